@@ -63,8 +63,8 @@ func TestAmountsThatAreNotKnown(t *testing.T) {
 		{`type: cost, at_most: 4`, func(r *record.Run) { r.Judging.Unreported = 1 }, `the cost is unknown: a program did not say what it used`},
 		{`type: tokens, range: [9, 1]`, func(r *record.Run) { r.User.Unreported = 1 }, `the tokens are unknown: not every call said what it used`},
 		{`type: calls, at_most: 9`, func(r *record.Run) { r.Usage.Unreported = 1 }, `the calls are unknown: a program did not say what it used`},
-		{`type: finish_reason`, func(r *record.Run) { r.Iterations[1].Calls[0].Finish = "" }, `nothing tells how the last call of iteration 2 ended`},
-		{`type: finish_reason`, func(r *record.Run) { r.Iterations[1].Calls = nil }, `nothing tells how the last call of iteration 2 ended`},
+		{`type: finish_reason`, func(r *record.Run) { r.Iterations[1].Calls[0].Finish = "" }, `the finish reason of the last call of iteration 2 is unknown`},
+		{`type: finish_reason`, func(r *record.Run) { r.Iterations[1].Calls = nil }, `the finish reason of the last call of iteration 2 is unknown`},
 	} {
 		r := spent()
 		c.change(r)

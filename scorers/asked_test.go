@@ -281,7 +281,7 @@ func TestThoseWhoAreAskedJudgeWhatIsReturned(t *testing.T) {
 	if got := shown(setWith(t, o, scorer+"}").Score(t.Context(), nil, run(`" "`))[0]); got != "0 (none)" {
 		t.Errorf("an empty output: %s", got)
 	}
-	if got := shown(set(t, scorer+"}").Score(t.Context(), nil, run(`"a"`))[0]); got != "unscored: nobody can be asked here" {
+	if got := shown(set(t, scorer+"}").Score(t.Context(), nil, run(`"a"`))[0]); got != "unscored: no model is configured" {
 		t.Errorf("nobody to ask: %s", got)
 	}
 }
@@ -296,7 +296,7 @@ func FuzzSaid(f *testing.F) {
 	compare := c.asked(func(context.Context, []byte) ([]byte, error) { return answer, nil })
 	f.Fuzz(func(t *testing.T, text []byte) {
 		answer = text
-		score := (&scorer{name: "s", compare: compare}).score(t.Context(), newSubject(nil, run(`"x"`), false))
+		score, _ := (&scorer{Version: Version{Name: "s"}, compare: compare}).score(t.Context(), newSubject(nil, run(`"x"`), false))
 		if score.Unscored == "" && !(score.Value >= 0 && score.Value <= 1) || strings.HasPrefix(score.Unscored, "panic") {
 			t.Errorf("%q: %+v", text, score)
 		}

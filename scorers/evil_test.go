@@ -36,7 +36,7 @@ func TestF58_EvilPatterns(t *testing.T) {
 		{`type: json_schema, schema: {}`, longer, "unscored: the value has 1048577 bytes; at most 1048576 are searched"},
 		{`type: contains`, long + "a", `1`},
 		{`type: exact`, long + "a", `0`},
-		{`type: numeric`, long, "unscored: the target is no number: !a"},
+		{`type: numeric`, long, "unscored: the target is not a number: !a"},
 	} {
 		score := set(t, "- {name: s, "+c.scorer+"}").Score(context.Background(), task(t, `"!a"`), run(quotedJSON(t, c.output)))[0]
 		if c.scorer != `type: contains` {

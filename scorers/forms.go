@@ -18,13 +18,16 @@ import (
 // isHTML holds where the text is HTML whose elements are closed, each within the one that it stands in. Where HTML lets
 // end tags out (p, li, td and the like) they may be left out; elements that hold nothing (br, img) need none. There has
 // to be an element. Which element may stand where, and what attributes mean, is not looked at: browsers take all of it.
-func isHTML(*compiler) comparison {
+func isHTML(*compiler) comparison { return valid(closed) }
+
+// valid holds where a text has no fault.
+func valid(fault func(text string) error) comparison {
 	return func(_ context.Context, s *subject) verdict {
 		written := text(s.value)
 		if err := searchable(written); err != nil {
 			return unscored("%v", err)
 		}
-		if err := closed(written); err != nil {
+		if err := fault(written); err != nil {
 			return verdict{explanation: short(err.Error(), maxAnswer)}
 		}
 		return verdict{value: 1}
@@ -85,7 +88,7 @@ func (o *htmlOpen) start(name string) {
 	}
 }
 
-// foreign says that a slash closes the element.
+// foreign reports whether a slash closes the element.
 func (o *htmlOpen) foreign(name string) bool {
 	return o.within > 0 || slices.Contains(foreignElements, name)
 }
@@ -113,13 +116,13 @@ func (o *htmlOpen) end() error {
 		}
 	}
 	if !o.any {
-		return errors.New("there is no element in it")
+		return errors.New("it has no element")
 	}
 	return nil
 }
 
-// isJSON holds where the text is one JSON value and nothing else: what stands in a fence of Markdown is not. A value
-// that is no text came as JSON.
+// isJSON holds where the text is one JSON value and nothing else: a fence of Markdown is not JSON. A value
+// that is not a text came as JSON.
 func isJSON(*compiler) comparison {
 	return func(_ context.Context, s *subject) verdict {
 		if _, v := parsed(s.value); v != nil {
@@ -129,7 +132,7 @@ func isJSON(*compiler) comparison {
 	}
 }
 
-// parsed is the JSON that a text is, and a value that is none itself; else the verdict on a text that is no JSON.
+// parsed is the JSON that a text is, and any other value itself; or the verdict on a text that is not JSON.
 func parsed(value any) (any, *verdict) {
 	written, ok := value.(string)
 	if !ok {
@@ -140,7 +143,7 @@ func parsed(value any) (any, *verdict) {
 	}
 	held, err := expr.ParseJSON([]byte(written))
 	if err != nil {
-		return nil, &verdict{explanation: short("it is no JSON: "+err.Error(), maxAnswer)}
+		return nil, &verdict{explanation: short("invalid JSON: "+err.Error(), maxAnswer)}
 	}
 	return held, nil
 }
@@ -164,7 +167,7 @@ func isSQL(*compiler) comparison {
 		case err != nil: // line:column: message
 			return verdict{explanation: short("invalid SQL: "+err.Error(), maxAnswer)}
 		case len(statements) == 0:
-			return verdict{explanation: "there is no statement in it"}
+			return verdict{explanation: "it has no statement"}
 		}
 		return verdict{value: 1}
 	}
@@ -174,98 +177,75 @@ func isSQL(*compiler) comparison {
 // a declaration, a document type, comments and processing instructions. Entities that a document type defines are not
 // known, so that nothing can grow.
 func isXML(*compiler) comparison {
-	return func(_ context.Context, s *subject) verdict {
-		written := text(s.value)
-		if err := searchable(written); err != nil {
-			return unscored("%v", err)
-		}
+	return valid(func(written string) error {
 		if err := wellFormed(strings.TrimSpace(written)); err != nil {
-			return verdict{explanation: short("it is no XML: "+err.Error(), maxAnswer)}
+			return fmt.Errorf("invalid XML: %w", err)
 		}
-		return verdict{value: 1}
-	}
+		return nil
+	})
 }
 
+// wellFormed also finds what the decoder lets pass.
 func wellFormed(document string) error {
 	decoder := xml.NewDecoder(strings.NewReader(document))
 	decoder.CharsetReader = func(_ string, text io.Reader) (io.Reader, error) { return text, nil } // it is decoded already
-	var shape xmlShape
+	depth, root := 0, false
 	for {
 		at := decoder.InputOffset()
 		token, err := decoder.Token()
 		switch {
+		case errors.Is(err, io.EOF) && root:
+			return nil
 		case errors.Is(err, io.EOF):
-			return shape.end()
+			return errors.New("it has no element")
 		case err != nil:
 			return err
 		}
-		if err := shape.take(token, at); err != nil {
+		fault := ""
+		switch t := token.(type) {
+		case xml.StartElement:
+			if depth == 0 && root {
+				fault = fmt.Sprintf("<%s> is a second element at the top", t.Name.Local)
+			}
+			depth, root = depth+1, true
+			seen := map[xml.Name]bool{}
+			for _, a := range t.Attr {
+				if fault == "" && seen[a.Name] {
+					fault = fmt.Sprintf("the attribute %s occurs twice", a.Name.Local)
+				}
+				seen[a.Name] = true
+			}
+		case xml.EndElement:
+			depth--
+		case xml.CharData:
+			if depth == 0 && strings.TrimSpace(string(t)) != "" {
+				fault = "text outside the element"
+			}
+		case xml.Directive:
+			if root {
+				fault = "the document type has to come before the element"
+			}
+		case xml.ProcInst:
+			if t.Target == "xml" && at > 0 {
+				fault = "the declaration has to come first"
+			}
+		}
+		if fault != "" {
 			line, _ := decoder.InputPos()
-			return fmt.Errorf("line %d: %w", line, err)
+			return fmt.Errorf("line %d: %s", line, fault)
 		}
 	}
-}
-
-// xmlShape watches what the decoder lets pass.
-type xmlShape struct {
-	depth int
-	root  bool // it was there
-}
-
-func (x *xmlShape) take(token xml.Token, at int64) error {
-	switch t := token.(type) {
-	case xml.StartElement:
-		if x.depth == 0 && x.root {
-			return fmt.Errorf("<%s> is a second element at the top", t.Name.Local)
-		}
-		x.depth++
-		x.root = true
-		return attributesOnce(t.Attr)
-	case xml.EndElement:
-		x.depth--
-	case xml.CharData:
-		if x.depth == 0 && strings.TrimSpace(string(t)) != "" {
-			return errors.New("there is text outside the element")
-		}
-	case xml.Directive:
-		if x.root {
-			return errors.New("a document type stands before the element")
-		}
-	case xml.ProcInst:
-		if t.Target == "xml" && at > 0 {
-			return errors.New("the declaration stands at the beginning")
-		}
-	}
-	return nil
-}
-
-func (x *xmlShape) end() error {
-	if !x.root {
-		return errors.New("there is no element in it")
-	}
-	return nil
-}
-
-func attributesOnce(attributes []xml.Attr) error {
-	seen := map[xml.Name]bool{}
-	for _, a := range attributes {
-		if seen[a.Name] {
-			return fmt.Errorf("the attribute %s stands twice", a.Name.Local)
-		}
-		seen[a.Name] = true
-	}
-	return nil
 }
 
 // jsonEqual compares JSON values: the order of keys does not matter, and numbers are compared as numbers. A text that
 // holds JSON stands for what it holds, on both sides.
 func jsonEqual(*compiler) comparison {
 	return func(_ context.Context, s *subject) verdict {
-		got, err := held(s.value)
+		got, err := jsonOf(s.value)
 		if err != nil {
 			return unscored("%v", err)
 		}
-		want, err := held(s.target)
+		want, err := jsonOf(s.target)
 		if err != nil {
 			return unscored("target: %v", err)
 		}
@@ -276,8 +256,8 @@ func jsonEqual(*compiler) comparison {
 	}
 }
 
-// held is the JSON value that a text holds; a text that holds none is itself.
-func held(value any) (any, error) {
+// jsonOf is the JSON value that a text holds; any other value, and any other text, is itself.
+func jsonOf(value any) (any, error) {
 	s, ok := value.(string)
 	if !ok {
 		return value, nil
@@ -317,30 +297,25 @@ func jsonPath(c *compiler) comparison {
 			return unscored("%v", err)
 		case err != nil:
 			return verdict{explanation: short(err.Error(), maxAnswer)}
-		case !says:
-			return equalJSON(found, s.target)
-		case found == true:
+		case says && found == true:
 			return verdict{value: 1}
+		case says:
+			return verdict{explanation: whyNot}
 		}
-		return verdict{explanation: whyNot}
+		want, err := jsonOf(s.target)
+		if err != nil {
+			return unscored("target: %v", err)
+		}
+		v := hit(expr.Equal(found, want) || expr.Equal(found, s.target), text(want), text(found))
+		v.answer = short(text(found), maxAnswer)
+		return v
 	}
 }
 
-// isOfValues says that an expression failed on the values at hand, and not by a limit.
+// isOfValues reports whether an expression failed on the values, and not by a limit.
 func isOfValues(err error) bool {
 	failed, ok := errors.AsType[*expr.Error](err)
 	return ok && failed.Kind == expr.Evaluation
-}
-
-// equalJSON compares what was found with the target; a text of the target that holds JSON stands for what it holds.
-func equalJSON(found, target any) verdict {
-	want, err := held(target)
-	if err != nil {
-		return unscored("target: %v", err)
-	}
-	v := hit(expr.Equal(found, want) || expr.Equal(found, target), text(want), text(found))
-	v.answer = short(text(found), maxAnswer)
-	return v
 }
 
 // jsonScope is what an expression sees that looks into JSON.
@@ -357,20 +332,20 @@ func (s *jsonScope) Lookup(name string) (any, bool) {
 }
 
 // jsonSchema validates the value, or the JSON that it holds as a text, against a schema (draft 2020-12 unless it names
-// another). A text that is no JSON is worth 0.
+// another). A text that is not JSON is worth 0.
 func jsonSchema(c *compiler) comparison {
-	schema := c.schema()
+	schema, err := expr.CompileSchema(c.spec.Schema)
+	if err != nil {
+		key := "schema"
+		if c.spec.SchemaFile != "" {
+			key = "schema_file"
+		}
+		c.fault(key, "the schema is wrong: %s", short(err.Error(), maxAnswer))
+	}
 	return func(_ context.Context, s *subject) verdict {
-		value := s.value
-		if written, ok := value.(string); ok {
-			if err := searchable(written); err != nil {
-				return unscored("%v", err)
-			}
-			parsed, err := expr.ParseJSON([]byte(written))
-			if err != nil {
-				return verdict{explanation: "it is no JSON: " + err.Error()}
-			}
-			value = parsed
+		value, no := parsed(s.value)
+		if no != nil {
+			return *no
 		}
 		wrong, err := schema.Violations(value)
 		if err != nil {
@@ -381,20 +356,4 @@ func jsonSchema(c *compiler) comparison {
 		}
 		return verdict{value: 1}
 	}
-}
-
-// schema compiles the schema; nil after a fault.
-func (c *compiler) schema() *expr.JSONSchema {
-	schema, err := expr.CompileSchema(c.spec.Schema)
-	if err != nil {
-		c.fault(c.schemaKey(), "the schema is wrong: %s", short(err.Error(), maxAnswer))
-	}
-	return schema
-}
-
-func (c *compiler) schemaKey() string {
-	if c.spec.SchemaFile != "" {
-		return "schema_file"
-	}
-	return "schema"
 }

@@ -32,9 +32,9 @@ var forms = []struct{ scorer, target, output, want string }{
 	{`type: is_json`, ``, `"{\"a\": [1, null]}"`, `1 ({"a": [1, null]})`},
 	{`type: is_json`, ``, `"18"`, `1 (18)`},
 	{`type: is_json`, ``, `{"a": 1}`, `1 ({"a":1})`},
-	{`type: is_json`, ``, `"{a: 1}"`, `0 ({a: 1}): it is no JSON: at byte 2: 'a' where a key in quotes should stand`},
-	{`type: is_json`, ``, `"{} {}"`, `0 ({} {}): it is no JSON: at byte 4: '{' after the end of the JSON value`},
-	{"type: is_json", ``, "\"```json\\n{}\\n```\"", "0 (```json\n{}\n```): it is no JSON: at byte 1: '`' where a JSON value should begin"},
+	{`type: is_json`, ``, `"{a: 1}"`, `0 ({a: 1}): invalid JSON: at byte 2: 'a' where a key in quotes should stand`},
+	{`type: is_json`, ``, `"{} {}"`, `0 ({} {}): invalid JSON: at byte 4: '{' after the end of the JSON value`},
+	{"type: is_json", ``, "\"```json\\n{}\\n```\"", "0 (```json\n{}\n```): invalid JSON: at byte 1: '`' where a JSON value should begin"},
 	{`type: is_json, extract: '(?s)[^{]*(\{.*\})'`, ``, "\"```json\\n{}\\n```\"", `1 ({})`},
 
 	{`type: json_path, expr: 'json.items.size() > 1'`, ``, `"{\"items\": [1, 2]}"`, `1 ({"items": [1, 2]})`},
@@ -49,20 +49,20 @@ var forms = []struct{ scorer, target, output, want string }{
 	{`type: json_path, expr: 'json[task.vars.key] == 1.0'`, ``, `{"a": 1}`, `unscored: there is no key "key"`},
 	{`type: json_path, expr: 'json.a == target'`, `1`, `{"a": 1}`, `1 ({"a":1})`},
 	{`type: json_path, expr: 'json(json.a) == "[1]"'`, ``, `{"a": [1]}`, `1 ({"a":[1]})`},
-	{`type: json_path, expr: 'json.a == 1.0'`, ``, `"so: {}"`, `0 (so: {}): it is no JSON: at byte 1: 's' where a JSON value should begin`},
+	{`type: json_path, expr: 'json.a == 1.0'`, ``, `"so: {}"`, `0 (so: {}): invalid JSON: at byte 1: 's' where a JSON value should begin`},
 	{`type: json_path, expr: 'json.a == 1.0'`, ``, ``, `0 (none)`},
 
 	{`type: is_xml`, ``, `"<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?>\n<!DOCTYPE a>\n<a b=\"1\"><c/>&lt;<!-- x --></a>\n"`, "1 (<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?>\n<!DOCTYPE a>\n<a b=\"1\"><c/>&lt;<!-- x --></a>)"},
-	{`type: is_xml`, ``, `"<a><b></a></b>"`, `0 (<a><b></a></b>): it is no XML: XML syntax error on line 1: element <b> closed by </a>`},
-	{`type: is_xml`, ``, `"<a/><b/>"`, `0 (<a/><b/>): it is no XML: line 1: <b> is a second element at the top`},
-	{`type: is_xml`, ``, `"<a/> and more"`, `0 (<a/> and more): it is no XML: line 1: there is text outside the element`},
-	{`type: is_xml`, ``, `"just text"`, `0 (just text): it is no XML: line 1: there is text outside the element`},
-	{`type: is_xml`, ``, `"<a x=\"1\" x=\"2\"/>"`, `0 (<a x="1" x="2"/>): it is no XML: line 1: the attribute x stands twice`},
-	{`type: is_xml`, ``, `"<a/><?xml version=\"1.0\"?>"`, `0 (<a/><?xml version="1.0"?>): it is no XML: line 1: the declaration stands at the beginning`},
-	{`type: is_xml`, ``, `"<!-- x -->"`, `0 (<!-- x -->): it is no XML: there is no element in it`},
-	{`type: is_xml`, ``, `"<!DOCTYPE a [<!ENTITY b \"c\">]><a>&b;</a>"`, `0 (<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>): it is no XML: XML syntax error on line 1: invalid character entity &b;`},
-	{`type: is_xml`, ``, `"<a/><!DOCTYPE a>"`, `0 (<a/><!DOCTYPE a>): it is no XML: line 1: a document type stands before the element`},
-	{`type: is_xml`, ``, `"<a"`, `0 (<a): it is no XML: XML syntax error on line 1: unexpected EOF`},
+	{`type: is_xml`, ``, `"<a><b></a></b>"`, `0 (<a><b></a></b>): invalid XML: XML syntax error on line 1: element <b> closed by </a>`},
+	{`type: is_xml`, ``, `"<a/><b/>"`, `0 (<a/><b/>): invalid XML: line 1: <b> is a second element at the top`},
+	{`type: is_xml`, ``, `"<a/> and more"`, `0 (<a/> and more): invalid XML: line 1: text outside the element`},
+	{`type: is_xml`, ``, `"just text"`, `0 (just text): invalid XML: line 1: text outside the element`},
+	{`type: is_xml`, ``, `"<a x=\"1\" x=\"2\"/>"`, `0 (<a x="1" x="2"/>): invalid XML: line 1: the attribute x occurs twice`},
+	{`type: is_xml`, ``, `"<a/><?xml version=\"1.0\"?>"`, `0 (<a/><?xml version="1.0"?>): invalid XML: line 1: the declaration has to come first`},
+	{`type: is_xml`, ``, `"<!-- x -->"`, `0 (<!-- x -->): invalid XML: it has no element`},
+	{`type: is_xml`, ``, `"<!DOCTYPE a [<!ENTITY b \"c\">]><a>&b;</a>"`, `0 (<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>): invalid XML: XML syntax error on line 1: invalid character entity &b;`},
+	{`type: is_xml`, ``, `"<a/><!DOCTYPE a>"`, `0 (<a/><!DOCTYPE a>): invalid XML: line 1: the document type has to come before the element`},
+	{`type: is_xml`, ``, `"<a"`, `0 (<a): invalid XML: XML syntax error on line 1: unexpected EOF`},
 
 	{`type: is_html`, ``, `"<!doctype html><title>a<b</title><P>one<p>two<br><ul><li>a<li>b</ul><img src=x/>"`, `1 (<!doctype html><title>a<b</title><P>one<p>two<br><ul><li>a<li>b</ul><img src=x/>)`},
 	{`type: is_html`, ``, `"<div><span></div></span>"`, `0 (<div><span></div></span>): <span> is not closed before </div>`},
@@ -70,7 +70,7 @@ var forms = []struct{ scorer, target, output, want string }{
 	{`type: is_html`, ``, `"<div/>"`, `0 (<div/>): <div> is not closed`},
 	{`type: is_html`, ``, `"<svg><path d='M0'/></svg><svg/>"`, `1 (<svg><path d='M0'/></svg><svg/>)`},
 	{`type: is_html`, ``, `"a</p>"`, `0 (a</p>): </p> closes nothing that is open`},
-	{`type: is_html`, ``, `"a < b"`, `0 (a < b): there is no element in it`},
+	{`type: is_html`, ``, `"a < b"`, `0 (a < b): it has no element`},
 	{`type: is_html`, ``, `"<b>a</b><a href='x"`, `0 (<b>a</b><a href='x): it ends within a tag`},
 	{`type: is_html`, ``, `"<script>if (a </div> b) {}</script>"`, `1 (<script>if (a </div> b) {}</script>)`},
 	{`type: is_sql`, ``, `"SELECT a, count(*) FROM t GROUP BY a; DELETE FROM t WHERE x = 'it''s';"`, `1 (SELECT a, count(*) FROM t GROUP BY a; DELETE FROM t WHERE x = 'it''s';)`},
@@ -78,7 +78,7 @@ var forms = []struct{ scorer, target, output, want string }{
 	{`type: is_sql`, ``, `"SELEC a"`, `0 (SELEC a): invalid SQL: 1:1: near "SELEC": syntax error`},
 	{`type: is_sql`, ``, `"SELECT 1; then this"`, `0 (SELECT 1; then this): invalid SQL: 1:11: near "then": syntax error`},
 	{`type: is_sql`, ``, `"-- nothing\n;"`, `0 (-- nothing
-;): there is no statement in it`},
+;): it has no statement`},
 	{`type: is_sql`, ``, `"CREATE TABLE \"t\" (a int)"`, `1 (CREATE TABLE "t" (a int))`},
 	{`type: is_sql, dialect: sqlite`, ``, `"SELECT a FROM nowhere WHERE no_function(b)"`, `1 (SELECT a FROM nowhere WHERE no_function(b))`},
 	{`type: is_sql`, ``, `"SELECT a\n  FROM t WHERE b = 'c"`, `0 (SELECT a
@@ -121,7 +121,7 @@ func TestFormsOfAnswers(t *testing.T) {
 func TestFormsOfLongTexts(t *testing.T) {
 	deep := strings.Repeat("<a>", 300_000)
 	for scorer, want := range map[string]string{
-		"is_xml":  "it is no XML: XML syntax error on line 1: unexpected EOF",
+		"is_xml":  "invalid XML: XML syntax error on line 1: unexpected EOF",
 		"is_html": "<a> is not closed",
 	} {
 		s := set(t, "- {name: s, type: "+scorer+"}")

@@ -250,7 +250,7 @@ func TestCancelledSuiteStillScores(t *testing.T) {
 }
 
 func TestPanicIsUnscored(t *testing.T) {
-	s := &Set{scorers: []*scorer{{name: "s", compare: func(context.Context, *subject) verdict { panic("oh") }}}}
+	s := &Set{scorers: []*scorer{{Version: Version{Name: "s"}, compare: func(context.Context, *subject) verdict { panic("oh") }}}}
 	if got := shown(s.Score(context.Background(), nil, run(`"a"`))[0]); got != "unscored: panic: oh" {
 		t.Error(got)
 	}

@@ -16,8 +16,8 @@ import (
 // defaultTimeout is that of asking once.
 const defaultTimeout = time.Minute
 
-// errNobody is why nobody is asked where a set is made without an outside.
-var errNobody = errors.New("nobody can be asked here")
+// errNoOutside is why a set without an outside makes no calls.
+var errNoOutside = errors.New("no model is configured")
 
 // judges asks models what the value is worth by a rubric, or by several criteria.
 func judges(c *compiler) comparison {
@@ -39,7 +39,7 @@ func judges(c *compiler) comparison {
 		if reference {
 			of.Reference = s.target
 		}
-		if made.judges != spec.ScoreReturned {
+		if made.Judges != spec.ScoreReturned {
 			of.Draw.Call = max(0, s.n-1) * max(1, panel.Votes) * len(criteria)
 		}
 		return judgement(panel.Judge(ctx, &of, scale, criteria))
@@ -64,7 +64,7 @@ func judgement(j judge.Judgement) verdict {
 	}
 }
 
-// panel is who judges. Whoever cannot be asked is why the scorer is unable.
+// panel is the models that judge. The first that cannot be asked is why the scorer is unable.
 func (c *compiler) panel() *judge.Panel {
 	p := &judge.Panel{
 		Votes: c.spec.Votes, Reduce: judge.Reduce(c.spec.Reduce), Timeout: cmp.Or(c.spec.Timeout, defaultTimeout),
@@ -75,7 +75,7 @@ func (c *compiler) panel() *judge.Panel {
 		names = append([]string{c.spec.Model}, names...)
 	}
 	if c.all.outside == nil {
-		c.made.unable = errNobody
+		c.made.unable = errNoOutside
 		return p
 	}
 	for _, name := range names {
@@ -93,11 +93,10 @@ func (c *compiler) panel() *judge.Panel {
 
 // judgeScale is what may be answered.
 func (c *compiler) judgeScale() *judge.Scale {
-	numbers := c.scale()
-	scale := &judge.Scale{Worst: numbers.worst, Best: numbers.best}
+	scale := c.scale()
 	for _, choice := range c.spec.Choices {
 		if !(choice.Value >= 0 && choice.Value <= 1) {
-			c.fault("choices", "%s is worth %s, which is not between 0 and 1", choice.Key, decimal(choice.Value))
+			c.fault("choices", "%s is worth %s, which is not between 0 and 1", choice.Key, judge.Decimal(choice.Value))
 		}
 		scale.Choices = append(scale.Choices, judge.Choice{Word: choice.Key, Worth: choice.Value})
 	}
@@ -110,14 +109,12 @@ func (c *compiler) criteria() func(context.Context, *subject) ([]judge.Criterion
 	if declared == nil {
 		declared = []spec.Criterion{{Rubric: c.spec.Rubric}}
 	}
+	declared = slices.Clone(declared)
 	for i := range declared {
 		if declared[i].Rubric == nil {
 			c.fault("", "a scorer of type %s needs rubric", c.spec.Type)
 			return nil
 		}
-	}
-	declared = slices.Clone(declared)
-	for i := range declared {
 		declared[i].Rubric = c.prompt(declared[i].Rubric)
 	}
 	return func(ctx context.Context, s *subject) ([]judge.Criterion, error) {
@@ -136,7 +133,7 @@ func (c *compiler) criteria() func(context.Context, *subject) ([]judge.Criterion
 	}
 }
 
-// isBaseline is why the runs of the baseline are worth as much as those that they stand beside.
+// isBaseline is the verdict on the runs of the baseline, which are compared with themselves.
 var isBaseline = verdict{value: 0.5, answer: "tie", explanation: "it is the baseline"}
 
 // pairwise asks models whether the value is better than that of another configuration's run of the same task and trial,
@@ -144,7 +141,7 @@ var isBaseline = verdict{value: 0.5, answer: "tie", explanation: "it is the base
 func pairwise(c *compiler) comparison {
 	panel, asked := c.panel(), c.criteria()
 	c.made.needsTarget = c.spec.Reference || c.readsAny("target")
-	c.made.against = c.against()
+	c.made.Against = c.against()
 	made, reference := c.made, c.spec.Reference
 	return func(ctx context.Context, s *subject) verdict {
 		if made.unable != nil {
@@ -174,8 +171,7 @@ func pairwise(c *compiler) comparison {
 	}
 }
 
-// pairOfNothing is the verdict on no answer beside another: a tie where there is none
-// either. Runs that fail alike are worth as much as those of the baseline.
+// pairOfNothing is the verdict on a missing answer: a tie where the other is missing, too.
 func (s *scorer) pairOfNothing(ctx context.Context, at *subject) verdict {
 	other, why := at.other(ctx, s)
 	switch {
@@ -187,11 +183,11 @@ func (s *scorer) pairOfNothing(ctx context.Context, at *subject) verdict {
 	return nothing
 }
 
-// against is the configuration whose runs stand beside the others.
+// against is the configuration that runs are compared with.
 func (c *compiler) against() string {
 	name := cmp.Or(c.spec.Against, c.all.baseline)
 	if name == "" && c.made.unable == nil {
-		c.made.unable = errors.New("there is no baseline to compare with")
+		c.made.unable = errors.New("no baseline is configured to compare with")
 	}
 	for i := range c.all.resolved {
 		if r := &c.all.resolved[i]; slices.Contains(r.Aliases, name) {
@@ -201,38 +197,39 @@ func (c *compiler) against() string {
 	return name
 }
 
-// other is what stands beside the subject's value, and why there is nothing.
+// other is the value that the subject's is compared with, or why it is missing.
 func (s *subject) other(ctx context.Context, by *scorer) (value any, why string) {
 	var run *record.Run
 	if s.beside != nil {
-		run = s.beside(by.against)
+		run = s.beside(by.Against)
 	}
 	switch {
 	case run == nil:
-		return nil, "there is no run of " + by.against + " beside it"
+		return nil, "the run of " + by.Against + " to compare with is missing"
 	case run.Outcome.Status == record.Faulted || run.Outcome.Status == record.Cancelled:
-		return nil, "the run of " + by.against + " beside it did not end by itself"
+		return nil, "the run of " + by.Against + " to compare with did not end by itself"
 	}
-	other := newSubject(s.task, run, s.checklists[by.against])
+	other := newSubject(s.task, run, s.checklists[by.Against])
 	other.standAtEnd()
 	other.begin()
 	other.target = s.target
 	if err := by.answer(ctx, other); err != nil {
-		return nil, "the run of " + by.against + " beside it: " + err.Error()
+		return nil, "the run of " + by.Against + " to compare with: " + err.Error()
 	}
 	return other.value, ""
 }
 
-// Pair judges a run beside those of other configurations, of the same task and trial, by the scorers that need these;
-// beside gives them, nil where there is none. The scores are of the run itself.
+// Pair judges a run by the scorers that compare it with the run of another configuration, of the same task and trial,
+// which beside gives; nil where there is none. The scores are of the run itself.
 func (s *Set) Pair(ctx context.Context, task *spec.Task, run *record.Run, beside func(configuration string) *record.Run) []record.Score {
 	at := newSubject(task, run, s.checklist[run.Configuration])
 	at.beside, at.checklists = beside, s.checklist
 	at.standAtEnd()
 	var scores []record.Score
 	for _, scorer := range s.declared {
-		if scorer.pairs {
-			scores = append(scores, scorer.score(ctx, at))
+		if scorer.Pairs {
+			score, _ := scorer.score(ctx, at)
+			scores = append(scores, score)
 		}
 	}
 	return scores

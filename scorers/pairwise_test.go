@@ -63,11 +63,11 @@ func TestPairs(t *testing.T) {
 		"the baseline's, empty":     {"", other("base", ""), nil, "0.5 (tie): it is the baseline", 0},
 		"no answer":                 {"", run(""), other("base", `"wait"`), "0 (none)", 0},
 		"no answers at all":         {"", run(""), other("base", ""), "0.5 (tie): both gave nothing", 0},
-		"no answer, and no other":   {"", run(""), nil, "unscored: there is no run of base beside it", 0},
+		"no answer, and no other":   {"", run(""), nil, "unscored: the run of base to compare with is missing", 0},
 		"no answer beside it":       {"", run(`"wait"`), other("base", ""), "1 (win): the other gave nothing", 0},
-		"nothing beside it":         {"", run(`"wait"`), nil, "unscored: there is no run of base beside it", 0},
-		"a fault beside it":         {"", run(`"wait"`), fault, "unscored: the run of base beside it did not end by itself", 0},
-		"no such value beside it":   {", value: output.a", run(`{"a": 1}`), other("base", `{}`), "unscored: the run of base beside it: value: ", 0},
+		"nothing beside it":         {"", run(`"wait"`), nil, "unscored: the run of base to compare with is missing", 0},
+		"a fault beside it":         {"", run(`"wait"`), fault, "unscored: the run of base to compare with did not end by itself", 0},
+		"no such value beside it":   {", value: output.a", run(`{"a": 1}`), other("base", `{}`), "unscored: the run of base to compare with: value: ", 0},
 		"against another one":       {", against: rude", run(`"wait, please"`), other("rude", `"wait"`), "1 (2 wins): manners", 2},
 		"under another name":        {", against: blunt", run(`"wait, please"`), other("rude", `"wait"`), "1 (2 wins): manners", 2},
 		"a reference that is not":   {", reference: true", run(`"wait"`), other("base", `"stop"`), "unscored: the target is missing", 0},
@@ -109,11 +109,11 @@ func TestPairsAreApart(t *testing.T) {
 	if got := shownAll(s.Score(t.Context(), task(t, `"x"`), run(`"x"`))); got != "e 0 1 (x)\ne 1 1 (x)" {
 		t.Errorf("got %s", got)
 	}
-	if got := shownAll(s.Pair(t.Context(), nil, run(`"x"`), besideOnly(other("base", `"y"`)))); got != "s 0 unscored: nobody can be asked here" {
+	if got := shownAll(s.Pair(t.Context(), nil, run(`"x"`), besideOnly(other("base", `"y"`)))); got != "s 0 unscored: no model is configured" {
 		t.Errorf("nobody to ask: %s", got)
 	}
 	alone, _ := New(decoded(t, "- {name: s, type: pairwise, model: j, rubric: r}"), Options{Outside: outside{models: map[string]model.Model{"j": polite{new(int)}}}})
-	if got := shownAll(alone.Pair(t.Context(), nil, run(`"x"`), besideOnly(nil))); got != "s 0 unscored: there is no baseline to compare with" {
+	if got := shownAll(alone.Pair(t.Context(), nil, run(`"x"`), besideOnly(nil))); got != "s 0 unscored: no baseline is configured to compare with" {
 		t.Errorf("no baseline: %s", got)
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/agentbench/agentbench/spec/expr"
 )
 
-// asking sends a request to whom a scorer asks, and gives what was answered.
+// asking sends a request to a program or an endpoint, and gives its answer.
 type asking func(ctx context.Context, request []byte) ([]byte, error)
 
 // asked takes the score from what a program or an endpoint answers. What goes wrong there leaves the score unscored.
@@ -31,16 +31,16 @@ func (c *compiler) asked(ask asking) comparison {
 		if err != nil {
 			return unscored("%s", whyNot(err))
 		}
-		said, err := readSaid(answer)
+		v, err := readVerdict(answer, given)
 		if err != nil {
 			return unscored("reading the answer: %v", err)
 		}
-		return said.verdict(given)
+		return v
 	}
 }
 
-// request is what those who are asked are told: of the run, its task with the target, what the scorer's own target is,
-// and the output. Where the scorer digs something out of that, it is the value.
+// request is what programs and endpoints read: of the run, its task with the target, the scorer's own target
+// and the output; where the scorer takes something out of the output, that as the value.
 func (s *subject) request(digs bool) ([]byte, error) {
 	task := expr.NewObject(0)
 	if s.task != nil {
@@ -57,7 +57,7 @@ func (s *subject) request(digs bool) ([]byte, error) {
 	return expr.AppendJSON(nil, o)
 }
 
-// unable is the comparison of a scorer that cannot ask whom it has to.
+// unable is the comparison of a scorer that cannot make its calls.
 func (c *compiler) unable(why error) comparison {
 	c.made.unable = why
 	return func(context.Context, *subject) verdict { return unscored("%v", why) }
@@ -71,45 +71,41 @@ func whyNot(err error) string {
 	return err.Error()
 }
 
-// said is what was answered: a number, a boolean, or an object with score, answer, explanation and unscored.
-type said struct {
-	score       any // a number or a boolean; nil where unscored says why there is none
-	answer      any
-	explanation string
-	unscored    string
-}
-
-func readSaid(text []byte) (said, error) {
-	value, err := expr.ParseJSON(text)
+// readVerdict reads an answer: a number, a boolean, or an object with score, answer, explanation and unscored.
+func readVerdict(written []byte, given func(any) (verdict, error)) (verdict, error) {
+	value, err := expr.ParseJSON(written)
 	if err != nil {
-		return said{}, fmt.Errorf("it is not JSON: %w", err)
+		return verdict{}, fmt.Errorf("it is not JSON: %w", err)
 	}
+	score := value
 	object, ok := value.(*expr.Object)
-	if !ok {
-		return scored(said{score: value})
+	if ok {
+		if score, _ = object.Get("score"); score == nil {
+			err = errors.New("it has neither score nor unscored")
+		}
 	}
-	var a said
-	a.score, _ = object.Get("score")
-	a.answer, _ = object.Get("answer")
-	if a.explanation, err = textAt(object, "explanation"); err != nil {
-		return said{}, err
+	explanation, wrong := textAt(object, "explanation")
+	if wrong != nil {
+		return verdict{}, wrong
 	}
-	if a.unscored, err = textAt(object, "unscored"); err != nil || a.unscored != "" {
-		return a, err
+	why, wrong := textAt(object, "unscored")
+	switch {
+	case wrong != nil:
+		return verdict{}, wrong
+	case why != "":
+		return unscored("%s", why), nil
+	case err != nil:
+		return verdict{}, err
 	}
-	if a.score == nil {
-		return said{}, errors.New("it has neither score nor unscored")
+	v, err := given(score)
+	if err != nil {
+		return verdict{}, fmt.Errorf("its score is %w", err)
 	}
-	return scored(a)
-}
-
-// scored refuses a score of another type.
-func scored(a said) (said, error) {
-	switch a.score.(type) {
-	case bool, float64, int64:
-		return a, nil
+	if answer, _ := object.Get("answer"); answer != nil {
+		v.answer = short(text(answer), maxAnswer)
 	}
-	return said{}, errors.New("its score is neither a number nor true or false")
+	v.explanation = cmp.Or(short(explanation, maxExplanation), v.explanation)
+	return v, nil
 }
 
 func textAt(object *expr.Object, key string) (string, error) {
@@ -121,33 +117,11 @@ func textAt(object *expr.Object, key string) (string, error) {
 	return strings.TrimSpace(text), nil
 }
 
-func (a *said) verdict(given func(float64) verdict) verdict {
-	var v verdict
-	switch score := a.score.(type) {
-	case bool:
-		if score {
-			v.value = 1
-		}
-	case int64:
-		v = given(float64(score))
-	case float64:
-		v = given(score)
-	}
-	if a.unscored != "" {
-		return unscored("%s", a.unscored)
-	}
-	if a.answer != nil {
-		v.answer = short(text(a.answer), maxAnswer)
-	}
-	v.explanation = cmp.Or(short(a.explanation, maxExplanation), v.explanation)
-	return v
-}
-
 // command takes the score from a program, which reads the run as JSON and writes its score as JSON. An exit status other
 // than 0 is a failure, not a verdict.
 func command(c *compiler) comparison {
 	if c.all.outside == nil {
-		return c.unable(errNobody)
+		return c.unable(errNoOutside)
 	}
 	program := c.all.outside.Program(c.spec.Command, cmp.Or(c.spec.Timeout, defaultTimeout))
 	return c.asked(func(ctx context.Context, request []byte) ([]byte, error) {
@@ -159,7 +133,7 @@ func command(c *compiler) comparison {
 // endpoint takes the score from an endpoint: it is posted what a program reads, and answers what a program writes.
 func endpoint(c *compiler) comparison {
 	if c.all.outside == nil {
-		return c.unable(errNobody)
+		return c.unable(errNoOutside)
 	}
 	at, err := c.all.outside.Endpoint(c.spec.URL, c.spec.Headers)
 	if err != nil {
@@ -175,7 +149,7 @@ func endpoint(c *compiler) comparison {
 	})
 }
 
-// answering is an endpoint as what answers a request, so that failures that pass are tried again as those of models are.
+// answering is an endpoint as a model, so that its passing failures are retried like a model's.
 type answering struct {
 	endpoint external.Endpoint
 	timeout  time.Duration // of one attempt
@@ -207,17 +181,13 @@ func cel(c *compiler) comparison {
 		if err != nil {
 			return unscored("%v", err)
 		}
-		switch v := result.(type) {
-		case bool:
-			if v {
-				return verdict{value: 1}
-			}
-			return verdict{explanation: whyNot}
-		case float64:
-			return given(v)
-		case int64:
-			return given(float64(v))
+		v, err := given(result)
+		switch {
+		case err != nil:
+			return unscored("the result is neither a number nor a boolean: %s", quoted(text(result)))
+		case result == false:
+			v.explanation = whyNot
 		}
-		return unscored("the result is neither a number nor a boolean: %s", quoted(text(result)))
+		return v
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/scorers/judge"
 )
 
 // amount judges what the run took up to the iteration: agent, evaluations and user together, not what scorers ask. Up
@@ -21,7 +22,7 @@ func (c *compiler) amount(of func(s *subject) (amount float64, unknown string)) 
 			return unscored("%s", unknown)
 		}
 		v := within(amount)
-		v.answer = decimal(amount)
+		v.answer = judge.Decimal(amount)
 		return v
 	}
 }
@@ -36,14 +37,15 @@ func (c *compiler) withinRange() func(amount float64) verdict {
 			if amount <= *most+rounding(amount, *most) {
 				return verdict{value: 1}
 			}
-			return verdict{explanation: fmt.Sprintf("want at most %s, got %s", decimal(*most), decimal(amount))}
+			return verdict{explanation: fmt.Sprintf("want at most %s, got %s", judge.Decimal(*most), judge.Decimal(amount))}
 		}
 	}
 	scale := c.scale()
 	return func(amount float64) verdict {
-		v := verdict{value: scale.clamped(amount)}
+		share, _ := scale.Share(amount)
+		v := verdict{value: share}
 		if v.value < 1 {
-			v.explanation = fmt.Sprintf("%s is worth 1, %s 0", decimal(scale.best), decimal(scale.worst))
+			v.explanation = fmt.Sprintf("%s is worth 1, %s 0", judge.Decimal(scale.Best), judge.Decimal(scale.Worst))
 		}
 		return v
 	}
@@ -94,22 +96,16 @@ func steps(c *compiler) comparison {
 		}
 		if delegates {
 			for _, call := range s.calls(true) {
-				taken += delegatedSteps(call.ToolCall)
+				if call.Delegated == nil {
+					continue
+				}
+				for i := range call.Delegated.Iterations {
+					taken += len(call.Delegated.Iterations[i].Steps)
+				}
 			}
 		}
 		return within(taken)
 	}
-}
-
-// delegatedSteps are those of the run to which a call handed its task, without those of its own delegates.
-func delegatedSteps(call *record.ToolCall) (taken int) {
-	if call.Delegated == nil {
-		return 0
-	}
-	for i := range call.Delegated.Iterations {
-		taken += len(call.Delegated.Iterations[i].Steps)
-	}
-	return taken
 }
 
 // tokens judges how many tokens the run took up to the iteration, input and output together.
@@ -140,8 +136,8 @@ func modelCalls(c *compiler) comparison {
 	})
 }
 
-// finishReason holds where the agent's last call of the iteration ended as one of the options says, by default with
-// stop: the model had said all that it wanted. Where nobody told how it ended there is nothing to judge.
+// finishReason holds where the finish reason of the agent's last call of the iteration is one of the options, by
+// default stop: the model had said all that it wanted. Where the reason is unknown the score is missing.
 func finishReason(c *compiler) comparison {
 	wanted := c.options()
 	if wanted == nil {
@@ -152,24 +148,20 @@ func finishReason(c *compiler) comparison {
 		if it == nil {
 			return nothing
 		}
-		finish := lastFinish(it)
+		finish := "" // of the agent's own last call
+		for _, call := range slices.Backward(it.Calls) {
+			if call.Role == record.RoleAgent && call.Delegate == "" {
+				finish = call.Finish
+				break
+			}
+		}
 		if finish == "" {
-			return unscored("nothing tells how the last call of iteration %d ended", s.n)
+			return unscored("the finish reason of the last call of iteration %d is unknown", s.n)
 		}
 		v := hit(slices.Contains(wanted, finish), strings.Join(wanted, " or "), finish)
 		v.answer = short(finish, maxAnswer)
 		return v
 	}
-}
-
-// lastFinish is how the agent's own last call ended; "" where it made none, or is not told.
-func lastFinish(it *record.Iteration) string {
-	for _, call := range slices.Backward(it.Calls) {
-		if call.Role == record.RoleAgent && call.Delegate == "" {
-			return call.Finish
-		}
-	}
-	return ""
 }
 
 // refusal holds where the text begins like one that declines what it was asked for. It knows phrases of English, and

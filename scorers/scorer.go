@@ -27,10 +27,10 @@ package scorers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -40,6 +40,7 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/stop"
 	"github.com/agentbench/agentbench/engine/trace"
+	"github.com/agentbench/agentbench/scorers/judge"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/expr"
 	"github.com/agentbench/agentbench/spec/source"
@@ -47,8 +48,7 @@ import (
 
 // scorer is one compiled scorer.
 type scorer struct {
-	name    string
-	hash    string // of its spec
+	Version
 	not     bool
 	value   *expr.Program // nil: the output
 	target  *expr.Program // nil: the task's target
@@ -59,81 +59,68 @@ type scorer struct {
 	needsAnswer bool
 	readsOutput bool
 	readsBest   bool
-	shared      bool   // it is a part of a set as well: its score is kept for that
-	looksAround bool   // what it says of an iteration depends on where the run ended
-	ofRun       bool   // it sees how the run stopped, and says nothing of iterations even if it is asked
-	asks        bool   // it asks others, or a part of it does
-	pairs       bool   // it judges a run beside another one
-	against     string // of which configuration
-	judges      string // which outputs: one of the words of spec.Scorer.Score
-	unable      error  // why it cannot ask whom it has to
+	shared      bool  // it is a part of a set as well: its score is kept for that
+	unable      error // why it cannot make its calls
 }
 
-// within is where the scorer works: what makes no call is done even if the suite was cancelled, and the calls of every
-// score are numbered anew.
-func (s *scorer) within(ctx context.Context) context.Context {
-	if s.asks {
-		return cache.WithRun(ctx)
-	}
-	return context.WithoutCancel(ctx)
-}
-
-// runOnly: it says nothing of iterations unless it is asked.
-func (s *scorer) runOnly() bool { return s.judges != spec.ScoreEveryIteration }
-
-// score judges where the subject stands, once.
-func (s *scorer) score(ctx context.Context, at *subject) record.Score {
-	if !s.shared && !s.asks {
+// score judges where the subject stands, once. Empty reports that there was no answer.
+func (s *scorer) score(ctx context.Context, at *subject) (score record.Score, empty bool) {
+	if !s.shared && !s.Asks {
 		return s.make(ctx, at)
 	}
 	place := s.place(at)
 	known, ok := at.known[place]
 	if !ok {
-		known = s.make(ctx, at)
-		at.keep(place, known)
+		known.score, known.empty = s.make(ctx, at)
+		if at.known == nil {
+			at.known = map[standing]kept{}
+		}
+		at.known[place] = known
 	}
-	return known
+	return known.score, known.empty
 }
 
 // place is where the subject stands, as far as it makes a difference to the scorer.
 func (s *scorer) place(at *subject) standing {
-	if s.looksAround {
+	if s.LooksAround {
 		return standing{s, at.n, at.seen}
 	}
 	return standing{s, at.n, 0}
 }
 
-// make judges. A panic is no more than a score that is missing.
-func (s *scorer) make(ctx context.Context, at *subject) (score record.Score) {
-	if s.asks {
+// make judges. A panic leaves the score unscored. A scorer that makes no call works even if the
+// suite was cancelled; the calls of every score are numbered anew.
+func (s *scorer) make(ctx context.Context, at *subject) (score record.Score, empty bool) {
+	if s.Asks {
 		var span trace.Score
-		ctx, span = trace.StartScore(ctx, s.name, at.run, at.n)
+		ctx, span = trace.StartScore(cache.WithRun(ctx), s.Name, at.run, at.n)
 		defer func() { span.End(&score) }()
+	} else {
+		ctx = context.WithoutCancel(ctx)
 	}
+	unjudged := record.Score{Run: at.run.ID, Name: s.Name, Scorer: s.Hash}
 	defer func() {
 		if cause := recover(); cause != nil {
-			score = record.Score{Run: at.run.ID, Name: s.name, Scorer: s.hash, Unscored: short(fmt.Sprintf("panic: %v", cause), maxAnswer)}
+			score = unjudged
+			score.Unscored = short(fmt.Sprintf("panic: %v", cause), maxAnswer)
 		}
 	}()
-	score = record.Score{Run: at.run.ID, Name: s.name, Scorer: s.hash}
-	v := s.judge(s.within(ctx), at)
+	v := s.judge(ctx, at)
 	if s.not {
 		v = v.turned()
 	}
 	if v.answer == "" && s.needsAnswer && v.unscored == "" {
 		v.answer = short(strings.TrimSpace(text(at.value)), maxAnswer)
 	}
-	if v.nothing {
-		at.keepNothing(s.place(at))
-	}
+	score = unjudged
 	v.write(&score)
-	return score
+	return score, v.nothing
 }
 
 // judge finds the target and the answer and compares.
 func (s *scorer) judge(ctx context.Context, at *subject) verdict {
 	at.begin()
-	if s.pairs && at.run.Configuration == s.against {
+	if s.Pairs && at.run.Configuration == s.Against {
 		return isBaseline
 	}
 	if s.target != nil {
@@ -146,8 +133,8 @@ func (s *scorer) judge(ctx context.Context, at *subject) verdict {
 	if s.needsTarget && at.target == nil {
 		return unscored("the target is missing")
 	}
-	if s.nothingToSee(at) {
-		return s.ofNothing(ctx, at)
+	if (s.readsOutput || s.readsBest) && !(s.readsOutput && !isEmpty(at.output(at.n))) && !(s.readsBest && at.best() > 0) {
+		return s.ofNothing(ctx, at) // it reads an output, and the run has none
 	}
 	if !s.needsAnswer {
 		return s.compare(ctx, at)
@@ -163,18 +150,10 @@ func (s *scorer) judge(ctx context.Context, at *subject) verdict {
 
 // ofNothing is the verdict where there is no answer.
 func (s *scorer) ofNothing(ctx context.Context, at *subject) verdict {
-	if s.pairs {
+	if s.Pairs {
 		return s.pairOfNothing(ctx, at)
 	}
 	return nothing
-}
-
-// nothingToSee: the scorer looks at an output, and there is none.
-func (s *scorer) nothingToSee(at *subject) bool {
-	if !s.readsOutput && !s.readsBest {
-		return false
-	}
-	return !(s.readsOutput && !isEmpty(at.output(at.n))) && !(s.readsBest && at.best() > 0)
 }
 
 // answer leaves the answer as the subject's value.
@@ -228,19 +207,19 @@ type Set struct {
 	checklist map[string]bool // the configurations whose best is the largest share of checks
 }
 
-// Version is one scorer of a set.
+// Version is what is known of one scorer of a set.
 type Version struct {
 	Name string
 	Hash string // of what it does
-	Asks bool   // it asks others: its scores cost something
-	// Pairs says that it judges a run beside another one, that of the configuration
-	// Against: Pair does.
+	Asks bool   // it asks models, programs or endpoints: its scores cost something
+	// Pairs reports that it compares a run with that of the configuration
+	// Against, as Pair does.
 	Pairs   bool
 	Against string
-	// OfRun says that it says nothing of iterations, even if it is asked.
+	// OfRun reports that it does not judge iterations, even if it is asked: it reads how the run stopped.
 	OfRun bool
-	// LooksAround says that what it says of an iteration depends on where the run
-	// ended, so that it may say something else of the one that was returned.
+	// LooksAround reports that its score of an iteration depends on where the run
+	// ended, so that it may differ from the run's own.
 	LooksAround bool
 	// Judges is what it judges unasked: spec.ScoreReturned, ScoreEveryIteration or
 	// ScoreWhenAsked.
@@ -267,7 +246,7 @@ func New(scorers []spec.Scorer, options Options) (*Set, source.Faults) {
 
 func (s *Set) add(added *scorer) {
 	s.declared = append(s.declared, added)
-	if !added.pairs {
+	if !added.Pairs {
 		s.scorers = append(s.scorers, added)
 	}
 }
@@ -276,10 +255,7 @@ func (s *Set) add(added *scorer) {
 func (s *Set) Versions() []Version {
 	all := make([]Version, len(s.declared))
 	for i, scorer := range s.declared {
-		all[i] = Version{
-			Name: scorer.name, Hash: scorer.hash, Asks: scorer.asks, Pairs: scorer.pairs, Against: scorer.against,
-			OfRun: scorer.ofRun, LooksAround: scorer.looksAround, Judges: scorer.judges,
-		}
+		all[i] = scorer.Version
 	}
 	return all
 }
@@ -288,28 +264,28 @@ func (s *Set) Versions() []Version {
 func (s *Set) Only(wanted func(name string) bool) *Set {
 	only := &Set{checklist: s.checklist}
 	for _, scorer := range s.declared {
-		if wanted(scorer.name) {
+		if wanted(scorer.Name) {
 			only.add(scorer)
 		}
 	}
 	return only
 }
 
-// Unable says why scorers cannot ask whom they have to, as where a key is not
-// set; nil: all can. Their scores would be unscored.
+// Unable is why a scorer cannot make its calls, as where a key is not
+// set; nil: all can. Its scores would be unscored.
 func (s *Set) Unable() error {
 	for _, scorer := range s.declared {
 		if scorer.unable != nil {
-			return fmt.Errorf("scorer %q: %w", scorer.name, scorer.unable)
+			return fmt.Errorf("scorer %q: %w", scorer.Name, scorer.unable)
 		}
 	}
 	return nil
 }
 
-// subject is a run of which the scorers' scores are told.
+// subject is a run that the scorers judge.
 func (s *Set) subject(task *spec.Task, run *record.Run) *subject {
 	at := newSubject(task, run, s.checklist[run.Configuration])
-	at.told = s.scorers
+	at.scorers = s.scorers
 	return at
 }
 
@@ -328,7 +304,7 @@ func (s *Set) Score(ctx context.Context, task *spec.Task, run *record.Run) []rec
 	at.standAtEnd()
 	for i, scorer := range s.scorers {
 		if scores[i].Name == "" {
-			scores[i] = scorer.score(ctx, at)
+			scores[i], _ = scorer.score(ctx, at)
 		}
 	}
 	return scores
@@ -339,11 +315,11 @@ func (s *Set) Score(ctx context.Context, task *spec.Task, run *record.Run) []rec
 func (s *Set) scoreIteration(ctx context.Context, at *subject, n int, scores []record.Score) []record.Score {
 	at.stand(n, n)
 	for i, scorer := range s.scorers {
-		if scorer.runOnly() {
+		if scorer.Judges != spec.ScoreEveryIteration {
 			continue
 		}
-		score := scorer.score(ctx, at)
-		if n == at.run.Outcome.Returned && !scorer.looksAround {
+		score, _ := scorer.score(ctx, at)
+		if n == at.run.Outcome.Returned && !scorer.LooksAround {
 			scores[i] = score
 			score.Votes, score.Usage = nil, record.Usage{}
 		}
@@ -357,7 +333,7 @@ func (s *Set) scoreIteration(ctx context.Context, at *subject, n int, scores []r
 // iterations that it does not have, and by scorers that say nothing of iterations, there are no scores.
 func (s *Set) At(ctx context.Context, task *spec.Task, run *record.Run, iterations []int) []record.Score {
 	at := s.subject(task, run)
-	told := map[*scorer]bool{}
+	judged := map[*scorer]bool{} // the output that the run returned
 	var scores []record.Score
 	for _, n := range iterations {
 		if n < 0 || n > len(run.Iterations) {
@@ -367,26 +343,20 @@ func (s *Set) At(ctx context.Context, task *spec.Task, run *record.Run, iteratio
 		if n == 0 {
 			at.standAtEnd()
 		}
-		scores = s.scoreAt(ctx, at, n, told, scores)
-	}
-	return scores
-}
-
-// scoreAt adds the scores where the subject stands. Told are those who judged the output that the run returned.
-func (s *Set) scoreAt(ctx context.Context, at *subject, n int, told map[*scorer]bool, scores []record.Score) []record.Score {
-	for _, scorer := range s.scorers {
-		if n > 0 && scorer.ofRun {
-			continue
-		}
-		score := scorer.score(ctx, at)
-		score.Iteration = n
-		if at.n == at.run.Outcome.Returned && !scorer.looksAround {
-			if told[scorer] {
-				score.Votes, score.Usage = nil, record.Usage{}
+		for _, scorer := range s.scorers {
+			if n > 0 && scorer.OfRun {
+				continue
 			}
-			told[scorer] = true
+			score, _ := scorer.score(ctx, at)
+			score.Iteration = n
+			if at.n == run.Outcome.Returned && !scorer.LooksAround {
+				if judged[scorer] {
+					score.Votes, score.Usage = nil, record.Usage{}
+				}
+				judged[scorer] = true
+			}
+			scores = append(scores, score)
 		}
-		scores = append(scores, score)
 	}
 	return scores
 }
@@ -494,7 +464,7 @@ type compiler struct {
 
 // scorer compiles the scorer; after a fault it must not be used.
 func (c *compiler) scorer() *scorer {
-	s := &scorer{name: c.spec.Name, hash: c.spec.Hash(), not: c.spec.Not}
+	s := &scorer{Version: Version{Name: c.spec.Name, Hash: c.spec.Hash()}, not: c.spec.Not}
 	c.made = s
 	kind, build := c.spec.Kind(), makers()[c.spec.Type]
 	if build == nil {
@@ -502,17 +472,17 @@ func (c *compiler) scorer() *scorer {
 		return s
 	}
 	s.needsTarget, s.needsAnswer = kind.Target, kind.Answer
-	s.asks, s.judges = c.spec.Asks(c.all.declared), c.spec.Judges(c.all.declared)
-	s.pairs = kind.Pairs
+	s.Asks, s.Judges = c.spec.Asks(c.all.declared), c.spec.Judges(c.all.declared)
+	s.Pairs = kind.Pairs
 	s.value, s.target = c.expression(c.spec.Value), c.expression(c.spec.Target)
 	s.extract = c.extraction()
 	s.compare = build(c)
 	s.readsOutput = c.readsAny("output") || kind.Answer && s.value == nil
 	s.readsBest = c.readsAny("best")
-	if s.ofRun = s.ofRun || c.readsAny("stop"); s.ofRun {
-		s.judges = spec.ScoreReturned
+	if s.OfRun = s.OfRun || c.readsAny("stop"); s.OfRun {
+		s.Judges = spec.ScoreReturned
 	}
-	s.looksAround = s.looksAround || s.ofRun || kind.Course || c.readsAny("best", "iterations", "usage")
+	s.LooksAround = s.LooksAround || s.OfRun || kind.Course || c.readsAny("best", "iterations", "usage")
 	return s
 }
 
@@ -523,11 +493,6 @@ func (c *compiler) readsAny(names ...string) bool {
 // expression is an expression as the loader compiled it, or compiled here; nil where there is none or after a fault.
 func (c *compiler) expression(e *spec.Expr) *expr.Program {
 	return c.compiled(e, expr.Scorer(expr.Any), expr.WantAny)
-}
-
-// callExpression is one that judges a tool call.
-func (c *compiler) callExpression(e *spec.Expr) *expr.Program {
-	return c.compiled(e, expr.ToolCall(expr.Any), expr.WantBool)
 }
 
 func (c *compiler) compiled(e *spec.Expr, env *expr.Env, want expr.Want) *expr.Program {
@@ -608,10 +573,9 @@ type subject struct {
 	beside     func(configuration string) *record.Run // of the same task and trial
 	checklists map[string]bool                        // as checklist, of each configuration
 
-	known   map[standing]record.Score // of scorers that are parts of sets, or ask others
-	nothing map[standing]bool         // where there was no answer
-	told    []*scorer                 // whose own scores are told
-	counted map[standing]bool         // where what a part took is in the score of a set
+	known   map[standing]kept // of scorers that are parts of sets, or ask others
+	scorers []*scorer         // whose own scores are made
+	counted map[standing]bool // where what a part took is in the score of a set
 }
 
 // standing is where a scorer judged; seen is 0 for one to which it makes no difference.
@@ -620,9 +584,16 @@ type standing struct {
 	n, seen int
 }
 
-// counts says that what a part takes here is to be in the score of its set: it is in no other. It says so once.
+// kept is a score; empty: there was no answer.
+type kept struct {
+	score record.Score
+	empty bool
+}
+
+// counts reports whether what a part takes here has to be in the score of its set, because it is in no other. It
+// does so once.
 func (s *subject) counts(p part) bool {
-	if !p.asks || !p.own && slices.Contains(s.told, p.scorer) {
+	if !p.Asks || !p.own && slices.Contains(s.scorers, p.scorer) {
 		return false
 	}
 	place := p.place(s)
@@ -634,20 +605,6 @@ func (s *subject) counts(p part) bool {
 	}
 	s.counted[place] = true
 	return true
-}
-
-func (s *subject) keep(place standing, score record.Score) {
-	if s.known == nil {
-		s.known = map[standing]record.Score{}
-	}
-	s.known[place] = score
-}
-
-func (s *subject) keepNothing(place standing) {
-	if s.nothing == nil {
-		s.nothing = map[standing]bool{}
-	}
-	s.nothing[place] = true
 }
 
 // output is an iteration's, parsed when it is first looked at.
@@ -862,68 +819,48 @@ func (v verdict) write(score *record.Score) {
 	}
 }
 
-// scale turns a number into what it is worth: one of worst into 0, one of best into 1, and what lies between them in
-// proportion. The zero scale takes numbers for what they are worth themselves, from 0 to 1.
-type scale struct{ worst, best float64 }
-
-// scale is the one that the scorer's range declares.
-func (c *compiler) scale() scale {
+// scale is the one that the scorer's range declares: a number of Worst is worth 0, one of Best 1, and what lies
+// between them in proportion. Without a range numbers from 0 to 1 are what they are worth.
+func (c *compiler) scale() *judge.Scale {
 	declared := c.spec.Range
 	if declared == nil {
-		return scale{0, 1}
+		return &judge.Scale{Worst: 0, Best: 1}
 	}
+	finite := func(number float64) bool { return !math.IsNaN(number) && !math.IsInf(number, 0) }
 	if len(declared) != 2 || declared[0] == declared[1] || !finite(declared[0]) || !finite(declared[1]) || !finite(declared[1]-declared[0]) {
 		c.fault("range", "want two different numbers: [what is worth 0, what is worth 1]")
-		return scale{0, 1}
+		return &judge.Scale{Worst: 0, Best: 1}
 	}
-	return scale{declared[0], declared[1]}
+	return &judge.Scale{Worst: declared[0], Best: declared[1]}
 }
 
-// worth is what a number is worth; an error for one that is not on the scale, as nothing is that is no number.
-func (s scale) worth(number float64) (float64, error) {
-	s = s.orWhole()
-	if low, high := min(s.worst, s.best), max(s.worst, s.best); !(number >= low && number <= high) {
-		return 0, fmt.Errorf("gave %s, which is not between %s and %s", decimal(number), decimal(low), decimal(high))
-	}
-	return min(max((number-s.worst)/(s.best-s.worst), 0), 1), nil
-}
-
-// clamped is what a number is worth that may lie beyond the ends: then it is what the nearer one is worth.
-func (s scale) clamped(number float64) float64 {
-	s = s.orWhole()
-	return min(max((number-s.worst)/(s.best-s.worst), 0), 1)
-}
-
-func (s scale) orWhole() scale {
-	if s == (scale{}) {
-		return scale{0, 1}
-	}
-	return s
-}
-
-// given is the verdict on a number that was given for a score: what it is worth, with the number itself for an answer
-// where those are not the same.
-func (c *compiler) given() func(number float64) verdict {
+// given is the verdict on a number or a boolean that was given for a score: what it is worth, with the number
+// itself for an answer where those are not the same. It fails on any other value.
+func (c *compiler) given() func(score any) (verdict, error) {
 	scale, name, declared := c.scale(), c.spec.Name, c.spec.Range != nil
-	return func(number float64) verdict {
-		value, err := scale.worth(number)
-		if err != nil {
-			return unscored("scorer %s %v", name, err)
+	return func(score any) (verdict, error) {
+		number, ok := score.(float64)
+		switch score := score.(type) {
+		case bool:
+			if score {
+				return verdict{value: 1}, nil
+			}
+			return verdict{}, nil
+		case int64:
+			number, ok = float64(score), true
+		}
+		if !ok {
+			return verdict{}, errors.New("neither a number nor true or false")
+		}
+		value, within := scale.Share(number)
+		if !within {
+			low, high := min(scale.Worst, scale.Best), max(scale.Worst, scale.Best)
+			return unscored("scorer %s gave %s, which is not between %s and %s", name, judge.Decimal(number), judge.Decimal(low), judge.Decimal(high)), nil
 		}
 		v := verdict{value: value}
 		if declared {
-			v.answer = decimal(number)
+			v.answer = judge.Decimal(number)
 		}
-		return v
+		return v, nil
 	}
-}
-
-func finite(number float64) bool { return !math.IsNaN(number) && !math.IsInf(number, 0) }
-
-// decimal is a number as people write it: 0.25, 7, 1e+21.
-func decimal(number float64) string {
-	if magnitude := math.Abs(number); magnitude >= 1e-6 && magnitude < 1e21 || number == 0 {
-		return strconv.FormatFloat(number, 'f', -1, 64)
-	}
-	return strconv.FormatFloat(number, 'g', -1, 64)
 }

@@ -79,12 +79,12 @@ var verdicts = []struct{ scorer, target, output, want string }{
 	{`type: numeric`, `18`, `"$ 18.00"`, `1 ($ 18.00)`},
 	{`type: numeric`, `"1,234.5"`, `1234.5`, `1 (1234.5)`},
 	{`type: numeric`, `18`, `"26"`, `0 (26): want 18, got 26`},
-	{`type: numeric`, `18`, `"about 18"`, `0 (about 18): it is no number`},
-	{`type: numeric`, `18`, `true`, `0 (true): it is no number`},
-	{`type: numeric`, `18`, `"NaN"`, `0 (NaN): it is no number`},
-	{`type: numeric`, `18`, `"1e999"`, `0 (1e999): it is no number`},
-	{`type: numeric`, `"many"`, `"18"`, `unscored: the target is no number: many`},
-	{`type: numeric`, `"inf"`, `"inf"`, `unscored: the target is no number: inf`},
+	{`type: numeric`, `18`, `"about 18"`, `0 (about 18): it is not a number`},
+	{`type: numeric`, `18`, `true`, `0 (true): it is not a number`},
+	{`type: numeric`, `18`, `"NaN"`, `0 (NaN): it is not a number`},
+	{`type: numeric`, `18`, `"1e999"`, `0 (1e999): it is not a number`},
+	{`type: numeric`, `"many"`, `"18"`, `unscored: the target is not a number: many`},
+	{`type: numeric`, `"inf"`, `"inf"`, `unscored: the target is not a number: inf`},
 	{`type: numeric, tolerance: 0.1`, `1`, `1.1`, `1 (1.1)`},
 	{`type: numeric, tolerance: 0.1`, `1`, `1.1001`, `0 (1.1001): want 1, got 1.1001`},
 	{`type: numeric, tolerance: 0`, `1`, `1.0000000000000002`, `0 (1.0000000000000002): want 1, got 1.0000000000000002`},
@@ -116,7 +116,7 @@ var verdicts = []struct{ scorer, target, output, want string }{
 	{`type: json_schema, schema: {type: object, required: [a]}`, ``, `{}`, `0 ({}): missing property 'a'`},
 	{`type: json_schema, schema: {properties: {a: {type: integer}}}`, ``, `{"a": 1.0}`, `1 ({"a":1})`},
 	{`type: json_schema, schema: {properties: {a: {type: integer}}}`, ``, `{"a": "x"}`, `0 ({"a":"x"}): at /a: got string, want integer`},
-	{`type: json_schema, schema: {type: object}`, ``, `"no JSON"`, `0 (no JSON): it is no JSON: at byte 1: 'n' where a JSON value should begin`},
+	{`type: json_schema, schema: {type: object}`, ``, `"no JSON"`, `0 (no JSON): invalid JSON: at byte 1: 'n' where a JSON value should begin`},
 	{`type: json_schema, schema: {type: object}`, ``, ``, `0 (none)`},
 
 	{`type: cel, expr: output.n >= 1 && output.n <= 10`, ``, `{"n": 3}`, `1`},
@@ -135,7 +135,7 @@ var verdicts = []struct{ scorer, target, output, want string }{
 	{`type: cel, expr: task.target == target && task.id == "t"`, `1`, `"x"`, `1`},
 	{`type: cel, expr: string(output)`, ``, `"x"`, `unscored: the result is neither a number nor a boolean: x`},
 
-	{`type: judge, model: m, rubric: good`, ``, `"x"`, `unscored: nobody can be asked here`},
+	{`type: judge, model: m, rubric: good`, ``, `"x"`, `unscored: no model is configured`},
 }
 
 // F80, P19 among others: what is no number between 0 and 1 is no score, and says whose it is.

@@ -66,16 +66,22 @@ func (c *compiler) parts() []part {
 			continue
 		}
 		parts = append(parts, p)
-		c.made.ofRun = c.made.ofRun || p.ofRun
+		c.made.OfRun = c.made.OfRun || p.OfRun
 		if c.made.unable == nil {
 			c.made.unable = p.unable
 		}
-		c.made.looksAround = c.made.looksAround || p.looksAround
+		c.made.LooksAround = c.made.LooksAround || p.LooksAround
 	}
 	return parts
 }
 
 func (c *compiler) part(declared *spec.ScorerPart) part {
+	weightOf := func(s *spec.Scorer) float64 {
+		if s.Weight == nil {
+			return 1
+		}
+		return *s.Weight
+	}
 	if declared.Scorer != nil {
 		return part{c.all.scorer(declared.Scorer), weightOf(declared.Scorer), true}
 	}
@@ -93,13 +99,6 @@ func (c *compiler) part(declared *spec.ScorerPart) part {
 	return part{made, weightOf(&c.all.declared[at]), false}
 }
 
-func weightOf(s *spec.Scorer) float64 {
-	if s.Weight == nil {
-		return 1
-	}
-	return *s.Weight
-}
-
 // judgedParts are the scores of a set's parts.
 type judgedParts struct {
 	parts    []part
@@ -112,11 +111,11 @@ type judgedParts struct {
 func judged(ctx context.Context, s *subject, parts []part) *judgedParts {
 	p := &judgedParts{parts: parts, scores: make([]record.Score, len(parts)), counted: make([]bool, len(parts))}
 	for i := range parts {
-		score := parts[i].score(ctx, s)
+		score, empty := parts[i].score(ctx, s)
 		p.scores[i], p.counted[i] = score, s.counts(parts[i])
-		p.nothing = p.nothing || s.nothing[parts[i].place(s)]
+		p.nothing = p.nothing || empty
 		if p.unscored == "" && score.Unscored != "" {
-			p.unscored = parts[i].name + ": " + score.Unscored
+			p.unscored = parts[i].Name + ": " + score.Unscored
 		}
 	}
 	return p
@@ -162,11 +161,11 @@ func (p *judgedParts) short() string {
 	for i := range p.scores {
 		switch score := &p.scores[i]; {
 		case score.Unscored != "":
-			fell = append(fell, p.parts[i].name+" is unscored")
+			fell = append(fell, p.parts[i].Name+" is unscored")
 		case score.Value < 1 && score.Explanation != "":
-			fell = append(fell, p.parts[i].name+": "+score.Explanation)
+			fell = append(fell, p.parts[i].Name+": "+score.Explanation)
 		case score.Value < 1:
-			fell = append(fell, fmt.Sprintf("%s: %.2g", p.parts[i].name, score.Value))
+			fell = append(fell, fmt.Sprintf("%s: %.2g", p.parts[i].Name, score.Value))
 		}
 	}
 	return short(strings.Join(fell, "; "), maxAnswer)
@@ -180,7 +179,7 @@ func (p *judgedParts) verdict(v verdict) verdict {
 		}
 		v.usage = v.usage.Plus(p.scores[i].Usage)
 		for _, vote := range p.scores[i].Votes {
-			vote.Criterion = strings.TrimSuffix(p.parts[i].name+"/"+vote.Criterion, "/")
+			vote.Criterion = strings.TrimSuffix(p.parts[i].Name+"/"+vote.Criterion, "/")
 			v.votes = append(v.votes, vote)
 		}
 	}

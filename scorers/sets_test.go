@@ -140,11 +140,11 @@ func TestWhatPartsTookIsCountedOnce(t *testing.T) {
 			return verdict{value: 1, usage: record.Usage{Calls: calls}, votes: []record.Vote{{Judge: "m"}, {Judge: "m", Criterion: "short"}}}
 		}
 	}
-	own := &scorer{name: "own", asks: true, compare: used(1)}
-	named := &scorer{name: "named", asks: true, shared: true, compare: used(10)}
+	own := &scorer{Version: Version{Name: "own", Asks: true}, compare: used(1)}
+	named := &scorer{Version: Version{Name: "named", Asks: true}, shared: true, compare: used(10)}
 	at := newSubject(nil, run(`"a"`), false)
 	took := func(told ...*scorer) (calls int64, criteria string) {
-		at.told = told
+		at.scorers = told
 		p := judged(t.Context(), at, []part{{own, 1, true}, {named, 1, false}})
 		v := p.verdict(p.reaches(p.mean(), nil))
 		for _, vote := range v.votes {
@@ -171,7 +171,7 @@ func TestSetsLieBetweenTheirParts(t *testing.T) {
 		least, most := 1.0, 0.0
 		for i := range rapid.IntRange(1, 6).Draw(t, "parts") {
 			value := rapid.Float64Range(0, 1).Draw(t, "value")
-			p.parts = append(p.parts, part{scorer: &scorer{name: fmt.Sprint(i)}, weight: rapid.Float64Range(1e-6, 1e6).Draw(t, "weight")})
+			p.parts = append(p.parts, part{scorer: &scorer{Version: Version{Name: fmt.Sprint(i)}}, weight: rapid.Float64Range(1e-6, 1e6).Draw(t, "weight")})
 			p.scores = append(p.scores, record.Score{Value: value})
 			least, most = min(least, value), max(most, value)
 		}

@@ -96,7 +96,7 @@ func toolArgs(c *compiler) comparison {
 		c.fault("", "a scorer of type tool_args needs expr")
 		return nil
 	}
-	program, counted, every := c.callExpression(c.spec.Expr), c.counted(), c.spec.Every
+	program, counted, every := c.compiled(c.spec.Expr, expr.ToolCall(expr.Any), expr.WantBool), c.counted(), c.spec.Every
 	return func(ctx context.Context, s *subject) verdict {
 		calls := counted(s)
 		holding, whyNot := holds(ctx, program, s, calls)

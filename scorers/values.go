@@ -10,59 +10,38 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/agentbench/agentbench/scorers/textual"
 	"github.com/agentbench/agentbench/spec/expr"
 )
 
-// contains looks for the target in the text of the value. Of a target that is a list it gives the share that is there.
+// contains is the share of the target's items, or of the one that it is, that the text of the value contains.
 func contains(c *compiler) comparison {
-	ignoreCase := c.spec.IgnoreCase
-	return func(_ context.Context, s *subject) verdict {
-		wanted, ok := s.target.([]any)
-		if !ok {
-			wanted = []any{s.target}
+	look := c.lookFor(strings.Contains, func(texts, found []string, _ string) verdict {
+		v := verdict{value: float64(len(found)) / float64(len(texts))}
+		if missing := firstMissing(texts, found); missing >= 0 {
+			v.explanation = quoted(texts[missing]) + " is not in it"
 		}
-		got := text(s.value)
-		if ignoreCase {
-			got = folded(got)
+		return v
+	})
+	return func(ctx context.Context, s *subject) verdict {
+		if list, ok := s.target.([]any); isEmpty(s.target) || ok && slices.ContainsFunc(list, isEmpty) {
+			return emptyTarget
 		}
-		return shareOf(wanted, func(want string) bool {
-			if ignoreCase {
-				want = folded(want)
-			}
-			return strings.Contains(got, want)
-		})
+		return look(ctx, s)
 	}
 }
 
-func shareOf(wanted []any, there func(string) bool) verdict {
-	if len(wanted) == 0 {
-		return unscored("the target is an empty list")
-	}
-	found, missing := 0, ""
-	for _, item := range wanted {
-		switch want := text(item); {
-		case isEmpty(item):
-			return unscored("the target is empty, which every text contains")
-		case there(want):
-			found++
-		case missing == "":
-			missing = want
-		}
-	}
-	v := verdict{value: float64(found) / float64(len(wanted))}
-	if missing != "" {
-		v.explanation = quoted(missing) + " is not in it"
-	}
-	return v
+var emptyTarget = unscored("the target is empty, which every text contains")
+
+func firstMissing(texts, found []string) int {
+	return slices.IndexFunc(texts, func(want string) bool { return !slices.Contains(found, want) })
 }
 
 // containsAll holds where each of the texts looked for stands in the value.
 func containsAll(c *compiler) comparison {
 	return c.lookFor(strings.Contains, func(texts, found []string, _ string) verdict {
-		missing := slices.IndexFunc(texts, func(want string) bool { return !slices.Contains(found, want) })
+		missing := firstMissing(texts, found)
 		if missing < 0 {
 			return verdict{value: 1}
 		}
@@ -70,15 +49,12 @@ func containsAll(c *compiler) comparison {
 	})
 }
 
-// lookFor looks for the options, or the items of the target, in the text of the value. A text that is empty is found
-// everywhere, so that nothing is told by it.
+// lookFor looks for the options, or the items of the target, in the text of the value. An empty text would be found
+// everywhere.
 func (c *compiler) lookFor(match func(got, want string) bool, judge func(texts, found []string, got string) verdict) comparison {
 	options, fold := c.options(), func(s string) string { return s }
 	if c.spec.IgnoreCase {
 		fold = folded
-	}
-	if options != nil {
-		c.made.needsTarget = false
 	}
 	return func(_ context.Context, s *subject) verdict {
 		texts, got := options, text(s.value)
@@ -89,7 +65,7 @@ func (c *compiler) lookFor(match func(got, want string) bool, judge func(texts, 
 		case len(texts) == 0:
 			return unscored("the target is an empty list")
 		case slices.Contains(texts, ""):
-			return unscored("the target is empty, which every text contains")
+			return emptyTarget
 		}
 		in := fold(got)
 		return judge(texts, slices.DeleteFunc(slices.Clone(texts), func(want string) bool { return !match(in, fold(want)) }), got)
@@ -111,9 +87,6 @@ func containsAny(c *compiler) comparison {
 func oneOf(c *compiler) comparison {
 	same := c.sameText()
 	options := c.options()
-	if options != nil {
-		c.made.needsTarget = false
-	}
 	return func(_ context.Context, s *subject) verdict {
 		allowed := options
 		if allowed == nil {
@@ -128,11 +101,12 @@ func oneOf(c *compiler) comparison {
 	}
 }
 
-// options are the texts of the options, nil where none are declared.
+// options are the texts of the options, which take the target's place; nil where none are declared.
 func (c *compiler) options() []string {
 	if c.spec.Options == nil {
 		return nil
 	}
+	c.made.needsTarget = false
 	for _, option := range c.spec.Options {
 		switch option.(type) {
 		case string, bool, int64, float64:
@@ -249,7 +223,7 @@ func regex(c *compiler) comparison {
 	}
 }
 
-// regexp compiles what is written under a key; nil after a fault.
+// regexp compiles the value of a key; nil after a fault.
 func (c *compiler) regexp(key, source string) *expr.Pattern {
 	re, err := expr.CompilePattern(source)
 	if err != nil {
@@ -278,14 +252,20 @@ func (c *compiler) extraction() extraction {
 	return func(ctx context.Context, s *subject) (any, error) { return program.Value(ctx, s) }
 }
 
-// lastMatch is what the expression took out of its last match, because answers stand at the end: the first group that
+// lastMatch is what the expression took out of its last match, because answers come at the end: the first group that
 // took part in it, else the whole match; "" where nothing matches.
 func lastMatch(ctx context.Context, re *expr.Pattern, s string) (found string, err error) {
 	if err := searchable(s); err != nil {
 		return "", err
 	}
 	_, err = re.All(ctx, s, func(match []int) bool {
-		found = taken(s, match)
+		found = s[match[0]:match[1]]
+		for i := 2; i < len(match); i += 2 {
+			if match[i] >= 0 {
+				found = s[match[i]:match[i+1]]
+				break
+			}
+		}
 		return true
 	})
 	if err != nil {
@@ -294,47 +274,29 @@ func lastMatch(ctx context.Context, re *expr.Pattern, s string) (found string, e
 	return found, nil
 }
 
-// taken is the first group of a match that took part, else the match.
-func taken(s string, match []int) string {
-	for i := 2; i < len(match); i += 2 {
-		if match[i] >= 0 {
-			return s[match[i]:match[i+1]]
-		}
-	}
-	return s[match[0]:match[1]]
-}
-
 // numeric compares numbers. The difference may be as large as tolerance, or as the relative share of the target,
 // whichever allows more; without both it must be 0. See textual.Number for what is a number in a text.
 func numeric(c *compiler) comparison {
-	near := nearness{absolute: c.spec.Tolerance, relative: c.spec.Relative}
+	absolute, relative := c.spec.Tolerance, c.spec.Relative
 	return func(_ context.Context, s *subject) verdict {
 		want, ok := number(s.target)
 		if !ok {
-			return unscored("the target is no number: %s", quoted(text(s.target)))
+			return unscored("the target is not a number: %s", quoted(text(s.target)))
 		}
 		got, ok := number(s.value)
 		if !ok {
-			return verdict{explanation: "it is no number"}
+			return verdict{explanation: "it is not a number"}
 		}
-		return hit(near.holds(got, want), text(s.target), text(s.value))
+		allowed := 0.0
+		if absolute != nil {
+			allowed = *absolute
+		}
+		if relative != nil {
+			allowed = max(allowed, *relative*math.Abs(want))
+		}
+		near := got == want || allowed > 0 && math.Abs(got-want) <= allowed+rounding(got, want)
+		return hit(near, text(s.target), text(s.value))
 	}
-}
-
-type nearness struct{ absolute, relative *float64 }
-
-func (n nearness) holds(got, want float64) bool {
-	if got == want {
-		return true
-	}
-	allowed := 0.0
-	if n.absolute != nil {
-		allowed = *n.absolute
-	}
-	if n.relative != nil {
-		allowed = max(allowed, *n.relative*math.Abs(want))
-	}
-	return allowed > 0 && math.Abs(got-want) <= allowed+rounding(got, want)
 }
 
 // rounding is what decimal numbers may be off in binary: 1.1 is within 0.1 of 1.0.
@@ -357,8 +319,8 @@ func number(value any) (float64, bool) {
 }
 
 // mathematics compares final answers by what they mean: the same number however it is written, within the tolerance,
-// lists of the same, or the same expression as it is written. Of a target that is a list any will do. See package
-// answer for what is read.
+// lists of the same, or the same expression as it is written. Of a target that is a list any will do. See
+// textual.Parse for what is read.
 func mathematics(c *compiler) comparison {
 	var tolerance *big.Rat
 	if c.spec.Tolerance != nil {
@@ -408,7 +370,7 @@ func text(value any) string {
 	return string(written)
 }
 
-// isEmpty: there is no answer in the value.
+// isEmpty reports whether a value holds no answer.
 func isEmpty(value any) bool {
 	if s, ok := value.(string); ok {
 		return strings.TrimSpace(s) == ""
@@ -419,24 +381,19 @@ func isEmpty(value any) bool {
 // short cuts a text to so many characters, of which the last is then an ellipsis.
 func short(s string, characters int) string {
 	if len(s) > characters {
-		s = cut(s, characters)
+		last, left := 0, characters // where the text is cut to make room for the ellipsis
+		for i := range s {
+			if left == 1 {
+				last = i
+			}
+			if left == 0 {
+				s = s[:last] + "…"
+				break
+			}
+			left--
+		}
 	}
 	return strings.ToValidUTF8(s, "\uFFFD")
-}
-
-func cut(s string, characters int) string {
-	last := 0 // where the text is cut to make room for the ellipsis
-	for i := 0; i < len(s); characters-- {
-		if characters == 1 {
-			last = i
-		}
-		if characters == 0 {
-			return s[:last] + "…"
-		}
-		_, size := utf8.DecodeRuneInString(s[i:])
-		i += size
-	}
-	return s
 }
 
 // quoted is a text as an explanation shows it: on one line, and in quotes where one would not see what is in it.

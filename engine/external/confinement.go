@@ -15,8 +15,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
-
-	"github.com/agentbench/agentbench/engine/record"
 )
 
 // Confinement decides what programs are locked into, so that none of their
@@ -48,15 +46,13 @@ type namespace struct {
 // neither environments nor memory.
 func (n namespace) hides() bool { return n.proc || n.user }
 
-var noNamespace = namespace{}
-
 // namespaces are those that are tried, the best first.
 var namespaces = []namespace{{pid: true, proc: true}, {pid: true, user: true, proc: true}, {pid: true}, {pid: true, user: true}}
 
 // namespace is how programs get one.
 func (c *Confinement) namespace() namespace {
 	if c == nil {
-		return noNamespace
+		return namespace{}
 	}
 	c.once.Do(func() {
 		if c.Off {
@@ -131,12 +127,6 @@ func startable(dir, path string) error {
 		return &fs.PathError{Op: "exec", Path: path, Err: fs.ErrPermission}
 	}
 	return nil
-}
-
-// unhidden is what becomes of a program whose namespace was refused, though others
-// got theirs: it does not run where it could read what is hidden from them.
-func unhidden(err error) error {
-	return failure(record.Internal, "the system refused a namespace this time: %v", err)
 }
 
 // signalled is the error of a program that died of a signal within a namespace.

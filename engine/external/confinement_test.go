@@ -39,7 +39,7 @@ func (c *Confinement) of(kind namespace) *Confinement {
 func inNamespace(t *testing.T) *Confinement {
 	t.Helper()
 	c := &Confinement{}
-	if c.namespace() == noNamespace {
+	if c.namespace() == (namespace{}) {
 		t.Skip("the system gives no PID namespaces to this user")
 	}
 	return c
@@ -209,7 +209,7 @@ func TestWhereNamespacesCount(t *testing.T) {
 }
 
 func TestNamespacesCanBeSwitchedOff(t *testing.T) {
-	if kind := (&Confinement{Off: true}).namespace(); kind != noNamespace {
+	if kind := (&Confinement{Off: true}).namespace(); kind != (namespace{}) {
 		t.Errorf("got %+v", kind)
 	}
 }

@@ -84,7 +84,7 @@ func (e *Endpoint) PostWithin(ctx context.Context, limit time.Duration, body []b
 		return answer, context.Cause(ctx)
 	case waiting.Err() != nil:
 		answer.Duration = limit
-		return answer, postFailure(record.CallTimeout, "the endpoint took longer than %v", limit)
+		return answer, record.Errorf(record.CallTimeout, "the endpoint took longer than %v", limit)
 	}
 	return answer, err
 }
@@ -92,7 +92,7 @@ func (e *Endpoint) PostWithin(ctx context.Context, limit time.Duration, body []b
 func (e *Endpoint) post(ctx context.Context, body []byte) (Answer, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, e.URL, bytes.NewReader(body))
 	if err != nil {
-		return Answer{}, postFailure(record.InvalidRequest, "the address is wrong: %v", bare(err))
+		return Answer{}, record.Errorf(record.InvalidRequest, "the address is wrong: %v", bare(err))
 	}
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("Accept", "application/json, text/plain;q=0.9, */*;q=0.1")
@@ -104,7 +104,7 @@ func (e *Endpoint) post(ctx context.Context, body []byte) (Answer, error) {
 		return Answer{}, ours
 	}
 	if err != nil {
-		return Answer{}, postFailure(record.Network, "%v", bare(err))
+		return Answer{}, record.Errorf(record.Network, "%v", bare(err))
 	}
 	defer response.Body.Close()
 	answer, err := read(response.Body)
@@ -118,31 +118,27 @@ func read(body io.Reader) (Answer, error) {
 	text, err := io.ReadAll(io.LimitReader(body, MaxAnswer+1))
 	switch {
 	case err != nil:
-		return Answer{Body: text}, postFailure(record.Network, "the answer broke off after %d bytes: %v", len(text), bare(err))
+		return Answer{Body: text}, record.Errorf(record.Network, "the answer broke off after %d bytes: %v", len(text), bare(err))
 	case len(text) > MaxAnswer:
-		return Answer{Body: text[:MaxAnswer]}, postFailure(record.BadResponse, "the answer has more than %d bytes", MaxAnswer)
+		return Answer{Body: text[:MaxAnswer]}, record.Errorf(record.BadResponse, "the answer has more than %d bytes", MaxAnswer)
 	}
 	return Answer{Body: text}, nil
 }
 
-// refusal is the error of an answer that is none, with its beginning.
+// refusal is the error of another status than 2xx, with the beginning of the answer.
 func refusal(response *http.Response, body []byte) error {
-	said := fmt.Sprintf("HTTP %d", response.StatusCode)
-	if to, err := response.Location(); err == nil {
-		said += fmt.Sprintf(": it sends to %s, where nothing is posted", to.Host)
-	} else if text := beginning(body); text != "" {
-		said += ": " + text
-	}
-	return postFailure(classOf(response.StatusCode), "%s", said)
-}
-
-func beginning(body []byte) string {
 	const most = 300
+	said := fmt.Sprintf("HTTP %d", response.StatusCode)
 	text := strings.Join(strings.Fields(strings.ToValidUTF8(string(body[:min(len(body), 4*most)]), "\uFFFD")), " ")
 	if len(text) > most {
 		text = strings.TrimSpace(secret.Prefix(text, most)) + " …"
 	}
-	return text
+	if to, err := response.Location(); err == nil {
+		said += fmt.Sprintf(": it sends to %s, where nothing is posted", to.Host)
+	} else if text != "" {
+		said += ": " + text
+	}
+	return record.Errorf(classOf(response.StatusCode), "%s", said)
 }
 
 func classOf(status int) record.ErrorClass {
@@ -167,8 +163,4 @@ func bare(err error) error {
 		return wrapped.Err
 	}
 	return err
-}
-
-func postFailure(class record.ErrorClass, format string, args ...any) error {
-	return &record.Error{Class: class, Message: fmt.Sprintf(format, args...)}
 }

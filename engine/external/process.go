@@ -13,7 +13,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net"
 	"net/http/httptrace"
@@ -69,51 +68,42 @@ type Finished struct {
 // are *record.Error and the context's cause; what was left so far is given with
 // them.
 func (p *Program) Run(ctx context.Context, stdin []byte) (Finished, error) {
-	running, limit, cancel := p.limited(ctx)
+	limit := cmp.Or(p.Timeout, DefaultTimeout)
+	running, cancel := ctx, func() {}
+	if limit > 0 {
+		running, cancel = context.WithTimeout(ctx, limit)
+	}
 	defer cancel()
-	stdout, stderr := newCapture(p.maxOutput()), newCapture(maxStderr)
+	most := cmp.Or(p.MaxOutput, DefaultMaxOutput)
+	stdout, stderr := newCapture(most), newCapture(maxStderr)
 	begin := p.now()
-	err := p.run(running, stdin, stdout, stderr)
+	err := p.start(running, func(cmd *exec.Cmd) error {
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(stdin), stdout, stderr
+		return runLocked(cmd, func() {})
+	})
 	done := Finished{Stdout: stdout.Bytes(), Stderr: string(stderr.Bytes()), Duration: p.now().Sub(begin)}
 	switch {
 	case ctx.Err() != nil:
 		return done, context.Cause(ctx)
 	case running.Err() != nil:
 		done.Duration = limit
-		return done, failure(record.Program, "%s took longer than %v and was killed", p.called(), limit)
+		return done, record.Errorf(record.Program, "%s took longer than %v and was killed", p.called(), limit)
 	case err != nil:
 		return done, p.explain(err, done.Stderr)
 	case stdout.Cut() > 0 && !p.Cuts:
-		return done, failure(record.Program, "%s wrote %d bytes; %d are allowed", p.called(), stdout.total, p.maxOutput())
+		return done, record.Errorf(record.Program, "%s wrote %d bytes; %d are allowed", p.called(), stdout.total, most)
 	}
 	return done, nil
 }
 
-// limited is the context within which the program runs.
-func (p *Program) limited(ctx context.Context) (context.Context, time.Duration, context.CancelFunc) {
-	if p.Timeout < 0 {
-		running, cancel := context.WithCancel(ctx)
-		return running, 0, cancel
+func (p *Program) now() time.Time {
+	if p.Now != nil {
+		return p.Now()
 	}
-	limit := cmp.Or(p.Timeout, DefaultTimeout)
-	running, cancel := context.WithTimeout(ctx, limit)
-	return running, limit, cancel
+	return time.Now()
 }
 
-func (p *Program) called() string {
-	if p.Called != "" {
-		return p.Called
-	}
-	return fmt.Sprintf("the program %q", p.Argv[0])
-}
-
-// run runs the program once.
-func (p *Program) run(ctx context.Context, stdin []byte, stdout, stderr io.Writer) error {
-	return p.start(ctx, func(cmd *exec.Cmd) error {
-		cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(stdin), stdout, stderr
-		return runLocked(cmd, func() {})
-	})
-}
+func (p *Program) called() string { return cmp.Or(p.Called, fmt.Sprintf("the program %q", p.Argv[0])) }
 
 // start gives run what starts the program, in a namespace where it can; run may
 // be given a second one where that was refused.
@@ -122,7 +112,7 @@ func (p *Program) start(ctx context.Context, run func(*exec.Cmd) error) error {
 	if err != nil {
 		return err
 	}
-	if kind := p.Confinement.namespace(); kind != noNamespace {
+	if kind := p.Confinement.namespace(); kind.pid {
 		if err := startable(p.Dir, path); err != nil {
 			return err
 		}
@@ -131,8 +121,8 @@ func (p *Program) start(ctx context.Context, run func(*exec.Cmd) error) error {
 		if !refused(err) {
 			return afterConfined(err)
 		}
-		if kind.hides() {
-			return unhidden(err)
+		if kind.hides() { // without it, the program could read what is hidden from others
+			return record.Errorf(record.Internal, "the system refused a namespace this time: %v", err)
 		}
 	}
 	cmd := exec.CommandContext(ctx, path, p.Argv[1:]...)
@@ -161,7 +151,7 @@ func runLocked(cmd *exec.Cmd, started func()) error {
 	}
 	started()
 	err := cmd.Wait()
-	killGroup(cmd) // what it left behind
+	killGroup(cmd) // its children
 	if errors.Is(err, exec.ErrWaitDelay) {
 		return nil
 	}
@@ -186,22 +176,18 @@ func (p *Program) explain(err error, stderr string) error {
 		}
 		return &record.Error{Class: record.Program, Message: message}
 	case errors.Is(err, exec.ErrNotFound):
-		return failure(record.InvalidRequest, "%s was not found; is it installed and on PATH?", name)
+		return record.Errorf(record.InvalidRequest, "%s was not found; is it installed and on PATH?", name)
 	case errors.Is(err, fs.ErrNotExist):
-		return failure(record.InvalidRequest, "%s was not found; a path is relative to the folder of the file that names it", name)
+		return record.Errorf(record.InvalidRequest, "%s was not found; a path is relative to the folder of the file that names it", name)
 	case errors.Is(err, fs.ErrPermission):
-		return failure(record.InvalidRequest, "%s may not be executed; is it marked as executable?", name)
+		return record.Errorf(record.InvalidRequest, "%s may not be executed; is it marked as executable?", name)
 	}
-	return failure(record.InvalidRequest, "%s did not start: %v", name, err)
-}
-
-func failure(class record.ErrorClass, format string, args ...any) error {
-	return &record.Error{Class: class, Message: fmt.Sprintf(format, args...)}
+	return record.Errorf(record.InvalidRequest, "%s did not start: %v", name, err)
 }
 
 // lastLine is where programs say what was wrong.
 func lastLine(text string) string {
-	text = strings.TrimSpace(validUTF8([]byte(text)))
+	text = strings.TrimSpace(strings.ToValidUTF8(text, "\uFFFD"))
 	line := text[strings.LastIndexByte(text, '\n')+1:]
 	const most = 300
 	if len(line) > most {
@@ -210,32 +196,10 @@ func lastLine(text string) string {
 	return line
 }
 
-func validUTF8(text []byte) string { return strings.ToValidUTF8(string(text), "\uFFFD") }
-
-func (p *Program) maxOutput() int {
-	if p.MaxOutput > 0 {
-		return p.MaxOutput
-	}
-	return DefaultMaxOutput
-}
-
-func (p *Program) farewell() time.Duration {
-	if p.Farewell > 0 {
-		return p.Farewell
-	}
-	return DefaultFarewell
-}
-
-func (p *Program) now() time.Time {
-	if p.Now != nil {
-		return p.Now()
-	}
-	return time.Now()
-}
-
 // capture keeps the head and the tail of what is written, half of the limit
-// each.
+// each. It can be read while it is written.
 type capture struct {
+	mu    sync.Mutex
 	half  int
 	head  []byte
 	tail  []byte // a ring once it is full
@@ -247,6 +211,8 @@ func newCapture(limit int) *capture { return &capture{half: max(1, limit/2)} }
 
 // Write never fails and never stops the writer.
 func (c *capture) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.total += int64(len(p))
 	rest := p
 	if room := c.half - len(c.head); room > 0 {
@@ -272,6 +238,8 @@ func (c *capture) Cut() int64 { return c.total - int64(len(c.head)) - int64(len(
 
 // Bytes is what was kept, with a note where bytes are missing.
 func (c *capture) Bytes() []byte {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	kept := append([]byte(nil), c.head...)
 	if cut := c.Cut(); cut > 0 {
 		kept = fmt.Appendf(kept, "\n… %d bytes cut …\n", cut)
@@ -331,12 +299,11 @@ func search(folders, name string) (string, error) {
 	return "", &exec.Error{Name: name, Err: exec.ErrNotFound}
 }
 
-// Sending tells of the requests of a context whether any byte of them may have
-// reached a server. A connection that was refused, a name that does not exist and
+// Sending knows whether any byte of the requests of a context may have reached a server. A connection that was refused, a name that does not exist and
 // a TLS handshake that failed come before the first byte of a request.
 type Sending struct {
 	mu    sync.Mutex
-	asked bool // for a connection; a transport that does not tell so tells nothing
+	asked bool // for a connection; a transport without such traces is never asked
 	uses  []use
 }
 

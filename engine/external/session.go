@@ -1,6 +1,7 @@
 package external
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -19,7 +20,7 @@ type Session struct {
 	program *Program
 	stdin   *os.File
 	stdout  *os.File
-	stderr  sharedCapture
+	stderr  *capture
 	kill    context.CancelFunc
 	begun   chan struct{} // closed when the program runs
 	over    chan struct{} // closed when it has ended and its children are killed
@@ -33,27 +34,26 @@ type Session struct {
 func (p *Program) Open(ctx context.Context) (*Session, error) {
 	theirInput, stdin, err := os.Pipe()
 	if err != nil {
-		return nil, failure(record.Internal, "opening a pipe: %v", err)
+		return nil, record.Errorf(record.Internal, "opening a pipe: %v", err)
 	}
 	stdout, theirOutput, err := os.Pipe()
 	if err != nil {
 		theirInput.Close()
 		stdin.Close()
-		return nil, failure(record.Internal, "opening a pipe: %v", err)
+		return nil, record.Errorf(record.Internal, "opening a pipe: %v", err)
 	}
 	running, kill := context.WithCancel(ctx)
 	s := &Session{
-		program: p, stdin: stdin, stdout: stdout, kill: kill, stderr: sharedCapture{kept: newCapture(maxStderr)},
+		program: p, stdin: stdin, stdout: stdout, kill: kill, stderr: newCapture(maxStderr),
 		begun: make(chan struct{}), over: make(chan struct{}), closing: make(chan struct{}),
 	}
 	go s.run(running, theirInput, theirOutput)
 	select {
 	case <-s.begun:
-		return s, nil
 	case <-s.over:
 	}
 	select {
-	case <-s.begun: // it has already ended
+	case <-s.begun: // and may have ended
 		return s, nil
 	default:
 	}
@@ -72,14 +72,14 @@ func (s *Session) run(ctx context.Context, theirInput, theirOutput *os.File) {
 		theirOutput.Close()
 	}
 	s.ended = s.program.start(ctx, func(cmd *exec.Cmd) error {
-		cmd.Stdin, cmd.Stdout, cmd.Stderr = theirInput, theirOutput, &s.stderr
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = theirInput, theirOutput, s.stderr
 		return runLocked(cmd, func() {
 			passed()
 			close(s.begun)
 		})
 	})
 	passed()
-	// Who left the group may still hold the output.
+	// A child that left the group may still hold the output.
 	_ = s.stdout.SetReadDeadline(time.Now().Add(drain))
 }
 
@@ -99,8 +99,8 @@ func (s *Session) Write(p []byte) (int, error) { return s.stdin.Write(p) }
 // Done is closed when the program has ended and its children are killed.
 func (s *Session) Done() <-chan struct{} { return s.over }
 
-// Err says how the program ended that was not to end, as a *record.Error; nil
-// while it runs, and where it was closed.
+// Err is how the program ended by itself, as a *record.Error; nil while it runs,
+// and where it was closed.
 func (s *Session) Err() error {
 	select {
 	case <-s.over:
@@ -124,7 +124,7 @@ func (s *Session) Err() error {
 
 // Stderr is what the program wrote there so far, head and tail where it is much;
 // not always UTF-8.
-func (s *Session) Stderr() string { return s.stderr.text() }
+func (s *Session) Stderr() string { return string(s.stderr.Bytes()) }
 
 // Close ends the program's input, gives it a moment to end by itself, and kills
 // it with all its children.
@@ -132,11 +132,10 @@ func (s *Session) Close() error {
 	s.closed.Do(func() {
 		close(s.closing)
 		s.stdin.Close()
-		late := time.NewTimer(s.program.farewell())
-		defer late.Stop()
+		late := time.After(cmp.Or(s.program.Farewell, DefaultFarewell))
 		select {
 		case <-s.over:
-		case <-late.C:
+		case <-late:
 		}
 		s.kill()
 		<-s.over
@@ -149,23 +148,4 @@ func (s *Session) release() {
 	s.kill()
 	s.stdin.Close()
 	s.stdout.Close()
-}
-
-// sharedCapture is a capture that is read while it is written.
-type sharedCapture struct {
-	mu   sync.Mutex
-	kept *capture
-}
-
-// Write never fails.
-func (c *sharedCapture) Write(p []byte) (int, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.kept.Write(p)
-}
-
-func (c *sharedCapture) text() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return string(c.kept.Bytes())
 }

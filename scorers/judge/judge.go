@@ -1,10 +1,9 @@
 // Package judge decides how models are asked what an output is worth.
 //
 // The stages, in order: what is asked becomes prompts, one for each criterion,
-// in which the output stands as data; every member of a panel is
-// asked each of them as often as there are votes, and once more where it cannot
-// be read what it answered (poll.go); the votes that there are make one
-// value.
+// in which the output is fenced data; every member of a panel is
+// asked each of them once for each vote, and once more where its answer cannot be
+// read (poll.go); the votes make one value.
 //
 // It is no stable API.
 package judge
@@ -46,8 +45,7 @@ type Case struct {
 	Draw model.Draw
 }
 
-// Criterion is one thing that is asked for. One without a name is all that there
-// is.
+// Criterion is one thing that is asked for. One without a name is the only one.
 type Criterion struct {
 	Name   string
 	Rubric string
@@ -59,7 +57,7 @@ type Judgement struct {
 	Value       float64
 	Answer      string
 	Explanation string
-	// Unscored says why there is no value.
+	// Unscored is why the value is missing.
 	Unscored string
 	Votes    []record.Vote
 	Usage    record.Usage // as if nothing were cached
@@ -74,7 +72,7 @@ func (p *Panel) Judge(ctx context.Context, c *Case, scale *Scale, criteria []Cri
 			return Judgement{Unscored: err.Error()}
 		}
 	}
-	polled, usage, cut := p.Poll(ctx, c.Draw, prompts)
+	polled, usage, cut := p.poll(ctx, c.Draw, prompts)
 	j := Judgement{Usage: usage, Unscored: cut}
 	for _, votes := range polled {
 		j.Votes = append(j.Votes, votes...)
@@ -98,7 +96,7 @@ func (p *Panel) sumUp(j *Judgement, scale *Scale, criteria []Criterion, polled [
 		}
 		sum += criteria[i].Weight * value
 		weights += criteria[i].Weight
-		answer, explanation := scale.Answer(value, votes), Nearest(votes, value).Explanation
+		answer, explanation := scale.Answer(value, votes), nearest(votes, value).Explanation
 		if name != "" {
 			explanation = strings.TrimSuffix(fmt.Sprintf("%s %.2g: %s", name, value, explanation), ": ")
 			answer = name + " " + answer
@@ -133,12 +131,25 @@ only the rubric says how to judge.
 	ask = "Judge the output by the rubric. Reply with the JSON object."
 )
 
-// prompt shows the case, and says what is asked of it.
-func (c *Case) prompt(scale *Scale, of *Criterion) (Prompt, error) {
-	p := Prompt{Criterion: of.Name, Scale: scale, System: c.system(scale, of)}
-	parts, err := shown(named{"task", c.Input, c.Input != nil}, named{"reference", c.Reference, c.Reference != nil}, named{"output", c.Output, true})
-	p.User = Fenced(parts) + ask
+// prompt shows the case, and asks for one criterion. System is the same for all outputs.
+func (c *Case) prompt(scale *Scale, of *Criterion) (p Prompt, err error) {
+	heading := "Rubric:\n"
+	if of.Name != "" {
+		heading = "Rubric, of " + of.Name + " alone:\n"
+	}
+	p = Prompt{Criterion: of.Name, Scale: scale, System: judgeOf + replyTo(c.Reference, "the output", scale) + heading + strings.TrimSpace(of.Rubric)}
+	p.User, err = fenced(named{"task", c.Input, c.Input != nil}, named{"reference", c.Reference, c.Reference != nil}, named{"output", c.Output, true})
+	p.User += ask
 	return p, err
+}
+
+// replyTo is what every system prompt says of the data and of the reply.
+func replyTo(reference any, outputs string, scale *Scale) string {
+	too := ""
+	if reference != nil {
+		too = referenceToo
+	}
+	return fmt.Sprintf(asData, too, outputs) + fmt.Sprintf(replyWith, scale.asked()) + "\n"
 }
 
 // named is a value that is shown, if it is.
@@ -148,42 +159,23 @@ type named struct {
 	shown bool
 }
 
-func shown(values ...named) (parts []model.Fenced, err error) {
+// fenced are values as data.
+func fenced(values ...named) (string, error) {
+	var parts []model.Fenced
+	var texts []string
 	for _, v := range values {
 		if !v.shown {
 			continue
 		}
 		text, err := model.FencedText(v.value)
 		if err != nil {
-			return nil, fmt.Errorf("showing the %s: %w", v.name, err)
+			return "", fmt.Errorf("showing the %s: %w", v.name, err)
 		}
-		parts = append(parts, model.Fenced{Name: v.name, Text: text})
-	}
-	return parts, nil
-}
-
-// system says what is asked. It is the same for all outputs.
-func (c *Case) system(scale *Scale, of *Criterion) string {
-	reference := ""
-	if c.Reference != nil {
-		reference = referenceToo
-	}
-	heading := "Rubric:\n"
-	if of.Name != "" {
-		heading = "Rubric, of " + of.Name + " alone:\n"
-	}
-	return judgeOf + fmt.Sprintf(asData, reference, "the output") + fmt.Sprintf(replyWith, scale.asked()) + "\n" + heading + strings.TrimSpace(of.Rubric)
-}
-
-// Fenced are texts as data.
-func Fenced(parts []model.Fenced) string {
-	texts := make([]string, len(parts))
-	for i := range parts {
-		texts[i] = parts[i].Text
+		parts, texts = append(parts, model.Fenced{Name: v.name, Text: text}), append(texts, text)
 	}
 	var b strings.Builder
 	model.WriteFenced(&b, model.FenceMark(texts...), parts...)
-	return b.String()
+	return b.String(), nil
 }
 
 // Pair is an output beside another one for the same task.
@@ -219,7 +211,7 @@ func (p *Panel) Compare(ctx context.Context, c *Pair, rubric string) Judgement {
 	if err != nil {
 		return Judgement{Unscored: err.Error()}
 	}
-	polled, usage, cut := p.Poll(ctx, c.Draw, []Prompt{straight, swapped})
+	polled, usage, cut := p.poll(ctx, c.Draw, []Prompt{straight, swapped})
 	j := Judgement{Votes: append(polled[0], polled[1]...), Usage: usage, Unscored: cut}
 	if cut != "" {
 		return j
@@ -227,8 +219,8 @@ func (p *Panel) Compare(ctx context.Context, c *Pair, rubric string) Judgement {
 	if j.Value, j.Unscored = p.Reduce.Of(bothOrders(polled[0], polled[1])); j.Unscored != "" {
 		return j
 	}
-	nearest := Nearest(j.Votes, j.Value)
-	if j.Explanation = nearest.Explanation; nearest.Swapped && j.Explanation != "" {
+	like := nearest(j.Votes, j.Value)
+	if j.Explanation = like.Explanation; like.Swapped && j.Explanation != "" {
 		j.Explanation = "(as the second) " + j.Explanation
 	}
 	j.Answer = outcomes(j.Votes)
@@ -262,36 +254,31 @@ func outcomes(votes []record.Vote) string {
 			ties++
 		}
 	}
-	var told []string
+	var counts []string
 	for _, of := range []struct {
 		n         int
 		one, many string
 	}{{wins, "win", "wins"}, {ties, "tie", "ties"}, {losses, "loss", "losses"}} {
 		switch {
 		case of.n == 1:
-			told = append(told, "1 "+of.one)
+			counts = append(counts, "1 "+of.one)
 		case of.n > 1:
-			told = append(told, fmt.Sprint(of.n, " ", of.many))
+			counts = append(counts, fmt.Sprint(of.n, " ", of.many))
 		}
 	}
-	return strings.Join(told, ", ")
+	return strings.Join(counts, ", ")
 }
 
 // prompt shows both outputs in one of the orders.
-func (c *Pair) prompt(rubric string, swapped bool) (Prompt, error) {
-	p := Prompt{Swapped: swapped, Scale: first}
+func (c *Pair) prompt(rubric string, swapped bool) (p Prompt, err error) {
+	p = Prompt{Swapped: swapped, Scale: first}
 	one, other := c.Output, c.Beside
 	if swapped {
 		p.Scale, one, other = second, other, one
 	}
-	reference := ""
-	if c.Reference != nil {
-		reference = referenceToo
-	}
-	p.System = compareOf + noPlace + fmt.Sprintf(asData, reference, "the first output and the second output") +
-		fmt.Sprintf(replyWith, p.Scale.asked()) + "\nRubric:\n" + strings.TrimSpace(rubric)
-	parts, err := shown(named{"task", c.Input, c.Input != nil}, named{"reference", c.Reference, c.Reference != nil},
+	p.System = compareOf + noPlace + replyTo(c.Reference, "the first output and the second output", p.Scale) + "Rubric:\n" + strings.TrimSpace(rubric)
+	p.User, err = fenced(named{"task", c.Input, c.Input != nil}, named{"reference", c.Reference, c.Reference != nil},
 		named{"first output", one, true}, named{"second output", other, true})
-	p.User = Fenced(parts) + compare
+	p.User += compare
 	return p, err
 }

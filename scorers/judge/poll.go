@@ -17,17 +17,16 @@ import (
 	"github.com/agentbench/agentbench/spec/expr"
 )
 
-// maxShown is how much of an answer that cannot be read the one who gave it is
-// shown again, in bytes.
+// maxShown is how much of an answer that cannot be read is shown to the judge again, in
+// bytes.
 const maxShown = 4000
 
-// Poll gets the votes on every prompt, in an order that does not depend on who
+// poll gets the votes on every prompt, in an order that does not depend on who
 // answers first: those of the first member, then those of the next. The members
-// are asked beside each other; each of them one thing after the other, so that
-// its calls have the same numbers every time. Cut says why votes were not asked
-// for any more, as where the budget is spent: those that there are then say
-// nothing of the others.
-func (p *Panel) Poll(ctx context.Context, draw model.Draw, prompts []Prompt) (votes [][]record.Vote, usage record.Usage, cut string) {
+// are asked in parallel; each of them one question after the other, so that
+// its calls have the same numbers every time. Cut is why no more votes were asked
+// for, as where the budget is spent.
+func (p *Panel) poll(ctx context.Context, draw model.Draw, prompts []Prompt) (votes [][]record.Vote, usage record.Usage, cut string) {
 	each := max(1, p.Votes)
 	votes = make([][]record.Vote, len(prompts))
 	used, cuts := make([]record.Usage, len(p.Members)), make([]string, len(p.Members))
@@ -38,10 +37,10 @@ func (p *Panel) Poll(ctx context.Context, draw model.Draw, prompts []Prompt) (vo
 	for m := range p.Members {
 		asking.Go(func() {
 			a := asker{Panel: p, Member: &p.Members[m], draw: draw, calls: map[string]int{p.Members[m].Name: draw.Call}}
-			beside := model.Beside(ctx, m)
+			own := model.Beside(ctx, m)
 			for i := range prompts {
 				for k := range each {
-					votes[i][m*each+k] = a.vote(beside, &prompts[i])
+					votes[i][m*each+k] = a.vote(own, &prompts[i])
 				}
 			}
 			used[m], cuts[m] = a.used, a.cut
@@ -61,7 +60,7 @@ type asker struct {
 	draw  model.Draw
 	calls map[string]int
 	used  record.Usage
-	cut   string // why nobody may be asked any more
+	cut   string // why no more calls may be made
 }
 
 // vote asks, and asks once more where the answer cannot be read.
@@ -132,7 +131,7 @@ func (a *asker) ask(ctx context.Context, messages []model.Message, vote *record.
 	return reply, err
 }
 
-// reason says why there is no vote: the class of the error, and the error.
+// reason is why a vote is missing: the class of the error, and the error.
 func reason(ctx context.Context, err error) string {
 	var failed *record.Error
 	switch {
@@ -175,7 +174,7 @@ type Choice struct {
 // asked is what the judge is told of the score.
 func (s *Scale) asked() string {
 	if s.Choices == nil {
-		return fmt.Sprintf("a number from %s (worst) to %s (best)", decimal(s.Worst), decimal(s.Best))
+		return fmt.Sprintf("a number from %s (worst) to %s (best)", Decimal(s.Worst), Decimal(s.Best))
 	}
 	words := make([]string, len(s.Choices))
 	for i := range s.Choices {
@@ -216,12 +215,22 @@ func (s *Scale) worth(score any) (value float64, answer string, err error) {
 		return s.chosen(score)
 	}
 	number, ok := score.(float64)
-	if low, high := min(s.Worst, s.Best), max(s.Worst, s.Best); !ok {
+	if !ok {
 		return 0, "", errors.New("its score is not a number")
-	} else if !(number >= low && number <= high) {
-		return 0, "", fmt.Errorf("its score %s is not between %s and %s", decimal(number), decimal(low), decimal(high))
 	}
-	return min(max((number-s.Worst)/(s.Best-s.Worst), 0), 1), decimal(number), nil
+	value, within := s.Share(number)
+	if !within {
+		low, high := min(s.Worst, s.Best), max(s.Worst, s.Best)
+		return 0, "", fmt.Errorf("its score %s is not between %s and %s", Decimal(number), Decimal(low), Decimal(high))
+	}
+	return value, Decimal(number), nil
+}
+
+// Share is how far a number is from Worst to Best, from 0 to 1; beyond an end it is that of
+// the end. Within reports whether the number is between the ends, as NaN is not.
+func (s *Scale) Share(number float64) (share float64, within bool) {
+	low, high := min(s.Worst, s.Best), max(s.Worst, s.Best)
+	return min(max((number-s.Worst)/(s.Best-s.Worst), 0), 1), number >= low && number <= high
 }
 
 // chosen is one of the words. A word may look like a number or a truth value.
@@ -247,14 +256,13 @@ func (s *Scale) chosen(score any) (value float64, answer string, err error) {
 // Answer is what votes that are worth so much together have answered: what they
 // all said, a number between theirs, or how many gave each word.
 func (s *Scale) Answer(value float64, votes []record.Vote) string {
-	nearest := Nearest(votes, value)
 	if all := said(votes); len(all) == 1 {
-		return nearest.Answer
+		return nearest(votes, value).Answer
 	} else if s.Choices != nil {
 		return strings.Join(all, ", ")
 	}
 	const places = 1e4
-	return decimal(math.Round((s.Worst+value*(s.Best-s.Worst))*places) / places)
+	return Decimal(math.Round((s.Worst+value*(s.Best-s.Worst))*places) / places)
 }
 
 // said are the different answers, and how many votes gave each.
@@ -276,8 +284,8 @@ func said(votes []record.Vote) []string {
 	return answers
 }
 
-// decimal is a number as people write it.
-func decimal(number float64) string {
+// Decimal is a number as people write it: 0.25, 7, 1e+21.
+func Decimal(number float64) string {
 	if magnitude := math.Abs(number); magnitude >= 1e-6 && magnitude < 1e21 || number == 0 {
 		return strconv.FormatFloat(number, 'f', -1, 64)
 	}
@@ -357,15 +365,15 @@ func mean(sorted []float64) float64 {
 	return min(max(sum/float64(len(sorted)), sorted[0]), sorted[len(sorted)-1])
 }
 
-// Nearest is the vote whose value is nearest, the first of several; one that says
+// nearest is the vote whose value is nearest, the first of several; one that says
 // nothing where there is none.
-func Nearest(votes []record.Vote, value float64) *record.Vote {
+func nearest(votes []record.Vote, value float64) *record.Vote {
 	const rounding = 1e-12
-	nearest := &record.Vote{Value: math.Inf(1)}
+	best := &record.Vote{Value: math.Inf(1)}
 	for i := range votes {
-		if votes[i].Unscored == "" && math.Abs(votes[i].Value-value) < math.Abs(nearest.Value-value)-rounding {
-			nearest = &votes[i]
+		if votes[i].Unscored == "" && math.Abs(votes[i].Value-value) < math.Abs(best.Value-value)-rounding {
+			best = &votes[i]
 		}
 	}
-	return nearest
+	return best
 }

@@ -13,7 +13,7 @@ import (
 func votes(values ...float64) []record.Vote {
 	all := make([]record.Vote, len(values))
 	for i, v := range values {
-		all[i] = record.Vote{Value: v, Answer: decimal(v), Explanation: "says " + decimal(v)}
+		all[i] = record.Vote{Value: v, Answer: Decimal(v), Explanation: "says " + Decimal(v)}
 		if math.IsNaN(v) {
 			all[i] = record.Vote{Unscored: "gone"}
 		}
@@ -46,7 +46,7 @@ func TestReduce(t *testing.T) {
 		if math.Abs(value-c.value) > 1e-15 || missing != c.missing {
 			t.Errorf("%s of %v: %v, %q; want %v, %q", c.reduce, c.votes, value, missing, c.value, c.missing)
 		}
-		if got := Nearest(c.votes, value).Explanation; missing == "" && got != c.nearest {
+		if got := nearest(c.votes, value).Explanation; missing == "" && got != c.nearest {
 			t.Errorf("%s of %v: nearest %q, want %q", c.reduce, c.votes, got, c.nearest)
 		}
 	}
