@@ -104,8 +104,8 @@ type Difference struct {
 	Score    bool       `json:"score"` // else an amount, of which less is better
 	Base     page.Value `json:"base"`
 	New      page.Value `json:"new"`
-	// Change is new - base, or where Relative the geometric mean of the tasks'
-	// ratios, less 1; Low and High are the ends of its 95 % interval.
+	// Change is new - base, or where Relative new / base - 1; Low and High are the ends
+	// of its 95 % interval.
 	Change   page.Value `json:"change"`
 	Low      page.Value `json:"low"`
 	High     page.Value `json:"high"`

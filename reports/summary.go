@@ -384,7 +384,7 @@ func (c *Comparison) facts(quote func(string) string) (lines []string) {
 		}
 	}
 	if len(c.Pairs) == 1 && slices.ContainsFunc(c.Pairs[0].Differences, func(d Difference) bool { return d.Relative }) {
-		lines = append(lines, "change in %: the geometric mean of the tasks' ratios")
+		lines = append(lines, "change in %: the ratio of the means")
 	}
 	if n := len(c.Spec); n > 0 {
 		lines = append(lines, "the specs differ in "+page.Plural(n, "place", "places"))

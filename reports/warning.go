@@ -242,7 +242,7 @@ var sayings = map[WarningKind]struct {
 	LeftOut:       {text: "{n} of {of} pairs of runs have no {name} on a side and are left out"},
 	OneSidedScore: {text: "{name} is a score of this side alone and not compared", serious: true},
 	OtherScorer:   {text: "the sides were judged by different versions of {name}: its scores may not mean the same", serious: true},
-	ByDifferences: {text: "{name} is 0 at some task: its change is a difference, not a ratio"},
+	ByDifferences: {text: "{name} is 0 on all tasks of one side: its change is a difference, not a ratio"},
 	RanksDisagree: {text: "the ranks point one way and the mean the other: a few tasks outweigh the rest, and nothing is better or worse"},
 }
 
@@ -400,7 +400,7 @@ func (c *Comparison) explain() (warnings []Warning) {
 // howCompared ends with what is called the same; named are the quantities, and
 // their margins, that have one of their own.
 func (c *Comparison) howCompared() (text, named string) {
-	text = "change: the mean of the tasks' differences, of amounts the geometric mean of their ratios"
+	text = "change: of scores the mean difference of the tasks, of amounts the ratio of the means"
 	if c.has(compare.CannotTell) {
 		text += fmt.Sprintf("; ~: cannot tell at p < %g, and how many %s a difference of the size seen would take", c.Alpha, c.unit())
 	}
@@ -474,8 +474,8 @@ const (
 	TooFewDiffer    WarningKind = "too_few_differ"   // Count of what Name is, tasks or clusters, differ, of Of that it takes
 	OneSidedScore   WarningKind = "one_sided_score"  // of the scorer Name, of one side
 	OtherScorer     WarningKind = "other_scorer"     // the scorer Name is another version on either side
-	ByDifferences   WarningKind = "by_differences"   // an amount that is 0 at some task
-	RanksDisagree   WarningKind = "ranks_disagree"   // the ranks and the mean of the logarithms point different ways
+	ByDifferences   WarningKind = "by_differences"   // an amount that is 0 at all tasks of a side
+	RanksDisagree   WarningKind = "ranks_disagree"   // the ranks and the ratio of the means point different ways
 	HowCompared     WarningKind = "how_compared"     // what a change, a p and a verdict is; Name: margins of single quantities
 	HowCorrected    WarningKind = "how_corrected"    // Name: the correction, over Count pairs
 )

@@ -154,8 +154,8 @@ type Line struct {
 	Runs, LeftOut int
 	// Base and New are the means of the tasks' means over what was compared.
 	Base, New float64
-	// Change is New - Base, or, where Relative, the geometric mean of the tasks'
-	// ratios, less 1. Low and High are the ends of its 95 % interval.
+	// Change is New - Base, or, where Relative, the ratio of both, New / Base - 1.
+	// Low and High are the ends of its 95 % interval.
 	Change, Low, High float64
 	Relative          bool
 	// P is two-sided. Adjusted is P corrected for the comparisons made at once;
@@ -224,7 +224,7 @@ type Test string
 // The Tests.
 const (
 	McNemar     Test = "mcnemar"      // exact, of binary scores of one trial
-	SignFlip    Test = "sign_flip"    // of the tasks' differences or log ratios
+	SignFlip    Test = "sign_flip"    // of the tasks' differences
 	Student     Test = "t"            // the same, of more than 2,000 that are not 0
 	Welch       Test = "welch"        // of tasks that are not paired
 	MannWhitney Test = "mann_whitney" // the same, of amounts without clusters
@@ -275,9 +275,8 @@ type Quantity struct {
 	Name string
 	// Lower says that less is better.
 	Lower bool
-	// Ratio says that it is compared by the geometric mean of the tasks' ratios,
-	// as amounts are that vary by orders of magnitude from task to task; else by
-	// the mean of their differences.
+	// Ratio says that it is compared by the ratio of the means, as amounts are; else by
+	// their difference.
 	Ratio bool
 }
 
@@ -425,11 +424,10 @@ type sample struct {
 	clustered     bool // tasks depend on each other
 	binary        bool // all values are 0 or 1
 	unit          bool // it is a score, and all values are from 0 to 1
-	positive      bool // all means are above 0
 }
 
 // taskMeans are the means of a task over its paired runs, and by how much the
-// new side is above the base: by difference, or on the scale of logarithms.
+// new side is above the base.
 type taskMeans struct {
 	base, new, change float64
 	cluster           int32
@@ -439,7 +437,7 @@ type taskMeans struct {
 // sampled are the means of the tasks of which both sides have values of the same
 // runs. The memory of an earlier sample may be used again.
 func (p *pairs) sampled(base, new *Column, earlier *sample) *sample {
-	s := &sample{clustered: p.clusters != nil, single: true, binary: true, unit: !new.Ratio, positive: true}
+	s := &sample{clustered: p.clusters != nil, single: true, binary: true, unit: !new.Ratio}
 	if earlier != nil {
 		s.tasks = earlier.tasks[:0]
 	}
@@ -466,7 +464,6 @@ func (p *pairs) sampled(base, new *Column, earlier *sample) *sample {
 func (s *sample) add(task taskMeans, runs int) {
 	s.tasks = append(s.tasks, task)
 	s.runs, s.single = s.runs+runs, s.single && runs == 1
-	s.positive = s.positive && task.base > 0 && task.new > 0
 }
 
 func (s *sample) see(x float64) {
@@ -477,14 +474,11 @@ func (s *sample) see(x float64) {
 // equal is the largest difference that is rounding.
 const equal = 1e-9
 
-// settle turns the changes into logarithms of ratios where asked to.
-func (s *sample) settle(ratios bool) {
+// settle tells the changes in a unit, and those that are rounding as none.
+func (s *sample) settle(unit float64) {
 	for i := range s.tasks {
 		t := &s.tasks[i]
-		if ratios {
-			t.change = math.Log(t.new) - math.Log(t.base)
-		}
-		if math.Abs(t.change) < equal {
+		if t.change /= unit; math.Abs(t.change) < equal {
 			t.change = 0
 		}
 	}
@@ -505,6 +499,18 @@ func (s *sample) groups() [][]float64 {
 		groups = append(groups, changes[from:to])
 	}
 	return groups
+}
+
+// totals are the sums of both sides by group.
+func (s *sample) totals(groups [][]float64) (new, base []float64) {
+	new, base = make([]float64, len(groups)), make([]float64, len(groups))
+	at := 0
+	for i, group := range groups {
+		for range group {
+			new[i], base[i], at = new[i]+s.tasks[at].new, base[i]+s.tasks[at].base, at+1
+		}
+	}
+	return new, base
 }
 
 func (s *sample) changes() []float64 {
@@ -559,7 +565,7 @@ func (c *Changes) Clear() { c.sample = sample{tasks: c.tasks[:0]} }
 // Interval is the 95 % interval of the mean change, that of a Line about the same
 // scores at an alpha of 0.05. It has no answer where a Line has none.
 func (c *Changes) Interval() (interval stats.Interval, ok bool) {
-	c.settle(false)
+	c.settle(1)
 	c.clustered = true
 	groups := c.groups()
 	if len(groups) == len(c.tasks) && c.single && c.binary {

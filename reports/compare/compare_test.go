@@ -202,13 +202,13 @@ func TestAmountsApartInClusters(t *testing.T) {
 	base.Clusters = strings.Split("aaaaaabbbbbb", "")
 	new.Clusters = base.Clusters
 	l := compared(t, base, new, compare.Options{Unpaired: true})
-	if l.Test != compare.Welch || l.Verdict != compare.CannotTell || !(l.Low < 0 && l.High > 0) || !near(l.Change, math.Sqrt(6)-1) {
+	if l.Test != compare.Welch || l.Verdict != compare.CannotTell || !(l.Low < 0 && l.High > 0) || !near(l.Change, 3.5/1.5-1) {
 		t.Errorf("in clusters: %+v", l)
 	}
 }
 
 // Most tasks are a little cheaper, three of them dearer by far: the ranks say
-// less, the geometric mean says more, and so nothing is better or worse.
+// less, the ratio of the means says more, and so nothing is better or worse.
 func TestNothingIsBetterAgainstTheShownChange(t *testing.T) {
 	values := func(low float64, dear int) (values []float64) {
 		for i := range 20 {
@@ -269,20 +269,41 @@ func TestQuantitiesAreToldApartByWhatTheyAre(t *testing.T) {
 	}
 }
 
-// By hand: half, double and fourfold are log2 ratios of -1, 1 and 2, whose mean
-// is 2/3: the geometric mean is 2^(2/3).
-func TestAmountsAreComparedByRatios(t *testing.T) {
-	l := compared(t, once(cost, 2, 100, 0.01), once(cost, 1, 200, 0.04), compare.Options{})
-	if !l.Relative || !near(l.Change, math.Pow(2, 2.0/3)-1) || l.Wins != 1 || l.Losses != 2 {
+// By hand: the means are 4 and 6. As shares of both sums, 12 and 18, the tasks' residuals
+// are 0, -1/9 and 1/9, and their sizes 1/6, 5/18 and 5/9, whose squares add up to 134/324.
+func TestAmountsAreComparedByTheRatioOfTheirMeans(t *testing.T) {
+	l := compared(t, once(cost, 2, 4, 6), once(cost, 3, 4, 11), compare.Options{})
+	if !l.Relative || !near(l.Change, 0.5) || l.Wins != 0 || l.Losses != 2 || l.Ties != 1 || !near(l.P, 2.0/4) {
 		t.Errorf("%+v", l)
 	}
-	half := 4.302652729911275 * math.Sqrt((25.0/9+1.0/9+16.0/9)/2/3) // t(0.975, 2)
-	if low, high := math.Pow(2, 2.0/3-half)-1, math.Pow(2, 2.0/3+half)-1; !near(l.Low, low) || !near(l.High, high) {
+	quantile, _ := stats.StudentQuantile(0.975, 324.0/134-1)
+	half := quantile * math.Sqrt(math.Pow(1.0/9/(13.0/18), 2)+math.Pow(1.0/9/(4.0/9), 2))
+	if low, high := 1.5*math.Exp(-half)-1, 1.5*math.Exp(half)-1; !near(l.Low, low) || !near(l.High, high) {
 		t.Errorf("[%v, %v], want [%v, %v]", l.Low, l.High, low, high)
 	}
 	l = compared(t, once(cost, 2, 100, 0), once(cost, 1, 200, 3), compare.Options{})
-	if l.Relative || !near(l.Change, 34) || !near(l.Margin, 0.05*(34+68)/2) {
-		t.Errorf("a task costs nothing, so differences are compared: %+v", l)
+	if !l.Relative || !near(l.Change, 1) {
+		t.Errorf("a task that costs nothing is part of the mean: %+v", l)
+	}
+	l = compared(t, once(cost, 0, 0, 0), once(cost, 1, 200, 3), compare.Options{})
+	if l.Relative || !near(l.Change, 68) || !near(l.Margin, 0.05*68/2) {
+		t.Errorf("the base costs nothing, so the difference is told: %+v", l)
+	}
+}
+
+// The ratio of the means of clusters is that of the means of their tasks, and tasks of a
+// cluster that change alike say as little as one of them.
+func TestRatiosInClusters(t *testing.T) {
+	base, new := once(cost, 1, 2, 3, 4, 5, 6, 7, 8), once(cost, 2, 4, 3, 4, 10, 12, 7, 8)
+	alone := compared(t, base, new, compare.Options{})
+	base.Clusters = strings.Split("aabbccdd", "")
+	l := compared(t, base, new, compare.Options{})
+	sums := compared(t, once(cost, 3, 7, 11, 15), once(cost, 6, 7, 22, 15), compare.Options{})
+	if l.Clusters != 4 || !near(l.Change, 50.0/36-1) || !near(l.Change, alone.Change) || !near(l.Low, sums.Low) || !near(l.High, sums.High) || !near(l.P, sums.P) {
+		t.Errorf("%+v\nwant the interval of %+v", l, sums)
+	}
+	if !(l.Low < alone.Low && l.High > alone.High) {
+		t.Errorf("[%v, %v] in clusters, [%v, %v] without", l.Low, l.High, alone.Low, alone.High)
 	}
 }
 

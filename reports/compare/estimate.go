@@ -33,13 +33,21 @@ func byMcNemar(wins, losses, n int, o *Options) estimate {
 	return e
 }
 
-// byFlips compares by the changes of tasks: Student's interval of their mean,
-// with standard errors by cluster, and the sign flips of the clusters' sums.
-func (s *sample) byFlips(o *Options) estimate {
+// byFlips compares by the changes of tasks: Student's interval of their mean, or of the
+// ratio of the means, with standard errors by cluster, and the sign flips of the
+// clusters' sums.
+func (s *sample) byFlips(l *Line, o *Options) estimate {
 	groups := s.groups()
 	e := estimate{test: SignFlip}
-	e.change, _ = stats.Mean(s.changes())
-	mean, known := stats.ClusteredMean(groups)
+	var mean stats.Estimate
+	var known bool
+	if l.Relative {
+		mean, known = stats.LogRatio(s.totals(groups))
+		e.change = l.logRatio()
+	} else {
+		mean, known = stats.ClusteredMean(groups)
+		e.change, _ = stats.Mean(s.changes())
+	}
 	e.needed = o.needed(mean, known, len(s.tasks))
 	sums := sumsOf(groups)
 	e.differing = differing(sums)
@@ -179,8 +187,12 @@ func (l *Line) compare(s *sample, o *Options) {
 		l.know(nothing(), o)
 		return
 	}
-	l.Relative = l.Ratio && s.positive
-	s.settle(l.Relative)
+	l.Relative = l.Ratio && l.Base > 0 && l.New > 0
+	scale := 1.0
+	if l.Relative {
+		scale = (l.Base + l.New) / 2
+	}
+	s.settle(scale)
 	if o.Sequential && !l.Ratio {
 		l.Sequential = s.sequential()
 	}
@@ -197,7 +209,7 @@ func (l *Line) compare(s *sample, o *Options) {
 		l.Clusters = len(s.groups())
 		l.BaseClusters = l.Clusters
 	}
-	l.know(s.byFlips(o), o)
+	l.know(s.byFlips(l, o), o)
 }
 
 // know takes over an estimate, and judges by its p alone.
@@ -211,6 +223,15 @@ func (l *Line) know(e estimate, o *Options) {
 	l.Differing, l.Fewest, l.contrary = e.differing, fewest(o.Alpha), e.contrary
 	l.needed, l.tooFew = e.needed, l.Paired && l.Tasks > 0 && l.Differing < l.Fewest
 	l.judge(o)
+}
+
+// logRatio is the logarithm of the ratio of the means.
+func (l *Line) logRatio() float64 {
+	change := math.Log(l.New) - math.Log(l.Base)
+	if math.Abs(change) < equal {
+		return 0
+	}
+	return change
 }
 
 // nothing is the estimate of an empty sample.

@@ -225,7 +225,7 @@ func (l *Line) compareApart(base, new *unpaired, o *Options) {
 	if base.clustered || new.clustered {
 		l.Clusters, l.BaseClusters = len(new.groups), len(base.groups)
 	}
-	l.Relative = l.Ratio && slices.Min(x) > 0 && slices.Min(y) > 0
+	l.Relative = l.Ratio && l.Base > 0 && l.New > 0
 	e := byWelch(base, new, l, o)
 	if e.test == MannWhitney {
 		e.ranked(x, y)
@@ -233,25 +233,27 @@ func (l *Line) compareApart(base, new *unpaired, o *Options) {
 	l.know(e, o)
 }
 
-// byWelch estimates the difference of the means over tasks, of amounts that of
-// their logarithms, with standard errors by cluster. It is what is tested, but for
-// amounts of tasks without clusters: theirs are the ranks.
+// byWelch estimates the difference of the means over tasks, or the ratio of those of
+// amounts, with standard errors by cluster. It is what is tested, but for amounts of
+// tasks without clusters: theirs are the ranks.
 func byWelch(base, new *unpaired, l *Line, o *Options) estimate {
-	x, y := base.groups, new.groups
-	if l.Relative {
-		x, y = logs(x), logs(y)
-	}
 	e := nothing()
 	e.test = Welch
 	if l.Ratio && !l.clustered() {
 		e.test = MannWhitney
 	}
-	e.change = meanOf(slices.Concat(y...)) - meanOf(slices.Concat(x...))
+	mean := stats.ClusteredMean
+	e.change = l.New - l.Base
+	if l.Relative {
+		mean, e.change = logMean, l.logRatio()
+	}
 	if math.Abs(e.change) < equal {
 		e.change = 0
 	}
-	difference, known := differenceOf(y, x)
-	if !known {
+	y, yOK := mean(new.groups)
+	x, xOK := mean(base.groups)
+	difference, known := y.Minus(x)
+	if !yOK || !xOK || !known {
 		return e
 	}
 	e.bound(difference.Interval(stats.Level))
@@ -260,15 +262,13 @@ func byWelch(base, new *unpaired, l *Line, o *Options) estimate {
 	return e
 }
 
-// differenceOf is that of two means over clusters that depend on nothing
-// outside.
-func differenceOf(y, x [][]float64) (difference stats.Estimate, ok bool) {
-	a, aOK := stats.ClusteredMean(y)
-	b, bOK := stats.ClusteredMean(x)
-	if !aOK || !bOK {
-		return stats.Estimate{}, false
+// logMean estimates the logarithm of a mean over clusters.
+func logMean(groups [][]float64) (stats.Estimate, bool) {
+	sizes := make([]float64, len(groups))
+	for i, group := range groups {
+		sizes[i] = float64(len(group))
 	}
-	return a.Minus(b)
+	return stats.LogRatio(sumsOf(groups), sizes)
 }
 
 // ranked tests by the ranks of the values, which may point another way than the
@@ -289,14 +289,4 @@ func rounded(values []float64) []float64 {
 		short[i] = math.Ldexp(math.Round(fraction*(1<<digits)), exponent-digits)
 	}
 	return short
-}
-
-func logs(groups [][]float64) [][]float64 {
-	logs := make([][]float64, len(groups))
-	for i, group := range groups {
-		for _, x := range group {
-			logs[i] = append(logs[i], math.Log(x))
-		}
-	}
-	return logs
 }

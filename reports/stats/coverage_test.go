@@ -105,6 +105,43 @@ func costPerSuccess(w world, tasks int) (stats.Interval, bool) {
 	return bootstrapped(costs, fill(tasks, func() float64 { return w.coin(0.5) }), w.Uint64())
 }
 
+// costs are two configurations, of which the second costs twice as much; each adds noise
+// of its own to what a task costs, and both have long tails: logarithms are normal.
+func costs(name string, tail, noise, noiseOfNew float64) coverage {
+	return coverage{name: name, truth: math.Log(2), draw: func(w world, tasks int) (stats.Interval, bool) {
+		base, new := make([]float64, tasks), make([]float64, tasks)
+		for i := range base {
+			cost := w.heavy(tail)
+			base[i], new[i] = cost*w.heavy(noise), 2*cost*w.heavy(noiseOfNew)
+		}
+		estimate, _ := stats.LogRatio(new, base)
+		return estimate.Interval(0.95)
+	}}
+}
+
+// costsInClusters share much of their noise in each of 20 clusters.
+func costsInClusters(w world, tasks int) (stats.Interval, bool) {
+	const groups = 20
+	shift := fill(groups, func() float64 { return w.heavy(0.3) })
+	base, new := make([]float64, groups), make([]float64, groups)
+	for range tasks {
+		at, cost := w.IntN(groups), w.heavy(0.8)
+		base[at], new[at] = base[at]+cost*w.heavy(0.3), new[at]+2*cost*shift[at]*w.heavy(0.3)
+	}
+	estimate, _ := stats.LogRatio(new, base)
+	return estimate.Interval(0.95)
+}
+
+// costsApart are those of other tasks on either side.
+func costsApart(w world, tasks int) (stats.Interval, bool) {
+	mean := func() stats.Estimate {
+		estimate, _ := stats.LogRatio(fill(tasks, func() float64 { return w.heavy(0.8) }), fill(tasks, func() float64 { return 1 }))
+		return estimate
+	}
+	difference, _ := mean().Minus(mean())
+	return difference.Interval(0.95)
+}
+
 func medianCost(w world, tasks int) (stats.Interval, bool) {
 	return stats.MedianInterval(fill(tasks, w.skewed), 0.95)
 }
@@ -136,6 +173,13 @@ var coverages = []coverage{
 	{name: "paired, graded, t", truth: gradedMean(0.7) - gradedMean(0.63), draw: gradedPairs},
 	{name: "paired, 2 trials, in 20 clusters", truth: 0.125, draw: pairsInClusters},
 	{name: "cost per success, bootstrap", truth: 2 * skewedMean, draw: costPerSuccess},
+	costs("ratio of mean costs", 0.8, 0.3, 0.3),
+	costs("ratio of mean costs, noisy", 0.8, 0.5, 0.5),
+	costs("ratio of mean costs, independent", 0, 0.8, 0.8),
+	costs("ratio of mean costs, long tails", 1.2, 0.5, 0.5),
+	costs("ratio of mean costs, one side noisy", 0.8, 0, 0.8).within(0.93, 0.96),
+	{name: "ratio of mean costs, in 20 clusters", truth: math.Log(2), draw: costsInClusters},
+	{name: "ratio of mean costs, not paired", draw: costsApart},
 	{name: "median cost, order statistics", truth: 1, draw: medianCost, low: 0.95, high: 0.97},
 }
 
@@ -397,6 +441,9 @@ func gradedMean(quality float64) float64 { return 0.01 + 0.98*quality }
 
 // skewed is a cost: its logarithm is normal, its mean skewedMean.
 func (w world) skewed() float64 { return math.Exp(0.8 * w.NormFloat64()) }
+
+// heavy is a cost with a mean of 1, whose logarithm has that standard deviation.
+func (w world) heavy(tail float64) float64 { return math.Exp(tail*w.NormFloat64() - tail*tail/2) }
 
 var skewedMean = math.Exp(0.8 * 0.8 / 2)
 

@@ -162,6 +162,35 @@ func Ratio(numerator, denominator float64) (ratio float64, ok bool) {
 	return ratio, isFinite(ratio)
 }
 
+// LogRatio estimates the logarithm of the ratio of two sums over the same units, which
+// is that of the ratio of their means. A unit is what depends on nothing outside: a
+// task, or a cluster, whose values have to be summed up before; a mean of clusters is
+// the ratio of their sums to their sizes. Values are not below 0, both sums above 0.
+//
+// The error is that of the linearised ratio (W. G. Cochran, Sampling Techniques, 1977,
+// section 6.3), in which a unit's residual is divided by 1 - h for its share h of the
+// sums, as the jackknife does (CR3; J. G. MacKinnon and H. White, Journal of Econometrics
+// 29, 1985). A few units with most of the sums count as the number of equal ones that
+// says as much, 1 / the sum of h^2 (L. Kish, Survey Sampling, 1965), less one degree of
+// freedom. SE is 0 where all units have the same ratio.
+func LogRatio(above, below []float64) (estimate Estimate, ok bool) {
+	a, b := Sum(above), Sum(below)
+	if len(above) != len(below) || len(above) < 2 || !(a > 0) || !(b > 0) {
+		return Estimate{}, false
+	}
+	var variance, shares float64
+	for i := range above {
+		x, y := above[i]/a, below[i]/b
+		share := (x + y) / 2
+		shares += share * share
+		if residual := x - y; math.Abs(residual) > tolerance*share {
+			variance += residual * residual / ((1 - share) * (1 - share))
+		}
+	}
+	estimate = Estimate{math.Log(a) - math.Log(b), math.Sqrt(variance), 1/shares - 1}
+	return estimate, isFinite(estimate.Value, estimate.SE, estimate.Degrees)
+}
+
 func root(square float64) (root float64, ok bool) {
 	if !(square >= 0) {
 		return 0, false

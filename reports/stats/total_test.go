@@ -111,6 +111,7 @@ var procedures = map[string]func(a arguments) answer{
 	"Mean":            func(a arguments) answer { return number(stats.Mean(a.x)) },
 	"GeometricMean":   func(a arguments) answer { return number(stats.GeometricMean(a.x)) },
 	"Ratio":           func(a arguments) answer { return number(stats.Ratio(a.p, a.q)) },
+	"LogRatio":        func(a arguments) answer { return estimate(stats.LogRatio(a.x, a.y)) },
 	"Quantile":        func(a arguments) answer { return number(stats.Quantile(slices.Sorted(slices.Values(a.x)), a.p)) },
 	"Variance":        func(a arguments) answer { return number(stats.Variance(a.x)) },
 	"StandardError":   func(a arguments) answer { return number(stats.StandardError(a.x)) },

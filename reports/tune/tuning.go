@@ -237,8 +237,7 @@ type Difference struct {
 	Quantity string     `json:"quantity"`
 	Base     page.Value `json:"base"`
 	New      page.Value `json:"new"`
-	// Change is New - Base; where Relative, the geometric mean of the tasks' ratios
-	// less 1.
+	// Change is New - Base; where Relative, New / Base - 1.
 	Change   page.Value      `json:"change"`
 	Interval page.Range      `json:"interval"`
 	Relative bool            `json:"relative"`

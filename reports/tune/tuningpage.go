@@ -582,7 +582,7 @@ func (n Note) Text(quote func(string) string) string {
 	case OffTheFront:
 		return page.Plural(n.Count, "configuration of unknown cost is", "configurations of unknown cost are") + " not on the front"
 	case ByRatios:
-		return "change: of scores the mean difference of the tasks, of amounts the ratio of the means; verdict and p of amounts are by the ratios of the tasks"
+		return "change: of scores the mean difference of the tasks, of amounts the ratio of the means"
 	case Alone:
 		return "95% bound of the loss, not corrected for choosing one of many configurations; the bound in the first lines is corrected"
 	case AfterAll:

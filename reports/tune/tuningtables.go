@@ -202,16 +202,9 @@ func (t *Tuning) differencesTable() page.Table {
 		number("base", func(d *Difference) page.Value { return d.Base }),
 		number("new", func(d *Difference) page.Value { return d.New }),
 		{Column: page.Column{Head: "change", Key: "change", Right: true, Warnings: page.Warnings([]Note{{Kind: ByRatios}})}, Cell: func(row differenceRow) page.Cell {
-			cell := page.Number(row.Change, orNothing(row.changeForm()))
-			if share := row.against.share(row.Quantity); row.Relative && share.Known() {
-				cell.Text = page.Relative(page.Known(-share.Number))
-			}
-			return cell
+			return page.Number(row.Change, orNothing(row.changeForm()))
 		}},
 		{Column: page.Column{Head: "95%", Right: true, Optional: true, Only: page.People}, Cell: func(row differenceRow) page.Cell {
-			if row.Relative { // of the ratios of the tasks, and not of the means
-				return page.Cell{}
-			}
 			return page.Cell{Text: changed(row.Interval, row.changeForm())}
 		}},
 	}, page.Ends("change", func(row differenceRow) page.Range { return row.Interval }), []page.Field[differenceRow]{
