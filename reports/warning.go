@@ -400,7 +400,7 @@ func (c *Comparison) explain() (warnings []Warning) {
 // howCompared ends with what is called the same; named are the quantities, and
 // their margins, that have one of their own.
 func (c *Comparison) howCompared() (text, named string) {
-	text = "change: of scores the mean difference of the tasks, of amounts the ratio of the means"
+	text = "change: the mean difference of the tasks, of amounts the ratio of the means"
 	if c.has(compare.CannotTell) {
 		text += fmt.Sprintf("; ~: cannot tell at p < %g, and how many %s a difference of the size seen would take", c.Alpha, c.unit())
 	}
