@@ -46,7 +46,7 @@ func Tree() *cobra.Command {
 
 // run is the program: it does what the arguments ask for and returns the exit code.
 func run(ctx context.Context, args []string, env func(string) string, stdin io.Reader, stdout, stderr io.Writer) (code int) {
-	p := &program{env: env, in: stdin, out: stdout, err: stderr, now: time.Now}
+	p := &program{env: env, in: stdin, out: stdout, err: stderr, now: time.Now, tick: time.After}
 	p.guard()
 	defer func() { code = p.leave(recover(), code) }()
 	root := p.commands()
@@ -64,6 +64,8 @@ type program struct {
 	out io.Writer // results only
 	err io.Writer
 	now func() time.Time
+	// tick waits between two looks at watched files.
+	tick func(time.Duration) <-chan time.Time
 	// color is auto, always or never.
 	color string
 	// secrets are what out, err and all files are kept free of.

@@ -48,7 +48,7 @@ answer came, and what is left.`,
 				}
 				return p.planFolder(args[0], &shown)
 			}
-			o, planned, err := p.openPlan(args[0], &f)
+			o, planned, err := p.openPlan(args[0], &f, nil)
 			if err != nil {
 				return err
 			}
@@ -177,8 +177,8 @@ func (p *program) readFrom(text string) (*results.Place, *reports.Report, error)
 	return at, r, err
 }
 
-// openPlan loads a suite and plans its runs.
-func (p *program) openPlan(path string, f *selectionFlags) (*opened, *plan.Plan, error) {
+// openPlan loads a suite and plans its runs; narrow, unless nil, may narrow the selection to what the suite has.
+func (p *program) openPlan(path string, f *selectionFlags, narrow func(*opened) error) (*opened, *plan.Plan, error) {
 	o, err := p.openSuite(path, f.set)
 	if err != nil {
 		return nil, nil, err
@@ -193,6 +193,11 @@ func (p *program) openPlan(path string, f *selectionFlags) (*opened, *plan.Plan,
 	}
 	if err := o.knowsTasks(f.tasks); err != nil {
 		return nil, nil, err
+	}
+	if narrow != nil {
+		if err := narrow(o); err != nil {
+			return nil, nil, err
+		}
 	}
 	planned, err := plan.New(o.Suite, tasks, plan.Selection{Configurations: f.configurations, Tasks: f.tasks, Limit: f.limit})
 	if err != nil {

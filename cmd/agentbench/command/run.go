@@ -37,6 +37,7 @@ type runFlags struct {
 	recordFlags
 	againstFlags
 	thresholdFlags
+	rerunFlags
 	seed   int64
 	events string
 	force  bool
@@ -67,6 +68,9 @@ Exit codes: 0 success; 1 a threshold fails; 2 wrong usage; 3 the suite is wrong;
 				return err
 			}
 			keepPipes()
+			if f.watch {
+				return p.watch(c.Context(), args[0], &f)
+			}
 			return p.run(c.Context(), args[0], &f)
 		},
 	}
@@ -77,6 +81,7 @@ Exit codes: 0 success; 1 a threshold fails; 2 wrong usage; 3 the suite is wrong;
 	f.recordFlags.declare(c, "result folder; results of the same suite in it are resumed (default results/SUITE-TIME-…)")
 	f.againstFlags.declare(c)
 	f.thresholdFlags.declare(c)
+	f.rerunFlags.declare(c)
 	c.Flags().Int64Var(&f.seed, "seed", 0, "seed of simulated models (default: the suite's)")
 	c.Flags().StringVar(&f.events, "events", "", "write events as JSON Lines to `FILE`; - for stdout, instead of the report")
 	c.Flags().BoolVar(&f.force, "force", false, "resume even if the spec changed")
@@ -117,7 +122,7 @@ type job struct {
 
 // run runs a suite and reports on it.
 func (p *program) run(ctx context.Context, path string, f *runFlags) error {
-	o, planned, err := p.openPlan(path, &f.selectionFlags)
+	o, planned, err := p.openPlan(path, &f.selectionFlags, func(o *opened) error { return p.onlyFailed(o, f) })
 	if err != nil {
 		return err
 	}

@@ -122,16 +122,21 @@ func (p *program) leave(cause any, code int) int {
 		code = exit.NotMeasured
 		fmt.Fprintf(p.err, "agentbench: panic: %v\n%s", cause, debug.Stack())
 	}
-	for _, w := range []io.Writer{p.out, p.err} {
-		if w, ok := w.(*secret.Writer); ok {
-			_ = w.Flush() // output knows whether it fails
-		}
-	}
+	p.flush()
 	if err := p.failedOutput(); err != nil && code == 0 {
 		fmt.Fprintf(p.err, "agentbench: writing the output: %v\n", err)
 		code = exit.NotMeasured
 	}
 	return code
+}
+
+// flush writes what is held back because it may be the beginning of a secret.
+func (p *program) flush() {
+	for _, w := range []io.Writer{p.out, p.err} {
+		if w, ok := w.(*secret.Writer); ok {
+			_ = w.Flush() // output knows whether it fails
+		}
+	}
 }
 
 // output remembers the first error of a writer, so that no command has to.

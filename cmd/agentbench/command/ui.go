@@ -130,6 +130,8 @@ func commandLine(words []string, flags *pflag.FlagSet, without ...string) string
 		case slices.Contains(without, f.Name):
 		case f.NoOptDefVal != "" && f.NoOptDefVal == f.Value.String(): // a switch
 			words = append(words, "--"+f.Name)
+		case f.NoOptDefVal != "": // a value is optional
+			words = append(words, "--"+f.Name+"="+f.Value.String())
 		default:
 			for _, value := range values {
 				words = append(words, "--"+f.Name, value)

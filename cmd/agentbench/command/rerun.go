@@ -1,0 +1,259 @@
+package command
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agentbench/agentbench/engine/exit"
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/results"
+	"github.com/agentbench/agentbench/reports/page"
+)
+
+// rerunFlags select what is run by what was run before.
+type rerunFlags struct {
+	// lastFailed is the folder whose failed tasks are run again: newestResults, or its path; "": all tasks are run.
+	lastFailed string
+	watch      bool
+}
+
+// newestResults stands for the newest results of the suite.
+const newestResults = "newest"
+
+func (f *rerunFlags) declare(c *cobra.Command) {
+	c.Flags().StringVar(&f.lastFailed, "last-failed", "", "run only tasks that scored below 1 or had faults in the newest results of the suite, or in `DIR`")
+	c.Flags().Lookup("last-failed").NoOptDefVal = newestResults
+	c.Flags().BoolVar(&f.watch, "watch", false, "run, then run again what an edit of the suite or its files affects; until interrupted")
+}
+
+// onlyFailed narrows a selection to the tasks that failed before, and to the configurations that failed in any of them.
+func (p *program) onlyFailed(o *opened, f *runFlags) error {
+	dir := f.lastFailed
+	if dir == "" {
+		return nil
+	}
+	if dir == newestResults {
+		if dir = newest(o.Suite.Name); dir == "" {
+			return exit.Usage("run the suite first, or name its results: --last-failed=DIR", "--last-failed: no results of the suite %s found in results", page.Visible(o.Suite.Name))
+		}
+	}
+	if f.out != "" && filepath.Clean(f.out) == filepath.Clean(dir) {
+		return exit.Usage("name another folder with --out", "--last-failed: %s holds the earlier results, and the new ones need another folder", dir)
+	}
+	at, err := p.openPlace(dir, f.baselines)
+	if err != nil {
+		return err
+	}
+	if at.Manifest.Suite != o.Suite.Name {
+		return exit.Usage("name results of this suite: --last-failed=DIR", "--last-failed: %s holds results of the suite %s, not of %s", dir, page.Visible(at.Manifest.Suite), page.Visible(o.Suite.Name))
+	}
+	report, err := p.collect(at.Results)
+	if err != nil {
+		return err
+	}
+	failed := map[string][]string{} // tasks, by configuration
+	for c := range report.Checks() {
+		if c.Score && (c.State == page.Failed || c.State == page.Errored) {
+			failed[c.Group] = append(failed[c.Group], c.Name)
+		}
+	}
+	var tasks, configurations []string
+	for i := range o.Suite.Resolved {
+		c := &o.Suite.Resolved[i]
+		for _, name := range append([]string{c.Name}, c.Aliases...) {
+			if len(failed[name]) > 0 && (len(f.configurations) == 0 || slices.Contains(f.configurations, name)) {
+				configurations, tasks = append(configurations, c.Name), append(tasks, failed[name]...)
+			}
+		}
+	}
+	var still []string // in the suite
+	for task, err := range o.Tasks() {
+		if err != nil {
+			return exit.With(exit.WrongSpec, "", "%w", err)
+		}
+		if slices.Contains(tasks, task.ID) && (len(f.tasks) == 0 || slices.Contains(f.tasks, task.ID)) {
+			still = append(still, task.ID)
+		}
+	}
+	if len(still) == 0 {
+		p.note("no failed tasks in " + dir)
+		return exit.Quiet(0)
+	}
+	if !f.quiet {
+		p.note(fmt.Sprintf("rerunning %s of %s in %s", page.Plural(len(still), "failed task", "failed tasks"), page.Plural(len(configurations), "configuration", "configurations"), dir))
+	}
+	f.tasks, f.configurations = still, configurations
+	return f.all.Set("last-failed", dir) // the command that resumes names the folder
+}
+
+// newest is the newest result folder of a suite in results, "" where there is none.
+func newest(suite string) (dir string) {
+	var started time.Time
+	found, _ := filepath.Glob(filepath.Join("results", "*", "manifest.json")) // it fails only on a bad pattern
+	for _, path := range found {
+		m, err := record.ReadManifest(filepath.Dir(path))
+		if err == nil && m.Suite == suite && m.Volatile.Started.After(started) {
+			dir, started = filepath.Dir(path), m.Volatile.Started
+		}
+	}
+	return dir
+}
+
+// pollEvery is how often the files of a watched suite are looked at.
+const pollEvery = 500 * time.Millisecond
+
+// watch runs a suite, and again what edits of its files affect, until it is interrupted. Each round has a folder of its own.
+func (p *program) watch(ctx context.Context, path string, f *runFlags) error {
+	switch _, shipped, err := find(path); {
+	case err != nil:
+		return err
+	case shipped != nil || path == "-":
+		return exit.Usage("agentbench init DIR writes a suite to edit", "--watch needs the file of a suite")
+	case f.out != "" || f.events != "" || f.lastFailed != "":
+		return exit.Usage("every round runs into a new folder", "--watch does not go together with --out, --events and --last-failed")
+	}
+	stopped, stop := untilSignal(ctx)
+	defer stop()
+	last, round := p.snapshot(path, f, nil), *f
+	for {
+		stamps := last.stamps()
+		err := p.run(ctx, path, &round)
+		if code := p.tell(err); stopped.Err() != nil {
+			return exit.Quiet(code)
+		}
+		for affected := false; !affected; {
+			p.note("waiting for an edit of " + path + " or its files; press Ctrl-C to stop")
+			p.flush()
+			for maps.Equal(stamps, last.stamps()) {
+				select {
+				case <-stopped.Done():
+					return nil
+				case <-p.tick(pollEvery):
+				}
+			}
+			now := p.snapshot(path, f, last)
+			round = *f
+			affected = round.affectedBy(last, now)
+			if !affected {
+				p.note("the edit affects no run")
+			}
+			last, stamps = now, now.stamps()
+		}
+	}
+}
+
+// suiteState is what the runs of a suite depend on, at one moment.
+type suiteState struct {
+	files []string // that the suite is read from, or names
+	// programs are the texts of files that only are named, such as the script of an agent; rest is the suite without
+	// configurations and tasks.
+	programs, rest        string
+	configurations, tasks map[string]string
+}
+
+// snapshot reads the state of a suite. One that cannot be read now has the files of the last one, and nothing else.
+func (p *program) snapshot(path string, f *runFlags, last *suiteState) *suiteState {
+	quiet := &program{env: p.env, in: strings.NewReader(""), out: io.Discard, err: io.Discard, now: p.now, secrets: p.secrets}
+	o, err := quiet.openSuite(path, f.set)
+	if err != nil {
+		file, _, _ := find(path)
+		if last == nil {
+			last = &suiteState{}
+		}
+		return &suiteState{files: append(slices.Clone(last.files), file)}
+	}
+	s := &suiteState{configurations: map[string]string{}, tasks: map[string]string{}}
+	for i := range o.Files {
+		s.files = append(s.files, filepath.FromSlash(o.Files[i].Name))
+	}
+	data, _ := o.DataFiles()
+	for _, file := range data {
+		s.files = append(s.files, filepath.Join(o.Dir(), file.Name))
+	}
+	s.named(o)
+	for task := range o.Tasks() {
+		if task != nil {
+			text, _ := json.Marshal(task)
+			s.tasks[task.ID] = string(text)
+		}
+	}
+	return s
+}
+
+// named reads the resolved suite, and the files in its folder that its texts name.
+func (s *suiteState) named(o *opened) {
+	resolved, err := results.Resolve(o.Suite, o.Suite.Resolved)
+	if err != nil {
+		return
+	}
+	for _, c := range resolved.Configurations {
+		text, _ := json.Marshal(c.Value)
+		s.configurations[c.Key] = string(text)
+	}
+	rest := slices.DeleteFunc(slices.Clone(resolved.Suite), func(f results.Field) bool { return f.Key == "configurations" || f.Key == "tasks" })
+	text, _ := json.Marshal(rest)
+	delegates, _ := json.Marshal(resolved.Delegates)
+	s.rest = string(text) + string(delegates)
+	whole, _ := json.Marshal(resolved)
+	words := strings.FieldsFunc(string(whole), func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(`"',;()=`, r) })
+	slices.Sort(words)
+	for _, word := range slices.Compact(words) {
+		path := filepath.Join(o.Dir(), word)
+		if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() || slices.Contains(s.files, path) {
+			continue
+		}
+		text, _ := os.ReadFile(path)
+		s.files, s.programs = append(s.files, path), s.programs+path+fmt.Sprintf("%x", sha256.Sum256(text))
+	}
+}
+
+// stamps are the sizes and times of the files.
+func (s *suiteState) stamps() map[string]string {
+	stamps := map[string]string{}
+	for _, path := range s.files {
+		if info, err := os.Stat(path); err == nil {
+			stamps[path] = fmt.Sprint(info.Size(), info.ModTime().UnixNano())
+		}
+	}
+	return stamps
+}
+
+// affectedBy narrows what is run to what differs between two states, and reports whether that is anything: tasks where only
+// tasks differ, configurations where only these do, else everything. A suite that cannot be read is run, which says why.
+func (f *runFlags) affectedBy(last, now *suiteState) bool {
+	if now.rest == "" || last.rest != now.rest || last.programs != now.programs {
+		return true
+	}
+	tasks, configurations := changed(last.tasks, now.tasks, f.tasks), changed(last.configurations, now.configurations, f.configurations)
+	switch {
+	case len(tasks) == 0 && len(configurations) == 0:
+		return false
+	case len(configurations) == 0:
+		f.tasks = tasks
+	case len(tasks) == 0:
+		f.configurations = configurations
+	}
+	return true
+}
+
+// changed are the names whose values are new, of those that are wanted; none wanted: of all.
+func changed(before, now map[string]string, wanted []string) (names []string) {
+	for _, name := range slices.Sorted(maps.Keys(now)) {
+		if was, ok := before[name]; (!ok || was != now[name]) && (len(wanted) == 0 || slices.Contains(wanted, name)) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
