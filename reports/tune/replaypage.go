@@ -192,53 +192,50 @@ func (r *Replay) WriteJSON(w io.Writer) error { return page.WriteObject(w, r) }
 // ReplayJSONSchema describes the JSON of replays in JSON Schema (draft 2020-12).
 func ReplayJSONSchema() ([]byte, error) { return reports.SchemaOf[Replay](ReplaySchema) }
 
-// Field is a column with its cells.
-type Field = page.Field[*Configuration]
+// Fields are columns with their cells.
+type Fields = page.Fields[*Configuration]
 
 // Columns are what a table tells of each of some configurations.
 type Columns struct {
 	Configurations []Configuration
 	Scorers        []string
 	Runs           int          // that were recorded
-	Costs          []page.Value // that stand on the same page: money has equally many digits
+	Costs          []page.Value // of the same page: money has equally many digits
 }
 
 // Label is how far the numbers of a configuration go, for some readers.
-func (k *Columns) Label(readers page.Audience) Field {
-	return Field{Column: page.Column{Head: "label", Key: "label", Only: readers}, Cell: func(c *Configuration) page.Cell {
+func (k *Columns) Label(readers page.Audience) Fields {
+	return page.Of(page.Column{Head: "label", Key: "label", Only: readers}, func(c *Configuration) page.Cell {
 		cell := page.Text(c.Label)
 		cell.Warnings = notesOf(c.Warnings, "", Bounds, Branching, ToldLimits)
 		return cell
-	}}
+	})
 }
 
 // Score is what is known of the i-th score.
-func (k *Columns) Score(i int) []Field {
-	name, form := k.Scorers[i], k.scoreForm()
-	of := func(c *Configuration) *Score { return &c.Scores[i] }
-	number := func(key string, of func(*Score) int) Field {
-		return Field{Column: page.Column{Key: name + "_" + key, Only: page.Machines}, Cell: func(c *Configuration) page.Cell {
-			return page.Count(of(&c.Scores[i]))
-		}}
+func (k *Columns) Score(i int) Fields {
+	name, digits := k.Scorers[i], 2
+	if k.Runs >= 100 {
+		digits = 3
 	}
-	return slices.Concat([]Field{
-		{Column: page.Column{About: name, Right: true, Only: page.People}, Cell: func(c *Configuration) page.Cell {
+	form := func(v page.Value) string { return page.Score(v, digits) }
+	of := func(c *Configuration) *Score { return &c.Scores[i] }
+	counted := func(key string, n func(*Score) int) Fields {
+		return page.Counted("", name+"_"+key, func(c *Configuration) int { return n(of(c)) }).ForMachines()
+	}
+	return slices.Concat(
+		right("", "", func(c *Configuration) page.Cell {
 			return page.Cell{Text: c.pointOrBounds(of(c).Mean, of(c).Bounds, form), Warnings: notesOf(c.Warnings, name, ReturnUnscored)}
-		}},
-		{Column: page.Column{Key: name + "_mean", Only: page.Machines}, Cell: func(c *Configuration) page.Cell {
-			return page.Number(of(c).Mean, form)
-		}},
-		{Column: page.Column{About: name, Head: "95%", Right: true, Optional: true, Minor: i > 0, Only: page.People}, Cell: func(c *Configuration) page.Cell {
+		}).About(name).ForPeople(),
+		page.Valued("", name+"_mean", form, func(c *Configuration) page.Value { return of(c).Mean }).ForMachines(),
+		page.Of(page.Column{About: name, Head: "95%", Right: true, Optional: true, Minor: i > 0, Only: page.People}, func(c *Configuration) page.Cell {
 			return page.Cell{Text: of(c).onScale().Text(form), Warnings: notesOf(c.Warnings, name, "no_interval")}
-		}},
-	},
+		}),
 		page.Ends(name, func(c *Configuration) page.Range { return of(c).Interval }),
 		boundFields(name, func(c *Configuration) page.Range { return of(c).Bounds }),
-		[]Field{
-			number("successes", func(s *Score) int { return s.Successes }),
-			number("scored", func(s *Score) int { return s.Scored }),
-			number("unscored", func(s *Score) int { return s.Unscored }),
-		})
+		counted("successes", func(s *Score) int { return s.Successes }),
+		counted("scored", func(s *Score) int { return s.Scored }),
+		counted("unscored", func(s *Score) int { return s.Unscored }))
 }
 
 // onScale is the interval as it is shown: where all scores are from 0 to 1 their
@@ -253,38 +250,28 @@ func (s *Score) onScale() page.Range {
 
 // change are the successes by the i-th score that are lost and gained; the
 // first says what a success is.
-func (k *Columns) change(i int) []Field {
+func (k *Columns) change(i int) Fields {
 	name := k.Scorers[i]
-	number := func(key string, of func(*Score) int) Field {
+	number := func(key string, of func(*Score) int) Fields {
 		column := page.Column{Head: key, About: name, Key: name + "_" + key, Right: true, Optional: true}
 		if i > 0 {
 			column = page.Column{Key: name + "_" + key, Only: page.Machines}
 		}
-		return Field{Column: column, Cell: func(c *Configuration) page.Cell { return c.Among(of(&c.Scores[i]), c.Scores[i].Unscored) }}
+		return page.Of(column, func(c *Configuration) page.Cell { return c.Among(of(&c.Scores[i]), c.Scores[i].Unscored) })
 	}
-	return []Field{
-		number("lost", func(s *Score) int { return s.Lost }),
-		number("gained", func(s *Score) int { return s.Gained }),
-	}
+	return append(number("lost", func(s *Score) int { return s.Lost }), number("gained", func(s *Score) int { return s.Gained })...)
 }
 
 // boundFields are bounds for machines.
-func boundFields(key string, of func(*Configuration) page.Range) []Field {
-	end := func(key string, of func(*Configuration) page.Value) Field {
-		return Field{Column: page.Column{Key: key, Only: page.Machines}, Cell: func(c *Configuration) page.Cell {
-			return page.Number(of(c), page.Whole)
-		}}
-	}
-	return []Field{
-		end(key+"_least", func(c *Configuration) page.Value { return of(c).Low }),
-		end(key+"_most", func(c *Configuration) page.Value { return of(c).High }),
-	}
+func boundFields(key string, of func(*Configuration) page.Range) Fields {
+	return append(page.Valued("", key+"_least", page.Whole, func(c *Configuration) page.Value { return of(c).Low }),
+		page.Valued("", key+"_most", page.Whole, func(c *Configuration) page.Value { return of(c).High })...).ForMachines()
 }
 
 // Among is a number of the exact runs of which the score is known: there are no
 // fewer among all of them, of which that of some may be unknown.
 func (c *Configuration) Among(n, unscored int) page.Cell {
-	cell := page.Cell{Raw: n, Text: fmt.Sprint(n)}
+	cell := whole(n)
 	switch {
 	case c.Recorded:
 		cell.Text = ""
@@ -312,82 +299,44 @@ func (c *Configuration) pointOrBounds(point page.Value, bounds page.Range, form 
 	return bounds.Text(form)
 }
 
-// Spent is what a run takes, and what of it is saved. What is known of no
-// configuration is left out for people: a note says why.
-func (k *Columns) Spent() []Field {
-	digits := k.dollarDigits()
-	dollars := func(v page.Value) string { return page.Dollars(v, digits) }
-	all := slices.Concat(
+// Spent is what a run takes, and what of it is saved; money with the same digits
+// everywhere. What is known of no configuration is left out for people: a note says why.
+func (k *Columns) Spent() Fields {
+	costs := slices.Clone(k.Costs)
+	for c := range page.EachOf(k.Configurations) {
+		costs = append(costs, c.Cost.Mean, c.Cost.Bounds.Low)
+	}
+	calls := k.amount("", "calls", page.Whole, func(c *Configuration) *Amount { return &c.Calls })
+	return slices.Concat(
 		k.amount("iterations", "iterations", page.Whole, func(c *Configuration) *Amount { return &c.Iterations }),
 		k.amount("tokens", "tokens", page.Whole, func(c *Configuration) *Amount { return &c.Tokens }),
-		k.amount("cost", "cost_usd", dollars, func(c *Configuration) *Amount { return &c.Cost }),
-		k.amount("latency", "latency_s", page.Seconds, func(c *Configuration) *Amount { return &c.Latency }))
-	for _, f := range k.amount("", "calls", page.Whole, func(c *Configuration) *Amount { return &c.Calls }) {
-		if f.Only == page.Machines {
-			all = append(all, f)
-		}
-	}
-	return all
+		k.amount("cost", "cost_usd", dollarForm(costs...), func(c *Configuration) *Amount { return &c.Cost }),
+		k.amount("latency", "latency_s", page.Seconds, func(c *Configuration) *Amount { return &c.Latency }),
+		slices.DeleteFunc(calls, func(f page.Field[*Configuration]) bool { return f.Only != page.Machines }))
 }
 
-func (k *Columns) amount(head, key string, form func(page.Value) string, of func(*Configuration) *Amount) []Field {
-	known := false
-	for c := range page.EachOf(k.Configurations) {
-		known = known || of(c).Mean.Known() || of(c).Bounds.Known()
-	}
-	text := func(head string, cell func(*Configuration) string) Field {
-		return Field{Column: page.Column{Head: head, Right: true, Only: page.People, Optional: true}, Cell: func(c *Configuration) page.Cell {
+func (k *Columns) amount(head, key string, form func(page.Value) string, of func(*Configuration) *Amount) Fields {
+	known := slices.ContainsFunc(k.Configurations, func(c Configuration) bool { return of(&c).Mean.Known() || of(&c).Bounds.Known() })
+	text := func(head string, text func(*Configuration) string) Fields {
+		return right(head, "", func(c *Configuration) page.Cell {
 			if !known {
 				return page.Cell{}
 			}
-			return page.Cell{Text: cell(c)}
-		}}
+			return page.Cell{Text: text(c)}
+		}).Optional().ForPeople()
 	}
-	machine := func(key string, value func(*Amount) page.Value) Field {
-		return Field{Column: page.Column{Key: key, Only: page.Machines}, Cell: func(c *Configuration) page.Cell {
-			return page.Number(value(of(c)), page.Whole)
-		}}
-	}
-	return slices.Concat([]Field{
+	return slices.Concat(
 		text(head, func(c *Configuration) string { return c.pointOrBounds(of(c).Mean, of(c).Bounds, form) }),
-		text("saved", func(c *Configuration) string { return c.saved(of(c)) }),
-		machine(key+"_mean", func(a *Amount) page.Value { return a.Mean }),
-	}, boundFields(key, func(c *Configuration) page.Range { return of(c).Bounds }), []Field{
-		machine(key+"_saved", func(a *Amount) page.Value { return a.Saved }),
-	}, boundFields(key+"_saved", func(c *Configuration) page.Range { return of(c).SavedBounds }))
-}
-
-// saved is what is saved of an amount; what was recorded saves nothing.
-func (c *Configuration) saved(a *Amount) string {
-	if c.Recorded {
-		return ""
-	}
-	return c.pointOrBounds(a.Saved, a.SavedBounds, page.Percent)
-}
-
-// scoreForm shows a score with as many digits as mean something.
-func (k *Columns) scoreForm() func(page.Value) string {
-	digits := 2
-	if k.Runs >= 100 {
-		digits = 3
-	}
-	return func(v page.Value) string { return page.Score(v, digits) }
-}
-
-// dollarDigits is how many digits amounts of money have, the same everywhere.
-func (k *Columns) dollarDigits() int {
-	return page.DollarDigits(func(yield func(page.Value) bool) {
-		for c := range page.EachOf(k.Configurations) {
-			if !yield(c.Cost.Mean) || !yield(c.Cost.Bounds.Low) {
-				return
+		text("saved", func(c *Configuration) string {
+			if c.Recorded {
+				return "" // it saves nothing
 			}
-		}
-		for _, cost := range k.Costs {
-			if !yield(cost) {
-				return
-			}
-		}
-	})
+			return c.pointOrBounds(of(c).Saved, of(c).SavedBounds, page.Percent)
+		}),
+		page.Valued("", key+"_mean", page.Whole, func(c *Configuration) page.Value { return of(c).Mean }).ForMachines(),
+		boundFields(key, func(c *Configuration) page.Range { return of(c).Bounds }),
+		page.Valued("", key+"_saved", page.Whole, func(c *Configuration) page.Value { return of(c).Saved }).ForMachines(),
+		boundFields(key+"_saved", func(c *Configuration) page.Range { return of(c).SavedBounds }))
 }
 
 // configurationsTable has one row for each configuration in the order declared,
@@ -409,121 +358,87 @@ func (r *Replay) configurationsTable() page.Table {
 const wholeRows = 50
 
 // labelFields say which configuration it is, and how far its numbers go.
-func (r *Replay) labelFields(columns *Columns) []Field {
-	number := func(head, key string, of func(*Configuration) int) Field {
-		return Field{Column: page.Column{Head: head, Key: key, Right: true, Optional: true}, Cell: func(c *Configuration) page.Cell {
+func (r *Replay) labelFields(columns *Columns) Fields {
+	number := func(head, key string, of func(*Configuration) int) Fields {
+		return right(head, key, func(c *Configuration) page.Cell {
 			n := page.Count(of(c))
-			if n.Raw == 0 {
+			if of(c) == 0 {
 				n.Text = ""
 			}
 			return n
-		}}
+		}).Optional()
 	}
-	return []Field{
-		{Column: page.Column{Head: "configuration", Key: "configuration"}, Cell: func(c *Configuration) page.Cell { return page.Name(c.Name) }},
+	recording := page.Column{Head: "recording", Key: "recording", Only: page.Machines}
+	if len(r.Recordings) > 1 {
+		recording.Only = page.Everyone
+	}
+	return slices.Concat(
+		page.Named("configuration", "configuration", func(c *Configuration) string { return c.Name }),
 		columns.Label(page.Everyone),
-		{Column: page.Column{Head: "recording", Key: "recording", Only: r.severalRecordings()}, Cell: func(c *Configuration) page.Cell { return page.Name(c.Recording) }},
-		{Column: page.Column{Head: "exact\nruns", Key: "exact", Right: true}, Cell: exactRuns},
-		{Column: page.Column{Key: "runs", Only: page.Machines}, Cell: func(c *Configuration) page.Cell { return page.Count(c.Runs) }},
+		page.Of(recording, func(c *Configuration) page.Cell { return page.Name(c.Recording) }),
+		right("exact\nruns", "exact", func(c *Configuration) page.Cell {
+			text := fmt.Sprint(c.Exact)
+			if c.Exact != c.Runs {
+				text = fmt.Sprintf("%d/%d", c.Exact, c.Runs)
+			}
+			return page.Cell{Text: text, Raw: c.Exact, Warnings: notesOf(c.Warnings, "", WouldFault)}
+		}),
+		page.Counted("", "runs", func(c *Configuration) int { return c.Runs }).ForMachines(),
 		number("cut\nruns", "censored", func(c *Configuration) int { return c.Censored }),
 		number("other\npath", "branches", func(c *Configuration) int { return c.Branches }),
-		{Column: page.Column{Key: "told", Only: page.Machines}, Cell: func(c *Configuration) page.Cell { return page.Count(c.Told) }},
-		{Column: page.Column{Key: "faults", Only: page.Machines}, Cell: func(c *Configuration) page.Cell { return page.Count(c.Faults) }},
-	}
+		page.Counted("", "told", func(c *Configuration) int { return c.Told }).ForMachines(),
+		page.Counted("", "faults", func(c *Configuration) int { return c.Faults }).ForMachines())
 }
 
-// severalRecordings is who reads on which recording a configuration was replayed.
-func (r *Replay) severalRecordings() page.Audience {
-	if len(r.Recordings) > 1 {
-		return page.Everyone
-	}
-	return page.Machines
-}
-
-// exactRuns are those of all runs.
-func exactRuns(c *Configuration) page.Cell {
-	text := fmt.Sprint(c.Exact)
-	if c.Exact != c.Runs {
-		text = fmt.Sprintf("%d/%d", c.Exact, c.Runs)
-	}
-	return page.Cell{Text: text, Raw: c.Exact, Warnings: notesOf(c.Warnings, "", WouldFault)}
-}
-
-type unknownRow struct {
+// of is something that a configuration has several of.
+type of[T any] struct {
 	configuration *Configuration
-	*Unknown
+	it            *T
 }
 
-// unknownTable says of which runs the record does not tell all, from where on and
-// why.
-func (r *Replay) unknownTable() page.Table {
-	fields := []page.Field[unknownRow]{
-		{Column: page.Column{Head: "configuration", Key: "configuration"}, Cell: func(row unknownRow) page.Cell { return page.Name(row.configuration.Name) }},
-		{Column: page.Column{Head: "label", Key: "label"}, Cell: func(row unknownRow) page.Cell { return page.Text(row.Label) }},
-		{Column: page.Column{Head: "runs", Key: "runs", Right: true}, Cell: func(row unknownRow) page.Cell { return page.Count(row.Runs) }},
-		{Column: page.Column{Head: "from\niteration", Right: true, Only: page.People}, Cell: func(row unknownRow) page.Cell { return page.Text(row.from()) }},
-		{Column: page.Column{Key: "first_iteration", Only: page.Machines}, Cell: func(row unknownRow) page.Cell { return page.Count(row.First) }},
-		{Column: page.Column{Key: "last_iteration", Only: page.Machines}, Cell: func(row unknownRow) page.Cell { return page.Count(row.Last) }},
-		{Column: page.Column{Head: "why", Key: "why", Prose: true}, Cell: func(row unknownRow) page.Cell { return page.Name(row.Why) }},
-	}
-	return page.Filled(page.Table{Name: "unknown", Title: r.unknownTitle(), Keys: 2}, fields, r.unknown())
-}
-
-// unknownTitle says that there are faults where there are.
-func (r *Replay) unknownTitle() string {
-	if slices.ContainsFunc(r.Configurations, func(c Configuration) bool { return c.Faults > 0 }) {
-		return "What the recording does not tell, and faults: from where on and why"
-	}
-	return "What the recording does not tell, from where on and why"
-}
-
-// from are the iterations from which the runs are not known.
-func (u *Unknown) from() string {
-	if u.First == u.Last {
-		return fmt.Sprint(u.First)
-	}
-	return fmt.Sprintf("%d–%d", u.First, u.Last)
-}
-
-func (r *Replay) unknown() func(func(unknownRow) bool) {
-	return func(yield func(unknownRow) bool) {
-		for c := range page.EachOf(r.Configurations) {
-			for i := range c.Unknown {
-				if !yield(unknownRow{c, &c.Unknown[i]}) {
-					return
-				}
-			}
+// ofEach are the things of all configurations, and names a column of whose they are.
+func ofEach[T any](configurations []Configuration, all func(*Configuration) []T) iter.Seq[of[T]] {
+	var rows []of[T]
+	for c := range page.EachOf(configurations) {
+		for it := range page.EachOf(all(c)) {
+			rows = append(rows, of[T]{c, it})
 		}
 	}
+	return slices.Values(rows)
 }
 
-type stopRow struct {
-	configuration *Configuration
-	*StopCount
+func names[T any]() page.Fields[of[T]] {
+	return page.Named("configuration", "configuration", func(row of[T]) string { return row.configuration.Name })
+}
+
+// unknownTable says of which runs the record does not tell all, from which iterations on
+// and why.
+func (r *Replay) unknownTable() page.Table {
+	title := "What the recording does not tell, from where on and why"
+	if slices.ContainsFunc(r.Configurations, func(c Configuration) bool { return c.Faults > 0 }) {
+		title = "What the recording does not tell, and faults: from where on and why"
+	}
+	fields := slices.Concat(
+		names[Unknown](),
+		page.Worded("label", "label", func(row of[Unknown]) string { return row.it.Label }),
+		page.Counted("runs", "runs", func(row of[Unknown]) int { return row.it.Runs }),
+		right("from\niteration", "", func(row of[Unknown]) page.Cell {
+			if row.it.First == row.it.Last {
+				return page.Text(fmt.Sprint(row.it.First))
+			}
+			return page.Text(fmt.Sprintf("%d–%d", row.it.First, row.it.Last))
+		}).ForPeople(),
+		page.Counted("", "first_iteration", func(row of[Unknown]) int { return row.it.First }).ForMachines(),
+		page.Counted("", "last_iteration", func(row of[Unknown]) int { return row.it.Last }).ForMachines(),
+		prose("why", "why", func(row of[Unknown]) string { return row.it.Why }))
+	return page.Filled(page.Table{Name: "unknown", Title: title, Keys: 2}, fields, ofEach(r.Configurations, func(c *Configuration) []Unknown { return c.Unknown }))
 }
 
 // stopsTable says which conditions, guards and limits would have ended the runs.
 func (r *Replay) stopsTable() page.Table {
-	fields := []page.Field[stopRow]{
-		{Column: page.Column{Head: "configuration", Key: "configuration"}, Cell: func(row stopRow) page.Cell { return page.Name(row.configuration.Name) }},
-		{Column: page.Column{Head: "stopped by", Key: "reason"}, Cell: func(row stopRow) page.Cell {
-			return page.Cell{Text: row.Name, Raw: string(row.Reason), Foreign: true}
-		}},
-		{Column: page.Column{Key: "fired", Only: page.Machines}, Cell: func(row stopRow) page.Cell { return page.Name(row.Fired) }},
-		{Column: page.Column{Head: "runs", Key: "runs", Right: true}, Cell: func(row stopRow) page.Cell { return page.Count(row.Runs) }},
-		{Column: page.Column{Head: "share", Key: "share", Right: true}, Cell: func(row stopRow) page.Cell { return page.Number(row.Share, page.Percent) }},
-	}
-	t := page.Table{Name: "stops", Title: "What stops the runs (of those that are exact)", Columns: page.ColumnsOf(fields), Keys: 2}
-	t.Fill(page.RowsOf(fields, func(yield func(stopRow) bool) {
-		for c := range page.EachOf(r.Configurations) {
-			for i := range c.Stops {
-				if !yield(stopRow{c, &c.Stops[i]}) {
-					return
-				}
-			}
-		}
-	}))
-	return t
+	fields := append(names[StopCount](), stopFields(page.Counted[of[StopCount]], page.Percent, func(row of[StopCount]) *StopCount { return row.it })...)
+	return page.Filled(page.Table{Name: "stops", Title: "What stops the runs (of those that are exact)", Keys: 2}, fields,
+		ofEach(r.Configurations, func(c *Configuration) []StopCount { return c.Stops }))
 }
 
 // ReplayNote is something that a reader of a number must know. It has the kinds of

@@ -192,15 +192,14 @@ func (t *Tuning) scores(quote func(string) string) string {
 }
 
 // scoreText is the mean of a score, or between which numbers it lies.
-func (c *Choice) scoreText(score string) string {
-	form := func(v page.Value) string { return page.Score(v, 3) }
+func (c *Choice) scoreText(name string) string {
 	for i := range c.Scores {
 		switch s := &c.Scores[i]; {
-		case s.Name != score:
+		case s.Name != name:
 		case s.Mean.Known():
-			return form(s.Mean)
+			return score(s.Mean)
 		case s.Bounds.Low.Known() && s.Bounds.High.Known():
-			return s.Bounds.Text(form)
+			return s.Bounds.Text(score)
 		}
 	}
 	return ""
@@ -255,12 +254,12 @@ func (t *Tuning) lucky(quote func(string) string) string {
 	if t.Luck == nil || !t.Terms.isScore() || t.Unchanged {
 		return ""
 	}
-	gain := &t.Luck.Objective
-	worse := gain.HonestInterval.Known() && gain.HonestInterval.High.Number < 0 && gain.Apparent.Number >= 0
-	if !gain.Honest.Known() || !worse && !(gain.Apparent.Number > 0 && gain.Honest.Number < gain.Apparent.Number/2) {
+	found := &t.Luck.Objective
+	worse := found.HonestInterval.Known() && found.HonestInterval.High.Number < 0 && found.Apparent.Number >= 0
+	if !found.Honest.Known() || !worse && !(found.Apparent.Number > 0 && found.Honest.Number < found.Apparent.Number/2) {
 		return ""
 	}
-	return fmt.Sprintf("on held-out tasks, %s changes by %s, not %s, compared with %s", quote(t.Terms.Score), page.Gain(gain.Honest, 3), page.Gain(gain.Apparent, 3), overWhat(t.Luck.Over))
+	return fmt.Sprintf("on held-out tasks, %s changes by %s, not %s, compared with %s", quote(t.Terms.Score), gain(found.Honest), gain(found.Apparent), overWhat(t.Luck.Over))
 }
 
 // kept are what becomes of the recorded successes, and the bound of that.
@@ -484,7 +483,7 @@ func (t *Tuning) littleSaved() (quantity, change string) {
 func (t *Tuning) luckNotes() (notes []Note) {
 	if l := t.Luck; l != nil && !t.Unchanged {
 		if l.Objective.Luck.Known() {
-			notes = append(notes, Note{Kind: LuckyGoal, Name: l.Over, More: l.Objective.told(1, func(v page.Value) string { return page.Gain(v, 3) })})
+			notes = append(notes, Note{Kind: LuckyGoal, Name: l.Over, More: l.Objective.told(1, gain)})
 		}
 		if l.Cost.Luck.Known() {
 			notes = append(notes, Note{Kind: LuckyCost, Name: l.Over, More: l.Cost.told(-1, plus(t.costForm(l.Cost.Apparent, l.Cost.Luck)))})
@@ -704,9 +703,4 @@ func (o *Terms) objectiveName() string {
 // isScore says that the objective is the mean of the score that is shown first.
 func (o *Terms) isScore() bool {
 	return o.Score != "" && (o.Objective == fmt.Sprintf("scores[%q].mean", o.Score) || o.Objective == "scores."+o.Score+".mean")
-}
-
-// isShown says that the cost is a mean that is shown anyway.
-func (o *Terms) isShown() bool {
-	return slices.Contains([]string{"cost_usd.mean", "tokens.mean", "iterations.mean", "latency.mean"}, o.Cost)
 }
