@@ -298,7 +298,7 @@ func (t *chooser) ends(ctx context.Context, r *Tuning, choice *chosen) error {
 				return err
 			}
 		}
-		r.Stops = append(r.Stops, Stops{Of: of.name, Stops: StopCounts(outcomes), Unknown: notExactRuns(outcomes)})
+		r.Stops = append(r.Stops, Stops{Of: of.name, Stops: tallied(outcomes).stops(), Unknown: notExactRuns(outcomes)})
 	}
 	return nil
 }

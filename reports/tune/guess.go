@@ -195,7 +195,7 @@ func (t *chooser) notExact(ctx context.Context, candidate int) (NotExact, error)
 		n.Score.Low = page.ValueOf(s.PerTask.Least/whole.PerTask.Tasks, s.Known == whole.Runs)
 		n.Score.High = page.ValueOf(s.PerTask.Most/whole.PerTask.Tasks, s.Known == whole.Runs)
 	}
-	if why := Unknowns(outcomes); len(why) > 0 {
+	if why := tallied(outcomes).unknowns(); len(why) > 0 {
 		n.Why = why[0].Why
 	}
 	return n, nil

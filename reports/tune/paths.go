@@ -242,13 +242,13 @@ func racedBy(s *spec.Suite, o *ChoiceOptions) string {
 	if o.Objective == nil && len(s.Scorers) > 0 {
 		return s.Scorers[0].Name
 	}
-	for i := range s.Scorers {
-		name := s.Scorers[i].Name
-		if o.Objective != nil && slices.Contains([]string{fmt.Sprintf("scores[%q].mean", name), fmt.Sprintf("scores['%s'].mean", name), "scores." + name + ".mean"}, o.Objective.Text) {
-			return name
-		}
+	at := slices.IndexFunc(s.Scorers, func(of spec.Scorer) bool {
+		return o.Objective != nil && slices.Contains([]string{fmt.Sprintf("scores[%q].mean", of.Name), fmt.Sprintf("scores['%s'].mean", of.Name), "scores." + of.Name + ".mean"}, o.Objective.Text)
+	})
+	if at < 0 {
+		return ""
 	}
-	return ""
+	return s.Scorers[at].Name
 }
 
 // marginOf is how much of a score the rule of choice may give away.
@@ -264,11 +264,15 @@ func marginOf(c ChoiceRule) float64 {
 	return 0
 }
 
-// Places is how many there are.
+// Places is how many there are, and In reports whether a path is in the race.
 func (c *Contest) Places() int { return c.tasks }
 
-// In reports whether a path is in the race.
 func (c *Contest) In(path int) bool { return c.in(path) }
+
+// Lines tell how the race went, a sentence each, names as quote shows them.
+func (c *Contest) Lines(quote func(string) string) []string {
+	return c.Race.Lines(c.Names(), c.Score, quote)
+}
 
 // LeftNames are the paths that are in, the one that led first: losses are counted
 // against it.
@@ -310,8 +314,8 @@ func (c *Contest) Look(ctx context.Context, place int, recordings func() []sweep
 		}
 	}
 	c.Race.Look(arms, place)
-	if lead := c.Leader(); lead >= 0 {
-		c.best = lead
+	if c.lead >= 0 {
+		c.best = c.lead
 	}
 	return nil
 }

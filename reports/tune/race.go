@@ -16,7 +16,7 @@ import (
 // (prompts, models, limits of phases that another follows) make paths; what
 // replay answers exactly is free on each of them. So the arms of a race are
 // paths: each is recorded under its loosest limits, on the same tasks in one
-// order that is fixed before, and stands for all of its candidates.
+// order that is fixed before, and represents all of its candidates.
 //
 // An arm is out once every one of its candidates is shown to be worse than what
 // is recorded of the arm that leads, by more than the rule of choice may give away
@@ -132,9 +132,6 @@ func (r *Race) in(arm int) bool { return r.out[arm].After == 0 }
 // Outs are how the arms left, by arm.
 func (r *Race) Outs() []Out { return slices.Clone(r.out) }
 
-// Leader is the arm that was best as recorded at the last look; -1: nobody knows.
-func (r *Race) Leader() int { return r.lead }
-
 // Bound is the evidence that puts an arm out.
 func (r *Race) Bound() float64 { return float64(max(1, r.arms-1)) / r.options.Alpha }
 
@@ -156,30 +153,28 @@ func (r *Race) Next() int {
 // Look puts out who is worse after so many tasks. Of arms that are out nothing is
 // read.
 func (r *Race) Look(arms []Arm, tasks int) {
-	r.done = tasks
 	standings, lead := r.standings(arms)
-	r.lead = lead
+	r.done, r.lead = tasks, lead
 	if lead < 0 {
 		return
 	}
 	for i := range standings {
 		if s := &standings[i]; s.arm != lead && s.evidence >= r.Bound() {
-			r.out[s.arm] = s.out(tasks, lead)
-			r.out[s.arm].Shown = true
+			r.out[s.arm] = s.out(tasks, lead, true)
 		}
 	}
 	r.halve(standings, tasks, lead)
 }
 
-// standing is an arm held against the one that leads.
+// standing is an arm compared with the one that leads.
 type standing struct {
 	arm      int
 	evidence float64 // the least of its candidates, or one of them that is not enough
 	behind   float64 // the least of its candidates
 }
 
-func (s *standing) out(tasks, lead int) Out {
-	return Out{After: tasks, By: lead, Evidence: s.evidence, Behind: s.behind}
+func (s *standing) out(tasks, lead int, shown bool) Out {
+	return Out{After: tasks, By: lead, Shown: shown, Evidence: s.evidence, Behind: s.behind}
 }
 
 // standings are those of the arms that are in, and the arm that leads: the one
@@ -188,7 +183,8 @@ func (s *standing) out(tasks, lead int) Out {
 func (r *Race) standings(arms []Arm) (all []standing, lead int) {
 	lead, best := -1, math.Inf(-1)
 	for _, a := range r.Left() {
-		if mean, ok := stats.Mean(known(arms[a].Scores[arms[a].Recorded])); ok && mean > best {
+		known := slices.DeleteFunc(slices.Clone(arms[a].Scores[arms[a].Recorded]), math.IsNaN)
+		if mean, ok := stats.Mean(known); ok && mean > best {
 			lead, best = a, mean
 		}
 	}
@@ -200,11 +196,6 @@ func (r *Race) standings(arms []Arm) (all []standing, lead int) {
 		all = append(all, r.standing(a, arms[a].Scores, against))
 	}
 	return all, lead
-}
-
-// known are the scores that are known.
-func known(scores []float64) []float64 {
-	return slices.DeleteFunc(slices.Clone(scores), math.IsNaN)
 }
 
 // standing holds the candidates of an arm against the scores of another. One that
@@ -245,7 +236,7 @@ func (r *Race) halve(standings []standing, tasks, lead int) {
 	keep := r.rungs[at+1].Rows
 	for _, s := range left[min(keep, len(left)):] {
 		if s.arm != lead && !slices.Contains(r.options.Stays, s.arm) && s.behind > left[keep-1].behind {
-			r.out[s.arm] = s.out(tasks, lead)
+			r.out[s.arm] = s.out(tasks, lead, false)
 		}
 	}
 }
@@ -253,131 +244,62 @@ func (r *Race) halve(standings []standing, tasks, lead int) {
 // RaceOrder is the order in which tasks are run, or clusters of them: one that the
 // seed alone fixes, whatever the order in which they come.
 func RaceOrder(ids []string, seed int64) []string {
-	order := slices.Clone(ids)
-	key := func(id string) string {
-		sum := sha256.Sum256(append(binary.LittleEndian.AppendUint64(nil, uint64(seed)), id...))
-		return string(sum[:])
-	}
-	keys := make(map[string]string, len(ids))
+	order, keys := slices.Clone(ids), make(map[string]string, len(ids))
 	for _, id := range ids {
-		keys[id] = key(id)
+		sum := sha256.Sum256(append(binary.LittleEndian.AppendUint64(nil, uint64(seed)), id...))
+		keys[id] = string(sum[:])
 	}
 	slices.SortFunc(order, func(a, b string) int { return cmp.Compare(keys[a], keys[b]) })
 	return order
 }
 
-// RaceNews is how a race of recorded paths went, for people.
-type RaceNews struct {
-	Tasks int     `json:"tasks"`    // of the race, or clusters of them
-	Done  int     `json:"done"`     // that were run of the arms that are left
-	Bound float64 `json:"evidence"` // that puts an arm out
-	// Score is the score that is raced by; "" where the objective is not the mean of
-	// one, so that nothing is put out.
-	Score string    `json:"score"`
-	Arms  []RaceArm `json:"paths"` // in the order declared
-}
-
-// RaceArm is a path of the race.
-type RaceArm struct {
-	Name  string `json:"name"`
-	Tasks int    `json:"tasks"` // run of it
-	// Fate is "left", "worse" (shown to be), or "behind": put out among many without
-	// that being shown.
-	Fate     Fate    `json:"fate"`
-	By       string  `json:"by,omitempty"` // who led
-	Behind   float64 `json:"behind,omitempty"`
-	Evidence float64 `json:"evidence,omitempty"`
-}
-
-// Fate says how an arm left a race, or that it did not.
-type Fate string
-
-// The fates.
-const (
-	StillIn Fate = "left"
-	Worse   Fate = "worse"
-	Behind  Fate = "behind"
-)
-
-// Told is how the race went with arms of these names.
-func (r *Race) Told(names []string, score string) *RaceNews {
-	raced := &RaceNews{Tasks: r.tasks, Done: r.done, Bound: r.Bound(), Score: score}
-	for a, name := range names {
-		out, arm := &r.out[a], RaceArm{Name: name, Tasks: r.done, Fate: StillIn}
-		if !r.in(a) {
-			arm = RaceArm{Name: name, Tasks: out.After, Fate: Behind, By: names[out.By], Behind: out.Behind, Evidence: out.Evidence}
-			if out.Shown {
-				arm.Fate = Worse
-			}
-		}
-		raced.Arms = append(raced.Arms, arm)
-	}
-	return raced
-}
-
-// Undecided says that the answer may be another one than that of running
-// everything: the race ended early with several arms, or put some out that are
-// not shown to be worse.
-func (r *RaceNews) Undecided() bool {
-	left := 0
-	for i := range r.Arms {
-		if r.Arms[i].Fate == Behind {
-			return true
-		}
-		if r.Arms[i].Fate == StillIn {
-			left++
-		}
-	}
-	return left > 1 && r.Done < r.Tasks
-}
-
-// Lines tell of the race, a sentence each, names as quote shows them.
-func (r *RaceNews) Lines(quote func(string) string) (lines []string) {
-	if len(r.Arms) < 2 {
+// Lines tell how the race went with arms of these names, a sentence each, names as quote
+// shows them. score is the one that is raced by; "" where the objective is not the mean
+// of one, so that every arm stays.
+func (r *Race) Lines(names []string, score string, quote func(string) string) (lines []string) {
+	if len(names) < 2 {
 		return nil
 	}
-	left, worse, behind := r.names(StillIn, quote), r.names(Worse, quote), r.names(Behind, quote)
-	lines = append(lines, fmt.Sprintf("%d paths need calls of their own; after %d of %d tasks %s left", len(r.Arms), r.Done, r.Tasks, are(left)))
-	if r.Score == "" {
-		return append(lines, "no path was put out early: the objective is not the mean of one score from 0 to 1, so that wins and losses of tasks do not tell it")
+	var left, worse, behind []string
+	for a, name := range names {
+		switch {
+		case r.in(a):
+			left = append(left, quote(name))
+		case r.out[a].Shown:
+			worse = append(worse, quote(name))
+		default:
+			behind = append(behind, quote(name))
+		}
+	}
+	lines = append(lines, fmt.Sprintf("%d paths need calls of their own; after %d of %d tasks %s left", len(names), r.done, r.tasks, are(left)))
+	if score == "" {
+		return append(lines, "every path stayed in the race: dropping one takes an objective that is the mean of one score from 0 to 1")
 	}
 	if len(worse) > 0 {
-		lines = append(lines, fmt.Sprintf("%s out: shown to be worse by %s, with an evidence of %.0f or more", are(worse), quote(r.Score), r.Bound))
+		lines = append(lines, fmt.Sprintf("%s out: shown to be worse by %s, with an evidence of %.0f or more", are(worse), quote(score), r.Bound()))
 	}
 	if len(behind) > 0 {
-		lines = append(lines, "cannot tell whether one of them is the best: "+are(behind)+" out for being behind after a part of the tasks, which does not show that they are worse")
+		lines = append(lines, "inconclusive whether one of them is the best: "+are(behind)+" out for being behind after a part of the tasks, which does not prove that they are worse")
 	}
-	if len(left) > 1 && r.Done < r.Tasks {
-		lines = append(lines, "cannot tell which is better: "+are(left)+" left, and the recording ended early")
+	if len(left) > 1 && r.done < r.tasks {
+		lines = append(lines, "inconclusive which is better: "+are(left)+" left, and the recording ended early")
 	}
 	return lines
 }
 
-// names are the arms of a fate.
-func (r *RaceNews) names(fate Fate, quote func(string) string) (names []string) {
-	for i := range r.Arms {
-		if r.Arms[i].Fate == fate {
-			names = append(names, quote(r.Arms[i].Name))
-		}
-	}
-	return names
-}
-
-// namedArms are how many of many are named.
-const namedArms = 3
-
 // are names some, with the verb: "a is", "a and b are", "a, b, c and 5 others are".
 func are(names []string) string {
-	switch more := len(names) - namedArms; {
+	const named = 3
+	switch more, last := len(names)-named, len(names)-1; {
 	case len(names) == 0:
 		return "none is"
 	case len(names) == 1:
 		return names[0] + " is"
 	case more == 1:
-		return strings.Join(names[:namedArms], ", ") + " and another one are"
+		return strings.Join(names[:named], ", ") + " and another one are"
 	case more > 1:
-		return fmt.Sprintf("%s and %d others are", strings.Join(names[:namedArms], ", "), more)
+		return fmt.Sprintf("%s and %d others are", strings.Join(names[:named], ", "), more)
+	default:
+		return strings.Join(names[:last], ", ") + " and " + names[last] + " are"
 	}
-	last := len(names) - 1
-	return strings.Join(names[:last], ", ") + " and " + names[last] + " are"
 }

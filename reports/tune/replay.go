@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 	"strings"
@@ -255,25 +256,23 @@ func (r *Replay) whole(held []*Held, o ReplayOptions) {
 
 // asRecorded is what was recorded.
 func (b *Held) asRecorded(name string) Configuration {
-	var sum tally
-	all := b.take()
-	for i := range b.Runs {
-		o := asItWas(&b.Runs[i])
-		sum.add(&o)
-		all.keep(i, &o)
-	}
-	c := b.configuration(&sweep.Candidate{Name: name}, &sum, all)
+	c := b.summed(&sweep.Candidate{Name: name}, b.asTheyWere())
 	c.Recording, c.Recorded, c.Label = name, true, LabelRecorded
 	return c
 }
 
 // Configuration is what a candidate makes of the runs.
 func (b *Held) Configuration(candidate *sweep.Candidate, outcomes []sweep.Outcome) Configuration {
+	return b.summed(candidate, page.EachOf(outcomes))
+}
+
+func (b *Held) summed(candidate *sweep.Candidate, outcomes iter.Seq[*sweep.Outcome]) Configuration {
 	var sum tally
-	all := b.take()
-	for i := range outcomes {
-		sum.add(&outcomes[i])
-		all.keep(i, &outcomes[i])
+	all, run := b.take(), 0
+	for o := range outcomes {
+		sum.add(o)
+		all.keep(run, o)
+		run++
 	}
 	return b.configuration(candidate, &sum, all)
 }
@@ -345,11 +344,11 @@ func (t *tally) add(o *sweep.Outcome) {
 func (t *tally) unknown(o *sweep.Outcome) {
 	one := Unknown{Label: o.Label().String(), Why: o.Why, Runs: 1, First: o.At, Last: o.At}
 	if o.Excluded() {
-		why := o.Outcome.Fired
+		one.Label, one.Why, one.First, one.Last = LabelFault, o.Outcome.Fired, o.Iterations, o.Iterations
 		if o.Outcome.Error != nil {
-			why = o.Outcome.Error.Error()
+			one.Why = o.Outcome.Error.Error()
 		}
-		one = Unknown{Label: LabelFault, Why: "a live run would have a fault: " + why, Runs: 1, First: o.Iterations, Last: o.Iterations}
+		one.Why = "a live run would have a fault: " + one.Why
 	}
 	t.gather(reason{o.Label(), one.Why}, &one)
 }
@@ -357,8 +356,9 @@ func (t *tally) unknown(o *sweep.Outcome) {
 func (t *tally) gather(key reason, u *Unknown) {
 	known := t.reasons[key]
 	if known == nil {
-		known = &Unknown{Label: u.Label, Why: u.Why, First: u.First, Last: u.Last}
-		t.reasons[key] = known
+		one := *u
+		t.reasons[key] = &one
+		return
 	}
 	known.Runs, known.First, known.Last = known.Runs+u.Runs, min(known.First, u.First), max(known.Last, u.Last)
 }
@@ -420,14 +420,6 @@ func (t *taken) keep(run int, o *sweep.Outcome) {
 			t.whys[run*t.scores+s] = o.Unscored[s]
 		}
 	}
-}
-
-// primary is the score that says what a success is, "" where nothing is scored.
-func (r *Replay) primary() string {
-	if len(r.Scorers) == 0 {
-		return ""
-	}
-	return r.Scorers[0]
 }
 
 // Params are those of a candidate as records have them.
@@ -498,12 +490,23 @@ func Hold(runs []sweep.Run, scores []string) *Held {
 // Recorded are the runs as they were.
 func (b *Held) Recorded() []sweep.Outcome {
 	if b.recorded == nil {
-		b.recorded = make([]sweep.Outcome, len(b.Runs))
-		for i := range b.Runs {
-			b.recorded[i] = asItWas(&b.Runs[i])
+		b.recorded = make([]sweep.Outcome, 0, len(b.Runs))
+		for o := range b.asTheyWere() {
+			b.recorded = append(b.recorded, *o)
 		}
 	}
 	return b.recorded
+}
+
+// asTheyWere are the recorded runs as outcomes, one after the other.
+func (b *Held) asTheyWere() iter.Seq[*sweep.Outcome] {
+	return func(yield func(*sweep.Outcome) bool) {
+		for i := range b.Runs {
+			if o := asItWas(&b.Runs[i]); !yield(&o) {
+				return
+			}
+		}
+	}
 }
 
 // asItWas is what a recorded run says of the configuration that made it.
@@ -548,7 +551,8 @@ func (b *Held) score(s int, all *taken, exact bool) Score {
 			r, before := all.ranges[i*all.scores+s], pointOf(at(b.Runs[i].Scores, s)).Least
 			if math.IsNaN(r.Least) || math.IsNaN(r.Most) {
 				if !math.IsNaN(before) {
-					sum.miss(cmp.Or(all.whys[i*all.scores+s], sweep.NotJudged))
+					sum.Unscored++
+					sum.whys[slices.Index(whys[:], cmp.Or(all.whys[i*all.scores+s], sweep.NotJudged))]++
 				}
 				continue
 			}
@@ -581,11 +585,6 @@ func at(lists [][]float64, i int) []float64 {
 
 // whys are the reasons in the order in which notes give them.
 var whys = [...]sweep.Why{sweep.NotJudged, sweep.ReturnsEarlier, sweep.StopsOtherwise, sweep.GoesOtherwise, sweep.UsesUpSteps}
-
-func (sum *Score) miss(why sweep.Why) {
-	sum.Unscored++
-	sum.whys[slices.Index(whys[:], why)]++
-}
 
 func (sum *Score) count(r sweep.Range, before float64, exact bool) {
 	sum.Scored++
@@ -690,12 +689,12 @@ func (b *Held) amounts(c *Configuration, sum *tally, all *taken) {
 
 // tookBefore adds up some of the runs as they were recorded.
 func (b *Held) tookBefore(in func(run int) bool) *tally {
-	sum := &tally{}
-	for i := range b.Runs {
-		if in(i) {
-			o := asItWas(&b.Runs[i])
-			sum.add(&o)
+	sum, run := &tally{}, 0
+	for o := range b.asTheyWere() {
+		if in(run) {
+			sum.add(o)
 		}
+		run++
 	}
 	return sum
 }
@@ -727,26 +726,20 @@ func (s *Spending) amount(runs int, t, before *total) Amount {
 	}
 	scale := s.Unit * float64(runs)
 	a := noAmount(page.Nothing)
+	spent := before.missing == "" && before.least != 0 // what was spent before is known
+	saved := func(now int64) float64 { return 1 - float64(now)/float64(before.least) }
 	if t.least == t.most && !t.open {
 		a.Mean = page.Known(float64(t.least) / scale)
-	} else {
-		a.Bounds = page.Range{Low: page.Known(float64(t.least) / scale), High: t.end(float64(t.most) / scale)}
+		if spent {
+			a.Saved = page.Known(saved(t.least))
+		}
+		return a
 	}
-	a.save(t, before)
+	a.Bounds = page.Range{Low: page.Known(float64(t.least) / scale), High: t.end(float64(t.most) / scale)}
+	if spent {
+		a.SavedBounds = page.Range{Low: t.end(saved(t.most)), High: page.Known(saved(t.least))}
+	}
 	return a
-}
-
-// save tells what is saved, where it is known what was spent before.
-func (a *Amount) save(t, before *total) {
-	if before.missing != "" || before.least == 0 {
-		return
-	}
-	of := func(now int64) float64 { return 1 - float64(now)/float64(before.least) }
-	if a.Mean.Known() {
-		a.Saved = page.Known(of(t.least))
-		return
-	}
-	a.SavedBounds = page.Range{Low: t.end(of(t.most)), High: page.Known(of(t.least))}
 }
 
 // end is the end of bounds that may have none.
@@ -765,18 +758,17 @@ func noAmount(why string) Amount {
 // LabelFault is the label of runs that would have a fault.
 const LabelFault = "fault"
 
-// Unknowns gathers why runs are not exact, or would have a fault: the worst first,
-// then what holds for most of them.
-func Unknowns(outcomes []sweep.Outcome) []Unknown {
-	t := tally{reasons: map[reason]*Unknown{}}
+// tallied counts what a configuration makes of the runs.
+func tallied(outcomes []sweep.Outcome) *tally {
+	t := &tally{}
 	for i := range outcomes {
-		if o := &outcomes[i]; o.Verdict != replay.Exact || o.Excluded() {
-			t.unknown(o)
-		}
+		t.add(&outcomes[i])
 	}
-	return t.unknowns()
+	return t
 }
 
+// unknowns are why runs are not exact, or would have a fault: the worst first, then what
+// holds for most of them.
 func (t *tally) unknowns() []Unknown {
 	all := []Unknown{}
 	rank := map[string]replay.Label{}
@@ -790,18 +782,7 @@ func (t *tally) unknowns() []Unknown {
 	return all
 }
 
-// StopCounts counts the ways in which exact runs stopped.
-func StopCounts(outcomes []sweep.Outcome) []StopCount {
-	t := tally{ways: map[way]int{}}
-	for i := range outcomes {
-		if o := &outcomes[i]; o.Verdict == replay.Exact && !o.Excluded() {
-			t.exact++
-			t.ways[way{o.Outcome.Reason, o.Outcome.Fired}]++
-		}
-	}
-	return t.stops()
-}
-
+// stops are the ways in which exact runs stopped.
 func (t *tally) stops() []StopCount {
 	all := []StopCount{}
 	for key, n := range t.ways {

@@ -602,6 +602,6 @@ func (r *Replay) wholeNotes(held []*Held) []ReplayNote {
 	few := r.Tasks > 0 && r.Tasks < fewTasks
 	add(few, ReplayNote{Kind: reports.FewTasks, Count: r.Tasks})
 	add(!few && r.Clusters > 0 && r.Clusters < fewTasks, ReplayNote{Kind: reports.FewClusters, Count: r.Clusters})
-	add(r.Runs > 0, ReplayNote{Kind: Against, Name: r.primary()})
+	add(r.Runs > 0, ReplayNote{Kind: Against, Name: strings.Join(r.Scorers[:min(1, len(r.Scorers))], "")})
 	return notes
 }

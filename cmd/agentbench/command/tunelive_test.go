@@ -5,7 +5,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -73,7 +72,9 @@ func openedLive(t *testing.T, dir string, f tuneFlags) (*tuning, error) {
 // recording is what a race left behind.
 type recording struct {
 	paths []string // that are left
-	raced *tune.RaceNews
+	outs  []tune.Out
+	bound float64  // of evidence
+	lines []string // how the race went
 	ended error
 }
 
@@ -94,7 +95,7 @@ func recordedBy(t *testing.T, dir string, concurrency int) *recording {
 	}
 	made := &recording{ended: ended}
 	if c := l.live.contest; c != nil {
-		made.paths, made.raced = c.LeftNames(), c.Told(c.Names(), c.Score)
+		made.paths, made.outs, made.bound, made.lines = c.LeftNames(), c.Outs(), c.Bound(), c.Lines(page.Visible)
 	}
 	return made
 }
@@ -122,17 +123,17 @@ func TestPathsAreRaced(t *testing.T) {
 	if got := slices.Sorted(slices.Values(made.paths)); !slices.Equal(got, []string{name("fine"), name("good")}) || made.ended != nil {
 		t.Fatalf("left are %v, ended by %v", made.paths, made.ended)
 	}
-	weak := made.raced.Arms[0]
-	if weak.Name != name("weak") || weak.Fate != tune.Worse || weak.Evidence < made.raced.Bound || made.raced.Undecided() {
-		t.Errorf("the race: %+v", made.raced)
+	weak, lines := made.outs[0], strings.Join(made.lines, "\n")
+	if !weak.Shown || weak.Evidence < made.bound || !strings.Contains(lines, name("weak")+" is out: shown to be worse") || strings.Contains(lines, "inconclusive") {
+		t.Errorf("the race: %+v: %s", made.outs, lines)
 	}
 	runs := runsBy(t, dir+"/r")
-	if runs[name("weak")] != weak.Tasks || weak.Tasks > 40 || runs[name("good")] != 80 || runs[name("fine")] != 80 {
+	if runs[name("weak")] != weak.After || weak.After > 40 || runs[name("good")] != 80 || runs[name("fine")] != 80 {
 		t.Errorf("runs: %v", runs)
 	}
 	again := recordedLive(t, dir)
-	if after := runsBy(t, dir+"/r"); !slices.Equal(again.paths, made.paths) || again.raced.Arms[0] != weak || after[name("weak")] != weak.Tasks {
-		t.Errorf("again: %v left, %+v, runs %v", again.paths, again.raced, after)
+	if after := runsBy(t, dir+"/r"); !slices.Equal(again.paths, made.paths) || again.outs[0] != weak || after[name("weak")] != weak.After {
+		t.Errorf("again: %v left, %+v, runs %v", again.paths, again.outs, after)
 	}
 }
 
@@ -142,8 +143,8 @@ func TestARaceIsTheSameAtAnyConcurrency(t *testing.T) {
 	suite := strings.Replace(liveSuite, "[weak, good, fine]", "[weak, fine, good]", 1) // the one that leads is declared last
 	dirs := []string{liveFolder(t, suite, 60), liveFolder(t, suite, 60)}
 	one, many := recordedBy(t, dirs[0], 1), recordedBy(t, dirs[1], 16)
-	if !reflect.DeepEqual(one.raced, many.raced) || !slices.Equal(one.paths, many.paths) {
-		t.Errorf("%+v and %+v", one.raced, many.raced)
+	if !slices.Equal(one.outs, many.outs) || !slices.Equal(one.lines, many.lines) || !slices.Equal(one.paths, many.paths) {
+		t.Errorf("%+v, %s and %+v, %s", one.outs, one.lines, many.outs, many.lines)
 	}
 	hits := map[string]int{}
 	for score, err := range record.ReadScores(dirs[0] + "/r") {
@@ -167,10 +168,10 @@ func TestARaceKeepsTheBudget(t *testing.T) {
 	if f, ok := made.ended.(*exit.Error); ok {
 		code = f.Code
 	}
-	if code != exit.Stopped || len(made.paths) != 3 || !made.raced.Undecided() {
-		t.Errorf("ended by %v, left %v, %+v", made.ended, made.paths, made.raced)
+	if code != exit.Stopped || len(made.paths) != 3 {
+		t.Errorf("ended by %v, left %v, %+v", made.ended, made.paths, made.outs)
 	}
-	if lines := strings.Join(made.raced.Lines(page.Visible), "\n"); !strings.Contains(lines, "cannot tell which is better") {
+	if lines := strings.Join(made.lines, "\n"); !strings.Contains(lines, "inconclusive which is better") {
 		t.Errorf("told:\n%s", lines)
 	}
 	calls := int64(0)
@@ -189,8 +190,8 @@ func TestARaceKeepsTheBudget(t *testing.T) {
 func TestARaceCountsClusters(t *testing.T) {
 	dir := liveFolder(t, liveSuite+"cluster: string(task.metadata.group)\n", 80)
 	made := recordedLive(t, dir)
-	if made.raced.Tasks != 20 || made.raced.Done != 20 {
-		t.Errorf("%+v", made.raced)
+	if !strings.Contains(made.lines[0], "after 20 of 20 tasks ") {
+		t.Error(made.lines)
 	}
 }
 
@@ -198,7 +199,7 @@ func TestARaceCountsClusters(t *testing.T) {
 func TestOnePathIsRecorded(t *testing.T) {
 	dir := liveFolder(t, strings.Replace(liveSuite, "agent.model: [weak, good, fine], ", "", 1), 10)
 	made := recordedLive(t, dir)
-	if want := "default[threshold=0.9,max_iterations=6]"; made.raced != nil || runsBy(t, dir+"/r")[want] != 10 {
+	if want := "default[threshold=0.9,max_iterations=6]"; made.lines != nil || runsBy(t, dir+"/r")[want] != 10 {
 		t.Errorf("%+v", made)
 	}
 }

@@ -126,7 +126,7 @@ func (t *tuning) record(ctx context.Context) (ended, err error) {
 	runs.Bases = t.Bases
 	t.recordedRuns = runs
 	if c := t.live.contest; c != nil {
-		for _, line := range c.Told(c.Names(), c.Score).Lines(page.Visible) {
+		for _, line := range c.Lines(page.Visible) {
 			t.options.About.Warnings = append(t.options.About.Warnings, tune.ReplayNote{Kind: tune.RaceTold, More: line})
 		}
 	}

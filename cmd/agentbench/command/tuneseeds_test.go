@@ -154,7 +154,7 @@ func tunedAt(t *testing.T, dir string, seed int) (chosen string, calls int64, ca
 		t.Fatal(err)
 	}
 	for _, note := range told.Notes {
-		cannotTell = cannotTell || note.Kind == "race" && strings.Contains(note.Detail, "cannot tell")
+		cannotTell = cannotTell || note.Kind == "race" && strings.Contains(note.Detail, "inconclusive")
 	}
 	for s, err := range record.ReadSignals(out) {
 		if err != nil {
