@@ -139,8 +139,8 @@ func TestAnswers(t *testing.T) {
 		text   string
 	}{
 		"nothing asked": {[]float64{1, 1, 0, 0}, nil, page.Undecided, "agreement 1.00, kappa 1.00 (0.02–1.00)"},
-		"enough":        {[]float64{1, 1, 0, 0}, least(1), page.Passed, "agreement 1.00, kappa 1.00 (0.02–1.00): no less than 1"},
-		"not enough":    {[]float64{1, 0, 0, 1}, least(0.5), page.Failed, "agreement 0.50, kappa 0.00 (-1.00…1.00): below the least of 0.5"},
+		"enough":        {[]float64{1, 1, 0, 0}, least(1), page.Passed, "agreement 1.00, kappa 1.00 (0.02–1.00): at least 1"},
+		"not enough":    {[]float64{1, 0, 0, 1}, least(0.5), page.Failed, "agreement 0.50, kappa 0.00 (-1.00…1.00): below the minimum of 0.5"},
 	} {
 		o := options(f)
 		o.MinKappa = c.least

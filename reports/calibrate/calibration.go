@@ -158,9 +158,20 @@ func Of(pairs []Pair, o Options) *Calibration {
 		Kind: o.Labels.Kind, Threshold: o.Threshold, Precision: o.Precision, MinKappa: o.MinKappa,
 		Thresholds: []Threshold{}, Disagreements: []Disagreement{}, Notes: []Note{},
 	}
-	m := &measure{Options: o, scored: c.scored(pairs)}
-	m.group()
-	c.Scored, c.Units = len(m.scored), m.units
+	m := &measure{Options: o}
+	c.Unscored = []Unscored{}
+	for _, p := range pairs {
+		if p.Unscored == "" {
+			m.add(p)
+			continue
+		}
+		at := slices.IndexFunc(c.Unscored, func(u Unscored) bool { return u.Why == p.Unscored })
+		if at < 0 {
+			at, c.Unscored = len(c.Unscored), append(c.Unscored, Unscored{Why: p.Unscored})
+		}
+		c.Unscored[at].Count++
+	}
+	c.Scored, c.Units = len(m.scored), len(m.units)
 	c.Agreement = m.agreements()
 	c.Confusion = m.confusion()
 	c.Bias = m.bias()
@@ -171,30 +182,7 @@ func Of(pairs []Pair, o Options) *Calibration {
 	return c
 }
 
-// scored are the pairs that have a score; the others are counted.
-func (c *Calibration) scored(pairs []Pair) (scored []Pair) {
-	c.Unscored = []Unscored{}
-	for _, p := range pairs {
-		if p.Unscored == "" {
-			scored = append(scored, p)
-			continue
-		}
-		c.unscored(p.Unscored)
-	}
-	return scored
-}
-
-func (c *Calibration) unscored(why string) {
-	for i := range c.Unscored {
-		if c.Unscored[i].Why == why {
-			c.Unscored[i].Count++
-			return
-		}
-	}
-	c.Unscored = append(c.Unscored, Unscored{why, 1})
-}
-
-// Kappa is the number that a calibration is known by: the weighted one where what
+// kappa is the number that a calibration is known by: the weighted one where what
 // labels say has distances.
 func (a *Agreement) kappa() (page.Value, page.Range) {
 	if a.Weighted.Known() {
@@ -214,93 +202,76 @@ func (c *Calibration) Kappa() page.Value {
 type measure struct {
 	Options
 	scored []Pair
-	unit   []int // of each pair
-	units  int
+	unit   []int          // of each pair
+	units  map[string]int // their numbers
 }
 
-func (m *measure) group() {
-	numbered := map[string]int{}
-	for i := range m.scored {
-		unit, known := numbered[m.scored[i].Unit]
-		if !known {
-			unit = m.units
-			numbered[m.scored[i].Unit] = unit
-			m.units++
-		}
-		m.unit = append(m.unit, unit)
+func (m *measure) add(p Pair) {
+	if m.units == nil {
+		m.units = map[string]int{}
 	}
+	unit, known := m.units[p.Unit]
+	if !known {
+		unit = len(m.units)
+		m.units[p.Unit] = unit
+	}
+	m.scored, m.unit = append(m.scored, p), append(m.unit, unit)
 }
 
 // ordered reports whether what labels say has distances.
 func (m *measure) ordered() bool { return m.Labels.Kind != YesNo }
 
-// rated is what two say of a pair, and whether both do.
-type rated func(p *Pair) (a, b float64, ok bool)
-
-func scoreAndLabel(p *Pair) (a, b float64, ok bool) { return p.Score, p.Label, true }
-
-func scoreAndSecond(p *Pair) (a, b float64, ok bool) {
-	if p.Second == nil {
-		return 0, 0, false
-	}
-	return p.Score, *p.Second, true
-}
-
-func labelAndSecond(p *Pair) (a, b float64, ok bool) {
-	if p.Second == nil {
-		return 0, 0, false
-	}
-	return p.Label, *p.Second, true
-}
-
 // agreements are those of the scorer with people, and of these with each other.
 func (m *measure) agreements() []Agreement {
-	all := []Agreement{m.agreement("scorer and label", scoreAndLabel, m.says)}
+	score := func(p *Pair) *float64 { return &p.Score }
+	label := func(p *Pair) *float64 { return &p.Label }
+	second := func(p *Pair) *float64 { return p.Second }
+	all := []Agreement{m.agreement("scorer and label", score, label, m.says)}
 	if m.Labels.Second {
-		all = append(all, m.agreement("scorer and label2", scoreAndSecond, m.says), m.agreement("label and label2", labelAndSecond, m.labelSays))
+		all = append(all, m.agreement("scorer and label2", score, second, m.says), m.agreement("label and label2", label, second, m.labelSays))
 	}
 	return all
 }
 
 // agreement is that of two, of whom the second is a person.
-func (m *measure) agreement(between string, of rated, first func(float64) int) Agreement {
-	values := m.clusters(of)
-	said := mapped(values, first, m.labelSays)
-	a := Agreement{Between: between, Weighted: page.Missing(page.Nothing), WeightedInterval: none}
+func (m *measure) agreement(between string, a, b func(*Pair) *float64, says func(float64) int) Agreement {
+	values := m.clusters(a, b)
+	said := mapped(values, says, m.labelSays)
+	of := Agreement{Between: between, Weighted: page.Missing(page.Nothing), WeightedInterval: none}
 	var same [][]float64
 	for _, cluster := range said {
-		a.Pairs += len(cluster)
-		same = append(same, equal(cluster))
+		of.Pairs += len(cluster)
+		alike := make([]float64, len(cluster))
+		for i, r := range cluster {
+			alike[i] = stats.Same(r.A, r.B)
+		}
+		same = append(same, alike)
 	}
-	a.Same, a.SameInterval = m.share(same)
-	a.Kappa, a.KappaInterval = m.kappa(said, stats.Same)
+	of.Same, of.SameInterval = page.ValueOf(stats.Mean(slices.Concat(same...))), rangeOf(stats.ProportionInterval(same, stats.Level))
+	of.Kappa, of.KappaInterval = m.kappa(said, stats.Same)
 	if m.ordered() {
-		a.Weighted, a.WeightedInterval = m.kappa(values, stats.Near)
+		of.Weighted, of.WeightedInterval = m.kappa(values, stats.Near)
 	}
-	kappa, interval := a.kappa()
-	a.MissingForSame = m.missing(a.Pairs, len(values), a.Same, a.SameInterval)
-	a.MissingForKappa = m.missing(a.Pairs, len(values), kappa, interval)
-	return a
+	kappa, interval := of.kappa()
+	of.MissingForSame = m.missing(of.Pairs, len(values), of.Same, of.SameInterval)
+	of.MissingForKappa = m.missing(of.Pairs, len(values), kappa, interval)
+	return of
 }
 
-// clusters are what two say, by unit.
-func (m *measure) clusters(of rated) [][]stats.Rated {
-	all := make([][]stats.Rated, m.units)
+// clusters are what two say of the pairs on which both do, by unit.
+func (m *measure) clusters(a, b func(*Pair) *float64) [][]stats.Rated {
+	all := make([][]stats.Rated, len(m.units))
 	for i := range m.scored {
-		if a, b, ok := of(&m.scored[i]); ok {
-			all[m.unit[i]] = append(all[m.unit[i]], stats.Rated{A: a, B: b})
+		if a, b := a(&m.scored[i]), b(&m.scored[i]); a != nil && b != nil {
+			all[m.unit[i]] = append(all[m.unit[i]], stats.Rated{A: *a, B: *b})
 		}
 	}
-	return withoutEmpty(all)
+	return slices.DeleteFunc(all, func(cluster []stats.Rated) bool { return len(cluster) == 0 })
 }
 
-func withoutEmpty[T any](clusters [][]T) (some [][]T) {
-	for _, cluster := range clusters {
-		if len(cluster) > 0 {
-			some = append(some, cluster)
-		}
-	}
-	return some
+// scores are what scorer and label say.
+func (m *measure) scores() [][]stats.Rated {
+	return m.clusters(func(p *Pair) *float64 { return &p.Score }, func(p *Pair) *float64 { return &p.Label })
 }
 
 func mapped(clusters [][]stats.Rated, ofA, ofB func(float64) int) [][]stats.Rated {
@@ -311,14 +282,6 @@ func mapped(clusters [][]stats.Rated, ofA, ofB func(float64) int) [][]stats.Rate
 		}
 	}
 	return all
-}
-
-func equal(cluster []stats.Rated) []float64 {
-	same := make([]float64, len(cluster))
-	for i, r := range cluster {
-		same[i] = stats.Same(r.A, r.B)
-	}
-	return same
 }
 
 // labelSays is the number of the level that a label says; yes and no need no
@@ -352,34 +315,12 @@ func (m *measure) says(value float64) int {
 // kappa is missing where people always say the same: it would be 0 whatever the
 // scorer is like. A scorer that always says the same has earned that 0.
 func (m *measure) kappa(clusters [][]stats.Rated, weight stats.Weight) (page.Value, page.Range) {
+	all := slices.Concat(clusters...)
 	estimate, ok := stats.Kappa(clusters, weight)
-	if !ok || oneLabel(clusters) {
+	if !ok || !slices.ContainsFunc(all, func(r stats.Rated) bool { return r.B != all[0].B }) {
 		return page.Missing(page.Nothing), none
 	}
 	return page.Known(estimate.Value), rangeOf(stats.KappaInterval(clusters, weight, stats.Level, m.Seed))
-}
-
-func oneLabel(clusters [][]stats.Rated) bool {
-	for _, cluster := range clusters {
-		for _, r := range cluster {
-			if r.B != clusters[0][0].B {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// share is the mean of zeros and ones.
-func (m *measure) share(clusters [][]float64) (page.Value, page.Range) {
-	return page.ValueOf(stats.Mean(flat(clusters))), rangeOf(stats.ProportionInterval(clusters, stats.Level))
-}
-
-func flat[T any](clusters [][]T) (all []T) {
-	for _, cluster := range clusters {
-		all = append(all, cluster...)
-	}
-	return all
 }
 
 var none = page.Range{Low: page.Missing(page.Nothing), High: page.Missing(page.Nothing)}
@@ -391,20 +332,15 @@ func rangeOf(interval stats.Interval, ok bool) page.Range {
 	return page.Range{Low: page.Known(interval.Low), High: page.Known(interval.High)}
 }
 
-// levelNames are what labels can say, by number.
-func (m *measure) levelNames() []string {
-	if !m.ordered() || len(m.Labels.Levels) == 0 {
-		return []string{"no", "yes"}
-	}
-	var names []string
-	for _, level := range m.Labels.Levels {
-		names = append(names, level.Name)
-	}
-	return names
-}
-
+// confusion counts what labels and the scorer say, by the numbers of the levels.
 func (m *measure) confusion() Confusion {
-	c := Confusion{Levels: m.levelNames()}
+	c := Confusion{Levels: []string{"no", "yes"}}
+	if m.ordered() && len(m.Labels.Levels) > 0 {
+		c.Levels = nil
+		for _, level := range m.Labels.Levels {
+			c.Levels = append(c.Levels, level.Name)
+		}
+	}
 	for range c.Levels {
 		c.Counts = append(c.Counts, make([]int, len(c.Levels)))
 	}
@@ -458,7 +394,7 @@ func (m *measure) threshold(threshold float64) Threshold {
 	at := *m
 	at.Threshold = threshold
 	counts := at.confusion().Counts
-	said := mapped(m.clusters(scoreAndLabel), at.says, at.labelSays)
+	said := mapped(m.scores(), at.says, at.labelSays)
 	kappa, ok := stats.Kappa(said, stats.Same)
 	no, yes := counts[0], counts[1]
 	return Threshold{
@@ -487,22 +423,21 @@ func (m *measure) missing(labels, units int, value page.Value, interval page.Ran
 
 // bias is how kind the scorer is, and how kind people are.
 func (m *measure) bias() Bias {
-	of := func(value func(*Pair) float64) (page.Value, page.Range) { return m.mean(value) }
 	var b Bias
-	b.Score, b.ScoreInterval = of(func(p *Pair) float64 { return p.Score })
-	b.Label, b.LabelInterval = of(func(p *Pair) float64 { return p.Label })
+	b.Score, b.ScoreInterval = m.mean(func(p *Pair) float64 { return p.Score })
+	b.Label, b.LabelInterval = m.mean(func(p *Pair) float64 { return p.Label })
 	b.ScoreInterval, b.LabelInterval = within(b.ScoreInterval, 0, 1), within(b.LabelInterval, 0, 1)
-	b.Difference, b.DifferenceBounds = of(func(p *Pair) float64 { return p.Score - p.Label })
+	b.Difference, b.DifferenceBounds = m.mean(func(p *Pair) float64 { return p.Score - p.Label })
 	return b
 }
 
 // mean is that over outputs, with Student's interval by unit.
 func (m *measure) mean(value func(*Pair) float64) (page.Value, page.Range) {
-	clusters := make([][]float64, m.units)
+	clusters := make([][]float64, len(m.units))
 	for i := range m.scored {
 		clusters[m.unit[i]] = append(clusters[m.unit[i]], value(&m.scored[i]))
 	}
-	mean, ok := stats.Mean(flat(clusters))
+	mean, ok := stats.Mean(slices.Concat(clusters...))
 	interval := none
 	if estimate, ok := stats.ClusteredMean(clusters); ok {
 		interval = rangeOf(estimate.Interval(stats.Level))
@@ -513,31 +448,27 @@ func (m *measure) mean(value func(*Pair) float64) (page.Value, page.Range) {
 // draws is how often the units are drawn for an interval.
 const draws = 2_000
 
-// measures are those of numbers: how well they foretell a yes, or go with what labels
-// say.
+// measures are those of numbers: how well they predict a yes, or correlate with the
+// labels.
 func (m *measure) measures() []Measure {
 	if m.ordered() {
-		return m.orderedMeasures()
+		pairs := m.scores()
+		off, between := m.mean(func(p *Pair) float64 { return math.Abs(p.Score - p.Label) })
+		return []Measure{
+			{"Spearman", page.ValueOf(spearman(slices.Concat(pairs...))), rangeOf(drawn(m, pairs, spearman)), "whether what people rate higher has the higher score; 0 is chance"},
+			{"mean distance", off, within(between, 0, 1), "how far the score lies from the label, of 1"},
+		}
 	}
-	forecasts := make([][]stats.Forecast, m.units)
+	forecasts := make([][]stats.Forecast, len(m.units))
 	for i, p := range m.scored {
 		forecasts[m.unit[i]] = append(forecasts[m.unit[i]], stats.Forecast{Probability: p.Score, Outcome: p.Label})
 	}
-	all := flat(forecasts)
+	all := slices.Concat(forecasts...)
 	_, brier := m.mean(func(p *Pair) float64 { return (p.Score - p.Label) * (p.Score - p.Label) })
 	return []Measure{
 		{"Brier", page.ValueOf(stats.Brier(all)), within(brier, 0, 1), "0 is perfect, 0.25 is what always saying 0.5 gets"},
 		{"ECE", page.ValueOf(stats.ECE(all)), rangeOf(drawn(m, forecasts, stats.ECE)), "how far numbers lie from the share of yes, in tenths; too large for few labels"},
 		{"AUROC", page.ValueOf(stats.AUROC(all)), rangeOf(stats.AUROCInterval(forecasts, stats.Level)), "the chance that a yes has the higher number; 0.5 is chance"},
-	}
-}
-
-func (m *measure) orderedMeasures() []Measure {
-	pairs := m.clusters(scoreAndLabel)
-	off, between := m.mean(func(p *Pair) float64 { return math.Abs(p.Score - p.Label) })
-	return []Measure{
-		{"Spearman", page.ValueOf(spearman(flat(pairs))), rangeOf(drawn(m, pairs, spearman)), "whether what people rate higher has the higher score; 0 is chance"},
-		{"mean distance", off, within(between, 0, 1), "how far the score lies from the label, of 1"},
 	}
 }
 

@@ -58,7 +58,7 @@ func (l *Labels) PlaceTexts(tasks iter.Seq2[*spec.Task, error]) error {
 	for i := range l.Items {
 		at := &l.Items[i]
 		if at.Task == nil {
-			l.Faults = append(l.Faults, l.Fault(at.Label, "the column task holds the ids of tasks", "the suite has no task %q", at.Of))
+			l.Faults = append(l.Faults, l.Fault(at.Label, "the column task holds the ids of tasks", "unknown task %q", at.Of))
 			continue
 		}
 		trials[at.Of]++
@@ -107,7 +107,7 @@ func (l *Labels) PlaceRuns(m *record.Manifest, scorer, version string, tasks ite
 	}
 	for i := range l.Items {
 		if at := &l.Items[i]; at.Of == "" {
-			l.Faults = append(l.Faults, l.Fault(at.Label, "agentbench show "+exit.ShellWord(l.Results)+" lists the runs", "%s has no run %s", l.Results, at.ID))
+			l.Faults = append(l.Faults, l.Fault(at.Label, "agentbench show "+exit.ShellWord(l.Results)+" lists the runs", "unknown run %[2]s in %[1]s", l.Results, at.ID))
 		}
 	}
 	if err := l.findScores(wanted, scorer, version); err != nil || len(l.Faults) > 0 {
@@ -119,7 +119,7 @@ func (l *Labels) PlaceRuns(m *record.Manifest, scorer, version string, tasks ite
 	for _, at := range l.Missing() {
 		unscored++
 		if at.Task == nil {
-			at.Lost = "the suite has no longer its task"
+			at.Lost = "its task is no longer in the suite"
 		}
 	}
 	return unscored, nil
@@ -139,7 +139,7 @@ func (l *Labels) runsWanted(m *record.Manifest) map[string][]*Labelled {
 			at.ID = record.RunID(name, at.Label.Task, at.Label.Trial)
 		}
 		if len(wanted[at.ID]) > 0 {
-			l.Faults = append(l.Faults, l.Fault(at.Label, "", "the run %s is labelled already, under another name of its configuration", at.ID))
+			l.Faults = append(l.Faults, l.Fault(at.Label, "", "the run %s is already labelled, under another name of its configuration", at.ID))
 		}
 		wanted[at.ID] = append(wanted[at.ID], at)
 	}
@@ -210,7 +210,7 @@ func (l *Labels) Pairs() []Pair {
 		case at.Lost != "":
 			pairs[i].Unscored = at.Lost
 		case s == nil:
-			pairs[i].Unscored = "it was interrupted before"
+			pairs[i].Unscored = "interrupted"
 		case s.Unscored != "":
 			pairs[i].Unscored = s.Unscored
 		default:
@@ -226,13 +226,13 @@ func (c *Calibration) Verdict(ended string, minKappa *float64) error {
 	kappa := c.Kappa()
 	switch {
 	case ended != "":
-		return exit.With(exit.Stopped, "the same command goes on: what was paid is in the cache", "%s: %d of %s have a score", ended, c.Scored, exit.Plural(c.Labels, "labelled output", "labelled outputs"))
+		return exit.With(exit.Stopped, "rerun the same command to resume: its calls are in the cache", "%s: %d of %s have a score", ended, c.Scored, exit.Plural(c.Labels, "labelled output", "labelled outputs"))
 	case c.Scored == 0:
-		return exit.With(exit.NotMeasured, "--table unscored says why", "no labelled output has a score")
+		return exit.With(exit.NotMeasured, "--table unscored lists the reasons", "no labelled output has a score")
 	case minKappa == nil:
 		return nil
 	case !kappa.Known():
-		return exit.With(exit.NotMeasured, "label outputs of which people say something else", "kappa is not defined, and --min-kappa wants %v", *minKappa)
+		return exit.With(exit.NotMeasured, "label outputs with other verdicts as well", "kappa is not defined, and --min-kappa wants %v", *minKappa)
 	case kappa.Number < *minKappa:
 		return exit.With(exit.AnswerNo, "", "kappa is %s, and --min-kappa wants %v", kappa.Exact(), *minKappa)
 	}
@@ -272,9 +272,9 @@ func Calibrated(s *spec.Suite, name string) (*spec.Scorer, error) {
 	case name == "":
 		return nil, exit.Usage("--scorer names one of "+exit.Some(judges), "the suite has %d judges", len(judges))
 	case at < 0:
-		return nil, exit.Usage(exit.DidYouMean(name, names, "there are: "+exit.Some(names)), "the suite has no scorer %q", name)
+		return nil, exit.Usage(exit.DidYouMean(name, names, "there are: "+exit.Some(names)), "unknown scorer %q", name)
 	case s.Scorers[at].Type == "pairwise":
-		return nil, exit.Usage("of two outputs people say which is better, which is no label of one", "the scorer %q judges runs beside others, and cannot be held against labels", name)
+		return nil, exit.Usage("use a scorer that judges a run by itself", "the scorer %q compares runs, and labels are of single outputs", name)
 	}
 	return &s.Scorers[at], nil
 }

@@ -114,20 +114,12 @@ func (f *File) fault(c cell, hint, format string, args ...any) source.Fault {
 	before = before[:min(len(before), max(0, c.column-1))]
 	pos := source.Pos{Line: c.line, Col: utf8.RuneCountInString(before) + 1}
 	for i := range args {
-		if text, ok := args[i].(string); ok {
-			args[i] = begin(text)
+		const most = 200 // bytes
+		if text, ok := args[i].(string); ok && len(text) > most {
+			args[i] = strings.ToValidUTF8(text[:most], "") + "…"
 		}
 	}
 	return source.Fault{File: f.file, Pos: pos, Len: utf8.RuneCountInString(c.text), Hint: hint, What: fmt.Sprintf(format, args...)}
-}
-
-// begin is the beginning of a text that is too long to be told.
-func begin(text string) string {
-	const most = 200 // bytes
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
 // cell is a text and where it stands, its column counted in bytes.
@@ -142,35 +134,28 @@ var names = []string{"run", "configuration", "task", "trial", "output", "label",
 // columns are where the columns of a file stand; -1: it has none of that name.
 type columns map[string]int
 
-// headed reads the header.
-func (f *File) headed(header []cell) (columns, source.Faults) {
-	c := columns{}
-	var faults source.Faults
+// headed reads the header, and finds what a file cannot do without.
+func (f *File) headed(header []cell) (c columns, faults source.Faults) {
+	c = columns{}
 	for _, name := range names {
 		c[name] = -1
 	}
 	for i, head := range header {
 		name := strings.ToLower(strings.TrimSpace(head.text))
 		if at, known := c[name]; known && at >= 0 {
-			faults = append(faults, f.fault(head, "", "there are two columns %q", name))
+			faults = append(faults, f.fault(head, "", "duplicate column %q", name))
 		} else if known {
 			c[name] = i
 		}
 	}
-	return c, append(faults, f.missing(c, header)...)
-}
-
-// missing are the columns that a file cannot do without.
-func (f *File) missing(c columns, header []cell) (faults source.Faults) {
-	f.Texts = !c.has("run") && !c.has("configuration") && c.has("output")
-	f.Second = c.has("label2")
+	f.Texts, f.Second = !c.has("run") && !c.has("configuration") && c.has("output"), c.has("label2")
 	if !c.has("label") {
-		faults = append(faults, f.fault(header[0], likely("label", header), "there is no column \"label\""))
+		faults = append(faults, f.fault(header[0], likely("label", header), "column \"label\" not found"))
 	}
 	if !c.has("run") && !(c.has("task") && (c.has("configuration") || c.has("output"))) {
-		faults = append(faults, f.fault(header[0], "the header is run,label or configuration,task,trial,label or task,output,label", "no columns say what is labelled"))
+		faults = append(faults, f.fault(header[0], "the header is run,label or configuration,task,trial,label or task,output,label", "no column names what is labelled"))
 	}
-	return faults
+	return c, faults
 }
 
 // likely is a hint at the column that may have been meant.
@@ -214,7 +199,7 @@ func Read(name string, text []byte, scale Scale) (*File, source.Faults) {
 	faults = append(faults, f.fill(rows[1:], len(rows[0]), c)...)
 	faults = append(faults, f.judge(scale)...)
 	if len(rows) == 1 && len(faults) == 0 {
-		faults = append(faults, source.Fault{File: f.file, What: "there are no labels"})
+		faults = append(faults, source.Fault{File: f.file, What: "no labels found"})
 	}
 	return f, faults
 }
@@ -249,7 +234,7 @@ func (f *File) rows(text []byte) (rows [][]cell, faults source.Faults) {
 			return rows, faults
 		case errors.As(err, &syntax):
 			at := cell{line: syntax.Line, column: syntax.Column}
-			return rows, append(faults, f.fault(at, "a cell that holds quotes is put into quotes, and each of its own is written twice", "no CSV: %v", syntax.Err))
+			return rows, append(faults, f.fault(at, "put a cell that contains quotes into quotes, and write each of its own twice", "invalid CSV: %v", syntax.Err))
 		case err != nil: // of bytes there is no other
 			return rows, append(faults, source.Fault{File: f.file, What: err.Error()})
 		}
@@ -281,7 +266,7 @@ func (f *File) fill(rows [][]cell, width int, c columns) (faults source.Faults) 
 		l, found := f.label(row, width, c)
 		if len(found) == 0 {
 			if before, twice := met[l.key()]; twice {
-				found = append(found, f.Fault(&l, "", "it is labelled in line %d already", before))
+				found = append(found, f.Fault(&l, "", "already labelled in line %d", before))
 			}
 			met[l.key()] = l.line
 		}
@@ -300,15 +285,15 @@ func (l *Label) key() string {
 func (f *File) label(row []cell, width int, c columns) (l Label, faults source.Faults) {
 	l = Label{first: c.of(row, "label"), second: c.of(row, "label2"), line: row[0].line}
 	if len(row) != width {
-		return l, source.Faults{f.fault(row[len(row)-1], "a cell that holds a separator is put into quotes", "the row has %d cells, and the header %d", len(row), width)}
+		return l, source.Faults{f.fault(row[len(row)-1], "put a cell that contains a separator into quotes", "the row has %d cells, and the header %d", len(row), width)}
 	}
 	for _, cell := range row {
 		if !utf8.ValidString(cell.text) {
-			faults = append(faults, f.fault(cell, "save the file as UTF-8", "no UTF-8"))
+			faults = append(faults, f.fault(cell, "save the file as UTF-8", "invalid UTF-8"))
 		}
 	}
 	if strings.TrimSpace(l.first.text) == "" {
-		faults = append(faults, f.fault(l.first, "leave out the rows that nobody has labelled", "the label is empty"))
+		faults = append(faults, f.fault(l.first, "leave out rows without a label", "the label is empty"))
 	}
 	return l, append(faults, f.place(&l, row, c)...)
 }
@@ -462,24 +447,24 @@ func (f *File) value(c cell, scale *Scale) (value float64, faults source.Faults)
 	if ok {
 		return value, nil
 	}
-	return 0, source.Faults{f.fault(c, f.hint(text, scale), "the label %q is none of %s", strings.TrimSpace(c.text), f.wanted(scale))}
+	return 0, source.Faults{f.fault(c, f.hint(text, scale), "unknown label %q: want %s", strings.TrimSpace(c.text), f.wanted(scale))}
 }
 
 // wanted is what labels of the kind say.
 func (f *File) wanted(scale *Scale) string {
 	switch f.Kind {
 	case Choice:
-		return "the judge's choices: " + strings.Join(scale.words(), ", ")
+		return "one of the judge's choices " + strings.Join(scale.words(), ", ")
 	case YesNo:
-		return "yes and no, as the others are (or true and false, pass and fail, 1 and 0)"
+		return "yes or no, as in other rows (true and false, pass and fail, 1 and 0 are fine, too)"
 	}
 	from, to := scale.ends()
-	return "the numbers from " + plainNumber(min(from, to)) + " to " + plainNumber(max(from, to))
+	return "a number from " + plainNumber(min(from, to)) + " to " + plainNumber(max(from, to))
 }
 
 func (f *File) hint(text string, scale *Scale) string {
 	if f.Kind == Number && strings.Contains(text, ",") {
-		return "decimals are written with a point"
+		return "write decimals with a point"
 	}
 	words := []string{"yes", "no", "true", "false", "pass", "fail"}
 	if f.Kind == Choice {
@@ -508,16 +493,12 @@ func (f *File) levels(scale *Scale) []Level {
 	switch f.Kind {
 	case YesNo:
 		return []Level{{"no", 0}, {"yes", 1}}
-	case Choice:
-		return scale.choiceLevels()
+	case Number:
+		return f.numberLevels(scale)
 	}
-	return f.numberLevels(scale)
-}
-
-// choiceLevels are the choices; those that are worth the same are one.
-func (s *Scale) choiceLevels() (levels []Level) {
-	for _, c := range s.Choices {
-		value := s.turned(c.Value)
+	var levels []Level
+	for _, c := range scale.Choices { // those that are worth the same are one
+		value := scale.turned(c.Value)
 		if at := slices.IndexFunc(levels, func(l Level) bool { return l.Value == value }); at >= 0 {
 			levels[at].Name += "/" + c.Name
 			continue
@@ -530,9 +511,17 @@ func (s *Scale) choiceLevels() (levels []Level) {
 // numberLevels are the whole numbers of a scale of few, or else the numbers that were
 // given; none where these are many.
 func (f *File) numberLevels(scale *Scale) (levels []Level) {
-	numbers := f.numbers()
+	var numbers []float64 // that labels say, each once
+	for _, text := range f.texts() {
+		if x, err := strconv.ParseFloat(text, 64); err == nil && !math.IsNaN(x) && !math.IsInf(x, 0) {
+			numbers = append(numbers, x)
+		}
+	}
+	slices.Sort(numbers)
+	numbers = slices.Compact(numbers)
+	fraction := func(x float64) bool { return x != math.Trunc(x) }
 	from, to := scale.ends()
-	if from, to = min(from, to), max(from, to); to-from < mostLevels && to-from > 1 && !slices.ContainsFunc(append(numbers, from, to), isFraction) {
+	if from, to = min(from, to), max(from, to); to-from < mostLevels && to-from > 1 && !slices.ContainsFunc(append(numbers, from, to), fraction) {
 		numbers = nil
 		for x := from; x <= to; x++ {
 			numbers = append(numbers, x)
@@ -545,19 +534,6 @@ func (f *File) numberLevels(scale *Scale) (levels []Level) {
 		levels = append(levels, Level{plainNumber(x), scale.worth(x)})
 	}
 	return sorted(levels)
-}
-
-func isFraction(x float64) bool { return x != math.Trunc(x) }
-
-// numbers are those that labels say, each once.
-func (f *File) numbers() (all []float64) {
-	for _, text := range f.texts() {
-		if x, err := strconv.ParseFloat(text, 64); err == nil && !math.IsNaN(x) && !math.IsInf(x, 0) {
-			all = append(all, x)
-		}
-	}
-	slices.Sort(all)
-	return slices.Compact(all)
 }
 
 func sorted(levels []Level) []Level {

@@ -78,24 +78,24 @@ func TestFaultsOfLabels(t *testing.T) {
 		want  []string
 	}{
 		"nothing":          {"", calibrate.Scale{}, []string{"l: the file is empty"}},
-		"a header alone":   {"run,label\n", calibrate.Scale{}, []string{"l: there are no labels"}},
-		"no label":         {"run,lable\na,1\n", calibrate.Scale{}, []string{`l:1:1: there is no column "label"`}},
-		"nothing labelled": {"task,label\na,1\n", calibrate.Scale{}, []string{"l:1:1: no columns say what is labelled"}},
-		"a column twice":   {"run,label,Label\na,1,1\n", calibrate.Scale{}, []string{`l:1:11: there are two columns "label"`}},
+		"a header alone":   {"run,label\n", calibrate.Scale{}, []string{"l: no labels found"}},
+		"no label":         {"run,lable\na,1\n", calibrate.Scale{}, []string{`l:1:1: column "label" not found`}},
+		"nothing labelled": {"task,label\na,1\n", calibrate.Scale{}, []string{"l:1:1: no column names what is labelled"}},
+		"a column twice":   {"run,label,Label\na,1,1\n", calibrate.Scale{}, []string{`l:1:11: duplicate column "label"`}},
 		"several": {"run,label\na,1\n,0\nb,\na,0\nc,maybe\nd\ne,yes\n", calibrate.Scale{}, []string{
-			"l:3:1: the run is empty", "l:4:3: the label is empty", "l:5:1: it is labelled in line 2 already",
-			"l:7:1: the row has 1 cells, and the header 2", `l:6:3: the label "maybe" is none of yes and no, as the others are (or true and false, pass and fail, 1 and 0)`}},
-		"outside the range":  {"run,label\na,7\nb,2.5\nc,NaN\nd,inf\n", oneToFive, []string{"l:2:3: the label 7 is not between 1 and 5", `l:4:3: the label "NaN" is none of the numbers from 1 to 5`, "l:5:3: the label +Inf is not between 1 and 5"}},
-		"a number of words":  {"run,label\na,good\nb,0.5\n", words, []string{`l:3:3: the label "0.5" is none of the judge's choices: good, fair, ok, poor`}},
-		"no such word":       {"run,label\na,god\n", words, []string{`l:2:3: the label "god" is none of the judge's choices: good, fair, ok, poor`}},
-		"a second label":     {"run,label,label2\na,1,perhaps\n", calibrate.Scale{}, []string{`l:2:5: the label "perhaps" is none of yes and no`}},
+			"l:3:1: the run is empty", "l:4:3: the label is empty", "l:5:1: already labelled in line 2",
+			"l:7:1: the row has 1 cells, and the header 2", `l:6:3: unknown label "maybe": want yes or no, as in other rows (true and false, pass and fail, 1 and 0 are fine, too)`}},
+		"outside the range":  {"run,label\na,7\nb,2.5\nc,NaN\nd,inf\n", oneToFive, []string{"l:2:3: the label 7 is not between 1 and 5", `l:4:3: unknown label "NaN": want a number from 1 to 5`, "l:5:3: the label +Inf is not between 1 and 5"}},
+		"a number of words":  {"run,label\na,good\nb,0.5\n", words, []string{`l:3:3: unknown label "0.5": want one of the judge's choices good, fair, ok, poor`}},
+		"no such word":       {"run,label\na,god\n", words, []string{`l:2:3: unknown label "god": want one of the judge's choices good, fair, ok, poor`}},
+		"a second label":     {"run,label,label2\na,1,perhaps\n", calibrate.Scale{}, []string{`l:2:5: unknown label "perhaps": want yes or no`}},
 		"a trial":            {"configuration,task,trial,label\na,b,0,1\na,b,x,1\n,b,1,1\n", calibrate.Scale{}, []string{`l:2:5: trial "0": want a whole number from 1`, `l:3:5: trial "x": want a whole number from 1`, "l:4:1: the configuration is empty"}},
-		"quotes":             {"run,label\na,1\n\"b,1\n", calibrate.Scale{}, []string{"l:3:5: no CSV"}},
+		"quotes":             {"run,label\na,1\n\"b,1\n", calibrate.Scale{}, []string{"l:3:5: invalid CSV"}},
 		"behind a comment":   {"# of two people\n\nrun,label\na,7\n", oneToFive, []string{"l:4:3: the label 7 is not between 1 and 5"}},
 		"comments only":      {"# labels.csv\n", calibrate.Scale{}, []string{"l: the file is empty"}},
-		"no UTF-8":           {"run,label\n\xff,1\n", calibrate.Scale{}, []string{"l:2:1: no UTF-8"}},
-		"a place in letters": {"run,label\näöü,ja\nb,yes\n", calibrate.Scale{}, []string{`l:2:5: the label "ja" is none`}},
-		"the same output":    {"task,output,label\na,x,1\na,y,1\na,x,0\n", calibrate.Scale{}, []string{"l:4:1: it is labelled in line 2 already"}},
+		"no UTF-8":           {"run,label\n\xff,1\n", calibrate.Scale{}, []string{"l:2:1: invalid UTF-8"}},
+		"a place in letters": {"run,label\näöü,ja\nb,yes\n", calibrate.Scale{}, []string{`l:2:5: unknown label "ja": `}},
+		"the same output":    {"task,output,label\na,x,1\na,y,1\na,x,0\n", calibrate.Scale{}, []string{"l:4:1: already labelled in line 2"}},
 	} {
 		_, faults := calibrate.Read("l", []byte(c.text), c.scale)
 		if len(faults) < len(c.want) {

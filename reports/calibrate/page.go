@@ -20,7 +20,7 @@ var ShownTables = []string{"agreement", "confusion", "bias", "measures"}
 // About is a calibration of a scorer of the suite.
 func (c *Calibration) About() (kind, suite string) { return "calibrate", c.Suite }
 
-// Heading says what was held against what.
+// Heading says what is compared.
 func (c *Calibration) Heading(quote func(string) string) string {
 	parts := []string{quote(c.Suite), "scorer: " + quote(c.Scorer), page.Plural(c.Labels, "label", "labels") + " (" + string(c.Kind) + ")"}
 	if c.Scored < c.Labels {
@@ -35,17 +35,18 @@ func (c *Calibration) Answer(func(string) string) page.Answer {
 		return page.Answer{State: page.Errored, Text: "no labelled output has a score"}
 	}
 	a := &c.Agreement[0]
-	answer := page.Answer{State: page.Undecided, Text: "agreement " + form(a.Same) + ", " + a.message()}
-	switch kappa := c.Kappa(); {
-	case c.MinKappa == nil:
-	case !kappa.Known():
-		answer = page.Answer{State: page.Errored, Text: answer.Text + ": there is none to hold against the least of " + page.Known(*c.MinKappa).Exact()}
-	case kappa.Number < *c.MinKappa:
-		answer = page.Answer{State: page.Failed, Text: answer.Text + ": below the least of " + page.Known(*c.MinKappa).Exact()}
-	default:
-		answer = page.Answer{State: page.Passed, Text: answer.Text + ": no less than " + page.Known(*c.MinKappa).Exact()}
+	text, kappa := "agreement "+form(a.Same)+", "+a.message(), c.Kappa()
+	if c.MinKappa == nil {
+		return page.Answer{State: page.Undecided, Text: text}
 	}
-	return answer
+	switch least := page.Known(*c.MinKappa).Exact(); {
+	case !kappa.Known():
+		return page.Answer{State: page.Errored, Text: text + ", the minimum is " + least}
+	case kappa.Number < *c.MinKappa:
+		return page.Answer{State: page.Failed, Text: text + ": below the minimum of " + least}
+	default:
+		return page.Answer{State: page.Passed, Text: text + ": at least " + least}
+	}
 }
 
 // message is the kappa with its interval.
@@ -109,7 +110,7 @@ func (c *Calibration) Checks() iter.Seq[page.Check] {
 	}
 }
 
-// Facts are what was held against what.
+// Facts are what is compared.
 func (c *Calibration) Facts(group string) []page.Fact {
 	if group != checkGroup {
 		return nil
@@ -143,23 +144,17 @@ func (c *Calibration) agreementTable() page.Table {
 	return page.Filled(page.Table{Name: "agreement", Title: "Agreement", Keys: 1}, fields, slices.Values(c.Agreement))
 }
 
-// confusedRow is what the scorer says where labels say one thing.
-type confusedRow struct {
-	level  string
-	counts []int
-}
-
 // confusionTable has a row for what labels say, and a column for what the scorer says.
 func (c *Calibration) confusionTable() page.Table {
-	fields := page.Named("label", "label", func(row confusedRow) string { return row.level })
+	levels := make([]int, len(c.Confusion.Levels))
+	for i := range levels {
+		levels[i] = i
+	}
+	fields := page.Named("label", "label", func(level int) string { return c.Confusion.Levels[level] })
 	for i, name := range c.Confusion.Levels {
-		fields = append(fields, page.Counted("", "scored "+name, func(row confusedRow) int { return row.counts[i] }).About(name)...)
+		fields = append(fields, page.Counted("", "scored "+name, func(level int) int { return c.Confusion.Counts[level][i] }).About(name)...)
 	}
-	var rows []confusedRow
-	for i, counts := range c.Confusion.Counts {
-		rows = append(rows, confusedRow{c.Confusion.Levels[i], counts})
-	}
-	return page.Filled(page.Table{Name: "confusion", Title: "What labels say (rows), and what the scorer says (columns)", Keys: 1}, fields, slices.Values(rows))
+	return page.Filled(page.Table{Name: "confusion", Title: "Labels (rows) and verdicts of the scorer (columns)", Keys: 1}, fields, slices.Values(levels))
 }
 
 // biasRow is a mean.
@@ -212,7 +207,7 @@ func (c *Calibration) disagreementsTable() page.Table {
 		page.Valued("label", "label", form, func(row Disagreement) page.Value { return page.Known(row.Label) }),
 		page.Valued("score", "score", form, func(row Disagreement) page.Value { return page.Known(row.Score) }),
 		page.Of(page.Column{Head: "explanation", Key: "explanation", Prose: true}, func(row Disagreement) page.Cell { return page.Name(row.Explanation) }))
-	return page.Filled(page.Table{Name: "disagreements", Title: "Outputs of which the scorer says something else", Keys: 1}, fields, slices.Values(c.Disagreements))
+	return page.Filled(page.Table{Name: "disagreements", Title: "Outputs on which scorer and label disagree", Keys: 1}, fields, slices.Values(c.Disagreements))
 }
 
 // unscoredTable says why outputs have no score.
@@ -320,17 +315,17 @@ func (n Note) Text(quote func(string) string) string {
 	case NoScores:
 		return fmt.Sprintf("%d of %d labelled outputs have no score and are left out: %s", n.Count, n.Of, quote(n.More))
 	case OneLabel:
-		return fmt.Sprintf("all labels say %s: whether the scorer would see anything else is not known, and no kappa is; label outputs of which people say something else", quote(n.Name))
+		return fmt.Sprintf("all labels say %s: kappa is undefined, and nothing shows that the scorer sees other outputs; label outputs with other verdicts as well", quote(n.Name))
 	case OneScore:
-		return fmt.Sprintf("the scorer says %s of all outputs: it tells none of them apart, and its agreement is the share of labels that say so", quote(n.Name))
+		return fmt.Sprintf("the scorer says %s of all outputs: it does not distinguish them, and its agreement is the share of labels that say so", quote(n.Name))
 	case Rare:
-		return fmt.Sprintf("only %d of %d labels say %s: the same share of mistakes makes kappa smaller than it would be among as many of both, and more of them make it certain", n.Count, n.Of, quote(n.Name))
+		return fmt.Sprintf("only %d of %d labels say %s: kappa is smaller than with as many labels of both kinds, and less certain", n.Count, n.Of, quote(n.Name))
 	case FewUnits:
-		return fmt.Sprintf("labels of %s are few: intervals are those of a bootstrap, and rough", page.Plural(n.Count, "task or cluster", "tasks or clusters"))
+		return fmt.Sprintf("labels of %s are few: the bootstrap intervals are rough", page.Plural(n.Count, "task or cluster", "tasks or clusters"))
 	case Dependent:
-		return fmt.Sprintf("the %d labels are of %d tasks or clusters, whose outputs depend on each other: intervals are by these", n.Of, n.Count)
+		return fmt.Sprintf("the %d labels are of %d tasks or clusters, whose outputs depend on each other: intervals count these", n.Of, n.Count)
 	case ZerosOnes:
-		return "all labels are 0 or 1 and were read as numbers of the scorer's range; yes and no say what they mean"
+		return "all labels are 0 or 1 and were read as numbers of the scorer's range; write yes and no for verdicts"
 	case Apparent:
 		return "the threshold that looks best on these labels looks better than it is: choose it on some labels and report it on others"
 	case LabelsMiss:
