@@ -122,8 +122,8 @@ type runLine struct {
 // the line.
 func appendObject(dst []byte, v any) ([]byte, error) {
 	w := writer{to: append(dst, lineHead...)}
-	to := reflect.ValueOf(v).Elem()
-	shapeOf(to.Type()).write(&w, to)
+	from := reflect.ValueOf(v)
+	shapeOf(from.Type().Elem()).write(&w, from.UnsafePointer())
 	return w.to, w.err
 }
 
