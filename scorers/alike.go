@@ -42,7 +42,10 @@ func (c *compiler) measure() func(textual.Overlap) float64 {
 // rouge is the overlap of tokens, of pairs of them, or of the longest common subsequence. Of a target that is a list
 // the best counts.
 func rouge(c *compiler) comparison {
-	measure, overlap := c.measure(), c.rougeOverlap()
+	measure, overlap := c.measure(), textual.RougeL
+	if n := map[string]int{"rouge_1": 1, "rouge_2": 2}[c.spec.Variant]; n > 0 {
+		overlap = func(got, want string) (textual.Overlap, error) { return textual.RougeN(got, want, n), nil }
+	}
 	return func(_ context.Context, s *subject) verdict {
 		return likest(s, func(got, want string) (float64, error) {
 			o, err := overlap(got, want)
@@ -51,20 +54,7 @@ func rouge(c *compiler) comparison {
 	}
 }
 
-func (c *compiler) rougeOverlap() func(got, want string) (textual.Overlap, error) {
-	n := 0
-	switch c.spec.Variant {
-	case "rouge_1":
-		n = 1
-	case "rouge_2":
-		n = 2
-	default:
-		return textual.RougeL
-	}
-	return func(got, want string) (textual.Overlap, error) { return textual.RougeN(got, want, n), nil }
-}
-
-// similarity is how alike the texts are by their characters: by edits (levenshtein), or by the characters that stand
+// similarity is how alike the texts are by their characters: by edits (levenshtein), or by the characters that are
 // near each other in both (jaro_winkler), which is meant for names. Of a target that is a list the likest counts.
 func similarity(c *compiler) comparison {
 	compare := textual.Levenshtein
@@ -101,11 +91,11 @@ func likest(s *subject, compare func(got, want string) (float64, error)) verdict
 	return graded(best, nearest)
 }
 
-// graded is worth a share of 1; what is less says what it fell short of.
+// graded is worth a share of 1; with less, the explanation is the target.
 func graded(value float64, want string) verdict {
 	v := verdict{value: value}
 	if value < 1 {
-		v.explanation = "beside " + quoted(want)
+		v.explanation = "compared with " + quoted(want)
 	}
 	return v
 }

@@ -10,35 +10,35 @@ import (
 // The values of package textual, as scores.
 func TestSimilarities(t *testing.T) {
 	for _, c := range []struct{ scorer, target, output, want string }{
-		{`type: similarity`, `"sitting"`, `"kitten"`, `0.5714 (kitten): beside sitting`},
-		{`type: similarity`, `["sitting", "mitten"]`, `"kitten"`, `0.8333 (kitten): beside mitten`},
-		{`type: similarity`, `"Paris"`, `"PARIS"`, `0.2 (PARIS): beside Paris`},
+		{`type: similarity`, `"sitting"`, `"kitten"`, `0.5714 (kitten): compared with sitting`},
+		{`type: similarity`, `["sitting", "mitten"]`, `"kitten"`, `0.8333 (kitten): compared with mitten`},
+		{`type: similarity`, `"Paris"`, `"PARIS"`, `0.2 (PARIS): compared with Paris`},
 		{`type: similarity, ignore_case: true`, `"Paris"`, `"PARIS"`, `1 (PARIS)`},
-		{`type: similarity, method: jaro_winkler`, `"MARTHA"`, `"MARHTA"`, `0.9611 (MARHTA): beside MARTHA`},
+		{`type: similarity, method: jaro_winkler`, `"MARTHA"`, `"MARHTA"`, `0.9611 (MARHTA): compared with MARTHA`},
 		{`type: similarity, not: true`, `"sitting"`, `"kitten"`, `0.4286 (kitten)`},
-		{`type: similarity`, `12345`, `12346`, `0.8 (12346): beside 12345`},
+		{`type: similarity`, `12345`, `12346`, `0.8 (12346): compared with 12345`},
 		{`type: similarity`, `"x"`, `""`, `0 (none)`},
 		{`type: similarity`, `[]`, `"x"`, `unscored: the target is an empty list`},
 		{`type: similarity`, ``, `"x"`, `unscored: the target is missing`},
 
-		{`type: f1`, `"a cat"`, `"the cat sat"`, `0.6667 (the cat sat): beside a cat`},
+		{`type: f1`, `"a cat"`, `"the cat sat"`, `0.6667 (the cat sat): compared with a cat`},
 		{`type: f1, measure: recall`, `"a cat"`, `"the cat sat"`, `1 (the cat sat)`},
-		{`type: f1, measure: precision`, `"a cat"`, `"the cat sat"`, `0.5 (the cat sat): beside a cat`},
+		{`type: f1, measure: precision`, `"a cat"`, `"the cat sat"`, `0.5 (the cat sat): compared with a cat`},
 		{`type: f1`, `["a dog", "The cat sat!"]`, `"cat sat"`, `1 (cat sat)`},
 		{`type: f1`, `["a", "dog"]`, `"the"`, `1 (the)`},
-		{`type: f1`, `"dog"`, `"cat"`, `0 (cat): beside dog`},
+		{`type: f1`, `"dog"`, `"cat"`, `0 (cat): compared with dog`},
 		{`type: f1, value: output.answer`, `"cat"`, `{"answer": "a cat"}`, `1 (a cat)`},
 
-		{`type: rouge`, `"testing one two"`, `"testing two"`, `0.8 (testing two): beside testing one two`},
+		{`type: rouge`, `"testing one two"`, `"testing two"`, `0.8 (testing two): compared with testing one two`},
 		{`type: rouge, variant: rouge_l, measure: precision`, `"testing one two"`, `"testing two"`, `1 (testing two)`},
-		{`type: rouge, variant: rouge_1`, `"testing one two"`, `"testing"`, `0.5 (testing): beside testing one two`},
-		{`type: rouge, variant: rouge_2, measure: recall`, `"testing one two"`, `"testing one"`, `0.5 (testing one): beside testing one two`},
+		{`type: rouge, variant: rouge_1`, `"testing one two"`, `"testing"`, `0.5 (testing): compared with testing one two`},
+		{`type: rouge, variant: rouge_2, measure: recall`, `"testing one two"`, `"testing one"`, `0.5 (testing one): compared with testing one two`},
 		{`type: rouge`, `["one", "two"]`, `"two"`, `1 (two)`},
-		{`type: rouge`, `"日本"`, `"日本"`, `0 (日本): beside 日本`}, // rouge_score has tokens of ASCII alone
+		{`type: rouge`, `"日本"`, `"日本"`, `0 (日本): compared with 日本`}, // rouge_score has tokens of ASCII alone
 
-		{`type: bleu`, `"a test"`, `"test"`, `0.3679 (test): beside a test`},
+		{`type: bleu`, `"a test"`, `"test"`, `0.3679 (test): compared with a test`},
 		{`type: bleu`, `["no", "this is a test"]`, `"this is a test"`, `1 (this is a test)`},
-		{`type: bleu`, `"okay thanks"`, `"this is a cat"`, `0 (this is a cat): beside okay thanks`},
+		{`type: bleu`, `"okay thanks"`, `"this is a cat"`, `0 (this is a cat): compared with okay thanks`},
 
 		{`type: exact, normalize: squad`, `"The Eiffel Tower"`, `"eiffel tower."`, `1 (eiffel tower.)`},
 		{`type: exact, normalize: squad`, `["Paris", "the city of Paris"]`, `"City of Paris"`, `1 (City of Paris)`},

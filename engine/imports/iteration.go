@@ -34,25 +34,25 @@ func parts(m *spec.ImportedIterations, s *scope) ([]begun, error) {
 		}
 		return found, nil
 	}
-	at := -1
+	at := -1 // where the newest begins
+	end := func(at, until int) {
+		if at >= 0 {
+			found[len(found)-1].after = entries[at+1 : until]
+		}
+	}
 	for i, entry := range entries {
 		s.entry, s.i, s.after = entry, i, entries[i+1:]
 		begins, _, err := truth(m.Begin, s)
 		if err != nil {
 			return nil, err
 		}
-		if !begins {
-			continue
+		if begins {
+			end(at, i)
+			at = i
+			found = append(found, begun{entry: entry})
 		}
-		if at >= 0 {
-			found[len(found)-1].after = entries[at+1 : i]
-		}
-		at = i
-		found = append(found, begun{entry: entry})
 	}
-	if at >= 0 {
-		found[len(found)-1].after = entries[at+1:]
-	}
+	end(at, len(entries))
 	return found, nil
 }
 
@@ -142,7 +142,7 @@ var errorClasses = []record.ErrorClass{
 }
 
 // failure is an error class, or an object with a class and a message. A text that
-// is no class is the message of a program's error.
+// is not a class is the message of a program's error.
 func failure(e *spec.Expr, s *scope) (*record.Error, error) {
 	v, err := value(e, s)
 	if err != nil || v == nil {
@@ -168,7 +168,7 @@ func failure(e *spec.Expr, s *scope) (*record.Error, error) {
 }
 
 // toolCalls are the tool calls with their results, in order. There may be fewer
-// results than calls; what is beyond the calls is nobody's result.
+// results than calls; results beyond the calls are ignored.
 func toolCalls(m *spec.ImportedIterations, s *scope) ([]record.ToolCall, error) {
 	called, err := list(m.ToolCalls, s)
 	if err != nil || len(called) == 0 {
@@ -184,7 +184,14 @@ func toolCalls(m *spec.ImportedIterations, s *scope) ([]record.ToolCall, error) 
 		if !ok {
 			return nil, wrong(m.ToolCalls, "want {name, arguments}, got %s", describe(one))
 		}
-		if calls[i], err = toolCall(m.ToolCalls, object); err != nil {
+		named, _ := object.Get("name")
+		tool, _ := named.(string)
+		if tool == "" {
+			return nil, wrong(m.ToolCalls, "a tool call without a name")
+		}
+		given, _ := object.Get("arguments")
+		calls[i].Tool = tool
+		if calls[i].Arguments, err = argumentsOf(given); err != nil {
 			return nil, err
 		}
 		if i < len(results) && results[i] != nil {
@@ -194,17 +201,6 @@ func toolCalls(m *spec.ImportedIterations, s *scope) ([]record.ToolCall, error) 
 		}
 	}
 	return calls, nil
-}
-
-func toolCall(e *spec.Expr, object *expr.Object) (record.ToolCall, error) {
-	named, _ := object.Get("name")
-	tool, ok := named.(string)
-	if !ok || tool == "" {
-		return record.ToolCall{}, wrong(e, "a tool call without a name")
-	}
-	given, _ := object.Get("arguments")
-	arguments, err := argumentsOf(given)
-	return record.ToolCall{Tool: tool, Arguments: arguments}, err
 }
 
 // argumentsOf are arguments as JSON: many logs hold them as text.
@@ -222,19 +218,14 @@ func argumentsOf(given any) (json.RawMessage, error) {
 	return encode(given)
 }
 
-// identities tell runs apart. Of each task and of each run 16 bytes are kept.
+// identities distinguish runs. Of each task and of each run 16 bytes are kept.
 type identities struct {
 	inputs map[digest]digest // of a task's input, by its id
 	runs   map[digest]bool
-	trials map[digest]int // the highest, by configuration and task
-	// names are those of the clusters and the groups of tasks, by kind and task; the
-	// tasks without one are left out.
-	names map[digest]string
+	trials map[digest]int    // the highest, by configuration and task
+	names  map[digest]string // of the clusters and the groups of tasks, by kind and task
 
-	// Renamed are runs whose task's id stood for another task already, Retried
-	// those whose trial was there already, regrouped those whose task has another
-	// cluster.
-	renamed, retried, regrouped int
+	renamed, retried, regrouped int // see Notes
 }
 
 type digest [16]byte
@@ -251,9 +242,9 @@ func newIdentities() *identities {
 	return &identities{inputs: map[digest]digest{}, runs: map[digest]bool{}, trials: map[digest]int{}, names: map[digest]string{}}
 }
 
-// task gives a task its id: the one that the mapping gives, unless that stands
-// for a task with another input; then the name of the file is put before it, and
-// where that is not enough, its line. New says that the task was not there yet.
+// task gives a task its id: the one that the mapping gives, unless a task with another
+// input has it; then the name of the file comes before it, and
+// where that is not enough, its line. New reports whether it is the task's first run.
 func (ids *identities) task(id string, input []byte, file string, line int) (own string, isNew bool) {
 	sum := digestOf(string(input))
 	base := strings.TrimSuffix(path.Base(strings.ReplaceAll(file, `\`, "/")), path.Ext(file))
@@ -271,8 +262,8 @@ func (ids *identities) task(id string, input []byte, file string, line int) (own
 	return id, false
 }
 
-// trial gives a run its trial: the one that the mapping gives, unless there is
-// one; 0 or one that is there already becomes the next.
+// trial gives a run its trial: the one that the mapping gives; 0 or one that exists
+// already becomes the next.
 func (ids *identities) trial(configuration, task string, declared int) int {
 	of := digestOf(configuration, task)
 	key := func(trial int) digest { return digestOf(configuration, task, fmt.Sprint(trial)) }
@@ -309,20 +300,19 @@ type amount struct {
 	known bool
 }
 
-// spent is what a mapping tells of usage.
+// spent is what a mapping knows of usage.
 type spent struct {
 	calls, input, output, cached, reasoning amount
-	// lacks says that tokens are declared, and unknown.
-	lacks bool
+
+	lacks bool   // tokens are declared, and unknown
 	cost  amount // in 1e-12 USD
 }
 
-// meter reads usage, and turns counters that go on into what was added.
+// meter reads usage, and turns cumulative counters into what was added.
 type meter struct {
-	mapping *spec.Import
-	last    map[string]int64 // of the counters that go on
-	// restarts are how often a counter fell.
-	restarts *int
+	mapping  *spec.Import
+	last     map[string]int64 // of the cumulative counters
+	restarts *int             // how often a counter fell
 }
 
 // begin forgets the counters that begin anew with a run, or with a file.
@@ -334,10 +324,10 @@ func (m *meter) begin(with spec.Counting) {
 	}
 }
 
-// added is what a counter that goes on was raised by. One that fell was
-// restarted: what it says was added since.
+// added is what a cumulative counter was raised by. One that fell was
+// restarted: all of it was added since.
 func (m *meter) added(counter string, a amount) amount {
-	if _, goesOn := m.mapping.Cumulative.Get(counter); !goesOn || !a.known {
+	if _, cumulative := m.mapping.Cumulative.Get(counter); !cumulative || !a.known {
 		return a
 	}
 	before := m.last[counter]
@@ -390,7 +380,7 @@ func (m *meter) dollars(e *spec.Expr, s *scope) (amount, error) {
 	return m.added("cost_usd", amount{int64(math.Round(usd * float64(record.USD))), true}), nil
 }
 
-// usage is what so many calls used. What nobody knows is counted: the price, the
+// usage is what so many calls used. What is unknown is counted: the price, the
 // tokens, or both.
 func (u *spent) usage(calls int64) record.Usage {
 	used := record.Usage{
@@ -409,7 +399,7 @@ func (u *spent) usage(calls int64) record.Usage {
 	return used
 }
 
-// callsOr is how many calls there were, if that is told.
+// callsOr is how many calls there were, if that is known.
 func (u *spent) callsOr(otherwise int64) int64 {
 	if u.calls.known {
 		return u.calls.n
@@ -417,12 +407,12 @@ func (u *spent) callsOr(otherwise int64) int64 {
 	return otherwise
 }
 
-// none says that nothing was called and nothing spent.
+// none reports whether nothing was called and nothing spent.
 func (u *spent) none() bool {
 	return u.calls.known && u.calls.n == 0 && u.input.n == 0 && u.output.n == 0 && u.cost.n == 0
 }
 
-// overall puts what is known of the run as a whole in place of the sum of its
+// overall is the usage of a run: what is known of it as a whole, else the sum of its
 // iterations.
 func (u *spent) overall(sum record.Usage) record.Usage {
 	if !u.cost.known && !u.input.known && !u.output.known && !u.calls.known {
@@ -443,48 +433,34 @@ func (u *spent) overall(sum record.Usage) record.Usage {
 
 const noScore = "the log has no score"
 
-// scores evaluates the scores of a run or of an iteration, in their order.
-func scores(m *spec.ImportedScores, s *scope) ([]record.Score, error) {
+// scores evaluates the scores of a run or of an iteration, in their order; null for an object of
+// scores has none.
+func scores(m *spec.ImportedScores, s *scope) (all []record.Score, err error) {
 	if m == nil {
 		return nil, nil
 	}
-	if m.Object != nil {
-		return objectScores(m.Object, s)
+	add := func(e *spec.Expr, name string, v any, err error) error {
+		if err != nil {
+			return err
+		}
+		score, err := scoreOf(e, name, v)
+		all = append(all, score)
+		return err
 	}
-	all := make([]record.Score, 0, len(m.Named))
+	if m.Object != nil {
+		object, _, err := typed[*expr.Object](m.Object, s, "an object of scores")
+		for i := 0; err == nil && i < object.Len(); i++ {
+			name, v := object.At(i)
+			err = add(m.Object, name, v, nil)
+		}
+		return all, err
+	}
 	for i := range m.Named {
 		e := &m.Named[i].Value
 		v, err := value(e, s)
-		if err != nil {
+		if err := add(e, m.Named[i].Key, v, err); err != nil {
 			return nil, err
 		}
-		score, err := scoreOf(e, m.Named[i].Key, v)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, score)
-	}
-	return all, nil
-}
-
-// objectScores are those of an object; null has none.
-func objectScores(e *spec.Expr, s *scope) ([]record.Score, error) {
-	v, err := value(e, s)
-	if err != nil || v == nil {
-		return nil, err
-	}
-	object, ok := v.(*expr.Object)
-	if !ok {
-		return nil, wrong(e, "want an object of scores, got %s", describe(v))
-	}
-	var all []record.Score
-	for i := range object.Len() {
-		key, v := object.At(i)
-		score, err := scoreOf(e, key, v)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, score)
 	}
 	return all, nil
 }
@@ -515,12 +491,12 @@ type judged struct {
 	iterations [][]record.Score // by iteration
 }
 
-// all are the scores as they are written. What a run is worth that is cut is told
-// by the scores of its iterations.
+// all are the scores as they are written. The scores of its iterations are what a run is worth
+// that is cut.
 func (j *judged) all(run *record.Run, when *spec.WhenCut) []record.Score {
 	whole := j.run
 	for _, name := range j.names() {
-		if !holds(whole, name) {
+		if !slices.ContainsFunc(whole, func(s record.Score) bool { return s.Name == name }) {
 			whole = append(whole, j.returned(run, name))
 		}
 	}
@@ -561,7 +537,7 @@ func (j *judged) names() []string {
 	var names []string
 	for _, scores := range j.iterations {
 		for i := range scores {
-			if !contains(names, scores[i].Name) {
+			if !slices.Contains(names, scores[i].Name) {
 				names = append(names, scores[i].Name)
 			}
 		}
@@ -580,22 +556,4 @@ func (j *judged) returned(run *record.Run, name string) record.Score {
 		return record.Score{Name: name, Unscored: noScore}
 	}
 	return record.Score{Name: name, Answer: "none"}
-}
-
-func holds(scores []record.Score, name string) bool {
-	for i := range scores {
-		if scores[i].Name == name {
-			return true
-		}
-	}
-	return false
-}
-
-func contains(names []string, name string) bool {
-	for i := range names {
-		if names[i] == name {
-			return true
-		}
-	}
-	return false
 }

@@ -38,7 +38,7 @@ var cuts = map[record.Reason]record.Class{
 	record.ReasonUnknown: record.ByUnknown,
 }
 
-// end says how a run ended: by the rules that the log was made under, by the
+// end finds how a run ended: by the rules that the log was made under, by the
 // agent, or because something else cut it.
 func (b *builder) end(run *record.Run, recorded *Recorded, task *spec.Task, s *scope) error {
 	ended, _, err := truth(b.mapping.Ended, s)
@@ -74,7 +74,11 @@ func (b *builder) end(run *record.Run, recorded *Recorded, task *spec.Task, s *s
 // decide folds the run under its rules. A rule that would have ended it earlier
 // contradicts the log.
 func (b *builder) decide(run *record.Run, recorded *Recorded, task *spec.Task, reason record.Reason, ended bool) record.Outcome {
-	state := recorded.rules.Start(task, paramOf(recorded.Loop))
+	var param any // not an object that is nil
+	if recorded.Loop.Param != nil {
+		param = recorded.Loop.Param
+	}
+	state := recorded.rules.Start(task, param)
 	for i := range run.Iterations {
 		d := state.Fold(&run.Iterations[i])
 		if !d.Stop {
@@ -104,15 +108,7 @@ func (b *builder) reason(s *scope) (record.Reason, error) {
 	if _, cut := cuts[reason]; err != nil || name == "" || cut || slices.Contains(byAgent, reason) {
 		return reason, err
 	}
-	return "", wrong(b.mapping.Stop, "%q is no stop reason", name)
-}
-
-// paramOf is what expressions see as param: nothing, rather than a nil object.
-func paramOf(l *spec.Loop) any {
-	if l.Param == nil {
-		return nil
-	}
-	return l.Param
+	return "", wrong(b.mapping.Stop, "unknown stop reason %q", name)
 }
 
 // underLimits knows under which limits the runs of each configuration were made. Runs
@@ -127,19 +123,19 @@ type underLimits struct {
 // limitsOf are the limits of a configuration.
 type limitsOf struct {
 	from   string // the name that the mapping gave it
-	text   string // the limits as JSON, "" where nobody knows them
+	text   string // the limits as JSON, "" where they are unknown
 	values []limitValue
 	limits *spec.Limits
 }
 
-// limitValue is one limit: the path that tells it from the others, and its value.
+// limitValue is one limit: its path, and its value.
 type limitValue struct{ path, value string }
 
 func newUnderLimits(m *spec.Import) *underLimits {
 	return &underLimits{mapping: m, of: map[string]*limitsOf{}}
 }
 
-// limits are those of a configuration, nil where nobody knows them.
+// limits are those of a configuration, nil where they are unknown.
 func (u *underLimits) limits(configuration string) *spec.Limits {
 	if known, ok := u.of[configuration]; ok {
 		return known.limits
@@ -157,24 +153,28 @@ func (u *underLimits) configuration(named string, s *scope) (string, error) {
 		return named, nil
 	}
 	of := &limitsOf{from: named}
-	v, err := value(r.Each, s)
-	if err == nil && v != nil {
-		of.text, of.values, err = textOf(r.Each, v)
-	}
+	v, known, err := typed[*expr.Object](r.Each, s, "an object with terminate and guards")
 	if err != nil {
 		return "", err
+	}
+	if known {
+		text, err := encode(v)
+		if err != nil {
+			return "", err
+		}
+		of.text, of.values = string(text), flattened(nil, "", v)
 	}
 	name := named
 	if first, ok := u.of[named]; ok && first.text != of.text {
 		name = named + "[" + differing(of.values, first.values) + "]"
 	}
-	if known, ok := u.of[name]; ok {
-		if known.text != of.text {
-			return "", wrong(r.Each, "the configuration %q was recorded under other limits: tell both apart with configuration", name)
+	if before, ok := u.of[name]; ok {
+		if before.text != of.text {
+			return "", wrong(r.Each, "the configuration %q was recorded under other limits: give them different names with configuration", name)
 		}
 		return name, nil
 	}
-	if v != nil {
+	if known {
 		if of.limits, err = u.mapping.LimitsOf(plain(v)); err != nil {
 			return "", err
 		}
@@ -186,7 +186,7 @@ func (u *underLimits) configuration(named string, s *scope) (string, error) {
 	return name, nil
 }
 
-// parted are the names of the configurations that others were parted from.
+// parted are the names of the configurations that became several.
 func (u *underLimits) parted() (names []string) {
 	for _, name := range u.order {
 		if from := u.of[name].from; from != name && !slices.Contains(names, from) {
@@ -194,16 +194,6 @@ func (u *underLimits) parted() (names []string) {
 		}
 	}
 	return names
-}
-
-// textOf are limits as JSON, and one by one.
-func textOf(e *spec.Expr, v any) (text string, values []limitValue, err error) {
-	object, ok := v.(*expr.Object)
-	if !ok {
-		return "", nil, wrong(e, "want an object with terminate and guards, got %s", describe(v))
-	}
-	encoded, err := encode(v)
-	return string(encoded), flattened(nil, "", object), err
 }
 
 // flattened are the values inside an object, each with its path.

@@ -54,11 +54,11 @@ func TestWhereRowsAre(t *testing.T) {
 
 		{"nothing", "", "f.json", " ", "f.json: the file is empty\n"},
 		{"an empty list", "", "f.json", "[]", ""},
-		{"no path", "each: doc.runs\n", "f.json", `{"rows": []}`, "f.json:1: there is no doc.runs\n"},
-		{"no list", "each: doc.runs\n", "f.json", "{\n\"runs\": {}}", "f.json:2: no list of rows where one should stand\n"},
-		{"no object", "each: doc.runs\n", "f.json", `[]`, "f.json:1: there is no doc.runs\n"},
+		{"no path", "each: doc.runs\n", "f.json", `{"rows": []}`, "f.json:1: doc.runs is missing\n"},
+		{"no list", "each: doc.runs\n", "f.json", "{\n\"runs\": {}}", "f.json:2: want a list of rows\n"},
+		{"no object", "each: doc.runs\n", "f.json", `[]`, "f.json:1: doc.runs is missing\n"},
 		{"cut off", "", "f.json", "[{\"id\": \"a\"},\n {\"id\": \"b", "m/a/1 0 \nf.json:2: the file ends inside a value that begins here\n"},
-		{"cut off behind", "", "f.json", "[{\"id\": \"a\"}", "m/a/1 0 \nf.json:1: no comma and no ] where one should stand\n"},
+		{"cut off behind", "", "f.json", "[{\"id\": \"a\"}", "m/a/1 0 \nf.json:1: want a comma or ]\n"},
 		{"a bad row", "", "f.json", "[{\"id\": \"a\"},\n {\"id\": nope},\n {\"id\": \"c\"}]", "m/a/1 0 \nf.json:2: not JSON: 'n' where a JSON value should begin\nm/c/1 0 \n"},
 		{"a bad line", "", "f.jsonl", "{\"id\": \"a\"}\n{\n{\"id\": \"c\"}\n", "m/a/1 0 \nf.jsonl:2: not JSON: end of text where a key in quotes should stand\nm/c/1 0 \n"},
 		{"a row of another kind", "", "f.json", `[1, {"id": "b"}]`, "f.json:1: there is no key \"id\" (by the expression at m.yaml:2:7)\nm/b/1 0 \n"},
@@ -213,7 +213,7 @@ environment -> completed environment_error fault 1
 messages -> completed max_steps condition 1
 the limit -> completed max_iterations condition 1
 nothing -> completed agent_ended agent 0
-f.json:13: "whim" is no stop reason (by the expression at m.yaml:7:7)
+f.json:13: unknown stop reason "whim" (by the expression at m.yaml:7:7)
 `
 	if got.String() != want {
 		t.Errorf("got\n%swant\n%s", got.String(), want)

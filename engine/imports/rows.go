@@ -20,6 +20,7 @@ import (
 	"io"
 	"iter"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -36,7 +37,7 @@ type row struct {
 	value any
 	file  string
 	line  int // at which it begins, or at which its document does
-	n     int // which row of its document it is, from 1; 0: the line tells
+	n     int // which row of its document it is, from 1; 0: the only one at its line
 }
 
 // place is what a task is called that has no id.
@@ -49,7 +50,7 @@ func (r *row) place() string {
 
 // shape is where the rows of a document are.
 type shape struct {
-	each   *spec.Expr // evaluated on the whole document; nil: the others tell
+	each   *spec.Expr // evaluated on the whole document; nil: see the others
 	path   []string   // keys that lead to the list of rows
 	values bool       // the rows are the values of the document, an object
 }
@@ -69,26 +70,13 @@ func shapeOf(each *spec.Expr) shape {
 			return shape{values: true}
 		}
 	}
-	if path, ok := strings.CutPrefix(text, "doc."); ok && isPath(path) {
-		return shape{path: strings.Split(path, ".")}
+	if path, ok := strings.CutPrefix(text, "doc."); ok {
+		const names = `^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$`
+		if only, _ := regexp.MatchString(names, path); only {
+			return shape{path: strings.Split(path, ".")}
+		}
 	}
 	return shape{each: each}
-}
-
-// isPath says that there are only names with dots between them.
-func isPath(text string) bool {
-	for _, name := range strings.Split(text, ".") {
-		for i, c := range name {
-			letter := c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
-			if !letter && (i == 0 || c < '0' || c > '9') {
-				return false
-			}
-		}
-		if name == "" {
-			return false
-		}
-	}
-	return true
 }
 
 // document reads the rows of the next document of a stream.
@@ -98,9 +86,13 @@ func (f *file) document(s *stream) bool {
 	case err != nil:
 		return f.fail(s.line, err)
 	case f.shape.each != nil:
-		return f.evaluated(s)
+		doc, line, err := s.value()
+		if err != nil {
+			return f.fail(line, err)
+		}
+		return f.inMemory(doc, line)
 	case f.shape.values:
-		return f.valuesOf(s)
+		return f.members(s, '{', notValues, func(string) bool { return f.item(s, expr.NewObject(0)) })
 	case f.shape.path != nil:
 		doc := expr.NewObject(4)
 		return f.below(s, doc, doc, f.shape.path)
@@ -111,17 +103,7 @@ func (f *file) document(s *stream) bool {
 	return f.yield(row{doc: value, value: value, line: line}, err)
 }
 
-// evaluated evaluates each on the whole document.
-func (f *file) evaluated(s *stream) bool {
-	doc, line, err := s.value()
-	if err != nil {
-		return f.fail(line, err)
-	}
-	return f.inMemory(doc, line)
-}
-
-// inMemory gives the rows of a document that is there as a whole; all of them
-// stand at its line.
+// inMemory gives the rows of a document in memory; all of them have its line.
 func (f *file) inMemory(doc any, line int) bool {
 	rows, err := f.rowsOf(doc, line)
 	if err != nil {
@@ -146,7 +128,7 @@ func (f *file) rowsOf(doc any, line int) ([]any, error) {
 	object, isObject := doc.(*expr.Object)
 	if f.shape.values {
 		if !isObject {
-			return nil, &broken{line, "want an object whose values are the rows"}
+			return nil, &broken{line, notValues}
 		}
 		var rows []any
 		for i := range object.Len() {
@@ -169,31 +151,42 @@ func (f *file) rowsOf(doc any, line int) ([]any, error) {
 	case isList:
 		return rows, nil
 	case f.shape.path != nil:
-		return nil, &broken{line, "doc." + strings.Join(f.shape.path, ".") + " is no list"}
+		return nil, &broken{line, "doc." + strings.Join(f.shape.path, ".") + " is not a list"}
 	}
 	return []any{doc}, nil
 }
 
-func (f *file) missing() string { return "there is no doc." + strings.Join(f.shape.path, ".") }
+const notValues = "want an object whose values are the rows"
 
-// list yields the items of a list. An item that is no JSON inside is told, and
+func (f *file) missing() string { return "doc." + strings.Join(f.shape.path, ".") + " is missing" }
+
+// list yields the items of a list. An item that is not JSON inside is reported, and
 // the next follow.
 func (f *file) list(s *stream, doc any) bool {
-	if ok, err := s.accept('['); err != nil || !ok {
-		return f.fail(s.line, orBroken(s, err, "no list of rows where one should stand"))
+	return f.members(s, '[', "want a list of rows", func(string) bool { return f.item(s, doc) })
+}
+
+// members calls do at each member of a list or an object, by its opening bracket, with its
+// key. Wrong is what is wrong where another value follows.
+func (f *file) members(s *stream, open byte, wrong string, do func(key string) bool) bool {
+	ok, err := s.accept(open)
+	if err == nil && !ok {
+		err = s.broken("%s", wrong)
 	}
-	for first := true; ; first = false {
-		done, err := s.next(first, ']')
-		if err != nil {
-			return f.fail(s.line, err)
-		}
-		if done {
+	for first := true; err == nil; first = false {
+		var done bool
+		key := ""
+		if done, err = s.next(first, open+2); done { // the closing bracket, in ASCII
 			return true
 		}
-		if !f.item(s, doc) {
+		if err == nil && open == '{' {
+			key, err = s.key()
+		}
+		if err == nil && !do(key) {
 			return false
 		}
 	}
+	return f.fail(s.line, err)
 }
 
 // item yields a row where it stands in a stream.
@@ -210,87 +203,34 @@ func (f *file) item(s *stream, doc any) bool {
 	return f.yield(row{doc: doc, value: value, line: line}, nil)
 }
 
-// valuesOf yields the values of an object.
-func (f *file) valuesOf(s *stream) bool {
-	if ok, err := s.accept('{'); err != nil || !ok {
-		return f.fail(s.line, orBroken(s, err, "want an object whose values are the rows"))
-	}
-	for first := true; ; first = false {
-		done, err := s.next(first, '}')
-		if err == nil && !done {
-			_, err = s.key()
-		}
-		switch {
-		case err != nil:
-			return f.fail(s.line, err)
-		case done:
-			return true
-		case !f.item(s, expr.NewObject(0)):
-			return false
-		}
-	}
-}
-
-// below looks for the list of rows behind a path. The rows see what stands before
-// them as doc; what stands after them is not read.
+// below looks for the list of rows behind a path. The rows see what comes before
+// them as doc; what comes after them is not read.
 func (f *file) below(s *stream, doc, here *expr.Object, path []string) bool {
-	if ok, err := s.accept('{'); err != nil || !ok {
-		return f.fail(s.line, orBroken(s, err, f.missing()))
-	}
 	found := false
-	for first := true; ; first = false {
-		done, err := s.next(first, '}')
-		if err != nil {
-			return f.fail(s.line, err)
-		}
-		if done {
-			return found || f.fail(s.line, s.broken("%s", f.missing()))
-		}
-		key, err := s.key()
-		if err != nil {
-			return f.fail(s.line, err)
-		}
-		if key == path[0] && !found {
-			found = true
-			if !f.into(s, doc, here, path) {
-				return false
+	whole := f.members(s, '{', f.missing(), func(key string) bool {
+		switch {
+		case found:
+			if _, line, err := s.raw(); err != nil {
+				return f.fail(line, err)
 			}
-			continue
+		case key != path[0]:
+			value, line, err := s.value()
+			if err != nil {
+				return f.fail(line, err)
+			}
+			here.Set(key, value)
+		case len(path) == 1:
+			found = true
+			return f.list(s, doc)
+		default:
+			found = true
+			inner := expr.NewObject(4)
+			here.Set(key, inner)
+			return f.below(s, doc, inner, path[1:])
 		}
-		if err := s.keep(here, key, !found); err != nil {
-			return f.fail(s.line, err)
-		}
-	}
-}
-
-// into goes a step down the path, or reads the rows at its end.
-func (f *file) into(s *stream, doc, here *expr.Object, path []string) bool {
-	if len(path) == 1 {
-		return f.list(s, doc)
-	}
-	inner := expr.NewObject(4)
-	here.Set(path[0], inner)
-	return f.below(s, doc, inner, path[1:])
-}
-
-// keep reads a value, and sets it where it is wanted.
-func (s *stream) keep(into *expr.Object, key string, wanted bool) error {
-	if !wanted {
-		_, _, err := s.raw()
-		return err
-	}
-	value, _, err := s.value()
-	if err == nil {
-		into.Set(key, value)
-	}
-	return err
-}
-
-func orBroken(s *stream, err error, what string) error {
-	if err != nil {
-		return err
-	}
-	return s.broken("%s", what)
+		return true
+	})
+	return whole && (found || f.fail(s.line, s.broken("%s", f.missing())))
 }
 
 // Importer reads logs by one mapping. The zero value is useless; see New.
@@ -313,11 +253,11 @@ type Notes struct {
 	// run.
 	Regrouped int
 	Restarts  int // counters that fell, and count anew
-	// Parted are configurations that others were parted from, because their runs were
-	// recorded under other limits.
+	// Parted are configurations whose runs were recorded under several limits, and so are
+	// of several configurations.
 	Parted  []string
 	Untimed int // runs whose time is unknown
-	// Contradicted are runs that go on after the limits that they are said to be
+	// Contradicted are runs that continue after the limits that they were
 	// recorded under; First is the place of the first, and its iteration.
 	Contradicted int
 	First        string
@@ -358,11 +298,10 @@ func (im *Importer) Recorded(configuration string) (*Recorded, error) {
 
 // Imported is a run that was read.
 type Imported struct {
-	Run    *record.Run
-	Scores []record.Score
-	Task   *spec.Task
-	// NewTask says that no run of the task was read before.
-	NewTask bool
+	Run     *record.Run
+	Scores  []record.Score
+	Task    *spec.Task
+	NewTask bool // it is the first run of the task
 }
 
 // Read reads a file: JSON, JSON lines or CSV by its name, a zip file by how it
@@ -390,7 +329,7 @@ func (im *Importer) Read(name string, r io.Reader) iter.Seq2[*Imported, error] {
 type builder struct {
 	*Importer
 	configuration string
-	// elapsed is the last that the log told, elapsedBase what it counts from.
+	// elapsed is the last in the log, elapsedBase what it counts from.
 	elapsed, elapsedBase time.Duration
 	lost                 bool // the duration of an iteration is unknown
 	restarts             int
@@ -487,12 +426,11 @@ func (b *builder) faulted(run *record.Run, s *scope) error {
 	if err != nil || failed == nil {
 		return err
 	}
-	if !failed.Class.Fault() {
-		run.Outcome = record.Outcome{Status: record.Failed}
-	} else {
-		run.Outcome = record.Outcome{Status: record.Faulted}
+	status := record.Failed
+	if failed.Class.Fault() {
+		status = record.Faulted
 	}
-	run.Outcome.Reason, run.Outcome.Class, run.Outcome.Fired, run.Outcome.Error = record.ReasonError, record.ByFault, string(failed.Class), failed
+	run.Outcome = record.Outcome{Status: status, Reason: record.ReasonError, Class: record.ByFault, Fired: string(failed.Class), Error: failed}
 	return nil
 }
 
@@ -509,7 +447,7 @@ func (im *Importer) identify(i *Imported, s *scope, declared int) error {
 	i.Run.Cluster, i.Run.Group = i.Task.Cluster, i.Task.Group
 	i.Run.Trial = im.ids.trial(i.Run.Configuration, i.Run.Task, declared)
 	i.Run.ID = record.RunID(i.Run.Configuration, i.Run.Task, i.Run.Trial)
-	if !contains(im.order, i.Run.Configuration) {
+	if !slices.Contains(im.order, i.Run.Configuration) {
 		im.order = append(im.order, i.Run.Configuration)
 	}
 	return nil
@@ -604,8 +542,7 @@ type file struct {
 	shape shape
 	zip   *spec.Zip
 	give  func(row, *Problem) bool
-	// ended says that who reads wants no more.
-	ended bool
+	ended bool // the caller wants no more
 }
 
 // yield hands out a row, or what is wrong with it.
@@ -618,8 +555,8 @@ func (f *file) yield(r row, err error) bool {
 	return !f.ended
 }
 
-// fail hands out what is wrong. It gives false: only behind a row whose end is
-// known can one go on.
+// fail hands out what is wrong. It gives false: only after a row whose end is
+// known can reading continue.
 func (f *file) fail(line int, err error) bool {
 	var b *broken
 	if errors.As(err, &b) {
@@ -665,7 +602,7 @@ func (f *file) documents(s *stream) {
 	}
 }
 
-// lines reads a document a line. A line that is no JSON is told, and the next
+// lines reads a document a line. A line that is not JSON is reported, and the next
 // lines follow.
 func (f *file) lines(r *bufio.Reader) {
 	s := newLines(r)
@@ -794,7 +731,12 @@ func (f *file) archive(r io.Reader, start io.Reader) {
 		}
 	}
 	for _, member := range opened.File {
-		if !f.wants(member.Name) {
+		ext := strings.ToLower(path.Ext(member.Name))
+		wanted := ext == ".json" || ext == ".jsonl"
+		if f.zip != nil {
+			wanted, _ = path.Match(f.zip.Rows, member.Name) // the pattern was checked
+		}
+		if !wanted {
 			continue
 		}
 		f.member(member, doc)
@@ -802,15 +744,6 @@ func (f *file) archive(r io.Reader, start io.Reader) {
 			return
 		}
 	}
-}
-
-func (f *file) wants(member string) bool {
-	if f.zip == nil {
-		ext := strings.ToLower(path.Ext(member))
-		return ext == ".json" || ext == ".jsonl"
-	}
-	matched, _ := path.Match(f.zip.Rows, member) // the pattern was checked
-	return matched
 }
 
 // openZip wants a file that can be read at any place.
@@ -865,7 +798,7 @@ func (f *file) memberValue(opened *zip.Reader, name string) (any, error) {
 
 func unknownMethod(m *zip.File, err error) error {
 	if errors.Is(err, zip.ErrAlgorithm) {
-		return errors.New(m.Name + " is compressed in a way that is not known here; unpack it and import the members")
+		return errors.New(m.Name + " has an unknown compression method; unpack the zip file and import its members")
 	}
 	return err
 }

@@ -124,7 +124,7 @@ func (s *stream) raw() (text []byte, line int, err error) {
 	}
 	switch first {
 	case 0:
-		return nil, s.line, s.broken("the file ends where a value should begin")
+		return nil, s.line, s.broken("the file ends before a value")
 	case '{', '[':
 		err = s.nested()
 	case '"':
@@ -199,12 +199,12 @@ func (s *stream) word() error {
 	}
 	if s.pos == from {
 		r, _ := utf8.DecodeRune(s.buf[s.pos:])
-		return s.broken("%q where a value should begin", r)
+		return s.broken("want a value, got %q", r)
 	}
 	return nil
 }
 
-// ended says that the text ends inside a value, or that it cannot be read.
+// ended is the error of a text that ends inside a value, or cannot be read.
 func (s *stream) ended() error {
 	if !errors.Is(s.eof, io.EOF) {
 		return s.eof
@@ -243,12 +243,11 @@ func (s *stream) next(first bool, end byte) (done bool, err error) {
 	if first {
 		return false, nil
 	}
-	comma, err := s.accept(',')
-	if err != nil {
-		return false, err
-	}
-	if !comma {
-		return false, s.broken("no comma and no %c where one should stand", end)
+	if comma, err := s.accept(','); err != nil || !comma {
+		if err != nil {
+			return false, err
+		}
+		return false, s.broken("want a comma or %c", end)
 	}
 	return false, nil
 }
@@ -259,7 +258,7 @@ func (s *stream) key() (string, error) {
 		if err != nil {
 			return "", err
 		}
-		return "", s.broken("no key in quotes where one should stand")
+		return "", s.broken("want a key in quotes")
 	}
 	value, _, err := s.value()
 	if err != nil {
@@ -305,7 +304,7 @@ func (s *scope) Lookup(name string) (any, bool) {
 	return nil, false
 }
 
-// wrong says which expression gave what nobody wanted.
+// wrong is an error with the place of the expression that gave a wrong value.
 func wrong(e *spec.Expr, format string, args ...any) error {
 	what := fmt.Sprintf(format, args...)
 	if e.Node == nil || e.Node.File == nil {
@@ -326,42 +325,31 @@ func value(e *spec.Expr, s *scope) (any, error) {
 	return v, nil
 }
 
-func list(e *spec.Expr, s *scope) ([]any, error) {
-	v, err := value(e, s)
-	if err != nil || v == nil {
-		return nil, err
+// typed evaluates an expression that gives a value of one type. Null, and nil for an expression, is not known.
+func typed[T any](e *spec.Expr, s *scope, want string) (v T, known bool, err error) {
+	given, err := value(e, s)
+	if err != nil || given == nil {
+		return v, false, err
 	}
-	items, ok := v.([]any)
+	v, ok := given.(T)
 	if !ok {
-		return nil, wrong(e, "want a list, got %s", describe(v))
+		return v, false, wrong(e, "want %s, got %s", want, describe(given))
 	}
-	return items, nil
+	return v, true, nil
 }
 
-// truth is false for null and where there is no expression.
+func list(e *spec.Expr, s *scope) (items []any, err error) {
+	items, _, err = typed[[]any](e, s, "a list")
+	return items, err
+}
+
+func text(e *spec.Expr, s *scope) (t string, err error) {
+	t, _, err = typed[string](e, s, "text")
+	return t, err
+}
+
 func truth(e *spec.Expr, s *scope) (is, known bool, err error) {
-	v, err := value(e, s)
-	if err != nil || v == nil {
-		return false, false, err
-	}
-	is, ok := v.(bool)
-	if !ok {
-		return false, false, wrong(e, "want true or false, got %s", describe(v))
-	}
-	return is, true, nil
-}
-
-// text is "" for null and where there is no expression.
-func text(e *spec.Expr, s *scope) (string, error) {
-	v, err := value(e, s)
-	if err != nil || v == nil {
-		return "", err
-	}
-	t, ok := v.(string)
-	if !ok {
-		return "", wrong(e, "want text, got %s", describe(v))
-	}
-	return t, nil
+	return typed[bool](e, s, "true or false")
 }
 
 // number takes numbers, and digits: what .csv files hold. Null is not known.
@@ -463,7 +451,7 @@ func encoded(e *spec.Expr, s *scope) (json.RawMessage, error) {
 
 func encode(v any) (json.RawMessage, error) { return expr.AppendJSON(nil, v) }
 
-// describe tells a value in a message.
+// describe shows a value in a message.
 func describe(v any) string {
 	switch x := v.(type) {
 	case nil:

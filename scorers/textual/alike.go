@@ -13,24 +13,24 @@ import (
 
 const maxOrder = 4 // tokens of the longest run that BLEU counts
 
-// Stats are what BLEU is computed from (K. Papineni et al., BLEU: a method for automatic evaluation of machine
+// stats are what BLEU is computed from (K. Papineni et al., BLEU: a method for automatic evaluation of machine
 // translation, 2002). Those of a corpus are the sum of those of its texts.
-type Stats struct {
+type stats struct {
 	Matches [maxOrder]int // runs of 1, 2, 3, 4 tokens that a target has as well
 	Totals  [maxOrder]int // all runs of the answer
 	Answer  int           // tokens of the answer
 	Target  int           // tokens of the target whose length is nearest
 }
 
-// StatsOf are the statistics of an answer beside its targets, in the tokens of Tokens13a. A run counts as often as the
+// statsOf are the statistics of an answer beside its targets, in the tokens of tokens13a. A run counts as often as the
 // one target has it that has it most often.
-func StatsOf(answer string, targets ...string) Stats {
-	got := Tokens13a(answer)
-	s := Stats{Answer: len(got)}
+func statsOf(answer string, targets ...string) stats {
+	got := tokens13a(answer)
+	s := stats{Answer: len(got)}
 	var wanted []map[gram]int
 	vocabulary := map[string]int32{}
 	for i, target := range targets {
-		want := Tokens13a(target)
+		want := tokens13a(target)
 		if i == 0 || nearer(len(want), s.Target, len(got)) {
 			s.Target = len(want)
 		}
@@ -45,24 +45,28 @@ func StatsOf(answer string, targets ...string) Stats {
 		for _, target := range wanted {
 			most = max(most, target[g])
 		}
-		s.Matches[g.order()-1] += min(count, most)
+		order := maxOrder
+		for g[order-1] == 0 {
+			order--
+		}
+		s.Matches[order-1] += min(count, most)
 	}
 	return s
 }
 
-// nearer: a is nearer to length than b is, or as near and shorter.
+// nearer reports whether a is nearer to length than b is, or as near and shorter.
 func nearer(a, b, length int) bool {
 	x, y := max(a-length, length-a), max(b-length, length-b)
 	return x < y || x == y && a < b
 }
 
 // BLEU is that of a single answer, as sacreBLEU's sentence_bleu computes it.
-func BLEU(answer string, targets ...string) float64 { return StatsOf(answer, targets...).bleu(true) }
+func BLEU(answer string, targets ...string) float64 { return statsOf(answer, targets...).bleu(true) }
 
 // bleu is that of a corpus, as sacreBLEU computes it by default: an order without a match counts as a half, the next such
 // one as a quarter, and so on (smoothing "exp"), and one that the whole corpus is too short for as nothing; by effective
 // order such orders are left out.
-func (s Stats) bleu(effective bool) float64 {
+func (s stats) bleu(effective bool) float64 {
 	if s.Matches == [maxOrder]int{} {
 		return 0
 	}
@@ -82,23 +86,15 @@ func (s Stats) bleu(effective bool) float64 {
 }
 
 // brevity is the penalty of what is shorter than its target.
-func (s Stats) brevity() float64 {
+func (s stats) brevity() float64 {
 	if s.Answer >= s.Target {
 		return 1
 	}
 	return math.Exp(1 - float64(s.Target)/float64(s.Answer))
 }
 
-// gram is a run of tokens, told by their numbers from 1; 0 stands where it ends before.
+// gram is a run of tokens by their numbers from 1; 0 follows the last.
 type gram [maxOrder]int32
-
-func (g gram) order() int {
-	n := maxOrder
-	for n > 0 && g[n-1] == 0 {
-		n--
-	}
-	return n
-}
 
 // gramsOf counts the runs of tokens that are known: no other can match.
 func gramsOf(tokens []int32) map[gram]int {
@@ -182,7 +178,7 @@ func distance(x, y []rune) int {
 	return score
 }
 
-// mark tells of each item in which rows of the block it stands.
+// mark sets in equal[item] the bits of the rows of the block with that item.
 func mark(equal []uint64, block []int32) {
 	for i, item := range block {
 		equal[item] |= 1 << i
@@ -198,7 +194,7 @@ func unmark(equal []uint64, block []int32) {
 // steps are the differences of 64 cells from those above them: where a bit of up is set it is 1, of down -1.
 type steps struct{ up, down uint64 }
 
-// advance goes on by a column whose items are equal to that of the rows that equal tells. above is the difference of
+// advance fills the next column, whose item is that of the rows in equal. above is the difference of
 // the cell above from its neighbour in the column before; the result is that of the cell in the row of the bit last.
 func (s *steps) advance(equal uint64, above int8, last uint64) (below int8) {
 	vertical := equal | s.down
@@ -460,9 +456,9 @@ var entities = [][2]string{
 	{"<skipped>", ""}, {"-\n", ""}, {"\n", " "}, {"&quot;", `"`}, {"&amp;", "&"}, {"&lt;", "<"}, {"&gt;", ">"},
 }
 
-// Tokens13a are the tokens of a text in sacreBLEU's default tokenisation, which is that of NIST's mteval-v13a.pl, with
+// tokens13a are the tokens of a text in sacreBLEU's default tokenisation, which is that of NIST's mteval-v13a.pl, with
 // the white space of Unicode between tokens. Punctuation that is not ASCII's is a part of words.
-func Tokens13a(s string) []string {
+func tokens13a(s string) []string {
 	s = strings.TrimRightFunc(s, isSpace)
 	for _, e := range entities {
 		s = strings.ReplaceAll(s, e[0], e[1])

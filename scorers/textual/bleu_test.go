@@ -19,7 +19,7 @@ func near(t *testing.T, what string, got, want, within float64) {
 }
 
 // plus are the statistics of both.
-func (s Stats) plus(t Stats) Stats {
+func (s stats) plus(t stats) stats {
 	for n := range maxOrder {
 		s.Matches[n] += t.Matches[n]
 		s.Totals[n] += t.Totals[n]
@@ -38,10 +38,10 @@ func TestCorpusOfSacreBLEU(t *testing.T) {
 		{"The man bit him first.", "The man had bitten the dog."},
 	}
 	answers := []string{"The dog bit the man.", "It wasn't surprising.", "The man had just bitten him."}
-	var corpus, empty Stats
+	var corpus, empty stats
 	for i := range answers {
-		corpus = corpus.plus(StatsOf(answers[i], targets[i]...))
-		empty = empty.plus(StatsOf("", targets[i]...))
+		corpus = corpus.plus(statsOf(answers[i], targets[i]...))
+		empty = empty.plus(statsOf("", targets[i]...))
 	}
 	near(t, "BLEU", 100*corpus.bleu(false), 48.530827, 1e-6)
 	near(t, "BLEU of nothing", empty.bleu(false), 0, 0)
@@ -56,9 +56,9 @@ func TestCorpusOfSacreBLEU(t *testing.T) {
 
 // The same README, "Variable Number of References": the first answer has no target "The dog bit the man." there.
 func TestCorpusWithFewerTargets(t *testing.T) {
-	corpus := StatsOf("The dog bit the man.", "The dog had bit the man.").
-		plus(StatsOf("It wasn't surprising.", "It was not unexpected.", "No one was surprised.")).
-		plus(StatsOf("The man had just bitten him.", "The man bit him first.", "The man had bitten the dog."))
+	corpus := statsOf("The dog bit the man.", "The dog had bit the man.").
+		plus(statsOf("It wasn't surprising.", "It was not unexpected.", "No one was surprised.")).
+		plus(statsOf("The man had just bitten him.", "The man bit him first.", "The man had bitten the dog."))
 	near(t, "BLEU", 100*corpus.bleu(false), 29.44, 5e-3)
 	if corpus.Answer != 17 || corpus.Target != 19 {
 		t.Errorf("lengths %d, %d", corpus.Answer, corpus.Target)
@@ -84,17 +84,17 @@ func TestSentencesOfSacreBLEU(t *testing.T) {
 
 // test_case_statistics and test_case_scoring of sacreBLEU's test/test_bleu.py.
 func TestStatistics(t *testing.T) {
-	s := StatsOf("am I am a character sequence", "I am a symbol string sequence a a")
+	s := statsOf("am I am a character sequence", "I am a symbol string sequence a a")
 	if s.Matches != [4]int{4, 2, 1, 0} || s.Totals != [4]int{6, 5, 4, 3} {
 		t.Errorf("%+v", s)
 	}
-	s = Stats{Matches: [4]int{9, 7, 5, 3}, Totals: [4]int{10, 8, 6, 4}, Answer: 11, Target: 11}
+	s = stats{Matches: [4]int{9, 7, 5, 3}, Totals: [4]int{10, 8, 6, 4}, Answer: 11, Target: 11}
 	near(t, "BLEU", s.bleu(false), 0.8375922397, 1e-8)
 }
 
 // Papineni et al. (2002), section 2.1, example 2: of seven times "the" two match, because one target has it twice.
 func TestMatchesAreClipped(t *testing.T) {
-	s := StatsOf("the the the the the the the", "the cat is on the mat", "there is a cat on the mat")
+	s := statsOf("the the the the the the the", "the cat is on the mat", "there is a cat on the mat")
 	if s.Matches[0] != 2 || s.Totals[0] != 7 {
 		t.Errorf("%+v", s)
 	}
@@ -116,7 +116,7 @@ func TestTokens13a(t *testing.T) {
 		"a\u00a0b\u2003c\x1cd":          "a b c d",
 		" \t":                           "",
 	} {
-		if got := strings.Join(Tokens13a(s), " "); got != want {
+		if got := strings.Join(tokens13a(s), " "); got != want {
 			t.Errorf("%q has the tokens %q; want %q", s, got, want)
 		}
 	}
@@ -151,7 +151,7 @@ func FuzzTokens13a(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		s = strings.ToValidUTF8(s, "?")
-		if got, want := Tokens13a(s), byRules13a(s); !slices.Equal(got, want) {
+		if got, want := tokens13a(s), byRules13a(s); !slices.Equal(got, want) {
 			t.Fatalf("%q: %q; want %q", s, got, want)
 		}
 	})
@@ -182,7 +182,7 @@ func TestBLEUHoldsItsBounds(t *testing.T) {
 func TestCorpusOfOne(t *testing.T) {
 	propertytest.Check(t, func(t *rapid.T) {
 		answer, target := sentence.Draw(t, "answer"), sentence.Draw(t, "target")
-		s := StatsOf(answer, target)
+		s := statsOf(answer, target)
 		switch {
 		case s.Answer >= maxOrder && s.bleu(false) != BLEU(answer, target):
 			t.Fatalf("%v and %v", s.bleu(false), BLEU(answer, target))

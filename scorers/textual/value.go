@@ -26,7 +26,7 @@ import (
 // maxCells is how much of a table may be filled, 64 cells at a time: less than a second.
 const maxCells = 4 << 30
 
-// tooLong: a table of so many cells takes too long to fill.
+// tooLong reports whether a table of so many cells takes too long to fill.
 func tooLong(rows, columns int) bool { return rows > 0 && columns > maxCells/rows }
 
 func errTooLong(items string, a, b int) error {
@@ -135,8 +135,8 @@ func parts(s string, depth int) []Value {
 	var items []Value
 	for _, text := range divided(s) {
 		item := parse(text, depth-1)
-		if item.bare() {
-			items = append(items, item.items...) // what has not the spaces that others have: 1, 2,3
+		if item.list != "" && turn(item.Text[0]) == 0 {
+			items = append(items, item.items...) // a list without brackets, as of 2,3 in 1, 2,3
 		} else {
 			items = append(items, item)
 		}
@@ -146,9 +146,6 @@ func parts(s string, depth int) []Value {
 	}
 	return items
 }
-
-// bare: it is a list without brackets.
-func (v Value) bare() bool { return v.list != "" && turn(v.Text[0]) == 0 }
 
 func divided(s string) []string {
 	for _, separator := range []string{";", ", ", ","} {
@@ -369,7 +366,7 @@ func Number(s string) (float64, bool) {
 	return n, true
 }
 
-// isCurrency: the sign, or the space between it and the number.
+// isCurrency reports whether a character is a sign of currency, or the space between it and the number.
 func isCurrency(r rune) bool { return unicode.Is(unicode.Sc, r) || unicode.IsSpace(r) }
 
 // cutSign gives -1, 1, or 0 where there is no sign.
@@ -485,40 +482,28 @@ func Tolerance(f float64) *big.Rat {
 	return n
 }
 
-// Equal: both are the same number, within the tolerance (nil: 0), or lists of the same, or the same expression as it is
-// written. Units must be the same where both numbers have one.
+// Equal reports whether both are the same number, within the tolerance (nil: 0), or lists of the same, or the same
+// expression as it is written. Units must be the same where both numbers have one.
 func (v Value) Equal(w Value, tolerance *big.Rat) bool {
 	switch {
 	case v.number != nil && w.number != nil:
-		return v.nearTo(w, tolerance) && (v.unit == w.unit || v.unit == "" || w.unit == "")
+		difference := new(big.Rat).Sub(v.number, w.number)
+		near := difference.Sign() == 0 || tolerance != nil && difference.Abs(difference).Cmp(tolerance) <= 0
+		return near && (v.unit == w.unit || v.unit == "" || w.unit == "")
 	case v.list != "" && w.list != "":
-		return v.list == w.list && len(v.items) == len(w.items) && v.sameItems(w, tolerance)
+		if v.list != w.list || len(v.items) != len(w.items) {
+			return false
+		}
+		if v.list == "{}" {
+			return matched(v.items, w.items, tolerance)
+		}
+		return slices.EqualFunc(v.items, w.items, func(a, b Value) bool { return a.Equal(b, tolerance) })
 	}
 	return v.isText() && w.isText() && expression(v.Text) == expression(w.Text)
 }
 
-func (v Value) nearTo(w Value, tolerance *big.Rat) bool {
-	difference := new(big.Rat).Sub(v.number, w.number)
-	if tolerance == nil {
-		return difference.Sign() == 0
-	}
-	return difference.Abs(difference).Cmp(tolerance) <= 0
-}
-
-func (v Value) sameItems(w Value, tolerance *big.Rat) bool {
-	if v.list == "{}" {
-		return matched(v.items, w.items, tolerance)
-	}
-	for i := range v.items {
-		if !v.items[i].Equal(w.items[i], tolerance) {
-			return false
-		}
-	}
-	return true
-}
-
-// matched: each item can be given one of the others that it equals. As what is equal within a tolerance is not so for
-// all, an item that was given may be exchanged for another (H. W. Kuhn's method).
+// matched reports whether each item can be given one of the others that it equals. As what is equal within a tolerance
+// is not so for all, an item that was given may be exchanged for another (H. W. Kuhn's method).
 func matched(items, others []Value, tolerance *big.Rat) bool {
 	fits := make([][]int, len(items))
 	for i := range items {
@@ -551,7 +536,7 @@ func give(fits [][]int, owner []int, item int, seen []bool) bool {
 	return false
 }
 
-// tidy is an answer without what only lays it out: of a text with \boxed{} what stands in the last one, without the
+// tidy is an answer without what only lays it out: of a text with \boxed{} the contents of the last one, without the
 // marks of mathematics, without the commands for spaces, sizes and fonts, without "x =" before it and a full stop
 // after it.
 func tidy(s string) string {

@@ -32,29 +32,27 @@ const (
 type Call struct {
 	ID     string // of a native call
 	Tool   string // "" where it could not be read
-	Server string // as [Tool] has it; only XML tells
-	// Arguments are always JSON, and an object where there is no Fault. Beside one
-	// they are what was written: a string where that is no JSON.
+	Server string // as [Tool] has it; only XML writes it
+	// Arguments are always JSON, and an object where Fault is "". Otherwise
+	// they are what was written: a string where that is not JSON.
 	Arguments json.RawMessage
 	Fault     string // why the call could not be read, "": it could
 }
 
 // Read gives the calls of a reply in their order. It takes any text: what looks
 // like a call and can not be read is one with a Fault.
-func (d Dialect) Read(reply *model.Reply) []Call {
-	found := d.find(reply.Text)
+func (d Dialect) Read(reply *model.Reply) (calls []Call) {
 	if d.native() {
 		return nativeCalls(reply.ToolCalls)
 	}
-	var calls []Call
-	for i := range found {
-		calls = append(calls, found[i].call)
+	for _, found := range d.find(reply.Text) {
+		calls = append(calls, found.call)
 	}
 	return calls
 }
 
-// Thinking is what a model says of its reasoning: beside its reply, and in a
-// reply in which it writes calls, all that stands around them.
+// Thinking is the model's reasoning: what it gave apart from its reply, and the text
+// around the calls in a reply.
 func (d Dialect) Thinking(reply *model.Reply) string {
 	found := d.find(reply.Text)
 	if len(found) == 0 {
@@ -70,7 +68,7 @@ func (d Dialect) Thinking(reply *model.Reply) string {
 
 func (d Dialect) native() bool { return d == "" || d == Native }
 
-// block is a call in a text, and where it stands.
+// block is a call in a text, and its place.
 type block struct {
 	from, to int
 	call     Call
@@ -101,7 +99,7 @@ func joined(texts []string) string {
 // models write instead.
 type keys struct{ tool, server, arguments []string }
 
-// writtenCall reads the object that stands in a block.
+// writtenCall reads the object in a block.
 func writtenCall(value json.RawMessage, k keys) Call {
 	if kind(value) != "an object" {
 		return Call{Arguments: value, Fault: fmt.Sprintf("the block holds %s; it is to hold one object", kind(value))}
@@ -114,7 +112,12 @@ func writtenCall(value json.RawMessage, k keys) Call {
 	if fault != "" {
 		return Call{Arguments: value, Fault: fault}
 	}
-	call := Call{Tool: name, Server: server(members, k.server)}
+	call := Call{Tool: name}
+	if len(k.server) > 0 {
+		if server, _ := text(members, k.server); server != localServer && server != agentsServer {
+			call.Server = server
+		}
+	}
 	call.Arguments, call.Fault = arguments(first(members, k.arguments))
 	return call
 }
@@ -148,17 +151,6 @@ const (
 	agentsServer = "agents"
 )
 
-func server(members map[string]json.RawMessage, names []string) string {
-	if len(names) == 0 {
-		return ""
-	}
-	name, _ := text(members, names)
-	if name == localServer || name == agentsServer {
-		return ""
-	}
-	return name
-}
-
 // task is what is handed over by a call of the agent that a block names.
 func task(value json.RawMessage) Call {
 	call := writtenCall(value, keys{tool: []string{"agent"}})
@@ -174,7 +166,7 @@ func task(value json.RawMessage) Call {
 	return call
 }
 
-// firstValue reads the JSON value that a text begins with, and says where it
+// firstValue reads the JSON value that a text begins with, and finds where it
 // ends; or what is wrong with it.
 func firstValue(text string) (value json.RawMessage, end int, fault string) {
 	decoder := json.NewDecoder(strings.NewReader(text))
@@ -209,8 +201,8 @@ func notJSON(text string, err error) string {
 	return fmt.Sprintf("not JSON: %v (line %d, column %d)", err, line, column)
 }
 
-// arguments is the object that arguments are: none are an empty one, and a string
-// may hold one. Beside a fault they are as they were written.
+// arguments is the object that arguments are: missing ones are an empty one, and a string
+// may hold one. With a fault they are as they were written.
 func arguments(written json.RawMessage) (json.RawMessage, string) {
 	switch kind(written) {
 	case "nothing":
@@ -230,7 +222,7 @@ func arguments(written json.RawMessage) (json.RawMessage, string) {
 	return written, fmt.Sprintf("the arguments are %s, not an object", kind(written))
 }
 
-// kind says what a JSON value is.
+// kind is the kind of a JSON value, as faults name it.
 func kind(value json.RawMessage) string {
 	if len(value) == 0 {
 		return "nothing"

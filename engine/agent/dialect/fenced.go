@@ -113,15 +113,11 @@ func lastFence(text string, from int) (last fence, fault string) {
 // from a place on.
 func unread(text string, f fence, from int, fault string) block {
 	end := endOfBlock(text, from)
-	return block{f.at, end, Call{Arguments: quoted(content(text[f.body:end])), Fault: fault}}
+	content := strings.Trim(strings.TrimRight(text[f.body:end], "`"+blank), blank)
+	return block{f.at, end, Call{Arguments: quoted(content), Fault: fault}}
 }
 
 var fencedKeys = keys{tool: []string{"tool", "name"}, arguments: []string{"arguments", "args"}}
-
-// content is what stands in a block that could not be read.
-func content(block string) string {
-	return strings.Trim(strings.TrimRight(block, "`"+blank), blank)
-}
 
 // endOfBlock is behind the fence that closes a block that could not be read: the
 // first at the start of a line, else the first of all. A fence that opens the
@@ -194,7 +190,11 @@ func elements(text string) []block {
 		open += at
 		switch rest := text[open:]; {
 		case strings.HasPrefix(rest, openResult):
-			at = behind(text, open, closeResult)
+			result, _, closed := strings.Cut(rest, closeResult)
+			if !closed {
+				return found
+			}
+			at = open + len(result) + len(closeResult)
 		case strings.HasPrefix(rest, openTool):
 			b, called := element(text, open)
 			if at = b.to; called {
@@ -245,13 +245,4 @@ func endOfElement(text string, body int) (end int, closed bool) {
 		return body + last + len(closeTool), true
 	}
 	return end, false
-}
-
-// behind is the place behind the next mark, or the end of the text.
-func behind(text string, from int, mark string) int {
-	at := strings.Index(text[from:], mark)
-	if at < 0 {
-		return len(text)
-	}
-	return from + at + len(mark)
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 )
 
-// Told is what a model is told that a call gave.
-func Told(c *record.ToolCall) string {
+// told is what a model reads as the result of a call.
+func told(c *record.ToolCall) string {
 	result := resultText(c.Result)
 	switch {
 	case c.Error == nil && strings.TrimSpace(result) == "":
@@ -37,22 +37,22 @@ func resultText(result json.RawMessage) string {
 	return string(compact(result))
 }
 
-// answers are what is told of each call. Where several of a step could not be
+// answers are the results of the calls for the model. Where several of a step could not be
 // made, the first of them has all their errors in one, the others refer to it.
 func answers(calls []record.ToolCall) []string {
-	told := make([]string, len(calls))
+	texts := make([]string, len(calls))
 	wrong := unmade(calls)
 	for i := range calls {
 		switch c := &calls[i]; {
 		case len(wrong) < 2 || !bad(c):
-			told[i] = Told(c)
+			texts[i] = told(c)
 		case i == wrong[0]:
-			told[i] = collected(calls, wrong)
+			texts[i] = collected(calls, wrong)
 		default:
-			told[i] = fmt.Sprintf("Error: the call was not made; what call %d of this step gave has the errors of all.", wrong[0]+1)
+			texts[i] = fmt.Sprintf("Error: the call was not made; what call %d of this step gave has the errors of all.", wrong[0]+1)
 		}
 	}
-	return told
+	return texts
 }
 
 func bad(c *record.ToolCall) bool { return c.Error != nil && c.Error.Class == record.BadCall }
@@ -92,15 +92,15 @@ func collected(calls []record.ToolCall, wrong []int) string {
 }
 
 // results are the answers to calls that are written in a text, in one message.
-// Each stands between marks that it can not hold itself, so that nothing in it
-// can pass for what stands outside.
+// Each is between marks that it cannot hold itself, so that nothing in it
+// can pass for text outside.
 func (d Dialect) results(calls []record.ToolCall) string {
 	wrong := unmade(calls)
 	together := len(wrong) > 1
 	var parts []string
 	for i := range calls {
 		if c := &calls[i]; !together || !bad(c) {
-			parts = append(parts, d.mark(c.Tool, Told(c)))
+			parts = append(parts, d.mark(c.Tool, told(c)))
 		}
 	}
 	if together {

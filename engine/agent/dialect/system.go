@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -14,8 +15,8 @@ import (
 type Parts struct {
 	Instructions string
 	Tools        []Tool // those with Delegate are the agents
-	// Remaining is how many steps the model is told that it has left, this one
-	// included; 0: it is not told.
+	// Remaining is how many steps are left, this one included, which the model is warned
+	// of; 0: it is not warned.
 	Remaining int
 }
 
@@ -40,10 +41,23 @@ const (
 )
 
 // System is the system prompt; "" where there is nothing to say. Native calls
-// need no word about tools: Tools tells the server.
+// need no word about tools: Tools describes them to the server.
 func (d Dialect) System(p Parts) string {
-	tools, agents := divided(p.Tools)
-	toolRules, agentRules := d.rules()
+	var tools, agents []Tool
+	for _, t := range p.Tools {
+		if t.Delegate {
+			agents = append(agents, t)
+		} else {
+			tools = append(tools, t)
+		}
+	}
+	toolRules, agentRules := "", nativeAgentRules
+	switch d {
+	case Fenced:
+		toolRules, agentRules = fencedToolRules, fencedAgentRules
+	case XML:
+		toolRules, agentRules = xmlToolRules, xmlAgentRules
+	}
 	sections := []string{p.Instructions}
 	if len(tools) > 0 && !d.native() {
 		sections = append(sections, d.section("## Available Tools", tools, toolRules))
@@ -57,56 +71,25 @@ func (d Dialect) System(p Parts) string {
 	return joined(append(sections, warning(p.Remaining)))
 }
 
-func (d Dialect) rules() (tools, agents string) {
-	switch d {
-	case Fenced:
-		return fencedToolRules, fencedAgentRules
-	case XML:
-		return xmlToolRules, xmlAgentRules
-	}
-	return "", nativeAgentRules
-}
-
-func divided(all []Tool) (tools, agents []Tool) {
-	for i := range all {
-		if all[i].Delegate {
-			agents = append(agents, all[i])
-		} else {
-			tools = append(tools, all[i])
-		}
-	}
-	return tools, agents
-}
-
 func (d Dialect) section(title string, all []Tool, rules string) string {
 	var b strings.Builder
 	b.WriteString(title + "\n")
 	for i := range all {
-		d.describe(&b, &all[i])
+		t := &all[i]
+		b.WriteString("- " + t.Name)
+		if d == XML && !t.Delegate {
+			fmt.Fprintf(&b, " (server_name: %s)", cmp.Or(t.Server, localServer))
+		}
+		if t.Description != "" {
+			b.WriteString(": " + strings.ReplaceAll(strings.TrimSpace(t.Description), "\n", "\n  "))
+		}
+		b.WriteString("\n")
+		if !t.Delegate {
+			fmt.Fprintf(&b, "  arguments: %s\n", parameters(t))
+		}
 	}
 	b.WriteString("\n" + rules)
 	return b.String()
-}
-
-func (d Dialect) describe(b *strings.Builder, t *Tool) {
-	b.WriteString("- " + t.Name)
-	if d == XML && !t.Delegate {
-		fmt.Fprintf(b, " (server_name: %s)", serverName(t))
-	}
-	if t.Description != "" {
-		b.WriteString(": " + strings.ReplaceAll(strings.TrimSpace(t.Description), "\n", "\n  "))
-	}
-	b.WriteString("\n")
-	if !t.Delegate {
-		fmt.Fprintf(b, "  arguments: %s\n", parameters(t))
-	}
-}
-
-func serverName(t *Tool) string {
-	if t.Server == "" {
-		return localServer
-	}
-	return t.Server
 }
 
 func warning(remaining int) string {
@@ -125,7 +108,7 @@ var (
 	aTask     = json.RawMessage(`{"type":"object","properties":{"task":{"type":"string"}},"required":["task"]}`)
 )
 
-// Tool is what is told of a tool. Where it declares no Parameters, servers are sent an empty object of them.
+// Tool is what a model knows of a tool. Where it declares no Parameters, servers are sent an empty object of them.
 type Tool struct {
 	model.Tool
 	Server   string // of MCP; "" is a tool of the suite's own
@@ -155,8 +138,7 @@ func parameters(t *Tool) json.RawMessage {
 	return anyObject
 }
 
-func nativeCalls(written []model.ToolCall) []Call {
-	var calls []Call
+func nativeCalls(written []model.ToolCall) (calls []Call) {
 	for i := range written {
 		w := &written[i]
 		call := Call{ID: w.ID, Tool: w.Name}
@@ -182,7 +164,7 @@ const (
 )
 
 // Turns are the messages of an iteration, made of its record alone. The messages
-// of each inner list stand or fall together: the prompt; a reply with what its
+// of each inner list are kept or left out together: the prompt; a reply with what its
 // calls gave; a user's answer.
 func (d Dialect) Turns(prompt string, steps []record.Step, calls []record.ToolCall) [][]model.Message {
 	turns := make([][]model.Message, 0, 1+len(steps))
@@ -210,18 +192,15 @@ func (d Dialect) Step(step *record.Step, calls []record.ToolCall, before int) []
 	return turns
 }
 
+// exchange is a reply with the results of its calls: those of native calls in one message
+// each, as servers want it.
 func (d Dialect) exchange(text string, calls []record.ToolCall, before int) []model.Message {
 	switch {
 	case len(calls) == 0:
 		return []model.Message{{Role: assistantRole, Text: text}}
-	case d.native():
-		return nativeExchange(text, calls, before)
+	case !d.native():
+		return []model.Message{{Role: assistantRole, Text: text}, {Role: userRole, Text: d.results(calls)}}
 	}
-	return []model.Message{{Role: assistantRole, Text: text}, {Role: userRole, Text: d.results(calls)}}
-}
-
-// nativeExchange has one message for each call, as servers want it.
-func nativeExchange(text string, calls []record.ToolCall, before int) []model.Message {
 	messages := make([]model.Message, 1, 1+len(calls))
 	messages[0] = model.Message{Role: assistantRole, Text: text, ToolCalls: make([]model.ToolCall, len(calls))}
 	told, taken := answers(calls), map[string]bool{}
@@ -246,6 +225,7 @@ func distinct(id string, number int, taken map[string]bool) string {
 // callable is a name that servers accept: they refuse a conversation in which
 // the model made up another.
 func callable(name string) string {
+	const longest = 64
 	legal := strings.Map(func(r rune) rune {
 		switch {
 		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '_', r == '-':
@@ -253,13 +233,8 @@ func callable(name string) string {
 		}
 		return '_'
 	}, name)
-	if legal == "" {
-		return "unknown"
-	}
-	return legal[:min(len(legal), longestName)]
+	return cmp.Or(legal[:min(len(legal), longest)], "unknown")
 }
-
-const longestName = 64
 
 // sendable are the arguments of a call, an empty object where there is none:
 // servers refuse anything else.

@@ -159,12 +159,12 @@ func TestS4_9_WhatACallGaveIsTold(t *testing.T) {
 		"Error: exit 1":                   {Error: failed(record.Tool, "exit 1")},
 		"Error: timed out after 1s\nhalf": {Error: failed(record.Tool, "timed out after 1s"), Result: quoted("half")},
 	} {
-		if got := Told(&c); got != want {
+		if got := told(&c); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
 	for _, nothing := range []string{`""`, `" \n"`, `null`} {
-		if got := Told(&record.ToolCall{Result: json.RawMessage(nothing)}); got != "(empty)" {
+		if got := told(&record.ToolCall{Result: json.RawMessage(nothing)}); got != "(empty)" {
 			t.Errorf("%s: %q", nothing, got)
 		}
 	}
