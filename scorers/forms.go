@@ -15,7 +15,7 @@ import (
 	"github.com/agentbench/agentbench/spec/expr"
 )
 
-// isHTML holds where the text is HTML whose elements are closed, each within the one that it stands in. Where HTML lets
+// isHTML holds where the text is HTML whose elements are closed, each within its parent. Where HTML lets
 // end tags out (p, li, td and the like) they may be left out; elements that hold nothing (br, img) need none. There has
 // to be an element. Which element may stand where, and what attributes mean, is not looked at: browsers take all of it.
 func isHTML(*compiler) comparison { return valid(closed) }
@@ -58,7 +58,7 @@ func closed(text string) error {
 		case html.StartTagToken:
 			open.start(token.Data)
 		case html.SelfClosingTagToken:
-			if !open.foreign(token.Data) {
+			if open.within == 0 && !slices.Contains(foreignElements, token.Data) { // a slash closes no element of HTML
 				open.start(token.Data)
 			}
 			open.any = true
@@ -86,11 +86,6 @@ func (o *htmlOpen) start(name string) {
 	if slices.Contains(foreignElements, name) {
 		o.within++
 	}
-}
-
-// foreign reports whether a slash closes the element.
-func (o *htmlOpen) foreign(name string) bool {
-	return o.within > 0 || slices.Contains(foreignElements, name)
 }
 
 func (o *htmlOpen) close(name string) error {
@@ -238,7 +233,7 @@ func wellFormed(document string) error {
 }
 
 // jsonEqual compares JSON values: the order of keys does not matter, and numbers are compared as numbers. A text that
-// holds JSON stands for what it holds, on both sides.
+// holds JSON is the value that it holds, on both sides.
 func jsonEqual(*compiler) comparison {
 	return func(_ context.Context, s *subject) verdict {
 		got, err := jsonOf(s.value)

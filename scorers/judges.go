@@ -21,7 +21,13 @@ var errNoOutside = errors.New("no model is configured")
 
 // judges asks models what the value is worth by a rubric, or by several criteria.
 func judges(c *compiler) comparison {
-	panel, scale, asked := c.panel(), c.judgeScale(), c.criteria()
+	panel, scale, asked := c.panel(), c.scale(), c.criteria()
+	for _, choice := range c.spec.Choices {
+		if !(choice.Value >= 0 && choice.Value <= 1) {
+			c.fault("choices", "%s is worth %s, which is not between 0 and 1", choice.Key, judge.Decimal(choice.Value))
+		}
+		scale.Choices = append(scale.Choices, judge.Choice{Word: choice.Key, Worth: choice.Value})
+	}
 	c.made.needsTarget = c.spec.Reference || c.readsAny("target")
 	made, reference := c.made, c.spec.Reference
 	return func(ctx context.Context, s *subject) verdict {
@@ -89,18 +95,6 @@ func (c *compiler) panel() *judge.Panel {
 		c.fault("", "a scorer of type %s needs model or models", c.spec.Type)
 	}
 	return p
-}
-
-// judgeScale is what may be answered.
-func (c *compiler) judgeScale() *judge.Scale {
-	scale := c.scale()
-	for _, choice := range c.spec.Choices {
-		if !(choice.Value >= 0 && choice.Value <= 1) {
-			c.fault("choices", "%s is worth %s, which is not between 0 and 1", choice.Key, judge.Decimal(choice.Value))
-		}
-		scale.Choices = append(scale.Choices, judge.Choice{Word: choice.Key, Worth: choice.Value})
-	}
-	return scale
 }
 
 // criteria are what is asked for, with their rubrics as a subject has them.
@@ -171,18 +165,6 @@ func pairwise(c *compiler) comparison {
 	}
 }
 
-// pairOfNothing is the verdict on a missing answer: a tie where the other is missing, too.
-func (s *scorer) pairOfNothing(ctx context.Context, at *subject) verdict {
-	other, why := at.other(ctx, s)
-	switch {
-	case why != "":
-		return unscored("%s", why)
-	case isEmpty(other):
-		return verdict{value: 0.5, answer: "tie", explanation: "both gave nothing"}
-	}
-	return nothing
-}
-
 // against is the configuration that runs are compared with.
 func (c *compiler) against() string {
 	name := cmp.Or(c.spec.Against, c.all.baseline)
@@ -205,16 +187,16 @@ func (s *subject) other(ctx context.Context, by *scorer) (value any, why string)
 	}
 	switch {
 	case run == nil:
-		return nil, "the run of " + by.Against + " to compare with is missing"
+		return nil, "the run of " + by.Against + " is missing"
 	case run.Outcome.Status == record.Faulted || run.Outcome.Status == record.Cancelled:
-		return nil, "the run of " + by.Against + " to compare with did not end by itself"
+		return nil, "the run of " + by.Against + " did not end by itself"
 	}
 	other := newSubject(s.task, run, s.checklists[by.Against])
 	other.standAtEnd()
 	other.begin()
 	other.target = s.target
 	if err := by.answer(ctx, other); err != nil {
-		return nil, "the run of " + by.Against + " to compare with: " + err.Error()
+		return nil, "the run of " + by.Against + ": " + err.Error()
 	}
 	return other.value, ""
 }

@@ -8,19 +8,19 @@
 //
 //   - No answer is worth 0: an output, value or extraction that is empty (nothing, null, or only white space) scores 0
 //     with the answer "none", under not as well. A run that returns nothing cannot be right.
-//   - Unscored means that the scorer could not judge: the target is missing, an expression failed, there is no
-//     evaluation whose checks could be counted, the value is larger than what may be searched, or the result is no
+//   - Unscored means that the scorer could not judge: the target or the evaluation whose checks are counted is
+//     missing, an expression failed, the value is larger than what may be searched, or the result is not a
 //     number between 0 and 1.
 //   - An iteration's score is that of its own output, seen as if the run had stopped there: best, iterations and usage
 //     are those up to it. The run's score is that of the iteration that it returned, seen from the end. A scorer that
 //     reads stop judges the run alone, because how a shorter run would have stopped only a replay can say.
-//   - A scorer that asks others (a judge, a program, an endpoint) judges the output that is returned, and iterations
-//     only where that is declared or asked for. Each of its scores is numbered for itself: asked again for the same
-//     score, it makes the same calls, which are in the cache. What they took is in the score and in no run's usage.
+//   - A scorer that makes calls (a judge, a program, an endpoint) judges the output that is returned, and iterations
+//     only where that is declared or asked for. The calls of each score are numbered from 0: asked again for the same
+//     score, it makes the same calls, which are in the cache. Their usage is in the score and in no run's.
 //   - A scorer of what was done (of tool calls and steps) judges an iteration by all that was done up to it, and the
 //     run by everything. A run without calls has a score, too.
 //
-// makers in scorer.go has a line for each type; the functions stand in the files of their families.
+// makers in scorer.go has a line for each type; the functions are in the files of their families.
 //
 // It is no stable API.
 package scorers
@@ -148,10 +148,15 @@ func (s *scorer) judge(ctx context.Context, at *subject) verdict {
 	return s.compare(ctx, at)
 }
 
-// ofNothing is the verdict where there is no answer.
+// ofNothing is the verdict on a missing answer: in a pair a tie where the other is missing, too.
 func (s *scorer) ofNothing(ctx context.Context, at *subject) verdict {
 	if s.Pairs {
-		return s.pairOfNothing(ctx, at)
+		switch other, why := at.other(ctx, s); {
+		case why != "":
+			return unscored("%s", why)
+		case isEmpty(other):
+			return verdict{value: 0.5, answer: "tie", explanation: "both gave nothing"}
+		}
 	}
 	return nothing
 }
@@ -183,13 +188,13 @@ type Options struct {
 	// Resolved are the configurations: what `best` is in a run depends on the pattern of its loop. Without them none is
 	// a checklist.
 	Resolved []spec.Resolved
-	// Baseline is the configuration that those are compared with whose scorer names none.
+	// Baseline is the configuration to compare with where a scorer names none.
 	Baseline string
-	// Outside is where scorers ask others; nil: those that do are unscored.
+	// Outside makes the calls of scorers; nil: those that need it are unscored.
 	Outside Outside
 }
 
-// Outside are the parts of a suite that scorers ask for a score.
+// Outside are the models, programs and endpoints of a suite that scorers call.
 type Outside interface {
 	// Model is a model of the suite, behind its cache, its gate and the suite's
 	// budget.
@@ -293,38 +298,30 @@ func (s *Set) subject(task *spec.Task, run *record.Run) *subject {
 // those of its first iteration, and so on, by the scorers that judge every one. It does not fail and does not panic:
 // what cannot be judged is unscored. Once ctx has ended, only those are that ask others.
 //
-// What was asked for once stands once: where the score of the run is that of the iteration that it returned, Votes and
-// Usage are the run's alone.
+// Where the score of the run is that of the iteration that it returned, Votes and Usage are the run's alone.
 func (s *Set) Score(ctx context.Context, task *spec.Task, run *record.Run) []record.Score {
 	at := s.subject(task, run)
 	scores := make([]record.Score, len(s.scorers), len(s.scorers)*(1+len(run.Iterations)))
 	for n := 1; n <= len(run.Iterations); n++ {
-		scores = s.scoreIteration(ctx, at, n, scores)
+		at.stand(n, n)
+		for i, scorer := range s.scorers {
+			if scorer.Judges != spec.ScoreEveryIteration {
+				continue
+			}
+			score, _ := scorer.score(ctx, at)
+			if n == run.Outcome.Returned && !scorer.LooksAround { // it is the run's as well
+				scores[i] = score
+				score.Votes, score.Usage = nil, record.Usage{}
+			}
+			score.Iteration = n
+			scores = append(scores, score)
+		}
 	}
 	at.standAtEnd()
 	for i, scorer := range s.scorers {
 		if scores[i].Name == "" {
 			scores[i], _ = scorer.score(ctx, at)
 		}
-	}
-	return scores
-}
-
-// scoreIteration adds the scores of an iteration. Those of the one that the run returned are the run's, too, where they
-// do not depend on where the run ended.
-func (s *Set) scoreIteration(ctx context.Context, at *subject, n int, scores []record.Score) []record.Score {
-	at.stand(n, n)
-	for i, scorer := range s.scorers {
-		if scorer.Judges != spec.ScoreEveryIteration {
-			continue
-		}
-		score, _ := scorer.score(ctx, at)
-		if n == at.run.Outcome.Returned && !scorer.LooksAround {
-			scores[i] = score
-			score.Votes, score.Usage = nil, record.Usage{}
-		}
-		score.Iteration = n
-		scores = append(scores, score)
 	}
 	return scores
 }
@@ -635,7 +632,7 @@ func (s *subject) begin() {
 	}
 }
 
-// output is the output of iteration n, nil where there is none. What is no JSON, which no record holds, is text.
+// output is the output of iteration n, nil where it is missing. What is not JSON, which no record holds, is text.
 func (s *subject) output(n int) any {
 	if n < 1 {
 		return nil
@@ -653,7 +650,7 @@ func (s *subject) output(n int) any {
 	return o.value
 }
 
-// judged is the iteration that is judged, nil where there is none.
+// judged is the iteration that is judged, nil where the run returned none.
 func (s *subject) judged() *record.Iteration {
 	if s.n == 0 {
 		return nil

@@ -107,7 +107,7 @@ func toolArgs(c *compiler) comparison {
 		case holding > 0:
 			v.value = 1
 		case len(calls) == 0:
-			whyNot = "there is no call of it"
+			whyNot = "it was not called"
 		}
 		if v.value < 1 {
 			v.explanation = whyNot

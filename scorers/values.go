@@ -38,7 +38,7 @@ func firstMissing(texts, found []string) int {
 	return slices.IndexFunc(texts, func(want string) bool { return !slices.Contains(found, want) })
 }
 
-// containsAll holds where each of the texts looked for stands in the value.
+// containsAll holds where the value contains each of the texts looked for.
 func containsAll(c *compiler) comparison {
 	return c.lookFor(strings.Contains, func(texts, found []string, _ string) verdict {
 		missing := firstMissing(texts, found)
@@ -72,7 +72,7 @@ func (c *compiler) lookFor(match func(got, want string) bool, judge func(texts, 
 	}
 }
 
-// containsAny holds where one of the texts looked for stands in the value.
+// containsAny holds where the value contains one of the texts looked for.
 func containsAny(c *compiler) comparison {
 	return c.lookFor(strings.Contains, func(texts, found []string, _ string) verdict {
 		if len(found) > 0 {
@@ -235,8 +235,8 @@ func (c *compiler) regexp(key, source string) *expr.Pattern {
 // extraction takes the answer out of the subject's value; nil or "" where it finds none.
 type extraction func(ctx context.Context, s *subject) (any, error)
 
-// extraction compiles `extract`; nil where there is none. As an expression it sees what `value` sees, so that both are
-// one too many.
+// extraction compiles `extract`; nil without it. As an expression it sees what `value` sees, so that one of both is
+// too many.
 func (c *compiler) extraction() extraction {
 	x := c.spec.Extract
 	switch {

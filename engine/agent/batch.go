@@ -146,8 +146,9 @@ func (t *talk) settle(uses []use) (err error) {
 			longest = took
 		}
 		t.keep(u)
-		if err == nil {
-			err = u.fatal()
+		var failed *record.Error
+		if err == nil && (!errors.As(u.err, &failed) || failed.Class.Infrastructure()) {
+			err = u.err // not the tool's: all others are results for the model
 		}
 	}
 	t.result.Took, t.result.Waited = longest.over, t.result.Waited+longest.waited
@@ -173,16 +174,6 @@ func (u *use) note(from span) span {
 		c.Result = json.RawMessage(`""`)
 	}
 	return span{from.over + r.Duration, from.waited + r.Waited}
-}
-
-// fatal is the error of a call that ends the iteration: one that is not the
-// tool's. All others are results for the model.
-func (u *use) fatal() error {
-	var failed *record.Error
-	if errors.As(u.err, &failed) && !failed.Class.Infrastructure() {
-		return nil
-	}
-	return u.err
 }
 
 // keep appends a call to the record, with those that it made itself.

@@ -96,7 +96,7 @@ type talk struct {
 	prelude   prelude // of steps that are not warned
 
 	// The messages of earlier iterations and of this one; those of each inner list
-	// stand or fall together.
+	// are kept or left out together.
 	earlier, current [][]model.Message
 
 	lines []Line // what was said without tools, where there is a user
@@ -143,8 +143,8 @@ func (t *talk) before(remaining int) (p prelude) {
 	return p
 }
 
-// remember takes what was said in earlier iterations. Those in which the model did not
-// reply at all left nothing behind.
+// remember takes what was said in earlier iterations, and what their user heard. Those in
+// which the model did not reply at all left nothing behind.
 func (t *talk) remember() {
 	for i := range t.turn.Earlier {
 		it := &t.turn.Earlier[i]
@@ -152,26 +152,22 @@ func (t *talk) remember() {
 			continue
 		}
 		t.earlier = append(t.earlier, t.dialect().Turns(it.Prompt, it.Steps, it.ToolCalls)...)
-		if t.User != nil {
-			t.overhear(it)
+		if t.User == nil {
+			continue
 		}
-	}
-}
-
-// overhear takes what the user heard of an earlier iteration.
-func (t *talk) overhear(it *record.Iteration) {
-	t.heard(Line{User: true, Text: it.Prompt})
-	calls := it.ToolCalls
-	for i := range it.Steps {
-		step := &it.Steps[i]
-		of := calls[:min(step.Tools, len(calls))]
-		calls = calls[len(of):]
-		if text, said := t.said(step, of); said {
-			t.heard(Line{Text: text})
-		}
-		if step.User != "" {
-			t.heard(Line{User: true, Text: step.User})
-			t.all++
+		t.heard(Line{User: true, Text: it.Prompt})
+		calls := it.ToolCalls
+		for j := range it.Steps {
+			step := &it.Steps[j]
+			of := calls[:min(step.Tools, len(calls))]
+			calls = calls[len(of):]
+			if text, said := t.said(step, of); said {
+				t.heard(Line{Text: text})
+			}
+			if step.User != "" {
+				t.heard(Line{User: true, Text: step.User})
+				t.all++
+			}
 		}
 	}
 }
@@ -182,8 +178,8 @@ func (t *talk) heard(line Line) {
 	}
 }
 
-// said is what a step says to the user: a reply that calls nothing, or what a
-// tool says that converses.
+// said is what a step says to the user: a reply that calls nothing, or the result of a
+// tool that converses.
 func (t *talk) said(step *record.Step, calls []record.ToolCall) (text string, said bool) {
 	if step.Tools == 0 {
 		return step.Text, true

@@ -269,34 +269,26 @@ func Environment(getenv func(string) string) []string {
 	return kept
 }
 
-// find is where the program lies: a bare name is looked up in the PATH that the
-// program itself will see, and in ours where it sees none.
+// find looks a bare name up in the PATH that the program itself will see, and in ours
+// where it sees none. Relative folders in it are skipped: it does not say what they are relative to.
 func (p *Program) find() (string, error) {
 	name := p.Argv[0]
 	if filepath.Base(name) != name {
 		return name, nil
 	}
 	for _, entry := range p.Env {
-		if folders, ok := strings.CutPrefix(entry, "PATH="); ok {
-			return search(folders, name)
-		}
-	}
-	return exec.LookPath(name)
-}
-
-// search passes over relative folders: what they are relative to is not for a
-// PATH to say.
-func search(folders, name string) (string, error) {
-	for _, folder := range filepath.SplitList(folders) {
-		if !filepath.IsAbs(folder) {
+		folders, ok := strings.CutPrefix(entry, "PATH=")
+		if !ok {
 			continue
 		}
-		path, err := exec.LookPath(filepath.Join(folder, name))
-		if err == nil {
-			return path, nil
+		for _, folder := range filepath.SplitList(folders) {
+			if path, err := exec.LookPath(filepath.Join(folder, name)); filepath.IsAbs(folder) && err == nil {
+				return path, nil
+			}
 		}
+		return "", &exec.Error{Name: name, Err: exec.ErrNotFound}
 	}
-	return "", &exec.Error{Name: name, Err: exec.ErrNotFound}
+	return exec.LookPath(name)
 }
 
 // Sending knows whether any byte of the requests of a context may have reached a server. A connection that was refused, a name that does not exist and
@@ -317,23 +309,22 @@ type use struct {
 // Watch watches the requests that are made with the context that it returns.
 func Watch(ctx context.Context) (context.Context, *Sending) {
 	s := &Sending{}
-	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GetConn: s.ask, GotConn: s.got}), s
-}
-
-func (s *Sending) ask(string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.asked = true
-}
-
-func (s *Sending) got(info httptrace.GotConnInfo) {
-	u := use{on: countedBeneath(info.Conn)}
-	if u.on != nil {
-		u.before = u.on.written.Load()
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.uses = append(s.uses, u)
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GetConn: func(string) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.asked = true
+		},
+		GotConn: func(info httptrace.GotConnInfo) {
+			u := use{on: countedBeneath(info.Conn)}
+			if u.on != nil {
+				u.before = u.on.written.Load()
+			}
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.uses = append(s.uses, u)
+		},
+	}), s
 }
 
 // Began reports whether a byte of a request may have been sent. It is certain that

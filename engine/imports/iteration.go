@@ -84,7 +84,7 @@ func (b *builder) iteration(s *scope, before time.Duration) (it record.Iteration
 		it.ToolCalls[i].Start = it.End
 	}
 	used, err := b.inside.read(m.Usage, m.CostUSD, s)
-	if err != nil || used.none() {
+	if err != nil || used.calls.known && used.calls.n == 0 && used.input.n == 0 && used.output.n == 0 && used.cost.n == 0 {
 		return it, err
 	}
 	it.Calls = []record.Call{{
@@ -224,8 +224,7 @@ type identities struct {
 	runs   map[digest]bool
 	trials map[digest]int    // the highest, by configuration and task
 	names  map[digest]string // of the clusters and the groups of tasks, by kind and task
-
-	renamed, retried, regrouped int // see Notes
+	notes  *Notes
 }
 
 type digest [16]byte
@@ -236,10 +235,6 @@ func digestOf(parts ...string) digest {
 		fmt.Fprintf(h, "%d:%s", len(part), part)
 	}
 	return digest(h.Sum(nil)[:16])
-}
-
-func newIdentities() *identities {
-	return &identities{inputs: map[digest]digest{}, runs: map[digest]bool{}, trials: map[digest]int{}, names: map[digest]string{}}
 }
 
 // task gives a task its id: the one that the mapping gives, unless a task with another
@@ -254,7 +249,7 @@ func (ids *identities) task(id string, input []byte, file string, line int) (own
 			continue
 		}
 		if n > 0 {
-			ids.renamed++
+			ids.notes.Renamed++
 		}
 		ids.inputs[digestOf(own)] = sum
 		return own, !taken
@@ -269,7 +264,7 @@ func (ids *identities) trial(configuration, task string, declared int) int {
 	key := func(trial int) digest { return digestOf(configuration, task, fmt.Sprint(trial)) }
 	trial := declared
 	if declared > 0 && ids.runs[key(declared)] {
-		ids.retried++
+		ids.notes.Retried++
 		trial = 0
 	}
 	if trial == 0 {
@@ -289,7 +284,7 @@ func (ids *identities) named(kind, task string, isNew bool, given string) string
 		ids.names[digestOf(kind, task)] = given
 		return given
 	case !isNew && given != known:
-		ids.regrouped++
+		ids.notes.Regrouped++
 	}
 	return known
 }
@@ -405,11 +400,6 @@ func (u *spent) callsOr(otherwise int64) int64 {
 		return u.calls.n
 	}
 	return otherwise
-}
-
-// none reports whether nothing was called and nothing spent.
-func (u *spent) none() bool {
-	return u.calls.known && u.calls.n == 0 && u.input.n == 0 && u.output.n == 0 && u.cost.n == 0
 }
 
 // overall is the usage of a run: what is known of it as a whole, else the sum of its

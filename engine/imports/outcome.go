@@ -14,7 +14,7 @@ import (
 	"github.com/agentbench/agentbench/spec/source"
 )
 
-// Recorded is the loop that stands for the agent of a log.
+// Recorded is the loop that represents the agent of a log.
 type Recorded struct {
 	Loop  *spec.Loop
 	rules *stop.Rules
@@ -49,9 +49,13 @@ func (b *builder) end(run *record.Run, recorded *Recorded, task *spec.Task, s *s
 	if err != nil {
 		return err
 	}
-	reason, err := b.reason(s)
+	name, err := text(b.mapping.Stop, s)
 	if err != nil {
 		return err
+	}
+	reason := record.Reason(name)
+	if _, cut := cuts[reason]; name != "" && !cut && !slices.Contains(byAgent, reason) {
+		return wrong(b.mapping.Stop, "unknown stop reason %q", name)
 	}
 	if ended = ended || gaveUp; ended && len(run.Iterations) > 0 {
 		why := record.ReasonAgentEnded
@@ -102,15 +106,6 @@ func (b *builder) decide(run *record.Run, recorded *Recorded, task *spec.Task, r
 	return o
 }
 
-func (b *builder) reason(s *scope) (record.Reason, error) {
-	name, err := text(b.mapping.Stop, s)
-	reason := record.Reason(name)
-	if _, cut := cuts[reason]; err != nil || name == "" || cut || slices.Contains(byAgent, reason) {
-		return reason, err
-	}
-	return "", wrong(b.mapping.Stop, "unknown stop reason %q", name)
-}
-
 // underLimits knows under which limits the runs of each configuration were made. Runs
 // of one name under several limits are of several configurations: the first keeps the
 // name, the others are named as a sweep names them, NAME[max_iterations=3].
@@ -130,10 +125,6 @@ type limitsOf struct {
 
 // limitValue is one limit: its path, and its value.
 type limitValue struct{ path, value string }
-
-func newUnderLimits(m *spec.Import) *underLimits {
-	return &underLimits{mapping: m, of: map[string]*limitsOf{}}
-}
 
 // limits are those of a configuration, nil where they are unknown.
 func (u *underLimits) limits(configuration string) *spec.Limits {
@@ -184,16 +175,6 @@ func (u *underLimits) configuration(named string, s *scope) (string, error) {
 	}
 	u.of[name], u.order = of, append(u.order, name)
 	return name, nil
-}
-
-// parted are the names of the configurations that became several.
-func (u *underLimits) parted() (names []string) {
-	for _, name := range u.order {
-		if from := u.of[name].from; from != name && !slices.Contains(names, from) {
-			names = append(names, from)
-		}
-	}
-	return names
 }
 
 // flattened are the values inside an object, each with its path.

@@ -40,14 +40,6 @@ type row struct {
 	n     int // which row of its document it is, from 1; 0: the only one at its line
 }
 
-// place is what a task is called that has no id.
-func (r *row) place() string {
-	if r.n == 0 {
-		return fmt.Sprintf("%s:%d", r.file, r.line)
-	}
-	return fmt.Sprintf("%s:%d#%d", r.file, r.line, r.n)
-}
-
 // shape is where the rows of a document are.
 type shape struct {
 	each   *spec.Expr // evaluated on the whole document; nil: see the others
@@ -189,7 +181,7 @@ func (f *file) members(s *stream, open byte, wrong string, do func(key string) b
 	return f.fail(s.line, err)
 }
 
-// item yields a row where it stands in a stream.
+// item yields the next value of a stream as a row.
 func (f *file) item(s *stream, doc any) bool {
 	text, line, err := s.raw()
 	if err != nil {
@@ -265,7 +257,10 @@ type Notes struct {
 
 // New makes an importer.
 func New(m *spec.Import) *Importer {
-	im := &Importer{mapping: m, ids: newIdentities(), recorded: map[string]*Recorded{}, under: newUnderLimits(m)}
+	im := &Importer{mapping: m, recorded: map[string]*Recorded{}, under: &underLimits{mapping: m, of: map[string]*limitsOf{}}}
+	im.ids = &identities{
+		inputs: map[digest]digest{}, runs: map[digest]bool{}, trials: map[digest]int{}, names: map[digest]string{}, notes: &im.notes,
+	}
 	im.inside = meter{mapping: m, last: map[string]int64{}, restarts: &im.notes.Restarts}
 	im.overall = meter{mapping: m, last: map[string]int64{}, restarts: &im.notes.Restarts}
 	return im
@@ -274,8 +269,11 @@ func New(m *spec.Import) *Importer {
 // Notes are what was found so far.
 func (im *Importer) Notes() Notes {
 	n := im.notes
-	n.Renamed, n.Retried, n.Regrouped = im.ids.renamed, im.ids.retried, im.ids.regrouped
-	n.Parted = im.under.parted()
+	for _, name := range im.under.order {
+		if from := im.under.of[name].from; from != name && !slices.Contains(n.Parted, from) {
+			n.Parted = append(n.Parted, from)
+		}
+	}
 	return n
 }
 
@@ -283,7 +281,7 @@ func (im *Importer) Notes() Notes {
 // in which they were.
 func (im *Importer) Configurations() []string { return im.order }
 
-// Recorded is the loop that stands for the agent of a configuration.
+// Recorded is the loop that represents the agent of a configuration.
 func (im *Importer) Recorded(configuration string) (*Recorded, error) {
 	if known, ok := im.recorded[configuration]; ok {
 		return known, nil
@@ -379,7 +377,15 @@ func (im *Importer) run(found row) (*Imported, error) {
 		return nil, err
 	}
 	imported.Scores = scored.all(run, im.mapping.WhenCut)
-	im.note(b, run, s)
+	im.notes.Restarts += b.restarts
+	if run.Untimed {
+		im.notes.Untimed++
+	}
+	if b.contradicts > 0 {
+		if im.notes.Contradicted++; im.notes.Contradicted == 1 {
+			im.notes.First = fmt.Sprintf("%s:%d, at iteration %d of %d", s.file, s.line, b.contradicts, len(run.Iterations))
+		}
+	}
 	return imported, nil
 }
 
@@ -453,22 +459,13 @@ func (im *Importer) identify(i *Imported, s *scope, declared int) error {
 	return nil
 }
 
-func (im *Importer) note(b *builder, run *record.Run, s *scope) {
-	im.notes.Restarts += b.restarts
-	if run.Untimed {
-		im.notes.Untimed++
-	}
-	if b.contradicts > 0 {
-		if im.notes.Contradicted++; im.notes.Contradicted == 1 {
-			im.notes.First = fmt.Sprintf("%s:%d, at iteration %d of %d", s.file, s.line, b.contradicts, len(run.Iterations))
-		}
-	}
-}
-
 // task makes the task of a row.
 func (im *Importer) task(s *scope) (*spec.Task, error) {
 	m := im.mapping
-	task := &spec.Task{ID: s.place()}
+	task := &spec.Task{ID: fmt.Sprintf("%s:%d", s.file, s.line)} // where the mapping gives none
+	if s.n > 0 {
+		task.ID += fmt.Sprintf("#%d", s.n)
+	}
 	var err error
 	if m.Task != nil {
 		if task.ID, err = name(m.Task, s); err != nil {

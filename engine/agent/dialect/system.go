@@ -68,7 +68,13 @@ func (d Dialect) System(p Parts) string {
 	if len(p.Tools) > 0 && !d.native() {
 		sections = append(sections, dataRules)
 	}
-	return joined(append(sections, warning(p.Remaining)))
+	switch {
+	case p.Remaining == 1:
+		sections = append(sections, "This is your last step: give your final answer in it.")
+	case p.Remaining > 1:
+		sections = append(sections, fmt.Sprintf("You have %d steps left, this one included.", p.Remaining))
+	}
+	return joined(sections)
 }
 
 func (d Dialect) section(title string, all []Tool, rules string) string {
@@ -90,16 +96,6 @@ func (d Dialect) section(title string, all []Tool, rules string) string {
 	}
 	b.WriteString("\n" + rules)
 	return b.String()
-}
-
-func warning(remaining int) string {
-	switch {
-	case remaining <= 0:
-		return ""
-	case remaining == 1:
-		return "This is your last step: give your final answer in it."
-	}
-	return fmt.Sprintf("You have %d steps left, this one included.", remaining)
 }
 
 // What is sent of a tool that declares no parameters: servers want an object.

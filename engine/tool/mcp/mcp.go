@@ -83,7 +83,9 @@ func (s *Server) Server(ctx context.Context) (record.ToolServer, error) {
 	if err != nil {
 		return record.ToolServer{}, err
 	}
-	tools, known := v.link.told()
+	v.link.mu.Lock()
+	tools, known := v.link.tools, v.link.begun
+	v.link.mu.Unlock()
 	if !known {
 		begun, err := v.session(ctx)
 		if err != nil {
@@ -149,9 +151,6 @@ func names(all []record.ServerTool) string {
 	return strings.Join(list, ", ")
 }
 
-// maxFault is how much of what a server says of an error is told.
-const maxFault = 4 << 10
-
 // result is a server's answer as that of a tool.
 func result(answer *sdk.CallToolResult, attempts int) (tool.Result, error) {
 	r := tool.Result{Attempts: attempts}
@@ -165,14 +164,15 @@ func result(answer *sdk.CallToolResult, attempts int) (tool.Result, error) {
 	return r, nil
 }
 
-// fault is what an answer says went wrong.
+// fault is what went wrong, by the answer.
 func fault(answer *sdk.CallToolResult) string {
+	const most = 4 << 10
 	text := strings.TrimSpace(strings.Join(texts(answer.Content), "\n"))
 	switch {
 	case text == "":
 		return "the tool failed and did not say why"
-	case len(text) > maxFault:
-		return strings.ToValidUTF8(text[:maxFault], "") + " …"
+	case len(text) > most:
+		return strings.ToValidUTF8(text[:most], "") + " …"
 	}
 	return text
 }

@@ -50,19 +50,21 @@ type session struct {
 // peer is the other end of a session: a program or an endpoint.
 type peer interface {
 	transport(s *session) sdk.Transport
-	// fatal says whether the session cannot be used after an error of a call.
+	// fatal reports whether the session cannot be used after an error of a call.
 	fatal(err error) bool
 	// close ends it, and the client's part of the session by leave.
 	close(leave func())
-	// said is what there is to know of how the peer ended by itself, "" where it
-	// did not.
+	// said is how the peer ended by itself, "" where it did not.
 	said() string
 }
 
 // open starts a server and asks it for its tools.
 func open(ctx context.Context, o *Options) (s *session, err error) {
 	if o.Program == nil {
-		return dial(ctx, o.Name, newEndpoint(o.URL, o.Headers), "")
+		own := http.DefaultTransport.(*http.Transport).Clone()
+		own.MaxIdleConnsPerHost = 64
+		client := &http.Client{Transport: &counted{own, o.Headers}, CheckRedirect: sameHost}
+		return dial(ctx, o.Name, &endpoint{url: o.URL, client: client}, "")
 	}
 	for _, version := range []string{"", handshake} {
 		program, failed := start(ctx, o.Program)
@@ -117,7 +119,7 @@ func class(err error) record.ErrorClass {
 // list asks for all tools.
 func list(ctx context.Context, client *sdk.ClientSession) ([]record.ServerTool, error) {
 	var all []record.ServerTool
-	known := map[string]bool{} // a tool that is told of twice is the same
+	known := map[string]bool{} // a tool that is listed twice is the same
 	for t, err := range client.Tools(ctx, nil) {
 		if err != nil {
 			return nil, err
@@ -149,7 +151,7 @@ func sentTo(ctx context.Context) {
 	}
 }
 
-// call calls a tool. Sent says that the server may have the request.
+// call calls a tool. Sent reports whether the server may have the request.
 func (s *session) call(ctx context.Context, r *request) (answer *sdk.CallToolResult, sent bool, err error) {
 	var reached atomic.Bool
 	// Where an endpoint keeps a stream open after its answer, the end of the context
@@ -176,7 +178,7 @@ func (s *session) end(cause error) {
 	}
 }
 
-// dead says whether the session is of no more use, and why. A dead one is ended
+// dead reports whether the session is of no more use, and why. A dead one is ended
 // for good.
 func (s *session) dead() (why string, dead bool) {
 	if s.died() == nil {
@@ -239,13 +241,6 @@ type link struct {
 	begun  bool
 	tools  []record.ServerTool // that the server told of when it was started first
 	closed bool
-}
-
-// told are the tools of the server, once it was started.
-func (l *link) told() (tools []record.ServerTool, known bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.tools, l.begun
 }
 
 // session is the one in use, or a new one where there is none that lives.
@@ -389,7 +384,7 @@ func (g *guard) Read(ctx context.Context) (jsonrpc.Message, error) {
 		g.session.end(err)
 	case err != nil:
 		g.session.end(fmt.Errorf("its output is not the protocol, in which its logs have no place: %w", err))
-		g.program.kill() // nobody reads what it writes from now on
+		g.program.kill() // nothing reads its output from now on
 	}
 	return m, err
 }
@@ -427,12 +422,6 @@ const maxBody = 16 << 20
 type endpoint struct {
 	url    string
 	client *http.Client
-}
-
-func newEndpoint(url string, headers http.Header) *endpoint {
-	own := http.DefaultTransport.(*http.Transport).Clone()
-	own.MaxIdleConnsPerHost = 64
-	return &endpoint{url: url, client: &http.Client{Transport: &counted{own, headers}, CheckRedirect: sameHost}}
 }
 
 // sameHost follows redirects that stay where the server is.
@@ -496,7 +485,7 @@ func (c *counted) CloseIdleConnections() {
 	c.RoundTripper.(*http.Transport).CloseIdleConnections()
 }
 
-// isDial says whether an error is of a connection that never was.
+// isDial reports whether an error is of a connection that never was.
 func isDial(err error) bool {
 	var failed *net.OpError
 	return errors.As(err, &failed) && failed.Op == "dial"
