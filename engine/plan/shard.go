@@ -39,11 +39,11 @@ func ParseShard(text string) (Shard, error) {
 func ShardOf(number, of string) (Shard, error) {
 	n, err := strconv.Atoi(of)
 	if err != nil || n < 1 || n > record.MostShards {
-		return Shard{}, fmt.Errorf("there can be 1 to %d shards, not %q", record.MostShards, of)
+		return Shard{}, fmt.Errorf("want 1 to %d shards, not %q", record.MostShards, of)
 	}
 	i, err := strconv.Atoi(number)
 	if err != nil || i < 1 || i > n {
-		return Shard{}, fmt.Errorf("the shards of %d are numbered from 1 to %d, and %q is none", n, n, number)
+		return Shard{}, fmt.Errorf("invalid shard %q: the shards of %d are numbered from 1 to %d", number, n, n)
 	}
 	return Shard{i, n}, nil
 }
@@ -81,13 +81,13 @@ type Part struct {
 func (p *Part) has(task string) bool { return p.of(keyOf(task)) == p.Number-1 }
 
 // ErrNoWeight means that weights are known of none of the tasks.
-var ErrNoWeight = errors.New("none of the tasks is known there")
+var ErrNoWeight = errors.New("it has none of the tasks")
 
 // FewTasksError means that there are fewer tasks than shards.
 type FewTasksError struct{ Tasks, Shards int }
 
 func (e *FewTasksError) Error() string {
-	return fmt.Sprintf("%d tasks cannot be dealt to %d shards: each needs one", e.Tasks, e.Shards)
+	return fmt.Sprintf("%d tasks are too few for %d shards: each shard needs one", e.Tasks, e.Shards)
 }
 
 // Shard narrows a plan to one of its shards. Weights are the known durations of

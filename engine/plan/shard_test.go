@@ -23,9 +23,9 @@ func TestParseShard(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"": "want i/n, for example 1/3", "3": "want i/n, for example 1/3",
-		"0/3": `the shards of 3 are numbered from 1 to 3, and "0" is none`, "4/3": `the shards of 3 are numbered from 1 to 3, and "4" is none`,
-		"x/3": `the shards of 3 are numbered from 1 to 3, and "x" is none`, "1/3/4": `there can be 1 to 10000 shards, not "3/4"`,
-		"x/y": `there can be 1 to 10000 shards, not "y"`, "1/0": `there can be 1 to 10000 shards, not "0"`, "1/10001": `there can be 1 to 10000 shards, not "10001"`,
+		"0/3": `invalid shard "0": the shards of 3 are numbered from 1 to 3`, "4/3": `invalid shard "4": the shards of 3 are numbered from 1 to 3`,
+		"x/3": `invalid shard "x": the shards of 3 are numbered from 1 to 3`, "1/3/4": `want 1 to 10000 shards, not "3/4"`,
+		"x/y": `want 1 to 10000 shards, not "y"`, "1/0": `want 1 to 10000 shards, not "0"`, "1/10001": `want 1 to 10000 shards, not "10001"`,
 	} {
 		if _, err := ParseShard(text); err == nil || err.Error() != want {
 			t.Errorf("%q: %v, want %s", text, err, want)

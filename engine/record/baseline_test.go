@@ -232,7 +232,7 @@ func TestBaselineTellsItsDamage(t *testing.T) {
 		"carriage returns":   {strings.ReplaceAll(good, "\n", "\r\n"), "", 4},
 		"a changed number":   {strings.Replace(good, `"iterations":2`, `"iterations":3`, 1), "b.jsonl:3: the checksum does not fit", 3},
 		"a missing end":      {strings.Join(lines[:3], ""), "b.jsonl:4: it breaks off: 2 of 4 runs are there", 2},
-		"a line that is cut": {good[:len(good)-20], "b.jsonl:5: a line that breaks off", 3},
+		"a line that is cut": {good[:len(good)-20], "b.jsonl:5: incomplete line", 3},
 		"a line twice":       {good + lines[4], "b.jsonl:6: it is not behind", 4},
 		"another order":      {strings.Join(swapped, ""), "b.jsonl:4: it is not behind", 3},
 		"an unknown key":     {lines[0] + sealed(t, `"configuration":"default","task":"a","trial":1,"status":"completed","iterations":1,"new":1`), `b.jsonl:2: unknown key "new"`, 0},
@@ -290,7 +290,7 @@ func TestOpenSaysWhatIsNoBaseline(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                "it is empty",
 		"suite: x\n":      "line 1: no checksum",
-		"{\"crc\":\"0000": "line 1: a line that breaks off",
+		"{\"crc\":\"0000": "line 1: incomplete line",
 		sealed(t, strings.Replace(head, "baseline/1", "baseline/5", 1)): "a newer agentbench wrote it (agentbench/baseline/5, this one knows agentbench/baseline/4)",
 		sealed(t, strings.Replace(head, "baseline/1", "baseline/0", 1)): "an older agentbench wrote it",
 		sealed(t, strings.Replace(head, `"v":1`, `"v":2`, 1)):           "a newer agentbench wrote it (format 2",

@@ -645,7 +645,7 @@ func readEntry(object []byte) (ledgerEntry, error) {
 	case e.Version > ledgerVersion:
 		return e, fmt.Errorf("it was written by a newer agentbench (format %d, this one knows %d)", e.Version, ledgerVersion)
 	case e.Seq < 1 || amount(e.Paid).negative() || amount(e.Doubt).negative() || amount(e.Reserved).negative() || e.Carried != nil && e.Carried.Paid.negative():
-		return e, errors.New("an entry that cannot be")
+		return e, errors.New("invalid entry")
 	}
 	return e, nil
 }

@@ -392,7 +392,7 @@ func objectOf(file string, text []byte, at place) (object []byte, err error) {
 }
 
 var (
-	errTorn    = errors.New("a line that breaks off")
+	errTorn    = errors.New("incomplete line")
 	errTooLong = fmt.Errorf("a line of more than %d MiB", longestLine>>20)
 )
 

@@ -237,7 +237,7 @@ func readManifest(path string) (Manifest, error) {
 			path, m.Version, oldest)
 	}
 	if shards := m.Volatile.Shards; shards != nil && !shards.valid() {
-		return m, fmt.Errorf("%s tells of shards that cannot be", path)
+		return m, fmt.Errorf("%s has invalid shards", path)
 	}
 	if err := m.countable(); err != nil {
 		return m, fmt.Errorf("reading %s: %w", path, err)
@@ -276,7 +276,7 @@ func encodeManifest(m *Manifest, redact func([]byte) []byte) ([]byte, error) {
 	}
 	digits, ok := manifestDigits(text)
 	if !ok {
-		return nil, errors.New("encoding the manifest: there is no place for its digest")
+		return nil, errors.New("encoding the manifest: no place for its digest")
 	}
 	copy(digits, manifestDigest(text, digits))
 	return text, nil

@@ -403,7 +403,7 @@ func TestMergeNamesDamage(t *testing.T) {
 		{"in the middle", recordsFile, 2, func(b []byte) []byte { b[30] ^= 1; return b }, "records.jsonl:1: the checksum does not fit"},
 		{"in the scores", scoresFile, 2, func(b []byte) []byte { b[30] ^= 1; return b }, "scores.jsonl:1: the checksum does not fit"},
 		{"in the signals", signalsFile, 2, func(b []byte) []byte { b[30] ^= 1; return b }, "signals.jsonl:1: the checksum does not fit"},
-		{"at the end of what was said to be whole", recordsFile, 2, func(b []byte) []byte { return append(b, "half"...) }, "records.jsonl:3: a line that breaks off"},
+		{"at the end of what was said to be whole", recordsFile, 2, func(b []byte) []byte { return append(b, "half"...) }, "records.jsonl:3: incomplete line"},
 		{"at the end of what was killed", recordsFile, 1, func(b []byte) []byte { return append(b, "half"...) }, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -611,7 +611,7 @@ func TestManifestsOfShardsThatCannotBeAreRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := ReadManifest(dir); err == nil || !strings.HasSuffix(err.Error(), "manifest.json tells of shards that cannot be") {
+		if _, err := ReadManifest(dir); err == nil || !strings.HasSuffix(err.Error(), "manifest.json has invalid shards") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -74,7 +74,7 @@ func OpenManifest(dir string, m record.Manifest, o Options) (*Folder, error) {
 			}
 		}
 	}
-	if f.tasks == nil && r.knowsTasks(dir) {
+	if f.tasks == nil && r.tasks(dir) != nil {
 		f.tasks = document
 	}
 	return f, nil

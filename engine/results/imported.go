@@ -116,7 +116,7 @@ func (im *Import) begin() (err error) {
 	im.journal, err = record.Create(im.Dir, im.Manifest, record.Options{Redact: im.Redact})
 	switch {
 	case errors.Is(err, record.ErrExists):
-		return exit.Usage("name another folder with --out", "there are results in %s already", im.Dir)
+		return exit.Usage("name another folder with --out", "%s holds results already", im.Dir)
 	case err != nil:
 		return exit.With(exit.NotMeasured, "name a folder that can be written to with --out", "making the results: %w", err)
 	}

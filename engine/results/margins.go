@@ -19,7 +19,7 @@ type Margins map[string]float64
 func MarginsOver(texts []string, suites ...*record.Manifest) (Margins, error) {
 	of := Margins{}
 	for _, m := range slices.Backward(suites) {
-		maps.Copy(of, MarginsOf(m))
+		maps.Copy(of, marginsOf(m))
 	}
 	for _, text := range texts {
 		name, value, err := ParseMargin(text)

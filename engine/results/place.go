@@ -72,9 +72,9 @@ func OpenPlace(text, baselines string, read func(dir string) (record.Manifest, e
 		names, _ := Baselines(baselines) // a hint only
 		hint := "agentbench baseline set " + name + " DIR makes the baseline; " + Hint(name)
 		if len(names) > 0 {
-			hint = exit.DidYouMean(name, names, "there are the baselines: "+exit.Some(names)+"; "+Hint(name))
+			hint = exit.DidYouMean(name, names, "the baselines are: "+exit.Some(names)+"; "+Hint(name))
 		}
-		return nil, exit.Usage(hint, "there is neither a folder %s nor a baseline of that name in %s", name, baselines)
+		return nil, exit.Usage(hint, "%s is neither a folder nor a baseline in %s", name, baselines)
 	}
 	info, err := os.Stat(path)
 	at := &Place{Text: path}
@@ -193,7 +193,7 @@ func NoBaseline(name, dir string) error {
 	if len(names) > 0 {
 		hint = exit.DidYouMean(name, names, "there are: "+exit.Some(names))
 	}
-	return exit.Usage(hint, "there is no baseline %q in %s", name, dir)
+	return exit.Usage(hint, "baseline %q not found in %s", name, dir)
 }
 
 // Fresh is a folder for the results of a suite, such as
@@ -274,7 +274,7 @@ func Manifest(dir string) (record.Manifest, error) {
 }
 
 // MakeAgain is what helps where nothing is left of a manifest.
-const MakeAgain = "the runs stand in records.jsonl, one a line; run with another --out makes the suite again, and with the cache pays for little"
+const MakeAgain = "the runs are in records.jsonl, one a line; run with another --out makes the suite again, mostly from the cache"
 
 // fileHint says what may have been meant by a file.
 func fileHint(file string) string {

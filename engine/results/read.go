@@ -17,6 +17,7 @@ import (
 	"github.com/agentbench/agentbench/engine/replay"
 	"github.com/agentbench/agentbench/engine/replay/sweep"
 	"github.com/agentbench/agentbench/spec"
+	"github.com/agentbench/agentbench/spec/source"
 )
 
 // Selection is what is read of a folder.
@@ -61,7 +62,7 @@ func (f *Folder) Read(s Selection) ([]sweep.Recording, Notes, error) {
 }
 
 func (f *Folder) collect(s Selection) *collection {
-	return &collection{folder: f, selection: s, places: map[string]place{}, tasks: map[string]*spec.Task{}, words: &replay.Words{}}
+	return &collection{folder: f, selection: s, places: map[string]int{}, tasks: map[string]*spec.Task{}, words: &replay.Words{}}
 }
 
 // Following is a folder that runs are added to while they are made: what is there is
@@ -83,7 +84,7 @@ func (f *Folder) Follow(s Selection, tasks map[string]*spec.Task) (*Following, e
 func (l *Following) Add(run *record.Run, scores []record.Score) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	one := replay.Recorded{Run: run} // whoever made it may be reading it
+	one := replay.Recorded{Run: run} // others may be reading it
 	if !l.c.selection.Texts {
 		signals := run.Signals()
 		one = l.c.words.Pack(&signals)
@@ -109,14 +110,11 @@ type collection struct {
 	selection Selection
 	all       []sweep.Run
 	scores    []string
-	places    map[string]place // by the id of a run
+	places    map[string]int // of runs among all, by their ids
 	tasks     map[string]*spec.Task
 	words     *replay.Words // that many runs have in common, each kept once
 	notes     Notes
 }
-
-// place is where a run is kept.
-type place struct{ at int }
 
 // read reads the runs and their scores.
 func (c *collection) read() error {
@@ -165,8 +163,8 @@ func (c *collection) runs() iter.Seq2[replay.Recorded, error] {
 
 // unread counts lines that cannot be read; any other error is one.
 func (c *collection) unread(err error) error {
-	var problem *record.Problem
-	if !errors.As(err, &problem) {
+	problem, is := errors.AsType[*record.Problem](err)
+	if !is {
 		return err
 	}
 	if c.notes.BadLines == 0 {
@@ -180,10 +178,10 @@ func (c *collection) add(one replay.Recorded) {
 	run := one.Run
 	head, known := c.folder.Manifest.Configuration(run.Configuration)
 	_, repeated := c.places[run.ID]
-	switch {
+	switch only := c.selection.Configurations; {
 	case !known:
 		c.notes.Strangers++
-	case !c.wanted(head.Name):
+	case len(only) > 0 && !slices.Contains(only, head.Name):
 	case run.Outcome.Status == record.Cancelled:
 		c.notes.Cancelled++
 	case !run.Outcome.Counts():
@@ -193,7 +191,7 @@ func (c *collection) add(one replay.Recorded) {
 	case repeated:
 		c.notes.Repeated++
 	default:
-		c.places[run.ID] = place{len(c.all)}
+		c.places[run.ID] = len(c.all)
 		if c.tasks[run.Task] == nil {
 			c.tasks[run.Task] = nil // wanted
 		}
@@ -227,77 +225,79 @@ func (c *collection) share(run *record.Run) {
 	}
 }
 
-func (c *collection) wanted(configuration string) bool {
-	return len(c.selection.Configurations) == 0 || slices.Contains(c.selection.Configurations, configuration)
-}
-
-// recordings are the runs by configuration.
+// recordings are the runs by configuration, ordered by task and trial. A task that is not at
+// hand has nothing but its id.
 func (c *collection) recordings() []sweep.Recording {
 	var all []sweep.Recording
-	reads := c.folder.reads(c.scores)
+	reads := make([]sweep.Reads, len(c.scores))
+	for i, name := range c.scores {
+		reads[i] = c.folder.Reads(name)
+	}
 	for i := range c.folder.Manifest.Configurations {
 		name := c.folder.Manifest.Configurations[i].Name
-		runs := c.runsOf(name)
+		var runs []sweep.Run
+		for _, run := range c.all {
+			if run.Run.Configuration != name {
+				continue
+			}
+			if run.Task = c.tasks[run.Run.Task]; run.Task == nil {
+				run.Task = &spec.Task{ID: run.Run.Task, Input: ""}
+				if c.folder.tasks != nil {
+					c.notes.Taskless++
+				}
+			}
+			runs = append(runs, run)
+		}
 		if len(runs) == 0 {
 			continue
 		}
+		slices.SortFunc(runs, func(a, b sweep.Run) int {
+			return cmp.Or(strings.Compare(a.Run.Task, b.Run.Task), cmp.Compare(a.Run.Trial, b.Run.Trial))
+		})
 		all = append(all, sweep.Recording{Configuration: name, Loop: c.folder.Loop(name), Announced: c.folder.Announced,
 			Scores: c.scores, Reads: reads, Runs: runs})
 	}
 	return all
 }
 
-// runsOf are those of a configuration with their tasks, ordered by task and
-// trial.
-func (c *collection) runsOf(configuration string) []sweep.Run {
-	var runs []sweep.Run
-	for i := range c.all {
-		if run := c.all[i]; run.Run.Configuration == configuration {
-			run.Task = c.task(run.Run.Task)
-			runs = append(runs, run)
-		}
-	}
-	slices.SortFunc(runs, func(a, b sweep.Run) int {
-		return cmp.Or(strings.Compare(a.Run.Task, b.Run.Task), cmp.Compare(a.Run.Trial, b.Run.Trial))
-	})
-	return runs
-}
-
-// task is that of an id; where it is not at hand, one that has nothing else.
-func (c *collection) task(id string) *spec.Task {
-	task := c.tasks[id]
-	if task == nil {
-		if c.folder.tasks != nil {
-			c.notes.Taskless++
-		}
-		return &spec.Task{ID: id, Input: ""}
-	}
-	return task
-}
-
-// score keeps a score; of several on the same thing the last one stands, unless it
-// was taken back.
+// score keeps a score; of several on the same thing the last one counts, unless it
+// was taken back. The values of a run are its own, then those of its iterations.
 func (c *collection) score(s *record.Score) {
 	at, ok := c.places[s.Run]
 	if !ok {
 		return
 	}
-	run := &c.all[at.at]
+	run := &c.all[at]
 	if s.Iteration < 0 || s.Iteration > run.Iterations() {
 		return
 	}
-	values := c.values(run, c.name(s.Name))
-	values[s.Iteration] = s.Value
-	if s.Unscored != "" || s.Removed {
-		values[s.Iteration] = math.NaN()
+	if len(c.scores) == 0 {
+		c.scores = slices.Clone(c.folder.Manifest.Scorers)
 	}
+	name := slices.Index(c.scores, s.Name)
+	if name < 0 {
+		name = len(c.scores)
+		c.scores = append(c.scores, s.Name)
+	}
+	for len(run.Scores) <= name {
+		run.Scores = append(run.Scores, nil)
+	}
+	if run.Scores[name] == nil {
+		run.Scores[name] = slices.Repeat([]float64{math.NaN()}, 1+run.Iterations())
+	}
+	value := s.Value
+	if s.Unscored != "" || s.Removed {
+		value = math.NaN()
+	}
+	run.Scores[name][s.Iteration] = value
 }
 
 // forgetRemoved drops the scores that the manifest does not name and of which all
 // were taken back.
 func (c *collection) forgetRemoved() {
+	number := func(v float64) bool { return !math.IsNaN(v) }
 	for at := len(c.scores) - 1; at >= len(c.folder.Manifest.Scorers); at-- {
-		if slices.ContainsFunc(c.all, func(r sweep.Run) bool { return at < len(r.Scores) && anyNumber(r.Scores[at]) }) {
+		if slices.ContainsFunc(c.all, func(r sweep.Run) bool { return at < len(r.Scores) && slices.ContainsFunc(r.Scores[at], number) }) {
 			continue
 		}
 		c.scores = slices.Delete(c.scores, at, at+1)
@@ -309,49 +309,23 @@ func (c *collection) forgetRemoved() {
 	}
 }
 
-func anyNumber(values []float64) bool {
-	return slices.ContainsFunc(values, func(v float64) bool { return !math.IsNaN(v) })
-}
-
-// name is the number of a score.
-func (c *collection) name(name string) int {
-	if len(c.scores) == 0 {
-		c.scores = slices.Clone(c.folder.Manifest.Scorers)
-	}
-	at := slices.Index(c.scores, name)
-	if at < 0 {
-		at = len(c.scores)
-		c.scores = append(c.scores, name)
-	}
-	return at
-}
-
-// values are those of a score of a run: of the run, then of its iterations.
-func (c *collection) values(run *sweep.Run, name int) []float64 {
-	for len(run.Scores) <= name {
-		run.Scores = append(run.Scores, nil)
-	}
-	if run.Scores[name] == nil {
-		run.Scores[name] = slices.Repeat([]float64{math.NaN()}, 1+run.Iterations())
-	}
-	return run.Scores[name]
-}
-
-// Reads says what a score depends on, by what its scorer reads.
+// Reads is what a score depends on, by what its scorer reads.
 func (f *Folder) Reads(name string) sweep.Reads {
-	if s := f.scorer(name); s != nil {
-		return f.readsOf(s)
+	s := f.scorer(name)
+	if s == nil {
+		return sweep.ReadsUnknown
 	}
-	return sweep.ReadsUnknown
-}
-
-// reads say what scores depend on, by what their scorers read.
-func (f *Folder) reads(names []string) []sweep.Reads {
-	all := make([]sweep.Reads, len(names))
-	for i, name := range names {
-		all[i] = f.Reads(name)
+	switch d := f.dependsOf(s, 0); {
+	case d.stop:
+		return sweep.ReadsStop
+	case d.course && (d.output || d.iteration):
+		return sweep.ReadsAround
+	case d.course:
+		return sweep.ReadsCourse
+	case d.iteration:
+		return sweep.ReadsUnknown
 	}
-	return all
+	return sweep.ReadsOutput
 }
 
 func (f *Folder) scorer(name string) *spec.Scorer {
@@ -366,33 +340,13 @@ func (f *Folder) scorer(name string) *spec.Scorer {
 // around are the variables of scorers that change with where a run stops.
 var around = []string{"best", "iterations", "usage"}
 
-// deepest is how deep sets stand in sets; who loads a suite refuses those that are
+// deepest is how deep sets are within sets; the loader of suites refuses those that are
 // part of themselves.
 const deepest = 100
 
 // depends says what a score depends on: the output that is returned, how that
 // iteration was judged or ended, what was done until the run stopped, why it did.
 type depends struct{ output, iteration, course, stop bool }
-
-func (d *depends) add(o depends) {
-	d.output, d.iteration = d.output || o.output, d.iteration || o.iteration
-	d.course, d.stop = d.course || o.course, d.stop || o.stop
-}
-
-// readsOf says what the score of a scorer depends on.
-func (f *Folder) readsOf(s *spec.Scorer) sweep.Reads {
-	switch d := f.dependsOf(s, 0); {
-	case d.stop:
-		return sweep.ReadsStop
-	case d.course && (d.output || d.iteration):
-		return sweep.ReadsAround
-	case d.course:
-		return sweep.ReadsCourse
-	case d.iteration:
-		return sweep.ReadsUnknown
-	}
-	return sweep.ReadsOutput
-}
 
 // dependsOf goes by the type of a scorer and by what its expressions read. A set
 // depends on what its parts do.
@@ -414,10 +368,11 @@ func (f *Folder) dependsOf(s *spec.Scorer, depth int) (d depends) {
 			part = f.scorer(s.Parts[i].Named)
 		}
 		if part == nil || depth == deepest {
-			d.iteration = true // nobody knows
+			d.iteration = true // it is unknown
 			continue
 		}
-		d.add(f.dependsOf(part, depth+1))
+		o := f.dependsOf(part, depth+1)
+		d = depends{d.output || o.output, d.iteration || o.iteration, d.course || o.course, d.stop || o.stop}
 	}
 	return d
 }
@@ -457,8 +412,7 @@ var optional = []string{"scorers", "tune", "cluster", "metrics", "group_by", "ma
 // budget: its scorers can ask others. That takes that everything that the suite
 // names is in the manifest.
 func (r *Resolved) whole(dir string, m *record.Manifest, env func(string) string) (*spec.Document, error) {
-	at := files{texts: map[string][]byte{}, beneath: os.DirFS(dir)}
-	suite, err := r.recorded(dir, m, at.texts)
+	suite, at, err := r.recorded(dir, m)
 	if err != nil {
 		return nil, err
 	}
@@ -467,55 +421,60 @@ func (r *Resolved) whole(dir string, m *record.Manifest, env func(string) string
 			suite[key] = value
 		}
 	}
-	if at.texts[suiteFile], err = json.Marshal(suite); err != nil {
-		return nil, fmt.Errorf("writing the recorded suite: %w", err)
+	d, faults, err := at.load(suite, env)
+	if err == nil && d == nil {
+		err = fmt.Errorf("reading the recorded spec: %w", faults.Err())
 	}
-	d, faults := spec.LoadFS(at, suiteFile, spec.Options{Env: env, Recorded: true})
-	if d == nil {
-		return nil, fmt.Errorf("reading the recorded spec: %w", faults.Err())
-	}
-	return d, nil
+	return d, err
 }
 
 // document makes the suite of a manifest again, with the recorded loops for its
-// configurations. What cannot be read of optional keys is left out.
+// configurations. What cannot be read of optional keys is left out. Models of the same
+// names replace those that would call something: nothing is run.
 func (r *Resolved) document(dir string, m *record.Manifest) (*spec.Document, error) {
-	at := files{texts: map[string][]byte{}, beneath: os.DirFS(dir)}
-	suite, err := r.recorded(dir, m, at.texts)
-	if err == nil {
-		err = r.withModels(suite)
-	}
+	suite, at, err := r.recorded(dir, m)
 	if err != nil {
 		return nil, err
 	}
+	if recorded := r.Suite.Get("models"); recorded != nil {
+		var models map[string]any
+		if err := json.Unmarshal(recorded, &models); err != nil {
+			return nil, fmt.Errorf("reading the recorded models: %w", err)
+		}
+		for name := range models {
+			models[name] = map[string]any{"provider": "script", "responses": []string{"recorded"}, "price": "free"}
+		}
+		suite["models"] = models
+	}
 	for {
-		if at.texts[suiteFile], err = json.Marshal(suite); err != nil {
-			return nil, fmt.Errorf("writing the recorded suite: %w", err)
+		d, faults, err := at.load(suite, func(string) string { return "" })
+		if d != nil || err != nil {
+			return d, err
 		}
-		d, faults := spec.LoadFS(at, suiteFile, spec.Options{Env: func(string) string { return "" }, Recorded: true})
-		if d != nil {
-			return d, nil
+		keys := len(suite)
+		for _, key := range optional {
+			delete(suite, key)
 		}
-		if !drop(suite) {
+		if len(suite) == keys {
 			return nil, fmt.Errorf("reading the recorded spec: %w", faults.Err())
 		}
 	}
 }
 
-// drop takes the optional keys out, and reports whether there was one.
-func drop(suite map[string]any) (dropped bool) {
-	for _, key := range optional {
-		if _, ok := suite[key]; ok {
-			delete(suite, key)
-			dropped = true
-		}
+// load reads a suite whose other files are there.
+func (f files) load(suite map[string]any, env func(string) string) (*spec.Document, source.Faults, error) {
+	text, err := json.Marshal(suite)
+	if err != nil {
+		return nil, nil, fmt.Errorf("writing the recorded suite: %w", err)
 	}
-	return dropped
+	f.texts[suiteFile] = text
+	d, faults := spec.LoadFS(f, suiteFile, spec.Options{Env: env, Recorded: true})
+	return d, faults, nil
 }
 
-// recorded is the suite as JSON, and the loops as files.
-func (r *Resolved) recorded(dir string, m *record.Manifest, texts map[string][]byte) (map[string]any, error) {
-	suite := map[string]any{}
+// recorded is the suite as JSON, and the loops as files beside those of the folder.
+func (r *Resolved) recorded(dir string, m *record.Manifest) (suite map[string]any, at files, err error) {
+	suite, at = map[string]any{}, files{texts: map[string][]byte{}, beneath: os.DirFS(dir)}
 	for _, f := range r.Suite {
 		suite[f.Key] = f.Value
 	}
@@ -527,62 +486,34 @@ func (r *Resolved) recorded(dir string, m *record.Manifest, texts map[string][]b
 		name := m.Configurations[i].Name
 		loop := r.Configurations.Get(name)
 		if loop == nil {
-			return nil, fmt.Errorf("the manifest has no loop of the configuration %q", name)
+			return nil, at, fmt.Errorf("the manifest has no loop of the configuration %q", name)
 		}
 		file := fmt.Sprintf("loop-%d", i+1)
-		texts[file] = loop
+		at.texts[file] = loop
 		configurations = append(configurations, map[string]string{"name": name, "loop": file})
 	}
 	for _, loop := range r.Delegates {
-		texts[loop.Key] = loop.Value
+		at.texts[loop.Key] = loop.Value
 	}
 	suite["configurations"] = configurations
-	suite["tasks"] = r.tasks(dir)
+	if suite["tasks"] = r.tasks(dir); suite["tasks"] == nil {
+		suite["tasks"] = []map[string]string{{"id": "unknown", "input": "unknown"}} // no run is of it
+	}
 	if m.Baseline != "" {
 		suite["baseline"] = m.Baseline
 	}
-	return suite, nil
+	return suite, at, nil
 }
 
-// tasks are those that stand in the suite or in the folder; else one that no run
-// is of.
+// tasks are those in the suite, or the file of the folder that has them; nil: the tasks of
+// the runs are not at hand.
 func (r *Resolved) tasks(dir string) any {
 	var inline []json.RawMessage
 	if json.Unmarshal(r.Suite.Get("tasks"), &inline) == nil {
 		return inline
 	}
-	if r.tasksBeside(dir) {
+	if _, err := os.Stat(filepath.Join(dir, TasksFile)); r.Import != nil && err == nil {
 		return TasksFile
 	}
-	return []map[string]string{{"id": "unknown", "input": "unknown"}}
-}
-
-// tasksBeside reports whether the tasks stand in a file of the folder.
-func (r *Resolved) tasksBeside(dir string) bool {
-	_, err := os.Stat(filepath.Join(dir, TasksFile))
-	return r.Import != nil && err == nil
-}
-
-// knowsTasks reports whether the tasks of the runs are at hand.
-func (r *Resolved) knowsTasks(dir string) bool {
-	var inline []json.RawMessage
-	return json.Unmarshal(r.Suite.Get("tasks"), &inline) == nil || r.tasksBeside(dir)
-}
-
-// withModels puts models of the same names in the place of those that would call
-// something: nothing is run.
-func (r *Resolved) withModels(suite map[string]any) error {
-	if r.Suite.Get("models") == nil {
-		return nil
-	}
-	var models map[string]json.RawMessage
-	if err := json.Unmarshal(r.Suite.Get("models"), &models); err != nil {
-		return fmt.Errorf("reading the recorded models: %w", err)
-	}
-	stand := map[string]any{}
-	for name := range models {
-		stand[name] = map[string]any{"provider": "script", "responses": []string{"recorded"}, "price": "free"}
-	}
-	suite["models"] = stand
 	return nil
 }

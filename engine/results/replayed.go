@@ -146,7 +146,7 @@ func (r *Recorded) tellNotes() {
 		{n.Cancelled, "cancelled run is left out", "cancelled runs are left out"},
 		{n.Strangers, "run of no configuration of the manifest is left out", "runs of no configuration of the manifest are left out"},
 		{n.Others, "run was made by another loop than the folder's, and is left out", "runs were made by another loop than the folder's, and are left out"},
-		{n.Repeated, "run stands in the folder twice, and counts once", "runs stand in the folder twice, and count once"},
+		{n.Repeated, "run is in the folder twice, and counts once", "runs are in the folder twice, and count once"},
 		{n.Taskless, "run is of a task that --suite or the folder does not have", "runs are of tasks that --suite or the folder does not have"},
 	} {
 		if note.count > 0 {

@@ -141,6 +141,7 @@ func ResolveImport(m *spec.Import, loops []spec.Resolved) (*Resolved, error) {
 	return r, err
 }
 
+// plainObject is a map of a YAML file, of keys and values in turn.
 func plainObject(pairs ...any) *source.Object {
 	o := &source.Object{}
 	for i := 0; i < len(pairs); i += 2 {
@@ -157,7 +158,7 @@ func objectOf(plain any) (all Object, err error) {
 		return nil, nil
 	}
 	for i, key := range o.Keys {
-		text, err := appendPlain(nil, o.Values[i])
+		text, err := plainJSON(o.Values[i])
 		if err != nil {
 			return nil, fmt.Errorf("writing the spec: %w", err)
 		}
@@ -166,31 +167,26 @@ func objectOf(plain any) (all Object, err error) {
 	return all, nil
 }
 
-// appendPlain writes a value of a YAML file as JSON, its keys in their order.
-func appendPlain(b []byte, value any) ([]byte, error) {
-	var err error
+// plainJSON is a value of a YAML file as JSON, its keys in their order.
+func plainJSON(value any) (json.RawMessage, error) {
 	switch v := value.(type) {
 	case *source.Object:
 		o, err := objectOf(v)
 		if err != nil {
 			return nil, err
 		}
-		text, err := o.MarshalJSON()
-		return append(b, text...), err
+		return o.MarshalJSON()
 	case []any:
-		b = append(b, '[')
+		list := make([]json.RawMessage, len(v))
 		for i := range v {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			if b, err = appendPlain(b, v[i]); err != nil {
+			var err error
+			if list[i], err = plainJSON(v[i]); err != nil {
 				return nil, err
 			}
 		}
-		return append(b, ']'), nil
+		return json.Marshal(list)
 	}
-	text, err := json.Marshal(value)
-	return append(b, text...), err
+	return json.Marshal(value)
 }
 
 // delegatedLoops are those to which others hand tasks. Their files are named from
@@ -200,26 +196,23 @@ type delegatedLoops struct {
 	names []string
 }
 
-// plain is a loop that names its delegates by those names.
+// plain is a loop that names its delegates by those names, which they are given when they
+// are seen first.
 func (d *delegatedLoops) plain(l *spec.Loop) any {
 	plain, served := l.Tree.Plain(), l.Delegated()
 	renameDelegates(plain, func(path string) string {
-		if loop := served[path]; loop != nil {
-			return d.name(loop)
+		loop := served[path]
+		if loop == nil {
+			return path
 		}
-		return path
+		at := slices.Index(d.loops, loop)
+		if at < 0 {
+			at = len(d.loops)
+			d.loops, d.names = append(d.loops, loop), append(d.names, freeName("delegate-"+loop.Name, d.names))
+		}
+		return d.names[at]
 	})
 	return plain
-}
-
-// name is that of a loop, which it is given when it is seen first.
-func (d *delegatedLoops) name(l *spec.Loop) string {
-	at := slices.Index(d.loops, l)
-	if at < 0 {
-		at = len(d.loops)
-		d.loops, d.names = append(d.loops, l), append(d.names, freeName("delegate-"+l.Name, d.names))
-	}
-	return d.names[at]
 }
 
 // freeName is a name that is not among others, with a number behind it if need be.
@@ -231,8 +224,7 @@ func freeName(base string, taken []string) string {
 	return name
 }
 
-// all are the loops by their names, those to which they hand tasks themselves
-// among them.
+// all are the loops by their names, with those to which they hand tasks themselves.
 func (d *delegatedLoops) all() *source.Object {
 	all := &source.Object{}
 	for i := 0; i < len(d.loops); i++ { // plain finds more
@@ -242,27 +234,9 @@ func (d *delegatedLoops) all() *source.Object {
 	return all
 }
 
-// agentsOf are the agents that a loop declares.
-func agentsOf(loop any) []*source.Object {
-	top, _ := loop.(*source.Object)
-	places := []*source.Object{top}
-	for _, key := range []string{"phases", "strategies"} {
-		list, _ := field(top, key).([]any)
-		for _, entry := range list {
-			object, _ := entry.(*source.Object)
-			places = append(places, object)
-		}
-	}
-	var agents []*source.Object
-	for _, place := range places {
-		if agent, ok := field(place, "agent").(*source.Object); ok {
-			agents = append(agents, agent)
-		}
-	}
-	return agents
-}
-
-func field(o *source.Object, key string) any {
+// field is the value of a key of a map; nil where either is missing.
+func field(of any, key string) any {
+	o, _ := of.(*source.Object)
 	if o == nil {
 		return nil
 	}
@@ -294,30 +268,21 @@ func decode(text json.RawMessage, into any) error {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
 	err := decoder.Decode(into)
-	var kind *json.UnmarshalTypeError
-	switch {
-	case errors.As(err, &kind):
-		return fmt.Errorf("reading the resolved spec: %s is %s, want %s", cmp.Or(strings.ToLower(kind.Field), "it"), cmp.Or(jsonKinds[kind.Value], kind.Value), wantedKind(kind.Type.Kind()))
-	case err != nil:
-		return fmt.Errorf("reading the resolved spec: %w", err)
+	if err == nil {
+		return nil
 	}
-	return nil
+	if kind, is := errors.AsType[*json.UnmarshalTypeError](err); is {
+		wanted := cmp.Or(wantedKinds[kind.Type.Kind()], "a number")
+		err = fmt.Errorf("%s is %s, want %s", cmp.Or(strings.ToLower(kind.Field), "it"), cmp.Or(jsonKinds[kind.Value], kind.Value), wanted)
+	}
+	return fmt.Errorf("reading the resolved spec: %w", err)
 }
 
-// jsonKinds are the kinds of values, by the words of encoding/json.
-var jsonKinds = map[string]string{"array": "a list", "object": "a map", "string": "a text", "number": "a number", "bool": "true or false"}
-
-func wantedKind(k reflect.Kind) string {
-	switch k {
-	case reflect.Map, reflect.Struct:
-		return "a map"
-	case reflect.Slice:
-		return "a list"
-	case reflect.String:
-		return "a text"
-	}
-	return "a number"
-}
+// The kinds of values in the words of YAML, by those of encoding/json and of Go.
+var (
+	jsonKinds   = map[string]string{"array": "a list", "object": "a map", "string": "a text", "number": "a number", "bool": "true or false"}
+	wantedKinds = map[reflect.Kind]string{reflect.Map: "a map", reflect.Struct: "a map", reflect.Slice: "a list", reflect.String: "a text"}
+)
 
 // suiteOf decodes what is wanted of a suite, into a struct that has it as its Suite.
 func suiteOf(m *record.Manifest, into any) error {
@@ -378,9 +343,9 @@ func BudgetOf(m *record.Manifest) *spec.SuiteBudget {
 	return &spec.SuiteBudget{Calls: b.Calls, Tokens: b.Tokens, CostUSD: b.CostUSD}
 }
 
-// MarginsOf are the smallest changes that matter to a suite, by score; nil: it names
+// marginsOf are the smallest changes that matter to a suite, by score; nil: it declares
 // none.
-func MarginsOf(m *record.Manifest) (of map[string]float64) {
+func marginsOf(m *record.Manifest) (of map[string]float64) {
 	r, err := ReadResolved(m)
 	if err != nil {
 		return nil
@@ -491,7 +456,7 @@ func KeepConfigurations(before, m *record.Manifest) error {
 func (r *Resolved) keepDelegates(kept, now *Resolved) error {
 	names := map[string]string{}
 	var taken []string
-	apart := false // a name stands for two loops
+	apart := false // a name is that of two loops
 	for _, d := range slices.Concat(now.Delegates, r.Delegates) {
 		there := now.Delegates.Get(d.Key)
 		taken, apart = append(taken, d.Key), apart || there != nil && !bytes.Equal(there, d.Value)
@@ -510,34 +475,34 @@ func (r *Resolved) keepDelegates(kept, now *Resolved) error {
 	}
 	for _, loops := range []Object{kept.Configurations, kept.Delegates} {
 		for i := range loops {
-			renamed, err := renamedDelegates(loops[i].Value, names)
+			tree, faults := source.Parse(source.NewFile("loop", loops[i].Value)) // JSON is YAML
+			if err := faults.Err(); err != nil {
+				return fmt.Errorf("reading the resolved spec: %w", err)
+			}
+			plain := tree.Plain()
+			renameDelegates(plain, func(name string) string { return cmp.Or(names[name], name) })
+			text, err := plainJSON(plain)
 			if err != nil {
 				return err
 			}
-			loops[i].Value = renamed
+			loops[i].Value = text
 		}
 	}
 	return nil
 }
 
-// renamedDelegates is a loop that calls the loops of its delegates by other names.
-func renamedDelegates(loop json.RawMessage, names map[string]string) (json.RawMessage, error) {
-	tree, faults := source.Parse(source.NewFile("loop", loop)) // JSON is YAML
-	if err := faults.Err(); err != nil {
-		return nil, fmt.Errorf("reading the resolved spec: %w", err)
-	}
-	plain := tree.Plain()
-	renameDelegates(plain, func(name string) string { return cmp.Or(names[name], name) })
-	return appendPlain(nil, plain)
-}
-
 // renameDelegates calls the loops of a loop's delegates by other names.
-func renameDelegates(plain any, name func(path string) string) {
-	for _, agent := range agentsOf(plain) {
-		list, _ := field(agent, "delegates").([]any)
+func renameDelegates(loop any, name func(path string) string) {
+	places := []any{loop}
+	for _, key := range []string{"phases", "strategies"} {
+		list, _ := field(loop, key).([]any)
+		places = append(places, list...)
+	}
+	for _, place := range places {
+		list, _ := field(field(place, "agent"), "delegates").([]any)
 		for _, delegate := range list {
-			object, _ := delegate.(*source.Object)
-			if path, ok := field(object, "loop").(string); ok {
+			if path, ok := field(delegate, "loop").(string); ok {
+				object := delegate.(*source.Object)
 				object.Values[slices.Index(object.Keys, "loop")] = name(path)
 			}
 		}
@@ -573,18 +538,27 @@ func TakeOverScorers(m *record.Manifest, now *Resolved, judging []string, whole 
 // takeScorers makes the list of scorers: each as the suite has it that judges now,
 // else as it was recorded.
 func (r *Resolved) takeScorers(now *Resolved, names, judging []string) error {
-	old, err := namedScorers(r.Suite.Get("scorers"))
-	if err != nil {
-		return err
-	}
-	current, err := namedScorers(now.Suite.Get("scorers"))
-	if err != nil {
-		return err
+	var named [2]map[string]json.RawMessage // of what was recorded, and of the suite
+	for i, text := range []json.RawMessage{r.Suite.Get("scorers"), now.Suite.Get("scorers")} {
+		var list []json.RawMessage
+		if text != nil {
+			if err := json.Unmarshal(text, &list); err != nil {
+				return fmt.Errorf("reading the scorers of the spec: %w", err)
+			}
+		}
+		named[i] = map[string]json.RawMessage{}
+		for _, declared := range list {
+			var head struct{ Name string }
+			if err := json.Unmarshal(declared, &head); err != nil {
+				return fmt.Errorf("reading the scorers of the spec: %w", err)
+			}
+			named[i][head.Name] = declared
+		}
 	}
 	var list []json.RawMessage
 	for _, name := range names {
-		declared := current[name]
-		if before := old[name]; before != nil && (declared == nil || !slices.Contains(judging, name)) {
+		declared := named[1][name]
+		if before := named[0][name]; before != nil && (declared == nil || !slices.Contains(judging, name)) {
 			declared = before
 		}
 		if declared != nil {
@@ -598,24 +572,6 @@ func (r *Resolved) takeScorers(now *Resolved, names, judging []string) error {
 	text, err := json.Marshal(list)
 	r.Suite.Set("scorers", text)
 	return err
-}
-
-func namedScorers(text json.RawMessage) (map[string]json.RawMessage, error) {
-	var list []json.RawMessage
-	if text != nil {
-		if err := json.Unmarshal(text, &list); err != nil {
-			return nil, fmt.Errorf("reading the scorers of the spec: %w", err)
-		}
-	}
-	named := map[string]json.RawMessage{}
-	for _, declared := range list {
-		var head struct{ Name string }
-		if err := json.Unmarshal(declared, &head); err != nil {
-			return nil, fmt.Errorf("reading the scorers of the spec: %w", err)
-		}
-		named[head.Name] = declared
-	}
-	return named, nil
 }
 
 // takeModels adds the models that the scorers of a suite ask, and replaces those that
@@ -770,20 +726,13 @@ func (d *Differences) Around(old, current *Binding) {
 		switch {
 		case was == is:
 		case was == "" || is == "":
-			d.add(name, presence(was), presence(is), "")
+			there := map[bool]any{true: "a file"} // no more than that
+			d.add(name, there[was != ""], there[is != ""], "")
 		default:
 			d.add(name, nil, nil, "its content has changed")
 		}
 	}
 	d.Compare("seed", old.Seed, current.Seed)
-}
-
-// presence tells of a file only that it is there.
-func presence(hash string) any {
-	if hash == "" {
-		return nil
-	}
-	return "a file"
 }
 
 // Loops compares a configuration with another one, which may have another name.
@@ -832,43 +781,39 @@ func (d *Differences) lists(path string, old, current []any) {
 		return
 	}
 	for i := range max(len(old), len(current)) {
-		d.Compare(path+"."+strconv.Itoa(i+1), at(old, i), at(current, i))
+		var was, is any
+		if i < len(old) {
+			was = old[i]
+		}
+		if i < len(current) {
+			is = current[i]
+		}
+		d.Compare(path+"."+strconv.Itoa(i+1), was, is)
 	}
 }
 
-func at(list []any, i int) any {
-	if i < len(list) {
-		return list[i]
-	}
-	return nil
-}
-
-// byName are the entries of a list by their names or ids.
+// byName are the entries of a list by their names or ids. Tools that
+// are built in are called by what they are, a server without a name mcp.
 func byName(list []any) (named map[string]any, ok bool) {
 	named = map[string]any{}
 	for _, entry := range list {
-		name := entryName(entry)
+		fields, _ := entry.(map[string]any)
+		name := ""
+		for _, key := range []string{"name", "id", "builtin"} {
+			if text, ok := fields[key].(string); ok {
+				name = text
+				break
+			}
+		}
+		if _, isServer := fields["mcp"]; isServer && name == "" {
+			name = "mcp"
+		}
 		if _, twice := named[name]; twice || name == "" {
 			return nil, false
 		}
 		named[name] = entry
 	}
 	return named, true
-}
-
-// entryName is the name or id of a list's entry, "" where it has none. Tools that
-// are built in are called by what they are, a server without a name mcp.
-func entryName(entry any) string {
-	fields, _ := entry.(map[string]any)
-	for _, key := range []string{"name", "id", "builtin"} {
-		if name, ok := fields[key].(string); ok {
-			return name
-		}
-	}
-	if _, isServer := fields["mcp"]; isServer {
-		return "mcp"
-	}
-	return ""
 }
 
 // lineOf is a value as JSON on one line, "" for nil.
@@ -885,25 +830,20 @@ func lineOf(value any) string {
 	return strings.TrimSpace(b.String())
 }
 
-// Of a long value, so many characters are shown, a few of them before the place
-// where it begins to differ.
-const (
-	longestExcerpt = 60
-	beforeExcerpt  = 12
-)
-
-// excerpt is the part of a text that shows how it differs from another one.
+// excerpt is the part of a text that shows how it differs from another one: of a long one
+// some characters, a few of them before the place where it begins to differ.
 func excerpt(text, other string) string {
+	const longest, before = 60, 12
 	runes, others := []rune(text), []rune(other)
 	same := 0
 	for same < len(runes) && same < len(others) && runes[same] == others[same] {
 		same++
 	}
-	if from := same - beforeExcerpt; from > 0 && len(runes) > longestExcerpt {
+	if from := same - before; from > 0 && len(runes) > longest {
 		runes = append([]rune{'…'}, runes[from:]...)
 	}
-	if len(runes) > longestExcerpt {
-		runes = append(runes[:longestExcerpt:longestExcerpt], '…')
+	if len(runes) > longest {
+		runes = append(runes[:longest:longest], '…')
 	}
 	return string(runes)
 }

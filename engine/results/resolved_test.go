@@ -90,7 +90,7 @@ func TestSpecDifferencesNameAProgramsFile(t *testing.T) {
 func TestExcerptsShowWhereLongTextsDiffer(t *testing.T) {
 	long := strings.Repeat("x", 100)
 	was, is := excerpt(long+"one", long+"two"), excerpt(long+"two", long+"one")
-	if was != "…"+strings.Repeat("x", beforeExcerpt)+"one" || is != "…"+strings.Repeat("x", beforeExcerpt)+"two" {
+	if was != "…"+strings.Repeat("x", 12)+"one" || is != "…"+strings.Repeat("x", 12)+"two" {
 		t.Errorf("%s, %s", was, is)
 	}
 }

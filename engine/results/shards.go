@@ -41,7 +41,7 @@ func sameShard(dir string, before, now *record.Manifest) error {
 	case is == nil && (was == nil || before.Tasks == was.Tasks): // the folder is about the whole suite
 		return nil
 	case is == nil:
-		return exit.Usage(fmt.Sprintf("--shard %d/%d goes on there; use another --out to start again", was.Held[0].Number, was.Of),
+		return exit.Usage(fmt.Sprintf("--shard %d/%d resumes it; use another --out to start again", was.Held[0].Number, was.Of),
 			"%s holds %s of %d, not the whole suite", dir, HeldBy(was), was.Of)
 	case was == nil:
 		return exit.Usage("name another folder with --out", "%s holds results of the whole suite, not of shard %d of %d", dir, is.Held[0].Number, is.Of)
@@ -50,7 +50,7 @@ func sameShard(dir string, before, now *record.Manifest) error {
 			"%s holds %s of %d, not shard %d of %d", dir, HeldBy(was), was.Of, is.Held[0].Number, is.Of)
 	case was.Deal != is.Deal || was.By != is.By:
 		return exit.Usage("go on with the same tasks, --task, --limit and --shard-weights, or name another --out",
-			"%s holds shard %d of %d of tasks that were dealt otherwise", dir, is.Held[0].Number, is.Of)
+			"%s holds shard %d of %d of a different partition of the tasks", dir, is.Held[0].Number, is.Of)
 	}
 	return nil
 }
@@ -76,7 +76,7 @@ func Unmerged(out string, err error) error {
 		if errors.As(err, &beside) {
 			out = beside.Path
 		}
-		return exit.Usage("name another folder with --out", "there is something at %s already", out)
+		return exit.Usage("name another folder with --out", "%s exists already", out)
 	case errors.As(err, &damaged):
 		return exit.With(exit.NotMeasured, "agentbench repair "+exit.ShellWord(damaged.Dir)+" moves the damaged lines aside and keeps the rest", "%w", err)
 	case errors.As(err, &contradiction):
@@ -155,9 +155,9 @@ func together(one, other *record.Part) error {
 	s, t := one.Manifest.Volatile.Shards, other.Manifest.Volatile.Shards
 	switch {
 	case s.Of != t.Of:
-		return exit.Usage("deal a suite in one way", "%s is one of %d shards, %s one of %d", one.Dir, s.Of, other.Dir, t.Of)
+		return exit.Usage("divide a suite into the same number of shards each time", "%s is one of %d shards, %s one of %d", one.Dir, s.Of, other.Dir, t.Of)
 	case s.Deal != t.Deal || s.By != t.By:
-		return exit.Usage("give all shards the same --task, --limit and --shard-weights", "the tasks of %s and %s were dealt otherwise: by %s of %s, by %s of %s",
+		return exit.Usage("give all shards the same --task, --limit and --shard-weights", "%s and %s have different partitions of the tasks: by %s of %s, by %s of %s",
 			one.Dir, other.Dir, s.By, exit.Plural(s.Tasks, "task", "tasks"), t.By, exit.Plural(t.Tasks, "task", "tasks"))
 	}
 	return nil

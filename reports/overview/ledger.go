@@ -107,7 +107,7 @@ func doubtful(cause record.Cause) string {
 func Released(dir string, b *record.Balance) string {
 	switch doubt := b.InDoubt(); {
 	case !b.Kept:
-		return dir + ": there is no ledger, and nothing is in doubt\n"
+		return dir + ": no ledger, and nothing is in doubt\n"
 	case doubt == record.Usage{}:
 		return fmt.Sprintf("%s: nothing is in doubt; %s are paid\n", dir, Spending(b.Paid))
 	default:
