@@ -13,14 +13,14 @@ import (
 	"github.com/agentbench/agentbench/spec"
 )
 
-// Journal puts scores down.
+// Journal writes scores.
 type Journal interface {
 	AppendScores(run string, scores []record.Score, done func(error)) error
 }
 
-// Make does what is to be done, and puts it down. It ends before that where the
-// context ends, or where nobody can be asked any more; what was made until then is
-// kept, and another pass goes on. An error means that it could not be put down, or
+// Make does what is to be done, and writes it. It ends before that where the
+// context ends, or where nothing may be asked any more; what was made until then is
+// kept, and another pass continues. An error means that it could not be written, or
 // that tasks or records cannot be read.
 func (p *Pass) Make(ctx context.Context, journal Journal) error {
 	if len(p.entries) == 0 {
@@ -49,10 +49,10 @@ func (p *Pass) Make(ctx context.Context, journal Journal) error {
 	return errors.Join(err, m.err)
 }
 
-// errSpent ends a pass of which nobody is asked any more.
-var errSpent = errors.New("nobody can be asked any more")
+// errSpent ends a pass.
+var errSpent = errors.New("the budget is spent")
 
-// Ended reports whether a pass ended before everything was done, because nobody could be
+// Ended reports whether a pass ended before everything was done, because nothing might be
 // asked any more.
 func (p *Pass) Ended() bool { return p.spent }
 
@@ -73,7 +73,7 @@ func (m *maker) do(ctx context.Context, t *turn) {
 		return
 	}
 	run, err := m.runs.Read(t.at)
-	if bad := (*record.Problem)(nil); errors.As(err, &bad) {
+	if bad, is := errors.AsType[*record.Problem](err); is {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		m.Problems = append(m.Problems, bad)
@@ -83,15 +83,22 @@ func (m *maker) do(ctx context.Context, t *turn) {
 		m.fail(err)
 		return
 	}
-	scores := m.judge(ctx, t.task, run, t.work)
-	if scores = m.fresh(ctx, scores, t.work); len(scores) == 0 {
+	scores := m.fresh(ctx, m.judge(ctx, t.task, run, t.work), t.work)
+	if len(scores) == 0 {
 		return
 	}
 	if err := m.journal.AppendScores(run.ID, scores, nil); err != nil {
 		m.fail(err)
 		return
 	}
-	m.tell(scores)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i := range scores {
+		m.Counts[m.judgeOf(scores[i].Name)].add(&scores[i])
+	}
+	if m.Made != nil {
+		m.Made(scores)
+	}
 }
 
 func (m *maker) fail(err error) {
@@ -112,93 +119,56 @@ func (m *maker) judge(ctx context.Context, task *spec.Task, run *record.Run, w *
 		part := &w.parts[i]
 		if part.unasked {
 			scores = append(scores, part.set.Score(ctx, task, run)...)
-		} else {
-			scores = append(scores, m.askedOnce(part.set.At(ctx, task, run, part.iterations), run, w)...)
+			continue
+		}
+		for _, s := range part.set.At(ctx, task, run, part.iterations) {
+			// Votes and usage of the iteration that the run returned are in the run's own score,
+			// where that stays.
+			at := m.judgeOf(s.Name)
+			_, runToo := w.of(at)
+			if s.Iteration > 0 && s.Iteration == run.Outcome.Returned && !runToo && !m.judges[at].LooksAround && m.at(w.marks, 0, at) == scored {
+				s.Votes, s.Usage = nil, record.Usage{}
+			}
+			scores = append(scores, s)
 		}
 	}
-	for _, at := range w.pairs {
-		scores = append(scores, m.pair(ctx, task, run, &m.judges[at])...)
+	for _, at := range w.pairs { // with the runs of the same task and trial of other configurations
+		scores = append(scores, m.judges[at].alone.Pair(ctx, task, run, func(configuration string) *record.Run { return m.beside(run, configuration) })...)
 	}
 	return scores
 }
 
-// askedOnce leaves votes and usage out of the scores of the iteration that the run
-// returned, where they stand in the run's own score, which stays as it is.
-func (m *maker) askedOnce(scores []record.Score, run *record.Run, w *work) []record.Score {
-	for i := range scores {
-		s, at := &scores[i], m.judgeOf(scores[i].Name)
-		_, runToo := w.of(at)
-		if s.Iteration > 0 && s.Iteration == run.Outcome.Returned && !runToo && !m.judges[at].LooksAround && m.at(w.marks, 0, at) == scored {
-			s.Votes, s.Usage = nil, record.Usage{}
-		}
-	}
-	return scores
-}
-
-// fresh leaves out what says nothing new: that a scorer, asked again, still cannot
-// judge; and that it could not because nobody can be asked any more, which another
+// fresh leaves out what is not new: that a scorer, asked again, still cannot
+// judge; and that it could not because nothing may be asked any more, which another
 // pass will know better. What asking for these took is counted all the same.
 func (m *maker) fresh(ctx context.Context, scores []record.Score, w *work) []record.Score {
-	spent := m.Spent != nil && m.Spent()
-	if spent {
+	if m.Spent != nil && m.Spent() {
 		m.mu.Lock()
 		m.spent = true
 		m.mu.Unlock()
 		m.stop(errSpent)
 	}
 	ended := ctx.Err() != nil
-	kept := scores[:0]
-	for _, s := range scores {
+	return slices.DeleteFunc(scores, func(s record.Score) bool {
 		at := m.judgeOf(s.Name)
 		cut := s.Unscored != "" && ended && m.judges[at].Asks
-		if cut || s.Unscored != "" && m.at(w.marks, s.Iteration, at) == unscored {
-			m.leaveOut(at, &s, !cut)
-			continue
+		if !cut && (s.Unscored == "" || m.at(w.marks, s.Iteration, at) != unscored) {
+			return false
 		}
-		kept = append(kept, s)
-	}
-	return kept
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if c := &m.Counts[at]; cut {
+			c.Usage = c.Usage.Plus(s.Usage)
+		} else {
+			c.add(&s)
+		}
+		return true
+	})
 }
 
-func (m *maker) leaveOut(at int, s *record.Score, isUnscored bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	c := &m.Counts[at]
-	c.Usage = c.Usage.Plus(s.Usage)
-	if isUnscored {
-		c.unscored(s.Unscored)
-	}
-}
-
+// judgeOf is the judge of a name: a set gives scores of its own scorers only.
 func (m *maker) judgeOf(name string) int {
-	for at := range m.judges {
-		if m.judges[at].Name == name {
-			return at
-		}
-	}
-	return 0 // a set gives scores of its own scorers only
-}
-
-// tell counts scores that were put down.
-func (m *maker) tell(scores []record.Score) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for i := range scores {
-		s := &scores[i]
-		c := &m.Counts[m.judgeOf(s.Name)]
-		c.Usage = c.Usage.Plus(s.Usage)
-		switch {
-		case s.Removed:
-			c.TakenBack++
-		case s.Unscored != "":
-			c.unscored(s.Unscored)
-		default:
-			c.Made++
-		}
-	}
-	if m.Made != nil {
-		m.Made(scores)
-	}
+	return max(0, slices.IndexFunc(m.judges, func(j judge) bool { return j.Name == name }))
 }
 
 // work is what is to be done with a run. Runs with the same marks and as many
@@ -249,43 +219,27 @@ func (p *Pass) readHeads(s *standing) error {
 			}
 			continue
 		}
-		p.enter(head, p.workOf(head, s, known))
+		key := alike{s.marksOf(head.ID), head.Iterations}
+		at, ok := known[key]
+		if !ok || p.Wanted != nil {
+			at = int32(len(p.works))
+			p.works = append(p.works, p.plan(s.marks[key.marks], head))
+			known[key] = at
+		}
+		w := &p.works[at]
+		p.count(w)
+		switch {
+		case w.tasks()+len(w.remove) > 0:
+			p.Runs++
+			p.entries = append(p.entries, entry{maphash.String(taskSeed, head.Task), head.At, at})
+		case p.Wanted != nil:
+			p.works = p.works[:at]
+		}
 	}
 	slices.SortFunc(p.entries, func(a, b entry) int {
 		return cmp.Or(cmp.Compare(a.task, b.task), a.at.Compare(b.at))
 	})
 	return nil
-}
-
-// workOf is the index of what is to be done with a run.
-func (p *Pass) workOf(head *record.RunHead, s *standing, known map[alike]int32) int32 {
-	marks := s.marksOf(head.ID)
-	if p.Wanted != nil {
-		p.works = append(p.works, p.plan(s.marks[marks], head))
-		return int32(len(p.works) - 1)
-	}
-	key := alike{marks, head.Iterations}
-	at, ok := known[key]
-	if !ok {
-		at = int32(len(p.works))
-		p.works = append(p.works, p.plan(s.marks[marks], head))
-		known[key] = at
-	}
-	return at
-}
-
-// enter counts a run, and notes it where there is something to do.
-func (p *Pass) enter(head *record.RunHead, at int32) {
-	w := &p.works[at]
-	p.count(w)
-	if len(w.parts)+len(w.pairs)+len(w.remove) == 0 {
-		if p.Wanted != nil {
-			p.works = p.works[:at]
-		}
-		return
-	}
-	p.Runs++
-	p.entries = append(p.entries, entry{maphash.String(taskSeed, head.Task), head.At, at})
 }
 
 // taskSeed is one for all: who looks and who joins hash alike.
@@ -297,16 +251,27 @@ func (p *Pass) plan(marks string, head *record.RunHead) work {
 	for at := range p.judges {
 		j := &p.judges[at]
 		if j.removed {
-			w.remove = append(w.remove, p.present(marks, at, head.Iterations)...)
+			for n := range head.Iterations + 1 {
+				if p.at(marks, n, at) != none {
+					w.remove = append(w.remove, thing{at, n})
+				}
+			}
 			continue
 		}
 		list := p.needed(marks, at, head)
-		switch {
-		case len(list) == 0:
-		case j.Pairs:
+		if len(list) == 0 {
+			continue
+		}
+		if j.Pairs {
 			w.pairs = append(w.pairs, at)
-		default:
-			w.judge(at, list, slices.Equal(list, p.unasked(j, head)))
+			continue
+		}
+		unasked := slices.Equal(list, p.unasked(j, head))
+		same := func(p part) bool { return p.unasked == unasked && slices.Equal(p.iterations, list) }
+		if i := slices.IndexFunc(w.parts, same); i >= 0 {
+			w.parts[i].judges = append(w.parts[i].judges, at)
+		} else {
+			w.parts = append(w.parts, part{judges: []int{at}, iterations: list, unasked: unasked})
 		}
 	}
 	for i := range w.parts {
@@ -317,52 +282,34 @@ func (p *Pass) plan(marks string, head *record.RunHead) work {
 	return w
 }
 
-// judge has a judge judge some iterations, beside others who judge the same.
-func (w *work) judge(at int, list []int, unasked bool) {
-	same := func(p part) bool { return p.unasked == unasked && slices.Equal(p.iterations, list) }
-	if i := slices.IndexFunc(w.parts, same); i >= 0 {
-		w.parts[i].judges = append(w.parts[i].judges, at)
-		return
-	}
-	w.parts = append(w.parts, part{judges: []int{at}, iterations: list, unasked: unasked})
-}
-
-// needed are the iterations that a judge is to judge; 0 is the run.
+// needed are the iterations that a judge is to judge; 0 is the run. Those of which it is to
+// have a score are the wanted ones, else what it judges unasked and what it was asked for before.
 func (p *Pass) needed(marks string, at int, head *record.RunHead) (list []int) {
 	j := &p.judges[at]
 	if !j.wanted {
 		return nil
 	}
-	for _, n := range p.expected(marks, at, head) {
-		mark := p.at(marks, n, at)
-		if p.Again || mark == none || !p.Missing && mark != scored {
-			list = append(list, n)
-		}
-	}
-	return list
-}
-
-// expected are the iterations of which a judge is to have a score.
-func (p *Pass) expected(marks string, at int, head *record.RunHead) (list []int) {
-	j := &p.judges[at]
 	if p.Wanted != nil {
 		for _, n := range slices.Compact(slices.Sorted(slices.Values(p.Wanted[head.ID]))) {
 			if n == 0 || n > 0 && n <= head.Iterations && !j.OfRun && !j.Pairs {
 				list = append(list, n)
 			}
 		}
-		return list
-	}
-	list = p.unasked(j, head)
-	if p.Iterations && !j.OfRun && !j.Pairs {
-		list = upTo(head.Iterations)
-	}
-	for n := len(list); n <= head.Iterations; n++ { // what it was asked for before
-		if p.at(marks, n, at) != none && !j.OfRun {
-			list = append(list, n)
+	} else {
+		list = p.unasked(j, head)
+		if p.Iterations && !j.OfRun && !j.Pairs {
+			list = upTo(head.Iterations)
+		}
+		for n := len(list); n <= head.Iterations; n++ {
+			if p.at(marks, n, at) != none && !j.OfRun {
+				list = append(list, n)
+			}
 		}
 	}
-	return list
+	return slices.DeleteFunc(list, func(n int) bool {
+		mark := p.at(marks, n, at)
+		return !p.Again && mark != none && (p.Missing || mark == scored)
+	})
 }
 
 // unasked are the iterations that a judge judges unasked: the run alone, or all.
@@ -379,14 +326,4 @@ func upTo(n int) []int {
 		list[i] = i
 	}
 	return list
-}
-
-// present are the things of which there are scores.
-func (p *Pass) present(marks string, at, iterations int) (all []thing) {
-	for n := range iterations + 1 {
-		if p.at(marks, n, at) != none {
-			all = append(all, thing{at, n})
-		}
-	}
-	return all
 }

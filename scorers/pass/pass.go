@@ -37,7 +37,7 @@ type Options struct {
 	Tasks iter.Seq2[*spec.Task, error] // nil: none is at hand
 	// Scorers are the names of those that judge; nil: all of the set.
 	Scorers []string
-	// Missing leaves scores alone that are there, whatever they say and whoever
+	// Missing leaves scores alone that are there, whatever they are and whichever version
 	// made them. Again makes also those that are up to date.
 	Missing, Again bool
 	// Iterations has every iteration judged also by scorers that ask others.
@@ -49,9 +49,9 @@ type Options struct {
 	Remove []string
 	// Workers judge at the same time; default 1.
 	Workers int
-	// Spent means that nobody can be asked any more.
+	// Spent reports whether nothing may be asked any more.
 	Spent func() bool
-	// Made is told of every run that was scored, one at a time; nil: nobody is.
+	// Made gets the scores of every run that was scored, one at a time.
 	Made func(scores []record.Score)
 }
 
@@ -85,7 +85,7 @@ type Count struct {
 	// to be made, those of iterations among them, and WantedOfRuns those of runs.
 	Kept, Wanted, WantedOfRuns int
 	// Made, Unscored, TakenBack are scores of runs and of iterations. Those that are
-	// unscored again, which is not put down, are among them.
+	// unscored again, which is not written, are among them.
 	Made, Unscored, TakenBack int
 	Reason                    string       // why one is unscored: the first in the order of texts, whoever was done first
 	Usage                     record.Usage // as if nothing were cached
@@ -144,7 +144,11 @@ func (p *Pass) count(w *work) {
 		c := &p.Counts[at]
 		mark := p.at(w.marks, 0, at)
 		if mark != none {
-			c.Found[p.judges[at].version(mark)]++
+			version := c.Hash
+			if mark >= other {
+				version = p.judges[at].others[mark-other]
+			}
+			c.Found[version]++
 		}
 		n, run := w.of(at)
 		c.Wanted += n
@@ -156,11 +160,20 @@ func (p *Pass) count(w *work) {
 	}
 }
 
-func (c *Count) unscored(reason string) {
-	if c.Unscored == 0 || reason < c.Reason {
-		c.Reason = reason
+// add counts a score that was made.
+func (c *Count) add(s *record.Score) {
+	c.Usage = c.Usage.Plus(s.Usage)
+	switch {
+	case s.Removed:
+		c.TakenBack++
+	case s.Unscored != "":
+		if c.Unscored == 0 || s.Unscored < c.Reason {
+			c.Reason = s.Unscored
+		}
+		c.Unscored++
+	default:
+		c.Made++
 	}
-	c.Unscored++
 }
 
 // of is how many scores a judge makes of a run, and whether that of the run itself
@@ -185,14 +198,19 @@ type turn struct {
 }
 
 // join goes through the tasks once and gives those to judge the runs of each, in
-// the order of the tasks; first those of which only scores are taken back. It
-// ends when there is nothing more to do, or when the context ends.
+// the order of the tasks; first those of which only scores are removed. It
+// ends when all is done, or when the context ends.
 func (p *Pass) join(ctx context.Context, give func(turn)) error {
 	left := len(p.entries)
+	take := func(task *spec.Task, e *entry) {
+		w := &p.works[e.work]
+		e.work = -1
+		give(turn{task, e.at, w})
+		left--
+	}
 	for i := range p.entries {
 		if e := &p.entries[i]; p.works[e.work].tasks() == 0 {
-			give(turn{nil, e.at, p.take(e)})
-			left--
+			take(nil, e)
 		}
 	}
 	if left == 0 || ctx.Err() != nil {
@@ -206,12 +224,16 @@ func (p *Pass) join(ctx context.Context, give func(turn)) error {
 		if err != nil {
 			return fmt.Errorf("reading the tasks: %w", err)
 		}
-		for _, e := range p.of(task) {
+		hash := maphash.String(taskSeed, task.ID)
+		at, _ := slices.BinarySearchFunc(p.entries, hash, func(e entry, hash uint64) int { return cmp.Compare(e.task, hash) })
+		for ; at < len(p.entries) && p.entries[at].task == hash; at++ {
+			if p.entries[at].work < 0 {
+				continue
+			}
 			if ctx.Err() != nil {
 				return nil
 			}
-			give(turn{task, e.at, p.take(e)})
-			left--
+			take(task, &p.entries[at])
 		}
 		if left == 0 {
 			return nil
@@ -222,25 +244,6 @@ func (p *Pass) join(ctx context.Context, give func(turn)) error {
 
 // tasks is how much of the work needs the task.
 func (w *work) tasks() int { return len(w.parts) + len(w.pairs) }
-
-// take gives an entry's work away, once.
-func (p *Pass) take(e *entry) *work {
-	w := &p.works[e.work]
-	e.work = -1
-	return w
-}
-
-// of are the entries of a task that were not given away.
-func (p *Pass) of(task *spec.Task) (all []*entry) {
-	hash := maphash.String(taskSeed, task.ID)
-	at, _ := slices.BinarySearchFunc(p.entries, hash, func(e entry, hash uint64) int { return cmp.Compare(e.task, hash) })
-	for ; at < len(p.entries) && p.entries[at].task == hash; at++ {
-		if e := &p.entries[at]; e.work >= 0 {
-			all = append(all, e)
-		}
-	}
-	return all
-}
 
 // without notes the runs whose task did not come.
 func (p *Pass) without(left int) error {
@@ -258,21 +261,14 @@ func (p *Pass) without(left int) error {
 	return nil
 }
 
-// pair has a run judged beside those of the same task and trial of other
-// configurations.
-func (m *maker) pair(ctx context.Context, task *spec.Task, run *record.Run, j *judge) []record.Score {
-	return j.alone.Pair(ctx, task, run, func(configuration string) *record.Run { return m.beside(run, configuration) })
-}
-
-// beside is the run of a configuration beside another one; nil where there is none
+// beside is the run of a configuration for the task and trial of another one; nil without one
 // that can be read. Whether it counts the scorer sees.
 func (m *maker) beside(run *record.Run, configuration string) *record.Run {
 	if configuration == run.Configuration {
 		return run
 	}
 	other, err := m.runs.Run(record.RunID(configuration, run.Task, run.Trial))
-	var bad *record.Problem
-	if err != nil && !errors.Is(err, record.ErrNoRun) && !errors.As(err, &bad) {
+	if record.Unreadable(err) && !errors.Is(err, record.ErrNoRun) {
 		m.fail(err)
 	}
 	return other
@@ -287,7 +283,7 @@ const (
 	other    byte = 128
 )
 
-// mostOthers are the versions that are told apart; the last one stands for those
+// mostOthers are the versions that are distinguished; the last one is also that of those
 // beyond.
 const mostOthers = 100
 
@@ -308,14 +304,6 @@ func (j *judge) mark(version string, isUnscored bool) byte {
 	return other + byte(at)
 }
 
-// version is what made a score of that mark.
-func (j *judge) version(mark byte) string {
-	if mark < other {
-		return j.Hash
-	}
-	return j.others[mark-other]
-}
-
 // standing are the marks of all runs. Those of a run are of itself by each scorer,
 // then of its first iteration, and so on, as far as there are scores; runs that
 // are alike share them, so that a run takes some 20 bytes.
@@ -333,9 +321,8 @@ func (s *standing) put(run string, marks []byte) {
 	n, known := s.at[string(marks)]
 	if !known {
 		n = int32(len(s.marks))
-		text := string(marks)
-		s.marks = append(s.marks, text)
-		s.at[text] = n
+		s.marks = append(s.marks, string(marks))
+		s.at[s.marks[n]] = n
 	}
 	s.of[maphash.String(s.seed, run)] = n
 }
@@ -388,8 +375,8 @@ func (p *Pass) at(marks string, iteration, judge int) byte {
 
 // unread notes bad lines; other errors end the pass.
 func (p *Pass) unread(err error) error {
-	var bad *record.Problem
-	if !errors.As(err, &bad) {
+	bad, is := errors.AsType[*record.Problem](err)
+	if !is {
 		return err
 	}
 	p.Problems = append(p.Problems, bad)
@@ -419,22 +406,8 @@ func CallsAtMost(s *spec.Scorer) int {
 
 // StartsPrograms reports whether a scorer of a suite, or a part of it, is a program.
 func StartsPrograms(s *spec.Suite, scorer *spec.Scorer) bool {
-	return startsPrograms(s, scorer, map[string]bool{})
-}
-
-func startsPrograms(s *spec.Suite, scorer *spec.Scorer, seen map[string]bool) bool {
-	seen[scorer.Name] = true
-	if scorer.Type == "command" {
-		return true
-	}
-	for _, part := range scorer.Parts {
-		inner := part.Scorer
-		for i := range s.Scorers {
-			if other := &s.Scorers[i]; inner == nil && other.Name == part.Named {
-				inner = other
-			}
-		}
-		if inner != nil && !seen[inner.Name] && startsPrograms(s, inner, seen) {
+	for part := range scorer.MadeOf(s.Scorers) {
+		if part.Type == "command" {
 			return true
 		}
 	}
