@@ -6,10 +6,10 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"slices"
-	"strings"
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
@@ -47,12 +47,21 @@ type Item struct {
 // does not exist.
 func New(suite *spec.Suite, tasks int, only Selection) (*Plan, error) {
 	p := &Plan{Configurations: suite.Resolved, Trials: max(1, suite.Trials), Tasks: tasks, only: only.Tasks, limit: only.Limit}
-	if len(only.Configurations) > 0 {
-		chosen, err := choose(suite.Resolved, only.Configurations)
-		if err != nil {
-			return nil, err
+	if names := only.Configurations; len(names) > 0 {
+		p.Configurations = nil
+		var known []string
+		for i := range suite.Resolved {
+			c := &suite.Resolved[i]
+			known = append(known, c.Name)
+			if slices.ContainsFunc(names, func(name string) bool { return goesBy(c, name) }) {
+				p.Configurations = append(p.Configurations, *c)
+			}
 		}
-		p.Configurations = chosen
+		for _, name := range names {
+			if !slices.ContainsFunc(suite.Resolved, func(c spec.Resolved) bool { return goesBy(&c, name) }) {
+				return nil, &UnknownError{What: "configuration", Name: name, Known: known}
+			}
+		}
 	}
 	if len(only.Tasks) > 0 {
 		p.Tasks = len(slices.Compact(slices.Sorted(slices.Values(only.Tasks))))
@@ -71,31 +80,8 @@ type UnknownError struct {
 
 func (e *UnknownError) Error() string { return fmt.Sprintf("unknown %s %q", e.What, e.Name) }
 
-func choose(all []spec.Resolved, names []string) ([]spec.Resolved, error) {
-	var chosen []spec.Resolved
-	for i := range all {
-		if slices.ContainsFunc(names, func(name string) bool { return goesBy(&all[i], name) }) {
-			chosen = append(chosen, all[i])
-		}
-	}
-	for _, name := range names {
-		if !slices.ContainsFunc(all, func(c spec.Resolved) bool { return goesBy(&c, name) }) {
-			return nil, &UnknownError{What: "configuration", Name: name, Known: configurationNames(all)}
-		}
-	}
-	return chosen, nil
-}
-
 func goesBy(c *spec.Resolved, name string) bool {
 	return c.Name == name || slices.Contains(c.Aliases, name)
-}
-
-func configurationNames(all []spec.Resolved) []string {
-	names := make([]string, len(all))
-	for i := range all {
-		names[i] = all[i].Name
-	}
-	return names
 }
 
 // Runs is the number of runs; -1: not counted.
@@ -115,7 +101,7 @@ func (p *Plan) Once() *Plan {
 
 // Items gives the runs in their order: task by task, trial by trial, and
 // within a trial one configuration after the other, so that tasks are read
-// once and runs that may share calls stand together. It ends at the first error.
+// once and runs that may share calls come together. It ends at the first error.
 func (p *Plan) Items(tasks iter.Seq2[*spec.Task, error]) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		for task, err := range p.selected(tasks) {
@@ -126,8 +112,13 @@ func (p *Plan) Items(tasks iter.Seq2[*spec.Task, error]) iter.Seq2[Item, error] 
 			if p.Part != nil && !p.Part.has(task.ID) {
 				continue
 			}
-			if !p.ofTask(task, yield) {
-				return
+			for trial := 1; trial <= p.Trials; trial++ {
+				for c := range p.Configurations {
+					id := record.RunID(p.Configurations[c].Name, task.ID, trial)
+					if !yield(Item{ID: id, Configuration: c, Task: task, Trial: trial}, nil) {
+						return
+					}
+				}
 			}
 		}
 	}
@@ -152,18 +143,6 @@ func (p *Plan) selected(tasks iter.Seq2[*spec.Task, error]) iter.Seq2[*spec.Task
 	}
 }
 
-func (p *Plan) ofTask(task *spec.Task, yield func(Item, error) bool) bool {
-	for trial := 1; trial <= p.Trials; trial++ {
-		for c := range p.Configurations {
-			id := record.RunID(p.Configurations[c].Name, task.ID, trial)
-			if !yield(Item{ID: id, Configuration: c, Task: task, Trial: trial}, nil) {
-				return false
-			}
-		}
-	}
-	return true
-}
-
 // conversations is what so many iterations use in which the agent converses: its
 // steps, the user's turns, and the tasks that it hands out.
 func (w *worst) conversations(s spec.Stage, carried, n int64) Worst {
@@ -172,8 +151,13 @@ func (w *worst) conversations(s spec.Stage, carried, n int64) Worst {
 	if openEnded(s.Agent) {
 		total.Open = product(steps, n)
 	}
-	if w.loop.User != nil && w.loop.User.Model != "" {
-		total = total.Plus(w.turns(s, w.userTurns(steps)).Times(n))
+	if u := w.loop.User; u != nil && u.Model != "" { // one turn for each step
+		turns := steps
+		if most := int64(u.MaxTurns); most > 0 {
+			turns = min(turns, most)
+		}
+		in := series{n: turns, first: sum(tokensOf(w.characters, u.System), w.perStep(s)), more: w.perStep(s)}
+		total = total.Plus(w.calls(u.Model, 0, in).Times(n))
 	}
 	for i := range s.Agent.Delegates {
 		handed := w.delegate(&s.Agent.Delegates[i])
@@ -196,7 +180,15 @@ func (w *worst) stepsOf(a *spec.Agent) int64 {
 // steps are the agent's own calls. Each sends the replies and turns before it
 // along; with a memory those of the iterations before, too.
 func (w *worst) steps(s spec.Stage, steps, carried, n int64) Worst {
-	in := series{n: steps, first: w.opening(s), more: w.perStep(s)}
+	characters := w.characters // of instructions, tools and prompt, which the first step sends
+	for i := range s.Agent.Tools {
+		t := &s.Agent.Tools[i]
+		characters += len(t.Name) + len(t.Builtin) + len(t.Description) + len(t.Parameters)
+	}
+	for i := range s.Agent.Delegates {
+		characters += len(s.Agent.Delegates[i].Name) + len(s.Agent.Delegates[i].Description)
+	}
+	in := series{n: steps, first: tokensOf(characters, s.Agent.System, s.Prompt), more: w.perStep(s)}
 	memory := s.Agent.Memory
 	if memory == nil {
 		return w.calls(s.Agent.Model, s.Agent.MaxOutputTokens, in).Times(n)
@@ -211,33 +203,15 @@ func (w *worst) steps(s spec.Stage, steps, carried, n int64) Worst {
 	return w.calls(s.Agent.Model, s.Agent.MaxOutputTokens, in)
 }
 
-// opening is what the first step of an iteration sends: instructions, tools and
-// prompt.
-func (w *worst) opening(s spec.Stage) int64 {
-	characters := w.characters
-	for i := range s.Agent.Tools {
-		t := &s.Agent.Tools[i]
-		characters += len(t.Name) + len(t.Builtin) + len(t.Description) + len(t.Parameters)
-	}
-	for i := range s.Agent.Delegates {
-		characters += len(s.Agent.Delegates[i].Name) + len(s.Agent.Delegates[i].Description)
-	}
-	return tokensOf(characters, s.Agent.System, s.Prompt)
-}
-
 // perStep is by how much a step makes the conversation longer, what tools give
 // left out.
 func (w *worst) perStep(s spec.Stage) int64 {
 	_, reply := declaredTokens(w.models[s.Agent.Model], s.Agent.MaxOutputTokens)
-	return int64(reply + w.userReply())
-}
-
-func (w *worst) userReply() int {
-	if w.loop.User == nil || w.loop.User.Model == "" {
-		return 0
+	if u := w.loop.User; u != nil && u.Model != "" {
+		_, answer := declaredTokens(w.models[u.Model], 0)
+		reply += answer
 	}
-	_, reply := declaredTokens(w.models[w.loop.User.Model], 0)
-	return reply
+	return int64(reply)
 }
 
 // remembered is what an iteration of the stage leaves to the memories of those
@@ -247,20 +221,6 @@ func (w *worst) remembered(s spec.Stage) int64 {
 		return 0
 	}
 	return sum(tokensOf(0, s.Prompt), product(w.perStep(s), w.stepsOf(s.Agent)))
-}
-
-// userTurns are the turns of the user in one iteration: one for each step.
-func (w *worst) userTurns(steps int64) int64 {
-	if most := int64(w.loop.User.MaxTurns); most > 0 && most < steps {
-		return most
-	}
-	return steps
-}
-
-// turns are the calls of the model that plays the user.
-func (w *worst) turns(s spec.Stage, n int64) Worst {
-	in := series{n: n, first: sum(tokensOf(w.characters, w.loop.User.System), w.perStep(s)), more: w.perStep(s)}
-	return w.calls(w.loop.User.Model, 0, in)
 }
 
 // delegate is what one task costs that is handed on.
@@ -321,9 +281,18 @@ func AskingOf(s *spec.Suite) []Asking {
 		if !kind.Asks {
 			continue
 		}
-		a := Asking{Scorer: scorer, every: judgesEvery(s, scorer), Models: scorer.Models}
+		a := Asking{Scorer: scorer, Models: scorer.Models}
+		for i := range s.Scorers { // for itself, or for a set that it is a part of
+			declared := &s.Scorers[i]
+			if declared.Judges(s.Scorers) == spec.ScoreEveryIteration && slices.Contains(slices.Collect(declared.MadeOf(s.Scorers)), scorer) {
+				a.every = true
+			}
+		}
 		if kind.Pairs {
-			a.beside = configuration(s, scorer.Against)
+			against := cmp.Or(scorer.Against, s.Baseline)
+			if at := slices.IndexFunc(s.Resolved, func(r spec.Resolved) bool { return goesBy(&r, against) }); at >= 0 {
+				a.beside = &s.Resolved[at]
+			}
 		}
 		if scorer.Model != "" {
 			a.Models = append([]string{scorer.Model}, a.Models...)
@@ -331,34 +300,6 @@ func AskingOf(s *spec.Suite) []Asking {
 		all = append(all, a)
 	}
 	return all
-}
-
-// judgesEvery reports whether a scorer judges every iteration, for itself or for a set that it is a part of.
-func judgesEvery(s *spec.Suite, scorer *spec.Scorer) bool {
-	for i := range s.Scorers {
-		declared := &s.Scorers[i]
-		if declared.Judges(s.Scorers) != spec.ScoreEveryIteration {
-			continue
-		}
-		for part := range declared.MadeOf(s.Scorers) {
-			if part == scorer {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// configuration is the one of that name, or the baseline; nil: it is not there.
-func configuration(s *spec.Suite, name string) *spec.Resolved {
-	if name == "" {
-		name = s.Baseline
-	}
-	at := slices.IndexFunc(s.Resolved, func(r spec.Resolved) bool { return goesBy(&r, name) })
-	if at < 0 {
-		return nil
-	}
-	return &s.Resolved[at]
 }
 
 // WorstOfRun is the worst case of the scores of one run of a configuration, on a task whose input and target have so
@@ -385,46 +326,41 @@ func (a *Asking) outputs(l *spec.Loop) int64 {
 	if !a.every {
 		return 1
 	}
+	read := []*spec.Expr{a.Value, a.Target}
+	if a.Extract != nil {
+		read = append(read, a.Extract.Expr)
+	}
 	outputs := int64(MaxIterations(l))
-	if a.looksAround() {
+	if slices.ContainsFunc(read, func(e *spec.Expr) bool {
+		return e != nil && e.Program != nil && readsAny(e.Reads(), "best", "iterations", "usage")
+	}) {
 		outputs++
 	}
 	return outputs
 }
 
-func (a *Asking) looksAround() bool {
-	read := []*spec.Expr{a.Value, a.Target}
-	if a.Extract != nil {
-		read = append(read, a.Extract.Expr)
-	}
-	for _, e := range read {
-		if e == nil || e.Program == nil {
-			continue
-		}
-		for _, path := range e.Reads() {
-			if name, _, _ := strings.Cut(path, "."); name == "best" || name == "iterations" || name == "usage" {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// instructions is about how many characters a judge is told beside the rubric.
-const instructions = 800
-
 // asked are the calls on one output: by every model for every vote, on every criterion, or in both orders; and once
 // more where the answer cannot be read, with that answer.
 func (a *Asking) asked(w *worst, l *spec.Loop) Worst {
+	const instructions = 800 // about how many characters a judge gets besides the rubric
 	shown, open := longest(l, w.models)
 	if a.beside != nil {
 		other, unlimited := longest(a.beside.Loop, w.models)
 		shown, open = sum(shown, other), open || unlimited
 	}
+	rubrics := []*spec.Prompt{a.Rubric}
+	if a.Type == "pairwise" {
+		rubrics = append(rubrics, a.Rubric)
+	} else if len(a.Criteria) > 0 {
+		rubrics = nil
+		for i := range a.Criteria {
+			rubrics = append(rubrics, a.Criteria[i].Rubric)
+		}
+	}
 	var total Worst
 	for _, name := range a.Models {
 		_, reply := declaredTokens(w.models[name], a.MaxOutputTokens)
-		for _, rubric := range a.rubrics() {
+		for _, rubric := range rubrics {
 			in := series{n: 2, first: sum(shown, tokensOf(w.characters+instructions, rubric)), more: int64(reply)}
 			total = total.Plus(w.calls(name, a.MaxOutputTokens, in))
 		}
@@ -434,20 +370,6 @@ func (a *Asking) asked(w *worst, l *spec.Loop) Worst {
 		total.Open = total.Calls
 	}
 	return total
-}
-
-// rubrics are those of all prompts.
-func (a *Asking) rubrics() (all []*spec.Prompt) {
-	if a.Type == "pairwise" {
-		return []*spec.Prompt{a.Rubric, a.Rubric}
-	}
-	for i := range a.Criteria {
-		all = append(all, a.Criteria[i].Rubric)
-	}
-	if all == nil {
-		all = []*spec.Prompt{a.Rubric}
-	}
-	return all
 }
 
 // longest is the most tokens that an output of a loop may have; open: nothing limits it.

@@ -21,7 +21,7 @@ import (
 	"github.com/agentbench/agentbench/spec"
 )
 
-// Shard is one of the equal parts that the tasks of a plan are dealt into.
+// Shard is one of the equal parts that the tasks of a plan are divided into.
 type Shard struct{ Number, Of int } // from 1
 
 func (s Shard) String() string { return fmt.Sprintf("%d/%d", s.Number, s.Of) }
@@ -48,19 +48,19 @@ func ShardOf(number, of string) (Shard, error) {
 	return Shard{i, n}, nil
 }
 
-// How tasks are dealt to shards.
+// How tasks are assigned to shards.
 const (
 	ByHash    = "hash"
 	ByWeights = "weights"
 )
 
-// Deal is how the tasks of a plan are spread over shards. Whole tasks are dealt,
+// Deal is how the tasks of a plan are assigned to shards: whole tasks,
 // with all their configurations and trials. It is the same wherever it is made
 // of the same tasks and weights, whatever their order.
 type Deal struct {
 	Of int
 	By string
-	// Hash identifies what was dealt: the ids of the tasks and the weights used.
+	// Hash identifies the ids of the tasks and the weights used.
 	Hash  string
 	Tasks []int // how many tasks each shard has, in the order of their numbers
 	// Known is how many of the tasks have a weight of their own.
@@ -78,7 +78,17 @@ type Part struct {
 }
 
 // has reports whether a task belongs to the part.
-func (p *Part) has(task string) bool { return p.of(keyOf(task)) == p.Number-1 }
+func (p *Part) has(task string) bool {
+	key := keyOf(task)
+	if p.By == ByWeights {
+		return int(p.place[key]) == p.Number-1
+	}
+	at, found := slices.BinarySearchFunc(p.cuts, key, taskKey.compare)
+	if found {
+		at++
+	}
+	return at == p.Number-1
+}
 
 // ErrNoWeight means that weights are known of none of the tasks.
 var ErrNoWeight = errors.New("it has none of the tasks")
@@ -105,108 +115,30 @@ func (p *Plan) Shard(s Shard, tasks iter.Seq2[*spec.Task, error], weights map[st
 	case weights != nil && known == 0:
 		return ErrNoWeight
 	}
-	d := &Deal{Of: s.Of, By: ByHash, Known: known, Hash: hashOf(all), Tasks: make([]int, s.Of), loads: make([]int64, s.Of)}
-	if weights == nil {
-		d.cut(all)
-	} else {
-		d.By = ByWeights
-		d.spread(all)
-	}
-	p.Part, p.Tasks = &Part{d, s.Number}, d.Tasks[s.Number-1]
-	return nil
-}
-
-// Whole is how many tasks all shards have.
-func (d *Deal) Whole() (tasks int) {
-	for _, n := range d.Tasks {
-		tasks += n
-	}
-	return tasks
-}
-
-// taskKey stands for the id of a task.
-type taskKey [16]byte
-
-func keyOf(task string) taskKey {
-	sum := sha256.Sum256([]byte(task))
-	return taskKey(sum[:16])
-}
-
-func (k taskKey) compare(other taskKey) int { return bytes.Compare(k[:], other[:]) }
-
-// weighed is a task that is to be dealt.
-type weighed struct {
-	key    taskKey
-	weight int64 // in microseconds where weights are known
-}
-
-const unknownWeight = 0
-
-// weighed are the tasks of the plan in the order of their keys. Without weights
-// each weighs 1.
-func (p *Plan) weighed(tasks iter.Seq2[*spec.Task, error], weights map[string]time.Duration) (all []weighed, known int, err error) {
-	for task, err := range p.selected(tasks) {
-		if err != nil {
-			return nil, 0, err
-		}
-		w := weighed{key: keyOf(task.ID), weight: 1}
-		if weights != nil {
-			w.weight = unknownWeight
-			if weight, ok := weights[task.ID]; ok {
-				w.weight = max(1, weight.Microseconds())
-				known++
-			}
-		}
-		all = append(all, w)
-	}
-	slices.SortFunc(all, func(a, b weighed) int { return a.key.compare(b.key) })
-	fillIn(all, known)
-	return all, known, nil
-}
-
-// fillIn gives tasks without a weight the median of the others.
-func fillIn(all []weighed, known int) {
-	if known == 0 {
-		return
-	}
-	weights := make([]int64, 0, known)
-	for i := range all {
-		if all[i].weight != unknownWeight {
-			weights = append(weights, all[i].weight)
-		}
-	}
-	slices.Sort(weights)
-	low, high := weights[(known-1)/2], weights[known/2]
-	for i := range all {
-		if all[i].weight == unknownWeight {
-			all[i].weight = low + (high-low)/2
-		}
-	}
-}
-
-func hashOf(all []weighed) string {
 	h := sha256.New()
 	for i := range all {
 		h.Write(all[i].key[:])
 		h.Write(binary.BigEndian.AppendUint64(nil, uint64(all[i].weight)))
 	}
-	return hex.EncodeToString(h.Sum(nil)[:16])
-}
-
-// cut gives each shard the next of the tasks in the order of their keys.
-func (d *Deal) cut(all []weighed) {
-	for i := range d.Of {
-		from, to := len(all)*i/d.Of, len(all)*(i+1)/d.Of
-		if i > 0 {
-			d.cuts = append(d.cuts, all[from].key)
+	d := &Deal{Of: s.Of, By: ByHash, Known: known, Hash: hex.EncodeToString(h.Sum(nil)[:16]), Tasks: make([]int, s.Of), loads: make([]int64, s.Of)}
+	if weights != nil {
+		d.spread(all)
+	} else {
+		for i := range d.Of { // each shard gets the next of the tasks in the order of their keys
+			from, to := len(all)*i/d.Of, len(all)*(i+1)/d.Of
+			if i > 0 {
+				d.cuts = append(d.cuts, all[from].key)
+			}
+			d.Tasks[i], d.loads[i] = to-from, int64(to-from)
 		}
-		d.Tasks[i], d.loads[i] = to-from, int64(to-from)
 	}
+	p.Part, p.Tasks = &Part{d, s.Number}, d.Tasks[s.Number-1]
+	return nil
 }
 
 // spread gives each task, the longest first, to the shard that has the least.
 func (d *Deal) spread(all []weighed) {
-	d.place = make(map[taskKey]int32, len(all))
+	d.By, d.place = ByWeights, make(map[taskKey]int32, len(all))
 	slices.SortStableFunc(all, func(a, b weighed) int { return cmp.Compare(b.weight, a.weight) })
 	least := &leastLoaded{d, make([]int32, d.Of)}
 	for s := range least.shards {
@@ -219,6 +151,62 @@ func (d *Deal) spread(all []weighed) {
 		d.Tasks[s]++
 		heap.Fix(least, 0)
 	}
+}
+
+// Whole is how many tasks all shards have.
+func (d *Deal) Whole() (tasks int) {
+	for _, n := range d.Tasks {
+		tasks += n
+	}
+	return tasks
+}
+
+// taskKey is a hash of the id of a task.
+type taskKey [16]byte
+
+func keyOf(task string) taskKey {
+	sum := sha256.Sum256([]byte(task))
+	return taskKey(sum[:16])
+}
+
+func (k taskKey) compare(other taskKey) int { return bytes.Compare(k[:], other[:]) }
+
+// weighed is a task that is assigned to a shard.
+type weighed struct {
+	key    taskKey
+	weight int64 // in microseconds where weights are known
+}
+
+// weighed are the tasks of the plan in the order of their keys. Without weights
+// each weighs 1; those without a weight get the median of the others.
+func (p *Plan) weighed(tasks iter.Seq2[*spec.Task, error], weights map[string]time.Duration) (all []weighed, known int, err error) {
+	const unknown = 0
+	var sorted []int64 // the known weights
+	for task, err := range p.selected(tasks) {
+		if err != nil {
+			return nil, 0, err
+		}
+		w := weighed{key: keyOf(task.ID), weight: 1}
+		if weights != nil {
+			w.weight = unknown
+			if weight, ok := weights[task.ID]; ok {
+				w.weight = max(1, weight.Microseconds())
+				sorted = append(sorted, w.weight)
+			}
+		}
+		all = append(all, w)
+	}
+	slices.SortFunc(all, func(a, b weighed) int { return a.key.compare(b.key) })
+	if known = len(sorted); known > 0 {
+		slices.Sort(sorted)
+		low, high := sorted[(known-1)/2], sorted[known/2]
+		for i := range all {
+			if all[i].weight == unknown {
+				all[i].weight = low + (high-low)/2
+			}
+		}
+	}
+	return all, known, nil
 }
 
 // leastLoaded is a heap of the shards, the one with the least to do on top.
@@ -234,18 +222,6 @@ func (h *leastLoaded) Pop() any      { return nil }
 func (h *leastLoaded) Less(i, j int) bool {
 	a, b := h.shards[i], h.shards[j]
 	return cmp.Or(cmp.Compare(h.loads[a], h.loads[b]), cmp.Compare(h.Tasks[a], h.Tasks[b]), cmp.Compare(a, b)) < 0
-}
-
-// of is the shard of a task, from 0.
-func (d *Deal) of(key taskKey) int {
-	if d.By == ByWeights {
-		return int(d.place[key])
-	}
-	at, found := slices.BinarySearchFunc(d.cuts, key, taskKey.compare)
-	if found {
-		at++
-	}
-	return at
 }
 
 // TooSmallError means that a limit leaves nothing for some shard.
@@ -346,7 +322,7 @@ func dollarsAtMost(pico int64) float64 {
 //
 // Runs begin alike where the same stage sends the same after the same, as far as
 // that is declared. Whatever the outcomes, there are no more different calls than
-// where every stage goes on to its limit: a stage that ends by itself lets more
+// where every stage continues to its limit: a stage that ends by itself lets more
 // runs go on together. What cannot be told is not shared: answers of models that
 // are not cached, of programs, and whatever reads parameters that only decide
 // when to stop.
@@ -377,8 +353,16 @@ func SharedBy(configurations []spec.Resolved, models map[string]*spec.Model) *Sh
 	for _, alike := range grouped(paths, func(p *path) string { return p.common }) {
 		shared, apart := &Shared{}, &Shared{}
 		shared.add(alike, 0)
-		for i := range alike {
-			apart.addAlone(&alike[i])
+		for i := range alike { // as WorstOfRun counts stages, sharing nothing
+			p := &alike[i]
+			left := int64(MaxIterations(p.loop))
+			var before []stretch
+			for k, stage := range p.stages {
+				n := min(left, p.limit(k))
+				left -= n
+				apart.parts = append(apart.parts, sharedPart{p.loop, stage, before[:len(before):len(before)], n})
+				before = append(before, stretch{stage, n})
+			}
 		}
 		if shared.iterations() > apart.iterations() { // a limit of the run cuts stages short
 			shared = apart
@@ -393,18 +377,6 @@ func (s *Shared) iterations() (n int64) {
 		n = sum(n, s.parts[i].iterations)
 	}
 	return n
-}
-
-// addAlone counts the stages of a path that shares nothing, as [WorstOfRun] does.
-func (s *Shared) addAlone(p *path) {
-	left := int64(MaxIterations(p.loop))
-	var before []stretch
-	for i, stage := range p.stages {
-		n := min(left, p.limit(i))
-		left -= n
-		s.parts = append(s.parts, sharedPart{p.loop, stage, before[:len(before):len(before)], n})
-		before = append(before, stretch{stage, n})
-	}
 }
 
 // WorstOfTask is the worst case of all configurations together on one trial of a
@@ -424,7 +396,7 @@ func (s *Shared) WorstOfTask(models map[string]*spec.Model, characters int) (tot
 
 // add counts the stages from one on of paths that are alike before it.
 func (s *Shared) add(alike []path, stage int) {
-	alike = having(alike, stage)
+	alike = slices.DeleteFunc(slices.Clone(alike), func(p path) bool { return stage >= len(p.stages) })
 	for _, same := range grouped(alike, func(p *path) string { return p.sent[stage] }) {
 		longest := int64(0)
 		for i := range same {
@@ -435,16 +407,6 @@ func (s *Shared) add(alike []path, stage int) {
 			s.add(left, stage+1)
 		}
 	}
-}
-
-// having are the paths that have so many stages.
-func having(paths []path, stage int) (having []path) {
-	for _, p := range paths {
-		if stage < len(p.stages) {
-			having = append(having, p)
-		}
-	}
-	return having
 }
 
 // grouped parts paths by a key, in the order in which the keys come.
@@ -510,11 +472,7 @@ func textOf(values []spec.Value, counts func(path string) bool) string {
 // guards only decide when a run stops.
 func inCommon(path string) bool {
 	section, _, _ := strings.Cut(path, ".")
-	switch section {
-	case "loop", "terminate", "guards", "max_iterations", "phases", "strategies":
-		return false
-	}
-	return true
+	return !slices.Contains([]string{"loop", "terminate", "guards", "max_iterations", "phases", "strategies"}, section)
 }
 
 func sentIn(path, stage string) bool {
@@ -532,7 +490,7 @@ func leftAt(l *spec.Loop, s *spec.Stage) string {
 		return fmt.Sprint(s.Limit)
 	}
 	text := fmt.Sprintln(s.Limit, s.Until.Text)
-	if s.Until.Program == nil || readsAny(s.Until.Reads()) {
+	if s.Until.Program == nil || readsAny(s.Until.Reads(), limits...) {
 		text += textOf(l.Values(), func(string) bool { return true })
 	}
 	return text
@@ -557,45 +515,34 @@ func shares(l *spec.Loop, models map[string]*spec.Model) bool {
 
 // readsLimits reports whether what decides when to stop may show in what is sent.
 func readsLimits(l *spec.Loop) bool {
+	var prompts []*spec.Prompt
+	var expressions []*spec.Expr
 	for _, s := range l.Stages() {
-		if s.Agent.WarnRemaining > 0 || readsAny(readsOf(s.Prompt, s.Agent.System)) || s.Agent.FinalResponse != nil && readsAny(s.Agent.FinalResponse.Reads()) {
+		if s.Agent.WarnRemaining > 0 || s.Agent.FinalResponse != nil && readsAny(s.Agent.FinalResponse.Reads(), limits...) {
 			return true
 		}
+		prompts = append(prompts, s.Prompt, s.Agent.System)
 	}
-	e := l.Evaluate
-	if e == nil {
-		return false
-	}
-	for _, x := range append([]*spec.Expr{e.Confidence, e.Passed, e.Feedback}, checksOf(e)...) {
-		if x != nil && x.Program != nil && readsAny(x.Reads()) {
-			return true
+	if e := l.Evaluate; e != nil {
+		expressions = append(expressions, e.Confidence, e.Passed, e.Feedback)
+		for i := range e.Checks {
+			expressions = append(expressions, e.Checks[i].Expr)
+		}
+		if e.Judge != nil {
+			prompts = append(prompts, e.Judge.Rubric)
 		}
 	}
-	return e.Judge != nil && readsAny(readsOf(e.Judge.Rubric))
+	return slices.ContainsFunc(prompts, func(p *spec.Prompt) bool { return p != nil && p.Template != nil && readsAny(p.Reads(), limits...) }) ||
+		slices.ContainsFunc(expressions, func(x *spec.Expr) bool { return x != nil && x.Program != nil && readsAny(x.Reads(), limits...) })
 }
 
-func checksOf(e *spec.Evaluate) (checks []*spec.Expr) {
-	for i := range e.Checks {
-		checks = append(checks, e.Checks[i].Expr)
-	}
-	return checks
-}
+// limits are the variables that are parameters, or count by one.
+var limits = []string{"param", "since_improvement"}
 
-func readsOf(prompts ...*spec.Prompt) (reads []string) {
-	for _, p := range prompts {
-		if p != nil && p.Template != nil {
-			reads = append(reads, p.Reads()...)
-		}
-	}
-	return reads
-}
-
-// readsAny reports whether one of the paths is a parameter, or counts by one.
-func readsAny(paths []string) bool {
-	for _, path := range paths {
-		if variable, _, _ := strings.Cut(path, "."); variable == "param" || variable == "since_improvement" {
-			return true
-		}
-	}
-	return false
+// readsAny reports whether one of the paths is of one of the variables.
+func readsAny(paths []string, variables ...string) bool {
+	return slices.ContainsFunc(paths, func(path string) bool {
+		variable, _, _ := strings.Cut(path, ".")
+		return slices.Contains(variables, variable)
+	})
 }
