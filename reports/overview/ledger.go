@@ -1,6 +1,7 @@
 package overview
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -67,7 +68,7 @@ var resourceFields = []page.Field[resource]{
 	{Column: page.Column{Head: "free", Key: "free", Right: true}, Cell: func(r resource) page.Cell { return r.limited(max(0, r.limit-r.paid-r.doubt)) }},
 }
 
-// limited is a number that there is only where there is a limit.
+// limited is a number that exists only with a limit.
 func (r resource) limited(n int64) page.Cell {
 	if r.limit == 0 {
 		return page.Cell{Text: page.Nothing}
@@ -86,21 +87,15 @@ func Spending(u record.Usage) string {
 
 // doubtful says what became of calls that may have cost something.
 func doubtful(cause record.Cause) string {
-	switch cause {
-	case record.CauseUnreported:
-		return "the server did not say what they used, or not in numbers that can be"
-	case record.CauseInterrupted:
-		return "in flight when their runs ended"
-	case record.CauseKilled:
-		return "in flight when the process ended"
-	case record.CauseEarlier:
-		return "an earlier version recorded no cause"
-	case record.CauseLost:
-		return "their entries in the ledger are damaged or missing"
-	case record.CauseUnknown:
-		return "they failed for an unknown cause"
+	known := map[record.Cause]string{
+		record.CauseUnreported:  "the server did not say what they used, or reported impossible numbers",
+		record.CauseInterrupted: "in flight when their runs ended",
+		record.CauseKilled:      "in flight when the process ended",
+		record.CauseEarlier:     "an earlier version recorded no cause",
+		record.CauseLost:        "their entries in the ledger are damaged or missing",
+		record.CauseUnknown:     "they failed for an unknown cause",
 	}
-	return fmt.Sprintf("no whole answer came (%s)", cause)
+	return cmp.Or(known[cause], fmt.Sprintf("no whole answer came (%s)", cause))
 }
 
 // Released says what was released.

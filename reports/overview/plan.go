@@ -9,6 +9,7 @@ package overview
 import (
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 
 	"github.com/agentbench/agentbench/engine/model/pace"
@@ -63,13 +64,11 @@ type planned struct {
 }
 
 func configurationsOf(p *plan.Plan, w *plan.WorstCase) iter.Seq[planned] {
-	return func(yield func(planned) bool) {
-		for i := range p.Configurations {
-			if !yield(planned{&p.Configurations[i], w.Each[i]}) {
-				return
-			}
-		}
+	all := make([]planned, len(w.Each))
+	for i := range all {
+		all[i] = planned{&p.Configurations[i], w.Each[i]}
 	}
+	return slices.Values(all)
 }
 
 var planFields = []page.Field[planned]{
@@ -160,13 +159,11 @@ type asked struct {
 }
 
 func scorersOf(w *plan.WorstCase) iter.Seq[asked] {
-	return func(yield func(asked) bool) {
-		for i := range w.Asking {
-			if !yield(asked{&w.Asking[i], w.Scoring[i]}) {
-				return
-			}
-		}
+	all := make([]asked, len(w.Asking))
+	for i := range all {
+		all[i] = asked{&w.Asking[i], w.Scoring[i]}
 	}
+	return slices.Values(all)
 }
 
 // known is a worst case in which what endpoints use is as little known as what programs do.
@@ -234,38 +231,33 @@ func planNotes(s *spec.Suite, p *plan.Plan, w *plan.WorstCase, workers int) (not
 	return notes
 }
 
-// leftOut says what the numbers hold that is seldom needed, and what they leave out.
+// leftOut are notes about what the numbers hold that is seldom needed, and what they leave out.
 func leftOut(runs plan.Worst, scores plan.Scoring) (notes []string) {
 	total := runs.Plus(scores.Worst)
-	if scores.Calls > 0 {
-		notes = append(notes, fmt.Sprintf("half of the %s for scores only ask again where an answer cannot be read", page.Plural(int(scores.Calls), "call", "calls")))
-	}
-	if scores.Open > 0 {
-		notes = append(notes, page.Plural(int(scores.Open), "call shows", "calls show")+" a judge an output whose length nothing limits: tokens and cost are lower bounds")
-	}
-	if scores.Posts > 0 {
-		notes = append(notes, page.Plural(int(scores.Posts), "request to an endpoint is", "requests to endpoints are")+" not in the tokens and the cost, nor are those that are tried again")
-	}
-	if total.Unbounded > 0 {
-		notes = append(notes, page.Plural(int(total.Unbounded), "call has", "calls have")+" no max_output_tokens: tokens and cost are lower bounds")
-	}
-	if total.Unpriced > 0 {
-		notes = append(notes, page.Plural(int(total.Unpriced), "call has", "calls have")+" no price: the cost is unknown")
-	}
-	if total.Programs > 0 {
-		notes = append(notes, page.Plural(int(total.Programs), "run of a program is", "runs of programs are")+" not in the tokens and the cost")
-	}
-	if runs.Open > 0 {
-		notes = append(notes, page.Plural(int(runs.Open), "call sends", "calls send")+" along what tools gave: tokens and cost are lower bounds")
-	}
-	if total.Handed > 0 {
-		notes = append(notes, "one task to each delegate in every step is counted, "+page.Plural(int(total.Handed), "task", "tasks")+"; an agent may hand out more")
+	const lower = ": tokens and cost are lower bounds"
+	for _, note := range []struct {
+		count                   int64
+		before, one, many, rest string
+	}{
+		{scores.Calls, "half of the ", "call", "calls", " for scores only ask again where an answer cannot be read"},
+		{scores.Open, "", "call shows", "calls show", " a judge an output whose length nothing limits" + lower},
+		{scores.Posts, "", "request to an endpoint is", "requests to endpoints are", " not in the tokens and the cost, nor are those that are tried again"},
+		{total.Unbounded, "", "call has", "calls have", " no max_output_tokens" + lower},
+		{total.Unpriced, "", "call has", "calls have", " no price: the cost is unknown"},
+		{total.Programs, "", "run of a program is", "runs of programs are", " not in the tokens and the cost"},
+		{runs.Open, "", "call sends", "calls send", " along what tools gave" + lower},
+		{total.Handed, "one task to each delegate in every step is counted, ", "task", "tasks", "; an agent may hand out more"},
+	} {
+		if note.count > 0 {
+			notes = append(notes, note.before+page.Plural(int(note.count), note.one, note.many)+note.rest)
+		}
 	}
 	return notes
 }
 
-// budgetNotes say whether the budget of the suite covers the worst case, and
-// whether it may be exceeded. Only what is paid counts against it.
+// budgetNotes report whether the budget of the suite covers the worst case, and by how much it
+// may be exceeded, where replies have no limit that could be reserved. Only what is paid
+// counts against it.
 func budgetNotes(s *spec.Suite, p *plan.Plan, total plan.Worst, workers int) (notes []string) {
 	short := func(is bool, what string) {
 		if is {
@@ -276,26 +268,17 @@ func budgetNotes(s *spec.Suite, p *plan.Plan, total plan.Worst, workers int) (no
 	short(b.CostUSD > 0 && total.Cost > stop.Dollars(b.CostUSD), page.USD(b.CostUSD))
 	short(b.Tokens > 0 && total.Tokens > b.Tokens, fmt.Sprintf("%d tokens", b.Tokens))
 	short(b.Calls > 0 && total.Calls > b.Calls, fmt.Sprintf("%d calls", b.Calls))
-	if note := overshootNote(s, plan.OvershootOf(p, plan.AskingOf(s), plan.ModelsOf(s), workers)); note != "" {
-		notes = append(notes, note)
+	over, longer := plan.OvershootOf(p, plan.AskingOf(s), plan.ModelsOf(s), workers), ""
+	switch {
+	case over.Calls == 0:
+	case b.CostUSD > 0 && over.Per1000 > 0:
+		longer = page.USD(over.Per1000.Dollars())
+	case b.Tokens > 0:
+		longer = fmt.Sprintf("%d tokens", 1000*over.Calls)
+	}
+	if longer != "" {
+		notes = append(notes, fmt.Sprintf("without max_output_tokens, %d tokens are reserved for a reply: %s in flight may exceed the budget by %s for each 1000 tokens that replies are longer",
+			pace.DefaultMaxOutput, page.Plural(over.Calls, "call", "calls"), longer))
 	}
 	return notes
-}
-
-// overshootNote tells by how much the budget may be exceeded, where replies have
-// no limit that could be reserved.
-func overshootNote(s *spec.Suite, o plan.Overshoot) string {
-	longer := ""
-	switch {
-	case o.Calls == 0:
-	case s.Budget.CostUSD > 0 && o.Per1000 > 0:
-		longer = page.USD(o.Per1000.Dollars())
-	case s.Budget.Tokens > 0:
-		longer = fmt.Sprintf("%d tokens", 1000*o.Calls)
-	}
-	if longer == "" {
-		return ""
-	}
-	return fmt.Sprintf("without max_output_tokens, %d tokens are reserved for a reply: %s in flight may exceed the budget by %s for each 1000 tokens that replies are longer",
-		pace.DefaultMaxOutput, page.Plural(o.Calls, "call", "calls"), longer)
 }

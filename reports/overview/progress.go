@@ -17,7 +17,7 @@ import (
 	"github.com/clipperhouse/displaywidth"
 )
 
-// How often the progress is told: rewritten on a terminal, a plain line elsewhere.
+// How often the progress is written: over the last one on a terminal, as a plain line elsewhere.
 const (
 	liveInterval  = 200 * time.Millisecond
 	plainInterval = 5 * time.Second
@@ -98,7 +98,7 @@ func (p *Progress) Started(plan.Item) {
 	p.started++
 }
 
-// Executed counts a run that is still to be put down.
+// Executed counts a run that is not written yet.
 func (p *Progress) Executed() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -122,12 +122,13 @@ func (p *Progress) Finished(run *record.Run, scores []record.Score) {
 	}
 }
 
-// judged is the number that is followed. A loop that evaluates nothing believes
-// nothing.
-func (p *Progress) judged(run *record.Run, scores []record.Score) (float64, bool) {
+// judged is the number that is followed: a score, else the verdict of a loop that evaluates.
+func (p *Progress) judged(run *record.Run, scores []record.Score) (value float64, ok bool) {
 	if p.Score == "" {
-		evaluated := func(it record.Iteration) bool { return it.Evaluation != nil }
-		return asNumber(run.Outcome.Success), slices.ContainsFunc(run.Iterations, evaluated)
+		if run.Outcome.Success {
+			value = 1
+		}
+		return value, slices.ContainsFunc(run.Iterations, func(it record.Iteration) bool { return it.Evaluation != nil })
 	}
 	for _, s := range scores {
 		if s.Name == p.Score && s.Iteration == 0 {
@@ -135,13 +136,6 @@ func (p *Progress) judged(run *record.Run, scores []record.Score) (float64, bool
 		}
 	}
 	return 0, false
-}
-
-func asNumber(b bool) float64 {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // ClearLine goes to the start of the terminal's line and empties it.
@@ -232,7 +226,7 @@ func (p *Progress) left() string {
 
 // Tally counts what becomes of the runs, and lets the progress be told.
 type Tally struct {
-	View *Progress   // nil: nobody looks
+	View *Progress   // nil: none
 	Any  atomic.Bool // a run was executed
 
 	mu     sync.Mutex
@@ -251,26 +245,22 @@ func (t *Tally) Started(item plan.Item) {
 
 // Finished implements engine.Watcher.
 func (t *Tally) Finished(run *record.Run, scores []record.Score) {
-	t.count(run)
+	t.mu.Lock()
+	t.Totals.Add(&record.Signals{Outcome: run.Outcome, Usage: run.Usage, Judging: run.Judging, User: run.User})
+	t.Effort.Add(run)
+	if run.Outcome.Status == record.Faulted && (t.Fault == nil || run.ID < t.of) {
+		t.Fault, t.of = run.Outcome.Error, run.ID
+	}
+	t.mu.Unlock()
 	if t.View != nil {
 		t.View.Finished(run, scores)
 	}
 }
 
-// Executed counts a run that is not put down yet.
+// Executed counts a run that is not written yet.
 func (t *Tally) Executed() {
 	t.Any.Store(true)
 	if t.View != nil {
 		t.View.Executed()
-	}
-}
-
-func (t *Tally) count(run *record.Run) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.Totals.Add(&record.Signals{Outcome: run.Outcome, Usage: run.Usage, Judging: run.Judging, User: run.User})
-	t.Effort.Add(run)
-	if run.Outcome.Status == record.Faulted && (t.Fault == nil || run.ID < t.of) {
-		t.Fault, t.of = run.Outcome.Error, run.ID
 	}
 }

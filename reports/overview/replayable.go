@@ -78,15 +78,11 @@ func together(s *spec.Suite, analyse func(*spec.Loop) []replay.Parameter) (rows 
 		}
 	}
 	for _, path := range order {
-		rows = append(rows, ofAll(said[path], len(s.Resolved))...)
-	}
-	return rows
-}
-
-// ofAll forgets the names where all configurations are meant.
-func ofAll(rows []replayability, configurations int) []replayability {
-	if len(rows) == 1 && len(rows[0].of) == configurations {
-		rows[0].of = nil
+		of := said[path]
+		if len(of) == 1 && len(of[0].of) == len(s.Resolved) {
+			of[0].of = nil // all are meant
+		}
+		rows = append(rows, of...)
 	}
 	return rows
 }
@@ -169,7 +165,7 @@ var replayFields = []page.Field[replayability]{
 	}},
 }
 
-// sentence says why, and of which configurations, where not of all.
+// sentence is why, and of which configurations, where not of all.
 func (r *replayability) sentence(quote func(string) string) string {
 	if r.of == nil {
 		return quote(r.Why)
@@ -190,7 +186,12 @@ func Check(d *spec.Document, file string, tasks int) Checked {
 	case d.Import != nil:
 		return Checked{d, file, "import", d.Import.Name, ""}
 	}
-	return Checked{d, file, "suite", d.Suite.Name, aboutSuite(d.Suite, tasks)}
+	s, trials := d.Suite, max(1, d.Suite.Trials)
+	return Checked{d, file, "suite", s.Name, strings.Join([]string{
+		page.Plural(tasks, "task", "tasks"), page.Plural(len(s.Resolved), "configuration", "configurations"),
+		page.Plural(trials, "trial", "trials"), page.Plural(len(s.Scorers), "scorer", "scorers"),
+		page.Plural(tasks*trials*len(s.Resolved), "run", "runs"),
+	}, ", ")}
 }
 
 func aboutLoop(l *spec.Loop) string {
@@ -209,14 +210,4 @@ func aboutLoop(l *spec.Loop) string {
 		return strings.Join(append(parts, "no limit of its own"), ", ")
 	}
 	return strings.Join(append(parts, "at most "+page.Plural(limit, "iteration", "iterations")), ", ")
-}
-
-func aboutSuite(s *spec.Suite, tasks int) string {
-	trials := max(1, s.Trials)
-	parts := []string{
-		page.Plural(tasks, "task", "tasks"), page.Plural(len(s.Resolved), "configuration", "configurations"),
-		page.Plural(trials, "trial", "trials"), page.Plural(len(s.Scorers), "scorer", "scorers"),
-		page.Plural(tasks*trials*len(s.Resolved), "run", "runs"),
-	}
-	return strings.Join(parts, ", ")
 }
