@@ -2,7 +2,9 @@ package agentbench
 
 import (
 	"encoding/json"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -64,12 +66,11 @@ func TestRecordedTauBenchClusters(t *testing.T) {
 	if err := json.Unmarshal(text, &runs); err != nil {
 		t.Fatal(err)
 	}
-	var rewards []float64
-	var tasks []string
+	rewards := map[int][]float64{}
 	for _, run := range runs {
-		rewards, tasks = append(rewards, run.Reward), append(tasks, strconv.Itoa(run.Task))
+		rewards[run.Task] = append(rewards[run.Task], run.Reward)
 	}
-	got, ok := stats.ClusteredMean(stats.Grouped(rewards, tasks))
+	got, ok := stats.ClusteredMean(slices.Collect(maps.Values(rewards)))
 	if !ok || math.Abs(got.Value-want.Clustered.Mean) > 1e-9 || math.Abs(got.SE-want.Clustered.SE) > 1e-9 {
 		t.Errorf("%+v, want %+v", got, want.Clustered)
 	}

@@ -363,22 +363,6 @@ func binOf(p float64) int {
 	return bin
 }
 
-// LogLoss is the mean of -log of the probability given to what came, in natural
-// units (I. J. Good, JRSS B 14, 1952). Probabilities below 1e-15 count as that,
-// so that one forecast that was sure and wrong does not make it infinite.
-func LogLoss(forecasts []Forecast) (loss float64, ok bool) {
-	const least = 1e-15
-	losses := make([]float64, len(forecasts))
-	for i, f := range forecasts {
-		if !(f.Probability >= 0 && f.Probability <= 1) {
-			return 0, false
-		}
-		p := min(1-least, max(least, f.Probability))
-		losses[i] = -f.Outcome*math.Log(p) - (1-f.Outcome)*math.Log1p(-p)
-	}
-	return Mean(losses)
-}
-
 // Spearman is the correlation of the ranks of pairs of values, tied ones having
 // their mean rank (C. Spearman, American Journal of Psychology 15, 1904).
 func Spearman(x, y []float64) (correlation float64, ok bool) {
@@ -393,34 +377,6 @@ func Spearman(x, y []float64) (correlation float64, ok bool) {
 		both, ofX, ofY = both+dx*dy, ofX+dx*dx, ofY+dy*dy
 	}
 	return Ratio(both, math.Sqrt(ofX)*math.Sqrt(ofY))
-}
-
-// KendallTauB is the share of pairs of pairs that are in the same order less that
-// of those in the opposite one, corrected for ties (M. G. Kendall, Biometrika
-// 33, 1945). It looks at all of them, n(n-1)/2.
-func KendallTauB(x, y []float64) (correlation float64, ok bool) {
-	if len(x) != len(y) || !isFinite(x...) || !isFinite(y...) {
-		return 0, false
-	}
-	var balance, ofX, ofY float64
-	for i := range x {
-		for j := range i {
-			a, b := order(x[i], x[j]), order(y[i], y[j])
-			balance, ofX, ofY = balance+a*b, ofX+a*a, ofY+b*b
-		}
-	}
-	return Ratio(balance, math.Sqrt(ofX)*math.Sqrt(ofY))
-}
-
-// order is 1, 0 or -1.
-func order(a, b float64) float64 {
-	switch {
-	case a > b:
-		return 1
-	case a < b:
-		return -1
-	}
-	return 0
 }
 
 // Components are the parts of the variance of values in clusters: of what the

@@ -288,25 +288,6 @@ func ratioOf(draw []uint8, numerators, denominators []float64) float64 {
 	return (above + above2) / (below + below2)
 }
 
-// Interval is the percentile interval of any number that follows from how often
-// each cluster was drawn. Draws without an answer are left out; where they are
-// more than one in twenty there is none.
-func (r *Resamples) Interval(of func(drawn []uint8) (number float64, ok bool), level float64) (interval Interval, ok bool) {
-	if r.groups < 2 {
-		return Interval{}, false
-	}
-	var numbers []float64
-	for draw := range slices.Chunk(r.counts, r.groups) {
-		if number, ok := of(draw); ok {
-			numbers = append(numbers, number)
-		}
-	}
-	if 20*len(numbers) < 19*len(r.counts)/r.groups {
-		return Interval{}, false
-	}
-	return percentiles(numbers, level)
-}
-
 // percentiles are the quantiles, of type 7, around the middle part of the numbers,
 // which it puts into another order. Where all are equal there is nothing to tell.
 func percentiles(numbers []float64, level float64) (interval Interval, ok bool) {

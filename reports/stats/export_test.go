@@ -12,7 +12,7 @@ import (
 var (
 	SignedRankNormal = func(differences []float64) float64 {
 		rest, _, _ := withoutZeros(differences)
-		return signedRankNormal(signedRanks(rest, 0))
+		return signedRankNormal(signedRanks(rest))
 	}
 	MannWhitneyNormal = func(u float64, x, y []float64) float64 {
 		return mannWhitneyNormal(u, float64(len(x)), float64(len(y)), rank(slices.Concat(x, y)).tieCubes())

@@ -58,18 +58,6 @@ func MeanOf(values []float64) (estimate Estimate, ok bool) {
 	return Estimate{mean, se, float64(len(values) - 1)}, ok
 }
 
-// Welch estimates the difference of the means of two independent samples whose
-// variances may differ, with Satterthwaite's degrees of freedom (B. L. Welch,
-// Biometrika 34, 1947). Each sample has two values or more.
-func Welch(x, y []float64) (difference Estimate, ok bool) {
-	a, aOK := MeanOf(x)
-	b, bOK := MeanOf(y)
-	if !aOK || !bOK {
-		return Estimate{}, false
-	}
-	return a.Minus(b)
-}
-
 // Minus is the difference of two independent estimates, with Satterthwaite's
 // degrees of freedom (F. E. Satterthwaite, Biometrics Bulletin 2, 1946).
 func (e Estimate) Minus(f Estimate) (difference Estimate, ok bool) {
@@ -136,20 +124,6 @@ func Mean(values []float64) (mean float64, ok bool) {
 	}
 	mean = Sum(values) / float64(len(values))
 	return mean, isFinite(mean)
-}
-
-// GeometricMean is exp of the mean of the logarithms of values above 0.
-func GeometricMean(values []float64) (mean float64, ok bool) {
-	logs := make([]float64, len(values))
-	for i, v := range values {
-		if !(v > 0) {
-			return 0, false
-		}
-		logs[i] = math.Log(v)
-	}
-	log, ok := Mean(logs)
-	mean = math.Exp(log)
-	return mean, ok && isFinite(mean)
 }
 
 // Ratio is the ratio of two sums, which is what a cost per success is; it is
@@ -362,16 +336,6 @@ func MedianOrders(n int, level float64) (low, high int, coverage float64, ok boo
 	return first + 1, n - first, 1 - outside(first), true
 }
 
-// MedianInterval is the interval of MedianOrders in the values.
-func MedianInterval(values []float64, level float64) (interval Interval, ok bool) {
-	low, high, _, ok := MedianOrders(len(values), level)
-	if !ok || !isFinite(values...) {
-		return Interval{}, false
-	}
-	sorted := slices.Sorted(slices.Values(values))
-	return Interval{sorted[low-1], sorted[high-1]}, true
-}
-
 // Quantile is the p-quantile of values that are sorted in ascending order, of
 // type 7: linear between the order statistics around (n-1)p (R. Hyndman and
 // Y. Fan, The American Statistician 50, 1996; R's and NumPy's default).
@@ -418,26 +382,6 @@ func clusteredMean(clusters [][]float64) (mean, n float64, groups int) {
 	}
 	mean, _ = Ratio(Sum(sums), n)
 	return mean, n, groups
-}
-
-// Grouped gathers values by the names of their clusters, in the order in which
-// the names first come. Values beyond the names are clusters of their own.
-func Grouped(values []float64, names []string) (clusters [][]float64) {
-	at := map[string]int{}
-	for i, v := range values {
-		if i >= len(names) {
-			clusters = append(clusters, []float64{v})
-			continue
-		}
-		cluster, seen := at[names[i]]
-		if !seen {
-			cluster = len(clusters)
-			at[names[i]] = cluster
-			clusters = append(clusters, nil)
-		}
-		clusters[cluster] = append(clusters[cluster], v)
-	}
-	return clusters
 }
 
 // Ending is when something was last seen, and why: a Cause above 0 ended it, 0

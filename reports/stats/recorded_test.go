@@ -82,7 +82,22 @@ func interCode(t *testing.T) (clusters [][]float64) {
 		}
 		values, names = append(values, value), append(names, row[1])
 	}
-	return stats.Grouped(values, names)
+	return grouped(values, names)
+}
+
+// grouped are values by the names of their clusters, in the order in which these first come.
+func grouped(values []float64, names []string) (clusters [][]float64) {
+	at := map[string]int{}
+	for i, v := range values {
+		cluster, seen := at[names[i]]
+		if !seen {
+			cluster = len(clusters)
+			at[names[i]] = cluster
+			clusters = append(clusters, nil)
+		}
+		clusters[cluster] = append(clusters[cluster], v)
+	}
+	return clusters
 }
 
 // The figures are those that the recordings were published with, and those that

@@ -182,21 +182,11 @@ func subsetSums(values []int, size int) (ways []float64) {
 // is the normal one with corrections for ties and continuity. Differences that
 // lie within 1e-9 of the largest are tied.
 func SignedRank(differences []float64) (test Test, ok bool) {
-	return signedRank(differences, false)
-}
-
-// SignedRankPratt is SignedRank with differences of 0 ranked as well, before
-// they are left out (J. W. Pratt, JASA 54, 1959).
-func SignedRankPratt(differences []float64) (test Test, ok bool) {
-	return signedRank(differences, true)
-}
-
-func signedRank(differences []float64, rankZeros bool) (test Test, ok bool) {
 	rest, _, total := withoutZeros(differences)
 	if len(differences) == 0 || !isFinite(total) {
 		return Test{}, false
 	}
-	ranks := signedRanks(rest, (len(differences)-len(rest))*zeroOrOne(rankZeros))
+	ranks := signedRanks(rest)
 	for _, r := range ranks {
 		test.Statistic += float64(max(0, r)) / 2
 	}
@@ -208,9 +198,8 @@ func signedRank(differences []float64, rankZeros bool) (test Test, ok bool) {
 	return test, true
 }
 
-// signedRanks are twice the ranks of the sizes, above those of the zeros, with
-// the signs of the differences.
-func signedRanks(differences []float64, zeros int) []int {
+// signedRanks are twice the ranks of the sizes with the signs of the differences.
+func signedRanks(differences []float64) []int {
 	sizes, largest := make([]float64, len(differences)), 0.0
 	for i, d := range differences {
 		sizes[i] = math.Abs(d)
@@ -218,7 +207,6 @@ func signedRanks(differences []float64, zeros int) []int {
 	}
 	ranks := rank(rounded(sizes, tolerance*largest)).doubled
 	for i := range ranks {
-		ranks[i] += 2 * zeros
 		if differences[i] < 0 {
 			ranks[i] = -ranks[i]
 		}
@@ -505,41 +493,18 @@ func Holm(p []float64) (adjusted []float64, ok bool) {
 	return adjusted, true
 }
 
-// Hochberg adjusts like Holm from the largest p downwards: never above Holm's,
-// but only for tests that are independent or depend on each other positively
-// (Y. Hochberg, Biometrika 75, 1988).
-func Hochberg(p []float64) (adjusted []float64, ok bool) {
-	return stepUp(p, func(rank int) float64 { return float64(len(p) - rank + 1) })
-}
-
 // BenjaminiHochberg adjusts so that the share of false ones among the findings
 // stays below the level on average (Y. Benjamini and Y. Hochberg, JRSS B 57, 1995).
 func BenjaminiHochberg(p []float64) (adjusted []float64, ok bool) {
-	return stepUp(p, func(rank int) float64 { return float64(len(p)) / float64(rank) })
-}
-
-// BenjaminiYekutieli is BenjaminiHochberg for tests that depend on each other in
-// any way (Y. Benjamini and D. Yekutieli, The Annals of Statistics 29, 2001).
-func BenjaminiYekutieli(p []float64) (adjusted []float64, ok bool) {
-	harmonic := 0.0
-	for i := len(p); i > 0; i-- {
-		harmonic += 1 / float64(i)
-	}
-	return stepUp(p, func(rank int) float64 { return harmonic * float64(len(p)) / float64(rank) })
-}
-
-// stepUp multiplies each p by the factor of its rank, 1 being the smallest, and
-// lets none exceed a larger one.
-func stepUp(p []float64, factor func(rank int) float64) (adjusted []float64, ok bool) {
 	order, ok := ascending(p)
 	if !ok {
 		return nil, false
 	}
 	adjusted = make([]float64, len(p))
 	reached := 1.0
-	for i := len(order) - 1; i >= 0; i-- {
-		reached = min(reached, factor(i+1)*p[order[i]])
-		adjusted[order[i]] = reached
+	for i, at := range slices.Backward(order) {
+		reached = min(reached, float64(len(p))/float64(i+1)*p[at])
+		adjusted[at] = reached
 	}
 	return adjusted, true
 }
@@ -641,31 +606,14 @@ func halves(doubled []int) []float64 {
 	return values
 }
 
-// ClusteredMean estimates the mean of all values when values of one cluster
-// depend on each other, as ClusteredMeanCR2 does: simulations show that its
-// intervals hold their level at least as well as those of CR1 at any number of
-// clusters. For clusters of one size both are the same.
+// ClusteredMean estimates the mean of all values when values of one cluster depend on
+// each other. The standard error is the one that has no bias when they do not (CR2), with
+// Satterthwaite's degrees of freedom for it: few and unequal clusters are worth fewer
+// (R. M. Bell and D. F. McCaffrey, Survey Methodology 28, 2002; J. E. Pustejovsky and E.
+// Tipton, Journal of Business & Economic Statistics 36, 2018; here their matrices are
+// those of a lone mean). Simulations show that its intervals hold their level at least as
+// well as those of CR1 at any number of clusters; for clusters of one size both are the same.
 func ClusteredMean(clusters [][]float64) (estimate Estimate, ok bool) {
-	return ClusteredMeanCR2(clusters)
-}
-
-// ClusteredMeanCR1 takes the standard error of ClusteredSE and one degree of
-// freedom less than there are clusters.
-func ClusteredMeanCR1(clusters [][]float64) (estimate Estimate, ok bool) {
-	se, ok := ClusteredSE(clusters)
-	if !ok {
-		return Estimate{}, false
-	}
-	mean, _, groups := clusteredMean(clusters)
-	return Estimate{mean, se, float64(groups - 1)}, true
-}
-
-// ClusteredMeanCR2 takes the standard error that has no bias when values do not
-// depend on each other, and Satterthwaite's degrees of freedom for it: few and
-// unequal clusters are worth fewer (R. M. Bell and D. F. McCaffrey, Survey
-// Methodology 28, 2002; J. E. Pustejovsky and E. Tipton, Journal of Business &
-// Economic Statistics 36, 2018; here their matrices are those of a lone mean).
-func ClusteredMeanCR2(clusters [][]float64) (estimate Estimate, ok bool) {
 	mean, n, groups := clusteredMean(clusters)
 	if groups < 2 {
 		return Estimate{}, false

@@ -109,7 +109,6 @@ var procedures = map[string]func(a arguments) answer{
 	"StudentQuantile": func(a arguments) answer { return number(stats.StudentQuantile(a.p, a.q)) },
 	"Sum":             func(arguments) answer { return answer{} }, // has no ok: it is NaN where a value is
 	"Mean":            func(a arguments) answer { return number(stats.Mean(a.x)) },
-	"GeometricMean":   func(a arguments) answer { return number(stats.GeometricMean(a.x)) },
 	"Ratio":           func(a arguments) answer { return number(stats.Ratio(a.p, a.q)) },
 	"LogRatio":        func(a arguments) answer { return estimate(stats.LogRatio(a.x, a.y)) },
 	"Quantile":        func(a arguments) answer { return number(stats.Quantile(slices.Sorted(slices.Values(a.x)), a.p)) },
@@ -117,7 +116,6 @@ var procedures = map[string]func(a arguments) answer{
 	"StandardError":   func(a arguments) answer { return number(stats.StandardError(a.x)) },
 	"MeanOf":          func(a arguments) answer { return estimate(stats.MeanOf(a.x)) },
 	"MeanInterval":    func(a arguments) answer { return interval(stats.MeanInterval(a.x, a.p)) },
-	"Welch":           func(a arguments) answer { return estimate(stats.Welch(a.x, a.y)) },
 	"Estimate.Interval": func(a arguments) answer {
 		return interval(stats.Estimate{Value: a.p, SE: a.q, Degrees: a.r}.Interval(0.95))
 	},
@@ -131,11 +129,8 @@ var procedures = map[string]func(a arguments) answer{
 	"Estimate.ProportionAtMost": func(a arguments) answer {
 		return chance(stats.Estimate{Value: a.p, SE: a.q, Degrees: a.r}.ProportionAtMost(float64(a.a), a.b, 0.95))
 	},
-	"ClusteredSE":      func(a arguments) answer { return number(stats.ClusteredSE(a.groups)) },
-	"ClusteredMean":    func(a arguments) answer { return estimate(stats.ClusteredMean(a.groups)) },
-	"ClusteredMeanCR1": func(a arguments) answer { return estimate(stats.ClusteredMeanCR1(a.groups)) },
-	"ClusteredMeanCR2": func(a arguments) answer { return estimate(stats.ClusteredMeanCR2(a.groups)) },
-	"Grouped":          func(a arguments) answer { return several(true, len(stats.Grouped(a.x, []string{"a", "b", "a"}))) },
+	"ClusteredSE":   func(a arguments) answer { return number(stats.ClusteredSE(a.groups)) },
+	"ClusteredMean": func(a arguments) answer { return estimate(stats.ClusteredMean(a.groups)) },
 	"VarianceComponents": func(a arguments) answer {
 		c, ok := stats.VarianceComponents(a.groups)
 		return all([]float64{c.Between, c.Within}, ok)
@@ -154,20 +149,17 @@ var procedures = map[string]func(a arguments) answer{
 		p, ok := stats.PositionBias(a.placed())
 		return chances([]float64{p.Changed, p.First, p.P}, ok)
 	},
-	"BonettPrice":     func(a arguments) answer { return interval(stats.BonettPrice(a.a, a.b, a.c, a.p)) },
-	"SignFlip":        func(a arguments) answer { return test(stats.SignFlip(a.x, 1)) },
-	"SignedRank":      func(a arguments) answer { return test(stats.SignedRank(a.x)) },
-	"SignedRankPratt": func(a arguments) answer { return test(stats.SignedRankPratt(a.x)) },
-	"MannWhitney":     func(a arguments) answer { return test(stats.MannWhitney(a.x, a.y)) },
+	"BonettPrice": func(a arguments) answer { return interval(stats.BonettPrice(a.a, a.b, a.c, a.p)) },
+	"SignFlip":    func(a arguments) answer { return test(stats.SignFlip(a.x, 1)) },
+	"SignedRank":  func(a arguments) answer { return test(stats.SignedRank(a.x)) },
+	"MannWhitney": func(a arguments) answer { return test(stats.MannWhitney(a.x, a.y)) },
 	"Permutation": func(a arguments) answer {
 		return test(stats.Permutation(a.x[:min(8, len(a.x))], a.y[:min(8, len(a.y))], 1))
 	},
 	"CochranQ":            func(a arguments) answer { return test(stats.CochranQ(a.groups)) },
 	"Friedman":            func(a arguments) answer { return test(stats.Friedman(a.groups)) },
 	"Holm":                func(a arguments) answer { return chances(stats.Holm(a.x)) },
-	"Hochberg":            func(a arguments) answer { return chances(stats.Hochberg(a.x)) },
 	"BenjaminiHochberg":   func(a arguments) answer { return chances(stats.BenjaminiHochberg(a.x)) },
-	"BenjaminiYekutieli":  func(a arguments) answer { return chances(stats.BenjaminiYekutieli(a.x)) },
 	"Power.Needed":        func(a arguments) answer { return number(a.power().Needed(a.r, a.q)) },
 	"Power.NeededT":       func(a arguments) answer { return number(a.power().NeededT(a.r, a.q)) },
 	"Power.Detectable":    func(a arguments) answer { return number(a.power().Detectable(a.r, a.q)) },
@@ -176,7 +168,6 @@ var procedures = map[string]func(a arguments) answer{
 		return number(a.power().NeededTwoProportions(a.r, a.q))
 	},
 	"PairedVariance.Value": func(a arguments) answer { return number(stats.PairedVariance{a.p, a.q, a.r, a.a, a.b}.Value()) },
-	"MedianInterval":       func(a arguments) answer { return interval(stats.MedianInterval(a.x, a.p)) },
 	"MedianOrders": func(a arguments) answer {
 		low, high, coverage, ok := stats.MedianOrders(a.a, a.p)
 		return answer{numbers: []float64{float64(low), float64(high), coverage}, ok: ok}
@@ -197,7 +188,6 @@ var procedures = map[string]func(a arguments) answer{
 	"AUROC":           func(a arguments) answer { return number(stats.AUROC(a.forecasts)) },
 	"AUROCInterval":   func(a arguments) answer { return interval(stats.AUROCInterval(a.clusters(), a.p)) },
 	"ECE":             func(a arguments) answer { return number(stats.ECE(a.forecasts)) },
-	"LogLoss":         func(a arguments) answer { return number(stats.LogLoss(a.forecasts)) },
 	"CumulativeIncidence": func(a arguments) answer {
 		incidence, ok := stats.CumulativeIncidence(a.endings, a.a)
 		result := answer{chances: true, ok: ok}
@@ -209,7 +199,6 @@ var procedures = map[string]func(a arguments) answer{
 	"Evidence":     func(a arguments) answer { return number(stats.Evidence(a.a, a.b, a.p)) },
 	"MeanEvidence": func(a arguments) answer { return number(stats.MeanEvidence(a.x, a.p)) },
 	"Spearman":     func(a arguments) answer { return number(stats.Spearman(a.x, a.y)) },
-	"KendallTauB":  func(a arguments) answer { return number(stats.KendallTauB(a.x, a.y)) },
 	"Front": func(a arguments) answer {
 		if len(a.rows) == 0 {
 			return answer{}
@@ -232,18 +221,12 @@ var procedures = map[string]func(a arguments) answer{
 		return chances(shares, err == nil)
 	},
 	"FrontShares": func(a arguments) answer { return chances(stats.FrontShares(a.rows, min(a.a, 100), 1)) },
-	"Hyperband":   func(a arguments) answer { brackets, ok := stats.Hyperband(a.a, a.b); return several(ok, len(brackets)) },
 	"SuccessiveHalving": func(a arguments) answer {
 		rungs, ok := stats.SuccessiveHalving(a.a, a.b, a.c, a.d)
 		return several(ok, len(rungs))
 	},
 	"Resample":        func(a arguments) answer { stats.Resample(a.a, modest(a.b), 1); return answer{} },
 	"Resamples.Ratio": func(a arguments) answer { return open(stats.Resample(len(a.x), 50, 1).Ratio(a.x, a.y, a.p)) },
-	"Resamples.Interval": func(a arguments) answer {
-		return open(stats.Resample(len(a.x), 50, 1).Interval(func(drawn []uint8) (float64, bool) {
-			return stats.Mean(a.x[:min(len(a.x), int(drawn[0]))])
-		}, a.p))
-	},
 	"Bootstrap": func(a arguments) answer {
 		return open(stats.Bootstrap(len(a.x), 50, 1, func(drawn []uint8) (float64, bool) {
 			return stats.Mean(a.x[:min(len(a.x), int(drawn[0]))])
