@@ -224,7 +224,10 @@ func TestResamplesHaveNoAnswer(t *testing.T) {
 		"expanded: all equal": func() bool { _, ok := stats.ExpandedRatio(ones(3), ones(3), 0.95); return ok },
 		"expanded: NaN":       func() bool { _, ok := stats.ExpandedRatio([]float64{1, math.NaN()}, ones(2), 0.95); return ok },
 		"expanded: 0 below":   func() bool { _, ok := stats.ExpandedRatio(ones(2), make([]float64, 2), 0.95); return ok },
-		"no number":           func() bool { _, ok := stats.Bootstrap(3, 100, 1, func([]uint8) (float64, bool) { return 0, false }, 0.95); return ok },
+		"no number": func() bool {
+			_, ok := stats.Bootstrap(3, 100, 1, func([]uint8) (float64, bool) { return 0, false }, 0.95)
+			return ok
+		},
 	} {
 		if answered() {
 			t.Errorf("%s: nothing has an answer", name)
