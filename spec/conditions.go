@@ -9,13 +9,34 @@ import (
 	"github.com/agentbench/agentbench/spec/source"
 )
 
-// kindOrder is the order in which the conditions of a map give the reason.
-var kindOrder = []Kind{KindConfidence, KindWhen, KindRepeated, KindConsecutive, KindNoImprovement, KindTimeout,
-	KindAny, KindAll, KindMaxIterations}
+// conditionKinds are the kinds in the order in which the conditions of a map give the reason. Those that have fields say
+// where these are, whether the main one is off, how it is called, and how a bare value would be written.
+var conditionKinds = []struct {
+	kind        Kind
+	fields      func(*Condition) (fields any, off *bool)
+	main, short string
+}{
+	{KindConfidence, func(c *Condition) (any, *bool) { return &c.Confidence, &c.Confidence.Threshold.Off }, "threshold", "{threshold: %s}"},
+	{kind: KindWhen},
+	{KindRepeated, func(c *Condition) (any, *bool) { return &c.Repeated, &c.Repeated.Times.Off }, "times", ""},
+	{KindConsecutive, func(c *Condition) (any, *bool) { return &c.Consecutive, &c.Consecutive.Times.Off }, "times", ""},
+	{KindNoImprovement, func(c *Condition) (any, *bool) { return &c.NoImprovement, &c.NoImprovement.Patience.Off }, "patience", "{patience: %s}"},
+	{KindTimeout, func(c *Condition) (any, *bool) { return &c.Timeout, &c.Timeout.After.Off }, "after", ""},
+	{kind: KindAny},
+	{kind: KindAll},
+	{kind: KindMaxIterations},
+}
 
-func isKind(key string) bool { return slices.Contains(kindOrder, Kind(key)) }
+func isKind(key string) bool { return Kind(key).rank() >= 0 }
 
-func (k Kind) rank() int { return slices.Index(kindOrder, k) }
+func (k Kind) rank() int {
+	for i := range conditionKinds {
+		if conditionKinds[i].kind == k {
+			return i
+		}
+	}
+	return -1
+}
 
 // conditionKeys are what a map of conditions may hold.
 type conditionKeys struct {
@@ -60,9 +81,9 @@ func (t *Tree) DecodeNode(n *source.Node, d *source.Decoder) {
 }
 
 func nearKind(word string) string {
-	words := make([]string, len(kindOrder))
-	for i, kind := range kindOrder {
-		words[i] = string(kind)
+	words := make([]string, len(conditionKinds))
+	for i := range conditionKinds {
+		words[i] = string(conditionKinds[i].kind)
 	}
 	return didYouMean(word, words)
 }
@@ -120,53 +141,37 @@ func conditionOf(kind Kind, n *source.Node, d *source.Decoder, underAll bool) Co
 	switch kind {
 	case KindAny, KindAll:
 		c.Nested = conditionsOf(n, d, underAll || kind == KindAll)
-	case KindConfidence:
-		c.decode(n, d, &c.Confidence, "{threshold: %s}")
-		c.Off = c.Confidence.Threshold.Off
 	case KindWhen:
 		c.When = &Expr{}
 		c.When.DecodeNode(n, d)
-	case KindRepeated:
-		c.decode(n, d, &c.Repeated, "")
-		c.Off = c.Repeated.Times.Off
-	case KindConsecutive:
-		c.decode(n, d, &c.Consecutive, "")
-		c.Off = c.Consecutive.Times.Off
-	case KindNoImprovement:
-		c.decode(n, d, &c.NoImprovement, "{patience: %s}")
-		c.Off = c.NoImprovement.Patience.Off
-	case KindTimeout:
-		c.decodeTimeout(n, d, underAll)
 	case KindMaxIterations:
 		var limit source.Maybe[int]
 		d.DecodeTagged(n, &limit, `min:"1"`)
 		c.MaxIterations, c.Off = limit.Value, limit.Off
+	default:
+		row := &conditionKinds[kind.rank()]
+		fields, off := row.fields(&c)
+		switch bare := n.Kind != source.Map && n.Kind != source.List && n.Kind != source.Null; {
+		case kind == KindTimeout && n.Kind != source.Map:
+			d.DecodeTagged(n, &c.Timeout.After, `above:"0s"`)
+		case bare && row.short != "":
+			d.Fault(n, "write "+fmt.Sprintf(row.short, n.Text), "want a mapping, got %s", n.Text)
+		default:
+			d.Decode(n, fields)
+		}
+		if c.Off = *off; kind == KindTimeout {
+			c.Timeout.presetCancel(n, d, underAll)
+		}
 	}
 	return c
 }
 
-// decode fills the fields of a kind; short is what a bare value could have meant.
-func (c *Condition) decode(n *source.Node, d *source.Decoder, fields any, short string) {
-	if n.Kind != source.Map && n.Kind != source.List && short != "" && n.Kind != source.Null {
-		d.Fault(n, "write "+fmt.Sprintf(short, n.Text), "want a mapping, got %s", n.Text)
-		return
-	}
-	d.Decode(n, fields)
-}
-
-func (c *Condition) decodeTimeout(n *source.Node, d *source.Decoder, underAll bool) {
-	if n.Kind == source.Map {
-		d.Decode(n, &c.Timeout)
-	} else {
-		d.DecodeTagged(n, &c.Timeout.After, `above:"0s"`)
-	}
-	c.Off = c.Timeout.After.Off
-	if cancel := n.Get("cancel"); cancel != nil && underAll && c.Timeout.Cancel != nil && *c.Timeout.Cancel {
+func (t *Timeout) presetCancel(n *source.Node, d *source.Decoder, underAll bool) {
+	if cancel := n.Get("cancel"); cancel != nil && underAll && t.Cancel != nil && *t.Cancel {
 		d.Fault(cancel, "write cancel: false, or move the timeout out of all", "a timeout under all cannot cancel the iteration in flight")
 	}
-	if c.Timeout.Cancel == nil {
-		cancels := !underAll
-		c.Timeout.Cancel = &cancels
+	if t.Cancel == nil {
+		t.Cancel = new(!underAll)
 	}
 }
 
@@ -219,13 +224,12 @@ func (t *Tree) JSONSchema(g *source.Generator) map[string]any {
 // conditionSchema allows off for every condition, and the short form of a timeout.
 func conditionSchema(schema map[string]any) map[string]any {
 	properties := schema["properties"].(map[string]any)
-	for _, kind := range kindOrder {
-		property := properties[string(kind)].(map[string]any)
-		forms := []any{property, map[string]any{"const": "off"}}
-		if kind == KindTimeout {
+	for _, row := range conditionKinds {
+		forms := []any{properties[string(row.kind)], map[string]any{"const": "off"}}
+		if row.kind == KindTimeout {
 			forms = append(forms, map[string]any{"type": "string", "description": "A duration."})
 		}
-		properties[string(kind)] = map[string]any{"anyOf": forms}
+		properties[string(row.kind)] = map[string]any{"anyOf": forms}
 	}
 	return schema
 }

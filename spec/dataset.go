@@ -301,11 +301,11 @@ func (d *Document) first(tasks iter.Seq2[placedTask, error]) iter.Seq2[placedTas
 
 // drawing draws, where that was not done yet. The faults of a survey are those of the tasks; they are told once.
 func (d *Document) drawing() (*drawn, source.Faults) {
-	if known := d.drawn.get(); known != nil {
+	if known := d.drawn.Load(); known != nil {
 		return known, nil
 	}
 	_, faults := d.CountTasks()
-	return d.drawn.get(), faults
+	return d.drawn.Load(), faults
 }
 
 // sampled streams the tasks, and leaves out those that are not drawn.

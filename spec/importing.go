@@ -208,8 +208,7 @@ func (m *Import) Loop(configuration string) (*Loop, error) {
 // LoopUnder is the loop that stands for the agent under some limits; nil: none are
 // known.
 func (m *Import) LoopUnder(configuration string, limits *Limits) (*Loop, error) {
-	l := &loader{doc: &Document{}, loops: map[string]*loopFile{}, scripts: map[string]string{},
-		seen: map[source.Fault]bool{}, broken: map[*source.File]bool{}}
+	l := newLoader(&Document{})
 	loop := m.loop(l, configuration, limits)
 	if loop == nil {
 		return nil, fmt.Errorf("the loop of %q: %w", configuration, l.faults.Err())
@@ -231,8 +230,7 @@ func (m *Import) LimitsOf(plain any) (*Limits, error) {
 func (l *Loop) Hash() string { return l.hash }
 
 func (m *Import) loop(l *loader, configuration string, limits *Limits) *Loop {
-	file := &loopFile{name: configuration, tree: m.loopTree(configuration, limits)}
-	return l.instance(file, nil)
+	return l.instance(&loopFile{name: configuration, tree: m.loopTree(configuration, limits)}, nil)
 }
 
 const recordedRubric = "what stood in the log"
@@ -397,7 +395,7 @@ func isLimit(loop *Loop, path string) (hint string, ok bool) {
 	if loop == nil || !below {
 		return "", true
 	}
-	faults := tryOn(loop.Tree, setting{path: path, at: loop.Tree.Pos, value: source.New(loop.Tree, "off")})
+	faults := tryOn(loop.Tree, Assignment{Path: path, At: loop.Tree.Pos, Value: source.New(loop.Tree, "off")})
 	for _, f := range faults {
 		if strings.HasPrefix(f.What, "unknown key") || strings.HasPrefix(f.What, "no condition is named") {
 			return f.Hint, false

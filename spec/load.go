@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/bmatcuk/doublestar/v4"
 
@@ -47,7 +48,7 @@ type Document struct {
 	folder folder
 	roots  roots
 	getenv func(string) string
-	drawn  *lastDrawn
+	drawn  atomic.Pointer[drawn] // what was drawn last; who reads tasks keeps what was drawn when it began
 	// load loads the document again, with texts in the place of files; nil where it is not on disk.
 	load  func(texts map[string][]byte) (*Document, source.Faults)
 	texts map[string][]byte
@@ -133,14 +134,22 @@ func load(at folder, name string, text []byte, opt Options, texts map[string][]b
 	if opt.Env == nil {
 		opt.Env = os.Getenv
 	}
-	l := &loader{opt: opt, texts: texts, doc: &Document{folder: at, getenv: opt.Env, drawn: &lastDrawn{}}, loops: map[string]*loopFile{}, scripts: map[string]string{},
-		seen: map[source.Fault]bool{}, broken: map[*source.File]bool{}}
-	l.roots = roots{base: at, getenv: opt.Env}
-	l.flags = l.commandLine()
+	l := newLoader(&Document{folder: at, getenv: opt.Env})
+	l.opt, l.texts, l.roots = opt, texts, roots{base: at, getenv: opt.Env}
+	for _, s := range opt.Set {
+		set, faults := s.Assign("--set")
+		l.add(faults...)
+		if set.Value != nil {
+			l.flags = append(l.flags, set)
+		}
+	}
 	l.document(name, text)
 	l.doc.roots = l.roots
 	if l.errors == 0 {
-		l.warnOfRun()
+		for _, f := range l.doc.Programs() { // what is missing here may be there where the suite will run
+			f.Warning = true
+			l.add(f)
+		}
 	}
 	l.faults.Sort()
 	l.doc.Warnings = slices.DeleteFunc(slices.Clone(l.faults), func(f source.Fault) bool { return !f.Warning })
@@ -150,33 +159,28 @@ func load(at folder, name string, text []byte, opt Options, texts map[string][]b
 	return l.doc, l.faults
 }
 
-// warnOfRun tells what stands in the way of a run only: programs that are missing here, and may be there where the
-// suite will run.
-func (l *loader) warnOfRun() {
-	for _, f := range l.doc.Programs() {
-		f.Warning = true
-		l.add(f)
-	}
-}
-
 // loader reads one document.
 type loader struct {
-	opt     Options
-	texts   map[string][]byte // that take the place of files
-	doc     *Document
-	roots   roots
-	loops   map[string]*loopFile // by the name that messages show
-	flags   []setting            // of --set
-	scripts map[string]string    // hashes of programs' files, "" for what is none
-	decoder source.Decoder
-	// decoders are for loops that are made of this document's later on; nil: there are none yet.
-	decoders *sync.Pool
+	opt      Options
+	texts    map[string][]byte // that take the place of files
+	doc      *Document
+	roots    roots
+	loops    map[string]*loopFile // by the name that messages show
+	flags    []Assignment         // of --set
+	scripts  map[string]string    // hashes of programs' files, "" for what is none
+	decoder  source.Decoder
+	decoders *sync.Pool // for loops that are made of this document's later on
 	effort   effort
 	broken   map[*source.File]bool // whose text had faults
 	open     []string              // loop files that are being loaded, to find delegates that form a cycle
 	faults   source.Faults
 	errors   int // found so far, those found again included
 	seen     map[source.Fault]bool
+}
+
+func newLoader(doc *Document) *loader {
+	return &loader{doc: doc, loops: map[string]*loopFile{}, scripts: map[string]string{}, seen: map[source.Fault]bool{},
+		broken: map[*source.File]bool{}, decoders: &sync.Pool{New: func() any { return &source.Decoder{} }}}
 }
 
 // add keeps each fault once: the configurations of a sweep share most of theirs, and of warnings that differ only in
@@ -543,19 +547,20 @@ func (f folder) sub(file string) folder {
 
 // instance makes a loop out of its file with parameters set; nil if something is wrong with it. What is absent is
 // judged only where all that is written was understood.
-func (l *loader) instance(file *loopFile, settings []setting) *Loop {
+func (l *loader) instance(file *loopFile, settings []Assignment) *Loop {
 	if file.tree == nil {
 		return nil
 	}
 	before := l.errors
 	tree := l.withSettings(file.tree, settings)
-	loop := &Loop{Folder: file.folder.disk, origin: l.originOf(file, settings)}
+	loop := &Loop{Folder: file.folder.disk}
+	loop.origin = &origin{file: file, settings: settings, roots: l.roots, loops: l.loops, scripts: l.scripts, decoders: l.decoders}
 	l.add(l.decoder.Whole(tree, loop)...)
 	understood := l.errors == before && !l.broken[file.tree.File]
 	loop.Tree = tree
 	loop.applyPresets()
 	l.delegates(loop, file)
-	leaves := loop.leaves()
+	leaves := loop.Values()
 	if understood {
 		loop.Param = paramOf(leaves)
 		l.checkLoop(loop)
@@ -571,29 +576,25 @@ func (l *loader) instance(file *loopFile, settings []setting) *Loop {
 
 // withSettings applies the presets of the role, which paths can address, and the settings. A setting of the role
 // itself comes first.
-func (l *loader) withSettings(tree *source.Node, settings []setting) *source.Node {
-	isRole := func(s setting) bool { return s.path == "preset" }
+func (l *loader) withSettings(tree *source.Node, settings []Assignment) *source.Node {
 	for _, s := range settings {
-		if isRole(s) {
-			tree = withEntry(tree, "preset", s.value)
+		if s.Path == "preset" {
+			tree = withEntry(tree, "preset", s.Value)
 		}
 	}
-	tree = withRole(tree)
-	tree, fault := withTotal(tree)
-	l.addIf(fault)
+	tree, fault := withTotal(withRole(tree))
 	for _, s := range settings {
-		if !isRole(s) {
+		if fault != nil {
+			l.add(*fault)
+		}
+		if fault = nil; s.Path != "preset" {
 			tree, fault = s.with(tree)
-			l.addIf(fault)
 		}
 	}
-	return tree
-}
-
-func (l *loader) addIf(fault *source.Fault) {
 	if fault != nil {
 		l.add(*fault)
 	}
+	return tree
 }
 
 const maxDelegateDepth = 5

@@ -3,6 +3,7 @@ package spec
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -90,43 +91,26 @@ const (
 	ReplyJSON Reply = "json"
 )
 
-// leaf is a value of a loop with its path. Parameters are the scalars that a set or sweep could say; the others (texts,
-// expressions, lists) only tell loops apart.
-type leaf struct {
-	path      string
-	value     any
-	parameter bool
-}
-
 // Value is a value of a loop with its path.
 type Value struct {
 	Path  string
 	Value any // nil: off
-	// Parameter says that set and sweep could say it.
+	// Parameter says that set and sweep could say it: it is a scalar. The others (texts, expressions, lists) only make loops
+	// different.
 	Parameter bool
 }
 
 // Values are all values of a loop that are not zero, in the order of the language.
 func (l *Loop) Values() []Value {
-	leaves := l.leaves()
-	values := make([]Value, len(leaves))
-	for i, leaf := range leaves {
-		values[i] = Value{leaf.path, leaf.value, leaf.parameter}
-	}
-	return values
-}
-
-// leaves are all values of a loop that are not zero, in the order of the language.
-func (l *Loop) leaves() []leaf {
-	w := leafWalker{leaves: make([]leaf, 0, 64)}
+	w := leafWalker{leaves: make([]Value, 0, 64)}
 	w.fields(reflect.ValueOf(l).Elem(), "")
 	return w.leaves
 }
 
-type leafWalker struct{ leaves []leaf }
+type leafWalker struct{ leaves []Value }
 
 func (w *leafWalker) add(path string, value any, parameter bool) {
-	w.leaves = append(w.leaves, leaf{path, value, parameter})
+	w.leaves = append(w.leaves, Value{path, value, parameter})
 }
 
 // fields walks a struct by its yaml tags.
@@ -158,11 +142,13 @@ func (w *leafWalker) value(v reflect.Value, path string) {
 	case Tree:
 		w.conditions(value.Any, path)
 	case source.Maybe[int]:
-		w.maybe(int64(value.Value), value.Off, path)
+		w.add(path, unlessOff(int64(value.Value), value.Off), true)
 	case source.Maybe[float64]:
-		w.maybe(value.Value, value.Off, path)
+		w.add(path, unlessOff(value.Value, value.Off), true)
 	case source.Maybe[time.Duration]:
-		w.maybe(value.Value, value.Off, path)
+		w.add(path, unlessOff(value.Value, value.Off), true)
+	case time.Duration:
+		w.add(path, value, true)
 	case JSON:
 		w.add(path, string(value), false)
 	case Headers:
@@ -174,11 +160,11 @@ func (w *leafWalker) value(v reflect.Value, path string) {
 	}
 }
 
-func (w *leafWalker) maybe(value any, off bool, path string) {
+func unlessOff(value any, off bool) any {
 	if off {
-		value = nil
+		return nil
 	}
-	w.add(path, value, true)
+	return value
 }
 
 func (w *leafWalker) plain(v reflect.Value, path string) {
@@ -190,156 +176,57 @@ func (w *leafWalker) plain(v reflect.Value, path string) {
 	case reflect.Slice:
 		w.list(v, path)
 	case reflect.String:
-		w.add(path, v.String(), !isName(path))
-	case reflect.Bool:
-		w.add(path, v.Bool(), true)
-	case reflect.Float64:
-		w.add(path, v.Float(), true)
-	case reflect.Int, reflect.Int64:
-		if d, ok := v.Interface().(time.Duration); ok {
-			w.add(path, d, true)
-			return
-		}
+		prose := []string{"name", "loop", "feedback", "description", "preset"}
+		w.add(path, v.String(), !slices.Contains(prose, path[strings.LastIndexByte(path, '.')+1:]))
+	case reflect.Bool, reflect.Float64, reflect.Int64:
+		w.add(path, v.Interface(), true)
+	case reflect.Int:
 		w.add(path, v.Int(), true)
 	}
 }
 
-// isName tells names and prose from parameters.
-func isName(path string) bool {
-	switch path[strings.LastIndexByte(path, '.')+1:] {
-	case "name", "loop", "feedback", "description", "preset":
-		return true
-	}
-	return false
-}
-
-// list walks items by their names; items without one by their number.
+// list walks items by their names, or by what they are where that is built in; the others by their number.
 func (w *leafWalker) list(v reflect.Value, path string) {
 	for i := range v.Len() {
 		item := reflect.Indirect(v.Index(i))
-		name := fmt.Sprint(i)
-		if given := nameOf(item); given != "" {
-			name = given
-		}
+		at := join(path, fmt.Sprint(i))
 		if item.Kind() == reflect.String {
-			w.add(join(path, name), item.String(), false)
+			w.add(at, item.String(), false)
 			continue
 		}
-		w.value(item, join(path, name))
-	}
-}
-
-// nameOf is the name of an item, or what it is where that is built in.
-func nameOf(item reflect.Value) string {
-	if item.Kind() != reflect.Struct {
-		return ""
-	}
-	for _, field := range []string{"Name", "Builtin"} {
-		if name := item.FieldByName(field); name.IsValid() && name.String() != "" {
-			return name.String()
+		if item.Kind() == reflect.Struct {
+			for _, field := range []string{"Builtin", "Name"} {
+				if name := item.FieldByName(field); name.IsValid() && name.String() != "" {
+					at = join(path, name.String())
+				}
+			}
 		}
+		w.value(item, at)
 	}
-	return ""
 }
 
-// conditions walks a list of conditions by their names. A condition that is off is nothing.
+// conditions walks a list of conditions by their names. Of one that is off only the field is known that is off.
 func (w *leafWalker) conditions(conditions []Condition, path string) {
 	for i := range conditions {
-		c := &conditions[i]
+		c, row := &conditions[i], &conditionKinds[conditions[i].Kind.rank()]
 		at := join(path, c.Name)
-		if c.Off {
-			w.off(c, at)
-			continue
+		if !c.Off {
+			w.add(at, string(c.Kind), false)
 		}
-		w.add(at, string(c.Kind), false)
 		switch {
+		case c.Off && row.main != "":
+			w.add(at+"."+row.main, nil, true)
+		case c.Kind == KindMaxIterations:
+			w.add(at, unlessOff(int64(c.MaxIterations), c.Off), true)
+		case c.Off:
 		case c.Nested != nil:
 			w.conditions(c.Nested, at)
-		case c.Kind == KindMaxIterations:
-			w.add(at, int64(c.MaxIterations), true)
 		case c.Kind == KindWhen:
 			w.add(at, c.When.Text, false)
-		default:
-			w.fields(reflect.ValueOf(c.fields()), at)
+		case row.fields != nil:
+			fields, _ := row.fields(c)
+			w.fields(reflect.ValueOf(fields).Elem(), at)
 		}
-	}
-}
-
-// off is what is known of a condition that never holds: the field that is off, or nothing at all.
-func (w *leafWalker) off(c *Condition, path string) {
-	switch c.Kind {
-	case KindConfidence:
-		w.add(path+".threshold", nil, true)
-	case KindRepeated, KindConsecutive:
-		w.add(path+".times", nil, true)
-	case KindNoImprovement:
-		w.add(path+".patience", nil, true)
-	case KindTimeout:
-		w.add(path+".after", nil, true)
-	case KindMaxIterations:
-		w.add(path, nil, true)
-	}
-}
-
-// fields are the fields of the condition's kind.
-func (c *Condition) fields() any {
-	switch c.Kind {
-	case KindConfidence:
-		return c.Confidence
-	case KindRepeated:
-		return c.Repeated
-	case KindConsecutive:
-		return c.Consecutive
-	case KindNoImprovement:
-		return c.NoImprovement
-	default:
-		return c.Timeout
-	}
-}
-
-// commandLine are the settings of --set.
-func (l *loader) commandLine() []setting {
-	var settings []setting
-	for _, s := range l.opt.Set {
-		if setting, ok := l.fromFlag(s); ok {
-			settings = append(settings, setting)
-		}
-	}
-	return settings
-}
-
-// fromFlag reads a setting of --set.
-func (l *loader) fromFlag(s Setting) (setting, bool) {
-	read, faults := s.read("--set")
-	l.add(faults...)
-	return read, read.value != nil
-}
-
-// read parses the value in a text that is as long as the flag, so that its places are those of the flag. The value is
-// nil where it is no YAML.
-func (s Setting) read(flag string) (setting, source.Faults) {
-	shown := source.NewFile(flag, []byte(s.Path+"="+s.Value))
-	if strings.TrimSpace(s.Value) == "" {
-		return setting{}, source.Faults{{File: shown, Pos: source.Pos{Line: 1, Col: 1}, What: "no value for " + s.Path, Hint: "write " + s.Path + "=VALUE"}}
-	}
-	tree, faults := source.Parse(source.NewFile(flag, []byte(strings.Repeat(" ", len([]rune(s.Path))+1)+s.Value)))
-	for i := range faults {
-		faults[i].File = shown
-	}
-	if tree == nil {
-		return setting{}, faults
-	}
-	relocate(tree, shown)
-	return setting{path: s.Path, at: source.Pos{Line: 1, Col: 1}, value: tree}, faults
-}
-
-func relocate(n *source.Node, file *source.File) {
-	n.File = file
-	for _, item := range n.Items {
-		relocate(item, file)
-	}
-	for _, entry := range n.Entries {
-		relocate(entry.Value, file)
 	}
 }
 

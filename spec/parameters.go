@@ -115,19 +115,19 @@ func lookup(n *source.Node, path []string) *source.Node {
 
 // paramOf is what expressions see as param: the parameters by full path, by every unambiguous suffix, and nested,
 // so that param.terminate.max_iterations, param["terminate.max_iterations"] and param.max_iterations are the same.
-func paramOf(leaves []leaf) *expr.Object {
+func paramOf(leaves []Value) *expr.Object {
 	param := expr.NewObject(3 * len(leaves))
 	suffixes := newSuffixes(leaves)
 	for _, leaf := range leaves {
-		if leaf.parameter {
-			nest(param, leaf.path, leaf.value)
+		if leaf.Parameter {
+			nest(param, leaf.Path, leaf.Value)
 		}
 	}
 	for _, leaf := range leaves {
-		if leaf.parameter {
-			for _, name := range suffixes.unambiguous(leaf.path) {
+		if leaf.Parameter {
+			for _, name := range suffixes.unambiguous(leaf.Path) {
 				if _, taken := param.Get(name); !taken {
-					param.Set(name, leaf.value)
+					param.Set(name, leaf.Value)
 				}
 			}
 		}
@@ -153,11 +153,11 @@ func nest(object *expr.Object, path string, value any) {
 // suffixes counts the ends of paths, to find the shortest that means one path only.
 type suffixes map[string]int
 
-func newSuffixes(leaves []leaf) suffixes {
+func newSuffixes(leaves []Value) suffixes {
 	s := suffixes{}
 	for _, leaf := range leaves {
-		if leaf.parameter {
-			s.count(leaf.path)
+		if leaf.Parameter {
+			s.count(leaf.Path)
 		}
 	}
 	return s
@@ -233,8 +233,13 @@ func (l *Loop) presetCondition() {
 	if !ok || holdsKind(l.Terminate.Any, preset.Kind) {
 		return
 	}
-	preset.Name = freeName(l.Terminate.Any, string(preset.Kind))
 	at := len(l.Terminate.Any)
+	kinds, given := make([]string, at+1), make([]string, at+1)
+	for i := range l.Terminate.Any {
+		given[i] = l.Terminate.Any[i].Name
+	}
+	kinds[at] = string(preset.Kind)
+	preset.Name = fullNames(kinds, given)[at]
 	if l.Terminate.written.Get("any") == nil {
 		after := func(c Condition) bool { return c.Kind.rank() > preset.Kind.rank() }
 		if i := slices.IndexFunc(l.Terminate.Any, after); i >= 0 {
@@ -279,17 +284,6 @@ func mentions(n *source.Node, kind Kind) bool {
 
 func holdsKind(conditions []Condition, kind Kind) bool {
 	return slices.ContainsFunc(conditions, func(c Condition) bool { return c.Kind == kind || holdsKind(c.Nested, kind) })
-}
-
-func freeName(conditions []Condition, name string) string {
-	taken := func(name string) bool {
-		return slices.ContainsFunc(conditions, func(c Condition) bool { return c.Name == name })
-	}
-	free := name
-	for n := 2; taken(free); n++ {
-		free = numbered(name, n)
-	}
-	return free
 }
 
 func (g *Guards) applyPresets() {
@@ -399,7 +393,7 @@ func withTotal(tree *source.Node) (*source.Node, *source.Fault) {
 	}
 	c := *tree
 	c.Entries = slices.DeleteFunc(slices.Clone(tree.Entries), func(e source.Entry) bool { return e.Key == "max_iterations" })
-	set := setting{path: "terminate.max_iterations", at: total.Pos, value: total}
+	set := Assignment{Path: "terminate.max_iterations", At: total.Pos, Value: total}
 	return set.with(&c)
 }
 

@@ -9,21 +9,15 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/agentbench/agentbench/spec/expr"
 	"github.com/agentbench/agentbench/spec/source"
 )
 
-// setting is a parameter and the value that it gets, both with their places.
-type setting struct {
-	path  string
-	at    source.Pos // of the path
-	value *source.Node
-}
-
 // setter puts one value into the tree of a loop.
 type setter struct {
-	setting
+	Assignment
 	fault *source.Fault
 	// preset is the condition of the pattern, where none of its kind is written.
 	preset     *source.Node
@@ -31,18 +25,18 @@ type setter struct {
 }
 
 // with returns a copy of the tree that has the value at its path; what the path does not touch is shared.
-func (s setting) with(tree *source.Node) (*source.Node, *source.Fault) {
-	w := &setter{setting: s}
-	path := segments(s.path)
+func (s Assignment) with(tree *source.Node) (*source.Node, *source.Fault) {
+	w := &setter{Assignment: s}
+	path := segments(s.Path)
 	if path[0] == "max_iterations" {
 		path = append([]string{"terminate"}, path...)
-		w.path = "terminate." + w.path
-		w.at.Col -= len("terminate.")
+		w.Path = "terminate." + w.Path
+		w.At.Col -= len("terminate.")
 	}
 	if path[0] != "terminate" {
 		return w.into(tree, path, 0), w.fault
 	}
-	w.presetKind, w.preset = presetNode(tree, s.value)
+	w.presetKind, w.preset = presetNode(tree, s.Value)
 	tree = w.shallow(tree)
 	w.replace(tree, "terminate", 0, w.terminate(tree.Get("terminate"), path))
 	return tree, w.fault
@@ -55,15 +49,15 @@ func (w *setter) refuse(i int, hint, format string, args ...any) {
 	if w.fault != nil {
 		return
 	}
-	f := w.value.Fault(hint, format, args...)
-	f.Pos, f.Len = w.segmentPos(i), len([]rune(segments(w.path)[i]))
+	f := w.Value.Fault(hint, format, args...)
+	f.Pos, f.Len = w.segmentPos(i), len([]rune(segments(w.Path)[i]))
 	w.fault = &f
 }
 
 // segmentPos is where segment i of the path stands.
 func (w *setter) segmentPos(i int) source.Pos {
-	before := strings.Join(segments(w.path)[:i], ".")
-	at := w.at
+	before := strings.Join(segments(w.Path)[:i], ".")
+	at := w.At
 	at.Col += len([]rune(before))
 	if i > 0 {
 		at.Col++
@@ -75,7 +69,7 @@ func (w *setter) segmentPos(i int) source.Pos {
 // shallow copies a mapping so that its entries can be replaced.
 func (w *setter) shallow(n *source.Node) *source.Node {
 	if n == nil || n.Kind != source.Map {
-		return source.New(w.value, &source.Object{})
+		return source.New(w.Value, &source.Object{})
 	}
 	c := *n
 	c.Entries = append(make([]source.Entry, 0, len(n.Entries)+1), n.Entries...)
@@ -103,7 +97,7 @@ func (w *setter) replace(n *source.Node, key string, i int, value *source.Node) 
 func (w *setter) into(n *source.Node, path []string, i int) *source.Node {
 	switch {
 	case i == len(path):
-		return w.value
+		return w.Value
 	case n != nil && n.Kind == source.List && shortForms[strings.Join(path[:i], ".")] == "":
 		return w.intoList(n, path, i)
 	case n == nil || n.Kind == source.Map || isOff(n):
@@ -202,7 +196,7 @@ func (w *setter) terminate(n *source.Node, path []string) *source.Node {
 		i = 2
 	}
 	if len(path) == 1 {
-		return w.value
+		return w.Value
 	}
 	c := w.shallow(n)
 	list := n.Get("any")
@@ -258,15 +252,15 @@ func (w *setter) below(kind string, n *source.Node, path []string, i int) *sourc
 	}
 	switch {
 	case i == len(path):
-		return w.value
+		return w.Value
 	case kind == string(KindAny) || kind == string(KindAll):
 		if n == nil || n.Kind != source.List {
-			n = source.New(w.value, []any{})
+			n = source.New(w.Value, []any{})
 		}
 		return w.condition(n, path, i)
 	case kind == string(KindMaxIterations) || kind == string(KindWhen):
 		w.refuse(i, "", "%s has no %q", kind, path[i])
-		return w.value
+		return w.Value
 	case kind == string(KindTimeout) && n != nil && n.Kind != source.Map && !isOff(n):
 		return w.intoMap(long("after", n), path, i)
 	}
@@ -495,12 +489,11 @@ func written(tree *source.Node, a Assignment) (*source.Node, *source.Fault) {
 	if FullPath(a.Path) == "terminate.max_iterations" && tree.Get("max_iterations") != nil {
 		return withEntry(tree, "max_iterations", a.Value), nil
 	}
-	s := setting{path: a.Path, at: a.At, value: a.Value}
-	changed, fault := s.with(tree)
+	changed, fault := a.with(tree)
 	if fault == nil {
 		return changed, nil
 	}
-	return s.with(withRole(tree)) // of a phase that only the role presets
+	return a.with(withRole(tree)) // of a phase that only the role presets
 }
 
 // suiteText is the text of the suite whose configuration sets parameters.
@@ -598,20 +591,7 @@ func ReplaceFiles(files []Edited) (err error) {
 }
 
 // dimension is a parameter of a sweep with its values.
-type dimension []setting
-
-func sweepOf(n *source.Node) []dimension {
-	if n == nil {
-		return nil
-	}
-	dimensions := make([]dimension, len(n.Entries))
-	for i, entry := range n.Entries {
-		for _, item := range entry.Value.Items {
-			dimensions[i] = append(dimensions[i], setting{path: entry.Key, at: entry.KeyPos, value: item})
-		}
-	}
-	return dimensions
-}
+type dimension []Assignment
 
 // manyCombinations is where counting ends: a count that nobody could run need not be exact.
 const manyCombinations = int64(1_000_000_000_000)
@@ -633,39 +613,35 @@ func thousands(n int64) string {
 }
 
 // spread makes every combination, the last parameter changing fastest.
-func (l *loader) spread(file *loopFile, name string, base []setting, sweep []dimension) []Resolved {
+func (l *loader) spread(file *loopFile, name string, base []Assignment, sweep []dimension) []Resolved {
 	var all []Resolved
 	names := l.sweepNames(file, base, sweep)
 	chosen := make([]int, len(sweep))
 	for range combinations(sweep) {
-		settings := append([]setting(nil), base...)
+		settings := append([]Assignment(nil), base...)
 		values := make([]string, len(sweep))
 		for i, d := range sweep {
 			settings = append(settings, d[chosen[i]])
-			values[i] = names[i] + "=" + valueText(d[chosen[i]].value)
+			values[i] = names[i] + "=" + d[chosen[i]].Text()
 		}
 		all = append(all, l.resolved(file, fmt.Sprintf("%s[%s]", name, strings.Join(values, ",")), settings)...)
-		advance(chosen, sweep)
+		for i := len(chosen) - 1; i >= 0; i-- {
+			if chosen[i]++; chosen[i] < len(sweep[i]) {
+				break
+			}
+			chosen[i] = 0
+		}
 	}
 	return all
 }
 
-func advance(chosen []int, sweep []dimension) {
-	for i := len(chosen) - 1; i >= 0; i-- {
-		if chosen[i]++; chosen[i] < len(sweep[i]) {
-			return
-		}
-		chosen[i] = 0
-	}
-}
-
 // sweepNames are the shortest suffixes of the paths of a sweep that mean no other parameter of the loop.
-func (l *loader) sweepNames(file *loopFile, base []setting, sweep []dimension) []string {
-	first := append([]setting(nil), base...)
+func (l *loader) sweepNames(file *loopFile, base []Assignment, sweep []dimension) []string {
+	first := slices.Clone(base)
 	paths := make([]string, len(sweep))
 	for i, d := range sweep {
 		first = append(first, d[0])
-		paths[i] = d[0].path
+		paths[i] = d[0].Path
 	}
 	loop := &Loop{}
 	if l.decoder.Whole(l.withSettings(file.tree, first), loop).Err() == nil {
@@ -675,14 +651,74 @@ func (l *loader) sweepNames(file *loopFile, base []setting, sweep []dimension) [
 	return (&Loop{}).ShortNames(paths...)
 }
 
-// valueText is a value as it is written in the name of a configuration.
-func valueText(n *source.Node) string {
-	if n.Kind != source.List && n.Kind != source.Map {
-		return n.Text
+// Assignment is a parameter and the value that it gets, both with their places, for faults to point at.
+type Assignment struct {
+	Path  string
+	At    source.Pos // of the path, in the file of the value
+	Value *source.Node
+}
+
+// Text is the value as it is written in the name of a configuration.
+func (a Assignment) Text() string {
+	if a.Value.Kind != source.List && a.Value.Kind != source.Map {
+		return a.Value.Text
 	}
-	text, err := expr.AppendJSON(nil, valueOf(n.Plain()))
+	text, err := expr.AppendJSON(nil, valueOf(a.Value.Plain()))
 	if err != nil {
 		return "?" // it is refused when it is decoded
 	}
 	return string(text)
+}
+
+// With is the loop with more parameters set, as `set` in a suite sets them: after those that are set already. It is
+// nil exactly if one of the faults is no warning. Loops that differ in parameters alone share what was compiled.
+func (l *Loop) With(assignments ...Assignment) (*Loop, source.Faults) {
+	settings := append(l.origin.settings[:len(l.origin.settings):len(l.origin.settings)], assignments...)
+	again := newLoader(&Document{folder: l.origin.file.folder})
+	again.roots, again.scripts, again.loops = l.origin.roots, maps.Clone(l.origin.scripts), maps.Clone(l.origin.loops)
+	decoder := l.origin.decoders.Get().(*source.Decoder)
+	defer l.origin.decoders.Put(decoder)
+	again.decoder, again.decoders = *decoder, l.origin.decoders
+	loop := again.instance(l.origin.file, settings)
+	*decoder = again.decoder
+	again.faults.Sort()
+	return loop, again.faults
+}
+
+// origin is what a loop was made of.
+type origin struct {
+	file     *loopFile
+	settings []Assignment
+	roots    roots
+	loops    map[string]*loopFile
+	scripts  map[string]string
+	decoders *sync.Pool // of *source.Decoder, which know the types that they have met
+}
+
+// Assign reads a setting of the command line, of the flag of that name: its value is YAML. It parses the value in a text
+// that is as long as the flag, so that its places are those of the flag. The value is nil where it is not YAML.
+func (s Setting) Assign(flag string) (Assignment, source.Faults) {
+	shown := source.NewFile(flag, []byte(s.Path+"="+s.Value))
+	if strings.TrimSpace(s.Value) == "" {
+		return Assignment{}, source.Faults{{File: shown, Pos: source.Pos{Line: 1, Col: 1}, What: "no value for " + s.Path, Hint: "write " + s.Path + "=VALUE"}}
+	}
+	tree, faults := source.Parse(source.NewFile(flag, []byte(strings.Repeat(" ", len([]rune(s.Path))+1)+s.Value)))
+	for i := range faults {
+		faults[i].File = shown
+	}
+	if tree == nil {
+		return Assignment{}, faults
+	}
+	relocate(tree, shown)
+	return Assignment{Path: s.Path, At: source.Pos{Line: 1, Col: 1}, Value: tree}, faults
+}
+
+func relocate(n *source.Node, file *source.File) {
+	n.File = file
+	for _, item := range n.Items {
+		relocate(item, file)
+	}
+	for _, entry := range n.Entries {
+		relocate(entry.Value, file)
+	}
 }

@@ -343,13 +343,13 @@ func (h *scorerHashes) named(to io.Writer, s *Scorer) {
 
 // hash identifies what a loop does: its values after presets and parameters, whatever the layout of its file, the
 // contents of the files that its programs are given, and the loops that it delegates to.
-func (l *loader) hash(loop *Loop, file *loopFile, leaves []leaf) string {
+func (l *loader) hash(loop *Loop, file *loopFile, leaves []Value) string {
 	h := sha256.New()
 	for _, leaf := range leaves {
-		if leaf.value == nil {
+		if leaf.Value == nil {
 			continue // off is the same as absent
 		}
-		fmt.Fprintf(h, "%q=%T:%q\n", leaf.path, leaf.value, fmt.Sprint(leaf.value))
+		fmt.Fprintf(h, "%q=%T:%q\n", leaf.Path, leaf.Value, fmt.Sprint(leaf.Value))
 	}
 	for i, stage := range loop.Stages() {
 		for _, argument := range stage.Agent.Command {

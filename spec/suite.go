@@ -113,10 +113,23 @@ func (l *loader) resolve(c *Configuration) []Resolved {
 	if file == nil || file.tree == nil {
 		return nil
 	}
-	base := settingsOf(c.Node.Get("set"))
-	sweep := sweepOf(c.Node.Get("sweep"))
+	var base []Assignment
+	if set := c.Node.Get("set"); set != nil {
+		for _, entry := range set.Entries {
+			base = append(base, Assignment{Path: entry.Key, At: entry.KeyPos, Value: entry.Value})
+		}
+	}
+	var sweep []dimension
 	at := c.Node.Get("sweep")
-	if at == nil {
+	if at != nil {
+		for _, entry := range at.Entries {
+			var d dimension
+			for _, item := range entry.Value.Items {
+				d = append(d, Assignment{Path: entry.Key, At: entry.KeyPos, Value: item})
+			}
+			sweep = append(sweep, d)
+		}
+	} else {
 		at = c.Node
 	}
 	if !l.affordsConfigurations(at, combinations(sweep), file) {
@@ -129,20 +142,24 @@ func (l *loader) resolve(c *Configuration) []Resolved {
 }
 
 // resolved makes one configuration.
-func (l *loader) resolved(file *loopFile, name string, settings []setting) []Resolved {
+func (l *loader) resolved(file *loopFile, name string, settings []Assignment) []Resolved {
 	settings = append(settings[:len(settings):len(settings)], l.flags...)
 	loop := l.instance(file, settings)
 	if loop == nil {
 		return nil
 	}
-	return []Resolved{{Name: name, Loop: loop, Params: paramsOf(settings), Hash: loop.hash}}
+	return []Resolved{{Name: name, Loop: loop, Params: ParamsOf(settings), Hash: loop.hash}}
 }
 
-// paramsOf are the parameters by full path; of those set twice, by a file and by a flag, the last value holds.
-func paramsOf(settings []setting) []Param {
-	var params []Param
-	for _, s := range settings {
-		p := Param{Path: FullPath(s.path), Value: plainValue(s.value)}
+// ParamsOf are parameters by their full paths, as a suite has those of its configurations. Of those set twice, by a file and
+// by a flag, the last value holds.
+func ParamsOf(assignments []Assignment) (params []Param) {
+	for _, a := range assignments {
+		p := Param{Path: FullPath(a.Path), Value: a.Value.Plain()}
+		switch p.Value.(type) {
+		case []any, *source.Object: // whole numbers by themselves stay whole, as counters are in expressions
+			p.Value = valueOf(p.Value)
+		}
 		if i := slices.IndexFunc(params, func(known Param) bool { return known.Path == p.Path }); i >= 0 {
 			params[i] = p
 			continue
@@ -161,27 +178,6 @@ func FullPath(path string) string {
 		return "terminate." + rest
 	}
 	return path
-}
-
-// plainValue keeps whole numbers whole, as counters are in expressions.
-func plainValue(n *source.Node) any {
-	switch v := n.Plain().(type) {
-	case []any, *source.Object:
-		return valueOf(v)
-	default:
-		return v
-	}
-}
-
-func settingsOf(n *source.Node) []setting {
-	if n == nil {
-		return nil
-	}
-	settings := make([]setting, len(n.Entries))
-	for i, entry := range n.Entries {
-		settings[i] = setting{path: entry.Key, at: entry.KeyPos, value: entry.Value}
-	}
-	return settings
 }
 
 // joinEqual keeps the first of the configurations that are equal, under all their names.

@@ -129,21 +129,21 @@ func (l *loader) checkTuned(s *Suite, p *source.Pair[TuneRange]) {
 	if p.Node == nil || len(s.Resolved) == 0 {
 		return
 	}
-	others := []setting{}
+	others := []Assignment{}
 	for i := range s.Tune.Parameters {
 		if other := &s.Tune.Parameters[i]; other != p && other.Node != nil {
 			others = append(others, firstOfRange(other))
 		}
 	}
 	first := firstOfRange(p)
-	faults := taken(s, others, first, func(l *Loop, set ...setting) source.Faults { return tryOn(l.Tree, set...) })
+	faults := taken(s, others, first, func(l *Loop, set ...Assignment) source.Faults { return tryOn(l.Tree, set...) })
 	l.add(faults...)
 	if faults != nil || l.opt.Recorded {
 		return
 	}
-	whole := func(loop *Loop, set ...setting) source.Faults {
+	whole := func(loop *Loop, set ...Assignment) source.Faults {
 		l.effort.values += sizeOf(loop.Tree)
-		_, faults := loop.with(set...)
+		_, faults := loop.With(set...)
 		return faults
 	}
 	told := map[string]bool{}
@@ -151,7 +151,7 @@ func (l *loader) checkTuned(s *Suite, p *source.Pair[TuneRange]) {
 		if l.effort.values >= maxValues {
 			return // the others are told when they are tried
 		}
-		for _, fault := range taken(s, others, setting{path: p.Key, at: p.KeyPos, value: value}, whole) {
+		for _, fault := range taken(s, others, Assignment{Path: p.Key, At: p.KeyPos, Value: value}, whole) {
 			if !told[fault.What] {
 				told[fault.What] = true
 				l.add(fault)
@@ -161,7 +161,7 @@ func (l *loader) checkTuned(s *Suite, p *source.Pair[TuneRange]) {
 }
 
 // taken says why no loop of the suite takes a setting, by itself or beside others that it may need; nil where one does.
-func taken(s *Suite, others []setting, set setting, try func(*Loop, ...setting) source.Faults) (faults source.Faults) {
+func taken(s *Suite, others []Assignment, set Assignment, try func(*Loop, ...Assignment) source.Faults) (faults source.Faults) {
 	for i := range s.Resolved {
 		loop := s.Resolved[i].Loop
 		found := try(loop, set)
@@ -187,12 +187,12 @@ func numbersOf(p *source.Pair[TuneRange]) (numbers []*source.Node) {
 	return numbers
 }
 
-func firstOfRange(p *source.Pair[TuneRange]) setting {
-	return setting{path: p.Key, at: p.KeyPos, value: firstValue(p.Node)}
+func firstOfRange(p *source.Pair[TuneRange]) Assignment {
+	return Assignment{Path: p.Key, At: p.KeyPos, Value: firstValue(p.Node)}
 }
 
 // tryOn sets values in a loop that is whole, to see what comes of it.
-func tryOn(tree *source.Node, set ...setting) source.Faults {
+func tryOn(tree *source.Node, set ...Assignment) source.Faults {
 	for _, s := range set {
 		changed, fault := s.with(tree)
 		if fault != nil {
@@ -227,5 +227,5 @@ func (l *loader) checkObjective(s *Suite, e *Expr) {
 
 // FitsInto reports whether a loop has a place for the parameter of that path: its first value can be set there.
 func (t *TuneRange) FitsInto(l *Loop, path string) bool {
-	return t.Node != nil && tryOn(l.Tree, setting{path: path, at: t.Node.Pos, value: firstValue(t.Node)}).Err() == nil
+	return t.Node != nil && tryOn(l.Tree, Assignment{Path: path, At: t.Node.Pos, Value: firstValue(t.Node)}).Err() == nil
 }
