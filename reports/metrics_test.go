@@ -216,8 +216,8 @@ func TestThresholds(t *testing.T) {
 		`configurations["c"].calls.total == 3.0`:                         "ok",
 		`configurations["c"].latency.mean == 1.5`:                        "ok",
 		`configurations["c"].tokens.mean >= 0.0`:                         "ok",
-		`configurations["c"].scores["wrong"].mean >= 0.0`:                `no key "wrong"`,
-		`configurations["d"].n >= 0`:                                     `no key "d"`,
+		`configurations["c"].scores["wrong"].mean >= 0.0`:                `key "wrong" not found`,
+		`configurations["d"].n >= 0`:                                     `key "d" not found`,
 		`configurations["empty"].n >= 0`:                                 `"empty" has no run`,
 		`configurations.all(c, configurations[c].n >= 0)`:                `"empty" has no run`,
 		`configurations["c"].scores["right"].maen >= 0.0`:                "maen",
@@ -382,7 +382,7 @@ func TestThresholdsOverADifference(t *testing.T) {
 		`diff.cost_usd.verdict != "better"`:                              {"yes", no + "diff.cost_usd.verdict is missing: nothing could be compared"},
 		`diff.configuration == "new" || diff.scores["close"].n == 10`:    {"yes", "yes"},
 		`diff.scores["close"].losses <= 5`:                               {"no", "no"},
-		`diff.scores["other"].change > 0.0`:                              {no + `there is no key "other"`, no + `there is no key "other"`},
+		`diff.scores["other"].change > 0.0`:                              {no + `key "other" not found`, no + `key "other" not found`},
 	} {
 		verdicts := reports.Thresholds(t.Context(), halves(), reports.ThresholdOptions{Comparison: compared()}, []string{text})
 		if len(verdicts) != 2 || verdicts[0].Configuration != "new" || verdicts[1].Configuration != "newer" {

@@ -92,7 +92,7 @@ var courseVerdicts = []struct{ scorer, target, calls, want string }{
 	{`type: tool_args, tools: [a], expr: call.arguments.n == 2.0, every: true`, ``, `a{"n":1} a{"n":2}`, `0.5 (1 of 2): call 1, a({"n":1})`},
 	{`type: tool_args, expr: call.tool == "a" && call.step == 2 && call.iteration == 1`, ``, `b a`, `1 (1 of 2)`},
 	{`type: tool_args, expr: call.error == "", every: true`, ``, `a b? c!`, `0.3333 (1 of 3): call 2, b({})`},
-	{`type: tool_args, tools: [a], expr: call.arguments.n > 1.0`, ``, `a a{"n":"x"}`, `0 (0 of 2): call 1, a({}): there is no key "n"`},
+	{`type: tool_args, tools: [a], expr: call.arguments.n > 1.0`, ``, `a a{"n":"x"}`, `0 (0 of 2): call 1, a({}): key "n" not found`},
 	{`type: tool_args, tools: [a], expr: call.arguments.q == target`, `"x"`, `a{"q":"x"}`, `1 (1 of 1)`},
 	{`type: tool_args, tools: [a], expr: 'true'`, ``, ``, `0 (0 of 0): it was not called`},
 	{`type: tool_args, tools: [a], expr: 'false', every: true`, ``, `b`, `1 (0 of 0)`},

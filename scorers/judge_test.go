@@ -161,8 +161,8 @@ func TestWhatNobodyIsAsked(t *testing.T) {
 		{`rubric: r, reference: true`, `"text"`, "unscored: the target is missing"},
 		{`rubric: "as {{ target }}?"`, `"text"`, "unscored: the target is missing"},
 		{`rubric: "{{ task.target }}?"`, `"text"`, "unscored: the target is missing"},
-		{`rubric: r, value: output.what`, `{}`, `unscored: value: there is no key "what"`},
-		{`rubric: "{{ task.vars.x }}?"`, `"text"`, `unscored: rubric: there is no key "x"`},
+		{`rubric: r, value: output.what`, `{}`, `unscored: value: key "what" not found`},
+		{`rubric: "{{ task.vars.x }}?"`, `"text"`, `unscored: rubric: key "x" not found`},
 	} {
 		m := &counted{}
 		s := judgedBy(t, judging{"j": m}, "- {name: s, type: judge, model: j, "+c.scorer+"}")

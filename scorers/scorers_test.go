@@ -39,10 +39,10 @@ var verdicts = []struct{ scorer, target, output, want string }{
 	{`type: exact, value: output.answer`, `"x"`, `{"answer": "x"}`, `1 (x)`},
 	{`type: exact, value: output.answer`, `"x"`, `{"answer": ""}`, `0 (none)`},
 	{`type: exact, value: output.answer`, `"x"`, `{"answer": null}`, `0 (none)`},
-	{`type: exact, value: output.answer`, `"x"`, `{}`, `unscored: value: there is no key "answer"`},
+	{`type: exact, value: output.answer`, `"x"`, `{}`, `unscored: value: key "answer" not found`},
 	{`type: exact, target: target.b`, `{"b": "x"}`, `"x"`, `1 (x)`},
 	{`type: exact, target: target.b`, `{"b": null}`, `"x"`, `unscored: the target is missing`},
-	{`type: exact, target: target.b`, `{}`, `"x"`, `unscored: target: there is no key "b"`},
+	{`type: exact, target: target.b`, `{}`, `"x"`, `unscored: target: key "b" not found`},
 	{`type: exact, target: '"x"'`, ``, `"x"`, `1 (x)`},
 
 	{`type: exact, extract: '(?m)^A: (.*)$'`, `18`, `"so\nA: 17\nno,\nA: 18\n"`, `1 (18)`},
@@ -121,7 +121,7 @@ var verdicts = []struct{ scorer, target, output, want string }{
 
 	{`type: cel, expr: output.n >= 1 && output.n <= 10`, ``, `{"n": 3}`, `1`},
 	{`type: cel, expr: output.n >= 1 && output.n <= 10`, ``, `{"n": 30}`, `0: output.n >= 1 && output.n <= 10 is false`},
-	{`type: cel, expr: output.n >= 1 && output.n <= 10`, ``, `{}`, `unscored: there is no key "n"`},
+	{`type: cel, expr: output.n >= 1 && output.n <= 10`, ``, `{}`, `unscored: key "n" not found`},
 	{`type: cel, expr: output.n >= 1 && output.n <= 10`, ``, ``, `0 (none)`},
 	{`type: cel, expr: double(output) / 4.0`, ``, `3`, `0.75`},
 	{`type: cel, expr: double(output) / 4.0, not: true`, ``, `3`, `0.25`},

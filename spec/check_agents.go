@@ -15,11 +15,11 @@ func (l *loader) checkAgents(loop *Loop) {
 		l.checkAgentKeys(loop, agent)
 		l.checkAddress(agent.Node.Get("http"), "http: http://localhost:8080/agent")
 		l.checkAddress(agent.Node.Get("a2a"), "a2a: http://localhost:9100")
-		for i := range agent.Delegates {
-			l.checkDelegate(&agent.Delegates[i])
-		}
 	}
-	for t := range loop.tools() {
+	for _, d := range loop.delegates() {
+		l.checkDelegate(d)
+	}
+	for _, t := range loop.tools() {
 		l.checkTool(t)
 	}
 	for i, stage := range loop.Stages() {
@@ -132,9 +132,7 @@ func (l *loader) checkIdle(loop *Loop) {
 	for _, agent := range loop.agents() {
 		for _, key := range []string{"max_steps", "tool_calls", "tool_choice"} {
 			if n := agent.Node.Get(key); n != nil && (loop.User == nil || key != "max_steps") {
-				fault := agent.Node.KeyFault(key, "give the agent tools or delegates, or delete the key", "no agent here calls tools, so %s changes nothing", key)
-				fault.Warning = true
-				l.add(fault)
+				l.add(agent.Node.KeyFault(key, "give the agent tools or delegates, or delete the key", "no agent here calls tools, so %s changes nothing", key).AsWarning())
 			}
 		}
 	}

@@ -137,9 +137,7 @@ func (l *loader) checkJudge(scorer *Scorer) {
 		}
 	}
 	if scorer.Reduce != "" && max(scorer.Votes, 1)*max(len(scorer.Models), 1) == 1 {
-		n := scorer.Node.KeyFault("reduce", "write votes: 3, or models", "there is one vote, so that nothing is reduced")
-		n.Warning = true
-		l.add(n)
+		l.add(scorer.Node.KeyFault("reduce", "write votes: 3, or models", "reduce changes nothing: there is only one vote").AsWarning())
 	}
 }
 
@@ -165,12 +163,8 @@ func (l *loader) checkRubrics(scorer *Scorer) {
 	case scorer.Type == "judge" && (scorer.Rubric == nil) == (scorer.Criteria == nil):
 		l.fault(scorer.Node, "rubric asks for one thing, criteria for several", "a scorer of type judge needs one of rubric and criteria")
 	}
-	rubrics := []*Prompt{scorer.Rubric}
-	for i := range scorer.Criteria {
-		rubrics = append(rubrics, scorer.Criteria[i].Rubric)
-	}
-	for _, rubric := range rubrics {
-		if rubric != nil && rubric.Node != nil && strings.TrimSpace(rubric.Text) == "" {
+	for _, rubric := range scorer.rubrics() {
+		if rubric.Node != nil && strings.TrimSpace(rubric.Text) == "" {
 			l.fault(rubric.Node, "write what is asked for", "the rubric is empty")
 		}
 	}
@@ -263,9 +257,7 @@ func (l *loader) checkSets(s *Suite) {
 	weighed := s.weighed()
 	for scorer := range s.AllScorers() {
 		if scorer.Weight != nil && !slices.Contains(weighed, scorer) {
-			f := scorer.Node.KeyFault("weight", "it counts among the scorers of an all_of", "nothing reads the weight of the scorer %q", shorten(scorer.Name))
-			f.Warning = true
-			l.add(f)
+			l.add(scorer.Node.KeyFault("weight", "it counts among the scorers of an all_of", "nothing reads the weight of the scorer %q", shorten(scorer.Name)).AsWarning())
 		}
 		l.checkScore(s, scorer)
 	}

@@ -104,11 +104,9 @@ func (l *loader) checkLoopModels(s *Suite, loop *Loop, priced bool) {
 	for _, n := range loop.modelNodes() {
 		l.checkModel(s, n, priced)
 	}
-	for _, agent := range loop.agents() {
-		for i := range agent.Delegates {
-			if d := agent.Delegates[i].Resolved; d != nil {
-				l.checkLoopModels(s, d, priced)
-			}
+	for _, d := range loop.delegates() {
+		if d.Resolved != nil {
+			l.checkLoopModels(s, d.Resolved, priced)
 		}
 	}
 }

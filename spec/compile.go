@@ -32,7 +32,7 @@ func (l *loader) compileLoop(loop *Loop) {
 		c.prompt(agent.System)
 		c.expr(agent.FinalResponse, expr.WantBool)
 	}
-	for t := range loop.tools() {
+	for _, t := range loop.tools() {
 		compiler{l, expr.Tool(), loop}.expr(t.CEL, expr.WantAny)
 	}
 	for i := range loop.Phases {
@@ -283,17 +283,11 @@ func (l *loader) compileScorer(scorer *Scorer, output expr.Type) {
 	case "cel":
 		c.judgement(scorer.Expr)
 	}
-	c.rubric(scorer.Rubric)
-	for i := range scorer.Criteria {
-		c.rubric(scorer.Criteria[i].Rubric)
+	for _, rubric := range scorer.rubrics() {
+		compiler{l, expr.Rubric(), nil}.prompt(rubric)
 	}
-	c.compared(scorer)
-}
-
-// compared refuses what only the type of an expression tells: that it is not held against anything.
-func (c compiler) compared(scorer *Scorer) {
 	verdict := scorer.Expr != nil && scorer.Expr.Program != nil && scorer.Expr.Program.IsBool()
-	switch {
+	switch { // what only the types of expressions tell
 	case verdict && scorer.Type == "json_path" && scorer.Target != nil:
 		c.add(scorer.Node.KeyFault("target", "expr says true or false itself", "nothing is compared with this target"))
 	case verdict && scorer.Type == "cel" && scorer.Range != nil:
@@ -301,11 +295,6 @@ func (c compiler) compared(scorer *Scorer) {
 	case scorer.Score != "" && scorer.Score != ScoreReturned && scorer.readsStop():
 		c.add(scorer.Node.KeyFault("score", "delete it", "this scorer reads stop, which is known of whole runs only"))
 	}
-}
-
-// rubric compiles what a judge is asked for.
-func (c compiler) rubric(p *Prompt) {
-	compiler{c.loader, expr.Rubric(), nil}.prompt(p)
 }
 
 // judgement compiles the expression of a cel scorer: a boolean or a number.

@@ -116,19 +116,10 @@ func (d *Document) rows(files []string, at func(int) *source.Node, each *Expr, t
 
 // faultOf places an error about a file where the file is named.
 func faultOf(n *source.Node, err error) error {
-	var known *fileError
-	if errors.As(err, &known) {
+	if known, ok := errors.AsType[*fileError](err); ok {
 		return n.Fault(known.hint, "%s", known.what)
 	}
 	return err
-}
-
-// ofRow makes a task of a row: by the mapping if there is one.
-func (t *Tasks) ofRow(r row) (*Task, error) {
-	if t.isMapped() {
-		return t.task(r)
-	}
-	return plainTask(r)
 }
 
 // id is the task's own or, from 1, that of its number.
@@ -174,8 +165,7 @@ func (s rowScope) Lookup(name string) (any, bool) {
 // mappingFault says which expression failed, and on what.
 func mappingFault(e *Expr, err error, on string) error {
 	offset := 0
-	var failed *expr.Error
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*expr.Error](err); ok {
 		offset = failed.Offset
 	}
 	return e.Node.FaultAt(offset, 1, "", "%v (in %s)", err, on)
@@ -209,10 +199,12 @@ func mappedObject(named source.Named[Expr], r row) (any, error) {
 	return object, nil
 }
 
-// task makes a task of a row by the mapping. A row without an id is called by its place.
-func (t *Tasks) task(r row) (*Task, error) {
-	task := &Task{ID: r.place(r.n)}
-	var err error
+// ofRow makes a task of a row: by the mapping if there is one. A row without an id is called by its place.
+func (t *Tasks) ofRow(r row) (task *Task, err error) {
+	if t.ID == nil && t.Input == nil && t.Target == nil && t.Vars == nil && t.Metadata == nil {
+		return plainTask(r)
+	}
+	task = &Task{ID: r.place(r.n)}
 	if t.ID != nil {
 		if task.ID, err = t.ID.String(background, rowScope{r}); err != nil {
 			return nil, mappingFault(t.ID, err, r.place(r.n))
@@ -249,7 +241,8 @@ func (s *Suite) needsTarget() string {
 func (s *Scorer) NeedsTarget() bool {
 	switch s.Type {
 	case "judge", "pairwise":
-		return s.Target == nil && (s.Reference || s.asksByTarget())
+		asks := func(rubric *Prompt) bool { return rubric.reads("target", "task.target") }
+		return s.Target == nil && (s.Reference || slices.ContainsFunc(s.rubrics(), asks))
 	case "json_path":
 		return s.Target == nil && s.Expr != nil && s.Expr.Program != nil && !s.Expr.Program.IsBool()
 	case "tools_called", "tools_not_called", "tool_order":
@@ -258,13 +251,17 @@ func (s *Scorer) NeedsTarget() bool {
 	return s.Kind().Target && s.Options == nil && s.Target == nil
 }
 
-// asksByTarget reports whether what is asked for holds the target.
-func (s *Scorer) asksByTarget() bool {
-	rubrics := []*Prompt{s.Rubric}
-	for i := range s.Criteria {
-		rubrics = append(rubrics, s.Criteria[i].Rubric)
+// rubrics are what a judge is asked for.
+func (s *Scorer) rubrics() (rubrics []*Prompt) {
+	if s.Rubric != nil {
+		rubrics = append(rubrics, s.Rubric)
 	}
-	return slices.ContainsFunc(rubrics, func(p *Prompt) bool { return p.reads("target", "task.target") })
+	for i := range s.Criteria {
+		if rubric := s.Criteria[i].Rubric; rubric != nil {
+			rubrics = append(rubrics, rubric)
+		}
+	}
+	return rubrics
 }
 
 // taken are the tasks of the suite in the order in which they are run.
@@ -381,17 +378,11 @@ func (r roots) resolve(from folder, reference string) (place, error) {
 	}
 	root, ok := r.declared.Get(m[1])
 	if !ok {
-		return place{}, &fileError{fmt.Sprintf("unknown root %q", m[1]), r.rootHint(m[1])}
+		declare := fmt.Sprintf("declare it: roots: {%s: {default: ../%s}}", m[1], m[1])
+		return place{}, &fileError{fmt.Sprintf("unknown root %q", m[1]), cmp.Or(didYouMean(m[1], r.declared.Keys()), declare)}
 	}
 	at, err := r.folder(m[1], root)
 	return place{at, m[2]}, err
-}
-
-func (r roots) rootHint(name string) string {
-	if hint := didYouMean(name, r.declared.Keys()); hint != "" {
-		return hint
-	}
-	return fmt.Sprintf("declare it: roots: {%s: {default: ../%s}}", name, name)
 }
 
 // folder is the folder of a root: what its variable names, else its default.
@@ -406,19 +397,15 @@ func (r roots) folder(name string, root Root) (folder, error) {
 			disk = filepath.Join(r.base.disk, filepath.FromSlash(disk))
 		}
 	}
+	hint := ""
+	if root.Env != "" {
+		hint = fmt.Sprintf("set %s to the folder", root.Env)
+	}
 	if disk == "" {
-		return folder{}, &fileError{fmt.Sprintf("the root %q has no folder: %s is not set and there is no default", name, root.Env),
-			fmt.Sprintf("set %s to the folder", root.Env)}
+		return folder{}, &fileError{fmt.Sprintf("the root %q has no folder: %s is not set and there is no default", name, root.Env), hint}
 	}
 	if info, err := os.Stat(disk); err != nil || !info.IsDir() {
-		return folder{}, &fileError{fmt.Sprintf("the root %q names %s, which is no folder", name, disk), envHint(root)}
+		return folder{}, &fileError{fmt.Sprintf("the root %q names %s, which is no folder", name, disk), hint}
 	}
 	return folder{shown: name + ":/", disk: disk, root: true}, nil
-}
-
-func envHint(root Root) string {
-	if root.Env == "" {
-		return ""
-	}
-	return fmt.Sprintf("set %s to the folder", root.Env)
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"iter"
 	"os"
 	"path"
 	"path/filepath"
@@ -60,10 +59,14 @@ func (d *Document) Dir() string { return d.folder.disk }
 // Load reads a suite, a loop or a mapping with all files that it names. The document is nil exactly if one of the faults is no
 // warning. Task files are looked for, but not read: see [Document.CountTasks].
 func Load(path string, opt Options) (*Document, source.Faults) {
-	if path == "-" {
-		return loadStdin(opt)
+	if path != "-" {
+		return loadDisk(path, opt, nil)
 	}
-	return loadDisk(path, opt, nil)
+	text, err := io.ReadAll(io.LimitReader(opt.Stdin, maxSpecBytes+1))
+	if err != nil {
+		return nil, faultOfFile("-", err)
+	}
+	return load(folder{disk: "."}, "-", text, opt, nil)
 }
 
 // loadDisk loads a document in which texts take the place of files, by the names that messages show.
@@ -95,14 +98,6 @@ func LoadFS(fsys fs.FS, file string, opt Options) (*Document, source.Faults) {
 	return load(whole.sub(path.Clean(file)), file, text, opt, nil)
 }
 
-func loadStdin(opt Options) (*Document, source.Faults) {
-	text, err := io.ReadAll(io.LimitReader(opt.Stdin, maxSpecBytes+1))
-	if err != nil {
-		return nil, faultOfFile("-", err)
-	}
-	return load(folder{disk: "."}, "-", text, opt, nil)
-}
-
 // readTrusted reads the file that the user names on the command line, wherever it is.
 func readTrusted(path string) ([]byte, error) {
 	info, err := os.Stat(path)
@@ -122,12 +117,10 @@ func readTrusted(path string) ([]byte, error) {
 
 // faultOfFile is a fault that has no place in a text.
 func faultOfFile(name string, err error) source.Faults {
-	fault := source.Fault{File: source.NewFile(name, nil), What: err.Error()}
-	var known *fileError
-	if errors.As(err, &known) {
-		fault.File, fault.What, fault.Hint = nil, known.what, known.hint
+	if known, ok := errors.AsType[*fileError](err); ok {
+		return source.Faults{{What: known.what, Hint: known.hint}}
 	}
-	return source.Faults{fault}
+	return source.Faults{{File: source.NewFile(name, nil), What: err.Error()}}
 }
 
 func load(at folder, name string, text []byte, opt Options, texts map[string][]byte) (*Document, source.Faults) {
@@ -147,8 +140,7 @@ func load(at folder, name string, text []byte, opt Options, texts map[string][]b
 	l.doc.roots = l.roots
 	if l.errors == 0 {
 		for _, f := range l.doc.Programs() { // what is missing here may be there where the suite will run
-			f.Warning = true
-			l.add(f)
+			l.add(f.AsWarning())
 		}
 	}
 	l.faults.Sort()
@@ -206,19 +198,42 @@ func (l *loader) fault(n *source.Node, hint, format string, args ...any) {
 }
 
 func (l *loader) warn(n *source.Node, hint, format string, args ...any) {
-	f := n.Fault(hint, format, args...)
-	f.Warning = true
-	l.add(f)
+	l.add(n.Fault(hint, format, args...).AsWarning())
 }
 
 // fileFault reports a path that cannot be read where it is named.
 func (l *loader) fileFault(n *source.Node, err error) {
-	var known *fileError
-	if errors.As(err, &known) {
-		l.fault(n, known.hint, "%s", known.what)
+	if placed, ok := faultOf(n, err).(source.Fault); ok {
+		l.add(placed)
 		return
 	}
 	l.fault(n, "", "%v", err)
+}
+
+// named finds the file that n names; ok says that it may be read.
+func (l *loader) named(n *source.Node, from folder) (at place, ok bool) {
+	at, err := l.roots.resolve(from, n.Text)
+	if err == nil {
+		at.path, err = at.folder.within(at.path)
+	}
+	if err != nil {
+		l.fileFault(n, err)
+	}
+	return at, err == nil
+}
+
+// read reads the YAML file that n names: nil where there is something wrong.
+func (l *loader) read(n *source.Node, at place) *source.Node {
+	name := at.folder.name(at.path)
+	text, known := l.texts[name]
+	if !known {
+		var err error
+		if text, err = at.folder.read(at.path, maxSpecBytes); err != nil {
+			l.fileFault(n, err)
+			return nil
+		}
+	}
+	return l.parse(name, text)
 }
 
 // document decides whether the text is a suite, a loop or a mapping.
@@ -261,30 +276,20 @@ type loopFile struct {
 
 // loopFile reads the loop that n names, once.
 func (l *loader) loopFile(n *source.Node, from folder) *loopFile {
-	at, err := l.roots.resolve(from, n.Text)
-	if err == nil {
-		at.path, err = at.folder.within(at.path)
-	}
-	if err != nil {
-		l.fileFault(n, err)
+	at, ok := l.named(n, from)
+	if !ok {
 		return nil
 	}
 	name := at.folder.name(at.path)
 	if known, ok := l.loops[name]; ok {
 		return known
 	}
-	text, known := l.texts[name]
-	if !known {
-		if text, err = at.folder.read(at.path, maxSpecBytes); err != nil {
-			l.fileFault(n, err)
-			return nil
-		}
+	tree := l.read(n, at)
+	if tree != nil && tree.Get("loop") == nil {
+		l.fault(tree, "start the file with loop: NAME", "this file is not a loop")
+		tree = nil
 	}
-	file := &loopFile{name: name, folder: at.folder.sub(at.path), tree: l.parse(name, text)}
-	if file.tree != nil && file.tree.Get("loop") == nil {
-		l.fault(file.tree, "start the file with loop: NAME", "this is no loop")
-		file.tree = nil
-	}
+	file := &loopFile{name: name, folder: at.folder.sub(at.path), tree: tree}
 	l.loops[name] = file
 	return file
 }
@@ -346,7 +351,18 @@ func (f folder) open(file string, limit int64) (fs.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	opened, err := f.openRegular(clean)
+	var opened fs.File
+	err = f.walk(func(fsys fs.FS) (err error) { // opening a named pipe would wait for a writer, so that it looks first
+		info, err := fs.Stat(fsys, clean)
+		switch {
+		case err != nil:
+		case !info.Mode().IsRegular():
+			err = errNotRegular
+		default:
+			opened, err = fsys.Open(clean)
+		}
+		return err
+	})
 	if err != nil {
 		return nil, f.explain(clean, err)
 	}
@@ -359,30 +375,6 @@ func (f folder) open(file string, limit int64) (fs.File, error) {
 
 var errNotRegular = errors.New("no regular file")
 
-// openRegular looks before it opens: opening a named pipe would wait for a writer.
-func (f folder) openRegular(file string) (fs.File, error) {
-	if f.fsys != nil {
-		return openRegular(f.fsys, file)
-	}
-	root, err := os.OpenRoot(f.disk)
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
-	return openRegular(root.FS(), file)
-}
-
-func openRegular(fsys fs.FS, file string) (fs.File, error) {
-	info, err := fs.Stat(fsys, file)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, errNotRegular
-	}
-	return fsys.Open(file)
-}
-
 // explain says what is wrong with a file.
 func (f folder) explain(file string, err error) error {
 	switch {
@@ -393,8 +385,7 @@ func (f folder) explain(file string, err error) error {
 	case strings.Contains(err.Error(), "escapes from parent"): // the os package has no exported error for it
 		return f.escape(file)
 	}
-	var inside *fs.PathError
-	if errors.As(err, &inside) {
+	if inside, ok := errors.AsType[*fs.PathError](err); ok {
 		err = inside.Err
 	}
 	return &fileError{what: fmt.Sprintf("%s cannot be read: %v", f.name(file), err)}
@@ -606,17 +597,14 @@ func (l *loader) delegates(loop *Loop, file *loopFile) {
 	}
 	l.open = append(l.open, file.name)
 	defer func() { l.open = l.open[:len(l.open)-1] }()
-	for _, agent := range loop.agents() {
-		for i := range agent.Delegates {
-			l.delegate(&agent.Delegates[i], file)
+	for _, d := range loop.delegates() {
+		if d.Loop != "" && d.Node != nil {
+			l.delegate(d, file)
 		}
 	}
 }
 
 func (l *loader) delegate(d *Delegate, file *loopFile) {
-	if d.Loop == "" || d.Node == nil {
-		return
-	}
 	at := d.Node.Get("loop")
 	named := l.loopFile(at, file.folder)
 	switch {
@@ -626,18 +614,13 @@ func (l *loader) delegate(d *Delegate, file *loopFile) {
 		l.fault(at, "a delegate must not lead back to the loop that it serves", "delegates form a cycle: %s", strings.Join(cycle, " -> "))
 	case len(l.open) > maxDelegateDepth:
 		l.fault(at, "let the loops further up hand the tasks out", "delegates are nested deeper than %d: %s", maxDelegateDepth, strings.Join(append(slices.Clone(l.open), named.name), " -> "))
-	default:
-		d.Resolved = l.delegated(named)
+	default: // made once: parameters are set in the loop of the configuration only
+		if !named.made {
+			named.made = true
+			named.plain = l.instance(named, nil)
+		}
+		d.Resolved = named.plain
 	}
-}
-
-// delegated makes the loop of a delegate once: parameters are set in the loop of the configuration only.
-func (l *loader) delegated(file *loopFile) *Loop {
-	if !file.made {
-		file.made = true
-		file.plain = l.instance(file, nil)
-	}
-	return file.plain
 }
 
 // agents are the agents that the loop declares: its own and the overrides of phases and strategies.
@@ -652,30 +635,35 @@ func (l *Loop) agents() []*Agent {
 	return slices.DeleteFunc(agents, func(a *Agent) bool { return a == nil })
 }
 
+// delegates are all delegates that the loop declares.
+func (l *Loop) delegates() (all []*Delegate) {
+	for _, agent := range l.agents() {
+		for i := range agent.Delegates {
+			all = append(all, &agent.Delegates[i])
+		}
+	}
+	return all
+}
+
 // Delegated are the loops to which the loop's agents hand tasks, by their files as they are written.
 func (l *Loop) Delegated() map[string]*Loop {
 	served := map[string]*Loop{}
-	for _, agent := range l.agents() {
-		for i := range agent.Delegates {
-			if d := &agent.Delegates[i]; d.Resolved != nil {
-				served[d.Loop] = d.Resolved
-			}
+	for _, d := range l.delegates() {
+		if d.Resolved != nil {
+			served[d.Loop] = d.Resolved
 		}
 	}
 	return served
 }
 
 // tools are all tools that the loop declares, those of its phases included.
-func (l *Loop) tools() iter.Seq[*Tool] {
-	return func(yield func(*Tool) bool) {
-		for _, list := range l.toolLists() {
-			for i := range list {
-				if !yield(&list[i]) {
-					return
-				}
-			}
+func (l *Loop) tools() (all []*Tool) {
+	for _, list := range l.toolLists() {
+		for i := range list {
+			all = append(all, &list[i])
 		}
 	}
+	return all
 }
 
 // toolLists are the lists of tools that the loop declares.

@@ -265,8 +265,12 @@ func (l *loader) priceModels(s *Suite) {
 		}
 		name = cmp.Or(m.Name, name)
 		found := slices.IndexFunc(file.Prices, func(p source.Pair[Price]) bool { return p.Key == name })
+		if _, calls := m.Server(); found < 0 && calls {
+			at := cmp.Or(m.Node.Get("name"), m.Node)
+			add := fmt.Sprintf("add it to %s, or write a price here", s.Prices)
+			l.warn(at, cmp.Or(didYouMean(name, file.Prices.Keys()), add), "%s has no price of %q: its cost is unknown", s.Prices, name)
+		}
 		if found < 0 {
-			l.warnOfPrice(s, m, name, file)
 			continue
 		}
 		m.Price, s.PricesAsOf = &file.Prices[found].Value, string(file.AsOf)
@@ -274,40 +278,13 @@ func (l *loader) priceModels(s *Suite) {
 	}
 }
 
-// warnOfPrice tells of a model that is paid for by a price that nobody said.
-func (l *loader) warnOfPrice(s *Suite, m *Model, name string, file *PriceFile) {
-	if _, calls := m.Server(); !calls {
-		return
-	}
-	at := m.Node
-	if named := at.Get("name"); named != nil {
-		at = named
-	}
-	l.warn(at, l.priceHint(s, name, file), "%s has no price of %q: its cost is unknown", s.Prices, name)
-}
-
-func (l *loader) priceHint(s *Suite, name string, file *PriceFile) string {
-	if hint := didYouMean(name, file.Prices.Keys()); hint != "" {
-		return hint
-	}
-	return fmt.Sprintf("add it to %s, or write a price here", s.Prices)
-}
-
 // priceFile reads the file that n names.
 func (l *loader) priceFile(n *source.Node) *PriceFile {
-	at, err := l.roots.resolve(l.doc.folder, n.Text)
-	if err == nil {
-		at.path, err = at.folder.within(at.path)
-	}
-	var text []byte
-	if err == nil {
-		text, err = at.folder.read(at.path, maxSpecBytes)
-	}
-	if err != nil {
-		l.fileFault(n, err)
+	at, ok := l.named(n, l.doc.folder)
+	if !ok {
 		return nil
 	}
-	tree := l.parse(at.folder.name(at.path), text)
+	tree := l.read(n, at)
 	if tree == nil {
 		return nil
 	}

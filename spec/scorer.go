@@ -362,7 +362,7 @@ func (l *loader) hash(loop *Loop, file *loopFile, leaves []Value) string {
 		}
 		loop.hashBare(h, i, stage.Agent)
 	}
-	for t := range loop.tools() {
+	for _, t := range loop.tools() {
 		for _, argument := range t.programArguments() {
 			l.hashFile(h, file.folder, argument)
 		}

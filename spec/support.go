@@ -29,11 +29,9 @@ func withDelegates(loops []*Loop, l *Loop) []*Loop {
 		return loops
 	}
 	loops = append(loops, l)
-	for _, agent := range l.agents() {
-		for i := range agent.Delegates {
-			if d := agent.Delegates[i].Resolved; d != nil {
-				loops = withDelegates(loops, d)
-			}
+	for _, d := range l.delegates() {
+		if d.Resolved != nil {
+			loops = withDelegates(loops, d.Resolved)
 		}
 	}
 	return loops
@@ -84,7 +82,7 @@ func (l *Loop) programNodes() []*source.Node {
 	for _, agent := range l.agents() {
 		commands = append(commands, agent.Node.Get("command"))
 	}
-	for t := range l.tools() {
+	for _, t := range l.tools() {
 		commands = append(commands, t.Node.Get("command"), t.Node.Get("mcp").Get("command"))
 	}
 	if l.Evaluate != nil {

@@ -116,11 +116,6 @@ func (t *Tasks) DecodeNode(n *source.Node, d *source.Decoder) {
 	}
 }
 
-// isMapped reports whether rows become tasks by expressions.
-func (t *Tasks) isMapped() bool {
-	return t.ID != nil || t.Input != nil || t.Target != nil || t.Vars != nil || t.Metadata != nil
-}
-
 // JSONSchema describes the three forms.
 func (t *Tasks) JSONSchema(g *source.Generator) map[string]any {
 	path := map[string]any{"type": "string", "minLength": 1, "description": "A .jsonl, .json, .yaml or .csv file, a pattern, or a folder that ends in /."}
@@ -247,15 +242,6 @@ func (d *draw) prunes() bool {
 	return d.tasks.Limit > 0
 }
 
-// keys are those of all candidates.
-func (d *draw) keys() []uint64 {
-	keys := make([]uint64, len(d.candidates))
-	for i := range d.candidates {
-		keys[i] = d.candidates[i].key
-	}
-	return keys
-}
-
 // cut leaves the candidates away that are not taken whatever comes after them; in the end, all that are not taken.
 func (d *draw) cut(end bool) {
 	if d.tasks.Sample != nil {
@@ -268,7 +254,11 @@ func (d *draw) cut(end bool) {
 
 // order puts the candidates in the order in which they are run, and cuts them to the limit.
 func (d *draw) order() {
-	shuffled := newLottery(d.shuffleSeed(), forShuffle)
+	seed := d.seed
+	if s := d.tasks.Shuffle; s != nil && s.Seed != nil {
+		seed = *s.Seed
+	}
+	shuffled := newLottery(seed, forShuffle)
 	slices.SortFunc(d.candidates, func(a, b candidate) int {
 		if d.tasks.isShuffled() {
 			return shuffled.compare(&a, &b)
@@ -278,13 +268,6 @@ func (d *draw) order() {
 	if limit := d.tasks.Limit; limit > 0 && len(d.candidates) > limit {
 		d.candidates = slices.Clip(d.candidates[:limit])
 	}
-}
-
-func (d *draw) shuffleSeed() int64 {
-	if s := d.tasks.Shuffle; s != nil && s.Seed != nil {
-		return *s.Seed
-	}
-	return d.seed
 }
 
 // cutSample leaves in each stratum as many candidates as are drawn from it; before the end, as many as may be.
@@ -370,29 +353,20 @@ func (d *draw) warnings() (warnings source.Faults) {
 	slices.SortFunc(small, func(a, b *stratum) int { return cmp.Compare(a.name, b.name) })
 	for i, s := range small {
 		if i == maxStrataTold {
-			warnings = append(warnings, sample.warning("and so have %d other strata", len(small)-i))
+			warnings = append(warnings, sample.Node.Fault("", "and so have %d other strata", len(small)-i).AsWarning())
 			break
 		}
-		warnings = append(warnings, sample.warning("%s", s.tooSmall(sample)))
+		of := "there are"
+		if sample.By != nil {
+			of = fmt.Sprintf("the stratum %q has", shorten(s.name))
+		}
+		f := sample.Node.Fault("", "%s too few tasks for a share of %v: %d, of which none is drawn", of, sample.Share, s.size)
+		if sample.N > 0 {
+			f = sample.Node.Fault("", "%s %d of the %d tasks that are to be drawn", of, s.size, sample.N)
+		}
+		warnings = append(warnings, f.AsWarning())
 	}
 	return warnings
-}
-
-func (s *stratum) tooSmall(sample *Sample) string {
-	of := "there are"
-	if sample.By != nil {
-		of = fmt.Sprintf("the stratum %q has", shorten(s.name))
-	}
-	if sample.N > 0 {
-		return fmt.Sprintf("%s %d of the %d tasks that are to be drawn", of, s.size, sample.N)
-	}
-	return fmt.Sprintf("%s too few tasks for a share of %v: %d, of which none is drawn", of, sample.Share, s.size)
-}
-
-func (s *Sample) warning(format string, args ...any) source.Fault {
-	f := s.Node.Fault("", format, args...)
-	f.Warning = true
-	return f
 }
 
 // passes reports whether a task is one that where takes.
@@ -428,26 +402,20 @@ type selectionScope struct{ placed placedTask }
 
 // Lookup implements expr.Scope.
 func (s selectionScope) Lookup(name string) (any, bool) {
-	if name == "task" {
+	inline := s.placed.node // a task that is written in the suite serves as its own row
+	switch {
+	case name == "task":
 		return JudgedTask{s.placed.task}, true
-	}
-	if s.placed.node != nil {
-		return s.inline(name)
-	}
-	return rowScope{s.placed.row}.Lookup(name)
-}
-
-// inline is what stands in the place of a row where the task is written in the suite.
-func (s selectionScope) inline(name string) (any, bool) {
-	switch name {
-	case "row":
+	case inline == nil:
+		return rowScope{s.placed.row}.Lookup(name)
+	case name == "row":
 		var plain any
-		source.Decode(s.placed.node, &plain)
+		source.Decode(inline, &plain)
 		return valueOf(plain), true
-	case "file":
-		return s.placed.node.File.Name, true
-	case "line":
-		return int64(s.placed.node.Pos.Line), true
+	case name == "file":
+		return inline.File.Name, true
+	case name == "line":
+		return int64(inline.Pos.Line), true
 	}
 	return nil, false
 }
@@ -632,11 +600,30 @@ func (d *Document) CountTasks() (int, source.Faults) {
 		return 0, nil
 	}
 	s := &survey{document: d, needy: d.Suite.needsTarget()}
-	d.survey(s)
+	tasks := d.eligible(&s.terse)
+	if d.Suite.Tasks.byLot() {
+		s.draw = newDraw(d.Suite)
+	} else {
+		tasks = d.first(tasks)
+	}
+	for placed, err := range tasks {
+		if err == nil {
+			err = s.take(placed)
+		}
+		if err != nil {
+			s.tell(err)
+		}
+	}
 	s.findTwins()
 	n := s.n
-	if d.Suite.Tasks.byLot() {
-		n = s.drawTasks()
+	if s.draw != nil {
+		s.draw.cut(true)
+		s.warnings = s.draw.warnings()
+		for _, file := range s.draw.files {
+			file.terse = nil
+		}
+		d.drawn.Store(&drawn{candidates: s.draw.candidates, files: s.draw.files})
+		n = len(s.draw.candidates)
 	}
 	if n == 0 && len(s.faults) == 0 {
 		s.faults = append(s.faults, d.noTasks())
@@ -658,24 +645,6 @@ type survey struct {
 	warnings source.Faults
 	untold   int
 	terse    bool // from here on faults are only counted
-}
-
-// survey reads all tasks that may be taken.
-func (d *Document) survey(s *survey) {
-	tasks := d.eligible(&s.terse)
-	if d.Suite.Tasks.byLot() {
-		s.draw = newDraw(d.Suite)
-	} else {
-		tasks = d.first(tasks)
-	}
-	for placed, err := range tasks {
-		if err == nil {
-			err = s.take(placed)
-		}
-		if err != nil {
-			s.tell(err)
-		}
-	}
 }
 
 func (s *survey) take(placed placedTask) error {
@@ -709,7 +678,10 @@ func (s *survey) tell(err error) {
 // twice are the keys that were seen more than once: of ids that stand twice, or, rarely, of different ones.
 func (s *survey) twice() map[uint64]bool {
 	if s.draw != nil && !s.draw.prunes() {
-		s.keys = s.draw.keys()
+		s.keys = make([]uint64, len(s.draw.candidates))
+		for i := range s.draw.candidates {
+			s.keys[i] = s.draw.candidates[i].key
+		}
 	}
 	slices.Sort(s.keys)
 	twice := map[uint64]bool{}
@@ -751,17 +723,6 @@ func (s *survey) findTwins() {
 	}
 }
 
-// drawTasks draws what is drawn by lot, and says how many tasks that are.
-func (s *survey) drawTasks() int {
-	s.draw.cut(true)
-	s.warnings = s.draw.warnings()
-	for _, file := range s.draw.files {
-		file.terse = nil
-	}
-	s.document.drawn.Store(&drawn{candidates: s.draw.candidates, files: s.draw.files})
-	return len(s.draw.candidates)
-}
-
 // noTasks says that nothing is left, and of how many.
 func (d *Document) noTasks() source.Fault {
 	t, n := &d.Suite.Tasks, int64(0)
@@ -790,17 +751,16 @@ func (p placedTask) fault(hint, format string, args ...any) error {
 
 // faultsIn are the faults that an error of a row is.
 func faultsIn(err error) source.Faults {
-	var one source.Fault
-	var several source.Faults
-	switch {
-	case errors.As(err, &one):
+	if one, ok := errors.AsType[source.Fault](err); ok {
 		return source.Faults{one}
-	case errors.As(err, &several):
+	}
+	if several, ok := errors.AsType[source.Faults](err); ok {
 		return several
 	}
 	return source.Faults{{What: err.Error()}}
 }
 
+// TaskFields is a task as expressions inside a loop see it: without its target.
 type TaskFields struct{ *Task }
 
 // Field gives a field by its name; vars and metadata are never null.

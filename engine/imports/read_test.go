@@ -61,7 +61,7 @@ func TestWhereRowsAre(t *testing.T) {
 		{"cut off behind", "", "f.json", "[{\"id\": \"a\"}", "m/a/1 0 \nf.json:1: want a comma or ]\n"},
 		{"a bad row", "", "f.json", "[{\"id\": \"a\"},\n {\"id\": nope},\n {\"id\": \"c\"}]", "m/a/1 0 \nf.json:2: not JSON: 'n' where a JSON value should begin\nm/c/1 0 \n"},
 		{"a bad line", "", "f.jsonl", "{\"id\": \"a\"}\n{\n{\"id\": \"c\"}\n", "m/a/1 0 \nf.jsonl:2: not JSON: end of text where a key in quotes should stand\nm/c/1 0 \n"},
-		{"a row of another kind", "", "f.json", `[1, {"id": "b"}]`, "f.json:1: there is no key \"id\" (by the expression at m.yaml:2:7)\nm/b/1 0 \n"},
+		{"a row of another kind", "", "f.json", `[1, {"id": "b"}]`, "f.json:1: key \"id\" not found (by the expression at m.yaml:2:7)\nm/b/1 0 \n"},
 		{"a bad column", "", "f.csv", "id,q\na,b,c\nb,z\n", "f.csv:2: not CSV: wrong number of fields\nm/b/1 0 z\n"},
 		{"no zip", "", "f.eval", "PK\x03\x04", "f.eval: a zip file cannot be read from a pipe\n"},
 	} {

@@ -168,7 +168,7 @@ func TestAnErrorInACheckFailsIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []record.Check{
-		{Name: "present", Weight: 3, Feedback: "say the name", Error: `there is no key "name"`},
+		{Name: "present", Weight: 3, Feedback: "say the name", Error: `key "name" not found`},
 		{Name: "fine", Passed: true},
 	}
 	if !reflect.DeepEqual(got.Checks, want) || got.Confidence != 0.25 || got.Feedback != "say the name" {
@@ -180,10 +180,10 @@ func TestAnErrorInACheckFailsIt(t *testing.T) {
 // agent's failure: the run counts.
 func TestAnErrorInWhatIsDeclaredFailsTheIteration(t *testing.T) {
 	for want, declared := range map[string]spec.Evaluate{
-		`confidence: there is no key "x"`:               {Confidence: compile(t, "double(output.x)", expr.WantNumber)},
+		`confidence: key "x" not found`:               {Confidence: compile(t, "double(output.x)", expr.WantNumber)},
 		`confidence: the result is not a finite number`: {Confidence: compile(t, "0.0 / 0.0", expr.WantNumber)},
-		`passed: there is no key "x"`:                   {Passed: compile(t, "bool(output.x)", expr.WantBool)},
-		`feedback: there is no key "x"`:                 {Feedback: compile(t, "string(output.x)", expr.WantString)},
+		`passed: key "x" not found`:                   {Passed: compile(t, "bool(output.x)", expr.WantBool)},
+		`feedback: key "x" not found`:                 {Feedback: compile(t, "string(output.x)", expr.WantString)},
 	} {
 		_, _, err := (&DeclaredEvaluator{Spec: &declared}).Evaluate(t.Context(), trialOf(t, `{}`))
 		var failed *record.Error

@@ -448,10 +448,10 @@ func TestRunsThatWouldHaveAFaultAreInNoNumber(t *testing.T) {
 			continue
 		}
 		f.outcomes[i].Iterations, f.outcomes[i].Usage.Most.Calls, f.outcomes[i].Scores = 2, 7, []sweep.Range{{Least: math.NaN(), Most: math.NaN()}, {Least: math.NaN(), Most: math.NaN()}}
-		f.outcomes[i].Outcome = record.Outcome{Status: record.Faulted, Reason: record.ReasonError, Fired: "expression", Error: &record.Error{Class: record.Expression, Message: `there is no key "sure"`}}
+		f.outcomes[i].Outcome = record.Outcome{Status: record.Faulted, Reason: record.ReasonError, Fired: "expression", Error: &record.Error{Class: record.Expression, Message: `key "sure" not found`}}
 	}
 	got, want := replayed(t, f, tune.ReplayOptions{}).Configurations[1], replayed(t, without, tune.ReplayOptions{}).Configurations[1]
-	reason := []tune.Unknown{{Label: "fault", Why: `a live run would have a fault: expression: there is no key "sure"`, Runs: 3, First: 2, Last: 2}}
+	reason := []tune.Unknown{{Label: "fault", Why: `a live run would have a fault: expression: key "sure" not found`, Runs: 3, First: 2, Last: 2}}
 	if got.Runs != 8 || got.Exact != 5 || got.Faults != 3 || got.Label != "exact" || !reflect.DeepEqual(got.Unknown, reason) {
 		t.Errorf("%s: %d of %d runs are exact, %d have a fault: %+v", got.Label, got.Exact, got.Runs, got.Faults, got.Unknown)
 	}

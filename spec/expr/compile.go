@@ -3,6 +3,7 @@ package expr
 import (
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -106,42 +107,32 @@ func tooDear(estimate uint64) Fault {
 	return f
 }
 
+// wants are the results that places need: in words, by what function they are made, and of which types.
+var wants = map[Want]struct {
+	needs, wrap string
+	kinds       []types.Kind
+}{
+	WantBool:   {"true or false", "bool", []types.Kind{types.BoolKind}},
+	WantNumber: {"a number", "double", []types.Kind{types.DoubleKind, types.IntKind, types.UintKind}},
+	WantString: {"a string", "string", []types.Kind{types.StringKind}},
+	WantList:   {"a list", "", []types.Kind{types.ListKind}},
+}
+
 // mismatch refuses a result that is not what the place needs; a dynamic one has to be converted in the expression, so
 // that a wrong value is an error and never quietly something else.
 func mismatch(p *Program, want Want) []Fault {
 	t := p.tree.GetType(p.tree.Expr().ID())
 	dynamic := isDynamic(t)
-	var needs, wrap string
-	switch want {
-	case WantAny:
+	w, ok := wants[want]
+	if !ok || slices.Contains(w.kinds, t.Kind()) || dynamic && want == WantList {
 		return nil
-	case WantList:
-		if dynamic || t.Kind() == types.ListKind {
-			return nil
-		}
-		needs = "a list"
-	case WantBool:
-		if t.Kind() == types.BoolKind {
-			return nil
-		}
-		needs, wrap = "true or false", "bool"
-	case WantNumber:
-		if k := t.Kind(); k == types.DoubleKind || k == types.IntKind || k == types.UintKind {
-			return nil
-		}
-		needs, wrap = "a number", "double"
-	case WantString:
-		if t.Kind() == types.StringKind {
-			return nil
-		}
-		needs, wrap = "a string", "string"
 	}
-	f := Fault{What: fmt.Sprintf("this must be %s, but it is %s", needs, showType(t))}
+	f := Fault{What: fmt.Sprintf("this must be %s, but it is %s", w.needs, showType(t))}
 	if dynamic {
-		f.What = fmt.Sprintf("this must be %s, but its type is known only at run time", needs)
+		f.What = fmt.Sprintf("this must be %s, but its type is known only at run time", w.needs)
 	}
 	if dynamic || want == WantString && isScalar(t) {
-		f.Hint = "wrap it: " + wrap + "(...)"
+		f.Hint = "wrap it: " + w.wrap + "(...)"
 	}
 	return []Fault{f}
 }
@@ -289,95 +280,128 @@ func language() []cel.EnvOption {
 	}, append(ownFunctions(), growingFunctions()...)...)
 }
 
-// Loop is the environment inside the loop: when, until, of and continue_if, prompts and commands. The output type is
-// String for text replies and Any for JSON and programs. There is no target here: a loop cannot be scored with the
-// answer it was shown.
-func Loop(output Type) *Env { return loopPlaces.get(output, loopVars, Options{}) }
+// The places of the language. Each makes its environment when it is first needed, one for each type of output: String for
+// text replies, Any for JSON and programs.
+var (
+	loopPlace     = place{vars: loopVars}
+	evaluatePlace = place{vars: func(output Type) []Var { return append(loopVars(output), Var{"judge", Any}, Var{"command", Any}) }}
+	stepPlace     = place{vars: func(output Type) []Var {
+		return append(loopVars(output), Var{"step", Struct("step",
+			Var{"number", Int}, // in its iteration, from 1
+			Var{"text", String},
+			Var{"calls", ListOf(toolCall())})})
+	}}
+	scorerPlace   = place{vars: scorerVars}
+	toolCallPlace = place{vars: func(output Type) []Var { return append(scorerVars(output), Var{"call", toolCall()}) }}
+	jsonPathPlace = place{vars: func(output Type) []Var { return append(scorerVars(output), Var{"json", Any}) }}
+
+	rubricPlace    = fixed(Options{}, Var{"task", task(Var{"target", Any})}, Var{"target", Any})
+	toolPlace      = fixed(Options{}, Var{"args", MapOf(Any)}, Var{"task", task()}, Var{"call", Int})
+	userPlace      = fixed(Options{}, Var{"message", String}, Var{"turn", Int}, Var{"task", task()})
+	foldPlace      = fixed(Options{}, Var{"task", task()})
+	objectivePlace = fixed(Options{}, metrics()...)
+	thresholdPlace = fixed(Options{Words: map[string][]string{"verdict": Verdicts}},
+		Var{"configurations", MapOf(Struct("metrics", append(metrics(), declaredMetrics())...))}, Var{"diff", diff()})
+	simulatedPlace = fixed(Options{},
+		Var{"quality", Double},    // 0 to 1
+		Var{"confidence", Double}, // quality as the model itself would estimate it
+		Var{"correct", Bool},      // true with a probability of quality
+		Var{"truth", Any},         // the task's target
+		Var{"answer", Any},        // truth where correct, else something near it
+		Var{"draw", Int},          // 0 to 999999, for chance of the reply's own
+		Var{"task", task()},
+		Var{"iteration", Int}, // from 1
+		Var{"prompt", String}) // the last message sent
+
+	mappingLimits    = Options{NoEstimate: true, CostLimit: 1_000_000_000, Deadline: 10 * time.Minute, MaxValues: 100_000_000}
+	mappingVars      = []Var{{"doc", Any}, {"row", Any}, {"file", String}, {"line", Int}}
+	mappingPlace     = fixed(mappingLimits, mappingVars...)
+	mappingIteration = fixed(mappingLimits, append(mappingVars[:4:4], Var{"it", Any}, Var{"i", Int}, Var{"after", Any})...)
+	selectionPlace   = fixed(mappingLimits, append(mappingVars[1:4:4], Var{"task", task(Var{"target", Any})})...)
+)
+
+// Loop is the environment inside the loop: when, until, of and continue_if, prompts and commands. It has no target: a loop
+// cannot be scored with the answer it was shown.
+func Loop(output Type) *Env { return loopPlace.of(output) }
 
 // Evaluate is the environment of checks, confidence, passed and feedback: the loop's, and what a judge or a program
 // answered.
-func Evaluate(output Type) *Env { return evaluatePlaces.get(output, evaluateVars, Options{}) }
+func Evaluate(output Type) *Env { return evaluatePlace.of(output) }
+
+// Step is the environment of guards that look at single steps: the loop's, and the step after which they are asked.
+// What is of the last iteration there is of the last whole one; the step's own is still under way.
+func Step(output Type) *Env { return stepPlace.of(output) }
+
+// Tool is the environment of a tool that is an expression. Call counts the run's tool calls before this one.
+func Tool() *Env { return toolPlace.of(Any) }
+
+// UserUntil is the environment of what ends a conversation with a user: the user's turn, and its number in the
+// iteration, from 1.
+func UserUntil() *Env { return userPlace.of(Any) }
+
+// Simulated is the environment of a simulated model's reply. It is the one place inside the loop that sees the target,
+// as truth: a simulated model replaces one that knows.
+func Simulated() *Env { return simulatedPlace.of(Any) }
 
 // Scorer is the environment of cel scorers and extractions, after the loop.
-func Scorer(output Type) *Env { return scorerPlaces.get(output, scorerVars, Options{}) }
+func Scorer(output Type) *Env { return scorerPlace.of(output) }
+
+// ToolCall is the environment of what judges one tool call after the loop: the scorers', and the call.
+func ToolCall(output Type) *Env { return toolCallPlace.of(output) }
 
 // JSONPath is the environment of json_path: the scorers', and the JSON that is judged.
-func JSONPath(output Type) *Env {
-	return jsonPathPlaces.get(output, func(output Type) []Var { return append(scorerVars(output), Var{"json", Any}) }, Options{})
-}
+func JSONPath(output Type) *Env { return jsonPathPlace.of(output) }
 
 // Rubric is the environment of what a judge is asked for: the task with its target. The output is shown as data, and
 // is never a part of what is asked.
-func Rubric() *Env {
-	return rubricPlace.get(Any, func(Type) []Var { return []Var{{"task", task(Var{"target", Any})}, {"target", Any}} }, Options{})
-}
+func Rubric() *Env { return rubricPlace.of(Any) }
 
 // Mapping is the environment of dataset mappings, of the script model and of imports: one file at a time, of any size.
-func Mapping() *Env {
-	return mappingPlaces.get(Any, mappingVars, mappingLimits)
-}
+func Mapping() *Env { return mappingPlace.of(Any) }
 
 // MappingIteration is the environment of what an import says of an iteration: a mapping's, and the entry of the log
 // that the iteration begins with, its index from 0, and the entries after it up to the next iteration.
-func MappingIteration() *Env {
-	return mappingIterationPlaces.get(Any, func(t Type) []Var {
-		return append(mappingVars(t), Var{"it", Any}, Var{"i", Int}, Var{"after", Any})
-	}, mappingLimits)
-}
-
-func mappingVars(Type) []Var {
-	return []Var{{"doc", Any}, {"row", Any}, {"file", String}, {"line", Int}}
-}
+func MappingIteration() *Env { return mappingIteration.of(Any) }
 
 // Selection is the environment of what takes or groups the tasks of a dataset: a task with its target, and the row that
 // it was made of.
-func Selection() *Env {
-	return selectionPlaces.get(Any, func(Type) []Var {
-		return []Var{{"task", task(Var{"target", Any})}, {"row", Any}, {"file", String}, {"line", Int}}
-	}, mappingLimits)
-}
-
-var mappingLimits = Options{NoEstimate: true, CostLimit: 1_000_000_000, Deadline: 10 * time.Minute, MaxValues: 100_000_000}
+func Selection() *Env { return selectionPlace.of(Any) }
 
 // Threshold is the environment of thresholds: the metrics of every configuration by its name, and what differs between
 // a configuration and the baseline.
-func Threshold() *Env {
-	return thresholdPlaces.get(Any, func(Type) []Var {
-		return []Var{{"configurations", MapOf(Struct("metrics", append(metrics(), declaredMetrics())...))}, {"diff", diff()}}
-	}, Options{Words: map[string][]string{"verdict": Verdicts}})
-}
+func Threshold() *Env { return thresholdPlace.of(Any) }
 
 // Verdicts are what a comparison says of a difference.
 var Verdicts = []string{"better", "worse", "same", "cannot_tell"}
 
 // Objective is the environment of tune's objective and constraints: the metrics of one configuration.
-func Objective() *Env {
-	return objectivePlaces.get(Any, func(Type) []Var { return metrics() }, Options{})
-}
+func Objective() *Env { return objectivePlace.of(Any) }
 
 // Fold is the environment of `cluster`, `group_by` and `folds: {by: ...}`: the task alone.
-func Fold() *Env {
-	return foldPlaces.get(Any, func(Type) []Var { return []Var{{"task", task()}} }, Options{})
-}
-
-// Each place makes its environment when it is first needed, one for each output type.
-var loopPlaces, evaluatePlaces, scorerPlaces, mappingPlaces, mappingIterationPlaces place
-var selectionPlaces, thresholdPlaces, objectivePlaces, foldPlaces, jsonPathPlaces, rubricPlace place
+func Fold() *Env { return foldPlace.of(Any) }
 
 type place struct {
+	vars    func(output Type) []Var
+	options Options
+
 	mu   sync.Mutex
 	envs map[string]*Env
 }
 
-func (p *place) get(output Type, vars func(Type) []Var, options Options) *Env {
+// fixed is a place that knows no outputs.
+func fixed(options Options, vars ...Var) place {
+	return place{options: options, vars: func(Type) []Var { return vars }}
+}
+
+func (p *place) of(output Type) *Env {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if env, ok := p.envs[output.String()]; ok {
 		return env
 	}
-	env, err := NewEnv(vars(output), options)
+	env, err := NewEnv(p.vars(output), p.options)
 	if err != nil {
-		panic(fmt.Sprintf("expr: a place of the language does not compile: %v", err)) // the tables below are wrong
+		panic(fmt.Sprintf("expr: a place of the language does not compile: %v", err)) // the tables here are wrong
 	}
 	if p.envs == nil {
 		p.envs = map[string]*Env{}
@@ -398,10 +422,6 @@ func loopVars(output Type) []Var {
 		{"usage", usage()},
 		{"param", MapOf(Any)},
 	}, iterationFields(output)...)
-}
-
-func evaluateVars(output Type) []Var {
-	return append(loopVars(output), Var{"judge", Any}, Var{"command", Any})
 }
 
 func scorerVars(output Type) []Var {
@@ -501,62 +521,9 @@ func diff() Type {
 		Var{"latency", d}, Var{"iterations", d}, Var{"calls", d})
 }
 
-// Step is the environment of guards that look at single steps: the loop's, and the step after which they are asked.
-// What is of the last iteration there is of the last whole one; the step's own is still under way.
-func Step(output Type) *Env { return stepPlaces.get(output, stepVars, Options{}) }
-
-// Tool is the environment of a tool that is an expression. Call counts the run's tool calls before this one.
-func Tool() *Env {
-	return toolPlace.get(Any, func(Type) []Var {
-		return []Var{{"args", MapOf(Any)}, {"task", task()}, {"call", Int}}
-	}, Options{})
-}
-
-// UserUntil is the environment of what ends a conversation with a user: the user's turn, and its number in the
-// iteration, from 1.
-func UserUntil() *Env {
-	return userPlace.get(Any, func(Type) []Var {
-		return []Var{{"message", String}, {"turn", Int}, {"task", task()}}
-	}, Options{})
-}
-
-// ToolCall is the environment of what judges one tool call after the loop: the scorers', and the call.
-func ToolCall(output Type) *Env {
-	return toolCallPlaces.get(output, func(output Type) []Var { return append(scorerVars(output), Var{"call", toolCall()}) }, Options{})
-}
-
-var stepPlaces, toolPlace, userPlace, toolCallPlaces place
-
-func stepVars(output Type) []Var {
-	return append(loopVars(output), Var{"step", Struct("step",
-		Var{"number", Int}, // in its iteration, from 1
-		Var{"text", String},
-		Var{"calls", ListOf(toolCall())})})
-}
-
 // toolCall is one use of a tool. Its result is null where there is none, its error "" where it did not fail, and its
 // arguments are a text where they could not be read.
 func toolCall() Type {
 	return Struct("tool_call", Var{"tool", String}, Var{"arguments", Any}, Var{"result", Any}, Var{"error", String},
 		Var{"iteration", Int}, Var{"step", Int}) // both from 1; a program that tells of its calls has no steps: 0
-}
-
-var simulatedPlace place
-
-// Simulated is the environment of a simulated model's reply. It is the one place inside the loop that sees the target,
-// as truth: a simulated model stands in for one that knows.
-func Simulated() *Env {
-	return simulatedPlace.get(Any, func(Type) []Var {
-		return []Var{
-			{"quality", Double},    // 0 to 1
-			{"confidence", Double}, // quality as the model itself would estimate it
-			{"correct", Bool},      // true with a probability of quality
-			{"truth", Any},         // the task's target
-			{"answer", Any},        // truth where correct, else something near it
-			{"draw", Int},          // 0 to 999999, for chance of the reply's own
-			{"task", task()},
-			{"iteration", Int}, // from 1
-			{"prompt", String}, // the last message sent
-		}
-	}, Options{})
 }

@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/agentbench/agentbench/spec/source"
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
@@ -79,7 +81,7 @@ func (p *Program) offset(node int64) int {
 // runTimeMessage says in our words what cel-go says about a value.
 func runTimeMessage(message string) string {
 	if key, ok := strings.CutPrefix(message, "no such key: "); ok {
-		return fmt.Sprintf("there is no key %q", key)
+		return fmt.Sprintf("key %q not found", key)
 	}
 	if index, ok := strings.CutPrefix(message, "index out of bounds: "); ok {
 		return fmt.Sprintf("the list has no element %s", index)
@@ -87,11 +89,9 @@ func runTimeMessage(message string) string {
 	if name, ok := strings.CutPrefix(message, "no such attribute(s): "); ok {
 		return fmt.Sprintf("%s has no value here", name)
 	}
-	if function, ok := strings.CutPrefix(message, "no such overload: "); ok {
-		return fmt.Sprintf("%s does not take values of these types (is one of them null?)", operator(function))
-	}
-	if message == "no such overload" {
-		return "the operation does not take values of these types (is one of them null?)"
+	if function, ok := strings.CutPrefix(message, "no such overload"); ok {
+		named := cmp.Or(operator(strings.TrimPrefix(function, ": ")), "the operation")
+		return named + " does not take values of these types (is one of them null?)"
 	}
 	return message
 }
@@ -117,12 +117,7 @@ type Fault struct {
 }
 
 func anyError(faults []Fault) bool {
-	for _, f := range faults {
-		if !f.Warning {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(faults, func(f Fault) bool { return !f.Warning })
 }
 
 var (
@@ -197,37 +192,34 @@ var otherNames = map[string]string{
 func (e *Env) reword(message string) Fault {
 	message = wrapper.ReplaceAllString(message, "$1 or null")
 	if m := undeclared.FindStringSubmatch(message); m != nil {
-		return Fault{What: fmt.Sprintf("unknown name %q", m[1]), Hint: e.hintAt(m[1]), Len: len([]rune(m[1]))}
+		return Fault{What: fmt.Sprintf("unknown name %q", m[1]), Hint: e.names.near(m[1]), Len: len([]rune(m[1]))}
 	}
 	if m := undefined.FindStringSubmatch(message); m != nil {
-		return Fault{What: fmt.Sprintf("unknown field %q", m[1]), Hint: e.names.nearField(m[1]), Len: len([]rune(m[1]))}
+		f := Fault{What: fmt.Sprintf("unknown field %q", m[1]), Len: len([]rune(m[1]))}
+		if !slices.Contains(e.names.fields, m[1]) { // another struct has one of this very name
+			f.Hint = didYouMean(m[1], e.names.fields)
+		}
+		return f
 	}
 	if m := overload.FindStringSubmatch(message); m != nil {
-		return Fault{What: fmt.Sprintf("%s does not take %s", operator(m[1]), operands(m[2])), Hint: overloadHint(m[1], m[2])}
+		operands := m[2]
+		if method := member.FindStringSubmatch(operands); method != nil {
+			operands = strings.TrimSpace(method[1] + " with (" + method[2] + ")")
+		}
+		return Fault{What: fmt.Sprintf("%s does not take %s", operator(m[1]), operands), Hint: overloadHint(m[1], m[2])}
 	}
 	if m := noFields.FindStringSubmatch(message); m != nil {
-		return Fault{What: fmt.Sprintf("a value of type %s has no fields", m[1]), Hint: fieldsHint(m[1])}
+		f := Fault{What: fmt.Sprintf("a value of type %s has no fields", m[1])}
+		if m[1] == "string" {
+			f.Hint = "only objects have fields; the output of an agent is one under reply: json"
+		}
+		return f
 	}
 	if strings.Contains(message, "recursion") {
 		return Fault{What: fmt.Sprintf("the expression is nested deeper than %d levels", maxDepth), Hint: `join a long chain as a list: [a, b].join("")`}
 	}
 	message, _, _ = strings.Cut(message, " expecting {")
 	return Fault{What: message}
-}
-
-// hintAt says what an unknown name may have meant.
-func (e *Env) hintAt(name string) string {
-	if ours, ok := otherNames[name]; ok {
-		return fmt.Sprintf("did you mean %q?", ours)
-	}
-	return e.names.near(name)
-}
-
-func fieldsHint(kind string) string {
-	if kind != "string" {
-		return ""
-	}
-	return "only objects have fields; the output of an agent is one under reply: json"
 }
 
 // mark moves the fault onto the name it speaks of, which the checker places at the dot before it.
@@ -258,13 +250,6 @@ func operator(function string) string {
 	return strings.TrimSuffix(function, "()")
 }
 
-func operands(signature string) string {
-	if m := member.FindStringSubmatch(signature); m != nil {
-		return strings.TrimSpace(m[1] + " with (" + m[2] + ")")
-	}
-	return signature
-}
-
 func overloadHint(function, signature string) string {
 	numeric := strings.Contains(signature, "int") || strings.Contains(signature, "double")
 	switch {
@@ -288,18 +273,16 @@ func arithmeticWarnings(tree *ast.AST) []Fault {
 		}
 		args := e.AsCall().Args()
 		for i, arg := range args {
-			if len(args) == 2 && isDynamic(tree.GetType(args[1-i].ID())) && tree.GetType(arg.ID()).Kind() == types.IntKind && !isParam(args[1-i]) {
+			if len(args) != 2 || !isDynamic(tree.GetType(args[1-i].ID())) || tree.GetType(arg.ID()).Kind() != types.IntKind {
+				continue
+			}
+			// Parameters do not come from JSON: those that are whole numbers are integers.
+			if path, _ := (&reader{}).path(args[1-i]); !strings.HasPrefix(path, "param.") {
 				faults = append(faults, mixedNumbers(tree, arg))
 			}
 		}
 	}))
 	return faults
-}
-
-// isParam knows the values that do not come from JSON: parameters that are whole numbers are integers.
-func isParam(e ast.Expr) bool {
-	path, ok := (&reader{}).path(e)
-	return ok && strings.HasPrefix(path, "param.")
 }
 
 var arithmetic = map[string]bool{operators.Add: true, operators.Subtract: true, operators.Multiply: true,
@@ -368,53 +351,17 @@ func fieldNames(t Type) []string {
 	return names
 }
 
+// near says what an unknown name may have meant.
 func (s suggestions) near(name string) string {
-	if path := s.paths[name]; path != "" {
-		return fmt.Sprintf("did you mean %q?", path)
+	if meant := cmp.Or(otherNames[name], s.paths[name]); meant != "" {
+		return fmt.Sprintf("did you mean %q?", meant)
 	}
 	return didYouMean(name, s.names)
 }
 
-// nearField says nothing of a field that another struct has by this very name.
-func (s suggestions) nearField(name string) string {
-	if slices.Contains(s.fields, name) {
-		return ""
-	}
-	return didYouMean(name, s.fields)
-}
-
 func didYouMean(name string, known []string) string {
-	best, distance := "", max(1, len(name)/3)+1
-	for _, k := range known {
-		if d := editDistance(name, k); d > 0 && d < distance && d < len(name) {
-			best, distance = k, d
-		}
+	if closest := source.Closest(name, known); closest != "" && closest != name {
+		return fmt.Sprintf("did you mean %q?", closest)
 	}
-	if best == "" {
-		return ""
-	}
-	return fmt.Sprintf("did you mean %q?", best)
-}
-
-// editDistance counts insertions, deletions, replacements and swaps of neighbours (optimal string alignment).
-func editDistance(a, b string) int {
-	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range last {
-		last[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			replaced := last[j-1]
-			if a[i-1] != b[j-1] {
-				replaced++
-			}
-			row[j] = min(last[j]+1, row[j-1]+1, replaced)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				row[j] = min(row[j], before[j-2]+1)
-			}
-		}
-		before, last, row = last, row, before
-	}
-	return last[len(b)]
+	return ""
 }

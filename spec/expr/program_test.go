@@ -146,8 +146,8 @@ func TestErrorsNameThePlace(t *testing.T) {
 		what   string
 	}{
 		{"1 > 2 || 1 / 0 == 1", 11, "division by zero"},
-		{"passed && output.zzz > 1", 16, `there is no key "zzz"`},
-		{"best.confidence > 0.5", 4, "there is no confidence: the record before it is null"},
+		{"passed && output.zzz > 1", 16, `key "zzz" not found`},
+		{"best.confidence > 0.5", 4, "confidence is not available: the record before it is null"},
 		{"history[1].confidence > 0.5", 22, "> does not take values of these types (is one of them null?)"},
 		{"history[7].output == ''", 10, "the list has no element 7"},
 		{"output.a[7] == 1.0", 8, "the list has no element 7"},
@@ -521,7 +521,7 @@ func TestMetrics(t *testing.T) {
 	scores := NewObject(1)
 	scores.Set("x", record{"mean": 0.5})
 	program, _ := Objective().Compile(`scores["y"].mean >= 0.5`, WantBool)
-	if _, err := program.Bool(t.Context(), vars{"scores": scores}); err == nil || err.Error() != `there is no key "y"` {
+	if _, err := program.Bool(t.Context(), vars{"scores": scores}); err == nil || err.Error() != `key "y" not found` {
 		t.Errorf("an unknown score: %v", err)
 	}
 }

@@ -98,7 +98,7 @@ func TestTemplateErrorsNameThePlace(t *testing.T) {
 	}
 	_, err := template.Render(t.Context(), testScope())
 	var failed *Error
-	if !errors.As(err, &failed) || failed.What != `there is no key "zzz"` || failed.Offset != 22 {
+	if !errors.As(err, &failed) || failed.What != `key "zzz" not found` || failed.Offset != 22 {
 		t.Errorf("got %+v", err)
 	}
 }

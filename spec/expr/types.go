@@ -2,6 +2,7 @@ package expr
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,37 +14,21 @@ import (
 	"github.com/google/cel-go/interpreter"
 )
 
-type kind int
-
-const (
-	anyKind kind = iota
-	boolKind
-	intKind
-	doubleKind
-	stringKind
-	durationKind
-	listKind
-	mapKind
-	structKind
-)
-
 // Type is the static type of a variable or field. The zero Type is Any.
 type Type struct {
-	kind     kind
-	nullable bool
-	elem     *Type  // of List and Map
-	name     string // of Struct
-	fields   []Var  // of Struct
+	known  *cel.Type // nil: Any
+	elem   *Type     // of List and Map
+	fields []Var     // of Struct
 }
 
 // The scalar types, and Any: a value whose type is known only when it is there.
 var (
-	Any      = Type{kind: anyKind}
-	Bool     = Type{kind: boolKind}
-	Int      = Type{kind: intKind}
-	Double   = Type{kind: doubleKind}
-	String   = Type{kind: stringKind}
-	Duration = Type{kind: durationKind}
+	Any      = Type{}
+	Bool     = Type{known: cel.BoolType}
+	Int      = Type{known: cel.IntType}
+	Double   = Type{known: cel.DoubleType}
+	String   = Type{known: cel.StringType}
+	Duration = Type{known: cel.DurationType}
 )
 
 // Var is a named variable of an environment, or a field of a struct.
@@ -54,72 +39,41 @@ type Var struct {
 
 // Nullable is t or null. Structs are always nullable; for lists and maps it is Any.
 func Nullable(t Type) Type {
-	switch t.kind {
-	case structKind, anyKind:
-		return t
-	case listKind, mapKind:
+	switch {
+	case t.elem != nil:
 		return Any
+	case t.known == nil || t.isStruct():
+		return t
 	}
-	t.nullable = true
-	return t
+	return Type{known: cel.NullableType(t.known)}
 }
 
 // ListOf is a list with elements of one type.
-func ListOf(elem Type) Type { return Type{kind: listKind, elem: &elem} }
+func ListOf(elem Type) Type { return Type{known: cel.ListType(elem.cel()), elem: &elem} }
 
 // MapOf is a map from strings to values of one type.
-func MapOf(value Type) Type { return Type{kind: mapKind, elem: &value} }
-
-// Struct is a record whose fields are checked when an expression is compiled. The name shows in messages; within one
-// environment it stands for one set of fields.
-func Struct(name string, fields ...Var) Type {
-	return Type{kind: structKind, name: name, fields: fields}
+func MapOf(value Type) Type {
+	return Type{known: cel.MapType(cel.StringType, value.cel()), elem: &value}
 }
+
+// Struct is a record whose fields are checked when an expression is compiled. The name shows in messages; all structs of
+// that name in one environment have the same fields.
+func Struct(name string, fields ...Var) Type {
+	return Type{known: cel.ObjectType(name), fields: fields}
+}
+
+func (t Type) isStruct() bool { return t.cel().Kind() == types.StructKind }
 
 // String describes the type as messages do.
 func (t Type) String() string {
-	s := map[kind]string{anyKind: "any", boolKind: "bool", intKind: "int", doubleKind: "double",
-		stringKind: "string", durationKind: "duration", structKind: t.name}[t.kind]
-	switch t.kind {
-	case listKind:
-		s = "list(" + t.elem.String() + ")"
-	case mapKind:
-		s = "map(" + t.elem.String() + ")"
-	}
-	if t.nullable {
-		s += " or null"
-	}
-	return strings.TrimSpace(s)
+	return wrapper.ReplaceAllString(cel.FormatCELType(t.cel()), "$1 or null")
 }
 
 func (t Type) cel() *cel.Type {
-	c := t.bareCEL()
-	if t.nullable {
-		return cel.NullableType(c)
+	if t.known == nil {
+		return cel.DynType
 	}
-	return c
-}
-
-func (t Type) bareCEL() *cel.Type {
-	switch t.kind {
-	case boolKind:
-		return cel.BoolType
-	case intKind:
-		return cel.IntType
-	case doubleKind:
-		return cel.DoubleType
-	case stringKind:
-		return cel.StringType
-	case durationKind:
-		return cel.DurationType
-	case listKind:
-		return cel.ListType(t.elem.cel())
-	case mapKind:
-		return cel.MapType(cel.StringType, t.elem.cel())
-	case structKind:
-		return cel.ObjectType(t.name)
-	}
-	return cel.DynType
+	return t.known
 }
 
 // provider tells cel-go about the struct types of an environment, so that a wrong field is found at compile time.
@@ -150,54 +104,37 @@ func (p *provider) add(t Type) error {
 	if t.elem != nil {
 		return p.add(*t.elem)
 	}
-	if t.kind != structKind {
+	if !t.isStruct() {
 		return nil
 	}
-	if known, ok := p.structs[t.name]; ok {
-		if !sameFields(known.Type.fields, t.fields) {
-			return fmt.Errorf("struct %s is declared with different fields", t.name)
+	name := t.known.TypeName()
+	if known, ok := p.structs[name]; ok {
+		same := func(a, b Var) bool { return a.Name == b.Name && a.Type.String() == b.Type.String() }
+		if !slices.EqualFunc(known.Type.fields, t.fields, same) {
+			return fmt.Errorf("struct %s is declared with different fields", name)
 		}
 		return nil
 	}
 	s := &structType{Type: t, fields: make(map[string]*types.FieldType, len(t.fields))}
-	p.structs[t.name] = s
+	p.structs[name] = s
 	for _, f := range t.fields {
-		s.fields[f.Name] = &types.FieldType{Type: f.Type.cel(), IsSet: fieldIsSet(f.Name), GetFrom: fieldGetter(f.Name)}
+		missing := fmt.Errorf("%s is not available: the record before it is null", f.Name)
+		s.fields[f.Name] = &types.FieldType{Type: f.Type.cel(),
+			IsSet: func(target any) bool {
+				record, ok := target.(Fields)
+				return ok && record.Field(f.Name) != nil
+			},
+			GetFrom: func(target any) (any, error) {
+				if record, ok := target.(Fields); ok {
+					return record.Field(f.Name), nil
+				}
+				return nil, missing
+			}}
 		if err := p.add(f.Type); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func sameFields(a, b []Var) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i].Name != b[i].Name || a[i].Type.String() != b[i].Type.String() {
-			return false
-		}
-	}
-	return true
-}
-
-func fieldIsSet(name string) func(any) bool {
-	return func(target any) bool {
-		record, ok := target.(Fields)
-		return ok && record.Field(name) != nil
-	}
-}
-
-func fieldGetter(name string) func(any) (any, error) {
-	missing := fmt.Errorf("there is no %s: the record before it is null", name)
-	return func(target any) (any, error) {
-		record, ok := target.(Fields)
-		if !ok {
-			return nil, missing
-		}
-		return record.Field(name), nil
-	}
 }
 
 // FindStructType implements [types.Provider].

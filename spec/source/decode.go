@@ -60,13 +60,6 @@ func (d *Decoder) Fault(n *Node, hint, format string, args ...any) {
 	d.Add(n.Fault(hint, format, args...))
 }
 
-// Warn reports at n what is doubtful.
-func (d *Decoder) Warn(n *Node, hint, format string, args ...any) {
-	warning := n.Fault(hint, format, args...)
-	warning.Warning = true
-	d.Add(warning)
-}
-
 // Add reports a fault made elsewhere, such as one inside an expression.
 func (d *Decoder) Add(f Fault) {
 	d.faults.add(f)

@@ -276,7 +276,9 @@ func TestLongValuesAreShortened(t *testing.T) {
 // doubtful takes anything, and says so.
 type doubtful struct{}
 
-func (*doubtful) DecodeNode(n *Node, d *Decoder) { d.Warn(n, "think again", "%s is odd", n.Text) }
+func (*doubtful) DecodeNode(n *Node, d *Decoder) {
+	d.Add(n.Fault("think again", "%s is odd", n.Text).AsWarning())
+}
 
 func TestWarningsAreNoError(t *testing.T) {
 	faults := Decode(parsed(t, "x"), &doubtful{})

@@ -90,6 +90,12 @@ func (n *Node) Fault(hint, format string, args ...any) Fault {
 	return Fault{File: n.File, Pos: n.Pos, Len: n.width(), Hint: hint, What: fmt.Sprintf(format, args...)}
 }
 
+// AsWarning is the fault as something that is only doubtful.
+func (f Fault) AsWarning() Fault {
+	f.Warning = true
+	return f
+}
+
 // FaultAt is a fault at the length runes of n's text that start at rune offset, wherever they stand in the file.
 func (n *Node) FaultAt(offset, length int, hint, format string, args ...any) Fault {
 	fault := n.Fault(hint, format, args...)

@@ -515,7 +515,7 @@ func scoringFaults(at string) []scoringFault {
 		{"infinite", `type: cel, expr: "1.0 / double(size(output) - size(output))"`, "scorer infinite gave +Inf, which is not between 0 and 1"},
 		{"too-much", `type: cel, expr: "7.0"`, "scorer too-much gave 7, which is not between 0 and 1"},
 		{"out-of-range", `type: cel, expr: "7.0", range: [1, 5]`, "scorer out-of-range gave 7, which is not between 1 and 5"},
-		{"wrong-type", `type: cel, expr: "double(task.metadata.none)"`, `there is no key "none"`},
+		{"wrong-type", `type: cel, expr: "double(task.metadata.none)"`, `key "none" not found`},
 		{"long", `type: regex, value: "string(task.vars.long)", pattern: x`, "the value has 2000000 bytes; at most 1048576 are searched"},
 		{"no-target", `type: exact, target: "null"`, "the target is missing"},
 		{"hangs", command("sleep 300 & wait"), `the program "sh" took longer than 3s and was killed`},
