@@ -180,10 +180,10 @@ func TestAnErrorInACheckFailsIt(t *testing.T) {
 // agent's failure: the run counts.
 func TestAnErrorInWhatIsDeclaredFailsTheIteration(t *testing.T) {
 	for want, declared := range map[string]spec.Evaluate{
-		`confidence: key "x" not found`:               {Confidence: compile(t, "double(output.x)", expr.WantNumber)},
+		`confidence: key "x" not found`:                 {Confidence: compile(t, "double(output.x)", expr.WantNumber)},
 		`confidence: the result is not a finite number`: {Confidence: compile(t, "0.0 / 0.0", expr.WantNumber)},
-		`passed: key "x" not found`:                   {Passed: compile(t, "bool(output.x)", expr.WantBool)},
-		`feedback: key "x" not found`:                 {Feedback: compile(t, "string(output.x)", expr.WantString)},
+		`passed: key "x" not found`:                     {Passed: compile(t, "bool(output.x)", expr.WantBool)},
+		`feedback: key "x" not found`:                   {Feedback: compile(t, "string(output.x)", expr.WantString)},
 	} {
 		_, _, err := (&DeclaredEvaluator{Spec: &declared}).Evaluate(t.Context(), trialOf(t, `{}`))
 		var failed *record.Error
