@@ -47,7 +47,7 @@ type Document struct {
 	folder folder
 	roots  roots
 	getenv func(string) string
-	drawn  atomic.Pointer[drawn] // what was drawn last; who reads tasks keeps what was drawn when it began
+	drawn  *atomic.Pointer[drawn] // what was drawn last; who reads tasks keeps what was drawn when it began
 	// load loads the document again, with texts in the place of files; nil where it is not on disk.
 	load  func(texts map[string][]byte) (*Document, source.Faults)
 	texts map[string][]byte
@@ -127,7 +127,7 @@ func load(at folder, name string, text []byte, opt Options, texts map[string][]b
 	if opt.Env == nil {
 		opt.Env = os.Getenv
 	}
-	l := newLoader(&Document{folder: at, getenv: opt.Env})
+	l := newLoader(&Document{folder: at, getenv: opt.Env, drawn: &atomic.Pointer[drawn]{}})
 	l.opt, l.texts, l.roots = opt, texts, roots{base: at, getenv: opt.Env}
 	for _, s := range opt.Set {
 		set, faults := s.Assign("--set")
