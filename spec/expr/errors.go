@@ -10,7 +10,6 @@ import (
 	"sort"
 	"strings"
 
-	"github.com/agentbench/agentbench/spec/source"
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
@@ -360,8 +359,37 @@ func (s suggestions) near(name string) string {
 }
 
 func didYouMean(name string, known []string) string {
-	if closest := source.Closest(name, known); closest != "" && closest != name {
-		return fmt.Sprintf("did you mean %q?", closest)
+	best, distance := "", max(1, len(name)/3)+1
+	for _, k := range known {
+		if d := editDistance(name, k); d > 0 && d < distance && d < len(name) {
+			best, distance = k, d
+		}
 	}
-	return ""
+	if best == "" {
+		return ""
+	}
+	return fmt.Sprintf("did you mean %q?", best)
+}
+
+// editDistance counts insertions, deletions, replacements and swaps of neighbours (optimal string alignment).
+func editDistance(a, b string) int {
+	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			replaced := last[j-1]
+			if a[i-1] != b[j-1] {
+				replaced++
+			}
+			row[j] = min(last[j]+1, row[j-1]+1, replaced)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		before, last, row = last, row, before
+	}
+	return last[len(b)]
 }
