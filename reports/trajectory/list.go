@@ -86,30 +86,27 @@ type listed struct {
 	score          page.Cell
 }
 
-func fieldsOf(m *record.Manifest) []page.Field[listed] {
+func fieldsOf(m *record.Manifest) page.Fields[listed] {
 	score := page.Column{Head: "score", Key: "score", Right: true}
 	if len(m.Scorers) > 0 {
 		score.Head, score.About = "", m.Scorers[0]
 	}
-	return []page.Field[listed]{
-		{Column: page.Column{Head: "run", Key: "run"}, Cell: func(r listed) page.Cell { return page.Name(r.id) }},
-		{Column: page.Column{Key: "configuration", Only: page.Machines}, Cell: func(r listed) page.Cell { return page.Name(r.name) }},
-		{Column: page.Column{Key: "task", Only: page.Machines}, Cell: func(r listed) page.Cell { return page.Name(r.task) }},
-		{Column: page.Column{Key: "trial", Only: page.Machines}, Cell: func(r listed) page.Cell { return page.Count(r.trial) }},
-		{Column: page.Column{Head: "status", Key: "status"}, Cell: func(r listed) page.Cell { return page.Text(string(r.outcome.Status)) }},
-		{Column: page.Column{Head: "stopped by", Key: "stopped_by"}, Cell: func(r listed) page.Cell { return page.Name(string(stoppedBy(&r.outcome))) }},
-		{Column: page.Column{Head: "iterations", Key: "iterations", Right: true}, Cell: func(r listed) page.Cell { return page.Cell{Text: fmt.Sprint(r.iterations), Raw: r.iterations} }},
-		{Column: score, Cell: func(r listed) page.Cell { return r.score }},
-		{Column: page.Column{Head: "cost", Key: "cost_usd", Right: true}, Cell: func(r listed) page.Cell { return CostCell(r.usage) }},
-		{Column: page.Column{Head: "seconds", Key: "seconds", Right: true}, Cell: func(r listed) page.Cell {
-			return page.Number(r.seconds, func(v page.Value) string {
-				if !v.Known() {
-					return v.Missing
-				}
-				return fmt.Sprintf("%.1f", v.Number)
-			})
-		}},
-	}
+	return slices.Concat(
+		page.Named("run", "run", func(r listed) string { return r.id }),
+		page.Named("", "configuration", func(r listed) string { return r.name }).ForMachines(),
+		page.Named("", "task", func(r listed) string { return r.task }).ForMachines(),
+		page.Counted("", "trial", func(r listed) int { return r.trial }).ForMachines(),
+		page.Worded("status", "status", func(r listed) string { return string(r.outcome.Status) }),
+		page.Named("stopped by", "stopped_by", func(r listed) string { return string(stoppedBy(&r.outcome)) }),
+		page.Of(page.Column{Head: "iterations", Key: "iterations", Right: true}, func(r listed) page.Cell { return page.Cell{Text: fmt.Sprint(r.iterations), Raw: r.iterations} }),
+		page.Of(score, func(r listed) page.Cell { return r.score }),
+		page.Of(page.Column{Head: "cost", Key: "cost_usd", Right: true}, func(r listed) page.Cell { return CostCell(r.usage) }),
+		page.Valued("seconds", "seconds", func(v page.Value) string {
+			if !v.Known() {
+				return v.Missing
+			}
+			return fmt.Sprintf("%.1f", v.Number)
+		}, func(r listed) page.Value { return r.seconds }))
 }
 
 // shortlist holds hardly more runs than will be shown, however many there are.
@@ -214,7 +211,14 @@ func Find(dir string, m *record.Manifest, id string) (*record.Run, []record.Scor
 	run, err := record.Find(dir, own)
 	if errors.Is(err, record.ErrNoRun) {
 		if run, err = record.Find(dir, own+"/1"); err != nil {
-			return nil, nil, noRun(dir, id)
+			var known []string
+			for s, err := range record.ReadSignals(dir) {
+				if err == nil {
+					known = append(known, s.ID)
+				}
+			}
+			slices.Sort(known)
+			return nil, nil, exit.Usage(exit.DidYouMean(id, known, "agentbench show "+dir+" lists the runs"), "unknown run %q in %s", id, dir)
 		}
 	}
 	if err != nil {
@@ -246,15 +250,4 @@ func ownID(m *record.Manifest, id string) string {
 		}
 	}
 	return id
-}
-
-func noRun(dir, id string) error {
-	var known []string
-	for s, err := range record.ReadSignals(dir) {
-		if err == nil {
-			known = append(known, s.ID)
-		}
-	}
-	slices.Sort(known)
-	return exit.Usage(exit.DidYouMean(id, known, "agentbench show "+dir+" lists the runs"), "unknown run %q in %s", id, dir)
 }

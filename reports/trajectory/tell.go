@@ -9,6 +9,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,15 +17,6 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports/page"
 )
-
-// shorten cuts a text to so many characters and says how many are missing.
-func shorten(text string, most int) string {
-	runes := []rune(text)
-	if len(runes) <= most {
-		return text
-	}
-	return strings.TrimRight(string(runes[:most]), " ") + fmt.Sprintf(" … (%d more; --full)", len(runes)-most)
-}
 
 // Options say how a run is told.
 type Options struct {
@@ -46,8 +38,15 @@ type telling struct {
 	Options
 }
 
-// longestText is how many characters of an output are shown without --full.
-const longestText = 240
+// shortened is a text without --full: so many of its characters, and how many more there are.
+func (t *telling) shortened(text string) string {
+	const most = 240
+	runes := []rune(text)
+	if t.Full || len(runes) <= most {
+		return text
+	}
+	return strings.TrimRight(string(runes[:most]), " ") + fmt.Sprintf(" … (%d more; --full)", len(runes)-most)
+}
 
 func (t *telling) run(r *record.Run) {
 	total := r.Total()
@@ -85,13 +84,9 @@ func (t *telling) field(name, text string) {
 
 // text writes a field in the length that was asked for.
 func (t *telling) text(name, text string) {
-	if text == "" {
-		return
+	if text != "" {
+		t.field(name, t.shortened(text))
 	}
-	if !t.Full {
-		text = shorten(text, longestText)
-	}
-	t.field(name, text)
 }
 
 func (t *telling) iteration(it *record.Iteration) {
@@ -110,20 +105,16 @@ func (t *telling) iteration(it *record.Iteration) {
 			t.text("tool", it.ToolCalls[i].Tool+" "+string(it.ToolCalls[i].Arguments))
 		}
 	}
-	t.text("output", cmp.Or(outputText(it.Output), emptyText(it)))
+	output := outputText(it.Output)
+	if string(it.Output) == `""` && len(it.OutputB64) == 0 {
+		output = "(empty)"
+	}
+	t.text("output", output)
 	t.notUTF8(it.OutputB64, "output_b64")
 	t.trouble(it)
 	t.evaluation(it)
 	t.text("adapts", it.Adaptation)
 	t.judged(it.N)
-}
-
-// emptyText tells of an output that is there and empty.
-func emptyText(it *record.Iteration) string {
-	if string(it.Output) == `""` && len(it.OutputB64) == 0 {
-		return "(empty)"
-	}
-	return ""
 }
 
 // notUTF8 says where bytes are that cannot be shown.
@@ -162,26 +153,21 @@ func (t *telling) evaluation(it *record.Iteration) {
 		passed = "passed"
 	}
 	t.field("confidence", fmt.Sprintf("%.4g, %s", e.Confidence, passed))
-	if len(e.Checks) > 0 {
-		t.field("checks", checksText(e.Checks))
+	checks := make([]string, len(e.Checks))
+	for i, c := range e.Checks {
+		checks[i] = "✗ " + c.Name
+		if c.Passed {
+			checks[i] = "✓ " + c.Name
+		}
+		if c.Error != "" {
+			checks[i] += " (" + strings.SplitN(c.Error, "\n", 2)[0] + ")"
+		}
+	}
+	if len(checks) > 0 {
+		t.field("checks", strings.Join(checks, "  "))
 	}
 	t.text("feedback", e.Feedback)
 	t.text("fault", e.Fault)
-}
-
-// checksText lists the checks with a mark each.
-func checksText(checks []record.Check) string {
-	texts := make([]string, len(checks))
-	for i, c := range checks {
-		texts[i] = "✗ " + c.Name
-		if c.Passed {
-			texts[i] = "✓ " + c.Name
-		}
-		if c.Error != "" {
-			texts[i] += " (" + strings.SplitN(c.Error, "\n", 2)[0] + ")"
-		}
-	}
-	return strings.Join(texts, "  ")
 }
 
 // judged writes the scores of an iteration, or of the run for iteration 0.
@@ -206,13 +192,25 @@ func (t *telling) judged(iteration int) {
 func (t *telling) end(r *record.Run) {
 	o := &r.Outcome
 	fmt.Fprintf(t, "\nstopped after %s: %s\n", page.Plural(len(r.Iterations), "iteration", "iterations"), page.Visible(string(stoppedBy(o))))
-	why := classText(o)
+	why := map[record.Class]string{
+		record.ByCondition: "a condition ended it by design", record.ByGuard: "a guard ended it for safety", record.ByAgent: "the " + endedBy(o.Reason) + " ended it",
+		record.ByBudget: "the suite ended it", record.ByUnknown: "something cut it, the log does not say what",
+	}[o.Class]
+	switch {
+	case why != "":
+	case o.Status == record.Completed:
+		why = "an error ended it; the run counts"
+	case o.Status == record.Failed:
+		why = "the agent failed; the run counts"
+	default:
+		why = "a fault, not a failure: the run is in no number"
+	}
 	if o.Fired != "" && o.Fired != string(o.Reason) {
 		why += ", by " + o.Fired
 	}
 	t.field("why", why)
-	if also := others(o); also != "" {
-		t.field("also held", also)
+	if also := slices.DeleteFunc(slices.Clone(o.Held), func(name string) bool { return name == o.Fired }); len(also) > 0 {
+		t.field("also held", strings.Join(also, ", "))
 	}
 	if o.Error != nil {
 		t.text("error", o.Error.Error())
@@ -236,41 +234,6 @@ func endedBy(reason record.Reason) string {
 		return "user"
 	}
 	return "agent"
-}
-
-// classText says what a class of reasons means.
-func classText(o *record.Outcome) string {
-	switch o.Class {
-	case record.ByCondition:
-		return "a condition ended it by design"
-	case record.ByGuard:
-		return "a guard ended it for safety"
-	case record.ByAgent:
-		return "the " + endedBy(o.Reason) + " ended it"
-	case record.ByBudget:
-		return "the suite ended it"
-	case record.ByUnknown:
-		return "something cut it, the log does not say what"
-	}
-	if o.Status == record.Completed {
-		return "an error ended it; the run counts"
-	}
-	if o.Status == record.Failed {
-		return "the agent failed; the run counts"
-	}
-	return "a fault, not a failure: the run is in no number"
-}
-
-// others are the conditions and guards that held at the stop beside the one
-// that decided.
-func others(o *record.Outcome) string {
-	var names []string
-	for _, name := range o.Held {
-		if name != o.Fired {
-			names = append(names, name)
-		}
-	}
-	return strings.Join(names, ", ")
 }
 
 func usageText(u record.Usage) string {
@@ -320,7 +283,8 @@ func (t *telling) conversation(it *record.Iteration) {
 		calls = calls[len(made):]
 		t.WriteString("\n")
 		t.fold(fmt.Sprintf("step %d", i+1), stepText(it, i))
-		if !repeats(step) {
+		parts := strings.Split(step.Thinking, "\n\n")
+		if slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(step.Text, part) }) { // the reply does not repeat it
 			t.said("thinking", step.Thinking)
 		}
 		if last := i == len(it.Steps)-1; !last || step.Text != outputText(it.Output) {
@@ -330,17 +294,6 @@ func (t *telling) conversation(it *record.Iteration) {
 		t.said("user", step.User)
 	}
 	t.uses(calls) // of a step that has no reply in the record
-}
-
-// repeats says that what was thought stands in the reply, around the calls that
-// are written there.
-func repeats(step *record.Step) bool {
-	for _, part := range strings.Split(step.Thinking, "\n\n") {
-		if !strings.Contains(step.Text, part) {
-			return false
-		}
-	}
-	return true
 }
 
 // stepText is what a step took, the user's answer included.
@@ -376,8 +329,12 @@ func (t *telling) uses(calls []record.ToolCall) {
 		} else {
 			t.said("calls", toolText(c))
 		}
+		cached := ""
+		if c.Cached {
+			cached = " (remembered)"
+		}
 		if len(c.Result) > 0 {
-			t.said("  gave", outputText(c.Result)+cachedText(c))
+			t.said("  gave", outputText(c.Result)+cached)
 		}
 		t.notUTF8(c.ResultB64, "result_b64")
 		if c.Error != nil {
@@ -390,21 +347,13 @@ func (t *telling) uses(calls []record.ToolCall) {
 }
 
 func toolText(c *record.ToolCall) string {
-	name := c.Tool
-	if name == "" {
+	switch {
+	case c.Tool == "":
 		return "(unreadable) " + outputText(c.Arguments)
+	case c.Server != "":
+		return c.Tool + " of " + c.Server + " " + string(c.Arguments)
 	}
-	if c.Server != "" {
-		name += " of " + c.Server
-	}
-	return name + " " + string(c.Arguments)
-}
-
-func cachedText(c *record.ToolCall) string {
-	if c.Cached {
-		return " (remembered)"
-	}
-	return ""
+	return c.Tool + " " + string(c.Arguments)
 }
 
 // delegated tells of the run of another agent: how it ended, or all of it.
@@ -424,13 +373,9 @@ func (t *telling) delegated(r *record.Run) {
 
 // said writes what somebody said, or gave, in the length that was asked for.
 func (t *telling) said(name, text string) {
-	if strings.TrimSpace(text) == "" {
-		return
+	if strings.TrimSpace(text) != "" {
+		t.fold(name, t.shortened(text))
 	}
-	if !t.Full {
-		text = shorten(text, longestText)
-	}
-	t.fold(name, text)
 }
 
 // fold writes a field in lines that fit.
@@ -442,10 +387,17 @@ func (t *telling) fold(name, text string) {
 	t.field(name, strings.Join(lines, "\n"))
 }
 
-// folded breaks a line at its spaces, and a word where it is too long for a line.
+// folded breaks a line at its spaces, and a word where it is too long for a line. Spaces
+// at the start of the line stay.
 func folded(line string, width int) (lines []string) {
 	width = max(width, 20)
 	start, space, wide := 0, 0, 0
+	add := func(part string) {
+		if start > 0 {
+			part = strings.TrimLeft(part, " ")
+		}
+		lines = append(lines, strings.TrimRight(part, " "))
+	}
 	for i, r := range line {
 		takes := page.Width(string(r))
 		if wide+takes > width && r != ' ' {
@@ -453,7 +405,7 @@ func folded(line string, width int) (lines []string) {
 			if space > start {
 				at = space
 			}
-			lines = append(lines, unfolded(line[start:at], start))
+			add(line[start:at])
 			start = at + len(line[at:i]) - len(strings.TrimLeft(line[at:i], " "))
 			wide = page.Width(line[start:i])
 		}
@@ -462,17 +414,8 @@ func folded(line string, width int) (lines []string) {
 		}
 		wide += takes
 	}
-	return append(lines, unfolded(line[start:], start))
-}
-
-// unfolded is a part of a line without the spaces at which it was broken; those
-// at the start of the line stay.
-func unfolded(part string, start int) string {
-	part = strings.TrimRight(part, " ")
-	if start > 0 {
-		part = strings.TrimLeft(part, " ")
-	}
-	return part
+	add(line[start:])
+	return lines
 }
 
 // votes tells what those said who were asked for a score, and what that took. A
@@ -494,12 +437,7 @@ func voteText(v *record.Vote) string {
 	if v.Swapped {
 		order = "second"
 	}
-	var of []string
-	for _, part := range []string{v.Criterion, v.Judge, order} {
-		if part != "" {
-			of = append(of, part)
-		}
-	}
+	of := slices.DeleteFunc([]string{v.Criterion, v.Judge, order}, func(part string) bool { return part == "" })
 	text := cmp.Or(strings.Join(of, ", "), "vote") + ": "
 	if v.Unscored != "" {
 		return text + "- (" + v.Unscored + ")"

@@ -83,10 +83,11 @@ func TestFoldedLinesFitAndLoseNothing(t *testing.T) {
 func spaceless(text string) string { return strings.ReplaceAll(text, " ", "") }
 
 func TestShortenCountsCharactersNotBytes(t *testing.T) {
-	if got := shorten("äöü", 3); got != "äöü" {
-		t.Errorf("got %q", got)
+	short := &telling{}
+	if text := strings.Repeat("ä", 240); short.shortened(text) != text {
+		t.Errorf("got %q", short.shortened(text))
 	}
-	if got, want := shorten("äöü and more", 4), "äöü … (8 more; --full)"; got != want {
+	if got, want := short.shortened(strings.Repeat("ä", 240)+" and more"), strings.Repeat("ä", 240)+" … (9 more; --full)"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
