@@ -63,11 +63,11 @@ func (a *Asked) rule() (ChoiceRule, error) {
 		names = append(names, string(known))
 	}
 	number, err := strconv.ParseFloat(text, 64)
-	switch {
-	case !slices.Contains(rules, rule.Rule) && isShare(name) && !numbered:
+	switch known := slices.Contains(names, name); {
+	case !known && isShare(name) && !numbered:
 		return rule, exit.Usage("did you mean max_loss:"+name+"?", "--choose %s: want a rule before the number", a.Choose)
-	case !slices.Contains(rules, rule.Rule):
-		return rule, exit.Usage(exit.DidYouMean(name, names, "there are: "+strings.Join(names, ", ")), "--choose %s: there is no such rule", a.Choose)
+	case !known:
+		return rule, exit.Usage(exit.DidYouMean(name, names, "there are: "+strings.Join(names, ", ")), "--choose %s: unknown rule", a.Choose)
 	case !takes && numbered:
 		return rule, exit.Usage("--choose "+name, "--choose %s: %s has no number", a.Choose, name)
 	case rule.Rule == MaxLoss && !numbered:

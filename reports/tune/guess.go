@@ -19,13 +19,13 @@ func (t *chooser) guess(ctx context.Context, r *Tuning, choice *chosen) error {
 	if choice.candidate >= 0 || choice.best < 0 {
 		return nil
 	}
-	if choice.top != choice.best && (t.Choose.Rule != MaxLoss || t.beaten(choice)) {
+	switch {
+	case choice.top != choice.best && (t.Choose.Rule != MaxLoss || t.beaten(choice)):
 		return t.guessTop(ctx, r, choice)
+	case t.Choose.Rule == MaxLoss:
+		return t.guessCheap(ctx, r)
 	}
-	if t.Choose.Rule != MaxLoss {
-		return nil
-	}
-	return t.guessCheap(ctx, r)
+	return nil
 }
 
 // beaten says that what is not exact is better than every candidate by more than
@@ -84,9 +84,11 @@ func (t *chooser) guessCheap(ctx context.Context, r *Tuning) error {
 		}
 		share := float64(l.lost-l.gained) / float64(max(1, l.runs))
 		if l.net {
-			if share, err = t.fallOf(ctx, i); err != nil {
+			p, err := t.profile(ctx, i)
+			if err != nil {
 				return err
 			}
+			share = numberOf(t.recordedSums[t.chosenOn].score(t.score)) - numberOf(t.sum(p, t.chosenOn).score(t.score)) // that the mean falls by
 		}
 		if share > t.Choose.Number/2 || math.IsInf(l.most, 0) || t.print[i] == t.recordedPrint || t.cost[t.chosenOn][i] >= recorded-slack(recorded) {
 			continue
@@ -101,15 +103,6 @@ func (t *chooser) guessCheap(ctx context.Context, r *Tuning) error {
 			Value: t.shownValue(t.value[t.chosenOn][i]), Best: t.shownValue(t.value[t.chosenOn][i])}
 	}
 	return nil
-}
-
-// fallOf is what the mean of the score falls by against the reference.
-func (t *chooser) fallOf(ctx context.Context, candidate int) (float64, error) {
-	p, err := t.profile(ctx, candidate)
-	if err != nil {
-		return 0, err
-	}
-	return numberOf(t.recordedSums[t.chosenOn].score(t.score)) - numberOf(t.sum(p, t.chosenOn).score(t.score)), nil
 }
 
 // neededUnits is how many units show that a share is at most so much, if it stays
@@ -132,17 +125,13 @@ func (t *chooser) tasksOf(units float64) int {
 	return int(math.Ceil(units))
 }
 
-// isReference says that a candidate is what was recorded, which loses nothing by
-// definition.
-func (t *chooser) isReference(candidate int) bool {
-	recorded := t.Recordings()[0].Loop
-	return recorded != nil && recorded.Hash() == t.candidates[candidate].Hash()
-}
-
 // bound is what the recommended configuration may lose, as it holds after the choice.
 func (t *chooser) bound(ctx context.Context, r *Tuning, choice *chosen) error {
-	if choice.candidate < 0 || t.score < 0 || t.isReference(choice.candidate) {
+	if choice.candidate < 0 || t.score < 0 {
 		return nil
+	}
+	if recorded := t.Recordings()[0].Loop; recorded != nil && recorded.Hash() == t.candidates[choice.candidate].Hash() {
+		return nil // the reference loses nothing by definition
 	}
 	if t.Choose.Rule == MaxLoss {
 		r.Bound = &Bound{Most: page.Known(t.Choose.Number), Net: choice.loss.net, Method: InSteps, Tests: len(t.steps.rungs)}
@@ -157,10 +146,10 @@ func (t *chooser) bound(ctx context.Context, r *Tuning, choice *chosen) error {
 	return nil
 }
 
-// mostUnanswered are how many candidates that are not exact are told of.
+// mostUnanswered are how many candidates that are not exact are listed.
 const mostUnanswered = 10
 
-// unanswered tells of candidates that the recording does not answer for: those
+// unanswered lists candidates that the recording does not answer for: those
 // with the most runs that are exact first. They have bounds, and no point.
 func (t *chooser) unanswered(ctx context.Context, r *Tuning, _ *chosen) error {
 	var all []int
@@ -201,24 +190,13 @@ func (t *chooser) notExact(ctx context.Context, candidate int) (NotExact, error)
 	return n, nil
 }
 
-// neighbours tell what one step in each parameter changes, for the recommended
-// configuration and for today's.
-func (t *chooser) neighbours(ctx context.Context, r *Tuning, choice *chosen) error {
-	for _, of := range t.described(choice) {
-		for path := range t.paths {
-			n, err := t.neighbour(ctx, of.name, of.candidate, path)
-			if err != nil {
-				return err
-			}
-			if n.Less != nil || n.More != nil {
-				r.Neighbours = append(r.Neighbours, n)
-			}
-		}
-	}
-	return nil
+// described are candidates that are described in full, by their roles.
+type described struct {
+	name      string
+	candidate int
 }
 
-// described are the candidates that are described in full, by their roles.
+// described are the recommended configuration and today's.
 func (t *chooser) described(choice *chosen) (all []described) {
 	if choice.candidate >= 0 {
 		all = append(all, described{"recommended", choice.candidate})
@@ -229,32 +207,32 @@ func (t *chooser) described(choice *chosen) (all []described) {
 	return all
 }
 
-type described struct {
-	name      string
-	candidate int
-}
-
-func (t *chooser) neighbour(ctx context.Context, of string, candidate, path int) (Neighbour, error) {
-	n := Neighbour{Of: of, Path: t.paths[path], Value: valueText(t.param(candidate, path))}
-	for _, to := range []struct {
-		steps int
-		into  **Step
-	}{{-1, &n.Less}, {1, &n.More}} {
-		other, ok := t.beside(candidate, path, to.steps)
-		if !ok {
-			continue
+// neighbours tell what one step in each parameter changes.
+func (t *chooser) neighbours(ctx context.Context, r *Tuning, choice *chosen) error {
+	for _, of := range t.described(choice) {
+		for path := range t.paths {
+			n := Neighbour{Of: of.name, Path: t.paths[path], Value: valueText(t.param(of.candidate, path))}
+			for steps, into := range map[int]**Step{-1: &n.Less, 1: &n.More} {
+				other, ok := t.beside(of.candidate, path, steps)
+				if !ok {
+					continue
+				}
+				step, err := t.step(ctx, of.candidate, other)
+				if err != nil {
+					return err
+				}
+				step.Value = valueText(t.param(other, path))
+				*into = step
+			}
+			if n.Less != nil || n.More != nil {
+				r.Neighbours = append(r.Neighbours, n)
+			}
 		}
-		step, err := t.step(ctx, candidate, other)
-		if err != nil {
-			return n, err
-		}
-		step.Value = valueText(t.param(other, path))
-		*to.into = step
 	}
-	return n, nil
+	return nil
 }
 
-// step holds a candidate against the one that it is next to.
+// step compares a candidate with the one that it is next to.
 func (t *chooser) step(ctx context.Context, from, to int) (*Step, error) {
 	before, err := t.Outcomes(ctx, from)
 	if err != nil {
@@ -306,7 +284,7 @@ func (t *chooser) total(outcomes []sweep.Outcome) (sum float64) {
 	return sum
 }
 
-// unitOfCost is the amount that costs are told in where they are told run by run:
+// unitOfCost is the amount in which costs are shown run by run:
 // the one that the choice goes by, else the first that is known.
 func (t *chooser) unitOfCost() *Spending {
 	reads := []string{t.price.text}

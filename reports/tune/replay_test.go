@@ -137,7 +137,7 @@ func TestWhatTheRecordingLacksStaysUnknown(t *testing.T) {
 		t.Errorf("nobody scored the iterations, and yet: %+v", s)
 	}
 	text := pagetest.Written(t, r, page.Options{Width: 100})
-	for _, want := range []string{"do not say what they used", "has no times", "quality of"} {
+	for _, want := range []string{"have no usage", "has no times", "quality of"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page does not say %q:\n%s", want, text)
 		}

@@ -1,6 +1,7 @@
 package tune
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"iter"
@@ -466,25 +467,25 @@ const (
 func (n ReplayNote) Text(quote func(string) string) string {
 	switch n.Kind {
 	case Bounds:
-		return fmt.Sprintf("%d of %d runs would have gone on where the recording was cut: what they are worth has bounds, which are no estimate and hold no chance", n.Count, n.Of)
+		return fmt.Sprintf("%d of %d runs would have continued where the recording was cut: their results can lie anywhere within these bounds", n.Count, n.Of)
 	case Branching:
-		return fmt.Sprintf("%d of %d runs would take another path, which takes new calls: the bounds hold whatever these bring", n.Count, n.Of)
+		return fmt.Sprintf("%d of %d runs would take another path, which needs new calls: their results can lie anywhere within these bounds", n.Count, n.Of)
 	case ToldLimits:
-		return fmt.Sprintf("the agent was told a limit that changes in %d of %d runs: what it would have done instead, no record shows", n.Count, n.Of)
+		return fmt.Sprintf("the agent knew a limit that changes in %d of %d runs: no record shows what it would have done with another one", n.Count, n.Of)
 	case WouldFault:
-		return fmt.Sprintf("%d of %d runs would have a fault and, as after a live run, are in no number: see table unknown", n.Count, n.Of)
+		return fmt.Sprintf("%d of %d runs would have a fault and are excluded, as after a live run: see table unknown", n.Count, n.Of)
 	case ReturnUnscored:
-		return fmt.Sprintf("%s of %d of %d runs is not known", quote(n.Name), n.Count, n.Of) + n.whyUnscored()
+		return fmt.Sprintf("%s of %d of %d runs is unknown", quote(n.Name), n.Count, n.Of) + cmp.Or(whyUnscored[sweep.Why(n.More)], " for the iteration that would be returned, so the mean is unknown: score iterations, or set when_cut in the mapping of an import")
 	case NoTimes:
 		return "the recording has no times, so the latency is unknown"
 	case NoUsage:
-		return page.Plural(n.Count, "recorded run does not say what it", "recorded runs do not say what they") + " used, so calls, tokens and cost are unknown"
+		return page.Plural(n.Count, "recorded run has", "recorded runs have") + " no usage, so calls, tokens and cost are unknown"
 	case NoTokens:
 		return page.Plural(n.Count, "recorded run has", "recorded runs have") + " calls whose tokens are not recorded, so the tokens are unknown"
 	case NoPrices:
 		return page.Plural(n.Count, "recorded run has", "recorded runs have") + " calls without a price, so the cost is unknown"
 	case WholeCosts:
-		return fmt.Sprintf("%d of %d recorded runs tell only the cost of the whole run: one that stops earlier costs between nothing and the even share of its iterations, assuming that later iterations are not cheaper than earlier ones", n.Count, n.Of)
+		return fmt.Sprintf("%d of %d recorded runs have only the cost of the whole run: one that stops earlier costs between nothing and the even share of its iterations, assuming that later iterations are not cheaper than earlier ones", n.Count, n.Of)
 	case Against:
 		return n.against(quote)
 	case RaceTold, LeftOut:
@@ -493,18 +494,12 @@ func (n ReplayNote) Text(quote func(string) string) string {
 	return reports.Warning(n).Text(quote)
 }
 
-func (n ReplayNote) whyUnscored() string {
-	switch sweep.Why(n.More) {
-	case sweep.ReturnsEarlier:
-		return ", so that there is no mean: it reads what is returned and what was done until the stop, and these runs return an earlier iteration than their last"
-	case sweep.StopsOtherwise:
-		return ", so that there is no mean: it reads why a run stops, and these stop otherwise than recorded"
-	case sweep.UsesUpSteps:
-		return ", so that there is no mean: the agent would reach its maximum of steps, and that output has no score"
-	case sweep.GoesOtherwise:
-		return ", so that there is no mean: it reads how iterations were judged or what they took, which would not be as recorded"
-	}
-	return " for the iteration that would be returned, so that there is no mean: scores of iterations tell it, or when_cut in the mapping of an import"
+// whyUnscored is why the score of a run is unknown where it stops otherwise.
+var whyUnscored = map[sweep.Why]string{
+	sweep.ReturnsEarlier: ", so the mean is unknown: it reads what is returned and what was done until the stop, and these runs return an earlier iteration than their last",
+	sweep.StopsOtherwise: ", so the mean is unknown: it reads why a run stops, and these stop for another reason than recorded",
+	sweep.UsesUpSteps:    ", so the mean is unknown: the agent would reach its maximum of steps, and that output has no score",
+	sweep.GoesOtherwise:  ", so the mean is unknown: it reads how iterations were judged or what they took, which would differ from the recording",
 }
 
 func (n ReplayNote) against(quote func(string) string) string {
@@ -512,7 +507,7 @@ func (n ReplayNote) against(quote func(string) string) string {
 	if n.Name != "" {
 		success = "a run has success if " + quote(n.Name) + " is 1 or more"
 	}
-	return "lost, gained and saved are against the same runs as recorded; " + success
+	return "lost, gained and saved compare with the same runs as recorded; " + success
 }
 
 // Serious says that numbers are missing or in question.

@@ -109,10 +109,10 @@ const (
 	AtLeast Rule = "at_least"
 )
 
-// DefaultMaxLoss is the number of MaxLoss unless one is told.
-const DefaultMaxLoss = 0.02
-
 var rules = []Rule{MaxLoss, Indistinguishable, WithinOneSE, AtLeast}
+
+// DefaultMaxLoss is the number of MaxLoss unless one is given.
+const DefaultMaxLoss = 0.02
 
 // Choose chooses among candidates by what they make of recorded runs. Only those
 // that the runs answer for exactly are chosen; the recommended one is the choice by
@@ -164,7 +164,7 @@ func (t *chooser) begin() *Tuning {
 	r := &Tuning{
 		Schema: Schema, Suite: t.About.Suite, Tuned: t.Tuned, PricesAsOf: t.About.PricesAsOf, Tasks: len(t.held.Tasks), Clusters: t.held.Clusters, Runs: len(t.held.Runs), Level: t.Level, Seed: t.Seed,
 		Changes: []Change{}, Alternatives: []Choice{}, Against: []Versus{}, Front: []FrontRow{}, Neighbours: []Neighbour{},
-		Stops: []Stops{}, Limits: []LimitUse{}, Curve: []CurveStep{}, Ranges: []RangeHint{}, Notes: t.notes(),
+		Stops: []Stops{}, Limits: []LimitUse{}, Curve: []CurveStep{}, Ranges: []RangeHint{}, Notes: []Note{},
 	}
 	if t.held.Simulated {
 		r.Simulated = t.About.Simulated
@@ -192,17 +192,11 @@ func (t *chooser) begin() *Tuning {
 	default:
 		r.Terms.FoldsBy = "task"
 	}
+	for _, n := range append(t.held.Notes(t.About.Simulated), t.About.Warnings...) {
+		r.Notes = append(r.Notes, Note(n))
+	}
 	r.Tried = t.tried()
 	return r
-}
-
-// notes say what a reader of all the numbers must know.
-func (t *chooser) notes() []Note {
-	notes := []Note{}
-	for _, n := range append(t.held.Notes(t.About.Simulated), t.About.Warnings...) {
-		notes = append(notes, Note(n))
-	}
-	return notes
 }
 
 // tried counts the candidates by what can be said of them.
@@ -224,25 +218,20 @@ func (t *chooser) tried() Tried {
 		n.Costless += count(t.standing[i] == notCosted)
 		n.Unmeasured += count(t.standing[i] == notMeasured)
 	}
-	for c := range t.Constraints {
-		n.Excluded = append(n.Excluded, t.excluded(c))
+	for i, constraint := range t.Constraints { // what it excludes of the candidates that are exact
+		e := Excluded{Constraint: constraint.Text}
+		for word, fails := range t.fails[i] {
+			var others uint64
+			for c := range t.fails {
+				if c != i {
+					others |= t.fails[c][word]
+				}
+			}
+			e.Candidates += bits.OnesCount64(fails)
+			e.Alone += bits.OnesCount64(fails &^ others)
+			e.Unknown += bits.OnesCount64(t.unknown[i][word])
+		}
+		n.Excluded = append(n.Excluded, e)
 	}
 	return n
-}
-
-// excluded counts what a constraint excludes of the candidates that are exact.
-func (t *chooser) excluded(constraint int) Excluded {
-	e := Excluded{Constraint: t.Constraints[constraint].Text}
-	for word := range t.fails[constraint] {
-		var others uint64
-		for c := range t.fails {
-			if c != constraint {
-				others |= t.fails[c][word]
-			}
-		}
-		e.Candidates += bits.OnesCount64(t.fails[constraint][word])
-		e.Alone += bits.OnesCount64(t.fails[constraint][word] &^ others)
-		e.Unknown += bits.OnesCount64(t.unknown[constraint][word])
-	}
-	return e
 }
