@@ -38,26 +38,26 @@ func judges(c *compiler) comparison {
 		if err != nil {
 			return unscored("rubric: %v", err)
 		}
-		of := judge.Case{Output: s.value, Draw: s.draw()}
-		if s.task != nil {
-			of.Input = s.task.Input
-		}
-		if reference {
-			of.Reference = s.target
-		}
+		of := s.judgedCase(reference)
 		if made.Judges != spec.ScoreReturned {
 			of.Draw.Call = max(0, s.n-1) * max(1, panel.Votes) * len(criteria)
 		}
-		return judgement(panel.Judge(ctx, &of, scale, criteria))
+		return judgement(panel.Judge(ctx, of, scale, criteria))
 	}
 }
 
-// draw is that of calls on behalf of the subject.
-func (s *subject) draw() model.Draw {
-	return model.Draw{Task: s.run.Task, Trial: s.run.Trial, Iteration: s.n, Of: spec.JudgedTask{Task: s.task}}
+// judgedCase is what judges see of the subject.
+func (s *subject) judgedCase(reference bool) *judge.Case {
+	of := &judge.Case{Output: s.value, Draw: model.Draw{Task: s.run.Task, Trial: s.run.Trial, Iteration: s.n, Of: spec.JudgedTask{Task: s.task}}}
+	if s.task != nil {
+		of.Input = s.task.Input
+	}
+	if reference {
+		of.Reference = s.target
+	}
+	return of
 }
 
-// judgement is the verdict of judges.
 func judgement(j judge.Judgement) verdict {
 	for i := range j.Votes {
 		v := &j.Votes[i]
@@ -154,14 +154,9 @@ func pairwise(c *compiler) comparison {
 		if err != nil {
 			return unscored("rubric: %v", err)
 		}
-		of := judge.Pair{Output: s.value, Beside: other, Draw: s.draw()}
-		if s.task != nil {
-			of.Input = s.task.Input
-		}
-		if reference {
-			of.Reference = s.target
-		}
-		return judgement(panel.Compare(ctx, &of, criteria[0].Rubric))
+		of := s.judgedCase(reference)
+		of.Beside = other
+		return judgement(panel.Compare(ctx, of, criteria[0].Rubric))
 	}
 }
 

@@ -46,7 +46,6 @@ import (
 	"github.com/agentbench/agentbench/spec/source"
 )
 
-// scorer is one compiled scorer.
 type scorer struct {
 	Version
 	not     bool
@@ -734,7 +733,6 @@ func (f stopFields) Field(name string) any {
 	return nil
 }
 
-// iterationList are the iterations seen.
 type iterationList struct{ *subject }
 
 func (l iterationList) Len() int     { return l.seen }
@@ -770,12 +768,10 @@ const noAnswer = "none"
 // nothing is the verdict on no answer. An answer may be the word "none" itself.
 var nothing = verdict{answer: noAnswer, nothing: true}
 
-// unscored is the verdict of a scorer that cannot judge.
 func unscored(format string, args ...any) verdict {
 	return verdict{unscored: fmt.Sprintf(format, args...)}
 }
 
-// hit is worth 1, or 0 because of what differs.
 func hit(yes bool, want, got string) verdict {
 	if yes {
 		return verdict{value: 1}

@@ -10,7 +10,6 @@ import (
 	"github.com/agentbench/agentbench/spec"
 )
 
-// part is a scorer within a set.
 type part struct {
 	*scorer
 	weight float64
@@ -54,7 +53,6 @@ func anyOf(c *compiler) comparison {
 	}
 }
 
-// parts are the parts of a set, compiled.
 func (c *compiler) parts() []part {
 	if len(c.spec.Parts) == 0 {
 		c.fault("", "a scorer of type %s needs scorers", c.spec.Type)
@@ -99,7 +97,6 @@ func (c *compiler) part(declared *spec.ScorerPart) part {
 	return part{made, weightOf(&c.all.declared[at]), false}
 }
 
-// judgedParts are the scores of a set's parts.
 type judgedParts struct {
 	parts    []part
 	scores   []record.Score
@@ -155,7 +152,6 @@ func (p *judgedParts) reaches(value float64, threshold *float64) verdict {
 	return v
 }
 
-// short tells which parts fell short.
 func (p *judgedParts) short() string {
 	var fell []string
 	for i := range p.scores {

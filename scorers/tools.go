@@ -70,7 +70,6 @@ func made(calls []stop.ToolCallFields) []string {
 	return names
 }
 
-// sequence is what was called, as an answer shows it.
 func sequence(names []string) string {
 	if len(names) == 0 {
 		return "no calls"
@@ -78,7 +77,6 @@ func sequence(names []string) string {
 	return short(strings.Join(names, ", "), maxAnswer)
 }
 
-// distinct are the names without those that stood before.
 func distinct(names []string) []string {
 	var kept []string
 	for _, name := range names {
@@ -134,7 +132,6 @@ func holds(ctx context.Context, program *expr.Program, s *subject, calls []stop.
 	return holding, whyNot
 }
 
-// callScope is what an expression sees that judges a call.
 type callScope struct {
 	*subject
 	call stop.ToolCallFields
@@ -153,7 +150,6 @@ func toolCallCount(c *compiler) comparison {
 	return func(_ context.Context, s *subject) verdict { return within(len(counted(s))) }
 }
 
-// within judges a number by the bounds declared.
 func (c *compiler) within() func(n int) verdict {
 	least, most, exactly := c.spec.Min, c.spec.Max, c.spec.Equals
 	if least == nil && most == nil && exactly == nil {

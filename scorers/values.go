@@ -305,7 +305,6 @@ func rounding(a, b float64) float64 {
 	return steps * 0x1p-52 * max(math.Abs(a), math.Abs(b))
 }
 
-// number is the finite number that a value is.
 func number(value any) (float64, bool) {
 	switch v := value.(type) {
 	case float64:
@@ -370,7 +369,6 @@ func text(value any) string {
 	return string(written)
 }
 
-// isEmpty reports whether a value holds no answer.
 func isEmpty(value any) bool {
 	if s, ok := value.(string); ok {
 		return strings.TrimSpace(s) == ""
@@ -396,7 +394,6 @@ func short(s string, characters int) string {
 	return strings.ToValidUTF8(s, "\uFFFD")
 }
 
-// quoted is a text as an explanation shows it: on one line, and in quotes where one would not see what is in it.
 func quoted(s string) string {
 	shown := short(s, maxQuoted)
 	if strings.TrimSpace(shown) != shown || strings.ContainsFunc(shown, unicode.IsControl) {

@@ -166,7 +166,6 @@ func unusable(reply *model.Reply) error {
 	return record.Errorf(record.NoAnswer, "the reply is empty")
 }
 
-// reply makes a model's reply the output.
 func (r *Result) reply(text, finish string, reply spec.Reply) {
 	r.Fault = ""
 	r.SetReply(text, reply)
@@ -218,7 +217,6 @@ func (r *Result) SetReply(text string, reply spec.Reply) {
 	r.setText(text)
 }
 
-// setText makes a text the output.
 func (r *Result) setText(text string) {
 	r.Value = text
 	r.Output, _ = expr.AppendJSON(make([]byte, 0, len(text)+2), text) // a string always is JSON

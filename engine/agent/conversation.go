@@ -106,7 +106,6 @@ type talk struct {
 	result Result
 }
 
-// begin prepares the first request of a turn.
 func (c *Conversation) begin(turn *Turn, defined []tool.Definition) *talk {
 	t := &talk{Conversation: c, turn: turn, defined: defined, presented: make([]dialect.Tool, len(defined))}
 	for i := range defined {
@@ -228,7 +227,6 @@ func (t *talk) request() (request *model.Request, pruned int) {
 	return request, pruned
 }
 
-// follow takes a whole step into the conversation.
 func (t *talk) follow(step *record.Step, calls []record.ToolCall) {
 	t.current = append(t.current, t.dialect().Step(step, calls, len(t.result.ToolCalls)-len(calls))...)
 	if step.User != "" {
@@ -325,7 +323,6 @@ func (t *talk) step(ctx context.Context) (over bool, err error) {
 	return over, nil
 }
 
-// ask makes the model's call.
 func (t *talk) ask(ctx context.Context) (*model.Reply, error) {
 	request, pruned := t.request()
 	hash := request.Hash(t.ModelName)
@@ -360,7 +357,6 @@ func (t *talk) add(call *record.Call) {
 	t.result.Calls = append(t.result.Calls, *call)
 }
 
-// act does what a reply asks for.
 func (t *talk) act(ctx context.Context, reply *model.Reply) (over bool, err error) {
 	calls := t.dialect().Read(reply)
 	final, err := t.final(ctx, reply.Text)
@@ -420,7 +416,6 @@ func (t *talk) say(ctx context.Context, text, finish string) (over bool, err err
 	return answer.Over || answer.Text == "", nil
 }
 
-// listener is what the user heard.
 func (t *talk) listener() *Heard {
 	return &Heard{Turn: t.turn, Lines: t.lines, Turns: t.turns, All: t.all}
 }
@@ -448,7 +443,6 @@ func (t *talk) left(err error) {
 	t.result.Ended = &record.Ended{Reason: string(record.ReasonAgentEnded), Output: t.result.Output}
 }
 
-// exhaust ends an iteration that used up its steps.
 func (t *talk) exhaust() {
 	said := fmt.Sprintf("Reached maximum reasoning steps (%d)", t.maxSteps())
 	t.result.setText(said)

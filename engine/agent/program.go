@@ -186,7 +186,6 @@ func (w *writer) read(written []byte, reply spec.Reply, result *Result, call *re
 	return nil
 }
 
-// open reads an envelope, if it is one.
 func (w *writer) open(written []byte) (wrapped envelope, ok bool, err error) {
 	var keys map[string]json.RawMessage
 	if json.Unmarshal(written, &keys) != nil || keys["output"] == nil && keys["end"] == nil {

@@ -35,7 +35,6 @@ type retrace struct {
 	trace    record.Trace
 }
 
-// send notes what would be sent next.
 func (r *retrace) send() {
 	request, _ := r.request()
 	r.trace.Requests = append(r.trace.Requests, request.Hash(r.ModelName))
@@ -46,7 +45,6 @@ func (r *retrace) ranDry() bool {
 	return len(r.recorded.Steps) > 0 && r.recorded.Ended != nil && r.recorded.Ended.Reason == string(record.ReasonAgentEnded)
 }
 
-// step follows a recorded step, from 0.
 func (r *retrace) step(ctx context.Context, i int) error {
 	step := r.recorded.Steps[i]
 	step.User = ""
@@ -100,7 +98,6 @@ func (r *retrace) ends(i int, calls []record.ToolCall) bool {
 	return false
 }
 
-// answer lets the user answer as recorded.
 func (r *retrace) answer(ctx context.Context, i int, text string) error {
 	if r.User == nil || len(r.result.Steps) >= r.maxSteps() {
 		r.over(i)

@@ -49,7 +49,6 @@ func (n namespace) hides() bool { return n.proc || n.user }
 // namespaces are those that are tried, the best first.
 var namespaces = []namespace{{pid: true, proc: true}, {pid: true, user: true, proc: true}, {pid: true}, {pid: true, user: true}}
 
-// namespace is how programs get one.
 func (c *Confinement) namespace() namespace {
 	if c == nil {
 		return namespace{}
@@ -83,7 +82,6 @@ func (c *Confinement) Exposed() string {
 	return c.exposed
 }
 
-// try sets up a namespace in which nothing runs.
 func (c *Confinement) try(kind namespace) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()

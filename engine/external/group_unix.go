@@ -7,7 +7,6 @@ import (
 	"syscall"
 )
 
-// inGroup gives the program a process group of its own.
 func inGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = attributes()
 	cmd.Cancel = func() error {

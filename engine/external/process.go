@@ -131,7 +131,6 @@ func (p *Program) start(ctx context.Context, run func(*exec.Cmd) error) error {
 	return run(p.placed(cmd))
 }
 
-// placed gives the command its folder and its environment.
 func (p *Program) placed(cmd *exec.Cmd) *exec.Cmd {
 	cmd.Dir, cmd.Env = p.Dir, p.Env
 	if cmd.Env == nil {

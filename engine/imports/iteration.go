@@ -1,8 +1,8 @@
 package imports
 
 import (
+	"cmp"
 	"crypto/sha256"
-	"encoding/json"
 	"fmt"
 	"math"
 	"path"
@@ -22,17 +22,14 @@ type begun struct {
 }
 
 // parts divides the entries of a run into iterations.
-func parts(m *spec.ImportedIterations, s *scope) ([]begun, error) {
-	entries, err := list(m.Of, s)
-	if err != nil {
-		return nil, err
-	}
+func parts(m *spec.ImportedIterations, s *scope) []begun {
+	entries := list(m.Of, s)
 	found := make([]begun, 0, len(entries))
 	if m.Begin == nil {
 		for _, entry := range entries {
 			found = append(found, begun{entry: entry})
 		}
-		return found, nil
+		return found
 	}
 	at := -1 // where the newest begins
 	end := func(at, until int) {
@@ -42,97 +39,74 @@ func parts(m *spec.ImportedIterations, s *scope) ([]begun, error) {
 	}
 	for i, entry := range entries {
 		s.entry, s.i, s.after = entry, i, entries[i+1:]
-		begins, _, err := truth(m.Begin, s)
-		if err != nil {
-			return nil, err
-		}
-		if begins {
+		if begins, _ := truth(m.Begin, s); begins {
 			end(at, i)
 			at = i
 			found = append(found, begun{entry: entry})
 		}
 	}
 	end(at, len(entries))
-	return found, nil
+	return found
 }
 
-// iteration makes an iteration of the entry that the scope stands at.
-func (b *builder) iteration(s *scope, before time.Duration) (it record.Iteration, err error) {
+// iteration makes an iteration of the entry that the scope is at.
+func (b *builder) iteration(s *scope, before time.Duration) record.Iteration {
 	m := &b.mapping.Iterations
-	it = record.Iteration{N: s.i + 1, Start: before}
-	if it.Output, err = encoded(m.Output, s); err != nil {
-		return it, err
-	}
-	if it.End, it.Untimed, err = b.ending(s, before); err != nil {
-		return it, err
-	}
+	it := record.Iteration{N: s.i + 1, Start: before, Output: encoded(value(m.Output, s), s)}
+	it.End, it.Untimed = b.ending(s, before)
 	it.Working = it.End - it.Start
-	if it.Evaluation, err = evaluation(m, s); err != nil {
-		return it, err
-	}
-	failed, err := failure(m.Error, s)
-	if err != nil {
-		return it, err
-	}
+	it.Evaluation = evaluation(m, s)
+	failed := failure(m.Error, s)
 	if it.Fail(failed); failed != nil {
 		it.Evaluation = nil
 	}
-	if it.ToolCalls, err = toolCalls(m, s); err != nil {
-		return it, err
-	}
+	it.ToolCalls = toolCalls(m, s)
 	for i := range it.ToolCalls {
 		it.ToolCalls[i].Start = it.End
 	}
-	used, err := b.inside.read(m.Usage, m.CostUSD, s)
-	if err != nil || used.calls.known && used.calls.n == 0 && used.input.n == 0 && used.output.n == 0 && used.cost.n == 0 {
-		return it, err
+	used := b.inside.read(m.Usage, m.CostUSD, s)
+	if used.calls.known && used.calls.n == 0 && used.input.n == 0 && used.output.n == 0 && used.cost.n == 0 {
+		return it
 	}
 	it.Calls = []record.Call{{
 		Role: record.RoleAgent, Model: b.configuration, Usage: used.usage(used.callsOr(1)), Start: it.Start, Duration: it.Working,
 	}}
-	return it, nil
+	return it
 }
 
 // ending is the time at which an iteration ended; where that is unknown, it is that
 // of the iteration before. Of durations an unknown one makes all later ends unknown.
 // Elapsed time that falls was measured anew, after a restart.
-func (b *builder) ending(s *scope, before time.Duration) (end time.Duration, untimed bool, err error) {
+func (b *builder) ending(s *scope, before time.Duration) (end time.Duration, untimed bool) {
 	m := &b.mapping.Iterations
 	if m.Elapsed == nil {
-		took, known, err := span(m.Duration, s)
+		took, known := span(m.Duration, s)
 		b.lost = b.lost || !known
-		return before + took, b.lost, err
+		return before + took, b.lost
 	}
-	elapsed, known, err := span(m.Elapsed, s)
-	if err != nil || !known {
-		return before, true, err
+	elapsed, known := span(m.Elapsed, s)
+	if !known {
+		return before, true
 	}
 	if elapsed < b.elapsed {
 		b.restarts++
 		b.elapsedBase = before
 	}
 	b.elapsed = elapsed
-	return b.elapsedBase + elapsed, false, nil
+	return b.elapsedBase + elapsed, false
 }
 
 // evaluation is nil where nothing was evaluated.
-func evaluation(m *spec.ImportedIterations, s *scope) (*record.Evaluation, error) {
-	confidence, evaluated, err := number(m.Confidence, s)
-	if err != nil {
-		return nil, err
-	}
-	passed, told, err := truth(m.Passed, s)
-	if err != nil {
-		return nil, err
-	}
-	if !evaluated && (m.Confidence != nil || !told) {
-		return nil, nil
+func evaluation(m *spec.ImportedIterations, s *scope) *record.Evaluation {
+	confidence, evaluated := number(m.Confidence, s)
+	passed, known := truth(m.Passed, s)
+	if !evaluated && (m.Confidence != nil || !known) {
+		return nil
 	}
 	if m.Confidence == nil && passed {
 		confidence = 1
 	}
-	feedback, err := text(m.Feedback, s)
-	return &record.Evaluation{Confidence: confidence, Passed: passed, Feedback: feedback}, err
+	return &record.Evaluation{Confidence: confidence, Passed: passed, Feedback: text(m.Feedback, s)}
 }
 
 var errorClasses = []record.ErrorClass{
@@ -143,79 +117,61 @@ var errorClasses = []record.ErrorClass{
 
 // failure is an error class, or an object with a class and a message. A text that
 // is not a class is the message of a program's error.
-func failure(e *spec.Expr, s *scope) (*record.Error, error) {
-	v, err := value(e, s)
-	if err != nil || v == nil {
-		return nil, err
+func failure(e *spec.Expr, s *scope) *record.Error {
+	v := value(e, s)
+	if v == nil {
+		return nil
 	}
 	class, message := v, any("")
 	if object, ok := v.(*expr.Object); ok {
 		class, _ = object.Get("class")
 		message, _ = object.Get("message")
 	}
-	name, isText := class.(string)
+	name, _ := class.(string)
 	said, _ := message.(string)
 	switch {
-	case !isText || name == "":
-		return nil, wrong(e, "want an error class, or {class, message}, got %s", describe(v))
+	case name == "":
+		s.fail(e, "want an error class, or {class, message}, got %s", describe(v))
+		return nil
 	case slices.Contains(errorClasses, record.ErrorClass(name)):
-		return &record.Error{Class: record.ErrorClass(name), Message: said}, nil
+		return &record.Error{Class: record.ErrorClass(name), Message: said}
 	}
-	if said == "" {
-		said = name
-	}
-	return &record.Error{Class: record.Program, Message: said}, nil
+	return &record.Error{Class: record.Program, Message: cmp.Or(said, name)}
 }
 
 // toolCalls are the tool calls with their results, in order. There may be fewer
 // results than calls; results beyond the calls are ignored.
-func toolCalls(m *spec.ImportedIterations, s *scope) ([]record.ToolCall, error) {
-	called, err := list(m.ToolCalls, s)
-	if err != nil || len(called) == 0 {
-		return nil, err
+func toolCalls(m *spec.ImportedIterations, s *scope) []record.ToolCall {
+	called := list(m.ToolCalls, s)
+	if len(called) == 0 {
+		return nil
 	}
-	results, err := list(m.Observations, s)
-	if err != nil {
-		return nil, err
-	}
+	results := list(m.Observations, s)
 	calls := make([]record.ToolCall, len(called))
 	for i, one := range called {
 		object, ok := one.(*expr.Object)
 		if !ok {
-			return nil, wrong(m.ToolCalls, "want {name, arguments}, got %s", describe(one))
+			s.fail(m.ToolCalls, "want {name, arguments}, got %s", describe(one))
+			return nil
 		}
-		named, _ := object.Get("name")
-		tool, _ := named.(string)
-		if tool == "" {
-			return nil, wrong(m.ToolCalls, "a tool call without a name")
+		name, _ := object.Get("name")
+		if calls[i].Tool, _ = name.(string); calls[i].Tool == "" {
+			s.fail(m.ToolCalls, "a tool call without a name")
 		}
 		given, _ := object.Get("arguments")
-		calls[i].Tool = tool
-		if calls[i].Arguments, err = argumentsOf(given); err != nil {
-			return nil, err
-		}
-		if i < len(results) && results[i] != nil {
-			if calls[i].Result, err = encode(results[i]); err != nil {
-				return nil, err
+		if text, ok := given.(string); ok { // many logs hold them as text
+			if parsed, err := expr.ParseJSON([]byte(text)); err == nil {
+				if object, ok := parsed.(*expr.Object); ok {
+					given = object
+				}
 			}
 		}
-	}
-	return calls, nil
-}
-
-// argumentsOf are arguments as JSON: many logs hold them as text.
-func argumentsOf(given any) (json.RawMessage, error) {
-	if given == nil {
-		return nil, nil
-	}
-	if text, ok := given.(string); ok {
-		if parsed, err := expr.ParseJSON([]byte(text)); err == nil {
-			if object, ok := parsed.(*expr.Object); ok {
-				return encode(object)
-			}
+		calls[i].Arguments = encoded(given, s)
+		if i < len(results) {
+			calls[i].Result = encoded(results[i], s)
 		}
 	}
-	return encode(given)
+	return calls
 }
 
 // identities distinguish runs. Of each task and of each run 16 bytes are kept.
@@ -334,12 +290,10 @@ func (m *meter) added(counter string, a amount) amount {
 	return amount{a.n - before, true}
 }
 
-// read evaluates what was used.
-func (m *meter) read(u *spec.ImportedUsage, cost *spec.Expr, s *scope) (spent, error) {
-	var used spent
-	var err error
-	if used.cost, err = m.dollars(cost, s); err != nil || u == nil {
-		return used, err
+func (m *meter) read(u *spec.ImportedUsage, cost *spec.Expr, s *scope) spent {
+	used := spent{cost: m.dollars(cost, s)}
+	if u == nil {
+		return used
 	}
 	for _, part := range []struct {
 		counter string
@@ -349,30 +303,25 @@ func (m *meter) read(u *spec.ImportedUsage, cost *spec.Expr, s *scope) (spent, e
 		{"calls", u.Calls, &used.calls}, {"input_tokens", u.InputTokens, &used.input}, {"output_tokens", u.OutputTokens, &used.output},
 		{"cached_tokens", u.CachedTokens, &used.cached}, {"reasoning_tokens", u.ReasoningTokens, &used.reasoning},
 	} {
-		if part.e == nil {
-			continue
-		}
-		n, known, err := whole(part.e, s)
-		if err != nil {
-			return used, err
-		}
+		n, known := whole(part.e, s)
 		*part.into = m.added(part.counter, amount{n, known})
 	}
 	used.lacks = u.InputTokens != nil && !used.input.known || u.OutputTokens != nil && !used.output.known
-	return used, nil
+	return used
 }
 
-func (m *meter) dollars(e *spec.Expr, s *scope) (amount, error) {
-	usd, known, err := number(e, s)
+func (m *meter) dollars(e *spec.Expr, s *scope) amount {
+	usd, known := number(e, s)
 	switch {
-	case err != nil || !known:
-		return amount{}, err
+	case !known:
+		return amount{}
 	case usd < 0 || usd >= float64(math.MaxInt64)/float64(record.USD):
-		return amount{}, wrong(e, "want a cost in USD from 0, got %v", usd)
+		s.fail(e, "want a cost in USD from 0, got %v", usd)
+		return amount{}
 	case usd == 0 && m.mapping.UnknownCostZero:
-		return amount{}, nil
+		return amount{}
 	}
-	return m.added("cost_usd", amount{int64(math.Round(usd * float64(record.USD))), true}), nil
+	return m.added("cost_usd", amount{int64(math.Round(usd * float64(record.USD))), true})
 }
 
 // usage is what so many calls used. What is unknown is counted: the price, the
@@ -425,38 +374,24 @@ const noScore = "the log has no score"
 
 // scores evaluates the scores of a run or of an iteration, in their order; null for an object of
 // scores has none.
-func scores(m *spec.ImportedScores, s *scope) (all []record.Score, err error) {
+func scores(m *spec.ImportedScores, s *scope) (all []record.Score) {
 	if m == nil {
-		return nil, nil
+		return nil
 	}
-	add := func(e *spec.Expr, name string, v any, err error) error {
-		if err != nil {
-			return err
-		}
-		score, err := scoreOf(e, name, v)
-		all = append(all, score)
-		return err
-	}
-	if m.Object != nil {
-		object, _, err := typed[*expr.Object](m.Object, s, "an object of scores")
-		for i := 0; err == nil && i < object.Len(); i++ {
-			name, v := object.At(i)
-			err = add(m.Object, name, v, nil)
-		}
-		return all, err
+	object, _ := typed[*expr.Object](m.Object, s, "an object of scores")
+	for i := range object.Len() {
+		name, v := object.At(i)
+		all = append(all, scoreOf(m.Object, name, v, s))
 	}
 	for i := range m.Named {
 		e := &m.Named[i].Value
-		v, err := value(e, s)
-		if err := add(e, m.Named[i].Key, v, err); err != nil {
-			return nil, err
-		}
+		all = append(all, scoreOf(e, m.Named[i].Key, value(e, s), s))
 	}
-	return all, nil
+	return all
 }
 
 // scoreOf takes a number or a truth; null is unscored.
-func scoreOf(e *spec.Expr, name string, v any) (record.Score, error) {
+func scoreOf(e *spec.Expr, name string, v any, s *scope) record.Score {
 	score := record.Score{Name: name}
 	switch x := v.(type) {
 	case nil:
@@ -468,11 +403,11 @@ func scoreOf(e *spec.Expr, name string, v any) (record.Score, error) {
 	default:
 		n, ok := asNumber(v)
 		if !ok {
-			return score, wrong(e, "the score %q: want a number or a truth, got %s", name, describe(v))
+			s.fail(e, "the score %q: want a number or a truth, got %s", name, describe(v))
 		}
 		score.Value = n
 	}
-	return score, nil
+	return score
 }
 
 // judged are the scores of a run together with those of its iterations.

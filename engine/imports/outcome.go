@@ -40,22 +40,15 @@ var cuts = map[record.Reason]record.Class{
 
 // end finds how a run ended: by the rules that the log was made under, by the
 // agent, or because something else cut it.
-func (b *builder) end(run *record.Run, recorded *Recorded, task *spec.Task, s *scope) error {
-	ended, _, err := truth(b.mapping.Ended, s)
-	if err != nil {
-		return err
+func (b *builder) end(run *record.Run, recorded *Recorded, task *spec.Task, s *scope) {
+	ended, _ := truth(b.mapping.Ended, s)
+	gaveUp, _ := truth(b.mapping.GaveUp, s)
+	reason := record.Reason(text(b.mapping.Stop, s))
+	if _, cut := cuts[reason]; reason != "" && !cut && !slices.Contains(byAgent, reason) {
+		s.fail(b.mapping.Stop, "unknown stop reason %q", reason)
 	}
-	gaveUp, _, err := truth(b.mapping.GaveUp, s)
-	if err != nil {
-		return err
-	}
-	name, err := text(b.mapping.Stop, s)
-	if err != nil {
-		return err
-	}
-	reason := record.Reason(name)
-	if _, cut := cuts[reason]; name != "" && !cut && !slices.Contains(byAgent, reason) {
-		return wrong(b.mapping.Stop, "unknown stop reason %q", name)
+	if s.err != nil {
+		return
 	}
 	if ended = ended || gaveUp; ended && len(run.Iterations) > 0 {
 		why := record.ReasonAgentEnded
@@ -68,11 +61,9 @@ func (b *builder) end(run *record.Run, recorded *Recorded, task *spec.Task, s *s
 		run.Iterations[len(run.Iterations)-1].Ended = &record.Ended{Reason: string(why)}
 	}
 	run.Outcome = b.decide(run, recorded, task, reason, ended)
-	if success, told, err := truth(b.mapping.Success, s); err != nil || told {
+	if success, known := truth(b.mapping.Success, s); known {
 		run.Outcome.Success = success
-		return err
 	}
-	return nil
 }
 
 // decide folds the run under its rules. A rule that would have ended it earlier
@@ -115,7 +106,6 @@ type underLimits struct {
 	order   []string             // of those that an expression gave limits
 }
 
-// limitsOf are the limits of a configuration.
 type limitsOf struct {
 	from   string // the name that the mapping gave it
 	text   string // the limits as JSON, "" where they are unknown
@@ -123,7 +113,6 @@ type limitsOf struct {
 	limits *spec.Limits
 }
 
-// limitValue is one limit: its path, and its value.
 type limitValue struct{ path, value string }
 
 // limits are those of a configuration, nil where they are unknown.
@@ -138,22 +127,15 @@ func (u *underLimits) limits(configuration string) *spec.Limits {
 }
 
 // configuration is the name of the configuration that a run is of.
-func (u *underLimits) configuration(named string, s *scope) (string, error) {
+func (u *underLimits) configuration(named string, s *scope) string {
 	r := u.mapping.RecordedUnder
 	if r == nil || r.Each == nil {
-		return named, nil
+		return named
 	}
 	of := &limitsOf{from: named}
-	v, known, err := typed[*expr.Object](r.Each, s, "an object with terminate and guards")
-	if err != nil {
-		return "", err
-	}
+	v, known := typed[*expr.Object](r.Each, s, "an object with terminate and guards")
 	if known {
-		text, err := encode(v)
-		if err != nil {
-			return "", err
-		}
-		of.text, of.values = string(text), flattened(nil, "", v)
+		of.text, of.values = string(encoded(v, s)), flattened(nil, "", v)
 	}
 	name := named
 	if first, ok := u.of[named]; ok && first.text != of.text {
@@ -161,20 +143,22 @@ func (u *underLimits) configuration(named string, s *scope) (string, error) {
 	}
 	if before, ok := u.of[name]; ok {
 		if before.text != of.text {
-			return "", wrong(r.Each, "the configuration %q was recorded under other limits: give them different names with configuration", name)
+			s.fail(r.Each, "the configuration %q was recorded under other limits: give them different names with configuration", name)
 		}
-		return name, nil
+		return name
 	}
-	if known {
-		if of.limits, err = u.mapping.LimitsOf(plain(v)); err != nil {
-			return "", err
+	if known && s.err == nil {
+		if of.limits, s.err = u.mapping.LimitsOf(plain(v)); s.err != nil {
+			return ""
 		}
 		if _, err := u.mapping.LoopUnder(name, of.limits); err != nil {
-			return "", fmt.Errorf("recorded_under: %w", err)
+			s.err = fmt.Errorf("recorded_under: %w", err)
 		}
 	}
-	u.of[name], u.order = of, append(u.order, name)
-	return name, nil
+	if s.err == nil {
+		u.of[name], u.order = of, append(u.order, name)
+	}
+	return name
 }
 
 // flattened are the values inside an object, each with its path.

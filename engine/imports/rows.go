@@ -115,7 +115,9 @@ func (f *file) inMemory(doc any, line int) bool {
 
 func (f *file) rowsOf(doc any, line int) ([]any, error) {
 	if f.shape.each != nil {
-		return list(f.shape.each, &scope{row: row{doc: doc, file: f.name, line: line}})
+		s := &scope{row: row{doc: doc, file: f.name, line: line}}
+		rows := list(f.shape.each, s)
+		return rows, s.err
 	}
 	object, isObject := doc.(*expr.Object)
 	if f.shape.values {
@@ -323,7 +325,6 @@ func (im *Importer) Read(name string, r io.Reader) iter.Seq2[*Imported, error] {
 	}
 }
 
-// builder makes one run.
 type builder struct {
 	*Importer
 	configuration string
@@ -334,46 +335,41 @@ type builder struct {
 	contradicts          int // the iteration, from 1
 }
 
-// run makes a run of a row.
 func (im *Importer) run(found row) (*Imported, error) {
 	s := &scope{row: found}
 	b := &builder{Importer: im, configuration: im.mapping.Name}
 	im.inside.begin(spec.CountsRun)
 	im.overall.begin(spec.CountsRun)
-	var err error
 	if im.mapping.Configuration != nil {
-		if b.configuration, err = name(im.mapping.Configuration, s); err != nil {
-			return nil, err
-		}
+		b.configuration = name(im.mapping.Configuration, s)
 	}
-	if b.configuration, err = im.under.configuration(b.configuration, s); err != nil {
-		return nil, err
+	if b.configuration = im.under.configuration(b.configuration, s); s.err != nil {
+		return nil, s.err
 	}
 	recorded, err := im.Recorded(b.configuration)
 	if err != nil {
 		return nil, err
 	}
-	task, err := im.task(s)
-	if err != nil {
-		return nil, err
-	}
+	task := im.task(s)
 	run := &record.Run{Version: record.Version, Configuration: b.configuration, Loop: recorded.Loop.Hash()}
-	scored, err := b.fill(run, s)
-	if err != nil {
-		return nil, err
+	scored := b.fill(run, s)
+	b.end(run, recorded, task, s)
+	if failed := failure(b.mapping.Fault, s); failed != nil { // by no fault of the agent
+		status := record.Failed
+		if failed.Class.Fault() {
+			status = record.Faulted
+		}
+		run.Outcome = record.Outcome{Status: status, Reason: record.ReasonError, Class: record.ByFault, Fired: string(failed.Class), Error: failed}
 	}
-	if err := b.end(run, recorded, task, s); err != nil {
-		return nil, err
+	trial, known := whole(im.mapping.Trial, s)
+	if known && trial < 1 || trial > spec.MostTrials {
+		s.fail(im.mapping.Trial, "trials are counted from 1, got %d", trial)
 	}
-	if err := b.faulted(run, s); err != nil {
-		return nil, err
-	}
-	trial, err := im.trial(s)
-	if err != nil {
-		return nil, err
+	if s.err != nil {
+		return nil, s.err
 	}
 	imported := &Imported{Run: run, Task: task}
-	if err := im.identify(imported, s, trial); err != nil {
+	if err := im.identify(imported, s, int(trial)); err != nil {
 		return nil, err
 	}
 	imported.Scores = scored.all(run, im.mapping.WhenCut)
@@ -390,31 +386,18 @@ func (im *Importer) run(found row) (*Imported, error) {
 }
 
 // fill makes the iterations of a run, and sums up what they used.
-func (b *builder) fill(run *record.Run, s *scope) (*judged, error) {
+func (b *builder) fill(run *record.Run, s *scope) *judged {
 	m := b.mapping
-	scored := &judged{}
-	var err error
-	if scored.run, err = scores(m.Scores, s); err != nil {
-		return nil, err
-	}
-	used, err := b.overall.read(m.Usage, m.CostUSD, s)
-	if err != nil {
-		return nil, err
-	}
-	found, err := parts(&m.Iterations, s)
-	if err != nil {
-		return nil, err
-	}
+	scored := &judged{run: scores(m.Scores, s)}
+	used := b.overall.read(m.Usage, m.CostUSD, s)
+	found := parts(&m.Iterations, s)
 	run.Iterations, run.Untimed = make([]record.Iteration, 0, len(found)), m.Iterations.Elapsed == nil && m.Iterations.Duration == nil
-	for i := range found {
+	for i := 0; i < len(found) && s.err == nil; i++ {
 		s.entry, s.i, s.after = found[i].entry, i, found[i].after
-		it, err := b.iteration(s, run.Elapsed)
-		if err != nil {
-			return nil, fmt.Errorf("iteration %d: %w", i+1, err)
-		}
-		judged, err := scores(m.Iterations.Scores, s)
-		if err != nil {
-			return nil, fmt.Errorf("iteration %d: %w", i+1, err)
+		it := b.iteration(s, run.Elapsed)
+		judged := scores(m.Iterations.Scores, s)
+		if s.err != nil {
+			s.err = fmt.Errorf("iteration %d: %w", i+1, s.err)
 		}
 		run.Elapsed, run.Untimed = it.End, it.Untimed
 		agent, _ := it.Spent()
@@ -423,24 +406,9 @@ func (b *builder) fill(run *record.Run, s *scope) (*judged, error) {
 		scored.iterations = append(scored.iterations, judged)
 	}
 	run.Usage = used.overall(run.Usage)
-	return scored, nil
+	return scored
 }
 
-// faulted marks a run that failed by no fault of the agent.
-func (b *builder) faulted(run *record.Run, s *scope) error {
-	failed, err := failure(b.mapping.Fault, s)
-	if err != nil || failed == nil {
-		return err
-	}
-	status := record.Failed
-	if failed.Class.Fault() {
-		status = record.Faulted
-	}
-	run.Outcome = record.Outcome{Status: status, Reason: record.ReasonError, Class: record.ByFault, Fired: string(failed.Class), Error: failed}
-	return nil
-}
-
-// identify gives a run its ids.
 func (im *Importer) identify(i *Imported, s *scope, declared int) error {
 	input, err := expr.AppendJSON(nil, i.Task.Input)
 	if err != nil {
@@ -459,63 +427,29 @@ func (im *Importer) identify(i *Imported, s *scope, declared int) error {
 	return nil
 }
 
-// task makes the task of a row.
-func (im *Importer) task(s *scope) (*spec.Task, error) {
+func (im *Importer) task(s *scope) *spec.Task {
 	m := im.mapping
 	task := &spec.Task{ID: fmt.Sprintf("%s:%d", s.file, s.line)} // where the mapping gives none
 	if s.n > 0 {
 		task.ID += fmt.Sprintf("#%d", s.n)
 	}
-	var err error
 	if m.Task != nil {
-		if task.ID, err = name(m.Task, s); err != nil {
-			return nil, err
-		}
+		task.ID = name(m.Task, s)
 	}
-	if task.Input, err = value(m.Input, s); err != nil {
-		return nil, err
-	}
-	if task.Target, err = value(m.Target, s); err != nil {
-		return nil, err
-	}
-	if task.Vars, err = object(m.Vars, s); err != nil {
-		return nil, err
-	}
-	if task.Metadata, err = object(m.Metadata, s); err != nil {
-		return nil, err
-	}
-	if task.Cluster, err = grouped(m.Cluster, s, "cluster"); err != nil {
-		return nil, err
-	}
-	task.Group, err = grouped(m.Group, s, "group")
-	return task, err
+	task.Input, task.Target = value(m.Input, s), value(m.Target, s)
+	task.Vars, task.Metadata = object(m.Vars, s), object(m.Metadata, s)
+	task.Cluster, task.Group = grouped(m.Cluster, s, "cluster"), grouped(m.Group, s, "group")
+	return task
 }
 
 // grouped is the name of a task's cluster or group, "" where it has none.
-func grouped(e *spec.Expr, s *scope, what string) (string, error) {
-	v, err := value(e, s)
-	if err != nil {
-		return "", err
-	}
+func grouped(e *spec.Expr, s *scope, what string) string {
+	v := value(e, s)
 	name, ok := spec.ClusterName(v)
 	if !ok {
-		return "", wrong(e, "a %s is text, a number or a truth, got %s", what, describe(v))
+		s.fail(e, "a %s is text, a number or a truth, got %s", what, describe(v))
 	}
-	return name, nil
-}
-
-func (im *Importer) trial(s *scope) (int, error) {
-	if im.mapping.Trial == nil {
-		return 0, nil
-	}
-	n, known, err := whole(im.mapping.Trial, s)
-	switch {
-	case err != nil:
-		return 0, err
-	case known && n < 1 || n > spec.MostTrials:
-		return 0, wrong(im.mapping.Trial, "trials are counted from 1, got %d", n)
-	}
-	return int(n), nil
+	return name
 }
 
 // Problem is something that could not be read.
@@ -533,7 +467,6 @@ func (p *Problem) Error() string {
 	return fmt.Sprintf("%s:%d: %s", p.File, p.Line, p.What)
 }
 
-// file is a file that is being read.
 type file struct {
 	name  string
 	shape shape
@@ -579,7 +512,6 @@ func (f *file) read(r io.Reader) {
 	}
 }
 
-// documents reads one JSON document after the other.
 func (f *file) documents(s *stream) {
 	for n := 0; ; n++ {
 		c, err := s.peek()
@@ -627,7 +559,6 @@ func (f *file) lines(r *bufio.Reader) {
 	}
 }
 
-// lineReader reads lines of any length, up to mostBytes.
 type lineReader struct {
 	r    *bufio.Reader
 	buf  []byte

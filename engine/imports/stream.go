@@ -106,7 +106,6 @@ func (s *stream) peek() (byte, error) {
 	return 0, nil
 }
 
-// accept steps over a byte, if it comes next.
 func (s *stream) accept(c byte) (bool, error) {
 	next, err := s.peek()
 	if err != nil || next != c {
@@ -252,7 +251,6 @@ func (s *stream) next(first bool, end byte) (done bool, err error) {
 	return false, nil
 }
 
-// key reads a key and its colon.
 func (s *stream) key() (string, error) {
 	if c, err := s.peek(); err != nil || c != '"' {
 		if err != nil {
@@ -275,12 +273,13 @@ func (s *stream) key() (string, error) {
 // background bounds nothing: mappings have a deadline of their own.
 var background = context.Background()
 
-// scope is what the expressions of a mapping see.
 type scope struct {
 	row
 	entry any
 	i     int
 	after []any
+	// err is the first error of an expression. After it, expressions give nothing.
+	err error
 }
 
 // Lookup implements expr.Scope.
@@ -304,65 +303,64 @@ func (s *scope) Lookup(name string) (any, bool) {
 	return nil, false
 }
 
-// wrong is an error with the place of the expression that gave a wrong value.
-func wrong(e *spec.Expr, format string, args ...any) error {
-	what := fmt.Sprintf(format, args...)
-	if e.Node == nil || e.Node.File == nil {
-		return errors.New(what)
+// fail keeps the first error, with the place of the expression that gave a wrong value.
+func (s *scope) fail(e *spec.Expr, format string, args ...any) {
+	if s.err != nil {
+		return
 	}
-	return fmt.Errorf("%s (by the expression at %s:%d:%d)", what, e.Node.File.Name, e.Node.Pos.Line, e.Node.Pos.Col)
+	s.err = fmt.Errorf(format, args...)
+	if e.Node != nil && e.Node.File != nil {
+		s.err = fmt.Errorf("%w (by the expression at %s:%d:%d)", s.err, e.Node.File.Name, e.Node.Pos.Line, e.Node.Pos.Col)
+	}
 }
 
 // value evaluates an expression; nil gives nil.
-func value(e *spec.Expr, s *scope) (any, error) {
-	if e == nil {
-		return nil, nil
+func value(e *spec.Expr, s *scope) any {
+	if e == nil || s.err != nil {
+		return nil
 	}
 	v, err := e.Value(background, s)
 	if err != nil {
-		return nil, wrong(e, "%v", err)
+		s.fail(e, "%v", err)
+		return nil
 	}
-	return v, nil
+	return v
 }
 
 // typed evaluates an expression that gives a value of one type. Null, and nil for an expression, is not known.
-func typed[T any](e *spec.Expr, s *scope, want string) (v T, known bool, err error) {
-	given, err := value(e, s)
-	if err != nil || given == nil {
-		return v, false, err
+func typed[T any](e *spec.Expr, s *scope, want string) (v T, known bool) {
+	given := value(e, s)
+	if given == nil {
+		return v, false
 	}
-	v, ok := given.(T)
-	if !ok {
-		return v, false, wrong(e, "want %s, got %s", want, describe(given))
+	if v, known = given.(T); !known {
+		s.fail(e, "want %s, got %s", want, describe(given))
 	}
-	return v, true, nil
+	return v, known
 }
 
-func list(e *spec.Expr, s *scope) (items []any, err error) {
-	items, _, err = typed[[]any](e, s, "a list")
-	return items, err
+func list(e *spec.Expr, s *scope) []any {
+	items, _ := typed[[]any](e, s, "a list")
+	return items
 }
 
-func text(e *spec.Expr, s *scope) (t string, err error) {
-	t, _, err = typed[string](e, s, "text")
-	return t, err
+func text(e *spec.Expr, s *scope) string {
+	t, _ := typed[string](e, s, "text")
+	return t
 }
 
-func truth(e *spec.Expr, s *scope) (is, known bool, err error) {
-	return typed[bool](e, s, "true or false")
-}
+func truth(e *spec.Expr, s *scope) (is, known bool) { return typed[bool](e, s, "true or false") }
 
 // number takes numbers, and digits: what .csv files hold. Null is not known.
-func number(e *spec.Expr, s *scope) (n float64, known bool, err error) {
-	v, err := value(e, s)
-	if err != nil || v == nil {
-		return 0, false, err
+func number(e *spec.Expr, s *scope) (n float64, known bool) {
+	v := value(e, s)
+	if v == nil {
+		return 0, false
 	}
-	n, ok := asNumber(v)
-	if !ok {
-		return 0, false, wrong(e, "want a number, got %s", describe(v))
+	if n, known = asNumber(v); !known {
+		s.fail(e, "want a number, got %s", describe(v))
 	}
-	return n, true, nil
+	return n, known
 }
 
 func asNumber(v any) (float64, bool) {
@@ -387,71 +385,69 @@ func asNumber(v any) (float64, bool) {
 // largest is the largest whole number of which a float64 knows every one before.
 const largest = 1 << 53
 
-// whole wants a whole number that is not negative.
-func whole(e *spec.Expr, s *scope) (n int64, known bool, err error) {
-	x, known, err := number(e, s)
-	if err != nil || !known {
-		return 0, known, err
+// whole is a whole number that is not negative.
+func whole(e *spec.Expr, s *scope) (n int64, known bool) {
+	x, known := number(e, s)
+	if known && (x != math.Trunc(x) || x < 0 || x > largest) {
+		s.fail(e, "want a whole number from 0, got %v", x)
+		return 0, false
 	}
-	if x != math.Trunc(x) || x < 0 || x > largest {
-		return 0, false, wrong(e, "want a whole number from 0, got %v", x)
-	}
-	return int64(x), true, nil
+	return int64(x), known
 }
 
 // span is a time: seconds, or a duration.
-func span(e *spec.Expr, s *scope) (d time.Duration, known bool, err error) {
-	v, err := value(e, s)
-	if err != nil || v == nil {
-		return 0, false, err
+func span(e *spec.Expr, s *scope) (d time.Duration, known bool) {
+	v := value(e, s)
+	if v == nil {
+		return 0, false
 	}
 	d, ok := v.(time.Duration)
 	if !ok {
 		seconds, isNumber := asNumber(v)
 		if !isNumber || math.Abs(seconds) > float64(math.MaxInt64/time.Second) {
-			return 0, false, wrong(e, "want seconds or a duration, got %s", describe(v))
+			s.fail(e, "want seconds or a duration, got %s", describe(v))
+			return 0, false
 		}
 		d = time.Duration(math.Round(seconds * float64(time.Second)))
 	}
 	if d < 0 {
-		return 0, false, wrong(e, "want a time that is not negative, got %v", d)
+		s.fail(e, "want a time that is not negative, got %v", d)
+		return 0, false
 	}
-	return d, true, nil
+	return d, true
 }
 
 // name is text that is not empty, or a whole number.
-func name(e *spec.Expr, s *scope) (string, error) {
-	v, err := value(e, s)
-	if err != nil {
-		return "", err
-	}
+func name(e *spec.Expr, s *scope) string {
+	v := value(e, s)
 	switch n := v.(type) {
 	case string:
 		if n != "" {
-			return n, nil
+			return n
 		}
 	case int64:
-		return strconv.FormatInt(n, 10), nil
+		return strconv.FormatInt(n, 10)
 	case float64:
 		if n == math.Trunc(n) && math.Abs(n) < largest {
-			return strconv.FormatInt(int64(n), 10), nil
+			return strconv.FormatInt(int64(n), 10)
 		}
 	}
-	return "", wrong(e, "want text that is not empty, or a whole number, got %s", describe(v))
+	s.fail(e, "want text that is not empty, or a whole number, got %s", describe(v))
+	return ""
 }
 
-// encoded is a value as JSON, nil for null and where there is no expression.
-func encoded(e *spec.Expr, s *scope) (json.RawMessage, error) {
-	v, err := value(e, s)
-	if err != nil || v == nil {
-		return nil, err
+// encoded is a value as JSON, nil for null.
+func encoded(v any, s *scope) json.RawMessage {
+	if v == nil {
+		return nil
 	}
-	return encode(v)
+	text, err := expr.AppendJSON(nil, v)
+	if s.err == nil {
+		s.err = err
+	}
+	return text
 }
 
-func encode(v any) (json.RawMessage, error) { return expr.AppendJSON(nil, v) }
-
-// describe shows a value in a message.
 func describe(v any) string {
 	switch x := v.(type) {
 	case nil:
@@ -471,17 +467,13 @@ func describe(v any) string {
 }
 
 // object evaluates named expressions; none give nil.
-func object(named source.Named[spec.Expr], s *scope) (any, error) {
+func object(named source.Named[spec.Expr], s *scope) any {
 	if len(named) == 0 {
-		return nil, nil
+		return nil
 	}
 	o := expr.NewObject(len(named))
 	for i := range named {
-		v, err := value(&named[i].Value, s)
-		if err != nil {
-			return nil, err
-		}
-		o.Set(named[i].Key, v)
+		o.Set(named[i].Key, value(&named[i].Value, s))
 	}
-	return o, nil
+	return o
 }

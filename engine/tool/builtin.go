@@ -61,7 +61,7 @@ func ask(ctx context.Context, use *Use, written json.RawMessage) (Result, error)
 	if err := json.Unmarshal(written, &question); err != nil {
 		return Result{}, badCall("the arguments are wrong: %v", err)
 	}
-	answer, known := answers(use.Task).to(question, asked(ctx))
+	answer, known := answerOf(use.Task, question, asked(ctx))
 	if !known {
 		said := Text(question)
 		return Result{Content: said, Ended: &record.Ended{Reason: string(record.ReasonQuestionAsked), Output: said}}, nil

@@ -127,7 +127,6 @@ func computed(ctx context.Context, expression *spec.Expr, use *Use) (content jso
 	return content, object, err
 }
 
-// scope is what the expression sees.
 type scope struct {
 	args any
 	use  *Use

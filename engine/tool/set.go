@@ -178,7 +178,6 @@ func headAndTail[T string | []byte](written T) (head T, between string, tail T) 
 // maxFault is how many bytes of what is said of a failure are kept.
 const maxFault = 4 << 10
 
-// boundedFault keeps an error from filling the conversation.
 func boundedFault(err error) error {
 	failed, ok := errors.AsType[*record.Error](err)
 	if !ok || len(failed.Message) <= maxFault {
@@ -223,7 +222,6 @@ type answer struct {
 	result *Result       // nil: it failed
 }
 
-// key identifies a tool and its arguments.
 type key [sha256.Size]byte
 
 // keyOf is the same for arguments that are the same value, however written.

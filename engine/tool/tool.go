@@ -44,19 +44,17 @@ type Definition struct {
 	Identity string
 	Timeout  time.Duration // of one try; 0: the tool sees to it itself
 	Retries  int           // how often a use that failed is tried again
-	// Pure says that the same arguments give the same result, which may be
-	// answered from memory.
+	// Pure reports that the same arguments give the same result, which may
+	// come from memory.
 	Pure bool
-	// Breaks is the reason for which the run ends with the result; "": it goes on.
+	// Breaks is the reason for which the run ends with the result; "": it continues.
 	Breaks record.Reason
-	// Serial says that uses of it in one step follow one another; others run in
+	// Serial reports that uses of it in one step follow one another; others run in
 	// parallel.
-	Serial bool
-	// Delegate says that it is another agent, to which the argument `task` is
-	// handed.
-	Delegate bool
-	// Converses says that the result is what the agent says to its user: the user's
-	// turn follows, and where nobody answers it is the output.
+	Serial   bool
+	Delegate bool // it is another agent, to which the argument `task` is handed
+	// Converses reports that the result is what the agent says to its user: the user's
+	// turn follows, and without a user it is the output.
 	Converses bool
 }
 
@@ -180,7 +178,6 @@ type Run struct {
 	last []func() // in the order opened
 }
 
-// kept is opened once.
 type kept struct {
 	once  sync.Once
 	value any
@@ -293,41 +290,31 @@ func Answer(written []byte) (Result, error) {
 // has nothing more to give.
 var ends = []record.Reason{record.ReasonFinalResponse, record.ReasonToolEnded, record.ReasonQuestionAsked, record.ReasonCapability}
 
-// known are the answers of a task: its vars' or else its metadata's `answers`, a
-// list in the order of the questions, or a mapping of questions to answers.
-type known struct {
-	list    []any
-	mapping *expr.Object
-}
-
-func answers(task *spec.Task) known {
-	if task == nil {
-		return known{}
-	}
-	for _, place := range []any{task.Vars, task.Metadata} {
-		object, _ := place.(*expr.Object)
-		if found, ok := object.Get("answers"); ok {
-			list, _ := found.([]any)
-			mapping, _ := found.(*expr.Object)
-			return known{list, mapping}
-		}
-	}
-	return known{}
-}
-
 // everything is the key of an answer to all questions that no other fits.
 const everything = "*"
 
-// to is the answer to the n-th question of a run, from 0. Of a mapping it is that
-// of the question itself, else of the longest key whose words stand in it one
+// answerOf is a task's answer to the n-th question of a run, from 0. Its vars' or else its metadata's
+// `answers` are a list in the order of the questions, or a mapping of questions to answers. Of a mapping it is that
+// of the question itself, else of the longest key whose words are in it one
 // after the other, whatever their case and what is between them.
-func (k known) to(question string, n int) (answer any, ok bool) {
-	if n < len(k.list) {
-		return k.list[n], true
+func answerOf(task *spec.Task, question string, n int) (answer any, ok bool) {
+	var found any
+	if task != nil {
+		for _, place := range []any{task.Vars, task.Metadata} {
+			object, _ := place.(*expr.Object)
+			if found, ok = object.Get("answers"); ok {
+				break
+			}
+		}
 	}
+	if list, _ := found.([]any); n < len(list) {
+		return list[n], true
+	}
+	mapping, _ := found.(*expr.Object)
 	asked, best := words(question), -1
-	for i := range k.mapping.Len() {
-		key, value := k.mapping.At(i)
+	ok = false
+	for i := range mapping.Len() {
+		key, value := mapping.At(i)
 		if key == question {
 			return value, true
 		}

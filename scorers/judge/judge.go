@@ -9,6 +9,7 @@
 package judge
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -37,10 +38,10 @@ type Member struct {
 
 // Case is an output to be judged.
 type Case struct {
-	Input  any // of the task; nil is not shown
-	Output any
-	// Reference is a right answer; nil: none is shown.
-	Reference any
+	Input     any // of the task; nil is not shown
+	Output    any
+	Beside    any // the output to compare it with; see Compare
+	Reference any // a right answer; nil is not shown
 	// Draw is that of its calls. Call is how many calls of each member came before.
 	Draw model.Draw
 }
@@ -159,7 +160,6 @@ type named struct {
 	shown bool
 }
 
-// fenced are values as data.
 func fenced(values ...named) (string, error) {
 	var parts []model.Fenced
 	var texts []string
@@ -178,15 +178,6 @@ func fenced(values ...named) (string, error) {
 	return b.String(), nil
 }
 
-// Pair is an output beside another one for the same task.
-type Pair struct {
-	Input     any // of the task; nil is not shown
-	Output    any
-	Beside    any
-	Reference any // a right answer; nil: none is shown
-	Draw      model.Draw
-}
-
 const (
 	compareOf = "You compare two outputs of agents for the same task by a rubric.\n"
 	noPlace   = "Which of them stands first says nothing about them. Call it a tie where neither meets the rubric better.\n"
@@ -200,15 +191,12 @@ var (
 	second = &Scale{Choices: []Choice{{"first", 0}, {"tie", 0.5}, {"second", 1}}}
 )
 
-// Compare asks which of two outputs is better, in both orders. A vote is worth
+// Compare asks which of the two outputs of a case is better, in both orders. A vote is worth
 // the mean of what it says in each of them; it is there where both are.
-func (p *Panel) Compare(ctx context.Context, c *Pair, rubric string) Judgement {
-	straight, err := c.prompt(rubric, false)
-	if err != nil {
-		return Judgement{Unscored: err.Error()}
-	}
-	swapped, err := c.prompt(rubric, true)
-	if err != nil {
+func (p *Panel) Compare(ctx context.Context, c *Case, rubric string) Judgement {
+	straight, err := c.pair(rubric, false)
+	swapped, other := c.pair(rubric, true)
+	if err = cmp.Or(err, other); err != nil {
 		return Judgement{Unscored: err.Error()}
 	}
 	polled, usage, cut := p.poll(ctx, c.Draw, []Prompt{straight, swapped})
@@ -240,7 +228,6 @@ func bothOrders(straight, swapped []record.Vote) []record.Vote {
 	return votes
 }
 
-// outcomes counts what was said for and against the output.
 func outcomes(votes []record.Vote) string {
 	var wins, ties, losses int
 	for i := range votes {
@@ -269,8 +256,8 @@ func outcomes(votes []record.Vote) string {
 	return strings.Join(counts, ", ")
 }
 
-// prompt shows both outputs in one of the orders.
-func (c *Pair) prompt(rubric string, swapped bool) (p Prompt, err error) {
+// pair shows both outputs in one of the orders.
+func (c *Case) pair(rubric string, swapped bool) (p Prompt, err error) {
 	p = Prompt{Swapped: swapped, Scale: first}
 	one, other := c.Output, c.Beside
 	if swapped {

@@ -322,7 +322,7 @@ func TestVotesThatAreCutOff(t *testing.T) {
 		}
 	}
 	spent := failing{fmt.Errorf("%w: no room", model.ErrRefused)}
-	got := panel(longer, longer, spent).Compare(t.Context(), &Pair{Output: "a", Beside: "bb"}, "Which is longer?")
+	got := panel(longer, longer, spent).Compare(t.Context(), &Case{Output: "a", Beside: "bb"}, "Which is longer?")
 	if !strings.HasPrefix(got.Unscored, "refused: ") || got.Answer != "" || len(got.Votes) != 6 || got.Usage.Calls != 4 {
 		t.Errorf("of a pair: got %+v", got)
 	}

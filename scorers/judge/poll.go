@@ -53,7 +53,6 @@ func (p *Panel) poll(ctx context.Context, draw model.Draw, prompts []Prompt) (vo
 	return votes, usage, cmp.Or(cuts...)
 }
 
-// asker asks one member.
 type asker struct {
 	*Panel
 	*Member
@@ -171,7 +170,6 @@ type Choice struct {
 	Worth float64
 }
 
-// asked is what the judge is told of the score.
 func (s *Scale) asked() string {
 	if s.Choices == nil {
 		return fmt.Sprintf("a number from %s (worst) to %s (best)", Decimal(s.Worst), Decimal(s.Best))

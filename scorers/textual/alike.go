@@ -294,7 +294,6 @@ func overlapOf(shared, answer, target int) Overlap {
 	return Overlap{p, r, 2 * p * r / (p + r)}
 }
 
-// counts is how often each item stands in a list.
 func counts[K comparable](items []K) map[K]int {
 	n := make(map[K]int, len(items))
 	for _, item := range items {
@@ -303,7 +302,6 @@ func counts[K comparable](items []K) map[K]int {
 	return n
 }
 
-// shared is how many items two counts have in common.
 func shared[K comparable](a, b map[K]int) int {
 	n := 0
 	for item, count := range a {

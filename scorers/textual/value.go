@@ -156,7 +156,6 @@ func divided(s string) []string {
 	return []string{s}
 }
 
-// split divides at what stands outside of brackets.
 func split(s, separator string) []string {
 	var texts []string
 	depth, begin := 0, 0
@@ -209,7 +208,6 @@ func scalar(s string, depth int) (quantity, bool) {
 	return counted(number, currency, rest)
 }
 
-// cutCurrency takes a sign of currency off the front.
 func cutCurrency(s string) (currency, rest string) {
 	if r, size := utf8.DecodeRuneInString(s); unicode.Is(unicode.Sc, r) {
 		return s[:size], strings.TrimSpace(s[size:])
@@ -255,7 +253,6 @@ func magnitude(s string, depth int) (*big.Rat, string, bool) {
 	return n, rest, true
 }
 
-// decimal reads the decimal number that a text begins with.
 func decimal(s string) (*big.Rat, string, bool) {
 	text := plain.FindString(s)
 	digits, ok := ungrouped(text)

@@ -210,7 +210,6 @@ type rpcError struct {
 
 const requestID = "1"
 
-// call makes one JSON-RPC request and gives its result.
 func (c *Client) call(ctx context.Context, to *endpoint, method string, params map[string]any) (json.RawMessage, error) {
 	if to.tenant != "" {
 		params["tenant"] = to.tenant
@@ -254,7 +253,6 @@ func (c *Client) read(status int, text []byte, method string) (json.RawMessage, 
 	return response.Result, nil
 }
 
-// do sends a request and reads its answer whole.
 func (c *Client) do(request *http.Request, most int64) (status int, text []byte, err error) {
 	request.Header.Set("Accept", "application/json")
 	for name, value := range c.options.Headers {
@@ -288,7 +286,6 @@ func stay(request *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// refused classes an answer by its status.
 func (c *Client) refused(status int, text []byte, what string) error {
 	class := record.InvalidRequest
 	switch {
@@ -325,7 +322,6 @@ func (c *Client) told(e *rpcError, method string) error {
 	return record.Errorf(class, "%s: error %d: %s", method, e.Code, c.secrets.String(shorten(e.Message)))
 }
 
-// statusError is an error that came with an HTTP status.
 type statusError struct {
 	status int
 	cause  *record.Error
@@ -347,7 +343,6 @@ func passing(err error) bool {
 	return false
 }
 
-// shorten keeps messages readable.
 func shorten(text string) string {
 	const most = 500
 	if len(text) <= most {

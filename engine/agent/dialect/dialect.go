@@ -68,7 +68,6 @@ func (d Dialect) Thinking(reply *model.Reply) string {
 
 func (d Dialect) native() bool { return d == "" || d == Native }
 
-// block is a call in a text, and its place.
 type block struct {
 	from, to int
 	call     Call
@@ -99,7 +98,6 @@ func joined(texts []string) string {
 // models write instead.
 type keys struct{ tool, server, arguments []string }
 
-// writtenCall reads the object in a block.
 func writtenCall(value json.RawMessage, k keys) Call {
 	if kind(value) != "an object" {
 		return Call{Arguments: value, Fault: fmt.Sprintf("the block holds %s; it is to hold one object", kind(value))}
@@ -242,7 +240,6 @@ func kind(value json.RawMessage) string {
 	return "a number"
 }
 
-// compact is JSON without white space, as records keep it.
 func compact(value json.RawMessage) json.RawMessage {
 	var b bytes.Buffer
 	if json.Compact(&b, value) != nil {
@@ -251,13 +248,11 @@ func compact(value json.RawMessage) json.RawMessage {
 	return b.Bytes()
 }
 
-// quoted is a text as a JSON string.
 func quoted(text string) json.RawMessage {
 	value, _ := expr.AppendJSON(make([]byte, 0, len(text)+2), text) // a string always is JSON
 	return value
 }
 
-// short keeps a message short.
 func short(text string) string {
 	const most = 40
 	if len(text) <= most {

@@ -109,7 +109,6 @@ func (d Dialect) results(calls []record.ToolCall) string {
 	return strings.Join(parts, "\n")
 }
 
-// mark puts a result between marks.
 func (d Dialect) mark(name, result string) string {
 	if d == XML {
 		inside := strings.ReplaceAll(result, closeResult, `<\/tool_result>`)
@@ -119,7 +118,6 @@ func (d Dialect) mark(name, result string) string {
 	return fence + toolResult + " " + strconv.Quote(name) + "\n" + result + "\n" + fence
 }
 
-// longestRow is the length of the longest row of backticks.
 func longestRow(text string) int {
 	longest, row := 0, 0
 	for i := range len(text) {

@@ -151,7 +151,6 @@ func names(all []record.ServerTool) string {
 	return strings.Join(list, ", ")
 }
 
-// result is a server's answer as that of a tool.
 func result(answer *sdk.CallToolResult, attempts int) (tool.Result, error) {
 	r := tool.Result{Attempts: attempts}
 	if answer.IsError {
@@ -164,7 +163,6 @@ func result(answer *sdk.CallToolResult, attempts int) (tool.Result, error) {
 	return r, nil
 }
 
-// fault is what went wrong, by the answer.
 func fault(answer *sdk.CallToolResult) string {
 	const most = 4 << 10
 	text := strings.TrimSpace(strings.Join(texts(answer.Content), "\n"))
@@ -194,7 +192,6 @@ func content(answer *sdk.CallToolResult) (json.RawMessage, error) {
 	return marshal(parts)
 }
 
-// texts are the parts that are text.
 func texts(parts []sdk.Content) []string {
 	var said []string
 	for _, c := range parts {
@@ -239,7 +236,6 @@ func part(c sdk.Content) any {
 	return note{Type: fmt.Sprintf("%T", c)}
 }
 
-// note tells of a part.
 type note struct {
 	Type  string `json:"type"`
 	Name  string `json:"name,omitempty"`
@@ -269,7 +265,6 @@ type visit struct {
 	why    string // of the last death
 }
 
-// request is one call of a tool.
 type request struct {
 	name      string
 	arguments json.RawMessage
@@ -282,7 +277,6 @@ type (
 	linkKey  string
 )
 
-// visit is that of the run in the context.
 func (s *Server) visit(ctx context.Context) (*visit, error) {
 	run := tool.RunOf(ctx)
 	if run == nil {

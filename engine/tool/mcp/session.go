@@ -116,7 +116,6 @@ func class(err error) record.ErrorClass {
 	return record.BadResponse
 }
 
-// list asks for all tools.
 func list(ctx context.Context, client *sdk.ClientSession) ([]record.ServerTool, error) {
 	var all []record.ServerTool
 	known := map[string]bool{} // a tool that is listed twice is the same
@@ -169,7 +168,6 @@ func (s *session) call(ctx context.Context, r *request) (answer *sdk.CallToolRes
 	return answer, reached.Load(), err
 }
 
-// end marks the session as dead.
 func (s *session) end(cause error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -188,7 +186,6 @@ func (s *session) dead() (why string, dead bool) {
 	return s.why, true
 }
 
-// died is why the session is dead, nil: it lives.
 func (s *session) died() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -292,7 +289,6 @@ func (l *link) keep(s *session) error {
 	return nil
 }
 
-// close ends the server with the run.
 func (l *link) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -307,13 +303,11 @@ const patience = time.Second
 
 var errNotRead = errors.New("it does not read what it is sent")
 
-// program is a server that is a program.
 type program struct {
 	*external.Session
 	kill context.CancelFunc
 }
 
-// start starts a program, which outlives the context.
 func start(ctx context.Context, p *external.Program) (*program, error) {
 	running, kill := context.WithCancel(context.WithoutCancel(ctx))
 	s, err := p.Open(running)
@@ -418,7 +412,6 @@ func (g *guard) Write(ctx context.Context, m jsonrpc.Message) error {
 // SDK has a limit for each, and asks again for those that are beyond it.
 const maxBody = 16 << 20
 
-// endpoint is a server that is reached by its address.
 type endpoint struct {
 	url    string
 	client *http.Client
@@ -491,7 +484,6 @@ func isDial(err error) bool {
 	return errors.As(err, &failed) && failed.Op == "dial"
 }
 
-// limited is a body with an end.
 type limited struct {
 	io.ReadCloser
 	left int
