@@ -256,11 +256,11 @@ func (m *models) toolbox(l *spec.Loop, a *spec.Agent) (*agent.Toolbox, error) {
 }
 
 // user is who answers the agents of a loop, nil where nobody does.
-func (m *models) user(l *spec.Loop) (agent.User, error) {
+func (m *models) user(l *spec.Loop) (*agent.User, error) {
 	if l.User == nil {
 		return nil, nil
 	}
-	answers := &agent.DeclaredUser{Spec: l.User}
+	answers := &agent.User{Spec: l.User}
 	if l.User.Model == "" {
 		return answers, nil
 	}

@@ -340,7 +340,7 @@ func TestAnswers(t *testing.T) {
 		{"a turn of each iteration", "{" + script + ", max_turns: 1}", 1, 0, "And rice ###STOP###", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			u := &DeclaredUser{Spec: declared(t, c.user)}
+			u := &User{Spec: declared(t, c.user)}
 			got, err := u.Answer(t.Context(), heard(c.before, c.turns))
 			if err != nil || got.Text != c.text || got.Over != c.over || got.Call != nil {
 				t.Errorf("got %+v, %v", got, err)
@@ -359,7 +359,7 @@ func TestAnswers(t *testing.T) {
 // A model that plays the user hears the agent as the one who asks it, and is told what it wants.
 func TestAModelAnswers(t *testing.T) {
 	m := &scripted{text: " Two packs. ###STOP### \n"}
-	u := &DeclaredUser{Spec: declared(t, `{model: m, system: "You want {{ task.input }}."}`), Model: m}
+	u := &User{Spec: declared(t, `{model: m, system: "You want {{ task.input }}."}`), Model: m}
 	got, err := u.Answer(t.Context(), heard(0, 0))
 	if err != nil || got.Text != "Two packs. ###STOP###" || !got.Over || got.Call == nil || got.Call.Role != record.RoleUser {
 		t.Fatalf("got %+v, %v", got, err)
@@ -388,7 +388,7 @@ func TestAModelAnswers(t *testing.T) {
 // What is no text, and what cannot be evaluated, is a fault of the expression.
 func TestScriptsThatCannotBeRead(t *testing.T) {
 	for _, user := range []string{`{script: "[1]"}`, `{script: "[string(task.vars.none)]"}`, `{script: "['a']", until: "task.vars.none == 1"}`} {
-		u := &DeclaredUser{Spec: declared(t, user)}
+		u := &User{Spec: declared(t, user)}
 		_, err := u.Answer(t.Context(), heard(0, 0))
 		if failed, ok := err.(*record.Error); !ok || failed.Class != record.Expression {
 			t.Errorf("%s: %v", user, err)

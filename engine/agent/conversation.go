@@ -27,41 +27,7 @@ type Conversation struct {
 	Spec      *spec.Agent // of the stage, overrides applied
 	MaxSteps  int         // model calls of an iteration; 0: 5
 	Tools     *Toolbox    // nil: none
-	User      User        // nil: none
-}
-
-// User answers a conversing agent where it calls no tool.
-type User interface {
-	// Answer gives the user's turn. Its call, where there is one, is given with an
-	// error as well.
-	Answer(ctx context.Context, heard *Heard) (Answer, error)
-	// Again gives the turn again that a record has, without a call. Why it would be
-	// another one, "": it would not.
-	Again(ctx context.Context, heard *Heard, recorded Answer) (a Answer, why string, err error)
-}
-
-// Answer is a user's turn.
-type Answer struct {
-	Text string // "" where the user has nothing more to say
-	Over bool   // the conversation is over
-	// Unanswered is the hash of the request to which a model that plays the user had
-	// nothing more to give.
-	Unanswered string
-	Call       *record.Call
-}
-
-// Heard is a conversation as its user hears it: without tools.
-type Heard struct {
-	Turn  *Turn
-	Lines []Line
-	Turns int // of the user in this iteration, after the prompt
-	All   int // of the user in the conversation, which memory carries over iterations
-}
-
-// Line is what one side said.
-type Line struct {
-	User bool // who also says the prompts
-	Text string
+	User      *User       // nil: none
 }
 
 // Execute converses until the model calls no tool, or something ends it.
@@ -99,15 +65,13 @@ type talk struct {
 	// are kept or left out together.
 	earlier, current [][]model.Message
 
-	lines []Line // what was said without tools, where there is a user
-	turns int    // of the user in this iteration
-	all   int    // of the user in the conversation
+	public Heard // where there is a user
 
 	result Result
 }
 
 func (c *Conversation) begin(turn *Turn, defined []tool.Definition) *talk {
-	t := &talk{Conversation: c, turn: turn, defined: defined, presented: make([]dialect.Tool, len(defined))}
+	t := &talk{Conversation: c, turn: turn, public: Heard{Turn: turn}, defined: defined, presented: make([]dialect.Tool, len(defined))}
 	for i := range defined {
 		d := &defined[i]
 		t.presented[i] = dialect.Tool{
@@ -165,7 +129,7 @@ func (t *talk) remember() {
 			}
 			if step.User != "" {
 				t.heard(Line{User: true, Text: step.User})
-				t.all++
+				t.public.All++
 			}
 		}
 	}
@@ -173,7 +137,7 @@ func (t *talk) remember() {
 
 func (t *talk) heard(line Line) {
 	if t.User != nil {
-		t.lines = append(t.lines, line)
+		t.public.Lines = append(t.public.Lines, line)
 	}
 }
 
@@ -231,8 +195,8 @@ func (t *talk) follow(step *record.Step, calls []record.ToolCall) {
 	t.current = append(t.current, t.dialect().Step(step, calls, len(t.result.ToolCalls)-len(calls))...)
 	if step.User != "" {
 		t.heard(Line{User: true, Text: step.User})
-		t.turns++
-		t.all++
+		t.public.Turns++
+		t.public.All++
 	}
 }
 
@@ -407,17 +371,13 @@ func (t *talk) say(ctx context.Context, text, finish string) (over bool, err err
 		return true, nil
 	}
 	t.heard(Line{Text: text})
-	answer, err := t.User.Answer(ctx, t.listener())
+	answer, err := t.User.Answer(ctx, &t.public)
 	t.add(answer.Call)
 	if err != nil {
 		return false, err
 	}
 	t.last().User, t.last().Unanswered = answer.Text, answer.Unanswered
 	return answer.Over || answer.Text == "", nil
-}
-
-func (t *talk) listener() *Heard {
-	return &Heard{Turn: t.turn, Lines: t.lines, Turns: t.turns, All: t.all}
 }
 
 // late cuts the iteration where a timeout of the loop has passed in virtual time: what

@@ -245,7 +245,7 @@ func TestS3_5_AFinalResponseEndsTheConversation(t *testing.T) {
 	final := calls("echo", `{"text":"hi"}`)
 	final.Text = `{"final": true, "rest": [1]}`
 	c, m := stage(t, a, []tool.Tool{echo()}, says(`{"final": false}`), final, says("never"))
-	c.User = patient{}
+	c.User = patient(t)
 	result := converse(t, c, turn())
 	if result.Ended == nil || result.Ended.Reason != "final_response" || string(result.Output) != final.Text || string(result.Ended.Output) != final.Text {
 		t.Errorf("ended %+v with %s", result.Ended, result.Output)
@@ -256,14 +256,8 @@ func TestS3_5_AFinalResponseEndsTheConversation(t *testing.T) {
 }
 
 // patient is a user who always says go on.
-type patient struct{}
-
-func (patient) Answer(context.Context, *agent.Heard) (agent.Answer, error) {
-	return agent.Answer{Text: "go on"}, nil
-}
-
-func (patient) Again(context.Context, *agent.Heard, agent.Answer) (agent.Answer, string, error) {
-	return agent.Answer{Text: "go on"}, "", nil
+func patient(t *testing.T) *agent.User {
+	return &agent.User{Spec: scripted(t, `["go on", "go on", "go on"]`)}
 }
 
 // S4.1: calls in fenced blocks are made, several of one reply as well.
@@ -428,7 +422,7 @@ func TestAFaultUnderADelegateFailsTheIteration(t *testing.T) {
 func TestAnEmptyReplyFailsTheIteration(t *testing.T) {
 	for _, last := range []model.Reply{says(" "), {Finish: "length"}, {Text: "half", Finish: "content_filter"}} {
 		c, _ := stage(t, spec.Agent{}, []tool.Tool{echo()}, calls("echo", `{"text":"x"}`), says("so?"), last)
-		c.User = patient{}
+		c.User = patient(t)
 		result, err := c.Execute(t.Context(), turn())
 		if err == nil || len(result.Steps) != 2 || len(result.Calls) != 3 || result.Output != nil {
 			t.Errorf("error %v, %+v", err, result)
@@ -521,8 +515,8 @@ func TestAfterStep(t *testing.T) {
 // Where a timeout has passed as-if, tools are not used and users not asked.
 func TestWhatComesTooLateIsNotDone(t *testing.T) {
 	for name, reply := range map[string]model.Reply{"a call": calls("luck", `{}`), "a question": says("how?")} {
-		c, m := stage(t, spec.Agent{}, []tool.Tool{tool.Tool{Definition: tool.Definition{Name: "luck"}, Use: nil}}, reply, says("never"))
-		c.User = patient{}
+		c, m := stage(t, spec.Agent{}, []tool.Tool{{Definition: tool.Definition{Name: "luck"}}}, reply, says("never"))
+		c.User = patient(t)
 		of := turn()
 		of.Late = func(took, _ time.Duration) bool { return took >= time.Second }
 		result := converse(t, c, of)

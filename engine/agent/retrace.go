@@ -106,7 +106,7 @@ func (r *retrace) answer(ctx context.Context, i int, text string) error {
 	r.heard(Line{Text: text})
 	said := &r.recorded.Steps[i]
 	recorded := Answer{Text: said.User, Unanswered: said.Unanswered, Call: r.answered(i)}
-	answer, why, err := r.User.Again(ctx, r.listener(), recorded)
+	answer, why, err := r.User.Again(ctx, &r.public, recorded)
 	if why != "" {
 		if r.recorded.Cut != "" && i == len(r.recorded.Steps)-1 && recorded == (Answer{}) {
 			// Something cut the iteration before the user answered: all that is known

@@ -133,7 +133,7 @@ func drawn(t *rapid.T, tt *testing.T) (live, twin *agent.Conversation) {
 }
 
 // answering is a user of any kind, and one who only tells again.
-func answering(t *rapid.T, tt *testing.T) (live, again agent.User) {
+func answering(t *rapid.T, tt *testing.T) (live, again *agent.User) {
 	of := &spec.User{MaxTurns: rapid.IntRange(0, 3).Draw(t, "turns")}
 	switch rapid.SampledFrom([]string{"nobody", "script", "model"}).Draw(t, "user") {
 	case "nobody":
@@ -143,7 +143,7 @@ func answering(t *rapid.T, tt *testing.T) (live, again agent.User) {
 	default:
 		of.Model = "u"
 	}
-	return &agent.DeclaredUser{Spec: of, Model: &babbler{t, "", "u", true}}, &agent.DeclaredUser{Spec: of}
+	return &agent.User{Spec: of, Model: &babbler{t, "", "u", true}}, &agent.User{Spec: of}
 }
 
 // What is told again of the record is what was sent: of every step, whatever the
@@ -231,7 +231,7 @@ func agentRequests(it *record.Iteration) (sent []string) {
 func TestRetraceUnderAnotherConfiguration(t *testing.T) {
 	tools := bench(true)
 	live, _ := stage(t, spec.Agent{}, tools, calls("echo", `{"text":"x"}`), calls("echo", `{"text":"y"}`), says("one"), says("two"))
-	live.User = &agent.DeclaredUser{Spec: scripted(t, `["a"]`)}
+	live.User = &agent.User{Spec: scripted(t, `["a"]`)}
 	result := converse(t, live, turn())
 	it := iterationOf(1, &result, nil)
 	breaking := bench(true)
@@ -248,9 +248,9 @@ func TestRetraceUnderAnotherConfiguration(t *testing.T) {
 		"a tool that breaks": {func(c *agent.Conversation) { c.Tools = agent.OfflineToolbox(breaking, nil) }, 1, true, ""},
 		"nobody answers":     {func(c *agent.Conversation) { c.User = nil }, 3, true, "it would not ask the user after step 3"},
 		"no step to answer":  {func(c *agent.Conversation) { c.MaxSteps = 3 }, 3, true, "it would not ask the user after step 3"},
-		"another answer":     {func(c *agent.Conversation) { c.User = &agent.DeclaredUser{Spec: scripted(t, `["b"]`)} }, 3, false, "at step 3 the user would say something else"},
-		"another turn":       {func(c *agent.Conversation) { c.User = &agent.DeclaredUser{Spec: scripted(t, `["a", "b"]`)} }, 4, false, "at step 4 the user would say something else"},
-		"a model answers":    {func(c *agent.Conversation) { c.User = &agent.DeclaredUser{Spec: &spec.User{Model: "u"}} }, 3, false, "at step 3 the user would be asked for an answer"},
+		"another answer":     {func(c *agent.Conversation) { c.User = &agent.User{Spec: scripted(t, `["b"]`)} }, 3, false, "at step 3 the user would say something else"},
+		"another turn":       {func(c *agent.Conversation) { c.User = &agent.User{Spec: scripted(t, `["a", "b"]`)} }, 4, false, "at step 4 the user would say something else"},
+		"a model answers":    {func(c *agent.Conversation) { c.User = &agent.User{Spec: &spec.User{Model: "u"}} }, 3, false, "at step 3 the user would be asked for an answer"},
 		"a final response":   {func(c *agent.Conversation) { c.Spec = &spec.Agent{FinalResponse: condition(t, `output == "one"`)} }, 3, true, "it would not ask the user after step 3"},
 	} {
 		other := *live
@@ -275,7 +275,7 @@ func TestRetraceOfAConversationThatWasCutBeforeItsUser(t *testing.T) {
 		"a model, and no room": {&spec.User{Model: "u"}, broken{model.ErrRefused}, nil},
 	} {
 		live, _ := stage(t, spec.Agent{}, nil, says("one"), says("two"))
-		live.User = &agent.DeclaredUser{Spec: c.of, Model: c.plays}
+		live.User = &agent.User{Spec: c.of, Model: c.plays}
 		of := turn()
 		of.Late = c.late
 		result, _ := live.Execute(t.Context(), of)

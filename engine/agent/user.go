@@ -15,14 +15,40 @@ import (
 // stopWord ends a conversation where `until` is not declared.
 const stopWord = "###STOP###"
 
-// DeclaredUser answers as a loop declares. It is safe for concurrent use.
-type DeclaredUser struct {
+// Answer is a user's turn.
+type Answer struct {
+	Text string // "" where the user has nothing more to say
+	Over bool   // the conversation is over
+	// Unanswered is the hash of the request to which a model that plays the user had
+	// nothing more to give.
+	Unanswered string
+	Call       *record.Call
+}
+
+// Heard is a conversation as its user hears it: without tools.
+type Heard struct {
+	Turn  *Turn
+	Lines []Line
+	Turns int // of the user in this iteration, after the prompt
+	All   int // of the user in the conversation, which memory carries over iterations
+}
+
+// Line is what one side said.
+type Line struct {
+	User bool // who also says the prompts
+	Text string
+}
+
+// User answers a conversing agent where it calls no tool, as the loop declares. It is safe for
+// concurrent use.
+type User struct {
 	Spec  *spec.User
 	Model model.Model // of Spec.Model; nil without one
 }
 
-// Answer gives the user's next turn.
-func (u *DeclaredUser) Answer(ctx context.Context, heard *Heard) (Answer, error) {
+// Answer gives the user's next turn. Its call, where there is one, is given with an
+// error as well.
+func (u *User) Answer(ctx context.Context, heard *Heard) (Answer, error) {
 	if u.silent(heard) {
 		return Answer{Over: true}, nil
 	}
@@ -46,8 +72,9 @@ func (u *DeclaredUser) Answer(ctx context.Context, heard *Heard) (Answer, error)
 	return u.turn(ctx, heard, Answer{Text: strings.TrimSpace(reply.Text), Call: call})
 }
 
-// Again gives the turn that a record has, where it would be the same.
-func (u *DeclaredUser) Again(ctx context.Context, heard *Heard, recorded Answer) (a Answer, why string, err error) {
+// Again gives the turn again that a record has, without a call. Why it would be
+// another one, "": it would not.
+func (u *User) Again(ctx context.Context, heard *Heard, recorded Answer) (a Answer, why string, err error) {
 	if u.silent(heard) {
 		if recorded.Text != "" {
 			why = "the user would say nothing more"
@@ -81,12 +108,12 @@ func (u *DeclaredUser) Again(ctx context.Context, heard *Heard, recorded Answer)
 const askedOther = "the user would be asked something else"
 
 // silent reports whether the user has had all turns of an iteration.
-func (u *DeclaredUser) silent(heard *Heard) bool {
+func (u *User) silent(heard *Heard) bool {
 	return u.Spec.MaxTurns > 0 && heard.Turns >= u.Spec.MaxTurns
 }
 
 // read is the next turn of the script, if there is one.
-func (u *DeclaredUser) read(ctx context.Context, heard *Heard) (Answer, error) {
+func (u *User) read(ctx context.Context, heard *Heard) (Answer, error) {
 	turns, err := u.Spec.Script.List(ctx, heard.Turn.Scope)
 	switch {
 	case ctx.Err() != nil:
@@ -104,7 +131,7 @@ func (u *DeclaredUser) read(ctx context.Context, heard *Heard) (Answer, error) {
 }
 
 // turn finds out whether the conversation is over with an answer.
-func (u *DeclaredUser) turn(ctx context.Context, heard *Heard, a Answer) (Answer, error) {
+func (u *User) turn(ctx context.Context, heard *Heard, a Answer) (Answer, error) {
 	if u.Spec.Until == nil {
 		a.Over = strings.Contains(a.Text, stopWord)
 		return a, nil
@@ -140,7 +167,7 @@ func (s scope) Lookup(name string) (any, bool) {
 
 // request shows the conversation from the user's side: the agent's texts are those of a
 // user to the model that plays the user.
-func (u *DeclaredUser) request(ctx context.Context, heard *Heard) (*model.Request, error) {
+func (u *User) request(ctx context.Context, heard *Heard) (*model.Request, error) {
 	turn := heard.Turn
 	request := &model.Request{Messages: make([]model.Message, 0, 1+len(heard.Lines)), Draw: turn.draw(u.Spec.Model)}
 	if u.Spec.System != nil {

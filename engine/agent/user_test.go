@@ -58,7 +58,7 @@ func TestTheUserAnswers(t *testing.T) {
 			of.Until = compiled(t, expr.UserUntil(), c.until, expr.WantBool)
 		}
 		talk, _ := stage(t, spec.Agent{MaxSteps: c.steps}, []tool.Tool{echo()}, calls("echo", `{"text":"x"}`), says("one"), says("two"), says("three"), says("four"))
-		talk.User = &agent.DeclaredUser{Spec: of}
+		talk.User = &agent.User{Spec: of}
 		result := converse(t, talk, turn())
 		var said []string
 		for _, step := range result.Steps {
@@ -80,7 +80,7 @@ func TestAModelPlaysTheUser(t *testing.T) {
 	plays := &actor{replies: []model.Reply{says(" go on "), says("thanks ###STOP###")}}
 	c, m := stage(t, spec.Agent{}, []tool.Tool{echo(), converses()},
 		says("one"), calls("echo", `{"text":"x"}`), calls("converse", `{"text":"two"}`), says("never"))
-	c.User = &agent.DeclaredUser{Spec: &spec.User{Model: "u", System: &spec.Prompt{Template: system}}, Model: plays}
+	c.User = &agent.User{Spec: &spec.User{Model: "u", System: &spec.Prompt{Template: system}}, Model: plays}
 	of := turn()
 	result := converse(t, c, of)
 	want := []string{"system: You want hello.", "assistant: hello", "user: one", "assistant: go on", "user: two"}
@@ -119,48 +119,46 @@ func TestTheUserRemembers(t *testing.T) {
 		N: 1, Prompt: "hi", ToolCalls: []record.ToolCall{{Tool: "converse", Result: tool.Text("yes?")}},
 		Steps: []record.Step{{Call: 1, Tools: 1, User: "first"}, {Text: "done", Call: 2}},
 	}}
-	lines := []agent.Line{{User: true, Text: "hi"}, {Text: "yes?"}, {User: true, Text: "first"}, {Text: "done"}, {User: true, Text: "hello"}, {Text: "one"}}
+	heard := []model.Message{
+		{Role: "assistant", Text: "hi"}, {Role: "user", Text: "yes?"}, {Role: "assistant", Text: "first"}, {Role: "user", Text: "done"},
+		{Role: "assistant", Text: "hello"}, {Role: "user", Text: "one"},
+	}
 	for _, memory := range []*spec.Memory{nil, {}} {
-		var got *agent.Heard
-		c, _ := stage(t, spec.Agent{Memory: memory}, []tool.Tool{converses()}, says("one"))
-		c.User = hears(func(heard *agent.Heard) (agent.Answer, error) {
-			got = heard
-			return agent.Answer{Over: true}, nil
-		})
 		of := turn()
 		of.Earlier = earlier
+		c, _ := stage(t, spec.Agent{Memory: memory}, []tool.Tool{converses()}, says("one"))
+		user := &actor{replies: []model.Reply{says("###STOP###")}}
+		c.User = &agent.User{Spec: &spec.User{Model: "u"}, Model: user}
 		converse(t, c, of)
-		want := lines
+		want, next := heard, "b"
 		if memory == nil {
-			want = lines[4:]
+			want, next = heard[4:], "a"
 		}
-		if !reflect.DeepEqual(got.Lines, want) || got.Turns != 0 || got.All != len(want)/5 {
-			t.Errorf("memory %v: heard %+v, %d and %d turns", memory, got.Lines, got.Turns, got.All)
+		if got := user.sent[0].Messages; !reflect.DeepEqual(got, want) {
+			t.Errorf("memory %v: heard %+v", memory, got)
+		}
+		// A script continues behind the turns of earlier iterations, which do not use up those of this one.
+		c, _ = stage(t, spec.Agent{Memory: memory}, []tool.Tool{converses()}, says("one"), says("two"))
+		c.User = &agent.User{Spec: scripted(t, `["a", "b"]`)}
+		c.User.Spec.MaxTurns = 1
+		if result := converse(t, c, of); result.Steps[0].User != next {
+			t.Errorf("memory %v: the user says %q, want %q", memory, result.Steps[0].User, next)
 		}
 	}
-}
-
-// hears is a user made of a function.
-type hears func(*agent.Heard) (agent.Answer, error)
-
-func (h hears) Answer(_ context.Context, heard *agent.Heard) (agent.Answer, error) { return h(heard) }
-
-func (h hears) Again(context.Context, *agent.Heard, agent.Answer) (agent.Answer, string, error) {
-	return agent.Answer{}, "nobody knows", nil
 }
 
 // What goes wrong with the user goes wrong with the iteration.
 func TestAUserWhoCannotAnswer(t *testing.T) {
 	gone := model.Fail(record.Server, "gone", time.Second)
 	for name, c := range map[string]struct {
-		user  *agent.DeclaredUser
+		user  *agent.User
 		class record.ErrorClass
 		calls int
 	}{
-		"a script that is none":  {&agent.DeclaredUser{Spec: scripted(t, `task.vars.missing`)}, record.Expression, 1},
-		"a turn that is no text": {&agent.DeclaredUser{Spec: scripted(t, `[1]`)}, record.Expression, 1},
-		"a model that fails":     {&agent.DeclaredUser{Spec: &spec.User{Model: "u"}, Model: broken{gone}}, record.Server, 2},
-		"an until that fails": {&agent.DeclaredUser{Spec: &spec.User{
+		"a script that is none":  {&agent.User{Spec: scripted(t, `task.vars.missing`)}, record.Expression, 1},
+		"a turn that is no text": {&agent.User{Spec: scripted(t, `[1]`)}, record.Expression, 1},
+		"a model that fails":     {&agent.User{Spec: &spec.User{Model: "u"}, Model: broken{gone}}, record.Server, 2},
+		"an until that fails": {&agent.User{Spec: &spec.User{
 			Script: scripted(t, `["a"]`).Script, Until: compiled(t, expr.UserUntil(), `task.vars.missing == 1`, expr.WantBool)}}, record.Expression, 1},
 	} {
 		talk, _ := stage(t, spec.Agent{}, nil, says("one"), says("two"))
@@ -180,12 +178,12 @@ func (b broken) Call(context.Context, *model.Request) (*model.Reply, error) { re
 // A model that plays the user and has nothing more to say ends the conversation.
 func TestAUserWhoHasNothingMoreToSay(t *testing.T) {
 	c, m := stage(t, spec.Agent{}, nil, says("one"), says("never"))
-	c.User = &agent.DeclaredUser{Spec: &spec.User{Model: "u"}, Model: broken{model.ErrEnded}}
+	c.User = &agent.User{Spec: &spec.User{Model: "u"}, Model: broken{model.ErrEnded}}
 	if result := converse(t, c, turn()); string(result.Output) != `"one"` || len(m.sent) != 1 || len(result.Calls) != 1 {
 		t.Errorf("%+v", result)
 	} else {
 		for name, why := range map[string]string{"u": "", "another": "at step 1 the user would be asked something else"} {
-			c.User = &agent.DeclaredUser{Spec: &spec.User{Model: name}}
+			c.User = &agent.User{Spec: &spec.User{Model: name}}
 			trace, err := c.Retrace(t.Context(), turn(), iterationOf(1, &result, nil))
 			if err != nil || trace.Over != (why == "") || trace.Why != why {
 				t.Errorf("%s: %+v, %v", name, trace, err)
@@ -209,7 +207,7 @@ func TestAFaultOfWhatWasSaidBefore(t *testing.T) {
 		"a reply that is JSON": {nil, says(`{"a": 1}`)},
 	} {
 		talk, _ := stage(t, spec.Agent{Reply: spec.ReplyJSON, FinalResponse: c.final}, []tool.Tool{ended}, says("What is your name?"), c.reply)
-		talk.User = &agent.DeclaredUser{Spec: scripted(t, `["Ann"]`)}
+		talk.User = &agent.User{Spec: scripted(t, `["Ann"]`)}
 		if result := converse(t, talk, turn()); result.Fault != "" || string(result.Output) != `{"a": 1}` {
 			t.Errorf("%s: output %s, fault %q", name, result.Output, result.Fault)
 		}

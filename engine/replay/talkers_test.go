@@ -127,7 +127,7 @@ func (w *world) talker(l *spec.Loop, a *spec.Agent, named func(string) model.Mod
 	}
 	c := &agent.Conversation{Model: named("m"), ModelName: "m", Spec: a, MaxSteps: l.Steps(a), Tools: box}
 	if l.User != nil {
-		c.User = &agent.DeclaredUser{Spec: l.User, Model: named("user")}
+		c.User = &agent.User{Spec: l.User, Model: named("user")}
 	}
 	return c
 }
