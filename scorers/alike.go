@@ -2,6 +2,7 @@ package scorers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -104,7 +105,7 @@ func graded(value float64, want string) verdict {
 func compared(s *subject) (string, []string, error) {
 	got, targets := text(s.value), textsOf(s.target)
 	if len(targets) == 0 {
-		return "", nil, errNoTargets
+		return "", nil, errors.New(noTargets.unscored)
 	}
 	for _, want := range targets {
 		if err := searchable(want); err != nil {

@@ -2,7 +2,6 @@ package scorers
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"math/big"
@@ -63,7 +62,7 @@ func (c *compiler) lookFor(match func(got, want string) bool, judge func(texts, 
 		}
 		switch {
 		case len(texts) == 0:
-			return unscored("the target is an empty list")
+			return noTargets
 		case slices.Contains(texts, ""):
 			return emptyTarget
 		}
@@ -93,7 +92,7 @@ func oneOf(c *compiler) comparison {
 			allowed = textsOf(s.target)
 		}
 		if len(allowed) == 0 {
-			return unscored("%v", errNoTargets)
+			return noTargets
 		}
 		got := text(s.value)
 		fits := slices.ContainsFunc(allowed, func(option string) bool { return same(got, option) })
@@ -118,7 +117,7 @@ func (c *compiler) options() []string {
 	return textsOf(c.spec.Options)
 }
 
-var errNoTargets = errors.New("the target is an empty list")
+var noTargets = unscored("the target is an empty list")
 
 // textsOf are the texts of a list, or the one of what is no list.
 func textsOf(value any) []string {

@@ -534,74 +534,43 @@ func (f *file) documents(s *stream) {
 // lines reads a document a line. A line that is not JSON is reported, and the next
 // lines follow.
 func (f *file) lines(r *bufio.Reader) {
-	s := newLines(r)
-	for {
-		text, line, err := s.next()
-		switch {
-		case errors.Is(err, io.EOF):
-			return
-		case err != nil:
-			f.fail(line, err)
-			return
-		case len(bytes.TrimSpace(text)) == 0:
+	s := bufio.NewScanner(withoutMark(r))
+	s.Buffer(make([]byte, 0, 64<<10), mostBytes)
+	line := 0
+	for !f.ended && s.Scan() {
+		line++
+		if len(bytes.TrimSpace(s.Bytes())) == 0 {
 			continue
 		}
-		text = bytes.TrimRight(text, "\r\n") // an end that is missing is missed on this line
-		doc, err := expr.ParseJSON(text)
-		if err != nil {
-			f.fail(line, notJSON(text, line, err))
+		if doc, err := expr.ParseJSON(s.Bytes()); err != nil {
+			f.fail(line, notJSON(s.Bytes(), line, err))
 		} else {
 			f.inMemory(doc, line)
 		}
-		if f.ended {
-			return
-		}
+	}
+	switch err := s.Err(); {
+	case errors.Is(err, bufio.ErrTooLong):
+		f.fail(line+1, fmt.Errorf("a line of more than %d bytes", mostBytes))
+	case err != nil && !f.ended:
+		f.fail(line+1, err)
 	}
 }
 
-type lineReader struct {
-	r    *bufio.Reader
-	buf  []byte
-	line int
-}
-
-func newLines(r *bufio.Reader) *lineReader {
+// withoutMark skips the byte order mark.
+func withoutMark(r *bufio.Reader) *bufio.Reader {
 	if mark, _ := r.Peek(3); bytes.Equal(mark, []byte("\ufeff")) {
 		_, _ = r.Discard(3) // they were peeked at
 	}
-	return &lineReader{r: r}
-}
-
-// next is the next line, until the next call.
-func (l *lineReader) next() ([]byte, int, error) {
-	l.line++
-	l.buf = l.buf[:0]
-	for {
-		part, err := l.r.ReadSlice('\n')
-		if len(l.buf) == 0 && err == nil {
-			return part, l.line, nil
-		}
-		l.buf = append(l.buf, part...)
-		switch {
-		case len(l.buf) > mostBytes:
-			return nil, l.line, fmt.Errorf("a line of more than %d bytes", mostBytes)
-		case errors.Is(err, bufio.ErrBufferFull):
-		case errors.Is(err, io.EOF) && len(l.buf) > 0, err == nil:
-			return l.buf, l.line, nil
-		default:
-			return nil, l.line, err
-		}
-	}
+	return r
 }
 
 // table reads a .csv file: the first line names the columns, every value is text.
 func (f *file) table(r *bufio.Reader) {
-	newLines(r) // steps over the byte order mark
 	if f.shape.each != nil || f.shape.values || f.shape.path != nil {
 		f.fail(0, errors.New("a .csv file has a row a line, but the mapping has each"))
 		return
 	}
-	reader := csv.NewReader(r)
+	reader := csv.NewReader(withoutMark(r))
 	columns, err := reader.Read()
 	if err != nil {
 		f.fail(1, tableError(err))
