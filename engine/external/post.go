@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/engine/secret"
 )
 
 // MaxAnswer is how many bytes an answer may have.
@@ -127,12 +126,8 @@ func read(body io.Reader) (Answer, error) {
 
 // refusal is the error of another status than 2xx, with the beginning of the answer.
 func refusal(response *http.Response, body []byte) error {
-	const most = 300
 	said := fmt.Sprintf("HTTP %d", response.StatusCode)
-	text := strings.Join(strings.Fields(strings.ToValidUTF8(string(body[:min(len(body), 4*most)]), "\uFFFD")), " ")
-	if len(text) > most {
-		text = strings.TrimSpace(secret.Prefix(text, most)) + " …"
-	}
+	text := short(strings.Join(strings.Fields(strings.ToValidUTF8(string(body[:min(len(body), 4*maxSaid)]), "\uFFFD")), " "))
 	if to, err := response.Location(); err == nil {
 		said += fmt.Sprintf(": it sends to %s, where nothing is posted", to.Host)
 	} else if text != "" {

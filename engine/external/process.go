@@ -33,6 +33,7 @@ const (
 	DefaultTimeout   = 10 * time.Minute
 	DefaultMaxOutput = 256 << 10
 	maxStderr        = 16 << 10
+	maxSaid          = 300 // bytes that an error quotes
 	// DefaultFarewell is how long a session's program may take to end by itself
 	// once its input is over.
 	DefaultFarewell = 2 * time.Second
@@ -187,12 +188,15 @@ func (p *Program) explain(err error, stderr string) error {
 // lastLine is where programs say what was wrong.
 func lastLine(text string) string {
 	text = strings.TrimSpace(strings.ToValidUTF8(text, "\uFFFD"))
-	line := text[strings.LastIndexByte(text, '\n')+1:]
-	const most = 300
-	if len(line) > most {
-		line = strings.TrimSpace(secret.Prefix(line, most)) + " …"
+	return short(text[strings.LastIndexByte(text, '\n')+1:])
+}
+
+// short keeps what programs and endpoints say to the beginning that a message has room for.
+func short(text string) string {
+	if len(text) > maxSaid {
+		text = strings.TrimSpace(secret.Prefix(text, maxSaid)) + " …"
 	}
-	return line
+	return text
 }
 
 // capture keeps the head and the tail of what is written, half of the limit

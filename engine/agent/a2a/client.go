@@ -25,6 +25,7 @@ import (
 	"github.com/agentbench/agentbench/engine/model/pace"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/secret"
+	"github.com/agentbench/agentbench/engine/tool"
 )
 
 // The limits of a remote agent where none are declared.
@@ -343,13 +344,7 @@ func passing(err error) bool {
 	return false
 }
 
-func shorten(text string) string {
-	const most = 500
-	if len(text) <= most {
-		return text
-	}
-	return fmt.Sprintf("%s … (%d bytes)", secret.Prefix(text, most), len(text))
-}
+func shorten(text string) string { return tool.Shorten(text, 500) }
 
 // wire is a version of the protocol, as it is spoken over JSON-RPC.
 type wire struct{ version, send, get, cancel string }
