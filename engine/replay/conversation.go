@@ -276,7 +276,7 @@ func (t *talk) leg(l *stop.Leg, last bool) (over bool) {
 // isLate says that a timeout cancels the iteration within the newest leg, or before
 // what follows it; earlier than one cut the recording, if one did.
 func (t *talk) isLate() bool {
-	at, cancels := t.cancelsAt(t.waited)
+	at, cancels := t.cancelsAt(func() time.Duration { return t.waited })
 	if !cancels || t.p.End < at || t.p.End == at && !t.asks {
 		return false
 	}

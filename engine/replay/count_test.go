@@ -89,7 +89,7 @@ func along(t fataler, base, target *spec.Loop, runs []Recorded) {
 	stops, whole := NewStops(target), New(base, target, Options{})
 	endless := New(base, Endless(base), Options{})
 	for i := range runs {
-		path := endless.Path(context.Background(), runs[i].Run, runs[i].Task)
+		path := endless.Path(context.Background(), nil, runs[i].Run, runs[i].Task)
 		got, want := stops.Along(&path), whole.Run(context.Background(), runs[i].Run, runs[i].Task)
 		if !reflect.DeepEqual(got, want) {
 			t.Fatalf("along %+v\nwhole %+v", got, want)
@@ -102,7 +102,7 @@ func table(p *Points, l *spec.Loop, runs []Recorded, part []int) *Table {
 	replay, tracer := New(l, Endless(l), Options{}), p.Tracer()
 	all := make([]*Trace, len(runs))
 	for i := range runs {
-		path := replay.Path(context.Background(), runs[i].Run, runs[i].Task)
+		path := replay.Path(context.Background(), nil, runs[i].Run, runs[i].Task)
 		trace := tracer.Trace(&path)
 		all[i] = &trace
 	}
@@ -254,7 +254,7 @@ func TestTheEndOfAPhaseMayFail(t *testing.T) {
 			t.Errorf("%d: %v, %v", i, cursor.Ends(), believed)
 		}
 	}
-	path := New(l, Endless(l), Options{}).Path(context.Background(), run, task)
+	path := New(l, Endless(l), Options{}).Path(context.Background(), nil, run, task)
 	if path.Faults() {
 		t.Error("a condition may come before the fault")
 	}

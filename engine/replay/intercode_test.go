@@ -80,7 +80,7 @@ func (c *intercode) table(p *replay.Points) *replay.Table {
 	endless, tracer := replay.New(c.loop, replay.Endless(c.loop), replay.Options{}), p.Tracer()
 	traces := make([]*replay.Trace, len(c.runs))
 	for i := range c.runs {
-		path := endless.Path(context.Background(), c.runs[i].Run, c.runs[i].Task)
+		path := endless.Path(context.Background(), nil, c.runs[i].Run, c.runs[i].Task)
 		trace := tracer.Trace(&path)
 		traces[i] = &trace
 	}

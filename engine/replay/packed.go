@@ -91,8 +91,12 @@ func (w *Words) place(text string) int {
 	return at
 }
 
-// Room is where packed runs are unpacked one after the other.
+// Room is where packed runs are unpacked, and runs are walked, one after the other.
 type Room struct {
+	walk   walk
+	passes shelf[pass]
+	spent  []spent
+
 	run         record.Run
 	iterations  shelf[record.Iteration]
 	calls       shelf[record.Call]

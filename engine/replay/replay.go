@@ -61,6 +61,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"sync"
 	"time"
 
 	"github.com/agentbench/agentbench/engine/record"
@@ -108,6 +109,7 @@ type Replay struct {
 	rules            *stop.Rules
 	differ           difference
 	texts            []string
+	states, rooms    sync.Pool // of walks that are over
 }
 
 // New prepares a configuration for runs that were recorded under another one,
@@ -184,7 +186,9 @@ func (r *Result) Total() Span {
 
 // Run replays a recorded run. The task is that of the run.
 func (r *Replay) Run(ctx context.Context, run *record.Run, task *spec.Task) Result {
-	w := &walk{Replay: r, Options: r.options, ctx: ctx, run: run, task: task}
+	room, _ := r.rooms.Get().(*Room)
+	w := r.begin(ctx, room, run, task)
+	defer r.rooms.Put(w.room)
 	return w.walk()
 }
 
@@ -192,7 +196,7 @@ func (r *Replay) Run(ctx context.Context, run *record.Run, task *spec.Task) Resu
 // left it behind, of which calls in flight that it cancels count whole; nil
 // unless the verdict is exact. It shares texts with the recorded run.
 func (r *Replay) AsIf(ctx context.Context, run *record.Run, task *spec.Task) (Result, *record.Run) {
-	w := &walk{Replay: r, Options: r.options, ctx: ctx, run: run, task: task}
+	w := r.begin(ctx, nil, run, task)
 	result := w.walk()
 	if result.Verdict != Exact {
 		return result, nil

@@ -24,7 +24,9 @@ type walk struct {
 	run   *record.Run
 	task  *spec.Task
 	state *stop.State
+	room  *Room
 	made  []*record.Iteration
+	sums  bool  // Room has what was spent so far, by iteration
 	lump  *lump // nil: the iterations tell what they used
 
 	converses bool    // the agent of this iteration does
@@ -41,8 +43,21 @@ type walk struct {
 	saw      Result        // usage, of the iterations made
 }
 
+// begin takes the room of the walk before; nil: a new one.
+func (r *Replay) begin(ctx context.Context, room *Room, run *record.Run, task *spec.Task) *walk {
+	if room == nil {
+		room = &Room{}
+	}
+	room.passes.free()
+	room.spent = room.spent[:0]
+	room.walk = walk{Replay: r, Options: r.options, ctx: ctx, run: run, task: task, room: room, made: room.walk.made[:0]}
+	return &room.walk
+}
+
 func (w *walk) walk() Result {
-	w.state, w.lump = w.rules.Start(w.task, paramOf(w.target)), lumpOf(w.run)
+	w.lump = lumpOf(w.run)
+	w.state = start(&w.states, w.rules, w.task, w.target)
+	defer w.states.Put(w.state)
 	if path := w.Tells(); path != "" {
 		result := w.branches(1, fmt.Sprintf("the agent was told %s", path))
 		result.Told = true
@@ -120,26 +135,31 @@ func alike[T any](a, b *T) bool { return a == b || reflect.DeepEqual(a, b) }
 // keep adds up what an iteration used.
 func (w *walk) keep(p *pass) {
 	w.made = append(w.made, &p.Iteration)
-	w.waited += waitedIn(&p.Iteration)
-	w.saw.most(&p.Iteration)
-	landed := p.Iteration
-	if p.late {
-		landed.Calls = slices.DeleteFunc(slices.Clone(p.Calls), func(c record.Call) bool { return p.flying(&c) })
+	if _, working, _ := w.rules.CancelAt(); working {
+		w.waited += waitedIn(&p.Iteration)
 	}
-	w.saw.least(&landed)
+	most := spentIn(&p.Iteration)
+	least := most
+	if p.late {
+		landed := p.Iteration
+		landed.Calls = slices.DeleteFunc(slices.Clone(p.Calls), func(c record.Call) bool { return p.flying(&c) })
+		least = spentIn(&landed)
+	}
+	for i, span := range [...]*Span{&w.saw.Usage, &w.saw.Judging, &w.saw.User} {
+		span.Most, span.Least = span.Most.Plus(most[i]), span.Least.Plus(least[i])
+	}
+	if w.sums {
+		w.room.spent = append(w.room.spent, spent{w.saw.Usage.Most, w.saw.Judging.Most, w.saw.User.Most})
+	}
 }
 
-// most and least add an iteration to the ends of the spans.
-func (r *Result) most(it *record.Iteration) {
-	agent, judging := it.Spent()
-	r.Usage.Most, r.Judging.Most = r.Usage.Most.Plus(agent), r.Judging.Most.Plus(judging)
-	r.User.Most = r.User.Most.Plus(it.SpentByUser())
-}
+// spent is what the agent, the evaluations and the user used.
+type spent [3]record.Usage
 
-func (r *Result) least(it *record.Iteration) {
-	agent, judging := it.Spent()
-	r.Usage.Least, r.Judging.Least = r.Usage.Least.Plus(agent), r.Judging.Least.Plus(judging)
-	r.User.Least = r.User.Least.Plus(it.SpentByUser())
+func spentIn(it *record.Iteration) (s spent) {
+	s[0], s[1] = it.Spent()
+	s[2] = it.SpentByUser()
+	return s
 }
 
 // known is the part of the run that was walked.
@@ -194,7 +214,8 @@ type Path struct {
 	// End is what becomes of the run where none of them stops it.
 	End Result
 
-	lump *lump // nil: the iterations tell what they used
+	lump  *lump   // nil: the iterations tell what they used
+	spent []spent // by iteration: up to its end, at most
 }
 
 // Endless is a loop without conditions and guards, the maximum that follows from
@@ -226,16 +247,18 @@ func cancelsOf(l *spec.Loop) (c cancels) {
 	return c
 }
 
-// Path walks a recorded run. The configuration of the replay is endless.
-func (r *Replay) Path(ctx context.Context, run *record.Run, task *spec.Task) Path {
-	w := &walk{Replay: r, Options: r.options, ctx: ctx, run: run, task: task}
+// Path walks a recorded run. The configuration of the replay is endless. The path is
+// valid until the room is used for another walk; nil: it stays.
+func (r *Replay) Path(ctx context.Context, room *Room, run *record.Run, task *spec.Task) Path {
+	w := r.begin(ctx, room, run, task)
+	w.sums = true
 	end := w.walk()
 	for i, it := range w.made {
 		if recorded := &run.Iterations[i]; unchanged(it, recorded) {
 			w.made[i] = recorded // so that nothing is kept twice
 		}
 	}
-	return Path{Task: task, Made: slices.Clip(w.made), End: end, lump: w.lump}
+	return Path{Task: task, Made: w.made, End: end, lump: w.lump, spent: w.room.spent}
 }
 
 // unchanged says that an iteration that nothing cut is made as it was recorded, but
@@ -284,7 +307,7 @@ func NewStops(l *spec.Loop) *Stops { return &Stops{loop: l, rules: stop.Compile(
 
 // Along is what a replay of the run would give.
 func (s *Stops) Along(p *Path) Result {
-	state := s.start(p.Task)
+	state := start(&s.states, s.rules, p.Task, s.loop)
 	defer s.states.Put(state)
 	for i, it := range p.Made {
 		if d := state.Fold(it); d.Stop {
@@ -297,13 +320,13 @@ func (s *Stops) Along(p *Path) Result {
 	return p.upTo(len(p.Made), state.StopBefore(record.ReasonAgentEnded))
 }
 
-// start begins a history.
-func (s *Stops) start(task *spec.Task) *stop.State {
-	if state, ok := s.states.Get().(*stop.State); ok {
-		state.Restart(task, paramOf(s.loop))
+// start begins a history, in the memory of one that is over.
+func start(states *sync.Pool, rules *stop.Rules, task *spec.Task, loop *spec.Loop) *stop.State {
+	if state, ok := states.Get().(*stop.State); ok {
+		state.Restart(task, paramOf(loop))
 		return state
 	}
-	return s.rules.Start(task, paramOf(s.loop))
+	return rules.Start(task, paramOf(loop))
 }
 
 // AsIf is the run that such a result leaves behind, of the recorded one.
@@ -330,11 +353,10 @@ func (p *Path) upTo(n int, o record.Outcome) Result {
 		r.Usage, r.Judging, r.User, r.Elapsed = p.End.Usage, p.End.Judging, p.End.User, p.End.Elapsed
 		return r
 	}
-	for _, it := range p.Made[:n] {
-		r.most(it)
-		r.Elapsed = it.End
+	if n > 0 {
+		s := &p.spent[n-1]
+		r.Usage, r.Judging, r.User, r.Elapsed = Span{s[0], s[0]}, Span{s[1], s[1]}, Span{s[2], s[2]}, p.Made[n-1].End
 	}
-	r.Usage.Least, r.Judging.Least, r.User.Least = r.Usage.Most, r.Judging.Most, r.User.Most
 	if p.lump != nil {
 		r.Usage = p.lump.span(r.Usage.Most, n, false)
 	}
@@ -424,7 +446,8 @@ const (
 // inside looks for what cuts an iteration: as live, first what the agent's calls
 // meet, then what those of the evaluation meet.
 func (w *walk) inside(step stop.Step, recorded *record.Iteration) *pass {
-	p := &pass{Iteration: *recorded}
+	p := &w.room.passes.take(1)[0]
+	p.Iteration = *recorded
 	p.Phase, p.Strategy = step.Phase, step.Strategy
 	never := w.neverEvaluated(recorded)
 	p.Skipped = w.target.Evaluate != nil && !step.Evaluate || never && recorded.Skipped
@@ -569,7 +592,7 @@ func (w *walk) unsaid(p *pass) {
 
 // late cuts the iteration where a timeout cancels it before it ended.
 func (w *walk) late(p *pass) bool {
-	at, cancels := w.cutAt(p)
+	at, cancels := w.cancelsAt(func() time.Duration { return w.waited + waitedIn(&p.Iteration) })
 	if !cancels || p.End <= at {
 		return false
 	}
@@ -579,17 +602,12 @@ func (w *walk) late(p *pass) bool {
 	return true
 }
 
-// cutAt is the as-if time at which a timeout cancels the iteration in flight.
-func (w *walk) cutAt(p *pass) (at time.Duration, cancels bool) {
-	return w.cancelsAt(w.waited + waitedIn(&p.Iteration))
-}
-
-// cancelsAt is that time where so much of the run was waited: it comes on top
-// where only working time counts.
-func (w *walk) cancelsAt(waited time.Duration) (at time.Duration, cancels bool) {
+// cancelsAt is the as-if time at which a timeout cancels the iteration in flight, where
+// so much of the run was waited: it comes on top where only working time counts.
+func (w *walk) cancelsAt(waited func() time.Duration) (at time.Duration, cancels bool) {
 	at, working, cancels := w.rules.CancelAt()
 	if working {
-		at += waited
+		at += waited()
 	}
 	return at, cancels
 }

@@ -177,7 +177,7 @@ func (s *Sweep) visit(ctx context.Context, courses [][]*course, visitor func() f
 				r := &s.recordings[on]
 				whole, task := r.Runs[run].Whole(room), r.Runs[run].Task
 				for _, c := range courses[on] {
-					c.each(ctx, whole, task, &o.Result, func(one *asked, path *replay.Path, again bool) {
+					c.each(ctx, room, whole, task, &o.Result, func(one *asked, path *replay.Path, again bool) {
 						var asIf func() *record.Run
 						if r.Judge != nil && one.judged {
 							asIf = func() *record.Run { return one.asIf(ctx, whole, task, path, &o.Result) }
@@ -249,12 +249,12 @@ func (s *Sweep) endless(f *family, on int) *replay.Replay {
 // each puts the result of one candidate after the other into its place. The path is nil
 // where a candidate takes its own; again says that the result is the one before, but for
 // the limit that decided.
-func (c *course) each(ctx context.Context, run *record.Run, task *spec.Task, into *replay.Result, visit func(one *asked, path *replay.Path, again bool)) {
+func (c *course) each(ctx context.Context, room *replay.Room, run *record.Run, task *spec.Task, into *replay.Result, visit func(one *asked, path *replay.Path, again bool)) {
 	if c.endless == nil {
 		c.eachOfChain(ctx, run, task, into, visit)
 		return
 	}
-	path := c.endless.Path(ctx, run, task)
+	path := c.endless.Path(ctx, room, run, task)
 	for i := range c.asked {
 		*into = c.asked[i].stops.Along(&path)
 		visit(&c.asked[i], &path, false)
