@@ -335,12 +335,13 @@ func textOf(p *spec.Prompt) string {
 	return p.Text
 }
 
-// differing names the YAML keys in which two concepts of the language differ.
-func differing[T any](a, b *T) []string {
+// differing names the YAML keys in which two concepts of the language differ, but for
+// some.
+func differing[T any](a, b *T, but ...string) []string {
 	var names []string
 	x, y := reflect.ValueOf(a).Elem(), reflect.ValueOf(b).Elem()
 	for i := range x.NumField() {
-		if key := keyOf(x.Type().Field(i)); key != "" && !declaredAlike(x.Field(i), y.Field(i)) {
+		if key := keyOf(x.Type().Field(i)); key != "" && !slices.Contains(but, key) && !declaredAlike(x.Field(i), y.Field(i)) {
 			names = append(names, key)
 		}
 	}

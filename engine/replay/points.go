@@ -7,6 +7,7 @@ import (
 	"math/bits"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/stop"
@@ -24,11 +25,13 @@ const Never Node = 0
 // so that each is evaluated once for every recorded iteration. They serve what
 // only decides when a run stops, after an iteration: see Configuration.
 type Points struct {
-	loop  *spec.Loop
-	nodes []points // by Node
-	known map[string]Node
-	path  []string // what the path reads; nil: not looked at yet
+	loop    *spec.Loop
+	cancels cancels
+	reads   []string // what decides on what is sent and how it is judged reads
 
+	growing    sync.Mutex
+	nodes      []points // by Node
+	known      map[string]Node
 	conditions []spec.Condition
 	guards     []spec.Guards
 }
@@ -44,7 +47,7 @@ type points struct {
 
 // NewPoints begins with a loop, whose own conditions and guards do not matter.
 func NewPoints(l *spec.Loop) *Points {
-	return &Points{loop: l, nodes: []points{{leaf: -1}}, known: map[string]Node{}}
+	return &Points{loop: l, cancels: cancelsOf(stop.Compile(l)), reads: pathReads(l), nodes: []points{{leaf: -1}}, known: map[string]Node{}}
 }
 
 // Any holds where one of its children does; the order is that of the reasons.
@@ -226,12 +229,15 @@ type GeneralError struct{ Why string }
 func (e *GeneralError) Error() string { return "replayed in the general way: " + e.Why }
 
 // Configuration adds the limits of a loop that differs from that of the points in
-// them alone; the caller knows that it does (see Serves). The error is a
-// *GeneralError: hard budgets decide at other moments than after an iteration.
+// them alone. The error is a *GeneralError: it differs in more, or limits decide at other
+// moments than after an iteration, as hard budgets do. Several may ask at a time.
 func (p *Points) Configuration(l *spec.Loop) (c Configuration, err error) {
-	if why := general(l); why != "" {
+	rules := stop.Compile(l)
+	if why := p.serves(l, rules); why != "" {
 		return c, &GeneralError{why}
 	}
+	p.growing.Lock()
+	defer p.growing.Unlock()
 	for i := range l.Terminate.Any {
 		one := &l.Terminate.Any[i]
 		if n := p.Condition(one); n != Never && one.Kind == spec.KindMaxIterations {
@@ -243,7 +249,7 @@ func (p *Points) Configuration(l *spec.Loop) (c Configuration, err error) {
 	if limit, derived, _ := l.EffectiveMax(); derived {
 		c.Maxima = append(c.Maxima, p.Condition(&spec.Condition{Kind: spec.KindMaxIterations, MaxIterations: limit}))
 	}
-	c.Guards, c.Threshold = p.Guards(l.Guards), stop.Compile(l).SuccessThreshold()
+	c.Guards, c.Threshold = p.Guards(l.Guards), rules.SuccessThreshold()
 	return c, nil
 }
 

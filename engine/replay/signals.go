@@ -162,7 +162,7 @@ func Reads(l *spec.Loop) []string {
 // ReadsParameters reports whether anything reads a parameter by which a loop sends,
 // judges or decides.
 func ReadsParameters(l *spec.Loop) bool {
-	return readsAny(append(Reads(l), NewPoints(l).reads()...), []string{"param"})
+	return readsAny(append(Reads(l), pathReads(l)...), []string{"param"})
 }
 
 // JudgesByTask says that a loop evaluates by what stands in the task.

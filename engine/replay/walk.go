@@ -229,7 +229,7 @@ func Endless(l *spec.Loop) *spec.Loop {
 	if _, derived, _ := endless.EffectiveMax(); derived {
 		endless.Terminate.Any = []spec.Condition{{Kind: spec.KindMaxIterations, MaxIterations: math.MaxInt}}
 	}
-	if c := cancelsOf(l); c.ok {
+	if c := cancelsOf(stop.Compile(l)); c.ok {
 		after := source.Maybe[time.Duration]{Set: true, Value: c.at}
 		endless.Terminate.Any = append(endless.Terminate.Any, spec.Condition{Kind: spec.KindTimeout, Timeout: spec.Timeout{After: after, Working: c.working}})
 	}
@@ -242,8 +242,8 @@ type cancels struct {
 	working, ok bool
 }
 
-func cancelsOf(l *spec.Loop) (c cancels) {
-	c.at, c.working, c.ok = stop.Compile(l).CancelAt()
+func cancelsOf(rules *stop.Rules) (c cancels) {
+	c.at, c.working, c.ok = rules.CancelAt()
 	return c
 }
 
@@ -366,17 +366,17 @@ func (p *Path) upTo(n int, o record.Outcome) Result {
 // Serves says why the points do not serve a configuration: it differs from their
 // loop beyond conditions and guards, or these decide at other moments than after
 // an iteration. "" where they do.
-func (p *Points) Serves(l *spec.Loop) string {
+func (p *Points) Serves(l *spec.Loop) string { return p.serves(l, stop.Compile(l)) }
+
+func (p *Points) serves(l *spec.Loop, rules *stop.Rules) string {
 	if why := general(l); why != "" {
 		return why
 	}
-	if cancelsOf(p.loop) != cancelsOf(l) {
+	if p.cancels != cancelsOf(rules) {
 		return "timeouts cancel at different times"
 	}
-	for _, key := range differing(p.loop, l) {
-		if !slices.Contains(stopping, key) {
-			return key + " differs"
-		}
+	for _, key := range differing(p.loop, l, stopping...) {
+		return key + " differs"
 	}
 	return p.tells(l)
 }
@@ -388,7 +388,7 @@ func (p *Points) tells(l *spec.Loop) string {
 			return toldRemaining
 		}
 	}
-	for _, read := range p.reads() {
+	for _, read := range p.reads {
 		variable, rest, _ := strings.Cut(read, ".")
 		switch {
 		case variable == "since_improvement":
@@ -403,19 +403,15 @@ func (p *Points) tells(l *spec.Loop) string {
 // stopping are the keys of a loop that only say when a run stops.
 var stopping = []string{"loop", "preset", "max_iterations", "terminate", "guards"}
 
-// reads are the variables that decide on what is sent and how it is judged.
-func (p *Points) reads() []string {
-	if p.path != nil {
-		return p.path
+// pathReads are the variables that decide on what is sent and how it is judged.
+func pathReads(l *spec.Loop) (reads []string) {
+	for _, stage := range l.Stages() {
+		reads = append(append(reads, sentReads(&stage)...), readsOf(stage.Agent.FinalResponse)...)
 	}
-	p.path = []string{}
-	for _, stage := range p.loop.Stages() {
-		p.path = append(append(p.path, sentReads(&stage)...), readsOf(stage.Agent.FinalResponse)...)
+	if l.Evaluate != nil {
+		reads = append(reads, evaluationReads(l.Evaluate)...)
 	}
-	if p.loop.Evaluate != nil {
-		p.path = append(p.path, evaluationReads(p.loop.Evaluate)...)
-	}
-	return p.path
+	return reads
 }
 
 // pass is a recorded iteration as the configuration would have made it, up to

@@ -132,7 +132,7 @@ func TestReadReplays(t *testing.T) {
 			t.Fatal(err)
 		}
 		outcomes, err := s.Outcomes(context.Background(), 0)
-		if err != nil || outcomes[0].Verdict != "exact" || outcomes[0].Iterations != 3 || outcomes[0].Scores[0] != (sweep.Range{Least: 1, Most: 1}) {
+		if err != nil || outcomes[0][0].Verdict != "exact" || outcomes[0][0].Iterations != 3 || outcomes[0][0].Scores[0] != (sweep.Range{Least: 1, Most: 1}) {
 			t.Errorf("texts %v: %+v, %v", texts, outcomes, err)
 		}
 	}

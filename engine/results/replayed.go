@@ -278,6 +278,9 @@ func (r *Recorded) Told(loops []*spec.Loop) error {
 // that has the parameter.
 func (r *Recorded) Observe(set []spec.Assignment, axes []sweep.Axis, which int) error {
 	axis := &axes[which]
+	if len(axis.Between) == 0 {
+		return nil
+	}
 	base, faults := r.Bases[0].Loop.With(set...)
 	if base == nil {
 		return Unusable(faults)

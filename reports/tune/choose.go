@@ -324,6 +324,9 @@ func (t *chooser) choices(ctx context.Context, r *Tuning, choice *chosen) (err e
 	if today := t.today(); best >= 0 && today >= 0 && t.can[today] && t.within[t.chosenOn][today] && t.ties(today, best, t.chosenOn) {
 		best = today // no other is better
 	}
+	if err := t.replay(ctx, append([]int{choice.candidate, t.today(), best}, choice.next...)...); err != nil {
+		return err
+	}
 	for _, one := range []struct {
 		into **Choice
 		at   int

@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -266,7 +268,7 @@ func (t *chooser) everyRun(ctx context.Context, candidate int) (*everyRun, error
 	if err != nil {
 		return nil, err
 	}
-	return everyRunOf(outcomes), nil
+	return everyRunOf(outcomes[0]), nil
 }
 
 func everyRunOf(outcomes []sweep.Outcome) *everyRun {
@@ -316,14 +318,14 @@ type axes struct {
 	paths  []string // in the order declared
 	values [][]any  // by path; nil is off, or not set
 	at     [][]int  // by candidate and path, the place of its value; the last is that of its base
-	rank   []int    // by candidate: its place among all, the one with the smaller parameters first
-	found  map[string]int
+	order  []int    // of candidates, the one with the smaller parameters first
+	rank   []int    // by candidate: its place in that order
 }
 
 // axesOf finds them. Numbers and durations are ordered as such, other values as
 // they first come; off is the largest.
 func axesOf(candidates []sweep.Candidate) *axes {
-	a := &axes{at: make([][]int, len(candidates)), found: map[string]int{}}
+	a := &axes{at: make([][]int, len(candidates))}
 	column := map[string]int{}
 	var first []map[string]int // by path: in which order texts come
 	for i := range candidates {
@@ -362,8 +364,10 @@ func (a *axes) sort(candidates []sweep.Candidate, column map[string]int, first [
 			places[at][keyOf(v)] = i
 		}
 	}
+	width := len(a.paths) + 1
+	all := make([]int, len(candidates)*width)
 	for i := range candidates {
-		a.at[i] = make([]int, len(a.paths)+1)
+		a.at[i] = all[i*width : (i+1)*width]
 		a.at[i][len(a.paths)], _ = slices.BinarySearch(bases, candidates[i].Base)
 		for at := range a.paths {
 			a.at[i][at] = absent(places[at], len(a.values[at]))
@@ -371,11 +375,15 @@ func (a *axes) sort(candidates []sweep.Candidate, column map[string]int, first [
 		for _, p := range candidates[i].Params {
 			a.at[i][column[p.Path]] = places[column[p.Path]][keyOf(p.Value)]
 		}
-		if _, taken := a.found[placeKey(a.at[i])]; !taken {
-			a.found[placeKey(a.at[i])] = i
-		}
 	}
-	a.order()
+	a.rank, a.order = make([]int, len(a.at)), make([]int, len(a.at))
+	for i := range a.order {
+		a.order[i] = i
+	}
+	slices.SortStableFunc(a.order, func(x, y int) int { return slices.Compare(a.at[x], a.at[y]) })
+	for place, i := range a.order {
+		a.rank[i] = place
+	}
 }
 
 // absent is the place of a parameter that is not set: beside off, the last.
@@ -386,28 +394,22 @@ func absent(places map[string]int, n int) int {
 	return n
 }
 
-func (a *axes) order() {
-	order := make([]int, len(a.at))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(x, y int) int { return slices.Compare(a.at[x], a.at[y]) })
-	a.rank = make([]int, len(order))
-	for place, i := range order {
-		a.rank[i] = place
-	}
-}
-
 // beside is the candidate that differs only in one parameter, by steps up or down
 // among its values.
 func (a *axes) beside(candidate, path, steps int) (other int, ok bool) {
-	places := slices.Clone(a.at[candidate])
-	places[path] += steps
-	if places[path] < 0 || places[path] >= len(a.values[path]) {
+	own := a.at[candidate]
+	place := own[path] + steps
+	if place < 0 || place >= len(a.values[path]) {
 		return 0, false
 	}
-	other, ok = a.found[placeKey(places)]
-	return other, ok
+	at, ok := slices.BinarySearchFunc(a.order, own, func(i int, own []int) int {
+		is := a.at[i]
+		return cmp.Or(slices.Compare(is[:path], own[:path]), cmp.Compare(is[path], place), slices.Compare(is[path+1:], own[path+1:]))
+	})
+	if !ok {
+		return 0, false
+	}
+	return a.order[at], true
 }
 
 // param is the value of a parameter of a candidate, nil where it is off or not set.
@@ -456,7 +458,7 @@ const off = "off"
 func keyOf(value any) string {
 	switch n, kind := amountOf(value); kind {
 	case 0, 1:
-		value = [2]float64{n, float64(kind)}
+		return strconv.FormatFloat(n, 'g', -1, 64) + [...]string{"", "s"}[kind]
 	case 4:
 		value = nil
 	}
@@ -465,14 +467,6 @@ func keyOf(value any) string {
 		return "?"
 	}
 	return string(text)
-}
-
-func placeKey(places []int) string {
-	key := make([]byte, 0, 4*len(places))
-	for _, p := range places {
-		key = append(key, byte(p), byte(p>>8), byte(p>>16), byte(p>>24))
-	}
-	return string(key)
 }
 
 // changes are the parameters in which a candidate differs from a loop, which may
@@ -529,24 +523,43 @@ const theRecording = -1
 // mostProfiles are kept at a time: a megabyte each where there are many tasks.
 const mostProfiles = 16
 
-// mostOutcomes are kept at a time, of all candidates together: some 600 bytes each.
-const mostOutcomes = 50_000
+// mostOutcomes are kept at a time, of all candidates together: some 800 bytes each.
+const mostOutcomes = 60_000
 
-// Outcomes replays a candidate, and remembers those that are asked for again and
-// again.
-func (t *chooser) Outcomes(ctx context.Context, candidate int) ([]sweep.Outcome, error) {
-	if known, ok := t.outcomes[candidate]; ok {
-		return known, nil
+// replay replays candidates together, as many as are kept, which takes little longer
+// than one of them. Those below 0 are no candidates.
+func (t *chooser) replay(ctx context.Context, candidates ...int) error {
+	most := max(1, mostOutcomes/len(t.held.Runs))
+	var kept, asked []int
+	for _, i := range candidates {
+		switch _, known := t.outcomes[i]; {
+		case i < 0 || len(kept)+len(asked) == most || slices.Contains(kept, i) || slices.Contains(asked, i):
+		case known:
+			kept = append(kept, i)
+		default:
+			asked = append(asked, i)
+		}
 	}
-	outcomes, err := t.Candidates.Outcomes(ctx, candidate)
+	if len(asked) == 0 {
+		return nil
+	}
+	if len(t.outcomes)+len(asked) > most {
+		maps.DeleteFunc(t.outcomes, func(i int, _ []sweep.Outcome) bool { return !slices.Contains(kept, i) })
+	}
+	all, err := t.Candidates.Outcomes(ctx, asked...)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if len(t.outcomes)*len(outcomes) > mostOutcomes {
-		clear(t.outcomes)
+	for k, i := range asked {
+		t.outcomes[i] = all[k]
 	}
-	t.outcomes[candidate] = outcomes
-	return outcomes, nil
+	return nil
+}
+
+// Outcomes replays a candidate, unless its outcomes are kept.
+func (t *chooser) Outcomes(ctx context.Context, candidate int) ([]sweep.Outcome, error) {
+	err := t.replay(ctx, candidate)
+	return t.outcomes[candidate], err
 }
 
 // profile replays a candidate, or is that of a recording.

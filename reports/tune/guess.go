@@ -161,7 +161,11 @@ func (t *chooser) unanswered(ctx context.Context, r *Tuning, _ *chosen) error {
 	slices.SortFunc(all, func(a, b int) int {
 		return cmp.Or(cmp.Compare(t.labels[a], t.labels[b]), cmp.Compare(t.exact[b], t.exact[a]), cmp.Compare(t.rank[a], t.rank[b]))
 	})
-	for _, i := range all[:min(len(all), mostUnanswered)] {
+	all = all[:min(len(all), mostUnanswered)]
+	if err := t.replay(ctx, all...); err != nil {
+		return err
+	}
+	for _, i := range all {
 		n, err := t.notExact(ctx, i)
 		if err != nil {
 			return err
@@ -210,6 +214,17 @@ func (t *chooser) described(choice *chosen) (all []described) {
 // neighbours tell what one step in each parameter changes.
 func (t *chooser) neighbours(ctx context.Context, r *Tuning, choice *chosen) error {
 	for _, of := range t.described(choice) {
+		asked := []int{of.candidate}
+		for path := range t.paths {
+			for _, steps := range []int{-1, 1} {
+				if other, ok := t.beside(of.candidate, path, steps); ok {
+					asked = append(asked, other)
+				}
+			}
+		}
+		if err := t.replay(ctx, asked...); err != nil {
+			return err
+		}
 		for path := range t.paths {
 			n := Neighbour{Of: of.name, Path: t.paths[path], Value: valueText(t.param(of.candidate, path))}
 			for steps, into := range map[int]**Step{-1: &n.Less, 1: &n.More} {

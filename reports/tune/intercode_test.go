@@ -35,8 +35,11 @@ func (s *table) Recordings() []sweep.Recording {
 func (s *table) Recording(context.Context, int) (int, error) { return 0, nil }
 func (s *table) Lead(int)                                    {}
 
-func (s *table) Outcomes(_ context.Context, candidate int) ([]sweep.Outcome, error) {
-	return s.outcomes[candidate], nil
+func (s *table) Outcomes(_ context.Context, candidates ...int) (all [][]sweep.Outcome, err error) {
+	for _, i := range candidates {
+		all = append(all, s.outcomes[i])
+	}
+	return all, nil
 }
 
 func (s *table) Totals(_ context.Context, part []int, parts int, visit func(int, []sweep.Totals)) error {

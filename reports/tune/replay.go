@@ -142,8 +142,8 @@ type Source interface {
 	Candidates() []sweep.Candidate
 	Scores() []string
 	Runs() []sweep.Run
-	// Outcomes are those of a candidate, in the order of the runs.
-	Outcomes(ctx context.Context, candidate int) ([]sweep.Outcome, error)
+	// Outcomes are those of each of some candidates, in the order of the runs.
+	Outcomes(ctx context.Context, candidates ...int) ([][]sweep.Outcome, error)
 }
 
 // Recorded are replays that know on which recording each candidate is replayed.

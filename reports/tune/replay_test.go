@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -175,11 +176,13 @@ type fewer struct {
 func (f *fewer) Candidates() []sweep.Candidate {
 	return []sweep.Candidate{{Name: "it", Params: []spec.Param{{Path: "p", Value: 1.0}}}}
 }
-func (f *fewer) Scores() []string                                       { return f.recording.Scores }
-func (f *fewer) Runs() []sweep.Run                                      { return f.recording.Runs }
-func (f *fewer) Recordings() []sweep.Recording                          { return []sweep.Recording{f.recording} }
-func (f *fewer) Recording(context.Context, int) (int, error)            { return 0, nil }
-func (f *fewer) Outcomes(context.Context, int) ([]sweep.Outcome, error) { return f.outcomes, nil }
+func (f *fewer) Scores() []string                            { return f.recording.Scores }
+func (f *fewer) Runs() []sweep.Run                           { return f.recording.Runs }
+func (f *fewer) Recordings() []sweep.Recording               { return []sweep.Recording{f.recording} }
+func (f *fewer) Recording(context.Context, int) (int, error) { return 0, nil }
+func (f *fewer) Outcomes(_ context.Context, candidates ...int) ([][]sweep.Outcome, error) {
+	return slices.Repeat([][]sweep.Outcome{f.outcomes}, len(candidates)), nil
+}
 func (f *fewer) Visit(_ context.Context, candidates []int, visitor func() func(k, run int, o *sweep.Outcome)) error {
 	visit := visitor()
 	for run := range f.outcomes {

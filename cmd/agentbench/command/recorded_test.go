@@ -508,7 +508,7 @@ func passes(t *testing.T, of *sweep.Sweep, candidate int) []float64 {
 	trials, hits := map[string]int{}, map[string]int{}
 	for i, run := range of.Runs() {
 		trials[run.Run.Task]++
-		if outcomes[i].Scores[0].Hit() {
+		if outcomes[0][i].Scores[0].Hit() {
 			hits[run.Run.Task]++
 		}
 	}

@@ -88,7 +88,7 @@ func (s *Sweep) Sums(ctx context.Context, candidate int, p *Parts) ([]Totals, er
 	// what runs of another recording lose is counted against those of the parts
 	if !quick || f.recording != 0 || s.told(candidate, f.recording) {
 		outcomes, err := s.Outcomes(ctx, candidate)
-		return p.Sum(outcomes), err
+		return p.Sum(outcomes[0]), err
 	}
 	if f.cursor == nil {
 		f.cursor = f.tracer.Table(f.traces, make([]int, len(f.traces))).Cursor()

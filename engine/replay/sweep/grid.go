@@ -373,7 +373,8 @@ func conflict(set []spec.Assignment, axes []Axis) string {
 }
 
 // Probes are a loop with each of the values set by itself, or, where it needs
-// another parameter of the sweep, beside it. The error is a source.Faults.
+// another parameter of the sweep, beside it; of numbers that only say when a run stops,
+// one stands for all. The error is a source.Faults.
 func Probes(l *spec.Loop, set []spec.Assignment, axes []Axis) ([]*spec.Loop, error) {
 	base, faults := l.With(set...)
 	if base == nil {
@@ -381,10 +382,7 @@ func Probes(l *spec.Loop, set []spec.Assignment, axes []Axis) ([]*spec.Loop, err
 	}
 	loops, faulty := []*spec.Loop{base}, source.Faults(nil)
 	for i := range axes {
-		found, wrong := axes[i].probes(Beside(base, axes, i))
-		if wrong != nil {
-			_, wrong = axes[i].probes(base)
-		}
+		_, found, wrong := beside(base, axes, i)
 		loops, faulty = append(loops, found...), append(faulty, wrong...)
 	}
 	if err := faulty.Err(); err != nil {
@@ -396,18 +394,28 @@ func Probes(l *spec.Loop, set []spec.Assignment, axes []Axis) ([]*spec.Loop, err
 // Beside is a loop that an axis can be probed in: the loop itself, or, where the
 // axis needs another parameter of the sweep, the loop with a value of each other.
 func Beside(base *spec.Loop, axes []Axis, which int) *spec.Loop {
-	if _, err := axes[which].probes(base); err == nil {
-		return base
+	loop, _, _ := beside(base, axes, which)
+	return loop
+}
+
+// beside also gives the probes, or what is wrong with them in the base.
+func beside(base *spec.Loop, axes []Axis, which int) (loop *spec.Loop, probes []*spec.Loop, faults source.Faults) {
+	if probes, faults = axes[which].probes(base); faults == nil {
+		return base, probes, nil
 	}
+	loop = base
 	for i := range axes {
 		if i == which {
 			continue
 		}
-		if found, _ := axes[i].probes(base); len(found) > 0 {
-			base = found[0]
+		if found, _ := axes[i].probes(loop); len(found) > 0 {
+			loop = found[0]
 		}
 	}
-	return base
+	if found, wrong := axes[which].probes(loop); wrong == nil {
+		return loop, found, nil
+	}
+	return loop, nil, faults
 }
 
 func (a *Axis) probes(base *spec.Loop) ([]*spec.Loop, source.Faults) {
@@ -419,14 +427,36 @@ func (a *Axis) probes(base *spec.Loop) ([]*spec.Loop, source.Faults) {
 		}
 		loops = append(loops, probed...)
 	}
+	var sized *replay.Points // of the first one of which only the size counts
 	for _, value := range a.Values {
 		probed, faults := base.With(a.assignment(value))
 		if probed == nil {
 			return nil, meantAsRange(faults, value.Text)
 		}
+		if n, ok := Number(value.Text); ok && n > 0 && a.sizes() {
+			switch {
+			case sized == nil:
+				sized = replay.NewPoints(probed)
+			case sized.Serves(probed) == "":
+				continue
+			}
+		}
 		loops = append(loops, probed)
 	}
 	return loops, nil
+}
+
+// sizes reports whether all numbers above 0 make the same condition or guard of the
+// parameter, but for its size.
+func (a *Axis) sizes() bool {
+	section, rest, _ := strings.Cut(spec.FullPath(a.Path), ".")
+	switch lastOf(rest) {
+	case "max_iterations", "threshold":
+		return section == "terminate"
+	case "absolute_max_iterations", "tokens", "calls", "cost_usd":
+		return section == "guards"
+	}
+	return false
 }
 
 // otherRange is how others write a range of numbers.
@@ -480,18 +510,24 @@ type kinds struct {
 
 // timing finds the points that serve a loop, or begins new ones.
 func (k *kinds) timing(l *spec.Loop) timing {
-	k.one.Lock()
-	defer k.one.Unlock()
-	at := slices.IndexFunc(k.points, func(p *replay.Points) bool { return p.Serves(l) == "" })
-	if at < 0 {
-		p := replay.NewPoints(l)
-		if p.Serves(l) != "" {
-			return timing{}
+	for at := 0; ; at++ {
+		k.one.Lock()
+		if at == len(k.points) {
+			defer k.one.Unlock()
+			p := replay.NewPoints(l)
+			c, err := p.Configuration(l)
+			if err != nil {
+				return timing{}
+			}
+			k.points = append(k.points, p)
+			return timing{p, c}
 		}
-		at, k.points = len(k.points), append(k.points, p)
+		p := k.points[at]
+		k.one.Unlock()
+		if c, err := p.Configuration(l); err == nil {
+			return timing{p, c}
+		}
 	}
-	c, _ := k.points[at].Configuration(l) // it has no error where Serves has no objection
-	return timing{k.points[at], c}
 }
 
 // families are those of candidates, and of each candidate the family.

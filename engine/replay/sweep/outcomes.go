@@ -134,16 +134,21 @@ func point(v float64) Range { return Range{v, v} }
 
 var unknown = point(math.NaN())
 
-// Outcomes are what a candidate makes of each run, in the order of Runs. The
-// error is that of the context.
-func (s *Sweep) Outcomes(ctx context.Context, candidate int) ([]Outcome, error) {
+// Outcomes are what candidates make of each run, in the order of Runs; of several it
+// takes little longer than of one. The error is that of the context.
+func (s *Sweep) Outcomes(ctx context.Context, candidates ...int) ([][]Outcome, error) {
 	n, runs := len(s.scores), len(s.Runs())
-	all, scores := make([]Outcome, runs), make([]Range, n*runs)
-	err := s.Visit(ctx, []int{candidate}, func() func(int, int, *Outcome) {
-		return func(_, run int, o *Outcome) {
-			all[run] = *o
-			all[run].Scores = scores[n*run : n*(run+1) : n*(run+1)]
-			copy(all[run].Scores, o.Scores)
+	all, scores := make([][]Outcome, len(candidates)), make([]Range, n*runs*len(candidates))
+	for k := range all {
+		all[k] = make([]Outcome, runs)
+	}
+	err := s.Visit(ctx, candidates, func() func(int, int, *Outcome) {
+		return func(k, run int, o *Outcome) {
+			at := n * (k*runs + run)
+			into := &all[k][run]
+			*into = *o
+			into.Scores = scores[at : at+n : at+n]
+			copy(into.Scores, o.Scores)
 		}
 	})
 	return all, err

@@ -76,7 +76,7 @@ func outcomes(t testing.TB, s *Sweep, candidate int) []Outcome {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return all
+	return all[0]
 }
 
 func totals(t testing.TB, s *Sweep, part []int, parts int) [][]Totals {
