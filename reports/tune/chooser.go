@@ -63,7 +63,7 @@ type chooser struct {
 	quantiles bool // some expression needs every run, not sums
 
 	one  sync.Mutex // held while the Source is asked by several
-	sums [][]sums   // by candidate and fold
+	sums []folded   // by candidate
 	// recordedSums are those of the recording, by subset.
 	recordedSums  []*sums
 	recordedCells *profile

@@ -298,7 +298,7 @@ func (t *chooser) foldOf(f int, c *chosen) Fold {
 	}
 	candidate := &t.candidates[c.candidate]
 	fold.Name, fold.Params = candidate.Name, Params(candidate.Params)
-	fold.Train, fold.HeldOut = t.counted(t.over(&sums{}, c.candidate, f+1)), t.counted(&t.sums[c.candidate][f])
+	fold.Train, fold.HeldOut = t.counted(t.over(&sums{}, c.candidate, f+1)), t.counted(t.ofFold(&sums{}, c.candidate, f))
 	return fold
 }
 

@@ -63,14 +63,9 @@ func (t *chooser) onTheRecording(ctx context.Context, candidate int) (bool, erro
 }
 
 // flips are the successes lost and gained on a subset, by the totals.
-func (t *chooser) flips(candidate, subset int) (l loss) {
-	for f := range t.sums[candidate] {
-		if subset == 0 || f != subset-1 {
-			s := &t.sums[candidate][f].scores[t.score]
-			l.lost, l.gained, l.runs = l.lost+int(s.lost), l.gained+int(s.gained), l.runs+int(s.known)
-		}
-	}
-	return l
+func (t *chooser) flips(candidate, subset int) loss {
+	s := &t.over(&sums{}, candidate, subset).scores[t.score]
+	return loss{lost: int(s.lost), gained: int(s.gained), runs: int(s.known)}
 }
 
 func (t *chooser) plainLoss(candidate, subset int, level float64) loss {
@@ -134,18 +129,29 @@ func (t *chooser) lossCells(ctx context.Context, candidate int) ([]lossCell, err
 	if known, ok := t.losses[candidate]; ok {
 		return known, nil
 	}
-	p, err := t.profile(ctx, candidate)
+	var scores []sweep.ScoreTotals
+	var err error
+	if candidate >= 0 {
+		scores, err = t.ScoreSums(ctx, candidate, t.score, t.parts)
+	} else {
+		var p *profile
+		if p, err = t.profile(ctx, candidate); err == nil {
+			scores = make([]sweep.ScoreTotals, len(p.cells))
+			for c := range p.cells {
+				if t.score < len(p.cells[c].Scores) {
+					scores[c] = p.cells[c].Scores[t.score]
+				}
+			}
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
-	cells := make([]lossCell, len(p.cells))
-	for c := range p.cells {
-		if t.score >= len(p.cells[c].Scores) {
-			continue
-		}
-		total, score := &sums{}, &p.cells[c].Scores[t.score]
-		total.add(&p.cells[c])
-		cells[c] = lossCell{int32(score.Lost), int32(score.Gained), int32(score.Known), total.scores[t.score].sum, total.scores[t.score].tasks}
+	cells := make([]lossCell, len(scores))
+	for c := range scores {
+		var score scoreSums
+		score.include(&scores[c], &t.recordedCells.cells[c], 1) // in every candidate a cell has as many runs
+		cells[c] = lossCell{int32(scores[c].Lost), int32(scores[c].Gained), int32(scores[c].Known), score.sum, score.tasks}
 	}
 	if (len(t.losses)+1)*len(cells) > mostLossCells {
 		clear(t.losses)

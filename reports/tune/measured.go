@@ -77,19 +77,16 @@ func (t *chooser) measure(ctx context.Context) (err error) {
 		return err
 	}
 	recorded, seed := t.recordedKnown(), maphash.MakeSeed()
-	t.sums, t.print = make([][]sums, n), make([]uint64, n)
+	t.sums, t.print = make([]folded, n), make([]uint64, n)
 	var one sync.Mutex
-	alike := map[uint64][]sums{} // by print: what candidates have in common is kept once
+	alike := map[uint64]folded{} // by print: what candidates have in common is kept once
 	t.recordedPrint = printOf(seed, sweep.Sum(t.held.Recorded(), t.held.Runs, t.fold, max(1, t.folds)))
 	err = t.Totals(ctx, t.fold, max(1, t.folds), func(i int, totals []sweep.Totals) {
 		t.labels[i], t.standing[i], t.exact[i] = t.stand(totals, recorded)
 		t.print[i] = printOf(seed, totals)
 		one.Lock()
 		if t.sums[i] = alike[t.print[i]]; t.sums[i] == nil {
-			t.sums[i] = make([]sums, len(totals))
-			for f := range totals {
-				t.sums[i][f].add(&totals[f])
-			}
+			t.sums[i] = foldedOf(totals)
 			alike[t.print[i]] = t.sums[i]
 		}
 		one.Unlock()
@@ -117,12 +114,61 @@ func (t *chooser) measure(ctx context.Context) (err error) {
 
 // over adds up what a candidate makes of the runs of a subset.
 func (t *chooser) over(s *sums, candidate, subset int) *sums {
-	for f := range t.sums[candidate] {
+	for f := range max(1, t.folds) {
 		if subset == 0 || f != subset-1 {
-			s.plus(&t.sums[candidate][f])
+			t.ofFold(s, candidate, f)
 		}
 	}
 	return s
+}
+
+// ofFold adds up what a candidate makes of the runs of a fold.
+func (t *chooser) ofFold(s *sums, candidate, fold int) *sums {
+	row := t.sums[candidate].of(fold, max(1, t.folds))
+	for i, x := range s.amounts() {
+		*x += row[i]
+	}
+	row = row[amounts:]
+	for len(s.scores) < len(row)/scoreAmounts {
+		s.scores = append(s.scores, scoreSums{})
+	}
+	for i := range s.scores {
+		for k, x := range s.scores[i].amounts() {
+			*x += row[i*scoreAmounts+k]
+		}
+	}
+	return s
+}
+
+// folded are the sums of every fold, one after the other: amounts, then those of each
+// score. A tuning has as many of them as configurations.
+type folded []float64
+
+func foldedOf(totals []sweep.Totals) folded {
+	scores := 0
+	for f := range totals {
+		scores = max(scores, len(totals[f].Scores))
+	}
+	all := make(folded, 0, len(totals)*(amounts+scoreAmounts*scores))
+	for f := range totals {
+		s := sums{scores: make([]scoreSums, scores)}
+		s.add(&totals[f])
+		for _, x := range s.amounts() {
+			all = append(all, *x)
+		}
+		for i := range s.scores {
+			for _, x := range s.scores[i].amounts() {
+				all = append(all, *x)
+			}
+		}
+	}
+	return all
+}
+
+// of are those of one of so many folds.
+func (f folded) of(fold, folds int) []float64 {
+	n := len(f) / folds
+	return f[fold*n : (fold+1)*n]
 }
 
 // recordedKnown counts, for each score that is read, the runs that have it as
@@ -310,20 +356,18 @@ func (s *scoreSums) include(t *sweep.ScoreTotals, of *sweep.Totals, sign float64
 	s.gained += sign * float64(t.Gained)
 }
 
-// plus adds other sums.
-func (s *sums) plus(o *sums) {
-	s.tasks, s.runs, s.exact, s.successes = s.tasks+o.tasks, s.runs+o.runs, s.exact+o.exact, s.successes+o.successes
-	s.iterations, s.seconds, s.dollars = s.iterations+o.iterations, s.seconds+o.seconds, s.dollars+o.dollars
-	s.tokens, s.calls, s.toolCalls = s.tokens+o.tokens, s.calls+o.calls, s.toolCalls+o.toolCalls
-	s.unpriced, s.unreported, s.tokensUntold = s.unpriced+o.unpriced, s.unreported+o.unreported, s.tokensUntold+o.tokensUntold
-	for len(s.scores) < len(o.scores) {
-		s.scores = append(s.scores, scoreSums{})
+// So many amounts have sums, and those of a score.
+const amounts, scoreAmounts = 13, 6
+
+func (s *sums) amounts() [amounts]*float64 {
+	return [...]*float64{
+		&s.tasks, &s.runs, &s.exact, &s.successes, &s.iterations, &s.seconds, &s.dollars, &s.tokens, &s.calls, &s.toolCalls,
+		&s.unpriced, &s.unreported, &s.tokensUntold,
 	}
-	for i := range o.scores {
-		a, b := &s.scores[i], &o.scores[i]
-		a.sum, a.tasks, a.known = a.sum+b.sum, a.tasks+b.tasks, a.known+b.known
-		a.hits, a.lost, a.gained = a.hits+b.hits, a.lost+b.lost, a.gained+b.gained
-	}
+}
+
+func (s *scoreSums) amounts() [scoreAmounts]*float64 {
+	return [...]*float64{&s.sum, &s.tasks, &s.known, &s.hits, &s.lost, &s.gained}
 }
 
 // clear makes them those of no run, and keeps their room.
@@ -341,15 +385,13 @@ func (s *sums) set(o *sums) {
 
 // times makes them those of so many times the runs; what every run takes stays.
 func (s *sums) times(factor float64) *sums {
-	for _, x := range []*float64{
-		&s.tasks, &s.runs, &s.exact, &s.successes, &s.iterations, &s.seconds, &s.dollars, &s.tokens, &s.calls, &s.toolCalls,
-		&s.unpriced, &s.unreported, &s.tokensUntold,
-	} {
+	for _, x := range s.amounts() {
 		*x *= factor
 	}
 	for i := range s.scores {
-		c := &s.scores[i]
-		c.sum, c.tasks, c.known, c.hits, c.lost, c.gained = c.sum*factor, c.tasks*factor, c.known*factor, c.hits*factor, c.lost*factor, c.gained*factor
+		for _, x := range s.scores[i].amounts() {
+			*x *= factor
+		}
 	}
 	return s
 }

@@ -132,11 +132,16 @@ func (t *chooser) unordered(candidate int, unordered []bool) (places []int) {
 // looserUp says of each parameter whether its larger values are the looser ones:
 // those under which runs take more iterations.
 func (t *chooser) looserUp() []bool {
-	up := make([]int64, len(t.paths))
+	up, iterations := make([]int64, len(t.paths)), make([]float64, len(t.candidates))
+	s := &sums{}
+	for i := range t.candidates {
+		s.clear()
+		iterations[i] = t.over(s, i, 0).iterations
+	}
 	for i := range t.candidates {
 		for path := range t.paths {
 			if other, ok := t.beside(i, path, 1); ok && t.can[i] && t.can[other] {
-				up[path] += int64(cmp.Compare(t.iterations(other), t.iterations(i)))
+				up[path] += int64(cmp.Compare(iterations[other], iterations[i]))
 			}
 		}
 	}
@@ -145,13 +150,6 @@ func (t *chooser) looserUp() []bool {
 		all[path] = up[path] >= 0
 	}
 	return all
-}
-
-func (t *chooser) iterations(candidate int) (n float64) {
-	for f := range t.sums[candidate] {
-		n += t.sums[candidate][f].iterations
-	}
-	return n
 }
 
 // addPart makes rungs of candidates that are replayed on one recording.

@@ -80,30 +80,85 @@ func inOrder(configurations []replay.Configuration) []int {
 // Sums are what the outcomes of a candidate add up to, by part, as [Parts.Sum] has
 // them. The error is that of the context.
 func (s *Sweep) Sums(ctx context.Context, candidate int, p *Parts) ([]Totals, error) {
-	f := s.of[candidate]
-	quick, err := s.countable(ctx, f)
+	ends, err := s.ends(ctx, candidate)
 	if err != nil {
 		return nil, err
 	}
-	// what runs of another recording lose is counted against those of the parts
-	if !quick || f.recording != 0 || s.told(candidate, f.recording) {
+	if ends == nil {
 		outcomes, err := s.Outcomes(ctx, candidate)
 		return p.Sum(outcomes[0]), err
+	}
+	f := s.of[candidate]
+	member, _ := slices.BinarySearch(f.members, candidate)
+	threshold, a := f.configurations[member].Threshold, s.adding(f, p.cells)
+	for run, end := range ends {
+		if at := p.cells.of[run]; at >= 0 && f.traces[run].Iterations() > 0 {
+			a.add(run, end, 1)
+			a.believed[at] += count(end > 0 && f.ledger.believed[f.ledger.from[run]+int(end)] >= threshold)
+		}
+	}
+	return p.cells.totals(a.cells()), nil
+}
+
+// ScoreSums are the sums of one score alone, as [Sweep.Sums] has them.
+func (s *Sweep) ScoreSums(ctx context.Context, candidate, score int, p *Parts) ([]ScoreTotals, error) {
+	ends, err := s.ends(ctx, candidate)
+	if err != nil {
+		return nil, err
+	}
+	all, f := make([]ScoreTotals, p.cells.parts), s.of[candidate]
+	if ends == nil || len(f.ledger.empty) > 0 || slices.Contains(ends, 0) {
+		totals, err := s.Sums(ctx, candidate, p)
+		for part := range totals {
+			if score < len(totals[part].Scores) {
+				all[part] = totals[part].Scores[score]
+			}
+		}
+		return all, err
+	}
+	cells := make([]ScoreTotals, len(p.cells.trials))
+	steps, columns := make([]int64, len(cells)), f.ledger.columnsOf(score)
+	for run, end := range ends {
+		at := p.cells.of[run]
+		if at < 0 || end < 0 { // an expression failed: what the run is worth is not known
+			continue
+		}
+		row, c := f.ledger.row(run, end), &cells[at]
+		value := func(of int) int64 {
+			if columns[of] < 0 {
+				return 0
+			}
+			return row[columns[of]]
+		}
+		steps[at] += value(ofValue)
+		c.Known, c.Hits, c.Lost, c.Gained = c.Known+int(value(ofKnown)), c.Hits+int(value(ofHits)), c.Lost+int(value(ofLost)), c.Gained+int(value(ofGained))
+	}
+	for at := range cells {
+		var sum fixed
+		sum.carry(steps[at])
+		c := &cells[at]
+		c.Least = sum.sum()
+		c.Most = c.Least
+		c.weigh(float64(p.cells.trials[at]))
+		all[p.cells.part[at]].add(c)
+	}
+	return all, nil
+}
+
+// ends are how the runs of the reference end under a candidate, by run; nil where the
+// candidate cannot be counted on it: what runs of another recording lose is counted
+// against those of the reference.
+func (s *Sweep) ends(ctx context.Context, candidate int) ([]replay.End, error) {
+	f := s.of[candidate]
+	if quick, err := s.countable(ctx, f); !quick || f.recording != 0 || s.told(candidate, f.recording) {
+		return nil, err
 	}
 	if f.cursor == nil {
 		f.cursor = f.tracer.Table(f.traces, make([]int, len(f.traces))).Cursor()
 	}
 	member, _ := slices.BinarySearch(f.members, candidate)
-	c := &f.configurations[member]
-	f.cursor.Move(c)
-	a := s.adding(f, p.cells)
-	for run, end := range f.cursor.Ends() {
-		if at := p.cells.of[run]; at >= 0 && f.traces[run].Iterations() > 0 {
-			a.add(run, end, 1)
-			a.believed[at] += count(end > 0 && f.ledger.believed[f.ledger.from[run]+int(end)] >= c.Threshold)
-		}
-	}
-	return p.cells.totals(a.cells()), nil
+	f.cursor.Move(&f.configurations[member])
+	return f.cursor.Ends(), nil
 }
 
 // adding begins to add up the runs of a family that have an iteration; the others are

@@ -193,6 +193,20 @@ func (l *ledger) fill(run int, p *replay.Path, trace *replay.Trace) {
 	})
 }
 
+// row is what a run adds that ends so.
+func (l *ledger) row(run int, end replay.End) []int64 {
+	width := len(l.columns)
+	return l.rows[(l.from[run]+int(max(end, -end)))*width:][:width]
+}
+
+// columnsOf are the places of a score's columns in a row; -1: it has none.
+func (l *ledger) columnsOf(score int) (at [ofScore]int) {
+	for k := range at {
+		at[k] = slices.Index(l.columns, ofScores+ofScore*score+k)
+	}
+	return at
+}
+
 // eachRow visits the rows of a run with all columns.
 func (l *ledger) eachRow(run int, p *replay.Path, trace *replay.Trace, visit func(n int, row []int64)) {
 	row := make([]int64, len(l.seen))
@@ -272,9 +286,7 @@ func (l *ledger) adding(into *cells) *adding {
 func (a *adding) add(run int, end replay.End, times int64) {
 	cell, l := a.of[run], a.ledger
 	width := len(l.columns)
-	sums := a.sums[cell*width:][:width]
-	at := l.from[run] + int(max(end, -end))
-	row := l.rows[at*width:][:width]
+	sums, row := a.sums[cell*width:][:width], l.row(run, end)
 	if end < 0 {
 		a.failures[cell] += int(times)
 		row = row[:width-l.worths]

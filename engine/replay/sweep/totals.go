@@ -115,10 +115,11 @@ func (t *Totals) weigh(trials int) {
 		Elapsed: float64(t.Elapsed) / n, Least: weighed(t.Least, n), Most: weighed(t.Most, n),
 	}
 	for i := range t.Scores {
-		s := &t.Scores[i]
-		s.PerTask = Range{s.Least / n, s.Most / n}
+		t.Scores[i].weigh(n)
 	}
 }
+
+func (s *ScoreTotals) weigh(trials float64) { s.PerTask = Range{s.Least / trials, s.Most / trials} }
 
 func weighed(u record.Usage, n float64) Amounts {
 	return Amounts{float64(u.Calls) / n, float64(u.InputTokens) / n, float64(u.OutputTokens) / n, float64(u.ToolCalls) / n, float64(u.Cost) / n}
