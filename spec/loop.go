@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/agentbench/agentbench/spec/expr"
@@ -115,15 +116,41 @@ func (w *leafWalker) add(path string, value any, parameter bool) {
 
 // fields walks a struct by its yaml tags.
 func (w *leafWalker) fields(v reflect.Value, path string) {
-	for i := range v.NumField() {
-		name, option, _ := strings.Cut(v.Type().Field(i).Tag.Get("yaml"), ",")
+	for _, key := range keysOf(v.Type()) {
+		field := v.Field(key.field)
 		switch {
-		case option == "inline":
-			w.fields(v.Field(i), path)
-		case name != "" && name != "-" && !v.Field(i).IsZero():
-			w.value(v.Field(i), join(path, name))
+		case field.IsZero():
+		case key.inline:
+			w.fields(field, path)
+		default:
+			w.value(field, join(path, key.name))
 		}
 	}
+}
+
+// key is a field that has a YAML key, or whose fields have keys of the same level.
+type key struct {
+	field  int
+	name   string
+	inline bool
+}
+
+// keys are those of the types met so far: sweeps walk loops by the hundred thousand.
+var keys sync.Map // of []key, by reflect.Type
+
+func keysOf(t reflect.Type) []key {
+	if known, ok := keys.Load(t); ok {
+		return known.([]key)
+	}
+	var all []key
+	for i := range t.NumField() {
+		name, option, _ := strings.Cut(t.Field(i).Tag.Get("yaml"), ",")
+		if inline := option == "inline"; inline || name != "" && name != "-" {
+			all = append(all, key{i, name, inline})
+		}
+	}
+	keys.Store(t, all)
+	return all
 }
 
 func join(path, name string) string {

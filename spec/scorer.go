@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -345,11 +347,18 @@ func (h *scorerHashes) named(to io.Writer, s *Scorer) {
 // contents of the files that its programs are given, and the loops that it delegates to.
 func (l *loader) hash(loop *Loop, file *loopFile, leaves []Value) string {
 	h := sha256.New()
+	var line []byte
 	for _, leaf := range leaves {
 		if leaf.Value == nil {
 			continue // off is the same as absent
 		}
-		fmt.Fprintf(h, "%q=%T:%q\n", leaf.Path, leaf.Value, fmt.Sprint(leaf.Value))
+		text, isText := leaf.Value.(string)
+		if !isText {
+			text = fmt.Sprint(leaf.Value)
+		}
+		line = strconv.AppendQuote(line[:0], leaf.Path) // %q=%T:%q
+		line = append(append(append(line, '='), reflect.TypeOf(leaf.Value).String()...), ':')
+		h.Write(append(strconv.AppendQuote(line, text), '\n'))
 	}
 	for i, stage := range loop.Stages() {
 		for _, argument := range stage.Agent.Command {
