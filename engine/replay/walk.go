@@ -317,7 +317,7 @@ func (s *Stops) Along(p *Path) Result {
 	if p.End.Verdict != Exact {
 		return p.End
 	}
-	return p.upTo(len(p.Made), state.StopBefore(record.ReasonAgentEnded))
+	return p.upTo(len(p.Made), state.StopBefore(p.End.Outcome.Reason)) // the agent has nothing more to give, or a hard budget no room
 }
 
 // start begins a history, in the memory of one that is over.

@@ -154,7 +154,7 @@ type Recorded interface {
 	// Recording is the index of the one that a candidate is replayed on.
 	Recording(ctx context.Context, candidate int) (int, error)
 	// Visit tells what candidates make of the runs: see [sweep.Sweep.Visit].
-	Visit(ctx context.Context, candidates []int, visitor func() func(k, run int, o *sweep.Outcome)) error
+	Visit(ctx context.Context, candidates []int, visitor func() func(k, run int, o *sweep.Outcome, again bool)) error
 }
 
 // ReplayOptions are what the runs do not say.
@@ -189,7 +189,7 @@ func Collect(ctx context.Context, of Recorded, o ReplayOptions) (*Replay, error)
 	for i := range all {
 		all[i] = i
 	}
-	for some := range slices.Chunk(all, max(1, mostTaken/max(1, len(of.Runs())*(1+len(r.Scorers))))) {
+	for some := range slices.Chunk(all, min(math.MaxUint16, max(1, mostTaken/max(1, len(of.Runs()))))) {
 		made, err := replayed(ctx, of, some, held)
 		if err != nil {
 			return nil, fmt.Errorf("replaying %s: %w", candidates[some[0]].Name, err)
@@ -200,27 +200,35 @@ func Collect(ctx context.Context, of Recorded, o ReplayOptions) (*Replay, error)
 	return r, nil
 }
 
-// mostTaken is of how many runs and scores it is kept at a time what candidates make of
-// them.
-const mostTaken = 2_000_000
+// mostTaken is of how many runs of candidates it is kept at a time what these make of
+// them: two bytes each.
+const mostTaken = 20_000_000
 
 // replayed are candidates, each on the recording that it is replayed on.
 func replayed(ctx context.Context, of Recorded, candidates []int, held []*Held) ([]Configuration, error) {
-	all, on := make([]*taken, len(candidates)), make([]int, len(candidates))
+	all, on, known := make([]*taken, len(candidates)), make([]int, len(candidates)), make([]*endings, len(held))
 	for k, i := range candidates {
 		at, err := of.Recording(ctx, i)
 		if err != nil {
 			return nil, err
 		}
-		on[k], all[k] = at, held[at].take()
+		if known[at] == nil {
+			known[at] = held[at].endings()
+		}
+		on[k], all[k] = at, held[at].take(known[at])
 	}
 	var workers [][]tally // by candidate
-	err := of.Visit(ctx, candidates, func() func(int, int, *sweep.Outcome) {
+	err := of.Visit(ctx, candidates, func() func(int, int, *sweep.Outcome, bool) {
 		sums := make([]tally, len(candidates))
 		workers = append(workers, sums)
-		return func(k, run int, o *sweep.Outcome) {
-			sums[k].add(o)
-			all[k].keep(run, o)
+		var last addend
+		var lastAt uint16
+		return func(k, run int, o *sweep.Outcome, again bool) {
+			if !again {
+				last, lastAt = addendOf(o), all[k].place(run, o)
+			}
+			sums[k].count(&last, o)
+			all[k].at[run] = lastAt
 		}
 	})
 	if err != nil {
@@ -268,10 +276,10 @@ func (b *Held) Configuration(candidate *sweep.Candidate, outcomes []sweep.Outcom
 
 func (b *Held) summed(candidate *sweep.Candidate, outcomes iter.Seq[*sweep.Outcome]) Configuration {
 	var sum tally
-	all, run := b.take(), 0
+	all, run := b.take(b.endings()), 0
 	for o := range outcomes {
 		sum.add(o)
-		all.keep(run, o)
+		all.at[run] = all.place(run, o)
 		run++
 	}
 	return b.configuration(candidate, &sum, all)
@@ -295,7 +303,9 @@ func (b *Held) configuration(candidate *sweep.Candidate, sum *tally, all *taken)
 type tally struct {
 	label                                         replay.Label // the worst
 	runs, exact, faults, censored, branches, told int
-	ways                                          map[way]int
+	ways                                          map[way]*int
+	last                                          way // counted in lastWay
+	lastWay                                       *int
 	reasons                                       map[reason]*Unknown
 	spent                                         [len(spendings)]total // of the runs without a fault
 }
@@ -313,31 +323,62 @@ type reason struct {
 }
 
 func (t *tally) add(o *sweep.Outcome) {
-	excluded := o.Excluded()
-	exact := o.Verdict == replay.Exact && !excluded
-	t.label = max(t.label, o.Label())
-	t.runs++
-	t.exact += count(exact)
-	t.faults += count(excluded)
-	t.censored += count(o.Verdict == replay.Censored)
-	t.branches += count(o.Verdict == replay.Branches)
-	t.told += count(o.Told)
-	if t.ways == nil {
-		t.ways, t.reasons = map[way]int{}, map[reason]*Unknown{}
-	}
-	if exact {
-		t.ways[way{o.Outcome.Reason, o.Outcome.Fired}]++
-	} else {
-		t.unknown(o)
-	}
-	if excluded {
-		return
-	}
+	c := addendOf(o)
+	t.count(&c, o)
+}
+
+// addend is what one run adds to a tally.
+type addend struct {
+	label           replay.Label
+	exact, excluded bool
+	way             way
+	spent           [len(spendings)]total
+}
+
+func addendOf(o *sweep.Outcome) addend {
+	c := addend{label: o.Label(), excluded: o.Excluded(), way: way{o.Outcome.Reason, o.Outcome.Fired}}
+	c.exact = o.Verdict == replay.Exact && !c.excluded
 	used := o.Total()
 	for i, s := range spendings {
 		least, most := s.Of(o, &used)
-		t.spent[i].add(&total{least, most, o.Verdict != replay.Exact, s.Missing(used.Most)})
+		c.spent[i] = total{least, most, o.Verdict != replay.Exact, s.Missing(used.Most)}
 	}
+	return c
+}
+
+func (t *tally) count(c *addend, o *sweep.Outcome) {
+	t.label = max(t.label, c.label)
+	t.runs++
+	t.exact += count(c.exact)
+	t.faults += count(c.excluded)
+	t.censored += count(o.Verdict == replay.Censored)
+	t.branches += count(o.Verdict == replay.Branches)
+	t.told += count(o.Told)
+	if c.exact {
+		t.stopped(c.way, 1)
+	} else {
+		t.unknown(o)
+	}
+	if c.excluded {
+		return
+	}
+	for i := range c.spent {
+		t.spent[i].add(&c.spent[i])
+	}
+}
+
+// stopped counts runs that stop in one way.
+func (t *tally) stopped(in way, runs int) {
+	if t.lastWay == nil || t.last != in {
+		if t.ways == nil {
+			t.ways = map[way]*int{}
+		}
+		if t.ways[in] == nil {
+			t.ways[in] = new(int)
+		}
+		t.last, t.lastWay = in, t.ways[in]
+	}
+	*t.lastWay += runs
 }
 
 // unknown adds why a run is not exact, or would have a fault.
@@ -354,6 +395,9 @@ func (t *tally) unknown(o *sweep.Outcome) {
 }
 
 func (t *tally) gather(key reason, u *Unknown) {
+	if t.reasons == nil {
+		t.reasons = map[reason]*Unknown{}
+	}
 	known := t.reasons[key]
 	if known == nil {
 		one := *u
@@ -365,14 +409,11 @@ func (t *tally) gather(key reason, u *Unknown) {
 
 // plus adds other runs.
 func (t *tally) plus(o *tally) {
-	if t.ways == nil {
-		t.ways, t.reasons = map[way]int{}, map[reason]*Unknown{}
-	}
 	t.label = max(t.label, o.label)
 	t.runs, t.exact, t.faults = t.runs+o.runs, t.exact+o.exact, t.faults+o.faults
 	t.censored, t.branches, t.told = t.censored+o.censored, t.branches+o.branches, t.told+o.told
 	for key, n := range o.ways {
-		t.ways[key] += n
+		t.stopped(key, *n)
 	}
 	for key, u := range o.reasons {
 		t.gather(key, u)
@@ -382,12 +423,32 @@ func (t *tally) plus(o *tally) {
 	}
 }
 
-// taken is what a configuration makes of each run, as far as its scores need it.
+// taken is what a configuration makes of each run, as far as its scores need it: by run,
+// the place of its ending among those that the run has.
 type taken struct {
+	*endings
+	at []uint16
+}
+
+// endings are the different ways in which each run ends under some configurations: there
+// are few.
+type endings struct {
 	scores int
-	as     []runAs
-	ranges []sweep.Range // by run and score
-	whys   []sweep.Why   // by run and score; nil: none is told
+	of     [][]ending // by run
+}
+
+// ending is how a run ends, and what it is worth.
+type ending struct {
+	as     runAs
+	ranges []sweep.Range // by score
+	whys   []sweep.Why   // by score; nil: none is told
+}
+
+func (e *ending) alike(o *ending) bool {
+	same := func(a, b sweep.Range) bool {
+		return math.Float64bits(a.Least) == math.Float64bits(b.Least) && math.Float64bits(a.Most) == math.Float64bits(b.Most)
+	}
+	return e.as == o.as && slices.EqualFunc(e.ranges, o.ranges, same) && slices.Equal(e.whys, o.whys)
 }
 
 // runAs is how a run ends: with a fault, exactly, or in no known way.
@@ -399,27 +460,35 @@ const (
 	faultyEnd
 )
 
-// take makes room for what a configuration makes of the runs.
-func (b *Held) take() *taken {
-	n := len(b.Runs)
-	return &taken{scores: len(b.Scores), as: make([]runAs, n), ranges: make([]sweep.Range, n*len(b.Scores)), whys: make([]sweep.Why, n*len(b.Scores))}
+// endings has none yet.
+func (b *Held) endings() *endings {
+	return &endings{scores: len(b.Scores), of: make([][]ending, len(b.Runs))}
 }
 
-// keep keeps what is made of a run.
-func (t *taken) keep(run int, o *sweep.Outcome) {
+// take makes room for what a configuration makes of the runs.
+func (b *Held) take(of *endings) *taken { return &taken{of, make([]uint16, len(b.Runs))} }
+
+func (t *taken) ending(run int) *ending { return &t.of[run][t.at[run]] }
+
+// place is that of a run's ending.
+func (e *endings) place(run int, o *sweep.Outcome) uint16 {
+	var room [4]sweep.Range
+	one := ending{ranges: room[:0], whys: o.Unscored}
 	switch {
 	case o.Excluded():
-		t.as[run] = faultyEnd
-		return
+		one.as, one.whys = faultyEnd, nil
 	case o.Verdict == replay.Exact:
-		t.as[run] = exactEnd
+		one.as = exactEnd
 	}
-	for s := range t.scores {
-		t.ranges[run*t.scores+s] = ScoreOf(o, s)
-		if s < len(o.Unscored) {
-			t.whys[run*t.scores+s] = o.Unscored[s]
-		}
+	for s := 0; s < e.scores && one.as != faultyEnd; s++ {
+		one.ranges = append(one.ranges, ScoreOf(o, s))
 	}
+	at := slices.IndexFunc(e.of[run], func(known ending) bool { return known.alike(&one) })
+	if at < 0 {
+		at, one.ranges = len(e.of[run]), slices.Clone(one.ranges)
+		e.of[run] = append(e.of[run], one)
+	}
+	return uint16(at)
 }
 
 // Params are those of a candidate as records have them.
@@ -545,20 +614,25 @@ func (b *Held) score(s int, all *taken, exact bool) Score {
 		task := &b.Tasks[t]
 		low, high = low[:0], high[:0]
 		for _, i := range task.Runs {
-			if all.as[i] == faultyEnd {
+			e := all.ending(i)
+			if e.as == faultyEnd {
 				continue
 			}
-			r, before := all.ranges[i*all.scores+s], pointOf(at(b.Runs[i].Scores, s)).Least
+			r, before := e.ranges[s], pointOf(at(b.Runs[i].Scores, s)).Least
 			if math.IsNaN(r.Least) || math.IsNaN(r.Most) {
 				if !math.IsNaN(before) {
+					why := sweep.NotJudged
+					if s < len(e.whys) {
+						why = cmp.Or(e.whys[s], why)
+					}
 					sum.Unscored++
-					sum.whys[slices.Index(whys[:], cmp.Or(all.whys[i*all.scores+s], sweep.NotJudged))]++
+					sum.whys[slices.Index(whys[:], why)]++
 				}
 				continue
 			}
 			low, high = append(low, r.Least), append(high, r.Most)
 			exact = exact && r.Least == r.Most
-			sum.count(r, before, all.as[i] == exactEnd)
+			sum.count(r, before, e.as == exactEnd)
 		}
 		least.Add(task.Cluster, low)
 		most.Add(task.Cluster, high)
@@ -677,7 +751,7 @@ func (b *Held) amounts(c *Configuration, sum *tally, all *taken) {
 	}
 	before := b.before
 	if sum.faults > 0 {
-		before = b.tookBefore(func(run int) bool { return all.as[run] != faultyEnd })
+		before = b.tookBefore(func(run int) bool { return all.ending(run).as != faultyEnd })
 	}
 	for i, into := range [...]*Amount{&c.Iterations, &c.Calls, &c.Tokens, &c.Cost, &c.Latency} {
 		*into = spendings[i].amount(sum.runs-sum.faults, &sum.spent[i], &before.spent[i])
@@ -787,7 +861,7 @@ func (t *tally) stops() []StopCount {
 	all := []StopCount{}
 	for key, n := range t.ways {
 		all = append(all, StopCount{
-			Name: stopName(key.reason, key.fired), Reason: key.reason, Fired: key.fired, Runs: n, Share: page.Ratio(int64(n), int64(t.exact)),
+			Name: stopName(key.reason, key.fired), Reason: key.reason, Fired: key.fired, Runs: *n, Share: page.Ratio(int64(*n), int64(t.exact)),
 		})
 	}
 	slices.SortFunc(all, func(a, b StopCount) int {

@@ -142,8 +142,8 @@ func (s *Sweep) Outcomes(ctx context.Context, candidates ...int) ([][]Outcome, e
 	for k := range all {
 		all[k] = make([]Outcome, runs)
 	}
-	err := s.Visit(ctx, candidates, func() func(int, int, *Outcome) {
-		return func(k, run int, o *Outcome) {
+	err := s.Visit(ctx, candidates, func() func(int, int, *Outcome, bool) {
+		return func(k, run int, o *Outcome, _ bool) {
 			at := n * (k*runs + run)
 			into := &all[k][run]
 			*into = *o
@@ -157,8 +157,9 @@ func (s *Sweep) Outcomes(ctx context.Context, candidates ...int) ([][]Outcome, e
 // Visit tells what candidates make of each run: the outcomes of one run after the
 // other, and of several runs at a time. It asks for a visitor for every worker,
 // which is given the place among the candidates, the run, and an outcome that is
-// valid until the next one. The error is that of the context.
-func (s *Sweep) Visit(ctx context.Context, candidates []int, visitor func() func(k, run int, o *Outcome)) error {
+// valid until the next one; again says that it is the one before, but for the limit
+// that decided. The error is that of the context.
+func (s *Sweep) Visit(ctx context.Context, candidates []int, visitor func() func(k, run int, o *Outcome, again bool)) error {
 	courses := make([][]*course, len(s.recordings))
 	for k, candidate := range candidates {
 		on, err := s.fit(ctx, candidate)
@@ -167,12 +168,12 @@ func (s *Sweep) Visit(ctx context.Context, candidates []int, visitor func() func
 		}
 		courses[on] = s.join(courses[on], k, candidate, on)
 	}
-	return s.visit(ctx, courses, visitor)
-}
-
-func (s *Sweep) visit(ctx context.Context, courses [][]*course, visitor func() func(k, run int, o *Outcome)) error {
+	for _, c := range slices.Concat(courses...) {
+		c.sort()
+	}
 	return eachOn(ctx, len(s.Runs()), chunk, func() func(run int) {
-		visit, room, o := visitor(), &replay.Room{}, &Outcome{}
+		visit, o := visitor(), &Outcome{}
+		w := &walking{ctx: ctx}
 		scores := make([]Range, len(s.scores))
 		return func(run int) {
 			for on := range courses {
@@ -180,17 +181,21 @@ func (s *Sweep) visit(ctx context.Context, courses [][]*course, visitor func() f
 					continue
 				}
 				r := &s.recordings[on]
-				whole, task := r.Runs[run].Whole(room), r.Runs[run].Task
+				w.run, w.task = r.Runs[run].Whole(&w.room), r.Runs[run].Task
 				for _, c := range courses[on] {
-					c.each(ctx, room, whole, task, &o.Result, func(one *asked, path *replay.Path, again bool) {
+					c.each(w, &o.Result, func(one *asked, path *replay.Path, again bool) {
 						var asIf func() *record.Run
 						if r.Judge != nil && one.judged {
-							asIf = func() *record.Run { return one.asIf(ctx, whole, task, path, &o.Result) }
+							asIf = func() *record.Run { return path.AsIf(w.run, &o.Result) }
+							if one.stops == nil {
+								asIf = func() *record.Run { _, made := one.replay.AsIf(ctx, w.run, w.task); return made }
+							}
 						}
 						if !again || asIf != nil {
 							o.Scores, o.Unscored = r.value(scores, run, &o.Result, asIf)
+							again = false
 						}
-						visit(one.k, run, o)
+						visit(one.k, run, o, again)
 					})
 				}
 			}
@@ -198,21 +203,49 @@ func (s *Sweep) visit(ctx context.Context, courses [][]*course, visitor func() f
 	})
 }
 
-// course is candidates that take one path of a run, or each its own: one of them, or
-// those that differ in one limit of a hard budget alone.
+// walking is where a worker walks the run that it is at.
+type walking struct {
+	ctx   context.Context
+	room  replay.Room
+	run   *record.Run
+	task  *spec.Task
+	rooms []*pathRoom    // of the paths of a chain
+	paths []*replay.Path // by link; nil: not walked
+	alike []int          // by link: the first one under which the run ends alike
+}
+
+// pathRoom is where a path of a chain is walked.
+type pathRoom struct {
+	replay.Room
+	path replay.Path
+}
+
+// course is candidates that take one path of a run; one that takes its own; or a chain:
+// those that differ in one limit of a hard budget, and, where points serve all of them,
+// in when else they stop.
 type course struct {
-	family  *family
-	endless *replay.Replay // nil: each takes its own path
-	asked   []asked        // where each takes its own, the one with the smallest limit first
+	family  *family        // of those that take one path
+	endless *replay.Replay // which walks it; nil: of a chain, each link walks
+	asked   []asked        // of a chain those with the same rest together, the one with the smallest limit first
 	chain   chain
+	points  *replay.Points // that serve all of a chain; nil: none do
+	links   []link         // by limit, the smallest first
+}
+
+// link is a limit of a chain.
+type link struct {
+	limit  float64
+	replay *replay.Replay // that stops for nothing else, where points serve the chain
 }
 
 // asked is a candidate that is replayed.
 type asked struct {
 	k      int
-	stops  *replay.Stops
-	replay *replay.Replay
-	limit  float64 // of the chain
+	stops  *replay.Stops  // along a path that it shares; nil: it takes its own
+	replay *replay.Replay // which walks it
+	limit  float64        // of the chain
+	link   int
+	rest   string // the other parameters, where points serve the chain
 	// judged says that the best iteration is found alike in the candidate and the
 	// recording, so that whoever judges recorded runs can judge those of the candidate.
 	judged bool
@@ -223,19 +256,7 @@ func (s *Sweep) join(courses []*course, k, candidate, on int) []*course {
 	f, r, loop := s.of[candidate], &s.recordings[on], s.candidates[candidate].Declared()
 	one := asked{k: k, judged: (loop.Pattern == spec.PatternChecklist) == (r.Loop.Pattern == spec.PatternChecklist)}
 	if f.points == nil || s.told(candidate, on) {
-		one.replay = s.options.replay(r.Loop, loop, r.Announced...)
-		var in chain
-		if len(r.Announced) == 0 {
-			in, one.limit = s.candidates[candidate].chain(loop)
-		}
-		at := slices.IndexFunc(courses, func(c *course) bool { return in != chain{} && c.chain == in })
-		if at < 0 {
-			return append(courses, &course{chain: in, asked: []asked{one}})
-		}
-		c := courses[at]
-		place, _ := slices.BinarySearchFunc(c.asked, one.limit, func(a asked, limit float64) int { return cmp.Compare(a.limit, limit) })
-		c.asked = slices.Insert(c.asked, place, one)
-		return courses
+		return s.joinChain(courses, candidate, on, loop, one)
 	}
 	one.stops = replay.NewStops(loop)
 	at := slices.IndexFunc(courses, func(c *course) bool { return c.family == f })
@@ -246,66 +267,128 @@ func (s *Sweep) join(courses []*course, k, candidate, on int) []*course {
 	return courses
 }
 
+// joinChain adds a candidate of which no family takes the path.
+func (s *Sweep) joinChain(courses []*course, candidate, on int, loop *spec.Loop, one asked) []*course {
+	r := &s.recordings[on]
+	var in chain
+	if len(r.Announced) == 0 {
+		in, one.limit = s.candidates[candidate].chain(loop)
+	}
+	own := &course{chain: in}
+	walked := loop
+	if in != (chain{}) {
+		soft, hard := *loop, *loop.Guards.Budget
+		soft.Guards.Budget = &spec.RunBudget{Tokens: hard.Tokens, Calls: hard.Calls, CostUSD: hard.CostUSD}
+		if p := replay.NewPoints(&soft); p.Serves(&soft) == "" {
+			own.points, own.chain.rest = p, ""
+			one.rest, one.stops = in.rest, replay.NewStops(loop)
+			walked = replay.Endless(loop)
+			walked.Guards.Budget = &hard
+		}
+		at := slices.IndexFunc(courses, func(c *course) bool {
+			return c.chain == own.chain && (c.points == nil) == (own.points == nil) && (c.points == nil || c.points.Serves(&soft) == "")
+		})
+		if at >= 0 {
+			own = courses[at]
+		}
+	}
+	if len(own.asked) == 0 {
+		courses = append(courses, own)
+	}
+	at, known := slices.BinarySearchFunc(own.links, one.limit, func(l link, limit float64) int { return cmp.Compare(l.limit, limit) })
+	if !known {
+		own.links = slices.Insert(own.links, at, link{one.limit, s.options.replay(r.Loop, walked, r.Announced...)})
+	}
+	one.replay = own.links[at].replay
+	own.asked = append(own.asked, one)
+	return courses
+}
+
+// sort puts those that are asked into their order, and finds their links.
+func (c *course) sort() {
+	if c.links == nil {
+		return
+	}
+	slices.SortStableFunc(c.asked, func(a, b asked) int { return cmp.Or(cmp.Compare(a.rest, b.rest), cmp.Compare(a.limit, b.limit)) })
+	for i := range c.asked {
+		c.asked[i].link, _ = slices.BinarySearchFunc(c.links, c.asked[i].limit, func(l link, limit float64) int { return cmp.Compare(l.limit, limit) })
+	}
+}
+
 // endless walks the paths of a family.
 func (s *Sweep) endless(f *family, on int) *replay.Replay {
 	return s.options.replay(s.recordings[on].Loop, replay.Endless(s.candidates[f.members[0]].Declared()))
 }
 
-// each puts the result of one candidate after the other into its place. The path is nil
-// where a candidate takes its own; again says that the result is the one before, but for
-// the limit that decided.
-func (c *course) each(ctx context.Context, room *replay.Room, run *record.Run, task *spec.Task, into *replay.Result, visit func(one *asked, path *replay.Path, again bool)) {
+// each puts the result of one candidate after the other into its place. Again says that
+// the result is the one before, but for the limit that decided.
+func (c *course) each(w *walking, into *replay.Result, visit func(one *asked, path *replay.Path, again bool)) {
 	if c.endless == nil {
-		c.eachOfChain(ctx, run, task, into, visit)
+		c.eachOfChain(w, into, visit)
 		return
 	}
-	path := c.endless.Path(ctx, room, run, task)
+	path := c.endless.Path(w.ctx, &w.room, w.run, w.task)
 	for i := range c.asked {
 		*into = c.asked[i].stops.Along(&path)
 		visit(&c.asked[i], &path, false)
 	}
 }
 
-// eachOfChain replays those of which the result is not known from others: a larger
-// limit ends a run no earlier, so that between two limits that end it alike all do.
-func (c *course) eachOfChain(ctx context.Context, run *record.Run, task *spec.Task, into *replay.Result, visit func(one *asked, path *replay.Path, again bool)) {
-	results, own := make([]*replay.Result, len(c.asked)), make([]bool, len(c.asked))
-	ask := func(i int) {
-		result := c.asked[i].replay.Run(ctx, run, task)
-		results[i] = &result
+func (c *course) eachOfChain(w *walking, into *replay.Result, visit func(one *asked, path *replay.Path, again bool)) {
+	c.walk(w)
+	for i := range c.asked {
+		one := &c.asked[i]
+		alike := w.alike[one.link]
+		again := i > 0 && one.rest == c.asked[i-1].rest && alike == w.alike[c.asked[i-1].link]
+		switch path := w.paths[alike]; {
+		case again:
+		case one.stops != nil:
+			*into = one.stops.Along(path)
+		default:
+			*into = path.End
+		}
+		if c.chain.reason != "" && into.Outcome.Reason == c.chain.reason {
+			into.Outcome.Limit = one.limit
+		}
+		visit(one, w.paths[alike], again)
+	}
+}
+
+// walk walks the run under as many limits of a chain as it takes to know how it ends
+// under each: a larger limit ends a run no earlier, so that between two limits that end
+// it alike all do.
+func (c *course) walk(w *walking) {
+	last, walks := len(c.links)-1, 0
+	w.alike, w.paths = slices.Grow(w.alike[:0], last+1)[:last+1], slices.Grow(w.paths[:0], last+1)[:last+1]
+	clear(w.paths)
+	walk := func(i int) {
+		if walks == len(w.rooms) {
+			w.rooms = append(w.rooms, &pathRoom{})
+		}
+		room := w.rooms[walks]
+		room.path = c.links[i].replay.Path(w.ctx, &room.Room, w.run, w.task)
+		w.alike[i], w.paths[i] = i, &room.path
+		walks++
 	}
 	var between func(low, high int)
 	between = func(low, high int) {
-		if high-low < 2 {
-			return
-		}
-		a, b := results[low], results[high]
-		decides := a.Outcome.Limit == c.asked[low].limit && b.Outcome.Limit == c.asked[high].limit
-		if endAlike(a, b) && (decides || a.Outcome.Limit == b.Outcome.Limit) {
-			for i := low + 1; i < high; i++ {
-				results[i], own[i] = a, decides
+		a, b := &w.paths[low].End, &w.paths[high].End
+		decides := a.Outcome.Limit == c.links[low].limit && b.Outcome.Limit == c.links[high].limit
+		switch {
+		case endAlike(a, b) && (decides || a.Outcome.Limit == b.Outcome.Limit):
+			for i := low + 1; i <= high; i++ {
+				w.alike[i] = w.alike[low]
 			}
-			return
+		case high-low > 1:
+			middle := (low + high) / 2
+			walk(middle)
+			between(low, middle)
+			between(middle, high)
 		}
-		middle := (low + high) / 2
-		ask(middle)
-		between(low, middle)
-		between(middle, high)
 	}
-	last := len(c.asked) - 1
-	if ask(0); last > 0 {
-		ask(last)
+	if walk(0); last > 0 {
+		walk(last)
 		between(0, last)
-	}
-	for i := range c.asked {
-		again := i > 0 && results[i] == results[i-1]
-		if !again {
-			*into = *results[i]
-		}
-		if own[i] {
-			into.Outcome.Limit = c.asked[i].limit
-		}
-		visit(&c.asked[i], nil, again)
 	}
 }
 
@@ -320,9 +403,11 @@ func endAlike(a, b *replay.Result) bool {
 // chain is what candidates have in common that differ in one limit of a hard budget,
 // which nothing reads that is sent, judged or decided.
 type chain struct {
-	of   *gridding
-	path string // of the limit
-	rest string // the other parameters
+	of     *gridding
+	path   string        // of the limit
+	reason record.Reason // why a run ends that reaches it
+	others spec.RunBudget
+	rest   string // the other parameters
 }
 
 // chain is that of a candidate of a grid, and its limit as outcomes tell it.
@@ -333,39 +418,26 @@ func (c *Candidate) chain(loop *spec.Loop) (in chain, limit float64) {
 	}
 	limits, most := stop.LimitsOf(budget), 0
 	for i := range c.of.axes {
-		if n := len(c.of.axes[i].Values); n > most {
-			at := 0.0
-			switch spec.FullPath(c.of.axes[i].Path) {
-			case "guards.budget.calls":
-				at = float64(limits.Calls)
-			case "guards.budget.tokens":
-				at = float64(limits.Tokens)
-			case "guards.budget.cost_usd":
-				at = float64(limits.Cost) / float64(record.USD)
-			}
-			if at > 0 {
-				in, limit, most = chain{of: c.of, path: c.of.axes[i].Path}, at, n
-			}
+		one := chain{of: c.of, path: c.of.axes[i].Path, others: *budget}
+		at := 0.0
+		switch spec.FullPath(one.path) {
+		case "guards.budget.calls":
+			at, one.reason, one.others.Calls = float64(limits.Calls), record.ReasonBudgetCalls, 0
+		case "guards.budget.tokens":
+			at, one.reason, one.others.Tokens = float64(limits.Tokens), record.ReasonBudgetTokens, 0
+		case "guards.budget.cost_usd":
+			at, one.reason, one.others.CostUSD = float64(limits.Cost)/float64(record.USD), record.ReasonBudgetCost, 0
+		}
+		if n := len(c.of.axes[i].Values); at > 0 && n > most {
+			in, limit, most = one, at, n
 		}
 	}
 	for _, p := range c.Params {
-		if p.Path != in.path {
+		if most > 0 && p.Path != in.path {
 			in.rest += fmt.Sprintf("%s=%v,", p.Path, p.Value)
 		}
 	}
-	if most == 0 {
-		return chain{}, 0
-	}
 	return in, limit
-}
-
-// asIf is the run that a candidate leaves behind with such a result.
-func (a *asked) asIf(ctx context.Context, run *record.Run, task *spec.Task, path *replay.Path, result *replay.Result) *record.Run {
-	if path != nil {
-		return path.AsIf(run, result)
-	}
-	_, made := a.replay.AsIf(ctx, run, task)
-	return made
 }
 
 // chunk is how many runs a worker takes at a time.

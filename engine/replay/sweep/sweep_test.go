@@ -343,7 +343,7 @@ func TestChainsAreTheirReplays(test *testing.T) {
 			}
 			runs = append(runs, one)
 		}
-		axes := []Axis{axis(test, "guards.budget.calls=1,2,3,4,5,6,8,10,12"), axis(test, "guards.budget.cost_usd=1,2,3,4,5,7,9,11,14,20"), axis(test, "max_iterations=2,5"), axis(test, "guards.budget.tokens=20,50,90,120,200")}
+		axes := []Axis{axis(test, "guards.budget.calls=1,2,3,4,5,6,8,10,12"), axis(test, "guards.budget.cost_usd=1,2,3,4,5,7,9,11,14,20"), axis(test, "max_iterations=2,5"), axis(test, "terminate.confidence.threshold=0.4,0.8"), axis(test, "terminate.no_improvement.patience=1,2"), axis(test, "guards.budget.tokens=20,50,90,120,200")}
 		axes = slices.DeleteFunc(axes, func(Axis) bool { return rapid.Bool().Draw(t, "left out") })
 		candidates, err := Grid([]Base{{Name: "wide", Loop: declared(test, loop+budget+"max_iterations: 6\n")}}, nil, axes)
 		if err != nil {
@@ -357,8 +357,8 @@ func TestChainsAreTheirReplays(test *testing.T) {
 		for i := range all {
 			all[i], together[i] = i, make([]Outcome, len(runs))
 		}
-		if err := s.Visit(context.Background(), all, func() func(int, int, *Outcome) {
-			return func(k, run int, o *Outcome) {
+		if err := s.Visit(context.Background(), all, func() func(int, int, *Outcome, bool) {
+			return func(k, run int, o *Outcome, _ bool) {
 				together[k][run] = *o
 				together[k][run].Scores = slices.Clone(o.Scores)
 			}
@@ -366,10 +366,14 @@ func TestChainsAreTheirReplays(test *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range candidates {
+			live := replay.New(s.recordings[0].Loop, candidates[i].Declared(), replay.Options{})
 			for run, alone := range outcomes(test, s, i) {
 				ways[alone.Outcome.Reason]++
 				if fmt.Sprintf("%+v", together[i][run]) != fmt.Sprintf("%+v", alone) {
 					t.Fatalf("%s, run %d:\n%+v, want\n%+v", candidates[i].Name, run, together[i][run], alone)
+				}
+				if want := live.Run(context.Background(), s.Runs()[run].Run, s.Runs()[run].Task); !reflect.DeepEqual(together[i][run].Result, want) {
+					t.Fatalf("%s, run %d:\n%+v, want by itself\n%+v", candidates[i].Name, run, together[i][run].Result, want)
 				}
 			}
 		}

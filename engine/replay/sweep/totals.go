@@ -378,10 +378,10 @@ const mostSums = 20_000
 func (s *Sweep) sum(ctx context.Context, candidates []int, into *cells, visit func(candidate int, totals []Totals)) error {
 	var workers [][]cell // by candidate and cell
 	n := len(into.trials)
-	err := s.Visit(ctx, candidates, func() func(int, int, *Outcome) {
+	err := s.Visit(ctx, candidates, func() func(int, int, *Outcome, bool) {
 		sums := make([]cell, len(candidates)*n)
 		workers = append(workers, sums)
-		return func(k, run int, o *Outcome) {
+		return func(k, run int, o *Outcome, _ bool) {
 			if at := into.of[run]; at >= 0 {
 				sums[k*n+at].add(o, &s.recordings[s.of[candidates[k]].recording].Runs[run])
 			}
