@@ -36,14 +36,7 @@ func (r *Recorded) Whole(room *Room) *record.Run {
 	if room == nil {
 		room = &Room{}
 	}
-	room.iterations.free()
-	room.calls.free()
-	room.usages.free()
-	room.evaluations.free()
-	room.checks.free()
-	room.toolCalls.free()
-	room.steps.free()
-	room.outputs.free()
+	room.free()
 	room.run = *r.Run
 	room.run.Iterations = room.iterations.take(int(r.made))
 	c := coder{all: r.words, in: r.packed, room: room}
@@ -56,9 +49,10 @@ func (r *Recorded) Whole(room *Room) *record.Run {
 // Words are those that the packed runs of a recording have in common. Packing adds
 // to them, and changes nothing of runs that are packed already.
 type Words struct {
-	all []string
-	at  map[string]int
-	out []byte
+	all  []string
+	at   map[string]int
+	out  []byte
+	room Room
 }
 
 // Pack packs a run of which only signals are known.
@@ -67,9 +61,10 @@ func (w *Words) Pack(s *record.Signals) Recorded {
 		Version: s.Version, ID: s.ID, Configuration: w.Word(s.Configuration), Task: w.Word(s.Task), Trial: s.Trial, Cluster: w.Word(s.Cluster), Group: w.Word(s.Group),
 		Loop: w.Word(s.Loop), Outcome: s.Outcome, Usage: s.Usage, Judging: s.Judging, User: s.User, Elapsed: s.Elapsed, Untimed: s.Untimed, Next: s.Next, Simulated: s.Simulated,
 	}
-	c := coder{words: w, writing: true, out: w.out[:0], room: &Room{}}
+	c := coder{words: w, writing: true, out: w.out[:0], room: &w.room}
 	for i := range s.Iterations {
-		it := iterationOf(s, &s.Iterations[i])
+		w.room.free()
+		it := iterationOf(&w.room, s, &s.Iterations[i])
 		c.iteration(&it)
 	}
 	w.out = c.out
@@ -106,6 +101,18 @@ type Room struct {
 	toolCalls   shelf[record.ToolCall]
 	steps       shelf[record.Step]
 	outputs     shelf[byte]
+}
+
+// free takes back what runs and iterations consist of.
+func (r *Room) free() {
+	r.iterations.free()
+	r.calls.free()
+	r.usages.free()
+	r.evaluations.free()
+	r.checks.free()
+	r.toolCalls.free()
+	r.steps.free()
+	r.outputs.free()
 }
 
 // shelf is memory that is used again.
@@ -150,10 +157,12 @@ func (c *coder) iteration(it *record.Iteration) {
 	c.word(&it.Strategy)
 	c.word(&it.Cut)
 	c.text(&it.Request)
-	output := string(it.Output)
-	if c.text(&output); !c.writing {
-		it.Output = c.room.outputs.take(len(output))
-		copy(it.Output, output)
+	n := len(it.Output)
+	if integer(c, &n); c.writing {
+		c.out = append(c.out, it.Output...)
+	} else {
+		it.Output = c.room.outputs.take(n)
+		c.in = c.in[copy(it.Output, c.in):]
 	}
 	c.flag(&it.Skipped)
 	c.flag(&it.Untimed)

@@ -19,7 +19,7 @@ func TestPackedRunsAreWhole(t *testing.T) {
 		fill(t, reflect.ValueOf(&s).Elem())
 		want := make([]record.Iteration, len(s.Iterations))
 		for i := range want {
-			want[i] = iterationOf(&s, &s.Iterations[i])
+			want[i] = iterationOf(&Room{}, &s, &s.Iterations[i])
 		}
 		packed := words.Pack(&s)
 		before.Whole(room)

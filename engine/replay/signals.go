@@ -16,20 +16,27 @@ import (
 )
 
 // iterationOf is an iteration whose texts are hashes: equal where the texts are, so
-// that what only compares them decides alike. Its tool calls have no times.
-func iterationOf(s *record.Signals, sig *record.IterationSignals) record.Iteration {
+// that what only compares them decides alike. Its tool calls have no times. It is valid
+// until the room is used again.
+func iterationOf(room *Room, s *record.Signals, sig *record.IterationSignals) record.Iteration {
 	it := record.Iteration{
 		N: sig.N, Phase: sig.Phase, Strategy: sig.Strategy, Request: sig.Request, Skipped: sig.Skipped, Cut: sig.Cut,
-		Start: sig.Start, End: sig.End, Untimed: sig.Untimed, Working: sig.Working, ToolCalls: toolCallsOf(sig), Calls: callsOf(sig.Calls),
+		Start: sig.Start, End: sig.End, Untimed: sig.Untimed, Working: sig.Working,
+		Steps: room.steps.take(sig.Steps), ToolCalls: room.toolCalls.take(sig.ToolCalls), Calls: room.calls.take(len(sig.Calls)),
 	}
-	if sig.Steps > 0 {
-		it.Steps = make([]record.Step, sig.Steps)
+	for i := range it.Calls {
+		callOf(&it.Calls[i], &sig.Calls[i])
+	}
+	if len(it.ToolCalls) > 0 {
+		it.ToolCalls[0].Tool = sig.Tools // the first stands for their set
 	}
 	if sig.Output != "" {
-		it.Output = strconv.AppendQuote(nil, sig.Output)
+		it.Output = strconv.AppendQuote(room.outputs.all[:0], sig.Output)
+		room.outputs.all = it.Output
 	}
 	if sig.Evaluated {
-		it.Evaluation = &record.Evaluation{Confidence: sig.Confidence, Passed: sig.Passed, Checks: checksOf(s.Checks, sig.Checks)}
+		it.Evaluation = &room.evaluations.take(1)[0]
+		*it.Evaluation = record.Evaluation{Confidence: sig.Confidence, Passed: sig.Passed, Checks: checksOf(s.Checks, sig.Checks)}
 	}
 	if sig.Ended != "" {
 		it.Ended = &record.Ended{Reason: sig.Ended, Tool: sig.EndedBy}
@@ -40,32 +47,14 @@ func iterationOf(s *record.Signals, sig *record.IterationSignals) record.Iterati
 	return it
 }
 
-// toolCallsOf are so many tool calls, of which the first stands for their set.
-func toolCallsOf(sig *record.IterationSignals) []record.ToolCall {
-	if sig.ToolCalls == 0 {
-		return nil
+func callOf(call *record.Call, c *record.CallSignals) {
+	*call = record.Call{
+		Role: c.Role, Model: c.Model, Request: c.Request, Usage: c.Usage, Reserved: c.Reserved, Charged: c.Charged,
+		Start: c.Start, Duration: c.Duration, Waited: c.Waited,
 	}
-	calls := make([]record.ToolCall, sig.ToolCalls)
-	calls[0].Tool = sig.Tools
-	return calls
-}
-
-func callsOf(signals []record.CallSignals) []record.Call {
-	if len(signals) == 0 {
-		return nil
+	if c.Error != "" {
+		call.Error = &record.Error{Class: c.Error}
 	}
-	calls := make([]record.Call, len(signals))
-	for i := range signals {
-		c := &signals[i]
-		calls[i] = record.Call{
-			Role: c.Role, Model: c.Model, Request: c.Request, Usage: c.Usage, Reserved: c.Reserved, Charged: c.Charged,
-			Start: c.Start, Duration: c.Duration, Waited: c.Waited,
-		}
-		if c.Error != "" {
-			calls[i].Error = &record.Error{Class: c.Error}
-		}
-	}
-	return calls
 }
 
 func checksOf(heads []record.CheckHead, marks record.Marks) []record.Check {

@@ -98,7 +98,7 @@ func (t *chooser) measure(ctx context.Context) (err error) {
 		return err
 	}
 	var failed atomic.Pointer[error]
-	err = each(ctx, n, func(i int) {
+	err = each(ctx, n, chunk, func(i int) {
 		if err := t.measureOne(ctx, i); err != nil {
 			failed.CompareAndSwap(nil, &err)
 		}
@@ -278,14 +278,14 @@ func (t *chooser) judge(ctx context.Context, i, s int, scope *metrics) {
 // chunk is how many candidates a worker takes at a time: bits of one word.
 const chunk = 64
 
-// each does something with each of n things, on all processors.
-func each(ctx context.Context, n int, do func(i int)) error {
+// each does something with each of n things, so many at a time, on all processors.
+func each(ctx context.Context, n, chunk int, do func(i int)) error {
 	var next atomic.Int64
 	var workers sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), (n+chunk-1)/chunk) {
 		workers.Go(func() {
 			for ctx.Err() == nil {
-				from := int(next.Add(chunk)) - chunk
+				from := int(next.Add(int64(chunk))) - chunk
 				for i := max(0, from); i < min(from+chunk, n); i++ {
 					do(i)
 				}

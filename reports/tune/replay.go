@@ -9,6 +9,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/agentbench/agentbench/engine/record"
@@ -234,18 +235,20 @@ func replayed(ctx context.Context, of Recorded, candidates []int, held []*Held) 
 	if err != nil {
 		return nil, err
 	}
+	for _, k := range on {
+		held[k].tookBefore()
+	}
 	made := make([]Configuration, len(candidates))
-	for k, i := range candidates {
+	return made, each(ctx, len(candidates), 1, func(k int) {
 		var sum tally
 		for _, sums := range workers {
 			sum.plus(&sums[k])
 		}
-		c := held[on[k]].configuration(&of.Candidates()[i], &sum, all[k])
+		c := held[on[k]].configuration(&of.Candidates()[candidates[k]], &sum, all[k])
 		c.Recording = of.Recordings()[on[k]].Configuration
 		c.Recorded = len(c.Params) == 0 && c.Name == c.Recording
 		made[k] = c
-	}
-	return made, nil
+	})
 }
 
 // whole fills in what holds for all configurations.
@@ -533,13 +536,21 @@ type Task struct {
 // Hold makes ready runs with scores of these names.
 func Hold(runs []sweep.Run, scores []string) *Held {
 	b := &Held{Scores: scores, Runs: runs}
-	at, clusters, room := map[string]int{}, map[string]bool{}, &replay.Room{}
+	at, clusters := map[string]int{}, map[string]bool{}
+	type seen struct{ untimed, lumped bool }
+	within, rooms := make([]seen, len(b.Runs)), sync.Pool{New: func() any { return &replay.Room{} }}
+	_ = each(context.Background(), len(b.Runs), chunk, func(i int) { // nothing stops it
+		room := rooms.Get().(*replay.Room)
+		defer rooms.Put(room)
+		run := b.Runs[i].Whole(room)
+		within[i] = seen{slices.ContainsFunc(run.Iterations, func(it record.Iteration) bool { return it.Untimed }), replay.OnlyWholeCost(run)}
+	})
 	timed, took := true, false
 	for i := range b.Runs {
-		run := b.Runs[i].Whole(room)
-		timed = timed && !run.Untimed && !slices.ContainsFunc(run.Iterations, func(it record.Iteration) bool { return it.Untimed })
+		run := b.Runs[i].Run
+		timed = timed && !run.Untimed && !within[i].untimed
 		took = took || run.Elapsed > 0
-		b.lumped += count(replay.OnlyWholeCost(run))
+		b.lumped += count(within[i].lumped)
 		place, known := at[run.Task]
 		if !known {
 			place = len(b.Tasks)
@@ -746,12 +757,9 @@ var spendings = [...]*Spending{&Iterations, &Calls, &Tokens, &Cost, &Time}
 // amounts fills in what the runs take. Those that would have a fault are in no number,
 // nor in what the others took as recorded.
 func (b *Held) amounts(c *Configuration, sum *tally, all *taken) {
-	if b.before == nil {
-		b.before = b.tookBefore(func(int) bool { return true })
-	}
-	before := b.before
+	before := b.tookBefore()
 	if sum.faults > 0 {
-		before = b.tookBefore(func(run int) bool { return all.ending(run).as != faultyEnd })
+		before = b.took(func(run int) bool { return all.ending(run).as != faultyEnd })
 	}
 	for i, into := range [...]*Amount{&c.Iterations, &c.Calls, &c.Tokens, &c.Cost, &c.Latency} {
 		*into = spendings[i].amount(sum.runs-sum.faults, &sum.spent[i], &before.spent[i])
@@ -761,8 +769,16 @@ func (b *Held) amounts(c *Configuration, sum *tally, all *taken) {
 	}
 }
 
-// tookBefore adds up some of the runs as they were recorded.
-func (b *Held) tookBefore(in func(run int) bool) *tally {
+// tookBefore adds up the runs as they were recorded.
+func (b *Held) tookBefore() *tally {
+	if b.before == nil {
+		b.before = b.took(func(int) bool { return true })
+	}
+	return b.before
+}
+
+// took adds up some of them.
+func (b *Held) took(in func(run int) bool) *tally {
 	sum, run := &tally{}, 0
 	for o := range b.asTheyWere() {
 		if in(run) {

@@ -430,7 +430,7 @@ func converses(l *spec.Loop) bool {
 	return slices.ContainsFunc(l.Stages(), func(s spec.Stage) bool { return l.Converses(s.Agent) })
 }
 
-// counted is what a parameter counts of a run.
+// counted is what a parameter counts of a run; nil: its iterations.
 func counted(l *spec.Loop, path string) func(*record.Run) int {
 	switch {
 	case limitsSteps(l, path):
@@ -440,7 +440,7 @@ func counted(l *spec.Loop, path string) func(*record.Run) int {
 	case looksAtSteps(l, path):
 		return allSteps
 	}
-	return func(run *record.Run) int { return len(run.Iterations) }
+	return nil
 }
 
 // looksAtSteps says that a parameter is of a guard that looks at the steps of a
@@ -489,6 +489,12 @@ func allSteps(run *record.Run) (all int) {
 func upTo(recordings []Recording, of func(*record.Run) int) []float64 {
 	most := 0
 	for i := range recordings {
+		if of == nil {
+			for k := range recordings[i].Runs {
+				most = max(most, recordings[i].Runs[k].Iterations())
+			}
+			continue
+		}
 		for run := range recordings[i].whole() {
 			most = max(most, of(run))
 		}
