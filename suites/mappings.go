@@ -11,11 +11,7 @@ var mappingFiles embed.FS
 
 // MappingFiles are the mappings, NAME.yaml.
 func MappingFiles() fs.FS {
-	files, err := fs.Sub(mappingFiles, "mappings")
-	if err != nil { // the name is not a path
-		panic(err)
-	}
-	return files
+	return within(mappingFiles, "mappings")
 }
 
 // Mapping is a mapping that ships: it imports the logs of another tool, whose name it has.
@@ -47,9 +43,5 @@ func MappingNames() []string {
 
 // FindMapping gives the mapping of that name.
 func FindMapping(name string) (Mapping, bool) {
-	i := slices.IndexFunc(mappings, func(m Mapping) bool { return m.Name == name })
-	if i < 0 {
-		return Mapping{}, false
-	}
-	return mappings[i], true
+	return found(mappings, func(m Mapping) bool { return m.Name == name })
 }

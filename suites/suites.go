@@ -42,23 +42,31 @@ var about = []Suite{
 func All() []Suite {
 	all := slices.Clone(about)
 	for i := range all {
-		folder, err := fs.Sub(shipped, all[i].Name)
-		if err != nil { // the name is not a path
-			panic(err)
-		}
-		all[i].FS = folder
+		all[i].FS = within(shipped, all[i].Name)
 	}
 	return all
 }
 
+// within is a folder of those that are embedded.
+func within(all embed.FS, folder string) fs.FS {
+	files, err := fs.Sub(all, folder)
+	if err != nil { // the name is not a path
+		panic(err)
+	}
+	return files
+}
+
+// found is the first that has a name.
+func found[T any](all []T, is func(T) bool) (one T, ok bool) {
+	if i := slices.IndexFunc(all, is); i >= 0 {
+		return all[i], true
+	}
+	return one, false
+}
+
 // Find gives the suite of that name.
 func Find(name string) (Suite, bool) {
-	all := All()
-	i := slices.IndexFunc(all, func(s Suite) bool { return s.Name == name })
-	if i < 0 {
-		return Suite{}, false
-	}
-	return all[i], true
+	return found(All(), func(s Suite) bool { return s.Name == name })
 }
 
 // Names are the names of the suites that ship.

@@ -61,7 +61,13 @@ func namesOf(models []string) string {
 
 // Answer counts the configurations by their label.
 func (r *Replay) Answer(func(string) string) page.Answer {
-	counts, of := r.labels()
+	counts, of := map[string]int{}, 0
+	for i := range r.Configurations {
+		if c := &r.Configurations[i]; c.Label != LabelRecorded {
+			counts[c.Label]++
+			of++
+		}
+	}
 	switch {
 	case r.Runs == 0:
 		return page.Answer{State: page.Errored, Text: "no run counts"}
@@ -71,43 +77,20 @@ func (r *Replay) Answer(func(string) string) page.Answer {
 		return page.Answer{State: page.Passed, Text: page.Plural(of, "configuration is exact", "configurations are exact")}
 	}
 	exact := counts[replay.PointExact.String()]
-	verb := "are"
+	are := "are"
 	if exact == 1 || of == 1 {
-		verb = "is"
+		are = "is"
 	}
-	parts := []string{fmt.Sprintf("%d of %s %s exact", exact, page.Plural(of, "configuration", "configurations"), verb)}
-	for _, l := range []replay.Label{replay.Bounded, replay.NeedsCalls, replay.Counterfactual} {
-		if n := counts[l.String()]; n > 0 {
-			parts = append(parts, labelled(l, n))
+	parts := []string{fmt.Sprintf("%d of %s %s exact", exact, page.Plural(of, "configuration", "configurations"), are)}
+	for _, l := range []struct {
+		label     replay.Label
+		one, many string
+	}{{replay.Bounded, "is bounded", "are bounded"}, {replay.NeedsCalls, "needs calls", "need calls"}, {replay.Counterfactual, "is counterfactual", "are counterfactual"}} {
+		if n := counts[l.label.String()]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, verb(n, l.one, l.many)))
 		}
 	}
 	return page.Answer{State: page.Undecided, Text: strings.Join(parts, ", ")}
-}
-
-// labelled says of how many configurations a label is.
-func labelled(l replay.Label, n int) string {
-	verb := "are " + l.String()
-	switch {
-	case l == replay.NeedsCalls && n == 1:
-		verb = "needs calls"
-	case l == replay.NeedsCalls:
-		verb = "need calls"
-	case n == 1:
-		verb = "is " + l.String()
-	}
-	return fmt.Sprintf("%d %s", n, verb)
-}
-
-// labels counts the replayed configurations by label.
-func (r *Replay) labels() (counts map[string]int, of int) {
-	counts = map[string]int{}
-	for i := range r.Configurations {
-		if c := &r.Configurations[i]; c.Label != LabelRecorded {
-			counts[c.Label]++
-			of++
-		}
-	}
-	return counts, of
 }
 
 // Remark says where nothing real was measured.
@@ -131,14 +114,17 @@ func (r *Replay) Warned() iter.Seq2[string, page.Warning] {
 				return
 			}
 		}
-		for i := range r.Configurations {
-			for _, n := range r.Configurations[i].Warnings {
-				if !yield(r.Configurations[i].Name, n) {
-					return
-				}
+		for c := range page.EachOf(r.Configurations) {
+			if !warned(c, yield) {
+				return
 			}
 		}
 	}
+}
+
+// warned yields the warnings on a configuration, and reports whether more are wanted.
+func warned(c *Configuration, yield func(string, page.Warning) bool) bool {
+	return !slices.ContainsFunc(c.Warnings, func(n ReplayNote) bool { return !yield(c.Name, n) })
 }
 
 // Checks ask of each configuration whether it is exact; that it is not is no

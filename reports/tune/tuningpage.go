@@ -65,10 +65,8 @@ func (t *Tuning) Warned() iter.Seq2[string, page.Warning] {
 			}
 		}
 		for row := range t.choices() {
-			for _, n := range row.Warnings {
-				if !yield(row.Name, n) {
-					return
-				}
+			if !warned(&row.Configuration, yield) {
+				return
 			}
 		}
 	}

@@ -195,12 +195,15 @@ func build(ctx context.Context, root, system string) (file, error) {
 // documents are the files that every archive holds besides the program.
 func documents(root, version string, at time.Time) ([]file, error) {
 	var files []file
+	add := func(name, from string) error {
+		content, err := os.ReadFile(from)
+		files = append(files, file{name: name, mode: 0o644, content: content})
+		return err
+	}
 	for _, name := range []string{"LICENSE", "NOTICE", "README.md", "CHANGELOG.md"} {
-		content, err := os.ReadFile(filepath.Join(root, name))
-		if err != nil {
+		if err := add(name, filepath.Join(root, name)); err != nil {
 			return nil, err
 		}
-		files = append(files, file{name: name, mode: 0o644, content: content})
 	}
 	tree := command.Tree()
 	for shell, write := range map[string]func(io.Writer) error{
@@ -229,11 +232,9 @@ func documents(root, version string, at time.Time) ([]file, error) {
 		return nil, err
 	}
 	for _, page := range pages {
-		content, err := os.ReadFile(filepath.Join(dir, page.Name()))
-		if err != nil {
+		if err := add("man/"+page.Name(), filepath.Join(dir, page.Name())); err != nil {
 			return nil, err
 		}
-		files = append(files, file{name: "man/" + page.Name(), mode: 0o644, content: content})
 	}
 	return files, nil
 }
