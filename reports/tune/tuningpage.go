@@ -411,50 +411,44 @@ const (
 	LossByUnits reports.WarningKind = "loss_by"
 )
 
-// wholeNotes are how it was chosen and how far that can be trusted, and then the
-// notes on the recording.
-func (t *Tuning) wholeNotes() []Note {
-	notes := t.chosenNotes()
-	notes = append(notes, t.luckNotes()...)
-	notes = append(notes, t.leftNotes()...)
-	return append(notes, t.Notes...)
-}
-
-// widening are the rules that allow the more loss the fewer tasks there are; from
-// enoughForRule tasks on that is little.
-var widening = []string{"within_one_se", "indistinguishable"}
-
-const enoughForRule = 100
-
-func (t *Tuning) chosenNotes() []Note {
-	notes := []Note{{Kind: ByObjective, Name: t.Terms.Objective}}
-	if t.Terms.Minimize {
-		notes[0].Count = 1
+// wholeNotes are how it was chosen and how far that can be trusted, then which candidates
+// could not be chosen, then the notes on the recording.
+func (t *Tuning) wholeNotes() (notes []Note) {
+	add := func(is bool, n Note) {
+		if is {
+			notes = append(notes, n)
+		}
 	}
-	if t.Why != "" {
-		notes = append([]Note{{Kind: ChosenBy, Name: t.Terms.Cost, More: t.Why}}, notes...)
-	}
-	if name, change := t.littleSaved(); name != "" {
-		notes = append(notes, Note{Kind: LittleSaved, Name: name, More: change})
-	}
-	if t.Terms.WhyCost != "" {
-		notes = append(notes, Note{Kind: OtherCost, Name: t.Terms.Cost, More: t.Terms.WhyCost})
-	}
+	add(t.Why != "", Note{Kind: ChosenBy, Name: t.Terms.Cost, More: t.Why})
+	add(true, Note{Kind: ByObjective, Name: t.Terms.Objective, Count: count(t.Terms.Minimize)})
+	little, change := t.littleSaved()
+	add(little != "", Note{Kind: LittleSaved, Name: little, More: change})
+	add(t.Terms.WhyCost != "", Note{Kind: OtherCost, Name: t.Terms.Cost, More: t.Terms.WhyCost})
 	if t.Bound != nil {
-		notes = append(notes, Note{Kind: AfterAll, Name: string(t.Bound.Method), Count: t.Bound.Tests})
+		add(true, Note{Kind: AfterAll, Name: string(t.Bound.Method), Count: t.Bound.Tests})
 	}
 	units, of := t.Tasks, "task"
 	if t.Clusters > 0 {
 		units, of = t.Clusters, "cluster"
 	}
-	if slices.Contains(widening, t.Terms.Rule) && units < enoughForRule {
-		notes = append(notes, Note{Kind: FewForRule, Name: t.Terms.Rule, Count: units, More: of})
+	widens := t.Terms.Rule == string(WithinOneSE) || t.Terms.Rule == string(Indistinguishable) // they allow the more loss the fewer tasks there are
+	add(widens && units < enoughForRule, Note{Kind: FewForRule, Name: t.Terms.Rule, Count: units, More: of})
+	add(t.Runs > 0, Note{Kind: Against, Name: t.Terms.Score})
+	if l := t.Luck; l != nil && !t.Unchanged {
+		add(l.Objective.Luck.Known(), Note{Kind: LuckyGoal, Name: l.Over, More: l.Objective.told(1, gain)})
+		add(l.Cost.Luck.Known(), Note{Kind: LuckyCost, Name: l.Over, More: l.Cost.told(-1, plus(t.costForm(l.Cost.Apparent, l.Cost.Luck)))})
 	}
-	if t.Runs > 0 {
-		notes = append(notes, Note{Kind: Against, Name: t.Terms.Score})
-	}
-	return notes
+	tried := &t.Tried
+	add(tried.Candidates > tried.Exact, Note{Kind: NotTried, Count: tried.Candidates - tried.Exact, Of: tried.Candidates, More: tried.labels()})
+	add(tried.Faulty > 0, Note{Kind: CannotTake, Count: tried.Faulty, More: "some of their runs would have a fault"})
+	add(tried.Unscored > 0, Note{Kind: CannotTake, Count: tried.Unscored, More: "a score of some of their runs is unknown"})
+	add(tried.Costless > 0, Note{Kind: CannotTake, Count: tried.Costless, More: "their cost is unknown"})
+	add(tried.Unmeasured > 0, Note{Kind: CannotTake, Count: tried.Unmeasured, More: "the objective is unknown"})
+	return append(notes, t.Notes...)
 }
+
+// enoughForRule are so many tasks that rules that allow more loss with fewer tasks allow little.
+const enoughForRule = 100
 
 // littleSaved is the quantity that is saved, and its change, where that is shown to be too
 // little to matter, and nothing that is scored gets better; "" where it is not so.
@@ -477,19 +471,6 @@ func (t *Tuning) littleSaved() (quantity, change string) {
 	return quantity, change
 }
 
-// luckNotes say how much of the gain was found and how much was there.
-func (t *Tuning) luckNotes() (notes []Note) {
-	if l := t.Luck; l != nil && !t.Unchanged {
-		if l.Objective.Luck.Known() {
-			notes = append(notes, Note{Kind: LuckyGoal, Name: l.Over, More: l.Objective.told(1, gain)})
-		}
-		if l.Cost.Luck.Known() {
-			notes = append(notes, Note{Kind: LuckyCost, Name: l.Over, More: l.Cost.told(-1, plus(t.costForm(l.Cost.Apparent, l.Cost.Luck)))})
-		}
-	}
-	return notes
-}
-
 // told is a change as it looks where the choice was made, and as it is on held-out tasks;
 // sign is -1 where a gain is a decrease.
 func (g *Gain) told(sign float64, form func(page.Value) string) string {
@@ -510,41 +491,17 @@ func (g *Gain) told(sign float64, form func(page.Value) string) string {
 	return text
 }
 
-// leftNotes say which candidates could not be chosen.
-func (t *Tuning) leftNotes() (notes []Note) {
-	tried := &t.Tried
-	if n := tried.Candidates - tried.Exact; n > 0 {
-		notes = append(notes, Note{Kind: NotTried, Count: n, Of: tried.Candidates, More: tried.labels()})
-	}
-	for _, left := range []struct {
-		n   int
-		why string
-	}{
-		{tried.Faulty, "some of their runs would have a fault"},
-		{tried.Unscored, "a score of some of their runs is not known"}, {tried.Costless, "their cost is not known"}, {tried.Unmeasured, "the objective is not known"},
-	} {
-		if left.n > 0 {
-			notes = append(notes, Note{Kind: CannotTake, Count: left.n, More: left.why})
-		}
-	}
-	return notes
-}
-
 func (t *Tried) labels() string {
-	text := ""
-	for _, l := range []struct {
-		n    int
-		what string
-	}{{t.Bounded, "bounded"}, {t.NeedsCalls, "needing calls"}, {t.Counterfactual, "counterfactual"}} {
-		if l.n == 0 {
-			continue
+	var parts []string
+	add := func(n int, what string) {
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, what))
 		}
-		if text != "" {
-			text += ", "
-		}
-		text += fmt.Sprintf("%d %s", l.n, l.what)
 	}
-	return text
+	add(t.Bounded, "bounded")
+	add(t.NeedsCalls, "needing calls")
+	add(t.Counterfactual, "counterfactual")
+	return strings.Join(parts, ", ")
 }
 
 // Note is something that a reader of a tuning must know. It has the kinds of the
