@@ -157,7 +157,7 @@ type answering struct {
 
 // Call posts once.
 func (a answering) Call(ctx context.Context, request *model.Request) (*model.Reply, error) {
-	answer, err := a.endpoint.PostWithin(ctx, a.timeout, []byte(request.Messages[0].Text))
+	answer, err := a.endpoint.Post(ctx, a.timeout, []byte(request.Messages[0].Text))
 	if failed, ok := errors.AsType[*record.Error](err); ok {
 		return nil, model.Fail(failed.Class, "the endpoint: "+failed.Message, answer.Duration)
 	}

@@ -77,7 +77,7 @@ func (a *Endpoint) Execute(ctx context.Context, turn *Turn) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	answer, err := a.Endpoint.PostWithin(ctx, cmp.Or(a.Spec.Timeout, 10*time.Minute), given)
+	answer, err := a.Endpoint.Post(ctx, cmp.Or(a.Spec.Timeout, 10*time.Minute), given)
 	call := record.Call{Role: record.RoleHTTP, Model: "http", Request: a.hash(given), Duration: answer.Duration}
 	if at, wrong := url.Parse(a.Endpoint.URL); wrong == nil && at.Host != "" {
 		call.Model = at.Host

@@ -257,7 +257,7 @@ func TestF34_AnEndlessOutput(t *testing.T) {
 		p := shell("yes 'a line that comes again and again'")
 		p.Confinement, p.Timeout = confinement, 300*time.Millisecond
 		done, err := p.Run(t.Context(), nil)
-		if err == nil || len(done.Stdout) > DefaultMaxOutput+100 || !bytes.Contains(done.Stdout, []byte(" bytes cut …\n")) {
+		if err == nil || len(done.Stdout) > defaultMaxOutput+100 || !bytes.Contains(done.Stdout, []byte(" bytes cut …\n")) {
 			t.Errorf("%s: kept %d bytes, %v", held, len(done.Stdout), err)
 		}
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 )
 
-// MaxAnswer is how many bytes an answer may have.
-const MaxAnswer = 8 << 20
+// maxAnswer is how many bytes an answer may have.
+const maxAnswer = 8 << 20
 
 // Endpoint is where JSON is posted to. It is safe for concurrent use.
 type Endpoint struct {
@@ -59,23 +59,17 @@ func follow(next *http.Request, before []*http.Request) error {
 	return nil
 }
 
-// Post posts a body and reads the answer. Errors are *record.Error and the
-// context's cause; the answer then has what came.
-func (e *Endpoint) Post(ctx context.Context, body []byte) (Answer, error) {
-	begin := time.Now()
-	answer, err := e.post(ctx, body)
-	answer.Duration = time.Since(begin)
-	if err != nil && ctx.Err() != nil {
-		return answer, context.Cause(ctx)
+// Post posts a body and reads the answer, within the limit; 0: as long as the context. Errors are
+// *record.Error and the context's cause; the answer then has what came.
+func (e *Endpoint) Post(ctx context.Context, limit time.Duration, body []byte) (Answer, error) {
+	waiting, cancel := ctx, func() {}
+	if limit > 0 {
+		waiting, cancel = context.WithTimeout(ctx, limit)
 	}
-	return answer, err
-}
-
-// PostWithin is Post, and gives up after so long.
-func (e *Endpoint) PostWithin(ctx context.Context, limit time.Duration, body []byte) (Answer, error) {
-	waiting, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	answer, err := e.Post(waiting, body)
+	begin := time.Now()
+	answer, err := e.post(waiting, body)
+	answer.Duration = time.Since(begin)
 	switch {
 	case err == nil:
 		return answer, nil
@@ -114,12 +108,12 @@ func (e *Endpoint) post(ctx context.Context, body []byte) (Answer, error) {
 }
 
 func read(body io.Reader) (Answer, error) {
-	text, err := io.ReadAll(io.LimitReader(body, MaxAnswer+1))
+	text, err := io.ReadAll(io.LimitReader(body, maxAnswer+1))
 	switch {
 	case err != nil:
 		return Answer{Body: text}, record.Errorf(record.Network, "the answer broke off after %d bytes: %v", len(text), bare(err))
-	case len(text) > MaxAnswer:
-		return Answer{Body: text[:MaxAnswer]}, record.Errorf(record.BadResponse, "the answer has more than %d bytes", MaxAnswer)
+	case len(text) > maxAnswer:
+		return Answer{Body: text[:maxAnswer]}, record.Errorf(record.BadResponse, "the answer has more than %d bytes", maxAnswer)
 	}
 	return Answer{Body: text}, nil
 }

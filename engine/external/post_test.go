@@ -37,7 +37,7 @@ func TestWhatIsPosted(t *testing.T) {
 		_, _ = io.WriteString(w, r.Method+" "+r.Header.Get("Content-Type")+" "+r.Header.Get("X-Key")+" "+string(body))
 	})
 	e.Headers = map[string]string{"x-key": "k"}
-	answer, err := e.Post(t.Context(), []byte(`{"a":1}`))
+	answer, err := e.Post(t.Context(), 0, []byte(`{"a":1}`))
 	if err != nil || string(answer.Body) != `POST application/json k {"a":1}` || answer.Duration <= 0 {
 		t.Errorf("got %s, %v", answer.Body, err)
 	}
@@ -74,7 +74,7 @@ func TestFailures(t *testing.T) {
 			_, _ = io.WriteString(w, "half")
 		}, record.Error{Class: record.Network, Message: "the answer broke off after 4 bytes: unexpected EOF"}},
 		"endless": {func(w http.ResponseWriter, _ *http.Request) {
-			for range MaxAnswer/1024 + 1 {
+			for range maxAnswer/1024 + 1 {
 				_, _ = io.WriteString(w, strings.Repeat("x", 1024))
 			}
 		}, record.Error{Class: record.BadResponse, Message: "the answer has more than 8388608 bytes"}},
@@ -82,7 +82,7 @@ func TestFailures(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e := serve(t, c.handler)
 			e.Headers = map[string]string{"X-Key": "CANARY"}
-			_, err := e.Post(t.Context(), []byte("{}"))
+			_, err := e.Post(t.Context(), 0, []byte("{}"))
 			if failed, ok := errors.AsType[*record.Error](err); !ok || *failed != c.want {
 				t.Errorf("got %v, want %v", err, &c.want)
 			}
@@ -99,7 +99,7 @@ func TestTheSameHostMayForward(t *testing.T) {
 		body, _ := io.ReadAll(r.Body)
 		_, _ = io.WriteString(w, r.Method+" "+r.URL.Path+" "+string(body))
 	})
-	if answer, err := e.Post(t.Context(), []byte("{}")); err != nil || string(answer.Body) != "POST /there {}" {
+	if answer, err := e.Post(t.Context(), 0, []byte("{}")); err != nil || string(answer.Body) != "POST /there {}" {
 		t.Errorf("got %s, %v", answer.Body, err)
 	}
 }
@@ -109,12 +109,12 @@ func TestNobodyIsThere(t *testing.T) {
 	server := httptest.NewServer(nil)
 	server.Close()
 	e := &Endpoint{URL: server.URL + "/?key=CANARY", Client: NewClient()}
-	_, err := e.Post(t.Context(), nil)
+	_, err := e.Post(t.Context(), 0, nil)
 	if failed, ok := errors.AsType[*record.Error](err); !ok || failed.Class != record.Network || strings.Contains(err.Error(), "CANARY") {
 		t.Errorf("got %v", err)
 	}
 	e.URL = "http://[::1/?key=CANARY"
-	if _, err := e.Post(t.Context(), nil); err == nil || strings.Contains(err.Error(), "CANARY") {
+	if _, err := e.Post(t.Context(), 0, nil); err == nil || strings.Contains(err.Error(), "CANARY") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -132,7 +132,7 @@ func TestTheEndOfARunIsTheEndOfAPost(t *testing.T) {
 		<-asked
 		cancel(over)
 	}()
-	if _, err := e.Post(ctx, []byte("{}")); !errors.Is(err, over) {
+	if _, err := e.Post(ctx, 0, []byte("{}")); !errors.Is(err, over) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -148,7 +148,7 @@ func (hanging) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestAnEndpointThatHangsIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := &Endpoint{URL: "http://127.0.0.1/", Client: &http.Client{Transport: hanging{}}}
-		answer, err := e.PostWithin(t.Context(), 3*time.Second, []byte("{}"))
+		answer, err := e.Post(t.Context(), 3*time.Second, []byte("{}"))
 		want := record.Error{Class: record.CallTimeout, Message: "the endpoint took longer than 3s"}
 		if failed, ok := errors.AsType[*record.Error](err); !ok || *failed != want || answer.Duration != 3*time.Second {
 			t.Errorf("got %v after %v", err, answer.Duration)
@@ -156,7 +156,7 @@ func TestAnEndpointThatHangsIsGivenUp(t *testing.T) {
 		over := errors.New("the run is over")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		time.AfterFunc(time.Second, func() { cancel(over) })
-		if _, err := e.PostWithin(ctx, 3*time.Second, []byte("{}")); !errors.Is(err, over) {
+		if _, err := e.Post(ctx, 3*time.Second, []byte("{}")); !errors.Is(err, over) {
 			t.Errorf("got %v", err)
 		}
 	})

@@ -30,13 +30,13 @@ import (
 
 // The limits of a program where it declares none.
 const (
-	DefaultTimeout   = 10 * time.Minute
-	DefaultMaxOutput = 256 << 10
+	defaultTimeout   = 10 * time.Minute
+	defaultMaxOutput = 256 << 10
 	maxStderr        = 16 << 10
 	maxSaid          = 300 // bytes that an error quotes
-	// DefaultFarewell is how long a session's program may take to end by itself
+	// defaultFarewell is how long a session's program may take to end by itself
 	// once its input is over.
-	DefaultFarewell = 2 * time.Second
+	defaultFarewell = 2 * time.Second
 	// drain is how long pipes may stay open after the program ended, for
 	// children that hold them.
 	drain = 500 * time.Millisecond
@@ -47,12 +47,12 @@ type Program struct {
 	Argv      []string
 	Dir       string        // relative programs and files are looked up here
 	Env       []string      // the whole environment, see Environment; nil: empty
-	Timeout   time.Duration // 0: DefaultTimeout; below 0: as long as the context
-	MaxOutput int           // bytes of standard output; 0: DefaultMaxOutput
+	Timeout   time.Duration // 0: defaultTimeout; below 0: as long as the context
+	MaxOutput int           // bytes of standard output; 0: defaultMaxOutput
 	// Cuts leaves too much output at its head and tail; otherwise it is a failure.
 	Cuts     bool
 	Called   string           // what errors call it; "": the program and its name
-	Farewell time.Duration    // of a session; 0: DefaultFarewell
+	Farewell time.Duration    // of a session; 0: defaultFarewell
 	Now      func() time.Time // nil: time.Now
 	// Confinement holds the program's children; nil: its process group alone does.
 	Confinement *Confinement
@@ -69,13 +69,13 @@ type Finished struct {
 // are *record.Error and the context's cause; what was left so far is given with
 // them.
 func (p *Program) Run(ctx context.Context, stdin []byte) (Finished, error) {
-	limit := cmp.Or(p.Timeout, DefaultTimeout)
+	limit := cmp.Or(p.Timeout, defaultTimeout)
 	running, cancel := ctx, func() {}
 	if limit > 0 {
 		running, cancel = context.WithTimeout(ctx, limit)
 	}
 	defer cancel()
-	most := cmp.Or(p.MaxOutput, DefaultMaxOutput)
+	most := cmp.Or(p.MaxOutput, defaultMaxOutput)
 	stdout, stderr := newCapture(most), newCapture(maxStderr)
 	begin := p.now()
 	err := p.start(running, func(cmd *exec.Cmd) error {

@@ -132,7 +132,7 @@ func (s *Session) Close() error {
 	s.closed.Do(func() {
 		close(s.closing)
 		s.stdin.Close()
-		late := time.After(cmp.Or(s.program.Farewell, DefaultFarewell))
+		late := time.After(cmp.Or(s.program.Farewell, defaultFarewell))
 		select {
 		case <-s.over:
 		case <-late:

@@ -12,14 +12,14 @@ import (
 
 // The built-in tools.
 const (
-	// TaskCompletion ends the run with its result.
-	TaskCompletion = "task_completion"
-	// AskQuestion gives what the task answers to the question, and ends the run
+	// taskCompletion ends the run with its result.
+	taskCompletion = "task_completion"
+	// askQuestion gives what the task answers to the question, and ends the run
 	// with the question where it answers nothing.
-	AskQuestion = "ask_question"
-	// Converse says something to the user; where there is none it ends the
+	askQuestion = "ask_question"
+	// converse says something to the user; where there is none it ends the
 	// iteration with the message.
-	Converse = "converse"
+	converse = "converse"
 )
 
 // Builtin gives the tool of that name; a description that is not "" replaces its own.
@@ -27,13 +27,13 @@ func Builtin(name, description string) (Tool, error) {
 	t := Tool{Definition: Definition{Name: name}}
 	var usual, argument, schema string
 	switch name {
-	case TaskCompletion:
+	case taskCompletion:
 		usual, argument, schema = "Finish the task with its result.", "result", `{"description": "What the task was to give."}`
 		t.Breaks = record.ReasonToolEnded
-	case AskQuestion:
+	case askQuestion:
 		usual, argument, schema = "Ask a question that has to be answered before the task can go on.", "question", `{"type": "string", "minLength": 1}`
 		t.Serial = true // the task may answer in an order
-	case Converse:
+	case converse:
 		usual, argument, schema = "Say something to the user and wait for the answer.", "message", `{"type": "string", "minLength": 1}`
 		t.Converses = true
 	default:
@@ -47,7 +47,7 @@ func Builtin(name, description string) (Tool, error) {
 		if err := json.Unmarshal(use.Arguments, &given); err != nil {
 			return Result{}, badCall("the arguments are no object: %v", err)
 		}
-		if name == AskQuestion {
+		if name == askQuestion {
 			return ask(ctx, use, given[argument])
 		}
 		return Result{Content: given[argument]}, nil

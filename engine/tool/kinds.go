@@ -80,7 +80,7 @@ func Located(folder string, argv []string) []string {
 // Endpoint is a tool that is an endpoint, to which the arguments are posted.
 func Endpoint(d Definition, e external.Endpoint) Tool {
 	return Tool{d, func(ctx context.Context, use *Use) (Result, error) {
-		answer, err := e.Post(ctx, use.arguments())
+		answer, err := e.Post(ctx, 0, use.arguments())
 		if err == nil {
 			result, wrong := Answer(answer.Body)
 			result.Duration = answer.Duration

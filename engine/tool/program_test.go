@@ -217,7 +217,7 @@ func TestF34_AnEndlessOutput(t *testing.T) {
 				t.Errorf("got %v", err)
 			}
 			var text string
-			if json.Unmarshal(result.Content, &text) != nil || len(text) > MaxResult+100 || !strings.Contains(text, " bytes cut …\n") {
+			if json.Unmarshal(result.Content, &text) != nil || len(text) > maxResult+100 || !strings.Contains(text, " bytes cut …\n") {
 				t.Errorf("kept %d bytes", len(text))
 			}
 		})

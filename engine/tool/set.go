@@ -87,8 +87,8 @@ func (s *Set) find(name string) *member {
 	return &s.members[i]
 }
 
-// MaxArguments is how many bytes the arguments of one call may have.
-const MaxArguments = 1 << 20
+// maxArguments is how many bytes the arguments of one call may have.
+const maxArguments = 1 << 20
 
 // Check reports everything that is wrong with a call, so that the model can correct it at
 // once; nil: the call can be made. Its class is always BadCall.
@@ -97,8 +97,8 @@ func (s *Set) Check(name string, arguments json.RawMessage) *record.Error {
 	switch {
 	case m == nil:
 		return badCall("%s", s.unknown(name))
-	case len(arguments) > MaxArguments:
-		return badCall("the arguments of %s are %d bytes long; %d are allowed", name, len(arguments), MaxArguments)
+	case len(arguments) > maxArguments:
+		return badCall("the arguments of %s are %d bytes long; %d are allowed", name, len(arguments), maxArguments)
 	}
 	if wrong := violations(m.schema, arguments); wrong != "" {
 		return badCall("the arguments of %s are wrong: %s", name, wrong)
@@ -138,13 +138,13 @@ func short(text string) string {
 	return strings.ToValidUTF8(text[:most], "") + " …"
 }
 
-// MaxResult is how many bytes of a result are kept: its head and its tail, half
+// maxResult is how many bytes of a result are kept: its head and its tail, half
 // of it each.
-const MaxResult = 256 << 10
+const maxResult = 256 << 10
 
 // bounded keeps a result from filling the conversation. What is cut becomes a text.
 func bounded(content json.RawMessage) json.RawMessage {
-	if len(content) <= MaxResult {
+	if len(content) <= maxResult {
 		return content
 	}
 	text := string(content)
@@ -153,7 +153,7 @@ func bounded(content json.RawMessage) json.RawMessage {
 			text = written
 		}
 	}
-	if len(text) <= MaxResult {
+	if len(text) <= maxResult {
 		return Text(text)
 	}
 	head, between, tail := headAndTail(text)
@@ -162,7 +162,7 @@ func bounded(content json.RawMessage) json.RawMessage {
 
 // boundedBytes keeps the head and the tail of bytes that are not text.
 func boundedBytes(written []byte) []byte {
-	if len(written) <= MaxResult {
+	if len(written) <= maxResult {
 		return written
 	}
 	head, between, tail := headAndTail(written)
@@ -171,7 +171,7 @@ func boundedBytes(written []byte) []byte {
 
 // headAndTail are the head and the tail of what is too long, and the note between them.
 func headAndTail[T string | []byte](written T) (head T, between string, tail T) {
-	const half = MaxResult / 2
+	const half = maxResult / 2
 	return written[:half], fmt.Sprintf("\n… %d bytes cut …\n", len(written)-2*half), written[len(written)-half:]
 }
 

@@ -170,26 +170,26 @@ func set(t *testing.T, names ...string) *Set {
 
 // S2.4: task_completion ends the run with whatever JSON its result is.
 func TestS2_4_TaskCompletion(t *testing.T) {
-	s := set(t, TaskCompletion)
+	s := set(t, taskCompletion)
 	for _, given := range []string{`"done"`, `{"a": [1]}`, `12.50`, `null`} {
 		arguments := json.RawMessage(`{"result": ` + given + `}`)
-		if failed := s.Check(TaskCompletion, arguments); failed != nil {
+		if failed := s.Check(taskCompletion, arguments); failed != nil {
 			t.Errorf("%s: %v", given, failed)
 		}
-		result, err := s.Use(t.Context(), TaskCompletion, &Use{Arguments: arguments})
+		result, err := s.Use(t.Context(), taskCompletion, &Use{Arguments: arguments})
 		if err != nil || result.Ended == nil || result.Ended.Reason != string(record.ReasonToolEnded) || string(result.Ended.Output) != given {
 			t.Errorf("%s: got %+v, %v", given, result, err)
 		}
 	}
-	if failed := s.Check(TaskCompletion, json.RawMessage(`{"text": "done"}`)); failed == nil {
+	if failed := s.Check(taskCompletion, json.RawMessage(`{"text": "done"}`)); failed == nil {
 		t.Error("a completion without a result is let through")
 	}
 }
 
 func TestConverseSaysItsMessage(t *testing.T) {
-	s := set(t, Converse)
-	result, err := s.Use(t.Context(), Converse, &Use{Arguments: json.RawMessage(`{"message": "hello"}`)})
-	if d, _ := s.Definition(Converse); err != nil || string(result.Content) != `"hello"` || result.Ended != nil || !d.Converses {
+	s := set(t, converse)
+	result, err := s.Use(t.Context(), converse, &Use{Arguments: json.RawMessage(`{"message": "hello"}`)})
+	if d, _ := s.Definition(converse); err != nil || string(result.Content) != `"hello"` || result.Ended != nil || !d.Converses {
 		t.Errorf("got %+v, %v", result, err)
 	}
 }
@@ -205,7 +205,7 @@ func parsed(t *testing.T, text string) any {
 
 // S2.4: a question is answered by the task, or ends the run.
 func TestS2_4_AskQuestion(t *testing.T) {
-	s := set(t, AskQuestion)
+	s := set(t, askQuestion)
 	for _, c := range []struct {
 		name, vars, metadata string
 		questions, want      []string // "": it ends the run
@@ -226,7 +226,7 @@ func TestS2_4_AskQuestion(t *testing.T) {
 			task := &spec.Task{Vars: parsed(t, c.vars), Metadata: parsed(t, c.metadata)}
 			for i, question := range c.questions {
 				arguments, _ := json.Marshal(map[string]string{"question": question})
-				result, err := s.Use(ctx, AskQuestion, &Use{Arguments: arguments, Task: task})
+				result, err := s.Use(ctx, askQuestion, &Use{Arguments: arguments, Task: task})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -240,7 +240,7 @@ func TestS2_4_AskQuestion(t *testing.T) {
 			}
 		})
 	}
-	if _, err := s.Use(t.Context(), AskQuestion, &Use{Arguments: json.RawMessage(`{"question": "?"}`)}); err != nil {
+	if _, err := s.Use(t.Context(), askQuestion, &Use{Arguments: json.RawMessage(`{"question": "?"}`)}); err != nil {
 		t.Errorf("without a task: %v", err)
 	}
 }
@@ -249,11 +249,11 @@ func TestDescriptions(t *testing.T) {
 	if _, err := Builtin("fly", ""); err == nil {
 		t.Error("there is a tool fly")
 	}
-	made, err := Builtin(Converse, "Talk.")
+	made, err := Builtin(converse, "Talk.")
 	if err != nil || made.Description != "Talk." {
 		t.Errorf("got %v, %v", made, err)
 	}
-	set(t, TaskCompletion, AskQuestion, Converse) // their schemas compile
+	set(t, taskCompletion, askQuestion, converse) // their schemas compile
 }
 
 func computedTool(t *testing.T, text string) Tool {
@@ -388,7 +388,7 @@ func TestAnEndpointIsATool(t *testing.T) {
 // F34: a long answer keeps its head and tail.
 func TestF34_ALongAnswer(t *testing.T) {
 	result, err := served(t, endpointSays(200, strings.Repeat("x", 1<<20))).Use(t.Context(), "t", &Use{})
-	if err != nil || len(result.Content) > MaxResult+100 || !strings.Contains(string(result.Content), " bytes cut …") {
+	if err != nil || len(result.Content) > maxResult+100 || !strings.Contains(string(result.Content), " bytes cut …") {
 		t.Errorf("kept %d bytes, %v", len(result.Content), err)
 	}
 }

@@ -124,13 +124,13 @@ func TestF34_LongResultsAreCut(t *testing.T) {
 			t.Fatalf("no JSON: %v", err)
 		}
 		kept, cut := value.(string)
-		if len(content) <= MaxResult {
+		if len(content) <= maxResult {
 			if string(got) != string(content) {
 				t.Fatal("a short result was changed")
 			}
 			return
 		}
-		if !cut || len(kept) > MaxResult+60 || len(text) > MaxResult && !strings.Contains(kept, " bytes cut …\n") {
+		if !cut || len(kept) > maxResult+60 || len(text) > maxResult && !strings.Contains(kept, " bytes cut …\n") {
 			t.Fatalf("%d bytes became %d", len(content), len(kept))
 		}
 	})
@@ -157,7 +157,7 @@ func TestF34_BytesThatAreNoTextAreKept(t *testing.T) {
 		"a text": {"café", ""},
 		"bytes":  {"caf\xe9\n", "caf\xe9\n"},
 		"JSON":   {"{\"a\":\"\xff\"}", "{\"a\":\"\xff\"}"},
-		"many":   {strings.Repeat("\xff", MaxResult+7), strings.Repeat("\xff", MaxResult/2) + "\n… 7 bytes cut …\n" + strings.Repeat("\xff", MaxResult/2)},
+		"many":   {strings.Repeat("\xff", maxResult+7), strings.Repeat("\xff", maxResult/2) + "\n… 7 bytes cut …\n" + strings.Repeat("\xff", maxResult/2)},
 	} {
 		says := Tool{Definition{Name: "t", Pure: true}, func(context.Context, *Use) (Result, error) { return Answer([]byte(c.written)) }}
 		kept := lasting{}
@@ -341,7 +341,7 @@ func TestRunsThatAskTheSameAtOnceAskOnce(t *testing.T) {
 
 func TestMemoryIsBounded(t *testing.T) {
 	m := &Memory{}
-	big := Text(strings.Repeat("x", MaxResult-10))
+	big := Text(strings.Repeat("x", maxResult-10))
 	s := newSet(t, Options{Memory: m}, Tool{Definition{Name: "t", Pure: true}, func(context.Context, *Use) (Result, error) { return Result{Content: big}, nil }})
 	for i := range 2 * mostRemembered / len(big) {
 		arguments, _ := expr.AppendJSON(nil, []any{i})

@@ -30,8 +30,8 @@ import (
 
 // The limits of a remote agent where none are declared.
 const (
-	DefaultTimeout     = 10 * time.Minute
-	DefaultMaxResponse = 16 << 20
+	defaultTimeout     = 10 * time.Minute
+	defaultMaxResponse = 16 << 20
 	maxCard            = 1 << 20
 	// cancelTime is how long a remote agent has to acknowledge that its task is cancelled.
 	cancelTime = 2 * time.Second
@@ -41,8 +41,8 @@ const (
 type Options struct {
 	Address     string            // below which the agent's card lies, or the card itself
 	Headers     map[string]string // of every request, for instance with a key
-	Timeout     time.Duration     // of a task, from sending it to its answer; 0: DefaultTimeout
-	MaxResponse int64             // bytes; 0: DefaultMaxResponse
+	Timeout     time.Duration     // of a task, from sending it to its answer; 0: defaultTimeout
+	MaxResponse int64             // bytes; 0: defaultMaxResponse
 	Transport   http.RoundTripper // nil: http.DefaultTransport
 	Now         func() time.Time  // nil: time.Now
 	Budget      *pace.Budget      // of the suite, in which every task counts as a call; nil: none
@@ -65,8 +65,8 @@ func New(o Options) (*Client, error) {
 	if err != nil || address.Host == "" || address.Scheme != "http" && address.Scheme != "https" {
 		return nil, fmt.Errorf("the remote agent %q is not an http or https address", o.Address)
 	}
-	o.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
-	o.MaxResponse = cmp.Or(o.MaxResponse, DefaultMaxResponse)
+	o.Timeout = cmp.Or(o.Timeout, defaultTimeout)
+	o.MaxResponse = cmp.Or(o.MaxResponse, defaultMaxResponse)
 	if o.Transport == nil {
 		o.Transport = http.DefaultTransport
 	}

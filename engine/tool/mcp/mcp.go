@@ -31,8 +31,8 @@ import (
 	"github.com/agentbench/agentbench/engine/tool"
 )
 
-// DefaultStart is how long a server may take until it has told of its tools.
-const DefaultStart = time.Minute
+// defaultStart is how long a server may take until it has told of its tools.
+const defaultStart = time.Minute
 
 // Options are what a server is.
 type Options struct {
@@ -43,7 +43,7 @@ type Options struct {
 	Only    []string    // the tools that are used; nil: all
 	Pure    []string    // the tools of which the same arguments give the same result
 	// Timeout is how long one call may take, the start of the server included, and the
-	// server to start when the run begins; 0: tool.DefaultTimeout and DefaultStart.
+	// server to start when the run begins; 0: tool.DefaultTimeout and defaultStart.
 	Timeout time.Duration
 	Retries int // how often a call that failed is made again
 	// Shared is what lasts as long as all runs, which use one server then; nil: each
@@ -62,7 +62,7 @@ type Server struct {
 // New makes a server, which is not started before its tools are asked for.
 func New(o Options) *Server {
 	if o.Start <= 0 {
-		o.Start = cmp.Or(max(0, o.Timeout), DefaultStart)
+		o.Start = cmp.Or(max(0, o.Timeout), defaultStart)
 	}
 	if o.Timeout <= 0 {
 		o.Timeout = tool.DefaultTimeout
