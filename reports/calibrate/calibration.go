@@ -121,7 +121,7 @@ type Unscored struct {
 	Count int    `json:"count"`
 }
 
-// Disagreement is an output of which the scorer says something else.
+// Disagreement is an output on which scorer and label disagree.
 type Disagreement struct {
 	Name        string  `json:"name"`
 	Label       float64 `json:"label"`
@@ -151,7 +151,7 @@ type Options struct {
 	Seed                   uint64
 }
 
-// Of holds scores against labels.
+// Of compares scores with labels.
 func Of(pairs []Pair, o Options) *Calibration {
 	c := &Calibration{
 		Schema: Schema, Suite: o.Suite, Scorer: o.Scorer, Version: o.Version, Simulated: o.Simulated, Labels: len(pairs),
@@ -293,7 +293,7 @@ func (m *measure) labelSays(value float64) int {
 	return m.says(value)
 }
 
-// says is the number of the level that a score stands for: no and yes, by the
+// says is the number of the level of a score: no and yes, by the
 // threshold; else that of the labels' levels which lies nearest, the lower one of two.
 func (m *measure) says(value float64) int {
 	levels := m.Labels.Levels
@@ -406,7 +406,7 @@ func (m *measure) threshold(threshold float64) Threshold {
 
 // missing is how many more labels it takes until an interval reaches no further than
 // the precision to both sides, if the new ones are of other tasks as the old ones are.
-// Its width falls with the square root of their number; where nobody ever differed it
+// Its width falls with the square root of their number; where all agreed it
 // is Wilson's of a share of 1 and falls with the number of tasks, and about four more.
 func (m *measure) missing(labels, units int, value page.Value, interval page.Range) page.Value {
 	if !interval.Known() {

@@ -17,7 +17,7 @@ import (
 // Labelled is what a label is of, and the score that it has.
 type Labelled struct {
 	Label *Label
-	ID    string // of the run; "": the output stands beside the label
+	ID    string // of the run; "": the output is in the file of the labels
 	Of    string // its task
 	Task  *spec.Task
 	Run   *record.Run // nil: it is read once it is judged
@@ -49,7 +49,7 @@ func NewLabels(f *File, faults source.Faults, results string) *Labels {
 	return l
 }
 
-// PlaceTexts makes runs of outputs that stand beside their labels.
+// PlaceTexts makes runs of outputs in the file of the labels.
 func (l *Labels) PlaceTexts(tasks iter.Seq2[*spec.Task, error]) error {
 	if err := l.findTasks(tasks); err != nil {
 		return err

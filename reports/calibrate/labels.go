@@ -19,14 +19,14 @@ import (
 
 // File is the labels of a file.
 type File struct {
-	// Texts says that the outputs stand in the file; else its rows name runs.
+	// Texts: the outputs are in the file; else its rows name runs.
 	Texts  bool
 	Second bool // it has a second label for some
 	Labels []Label
 	Kind   Kind
 	// Levels are what labels can say, by their worth from 0 on; none: any number.
 	Levels []Level
-	// Ambiguous says that all labels are 0 or 1 and were read as numbers of a range
+	// Ambiguous reports whether all labels are 0 or 1 and were read as numbers of a range
 	// that goes beyond 1, and not as no and yes.
 	Ambiguous bool
 
@@ -36,7 +36,7 @@ type File struct {
 // Label is what people said of one output.
 type Label struct {
 	// Run is a run's id; "": it is the one of Configuration, Task and Trial. Where the
-	// outputs stand in the file there are only Task and Output.
+	// outputs are in the file, only Task and Output are set.
 	Run, Configuration, Task string
 	Trial                    int
 	Output                   string
@@ -485,7 +485,7 @@ func (s *Scale) words() (words []string) {
 
 func plainNumber(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
-// mostLevels are told apart of numbers.
+// mostLevels of numbers are distinguished.
 const mostLevels = 11
 
 // levels are what labels can say, in the order of their worth.

@@ -190,7 +190,7 @@ func stoppedBy(o *record.Outcome) record.Reason {
 	return o.Reason
 }
 
-// Cost is what was paid for a usage, as if nothing were cached.
+// Cost is the uncached cost of a usage.
 func Cost(u record.Usage) string { return CostCell(u).Text }
 
 // CostCell is a cell of [Cost].

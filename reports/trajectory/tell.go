@@ -18,7 +18,7 @@ import (
 	"github.com/agentbench/agentbench/reports/page"
 )
 
-// Options say how a run is told.
+// Options say how a run is shown.
 type Options struct {
 	Full   bool // outputs and feedback in full length
 	Width  int  // of a line, in columns of a terminal

@@ -28,7 +28,7 @@ func (t *chooser) guess(ctx context.Context, r *Tuning, choice *chosen) error {
 	return nil
 }
 
-// beaten says that what is not exact is better than every candidate by more than
+// beaten reports whether what is not exact is better than every candidate by more than
 // max_loss.
 func (t *chooser) beaten(c *chosen) bool {
 	return t.goal.native != nil && t.value[t.chosenOn][c.best]+t.Choose.Number < c.topValue-slack(c.topValue)

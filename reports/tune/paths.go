@@ -98,7 +98,7 @@ func ConfigurationOf(s *spec.Suite, path, name string) (*spec.Resolved, error) {
 	return found, nil
 }
 
-// Loosest says what a suite records in order to be tuned where nobody named parameters,
+// Loosest lists what a suite records in order to be tuned without named parameters,
 // and which of its configurations are not tried, in lines.
 func Loosest(today sweep.Base, all []sweep.Base, axes []sweep.Axis) (lines []string) {
 	var loosest, apart []string
@@ -195,9 +195,8 @@ func (o *ChoiceOptions) RefuseComparing(scorers []spec.Scorer) error {
 }
 
 // Contest is a race of paths by what is recorded of them. What is decided depends on
-// the records alone, so that a recording that goes on where it was stopped decides the
-// same. Tasks of one cluster count as one: they are run together, and their scores are
-// one score.
+// the records alone, so that a resumed recording decides the same. Tasks of one cluster
+// count as one: they are run together, and their scores are one score.
 type Contest struct {
 	*Race
 	*Paths

@@ -22,7 +22,7 @@ import (
 // is recorded of the arm that leads, by more than the rule of choice may give away
 // for the cost: over the tasks that both have, the evidence of that is at least
 // (arms - 1) / alpha (STATISTICS, sections 3 and 5.4; [stats.MeanEvidence]). One
-// may look at any time. The best candidate of all is held against what is recorded
+// may look at any time. The best candidate of all is compared with what is recorded
 // of each other arm, each of which puts it out with a chance of at most
 // alpha / (arms - 1): so its arm is out with one of at most alpha, however many
 // candidates and looks there are.
@@ -36,7 +36,7 @@ const (
 	FewArms = 8
 	// LastArms are what successive halving leaves to the evidence.
 	LastArms = 3
-	// halvingBase is eta: one of so many arms goes on (L. Li et al., JMLR 18, 2018).
+	// halvingBase is eta: one of so many arms stays (L. Li et al., JMLR 18, 2018).
 	halvingBase = 3
 	// firstTasks is how many tasks an arm runs before it is looked at, as the
 	// firstTest of irace.
@@ -59,10 +59,10 @@ type RaceOptions struct {
 type Race struct {
 	arms, tasks int
 	options     RaceOptions
-	rungs       []stats.Rung // nil: nobody is put out but by evidence
+	rungs       []stats.Rung // nil: arms leave by evidence alone
 	out         []Out        // by arm
 	done        int          // tasks at the last look
-	lead        int          // who led there; -1: nobody
+	lead        int          // who led there; -1: unknown
 }
 
 // Arm is what is known of one arm at a look.
@@ -78,7 +78,7 @@ type Arm struct {
 type Out struct {
 	After int // tasks
 	By    int // the arm that led
-	// Shown says that it is shown to be worse; else it was only behind when the
+	// Shown reports whether it is shown to be worse; else it was only behind when the
 	// worse ones were put out.
 	Shown bool
 	// Evidence is the least of its candidates: against the best of them.
@@ -198,7 +198,7 @@ func (r *Race) standings(arms []Arm) (all []standing, lead int) {
 	return all, lead
 }
 
-// standing holds the candidates of an arm against the scores of another. One that
+// standing compares the candidates of an arm with the scores of another. One that
 // is not shown to be worse is enough to know.
 func (r *Race) standing(arm int, candidates [][]float64, against []float64) standing {
 	s := standing{arm: arm, evidence: math.Inf(1), behind: math.Inf(1)}
@@ -225,7 +225,7 @@ func differencesOf(scores, against []float64) (differences []float64) {
 }
 
 // halve puts out the last ones at a rung, but for those that stand equal with the
-// last one that goes on.
+// last one that stays.
 func (r *Race) halve(standings []standing, tasks, lead int) {
 	at := slices.IndexFunc(r.rungs, func(rung stats.Rung) bool { return rung.Resource == tasks })
 	if at < 0 || at+1 == len(r.rungs) {

@@ -51,7 +51,7 @@ type Configuration struct {
 	// Recording is the configuration on whose runs it was replayed: lost, gained and
 	// saved are against these.
 	Recording string `json:"recording"`
-	// Recorded says that this is what was recorded itself, not replayed.
+	// Recorded reports whether this is what was recorded itself, not replayed.
 	Recorded bool `json:"recorded"`
 	// Label is recorded, exact, bounded, needs calls or counterfactual: that of
 	// the worst of the runs.
@@ -64,7 +64,7 @@ type Configuration struct {
 	Faults   int `json:"faults"`
 	Censored int `json:"censored"`
 	Branches int `json:"branches"`
-	Told     int `json:"told"` // of those that branch: the agent was told a limit
+	Told     int `json:"told"` // of those that branch: the agent knew a limit
 
 	Scores     []Score `json:"scores"` // in the order of the scorers
 	Iterations Amount  `json:"iterations"`
@@ -794,7 +794,7 @@ func (b *Held) took(in func(run int) bool) *tally {
 func (b *Held) Timed() bool { return b.timed }
 
 // total is what runs take at least and at most. open says that there is no most:
-// some run would have gone on.
+// some run would have continued.
 type total struct {
 	least, most int64
 	open        bool

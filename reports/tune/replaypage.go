@@ -436,7 +436,7 @@ type ReplayNote reports.Warning
 const (
 	Bounds         reports.WarningKind = "bounds"         // Count of Of runs were cut
 	Branching      reports.WarningKind = "needs_calls"    // Count of Of runs branch
-	ToldLimits     reports.WarningKind = "counterfactual" // the agent of Count of Of runs was told
+	ToldLimits     reports.WarningKind = "counterfactual" // the agent of Count of Of runs knew the limit
 	WouldFault     reports.WarningKind = "would_fault"    // Count of Of runs
 	ReturnUnscored reports.WarningKind = "return_unscored"
 	NoTimes        reports.WarningKind = "no_times"
@@ -496,7 +496,7 @@ func (n ReplayNote) against(quote func(string) string) string {
 	return "lost, gained and saved compare with the same runs as recorded; " + success
 }
 
-// Serious says that numbers are missing or in question.
+// Serious reports whether numbers are missing or in question.
 func (n ReplayNote) Serious() bool {
 	switch n.Kind {
 	case WouldFault, ReturnUnscored, Branching, ToldLimits:

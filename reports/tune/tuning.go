@@ -22,7 +22,7 @@ type Tuning struct {
 	Simulated  []string `json:"simulated,omitempty"`
 	PricesAsOf string   `json:"prices_as_of,omitempty"`
 	Tasks      int      `json:"tasks"`
-	Clusters   int      `json:"clusters,omitempty"` // 0: each task stands for itself
+	Clusters   int      `json:"clusters,omitempty"` // 0: tasks are independent
 	Runs       int      `json:"runs"`               // recorded ones
 	Level      float64  `json:"level"`
 	Seed       uint64   `json:"seed"`
@@ -42,7 +42,7 @@ type Tuning struct {
 	// it is never applied.
 	Bound *Bound `json:"bound"`
 	Guess *Guess `json:"best_guess,omitempty"`
-	// Unchanged says that the recommended configuration is today's.
+	// Unchanged reports whether the recommended configuration is today's.
 	Unchanged bool `json:"unchanged,omitempty"`
 	// Changes are the parameters in which the recommended configuration differs
 	// from today's, or from the recording where today's is no candidate.
@@ -59,7 +59,7 @@ type Tuning struct {
 	// recording.
 	Against []Versus `json:"against"`
 	// Again is the command line that tunes the same runs, "" where there is none, and
-	// AgainInShort stands for a long one: "" for "the same command". Applies says that
+	// AgainInShort replaces a long one: "" for "the same command". Applies says that
 	// it can take --apply.
 	Again        string `json:"-"`
 	AgainInShort string `json:"-"`
@@ -406,7 +406,7 @@ type LimitUse struct {
 	Of    string `json:"of"` // "recommended" or "today"
 	Path  string `json:"path"`
 	Limit int    `json:"limit"`
-	// Derived says that the loop has no such limit of its own: it follows from
+	// Derived reports whether the loop has no such limit of its own: it follows from
 	// those of the phases.
 	Derived bool       `json:"derived,omitempty"`
 	Used    page.Value `json:"used"`     // mean iterations per run; of agent.max_steps the steps of its longest iteration
