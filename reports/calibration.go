@@ -32,25 +32,35 @@ type Calibration struct {
 // calibration is nil where no run has both a confidence and a score.
 func (c *collector) calibration(m *measure) *Calibration {
 	k := Calibration{Brier: page.Missing(page.Nothing), AUROC: page.Missing(page.Nothing)}
-	var confidences, scores []float64
-	var forecasts []stats.Forecast
-	clusters, counts := make([][]stats.Forecast, m.groups), make([]float64, m.groups)
-	probabilities := true
-	for i, at := range m.ordered {
-		run := &c.runs.all[at]
-		score, ok := c.runs.primary(at)
-		if !ok || !run.evaluated {
-			continue
+	both := func(yield func(cluster int32, f stats.Forecast, believed bool)) {
+		for i, at := range m.ordered {
+			run := &c.runs.all[at]
+			if score, ok := c.runs.primary(at); ok && run.evaluated {
+				yield(m.clusters[i], stats.Forecast{Probability: run.confidence, Outcome: score}, run.believed)
+			}
 		}
-		k.count(run.believed, score >= success)
-		confidences, scores = append(confidences, run.confidence), append(scores, score)
-		forecast, cluster := stats.Forecast{Probability: run.confidence, Outcome: score}, m.clusters[i]
-		forecasts, clusters[cluster] = append(forecasts, forecast), append(clusters[cluster], forecast)
-		counts[cluster]++
-		probabilities = probabilities && run.confidence >= 0 && run.confidence <= 1 && (score == 0 || score == 1)
 	}
+	counts, probabilities := make([]float64, m.groups), true
+	both(func(cluster int32, f stats.Forecast, believed bool) {
+		k.count(believed, f.Outcome >= success)
+		counts[cluster]++
+		probabilities = probabilities && f.Probability >= 0 && f.Probability <= 1 && (f.Outcome == 0 || f.Outcome == 1)
+	})
 	if k.Runs == 0 {
 		return nil
+	}
+	forecasts, clusters := make([]stats.Forecast, k.Runs), make([][]stats.Forecast, m.groups)
+	for cluster, from := 0, 0; cluster < m.groups; cluster++ {
+		clusters[cluster] = forecasts[from:from]
+		from += int(counts[cluster])
+	}
+	both(func(cluster int32, f stats.Forecast, _ bool) { clusters[cluster] = append(clusters[cluster], f) })
+	values := make([]float64, k.Runs)
+	overall := func(of func(f stats.Forecast) float64) page.Value {
+		for i, f := range forecasts {
+			values[i] = of(f)
+		}
+		return page.ValueOf(stats.Mean(values))
 	}
 	mean := func(of func(f stats.Forecast) float64) page.Range {
 		sums := make([]float64, m.groups)
@@ -62,10 +72,10 @@ func (c *collector) calibration(m *measure) *Calibration {
 		return m.ratio(sums, counts, m.draws)
 	}
 	gap := func(f stats.Forecast) float64 { return f.Probability - f.Outcome }
-	k.Confidence, k.Score = page.ValueOf(stats.Mean(confidences)), page.ValueOf(stats.Mean(scores))
+	confidence, score := func(f stats.Forecast) float64 { return f.Probability }, func(f stats.Forecast) float64 { return f.Outcome }
+	k.Confidence, k.Score = overall(confidence), overall(score)
 	k.Gap = k.Confidence.Minus(k.Score)
-	k.ConfidenceInterval = mean(func(f stats.Forecast) float64 { return f.Probability })
-	k.ScoreInterval, k.GapInterval = mean(func(f stats.Forecast) float64 { return f.Outcome }), mean(gap)
+	k.ConfidenceInterval, k.ScoreInterval, k.GapInterval = mean(confidence), mean(score), mean(gap)
 	k.BrierInterval, k.AUROCInterval = without(page.Nothing), without(page.Nothing)
 	if probabilities {
 		k.Brier, k.AUROC = page.ValueOf(stats.Brier(forecasts)), page.ValueOf(stats.AUROC(forecasts))

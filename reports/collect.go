@@ -371,6 +371,13 @@ func (r *runs) stop(o *record.Outcome) int32 {
 func (r *runs) order(configurations int) {
 	rank := r.tasks.ranks()
 	r.ordered = make([][]int32, configurations)
+	counts := make([]int, configurations)
+	for i := range r.all {
+		counts[r.all[i].configuration]++
+	}
+	for c, n := range counts {
+		r.ordered[c] = slices.Grow(r.ordered[c], n)
+	}
 	for i := range r.all {
 		c := r.all[i].configuration
 		r.ordered[c] = append(r.ordered[c], int32(i))

@@ -291,6 +291,9 @@ func byQuestion(votes []record.Vote) (questions [][]float64) {
 // the runs.
 func (c *collector) heard(scorer string, configuration int) []*judged {
 	heard := c.judged[judgedBy{scorer, int32(configuration)}]
+	if len(heard) == 0 { // else the places of a million runs would be for nothing
+		return nil
+	}
 	things := slices.Collect(maps.Keys(heard))
 	place := make(map[int32]int, len(things))
 	for i, run := range c.runs.ordered[configuration] {

@@ -116,6 +116,18 @@ func (m *measure) sums(of func(*run) float64) []float64 {
 // counts are the runs of each cluster.
 func (m *measure) counts() []float64 { return m.sums(func(*run) float64 { return 1 }) }
 
+// byCluster are a number of each run, by cluster, in one piece of memory.
+func (m *measure) byCluster(of func(at int32) float64) [][]float64 {
+	clusters, rest := make([][]float64, m.groups), make([]float64, len(m.ordered))
+	for i, n := range m.counts() {
+		clusters[i], rest = rest[:0:int(n)], rest[int(n):]
+	}
+	for i, at := range m.ordered {
+		clusters[m.clusters[i]] = append(clusters[m.clusters[i]], of(at))
+	}
+	return clusters
+}
+
 // perTask adds up a column by cluster.
 func (m *measure) perTask(u *taskUse, column int, unit func(int64) float64) []float64 {
 	sums := make([]float64, m.groups)
@@ -203,11 +215,10 @@ func (m *measure) graded() bool {
 // they all have. Whether these are graded is said of the whole configuration: a few
 // of its runs may happen to have 0 or 1.
 func (m *measure) meanScore(graded bool) page.Range {
-	clusters := make([][]float64, m.groups)
-	for i, at := range m.ordered {
+	clusters := m.byCluster(func(at int32) float64 {
 		score, _ := m.runs.primary(at)
-		clusters[m.clusters[i]] = append(clusters[m.clusters[i]], score)
-	}
+		return score
+	})
 	if !graded {
 		return rangeOf(stats.ProportionInterval(clusters, stats.Level))
 	}
@@ -255,11 +266,7 @@ const fewestForMedian = 6
 func (m *measure) clusteredMedian(of func(*run) int64, sorted []int64) (low, high int, ok bool) {
 	n := float64(len(sorted))
 	middle := sorted[(len(sorted)-1)/2]
-	below := make([][]float64, m.groups)
-	for i, at := range m.ordered {
-		below[m.clusters[i]] = append(below[m.clusters[i]], numberOf(of(&m.runs.all[at]) <= middle))
-	}
-	se, ok := stats.ClusteredSE(below)
+	se, ok := stats.ClusteredSE(m.byCluster(func(at int32) float64 { return numberOf(of(&m.runs.all[at]) <= middle) }))
 	if !ok {
 		return 0, 0, false
 	}

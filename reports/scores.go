@@ -143,7 +143,11 @@ func (c *collector) scoreStep(at int32, s *record.Score) {
 	c.runs.stepScores[int(run.steps)+s.Iteration-1] = value
 }
 
+// grow makes room for all runs at once: growing step by step takes as much again.
 func (s *scores) grow(n int) {
+	if more := n - len(s.values); more > 0 {
+		s.values, s.unscored, s.made = slices.Grow(s.values, more), slices.Grow(s.unscored, more), slices.Grow(s.made, more)
+	}
 	for len(s.values) < n {
 		s.values = append(s.values, math.NaN())
 		s.unscored, s.made = append(s.unscored, false), append(s.made, 0)

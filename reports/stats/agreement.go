@@ -211,15 +211,18 @@ func shares(at []int, of int) []float64 {
 // 53, 1997 (that of DeLong where each cluster holds one forecast), kept within 0
 // and 1. It needs two clusters and an outcome of each kind, 0 and 1.
 func AUROCInterval(clusters [][]Forecast, level float64) (interval Interval, ok bool) {
-	var all []placedForecast
-	groups := 0
+	n := 0
+	for _, cluster := range clusters {
+		n += len(cluster)
+	}
+	all, groups := make([]placedForecast, 0, n), 0
 	for i, cluster := range clusters {
 		groups += min(1, len(cluster))
 		for _, f := range cluster {
 			if !isFinite(f.Probability) || f.Outcome != 0 && f.Outcome != 1 {
 				return Interval{}, false
 			}
-			all = append(all, placedForecast{f, i})
+			all = append(all, placedForecast{f.Probability, int32(i), f.Outcome == 1})
 		}
 	}
 	area, parts, ok := placements(all, len(clusters))
@@ -236,19 +239,21 @@ func AUROCInterval(clusters [][]Forecast, level float64) (interval Interval, ok 
 	return interval, interval.spans()
 }
 
+// placedForecast is small: there is one for every run of a suite.
 type placedForecast struct {
-	Forecast
-	cluster int
+	probability float64
+	cluster     int32
+	came        bool
 }
 
 // placements are the area, and by how much each cluster moves it: the sum over
 // its forecasts of the share of the other kind that they are on the right side
 // of, less the area.
 func placements(all []placedForecast, clusters int) (area float64, parts []float64, ok bool) {
-	slices.SortFunc(all, func(a, b placedForecast) int { return cmp.Compare(a.Probability, b.Probability) })
+	slices.SortFunc(all, func(a, b placedForecast) int { return cmp.Compare(a.probability, b.probability) })
 	var ones float64
 	for i := range all {
-		ones += all[i].Outcome
+		ones += float64(zeroOrOne(all[i].came))
 	}
 	zeros := float64(len(all)) - ones
 	if ones == 0 || zeros == 0 {
@@ -258,12 +263,12 @@ func placements(all []placedForecast, clusters int) (area float64, parts []float
 	var onesBelow, zerosBelow float64
 	for from := 0; from < len(all); {
 		to, tiedOnes := from, 0.0
-		for ; to < len(all) && all[to].Probability == all[from].Probability; to++ {
-			tiedOnes += all[to].Outcome
+		for ; to < len(all) && all[to].probability == all[from].probability; to++ {
+			tiedOnes += float64(zeroOrOne(all[to].came))
 		}
 		tiedZeros := float64(to-from) - tiedOnes
 		for i := from; i < to; i++ {
-			if all[i].Outcome == 1 {
+			if all[i].came {
 				right[i] = (zerosBelow + tiedZeros/2) / zeros
 				area += right[i] / ones
 			} else {
@@ -275,7 +280,7 @@ func placements(all []placedForecast, clusters int) (area float64, parts []float
 	parts = make([]float64, clusters)
 	for i := range all {
 		count := zeros
-		if all[i].Outcome == 1 {
+		if all[i].came {
 			count = ones
 		}
 		parts[all[i].cluster] += (right[i] - area) / count
@@ -393,7 +398,7 @@ func VarianceComponents(clusters [][]float64) (c Components, ok bool) {
 	if groups < 2 || n <= g {
 		return Components{}, false
 	}
-	var within, between, sizes []float64
+	within, between, sizes := make([]float64, 0, int(n)), make([]float64, 0, groups), make([]float64, 0, groups)
 	for _, cluster := range clusters {
 		own, ok := Mean(cluster)
 		if !ok {
