@@ -374,17 +374,14 @@ func (d *derived) tries() tries {
 
 // placedSignals yields the signals of all records in the first size bytes of
 // records.jsonl, those that are superseded too, in a form that holds what is needed.
-// The signals of a run tell how long its record is, so that what signals.jsonl lacks
+// Signals hold how long their record is, so that what signals.jsonl lacks
 // is found without reading the records before.
 func placedSignals[S signalled](dir string, size int64, as form[S]) iter.Seq2[*placed[S], error] {
-	return func(yield func(*placed[S], error) bool) {
-		d, err := derivedSignals(dir, size)
-		if err != nil {
-			yield(new(placed[S]), err)
-			return
-		}
-		placedIn(d, as)(yield)
+	d, err := derivedSignals(dir, size)
+	if err != nil {
+		return func(yield func(*placed[S], error) bool) { yield(new(placed[S]), err) }
 	}
+	return placedIn(d, as)
 }
 
 func placedIn[S signalled](d *derived, as form[S]) iter.Seq2[*placed[S], error] {
@@ -398,13 +395,8 @@ func placedIn[S signalled](d *derived, as form[S]) iter.Seq2[*placed[S], error] 
 				at = s.end()
 			}
 		}
-		if d.size <= at.offset {
-			return
-		}
-		for s, err := range rebuiltSignals(d.dir, at, d.size, as) {
-			if !yield(s, err) {
-				return
-			}
+		if d.size > at.offset {
+			rebuiltSignals(d.dir, at, d.size, as)(yield)
 		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/agentbench/agentbench/engine/record"
@@ -36,7 +37,7 @@ type Folder struct {
 	Imported bool
 
 	recorded *Resolved
-	tasks    *spec.Document // whose tasks the runs are of; nil: nobody knows them
+	tasks    *spec.Document // whose tasks the runs are of; nil: they are unknown
 }
 
 // Options are what the folder does not say.
@@ -106,35 +107,26 @@ func (f *Folder) KnowsTasks() bool { return f.tasks != nil }
 // OtherData are the names of the files of a suite whose bytes are no longer those
 // that the runs were made of.
 func (f *Folder) OtherData(suite *spec.Document) ([]string, error) {
-	now, err := suite.DataFiles()
-	if err != nil {
-		return nil, fmt.Errorf("hashing the data: %w", err)
-	}
-	return f.others(now), nil
+	return f.others(suite.DataFiles())
 }
 
 // OtherTasks are the names of the files of a suite's tasks whose bytes are not
 // those that the runs were made of.
 func (f *Folder) OtherTasks(suite *spec.Document) ([]string, error) {
-	now, err := suite.TaskFiles()
-	if err != nil {
-		return nil, fmt.Errorf("hashing the data: %w", err)
-	}
-	return f.others(now), nil
+	return f.others(suite.TaskFiles())
 }
 
 // others are the files that were not there, or had other bytes.
-func (f *Folder) others(now []spec.DataFile) (other []string) {
-	recorded := map[string]string{}
-	for _, file := range f.Manifest.Data {
-		recorded[file.Name] = file.Hash
+func (f *Folder) others(now []spec.DataFile, err error) (other []string, _ error) {
+	if err != nil {
+		return nil, fmt.Errorf("hashing the data: %w", err)
 	}
 	for _, file := range now {
-		if hash, ok := recorded[file.Name]; !ok || hash != file.Hash {
+		if !slices.Contains(f.Manifest.Data, record.DataFile(file)) {
 			other = append(other, file.Name)
 		}
 	}
-	return other
+	return other, nil
 }
 
 // files are texts by the name of their file; all other files are those beneath.
@@ -165,19 +157,3 @@ func (f *file) Mode() fs.FileMode  { return 0o444 }
 func (f *file) ModTime() time.Time { return time.Time{} }
 func (f *file) IsDir() bool        { return false }
 func (f *file) Sys() any           { return nil }
-
-// tasksOf are the tasks of those ids, as far as they are known.
-func (f *Folder) tasksOf(wanted map[string]*spec.Task) error {
-	if f.tasks == nil {
-		return nil
-	}
-	for task, err := range f.tasks.Tasks() {
-		if err != nil {
-			return fmt.Errorf("reading the tasks: %w", err)
-		}
-		if known, ok := wanted[task.ID]; ok && known == nil {
-			wanted[task.ID] = task
-		}
-	}
-	return nil
-}

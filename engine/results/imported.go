@@ -28,7 +28,7 @@ type Import struct {
 	Dir   string
 	Stdin io.Reader // the log "-"
 	Now   func() time.Time
-	// Problem is told what cannot be read.
+	// Problem gets what cannot be read.
 	Problem func(*imports.Problem)
 	// Manifest, once Made, is that of the folder.
 	Manifest   record.Manifest
@@ -151,11 +151,7 @@ func (im *Import) add(i *imports.Imported) error {
 		return nil
 	}
 	m.Tasks++
-	return im.addTask(i.Task)
-}
-
-func (im *Import) addTask(t *spec.Task) error {
-	line := expr.NewObject(5)
+	t, line := i.Task, expr.NewObject(5)
 	line.Set("id", t.ID)
 	line.Set("input", t.Input)
 	if t.Input == nil {
@@ -177,7 +173,8 @@ func (im *Import) addTask(t *spec.Task) error {
 	return err
 }
 
-// finish writes what is known only at the end, and closes the folder.
+// finish writes what is known only at the end, with the suite that would have made the runs:
+// its loops cannot be run, but replayed. It closes the folder.
 func (im *Import) finish(state record.State) error {
 	m := &im.Manifest
 	m.Status, m.Data = state, im.data
@@ -194,8 +191,6 @@ func (im *Import) finish(state record.State) error {
 	return errors.Join(err, im.journal.Close())
 }
 
-// conclude puts into a manifest the suite that would have made the runs: its loops cannot
-// be run, but replayed.
 func (im *Import) conclude(m *record.Manifest) error {
 	m.Metrics = Metrics(im.mapping.SingleMetrics(m.Scorers))
 	var loops []spec.Resolved

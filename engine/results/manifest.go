@@ -65,26 +65,12 @@ func (w Writer) describe(m *record.Manifest, resolved *Resolved, configurations 
 		}
 		m.Configurations = append(m.Configurations, head)
 	}
-	var err error
-	m.Spec, err = w.text(resolved)
-	return err
-}
-
-func (w Writer) text(resolved *Resolved) (json.RawMessage, error) {
 	text, err := json.Marshal(resolved)
 	if err != nil {
-		return nil, fmt.Errorf("writing the resolved spec: %w", err)
+		return fmt.Errorf("writing the resolved spec: %w", err)
 	}
-	return w.Redact(text), nil
-}
-
-// Clean is a resolved spec as a manifest has it: without secrets.
-func (w Writer) Clean(r *Resolved) (*Resolved, error) {
-	text, err := w.text(r)
-	if err != nil {
-		return nil, err
-	}
-	return ReadResolved(&record.Manifest{Spec: text})
+	m.Spec = w.Redact(text)
+	return nil
 }
 
 // Metrics are the metrics as manifests have them.
@@ -177,9 +163,13 @@ func (r *Rescored) Into(m *record.Manifest) (err error) {
 		return nil
 	}
 	var now *Resolved
-	if r.Suite != nil {
-		if now, err = Resolve(r.Suite.Suite, nil); err == nil {
-			now, err = r.Clean(now)
+	if r.Suite != nil { // without secrets, as manifests have it
+		if now, err = Resolve(r.Suite.Suite, nil); err != nil {
+			return err
+		}
+		var clean record.Manifest
+		if err = r.describe(&clean, now, nil); err == nil {
+			now, err = ReadResolved(&clean)
 		}
 		if err != nil {
 			return err

@@ -96,7 +96,7 @@ func OpenPlace(text, baselines string, read func(dir string) (record.Manifest, e
 	return at, nil
 }
 
-// SplitPlace parts a path from a configuration. Both may hold colons: the path is the
+// SplitPlace separates a path from a configuration. Both may hold colons: the path is the
 // shortest that is there. The name of a baseline is a path, too, where nothing else is
 // there.
 func SplitPlace(text, baselines string) (path, configuration string) {
@@ -128,19 +128,20 @@ func Names(m *record.Manifest) (names []string) {
 	return names
 }
 
-// OpenBaseline opens a file that is to be a baseline.
+// OpenBaseline opens a file that should be a baseline.
 func OpenBaseline(path string) (*record.Results, error) {
 	results, err := record.Open(path)
-	var none *record.NoBaseline
-	switch {
-	case errors.As(err, &none) && none.Ours:
-		return nil, exit.With(exit.NotMeasured, "agentbench baseline set makes it anew; agentbench version tells which one this is", "%w", err)
-	case errors.As(err, &none):
-		return nil, exit.Usage(fileHint(path), "%s is neither a result folder nor a baseline file (%s)", path, none.What)
-	case err != nil:
-		return nil, exit.Unmeasured(err)
+	if err == nil {
+		return results, nil
 	}
-	return results, nil
+	none, is := errors.AsType[*record.NoBaseline](err)
+	switch {
+	case !is:
+		return nil, exit.Unmeasured(err)
+	case none.Ours:
+		return nil, exit.With(exit.NotMeasured, "agentbench baseline set makes it anew; agentbench version tells which one this is", "%w", err)
+	}
+	return nil, exit.Usage(fileHint(path), "%s is neither a result folder nor a baseline file (%s)", path, none.What)
 }
 
 // OpenNamed opens the baseline of a name.
@@ -181,9 +182,8 @@ func CheckBaseline(name string) error {
 }
 
 func validBaseline(name string) bool {
-	const longest = 60
-	return name != "" && len(name) <= longest && fileName(strings.ReplaceAll(name, ".", "-")) == strings.ReplaceAll(name, ".", "-") &&
-		!strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "-")
+	plain := strings.ReplaceAll(name, ".", "-")
+	return name != "" && fileName(plain) == plain && !strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "-")
 }
 
 // NoBaseline says which baselines there are.
@@ -287,19 +287,20 @@ func fileHint(file string) string {
 
 // Hint names a result folder that may have been meant.
 func Hint(dir string) string {
-	found, _ := filepath.Glob(filepath.Join(dir, "*", "manifest.json")) // a hint only
-	if len(found) == 0 {
-		found, _ = filepath.Glob(filepath.Join("results", "*", "manifest.json"))
-	}
-	if len(found) == 0 {
-		return "agentbench run SUITE makes some"
-	}
-	modified := func(path string) (at time.Time) {
-		if info, err := os.Stat(path); err == nil {
-			at = info.ModTime()
+	for _, above := range []string{dir, "results"} {
+		newest, at := "", time.Time{}
+		found, _ := filepath.Glob(filepath.Join(above, "*", "manifest.json")) // a hint only
+		for _, path := range found {
+			if info, err := os.Stat(path); newest == "" || err == nil && info.ModTime().After(at) {
+				newest = path
+				if err == nil {
+					at = info.ModTime()
+				}
+			}
 		}
-		return at
+		if newest != "" {
+			return "the newest results are in " + filepath.Dir(newest)
+		}
 	}
-	newest := slices.MaxFunc(found, func(a, b string) int { return modified(a).Compare(modified(b)) })
-	return "the newest results are in " + filepath.Dir(newest)
+	return "agentbench run SUITE makes some"
 }

@@ -55,8 +55,15 @@ func (f *Folder) Read(s Selection) ([]sweep.Recording, Notes, error) {
 		return nil, c.notes, err
 	}
 	c.forgetRemoved()
-	if err := f.tasksOf(c.tasks); err != nil {
-		return nil, c.notes, err
+	if f.tasks != nil {
+		for task, err := range f.tasks.Tasks() {
+			if err != nil {
+				return nil, c.notes, fmt.Errorf("reading the tasks: %w", err)
+			}
+			if known, wanted := c.tasks[task.ID]; wanted && known == nil {
+				c.tasks[task.ID] = task
+			}
+		}
 	}
 	return c.recordings(), c.notes, nil
 }
@@ -351,8 +358,18 @@ type depends struct{ output, iteration, course, stop bool }
 // dependsOf goes by the type of a scorer and by what its expressions read. A set
 // depends on what its parts do.
 func (f *Folder) dependsOf(s *spec.Scorer, depth int) (d depends) {
-	kind, variables := s.Kind(), variablesOf(s)
-	reads := func(name string) bool { return slices.Contains(variables, name) }
+	kind, expressions := s.Kind(), []*spec.Expr{s.Value, s.Target, s.Expr}
+	if s.Extract != nil {
+		expressions = append(expressions, s.Extract.Expr)
+	}
+	reads := func(name string) bool {
+		return slices.ContainsFunc(expressions, func(e *spec.Expr) bool {
+			return e != nil && e.Program != nil && slices.ContainsFunc(e.Reads(), func(path string) bool {
+				variable, _, _ := strings.Cut(path, ".")
+				return variable == name
+			})
+		})
+	}
 	d.course = kind.Course || slices.ContainsFunc(around, reads)
 	d.stop = reads("stop")
 	d.iteration = s.Type == "checks" || s.Type == "finish_reason"
@@ -375,24 +392,6 @@ func (f *Folder) dependsOf(s *spec.Scorer, depth int) (d depends) {
 		d = depends{d.output || o.output, d.iteration || o.iteration, d.course || o.course, d.stop || o.stop}
 	}
 	return d
-}
-
-// variablesOf are those that the expressions of a scorer read.
-func variablesOf(s *spec.Scorer) (all []string) {
-	expressions := []*spec.Expr{s.Value, s.Target, s.Expr}
-	if s.Extract != nil {
-		expressions = append(expressions, s.Extract.Expr)
-	}
-	for _, e := range expressions {
-		if e == nil || e.Program == nil {
-			continue
-		}
-		for _, path := range e.Reads() {
-			variable, _, _ := strings.Cut(path, ".")
-			all = append(all, variable)
-		}
-	}
-	return all
 }
 
 // TasksFile is the file of an imported folder that holds its tasks.

@@ -33,7 +33,7 @@ type Recorded struct {
 
 // RecordedOptions are what a folder does not say.
 type RecordedOptions struct {
-	// Warn is told of what is left out.
+	// Warn gets what is left out.
 	Warn func(text string)
 	// Lean surrounds the reading of runs.
 	Lean func() (end func())
@@ -87,8 +87,7 @@ func (r *Recorded) SetBases(names []string) error {
 }
 
 // All are all configurations of the folder.
-func (r *Recorded) All() []sweep.Base {
-	var all []sweep.Base
+func (r *Recorded) All() (all []sweep.Base) {
 	for i := range r.Manifest.Configurations {
 		name := r.Manifest.Configurations[i].Name
 		all = append(all, sweep.Base{Name: name, Loop: r.Loop(name)})
@@ -96,9 +95,13 @@ func (r *Recorded) All() []sweep.Base {
 	return all
 }
 
-// ReadFor reads the runs as far as loops that will be replayed need them.
+// ReadFor reads the runs as far as loops that will be replayed need them: with their texts
+// where a loop, or a scorer that judges again, reads what signals do not have.
 func (r *Recorded) ReadFor(loops []*spec.Loop) error {
-	selection := Selection{Texts: r.needTexts(loops) || len(r.judgesAround()) > 0}
+	recorded := r.All()
+	selection := Selection{Texts: r.judgesAround() || slices.ContainsFunc(recorded, func(base sweep.Base) bool {
+		return slices.ContainsFunc(loops, func(l *spec.Loop) bool { return sweep.NeedsTexts(base.Loop, l) != "" })
+	})}
 	if r.Only != "" {
 		selection.Configurations = []string{r.Only}
 	}
@@ -107,25 +110,15 @@ func (r *Recorded) ReadFor(loops []*spec.Loop) error {
 	if r.Replayed, r.Notes, err = r.Read(selection); err != nil {
 		return exit.With(exit.NotMeasured, "", "%w", err)
 	}
-	r.Selection = selection
-	r.Texts, r.Apart = selection.Texts, slices.ContainsFunc(loops, r.leaves)
+	r.Selection, r.Texts = selection, selection.Texts
+	r.Apart = slices.ContainsFunc(loops, func(l *spec.Loop) bool {
+		return !slices.ContainsFunc(recorded, func(base sweep.Base) bool { return replay.Apart(base.Loop, l) == "" })
+	})
 	r.tellNotes()
 	if len(r.Replayed) == 0 {
 		return exit.With(exit.NotMeasured, "agentbench show "+exit.ShellWord(r.Path)+" lists the runs", "%s holds no run that counts", cmp.Or(r.Only, r.Path))
 	}
 	return nil
-}
-
-// needTexts reports whether one of the loops reads what signals do not have.
-func (r *Recorded) needTexts(loops []*spec.Loop) bool {
-	return slices.ContainsFunc(r.All(), func(base sweep.Base) bool {
-		return slices.ContainsFunc(loops, func(l *spec.Loop) bool { return sweep.NeedsTexts(base.Loop, l) != "" })
-	})
-}
-
-// leaves reports whether a loop takes the path of no recorded configuration.
-func (r *Recorded) leaves(l *spec.Loop) bool {
-	return !slices.ContainsFunc(r.All(), func(base sweep.Base) bool { return replay.Apart(base.Loop, l) == "" })
 }
 
 // leaveOut tells of runs that are not among those that are replayed, at once and on
@@ -231,6 +224,7 @@ func (r *Recorded) Candidates(set []spec.Assignment, axes []sweep.Axis) ([]sweep
 
 // Probes are loops that have each of the values once: what a combination reads,
 // one of them reads. Parameters that no base has are a mistake; where one has them, the others are left out.
+// Nothing may be decided by tasks that are not available.
 func (r *Recorded) Probes(set []spec.Assignment, axes []sweep.Axis) ([]*spec.Loop, error) {
 	var loops []*spec.Loop
 	var bases []sweep.Base
@@ -238,9 +232,7 @@ func (r *Recorded) Probes(set []spec.Assignment, axes []sweep.Axis) ([]*spec.Loo
 	for _, base := range r.Bases {
 		found, err := sweep.Probes(base.Loop, set, axes)
 		if err != nil {
-			if first == nil {
-				first = err
-			}
+			first = cmp.Or(first, err)
 			continue
 		}
 		loops, bases = append(loops, found...), append(bases, base)
@@ -249,18 +241,13 @@ func (r *Recorded) Probes(set []spec.Assignment, axes []sweep.Axis) ([]*spec.Loo
 		return nil, Unusable(first)
 	}
 	r.Bases = bases
-	return loops, r.readable(loops)
-}
-
-// readable refuses to decide by tasks that are not at hand.
-func (r *Recorded) readable(loops []*spec.Loop) error {
 	if !r.KnowsTasks() && slices.ContainsFunc(loops, sweep.ReadsTask) {
-		return exit.Usage("name the suite that has the tasks: --suite SUITE", "a condition reads the task, and the tasks are not in %s", r.Path)
+		return loops, exit.Usage("name the suite that has the tasks: --suite SUITE", "a condition reads the task, and the tasks are not in %s", r.Path)
 	}
-	return nil
+	return loops, nil
 }
 
-// Told refuses to decide by what the log of another tool does not tell: that
+// Told refuses to decide by what the log of another tool lacks: that
 // would take it for zero.
 func (r *Recorded) Told(loops []*spec.Loop) error {
 	if !r.Imported {
@@ -294,7 +281,7 @@ func (r *Recorded) Observe(set []spec.Assignment, axes []sweep.Axis, which int) 
 	return nil
 }
 
-// Sweep holds candidates against the recorded runs.
+// Sweep applies candidates to the recorded runs.
 func (r *Recorded) Sweep(candidates []sweep.Candidate) (*sweep.Sweep, error) {
 	s, err := r.Held(candidates)
 	if err != nil {
@@ -306,7 +293,7 @@ func (r *Recorded) Sweep(candidates []sweep.Candidate) (*sweep.Sweep, error) {
 	return s, nil
 }
 
-// Held are candidates held against what was read.
+// Held applies candidates to what was read.
 func (r *Recorded) Held(candidates []sweep.Candidate) (*sweep.Sweep, error) {
 	for i := range r.Replayed {
 		r.Replayed[i].Judge = r.Judge()
@@ -318,22 +305,14 @@ func (r *Recorded) Held(candidates []sweep.Candidate) (*sweep.Sweep, error) {
 	return s, nil
 }
 
-// judgesAround are the scorers that ask nobody and of whose scores those of
-// iterations tell only some: they judge the runs again that a replay gives.
-func (r *Recorded) judgesAround() (names []string) {
-	if !r.KnowsTasks() {
-		return nil
-	}
+// judgesAround reports whether there are scorers that ask nothing and whose scores those of
+// iterations do not give: they judge the runs again that a replay gives.
+func (r *Recorded) judgesAround() bool {
 	all := r.Document.Suite.Scorers
-	for i := range all {
-		switch r.Reads(all[i].Name) {
-		case sweep.ReadsAround, sweep.ReadsStop:
-			if !all[i].Asks(all) {
-				names = append(names, all[i].Name)
-			}
-		}
-	}
-	return names
+	return r.KnowsTasks() && slices.ContainsFunc(all, func(s spec.Scorer) bool {
+		reads := r.Reads(s.Name)
+		return (reads == sweep.ReadsAround || reads == sweep.ReadsStop) && !s.Asks(all)
+	})
 }
 
 // WhenAsked are the scorers that judge the iterations that a replay asks for.
@@ -349,14 +328,13 @@ func (r *Recorded) WhenAsked() (names []string) {
 
 // Unusable is a mistake in what was asked for, as wrong usage.
 func Unusable(err error) error {
-	var faults source.Faults
-	var many *sweep.TooMany
-	switch {
-	case err == nil:
+	if err == nil {
 		return nil
-	case errors.As(err, &many):
+	}
+	if many, is := errors.AsType[*sweep.TooMany](err); is {
 		return exit.Usage(many.Hint(), "%w", err)
-	case errors.As(err, &faults):
+	}
+	if faults, is := errors.AsType[source.Faults](err); is {
 		return &exit.Error{Code: exit.WrongUsage, Err: faults}
 	}
 	return exit.Usage("", "%w", err)

@@ -84,7 +84,7 @@ type Session struct {
 	Options record.Options
 	// Read reads the manifest of a folder, as [Manifest] does.
 	Read func(dir string) (record.Manifest, error)
-	// Learn is told of a manifest whose spec is going to be shown.
+	// Learn gets a manifest whose spec will be shown.
 	Learn func(*record.Manifest)
 }
 
@@ -92,7 +92,14 @@ type Session struct {
 // manifest is then that of all sessions together.
 func (s *Session) Open(m *record.Manifest) (*record.Journal, Earlier, error) {
 	if _, err := record.ReadManifest(s.Dir); errors.Is(err, fs.ErrNotExist) {
-		return s.create(m)
+		journal, err := record.Create(s.Dir, *m, s.Options)
+		if _, busy := errors.AsType[*record.InUse](err); busy {
+			return nil, Earlier{}, Unresumable(s.Dir, err)
+		}
+		if err != nil {
+			return nil, Earlier{}, exit.With(exit.NotMeasured, "name a folder that can be written to with --out", "making the results: %w", err)
+		}
+		return journal, Earlier{Remaining: s.Plan.Runs()}, nil
 	}
 	var e Earlier
 	before, err := s.Read(s.Dir)
@@ -116,28 +123,13 @@ func (s *Session) Open(m *record.Manifest) (*record.Journal, Earlier, error) {
 	return journal, e, nil
 }
 
-func (s *Session) create(m *record.Manifest) (*record.Journal, Earlier, error) {
-	journal, err := record.Create(s.Dir, *m, s.Options)
-	var busy *record.InUse
-	switch {
-	case errors.As(err, &busy):
-		return nil, Earlier{}, Unresumable(s.Dir, err)
-	case err != nil:
-		return nil, Earlier{}, exit.With(exit.NotMeasured, "name a folder that can be written to with --out", "making the results: %w", err)
-	}
-	return journal, Earlier{Remaining: s.Plan.Runs()}, nil
-}
-
-// Unresumable says why results cannot be resumed, and what to do.
+// Unresumable is why results cannot be resumed, and what to do.
 func Unresumable(dir string, err error) error {
-	var busy *record.InUse
-	var damage *record.Problem
 	hint := "finished runs are saved; fix the cause and rerun the same command to resume"
-	switch {
-	case errors.As(err, &busy):
+	if _, busy := errors.AsType[*record.InUse](err); busy {
 		hint = "wait until it ends, or name another folder with --out"
-	case errors.As(err, &damage):
-		hint = "agentbench repair " + exit.ShellWord(dir) + " moves the damaged lines aside and keeps the rest"
+	} else if _, damaged := errors.AsType[*record.Problem](err); damaged {
+		hint = "agentbench repair " + exit.ShellWord(dir) + " moves what is damaged aside and keeps the rest"
 	}
 	return exit.With(exit.NotMeasured, hint, "%w", err)
 }
@@ -215,9 +207,9 @@ func (d Differences) Lines() (lines []string) {
 	return lines
 }
 
-// Unscorable says why scores cannot be added to a folder.
+// Unscorable is why scores cannot be added to a folder.
 func Unscorable(dir string, err error) error {
-	if busy := (*record.InUse)(nil); errors.As(err, &busy) {
+	if _, busy := errors.AsType[*record.InUse](err); busy {
 		return exit.With(exit.NotMeasured, "wait until it ends", "%w", err)
 	}
 	return Unresumable(dir, err)

@@ -65,23 +65,21 @@ func numbersOf(s *record.Shards) []int {
 	return numbers
 }
 
-// Unmerged says why shards could not be joined, and what to do.
+// Unmerged is why shards could not be joined, and what to do.
 func Unmerged(out string, err error) error {
-	var damaged *record.Damaged
-	var contradiction *record.Contradiction
-	var busy *record.InUse
-	switch {
-	case errors.Is(err, fs.ErrExist):
-		var beside *fs.PathError
-		if errors.As(err, &beside) {
+	if errors.Is(err, fs.ErrExist) {
+		if beside, is := errors.AsType[*fs.PathError](err); is {
 			out = beside.Path
 		}
 		return exit.Usage("name another folder with --out", "%s exists already", out)
-	case errors.As(err, &damaged):
-		return exit.With(exit.NotMeasured, "agentbench repair "+exit.ShellWord(damaged.Dir)+" moves the damaged lines aside and keeps the rest", "%w", err)
-	case errors.As(err, &contradiction):
+	}
+	if damaged, is := errors.AsType[*record.Damaged](err); is {
+		return exit.With(exit.NotMeasured, "agentbench repair "+exit.ShellWord(damaged.Dir)+" moves what is damaged aside and keeps the rest", "%w", err)
+	}
+	if contradiction, is := errors.AsType[*record.Contradiction](err); is {
 		return exit.With(exit.NotMeasured, "agentbench show DIR "+exit.ShellWord(contradiction.Run)+" prints it; leave out the folder that is wrong", "%w", err)
-	case errors.As(err, &busy):
+	}
+	if _, is := errors.AsType[*record.InUse](err); is {
 		return exit.With(exit.NotMeasured, "wait until it ends, or name another folder with --out", "%w", err)
 	}
 	return exit.With(exit.NotMeasured, "", "merging: %w", err)
@@ -94,55 +92,34 @@ func Mergeable(parts []record.Part, incomplete bool) error {
 			return err
 		}
 	}
-	all, err := joined(parts)
-	if err != nil {
-		return err
+	holder := map[int]string{}
+	all := &record.Shards{Of: parts[0].Manifest.Volatile.Shards.Of}
+	var lacking []string
+	for i := range parts {
+		s := parts[i].Manifest.Volatile.Shards
+		for h := range s.Held {
+			number := s.Held[h].Number
+			if before, held := holder[number]; held {
+				return exit.Usage("leave one of them out", "%s and %s both hold shard %d of %d", before, parts[i].Dir, number, s.Of)
+			}
+			holder[number] = parts[i].Dir
+			if s.Held[h].Unfinished() {
+				lacking = append(lacking, fmt.Sprintf("shard %d in %s did not finish", number, parts[i].Dir))
+			}
+		}
+		all = all.Joined(s)
 	}
-	if text := lacking(all, parts); text != "" && !incomplete {
-		return exit.With(exit.NotMeasured, "run what is missing, or merge what is there with --allow-incomplete", "%s", text)
+	if missing := all.Missing(); len(missing) > 0 {
+		is := map[bool]string{true: "are", false: "is"}[len(missing) > 1]
+		lacking = slices.Insert(lacking, 0, fmt.Sprintf("%s of %d %s missing", record.ShardNumbers(missing), all.Of, is))
+	}
+	if len(lacking) > 0 && !incomplete {
+		return exit.With(exit.NotMeasured, "run what is missing, or merge what is there with --allow-incomplete", "%s", strings.Join(lacking, "; "))
 	}
 	return nil
 }
 
-// joined are the shards of all parts; it refuses one that is there twice.
-func joined(parts []record.Part) (*record.Shards, error) {
-	holder := map[int]string{}
-	all := &record.Shards{Of: parts[0].Manifest.Volatile.Shards.Of}
-	for i := range parts {
-		s := parts[i].Manifest.Volatile.Shards
-		for _, number := range numbersOf(s) {
-			if before, held := holder[number]; held {
-				return nil, exit.Usage("leave one of them out", "%s and %s both hold shard %d of %d", before, parts[i].Dir, number, s.Of)
-			}
-			holder[number] = parts[i].Dir
-		}
-		all = all.Joined(s)
-	}
-	return all, nil
-}
-
-// lacking says which shards are missing, and which did not finish.
-func lacking(all *record.Shards, parts []record.Part) string {
-	var texts []string
-	if missing := all.Missing(); len(missing) > 0 {
-		is := "is"
-		if len(missing) > 1 {
-			is = "are"
-		}
-		texts = append(texts, fmt.Sprintf("%s of %d %s missing", record.ShardNumbers(missing), all.Of, is))
-	}
-	for i := range parts {
-		held := parts[i].Manifest.Volatile.Shards.Held
-		for s := range held {
-			if held[s].Unfinished() {
-				texts = append(texts, fmt.Sprintf("shard %d in %s did not finish", held[s].Number, parts[i].Dir))
-			}
-		}
-	}
-	return strings.Join(texts, "; ")
-}
-
-// together refuses two parts that are not of one suite, made and dealt in one way.
+// together refuses two parts that are not of one suite, made and divided in one way.
 func together(one, other *record.Part) error {
 	lines, err := partDifferences(&one.Manifest, &other.Manifest)
 	if err != nil {
@@ -163,33 +140,32 @@ func together(one, other *record.Part) error {
 	return nil
 }
 
-// partDifferences says in a line each what differs between the manifests of two
+// partDifferences are lines of what differs between the manifests of two
 // parts, and may not.
 func partDifferences(one, other *record.Manifest) ([]string, error) {
+	names := func(m *record.Manifest) string {
+		var names []string
+		for i := range m.Configurations {
+			names = append(names, m.Configurations[i].Name)
+		}
+		return strings.Join(names, ", ")
+	}
 	var all Differences
 	all.Compare("suite", one.Suite, other.Suite)
 	all.Compare("agentbench", one.Agentbench, other.Agentbench)
 	all.Compare("trials", one.Trials, other.Trials)
-	all.Compare("configurations", strings.Join(headNames(one), ", "), strings.Join(headNames(other), ", "))
+	all.Compare("configurations", names(one), names(other))
 	lines := all.Lines()
 	if one.SpecHash == other.SpecHash {
 		return lines, nil
 	}
 	within, err := DifferencesBetween(one, other)
 	for _, line := range within.Lines() {
-		if !strings.HasPrefix(line, "suite:") { // told already
+		if !strings.HasPrefix(line, "suite:") { // it is among them
 			lines = append(lines, line)
 		}
 	}
 	return lines, err
-}
-
-func headNames(m *record.Manifest) []string {
-	names := make([]string, len(m.Configurations))
-	for i := range m.Configurations {
-		names[i] = m.Configurations[i].Name
-	}
-	return names
 }
 
 // shardVariable names a shard as i/n wherever nothing else does, and before all
@@ -225,7 +201,12 @@ func ShardOfMachine(env func(string) string) (plan.Shard, error) {
 		if index == "" {
 			continue
 		}
-		name, of := firstSet(env, v.of)
+		name, of := v.of[0], ""
+		for _, candidate := range slices.Backward(v.of) {
+			if value := env(candidate); value != "" {
+				name, of = candidate, value
+			}
+		}
 		if of == "" {
 			return plan.Shard{}, exit.Usage("set "+name+" to the number of shards, for "+v.system+" its completions", "--shard auto: %s is set, but not how many shards there are", v.index)
 		}
@@ -244,16 +225,6 @@ func ShardOfMachine(env func(string) string) (plan.Shard, error) {
 	}
 	return plan.Shard{}, exit.Usage("set "+shardVariable+"=i/n, or name the shard: --shard 1/3", "--shard auto: none of the variables is set that %s",
 		"Kubernetes, GitLab, CircleCI and Buildkite number jobs with")
-}
-
-// firstSet is the first variable that is set; where none is, the name of the first.
-func firstSet(env func(string) string, names []string) (name, value string) {
-	for _, name := range names {
-		if value := env(name); value != "" {
-			return name, value
-		}
-	}
-	return names[0], ""
 }
 
 // Durations are how long the runs of each task took in earlier results, in the mean over
