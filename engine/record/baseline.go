@@ -24,7 +24,7 @@ import (
 //	{"crc":"…","v":1,"schema":"agentbench/baseline/1","runs":2,"scorers":{"close":"…"},"manifest":{…}}
 //	{"crc":"…","configuration":"default","task":"backend-1","trial":1,"status":"completed", …,"scores":{"close":1}}
 //
-// The same results give the same bytes. There is no text of an output in it.
+// The same results give the same bytes. It has no text of an output.
 
 // BaselineSchema names the newest form of a baseline. Its number rises with
 // whatever an older reader would not understand; what has nothing of that is
@@ -196,9 +196,9 @@ func knownVersion(version int) error {
 // oldest is the first version that can still be read.
 const oldest = 1
 
-// unscoredInBaseline stands for why a run is unscored: the reason may quote
+// unscoredInBaseline is the reason of an unscored run: the recorded one may quote
 // what a model said.
-const unscoredInBaseline = "as the baseline tells, which does not say why"
+const unscoredInBaseline = "unscored in the baseline, which has no reasons"
 
 // baselineScores are an object of values by the scorers' names; null is unscored.
 type baselineScores []Score

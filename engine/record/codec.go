@@ -674,7 +674,7 @@ func codeUnit(text []byte) (unit rune, ok bool) {
 	return unit, true
 }
 
-// appendUnescaped appends what a string stands for that span has walked over. A
+// appendUnescaped appends the value of a string that span has walked over. A
 // surrogate without the other one is U+FFFD.
 func appendUnescaped(dst, text []byte) []byte {
 	for i := 0; i < len(text); {

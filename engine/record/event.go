@@ -12,7 +12,7 @@ import (
 // EventType says what happened.
 type EventType string
 
-// The events of a run, in their order. What stands in brackets comes once for
+// The events of a run, in their order. What is in brackets comes once for
 // each iteration, in round ones as often as it applies. Every event has run,
 // event and at_ns; those of an iteration have iteration, phase and strategy.
 //
@@ -189,7 +189,7 @@ func stepEvents(it *Iteration, at, before int) []Event {
 }
 
 // toolEvents are in the order of time: the calls of one step may overlap. First
-// is the number of the first call, 0 where nobody converses. With cut, calls
+// is the number of the first call, 0 where the agent does not converse. With cut, calls
 // without a result were in flight when the iteration was cut.
 func toolEvents(calls []ToolCall, step, first int, cut bool) []Event {
 	events := make([]Event, 0, 2*len(calls))

@@ -17,7 +17,7 @@ import (
 )
 
 // ErrExists means that a folder holds results already.
-var ErrExists = errors.New("there are results already")
+var ErrExists = errors.New("results exist already")
 
 // Create makes a result folder, which may be there but must hold no results, and
 // opens its journal. The caller closes it.
@@ -446,7 +446,7 @@ type File interface {
 // folder is the Disk of a real folder.
 type folder string
 
-// NotRegular refuses what stands in the place of a file of results, such as a named pipe, which would be waited for.
+// NotRegular means that something else has the name of a file of results, such as a named pipe, which would be waited for.
 type NotRegular struct {
 	Path string
 	Kind string // a folder, a named pipe

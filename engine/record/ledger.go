@@ -487,7 +487,7 @@ type seals struct {
 }
 
 // best is the seal that knows of as many entries as were read, or more; nil where
-// there is none that can be relied on.
+// none can be relied on.
 func (s *seals) best(entries int64) *LedgerSeal {
 	best := s.head
 	if s.final && s.noted != nil && s.noted.Entries >= entries && (best == nil || s.noted.Entries > best.Entries) {

@@ -49,7 +49,7 @@ type Manifest struct {
 	PricesAsOf string `json:"prices_as_of,omitempty"`
 
 	// Incomplete says what of the suite is not here, because only some of its
-	// shards are; "" where nothing was dealt, or all is here.
+	// shards are; "" where the suite has no shards, or all is here.
 	Incomplete string `json:"incomplete,omitempty"`
 
 	Totals Totals `json:"totals"`
@@ -66,7 +66,7 @@ type ManifestVolatile struct {
 	Started  time.Time     `json:"started,omitzero"`
 	Finished time.Time     `json:"finished,omitzero"`
 	Wall     time.Duration `json:"wall_ns,omitempty"` // of all sessions together
-	Shards   *Shards       `json:"shards,omitempty"`  // nil: the suite was not dealt
+	Shards   *Shards       `json:"shards,omitempty"`  // nil: the suite has no shards
 	Effort
 	// Ledger is what there was of the ledger when the manifest was written; nil: none.
 	Ledger *LedgerSeal `json:"ledger,omitempty"`
@@ -99,7 +99,7 @@ type ConfigurationHead struct {
 	Loop    string      `json:"loop"`              // the hash of the resolved loop
 	Params  []Param     `json:"params,omitempty"`  // those set, in the order declared
 	Phases  []PhaseHead `json:"phases,omitempty"`
-	// MaxIterations is the explicit limit, 0 where there is none; EffectiveMax
+	// MaxIterations is the explicit limit, 0 without one; EffectiveMax
 	// the one that is in force.
 	MaxIterations int `json:"max_iterations,omitempty"`
 	EffectiveMax  int `json:"effective_max,omitempty"`
@@ -249,7 +249,7 @@ func readManifest(path string) (Manifest, error) {
 // make nonsense of the coverage.
 func (m *Manifest) countable() error {
 	if min(m.Tasks, m.Trials) < 0 || max(m.Tasks, m.Trials) > math.MaxInt32 {
-		return fmt.Errorf("there are no suites of %d tasks with %d trials", m.Tasks, m.Trials)
+		return fmt.Errorf("invalid numbers of tasks (%d) or trials (%d)", m.Tasks, m.Trials)
 	}
 	return nil
 }
@@ -351,7 +351,7 @@ func EffortOf(dir string) (Effort, error) {
 		if Unreadable(err) {
 			return sum, fmt.Errorf("adding up what was paid: %w", err)
 		}
-		if err == nil { // damage is told by those who need the runs
+		if err == nil { // damage is left to those who need the runs
 			sum.Add(l.is)
 		}
 	}
@@ -368,7 +368,7 @@ func (t tries) add(head *RunHead) {
 	}
 }
 
-// last takes one try off and says whether it was the last one.
+// last takes one try off and reports whether it was the last one.
 func (t tries) last(run string) bool {
 	if _, known := t[run]; !known {
 		return true

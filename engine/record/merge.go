@@ -44,7 +44,7 @@ func (c *Contradiction) Error() string {
 // result does not depend on the order of the parts, or on which were merged
 // before. A run that several parts hold is kept once; where it differs in more
 // than what is volatile, the error is a *Contradiction. Its scores are those of the
-// part that was scored on from what the others have; where there is no such part
+// part that was scored on from what the others have; without such a part
 // and not the same scores count in all, they contradict each other. Damage is an error that
 // is a *Problem, except for a torn end of a part that is not complete. Memory
 // grows with the number of runs, not with their trajectories.

@@ -20,7 +20,7 @@ type Repaired struct {
 	Kept int // records that are whole
 	// Damage are the bad lines of records, signals and scores.
 	Damage []*Problem
-	// Moved is how many lines of the records are among them. They stand in
+	// Moved is how many lines of the records are among them. They are in
 	// records.damaged.jsonl, byte for byte, once they were repaired.
 	Moved int
 	// Lost are the runs that counted and have no whole record any more, as far

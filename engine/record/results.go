@@ -22,7 +22,7 @@ type Results struct {
 }
 
 // Open opens a result folder or a baseline file. An error is fs.ErrNotExist
-// where there is none, a [NoBaseline] where a file is none.
+// where nothing is there, a [NoBaseline] where a file is something else.
 func Open(path string) (*Results, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -75,7 +75,7 @@ func (c *ConfigurationHead) Called(name string) bool {
 	return c.Name == name || slices.Contains(c.Aliases, name)
 }
 
-// NoBaseline says why a file is no baseline.
+// NoBaseline is why a file is not a baseline.
 type NoBaseline struct {
 	File, What string
 	// Ours means that it is one after all, but damaged or of another version.
@@ -120,7 +120,7 @@ type RunHead struct {
 // RecordPlace is where a record stands.
 type RecordPlace struct{ offset, bytes int64 }
 
-// Compare orders places as they stand in the file.
+// Compare orders places as they are in the file.
 func (p RecordPlace) Compare(q RecordPlace) int { return cmp.Compare(p.offset, q.offset) }
 
 // OpenRuns opens the records of a result folder. The caller closes them.
@@ -173,7 +173,7 @@ func runAt(records io.ReaderAt, at place, bytes int64) (*Run, error) {
 }
 
 // Run reads the run of that id; of one that was tried again, the last record. The
-// first call reads the heads of all. The error is ErrNoRun where there is none.
+// first call reads the heads of all. The error is ErrNoRun for an unknown id.
 func (r *Runs) Run(id string) (*Run, error) {
 	all, err := r.index()
 	if err != nil {
@@ -243,7 +243,7 @@ func ReadRuns(dir string) iter.Seq2[*Run, error] {
 
 // ReadSignals yields the signals of the runs of a result folder, as ReadRuns
 // does. Where signals.jsonl is missing, damaged or lacks lines they are made from
-// the records. Where there are no records at all, signals.jsonl stands for itself.
+// the records. Where there are no records at all, signals.jsonl alone is read.
 func ReadSignals(dir string) iter.Seq2[*Signals, error] {
 	return func(yield func(*Signals, error) bool) {
 		size, err := sizeOfRecords(dir)

@@ -403,7 +403,7 @@ func placedIn[S signalled](d *derived, as form[S]) iter.Seq2[*placed[S], error] 
 
 // writtenSignals yields what signals.jsonl holds, up to its first bad line, to one that is
 // not of the record in its place, or to a run whose record does not end within the
-// size. Without records there is nothing to make signals from, and bad lines are
+// size. Without records nothing can be made again, and bad lines are
 // passed over. What it yields is valid until the next one.
 func writtenSignals[S signalled](d *derived, as form[S]) iter.Seq2[*placed[S], error] {
 	return func(yield func(*placed[S], error) bool) {

@@ -301,9 +301,9 @@ type ToolCall struct {
 	Tool   string `json:"tool"`
 	ID     string `json:"id,omitempty"`     // that the model gave a native call
 	Server string `json:"server,omitempty"` // of MCP, that the tool is of
-	// Arguments are JSON: a string with what the model wrote where that is none.
+	// Arguments are JSON: a string with what the model wrote where that is not JSON.
 	Arguments json.RawMessage `json:"arguments,omitempty"`
-	// Result is JSON: a string where the tool gave a text. It may stand beside an
+	// Result is JSON: a string where the tool gave a text. It may come with an
 	// error, of which it is then what the tool gave before. A call has neither that
 	// was in flight when its iteration was cut.
 	Result json.RawMessage `json:"result,omitempty"`
@@ -498,7 +498,7 @@ func OutOfFiles(err error) *Error {
 	return nil
 }
 
-// Error is an error as it stands in a record.
+// Error is an error as a record has it.
 type Error struct {
 	Class   ErrorClass `json:"class"`
 	Message string     `json:"message"`
@@ -559,7 +559,7 @@ type Usage struct {
 	Unpriced int64 `json:"unpriced,omitempty"`
 	// Estimated counts calls whose tokens the server did not report.
 	Estimated int64 `json:"estimated,omitempty"`
-	// Uncounted counts calls of which nobody knows the tokens, those of a log that
+	// Uncounted counts calls whose tokens are unknown, those of a log that
 	// has their cost alone: then the tokens are not all that were used.
 	Uncounted int64 `json:"uncounted,omitempty"`
 	// Unreported counts runs of programs that did not say what they used: then
@@ -628,20 +628,20 @@ func (u Usage) Larger(v Usage) Usage { return u.Plus(v.Minus(u)) }
 type Trace struct {
 	// Requests are the hashes of what its model would be sent, one for each step.
 	// They may be fewer than the recorded steps: it would have made no more. There
-	// is one more where it would go on, or would ask once more whoever had nothing
+	// is one more where it would continue, or would ask again a user or model that had nothing
 	// more to give.
 	Requests []string
 	// Over means that it would make no step after these.
 	Over bool
 	// Output is what it would give in place of an answer because it used up its steps,
-	// nil: it did not. Fault says why that is not the JSON that it was to be.
+	// nil: it did not. Fault is why that is not the JSON that it should be.
 	Output json.RawMessage
 	Fault  string
 	// Why says what else would differ after the last of Requests, "": nothing.
 	Why string
 }
 
-// longestPart is how many bytes of an escaped name stand in a run's id.
+// longestPart is how many bytes of an escaped name are in a run's id.
 const longestPart = 100
 
 // RunID is the id of a run: "default/backend-1/1". Different runs have different

@@ -19,7 +19,7 @@ type Score struct {
 	Value       float64 `json:"value"`
 	Answer      string  `json:"answer,omitempty"`
 	Explanation string  `json:"explanation,omitempty"`
-	// Unscored says why the scorer could not judge. That is neither 0 nor NaN.
+	// Unscored is why the scorer could not judge. That is neither 0 nor NaN.
 	Unscored string `json:"unscored,omitempty"`
 	// Scorer is the hash of the scorer's spec.
 	Scorer string `json:"scorer,omitempty"`

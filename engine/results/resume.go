@@ -129,7 +129,7 @@ func Unresumable(dir string, err error) error {
 	if _, busy := errors.AsType[*record.InUse](err); busy {
 		hint = "wait until it ends, or name another folder with --out"
 	} else if _, damaged := errors.AsType[*record.Problem](err); damaged {
-		hint = "agentbench repair " + exit.ShellWord(dir) + " moves what is damaged aside and keeps the rest"
+		hint = "agentbench repair " + exit.ShellWord(dir) + " moves the damaged lines aside and keeps the rest"
 	}
 	return exit.With(exit.NotMeasured, hint, "%w", err)
 }
