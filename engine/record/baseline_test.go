@@ -312,7 +312,7 @@ func TestOpenSaysWhatIsNoBaseline(t *testing.T) {
 func TestManifestsOfOtherVersions(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"v":2}`: "newer", `{"v":0}`: "older", `{}`: "older",
-		`{"v":1,"trials":-4}`: "no suites", `{"v":1,"tasks":4611686018427387904}`: "no suites",
+		`{"v":1,"trials":-4}`: "invalid numbers of tasks", `{"v":1,"tasks":4611686018427387904}`: "invalid numbers of tasks",
 	} {
 		dir := t.TempDir()
 		if err := os.WriteFile(filepath.Join(dir, manifestFile), []byte(text), 0o644); err != nil {
