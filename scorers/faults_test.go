@@ -24,9 +24,9 @@ func TestFaults(t *testing.T) {
 		{`type: one_of, options: [a, [b]]`, "suite.yaml:1:27: options are texts, numbers or booleans"},
 		{`type: json_schema, schema: {type: objekt}`, "suite.yaml:1:32: the schema is wrong: at /type: value must be one of 'array', 'boolean', 'integer', 'null', 'number', 'object', 'string'"},
 		{`type: json_schema, schema: {pattern: "(?=a)"}`, "suite.yaml:1:32: the schema is wrong: at /pattern: '(?=a)' is not valid regex: error parsing regexp: invalid or unsupported Perl syntax: `(?=`"},
-		{`type: json_schema, schema: {$ref: "https://example.com/s.json"}`, "suite.yaml:1:32: the schema is wrong: it refers to https://example.com/s.json, and only what stands in the schema itself is read"},
-		{`type: json_schema, schema: {$ref: "file:///etc/hostname"}`, "suite.yaml:1:32: the schema is wrong: it refers to file:///etc/hostname, and only what stands in the schema itself is read"},
-		{`type: json_schema, schema: {$ref: "other.json"}`, "suite.yaml:1:32: the schema is wrong: it refers to other.json, and only what stands in the schema itself is read"},
+		{`type: json_schema, schema: {$ref: "https://example.com/s.json"}`, "suite.yaml:1:32: the schema is wrong: it refers to https://example.com/s.json, but only the schema itself is read"},
+		{`type: json_schema, schema: {$ref: "file:///etc/hostname"}`, "suite.yaml:1:32: the schema is wrong: it refers to file:///etc/hostname, but only the schema itself is read"},
+		{`type: json_schema, schema: {$ref: "other.json"}`, "suite.yaml:1:32: the schema is wrong: it refers to other.json, but only the schema itself is read"},
 		{`type: json_schema, schema: {$ref: "#/$defs/x"}`, ""},
 	} {
 		s, faults := New(decoded(t, "- {name: s, "+c.scorer+"}"), Options{})
@@ -58,7 +58,7 @@ func TestSchemaReadsNoOtherFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, faults := New(decoded(t, `- {name: s, type: json_schema, schema: {$ref: "file://`+filepath.ToSlash(file)+`"}}`), Options{})
-	if s != nil || !strings.Contains(faults.Error(), "other.json, and only what stands in the schema itself is read") {
+	if s != nil || !strings.Contains(faults.Error(), "other.json, but only the schema itself is read") {
 		t.Errorf("got %v", faults)
 	}
 }

@@ -70,7 +70,7 @@ type MCP struct {
 // Delegate is another agent that this one may hand a task to.
 type Delegate struct {
 	Name        string        `yaml:"name" need:"required" minlen:"1"`
-	Description string        `yaml:"description" doc:"What the agent is told of it."`
+	Description string        `yaml:"description" doc:"The description that the agent sees."`
 	Loop        string        `yaml:"loop" doc:"A loop's file; its input is the task that is handed over."`
 	A2A         string        `yaml:"a2a" doc:"The address of a remote agent."`
 	Headers     Headers       `yaml:"headers" doc:"a2a: sent with every request; {env: NAME} takes a value from the environment."`
@@ -85,7 +85,7 @@ type Delegate struct {
 type User struct {
 	Script   *Expr   `yaml:"script" doc:"CEL list of texts: the user's turns in their order. When they are over, so is the conversation."`
 	Model    string  `yaml:"model" doc:"A name under models: it plays the user."`
-	System   *Prompt `yaml:"system" doc:"What the model that plays the user is told; {{ }} holds CEL."`
+	System   *Prompt `yaml:"system" doc:"The system prompt of the model that plays the user; {{ }} holds CEL."`
 	Until    *Expr   `yaml:"until" doc:"CEL boolean over message, the user's turn: when it holds the conversation is over (default: it contains ###STOP###)."`
 	MaxTurns int     `yaml:"max_turns" min:"1" doc:"Turns of the user in one iteration (default: as many as max_steps allows)."`
 

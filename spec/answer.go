@@ -148,7 +148,7 @@ type Script struct {
 func (d *Document) Answers(model string) (Script, error) {
 	m, ok := d.Suite.Models.Get(model)
 	if !ok || m.Provider != "script" {
-		return Script{}, fmt.Errorf("there is no script model %q", model)
+		return Script{}, fmt.Errorf("unknown script model %q", model)
 	}
 	s := Script{AfterLast: m.AfterLast}
 	if s.AfterLast == "" {

@@ -150,7 +150,7 @@ func (l *loader) checkWarning(loop *Loop) {
 	}
 	for _, agent := range loop.agents() {
 		if n := agent.Node.Get("warn_remaining"); n != nil {
-			l.fault(n, "write max_iterations", "nothing limits the iterations, so there is nothing to warn of")
+			l.fault(n, "write max_iterations", "warn_remaining needs a limit of the iterations")
 		}
 	}
 }
@@ -167,7 +167,7 @@ func (l *loader) checkUser(loop *Loop) {
 	case u.Script != nil && u.System != nil:
 		l.add(u.Node.KeyFault("system", "it goes with model", "%q means nothing for a user with a script", "system"))
 	case u.Model != "" && u.System == nil:
-		l.fault(u.Node, "write system: what the user wants, and when to answer ###STOP###", "the model that plays the user is not told what it wants")
+		l.fault(u.Node, "write system: what the user wants, and when to answer ###STOP###", "the model that plays the user needs system: what it wants")
 	}
 	if !slices.ContainsFunc(loop.Stages(), func(s Stage) bool { return s.Agent.Model != "" }) {
 		l.fault(u.Node, "an agent that is a model can talk to a user", "no agent of this loop talks to a user")
@@ -384,7 +384,7 @@ func (l *loader) checkVariables(n *source.Node) {
 	}
 	for _, item := range n.Items {
 		if strings.ContainsAny(item.Text, "= \t\n\x00") || item.Text == "" {
-			l.fault(item, "write the name alone; the value is that of the environment", "this is no name of an environment variable")
+			l.fault(item, "write the name alone; the value is that of the environment", "invalid name of an environment variable")
 		}
 	}
 }

@@ -32,7 +32,7 @@ func (l *loader) unique(what string, n int, item func(int) (name string, node *s
 			at = named
 		}
 		if other, taken := first[name]; taken {
-			l.fault(at, "give one of them another name", "the %s %q stands twice; first at line %d", what, name, other.Pos.Line)
+			l.fault(at, "give one of them another name", "duplicate %s %q; first at line %d", what, name, other.Pos.Line)
 			continue
 		}
 		first[name] = at
@@ -154,7 +154,7 @@ func (l *loader) checkConfidence(loop *Loop) {
 	}
 	l.confidenceOf(loop.Terminate.Any)
 	if d := loop.Guards.Degradation; d != nil && !d.Window.Off {
-		l.fault(loop.Tree.Get("guards").Get("degradation"), noConfidence, "the guard degradation needs evaluate: without it there is no confidence")
+		l.fault(loop.Tree.Get("guards").Get("degradation"), noConfidence, "the guard degradation needs evaluate, which gives the confidence")
 	}
 }
 
@@ -162,7 +162,7 @@ func (l *loader) confidenceOf(conditions []Condition) {
 	for i := range conditions {
 		c := &conditions[i]
 		if !c.Off && (c.Kind == KindConfidence || c.Kind == KindNoImprovement) && c.Node != nil {
-			l.fault(c.Node, noConfidence, "the condition %s needs evaluate: without it there is no confidence", c.Kind)
+			l.fault(c.Node, noConfidence, "the condition %s needs evaluate, which gives the confidence", c.Kind)
 		}
 		l.confidenceOf(c.Nested)
 	}

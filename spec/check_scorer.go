@@ -119,7 +119,7 @@ func (l *loader) checkRegexp(n *source.Node, text string) {
 		return
 	}
 	if _, err := expr.CompilePattern(text); err != nil {
-		what := strings.Replace(err.Error(), "error parsing regexp", "no regular expression", 1)
+		what := strings.Replace(err.Error(), "error parsing regexp", "invalid regular expression", 1)
 		l.fault(n, expr.PatternHint(err), "%s", what)
 	}
 }
@@ -149,7 +149,7 @@ func (l *loader) checkPanel(models *source.Node) {
 	seen := map[string]bool{}
 	for _, n := range models.Items {
 		if seen[n.Text] {
-			l.fault(n, "votes: 2 asks each twice", "the model %q stands twice", shorten(n.Text))
+			l.fault(n, "votes: 2 asks each twice", "duplicate model %q", shorten(n.Text))
 		}
 		seen[n.Text] = true
 	}
@@ -182,9 +182,9 @@ func (l *loader) checkPair(s *Suite, scorer *Scorer) {
 	case against != "" && s.Configuration(against) == nil:
 		l.fault(scorer.Node.Get("against"), didYouMean(against, s.names()), "unknown configuration %q", shorten(against))
 	case len(s.Resolved) == 1 && len(s.Resolved[0].Aliases) > 0:
-		l.fault(scorer.Node, "let one differ in its loop, or in set", "the configurations %s are the same, so that nothing stands beside it", shorten(strings.Join(s.names(), ", ")))
+		l.fault(scorer.Node, "let one differ in its loop, or in set", "the configurations %s are identical: pairwise needs two different ones", shorten(strings.Join(s.names(), ", ")))
 	case len(s.Resolved) == 1:
-		l.fault(scorer.Node, "declare another one", "there is only one configuration, so that nothing stands beside it")
+		l.fault(scorer.Node, "declare another one", "pairwise needs a second configuration to compare with")
 	}
 	if scorer.Score != "" && scorer.Score != ScoreReturned {
 		l.add(scorer.Node.KeyFault("score", "delete it", "a scorer of type pairwise judges only what runs return"))
@@ -276,7 +276,7 @@ func (l *loader) checkPart(s *Suite, set *Scorer, i int) {
 	case scorer.Type == "pairwise":
 		l.fault(part.Node, "it needs two runs, and is scored when all are there", "a scorer of type pairwise cannot be a part of a set")
 	case part.Named != "" && slices.ContainsFunc(set.Parts[:i], func(p ScorerPart) bool { return p.Named == part.Named }):
-		l.fault(part.Node, "weight says how much it counts", "the scorer %q stands twice in this set", shorten(part.Named))
+		l.fault(part.Node, "weight says how much it counts", "duplicate scorer %q in this set", shorten(part.Named))
 	}
 }
 
@@ -336,7 +336,7 @@ func (s *Suite) weighed() (found []*Scorer) {
 // checkScore wants outputs to be judged that can be, and by parts as by their sets.
 func (l *loader) checkScore(s *Suite, scorer *Scorer) {
 	if scorer.Score == ScoreWhenAsked && !scorer.Asks(s.Scorers) {
-		l.add(scorer.Node.KeyFault("score", "it costs nothing: leave score out", "the scorer %q asks nobody, so that it need not wait to be asked", shorten(scorer.Name)))
+		l.add(scorer.Node.KeyFault("score", "it costs nothing: leave score out", "the scorer %q calls nothing, so score: when_asked has no effect", shorten(scorer.Name)))
 	}
 	for i := range scorer.Parts {
 		part := scorer.Parts[i].of(s.Scorers)

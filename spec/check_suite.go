@@ -259,7 +259,7 @@ func readable(f folder, file string, text, any bool) error {
 		formats = slices.Concat(taskFormats, textFormats)
 	}
 	if !(text && any) && !slices.Contains(formats, formatOf(file).ext) {
-		err = &fileError{f.name(file) + " is in no known format", "data files end in " + strings.Join(formats, ", ") + ", or in .gz behind one of these"}
+		err = &fileError{f.name(file) + " has an unknown format", "data files end in " + strings.Join(formats, ", ") + ", or in .gz behind one of these"}
 	}
 	return errors.Join(err, opened.Close())
 }
@@ -277,7 +277,7 @@ func (l *loader) checkInline(tasks []InlineTask) {
 			at = written
 		}
 		if other, taken := first[id]; taken {
-			l.fault(at, "give one of them another id", "the task %q stands twice; first at line %d", shorten(id), other.Pos.Line)
+			l.fault(at, "give one of them another id", "duplicate task %q; first at line %d", shorten(id), other.Pos.Line)
 		} else {
 			first[id] = at
 		}
@@ -421,7 +421,7 @@ func (l *loader) uniqueMetrics(declared []Metric, scorers []string) {
 		}
 		for _, one := range all {
 			if other, taken := first[one.Name]; taken {
-				l.fault(m.Node, "give one of them another name", "the metric %q stands twice; first at line %d", one.Name, other.Pos.Line)
+				l.fault(m.Node, "give one of them another name", "duplicate metric %q; first at line %d", one.Name, other.Pos.Line)
 				break
 			}
 			first[one.Name] = m.Node

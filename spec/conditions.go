@@ -457,7 +457,7 @@ type Evaluate struct {
 type Check struct {
 	Name     string   `yaml:"name" need:"required" minlen:"1"`
 	Expr     *Expr    `yaml:"expr" need:"required" doc:"CEL boolean; an error in it fails the check."`
-	Feedback string   `yaml:"feedback" doc:"What is told when it fails."`
+	Feedback string   `yaml:"feedback" doc:"The feedback when it fails."`
 	Weight   *float64 `yaml:"weight" above:"0" doc:"Default 1."`
 
 	Node *source.Node `yaml:",here"`

@@ -402,10 +402,10 @@ func (r roots) folder(name string, root Root) (folder, error) {
 		hint = fmt.Sprintf("set %s to the folder", root.Env)
 	}
 	if disk == "" {
-		return folder{}, &fileError{fmt.Sprintf("the root %q has no folder: %s is not set and there is no default", name, root.Env), hint}
+		return folder{}, &fileError{fmt.Sprintf("the root %q has no folder: %s is not set and has no default", name, root.Env), hint}
 	}
 	if info, err := os.Stat(disk); err != nil || !info.IsDir() {
-		return folder{}, &fileError{fmt.Sprintf("the root %q names %s, which is no folder", name, disk), hint}
+		return folder{}, &fileError{fmt.Sprintf("the root %q names %s, which is not a folder", name, disk), hint}
 	}
 	return folder{shown: name + ":/", disk: disk, root: true}, nil
 }

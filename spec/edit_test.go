@@ -126,11 +126,11 @@ func TestEditSaysWhyNot(t *testing.T) {
 	for name, c := range map[string]struct{ suite, loop, configuration, set, want string }{
 		"a sweep":          {swept, editLoop, "wide[max_iterations=1]", "max_iterations=7", "wide[max_iterations=1] is one of a sweep, so it has no values of its own in the suite"},
 		"no configuration": {editSuite, editLoop, "plan", "max_iterations=7", `the suite has no configuration "plan"`},
-		"a wrong path":     {editSuite, editLoop, "plain", "terminate.confidense.threshold=0.7", `--set:1:11: no condition is named "confidense"`},
+		"a wrong path":     {editSuite, editLoop, "plain", "terminate.confidense.threshold=0.7", `--set:1:11: unknown condition "confidense"`},
 		"an anchor": {editSuite, strings.Replace(editLoop, "confidence: {threshold: 0.85}", "confidence: &c {threshold: 0.85}", 1),
 			"wide", "terminate.confidence.threshold=0.7", ""},
 		"anchors everywhere": {strings.Replace(editSuite, "- {name: plain", "- &p {name: plain", 1), strings.Replace(editLoop, "confidence: {threshold: 0.85}", "confidence: &c {threshold: 0.85}", 1),
-			"plain", "terminate.confidence.threshold=0.7", "a.loop.yaml:11:18: an anchor has this value stand in several places"},
+			"plain", "terminate.confidence.threshold=0.7", "a.loop.yaml:11:18: an anchor repeats this value in several places"},
 	} {
 		_, err := onDisk(t, t.TempDir(), c.suite, c.loop).Edit(c.configuration, assigned(t, c.set)...)
 		if c.want == "" && err == nil {

@@ -21,8 +21,8 @@ type Import struct {
 	Configuration *Expr              `yaml:"configuration" doc:"CEL text: what the runs are compared by (default: the mapping's name)."`
 	Task          *Expr              `yaml:"task" doc:"CEL: the task's id, text or a whole number (default: FILE:LINE)."`
 	Trial         *Expr              `yaml:"trial" doc:"CEL: a whole number from 1 (default: counted)."`
-	Cluster       *Expr              `yaml:"cluster" doc:"CEL: the group that the task is of, text, a number or a truth; null: the task stands for itself."`
-	Group         *Expr              `yaml:"group" doc:"CEL: the group of tasks of which metrics are told as well, text, a number or a truth; null: none."`
+	Cluster       *Expr              `yaml:"cluster" doc:"CEL: the group that the task is of, text, a number or a truth; null: the task is a cluster of its own."`
+	Group         *Expr              `yaml:"group" doc:"CEL: the group of tasks for which metrics are also reported, text, a number or a truth; null: none."`
 	Input         *Expr              `yaml:"input" doc:"CEL."`
 	Target        *Expr              `yaml:"target" doc:"CEL; what a right answer is judged against."`
 	Vars          source.Named[Expr] `yaml:"vars"`
@@ -43,7 +43,7 @@ type Import struct {
 
 	RecordedUnder   *RecordedUnder         `yaml:"recorded_under" doc:"The limits under which the log was made, or CEL giving an object of them for each run; null: unknown."`
 	WhenCut         *WhenCut               `yaml:"when_cut" doc:"What a run is worth that is stopped before its recorded end: 0, or score (that of the iteration)."`
-	Announced       []string               `yaml:"announced" doc:"Paths of the parameters that the agent was told, such as terminate.max_iterations."`
+	Announced       []string               `yaml:"announced" doc:"Paths of the parameters that the agent knew, such as terminate.max_iterations."`
 	UnknownCostZero bool                   `yaml:"unknown_cost_zero" doc:"A cost of 0 means that it is unknown."`
 	Cumulative      source.Named[Counting] `yaml:"cumulative" doc:"Counters that go on: cost_usd: run or file. One that falls was restarted."`
 
@@ -118,7 +118,7 @@ func (r *RecordedUnder) DecodeNode(n *source.Node, d *source.Decoder) {
 func (r *RecordedUnder) JSONSchema(g *source.Generator) map[string]any {
 	limits := g.Struct(struct {
 		Terminate Tree   `yaml:"terminate" doc:"As in a loop."`
-		Guards    Guards `yaml:"guards" doc:"As in a loop; absolute_max_iterations is off unless it stands here."`
+		Guards    Guards `yaml:"guards" doc:"As in a loop; absolute_max_iterations is off unless it is written here."`
 	}{})
 	return map[string]any{"anyOf": []any{limits, g.Of(&Expr{})}}
 }
@@ -348,12 +348,12 @@ func (l *loader) checkImport(m *Import) {
 	}
 	for _, counter := range m.Cumulative {
 		if !slices.Contains(Counters, counter.Key) {
-			l.add(m.Tree.Get("cumulative").KeyFault(counter.Key, didYouMean(counter.Key, Counters), "there is no counter %q", counter.Key))
+			l.add(m.Tree.Get("cumulative").KeyFault(counter.Key, didYouMean(counter.Key, Counters), "unknown counter %q", counter.Key))
 		}
 	}
 	if m.Zip != nil {
 		if _, err := path.Match(m.Zip.Rows, ""); err != nil {
-			l.fault(m.Zip.Node.Get("rows"), "", "%q is no pattern of file names", m.Zip.Rows)
+			l.fault(m.Zip.Node.Get("rows"), "", "invalid file pattern %q", m.Zip.Rows)
 		}
 	}
 }
@@ -380,7 +380,7 @@ func (l *loader) checkRecordedUnder(m *Import) {
 	l.faults = slices.DeleteFunc(l.faults, made)
 	for i, told := range m.Announced {
 		if hint, ok := isLimit(loop, told); !ok {
-			l.fault(m.Tree.Get("announced").Items[i], hint, "%q is no limit of a loop", told)
+			l.fault(m.Tree.Get("announced").Items[i], hint, "unknown limit %q", told)
 		}
 	}
 }
@@ -397,7 +397,7 @@ func isLimit(loop *Loop, path string) (hint string, ok bool) {
 	}
 	faults := tryOn(loop.Tree, Assignment{Path: path, At: loop.Tree.Pos, Value: source.New(loop.Tree, "off")})
 	for _, f := range faults {
-		if strings.HasPrefix(f.What, "unknown key") || strings.HasPrefix(f.What, "no condition is named") {
+		if strings.HasPrefix(f.What, "unknown key") || strings.HasPrefix(f.What, "unknown condition") {
 			return f.Hint, false
 		}
 	}

@@ -335,7 +335,7 @@ func (f folder) within(file string) (string, error) {
 	case path.IsAbs(clean), filepath.IsAbs(file), clean == "..", strings.HasPrefix(clean, "../"):
 		return "", f.escape(file)
 	case !fs.ValidPath(clean):
-		return "", &fileError{what: fmt.Sprintf("%q is no path", file)}
+		return "", &fileError{what: fmt.Sprintf("invalid path %q", file)}
 	}
 	return clean, nil
 }
@@ -466,7 +466,7 @@ func (f folder) glob(pattern string) ([]string, error) {
 	})
 	switch {
 	case errors.Is(err, doublestar.ErrBadPattern):
-		return nil, &fileError{what: fmt.Sprintf("%q is no pattern of file names", pattern)}
+		return nil, &fileError{what: fmt.Sprintf("invalid file pattern %q", pattern)}
 	case err != nil:
 		return nil, f.explain(clean, err)
 	case len(files) == 0:

@@ -53,7 +53,7 @@ type Model struct {
 func (m *Model) KeyHint(key string) string {
 	switch key {
 	case "api_key", "apikey", "apiKey", "key_env":
-		return "write api_key_env: NAME, the environment variable that holds the key; keys never stand in a suite"
+		return "write api_key_env: NAME, the environment variable that holds the key; never write keys into a suite"
 	case "max_tokens", "max_completion_tokens", "max_output_tokens", "temperature", "top_p":
 		return "it belongs to the agent of a loop: agent: {" + agentKey(key) + ": …}"
 	case "url", "api_base", "endpoint", "host":
@@ -308,10 +308,10 @@ func (h *Headers) DecodeNode(n *source.Node, d *source.Decoder) {
 	(*source.Named[Header])(h).DecodeNode(n, d)
 	for _, header := range *h {
 		if !isHeaderName(header.Key) {
-			d.Add(n.KeyFault(header.Key, "write letters, digits and -", "this is no name of a header"))
+			d.Add(n.KeyFault(header.Key, "write letters, digits and -", "invalid header name"))
 		} else if header.Value.Env == "" && secret.Telling(header.Key) && header.Node.Kind == source.String {
 			d.Fault(header.Node, "write {env: NAME}, or {env: NAME, prefix: \"Bearer \"}, and set the variable NAME",
-				"keys come from the environment, and %s would stand in the file", shorten(header.Key))
+				"%s would be written into the file; keys come from the environment", shorten(header.Key))
 		}
 	}
 }

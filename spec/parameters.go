@@ -29,7 +29,7 @@ func (l *loader) checkParameters(t *Tool) {
 		return
 	}
 	if at, what := wrongSchema(t.Parameters, n); what != "" {
-		l.fault(at, "", "this is no JSON Schema: %s", what)
+		l.fault(at, "", "invalid JSON Schema: %s", what)
 		return
 	}
 	l.checkRequired(n)

@@ -175,7 +175,7 @@ func (w *setter) intoScalar(n *source.Node, path []string, i int) *source.Node {
 	at := strings.Join(path[:i], ".")
 	short, ok := shortForms[at]
 	if !ok {
-		w.refuse(i, "", "%s is no mapping, so it has no %q", at, path[i])
+		w.refuse(i, "", "%s is not a mapping, so it has no %q", at, path[i])
 		return n
 	}
 	return w.intoMap(long(short, n), path, i)
@@ -207,7 +207,7 @@ func (w *setter) terminate(n *source.Node, path []string) *source.Node {
 	case n.Get(path[i]) != nil || isKind(path[i]):
 		w.replace(c, path[i], i, w.below(path[i], n.Get(path[i]), path, i+1))
 	default:
-		w.refuse(i, nearKind(path[i]), "no condition is named %q", path[i])
+		w.refuse(i, nearKind(path[i]), "unknown condition %q", path[i])
 	}
 	return c
 }
@@ -225,7 +225,7 @@ func (w *setter) condition(n *source.Node, path []string, i int) *source.Node {
 		w.replace(item, path[i], i, w.below(path[i], nil, path, i+1))
 		c.Items = append(c.Items, item)
 	default:
-		w.refuse(i, didYouMean(path[i], conditionNames(n)), "no condition is named %q", path[i])
+		w.refuse(i, didYouMean(path[i], conditionNames(n)), "unknown condition %q", path[i])
 	}
 	return &c
 }

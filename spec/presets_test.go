@@ -288,7 +288,7 @@ func TestWithRefuses(t *testing.T) {
 	base := withSet(t, withLoop, "max_iterations: 8")
 	for setting, want := range map[string]string{
 		"max_iterationz=4":                    `--set:1:1: unknown key "max_iterationz"`,
-		"terminate.no_improvment.patience=4":  `--set:1:11: no condition is named "no_improvment"`,
+		"terminate.no_improvment.patience=4":  `--set:1:11: unknown condition "no_improvment"`,
 		"terminate.max_iterations=2.5":        "--set:1:26: want a whole number of at least 1 or off, got 2.5",
 		"terminate.max_iterations=0":          "--set:1:26: want a whole number of at least 1 or off, got 0",
 		"phases.refining.max_iterations=1":    `--set:1:8: nothing in phases is named "refining"`,

@@ -315,7 +315,7 @@ func (f *dataFile) checkColumns(columns []string) error {
 			return f.encodingFault(f.line(1), 1)
 		}
 		if column != "" && slices.Contains(columns[:i], column) {
-			return f.fault(1, "give one of them another name", "the column %q stands twice", shorten(column))
+			return f.fault(1, "give one of them another name", "duplicate column %q", shorten(column))
 		}
 	}
 	return nil

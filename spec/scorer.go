@@ -30,7 +30,7 @@ type Scorer struct {
 	Range   []float64  `yaml:"range" minlen:"2" doc:"[a, b]: a number of a is worth 0 and one of b 1, what lies between them in proportion. a may be the larger one."`
 	Score   string     `yaml:"score" enum:"returned|every_iteration|when_asked" doc:"What is judged: the output that a run returns, every iteration's, or, besides the one that is returned, those that a replay asks for. Default: every_iteration; of scorers that ask others (command, http, judge) returned."`
 
-	Expr       *Expr    `yaml:"expr" doc:"cel: a boolean or a number. json_path: what stands in json, or a boolean. tool_args: a boolean over call."`
+	Expr       *Expr    `yaml:"expr" doc:"cel: a boolean or a number. json_path: a value of json, or a boolean. tool_args: a boolean over call."`
 	Pattern    string   `yaml:"pattern" doc:"regex: the expression (RE2)."`
 	Tolerance  *float64 `yaml:"tolerance" min:"0" doc:"numeric, math: the largest absolute difference (default 0)."`
 	Relative   *float64 `yaml:"relative" min:"0" doc:"numeric: the largest difference as a share of the target."`
@@ -71,7 +71,7 @@ type Scorer struct {
 	Criteria        []Criterion           `yaml:"criteria" minlen:"1" doc:"judge: what is asked one by one, each in a call of its own; the score is their weighted mean."`
 	Choices         source.Named[float64] `yaml:"choices" minlen:"2" doc:"judge: the words that it answers with, and what each is worth (default: a number of the range)."`
 	Reference       bool                  `yaml:"reference" doc:"judge, pairwise: the judge is shown the target."`
-	Against         string                `yaml:"against" minlen:"1" doc:"pairwise: the configuration whose output stands beside it (default: the baseline)."`
+	Against         string                `yaml:"against" minlen:"1" doc:"pairwise: the configuration whose output it is compared with (default: the baseline)."`
 	Temperature     *float64              `yaml:"temperature" min:"0" max:"2" doc:"judge, pairwise."`
 	MaxOutputTokens int                   `yaml:"max_output_tokens" min:"1" max:"10000000" doc:"judge, pairwise."`
 

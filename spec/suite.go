@@ -30,7 +30,7 @@ type Suite struct {
 	Baseline       string              `yaml:"baseline" doc:"The configuration that the others are compared with."`
 	Scorers        []Scorer            `yaml:"scorers"`
 	Metrics        []Metric            `yaml:"metrics" minlen:"1" doc:"Numbers over many runs, such as pass@k of a score."`
-	GroupBy        *Expr               `yaml:"group_by" doc:"CEL over task: metrics are told of each group of tasks as well."`
+	GroupBy        *Expr               `yaml:"group_by" doc:"CEL over task: metrics are also reported for each group of tasks."`
 	Trials         int                 `yaml:"trials" min:"1" max:"1000000" doc:"Repetitions of every task (default 1)."`
 	Seed           int64               `yaml:"seed"`
 	Concurrency    int                 `yaml:"concurrency" min:"1" doc:"Runs at the same time (default 8)."`

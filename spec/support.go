@@ -73,7 +73,7 @@ func missingProgram(n *source.Node, folder string) source.Fault {
 	if info, err := os.Stat(at); err == nil && info.Mode().IsRegular() && strings.ContainsRune(n.Text, '/') {
 		return n.Fault("make it executable: chmod +x "+shorten(n.Text), "the file %q may not be executed", shorten(n.Text))
 	}
-	return n.Fault("install it, or write the path to it", "there is no program %q", shorten(n.Text))
+	return n.Fault("install it, or write the path to it", "program %q not found", shorten(n.Text))
 }
 
 // programNodes are where a loop names programs: the first words of commands.

@@ -449,10 +449,10 @@ func (l *Loop) ShortNames(paths ...string) []string {
 // cluster gives a task the cluster and the group that the suite's expressions
 // say, if it has them. Their faults are told where the task stands.
 func (s *Suite) cluster(placed placedTask) (err error) {
-	if placed.task.Cluster, err = s.named(placed, s.Cluster, "cluster", "where it gives null, the task stands for itself"); err != nil {
+	if placed.task.Cluster, err = s.named(placed, s.Cluster, "cluster", "null: the task is a cluster of its own"); err != nil {
 		return err
 	}
-	placed.task.Group, err = s.named(placed, s.GroupBy, "group", "where it gives null, the task is in no group")
+	placed.task.Group, err = s.named(placed, s.GroupBy, "group", "null: the task is in no group")
 	return err
 }
 
@@ -629,7 +629,7 @@ func (d *Document) CountTasks() (int, source.Faults) {
 		s.faults = append(s.faults, d.noTasks())
 	}
 	if s.untold > 0 {
-		s.faults = append(s.faults, source.Fault{What: fmt.Sprintf("%d further faults of tasks are not told", s.untold)})
+		s.faults = append(s.faults, source.Fault{What: fmt.Sprintf("%d more faults of tasks are not shown", s.untold)})
 	}
 	return n, append(s.faults, s.warnings...)
 }
@@ -715,7 +715,7 @@ func (s *survey) findTwins() {
 		id := placed.task.ID
 		other, known := first[id]
 		if known {
-			s.tell(placed.fault("give one of them another id", "the task %q stands twice; first at %s", shorten(id), other.where()))
+			s.tell(placed.fault("give one of them another id", "duplicate task %q; first at %s", shorten(id), other.where()))
 			continue
 		}
 		placed.task, placed.row.value, placed.row.doc = nil, nil, nil

@@ -95,7 +95,7 @@ func TestLongListsAreCutInErrors(t *testing.T) {
 func TestSetsThatCannotBe(t *testing.T) {
 	for want, tools := range map[string][]Tool{
 		`two tools are called "a"`: named("a", "a"),
-		`the parameters of the tool "t" are not a JSON Schema: it refers to file:///etc/passwd, and only what stands in the schema itself is read`: {
+		`the parameters of the tool "t" are not a JSON Schema: it refers to file:///etc/passwd, but only the schema itself is read`: {
 			Tool{Definition: Definition{Name: "t", Parameters: json.RawMessage(`{"$ref": "file:///etc/passwd"}`)}}},
 		`the parameters of the tool "t" are not a JSON Schema: /type: got string, want array; /type: value must be one of 'array', 'boolean', 'integer', 'null', 'number', 'object', 'string'`: {
 			Tool{Definition: Definition{Name: "t", Parameters: json.RawMessage(`{"type": "text"}`)}}},

@@ -305,7 +305,7 @@ func split(src string) (pieces []piece, faults []Fault) {
 		}
 		inside := src[pos+2 : pos+2+length]
 		if strings.TrimSpace(inside) == "" {
-			faults = append(faults, Fault{Offset: at, Len: 4, What: "nothing stands between {{ and }}"})
+			faults = append(faults, Fault{Offset: at, Len: 4, What: "the expression between {{ and }} is empty"})
 		}
 		pieces = append(pieces, textPiece(&text)...)
 		pieces = append(pieces, piece{text: inside, isExpression: true, offset: at + 2})

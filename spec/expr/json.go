@@ -103,7 +103,7 @@ func (p *jsonParser) object() (any, error) {
 			return nil, err
 		}
 		if p.unique && o.find(key) >= 0 {
-			return nil, fmt.Errorf("the key %q stands twice", key)
+			return nil, fmt.Errorf("duplicate key %q", key)
 		}
 		if p.space(); !p.accept(':') {
 			return nil, fmt.Errorf("%s after a key, not a colon", p.here())

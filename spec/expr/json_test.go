@@ -299,9 +299,9 @@ func TestViolations(t *testing.T) {
 func TestWhatIsNoSchema(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"type": "objekt"}`:               "at /type: value must be one of",
-		`{"$ref": "file:///etc/hostname"}`: "it refers to file:///etc/hostname, and only what stands in the schema itself is read",
-		`{"$ref": "other.json"}`:           "it refers to other.json, and only",
-		`{"type": `:                        "it is no JSON: ",
+		`{"$ref": "file:///etc/hostname"}`: "it refers to file:///etc/hostname, but only the schema itself is read",
+		`{"$ref": "other.json"}`:           "it refers to other.json, but only",
+		`{"type": `:                        "invalid JSON: ",
 		`{"$ref": "#/$defs/x"}`:            "",
 	} {
 		s, err := CompileSchema([]byte(text))

@@ -76,7 +76,7 @@ const (
 func CompileSchema(text []byte) (*JSONSchema, error) {
 	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	if err != nil {
-		return nil, &SchemaFault{What: "it is no JSON: " + err.Error()}
+		return nil, &SchemaFault{What: "invalid JSON: " + err.Error()}
 	}
 	compiler := jsonschema.NewCompiler()
 	compiler.DefaultDraft(jsonschema.Draft2020)
@@ -155,7 +155,7 @@ func (s *searchesOf) during(validate func() error) (err error) {
 
 func faultOf(err error) *SchemaFault {
 	if outside, ok := errors.AsType[*jsonschema.LoadURLError](err); ok {
-		return &SchemaFault{What: fmt.Sprintf("it refers to %s, and only what stands in the schema itself is read", strings.TrimPrefix(outside.URL, base))}
+		return &SchemaFault{What: fmt.Sprintf("it refers to %s, but only the schema itself is read", strings.TrimPrefix(outside.URL, base))}
 	}
 	if wrong, ok := errors.AsType[*jsonschema.SchemaValidationError](err); ok {
 		return &SchemaFault{Violations: violations(wrong.Err)}

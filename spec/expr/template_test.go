@@ -60,7 +60,7 @@ func TestTemplateFaults(t *testing.T) {
 		{"a\nb {{\n  iteratoin }}", Fault{9, 9, `unknown name "iteratoin"`, `did you mean "iteration"?`, false}},
 		{"x {{ text", Fault{2, 2, "{{ without }}", "write {{{{ for two braces in the text", false}},
 		{"x {{ 'text }}", Fault{2, 2, "{{ without }}", "write {{{{ for two braces in the text", false}},
-		{"x {{ }}", Fault{2, 4, "nothing stands between {{ and }}", "", false}},
+		{"x {{ }}", Fault{2, 4, "the expression between {{ and }} is empty", "", false}},
 		{"{{ tags }}", Fault{2, 0, "a list cannot be printed", `make it a text, for instance with .map(x, ...).join("\n"), or json(...)`, false}},
 		{"{{ best }}", Fault{2, 0, "a record (step) cannot be printed", "print one of its fields", false}},
 		{"{{ output.?a }}", Fault{2, 0, "this cannot be printed: it is of type optional_type(dyn)", "for an optional value, say .orValue(...)", false}},

@@ -60,9 +60,9 @@ func TestParseRefuses(t *testing.T) {
 		{"a: !foo x\n", `1:9: unknown tag !foo; put text that starts with ! in quotes`},
 		{"a: !!binary aGk=\n", `1:13: unknown tag !!binary; delete the tag`},
 		{"a: !!int abc\n", `1:10: "abc" is no !!int; delete the tag`},
-		{"a: 1\nb: 2\na: 3\n", `3:1: key "a" stands twice; first at line 1`},
-		{"{a: 1, \"a\": 2}", `1:8: key "a" stands twice; first at line 1`},
-		{"{" + manyKeys(30) + ", k1: 1, k29: 1}", "1:232: key \"k1\" stands twice; first at line 1\n" + `1:239: key "k29" stands twice; first at line 1`},
+		{"a: 1\nb: 2\na: 3\n", `3:1: duplicate key "a"; first at line 1`},
+		{"{a: 1, \"a\": 2}", `1:8: duplicate key "a"; first at line 1`},
+		{"{" + manyKeys(30) + ", k1: 1, k29: 1}", "1:232: duplicate key \"k1\"; first at line 1\n" + `1:239: duplicate key "k29"; first at line 1`},
 		{strings.Repeat("long", 40) + ": b: c\n", `1:164: a ": " where no value can start; put text that holds ": " in quotes, or correct the indentation`},
 		{"a: !!bool yes\nb: !!float x\nc: !!null x\nd: !!bool true\n", `1:11: "yes" is no !!bool; delete the tag` + "\n2:12: \"x\" is no !!float; delete the tag\n3:11: \"x\" is no !!null; delete the tag"},
 		{"1: a\ntrue: b\n~: c\n", "1:1: want a key, got 1; put it in quotes: \"1\"\n2:1: want a key, got true; put it in quotes: \"true\"\n" +

@@ -103,7 +103,7 @@ func (w *rewriter) node(was, now *Node) {
 	}
 	switch {
 	case was.origin != own:
-		w.refuse(was, "an anchor has this value stand in several places")
+		w.refuse(was, "an anchor repeats this value in several places")
 	case was.Kind == Map && now.Kind == Map && keeps(was, now):
 		w.mapping(was, now)
 	case was.Kind == List && now.Kind == List && len(now.Items) >= len(was.Items):
@@ -145,7 +145,7 @@ func (w *rewriter) addKeys(was *Node, added []Entry) {
 		from := w.offset(was.Pos) + 1
 		w.put(from, from, flowEntries(added))
 	case last < 0:
-		w.refuse(was, "an anchor has this mapping stand in several places")
+		w.refuse(was, "an anchor repeats this mapping in several places")
 	case was.form == flow:
 		from := w.endOf(was.Entries[last])
 		w.put(from, from, ", "+flowEntries(added))

@@ -87,11 +87,11 @@ func TestRewriteChangesOnlyTheValue(t *testing.T) {
 
 func TestRewriteRefusesWhatStandsInSeveralPlaces(t *testing.T) {
 	for name, c := range map[string]struct{ text, path, want string }{
-		"an anchor":         {"a: &x {b: 1}\nc: *x\n", "a.b", "f:1:7: an anchor has this value stand in several places"},
-		"an alias":          {"a: &x {b: 1}\nc: *x\n", "c.b", "f:1:7: an anchor has this value stand in several places"},
-		"a merge":           {"a: &x {b: 1}\nc: {<<: *x, d: 1}\n", "c.b", "f:1:11: an anchor has this value stand in several places"},
+		"an anchor":         {"a: &x {b: 1}\nc: *x\n", "a.b", "f:1:7: an anchor repeats this value in several places"},
+		"an alias":          {"a: &x {b: 1}\nc: *x\n", "c.b", "f:1:7: an anchor repeats this value in several places"},
+		"a merge":           {"a: &x {b: 1}\nc: {<<: *x, d: 1}\n", "c.b", "f:1:11: an anchor repeats this value in several places"},
 		"a text at the end": {"a: |\n  x", "b", "f:1:4: a line break behind this text would become part of it"},
-		"only a merge":      {"a: &x {b: 1}\nc:\n  <<: *x\n", "c.d", "f:3:3: an anchor has this mapping stand in several places"},
+		"only a merge":      {"a: &x {b: 1}\nc:\n  <<: *x\n", "c.d", "f:3:3: an anchor repeats this mapping in several places"},
 		"comments within":   {"a:\n  b: 1 # why\n  c: 2\n", "a", "f:2:3: there are comments in what would be replaced by 5"},
 	} {
 		got, fault := rewrite(t, c.text, 5, strings.Split(c.path, ".")...)

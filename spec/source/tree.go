@@ -202,7 +202,7 @@ func (w *rewriter) offset(p Pos) int {
 func (w *rewriter) end(n *Node) int {
 	switch {
 	case n.origin >= foreign:
-		w.refuse(n, "an anchor has this value stand in several places")
+		w.refuse(n, "an anchor repeats this value in several places")
 		return 0
 	case n.form == flow:
 		return w.endOfFlow(n)
@@ -509,7 +509,7 @@ func (c *converter) entry(known *keys, key, value *yaml.Node) bool {
 		return k.Kind != Map && k.Kind != List
 	}
 	if i := known.index(k.Text); i >= 0 {
-		c.faults.add(k.Fault("", "key %s stands twice; first at line %d", quote(k.Text), (*known.entries)[i].KeyPos.Line))
+		c.faults.add(k.Fault("", "duplicate key %s; first at line %d", quote(k.Text), (*known.entries)[i].KeyPos.Line))
 		return true
 	}
 	known.add(Entry{Key: k.Text, KeyPos: k.Pos, Value: c.node(value)})

@@ -121,7 +121,7 @@ func TestObserveRefuses(t *testing.T) {
 	for text, want := range map[string]string{
 		"agent.temperature=0..1":         "nothing that is recorded tells values of agent.temperature apart",
 		"max_iterations=0..0":            "want a whole number of at least 1",
-		"terminate.timeoutt=1..2":        `no condition is named "timeoutt"`,
+		"terminate.timeoutt=1..2":        `unknown condition "timeoutt"`,
 		"terminate.confidence.high=0..1": `unknown key "high"`,
 	} {
 		a := axis(t, text)
