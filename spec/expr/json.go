@@ -365,10 +365,6 @@ func AppendJSON(dst []byte, value any) ([]byte, error) {
 	case []any:
 		return appendList(dst, v)
 	}
-	return appendOther(dst, value)
-}
-
-func appendOther(dst []byte, value any) ([]byte, error) {
 	if _, ok := value.(Fields); ok {
 		return dst, fmt.Errorf("a record cannot be written whole, only its fields")
 	}

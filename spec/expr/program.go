@@ -588,20 +588,27 @@ func upTo(n uint64) *checker.SizeEstimate { return &checker.SizeEstimate{Max: n}
 
 // EstimateCallCost implements [checker.CostEstimator] for what cel-go overestimates or does not size.
 func (e *estimator) EstimateCallCost(function, overload string, target *checker.AstNode, args []checker.AstNode) *checker.CallEstimate {
+	estimate := func(chars checker.SizeEstimate, factor float64, size *checker.SizeEstimate) *checker.CallEstimate {
+		return &checker.CallEstimate{CostEstimate: chars.MultiplyByCostFactor(factor).Add(checker.FixedCostEstimate(1)), ResultSize: size}
+	}
+	shorter := func() checker.SizeEstimate {
+		return checker.SizeEstimate{Max: min(e.size(args[0]).Max, e.size(args[1]).Max)}
+	}
 	switch overload {
 	case overloads.ContainsString:
-		return e.scan(*target, args[0])
+		return estimate(e.size(*target).Add(e.size(args[0])), scanCost, nil)
 	case overloads.Equals, overloads.NotEquals:
-		return e.scanShorter(args[0], args[1])
-	case overloads.AddList:
-		return e.joinLists(args[0], args[1])
+		return estimate(shorter(), scanCost, nil)
+	case overloads.AddList: // it costs nothing itself, but doubling a list again and again must not come for free
+		both := e.size(args[0]).Add(e.size(args[1]))
+		return estimate(shorter(), copyCost, &both)
 	case "json_any":
 		return &checker.CallEstimate{CostEstimate: checker.FixedCostEstimate(maxJSONChars / 10), ResultSize: upTo(maxJSONChars)}
 	case "mean_list", "sum_list":
 		return &checker.CallEstimate{CostEstimate: e.size(args[0]).MultiplyByCostFactor(1)}
 	}
-	if function == overloads.TypeConvertString {
-		return e.toText(args[0])
+	if function == overloads.TypeConvertString { // of a number, a time or a text that stays as it is
+		return &checker.CallEstimate{CostEstimate: checker.FixedCostEstimate(1), ResultSize: upTo(max(64, e.size(args[0]).Max))}
 	}
 	return nil
 }
@@ -614,29 +621,6 @@ func (e *estimator) size(node checker.AstNode) checker.SizeEstimate {
 		return *size
 	}
 	return checker.SizeEstimate{Max: 1}
-}
-
-func (e *estimator) scan(text, part checker.AstNode) *checker.CallEstimate {
-	chars := e.size(text).Add(e.size(part))
-	return &checker.CallEstimate{CostEstimate: chars.MultiplyByCostFactor(scanCost).Add(checker.FixedCostEstimate(1))}
-}
-
-func (e *estimator) scanShorter(a, b checker.AstNode) *checker.CallEstimate {
-	shorter := checker.SizeEstimate{Max: min(e.size(a).Max, e.size(b).Max)}
-	return &checker.CallEstimate{CostEstimate: shorter.MultiplyByCostFactor(scanCost).Add(checker.FixedCostEstimate(1))}
-}
-
-// joinLists prices what costs nothing itself, so that doubling a list again and again does not come for free.
-func (e *estimator) joinLists(a, b checker.AstNode) *checker.CallEstimate {
-	shorter := checker.SizeEstimate{Max: min(e.size(a).Max, e.size(b).Max)}
-	both := e.size(a).Add(e.size(b))
-	return &checker.CallEstimate{CostEstimate: shorter.MultiplyByCostFactor(copyCost).Add(checker.FixedCostEstimate(1)), ResultSize: &both}
-}
-
-// toText is string(x): a number, a time or a text that stays as it is.
-func (e *estimator) toText(value checker.AstNode) *checker.CallEstimate {
-	size := checker.SizeEstimate{Max: max(64, e.size(value).Max)}
-	return &checker.CallEstimate{CostEstimate: checker.FixedCostEstimate(1), ResultSize: &size}
 }
 
 // ownEstimates replace those of cel-go's libraries that do not know how long the elements of a list are, or take n log n

@@ -309,41 +309,24 @@ func Equal(a, b any) bool {
 	switch x := a.(type) {
 	case *Object:
 		y, ok := b.(*Object)
-		return ok && equalObjects(x, y)
+		if !ok || x.Len() != y.Len() {
+			return false
+		}
+		for i, key := range x.Keys() {
+			if other, ok := y.Get(key); !ok || !Equal(x.values[i], other) {
+				return false
+			}
+		}
+		return true
 	case []any:
 		y, ok := b.([]any)
-		return ok && equalLists(x, y)
+		return ok && slices.EqualFunc(x, y, Equal)
 	}
 	switch b.(type) {
 	case *Object, []any:
 		return false
 	}
 	return a == b
-}
-
-func equalObjects(a, b *Object) bool {
-	if a.Len() != b.Len() {
-		return false
-	}
-	for i, key := range a.Keys() {
-		other, ok := b.Get(key)
-		if !ok || !Equal(a.values[i], other) {
-			return false
-		}
-	}
-	return true
-}
-
-func equalLists(a, b []any) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if !Equal(a[i], b[i]) {
-			return false
-		}
-	}
-	return true
 }
 
 func asNumber(v any) (float64, bool) {
@@ -409,17 +392,17 @@ func (p *plainer) plain(value ref.Val, t *cel.Type) (any, error) {
 	case *recordValue:
 		return p.record(v, t)
 	case *types.Optional:
-		return p.optional(v, t)
+		if !v.HasValue() {
+			return nil, nil
+		}
+		return p.plain(v.GetValue(), parameter(t, 0))
 	case traits.Lister:
 		return p.list(v, parameter(t, 0))
-	case traits.Mapper:
-		return p.emptyMap(v)
-	}
-	return p.rare(value)
-}
-
-func (p *plainer) rare(value ref.Val) (any, error) {
-	switch v := value.(type) {
+	case traits.Mapper: // of a transformMap that inserted nothing; every other map is an object
+		if v.Size() != types.IntZero {
+			return nil, errors.New("the result is a map without an order")
+		}
+		return NewObject(0), nil
 	case types.Uint:
 		return int64(v), nil
 	case types.Bytes:
@@ -501,21 +484,6 @@ func (p *plainer) record(v *recordValue, t *cel.Type) (any, error) {
 		out.Set(f.Name, value)
 	}
 	return out, nil
-}
-
-func (p *plainer) optional(v *types.Optional, t *cel.Type) (any, error) {
-	if !v.HasValue() {
-		return nil, nil
-	}
-	return p.plain(v.GetValue(), parameter(t, 0))
-}
-
-// emptyMap is the result of a transformMap that inserted nothing; every other map is an object.
-func (p *plainer) emptyMap(v traits.Mapper) (any, error) {
-	if v.Size() != types.IntZero {
-		return nil, errors.New("the result is a map without an order")
-	}
-	return NewObject(0), nil
 }
 
 // wordFaults refuses a comparison of a field that holds one of a few words with any other word: it would be false, or

@@ -96,17 +96,29 @@ func (d *Decoder) value(n *Node, v reflect.Value, r rules) {
 
 // typed fills what has the same type in YAML and in Go.
 func (d *Decoder) typed(n *Node, v reflect.Value, r rules) {
+	fits := true
 	switch kind := v.Kind(); {
 	case v.Type() == durationType:
-		d.duration(n, v, r)
+		x, err := time.ParseDuration(n.Text)
+		if fits = n.Kind == String && err == nil && !strings.ContainsAny(n.Text[:1], "+-") && n.Text != "0" && r.allow(float64(x)); fits {
+			v.SetInt(int64(x))
+		}
 	case kind == reflect.String:
 		d.text(n, v, r)
 	case kind == reflect.Bool:
-		d.boolean(n, v, r)
+		if fits = n.Kind == Bool; fits {
+			v.SetBool(strings.EqualFold(n.Text, "true"))
+		}
 	case kind == reflect.Int || kind == reflect.Int64:
-		d.whole(n, v, r)
+		x, whole := n.wholeNumber()
+		if fits = whole && !v.OverflowInt(x) && r.allow(float64(x)); fits {
+			v.SetInt(x)
+		}
 	case kind == reflect.Float64:
-		d.float(n, v, r)
+		x, decimal := n.decimal()
+		if fits = decimal && r.allow(x); fits {
+			v.SetFloat(x)
+		}
 	case kind == reflect.Slice:
 		d.list(n, v, r)
 	case kind == reflect.Map:
@@ -115,6 +127,9 @@ func (d *Decoder) typed(n *Node, v reflect.Value, r rules) {
 		d.structure(n, v, r)
 	default:
 		panic("source: no way to decode into " + v.Type().String())
+	}
+	if !fits {
+		d.mismatch(n, v.Type(), r)
 	}
 }
 
@@ -204,23 +219,18 @@ func kindOf(tag string) Kind {
 	return String
 }
 
-// tagHint tells who wrote a text that starts with ! from who meant a tag.
-func tagHint(tag string) string {
-	if strings.HasPrefix(tag, "!!") {
-		return "delete the tag"
-	}
-	return "put text that starts with ! in quotes"
-}
-
 // checkTag allows the tags of JSON's types, as far as they agree with the value.
 func (c *converter) checkTag(n *Node, y *yaml.Node) {
 	if y.Style&yaml.TaggedStyle == 0 {
 		return
 	}
 	known := map[Kind]string{Bool: "!!bool", Int: "!!int", Float: "!!float", String: "!!str", List: "!!seq", Map: "!!map", Null: "!!null"}[n.Kind]
-	if y.Tag != known {
-		c.faults.add(n.Fault(tagHint(y.Tag), "unknown tag %s", y.Tag))
-	} else if !tagHolds(n) {
+	switch {
+	case y.Tag != known && strings.HasPrefix(y.Tag, "!!"):
+		c.faults.add(n.Fault("delete the tag", "unknown tag %s", y.Tag))
+	case y.Tag != known:
+		c.faults.add(n.Fault("put text that starts with ! in quotes", "unknown tag %s", y.Tag))
+	case !tagHolds(n):
 		c.faults.add(n.Fault("delete the tag", "%s is no %s", quote(n.Text), y.Tag))
 	}
 }
@@ -275,8 +285,15 @@ func (d *Decoder) dictionary(n *Node, v reflect.Value, r rules) {
 }
 
 func (d *Decoder) checkLength(n *Node, t reflect.Type, r rules) {
+	noun := "item"
+	if t.Kind() == reflect.Map {
+		noun = "key"
+	}
+	if r.minLen > 1 {
+		noun += "s"
+	}
 	if n.Len() < r.minLen {
-		d.Fault(n, "", "want %s, got %d", wantedLength(t, r.minLen), n.Len())
+		d.Fault(n, "", "want at least %d %s, got %d", r.minLen, noun, n.Len())
 	}
 }
 
@@ -356,43 +373,8 @@ func (d *Decoder) text(n *Node, v reflect.Value, r rules) {
 	}
 }
 
-func (d *Decoder) boolean(n *Node, v reflect.Value, r rules) {
-	if n.Kind != Bool {
-		d.mismatch(n, v.Type(), r)
-		return
-	}
-	v.SetBool(strings.EqualFold(n.Text, "true"))
-}
-
-func (d *Decoder) whole(n *Node, v reflect.Value, r rules) {
-	x, ok := n.wholeNumber()
-	if !ok || v.OverflowInt(x) || !r.allow(float64(x)) {
-		d.mismatch(n, v.Type(), r)
-		return
-	}
-	v.SetInt(x)
-}
-
-func (d *Decoder) float(n *Node, v reflect.Value, r rules) {
-	x, ok := n.decimal()
-	if !ok || !r.allow(x) {
-		d.mismatch(n, v.Type(), r)
-		return
-	}
-	v.SetFloat(x)
-}
-
 // durationPattern is what time.ParseDuration reads, without a sign and never without a unit.
 const durationPattern = `^([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))*$`
-
-func (d *Decoder) duration(n *Node, v reflect.Value, r rules) {
-	x, err := time.ParseDuration(n.Text)
-	if n.Kind != String || err != nil || strings.ContainsAny(n.Text[:1], "+-") || n.Text == "0" || !r.allow(float64(x)) {
-		d.mismatch(n, v.Type(), r)
-		return
-	}
-	v.SetInt(int64(x))
-}
 
 // plain fills an any field, where everything is welcome that reads the same to everybody.
 func (d *Decoder) plain(n *Node, v reflect.Value) {

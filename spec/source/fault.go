@@ -335,61 +335,33 @@ func wanted(t reflect.Type, r rules) string {
 		r.off = false
 		return wanted(t, r) + " or off"
 	}
-	switch {
+	switch kind := t.Kind(); {
+	case t == durationType && r.interval() != "":
+		return "a duration" + r.interval() + ", such as 30s"
 	case t == durationType:
-		return wantedDuration(r)
+		return "a duration such as 30s"
 	case reflect.PointerTo(t).Implements(hookType):
 		return "a value"
-	}
-	return wantedKind(t, r)
-}
-
-func wantedDuration(r rules) string {
-	if interval := r.interval(); interval != "" {
-		return "a duration" + interval + ", such as 30s"
-	}
-	return "a duration such as 30s"
-}
-
-func wantedKind(t reflect.Type, r rules) string {
-	switch t.Kind() {
-	case reflect.String:
-		return wantedText(r)
-	case reflect.Bool:
+	case kind == reflect.String && r.enum != nil:
+		return "one of " + strings.Join(r.enum, ", ")
+	case kind == reflect.String && r.minLen == 1:
+		return "text that is not empty"
+	case kind == reflect.String && r.minLen > 1:
+		return fmt.Sprintf("text of at least %d characters", r.minLen)
+	case kind == reflect.String:
+		return "text"
+	case kind == reflect.Bool:
 		return "true or false"
-	case reflect.Int, reflect.Int64:
+	case kind == reflect.Int || kind == reflect.Int64:
 		return "a whole number" + r.interval()
-	case reflect.Float64:
+	case kind == reflect.Float64:
 		return "a number" + r.interval()
-	case reflect.Slice:
+	case kind == reflect.Slice:
 		return "a list"
-	case reflect.Struct, reflect.Map:
+	case kind == reflect.Struct || kind == reflect.Map:
 		return "a mapping"
 	}
 	return "a value"
-}
-
-func wantedText(r rules) string {
-	switch {
-	case r.enum != nil:
-		return "one of " + strings.Join(r.enum, ", ")
-	case r.minLen == 1:
-		return "text that is not empty"
-	case r.minLen > 1:
-		return fmt.Sprintf("text of at least %d characters", r.minLen)
-	}
-	return "text"
-}
-
-func wantedLength(t reflect.Type, least int) string {
-	noun := "item"
-	if t.Kind() == reflect.Map {
-		noun = "key"
-	}
-	if least > 1 {
-		noun += "s"
-	}
-	return fmt.Sprintf("at least %d %s", least, noun)
 }
 
 // interval says which numbers are allowed, "" when all are.

@@ -82,18 +82,13 @@ func (f *File) secondDocument() int {
 	for line := 1; line <= f.Lines(); line++ {
 		text := f.Line(line)
 		switch {
-		case isMarker(text, "---") && started:
+		case started && (text == "---" || strings.HasPrefix(text, "--- ") || strings.HasPrefix(text, "---\t")):
 			return line
 		case !isBlank(text) && text[0] != '#':
 			started = true
 		}
 	}
 	return 0
-}
-
-func isMarker(line, marker string) bool {
-	rest, found := strings.CutPrefix(line, marker)
-	return found && (rest == "" || rest[0] == ' ' || rest[0] == '\t')
 }
 
 // complaint says in our words what yaml.v3 says in its own.
@@ -144,16 +139,11 @@ func (f *File) syntaxFault(err error) Fault {
 	}
 	if strings.HasPrefix(message, "found character that cannot start") {
 		culprit := f.at(fault.Pos)
-		fault.What, fault.Hint = cannotStart(culprit.peek())
+		if fault.What, fault.Hint = "text cannot start with "+string(culprit.peek()), "put it in quotes"; culprit.peek() == '\t' {
+			fault.What, fault.Hint = "a tab in the indentation", "indent with spaces"
+		}
 	}
 	return fault
-}
-
-func cannotStart(r rune) (what, hint string) {
-	if r == '\t' {
-		return "a tab in the indentation", "indent with spaces"
-	}
-	return "text cannot start with " + string(r), "put it in quotes"
 }
 
 // The search for the place of a syntax error parses a prefix of the text again and again: about twenty times to find
@@ -400,7 +390,7 @@ type layout struct {
 
 // entry is a key, whose column is given, with its value.
 func (l layout) entry(key string, value *Node, col int) string {
-	text := keyText(key) + ":"
+	text := stringText(key) + ":"
 	switch {
 	case value.Kind == List && len(value.Items) > 0:
 		for _, item := range value.Items {
@@ -446,7 +436,7 @@ func prefersBlocks(n *Node) bool {
 // itemText is an item of a list: a mapping of one key needs no braces, unless the others have some.
 func itemText(item *Node, neighbour form) string {
 	if item.Kind == Map && len(item.Entries) == 1 && neighbour != flow {
-		return keyText(item.Entries[0].Key) + ": " + flowText(item.Entries[0].Value)
+		return stringText(item.Entries[0].Key) + ": " + flowText(item.Entries[0].Value)
 	}
 	return flowText(item)
 }
@@ -473,12 +463,10 @@ func flowText(n *Node) string {
 func flowEntries(entries []Entry) string {
 	texts := make([]string, len(entries))
 	for i, e := range entries {
-		texts[i] = keyText(e.Key) + ": " + flowText(e.Value)
+		texts[i] = stringText(e.Key) + ": " + flowText(e.Value)
 	}
 	return strings.Join(texts, ", ")
 }
-
-func keyText(key string) string { return stringText(key) }
 
 // plainText is what may stand without quotes anywhere, if it is no number and the like.
 var plainText = regexp.MustCompile(`^[\pL_][\pL\pN_./%+-]*( [\pL\pN_./%+-]+)*$|^[0-9.]+(ns|us|ms|s|m|h)([0-9.]+(ns|us|ms|s|m|h))*$`)

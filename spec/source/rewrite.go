@@ -227,7 +227,10 @@ func (w *rewriter) replace(was, now *Node) {
 	if w.fault != nil {
 		return
 	}
-	text := w.textLike(was, now)
+	text := flowText(now)
+	if now.Kind == String && (was.form == single || was.form == double) {
+		text = quoted(now.Text, was.form)
+	}
 	if removed := w.file.text[from:to]; was.Kind >= List && strings.Contains(removed, "#") {
 		w.refuse(was, "there are comments in what would be replaced by %s", text)
 		return
@@ -237,14 +240,6 @@ func (w *rewriter) replace(was, now *Node) {
 		text = " " + text
 	}
 	w.put(from, to, text)
-}
-
-// textLike is a value in the notation of the one that it replaces.
-func (w *rewriter) textLike(was, now *Node) string {
-	if now.Kind == String && (was.form == single || was.form == double) {
-		return quoted(now.Text, was.form)
-	}
-	return flowText(now)
 }
 
 // newline is how the lines of the file end.

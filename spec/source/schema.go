@@ -47,8 +47,6 @@ func (g *Generator) Tagged(value any, tag reflect.StructTag) map[string]any {
 // Struct is the schema of a struct's fields in place, even if the struct is a SchemaWriter.
 func (g *Generator) Struct(value any) map[string]any { return g.object(reflect.TypeOf(value)) }
 
-var writerType = reflect.TypeFor[SchemaWriter]()
-
 func (g *Generator) schema(t reflect.Type, r rules) map[string]any {
 	if t.Kind() == reflect.Pointer && t != nodeType {
 		return g.schema(t.Elem(), r)
@@ -73,19 +71,16 @@ func (g *Generator) reference(t reflect.Type) map[string]any {
 		name = g.freeName(definitionName(t))
 		g.names[t] = name
 		g.definitions[name] = nil
-		g.definitions[name] = g.definition(t)
+		switch writer, writes := reflect.New(t).Interface().(SchemaWriter); {
+		case writes:
+			g.definitions[name] = writer.JSONSchema(g)
+		case shapeOf(t).hook:
+			g.definitions[name] = map[string]any{}
+		default:
+			g.definitions[name] = g.object(t)
+		}
 	}
 	return map[string]any{"$ref": "#/$defs/" + name}
-}
-
-func (g *Generator) definition(t reflect.Type) map[string]any {
-	if reflect.PointerTo(t).Implements(writerType) {
-		return reflect.New(t).Interface().(SchemaWriter).JSONSchema(g)
-	}
-	if shapeOf(t).hook {
-		return map[string]any{}
-	}
-	return g.object(t)
 }
 
 // freeName keeps types of one name in several packages apart.
@@ -128,7 +123,11 @@ func (g *Generator) typed(t reflect.Type, r rules) map[string]any {
 	}
 	switch t.Kind() {
 	case reflect.String:
-		return r.textSchema()
+		schema := map[string]any{"type": "string"}
+		if r.enum != nil {
+			schema["enum"] = r.enum
+		}
+		return withLeast(schema, "minLength", r.minLen)
 	case reflect.Bool:
 		return map[string]any{"type": "boolean"}
 	case reflect.Int, reflect.Int64:
@@ -141,18 +140,6 @@ func (g *Generator) typed(t reflect.Type, r rules) map[string]any {
 		return withLeast(map[string]any{"type": "object", "additionalProperties": g.schema(t.Elem(), r.ofItems())}, "minProperties", r.minLen)
 	}
 	panic("source: no schema for " + t.String())
-}
-
-func (r rules) textSchema() map[string]any {
-	schema := map[string]any{"type": "string"}
-	if r.enum != nil {
-		words := make([]any, len(r.enum))
-		for i, word := range r.enum {
-			words[i] = word
-		}
-		schema["enum"] = words
-	}
-	return withLeast(schema, "minLength", r.minLen)
 }
 
 func (r rules) numberSchema(kind string) map[string]any {
