@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -97,6 +98,9 @@ func (g *group) add(lines *[3][]byte, done func(error)) {
 		if len(g.lines[i]) == 0 && len(lines[i]) > fullGroup {
 			g.lines[i], lines[i] = lines[i], g.lines[i] // not copied: it may be huge
 			continue
+		}
+		if have, more := g.lines[i], len(lines[i]); more > cap(have)-len(have) {
+			g.lines[i] = slices.Grow(have, max(more, len(have), leastRoom)) // twice as much: append would copy more often
 		}
 		g.lines[i] = append(g.lines[i], lines[i]...)
 	}
@@ -261,7 +265,8 @@ type Options struct {
 const (
 	defaultDelay = 50 * time.Millisecond
 	fullGroup    = 1 << 20 // bytes after which a group waits no longer
-	mostPending  = 4 << 20 // bytes after which Append waits
+	mostPending  = 2 << 20 // bytes after which Append waits
+	leastRoom    = 16 << 10
 )
 
 // ErrClosed is returned by what is called after Close.
