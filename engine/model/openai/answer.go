@@ -11,7 +11,9 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"github.com/sashabaranov/go-openai"
 
@@ -53,6 +55,10 @@ type content struct {
 // UnmarshalJSON takes text, a list of parts, or null.
 func (c *content) UnmarshalJSON(raw []byte) error {
 	c.some = !bytes.Equal(raw, []byte("null"))
+	if raw[0] == '"' && bytes.IndexByte(raw, '\\') < 0 && utf8.Valid(raw) {
+		c.text = string(raw[1 : len(raw)-1]) // most texts: they stand for themselves
+		return nil
+	}
 	if raw[0] != '[' {
 		return json.Unmarshal(raw, &c.text)
 	}
@@ -561,44 +567,30 @@ func (s silent) Error() string {
 // silence ends a request whose server says nothing for too long: before the
 // first byte of the answer's body, and from then on between any two.
 type silence struct {
+	from  io.Reader // the body; nil before it begins
+	began atomic.Bool
 	idle  time.Duration
 	timer *time.Timer
-	end   context.CancelCauseFunc
 }
 
 func listen(firstByte, idle time.Duration, end context.CancelCauseFunc) *silence {
-	s := &silence{idle: idle, end: end}
-	s.timer = time.AfterFunc(firstByte, func() { end(silent{after: firstByte}) })
+	s := &silence{idle: idle}
+	s.timer = time.AfterFunc(firstByte, func() {
+		if s.began.Load() {
+			end(silent{began: true, after: idle})
+		} else {
+			end(silent{after: firstByte})
+		}
+	})
 	return s
 }
 
-func (s *silence) stop() { s.timer.Stop() }
-
-// within allows that much silence from now on.
-func (s *silence) within(d time.Duration) {
-	s.timer.Stop()
-	s.timer = time.AfterFunc(d, func() { s.end(silent{began: true, after: d}) })
-}
-
-// reader listens to what is read.
-func (s *silence) reader(from io.Reader) io.Reader { return &listened{silence: s, from: from} }
-
-type listened struct {
-	*silence
-	from  io.Reader
-	began bool
-}
-
-// Read implements io.Reader.
-func (l *listened) Read(p []byte) (int, error) {
-	n, err := l.from.Read(p)
-	switch {
-	case n == 0:
-	case !l.began:
-		l.began = true
-		l.within(l.idle)
-	default:
-		l.timer.Reset(l.idle)
+// Read reads of the body, and allows that much silence from then on.
+func (s *silence) Read(p []byte) (int, error) {
+	n, err := s.from.Read(p)
+	if n > 0 {
+		s.began.Store(true)
+		s.timer.Reset(s.idle)
 	}
 	return n, err
 }

@@ -177,8 +177,10 @@ func (m *Model) Call(ctx context.Context, request *model.Request) (*model.Reply,
 	defer cancel(nil)
 	defer time.AfterFunc(m.options.Timeout, func() { cancel(context.DeadlineExceeded) }).Stop()
 	exchange := &exchange{body: body, key: request.Idempotency, stream: m.options.Stream, end: cancel}
+	watched, sending := external.Watch(context.WithValue(calling, exchangeKey{}, exchange))
+	exchange.watch = sending
 	start := m.options.Now()
-	_, err = m.client.CreateChatCompletion(context.WithValue(calling, exchangeKey{}, exchange), openai.ChatCompletionRequest{})
+	_, err = m.client.CreateChatCompletion(watched, openai.ChatCompletionRequest{})
 	took := m.options.Now().Sub(start)
 	switch {
 	case errors.Is(err, errAnswered) && exchange.status < 300:
@@ -256,7 +258,8 @@ type exchange struct {
 	hopeless bool        // trying again would end the same way
 	refused  bool        // nothing listens at the server's address
 
-	sending *external.Sending // nil: nothing was ever to be sent
+	watch   *external.Sending
+	sending *external.Sending // watch; nil: nothing was ever to be sent
 }
 
 type exchangeKey struct{}
@@ -284,9 +287,8 @@ func (w *wire) Do(request *http.Request) (*http.Response, error) {
 	e := request.Context().Value(exchangeKey{}).(*exchange)
 	err := context.Cause(request.Context())
 	if err == nil {
-		var ctx context.Context
-		ctx, e.sending = external.Watch(request.Context())
-		err = causeOf(ctx, w.exchange(request.WithContext(ctx), e))
+		e.sending = e.watch
+		err = causeOf(request.Context(), w.exchange(request, e))
 	}
 	if err == nil {
 		return nil, errAnswered
@@ -299,7 +301,7 @@ func (w *wire) exchange(request *http.Request, e *exchange) error {
 	w.setHeaders(request, e)
 	setBody(request, e.body)
 	silence := listen(w.firstByte, w.idle, e.end)
-	defer silence.stop()
+	defer silence.timer.Stop()
 	response, err := w.base.RoundTrip(request)
 	if err != nil {
 		return err
@@ -339,7 +341,8 @@ func (w *wire) setHeaders(request *http.Request, e *exchange) {
 
 // read reads the answer, however it is sent.
 func (w *wire) read(e *exchange, response *http.Response, silence *silence) (err error) {
-	limited := &limited{from: silence.reader(response.Body), left: w.maxResponse, most: w.maxResponse}
+	silence.from = response.Body
+	limited := &limited{from: silence, left: w.maxResponse, most: w.maxResponse}
 	if !e.stream || e.status >= 300 {
 		e.answer, err = readAll(limited, response.ContentLength)
 		return err
@@ -351,7 +354,7 @@ func (w *wire) read(e *exchange, response *http.Response, silence *silence) (err
 		return err
 	}
 	if e.folded, err = fold(from); err == nil {
-		silence.within(drainTime)
+		silence.timer.Reset(drainTime)
 		_, _ = io.CopyN(io.Discard, from, drained)
 	}
 	return err
