@@ -153,15 +153,17 @@ func load(at folder, name string, text []byte, opt Options, texts map[string][]b
 
 // loader reads one document.
 type loader struct {
-	opt      Options
-	texts    map[string][]byte // that take the place of files
-	doc      *Document
-	roots    roots
-	loops    map[string]*loopFile // by the name that messages show
-	flags    []Assignment         // of --set
-	scripts  map[string]string    // hashes of programs' files, "" for what is none
-	decoder  source.Decoder
-	decoders *sync.Pool // for loops that are made of this document's later on
+	opt     Options
+	texts   map[string][]byte // that take the place of files
+	doc     *Document
+	roots   roots
+	loops   map[string]*loopFile // by the name that messages show
+	flags   []Assignment         // of --set
+	scripts map[string]string    // hashes of programs' files, "" for what is none
+	decoder source.Decoder
+	// for loops that are made of this document's later on
+	decoders *sync.Pool
+	names    *atomic.Pointer[paramNames]
 	effort   effort
 	broken   map[*source.File]bool // whose text had faults
 	open     []string              // loop files that are being loaded, to find delegates that form a cycle
@@ -172,7 +174,7 @@ type loader struct {
 
 func newLoader(doc *Document) *loader {
 	return &loader{doc: doc, loops: map[string]*loopFile{}, scripts: map[string]string{}, seen: map[source.Fault]bool{},
-		broken: map[*source.File]bool{}, decoders: &sync.Pool{New: func() any { return &source.Decoder{} }}}
+		broken: map[*source.File]bool{}, decoders: &sync.Pool{New: func() any { return &source.Decoder{} }}, names: &atomic.Pointer[paramNames]{}}
 }
 
 // add keeps each fault once: the configurations of a sweep share most of theirs, and of warnings that differ only in
@@ -545,7 +547,7 @@ func (l *loader) instance(file *loopFile, settings []Assignment) *Loop {
 	before := l.errors
 	tree := l.withSettings(file.tree, settings)
 	loop := &Loop{Folder: file.folder.disk}
-	loop.origin = &origin{file: file, settings: settings, roots: l.roots, loops: l.loops, scripts: l.scripts, decoders: l.decoders}
+	loop.origin = &origin{file: file, settings: settings, roots: l.roots, loops: l.loops, scripts: l.scripts, decoders: l.decoders, names: l.names}
 	l.add(l.decoder.Whole(tree, loop)...)
 	understood := l.errors == before && !l.broken[file.tree.File]
 	loop.Tree = tree
@@ -553,7 +555,7 @@ func (l *loader) instance(file *loopFile, settings []Assignment) *Loop {
 	l.delegates(loop, file)
 	leaves := loop.Values()
 	if understood {
-		loop.Param = paramOf(leaves)
+		loop.Param = l.paramOf(leaves)
 		l.checkLoop(loop)
 	}
 	l.checkNames(loop)

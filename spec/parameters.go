@@ -115,24 +115,41 @@ func lookup(n *source.Node, path []string) *source.Node {
 
 // paramOf is what expressions see as param: the parameters by full path, by every unambiguous suffix, and nested,
 // so that param.terminate.max_iterations, param["terminate.max_iterations"] and param.max_iterations are the same.
-func paramOf(leaves []Value) *expr.Object {
-	param := expr.NewObject(3 * len(leaves))
-	suffixes := newSuffixes(leaves)
-	for _, leaf := range leaves {
-		if leaf.Parameter {
-			nest(param, leaf.Path, leaf.Value)
-		}
+func (l *loader) paramOf(leaves []Value) *expr.Object {
+	parameters := slices.DeleteFunc(slices.Clone(leaves), func(leaf Value) bool { return !leaf.Parameter })
+	names := l.names.Load()
+	if names == nil || !slices.EqualFunc(names.paths, parameters, func(path string, leaf Value) bool { return path == leaf.Path }) {
+		names = paramNamesOf(parameters)
+		l.names.Store(names)
 	}
-	for _, leaf := range leaves {
-		if leaf.Parameter {
-			for _, name := range suffixes.unambiguous(leaf.Path) {
-				if _, taken := param.Get(name); !taken {
-					param.Set(name, leaf.Value)
-				}
+	param := expr.NewObject(names.count + len(parameters))
+	for _, leaf := range parameters {
+		nest(param, leaf.Path, leaf.Value)
+	}
+	for i, leaf := range parameters {
+		for _, name := range names.of[i] {
+			if _, taken := param.Get(name); !taken {
+				param.Set(name, leaf.Value)
 			}
 		}
 	}
 	return param
+}
+
+// paramNames are the names of parameters. Loops of a sweep mostly have the same ones.
+type paramNames struct {
+	paths []string
+	of    [][]string
+	count int
+}
+
+func paramNamesOf(parameters []Value) *paramNames {
+	names, suffixes := &paramNames{}, newSuffixes(parameters)
+	for _, leaf := range parameters {
+		all := suffixes.unambiguous(leaf.Path)
+		names.paths, names.of, names.count = append(names.paths, leaf.Path), append(names.of, all), names.count+len(all)
+	}
+	return names
 }
 
 func nest(object *expr.Object, path string, value any) {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/agentbench/agentbench/spec/expr"
 	"github.com/agentbench/agentbench/spec/source"
@@ -678,7 +679,7 @@ func (l *Loop) With(assignments ...Assignment) (*Loop, source.Faults) {
 	again.roots, again.scripts, again.loops = l.origin.roots, maps.Clone(l.origin.scripts), maps.Clone(l.origin.loops)
 	decoder := l.origin.decoders.Get().(*source.Decoder)
 	defer l.origin.decoders.Put(decoder)
-	again.decoder, again.decoders = *decoder, l.origin.decoders
+	again.decoder, again.decoders, again.names = *decoder, l.origin.decoders, l.origin.names
 	loop := again.instance(l.origin.file, settings)
 	*decoder = again.decoder
 	again.faults.Sort()
@@ -693,6 +694,7 @@ type origin struct {
 	loops    map[string]*loopFile
 	scripts  map[string]string
 	decoders *sync.Pool // of *source.Decoder, which know the types that they have met
+	names    *atomic.Pointer[paramNames]
 }
 
 // Assign reads a setting of the command line, of the flag of that name: its value is YAML. It parses the value in a text
