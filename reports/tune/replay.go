@@ -226,7 +226,8 @@ func replayed(ctx context.Context, of Recorded, candidates []int, held []*Held) 
 		var lastAt uint16
 		return func(k, run int, o *sweep.Outcome, again bool) {
 			if !again {
-				last, lastAt = addendOf(o), all[k].place(run, o)
+				last.of(o)
+				lastAt = all[k].place(run, o)
 			}
 			sums[k].count(&last, o)
 			all[k].at[run] = lastAt
@@ -279,9 +280,9 @@ func (b *Held) Configuration(candidate *sweep.Candidate, outcomes []sweep.Outcom
 
 func (b *Held) summed(candidate *sweep.Candidate, outcomes iter.Seq[*sweep.Outcome]) Configuration {
 	var sum tally
-	all, run := b.take(b.endings()), 0
+	all, run, one := b.take(b.endings()), 0, &addend{}
 	for o := range outcomes {
-		sum.add(o)
+		sum.add(one, o)
 		all.at[run] = all.place(run, o)
 		run++
 	}
@@ -325,9 +326,9 @@ type reason struct {
 	why   string
 }
 
-func (t *tally) add(o *sweep.Outcome) {
-	c := addendOf(o)
-	t.count(&c, o)
+func (t *tally) add(a *addend, o *sweep.Outcome) {
+	a.of(o)
+	t.count(a, o)
 }
 
 // addend is what one run adds to a tally.
@@ -335,18 +336,17 @@ type addend struct {
 	label           replay.Label
 	exact, excluded bool
 	way             way
+	used            replay.Span
 	spent           [len(spendings)]total
 }
 
-func addendOf(o *sweep.Outcome) addend {
-	c := addend{label: o.Label(), excluded: o.Excluded(), way: way{o.Outcome.Reason, o.Outcome.Fired}}
+func (c *addend) of(o *sweep.Outcome) {
+	c.label, c.excluded, c.way, c.used = o.Label(), o.Excluded(), way{o.Outcome.Reason, o.Outcome.Fired}, o.Total()
 	c.exact = o.Verdict == replay.Exact && !c.excluded
-	used := o.Total()
 	for i, s := range spendings {
-		least, most := s.Of(o, &used)
-		c.spent[i] = total{least, most, o.Verdict != replay.Exact, s.Missing(used.Most)}
+		least, most := s.Of(o, &c.used)
+		c.spent[i] = total{least, most, o.Verdict != replay.Exact, s.Missing(c.used.Most)}
 	}
-	return c
 }
 
 func (t *tally) count(c *addend, o *sweep.Outcome) {
@@ -578,11 +578,12 @@ func (b *Held) Recorded() []sweep.Outcome {
 	return b.recorded
 }
 
-// asTheyWere are the recorded runs as outcomes, one after the other.
+// asTheyWere are the recorded runs as outcomes, each valid until the next.
 func (b *Held) asTheyWere() iter.Seq[*sweep.Outcome] {
 	return func(yield func(*sweep.Outcome) bool) {
+		var o sweep.Outcome
 		for i := range b.Runs {
-			if o := asItWas(&b.Runs[i]); !yield(&o) {
+			if o = asItWas(&b.Runs[i]); !yield(&o) {
 				return
 			}
 		}
@@ -779,10 +780,10 @@ func (b *Held) tookBefore() *tally {
 
 // took adds up some of them.
 func (b *Held) took(in func(run int) bool) *tally {
-	sum, run := &tally{}, 0
+	sum, run, one := &tally{}, 0, &addend{}
 	for o := range b.asTheyWere() {
 		if in(run) {
-			sum.add(o)
+			sum.add(one, o)
 		}
 		run++
 	}
@@ -850,9 +851,9 @@ const LabelFault = "fault"
 
 // tallied counts what a configuration makes of the runs.
 func tallied(outcomes []sweep.Outcome) *tally {
-	t := &tally{}
+	t, one := &tally{}, &addend{}
 	for i := range outcomes {
-		t.add(&outcomes[i])
+		t.add(one, &outcomes[i])
 	}
 	return t
 }
