@@ -74,7 +74,7 @@ func (r *Report) AnyCounts(path string) error {
 			return nil
 		}
 	}
-	return exit.With(exit.NotMeasured, listsRuns(path), "there is no run that counts")
+	return exit.With(exit.NotMeasured, listsRuns(path), "no run was measured")
 }
 
 // AgentFailed is the error of results in which the agent failed in every run that counts,

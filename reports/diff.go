@@ -220,7 +220,7 @@ func Diff(base, new *Report, options DiffOptions) (*Comparison, error) {
 }
 
 // DiffBaseline compares the other configurations of a report with its baseline,
-// or with options.BaseConfiguration. It is nil where there is nothing to compare:
+// or with options.BaseConfiguration. It is nil where nothing is compared:
 // no baseline, no other configuration, or no run.
 func DiffBaseline(r *Report, options DiffOptions) (*Comparison, error) {
 	options.BaseConfiguration = cmp.Or(options.BaseConfiguration, r.Baseline)
@@ -249,7 +249,7 @@ func DiffBaseline(r *Report, options DiffOptions) (*Comparison, error) {
 
 // ErrNoPair says that no configurations of two reports belong together, or that
 // there is none of a name.
-var ErrNoPair = errors.New("there is nothing to compare")
+var ErrNoPair = errors.New("nothing to compare")
 
 // couple are the numbers of two configurations that are compared.
 type couple struct{ base, new int }

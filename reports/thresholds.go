@@ -81,7 +81,7 @@ type judge struct {
 }
 
 // errNoBaseline is about thresholds that read diff.
-var errNoBaseline = errors.New("there is no baseline to compare with")
+var errNoBaseline = errors.New("no baseline to compare with")
 
 // all are the verdicts on one threshold: one, or one for each pair.
 func (j *judge) all(ctx context.Context, text string) []Verdict {
@@ -147,7 +147,7 @@ func (j *judge) measured(reads []string, pair *Pair) error {
 		return nil
 	}
 	if pair == nil && j.report.runCount() == 0 {
-		return errors.New("there is no run that counts")
+		return errors.New("no run was measured")
 	}
 	for c := range j.report.each() {
 		if !c.readBy(reads) {

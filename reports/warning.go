@@ -231,7 +231,7 @@ var sayings = map[WarningKind]struct {
 	NotCompared: {text: "{n} [configuration is|configurations are] on this side alone and not compared: {more}", serious: true},
 	NotPaired:   {text: "not paired, because {detail}: this takes many more tasks to show the same difference", serious: true},
 	NothingCommon: {
-		text: "there is nothing to compare: the configurations have no common task", serious: true,
+		text: "nothing to compare: the configurations have no common task", serious: true,
 	},
 	OneSided:   {text: "tasks that only one side has are left out: {n} of the base, {of} of the new side", serious: true},
 	LoneTrials: {text: "runs whose trial the other side does not have are left out: {n} of the base, {of} of the new side", serious: true},
