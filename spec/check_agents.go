@@ -216,23 +216,12 @@ func (l *loader) checkScope(loop *Loop, n *source.Node, scope string) {
 }
 
 // toolKeys are the kinds of tools, each with the keys that mean something for it.
-var toolKeys = []struct{ kind, keys string }{
-	{"mcp", "mcp name timeout retries"},
-	{"builtin", "builtin description success"},
-	{"command", "command name description parameters env retries pure breaks_loop success timeout"},
-	{"http", "http name description parameters headers retries pure breaks_loop success timeout"},
-	{"cel", "cel name description parameters breaks_loop success"},
-}
-
-// kinds are those of which the tool is one.
-func (t *Tool) kinds() []string {
-	var kinds []string
-	for _, k := range toolKeys {
-		if t.Node.Get(k.kind) != nil {
-			kinds = append(kinds, k.kind)
-		}
-	}
-	return kinds
+var toolKeys = []struct{ kind, called, keys string }{
+	{"mcp", "a server", "mcp name timeout retries"},
+	{"builtin", "built in", "builtin description success"},
+	{"command", "a program", "command name description parameters env retries pure breaks_loop success timeout"},
+	{"http", "an endpoint", "http name description parameters headers retries pure breaks_loop success timeout"},
+	{"cel", "an expression", "cel name description parameters breaks_loop success"},
 }
 
 // taskCompletion is the tool by which an agent says that the task is done.
@@ -267,7 +256,12 @@ func (t *Tool) server() string {
 
 // checkTool wants one thing with a name, and nothing beside it that means nothing.
 func (l *loader) checkTool(t *Tool) {
-	kinds := t.kinds()
+	var kinds []string
+	for _, k := range toolKeys {
+		if t.Node.Get(k.kind) != nil {
+			kinds = append(kinds, k.kind)
+		}
+	}
 	if len(kinds) != 1 {
 		got := "none of them"
 		if len(kinds) > 1 {
@@ -299,14 +293,10 @@ func (l *loader) checkToolKeys(t *Tool, kind string) {
 		}
 		for _, entry := range t.Node.Entries {
 			if !slices.Contains(strings.Fields(k.keys), entry.Key) {
-				l.add(t.Node.KeyFault(entry.Key, "it goes with "+goesWith(entry.Key), "%q means nothing for a tool that is %s", entry.Key, kindWords[kind]))
+				l.add(t.Node.KeyFault(entry.Key, "it goes with "+goesWith(entry.Key), "%q means nothing for a tool that is %s", entry.Key, k.called))
 			}
 		}
 	}
-}
-
-var kindWords = map[string]string{
-	"mcp": "a server", "builtin": "built in", "command": "a program", "http": "an endpoint", "cel": "an expression",
 }
 
 // goesWith are the kinds for which a key means something.

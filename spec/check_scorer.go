@@ -39,8 +39,14 @@ func (l *loader) checkScorer(scorer *Scorer) {
 	if check := scorer.Kind().check; check != nil {
 		check(l, scorer)
 	}
+	l.checkAddress(scorer.Node.Get("url"), "url: http://localhost:8080/score")
 	l.checkRange(scorer)
-	l.checkTargets(scorer)
+	for _, key := range []string{"tools", "options"} {
+		if scorer.Target != nil && scorer.Node.Get(key) != nil {
+			l.add(scorer.Node.KeyFault("target", key+" are for all tasks, target names them for each", "want one of %s and target", key))
+			break
+		}
+	}
 	l.checkRegexp(scorer.Node.Get("pattern"), scorer.Pattern)
 	if scorer.Extract != nil {
 		l.checkRegexp(scorer.Extract.Node, scorer.Extract.Regex)
@@ -72,17 +78,6 @@ func listed(names []string) string {
 		return strings.Join(names, ", ")
 	}
 	return fmt.Sprintf("%s and %d others", strings.Join(names[:fewNames], ", "), len(names)-fewNames)
-}
-
-// checkTargets wants one thing that is looked for.
-func (l *loader) checkTargets(scorer *Scorer) {
-	switch {
-	case scorer.Target == nil:
-	case scorer.Tools != nil:
-		l.add(scorer.Node.KeyFault("target", "tools are for all tasks, target tells them of each", "want one of tools and target"))
-	case scorer.Options != nil:
-		l.add(scorer.Node.KeyFault("target", "options are for all tasks, target tells them of each", "want one of options and target"))
-	}
 }
 
 // checkNormalized refuses what a normalisation already does.
@@ -201,11 +196,6 @@ func (l *loader) checkBounds(scorer *Scorer) {
 	case scorer.Min != nil && scorer.Max != nil && *scorer.Min > *scorer.Max:
 		l.add(scorer.Node.KeyFault("min", "", "min %d is above max %d", *scorer.Min, *scorer.Max))
 	}
-}
-
-// checkScorerURL wants the address of an endpoint.
-func (l *loader) checkScorerURL(scorer *Scorer) {
-	l.checkAddress(scorer.Node.Get("url"), "url: http://localhost:8080/score")
 }
 
 // checkAmount wants what an amount is held against.

@@ -17,7 +17,7 @@ func (l *loader) suite(tree *source.Node) {
 	before := l.errors
 	l.add(source.Decode(tree, s)...)
 	understood := l.errors == before && !l.broken[tree.File]
-	s.applyDefaults()
+	s.Trials, s.Concurrency, s.MinCoverage = cmp.Or(s.Trials, 1), cmp.Or(s.Concurrency, 8), cmp.Or(s.MinCoverage, new(0.95))
 	l.doc.Suite = s
 	l.roots.declared = s.Roots
 	l.checkRoots(s)
@@ -35,13 +35,6 @@ func (l *loader) suite(tree *source.Node) {
 		l.checkMargins(s)
 	}
 	l.compileSuite(s)
-}
-
-func (s *Suite) applyDefaults() {
-	coverage := 0.95
-	s.Trials = cmp.Or(s.Trials, 1)
-	s.Concurrency = cmp.Or(s.Concurrency, 8)
-	s.MinCoverage = cmp.Or(s.MinCoverage, &coverage)
 }
 
 func (l *loader) checkRoots(s *Suite) {
@@ -350,8 +343,8 @@ func (l *loader) checkImportedMetrics(m *Import) {
 
 // checkMetric finds keys that do not go together.
 func (l *loader) checkMetric(m *Metric) {
-	asks := func(reducers []string) bool {
-		return slices.ContainsFunc(m.Reduce, func(r string) bool { return slices.Contains(reducers, r) })
+	asks := func(reducers []string) (first int) { // -1: for none of them
+		return slices.IndexFunc(m.Reduce, func(r string) bool { return slices.Contains(reducers, r) })
 	}
 	if len(m.Reduce) == 0 {
 		return
@@ -361,26 +354,17 @@ func (l *loader) checkMetric(m *Metric) {
 		of     []string
 		needed bool
 	}{{"k", takesK, true}, {"threshold", takesThreshold, false}, {"by", []string{ReduceBestOfK}, true}} {
-		n := m.Node.Get(part.key)
+		n, first := m.Node.Get(part.key), asks(part.of)
 		switch {
-		case n == nil && part.needed && asks(part.of):
-			l.fault(m.Node, "", "reduce: %s needs %s", firstIn(m.Reduce, part.of), part.key)
-		case n != nil && !asks(part.of):
+		case n == nil && part.needed && first >= 0:
+			l.fault(m.Node, "", "reduce: %s needs %s", m.Reduce[first], part.key)
+		case n != nil && first < 0:
 			l.add(m.Node.KeyFault(part.key, "it belongs to reduce: "+strings.Join(part.of, ", "), "%q means nothing for reduce: %s", part.key, strings.Join(m.Reduce, ", ")))
 		}
 	}
 	if m.Name != "" && len(SingleMetrics([]Metric{*m}, nil)) > 1 {
 		l.fault(m.Node.Get("name"), "without name each gets one of its own", "a name is of one metric, and these are several")
 	}
-}
-
-func firstIn(words, of []string) string {
-	for _, word := range words {
-		if slices.Contains(of, word) {
-			return word
-		}
-	}
-	return ""
 }
 
 // kNodes are where the numbers k stand.

@@ -386,7 +386,7 @@ func (d *Document) editor(configuration string, params []Assignment) (*editor, e
 	}
 	e := &editor{Document: d, name: configuration, resolved: d.Suite.Configuration(configuration)}
 	if e.resolved == nil {
-		return nil, &EditError{fmt.Sprintf("the suite has no configuration %q", configuration), didYouMean(configuration, d.configurationNames())}
+		return nil, &EditError{fmt.Sprintf("the suite has no configuration %q", configuration), didYouMean(configuration, d.Suite.names())}
 	}
 	e.at = slices.IndexFunc(d.Suite.Configurations, func(c Configuration) bool {
 		return c.Name == configuration && c.Node.Get("sweep") == nil
@@ -412,13 +412,6 @@ func (e *editor) needed(params []Assignment) []Assignment {
 		}
 	}
 	return params
-}
-
-func (d *Document) configurationNames() (names []string) {
-	for i := range d.Suite.Resolved {
-		names = append(append(names, d.Suite.Resolved[i].Name), d.Suite.Resolved[i].Aliases...)
-	}
-	return names
 }
 
 // set is the key under which the configuration sets a parameter, "" if it does not.

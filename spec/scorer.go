@@ -152,7 +152,7 @@ var scorerKinds = []ScorerKind{
 	{Type: "iterations", Course: true, keys: "at_most range", check: (*loader).checkAmount},
 	{Type: "calls", Course: true, keys: "at_most range", check: (*loader).checkAmount},
 	{Type: "command", Answer: true, Asks: true, keys: "value extract target timeout range command", needs: "command"},
-	{Type: "http", Answer: true, Asks: true, keys: "value extract target timeout range url headers", needs: "url", check: (*loader).checkScorerURL},
+	{Type: "http", Answer: true, Asks: true, keys: "value extract target timeout range url headers", needs: "url"},
 	{Type: "judge", Answer: true, Asks: true, keys: "value extract target timeout model models votes reduce rubric reference temperature max_output_tokens range criteria choices", check: (*loader).checkJudge},
 	{Type: "pairwise", Answer: true, Asks: true, Pairs: true, keys: "value extract target timeout model models votes reduce rubric reference temperature max_output_tokens against", check: (*loader).checkJudge},
 	{Type: "all_of", keys: "scorers threshold", needs: "scorers"},
