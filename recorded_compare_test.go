@@ -142,7 +142,7 @@ func TestRecordedInterCodeCompared(t *testing.T) {
 	var want pairOf
 	recordingtest.Expected(t, "intercode_replay_vs_separate_single_turn_run", &want)
 	ten, single := reported(t, "intercode-sql.suite.yaml"), reported(t, "intercode-sql-single.suite.yaml")
-	c, err := reports.Diff(ten, single, reports.DiffOptions{BaseConfiguration: "turns[max_iterations=1]"})
+	c, err := reports.Diff(ten, single, reports.DiffOptions{BaseConfiguration: "turns@max_iterations=1"})
 	if err != nil {
 		t.Fatal(err)
 	}

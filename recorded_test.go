@@ -151,10 +151,10 @@ func (e *intercode) named() map[string]row {
 			rows[name(r)] = r
 		}
 	}
-	add(e.Turns, func(r row) string { return fmt.Sprintf("turns[max_iterations=%d]", r.K) })
-	add(e.Patience, func(r row) string { return fmt.Sprintf("patience[patience=%d]", r.Patience) })
+	add(e.Turns, func(r row) string { return fmt.Sprintf("turns@max_iterations=%d", r.K) })
+	add(e.Patience, func(r row) string { return fmt.Sprintf("patience@patience=%d", r.Patience) })
 	add(e.Threshold, func(r row) string {
-		return fmt.Sprintf("threshold[threshold=%v,min_iterations=%d]", r.Tau, r.MinIterations)
+		return fmt.Sprintf("threshold@threshold=%v,min_iterations=%d", r.Tau, r.MinIterations)
 	})
 	for name, list := range map[string][]row{
 		"repeated_action[same-action": e.Action, "consecutive_invalid[invalid": e.Invalid,

@@ -167,11 +167,11 @@ func TestMissingIntervalsAreExplained(t *testing.T) {
 // A configuration is called the same in all tables; its other names are told once.
 func TestAliasesAreToldAlikeInAllTables(t *testing.T) {
 	f := small(3)
-	f.manifest.Configurations[1].Aliases = []string{"default", "sweep[max_iterations=2]"}
+	f.manifest.Configurations[1].Aliases = []string{"default", "sweep@max_iterations=2"}
 	r := f.collect()
 	for _, name := range reports.TableNames {
 		text := pagetest.Written(t, r, page.Options{Tables: []string{name}, Width: 160})
-		if strings.Contains(text, "twice¹") != strings.Contains(text, "¹ twice is also default, sweep[max_iterations=2]: equal configurations run once") ||
+		if strings.Contains(text, "twice¹") != strings.Contains(text, "¹ twice is also default, sweep@max_iterations=2: equal configurations run once") ||
 			strings.Contains(text, "twice") != strings.Contains(text, "twice¹") || strings.Contains(text, " = ") {
 			t.Errorf("%s:\n%s", name, text)
 		}

@@ -124,7 +124,7 @@ func replaced(text string, by [2]string) string {
 func TestEditSaysWhyNot(t *testing.T) {
 	swept := strings.Replace(editSuite, "    set:\n      terminate.max_iterations: 9      # wide\n      terminate.no_improvement.patience: off\n", "    sweep: {terminate.max_iterations: [1, 2]}\n", 1)
 	for name, c := range map[string]struct{ suite, loop, configuration, set, want string }{
-		"a sweep":          {swept, editLoop, "wide[max_iterations=1]", "max_iterations=7", "wide[max_iterations=1] is one of a sweep, so it has no values of its own in the suite"},
+		"a sweep":          {swept, editLoop, "wide@max_iterations=1", "max_iterations=7", "wide@max_iterations=1 is one of a sweep, so it has no values of its own in the suite"},
 		"no configuration": {editSuite, editLoop, "plan", "max_iterations=7", `the suite has no configuration "plan"`},
 		"a wrong path":     {editSuite, editLoop, "plain", "terminate.confidense.threshold=0.7", `--set:1:11: unknown condition "confidense"`},
 		"an anchor": {editSuite, strings.Replace(editLoop, "confidence: {threshold: 0.85}", "confidence: &c {threshold: 0.85}", 1),

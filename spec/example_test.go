@@ -34,8 +34,8 @@ configurations:
 		fmt.Println(c.Name, limit)
 	}
 	// Output:
-	// limits[max_iterations=1] 1
-	// limits[max_iterations=3] 3
+	// limits@max_iterations=1 1
+	// limits@max_iterations=3 3
 }
 
 // All mistakes of a file are found at once, each with its place and a hint.

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"unicode"
 
 	"github.com/agentbench/agentbench/spec/expr"
 	"github.com/agentbench/agentbench/spec/source"
@@ -609,7 +610,7 @@ func thousands(n int64) string {
 // spread makes every combination, the last parameter changing fastest.
 func (l *loader) spread(file *loopFile, name string, base []Assignment, sweep []dimension) []Resolved {
 	var all []Resolved
-	names := l.sweepNames(file, base, sweep)
+	names, taken := l.sweepNames(file, base, sweep), map[string]bool{}
 	chosen := make([]int, len(sweep))
 	for range combinations(sweep) {
 		settings := append([]Assignment(nil), base...)
@@ -618,7 +619,9 @@ func (l *loader) spread(file *loopFile, name string, base []Assignment, sweep []
 			settings = append(settings, d[chosen[i]])
 			values[i] = names[i] + "=" + d[chosen[i]].Text()
 		}
-		all = append(all, l.resolved(file, fmt.Sprintf("%s[%s]", name, strings.Join(values, ",")), settings)...)
+		variant := VariantName(name, strings.Join(values, ","), func(name string) bool { return taken[name] })
+		taken[variant] = true
+		all = append(all, l.resolved(file, variant, settings)...)
 		for i := len(chosen) - 1; i >= 0; i-- {
 			if chosen[i]++; chosen[i] < len(sweep[i]) {
 				break
@@ -627,6 +630,25 @@ func (l *loader) spread(file *loopFile, name string, base []Assignment, sweep []
 		}
 	}
 	return all
+}
+
+// VariantName names a configuration after another one and its parameters: plain@max_iterations=2,threshold=0.9. What shells
+// interpret becomes _ or is left out, so that the name needs no quotes; a name that is taken gets a number.
+func VariantName(base, params string, taken func(string) bool) string {
+	plain := func(r rune) rune {
+		switch {
+		case unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("-_./=:,@%+", r):
+			return r
+		case strings.ContainsRune("\"'{}[]", r): // of lists and mappings
+			return -1
+		}
+		return '_'
+	}
+	name := base + "@" + strings.Map(plain, params)
+	for n := 2; taken(name); n++ {
+		name = fmt.Sprintf("%s@%s+%d", base, strings.Map(plain, params), n)
+	}
+	return name
 }
 
 // sweepNames are the shortest suffixes of the paths of a sweep that mean no other parameter of the loop.

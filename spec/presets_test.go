@@ -411,11 +411,11 @@ func namesOf(s *Suite) string {
 
 func TestSweepNames(t *testing.T) {
 	cases := []struct{ sweep, want string }{
-		{"terminate.confidence.threshold: [0.75, off]", "s[threshold=0.75] s[threshold=off]"},
-		{"terminate.confidence.threshold: [0.75], max_iterations: [1, 2]", "s[threshold=0.75,max_iterations=1] s[threshold=0.75,max_iterations=2]"},
-		{"terminate.confidence.threshold: [0.7], guards.circuit_breaker.threshold: [2]", "s[confidence.threshold=0.7,circuit_breaker.threshold=2]"},
-		{"terminate.confidence: [{threshold: 0.7}, off]", `s[confidence={"threshold":0.7}] s[confidence=off]`},
-		{"agent.temperature: [0, 0.50]", "s[temperature=0] s[temperature=0.50]"},
+		{"terminate.confidence.threshold: [0.75, off]", "s@threshold=0.75 s@threshold=off"},
+		{"terminate.confidence.threshold: [0.75], max_iterations: [1, 2]", "s@threshold=0.75,max_iterations=1 s@threshold=0.75,max_iterations=2"},
+		{"terminate.confidence.threshold: [0.7], guards.circuit_breaker.threshold: [2]", "s@confidence.threshold=0.7,circuit_breaker.threshold=2"},
+		{"terminate.confidence: [{threshold: 0.7}, off]", "s@confidence=threshold:0.7 s@confidence=off"},
+		{"agent.temperature: [0, 0.50]", "s@temperature=0 s@temperature=0.50"},
 	}
 	for _, c := range cases {
 		if got := namesOf(resolved(t, "  - {name: s, loop: l.yaml, sweep: {"+c.sweep+"}}\n")); got != c.want {
@@ -426,7 +426,7 @@ func TestSweepNames(t *testing.T) {
 
 func TestSweepOrder(t *testing.T) {
 	s := resolved(t, "  - {name: s, loop: l.yaml, sweep: {max_iterations: [2, 1], terminate.confidence.threshold: [0.5, 0.4]}}\n")
-	want := "s[max_iterations=2,threshold=0.5] s[max_iterations=2,threshold=0.4] s[max_iterations=1,threshold=0.5] s[max_iterations=1,threshold=0.4]"
+	want := "s@max_iterations=2,threshold=0.5 s@max_iterations=2,threshold=0.4 s@max_iterations=1,threshold=0.5 s@max_iterations=1,threshold=0.4"
 	if got := namesOf(s); got != want {
 		t.Errorf("got %s\nwant %s", got, want)
 	}

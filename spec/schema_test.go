@@ -146,7 +146,7 @@ models:
   m: {provider: simulate, price: {input: 1, cached_input: 0.5, output: 2}, quality: {start: 0.1, limit: 0.9, rate: 0.5, spread: 0.1, noise: 0.1}, latency: {median: 1s, sigma: 0.5}, tokens: {input: 5, output: 5, spread: 0.1}, errors: 0.1, sleep: true, reply: r}
   n: {provider: script, responses: [a], after_last: end}
 configurations: [{name: a, loop: l.yaml, set: {max_iterations: 3}, sweep: {agent.temperature: [0, 1]}}]
-baseline: "a[temperature=0]"
+baseline: "a@temperature=0"
 scorers: [{name: a, type: exact, value: output, target: target, extract: {regex: a}, not: true, ignore_case: true, trim: false}, {name: b, type: numeric, tolerance: 1, relative: 0.1}, {name: c, type: one_of, options: [a, 1]}]
 trials: 3
 seed: 5

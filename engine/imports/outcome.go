@@ -139,7 +139,7 @@ func (u *underLimits) configuration(named string, s *scope) string {
 	}
 	name := named
 	if first, ok := u.of[named]; ok && first.text != of.text {
-		name = named + "[" + differing(of.values, first.values) + "]"
+		name = spec.VariantName(named, differing(of.values, first.values), func(string) bool { return false })
 	}
 	if before, ok := u.of[name]; ok {
 		if before.text != of.text {

@@ -239,16 +239,16 @@ recorded_under: row.?limits.orValue(null)
 		{"model": "large", "id": "b", "steps": [1], "limits": {"terminate": {"max_turns": 1}}},
 		{"model": "large", "id": "c", "steps": [1], "limits": 3}]`)
 	want := `small/a/1 3 <nil>
-small[max_iterations=1]/a/1 1 <nil>
-small[timeout=60s,calls=2]/b/1 2 <nil>
+small@max_iterations=1/a/1 1 <nil>
+small@timeout=60s,calls=2/b/1 2 <nil>
 small/b/1 3 <nil>
-small[max_iterations=unknown]/c/1 1 <nil>
+small@max_iterations=unknown/c/1 1 <nil>
 large/a/1 1 <nil>
 `
 	if !strings.HasPrefix(got, want) || !strings.Contains(got, `"max_turns"`) || !strings.Contains(got, "want an object with terminate and guards, got 3") {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
-	for name, limit := range map[string]int{"small": 3, "small[max_iterations=1]": 1, "small[max_iterations=unknown]": 0, "large": 1} {
+	for name, limit := range map[string]int{"small": 3, "small@max_iterations=1": 1, "small@max_iterations=unknown": 0, "large": 1} {
 		recorded, err := im.Recorded(name)
 		if err != nil {
 			t.Fatal(err)

@@ -175,7 +175,7 @@ func TestRunIDs(t *testing.T) {
 		want                string
 	}{
 		{"default", "backend-1", 1, "default/backend-1/1"},
-		{"sweep[threshold=0.75,max_iterations=2]", "é中", 12, "sweep[threshold=0.75,max_iterations=2]/é中/12"},
+		{"sweep@threshold=0.75,max_iterations=2", "é中", 12, "sweep@threshold=0.75,max_iterations=2/é中/12"},
 		{"a/b", "c d\n", 1, "a%2Fb/c%20d%0A/1"},
 		{"100%", "..", 1, "100%25/%2E%2E/1"},
 		{"", ".", 1, "%/%2E/1"},

@@ -68,7 +68,9 @@ func PathsOf(base *spec.Resolved, set []spec.Assignment, axes []sweep.Axis) (*Pa
 		c := &p.Configurations[i]
 		c.Loop = c.Declared()
 		if len(c.Params) > 0 {
-			c.Name = base.Name + "[" + c.Name + "]"
+			c.Name = spec.VariantName(base.Name, c.Name, func(name string) bool {
+				return slices.ContainsFunc(p.Configurations[:i], func(c sweep.Candidate) bool { return c.Name == name })
+			})
 		}
 		c.Params = append(slices.Clone(base.Params), c.Params...)
 		if replay.Apart(c.Loop, base.Loop) == "" {

@@ -62,11 +62,11 @@ func TestPathsOfASuite(t *testing.T) {
 		want  string
 		today int
 	}{
-		"replayed":      {nil, []string{"max_iterations=1..6", "terminate.confidence.threshold=0.7,0.8"}, "default[max_iterations=6]", 1},
-		"needs calls":   {nil, []string{"agent.model=weak,good", "max_iterations=1,2"}, "default[model=weak] default[model=good]", 1},
-		"set, replayed": {[]spec.Assignment{assign(t, "terminate.confidence.threshold", "0.95")}, []string{"max_iterations=1,2"}, "default[threshold=0.95]", 1},
+		"replayed":      {nil, []string{"max_iterations=1..6", "terminate.confidence.threshold=0.7,0.8"}, "default@max_iterations=6", 1},
+		"needs calls":   {nil, []string{"agent.model=weak,good", "max_iterations=1,2"}, "default@model=weak default@model=good", 1},
+		"set, replayed": {[]spec.Assignment{assign(t, "terminate.confidence.threshold", "0.95")}, []string{"max_iterations=1,2"}, "default@threshold=0.95", 1},
 		"set, tighter":  {[]spec.Assignment{assign(t, "terminate.confidence.threshold", "0.5")}, []string{"max_iterations=1,2"}, "default", 1},
-		"set, calls":    {[]spec.Assignment{assign(t, "agent.temperature", "0.5")}, []string{"max_iterations=1,9"}, "default[temperature=0.5,max_iterations=9]", 0},
+		"set, calls":    {[]spec.Assignment{assign(t, "agent.temperature", "0.5")}, []string{"max_iterations=1,9"}, "default@temperature=0.5,max_iterations=9", 0},
 	} {
 		_, paths, err := pathsOf(t, c.set, c.axes...)
 		if err != nil {

@@ -119,7 +119,7 @@ func runsBy(t *testing.T, dir string) map[string]int {
 func TestPathsAreRaced(t *testing.T) {
 	dir := liveFolder(t, liveSuite, 80)
 	made := recordedLive(t, dir)
-	name := func(model string) string { return "default[threshold=0.9,max_iterations=6,model=" + model + "]" }
+	name := func(model string) string { return "default@threshold=0.9,max_iterations=6,model=" + model + "" }
 	if got := slices.Sorted(slices.Values(made.paths)); !slices.Equal(got, []string{name("fine"), name("good")}) || made.ended != nil {
 		t.Fatalf("left are %v, ended by %v", made.paths, made.ended)
 	}
@@ -199,7 +199,7 @@ func TestARaceCountsClusters(t *testing.T) {
 func TestOnePathIsRecorded(t *testing.T) {
 	dir := liveFolder(t, strings.Replace(liveSuite, "agent.model: [weak, good, fine], ", "", 1), 10)
 	made := recordedLive(t, dir)
-	if want := "default[threshold=0.9,max_iterations=6]"; made.lines != nil || runsBy(t, dir+"/r")[want] != 10 {
+	if want := "default@threshold=0.9,max_iterations=6"; made.lines != nil || runsBy(t, dir+"/r")[want] != 10 {
 		t.Errorf("%+v", made)
 	}
 }

@@ -332,7 +332,7 @@ func TestGrid(t *testing.T) {
 	}
 	twice := append(bases, Base{"same", declared(t, wide)}, Base{"other", declared(t, plain)})
 	all, err = Grid(twice, nil, []Axis{axis(t, "terminate.confidence=off"), axis(t, "max_iterations=2,2")})
-	if got := called(all); err != nil || !slices.Equal(got, []string{"wide[confidence=off,max_iterations=2]"}) {
+	if got := called(all); err != nil || !slices.Equal(got, []string{"wide@confidence=off,max_iterations=2"}) {
 		t.Errorf("equal candidates are %v, %v", got, err)
 	}
 	all, err = Grid(twice, nil, nil)

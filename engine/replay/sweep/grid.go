@@ -190,7 +190,7 @@ func (g *gridding) nameOf(assignments []spec.Assignment) string {
 	case name == "":
 		return g.base.Name
 	case g.named:
-		return g.base.Name + "[" + name + "]"
+		return g.base.Name + "@" + name
 	}
 	return name
 }
