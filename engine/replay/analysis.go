@@ -112,12 +112,12 @@ func (a *analysis) condition(path string) Parameter {
 	return Parameter{Class: Replayed, Why: "it decides only when a run stops"}
 }
 
-// warned says that any agent is told how many steps remain.
+// warned reports whether any agent is told how many steps remain.
 func (a *analysis) warned() bool {
 	return slices.ContainsFunc(a.stages, func(s spec.Stage) bool { return s.Agent.WarnRemaining > 0 })
 }
 
-// isLimit says whether a condition of that name is a max_iterations.
+// isLimit reports whether a condition of that name is a max_iterations.
 func isLimit(conditions []spec.Condition, name string) bool {
 	return slices.ContainsFunc(conditions, func(c spec.Condition) bool {
 		return c.Kind == spec.KindMaxIterations && c.Name == name || isLimit(c.Nested, name)
@@ -149,7 +149,7 @@ func (a *analysis) guard(rest string) Parameter {
 	return Parameter{Class: Replayed, Why: "it decides only when a run stops"}
 }
 
-// steps says that a guard looks at steps.
+// steps reports whether a guard looks at steps.
 func (a *analysis) steps(rest string) bool {
 	kind, _, _ := strings.Cut(rest, ".")
 	only := spec.Loop{Agent: a.loop.Agent, Phases: a.loop.Phases, Strategies: a.loop.Strategies, User: a.loop.User}
@@ -291,7 +291,7 @@ func (a *analysis) called(i int) string {
 	return "the prompt"
 }
 
-// readsParam says whether a path that is read may be a parameter: by its full
+// readsParam reports whether a path that is read may be a parameter: by its full
 // path, by the end of it, or within an object that holds it.
 func readsParam(read, path string) bool {
 	rest, ok := strings.CutPrefix(read, "param")

@@ -76,19 +76,19 @@ func (w *walk) follow(step stop.Step, recorded *record.Iteration, pair *pair) fo
 	return f
 }
 
-// neverAsked says that the prompts of a recorded iteration could not be rendered.
+// neverAsked reports whether the prompts of a recorded iteration could not be rendered.
 func neverAsked(it *record.Iteration) bool {
 	return it.Error != nil && it.Error.Class == record.Expression && len(sentIn(it)) == 0
 }
 
-// cutAtItsEnd says that a timeout cut a conversation at the very moment at which
+// cutAtItsEnd reports whether a timeout cut a conversation at the very moment at which
 // its last leg ended.
 func cutAtItsEnd(it *record.Iteration) bool {
 	legs := stop.Legs(it)
 	return it.Cut == string(record.ReasonTimeout) && len(legs) > 0 && legs[len(legs)-1].End == it.End
 }
 
-// endedTalk says that a recorded conversation came to its end: neither did its
+// endedTalk reports whether a recorded conversation came to its end: neither did its
 // agent fail, nor did anything cut it.
 func (w *walk) endedTalk(recorded *record.Iteration) bool {
 	if recorded.Cut != "" {
@@ -97,7 +97,7 @@ func (w *walk) endedTalk(recorded *record.Iteration) bool {
 	return recorded.Error == nil || recorded.Ended != nil || len(recorded.Output) > 0
 }
 
-// cutBetween says that something cut a recorded conversation before its end.
+// cutBetween reports whether something cut a recorded conversation before its end.
 func (w *walk) cutBetween(recorded *record.Iteration) bool {
 	return recorded.Cut != "" && !w.judgeCut(recorded)
 }
@@ -168,7 +168,7 @@ const (
 
 const oneMore = "it would make another step: agent.max_steps, or what ends a conversation, differs"
 
-// ranOut says that whoever is behind the agent's model had nothing more to give
+// ranOut reports whether whoever is behind the agent's model had nothing more to give
 // within the conversation.
 func ranOut(it *record.Iteration) bool {
 	return it.Ended != nil && it.Ended.Reason == string(record.ReasonAgentEnded)
@@ -273,7 +273,7 @@ func (t *talk) leg(l *stop.Leg, last bool) (over bool) {
 	return last && l.Step > 0 && t.watches(l.Step)
 }
 
-// isLate says that a timeout cancels the iteration within the newest leg, or before
+// isLate reports whether a timeout cancels the iteration within the newest leg, or before
 // what follows it; earlier than one cut the recording, if one did.
 func (t *talk) isLate() bool {
 	at, cancels := t.cancelsAt(func() time.Duration { return t.waited })
@@ -338,7 +338,7 @@ func (t *talk) refusesNext() bool {
 	return true
 }
 
-// wholeLast says that the last step of a recorded conversation was made whole,
+// wholeLast reports whether the last step of a recorded conversation was made whole,
 // the user's answer included, before something happened to the iteration.
 func (w *walk) wholeLast(it *record.Iteration) bool {
 	n := len(it.Steps)
@@ -360,13 +360,13 @@ func ofLastStep(it *record.Iteration) []record.ToolCall {
 	return it.ToolCalls[len(it.ToolCalls)-it.Steps[len(it.Steps)-1].Tools:]
 }
 
-// says says that a step says something to the user: it calls no tool, or the one
+// says reports whether a step says something to the user: it calls no tool, or the one
 // for that.
 func says(used []record.ToolCall) bool {
 	return len(used) == 0 || slices.ContainsFunc(used, func(c record.ToolCall) bool { return c.Tool == "converse" && c.Error == nil })
 }
 
-// asksUser says that the user's turn would follow the last leg of a conversation.
+// asksUser reports whether the user's turn would follow the last leg of a conversation.
 func (w *walk) asksUser(step stop.Step, it *record.Iteration, last *stop.Leg) bool {
 	n := len(it.Steps)
 	if w.target.User == nil || n == 0 || last.Step != n || it.Ended != nil || !says(ofLastStep(it)) {
@@ -449,7 +449,7 @@ func (w *walk) sendsOther(step stop.Step, recorded *record.Iteration) string {
 	return w.declaresOther(step, recorded, pair)
 }
 
-// lacksSteps says that an agent that converses answered, and nobody knows how it
+// lacksSteps reports whether an agent that converses answered, and nobody knows how it
 // came to that: an import, or a loop that did not converse, made the record.
 func (w *walk) lacksSteps(pair *pair, recorded *record.Iteration) bool {
 	return pair.converses && len(recorded.Steps) == 0 && len(recorded.Output) > 0
@@ -513,7 +513,7 @@ func (w *walk) declaresOther(step stop.Step, recorded *record.Iteration, pair *p
 	return ""
 }
 
-// inTime says that both limits on a call's time leave the recorded calls alone.
+// inTime reports whether both limits on a call's time leave the recorded calls alone.
 func (p *pair) inTime(recorded *record.Iteration) bool {
 	if p.timeout == p.recordedTimeout {
 		return true
@@ -564,7 +564,7 @@ func (o *others) other(c *record.ToolCall) string {
 // defaultToolTimeout is that of a tool which declares none.
 const defaultToolTimeout = time.Minute
 
-// inTime says that both timeouts leave a call alone.
+// inTime reports whether both timeouts leave a call alone.
 func (t *timeouts) inTime(c *record.ToolCall) bool {
 	limit := defaultToolTimeout
 	for _, timeout := range []time.Duration{t.target, t.recorded} {
@@ -627,7 +627,7 @@ func (o *others) compare(t *spec.Tool, recorded []spec.Tool) {
 // package stop goes by.
 var described = []string{"name", "description", "parameters", "success"}
 
-// differOnlyInSuccess says that two lists of tools are alike but for whether the
+// differOnlyInSuccess reports whether two lists of tools are alike but for whether the
 // loop believes in a run that one of them ends, which package stop decides.
 func differOnlyInSuccess(a, b []spec.Tool) bool {
 	if len(a) != len(b) {
@@ -716,7 +716,7 @@ func looksAtSteps(l *spec.Loop) string {
 	return ""
 }
 
-// converses says that any agent of a loop does.
+// converses reports whether any agent of a loop does.
 func converses(l *spec.Loop) bool {
 	return slices.ContainsFunc(l.Stages(), func(s spec.Stage) bool { return l.Converses(s.Agent) })
 }

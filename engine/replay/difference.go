@@ -161,7 +161,7 @@ func (c *comparison) pair(t, r *spec.Stage) pair {
 
 const toldRemaining = "warn_remaining tells the agent how many steps remain, and each iteration is one"
 
-// toldIterations says that an agent is told how many iterations remain: it makes
+// toldIterations reports whether an agent is told how many iterations remain: it makes
 // one step in each.
 func toldIterations(l *spec.Loop, a *spec.Agent) bool {
 	return a.WarnRemaining > 0 && a.StepsOnce(l.User != nil)
@@ -251,7 +251,7 @@ var (
 	ofStages  = []string{"phase", "strategy", "outputs", "best", "since_improvement", "previous", "history"}
 )
 
-// readsAny says whether one of the paths begins with one of the variables.
+// readsAny reports whether one of the paths begins with one of the variables.
 func readsAny(paths, variables []string) bool {
 	return slices.ContainsFunc(paths, func(path string) bool {
 		variable, _, _ := strings.Cut(path, ".")
@@ -361,7 +361,7 @@ func keyOf(f reflect.StructField) string {
 	return key
 }
 
-// declaredAlike says whether two values were declared alike. Expressions and
+// declaredAlike reports whether two values were declared alike. Expressions and
 // prompts are their texts.
 func declaredAlike(a, b reflect.Value) bool {
 	switch x := a.Interface().(type) {

@@ -237,7 +237,7 @@ func (c *coder) usage(u *record.Usage) {
 	integer(c, &u.Unreported)
 }
 
-// given says whether there is a value, and makes one that is read: on the shelf, or
+// given reports whether there is a value, and makes one that is read: on the shelf, or
 // where something may keep it.
 func given[T any](c *coder, v **T, shelf *shelf[T]) bool {
 	is := *v != nil

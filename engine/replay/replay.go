@@ -173,7 +173,7 @@ func (r *Result) Excluded() bool { return r.Verdict == Exact && r.Outcome.Status
 // in flight when the run was cut, or because only the whole run tells its cost.
 type Span struct{ Least, Most record.Usage }
 
-// Point says that both ends are the same.
+// Point reports whether both ends are the same.
 func (s Span) Point() bool { return s.Least == s.Most }
 
 // Total is what the agent, the evaluations and the user used together.
@@ -409,7 +409,7 @@ func (w *walk) end(step stop.Step) Result {
 	return w.censored(step.Iteration, fmt.Sprintf("the recording ended here: %s", w.run.Outcome.Reason))
 }
 
-// ranDry says that the agent had nothing more to give, which it says before an
+// ranDry reports whether the agent had nothing more to give, which it says before an
 // iteration.
 func (w *walk) ranDry() bool {
 	if w.run.Outcome.Reason != record.ReasonAgentEnded {

@@ -122,7 +122,7 @@ func conditionsOf(conditions []spec.Condition) []*spec.Expr {
 	return all
 }
 
-// inSignals says whether signals have what an expression reads.
+// inSignals reports whether signals have what an expression reads.
 func inSignals(path string) bool {
 	variable, rest, _ := strings.Cut(path, ".")
 	switch variable {
@@ -154,7 +154,7 @@ func ReadsParameters(l *spec.Loop) bool {
 	return readsAny(append(Reads(l), pathReads(l)...), []string{"param"})
 }
 
-// JudgesByTask says that a loop evaluates by what stands in the task.
+// JudgesByTask reports whether a loop evaluates by what stands in the task.
 func JudgesByTask(l *spec.Loop) bool {
 	return l.Evaluate != nil && readsAny(evaluationReads(l.Evaluate), []string{"task"})
 }

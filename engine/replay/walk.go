@@ -261,7 +261,7 @@ func (r *Replay) Path(ctx context.Context, room *Room, run *record.Run, task *sp
 	return Path{Task: task, Made: w.made, End: end, lump: w.lump, spent: w.room.spent}
 }
 
-// unchanged says that an iteration that nothing cut is made as it was recorded, but
+// unchanged reports whether an iteration that nothing cut is made as it was recorded, but
 // for what it adapts, which replays do not read.
 func unchanged(it, recorded *record.Iteration) bool {
 	return it.Cut == "" && recorded.Cut == "" && it.Skipped == recorded.Skipped && it.Phase == recorded.Phase && it.Strategy == recorded.Strategy &&
@@ -270,7 +270,7 @@ func unchanged(it, recorded *record.Iteration) bool {
 		len(it.Calls) == len(recorded.Calls) && len(it.Steps) == len(recorded.Steps) && len(it.ToolCalls) == len(recorded.ToolCalls)
 }
 
-// dry says that the agent ends the run after the last iteration made, or before
+// dry reports whether the agent ends the run after the last iteration made, or before
 // the first.
 func (p *Path) dry() bool {
 	if p.End.Verdict != Exact || p.End.Outcome.Reason != record.ReasonAgentEnded {
@@ -280,13 +280,13 @@ func (p *Path) dry() bool {
 	return n == 0 || p.Made[n-1].Ended == nil
 }
 
-// Faults says that the run ends with a fault after the last iteration made,
+// Faults reports whether the run ends with a fault after the last iteration made,
 // whatever its conditions.
 func (p *Path) Faults() bool {
 	return p.End.Verdict == Exact && !p.End.Outcome.Counts() && !p.untilFails()
 }
 
-// untilFails says that the last iteration made ends the run because the end of a
+// untilFails reports whether the last iteration made ends the run because the end of a
 // phase could not be evaluated: unless a condition holds, which comes before.
 func (p *Path) untilFails() bool {
 	n := len(p.Made)
@@ -428,7 +428,7 @@ type pass struct {
 	late bool
 }
 
-// flying says whether a call was in flight when the iteration was cut.
+// flying reports whether a call was in flight when the iteration was cut.
 func (p *pass) flying(c *record.Call) bool {
 	return p.late && c.Start+c.Duration+c.Waited > p.End
 }
@@ -485,7 +485,7 @@ func judgedFrom(it *record.Iteration) int {
 	return len(it.Calls)
 }
 
-// failedJudging says whether the evaluation failed, not the agent.
+// failedJudging reports whether the evaluation failed, not the agent.
 func (w *walk) failedJudging(it *record.Iteration) bool {
 	switch {
 	case it.Error == nil || w.converses && w.follows.unfinished:
@@ -496,7 +496,7 @@ func (w *walk) failedJudging(it *record.Iteration) bool {
 	return it.Error.Class == record.Expression && len(it.Calls) > 0 // the prompt's comes before any call
 }
 
-// over says that nothing more happens inside the iteration.
+// over reports whether nothing more happens inside the iteration.
 func (p *pass) over() bool {
 	return p.Cut != "" || p.before != "" || p.unknown != "" || p.censored != ""
 }
@@ -535,7 +535,7 @@ func (w *walk) execute(p *pass, recorded *record.Iteration, judged int) {
 	}
 }
 
-// judgeCut says that the recording was cut inside the evaluation, so that the
+// judgeCut reports whether the recording was cut inside the evaluation, so that the
 // agent came to its end.
 func (w *walk) judgeCut(recorded *record.Iteration) bool {
 	return recorded.Cut != "" && w.run.Next != nil && w.run.Next.Role == record.RoleJudge
@@ -661,7 +661,7 @@ func (w *walk) refusedNext(p *pass) {
 	}
 }
 
-// reserves says whether a call is reserved in a hard budget: those of models
+// reserves reports whether a call is reserved in a hard budget: those of models
 // are. An evaluation asks its judge first.
 func (w *walk) reserves(c *record.Call, first bool) bool {
 	switch c.Role {

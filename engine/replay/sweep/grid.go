@@ -572,7 +572,7 @@ func (s *Sweep) warm(f *family) {
 	}
 }
 
-// told says that the agent was told, other than in its requests, what a candidate
+// told reports whether the agent was told, other than in its requests, what a candidate
 // changes.
 func (s *Sweep) told(candidate, on int) bool {
 	r := &s.recordings[on]
@@ -650,7 +650,7 @@ func valueAt(l *spec.Loop, path string) (found any, ok bool) {
 	return found, ok
 }
 
-// stops says that a parameter is one of those that decide when a run stops.
+// stops reports whether a parameter is one of those that decide when a run stops.
 func stops(path string) bool {
 	section, _, _ := strings.Cut(path, ".")
 	return section == "terminate" || section == "guards" || strings.HasSuffix(path, ".max_iterations")

@@ -121,13 +121,13 @@ type Outcome struct {
 // the score may be.
 type Range struct{ Least, Most float64 }
 
-// Known says that it has ends.
+// Known reports whether it has ends.
 func (r Range) Known() bool { return !math.IsNaN(r.Least) }
 
-// Point says that both ends are known and the same.
+// Point reports whether both ends are known and the same.
 func (r Range) Point() bool { return r.Least == r.Most }
 
-// Hit says that it is a point of 1 or more.
+// Hit reports whether it is a point of 1 or more.
 func (r Range) Hit() bool { return r.Point() && r.Least >= 1 }
 
 func point(v float64) Range { return Range{v, v} }
@@ -657,5 +657,5 @@ func at(values []float64, i int) float64 {
 	return values[i]
 }
 
-// recordedHit says that the run as it was recorded scored 1 or more.
+// recordedHit reports whether the run as it was recorded scored 1 or more.
 func (r *Run) recordedHit(s int) bool { return at(r.Scores[s], 0) >= 1 }

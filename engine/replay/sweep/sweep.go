@@ -467,7 +467,7 @@ func NeedsTexts(recorded, target *spec.Loop) string {
 	return ""
 }
 
-// ReadsTask says whether a loop decides by what stands in the task,
+// ReadsTask reports whether a loop decides by what stands in the task,
 // so that it can only be replayed where the tasks are at hand.
 func ReadsTask(l *spec.Loop) bool {
 	return slices.ContainsFunc(replay.Reads(l), func(path string) bool {
@@ -536,7 +536,7 @@ func untold(recordings []Recording, is func(*record.Run) bool) (n, of int64) {
 	return n, of
 }
 
-// timed says that one of the conditions is such a timeout.
+// timed reports whether one of the conditions is such a timeout.
 func timed(conditions []spec.Condition, is func(*spec.Timeout) bool) bool {
 	return slices.ContainsFunc(conditions, func(c spec.Condition) bool {
 		return !c.Off && (c.Kind == spec.KindTimeout && is(&c.Timeout) || timed(c.Nested, is))

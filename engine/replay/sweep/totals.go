@@ -406,7 +406,7 @@ func (s *Sweep) sum(ctx context.Context, candidates []int, into *cells, visit fu
 // a guard looks at these.
 var ofIterations = []string{"max_iterations", "absolute_max_iterations", "min_iterations", "patience", "times", "window", "threshold"}
 
-// counts says that a parameter is a number of iterations, of steps or of turns.
+// counts reports whether a parameter is a number of iterations, of steps or of turns.
 func counts(l *spec.Loop, path string) bool {
 	name := lastOf(path)
 	if !slices.Contains(ofIterations, name) && !isMaximum(l, path) && !limitsSteps(l, path) && path != "user.max_turns" {
@@ -443,7 +443,7 @@ func counted(l *spec.Loop, path string) func(*record.Run) int {
 	return nil
 }
 
-// looksAtSteps says that a parameter is of a guard that looks at the steps of a
+// looksAtSteps reports whether a parameter is of a guard that looks at the steps of a
 // run. Iterations without any count, too: as failures, of circuit_breaker.
 func looksAtSteps(l *spec.Loop, path string) bool {
 	guard, inside := strings.CutPrefix(path, "guards.")
