@@ -73,9 +73,11 @@ func (a *Agent) KeyHint(key string) string {
 // KeyHint says where a key of suites belongs.
 func (l *Loop) KeyHint(key string) string {
 	switch key {
-	case "trials", "concurrency", "seed", "budget":
-		return fmt.Sprintf("%s belongs to the suite; agentbench run has flags for it: agentbench run --help", key)
-	case "tasks", "models", "scorers", "configurations", "thresholds", "metrics", "baseline", "prices", "margin":
+	case "trials", "concurrency", "seed":
+		return fmt.Sprintf("%s belongs to the suite; on the command line write --%s N", key, key)
+	case "limit":
+		return "on the command line write --limit N; in the suite, tasks: {file: …, limit: N}"
+	case "budget", "tasks", "models", "scorers", "configurations", "thresholds", "metrics", "baseline", "prices", "margin":
 		return fmt.Sprintf("%s belongs to the suite", key)
 	case "model", "tools", "system", "temperature":
 		return fmt.Sprintf("it belongs to the agent: agent: {%s: …}", key)

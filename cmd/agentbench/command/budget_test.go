@@ -71,7 +71,7 @@ budget: {calls: 6, tokens: 1000}
 		return out.String(), errs.String(), code
 	}
 	for range 3 { // a session ends with the first call that is refused
-		if _, errs, code := agentbench("run", suite, "-q", "--cache", "off", "--out", results); code != exit.NotMeasured || !strings.Contains(errs, "no server listens") {
+		if _, errs, code := agentbench("run", suite, "-q", "--cache", "off", "--out", results); code != exit.NotMeasured || !strings.Contains(errs, "cannot connect to http") {
 			t.Fatalf("exit code %d: %s", code, errs)
 		}
 	}

@@ -80,8 +80,10 @@ func stoppedError(j *job, m *record.Manifest, end ending) error {
 // fail again.
 func blownError(j *job, m *record.Manifest, b *engine.Blown) error {
 	if dead := b.Unreachable; dead != nil {
+		text := b.Fault.Error()
+		cause := strings.TrimSpace(text[strings.LastIndex(text, ":")+1:]) // such as connection refused
 		return exit.With(exit.NotMeasured, "start the server, or set the model's base_url to its address; then: "+j.again(),
-			"no server listens at %s, the address of model %s", page.Visible(dead.Address), page.Visible(dead.Model))
+			"model %s: cannot connect to %s: %s. Is the server running?", page.Visible(dead.Model), page.Visible(dead.Address), page.Visible(cause))
 	}
 	return exit.With(exit.NotMeasured, doubtHint(j)+repairs(b.Fault.Class)+"; finished runs are saved in "+j.dir,
 		"aborted after %d of %s: %s", results.Measured(m), page.Plural(m.Totals.Planned, "run", "runs"), page.Visible(reports.FirstLine(b.Error())))
