@@ -380,7 +380,7 @@ func texts(t *testing.T) map[string][]string {
 	for dir := range packages(t) {
 		files, _ := filepath.Glob(filepath.Join(dir, "*.go"))
 		for _, file := range files {
-			if strings.HasSuffix(file, "_test.go") || slices.Contains(toModels, filepath.ToSlash(file)) {
+			if strings.HasSuffix(file, "_test.go") {
 				continue
 			}
 			tree, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
@@ -389,7 +389,7 @@ func texts(t *testing.T) map[string][]string {
 			}
 			ast.Inspect(tree, func(n ast.Node) bool {
 				if literal, ok := n.(*ast.BasicLit); ok && literal.Kind == token.STRING {
-					if text, err := strconv.Unquote(literal.Value); err == nil && strings.Contains(text, " ") {
+					if text, err := strconv.Unquote(literal.Value); err == nil && strings.Contains(text, " ") && !slices.ContainsFunc(toModels, func(begins string) bool { return strings.HasPrefix(text, begins) }) {
 						all[filepath.ToSlash(file)] = append(all[filepath.ToSlash(file)], text)
 					}
 				}
@@ -400,11 +400,8 @@ func texts(t *testing.T) map[string][]string {
 	return all
 }
 
-// toModels are the files whose literals are said to models.
-var toModels = []string{"engine/agent/dialect/system.go", "engine/agent/dialect/fenced.go", "engine/agent/dialect/xml.go", "scorers/judge/prompts.go"}
-
-// pendingTexts is how many phrases programs still say.
-const pendingTexts = 195
+// toModels are the beginnings of texts that models read. Recorded requests hold them.
+var toModels = []string{"You judge the output", "What is between two lines", "Which of them stands first", "not JSON: %q", "\" stands behind", "the block is not", "What stands in a tool", "the user would say", "Ask a question that", "the task's answer cannot"}
 
 // What programs say has none of the phrases either.
 func TestTheProgramHasNoneOfThePhrases(t *testing.T) {
@@ -418,8 +415,8 @@ func TestTheProgramHasNoneOfThePhrases(t *testing.T) {
 			}
 		}
 	}
-	if slices.Sort(left); len(left) > pendingTexts {
-		t.Errorf("%d phrases, at most %d are allowed:\n%s", len(left), pendingTexts, strings.Join(left, "\n"))
+	if slices.Sort(left); len(left) > 0 {
+		t.Errorf("%d phrases:\n%s", len(left), strings.Join(left, "\n"))
 	}
 	if read < 3000 {
 		t.Errorf("only %d texts were read", read)

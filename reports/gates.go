@@ -110,7 +110,7 @@ func (c *Comparison) gatesOpen(g Gates) error {
 			return exit.With(exit.NotMeasured, "--gate names other lines, --fail-on none gates nothing", "%s could not be compared: %s", what, line.Change.Why())
 		}
 		if all := line.Runs + line.LeftOut; float64(line.Runs) < g.MinCoverage*float64(all) {
-			return exit.With(exit.NotMeasured, "agentbench report tells of runs without a score or a price; --gate names other lines, --fail-on none gates nothing",
+			return exit.With(exit.NotMeasured, "agentbench report lists runs without a score or a price; --gate names other lines, --fail-on none gates nothing",
 				"%s could be compared in %d of %s; min_coverage is %v", what, line.Runs, page.Plural(all, "pair of runs", "pairs of runs"), g.MinCoverage)
 		}
 	}
@@ -158,14 +158,14 @@ func (c *Comparison) Gated(tell func(line string)) error {
 	}
 	hint := "--fail-on none only shows it"
 	if untold == wrong {
-		hint = "agentbench plan SUITE --detect 0.05 says how many tasks show 5 points; --fail-on worse lets it pass"
+		hint = "agentbench plan SUITE --detect 0.05 computes how many tasks show 5 points; --fail-on worse accepts it"
 	}
 	what := "is worse"
 	if wrong > 1 {
 		what = "are worse"
 	}
 	if c.FailOn == FailOnCannotTell {
-		what += ", or cannot be told"
+		what += ", or is inconclusive"
 	}
 	return exit.With(exit.AnswerNo, hint, "%d of %s %s", wrong, page.Plural(gated, "gated line", "gated lines"), what)
 }

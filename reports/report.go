@@ -349,7 +349,7 @@ func (e *Effort) Text() string {
 	if e.Waited.Number > 0 {
 		text += ", " + page.Seconds(e.Waited) + " waited"
 	}
-	return text + fmt.Sprintf("; cost as if nothing were cached %s, paid %s", e.AsIf.cost(), e.Paid.cost())
+	return text + fmt.Sprintf("; uncached cost %s, paid %s", e.AsIf.cost(), e.Paid.cost())
 }
 
 func (s Spent) cost() string { return page.Dollars(s.Cost, 2) }

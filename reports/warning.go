@@ -60,7 +60,7 @@ func (c *collector) warnAbout(i int, s *Configuration) []Warning {
 	for at := range s.Judges { // where asking again would have said something else
 		j := &s.Judges[at]
 		all.add(j.Noise.Known() && j.Noise.Number > noisyVotes, Warning{Kind: VotesDiffer, Name: j.Scorer, More: page.Percent(j.Noise)})
-		more := fmt.Sprintf("to stand first is worth %s, p %s", page.Score(j.First, 2), page.Chance(j.PlaceP))
+		more := fmt.Sprintf("the first position is worth %s, p %s", page.Score(j.First, 2), page.Chance(j.PlaceP))
 		all.add(j.PlaceP.Known() && j.PlaceP.Number < 1-stats.Level, Warning{Kind: FirstPlace, Name: j.Scorer, Of: j.Pairs, More: more})
 	}
 	cut := c.outsideCurve(i)

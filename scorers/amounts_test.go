@@ -60,9 +60,9 @@ func TestAmountsThatAreNotKnown(t *testing.T) {
 	}{
 		{`type: latency, at_most: 4`, func(r *record.Run) { r.Elapsed = 0 }, `the record has no times`},
 		{`type: cost, at_most: 4`, func(r *record.Run) { r.Usage.Unpriced = 1 }, `the cost is unknown: a model has no price`},
-		{`type: cost, at_most: 4`, func(r *record.Run) { r.Judging.Unreported = 1 }, `the cost is unknown: a program did not say what it used`},
+		{`type: cost, at_most: 4`, func(r *record.Run) { r.Judging.Unreported = 1 }, `the cost is unknown: a program did not report what it used`},
 		{`type: tokens, range: [9, 1]`, func(r *record.Run) { r.User.Unreported = 1 }, `the tokens are unknown: not every call said what it used`},
-		{`type: calls, at_most: 9`, func(r *record.Run) { r.Usage.Unreported = 1 }, `the calls are unknown: a program did not say what it used`},
+		{`type: calls, at_most: 9`, func(r *record.Run) { r.Usage.Unreported = 1 }, `the calls are unknown: a program did not report what it used`},
 		{`type: finish_reason`, func(r *record.Run) { r.Iterations[1].Calls[0].Finish = "" }, `the finish reason of the last call of iteration 2 is unknown`},
 		{`type: finish_reason`, func(r *record.Run) { r.Iterations[1].Calls = nil }, `the finish reason of the last call of iteration 2 is unknown`},
 	} {

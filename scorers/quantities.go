@@ -59,7 +59,7 @@ func cost(c *compiler) comparison {
 		case used.Unpriced > 0:
 			return 0, "the cost is unknown: a model has no price"
 		case !used.Priced():
-			return 0, "the cost is unknown: a program did not say what it used"
+			return 0, "the cost is unknown: a program did not report what it used"
 		}
 		return used.Cost.Dollars(), ""
 	})
@@ -129,7 +129,7 @@ func modelCalls(c *compiler) comparison {
 	return c.amount(func(s *subject) (float64, string) {
 		used := s.used()
 		if used.Unreported > 0 {
-			return 0, "the calls are unknown: a program did not say what it used"
+			return 0, "the calls are unknown: a program did not report what it used"
 		}
 		return float64(used.Calls), ""
 	})

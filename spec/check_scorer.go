@@ -192,7 +192,7 @@ func (l *loader) checkBounds(scorer *Scorer) {
 	case scorer.Min == nil && scorer.Max == nil && scorer.Equals == nil:
 		l.fault(scorer.Node, "", "a scorer of type %s needs min, max or equals", scorer.Type)
 	case scorer.Equals != nil && (scorer.Min != nil || scorer.Max != nil):
-		l.add(scorer.Node.KeyFault("equals", "", "equals stands alone, without min and max"))
+		l.add(scorer.Node.KeyFault("equals", "", "equals excludes min and max"))
 	case scorer.Min != nil && scorer.Max != nil && *scorer.Min > *scorer.Max:
 		l.add(scorer.Node.KeyFault("min", "", "min %d is above max %d", *scorer.Min, *scorer.Max))
 	}
@@ -266,7 +266,7 @@ func (l *loader) checkPart(s *Suite, set *Scorer, i int) {
 	case scorer.Type == "pairwise":
 		l.fault(part.Node, "it needs two runs, and is scored when all are there", "a scorer of type pairwise cannot be a part of a set")
 	case part.Named != "" && slices.ContainsFunc(set.Parts[:i], func(p ScorerPart) bool { return p.Named == part.Named }):
-		l.fault(part.Node, "weight says how much it counts", "duplicate scorer %q in this set", shorten(part.Named))
+		l.fault(part.Node, "weight sets how much it counts", "duplicate scorer %q in this set", shorten(part.Named))
 	}
 }
 
@@ -278,7 +278,7 @@ func (s *Suite) partHint(name string) string {
 	}
 	for scorer := range s.AllScorers() {
 		if scorer.Name == name {
-			return "it stands within a set; what several sets name stands under scorers of the suite"
+			return "it is part of a set; declare what several sets name under scorers of the suite"
 		}
 	}
 	return didYouMean(name, names)

@@ -207,7 +207,7 @@ func (l *loader) checkMapping(t *Tasks) {
 	}
 	for _, key := range mappingKeys {
 		if list != nil && t.Node.Get(key) != nil {
-			l.add(t.Node.KeyFault(key, "write it in the tasks themselves", "%q says what rows of files mean; these tasks are written in the suite", key))
+			l.add(t.Node.KeyFault(key, "write it in the tasks themselves", "%q maps rows of files; these tasks are written in the suite", key))
 		}
 	}
 	if s := t.Sample; s != nil && s.Node != nil && !s.saysHowMany() {

@@ -32,7 +32,7 @@ type Import struct {
 
 	Scores  *ImportedScores `yaml:"scores" doc:"The run's scores: name and CEL, or CEL giving an object. A number or a truth; null is unscored."`
 	Metrics []Metric        `yaml:"metrics" minlen:"1" doc:"Numbers over many runs, such as pass^k of a score."`
-	Success *Expr           `yaml:"success" doc:"CEL boolean: whether the loop believed in the run (default: as a loop would say)."`
+	Success *Expr           `yaml:"success" doc:"CEL boolean: whether the run was a success by the loop's verdict (default: as a loop would decide)."`
 	Ended   *Expr           `yaml:"ended" doc:"CEL boolean: the agent ended the run by itself (default: false, something cut it)."`
 	GaveUp  *Expr           `yaml:"gave_up" doc:"CEL boolean: the agent gave up: it ended the run, and the best iteration counts, not the last (default: false)."`
 	Stop    *Expr           `yaml:"stop" doc:"CEL text: the stop reason, one of agentbench's."`
@@ -45,7 +45,7 @@ type Import struct {
 	WhenCut         *WhenCut               `yaml:"when_cut" doc:"What a run is worth that is stopped before its recorded end: 0, or score (that of the iteration)."`
 	Announced       []string               `yaml:"announced" doc:"Paths of the parameters that the agent knew, such as terminate.max_iterations."`
 	UnknownCostZero bool                   `yaml:"unknown_cost_zero" doc:"A cost of 0 means that it is unknown."`
-	Cumulative      source.Named[Counting] `yaml:"cumulative" doc:"Counters that go on: cost_usd: run or file. One that falls was restarted."`
+	Cumulative      source.Named[Counting] `yaml:"cumulative" doc:"Counters that add up: cost_usd: run or file. One that falls was restarted."`
 
 	// Tree is the text it was decoded from.
 	Tree *source.Node `yaml:",here"`
@@ -61,7 +61,7 @@ type Zip struct {
 
 // ImportedIterations are the iterations of a run.
 type ImportedIterations struct {
-	Of    *Expr `yaml:"of" need:"required" doc:"CEL list: the entries that iterations begin with, or all entries where begin says which."`
+	Of    *Expr `yaml:"of" need:"required" doc:"CEL list: the entries that iterations begin with, or all entries where begin selects them."`
 	Begin *Expr `yaml:"begin" doc:"CEL boolean: an iteration begins with this entry; the entries after it, up to the next that begins one, are after."`
 
 	Output       *Expr           `yaml:"output" doc:"CEL."`
@@ -233,7 +233,7 @@ func (m *Import) loop(l *loader, configuration string, limits *Limits) *Loop {
 	return l.instance(&loopFile{name: configuration, tree: m.loopTree(configuration, limits)}, nil)
 }
 
-const recordedRubric = "what stood in the log"
+const recordedRubric = "what was in the log"
 
 func (m *Import) loopTree(configuration string, limits *Limits) *source.Node {
 	object := func(pairs ...any) *source.Object {

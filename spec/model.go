@@ -43,7 +43,7 @@ type Model struct {
 	Latency Latency     `yaml:"latency" doc:"simulate, script: how long a call takes."`
 	Tokens  TokenCounts `yaml:"tokens" doc:"simulate, script: what a call uses."`
 	Errors  float64     `yaml:"errors" min:"0" max:"1" doc:"simulate: share of calls that fail with a server error."`
-	Sleep   bool        `yaml:"sleep" doc:"simulate, script: really wait; false (default): time passes as-if."`
+	Sleep   bool        `yaml:"sleep" doc:"simulate, script: really wait; false (default): time is virtual."`
 	Reply   *Prompt     `yaml:"reply" doc:"simulate: the reply; {{ }} sees quality (0 to 1), draw, task, iteration. Default: a JSON object with quality."`
 
 	Node *source.Node `yaml:",here"`
@@ -326,7 +326,7 @@ func (h *Headers) JSONSchema(g *source.Generator) map[string]any {
 // fromEnvironment is the long form of a header.
 type fromEnvironment struct {
 	Env    string `yaml:"env" need:"required" minlen:"1" doc:"The environment variable that holds the value."`
-	Prefix string `yaml:"prefix" doc:"What stands before it, such as Bearer and a space."`
+	Prefix string `yaml:"prefix" doc:"Text before it, such as Bearer and a space."`
 }
 
 // DecodeNode takes a text, or {env, prefix}.

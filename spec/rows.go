@@ -84,7 +84,7 @@ func (f *dataFile) yieldEach(doc any, each *Expr, yield func(row, error) bool) {
 			return
 		}
 	case !isList:
-		yield(row{dataFile: f}, &fileError{f.name + " holds no list of rows", "say where they are: tasks: {files: [...], each: doc.rows, ...}"})
+		yield(row{dataFile: f}, &fileError{f.name + " holds no list of rows", "name their place: tasks: {files: [...], each: doc.rows, ...}"})
 		return
 	}
 	for i, value := range list {

@@ -20,7 +20,7 @@ import (
 type Tasks struct {
 	Node *source.Node `yaml:",here"`
 
-	Inline   []InlineTask       `yaml:"list" minlen:"1" doc:"Tasks in the suite itself, in the place of files."`
+	Inline   []InlineTask       `yaml:"list" minlen:"1" doc:"Tasks in the suite itself, instead of files."`
 	Files    []string           `yaml:"files" minlen:"1" doc:"Paths or patterns, also below a root: data:/x/*.json. One that ends in / is all files of a folder."`
 	Each     *Expr              `yaml:"each" doc:"CEL giving the list of rows of a file (default: the file is a list, or a row a line)."`
 	ID       *Expr              `yaml:"id" doc:"CEL string."`

@@ -30,7 +30,7 @@ var about = []Suite{
 	{Name: "quickstart", About: "one loop under three limits, with a simulated model"},
 	{Name: "interview-analysis", About: "confidence: repeat until the feedback is complete"},
 	{Name: "job-matching", About: "confidence: broaden or narrow a search"},
-	{Name: "roadmap", About: "improvement: go on while a judge sees progress"},
+	{Name: "roadmap", About: "improvement: continue while a judge sees progress"},
 	{Name: "application", About: "checklist: fix what fails until all fields are valid"},
 	{Name: "resume-parsing", About: "multi_strategy: strategies take turns until one works"},
 	{Name: "phases", About: "planning, execution and refinement under three sets of limits"},

@@ -84,7 +84,7 @@ func (a *analysis) byPlace(path string) Parameter {
 	case "guards":
 		return a.guard(rest)
 	case "on_error":
-		return Parameter{Class: Replayed, Why: "it decides only whether a run goes on after an error"}
+		return Parameter{Class: Replayed, Why: "it decides only whether a run continues after an error"}
 	case "phases", "strategies":
 		return a.stage(section, rest)
 	case "evaluate":
@@ -208,14 +208,14 @@ func (a *analysis) agent(rest string) Parameter {
 		return Parameter{Class: Calls, Why: "it tells the agent how many steps remain"}
 	case "max_steps":
 		if a.warned() {
-			return Parameter{Class: Partly, Why: "runs whose conversations end before warn_remaining tells of either limit are exact, the others need calls"}
+			return Parameter{Class: Partly, Why: "runs whose conversations end before warn_remaining announces either limit are exact, the others need calls"}
 		}
 		return Parameter{Class: Partly, Why: "runs whose conversations end before both limits are exact, and those that end where the agent reaches the lower one; the others need calls"}
 	case "memory":
 		return Parameter{Class: Partly, Why: "runs of which both memories leave out the same are exact, the others need calls"}
 	case "tools":
 		if strings.HasSuffix(rest, ".success") {
-			return Parameter{Class: Replayed, Why: "it decides only whether the loop believes in a run that the tool ends"}
+			return Parameter{Class: Replayed, Why: "it decides only whether a run that the tool ends is a success"}
 		}
 		if strings.HasSuffix(rest, ".timeout") {
 			return Parameter{Class: Partly, Why: "runs whose uses of the tool took less than both limits are exact, the others need calls"}
@@ -254,7 +254,7 @@ func (a *analysis) judging() Parameter {
 func (a *analysis) read(path string) string {
 	for i := range a.stages {
 		if slices.ContainsFunc(sentReads(&a.stages[i]), func(read string) bool { return readsParam(read, path) }) {
-			return fmt.Sprintf("%s reads it, so the agent is told", a.called(i))
+			return fmt.Sprintf("%s reads it, so the agent knows it", a.called(i))
 		}
 		if slices.ContainsFunc(readsOf(a.stages[i].Agent.FinalResponse), func(read string) bool { return readsParam(read, path) }) {
 			return "final_response reads it"

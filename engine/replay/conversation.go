@@ -45,7 +45,7 @@ func (w *walk) follow(step stop.Step, recorded *record.Iteration, pair *pair) fo
 	switch {
 	case errors.As(err, &failure) && recorded.Error != nil && *recorded.Error == *failure:
 	case err != nil:
-		return follows{why: "its conversation cannot be told again: " + err.Error()}
+		return follows{why: "its conversation cannot be repeated: " + err.Error()}
 	case neverAsked(recorded):
 		return follows{why: because(otherRequest, pair)}
 	}
@@ -508,7 +508,7 @@ func (w *walk) declaresOther(step stop.Step, recorded *record.Iteration, pair *p
 	case pair.shown != "":
 		return pair.shown
 	case w.rejudged && pair.toldOfJudging:
-		return "the agent is told of evaluations, and they differ"
+		return "the agent gets evaluations, and they differ"
 	}
 	return ""
 }

@@ -136,7 +136,7 @@ func (c *comparison) pair(t, r *spec.Stage) pair {
 		c.conversation(&p, t.Agent, r.Agent)
 	}
 	if p.converses != c.recorded.Converses(r.Agent) {
-		p.hidden = cmp.Or(p.shown, "the agent converses in one of the loops only: it has tools, memory or a user, or is told what remains")
+		p.hidden = cmp.Or(p.shown, "the agent converses in one of the loops only: it has tools, memory or a user, or knows what remains")
 	}
 	if c.target.RepliesText() != c.recorded.RepliesText() {
 		p.hidden = "outputs are texts in one of the loops only"

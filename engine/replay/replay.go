@@ -369,7 +369,7 @@ func (s *stage) apart(before, after *spec.Stage, followed bool) string {
 	p, ok := s.with[after.Name]
 	switch {
 	case !ok || before.Name != after.Name:
-		return fmt.Sprintf("stage %q stands where %q was", after.Name, before.Name)
+		return fmt.Sprintf("stage %q is where %q was", after.Name, before.Name)
 	case p.hidden != "":
 		return p.hidden
 	case p.shown != "":

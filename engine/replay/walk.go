@@ -59,7 +59,7 @@ func (w *walk) walk() Result {
 	w.state = start(&w.states, w.rules, w.task, w.target)
 	defer w.states.Put(w.state)
 	if path := w.Tells(); path != "" {
-		result := w.branches(1, fmt.Sprintf("the agent was told %s", path))
+		result := w.branches(1, fmt.Sprintf("the agent got %s", path))
 		result.Told = true
 		return result
 	}

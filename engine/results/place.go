@@ -139,7 +139,7 @@ func OpenBaseline(path string) (*record.Results, error) {
 	case !is:
 		return nil, exit.Unmeasured(err)
 	case none.Ours:
-		return nil, exit.With(exit.NotMeasured, "agentbench baseline set makes it anew; agentbench version tells which one this is", "%w", err)
+		return nil, exit.With(exit.NotMeasured, "agentbench baseline set makes a new one; agentbench version prints this version", "%w", err)
 	}
 	return nil, exit.Usage(fileHint(path), "%s is neither a result folder nor a baseline file (%s)", path, none.What)
 }
@@ -257,7 +257,7 @@ func Manifest(dir string) (record.Manifest, error) {
 	var damaged *record.DamagedManifest
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
-	hint, unreadable := "agentbench version tells which one this is", errors.As(err, &syntax) || errors.As(err, &kind)
+	hint, unreadable := "agentbench version prints this version", errors.As(err, &syntax) || errors.As(err, &kind)
 	switch {
 	case err == nil:
 		return m, nil

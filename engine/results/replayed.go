@@ -51,7 +51,7 @@ func OpenRecorded(at *Place, suite *spec.Document, configurations []string, o Re
 	}
 	folder, err := OpenManifest(at.Path, at.Manifest, Options{Suite: suite})
 	if err != nil {
-		return nil, exit.With(exit.NotMeasured, "agentbench version tells which one this is, and the manifest which one made it", "%s cannot be replayed: %w", at.Path, err)
+		return nil, exit.With(exit.NotMeasured, "agentbench version prints this version, and the manifest holds the version that made it", "%s cannot be replayed: %w", at.Path, err)
 	}
 	r := &Recorded{Folder: folder, Only: at.Configuration, RecordedOptions: o}
 	if suite != nil {
@@ -148,7 +148,7 @@ func (r *Recorded) tellNotes() {
 	}
 	if n.BadLines > 0 {
 		lines := exit.Plural(n.BadLines, "line", "lines") + " cannot be read"
-		r.Warn(fmt.Sprintf("%s, the first: %s\nhint: agentbench repair --dry-run %s says what is damaged", lines, n.FirstBad, exit.ShellWord(r.Path)))
+		r.Warn(fmt.Sprintf("%s, the first: %s\nhint: agentbench repair --dry-run %s lists what is damaged", lines, n.FirstBad, exit.ShellWord(r.Path)))
 		r.Left = append(r.Left, lines)
 	}
 	r.tellMissing()
@@ -255,7 +255,7 @@ func (r *Recorded) Told(loops []*spec.Loop) error {
 	}
 	for _, l := range loops {
 		if what := sweep.Untold(l, r.Replayed); what != "" {
-			return exit.With(exit.NotMeasured, "the mapping says where the log has it: agentbench import --help", "%s", what)
+			return exit.With(exit.NotMeasured, "name its place in the mapping: agentbench import --help", "%s", what)
 		}
 	}
 	return nil

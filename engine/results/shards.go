@@ -49,7 +49,7 @@ func sameShard(dir string, before, now *record.Manifest) error {
 		return exit.Usage("give each shard a folder of its own with --out, and merge them",
 			"%s holds %s of %d, not shard %d of %d", dir, HeldBy(was), was.Of, is.Held[0].Number, is.Of)
 	case was.Deal != is.Deal || was.By != is.By:
-		return exit.Usage("go on with the same tasks, --task, --limit and --shard-weights, or name another --out",
+		return exit.Usage("resume with the same tasks, --task, --limit and --shard-weights, or name another --out",
 			"%s holds shard %d of %d of a different partition of the tasks", dir, is.Held[0].Number, is.Of)
 	}
 	return nil

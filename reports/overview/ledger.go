@@ -88,7 +88,7 @@ func Spending(u record.Usage) string {
 // doubtful says what became of calls that may have cost something.
 func doubtful(cause record.Cause) string {
 	known := map[record.Cause]string{
-		record.CauseUnreported:  "the server did not say what they used, or reported impossible numbers",
+		record.CauseUnreported:  "the server did not report what they used, or reported impossible numbers",
 		record.CauseInterrupted: "in flight when their runs ended",
 		record.CauseKilled:      "in flight when the process ended",
 		record.CauseEarlier:     "an earlier version recorded no cause",

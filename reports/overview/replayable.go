@@ -138,7 +138,7 @@ func Replayable(checked []Checked) *page.Sheet {
 		class replay.Class
 		means string
 	}{ // from the best to the worst
-		{replay.Replayed, "a recorded run that went on long enough tells what it would have been with another value"},
+		{replay.Replayed, "a recorded run that is long enough answers for another value"},
 		{replay.JudgedAgain, "so it does when its outputs are judged again, without calls"},
 		{replay.Partly, "some runs tell, the others need calls from a point on"},
 		{replay.Calls, "another value has to be run"},

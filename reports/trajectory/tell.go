@@ -194,7 +194,7 @@ func (t *telling) end(r *record.Run) {
 	fmt.Fprintf(t, "\nstopped after %s: %s\n", page.Plural(len(r.Iterations), "iteration", "iterations"), page.Visible(string(stoppedBy(o))))
 	why := map[record.Class]string{
 		record.ByCondition: "a condition ended it by design", record.ByGuard: "a guard ended it for safety", record.ByAgent: "the " + endedBy(o.Reason) + " ended it",
-		record.ByBudget: "the suite ended it", record.ByUnknown: "something cut it, the log does not say what",
+		record.ByBudget: "the suite ended it", record.ByUnknown: "something cut it; the log does not name it",
 	}[o.Class]
 	switch {
 	case why != "":
@@ -219,7 +219,7 @@ func (t *telling) end(r *record.Run) {
 	if o.Success {
 		believed = "yes"
 	}
-	t.field("success", believed+", as the loop believed")
+	t.field("success", believed+", by the loop's verdict")
 	if o.Returned == 0 {
 		t.field("returned", "nothing")
 	} else {

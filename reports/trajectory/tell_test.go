@@ -44,7 +44,7 @@ iteration 1 · execution · 5 calls, 4 tool calls, 337 tokens in, 35 out, $0.00 
 
 stopped after 1 iteration: final_response
   why         the agent ended it
-  success     no, as the loop believed
+  success     no, by the loop's verdict
   returned    the output of iteration 1
 `
 

@@ -235,7 +235,7 @@ func (c *compiler) hint(f *source.Fault, text string) string {
 	case f.What == "unknown name "+strconv.Quote(name) && metricNames[name] != "":
 		return "did you mean " + metricNames[name] + "?"
 	case f.Hint == "" && severalNumbers.MatchString(f.What):
-		return "it has several numbers: say which, for example .mean"
+		return "it has several numbers: name one, for example .mean"
 	}
 	return f.Hint
 }

@@ -169,7 +169,7 @@ func toldOfIterations(r *sweep.Recording) string {
 	for _, path := range r.Announced {
 		switch spec.FullPath(path) {
 		case "terminate", "terminate.max_iterations", "guards", "guards.absolute_max_iterations":
-			return "it was told " + path
+			return "it got " + path
 		}
 	}
 	if r.Loop == nil || r.Loop.Agent == nil {

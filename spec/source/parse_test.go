@@ -56,7 +56,7 @@ func TestParseRefuses(t *testing.T) {
 		{"x: 1\nz: [*foo]\n", `2:5: the alias *foo names no anchor above it; write &foo before the value that it repeats, or put text that starts with * in quotes`},
 		{"a: &a [*a]\n", `1:8: the alias *a stands inside the value that it names`},
 		{"a: &a\n  <<: *a\n", `2:7: the alias *a stands inside the value that it names`},
-		{"a: &a 1\nb:\n  <<: *a\n", `1:7: want a mapping or a list of mappings after <<, got 1; write <<: *name, where &name stands before a mapping`},
+		{"a: &a 1\nb:\n  <<: *a\n", `1:7: want a mapping or a list of mappings after <<, got 1; write <<: *name, where &name comes before a mapping`},
 		{"a: !foo x\n", `1:9: unknown tag !foo; put text that starts with ! in quotes`},
 		{"a: !!binary aGk=\n", `1:13: unknown tag !!binary; delete the tag`},
 		{"a: !!int abc\n", `1:10: "abc" is no !!int; delete the tag`},

@@ -537,7 +537,7 @@ func (c *converter) merge(known *keys, y *yaml.Node) {
 	}
 	for _, source := range sources {
 		if source.Kind != Map {
-			c.faults.add(source.Fault("write <<: *name, where &name stands before a mapping", "want a mapping or a list of mappings after <<, got %s", source.describe()))
+			c.faults.add(source.Fault("write <<: *name, where &name comes before a mapping", "want a mapping or a list of mappings after <<, got %s", source.describe()))
 			continue
 		}
 		for _, e := range source.Entries {

@@ -152,5 +152,5 @@ func (p *program) tellCache(j *job, m *record.Manifest) {
 		fmt.Fprintf(p.err, ", %d damaged", s.Damaged)
 	}
 	asIf := m.Totals.Used()
-	fmt.Fprintf(p.err, "; cost as if nothing were cached %s, paid %s\n", trajectory.Cost(asIf), trajectory.Cost(m.Volatile.Paid))
+	fmt.Fprintf(p.err, "; uncached cost %s, paid %s\n", trajectory.Cost(asIf), trajectory.Cost(m.Volatile.Paid))
 }

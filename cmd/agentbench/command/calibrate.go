@@ -359,7 +359,7 @@ func (c *calibration) tellMade(j *job, made []*calibrate.Labelled) {
 	}
 	fmt.Fprintf(c.err, "%s made", page.Plural(len(made), "score", "scores"))
 	if used.Calls > 0 {
-		fmt.Fprintf(c.err, ": %s, %s as if nothing were cached", page.Plural(int(used.Calls), "call", "calls"), trajectory.Cost(used))
+		fmt.Fprintf(c.err, ": %s, uncached cost %s", page.Plural(int(used.Calls), "call", "calls"), trajectory.Cost(used))
 	}
 	if s := j.cache.Stats(); s.Hits+s.Misses > 0 {
 		fmt.Fprintf(c.err, "; cache: %s, %s", page.Plural(int(s.Hits), "hit", "hits"), page.Plural(int(s.Misses), "miss", "misses"))

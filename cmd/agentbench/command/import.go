@@ -193,7 +193,7 @@ func (p *program) noteImport(im *results.Import) {
 	note(notes.Regrouped, "%s gave another cluster or group than the first run of the task, which holds", page.Plural(notes.Regrouped, "run", "runs"))
 	note(len(notes.Parted), "runs of %s were recorded under several limits, and are several configurations: NAME[LIMIT=VALUE]", page.Visible(strings.Join(notes.Parted, ", ")))
 	note(notes.Restarts, "counters fell %s: they were restarted there, and what they say is counted from there", page.Plural(notes.Restarts, "time", "times"))
-	note(notes.Contradicted, "%s went on after the limits of recorded_under; the first: %s", page.Plural(notes.Contradicted, "run", "runs"), notes.First)
+	note(notes.Contradicted, "%s continued after the limits of recorded_under; the first: %s", page.Plural(notes.Contradicted, "run", "runs"), notes.First)
 	if n := notes.Untimed; n == m.Totals.Runs() {
 		note(n, "the log has no times: the latency is unknown")
 	} else {

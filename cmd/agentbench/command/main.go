@@ -70,7 +70,7 @@ type program struct {
 	color string
 	// secrets are what out, err and all files are kept free of.
 	secrets *secret.Redactor
-	// unsealed are the folders of which it was told that their manifest has no digest.
+	// unsealed are the folders of which it got that their manifest has no digest.
 	unsealed map[string]bool
 }
 

@@ -63,7 +63,7 @@ func (p *program) warn(o *opened, faults source.Faults) {
 	slices.DeleteFunc(slices.Clone(o.Warnings), known).Print(p.err)
 	if why := engine.Exposed(o.Document, p.env); why != "" {
 		fmt.Fprintf(p.err, `agentbench: warning: the programs that this starts can read the keys in the environment of agentbench and of what started it (%s)
-hint: docs/language.md, Programs, says how to hide them; or start agentbench without keys that the programs must not have
+hint: docs/language.md, Programs, explains how to hide them; or start agentbench without keys that the programs must not have
 `, page.Visible(why))
 	}
 }

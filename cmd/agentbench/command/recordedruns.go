@@ -171,7 +171,7 @@ func (r *recordedRuns) tellAsked(judged map[string][]int, names []string, used r
 	for _, of := range judged {
 		iterations += len(of)
 	}
-	fmt.Fprintf(r.err, "%s of %s judged by %s: %s, %s as if nothing were cached\n", page.Plural(iterations, "iteration", "iterations"), page.Plural(len(judged), "run", "runs"),
+	fmt.Fprintf(r.err, "%s of %s judged by %s: %s, uncached cost %s\n", page.Plural(iterations, "iteration", "iterations"), page.Plural(len(judged), "run", "runs"),
 		page.Visible(exit.Some(names)), page.Plural(int(used.Calls), "call", "calls"), trajectory.Cost(used))
 }
 

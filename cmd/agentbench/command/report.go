@@ -126,7 +126,7 @@ func (p *program) collect(from *record.Results) (*reports.Report, error) {
 
 // tellDamage says that a folder is damaged, as the report's footnotes do.
 func (p *program) tellDamage(r *reports.Report, results *record.Results) {
-	hint := "agentbench repair --dry-run " + exit.ShellWord(results.Path) + " says what is damaged"
+	hint := "agentbench repair --dry-run " + exit.ShellWord(results.Path) + " lists what is damaged"
 	if results.Baseline() {
 		hint = "take " + exit.ShellWord(results.Path) + " from git again, or make it anew with agentbench baseline set"
 	}

@@ -232,7 +232,7 @@ func (s *scoring) tell(done *pass.Pass) error {
 // remark tells of a scorer what the table has no room for.
 func (s *scoring) remark(c *pass.Count) {
 	if scores, versions := c.Others(); scores > 0 && !c.Removed {
-		fmt.Fprintf(s.out, "%s: %s of runs by %s of it stood there\n", page.Visible(c.Name), page.Plural(scores, "score", "scores"), page.Plural(versions, "other version", "other versions"))
+		fmt.Fprintf(s.out, "%s: %s of runs by %s of it were there\n", page.Visible(c.Name), page.Plural(scores, "score", "scores"), page.Plural(versions, "other version", "other versions"))
 	}
 	if c.Unscored > 0 {
 		fmt.Fprintf(s.out, "%s: one of the reasons for what is unscored: %s\n", page.Visible(c.Name), page.Visible(c.Reason))
@@ -294,11 +294,11 @@ func (s *scoring) tellWorst(done *pass.Pass) error {
 // tellProblems warns of what could not be scored.
 func (s *scoring) tellProblems(done *pass.Pass) {
 	if n := len(done.Problems); n > 0 {
-		fmt.Fprintf(s.err, "agentbench: warning: %s cannot be read, the first: %v\nhint: agentbench repair --dry-run %s says what is damaged\n",
+		fmt.Fprintf(s.err, "agentbench: warning: %s cannot be read, the first: %v\nhint: agentbench repair --dry-run %s lists what is damaged\n",
 			page.Plural(n, "place", "places"), done.Problems[0], exit.ShellWord(s.dir))
 	}
 	if done.Taskless > 0 && done.Taskless < done.Runs {
-		fmt.Fprintf(s.err, "agentbench: warning: %s of tasks that are not at hand, such as %s, and not scored\n",
+		fmt.Fprintf(s.err, "agentbench: warning: %s of tasks that are not available, such as %s, and not scored\n",
 			page.Plural(done.Taskless, "run is", "runs are"), page.Visible(strings.TrimSpace(done.FirstTaskless)))
 	}
 }

@@ -409,7 +409,7 @@ func (t *tuning) grid() error {
 		for i := range t.axes {
 			tried = append(tried, t.axes[i].Range())
 		}
-		fmt.Fprintf(t.err, "tried: the limits of %s, at the values that its runs tell apart: %s\n", page.Visible(t.today().Name), strings.Join(tried, ", "))
+		fmt.Fprintf(t.err, "tried: the limits of %s, at the values that its runs distinguish: %s\n", page.Visible(t.today().Name), strings.Join(tried, ", "))
 	}
 	if today, faults := t.today().Loop.With(t.set...); faults.Err() == nil && !t.noToday {
 		sweep.KeepToday(today, len(t.Bases), t.axes)

@@ -345,7 +345,7 @@ func (g *Gate) places() int {
 // refuse ends the wait of a call with another's refusal.
 func (t *ticket) refuse(refusal *model.CallError, after time.Duration) {
 	told := *refusal.Cause
-	told.Message += " (this was told to another call; the server takes none)"
+	told.Message += " (another call got this answer; the server accepts none)"
 	t.failed = &model.CallError{Cause: &told, Status: refusal.Status, RetryAfter: after, Retry: refusal.Retry}
 	close(t.start)
 }

@@ -50,7 +50,7 @@ func module(t testing.TB) string {
 		}
 		above := filepath.Dir(at)
 		if above == at {
-			t.Fatal("no go.mod stands above the test")
+			t.Fatal("no go.mod above the test")
 		}
 		at = above
 	}

@@ -258,7 +258,7 @@ func (l *link) session(ctx context.Context) (*session, error) {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case starting.Err() != nil:
-		return nil, record.Errorf(record.CallTimeout, "the server %q did not tell of its tools within %v", l.options.Name, l.options.Start)
+		return nil, record.Errorf(record.CallTimeout, "the server %q did not list its tools within %v", l.options.Name, l.options.Start)
 	}
 	return nil, err
 }
