@@ -198,7 +198,7 @@ func TestTokensAreLimited(t *testing.T) {
 }
 
 // However requests come, no more are admitted than the limit and the burst
-// allow, and one that waits as long as it got to is admitted.
+// allow, and one that waits as long as it was asked to is admitted.
 func TestTheLimitHolds(t *testing.T) {
 	propertytest.Check(t, func(t *rapid.T) {
 		perMinute, start := rapid.IntRange(1, 600).Draw(t, "limit"), fixed()
