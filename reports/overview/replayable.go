@@ -139,8 +139,8 @@ func Replayable(checked []Checked) *page.Sheet {
 		means string
 	}{ // from the best to the worst
 		{replay.Replayed, "a recorded run that is long enough answers for another value"},
-		{replay.JudgedAgain, "so it does when its outputs are judged again, without calls"},
-		{replay.Partly, "some runs tell, the others need calls from a point on"},
+		{replay.JudgedAgain, "the same once its outputs are judged again, without calls"},
+		{replay.Partly, "some runs answer, the others need calls from a point on"},
 		{replay.Calls, "another value has to be run"},
 	} {
 		if slices.ContainsFunc(all, func(r replayability) bool { return r.Class == c.class }) {
