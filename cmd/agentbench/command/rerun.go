@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/agentbench/agentbench/engine/exit"
+	"github.com/agentbench/agentbench/engine/plan"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/results"
 	"github.com/agentbench/agentbench/reports/page"
@@ -41,41 +42,58 @@ func (f *rerunFlags) declare(c *cobra.Command) {
 // onlyFailed narrows a selection to the tasks that failed before, and to the configurations that failed in any of them.
 func (p *program) onlyFailed(o *opened, f *runFlags) error {
 	dir := f.lastFailed
-	if dir == "" {
+	switch {
+	case !f.all.Changed("last-failed"):
 		return nil
-	}
-	if dir == newestResults {
+	case dir == "":
+		return exit.Usage("--last-failed alone takes the newest results of the suite", "--last-failed= names no folder")
+	case dir == newestResults:
 		if dir = newest(o.Suite.Name); dir == "" {
 			return exit.Usage("run the suite first, or name its results: --last-failed=DIR", "--last-failed: no results of the suite %s found in results", page.Visible(o.Suite.Name))
 		}
-	}
-	if f.out != "" && filepath.Clean(f.out) == filepath.Clean(dir) {
-		return exit.Usage("name another folder with --out", "--last-failed: %s holds the earlier results, and the new ones need another folder", dir)
 	}
 	at, err := p.openPlace(dir, f.baselines)
 	if err != nil {
 		return err
 	}
+	if f.out != "" && at.Same(&results.Place{Results: &record.Results{Path: f.out}}) {
+		return exit.Usage("name another folder with --out", "--last-failed: %s holds the earlier results, and the new ones need another folder", dir)
+	}
 	if at.Manifest.Suite != o.Suite.Name {
 		return exit.Usage("name results of this suite: --last-failed=DIR", "--last-failed: %s holds results of the suite %s, not of %s", dir, page.Visible(at.Manifest.Suite), page.Visible(o.Suite.Name))
+	}
+	planned, err := plan.New(o.Suite, 0, plan.Selection{Configurations: f.configurations}) // it knows their aliases, and refuses others
+	if err != nil {
+		return unknown(err)
 	}
 	report, err := p.collect(at.Results)
 	if err != nil {
 		return err
 	}
 	failed := map[string][]string{} // tasks, by configuration
+	passed, unscored := 0, 0
 	for c := range report.Checks() {
-		if c.Score && (c.State == page.Failed || c.State == page.Errored) {
+		switch {
+		case !c.Score || at.Configuration != "" && c.Group != at.Configuration:
+		case c.State == page.Failed || c.State == page.Errored:
 			failed[c.Group] = append(failed[c.Group], c.Name)
+		case c.State == page.Skipped:
+			unscored++
+		default:
+			passed++
 		}
 	}
+	if len(failed) == 0 && passed == 0 && unscored > 0 {
+		return exit.Usage("agentbench score "+exit.ShellWord(at.Path)+" scores its runs", "--last-failed: %s has no scores", dir)
+	}
 	var tasks, configurations []string
-	for i := range o.Suite.Resolved {
-		c := &o.Suite.Resolved[i]
+	for i := range planned.Configurations {
+		c, before := &planned.Configurations[i], len(tasks)
 		for _, name := range append([]string{c.Name}, c.Aliases...) {
-			if len(failed[name]) > 0 && (len(f.configurations) == 0 || slices.Contains(f.configurations, name)) {
-				configurations, tasks = append(configurations, c.Name), append(tasks, failed[name]...)
-			}
+			tasks = append(tasks, failed[name]...)
+		}
+		if len(tasks) > before {
+			configurations = append(configurations, c.Name)
 		}
 	}
 	var still []string // in the suite
@@ -88,7 +106,11 @@ func (p *program) onlyFailed(o *opened, f *runFlags) error {
 		}
 	}
 	if len(still) == 0 {
-		p.note("no failed tasks in " + dir)
+		text := "no failed tasks in " + dir
+		if len(tasks) > 0 {
+			text += " are in the suite and selected"
+		}
+		p.note(text)
 		return exit.Quiet(0)
 	}
 	if !f.quiet {
@@ -121,14 +143,14 @@ func (p *program) watch(ctx context.Context, path string, f *runFlags) error {
 		return err
 	case shipped != nil || path == "-":
 		return exit.Usage("agentbench init DIR writes a suite to edit", "--watch needs the file of a suite")
-	case f.out != "" || f.events != "" || f.lastFailed != "":
-		return exit.Usage("every round runs into a new folder", "--watch does not go together with --out, --events and --last-failed")
+	case f.out != "" || f.events != "" || f.all.Changed("last-failed") || f.shard != "":
+		return exit.Usage("every round runs into a new folder", "--watch does not go together with --out, --events, --last-failed and --shard")
 	}
 	stopped, stop := untilSignal(ctx)
 	defer stop()
 	last, round := p.snapshot(path, f, nil), *f
+	stamps := last.stamps()
 	for {
-		stamps := last.stamps()
 		err := p.run(ctx, path, &round)
 		if code := p.tell(err); stopped.Err() != nil {
 			return exit.Quiet(code)
@@ -143,6 +165,7 @@ func (p *program) watch(ctx context.Context, path string, f *runFlags) error {
 				case <-p.tick(pollEvery):
 				}
 			}
+			seen := last.stamps() // an edit while the files are read is another one
 			now := p.snapshot(path, f, last)
 			round = *f
 			affected = round.affectedBy(last, now)
@@ -150,6 +173,11 @@ func (p *program) watch(ctx context.Context, path string, f *runFlags) error {
 				p.note("the edit affects no run")
 			}
 			last, stamps = now, now.stamps()
+			for _, path := range last.files {
+				if stamp, ok := seen[path]; ok {
+					stamps[path] = stamp
+				}
+			}
 		}
 	}
 }
@@ -163,16 +191,18 @@ type suiteState struct {
 	configurations, tasks map[string]string
 }
 
-// snapshot reads the state of a suite. One that cannot be read now has the files of the last one, and nothing else.
+// snapshot reads the state of a suite. One that cannot be read now has the files of the last one, and nothing else. Files of the
+// last one that are missing now are watched, too: they may come back.
 func (p *program) snapshot(path string, f *runFlags, last *suiteState) *suiteState {
+	file, _, _ := find(path)
+	unread := &suiteState{files: []string{file}}
+	if last != nil {
+		unread.files = slices.Compact(slices.Sorted(slices.Values(append(unread.files, last.files...))))
+	}
 	quiet := &program{env: p.env, in: strings.NewReader(""), out: io.Discard, err: io.Discard, now: p.now, secrets: p.secrets}
 	o, err := quiet.openSuite(path, f.set)
 	if err != nil {
-		file, _, _ := find(path)
-		if last == nil {
-			last = &suiteState{}
-		}
-		return &suiteState{files: append(slices.Clone(last.files), file)}
+		return unread
 	}
 	s := &suiteState{configurations: map[string]string{}, tasks: map[string]string{}}
 	for i := range o.Files {
@@ -182,11 +212,24 @@ func (p *program) snapshot(path string, f *runFlags, last *suiteState) *suiteSta
 	for _, file := range data {
 		s.files = append(s.files, filepath.Join(o.Dir(), file.Name))
 	}
+	for task, err := range o.Tasks() {
+		if err != nil {
+			unread.files = append(unread.files, s.files...)
+			return unread
+		}
+		if len(f.tasks) > 0 && !slices.Contains(f.tasks, task.ID) {
+			continue
+		}
+		text, _ := json.Marshal(task)
+		s.tasks[task.ID] = string(text)
+		if len(s.tasks) == f.limit {
+			break
+		}
+	}
 	s.named(o)
-	for task := range o.Tasks() {
-		if task != nil {
-			text, _ := json.Marshal(task)
-			s.tasks[task.ID] = string(text)
+	for _, file := range unread.files {
+		if !slices.Contains(s.files, file) && !there(file) {
+			s.files = append(s.files, file)
 		}
 	}
 	return s
@@ -236,7 +279,7 @@ func (f *runFlags) affectedBy(last, now *suiteState) bool {
 	if now.rest == "" || last.rest != now.rest || last.programs != now.programs {
 		return true
 	}
-	tasks, configurations := changed(last.tasks, now.tasks, f.tasks), changed(last.configurations, now.configurations, f.configurations)
+	tasks, configurations := changed(last.tasks, now.tasks, nil), changed(last.configurations, now.configurations, f.configurations)
 	switch {
 	case len(tasks) == 0 && len(configurations) == 0:
 		return false

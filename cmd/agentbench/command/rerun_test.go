@@ -19,8 +19,16 @@ func TestWatchRunsWhatAnEditAffects(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	remove := func(name string) {
+		t.Helper()
+		if err := os.Remove(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const listed = "tasks: [{id: one, input: x, target: x}, {id: two, input: y, target: x}]"
+	const tasks = `{"id": "one", "input": "x", "target": "x"}` + "\n" + `{"id": "two", "input": "y", "target": "x"}` + "\n"
 	suite := `suite: small
-tasks: [{id: one, input: x, target: x}, {id: two, input: y, target: x}]
+` + listed + `
 models: {m: {provider: script, responses: [x], after_last: repeat}}
 configurations: [{name: a, loop: a.loop.yaml}, {name: b, loop: b.loop.yaml}]
 scorers: [{name: right, type: exact}]
@@ -44,6 +52,15 @@ scorers: [{name: right, type: exact}]
 		{func() { write("a.loop.yaml", loop) }, "2 configurations · 2 tasks · 4 runs"},
 		{func() { write("agent.sh", "echo changed\n") }, "2 configurations · 2 tasks · 4 runs"},
 		{func() { write("suite.yaml", suite+"trials: 2\n") }, "2 configurations · 2 tasks × 2 trials · 8 runs"},
+		{func() { write("tasks.jsonl", tasks+"{\n") }, ""}, // no file of the suite yet
+		{func() { write("suite.yaml", strings.Replace(suite, listed, "tasks: tasks.jsonl", 1)) }, "tasks.jsonl:3"},
+		{func() { write("tasks.jsonl", tasks) }, "2 configurations · 2 tasks · 4 runs"},
+		{func() { write("tasks.jsonl", tasks+"{\n") }, "tasks.jsonl:3"},
+		{func() { write("tasks.jsonl", tasks) }, "2 configurations · 2 tasks · 4 runs"},
+		{func() { remove("agent.sh") }, "2 configurations · 2 tasks · 4 runs"},
+		{func() { write("agent.sh", "echo x\n") }, "2 configurations · 2 tasks · 4 runs"},
+		{func() { remove("suite.yaml") }, "file not found: suite.yaml"},
+		{func() { write("suite.yaml", suite) }, "2 configurations · 2 tasks · 4 runs"},
 		{cancel, ""},
 	}
 	var printed bytes.Buffer
@@ -73,7 +90,7 @@ scorers: [{name: right, type: exact}]
 		}
 		rest = after
 	}
-	if rounds := len(regexp.MustCompile(`(?m)^results: `).FindAllString(printed.String(), -1)); rounds != 6 {
+	if rounds := len(regexp.MustCompile(`(?m)^results: `).FindAllString(printed.String(), -1)); rounds != 11 {
 		t.Errorf("%d rounds:\n%s", rounds, printed.String())
 	}
 }

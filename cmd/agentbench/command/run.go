@@ -474,9 +474,19 @@ func (p *program) conclude(ctx context.Context, j *job, m *record.Manifest, end 
 	return reports.Judged(report.Thresholds, j.flags.quiet, p.note)
 }
 
-// again is the command that resumes a job where it was stopped.
+// again is the command that resumes a job where it was stopped. A round of --watch is narrower than the flags.
 func (j *job) again() string {
-	return commandLine([]string{cmp.Or(j.command, "run"), j.path}, j.flags.all, "out", "force", "events", "all", "color", "no-color") + " --out " + exit.ShellWord(j.dir)
+	words, without := []string{cmp.Or(j.command, "run"), j.path}, []string{"out", "force", "events", "all", "color", "no-color", "watch"}
+	if j.flags.watch {
+		without = append(without, "task", "configuration")
+		for _, name := range j.flags.configurations {
+			words = append(words, "--configuration", name)
+		}
+		for _, id := range j.flags.tasks {
+			words = append(words, "--task", id)
+		}
+	}
+	return commandLine(words, j.flags.all, without...) + " --out " + exit.ShellWord(j.dir)
 }
 
 // rescore makes the scores that finished runs lack, because a crash came in
