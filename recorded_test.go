@@ -157,10 +157,10 @@ func (e *intercode) named() map[string]row {
 		return fmt.Sprintf("threshold@threshold=%v,min_iterations=%d", r.Tau, r.MinIterations)
 	})
 	for name, list := range map[string][]row{
-		"repeated_action[same-action": e.Action, "consecutive_invalid[invalid": e.Invalid,
-		"consecutive_same_error[same-error": e.SameError, "repeated_observation[same-observation": e.Observation,
+		"repeated_action@same-action": e.Action, "consecutive_invalid@invalid": e.Invalid,
+		"consecutive_same_error@same-error": e.SameError, "repeated_observation@same-observation": e.Observation,
 	} {
-		add(list, func(r row) string { return fmt.Sprintf("%s.times=%d]", name, r.Times) })
+		add(list, func(r row) string { return fmt.Sprintf("%s.times=%d", name, r.Times) })
 	}
 	for i, r := range e.Combined {
 		rows[fmt.Sprintf("combined-%d", i+1)] = r

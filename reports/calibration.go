@@ -118,7 +118,7 @@ func calibrationTable(r *Report) page.Table {
 		number("missed", "missed", func(k *Calibration) int { return k.Missed }),
 		value("Brier", "Brier 95%", "brier", form, func(k *Calibration) (page.Value, page.Range) { return k.Brier, k.BrierInterval }).Minor(),
 		value("AUROC", "AUROC 95%", "auroc", form, func(k *Calibration) (page.Value, page.Range) { return k.AUROC, k.AUROCInterval }).Minor())
-	return page.Filled(page.Table{Name: "calibration", Title: "Calibration: the loop's verdict and confidence, compared with the scores"}, fields,
+	return page.Filled(page.Table{Name: "calibration", Title: "Verdict and confidence of the loop, compared with the scores"}, fields,
 		func(yield func(*Configuration) bool) {
 			for c := range r.each() {
 				if c.Calibration != nil && !yield(c) {

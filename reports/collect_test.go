@@ -394,12 +394,12 @@ func TestF82_WhatWasPaidIsToldWhereItDiffers(t *testing.T) {
 	}{
 		"an older version did not count": {record.Effort{}, ""},
 		"all as it seems":                {record.Effort{Made: 2, Attempts: 2, Paid: cents(2)}, ""},
-		"from the cache":                 {record.Effort{Cached: 2}, "cache: 2 hits, 0 misses; cost as if nothing were cached $0.02, paid $0"},
-		"in part":                        {record.Effort{Cached: 1, Made: 1, Attempts: 1, Paid: cents(1)}, "cache: 1 hit, 1 miss; cost as if nothing were cached $0.02, paid $0.01"},
+		"from the cache":                 {record.Effort{Cached: 2}, "cache: 2 hits, 0 misses; uncached cost $0.02, paid $0"},
+		"in part":                        {record.Effort{Cached: 1, Made: 1, Attempts: 1, Paid: cents(1)}, "cache: 1 hit, 1 miss; uncached cost $0.02, paid $0.01"},
 		"tried again": {record.Effort{Made: 2, Attempts: 3, Waited: 1500 * time.Millisecond, Paid: cents(2)},
-			"cache: 0 hits, 2 misses; 3 requests sent, 1.50 s waited; cost as if nothing were cached $0.02, paid $0.02"},
-		"a run made twice": {record.Effort{Made: 3, Attempts: 3, Paid: cents(3)}, "cache: 0 hits, 3 misses; cost as if nothing were cached $0.02, paid $0.03"},
-		"unpriced":         {record.Effort{Cached: 1, Made: 1, Attempts: 1, Paid: unpriced}, "cache: 1 hit, 1 miss; cost as if nothing were cached $0.02, paid unpriced"},
+			"cache: 0 hits, 2 misses; 3 requests sent, 1.50 s waited; uncached cost $0.02, paid $0.02"},
+		"a run made twice": {record.Effort{Made: 3, Attempts: 3, Paid: cents(3)}, "cache: 0 hits, 3 misses; uncached cost $0.02, paid $0.03"},
+		"unpriced":         {record.Effort{Cached: 1, Made: 1, Attempts: 1, Paid: unpriced}, "cache: 1 hit, 1 miss; uncached cost $0.02, paid unpriced"},
 	} {
 		got := effort(c.effort).collect().Volatile
 		switch {

@@ -115,7 +115,7 @@ func TestJudgesCompareVotesOnTheSameQuestion(t *testing.T) {
 		t.Errorf("%+v", j)
 	}
 	text := pagetest.Written(t, r, page.Options{Tables: []string{"judges"}, Width: 160})
-	if want := "right depends on the place of an output, over 8 pairs: to stand first is worth 1.00, p 0.008; both orders were asked"; !strings.Contains(text, want) {
+	if want := "right depends on the place of an output, over 8 pairs: the first position is worth 1.00, p 0.008; both orders were asked"; !strings.Contains(text, want) {
 		t.Errorf("%s", text)
 	}
 }

@@ -420,8 +420,8 @@ func TestThresholdsOverADifferenceNeedABaselineAndRuns(t *testing.T) {
 		comparison *reports.Comparison
 		want       []string
 	}{
-		"no comparison": {nil, []string{"there is no baseline"}},
-		"no pair":       {&reports.Comparison{}, []string{"there is no baseline"}},
+		"no comparison": {nil, []string{"no baseline to compare with"}},
+		"no pair":       {&reports.Comparison{}, []string{"no baseline to compare with"}},
 		"few runs":      {few, []string{`configuration "base" has no run that counts`, `9 of 10 runs of configuration "newer" could be measured`}},
 	} {
 		verdicts := reports.Thresholds(t.Context(), halves(), reports.ThresholdOptions{Comparison: c.comparison, MinCoverage: 0.95}, text)

@@ -194,7 +194,7 @@ func TestAnAnnouncedLimitIsCounterfactual(t *testing.T) {
 	log := recordedRun(record.ReasonMaxIterations, 0.2, 0.4, 0.6, 0.5)
 	for _, told := range []string{"terminate", "max_iterations", "terminate.any.max_iterations", "terminate.max_iterations"} {
 		r := replayed(t, strings.Replace(wide, "4", "2", 1), Options{Announced: []string{told}}, log)
-		if r.Label() != Counterfactual || !strings.Contains(r.Why, "told terminate") {
+		if r.Label() != Counterfactual || !strings.Contains(r.Why, "got terminate") {
 			t.Errorf("another limit, told %s: %s, %+v", told, r.Label(), r)
 		}
 	}

@@ -247,7 +247,7 @@ func TestTuneOfMINT(t *testing.T) {
 	skipLong(t)
 	dir := imported(t, mintMapping(t, true), "mint/gpt-3.5-turbo-0613.json")
 	page := string(says(t, "tune", dir, "--all", "-p", "max_iterations=1,2,3,4,5"))
-	for _, want := range []string{"4 of 5 configurations are not exact (4 counterfactual) and cannot be recommended", "is not shown, because the agent knows its", "cheap is by iterations.mean"} {
+	for _, want := range []string{"4 of 5 configurations are not exact (4 counterfactual) and cannot be recommended", "results of stopping earlier are unknown, because the agent knows its limit", "the cost is iterations.mean"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page does not say %q:\n%s", want, page)
 		}

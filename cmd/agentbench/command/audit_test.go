@@ -234,7 +234,7 @@ func (r *auditRow) limits(s *auditSuite) (l auditLimits) {
 func (s *auditSuite) reference(name string) *auditLimits {
 	l := &auditLimits{model: s.today.model, iterations: mostCalls, threshold: max(s.today.threshold, slices.Max(s.thresholds))}
 	for p := range s.models {
-		if strings.Contains(name, fmt.Sprintf("m%d]", p)) || strings.Contains(name, fmt.Sprintf("m%d,", p)) {
+		if strings.HasSuffix(name, fmt.Sprintf("m%d", p)) || strings.Contains(name, fmt.Sprintf("m%d,", p)) {
 			l.model = p
 		}
 	}

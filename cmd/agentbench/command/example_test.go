@@ -17,5 +17,5 @@ func ExampleTree() {
 	fmt.Println(report.Flags().Lookup("all").Usage)
 	// Output:
 	// report DIR | FILE
-	// show all tables on the terminal, not the summary
+	// show all tables instead of the summary
 }

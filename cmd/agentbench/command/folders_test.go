@@ -166,7 +166,7 @@ func TestShardOfTheMachine(t *testing.T) {
 		{env: map[string]string{"BUILDKITE_PARALLEL_JOB": "0", "BUILDKITE_PARALLEL_JOB_COUNT": "5"}, want: "1/5"},
 		{env: map[string]string{"AGENTBENCH_SHARD": "auto"}, fail: "AGENTBENCH_SHARD=auto: want i/n"},
 		{env: map[string]string{"JOB_COMPLETION_INDEX": "0"}, fail: "JOB_COMPLETION_INDEX is set, but not how many shards there are"},
-		{env: map[string]string{"JOB_COMPLETION_INDEX": "4", "AGENTBENCH_SHARDS": "4"}, fail: "JOB_COMPLETION_INDEX=4 and AGENTBENCH_SHARDS=4: the shards of 4 are numbered"},
+		{env: map[string]string{"JOB_COMPLETION_INDEX": "4", "AGENTBENCH_SHARDS": "4"}, fail: "JOB_COMPLETION_INDEX=4 and AGENTBENCH_SHARDS=4: invalid shard \"5\": the shards of 4 are numbered"},
 		{env: map[string]string{"CI_NODE_INDEX": "one", "CI_NODE_TOTAL": "2"}, fail: "CI_NODE_INDEX=one: want a whole number"},
 		{env: map[string]string{"CI_NODE_INDEX": "0", "CI_NODE_TOTAL": "2"}, fail: "CI_NODE_INDEX=0 and CI_NODE_TOTAL=2: "},
 		{env: map[string]string{"CI_NODE_TOTAL": "3"}, fail: "none of the variables is set"},

@@ -97,7 +97,7 @@ func configurationOf(m *record.Manifest, run string) string {
 // triedOutOf reads the parameters out of a name.
 func triedOutOf(t *testing.T, name string) *triedOut {
 	c := &triedOut{name: name, model: 1, threshold: 0.85, limits: 3, patience: 1e6} // the default
-	inner, ok := strings.CutPrefix(strings.TrimSuffix(name, "]"), "grid[")
+	inner, ok := strings.CutPrefix(name, "grid@")
 	if !ok {
 		return c
 	}

@@ -289,8 +289,8 @@ func TestServersThatCannotBeStarted(t *testing.T) {
 	}{
 		"missing": {missing, record.InvalidRequest, `the program "no-such-server" was not found`},
 		"ends":    {ends, record.Server, "exit status 4: no configuration"},
-		"slow":    {slow, record.CallTimeout, `the server "orderly" did not tell of its tools within 100ms`},
-		"timeout": {impatient, record.CallTimeout, `the server "orderly" did not tell of its tools within 200ms`},
+		"slow":    {slow, record.CallTimeout, `the server "orderly" did not list its tools within 100ms`},
+		"timeout": {impatient, record.CallTimeout, `the server "orderly" did not list its tools within 200ms`},
 		"gone":    {gone, record.Network, "connection refused"},
 		"no HTTP": {Options{Name: "x", URL: "nonsense://x"}, record.BadResponse, "unsupported protocol scheme"},
 	} {
