@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/agentbench/agentbench/engine/agent"
@@ -121,6 +122,7 @@ func (m *models) evaluator(l *spec.Loop) (*loop.DeclaredEvaluator, error) {
 	}
 	if declared := l.Evaluate.Command; declared != nil {
 		program := m.program(l.Folder, declared.Argv, declared.Timeout)
+		program.Called = fmt.Sprintf("the evaluation's program %q", strings.Join(declared.Argv, " "))
 		e.Program = &program
 	}
 	return e, nil

@@ -75,7 +75,8 @@ func whyNot(err error) string {
 func readVerdict(written []byte, given func(any) (verdict, error)) (verdict, error) {
 	value, err := expr.ParseJSON(written)
 	if err != nil {
-		return verdict{}, fmt.Errorf("it is not JSON: %w", err)
+		line, _, _ := strings.Cut(strings.TrimSpace(string(written)), "\n")
+		return verdict{}, fmt.Errorf(`it is not JSON: %w, in %q; want a number or {"score": 0.5}`, err, short(line, 60))
 	}
 	score := value
 	object, ok := value.(*expr.Object)

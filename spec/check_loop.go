@@ -221,6 +221,7 @@ func (l *loader) checkScript(name string, m *Model) {
 	switch {
 	case m.Responses != nil && m.Files != nil:
 		l.add(m.Node.KeyFault("files", "keep one of them", "the model %q has responses and files", name))
+	case m.Responses == nil && m.Files == nil && misspelt(m.Node, "responses", "files"):
 	case m.Responses == nil && m.Files == nil && !mocked:
 		l.fault(m.Node, "write responses: [...], or files, key and answers, or set "+mockVariables[0],
 			"the model %q has no replies", name)

@@ -67,9 +67,16 @@ func (l *loader) checkScorerKeys(scorer *Scorer) {
 				"%q means nothing for a scorer of type %s", entry.Key, scorer.Type))
 		}
 	}
-	if key := scorer.Kind().needs; key != "" && scorer.Node.Get(key) == nil {
+	if key := scorer.Kind().needs; key != "" && scorer.Node.Get(key) == nil && !misspelt(scorer.Node, key) {
 		l.fault(scorer.Node, "", "a scorer of type %s needs %s", scorer.Type, key)
 	}
+}
+
+// misspelt reports whether one of the keys was probably meant by a key of the node, which was refused.
+func misspelt(n *source.Node, keys ...string) bool {
+	return slices.ContainsFunc(n.Entries, func(e source.Entry) bool {
+		return !slices.Contains(keys, e.Key) && source.Closest(e.Key, keys) != ""
+	})
 }
 
 // listed are names, the first ones of many.
@@ -121,7 +128,7 @@ func (l *loader) checkRegexp(n *source.Node, text string) {
 
 // checkJudge wants somebody who judges, and what by.
 func (l *loader) checkJudge(scorer *Scorer) {
-	if (scorer.Model == "") == (scorer.Models == nil) {
+	if (scorer.Model == "") == (scorer.Models == nil) && !misspelt(scorer.Node, "model", "models") {
 		l.fault(scorer.Node, "model is one judge, models a panel", "a scorer of type %s needs one of model and models", scorer.Type)
 	}
 	l.checkPanel(scorer.Node.Get("models"))
@@ -189,6 +196,7 @@ func (l *loader) checkPair(s *Suite, scorer *Scorer) {
 // checkBounds wants some that can be kept.
 func (l *loader) checkBounds(scorer *Scorer) {
 	switch {
+	case scorer.Min == nil && scorer.Max == nil && scorer.Equals == nil && misspelt(scorer.Node, "min", "max", "equals"):
 	case scorer.Min == nil && scorer.Max == nil && scorer.Equals == nil:
 		l.fault(scorer.Node, "", "a scorer of type %s needs min, max or equals", scorer.Type)
 	case scorer.Equals != nil && (scorer.Min != nil || scorer.Max != nil):
@@ -200,7 +208,7 @@ func (l *loader) checkBounds(scorer *Scorer) {
 
 // checkAmount wants what an amount is held against.
 func (l *loader) checkAmount(scorer *Scorer) {
-	if (scorer.AtMost == nil) == (scorer.Range == nil) {
+	if (scorer.AtMost == nil) == (scorer.Range == nil) && !misspelt(scorer.Node, "at_most", "range") {
 		l.fault(scorer.Node, "at_most: 10 gives 1 or 0; range: [60, 5] gives 0 at 60 and beyond, 1 at 5 and below",
 			"a scorer of type %s needs one of at_most and range", scorer.Type)
 	}
@@ -261,6 +269,7 @@ func (l *loader) checkPart(s *Suite, set *Scorer, i int) {
 	}
 	scorer := part.of(s.Scorers)
 	switch {
+	case scorer == nil && !l.complete(s.scoreNames()):
 	case scorer == nil:
 		l.fault(part.Node, s.partHint(part.Named), "unknown scorer %q", shorten(part.Named))
 	case scorer.Type == "pairwise":

@@ -50,7 +50,7 @@ func (l *loader) checkSet(c *Configuration) bool {
 	if c.Node == nil || c.Loop == "" {
 		return false
 	}
-	before := l.errors
+	before, lists := l.errors, true
 	first := map[string]bool{}
 	for _, key := range []string{"set", "sweep"} {
 		n := c.Node.Get(key)
@@ -63,17 +63,19 @@ func (l *loader) checkSet(c *Configuration) bool {
 			} else {
 				first[path] = true
 			}
-			if key == "sweep" && (entry.Value.Kind != source.List || len(entry.Value.Items) == 0) {
+			if key == "sweep" && entry.Value.Kind != source.List {
+				lists = false // refused already
+			} else if key == "sweep" && len(entry.Value.Items) == 0 {
 				l.fault(entry.Value, "write a list of values: [1, 2, 3]", "nothing to sweep")
 			}
 		}
 	}
-	return l.errors == before
+	return lists && l.errors == before
 }
 
 // checkReferences finds names that mean nothing in this suite.
 func (l *loader) checkReferences(s *Suite) {
-	if s.Baseline != "" && len(s.Resolved) > 0 && s.Configuration(s.Baseline) == nil {
+	if s.Baseline != "" && len(s.Resolved) > 0 && s.Configuration(s.Baseline) == nil && l.complete(s.names()) {
 		l.fault(s.Tree.Get("baseline"), didYouMean(s.Baseline, s.names()), "unknown configuration %q", s.Baseline)
 	}
 	for i := range s.Resolved {
@@ -123,9 +125,15 @@ func (l *loader) checkModel(s *Suite, n *source.Node, priced bool) {
 	model, ok := s.Models.Get(n.Text)
 	switch {
 	case !ok:
+		if !l.complete(s.Models.Keys()) {
+			return
+		}
 		hint := didYouMean(n.Text, s.Models.Keys())
-		if len(s.Models) == 0 {
+		if source.Closest(n.Text, s.Models.Keys()) == "" {
 			hint = fmt.Sprintf("declare it in the suite: models: {%s: {provider: openai}}", n.Text)
+			if known := knownNames(s.Models.Keys()); known != "" {
+				hint += "; " + known
+			}
 		}
 		l.fault(n, hint, "the suite has no model %q", n.Text)
 	case priced && model.Price == nil:
@@ -380,12 +388,15 @@ func (m *Metric) kNodes() []*source.Node {
 }
 
 func (l *loader) checkMetricScorers(m *Metric, scorers []string) {
+	if len(scorers) == 0 && l.errors > 0 {
+		return // they may be there under a misspelt key
+	}
 	if len(scorers) == 0 {
 		l.fault(m.Node, "declare scorers", "a metric is made of a score, and nothing is scored")
 		return
 	}
 	for _, named := range []struct{ key, name string }{{"score", m.Score}, {"by", m.By}} {
-		if named.name != "" && !slices.Contains(scorers, named.name) {
+		if named.name != "" && !slices.Contains(scorers, named.name) && l.complete(scorers) {
 			l.fault(m.Node.Get(named.key), didYouMean(named.name, scorers), "unknown scorer %q", named.name)
 		}
 	}
@@ -505,8 +516,17 @@ func firstOf(path string) string {
 	return first
 }
 
+// complete reports whether these are all names: where a name or the whole list was refused, a reference to it is no second
+// mistake.
+func (l *loader) complete(names []string) bool {
+	return !slices.Contains(names, "") && (len(names) > 0 || l.errors == 0)
+}
+
 // unknownIn reports a name inside an expression.
 func (l *loader) unknownIn(e *Expr, name string, known []string, what string) {
+	if !l.complete(known) {
+		return
+	}
 	at := max(0, strings.Index(e.Text, name))
 	l.add(e.Node.FaultAt(len([]rune(e.Text[:at])), len([]rune(name)), didYouMean(name, known), "unknown %s %q", what, name))
 }

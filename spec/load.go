@@ -406,6 +406,15 @@ func (f folder) nearFile(file string) string {
 	if closest := source.Closest(path.Base(file), names); closest != "" {
 		return fmt.Sprintf("did you mean %q?", path.Join(path.Dir(file), closest))
 	}
+	elsewhere := false
+	_ = f.walk(func(fsys fs.FS) error {
+		_, err := fs.Stat(fsys, path.Base(file))
+		elsewhere = err == nil
+		return err
+	})
+	if elsewhere {
+		return fmt.Sprintf("did you mean %q?", path.Base(file))
+	}
 	return ""
 }
 

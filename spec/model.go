@@ -64,8 +64,13 @@ func (m *Model) KeyHint(key string) string {
 
 // KeyHint says what to write for a key that other tools have.
 func (a *Agent) KeyHint(key string) string {
-	if name := agentKey(key); name != key {
+	switch name := agentKey(key); {
+	case name != key:
 		return "write " + name
+	case key == "env" || key == "environment":
+		return "programs get PATH, HOME and the like, and no keys; set other variables in the command: [env, NAME=value, PROGRAM]"
+	case key == "dir" || key == "cwd" || key == "workdir" || key == "working_dir" || key == "workspace":
+		return "programs run in the folder of their loop; for another one write command: [sh, -c, cd FOLDER && exec PROGRAM]"
 	}
 	return ""
 }

@@ -732,7 +732,7 @@ func (d *Document) noTasks() source.Fault {
 	if t.Where != nil && n > 0 {
 		return t.Where.Node.Fault("", "this leaves none of the %s tasks", thousands(n))
 	}
-	return t.Node.Fault("", "there are no tasks")
+	return t.Node.Fault(`a task is written {"input": "...", "target": "..."}`, "there are no tasks")
 }
 
 func (p placedTask) where() string {

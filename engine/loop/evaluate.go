@@ -261,10 +261,20 @@ func (e *DeclaredEvaluator) askProgram(ctx context.Context, trial *Trial) (answe
 		err = errors.New("it has neither confidence nor passed")
 	}
 	if err != nil {
-		call.Error = &record.Error{Class: record.BadResponse, Message: "reading the answer of the evaluation's program: " + err.Error()}
+		call.Error = &record.Error{Class: record.BadResponse, Message: fmt.Sprintf(
+			`reading the answer of the evaluation's program: %v, in %q; want {"confidence": 0.5} or {"passed": true}`, err, start(done.Stdout))}
 		return answer{}, call, call.Error
 	}
 	return said, call, nil
+}
+
+// start is the first line of what a program printed, cut.
+func start(printed []byte) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(string(printed)), "\n")
+	if letters := []rune(line); len(letters) > 60 {
+		line = string(letters[:60]) + "…"
+	}
+	return line
 }
 
 // needsVerdict says that nothing but the program can say what the output is worth.

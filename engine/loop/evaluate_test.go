@@ -461,9 +461,9 @@ func TestAProgramThatSaysOnlyPassed(t *testing.T) {
 func TestAProgramThatFails(t *testing.T) {
 	for script, want := range map[string]record.Error{
 		"echo broken >&2; exit 2":     {Class: record.Program, Message: `the program "sh" failed: exit status 2: broken`},
-		"echo ok":                     {Class: record.BadResponse, Message: "reading the answer of the evaluation's program: it is not JSON: at byte 1: 'o' where a JSON value should begin"},
-		`echo '{"feedback": "fine"}'`: {Class: record.BadResponse, Message: "reading the answer of the evaluation's program: it has neither confidence nor passed"},
-		`echo '{"confidence": 2}'`:    {Class: record.BadResponse, Message: "reading the answer of the evaluation's program: its confidence is not a number from 0 to 1"},
+		"echo ok":                     {Class: record.BadResponse, Message: "reading the answer of the evaluation's program: it is not JSON: at byte 1: 'o' where a JSON value should begin, in \"ok\"; want {\"confidence\": 0.5} or {\"passed\": true}"},
+		`echo '{"feedback": "fine"}'`: {Class: record.BadResponse, Message: "reading the answer of the evaluation's program: it has neither confidence nor passed, in \"{\\\"feedback\\\": \\\"fine\\\"}\"; want {\"confidence\": 0.5} or {\"passed\": true}"},
+		`echo '{"confidence": 2}'`:    {Class: record.BadResponse, Message: "reading the answer of the evaluation's program: its confidence is not a number from 0 to 1, in \"{\\\"confidence\\\": 2}\"; want {\"confidence\": 0.5} or {\"passed\": true}"},
 	} {
 		_, calls, err := program(script).Evaluate(t.Context(), withTask(t, `{}`))
 		var failed *record.Error

@@ -70,11 +70,11 @@ func OpenPlace(text, baselines string, read func(dir string) (record.Manifest, e
 	path, configuration := SplitPlace(text, baselines)
 	if name, _, _ := strings.Cut(text, ":"); !there(path) && validBaseline(name) {
 		names, _ := Baselines(baselines) // a hint only
-		hint := "agentbench baseline set " + name + " DIR makes the baseline; " + Hint(name)
+		hint := Hint(name) + "; agentbench baseline set " + exit.ShellWord(name) + " DIR makes a baseline"
 		if len(names) > 0 {
 			hint = exit.DidYouMean(name, names, "the baselines are: "+exit.Some(names)+"; "+Hint(name))
 		}
-		return nil, exit.Usage(hint, "%s is neither a folder nor a baseline in %s", name, baselines)
+		return nil, exit.Usage(hint, "%s not found: neither a result folder nor a baseline in %s", name, baselines)
 	}
 	info, err := os.Stat(path)
 	at := &Place{Text: path}
@@ -267,6 +267,8 @@ func Manifest(dir string) (record.Manifest, error) {
 		hint = "agentbench repair " + exit.ShellWord(dir) + " restores it from its copy"
 	case unreadable:
 		hint = MakeAgain
+	case m.Version == 0:
+		hint = "if another program wrote this file, name another folder; " + hint
 	case errors.Is(err, fs.ErrPermission):
 		hint = ""
 	}
@@ -302,5 +304,5 @@ func Hint(dir string) string {
 			return "the newest results are in " + filepath.Dir(newest)
 		}
 	}
-	return "agentbench run SUITE makes some"
+	return "agentbench run SUITE makes results"
 }

@@ -65,7 +65,7 @@ var badValues = []struct{ text, want string }{
 	{"wait: +5s", `1:7: want a duration such as 30s, got +5s; write numbers with units: 500ms, 30s, 5m, 1h30m`},
 	{"tags: a", `1:7: want a list, got a; write a list: [a]`},
 	{"tags: []", `1:7: want at least 1 item, got 0`},
-	{"tags: {a: b}", `1:7: want a list, got a mapping`},
+	{"tags: {a: b}", `1:7: want a list, got a mapping; write a list: [first, second]`},
 	{"tags:\n  a: b", `2:3: want a list, got a mapping; start each item with "- "`},
 	{"tags: [a, ~, 1]", "1:11: want text, got ~; give a value or delete the item\n" + `1:14: want text, got 1; put it in quotes: "1"`},
 	{"limits: [1, -1, 1.5]", "1:13: want a whole number of at least 0, got -1\n" +

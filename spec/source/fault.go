@@ -250,7 +250,8 @@ func (f *File) Text() string {
 }
 
 // Closest returns the word that the misspelt one is most likely to mean, "" when none is near: at most a third of
-// its letters (but at least one) may be wrong, missing, too many or swapped (optimal string alignment distance).
+// its letters (but at least one) may be wrong, missing, too many or swapped (optimal string alignment distance). Else it
+// is the longest word that the misspelt one continues after an underscore.
 func Closest(word string, words []string) string {
 	best, bestDistance := "", max(1, runes(word)/3)+1
 	for _, candidate := range words {
@@ -262,6 +263,14 @@ func Closest(word string, words []string) string {
 		}
 		if d := distance([]rune(normal(word)), []rune(normal(candidate))); d < bestDistance {
 			best, bestDistance = candidate, d
+		}
+	}
+	if best != "" {
+		return best
+	}
+	for _, candidate := range words { // exact_match for exact
+		if strings.HasPrefix(normal(word), normal(candidate)+"_") && len(candidate) > len(best) {
+			best = candidate
 		}
 	}
 	return best
@@ -396,6 +405,8 @@ func hint(n *Node, t reflect.Type) string {
 		return `start each item with "- "`
 	case kind == reflect.Slice && n.Kind != Map:
 		return listHint(shorten(n.Text))
+	case kind == reflect.Slice:
+		return "write a list: [first, second]"
 	case n.Kind == String && n.form == plain && strings.Contains(n.Text, ":"):
 		return "put a space after the colon"
 	}

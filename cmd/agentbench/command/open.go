@@ -135,7 +135,7 @@ func (p *program) openPlace(text, baselines string) (*results.Place, error) {
 // digest.
 func (p *program) openManifest(dir string) (record.Manifest, error) {
 	m, err := results.Manifest(dir)
-	if m.Unsealed && !p.unsealed[dir] {
+	if err == nil && m.Unsealed && !p.unsealed[dir] {
 		if p.unsealed == nil {
 			p.unsealed = map[string]bool{}
 		}
