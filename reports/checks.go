@@ -266,12 +266,15 @@ func sameTask(all []absent) (n int) {
 	return n
 }
 
+// RestNotRun is the name of the check of runs that left no record, which stands for no task.
+const RestNotRun = "(not run)"
+
 // notRun is the check of the runs that left no record.
 func (r *Report) notRun(i int) (page.Check, bool) {
 	c := &r.Configurations[i]
 	n := c.Expected - c.Runs - len(r.runs.absent[i])
 	return page.Check{
-		Group: c.Name, Name: "(not run)", State: page.Errored, Score: true, Message: fmt.Sprintf("%d of %s were not run", n, page.Plural(c.Expected, "run", "runs")),
+		Group: c.Name, Name: RestNotRun, State: page.Errored, Score: true, Message: fmt.Sprintf("%d of %s were not run", n, page.Plural(c.Expected, "run", "runs")),
 	}, n > 0
 }
 

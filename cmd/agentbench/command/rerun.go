@@ -20,6 +20,7 @@ import (
 	"github.com/agentbench/agentbench/engine/plan"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/results"
+	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/reports/page"
 )
 
@@ -71,10 +72,12 @@ func (p *program) onlyFailed(o *opened, f *runFlags) error {
 		return err
 	}
 	failed := map[string][]string{} // tasks, by configuration
-	passed, unscored := 0, 0
+	passed, unscored, rest := 0, 0, ""
 	for c := range report.Checks() {
 		switch {
 		case !c.Score || at.Configuration != "" && c.Group != at.Configuration:
+		case c.Name == reports.RestNotRun:
+			rest += fmt.Sprintf("; %s: %s", page.Visible(c.Group), c.Message)
 		case c.State == page.Failed || c.State == page.Errored:
 			failed[c.Group] = append(failed[c.Group], c.Name)
 		case c.State == page.Skipped:
@@ -107,10 +110,10 @@ func (p *program) onlyFailed(o *opened, f *runFlags) error {
 	}
 	if len(still) == 0 {
 		text := "no failed tasks in " + dir
-		if len(tasks) > 0 {
+		if len(tasks) > 0 || len(failed) > 0 && len(f.configurations) == 0 {
 			text += " are in the suite and selected"
 		}
-		p.note(text)
+		p.note(text + rest)
 		return exit.Quiet(0)
 	}
 	if !f.quiet {
