@@ -94,3 +94,50 @@ scorers: [{name: right, type: exact}]
 		t.Errorf("%d rounds:\n%s", rounds, printed.String())
 	}
 }
+
+// A round that stopped is resumed as it was narrowed, and without the watch.
+func TestARoundOfAWatchCanBeResumed(t *testing.T) {
+	t.Chdir(t.TempDir())
+	suite := `suite: small
+tasks: [{id: one, input: x}, {id: two, input: y}, {id: three, input: z}]
+models: {m: {provider: script, responses: [x], after_last: repeat}}
+configurations: [{name: a, loop: a.loop.yaml}]
+trials: 2
+budget: {calls: 1}
+`
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("suite.yaml", suite)
+	write("a.loop.yaml", "loop: a\nagent: {model: m}\nprompt: '{{ task.input }}'\nterminate: {max_iterations: 1}\n")
+	ctx, cancel := context.WithCancel(t.Context())
+	var printed bytes.Buffer
+	p := &program{env: os.Getenv, in: strings.NewReader(""), out: &printed, err: &printed, now: time.Now}
+	p.guard()
+	edited := false
+	p.tick = func(time.Duration) <-chan time.Time {
+		ready := make(chan time.Time, 1)
+		if edited {
+			cancel()
+			return ready
+		}
+		edited = true
+		write("suite.yaml", strings.Replace(suite, "input: y", "input: other", 1))
+		ready <- time.Time{}
+		return ready
+	}
+	root := p.commands()
+	root.SetArgs([]string{"run", "suite.yaml", "--watch", "--cache", "off"})
+	if err := root.ExecuteContext(ctx); err != nil {
+		t.Fatal(err)
+	}
+	p.flush()
+	hints := regexp.MustCompile(`resume with: (.*) --out `).FindAllStringSubmatch(printed.String(), -1)
+	want := []string{"agentbench run suite.yaml --cache off", "agentbench run suite.yaml --task two --cache off"}
+	if len(hints) != len(want) || hints[0][1] != want[0] || hints[1][1] != want[1] {
+		t.Errorf("%q, want %q in:\n%s", hints, want, printed.String())
+	}
+}

@@ -62,7 +62,12 @@ one cancels them.
 
 Exit codes: 0 success; 1 a threshold fails; 2 wrong usage; 3 the suite is wrong;
 4 interrupted, or the budget is spent; 5 too few runs could be measured.`,
-		Args: arguments(1, 1, "one suite"),
+		Args: func(c *cobra.Command, args []string) error {
+			if at := slices.IndexFunc(args, results.IsFolder); f.lastFailed == newestResults && len(args) == 2 && at >= 0 {
+				return exit.Usage("write --last-failed="+exit.ShellWord(args[at]), "run: want one suite, got 2")
+			}
+			return arguments(1, 1, "one suite")(c, args)
+		},
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := f.validate(); err != nil {
 				return err
