@@ -251,6 +251,7 @@ type Notes struct {
 	// of several configurations.
 	Parted  []string
 	Untimed int // runs whose time is unknown
+	Uncut   int // runs of several iterations that have a score, but none of an iteration
 	// Contradicted are runs that continue after the limits that they were
 	// recorded under; First is the place of the first, and its iteration.
 	Contradicted int
@@ -374,6 +375,9 @@ func (im *Importer) run(found row) (*Imported, error) {
 	}
 	imported.Scores = scored.all(run, im.mapping.WhenCut)
 	im.notes.Restarts += b.restarts
+	if len(run.Iterations) > 1 && len(imported.Scores) > 0 && !slices.ContainsFunc(imported.Scores, func(s record.Score) bool { return s.Iteration > 0 }) {
+		im.notes.Uncut++
+	}
 	if run.Untimed {
 		im.notes.Untimed++
 	}

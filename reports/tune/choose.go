@@ -618,7 +618,7 @@ func (t *chooser) firstWhy() string {
 			return "runs that stop there would have a fault"
 		}
 		if t.standing[i] == notScored {
-			return "the score of a run that stops there is not known"
+			return "the score of a run that stops there is unknown: score iterations, or set when_cut in the mapping of an import"
 		}
 		if why != "" {
 			return why

@@ -516,12 +516,16 @@ func (t *tuning) appliesTo() error {
 // apply changes the files to what is recommended, and shows how.
 func (t *tuning) apply(tuned *tune.Tuning) error {
 	name := t.today().Name
-	if tuned.Unchanged {
+	ofLog := t.loop != nil && t.Folder != nil && t.Folder.Imported // a log has limits alone: any loop may take them
+	candidate := &t.candidates[tuned.Recommended.Candidate]
+	params := candidate.Assignments(t.set, t.axes)
+	if tuned.Unchanged && ofLog { // a limit that the log did not have is no advice to drop it
+		params = slices.DeleteFunc(params, func(a spec.Assignment) bool { return a.Text() == "off" })
+	}
+	if tuned.Unchanged && (!ofLog || len(params) == 0) {
 		fmt.Fprintf(t.err, "no file is changed: %s is what is recommended\n", page.Visible(name))
 		return nil
 	}
-	candidate := &t.candidates[tuned.Recommended.Candidate]
-	params := candidate.Assignments(t.set, t.axes)
 	var known *spec.Loop
 	var where string
 	edit := func() ([]spec.Edited, error) { return t.opened.Edit(name, params...) }
@@ -531,7 +535,9 @@ func (t *tuning) apply(tuned *tune.Tuning) error {
 	} else {
 		known, where = t.opened.Suite.Configuration(name).Loop, "the configuration "+page.Visible(name)+" of "+t.opened.path
 	}
-	if loop, _ := known.With(params...); loop == nil || !reflect.DeepEqual(loop.Values(), candidate.Declared().Values()) {
+	if loop, faults := known.With(params...); ofLog && loop == nil {
+		return t.unapplied(faults)
+	} else if !ofLog && (loop == nil || !reflect.DeepEqual(loop.Values(), candidate.Declared().Values())) {
 		return exit.Usage("record it again, or edit the values by hand", "--apply: %s is not the one that was recorded", where)
 	}
 	params = slices.DeleteFunc(params, func(a spec.Assignment) bool {
