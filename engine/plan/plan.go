@@ -127,9 +127,12 @@ func (p *Plan) Items(tasks iter.Seq2[*spec.Task, error]) iter.Seq2[Item, error] 
 // selected are the tasks that the plan is made of, those of all shards.
 func (p *Plan) selected(tasks iter.Seq2[*spec.Task, error]) iter.Seq2[*spec.Task, error] {
 	return func(yield func(*spec.Task, error) bool) {
-		taken := 0
+		taken, only := 0, make(map[string]bool, len(p.only))
+		for _, id := range p.only {
+			only[id] = true
+		}
 		for task, err := range tasks {
-			if err == nil && len(p.only) > 0 && !slices.Contains(p.only, task.ID) {
+			if err == nil && len(only) > 0 && !only[task.ID] {
 				continue
 			}
 			if err == nil && p.limit > 0 && taken == p.limit {

@@ -89,13 +89,16 @@ func (p *program) onlyFailed(o *opened, f *runFlags) error {
 	if len(failed) == 0 && passed == 0 && unscored > 0 {
 		return exit.Usage("agentbench score "+exit.ShellWord(at.Path)+" scores its runs", "--last-failed: %s has no scores", dir)
 	}
-	var tasks, configurations []string
+	var configurations []string
+	tasks := map[string]bool{}
 	for i := range planned.Configurations {
-		c, before := &planned.Configurations[i], len(tasks)
+		c, fails := &planned.Configurations[i], false
 		for _, name := range append([]string{c.Name}, c.Aliases...) {
-			tasks = append(tasks, failed[name]...)
+			for _, task := range failed[name] {
+				tasks[task], fails = true, true
+			}
 		}
-		if len(tasks) > before {
+		if fails {
 			configurations = append(configurations, c.Name)
 		}
 	}
@@ -104,7 +107,7 @@ func (p *program) onlyFailed(o *opened, f *runFlags) error {
 		if err != nil {
 			return exit.With(exit.WrongSpec, "", "%w", err)
 		}
-		if slices.Contains(tasks, task.ID) && (len(f.tasks) == 0 || slices.Contains(f.tasks, task.ID)) {
+		if tasks[task.ID] && (len(f.tasks) == 0 || slices.Contains(f.tasks, task.ID)) {
 			still = append(still, task.ID)
 		}
 	}
