@@ -10,6 +10,7 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/replay"
 	"github.com/agentbench/agentbench/engine/results"
+	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/suites"
 )
@@ -62,6 +63,18 @@ func (p *program) complete(root *cobra.Command) {
 					directive |= cobra.ShellCompDirectiveNoSpace
 				}
 				return known(p.loopsOf(args[0])), directive
+			})
+		}
+		if c.Flags().Lookup("write") != nil && c.Flags().Lookup("format") != nil {
+			_ = c.RegisterFlagCompletionFunc("write", func(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+				if strings.Contains(typed, "=") {
+					return nil, cobra.ShellCompDirectiveDefault
+				}
+				var formats []string
+				for _, format := range page.Formats {
+					formats = append(formats, format+"=")
+				}
+				return formats, cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
 			})
 		}
 	}

@@ -145,7 +145,7 @@ func (p *program) importLogs(ctx context.Context, path string, files []string, f
 	}
 	p.tellImport(im, problems.Count)
 	if !f.quiet {
-		p.noteImport(im)
+		p.noteImport(im, m)
 	}
 	return nil
 }
@@ -181,7 +181,7 @@ func (p *program) tellImport(im *results.Import, unread int) {
 }
 
 // noteImport reports what needs to be known of what was imported.
-func (p *program) noteImport(im *results.Import) {
+func (p *program) noteImport(im *results.Import, mapping *spec.Import) {
 	m, notes := &im.Manifest, im.Notes()
 	note := func(n int, format string, args ...any) {
 		if n > 0 {
@@ -193,7 +193,11 @@ func (p *program) noteImport(im *results.Import) {
 	note(notes.Regrouped, "%s gave another cluster or group than the first run of the task, which holds", page.Plural(notes.Regrouped, "run", "runs"))
 	note(len(notes.Parted), "runs of %s were recorded under several limits, and are several configurations: NAME[LIMIT=VALUE]", page.Visible(strings.Join(notes.Parted, ", ")))
 	note(notes.Restarts, "counters fell %s: they were restarted there, and what they say is counted from there", page.Plural(notes.Restarts, "time", "times"))
-	note(notes.Contradicted, "%s continued after the limits of recorded_under; the first: %s", page.Plural(notes.Contradicted, "run", "runs"), notes.First)
+	limits := "the limits of recorded_under"
+	if mapping.RecordedUnder == nil {
+		limits = "an iteration that passed"
+	}
+	note(notes.Contradicted, "%s continued after %s; the first: %s", page.Plural(notes.Contradicted, "run", "runs"), limits, notes.First)
 	if n := notes.Untimed; n == m.Totals.Runs() {
 		note(n, "the log has no times: the latency is unknown")
 	} else {
