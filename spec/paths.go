@@ -726,16 +726,6 @@ func (s Setting) Assign(flag string) (Assignment, source.Faults) {
 	if tree == nil {
 		return Assignment{}, faults
 	}
-	relocate(tree, shown)
+	tree.Relocate(shown)
 	return Assignment{Path: s.Path, At: source.Pos{Line: 1, Col: 1}, Value: tree}, faults
-}
-
-func relocate(n *source.Node, file *source.File) {
-	n.File = file
-	for _, item := range n.Items {
-		relocate(item, file)
-	}
-	for _, entry := range n.Entries {
-		relocate(entry.Value, file)
-	}
 }

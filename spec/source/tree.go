@@ -636,3 +636,14 @@ func (n *Node) decimal() (float64, bool) {
 	x, err := strconv.ParseFloat(n.Text, 64)
 	return x, err == nil && !math.IsInf(x, 0)
 }
+
+// Relocate makes a node and all below it part of another file, at the same positions.
+func (n *Node) Relocate(file *File) {
+	n.File = file
+	for _, item := range n.Items {
+		item.Relocate(file)
+	}
+	for _, entry := range n.Entries {
+		entry.Value.Relocate(file)
+	}
+}

@@ -31,7 +31,7 @@ type rerunFlags struct {
 	watch      bool
 }
 
-// newestResults stands for the newest results of the suite.
+// newestResults selects the newest results of the suite.
 const newestResults = "newest"
 
 func (f *rerunFlags) declare(c *cobra.Command) {
@@ -280,7 +280,7 @@ func (s *suiteState) stamps() map[string]string {
 }
 
 // affectedBy narrows what is run to what differs between two states, and reports whether that is anything: tasks where only
-// tasks differ, configurations where only these do, else everything. A suite that cannot be read is run, which says why.
+// tasks differ, configurations where only these do, else everything. A suite that cannot be read is run, which prints the cause.
 func (f *runFlags) affectedBy(last, now *suiteState) bool {
 	if now.rest == "" || last.rest != now.rest || last.programs != now.programs {
 		return true

@@ -271,22 +271,12 @@ func listed(flag, path, values string) (*source.Node, source.Faults) {
 		faults[i].File = shown
 	}
 	if faults.Err() == nil {
-		relocate(list, shown)
+		list.Relocate(shown)
 		if len(list.Items) == 0 {
 			faults = source.Faults{list.Fault("", "no values for %s", path)}
 		}
 	}
 	return list, faults
-}
-
-func relocate(n *source.Node, file *source.File) {
-	n.File = file
-	for _, item := range n.Items {
-		relocate(item, file)
-	}
-	for _, entry := range n.Entries {
-		relocate(entry.Value, file)
-	}
 }
 
 // endsOf reads from..to; nil where a value is nothing like it.
