@@ -100,7 +100,10 @@ func (m *models) cached(name string, declared *spec.Model, pricing pace.LimitOpt
 		return m.limited(name, declared, pricing)
 	}
 	server, _ := declared.Server()
-	identity := cache.Identity{Provider: "openai", BaseURL: server.BaseURL, Model: cmp.Or(declared.Name, name), Headers: declared.Headers}
+	identity := cache.Identity{
+		Provider: protocolNames[server.Protocol], BaseURL: server.BaseURL, Model: cmp.Or(declared.Name, name), Headers: declared.Headers,
+		Settings: settings(declared),
+	}
 	if m.options.CacheMode == cache.Only {
 		return cache.Wrap(nil, store, identity, cache.Only), nil
 	}
@@ -109,6 +112,22 @@ func (m *models) cached(name string, declared *spec.Model, pricing pace.LimitOpt
 		return nil, err
 	}
 	return cache.Wrap(answers, store, identity, m.options.CacheMode), nil
+}
+
+// protocolNames are what the cache calls the protocols.
+var protocolNames = map[spec.Protocol]string{
+	spec.ChatProtocol: "openai", spec.ResponsesProtocol: "openai_responses", spec.MessagesProtocol: "anthropic",
+}
+
+// settings are what the declaration of a model changes of its answers.
+func settings(m *spec.Model) (text string) {
+	if m.Effort != "" {
+		text = "effort " + m.Effort
+	}
+	if t := m.Thinking; t != nil {
+		text += fmt.Sprintf("thinking %d %v", t.BudgetTokens, t.Adaptive)
+	}
+	return text
 }
 
 // free says whether a provider's answers cost nothing and are always the same.

@@ -224,6 +224,7 @@ func usageFields() configurationFields {
 			}
 			return page.Cell{Text: page.Whole(c.InputTokens) + " / " + page.Whole(c.OutputTokens)}
 		}).ForPeople(),
+		rare(page.Valued("cached\ninput", "cached_input", page.Percent, func(c *Configuration) page.Value { return c.CachedInput })),
 		forMachines(amount("tokens in", "input_tokens", func(c *Configuration) (page.Value, page.Range) { return c.InputTokens, c.InputTokensInterval })),
 		forMachines(amount("tokens out", "output_tokens", func(c *Configuration) (page.Value, page.Range) { return c.OutputTokens, c.OutputTokensInterval })),
 		rare(amount("tool\ncalls", "tool_calls", func(c *Configuration) (page.Value, page.Range) { return c.ToolCalls, c.ToolCallsInterval })),
@@ -236,7 +237,7 @@ func unlessZero(f configurationFields) configurationFields {
 	form := f[0].Cell
 	f[0].Cell = func(c *Configuration) page.Cell {
 		shown := form(c)
-		if shown.Text == "0" {
+		if shown.Text == "0" || shown.Text == "0%" {
 			shown.Text = ""
 		}
 		return shown

@@ -119,14 +119,16 @@ type Configuration struct {
 	Limits          []Limit    `json:"limits"`
 	Stops           []Stop     `json:"stops"`
 
-	Calls                page.Value `json:"calls"`
-	CallsInterval        page.Range `json:"calls_interval"`
-	ToolCalls            page.Value `json:"tool_calls"`
-	ToolCallsInterval    page.Range `json:"tool_calls_interval"`
-	Tokens               page.Value `json:"tokens"`
-	TokensInterval       page.Range `json:"tokens_interval"`
-	InputTokens          page.Value `json:"input_tokens"`
-	InputTokensInterval  page.Range `json:"input_tokens_interval"`
+	Calls               page.Value `json:"calls"`
+	CallsInterval       page.Range `json:"calls_interval"`
+	ToolCalls           page.Value `json:"tool_calls"`
+	ToolCallsInterval   page.Range `json:"tool_calls_interval"`
+	Tokens              page.Value `json:"tokens"`
+	TokensInterval      page.Range `json:"tokens_interval"`
+	InputTokens         page.Value `json:"input_tokens"`
+	InputTokensInterval page.Range `json:"input_tokens_interval"`
+	// CachedInput is the share of the input tokens that was read from providers' caches.
+	CachedInput          page.Value `json:"cached_input"`
 	OutputTokens         page.Value `json:"output_tokens"`
 	OutputTokensInterval page.Range `json:"output_tokens_interval"`
 	Judging              Judging    `json:"judging"` // part of the numbers above and below

@@ -92,9 +92,10 @@ func (c *Configuration) measureUsage(u *sums) {
 	}
 	c.Calls, c.ToolCalls = used(total.Calls), page.Ratio(total.ToolCalls, runs)
 	c.Tokens, c.InputTokens, c.OutputTokens = used(total.Tokens()), used(total.InputTokens), used(total.OutputTokens)
+	c.CachedInput = page.Ratio(total.CachedTokens, total.InputTokens)
 	if !total.TokensTold() {
 		none := page.Missing(page.Unknown)
-		c.Tokens, c.InputTokens, c.OutputTokens = none, none, none
+		c.Tokens, c.InputTokens, c.OutputTokens, c.CachedInput = none, none, none, none
 	}
 	c.TotalCalls, c.TotalToolCalls, c.TotalTokens = totalOf(total.Calls, c.Calls), totalOf(total.ToolCalls, c.ToolCalls), totalOf(total.Tokens(), c.Tokens)
 	c.Judging, c.User = partOf(u.judging, runs), partOf(u.user, runs)

@@ -285,8 +285,14 @@ func TestProvidersByName(t *testing.T) {
 		"a proxy before groq": {Model{Provider: "groq", BaseURL: "http://proxy/v1"}, Server{Provider: "groq", BaseURL: "http://proxy/v1", KeyEnv: "GROQ_API_KEY"}},
 	} {
 		c.model.Provider = cmp.Or(c.model.Provider, "openai")
+		c.want.Protocol = ChatProtocol
 		if got, calls := c.model.Server(); !calls || got != c.want {
 			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	for provider, want := range map[string]Protocol{"openai_responses": ResponsesProtocol, "anthropic": MessagesProtocol} {
+		if got, calls := (&Model{Provider: provider, BaseURL: "http://x"}).Server(); !calls || got.Protocol != want || !got.Keyless {
+			t.Errorf("%s: %+v", provider, got)
 		}
 	}
 	if _, calls := (&Model{Provider: "script"}).Server(); calls {

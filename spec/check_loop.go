@@ -172,14 +172,18 @@ func (l *loader) confidenceOf(conditions []Condition) {
 var providerKeys = map[string]string{
 	"base_url": aServer, "api_key_env": aServer, "headers": aServer,
 	"stream": aServer, "first_byte_timeout": aServer, "idle_timeout": aServer, "retries": aServer,
-	"rpm": aServer, "tpm": aServer, "max_parallel": aServer,
+	"rpm": aServer, "tpm": aServer, "max_parallel": aServer, "service_tier": aServer, "effort": aServer,
+	"thinking": anthropic, "cache": anthropic, "cache_ttl": anthropic,
 	"responses": "script", "files": "script", "each": "script", "key": "script", "answers": "script", "after_last": "script",
 	"quality": "simulate", "errors": "simulate", "reply": "simulate",
 	"latency": "simulate script", "tokens": "simulate script", "sleep": "simulate script",
 }
 
 // aServer stands for every provider whose models are called over HTTP.
-const aServer = "openai"
+const (
+	aServer   = "openai"
+	anthropic = "anthropic"
+)
 
 func (l *loader) checkModels(s *Suite) {
 	for i := range s.Models {
@@ -193,22 +197,38 @@ func (l *loader) checkModels(s *Suite) {
 			kind = aServer
 		}
 		for _, entry := range m.Node.Entries {
-			if owners := providerKeys[entry.Key]; owners != "" && !slices.Contains(strings.Fields(owners), kind) {
-				l.add(m.Node.KeyFault(entry.Key, "it belongs to provider: "+strings.Join(strings.Fields(owners), " or "),
+			owners := strings.Fields(providerKeys[entry.Key])
+			if len(owners) > 0 && !slices.Contains(owners, kind) && !slices.Contains(owners, m.Provider) {
+				l.add(m.Node.KeyFault(entry.Key, "it belongs to provider: "+strings.Join(owners, " or "),
 					"%q means nothing for the provider %s", entry.Key, m.Provider))
 			}
 		}
 		switch {
 		case m.Provider == "script":
 			l.checkScript(s.Models[i].Key, m)
-		case calls && server.BaseURL == "" && m.Provider != aServer:
+		case calls && server.BaseURL == "" && m.Provider == "azure":
 			if slices.ContainsFunc(m.Node.Entries, func(e source.Entry) bool { return strings.Contains(m.KeyHint(e.Key), "base_url") }) {
 				continue // it is there under another name, and was refused for that
 			}
 			l.fault(m.Node, "base_url: https://RESOURCE.openai.azure.com/openai/v1", "the provider %s needs base_url", m.Provider)
 		case calls:
 			l.checkAddress(m.Node.Get("base_url"), "base_url: http://localhost:8080/v1")
+			l.checkThinking(m)
 		}
+	}
+}
+
+// checkThinking checks how much a model of Anthropic thinks, and that what its cache costs is known.
+func (l *loader) checkThinking(m *Model) {
+	if t := m.Thinking; t != nil && t.Adaptive == (t.BudgetTokens > 0) {
+		l.fault(m.Node.Get("thinking"), "write thinking: {budget_tokens: 4096}, or thinking: {adaptive: true}", "want a budget, or adaptive thinking")
+	}
+	switch p := m.Price; {
+	case len(m.Cache) == 0 || p == nil || p.Free:
+	case m.CacheTTL == "1h" && p.CacheWrite1h == nil:
+		l.fault(m.Node.Get("price"), "write cache_write_1h, which Anthropic charges at twice the price of input", "the price of a cache write of 1h is missing")
+	case m.CacheTTL != "1h" && p.CacheWrite == nil:
+		l.fault(m.Node.Get("price"), "write cache_write, which Anthropic charges at 1.25 times the price of input", "the price of a cache write is missing")
 	}
 }
 

@@ -82,11 +82,13 @@ type ImportedIterations struct {
 
 // ImportedUsage is what calls used: CEL numbers, null where nobody knows.
 type ImportedUsage struct {
-	InputTokens     *Expr `yaml:"input_tokens"`
-	OutputTokens    *Expr `yaml:"output_tokens"`
-	CachedTokens    *Expr `yaml:"cached_tokens" doc:"Part of input_tokens."`
-	ReasoningTokens *Expr `yaml:"reasoning_tokens" doc:"Part of output_tokens."`
-	Calls           *Expr `yaml:"calls" doc:"How many model calls (default 1 an iteration)."`
+	InputTokens        *Expr `yaml:"input_tokens"`
+	OutputTokens       *Expr `yaml:"output_tokens"`
+	CachedTokens       *Expr `yaml:"cached_tokens" doc:"Part of input_tokens."`
+	CacheWriteTokens   *Expr `yaml:"cache_write_tokens" doc:"Part of input_tokens: written into the provider's cache for its usual time."`
+	CacheWrite1hTokens *Expr `yaml:"cache_write_1h_tokens" doc:"Part of input_tokens: written into the provider's cache for an hour."`
+	ReasoningTokens    *Expr `yaml:"reasoning_tokens" doc:"Part of output_tokens."`
+	Calls              *Expr `yaml:"calls" doc:"How many model calls (default 1 an iteration)."`
 
 	Node *source.Node `yaml:",here"`
 }
@@ -188,7 +190,7 @@ func (c *Counting) JSONSchema(*source.Generator) map[string]any {
 }
 
 // Counters are what may be declared cumulative.
-var Counters = []string{"cost_usd", "input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens", "calls"}
+var Counters = []string{"cost_usd", "input_tokens", "output_tokens", "cached_tokens", "cache_write_tokens", "cache_write_1h_tokens", "reasoning_tokens", "calls"}
 
 // Evaluates reports whether the log has evaluations of iterations.
 func (m *Import) Evaluates() bool {
@@ -326,7 +328,7 @@ func (c compiler) usage(u *ImportedUsage) {
 	if u == nil {
 		return
 	}
-	for _, e := range []*Expr{u.InputTokens, u.OutputTokens, u.CachedTokens, u.ReasoningTokens, u.Calls} {
+	for _, e := range []*Expr{u.InputTokens, u.OutputTokens, u.CachedTokens, u.CacheWriteTokens, u.CacheWrite1hTokens, u.ReasoningTokens, u.Calls} {
 		c.expr(e, expr.WantAny)
 	}
 }

@@ -1,7 +1,6 @@
 package spec
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -15,7 +14,7 @@ import (
 
 // Model is something that answers requests.
 type Model struct {
-	Provider string        `yaml:"provider" need:"required" enum:"openai|azure|deepseek|gemini|groq|lmstudio|mistral|ollama|openrouter|together|vllm|script|simulate"`
+	Provider string        `yaml:"provider" need:"required" enum:"openai|openai_responses|anthropic|azure|deepseek|gemini|groq|lmstudio|mistral|ollama|openrouter|together|vllm|script|simulate"`
 	Name     string        `yaml:"name" doc:"The provider's name of the model (default: the key)."`
 	Price    *Price        `yaml:"price" doc:"USD per million tokens, or free."`
 	Timeout  time.Duration `yaml:"timeout" above:"0" doc:"Of one call."`
@@ -23,6 +22,12 @@ type Model struct {
 	BaseURL   string            `yaml:"base_url" doc:"Of a server: its address (default: the provider's own; azure has none)."`
 	APIKeyEnv string            `yaml:"api_key_env" doc:"Of a server: the environment variable that holds the key (default: the provider's, such as OPENAI_API_KEY)."`
 	Headers   map[string]string `yaml:"headers" doc:"Of a server: sent with every request."`
+
+	ServiceTier string     `yaml:"service_tier" doc:"Of a server: the service tier to ask for, as its provider names it: flex, priority, auto."`
+	Effort      string     `yaml:"effort" enum:"none|minimal|low|medium|high|xhigh|max" doc:"Of a server: how much a model reasons."`
+	Thinking    *Thinking  `yaml:"thinking" doc:"anthropic: extended thinking."`
+	Cache       CacheMarks `yaml:"cache" doc:"anthropic: what the provider is to cache: system, tools, conversation or auto (all of them)."`
+	CacheTTL    string     `yaml:"cache_ttl" enum:"5m|1h" doc:"anthropic: how long it is to be cached (default 5m)."`
 
 	Stream           bool          `yaml:"stream" doc:"Of a server: let the answer come in pieces; then a server that falls silent is noticed sooner."`
 	FirstByteTimeout time.Duration `yaml:"first_byte_timeout" above:"0" doc:"Of a server: until the answer begins (default 120s, or timeout if that is longer)."`
@@ -125,41 +130,43 @@ type Responses struct {
 	Node *source.Node
 }
 
-// Price is USD per million tokens, or the word free.
-type Price struct {
-	Free        bool     `yaml:"-"`
-	Input       float64  `yaml:"input" need:"required" min:"0" max:"100000"`
-	CachedInput *float64 `yaml:"cached_input" min:"0" max:"100000"`
-	Output      float64  `yaml:"output" need:"required" min:"0" max:"100000"`
+// Thinking is how much a model of Anthropic may think before it answers.
+type Thinking struct {
+	BudgetTokens int  `yaml:"budget_tokens" min:"1024" doc:"Most tokens of thinking in a call; less than max_output_tokens."`
+	Adaptive     bool `yaml:"adaptive" doc:"The model decides how much it thinks, in place of a budget."`
 }
 
-// DecodeNode takes the word free, or a mapping. Prices of 0 may be a table's gap: what is free has to be called so.
-func (p *Price) DecodeNode(n *source.Node, d *source.Decoder) {
-	type mapping Price
-	switch {
-	case n.Kind == source.Map:
-		d.Decode(n, (*mapping)(p))
-		if isZero(n.Get("input")) && isZero(n.Get("output")) {
-			d.Fault(n, "write free if calls cost nothing, or the price", "both prices are 0")
+// CacheMarks are the parts of a request that a provider is to cache.
+type CacheMarks []string
+
+// cacheMarks are the parts that can be named.
+var cacheMarks = []string{"system", "tools", "conversation", "auto"}
+
+// DecodeNode takes one part, or a list of parts.
+func (c *CacheMarks) DecodeNode(n *source.Node, d *source.Decoder) {
+	parts := []*source.Node{n}
+	if n.Kind == source.List {
+		parts = n.Items
+	}
+	*c = nil
+	for _, part := range parts {
+		if part.Kind != source.String || !slices.Contains(cacheMarks, part.Text) {
+			d.Fault(part, "write cache: auto, or a list: cache: [system, tools]", "want system, tools, conversation or auto")
+			continue
 		}
-	case n.Kind == source.String && n.Text == "free":
-		p.Free = true
-	default:
-		d.Fault(n, "write {input: 0.15, output: 0.60} in USD per million tokens, or free", "want a price")
+		*c = append(*c, part.Text)
 	}
-}
-
-func isZero(n *source.Node) bool {
-	if n == nil {
-		return false
-	}
-	value := n.Plain()
-	return value == int64(0) || value == 0.0
 }
 
 // JSONSchema describes both forms.
-func (p *Price) JSONSchema(g *source.Generator) map[string]any {
-	return map[string]any{"anyOf": []any{map[string]any{"const": "free"}, g.Struct(*p)}}
+func (c *CacheMarks) JSONSchema(*source.Generator) map[string]any {
+	part := map[string]any{"enum": cacheMarks}
+	return map[string]any{"anyOf": []any{part, map[string]any{"type": "array", "items": part, "minItems": 1}}}
+}
+
+// Marks reports whether a part of the request is to be cached.
+func (c CacheMarks) Marks(part string) bool {
+	return slices.Contains(c, part) || slices.Contains(c, "auto")
 }
 
 // Quality starts at start, moves toward limit by rate of the distance with each
@@ -229,75 +236,6 @@ func replyText(value any) string {
 		return "" // values of files hold nothing that JSON cannot write
 	}
 	return string(text)
-}
-
-// PriceFile is a dated table of prices, by what the providers call their models.
-type PriceFile struct {
-	AsOf   Date                `yaml:"as_of" need:"required" doc:"The day on which they were looked up: 2026-11-01."`
-	Prices source.Named[Price] `yaml:"prices" need:"required" minlen:"1" doc:"USD per million tokens, or free."`
-}
-
-// Date is a day: 2026-11-01.
-type Date string
-
-// DecodeNode takes a date, in quotes or not.
-func (day *Date) DecodeNode(n *source.Node, d *source.Decoder) {
-	if _, err := time.Parse(time.DateOnly, n.Text); err != nil || n.Kind != source.String {
-		d.Fault(n, "", "want a date, such as 2026-11-01")
-		return
-	}
-	*day = Date(n.Text)
-}
-
-// JSONSchema describes it.
-func (day *Date) JSONSchema(*source.Generator) map[string]any {
-	return map[string]any{"type": "string", "format": "date"}
-}
-
-// priceModels gives the models that say no price of their own the one in the suite's file. It stands in the suite's
-// tree from then on, so that the resolved spec shows what was paid by.
-func (l *loader) priceModels(s *Suite) {
-	at := s.Tree.Get("prices")
-	if at == nil || s.Prices == "" {
-		return
-	}
-	file := l.priceFile(at)
-	if file == nil {
-		return
-	}
-	for i := range s.Models {
-		m, name := &s.Models[i].Value, s.Models[i].Key
-		if m.Node == nil || m.Node.Get("price") != nil {
-			continue
-		}
-		name = cmp.Or(m.Name, name)
-		found := slices.IndexFunc(file.Prices, func(p source.Pair[Price]) bool { return p.Key == name })
-		if _, calls := m.Server(); found < 0 && calls {
-			at := cmp.Or(m.Node.Get("name"), m.Node)
-			add := fmt.Sprintf("add it to %s, or write a price here", s.Prices)
-			l.warn(at, cmp.Or(didYouMean(name, file.Prices.Keys()), add), "%s has no price of %q: its cost is unknown", s.Prices, name)
-		}
-		if found < 0 {
-			continue
-		}
-		m.Price, s.PricesAsOf = &file.Prices[found].Value, string(file.AsOf)
-		m.Node.Set("price", file.Prices[found].Node)
-	}
-}
-
-// priceFile reads the file that n names.
-func (l *loader) priceFile(n *source.Node) *PriceFile {
-	at, ok := l.named(n, l.doc.folder)
-	if !ok {
-		return nil
-	}
-	tree := l.read(n, at)
-	if tree == nil {
-		return nil
-	}
-	file := &PriceFile{}
-	l.add(source.Decode(tree, file)...)
-	return file
 }
 
 // Headers are sent with every request to a server, in the order of the file.

@@ -5,12 +5,23 @@ import (
 	"slices"
 )
 
-// Server is a provider whose servers speak OpenAI's chat completions.
+// Protocol is what a provider's servers speak.
+type Protocol string
+
+// The protocols.
+const (
+	ChatProtocol      Protocol = "chat"      // OpenAI's chat completions
+	ResponsesProtocol Protocol = "responses" // OpenAI's Responses
+	MessagesProtocol  Protocol = "messages"  // Anthropic's Messages
+)
+
+// Server is a provider whose models are called over HTTP.
 type Server struct {
 	Provider string
-	BaseURL  string // "": OpenAI's own, or what the suite says
-	KeyEnv   string // the environment variable that holds the key
-	Keyless  bool   // a key is optional
+	Protocol Protocol // "": chat
+	BaseURL  string   // "": OpenAI's own, or what the suite says
+	KeyEnv   string   // the environment variable that holds the key
+	Keyless  bool     // a key is optional
 	Quirks
 }
 
@@ -26,6 +37,8 @@ type Quirks struct {
 // servers are the providers that a suite may name. docs/providers.md lists them.
 var servers = []Server{
 	{Provider: "openai", KeyEnv: "OPENAI_API_KEY"},
+	{Provider: "openai_responses", Protocol: ResponsesProtocol, BaseURL: "https://api.openai.com/v1", KeyEnv: "OPENAI_API_KEY"},
+	{Provider: "anthropic", Protocol: MessagesProtocol, BaseURL: "https://api.anthropic.com", KeyEnv: "ANTHROPIC_API_KEY"},
 	{Provider: "azure", KeyEnv: "AZURE_OPENAI_API_KEY", Quirks: Quirks{KeyHeader: "api-key", CompletionLimit: true}},
 	{Provider: "deepseek", BaseURL: "https://api.deepseek.com/v1", KeyEnv: "DEEPSEEK_API_KEY"},
 	{Provider: "gemini", BaseURL: "https://generativelanguage.googleapis.com/v1beta/openai", KeyEnv: "GEMINI_API_KEY", Quirks: Quirks{NoSeed: true}},
@@ -49,7 +62,9 @@ func (m *Model) Server() (Server, bool) {
 		return Server{}, false
 	}
 	s := servers[at]
-	s.Keyless = m.APIKeyEnv == "" && (s.Keyless || s.Provider == "openai" && m.BaseURL != "")
+	s.Protocol = cmp.Or(s.Protocol, ChatProtocol)
+	own := s.Provider == "openai" || s.Protocol != ChatProtocol // other servers than the vendor's speak it, too
+	s.Keyless = m.APIKeyEnv == "" && (s.Keyless || own && m.BaseURL != "")
 	s.BaseURL, s.KeyEnv = cmp.Or(m.BaseURL, s.BaseURL), cmp.Or(m.APIKeyEnv, s.KeyEnv)
 	return s, true
 }

@@ -305,7 +305,7 @@ func (t *talk) ask(ctx context.Context) (*model.Reply, error) {
 		return nil, err
 	}
 	t.result.Steps = append(t.result.Steps, record.Step{
-		Text: reply.Text, Thinking: t.dialect().Thinking(reply), Call: len(t.result.Calls), Pruned: pruned,
+		Text: reply.Text, Thinking: t.dialect().Thinking(reply), Blocks: reply.Blocks, Call: len(t.result.Calls), Pruned: pruned,
 	})
 	return reply, nil
 }

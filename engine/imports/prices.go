@@ -7,6 +7,8 @@ import (
 	"io"
 	"maps"
 	"math/big"
+	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,19 +27,41 @@ type PriceTable struct {
 	Ambiguous []string
 }
 
-// ModelPrice is a model's price in USD per million tokens, in decimal notation.
+// ModelPrice is a model's price, in USD per million tokens in decimal notation, by the keys of a file of prices.
 type ModelPrice struct {
-	Name                       string
-	Input, CachedInput, Output string // CachedInput "": as other input
+	Name  string
+	Rates Rates
+	Above []Step           // ascending
+	Tiers map[string]Rates // flex, priority, batch
 }
 
-// priceFields are the fields that make a price; harmless ones say nothing of what a
-// chat costs.
-var (
-	priceFields = []string{"input_cost_per_token", "output_cost_per_token", "cache_read_input_token_cost"}
-	harmless    = []string{"litellm_provider", "mode", "max_tokens", "max_input_tokens", "max_output_tokens", "deprecation_date", "source", "metadata", "comment", "notes",
-		"rpm", "tpm", "rpd", "tpd"}
-)
+// Rates are what LiteLLM says of each kind of tokens: input, cached_input, cache_write, cache_write_1h, output, reasoning.
+type Rates map[string]string
+
+// Step are the rates of calls whose input has more tokens.
+type Step struct {
+	Tokens int64
+	Rates  Rates
+}
+
+// rateKeys are the keys of a price in their order, with LiteLLM's name for each.
+var rateKeys = []struct{ key, field string }{
+	{"input", "input_cost_per_token"},
+	{"cached_input", "cache_read_input_token_cost"},
+	{"cache_write", "cache_creation_input_token_cost"},
+	{"cache_write_1h", "cache_creation_input_token_cost_above_1hr"},
+	{"output", "output_cost_per_token"},
+	{"reasoning", "output_cost_per_reasoning_token"},
+}
+
+// harmless are fields that say nothing of what a chat costs.
+var harmless = []string{"litellm_provider", "mode", "max_tokens", "max_input_tokens", "max_output_tokens", "deprecation_date", "source", "metadata", "comment", "notes",
+	"rpm", "tpm", "rpd", "tpd"}
+
+// tierSuffixes are how LiteLLM writes the service tiers behind a field.
+var tierSuffixes = map[string]string{"_flex": "flex", "_priority": "priority", "_batches": "batch"}
+
+var stepPattern = regexp.MustCompile(`_above_([0-9]+)k_tokens`)
 
 // Prices reads the table. Of providers it keeps those named, or all where none is; names
 // are those that the provider itself gives its models.
@@ -57,20 +81,18 @@ func Prices(table io.Reader, providers ...string) (*PriceTable, error) {
 			continue
 		}
 		chats++
-		price, err := priceOf(strings.TrimPrefix(key, provider+"/"), entry)
+		price, unknown, err := priceOf(strings.TrimPrefix(key, provider+"/"), entry)
 		if err != nil {
 			return nil, fmt.Errorf("%q: %w", key, err)
 		}
-		for field := range entry {
-			if !slices.Contains(priceFields, field) && !slices.Contains(harmless, field) && !strings.HasPrefix(field, "supports_") && !strings.HasPrefix(field, "supported_") {
-				made.Unknown[field]++
-			}
+		for _, field := range unknown {
+			made.Unknown[field]++
 		}
 		before, known := found[price.Name]
 		switch {
-		case price.Input == "0" && price.Output == "0":
+		case price.Rates["input"] == "0" && price.Rates["output"] == "0":
 			made.Zero = append(made.Zero, price.Name)
-		case known && before != price:
+		case known && !reflect.DeepEqual(before, price):
 			made.Ambiguous = append(made.Ambiguous, price.Name)
 		default:
 			found[price.Name] = price
@@ -93,21 +115,78 @@ func stringOf(value json.RawMessage) (s string) {
 	return s
 }
 
-func priceOf(name string, entry map[string]json.RawMessage) (p ModelPrice, err error) {
-	p.Name = name
-	for i, to := range []*string{&p.Input, &p.Output, &p.CachedInput} {
-		value, given := entry[priceFields[i]]
-		if !given || string(value) == "null" {
-			if i < 2 {
-				*to = "0"
-			}
+// priceOf is the price that an entry has, with the fields that may be part of it and are not used.
+func priceOf(name string, entry map[string]json.RawMessage) (p ModelPrice, unknown []string, err error) {
+	p = ModelPrice{Name: name, Rates: Rates{"input": "0", "output": "0"}, Tiers: map[string]Rates{}}
+	steps := map[int64]Rates{}
+	for _, field := range slices.Sorted(maps.Keys(entry)) {
+		if slices.Contains(harmless, field) || strings.HasPrefix(field, "supports_") || strings.HasPrefix(field, "supported_") {
 			continue
 		}
-		if *to, err = perMillion(string(value)); err != nil {
-			return p, fmt.Errorf("%s: %w", priceFields[i], err)
+		key, tier, tokens := rateOf(field)
+		switch {
+		case key == "" || tier != "" && tokens > 0:
+			unknown = append(unknown, field)
+			continue
+		case string(entry[field]) == "null":
+			continue
+		}
+		rate, err := perMillion(string(entry[field]))
+		if err != nil {
+			return p, nil, fmt.Errorf("%s: %w", field, err)
+		}
+		switch {
+		case tokens > 0:
+			put(steps, tokens, key, rate)
+		case tier != "":
+			put(p.Tiers, tier, key, rate)
+		default:
+			p.Rates[key] = rate
 		}
 	}
-	return p, nil
+	for _, tokens := range slices.Sorted(maps.Keys(steps)) {
+		p.Above = append(p.Above, Step{tokens, filled(steps[tokens], p.Rates)})
+	}
+	for tier, rates := range p.Tiers {
+		p.Tiers[tier] = filled(rates, p.Rates)
+	}
+	return p, unknown, nil
+}
+
+func put[K comparable](all map[K]Rates, at K, key, rate string) {
+	if all[at] == nil {
+		all[at] = Rates{}
+	}
+	all[at][key] = rate
+}
+
+// filled has the rates of input and output that a step or tier leaves as they are.
+func filled(rates, otherwise Rates) Rates {
+	for _, key := range []string{"input", "output"} {
+		if rates[key] == "" {
+			rates[key] = otherwise[key]
+		}
+	}
+	return rates
+}
+
+// rateOf is what a field is the price of, "" where that is unknown; of a service tier, or of calls with more tokens of input.
+func rateOf(field string) (key, tier string, tokens int64) {
+	if step := stepPattern.FindStringSubmatch(field); step != nil {
+		thousands, _ := strconv.ParseInt(step[1], 10, 32) // digits
+		tokens, field = 1000*thousands, strings.Replace(field, step[0], "", 1)
+	}
+	for suffix, name := range tierSuffixes {
+		if before, found := strings.CutSuffix(field, suffix); found {
+			tier, field = name, before
+		}
+	}
+	for _, rate := range rateKeys {
+		if rate.field == field {
+			return rate.key, tier, tokens
+		}
+	}
+	return "", tier, tokens
 }
 
 // perMillion is a price for a million tokens of one for a token, exactly.
@@ -125,11 +204,31 @@ func (t *PriceTable) YAML(asOf string) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "as_of: %s\nprices: # USD per million tokens, from LiteLLM's table\n", asOf)
 	for _, m := range t.Models {
-		cached := ""
-		if m.CachedInput != "" {
-			cached = ", cached_input: " + m.CachedInput
+		fmt.Fprintf(&out, "  %q: {%s", m.Name, m.Rates)
+		for i, step := range m.Above {
+			fmt.Fprintf(&out, "%s%d: {%s}", []string{", above: {", ", "}[min(i, 1)], step.Tokens, step.Rates)
 		}
-		fmt.Fprintf(&out, "  %q: {input: %s%s, output: %s}\n", m.Name, m.Input, cached, m.Output)
+		if m.Above != nil {
+			out.WriteString("}")
+		}
+		for i, tier := range slices.Sorted(maps.Keys(m.Tiers)) {
+			fmt.Fprintf(&out, "%s%s: {%s}", []string{", tiers: {", ", "}[min(i, 1)], tier, m.Tiers[tier])
+		}
+		if len(m.Tiers) > 0 {
+			out.WriteString("}")
+		}
+		out.WriteString("}\n")
 	}
 	return out.String()
+}
+
+// String has the rates as keys of YAML in their order.
+func (r Rates) String() string {
+	var parts []string
+	for _, rate := range rateKeys {
+		if r[rate.key] != "" {
+			parts = append(parts, rate.key+": "+r[rate.key])
+		}
+	}
+	return strings.Join(parts, ", ")
 }

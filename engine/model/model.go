@@ -62,6 +62,17 @@ type Message struct {
 	ToolCalls []ToolCall
 	// ToolCallID says which call a tool's message answers.
 	ToolCallID string
+	// Blocks are an assistant's message as its provider gave it: see Reply.Blocks. They are sent back in place of Text
+	// and ToolCalls by the provider that gave them.
+	Blocks json.RawMessage
+	// Images come with the text of a user's message.
+	Images []Image
+}
+
+// Image is a picture that a model is shown.
+type Image struct {
+	Type string // its media type: image/png, image/jpeg, image/gif, image/webp
+	Data []byte
 }
 
 // Tool is what a model is told of a tool.
@@ -98,13 +109,18 @@ type Reply struct {
 	ToolCalls []ToolCall
 	Answered  string // what the server says has answered, where it is not the model asked for
 	Finish    string // the model's finish reason: stop, length, content_filter ...
-	Usage     record.Usage
-	Reserved  *record.Usage // under a hard budget
-	Duration  time.Duration // as-if: of a simulated or cached call, what it stands for
-	Waited    time.Duration // for rate limits, to try again, and for failed attempts; not part of Duration
-	Attempts  int           // requests sent; 0 means 1
-	Unsent    int           // of these attempts, those of which no byte reached a server
-	Cached    bool
+	// Blocks are the whole reply in its provider's own form, a JSON array, where text and calls are not all that the
+	// provider wants back in the next turn: signed thinking, encrypted reasoning. nil: they are.
+	Blocks   json.RawMessage
+	Usage    record.Usage
+	Tier     string          // the service tier that the provider reports, "": none, or the usual one
+	Reported json.RawMessage // of the usage, beyond Usage: see record.Call
+	Reserved *record.Usage   // under a hard budget
+	Duration time.Duration   // as-if: of a simulated or cached call, what it stands for
+	Waited   time.Duration   // for rate limits, to try again, and for failed attempts; not part of Duration
+	Attempts int             // requests sent; 0 means 1
+	Unsent   int             // of these attempts, those of which no byte reached a server
+	Cached   bool
 }
 
 type besideKey struct{}
@@ -122,9 +138,16 @@ func Place(ctx context.Context) string {
 	return place
 }
 
+// imageBytes is the text that has as many tokens as a large image, 1,600 at Anthropic and OpenAI.
+const imageBytes = 1600 * charactersPerToken
+
 // Bytes is the length of what a model reads of a message.
 func (m *Message) Bytes() int {
-	return len(m.Text) + len(m.ToolCallID) + callBytes(m.ToolCalls)
+	bytes := len(m.ToolCallID) + imageBytes*len(m.Images)
+	if m.Blocks != nil {
+		return bytes + len(m.Blocks)
+	}
+	return bytes + len(m.Text) + callBytes(m.ToolCalls)
 }
 
 // Bytes is the length of what a model reads of a tool.
@@ -196,7 +219,7 @@ func (a *Asked) Ask(ctx context.Context) (*Reply, *record.Call, error) {
 	call := &record.Call{Role: a.Role, Model: a.Name, Request: a.Hash}
 	if err == nil {
 		call.Usage, call.Reserved, call.Finish = reply.Usage, reply.Reserved, reply.Finish
-		call.Answered = reply.Answered
+		call.Answered, call.Tier, call.Reported = reply.Answered, reply.Tier, reply.Reported
 		call.Duration, call.Waited = reply.Duration, reply.Waited
 		call.Attempts, call.Unsent, call.Cached = reply.Attempts, reply.Unsent, reply.Cached
 		err = a.late(call)

@@ -40,13 +40,9 @@ func (r *Request) Bytes() int64 {
 // Sum identifies what is sent to the model of that name: messages, tools and
 // settings, but not the draw.
 func (r *Request) Sum(name string) [sha256.Size]byte {
-	withTools := r.withTools()
+	form := r.form()
 	b := make([]byte, 0, r.sumSize(name))
-	if withTools {
-		b = appendText(b, "agentbench request 2")
-	} else {
-		b = appendText(b, "agentbench request 1")
-	}
+	b = appendText(b, "agentbench request "+string(form))
 	b = appendText(b, name)
 	b = appendNumber(b, r.Temperature)
 	b = appendNumber(b, r.TopP)
@@ -61,8 +57,8 @@ func (r *Request) Sum(name string) [sha256.Size]byte {
 	} else {
 		b = append(b, 0)
 	}
-	if withTools {
-		return sha256.Sum256(r.appendConversation(b))
+	if form != texts {
+		return sha256.Sum256(r.appendConversation(b, form))
 	}
 	for i := range r.Messages {
 		b = appendText(b, r.Messages[i].Role)
@@ -71,19 +67,29 @@ func (r *Request) Sum(name string) [sha256.Size]byte {
 	return sha256.Sum256(b)
 }
 
-// withTools says whether there is anything of tools in the request. Requests
-// without are summed as they were before there were tools, so that their hashes
-// in records and caches stay valid.
-func (r *Request) withTools() bool {
+// The forms in which requests are summed. Each is used only where it is needed, so that the hashes in older records
+// and caches stay valid.
+const (
+	texts = '1' // messages are texts
+	tools = '2' // there are tools, or calls of them
+	whole = '3' // messages have images, or the blocks of their provider
+)
+
+func (r *Request) form() rune {
+	form := texts
 	if r.Tools != nil || r.ToolChoice != "" {
-		return true
+		form = tools
 	}
 	for i := range r.Messages {
-		if r.Messages[i].ToolCalls != nil || r.Messages[i].ToolCallID != "" {
-			return true
+		m := &r.Messages[i]
+		switch {
+		case m.Blocks != nil || m.Images != nil:
+			return whole
+		case m.ToolCalls != nil || m.ToolCallID != "":
+			form = tools
 		}
 	}
-	return false
+	return form
 }
 
 // sumSize is about how many bytes are summed.
@@ -99,7 +105,7 @@ func (r *Request) sumSize(name string) int {
 	return size
 }
 
-func (r *Request) appendConversation(b []byte) []byte {
+func (r *Request) appendConversation(b []byte, form rune) []byte {
 	b = appendText(b, r.ToolChoice)
 	b = appendLength(b, len(r.Tools))
 	for i := range r.Tools {
@@ -110,6 +116,19 @@ func (r *Request) appendConversation(b []byte) []byte {
 	b = appendLength(b, len(r.Messages))
 	for i := range r.Messages {
 		b = r.Messages[i].append(b)
+		if form == whole {
+			b = r.Messages[i].appendWhole(b)
+		}
+	}
+	return b
+}
+
+func (m *Message) appendWhole(b []byte) []byte {
+	b = appendText(b, string(m.Blocks))
+	b = appendLength(b, len(m.Images))
+	for i := range m.Images {
+		b = appendText(b, m.Images[i].Type)
+		b = appendText(b, string(m.Images[i].Data))
 	}
 	return b
 }

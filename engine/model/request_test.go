@@ -148,3 +148,32 @@ func TestEstimateTokens(t *testing.T) {
 		}
 	}
 }
+
+// Blocks and images are part of what is sent; a request without them has the hash that it always had.
+func TestBlocksAndImagesHaveTheirOwnHashes(t *testing.T) {
+	plain := func() *Request {
+		return &Request{Messages: []Message{{Role: "user", Text: "look"}, {Role: "assistant", Text: "I see"}}}
+	}
+	seen := map[string]string{plain().Hash("m"): "plain"}
+	for name, change := range map[string]func(r *Request){
+		"blocks":       func(r *Request) { r.Messages[1].Blocks = []byte(`[{"type":"thinking"}]`) },
+		"other blocks": func(r *Request) { r.Messages[1].Blocks = []byte(`[{"type":"text"}]`) },
+		"an image":     func(r *Request) { r.Messages[0].Images = []Image{{"image/png", []byte{1}}} },
+		"its bytes":    func(r *Request) { r.Messages[0].Images = []Image{{"image/png", []byte{2}}} },
+		"its type":     func(r *Request) { r.Messages[0].Images = []Image{{"image/gif", []byte{1}}} },
+		"two images":   func(r *Request) { r.Messages[0].Images = []Image{{"image/png", []byte{1}}, {"image/png", []byte{1}}} },
+	} {
+		r := plain()
+		change(r)
+		hash := r.Hash("m")
+		if before, known := seen[hash]; known {
+			t.Errorf("%s has the hash of %s", name, before)
+		}
+		seen[hash] = name
+	}
+	r := plain()
+	r.Messages[0].Images = []Image{{"image/png", make([]byte, 1<<20)}}
+	if got := r.InputTokens() - plain().InputTokens(); got != 1600 {
+		t.Errorf("an image counts as %d tokens", got)
+	}
+}

@@ -16,7 +16,7 @@ import (
 // prompt 40 characters, 10 tokens.
 var conversing = map[string]*spec.Model{
 	"toy":  {Price: &spec.Price{Free: true}, Tokens: spec.TokenCounts{Output: 50}},
-	"dear": {Price: &spec.Price{Input: 1, Output: 10}},
+	"dear": {Price: &spec.Price{Rates: spec.Rates{Input: 1, Output: 10}}},
 }
 
 const fortyCharacters = "prompt: '0123456789012345678901234567890123456789'\n"
@@ -127,7 +127,7 @@ func TestWorstCaseOfManyDelegates(t *testing.T) {
 
 // Models of delegates and of the user make calls that nothing limits, too, and delegates make them at the same time.
 func TestF43_OvershootOfConversations(t *testing.T) {
-	models := map[string]*spec.Model{"dear": {Price: &spec.Price{Output: 10}}, "toy": conversing["toy"]}
+	models := map[string]*spec.Model{"dear": {Price: &spec.Price{Rates: spec.Rates{Output: 10}}}, "toy": conversing["toy"]}
 	files := fstest.MapFS{
 		"free.yaml": {Data: []byte("loop: l\nagent: {model: toy}\nprompt: ''\n")},
 		"user.yaml": {Data: []byte("loop: l\nagent: {model: toy}\nprompt: ''\nuser: {model: dear, system: s}\n")},

@@ -93,7 +93,7 @@ func worstOf(t *testing.T, loop string) Worst {
 		t.Fatal(err)
 	}
 	return WorstOfRun(doc.Loop, map[string]*spec.Model{
-		"dear": {Price: &spec.Price{Input: 1, Output: 10}},
+		"dear": {Price: &spec.Price{Rates: spec.Rates{Input: 1, Output: 10}}},
 		"free": {Price: &spec.Price{Free: true}},
 		"toy":  {Price: &spec.Price{Free: true}, Tokens: spec.TokenCounts{Input: 500, Output: 50, Spread: 0.1}},
 	}, 400)
@@ -125,10 +125,10 @@ func TestWorstCaseOfARun(t *testing.T) {
 // exceeded.
 func TestF43_Overshoot(t *testing.T) {
 	models := map[string]*spec.Model{
-		"dear":  {Price: &spec.Price{Input: 1, Output: 10}},
-		"cheap": {Price: &spec.Price{Input: 1, Output: 1}},
+		"dear":  {Price: &spec.Price{Rates: spec.Rates{Input: 1, Output: 10}}},
+		"cheap": {Price: &spec.Price{Rates: spec.Rates{Input: 1, Output: 1}}},
 		"free":  {Price: &spec.Price{Free: true}},
-		"toy":   {Price: &spec.Price{Input: 1, Output: 1}, Tokens: spec.TokenCounts{Output: 50}},
+		"toy":   {Price: &spec.Price{Rates: spec.Rates{Input: 1, Output: 1}}, Tokens: spec.TokenCounts{Output: 50}},
 	}
 	judge := "\nevaluate: {judge: {model: dear, rubric: ''}}"
 	for name, c := range map[string]struct {

@@ -80,7 +80,7 @@ func TestWorstCasesOfScoresDoNotWrap(t *testing.T) {
 // F43: judges whose replies have no limit count, all of a panel at once.
 func TestF43_OvershootOfJudges(t *testing.T) {
 	judge := &spec.Scorer{Type: "judge"}
-	models := map[string]*spec.Model{"dear": {Price: &spec.Price{Input: 1, Output: 10}}, "cheap": {Price: &spec.Price{Input: 1, Output: 1}}}
+	models := map[string]*spec.Model{"dear": {Price: &spec.Price{Rates: spec.Rates{Input: 1, Output: 10}}}, "cheap": {Price: &spec.Price{Rates: spec.Rates{Input: 1, Output: 1}}}}
 	loop := &spec.Loop{Agent: &spec.Agent{Model: "cheap", MaxOutputTokens: 5}}
 	p := &Plan{Configurations: []spec.Resolved{{Loop: loop}}, Trials: 1, Tasks: 100}
 	for names, want := range map[string]Overshoot{"": {}, "dear": {8, 8 * record.USD / 100}, "dear cheap dear": {24, 24 * record.USD / 100}} {

@@ -176,12 +176,11 @@ func (w *worst) calls(name string, maxOutput int, s series) Worst {
 	if output == 0 {
 		calls.Unbounded = s.n
 	}
-	switch {
-	case m == nil || m.Price == nil:
+	in, out, perCall, known := m.Dearest()
+	if !known {
 		calls.Unpriced = s.n
-	case !m.Price.Free:
-		calls.Cost = dollarsPerMillion(m.Price.Input, input).Plus(dollarsPerMillion(m.Price.Output, outputs))
 	}
+	calls.Cost = dollarsPerMillion(in, input).Plus(dollarsPerMillion(out, outputs)).Plus(dollarsPerMillion(perCall*1e6, s.n))
 	return calls
 }
 
@@ -231,9 +230,8 @@ func OvershootOf(p *Plan, scorers []Asking, models map[string]*spec.Model, concu
 			widest = max(widest, of.wide)
 		}
 		for _, name := range of.names {
-			if m := models[name]; m != nil && m.Price != nil && !m.Price.Free {
-				dearest = max(dearest, dollarsPerMillion(m.Price.Output, 1000))
-			}
+			_, output, _, _ := models[name].Dearest()
+			dearest = max(dearest, dollarsPerMillion(output, 1000))
 		}
 	}
 	calls = min(calls, concurrency*widest)

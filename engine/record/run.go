@@ -190,8 +190,11 @@ func (it *Iteration) Total() Usage {
 type Step struct {
 	Text     string `json:"text,omitempty"` // of the reply, with the calls that are written in it
 	Thinking string `json:"thinking,omitempty"`
-	Call     int    `json:"call"`            // place of the model's call among the iteration's Calls, from 1
-	Tools    int    `json:"tools,omitempty"` // so many of the iteration's ToolCalls are of this step, in their order
+	// Blocks are the reply in its provider's own form, where text and calls are not all that has to be sent back:
+	// signed thinking, encrypted reasoning. A JSON array.
+	Blocks json.RawMessage `json:"blocks,omitempty"`
+	Call   int             `json:"call"`            // place of the model's call among the iteration's Calls, from 1
+	Tools  int             `json:"tools,omitempty"` // so many of the iteration's ToolCalls are of this step, in their order
 	// Pruned is how many of the conversation's messages were left out of what was
 	// sent.
 	Pruned int    `json:"pruned,omitempty"`
@@ -276,6 +279,11 @@ type Call struct {
 	// Answered is what the server says has answered, where it is not the model
 	// that was asked for.
 	Answered string `json:"answered,omitempty"`
+	// Tier is the service tier that the provider reports, "": none, or the usual one.
+	Tier string `json:"tier,omitempty"`
+	// Reported is what the provider reports of the usage beyond Usage: a JSON object of numbers by their names, those
+	// of nested objects joined by dots.
+	Reported json.RawMessage `json:"reported,omitempty"`
 	// Request is the hash of what was sent.
 	Request  string        `json:"request,omitempty"`
 	Usage    Usage         `json:"usage"`
@@ -548,13 +556,17 @@ func sum[N ~int64](a, b N) N {
 
 // Usage is what calls spent.
 type Usage struct {
-	Calls           int64 `json:"calls,omitempty"`
-	InputTokens     int64 `json:"input_tokens,omitempty"`     // cached ones included
-	CachedTokens    int64 `json:"cached_tokens,omitempty"`    // part of InputTokens
-	OutputTokens    int64 `json:"output_tokens,omitempty"`    // reasoning included
-	ReasoningTokens int64 `json:"reasoning_tokens,omitempty"` // part of OutputTokens
-	ToolCalls       int64 `json:"tool_calls,omitempty"`
-	Cost            Money `json:"cost_pusd,omitempty"` // 1e-12 USD, of the priced calls
+	Calls        int64 `json:"calls,omitempty"`
+	InputTokens  int64 `json:"input_tokens,omitempty"`  // cached ones included
+	CachedTokens int64 `json:"cached_tokens,omitempty"` // part of InputTokens: read from the provider's cache
+	// CacheWriteTokens were written into the provider's cache for its usual time, five minutes at Anthropic,
+	// CacheWrite1hTokens for an hour. Both are parts of InputTokens, beside CachedTokens.
+	CacheWriteTokens   int64 `json:"cache_write_tokens,omitempty"`
+	CacheWrite1hTokens int64 `json:"cache_write_1h_tokens,omitempty"`
+	OutputTokens       int64 `json:"output_tokens,omitempty"`    // reasoning included
+	ReasoningTokens    int64 `json:"reasoning_tokens,omitempty"` // part of OutputTokens
+	ToolCalls          int64 `json:"tool_calls,omitempty"`
+	Cost               Money `json:"cost_pusd,omitempty"` // 1e-12 USD, of the priced calls
 	// Unpriced counts calls whose price is unknown: then Cost is not the cost.
 	Unpriced int64 `json:"unpriced,omitempty"`
 	// Estimated counts calls whose tokens the server did not report.
@@ -581,7 +593,7 @@ func (u Usage) Priced() bool { return u.Unpriced == 0 && u.Unreported == 0 }
 
 // negative reports whether some number is below zero, which nothing spends.
 func (u Usage) negative() bool {
-	return min(u.Calls, u.InputTokens, u.CachedTokens, u.OutputTokens, u.ReasoningTokens, u.ToolCalls,
+	return min(u.Calls, u.InputTokens, u.CachedTokens, u.CacheWriteTokens, u.CacheWrite1hTokens, u.OutputTokens, u.ReasoningTokens, u.ToolCalls,
 		int64(u.Cost), u.Unpriced, u.Estimated, u.Uncounted, u.Unreported) < 0
 }
 
@@ -590,6 +602,8 @@ func (u Usage) Plus(v Usage) Usage {
 	u.Calls += v.Calls
 	u.InputTokens = sum(u.InputTokens, v.InputTokens)
 	u.CachedTokens = sum(u.CachedTokens, v.CachedTokens)
+	u.CacheWriteTokens = sum(u.CacheWriteTokens, v.CacheWriteTokens)
+	u.CacheWrite1hTokens = sum(u.CacheWrite1hTokens, v.CacheWrite1hTokens)
 	u.OutputTokens = sum(u.OutputTokens, v.OutputTokens)
 	u.ReasoningTokens = sum(u.ReasoningTokens, v.ReasoningTokens)
 	u.ToolCalls += v.ToolCalls
@@ -606,17 +620,19 @@ func (u Usage) Plus(v Usage) Usage {
 func (u Usage) Minus(v Usage) Usage {
 	left := func(a, b int64) int64 { return max(0, a-b) }
 	return Usage{
-		Calls:           left(u.Calls, v.Calls),
-		InputTokens:     left(u.InputTokens, v.InputTokens),
-		CachedTokens:    left(u.CachedTokens, v.CachedTokens),
-		OutputTokens:    left(u.OutputTokens, v.OutputTokens),
-		ReasoningTokens: left(u.ReasoningTokens, v.ReasoningTokens),
-		ToolCalls:       left(u.ToolCalls, v.ToolCalls),
-		Cost:            max(0, u.Cost-v.Cost),
-		Unpriced:        left(u.Unpriced, v.Unpriced),
-		Estimated:       left(u.Estimated, v.Estimated),
-		Uncounted:       left(u.Uncounted, v.Uncounted),
-		Unreported:      left(u.Unreported, v.Unreported),
+		Calls:              left(u.Calls, v.Calls),
+		InputTokens:        left(u.InputTokens, v.InputTokens),
+		CachedTokens:       left(u.CachedTokens, v.CachedTokens),
+		CacheWriteTokens:   left(u.CacheWriteTokens, v.CacheWriteTokens),
+		CacheWrite1hTokens: left(u.CacheWrite1hTokens, v.CacheWrite1hTokens),
+		OutputTokens:       left(u.OutputTokens, v.OutputTokens),
+		ReasoningTokens:    left(u.ReasoningTokens, v.ReasoningTokens),
+		ToolCalls:          left(u.ToolCalls, v.ToolCalls),
+		Cost:               max(0, u.Cost-v.Cost),
+		Unpriced:           left(u.Unpriced, v.Unpriced),
+		Estimated:          left(u.Estimated, v.Estimated),
+		Uncounted:          left(u.Uncounted, v.Uncounted),
+		Unreported:         left(u.Unreported, v.Unreported),
 	}
 }
 

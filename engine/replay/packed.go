@@ -227,6 +227,8 @@ func (c *coder) usage(u *record.Usage) {
 	integer(c, &u.Calls)
 	integer(c, &u.InputTokens)
 	integer(c, &u.CachedTokens)
+	integer(c, &u.CacheWriteTokens)
+	integer(c, &u.CacheWrite1hTokens)
 	integer(c, &u.OutputTokens)
 	integer(c, &u.ReasoningTokens)
 	integer(c, &u.ToolCalls)

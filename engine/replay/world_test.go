@@ -142,7 +142,7 @@ func (w *worker) Execute(ctx context.Context, turn *agent.Turn) (agent.Result, e
 }
 
 // price is dear, so that budgets of money count.
-var price = pace.Price{Input: record.USD / 1000, Output: record.USD / 500}
+var price = pace.Price{Rates: pace.Rates{Input: record.USD / 1000, Output: record.USD / 500}}
 
 // live puts a loop together as it runs.
 func (w *world) live(l *spec.Loop) *loop.Loop {

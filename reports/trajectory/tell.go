@@ -244,7 +244,7 @@ func usageText(u record.Usage) string {
 	if u.ToolCalls > 0 {
 		parts = append(parts, page.Plural(int(u.ToolCalls), "tool call", "tool calls"))
 	}
-	tokens := fmt.Sprintf("%d tokens in, %d out", u.InputTokens, u.OutputTokens)
+	tokens := fmt.Sprintf("%d tokens in%s, %d out", u.InputTokens, cacheText(u), u.OutputTokens)
 	switch {
 	case u.Uncounted > 0, u.Unreported > 0 && u.Tokens() == 0:
 		tokens = "unknown tokens"
@@ -255,6 +255,21 @@ func usageText(u record.Usage) string {
 		tokens += " (and what programs used)"
 	}
 	return strings.Join(append(parts, tokens, Cost(u)), ", ")
+}
+
+// cacheText is what the provider's cache made of the input.
+func cacheText(u record.Usage) string {
+	var parts []string
+	if u.CachedTokens > 0 {
+		parts = append(parts, fmt.Sprintf("%d cached", u.CachedTokens))
+	}
+	if written := u.CacheWriteTokens + u.CacheWrite1hTokens; written > 0 {
+		parts = append(parts, fmt.Sprintf("%d written to the cache", written))
+	}
+	if parts == nil {
+		return ""
+	}
+	return " (" + strings.Join(parts, ", ") + ")"
 }
 
 func seconds(d time.Duration, untimed bool) string {

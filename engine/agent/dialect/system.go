@@ -180,7 +180,7 @@ func (d Dialect) Step(step *record.Step, calls []record.ToolCall, before int) []
 	var turns [][]model.Message
 	// Servers refuse a reply that says nothing.
 	if len(calls) > 0 || strings.TrimSpace(step.Text) != "" {
-		turns = append(turns, d.exchange(step.Text, calls, before))
+		turns = append(turns, d.exchange(step, calls, before))
 	}
 	if step.User != "" {
 		turns = append(turns, []model.Message{{Role: userRole, Text: step.User}})
@@ -190,15 +190,17 @@ func (d Dialect) Step(step *record.Step, calls []record.ToolCall, before int) []
 
 // exchange is a reply with the results of its calls: those of native calls in one message
 // each, as servers want it.
-func (d Dialect) exchange(text string, calls []record.ToolCall, before int) []model.Message {
+func (d Dialect) exchange(step *record.Step, calls []record.ToolCall, before int) []model.Message {
+	said := model.Message{Role: assistantRole, Text: step.Text, Blocks: step.Blocks}
 	switch {
 	case len(calls) == 0:
-		return []model.Message{{Role: assistantRole, Text: text}}
+		return []model.Message{said}
 	case !d.native():
-		return []model.Message{{Role: assistantRole, Text: text}, {Role: userRole, Text: d.results(calls)}}
+		return []model.Message{said, {Role: userRole, Text: d.results(calls)}}
 	}
 	messages := make([]model.Message, 1, 1+len(calls))
-	messages[0] = model.Message{Role: assistantRole, Text: text, ToolCalls: make([]model.ToolCall, len(calls))}
+	messages[0] = said
+	messages[0].ToolCalls = make([]model.ToolCall, len(calls))
 	told, taken := answers(calls), map[string]bool{}
 	for i := range calls {
 		id := distinct(calls[i].ID, before+i+1, taken)

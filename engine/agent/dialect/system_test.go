@@ -232,3 +232,23 @@ func TestACutStepLeavesNoCallWithoutAnswer(t *testing.T) {
 		t.Errorf("a step that was cut before its calls: %+v", got[3])
 	}
 }
+
+// What a provider wants back goes with the reply that it came with, and with no other.
+func TestBlocksGoBackWithTheirReply(t *testing.T) {
+	blocks := json.RawMessage(`[{"type":"thinking"},{"type":"tool_use","id":"c1"}]`)
+	steps := []record.Step{{Text: "let me look", Blocks: blocks, Call: 1, Tools: 1}, {Text: "it is 4", Call: 2}}
+	calls := []record.ToolCall{{Tool: "search", ID: "c1", Arguments: json.RawMessage(`{}`), Result: json.RawMessage(`"4"`)}}
+	for _, d := range []Dialect{Native, Fenced} {
+		var got []string
+		for _, turn := range d.Turns("hello", steps, calls) {
+			for _, m := range turn {
+				if m.Blocks != nil {
+					got = append(got, m.Role+" "+m.Text+" "+string(m.Blocks))
+				}
+			}
+		}
+		if want := "assistant let me look " + string(blocks); len(got) != 1 || got[0] != want {
+			t.Errorf("%s: %q", d, got)
+		}
+	}
+}

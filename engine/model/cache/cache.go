@@ -140,8 +140,9 @@ func (m *cached) entry(d *draw, reply *model.Reply) *entry {
 			Provider: m.identity.Provider, Model: m.identity.Model,
 			Task: d.request.Draw.Task, Trial: d.request.Draw.Trial, N: d.n,
 			Answered: reply.Answered, Finish: reply.Finish, Usage: reply.Usage, Duration: reply.Duration,
+			Tier: reply.Tier, Reported: reply.Reported,
 		},
-		text: reply.Text, thinking: reply.Thinking, calls: slices.Clone(reply.ToolCalls),
+		text: reply.Text, thinking: reply.Thinking, calls: slices.Clone(reply.ToolCalls), blocks: reply.Blocks,
 	}
 }
 
@@ -233,6 +234,8 @@ type Identity struct {
 	// Headers are sent with every request. Those that hold credentials are not
 	// part of the key ([secret.Telling]): a new key asks for the same answers.
 	Headers map[string]string
+	// Settings are what the model's declaration changes of the answers, in any form; "": nothing.
+	Settings string
 }
 
 // Key identifies one draw of one request.
@@ -259,6 +262,9 @@ func (i *Identity) prefix() []byte {
 	b = binary.LittleEndian.AppendUint64(b, uint64(len(headers)))
 	for _, name := range slices.Sorted(maps.Keys(headers)) {
 		b = appendText(appendText(b, name), headers[name])
+	}
+	if i.Settings != "" {
+		b = appendText(b, i.Settings)
 	}
 	return b
 }

@@ -449,11 +449,12 @@ func someEntry() *entry {
 	return &entry{
 		Head: Head{
 			Key: strings.Repeat("ab", 32), Provider: "openai", Model: "m", Task: "a", Trial: 1, N: 2,
-			Created: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC), Finish: "stop",
+			Created: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC), Finish: "stop", Tier: "flex", Reported: json.RawMessage(`{"searches":2}`),
 			Usage: record.Usage{Calls: 1, InputTokens: 2, OutputTokens: 3, Cost: 4}, Duration: time.Second,
 		},
 		text: "The answer\nis 42.", thinking: "Six times seven?",
-		calls: []model.ToolCall{{ID: "call_1", Name: "multiply", Arguments: `{"a": 6, "b": 7}`}},
+		calls:  []model.ToolCall{{ID: "call_1", Name: "multiply", Arguments: `{"a": 6, "b": 7}`}},
+		blocks: json.RawMessage(`[{"type":"thinking","thinking":"<six times seven>","signature":"c2ln"}]`),
 	}
 }
 
@@ -483,7 +484,7 @@ func TestAnEntryIsReadAsItWasWritten(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want.TextBytes, want.ThinkingBytes = len(want.text), len(want.thinking)
+		want.TextBytes, want.ThinkingBytes, want.BlockBytes = len(want.text), len(want.thinking), len(want.blocks)
 		want.ToolCallBytes = got.ToolCallBytes
 		if len(want.calls) == 0 {
 			want.calls, want.ToolCallBytes = nil, 0

@@ -244,15 +244,18 @@ type Head struct {
 	N        int       `json:"n"`     // the n-th equal request of its run, from 0
 	Created  time.Time `json:"created"`
 
-	Answered string        `json:"answered,omitempty"` // what the server says has answered
-	Finish   string        `json:"finish"`
-	Usage    record.Usage  `json:"usage"`
-	Duration time.Duration `json:"duration_ns"` // of the call that was made
+	Answered string          `json:"answered,omitempty"` // what the server says has answered
+	Tier     string          `json:"tier,omitempty"`     // the service tier that it reports
+	Reported json.RawMessage `json:"reported,omitempty"` // of the usage, beyond Usage
+	Finish   string          `json:"finish"`
+	Usage    record.Usage    `json:"usage"`
+	Duration time.Duration   `json:"duration_ns"` // of the call that was made
 
 	// How many bytes of each stand behind the head.
 	TextBytes     int `json:"text_bytes"`
 	ThinkingBytes int `json:"thinking_bytes"`
 	ToolCallBytes int `json:"tool_call_bytes,omitempty"`
+	BlockBytes    int `json:"block_bytes,omitempty"`
 }
 
 // entry is a stored answer.
@@ -260,11 +263,12 @@ type entry struct {
 	Head
 	text, thinking string
 	calls          []model.ToolCall
+	blocks         json.RawMessage
 }
 
 // An entry is a file of three parts: a line with the checksums (CRC-32C) of the
 // other two, a line of JSON that is the head, and the reply's text and
-// thinking as they came, then its tool calls as JSON where it has some:
+// thinking as they came, then its tool calls as JSON and its provider's blocks where it has some:
 //
 //	agentbench cache 1 5a1c0f3e 00000000
 //	{"key":"9f86…","provider":"openai","model":"m","task":"a","trial":1, …}
@@ -292,21 +296,23 @@ func (e *entry) write(w io.Writer) error {
 		return err
 	}
 	head := e.Head
-	head.TextBytes, head.ThinkingBytes, head.ToolCallBytes = len(e.text), len(e.thinking), len(calls)
+	head.TextBytes, head.ThinkingBytes, head.ToolCallBytes, head.BlockBytes = len(e.text), len(e.thinking), len(calls), len(e.blocks)
 	line, err := json.Marshal(&head)
 	if err != nil {
 		return err
 	}
-	size := firstLine + len(line) + 1 + len(e.text) + len(e.thinking) + len(calls)
+	size := firstLine + len(line) + 1 + len(e.text) + len(e.thinking) + len(calls) + len(e.blocks)
 	if size > largest {
 		return fmt.Errorf("an entry holds %d MiB at most", largest>>20)
 	}
 	body := crc32.Update(checksumOf(checksumOf(0, e.text), e.thinking), castagnoli, calls)
+	body = crc32.Update(body, castagnoli, e.blocks)
 	b := bufio.NewWriterSize(w, min(size, 64<<10))
 	fmt.Fprintf(b, "%s%08x %08x\n%s\n", magic, crc32.Checksum(line, castagnoli), body, line)
 	b.WriteString(e.text)
 	b.WriteString(e.thinking)
 	b.Write(calls)
+	b.Write(e.blocks)
 	return b.Flush() // the first error of all writes
 }
 
@@ -327,11 +333,15 @@ func decode(b []byte) (*entry, error) {
 		return nil, err
 	}
 	text, rest, ok := cut(body, head.TextBytes)
-	thinking, calls, alsoOK := cut(rest, head.ThinkingBytes)
-	if !ok || !alsoOK || len(calls) != head.ToolCallBytes || !bytes.Equal(checksum(body), b[len(magic)+9:firstLine-1]) {
+	thinking, rest, alsoOK := cut(rest, head.ThinkingBytes)
+	calls, blocks, callsOK := cut(rest, head.ToolCallBytes)
+	if !ok || !alsoOK || !callsOK || len(blocks) != head.BlockBytes || !bytes.Equal(checksum(body), b[len(magic)+9:firstLine-1]) {
 		return nil, errDamaged
 	}
 	e := &entry{Head: *head, text: string(text), thinking: string(thinking)}
+	if len(blocks) > 0 {
+		e.blocks = bytes.Clone(blocks)
+	}
 	e.calls, err = decodeCalls(calls)
 	return e, err
 }
@@ -368,7 +378,7 @@ func checksum(b []byte) []byte {
 func (e *entry) reply() *model.Reply {
 	return &model.Reply{
 		Text: e.text, Thinking: e.thinking, ToolCalls: slices.Clone(e.calls), Answered: e.Answered, Finish: e.Finish,
-		Usage: e.Usage, Duration: e.Duration, Cached: true,
+		Blocks: bytes.Clone(e.blocks), Usage: e.Usage, Tier: e.Tier, Reported: bytes.Clone(e.Reported), Duration: e.Duration, Cached: true,
 	}
 }
 

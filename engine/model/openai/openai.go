@@ -58,6 +58,8 @@ type Options struct {
 	Headers     map[string]string
 	Quirks      spec.Quirks       // how the server differs from OpenAI's
 	Timeout     time.Duration     // of one call; default DefaultTimeout
+	Effort      string            // of the reasoning; "": none is sent
+	Tier        string            // the service tier to ask for; "": none is sent
 	Stream      bool              // let the answer come in pieces
 	FirstByte   time.Duration     // until the answer begins; default DefaultFirstByte, or Timeout if that is longer
 	Idle        time.Duration     // between two pieces of the answer; default DefaultIdle
@@ -72,6 +74,7 @@ func FromSpec(name string, m *spec.Model, getenv func(string) string) (Options, 
 	o := Options{
 		Name: m.Name, Headers: m.Headers,
 		Timeout: m.Timeout, FirstByte: m.FirstByteTimeout, Idle: m.IdleTimeout, Stream: m.Stream,
+		Effort: m.Effort, Tier: m.ServiceTier,
 	}
 	if o.Name == "" {
 		o.Name = name
@@ -387,6 +390,8 @@ type chatRequest struct {
 	ResponseFormat      *openai.ChatCompletionResponseFormat `json:"response_format,omitempty"`
 	Tools               []offered                            `json:"tools,omitempty"`
 	ToolChoice          any                                  `json:"tool_choice,omitempty"`
+	ReasoningEffort     string                               `json:"reasoning_effort,omitempty"`
+	ServiceTier         string                               `json:"service_tier,omitempty"`
 }
 
 type message struct {
@@ -402,6 +407,7 @@ func (m *Model) body(request *model.Request) ([]byte, error) {
 		Model:    m.options.Name,
 		Messages: make([]message, len(request.Messages)),
 		Stream:   m.options.Stream, Temperature: request.Temperature, TopP: request.TopP, Seed: request.Seed,
+		ReasoningEffort: m.options.Effort, ServiceTier: m.options.Tier,
 	}
 	for i := range request.Messages {
 		body.Messages[i] = messageOf(&request.Messages[i])

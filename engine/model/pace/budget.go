@@ -268,7 +268,7 @@ func framingTokens(request *model.Request) int64 {
 }
 
 func (e *estimate) priced(input, output int64) record.Usage {
-	return e.options.Price.Most().Apply(record.Usage{Calls: 1, InputTokens: input, OutputTokens: output})
+	return e.options.Price.most(record.Usage{Calls: 1, InputTokens: input, OutputTokens: output})
 }
 
 // learn compares what a call was expected to use with what it used.
@@ -278,59 +278,6 @@ func (e *estimate) learn(request *model.Request, used record.Usage) {
 	defer e.mu.Unlock()
 	e.longest = max(e.longest, used.OutputTokens)
 	e.density = max(e.density, float64(used.InputTokens)/float64(expected))
-}
-
-// Price is what tokens cost, in 1e-12 USD a token. The zero Price is free.
-type Price struct {
-	Input, CachedInput, Output record.Money
-	Unknown                    bool // nobody said
-}
-
-// PriceOf is a declared price; nil is an unknown one. Cached input costs as
-// much as other input unless a price says otherwise.
-func PriceOf(p *spec.Price) Price {
-	switch {
-	case p == nil:
-		return Price{Unknown: true}
-	case p.Free:
-		return Price{}
-	}
-	price := Price{Input: perToken(p.Input), CachedInput: perToken(p.Input), Output: perToken(p.Output)}
-	if p.CachedInput != nil {
-		price.CachedInput = perToken(*p.CachedInput)
-	}
-	return price
-}
-
-// perToken turns USD per million tokens into 1e-12 USD per token.
-func perToken(usdPerMillion float64) record.Money {
-	exact := math.Round(usdPerMillion * float64(record.USD) / 1e6)
-	if exact >= math.MaxInt64 {
-		return math.MaxInt64
-	}
-	if exact < 1 && usdPerMillion > 0 {
-		return 1 // not free
-	}
-	return record.Money(exact)
-}
-
-// Most is the price with which no input costs more than it says, whether the
-// server finds it in its cache or not.
-func (p Price) Most() Price {
-	p.Input = max(p.Input, p.CachedInput)
-	return p
-}
-
-// Apply puts the cost of the tokens, or that it is unknown, into a usage.
-func (p Price) Apply(u record.Usage) record.Usage {
-	u.Cost, u.Unpriced = 0, 0
-	if p.Unknown {
-		u.Unpriced = u.Calls
-		return u
-	}
-	cached := min(u.CachedTokens, u.InputTokens)
-	u.Cost = p.Input.Times(u.InputTokens - cached).Plus(p.CachedInput.Times(cached)).Plus(p.Output.Times(u.OutputTokens))
-	return u
 }
 
 // Worst is what a call may use. What is expected rests on an estimate of the
@@ -488,7 +435,7 @@ type LimitOptions struct {
 // declared, as for simulated models, the texts do not matter.
 func OptionsOf(m *spec.Model) LimitOptions {
 	return LimitOptions{
-		Price:     PriceOf(m.Price),
+		Price:     PriceOfModel(m),
 		Input:     int64(m.Tokens.Most(m.Tokens.Input)),
 		MaxOutput: int64(m.Tokens.Most(m.Tokens.Output)),
 	}
@@ -601,12 +548,12 @@ func (m *limited) call(ctx context.Context, request *model.Request) (*model.Repl
 	price := &m.worst.options.Price
 	reply, err := m.inner.Call(ctx, request)
 	if err == nil {
-		reply.Usage = price.Apply(reply.Usage)
+		price.charge(reply)
 		return reply, nil
 	}
 	var failed *model.CallError
 	if errors.As(err, &failed) {
-		failed.Usage = price.Apply(failed.Usage)
+		failed.Usage = price.tokens(failed.Usage)
 	}
 	return nil, err
 }

@@ -343,7 +343,7 @@ func TestF84_ReservationsOfARunDependOnNothingElse(t *testing.T) {
 // Input that is dearer from the server's cache is reserved at that price.
 func TestF41_ReservationsAreOfTheDearestPrice(t *testing.T) {
 	cached := 3.0
-	e := newEstimate(LimitOptions{Price: PriceOf(&spec.Price{Input: 1, CachedInput: &cached, Output: 1}), Input: 10, MaxOutput: 5})
+	e := newEstimate(LimitOptions{Price: PriceOf(&spec.Price{Rates: spec.Rates{Input: 1, CachedInput: &cached, Output: 1}}), Input: 10, MaxOutput: 5})
 	if got, want := e.of(request).Bound.Cost, record.Money(10*3_000_000+50*1_000_000); got != want {
 		t.Errorf("%d is reserved, want %d", got, want)
 	}
@@ -357,13 +357,14 @@ func TestF41_CostIsNeverBelowZero(t *testing.T) {
 		usage record.Usage
 		want  record.Money
 	}{
-		"cached tokens cost their own price": {spec.Price{Input: 1, CachedInput: &half, Output: 2}, record.Usage{InputTokens: 10, CachedTokens: 4, OutputTokens: 1}, 10_000_000},
-		"a price beyond all money":           {spec.Price{Input: 1e30, Output: 1}, record.Usage{InputTokens: 2}, math.MaxInt64},
-		"tokens beyond all money":            {spec.Price{Input: 1, Output: 1000}, record.Usage{InputTokens: 1, OutputTokens: math.MaxInt64}, math.MaxInt64},
-		"tokens below zero":                  {spec.Price{Input: 1, Output: 1}, record.Usage{InputTokens: -5, OutputTokens: -5}, 0},
-		"more cached tokens than input":      {spec.Price{Input: 1, CachedInput: &half, Output: 1}, record.Usage{InputTokens: 10, CachedTokens: 100}, 5_000_000},
+		"cached tokens cost their own price": {spec.Price{Rates: spec.Rates{Input: 1, CachedInput: &half, Output: 2}}, record.Usage{InputTokens: 10, CachedTokens: 4, OutputTokens: 1}, 10_000_000},
+		"a price beyond all money":           {spec.Price{Rates: spec.Rates{Input: 1e30, Output: 1}}, record.Usage{InputTokens: 2}, math.MaxInt64},
+		"tokens beyond all money":            {spec.Price{Rates: spec.Rates{Input: 1, Output: 1000}}, record.Usage{InputTokens: 1, OutputTokens: math.MaxInt64}, math.MaxInt64},
+		"tokens below zero":                  {spec.Price{Rates: spec.Rates{Input: 1, Output: 1}}, record.Usage{InputTokens: -5, OutputTokens: -5}, 0},
+		"more cached tokens than input":      {spec.Price{Rates: spec.Rates{Input: 1, CachedInput: &half, Output: 1}}, record.Usage{InputTokens: 10, CachedTokens: 100}, 5_000_000},
 	} {
-		if got := PriceOf(&c.price).Apply(c.usage).Cost; got != c.want {
+		price := PriceOf(&c.price)
+		if got := price.tokens(c.usage).Cost; got != c.want {
 			t.Errorf("%s: %d, want %d", name, got, c.want)
 		}
 	}
@@ -421,7 +422,7 @@ type situation struct {
 // situationOf draws a situation in which a budget is often met.
 func situationOf(chance *rand.Rand) situation {
 	s := situation{runs: 1 << chance.IntN(9), calls: 1 + chance.IntN(4), dense: chance.IntN(4) == 0}
-	declared := spec.Price{Input: 10 * chance.Float64(), Output: 40 * chance.Float64()}
+	declared := spec.Price{Rates: spec.Rates{Input: 10 * chance.Float64(), Output: 40 * chance.Float64()}}
 	cached := declared.Input * 2 * chance.Float64()
 	declared.CachedInput = &cached
 	s.price = PriceOf(&declared)
@@ -524,7 +525,7 @@ func (s *situation) exceeded(whose string, b *Budget, l Limits) error {
 	if s.dense {
 		excess := int64(1500 + messageTokens) // tokens of one call, all of them unexpected
 		l.Tokens += excess * min(1, l.Tokens)
-		l.Cost += s.price.Most().Input.Times(excess) * min(1, l.Cost)
+		l.Cost += max(s.price.Input, s.price.CachedInput).Times(excess) * min(1, l.Cost)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()

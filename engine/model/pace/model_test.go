@@ -38,12 +38,13 @@ func TestF41_Prices(t *testing.T) {
 	}{
 		"unknown":       {nil, 0, 1},
 		"free":          {&spec.Price{Free: true}, 0, 0},
-		"no discount":   {&spec.Price{Input: 0.15, Output: 0.60}, 210_000_000, 0},
-		"cached input":  {&spec.Price{Input: 0.15, CachedInput: cents(0.075), Output: 0.60}, 180_000_000, 0},
-		"fractions":     {&spec.Price{Input: 0.000001, Output: 0}, 1000, 0},
-		"never nothing": {&spec.Price{Input: 1e-9, Output: 0}, 1000, 0},
+		"no discount":   {&spec.Price{Rates: spec.Rates{Input: 0.15, Output: 0.60}}, 210_000_000, 0},
+		"cached input":  {&spec.Price{Rates: spec.Rates{Input: 0.15, CachedInput: cents(0.075), Output: 0.60}}, 180_000_000, 0},
+		"fractions":     {&spec.Price{Rates: spec.Rates{Input: 0.000001, Output: 0}}, 1000, 0},
+		"never nothing": {&spec.Price{Rates: spec.Rates{Input: 1e-9, Output: 0}}, 1000, 0},
 	} {
-		got := PriceOf(c.price).Apply(used)
+		price := PriceOf(c.price)
+		got := price.tokens(used)
 		if got.Cost != c.cost || got.Unpriced != c.unpriced {
 			t.Errorf("%s: cost %d, unpriced %d; want %d, %d", name, got.Cost, got.Unpriced, c.cost, c.unpriced)
 		}
@@ -58,11 +59,11 @@ func TestF45_CostDoesNotDrift(t *testing.T) {
 	}
 	for seed := range seeds {
 		chance := rand.New(rand.NewPCG(seed, 45))
-		price := PriceOf(&spec.Price{Input: 0.1 + chance.Float64(), Output: 10 * chance.Float64()})
+		price := PriceOf(&spec.Price{Rates: spec.Rates{Input: 0.1 + chance.Float64(), Output: 10 * chance.Float64()}})
 		exact, costs := new(big.Int), make([]record.Usage, 1_000_000)
 		for i := range costs {
 			used := record.Usage{Calls: 1, InputTokens: chance.Int64N(5000), OutputTokens: chance.Int64N(2000)}
-			costs[i] = price.Apply(used)
+			costs[i] = price.tokens(used)
 			exact.Add(exact, big.NewInt(used.InputTokens*int64(price.Input)+used.OutputTokens*int64(price.Output)))
 		}
 		var forth, back record.Usage
@@ -145,7 +146,7 @@ func TestABudgetThatIsFullOfDoubtIsStarved(t *testing.T) {
 func TestTheLeastThatIsReserved(t *testing.T) {
 	propertytest.Check(t, func(t *rapid.T) {
 		o := LimitOptions{
-			Price:     Price{Input: record.Money(rapid.Int64Range(0, 9).Draw(t, "in")), Output: record.Money(rapid.Int64Range(0, 9).Draw(t, "out"))},
+			Price:     Price{Rates: Rates{Input: record.Money(rapid.Int64Range(0, 9).Draw(t, "in")), Output: record.Money(rapid.Int64Range(0, 9).Draw(t, "out"))}},
 			Input:     rapid.Int64Range(0, 50).Draw(t, "input"),
 			MaxOutput: rapid.Int64Range(0, 5000).Draw(t, "most"),
 		}
@@ -218,7 +219,7 @@ func (panicsBeneath) Call(context.Context, *model.Request) (*model.Reply, error)
 // at least; a run's own budget goes by the estimate, as replays do.
 func TestF24_UnknownUsageIsChargedAsReserved(t *testing.T) {
 	request := &model.Request{Messages: []model.Message{{Role: "user", Text: "hello"}}, MaxOutputTokens: 1000}
-	price := PriceOf(&spec.Price{Input: 1, Output: 1})
+	price := PriceOf(&spec.Price{Rates: spec.Rates{Input: 1, Output: 1}})
 	for name, c := range map[string]struct {
 		used record.Usage
 		out  int64

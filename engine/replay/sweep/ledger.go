@@ -65,6 +65,8 @@ var fields = [...]func(*record.Usage) *int64{
 	func(u *record.Usage) *int64 { return &u.Calls },
 	func(u *record.Usage) *int64 { return &u.InputTokens },
 	func(u *record.Usage) *int64 { return &u.CachedTokens },
+	func(u *record.Usage) *int64 { return &u.CacheWriteTokens },
+	func(u *record.Usage) *int64 { return &u.CacheWrite1hTokens },
 	func(u *record.Usage) *int64 { return &u.OutputTokens },
 	func(u *record.Usage) *int64 { return &u.ReasoningTokens },
 	func(u *record.Usage) *int64 { return &u.ToolCalls },

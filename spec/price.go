@@ -1,0 +1,207 @@
+package spec
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/agentbench/agentbench/spec/source"
+)
+
+// Price is what calls of a model cost, or the word free.
+type Price struct {
+	Free  bool `yaml:"-"`
+	Rates `yaml:",inline"`
+
+	Above   source.Named[Rates]   `yaml:"above" doc:"Rates of calls whose input is longer than so many tokens: {200000: {input: 6, output: 22.5}}. They apply to the whole call."`
+	Tiers   source.Named[Price]   `yaml:"tiers" doc:"Prices by the service tier that the provider reports: {flex: {…}, priority: {…}}."`
+	PerCall float64               `yaml:"per_call" min:"0" max:"100000" doc:"USD of a call, whatever its tokens."`
+	Fees    source.Named[float64] `yaml:"fees" doc:"USD for each unit that a provider counts beside tokens, by its name in the usage: {server_tool_use.web_search_requests: 0.01}."`
+}
+
+// Rates are USD per million tokens. A rate that is absent: cached_input is input, reasoning is output, and the price of
+// a cache write is unknown.
+type Rates struct {
+	Input        float64  `yaml:"input" need:"required" min:"0" max:"100000"`
+	CachedInput  *float64 `yaml:"cached_input" min:"0" max:"100000" doc:"Input that was read from the provider's cache (default: input)."`
+	CacheWrite   *float64 `yaml:"cache_write" min:"0" max:"100000" doc:"Input that was written into the provider's cache for 5 minutes, or for its usual time."`
+	CacheWrite1h *float64 `yaml:"cache_write_1h" min:"0" max:"100000" doc:"Input that was written into the provider's cache for an hour."`
+	Output       float64  `yaml:"output" need:"required" min:"0" max:"100000"`
+	Reasoning    *float64 `yaml:"reasoning" min:"0" max:"100000" doc:"Output that is reasoning (default: output)."`
+}
+
+// priceHint shows both forms of a price.
+const priceHint = "write {input: 0.15, output: 0.60} in USD per million tokens, or free"
+
+// DecodeNode takes the word free, or a mapping. Prices of 0 may be a table's gap: what is free has to be called so.
+func (p *Price) DecodeNode(n *source.Node, d *source.Decoder) {
+	type mapping Price
+	switch {
+	case n.Kind == source.Map:
+		d.Decode(n, (*mapping)(p))
+		if isZero(n.Get("input")) && isZero(n.Get("output")) && p.PerCall == 0 {
+			d.Fault(n, "write free if calls cost nothing, or the price", "both prices are 0")
+		}
+		p.checkSteps(n, d)
+	case n.Kind == source.String && n.Text == "free":
+		p.Free = true
+	default:
+		d.Fault(n, priceHint, "want a price")
+	}
+}
+
+// checkSteps checks the names in the mappings of a price: token counts in ascending order, fees of 0 or more.
+func (p *Price) checkSteps(n *source.Node, d *source.Decoder) {
+	before := int64(0)
+	for _, step := range p.Above {
+		tokens, err := strconv.ParseInt(step.Key, 10, 64)
+		if err != nil || tokens <= before {
+			d.Add(n.Get("above").KeyFault(step.Key, "write numbers of input tokens in ascending order: above: {200000: {input: 6, output: 22.5}}", "want a number of tokens above %d", before))
+			return
+		}
+		before = tokens
+	}
+	for _, fee := range p.Fees {
+		if fee.Value < 0 || fee.Value > 100000 {
+			d.Fault(fee.Node, "", "want USD from 0 to 100000, got %v", fee.Value)
+		}
+	}
+	for _, tier := range p.Tiers {
+		if tier.Node.Kind == source.Map && tier.Node.Get("tiers") != nil {
+			d.Fault(tier.Node.Get("tiers"), "", "a tier has no tiers")
+		}
+	}
+}
+
+// Tokens is the number of tokens above which a step of Price.Above applies.
+func Tokens(step source.Pair[Rates]) int64 {
+	tokens, _ := strconv.ParseInt(step.Key, 10, 64) // checked when it was decoded
+	return tokens
+}
+
+// Dearest are the highest rates of input and output that a call of the model may be charged, in USD per million tokens,
+// and the most that it costs beside its tokens. It reports false where the price is unknown.
+func (m *Model) Dearest() (input, output, perCall float64, known bool) {
+	if m == nil || m.Price == nil {
+		return 0, 0, 0, false
+	}
+	for _, p := range m.charged() {
+		perCall = max(perCall, p.PerCall)
+		for _, r := range p.steps() {
+			input = max(input, r.Input, orZero(r.CachedInput), orZero(r.CacheWrite), orZero(r.CacheWrite1h))
+			output = max(output, r.Output, orZero(r.Reasoning))
+		}
+	}
+	return input, output, perCall, true
+}
+
+// charged are the prices that a call may be charged by: that of the service tier asked for, and the usual one, which
+// a provider falls back to.
+func (m *Model) charged() []*Price {
+	prices := []*Price{m.Price}
+	for i := range m.Price.Tiers {
+		if tier := &m.Price.Tiers[i]; m.ServiceTier == "auto" || m.ServiceTier == tier.Key {
+			prices = append(prices, &tier.Value)
+		}
+	}
+	return prices
+}
+
+func (p *Price) steps() []*Rates {
+	steps := []*Rates{&p.Rates}
+	for i := range p.Above {
+		steps = append(steps, &p.Above[i].Value)
+	}
+	return steps
+}
+
+func orZero(rate *float64) float64 {
+	if rate == nil {
+		return 0
+	}
+	return *rate
+}
+
+func isZero(n *source.Node) bool {
+	if n == nil {
+		return false
+	}
+	value := n.Plain()
+	return value == int64(0) || value == 0.0
+}
+
+// JSONSchema describes both forms.
+func (p *Price) JSONSchema(g *source.Generator) map[string]any {
+	return map[string]any{"anyOf": []any{map[string]any{"const": "free"}, g.Struct(*p)}}
+}
+
+// PriceFile is a dated table of prices, by what the providers call their models.
+type PriceFile struct {
+	AsOf   Date                `yaml:"as_of" need:"required" doc:"The day on which they were looked up: 2026-11-01."`
+	Prices source.Named[Price] `yaml:"prices" need:"required" minlen:"1" doc:"USD per million tokens, or free."`
+}
+
+// Date is a day: 2026-11-01.
+type Date string
+
+// DecodeNode takes a date, in quotes or not.
+func (day *Date) DecodeNode(n *source.Node, d *source.Decoder) {
+	if _, err := time.Parse(time.DateOnly, n.Text); err != nil || n.Kind != source.String {
+		d.Fault(n, "", "want a date, such as 2026-11-01")
+		return
+	}
+	*day = Date(n.Text)
+}
+
+// JSONSchema describes it.
+func (day *Date) JSONSchema(*source.Generator) map[string]any {
+	return map[string]any{"type": "string", "format": "date"}
+}
+
+// priceModels gives the models that say no price of their own the one in the suite's file. It stands in the suite's
+// tree from then on, so that the resolved spec shows what was paid by.
+func (l *loader) priceModels(s *Suite) {
+	at := s.Tree.Get("prices")
+	if at == nil || s.Prices == "" {
+		return
+	}
+	file := l.priceFile(at)
+	if file == nil {
+		return
+	}
+	for i := range s.Models {
+		m, name := &s.Models[i].Value, s.Models[i].Key
+		if m.Node == nil || m.Node.Get("price") != nil {
+			continue
+		}
+		name = cmp.Or(m.Name, name)
+		found := slices.IndexFunc(file.Prices, func(p source.Pair[Price]) bool { return p.Key == name })
+		if _, calls := m.Server(); found < 0 && calls {
+			at := cmp.Or(m.Node.Get("name"), m.Node)
+			add := fmt.Sprintf("add it to %s, or write a price here", s.Prices)
+			l.warn(at, cmp.Or(didYouMean(name, file.Prices.Keys()), add), "%s has no price of %q: its cost is unknown", s.Prices, name)
+		}
+		if found < 0 {
+			continue
+		}
+		m.Price, s.PricesAsOf = &file.Prices[found].Value, string(file.AsOf)
+		m.Node.Set("price", file.Prices[found].Node)
+	}
+}
+
+// priceFile reads the file that n names.
+func (l *loader) priceFile(n *source.Node) *PriceFile {
+	at, ok := l.named(n, l.doc.folder)
+	if !ok {
+		return nil
+	}
+	tree := l.read(n, at)
+	if tree == nil {
+		return nil
+	}
+	file := &PriceFile{}
+	l.add(source.Decode(tree, file)...)
+	return file
+}
