@@ -31,7 +31,7 @@ var reaches = []reach{
 	{"spec", "spec/expr spec/source engine/secret"},
 	{"engine/record", ""},
 	{"reports/stats", ""},
-	{"reports/compare", "reports/stats"},
+	{"reports/compare", "reports/page reports/stats"},
 	{"engine/stop", "spec/... engine/secret engine/record"},
 	{"engine/model", "spec/expr engine/record"},
 	{"engine/tool", "spec/... engine/secret engine/record engine/external/..."},

@@ -82,7 +82,7 @@ func (want *pairOf) check(t *testing.T, c *reports.Comparison, score string) {
 	pair := &c.Pairs[0]
 	for i := range pair.Differences {
 		d := &pair.Differences[i]
-		if d.Quantity != score {
+		if d.Name != score {
 			continue
 		}
 		if d.Tasks != want.N || d.Wins != want.OnlyFirst || d.Losses != want.OnlySecond || d.Ties != want.N-d.Wins-d.Losses || d.Test != compare.McNemar {
@@ -99,8 +99,8 @@ func (want *pairOf) check(t *testing.T, c *reports.Comparison, score string) {
 	t.Errorf("%s is not compared: %+v", score, pair)
 }
 
-func near(got page.Value, want float64) bool {
-	return got.Known() && math.Abs(got.Number-want) <= 1e-9*math.Abs(want)
+func near(got compare.Number, want float64) bool {
+	return math.Abs(float64(got)-want) <= 1e-9*math.Abs(want)
 }
 
 func TestRecordedGSM8KCompared(t *testing.T) {
@@ -117,7 +117,7 @@ func TestRecordedGSM8KCompared(t *testing.T) {
 		if f.Score != "correct" {
 			continue
 		}
-		if worse := f.New.Number < f.Base.Number; worse != (flips < want.Pairs[0].OnlySecond) || f.BaseRuns[0] != "finetuning/"+f.Task+"/1" {
+		if worse := f.New < f.Base; worse != (flips < want.Pairs[0].OnlySecond) || f.BaseRuns[0] != "finetuning/"+f.Task+"/1" {
 			t.Fatalf("flip %d: %+v; those that got worse come first", flips, f)
 		}
 		flips++

@@ -18,8 +18,8 @@ const (
 	FailOnNothing    = "none"
 )
 
-// Fails reports whether a gated difference makes the comparison fail.
-func (c *Comparison) Fails(d *Difference) bool {
+// fails reports whether a gated difference makes the comparison fail.
+func (c *Comparison) fails(d *compare.Difference) bool {
 	switch c.FailOn {
 	case FailOnWorse:
 		return d.Gated && d.Verdict == compare.Worse
@@ -50,28 +50,28 @@ func (c *Comparison) Checks() iter.Seq[page.Check] {
 // check is that of a difference. One that is worse and not gated is none of the
 // failures: it passes, and its message says what it is.
 func (c *Comparison) check(row *differenceRow) page.Check {
-	d := row.Difference
-	k := page.Check{Group: row.pair.Name, Name: d.Quantity, State: page.Passed, Message: d.message(), Loud: d.Gated, Score: !d.Gated}
+	k := page.Check{Group: row.pair.Name, Name: row.Name, State: page.Passed, Message: row.message(), Loud: row.Gated, Score: !row.Gated}
+	change := row.Value(row.Change)
 	switch {
-	case c.Fails(d):
+	case c.fails(row.Difference):
 		k.State = page.Failed
-	case !d.Change.Known() && d.Gated:
-		k.State, k.Message = page.Errored, "not compared: "+d.Change.Missing
-	case !d.Change.Known():
-		k.State, k.Message = page.Skipped, "not compared: "+d.Change.Missing
-	case d.Verdict == compare.CannotTell:
+	case !change.Known() && row.Gated:
+		k.State, k.Message = page.Errored, "not compared: "+change.Missing
+	case !change.Known():
+		k.State, k.Message = page.Skipped, "not compared: "+change.Missing
+	case row.Verdict == compare.CannotTell:
 		k.State = page.Skipped
 	}
 	return k
 }
 
 // message is the verdict with the numbers.
-func (d *Difference) message() string {
-	text := fmt.Sprintf("%s: %s -> %s, change %s", words(d.Verdict), d.Base.Exact(), d.New.Exact(), d.Change.Exact())
-	if d.Low.Known() {
-		text += fmt.Sprintf(" [%s, %s]", d.Low.Exact(), d.High.Exact())
+func (row *differenceRow) message() string {
+	text := fmt.Sprintf("%s: %s -> %s, change %s", words(row.Verdict), row.Value(row.Base).Exact(), row.Value(row.New).Exact(), row.Value(row.Change).Exact())
+	if r := row.Interval(); r.Low.Known() {
+		text += fmt.Sprintf(" [%s, %s]", r.Low.Exact(), r.High.Exact())
 	}
-	if d.Relative {
+	if row.Relative {
 		text += " of the base"
 	}
 	return text
@@ -99,10 +99,10 @@ func (c *Comparison) Answer(quote func(string) string) page.Answer {
 func (c *Comparison) failing(quote func(string) string) (a page.Answer, fails bool) {
 	var names []string
 	for row := range c.differences() {
-		if !c.Fails(row.Difference) {
+		if !c.fails(row.Difference) {
 			continue
 		}
-		name := quote(row.Quantity)
+		name := quote(row.Name)
 		if len(c.Pairs) > 1 {
 			name += " of " + quote(row.pair.Name)
 		}
@@ -119,7 +119,7 @@ func (c *Comparison) failing(quote func(string) string) (a page.Answer, fails bo
 func (c *Comparison) primary(quote func(string) string) page.Answer {
 	verdicts := map[compare.Verdict]int{}
 	for row := range c.differences() {
-		if row.Quantity == c.Primary && row.Score {
+		if row.Name == c.Primary && row.Score {
 			verdicts[row.Verdict]++
 		}
 	}
@@ -154,7 +154,7 @@ func (c *Comparison) Facts(group string) []page.Fact {
 	same := func(text string) string { return text }
 	return []page.Fact{
 		{Name: "base", Value: p.Base.named(same)}, {Name: "new", Value: p.New.named(same)},
-		{Name: "paired", Value: fmt.Sprint(p.How.Paired)}, {Name: "tasks", Value: fmt.Sprint(p.How.Tasks)},
+		{Name: "paired", Value: fmt.Sprint(p.How.Paired)}, {Name: "tasks", Value: fmt.Sprint(p.How.Common)},
 		{Name: "runs", Value: fmt.Sprintf("%d -> %d", p.Base.Runs, p.New.Runs)},
 	}
 }

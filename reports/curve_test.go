@@ -140,7 +140,7 @@ func TestGainIsTheDifferenceOfCutRuns(t *testing.T) {
 					continue
 				}
 				want := quantity(t, &differing(t, at(k), at(k+1), reports.DiffOptions{}).Pairs[0], "right")
-				if got := point.GainInterval; !near(point.Gain, want.Change.Number, 1e-9) || !near(got.Low, want.Low.Number, 1e-9) || !near(got.High, want.High.Number, 1e-9) {
+				if got := point.GainInterval; !near(point.Gain, float64(want.Change), 1e-9) || !near(got.Low, float64(want.Low), 1e-9) || !near(got.High, float64(want.High), 1e-9) {
 					t.Errorf("%s in %d clusters at %d: %v in %v, diff says %v in %v to %v", name, clusters, k+1, point.Gain, got, want.Change, want.Low, want.High)
 				}
 			}

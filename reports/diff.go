@@ -11,7 +11,6 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports/compare"
 	"github.com/agentbench/agentbench/reports/page"
-	"github.com/agentbench/agentbench/reports/stats"
 )
 
 // DiffSchema names the form of a comparison in JSON.
@@ -58,13 +57,13 @@ type Comparison struct {
 
 // Pair is two configurations beside each other.
 type Pair struct {
-	Name string    `json:"name"` // of the new configuration
-	Base PairSide  `json:"base"`
-	New  PairSide  `json:"new"`
-	How  PairedHow `json:"pairing"`
+	Name string            `json:"name"` // of the new configuration
+	Base PairSide          `json:"base"`
+	New  PairSide          `json:"new"`
+	How  compare.PairedHow `json:"pairing"`
 	// Differences has one line for each quantity: the scores in the order
 	// declared, then cost_usd, tokens, latency_s, iterations, calls.
-	Differences []Difference `json:"differences"`
+	Differences []compare.Difference `json:"differences"`
 	// Flips are empty within a report, which has the tasks.
 	Flips    []Flip    `json:"flips"`
 	Warnings []Warning `json:"warnings"`
@@ -84,84 +83,6 @@ type PairSide struct {
 	Aliases []string `json:"aliases,omitempty"`
 }
 
-// PairedHow says which runs were compared.
-type PairedHow struct {
-	Paired bool   `json:"paired"`
-	Why    string `json:"why,omitempty"` // why they are not paired
-	Tasks  int    `json:"tasks"`         // common
-	Runs   int    `json:"runs"`          // paired
-	// BaseOnly and NewOnly are tasks of one side; LoneBase and LoneNew runs of
-	// common tasks without a partner.
-	BaseOnly int `json:"base_only"`
-	NewOnly  int `json:"new_only"`
-	LoneBase int `json:"lone_base"`
-	LoneNew  int `json:"lone_new"`
-}
-
-// Difference compares a pair in one quantity.
-type Difference struct {
-	Quantity string     `json:"quantity"`
-	Score    bool       `json:"score"` // else an amount, of which less is better
-	Base     page.Value `json:"base"`
-	New      page.Value `json:"new"`
-	// Change is new - base, or where Relative new / base - 1; Low and High are the ends
-	// of its 95 % interval.
-	Change   page.Value `json:"change"`
-	Low      page.Value `json:"low"`
-	High     page.Value `json:"high"`
-	Relative bool       `json:"relative"`
-	P        page.Value `json:"p"`
-	Adjusted page.Value `json:"p_adjusted"`
-	// Test is mcnemar, sign_flip, t, welch or mann_whitney; Method says whether
-	// its p is exact, "Monte Carlo" or approximate.
-	Test   compare.Test `json:"test,omitempty"`
-	Method stats.Method `json:"method,omitempty"`
-	Paired bool         `json:"paired"`
-	// Tasks are those of the new side that were compared, BaseTasks those of the
-	// base: as many where they are paired.
-	Tasks     int `json:"tasks"`
-	BaseTasks int `json:"base_tasks"`
-	// Runs and LeftOut are pairs of runs; runs of either side where not paired.
-	Runs    int `json:"runs"`
-	LeftOut int `json:"left_out"` // without a value on a side
-	Wins    int `json:"wins"`     // tasks at which the new side is better
-	Losses  int `json:"losses"`
-	Ties    int `json:"ties"`
-	// Gated says that the comparison fails if this difference does.
-	Gated    bool            `json:"gated"`
-	Verdict  compare.Verdict `json:"verdict"` // better, worse, same or cannot_tell
-	Margin   float64         `json:"margin"`
-	NotWorse bool            `json:"not_worse"`
-	// Needed is how many tasks a change of the size seen would take, 0 where it is
-	// shown or nothing is known, -1 where it is more than a million.
-	Needed int `json:"tasks_needed"`
-	// Clusters are those of the tasks of the new side, 0 where each task is its
-	// own; ClustersNeeded is Needed in clusters of the present size.
-	Clusters       int  `json:"clusters,omitempty"`
-	ClustersNeeded int  `json:"clusters_needed,omitempty"`
-	TooFew         bool `json:"too_few"` // tasks that differ, for any test to show something
-	// Sequential is the evidence that may be looked at at any time, of scores where it
-	// was asked for.
-	Sequential *Sequential `json:"sequential,omitempty"`
-	// Contrary says that the test points another way than the change.
-	Contrary bool `json:"contrary,omitempty"`
-
-	few Warning // of TooFew
-}
-
-// Sequential is evidence of a difference that may be looked at again and again while
-// tasks come in.
-type Sequential struct {
-	Evidence page.Value `json:"evidence"`
-	// Needed is the evidence that shows a difference: 1/alpha times the comparisons.
-	Needed float64 `json:"needed"`
-	// Units are the tasks, or clusters, that were weighed, in the order of their ids;
-	// After is after how many the evidence first was as much as needed, 0: never.
-	Units   int             `json:"units"`
-	After   int             `json:"after"`
-	Verdict compare.Verdict `json:"verdict"` // what it showed then, else cannot_tell
-}
-
 // DropFlips leaves out which tasks flipped, as a report does: it lists them all.
 func (c *Comparison) DropFlips() {
 	for i := range c.Pairs {
@@ -171,15 +92,12 @@ func (c *Comparison) DropFlips() {
 
 // Flip is a task whose mean of a binary score changed.
 type Flip struct {
-	Score string     `json:"score"`
-	Task  string     `json:"task"`
-	Base  page.Value `json:"base"`
-	New   page.Value `json:"new"`
+	Score string `json:"score"`
+	compare.Flip
 	// BaseRuns and NewRuns are the ids of the task's runs, for
 	// `agentbench show DIR RUN`.
 	BaseRuns []string `json:"base_runs"`
 	NewRuns  []string `json:"new_runs"`
-	worse    bool
 }
 
 // SpecDifference is a difference between the specs of both sides.
@@ -370,25 +288,19 @@ func (c *Comparison) compare(base, new *Report, couples []couple, options *DiffO
 			x = base.side(of.base)
 		}
 		y := new.side(of.new)
-		result, err := compare.Sides(x, y, options.Options)
-		switch {
-		case errors.Is(err, compare.ErrNoCommonTask):
-			result = &compare.Result{Pairing: compare.Pairing{OnlyBase: len(x.Tasks), OnlyNew: len(y.Tasks)}}
-		case err != nil:
+		var err error
+		if results[i], err = compare.Sides(x, y, options.Options); err != nil && !errors.Is(err, compare.ErrNoCommonTask) {
 			return err
 		}
-		results[i] = result
 		c.Pairs = append(c.Pairs, newPair(base, new, of, options))
-		c.Pairs[i].How, c.Pairs[i].Flips = pairedHow(&result.Pairing, options), flipsOf(x, y, result)
+		c.Pairs[i].How, c.Pairs[i].Flips = results[i].Pairing, flipsOf(x, y, results[i])
 	}
-	if !slices.ContainsFunc(results, func(r *compare.Result) bool { return len(r.Lines) > 0 }) {
+	if !slices.ContainsFunc(results, func(r *compare.Result) bool { return len(r.Differences) > 0 }) {
 		return nothingCommon(base, new, couples[0], options)
 	}
 	c.Correction = compare.Correct(results, options.Options)
 	for i, of := range couples {
-		for l := range results[i].Lines {
-			c.Pairs[i].Differences = append(c.Pairs[i].Differences, difference(&results[i].Lines[l]))
-		}
+		c.Pairs[i].Differences = append(c.Pairs[i].Differences, results[i].Differences...)
 		c.Pairs[i].warn(base, new, of)
 	}
 	return nil
@@ -411,7 +323,7 @@ func newPair(base, new *Report, of couple, options *DiffOptions) Pair {
 	x, y := &base.Configurations[of.base], &new.Configurations[of.new]
 	return Pair{
 		Name: y.Name, Base: pairSide(x, options.BaseName), New: pairSide(y, options.NewName),
-		Differences: []Difference{}, Warnings: []Warning{},
+		Differences: []compare.Difference{}, Warnings: []Warning{},
 	}
 }
 
@@ -422,78 +334,16 @@ func pairSide(c *Configuration, where string) PairSide {
 	}
 }
 
-func pairedHow(p *compare.Pairing, options *DiffOptions) PairedHow {
-	how := PairedHow{
-		Paired: p.Paired, Tasks: p.Common, Runs: p.Runs,
-		BaseOnly: p.OnlyBase, NewOnly: p.OnlyNew, LoneBase: p.LoneBase, LoneNew: p.LoneNew,
-	}
-	switch {
-	case p.Paired:
-	case options.Unpaired:
-		how.Why = "that was asked for"
-	case p.Common == 0:
-		how.Why = "no task is common"
-	case p.Runs == 0:
-		how.Why = "no trial is common"
-	default:
-		how.Why = fmt.Sprintf("only %s common", page.Plural(p.Common, "task is", "tasks are"))
-	}
-	return how
-}
-
-func difference(l *compare.Line) Difference {
-	number := func(x float64) page.Value {
-		v := page.ValueOf(x, true)
-		if !v.Known() && l.Missing != "" {
-			v.Missing = l.Missing
-		}
-		return v
-	}
-	return Difference{
-		Sequential: sequential(l.Sequential), Quantity: l.Name, Score: !l.Ratio, Base: number(l.Base), New: number(l.New),
-		Change: number(l.Change), Low: number(l.Low), High: number(l.High), Relative: l.Relative,
-		P: number(l.P), Adjusted: number(l.Adjusted), Test: l.Test, Method: l.Method, Paired: l.Paired,
-		Tasks: l.Tasks, BaseTasks: l.BaseTasks, Runs: l.Runs, LeftOut: l.LeftOut, Wins: l.Wins, Losses: l.Losses, Ties: l.Ties,
-		Verdict: l.Verdict, Margin: page.Raw(l.Margin), NotWorse: l.NotWorse, Needed: l.Needed, TooFew: l.TooFew, few: tooFew(l),
-		Clusters: l.Clusters, ClustersNeeded: l.ClustersNeeded, Contrary: l.Contrary,
-	}
-}
-
-// sequential is nil where none was asked for.
-func sequential(q *compare.Sequential) *Sequential {
-	if q == nil {
-		return nil
-	}
-	s := &Sequential{Evidence: page.ValueOf(q.Evidence, true), Needed: q.Needed, Units: q.Units, After: q.After, Verdict: q.Verdict}
-	if q.Missing != "" {
-		s.Evidence = page.Missing(q.Missing)
-	}
-	return s
-}
-
-// tooFew tells how many tasks differ, or clusters of them.
-func tooFew(l *compare.Line) Warning {
-	w := Warning{Kind: TooFewDiffer, Name: "task", Count: l.Differing, Of: l.Fewest}
-	if l.Clusters > 0 {
-		w.Name = "cluster"
-	}
-	return w
-}
-
 // flipsOf tells the tasks that changed, score by score, and the ids of their
 // runs, which follow from what they are of.
 func flipsOf(base, new *compare.Side, result *compare.Result) []Flip {
 	flips := []Flip{}
-	for i := range result.Lines {
-		l := &result.Lines[i]
-		for _, f := range l.Flips {
-			flips = append(flips, Flip{
-				Score: l.Name, Task: f.Task, Base: page.Known(f.Base), New: page.Known(f.New),
-				BaseRuns: runIDs(base, f.BaseAt), NewRuns: runIDs(new, f.NewAt),
-				worse: (f.New < f.Base) != l.Lower,
-			})
+	for i := range result.Differences {
+		d := &result.Differences[i]
+		for _, f := range d.Flips {
+			flips = append(flips, Flip{Score: d.Name, Flip: f, BaseRuns: runIDs(base, f.BaseAt), NewRuns: runIDs(new, f.NewAt)})
 		}
-		l.Flips = nil
+		d.Flips = nil
 	}
 	return flips
 }
@@ -578,7 +428,7 @@ func (r *Report) bareSide(i int) *compare.Side {
 
 // column are the scores of runs.
 func (s *scores) column(ordered []int32) compare.Column {
-	c := compare.Column{Quantity: compare.Quantity{Name: s.name}, Values: make([]float64, len(ordered))}
+	c := compare.Column{Quantity: compare.Quantity{Name: s.name, Score: true}, Values: make([]float64, len(ordered))}
 	for i, run := range ordered {
 		value, ok := s.of(run)
 		if !ok {
@@ -592,7 +442,7 @@ func (s *scores) column(ordered []int32) compare.Column {
 // column is the amount of that number in the list.
 func (r *runs) column(amount int, ordered []int32) compare.Column {
 	of := &amounts[amount]
-	c := compare.Column{Quantity: compare.Quantity{Name: of.name, Lower: true, Ratio: true}, Values: make([]float64, len(ordered))}
+	c := compare.Column{Quantity: compare.Quantity{Name: of.name}, Values: make([]float64, len(ordered))}
 	for i, at := range ordered {
 		run := &r.all[at]
 		if why := of.missing(run); why != "" {

@@ -37,10 +37,10 @@ func writtenDiff(t *testing.T, c *reports.Comparison, options page.Options) stri
 	return out.String()
 }
 
-func quantity(t *testing.T, p *reports.Pair, name string) *reports.Difference {
+func quantity(t *testing.T, p *reports.Pair, name string) *compare.Difference {
 	t.Helper()
 	for i := range p.Differences {
-		if p.Differences[i].Quantity == name {
+		if p.Differences[i].Name == name {
 			return &p.Differences[i]
 		}
 	}
@@ -259,7 +259,7 @@ func TestDiffLeavesOutWhatIsUnknown(t *testing.T) {
 		t.Errorf("an unscored run: %+v", d)
 	}
 	for _, name := range []string{"cost_usd", "tokens", "calls"} {
-		if d := quantity(t, p, name); d.Tasks != 0 || d.Change.Missing != "unknown" || d.Verdict != compare.CannotTell {
+		if d := quantity(t, p, name); d.Tasks != 0 || d.Value(d.Change).Missing != "unknown" || d.Verdict != compare.CannotTell {
 			t.Errorf("%s where a program did not say: %+v", name, d)
 		}
 	}
@@ -303,7 +303,7 @@ func TestDiffOfClusters(t *testing.T) {
 	}
 	alone := quantity(t, &differing(t, grouping(1, 0), grouping(1, 1), reports.DiffOptions{}).Pairs[0], "right")
 	grouped := quantity(t, &differing(t, grouping(5, 0), grouping(5, 1), reports.DiffOptions{}).Pairs[0], "right")
-	if alone.Test != compare.McNemar || grouped.Test != compare.SignFlip || !(grouped.P.Number > 10*alone.P.Number) {
+	if alone.Test != compare.McNemar || grouped.Test != compare.SignFlip || !(grouped.P > 10*alone.P) {
 		t.Errorf("30 tasks: %s p %v; in 6 groups: %s p %v", alone.Test, alone.P, grouped.Test, grouped.P)
 	}
 	text := writtenDiff(t, differing(t, grouping(15, 0), grouping(15, 1), reports.DiffOptions{}), page.Options{Width: 200})

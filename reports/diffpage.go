@@ -32,8 +32,8 @@ func (c *Comparison) compared(quote func(string) string) string {
 	p := &c.Pairs[0]
 	how := "not paired"
 	if p.How.Paired {
-		how = page.Plural(p.How.Tasks, "task", "tasks") + " paired"
-		if p.How.Runs > p.How.Tasks {
+		how = page.Plural(p.How.Common, "task", "tasks") + " paired"
+		if p.How.Runs > p.How.Common {
 			how = fmt.Sprintf("%s, %d runs", how, p.How.Runs)
 		}
 	}
@@ -97,7 +97,7 @@ func (c *Comparison) warningsOf(p *Pair) []Warning {
 // Tables are all tables of a comparison, in the order in which people read
 // them.
 func (c *Comparison) Tables(page.Audience) []page.Table {
-	return []page.Table{differencesTable(c), sequentialTable(c), c.front().table(scoreDifference), flipsTable(c), specTable(c), thresholdsTable(c.Thresholds)}
+	return []page.Table{differencesTable(c), sequentialTable(c), c.front().table(compare.ShownDigits), flipsTable(c), specTable(c), thresholdsTable(c.Thresholds)}
 }
 
 // WholeWarnings are those on a pair, too, where it is the only one and no cell
@@ -144,7 +144,7 @@ var DiffTableNames = []string{"differences", "sequential", "front", "flips", "sp
 // differenceRow is a difference of a pair.
 type differenceRow struct {
 	pair *Pair
-	*Difference
+	*compare.Difference
 }
 
 // pairFields name a row's configuration, where there are several pairs, and, for
@@ -169,12 +169,12 @@ func ofPairs[T any](c *Comparison, t page.Table, fields page.Fields[T], rows ite
 // differencesTable has one row for each configuration and quantity.
 func differencesTable(c *Comparison) page.Table {
 	fields := slices.Concat(c.quantityFields("quantity"),
-		page.Of(page.Column{Head: "verdict", Warnings: page.Warnings(c.explain())}, func(row differenceRow) page.Cell { return page.Text(row.judgement()) }).ForPeople(),
+		page.Of(page.Column{Head: "verdict", Warnings: page.Warnings(c.explain())}, func(row differenceRow) page.Cell { return page.Text(row.Judgement()) }).ForPeople(),
 		c.numberFields(), countFields())
-	return ofPairs(c, page.Table{Name: "differences", Title: "Differences", Whole: true}, fields, pairRows(c, func(p *Pair) []Difference {
+	return ofPairs(c, page.Table{Name: "differences", Title: "Differences", Whole: true}, fields, pairRows(c, func(p *Pair) []compare.Difference {
 		if len(p.Differences) == 0 { // a row says so
-			none := page.Missing(page.Nothing)
-			return []Difference{{Base: none, New: none, Change: none, Low: none, High: none, P: none, Adjusted: none, Verdict: compare.CannotTell}}
+			none := compare.Number(math.NaN())
+			return []compare.Difference{{Base: none, New: none, Change: none, Low: none, High: none, P: none, Adjusted: none, Verdict: compare.CannotTell}}
 		}
 		return p.Differences
 	}, newDifferenceRow))
@@ -184,7 +184,7 @@ func differencesTable(c *Comparison) page.Table {
 func (c *Comparison) quantityFields(called string) page.Fields[differenceRow] {
 	return slices.Concat(pairFields(c, func(row differenceRow) *Pair { return row.pair }, true),
 		page.Named("", "simulated", func(row differenceRow) string { return row.pair.simulatedBy() }).ForMachines(),
-		page.Named(called, called, func(row differenceRow) string { return row.Quantity }))
+		page.Named(called, called, func(row differenceRow) string { return row.Name }))
 }
 
 // simulatedBy are the models of which either side's numbers come.
@@ -211,35 +211,34 @@ func pairRows[T, R any](c *Comparison, of func(*Pair) []T, row func(*Pair, *T) R
 	}
 }
 
-func newDifferenceRow(p *Pair, d *Difference) differenceRow { return differenceRow{p, d} }
+func newDifferenceRow(p *Pair, d *compare.Difference) differenceRow { return differenceRow{p, d} }
 
 // differences are those of all pairs.
 func (c *Comparison) differences() iter.Seq[differenceRow] {
-	return pairRows(c, func(p *Pair) []Difference { return p.Differences }, newDifferenceRow)
+	return pairRows(c, func(p *Pair) []compare.Difference { return p.Differences }, newDifferenceRow)
 }
 
 func (c *Comparison) numberFields() page.Fields[differenceRow] {
 	dollars := c.dollarDigits()
-	number := func(head string, value func(*Difference) page.Value) page.Fields[differenceRow] {
-		return page.Of(page.Column{Head: head, Key: head, Right: true}, func(row differenceRow) page.Cell {
-			return page.Number(value(row.Difference), func(v page.Value) string { return row.number(v, dollars) })
-		})
+	mean := func(head string, of func(differenceRow) compare.Number) page.Fields[differenceRow] {
+		return page.Of(page.Column{Head: head, Key: head, Right: true}, func(row differenceRow) page.Cell { return row.Mean(of(row), dollars) })
 	}
-	machine := func(key string, value func(*Difference) page.Value) page.Fields[differenceRow] {
-		return page.Valued("", key, page.Whole, func(row differenceRow) page.Value { return value(row.Difference) }).ForMachines()
+	machine := func(key string, of func(differenceRow) compare.Number) page.Fields[differenceRow] {
+		return page.Valued("", key, page.Whole, func(row differenceRow) page.Value { return row.Value(of(row)) }).ForMachines()
 	}
+	adjusted := func(row differenceRow) compare.Number { return row.Adjusted }
 	return slices.Concat(
-		number("base", func(d *Difference) page.Value { return d.Base }),
-		number("new", func(d *Difference) page.Value { return d.New }),
+		mean("base", func(row differenceRow) compare.Number { return row.Base }),
+		mean("new", func(row differenceRow) compare.Number { return row.New }),
 		page.Of(page.Column{Head: "change", Key: "change", Right: true}, func(row differenceRow) page.Cell {
-			return page.Number(row.Change, orNothing(func(v page.Value) string { return row.change(v, dollars) }), page.Warnings(row.warnings())...)
+			return row.ChangeCell(dollars, page.Warnings(warningsAbout(row.Difference))...)
 		}),
-		page.Of(page.Column{Head: "95%", Right: true}, func(row differenceRow) page.Cell { return page.Text(row.interval(dollars)) }).ForPeople(),
-		machine("low", func(d *Difference) page.Value { return d.Low }),
-		machine("high", func(d *Difference) page.Value { return d.High }),
-		page.Valued("p", "", orNothing(page.Chance), func(row differenceRow) page.Value { return row.Adjusted }).ForPeople(),
-		machine("p", func(d *Difference) page.Value { return d.P }),
-		machine("p_adjusted", func(d *Difference) page.Value { return d.Adjusted }))
+		page.Of(page.Column{Head: "95%", Right: true}, func(row differenceRow) page.Cell { return page.Text(row.IntervalText(dollars)) }).ForPeople(),
+		machine("low", func(row differenceRow) compare.Number { return row.Low }),
+		machine("high", func(row differenceRow) compare.Number { return row.High }),
+		page.Valued("p", "", page.Or(page.Nothing, page.Chance), func(row differenceRow) page.Value { return row.Value(adjusted(row)) }).ForPeople(),
+		machine("p", func(row differenceRow) compare.Number { return row.P }),
+		machine("p_adjusted", adjusted))
 }
 
 // outcomeField counts the tasks that were won, lost or equal.
@@ -253,112 +252,43 @@ func outcomeField() page.Fields[differenceRow] {
 }
 
 func countFields() page.Fields[differenceRow] {
-	n := func(key string, value func(*Difference) int) page.Fields[differenceRow] {
-		return page.Counted("", key, func(row differenceRow) int { return value(row.Difference) }).ForMachines()
+	n := func(key string, of func(differenceRow) int) page.Fields[differenceRow] {
+		return page.Counted("", key, of).ForMachines()
 	}
-	word := func(key string, value func(*Difference) string) page.Fields[differenceRow] {
-		return page.Worded("", key, func(row differenceRow) string { return value(row.Difference) }).ForMachines()
+	word := func(key string, of func(differenceRow) string) page.Fields[differenceRow] {
+		return page.Worded("", key, of).ForMachines()
 	}
 	return slices.Concat(outcomeField(),
-		word("verdict", func(d *Difference) string { return string(d.Verdict) }),
-		word("not_worse", func(d *Difference) string { return strconv.FormatBool(d.NotWorse) }),
-		n("wins", func(d *Difference) int { return d.Wins }),
-		n("losses", func(d *Difference) int { return d.Losses }),
-		n("ties", func(d *Difference) int { return d.Ties }),
-		n("tasks", func(d *Difference) int { return d.Tasks }),
-		n("tasks_needed", func(d *Difference) int { return d.Needed }),
-		n("clusters", func(d *Difference) int { return d.Clusters }),
-		n("clusters_needed", func(d *Difference) int { return d.ClustersNeeded }),
-		n("left_out", func(d *Difference) int { return d.LeftOut }),
-		word("test", func(d *Difference) string { return string(d.Test) }))
+		word("verdict", func(row differenceRow) string { return string(row.Verdict) }),
+		word("not_worse", func(row differenceRow) string { return strconv.FormatBool(row.NotWorse) }),
+		n("wins", func(row differenceRow) int { return row.Wins }),
+		n("losses", func(row differenceRow) int { return row.Losses }),
+		n("ties", func(row differenceRow) int { return row.Ties }),
+		n("tasks", func(row differenceRow) int { return row.Tasks }),
+		n("tasks_needed", func(row differenceRow) int { return row.Needed }),
+		n("clusters", func(row differenceRow) int { return row.Clusters }),
+		n("clusters_needed", func(row differenceRow) int { return row.ClustersNeeded }),
+		n("left_out", func(row differenceRow) int { return row.LeftOut }),
+		word("test", func(row differenceRow) string { return string(row.Test) }))
 }
 
-// scoreDifference is how many digits of scores are shown beside each other.
-const scoreDifference = 3
-
-func (d *Difference) number(v page.Value, dollarDigits int) string {
-	switch {
-	case d.Score:
-		return page.Score(v, scoreDifference)
-	case d.Quantity == "cost_usd":
-		return page.Dollars(v, dollarDigits)
-	case d.Quantity == "latency_s":
-		return page.Seconds(v)
-	}
-	return page.Whole(v)
-}
-
-// change is a difference in the unit of the quantity, or a ratio in per cent.
-func (d *Difference) change(v page.Value, dollarDigits int) string {
-	switch {
-	case d.Relative:
-		return page.Relative(v)
-	case d.Score:
-		return page.Gain(v, scoreDifference)
-	case d.Quantity == "cost_usd":
-		return page.ExtraDollars(v, dollarDigits)
-	case d.Quantity == "latency_s":
-		return page.ExtraSeconds(v)
-	}
-	return page.ExtraCount(v)
-}
-
-func (d *Difference) interval(dollarDigits int) string {
-	if !d.Low.Known() || !d.High.Known() {
-		return page.Nothing
-	}
-	low, high := d.change(d.Low, dollarDigits), d.change(d.High, dollarDigits)
-	if strings.HasPrefix(low, "+") {
-		high = strings.TrimPrefix(high, "+")
-	}
-	return low + "…" + high
-}
-
-// orNothing leaves out why a number is missing, which stands beside it.
-func orNothing(form func(page.Value) string) func(page.Value) string {
-	return func(v page.Value) string {
-		if !v.Known() {
-			return page.Nothing
-		}
-		return form(v)
-	}
-}
-
-// judgement is the verdict; where nothing can be told, with how many tasks it
-// would take.
-func (d *Difference) judgement() string {
-	switch d.Verdict {
-	case compare.Better, compare.Worse:
-		return string(d.Verdict)
-	case compare.Same:
-		return "same"
-	}
-	switch {
-	case d.Needed == 0, d.Change.Number == 0:
-		return "~"
-	case d.Needed == compare.Beyond:
-		return "~ >1M tasks"
-	}
-	n, of := d.Needed, " tasks"
-	if d.Clusters > 0 {
-		n, of = d.ClustersNeeded, " clusters"
-	}
-	return "~ " + strings.Replace(page.Whole(page.Known(float64(n))), ".0", "", 1) + of
-}
-
-// warnings are those on the change.
-func (d *Difference) warnings() (warnings []Warning) {
+// warningsAbout are those on the change.
+func warningsAbout(d *compare.Difference) (warnings []Warning) {
 	if d.LeftOut > 0 && d.Tasks > 0 {
-		warnings = append(warnings, Warning{Kind: LeftOut, Name: d.Quantity, Count: d.LeftOut, Of: d.Runs + d.LeftOut})
+		warnings = append(warnings, Warning{Kind: LeftOut, Name: d.Name, Count: d.LeftOut, Of: d.Runs + d.LeftOut})
 	}
 	if !d.Score && !d.Relative && d.Tasks > 0 && d.Wins+d.Losses > 0 {
-		warnings = append(warnings, Warning{Kind: ByDifferences, Name: d.Quantity})
+		warnings = append(warnings, Warning{Kind: ByDifferences, Name: d.Name})
 	}
 	if d.Contrary {
 		warnings = append(warnings, Warning{Kind: RanksDisagree})
 	}
-	if d.TooFew && (d.few.Name == "cluster" || d.few.Count == d.Wins+d.Losses) {
-		warnings = append(warnings, d.few)
+	few := Warning{Kind: TooFewDiffer, Name: "task", Count: d.Differing, Of: d.Fewest}
+	if d.Clusters > 0 {
+		few.Name = "cluster"
+	}
+	if d.TooFew && (d.Clusters > 0 || d.Differing == d.Wins+d.Losses) {
+		warnings = append(warnings, few)
 	}
 	return warnings
 }
@@ -367,8 +297,8 @@ func (d *Difference) warnings() (warnings []Warning) {
 func (c *Comparison) dollarDigits() int {
 	var costs []page.Value
 	for row := range c.differences() {
-		if row.Quantity == "cost_usd" && !row.Score {
-			costs = append(costs, row.Base, row.New)
+		if row.Name == "cost_usd" && !row.Score {
+			costs = append(costs, row.Value(row.Base), row.Value(row.New))
 		}
 	}
 	return page.DollarDigits(slices.Values(costs))
@@ -384,7 +314,13 @@ func sequentialTable(c *Comparison) page.Table {
 			}
 			return page.Text(verdict)
 		}),
-		page.Valued("evidence", "evidence", weight, func(row differenceRow) page.Value { return row.Sequential.Evidence }),
+		page.Valued("evidence", "evidence", weight, func(row differenceRow) page.Value {
+			v := page.ValueOf(float64(row.Sequential.Evidence), true)
+			if row.Sequential.Missing != "" {
+				v = page.Missing(row.Sequential.Missing)
+			}
+			return v
+		}),
 		page.Valued("needed", "needed", weight, func(row differenceRow) page.Value { return page.Known(row.Sequential.Needed) }),
 		page.Of(page.Column{Head: "shown\nafter", Key: "after", Right: true}, func(row differenceRow) page.Cell {
 			if row.Sequential.After == 0 {
@@ -450,8 +386,8 @@ func flipsTable(c *Comparison) page.Table {
 	fields := slices.Concat(pairFields(c, func(row flipRow) *Pair { return row.pair }, false),
 		ids("score", "score", func(f *Flip) string { return f.Score }),
 		ids("task", "task", func(f *Flip) string { return f.Task }),
-		page.Valued("base", "base", page.Short, func(row flipRow) page.Value { return row.Base }),
-		page.Valued("new", "new", page.Short, func(row flipRow) page.Value { return row.New }),
+		page.Valued("base", "base", page.Short, func(row flipRow) page.Value { return page.Known(float64(row.Base)) }),
+		page.Valued("new", "new", page.Short, func(row flipRow) page.Value { return page.Known(float64(row.New)) }),
 		ids("run", "", (*Flip).both).Optional().ForPeople(),
 		ids("base run", "", func(f *Flip) string { return f.one(f.BaseRuns) }).Optional().ForPeople(),
 		ids("new run", "", func(f *Flip) string { return f.one(f.NewRuns) }).Optional().ForPeople(),
@@ -475,8 +411,8 @@ func (c *Comparison) shareFlips() *page.Shares {
 		met := map[string]int{}
 		for f := range c.Pairs[i].Flips {
 			flip := &c.Pairs[i].Flips[f]
-			p := place{change: -math.Abs(flip.New.Number - flip.Base.Number)}
-			if !flip.worse {
+			p := place{change: -math.Abs(float64(flip.New - flip.Base))}
+			if flip.New > flip.Base {
 				p.better = 1
 			}
 			of := fmt.Sprint(p.better, flip.Score)

@@ -14,6 +14,7 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/reports/calibrate"
+	"github.com/agentbench/agentbench/reports/compare"
 	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/tune"
 	"pgregory.net/rapid"
@@ -277,7 +278,7 @@ func infestedTuning(name string) *tune.Tuning {
 		Tried:       tune.Tried{Candidates: 2, Exact: 1, Excluded: []tune.Excluded{{Constraint: name}}, NotExact: []tune.NotExact{{Name: name, Label: "bounded", Why: name}}},
 		Recommended: &choice, Recording: &choice, Why: name, WhyNone: name,
 		Changes:    []tune.Change{{Path: name, From: name, To: name}},
-		Against:    []tune.Versus{{What: "today", Name: name, All: []tune.Difference{{Quantity: name}}, Saved: []tune.Saving{{Quantity: name}}}},
+		Against:    []tune.Versus{{What: "today", Name: name, All: []tune.Compared{{Difference: compare.Difference{Quantity: compare.Quantity{Name: name}}}}, Saved: []tune.Saving{{Quantity: name}}}},
 		Validation: &tune.Validation{Folds: []tune.Fold{{Name: name, Why: name, HeldOut: tune.Counted{Runs: 1}}}},
 		Front:      []tune.FrontRow{{Name: name}},
 		Neighbours: []tune.Neighbour{{Of: "today", Path: name, Value: name, Less: &step}},

@@ -418,7 +418,7 @@ func TestNoComparisonObeysNames(t *testing.T) {
 			BaseName: name, NewName: name, Spec: []reports.SpecDifference{{Path: name, Base: name, New: name}},
 		})
 		c.Thresholds = base.Thresholds
-		c.Pairs[0].Flips = []reports.Flip{{Score: name, Task: name, BaseRuns: []string{name}, NewRuns: []string{name}}}
+		c.Pairs[0].Flips = []reports.Flip{{Score: name, Flip: compare.Flip{Task: name}, BaseRuns: []string{name}, NewRuns: []string{name}}}
 		checkFormats(t, name, everyFormat(t, c, reports.DiffTableNames, 80))
 		c.Unanswered = name
 		checkFormats(t, name, everyFormat(t, c, reports.DiffTableNames, 80))

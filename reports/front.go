@@ -338,7 +338,7 @@ func FrontFields[T any](cost, quality page.Column, dollars, score func(page.Valu
 			return page.Cell{}
 		}).Optional(),
 		page.Of(page.Column{Head: "on the\nfront", Key: "share", Right: true, Warnings: share}, func(row T) page.Cell {
-			return page.Number(of(row).Share, orNothing(page.Percent))
+			return page.Number(of(row).Share, page.Or(page.Nothing, page.Percent))
 		}))
 }
 
@@ -403,7 +403,7 @@ func (f *Front) costForm() func(page.Value) string {
 			}
 		}
 	})
-	return orNothing(func(v page.Value) string { return page.Dollars(v, digits) })
+	return page.Or(page.Nothing, func(v page.Value) string { return page.Dollars(v, digits) })
 }
 
 // front compares the configurations of a report, once.

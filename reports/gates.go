@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 
@@ -29,33 +28,15 @@ type Gates struct {
 	Strict bool
 }
 
-// line is a quantity of a pair.
-type line struct {
-	pair *Pair
-	*Difference
-}
-
-func (c *Comparison) lines() iter.Seq[line] {
-	return func(yield func(line) bool) {
-		for i := range c.Pairs {
-			for k := range c.Pairs[i].Differences {
-				if !yield(line{&c.Pairs[i], &c.Pairs[i].Differences[k]}) {
-					return
-				}
-			}
-		}
-	}
-}
-
 // Gate marks the lines that are gated.
 func (c *Comparison) Gate(g Gates) {
 	c.FailOn = g.FailOn
-	for line := range c.lines() {
+	for line := range c.differences() {
 		group := "amounts"
 		if line.Score {
 			group = "scores"
 		}
-		gated := len(g.Lines) == 0 && line.Score || slices.Contains(g.Lines, line.Quantity) || slices.Contains(g.Lines, group)
+		gated := len(g.Lines) == 0 && line.Score || slices.Contains(g.Lines, line.Name) || slices.Contains(g.Lines, group)
 		line.Gated = gated && g.FailOn != FailOnNothing
 	}
 }
@@ -100,14 +81,14 @@ func (c *Comparison) gatesOpen(g Gates) error {
 		}
 	}
 	gated := 0
-	for line := range c.lines() {
+	for line := range c.differences() {
 		if !line.Gated {
 			continue
 		}
 		gated++
-		what := page.Visible(line.Quantity) + " of " + page.Visible(line.pair.Name)
-		if !line.Change.Known() {
-			return exit.With(exit.NotMeasured, "--gate names other lines, --fail-on none gates nothing", "%s could not be compared: %s", what, line.Change.Why())
+		what := page.Visible(line.Name) + " of " + page.Visible(line.pair.Name)
+		if !line.Value(line.Change).Known() {
+			return exit.With(exit.NotMeasured, "--gate names other lines, --fail-on none gates nothing", "%s could not be compared: %s", what, line.Value(line.Change).Why())
 		}
 		if all := line.Runs + line.LeftOut; float64(line.Runs) < g.MinCoverage*float64(all) {
 			return exit.With(exit.NotMeasured, "agentbench report lists runs without a score or a price; --gate names other lines, --fail-on none gates nothing",
@@ -141,16 +122,16 @@ func (c *Comparison) strict(g Gates) error {
 // Gated is the error of gated lines that fail, and tells each of them.
 func (c *Comparison) Gated(tell func(line string)) error {
 	gated, wrong, untold := 0, 0, 0
-	for line := range c.lines() {
+	for line := range c.differences() {
 		if line.Gated {
 			gated++
 		}
-		if c.Fails(line.Difference) {
+		if c.fails(line.Difference) {
 			wrong++
 			if line.Verdict == compare.CannotTell {
 				untold++
 			}
-			tell(fmt.Sprintf("%s: %s of %s\n  %s", strings.ReplaceAll(string(line.Verdict), "_", " "), page.Visible(line.Quantity), page.Visible(line.pair.Name), line.Numbers()))
+			tell(fmt.Sprintf("%s: %s of %s\n  %s", strings.ReplaceAll(string(line.Verdict), "_", " "), page.Visible(line.Name), page.Visible(line.pair.Name), line.numbers()))
 		}
 	}
 	if wrong == 0 {

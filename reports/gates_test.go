@@ -5,12 +5,13 @@ import (
 	"testing"
 
 	"github.com/agentbench/agentbench/engine/exit"
+	"github.com/agentbench/agentbench/reports/compare"
 )
 
 // A configuration of which nothing could be compared does not pass beside
 // another that holds.
 func TestPairWithoutACommonTaskHasNoAnswer(t *testing.T) {
-	compared := Pair{Name: "a", Differences: []Difference{{Quantity: "right", Score: true}}}
+	compared := Pair{Name: "a", Differences: []compare.Difference{{Quantity: compare.Quantity{Name: "right", Score: true}}}}
 	for failOn, want := range map[string]int{FailOnWorse: exit.NotMeasured, FailOnCannotTell: exit.NotMeasured, FailOnNothing: 0} {
 		c := &Comparison{Pairs: []Pair{compared, {Name: "b"}}}
 		gates := Gates{FailOn: failOn}
@@ -38,11 +39,13 @@ func TestGateMarksLinesAndGroups(t *testing.T) {
 		{[]string{"amounts"}, [3]bool{false, false, true}},
 		{[]string{"scores", "cost_usd"}, [3]bool{true, true, true}},
 	} {
-		compared := &Comparison{Pairs: []Pair{{Differences: []Difference{{Quantity: "a", Score: true}, {Quantity: "b", Score: true}, {Quantity: "cost_usd"}}}}}
+		compared := &Comparison{Pairs: []Pair{{Differences: []compare.Difference{
+			{Quantity: compare.Quantity{Name: "a", Score: true}}, {Quantity: compare.Quantity{Name: "b", Score: true}}, {Quantity: compare.Quantity{Name: "cost_usd"}},
+		}}}}
 		compared.Gate(Gates{FailOn: FailOnWorse, Lines: c.lines})
 		for i, d := range compared.Pairs[0].Differences {
 			if d.Gated != c.want[i] {
-				t.Errorf("--gate %v: %s is gated: %v", c.lines, d.Quantity, d.Gated)
+				t.Errorf("--gate %v: %s is gated: %v", c.lines, d.Name, d.Gated)
 			}
 		}
 	}

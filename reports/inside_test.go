@@ -9,6 +9,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/reports/compare"
 	"github.com/agentbench/agentbench/reports/stats"
 	"pgregory.net/rapid"
 )
@@ -23,9 +24,11 @@ func TestTooFewTasksAreCountedBeforeItIsSaid(t *testing.T) {
 	}{
 		{"task", 0, 0, 1}, {"task", 5, 5, 1}, {"task", 7, 7, 1}, {"task", 40, 0, 0}, {"cluster", 40, 2, 1},
 	} {
-		few := Warning{Kind: TooFewDiffer, Name: c.unit, Count: c.differing, Of: 8}
-		d := Difference{Quantity: "right", Score: true, Tasks: 40, Wins: c.wins, TooFew: true, few: few}
-		if got := d.warnings(); len(got) != c.want {
+		d := compare.Difference{Quantity: compare.Quantity{Name: "right", Score: true}, Tasks: 40, Wins: c.wins, TooFew: true, Differing: c.differing, Fewest: 8}
+		if c.unit == "cluster" {
+			d.Clusters = 10
+		}
+		if got := warningsAbout(&d); len(got) != c.want {
 			t.Errorf("%+v: %v", c, got)
 		}
 	}

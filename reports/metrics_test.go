@@ -352,20 +352,19 @@ func TestCoverageOfTheRunsThatWereMade(t *testing.T) {
 // compared is a comparison of two configurations with a baseline; nothing could
 // be compared of the cost of the second.
 func compared() *reports.Comparison {
-	number := func(x float64) page.Value { return page.Value{Number: x} }
-	side := reports.PairSide{Configuration: "base", Tasks: 10, Runs: 10, Expected: 10, Coverage: number(1)}
-	pair := func(name string, change, low, high float64, verdict compare.Verdict) reports.Pair {
+	side := reports.PairSide{Configuration: "base", Tasks: 10, Runs: 10, Expected: 10, Coverage: page.Known(1)}
+	pair := func(name string, change, low, high compare.Number, verdict compare.Verdict) reports.Pair {
 		own := side
 		own.Configuration = name
-		return reports.Pair{Name: name, Base: side, New: own, Differences: []reports.Difference{
-			{Quantity: "close", Score: true, Base: number(0.5), New: number(0.5 + change), Change: number(change), Low: number(low), High: number(high),
-				P: number(0.01), Adjusted: number(0.02), Tasks: 10, Wins: 1, Losses: 6, Ties: 3, Verdict: verdict, Margin: 0.02, NotWorse: low > -0.02},
-			{Quantity: "cost_usd", Change: number(0.1), Low: number(0.05), High: number(0.15), Relative: true, P: number(0.01), Adjusted: number(0.01), Tasks: 10, Verdict: compare.Worse},
-			{Quantity: "latency_s", Change: number(0.2), Low: number(-0.1), High: number(0.5), Relative: true, P: number(0.4), Adjusted: number(0.4), Tasks: 10, Verdict: compare.CannotTell},
+		return reports.Pair{Name: name, Base: side, New: own, Differences: []compare.Difference{
+			{Quantity: compare.Quantity{Name: "close", Score: true}, Base: 0.5, New: 0.5 + change, Change: change, Low: low, High: high,
+				P: 0.01, Adjusted: 0.02, Tasks: 10, Wins: 1, Losses: 6, Ties: 3, Verdict: verdict, Margin: 0.02, NotWorse: low > -0.02},
+			{Quantity: compare.Quantity{Name: "cost_usd"}, Change: 0.1, Low: 0.05, High: 0.15, Relative: true, P: 0.01, Adjusted: 0.01, Tasks: 10, Verdict: compare.Worse},
+			{Quantity: compare.Quantity{Name: "latency_s"}, Change: 0.2, Low: -0.1, High: 0.5, Relative: true, P: 0.4, Adjusted: 0.4, Tasks: 10, Verdict: compare.CannotTell},
 		}}
 	}
 	c := &reports.Comparison{Pairs: []reports.Pair{pair("new", -0.1, -0.15, -0.05, compare.Worse), pair("newer", 0.01, -0.01, 0.03, compare.CannotTell)}}
-	c.Pairs[1].Differences[1] = reports.Difference{Quantity: "cost_usd", Change: page.Value{Missing: "unpriced"}, Verdict: compare.CannotTell}
+	c.Pairs[1].Differences[1] = compare.Difference{Quantity: compare.Quantity{Name: "cost_usd"}, Change: compare.Number(math.NaN()), Missing: "unpriced", Verdict: compare.CannotTell}
 	return c
 }
 

@@ -208,20 +208,24 @@ func schemaOf(name string, of reflect.Type) ([]byte, error) {
 	return json.MarshalIndent(schema, "", "  ")
 }
 
+// Writes has what a type writes as JSON in place of its own fields.
+type Writes interface{ Writes() any }
+
 // schemas writes the schemas of Go types; structs become definitions.
 type schemas struct{ definitions map[string]any }
 
 func (s *schemas) of(t reflect.Type) map[string]any {
+	if other, ok := reflect.Zero(t).Interface().(Writes); ok && t.Kind() == reflect.Struct {
+		t = reflect.TypeOf(other.Writes())
+	}
 	switch t {
-	case reflect.TypeFor[page.Value]():
+	case reflect.TypeFor[page.Value](), reflect.TypeFor[compare.Number]():
 		return map[string]any{"type": []string{"number", "null"}}
 	case reflect.TypeFor[page.Range]():
 		end := s.of(reflect.TypeFor[page.Value]())
 		return map[string]any{"type": []string{"array", "null"}, "items": end, "minItems": 2, "maxItems": 2}
 	case reflect.TypeFor[json.RawMessage]():
 		return map[string]any{}
-	case reflect.TypeFor[Verdict]():
-		t = reflect.TypeFor[writtenVerdict]()
 	}
 	if list := closedLists[t]; list != nil {
 		return map[string]any{"enum": list}

@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -253,14 +254,14 @@ func (p *Pair) metrics(seen *readings) metrics {
 	scores := expr.NewObject(len(p.Differences))
 	fields := map[string]any{"configuration": p.Name, "scores": scores}
 	for i := range p.Differences {
-		d := &p.Differences[i]
-		if d.Score {
-			path := fmt.Sprintf("diff.scores[%q].", d.Quantity)
-			scores.Set(d.Quantity, metrics{path: path, fields: d.metrics(), seen: seen})
+		row := differenceRow{p, &p.Differences[i]}
+		if row.Score {
+			path := fmt.Sprintf("diff.scores[%q].", row.Name)
+			scores.Set(row.Name, metrics{path: path, fields: row.metrics(), seen: seen})
 			continue
 		}
-		name := fieldOf(d.Quantity)
-		fields[name] = metrics{path: "diff." + name + ".", fields: d.metrics(), seen: seen}
+		name := fieldOf(row.Name)
+		fields[name] = metrics{path: "diff." + name + ".", fields: row.metrics(), seen: seen}
 	}
 	return metrics{path: "diff.", fields: fields, seen: seen}
 }
@@ -274,36 +275,38 @@ func fieldOf(quantity string) string {
 	return quantity
 }
 
-func (d *Difference) metrics() map[string]any {
+func (row *differenceRow) metrics() map[string]any {
 	why := ""
-	if !d.Change.Known() || d.Tasks == 0 {
+	change, adjusted := row.ranged(), row.Value(row.Adjusted)
+	if !change.value.Known() || row.Tasks == 0 {
 		why = "nothing could be compared"
 	}
-	change := ranged{d.Change, d.Low, d.High}
-	notWorse := fmt.Sprintf("%v (change %s, margin %.6g)", d.NotWorse, change.exact(), d.Margin)
-	verdict := d.Verdict
-	if verdict == "" {
-		verdict = compare.CannotTell
-	}
+	notWorse := fmt.Sprintf("%v (change %s, margin %.6g)", row.NotWorse, change.exact(), row.Margin)
+	verdict := cmp.Or(row.Verdict, compare.CannotTell)
 	return map[string]any{
-		"verdict":   word{value: string(verdict), shown: string(verdict) + " (" + d.exactChange() + ")", missing: why},
-		"not_worse": word{value: d.NotWorse, shown: notWorse, missing: why},
-		"base":      d.Base, "new": d.New, "change": change, "low": d.Low, "high": d.High, "p": d.Adjusted,
-		"n": int64(d.Tasks), "wins": int64(d.Wins), "losses": int64(d.Losses), "ties": int64(d.Ties),
+		"verdict":   word{value: string(verdict), shown: string(verdict) + " (" + row.exactChange() + ")", missing: why},
+		"not_worse": word{value: row.NotWorse, shown: notWorse, missing: why},
+		"base":      row.Value(row.Base), "new": row.Value(row.New), "change": change, "low": change.low, "high": change.high, "p": adjusted,
+		"n": int64(row.Tasks), "wins": int64(row.Wins), "losses": int64(row.Losses), "ties": int64(row.Ties),
 	}
 }
 
+func (row *differenceRow) ranged() ranged {
+	interval := row.Interval()
+	return ranged{row.Value(row.Change), interval.Low, interval.High}
+}
+
 // exactChange is the change with its interval and the p by which it was judged.
-func (d *Difference) exactChange() string {
-	change := ranged{d.Change, d.Low, d.High}
+func (row *differenceRow) exactChange() string {
+	change := row.ranged()
 	text := "change " + change.exact()
-	if d.Adjusted.Known() {
-		text += ", p " + d.Adjusted.Exact()
+	if p := row.Value(row.Adjusted); p.Known() {
+		text += ", p " + p.Exact()
 	}
 	return text
 }
 
-// Numbers are both sides and their difference in one line.
-func (d *Difference) Numbers() string {
-	return d.Base.Exact() + " -> " + d.New.Exact() + ", " + d.exactChange()
+// numbers are both sides and their difference in one line.
+func (row *differenceRow) numbers() string {
+	return row.Value(row.Base).Exact() + " -> " + row.Value(row.New).Exact() + ", " + row.exactChange()
 }

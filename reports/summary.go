@@ -145,7 +145,7 @@ func (r *Report) challenger(of int) (cheaper int, shown bool) {
 	cheaper = -1
 	for i, at := range others {
 		c := &r.Configurations[at]
-		switch verdict := results[i].Lines[0].Verdict; {
+		switch verdict := results[i].Differences[0].Verdict; {
 		case verdict == compare.Worse:
 		case verdict != compare.Same:
 			return -1, false
@@ -157,7 +157,7 @@ func (r *Report) challenger(of int) (cheaper int, shown bool) {
 }
 
 // primary is the difference of the first score, nil where it is not compared.
-func (p *Pair) primary() *Difference {
+func (p *Pair) primary() *compare.Difference {
 	if len(p.Differences) > 0 && p.Differences[0].Score {
 		return &p.Differences[0]
 	}
@@ -268,16 +268,16 @@ func (p *Pair) summary() page.Cell {
 	case compare.Same:
 		cell.Text = "same"
 	case compare.Better, compare.Worse:
-		cell.Text = page.Gain(d.Change, 2)
+		cell.Text = page.Gain(d.Value(d.Change), 2)
 	}
 	for i := range p.Differences {
 		cost := &p.Differences[i]
 		switch {
-		case cost.Score || cost.Quantity != "cost_usd" || cost.Verdict == compare.CannotTell:
+		case cost.Score || cost.Name != "cost_usd" || cost.Verdict == compare.CannotTell:
 		case cost.Verdict == compare.Same:
 			cell.Text += ", same cost"
-		case cost.Base.Number > 0:
-			cell.Text += ", cost ×" + factor(cost.New.Number/cost.Base.Number)
+		case cost.Base > 0:
+			cell.Text += ", cost ×" + factor(float64(cost.New/cost.Base))
 		}
 	}
 	return cell
@@ -377,13 +377,13 @@ func (c *Comparison) facts(quote func(string) string) (lines []string) {
 			of = " of " + quote(p.Name)
 		}
 		if d.Paired && len(c.Pairs) == 1 {
-			lines = append(lines, fmt.Sprintf("%s is higher on %s, lower on %d, equal on %d", quote(d.Quantity), page.Plural(d.Wins, "task", "tasks"), d.Losses, d.Ties))
+			lines = append(lines, fmt.Sprintf("%s is higher on %s, lower on %d, equal on %d", quote(d.Name), page.Plural(d.Wins, "task", "tasks"), d.Losses, d.Ties))
 		}
-		if needed := d.judgement(); d.Verdict == compare.CannotTell && strings.HasPrefix(needed, "~ ") {
-			lines = append(lines, fmt.Sprintf("%s%s is inconclusive: a change of %s would show with about %s", quote(d.Quantity), of, page.Gain(d.Change, scoreDifference), strings.TrimPrefix(needed, "~ ")))
+		if needed := d.Judgement(); d.Verdict == compare.CannotTell && strings.HasPrefix(needed, "~ ") {
+			lines = append(lines, fmt.Sprintf("%s%s is inconclusive: a change of %s would show with about %s", quote(d.Name), of, page.Gain(d.Value(d.Change), compare.ShownDigits), strings.TrimPrefix(needed, "~ ")))
 		}
 	}
-	if len(c.Pairs) == 1 && slices.ContainsFunc(c.Pairs[0].Differences, func(d Difference) bool { return d.Relative }) {
+	if len(c.Pairs) == 1 && slices.ContainsFunc(c.Pairs[0].Differences, func(d compare.Difference) bool { return d.Relative }) {
 		lines = append(lines, "change in %: the ratio of the means")
 	}
 	if n := len(c.Spec); n > 0 {
@@ -399,10 +399,10 @@ func (c *Comparison) summaryTable() page.Table {
 	fields := []page.Field[*Pair]{
 		{Column: page.Column{Head: "configuration"}, Cell: func(p *Pair) page.Cell { return page.Name(p.Name) }},
 		{Column: page.Column{Head: "base", About: c.Primary, Right: true}, Cell: func(p *Pair) page.Cell {
-			return sideCell(p.primary(), func(d *Difference) page.Value { return d.Base })
+			return sideCell(p.primary(), func(d *compare.Difference) compare.Number { return d.Base })
 		}},
 		{Column: page.Column{Head: "new", About: c.Primary, Right: true}, Cell: func(p *Pair) page.Cell {
-			return sideCell(p.primary(), func(d *Difference) page.Value { return d.New })
+			return sideCell(p.primary(), func(d *compare.Difference) compare.Number { return d.New })
 		}},
 		{Column: page.Column{Head: "change"}, Cell: (*Pair).summary},
 	}
@@ -423,36 +423,32 @@ func (p *Pair) verdict() compare.Verdict {
 	return compare.CannotTell
 }
 
-func sideCell(d *Difference, of func(*Difference) page.Value) page.Cell {
+func sideCell(d *compare.Difference, of func(*compare.Difference) compare.Number) page.Cell {
 	if d == nil {
 		return page.Cell{}
 	}
-	return page.Number(of(d), func(v page.Value) string { return page.Score(v, scoreDifference) })
+	return d.Mean(of(d), 0)
 }
 
 // quantityRows are the differences of the only pair.
 func (c *Comparison) quantityRows() page.Table {
+	type row = *compare.Difference
 	dollars := c.dollarDigits()
-	number := func(head string, of func(*Difference) page.Value) page.Field[*Difference] {
-		return page.Field[*Difference]{Column: page.Column{Head: head, Right: true}, Cell: func(d *Difference) page.Cell {
-			return page.Number(of(d), func(v page.Value) string { return d.number(v, dollars) })
-		}}
+	right := func(head string, cell func(row) page.Cell) page.Fields[row] {
+		return page.Of(page.Column{Head: head, Right: true}, cell)
 	}
-	fields := []page.Field[*Difference]{
-		{Column: page.Column{Head: "quantity"}, Cell: func(d *Difference) page.Cell { return page.Name(d.Quantity) }},
-		{Column: page.Column{Head: "verdict"}, Cell: func(d *Difference) page.Cell {
+	fields := slices.Concat(
+		page.Named("quantity", "", func(d row) string { return d.Name }),
+		page.Of(page.Column{Head: "verdict"}, func(d row) page.Cell {
 			text := string(d.Verdict)
 			if d.Verdict == compare.CannotTell {
 				text = "inconclusive"
 			}
 			return page.Cell{Text: text, Look: lookOf(d.Verdict)}
-		}},
-		number("base", func(d *Difference) page.Value { return d.Base }),
-		number("new", func(d *Difference) page.Value { return d.New }),
-		{Column: page.Column{Head: "change", Right: true}, Cell: func(d *Difference) page.Cell {
-			return page.Number(d.Change, orNothing(func(v page.Value) string { return d.change(v, dollars) }))
-		}},
-		{Column: page.Column{Head: "95%", Right: true}, Cell: func(d *Difference) page.Cell { return page.Text(d.interval(dollars)) }},
-	}
+		}),
+		right("base", func(d row) page.Cell { return d.Mean(d.Base, dollars) }),
+		right("new", func(d row) page.Cell { return d.Mean(d.New, dollars) }),
+		right("change", func(d row) page.Cell { return d.ChangeCell(dollars) }),
+		right("95%", func(d row) page.Cell { return page.Text(d.IntervalText(dollars)) }))
 	return page.Filled(page.Table{Keys: 1}, fields, page.EachOf(c.Pairs[0].Differences))
 }

@@ -250,8 +250,11 @@ func (v *Verdict) check() page.Check {
 // MarshalJSON writes the threshold, the configuration that it was judged of where
 // it reads diff, its state (passed, failed or error), whether it holds over the
 // intervals (throughout, in_part, possibly, nowhere), and what was read.
-func (v Verdict) MarshalJSON() ([]byte, error) {
-	return json.Marshal(writtenVerdict{v.Text, v.Configuration, v.check().State, v.Holding, v.numbers()})
+func (v Verdict) MarshalJSON() ([]byte, error) { return json.Marshal(v.Writes()) }
+
+// Writes is what MarshalJSON writes.
+func (v Verdict) Writes() any {
+	return writtenVerdict{v.Text, v.Configuration, v.check().State, v.Holding, v.numbers()}
 }
 
 // writtenVerdict is a verdict as JSON.

@@ -301,11 +301,11 @@ func (p *Pair) warn(base, new *Report, of couple) {
 	common := len(p.Differences) > 0
 	all.add(!common, Warning{Kind: NothingCommon})
 	all.add(common && !p.How.Paired, Warning{Kind: NotPaired, More: p.How.Why})
-	all.add(p.How.Paired && p.How.BaseOnly+p.How.NewOnly > 0, Warning{Kind: OneSided, Count: p.How.BaseOnly, Of: p.How.NewOnly})
+	all.add(p.How.Paired && p.How.OnlyBase+p.How.OnlyNew > 0, Warning{Kind: OneSided, Count: p.How.OnlyBase, Of: p.How.OnlyNew})
 	all.add(p.How.Paired && p.How.LoneBase+p.How.LoneNew > 0, Warning{Kind: LoneTrials, Count: p.How.LoneBase, Of: p.How.LoneNew})
 	x, y := p.Base.Coverage, p.New.Coverage
 	all.add(x.Known() && y.Known() && x.Number != y.Number, Warning{Kind: CoverageDiffers, More: page.Percent(x) + " and " + page.Percent(y)})
-	all.add(p.How.Paired && p.How.Tasks < fewTasks, Warning{Kind: FewCommon, Count: p.How.Tasks})
+	all.add(p.How.Paired && p.How.Common < fewTasks, Warning{Kind: FewCommon, Count: p.How.Common})
 	kinds := []WarningKind{SimulatedModel, Faults, NotRun, AgentFailed, NotJSON, MixedLoops, OtherModel, Estimated}
 	if base == new {
 		kinds = kinds[:1] // the report tells the others itself
@@ -434,13 +434,13 @@ func (c *Comparison) sameWithin() (shared, own []string) {
 		}
 	}
 	for row := range c.differences() {
-		margin, isOwn := c.margins[row.Quantity]
+		margin, isOwn := c.margins[row.Name]
 		switch {
 		case row.Verdict != compare.Same:
 		case isOwn && row.Score:
-			add(&own, fmt.Sprintf("%s ±%g", row.Quantity, margin))
+			add(&own, fmt.Sprintf("%s ±%g", row.Name, margin))
 		case isOwn:
-			add(&own, row.Quantity+" "+page.Percent(page.Known(margin)))
+			add(&own, row.Name+" "+page.Percent(page.Known(margin)))
 		case row.Score:
 			add(&shared, fmt.Sprintf("±%g of scores", c.ScoreMargin))
 		default:

@@ -4,7 +4,7 @@
 //
 // The stages of the data, in order: pair joins the tasks and trials of both
 // sides; sample makes of a column one difference for each task; measure turns
-// the sample into a Line by the procedures of reports/stats; Correct adjusts the
+// the sample into a Difference by the procedures of reports/stats; Correct adjusts the
 // p values of several comparisons and judges. Everything is a pure function of
 // its arguments, and the order of the tasks makes no difference but to the
 // rounding of sums.
@@ -15,9 +15,11 @@ package compare
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 
+	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/stats"
 )
 
@@ -27,33 +29,38 @@ var ErrNoCommonTask = errors.New("the two sides have no task in common")
 
 // Result is the comparison of two sides.
 type Result struct {
-	Pairing Pairing
-	Lines   []Line // one for each quantity that both sides have, in the order of the new one
+	Pairing     PairedHow
+	Differences []Difference // one for each quantity that both sides have, in the order of the new one
 }
 
-// Pairing is which runs of both sides belong together.
-type Pairing struct {
+// PairedHow is which runs of both sides belong together.
+type PairedHow struct {
 	// Paired says that the runs are compared in pairs. They are not where that
 	// was asked for, where no trial is common, and where fewer than half of the
 	// tasks of the smaller side are.
-	Paired bool
-	// Common is how many tasks both sides have, OnlyBase and OnlyNew how many one
-	// of them has.
-	Common, OnlyBase, OnlyNew int
-	// Runs is how many runs of the common tasks are paired by their trial;
-	// LoneBase and LoneNew are the runs of common tasks without a partner.
-	Runs, LoneBase, LoneNew int
+	Paired bool   `json:"paired"`
+	Why    string `json:"why,omitempty"` // why they are not paired
+	// Common is how many tasks both sides have, Runs how many of their runs are paired
+	// by their trial.
+	Common int `json:"tasks"`
+	Runs   int `json:"runs"`
+	// OnlyBase and OnlyNew are tasks of one side; LoneBase and LoneNew are runs of
+	// common tasks without a partner.
+	OnlyBase int `json:"base_only"`
+	OnlyNew  int `json:"new_only"`
+	LoneBase int `json:"lone_base"`
+	LoneNew  int `json:"lone_new"`
 }
 
 // Sides compares two sides in each quantity that both have. P values are not
-// corrected: see Correct.
+// corrected: see Correct. With ErrNoCommonTask the result has no differences.
 func Sides(base, new *Side, options Options) (*Result, error) {
 	o := options.Filled()
 	joined, pairing := pair(base, new, &o)
-	if pairing.Common == 0 && !o.Unpaired {
-		return nil, ErrNoCommonTask
-	}
 	r := &Result{Pairing: pairing}
+	if pairing.Common == 0 && !o.Unpaired {
+		return r, ErrNoCommonTask
+	}
 	var s *sample
 	for i := range new.Columns {
 		y := &new.Columns[i]
@@ -61,34 +68,23 @@ func Sides(base, new *Side, options Options) (*Result, error) {
 		if x == nil {
 			continue
 		}
-		line := Line{Quantity: y.Quantity, Paired: pairing.Paired}
+		d := Difference{Quantity: y.Quantity, Paired: pairing.Paired}
 		if pairing.Paired {
 			s = joined.sampled(x, y, s)
-			line.compare(s, &o)
-			line.Flips = joined.flips(s, base, &line)
+			d.compare(s, &o)
+			d.Flips = joined.flips(s, base, &d)
 		} else {
-			line.compareApart(apart(base, x), apart(new, y), &o)
-			if o.Sequential && !line.Ratio {
-				line.Sequential = &Sequential{Missing: "not paired"}
+			d.compareApart(apart(base, x), apart(new, y), &o)
+			if o.Sequential && d.Score {
+				d.Sequential = &Sequential{Missing: "not paired"}
 			}
 		}
-		line.explain(x, y)
-		r.Lines = append(r.Lines, line)
+		if d.Tasks == 0 || d.BaseTasks == 0 {
+			d.Missing = cmp.Or(x.Missing, y.Missing, page.Nothing)
+		}
+		r.Differences = append(r.Differences, d)
 	}
 	return r, nil
-}
-
-// explain says why there is nothing to compare.
-func (l *Line) explain(base, new *Column) {
-	switch {
-	case l.Tasks > 0 && l.BaseTasks > 0:
-	case base.Missing != "":
-		l.Missing = base.Missing
-	case new.Missing != "":
-		l.Missing = new.Missing
-	default:
-		l.Missing = "-"
-	}
 }
 
 // Options say how sides are compared. The zero value has all defaults.
@@ -128,121 +124,13 @@ func (o Options) Filled() Options {
 // margin is that of a quantity, 0 where it has none.
 func (o *Options) margin(q Quantity) float64 {
 	margin, ok := o.Margins[q.Name]
-	if !ok && q.Ratio {
-		margin = o.RatioMargin
-	} else if !ok {
+	if !ok && q.Score {
 		margin = o.ScoreMargin
+	} else if !ok {
+		margin = o.RatioMargin
 	}
 	return max(0, margin)
 }
-
-// Line compares both sides in one quantity. Numbers that are not known are NaN.
-type Line struct {
-	Quantity
-	// Paired says that runs of the same task and trial were compared; else all
-	// runs of one side with all of the other.
-	Paired bool
-	// Test names the procedure that P is of, Method says how it came about.
-	Test   Test
-	Method stats.Method
-	// Tasks is how many tasks were compared, BaseTasks those of the base side: as
-	// many where they are paired.
-	Tasks, BaseTasks int
-	// Runs is how many pairs of runs were compared, LeftOut how many had no value
-	// on a side and were left out. Where tasks are not paired they are runs of
-	// either side.
-	Runs, LeftOut int
-	// Base and New are the means of the tasks' means over what was compared.
-	Base, New float64
-	// Change is New - Base, or, where Relative, the ratio of both, New / Base - 1.
-	// Low and High are the ends of its 95 % interval.
-	Change, Low, High float64
-	Relative          bool
-	// P is two-sided. Adjusted is P corrected for the comparisons made at once;
-	// verdicts are by it.
-	P, Adjusted float64
-	// Wins are tasks at which the new side is better, Losses those at which it is
-	// worse, Ties those at which both are equal to 1e-9. All are 0 where not
-	// paired.
-	Wins, Losses, Ties int
-	// Binary says that it is a score, and all values compared are 0 or 1.
-	Binary bool
-
-	Verdict Verdict
-	// Margin is the smallest change that matters, in the unit of Change.
-	Margin float64
-	// NotWorse says that the interval shows the new side to be worse by less than
-	// Margin, if at all: non-inferiority. What is better or the same is not worse.
-	NotWorse bool
-	// Needed is how many tasks it would take to show, with a power of 0.8, a
-	// change of the size seen; 0 where the change is shown or nothing is known,
-	// Beyond where it is more than a million.
-	Needed int
-	// TooFew says that with so few tasks that differ, Differing and not Fewest, no
-	// outcome could have been shown at alpha. Where the tasks have clusters, these
-	// are what is counted.
-	TooFew            bool
-	Differing, Fewest int
-	// Clusters is how many clusters the tasks compared are in, BaseClusters those
-	// of the base side; 0: every task is its own. ClustersNeeded is Needed in
-	// clusters of the present size.
-	Clusters, BaseClusters int
-	ClustersNeeded         int
-	// Contrary says that the test shows a difference, and another way than the
-	// change, as ranks may beside a mean: then nothing is better or worse.
-	Contrary bool
-	// Missing says why there is nothing to compare; "" where there is.
-	Missing string
-
-	// Sequential is nil unless it was asked for, and of amounts.
-	Sequential *Sequential
-
-	// Flips are the tasks whose mean of a binary score changed, those that got
-	// worse first, then by how much. They are of paired lines only.
-	Flips []Flip
-
-	needed float64 // as Needed and TooFew, whatever the verdict; not rounded
-	tooFew bool
-	// contrary is as Contrary, whether the test shows anything or not.
-	contrary bool
-}
-
-// clustered reports whether tasks depend on each other.
-func (l *Line) clustered() bool { return l.Clusters > 0 }
-
-// Flip is a task whose success changed.
-type Flip struct {
-	Task      string
-	Base, New float64 // means over the runs paired
-	// BaseAt and NewAt are the numbers of the task in Side.Tasks.
-	BaseAt, NewAt int32
-}
-
-// Test is a procedure that gives a p value.
-type Test string
-
-// The Tests.
-const (
-	McNemar     Test = "mcnemar"      // exact, of binary scores of one trial
-	SignFlip    Test = "sign_flip"    // of the tasks' differences
-	Student     Test = "t"            // the same, of more than 2,000 that are not 0
-	Welch       Test = "welch"        // of tasks that are not paired
-	MannWhitney Test = "mann_whitney" // the same, of amounts without clusters
-)
-
-// Verdict is what a line says.
-type Verdict string
-
-// The Verdicts.
-const (
-	Better     Verdict = "better"
-	Worse      Verdict = "worse"
-	Same       Verdict = "same" // within the margin
-	CannotTell Verdict = "cannot_tell"
-)
-
-// Beyond is Needed where more than a million tasks are needed.
-const Beyond = -1
 
 // Side is what was measured of one configuration: its runs, grouped by task.
 type Side struct {
@@ -270,14 +158,11 @@ type Column struct {
 	Missing string
 }
 
-// Quantity is what is compared.
+// Quantity is what is compared: a score by the difference of the means; else an amount,
+// of which less is better, by their ratio.
 type Quantity struct {
-	Name string
-	// Lower says that less is better.
-	Lower bool
-	// Ratio says that it is compared by the ratio of the means, as amounts are; else by
-	// their difference.
-	Ratio bool
+	Name  string `json:"quantity"`
+	Score bool   `json:"score"`
 }
 
 // Runs is how many runs the side has.
@@ -316,8 +201,8 @@ type pairedTask struct {
 }
 
 // pair joins two sides by task and trial.
-func pair(base, new *Side, options *Options) (*pairs, Pairing) {
-	p, found := &pairs{}, Pairing{}
+func pair(base, new *Side, options *Options) (*pairs, PairedHow) {
+	p, found := &pairs{}, PairedHow{}
 	clusters := make([]string, len(base.Tasks))
 	where := finder{tasks: new.Tasks}
 	for i, task := range base.Tasks {
@@ -332,12 +217,22 @@ func pair(base, new *Side, options *Options) (*pairs, Pairing) {
 	p.clusters = numbered(clusters)
 	found.OnlyBase, found.OnlyNew = len(base.Tasks)-found.Common, len(new.Tasks)-found.Common
 	found.Runs = len(p.base)
-	found.Paired = !options.Unpaired && found.Runs > 0 && 2*found.Common >= min(len(base.Tasks), len(new.Tasks))
+	switch {
+	case options.Unpaired:
+		found.Why = "that was asked for"
+	case found.Common == 0:
+		found.Why = "no task is common"
+	case found.Runs == 0:
+		found.Why = "no trial is common"
+	case 2*found.Common < min(len(base.Tasks), len(new.Tasks)):
+		found.Why = fmt.Sprintf("only %s common", page.Plural(found.Common, "task is", "tasks are"))
+	}
+	found.Paired = found.Why == ""
 	return p, found
 }
 
 // join pairs the runs of a task by their trials.
-func (p *pairs) join(base, new *Side, i, j int32, found *Pairing) {
+func (p *pairs) join(base, new *Side, i, j int32, found *PairedHow) {
 	task := pairedTask{base: i, new: j, from: int32(len(p.base))}
 	a, b := base.Starts[i], new.Starts[j]
 	for a < base.Starts[i+1] && b < new.Starts[j+1] {
@@ -437,7 +332,7 @@ type taskMeans struct {
 // sampled are the means of the tasks of which both sides have values of the same
 // runs. The memory of an earlier sample may be used again.
 func (p *pairs) sampled(base, new *Column, earlier *sample) *sample {
-	s := &sample{clustered: p.clusters != nil, single: true, binary: true, unit: !new.Ratio}
+	s := &sample{clustered: p.clusters != nil, single: true, binary: true, unit: new.Score}
 	if earlier != nil {
 		s.tasks = earlier.tasks[:0]
 	}
@@ -562,8 +457,8 @@ func (c *Changes) Add(cluster int32, base, new []float64) {
 // Clear makes room for other tasks.
 func (c *Changes) Clear() { c.sample = sample{tasks: c.tasks[:0]} }
 
-// Interval is the 95 % interval of the mean change, that of a Line about the same
-// scores at an alpha of 0.05. It has no answer where a Line has none.
+// Interval is the 95 % interval of the mean change, that of a Difference in the
+// same scores at an alpha of 0.05. It has no answer where a Difference has none.
 func (c *Changes) Interval() (interval stats.Interval, ok bool) {
 	c.settle(1)
 	c.clustered = true

@@ -15,8 +15,8 @@ import (
 )
 
 var (
-	right = compare.Quantity{Name: "right"}
-	cost  = compare.Quantity{Name: "cost_usd", Lower: true, Ratio: true}
+	right = compare.Quantity{Name: "right", Score: true}
+	cost  = compare.Quantity{Name: "cost_usd"}
 	nan   = math.NaN()
 )
 
@@ -53,19 +53,24 @@ func won(won, lost, both, none int) (base, new *compare.Side) {
 	return once(right, x...), once(right, y...)
 }
 
-func compared(t testing.TB, base, new *compare.Side, options compare.Options) compare.Line {
+func compared(t testing.TB, base, new *compare.Side, options compare.Options) compare.Difference {
 	t.Helper()
 	r, err := compare.Sides(base, new, options)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Lines) != 1 {
-		t.Fatalf("%d lines, not 1", len(r.Lines))
+	if len(r.Differences) != 1 {
+		t.Fatalf("%d lines, not 1", len(r.Differences))
 	}
-	return r.Lines[0]
+	return r.Differences[0]
 }
 
-func near(got, want float64) bool {
+func isNaN(x compare.Number) bool { return math.IsNaN(float64(x)) }
+
+func abs(x compare.Number) compare.Number { return compare.Number(math.Abs(float64(x))) }
+
+func near[N ~float64, M ~float64 | ~int](x N, y M) bool {
+	got, want := float64(x), float64(y)
 	return math.IsNaN(got) && math.IsNaN(want) || math.Abs(got-want) <= 1e-9*max(1, math.Abs(want))
 }
 
@@ -86,7 +91,7 @@ func TestRecordedPairs(t *testing.T) {
 		if l.Test != compare.McNemar || l.Wins != c.won || l.Losses != c.lost || l.Tasks != c.n || l.Ties != c.n-c.won-c.lost {
 			t.Errorf("%+v", l)
 		}
-		if l.Change != c.change || !near(l.Low, c.low) || !near(l.High, c.high) || math.Abs(l.P/c.p-1) > 1e-9 {
+		if float64(l.Change) != c.change || !near(l.Low, c.low) || !near(l.High, c.high) || math.Abs(float64(l.P)/c.p-1) > 1e-9 {
 			t.Errorf("%v [%v, %v] p %v; want %+v", l.Change, l.Low, l.High, l.P, c)
 		}
 		if l.Verdict != c.verdict {
@@ -258,13 +263,13 @@ func TestNeededClusters(t *testing.T) {
 
 // Scores and amounts of one name are two quantities.
 func TestQuantitiesAreToldApartByWhatTheyAre(t *testing.T) {
-	score, amount := once(compare.Quantity{Name: "cost_usd"}, 1, 0, 1), once(cost, 1, 2, 3)
+	score, amount := once(compare.Quantity{Name: "cost_usd", Score: true}, 1, 0, 1), once(cost, 1, 2, 3)
 	both := once(cost, 1, 2, 4)
 	both.Columns = append(both.Columns, score.Columns[0])
-	if l := compared(t, amount, both, compare.Options{}); !l.Ratio || l.Wins != 0 || l.Losses != 1 {
+	if l := compared(t, amount, both, compare.Options{}); l.Score || l.Wins != 0 || l.Losses != 1 {
 		t.Errorf("%+v", l)
 	}
-	if l := compared(t, score, both, compare.Options{}); l.Ratio || l.Ties != 3 {
+	if l := compared(t, score, both, compare.Options{}); !l.Score || l.Ties != 3 {
 		t.Errorf("%+v", l)
 	}
 }
@@ -320,7 +325,7 @@ func TestMissingValuesLeaveThePair(t *testing.T) {
 	unpriced := once(cost, nan, nan)
 	unpriced.Columns[0].Missing = "unpriced"
 	l = compared(t, once(cost, 1, 2), unpriced, compare.Options{})
-	if l.Missing != "unpriced" || l.Verdict != compare.CannotTell || !math.IsNaN(l.Change) || !math.IsNaN(l.Base) || l.Needed != 0 {
+	if l.Missing != "unpriced" || l.Verdict != compare.CannotTell || !isNaN(l.Change) || !isNaN(l.Base) || l.Needed != 0 {
 		t.Errorf("%+v", l)
 	}
 }
@@ -330,11 +335,11 @@ func TestPairing(t *testing.T) {
 	new := side(right, []float64{1, 0, 1}, []float64{1}, []float64{0}, []float64{1})
 	new.Trials = []int32{2, 3, 4, 2, 1, 1}
 	r, err := compare.Sides(base, new, compare.Options{})
-	want := compare.Pairing{Paired: true, Common: 3, OnlyNew: 1, Runs: 2, LoneBase: 2, LoneNew: 3}
+	want := compare.PairedHow{Paired: true, Common: 3, OnlyNew: 1, Runs: 2, LoneBase: 2, LoneNew: 3}
 	if err != nil || r.Pairing != want {
 		t.Errorf("%+v, %v; want %+v", r.Pairing, err, want)
 	}
-	if l := r.Lines[0]; l.Tasks != 2 || l.Runs != 2 || l.Base != 0 || l.New != 0.5 {
+	if l := r.Differences[0]; l.Tasks != 2 || l.Runs != 2 || l.Base != 0 || l.New != 0.5 {
 		t.Errorf("trial 2 of t0 and trial 1 of t2 are pairs: %+v", l)
 	}
 }
@@ -460,7 +465,7 @@ func TestCorrections(t *testing.T) {
 		return all
 	}
 	one := results(1)
-	if how := compare.Correct(one, compare.Options{}); how != compare.NoCorrection || one[0].Lines[0].Adjusted != one[0].Lines[0].P {
+	if how := compare.Correct(one, compare.Options{}); how != compare.NoCorrection || one[0].Differences[0].Adjusted != one[0].Differences[0].P {
 		t.Errorf("one comparison: %q", how)
 	}
 	three := results(3) // p 1/32, 1/64, 1/128
@@ -468,22 +473,22 @@ func TestCorrections(t *testing.T) {
 		t.Errorf("three comparisons: %q", how)
 	}
 	for i, want := range []float64{1.0 / 32, 1.0 / 32, 3.0 / 128} {
-		if l := three[i].Lines[0]; !near(l.Adjusted, want) || l.Verdict != compare.Better {
+		if l := three[i].Differences[0]; !near(l.Adjusted, want) || l.Verdict != compare.Better {
 			t.Errorf("%d: adjusted %v, want %v, %s", i, l.Adjusted, want, l.Verdict)
 		}
 	}
 	two := results(2)
 	compare.Correct(append(two, results(1)...), compare.Options{})
-	if l := two[0].Lines[0]; !near(l.Adjusted, 2.0/32) || l.Verdict != compare.CannotTell || l.Needed <= l.Tasks {
+	if l := two[0].Differences[0]; !near(l.Adjusted, 2.0/32) || l.Verdict != compare.CannotTell || l.Needed <= l.Tasks {
 		t.Errorf("p 1/32, 1/64, 1/32: %+v", l)
 	}
 	// ((z(1-0.0125)+0.8416)/(z(1-0.025)+0.8416))^2 is 1.211 times the 390.1 tasks alone.
 	base, new := won(12, 6, 82, 0)
 	r, _ := compare.Sides(base, new, compare.Options{})
 	again := *r
-	again.Lines = slices.Clone(r.Lines)
+	again.Differences = slices.Clone(r.Differences)
 	compare.Correct([]*compare.Result{r, &again}, compare.Options{})
-	if got := r.Lines[0].Needed; got != 473 {
+	if got := r.Differences[0].Needed; got != 473 {
 		t.Errorf("%d tasks needed among two, want 473", got)
 	}
 	if how := compare.Correct(results(21), compare.Options{}); how != compare.BenjaminiHochberg {
@@ -529,7 +534,7 @@ func TestChangesHaveTheIntervalOfALine(t *testing.T) {
 				t.Skip("there are no pairs")
 			}
 			interval, ok := c.Interval()
-			if line := r.Lines[i]; ok == math.IsNaN(line.Low) || ok && (!near(interval.Low, line.Low) || !near(interval.High, line.High)) {
+			if line := r.Differences[i]; ok == isNaN(line.Low) || ok && (!near(interval.Low, line.Low) || !near(interval.High, line.High)) {
 				t.Fatalf("%s: %v, %v; the line has %v to %v of %d tasks", q.Name, interval, ok, line.Low, line.High, line.Tasks)
 			}
 		}
@@ -562,7 +567,7 @@ func sequential(t *testing.T, options compare.Options, sides ...*compare.Side) *
 		results = append(results, r)
 	}
 	compare.Correct(results, options)
-	q := results[0].Lines[0].Sequential
+	q := results[0].Differences[0].Sequential
 	if q == nil {
 		t.Fatal("no evidence")
 	}
@@ -574,12 +579,12 @@ func sequential(t *testing.T, options compare.Options, sides ...*compare.Side) *
 func TestSequentialEvidenceOfWinsAndLosses(t *testing.T) {
 	base, new := won(33, 12, 5, 5)
 	q := sequential(t, compare.Options{}, base, new)
-	if math.Abs(q.Evidence-26.6) > 0.05 || q.Needed != 20 || q.Units != 55 || q.Verdict != compare.Better || q.After != 8 {
+	if abs(q.Evidence-26.6) > 0.05 || q.Needed != 20 || q.Units != 55 || q.Verdict != compare.Better || q.After != 8 {
 		t.Errorf("%+v, want 26.6 of 20 after 8 of 55 tasks", q)
 	}
 	slices.Reverse(base.Columns[0].Values)
 	slices.Reverse(new.Columns[0].Values)
-	if q := sequential(t, compare.Options{}, base, new); math.Abs(q.Evidence-26.6) > 0.05 || q.Verdict != compare.Worse {
+	if q := sequential(t, compare.Options{}, base, new); abs(q.Evidence-26.6) > 0.05 || q.Verdict != compare.Worse {
 		t.Errorf("with the lost tasks first: %+v, want it to have shown the contrary at first", q)
 	}
 	if q := sequential(t, compare.Options{}, append([]*compare.Side{base, new}, base, new)...); q.Needed != 40 {
@@ -600,7 +605,7 @@ func TestSequentialEvidenceCountsUnits(t *testing.T) {
 		t.Errorf("%+v, want it shown after 8 tasks", q)
 	}
 	base.Clusters = []string{"a", "a", "b", "b", "c", "c", "", ""}
-	if q := sequential(t, compare.Options{}, base, new); q.Units != 5 || q.After != 0 || math.Abs(q.Evidence-32.0/6) > 1e-9 {
+	if q := sequential(t, compare.Options{}, base, new); q.Units != 5 || q.After != 0 || abs(q.Evidence-32.0/6) > 1e-9 {
 		t.Errorf("%+v, want no more than 5 units have", q)
 	}
 	trials := sequential(t, compare.Options{}, side(right, []float64{0, 0}, []float64{0, 1}), side(right, []float64{1, 1}, []float64{1, 1}))
@@ -610,10 +615,10 @@ func TestSequentialEvidenceCountsUnits(t *testing.T) {
 }
 
 func TestNoSequentialEvidence(t *testing.T) {
-	if q := sequential(t, compare.Options{}, once(right, 0, 7), once(right, 5, 9)); !math.IsNaN(q.Evidence) || q.Missing == "" || q.Verdict != compare.CannotTell {
+	if q := sequential(t, compare.Options{}, once(right, 0, 7), once(right, 5, 9)); !isNaN(q.Evidence) || q.Missing == "" || q.Verdict != compare.CannotTell {
 		t.Errorf("scores up to 9: %+v", q)
 	}
-	if q := sequential(t, compare.Options{Unpaired: true}, once(right, 0, 1), once(right, 1, 1)); !math.IsNaN(q.Evidence) || q.Missing != "not paired" {
+	if q := sequential(t, compare.Options{Unpaired: true}, once(right, 0, 1), once(right, 1, 1)); !isNaN(q.Evidence) || q.Missing != "not paired" {
 		t.Errorf("not paired: %+v", q)
 	}
 }

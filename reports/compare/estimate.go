@@ -36,14 +36,14 @@ func byMcNemar(wins, losses, n int, o *Options) estimate {
 // byFlips compares by the changes of tasks: Student's interval of their mean, or of the
 // ratio of the means, with standard errors by cluster, and the sign flips of the
 // clusters' sums.
-func (s *sample) byFlips(l *Line, o *Options) estimate {
+func (s *sample) byFlips(d *Difference, o *Options) estimate {
 	groups := s.groups()
 	e := estimate{test: SignFlip}
 	var mean stats.Estimate
 	var known bool
-	if l.Relative {
+	if d.Relative {
 		mean, known = stats.LogRatio(s.totals(groups))
-		e.change = l.logRatio()
+		e.change = d.logRatio()
 	} else {
 		mean, known = stats.ClusteredMean(groups)
 		e.change, _ = stats.Mean(s.changes())
@@ -179,55 +179,55 @@ func orNaN(x float64, ok bool) float64 {
 	return x
 }
 
-// compare fills the line with what a sample of pairs says.
-func (l *Line) compare(s *sample, o *Options) {
-	l.Tasks, l.BaseTasks, l.Runs, l.LeftOut, l.Binary = len(s.tasks), len(s.tasks), s.runs, s.leftOut, s.binary && !l.Ratio
-	l.Base, l.New = s.means()
+// compare fills the difference with what a sample of pairs says.
+func (d *Difference) compare(s *sample, o *Options) {
+	d.Tasks, d.BaseTasks, d.Runs, d.LeftOut, d.Binary = len(s.tasks), len(s.tasks), s.runs, s.leftOut, s.binary && d.Score
+	d.Base, d.New = s.means()
 	if len(s.tasks) == 0 {
-		l.know(nothing(), o)
+		d.know(nothing(), o)
 		return
 	}
-	l.Relative = l.Ratio && l.Base > 0 && l.New > 0
+	d.Relative = !d.Score && d.Base > 0 && d.New > 0
 	scale := 1.0
-	if l.Relative {
-		scale = (l.Base + l.New) / 2
+	if d.Relative {
+		scale = float64(d.Base+d.New) / 2
 	}
 	s.settle(scale)
-	if o.Sequential && !l.Ratio {
-		l.Sequential = s.sequential()
+	if o.Sequential && d.Score {
+		d.Sequential = s.sequential()
 	}
 	above, below, ties := s.counted()
-	l.Wins, l.Losses, l.Ties = above, below, ties
-	if l.Lower {
-		l.Wins, l.Losses = below, above
+	d.Wins, d.Losses, d.Ties = above, below, ties
+	if !d.Score {
+		d.Wins, d.Losses = below, above
 	}
-	if l.Binary && s.single && !s.clustered {
-		l.know(byMcNemar(above, below, len(s.tasks), o), o)
+	if d.Binary && s.single && !s.clustered {
+		d.know(byMcNemar(above, below, len(s.tasks), o), o)
 		return
 	}
 	if s.clustered {
-		l.Clusters = len(s.groups())
-		l.BaseClusters = l.Clusters
+		d.Clusters = len(s.groups())
+		d.BaseClusters = d.Clusters
 	}
-	l.know(s.byFlips(l, o), o)
+	d.know(s.byFlips(d, o), o)
 }
 
 // know takes over an estimate, and judges by its p alone.
-func (l *Line) know(e estimate, o *Options) {
-	l.Test, l.Method, l.P, l.Adjusted = e.test, e.method, e.p, e.p
-	l.Change, l.Low, l.High = e.change, e.low, e.high
-	if l.Relative {
-		l.Change, l.Low, l.High = math.Expm1(e.change), math.Expm1(e.low), math.Expm1(e.high)
+func (d *Difference) know(e estimate, o *Options) {
+	d.Test, d.Method, d.P, d.Adjusted = e.test, e.method, Number(e.p), Number(e.p)
+	if d.Relative {
+		e.change, e.low, e.high = math.Expm1(e.change), math.Expm1(e.low), math.Expm1(e.high)
 	}
-	l.Margin = l.marginOf(o)
-	l.Differing, l.Fewest, l.contrary = e.differing, fewest(o.Alpha), e.contrary
-	l.needed, l.tooFew = e.needed, l.Paired && l.Tasks > 0 && l.Differing < l.Fewest
-	l.judge(o)
+	d.Change, d.Low, d.High = Number(e.change), Number(e.low), Number(e.high)
+	d.Margin = d.marginOf(o)
+	d.Differing, d.Fewest, d.contrary = e.differing, fewest(o.Alpha), e.contrary
+	d.needed, d.tooFew = e.needed, d.Paired && d.Tasks > 0 && d.Differing < d.Fewest
+	d.judge(o)
 }
 
 // logRatio is the logarithm of the ratio of the means.
-func (l *Line) logRatio() float64 {
-	change := math.Log(l.New) - math.Log(l.Base)
+func (d *Difference) logRatio() float64 {
+	change := math.Log(float64(d.New)) - math.Log(float64(d.Base))
 	if math.Abs(change) < equal {
 		return 0
 	}
@@ -254,7 +254,7 @@ func numberNeeded(change, needed float64, have int) int {
 }
 
 // means are the means of the tasks' means.
-func (s *sample) means() (base, new float64) {
+func (s *sample) means() (base, new Number) {
 	values := make([]float64, len(s.tasks))
 	for i := range s.tasks {
 		values[i] = s.tasks[i].base
@@ -266,29 +266,23 @@ func (s *sample) means() (base, new float64) {
 	return base, meanOf(values)
 }
 
-func meanOf(values []float64) float64 {
+func meanOf(values []float64) Number {
 	mean, ok := stats.Mean(values)
-	return orNaN(mean, ok)
+	return Number(orNaN(mean, ok))
 }
 
 // flips are the tasks whose mean of a binary score changed.
-func (p *pairs) flips(s *sample, base *Side, l *Line) (flips []Flip) {
-	if !l.Binary {
+func (p *pairs) flips(s *sample, base *Side, d *Difference) (flips []Flip) {
+	if !d.Binary {
 		return nil
 	}
 	for _, t := range s.tasks {
 		if at := p.tasks[t.at]; t.change != 0 {
-			flips = append(flips, Flip{Task: base.Tasks[at.base], Base: t.base, New: t.new, BaseAt: at.base, NewAt: at.new})
+			flips = append(flips, Flip{Task: base.Tasks[at.base], Base: Number(t.base), New: Number(t.new), BaseAt: at.base, NewAt: at.new})
 		}
-	}
-	toTheBad := func(f Flip) float64 {
-		if l.Lower {
-			return f.Base - f.New
-		}
-		return f.New - f.Base
 	}
 	slices.SortFunc(flips, func(a, b Flip) int {
-		x, y := toTheBad(a), toTheBad(b)
+		x, y := float64(a.New-a.Base), float64(b.New-b.Base)
 		return cmp.Or(cmp.Compare(sign(x), sign(y)), -cmp.Compare(math.Abs(x), math.Abs(y)), cmp.Compare(a.BaseAt, b.BaseAt))
 	})
 	return flips
@@ -303,13 +297,15 @@ type Sequential struct {
 	// Evidence is 1 where nothing is known, and the larger the less likely chance is;
 	// NaN where Missing says why there is none. Needed is what shows a difference:
 	// 1/alpha, times the comparisons made at once.
-	Evidence, Needed float64
+	Evidence Number  `json:"evidence"`
+	Needed   float64 `json:"needed"`
 	// Units are the tasks, or clusters of them, that were weighed. After is after how
 	// many of them the evidence first was what is needed, 0: never. Verdict is what it
 	// showed then, else CannotTell.
-	Units, After int
-	Verdict      Verdict
-	Missing      string
+	Units   int     `json:"units"`
+	After   int     `json:"after"`
+	Verdict Verdict `json:"verdict"`
+	Missing string  `json:"-"`
 
 	differences []float64 // of the units, in their order
 }
@@ -341,12 +337,12 @@ func (s *sample) sequential() *Sequential {
 // weigh looks at the units one after the other, of which there are so many
 // comparisons at once.
 func (q *Sequential) weigh(comparisons int, o *Options) {
-	q.Evidence, q.Needed, q.After, q.Verdict = math.NaN(), float64(max(1, comparisons))/o.Alpha, 0, CannotTell
+	q.Evidence, q.Needed, q.After, q.Verdict = Number(math.NaN()), float64(max(1, comparisons))/o.Alpha, 0, CannotTell
 	if q.Missing != "" {
 		return
 	}
 	evidence, after, way, ok := stats.SequentialEvidence(q.differences, q.Needed)
-	q.Evidence, q.After = orNaN(evidence, ok), after
+	q.Evidence, q.After = Number(orNaN(evidence, ok)), after
 	switch way {
 	case 1:
 		q.Verdict = Better
@@ -360,13 +356,13 @@ func weighAll(results []*Result, o *Options) {
 	comparisons := map[Quantity]int{}
 	for _, weigh := range []bool{false, true} {
 		for _, r := range results {
-			for i := range r.Lines {
-				switch l := &r.Lines[i]; {
-				case l.Sequential == nil:
+			for i := range r.Differences {
+				switch d := &r.Differences[i]; {
+				case d.Sequential == nil:
 				case weigh:
-					l.Sequential.weigh(comparisons[l.Quantity], o)
+					d.Sequential.weigh(comparisons[d.Quantity], o)
 				default:
-					comparisons[l.Quantity]++
+					comparisons[d.Quantity]++
 				}
 			}
 		}

@@ -11,7 +11,7 @@ import (
 
 // amountsOf is a side whose tasks have one run each with an amount; clusters of so many tasks, 1: none.
 func amountsOf(values []float64, clusters int) *compare.Side {
-	s := &compare.Side{Columns: []compare.Column{{Quantity: compare.Quantity{Name: "cost_usd", Lower: true, Ratio: true}, Values: values}}}
+	s := &compare.Side{Columns: []compare.Column{{Quantity: compare.Quantity{Name: "cost_usd"}, Values: values}}}
 	for i := range values {
 		s.Tasks, s.Starts, s.Trials = append(s.Tasks, fmt.Sprintf("t%04d", i)), append(s.Starts, int32(i)), append(s.Trials, 1)
 		if clusters > 1 {
@@ -48,18 +48,18 @@ func TestExtremeAmounts(t *testing.T) {
 			t.Fatal(err)
 		}
 		compare.Correct([]*compare.Result{r}, o)
-		l := r.Lines[0]
-		for name, x := range map[string]float64{
-			"base": l.Base, "new": l.New, "change": l.Change, "low": l.Low, "high": l.High, "p": l.P, "adjusted": l.Adjusted, "margin": l.Margin,
+		l := r.Differences[0]
+		for name, x := range map[string]compare.Number{
+			"base": l.Base, "new": l.New, "change": l.Change, "low": l.Low, "high": l.High, "p": l.P, "adjusted": l.Adjusted, "margin": compare.Number(l.Margin),
 		} {
-			if math.IsInf(x, 0) && name != "high" { // a ratio may have no upper end
+			if math.IsInf(float64(x), 0) && name != "high" { // a ratio may have no upper end
 				t.Errorf("%s is %v: %v %v, clusters of %d, %+v", name, x, base, new, clusters, o)
 			}
 		}
-		if l.Low > l.Change+1e-9*math.Abs(l.Change) || l.High < l.Change-1e-9*math.Abs(l.Change) {
+		if l.Low > l.Change+1e-9*abs(l.Change) || l.High < l.Change-1e-9*abs(l.Change) {
 			t.Errorf("change %v outside [%v, %v]: %v %v, clusters of %d, %+v", l.Change, l.Low, l.High, base, new, clusters, o)
 		}
-		if alike && (l.Verdict == compare.Better || l.Verdict == compare.Worse || l.Tasks > 1 && l.Change != 0 && !math.IsNaN(l.Change)) {
+		if alike && (l.Verdict == compare.Better || l.Verdict == compare.Worse || l.Tasks > 1 && l.Change != 0 && !isNaN(l.Change)) {
 			t.Errorf("alike: %v by %v, [%v, %v]: %v, clusters of %d, %+v", l.Verdict, l.Change, l.Low, l.High, base, clusters, o)
 		}
 		if alike && l.Paired && from[0] == usual[0] && len(from) == len(usual) && l.Tasks >= 20 && l.Verdict != compare.Same {

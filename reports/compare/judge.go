@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/stats"
 )
 
@@ -14,81 +15,82 @@ import (
 const fewestAlike = 20
 
 // judge says what the numbers mean.
-func (l *Line) judge(o *Options) {
-	l.Contrary = l.contrary && l.Adjusted < o.Alpha
+func (d *Difference) judge(o *Options) {
+	shown := float64(d.Adjusted) < o.Alpha
+	d.Contrary = d.contrary && shown
 	switch {
-	case l.within(o):
-		l.Verdict = Same
-	case !(l.Adjusted < o.Alpha) || l.Change == 0 || l.Contrary:
-		l.Verdict = CannotTell
-	case l.Change > 0 != l.Lower:
-		l.Verdict = Better
+	case d.within(o):
+		d.Verdict = Same
+	case !shown || d.Change == 0 || d.Contrary:
+		d.Verdict = CannotTell
+	case d.Change > 0 == d.Score:
+		d.Verdict = Better
 	default:
-		l.Verdict = Worse
+		d.Verdict = Worse
 	}
-	l.NotWorse = l.Verdict == Better || l.Verdict == Same || l.Margin > 0 && l.badEnd() < 0
-	l.Needed, l.ClustersNeeded, l.TooFew = 0, 0, false
-	if l.Verdict == CannotTell {
-		l.need()
-		l.TooFew = l.tooFew
+	d.NotWorse = d.Verdict == Better || d.Verdict == Same || d.Margin > 0 && d.badEnd() < 0
+	d.Needed, d.ClustersNeeded, d.TooFew = 0, 0, false
+	if d.Verdict == CannotTell {
+		d.need()
+		d.TooFew = d.tooFew
 	}
 }
 
 // need says how many tasks would do, and how many clusters: more tasks in the
 // same ones are worth little.
-func (l *Line) need() {
-	if l.Contrary { // as many of them show nothing but the contradiction
+func (d *Difference) need() {
+	if d.Contrary { // as many of them show nothing but the contradiction
 		return
 	}
-	l.Needed = numberNeeded(l.Change, l.needed, max(l.Tasks, l.BaseTasks))
-	if !l.clustered() {
+	d.Needed = numberNeeded(float64(d.Change), d.needed, max(d.Tasks, d.BaseTasks))
+	if d.Clusters == 0 {
 		return
 	}
-	share := float64(l.Clusters+l.BaseClusters) / float64(l.Tasks+l.BaseTasks)
-	l.ClustersNeeded = numberNeeded(l.Change, l.needed*share, max(l.Clusters, l.BaseClusters))
-	if l.Needed == Beyond {
-		l.ClustersNeeded = Beyond
+	share := float64(d.Clusters+d.BaseClusters) / float64(d.Tasks+d.BaseTasks)
+	d.ClustersNeeded = numberNeeded(float64(d.Change), d.needed*share, max(d.Clusters, d.BaseClusters))
+	if d.Needed == Beyond {
+		d.ClustersNeeded = Beyond
 	}
 }
 
 // within reports whether the whole interval is inside the margin.
-func (l *Line) within(o *Options) bool {
+func (d *Difference) within(o *Options) bool {
 	switch {
-	case o.margin(l.Quantity) == 0:
+	case o.margin(d.Quantity) == 0:
 		return false
-	case math.IsNaN(l.Low):
-		return l.Ratio && l.Wins+l.Losses == 0 && l.Ties >= fewestAlike
+	case math.IsNaN(float64(d.Low)):
+		return !d.Score && d.Wins+d.Losses == 0 && d.Ties >= fewestAlike
 	}
-	return l.Low >= l.lowest() && l.High <= l.Margin
+	return float64(d.Low) >= d.lowest() && float64(d.High) <= d.Margin
 }
 
 // lowest is the end of the margin below no change: as far off as the other one,
 // which for ratios is measured by their logarithms.
-func (l *Line) lowest() float64 {
-	if l.Relative {
-		return 1/(1+l.Margin) - 1
+func (d *Difference) lowest() float64 {
+	if d.Relative {
+		return 1/(1+d.Margin) - 1
 	}
-	return -l.Margin
+	return -d.Margin
 }
 
 // badEnd is below 0 where the worst that the interval allows is inside the
 // margin.
-func (l *Line) badEnd() float64 {
-	if l.Lower {
-		return l.High - l.Margin
+func (d *Difference) badEnd() float64 {
+	if d.Score {
+		return d.lowest() - float64(d.Low)
 	}
-	return l.lowest() - l.Low
+	return float64(d.High) - d.Margin
 }
 
 // marginOf is the margin in the unit of the change. Where amounts are compared
 // by differences, because some are 0, it is a share of what both sides have on
 // average.
-func (l *Line) marginOf(o *Options) float64 {
-	margin := o.margin(l.Quantity)
-	if l.Ratio && !l.Relative && !math.IsNaN(l.Base+l.New) {
-		return margin * math.Abs(l.Base+l.New) / 2
+func (d *Difference) marginOf(o *Options) float64 {
+	margin := o.margin(d.Quantity)
+	if both := float64(d.Base + d.New); !d.Score && !d.Relative && !math.IsNaN(both) {
+		margin *= math.Abs(both) / 2
 	}
-	return margin
+	return page.Raw(margin)
 }
 
 // Correction is how p values of several comparisons are adjusted.
@@ -136,26 +138,27 @@ func (o *Options) harder(comparisons int) float64 {
 }
 
 func correct(results []*Result, adjust func([]float64) ([]float64, bool), o *Options) {
-	families := map[Quantity][]*Line{}
+	families := map[Quantity][]*Difference{}
 	for _, r := range results {
-		for i := range r.Lines {
-			if l := &r.Lines[i]; !math.IsNaN(l.P) {
-				families[l.Quantity] = append(families[l.Quantity], l)
+		for i := range r.Differences {
+			if d := &r.Differences[i]; !math.IsNaN(float64(d.P)) {
+				families[d.Quantity] = append(families[d.Quantity], d)
 			}
 		}
 	}
 	for _, family := range families {
 		p := make([]float64, len(family))
-		for i, l := range family {
-			p[i] = l.P
+		for i, d := range family {
+			p[i] = float64(d.P)
 		}
 		adjusted, ok := adjust(p)
-		for i, l := range family {
-			if ok {
-				l.Adjusted = adjusted[i]
-				l.needed *= o.harder(len(family))
-				l.judge(o)
-			}
+		if !ok {
+			continue
+		}
+		for i, d := range family {
+			d.Adjusted = Number(adjusted[i])
+			d.needed *= o.harder(len(family))
+			d.judge(o)
 		}
 	}
 }
@@ -212,40 +215,40 @@ func (l *unpaired) mean(values []float64) (mean float64, ok bool) {
 // means are those of all tasks.
 func (l *unpaired) means() []float64 { return slices.Concat(l.groups...) }
 
-// compareApart fills the line with what two independent samples say.
-func (l *Line) compareApart(base, new *unpaired, o *Options) {
-	l.Tasks, l.BaseTasks, l.Runs = new.tasks, base.tasks, base.runs+new.runs
-	l.LeftOut, l.Binary = base.leftOut+new.leftOut, base.binary && new.binary && !l.Ratio
+// compareApart fills the difference with what two independent samples say.
+func (d *Difference) compareApart(base, new *unpaired, o *Options) {
+	d.Tasks, d.BaseTasks, d.Runs = new.tasks, base.tasks, base.runs+new.runs
+	d.LeftOut, d.Binary = base.leftOut+new.leftOut, base.binary && new.binary && d.Score
 	x, y := base.means(), new.means()
-	l.Base, l.New = meanOf(x), meanOf(y)
+	d.Base, d.New = meanOf(x), meanOf(y)
 	if base.tasks == 0 || new.tasks == 0 {
-		l.know(nothing(), o)
+		d.know(nothing(), o)
 		return
 	}
 	if base.clustered || new.clustered {
-		l.Clusters, l.BaseClusters = len(new.groups), len(base.groups)
+		d.Clusters, d.BaseClusters = len(new.groups), len(base.groups)
 	}
-	l.Relative = l.Ratio && l.Base > 0 && l.New > 0
-	e := byWelch(base, new, l, o)
+	d.Relative = !d.Score && d.Base > 0 && d.New > 0
+	e := byWelch(base, new, d, o)
 	if e.test == MannWhitney {
 		e.ranked(x, y)
 	}
-	l.know(e, o)
+	d.know(e, o)
 }
 
 // byWelch estimates the difference of the means over tasks, or the ratio of those of
 // amounts, with standard errors by cluster. It is what is tested, but for amounts of
 // tasks without clusters: theirs are the ranks.
-func byWelch(base, new *unpaired, l *Line, o *Options) estimate {
+func byWelch(base, new *unpaired, d *Difference, o *Options) estimate {
 	e := nothing()
 	e.test = Welch
-	if l.Ratio && !l.clustered() {
+	if !d.Score && d.Clusters == 0 {
 		e.test = MannWhitney
 	}
 	mean := stats.ClusteredMean
-	e.change = l.New - l.Base
-	if l.Relative {
-		mean, e.change = logMean, l.logRatio()
+	e.change = float64(d.New - d.Base)
+	if d.Relative {
+		mean, e.change = logMean, d.logRatio()
 	}
 	if math.Abs(e.change) < equal {
 		e.change = 0

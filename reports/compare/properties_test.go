@@ -17,7 +17,7 @@ import (
 // drawnSides are two sides with scores, graded scores and amounts, in which
 // values, trials, tasks and clusters may be missing.
 func drawnSides(t *rapid.T) (base, new *compare.Side) {
-	quantities := []compare.Quantity{right, {Name: "graded"}, cost}
+	quantities := []compare.Quantity{right, {Name: "graded", Score: true}, cost}
 	tasks, trials := rapid.IntRange(1, 30).Draw(t, "tasks"), rapid.IntRange(1, 3).Draw(t, "trials")
 	clustered, holes := rapid.Bool().Draw(t, "clustered"), rapid.Bool().Draw(t, "holes")
 	one := func(name string) *compare.Side {
@@ -71,12 +71,12 @@ func reordered(s *compare.Side, order []int) *compare.Side {
 	return r
 }
 
-func lines(t *rapid.T, base, new *compare.Side, options compare.Options) []compare.Line {
+func lines(t *rapid.T, base, new *compare.Side, options compare.Options) []compare.Difference {
 	r, err := compare.Sides(base, new, options)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return r.Lines
+	return r.Differences
 }
 
 var mirrored = map[compare.Verdict]compare.Verdict{
@@ -85,11 +85,11 @@ var mirrored = map[compare.Verdict]compare.Verdict{
 
 // opposite holds for changes that undo each other. Ratios near 0 are left out:
 // nothing counts in a float just above -1.
-func opposite(l *compare.Line, x, y float64) bool {
+func opposite(l *compare.Difference, x, y compare.Number) bool {
 	if !l.Relative {
 		return near(x, -y)
 	}
-	return min(x, y) < 1e-6-1 || near(math.Log1p(x), -math.Log1p(y))
+	return min(x, y) < 1e-6-1 || near(math.Log1p(float64(x)), -math.Log1p(float64(y)))
 }
 
 func TestSwappingSidesMirrors(t *testing.T) {
@@ -148,7 +148,7 @@ func TestEqualPairsNeverFlipTheSign(t *testing.T) {
 		more := slices.Repeat([]float64{0.5}, rapid.IntRange(1, 50).Draw(t, "more"))
 		before := lines(t, once(right, x...), once(right, y...), compare.Options{})[0]
 		after := lines(t, once(right, append(slices.Clone(x), more...)...), once(right, append(slices.Clone(y), more...)...), compare.Options{})[0]
-		if before.Change*after.Change < 0 || math.Abs(after.Change) > math.Abs(before.Change) || !near(before.P, after.P) && before.Test == after.Test && before.Method == after.Method {
+		if before.Change*after.Change < 0 || abs(after.Change) > abs(before.Change) || !near(before.P, after.P) && before.Test == after.Test && before.Method == after.Method {
 			t.Fatalf("before %+v\nafter %+v", before, after)
 		}
 		if before.Wins != after.Wins || before.Losses != after.Losses || before.Verdict != after.Verdict && after.Verdict != compare.Same {
@@ -162,7 +162,7 @@ func TestVerdictsFollowFromTheNumbers(t *testing.T) {
 	propertytest.Check(t, func(t *rapid.T) {
 		base, new := drawnSides(t)
 		for _, l := range lines(t, base, new, compare.Options{Alpha: 0.3}) {
-			better := l.Change > 0 != l.Lower
+			better := l.Change > 0 == l.Score
 			if l.Low > l.Change+1e-9 || l.High < l.Change-1e-9 {
 				t.Fatalf("the change is not in its interval: %+v", l)
 			}
@@ -175,11 +175,11 @@ func TestVerdictsFollowFromTheNumbers(t *testing.T) {
 					t.Fatalf("%+v", l)
 				}
 			case compare.Worse:
-				if better || l.P >= 0.3 || l.NotWorse && l.High-l.Low < 2*l.Margin {
+				if better || l.P >= 0.3 || l.NotWorse && float64(l.High-l.Low) < 2*l.Margin {
 					t.Fatalf("%+v", l)
 				}
 			case compare.Same:
-				if math.Abs(l.Change) > l.Margin || l.High > l.Margin {
+				if abs(l.Change) > compare.Number(l.Margin) || float64(l.High) > l.Margin {
 					t.Fatalf("%+v", l)
 				}
 			case compare.CannotTell:
@@ -246,7 +246,7 @@ func TestVerdictsHoldTheirLevel(t *testing.T) {
 		{"binary, 4 trials", right, 50, 4, false, false, coin},
 		{"binary, 1 trial, in clusters", right, 240, 1, true, false, coin},
 		{"binary, 3 trials, apart", right, 60, 3, false, true, coin},
-		{"graded", compare.Quantity{Name: "graded"}, 40, 2, false, false, graded},
+		{"graded", compare.Quantity{Name: "graded", Score: true}, 40, 2, false, false, graded},
 		{"amounts", cost, 40, 2, false, false, amount},
 		{"amounts, apart", cost, 40, 2, false, true, amount},
 		{"binary, apart, in clusters", right, 240, 1, true, true, coin},
@@ -326,9 +326,9 @@ func amount(random *rand.Rand, quality float64) float64 {
 func large(tasks, trials int, seed uint64) *compare.Side {
 	random := rand.New(rand.NewPCG(seed, 1))
 	s := &compare.Side{Starts: []int32{0}}
-	quantities := []compare.Quantity{{Name: "right"}, {Name: "close"}}
+	quantities := []compare.Quantity{{Name: "right", Score: true}, {Name: "close", Score: true}}
 	for _, name := range []string{"cost_usd", "tokens", "latency_s", "iterations", "calls"} {
-		quantities = append(quantities, compare.Quantity{Name: name, Lower: true, Ratio: true})
+		quantities = append(quantities, compare.Quantity{Name: name})
 	}
 	columns := make([][]float64, len(quantities))
 	for task := range tasks {

@@ -336,6 +336,25 @@ func (r Range) Text(form func(Value) string) string {
 	return Joined(low, sign, high)
 }
 
+// OfChange shows the interval of a change, the sign + of both ends once.
+func (r Range) OfChange(form func(Value) string) string {
+	low, high := form(r.Low), form(r.High)
+	if strings.HasPrefix(low, "+") {
+		high = strings.TrimPrefix(high, "+")
+	}
+	return low + "…" + high
+}
+
+// Or shows numbers in a form, and that text in place of the reason of missing ones.
+func Or(missing string, form func(Value) string) func(Value) string {
+	return func(v Value) string {
+		if !v.Known() {
+			return missing
+		}
+		return form(v)
+	}
+}
+
 // Plural is a number of things: 1 run, 2 runs.
 func Plural(n int, one, many string) string {
 	if n == 1 {

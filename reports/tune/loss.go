@@ -431,15 +431,13 @@ func (t *chooser) against(ctx context.Context, r *Tuning, choice *chosen) error 
 }
 
 func (t *chooser) compare(ctx context.Context, r *Tuning, what, name string, base, mine []sweep.Outcome) error {
-	v := Versus{What: what, Name: name, All: []Difference{}, Saved: []Saving{}}
+	v := Versus{What: what, Name: name, All: []Compared{}, Saved: []Saving{}}
 	result, err := compare.Sides(t.side(base), t.side(mine), compare.Options{Alpha: 1 - t.Level, Seed: t.Seed})
 	if err != nil && !errors.Is(err, compare.ErrNoCommonTask) {
 		return fmt.Errorf("comparing with %s: %w", what, err)
 	}
-	if result != nil {
-		for i := range result.Lines {
-			v.All = append(v.All, differenceOf(&result.Lines[i]))
-		}
+	for _, d := range result.Differences {
+		v.All = append(v.All, Compared{d})
 	}
 	for i := range mine {
 		lost, gained := flip(&base[i], &mine[i], t.score)
@@ -482,16 +480,16 @@ func (t *chooser) side(outcomes []sweep.Outcome) *compare.Side {
 		s.Trials = append(s.Trials, int32(t.held.Runs[i].Run.Trial))
 	}
 	for at, name := range t.held.Scores {
-		s.Columns = append(s.Columns, column(name, false, order, func(i int) float64 { return point(ScoreOf(&outcomes[i], at)) }))
+		s.Columns = append(s.Columns, column(name, true, order, func(i int) float64 { return point(ScoreOf(&outcomes[i], at)) }))
 	}
 	for _, a := range t.amountsKnown() {
-		s.Columns = append(s.Columns, column(a.name, true, order, func(i int) float64 { return a.of(&outcomes[i]) }))
+		s.Columns = append(s.Columns, column(a.name, false, order, func(i int) float64 { return a.of(&outcomes[i]) }))
 	}
 	return s
 }
 
-func column(name string, amount bool, order []int, of func(i int) float64) compare.Column {
-	c := compare.Column{Quantity: compare.Quantity{Name: name, Lower: amount, Ratio: amount}}
+func column(name string, isScore bool, order []int, of func(i int) float64) compare.Column {
+	c := compare.Column{Quantity: compare.Quantity{Name: name, Score: isScore}}
 	for _, i := range order {
 		v := of(i)
 		if math.IsNaN(v) {
@@ -571,17 +569,4 @@ func perThousand(amount string) func(s *sums) float64 {
 		total = func(s *sums) float64 { return numberOf(s.usedTokens()) }
 	}
 	return func(s *sums) float64 { return thousand * total(s) / s.runs }
-}
-
-func differenceOf(l *compare.Line) Difference {
-	why := l.Missing
-	if why == "" {
-		why = page.Nothing
-	}
-	return Difference{
-		Quantity: l.Name, Base: valueOf(l.Base, why), New: valueOf(l.New, why), Change: valueOf(l.Change, why),
-		Interval: page.Range{Low: valueOf(l.Low, why), High: valueOf(l.High, why)}, Relative: l.Relative,
-		P: valueOf(l.P, why), Test: l.Test, Method: l.Method, Wins: l.Wins, Losses: l.Losses, Ties: l.Ties, Tasks: l.Tasks,
-		Verdict: l.Verdict, NotWorse: l.NotWorse, Needed: l.Needed,
-	}
 }

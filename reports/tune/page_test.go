@@ -72,11 +72,11 @@ func tuning(t *testing.T) *tune.Tuning {
 		Changes: []tune.Change{{Path: "terminate.max_iterations", From: "9", To: "5"}, {Path: "terminate.no_improvement.patience", From: "off", To: "2"}},
 		Against: []tune.Versus{{
 			What: "recording", Name: "wide", Lost: 15, Gained: 2,
-			All: []tune.Difference{
-				{Quantity: "right", Base: known(0.775), New: known(0.667), Change: known(-0.108), Interval: between(-0.17, -0.05), P: known(0.002), Wins: 2, Losses: 13, Ties: 45, Tasks: 60, Verdict: compare.Worse},
-				{Quantity: "cost_usd", Base: known(0.00113), New: known(0.00105), Change: known(0.00105/0.00113 - 1), Interval: between(-0.1, -0.06), Relative: true, P: known(0.0001), Wins: 30, Ties: 30, Tasks: 60, Verdict: compare.Better},
-				{Quantity: "tokens", Base: known(5000), New: known(5250), Change: known(0.05), Interval: between(0.01, 0.09), Relative: true, P: known(0.03), Wins: 2, Losses: 30, Ties: 28, Tasks: 60, Verdict: compare.Worse},
-				{Quantity: "latency_s", Base: known(9.02), New: known(8.35), Change: known(8.35/9.02 - 1), Interval: between(-0.1, 0.01), Relative: true, P: known(0.07), Wins: 30, Losses: 2, Ties: 28, Tasks: 60, Verdict: compare.CannotTell},
+			All: []tune.Compared{
+				{compare.Difference{Quantity: compare.Quantity{Name: "right", Score: true}, Base: 0.775, New: 0.667, Change: -0.108, Low: -0.17, High: -0.05, P: 0.002, Wins: 2, Losses: 13, Ties: 45, Tasks: 60, Verdict: compare.Worse}},
+				{compare.Difference{Quantity: compare.Quantity{Name: "cost_usd"}, Base: 0.00113, New: 0.00105, Change: 0.00105/0.00113 - 1, Low: -0.1, High: -0.06, Relative: true, P: 0.0001, Wins: 30, Ties: 30, Tasks: 60, Verdict: compare.Better}},
+				{compare.Difference{Quantity: compare.Quantity{Name: "tokens"}, Base: 5000, New: 5250, Change: 0.05, Low: 0.01, High: 0.09, Relative: true, P: 0.03, Wins: 2, Losses: 30, Ties: 28, Tasks: 60, Verdict: compare.Worse}},
+				{compare.Difference{Quantity: compare.Quantity{Name: "latency_s"}, Base: 9.02, New: 8.35, Change: 8.35/9.02 - 1, Low: -0.1, High: 0.01, Relative: true, P: 0.07, Wins: 30, Losses: 2, Ties: 28, Tasks: 60, Verdict: compare.CannotTell}},
 			},
 			Saved: []tune.Saving{{Quantity: "cost_usd", Saved: known(0.08), Interval: between(0.05, 0.11)}, {Quantity: "latency_s", Saved: known(670), Interval: between(-20, 1300)}},
 		}},

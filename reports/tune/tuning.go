@@ -1,6 +1,7 @@
 package tune
 
 import (
+	"encoding/json"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports/compare"
 	"github.com/agentbench/agentbench/reports/page"
@@ -222,9 +223,9 @@ func (c *Choice) scored(score string) int {
 
 // Versus compares the recommended configuration with another, paired by task.
 type Versus struct {
-	What string       `json:"what"` // "today" or "recording"
-	Name string       `json:"name"`
-	All  []Difference `json:"differences"`
+	What string     `json:"what"` // "today" or "recording"
+	Name string     `json:"name"`
+	All  []Compared `json:"differences"`
 	// Lost and Gained are runs, by the score of the terms.
 	Lost   int `json:"lost"`
 	Gained int `json:"gained"`
@@ -232,16 +233,19 @@ type Versus struct {
 	Saved []Saving `json:"saved_per_1000_runs"`
 }
 
-// Difference is one quantity of two configurations.
+// Compared is one quantity of two configurations, which has the JSON of a Difference.
+type Compared struct{ compare.Difference }
+
+// Difference is the JSON of a compare.Difference here: less than that of a comparison, and
+// some of it under other names.
 type Difference struct {
-	Quantity string     `json:"quantity"`
-	Base     page.Value `json:"base"`
-	New      page.Value `json:"new"`
-	// Change is New - Base; where Relative, New / Base - 1.
-	Change   page.Value      `json:"change"`
+	Quantity string          `json:"quantity"`
+	Base     compare.Number  `json:"base"`
+	New      compare.Number  `json:"new"`
+	Change   compare.Number  `json:"change"`
 	Interval page.Range      `json:"interval"`
 	Relative bool            `json:"relative"`
-	P        page.Value      `json:"p"`
+	P        compare.Number  `json:"p"`
 	Test     compare.Test    `json:"test"`
 	Method   stats.Method    `json:"method"`
 	Wins     int             `json:"wins"`
@@ -250,8 +254,19 @@ type Difference struct {
 	Tasks    int             `json:"tasks"`
 	Verdict  compare.Verdict `json:"verdict"`
 	NotWorse bool            `json:"not_worse"`
-	Needed   int             `json:"needed"` // tasks to show it; see compare.Line
+	Needed   int             `json:"needed"`
 }
+
+// Writes is what MarshalJSON writes.
+func (d Compared) Writes() any {
+	return Difference{
+		d.Name, d.Base, d.New, d.Change, d.Interval(), d.Relative, d.P, d.Test, d.Method,
+		d.Wins, d.Losses, d.Ties, d.Tasks, d.Verdict, d.NotWorse, d.Needed,
+	}
+}
+
+// MarshalJSON writes a Difference.
+func (d Compared) MarshalJSON() ([]byte, error) { return json.Marshal(d.Writes()) }
 
 // Saving is what is saved of one amount, with its interval by task or cluster.
 type Saving struct {

@@ -345,8 +345,8 @@ func (v *Versus) savedOf(quantity string) (text string, saves bool) {
 func (v *Versus) share(quantity string) page.Value {
 	for i := range v.All {
 		d := &v.All[i]
-		if d.Quantity == quantity && d.Base.Known() && d.New.Known() && d.Base.Number > 0 {
-			return page.Known(1 - d.New.Number/d.Base.Number)
+		if d.Name == quantity && d.Base > 0 && d.Value(d.New).Known() {
+			return page.Known(1 - float64(d.New/d.Base))
 		}
 	}
 	return page.Missing(page.Nothing)
@@ -460,11 +460,11 @@ func (t *Tuning) littleSaved() (quantity, change string) {
 	for i := range v.All {
 		d := &v.All[i]
 		switch cost, _, _ := strings.Cut(t.Terms.Cost, "."); {
-		case d.isScore() && d.Verdict == compare.Better:
+		case d.Score && d.Verdict == compare.Better:
 			return "", ""
-		case d.Verdict == compare.Same && (d.Quantity == cost || d.Quantity == cost+"_s"):
-			if share := v.share(d.Quantity); share.Known() && share.Number > 0 && share.Number <= compare.DefaultRatioMargin {
-				quantity, change = d.Quantity, page.Percent(share)
+		case d.Verdict == compare.Same && (d.Name == cost || d.Name == cost+"_s"):
+			if share := v.share(d.Name); share.Known() && share.Number > 0 && share.Number <= compare.DefaultRatioMargin {
+				quantity, change = d.Name, page.Percent(share)
 			}
 		}
 	}

@@ -187,7 +187,7 @@ func (t *Tuning) changesTable() page.Table {
 
 type differenceRow struct {
 	against *Versus
-	*Difference
+	*Compared
 }
 
 // differencesTable compares the recommended configuration, task by task. A comparison
@@ -202,27 +202,29 @@ func (t *Tuning) differencesTable() page.Table {
 			rows = append(rows, differenceRow{&t.Against[i], &t.Against[i].All[d]})
 		}
 	}
-	number := func(head string, of func(*Difference) page.Value) page.Fields[differenceRow] {
-		return right(head, head, func(row differenceRow) page.Cell { return page.Number(of(row.Difference), row.form()) })
-	}
 	people := func(head string, text func(differenceRow) string) page.Fields[differenceRow] {
 		return right(head, "", func(row differenceRow) page.Cell { return page.Cell{Text: text(row)} }).Optional().ForPeople()
 	}
 	fields := slices.Concat(
 		page.Worded("against", "against", func(row differenceRow) string { return row.against.What }),
-		page.Named("quantity", "quantity", func(row differenceRow) string { return row.Quantity }),
+		page.Named("quantity", "quantity", func(row differenceRow) string { return row.Name }),
 		page.Of(page.Column{Head: "verdict", Key: "verdict"}, func(row differenceRow) page.Cell {
 			if row.Verdict == compare.CannotTell {
 				return page.Cell{Text: "~", Raw: string(row.Verdict)}
 			}
 			return page.Cell{Text: string(row.Verdict), Raw: string(row.Verdict)}
 		}),
-		number("base", func(d *Difference) page.Value { return d.Base }),
-		number("new", func(d *Difference) page.Value { return d.New }),
-		right("change", "change", func(row differenceRow) page.Cell { return page.Number(row.Change, orNothing(row.changeForm())) }).About("", Note{Kind: ByRatios}),
-		people("95%", func(row differenceRow) string { return changed(row.Interval, row.changeForm()) }),
-		page.Ends("change", func(row differenceRow) page.Range { return row.Interval }),
-		page.Valued("p", "p", orNothing(page.Chance), func(row differenceRow) page.Value { return row.P }),
+		right("base", "base", func(row differenceRow) page.Cell { return row.Mean(row.Base, row.dollarDigits()) }),
+		right("new", "new", func(row differenceRow) page.Cell { return row.Mean(row.New, row.dollarDigits()) }),
+		right("change", "change", func(row differenceRow) page.Cell { return row.ChangeCell(row.dollarDigits()) }).About("", Note{Kind: ByRatios}),
+		people("95%", func(row differenceRow) string {
+			if !row.Interval().Known() {
+				return ""
+			}
+			return row.IntervalText(row.dollarDigits())
+		}),
+		page.Ends("change", func(row differenceRow) page.Range { return row.Interval() }),
+		page.Valued("p", "p", page.Or(page.Nothing, page.Chance), func(row differenceRow) page.Value { return row.Value(row.P) }),
 		people("won/lost\n/equal", func(row differenceRow) string {
 			if row.Tasks == 0 {
 				return ""
@@ -231,29 +233,29 @@ func (t *Tuning) differencesTable() page.Table {
 		}),
 		page.Counted("", "tasks", func(row differenceRow) int { return row.Tasks }).ForMachines(),
 		people("1,000 runs\nsave", func(row differenceRow) string { return row.saving().text(row.against) }),
-		people("save\n95%", func(row differenceRow) string { return changed(row.saving().Interval, amountForm(row.Quantity)) }),
+		people("save\n95%", func(row differenceRow) string {
+			if saved := row.saving().Interval; saved.Known() {
+				return saved.OfChange(amountForm(row.Name))
+			}
+			return ""
+		}),
 		page.Valued("", "saved_per_1000", page.Whole, func(row differenceRow) page.Value { return row.saving().Saved }).ForMachines(),
 		page.Ends("saved_per_1000", func(row differenceRow) page.Range { return row.saving().Interval }))
 	return page.Filled(page.Table{Name: "differences", Title: "The recommended configuration, task by task", Keys: 2}, fields, slices.Values(rows))
 }
 
-// isScore reports whether it is none of the quantities that are spent.
-func (d *Difference) isScore() bool {
-	return !slices.Contains([]string{"cost_usd", "latency_s", "tokens", "calls", "iterations"}, d.Quantity)
-}
-
 // repeats says that both compare with the same numbers: today's configuration is
 // what was recorded.
 func (v *Versus) repeats(other *Versus) bool {
-	return slices.EqualFunc(v.All, other.All, func(a, b Difference) bool {
-		return a.Quantity == b.Quantity && a.Base == b.Base && a.Change == b.Change && a.Wins == b.Wins && a.Losses == b.Losses
+	return slices.EqualFunc(v.All, other.All, func(a, b Compared) bool {
+		return a.Quantity == b.Quantity && a.Value(a.Base) == b.Value(b.Base) && a.Value(a.Change) == b.Value(b.Change) && a.Wins == b.Wins && a.Losses == b.Losses
 	})
 }
 
 // saving is that of the row's quantity; of a score there is none.
 func (row *differenceRow) saving() *Saving {
 	for i := range row.against.Saved {
-		if s := &row.against.Saved[i]; s.Quantity == row.Quantity {
+		if s := &row.against.Saved[i]; s.Quantity == row.Name {
 			return s
 		}
 	}
@@ -277,62 +279,9 @@ func (s *Saving) text(v *Versus) string {
 	return text + " (" + sign + page.Percent(page.Known(math.Abs(share.Number))) + ")"
 }
 
-// changed is the interval of a change, whose ends may have signs.
-func changed(r page.Range, form func(page.Value) string) string {
-	if !r.Known() {
-		return ""
-	}
-	low, high := form(r.Low), form(r.High)
-	if strings.HasPrefix(low, "+") {
-		high = strings.TrimPrefix(high, "+")
-	}
-	return low + "…" + high
-}
-
-// form shows the quantity of a row: money with one digit more than amounts have that
-// are not so close.
-func (d *Difference) form() func(page.Value) string {
-	switch {
-	case d.isScore():
-		return score
-	case d.Quantity == "cost_usd":
-		return func(v page.Value) string { return page.Dollars(v, d.dollarDigits()) }
-	}
-	return amountForm(d.Quantity)
-}
-
-func (d *Difference) dollarDigits() int {
-	return 1 + page.DollarDigits(slices.Values([]page.Value{d.Base, d.New}))
-}
-
-// changeForm shows a change of it.
-func (d *Difference) changeForm() func(page.Value) string {
-	switch {
-	case d.Relative:
-		return page.Relative
-	case d.isScore():
-		return gain
-	case d.Quantity == "cost_usd":
-		return func(v page.Value) string { return page.ExtraDollars(v, d.dollarDigits()) }
-	case d.Quantity == "latency_s":
-		return page.ExtraSeconds
-	}
-	return page.ExtraCount
-}
-
-// orNothing leaves out why a number is missing, which another cell says, and orEmpty
-// leaves the cell empty.
-func orNothing(form func(page.Value) string) func(page.Value) string { return or(page.Nothing, form) }
-
-func orEmpty(form func(page.Value) string) func(page.Value) string { return or("", form) }
-
-func or(missing string, form func(page.Value) string) func(page.Value) string {
-	return func(v page.Value) string {
-		if !v.Known() {
-			return missing
-		}
-		return form(v)
-	}
+// dollarDigits are one more than amounts have that are not so close.
+func (d *Compared) dollarDigits() int {
+	return 1 + page.DollarDigits(slices.Values([]page.Value{d.Value(d.Base), d.Value(d.New)}))
 }
 
 // frontTable has the configurations that none beats, the cheapest first. Where they are
@@ -354,7 +303,7 @@ func (t *Tuning) frontTable() page.Table {
 		right("successes", "successes", func(f *FrontRow) page.Cell { return f.Counted.hits() }),
 		right("lost", "lost", func(f *FrontRow) page.Cell {
 			if !f.LostMost.Known() {
-				return page.Number(f.LostMost, orNothing(page.Whole))
+				return page.Number(f.LostMost, page.Or(page.Nothing, page.Whole))
 			}
 			return whole(f.Lost)
 		}).Optional(),
@@ -458,7 +407,7 @@ func (t *Tuning) foldsTable() page.Table {
 	train := func(row foldRow) *Counted { return row.train }
 	heldOut := func(row foldRow) *Counted { return row.heldOut }
 	number := func(form func(page.Value) string, of func(*Counted) page.Value) func(*Counted) page.Cell {
-		return func(c *Counted) page.Cell { return page.Number(of(c), orEmpty(form)) }
+		return func(c *Counted) page.Cell { return page.Number(of(c), page.Or("", form)) }
 	}
 	fields := slices.Concat(
 		page.Worded("fold", "fold", func(row foldRow) string { return row.name }),
@@ -527,8 +476,8 @@ func (t *Tuning) curveTable() page.Table {
 		number("chance of\na success", "hazard", page.Percent, func(s *CurveStep) page.Value { return s.Hazard }),
 		number("cost\nin all", "cost", cost, func(s *CurveStep) page.Value { return s.Cost }),
 		number("+cost", "extra_cost", cost, func(s *CurveStep) page.Value { return s.ExtraCost }),
-		number("per\nsuccess", "cost_per_success", orNothing(cost), func(s *CurveStep) page.Value { return s.PerSuccess }),
-		number("per extra\nsuccess", "cost_per_extra_success", orNothing(cost), func(s *CurveStep) page.Value { return s.PerExtra }),
+		number("per\nsuccess", "cost_per_success", page.Or(page.Nothing, cost), func(s *CurveStep) page.Value { return s.PerSuccess }),
+		number("per extra\nsuccess", "cost_per_extra_success", page.Or(page.Nothing, cost), func(s *CurveStep) page.Value { return s.PerExtra }),
 		right("continuing,\nat best", "", func(s *CurveStep) page.Cell {
 			if !s.Ahead.Known() || s.AheadTo <= s.Iteration { // it takes no more than this step
 				return page.Cell{}
@@ -561,7 +510,7 @@ func (t *Tuning) stopsTable() page.Table {
 		}
 	}
 	fields := append(page.Worded("of", "of", func(row endRow) string { return row.of.Of }),
-		stopFields(counts[endRow], orNothing(page.Percent), func(row endRow) *StopCount { return row.StopCount })...)
+		stopFields(counts[endRow], page.Or(page.Nothing, page.Percent), func(row endRow) *StopCount { return row.StopCount })...)
 	return page.Filled(page.Table{Name: "stops", Title: "Which limit ends the runs", Keys: 2}, fields, slices.Values(rows))
 }
 
@@ -642,14 +591,14 @@ func (t *Tuning) neighboursTable() page.Table {
 		right("lost", "lost", func(row stepRow) page.Cell { return row.among(row.Lost) }),
 		right("gained", "gained", func(row stepRow) page.Cell { return row.among(row.Gained) }),
 		page.Valued("change", "cost_change", t.extraCost(), func(row stepRow) page.Value { return row.Cost }).About(t.Terms.Cost),
-		page.Valued("per extra\nsuccess", "cost_per_extra_success", orEmpty(t.costForm(costs...)), func(row stepRow) page.Value { return row.PerSuccess }).Optional())
+		page.Valued("per extra\nsuccess", "cost_per_extra_success", page.Or("", t.costForm(costs...)), func(row stepRow) page.Value { return row.PerSuccess }).Optional())
 	return page.Filled(page.Table{Name: "neighbours", Title: "One step less, one step more", Keys: 4}, fields, slices.Values(rows))
 }
 
 // limitsTable says how much of its limits a configuration uses, with advice.
 func (t *Tuning) limitsTable() page.Table {
 	share := func(head, key string, of func(*LimitUse) page.Value) page.Fields[*LimitUse] {
-		return page.Valued(head, key, orEmpty(page.Percent), of).Optional()
+		return page.Valued(head, key, page.Or("", page.Percent), of).Optional()
 	}
 	units := "iterations"
 	if slices.ContainsFunc(t.Limits, func(l LimitUse) bool { return strings.HasSuffix(l.Path, "agent.max_steps") }) {
