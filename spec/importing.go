@@ -18,6 +18,13 @@ type Import struct {
 	Zip  *Zip   `yaml:"zip" doc:"Which members of a zip file are rows."`
 	Each *Expr  `yaml:"each" doc:"CEL giving the list of rows of a file (default: the items of a list, or a row a line). doc, doc.NAME and doc.map(key, doc[key]) are read row by row."`
 
+	// Run groups rows: those of a file for which it gives the same value are one run.
+	Run       *Expr              `yaml:"run" doc:"CEL: the rows of a file with the same value are one run, and row is the list of them (run: file makes a run of a whole file); null: a row that belongs to no run."`
+	Recognize source.Named[Expr] `yaml:"recognize" doc:"What identifies the format, in words, and CEL boolean over doc, one of the first documents of a file. Mappings that ship are found by it."`
+	Refuse    *Expr              `yaml:"refuse" doc:"CEL text: why a row cannot be read; null: it can."`
+	Warn      *Expr              `yaml:"warn" doc:"CEL list of texts: what is wrong with a row that is read all the same."`
+	Session   *Expr              `yaml:"session" doc:"CEL: what identifies a run in its log. A second run with the same value is left out; null: unknown."`
+
 	Configuration *Expr              `yaml:"configuration" doc:"CEL text: what the runs are compared by (default: the mapping's name)."`
 	Task          *Expr              `yaml:"task" doc:"CEL: the task's id, text or a whole number (default: FILE:LINE)."`
 	Trial         *Expr              `yaml:"trial" doc:"CEL: a whole number from 1 (default: counted)."`
@@ -27,6 +34,10 @@ type Import struct {
 	Target        *Expr              `yaml:"target" doc:"CEL; what a right answer is judged against."`
 	Vars          source.Named[Expr] `yaml:"vars"`
 	Metadata      source.Named[Expr] `yaml:"metadata"`
+
+	Started *Expr `yaml:"started" doc:"CEL timestamp, or text of one: when the run began; null: unknown."`
+	Elapsed *Expr `yaml:"elapsed" doc:"CEL: how long the whole run took, seconds or a CEL duration (default: until the end of the last iteration)."`
+	Extra   *Expr `yaml:"extra" doc:"CEL object: what else the log has of the run. The record keeps it as extra."`
 
 	Iterations ImportedIterations `yaml:"iterations" need:"required" doc:"Where the iterations of a run are, and what each was."`
 
@@ -68,12 +79,15 @@ type ImportedIterations struct {
 	Confidence   *Expr           `yaml:"confidence" doc:"CEL number; null: not evaluated."`
 	Passed       *Expr           `yaml:"passed" doc:"CEL boolean: the evaluation ended the run."`
 	Feedback     *Expr           `yaml:"feedback" doc:"CEL text."`
-	ToolCalls    *Expr           `yaml:"tool_calls" doc:"CEL list of {name, arguments}; null: none."`
-	Observations *Expr           `yaml:"observations" doc:"CEL list: the results of the tool calls, in their order."`
+	Thinking     *Expr           `yaml:"thinking" doc:"CEL text: what the model thought."`
+	ToolCalls    *Expr           `yaml:"tool_calls" doc:"CEL list of {name, arguments, id}, the id optional; null: none."`
+	Observations *Expr           `yaml:"observations" doc:"CEL list: the results of the tool calls, in their order, or {call_id, result}, in any order."`
+	Extra        *Expr           `yaml:"extra" doc:"CEL object: what else the log has of the iteration. The record keeps it as extra."`
 	Error        *Expr           `yaml:"error" doc:"CEL: an error class, or {class, message}; null: none."`
 	Usage        *ImportedUsage  `yaml:"usage" doc:"What the iteration used; absent: unknown."`
 	CostUSD      *Expr           `yaml:"cost_usd" doc:"CEL number; null: unknown."`
 	Duration     *Expr           `yaml:"duration" doc:"CEL: how long it took, seconds or a CEL duration."`
+	At           *Expr           `yaml:"at" doc:"CEL timestamp, or text of one: when it ended. It needs started."`
 	Elapsed      *Expr           `yaml:"elapsed" doc:"CEL: from the start of the run to its end, seconds or a CEL duration."`
 	Scores       *ImportedScores `yaml:"scores" doc:"The iteration's scores: name and CEL, or CEL giving an object."`
 
@@ -291,7 +305,8 @@ func (l *loader) importing(tree *source.Node) {
 func (l *loader) compileImport(m *Import) {
 	run, iteration := compiler{l, expr.Mapping(), nil}, compiler{l, expr.MappingIteration(), nil}
 	run.expr(m.Each, expr.WantList)
-	for _, e := range []*Expr{m.Configuration, m.Task, m.Trial, m.Cluster, m.Group, m.Input, m.Target, m.Success, m.Ended, m.GaveUp, m.Stop, m.Fault, m.CostUSD} {
+	run.named(m.Recognize)
+	for _, e := range []*Expr{m.Run, m.Refuse, m.Warn, m.Session, m.Started, m.Elapsed, m.Extra, m.Configuration, m.Task, m.Trial, m.Cluster, m.Group, m.Input, m.Target, m.Success, m.Ended, m.GaveUp, m.Stop, m.Fault, m.CostUSD} {
 		run.expr(e, expr.WantAny)
 	}
 	run.named(m.Vars)
@@ -303,8 +318,7 @@ func (l *loader) compileImport(m *Import) {
 	}
 	its := &m.Iterations
 	run.expr(its.Of, expr.WantList)
-	for _, e := range []*Expr{its.Begin, its.Output, its.Confidence, its.Passed, its.Feedback, its.ToolCalls, its.Observations, its.Error,
-		its.CostUSD, its.Duration, its.Elapsed} {
+	for _, e := range append([]*Expr{its.Begin}, its.perIteration()...) {
 		iteration.expr(e, expr.WantAny)
 	}
 	iteration.scores(its.Scores)
@@ -339,6 +353,9 @@ func (l *loader) checkImport(m *Import) {
 	if its.Duration != nil && its.Elapsed != nil {
 		l.fault(its.Elapsed.Node, "keep the one that the log tells", "an iteration has duration or elapsed, not both")
 	}
+	if its.At != nil && (its.Duration != nil || its.Elapsed != nil || m.Started == nil) {
+		l.fault(its.At.Node, "at counts from started, and replaces duration and elapsed", "an iteration has at together with started, or duration or elapsed")
+	}
 	if its.Observations != nil && its.ToolCalls == nil {
 		l.fault(its.Observations.Node, "declare tool_calls", "observations are the results of tool calls, and there are none")
 	}
@@ -360,8 +377,14 @@ func (l *loader) checkImport(m *Import) {
 	}
 }
 
+// perIteration are the expressions that are evaluated for each iteration, but for scores and usage.
+func (its *ImportedIterations) perIteration() []*Expr {
+	return []*Expr{its.Output, its.Confidence, its.Passed, its.Feedback, its.Thinking, its.ToolCalls, its.Observations, its.Extra, its.Error,
+		its.CostUSD, its.Duration, its.Elapsed, its.At}
+}
+
 func (its *ImportedIterations) readsAfter() bool {
-	all := []*Expr{its.Output, its.Confidence, its.Passed, its.Feedback, its.ToolCalls, its.Observations, its.Error, its.CostUSD, its.Duration, its.Elapsed}
+	all := its.perIteration()
 	if its.Scores != nil {
 		all = append(all, its.Scores.Object)
 		for i := range its.Scores.Named {

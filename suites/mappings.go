@@ -25,6 +25,7 @@ var mappings = []Mapping{
 	{"tau-bench", "tau-bench trajectories: conversations with tools"},
 	{"tau2", "tau2-bench simulations: conversations with tools, times and costs"},
 	{"openai-chat", "transcripts in the form of OpenAI's chat messages, one a line or one a file"},
+	{"atif", "ATIF trajectories of Harbor and others, schema ATIF-v1.0 to v1.8"},
 	{"inspect", "Inspect logs, .json and .eval"},
 	{"mini-swe-agent", "mini-SWE-agent trajectories, .traj.json"},
 }

@@ -52,7 +52,7 @@ func parts(m *spec.ImportedIterations, s *scope) []begun {
 // iteration makes an iteration of the entry that the scope is at.
 func (b *builder) iteration(s *scope, before time.Duration) record.Iteration {
 	m := &b.mapping.Iterations
-	it := record.Iteration{N: s.i + 1, Start: before, Output: encoded(value(m.Output, s), s)}
+	it := record.Iteration{N: s.i + 1, Start: before, Output: encoded(value(m.Output, s), s), Thinking: text(m.Thinking, s)}
 	it.End, it.Untimed = b.ending(s, before)
 	it.Working = it.End - it.Start
 	it.Evaluation = evaluation(m, s)
@@ -60,7 +60,8 @@ func (b *builder) iteration(s *scope, before time.Duration) record.Iteration {
 	if it.Fail(failed); failed != nil {
 		it.Evaluation = nil
 	}
-	it.ToolCalls = toolCalls(m, s)
+	it.ToolCalls = b.toolCalls(m, s)
+	it.Extra = extra(m.Extra, s)
 	for i := range it.ToolCalls {
 		it.ToolCalls[i].Start = it.End
 	}
@@ -79,6 +80,13 @@ func (b *builder) iteration(s *scope, before time.Duration) record.Iteration {
 // Elapsed time that falls was measured anew, after a restart.
 func (b *builder) ending(s *scope, before time.Duration) (end time.Duration, untimed bool) {
 	m := &b.mapping.Iterations
+	if m.At != nil {
+		at := moment(m.At, s)
+		if at.IsZero() || b.started.IsZero() || at.Sub(b.started) < before {
+			return before, true
+		}
+		return at.Sub(b.started), false
+	}
 	if m.Elapsed == nil {
 		took, known := span(m.Duration, s)
 		b.lost = b.lost || !known
@@ -139,14 +147,13 @@ func failure(e *spec.Expr, s *scope) *record.Error {
 	return &record.Error{Class: record.Program, Message: cmp.Or(said, name)}
 }
 
-// toolCalls are the tool calls with their results, in order. There may be fewer
-// results than calls; results beyond the calls are ignored.
-func toolCalls(m *spec.ImportedIterations, s *scope) []record.ToolCall {
-	called := list(m.ToolCalls, s)
-	if len(called) == 0 {
+// toolCalls are the tool calls with their results. There may be fewer results than
+// calls; of those beyond the calls, or that name a call that is not there, there is a note.
+func (b *builder) toolCalls(m *spec.ImportedIterations, s *scope) []record.ToolCall {
+	called, results := list(m.ToolCalls, s), list(m.Observations, s)
+	if len(called) == 0 && len(results) == 0 {
 		return nil
 	}
-	results := list(m.Observations, s)
 	calls := make([]record.ToolCall, len(called))
 	for i, one := range called {
 		object, ok := one.(*expr.Object)
@@ -158,6 +165,8 @@ func toolCalls(m *spec.ImportedIterations, s *scope) []record.ToolCall {
 		if calls[i].Tool, _ = name.(string); calls[i].Tool == "" {
 			s.fail(m.ToolCalls, "a tool call without a name")
 		}
+		id, _ := object.Get("id")
+		calls[i].ID, _ = id.(string)
 		given, _ := object.Get("arguments")
 		if text, ok := given.(string); ok { // many logs hold them as text
 			if parsed, err := expr.ParseJSON([]byte(text)); err == nil {
@@ -167,11 +176,40 @@ func toolCalls(m *spec.ImportedIterations, s *scope) []record.ToolCall {
 			}
 		}
 		calls[i].Arguments = encoded(given, s)
-		if i < len(results) {
-			calls[i].Result = encoded(results[i], s)
+	}
+	answered := make([]bool, len(calls))
+	for i, result := range results {
+		at := i
+		id, value, named := byCall(result)
+		if named {
+			at = slices.IndexFunc(calls, func(c record.ToolCall) bool { return id == nil || c.ID == id })
+			for at >= 0 && at < len(calls) && (answered[at] || id != nil && calls[at].ID != id) {
+				at++
+			}
+			result = value
+		}
+		switch {
+		case at >= 0 && at < len(calls):
+			calls[at].Result, answered[at] = encoded(result, s), true
+		case id != nil:
+			b.orphans++
 		}
 	}
+	if len(calls) == 0 {
+		return nil
+	}
 	return calls
+}
+
+// byCall is a result with the id of its call, {call_id, result}; null: that of the next call.
+func byCall(v any) (id, result any, ok bool) {
+	object, _ := v.(*expr.Object)
+	if object.Len() != 2 {
+		return nil, nil, false
+	}
+	id, named := object.Get("call_id")
+	result, told := object.Get("result")
+	return id, result, named && told
 }
 
 // identities distinguish runs. Of each task and of each run 16 bytes are kept.

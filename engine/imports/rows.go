@@ -38,6 +38,7 @@ type row struct {
 	file  string
 	line  int // at which it begins, or at which its document does
 	n     int // which row of its document it is, from 1; 0: the only one at its line
+	bytes int // of its text, or its document's
 }
 
 // shape is where the rows of a document are.
@@ -82,7 +83,7 @@ func (f *file) document(s *stream) bool {
 		if err != nil {
 			return f.fail(line, err)
 		}
-		return f.inMemory(doc, line)
+		return f.inMemory(doc, line, 0)
 	case f.shape.values:
 		return f.members(s, '{', notValues, func(string) bool { return f.item(s, expr.NewObject(0)) })
 	case f.shape.path != nil:
@@ -96,13 +97,13 @@ func (f *file) document(s *stream) bool {
 }
 
 // inMemory gives the rows of a document in memory; all of them have its line.
-func (f *file) inMemory(doc any, line int) bool {
+func (f *file) inMemory(doc any, line, bytes int) bool {
 	rows, err := f.rowsOf(doc, line)
 	if err != nil {
 		return f.fail(line, err)
 	}
 	for i, value := range rows {
-		r := row{doc: doc, value: value, line: line}
+		r := row{doc: doc, value: value, line: line, bytes: bytes / len(rows)}
 		if len(rows) > 1 {
 			r.n = i + 1
 		}
@@ -194,7 +195,7 @@ func (f *file) item(s *stream, doc any) bool {
 		f.fail(line, notJSON(text, line, err))
 		return !f.ended
 	}
-	return f.yield(row{doc: doc, value: value, line: line}, nil)
+	return f.yield(row{doc: doc, value: value, line: line, bytes: len(text)}, nil)
 }
 
 // below looks for the list of rows behind a path. The rows see what comes before
@@ -233,6 +234,7 @@ type Importer struct {
 	ids      *identities
 	recorded map[string]*Recorded
 	under    *underLimits
+	sessions map[digest]string // where each was read
 	order    []string
 	inside   meter // of iterations
 	overall  meter // of runs
@@ -256,11 +258,36 @@ type Notes struct {
 	// recorded under; First is the place of the first, and its iteration.
 	Contradicted int
 	First        string
+	// Orphans are results of tools that name a call that is not there.
+	Orphans int
+	// Warnings are what the mapping warns of, in the order in which they came.
+	Warnings []Warning
+}
+
+// Warning is what a mapping warns of: how many runs, and where the first is.
+type Warning struct {
+	What  string
+	Runs  int
+	First string
+}
+
+// mostWarnings is how many different texts are kept.
+const mostWarnings = 20
+
+func (n *Notes) warn(what, place string) {
+	at := slices.IndexFunc(n.Warnings, func(w Warning) bool { return w.What == what })
+	if at < 0 && len(n.Warnings) == mostWarnings {
+		return
+	}
+	if at < 0 {
+		at, n.Warnings = len(n.Warnings), append(n.Warnings, Warning{What: what, First: place})
+	}
+	n.Warnings[at].Runs++
 }
 
 // New makes an importer.
 func New(m *spec.Import) *Importer {
-	im := &Importer{mapping: m, recorded: map[string]*Recorded{}, under: &underLimits{mapping: m, of: map[string]*limitsOf{}}}
+	im := &Importer{mapping: m, recorded: map[string]*Recorded{}, sessions: map[digest]string{}, under: &underLimits{mapping: m, of: map[string]*limitsOf{}}}
 	im.ids = &identities{
 		inputs: map[digest]digest{}, runs: map[digest]bool{}, trials: map[digest]int{}, names: map[digest]string{}, notes: &im.notes,
 	}
@@ -322,7 +349,59 @@ func (im *Importer) Read(name string, r io.Reader) iter.Seq2[*Imported, error] {
 			}
 			return yield(imported, nil)
 		}
-		f.read(r)
+		if im.mapping.Run == nil {
+			f.read(r)
+			return
+		}
+		g := &groups{by: im.mapping.Run, of: map[string]*row{}, give: f.give}
+		f.give = g.add
+		if f.read(r); !f.ended {
+			g.end()
+		}
+	}
+}
+
+// groups are the rows of a file by the runs that they belong to.
+type groups struct {
+	by    *spec.Expr
+	of    map[string]*row
+	order []*row
+	bytes int
+	give  func(row, *Problem) bool
+}
+
+// add keeps a row. What is wrong with one is handed on at once.
+func (g *groups) add(r row, problem *Problem) bool {
+	if problem != nil {
+		return g.give(row{}, problem)
+	}
+	s := &scope{row: r}
+	key := encoded(value(g.by, s), s)
+	if g.bytes += r.bytes; g.bytes > mostBytes {
+		s.err = fmt.Errorf("the rows of a run are held until the file ends, and these are more than %d bytes", mostBytes)
+	}
+	switch group := g.of[r.file+string(key)]; {
+	case s.err != nil:
+		return g.give(row{}, &Problem{File: r.file, Line: r.line, What: s.err.Error()}) && g.bytes <= mostBytes
+	case key == nil:
+	case group == nil:
+		r.value = []any{r.value}
+		g.of[r.file+string(key)] = &r
+		g.order = append(g.order, &r)
+	default:
+		list, _ := group.value.([]any)
+		group.value = append(list, r.value)
+	}
+	return true
+}
+
+// end hands out the runs, in the order in which they began.
+func (g *groups) end() {
+	for i, r := range g.order {
+		g.order[i] = nil
+		if !g.give(*r, nil) {
+			return
+		}
 	}
 }
 
@@ -331,13 +410,22 @@ type builder struct {
 	configuration string
 	// elapsed is the last in the log, elapsedBase what it counts from.
 	elapsed, elapsedBase time.Duration
+	started              time.Time
 	lost                 bool // the duration of an iteration is unknown
 	restarts             int
+	orphans              int
 	contradicts          int // the iteration, from 1
 }
 
 func (im *Importer) run(found row) (*Imported, error) {
 	s := &scope{row: found}
+	if why := text(im.mapping.Refuse, s); why != "" {
+		return nil, errors.New(why)
+	}
+	session, err := im.session(s)
+	if err != nil {
+		return nil, err
+	}
 	b := &builder{Importer: im, configuration: im.mapping.Name}
 	im.inside.begin(spec.CountsRun)
 	im.overall.begin(spec.CountsRun)
@@ -352,7 +440,9 @@ func (im *Importer) run(found row) (*Imported, error) {
 		return nil, err
 	}
 	task := im.task(s)
-	run := &record.Run{Version: record.Version, Configuration: b.configuration, Loop: recorded.Loop.Hash()}
+	run := &record.Run{Version: record.Version, Configuration: b.configuration, Loop: recorded.Loop.Hash(), Extra: extra(im.mapping.Extra, s)}
+	b.started = moment(im.mapping.Started, s)
+	run.Volatile.Started = b.started
 	scored := b.fill(run, s)
 	b.end(run, recorded, task, s)
 	if failed := failure(b.mapping.Fault, s); failed != nil { // by no fault of the agent
@@ -366,6 +456,7 @@ func (im *Importer) run(found row) (*Imported, error) {
 	if known && trial < 1 || trial > spec.MostTrials {
 		s.fail(im.mapping.Trial, "trials are counted from 1, got %d", trial)
 	}
+	warnings := list(im.mapping.Warn, s)
 	if s.err != nil {
 		return nil, s.err
 	}
@@ -374,7 +465,15 @@ func (im *Importer) run(found row) (*Imported, error) {
 		return nil, err
 	}
 	imported.Scores = scored.all(run, im.mapping.WhenCut)
+	place := fmt.Sprintf("%s:%d", s.file, s.line)
+	if session != (digest{}) {
+		im.sessions[session] = place
+	}
+	for _, w := range warnings {
+		im.notes.warn(fmt.Sprint(w), place)
+	}
 	im.notes.Restarts += b.restarts
+	im.notes.Orphans += b.orphans
 	if len(run.Iterations) > 1 && len(imported.Scores) > 0 && !slices.ContainsFunc(imported.Scores, func(s record.Score) bool { return s.Iteration > 0 }) {
 		im.notes.Uncut++
 	}
@@ -383,10 +482,24 @@ func (im *Importer) run(found row) (*Imported, error) {
 	}
 	if b.contradicts > 0 {
 		if im.notes.Contradicted++; im.notes.Contradicted == 1 {
-			im.notes.First = fmt.Sprintf("%s:%d, at iteration %d of %d", s.file, s.line, b.contradicts, len(run.Iterations))
+			im.notes.First = fmt.Sprintf("%s, at iteration %d of %d", place, b.contradicts, len(run.Iterations))
 		}
 	}
 	return imported, nil
+}
+
+// session is what identifies a run in its log, zero where that is unknown. A run that
+// was read already is an error.
+func (im *Importer) session(s *scope) (id digest, err error) {
+	known := encoded(value(im.mapping.Session, s), s)
+	if s.err != nil || known == nil {
+		return id, s.err
+	}
+	id = digestOf(string(known))
+	if where, twice := im.sessions[id]; twice {
+		return id, fmt.Errorf("the same session as %s: %.100s", where, known)
+	}
+	return id, nil
 }
 
 // fill makes the iterations of a run, and sums up what they used.
@@ -395,7 +508,7 @@ func (b *builder) fill(run *record.Run, s *scope) *judged {
 	scored := &judged{run: scores(m.Scores, s)}
 	used := b.overall.read(m.Usage, m.CostUSD, s)
 	found := parts(&m.Iterations, s)
-	run.Iterations, run.Untimed = make([]record.Iteration, 0, len(found)), m.Iterations.Elapsed == nil && m.Iterations.Duration == nil
+	run.Iterations, run.Untimed = make([]record.Iteration, 0, len(found)), m.Iterations.Elapsed == nil && m.Iterations.Duration == nil && m.Iterations.At == nil
 	for i := 0; i < len(found) && s.err == nil; i++ {
 		s.entry, s.i, s.after = found[i].entry, i, found[i].after
 		it := b.iteration(s, run.Elapsed)
@@ -410,6 +523,9 @@ func (b *builder) fill(run *record.Run, s *scope) *judged {
 		scored.iterations = append(scored.iterations, judged)
 	}
 	run.Usage = used.overall(run.Usage)
+	if elapsed, known := span(m.Elapsed, s); known && elapsed >= run.Elapsed {
+		run.Elapsed, run.Untimed = elapsed, false
+	}
 	return scored
 }
 
@@ -549,7 +665,7 @@ func (f *file) lines(r *bufio.Reader) {
 		if doc, err := expr.ParseJSON(s.Bytes()); err != nil {
 			f.fail(line, notJSON(s.Bytes(), line, err))
 		} else {
-			f.inMemory(doc, line)
+			f.inMemory(doc, line, len(s.Bytes()))
 		}
 	}
 	switch err := s.Err(); {

@@ -448,6 +448,41 @@ func encoded(v any, s *scope) json.RawMessage {
 	return text
 }
 
+// extra is an object as JSON, nil for null.
+func extra(e *spec.Expr, s *scope) json.RawMessage {
+	object, known := typed[*expr.Object](e, s, "an object")
+	if !known {
+		return nil
+	}
+	return encoded(object, s)
+}
+
+// zoneless are forms of times that name no zone: they are UTC.
+var zoneless = []string{"2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999"}
+
+// moment is a point in time: text, or seconds since 1970. Zero is unknown.
+func moment(e *spec.Expr, s *scope) (at time.Time) {
+	switch v := value(e, s).(type) {
+	case nil:
+	case float64:
+		at = time.Unix(0, int64(v*1e9))
+	case string:
+		var err error
+		at, err = time.Parse(time.RFC3339Nano, v)
+		for _, form := range zoneless {
+			if err != nil {
+				at, err = time.Parse(form, v)
+			}
+		}
+		if err != nil {
+			s.fail(e, "want a time such as 2026-01-31T12:00:00Z, got %s", describe(v))
+		}
+	default:
+		s.fail(e, "want a time such as 2026-01-31T12:00:00Z, got %s", describe(v))
+	}
+	return at.UTC()
+}
+
 func describe(v any) string {
 	switch x := v.(type) {
 	case nil:

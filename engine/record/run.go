@@ -67,6 +67,8 @@ type Run struct {
 	Servers []ToolServer `json:"servers,omitempty"`
 	// Simulated means that a simulated model had a part in the run.
 	Simulated bool `json:"simulated,omitempty"`
+	// Extra is what the log of another tool has of the run beyond all this: an object.
+	Extra json.RawMessage `json:"extra,omitempty"`
 	// Volatile is left out where records are compared byte for byte.
 	Volatile Volatile `json:"volatile,omitzero"`
 }
@@ -136,6 +138,8 @@ type Iteration struct {
 	Working time.Duration `json:"working_ns,omitempty"`
 	// Adaptation is what changes for the next iteration; empty at the last.
 	Adaptation string `json:"adaptation,omitempty"`
+	// Extra is what the log of another tool has of the iteration beyond all this: an object.
+	Extra json.RawMessage `json:"extra,omitempty"`
 }
 
 // Fail makes the iteration one that failed, and so has the confidence 0; nil: it

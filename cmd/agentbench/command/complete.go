@@ -38,6 +38,13 @@ func (p *program) complete(root *cobra.Command) {
 				}
 				return suites.MappingNames(), cobra.ShellCompDirectiveDefault
 			}
+		case "export":
+			c.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+				if len(args) == 0 {
+					return []cobra.Completion{"atif"}, cobra.ShellCompDirectiveNoFileComp
+				}
+				return nil, cobra.ShellCompDirectiveFilterDirs
+			}
 		case "show":
 			c.ValidArgsFunction = func(_ *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 				if len(args) == 0 {

@@ -203,6 +203,10 @@ func (p *program) noteImport(im *results.Import, mapping *spec.Import) {
 	} else {
 		note(n, "the time of %s is unknown, so the latency is unknown", page.Plural(n, "run", "runs"))
 	}
+	note(notes.Orphans, "%s of tools named a call that is missing", page.Plural(notes.Orphans, "result", "results"))
+	for _, w := range notes.Warnings {
+		note(w.Runs, "%s: %s; the first: %s", page.Plural(w.Runs, "run", "runs"), page.Visible(w.What), page.Visible(w.First))
+	}
 	note(notes.Uncut, "the score after a stop before the end is unknown for %s, so lower limits cannot be judged; in the mapping, write when_cut: 0 if a stopped run has failed, or iterations.scores", page.Plural(notes.Uncut, "run", "runs"))
 	fmt.Fprintf(p.err, "look at it: agentbench report %s\n", exit.ShellWord(im.Dir))
 }

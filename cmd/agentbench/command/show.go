@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/agentbench/agentbench/engine/exit"
+	"github.com/agentbench/agentbench/engine/imports"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports/trajectory"
 )
@@ -18,6 +19,7 @@ type showFlags struct {
 	trajectory.Filter
 	status             string
 	json, events, full bool
+	atif               bool // the format of one run
 }
 
 func (p *program) showCommand() *cobra.Command {
@@ -27,7 +29,8 @@ func (p *program) showCommand() *cobra.Command {
 		Short:   "List the runs in a result folder, or show one and why it stopped",
 		GroupID: "look",
 		Long: `Without RUN: lists the runs. With the id of a run, such as default/task-1/1: shows every
-iteration with its output, evaluation and usage, why the run stopped, and what it returned.`,
+iteration with its output, evaluation and usage, why the run stopped, and what it returned.
+--format atif prints it in the Agent Trajectory Interchange Format.`,
 		Args: arguments(1, 2, "a result folder, and perhaps a run"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := f.validate(len(args) == 2); err != nil {
@@ -71,11 +74,14 @@ func (f *showFlags) validate(one bool) error {
 	if f.Status = record.Status(f.status); f.status != "" && !slices.Contains(states, f.status) {
 		return exit.Usage("there are: "+strings.Join(states, ", "), "unknown status %q", f.status)
 	}
+	if f.atif = one && f.format == "atif"; f.atif {
+		f.format = "terminal"
+	}
 	if err := f.reportFlags.validate(); err != nil || !one {
 		return err
 	}
 	if f.format != "terminal" || len(f.writes) > 0 {
-		return exit.Usage("--json prints its record", "--format and --write are for the list of runs")
+		return exit.Usage("--json prints its record, --format atif its trajectory", "--format and --write are for the list of runs")
 	}
 	return nil
 }
@@ -95,6 +101,13 @@ func (p *program) show(dir string, m *record.Manifest, id string, f *showFlags) 
 		return nil
 	case f.json:
 		return p.line(run)
+	case f.atif:
+		text, err := imports.ATIF(run, scores)
+		if err != nil {
+			return exit.Unmeasured(err)
+		}
+		_, err = p.out.Write(text)
+		return unlessClosed(err)
 	}
 	fmt.Fprint(p.out, trajectory.Tell(run, trajectory.Options{Full: f.full, Width: p.width(p.out), Scores: scores}))
 	return nil
