@@ -25,9 +25,9 @@ import (
 // completion is what is read of an answer, whole or made of a stream. The type of
 // go-openai would refuse whole answers for a number that is written in another way.
 type completion struct {
-	Model   string          `json:"model"`
-	Choices []choice        `json:"choices"`
-	Usage   json.RawMessage `json:"usage"`
+	Model   string   `json:"model"`
+	Choices []choice `json:"choices"`
+	Usage   reported `json:"usage"`
 }
 
 type choice struct {
@@ -114,7 +114,7 @@ func (m *Model) reply(request *model.Request, c *completion) (*model.Reply, *rec
 	case made.Text == "" && made.ToolCalls == nil && choice.Finish == string(openai.FinishReasonStop) && !said.Content.some:
 		return nil, &record.Error{Class: record.BadResponse, Message: "the answer's message has no content"}
 	}
-	made.Usage = m.counted.usage(c.Usage, request.InputTokens(), model.EstimateTokens(made.Bytes()))
+	made.Usage = m.counted.usage(&c.Usage, request.InputTokens(), model.EstimateTokens(made.Bytes()))
 	return made, nil
 }
 
@@ -136,8 +136,11 @@ func (e *exchange) read() (*completion, *record.Error) {
 		return e.folded, nil
 	}
 	c := &completion{}
-	if err := json.Unmarshal(answer, c); err != nil {
-		return nil, &record.Error{Class: record.BadResponse, Message: unreadable(answer)}
+	if json.Unmarshal(answer, c) != nil {
+		var err error
+		if c, err = withoutUsage(answer); err != nil {
+			return nil, &record.Error{Class: record.BadResponse, Message: unreadable(answer)}
+		}
 	}
 	if len(c.Choices) > 0 {
 		return c, nil
@@ -146,6 +149,18 @@ func (e *exchange) read() (*completion, *record.Error) {
 		return nil, &record.Error{Class: cmp.Or(told.class(), record.BadResponse), Message: "status 200 with an error: " + told.message}
 	}
 	return c, nil
+}
+
+// withoutUsage reads an answer whose usage may be of any type: what has another one is
+// not known.
+func withoutUsage(answer []byte) (*completion, error) {
+	var c struct {
+		completion
+		Usage json.RawMessage `json:"usage"` // instead of that of the completion
+	}
+	err := json.Unmarshal(answer, &c)
+	c.completion.Usage.read(c.Usage)
+	return &c.completion, err
 }
 
 // shorten keeps messages readable.
@@ -437,7 +452,9 @@ func (f *folded) answer() *completion {
 		Content: content{f.text.String(), f.spoken}, Refusal: f.refusal.String(),
 		ReasoningContent: loose(f.thinking.String()), ToolCalls: f.calls.whole(),
 	}
-	return &completion{Choices: []choice{{Message: message, Finish: f.finish}}, Usage: f.usage}
+	c := &completion{Choices: []choice{{Message: message, Finish: f.finish}}}
+	c.Usage.read(f.usage)
+	return c
 }
 
 // text grows by pieces; one alone is not copied.

@@ -1,8 +1,8 @@
 // Package openai decides how a request reaches a server that speaks the
 // chat-completions API of OpenAI, and what its answer, or its failure, means.
 //
-// The stages: a request becomes a body, the wire sends it with its
-// own limits and makes one answer of a stream,
+// The stages: a request becomes a body, the wire sends it in a request that
+// go-openai made, with its own limits, and makes one answer of a stream,
 // the answer becomes a reply (answer.go) with its usage or an error
 // with a class (classify.go), whose message holds no key. It does not try again;
 // that is for a model around it.
@@ -94,7 +94,7 @@ func FromSpec(name string, m *spec.Model, getenv func(string) string) (Options, 
 // Model calls one model of one server.
 type Model struct {
 	options Options
-	client  *openai.Client
+	wire    *wire
 	secrets *secret.Redactor
 	server  string // scheme and host
 	counted counted
@@ -121,12 +121,15 @@ func New(o Options) (*Model, error) {
 			headers[name] = o.Key
 		}
 	}
-	config := openai.DefaultConfig(bearer)
-	config.BaseURL = base.String()
-	config.HTTPClient = &wire{base: o.Transport, query: query, headers: headers, maxResponse: o.MaxResponse, firstByte: o.FirstByte, idle: o.Idle}
+	request, err := blank(base.String(), bearer)
+	if err != nil {
+		return nil, fmt.Errorf("the base_url of model %q: %w", o.Name, err)
+	}
+	request.URL.RawQuery = query
+	setHeaders(request, headers, o.Stream)
 	return &Model{
 		options:         o,
-		client:          openai.NewClientWithConfig(config),
+		wire:            &wire{base: o.Transport, blank: request, maxResponse: o.MaxResponse, firstByte: o.FirstByte, idle: o.Idle},
 		server:          base.Scheme + "://" + base.Host,
 		secrets:         secret.New(secret.OfServer(o.BaseURL, o.Key, o.Headers)...),
 		completionLimit: o.Quirks.CompletionLimit || base.Host == "api.openai.com" || reasons(o.Name),
@@ -180,13 +183,11 @@ func (m *Model) Call(ctx context.Context, request *model.Request) (*model.Reply,
 	defer cancel(nil)
 	defer time.AfterFunc(m.options.Timeout, func() { cancel(context.DeadlineExceeded) }).Stop()
 	exchange := &exchange{body: body, key: request.Idempotency, stream: m.options.Stream, end: cancel}
-	watched, sending := external.Watch(context.WithValue(calling, exchangeKey{}, exchange))
-	exchange.watch = sending
 	start := m.options.Now()
-	_, err = m.client.CreateChatCompletion(watched, openai.ChatCompletionRequest{})
+	err = m.wire.do(calling, exchange)
 	took := m.options.Now().Sub(start)
 	switch {
-	case errors.Is(err, errAnswered) && exchange.status < 300:
+	case err == nil && exchange.status < 300:
 		return m.answered(request, exchange, took)
 	case ctx.Err() != nil && !exchange.sending.Began():
 		return nil, &model.Unsent{Err: context.Cause(ctx)}
@@ -261,48 +262,68 @@ type exchange struct {
 	hopeless bool        // trying again would end the same way
 	refused  bool        // nothing listens at the server's address
 
-	watch   *external.Sending
-	sending *external.Sending // watch; nil: nothing was ever to be sent
+	sending *external.Sending // nil: nothing was ever to be sent
 }
 
-type exchangeKey struct{}
-
-// errAnswered keeps go-openai from decoding an answer: it is in the exchange.
-var errAnswered = errors.New("the answer was read")
-
-// wire is the HTTP client under go-openai, which has no limits, no headers and no
-// zero values of its own, and takes a stream that was cut for a whole one. The
-// context of its requests holds their exchange. It follows no redirection: the headers
-// may hold a key.
+// wire sends requests. The client of go-openai would have no limits, no headers and no
+// zero values of its own, and take a stream that was cut for a whole one. It follows no
+// redirection: the headers may hold a key.
 type wire struct {
 	base        http.RoundTripper
-	query       string // of the base address: it goes behind the path
-	headers     map[string]string
+	blank       *http.Request // every call sends a copy, with its own body
 	maxResponse int64
 	firstByte   time.Duration
 	idle        time.Duration
 }
 
-// Do reads the whole answer, so that its errors are the call's and the connection can
-// be used again. The request is changed: nothing else has it. What is not errAnswered
-// is a *url.Error.
-func (w *wire) Do(request *http.Request) (*http.Response, error) {
-	e := request.Context().Value(exchangeKey{}).(*exchange)
-	err := context.Cause(request.Context())
+// blank is the request that go-openai makes of a call, whatever is asked: its body is
+// replaced.
+func blank(base, bearer string) (*http.Request, error) {
+	var made caught
+	config := openai.DefaultConfig(bearer)
+	config.BaseURL, config.HTTPClient = base, &made
+	_, err := openai.NewClientWithConfig(config).CreateChatCompletion(context.Background(), openai.ChatCompletionRequest{})
+	if made.request == nil {
+		return nil, err
+	}
+	return made.request, nil
+}
+
+// caught is an HTTP client that keeps the request and sends nothing.
+type caught struct{ request *http.Request }
+
+func (c *caught) Do(request *http.Request) (*http.Response, error) {
+	c.request = request
+	return nil, http.ErrNotSupported
+}
+
+// do reads the whole answer, so that its errors are the call's and the connection can
+// be used again. Its error is a *url.Error.
+func (w *wire) do(ctx context.Context, e *exchange) error {
+	err := context.Cause(ctx)
 	if err == nil {
-		e.sending = e.watch
-		err = causeOf(request.Context(), w.exchange(request, e))
+		watched, sending := external.Watch(ctx)
+		e.sending = sending
+		err = causeOf(ctx, w.exchange(w.request(watched, e), e))
 	}
 	if err == nil {
-		return nil, errAnswered
+		return nil
 	}
-	return nil, &url.Error{Op: "Post", URL: request.URL.Redacted(), Err: err}
+	return &url.Error{Op: "Post", URL: w.blank.URL.Redacted(), Err: err}
+}
+
+// request is the blank one, filled in. Only what differs is copied.
+func (w *wire) request(ctx context.Context, e *exchange) *http.Request {
+	request := w.blank.WithContext(ctx)
+	if request.Header.Get(idempotencyKey) == "" && e.key != "" {
+		request.Header = maps.Clone(request.Header)
+		request.Header.Set(idempotencyKey, e.key)
+	}
+	setBody(request, e.body)
+	return request
 }
 
 func (w *wire) exchange(request *http.Request, e *exchange) error {
-	request.URL.RawQuery = w.query
-	w.setHeaders(request, e)
-	setBody(request, e.body)
 	silence := listen(w.firstByte, w.idle, e.end)
 	defer silence.timer.Stop()
 	response, err := w.base.RoundTrip(request)
@@ -326,18 +347,17 @@ func causeOf(ctx context.Context, err error) error {
 	return context.Cause(ctx)
 }
 
-func (w *wire) setHeaders(request *http.Request, e *exchange) {
-	if e.stream {
+const idempotencyKey = "Idempotency-Key"
+
+func setHeaders(request *http.Request, headers map[string]string, stream bool) {
+	if stream {
 		request.Header.Set("Accept", "text/event-stream")
-	}
-	if e.key != "" {
-		request.Header.Set("Idempotency-Key", e.key)
 	}
 	if user := request.URL.User; user != nil && request.Header.Get("Authorization") == "" {
 		password, _ := user.Password()
 		request.SetBasicAuth(user.Username(), password)
 	}
-	for name, value := range w.headers {
+	for name, value := range headers {
 		request.Header.Set(name, value)
 	}
 }
@@ -365,9 +385,6 @@ func (w *wire) read(e *exchange, response *http.Response, silence *silence) (err
 
 // setBody replaces what go-openai would send.
 func setBody(request *http.Request, body []byte) {
-	if request.Body != nil {
-		request.Body.Close()
-	}
 	request.ContentLength = int64(len(body))
 	request.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 	request.Body = io.NopCloser(bytes.NewReader(body))
@@ -580,18 +597,19 @@ type reported struct {
 	} `json:"completion_tokens_details"`
 }
 
+// read takes what has the type that it should have.
+func (r *reported) read(raw json.RawMessage) { _ = json.Unmarshal(raw, r) }
+
 // usage believes the server where what it says can be; else it takes the
 // estimates, corrected by what the server has reported before.
-func (c *counted) usage(raw json.RawMessage, input, output int64) record.Usage {
-	var said reported
-	_ = json.Unmarshal(raw, &said) // what has another type is not known
+func (c *counted) usage(said *reported, input, output int64) record.Usage {
 	used := record.Usage{
 		Calls: 1, InputTokens: said.Prompt.n, OutputTokens: said.Completion.n,
 		CachedTokens: max(said.CacheHits.n, said.OfPrompt.Cached.n),
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !said.Prompt.known || !said.Completion.known || !plausible(&used, &said, output) {
+	if !said.Prompt.known || !said.Completion.known || !plausible(&used, said, output) {
 		return record.Usage{Calls: 1, InputTokens: c.input.correct(input), OutputTokens: c.output.correct(output), Estimated: 1}
 	}
 	used.ReasoningTokens = max(0, min(said.OfCompletion.Reasoning.n, used.OutputTokens)) // some servers count them apart
