@@ -20,6 +20,7 @@ import (
 	"github.com/agentbench/agentbench/engine/model/offline"
 	"github.com/agentbench/agentbench/engine/model/openai"
 	"github.com/agentbench/agentbench/engine/model/pace"
+	"github.com/agentbench/agentbench/engine/model/wire"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/secret"
 	"github.com/agentbench/agentbench/engine/tool"
@@ -179,11 +180,16 @@ func (m *models) provide(name string, declared *spec.Model) (model.Model, error)
 	case "simulate":
 		return offline.Simulate(name, m.doc.Suite.Seed, declared), nil
 	default:
-		options, err := openai.FromSpec(name, declared, m.options.Getenv)
+		options, err := wire.FromSpec(name, declared, m.options.Getenv)
 		if err != nil {
 			return nil, err
 		}
-		return openai.New(options)
+		switch server, _ := declared.Server(); server.Protocol {
+		case spec.ChatProtocol:
+			return openai.New(options)
+		default:
+			return nil, fmt.Errorf("model %q: no client speaks %s", name, server.Protocol)
+		}
 	}
 }
 

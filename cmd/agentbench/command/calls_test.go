@@ -27,8 +27,8 @@ import (
 	"github.com/agentbench/agentbench/engine"
 	"github.com/agentbench/agentbench/engine/loop"
 	"github.com/agentbench/agentbench/engine/model/mockserver"
-	"github.com/agentbench/agentbench/engine/model/openai"
 	"github.com/agentbench/agentbench/engine/model/pace"
+	"github.com/agentbench/agentbench/engine/model/wire"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
 )
@@ -130,7 +130,7 @@ func manyCalls(b *testing.B, calls int64, atOnce int, call func(context.Context)
 func bareCall(address string, stream bool) func(context.Context) error {
 	config := goopenai.DefaultConfig("sk-of-a-benchmark")
 	config.BaseURL = address + "/v1"
-	config.HTTPClient = &http.Client{Transport: openai.NewTransport()}
+	config.HTTPClient = &http.Client{Transport: wire.NewTransport()}
 	client := goopenai.NewClientWithConfig(config)
 	request := goopenai.ChatCompletionRequest{
 		Model: "m", MaxCompletionTokens: 200, Temperature: 0.5,

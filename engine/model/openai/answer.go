@@ -4,22 +4,18 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
-	"sync/atomic"
-	"time"
 	"unicode/utf8"
 
 	"github.com/sashabaranov/go-openai"
 
 	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/model/wire"
 	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/engine/secret"
 )
 
 // completion is what is read of an answer, whole or made of a stream. The type of
@@ -31,9 +27,9 @@ type completion struct {
 }
 
 type choice struct {
-	Index   count  `json:"index"`
-	Message said   `json:"message"`
-	Finish  string `json:"finish_reason"`
+	Index   wire.Count `json:"index"`
+	Message said       `json:"message"`
+	Finish  string     `json:"finish_reason"`
 }
 
 // said is a message of the model.
@@ -86,7 +82,7 @@ func (l *loose) UnmarshalJSON(raw []byte) error {
 // chosen is the choice that counts: that of index 0, wherever it stands.
 func (c *completion) chosen() *choice {
 	for i := range c.Choices {
-		if index := &c.Choices[i].Index; index.known && index.n == 0 {
+		if index := &c.Choices[i].Index; index.Known && index.N == 0 {
 			return &c.Choices[i]
 		}
 	}
@@ -103,50 +99,37 @@ func (m *Model) reply(request *model.Request, c *completion) (*model.Reply, *rec
 	said := &choice.Message
 	made := &model.Reply{
 		Text: said.Content.text, ToolCalls: callsOf(said.ToolCalls),
-		Answered: m.answeredBy(c.Model), Finish: choice.Finish,
+		Answered: m.line.AnsweredBy(c.Model), Finish: choice.Finish,
 		Thinking: string(cmp.Or(said.ReasoningContent, said.Reasoning)),
 	}
 	switch {
 	case choice.Finish == "" || choice.Finish == "null":
 		return nil, &record.Error{Class: record.Incomplete, Message: "the answer has no finish_reason: it was cut off"}
 	case made.Text == "" && said.Refusal != "":
-		return nil, &record.Error{Class: record.ContentFilter, Message: "the model refused: " + shorten(said.Refusal)}
+		return nil, &record.Error{Class: record.ContentFilter, Message: "the model refused: " + wire.Shorten(said.Refusal)}
 	case made.Text == "" && made.ToolCalls == nil && choice.Finish == string(openai.FinishReasonStop) && !said.Content.some:
 		return nil, &record.Error{Class: record.BadResponse, Message: "the answer's message has no content"}
 	}
-	made.Usage = m.counted.usage(&c.Usage, request.InputTokens(), model.EstimateTokens(made.Bytes()))
+	made.Usage = m.usage(&c.Usage, request.InputTokens(), model.EstimateTokens(made.Bytes()))
 	return made, nil
 }
 
-// answeredBy is the name that a server gives to what answered, "" where it is the
-// one asked for.
-func (m *Model) answeredBy(name string) string {
-	if name == m.options.Name {
-		return ""
-	}
-	return shorten(name)
-}
-
-// read is the answer of an exchange with status 200, or why it is none. What it
-// was read from is not kept.
-func (e *exchange) read() (*completion, *record.Error) {
-	answer := e.answer
-	e.answer = nil
-	if e.folded != nil {
-		return e.folded, nil
-	}
+// read is an answer that was not streamed, or why it is none. What it was read from is not kept.
+func read(from *wire.Answer) (*completion, *record.Error) {
+	answer := from.Body
+	from.Body = nil
 	c := &completion{}
 	if json.Unmarshal(answer, c) != nil {
 		var err error
 		if c, err = withoutUsage(answer); err != nil {
-			return nil, &record.Error{Class: record.BadResponse, Message: unreadable(answer)}
+			return nil, &record.Error{Class: record.BadResponse, Message: wire.Unreadable(answer)}
 		}
 	}
 	if len(c.Choices) > 0 {
 		return c, nil
 	}
-	if told := tell(answer); told.message != "" {
-		return nil, &record.Error{Class: cmp.Or(told.class(), record.BadResponse), Message: "status 200 with an error: " + told.message}
+	if told := wire.Tell(answer); told.Message != "" {
+		return nil, &record.Error{Class: cmp.Or(told.Class(), record.BadResponse), Message: "status 200 with an error: " + told.Message}
 	}
 	return c, nil
 }
@@ -163,127 +146,13 @@ func withoutUsage(answer []byte) (*completion, error) {
 	return &c.completion, err
 }
 
-// shorten keeps messages readable.
-func shorten(text string) string {
-	const most = 500
-	if len(text) <= most {
-		return text
-	}
-	return fmt.Sprintf("%s … (%d bytes)", secret.Prefix(text, most), len(text))
-}
-
-// longestPiece is in what pieces long answers are kept while they are read. They
-// are joined at the end, and not at all where they turn out to be too long.
-const longestPiece = 1 << 20
-
-// firstPiece is the first of them; shorter where the answer tells that it is.
-const firstPiece = 4 << 10
-
-// pieces are what was read so far.
-type pieces struct {
-	full [][]byte
-	last []byte
-}
-
-// room is where to read on.
-func (p *pieces) room() []byte {
-	if len(p.last) == cap(p.last) {
-		if p.last != nil {
-			p.full = append(p.full, p.last)
-		}
-		p.last = make([]byte, 0, max(firstPiece, min(2*cap(p.last), longestPiece)))
-	}
-	return p.last[len(p.last):cap(p.last)]
-}
-
-func (p *pieces) read(n int) { p.last = p.last[:len(p.last)+n] }
-
-// join makes one of the pieces, each of which is let go once it is copied.
-func (p *pieces) join() []byte {
-	if p.full == nil {
-		return p.last
-	}
-	length := len(p.last)
-	for _, piece := range p.full {
-		length += len(piece)
-	}
-	whole := make([]byte, 0, length)
-	for i, piece := range p.full {
-		whole = append(whole, piece...)
-		p.full[i] = nil
-	}
-	whole = append(whole, p.last...)
-	*p = pieces{}
-	return whole
-}
-
-// readAll reads to the end; on an error it gives nothing. The length is a hint,
-// negative where nothing is known.
-func readAll(from io.Reader, length int64) ([]byte, error) {
-	var p pieces
-	if length >= 0 {
-		p.last = make([]byte, 0, min(firstPiece-1, length)+1) // the end is seen where there is room to read
-	}
-	for {
-		n, err := from.Read(p.room())
-		p.read(n)
-		switch {
-		case errors.Is(err, io.EOF):
-			return p.join(), nil
-		case err != nil:
-			return nil, err
-		}
-	}
-}
-
-// readLine reads a line with its end. At the end of all it gives what is left,
-// and io.EOF; on another error nothing.
-func readLine(from *bufio.Reader) ([]byte, error) {
-	var p pieces
-	for {
-		part, err := from.ReadSlice('\n')
-		switch {
-		case err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, bufio.ErrBufferFull):
-			return nil, err
-		case p.last == nil && !errors.Is(err, bufio.ErrBufferFull):
-			return part, err // most lines: nothing is copied
-		}
-		for len(part) > 0 {
-			n := copy(p.room(), part)
-			p.read(n)
-			part = part[n:]
-		}
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return p.join(), err
-		}
-	}
-}
-
-// limited fails where more is read than allowed.
-type limited struct {
-	from       io.Reader
-	left, most int64
-}
-
-// Read implements io.Reader.
-func (l *limited) Read(p []byte) (int, error) {
-	if int64(len(p)) > l.left+1 {
-		p = p[:l.left+1]
-	}
-	n, err := l.from.Read(p)
-	if l.left -= int64(n); l.left < 0 {
-		return 0, fmt.Errorf("%w: more than %d bytes", errTooLarge, l.most)
-	}
-	return n, err
-}
-
 // fold makes one whole answer of a stream of events, so that both kinds of
 // answers are read alike. What is not a whole answer is a *record.Error, or the
 // reader's error.
 func fold(from *bufio.Reader) (*completion, error) {
 	var f folded
 	for !f.done {
-		line, err := readLine(from)
+		line, err := wire.ReadLine(from)
 		if err != nil && !errors.Is(err, io.EOF) {
 			return nil, err
 		}
@@ -298,25 +167,6 @@ func fold(from *bufio.Reader) (*completion, error) {
 		return nil, failed
 	}
 	return f.answer(), nil
-}
-
-// isStream tells a stream from an answer that is whole, or none, by how it
-// begins; the header may say anything.
-func isStream(from *bufio.Reader) bool {
-	for {
-		next, err := from.Peek(1)
-		if err != nil {
-			return false
-		}
-		switch next[0] {
-		case ' ', '\t', '\r', '\n':
-			_, _ = from.Discard(1)
-		case '{', '[', '<':
-			return false
-		default:
-			return true
-		}
-	}
 }
 
 // folded is what a stream has told so far.
@@ -338,7 +188,7 @@ type folded struct {
 // chunk is one event of a stream.
 type chunk struct {
 	Choices []struct {
-		Index count `json:"index"`
+		Index wire.Count `json:"index"`
 		Delta struct {
 			Content          *string     `json:"content"`
 			ReasoningContent loose       `json:"reasoning_content"`
@@ -360,7 +210,7 @@ func (f *folded) line(line []byte) error {
 	case len(line) == 0:
 		f.event = ""
 		if f.pending != nil {
-			return broken(f.pending)
+			return wire.Broken(f.pending)
 		}
 	case string(name) == "event":
 		f.event = string(value)
@@ -376,7 +226,7 @@ func (f *folded) data(text []byte) error {
 	if string(bytes.TrimSpace(text)) == "[DONE]" {
 		f.done = true
 		if f.pending != nil {
-			return broken(f.pending)
+			return wire.Broken(f.pending)
 		}
 		return nil
 	}
@@ -387,14 +237,14 @@ func (f *folded) data(text []byte) error {
 	err := json.Unmarshal(text, &c)
 	switch {
 	case f.event == "error", err == nil && isSet(c.Error):
-		return toldInStream(text)
+		return wire.ToldInStream(text)
 	case err == nil:
 		f.pending = nil
 		f.add(&c)
 	case isSyntax(err):
 		f.pending = bytes.Clone(text) // a line is read over by the next
 	default:
-		return broken(text)
+		return wire.Broken(text)
 	}
 	return nil
 }
@@ -413,7 +263,7 @@ func (f *folded) add(c *chunk) {
 	}
 	for i := range c.Choices {
 		choice := &c.Choices[i]
-		if choice.Index.known && choice.Index.n != 0 {
+		if choice.Index.Known && choice.Index.N != 0 {
 			continue
 		}
 		f.chosen = true
@@ -483,33 +333,6 @@ func (t *text) String() string {
 	return t.all.String()
 }
 
-func broken(text []byte) error {
-	return &record.Error{Class: record.BadResponse, Message: "an event of the stream is not what the API promises: " + shorten(string(text))}
-}
-
-// toldInStream explains an error that came as an event. It cut the answer off,
-// unless it says why trying again is in vain, or that it should wait.
-func toldInStream(text []byte) error {
-	t := tell(text)
-	class := t.class()
-	if class == "" || class == record.Server {
-		class = record.Incomplete
-	}
-	if t.message == "" {
-		t.message = shorten(string(text))
-	}
-	return &record.Error{Class: class, Message: fmt.Sprintf("the stream broke off with an error: %s", t.message)}
-}
-
-// notStreamed is the fault of a server that takes no notice of stream: nobody
-// knows whether its answer is whole.
-func notStreamed(reply *model.Reply, failed *record.Error) (*model.Reply, *record.Error) {
-	if failed != nil {
-		return nil, failed
-	}
-	return nil, &record.Error{Class: record.Incomplete, Message: "a stream was asked for and something else came: set stream: false if the server knows no streams; it said: " + shorten(reply.Text)}
-}
-
 // callDelta is the part of a tool call that an event holds.
 type callDelta struct {
 	Index    *int   `json:"index"` // of the call; there are servers that leave it out
@@ -566,48 +389,4 @@ func (c calls) whole() []toolCall {
 		all = append(all, toolCall{ID: call.id, Type: "function", Function: functionCall{call.name, call.arguments.String()}})
 	}
 	return all
-}
-
-// silent is the fault of a server that says nothing for too long.
-type silent struct {
-	began bool // it had begun to answer
-	after time.Duration
-}
-
-func (s silent) Error() string {
-	if s.began {
-		return fmt.Sprintf("the server said nothing more for %v", s.after)
-	}
-	return fmt.Sprintf("the server did not begin to answer within %v", s.after)
-}
-
-// silence ends a request whose server says nothing for too long: before the
-// first byte of the answer's body, and from then on between any two.
-type silence struct {
-	from  io.Reader // the body; nil before it begins
-	began atomic.Bool
-	idle  time.Duration
-	timer *time.Timer
-}
-
-func listen(firstByte, idle time.Duration, end context.CancelCauseFunc) *silence {
-	s := &silence{idle: idle}
-	s.timer = time.AfterFunc(firstByte, func() {
-		if s.began.Load() {
-			end(silent{began: true, after: idle})
-		} else {
-			end(silent{after: firstByte})
-		}
-	})
-	return s
-}
-
-// Read reads of the body, and allows that much silence from then on.
-func (s *silence) Read(p []byte) (int, error) {
-	n, err := s.from.Read(p)
-	if n > 0 {
-		s.began.Store(true)
-		s.timer.Reset(s.idle)
-	}
-	return n, err
 }

@@ -27,6 +27,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/model/pace"
+	"github.com/agentbench/agentbench/engine/model/wire"
 	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
@@ -67,7 +68,7 @@ func serve(t *testing.T, handler http.Handler) string {
 	return server.URL
 }
 
-func connect(t *testing.T, o Options) *Model {
+func connect(t *testing.T, o wire.Options) *Model {
 	t.Helper()
 	if o.Name == "" {
 		o.Name = "m"
@@ -116,7 +117,7 @@ func newTLS(t *testing.T) string {
 // direct is a transport that knows no names: a look-up fails as it would where
 // the name does not exist, without asking anybody.
 func direct() *http.Transport {
-	transport := NewTransport()
+	transport := wire.NewTransport()
 	dial := transport.DialContext
 	transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
 		if strings.HasPrefix(address, "agentbench.invalid") {
@@ -128,7 +129,7 @@ func direct() *http.Transport {
 }
 
 func TestReply(t *testing.T) {
-	m := connect(t, Options{BaseURL: serve(t, body(200, goodAnswer)), Now: ticking(time.Second)})
+	m := connect(t, wire.Options{BaseURL: serve(t, body(200, goodAnswer)), Now: ticking(time.Second)})
 	got, err := m.Call(t.Context(), hello())
 	if err != nil {
 		t.Fatal(err)
@@ -162,7 +163,7 @@ func TestOtherReplies(t *testing.T) {
 		"not UTF-8":           {`{"content":"a` + "\xff" + `"}`, "stop", "a\uFFFD"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := connect(t, Options{BaseURL: serve(t, body(200, fmt.Sprintf(form, c.message, c.finish)))})
+			m := connect(t, wire.Options{BaseURL: serve(t, body(200, fmt.Sprintf(form, c.message, c.finish)))})
 			got, err := m.Call(t.Context(), hello())
 			if err != nil {
 				t.Fatal(err)
@@ -208,7 +209,7 @@ func TestUsage(t *testing.T) {
 		`{"prompt_tokens":5,"completion_tokens":4,"prompt_cache_hit_tokens":-1,"prompt_tokens_details":{"cached_tokens":3}}`:                        estimated,
 	} {
 		answer := `{"choices":[{"message":{"content":"0123456789"},"finish_reason":"stop"}],"usage":` + said + `}`
-		got, err := connect(t, Options{BaseURL: serve(t, body(200, answer))}).Call(t.Context(), hello())
+		got, err := connect(t, wire.Options{BaseURL: serve(t, body(200, answer))}).Call(t.Context(), hello())
 		if err != nil {
 			t.Fatalf("%s: %v", said, err)
 		}
@@ -233,7 +234,7 @@ func TestF24_AnOddAnswerIsNotPaidTwice(t *testing.T) {
 				asked++
 				fmt.Fprint(w, answer)
 			}))
-			m := pace.Retry(connect(t, Options{BaseURL: address, Stream: name == "streamed"}), pace.RetryOptions{})
+			m := pace.Retry(connect(t, wire.Options{BaseURL: address, Stream: name == "streamed"}), pace.RetryOptions{})
 			got, err := m.Call(t.Context(), hello())
 			if err != nil || asked != 1 {
 				t.Fatalf("asked %d times, %v", asked, err)
@@ -257,7 +258,7 @@ func TestF25_TheChoiceOfIndex0(t *testing.T) {
 			choices = append(choices, fmt.Sprintf(`{"index":%s,"message":{"content":%q},"finish_reason":"stop"}`, index[i], text))
 		}
 		answer := `{"choices":[` + strings.Join(choices, ",") + `]}`
-		got, err := connect(t, Options{BaseURL: serve(t, body(200, answer))}).Call(t.Context(), hello())
+		got, err := connect(t, wire.Options{BaseURL: serve(t, body(200, answer))}).Call(t.Context(), hello())
 		if err != nil || got.Text != want {
 			t.Errorf("indexes %s: got %+v, %v", indexes, got, err)
 		}
@@ -272,7 +273,7 @@ type sent struct {
 	body   map[string]any
 }
 
-func capture(t *testing.T, o Options, request *model.Request) sent {
+func capture(t *testing.T, o wire.Options, request *model.Request) sent {
 	t.Helper()
 	var got sent
 	o.BaseURL = serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -296,7 +297,7 @@ func TestZerosAreSent(t *testing.T) {
 	seed := int64(0)
 	request := hello()
 	request.Temperature, request.TopP, request.Seed = float(0), float(0), &seed
-	got := capture(t, Options{}, request).body
+	got := capture(t, wire.Options{}, request).body
 	want := map[string]any{
 		"model": "m", "stream": false, "temperature": 0.0, "top_p": 0.0, "seed": 0.0,
 		"messages": []any{map[string]any{"role": "user", "content": "hello"}},
@@ -307,7 +308,7 @@ func TestZerosAreSent(t *testing.T) {
 }
 
 func TestWhatIsNotSetIsNotSent(t *testing.T) {
-	got := capture(t, Options{}, hello()).body
+	got := capture(t, wire.Options{}, hello()).body
 	for _, name := range []string{"temperature", "top_p", "seed", "max_tokens", "max_completion_tokens", "response_format"} {
 		if value, ok := got[name]; ok {
 			t.Errorf("%s: %v", name, value)
@@ -318,7 +319,7 @@ func TestWhatIsNotSetIsNotSent(t *testing.T) {
 func TestJSONMode(t *testing.T) {
 	request := hello()
 	request.JSON = true
-	got := capture(t, Options{}, request).body["response_format"]
+	got := capture(t, wire.Options{}, request).body["response_format"]
 	if want := map[string]any{"type": "json_object"}; !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v", got)
 	}
@@ -337,20 +338,20 @@ func TestTheLimitOfOutputTokens(t *testing.T) {
 	} {
 		request := hello()
 		request.MaxOutputTokens, request.Temperature = 7, float(0.2)
-		got := capture(t, Options{Name: name}, request).body
+		got := capture(t, wire.Options{Name: name}, request).body
 		other := map[string]string{"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}[want]
 		if got[want] != 7.0 || got[other] != nil || got["temperature"] != 0.2 {
 			t.Errorf("%s: got %v", name, got)
 		}
 	}
-	official, err := New(Options{Name: "gpt-4o", Key: canary})
+	official, err := New(wire.Options{Name: "gpt-4o", Key: canary})
 	if err != nil || !official.completionLimit {
 		t.Errorf("OpenAI's own server gets the older name (%v)", err)
 	}
 }
 
 func TestHeadersAndPath(t *testing.T) {
-	got := capture(t, Options{BaseURL: "/v1/", Headers: map[string]string{"X-Title": "agentbench"}}, hello())
+	got := capture(t, wire.Options{BaseURL: "/v1/", Headers: map[string]string{"X-Title": "agentbench"}}, hello())
 	if got.path != "/v1/chat/completions" {
 		t.Errorf("path %s", got.path)
 	}
@@ -361,14 +362,14 @@ func TestHeadersAndPath(t *testing.T) {
 
 // What stands behind the ? of an address is sent with every request.
 func TestTheQueryOfAnAddress(t *testing.T) {
-	got := capture(t, Options{BaseURL: "/v1?api-version=1&key=a%2Fb"}, hello())
+	got := capture(t, wire.Options{BaseURL: "/v1?api-version=1&key=a%2Fb"}, hello())
 	if got.path != "/v1/chat/completions" || got.query != "api-version=1&key=a%2Fb" {
 		t.Errorf("path %s, query %s", got.path, got.query)
 	}
 }
 
 func TestHeadersMayReplaceTheKey(t *testing.T) {
-	got := capture(t, Options{Headers: map[string]string{"Authorization": "Basic other"}}, hello())
+	got := capture(t, wire.Options{Headers: map[string]string{"Authorization": "Basic other"}}, hello())
 	if got.header.Get("Authorization") != "Basic other" {
 		t.Errorf("headers %v", got.header)
 	}
@@ -397,7 +398,7 @@ func TestConnectionsAreUsedAgain(t *testing.T) {
 			}
 			server.Start()
 			t.Cleanup(server.Close)
-			m := connect(t, Options{BaseURL: server.URL, Stream: stream})
+			m := connect(t, wire.Options{BaseURL: server.URL, Stream: stream})
 			const workers, calls = 256, 8
 			var done sync.WaitGroup
 			for range workers {
@@ -435,7 +436,7 @@ func TestOptionsOfAModel(t *testing.T) {
 		"a server of this machine gets no other's key": {spec.Model{Provider: "ollama"}, key, "", ""},
 		"no server": {spec.Model{Provider: "script"}, key, "", `model "m": unknown provider "script"`},
 	} {
-		got, err := FromSpec("m", &c.model, c.getenv)
+		got, err := wire.FromSpec("m", &c.model, c.getenv)
 		if (err == nil) != (c.message == "") || err != nil && err.Error() != c.message {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -457,7 +458,7 @@ func TestProvidersByName(t *testing.T) {
 			if server.Provider == "azure" {
 				declared.BaseURL = "https://resource.openai.azure.com/openai/v1"
 			}
-			o, err := FromSpec("m", &declared, func(name string) string { return "key of " + name })
+			o, err := wire.FromSpec("m", &declared, func(name string) string { return "key of " + name })
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -488,7 +489,7 @@ func TestProvidersByName(t *testing.T) {
 				}
 			}
 			o.Stream = true
-			text, err := connect(t, Options{Name: "m", BaseURL: "http://127.0.0.1:1", Stream: true, Quirks: o.Quirks}).body(request)
+			text, err := connect(t, wire.Options{Name: "m", BaseURL: "http://127.0.0.1:1", Stream: true, Quirks: o.Quirks}).body(request)
 			if has := strings.Contains(string(text), "stream_options"); err != nil || has != (server.Provider != "mistral") {
 				t.Errorf("%s %v", text, err)
 			}
@@ -498,7 +499,7 @@ func TestProvidersByName(t *testing.T) {
 
 func TestAddressesThatAreNone(t *testing.T) {
 	for _, address := range []string{"localhost:8000", "ftp://x", "/v1", "http://", "http://user:" + canary + "@[::1"} {
-		_, err := New(Options{Name: "m", BaseURL: address})
+		_, err := New(wire.Options{Name: "m", BaseURL: address})
 		if err == nil || !strings.Contains(err.Error(), "is not an http or https address") {
 			t.Errorf("%s: %v", address, err)
 			continue
@@ -508,7 +509,7 @@ func TestAddressesThatAreNone(t *testing.T) {
 }
 
 func TestAModelDoesNotPrintItsKey(t *testing.T) {
-	m := connect(t, Options{BaseURL: "http://127.0.0.1:1"})
+	m := connect(t, wire.Options{BaseURL: "http://127.0.0.1:1"})
 	if _, err := m.Call(t.Context(), hello()); err != nil {
 		withoutSecrets(t, fmt.Sprintf("%v %+v", err, err))
 	}
@@ -518,7 +519,7 @@ func TestAModelDoesNotPrintItsKey(t *testing.T) {
 func TestF25_TheModelThatAnswered(t *testing.T) {
 	for said, want := range map[string]string{`"m"`: "", `"m-2026-01-02"`: "m-2026-01-02", `""`: "", `null`: ""} {
 		answer := strings.Replace(goodAnswer, `"model":"m"`, `"model":`+said, 1)
-		got, err := connect(t, Options{BaseURL: serve(t, body(200, answer))}).Call(t.Context(), hello())
+		got, err := connect(t, wire.Options{BaseURL: serve(t, body(200, answer))}).Call(t.Context(), hello())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -536,7 +537,7 @@ func TestTheUserOfAnAddressSignsIn(t *testing.T) {
 		fmt.Fprint(w, goodAnswer)
 	}))
 	address = strings.Replace(address, "http://", "http://me:pass@", 1)
-	for name, o := range map[string]Options{
+	for name, o := range map[string]wire.Options{
 		"Basic " + base64.StdEncoding.EncodeToString([]byte("me:pass")): {BaseURL: address},
 		"Bearer key": {BaseURL: address, Key: "key"},
 		"Digest it":  {BaseURL: address, Headers: map[string]string{"Authorization": "Digest it"}},
@@ -573,12 +574,12 @@ func TestTextsArriveAsTheyAre(t *testing.T) {
 	propertytest.Check(t, func(t *rapid.T) {
 		sent := &recorder{}
 		stream := rapid.Bool().Draw(t, "stream")
-		m, err := New(Options{Name: "m" + texts.Draw(t, "name"), BaseURL: "http://mock", Key: canary, Stream: stream, Transport: sent})
+		m, err := New(wire.Options{Name: "m" + texts.Draw(t, "name"), BaseURL: "http://mock", Key: canary, Stream: stream, Transport: sent})
 		if err != nil {
 			t.Fatal(err)
 		}
 		request := &model.Request{JSON: rapid.Bool().Draw(t, "JSON"), Temperature: float(0.5)}
-		want := map[string]any{"model": m.options.Name, "stream": stream, "temperature": 0.5}
+		want := map[string]any{"model": m.line.Name, "stream": stream, "temperature": 0.5}
 		var messages []any
 		for range rapid.IntRange(1, 3).Draw(t, "messages") {
 			text := texts.Draw(t, "text")
@@ -638,14 +639,14 @@ func TestF23_AHugeAnswerTakesLittleMemory(t *testing.T) {
 					mu.Unlock()
 				}
 			}))
-			_, err := connect(t, Options{BaseURL: address, Stream: name == "streamed"}).Call(t.Context(), hello())
+			_, err := connect(t, wire.Options{BaseURL: address, Stream: name == "streamed"}).Call(t.Context(), hello())
 			var failed *record.Error
 			if !errors.As(err, &failed) || failed.Class != record.BadResponse || !strings.Contains(failed.Message, "more than 33554432 bytes") {
 				t.Errorf("got %v", err)
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			if most = max(most, heap()); most > before+2*DefaultMaxResponse {
+			if most = max(most, heap()); most > before+2*wire.DefaultMaxResponse {
 				t.Errorf("the process grew by %d MiB", (most-before)>>20)
 			}
 			t.Logf("grew by %d MiB", (int64(most)-int64(before))>>20)

@@ -19,6 +19,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/model/mockserver"
+	"github.com/agentbench/agentbench/engine/model/wire"
 	"github.com/agentbench/agentbench/engine/record"
 )
 
@@ -127,7 +128,7 @@ func TestPeer(t *testing.T) {
 
 // The client and the peer understand each other.
 func understands(t *testing.T, peer string) {
-	m := connect(t, Options{BaseURL: peer, Name: "gpt-4o"})
+	m := connect(t, wire.Options{BaseURL: peer, Name: "gpt-4o"})
 	reply, err := m.Call(t.Context(), says("hello"))
 	if err != nil {
 		t.Fatal(err)
@@ -136,7 +137,7 @@ func understands(t *testing.T, peer string) {
 		t.Errorf("got %+v", reply)
 	}
 	for _, stream := range []bool{false, true} {
-		callsTools(t, connect(t, Options{BaseURL: peer, Name: "gpt-4o", Stream: stream}))
+		callsTools(t, connect(t, wire.Options{BaseURL: peer, Name: "gpt-4o", Stream: stream}))
 	}
 	for asked, class := range map[string]record.ErrorClass{
 		"too fast": record.RateLimit, "who": record.Auth, "broken": record.Server,

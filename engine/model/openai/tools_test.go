@@ -9,6 +9,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/model/mockserver"
+	"github.com/agentbench/agentbench/engine/model/wire"
 	"github.com/agentbench/agentbench/engine/propertytest"
 	"pgregory.net/rapid"
 )
@@ -60,7 +61,7 @@ func TestToolsAreSent(t *testing.T) {
 		if told != nil {
 			body["tool_choice"] = told
 		}
-		if got := capture(t, Options{}, conversation(choice)).body; !reflect.DeepEqual(got, body) {
+		if got := capture(t, wire.Options{}, conversation(choice)).body; !reflect.DeepEqual(got, body) {
 			t.Errorf("choice %q: got\n%s\nwant\n%s", choice, indent(got), indent(body))
 		}
 	}
@@ -70,7 +71,7 @@ func TestToolsAreSent(t *testing.T) {
 func TestNoChoiceWithoutTools(t *testing.T) {
 	request := hello()
 	request.ToolChoice = "auto"
-	body := capture(t, Options{}, request).body
+	body := capture(t, wire.Options{}, request).body
 	for _, name := range []string{"tools", "tool_choice"} {
 		if value, ok := body[name]; ok {
 			t.Errorf("%s: %v", name, value)
@@ -99,7 +100,7 @@ func TestF25_AnswersWithToolCalls(t *testing.T) {
 		"none":                   {`"content":"hm","tool_calls":[]`, "stop", "hm", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := connect(t, Options{BaseURL: serve(t, body(200, fmt.Sprintf(form, c.message, c.finish)))}).Call(t.Context(), hello())
+			got, err := connect(t, wire.Options{BaseURL: serve(t, body(200, fmt.Sprintf(form, c.message, c.finish)))}).Call(t.Context(), hello())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -148,7 +149,7 @@ func TestStreamedToolCalls(t *testing.T) {
 				stream += delta(`"tool_calls":[` + calls + `]`)
 			}
 			stream += event(strings.Replace(finished, "stop", "tool_calls", 1)) + event("[DONE]")
-			got, err := connect(t, Options{BaseURL: serve(t, body(200, stream)), Stream: true}).Call(t.Context(), hello())
+			got, err := connect(t, wire.Options{BaseURL: serve(t, body(200, stream)), Stream: true}).Call(t.Context(), hello())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -207,7 +208,7 @@ func TestConversationsWithTheMockServer(t *testing.T) {
 		t.Fatal(faults)
 	}
 	for _, stream := range []bool{false, true} {
-		m := connect(t, Options{BaseURL: serve(t, mockserver.New(mockserver.Options{Rules: rules, Chunk: 3})) + "/v1", Stream: stream})
+		m := connect(t, wire.Options{BaseURL: serve(t, mockserver.New(mockserver.Options{Rules: rules, Chunk: 3})) + "/v1", Stream: stream})
 		first, second := converses(t, m, "weather today"), converses(t, m, "weather tomorrow")
 		if !reflect.DeepEqual(first, second) {
 			t.Errorf("one heard %v, the other one %v", first, second)

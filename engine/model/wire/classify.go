@@ -1,4 +1,4 @@
-package openai
+package wire
 
 import (
 	"bytes"
@@ -19,19 +19,19 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 )
 
-// fail is a classified error with what the server said about trying again.
-func (m *Model) fail(failed *record.Error, e *exchange, took time.Duration) error {
-	err := model.Fail(failed.Class, m.secrets.String(failed.Message), took)
-	err.Status = e.status
-	err.RetryAfter = retryAfter(e.status, e.header, m.options.Now())
-	err.Retry = shouldRetry(e.header)
-	if e.hopeless {
+// Fail is a classified error with what the server said about trying again. Its message holds no key.
+func (l *Line) Fail(failed *record.Error, a *Answer) error {
+	err := model.Fail(failed.Class, l.secrets.String(failed.Message), a.Took)
+	err.Status = a.Status
+	err.RetryAfter = retryAfter(a.Status, a.Header, l.Now())
+	err.Retry = shouldRetry(a.Header)
+	if a.hopeless {
 		err.Retry = new(bool)
 	}
-	if e.refused {
-		err.Refused = m.server
+	if a.refused {
+		err.Refused = l.server
 	}
-	if !e.sending.Began() {
+	if !a.sending.Began() {
 		err.Unsent = 1
 	}
 	return err
@@ -39,36 +39,36 @@ func (m *Model) fail(failed *record.Error, e *exchange, took time.Duration) erro
 
 // classify explains a call that gave no whole answer with status 200. The
 // context is the one with the call's own timeout.
-func (m *Model) classify(ctx context.Context, e *exchange, err error) *record.Error {
+func (l *Line) classify(ctx context.Context, a *Answer, err error) *record.Error {
 	var sending *url.Error
 	var quiet silent
 	var failed *record.Error
 	ours := record.OutOfFiles(err)
 	switch {
 	case ours != nil:
-		return &record.Error{Class: ours.Class, Message: shorten(ours.Message)}
+		return &record.Error{Class: ours.Class, Message: Shorten(ours.Message)}
 	case errors.As(err, &quiet):
 		return &record.Error{Class: record.CallTimeout, Message: quiet.Error()}
 	case ctx.Err() != nil:
-		return &record.Error{Class: record.CallTimeout, Message: fmt.Sprintf("the call took longer than %v", m.options.Timeout)}
-	case errors.As(e.broken, &failed):
+		return &record.Error{Class: record.CallTimeout, Message: fmt.Sprintf("the call took longer than %v", l.Timeout)}
+	case errors.As(a.broken, &failed):
 		return failed
-	case errors.Is(e.broken, errTooLarge):
-		e.hopeless = true
-		return &record.Error{Class: record.BadResponse, Message: e.broken.Error()}
-	case e.broken != nil:
-		return &record.Error{Class: record.Incomplete, Message: "the connection ended inside the answer: " + e.broken.Error()}
-	case e.status >= 300:
-		return classifyStatus(e.status, e.header, e.answer)
+	case errors.Is(a.broken, errTooLarge):
+		a.hopeless = true
+		return &record.Error{Class: record.BadResponse, Message: a.broken.Error()}
+	case a.broken != nil:
+		return &record.Error{Class: record.Incomplete, Message: "the connection ended inside the answer: " + a.broken.Error()}
+	case a.Status >= 300:
+		return classifyStatus(a.Status, a.Header, a.Body)
 	case errors.As(err, &sending) && sending.Timeout():
-		return &record.Error{Class: record.CallTimeout, Message: shorten(err.Error())}
+		return &record.Error{Class: record.CallTimeout, Message: Shorten(err.Error())}
 	case sending != nil:
-		e.hopeless = hopeless(err)
+		a.hopeless = hopeless(err)
 		dialled, _ := errors.AsType[*net.OpError](err) // not that of a proxy, which has another Op
-		e.refused = dialled != nil && dialled.Op == "dial" && errors.Is(err, syscall.ECONNREFUSED)
-		return &record.Error{Class: record.Network, Message: shorten(err.Error())}
+		a.refused = dialled != nil && dialled.Op == "dial" && errors.Is(err, syscall.ECONNREFUSED)
+		return &record.Error{Class: record.Network, Message: Shorten(err.Error())}
 	}
-	return &record.Error{Class: record.InvalidRequest, Message: shorten(err.Error())}
+	return &record.Error{Class: record.InvalidRequest, Message: Shorten(err.Error())}
 }
 
 // hopeless tells a name that does not exist, or a certificate that is not the
@@ -79,28 +79,29 @@ func hopeless(err error) bool {
 	return errors.As(err, &certificate) || errors.As(err, &name) && name.IsNotFound
 }
 
-func unreadable(answer []byte) string {
+// Unreadable is the message about an answer that the protocol does not know.
+func Unreadable(answer []byte) string {
 	text := strings.TrimSpace(string(answer))
 	if text == "" {
 		return "the answer is empty"
 	}
-	return "the answer is not what the API promises: " + shorten(text)
+	return "the answer is not what the API promises: " + Shorten(text)
 }
 
 // classifyStatus explains an answer by its status and by what it says.
 func classifyStatus(status int, header http.Header, answer []byte) *record.Error {
-	told := tell(answer)
+	told := Tell(answer)
 	message := fmt.Sprintf("status %d", status)
-	if told.message != "" {
-		message += ": " + told.message
+	if told.Message != "" {
+		message += ": " + told.Message
 	} else if text := strings.TrimSpace(string(answer)); text != "" {
-		message += ": " + shorten(text)
+		message += ": " + Shorten(text)
 	}
 	if status < 400 {
 		message = fmt.Sprintf("status %d: the server sends the request on to %q: set base_url to the right address", status, header.Get("Location"))
 		return &record.Error{Class: record.InvalidRequest, Message: message}
 	}
-	if class := told.class(); class != "" {
+	if class := told.Class(); class != "" {
 		return &record.Error{Class: class, Message: message}
 	}
 	return &record.Error{Class: classOf(status), Message: message}
@@ -123,8 +124,8 @@ func classOf(status int) record.ErrorClass {
 	return record.InvalidRequest
 }
 
-// told is what an answer says went wrong.
-type told struct{ message, kind, code string }
+// Told is what an answer says went wrong.
+type Told struct{ Message, Kind, Code string }
 
 // phrases are what servers write, in lower case; the first that is found
 // decides. From the documentation and sources of OpenAI, Azure, Anthropic,
@@ -155,9 +156,9 @@ var phrases = []struct {
 	{"overloaded", record.Server},
 }
 
-// class is what the words say, "" where they leave it to the status.
-func (t told) class() record.ErrorClass {
-	all := strings.ToLower(t.code + "\n" + t.kind + "\n" + t.message)
+// Class is what the words say, "" where they leave it to the status.
+func (t Told) Class() record.ErrorClass {
+	all := strings.ToLower(t.Code + "\n" + t.Kind + "\n" + t.Message)
 	for _, phrase := range phrases {
 		if strings.Contains(all, phrase.text) {
 			return phrase.class
@@ -166,34 +167,34 @@ func (t told) class() record.ErrorClass {
 	return ""
 }
 
-// tell finds what went wrong in the forms that servers use: {"error": {...}},
+// Tell finds what went wrong in the forms that servers use: {"error": {...}},
 // {"error": "text"}, a list of one of them, {"detail": ...} and the error at
 // the top.
-func tell(answer []byte) told {
+func Tell(answer []byte) Told {
 	answer = bytes.TrimSpace(answer)
 	if len(answer) > 0 && answer[0] == '[' {
 		var list []json.RawMessage
 		if json.Unmarshal(answer, &list) != nil || len(list) == 0 {
-			return told{}
+			return Told{}
 		}
 		answer = list[0]
 	}
 	var top map[string]json.RawMessage
 	if json.Unmarshal(answer, &top) != nil {
-		return told{}
+		return Told{}
 	}
 	fields := top
 	if inner, ok := top["error"]; ok {
 		fields = nil
 		if json.Unmarshal(inner, &fields) != nil {
-			return told{message: scalar(inner)}
+			return Told{Message: scalar(inner)}
 		}
 	} else if detail, ok := top["detail"]; ok {
-		return told{message: shorten(scalar(detail))}
+		return Told{Message: Shorten(scalar(detail))}
 	}
-	t := told{message: shorten(scalar(fields["message"])), kind: scalar(fields["type"]), code: scalar(fields["code"])}
+	t := Told{Message: Shorten(scalar(fields["message"])), Kind: scalar(fields["type"]), Code: scalar(fields["code"])}
 	if status := scalar(fields["status"]); status != "" {
-		t.kind += " " + status
+		t.Kind += " " + status
 	}
 	return t
 }

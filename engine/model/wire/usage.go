@@ -1,0 +1,86 @@
+package wire
+
+import (
+	"encoding/json"
+	"math"
+	"strconv"
+	"sync"
+
+	"github.com/agentbench/agentbench/engine/record"
+)
+
+// MostTokens is more than any call can use; a server that reports more is not believed.
+const MostTokens = 1 << 30
+
+// counted learns from what a server reports how far the estimates of tokens by
+// characters are off for its model. The zero value corrects nothing yet.
+type counted struct {
+	mu            sync.Mutex
+	input, output ratio
+}
+
+// ratio compares reported tokens with estimated ones.
+type ratio struct{ reported, estimated float64 }
+
+func (r *ratio) correct(estimate int64) int64 {
+	if r.estimated == 0 {
+		return estimate
+	}
+	return int64(math.Ceil(float64(estimate) * r.reported / r.estimated))
+}
+
+func (r *ratio) learn(reported, estimate int64) {
+	if estimate == 0 {
+		return
+	}
+	r.reported += float64(reported)
+	r.estimated += float64(estimate)
+}
+
+// Count is a number of tokens, or of anything that is counted: a whole number in
+// whatever way it is written, 12, 12.0, 1.2e1 or "12". Anything else is not known.
+type Count struct {
+	N     int64
+	Known bool
+}
+
+// UnmarshalJSON takes anything.
+func (c *Count) UnmarshalJSON(raw []byte) error {
+	if n, err := strconv.ParseInt(string(raw), 10, 64); err == nil {
+		*c = Count{n, true}
+		return nil
+	}
+	var number json.Number // also of a text
+	if json.Unmarshal(raw, &number) != nil || number == "" {
+		return nil
+	}
+	if n, err := number.Int64(); err == nil {
+		*c = Count{n, true}
+	} else if f, err := number.Float64(); err == nil && f == math.Trunc(f) && math.Abs(f) <= MostTokens {
+		*c = Count{int64(f), true}
+	}
+	return nil
+}
+
+// Used is the usage of an answer, of so many estimated tokens: what the server reports where it is plausible, else
+// the estimates, corrected by what the server has reported before.
+func (l *Line) Used(reported record.Usage, plausible bool, input, output int64) record.Usage {
+	c := &l.counted
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !plausible {
+		return record.Usage{Calls: 1, InputTokens: c.input.correct(input), OutputTokens: c.output.correct(output), Estimated: 1}
+	}
+	c.input.learn(reported.InputTokens, input)
+	c.output.learn(reported.OutputTokens, output) // hidden reasoning included
+	return reported
+}
+
+// Plausible reports whether a usage can be: of some input, whose parts it is not less than, and of some output where
+// there was any.
+func Plausible(u record.Usage, output int64) bool {
+	return u.InputTokens > 0 && u.InputTokens <= MostTokens &&
+		min(u.CachedTokens, u.CacheWriteTokens, u.CacheWrite1hTokens) >= 0 &&
+		u.CachedTokens+u.CacheWriteTokens+u.CacheWrite1hTokens <= u.InputTokens &&
+		u.OutputTokens >= 0 && u.OutputTokens <= MostTokens && (u.OutputTokens > 0 || output == 0)
+}

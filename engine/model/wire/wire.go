@@ -1,0 +1,327 @@
+// Package wire decides how a call reaches a model's server over HTTP, whichever protocol it speaks: within which
+// limits it is made and its answer is read, whether the answer is whole, and what a failure means. It does not try again;
+// that is for a model around it.
+//
+// The client of a provider's library makes one request, which every call copies: its address and headers
+// are the library's, its body is the protocol's (packages openai and anthropic). The libraries themselves would follow
+// redirections with a key, have no limits of an answer's length or of its silence, and take a stream that was cut for a whole one.
+//
+// It is no stable API.
+package wire
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/agentbench/agentbench/engine/external"
+	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/secret"
+	"github.com/agentbench/agentbench/spec"
+)
+
+// The limits of a call where the options say nothing.
+const (
+	DefaultTimeout     = 10 * time.Minute
+	DefaultFirstByte   = 120 * time.Second
+	DefaultIdle        = 60 * time.Second
+	DefaultMaxResponse = 32 << 20
+)
+
+// Options say where the server is and how long to wait for it.
+type Options struct {
+	Name        string // of the model, at the server
+	BaseURL     string // of the server
+	Key         string // "": none is sent
+	Headers     map[string]string
+	Quirks      spec.Quirks       // how the server differs from OpenAI's
+	Timeout     time.Duration     // of one call; default DefaultTimeout
+	Effort      string            // of the reasoning; "": none is sent
+	Tier        string            // the service tier to ask for; "": none is sent
+	Thinking    *spec.Thinking    // of a model of Anthropic
+	Cache       spec.CacheMarks   // what Anthropic is to cache
+	CacheTTL    string            // for how long; "": as usual
+	Stream      bool              // let the answer come in pieces
+	FirstByte   time.Duration     // until the answer begins; default DefaultFirstByte, or Timeout if that is longer
+	Idle        time.Duration     // between two pieces of the answer; default DefaultIdle
+	MaxResponse int64             // bytes, after decompression; default DefaultMaxResponse
+	Transport   http.RoundTripper // default: NewTransport
+	Now         func() time.Time  // default: time.Now
+}
+
+// FromSpec reads the options of a declared model. The key comes from the
+// environment; a server on this machine, and one whose address alone is declared, may need none.
+func FromSpec(name string, m *spec.Model, getenv func(string) string) (Options, error) {
+	o := Options{
+		Name: m.Name, Headers: m.Headers,
+		Timeout: m.Timeout, FirstByte: m.FirstByteTimeout, Idle: m.IdleTimeout, Stream: m.Stream,
+		Effort: m.Effort, Tier: m.ServiceTier, Thinking: m.Thinking, Cache: m.Cache, CacheTTL: m.CacheTTL,
+	}
+	if o.Name == "" {
+		o.Name = name
+	}
+	server, calls := m.Server()
+	if !calls {
+		return o, fmt.Errorf("model %q: unknown provider %q", name, m.Provider)
+	}
+	o.BaseURL, o.Quirks = server.BaseURL, server.Quirks
+	o.Key = strings.TrimSpace(getenv(server.KeyEnv))
+	if o.Key == "" && !server.Keyless {
+		return o, fmt.Errorf("model %q: the environment variable %s, which is to hold its key, is not set", name, server.KeyEnv)
+	}
+	return o, nil
+}
+
+func (o Options) withDefaults() Options {
+	if o.FirstByte <= 0 {
+		o.FirstByte = max(DefaultFirstByte, o.Timeout)
+	}
+	if o.Timeout <= 0 {
+		o.Timeout = DefaultTimeout
+	}
+	if o.Idle <= 0 {
+		o.Idle = DefaultIdle
+	}
+	if o.MaxResponse <= 0 {
+		o.MaxResponse = DefaultMaxResponse
+	}
+	if o.Transport == nil {
+		o.Transport = NewTransport()
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return o
+}
+
+// Line is the way to one model of a server.
+type Line struct {
+	Options
+	Host    string        // of the server's address
+	server  string        // scheme and host
+	blank   *http.Request // every call sends a copy, with its own body
+	secrets *secret.Redactor
+	counted counted
+}
+
+// Caught is an HTTP client that keeps the request and sends nothing.
+type Caught struct{ request *http.Request }
+
+// Do keeps the request.
+func (c *Caught) Do(request *http.Request) (*http.Response, error) {
+	c.request = request
+	return nil, http.ErrNotSupported
+}
+
+// New makes the way to a server. Its library makes a call of whatever content, at the address with the key, by an HTTP client
+// that catches the request. New fails on an address that is none.
+func New(o Options, library func(address, key string, client *Caught) error) (*Line, error) {
+	o = o.withDefaults()
+	base, err := url.Parse(o.BaseURL)
+	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
+		return nil, fmt.Errorf("the base_url of model %q is not an http or https address", o.Name)
+	}
+	query := base.RawQuery
+	base.RawQuery, base.Fragment = "", ""
+	headers, key := o.Headers, o.Key
+	if name := o.Quirks.KeyHeader; name != "" && o.Key != "" {
+		headers, key = maps.Clone(o.Headers), ""
+		if headers == nil {
+			headers = map[string]string{}
+		}
+		if _, declared := headers[name]; !declared {
+			headers[name] = o.Key
+		}
+	}
+	var made Caught
+	if err := library(base.String(), key, &made); made.request == nil {
+		return nil, fmt.Errorf("the base_url of model %q: %w", o.Name, err)
+	}
+	made.request.URL.RawQuery = query
+	setHeaders(made.request, headers, o.Stream)
+	return &Line{
+		Options: o, Host: base.Host, server: base.Scheme + "://" + base.Host, blank: made.request,
+		secrets: secret.New(secret.OfServer(o.BaseURL, o.Key, o.Headers)...),
+	}, nil
+}
+
+// Answer is what came of a call.
+type Answer struct {
+	Status  int // 0: no answer began
+	Header  http.Header
+	Body    []byte        // of an answer that was not streamed
+	Unasked bool          // it was not streamed although it was to be
+	Took    time.Duration // the call
+
+	broken   error             // why the answer is not whole
+	hopeless bool              // trying again would end the same way
+	refused  bool              // nothing listens at the server's address
+	sending  *external.Sending // nil: nothing was ever to be sent
+}
+
+// Call sends a body and waits for the whole answer, with a status below 300. A streamed one is read by fold, whose error says
+// why it is not whole. The idempotency key is the same for all attempts of one call; "": none is sent. An error is
+// that of [model.Model].
+func (l *Line) Call(ctx context.Context, body []byte, idempotency string, fold func(*bufio.Reader) error) (*Answer, error) {
+	calling, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer time.AfterFunc(l.Timeout, func() { cancel(context.DeadlineExceeded) }).Stop()
+	a := &Answer{}
+	start := l.Now()
+	err := l.do(calling, a, cancel, body, idempotency, fold)
+	a.Took = l.Now().Sub(start)
+	switch {
+	case err == nil && a.Status < 300:
+		return a, nil
+	case ctx.Err() != nil && !a.sending.Began():
+		return nil, &model.Unsent{Err: context.Cause(ctx)}
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	}
+	return nil, l.Fail(l.classify(calling, a, err), a)
+}
+
+// Invalid is the error of a request that cannot be encoded, and was not sent.
+func (l *Line) Invalid(err error) error {
+	return l.Fail(&record.Error{Class: record.InvalidRequest, Message: err.Error()}, &Answer{})
+}
+
+// AnsweredBy is the name that a server gives to what answered, "" where it is the one asked for.
+func (l *Line) AnsweredBy(name string) string {
+	if name == l.Name {
+		return ""
+	}
+	return Shorten(name)
+}
+
+// connections is how many idle connections to a server are kept: more than calls
+// are usually made at once, so that hardly any is made anew.
+const connections = 512
+
+const (
+	// drained is how much of an answer is read behind its end, so that its
+	// connection can be used again, and for how long.
+	drained   = 4 << 10
+	drainTime = 250 * time.Millisecond
+)
+
+// errTooLarge says that an answer was longer than allowed.
+var errTooLarge = errors.New("the answer is too long")
+
+// NewTransport makes a transport for many calls at once to few servers; the
+// default of net/http would connect anew for nearly each of them.
+func NewTransport() *http.Transport {
+	return &http.Transport{
+		Proxy:                  http.ProxyFromEnvironment,
+		DialContext:            external.Counting((&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}).DialContext),
+		ForceAttemptHTTP2:      true,
+		MaxIdleConns:           connections,
+		MaxIdleConnsPerHost:    connections,
+		IdleConnTimeout:        90 * time.Second,
+		TLSHandshakeTimeout:    10 * time.Second,
+		MaxResponseHeaderBytes: 1 << 20,
+	}
+}
+
+// do reads the whole answer, so that its errors are the call's and the connection can be used again. Its error is a
+// *url.Error.
+func (l *Line) do(ctx context.Context, a *Answer, end context.CancelCauseFunc, body []byte, idempotency string, fold func(*bufio.Reader) error) error {
+	err := context.Cause(ctx)
+	if err == nil {
+		watched, sending := external.Watch(ctx)
+		a.sending = sending
+		err = causeOf(ctx, l.exchange(l.request(watched, body, idempotency), a, end, fold))
+	}
+	if err == nil {
+		return nil
+	}
+	return &url.Error{Op: "Post", URL: l.blank.URL.Redacted(), Err: err}
+}
+
+// request is the blank one, filled in. Only what differs is copied.
+func (l *Line) request(ctx context.Context, body []byte, idempotency string) *http.Request {
+	request := l.blank.WithContext(ctx)
+	if request.Header.Get(idempotencyKey) == "" && idempotency != "" {
+		request.Header = maps.Clone(request.Header)
+		request.Header.Set(idempotencyKey, idempotency)
+	}
+	setBody(request, body)
+	return request
+}
+
+func (l *Line) exchange(request *http.Request, a *Answer, end context.CancelCauseFunc, fold func(*bufio.Reader) error) error {
+	silence := listen(l.FirstByte, l.Idle, end)
+	defer silence.timer.Stop()
+	response, err := l.Transport.RoundTrip(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	a.Status, a.Header = response.StatusCode, response.Header
+	if err := l.read(a, response, silence, fold); err != nil {
+		a.broken = causeOf(request.Context(), err)
+	}
+	return a.broken
+}
+
+// causeOf is why a request ended, where its context knows better.
+func causeOf(ctx context.Context, err error) error {
+	var failed *record.Error
+	if err == nil || ctx.Err() == nil || errors.As(err, &failed) || errors.Is(err, errTooLarge) {
+		return err
+	}
+	return context.Cause(ctx)
+}
+
+const idempotencyKey = "Idempotency-Key"
+
+func setHeaders(request *http.Request, headers map[string]string, stream bool) {
+	if stream {
+		request.Header.Set("Accept", "text/event-stream")
+	}
+	if user := request.URL.User; user != nil && request.Header.Get("Authorization") == "" {
+		password, _ := user.Password()
+		request.SetBasicAuth(user.Username(), password)
+	}
+	for name, value := range headers {
+		request.Header.Set(name, value)
+	}
+}
+
+// read reads the answer, however it is sent.
+func (l *Line) read(a *Answer, response *http.Response, silence *silence, fold func(*bufio.Reader) error) (err error) {
+	silence.from = response.Body
+	limited := &limited{from: silence, left: l.MaxResponse, most: l.MaxResponse}
+	if !l.Stream || a.Status >= 300 {
+		a.Body, err = readAll(limited, response.ContentLength)
+		return err
+	}
+	from := bufio.NewReader(limited)
+	if !isStream(from) {
+		a.Unasked = true
+		a.Body, err = readAll(from, response.ContentLength)
+		return err
+	}
+	if err = fold(from); err == nil {
+		silence.timer.Reset(drainTime)
+		_, _ = io.CopyN(io.Discard, from, drained)
+	}
+	return err
+}
+
+// setBody replaces what the library would send.
+func setBody(request *http.Request, body []byte) {
+	request.ContentLength = int64(len(body))
+	request.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+	request.Body = io.NopCloser(bytes.NewReader(body))
+}
