@@ -181,102 +181,40 @@ const (
 	Residue        WarningKind = "residue"        // what varies inside the averages, of Of trials, by the scorer Name
 )
 
-// sayings are the texts of the warnings. In them {n}, {of}, {name} and {more} are the
-// warning's own, the last two fit for the format, {detail} is More as it is, and
-// [one|many] is chosen by Count.
-var sayings = map[WarningKind]struct {
-	text    string
-	serious bool   // it puts numbers into question, or says that some are missing
-	all     string // the text where Count is Of
-}{
-	SimulatedModel: {text: "simulated by {name}: the numbers show how the loop behaves, not how good a model is", serious: true},
-	Faults:         {text: "{n} of {of} runs had a fault ({more}) and are in no number", serious: true},
-	NotRun:         {text: "{n} of {of} runs are missing: they did not run, or were cancelled", serious: true},
-	Unpriced:       {text: "{n} of {of} calls have no price, so the cost is unknown", all: "no call has a price, so the cost is unknown"},
-	Estimated: {
-		text: "the tokens of {n} of {of} calls are estimates from the texts: none were reported",
-		all:  "the tokens are estimates from the texts: none were reported",
-	},
-	AgentFailed:  {text: "the agent failed in {n} of {of} runs ({more}), which count", serious: true},
-	NotJSON:      {text: "{n} of {of} replies were not JSON, which the loop expects, and have confidence 0", serious: true},
-	OtherModel:   {text: "{n} of {of} calls of {name} were answered by another model, as the server calls it: {more}"},
-	Unreported:   {text: "the usage of {n} [call|calls] was not reported: cost, tokens and calls are unknown"},
-	Uncounted:    {text: "the tokens of {n} of {of} calls are unknown: the log does not tell them"},
-	Untimed:      {text: "the log does not tell the times of {n} of {of} runs, so the latency is unknown"},
-	SameAs:       {text: "{name} is also {more}: equal configurations run once"},
-	Unscored:     {text: "{name} could not judge {n} of {of} runs, which are in no score: {more}", serious: true},
-	NotScored:    {text: "{n} of {of} runs have no score by {name} yet", serious: true},
-	TooFewTrials: {text: "{name} leaves out {n} of {of} tasks, {detail}", serious: true},
-	VotesDiffer:  {text: "the votes of {name} differ so much that this is {detail} of what the trials of a task differ by: more votes make the score surer"},
-	FirstPlace:   {text: "{name} depends on the place of an output, over {of} pairs: {detail}; both orders were asked, so that it moves no score"},
-	NoInterval:   {text: "no interval of {name}: it takes scores of two tasks that differ"},
-	UnequalRuns:  {text: "tasks have {n} to {of} scored runs each: the score is the mean of the tasks' means"},
-	FewTasks:     {text: "{n} [task|tasks] can show only large differences"},
-	FewClusters:  {text: "the tasks are in {n} [cluster|clusters]: they can show only large differences"},
-	CurveCut:     {text: "{n} of {of} runs have an iteration without a score and are not in the curve"},
-	MixedLoops:   {text: "the runs were made by {n} versions of the loop", serious: true},
-	MixedSpecs:   {text: "the runs were made under {n} specs, mixed by --force"},
-	MixedScorers: {text: "the scores were made by {n} versions of {name}", serious: true},
-	BadLines:     {text: "{n} [line|lines] could not be read, the first of them: {more}", serious: true},
-	UnknownRuns:  {text: "{n} [run|runs] of configurations that the suite does not have were left out", serious: true},
-	Repeated:     {text: "{n} [run is|runs are] recorded more than once and counted once", serious: true},
-	UnevenRuns:   {text: "the configurations have {n} to {of} runs: compare them with care, for their tasks differ", serious: true},
-	AnyDifference: {
-		text: "any difference at all in {name} between the {of} configurations: {detail}",
-	},
-	NotComplete: {text: "the results are not complete: {detail}", serious: true},
-
-	OtherSuite:  {text: "the sides are of different suites, {name} and {more}: tasks of one id may not be the same", serious: true},
-	SpecsDiffer: {text: "the specs differ in {n} [place|places] that [was|were] not declared: see the table of the spec, and --vary", serious: true},
-	NotCompared: {text: "{n} [configuration is|configurations are] on this side alone and not compared: {more}", serious: true},
-	NotPaired:   {text: "not paired, because {detail}: this takes many more tasks to show the same difference", serious: true},
-	NothingCommon: {
-		text: "nothing to compare: the configurations have no common task", serious: true,
-	},
-	OneSided:   {text: "tasks that only one side has are left out: {n} of the base, {of} of the new side", serious: true},
-	LoneTrials: {text: "runs whose trial the other side does not have are left out: {n} of the base, {of} of the new side", serious: true},
-	CoverageDiffers: {
-		text: "the coverage differs, {detail}: if runs fail where tasks are hard, the side with fewer looks better than it is", serious: true,
-	},
-	FewCommon:     {text: "{n} common [task|tasks] can show only large differences"},
-	LeftOut:       {text: "{n} of {of} pairs of runs have no {name} on a side and are left out"},
-	OneSidedScore: {text: "{name} is a score of this side alone and not compared", serious: true},
-	OtherScorer:   {text: "the sides were judged by different versions of {name}: its scores may not mean the same", serious: true},
-	ByDifferences: {text: "{name} is 0 on all tasks of one side: its change is a difference, not a ratio"},
-	RanksDisagree: {text: "the ranks point one way and the mean the other: a few tasks outweigh the rest, and nothing is better or worse"},
+// Saying is the text of a kind of warnings. In it {n} and {of} are the warning's counts,
+// {name} and {more} its texts, fit for the format, {word} and {detail} these as they are,
+// and [one|many] is chosen by Count.
+type Saying struct {
+	Text    string
+	Serious bool // it puts numbers into question, or says that some are missing
+	// All, None and Unnamed are the text where Count is Of, where it is 0, and where there
+	// is no Name; "": Text.
+	All, None, Unnamed string
+	// Say makes the text where that takes more.
+	Say func(w Warning, quote func(string) string) string
 }
 
-// Text is the warning for people. Names and details come from outside; quote
-// makes them fit for the format.
-func (w Warning) Text(quote func(string) string) string {
+// Sayings are the texts of kinds of warnings.
+type Sayings map[WarningKind]Saying
+
+// Text is a warning for people. Names and details come from outside; quote makes them fit
+// for the format.
+func (all Sayings) Text(w Warning, quote func(string) string) string {
 	if side := w.Side; side != "" {
 		w.Side = ""
-		return side + ": " + w.Text(quote)
+		return side + ": " + all.Text(w, quote)
 	}
-	said := sayings[w.Kind]
-	text := said.text
+	said := all[w.Kind]
+	text := said.Text
 	switch {
-	case said.all != "" && w.Count == w.Of:
-		text = said.all
-	case w.Kind == Residue: // what still varies inside the averages, and what a success is
-		over, success := "tasks", "a run has success if its loop says so: nothing is scored"
-		if w.Of > 1 {
-			over = "tasks and trials"
-		}
-		if w.Name != "" {
-			success = "a run has success if {name} is 1 or more"
-		}
-		text = "means are over " + over + ", p50 and p95 over runs; " + success
-	case w.Kind == TooFewDiffer && w.Count == 0:
-		return "no " + w.Name + " differs"
-	case w.Kind == TooFewDiffer:
-		return fmt.Sprintf("only %s: with fewer than %d no test shows anything", page.Plural(w.Count, w.Name+" differs", w.Name+"s differ"), w.Of)
-	case w.Kind == HowCompared && w.Name != "":
-		text = "{detail}, by name {name}"
-	case w.Kind == HowCompared:
-		return w.More
-	case w.Kind == HowCorrected:
-		return fmt.Sprintf("p and verdicts are corrected for %d comparisons by %s, each quantity on its own", w.Count, w.Name)
+	case said.Say != nil:
+		return said.Say(w, quote)
+	case said.All != "" && w.Count == w.Of:
+		text = said.All
+	case said.None != "" && w.Count == 0:
+		text = said.None
+	case said.Unnamed != "" && w.Name == "":
+		text = said.Unnamed
 	case text == "":
 		return strings.ReplaceAll(string(w.Kind), "_", " ")
 	}
@@ -288,12 +226,95 @@ func (w Warning) Text(quote func(string) string) string {
 		}
 		text = before + one + after
 	}
-	return strings.NewReplacer("{n}", fmt.Sprint(w.Count), "{of}", fmt.Sprint(w.Of), "{name}", quote(w.Name), "{more}", quote(w.More), "{detail}", w.More).Replace(text)
+	return strings.NewReplacer("{n}", fmt.Sprint(w.Count), "{of}", fmt.Sprint(w.Of), "{name}", quote(w.Name), "{more}", quote(w.More), "{word}", w.Name, "{detail}", w.More).Replace(text)
 }
+
+// ReportSayings are the texts of the warnings of reports and comparisons.
+var ReportSayings = Sayings{
+	SimulatedModel: {Text: "simulated by {name}: the numbers show how the loop behaves, not how good a model is", Serious: true},
+	Faults:         {Text: "{n} of {of} runs had a fault ({more}) and are in no number", Serious: true},
+	NotRun:         {Text: "{n} of {of} runs are missing: they did not run, or were cancelled", Serious: true},
+	Unpriced:       {Text: "{n} of {of} calls have no price, so the cost is unknown", All: "no call has a price, so the cost is unknown"},
+	Estimated: {
+		Text: "the tokens of {n} of {of} calls are estimates from the texts: none were reported",
+		All:  "the tokens are estimates from the texts: none were reported",
+	},
+	AgentFailed:  {Text: "the agent failed in {n} of {of} runs ({more}), which count", Serious: true},
+	NotJSON:      {Text: "{n} of {of} replies were not JSON, which the loop expects, and have confidence 0", Serious: true},
+	OtherModel:   {Text: "{n} of {of} calls of {name} were answered by another model, as the server calls it: {more}"},
+	Unreported:   {Text: "the usage of {n} [call|calls] was not reported: cost, tokens and calls are unknown"},
+	Uncounted:    {Text: "the tokens of {n} of {of} calls are unknown: the log does not tell them"},
+	Untimed:      {Text: "the log does not tell the times of {n} of {of} runs, so the latency is unknown"},
+	SameAs:       {Text: "{name} is also {more}: equal configurations run once"},
+	Unscored:     {Text: "{name} could not judge {n} of {of} runs, which are in no score: {more}", Serious: true},
+	NotScored:    {Text: "{n} of {of} runs have no score by {name} yet", Serious: true},
+	TooFewTrials: {Text: "{name} leaves out {n} of {of} tasks, {detail}", Serious: true},
+	VotesDiffer:  {Text: "the votes of {name} differ so much that this is {detail} of what the trials of a task differ by: more votes make the score surer"},
+	FirstPlace:   {Text: "{name} depends on the place of an output, over {of} pairs: {detail}; both orders were asked, so that it moves no score"},
+	NoInterval:   {Text: "no interval of {name}: it takes scores of two tasks that differ"},
+	UnequalRuns:  {Text: "tasks have {n} to {of} scored runs each: the score is the mean of the tasks' means"},
+	FewTasks:     {Text: "{n} [task|tasks] can show only large differences"},
+	FewClusters:  {Text: "the tasks are in {n} [cluster|clusters]: they can show only large differences"},
+	CurveCut:     {Text: "{n} of {of} runs have an iteration without a score and are not in the curve"},
+	MixedLoops:   {Text: "the runs were made by {n} versions of the loop", Serious: true},
+	MixedSpecs:   {Text: "the runs were made under {n} specs, mixed by --force"},
+	MixedScorers: {Text: "the scores were made by {n} versions of {name}", Serious: true},
+	BadLines:     {Text: "{n} [line|lines] could not be read, the first of them: {more}", Serious: true},
+	UnknownRuns:  {Text: "{n} [run|runs] of configurations that the suite does not have were left out", Serious: true},
+	Repeated:     {Text: "{n} [run is|runs are] recorded more than once and counted once", Serious: true},
+	UnevenRuns:   {Text: "the configurations have {n} to {of} runs: compare them with care, for their tasks differ", Serious: true},
+	AnyDifference: {
+		Text: "any difference at all in {name} between the {of} configurations: {detail}",
+	},
+	NotComplete: {Text: "the results are not complete: {detail}", Serious: true},
+
+	OtherSuite:  {Text: "the sides are of different suites, {name} and {more}: tasks of one id may not be the same", Serious: true},
+	SpecsDiffer: {Text: "the specs differ in {n} [place|places] that [was|were] not declared: see the table of the spec, and --vary", Serious: true},
+	NotCompared: {Text: "{n} [configuration is|configurations are] on this side alone and not compared: {more}", Serious: true},
+	NotPaired:   {Text: "not paired, because {detail}: this takes many more tasks to show the same difference", Serious: true},
+	NothingCommon: {
+		Text: "nothing to compare: the configurations have no common task", Serious: true,
+	},
+	OneSided:   {Text: "tasks that only one side has are left out: {n} of the base, {of} of the new side", Serious: true},
+	LoneTrials: {Text: "runs whose trial the other side does not have are left out: {n} of the base, {of} of the new side", Serious: true},
+	CoverageDiffers: {
+		Text: "the coverage differs, {detail}: if runs fail where tasks are hard, the side with fewer looks better than it is", Serious: true,
+	},
+	FewCommon:     {Text: "{n} common [task|tasks] can show only large differences"},
+	LeftOut:       {Text: "{n} of {of} pairs of runs have no {name} on a side and are left out"},
+	OneSidedScore: {Text: "{name} is a score of this side alone and not compared", Serious: true},
+	OtherScorer:   {Text: "the sides were judged by different versions of {name}: its scores may not mean the same", Serious: true},
+	ByDifferences: {Text: "{name} is 0 on all tasks of one side: its change is a difference, not a ratio"},
+	RanksDisagree: {Text: "the ranks point one way and the mean the other: a few tasks outweigh the rest, and nothing is better or worse"},
+	TooFewDiffer: {
+		Text: "only {n} {word}[ differs|s differ]: with fewer than {of} no test shows anything",
+		None: "no {word} differs",
+	},
+	HowCompared:  {Text: "{detail}, by name {name}", Unnamed: "{detail}"},
+	HowCorrected: {Text: "p and verdicts are corrected for {n} comparisons by {word}, each quantity on its own"},
+	Residue: {Say: func(w Warning, quote func(string) string) string {
+		over := "tasks"
+		if w.Of > 1 {
+			over = "tasks and trials"
+		}
+		return "means are over " + over + ", p50 and p95 over runs; " + SuccessBy(w.Name, quote)
+	}},
+}
+
+// SuccessBy says what a success is, by the name of the score that tells it.
+func SuccessBy(score string, quote func(string) string) string {
+	if score == "" {
+		return "a run has success if its loop says so: nothing is scored"
+	}
+	return "a run has success if " + quote(score) + " is 1 or more"
+}
+
+// Text is the warning for people.
+func (w Warning) Text(quote func(string) string) string { return ReportSayings.Text(w, quote) }
 
 // Serious reports whether a warning puts numbers into question, or says that some are
 // missing, and is not only an explanation.
-func (w Warning) Serious() bool { return sayings[w.Kind].serious }
+func (w Warning) Serious() bool { return ReportSayings[w.Kind].Serious }
 
 // warn lists what a reader of a pair must know.
 func (p *Pair) warn(base, new *Report, of couple) {

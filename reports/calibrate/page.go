@@ -220,28 +220,25 @@ func (c *Calibration) unscoredTable() page.Table {
 
 // Note is something that a reader of a calibration must know.
 type Note struct {
-	Kind  NoteKind `json:"kind"`
-	Count int      `json:"count,omitempty"`
-	Of    int      `json:"of,omitempty"`
-	Name  string   `json:"name,omitempty"`   // from outside
-	More  string   `json:"detail,omitempty"` // from outside
+	Kind  reports.WarningKind `json:"kind"` // one of a closed list
+	Count int                 `json:"count,omitempty"`
+	Of    int                 `json:"of,omitempty"`
+	Name  string              `json:"name,omitempty"`   // from outside
+	More  string              `json:"detail,omitempty"` // from outside
 }
-
-// NoteKind is one of a closed list.
-type NoteKind string
 
 // The kinds of notes.
 const (
-	YesFrom    NoteKind = "threshold"   // More: the number
-	NoScores   NoteKind = "unscored"    // Count of Of, More: why the first of them
-	OneLabel   NoteKind = "one_label"   // all labels say Name
-	OneScore   NoteKind = "one_score"   // the scorer says Name of all
-	Rare       NoteKind = "rare_label"  // Count of Of labels say Name
-	FewUnits   NoteKind = "few_units"   // Count tasks
-	Dependent  NoteKind = "dependent"   // Of labels of Count tasks
-	ZerosOnes  NoteKind = "zeros_ones"  // they were read as numbers
-	Apparent   NoteKind = "apparent"    // thresholds on the same labels
-	LabelsMiss NoteKind = "labels_miss" // what the missing labels mean
+	YesFrom    reports.WarningKind = "threshold"   // More: the number
+	NoScores   reports.WarningKind = "unscored"    // Count of Of, More: why the first of them
+	OneLabel   reports.WarningKind = "one_label"   // all labels say Name
+	OneScore   reports.WarningKind = "one_score"   // the scorer says Name of all
+	Rare       reports.WarningKind = "rare_label"  // Count of Of labels say Name
+	FewUnits   reports.WarningKind = "few_units"   // Count tasks
+	Dependent  reports.WarningKind = "dependent"   // Of labels of Count tasks
+	ZerosOnes  reports.WarningKind = "zeros_ones"  // they were read as numbers
+	Apparent   reports.WarningKind = "apparent"    // thresholds on the same labels
+	LabelsMiss reports.WarningKind = "labels_miss" // what the missing labels mean
 )
 
 // fewUnits are too few for an interval to be trusted much; rare is the share of
@@ -307,38 +304,32 @@ func (c *Calibration) noteLevels(add func(Note)) {
 	}
 }
 
+// sayings are the texts of the notes.
+var sayings = reports.Sayings{
+	YesFrom:  {Text: "a number of {detail} or more is a yes; --threshold sets another"},
+	NoScores: {Text: "{n} of {of} labelled outputs have no score and are left out: {more}", Serious: true},
+	OneLabel: {
+		Text:    "all labels say {name}: kappa is undefined, and nothing shows that the scorer sees other outputs; label outputs with other verdicts as well",
+		Serious: true,
+	},
+	OneScore: {
+		Text:    "the scorer says {name} of all outputs: it does not distinguish them, and its agreement is the share of labels that say so",
+		Serious: true,
+	},
+	Rare:      {Text: "only {n} of {of} labels say {name}: kappa is smaller than with as many labels of both kinds, and less certain", Serious: true},
+	FewUnits:  {Text: "labels of {n} [task or cluster|tasks or clusters] are few: the bootstrap intervals are rough"},
+	Dependent: {Text: "the {of} labels are of {n} tasks or clusters, whose outputs depend on each other: intervals count these"},
+	ZerosOnes: {Text: "all labels are 0 or 1 and were read as numbers of the scorer's range; write yes and no for verdicts", Serious: true},
+	Apparent:  {Text: "the threshold that looks best on these labels looks better than it is: choose it on some labels and report it on others"},
+	LabelsMiss: {
+		Text: "labels missing: about how many more, of other tasks, until the interval reaches no further than {detail} to both sides; --precision sets another",
+	},
+}
+
 // Text is the note for people.
 func (n Note) Text(quote func(string) string) string {
-	switch n.Kind {
-	case YesFrom:
-		return "a number of " + n.More + " or more is a yes; --threshold sets another"
-	case NoScores:
-		return fmt.Sprintf("%d of %d labelled outputs have no score and are left out: %s", n.Count, n.Of, quote(n.More))
-	case OneLabel:
-		return fmt.Sprintf("all labels say %s: kappa is undefined, and nothing shows that the scorer sees other outputs; label outputs with other verdicts as well", quote(n.Name))
-	case OneScore:
-		return fmt.Sprintf("the scorer says %s of all outputs: it does not distinguish them, and its agreement is the share of labels that say so", quote(n.Name))
-	case Rare:
-		return fmt.Sprintf("only %d of %d labels say %s: kappa is smaller than with as many labels of both kinds, and less certain", n.Count, n.Of, quote(n.Name))
-	case FewUnits:
-		return fmt.Sprintf("labels of %s are few: the bootstrap intervals are rough", page.Plural(n.Count, "task or cluster", "tasks or clusters"))
-	case Dependent:
-		return fmt.Sprintf("the %d labels are of %d tasks or clusters, whose outputs depend on each other: intervals count these", n.Of, n.Count)
-	case ZerosOnes:
-		return "all labels are 0 or 1 and were read as numbers of the scorer's range; write yes and no for verdicts"
-	case Apparent:
-		return "the threshold that looks best on these labels looks better than it is: choose it on some labels and report it on others"
-	case LabelsMiss:
-		return "labels missing: about how many more, of other tasks, until the interval reaches no further than " + n.More + " to both sides; --precision sets another"
-	}
-	return string(n.Kind)
+	return sayings.Text(reports.Warning{Kind: n.Kind, Count: n.Count, Of: n.Of, Name: n.Name, More: n.More}, quote)
 }
 
 // Serious reports whether numbers are missing or in question.
-func (n Note) Serious() bool {
-	switch n.Kind {
-	case NoScores, OneLabel, OneScore, Rare, ZerosOnes:
-		return true
-	}
-	return false
-}
+func (n Note) Serious() bool { return sayings[n.Kind].Serious }

@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/agentbench/agentbench/engine/replay"
 	"github.com/agentbench/agentbench/engine/replay/sweep"
 	"github.com/agentbench/agentbench/reports"
+	"github.com/agentbench/agentbench/reports/compare"
 	"github.com/agentbench/agentbench/reports/page"
 )
 
@@ -449,36 +451,76 @@ const (
 	RaceTold       reports.WarningKind = "race"        // More: how recorded paths raced
 )
 
+// sayings are the texts of the notes on replays and tunings, those of reports among them.
+var sayings = func() reports.Sayings {
+	all := maps.Clone(reports.ReportSayings)
+	maps.Copy(all, reports.Sayings{
+		Bounds:     {Text: "{n} of {of} runs would have continued where the recording was cut: their results can lie anywhere within these bounds"},
+		Branching:  {Text: "{n} of {of} runs would take another path, which needs new calls: their results can lie anywhere within these bounds", Serious: true},
+		ToldLimits: {Text: "the agent knew a limit that changes in {n} of {of} runs: no record shows what it would have done with another one", Serious: true},
+		WouldFault: {Text: "{n} of {of} runs would have a fault and are excluded, as after a live run: see table unknown", Serious: true},
+		ReturnUnscored: {Serious: true, Say: func(n reports.Warning, quote func(string) string) string {
+			return fmt.Sprintf("%s of %d of %d runs is unknown", quote(n.Name), n.Count, n.Of) + cmp.Or(whyUnscored[sweep.Why(n.More)], " for the iteration that would be returned, so the mean is unknown: score iterations, or set when_cut in the mapping of an import")
+		}},
+		NoTimes:  {Text: "the recording has no times, so the latency is unknown"},
+		NoUsage:  {Text: "{n} recorded [run has|runs have] no usage, so calls, tokens and cost are unknown"},
+		NoTokens: {Text: "{n} recorded [run has|runs have] calls whose tokens are not recorded, so the tokens are unknown"},
+		NoPrices: {Text: "{n} recorded [run has|runs have] calls without a price, so the cost is unknown"},
+		WholeCosts: {
+			Text: "{n} of {of} recorded runs have only the cost of the whole run: one that stops earlier costs between nothing and the even share of its iterations, assuming that later iterations are not cheaper than earlier ones",
+		},
+		Against: {Say: func(n reports.Warning, quote func(string) string) string {
+			return "lost, gained and saved compare with the same runs as recorded; " + reports.SuccessBy(n.Name, quote)
+		}},
+		RaceTold: {Text: "{detail}"},
+		LeftOut:  {Text: "{detail}"},
+
+		ChosenBy: {Say: func(n reports.Warning, quote func(string) string) string {
+			return "recommended is " + plainly(n.More, quote) + "; the cost is " + quote(n.Name)
+		}},
+		ByObjective: {Text: "the objective is the smallest {name}", None: "the objective is the largest {name}"},
+		LittleSaved: {Text: "little is saved: {name} falls by {detail}, which counts as the same (within " + page.Percent(page.Known(compare.DefaultRatioMargin)) + "); the change is hardly worth it"},
+		OtherCost: {Say: func(n reports.Warning, quote func(string) string) string {
+			return "the cost is " + quote(n.Name) + ": " + plainly(n.More, quote)
+		}},
+		LuckyGoal: {Say: func(n reports.Warning, _ func(string) string) string {
+			return fmt.Sprintf("overfitting check: compared with %s, the objective %s", overWhat(n.Name), n.More)
+		}},
+		LuckyCost: {Say: func(n reports.Warning, _ func(string) string) string {
+			return fmt.Sprintf("overfitting check: compared with %s, the cost of a run %s", overWhat(n.Name), n.More)
+		}},
+		NotTried: {Say: func(n reports.Warning, _ func(string) string) string {
+			return fmt.Sprintf("%d of %s %s not exact (%s) and cannot be recommended", n.Count, page.Plural(n.Of, "configuration", "configurations"), verb(n.Count, "is", "are"), n.More)
+		}},
+		CannotTake:  {Text: "{n} exact [configuration|configurations] cannot be chosen: {detail}"},
+		OffTheFront: {Text: "{n} [configuration of unknown cost is|configurations of unknown cost are] not on the front"},
+		ByRatios:    {Text: "change: of scores the mean difference of the tasks, of amounts the ratio of the means"},
+		Alone:       {Text: "95% bound of the loss, not corrected for choosing one of many configurations; the bound in the first lines is corrected"},
+		AfterAll: {Say: func(n reports.Warning, _ func(string) string) string {
+			if n.Name == string(InSteps) {
+				return "the bound in the first lines is corrected for the choice: configurations are tested from the loosest limits to tighter ones, and those equally many steps away share the error rate"
+			}
+			return fmt.Sprintf("the bound in the first lines is corrected for the choice: the error rate is divided by the %s that differ in some run", page.Plural(n.Count, "configuration", "configurations"))
+		}},
+		FewForRule:   {Text: "{word} allows more loss with fewer tasks, and here are only {n} {detail}[|s]: --choose max_loss:0.02 bounds the loss"},
+		OnTheFront:   {Text: "share of the bootstrap samples of the tasks in which it is on the front"},
+		FrontThinned: {Text: "shares are computed among {n} of the {of} configurations on the front, and are slightly too large"},
+		FrontBounded: {Text: "shares are computed among the {n} of {of} different configurations that are on the front or next to it"},
+		NoFolds:      {Text: "there are too few independent tasks to test the choice on held-out ones: what is recommended looks better than it is"},
+		FoldsWithout: {Text: "the rule finds nothing in {n} [fold|folds]; the sums are without them"},
+		CurveTold:    {Text: "results of stopping earlier are unknown, because the agent knows its limit: {detail}"},
+		LossByUnits:  {Text: "runs of one {word} depend on each other: bounds of losses count {n} {word}[|s]"},
+	})
+	return all
+}()
+
 // Text is the note for people.
 func (n ReplayNote) Text(quote func(string) string) string {
-	switch n.Kind {
-	case Bounds:
-		return fmt.Sprintf("%d of %d runs would have continued where the recording was cut: their results can lie anywhere within these bounds", n.Count, n.Of)
-	case Branching:
-		return fmt.Sprintf("%d of %d runs would take another path, which needs new calls: their results can lie anywhere within these bounds", n.Count, n.Of)
-	case ToldLimits:
-		return fmt.Sprintf("the agent knew a limit that changes in %d of %d runs: no record shows what it would have done with another one", n.Count, n.Of)
-	case WouldFault:
-		return fmt.Sprintf("%d of %d runs would have a fault and are excluded, as after a live run: see table unknown", n.Count, n.Of)
-	case ReturnUnscored:
-		return fmt.Sprintf("%s of %d of %d runs is unknown", quote(n.Name), n.Count, n.Of) + cmp.Or(whyUnscored[sweep.Why(n.More)], " for the iteration that would be returned, so the mean is unknown: score iterations, or set when_cut in the mapping of an import")
-	case NoTimes:
-		return "the recording has no times, so the latency is unknown"
-	case NoUsage:
-		return page.Plural(n.Count, "recorded run has", "recorded runs have") + " no usage, so calls, tokens and cost are unknown"
-	case NoTokens:
-		return page.Plural(n.Count, "recorded run has", "recorded runs have") + " calls whose tokens are not recorded, so the tokens are unknown"
-	case NoPrices:
-		return page.Plural(n.Count, "recorded run has", "recorded runs have") + " calls without a price, so the cost is unknown"
-	case WholeCosts:
-		return fmt.Sprintf("%d of %d recorded runs have only the cost of the whole run: one that stops earlier costs between nothing and the even share of its iterations, assuming that later iterations are not cheaper than earlier ones", n.Count, n.Of)
-	case Against:
-		return n.against(quote)
-	case RaceTold, LeftOut:
-		return n.More
-	}
-	return reports.Warning(n).Text(quote)
+	return sayings.Text(reports.Warning(n), quote)
 }
+
+// Serious reports whether numbers are missing or in question.
+func (n ReplayNote) Serious() bool { return sayings[n.Kind].Serious }
 
 // whyUnscored is why the score of a run is unknown where it stops otherwise.
 var whyUnscored = map[sweep.Why]string{
@@ -486,23 +528,6 @@ var whyUnscored = map[sweep.Why]string{
 	sweep.StopsOtherwise: ", so the mean is unknown: it reads why a run stops, and these stop for another reason than recorded",
 	sweep.UsesUpSteps:    ", so the mean is unknown: the agent would reach its maximum of steps, and that output has no score",
 	sweep.GoesOtherwise:  ", so the mean is unknown: it reads how iterations were judged or what they took, which would differ from the recording",
-}
-
-func (n ReplayNote) against(quote func(string) string) string {
-	success := "a run has success if its loop says so: nothing is scored"
-	if n.Name != "" {
-		success = "a run has success if " + quote(n.Name) + " is 1 or more"
-	}
-	return "lost, gained and saved compare with the same runs as recorded; " + success
-}
-
-// Serious reports whether numbers are missing or in question.
-func (n ReplayNote) Serious() bool {
-	switch n.Kind {
-	case WouldFault, ReturnUnscored, Branching, ToldLimits:
-		return true
-	}
-	return reports.Warning(n).Serious()
 }
 
 // notesOf are those of some kinds, about one scorer where that is named.

@@ -512,57 +512,7 @@ type Note ReplayNote
 func (n Note) Serious() bool { return ReplayNote(n).Serious() }
 
 // Text is the note for people.
-func (n Note) Text(quote func(string) string) string {
-	switch n.Kind {
-	case ChosenBy:
-		return "recommended is " + plainly(n.More, quote) + "; the cost is " + quote(n.Name)
-	case ByObjective:
-		if n.Count > 0 {
-			return "the objective is the smallest " + quote(n.Name)
-		}
-		return "the objective is the largest " + quote(n.Name)
-	case LittleSaved:
-		return fmt.Sprintf("little is saved: %s falls by %s, which counts as the same (within %s); the change is hardly worth it", quote(n.Name), n.More, page.Percent(page.Known(compare.DefaultRatioMargin)))
-	case OtherCost:
-		return "the cost is " + quote(n.Name) + ": " + plainly(n.More, quote)
-	case LuckyGoal:
-		return fmt.Sprintf("overfitting check: compared with %s, the objective %s", overWhat(n.Name), n.More)
-	case LuckyCost:
-		return fmt.Sprintf("overfitting check: compared with %s, the cost of a run %s", overWhat(n.Name), n.More)
-	case NotTried:
-		return fmt.Sprintf("%d of %s %s not exact (%s) and cannot be recommended", n.Count, page.Plural(n.Of, "configuration", "configurations"), verb(n.Count, "is", "are"), n.More)
-	case CannotTake:
-		return page.Plural(n.Count, "exact configuration", "exact configurations") + " cannot be chosen: " + n.More
-	case OffTheFront:
-		return page.Plural(n.Count, "configuration of unknown cost is", "configurations of unknown cost are") + " not on the front"
-	case ByRatios:
-		return "change: of scores the mean difference of the tasks, of amounts the ratio of the means"
-	case Alone:
-		return "95% bound of the loss, not corrected for choosing one of many configurations; the bound in the first lines is corrected"
-	case AfterAll:
-		if n.Name == string(InSteps) {
-			return "the bound in the first lines is corrected for the choice: configurations are tested from the loosest limits to tighter ones, and those equally many steps away share the error rate"
-		}
-		return fmt.Sprintf("the bound in the first lines is corrected for the choice: the error rate is divided by the %s that differ in some run", page.Plural(n.Count, "configuration", "configurations"))
-	case FewForRule:
-		return fmt.Sprintf("%s allows more loss with fewer tasks, and here are only %s: --choose max_loss:0.02 bounds the loss", n.Name, page.Plural(n.Count, n.More, n.More+"s"))
-	case OnTheFront:
-		return "share of the bootstrap samples of the tasks in which it is on the front"
-	case FrontThinned:
-		return fmt.Sprintf("shares are computed among %d of the %d configurations on the front, and are slightly too large", n.Count, n.Of)
-	case FrontBounded:
-		return fmt.Sprintf("shares are computed among the %d of %d different configurations that are on the front or next to it", n.Count, n.Of)
-	case NoFolds:
-		return "there are too few independent tasks to test the choice on held-out ones: what is recommended looks better than it is"
-	case FoldsWithout:
-		return fmt.Sprintf("the rule finds nothing in %s; the sums are without them", page.Plural(n.Count, "fold", "folds"))
-	case CurveTold:
-		return "results of stopping earlier are unknown, because the agent knows its limit: " + n.More
-	case LossByUnits:
-		return fmt.Sprintf("runs of one %s depend on each other: bounds of losses count %s", n.Name, page.Plural(n.Count, n.Name, n.Name+"s"))
-	}
-	return ReplayNote(n).Text(quote)
-}
+func (n Note) Text(quote func(string) string) string { return ReplayNote(n).Text(quote) }
 
 // verb is the form of a verb that goes with so many, of however many.
 func verb(n int, one, many string) string {
