@@ -13,18 +13,16 @@ import (
 func BenchmarkEncode(b *testing.B) {
 	run := sampleRun(1, 1)
 	scores := sampleScores(run)
-	var lines [3][]byte
+	var p page
 	b.ReportAllocs()
 	for b.Loop() {
-		for i := range lines {
-			lines[i] = lines[i][:0]
-		}
-		if err := (&Journal{}).encodeRun(&lines, run, scores); err != nil {
+		p.clean()
+		if err := (&Journal{}).encodeRun(&p, run, scores); err != nil {
 			b.Fatal(err)
 		}
 	}
-	b.ReportMetric(float64(len(lines[0])), "record-bytes")
-	b.ReportMetric(float64(len(lines[1])), "signals-bytes")
+	b.ReportMetric(float64(len(p.lines[0])), "record-bytes")
+	b.ReportMetric(float64(len(p.lines[1])), "signals-bytes")
 }
 
 func BenchmarkFloor(b *testing.B) {

@@ -234,7 +234,7 @@ type Journal struct {
 	files  [3]File // in the order of fileNames
 	delay  time.Duration
 	redact func([]byte) []byte // nil: nothing is redacted
-	lines  sync.Pool           // of *[3][]byte, for the encoding
+	pages  sync.Pool           // of *page, for the encoding
 
 	manifest sync.Mutex // one writes it at a time
 
@@ -267,6 +267,7 @@ const (
 	fullGroup    = 1 << 20 // bytes after which a group waits no longer
 	mostPending  = 2 << 20 // bytes after which Append waits
 	leastRoom    = 16 << 10
+	mostKept     = 100 // iterations whose signals' memory is used again
 )
 
 // ErrClosed is returned by what is called after Close.
@@ -284,20 +285,36 @@ var ErrClosed = errors.New("the journal is closed")
 // The scores of a run that does not count are not written: it will be tried
 // again. Their Run is not read.
 func (j *Journal) Append(run *Run, scores []Score, done func(error)) error {
-	return j.append(done, func(lines *[3][]byte) error { return j.encodeRun(lines, run, scores) })
+	return j.append(done, func(p *page) error { return j.encodeRun(p, run, scores) })
 }
 
-func (j *Journal) encodeRun(lines *[3][]byte, run *Run, scores []Score) (err error) {
-	if lines[0], run, err = j.runLine(lines[0], run); err != nil {
+// page is where lines are written before they go to a group.
+type page struct {
+	lines   [3][]byte // for each file
+	signals Signals
+}
+
+// clean keeps a page's memory, but not that of an extraordinary run.
+func (p *page) clean() {
+	for i := range p.lines {
+		p.lines[i] = emptied(p.lines[i])
+	}
+	if cap(p.signals.Iterations) > mostKept {
+		p.signals = Signals{}
+	}
+}
+
+func (j *Journal) encodeRun(p *page, run *Run, scores []Score) (err error) {
+	if p.lines[0], run, err = j.runLine(p.lines[0], run); err != nil {
 		return err
 	}
-	signals := run.Signals()
-	signals.Bytes = int64(len(lines[0]))
-	if lines[1], err = appendSignals(lines[1], &signals); err != nil {
+	p.signals.fill(run)
+	p.signals.Bytes = int64(len(p.lines[0]))
+	if p.lines[1], err = appendSignals(p.lines[1], &p.signals); err != nil {
 		return err
 	}
 	if len(scores) > 0 && run.Outcome.Counts() {
-		lines[2], err = j.scoresLine(lines[2], run.ID, scores)
+		p.lines[2], err = j.scoresLine(p.lines[2], run.ID, scores)
 	}
 	return err
 }
@@ -305,22 +322,20 @@ func (j *Journal) encodeRun(lines *[3][]byte, run *Run, scores []Score) (err err
 // AppendScores writes the scores of a run whose record is in the folder already,
 // as Append does.
 func (j *Journal) AppendScores(run string, scores []Score, done func(error)) error {
-	return j.append(done, func(lines *[3][]byte) (err error) {
-		lines[2], err = j.scoresLine(lines[2], run, scores)
+	return j.append(done, func(p *page) (err error) {
+		p.lines[2], err = j.scoresLine(p.lines[2], run, scores)
 		return err
 	})
 }
 
-func (j *Journal) append(done func(error), encode func(*[3][]byte) error) error {
-	lines, _ := j.lines.Get().(*[3][]byte)
-	if lines == nil {
-		lines = new([3][]byte)
+func (j *Journal) append(done func(error), encode func(*page) error) error {
+	p, _ := j.pages.Get().(*page)
+	if p == nil {
+		p = &page{}
 	}
-	defer j.lines.Put(lines)
-	for i := range lines {
-		lines[i] = emptied(lines[i])
-	}
-	if err := encode(lines); err != nil {
+	defer j.pages.Put(p)
+	p.clean()
+	if err := encode(p); err != nil {
 		return err
 	}
 	j.mu.Lock()
@@ -334,7 +349,7 @@ func (j *Journal) append(done func(error), encode func(*[3][]byte) error) error 
 	case j.closed:
 		return ErrClosed
 	}
-	j.pending.add(lines, done)
+	j.pending.add(&p.lines, done)
 	if j.pending.size() >= fullGroup {
 		j.hurryUp()
 	}

@@ -129,10 +129,17 @@ func (m Marks) Passed(i int) (passed, judged bool) {
 
 // Signals is the run without its texts.
 func (r *Run) Signals() Signals {
-	s := Signals{
+	var s Signals
+	s.fill(r)
+	return s
+}
+
+// fill makes them the signals of a run. It uses the memory of the iterations that they had.
+func (s *Signals) fill(r *Run) {
+	*s = Signals{
 		Version: r.Version, ID: r.ID, Configuration: r.Configuration, Task: r.Task, Trial: r.Trial,
 		Cluster: r.Cluster, Group: r.Group, Loop: r.Loop, Outcome: r.Outcome, Usage: r.Usage, Judging: r.Judging, User: r.User, Elapsed: r.Elapsed, Untimed: r.Untimed,
-		Next: r.Next, Simulated: r.Simulated, Iterations: make([]IterationSignals, len(r.Iterations)),
+		Next: r.Next, Simulated: r.Simulated, Iterations: resized(s.Iterations, len(r.Iterations)),
 	}
 	if e := r.Outcome.Error; e != nil {
 		s.Outcome.Error = &Error{Class: e.Class}
@@ -144,18 +151,17 @@ func (r *Run) Signals() Signals {
 			N: it.N, Phase: it.Phase, Strategy: it.Strategy, Request: it.Request,
 			Output: it.OutputHash(), Tools: toolSet(it.ToolCalls), ToolCalls: len(it.ToolCalls), Steps: len(it.Steps),
 			Skipped: it.Skipped, Cut: it.Cut, Start: it.Start, End: it.End, Untimed: it.Untimed, Working: it.Working,
+			Calls: resized(sig.Calls, len(it.Calls)),
 		}
-		sig.Calls = slices.Grow(sig.Calls, len(it.Calls))
 		for c := range it.Calls {
-			c := &it.Calls[c]
-			call := CallSignals{
+			c, call := &it.Calls[c], &sig.Calls[c]
+			*call = CallSignals{
 				Role: c.Role, Model: c.Model, Answered: c.Answered, Request: c.Request, Usage: c.Usage,
 				Reserved: c.Reserved, Charged: c.Charged, Start: c.Start, Duration: c.Duration, Waited: c.Waited,
 			}
 			if c.Error != nil {
 				call.Error = c.Error.Class
 			}
-			sig.Calls = append(sig.Calls, call)
 		}
 		if e := it.Evaluation; e != nil {
 			sig.Evaluated, sig.Confidence, sig.Passed, sig.Fault = true, e.Confidence, e.Passed, e.Fault != ""
@@ -168,8 +174,10 @@ func (r *Run) Signals() Signals {
 			sig.Error, sig.ErrorHash = it.Error.Class, hash([]byte(it.Error.Error()))
 		}
 	}
-	return s
 }
+
+// resized is a list of that length, whatever is in it.
+func resized[T any](list []T, n int) []T { return slices.Grow(list[:0], n)[:n] }
 
 // mark gives the results of checks, and adds those that are new to s.Checks. Checks of one
 // name and weight have heads of their own.
