@@ -34,12 +34,12 @@ type BuildOptions struct {
 	// Gate is told of the gate of every model that is called over a network; nil:
 	// nobody wants to know.
 	Gate func(*pace.Gate)
-	// Shared keeps the servers of tools that all runs use together. Whoever gives it
-	// closes it after the last run; nil: there are none, each run has its own.
+	// Shared keeps what all runs use together: servers of tools, and connections to those of
+	// models. Whoever gives it closes it after the last run; nil: each run has servers of its own.
 	Shared *Shared
 }
 
-// Shared is what the tools of all runs keep together.
+// Shared is what the tools and models of all runs keep together.
 type Shared = tool.Run
 
 // Loops makes the loops of a suite of which nothing else is needed.

@@ -184,6 +184,7 @@ func (m *models) provide(name string, declared *spec.Model) (model.Model, error)
 		if err != nil {
 			return nil, err
 		}
+		options.Transport = m.connections(name)
 		switch server, _ := declared.Server(); server.Protocol {
 		case spec.ChatProtocol:
 			return openai.New(options)
@@ -191,6 +192,15 @@ func (m *models) provide(name string, declared *spec.Model) (model.Model, error)
 			return nil, fmt.Errorf("model %q: no client speaks %s", name, server.Protocol)
 		}
 	}
+}
+
+// connections are those to the server of a model, which are closed after the last run.
+func (m *models) connections(name string) http.RoundTripper {
+	kept, _ := m.options.Shared.Keep("connections of "+name, func() (any, func(), error) {
+		transport := wire.NewTransport()
+		return transport, transport.CloseIdleConnections, nil
+	})
+	return kept.(http.RoundTripper)
 }
 
 // simulated says whether a simulated model has a part in the loop.

@@ -277,6 +277,7 @@ func (r *run) evaluate(ctx context.Context, it *record.Iteration, result *agent.
 	}
 }
 
+//go:noinline // an event takes a kilobyte of stack, which every run that waits for a call would hold
 func (r *run) emit(events []record.Event) {
 	for _, event := range events {
 		r.observe(event)

@@ -399,6 +399,9 @@ func (j *Journal) Close() error {
 	if again {
 		return j.err
 	}
+	j.mu.Lock()
+	j.pending, j.spare = &group{}, &group{} // their memory is for who reads the results now
+	j.mu.Unlock()
 	return errors.Join(j.err, j.leave())
 }
 
