@@ -57,16 +57,21 @@ func Leanly() (end func()) {
 }
 
 func adjust() {
-	now := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/gogc:percent"}}
+	now := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/scan/stack:bytes"}, {Name: "/gc/scan/globals:bytes"}, {Name: "/gc/gogc:percent"}}
 	metrics.Read(now)
-	percent, was := growth(now[0].Value.Uint64()), int(now[1].Value.Uint64())
+	percent := growth(now[0].Value.Uint64(), now[1].Value.Uint64()+now[2].Value.Uint64())
+	was := int(now[3].Value.Uint64())
 	if was < lean || percent > was*9/10 && percent < was*11/10 { // somebody wants less; or it is not worth stopping the world
 		return
 	}
 	debug.SetGCPercent(percent)
 }
 
-// growth is by how many percent a heap grows of which so many bytes are in use.
-func growth(live uint64) int {
-	return min(most, max(int(least.Load()), 100*(room-int(live))/int(max(live, 1))))
+// growth is by how many percent a heap grows of which so many bytes are in use. Go lets
+// it grow by as large a share of its roots, the stacks and globals, as well, which are
+// megabytes where hundreds of runs wait for their calls.
+func growth(live, roots uint64) int {
+	garbage := max(live*uint64(least.Load())/100, room-min(live, room))
+	all := max(live+roots, 1)
+	return int(max(lean, min(most, (100*garbage+all-1)/all)))
 }
