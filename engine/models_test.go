@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"reflect"
@@ -71,6 +72,31 @@ func TestEveryAttemptCountsInTheSuitesBudget(t *testing.T) {
 	}
 	if r.Outcome.Status != record.Completed || r.Usage.Calls != 1 || r.Volatile.Attempts != 3 || r.Volatile.Paid.Calls != 3 {
 		t.Errorf("%+v, usage %+v, volatile %+v", r.Outcome, r.Usage, r.Volatile)
+	}
+}
+
+// Connections serve all runs, and are closed with what these keep together.
+func TestConnectionsAreClosedAfterTheLastRun(t *testing.T) {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, answer) }))
+	states := make(chan http.ConnState, 100)
+	server.Config.ConnState = func(_ net.Conn, state http.ConnState) { states <- state }
+	server.Start()
+	t.Cleanup(server.Close)
+	var shared Shared
+	if r := runWith(t, server.URL, "", BuildOptions{Shared: &shared}); r.Outcome.Status != record.Completed {
+		t.Fatalf("%+v", r.Outcome)
+	}
+	for state := range states {
+		if state == http.StateClosed {
+			t.Fatal("the connection was closed during the runs")
+		}
+		if state == http.StateIdle {
+			break
+		}
+	}
+	shared.Close()
+	if state := <-states; state != http.StateClosed {
+		t.Errorf("the connection is %v", state)
 	}
 }
 
