@@ -42,37 +42,70 @@ func (f *rerunFlags) declare(c *cobra.Command) {
 
 // onlyFailed narrows a selection to the tasks that failed before, and to the configurations that failed in any of them.
 func (p *program) onlyFailed(o *opened, f *runFlags) error {
-	dir := f.lastFailed
-	switch {
-	case !f.all.Changed("last-failed"):
+	if !f.all.Changed("last-failed") {
 		return nil
-	case dir == "":
-		return exit.Usage("--last-failed alone takes the newest results of the suite", "--last-failed= names no folder")
-	case dir == newestResults:
-		if dir = newest(o.Suite.Name); dir == "" {
-			return exit.Usage("run the suite first, or name its results: --last-failed=DIR", "--last-failed: no results of the suite %s found in results", page.Visible(o.Suite.Name))
-		}
 	}
-	at, err := p.openPlace(dir, f.baselines)
+	at, dir, err := p.lastResults(o, f)
 	if err != nil {
 		return err
-	}
-	if f.out != "" && at.Same(&results.Place{Results: &record.Results{Path: f.out}}) {
-		return exit.Usage("name another folder with --out", "--last-failed: %s holds the earlier results, and the new ones need another folder", dir)
-	}
-	if at.Manifest.Suite != o.Suite.Name {
-		return exit.Usage("name results of this suite: --last-failed=DIR", "--last-failed: %s holds results of the suite %s, not of %s", dir, page.Visible(at.Manifest.Suite), page.Visible(o.Suite.Name))
 	}
 	planned, err := plan.New(o.Suite, 0, plan.Selection{Configurations: f.configurations}) // it knows their aliases, and refuses others
 	if err != nil {
 		return unknown(err)
 	}
-	report, err := p.collect(at.Results)
+	failed, rest, err := p.failedIn(at, dir)
 	if err != nil {
 		return err
 	}
-	failed := map[string][]string{} // tasks, by configuration
-	passed, unscored, rest := 0, 0, ""
+	configurations, tasks, err := f.still(o, planned, failed)
+	if err != nil {
+		return err
+	}
+	if len(tasks) == 0 {
+		text := "no failed tasks in " + dir
+		if len(configurations) > 0 || len(failed) > 0 && len(f.configurations) == 0 {
+			text += " are in the suite and selected"
+		}
+		p.note(text + rest)
+		return exit.Quiet(0)
+	}
+	if !f.quiet {
+		p.note(fmt.Sprintf("rerunning %s of %s in %s", page.Plural(len(tasks), "failed task", "failed tasks"), page.Plural(len(configurations), "configuration", "configurations"), dir))
+	}
+	f.tasks, f.configurations = tasks, configurations
+	return f.all.Set("last-failed", dir) // the command that resumes names the folder
+}
+
+// lastResults opens the earlier results of a suite.
+func (p *program) lastResults(o *opened, f *runFlags) (at *results.Place, dir string, err error) {
+	switch dir = f.lastFailed; dir {
+	case "":
+		return nil, "", exit.Usage("--last-failed alone takes the newest results of the suite", "--last-failed= names no folder")
+	case newestResults:
+		if dir = newest(o.Suite.Name); dir == "" {
+			return nil, "", exit.Usage("run the suite first, or name its results: --last-failed=DIR", "--last-failed: no results of the suite %s found in results", page.Visible(o.Suite.Name))
+		}
+	}
+	if at, err = p.openPlace(dir, f.baselines); err != nil {
+		return nil, "", err
+	}
+	if f.out != "" && at.Same(&results.Place{Results: &record.Results{Path: f.out}}) {
+		return nil, "", exit.Usage("name another folder with --out", "--last-failed: %s holds the earlier results, and the new ones need another folder", dir)
+	}
+	if at.Manifest.Suite != o.Suite.Name {
+		return nil, "", exit.Usage("name results of this suite: --last-failed=DIR", "--last-failed: %s holds results of the suite %s, not of %s", dir, page.Visible(at.Manifest.Suite), page.Visible(o.Suite.Name))
+	}
+	return at, dir, nil
+}
+
+// failedIn are the tasks that failed, by configuration, and what is to be said of runs that were not made.
+func (p *program) failedIn(at *results.Place, dir string) (failed map[string][]string, rest string, err error) {
+	report, err := p.collect(at.Results)
+	if err != nil {
+		return nil, "", err
+	}
+	failed = map[string][]string{}
+	passed, unscored := 0, 0
 	for c := range report.Checks() {
 		switch {
 		case !c.Score || at.Configuration != "" && c.Group != at.Configuration:
@@ -87,43 +120,34 @@ func (p *program) onlyFailed(o *opened, f *runFlags) error {
 		}
 	}
 	if len(failed) == 0 && passed == 0 && unscored > 0 {
-		return exit.Usage("agentbench score "+exit.ShellWord(at.Path)+" scores its runs", "--last-failed: %s has no scores", dir)
+		return nil, "", exit.Usage("agentbench score "+exit.ShellWord(at.Path)+" scores its runs", "--last-failed: %s has no scores", dir)
 	}
-	var configurations []string
-	tasks := map[string]bool{}
+	return failed, rest, nil
+}
+
+// still are the configurations and tasks of failures that are in the suite and selected.
+func (f *runFlags) still(o *opened, planned *plan.Plan, failed map[string][]string) (configurations, tasks []string, err error) {
+	any := map[string]bool{} // tasks that failed in any of the configurations
 	for i := range planned.Configurations {
 		c, fails := &planned.Configurations[i], false
 		for _, name := range append([]string{c.Name}, c.Aliases...) {
 			for _, task := range failed[name] {
-				tasks[task], fails = true, true
+				any[task], fails = true, true
 			}
 		}
 		if fails {
 			configurations = append(configurations, c.Name)
 		}
 	}
-	var still []string // in the suite
 	for task, err := range o.Tasks() {
 		if err != nil {
-			return exit.With(exit.WrongSpec, "", "%w", err)
+			return nil, nil, exit.With(exit.WrongSpec, "", "%w", err)
 		}
-		if tasks[task.ID] && (len(f.tasks) == 0 || slices.Contains(f.tasks, task.ID)) {
-			still = append(still, task.ID)
+		if any[task.ID] && (len(f.tasks) == 0 || slices.Contains(f.tasks, task.ID)) {
+			tasks = append(tasks, task.ID)
 		}
 	}
-	if len(still) == 0 {
-		text := "no failed tasks in " + dir
-		if len(tasks) > 0 || len(failed) > 0 && len(f.configurations) == 0 {
-			text += " are in the suite and selected"
-		}
-		p.note(text + rest)
-		return exit.Quiet(0)
-	}
-	if !f.quiet {
-		p.note(fmt.Sprintf("rerunning %s of %s in %s", page.Plural(len(still), "failed task", "failed tasks"), page.Plural(len(configurations), "configuration", "configurations"), dir))
-	}
-	f.tasks, f.configurations = still, configurations
-	return f.all.Set("last-failed", dir) // the command that resumes names the folder
+	return configurations, tasks, nil
 }
 
 // newest is the newest result folder of a suite in results, "" where there is none.
