@@ -67,6 +67,7 @@ var soleImporters = map[string]string{
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp": "a test", // it links gRPC
 	"go.opentelemetry.io/proto/otlp/collector":                        "a test", // so does this
 	"github.com/sqlc-dev/meyer":                                       "scorers",
+	"github.com/klauspost/compress":                                   "engine/imports",
 }
 
 // unreachable packages are never reached from others, not even indirectly.

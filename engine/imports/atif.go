@@ -215,8 +215,10 @@ func metrics(u record.Usage) *expr.Object {
 	if u.Priced() && u.Calls > 0 {
 		o.Set("cost_usd", u.Cost.Dollars())
 	}
-	if u.ReasoningTokens > 0 {
-		o.Set("extra", objectOf("reasoning_tokens", u.ReasoningTokens))
+	more := objectOf("reasoning_tokens", orNil(u.ReasoningTokens), "cache_creation_input_tokens", orNil(u.CacheWriteTokens+u.CacheWrite1hTokens),
+		"cache_write_1h_tokens", orNil(u.CacheWrite1hTokens))
+	if more.Len() > 0 {
+		o.Set("extra", more)
 	}
 	return o
 }

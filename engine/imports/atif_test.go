@@ -274,7 +274,7 @@ func TestATIF(t *testing.T) {
 func native() *record.Run {
 	call := func(start, took time.Duration, in, out int64) record.Call {
 		return record.Call{Role: record.RoleAgent, Model: "small", Start: start, Duration: took,
-			Usage: record.Usage{Calls: 1, InputTokens: in, CachedTokens: in / 2, OutputTokens: out, ReasoningTokens: 1, Cost: record.Money(in * 1_000_000)}}
+			Usage: record.Usage{Calls: 1, InputTokens: in, CachedTokens: in / 2, CacheWriteTokens: 2, CacheWrite1hTokens: 1, OutputTokens: out, ReasoningTokens: 1, Cost: record.Money(in * 1_000_000)}}
 	}
 	other := call(5*time.Second, time.Second, 8, 4)
 	other.Model = "large"

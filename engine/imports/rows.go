@@ -25,6 +25,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/klauspost/compress/zstd"
+
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/stop"
 	"github.com/agentbench/agentbench/spec"
@@ -190,7 +192,7 @@ func (f *file) item(s *stream, doc any) bool {
 	if err != nil {
 		return f.fail(line, err)
 	}
-	value, err := expr.ParseJSON(text)
+	value, err := parseJSON(text)
 	if err != nil {
 		f.fail(line, notJSON(text, line, err))
 		return !f.ended
@@ -508,7 +510,7 @@ func (b *builder) fill(run *record.Run, s *scope) *judged {
 	scored := &judged{run: scores(m.Scores, s)}
 	used := b.overall.read(m.Usage, m.CostUSD, s)
 	found := parts(&m.Iterations, s)
-	run.Iterations, run.Untimed = make([]record.Iteration, 0, len(found)), m.Iterations.Elapsed == nil && m.Iterations.Duration == nil && m.Iterations.At == nil
+	run.Iterations, run.Untimed = make([]record.Iteration, 0, len(found)), m.Iterations.Elapsed == nil && m.Iterations.Duration == nil
 	for i := 0; i < len(found) && s.err == nil; i++ {
 		s.entry, s.i, s.after = found[i].entry, i, found[i].after
 		it := b.iteration(s, run.Elapsed)
@@ -622,7 +624,7 @@ func (f *file) read(r io.Reader) {
 	head, _ := start.Peek(4) // a shorter file is no zip file
 	switch ext := strings.ToLower(path.Ext(f.name)); {
 	case bytes.Equal(head, []byte("PK\x03\x04")):
-		f.archive(r, start)
+		f.archive(r)
 	case ext == ".csv":
 		f.table(start)
 	case ext == ".jsonl" || ext == ".ndjson":
@@ -662,7 +664,7 @@ func (f *file) lines(r *bufio.Reader) {
 		if len(bytes.TrimSpace(s.Bytes())) == 0 {
 			continue
 		}
-		if doc, err := expr.ParseJSON(s.Bytes()); err != nil {
+		if doc, err := parseJSON(s.Bytes()); err != nil {
 			f.fail(line, notJSON(s.Bytes(), line, err))
 		} else {
 			f.inMemory(doc, line, len(s.Bytes()))
@@ -733,17 +735,26 @@ func tableError(err error) error {
 }
 
 // archive reads a zip file: the members that the mapping says are rows, or else
-// every JSON member as a file of its own.
-func (f *file) archive(r io.Reader, start io.Reader) {
+// every JSON member as a file of its own. Of members of one name the last is meant.
+func (f *file) archive(r io.Reader) {
 	opened, err := openZip(r)
 	if err != nil {
 		f.fail(0, err)
 		return
 	}
+	last := map[string]*zip.File{}
+	for _, m := range opened.File {
+		last[m.Name] = m
+	}
 	var doc any
-	if f.zip != nil && f.zip.Doc != "" {
-		if doc, err = f.memberValue(opened, f.zip.Doc); err != nil {
-			f.fail(0, err)
+	if f.zip != nil && len(f.zip.Doc) > 0 {
+		at := slices.IndexFunc(f.zip.Doc, func(name string) bool { return last[name] != nil })
+		if at < 0 {
+			f.fail(0, errors.New("the zip file has no member "+strings.Join(f.zip.Doc, ", ")))
+			return
+		}
+		if doc, _, err = memberValue(last[f.zip.Doc[at]]); err != nil {
+			f.fail(0, fmt.Errorf("%s: %w", f.zip.Doc[at], err))
 			return
 		}
 	}
@@ -753,7 +764,7 @@ func (f *file) archive(r io.Reader, start io.Reader) {
 		if f.zip != nil {
 			wanted, _ = path.Match(f.zip.Rows, member.Name) // the pattern was checked
 		}
-		if !wanted {
+		if !wanted || last[member.Name] != member {
 			continue
 		}
 		f.member(member, doc)
@@ -776,48 +787,73 @@ func openZip(r io.Reader) (*zip.Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return zip.NewReader(at, size)
+	opened, err := zip.NewReader(at, size)
+	if err != nil {
+		return nil, fmt.Errorf("the zip file is cut off or damaged: %w", err)
+	}
+	opened.RegisterDecompressor(zstd.ZipMethodWinZip, zstd.ZipDecompressor(zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(mostWindow)))
+	return opened, nil
+}
+
+// What a member of a zip file may take: the memory of its compression, and, from a
+// size on, so many times its size in the zip file.
+const (
+	mostWindow    = 128 << 20
+	mostExpansion = 300
+	expandsFreely = 64 << 20
+)
+
+// expanding reads a member as long as that is in proportion.
+type expanding struct {
+	io.ReadCloser
+	member *zip.File
+	read   uint64
+}
+
+func (e *expanding) Read(b []byte) (int, error) {
+	n, err := e.ReadCloser.Read(b)
+	if e.read += uint64(n); e.read > mostBytes || e.read > expandsFreely && e.read/mostExpansion > e.member.CompressedSize64 {
+		return 0, fmt.Errorf("%d bytes expand to more than %d: is the zip file a bomb? To import it, unpack it first", e.member.CompressedSize64, e.read-1)
+	}
+	return n, err
+}
+
+func openMember(m *zip.File) (io.ReadCloser, error) {
+	opened, err := m.Open()
+	switch {
+	case errors.Is(err, zip.ErrAlgorithm):
+		return nil, errors.New(m.Name + " has an unknown compression method; unpack the zip file and import its members")
+	case err != nil:
+		return nil, err
+	}
+	return &expanding{ReadCloser: opened, member: m}, nil
 }
 
 // member reads a member: as a row, or as a file.
 func (f *file) member(m *zip.File, doc any) {
 	inner := &file{name: f.name + "/" + m.Name, shape: f.shape, give: f.give}
 	defer func() { f.ended = inner.ended }()
-	opened, err := m.Open()
+	if f.zip != nil {
+		value, line, err := memberValue(m)
+		inner.yield(row{doc: doc, value: value, line: line, bytes: int(m.UncompressedSize64)}, err)
+		return
+	}
+	opened, err := openMember(m)
 	if err != nil {
-		inner.fail(0, unknownMethod(m, err))
+		inner.fail(0, err)
 		return
 	}
 	defer opened.Close()
-	if f.zip == nil {
-		inner.read(opened)
-		return
-	}
-	value, line, err := newStream(opened).value()
-	inner.yield(row{doc: doc, value: value, line: line}, err)
+	inner.read(opened)
 }
 
-func (f *file) memberValue(opened *zip.Reader, name string) (any, error) {
-	for _, m := range opened.File {
-		if m.Name != name {
-			continue
-		}
-		r, err := m.Open()
-		if err != nil {
-			return nil, unknownMethod(m, err)
-		}
-		defer r.Close()
-		value, _, err := newStream(r).value()
-		return value, err
+func memberValue(m *zip.File) (any, int, error) {
+	r, err := openMember(m)
+	if err != nil {
+		return nil, 0, err
 	}
-	return nil, errors.New("the zip file has no member " + name)
-}
-
-func unknownMethod(m *zip.File, err error) error {
-	if errors.Is(err, zip.ErrAlgorithm) {
-		return errors.New(m.Name + " has an unknown compression method; unpack the zip file and import its members")
-	}
-	return err
+	defer r.Close()
+	return newStream(r).value()
 }
 
 // Problems are what could not be read: of each kind the first, and how many.

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/klauspost/compress/zstd"
+
 	"github.com/agentbench/agentbench/engine/imports"
 	"github.com/agentbench/agentbench/engine/record"
 )
@@ -81,17 +83,18 @@ var inspected = []told{
 	{
 		ID: "openai%2Fgpt-4o-mini/1/1", Reason: record.ReasonFinalResponse, Status: record.Completed, Elapsed: 2 * time.Second,
 		Iterations: []step{
-			{Output: `""`, Tools: `add{"a":2,"b":2}="4"`, End: 1500 * time.Millisecond, Usage: record.Usage{Calls: 1, InputTokens: 40, OutputTokens: 10, ToolCalls: 1, Unpriced: 1}},
+			{Output: `"I add."`, Tools: `add{"a":2,"b":2}="four, or 4"`, End: 1500 * time.Millisecond,
+				Usage: record.Usage{Calls: 1, InputTokens: 40, CachedTokens: 10, CacheWriteTokens: 5, OutputTokens: 10, ReasoningTokens: 4, ToolCalls: 1, Cost: record.USD / 4}},
 			{Output: `"4"`, End: 2 * time.Second, Usage: record.Usage{Calls: 1, InputTokens: 60, OutputTokens: 2, Unpriced: 1}},
 		},
-		Usage:  record.Usage{Calls: 2, InputTokens: 100, OutputTokens: 12, ToolCalls: 1, Unpriced: 2},
+		Usage:  record.Usage{Calls: 2, InputTokens: 100, CachedTokens: 10, CacheWriteTokens: 5, OutputTokens: 12, ReasoningTokens: 4, ToolCalls: 1, Cost: record.USD / 4, Unpriced: 1},
 		Scores: map[string]float64{"match": 1, "steps": 2},
 	},
 	{
-		ID: "openai%2Fgpt-4o-mini/1/2", Reason: record.ReasonFinalResponse, Status: record.Completed,
+		ID: "openai%2Fgpt-4o-mini/1/2", Reason: record.ReasonFinalResponse, Status: record.Completed, Elapsed: 3500 * time.Millisecond,
 		Iterations: []step{{Output: `"5"`, Usage: record.Usage{Calls: 1, Unreported: 1}}},
-		Usage:      record.Usage{Calls: 1, Unreported: 1},
-		Scores:     map[string]float64{"match": 0, "steps": -1},
+		Usage:      record.Usage{Calls: 1, InputTokens: 7, OutputTokens: 2, Unpriced: 1},
+		Scores:     map[string]float64{"match": 0, "steps.n": 1, "nan": -1},
 	},
 	{
 		ID: "openai%2Fgpt-4o-mini/long/1", Reason: record.ReasonBudgetTokens, Status: record.Completed,
@@ -107,7 +110,40 @@ func TestInspectJSON(t *testing.T) {
 	compare(t, got, inspected)
 }
 
-// TestInspectEval: an .eval file is a zip file of the same samples.
+// member is a member of a zip file, by a method of compression.
+type member struct {
+	name   string
+	text   []byte
+	method uint16
+}
+
+// zipped writes a zip file.
+func zipped(t testing.TB, name string, members ...member) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	z := zip.NewWriter(f)
+	z.RegisterCompressor(zstd.ZipMethodWinZip, zstd.ZipCompressor())
+	for _, m := range members {
+		w, err := z.CreateHeader(&zip.FileHeader{Name: m.name, Method: m.method})
+		if err == nil {
+			_, err = w.Write(m.text)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(z.Close(), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestInspectEval: an .eval file is a zip file of the same samples, compressed by zstd since 2026. One whose
+// evaluation did not end has no header; of a sample that was written twice the last is meant.
 func TestInspectEval(t *testing.T) {
 	text, err := os.ReadFile("testdata/inspect.json")
 	if err != nil {
@@ -115,34 +151,89 @@ func TestInspectEval(t *testing.T) {
 	}
 	var log map[string]json.RawMessage
 	var samples []json.RawMessage
-	if err := errors.Join(json.Unmarshal(text, &log), json.Unmarshal(log["samples"], &samples)); err != nil {
+	parsed := bytes.ReplaceAll(text, []byte("NaN"), []byte("null"))
+	if err := errors.Join(json.Unmarshal(parsed, &log), json.Unmarshal(log["samples"], &samples)); err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(t.TempDir(), "log.eval")
-	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	z := zip.NewWriter(f)
-	put := func(name string, text []byte) {
-		w, err := z.Create(name)
-		if err == nil {
-			_, err = w.Write(text)
+	names := []string{"1_epoch_1", "1_epoch_2", "long_epoch_1", "broken_epoch_1"}
+	for _, method := range []uint16{zip.Deflate, zstd.ZipMethodWinZip} {
+		for _, header := range []string{"header.json", "_journal/start.json"} {
+			members := []member{{"samples/1_epoch_1.json", []byte(`{"id": "old"}`), method}, {"_journal/summaries/1.json", []byte(`[]`), method}}
+			for i, name := range names {
+				members = append(members, member{"samples/" + name + ".json", samples[i], method})
+			}
+			members = append(members, member{header, []byte(`{"eval": ` + string(log["eval"]) + `}`), method})
+			got := tellAll(read(t, imports.New(mapping(t, "inspect")), zipped(t, "log.eval", members...)))
+			compare(t, got, inspected)
 		}
+	}
+}
+
+// TestInspectLimits: the limits of the evaluation are those that replay needs.
+func TestInspectLimits(t *testing.T) {
+	const sample = `{"id": 1, "epoch": 1, "input": "", "messages": [], "limit": {"type": "turn", "limit": 2}, "events": [
+		{"event": "model", "timestamp": "2026-01-02T10:00:00Z", "completed": "2026-01-02T10:00:01Z", "output": {"choices": [{"message": {"content": "a"}}]}},
+		{"event": "model", "timestamp": "2026-01-02T10:00:01Z", "completed": "2026-01-02T10:00:05Z", "output": {"choices": [{"message": {"content": "b"}}]}}]}`
+	im := imports.New(mapping(t, "inspect"))
+	for i, err := range im.Read("f.json", strings.NewReader(`{"eval": {"model": "m", "config": {"turn_limit": 2, "time_limit": 60, "token_limit": 1000, "cost_limit": 0.5}}, "samples": [`+sample+`]}`)) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if i.Run.Outcome.Reason != record.ReasonMaxIterations || i.Run.Outcome.Limit != 2 {
+			t.Errorf("%+v", i.Run.Outcome)
+		}
 	}
-	put("_journal/start.json", []byte(`{"version": 2}`))
-	for i, name := range []string{"1_epoch_1", "1_epoch_2", "long_epoch_1", "broken_epoch_1"} {
-		put("samples/"+name+".json", samples[i])
-	}
-	put("header.json", []byte(`{"eval": `+string(log["eval"])+`}`))
-	if err := errors.Join(z.Close(), f.Close()); err != nil {
+	recorded, err := im.Recorded("m")
+	if err != nil {
 		t.Fatal(err)
 	}
-	got := tellAll(read(t, imports.New(mapping(t, "inspect")), path))
-	compare(t, got, inspected)
+	if l := recorded.Loop; l.Guards.Budget == nil || l.Guards.Budget.Tokens != 1000 || l.Guards.Budget.CostUSD != 0.5 {
+		t.Errorf("%+v", l.Guards)
+	}
+}
+
+func TestZipFilesThatAreWrong(t *testing.T) {
+	header := member{"header.json", []byte(`{"eval": {"model": "m"}}`), zip.Deflate}
+	bomb := append(append([]byte(`{"id": "`), bytes.Repeat([]byte{'0'}, 70<<20)...), `"}`...)
+	whole, err := os.ReadFile(zipped(t, "whole.eval", header, member{"samples/1.json", []byte(`{"id": 1}`), zip.Deflate}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cut := filepath.Join(t.TempDir(), "cut.eval")
+	broken := filepath.Join(t.TempDir(), "broken.eval")
+	damaged := bytes.Clone(whole)
+	damaged[bytes.Index(damaged, []byte("samples/1.json"))+len("samples/1.json")+3] ^= 0x55
+	if err := errors.Join(os.WriteFile(cut, whole[:len(whole)-30], 0o600), os.WriteFile(broken, damaged, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	good := member{"samples/2.json", []byte(`{"id": 2, "epoch": 1, "input": "", "messages": []}`), zip.Deflate}
+	for path, want := range map[string]string{
+		zipped(t, "bomb.eval", header, member{"samples/1.json", bomb, zip.Deflate}, good):               "bytes expand to more than 67",
+		zipped(t, "bomb.zstd.eval", header, member{"samples/1.json", bomb, zstd.ZipMethodWinZip}, good): "bytes expand to more than 67",
+		zipped(t, "no-header.eval", good): "the zip file has no member header.json, _journal/start.json",
+		zipped(t, "no-json.eval", header, member{"samples/1.json", []byte(`{"id": `), zip.Deflate}, good): "samples/1.json:1: the file ends inside a value",
+		cut:    "the zip file is cut off or damaged",
+		broken: "samples/1.json:",
+	} {
+		f, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		var problems []string
+		runs := 0
+		for _, err := range imports.New(mapping(t, "inspect")).Read(filepath.Base(path), f) {
+			if runs++; err != nil {
+				problems, runs = append(problems, err.Error()), runs-1
+			}
+		}
+		if len(problems) != 1 || !strings.Contains(problems[0], want) {
+			t.Errorf("%s: %q", filepath.Base(path), problems)
+		}
+		if others := strings.HasPrefix(filepath.Base(path), "bomb") || strings.HasPrefix(filepath.Base(path), "no-json"); others != (runs == 1) {
+			t.Errorf("%s: %d runs", filepath.Base(path), runs)
+		}
+	}
 }
 
 func TestMiniSWEAgent(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -217,12 +218,30 @@ func (s *stream) value() (any, int, error) {
 	if err != nil {
 		return nil, line, err
 	}
-	value, err := expr.ParseJSON(text)
+	value, err := parseJSON(text)
 	if err != nil {
 		return nil, line, notJSON(text, line, err)
 	}
 	return value, line, nil
 }
+
+// parseJSON is expr.ParseJSON; NaN and Infinity, which Python writes though JSON has no
+// such numbers, are null.
+func parseJSON(text []byte) (any, error) {
+	value, err := expr.ParseJSON(text)
+	if err != nil && (bytes.Contains(text, []byte("NaN")) || bytes.Contains(text, []byte("Infinity"))) {
+		return expr.ParseJSON(pythons.ReplaceAllFunc(text, func(part []byte) []byte {
+			if part[0] == '"' {
+				return part
+			}
+			return []byte("null")
+		}))
+	}
+	return value, err
+}
+
+// pythons are texts, to be passed over, and the numbers that are not JSON.
+var pythons = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|-?Infinity|NaN`)
 
 // notJSON places an error of expr.ParseJSON in a text that begins at a line.
 func notJSON(text []byte, line int, err error) error {
