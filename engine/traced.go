@@ -49,7 +49,7 @@ func Traced(ctx context.Context, s *spec.Suite, o TraceOptions) (context.Context
 
 // learn makes the secrets known that a collector is called with.
 func (o *TraceOptions) learn() {
-	for _, prefix := range []string{"OTEL_EXPORTER_OTLP_", "OTEL_EXPORTER_OTLP_TRACES_"} {
+	for _, prefix := range []string{"OTEL_EXPORTER_OTLP_", "OTEL_EXPORTER_OTLP_TRACES_", "OTEL_EXPORTER_OTLP_LOGS_"} {
 		headers := map[string]string{}
 		for pair := range strings.SplitSeq(o.Getenv(prefix+"HEADERS"), ",") {
 			name, value, _ := strings.Cut(pair, "=")
@@ -67,13 +67,18 @@ func tracedModels(s *spec.Suite) map[string]trace.Model {
 	all := map[string]trace.Model{}
 	for i := range s.Models {
 		name, declared := s.Models[i].Key, &s.Models[i].Value
-		m := trace.Model{Provider: declared.Provider, Name: cmp.Or(declared.Name, name)}
+		m := trace.Model{Provider: cmp.Or(conventional[declared.Provider], declared.Provider), Name: cmp.Or(declared.Name, name), Stream: declared.Stream}
 		if server, calls := declared.Server(); calls {
 			m.Address, m.Port = serverOf(cmp.Or(server.BaseURL, openai.DefaultURL))
 		}
 		all[name] = m
 	}
 	return all
+}
+
+// conventional are the names that OpenTelemetry's conventions give to providers, where they are not ours.
+var conventional = map[string]string{
+	"openai_responses": "openai", "azure": "azure.ai.openai", "gemini": "gcp.gemini", "mistral": "mistral_ai",
 }
 
 // serverOf is the host and the port of an address.

@@ -322,6 +322,7 @@ func (s *Set) Score(ctx context.Context, task *spec.Task, run *record.Run) []rec
 			scores[i], _ = scorer.score(ctx, at)
 		}
 	}
+	trace.Evaluated(ctx, run, scores)
 	return scores
 }
 
@@ -354,6 +355,7 @@ func (s *Set) At(ctx context.Context, task *spec.Task, run *record.Run, iteratio
 			scores = append(scores, score)
 		}
 	}
+	trace.Evaluated(ctx, run, scores)
 	return scores
 }
 

@@ -56,16 +56,24 @@ type client struct {
 	stop    context.CancelFunc
 }
 
+// A signal is what OpenTelemetry calls spans or events, in the names of its variables and addresses.
+type signal string
+
+const (
+	spans  signal = "traces"
+	events signal = "logs" // events are log records
+)
+
 // newClient reads OTEL_EXPORTER_OTLP_*. What it cannot read or use is an error: spans would go to the wrong place.
-func newClient(version string, patience time.Duration) (*client, error) {
-	address, addressErr := endpoint()
-	timeout, timeoutErr := timeout()
-	header, headerErr := headers()
-	secured, tlsErr := certificates()
+func newClient(of signal, version string, patience time.Duration) (*client, error) {
+	address, addressErr := of.endpoint()
+	timeout, timeoutErr := of.timeout()
+	header, headerErr := of.headers()
+	secured, tlsErr := of.certificates()
 	if err := cmp.Or(addressErr, timeoutErr, headerErr, tlsErr); err != nil {
 		return nil, err
 	}
-	switch compression := setting("COMPRESSION"); compression {
+	switch compression := of.setting("COMPRESSION"); compression {
 	case "gzip":
 		header.Set("Content-Encoding", compression)
 	case "", "none":
@@ -82,13 +90,17 @@ func newClient(version string, patience time.Duration) (*client, error) {
 }
 
 // setting is the value of OTEL_EXPORTER_OTLP_TRACES_name, or, without one, of OTEL_EXPORTER_OTLP_name.
-func setting(name string) string {
-	return cmp.Or(strings.TrimSpace(os.Getenv(variables+"TRACES_"+name)), strings.TrimSpace(os.Getenv(variables+name)))
+func (of signal) setting(name string) string {
+	return cmp.Or(strings.TrimSpace(os.Getenv(of.variable(name))), strings.TrimSpace(os.Getenv(variables+name)))
 }
 
-// endpoint takes the address for traces as it is; of the one for all signals it is a part.
-func endpoint() (string, error) {
-	variable := tracesEndpointVariable
+func (of signal) variable(name string) string {
+	return variables + strings.ToUpper(string(of)) + "_" + name
+}
+
+// endpoint takes the address for the signal as it is; of the one for all signals it is a part.
+func (of signal) endpoint() (string, error) {
+	variable := of.variable("ENDPOINT")
 	text := strings.TrimSpace(os.Getenv(variable))
 	if text == "" {
 		variable = endpointVariable
@@ -99,15 +111,15 @@ func endpoint() (string, error) {
 		return "", fmt.Errorf("%s: want an address such as %s", variable, defaultEndpoint) // it may hold a password
 	}
 	if variable == endpointVariable {
-		u.Path = path.Join("/", u.Path, "v1/traces")
+		u.Path = path.Join("/", u.Path, "v1", string(of))
 	} else {
 		u.Path = cmp.Or(u.Path, "/")
 	}
 	return u.String(), nil
 }
 
-func timeout() (time.Duration, error) {
-	text := setting("TIMEOUT")
+func (of signal) timeout() (time.Duration, error) {
+	text := of.setting("TIMEOUT")
 	if text == "" {
 		return defaultTimeout, nil
 	}
@@ -119,9 +131,9 @@ func timeout() (time.Duration, error) {
 }
 
 // headers are pairs such as name=value,other=value, whose values are percent-encoded.
-func headers() (http.Header, error) {
+func (of signal) headers() (http.Header, error) {
 	all := http.Header{}
-	text := setting("HEADERS")
+	text := of.setting("HEADERS")
 	if text == "" {
 		return all, nil
 	}
@@ -137,9 +149,9 @@ func headers() (http.Header, error) {
 }
 
 // certificates are those that the collector is known by, and those that it knows us by.
-func certificates() (*tls.Config, error) {
+func (of signal) certificates() (*tls.Config, error) {
 	c := &tls.Config{MinVersion: tls.VersionTLS12}
-	if file := setting("CERTIFICATE"); file != "" {
+	if file := of.setting("CERTIFICATE"); file != "" {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			return nil, fmt.Errorf("%sCERTIFICATE: %w", variables, err)
@@ -149,7 +161,7 @@ func certificates() (*tls.Config, error) {
 			return nil, fmt.Errorf("%sCERTIFICATE: there is no certificate in %s", variables, file)
 		}
 	}
-	if file, key := setting("CLIENT_CERTIFICATE"), setting("CLIENT_KEY"); file != "" && key != "" {
+	if file, key := of.setting("CLIENT_CERTIFICATE"), of.setting("CLIENT_KEY"); file != "" && key != "" {
 		pair, err := tls.LoadX509KeyPair(file, key)
 		if err != nil {
 			return nil, fmt.Errorf("%sCLIENT_CERTIFICATE: %w", variables, err)
@@ -157,6 +169,15 @@ func certificates() (*tls.Config, error) {
 		c.Certificates = []tls.Certificate{pair}
 	}
 	return c, nil
+}
+
+// address is where it posts to, without a password.
+func (c *client) address() string {
+	u, err := url.Parse(c.url)
+	if err != nil {
+		return c.url
+	}
+	return u.Redacted()
 }
 
 // Start implements otlptrace.Client.
@@ -170,11 +191,15 @@ func (c *client) Stop(context.Context) error {
 
 // UploadTraces implements otlptrace.Client. It tries again what may pass, as long as its patience lasts.
 func (c *client) UploadTraces(ctx context.Context, spans []*traces.ResourceSpans) error {
+	// TracesData has the form of the service's request, whose package links gRPC.
+	return c.upload(ctx, &traces.TracesData{ResourceSpans: spans})
+}
+
+func (c *client) upload(ctx context.Context, batch proto.Message) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(c.stopped, cancel)()
-	// TracesData has the form of the service's request, whose package links gRPC.
-	body, err := proto.Marshal(&traces.TracesData{ResourceSpans: spans})
+	body, err := proto.Marshal(batch)
 	if err != nil {
 		return err
 	}
@@ -218,6 +243,10 @@ func (c *client) post(ctx context.Context, body []byte) (again bool, after time.
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return true, retryAfter(response.Header), refusal(response, answer)
 	}
+	switch response.StatusCode {
+	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotImplemented:
+		return false, 0, fmt.Errorf("%w: %w", errNoSuchSignal, refusal(response, answer))
+	}
 	if response.StatusCode/100 != 2 {
 		return false, 0, refusal(response, answer)
 	}
@@ -226,6 +255,9 @@ func (c *client) post(ctx context.Context, body []byte) (again bool, after time.
 	}
 	return false, 0, err
 }
+
+// errNoSuchSignal is the answer of a collector that takes other signals, perhaps, but not this one.
+var errNoSuchSignal = errors.New("the collector has no such address")
 
 func refusal(response *http.Response, answer []byte) error {
 	return fmt.Errorf("the collector answered %s: %s", response.Status, cmp.Or(strings.TrimSpace(string(answer)), "(empty)"))
@@ -311,6 +343,7 @@ const DefaultPatience = 5 * time.Second
 type Exporter struct {
 	provider *sdk.TracerProvider
 	tracer   trace.Tracer
+	events   *eventLog // nil: none are sent
 	redact   func(string) string
 	warnings warnings
 	patience time.Duration
@@ -335,7 +368,7 @@ func Open(ctx context.Context, o Options) (*Exporter, error) {
 	if err != nil {
 		e.warnings.add(err)
 	}
-	client, err := newClient(o.Version, e.patience)
+	client, err := newClient(spans, o.Version, e.patience)
 	if err != nil {
 		return nil, fmt.Errorf("exporting traces: %w", err)
 	}
@@ -345,6 +378,11 @@ func Open(ctx context.Context, o Options) (*Exporter, error) {
 	}
 	e.provider = sdk.NewTracerProvider(sdk.WithResource(described), sdk.WithBatcher(&counting{exporter, &e.sent}))
 	e.tracer = e.provider.Tracer(scope, trace.WithInstrumentationVersion(o.Version))
+	if eventsWanted(os.Getenv) {
+		if e.events, err = newEventLog(described, o.Version, e.patience, e.warnings.add); err != nil {
+			return nil, fmt.Errorf("exporting events: %w", err)
+		}
+	}
 	return e, nil
 }
 
@@ -361,15 +399,25 @@ func describe(ctx context.Context, version string) (*resource.Resource, error) {
 func (e *Exporter) Close() error {
 	closing, cancel := context.WithTimeout(context.Background(), e.patience)
 	defer cancel()
-	err := e.provider.Shutdown(closing)
-	lost := e.ended.Load() - e.sent.Load()
+	shut := e.provider.Shutdown(closing)
+	err := lost("spans", e.ended.Load(), e.sent.Load(), shut)
+	if e.events != nil {
+		shut = e.events.provider.Shutdown(closing)
+		if !e.events.refused.Load() { // else it is told already
+			err = errors.Join(err, lost("events", e.events.ended.Load(), e.events.sent.Load(), shut))
+		}
+	}
+	return err
+}
+
+func lost(what string, ended, sent int64, err error) error {
 	switch {
-	case lost <= 0:
+	case ended <= sent:
 		return nil
 	case err == nil || errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("%d of %d spans did not reach the collector", lost, e.ended.Load())
+		return fmt.Errorf("%d of %d %s did not reach the collector", ended-sent, ended, what)
 	}
-	return fmt.Errorf("%d of %d spans did not reach the collector: %w", lost, e.ended.Load(), err)
+	return fmt.Errorf("%d of %d %s did not reach the collector: %w", ended-sent, ended, what, err)
 }
 
 // counting counts the spans that arrived.
@@ -438,6 +486,12 @@ func (s *span) End(attributes []Attribute, failed *Failure) {
 	s.made.End()
 }
 
+// Place implements Span.
+func (s *span) Place() Place {
+	at := s.made.SpanContext()
+	return Place{at.TraceID(), at.SpanID(), byte(at.TraceFlags())}
+}
+
 func (e *Exporter) attributes(told []Attribute) []attribute.KeyValue {
 	all := make([]attribute.KeyValue, 0, len(told))
 	for _, a := range told {
@@ -471,6 +525,7 @@ func (e *Exporter) text(text string) string { return strings.ToValidUTF8(e.redac
 const (
 	disabledVariable       = "OTEL_SDK_DISABLED"
 	exporterVariable       = "OTEL_TRACES_EXPORTER"
+	logsExporterVariable   = "OTEL_LOGS_EXPORTER"
 	endpointVariable       = "OTEL_EXPORTER_OTLP_ENDPOINT"
 	tracesEndpointVariable = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
 	protocolVariable       = "OTEL_EXPORTER_OTLP_PROTOCOL"
@@ -511,6 +566,17 @@ func Wanted(env func(string) string) (bool, error) {
 		}
 	}
 	return true, nil
+}
+
+// eventsWanted reports whether the environment, which wants traces, has a place for events as well.
+func eventsWanted(env func(string) string) bool {
+	switch strings.TrimSpace(env(logsExporterVariable)) {
+	case "otlp":
+		return true
+	case "":
+		return env(endpointVariable) != "" || env(events.variable("ENDPOINT")) != "" || env(tracesEndpointVariable) == ""
+	}
+	return false
 }
 
 // Contents says whether the environment asks for what was sent and answered, too.

@@ -17,6 +17,7 @@ import (
 
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	common "go.opentelemetry.io/proto/otlp/common/v1"
+	logs "go.opentelemetry.io/proto/otlp/logs/v1"
 	traces "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 )
@@ -25,6 +26,8 @@ import (
 type received struct {
 	mu       sync.Mutex
 	spans    []*traces.Span
+	events   []*logs.LogRecord
+	noEvents bool // it takes spans only
 	resource []*common.KeyValue
 	headers  []http.Header
 	paths    []string
@@ -43,6 +46,10 @@ func collect(t *testing.T) *received {
 // ServeHTTP implements http.Handler.
 func (r *received) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	body, err := io.ReadAll(request.Body)
+	if request.URL.Path == "/v1/logs" {
+		r.takeEvents(w, body)
+		return
+	}
 	var sent collector.ExportTraceServiceRequest
 	if err != nil || proto.Unmarshal(body, &sent) != nil {
 		w.WriteHeader(http.StatusBadRequest)
@@ -58,6 +65,25 @@ func (r *received) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 		}
 	}
 	w.Header().Set("Content-Type", "application/x-protobuf")
+}
+
+func (r *received) takeEvents(w http.ResponseWriter, body []byte) {
+	var sent logs.LogsData
+	switch err := proto.Unmarshal(body, &sent); {
+	case r.noEvents:
+		w.WriteHeader(http.StatusNotFound)
+		return
+	case err != nil:
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, of := range sent.ResourceLogs {
+		for _, in := range of.ScopeLogs {
+			r.events = append(r.events, in.LogRecords...)
+		}
+	}
 }
 
 // span is the one of that name.
@@ -107,7 +133,7 @@ func upload(t *testing.T, server *httptest.Server, env map[string]string) error 
 	for name, value := range env {
 		t.Setenv(name, value)
 	}
-	c, err := newClient("1.2.3", 5*time.Second)
+	c, err := newClient(spans, "1.2.3", 5*time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +191,7 @@ func TestEndpoints(t *testing.T) {
 	} {
 		t.Setenv(endpointVariable, c.all)
 		t.Setenv(tracesEndpointVariable, c.traces)
-		got, err := endpoint()
+		got, err := spans.endpoint()
 		if err != nil {
 			got = err.Error()
 		}
@@ -189,7 +215,7 @@ func TestSettingsThatCannotBeUsed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv(variables+name, c.value)
-			if _, err := newClient("1", time.Second); err == nil || err.Error() != c.want {
+			if _, err := newClient(spans, "1", time.Second); err == nil || err.Error() != c.want {
 				t.Errorf("got %v, want %s", err, c.want)
 			}
 		})
@@ -216,7 +242,7 @@ func TestWhatCollectorsAnswer(t *testing.T) {
 		"takes one":   {200, partly, 1, 0, "the collector rejected 1 spans: too old"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			sender, err := newClient("1.2.3", 5*time.Second)
+			sender, err := newClient(spans, "1.2.3", 5*time.Second)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -12,6 +12,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/agentbench/agentbench/engine/model"
@@ -25,6 +26,8 @@ type Tracing struct {
 	Models map[string]Model
 	// Contents says that what was sent and answered may be told.
 	Contents bool
+	// runs are the places of the runs of this session, by id: events of their scores are theirs.
+	runs sync.Map
 }
 
 // Tracer starts spans. Implementations are safe for concurrent use.
@@ -32,6 +35,15 @@ type Tracer interface {
 	// Start begins a span within that of the context, and gives the context of
 	// what happens in it.
 	Start(ctx context.Context, began *Began) (context.Context, Span)
+	// Event tells of something that has no duration, about the span at a place; the zero Place is unknown.
+	Event(name string, at Place, attributes []Attribute, failed *Failure)
+}
+
+// Place is the identity of a span.
+type Place struct {
+	Trace [16]byte
+	Span  [8]byte
+	Flags byte
 }
 
 // Began is what is known of a span from the start.
@@ -45,6 +57,7 @@ type Began struct {
 type Span interface {
 	// End ends it. It failed where there is a failure.
 	End(attributes []Attribute, failed *Failure)
+	Place() Place
 }
 
 // Attribute is a string, an int64, a float64, a bool or a []string, by its name.
@@ -59,7 +72,8 @@ type Failure struct{ Class, Message string }
 
 // Model is what is known of a model of the suite.
 type Model struct {
-	Provider string // openai, script, simulate
+	Provider string // as the conventions name it: openai, anthropic, script, simulate
+	Stream   bool   // its answers come in pieces
 	Name     string // the provider's
 	Address  string // of its server; "": it has none
 	Port     int
@@ -114,6 +128,7 @@ func (l *list) usage(u *record.Usage) {
 	l.set("gen_ai.usage.input_tokens", u.InputTokens)
 	l.set("gen_ai.usage.output_tokens", u.OutputTokens)
 	l.count("gen_ai.usage.cache_read.input_tokens", u.CachedTokens)
+	l.count("gen_ai.usage.cache_creation.input_tokens", u.CacheWriteTokens+u.CacheWrite1hTokens)
 	l.count("gen_ai.usage.reasoning.output_tokens", u.ReasoningTokens)
 	if u.Unpriced == 0 {
 		l.set("agentbench.cost_usd", u.Cost.Dollars())
@@ -154,6 +169,11 @@ func StartChat(ctx context.Context, name string, role record.Role, request *mode
 		l.set("server.address", m.Address)
 		l.set("server.port", int64(m.Port))
 	}
+	if m.Stream {
+		l.set("gen_ai.request.stream", true)
+	}
+	run, _ := ctx.Value(runKey{}).(string)
+	l.text("gen_ai.conversation.id", run)
 	l.text("agentbench.model", name)
 	l.text("agentbench.role", string(role))
 	l.settings(request)
@@ -339,8 +359,15 @@ func StartRun(ctx context.Context, head *record.Run) (context.Context, Run) {
 	l.text("agentbench.task", head.Task)
 	l.set("agentbench.trial", int64(head.Trial))
 	ctx, span := t.Tracer.Start(ctx, &Began{Name: named("invoke_agent", head.Configuration), Attributes: l})
+	if head.ID != "" {
+		ctx = context.WithValue(ctx, runKey{}, head.ID)
+		t.runs.Store(head.ID, span.Place())
+	}
 	return ctx, Run{span}
 }
+
+// runKey holds the id of the run that a call is made in.
+type runKey struct{}
 
 // named is an operation of something, which may have no name.
 func named(operation, name string) string {
@@ -447,19 +474,46 @@ func (s Score) End(made *record.Score) {
 		return
 	}
 	var l list
-	var failed *Failure
-	if made.Unscored != "" {
-		failed = &Failure{"unscored", made.Unscored}
-	} else {
-		l.set("gen_ai.evaluation.score.value", made.Value)
-		if s.tracing.Contents {
-			l.text("gen_ai.evaluation.score.label", made.Answer)
-			l.text("gen_ai.evaluation.explanation", made.Explanation)
-		}
-	}
+	failed := l.score(made, s.tracing.Contents)
 	l.count("agentbench.votes", int64(len(made.Votes)))
 	l.usage(&made.Usage)
 	s.span.End(l, failed)
+}
+
+// Evaluated tells of the scores of a run, each as an event about the run's span, if the run was made in this session.
+func Evaluated(ctx context.Context, run *record.Run, scores []record.Score) {
+	t := of(ctx)
+	if t == nil {
+		return
+	}
+	known, _ := t.runs.Load(run.ID)
+	at, _ := known.(Place)
+	for i := range scores {
+		made := &scores[i]
+		var l list
+		l.text("gen_ai.evaluation.name", made.Name)
+		l.text("gen_ai.conversation.id", run.ID)
+		l.text("agentbench.run", run.ID)
+		l.text("agentbench.configuration", run.Configuration)
+		l.text("agentbench.task", run.Task)
+		l.set("agentbench.trial", int64(run.Trial))
+		l.count("agentbench.iteration", int64(made.Iteration))
+		failed := l.score(made, t.Contents)
+		t.Tracer.Event("gen_ai.evaluation.result", at, l, failed)
+	}
+}
+
+// score has the value, or why there is none.
+func (l *list) score(made *record.Score, contents bool) *Failure {
+	if made.Unscored != "" {
+		return &Failure{"unscored", made.Unscored}
+	}
+	l.set("gen_ai.evaluation.score.value", made.Value)
+	if contents {
+		l.text("gen_ai.evaluation.score.label", made.Answer)
+		l.text("gen_ai.evaluation.explanation", made.Explanation)
+	}
+	return nil
 }
 
 // Tool is the span of one use of a tool, attempts included. The zero Tool is that

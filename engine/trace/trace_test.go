@@ -83,7 +83,7 @@ func walk(outer context.Context) {
 		Tools: []model.Tool{{Name: "f"}}, Temperature: number(0.5), MaxOutputTokens: 9, JSON: true,
 	}
 	_, chat := StartChat(within, "m", record.RoleAgent, request)
-	used := record.Usage{Calls: 1, InputTokens: 12, OutputTokens: 3, CachedTokens: 4, Cost: record.USD / 4}
+	used := record.Usage{Calls: 1, InputTokens: 12, OutputTokens: 3, CachedTokens: 4, CacheWriteTokens: 2, CacheWrite1hTokens: 1, Cost: record.USD / 4}
 	chat.End(
 		&model.Reply{Text: "the key is " + secret, Thinking: "hm", Finish: "tool_calls", ToolCalls: []model.ToolCall{{ID: "2", Name: "f", Arguments: `{"a":1}`}}},
 		&record.Call{Finish: "tool_calls", Answered: "m-2026", Usage: used, Duration: 2 * time.Second, Attempts: 2}, nil)
@@ -100,7 +100,7 @@ func walk(outer context.Context) {
 	score.End(&record.Score{Unscored: "auth: no key"})
 }
 
-var models = map[string]Model{"m": {Provider: "openai", Name: "gpt-x", Address: "example.com", Port: 443}}
+var models = map[string]Model{"m": {Provider: "openai", Name: "gpt-x", Address: "example.com", Port: 443, Stream: true}}
 
 // What arrives at a collector: the spans within one another, with the names and
 // attributes of the conventions, and no text of what was sent or answered.
@@ -119,7 +119,7 @@ func TestSpansArrive(t *testing.T) {
 			"agentbench.run": "a/b/1", "agentbench.configuration": "a", "agentbench.task": "b", "agentbench.trial": int64(1),
 			"agentbench.status": "completed", "agentbench.reason": "confidence", "agentbench.success": true, "agentbench.iterations": int64(1),
 			"agentbench.elapsed_s": 2.0, "agentbench.simulated": false, "agentbench.cost_usd": 0.25,
-			"gen_ai.usage.input_tokens": int64(12), "gen_ai.usage.output_tokens": int64(3), "gen_ai.usage.cache_read.input_tokens": int64(4),
+			"gen_ai.usage.input_tokens": int64(12), "gen_ai.usage.output_tokens": int64(3), "gen_ai.usage.cache_read.input_tokens": int64(4), "gen_ai.usage.cache_creation.input_tokens": int64(3),
 		}},
 		"iteration planning": {trace.Span_SPAN_KIND_INTERNAL, "invoke_agent a", map[string]any{
 			"agentbench.iteration": int64(1), "agentbench.phase": "planning", "agentbench.confidence": 0.75, "agentbench.passed": false, "agentbench.elapsed_s": 1.0,
@@ -127,9 +127,9 @@ func TestSpansArrive(t *testing.T) {
 		"chat gpt-x": {trace.Span_SPAN_KIND_CLIENT, "iteration planning", map[string]any{
 			"gen_ai.operation.name": "chat", "gen_ai.provider.name": "openai", "gen_ai.request.model": "gpt-x", "gen_ai.response.model": "m-2026",
 			"server.address": "example.com", "server.port": int64(443), "agentbench.model": "m", "agentbench.role": "agent",
-			"gen_ai.request.temperature": 0.5, "gen_ai.request.max_tokens": int64(9), "gen_ai.output.type": "json",
+			"gen_ai.request.temperature": 0.5, "gen_ai.request.max_tokens": int64(9), "gen_ai.request.stream": true, "gen_ai.conversation.id": "a/b/1", "gen_ai.output.type": "json",
 			"gen_ai.response.finish_reasons": []string{"tool_calls"}, "gen_ai.usage.input_tokens": int64(12), "gen_ai.usage.output_tokens": int64(3),
-			"gen_ai.usage.cache_read.input_tokens": int64(4), "agentbench.cost_usd": 0.25, "agentbench.elapsed_s": 2.0, "agentbench.cached": false, "agentbench.attempts": int64(2),
+			"gen_ai.usage.cache_read.input_tokens": int64(4), "gen_ai.usage.cache_creation.input_tokens": int64(3), "agentbench.cost_usd": 0.25, "agentbench.elapsed_s": 2.0, "agentbench.cached": false, "agentbench.attempts": int64(2),
 		}},
 		"execute_tool f": {trace.Span_SPAN_KIND_INTERNAL, "iteration planning", map[string]any{
 			"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "f", "gen_ai.tool.type": "extension", "gen_ai.tool.call.id": "2",
@@ -139,7 +139,7 @@ func TestSpansArrive(t *testing.T) {
 		"evaluate quality": {trace.Span_SPAN_KIND_INTERNAL, "", map[string]any{
 			"gen_ai.evaluation.name": "quality", "gen_ai.evaluation.score.value": 0.5, "agentbench.votes": int64(3), "agentbench.iteration": int64(1),
 			"agentbench.run": "a/b/1", "agentbench.configuration": "a", "agentbench.task": "b", "agentbench.trial": int64(1), "agentbench.cost_usd": 0.25,
-			"gen_ai.usage.input_tokens": int64(12), "gen_ai.usage.output_tokens": int64(3), "gen_ai.usage.cache_read.input_tokens": int64(4),
+			"gen_ai.usage.input_tokens": int64(12), "gen_ai.usage.output_tokens": int64(3), "gen_ai.usage.cache_read.input_tokens": int64(4), "gen_ai.usage.cache_creation.input_tokens": int64(3),
 		}},
 		"evaluate tone": {trace.Span_SPAN_KIND_INTERNAL, "", map[string]any{
 			"gen_ai.evaluation.name": "tone", "agentbench.run": "a/b/1", "agentbench.configuration": "a", "agentbench.task": "b", "agentbench.trial": int64(1),
@@ -361,6 +361,12 @@ type kept struct{ ended []*Failure }
 
 func (k *kept) Start(ctx context.Context, _ *Began) (context.Context, Span) { return ctx, k }
 
+func (k *kept) Event(_ string, _ Place, _ []Attribute, failed *Failure) {
+	k.ended = append(k.ended, failed)
+}
+
+func (k *kept) Place() Place { return Place{} }
+
 func (k *kept) End(_ []Attribute, failed *Failure) { k.ended = append(k.ended, failed) }
 
 // How a call failed is its class; that a model had nothing more to give is no failure.
@@ -413,7 +419,7 @@ func TestAttributesAreDocumented(t *testing.T) {
 		named = append(named, string(found[1]))
 	}
 	var source []byte
-	for _, file := range []string{"trace.go", "client.go"} {
+	for _, file := range []string{"trace.go", "client.go", "event.go"} {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
@@ -434,6 +440,86 @@ func TestAttributesAreDocumented(t *testing.T) {
 			if !slices.Contains(named, key) {
 				t.Errorf("%s is sent and not documented", key)
 			}
+		}
+	}
+}
+
+// Every score is an event about its run's span, if that is of this session; a collector that takes none costs one warning.
+func TestScoresAreEvents(t *testing.T) {
+	got := collect(t)
+	e, warned := open(t)
+	ctx := With(t.Context(), &Tracing{Tracer: e, Contents: true})
+	head := record.Run{ID: "a/b/1", Configuration: "a", Task: "b", Trial: 1}
+	_, run := StartRun(ctx, &head)
+	run.End(&head)
+	Evaluated(ctx, &head, []record.Score{
+		{Name: "right", Value: 1, Answer: "42", Explanation: "it is " + secret},
+		{Name: "kind", Iteration: 2, Unscored: "the judge gave no verdict"},
+	})
+	Evaluated(ctx, &record.Run{ID: "of an earlier session"}, []record.Score{{Name: "right", Value: 0.5}})
+	finish(t, e, warned)
+	if len(got.events) != 3 {
+		t.Fatalf("%d events", len(got.events))
+	}
+	span := got.span(t, "invoke_agent a")
+	for i, want := range []map[string]any{
+		{
+			"gen_ai.evaluation.name": "right", "gen_ai.evaluation.score.value": 1.0, "gen_ai.evaluation.score.label": "42",
+			"gen_ai.evaluation.explanation": "it is [redacted]", "gen_ai.conversation.id": "a/b/1", "agentbench.run": "a/b/1",
+			"agentbench.configuration": "a", "agentbench.task": "b", "agentbench.trial": int64(1),
+		},
+		{
+			"gen_ai.evaluation.name": "kind", "agentbench.iteration": int64(2), "error.type": "unscored", "gen_ai.conversation.id": "a/b/1",
+			"agentbench.run": "a/b/1", "agentbench.configuration": "a", "agentbench.task": "b", "agentbench.trial": int64(1),
+		},
+		{
+			"gen_ai.evaluation.name": "right", "gen_ai.evaluation.score.value": 0.5, "gen_ai.conversation.id": "of an earlier session",
+			"agentbench.run": "of an earlier session", "agentbench.trial": int64(0),
+		},
+	} {
+		event := got.events[i]
+		if event.EventName != "gen_ai.evaluation.result" || event.TimeUnixNano == 0 || !reflect.DeepEqual(values(event.Attributes), want) {
+			t.Errorf("%q: %v, want %v", event.EventName, values(event.Attributes), want)
+		}
+		of := i < 2
+		if of != slices.Equal(event.TraceId, span.TraceId) || of != slices.Equal(event.SpanId, span.SpanId) {
+			t.Errorf("event %d is about the span %x of trace %x", i, event.SpanId, event.TraceId)
+		}
+	}
+
+	got = collect(t)
+	got.noEvents = true
+	e, warned = open(t)
+	ctx = With(t.Context(), &Tracing{Tracer: e})
+	_, run = StartRun(ctx, &head)
+	run.End(&head)
+	Evaluated(ctx, &head, []record.Score{{Name: "right", Value: 1}})
+	if err := e.Close(); err != nil {
+		t.Error(err)
+	}
+	if w := warned(); len(w) != 1 || !strings.Contains(w[0], "takes no events at http://") || !strings.Contains(w[0], "OTEL_LOGS_EXPORTER=none") {
+		t.Errorf("warnings %q", w)
+	}
+	if len(got.spans) != 1 {
+		t.Errorf("%d spans", len(got.spans))
+	}
+}
+
+func TestWhereEventsAreWanted(t *testing.T) {
+	for _, c := range []struct {
+		env  map[string]string
+		want bool
+	}{
+		{nil, true},
+		{map[string]string{endpointVariable: "http://x"}, true},
+		{map[string]string{tracesEndpointVariable: "http://x/v1/traces"}, false},
+		{map[string]string{tracesEndpointVariable: "http://x/v1/traces", "OTEL_EXPORTER_OTLP_LOGS_ENDPOINT": "http://x/v1/logs"}, true},
+		{map[string]string{tracesEndpointVariable: "http://x/v1/traces", logsExporterVariable: "otlp"}, true},
+		{map[string]string{endpointVariable: "http://x", logsExporterVariable: "none"}, false},
+		{map[string]string{endpointVariable: "http://x", logsExporterVariable: "console"}, false},
+	} {
+		if got := eventsWanted(func(name string) string { return c.env[name] }); got != c.want {
+			t.Errorf("%v: %v", c.env, got)
 		}
 	}
 }
