@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	logs "go.opentelemetry.io/proto/otlp/logs/v1"
 	trace "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 
@@ -59,7 +60,9 @@ type spans struct {
 	mu    sync.Mutex
 	names map[string]string // by the id
 	all   []*trace.Span
-	leaks string
+	// events are the log records.
+	events []*logs.LogRecord
+	leaks  string
 }
 
 // collectSpans starts a collector of whole traces, which the environment then names.
@@ -71,6 +74,15 @@ func collectSpans(t *testing.T) *spans {
 		defer s.mu.Unlock()
 		body, _ := io.ReadAll(r.Body)
 		s.leaks += leaks(body)
+		if r.URL.Path == "/v1/logs" {
+			var sent logs.LogsData
+			if err := proto.Unmarshal(body, &sent); err != nil {
+				t.Error(err)
+				return
+			}
+			s.events = append(s.events, sent.ResourceLogs[0].ScopeLogs[0].LogRecords...)
+			return
+		}
 		var sent collector.ExportTraceServiceRequest
 		if err := proto.Unmarshal(body, &sent); err != nil {
 			t.Error(err)
@@ -113,6 +125,14 @@ func TestRunsAreTraced(t *testing.T) {
 		t.Fatalf("code %d: %s", code, told)
 	}
 	s.hold(t, map[string]int{"invoke_agent quick": 2, "invoke_agent quick > iteration": 4, "iteration > chat gpt-mock": 4, "evaluate good": 2, "evaluate good > chat canned": 2})
+	for _, event := range s.events {
+		if of := s.names[string(event.SpanId)]; event.EventName != "gen_ai.evaluation.result" || of != "invoke_agent quick" {
+			t.Errorf("an event %s about %q", event.EventName, of)
+		}
+	}
+	if len(s.events) != 2 {
+		t.Errorf("%d events for two scores", len(s.events))
+	}
 }
 
 // Where traces cannot be sent, it is said, and the run is what it was.
