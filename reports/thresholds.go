@@ -55,13 +55,15 @@ func Thresholds(ctx context.Context, r *Report, options ThresholdOptions, texts 
 	return verdicts
 }
 
-// CheckThreshold says what is wrong with the text of a threshold.
-func CheckThreshold(text string) error {
-	program, faults := expr.Threshold().Compile(text, expr.WantBool)
-	if program == nil {
-		return faultError(faults)
+// CheckThreshold says what is wrong with the text of a threshold, and what to write instead; nil where nothing is.
+func CheckThreshold(text string) (wrong error, hint string) {
+	_, faults := expr.Threshold().Compile(text, expr.WantBool)
+	for _, f := range faults {
+		if !f.Warning {
+			return errors.New(f.What), f.Hint
+		}
 	}
-	return nil
+	return nil, ""
 }
 
 // ReadsDiff reports whether a threshold reads what differs from the baseline.

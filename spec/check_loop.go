@@ -199,7 +199,11 @@ func (l *loader) checkModels(s *Suite) {
 		for _, entry := range m.Node.Entries {
 			owners := strings.Fields(providerKeys[entry.Key])
 			if len(owners) > 0 && !slices.Contains(owners, kind) && !slices.Contains(owners, m.Provider) {
-				l.add(m.Node.KeyFault(entry.Key, "it belongs to provider: "+strings.Join(owners, " or "),
+				hint := "it belongs to provider: " + strings.Join(owners, " or ")
+				if entry.Key == "key" {
+					hint, m.Key = m.KeyHint("api_key"), nil
+				}
+				l.add(m.Node.KeyFault(entry.Key, hint,
 					"%q means nothing for the provider %s", entry.Key, m.Provider))
 			}
 		}

@@ -100,7 +100,7 @@ func (l *loader) checkNormalized(scorer *Scorer) {
 func (l *loader) checkSchema(scorer *Scorer) {
 	at := scorer.Node.Get("schema_file")
 	switch {
-	case (scorer.Schema != nil) == (at != nil):
+	case (scorer.Node.Get("schema") != nil) == (at != nil):
 		l.fault(scorer.Node, "", "a scorer of type json_schema needs one of schema and schema_file")
 	case at != nil:
 		value, err := l.readValue(at.Text)

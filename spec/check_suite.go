@@ -75,13 +75,22 @@ func (l *loader) checkSet(c *Configuration) bool {
 
 // checkReferences finds names that mean nothing in this suite.
 func (l *loader) checkReferences(s *Suite) {
-	if s.Baseline != "" && len(s.Resolved) > 0 && s.Configuration(s.Baseline) == nil && l.complete(s.names()) {
+	if s.Baseline != "" && len(s.Resolved) > 0 && s.Configuration(s.Baseline) == nil && !s.isRefused(s.Baseline) && l.complete(s.names()) {
 		l.fault(s.Tree.Get("baseline"), didYouMean(s.Baseline, s.names()), "unknown configuration %q", s.Baseline)
 	}
 	for i := range s.Resolved {
 		l.checkLoopModels(s, s.Resolved[i].Loop, s.Budget.CostUSD > 0)
 	}
 	l.checkScorerReferences(s)
+}
+
+// isRefused reports whether a name is that of a configuration with faults, or of one of its sweep: that it is not
+// there is no second mistake.
+func (s *Suite) isRefused(name string) bool {
+	return slices.ContainsFunc(s.refused, func(refused string) bool {
+		rest, ok := strings.CutPrefix(name, refused)
+		return ok && (rest == "" || rest[0] == '@' || rest[0] == '.')
+	})
 }
 
 func (s *Suite) names() []string {
@@ -197,7 +206,7 @@ func (l *loader) checkTasks(s *Suite) {
 	case source.List:
 	case source.Map:
 		l.checkMapping(t)
-	default:
+	case source.String:
 		l.checkGlob(t.Node, true)
 	}
 }
@@ -205,9 +214,13 @@ func (l *loader) checkTasks(s *Suite) {
 // mappingKeys mean something only where rows become tasks.
 var mappingKeys = []string{"each", "id", "input", "target", "vars", "metadata"}
 
+// taskKeys are all keys of tasks over files; any other has a fault of its own.
+var taskKeys = append([]string{"list", "files", "where", "sample", "shuffle", "limit", "targets"}, mappingKeys...)
+
 func (l *loader) checkMapping(t *Tasks) {
 	list, files := t.Node.Get("list"), t.Node.Get("files")
-	if (list == nil) == (files == nil) {
+	unknown := slices.ContainsFunc(t.Node.Entries, func(e source.Entry) bool { return !slices.Contains(taskKeys, e.Key) })
+	if (list == nil) == (files == nil) && !(list == nil && unknown) {
 		l.fault(t.Node, "files: [tasks.jsonl], or list: [{input: ...}]", "tasks need one of files and list")
 	}
 	for _, n := range fileNodes(files) {
@@ -260,7 +273,7 @@ func readable(f folder, file string, text, any bool) error {
 		formats = slices.Concat(taskFormats, textFormats)
 	}
 	if !(text && any) && !slices.Contains(formats, formatOf(file).ext) {
-		err = &fileError{f.name(file) + " has an unknown format", "data files end in " + strings.Join(formats, ", ") + ", or in .gz behind one of these"}
+		err = &fileError{f.name(file) + " has an unknown format", "data files end in " + strings.Join(formats, ", ") + ", or in .gz behind one of these; save a table as .csv with commas"}
 	}
 	return errors.Join(err, opened.Close())
 }
@@ -282,7 +295,8 @@ func (l *loader) checkInline(tasks []InlineTask) {
 		} else {
 			first[id] = at
 		}
-		if t.Input == nil && t.Vars == nil {
+		unknown := slices.ContainsFunc(t.Node.Entries, func(e source.Entry) bool { return !slices.Contains(mappingKeys, e.Key) })
+		if t.Input == nil && t.Vars == nil && !unknown { // else it may be there under another name
 			l.fault(t.Node, "write input: or vars:", "this task has no input")
 		}
 	}
@@ -433,7 +447,7 @@ func (l *loader) checkThreshold(s *Suite, e *Expr) {
 		l.warn(e.Node, "declare baseline: in the suite, or give run --baseline NAME", "the threshold reads diff, and the suite has no baseline")
 	}
 	for _, m := range s.Misreads(e.Program.Reads()) {
-		if m.What != "metric" || s.namesMetrics() {
+		if (m.What != "metric" || s.namesMetrics()) && !(m.What == "configuration" && s.isRefused(m.Name)) {
 			l.unknownIn(e, m.Name, m.Known, m.What)
 		}
 	}
@@ -558,13 +572,19 @@ func (l *loader) checkLimits(loop *Loop) {
 func (l *loader) checkThresholds(conditions []Condition) {
 	for i := range conditions {
 		c := &conditions[i]
-		if threshold := c.Confidence.Threshold; c.Kind == KindConfidence && !c.Off && threshold.Value > 1 && c.Node != nil {
-			at := c.Node
-			if n := c.Node.Get("threshold"); n != nil {
-				at = n
+		if threshold := c.Confidence.Threshold; c.Kind == KindConfidence && !c.Off && !threshold.Off && threshold.Set && c.Node != nil {
+			at := cmp.Or(c.Node.Get("threshold"), c.Node)
+			switch {
+			case threshold.Value >= 2 && threshold.Value <= 100:
+				l.warn(at, fmt.Sprintf("confidence goes from 0 to 1: write %v for %v%%; off lets the condition never hold", threshold.Value/100, threshold.Value),
+					"the threshold %v is above 1: few confidences ever reach it", threshold.Value)
+			case threshold.Value > 1:
+				l.warn(at, "confidence goes from 0 to 1; off lets the condition never hold",
+					"the threshold %v is above 1: few confidences ever reach it", threshold.Value)
+			case threshold.Value < 0:
+				l.warn(at, "confidence goes from 0 to 1; off lets the condition never hold",
+					"the threshold %v is below 0: every confidence reaches it", threshold.Value)
 			}
-			l.warn(at, "confidence goes from 0 to 1; off lets the condition never hold",
-				"the threshold %v is above 1: few confidences ever reach it", threshold.Value)
 		}
 		l.checkThresholds(c.Nested)
 	}

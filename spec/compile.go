@@ -1,6 +1,9 @@
 package spec
 
 import (
+	"cmp"
+	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -154,12 +157,34 @@ func (c compiler) prompt(p *Prompt) {
 	if !c.affords(p.Node, p.Text, effortOfPrompt(p.Text)) {
 		return
 	}
+	for _, at := range otherTemplates.FindAllStringIndex(p.Text, -1) {
+		before, found, after := p.Text[:at[0]], p.Text[at[0]:at[1]], p.Text[at[1]:]
+		if !strings.HasSuffix(before, "{") && !strings.HasPrefix(after, "}") { // it is no CEL
+			c.add(p.Node.FaultAt(len([]rune(before)), len([]rune(found)), templateHint(found), "%s is sent as it stands", found).AsWarning())
+		}
+	}
 	template, faults := c.env.Template(p.Text)
 	p.Template = template
 	c.report(p.Node, faults)
 	if template != nil {
 		c.checkReads(p.Node, template.Reads())
 	}
+}
+
+// otherTemplates matches what the templates of other tools look like: ${NAME}, {% if %}, {task.input}, {input}.
+var otherTemplates = regexp.MustCompile(`\$\{[A-Za-z_][\w.]*\}|\{%[^%\n]*%\}|\{(?:task\.\w+|input|question|output|feedback)\}`)
+
+func templateHint(found string) string {
+	name := strings.Trim(found, "${}%")
+	switch {
+	case strings.HasPrefix(found, "{%"):
+		return "CEL stands between {{ and }}: {{ CONDITION ? A : B }}"
+	case name == "input" || name == "question":
+		name = "task.input"
+	case strings.HasPrefix(found, "$") && !strings.Contains(name, "."):
+		return "prompts see no environment variables; CEL stands between {{ and }}: {{ task.input }}"
+	}
+	return "write {{ " + name + " }}"
 }
 
 // report places the faults of an expression into the file.
@@ -169,8 +194,12 @@ func (c compiler) report(n *source.Node, faults []expr.Fault) {
 			f.What = "the target is not visible inside the loop"
 			f.Hint = "a loop that is shown the answer cannot be scored with it; judge it in scorers"
 		}
-		if c.env == expr.Rubric() && strings.HasPrefix(f.What, "unknown name ") && f.Hint == "" {
+		if c.env == expr.Rubric() && strings.HasPrefix(f.What, "unknown name ") && !strings.HasPrefix(f.Hint, "did you mean") {
 			f.Hint = "a rubric sees task and target; the output is shown beside it"
+		}
+		if c.env == expr.Threshold() {
+			s := c.doc.Suite
+			f.Hint = cmp.Or(ThresholdHint(f.What, Readable{Configurations: s.names(), Scorers: s.scoreNames()}), f.Hint)
 		}
 		if c.loop != nil && f.What == `unknown name "step"` {
 			f.Hint = "guards with scope: step see the step"
@@ -179,6 +208,33 @@ func (c compiler) report(n *source.Node, faults []expr.Fault) {
 		placed.Warning = f.Warning
 		c.add(placed)
 	}
+}
+
+// ThresholdHint says which number of a threshold was meant where a fault is an unknown name; "" for others. The names that
+// there are may not be known yet.
+func ThresholdHint(what string, of Readable) string {
+	name, ok := strings.CutPrefix(what, "unknown name ")
+	if name = strings.Trim(name, `"`); !ok || name == "" {
+		return ""
+	}
+	configuration, scorer := "NAME", name
+	if len(of.Configurations) > 0 {
+		configuration = of.Configurations[0]
+	}
+	number := map[string]string{"cost": "cost_usd.mean", "cost_usd": "cost_usd.mean", "latency": "latency.mean", "tokens": "tokens.mean",
+		"iterations": "iterations.mean", "calls": "calls.mean"}[name]
+	switch {
+	case number != "":
+	case slices.Contains(of.Configurations, name):
+		return fmt.Sprintf("write configurations[%q]", name)
+	case slices.Contains(of.Scorers, name) || len(of.Scorers) == 0 && name != "scores":
+		number = fmt.Sprintf("scores[%q].mean", scorer)
+	case len(of.Scorers) > 0:
+		number = fmt.Sprintf("scores[%q].mean", of.Scorers[0])
+	default:
+		number = `scores["SCORER"].mean`
+	}
+	return fmt.Sprintf("write configurations[%q].%s", configuration, number)
 }
 
 // checkReads refuses parameters that the loop does not have.

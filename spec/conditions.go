@@ -10,18 +10,19 @@ import (
 )
 
 // conditionKinds are the kinds in the order in which the conditions of a map give the reason. Those that have fields say
-// where these are, whether the main one is off, how it is called, and how a bare value would be written.
+// where these are, whether the main one is off, how it is called, how a bare value would be written, and which is usual.
 var conditionKinds = []struct {
 	kind        Kind
 	fields      func(*Condition) (fields any, off *bool)
 	main, short string
+	usual       string // value, for who wrote none
 }{
-	{KindConfidence, func(c *Condition) (any, *bool) { return &c.Confidence, &c.Confidence.Threshold.Off }, "threshold", "{threshold: %s}"},
+	{KindConfidence, func(c *Condition) (any, *bool) { return &c.Confidence, &c.Confidence.Threshold.Off }, "threshold", "{threshold: %s}", "0.9"},
 	{kind: KindWhen},
-	{KindRepeated, func(c *Condition) (any, *bool) { return &c.Repeated, &c.Repeated.Times.Off }, "times", ""},
-	{KindConsecutive, func(c *Condition) (any, *bool) { return &c.Consecutive, &c.Consecutive.Times.Off }, "times", ""},
-	{KindNoImprovement, func(c *Condition) (any, *bool) { return &c.NoImprovement, &c.NoImprovement.Patience.Off }, "patience", "{patience: %s}"},
-	{KindTimeout, func(c *Condition) (any, *bool) { return &c.Timeout, &c.Timeout.After.Off }, "after", ""},
+	{KindRepeated, func(c *Condition) (any, *bool) { return &c.Repeated, &c.Repeated.Times.Off }, "times", "", ""},
+	{KindConsecutive, func(c *Condition) (any, *bool) { return &c.Consecutive, &c.Consecutive.Times.Off }, "times", "", ""},
+	{KindNoImprovement, func(c *Condition) (any, *bool) { return &c.NoImprovement, &c.NoImprovement.Patience.Off }, "patience", "{patience: %s}", "2"},
+	{KindTimeout, func(c *Condition) (any, *bool) { return &c.Timeout, &c.Timeout.After.Off }, "after", "", ""},
 	{kind: KindAny},
 	{kind: KindAll},
 	{kind: KindMaxIterations},
@@ -84,6 +85,22 @@ func nearKind(word string) string {
 	words := make([]string, len(conditionKinds))
 	for i := range conditionKinds {
 		words[i] = string(conditionKinds[i].kind)
+	}
+	switch word {
+	case "max_turns", "max_steps", "max_rounds", "max_attempts", "limit":
+		return "write max_iterations"
+	case "until", "stop", "if", "cel", "expr", "condition":
+		return "write when: CEL"
+	case "patience", "no_progress", "plateau", "early_stopping":
+		return "write no_improvement: {patience: 2}"
+	case "threshold", "min_confidence", "score":
+		return "write confidence: {threshold: 0.9}"
+	case "budget", "degradation", "stagnation", "repeated_output", "circuit_breaker", "absolute_max_iterations":
+		return word + " belongs under guards"
+	case "max_tokens", "max_cost", "cost_usd":
+		return "write guards: {budget: {tokens: …, cost_usd: …}}"
+	case "max_time", "duration", "deadline":
+		return "write timeout: 60s"
 	}
 	return didYouMean(word, words)
 }
@@ -155,7 +172,11 @@ func conditionOf(kind Kind, n *source.Node, d *source.Decoder, underAll bool) Co
 		case kind == KindTimeout && n.Kind != source.Map:
 			d.DecodeTagged(n, &c.Timeout.After, `above:"0s"`)
 		case bare && row.short != "":
-			d.Fault(n, "write "+fmt.Sprintf(row.short, n.Text), "want a mapping, got %s", n.Text)
+			value := n.Text
+			if n.Kind != source.Int && n.Kind != source.Float {
+				value = row.usual
+			}
+			d.Fault(n, "write "+fmt.Sprintf(row.short, value), "want a mapping, got %s", n.Text)
 		default:
 			d.Decode(n, fields)
 		}

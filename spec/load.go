@@ -254,7 +254,14 @@ func (l *loader) document(name string, text []byte) {
 		l.loops[name] = file
 		l.doc.Loop = l.instance(file, l.flags) // the models of a suite are not known
 	default:
-		l.fault(tree, "start the file with loop: NAME, suite: NAME or import: NAME", "this is neither a loop nor a suite nor a mapping")
+		hint := "start the file with loop: NAME, suite: NAME or import: NAME"
+		for _, entry := range tree.Entries {
+			if key := source.Closest(entry.Key, []string{"suite", "loop", "import"}); key != "" {
+				hint = fmt.Sprintf("did you mean %q?", key+": "+entry.Value.Text)
+				break
+			}
+		}
+		l.fault(tree, hint, "this is neither a loop nor a suite nor a mapping")
 	}
 }
 
@@ -287,7 +294,10 @@ func (l *loader) loopFile(n *source.Node, from folder) *loopFile {
 		return known
 	}
 	tree := l.read(n, at)
-	if tree != nil && tree.Get("loop") == nil {
+	if tree != nil && tree.Get("suite") != nil {
+		l.fault(n, "name a file that starts with loop: NAME", "%s is a suite, not a loop", name)
+		tree = nil
+	} else if tree != nil && tree.Get("loop") == nil {
 		l.fault(tree, "start the file with loop: NAME", "this file is not a loop")
 		tree = nil
 	}
@@ -406,6 +416,9 @@ func (f folder) nearFile(file string) string {
 	if closest := source.Closest(path.Base(file), names); closest != "" {
 		return fmt.Sprintf("did you mean %q?", path.Join(path.Dir(file), closest))
 	}
+	if similar := sameStart(path.Base(file), names); similar != "" {
+		return fmt.Sprintf("did you mean %q?", path.Join(path.Dir(file), similar))
+	}
 	elsewhere := false
 	_ = f.walk(func(fsys fs.FS) error {
 		_, err := fs.Stat(fsys, path.Base(file))
@@ -415,7 +428,32 @@ func (f folder) nearFile(file string) string {
 	if elsewhere {
 		return fmt.Sprintf("did you mean %q?", path.Base(file))
 	}
-	return ""
+	if strings.HasPrefix(file, "~") {
+		return "~ is not replaced: write the path from the folder of the file that names it"
+	}
+	ending := path.Ext(file)
+	if ending == ".yaml" || ending == ".yml" {
+		ending = ".loop" + ending // which of the others may have been meant, nobody knows
+	}
+	others := slices.DeleteFunc(names, func(name string) bool { return ending == "" || !strings.HasSuffix(name, ending) })
+	if len(others) == 0 || len(others) > fewNames {
+		return ""
+	}
+	return "the folder has " + strings.Join(others, ", ")
+}
+
+// sameStart is the only name that starts and ends as a file does, up to its first and from its last dot: summary.loop.yaml
+// for summary.yaml.
+func sameStart(file string, names []string) string {
+	stem, _, _ := strings.Cut(file, ".")
+	similar := slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		start, _, _ := strings.Cut(name, ".")
+		return stem == "" || start != stem || path.Ext(name) != path.Ext(file)
+	})
+	if len(similar) != 1 {
+		return ""
+	}
+	return similar[0]
 }
 
 // walk hands out the folder as a file system.
@@ -584,20 +622,25 @@ func (l *loader) withSettings(tree *source.Node, settings []Assignment) *source.
 			tree = withEntry(tree, "preset", s.Value)
 		}
 	}
-	tree, fault := withTotal(withRole(tree))
-	for _, s := range settings {
-		if fault != nil {
+	written := tree
+	add := func(fault *source.Fault) {
+		// A value that the file has wrong is no second mistake where a setting looks into it.
+		if fault != nil && !(strings.Contains(fault.What, noMapping) && source.Decode(written, &Loop{}).Err() != nil) {
 			l.add(*fault)
 		}
+	}
+	tree, fault := withTotal(withRole(tree))
+	for _, s := range settings {
+		add(fault)
 		if fault = nil; s.Path != "preset" {
 			tree, fault = s.with(tree)
 		}
 	}
-	if fault != nil {
-		l.add(*fault)
-	}
+	add(fault)
 	return tree
 }
+
+const noMapping = "is not a mapping, so it has no"
 
 const maxDelegateDepth = 5
 

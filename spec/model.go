@@ -1,7 +1,6 @@
 package spec
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -14,7 +13,7 @@ import (
 
 // Model is something that answers requests.
 type Model struct {
-	Provider string        `yaml:"provider" need:"required" enum:"openai|openai_responses|anthropic|azure|deepseek|gemini|groq|lmstudio|mistral|ollama|openrouter|together|vllm|script|simulate"`
+	Provider string        `yaml:"provider" need:"required" doc:"Who answers: openai, anthropic, ollama and other servers, script (canned replies) or simulate." enum:"openai|openai_responses|anthropic|azure|deepseek|gemini|groq|lmstudio|mistral|ollama|openrouter|together|vllm|script|simulate" hint:"a server of another name that speaks OpenAI's API: write provider: openai, its base_url and the model's name"`
 	Name     string        `yaml:"name" doc:"The provider's name of the model (default: the key)."`
 	Price    *Price        `yaml:"price" doc:"USD per million tokens, or free."`
 	Timeout  time.Duration `yaml:"timeout" above:"0" doc:"Of one call."`
@@ -52,74 +51,6 @@ type Model struct {
 	Reply   *Prompt     `yaml:"reply" doc:"simulate: the reply; {{ }} sees quality (0 to 1), draw, task, iteration. Default: a JSON object with quality."`
 
 	Node *source.Node `yaml:",here"`
-}
-
-// KeyHint says what to write for a key that other tools have.
-func (m *Model) KeyHint(key string) string {
-	switch key {
-	case "api_key", "apikey", "apiKey", "key_env":
-		return "write api_key_env: NAME, the environment variable that holds the key; never write keys into a suite"
-	case "max_tokens", "max_completion_tokens", "max_output_tokens", "temperature", "top_p":
-		return "it belongs to the agent of a loop: agent: {" + agentKey(key) + ": …}"
-	case "url", "api_base", "endpoint", "host":
-		return "write base_url: http://localhost:8080/v1"
-	}
-	return ""
-}
-
-// KeyHint says what to write for a key that other tools have.
-func (a *Agent) KeyHint(key string) string {
-	switch name := agentKey(key); {
-	case name != key:
-		return "write " + name
-	case key == "env" || key == "environment":
-		return "programs get PATH, HOME and the like, and no keys; set other variables in the command: [env, NAME=value, PROGRAM]"
-	case key == "dir" || key == "cwd" || key == "workdir" || key == "working_dir" || key == "workspace":
-		return "programs run in the folder of their loop; for another one write command: [sh, -c, cd FOLDER && exec PROGRAM]"
-	}
-	return ""
-}
-
-// KeyHint says where a key of suites belongs.
-func (l *Loop) KeyHint(key string) string {
-	switch key {
-	case "trials", "concurrency", "seed":
-		return fmt.Sprintf("%s belongs to the suite; on the command line write --%s N", key, key)
-	case "limit":
-		return "on the command line write --limit N; in the suite, tasks: {file: …, limit: N}"
-	case "budget", "tasks", "models", "scorers", "configurations", "thresholds", "metrics", "baseline", "prices", "margin":
-		return fmt.Sprintf("%s belongs to the suite", key)
-	case "model", "tools", "system", "temperature":
-		return fmt.Sprintf("it belongs to the agent: agent: {%s: …}", key)
-	}
-	return ""
-}
-
-// KeyHint says where a key of loops belongs.
-func (s *Suite) KeyHint(key string) string {
-	switch key {
-	case "agent", "prompt", "evaluate", "terminate", "guards", "pattern", "max_iterations":
-		return fmt.Sprintf("%s belongs to a loop: a file of its own that configurations name", key)
-	case "providers":
-		return "write models: {NAME: {provider: …}}"
-	case "tests", "dataset":
-		return "write tasks"
-	case "assert", "asserts", "evaluators", "graders":
-		return "write scorers"
-	}
-	return ""
-}
-
-func agentKey(key string) string {
-	switch key {
-	case "max_tokens", "max_completion_tokens":
-		return "max_output_tokens"
-	case "system_prompt", "instructions":
-		return "system"
-	case "max_turns", "max_tool_calls":
-		return "max_steps"
-	}
-	return key
 }
 
 // Responses are canned replies: a file, or a list.

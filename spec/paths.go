@@ -177,7 +177,7 @@ func (w *setter) intoScalar(n *source.Node, path []string, i int) *source.Node {
 	at := strings.Join(path[:i], ".")
 	short, ok := shortForms[at]
 	if !ok {
-		w.refuse(i, "", "%s is not a mapping, so it has no %q", at, path[i])
+		w.refuse(i, "", "%s "+noMapping+" %q", at, path[i])
 		return n
 	}
 	return w.intoMap(long(short, n), path, i)

@@ -35,12 +35,13 @@ type Rates struct {
 // priceHint shows both forms of a price.
 const priceHint = "write {input: 0.15, output: 0.60} in USD per million tokens, or free"
 
+type priceMapping Price
+
 // DecodeNode takes the word free, or a mapping. Prices of 0 may be a table's gap: what is free has to be called so.
 func (p *Price) DecodeNode(n *source.Node, d *source.Decoder) {
-	type mapping Price
 	switch {
 	case n.Kind == source.Map:
-		d.Decode(n, (*mapping)(p))
+		d.Decode(n, (*priceMapping)(p))
 		if isZero(n.Get("input")) && isZero(n.Get("output")) && p.PerCall == 0 {
 			d.Fault(n, "write free if calls cost nothing, or the price", "both prices are 0")
 		}

@@ -84,7 +84,7 @@ func (f *dataFile) yieldEach(doc any, each *Expr, yield func(row, error) bool) {
 			return
 		}
 	case !isList:
-		yield(row{dataFile: f}, &fileError{f.name + " holds no list of rows", "name their place: tasks: {files: [...], each: doc.rows, ...}"})
+		yield(row{dataFile: f}, &fileError{f.name + " holds no list of rows", f.placeHint(doc)})
 		return
 	}
 	for i, value := range list {
@@ -92,6 +92,24 @@ func (f *dataFile) yieldEach(doc any, each *Expr, yield func(row, error) bool) {
 			return
 		}
 	}
+}
+
+// placeHint says where a document that is no list has one.
+func (f *dataFile) placeHint(doc any) string {
+	object, ok := doc.(*expr.Object)
+	if !ok {
+		return "write a list of rows"
+	}
+	for i := range object.Len() {
+		if key, value := object.At(i); key == "suite" || key == "loop" {
+			return "this is a " + key + "; tasks are a list, or a file of their own"
+		} else if isWord(key) {
+			if _, isList := value.([]any); isList {
+				return fmt.Sprintf("name their place: tasks: {files: [%s], each: doc.%s}", f.name, key)
+			}
+		}
+	}
+	return "write a list of rows, even of one: [{...}]"
 }
 
 // text is the one row of a file that holds no rows.
@@ -558,7 +576,22 @@ func jsonFaultIn(name string, text []byte, line int, err error) error {
 		_, what, _ = strings.Cut(what, ": ")
 	}
 	shown, line, column := lineAt(text, line, min(max(at-1, 0), len(text)))
-	return faultIn(name, shown, line, column, "", "not JSON: %s", what)
+	return faultIn(name, shown, line, column, jsonHint(what, path.Ext(name) == ".jsonl", column), "not JSON: %s", what)
+}
+
+// jsonHint knows the usual mistakes.
+func jsonHint(what string, lines bool, column int) string {
+	switch {
+	case strings.HasPrefix(what, `'\'' where`):
+		return "put keys and texts in double quotes"
+	case strings.HasPrefix(what, "'}' where a key"), strings.HasPrefix(what, "']' where a JSON value"):
+		return "remove the comma before it"
+	case lines && strings.HasSuffix(what, "after the end of the JSON value"):
+		return "write one object a line"
+	case lines && (column == 1 || strings.HasPrefix(what, "end of text")):
+		return `each line is one whole JSON object: {"input": "...", "target": "..."}`
+	}
+	return ""
 }
 
 // lineAt is the line of byte at of a text that starts at a line: its text, its number and the column, from 1.
@@ -582,7 +615,11 @@ func (f *dataFile) csvFault(err error) error {
 	case !errors.As(err, &parse):
 		return f.readFailure(err)
 	}
-	return faultIn(f.name, f.line(parse.Line), parse.Line, max(parse.Column, 1), "", "not CSV: %v", parse.Err)
+	hint := `close the quotes; a quote within a field is written ""`
+	if errors.Is(parse.Err, csv.ErrFieldCount) {
+		hint = "each line has as many fields as the first one; put a field that holds a comma in double quotes"
+	}
+	return faultIn(f.name, f.line(parse.Line), parse.Line, max(parse.Column, 1), hint, "not CSV: %v", parse.Err)
 }
 
 // DataFile is a file of tasks or of recorded answers, and the hash of its bytes.

@@ -46,6 +46,8 @@ type Suite struct {
 	PricesAsOf string `yaml:"-"`
 	// Resolved are the configurations with sweeps spread out and equal ones joined.
 	Resolved []Resolved `yaml:"-"`
+
+	refused []string // names of configurations with faults
 }
 
 // MostTrials is the most that trials may be, as its tag says.
@@ -100,8 +102,12 @@ func (l *loader) resolveAll(s *Suite) (all []Resolved) {
 		return nil
 	}
 	for i := range s.Configurations {
-		if c := &s.Configurations[i]; l.checkSet(c) {
+		c, before := &s.Configurations[i], l.errors
+		if l.checkSet(c) {
 			all = append(all, l.resolve(c)...)
+		}
+		if l.errors > before {
+			s.refused = append(s.refused, c.Name)
 		}
 	}
 	return all
@@ -231,7 +237,7 @@ const (
 	ReduceBestOfK  = "best_of_k"
 )
 
-const reducerTag reflect.StructTag = `enum:"mean|median|min|max|std|pass_rate|pass_at_k|pass_hat_k|majority|best_of_k"`
+const reducerTag reflect.StructTag = `enum:"mean|median|min|max|std|pass_rate|pass_at_k|pass_hat_k|majority|best_of_k" hint:"the average is mean, pass@k is pass_at_k with k"`
 
 // Reducers are one way to reduce, or a list of them.
 type Reducers []string

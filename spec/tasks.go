@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -97,18 +98,19 @@ type Task struct {
 	Group string
 }
 
+type taskMapping Tasks
+
 // DecodeNode takes a list of tasks, a path, or a mapping over files.
 func (t *Tasks) DecodeNode(n *source.Node, d *source.Decoder) {
-	type mapping Tasks
 	t.Node = n
 	switch n.Kind {
 	case source.List:
 		d.Decode(n, &t.Inline)
 		if len(n.Items) == 0 {
-			d.Fault(n, "", "the list of tasks is empty")
+			d.Fault(n, "a task is written {input: ..., target: ...}", "the list of tasks is empty")
 		}
 	case source.Map:
-		d.Decode(n, (*mapping)(t))
+		d.Decode(n, (*taskMapping)(t))
 	default:
 		var path string
 		d.DecodeTagged(n, &path, `minlen:"1"`)
@@ -512,7 +514,11 @@ func (s taskScope) Lookup(name string) (any, bool) {
 func plainTask(r row) (*Task, error) {
 	object, ok := r.value.(*expr.Object)
 	if !ok {
-		return nil, r.fault(r.n, `write {"id": ..., "input": ..., "target": ...}`, "want a task, an object")
+		hint := `write {"id": ..., "input": ..., "target": ...}`
+		if _, isList := r.value.([]any); isList && r.format.streamed() {
+			hint = "a .jsonl file has one object a line; a file that is one list is named .json"
+		}
+		return nil, r.fault(r.n, hint, "want a task, an object")
 	}
 	if !r.format.rows() {
 		name, _ := object.Get("stem")
@@ -530,6 +536,65 @@ func plainTask(r row) (*Task, error) {
 		return nil, r.fault(r.n, "a task has input or vars", "this task has no input")
 	}
 	return task, nil
+}
+
+// mappingHint says what to do about a key that tasks do not have: how to call it in a row that is a task else, or the
+// mapping that makes tasks of rows of another form, as far as their names tell.
+func mappingHint(key string, r row) string {
+	object := r.value.(*expr.Object)
+	if near := source.Closest(key, mappingKeys[1:]); near != "" {
+		return fmt.Sprintf("did you mean %q?", near)
+	}
+	if _, isTask := object.Get("input"); isTask {
+		meant := strings.TrimPrefix((&InlineTask{}).KeyHint(key), "write ")
+		if _, taken := object.Get(meant); meant != "" && !taken {
+			return "name it " + meant
+		}
+		if r.isCSV() {
+			return fmt.Sprintf("name the column vars.%s or metadata.%s", key, key)
+		}
+		return fmt.Sprintf(`write it as {"vars": {%q: ...}} or {"metadata": {%q: ...}}`, key, key)
+	}
+	if first, _ := object.At(0); r.isCSV() && object.Len() == 1 && strings.ContainsAny(first, ";\t|") {
+		return "separate the columns with commas"
+	}
+	parts := map[string]string{}
+	var vars []string
+	for i := range object.Len() {
+		key, _ := object.At(i)
+		name := strings.ToLower(strings.TrimSpace(key))
+		if !slices.Contains(mappingKeys, name) {
+			name = strings.TrimPrefix((&InlineTask{}).KeyHint(name), "write ")
+		}
+		value := "row." + key
+		if !isWord(key) {
+			value = fmt.Sprintf(`'row["%s"]'`, key)
+		}
+		if name == "" || parts[name] != "" {
+			vars = append(vars, inFlow(key)+": "+value)
+		} else {
+			parts[name] = value
+		}
+	}
+	if len(vars) > 0 && len(vars) <= fewNames && parts["vars"] == "" {
+		parts["vars"] = "{" + strings.Join(vars, ", ") + "}"
+	}
+	if parts["input"] == "" && parts["vars"] == "" {
+		parts["input"] = "row.…"
+	}
+	text := "write tasks: {files: [" + r.name + "]"
+	for _, key := range mappingKeys {
+		if parts[key] != "" {
+			text += ", " + key + ": " + parts[key]
+		}
+	}
+	return text + "}"
+}
+
+func isWord(s string) bool {
+	return s != "" && strings.IndexFunc(s, func(r rune) bool {
+		return r != '_' && !('a' <= r && r <= 'z') && !('A' <= r && r <= 'Z') && !('0' <= r && r <= '9')
+	}) < 0
 }
 
 func (t *Task) set(key string, value any, r row) (err error) {
@@ -552,8 +617,11 @@ func (t *Task) set(key string, value any, r row) (err error) {
 	case key == "metadata":
 		t.Metadata, err = wantObject(key, value, r)
 	default:
-		return r.fault(r.n, "rows of another form need a mapping: tasks: {files: [...], input: row."+key+"}",
-			"unknown key %q: a task has id, input, target, vars and metadata", shorten(key))
+		at := r.n
+		if r.isCSV() {
+			at = 1 // where the columns are named
+		}
+		return r.fault(at, mappingHint(key, r), "unknown key %q: a task has id, input, target, vars and metadata", shorten(key))
 	}
 	return err
 }
@@ -589,8 +657,8 @@ func idOf(value any, r row) (string, error) {
 	return "", r.fault(r.n, "", "an id is text that is not empty, or a whole number")
 }
 
-// maxTaskFaults are told; who has made one mistake in 10,000 rows wants to read it once.
-const maxTaskFaults = 10
+// maxTaskFaults are told, and maxAlike that say the same; who has made one mistake in 10,000 rows wants to read it once.
+const maxTaskFaults, maxAlike = 10, 3
 
 // CountTasks reads the tasks, says how many are taken, and finds what is wrong with them: rows that cannot be read,
 // ids that stand twice, targets that are missing, no tasks at all. Where tasks are drawn by lot it draws them. It keeps
@@ -599,7 +667,7 @@ func (d *Document) CountTasks() (int, source.Faults) {
 	if d.Suite == nil {
 		return 0, nil
 	}
-	s := &survey{document: d, needy: d.Suite.needsTarget()}
+	s := &survey{document: d, needy: d.Suite.needsTarget(), absent: d.readOfTasks()}
 	tasks := d.eligible(&s.terse)
 	if d.Suite.Tasks.byLot() {
 		s.draw = newDraw(d.Suite)
@@ -628,6 +696,11 @@ func (d *Document) CountTasks() (int, source.Faults) {
 	if n == 0 && len(s.faults) == 0 {
 		s.faults = append(s.faults, d.noTasks())
 	}
+	if len(s.faults) == 0 {
+		for _, read := range s.absent {
+			s.faults = append(s.faults, read.fault())
+		}
+	}
 	if s.untold > 0 {
 		s.faults = append(s.faults, source.Fault{What: fmt.Sprintf("%d more faults of tasks are not shown", s.untold)})
 	}
@@ -643,12 +716,81 @@ type survey struct {
 	keys     []uint64 // of the ids, unless the draw has all of them
 	faults   source.Faults
 	warnings source.Faults
+	absent   []taskRead // what no task has had so far
 	untold   int
 	terse    bool // from here on faults are only counted
 }
 
+// taskRead is a variable of tasks that a prompt reads without asking whether it is there.
+type taskRead struct {
+	prompt        *Prompt
+	section, name string // vars or metadata
+}
+
+// readOfTasks are the variables of tasks that the prompts of the loops read.
+func (d *Document) readOfTasks() (reads []taskRead) {
+	for _, loop := range d.Loops() {
+		for _, p := range loop.prompts() {
+			if p == nil || p.Template == nil || asksOfTasks.MatchString(p.Text) {
+				continue
+			}
+			for _, path := range p.Template.Reads() {
+				parts := strings.Split(path, ".")
+				if len(parts) < 3 || parts[0] != "task" || parts[1] != "vars" && parts[1] != "metadata" {
+					continue
+				}
+				read := taskRead{p, parts[1], parts[2]}
+				same := func(r taskRead) bool { return r.fault() == read.fault() } // the loops of a sweep share their texts
+				if !slices.ContainsFunc(reads, same) {
+					reads = append(reads, read)
+				}
+			}
+		}
+	}
+	return reads
+}
+
+// asksOfTasks matches a text that asks whether a task has something.
+var asksOfTasks = regexp.MustCompile(`has\(task\.|task\.\w+(\.\?|\[\?)|in task\.|\?task`)
+
+// prompts are the texts that the loop sends.
+func (l *Loop) prompts() []*Prompt {
+	prompts := []*Prompt{l.Prompt}
+	for _, agent := range l.agents() {
+		prompts = append(prompts, agent.System)
+	}
+	for i := range l.Phases {
+		prompts = append(prompts, l.Phases[i].Prompt)
+	}
+	for i := range l.Strategies {
+		prompts = append(prompts, l.Strategies[i].Prompt)
+	}
+	return prompts
+}
+
+func (r taskRead) fault() source.Fault {
+	at := max(0, strings.Index(r.prompt.Text, r.section+"."+r.name))
+	return r.prompt.Node.FaultAt(len([]rune(r.prompt.Text[:at])), len([]rune(r.section+"."+r.name)),
+		fmt.Sprintf("give the tasks %s: {%s: ...}, or read task.input", r.section, r.name), "no task has %s.%s", r.section, r.name)
+}
+
+func (r taskRead) in(t *Task) bool {
+	held := t.Vars
+	if r.section == "metadata" {
+		held = t.Metadata
+	}
+	object, ok := held.(*expr.Object)
+	if ok {
+		_, ok = object.Get(r.name)
+	}
+	return ok
+}
+
 func (s *survey) take(placed placedTask) error {
 	s.n++
+	if len(s.absent) > 0 {
+		s.absent = slices.DeleteFunc(s.absent, func(r taskRead) bool { return r.in(placed.task) })
+	}
 	if s.draw == nil || s.draw.prunes() {
 		s.keys = append(s.keys, keyOf(placed.task.ID))
 	}
@@ -666,13 +808,28 @@ func (s *survey) take(placed placedTask) error {
 
 func (s *survey) tell(err error) {
 	for _, fault := range faultsIn(err) {
-		if len(s.faults) < maxTaskFaults {
+		same := func(f source.Fault) bool { return f.What == fault.What }
+		at := func(f source.Fault) bool {
+			return same(f) && f.Pos == fault.Pos && f.Pos.Line > 0 && f.Error() == fault.Error()
+		}
+		switch alike := countFunc(s.faults, same); {
+		case slices.ContainsFunc(s.faults, at): // the header of a table, which is wrong for each row
+		case len(s.faults) < maxTaskFaults && alike < maxAlike && !s.terse:
 			s.faults = append(s.faults, fault)
-		} else {
+		default:
 			s.untold++
 		}
 	}
-	s.terse = len(s.faults) >= maxTaskFaults
+	s.terse = len(s.faults) >= maxTaskFaults || s.untold >= maxTaskFaults
+}
+
+func countFunc(faults source.Faults, has func(source.Fault) bool) (n int) {
+	for _, f := range faults {
+		if has(f) {
+			n++
+		}
+	}
+	return n
 }
 
 // twice are the keys that were seen more than once: of ids that stand twice, or, rarely, of different ones.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -221,9 +220,6 @@ var metricNames = map[string]string{
 	"cost": "cost_usd.mean", "price": "cost_usd.mean", "dollars": "cost_usd.mean", "time": "latency.mean", "seconds": "latency.mean", "duration": "latency.mean",
 }
 
-// severalNumbers matches the records that hold the numbers of a metric.
-var severalNumbers = regexp.MustCompile(`[( ](spread|total|score)[,)]`)
-
 // hint says which number over many runs was meant where a name is none.
 func (c *compiler) hint(f *source.Fault, text string) string {
 	characters := []rune(text)
@@ -234,8 +230,6 @@ func (c *compiler) hint(f *source.Fault, text string) string {
 		return fmt.Sprintf("did you mean scores[%q].mean?", page.Visible(name))
 	case f.What == "unknown name "+strconv.Quote(name) && metricNames[name] != "":
 		return "did you mean " + metricNames[name] + "?"
-	case f.Hint == "" && severalNumbers.MatchString(f.What):
-		return "it has several numbers: name one, for example .mean"
 	}
 	return f.Hint
 }

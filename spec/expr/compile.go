@@ -133,6 +133,10 @@ func mismatch(p *Program, want Want) []Fault {
 	}
 	if dynamic || want == WantString && isScalar(t) {
 		f.Hint = "wrap it: " + w.wrap + "(...)"
+	} else if want == WantBool && (t.Kind() == types.IntKind || t.Kind() == types.DoubleKind) {
+		f.Hint = "compare it with a number: ... > 0"
+	} else if severalNumbers.MatchString("(" + t.TypeName() + ",") {
+		f.Hint = nameOne
 	}
 	return []Fault{f}
 }

@@ -135,9 +135,9 @@ func (e *Env) explain(src string, issues *cel.Issues) []Fault {
 	for _, issue := range issues.Errors() {
 		offset := offsetOf(text, issue.Location.Line(), issue.Location.Column())
 		if issue.ExprID == 0 && strings.Contains(issue.Message, "yntax error") {
-			return append(faults, syntaxFault(issue.Message, offset))
+			return append(faults, syntaxFault(issue.Message, text, offset))
 		}
-		f := e.reword(issue.Message)
+		f := e.reword(issue.Message, text, offset)
 		f.Offset = offset
 		f.mark(text)
 		faults = append(faults, f)
@@ -156,7 +156,7 @@ func offsetOf(text []rune, line, column int) int {
 	return min(max(0, offset+max(0, column)), len(text))
 }
 
-func syntaxFault(message string, offset int) Fault {
+func syntaxFault(message string, text []rune, offset int) Fault {
 	message, _, _ = strings.Cut(message, " expecting ")
 	message = strings.TrimPrefix(message, "Syntax error: ")
 	switch {
@@ -170,35 +170,59 @@ func syntaxFault(message string, offset int) Fault {
 		_, token, _ := strings.Cut(message, " input ")
 		message = "unexpected " + token
 	}
-	return Fault{Offset: offset, What: "syntax error: " + message, Hint: otherOperators[strings.TrimPrefix(message, "unexpected ")]}
+	hint := otherOperators[strings.TrimPrefix(message, "unexpected ")]
+	source, before := strings.TrimSpace(string(text)), strings.Fields(string(text[:offset]))
+	switch {
+	case strings.HasPrefix(source, "{{"):
+		hint = "leave out {{ and }}: this is CEL already"
+	case hint != "":
+	case len(before) > 0 && before[len(before)-1] == "not":
+		hint = "write ! for not: !(...)"
+	case methodBetween.MatchString(message):
+		hint = "write it as a call: output." + methodBetween.FindStringSubmatch(message)[1] + "(...)"
+	case percent.MatchString(source):
+		hint = "write 0.5 for 50%"
+	case strings.HasSuffix(message, "ends too early") && strings.Count(source, "(") > strings.Count(source, ")"):
+		hint = "close the parenthesis with )"
+	case strings.HasSuffix(message, "not closed"):
+		hint = "end it with the quote that it starts with"
+	}
+	return Fault{Offset: offset, What: "syntax error: " + message, Hint: hint}
 }
+
+var (
+	methodBetween = regexp.MustCompile(`^unexpected '(contains|matches|startsWith|endsWith)'$`)
+	percent       = regexp.MustCompile(`[0-9]\s*%\s*($|&&|\|\|)`)
+)
 
 const notAToken = "token recognition error at: "
 
 // otherOperators tells who writes what other languages have what CEL has.
 var otherOperators = map[string]string{
 	"'='": "write == to compare", "'and'": "write && for and", "'&'": "write && for and",
-	"'or'": "write || for or", "'|'": "write || for or", "'is'": "write == to compare",
+	"'or'": "write || for or", "'|'": "write || for or; what is a filter elsewhere is a function here: f(x)", "'is'": "write == to compare",
+	"'=<'": "write <=", "'=>'": "write >=", "'=='": "write one operator between two values", "'if'": "write CONDITION ? A : B",
 }
 
 // otherNames are those that other languages have for what CEL has.
 var otherNames = map[string]string{
 	"len": "size", "length": "size", "count": "size", "True": "true", "False": "false", "None": "null", "nil": "null",
-	"str": "string", "float": "double",
+	"str": "string", "float": "double", "lower": "lowerAscii", "upper": "upperAscii", "toLowerCase": "lowerAscii",
+	"toUpperCase": "upperAscii", "strip": "trim", "startswith": "startsWith", "endswith": "endsWith", "includes": "contains",
+	"question": "task.input", "query": "task.input", "problem": "task.input", "prompt": "task.input", "id": "task.id",
+	"answer": "output", "response": "output", "reply": "output", "completion": "output", "result": "output",
+	"last_output": "output", "previous_output": "output", "previous": "output", "prev": "output", "expected": "target",
+	"reference": "target", "vars": "task.vars", "inputs": "task.vars",
 }
 
 // reword says in our words what the checker says, and what to do about it.
-func (e *Env) reword(message string) Fault {
+func (e *Env) reword(message string, text []rune, offset int) Fault {
 	message = wrapper.ReplaceAllString(message, "$1 or null")
 	if m := undeclared.FindStringSubmatch(message); m != nil {
 		return Fault{What: fmt.Sprintf("unknown name %q", m[1]), Hint: e.names.near(m[1]), Len: len([]rune(m[1]))}
 	}
 	if m := undefined.FindStringSubmatch(message); m != nil {
-		f := Fault{What: fmt.Sprintf("unknown field %q", m[1]), Len: len([]rune(m[1]))}
-		if !slices.Contains(e.names.fields, m[1]) { // another struct has one of this very name
-			f.Hint = didYouMean(m[1], e.names.fields)
-		}
-		return f
+		return Fault{What: fmt.Sprintf("unknown field %q", m[1]), Hint: e.names.nearField(m[1], string(text[:offset])), Len: len([]rune(m[1]))}
 	}
 	if m := overload.FindStringSubmatch(message); m != nil {
 		operands := m[2]
@@ -209,7 +233,9 @@ func (e *Env) reword(message string) Fault {
 	}
 	if m := noFields.FindStringSubmatch(message); m != nil {
 		f := Fault{What: fmt.Sprintf("a value of type %s has no fields", m[1])}
-		if m[1] == "string" {
+		if name := fieldAt.FindStringSubmatch(string(text[offset:])); name != nil && otherNames[name[1]] == "size" {
+			f.Hint = "write size(...)"
+		} else if m[1] == "string" {
 			f.Hint = "only objects have fields; the output of an agent is one under reply: json"
 		}
 		return f
@@ -258,9 +284,23 @@ func overloadHint(function, signature string) string {
 		return "numbers of different types do not mix in arithmetic: write 10.0, or double(...)"
 	case function == operators.Add && strings.Contains(signature, "string"):
 		return "make it a text first: string(...)"
+	case strings.Contains(signature, "string") && strings.Contains(signature, "null"):
+		return `a text is never null: compare it with ""`
+	case strings.Contains(signature, "string") && numeric:
+		return "a text and a number do not compare: remove the quotes, or convert with double(...)"
+	case signature == "(bool, int)" || signature == "(bool, double)":
+		return "true and false are no numbers: leave the comparison out"
+	case severalNumbers.MatchString(signature):
+		return nameOne
 	}
 	return ""
 }
+
+var (
+	severalNumbers = regexp.MustCompile(`^\((score|spread|total|metrics|difference),|, (score|spread|total|metrics|difference)\)$`)
+	nameOne        = "it has several numbers: name one, for example .mean"
+	fieldAt        = regexp.MustCompile(`^\.\s*(\w+)`)
+)
 
 // arithmeticWarnings finds arithmetic of a dynamic value with an int: numbers of JSON are doubles, and CEL does not
 // mix them.
@@ -310,13 +350,14 @@ func showType(t *types.Type) string {
 
 // suggestions are the names that somebody may have meant.
 type suggestions struct {
+	vars   []Var
 	names  []string          // variables and functions
 	fields []string          // of all structs
 	paths  map[string]string // of the fields of variables, by the field: task.metadata
 }
 
 func newSuggestions(env *cel.Env, vars []Var) suggestions {
-	s := suggestions{paths: map[string]string{}}
+	s := suggestions{vars: vars, paths: map[string]string{}}
 	for _, v := range vars {
 		s.names = append(s.names, v.Name)
 		s.fields = append(s.fields, fieldNames(v.Type)...)
@@ -352,10 +393,98 @@ func fieldNames(t Type) []string {
 
 // near says what an unknown name may have meant.
 func (s suggestions) near(name string) string {
-	if meant := cmp.Or(otherNames[name], s.paths[name]); meant != "" {
+	if meant := s.paths[name]; meant != "" {
 		return fmt.Sprintf("did you mean %q?", meant)
 	}
-	return didYouMean(name, s.names)
+	if meant := otherNames[name]; meant != "" && s.has(meant) {
+		return fmt.Sprintf("did you mean %q?", meant)
+	}
+	return cmp.Or(didYouMean(name, s.names), thereAre(s.vars))
+}
+
+// has reports whether a path is one of a name, or of a name and its field.
+func (s suggestions) has(path string) bool {
+	name, field, dotted := strings.Cut(path, ".")
+	if !dotted {
+		return slices.Contains(s.names, name) || name == "true" || name == "false" || name == "null"
+	}
+	return slices.ContainsFunc(s.vars, func(v Var) bool {
+		return v.Name == name && slices.ContainsFunc(v.Type.fields, func(f Var) bool { return f.Name == field })
+	})
+}
+
+// nearField says what an unknown field may have meant: of what stands before it, if that can be read, else of all.
+func (s suggestions) nearField(name, before string) string {
+	of, known := s.typeOf(before)
+	if !known {
+		if slices.Contains(s.fields, name) { // another struct has one of this very name
+			return ""
+		}
+		return didYouMean(name, s.fields)
+	}
+	names := make([]string, len(of.fields))
+	for i, f := range of.fields {
+		names[i] = f.Name
+	}
+	hint := didYouMean(name, names)
+	if hint == "" {
+		for _, f := range names { // cost for cost_usd
+			if strings.HasPrefix(f, name+"_") {
+				hint = fmt.Sprintf("did you mean %q?", f)
+			}
+		}
+	}
+	if name == "avg" || name == "average" {
+		name = "mean"
+		if slices.Contains(names, name) {
+			hint = `did you mean "mean"?`
+		}
+	}
+	if hint == "" && name != "target" && slices.Contains(names, "vars") && slices.Contains(names, "metadata") {
+		return fmt.Sprintf("did you mean vars.%s or metadata.%s? %s", name, name, thereAre(of.fields))
+	}
+	return cmp.Or(hint, thereAre(of.fields))
+}
+
+// typeOf is the type of the path that a text ends with: task, or configurations["a"].scores["b"].
+func (s suggestions) typeOf(text string) (t Type, known bool) {
+	steps := pathStep.FindAllStringSubmatch(pathAtEnd.FindString(text), -1)
+	fields := s.vars
+	for _, step := range steps {
+		name := step[1]
+		if name == "" || t.elem != nil { // an index, or a key that is written as a field
+			if t.elem == nil {
+				return t, false
+			}
+			t = *t.elem
+		} else {
+			i := slices.IndexFunc(fields, func(v Var) bool { return v.Name == name })
+			if i < 0 {
+				return t, false
+			}
+			t = fields[i].Type
+		}
+		fields = t.fields
+	}
+	return t, len(fields) > 0
+}
+
+var (
+	pathAtEnd = regexp.MustCompile(`[A-Za-z_]\w*(\.\w+|\[[^\[\]]*\])*$`)
+	pathStep  = regexp.MustCompile(`\[[^\[\]]*\]|\.?(\w+)`)
+)
+
+const fewNames = 24
+
+func thereAre(vars []Var) string {
+	if len(vars) == 0 || len(vars) > fewNames {
+		return ""
+	}
+	names := make([]string, len(vars))
+	for i, v := range vars {
+		names[i] = v.Name
+	}
+	return "there are " + strings.Join(names, ", ")
 }
 
 func didYouMean(name string, known []string) string {

@@ -301,7 +301,7 @@ func split(src string) (pieces []piece, faults []Fault) {
 		at := utf8.RuneCountInString(src[:pos])
 		length := expressionEnd(src[pos+2:])
 		if length < 0 {
-			return nil, append(faults, Fault{Offset: at, Len: 2, What: "{{ without }}", Hint: "write {{{{ for two braces in the text"})
+			return nil, append(faults, Fault{Offset: at, Len: 2, What: "{{ without }}", Hint: "close it with }}; two braces in the text are written {{{{"})
 		}
 		inside := src[pos+2 : pos+2+length]
 		if strings.TrimSpace(inside) == "" {

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"gopkg.in/yaml.v3"
 )
@@ -29,7 +30,7 @@ type Decoder struct {
 // Struct tags: `yaml:"name"` (fields without it are left alone), `yaml:",inline"` on an embedded struct,
 // `yaml:",here"` on a *Node field that receives the struct's own node; `need:"required"`; `min:"0"`, `max:"1"`
 // (inclusive) and `above:"0"` (exclusive) for numbers and durations; `enum:"a|b"` and `hint:"..."` of a
-// word that is none of these (or a type with a method Words, which gives them); `minlen:"1"` for text, lists and mappings; `doc:"..."`. On lists, limits of numbers and enum apply to the items.
+// word that is none of these (or a type with a method Words, which gives them, and Instead, which knows other tools' words); `minlen:"1"` for text, lists and mappings; `doc:"..."`. On lists, limits of numbers and enum apply to the items.
 //
 // Types: string, bool, int, int64, float64, time.Duration (never negative), any (as Plain gives it), *Node, structs,
 // pointers, slices, map[string]T, Maybe[T], and every NodeDecoder.
@@ -52,7 +53,7 @@ func (d *Decoder) Decode(n *Node, into any) {
 // DecodeTagged is Decode with the tags that a field of that type would have, such as `min:"0" max:"1"`.
 func (d *Decoder) DecodeTagged(n *Node, into any, tag reflect.StructTag) {
 	v := reflect.ValueOf(into).Elem()
-	d.value(n, v, rulesOf(v.Type(), tag))
+	d.value(n, v, rulesOf("", v.Type(), tag))
 }
 
 // Fault reports a fault at n; hint may be "".
@@ -301,44 +302,87 @@ func (d *Decoder) checkLength(n *Node, t reflect.Type, r rules) {
 // the hint says what to write here, "" nothing.
 type Hinter interface{ KeyHint(key string) string }
 
-// structure fills the fields of a struct. A required key that was misspelt is not missing as well.
+// ValueHinter is implemented by structs that know what people mean by a text in their place.
+type ValueHinter interface{ ValueHint(text string) string }
+
+// structure fills the fields of a struct. A required key that was misspelt is not missing as well; beside a key of
+// which only the place is known, the missing ones are told in its hint.
 func (d *Decoder) structure(n *Node, v reflect.Value, r rules) {
 	s := d.shape(v.Type())
 	if n.Kind != Map {
-		d.Fault(n, cmp.Or(hint(n, v.Type()), knownKeys(s.names())), "want %s, got %s", wanted(v.Type(), r), n.describe())
+		instead := ""
+		if h, ok := v.Addr().Interface().(ValueHinter); ok && n.Kind != List {
+			instead = h.ValueHint(n.Text)
+		}
+		d.Fault(n, cmp.Or(instead, hint(n, v.Type()), knownKeys(s.names())), "want %s, got %s", wanted(v.Type(), r), n.describe())
 		return
 	}
 	if s.here != nil {
 		v.FieldByIndex(s.here).Set(reflect.ValueOf(n))
 	}
-	meant := map[string]bool{}
+	for i, entry := range n.Entries[min(1, len(n.Entries)):] { // the rest of a text that a comma ended
+		if _, known := s.field(entry.Key); !known && quoteHintOf(n, entry) != "" {
+			n.Entries[i].Value.bad = true
+		}
+	}
+	var unknown []Fault
+	unexplained := -1 // the first unknown key that nobody knows what it means
+	hints := ""
 	for _, entry := range n.Entries {
 		if f, known := s.field(entry.Key); known {
 			d.value(entry.Value, v.FieldByIndex(f.index), f.rules)
-		} else {
-			instead := ""
-			if h, ok := v.Addr().Interface().(Hinter); ok {
-				instead = h.KeyHint(entry.Key)
-			}
-			d.Add(n.KeyFault(entry.Key, cmp.Or(instead, unknownHint(n, entry, s.names())), "unknown key %s", quote(entry.Key)))
-			meant[Closest(entry.Key, s.names())] = true
+			continue
 		}
+		instead := quoteHintOf(n, entry)
+		if h, ok := v.Addr().Interface().(Hinter); ok && instead == "" {
+			instead = h.KeyHint(entry.Key)
+		}
+		instead = cmp.Or(instead, didYouMean(entry.Key, s.names()))
+		if hints += instead + "\n"; instead == "" && unexplained < 0 {
+			unexplained = len(unknown)
+		}
+		unknown = append(unknown, n.KeyFault(entry.Key, cmp.Or(instead, knownKeys(s.names())), "unknown key %s", quote(entry.Key)))
 	}
-	for _, f := range s.fields {
-		if f.rules.required && n.Get(f.name) == nil && !meant[f.name] {
-			d.Fault(n, f.rules.doc, "key %q is missing", f.name)
-		}
+	missing := slices.DeleteFunc(slices.Clone(s.fields), func(f field) bool {
+		return !f.rules.required || n.Get(f.name) != nil || containsWord(hints, f.name)
+	})
+	if len(missing) > 0 && unexplained >= 0 {
+		f := &unknown[unexplained]
+		f.Hint, missing = strings.TrimPrefix(f.Hint+"; "+areMissing(missing), "; "), nil
+	}
+	for _, f := range unknown {
+		d.Add(f)
+	}
+	for _, f := range missing {
+		d.Fault(n, f.rules.doc, "key %q is missing", f.name)
 	}
 }
 
-// fewNames are listed in a hint; of more, only the closest helps.
-const fewNames = 16
+// containsWord reports whether a text has the word, not only as a part of another one.
+func containsWord(text, word string) bool {
+	return slices.Contains(strings.FieldsFunc(text, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }), word)
+}
 
-func unknownHint(n *Node, entry Entry, names []string) string {
+func areMissing(fields []field) string {
+	names := make([]string, len(fields))
+	for i, f := range fields {
+		names[i] = f.name
+	}
+	if len(names) == 1 {
+		return names[0] + " is missing"
+	}
+	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1] + " are missing"
+}
+
+// fewNames are listed in a hint; of more, only the closest helps.
+const fewNames = 24
+
+// quoteHintOf is the hint for a key that is the rest of a text with a comma in it.
+func quoteHintOf(n *Node, entry Entry) string {
 	if n.form == flow && entry.Value.Kind == Null && entry.Value.Text == "" {
 		return quoteFlow
 	}
-	return cmp.Or(didYouMean(entry.Key, names), knownKeys(names))
+	return ""
 }
 
 // knownKeys is a hint where these are few enough to be read.
@@ -357,7 +401,11 @@ func didYouMean(word string, words []string) string {
 }
 
 func (d *Decoder) mismatch(n *Node, t reflect.Type, r rules) {
-	d.Fault(n, hint(n, t), "want %s, got %s", wanted(t, r), n.describe())
+	instead := hint(n, t)
+	if instead == "" && (n.Kind == Map || n.Kind == List) {
+		instead = r.doc
+	}
+	d.Fault(n, instead, "want %s, got %s", wanted(t, r), n.describe())
 }
 
 func (d *Decoder) text(n *Node, v reflect.Value, r rules) {
@@ -365,12 +413,28 @@ func (d *Decoder) text(n *Node, v reflect.Value, r rules) {
 	case n.Kind != String || n.form == date:
 		d.mismatch(n, v.Type(), r)
 	case r.enum != nil && !slices.Contains(r.enum, n.Text):
-		d.Fault(n, cmp.Or(didYouMean(n.Text, r.enum), r.hint), "want %s, got %s", wanted(v.Type(), r), n.describe())
+		d.unknownWord(n, v, r)
 	case runes(n.Text) < r.minLen:
 		d.Fault(n, "", "want %s, got %s", wanted(v.Type(), r), n.describe())
 	default:
 		v.SetString(n.Text)
 	}
+}
+
+// manyWords are listed in the hint, and only where no other one is known.
+const manyWords = 12
+
+func (d *Decoder) unknownWord(n *Node, v reflect.Value, r rules) {
+	instead := ""
+	if h, ok := v.Interface().(interface{ Instead(string) string }); ok {
+		instead = h.Instead(n.Text)
+	}
+	instead = cmp.Or(instead, didYouMean(n.Text, r.enum), r.hint)
+	if len(r.enum) <= manyWords || r.name == "" {
+		d.Fault(n, instead, "want %s, got %s", wanted(v.Type(), r), n.describe())
+		return
+	}
+	d.Fault(n, cmp.Or(instead, "there are "+strings.Join(r.enum, ", ")), "unknown %s %s", r.name, quote(n.Text))
 }
 
 // durationPattern is what time.ParseDuration reads, without a sign and never without a unit.
@@ -578,6 +642,7 @@ type field struct {
 
 // rules are the limits in a field's tags.
 type rules struct {
+	name            string // the key
 	required        bool
 	min, max, above *bound
 	enum            []string
@@ -626,7 +691,7 @@ func (s *shape) addFields(t reflect.Type, prefix []int) {
 		case option == "here":
 			s.here = index
 		case name != "" && name != "-":
-			s.fields = append(s.fields, field{name, index, f.Type, rulesOf(f.Type, f.Tag)})
+			s.fields = append(s.fields, field{name, index, f.Type, rulesOf(name, f.Type, f.Tag)})
 		}
 	}
 }
@@ -649,8 +714,8 @@ func (s *shape) names() []string {
 }
 
 // rulesOf reads the tags of a field of that type; one that cannot be read is a mistake of ours and panics.
-func rulesOf(t reflect.Type, tag reflect.StructTag) rules {
-	r := rules{required: tag.Get("need") == "required", doc: tag.Get("doc")}
+func rulesOf(name string, t reflect.Type, tag reflect.StructTag) rules {
+	r := rules{name: name, required: tag.Get("need") == "required", doc: tag.Get("doc")}
 	r.min, r.max, r.above = boundOf(tag.Get("min")), boundOf(tag.Get("max")), boundOf(tag.Get("above"))
 	if enum := tag.Get("enum"); enum != "" {
 		r.enum, r.hint = strings.Split(enum, "|"), tag.Get("hint")

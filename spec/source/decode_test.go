@@ -14,7 +14,7 @@ var badValues = []struct{ text, want string }{
 	{"note: true", `1:7: want text, got true; put it in quotes: "true"`},
 	{"note: 2026-01-31", `1:7: want text, got the date 2026-01-31; put it in quotes: "2026-01-31"`},
 	{"note: [a]", `1:7: want text, got a list; put text that starts with [ in quotes`},
-	{"note: {a: b}", `1:7: want text, got a mapping; put text that starts with { in quotes`},
+	{"note: {a: b}", `1:7: want text, got a mapping; write the text alone: b`},
 	{"note: {{ feedback }}", `1:8: want a key, got a mapping; put text that starts with {{ in quotes`},
 	{"note:\n  a: b", `2:3: want text, got a mapping`},
 	{"note:", `1:6: want text, got nothing; give a value or delete the key`},
@@ -46,7 +46,7 @@ var badValues = []struct{ text, want string }{
 	{"threshold: '0.5'", `1:12: want a number from 0 to 1, got "0.5"; remove the quotes`},
 	{"threshold: 010", `1:12: want a number from 0 to 1, got 010; write it in decimal digits, without a leading 0`},
 	{"threshold: 1_0.5", `1:12: want a number from 0 to 1, got 1_0.5; write a finite number in decimal digits`},
-	{"threshold: 85%", `1:12: want a number from 0 to 1, got 85%`},
+	{"threshold: 85%", `1:12: want a number from 0 to 1, got 85%; write 0.85`},
 	{"price: 0", `1:8: want a number above 0, got 0`},
 	{"price: 1e999", `1:8: want a number above 0, got 1e999`},
 	{"strict: yes", `1:9: want true or false, got yes; write true`},
@@ -98,7 +98,7 @@ var badValues = []struct{ text, want string }{
 	{"tags: sh -c 'a b'", `1:7: want a list, got sh -c 'a b'; write a list: [sh -c 'a b']`},
 	{"command: [a, 5]", `1:14: want text, got 5; put it in quotes: "5"`},
 	{"command:", `1:9: want a value, got nothing; give a value or delete the key`},
-	{"Ignored: x", `1:1: unknown key "Ignored"`},
+	{"Ignored: x", `1:1: unknown key "Ignored"; known keys: name, reply, max_iterations, seed, threshold, price, strict, timeout, wait, phase, tags, limits, phases, env, vars, raw, patience, after, command, weights, note`},
 	{"threshhold: 3", `1:1: unknown key "threshhold"; did you mean "threshold"?`},
 	{"Max-Iterations: 3", `1:1: unknown key "Max-Iterations"; did you mean "max_iterations"?`},
 }
@@ -116,8 +116,8 @@ func TestDecodeRefusesFiles(t *testing.T) {
 		{"{}", `1:1: key "name" is missing; what it is called`},
 		{"name: ''", `1:7: want text that is not empty, got ""`},
 		{"nam: a", `1:1: unknown key "nam"; did you mean "name"?`},
-		{"- a", `1:1: want a mapping, got a list`},
-		{"hello", `1:1: want a mapping, got hello`},
+		{"- a", `1:1: want a mapping, got a list; known keys: name, reply, max_iterations, seed, threshold, price, strict, timeout, wait, phase, tags, limits, phases, env, vars, raw, patience, after, command, weights, note`},
+		{"hello", `1:1: want a mapping, got hello; known keys: name, reply, max_iterations, seed, threshold, price, strict, timeout, wait, phase, tags, limits, phases, env, vars, raw, patience, after, command, weights, note`},
 		{"~", `1:1: want a mapping, got ~; give a value or delete the key`},
 	} {
 		if _, faults := read(c.text); inShort(faults) != c.want {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -432,8 +433,12 @@ func inList(text string) string {
 
 func quoteHint(n *Node) string {
 	switch {
-	case n.Kind == Map && n.form == flow:
+	case n.Kind == Map && n.form == flow && len(n.Entries) == 1 && n.Entries[0].Value.Kind == String:
+		return "write the text alone: " + shorten(n.Entries[0].Value.Text)
+	case n.Kind == Map && n.form == flow && !slices.ContainsFunc(n.Entries, func(e Entry) bool { return e.Value.Text != "" || e.Value.Len() > 0 }):
 		return "put text that starts with { in quotes"
+	case n.Kind == Map && n.form == flow:
+		return ""
 	case n.Kind == List && n.form == flow:
 		return "put text that starts with [ in quotes"
 	case n.Kind == Map || n.Kind == List:
@@ -461,9 +466,37 @@ func durationHint(n *Node) string {
 	return "write numbers with units: 500ms, 30s, 5m, 1h30m"
 }
 
+// splitUnit reads the numbers that people write: 95%, $5, 5 USD, 5k, 5,000. The unit is "" where it is no such number.
+func splitUnit(text string) (number float64, unit string) {
+	m := numberWithUnit.FindStringSubmatch(text)
+	if m == nil {
+		return 0, ""
+	}
+	number, err := strconv.ParseFloat(strings.ReplaceAll(m[2], ",", ""), 64)
+	if err != nil {
+		return 0, ""
+	}
+	switch unit = strings.ToLower(m[1] + m[3]); {
+	case unit == "k":
+		number *= 1e3
+	case unit == "m":
+		number *= 1e6
+	case unit == "" && strings.Contains(m[2], ","):
+		unit = ","
+	}
+	return number, unit
+}
+
+var numberWithUnit = regexp.MustCompile(`^([$€]?) ?([0-9]{1,3}(?:,[0-9]{3})+|[0-9]+(?:\.[0-9]+)?) ?(%|k|K|m|M|USD|usd)?$`)
+
 func numberHint(n *Node, kind reflect.Kind) string {
 	_, isNumber := n.decimal()
+	digits, unit := splitUnit(n.Text)
 	switch {
+	case n.Kind == String && unit == "%" && kind == reflect.Float64:
+		return "write " + strconv.FormatFloat(digits/100, 'f', -1, 64)
+	case n.Kind == String && unit != "":
+		return "write " + strconv.FormatFloat(digits, 'f', -1, 64)
 	case n.Kind == String && n.form != plain && (decimalFloat.MatchString(n.Text)):
 		return "remove the quotes"
 	case n.Kind == Int && !plainDigits(n.Text):

@@ -41,7 +41,7 @@ func (g *Generator) Of(value any) map[string]any { return g.schema(reflect.TypeO
 
 // Tagged is Of with the tags that a field of that type would have.
 func (g *Generator) Tagged(value any, tag reflect.StructTag) map[string]any {
-	return g.schema(reflect.TypeOf(value), rulesOf(reflect.TypeOf(value), tag))
+	return g.schema(reflect.TypeOf(value), rulesOf("", reflect.TypeOf(value), tag))
 }
 
 // Struct is the schema of a struct's fields in place, even if the struct is a SchemaWriter.

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"path/filepath"
@@ -267,8 +268,8 @@ func (f *thresholdFlags) declare(c *cobra.Command) {
 
 func (f *thresholdFlags) validate() error {
 	for _, text := range f.texts {
-		if err := reports.CheckThreshold(text); err != nil {
-			return exit.Usage("docs/compare.md lists what thresholds read", "--threshold %s: %w", text, err)
+		if err, hint := reports.CheckThreshold(text); err != nil {
+			return exit.Usage(cmp.Or(spec.ThresholdHint(err.Error(), spec.Readable{}), hint, "for example 'diff.cost_usd.change < 0.1'"), "--threshold %s: %w", text, err)
 		}
 	}
 	return nil

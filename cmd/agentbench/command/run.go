@@ -204,12 +204,15 @@ func (p *program) wire(j *job) error {
 func (p *program) unwired(err error) error {
 	var fault source.Fault
 	var faults source.Faults
+	var hinted interface{ Hint() string }
 	switch {
+	case errors.As(err, &hinted):
+		return exit.With(exit.NotMeasured, hinted.Hint(), "%w", err)
 	case errors.As(err, &faults):
 	case errors.As(err, &fault):
 		faults = source.Faults{fault}
 	default:
-		return exit.With(exit.NotMeasured, "set the variable, or name another one with api_key_env; agentbench run quickstart needs no key", "%w", err)
+		return exit.With(exit.NotMeasured, "", "%w", err)
 	}
 	faults.Print(p.err)
 	return exit.Quiet(exit.WrongSpec)

@@ -430,9 +430,9 @@ func TestOptionsOfAModel(t *testing.T) {
 		"the default":            {spec.Model{Provider: "openai"}, key, "sk-1", ""},
 		"a variable":             {spec.Model{Provider: "openai", APIKeyEnv: "LOCAL"}, key, "sk-2", ""},
 		"none for a local one":   {spec.Model{Provider: "openai", BaseURL: "http://localhost:1"}, none, "", ""},
-		"missing":                {spec.Model{Provider: "openai"}, none, "", `model "m": the environment variable OPENAI_API_KEY, which is to hold its key, is not set`},
-		"missing, but was named": {spec.Model{Provider: "openai", BaseURL: "http://localhost:1", APIKeyEnv: "LOCAL"}, none, "", `model "m": the environment variable LOCAL, which is to hold its key, is not set`},
-		"another provider":       {spec.Model{Provider: "groq"}, key, "", `model "m": the environment variable GROQ_API_KEY, which is to hold its key, is not set`},
+		"missing":                {spec.Model{Provider: "openai"}, none, "", `model "m" needs a key: the environment variable OPENAI_API_KEY is not set`},
+		"missing, but was named": {spec.Model{Provider: "openai", BaseURL: "http://localhost:1", APIKeyEnv: "LOCAL"}, none, "", `model "m" needs a key: the environment variable LOCAL is not set`},
+		"another provider":       {spec.Model{Provider: "groq"}, key, "", `model "m" needs a key: the environment variable GROQ_API_KEY is not set`},
 		"a server of this machine gets no other's key": {spec.Model{Provider: "ollama"}, key, "", ""},
 		"no server": {spec.Model{Provider: "script"}, key, "", `model "m": unknown provider "script"`},
 	} {

@@ -77,9 +77,21 @@ func FromSpec(name string, m *spec.Model, getenv func(string) string) (Options, 
 	o.BaseURL, o.Quirks = server.BaseURL, server.Quirks
 	o.Key = strings.TrimSpace(getenv(server.KeyEnv))
 	if o.Key == "" && !server.Keyless {
-		return o, fmt.Errorf("model %q: the environment variable %s, which is to hold its key, is not set", name, server.KeyEnv)
+		return o, &missingKey{name, server.KeyEnv}
 	}
 	return o, nil
+}
+
+// missingKey is a key that is in no environment variable.
+type missingKey struct{ model, variable string }
+
+func (e *missingKey) Error() string {
+	return fmt.Sprintf("model %q needs a key: the environment variable %s is not set", e.model, e.variable)
+}
+
+// Hint says what to do about it.
+func (e *missingKey) Hint() string {
+	return fmt.Sprintf("set it: export %s=YOUR_KEY; api_key_env names another variable; agentbench run quickstart needs no key", e.variable)
 }
 
 func (o Options) withDefaults() Options {
