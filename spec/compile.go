@@ -178,11 +178,11 @@ func templateHint(found string) string {
 	name := strings.Trim(found, "${}%")
 	switch {
 	case strings.HasPrefix(found, "{%"):
-		return "CEL stands between {{ and }}: {{ CONDITION ? A : B }}"
+		return "CEL is written in {{ }}: {{ CONDITION ? A : B }}"
 	case name == "input" || name == "question":
 		name = "task.input"
 	case strings.HasPrefix(found, "$") && !strings.Contains(name, "."):
-		return "prompts see no environment variables; CEL stands between {{ and }}: {{ task.input }}"
+		return "prompts see no environment variables; CEL is written in {{ }}: {{ task.input }}"
 	}
 	return "write {{ " + name + " }}"
 }

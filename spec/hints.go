@@ -204,7 +204,7 @@ func (s *Scorer) KeyHint(key string) string {
 	case "kind", "metric", "scorer":
 		return "write type"
 	case "expected", "answer":
-		return "write target; it is CEL: a text stands in quotes within quotes"
+		return "write target; it is CEL: put a text in quotes within quotes"
 	case "prompt", "criteria_prompt":
 		return "write rubric"
 	}
