@@ -69,8 +69,10 @@ type Report struct {
 	// Volatile may differ where all else is the same; nil: there is nothing to tell.
 	Volatile *Effort `json:"volatile,omitempty"`
 	// Where is the place of the results as a word of a shell, for commands that say more; "":
-	// they are nowhere.
+	// they are nowhere. From is that of the suite's file, which such a command may change; "":
+	// there is none.
 	Where string `json:"-"`
+	From  string `json:"-"`
 	// Options are how configurations are compared where none are given.
 	Options compare.Options `json:"-"`
 

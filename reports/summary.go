@@ -51,7 +51,11 @@ func (r *Report) Summary(quote func(string) string) page.Summary {
 	}
 	s.Next = append(s.Next, page.Command{For: "all tables", Line: "agentbench report " + r.Where + " --all"})
 	if limited != nil {
-		s.Next = append(s.Next, page.Command{For: "best limits", Line: "agentbench tune " + r.Where + " --configuration " + quote(exit.ShellWord(limited.Name))})
+		from := ""
+		if r.From != "" {
+			from = " --suite " + r.From
+		}
+		s.Next = append(s.Next, page.Command{For: "best limits", Line: "agentbench tune " + r.Where + from + " --configuration " + quote(exit.ShellWord(limited.Name))})
 	}
 	return s
 }
@@ -377,19 +381,33 @@ func (c *Comparison) facts(quote func(string) string) (lines []string) {
 			of = " of " + quote(p.Name)
 		}
 		if d.Paired && len(c.Pairs) == 1 {
-			lines = append(lines, fmt.Sprintf("%s is higher on %s, lower on %d, equal on %d", quote(d.Name), page.Plural(d.Wins, "task", "tasks"), d.Losses, d.Ties))
+			lines = append(lines, fmt.Sprintf("%s higher on %s, lower on %d, equal on %d", bars(d, quote), page.Plural(d.Wins, "task", "tasks"), d.Losses, d.Ties))
 		}
 		if needed := d.Judgement(); d.Verdict == compare.CannotTell && strings.HasPrefix(needed, "~ ") {
 			lines = append(lines, fmt.Sprintf("%s%s is inconclusive: a change of %s would show with about %s", quote(d.Name), of, page.Gain(d.Value(d.Change), compare.ShownDigits), strings.TrimPrefix(needed, "~ ")))
 		}
 	}
-	if len(c.Pairs) == 1 && slices.ContainsFunc(c.Pairs[0].Differences, func(d compare.Difference) bool { return d.Relative }) {
-		lines = append(lines, "change in %: the ratio of the means")
-	}
+	var notes []string
 	if n := len(c.Spec); n > 0 {
-		lines = append(lines, "the specs differ in "+page.Plural(n, "place", "places"))
+		notes = append(notes, "the specs differ in "+page.Plural(n, "place", "places"))
+	}
+	if len(c.Pairs) == 1 && slices.ContainsFunc(c.Pairs[0].Differences, func(d compare.Difference) bool { return d.Relative }) {
+		notes = append(notes, "change in % is the ratio of the means")
+	}
+	if len(notes) > 0 {
+		lines = append(lines, strings.Join(notes, "; "))
 	}
 	return lines
+}
+
+// bars are both sides of a score from 0 to 1 as bars, behind its name; of others the name.
+func bars(d *compare.Difference, quote func(string) string) string {
+	base, newest := d.Value(d.Base), d.Value(d.New)
+	drawn := func(v page.Value) bool { return v.Known() && v.Number >= 0 && v.Number <= 1 }
+	if !drawn(base) || !drawn(newest) {
+		return quote(d.Name) + " is"
+	}
+	return fmt.Sprintf("%s %s → %s:", quote(d.Name), page.Bar(base.Number, barWidth), page.Bar(newest.Number, barWidth))
 }
 
 func (c *Comparison) summaryTable() page.Table {

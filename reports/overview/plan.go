@@ -73,8 +73,8 @@ func configurationsOf(p *plan.Plan, w *plan.WorstCase) iter.Seq[planned] {
 
 var planFields = []page.Field[planned]{
 	{Column: page.Column{Head: "configuration", Key: "configuration"}, Cell: func(c planned) page.Cell { return page.Name(c.Name) }},
-	{Column: page.Column{Head: "stages", Key: "stages", List: true}, Cell: func(c planned) page.Cell { return stages(c.Loop) }},
-	{Column: page.Column{Head: "sum", Key: "sum_of_stages", Right: true}, Cell: func(c planned) page.Cell {
+	{Column: page.Column{Head: "stages", Key: "stages", List: true, Optional: true}, Cell: func(c planned) page.Cell { return stages(c.Loop) }},
+	{Column: page.Column{Head: "sum", Key: "sum_of_stages", Right: true, Optional: true}, Cell: func(c planned) page.Cell {
 		_, _, sum := c.Loop.EffectiveMax()
 		return limit(sum, page.Nothing)
 	}},

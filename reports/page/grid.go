@@ -101,12 +101,12 @@ func (b *block) add(column, width int) {
 }
 
 // split deals the columns out to blocks of at most that width, in their order.
-// Names in the first column take at most three tenths of the page; prose takes a
-// third, and then the room that is left. It returns how many minor columns are
+// Names in the first column take at most a third of the page; prose takes a third,
+// and then the room that is left. It returns how many minor columns are
 // in none.
 func (t *Grid) split(width int) (blocks []block, left int) {
 	natural := t.naturalWidths()
-	natural[0] = t.nameWidth(max(least, width*3/10))
+	natural[0] = t.nameWidth(max(least, width/3))
 	keys := max(1, t.Keys)
 	now := t.keyBlock(natural[:keys])
 	for c := keys; c < len(t.Columns); c++ {
@@ -274,6 +274,26 @@ func Wrap(text string, width int) []string {
 	return append(lines, line)
 }
 
+// wrapParts breaks a heading into lines of at most that width, at the dots between its
+// parts; a part that is wider is broken like prose.
+func wrapParts(text string, width int) []string {
+	const dot = " · "
+	var lines []string
+	line := ""
+	for part := range strings.SplitSeq(text, dot) {
+		switch {
+		case line == "":
+			line = part
+		case Width(line+dot+part) <= width:
+			line += dot + part
+		default:
+			lines = append(lines, Wrap(line, width)...)
+			line = part
+		}
+	}
+	return append(lines, Wrap(line, width)...)
+}
+
 // wrapList breaks a list behind its commas into lines of at most that width; an
 // item that is wider is broken like prose.
 func wrapList(text string, width int) []string {
@@ -406,12 +426,17 @@ func (b *block) alignment(t *Grid) tw.CellAlignment {
 	return tw.CellAlignment{PerColumn: aligns}
 }
 
-// writeTrimmed writes the lines without blanks at their ends.
+// writeTrimmed writes the lines without blanks at their ends, be they before the end of
+// a look.
 func writeTrimmed(w io.Writer, text []byte, heads int, dress func(string) string) error {
 	var out bytes.Buffer
 	n := 0
 	for line := range bytes.Lines(text) {
 		line = bytes.TrimRight(line, " \n")
+		if plain, dressed := bytes.CutSuffix(line, []byte(plainAgain)); dressed {
+			plain = bytes.TrimSuffix(bytes.TrimRight(plain, " "), []byte(plainAgain))
+			line = append(bytes.TrimRight(plain, " "), plainAgain...)
+		}
 		if n++; n <= heads && dress != nil && len(line) > 0 {
 			line = []byte(dress(string(line)))
 		}

@@ -110,10 +110,10 @@ func noon() *menu {
 	}}
 }
 
-func written(t *testing.T, m *menu, options page.Options) string {
+func written(t *testing.T, of page.Page, options page.Options) string {
 	t.Helper()
 	var out bytes.Buffer
-	if err := page.Write(&out, m, options); err != nil {
+	if err := page.Write(&out, of, options); err != nil {
 		t.Fatal(err)
 	}
 	return out.String()
@@ -246,5 +246,56 @@ func TestSheetsTakeEveryFormat(t *testing.T) {
 		if format != "terminal" && format != "csv" && strings.Contains(out.String(), " <img>") {
 			t.Errorf("%s lets a name be obeyed:\n%s", format, out.String())
 		}
+	}
+}
+
+// specials is a menu whose answer fits on the first screen.
+type specials struct {
+	*menu
+	first page.Summary
+}
+
+func (s specials) Summary(func(string) string) page.Summary {
+	s.first.State.State = page.Skipped
+	return s.first
+}
+
+// A command that is broken can still be pasted into a shell: its lines but the last end in
+// a backslash, and no quoted word is broken.
+func TestABrokenCommandCanBePasted(t *testing.T) {
+	long := "cook " + strings.Repeat("--with salt ", 6) + "--name 'soup of the day'"
+	for line, want := range map[string]string{
+		"cook":                      "now: cook\n",
+		strings.Repeat("cook ", 15): "now: " + strings.TrimSpace(strings.Repeat("cook ", 15)) + "\n", // 80 columns
+		long:                        "now: " + strings.TrimSpace(strings.Split(long, " --with salt --name")[0]) + " \\\n  --with salt --name 'soup of the day'\n",
+		strings.Repeat(long+" ", 3): "now: what the cook likes\n",
+		"":                          "now: what the cook likes\n",
+	} {
+		of := specials{noon(), page.Summary{Head: "menu", Next: []page.Command{{For: "now", Line: strings.TrimSpace(line), Short: "what the cook likes"}}}}
+		if got := strings.TrimPrefix(written(t, of, page.Options{Summary: true}), "menu\n"); got != want {
+			t.Errorf("%q\nis shown as\n%s\nwant\n%s", line, got, want)
+		}
+	}
+}
+
+// A heading is broken at its dots, so that no part of it is torn.
+func TestAHeadingIsBrokenBetweenItsParts(t *testing.T) {
+	of := specials{noon(), page.Summary{Head: strings.Repeat("a", 40) + " · of two words · " + strings.Repeat("b", 30) + " · " + strings.Repeat("long ", 20) + "part"}}
+	want := strings.Repeat("a", 40) + " · of two words\n" + strings.Repeat("b", 30) + "\n" + strings.TrimSpace(strings.Repeat("long ", 16)) + "\n" + strings.Repeat("long ", 4) + "part\n"
+	if got := written(t, of, page.Options{Summary: true}); got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+}
+
+// No line ends in blanks, coloured or not.
+func TestNoLineEndsInBlanks(t *testing.T) {
+	fields := []page.Field[string]{
+		{Column: page.Column{Head: "a"}, Cell: func(text string) page.Cell { return page.Text(text) }},
+		{Column: page.Column{Head: "b"}, Cell: func(text string) page.Cell { return page.Cell{Text: text, Look: page.Good} }},
+	}
+	of := specials{noon(), page.Summary{Head: "menu", Table: page.Filled(page.Table{}, fields, slices.Values([]string{"x", "longer"}))}}
+	got := written(t, of, page.Options{Summary: true, Color: true})
+	if want := "\n\x1b[2ma       b\x1b[0m\nx       \x1b[32mx\x1b[0m\nlonger  \x1b[32mlonger\x1b[0m\n"; !strings.HasSuffix(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -28,8 +28,8 @@ type Summary struct {
 	Next []Command
 }
 
-// Command is a command line and what it is for. Short names it in words where the line
-// takes more than two lines of the screen; "": it never does.
+// Command is a command line and what it is for. Short names it in words where there is no
+// line, or it takes more than two lines of the screen; "": it never does.
 type Command struct{ For, Line, Short string }
 
 // SummaryLines is how many lines a summary has at most.
@@ -45,7 +45,7 @@ const leastRows = 5
 
 func writeSummary(w io.Writer, p Page, s Summary, options Options) error {
 	t := terminal{width: options.columns(), color: options.Color}
-	t.paragraph("", s.Head, bold)
+	t.heading(s.Head)
 	end := t.part(func(end *terminal) {
 		for _, next := range s.Next {
 			end.command(next)
@@ -78,18 +78,45 @@ func (t *terminal) state(a *Answer, room int) {
 	}
 }
 
+// command writes a command that can be copied as it is: a line that is broken ends in
+// what a shell continues.
 func (t *terminal) command(c Command) {
-	const indent = "  "
-	lines := Wrap(c.For+": "+c.Line, t.width-len(indent))
-	if len(lines) > 2 && c.Short != "" {
-		lines = Wrap(c.For+": "+c.Short, t.width-len(indent))
+	const indent, continues, most = "  ", " \\", 2
+	lines := []string{c.For + ": " + c.Line}
+	if Width(lines[0]) > t.width {
+		lines = wrapWords(lines[0], t.width-len(indent+continues))
 	}
-	for i, part := range lines {
-		if i > 0 {
-			part = indent + part
+	if c.Short != "" && (c.Line == "" || len(lines) > most) {
+		t.paragraph("", c.For+": "+c.Short, "")
+		return
+	}
+	t.line(strings.Join(lines, continues+"\n"+indent))
+}
+
+// wrapWords breaks a command between the words that a shell sees, but not between a flag
+// and its value.
+func wrapWords(command string, width int) (lines []string) {
+	words := []string{""}
+	for part := range strings.SplitSeq(command, " ") {
+		last := &words[len(words)-1]
+		switch {
+		case strings.Count(*last, "'")%2 == 1, strings.HasPrefix(*last, "--") && !strings.ContainsAny(*last, "= ") && !strings.HasPrefix(part, "-"): // a quote, or a flag with its value
+			*last += " " + part
+		case *last == "":
+			*last = part
+		default:
+			words = append(words, part)
 		}
-		t.line(part)
 	}
+	line := words[0]
+	for _, word := range words[1:] {
+		if Width(line)+1+Width(word) > width {
+			lines, line = append(lines, line), word
+		} else {
+			line += " " + word
+		}
+	}
+	return append(lines, line)
 }
 
 // part is something written apart, to know how many lines it takes.
@@ -120,7 +147,11 @@ func (t *terminal) rows(s *Summary, rows int) error {
 	if s.Table.Count == 0 {
 		return nil
 	}
-	laid := laidOut(&s.Table, rows, &t.notes, shown, func(text string) string { return text })
+	of := &s.Table
+	if t.width < wideTerminal {
+		of = of.slim()
+	}
+	laid := laidOut(of, rows, &t.notes, shown, func(text string) string { return text })
 	if t.color {
 		laid.dress = t.dressed
 	}

@@ -29,7 +29,7 @@ func writeTerminal(w io.Writer, p Page, options Options) error {
 		return writeSummary(w, p, of.Summary(shown), options)
 	}
 	t := terminal{width: options.columns(), color: options.Color}
-	t.paragraph("", p.Heading(shown), bold)
+	t.heading(p.Heading(shown))
 	if a := p.Answer(shown); a.State != Skipped {
 		t.paragraph("", a.Text, "")
 		for _, more := range a.More {
@@ -48,7 +48,7 @@ func writeTerminal(w io.Writer, p Page, options Options) error {
 
 func (t *terminal) table(p Page, of *Table) error {
 	t.line("")
-	t.paragraph("", titled(p, of, shown), bold)
+	t.heading(titled(p, of, shown))
 	if t.width < wideTerminal {
 		of = of.slim()
 	}
@@ -100,6 +100,13 @@ func (t *terminal) paragraph(mark, text, look string) {
 	}
 }
 
+// heading writes what is above a page or a table.
+func (t *terminal) heading(text string) {
+	for _, line := range wrapParts(text, t.width) {
+		t.line(t.dressed(line, bold))
+	}
+}
+
 func (t *terminal) line(text string) { t.out.WriteString(text + "\n") }
 
 // The looks of lines and cells, as ANSI's SGR.
@@ -125,5 +132,8 @@ func (t *terminal) dressed(line, look string) string {
 	if !t.color || look == "" {
 		return line
 	}
-	return "\x1b[" + look + "m" + line + "\x1b[0m"
+	return "\x1b[" + look + "m" + line + plainAgain
 }
+
+// plainAgain ends a look.
+const plainAgain = "\x1b[0m"

@@ -323,6 +323,8 @@ func (t *chooser) choices(ctx context.Context, r *Tuning, choice *chosen) (err e
 	best := choice.best
 	if today := t.today(); best >= 0 && today >= 0 && t.can[today] && t.within[t.chosenOn][today] && t.ties(today, best, t.chosenOn) {
 		best = today // no other is better
+	} else if best >= 0 {
+		best = t.kept(best)
 	}
 	if err := t.replay(ctx, append([]int{choice.candidate, t.today(), best}, choice.next...)...); err != nil {
 		return err
@@ -506,14 +508,24 @@ func (t *chooser) whyNone(subset int, c *chosen) string {
 	}
 	text := fmt.Sprintf("no configuration is proven to lose at most %s", percent(t.Choose.Number))
 	alpha := t.steps.largest()
-	if least := t.atMost(0, units, 1-alpha); least > t.Choose.Number && t.Choose.Number > 0 {
-		needed := math.Ceil(math.Log(alpha) / math.Log(1-t.Choose.Number))
-		text = fmt.Sprintf("%s: %s prove %s at best, it takes at least %.0f", text, page.Plural(units, strings.TrimSuffix(what, "s"), what), percent(least), needed)
+	if needed := t.leastUnits(units); needed > 0 {
+		least := percent(t.atMost(0, units, 1-alpha))
+		text = fmt.Sprintf("%s: %s at best, it takes at least %.0f", text, page.Plural(units, strings.TrimSuffix(what, "s")+" proves "+least, what+" prove "+least), needed)
 	}
 	if least, ok := t.leastShown(subset); ok {
 		text = fmt.Sprintf("%s; the smallest bound that they prove is --choose max_loss:%v", text, roundedUp(least))
 	}
 	return text
+}
+
+// leastUnits is how many units prove that what loses nothing loses at most what is
+// allowed; 0 where so many do.
+func (t *chooser) leastUnits(units int) float64 {
+	alpha := t.steps.largest()
+	if allowed := t.Choose.Number; allowed > 0 && t.atMost(0, units, 1-alpha) > allowed {
+		return math.Ceil(math.Log(alpha) / math.Log(1-allowed))
+	}
+	return 0
 }
 
 // mostLeast is of how many rungs at most it is said what the least loss is that these
@@ -575,14 +587,18 @@ func roundedUp(x float64) float64 {
 	return math.Ceil(x*scale) / scale
 }
 
-// lossUnits are what bounds of losses count: runs, or tasks or clusters of them.
+// lossUnits are what bounds of losses count: runs that are scored, or tasks or clusters
+// of them.
 func (t *chooser) lossUnits(subset int) (n int, what string) {
-	if t.independent {
+	if t.independent && t.score >= 0 {
+		return int(t.recordedSums[subset].scores[t.score].known), "runs"
+	} else if t.independent {
 		return int(t.recordedSums[subset].runs), "runs"
 	}
 	seen := map[int]bool{}
 	for c := range t.cellUnit {
-		if t.in(c, subset) {
+		scores := t.recordedCells.cells[c].Scores
+		if scored := t.score < 0 || t.score < len(scores) && scores[t.score].Known > 0; scored && t.in(c, subset) {
 			seen[t.cellUnit[c]] = true
 		}
 	}

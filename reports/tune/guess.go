@@ -22,9 +22,34 @@ func (t *chooser) guess(ctx context.Context, r *Tuning, choice *chosen) error {
 	switch {
 	case choice.top != choice.best && (t.Choose.Rule != MaxLoss || t.beaten(choice)):
 		return t.guessTop(ctx, r, choice)
-	case t.Choose.Rule == MaxLoss:
-		return t.guessCheap(ctx, r)
+	case t.Choose.Rule != MaxLoss:
+		return nil
 	}
+	if err := t.guessCheap(ctx, r); err != nil || r.Guess != nil {
+		return err
+	}
+	return t.guessBest(ctx, r, choice)
+}
+
+// guessBest guesses, where nothing cheaper looks as good as the recording, today's
+// configuration if none has a better objective, else the one that has.
+func (t *chooser) guessBest(ctx context.Context, r *Tuning, choice *chosen) error {
+	today := t.today()
+	if today < 0 || !t.can[today] || !t.within[t.chosenOn][today] {
+		return nil
+	}
+	g := &Guess{Candidate: today, Unchanged: true, Best: t.shownValue(t.value[t.chosenOn][choice.best])}
+	if t.value[t.chosenOn][today] < t.value[t.chosenOn][choice.best] {
+		g.Candidate, g.Unchanged = t.kept(choice.best), false
+	}
+	l, err := t.lossInFull(ctx, g.Candidate, t.chosenOn, t.Level)
+	if err != nil {
+		return err
+	}
+	units, _ := t.lossUnits(t.chosenOn)
+	g.Name, g.Value, g.Tasks = t.candidates[g.Candidate].Name, t.shownValue(t.value[t.chosenOn][g.Candidate]), t.tasksOf(t.leastUnits(units))
+	g.Lost, g.Gained, g.Runs = l.lost, l.gained, l.runs
+	r.Guess = g
 	return nil
 }
 
@@ -99,7 +124,8 @@ func (t *chooser) guessCheap(ctx context.Context, r *Tuning) error {
 		if !ok || r.Guess != nil && r.Guess.Tasks <= tasks {
 			continue
 		}
-		r.Guess = &Guess{Candidate: i, Name: t.candidates[i].Name, Lost: l.lost, Gained: l.gained, Runs: l.runs, Tasks: tasks,
+		kept := t.kept(i)
+		r.Guess = &Guess{Candidate: kept, Name: t.candidates[kept].Name, Lost: l.lost, Gained: l.gained, Runs: l.runs, Tasks: tasks,
 			Value: t.shownValue(t.value[t.chosenOn][i]), Best: t.shownValue(t.value[t.chosenOn][i])}
 	}
 	return nil

@@ -142,7 +142,7 @@ func TestTheSummaryOfTune(t *testing.T) {
 	r := tuning(t)
 	r.Again = "agentbench tune results --configuration=default"
 	for _, applies := range []bool{false, true} {
-		r.Applies = applies
+		r.Applies = map[bool]tune.Applies{true: tune.AppliesToSuite}[applies]
 		text := pagetest.Written(t, r, page.Options{Summary: true})
 		if lines := strings.Count(text, "\n"); lines > page.SummaryLines || !strings.Contains(text, "\n* recommended") {
 			t.Errorf("%d lines:\n%s", lines, text)
@@ -155,7 +155,7 @@ func TestTheSummaryOfTune(t *testing.T) {
 	if text := pagetest.Written(t, r, page.Options{Summary: true}); strings.Count(text, "\n") > page.SummaryLines || !strings.Contains(text, "\nall tables: the same command with --all\n") {
 		t.Errorf("a long command:\n%s", text)
 	}
-	r.Again, r.Recommended, r.WhyNone, r.Applies = "agentbench tune results", nil, "of 5 configurations none satisfies the constraints", true
+	r.Again, r.Recommended, r.WhyNone, r.Applies = "agentbench tune results", nil, "of 5 configurations none satisfies the constraints", tune.AppliesToSuite
 	if text := pagetest.Written(t, r, page.Options{Summary: true}); strings.Contains(text, "--apply") || strings.Contains(text, "\n* ") {
 		t.Errorf("nothing is recommended:\n%s", text)
 	}
@@ -230,15 +230,20 @@ func TestTheAnswerOfTune(t *testing.T) {
 		guess tune.Guess
 		want  string
 	}{
-		{tune.Guess{Name: "a@b", Lost: 1, Runs: 40, Tasks: 149}, "best guess, not proven: <a@b> loses 1 of 40 runs; 149 tasks would prove it"},
-		{tune.Guess{Name: "c", Lost: 2, Gained: 1, Runs: 40}, "best guess, not proven: <c> loses 2 of 40 runs and gains 1"},
-		{tune.Guess{Name: "d", Recorded: true, Value: known(0.192), Best: known(0.177), Tasks: 300}, "best guess, not proven: <d> as recorded has 0.192, the best that could be recommended has 0.177; 300 tasks would prove it"},
+		{tune.Guess{Name: "a@b", Lost: 1, Runs: 40, Tasks: 149}, "best guess: <a@b> loses 1 of 40 runs; 149 tasks would prove it"},
+		{tune.Guess{Name: "c", Lost: 2, Gained: 1, Runs: 40}, "best guess: <c> loses 2 of 40 runs and gains 1; it is not proven"},
+		{tune.Guess{Name: "d", Recorded: true, Value: known(0.192), Best: known(0.177), Tasks: 300}, "best guess: <d> as recorded has 0.192, the best that could be recommended has 0.177; 300 tasks would prove it"},
 		{tune.Guess{Name: "d", Recorded: true, Value: known(0.192), Best: known(0.177)}, "best guess: <d> as recorded has 0.192, the best that could be recommended has 0.177"},
-		{tune.Guess{Name: "e", Least: true, Value: known(0.5), Best: known(0.4), Tasks: 90}, "best guess, not proven: <e> has at least 0.500, the best that could be recommended has 0.400; 90 tasks recorded under it would prove it"},
+		{tune.Guess{Name: "e", Least: true, Value: known(0.5), Best: known(0.4), Tasks: 90}, "best guess: <e> has at least 0.500, the best that could be recommended has 0.400; 90 tasks recorded under it would prove it"},
+		{tune.Guess{Name: "f", Unchanged: true, Runs: 40, Tasks: 149}, "best guess: keep today's limits; 149 tasks would prove tighter ones"},
+		{tune.Guess{Name: "g", Runs: 1, Tasks: 149}, "best guess: <g> loses 0 of 1 run; 149 tasks would prove it"},
 	} {
 		nothing.Guess = &c.guess
 		if a := nothing.Answer(quoted); !slices.Equal(a.More, []string{c.want}) {
 			t.Errorf("%q, want %q", a.More, c.want)
+		}
+		if a := nothing.Summary(quoted).State; a.Text != c.want || a.More != nil {
+			t.Errorf("the first screen says %q %q, want the guess alone: %q", a.Text, a.More, c.want)
 		}
 	}
 	if a := (&tune.Tuning{}).Answer(same); a.State != page.Errored {

@@ -545,11 +545,10 @@ func Hold(runs []sweep.Run, scores []string) *Held {
 		run := b.Runs[i].Whole(room)
 		within[i] = seen{slices.ContainsFunc(run.Iterations, func(it record.Iteration) bool { return it.Untimed }), replay.OnlyWholeCost(run)}
 	})
-	timed, took := true, false
+	b.timed = true
 	for i := range b.Runs {
 		run := b.Runs[i].Run
-		timed = timed && !run.Untimed && !within[i].untimed
-		took = took || run.Elapsed > 0
+		b.timed = b.timed && !run.Untimed && !within[i].untimed
 		b.lumped += count(within[i].lumped)
 		place, known := at[run.Task]
 		if !known {
@@ -563,7 +562,7 @@ func Hold(runs []sweep.Run, scores []string) *Held {
 		}
 		b.Simulated = b.Simulated || run.Simulated
 	}
-	b.Clusters, b.timed = len(clusters), timed && took
+	b.Clusters = len(clusters)
 	return b
 }
 
@@ -790,8 +789,7 @@ func (b *Held) took(in func(run int) bool) *tally {
 	return sum
 }
 
-// Timed reports whether the times are known, of all iterations of all runs, and some
-// run took any.
+// Timed reports whether the times are known, of all iterations of all runs.
 func (b *Held) Timed() bool { return b.timed }
 
 // total is what runs take at least and at most. open says that there is no most:

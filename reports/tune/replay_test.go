@@ -120,7 +120,7 @@ func TestWhatTheRecordingLacksStaysUnknown(t *testing.T) {
 	bare := coachtest.Recording(t, 30)
 	for i := range bare.Runs {
 		run := bare.Runs[i].Run
-		run.Elapsed, run.Usage = 0, record.Usage{Unreported: 1}
+		run.Elapsed, run.Untimed, run.Usage = 0, true, record.Usage{Unreported: 1}
 		for n := range run.Iterations {
 			it := &run.Iterations[n]
 			it.Start, it.End, it.Calls = 0, 0, []record.Call{{Role: record.RoleAgent, Usage: record.Usage{Unreported: 1}}}

@@ -449,6 +449,7 @@ const (
 	LeftOut        reports.WarningKind = "left_out"    // More: which of the folder's runs are not among these
 	Against        reports.WarningKind = "against"     // what lost, gained and saved mean
 	RaceTold       reports.WarningKind = "race"        // More: how recorded paths raced
+	TriedLimits    reports.WarningKind = "tried"       // Name: whose limits were tried, More: at which values
 )
 
 // sayings are the texts of the notes on replays and tunings, those of reports among them.
@@ -471,6 +472,9 @@ var sayings = func() reports.Sayings {
 		},
 		Against: {Say: func(n reports.Warning, quote func(string) string) string {
 			return "lost, gained and saved compare with the same runs as recorded; " + reports.SuccessBy(n.Name, quote)
+		}},
+		TriedLimits: {Say: func(n reports.Warning, quote func(string) string) string {
+			return "tried: the limits of " + quote(n.Name) + ", at the values that its runs distinguish: " + plainly(n.More, quote)
 		}},
 		RaceTold: {Text: "{detail}"},
 		LeftOut:  {Text: "{detail}"},

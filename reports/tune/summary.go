@@ -14,6 +14,9 @@ import (
 // recommended one, the recording and the best one.
 func (t *Tuning) Summary(quote func(string) string) page.Summary {
 	s := page.Summary{Head: t.Heading(quote), State: t.Answer(quote), Table: t.summaryTable()}
+	if t.Recommended == nil && t.Guess != nil {
+		s.State = page.Answer{State: s.State.State, Text: t.Guess.text(quote)}
+	}
 	simulated := t.Remark(quote) != ""
 	if simulated {
 		s.Head += " · SIMULATED"
@@ -23,7 +26,7 @@ func (t *Tuning) Summary(quote func(string) string) page.Summary {
 		case simulated && ok && n.Kind == reports.SimulatedModel:
 		case w.Serious():
 			s.Serious = append(s.Serious, w.Text(quote))
-		case ok && n.Kind == NotTried:
+		case ok && (n.Kind == NotTried || n.Kind == TriedLimits):
 			s.Lines = append(s.Lines, w.Text(quote))
 		}
 	}
@@ -35,8 +38,12 @@ func (t *Tuning) Summary(quote func(string) string) page.Summary {
 	}
 	short := cmp.Or(t.AgainInShort, "the same command")
 	s.Next = []page.Command{{For: "all tables", Line: t.Again + " --all", Short: short + " with --all"}}
-	if t.Recommended != nil && !t.Unchanged && t.Applies {
+	switch {
+	case t.Recommended == nil || t.Unchanged:
+	case t.Applies == AppliesToSuite:
 		s.Next = append(s.Next, page.Command{For: "change the YAML", Line: t.Again + " --apply", Short: short + " with --apply"})
+	case t.Applies == AppliesToLoop:
+		s.Next = append(s.Next, page.Command{For: "change a loop", Short: short + " with --apply=LOOP.yaml"})
 	}
 	return s
 }
@@ -56,6 +63,7 @@ func (t *Tuning) summaryTable() page.Table {
 	var rows []choiceRow
 	for row := range t.choices() {
 		if row.role != "next" {
+			row.role = strings.TrimSuffix(row.role, ", next")
 			rows = append(rows, row)
 		}
 	}
@@ -72,6 +80,7 @@ func (t *Tuning) summaryTable() page.Table {
 			return page.Name(spaced(row.Name))
 		}},
 		{Column: page.Column{About: t.Terms.Score, Right: true}, Cell: func(row choiceRow) page.Cell { return page.Text(row.scoreText(t.Terms.Score)) }},
+		{Column: page.Column{Wide: true, Optional: true}, Cell: func(row choiceRow) page.Cell { return page.Text(row.bar(t.Terms.Score)) }},
 		{Column: page.Column{Head: "cost/run", Right: true}, Cell: func(row choiceRow) page.Cell {
 			return page.Number(row.Cost.Mean, func(v page.Value) string { return page.Dollars(v, page.DollarDigits(slices.Values(costs))) })
 		}},
@@ -84,4 +93,15 @@ func (t *Tuning) summaryTable() page.Table {
 		}},
 	}
 	return page.Filled(page.Table{Keys: 1}, fields, slices.Values(rows))
+}
+
+// bar is the mean of a score from 0 to 1 as a bar, "" of others.
+func (c *Choice) bar(name string) string {
+	const width = 10
+	for i := range c.Scores {
+		if mean := c.Scores[i].Mean; c.Scores[i].Name == name && mean.Known() && mean.Number >= 0 && mean.Number <= 1 {
+			return page.Bar(mean.Number, width)
+		}
+	}
+	return ""
 }

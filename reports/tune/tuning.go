@@ -60,11 +60,11 @@ type Tuning struct {
 	// recording.
 	Against []Versus `json:"against"`
 	// Again is the command line that tunes the same runs, "" where there is none, and
-	// AgainInShort replaces a long one: "" for "the same command". Applies says that
-	// it can take --apply.
-	Again        string `json:"-"`
-	AgainInShort string `json:"-"`
-	Applies      bool   `json:"-"`
+	// AgainInShort replaces a long one: "" for "the same command". Applies says what
+	// --apply can change with it.
+	Again        string  `json:"-"`
+	AgainInShort string  `json:"-"`
+	Applies      Applies `json:"-"`
 
 	Validation *Validation `json:"validation"` // nil: none, a note says why
 	Luck       *Luck       `json:"luck"`       // nil where Validation is, or chose nothing
@@ -87,6 +87,16 @@ type Tuning struct {
 	Ranges []RangeHint `json:"ranges"`
 	Notes  []Note      `json:"notes"` // on the tuning as a whole
 }
+
+// Applies is what --apply can change.
+type Applies int
+
+// What --apply can change: nothing, the files of the suite, a loop file that is named.
+const (
+	AppliesToNothing Applies = iota
+	AppliesToSuite
+	AppliesToLoop
+)
 
 // Terms are what was asked for, in the words of the suite.
 type Terms struct {
@@ -155,7 +165,8 @@ const (
 type Guess struct {
 	Candidate int    `json:"candidate"` // below 0: a recording
 	Name      string `json:"name"`
-	Recorded  bool   `json:"recorded,omitempty"` // it is what was recorded
+	Recorded  bool   `json:"recorded,omitempty"`  // it is what was recorded
+	Unchanged bool   `json:"unchanged,omitempty"` // it is today's: Tasks would prove another one
 	// Value is its objective, Least that this is a lower bound, and Best the best
 	// objective of what could be recommended.
 	Value page.Value `json:"objective"`

@@ -141,27 +141,29 @@ func (t *Tuning) stable() string {
 
 // text is the best guess in a sentence.
 func (g *Guess) text(quote func(string) string) string {
-	text, value, best := quote(spaced(g.Name)), objectiveForm(g.Value), objectiveForm(g.Best)
+	name, value, best := quote(spaced(g.Name)), objectiveForm(g.Value), objectiveForm(g.Best)
+	text, proof := "best guess: "+name, " would prove it"
 	switch {
+	case g.Unchanged:
+		text, proof = "best guess: keep today's limits", " would prove tighter ones"
 	case g.Recorded:
 		text += fmt.Sprintf(" as recorded has %s, the best that could be recommended has %s", value, best)
 	case g.Least:
 		text += fmt.Sprintf(" has at least %s, the best that could be recommended has %s", value, best)
-	case g.Gained > 0:
-		text += fmt.Sprintf(" loses %d of %d runs and gains %d", g.Lost, g.Runs, g.Gained)
+		proof = " recorded under it would prove it"
 	default:
-		text += fmt.Sprintf(" loses %d of %d runs", g.Lost, g.Runs)
+		text += fmt.Sprintf(" loses %d of %s", g.Lost, page.Plural(g.Runs, "run", "runs"))
+		if g.Gained > 0 {
+			text += fmt.Sprintf(" and gains %d", g.Gained)
+		}
 	}
-	tasks := page.Plural(g.Tasks, "task", "tasks")
 	switch {
-	case g.Tasks == 0 && g.Recorded:
-		return "best guess: " + text
-	case g.Tasks == 0:
-		return "best guess, not proven: " + text
-	case g.Least:
-		return "best guess, not proven: " + text + "; " + tasks + " recorded under it would prove it"
+	case g.Tasks > 0:
+		return text + "; " + page.Plural(g.Tasks, "task", "tasks") + proof
+	case g.Recorded:
+		return text
 	}
-	return "best guess, not proven: " + text + "; " + tasks + " would prove it"
+	return text + "; it is not proven"
 }
 
 // scores are what the score becomes and what it is today, or in the recording

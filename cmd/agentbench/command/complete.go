@@ -1,6 +1,7 @@
 package command
 
 import (
+	"bytes"
 	"io"
 	"slices"
 	"strings"
@@ -155,3 +156,58 @@ func runsLike(dir, typed string) (ids []string) {
 	slices.Sort(ids)
 	return slices.Compact(ids)
 }
+
+// completeInBash has the command completion print a script for bash that needs no other
+// package.
+func (p *program) completeInBash(root *cobra.Command) {
+	c, _, err := root.Find([]string{"completion", "bash"})
+	if err != nil { // there is such a command
+		return
+	}
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		without, _ := c.Flags().GetBool("no-descriptions")
+		return BashCompletion(root, p.out, !without)
+	}
+}
+
+// BashCompletion writes a script that completes commands in bash. That of cobra needs
+// functions of the package bash-completion, which many machines lack: without them, ours
+// take their place.
+func BashCompletion(root *cobra.Command, w io.Writer, descriptions bool) error {
+	var script bytes.Buffer
+	if err := root.GenBashCompletionV2(&script, descriptions); err != nil {
+		return err
+	}
+	replaced := strings.NewReplacer(
+		"    _get_comp_words_by_ref \"$@\" cur prev words cword\n", bashWords,
+		"_filedir", "__agentbench_filedir",
+	).Replace(script.String())
+	_, err := io.WriteString(w, replaced+bashFiles)
+	return err
+}
+
+const bashWords = `    if declare -F _get_comp_words_by_ref >/dev/null 2>&1; then
+        _get_comp_words_by_ref "$@" cur prev words cword
+        return
+    fi
+    # The words up to the cursor, between blanks: "=" and ":" are in them.
+    read -ra words <<<"${COMP_LINE:0:COMP_POINT}"
+    [[ ${COMP_LINE:0:COMP_POINT} == *[[:space:]] ]] && words+=("")
+    cword=$((${#words[@]} - 1))
+    cur="${words[cword]}" prev="${words[cword > 0 ? cword - 1 : 0]}"
+`
+
+const bashFiles = `
+__agentbench_filedir()
+{
+    if declare -F _filedir >/dev/null 2>&1; then
+        _filedir "$@"
+        return
+    fi
+    local kind=-f name
+    [[ ${1-} == -d ]] && kind=-d
+    while IFS= read -r name; do
+        COMPREPLY+=("$name")
+    done < <(compgen "$kind" -- "$cur")
+}
+`

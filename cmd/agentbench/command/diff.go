@@ -112,12 +112,16 @@ func (p *program) diff(ctx context.Context, args []string, f *diffFlags) error {
 	if unanswered != nil {
 		return unanswered
 	}
-	threshold := reports.Judged(compared.Thresholds, false, p.note)
+	threshold := reports.Judged(compared.Thresholds, p.onScreen(&f.reportFlags), p.note)
 	var broken *exit.Error
 	if errors.As(threshold, &broken) && broken.Code != exit.AnswerNo {
 		return threshold
 	}
-	return cmp.Or(compared.Gated(p.note), threshold)
+	tell := p.note
+	if p.onScreen(&f.reportFlags) && len(compared.Pairs) == 1 { // its table has each quantity
+		tell = func(string) {}
+	}
+	return cmp.Or(compared.Gated(tell), threshold)
 }
 
 // sides are what is compared. base is new where both are in the same folder.

@@ -191,7 +191,7 @@ func (p *program) noteImport(im *results.Import, mapping *spec.Import) {
 	note(notes.Renamed, "%s had the id of another task, and got the file's name before it", page.Plural(notes.Renamed, "run", "runs"))
 	note(notes.Retried, "%s had a trial that was there already, and became the next trial", page.Plural(notes.Retried, "run", "runs"))
 	note(notes.Regrouped, "%s gave another cluster or group than the first run of the task, which holds", page.Plural(notes.Regrouped, "run", "runs"))
-	note(len(notes.Parted), "runs of %s were recorded under several limits, and are several configurations: NAME[LIMIT=VALUE]", page.Visible(strings.Join(notes.Parted, ", ")))
+	note(len(notes.Parted), "runs of %s were recorded under several limits, and are several configurations: NAME@LIMIT=VALUE", page.Visible(strings.Join(notes.Parted, ", ")))
 	note(notes.Restarts, "counters fell %s: they were restarted there, and what they say is counted from there", page.Plural(notes.Restarts, "time", "times"))
 	limits := "the limits of recorded_under"
 	if mapping.RecordedUnder == nil {

@@ -102,6 +102,7 @@ Start with:  agentbench run quickstart`,
 	root.AddCommand(p.initCommand(), p.checkCommand(), p.schemaCommand(), p.pricesCommand(), p.mockCommand(), p.planCommand(),
 		p.runCommand(), p.scoreCommand(), p.importCommand(), p.mergeCommand(), p.reportCommand(), p.diffCommand(), p.replayCommand(), p.tuneCommand(), p.calibrateCommand(), p.baselineCommand(), p.showCommand(), p.exportCommand(), p.repairCommand(), p.cacheCommand(), p.versionCommand())
 	root.InitDefaultCompletionCmd()
+	p.completeInBash(root)
 	p.complete(root)
 	return root
 }

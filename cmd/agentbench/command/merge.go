@@ -133,7 +133,7 @@ func (p *program) concludeMerge(ctx context.Context, m *record.Manifest, f *merg
 	if unanswered != nil {
 		return unanswered
 	}
-	return reports.Judged(report.Thresholds, f.quiet, p.note)
+	return reports.Judged(report.Thresholds, f.quiet || p.onScreen(&f.reportFlags), p.note)
 }
 
 // judgeMerged puts into a report what its thresholds say, or why that cannot be

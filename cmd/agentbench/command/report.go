@@ -84,7 +84,7 @@ func (p *program) report(ctx context.Context, path string, f *judgedFlags) error
 	if unanswered != nil {
 		return unanswered
 	}
-	return reports.Judged(r.Thresholds, false, p.note)
+	return reports.Judged(r.Thresholds, p.onScreen(&f.reportFlags), p.note)
 }
 
 // judgeReport puts into a report what thresholds say, or why that cannot be told.

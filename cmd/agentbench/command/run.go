@@ -460,6 +460,9 @@ func (p *program) conclude(ctx context.Context, j *job, m *record.Manifest, end 
 		return err
 	}
 	report.Where = exit.ShellWord(j.dir)
+	if there(j.path) && len(j.flags.set) == 0 { // not one that ships, nor one that only this run has
+		report.From = exit.ShellWord(j.path)
+	}
 	unanswered := p.judge(ctx, j, m, report, end)
 	write := func() error {
 		return p.write(report, &j.flags.reportFlags, "configurations", "metrics", "curve", "judges")
@@ -479,7 +482,7 @@ func (p *program) conclude(ctx context.Context, j *job, m *record.Manifest, end 
 	if unanswered != nil {
 		return unanswered
 	}
-	return reports.Judged(report.Thresholds, j.flags.quiet, p.note)
+	return reports.Judged(report.Thresholds, j.flags.quiet || p.onScreen(&j.flags.reportFlags) && j.flags.events != "-", p.note)
 }
 
 // again is the command that resumes a job where it was stopped. A round of --watch is narrower than the flags.

@@ -153,7 +153,14 @@ func (t *tuning) recommend(ctx context.Context) error {
 	if err != nil {
 		return t.unchosen(err)
 	}
-	tuned.Again, tuned.Applies = "agentbench tune "+exit.ShellWord(t.Path), t.opened != nil && !t.noToday
+	tuned.Again = "agentbench tune " + exit.ShellWord(t.Path)
+	switch {
+	case t.noToday, t.flags.apply != "":
+	case t.opened != nil:
+		tuned.Applies = tune.AppliesToSuite
+	default:
+		tuned.Applies = tune.AppliesToLoop
+	}
 	if t.opened != nil {
 		tuned.Again += " --suite " + exit.ShellWord(t.opened.path)
 	}
@@ -409,7 +416,7 @@ func (t *tuning) grid() error {
 		for i := range t.axes {
 			tried = append(tried, t.axes[i].Range())
 		}
-		fmt.Fprintf(t.err, "tried: the limits of %s, at the values that its runs distinguish: %s\n", page.Visible(t.today().Name), strings.Join(tried, ", "))
+		t.options.About.Warnings = append(t.options.About.Warnings, tune.ReplayNote{Kind: tune.TriedLimits, Name: t.today().Name, More: strings.Join(tried, ", ")})
 	}
 	if today, faults := t.today().Loop.With(t.set...); faults.Err() == nil && !t.noToday {
 		sweep.KeepToday(today, len(t.Bases), t.axes)

@@ -94,8 +94,10 @@ func (t *tuning) openLive(ctx context.Context) (*live, error) {
 	return l, l.wire(l.job)
 }
 
-// tellPlan says what would be recorded.
+// tellPlan says what would be recorded. Its notes on the parameters take the place of those
+// that every plan has.
 func (l *live) tellPlan() error {
+	l.Suite.Tune = nil
 	var notes []page.Words
 	for _, words := range l.paths.Words() {
 		notes = append(notes, page.Saying(words))

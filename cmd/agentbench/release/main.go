@@ -207,7 +207,7 @@ func documents(root, version string, at time.Time) ([]file, error) {
 	}
 	tree := command.Tree()
 	for shell, write := range map[string]func(io.Writer) error{
-		"bash":       func(w io.Writer) error { return tree.GenBashCompletionV2(w, true) },
+		"bash":       func(w io.Writer) error { return command.BashCompletion(tree, w, true) },
 		"zsh":        tree.GenZshCompletion,
 		"fish":       func(w io.Writer) error { return tree.GenFishCompletion(w, true) },
 		"powershell": tree.GenPowerShellCompletionWithDesc,

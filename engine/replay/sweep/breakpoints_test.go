@@ -412,24 +412,22 @@ func TestNeedsTexts(t *testing.T) {
 // TestUntold: a loop that goes by what no run tells cannot be replayed.
 func TestUntold(t *testing.T) {
 	silent := run("a", 1, 0.5)
-	silent.Run.Usage.Unreported = 1
-	clocked := run("c", 1, 0.5)
-	clocked.Run.Elapsed = 60e9
+	silent.Run.Usage.Unreported, silent.Run.Untimed = 1, true
 	recordings := []Recording{recorded(t, wide, silent, run("b", 1, 0.5))}
 	for text, want := range map[string]string{
 		wide:                                     "",
 		plain + "guards: {budget: {calls: 5}}\n": "",
 		plain + "guards: {budget: {tokens: 5}}\n":                              "guards.budget.tokens goes by tokens, which 1 of 2 recorded runs do not tell",
 		plain + "guards: {budget: {cost_usd: 5}}\n":                            "guards.budget.cost_usd goes by cost, which 1 of 2 recorded runs do not tell",
-		plain + "terminate: {any: [{all: [{when: passed}, {timeout: 5s}]}]}\n": "a timeout goes by time, which 2 of 2 recorded runs do not tell",
+		plain + "terminate: {any: [{all: [{when: passed}, {timeout: 5s}]}]}\n": "a timeout goes by time, which 1 of 2 recorded runs do not tell",
 		plain + "terminate: {timeout: off}\n":                                  "",
 	} {
 		if got := Untold(declared(t, text), recordings); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
-	recordings[0].Runs = append(recordings[0].Runs, clocked)
-	if got := Untold(declared(t, plain+"terminate: {timeout: 5s}\n"), recordings); got != "" {
-		t.Errorf("of some runs times are known: %q", got)
+	instant := []Recording{recorded(t, wide, run("c", 1, 0.5))}
+	if got := Untold(declared(t, plain+"terminate: {timeout: 5s}\n"), instant); got != "" {
+		t.Errorf("no time at all is known: %q", got)
 	}
 }

@@ -487,7 +487,6 @@ func Untold(l *spec.Loop, recordings []Recording) string {
 		return slices.ContainsFunc(replay.Reads(l), func(path string) bool { return slices.Contains(paths, path) })
 	}
 	tokens, cost := unused(record.Usage.TokensTold), unused(record.Usage.Priced)
-	times := untimed(recordings)
 	for _, goes := range []struct {
 		by     bool
 		what   string
@@ -495,10 +494,10 @@ func Untold(l *spec.Loop, recordings []Recording) string {
 	}{
 		{budget.Tokens > 0, "guards.budget.tokens goes by tokens", tokens},
 		{budget.CostUSD > 0, "guards.budget.cost_usd goes by cost", cost},
-		{timed(l.Terminate.Any, func(*spec.Timeout) bool { return true }), "a timeout goes by time", times},
+		{timed(l.Terminate.Any, func(*spec.Timeout) bool { return true }), "a timeout goes by time", untimed},
 		{reads("usage", "usage.tokens", "usage.input_tokens", "usage.output_tokens"), "an expression reads tokens", tokens},
 		{reads("usage", "usage.cost_usd"), "an expression reads the cost", cost},
-		{reads("elapsed", "best.elapsed", "previous.elapsed"), "an expression reads the time", times},
+		{reads("elapsed", "best.elapsed", "previous.elapsed"), "an expression reads the time", untimed},
 	} {
 		if n, of := untold(recordings, goes.untold); goes.by && n > 0 {
 			return fmt.Sprintf("%s, which %s of %s recorded runs do not tell", goes.what, Thousands(n), Thousands(of))
@@ -515,13 +514,9 @@ func unused(told func(record.Usage) bool) func(*record.Run) bool {
 	}
 }
 
-// untimed reports of a run whether some of its times are unknown. Recordings in which
-// nothing took any time have none.
-func untimed(recordings []Recording) func(*record.Run) bool {
-	none, of := untold(recordings, func(r *record.Run) bool { return r.Elapsed == 0 })
-	return func(r *record.Run) bool {
-		return none == of || r.Untimed || slices.ContainsFunc(r.Iterations, func(it record.Iteration) bool { return it.Untimed })
-	}
+// untimed reports of a run whether some of its times are unknown.
+func untimed(r *record.Run) bool {
+	return r.Untimed || slices.ContainsFunc(r.Iterations, func(it record.Iteration) bool { return it.Untimed })
 }
 
 func untold(recordings []Recording, is func(*record.Run) bool) (n, of int64) {
