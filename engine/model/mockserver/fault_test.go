@@ -209,7 +209,7 @@ func TestTheLimitHolds(t *testing.T) {
 		for _, gap := range rapid.SliceOf(rapid.IntRange(0, 500)).Draw(t, "gaps") {
 			now = now.Add(time.Duration(gap) * time.Millisecond)
 			header := http.Header{}
-			if l.admit(1, header, now) == nil {
+			if l.admit(openAI{}, 1, header, now) == nil {
 				admitted++
 				continue
 			}
@@ -218,7 +218,7 @@ func TestTheLimitHolds(t *testing.T) {
 				t.Fatal(err)
 			}
 			now = now.Add(wait)
-			if l.admit(1, header, now) != nil {
+			if l.admit(openAI{}, 1, header, now) != nil {
 				t.Fatalf("refused after waiting %v", wait)
 			}
 			admitted++
@@ -236,7 +236,7 @@ func met(o Options, requests int) string {
 	f.reset(&o)
 	var kinds []string
 	for i := range requests {
-		kinds = append(kinds, f.next(&chatRequest{hash: uint64(i)}).Kind)
+		kinds = append(kinds, f.next(&request{hash: uint64(i)}).Kind)
 	}
 	return strings.Join(kinds, " ")
 }

@@ -3,15 +3,10 @@ package mockserver
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
-	"math"
-	"math/rand/v2"
-	"net/http"
+	"slices"
 	"sync/atomic"
-	"time"
 	"unicode/utf8"
 
 	"github.com/agentbench/agentbench/engine/model"
@@ -33,8 +28,8 @@ type Rule struct {
 // Reply is what the absent model says.
 type Reply struct {
 	Text     string
-	Thinking string // sent as reasoning_content
-	Finish   string // finish_reason; default: stop, or tool_calls where there are some
+	Thinking string
+	Finish   string // default: stop, or tool_calls where there are some
 	Tools    []Tool
 }
 
@@ -86,7 +81,7 @@ type chosen struct {
 }
 
 // choose looks for the rule that replies. The error is that its expression would search for too long.
-func (r *replies) choose(ctx context.Context, request *chatRequest) (chosen, error) {
+func (r *replies) choose(ctx context.Context, request *request) (chosen, error) {
 	asked := request.lastUser()
 	for i, rule := range r.rules {
 		if len(rule.Replies) == 0 {
@@ -113,7 +108,7 @@ func (r *Rule) matches(ctx context.Context, text string) (bool, error) {
 }
 
 // to is the reply to a request.
-func (r *replies) to(request *chatRequest, by chosen) Reply {
+func (r *replies) to(request *request, by chosen) Reply {
 	if by.rule < 0 {
 		return echo(request, request.lastUser())
 	}
@@ -126,252 +121,85 @@ func (r *replies) to(request *chatRequest, by chosen) Reply {
 }
 
 // echo gives back what was asked, as JSON where JSON is wanted.
-func echo(request *chatRequest, asked string) Reply {
-	if request.ResponseFormat.Type == "" || request.ResponseFormat.Type == "text" || json.Valid([]byte(asked)) {
+func echo(request *request, asked string) Reply {
+	if !request.json || json.Valid([]byte(asked)) {
 		return Reply{Text: asked}
 	}
 	text, _ := json.Marshal(map[string]string{"echo": asked}) // a string cannot fail
 	return Reply{Text: string(text)}
 }
 
-// exchange is one request for a chat completion and what became of it.
-type exchange struct {
-	server  *Server
-	w       http.ResponseWriter
-	ctx     context.Context
-	host    string // as the client named the server
-	request *chatRequest
-	chosen  chosen
-	fault   Fault
-	made    *completion // nil where the fault comes instead
-	status  int         // of the answer; 0: none began
-	counted bool
+// answer is what is said to a request, whatever the protocol. Faults change it before it
+// is written.
+type answer struct {
+	*request
+	id       string // 32 hexadecimal digits
+	created  int64
+	model    string // that answers
+	text     string
+	thinking string
+	refusal  string // instead of the text
+	calls    []Tool
+	finish   string   // stop, length, tool_calls, content_filter, or what a rule says; "": it is not told
+	usage    *usage   // nil: it is not told
+	content  presence // whether anything is said
+	second   place    // of a second choice, where the protocol has choices
 }
 
-// finish counts the request as answered. It comes before the last bytes, so that
-// a client that has read them finds it counted.
-func (x *exchange) finish() {
-	if !x.counted {
-		x.counted = true
-		x.server.stats.end(x.status)
-	}
+// presence is whether an answer says anything.
+type presence int
+
+const (
+	present presence = iota
+	isNull           // null stands in its place
+	noParts          // an empty list does
+)
+
+// place is where a second choice stands.
+type place int
+
+const (
+	none place = iota
+	after
+	before
+)
+
+// secondText is what a second choice says.
+const secondText = "another"
+
+// usage is what an answer says that it used, in tokens.
+type usage struct {
+	input, output              int64
+	thinking                   int64  // of the output
+	cached, written, written1h int64  // of the input
+	as                         string // how a number is written; "": as a whole one
 }
 
-// chat answers POST /v1/chat/completions.
-func (s *Server) chat(w http.ResponseWriter, r *http.Request) {
-	x := &exchange{server: s, w: w, ctx: r.Context(), host: r.Host}
-	s.stats.begin()
-	defer x.finish()
-	request, status, refused := read(w, r)
-	if refused != nil {
-		x.fail(status, refused)
-		return
+func (a *answer) outputTokens() int64 {
+	if a.usage == nil {
+		return 0
 	}
-	x.request = request
-	var err error
-	if x.chosen, err = s.replies.choose(x.ctx, request); err != nil {
-		x.fail(http.StatusBadRequest, invalid("messages", "", "the mock's match: %v", err))
-		return
-	}
-	request.nth = s.stats.meet(request)
-	w.Header().Set("X-Request-Id", "req_"+s.identity(request))
-	now := s.options.Now()
-	if refused := s.limiter.admit(request.inputTokens()+int64(request.maxOutput()), w.Header(), now); refused != nil {
-		s.stats.limited()
-		x.fail(http.StatusTooManyRequests, refused)
-		return
-	}
-	x.fault = s.faults.next(request)
-	if x.fault.Kind != noFault {
-		s.stats.fault(x.fault.Kind)
-	}
-	if x.wait(s.options.Latency.of(s.options.Seed, request)) {
-		x.answer()
-	}
+	return a.usage.output
 }
 
-// answer lets the fault, if any, do what its kind does.
-func (x *exchange) answer() {
-	kind := x.fault.kind
-	if kind.instead != nil {
-		kind.instead(x)
-		return
+// complete makes an answer of a reply. One that is longer than the request allows
+// is cut, as a model would be.
+func (s *Server) complete(r *request, reply Reply) *answer {
+	a := &answer{
+		request: r, id: s.identity(r), created: s.options.Now().Unix(), model: r.model,
+		text: reply.Text, thinking: reply.Thinking, finish: reply.finish(), calls: slices.Clone(reply.Tools),
 	}
-	x.made = x.completion()
-	if kind.answer != nil {
-		kind.answer(x.made)
+	if most := 4 * r.maxOutput; most > 0 && len(a.text) > most {
+		a.text, a.finish = validPrefix(a.text, most), "length"
 	}
-	p := x.payload(x.made)
-	if kind.payload != nil {
-		kind.payload(x, p)
+	output := len(a.text) + len(a.thinking)
+	for i := range a.calls {
+		call := &a.calls[i]
+		call.ID = cmp.Or(call.ID, fmt.Sprintf("%s%s%d", r.callID, a.id[:16], i))
+		output += len(call.Name) + len(call.Arguments)
 	}
-	x.send(p)
-}
-
-func (x *exchange) completion() *completion {
-	return x.server.complete(x.request, x.server.replies.to(x.request, x.chosen))
-}
-
-func (x *exchange) fail(status int, refused *apiError) {
-	x.status = status
-	x.finish()
-	writeJSON(x.w, status, refused.body())
-}
-
-// wait says whether the client is still there after a while.
-func (x *exchange) wait(d time.Duration) bool {
-	if d <= 0 {
-		return true
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-x.ctx.Done():
-		return false
-	}
-}
-
-// completion is an answer in the API's shape. Where faults make it break the
-// API's promises, fields are nil.
-type completion struct {
-	ID      string   `json:"id"`
-	Object  string   `json:"object"`
-	Created int64    `json:"created"`
-	Model   string   `json:"model"`
-	Choices []choice `json:"choices"`
-	Usage   *tokens  `json:"usage,omitempty"`
-}
-
-type choice struct {
-	Index    int       `json:"index"`
-	Message  *spoken   `json:"message,omitempty"` // of a whole answer
-	Delta    *spoken   `json:"delta,omitempty"`   // of a chunk
-	Logprobs *struct{} `json:"logprobs"`
-	Finish   *string   `json:"finish_reason"`
-}
-
-// spoken is a message of the assistant, or the part of one that a chunk holds.
-type spoken struct {
-	Role      string     `json:"role,omitempty"`
-	Content   any        `json:"content,omitempty"` // string or null
-	Thinking  string     `json:"reasoning_content,omitempty"`
-	Refusal   any        `json:"refusal,omitempty"` // string or null
-	ToolCalls []toolCall `json:"tool_calls,omitempty"`
-}
-
-// null is a value that is written as null, where nil would be left out.
-var null = json.RawMessage("null")
-
-type toolCall struct {
-	Index    *int   `json:"index,omitempty"` // of a chunk
-	ID       string `json:"id,omitempty"`
-	Type     string `json:"type,omitempty"`
-	Function struct {
-		Name      string `json:"name,omitempty"`
-		Arguments string `json:"arguments"`
-	} `json:"function"`
-}
-
-type tokens struct {
-	Prompt, Completion, Total int64
-	cached                    int64  // of the prompt; 0: it is not told
-	as                        string // how a number is written; "": as a whole one
-}
-
-// MarshalJSON writes the numbers in their form.
-func (t *tokens) MarshalJSON() ([]byte, error) {
-	as := cmp.Or(t.as, "%d")
-	text := fmt.Appendf(nil, `{"prompt_tokens":`+as+`,"completion_tokens":`+as+`,"total_tokens":`+as, t.Prompt, t.Completion, t.Total)
-	if t.cached > 0 {
-		text = fmt.Appendf(text, `,"prompt_tokens_details":{"cached_tokens":%d}`, t.cached)
-	}
-	return append(text, '}'), nil
-}
-
-// complete puts a reply into the API's shape. A reply that is longer than the
-// request allows is cut, as a model would be.
-func (s *Server) complete(request *chatRequest, reply Reply) *completion {
-	id := s.identity(request)
-	if most := 4 * request.maxOutput(); most > 0 && len(reply.Text) > most {
-		reply.Text, reply.Finish = validPrefix(reply.Text, most), "length"
-	}
-	said := &spoken{Role: "assistant", Content: reply.Text, Thinking: reply.Thinking, Refusal: null}
-	output := len(reply.Text) + len(reply.Thinking)
-	for i, tool := range reply.Tools {
-		call := toolCall{ID: cmp.Or(tool.ID, fmt.Sprintf("call_%s%d", id[:16], i)), Type: "function"}
-		call.Function.Name, call.Function.Arguments = tool.Name, tool.Arguments
-		said.ToolCalls = append(said.ToolCalls, call)
-		output += len(tool.Name) + len(tool.Arguments)
-	}
-	if reply.Text == "" && len(reply.Tools) > 0 {
-		said.Content = null
-	}
-	finish := reply.finish()
-	used := &tokens{Prompt: request.inputTokens(), Completion: model.EstimateTokens(output)}
-	used.Total = used.Prompt + used.Completion
-	return &completion{
-		ID: "chatcmpl-" + id, Object: "chat.completion", Created: s.options.Now().Unix(), Model: request.Model,
-		Choices: []choice{{Message: said, Finish: &finish}}, Usage: used,
-	}
-}
-
-// identity names an answer: equal requests have different ones, but the same in
-// every run of the server.
-func (s *Server) identity(request *chatRequest) string {
-	a, b := draw(s.options.Seed, "identity", request)
-	return fmt.Sprintf("%016x%016x", a, b)
-}
-
-// chunks are the completion as a stream tells it, the usage last if asked for.
-func (c *completion) chunks(size int, withUsage bool) []*completion {
-	var all []*completion
-	for i := range c.Choices {
-		for _, delta := range deltas(c.Choices[i].Message, size) {
-			all = append(all, c.chunk(choice{Index: c.Choices[i].Index, Delta: delta}))
-		}
-		all = append(all, c.chunk(choice{Index: c.Choices[i].Index, Delta: &spoken{}, Finish: c.Choices[i].Finish}))
-	}
-	if withUsage && c.Usage != nil {
-		last := c.chunk()
-		last.Usage = c.Usage
-		all = append(all, last)
-	}
-	return all
-}
-
-func (c *completion) chunk(choices ...choice) *completion {
-	if choices == nil {
-		choices = []choice{}
-	}
-	return &completion{ID: c.ID, Object: "chat.completion.chunk", Created: c.Created, Model: c.Model, Choices: choices}
-}
-
-// deltas are the parts of a message: who speaks, thoughts, text, calls of tools.
-func deltas(said *spoken, size int) []*spoken {
-	first := &spoken{Role: said.Role, Content: ""}
-	text, ok := said.Content.(string)
-	if !ok {
-		first.Content = said.Content
-	}
-	all := []*spoken{first}
-	for _, part := range parts(said.Thinking, size) {
-		all = append(all, &spoken{Thinking: part})
-	}
-	for _, part := range parts(text, size) {
-		all = append(all, &spoken{Content: part})
-	}
-	if refusal, ok := said.Refusal.(string); ok {
-		all = append(all, &spoken{Refusal: refusal})
-	}
-	for i, call := range said.ToolCalls {
-		opened, filled := call, toolCall{Index: &i}
-		opened.Index, opened.Function.Arguments = &i, ""
-		filled.Function.Arguments = call.Function.Arguments
-		all = append(all, &spoken{ToolCalls: []toolCall{opened}}, &spoken{ToolCalls: []toolCall{filled}})
-	}
-	return all
+	a.usage = &usage{input: r.inputTokens(), output: model.EstimateTokens(output), thinking: model.EstimateTokens(len(a.thinking))}
+	return a
 }
 
 // parts cuts a text into parts of so many bytes, at characters.
@@ -397,31 +225,6 @@ func validPrefix(text string, most int) string {
 		most--
 	}
 	return text[:most]
-}
-
-// Latency is lognormal around a median; a sigma of 0 is constant.
-type Latency struct {
-	Median time.Duration
-	Sigma  float64
-}
-
-// of draws how long the answer to a request takes to begin.
-func (l Latency) of(seed uint64, request *chatRequest) time.Duration {
-	if l.Sigma <= 0 || l.Median <= 0 {
-		return l.Median
-	}
-	chance := rand.New(rand.NewPCG(draw(seed, "latency", request)))
-	return time.Duration(float64(l.Median) * math.Exp(l.Sigma*chance.NormFloat64()))
-}
-
-// draw is a number that depends on the seed, on what it is for, on the request
-// and on how often it came, but not on the order of arrival.
-func draw(seed uint64, purpose string, request *chatRequest) (a, b uint64) {
-	text := binary.LittleEndian.AppendUint64(make([]byte, 0, 64), seed)
-	text = binary.LittleEndian.AppendUint64(text, request.hash)
-	text = binary.LittleEndian.AppendUint64(text, uint64(request.nth))
-	sum := sha256.Sum256(append(text, purpose...))
-	return binary.LittleEndian.Uint64(sum[:8]), binary.LittleEndian.Uint64(sum[8:16])
 }
 
 // ParseRules reads a file of replies: a YAML or JSON list. An item is a text,

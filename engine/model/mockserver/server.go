@@ -1,40 +1,33 @@
-// Package mockserver decides how a server behaves that speaks the
-// chat-completions API of OpenAI without a model: what it replies,
-// how long it takes, whom it refuses, and which faults it shows.
+// Package mockserver decides how a server behaves that speaks the APIs of models
+// without a model: what it replies, how long it takes, whom it refuses, and which
+// faults it shows.
 //
-// The stages of a request: it is read, counted, held to
-// the rate limits, meets its fault, gets a
-// reply (replies.go) in the shape of the API, and is sent whole
-// or as a stream.
+// The stages of a request: it is read (chat.go, responses.go, messages.go: one file
+// for each protocol), counted, held to the rate limits (limits.go), meets its fault
+// (fault.go), and gets an answer (replies.go), which does not depend on the protocol
+// until it is written, whole or as a stream.
 //
 // With the same seed, equal requests get equal answers: latencies, identifiers
 // and faults by share are drawn from what was asked and how often, never from
-// the order of arrival. Only counted faults, schedules and lists of replies go
-// by it.
+// the order of arrival. Only counted faults, schedules, lists of replies and what a
+// prompt cache holds go by it.
 //
 // It is no stable API.
 package mockserver
 
 import (
+	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
-	"math"
 	"net"
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
-
-	"github.com/agentbench/agentbench/engine/model"
 )
 
 // Options say how the server behaves. The zero Options echo at once and never fail.
@@ -74,7 +67,9 @@ func New(o Options) *Server {
 	}
 	s := &Server{options: o, mux: http.NewServeMux()}
 	s.reset()
-	s.mux.HandleFunc("POST /v1/chat/completions", s.chat)
+	s.mux.HandleFunc("POST /v1/chat/completions", s.answering(chat{}))
+	s.mux.HandleFunc("POST /v1/responses", s.answering(responses{}))
+	s.mux.HandleFunc("POST /v1/messages", s.answering(messages{}))
 	s.mux.HandleFunc("GET /v1/models", s.models)
 	s.mux.HandleFunc("GET /stats", s.tellStats)
 	s.mux.HandleFunc("POST /reset", s.tellReset)
@@ -103,330 +98,257 @@ func (s *Server) tellReset(w http.ResponseWriter, _ *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-func (s *Server) models(w http.ResponseWriter, _ *http.Request) {
-	type entry struct {
-		ID      string `json:"id"`
-		Object  string `json:"object"`
-		Created int64  `json:"created"`
-		OwnedBy string `json:"owned_by"`
-	}
-	data := make([]entry, len(s.options.Models))
-	for i, name := range s.options.Models {
-		data[i] = entry{name, "model", 1_700_000_000, "agentbench"}
-	}
-	writeJSON(w, http.StatusOK, map[string]any{"object": "list", "data": data})
+// models lists the models as the vendor does whose client asks.
+func (s *Server) models(w http.ResponseWriter, r *http.Request) {
+	writeJSON(w, http.StatusOK, vendorOf(r.Header).models(s.options.Models))
 }
 
 func (s *Server) unknown(w http.ResponseWriter, r *http.Request) {
-	refused := &apiError{Message: "Invalid URL (" + r.Method + " " + r.URL.Path + ")", Type: "invalid_request_error"}
-	writeJSON(w, http.StatusNotFound, refused.body())
+	p := vendorOf(r.Header)
+	refused := p.problem("404")
+	refused.code, refused.message = "", "Invalid URL ("+r.Method+" "+r.URL.Path+")"
+	writeJSON(w, refused.status, p.refuse(refused, ""))
 }
 
 func writeJSON(w http.ResponseWriter, status int, value any) {
-	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Type", typeJSON)
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(value) // a client that went away needs no answer
 }
 
-// mostRequest is the longest body that is read, in bytes.
-const mostRequest = 32 << 20
-
-// chatRequest is what the server reads of a body; the rest is only hashed.
-type chatRequest struct {
-	Model         string    `json:"model"`
-	Messages      []message `json:"messages"`
-	Stream        bool      `json:"stream"`
-	StreamOptions struct {
-		IncludeUsage bool `json:"include_usage"`
-	} `json:"stream_options"`
-	MaxTokens           int `json:"max_tokens"`
-	MaxCompletionTokens int `json:"max_completion_tokens"`
-	ResponseFormat      struct {
-		Type string `json:"type"`
-	} `json:"response_format"`
-	Tools []struct {
-		Function json.RawMessage `json:"function"`
-	} `json:"tools"`
-
-	hash uint64 // of the whole body
-	nth  int    // how many equal requests came before, this one included
+// exchange is one request to a model and what became of it.
+type exchange struct {
+	server   *Server
+	protocol protocol
+	w        http.ResponseWriter
+	ctx      context.Context
+	host     string // as the client named the server
+	path     string
+	id       string // of the request
+	request  *request
+	chosen   chosen
+	fault    Fault
+	made     *answer // nil where the fault comes instead
+	status   int     // of the answer; 0: none began
+	counted  bool
 }
 
-type message struct {
-	Role      string     `json:"role"`
-	Content   content    `json:"content"`
-	ToolCalls []toolCall `json:"tool_calls"`
+// finish counts the request as answered. It comes before the last bytes, so that
+// a client that has read them finds it counted.
+func (x *exchange) finish() {
+	if !x.counted {
+		x.counted = true
+		x.server.stats.end(x.status)
+	}
 }
 
-// content is a message's text, which comes as text or in parts.
-type content string
+// answering answers the requests of a protocol.
+func (s *Server) answering(p protocol) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		x := &exchange{server: s, protocol: p, w: w, ctx: r.Context(), host: r.Host, path: r.URL.Path}
+		s.stats.begin()
+		defer x.finish()
+		if refused := x.admit(r); refused != nil {
+			x.fail(refused)
+		} else if x.wait(s.options.Latency.of(s.options.Seed, x.request)) {
+			x.answer()
+		}
+	}
+}
 
-// UnmarshalJSON takes text, a list of parts, or null.
-func (c *content) UnmarshalJSON(raw []byte) error {
-	if len(raw) == 0 || raw[0] != '[' {
-		return json.Unmarshal(raw, (*string)(c))
+// admit reads a request, finds its rule and its fault, or says why it is refused.
+func (x *exchange) admit(r *http.Request) (refused *problem) {
+	s := x.server
+	x.request, refused = read(x.protocol, x.w, r)
+	if refused != nil {
+		return refused
 	}
-	var parts []struct {
-		Text string `json:"text"`
+	var err error
+	if x.chosen, err = s.replies.choose(x.ctx, x.request); err != nil {
+		refused = x.protocol.problem("400")
+		refused.message = fmt.Sprintf("the mock's match: %v", err)
+		return refused
 	}
-	if err := json.Unmarshal(raw, &parts); err != nil {
-		return err
+	x.request.nth = s.stats.meet(x.request)
+	x.id = "req_" + s.identity(x.request)
+	header := x.w.Header()
+	x.protocol.identify(header, x.id)
+	if refused = s.limiter.admit(x.protocol, x.request.inputTokens()+int64(x.request.maxOutput), header, s.options.Now()); refused != nil {
+		s.stats.limited()
+		return refused
 	}
-	for _, part := range parts {
-		*c += content(part.Text)
+	if x.fault = s.faults.next(x.request); x.fault.Kind != noFault {
+		s.stats.fault(x.fault.Kind)
 	}
 	return nil
 }
 
-// read gives the request, or the status and the error that answer a bad one.
-func read(w http.ResponseWriter, r *http.Request) (*chatRequest, int, *apiError) {
-	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, mostRequest))
-	var tooLong *http.MaxBytesError
-	if errors.As(err, &tooLong) {
-		return nil, http.StatusRequestEntityTooLarge, invalid("", "", "The request is longer than %d bytes", mostRequest)
-	} else if err != nil {
-		return nil, http.StatusBadRequest, invalid("", "", "The request could not be read")
+// answer lets the fault, if any, do what its kind does.
+func (x *exchange) answer() {
+	kind := x.fault.kind
+	if kind.instead != nil {
+		kind.instead(x)
+		return
 	}
-	sum := sha256.Sum256(text)
-	request := &chatRequest{hash: binary.BigEndian.Uint64(sum[:8])}
-	if err := json.Unmarshal(text, request); err != nil {
-		return nil, http.StatusBadRequest, invalid("", "invalid_json", "We could not parse the JSON body of your request: %v", err)
+	x.made = x.reply()
+	if kind.answer != nil {
+		kind.answer(x.made)
 	}
-	if refused := request.refuse(); refused != nil {
-		return nil, http.StatusBadRequest, refused
+	p := x.payload(x.made)
+	if kind.payload != nil {
+		kind.payload(x, p)
 	}
-	return request, 0, nil
+	x.send(p)
 }
 
-// refuse says what makes a request invalid; nil: nothing does.
-func (r *chatRequest) refuse() *apiError {
-	switch {
-	case r.Model == "":
-		return invalid("model", "missing_required_parameter", "you must provide a model parameter")
-	case r.Messages == nil:
-		return invalid("messages", "missing_required_parameter", "Missing required parameter: 'messages'")
-	case len(r.Messages) == 0:
-		return invalid("messages", "empty_array", "Invalid 'messages': empty array. Expected an array with minimum length 1")
-	}
-	return nil
+// reply is the answer without its fault.
+func (x *exchange) reply() *answer {
+	return x.server.complete(x.request, x.server.replies.to(x.request, x.chosen))
 }
 
-// lastUser is the text of the last message of the user.
-func (r *chatRequest) lastUser() string {
-	for i := len(r.Messages) - 1; i >= 0; i-- {
-		if r.Messages[i].Role == "user" {
-			return string(r.Messages[i].Content)
+func (x *exchange) fail(refused *problem) {
+	x.status = refused.status
+	x.finish()
+	writeJSON(x.w, refused.status, x.protocol.refuse(refused, x.id))
+}
+
+// wait says whether the client is still there after a while.
+func (x *exchange) wait(d time.Duration) bool {
+	if d <= 0 {
+		return true
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-x.ctx.Done():
+		return false
+	}
+}
+
+// payload is an answer as it goes over the wire.
+type payload struct {
+	status int
+	header map[string]string
+	pieces [][]byte      // of a stream: one frame each
+	pause  time.Duration // between the pieces
+	length int           // promised; -1: none is
+	end    ending
+}
+
+// ending is what follows the last piece.
+type ending int
+
+const (
+	done  ending = iota
+	reset        // the connection is reset
+	stall        // nothing, until the client goes away
+)
+
+const (
+	typeJSON   = "application/json"
+	typeStream = "text/event-stream"
+)
+
+// payload is the answer as it was asked for.
+func (x *exchange) payload(a *answer) *payload {
+	if x.request.stream {
+		return x.stream(a, x.server.options.Chunk)
+	}
+	return whole(x.protocol.whole(a))
+}
+
+func whole(value any) *payload {
+	text, _ := json.Marshal(value) // plain data
+	text = append(text, '\n')
+	half := len(text) / 2
+	return &payload{
+		status: http.StatusOK, header: map[string]string{"Content-Type": typeJSON},
+		pieces: [][]byte{text[:half], text[half:]}, length: len(text),
+	}
+}
+
+func (x *exchange) stream(a *answer, part int) *payload {
+	return &payload{
+		status: http.StatusOK, header: map[string]string{"Content-Type": typeStream, "Cache-Control": "no-cache"},
+		pieces: x.protocol.stream(a, part), pause: x.server.options.Pause, length: -1,
+	}
+}
+
+// frame is an event of a stream; "": it has no name.
+func frame(event string, value any) []byte {
+	text, _ := json.Marshal(value) // plain data
+	var b []byte
+	if event != "" {
+		b = append(append(append(b, "event: "...), event...), '\n')
+	}
+	return append(append(append(b, "data: "...), text...), "\n\n"...)
+}
+
+// replace makes another answer of it, with its length.
+func (p *payload) replace(status int, contentType, text string) {
+	p.status, p.length, p.pause = status, len(text), 0
+	p.header = map[string]string{"Content-Type": contentType}
+	p.pieces = [][]byte{[]byte(text)}
+}
+
+// text is all that is sent.
+func (p *payload) text() string { return string(bytes.Join(p.pieces, nil)) }
+
+// keepHalf drops what a connection that breaks would not have carried. The
+// length stays promised.
+func (p *payload) keepHalf() { p.pieces = p.pieces[:max(1, len(p.pieces)/2)] }
+
+// send writes the payload, each piece at once.
+func (x *exchange) send(p *payload) {
+	x.begin(p.status, p.header, p.length)
+	immediate := p.pause > 0 || p.length < 0 || p.end != done
+	for i, piece := range p.pieces {
+		if i > 0 && !x.wait(p.pause) {
+			return
+		}
+		if i == len(p.pieces)-1 && p.end == done {
+			x.finish()
+		}
+		if _, err := x.w.Write(piece); err != nil {
+			return
+		}
+		if immediate && http.NewResponseController(x.w).Flush() != nil {
+			return
 		}
 	}
-	return ""
-}
-
-// steps is how often the assistant has replied since the first message of the user
-// that the rule matches.
-func (r *chatRequest) steps(ctx context.Context, rule *Rule) (steps int, err error) {
-	begun := false
-	for i := range r.Messages {
-		switch m := &r.Messages[i]; m.Role {
-		case "user":
-			if begun {
-				continue
-			}
-			if begun, err = rule.matches(ctx, string(m.Content)); err != nil {
-				return 0, err
-			}
-		case "assistant":
-			if begun {
-				steps++
-			}
-		}
+	switch p.end {
+	case reset:
+		x.disconnect(0)
+	case stall:
+		<-x.ctx.Done()
 	}
-	return steps, nil
 }
 
-func (r *chatRequest) inputTokens() int64 {
-	bytes := 0
-	for i := range r.Messages {
-		bytes += len(r.Messages[i].Content)
-		for _, call := range r.Messages[i].ToolCalls {
-			bytes += len(call.Function.Name) + len(call.Function.Arguments)
-		}
+func (x *exchange) begin(status int, header map[string]string, length int) {
+	for name, value := range header {
+		x.w.Header().Set(name, value)
 	}
-	for i := range r.Tools {
-		bytes += len(r.Tools[i].Function)
+	if length >= 0 {
+		x.w.Header().Set("Content-Length", strconv.Itoa(length))
 	}
-	return max(1, model.EstimateTokens(bytes))
+	x.status = status
+	x.w.WriteHeader(status)
 }
 
-// maxOutput is the most tokens of output, 0 where the request does not say.
-func (r *chatRequest) maxOutput() int { return max(r.MaxTokens, r.MaxCompletionTokens) }
-
-// apiError is an error in the API's shape.
-type apiError struct {
-	Message string  `json:"message"`
-	Type    string  `json:"type"`
-	Param   *string `json:"param"`
-	Code    *string `json:"code"`
-}
-
-func (e *apiError) body() map[string]*apiError { return map[string]*apiError{"error": e} }
-
-func invalid(param, code, format string, args ...any) *apiError {
-	return &apiError{fmt.Sprintf(format, args...), "invalid_request_error", nullable(param), nullable(code)}
-}
-
-// nullable is null for no text.
-func nullable(text string) *string {
-	if text == "" {
-		return nil
+// disconnect closes the connection under the answer; without lingering the
+// client sees a reset.
+func (x *exchange) disconnect(linger int) {
+	x.finish()
+	conn, _, err := http.NewResponseController(x.w).Hijack()
+	if err != nil { // HTTP/2 resets the stream instead
+		panic(http.ErrAbortHandler)
 	}
-	return &text
-}
-
-// Schedule is what the first requests meet, in the order of arrival.
-type Schedule struct {
-	Steps  []Fault
-	Repeat bool // start over after the last
-}
-
-// ParseSchedule reads faults that are parted by commas: "ok*2,429:retry-after=2,cut".
-// A last step "repeat" makes it start over.
-func ParseSchedule(text string) (Schedule, error) {
-	var schedule Schedule
-	steps := strings.Split(text, ",")
-	for i, step := range steps {
-		step = strings.TrimSpace(step)
-		if step == "repeat" && i > 0 && i == len(steps)-1 {
-			schedule.Repeat = true
-			break
-		}
-		fault, times, err := parseStep(step)
-		if err != nil {
-			return Schedule{}, err
-		}
-		for range times {
-			schedule.Steps = append(schedule.Steps, fault)
-		}
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(linger) // else it is closed in the usual way
 	}
-	return schedule, nil
-}
-
-// mostSteps keeps a slip of the finger from filling the memory.
-const mostSteps = 100_000
-
-func parseStep(step string) (Fault, int, error) {
-	step, count, counted := strings.Cut(step, "*")
-	times := 1
-	if counted {
-		var err error
-		if times, err = strconv.Atoi(count); err != nil || times < 1 || times > mostSteps {
-			return Fault{}, 0, fmt.Errorf("%s*%s: how often is a number from 1 to %d", step, count, mostSteps)
-		}
-	}
-	fault, err := ParseFault(step)
-	return fault, times, err
-}
-
-// Rated is a fault with how often it shows.
-type Rated struct {
-	Every int     // each so manieth request
-	First int     // the first requests
-	At    int     // the one request, from 1
-	Share float64 // of all requests, drawn for each
-	Fault Fault   // of kind transient: each transient kind in turn
-}
-
-// ParseRated reads WHEN:FAULT, where WHEN is every=N, first=N, at=N or share=P.
-// Without it every request meets the fault.
-func ParseRated(text string) (Rated, error) {
-	rated := Rated{Every: 1}
-	if when, rest, found := strings.Cut(text, ":"); found && strings.Contains(when, "=") {
-		var err error
-		if rated, err = parseWhen(when); err != nil {
-			return Rated{}, err
-		}
-		text = rest
-	}
-	fault, err := ParseFault(text)
-	rated.Fault = fault
-	return rated, err
-}
-
-func parseWhen(when string) (rated Rated, err error) {
-	name, value, _ := strings.Cut(when, "=")
-	counts := map[string]*int{"every": &rated.Every, "first": &rated.First, "at": &rated.At}
-	switch count := counts[name]; {
-	case count != nil:
-		if *count, err = strconv.Atoi(value); err != nil || *count < 1 {
-			err = fmt.Errorf("%s: want a number of at least 1", when)
-		}
-	case name == "share":
-		if rated.Share, err = strconv.ParseFloat(value, 64); err != nil || !(rated.Share > 0 && rated.Share <= 1) {
-			err = fmt.Errorf("%s: want a share above 0, at most 1", when)
-		}
-	default:
-		err = fmt.Errorf("%q says not when: want every=N, first=N, at=N or share=P", when)
-	}
-	return rated, err
-}
-
-// faults decide which fault each request meets.
-type faults struct {
-	lock     sync.Mutex
-	schedule Schedule
-	rated    []Rated
-	seed     uint64
-	arrived  int // requests, refused ones left out
-	shown    int // faults of the kind transient
-}
-
-func (f *faults) reset(o *Options) {
-	f.lock.Lock()
-	defer f.lock.Unlock()
-	f.schedule, f.rated, f.seed = o.Schedule, o.Faults, o.Seed
-	f.arrived, f.shown = 0, 0
-}
-
-// next is the fault that a request meets: the schedule's, else the first of
-// those by count or share whose turn it is, else none.
-func (f *faults) next(request *chatRequest) Fault {
-	f.lock.Lock()
-	defer f.lock.Unlock()
-	n := f.arrived
-	f.arrived++
-	if steps := len(f.schedule.Steps); n < steps || f.schedule.Repeat && steps > 0 {
-		return f.turn(f.schedule.Steps[n%steps])
-	}
-	for i := range f.rated {
-		if f.rated[i].due(n+1, f.seed, i, request) {
-			return f.turn(f.rated[i].Fault)
-		}
-	}
-	return Fault{Kind: noFault, kind: &kind{}}
-}
-
-// turn resolves the kind transient.
-func (f *faults) turn(fault Fault) Fault {
-	if fault.Kind != transient {
-		return fault
-	}
-	inTurn := transients()
-	f.shown++
-	next, _ := ParseFault(inTurn[(f.shown-1)%len(inTurn)]) // names of the table
-	return next
-}
-
-// due says whether the n-th request, from 1, meets the fault.
-func (r *Rated) due(n int, seed uint64, place int, request *chatRequest) bool {
-	switch {
-	case r.Every > 0:
-		return n%r.Every == 0
-	case r.First > 0:
-		return n <= r.First
-	case r.At > 0:
-		return n == r.At
-	}
-	drawn, _ := draw(seed, "fault "+strconv.Itoa(place), request)
-	return float64(drawn) < r.Share*math.Exp2(64)
+	_ = conn.Close()
 }
 
 // remembered is how many different requests are told apart.
@@ -495,10 +417,10 @@ func (s *stats) begin() {
 }
 
 // meet counts a request that could be read and says how often it came.
-func (s *stats) meet(request *chatRequest) int {
+func (s *stats) meet(request *request) int {
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	if request.Stream {
+	if request.stream {
 		s.now.Streams++
 	}
 	times := s.seen[request.hash]

@@ -158,7 +158,7 @@ func TestStreamsSayTheSame(t *testing.T) {
 	propertytest.Check(t, func(t *rapid.T) {
 		reply := Reply{Text: rapid.String().Draw(t, "text"), Thinking: rapid.String().Draw(t, "thinking")}
 		size := rapid.IntRange(1, 9).Draw(t, "size")
-		c := New(Options{}).complete(&chatRequest{Model: "m"}, reply)
+		c := New(Options{}).complete(&request{model: "m"}, reply).completion()
 		var text, thinking, finish string
 		for _, chunk := range c.chunks(size, false) {
 			if chunk.ID != c.ID || chunk.Usage != nil || len(chunk.Choices) != 1 {
@@ -259,7 +259,7 @@ func TestLatency(t *testing.T) {
 func TestLatencyIsLognormal(t *testing.T) {
 	below := 0
 	for i := range 2000 {
-		if (Latency{time.Second, 1}).of(3, &chatRequest{hash: uint64(i)}) < time.Second {
+		if (Latency{time.Second, 1}).of(3, &request{hash: uint64(i)}) < time.Second {
 			below++
 		}
 	}
