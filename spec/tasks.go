@@ -525,12 +525,15 @@ func plainTask(r row) (*Task, error) {
 		text, _ := object.Get("text")
 		return &Task{ID: name.(string), Input: text}, nil
 	}
-	task := &Task{ID: r.place(r.n)}
+	task := &Task{}
 	for i := range object.Len() {
 		key, value := object.At(i)
 		if err := task.set(key, value, r); err != nil {
 			return nil, err
 		}
+	}
+	if task.ID == "" {
+		task.ID = r.place(r.n)
 	}
 	if task.Input == nil && task.Vars == nil {
 		return nil, r.fault(r.n, "a task has input or vars", "this task has no input")

@@ -143,7 +143,9 @@ func (r *run) iterate(ctx context.Context) record.Outcome {
 // the run ends before the iteration, which then leaves nothing behind.
 func (r *run) iteration(ctx context.Context) (d stop.Decision, before record.Reason) {
 	step := r.state.Next()
-	it := &record.Iteration{N: step.Iteration, Phase: step.Phase, Strategy: step.Strategy, Start: r.elapsed, Skipped: r.Evaluator != nil && !step.Evaluate}
+	earlier := r.record.Iterations
+	r.record.Iterations = append(earlier, record.Iteration{N: step.Iteration, Phase: step.Phase, Strategy: step.Strategy, Start: r.elapsed, Skipped: r.Evaluator != nil && !step.Evaluate})
+	it := &r.record.Iterations[len(earlier)]
 	r.waitedBefore = r.waited
 	ctx, span := trace.StartIteration(ctx, it)
 	defer func() { span.End(it) }()
@@ -151,7 +153,7 @@ func (r *run) iteration(ctx context.Context) (d stop.Decision, before record.Rea
 	defer cancel()
 	result, err := r.execute(timed, it, step)
 	if reason, ok := endsBefore(timed, it, err); ok {
-		r.record.Next = next(it, err)
+		r.record.Next, r.record.Iterations = next(it, err), earlier
 		return stop.Decision{}, reason
 	}
 	r.note(it, err, timed)
@@ -173,7 +175,6 @@ func (r *run) iteration(ctx context.Context) (d stop.Decision, before record.Rea
 	d = r.state.Decide()
 	it.Adaptation = d.Adaptation
 	r.tools += len(it.ToolCalls)
-	r.record.Iterations = append(r.record.Iterations, *it)
 	if r.observe != nil {
 		r.emit(record.IterationEvents(&r.record, len(r.record.Iterations)-1)[r.told:])
 	}
@@ -188,7 +189,7 @@ func (r *run) execute(ctx context.Context, it *record.Iteration, step stop.Step)
 		return agent.Result{}, err
 	}
 	turn.Elapsed, turn.Calls, turn.ToolCalls = r.elapsed, r.calls, r.tools
-	turn.Earlier, turn.Servers = r.record.Iterations, r.record.Servers
+	turn.Earlier, turn.Servers = r.record.Iterations[:len(r.record.Iterations)-1], r.record.Servers
 	p := &progress{run: r, it: it, watch: r.state.Watch()}
 	turn.AfterStep, turn.Late = p.step, p.late
 	result, err := r.Stages[step.StageIndex()].Agent.Execute(ctx, turn)
@@ -384,6 +385,10 @@ func (r *run) add(it *record.Iteration, calls []record.Call) {
 		r.waited += c.Waited
 		it.Working += c.Duration
 		r.noteVolatile(c)
+	}
+	if it.Calls == nil {
+		it.Calls = calls
+		return
 	}
 	it.Calls = append(it.Calls, calls...)
 }

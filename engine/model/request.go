@@ -41,7 +41,10 @@ func (r *Request) Bytes() int64 {
 // settings, but not the draw.
 func (r *Request) Sum(name string) [sha256.Size]byte {
 	form := r.form()
-	b := make([]byte, 0, r.sumSize(name))
+	b := make([]byte, 0, 512) // most are short: it is on the stack
+	if size := r.sumSize(name); size > cap(b) {
+		b = make([]byte, 0, size)
+	}
 	b = appendText(b, "agentbench request "+string(form))
 	b = appendText(b, name)
 	b = appendNumber(b, r.Temperature)

@@ -94,7 +94,7 @@ type Gate struct {
 // ticket is a call that waits to start, or has.
 type ticket struct {
 	tokens int64
-	start  chan struct{}    // closed when it may, or is refused
+	start  chan struct{}    // closed when it may, or is refused; nil: it need not wait
 	began  time.Time        // the zero time before that
 	number uint64           // in the order of starts, from 1
 	wave   uint64           // the number of the first that began together with it
@@ -216,7 +216,7 @@ func outcomeOf(err error) outcome {
 
 // enter waits until a call may start, or is refused without being made.
 func (g *Gate) enter(ctx context.Context, tokens int64) (*ticket, error) {
-	t := &ticket{tokens: tokens, start: make(chan struct{})}
+	t := &ticket{tokens: tokens}
 	g.mu.Lock()
 	now := time.Now()
 	if left := g.cooling(now); left > 0 && g.closed() {
@@ -225,11 +225,13 @@ func (g *Gate) enter(ctx context.Context, tokens int64) (*ticket, error) {
 		g.queue = append(g.queue, t)
 		g.admit(now)
 	}
+	waits := t.began.IsZero() && t.failed == nil
+	if waits {
+		t.start = make(chan struct{})
+	}
 	g.mu.Unlock()
-	select {
-	case <-t.start: // even if the context has ended: the model says so itself
+	if !waits { // even if the context has ended: the model says so itself
 		return t, nil
-	default:
 	}
 	defer model.Waiting(ctx)()
 	select {
@@ -347,7 +349,14 @@ func (t *ticket) refuse(refusal *model.CallError, after time.Duration) {
 	told := *refusal.Cause
 	told.Message += " (another call got this answer; the server accepts none)"
 	t.failed = &model.CallError{Cause: &told, Status: refusal.Status, RetryAfter: after, Retry: refusal.Retry}
-	close(t.start)
+	t.wake()
+}
+
+// wake ends the wait of a call that has begun to.
+func (t *ticket) wake() {
+	if t.start != nil {
+		close(t.start)
+	}
 }
 
 func (g *Gate) cooling(now time.Time) time.Duration { return max(0, g.coolTill.Sub(now)) }
@@ -373,7 +382,7 @@ func (g *Gate) admit(now time.Time) {
 			g.wave, g.waveAt = g.started, now
 		}
 		next.began, next.number, next.wave = now, g.started, g.wave
-		close(next.start)
+		next.wake()
 	}
 }
 
