@@ -8,6 +8,7 @@ package loop
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/agentbench/agentbench/engine/agent"
@@ -42,8 +43,8 @@ type Trial struct {
 	Iteration int
 }
 
-// Loop is one configuration, ready to run. It is read-only and serves any
-// number of runs at once.
+// Loop is one configuration, ready to run. It serves any number of runs at once, and
+// must not be copied.
 type Loop struct {
 	Rules *stop.Rules
 	// Stages has the agent of every phase or strategy; one entry in a loop
@@ -57,6 +58,8 @@ type Loop struct {
 	// Begin prepares the context of one run, for instance with its budget, and
 	// says what to do when it is over; nil: nothing is to be prepared.
 	Begin func(context.Context) (context.Context, func())
+
+	ended sync.Pool // of *stop.State: the memory of runs that are over, for the next ones
 }
 
 // Stage is what executes the iterations of a phase or strategy.
@@ -84,7 +87,7 @@ func (l *Loop) run(ctx context.Context, id string, task *spec.Task, trial int, c
 		Loop:    l,
 		task:    task,
 		trial:   trial,
-		state:   l.Rules.Start(task, l.Param),
+		state:   l.start(task),
 		calls:   calls,
 		observe: observe,
 	}
@@ -103,8 +106,19 @@ func (l *Loop) run(ctx context.Context, id string, task *spec.Task, trial int, c
 	}
 	r.record.Outcome = r.iterate(ctx)
 	r.finish()
-	r.state = nil // the record is part of r: what only decisions needed is not to live as long
+	r.state.Restart(nil, nil) // it holds nothing of this run
+	l.ended.Put(r.state)
+	r.state = nil
 	return &r.record
+}
+
+// start begins the history of a run.
+func (l *Loop) start(task *spec.Task) *stop.State {
+	if state, ok := l.ended.Get().(*stop.State); ok {
+		state.Restart(task, l.Param)
+		return state
+	}
+	return l.Rules.Start(task, l.Param)
 }
 
 // run is a run in progress.

@@ -86,6 +86,7 @@ func (r *Rules) Start(task *spec.Task, param any) *State {
 
 // Restart begins another history under the same rules, in the memory of this one.
 func (s *State) Restart(task *spec.Task, param any) {
+	clear(s.history)
 	clear(s.trackers)
 	clear(s.held)
 	s.steps.clear()
