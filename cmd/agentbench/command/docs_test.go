@@ -168,6 +168,9 @@ func TestProvidersDocument(t *testing.T) {
 		case "console":
 			commands += runAll(t, b.lines)
 		case "yaml":
+			if b.lines[0] == "price:" { // of a model
+				b.lines = append([]string{"models:", "  small:", "    provider: openai", "    name: x"}, indentedBy("    ", b.lines)...)
+			}
 			suite := "suite: s\ntasks: [{input: x}]\nconfigurations: [{name: a, loop: l.yaml}]\n" + strings.Join(b.lines, "\n")
 			for name, content := range map[string]string{"l.yaml": "loop: l\nagent: {model: small}\nprompt: p\n", "s.yaml": suite} {
 				if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
@@ -177,9 +180,16 @@ func TestProvidersDocument(t *testing.T) {
 			commands += runAll(t, []string{"$ agentbench check s.yaml", "s.yaml: suite s is fine: 1 task, 1 configuration, 1 trial, 0 scorers, 1 run"})
 		}
 	}
-	if commands != 2 {
+	if commands != 3 {
 		t.Errorf("found %d commands", commands)
 	}
+}
+
+func indentedBy(indent string, lines []string) (all []string) {
+	for _, line := range lines {
+		all = append(all, indent+line)
+	}
+	return all
 }
 
 var (
