@@ -188,6 +188,8 @@ func (m *models) provide(name string, declared *spec.Model) (model.Model, error)
 		switch server, _ := declared.Server(); server.Protocol {
 		case spec.ChatProtocol:
 			return openai.New(options)
+		case spec.ResponsesProtocol:
+			return openai.NewResponses(options)
 		default:
 			return nil, fmt.Errorf("model %q: no client speaks %s", name, server.Protocol)
 		}

@@ -8,6 +8,7 @@ package model
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -73,6 +74,11 @@ type Message struct {
 type Image struct {
 	Type string // its media type: image/png, image/jpeg, image/gif, image/webp
 	Data []byte
+}
+
+// DataURL is the address that holds the image itself.
+func (i *Image) DataURL() string {
+	return "data:" + i.Type + ";base64," + base64.StdEncoding.EncodeToString(i.Data)
 }
 
 // Tool is what a model is told of a tool.

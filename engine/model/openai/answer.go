@@ -23,6 +23,7 @@ import (
 type completion struct {
 	Model   string   `json:"model"`
 	Choices []choice `json:"choices"`
+	Tier    loose    `json:"service_tier"`
 	Usage   reported `json:"usage"`
 }
 
@@ -101,6 +102,8 @@ func (m *Model) reply(request *model.Request, c *completion) (*model.Reply, *rec
 		Text: said.Content.text, ToolCalls: callsOf(said.ToolCalls),
 		Answered: m.line.AnsweredBy(c.Model), Finish: choice.Finish,
 		Thinking: string(cmp.Or(said.ReasoningContent, said.Reasoning)),
+		Tier:     tierOf(string(c.Tier)),
+		Reported: wire.Reported(c.Usage.raw, counted),
 	}
 	switch {
 	case choice.Finish == "" || choice.Finish == "null":
@@ -120,10 +123,7 @@ func read(from *wire.Answer) (*completion, *record.Error) {
 	from.Body = nil
 	c := &completion{}
 	if json.Unmarshal(answer, c) != nil {
-		var err error
-		if c, err = withoutUsage(answer); err != nil {
-			return nil, &record.Error{Class: record.BadResponse, Message: wire.Unreadable(answer)}
-		}
+		return nil, &record.Error{Class: record.BadResponse, Message: wire.Unreadable(answer)}
 	}
 	if len(c.Choices) > 0 {
 		return c, nil
@@ -132,18 +132,6 @@ func read(from *wire.Answer) (*completion, *record.Error) {
 		return nil, &record.Error{Class: cmp.Or(told.Class(), record.BadResponse), Message: "status 200 with an error: " + told.Message}
 	}
 	return c, nil
-}
-
-// withoutUsage reads an answer whose usage may be of any type: what has another one is
-// not known.
-func withoutUsage(answer []byte) (*completion, error) {
-	var c struct {
-		completion
-		Usage json.RawMessage `json:"usage"` // instead of that of the completion
-	}
-	err := json.Unmarshal(answer, &c)
-	c.completion.Usage.read(c.Usage)
-	return &c.completion, err
 }
 
 // fold makes one whole answer of a stream of events, so that both kinds of
@@ -182,7 +170,9 @@ type folded struct {
 	refusal  text
 	calls    calls
 	finish   string
-	usage    json.RawMessage
+	model    loose
+	tier     loose
+	usage    reported
 }
 
 // chunk is one event of a stream.
@@ -198,7 +188,9 @@ type chunk struct {
 		} `json:"delta"`
 		Finish string `json:"finish_reason"`
 	} `json:"choices"`
-	Usage json.RawMessage `json:"usage"`
+	Model loose           `json:"model"`
+	Tier  loose           `json:"service_tier"`
+	Usage *reported       `json:"usage"`
 	Error json.RawMessage `json:"error"`
 }
 
@@ -258,8 +250,9 @@ func isSet(raw json.RawMessage) bool { return len(raw) > 0 && !bytes.Equal(raw, 
 
 // add takes a chunk; of several choices that of index 0.
 func (f *folded) add(c *chunk) {
-	if isSet(c.Usage) {
-		f.usage = c.Usage
+	f.model, f.tier = cmp.Or(c.Model, f.model), cmp.Or(c.Tier, f.tier)
+	if c.Usage != nil {
+		f.usage = *c.Usage
 	}
 	for i := range c.Choices {
 		choice := &c.Choices[i]
@@ -302,9 +295,7 @@ func (f *folded) answer() *completion {
 		Content: content{f.text.String(), f.spoken}, Refusal: f.refusal.String(),
 		ReasoningContent: loose(f.thinking.String()), ToolCalls: f.calls.whole(),
 	}
-	c := &completion{Choices: []choice{{Message: message, Finish: f.finish}}}
-	c.Usage.read(f.usage)
-	return c
+	return &completion{Model: string(f.model), Choices: []choice{{Message: message, Finish: f.finish}}, Tier: f.tier, Usage: f.usage}
 }
 
 // text grows by pieces; one alone is not copied.

@@ -246,6 +246,43 @@ func TestF24_AnOddAnswerIsNotPaidTwice(t *testing.T) {
 	}
 }
 
+// What a server reports beside the usual usage, its service tier and who answered, streamed or not.
+func TestWhatElseIsReported(t *testing.T) {
+	const rest = `"model":"other","service_tier":"flex","usage":{"prompt_tokens":5,"completion_tokens":4,"total_tokens":9,"num_sources_used":2,"cost":0.5,
+		"prompt_tokens_details":{"cached_tokens":3,"audio_tokens":0},"completion_tokens_details":{"reasoning_tokens":1,"audio_tokens":2}}}`
+	for name, answer := range map[string]string{
+		"whole":    `{"choices":[{"message":{"content":"hi"},"finish_reason":"stop"}],` + rest,
+		"streamed": delta(`"content":"hi"`) + event(strings.Replace(finished, "]}", "],"+strings.ReplaceAll(rest, "\n", ""), 1)) + event("[DONE]"),
+	} {
+		got, err := connect(t, wire.Options{BaseURL: serve(t, body(200, answer)), Stream: name == "streamed"}).Call(t.Context(), hello())
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		const want = `{"completion_tokens_details.audio_tokens":2,"cost":0.5,"num_sources_used":2}`
+		if got.Tier != "flex" || string(got.Reported) != want || got.Answered != "other" {
+			t.Errorf("%s: got %+v, %s", name, got, got.Reported)
+		}
+	}
+}
+
+// Images are parts beside the text; a message without any is sent as ever.
+func TestImagesAreSent(t *testing.T) {
+	request := hello()
+	request.Messages[0].Images = []model.Image{{Type: "image/png", Data: []byte{1, 2}}, {Type: "image/webp", Data: []byte{3}}}
+	request.Messages = append(request.Messages, model.Message{Role: "user", Images: request.Messages[0].Images[:1]}, model.Message{Role: "user", Text: "so?"})
+	image := func(url string) any {
+		return map[string]any{"type": "image_url", "image_url": map[string]any{"url": url}}
+	}
+	want := []any{
+		map[string]any{"role": "user", "content": []any{map[string]any{"type": "text", "text": "hello"}, image("data:image/png;base64,AQI="), image("data:image/webp;base64,Aw==")}},
+		map[string]any{"role": "user", "content": []any{image("data:image/png;base64,AQI=")}},
+		map[string]any{"role": "user", "content": "so?"},
+	}
+	if got := capture(t, wire.Options{}, request).body["messages"]; !reflect.DeepEqual(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", indent(got), indent(want))
+	}
+}
+
 // F25: of several choices that of index 0 counts, wherever it stands; the first where
 // none has it.
 func TestF25_TheChoiceOfIndex0(t *testing.T) {

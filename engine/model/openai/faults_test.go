@@ -79,7 +79,7 @@ var faults = []struct {
 	{"200 with an error", body(200, `{"error":{"message":"upstream died","code":502}}`), record.BadResponse, "upstream died"},
 	{"200 with a rate limit", body(200, `{"error":{"message":"slow down","code":"rate_limit_exceeded"}}`), record.RateLimit, "slow down"},
 	{"200 with an error as text", body(200, `{"error":"no slot available"}`), record.BadResponse, "no slot"},
-	{"200 with {}", body(200, `{}`), record.BadResponse, "no choices"},
+	{"200 with {}", body(200, `{}`), record.BadResponse, "the answer has no "},
 	{"200 with no choices", body(200, `{"id":"x","choices":[]}`), record.BadResponse, "no choices"},
 	{"200 without content", body(200, `{"choices":[{"message":{"role":"assistant","content":null},"finish_reason":"stop"}]}`), record.BadResponse, "no content"},
 	{"200 with HTML", body(200, "<html>log in</html>"), record.BadResponse, "log in"},
@@ -94,28 +94,39 @@ var faults = []struct {
 	{"3 MB of headers", step{instead: raw("HTTP/1.1 200 OK\r\n" + strings.Repeat("X-A: "+strings.Repeat("a", 1000)+"\r\n", 3000) + "Connection: close\r\n\r\n" + goodAnswer)}, record.Network, ""},
 }
 
-// F12 to F16, F20, F21: every fault has its class, and no message the key.
+// F12 to F16, F20, F21: every fault has its class, and no message the key, whichever protocol the server speaks.
 func TestFaults(t *testing.T) {
 	for _, f := range faults {
 		t.Run(f.name, func(t *testing.T) {
-			m := connect(t, wire.Options{BaseURL: serve(t, f.step)})
-			reply, err := m.Call(t.Context(), hello())
-			if reply != nil {
-				t.Fatalf("a reply: %+v", reply)
-			}
-			var failed *record.Error
-			if !errors.As(err, &failed) {
-				t.Fatalf("no class: %v", err)
-			}
-			if failed.Class != f.class || !strings.Contains(failed.Message, f.says) {
-				t.Errorf("got %v, want %s with %q", failed, f.class, f.says)
-			}
-			if len(failed.Message) > 700 {
-				t.Errorf("the message has %d bytes", len(failed.Message))
-			}
-			withoutSecrets(t, err.Error())
+			shows(t, connect(t, wire.Options{BaseURL: serve(t, f.step)}), f.class, f.says)
+		})
+		if strings.Contains(f.step.body, `"choices"`) {
+			continue // an answer of chat completions
+		}
+		t.Run(f.name+"/responses", func(t *testing.T) {
+			shows(t, connectResponses(t, wire.Options{BaseURL: serve(t, f.step)}), f.class, f.says)
 		})
 	}
+}
+
+// shows makes a call and compares what comes of it with a class and a part of the message.
+func shows(t *testing.T, m model.Model, class record.ErrorClass, says string) {
+	t.Helper()
+	reply, err := m.Call(t.Context(), hello())
+	if reply != nil {
+		t.Fatalf("a reply: %+v", reply)
+	}
+	var failed *record.Error
+	if !errors.As(err, &failed) {
+		t.Fatalf("no class: %v", err)
+	}
+	if failed.Class != class || !strings.Contains(failed.Message, says) {
+		t.Errorf("got %v, want %s with %q", failed, class, says)
+	}
+	if len(failed.Message) > 700 {
+		t.Errorf("the message has %d bytes", len(failed.Message))
+	}
+	withoutSecrets(t, err.Error())
 }
 
 // reset sends the beginning of an answer and then breaks the connection.
@@ -462,7 +473,7 @@ func showFault(t *testing.T, kind mockserver.Kind, stream bool) {
 }
 
 // judge makes a call and holds what comes of it to what the kind promises.
-func judge(t *testing.T, kind mockserver.Kind, m *Model) {
+func judge(t *testing.T, kind mockserver.Kind, m model.Model) {
 	t.Helper()
 	start := time.Now()
 	reply, err := m.Call(t.Context(), hello())

@@ -36,6 +36,7 @@ const (
 // peerFixtures are the peer's replies; peerRules are the same for the mock server.
 const peerFixtures = `{"fixtures": [
 	{"match": {"userMessage": "hello"}, "response": {"content": "Hi there, this is a reply that takes several chunks."}},
+	{"match": {"userMessage": "think"}, "response": {"content": "42", "reasoning": "Six times seven."}},
 	{"match": {"userMessage": "weather"}, "response": {"toolCalls": [{"name": "get_weather", "arguments": "{\"city\":\"Paris\"}"}]}},
 	{"match": {"userMessage": "too fast"}, "response": {"error": {"message": "Rate limit reached", "type": "rate_limit_error", "code": "rate_limit_exceeded"}, "status": 429}},
 	{"match": {"userMessage": "who"}, "response": {"error": {"message": "Incorrect API key", "type": "invalid_request_error", "code": "invalid_api_key"}, "status": 401}},
@@ -121,6 +122,7 @@ func says(text string) *model.Request {
 func TestPeer(t *testing.T) {
 	peer := startPeer(t)
 	t.Run("the client understands it", func(t *testing.T) { understands(t, peer) })
+	t.Run("the client of Responses understands it", func(t *testing.T) { understandsResponses(t, peer) })
 	t.Run("mock answers like it", func(t *testing.T) { answersLike(t, peer) })
 	t.Run("mock refuses like it", func(t *testing.T) { refusesLike(t, peer) })
 	t.Run("mock tells its limits like it", func(t *testing.T) { limitsLike(t, peer) })
@@ -153,8 +155,47 @@ func understands(t *testing.T, peer string) {
 	}
 }
 
+// The client of the Responses API and the peer understand each other, streamed and whole.
+func understandsResponses(t *testing.T, peer string) {
+	for _, stream := range []bool{false, true} {
+		m := connectResponses(t, wire.Options{BaseURL: peer, Name: "gpt-5", Stream: stream, Effort: "low"})
+		reply, err := m.Call(t.Context(), says("hello"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if reply.Text != "Hi there, this is a reply that takes several chunks." || reply.Finish != "stop" || !strings.Contains(string(reply.Blocks), "encrypted_content") {
+			t.Errorf("got %+v", reply)
+		}
+		thinks(t, m)
+		callsTools(t, m)
+		for asked, class := range map[string]record.ErrorClass{
+			"too fast": record.RateLimit, "who": record.Auth, "broken": record.Server,
+		} {
+			_, err := m.Call(t.Context(), says(asked))
+			var failed *model.CallError
+			if !errors.As(err, &failed) || failed.Cause.Class != class {
+				t.Errorf("%s: %v", asked, err)
+			}
+		}
+	}
+}
+
+// thinks lets a model reason, and sends its reasoning back.
+func thinks(t *testing.T, m model.Model) {
+	t.Helper()
+	request := says("think")
+	reply, err := m.Call(t.Context(), request)
+	if err != nil || reply.Text != "42" || reply.Thinking != "Six times seven." || reply.Blocks == nil {
+		t.Fatalf("reasoning: %+v, %v", reply, err)
+	}
+	request.Messages = append(request.Messages, model.Message{Role: "assistant", Text: reply.Text, Blocks: reply.Blocks}, model.Message{Role: "user", Text: "hello"})
+	if reply, err := m.Call(t.Context(), request); err != nil || reply.Finish != "stop" {
+		t.Errorf("after its reasoning: %+v, %v", reply, err)
+	}
+}
+
 // callsTools lets a model call a tool, and tells it the result.
-func callsTools(t *testing.T, m *Model) {
+func callsTools(t *testing.T, m model.Model) {
 	t.Helper()
 	request := says("weather")
 	request.Tools = []model.Tool{{Name: "get_weather", Parameters: []byte(`{"type":"object","properties":{"city":{"type":"string"}}}`)}}

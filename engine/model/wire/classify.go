@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -21,7 +22,11 @@ import (
 
 // Fail is a classified error with what the server said about trying again. Its message holds no key.
 func (l *Line) Fail(failed *record.Error, a *Answer) error {
-	err := model.Fail(failed.Class, l.secrets.String(failed.Message), a.Took)
+	message := l.secrets.String(failed.Message)
+	if failed.Class == record.Auth {
+		message += l.foreignKey()
+	}
+	err := model.Fail(failed.Class, message, a.Took)
 	err.Status = a.Status
 	err.RetryAfter = retryAfter(a.Status, a.Header, l.Now())
 	err.Retry = shouldRetry(a.Header)
@@ -69,6 +74,26 @@ func (l *Line) classify(ctx context.Context, a *Answer, err error) *record.Error
 		return &record.Error{Class: record.Network, Message: Shorten(err.Error())}
 	}
 	return &record.Error{Class: record.InvalidRequest, Message: Shorten(err.Error())}
+}
+
+// keyShapes are how the keys of vendors begin, and where their own servers are.
+var keyShapes = []struct{ begins, vendor, variable, host string }{
+	{"sk-ant-", "Anthropic", "ANTHROPIC_API_KEY", "anthropic.com"},
+	{"sk-or-", "OpenRouter", "OPENROUTER_API_KEY", "openrouter.ai"},
+	{"sk-proj-", "OpenAI", "OPENAI_API_KEY", "openai.com"},
+	{"sk-svcacct-", "OpenAI", "OPENAI_API_KEY", "openai.com"},
+	{"gsk_", "Groq", "GROQ_API_KEY", "groq.com"},
+	{"AIza", "Google", "GEMINI_API_KEY", "googleapis.com"},
+}
+
+// foreignKey says where a key belongs that looks like one of another vendor.
+func (l *Line) foreignKey() string {
+	for _, shape := range keyShapes {
+		if strings.HasPrefix(l.Key, shape.begins) && l.KeyEnv != shape.variable && !strings.HasSuffix(l.Host, shape.host) {
+			return fmt.Sprintf("; %s holds a key of %s, which belongs in %s", cmp.Or(l.KeyEnv, "the variable"), shape.vendor, shape.variable)
+		}
+	}
+	return ""
 }
 
 // hopeless tells a name that does not exist, or a certificate that is not the

@@ -3,6 +3,7 @@ package wire
 import (
 	"encoding/json"
 	"math"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -74,6 +75,42 @@ func (l *Line) Used(reported record.Usage, plausible bool, input, output int64) 
 	c.input.learn(reported.InputTokens, input)
 	c.output.learn(reported.OutputTokens, output) // hidden reasoning included
 	return reported
+}
+
+// mostReported is how many counters of a usage are kept, more than any provider has.
+const mostReported = 64
+
+// Reported are the numbers above 0 of a usage by their names, those of nested objects joined by dots, without the ones that
+// are known: a JSON object, nil where there is none.
+func Reported(usage json.RawMessage, known []string) json.RawMessage {
+	counters := map[string]json.Number{}
+	collect(counters, "", usage, known)
+	if len(counters) == 0 {
+		return nil
+	}
+	text, err := json.Marshal(counters)
+	if err != nil { // names and numbers always are JSON
+		return nil
+	}
+	return text
+}
+
+func collect(counters map[string]json.Number, prefix string, from json.RawMessage, known []string) {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(from, &fields) != nil {
+		return
+	}
+	for name, raw := range fields {
+		name = prefix + name
+		if len(raw) > 0 && raw[0] == '{' && len(name) < 200 {
+			collect(counters, name+".", raw, known)
+			continue
+		}
+		n, err := strconv.ParseFloat(string(raw), 64)
+		if err == nil && n > 0 && len(counters) < mostReported && !slices.Contains(known, name) {
+			counters[name] = json.Number(raw)
+		}
+	}
 }
 
 // Plausible reports whether a usage can be: of some input, whose parts it is not less than, and of some output where

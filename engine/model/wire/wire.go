@@ -43,6 +43,7 @@ type Options struct {
 	Name        string // of the model, at the server
 	BaseURL     string // of the server
 	Key         string // "": none is sent
+	KeyEnv      string // the environment variable that it comes from
 	Headers     map[string]string
 	Quirks      spec.Quirks       // how the server differs from OpenAI's
 	Timeout     time.Duration     // of one call; default DefaultTimeout
@@ -74,7 +75,7 @@ func FromSpec(name string, m *spec.Model, getenv func(string) string) (Options, 
 	if !calls {
 		return o, fmt.Errorf("model %q: unknown provider %q", name, m.Provider)
 	}
-	o.BaseURL, o.Quirks = server.BaseURL, server.Quirks
+	o.BaseURL, o.KeyEnv, o.Quirks = server.BaseURL, server.KeyEnv, server.Quirks
 	o.Key = strings.TrimSpace(getenv(server.KeyEnv))
 	if o.Key == "" && !server.Keyless {
 		return o, &missingKey{name, server.KeyEnv}
