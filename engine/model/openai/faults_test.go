@@ -448,25 +448,29 @@ func TestF10_F26_MockFaults(t *testing.T) {
 		if kind.Name == "transient" { // stands for others
 			continue
 		}
-		t.Run(kind.Name, func(t *testing.T) { showFault(t, kind, false) })
-		t.Run(kind.Name+"/streamed", func(t *testing.T) { showFault(t, kind, true) })
+		chat := func(o wire.Options) model.Model { return connect(t, o) }
+		responses := func(o wire.Options) model.Model { return connectResponses(t, o) }
+		t.Run(kind.Name, func(t *testing.T) { showFault(t, kind, chat, false) })
+		t.Run(kind.Name+"/streamed", func(t *testing.T) { showFault(t, kind, chat, true) })
+		t.Run(kind.Name+"/responses", func(t *testing.T) { showFault(t, kind, responses, false) })
+		t.Run(kind.Name+"/responses/streamed", func(t *testing.T) { showFault(t, kind, responses, true) })
 	}
 }
 
-func showFault(t *testing.T, kind mockserver.Kind, stream bool) {
+func showFault(t *testing.T, kind mockserver.Kind, connect func(wire.Options) model.Model, stream bool) {
 	fault := kind.Name
 	if len(kind.Options) > 0 && kind.Options[0] == "size" {
 		fault += ":size=2MB"
 	}
 	if kind.Name == "reset" || kind.Name == "cut-reset" { // only TCP knows resets
 		address := serve(t, mocked(t, fault))
-		judge(t, kind, connect(t, wire.Options{BaseURL: address + "/v1", Stream: stream}))
+		judge(t, kind, connect(wire.Options{BaseURL: address + "/v1", Stream: stream}))
 		return
 	}
 	synctest.Test(t, func(t *testing.T) {
 		transport, stop := pipes(mocked(t, fault))
 		defer stop()
-		judge(t, kind, connect(t, wire.Options{
+		judge(t, kind, connect(wire.Options{
 			BaseURL: "http://mock/v1", Transport: transport, Timeout: patience, MaxResponse: 1 << 20, Stream: stream,
 		}))
 	})

@@ -453,8 +453,8 @@ func (r *response) finish(calls bool) (string, *record.Error) {
 		return "", &record.Error{Class: record.Incomplete, Message: "the answer is incomplete: " + cmp.Or(wire.Shorten(r.Incomplete.Reason), "no reason was given")}
 	case r.Status == "failed":
 		return "", r.failure()
-	case r.Status == "":
-		return "", &record.Error{Class: record.Incomplete, Message: "the answer has no status: it was cut off"}
+	case r.Status == "" || r.Status == "in_progress":
+		return "", &record.Error{Class: record.Incomplete, Message: fmt.Sprintf("the answer has the status %q: it was cut off", r.Status)}
 	}
 	return "", &record.Error{Class: record.BadResponse, Message: "the answer is " + wire.Shorten(r.Status) + ", not completed"}
 }
@@ -572,7 +572,14 @@ func (f *foldedResponse) tell(e *responseEvent) (known, last bool, err error) {
 			return true, false, wire.Broken(e.Response)
 		}
 		f.final = &r
-		return true, true, f.agree()
+		if r.Status != "failed" {
+			return true, true, f.agree()
+		}
+		failed := r.failure()
+		if failed.Class == record.Server { // it broke off what it had begun
+			failed.Class = record.Incomplete
+		}
+		return true, true, failed
 	default:
 		return false, false, nil
 	}
@@ -618,9 +625,6 @@ func (f *foldedResponse) settle(e *responseEvent, arguments bool, whole string) 
 
 // agree compares the answer with its pieces.
 func (f *foldedResponse) agree() error {
-	if f.final.Status == "failed" {
-		return nil
-	}
 	for p, said := range f.texts {
 		whole := ""
 		if p.item < len(f.final.Output.items) {

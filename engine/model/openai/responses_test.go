@@ -145,7 +145,7 @@ func TestAnswersOfResponses(t *testing.T) {
 		"filtered":                     {incomplete("content_filter"), "", "content_filter", "", false, ""},
 
 		"another reason":    {incomplete("tired", message1), "", "", record.Incomplete, false, "tired"},
-		"no status":         {`{"output":[` + message1 + `]}`, "", "", record.Incomplete, false, "no status"},
+		"no status":         {`{"output":[` + message1 + `]}`, "", "", record.Incomplete, false, `the status ""`},
 		"queued":            {responseOf("queued"), "", "", record.BadResponse, false, "queued"},
 		"cancelled":         {responseOf("cancelled", message1), "", "", record.BadResponse, false, "cancelled"},
 		"no message":        {responseOf("completed", thought), "", "", record.BadResponse, false, "no message"},
@@ -165,6 +165,9 @@ func TestAnswersOfResponses(t *testing.T) {
 			}
 			got, err := connectResponses(t, wire.Options{BaseURL: serve(t, body(200, answer)), Stream: stream}).Call(t.Context(), hello())
 			var fault *record.Error
+			if stream && c.class == record.Server {
+				c.class = record.Incomplete
+			}
 			if c.class != "" {
 				if !errors.As(err, &fault) || fault.Class != c.class || !strings.Contains(fault.Message, c.messages) {
 					t.Errorf("%s, streamed %v: got %+v, %v; want %s", name, stream, got, err, c.class)
