@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -32,29 +33,33 @@ type chatRequest struct {
 }
 
 type chatMessage struct {
-	Role      string     `json:"role"`
-	Content   content    `json:"content"`
-	ToolCalls []toolCall `json:"tool_calls"`
+	Role       string                `json:"role"`
+	Content    textOrParts[chatPart] `json:"content"`
+	ToolCalls  []toolCall            `json:"tool_calls"`
+	ToolCallID string                `json:"tool_call_id"`
 }
 
-// content is a message's text, which comes as text or in parts.
-type content string
+// chatPart is a part of a message.
+type chatPart struct {
+	Text  string          `json:"text"`
+	Image json.RawMessage `json:"image_url,omitempty"`
+	mark
+}
 
-// UnmarshalJSON takes text, a list of parts, or null.
-func (c *content) UnmarshalJSON(raw []byte) error {
-	if len(raw) == 0 || raw[0] != '[' {
-		return json.Unmarshal(raw, (*string)(c))
+// text is what is said in a message.
+func (m *chatMessage) text() string {
+	text := m.Content.text
+	for i := range m.Content.parts {
+		text += m.Content.parts[i].Text
 	}
-	var parts []struct {
-		Text string `json:"text"`
+	return text
+}
+
+func (m *chatMessage) calls() (bytes int) {
+	for _, call := range m.ToolCalls {
+		bytes += len(call.Function.Name) + len(call.Function.Arguments)
 	}
-	if err := json.Unmarshal(raw, &parts); err != nil {
-		return err
-	}
-	for _, part := range parts {
-		*c += content(part.Text)
-	}
-	return nil
+	return bytes
 }
 
 // chatOwn is what only the writer of chat completions needs of a request.
@@ -73,23 +78,68 @@ func (chat) read(r *request, body []byte, _ http.Header) *problem {
 	case len(c.Messages) == 0:
 		return invalid("messages", "empty_array", "Invalid 'messages': empty array. Expected an array with minimum length 1")
 	}
+	if refused := c.refuse(); refused != nil {
+		return refused
+	}
 	*r = request{
 		model: c.Model, stream: c.Stream, maxOutput: max(c.MaxTokens, c.MaxCompletionTokens), tier: c.ServiceTier,
 		json: c.ResponseFormat.Type != "" && c.ResponseFormat.Type != "text", callID: "call_",
 		turns: make([]turn, 0, len(c.Messages)), own: chatOwn{c.StreamOptions.IncludeUsage}, hash: r.hash,
 	}
-	for i := range c.Messages {
-		m := &c.Messages[i]
-		bytes := len(m.Content)
-		for _, call := range m.ToolCalls {
-			bytes += len(call.Function.Name) + len(call.Function.Arguments)
-		}
-		r.turns = append(r.turns, turn{m.Role, string(m.Content), bytes})
-	}
 	for i := range c.Tools {
 		r.tools += len(c.Tools[i].Function)
 	}
+	for i := range c.Messages {
+		text := c.Messages[i].text()
+		r.turns = append(r.turns, turn{c.Messages[i].Role, text, len(text) + c.Messages[i].calls()})
+	}
+	if isMarked(body) {
+		c.cache(&r.cached, r.tools)
+	}
 	return nil
+}
+
+// refuse says what is wrong with the conversation; nil: nothing is.
+func (c *chatRequest) refuse() *problem {
+	called := map[string]bool{}
+	for i := range c.Messages {
+		m := &c.Messages[i]
+		switch m.Role {
+		case "system", "developer", "user", "function":
+		case "assistant":
+			for _, call := range m.ToolCalls {
+				called[call.ID] = true
+			}
+		case "tool":
+			if !called[m.ToolCallID] {
+				return invalid(fmt.Sprintf("messages.[%d].role", i), "", "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.")
+			}
+		default:
+			return invalid(fmt.Sprintf("messages[%d].role", i), "invalid_value", "Invalid value: '%s'. Supported values are: 'system', 'assistant', 'user', 'function', 'tool', and 'developer'.", m.Role)
+		}
+	}
+	return nil
+}
+
+// cache is the prompt as a cache sees it.
+func (c *chatRequest) cache(to *cached, bytes int) {
+	to.add([]any{c.Model, c.Tools}, bytes, &mark{})
+	for i := range c.Messages {
+		m := &c.Messages[i]
+		if m.Content.parts == nil {
+			bytes += len(m.Content.text)
+			to.add([]any{m.Role, m.Content.text}, bytes, &mark{})
+		}
+		for j := range m.Content.parts {
+			p := &m.Content.parts[j]
+			bytes += len(p.Text)
+			to.add([]any{m.Role, p.Text, p.Image}, bytes, &p.mark)
+		}
+		if m.ToolCalls != nil {
+			bytes += m.calls()
+			to.add(m.ToolCalls, bytes, &mark{})
+		}
+	}
 }
 
 // completion is an answer in the API's shape. Where faults make it break the
@@ -141,7 +191,9 @@ type tokens struct{ *usage }
 func (t tokens) MarshalJSON() ([]byte, error) {
 	as := cmp.Or(t.as, "%d")
 	text := fmt.Appendf(nil, `{"prompt_tokens":`+as+`,"completion_tokens":`+as+`,"total_tokens":`+as, t.input, t.output, t.input+t.output)
-	if t.cached > 0 {
+	if written := t.written + t.written1h; written > 0 {
+		text = fmt.Appendf(text, `,"prompt_tokens_details":{"cached_tokens":%d,"cache_write_tokens":%d}`, t.cached, written)
+	} else if t.cached > 0 {
 		text = fmt.Appendf(text, `,"prompt_tokens_details":{"cached_tokens":%d}`, t.cached)
 	}
 	return append(text, '}'), nil
@@ -331,6 +383,11 @@ func (openAI) limits(header http.Header, l limits) {
 	header.Set("X-Ratelimit-Limit-"+l.what, strconv.Itoa(l.limit))
 	header.Set("X-Ratelimit-Remaining-"+l.what, strconv.FormatInt(l.remaining, 10))
 	header.Set("X-Ratelimit-Reset-"+l.what, l.full.Round(time.Millisecond).String())
+}
+
+func (openAI) key(header http.Header) (key, missing string) {
+	return strings.TrimPrefix(header.Get("Authorization"), "Bearer "),
+		"You didn't provide an API key. You need to provide your API key in an Authorization header using Bearer auth (i.e. Authorization: Bearer YOUR_KEY)."
 }
 
 func (openAI) models(names []string) any {

@@ -5,12 +5,17 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
 // messages is the Messages API of Anthropic.
-type messages struct{ anthropic }
+type messages struct {
+	anthropic
+	counting bool // only the tokens of requests
+}
 
 // versionHeader is what every client of Anthropic sends.
 const versionHeader = "Anthropic-Version"
@@ -21,7 +26,7 @@ type messagesRequest struct {
 	MaxTokens    *int               `json:"max_tokens"`
 	System       textOrParts[block] `json:"system"`
 	Messages     []anthropicMessage `json:"messages"`
-	Tools        []json.RawMessage  `json:"tools"`
+	Tools        []anthropicTool    `json:"tools"`
 	Stream       bool               `json:"stream"`
 	ServiceTier  string             `json:"service_tier"`
 	OutputConfig struct {
@@ -31,8 +36,17 @@ type messagesRequest struct {
 	} `json:"output_config"`
 	Thinking struct {
 		Type    string `json:"type"`
+		Budget  int    `json:"budget_tokens"`
 		Display string `json:"display"`
 	} `json:"thinking"`
+	mark // of the whole prompt
+}
+
+type anthropicTool struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Schema      json.RawMessage `json:"input_schema"`
+	mark
 }
 
 type anthropicMessage struct {
@@ -51,6 +65,8 @@ type block struct {
 	Input     json.RawMessage    `json:"input"`
 	ToolUseID string             `json:"tool_use_id"`
 	Content   textOrParts[block] `json:"content"`
+	Source    json.RawMessage    `json:"source"`
+	mark
 }
 
 // bytes is the length of what a model reads of a block.
@@ -73,24 +89,18 @@ func (m messages) read(r *request, body []byte, header http.Header) *problem {
 	if err := json.Unmarshal(body, &asked); err != nil {
 		return m.invalid("The request body is not valid JSON: %v", err)
 	}
-	switch {
-	case asked.Model == "":
-		return m.invalid("model: Field required")
-	case asked.MaxTokens == nil:
-		return m.invalid("max_tokens: Field required")
-	case *asked.MaxTokens < 1:
-		return m.invalid("max_tokens: Input should be greater than or equal to 1")
-	case asked.Messages == nil:
-		return m.invalid("messages: Field required")
-	case len(asked.Messages) == 0:
-		return m.invalid("messages: at least one message is required")
+	if refused := m.check(&asked); refused != nil {
+		return refused
 	}
 	*r = request{
-		model: asked.Model, stream: asked.Stream, maxOutput: *asked.MaxTokens, json: asked.OutputConfig.Format.Type == "json_schema",
+		model: asked.Model, stream: asked.Stream, json: asked.OutputConfig.Format.Type == "json_schema",
 		tier: asked.ServiceTier, callID: "toolu_", own: messagesOwn{asked.Thinking.Display == "omitted"}, hash: r.hash,
 	}
-	for _, tool := range asked.Tools {
-		r.tools += len(tool)
+	if asked.MaxTokens != nil {
+		r.maxOutput = *asked.MaxTokens
+	}
+	for i := range asked.Tools {
+		r.tools += asked.Tools[i].bytes()
 	}
 	if asked.System.text != "" || asked.System.parts != nil {
 		m.tell(r, "system", &asked.System)
@@ -98,7 +108,135 @@ func (m messages) read(r *request, body []byte, header http.Header) *problem {
 	for i := range asked.Messages {
 		m.tell(r, asked.Messages[i].Role, &asked.Messages[i].Content)
 	}
+	if isMarked(body) {
+		asked.cache(&r.cached)
+	}
+	if marks := r.cached.marks; marks > mostMarks {
+		return m.invalid("A maximum of %d blocks with cache_control may be provided. Found %d.", mostMarks, marks)
+	}
 	return nil
+}
+
+func (t *anthropicTool) bytes() int { return len(t.Name) + len(t.Description) + len(t.Schema) }
+
+// check says what is wrong with a request; nil: nothing is.
+func (m messages) check(asked *messagesRequest) *problem {
+	most := asked.MaxTokens
+	switch {
+	case asked.Model == "":
+		return m.invalid("model: Field required")
+	case m.counting:
+	case most == nil:
+		return m.invalid("max_tokens: Field required")
+	case *most < 1:
+		return m.invalid("max_tokens: Input should be greater than or equal to 1")
+	case asked.Thinking.Type == "enabled" && asked.Thinking.Budget < 1024:
+		return m.invalid("thinking.enabled.budget_tokens: Input should be greater than or equal to 1024")
+	case asked.Thinking.Type == "enabled" && asked.Thinking.Budget >= *most:
+		return m.invalid("`max_tokens` must be greater than `thinking.budget_tokens`.")
+	}
+	switch {
+	case asked.Messages == nil:
+		return m.invalid("messages: Field required")
+	case len(asked.Messages) == 0:
+		return m.invalid("messages: at least one message is required")
+	}
+	for i := range asked.System.parts {
+		if b := &asked.System.parts[i]; b.Type == "text" && b.Text == "" {
+			return m.invalid("system: text content blocks must be non-empty")
+		}
+	}
+	var before *anthropicMessage
+	for i := range asked.Messages {
+		if refused := m.checkMessage(&asked.Messages[i], before, i); refused != nil {
+			return refused
+		}
+		before = &asked.Messages[i]
+	}
+	return m.unanswered(before, nil, len(asked.Messages))
+}
+
+// mostMarks is how many prefixes a request may have cached.
+const mostMarks = 4
+
+// checkMessage says what is wrong with the message of a place, after the one before it.
+func (m messages) checkMessage(said, before *anthropicMessage, place int) *problem {
+	switch said.Role {
+	case "user", "assistant", "system":
+	default:
+		return m.invalid("messages.%d.role: Input should be 'user', 'assistant' or 'system'", place)
+	}
+	if said.Role == "user" && said.Content.text == "" && len(said.Content.parts) == 0 {
+		return m.invalid("messages.%d: user messages must have non-empty content", place)
+	}
+	if refused := m.unanswered(before, said, place); refused != nil {
+		return refused
+	}
+	for i := range said.Content.parts {
+		b := &said.Content.parts[i]
+		at := fmt.Sprintf("messages.%d.content.%d", place, i)
+		switch thoughts, ok := unseal(b.Signature); {
+		case b.Type == "text" && b.Text == "":
+			return m.invalid("messages: text content blocks must be non-empty")
+		case b.Type == "thinking" && (!ok || b.Thinking != "" && b.Thinking != thoughts):
+			return m.invalid("%s: Invalid `signature` in `thinking` block", at)
+		case b.Type == "tool_result" && !before.calls(b.ToolUseID):
+			return m.invalid("%s: unexpected `tool_use_id` found in `tool_result` blocks: %s. Each `tool_result` block must have a corresponding `tool_use` block in the previous message.", at, b.ToolUseID)
+		}
+	}
+	return nil
+}
+
+// unanswered refuses calls of a message whose results are not in the next one.
+func (m messages) unanswered(before, next *anthropicMessage, place int) *problem {
+	if before == nil {
+		return nil
+	}
+	for i := range before.Content.parts {
+		if b := &before.Content.parts[i]; b.Type == "tool_use" && !next.answers(b.ID) {
+			return m.invalid("messages.%d: `tool_use` ids were found without `tool_result` blocks immediately after: %s. Each `tool_use` block must have a corresponding `tool_result` block in the next message.", place-1, b.ID)
+		}
+	}
+	return nil
+}
+
+func (a *anthropicMessage) calls(id string) bool {
+	return a != nil && slices.ContainsFunc(a.Content.parts, func(b block) bool { return b.Type == "tool_use" && b.ID == id })
+}
+
+func (a *anthropicMessage) answers(id string) bool {
+	return a != nil && slices.ContainsFunc(a.Content.parts, func(b block) bool { return b.Type == "tool_result" && b.ToolUseID == id })
+}
+
+// cache is the prompt as a cache sees it: tools, system, messages.
+func (r *messagesRequest) cache(to *cached) {
+	bytes := 0
+	to.add(r.Model, bytes, &mark{})
+	add := func(role string, said *textOrParts[block]) {
+		if said.parts == nil && said.text != "" {
+			bytes += len(said.text)
+			to.add([]string{role, said.text}, bytes, &mark{})
+		}
+		for i := range said.parts {
+			b := said.parts[i]
+			bytes += b.bytes()
+			asked := b.mark
+			b.mark = mark{}
+			to.add([]any{role, b}, bytes, &asked)
+		}
+	}
+	for i := range r.Tools {
+		t := r.Tools[i]
+		bytes += t.bytes()
+		asked := t.mark
+		t.mark = mark{}
+		to.add(t, bytes, &asked)
+	}
+	add("system", &r.System)
+	for i := range r.Messages {
+		add(r.Messages[i].Role, &r.Messages[i].Content)
+	}
+	to.keep(&r.mark)
 }
 
 // tell adds a message to the conversation. What the user gives back of tools are turns of
@@ -399,6 +537,10 @@ func (anthropic) limits(header http.Header, l limits) {
 	header.Set("Anthropic-Ratelimit-"+l.what+"-Limit", strconv.Itoa(l.limit))
 	header.Set("Anthropic-Ratelimit-"+l.what+"-Remaining", strconv.FormatInt(l.remaining, 10))
 	header.Set("Anthropic-Ratelimit-"+l.what+"-Reset", l.now.Add(l.full+time.Second-1).UTC().Truncate(time.Second).Format(time.RFC3339))
+}
+
+func (anthropic) key(header http.Header) (key, missing string) {
+	return cmp.Or(header.Get("X-Api-Key"), strings.TrimPrefix(header.Get("Authorization"), "Bearer ")), "x-api-key header is required"
 }
 
 func (anthropic) models(names []string) any {

@@ -1,7 +1,11 @@
 package mockserver
 
 import (
+	"cmp"
+	"encoding/json"
+	"fmt"
 	"net/http/httptest"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -136,4 +140,221 @@ func TestResponsesStream(t *testing.T) {
 		want = append(want, event(e[0], `{"type":"`+e[0]+`",`+data+`}`))
 	}
 	sameFrames(t, got, id, want)
+}
+
+// What the SDKs of the vendors call mistakes, the server refuses in their words.
+func TestMistakesAreRefusedInTheWordsOfTheVendor(t *testing.T) {
+	ours := seal("Hm.")
+	for _, c := range []struct{ path, body, says string }{
+		{"/v1/messages", `{`, "The request body is not valid JSON"},
+		{"/v1/messages", `{"max_tokens":1,"messages":[]}`, "model: Field required"},
+		{"/v1/messages", `{"model":"m","messages":[{"role":"user","content":"x"}]}`, "max_tokens: Field required"},
+		{"/v1/messages", `{"model":"m","max_tokens":0,"messages":[{"role":"user","content":"x"}]}`, "max_tokens: Input should be greater than or equal to 1"},
+		{"/v1/messages", `{"model":"m","max_tokens":1}`, "messages: Field required"},
+		{"/v1/messages", `{"model":"m","max_tokens":1,"messages":[]}`, "messages: at least one message is required"},
+		{"/v1/messages", `{"model":"m","max_tokens":1,"messages":[{"role":"tool","content":"x"}]}`, "messages.0.role: Input should be 'user', 'assistant' or 'system'"},
+		{"/v1/messages", `{"model":"m","max_tokens":1,"messages":[{"role":"user","content":""}]}`, "messages.0: user messages must have non-empty content"},
+		{"/v1/messages", `{"model":"m","max_tokens":1,"messages":[{"role":"user","content":[{"type":"text","text":""}]}]}`, "messages: text content blocks must be non-empty"},
+		{"/v1/messages", `{"model":"m","max_tokens":1,"system":[{"type":"text","text":""}],"messages":[{"role":"user","content":"x"}]}`, "system: text content blocks must be non-empty"},
+		{"/v1/messages", `{"model":"m","max_tokens":2000,"thinking":{"type":"enabled","budget_tokens":100},"messages":[{"role":"user","content":"x"}]}`, "thinking.enabled.budget_tokens: Input should be greater than or equal to 1024"},
+		{"/v1/messages", `{"model":"m","max_tokens":2000,"thinking":{"type":"enabled","budget_tokens":2000},"messages":[{"role":"user","content":"x"}]}`, "`max_tokens` must be greater than `thinking.budget_tokens`"},
+		{"/v1/messages", `{"model":"m","max_tokens":1,"messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"x"}]}]}`, "messages.0.content.0: unexpected `tool_use_id` found in `tool_result` blocks: a."},
+		{"/v1/messages", `{"model":"m","max_tokens":1,"messages":[{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}}]},{"role":"user","content":"y"}]}`, "messages.1: `tool_use` ids were found without `tool_result` blocks immediately after: a."},
+		{"/v1/messages", `{"model":"m","max_tokens":1,"messages":[{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}}]}]}`, "messages.1: `tool_use` ids were found without"},
+		{"/v1/messages", `{"model":"m","max_tokens":1,"messages":[{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"thinking","thinking":"Hm.","signature":"abc"}]},{"role":"user","content":"y"}]}`, "messages.1.content.0: Invalid `signature` in `thinking` block"},
+		{"/v1/messages", `{"model":"m","max_tokens":1,"messages":[{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"thinking","thinking":"Ha.","signature":"` + ours + `"}]},{"role":"user","content":"y"}]}`, "messages.1.content.0: Invalid `signature`"},
+		{"/v1/messages", `{"model":"m","max_tokens":1,"messages":[{"role":"user","content":[` + strings.Repeat(`{"type":"text","text":"x","cache_control":{"type":"ephemeral"}},`, 4) + `{"type":"text","text":"x","cache_control":{"type":"ephemeral"}}]}]}`, "A maximum of 4 blocks with cache_control may be provided. Found 5."},
+		{"/v1/messages/count_tokens", `{"model":"m"}`, "messages: Field required"},
+
+		{"/v1/responses", `[`, "We could not parse the JSON body"},
+		{"/v1/responses", `{"input":"x"}`, "Missing required parameter: 'model'"},
+		{"/v1/responses", `{"model":"m"}`, "Missing required parameter: 'input'"},
+		{"/v1/responses", `{"model":"m","input":"x","max_output_tokens":15}`, "Expected a value >= 16, but got 15 instead."},
+		{"/v1/responses", `{"model":"m","input":[{"role":"tool","content":"x"}]}`, "Invalid value: 'tool'."},
+		{"/v1/responses", `{"model":"m","input":[{"type":"function_call_output","call_id":"a","output":"x"}]}`, "No tool call found for function call output with call_id a."},
+		{"/v1/responses", `{"model":"m","input":[{"type":"function_call","call_id":"a","name":"f","arguments":"{}"}]}`, "No tool output found for function call a."},
+		{"/v1/responses", `{"model":"m","input":[{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"gAAA"}]}`, "could not be verified"},
+
+		{"/v1/chat/completions", `{"model":"m","messages":[{"role":"robot","content":"x"}]}`, "Invalid value: 'robot'."},
+		{"/v1/chat/completions", `{"model":"m","messages":[{"role":"tool","tool_call_id":"a","content":"x"}]}`, "messages with role 'tool' must be a response to"},
+	} {
+		w := post(New(Options{}), c.path, c.body)
+		var told struct {
+			Type  string
+			Error apiError
+		}
+		err := json.Unmarshal(w.Body.Bytes(), &told)
+		if err != nil || w.Code != 400 || *told.Error.Type != "invalid_request_error" || !strings.Contains(told.Error.Message, c.says) {
+			t.Errorf("%s: status %d, %s\nwant %s", c.body, w.Code, w.Body, c.says)
+		}
+		if ofAnthropic := strings.HasPrefix(c.path, "/v1/messages"); ofAnthropic != (told.Type == "error") {
+			t.Errorf("%s: the shape is %s", c.path, w.Body)
+		}
+	}
+	w := httptest.NewRecorder()
+	New(Options{}).ServeHTTP(w, httptest.NewRequest("POST", "/v1/messages", strings.NewReader(askMessages)))
+	if w.Code != 400 || !strings.Contains(w.Body.String(), "anthropic-version: header is required") {
+		t.Errorf("without a version: status %d, %s", w.Code, w.Body)
+	}
+}
+
+// What the server said is taken back as it was, thoughts and calls included.
+func TestConversationsGoOn(t *testing.T) {
+	rules, faults := ParseRules("r.yaml", []byte(`[{match: Hi, steps: [{thinking: Hm., tools: [{name: look}, {name: hear}]}, {thinking: Ah., reply: It rains.}]}]`))
+	if faults.Err() != nil {
+		t.Fatal(faults)
+	}
+	for _, hidden := range []string{"", `,"thinking":{"type":"adaptive","display":"omitted"}`} {
+		s := New(Options{Rules: rules})
+		var said struct{ Content json.RawMessage }
+		first := post(s, "/v1/messages", strings.Replace(askMessages, `,"messages"`, hidden+`,"messages"`, 1))
+		if err := json.Unmarshal(first.Body.Bytes(), &said); err != nil || strings.Contains(string(said.Content), "Hm.") != (hidden == "") {
+			t.Fatalf("%v: %s", err, first.Body)
+		}
+		ids := regexp.MustCompile(`toolu_\w+`).FindAllString(string(said.Content), -1)
+		if len(ids) != 2 {
+			t.Fatalf("%s", said.Content)
+		}
+		second := post(s, "/v1/messages", `{"model":"m","max_tokens":50,"messages":[{"role":"user","content":"Hi"},{"role":"assistant","content":`+string(said.Content)+
+			`},{"role":"user","content":[{"type":"tool_result","tool_use_id":"`+ids[0]+`","content":"a"},{"type":"tool_result","tool_use_id":"`+ids[1]+`","content":[{"type":"text","text":"b"}]}]}]}`)
+		if !strings.Contains(second.Body.String(), `{"type":"text","text":"It rains."}`) {
+			t.Errorf("the second answer is %s", second.Body)
+		}
+	}
+	s := New(Options{Rules: rules})
+	var said struct{ Output []json.RawMessage }
+	first := post(s, "/v1/responses", askResponses)
+	if err := json.Unmarshal(first.Body.Bytes(), &said); err != nil || len(said.Output) != 3 {
+		t.Fatalf("%v: %s", err, first.Body)
+	}
+	input := `{"role":"user","content":"Hi"}`
+	for _, item := range said.Output {
+		input += "," + string(item)
+	}
+	for _, id := range regexp.MustCompile(`"call_[0-9a-f]+"`).FindAllString(first.Body.String(), -1) {
+		input += `,{"type":"function_call_output","call_id":` + id + `,"output":"x"}`
+	}
+	if second := post(s, "/v1/responses", `{"model":"m","input":[`+input+`]}`); !strings.Contains(second.Body.String(), `"text":"It rains."`) {
+		t.Errorf("the second answer is %s", second.Body)
+	}
+}
+
+// The first time a prefix is written, then it is read, whatever comes after it.
+func TestPromptsAreCached(t *testing.T) {
+	type counts struct{ input, read, written5m, written1h int64 }
+	const long = `{"type":"text","text":"0123456789abcdef"%s}`
+	text := func(mark string) string { return fmt.Sprintf(long, mark) }
+	const five, hour = `,"cache_control":{"type":"ephemeral"}`, `,"cache_control":{"type":"ephemeral","ttl":"1h"}`
+	ask := func(system, first, rest string) string {
+		return `{"model":"m","max_tokens":9,"system":[` + system + `],"messages":[{"role":"user","content":[` + first + `]}` + rest + `]}`
+	}
+	more := `,{"role":"assistant","content":"abcd"},{"role":"user","content":[` + text(five) + `]}`
+	s := New(Options{})
+	for i, c := range []struct {
+		body string
+		want counts
+	}{
+		{ask(text(""), text(""), ""), counts{8, 0, 0, 0}},
+		{ask(text(hour), text(five), ""), counts{0, 0, 4, 4}},
+		{ask(text(hour), text(five), ""), counts{0, 8, 0, 0}},
+		{ask(text(hour), `{"type":"text","text":"else"}`, ""), counts{1, 4, 0, 0}},
+		{ask(text(hour), text(""), more), counts{0, 8, 5, 0}}, // what was marked before is found behind the new mark
+		{ask(text(hour), text(""), more), counts{0, 13, 0, 0}},
+		{strings.Replace(ask(text(hour), text(""), more), `"model":"m"`, `"model":"n"`, 1), counts{0, 0, 9, 4}},
+		{`{"model":"m","max_tokens":9,"cache_control":{"type":"ephemeral"},"messages":[{"role":"user","content":"01234567"}]}`, counts{0, 0, 2, 0}},
+		{`{"model":"m","max_tokens":9,"cache_control":{"type":"ephemeral"},"messages":[{"role":"user","content":"01234567"}]}`, counts{0, 2, 0, 0}},
+	} {
+		var answer struct {
+			Usage struct {
+				Input   int64 `json:"input_tokens"`
+				Read    int64 `json:"cache_read_input_tokens"`
+				Written int64 `json:"cache_creation_input_tokens"`
+				Of      struct {
+					Five int64 `json:"ephemeral_5m_input_tokens"`
+					Hour int64 `json:"ephemeral_1h_input_tokens"`
+				} `json:"cache_creation"`
+			}
+		}
+		w := post(s, "/v1/messages", c.body)
+		if err := json.Unmarshal(w.Body.Bytes(), &answer); err != nil || w.Code != 200 {
+			t.Fatalf("%v: %s", err, w.Body)
+		}
+		u := answer.Usage
+		if got := (counts{u.Input, u.Read, u.Of.Five, u.Of.Hour}); got != c.want || u.Written != u.Of.Five+u.Of.Hour {
+			t.Errorf("request %d: got %+v, want %+v", i, u, c.want)
+		}
+	}
+	s.reset()
+	for i, want := range []string{`"cached_tokens":0,"cache_write_tokens":4`, `"cached_tokens":4,"cache_write_tokens":0`, `{"prompt_tokens":5,"completion_tokens":5,"total_tokens":10,"prompt_tokens_details":{"cached_tokens":0,"cache_write_tokens":4}}`, `"prompt_tokens":5,"completion_tokens":5,"total_tokens":10,"prompt_tokens_details":{"cached_tokens":4}}`} {
+		parts := `"content":[{"type":"text","text":"0123456789abcdef","prompt_cache_breakpoint":{"mode":"explicit"}},{"type":"text","text":"more"}]}]}`
+		path, body := "/v1/responses", `{"model":"m","input":[{"role":"user",`+parts
+		if i > 1 {
+			path, body = "/v1/chat/completions", `{"model":"m","messages":[{"role":"user",`+parts
+		}
+		if w := post(s, path, body); !strings.Contains(w.Body.String(), want) {
+			t.Errorf("got %s\nwant %s", w.Body, want)
+		}
+	}
+}
+
+func TestTheKeyIsDemanded(t *testing.T) {
+	s := New(Options{Key: "right"})
+	for _, c := range []struct {
+		path, header, value string
+		status              int
+		says                string
+	}{
+		{"/v1/chat/completions", "Authorization", "Bearer right", 200, ""},
+		{"/v1/chat/completions", "Authorization", "Bearer wrong", 401, `"code":"invalid_api_key"`},
+		{"/v1/responses", "", "", 401, "You didn't provide an API key."},
+		{"/v1/messages", "X-Api-Key", "right", 200, ""},
+		{"/v1/messages", "Authorization", "Bearer right", 200, ""},
+		{"/v1/messages", "X-Api-Key", "wrong", 401, `"type":"authentication_error","message":"invalid x-api-key"`},
+		{"/v1/messages", "", "", 401, "x-api-key header is required"},
+		{"/v1/messages/count_tokens", "", "", 401, "authentication_error"},
+		{"/v1/models", "", "", 401, "authentication_error"},
+	} {
+		body := map[string]string{"/v1/responses": askResponses, "/v1/chat/completions": asking("x")}[c.path]
+		method := "POST"
+		if c.path == "/v1/models" {
+			method = "GET"
+		}
+		r := httptest.NewRequest(method, c.path, strings.NewReader(cmp.Or(body, askMessages)))
+		if body == "" {
+			r.Header.Set("Anthropic-Version", "2023-06-01")
+		}
+		if c.header != "" {
+			r.Header.Set(c.header, c.value)
+		}
+		w := httptest.NewRecorder()
+		if s.ServeHTTP(w, r); w.Code != c.status || !strings.Contains(w.Body.String(), c.says) {
+			t.Errorf("%s with %s: status %d, %s", c.path, c.value, w.Code, w.Body)
+		}
+	}
+}
+
+func TestTokensAreCountedWithoutACall(t *testing.T) {
+	s := New(Options{})
+	w := post(s, "/v1/messages/count_tokens", `{"model":"m","system":"12345678","messages":[{"role":"user","content":"1234"}],"tools":[{"name":"abcd","input_schema":{}}]}`)
+	if w.Body.String() != "{\"input_tokens\":5}\n" || s.Stats(0).Requests != 0 {
+		t.Errorf("got %s, %+v", w.Body, s.Stats(0))
+	}
+}
+
+func TestTiersAreTold(t *testing.T) {
+	for _, c := range []struct{ path, body, asked, want string }{
+		{"/v1/messages", askMessages, "", "standard"}, {"/v1/messages", askMessages, "auto", "standard"}, {"/v1/messages", askMessages, "priority", "priority"},
+		{"/v1/responses", askResponses, "", "default"}, {"/v1/responses", askResponses, "auto", "default"}, {"/v1/responses", askResponses, "flex", "flex"},
+		{"/v1/chat/completions", asking("x"), "flex", "flex"}, {"/v1/chat/completions", asking("x"), "auto", "default"},
+	} {
+		body := c.body
+		if c.asked != "" {
+			body = strings.Replace(body, `{`, `{"service_tier":"`+c.asked+`",`, 1)
+		}
+		for _, body := range []string{body, streamed(body)} {
+			if w := post(New(Options{}), c.path, body); !strings.Contains(w.Body.String(), `"service_tier":"`+c.want+`"`) {
+				t.Errorf("%s, %s: %s", c.path, c.asked, w.Body)
+			}
+		}
+	}
 }

@@ -199,6 +199,7 @@ func (s *Server) complete(r *request, reply Reply) *answer {
 		output += len(call.Name) + len(call.Arguments)
 	}
 	a.usage = &usage{input: r.inputTokens(), output: model.EstimateTokens(output), thinking: model.EstimateTokens(len(a.thinking))}
+	s.prompts.use(&r.cached, a.usage)
 	return a
 }
 

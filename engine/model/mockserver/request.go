@@ -1,6 +1,7 @@
 package mockserver
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -12,6 +13,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/agentbench/agentbench/engine/model"
@@ -41,6 +43,8 @@ type vendor interface {
 	tooFast(what string, limit int, asked float64, wait time.Duration) *problem
 	// limits tells a limit and what is left of it, identify whose answer it is.
 	limits(header http.Header, l limits)
+	// key is the key that a client brings, and missing what is said where it brings none.
+	key(header http.Header) (key, missing string)
 	identify(header http.Header, id string)
 	models(names []string) any
 }
@@ -72,6 +76,7 @@ type request struct {
 	tier      string // as asked for
 	callID    string // how the protocol's IDs of calls begin
 	own       any    // what only the protocol's own writer needs
+	cached    cached
 
 	hash uint64 // of the whole body
 	nth  int    // how many equal requests came before, this one included
@@ -99,7 +104,10 @@ func (r *request) say(role, text string, bytes int) {
 const mostRequest = 32 << 20
 
 // read gives the request, or the problem that answers a bad one.
-func read(p protocol, w http.ResponseWriter, r *http.Request) (*request, *problem) {
+func (s *Server) read(p protocol, w http.ResponseWriter, r *http.Request) (*request, *problem) {
+	if refused := s.lock(p, r.Header); refused != nil {
+		return nil, refused
+	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, mostRequest))
 	var tooLong *http.MaxBytesError
 	if errors.As(err, &tooLong) {
@@ -117,6 +125,19 @@ func read(p protocol, w http.ResponseWriter, r *http.Request) (*request, *proble
 		return nil, refused
 	}
 	return made, nil
+}
+
+// lock refuses clients without the key, where the server has one.
+func (s *Server) lock(v vendor, header http.Header) *problem {
+	key, missing := v.key(header)
+	if s.options.Key == "" || key == s.options.Key {
+		return nil
+	}
+	refused := v.problem("401")
+	if key == "" {
+		refused.code, refused.message = "", missing
+	}
+	return refused
 }
 
 // lastUser is the text of the last message of the user.
@@ -206,6 +227,118 @@ func unseal(sealed string) (thoughts string, ok bool) {
 	}
 	thoughts = string(text[12:])
 	return thoughts, seal(thoughts) == sealed
+}
+
+// MarshalJSON writes what was read.
+func (t textOrParts[P]) MarshalJSON() ([]byte, error) {
+	if t.parts != nil {
+		return json.Marshal(t.parts)
+	}
+	return json.Marshal(t.text)
+}
+
+// mark is a part's request to keep the prompt up to it in a cache.
+type mark struct {
+	Control *struct {
+		TTL string `json:"ttl"`
+	} `json:"cache_control,omitempty"`
+	Breakpoint *struct{} `json:"prompt_cache_breakpoint,omitempty"` // of OpenAI
+}
+
+// cached is the prompt as a cache sees it: parts, of which some end a prefix that is kept.
+type cached struct {
+	pieces []piece
+	marks  int
+}
+
+// piece is a part of a prompt.
+type piece struct {
+	prefix uint64 // names all that the prompt is up to here
+	tokens int64  // of all of that
+	kept   bool   // in a cache, for an hour or else for five minutes
+	hour   bool
+}
+
+// add adds what comes next in a prompt; bytes is how much the prompt is up to here.
+func (c *cached) add(what any, bytes int, m *mark) {
+	text, _ := json.Marshal(what) // what was read from JSON
+	var before uint64
+	if n := len(c.pieces); n > 0 {
+		before = c.pieces[n-1].prefix
+	}
+	sum := sha256.Sum256(append(binary.LittleEndian.AppendUint64(nil, before), text...))
+	next := piece{prefix: binary.LittleEndian.Uint64(sum[:8]), tokens: model.EstimateTokens(bytes)}
+	c.pieces = append(c.pieces, next)
+	c.keep(m)
+}
+
+// keep keeps the prompt up to its newest part, if it is marked.
+func (c *cached) keep(m *mark) {
+	if m.Control == nil && m.Breakpoint == nil || len(c.pieces) == 0 {
+		return
+	}
+	c.marks++
+	last := &c.pieces[len(c.pieces)-1]
+	last.kept, last.hour = true, m.Control != nil && m.Control.TTL == "1h"
+}
+
+// isMarked reports whether a body may ask for a cache, so that others are not looked at.
+func isMarked(body []byte) bool {
+	return bytes.Contains(body, []byte(`"cache_control"`)) || bytes.Contains(body, []byte(`"prompt_cache_breakpoint"`))
+}
+
+// prompts are the prefixes in the cache. They stay until the server is reset.
+type prompts struct {
+	lock sync.Mutex
+	kept map[uint64]bool
+}
+
+func (p *prompts) reset() {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	p.kept = map[uint64]bool{}
+}
+
+// lookBack is how many parts before a marked one are looked at for a prefix that is kept,
+// itself included.
+const lookBack = 20
+
+// use tells which tokens of a prompt are read from the cache and which are written, and
+// keeps what is marked.
+func (p *prompts) use(c *cached, u *usage) {
+	if c.marks == 0 {
+		return
+	}
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	read := -1
+	for i := range c.pieces {
+		for j := i; c.pieces[i].kept && j > max(read, i-lookBack); j-- {
+			if p.kept[c.pieces[j].prefix] {
+				read = j
+				break
+			}
+		}
+	}
+	if read >= 0 {
+		u.cached = c.pieces[read].tokens
+	}
+	done := u.cached
+	for i := range c.pieces {
+		next := &c.pieces[i]
+		if !next.kept {
+			continue
+		}
+		if i > read && next.hour {
+			u.written1h += next.tokens - done
+		} else if i > read {
+			u.written += next.tokens - done
+		}
+		done = max(done, next.tokens)
+		if len(p.kept) < remembered {
+			p.kept[next.prefix] = true
+		}
+	}
 }
 
 // textOrParts is a text, or a list of parts.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 )
 
 // responses is the Responses API of OpenAI.
@@ -48,8 +49,10 @@ type inputItem struct {
 
 // part is a part of a message or of a tool's output.
 type part struct {
-	Text    string `json:"text"`
-	Refusal string `json:"refusal"`
+	Text    string          `json:"text"`
+	Refusal string          `json:"refusal,omitempty"`
+	Image   json.RawMessage `json:"image_url,omitempty"`
+	mark
 }
 
 func joined(t *textOrParts[part]) string {
@@ -71,6 +74,9 @@ func (responses) read(r *request, body []byte, _ http.Header) *problem {
 	case asked.Input == nil:
 		return missing("input")
 	}
+	if refused := asked.refuse(); refused != nil {
+		return refused
+	}
 	*r = request{
 		model: asked.Model, stream: asked.Stream, tier: asked.ServiceTier, callID: "call_", own: &asked, hash: r.hash,
 		json: asked.Text.Format.Type != "" && asked.Text.Format.Type != "text",
@@ -88,21 +94,91 @@ func (responses) read(r *request, body []byte, _ http.Header) *problem {
 		r.say("user", asked.Input.text, len(asked.Input.text))
 	}
 	for i := range asked.Input.parts {
-		switch it := &asked.Input.parts[i]; it.Type {
+		it := &asked.Input.parts[i]
+		role, text := it.says()
+		r.say(role, text, it.bytes())
+	}
+	if isMarked(body) {
+		asked.cache(&r.cached, r.tools)
+	}
+	return nil
+}
+
+// says is who says what with an item; calls and thoughts are the assistant's, and no text.
+func (it *inputItem) says() (role, text string) {
+	switch it.Type {
+	case "", "message":
+		return it.Role, joined(&it.Content)
+	case "function_call_output":
+		return "tool", joined(&it.Output)
+	}
+	return "assistant", ""
+}
+
+// bytes is the length of what a model reads of an item.
+func (it *inputItem) bytes() int {
+	_, text := it.says()
+	thoughts, _ := unseal(it.Encrypted)
+	return len(text) + len(it.Name) + len(it.Arguments) + len(thoughts)
+}
+
+// leastOutput is the least limit of output tokens that the API takes.
+const leastOutput = 16
+
+// refuse says what is wrong with a request; nil: nothing is.
+func (r *responsesRequest) refuse() *problem {
+	if n := r.MaxOutputTokens; n != nil && *n < leastOutput {
+		return invalid("max_output_tokens", "integer_below_min_value",
+			"Invalid 'max_output_tokens': integer below minimum value. Expected a value >= %d, but got %d instead.", leastOutput, *n)
+	}
+	open := map[string]bool{} // calls that have no output yet
+	for i := range r.Input.parts {
+		it := &r.Input.parts[i]
+		at := fmt.Sprintf("input[%d]", i)
+		switch it.Type {
 		case "", "message":
-			text := joined(&it.Content)
-			r.say(it.Role, text, len(text))
+			if !slices.Contains([]string{"assistant", "system", "developer", "user"}, it.Role) {
+				return invalid(at+".role", "invalid_value", "Invalid value: '%s'. Supported values are: 'assistant', 'system', 'developer', and 'user'.", it.Role)
+			}
 		case "function_call":
-			r.say("assistant", "", len(it.Name)+len(it.Arguments))
+			open[it.CallID] = true
 		case "function_call_output":
-			text := joined(&it.Output)
-			r.say("tool", text, len(text))
+			if !open[it.CallID] {
+				return invalid("input", "", "No tool call found for function call output with call_id %s.", it.CallID)
+			}
+			delete(open, it.CallID)
 		case "reasoning":
-			thoughts, _ := unseal(it.Encrypted)
-			r.say("assistant", "", len(thoughts))
+			if _, ok := unseal(it.Encrypted); it.Encrypted != "" && !ok {
+				return invalid("", "invalid_encrypted_content", "The encrypted content %.4s... could not be verified. Reason: Encrypted content could not be decrypted or parsed.", it.Encrypted)
+			}
+		}
+	}
+	for i := range r.Input.parts {
+		if it := &r.Input.parts[i]; it.Type == "function_call" && open[it.CallID] {
+			return invalid("input", "", "No tool output found for function call %s.", it.CallID)
 		}
 	}
 	return nil
+}
+
+// cache is the prompt as a cache sees it.
+func (r *responsesRequest) cache(to *cached, bytes int) {
+	if r.Instructions != nil {
+		bytes += len(*r.Instructions)
+	}
+	to.add([]any{r.Model, r.Tools, r.Instructions}, bytes, &mark{})
+	for i := range r.Input.parts {
+		it := &r.Input.parts[i]
+		if it.Content.parts == nil {
+			bytes += it.bytes()
+			to.add([]any{it.Role, it.Content.text, it.Name, it.Arguments, it.Output.text, it.Encrypted}, bytes, &mark{})
+		}
+		for j := range it.Content.parts {
+			p := &it.Content.parts[j]
+			bytes += len(p.Text) + len(p.Refusal)
+			to.add([]any{it.Role, p.Text, p.Refusal, p.Image}, bytes, &p.mark)
+		}
+	}
 }
 
 func (p responses) problem(name string) *problem {

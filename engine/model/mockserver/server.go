@@ -41,6 +41,7 @@ type Options struct {
 	Schedule Schedule // faults by order of arrival
 	Faults   []Rated  // faults by count or share, after the schedule
 	Seed     uint64
+	Key      string           // that clients must bring; "": none is needed
 	Now      func() time.Time // default: time.Now
 }
 
@@ -52,6 +53,7 @@ type Server struct {
 	limiter limiter
 	faults  faults
 	replies replies
+	prompts prompts
 }
 
 // New makes a server.
@@ -70,6 +72,7 @@ func New(o Options) *Server {
 	s.mux.HandleFunc("POST /v1/chat/completions", s.answering(chat{}))
 	s.mux.HandleFunc("POST /v1/responses", s.answering(responses{}))
 	s.mux.HandleFunc("POST /v1/messages", s.answering(messages{}))
+	s.mux.HandleFunc("POST /v1/messages/count_tokens", s.countTokens)
 	s.mux.HandleFunc("GET /v1/models", s.models)
 	s.mux.HandleFunc("GET /stats", s.tellStats)
 	s.mux.HandleFunc("POST /reset", s.tellReset)
@@ -85,11 +88,12 @@ func (s *Server) Track(server *http.Server) {
 	server.ConnState = func(_ net.Conn, state http.ConnState) { s.stats.connection(state) }
 }
 
-// reset starts counters, schedule, limits and lists of replies anew.
+// reset starts counters, schedule, limits, caches and lists of replies anew.
 func (s *Server) reset() {
 	s.stats.reset()
 	s.limiter.reset(s.options.Limits, s.options.Now())
 	s.faults.reset(&s.options)
+	s.prompts.reset()
 	s.replies.reset(s.options.Rules)
 }
 
@@ -100,7 +104,23 @@ func (s *Server) tellReset(w http.ResponseWriter, _ *http.Request) {
 
 // models lists the models as the vendor does whose client asks.
 func (s *Server) models(w http.ResponseWriter, r *http.Request) {
-	writeJSON(w, http.StatusOK, vendorOf(r.Header).models(s.options.Models))
+	v := vendorOf(r.Header)
+	if refused := s.lock(v, r.Header); refused != nil {
+		writeJSON(w, refused.status, v.refuse(refused, ""))
+		return
+	}
+	writeJSON(w, http.StatusOK, v.models(s.options.Models))
+}
+
+// countTokens tells how many tokens a request of Messages would be, which is no call.
+func (s *Server) countTokens(w http.ResponseWriter, r *http.Request) {
+	p := messages{counting: true}
+	asked, refused := s.read(p, w, r)
+	if refused != nil {
+		writeJSON(w, refused.status, p.refuse(refused, ""))
+		return
+	}
+	writeJSON(w, http.StatusOK, map[string]int64{"input_tokens": asked.inputTokens()})
 }
 
 func (s *Server) unknown(w http.ResponseWriter, r *http.Request) {
@@ -159,7 +179,7 @@ func (s *Server) answering(p protocol) http.HandlerFunc {
 // admit reads a request, finds its rule and its fault, or says why it is refused.
 func (x *exchange) admit(r *http.Request) (refused *problem) {
 	s := x.server
-	x.request, refused = read(x.protocol, x.w, r)
+	x.request, refused = s.read(x.protocol, x.w, r)
 	if refused != nil {
 		return refused
 	}
