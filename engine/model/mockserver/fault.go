@@ -348,8 +348,7 @@ func trickle(x *exchange, p *payload) {
 const hugePlace = "agentbench-huge"
 
 func huge(x *exchange) {
-	a := x.reply()
-	a.text, a.calls = hugePlace, nil
+	a := x.hugeReply()
 	var p *payload
 	if x.request.stream {
 		p = x.stream(a, len(hugePlace)) // in one line
@@ -358,6 +357,12 @@ func huge(x *exchange) {
 	}
 	x.begin(p.status, p.header, -1)
 	x.fill(x.w, p.text())
+}
+
+func (x *exchange) hugeReply() *answer {
+	a := x.reply()
+	a.text, a.thinking, a.calls, a.finish = hugePlace, "", nil, "stop"
+	return a
 }
 
 func hugeError(x *exchange) {
@@ -369,8 +374,7 @@ func hugeError(x *exchange) {
 }
 
 func gzipBomb(x *exchange) {
-	a := x.reply()
-	a.text, a.calls = hugePlace, nil
+	a := x.hugeReply()
 	x.begin(http.StatusOK, map[string]string{"Content-Type": typeJSON, "Content-Encoding": "gzip"}, -1)
 	packed := gzip.NewWriter(x.w)
 	x.fill(packed, whole(x.protocol.whole(a)).text())
@@ -413,7 +417,9 @@ func noChoices(a *answer) { a.content = noParts }
 
 func nullContent(a *answer) { a.content, a.calls = isNull, nil }
 
-func refused(a *answer) { a.refusal = "I'm sorry, I cannot assist with that request." }
+func refused(a *answer) {
+	a.refusal, a.calls, a.finish = "I'm sorry, I cannot assist with that request.", nil, "stop"
+}
 
 func empty(a *answer) { a.text = "" }
 
