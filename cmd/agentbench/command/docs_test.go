@@ -24,9 +24,10 @@ import (
 	"github.com/agentbench/agentbench/spec"
 )
 
-// TestLanguageNamesEveryKey holds docs/language.md, with docs/scorers.md, against the schemas.
+// TestLanguageNamesEveryKey holds docs/language.md, with docs/scorers.md and, for prices,
+// docs/providers.md, against the schemas.
 func TestLanguageNamesEveryKey(t *testing.T) {
-	text := readDoc(t, "language.md") + readDoc(t, "scorers.md")
+	text := readDoc(t, "language.md") + readDoc(t, "scorers.md") + readDoc(t, "providers.md")
 	for _, schema := range []func() ([]byte, error){spec.SchemaSuite, spec.SchemaLoop} {
 		var tree any
 		written, err := schema()
