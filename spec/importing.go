@@ -94,6 +94,8 @@ type ImportedIterations struct {
 	Of    *Expr `yaml:"of" need:"required" doc:"CEL list: the entries that iterations begin with, or all entries where begin selects them."`
 	Begin *Expr `yaml:"begin" doc:"CEL boolean: an iteration begins with this entry; the entries after it, up to the next that begins one, are after."`
 
+	ID *Expr `yaml:"id" doc:"CEL, in place of begin: entries with the same value are one iteration, which begins with the first; null: an entry of the iteration before it."`
+
 	Output       *Expr           `yaml:"output" doc:"CEL."`
 	Confidence   *Expr           `yaml:"confidence" doc:"CEL number; null: not evaluated."`
 	Passed       *Expr           `yaml:"passed" doc:"CEL boolean: the evaluation ended the run."`
@@ -337,7 +339,7 @@ func (l *loader) compileImport(m *Import) {
 	}
 	its := &m.Iterations
 	run.expr(its.Of, expr.WantList)
-	for _, e := range append([]*Expr{its.Begin}, its.perIteration()...) {
+	for _, e := range append([]*Expr{its.Begin, its.ID}, its.perIteration()...) {
 		iteration.expr(e, expr.WantAny)
 	}
 	iteration.scores(its.Scores)
@@ -378,7 +380,10 @@ func (l *loader) checkImport(m *Import) {
 	if its.Observations != nil && its.ToolCalls == nil {
 		l.fault(its.Observations.Node, "declare tool_calls", "observations are the results of tool calls, and there are none")
 	}
-	if its.Of != nil && its.Begin == nil && its.readsAfter() {
+	if its.Begin != nil && its.ID != nil {
+		l.fault(its.ID.Node, "keep the one that the log tells", "an iteration has begin or id, not both")
+	}
+	if its.Of != nil && its.Begin == nil && its.ID == nil && its.readsAfter() {
 		l.fault(its.Of.Node, "say with begin which entries begin an iteration", "this reads after, but every entry is an iteration")
 	}
 	if w := m.WhenCut; w != nil && w.Node.Text == "score" && its.Scores == nil && its.Node != nil {

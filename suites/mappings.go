@@ -25,8 +25,15 @@ var mappings = []Mapping{
 	{"tau-bench", "tau-bench trajectories: conversations with tools"},
 	{"tau2", "tau2-bench simulations: conversations with tools, times and costs"},
 	{"openai-chat", "transcripts in the form of OpenAI's chat messages, one a line or one a file"},
+	{"openai-responses", "transcripts in the form of OpenAI's Responses: items with function calls"},
+	{"anthropic", "transcripts in the form of Anthropic's Messages, with tool use"},
 	{"atif", "ATIF trajectories of Harbor and others, schema ATIF-v1.0 to v1.8"},
 	{"inspect", "Inspect logs, .json and .eval"},
+	{"otel", "OpenTelemetry spans of GenAI calls in OTLP JSON, .json and .jsonl"},
+	{"langfuse", "Langfuse exports: traces, or observations, .json and .jsonl"},
+	{"codex", "session logs of Codex, rollout-*.jsonl"},
+	{"claude-code", "session logs of Claude Code, .jsonl"},
+	{"qwen-code", "session logs of Qwen Code, chats/*.jsonl"},
 	{"mini-swe-agent", "mini-SWE-agent trajectories, .traj.json"},
 }
 

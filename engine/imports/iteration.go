@@ -25,6 +25,9 @@ type begun struct {
 func parts(m *spec.ImportedIterations, s *scope) []begun {
 	entries := list(m.Of, s)
 	found := make([]begun, 0, len(entries))
+	if m.ID != nil {
+		return sameID(m.ID, entries, found, s)
+	}
 	if m.Begin == nil {
 		for _, entry := range entries {
 			found = append(found, begun{entry: entry})
@@ -46,6 +49,29 @@ func parts(m *spec.ImportedIterations, s *scope) []begun {
 		}
 	}
 	end(at, len(entries))
+	return found
+}
+
+// sameID makes an iteration of the entries of each id. Those without one belong to the
+// iteration of the entry before them.
+func sameID(id *spec.Expr, entries []any, found []begun, s *scope) []begun {
+	places, last := map[string]int{}, -1
+	for i, entry := range entries {
+		s.entry, s.i, s.after = entry, i, entries[i+1:]
+		key := string(encoded(value(id, s), s))
+		at, known := places[key]
+		switch {
+		case key == "":
+			at = last
+		case !known:
+			at = len(found)
+			places[key], last, found = at, at, append(found, begun{entry: entry})
+			continue
+		}
+		if last = at; at >= 0 {
+			found[at].after = append(found[at].after, entry)
+		}
+	}
 	return found
 }
 

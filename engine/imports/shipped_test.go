@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -323,4 +324,143 @@ func TestTau2AsItIsWritten(t *testing.T) {
 		Usage:  record.Usage{Calls: 1, InputTokens: 10, OutputTokens: 2, ToolCalls: 1, Cost: record.USD / 2},
 		Scores: map[string]float64{"reward": 0},
 	}})
+}
+
+// TestTranscriptsAndTraces: what the mappings of transcripts, spans and session logs know. A message of Claude Code is
+// written as a line a block, each with the usage so far; what a subagent says in between does not part it.
+func TestTranscriptsAndTraces(t *testing.T) {
+	for _, c := range []struct {
+		mapping, file     string
+		problems, orphans int
+		thinking          string // of the first iteration
+		want              []told
+	}{
+		{"otel", "otel.json", 0, 0, "Look.", []told{
+			{
+				ID: "clerk:gpt-4o/conv-1/1", Reason: record.ReasonFinalResponse, Status: record.Completed, Elapsed: 6 * time.Second,
+				Iterations: []step{
+					{Output: `""`, Tools: `weather{"city":"Bern"}="rain"`, End: 2 * time.Second, Usage: record.Usage{Calls: 1, InputTokens: 40, OutputTokens: 10, ReasoningTokens: 3, ToolCalls: 1, Unpriced: 1}},
+					{Output: `"It rains."`, End: 6 * time.Second, Usage: record.Usage{Calls: 1, InputTokens: 60, CachedTokens: 32, OutputTokens: 4, Unpriced: 1}},
+				},
+				Usage:  record.Usage{Calls: 2, InputTokens: 100, CachedTokens: 32, OutputTokens: 14, ReasoningTokens: 3, ToolCalls: 1, Unpriced: 2},
+				Scores: map[string]float64{"relevance": 0.75},
+			},
+			{
+				ID: "gpt-4/aa/1", Reason: record.ReasonUnknown, Status: record.Completed, Elapsed: time.Second,
+				Iterations: []step{{Output: `"Hello"`, End: time.Second, Usage: record.Usage{Calls: 1, InputTokens: 9, OutputTokens: 1, Unpriced: 1}}},
+				Usage:      record.Usage{Calls: 1, InputTokens: 9, OutputTokens: 1, Unpriced: 1}, Scores: map[string]float64{},
+			},
+		}},
+		{"langfuse", "langfuse.jsonl", 0, 0, "", []told{
+			{
+				ID: "gpt-4o/t1/1", Reason: record.ReasonFinalResponse, Status: record.Completed, Elapsed: 5 * time.Second,
+				Iterations: []step{
+					{Tools: `weather{"city":"Bern"}="rain"`, End: 1500 * time.Millisecond, Usage: record.Usage{Calls: 1, InputTokens: 40, OutputTokens: 10, ToolCalls: 1, Unpriced: 1}},
+					{Output: `"It rains."`, End: 5 * time.Second, Usage: record.Usage{Calls: 1, InputTokens: 52, CachedTokens: 32, OutputTokens: 4, Cost: record.USD / 4}},
+				},
+				Usage:  record.Usage{Calls: 2, InputTokens: 92, CachedTokens: 32, OutputTokens: 14, ToolCalls: 1, Cost: record.USD / 4, Unpriced: 1},
+				Scores: map[string]float64{"relevance": 0.75, "tone": -1},
+			},
+			{
+				ID: "gpt-4o/t2/1", Reason: record.ReasonUnknown, Status: record.Completed,
+				Iterations: []step{{Usage: record.Usage{Calls: 1, Unreported: 1}}}, Usage: record.Usage{Calls: 1, Unreported: 1}, Scores: map[string]float64{},
+			},
+		}},
+		{"anthropic", "anthropic.jsonl", 0, 1, "Look.", []told{
+			{
+				ID: "claude-sonnet-5/a/1", Reason: record.ReasonFinalResponse, Status: record.Completed,
+				Iterations: []step{
+					{Output: `""`, Tools: `weather{"city":"Bern"}="rain"time{}="noon"`,
+						Usage: record.Usage{Calls: 1, InputTokens: 42, CachedTokens: 20, CacheWriteTokens: 4, CacheWrite1hTokens: 8, OutputTokens: 9, ToolCalls: 2, Unpriced: 1}},
+					{Output: `"It rains."`, Usage: record.Usage{Calls: 1, Unreported: 1}},
+				},
+				Usage:  record.Usage{Calls: 2, InputTokens: 42, CachedTokens: 20, CacheWriteTokens: 4, CacheWrite1hTokens: 8, OutputTokens: 9, ToolCalls: 2, Unpriced: 1, Unreported: 1},
+				Scores: map[string]float64{"score": 1},
+			},
+			{
+				ID: "assistant/b/1", Reason: record.ReasonUnknown, Status: record.Completed,
+				Iterations: []step{{Output: `"Hel"`, Usage: record.Usage{Calls: 1, Unreported: 1}}}, Usage: record.Usage{Calls: 1, Unreported: 1}, Scores: map[string]float64{},
+			},
+		}},
+		{"openai-responses", "responses.jsonl", 0, 0, "Look.", []told{
+			{
+				ID: "gpt-5/a/1", Reason: record.ReasonFinalResponse, Status: record.Completed,
+				Iterations: []step{
+					{Output: `""`, Tools: `weather{"city":"Bern"}="rain"time"no json"="noon"`, Usage: record.Usage{Calls: 1, ToolCalls: 2, Unreported: 1}},
+					{Output: `"It rains."`, Usage: record.Usage{Calls: 1, InputTokens: 50, CachedTokens: 32, OutputTokens: 4, Unpriced: 1}},
+				},
+				Usage:  record.Usage{Calls: 2, InputTokens: 50, CachedTokens: 32, OutputTokens: 4, ToolCalls: 2, Unpriced: 1, Unreported: 1},
+				Scores: map[string]float64{},
+			},
+			{
+				ID: "gpt-5/resp_1/1", Reason: record.ReasonUnknown, Status: record.Completed,
+				Iterations: []step{{Output: `"Hel"`, Usage: record.Usage{Calls: 1, Unreported: 1}}},
+				Usage:      record.Usage{Calls: 1, InputTokens: 9, OutputTokens: 2, ReasoningTokens: 1, Unpriced: 1}, Scores: map[string]float64{},
+			},
+		}},
+		{"codex", "codex.jsonl", 0, 0, "Look.", []told{{
+			ID: "codex:gpt-5/0199-aa/1", Reason: record.ReasonFinalResponse, Status: record.Completed, Elapsed: 3500 * time.Millisecond,
+			Iterations: []step{
+				{Output: `""`, Tools: `shell{"command":["ls"]}="f.go"`, End: 2 * time.Second, Usage: record.Usage{Calls: 1, InputTokens: 100, CachedTokens: 64, OutputTokens: 10, ReasoningTokens: 4, ToolCalls: 1, Unpriced: 1}},
+				{Output: `"Fixed."`, End: 3500 * time.Millisecond, Usage: record.Usage{Calls: 1, InputTokens: 120, CachedTokens: 100, OutputTokens: 5, Unpriced: 1}},
+			},
+			Usage: record.Usage{Calls: 2, InputTokens: 220, CachedTokens: 164, OutputTokens: 15, ReasoningTokens: 4, ToolCalls: 1, Unpriced: 2}, Scores: map[string]float64{},
+		}}},
+		{"claude-code", "claude-code.jsonl", 1, 0, "Look.", []told{{
+			ID: "claude-code:claude-sonnet-5/s-1/1", Reason: record.ReasonFinalResponse, Status: record.Completed, Elapsed: 7 * time.Second,
+			Iterations: []step{
+				{Output: `""`, Tools: `Task{"prompt":"find"}="f.go"Read{"file":"f.go"}="package f"`, End: 4500 * time.Millisecond,
+					Usage: record.Usage{Calls: 1, InputTokens: 153, CachedTokens: 50, CacheWrite1hTokens: 100, OutputTokens: 40, ToolCalls: 2, Unpriced: 1}},
+				{Output: `"It is f.go."`, End: 4500 * time.Millisecond, Usage: record.Usage{Calls: 1, InputTokens: 7, OutputTokens: 2, Unpriced: 1}},
+				{Output: `"Fixed."`, End: 7 * time.Second, Usage: record.Usage{Calls: 1, InputTokens: 175, CachedTokens: 150, CacheWriteTokens: 20, OutputTokens: 6, Unpriced: 1}},
+			},
+			Usage:  record.Usage{Calls: 3, InputTokens: 335, CachedTokens: 200, CacheWriteTokens: 20, CacheWrite1hTokens: 100, OutputTokens: 48, ToolCalls: 2, Unpriced: 3},
+			Scores: map[string]float64{},
+		}}},
+		{"qwen-code", "qwen-code.jsonl", 0, 0, "Look.", []told{{
+			ID: "qwen-code:qwen3/q-1/1", Reason: record.ReasonFinalResponse, Status: record.Completed, Elapsed: 5 * time.Second,
+			Iterations: []step{
+				{Output: `""`, Tools: `read_file{"path":"f.go"}="package f"`, End: 2 * time.Second, Usage: record.Usage{Calls: 1, InputTokens: 100, CachedTokens: 64, OutputTokens: 10, ReasoningTokens: 4, ToolCalls: 1, Unpriced: 1}},
+				{Output: `"Fixed."`, End: 5 * time.Second, Usage: record.Usage{Calls: 1, Unreported: 1}},
+			},
+			Usage: record.Usage{Calls: 2, InputTokens: 100, CachedTokens: 64, OutputTokens: 10, ReasoningTokens: 4, ToolCalls: 1, Unpriced: 1, Unreported: 1}, Scores: map[string]float64{},
+		}}},
+	} {
+		t.Run(c.mapping, func(t *testing.T) {
+			f, err := os.Open(filepath.Join("testdata", c.file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			im := imports.New(mapping(t, c.mapping))
+			var got []*imports.Imported
+			problems := 0
+			for i, err := range im.Read(c.file, f) {
+				if err == nil {
+					got = append(got, i)
+				} else if problems++; c.problems == 0 {
+					t.Error(err)
+				}
+			}
+			compare(t, tellAll(got), c.want)
+			if problems != c.problems || im.Notes().Orphans != c.orphans || len(im.Notes().Warnings) != 0 {
+				t.Errorf("%d problems, %+v", problems, im.Notes())
+			}
+			if thought := got[0].Run.Iterations[0].Thinking; thought != c.thinking {
+				t.Errorf("thinking %q", thought)
+			}
+			again := 0
+			if _, err := f.Seek(0, io.SeekStart); err != nil {
+				t.Fatal(err)
+			}
+			for i, err := range im.Read("copy.jsonl", f) {
+				if again++; err == nil && mapping(t, c.mapping).Session != nil {
+					t.Errorf("the same session once more: %s", i.Run.ID)
+				}
+			}
+			if again < len(got) {
+				t.Errorf("read again: %d", again)
+			}
+		})
+	}
 }

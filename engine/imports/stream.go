@@ -486,6 +486,9 @@ func moment(e *spec.Expr, s *scope) (at time.Time) {
 	case float64:
 		at = time.Unix(0, int64(v*1e9))
 	case string:
+		if v == "" {
+			return at
+		}
 		var err error
 		at, err = time.Parse(time.RFC3339Nano, v)
 		for _, form := range zoneless {

@@ -25,6 +25,7 @@ func ownFunctions() []cel.EnvOption {
 		cel.Function("mean", cel.Overload("mean_list", numbers, cel.DoubleType, cel.UnaryBinding(mean))),
 		cel.Function("sum", cel.Overload("sum_list", numbers, cel.DoubleType, cel.UnaryBinding(sum))),
 		cel.Function("json", cel.Overload("json_any", []*cel.Type{cel.DynType}, cel.StringType, cel.UnaryBinding(toJSON))),
+		cel.Function("parse_json", cel.Overload("parse_json_string", []*cel.Type{cel.StringType}, cel.DynType, cel.UnaryBinding(fromJSON))),
 	}
 }
 
@@ -78,6 +79,16 @@ func toJSON(value ref.Val) ref.Val {
 		return types.WrapErr(err)
 	}
 	return types.String(text)
+}
+
+// fromJSON is the value of a text that is JSON, null for any other text.
+func fromJSON(text ref.Val) ref.Val {
+	written, _ := text.(types.String)
+	value, err := ParseJSON([]byte(written))
+	if err != nil {
+		return types.NullValue
+	}
+	return adapter{}.NativeToValue(value)
 }
 
 // searches are the functions that take a regular expression, each after its text. They stand in for those of cel-go,

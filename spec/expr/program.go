@@ -604,6 +604,9 @@ func (e *estimator) EstimateCallCost(function, overload string, target *checker.
 		return estimate(shorter(), copyCost, &both)
 	case "json_any":
 		return &checker.CallEstimate{CostEstimate: checker.FixedCostEstimate(maxJSONChars / 10), ResultSize: upTo(maxJSONChars)}
+	case "parse_json_string":
+		text := e.size(args[0])
+		return estimate(text, 1, &text)
 	case "mean_list", "sum_list":
 		return &checker.CallEstimate{CostEstimate: e.size(args[0]).MultiplyByCostFactor(1)}
 	}
