@@ -16,6 +16,7 @@ import (
 	"github.com/agentbench/agentbench/engine/external"
 	"github.com/agentbench/agentbench/engine/loop"
 	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/model/anthropic"
 	"github.com/agentbench/agentbench/engine/model/cache"
 	"github.com/agentbench/agentbench/engine/model/offline"
 	"github.com/agentbench/agentbench/engine/model/openai"
@@ -190,6 +191,8 @@ func (m *models) provide(name string, declared *spec.Model) (model.Model, error)
 			return openai.New(options)
 		case spec.ResponsesProtocol:
 			return openai.NewResponses(options)
+		case spec.MessagesProtocol:
+			return anthropic.New(options)
 		default:
 			return nil, fmt.Errorf("model %q: no client speaks %s", name, server.Protocol)
 		}

@@ -173,7 +173,8 @@ func TestProvidersDocument(t *testing.T) {
 				b.lines = append([]string{"models:", "  small:", "    provider: openai", "    name: x"}, indentedBy("    ", b.lines)...)
 			}
 			suite := "suite: s\ntasks: [{input: x}]\nconfigurations: [{name: a, loop: l.yaml}]\n" + strings.Join(b.lines, "\n")
-			for name, content := range map[string]string{"l.yaml": "loop: l\nagent: {model: small}\nprompt: p\n", "s.yaml": suite} {
+			first, _, _ := strings.Cut(strings.TrimSpace(b.lines[1]), ":") // of its models
+			for name, content := range map[string]string{"l.yaml": "loop: l\nagent: {model: " + first + "}\nprompt: p\n", "s.yaml": suite} {
 				if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
 					t.Fatal(err)
 				}
@@ -181,7 +182,7 @@ func TestProvidersDocument(t *testing.T) {
 			commands += runAll(t, []string{"$ agentbench check s.yaml", "s.yaml: suite s is fine: 1 task, 1 configuration, 1 trial, 0 scorers, 1 run"})
 		}
 	}
-	if commands != 3 {
+	if commands != 5 {
 		t.Errorf("found %d commands", commands)
 	}
 }

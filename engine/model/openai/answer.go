@@ -103,7 +103,7 @@ func (m *Model) reply(request *model.Request, c *completion) (*model.Reply, *rec
 		Answered: m.line.AnsweredBy(c.Model), Finish: choice.Finish,
 		Thinking: string(cmp.Or(said.ReasoningContent, said.Reasoning)),
 		Tier:     tierOf(string(c.Tier)),
-		Reported: wire.Reported(c.Usage.raw, counted),
+		Reported: wire.Reported(counted, c.Usage.raw),
 	}
 	switch {
 	case choice.Finish == "" || choice.Finish == "null":

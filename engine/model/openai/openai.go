@@ -13,12 +13,10 @@
 package openai
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"runtime"
 	"strings"
 
 	"github.com/sashabaranov/go-openai"
@@ -30,9 +28,6 @@ import (
 
 // DefaultURL is OpenAI's own server.
 const DefaultURL = "https://api.openai.com/v1"
-
-// longText is how many bytes a reply has that was read from memory worth collecting.
-const longText = 8 << 20
 
 // Model calls one model of one server.
 type Model struct {
@@ -60,54 +55,7 @@ func New(o wire.Options) (*Model, error) {
 
 // Call sends one request and waits for the whole answer.
 func (m *Model) Call(ctx context.Context, request *model.Request) (*model.Reply, error) {
-	return protocol[completion]{m.body, fold, read, m.reply}.call(ctx, m.line, request)
-}
-
-// protocol is how a request becomes a body, and an answer, which is a T, a reply.
-type protocol[T any] struct {
-	body  func(*model.Request) ([]byte, error)
-	fold  func(*bufio.Reader) (*T, error)        // of a stream
-	read  func(*wire.Answer) (*T, *record.Error) // of what was not streamed
-	reply func(*model.Request, *T) (*model.Reply, *record.Error)
-}
-
-func (p protocol[T]) call(ctx context.Context, line *wire.Line, request *model.Request) (*model.Reply, error) {
-	body, err := p.body(request)
-	if err != nil {
-		return nil, line.Invalid(err)
-	}
-	var whole *T
-	answer, err := line.Call(ctx, body, request.Idempotency, func(from *bufio.Reader) (err error) {
-		whole, err = p.fold(from)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	reply, failed := p.answered(request, answer, whole)
-	if failed != nil {
-		return nil, line.Fail(failed, answer)
-	}
-	if len(reply.Text) >= longText {
-		runtime.GC() // else what it was read from stays until the heap has doubled, itself included
-	}
-	reply.Duration = answer.Took
-	return reply, nil
-}
-
-// answered makes a reply of an answer, or says why it is none.
-func (p protocol[T]) answered(request *model.Request, answer *wire.Answer, whole *T) (*model.Reply, *record.Error) {
-	if whole == nil {
-		var failed *record.Error
-		if whole, failed = p.read(answer); failed != nil {
-			return nil, failed
-		}
-	}
-	reply, failed := p.reply(request, whole)
-	if failed == nil && answer.Unasked {
-		failed = wire.NotStreamed(reply.Text)
-	}
-	return reply, failed
+	return wire.Protocol[completion]{Body: m.body, Fold: fold, Read: read, Reply: m.reply}.Call(ctx, m.line, request)
 }
 
 // reasons tells by its name that a model counts its reasoning as output, and so

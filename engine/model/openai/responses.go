@@ -46,7 +46,7 @@ func NewResponses(o wire.Options) (*Responses, error) {
 
 // Call sends one request and waits for the whole answer.
 func (m *Responses) Call(ctx context.Context, request *model.Request) (*model.Reply, error) {
-	reply, err := protocol[response]{m.body, foldResponse, readResponse, m.reply}.call(ctx, m.line, request)
+	reply, err := wire.Protocol[response]{Body: m.body, Fold: foldResponse, Read: readResponse, Reply: m.reply}.Call(ctx, m.line, request)
 	var failed *model.CallError
 	if m.summarises() && errors.As(err, &failed) && refusesSummaries(failed.Cause) {
 		m.unverified.Store(true)
@@ -390,7 +390,7 @@ func readResponse(from *wire.Answer) (*response, *record.Error) {
 func (m *Responses) reply(request *model.Request, r *response) (*model.Reply, *record.Error) {
 	made := &model.Reply{
 		Answered: m.line.AnsweredBy(string(r.Model)), Blocks: r.Output.raw,
-		Tier: tierOf(string(r.Tier)), Reported: wire.Reported(r.Usage.raw, responsesCounted),
+		Tier: tierOf(string(r.Tier)), Reported: wire.Reported(responsesCounted, r.Usage.raw),
 	}
 	refusal, spoken := r.Output.tell(made)
 	var failed *record.Error

@@ -20,8 +20,8 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 )
 
-// Fail is a classified error with what the server said about trying again. Its message holds no key.
-func (l *Line) Fail(failed *record.Error, a *Answer) error {
+// fail is a classified error with what the server said about trying again. Its message holds no key.
+func (l *Line) fail(failed *record.Error, a *Answer) error {
 	message := l.secrets.String(failed.Message)
 	if failed.Class == record.Auth {
 		message += l.foreignKey()
@@ -64,7 +64,11 @@ func (l *Line) classify(ctx context.Context, a *Answer, err error) *record.Error
 	case a.broken != nil:
 		return &record.Error{Class: record.Incomplete, Message: "the connection ended inside the answer: " + a.broken.Error()}
 	case a.Status >= 300:
-		return classifyStatus(a.Status, a.Header, a.Body)
+		failed := classifyStatus(a.Status, a.Header, a.Body)
+		if a.Status == http.StatusNotFound && !strings.Contains(failed.Message, l.Name) {
+			failed.Message += fmt.Sprintf("; asked for model %q at %s", l.Name, l.server+l.blank.URL.Path)
+		}
+		return failed
 	case errors.As(err, &sending) && sending.Timeout():
 		return &record.Error{Class: record.CallTimeout, Message: Shorten(err.Error())}
 	case sending != nil:
@@ -164,10 +168,13 @@ var phrases = []struct {
 	{"budget has been exceeded", record.Quota},
 	{"credit balance is too low", record.Quota},
 	{"exceeded your current quota", record.Quota},
+	{"billing_error", record.Quota},
 	{"context_length_exceeded", record.ContextLength},
 	{"exceed_context_size", record.ContextLength},
 	{"maximum context length", record.ContextLength},
 	{"prompt is too long", record.ContextLength},
+	{"exceed context limit", record.ContextLength},
+	{"request_too_large", record.ContextLength},
 	{"exceeds the available context size", record.ContextLength},
 	{"input token count", record.ContextLength},
 	{"content_filter", record.ContentFilter},

@@ -167,9 +167,9 @@ func ToldInStream(text []byte) error {
 	return &record.Error{Class: class, Message: fmt.Sprintf("the stream broke off with an error: %s", t.Message)}
 }
 
-// NotStreamed is the fault of a server that takes no notice of stream: nobody knows whether its answer, of that text, is
+// notStreamed is the fault of a server that takes no notice of stream: nobody knows whether its answer, of that text, is
 // whole.
-func NotStreamed(text string) *record.Error {
+func notStreamed(text string) *record.Error {
 	return &record.Error{Class: record.Incomplete, Message: "a stream was asked for and something else came: set stream: false if the server knows no streams; it said: " + Shorten(text)}
 }
 

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"encoding/json"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -81,34 +82,38 @@ func (l *Line) Used(reported record.Usage, plausible bool, input, output int64) 
 const mostReported = 64
 
 // Reported are the numbers above 0 of a usage by their names, those of nested objects joined by dots, without the ones that
-// are known: a JSON object, nil where there is none.
-func Reported(usage json.RawMessage, known []string) json.RawMessage {
-	counters := map[string]json.Number{}
-	collect(counters, "", usage, known)
+// are known: a JSON object, nil where there is none. Of a usage that was reported several times the largest numbers count.
+func Reported(known []string, usages ...json.RawMessage) json.RawMessage {
+	counters := map[string]float64{}
+	for _, usage := range usages {
+		collect(counters, "", usage, known)
+	}
 	if len(counters) == 0 {
 		return nil
 	}
 	text, err := json.Marshal(counters)
-	if err != nil { // names and numbers always are JSON
+	if err != nil { // names and finite numbers always are JSON
 		return nil
 	}
 	return text
 }
 
-func collect(counters map[string]json.Number, prefix string, from json.RawMessage, known []string) {
+func collect(counters map[string]float64, prefix string, from json.RawMessage, known []string) {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(from, &fields) != nil {
 		return
 	}
-	for name, raw := range fields {
+	for _, name := range slices.Sorted(maps.Keys(fields)) { // the same ones are kept each time
+		raw := fields[name]
 		name = prefix + name
 		if len(raw) > 0 && raw[0] == '{' && len(name) < 200 {
 			collect(counters, name+".", raw, known)
 			continue
 		}
 		n, err := strconv.ParseFloat(string(raw), 64)
-		if err == nil && n > 0 && len(counters) < mostReported && !slices.Contains(known, name) {
-			counters[name] = json.Number(raw)
+		before, again := counters[name]
+		if err == nil && n > before && (again || len(counters) < mostReported) && !slices.Contains(known, name) {
+			counters[name] = n
 		}
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"runtime"
 	"strings"
 	"time"
 
@@ -173,7 +174,7 @@ type Answer struct {
 	Status  int // 0: no answer began
 	Header  http.Header
 	Body    []byte        // of an answer that was not streamed
-	Unasked bool          // it was not streamed although it was to be
+	unasked bool          // it was not streamed although it was to be
 	Took    time.Duration // the call
 
 	broken   error             // why the answer is not whole
@@ -182,10 +183,10 @@ type Answer struct {
 	sending  *external.Sending // nil: nothing was ever to be sent
 }
 
-// Call sends a body and waits for the whole answer, with a status below 300. A streamed one is read by fold, whose error says
+// call sends a body and waits for the whole answer, with a status below 300. A streamed one is read by fold, whose error says
 // why it is not whole. The idempotency key is the same for all attempts of one call; "": none is sent. An error is
 // that of [model.Model].
-func (l *Line) Call(ctx context.Context, body []byte, idempotency string, fold func(*bufio.Reader) error) (*Answer, error) {
+func (l *Line) call(ctx context.Context, body []byte, idempotency string, fold func(*bufio.Reader) error) (*Answer, error) {
 	calling, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer time.AfterFunc(l.Timeout, func() { cancel(context.DeadlineExceeded) }).Stop()
@@ -201,12 +202,63 @@ func (l *Line) Call(ctx context.Context, body []byte, idempotency string, fold f
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	}
-	return nil, l.Fail(l.classify(calling, a, err), a)
+	return nil, l.fail(l.classify(calling, a, err), a)
 }
 
-// Invalid is the error of a request that cannot be encoded, and was not sent.
-func (l *Line) Invalid(err error) error {
-	return l.Fail(&record.Error{Class: record.InvalidRequest, Message: err.Error()}, &Answer{})
+// longText is how many bytes a reply has that was read from memory worth collecting.
+const longText = 8 << 20
+
+// Protocol is how a request becomes a body, and an answer, which is a T, a reply.
+type Protocol[T any] struct {
+	Body  func(*model.Request) ([]byte, error)
+	Fold  func(*bufio.Reader) (*T, error)   // of a stream
+	Read  func(*Answer) (*T, *record.Error) // of what was not streamed
+	Reply func(*model.Request, *T) (*model.Reply, *record.Error)
+}
+
+// Call sends a request and waits for the whole answer.
+func (p Protocol[T]) Call(ctx context.Context, line *Line, request *model.Request) (*model.Reply, error) {
+	body, err := p.Body(request)
+	if err != nil {
+		return nil, line.invalid(err)
+	}
+	var whole *T
+	answer, err := line.call(ctx, body, request.Idempotency, func(from *bufio.Reader) (err error) {
+		whole, err = p.Fold(from)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	reply, failed := p.answered(request, answer, whole)
+	if failed != nil {
+		return nil, line.fail(failed, answer)
+	}
+	if len(reply.Text) >= longText {
+		runtime.GC() // else what it was read from stays until the heap has doubled, itself included
+	}
+	reply.Duration = answer.Took
+	return reply, nil
+}
+
+// answered makes a reply of an answer, or says why it is none.
+func (p Protocol[T]) answered(request *model.Request, answer *Answer, whole *T) (*model.Reply, *record.Error) {
+	if whole == nil {
+		var failed *record.Error
+		if whole, failed = p.Read(answer); failed != nil {
+			return nil, failed
+		}
+	}
+	reply, failed := p.Reply(request, whole)
+	if failed == nil && answer.unasked {
+		failed = notStreamed(reply.Text)
+	}
+	return reply, failed
+}
+
+// invalid is the error of a request that cannot be encoded, and was not sent.
+func (l *Line) invalid(err error) error {
+	return l.fail(&record.Error{Class: record.InvalidRequest, Message: err.Error()}, &Answer{})
 }
 
 // AnsweredBy is the name that a server gives to what answered, "" where it is the one asked for.
@@ -321,7 +373,7 @@ func (l *Line) read(a *Answer, response *http.Response, silence *silence, fold f
 	}
 	from := bufio.NewReader(limited)
 	if !isStream(from) {
-		a.Unasked = true
+		a.unasked = true
 		a.Body, err = readAll(from, response.ContentLength)
 		return err
 	}
