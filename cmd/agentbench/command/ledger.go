@@ -22,10 +22,10 @@ func (p *program) openLedger(dir string, m *record.Manifest, s *spec.Suite, b *p
 	if err != nil {
 		return nil, err
 	}
-	if !balance.Kept && unlimited(&s.Budget) {
+	if !balance.Kept && pace.Unlimited(&s.Budget) {
 		return nil, nil
 	}
-	if !balance.Kept && balance.Paid != (record.Usage{}) && !unlimited(results.BudgetOf(m)) {
+	if !balance.Kept && balance.Paid != (record.Usage{}) && !pace.Unlimited(results.BudgetOf(m)) {
 		fmt.Fprintf(p.err, "agentbench: warning: %s: %s\n", dir, noLedger)
 	}
 	for _, damage := range balance.Damage {
@@ -46,58 +46,14 @@ func (p *program) openLedger(dir string, m *record.Manifest, s *spec.Suite, b *p
 // noLedger says what is known where a suite with a budget has no ledger.
 const noLedger = "spent.jsonl is missing: what records and scores prove to be paid counts as spent; what calls may have cost whose answers did not come is unknown"
 
-func unlimited(b *spec.SuiteBudget) bool { return b.Calls == 0 && b.Tokens == 0 && b.CostUSD == 0 }
-
 // balance reads what a folder has spent of its suite's budget.
 func (p *program) balance(dir string, m *record.Manifest, s *spec.Suite, earlier record.Usage) (*record.Balance, error) {
-	balance, err := record.ReadLedger(dir, m)
+	balance, err := pace.Balance(dir, m, s, results.BudgetOf(m), earlier, func() int64 { return results.LeastOutput(m) })
 	var lost *record.LostLedger
-	switch {
-	case errors.As(err, &lost):
+	if errors.As(err, &lost) {
 		return nil, exit.With(exit.NotMeasured, "agentbench repair --release "+exit.ShellWord(dir)+" rebuilds the ledger from what the records prove was paid", "%w", err)
-	case err != nil:
-		return nil, exit.Unmeasured(err)
-	case !balance.Kept && unlimited(&s.Budget) && unlimited(results.BudgetOf(m)):
-		balance.Paid = earlier
-	case !balance.Kept:
-		proven, err := record.EvidenceOf(dir)
-		if err != nil {
-			return nil, exit.Unmeasured(err)
-		}
-		balance.Paid = earlier.Larger(proven.Paid)
-	case balance.Earlier:
-		if err := splitEarlier(dir, m, s, balance); err != nil {
-			return nil, exit.Unmeasured(err)
-		}
 	}
-	return balance, nil
-}
-
-// splitEarlier says of a ledger that told no causes what the records prove: what was
-// paid, and what is released because it never reached a server. They do not say how
-// much was reserved for a call, but the least that can have been is known; of what there
-// was less of than that, all that was not paid is released.
-func splitEarlier(dir string, m *record.Manifest, s *spec.Suite, b *record.Balance) error {
-	proven, err := record.EvidenceOf(dir)
-	if err != nil {
-		return err
-	}
-	var unspent record.Usage
-	for name, attempts := range proven.Unsent {
-		least := record.Usage{Calls: 1}
-		if declared, ok := s.Models.Get(name); ok {
-			least = pace.OptionsOf(&declared).Least(results.LeastOutput(m))
-		}
-		for range attempts {
-			unspent = unspent.Plus(least)
-		}
-	}
-	over := proven.Paid.Plus(unspent).Minus(b.InDoubt())
-	if unspent = unspent.Minus(over); over.Calls > 0 {
-		unspent = record.Usage{} // some were made when there was no budget, and it is unknown which
-	}
-	b.Split(proven.Paid, unspent)
-	return nil
+	return balance, exit.Unmeasured(err)
 }
 
 // planFolder shows the ledger of a result folder.
@@ -133,7 +89,7 @@ func (p *program) planFolder(dir string, f *reportFlags) error {
 	switch {
 	case lost != nil:
 		sheet.Notes = append(sheet.Notes, page.Saying("the ledger cannot be relied on: paid is what records and scores prove; what else was spent is unknown"))
-	case !balance.Kept && unlimited(results.BudgetOf(&m)):
+	case !balance.Kept && pace.Unlimited(results.BudgetOf(&m)):
 		sheet.Notes = append(sheet.Notes, page.Saying("no ledger: the suite has no budget of calls, tokens or money"))
 	case !balance.Kept:
 		sheet.Notes = append(sheet.Notes, page.Saying(noLedger))

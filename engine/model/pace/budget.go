@@ -64,6 +64,50 @@ func OfSuite(b spec.SuiteBudget) *Budget {
 	return NewBudget(Suite, Limits{Calls: b.Calls, Tokens: b.Tokens, Cost: stop.Dollars(b.CostUSD)})
 }
 
+// Unlimited reports whether a suite may spend what it wants; its duration is the engine's concern.
+func Unlimited(b *spec.SuiteBudget) bool { return b.Calls == 0 && b.Tokens == 0 && b.CostUSD == 0 }
+
+// Balance is what a result folder has spent of its suite's budget, by its ledger or, without one, by what its records
+// prove. recorded is the budget that its runs were made under, earlier what sessions without a ledger have paid, and
+// leastOutput the least that a call of them can have reserved for its reply.
+func Balance(dir string, m *record.Manifest, s *spec.Suite, recorded *spec.SuiteBudget, earlier record.Usage, leastOutput func() int64) (*record.Balance, error) {
+	balance, err := record.ReadLedger(dir, m)
+	switch {
+	case err != nil, balance.Kept && !balance.Earlier:
+		return balance, err
+	case !balance.Kept && Unlimited(&s.Budget) && Unlimited(recorded):
+		balance.Paid = earlier
+		return balance, nil
+	}
+	proven, err := record.EvidenceOf(dir)
+	if err != nil {
+		return nil, err
+	}
+	if !balance.Kept {
+		balance.Paid = earlier.Larger(proven.Paid)
+		return balance, nil
+	}
+	// A ledger that told no causes is split into what was paid and what is released because it never reached a server.
+	// The records do not say how much was reserved for a call, but the least that can have been is known; of what there
+	// was less of than that, all that was not paid is released.
+	var unspent record.Usage
+	for name, attempts := range proven.Unsent {
+		least := record.Usage{Calls: 1}
+		if declared, ok := s.Models.Get(name); ok {
+			least = OptionsOf(&declared).Least(leastOutput())
+		}
+		for range attempts {
+			unspent = unspent.Plus(least)
+		}
+	}
+	over := proven.Paid.Plus(unspent).Minus(balance.InDoubt())
+	if unspent = unspent.Minus(over); over.Calls > 0 {
+		unspent = record.Usage{} // some were made when there was no budget, and it is unknown which
+	}
+	balance.Split(proven.Paid, unspent)
+	return balance, nil
+}
+
 // OfRun makes the budget of one run under a hard budget guard.
 func OfRun(b *spec.RunBudget) *Budget {
 	return NewBudget(Run, stop.LimitsOf(b))
