@@ -422,7 +422,7 @@ func (t *chooser) lossAlone(ctx context.Context, candidate, subset int) (Loss, e
 	if t.score < 0 {
 		return Loss{LostMost: page.Missing(page.Nothing)}, nil
 	}
-	l, err := t.lossInFull(ctx, candidate, subset, t.Level)
+	l, err := t.lossOf(ctx, candidate, subset, t.Level, true)
 	return Loss{Lost: l.lost, Gained: l.gained, LostMost: valueOf(l.most, page.Nothing), LossIsNet: l.net}, err
 }
 
@@ -541,7 +541,7 @@ func (t *chooser) leastShown(subset int) (least float64, ok bool) {
 	ctx, known := context.Background(), map[int]float64{}
 	var opens func(r int) float64
 	bound := func(r int) float64 {
-		l, err := t.lossInFull(ctx, t.steps.rungs[r].candidates[0], subset, 1-t.steps.rungs[r].alpha)
+		l, err := t.lossOf(ctx, t.steps.rungs[r].candidates[0], subset, 1-t.steps.rungs[r].alpha, true)
 		if err != nil {
 			return math.Inf(1)
 		}

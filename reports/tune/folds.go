@@ -314,7 +314,7 @@ func (t *chooser) counted(s *sums) Counted {
 	}
 	c := Counted{
 		Tasks: int(math.Round(s.tasks)), Runs: int(s.runs), Score: s.score(t.score), Iterations: int64(s.iterations),
-		Tokens: s.usedTokens(), Cost: s.cost(), Seconds: page.Known(s.seconds),
+		Tokens: s.amount("tokens"), Cost: s.amount("cost_usd"), Seconds: s.amount("latency"),
 	}
 	if t.score >= 0 && t.score < len(s.scores) {
 		c.Hits = int(s.scores[t.score].hits)

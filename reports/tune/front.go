@@ -76,7 +76,7 @@ func (t *chooser) spread(ctx context.Context, candidate int) ([]stats.Point, err
 	if err != nil {
 		return nil, err
 	}
-	latency := term{text: "latency.mean", native: func(s *sums) float64 { return s.seconds / s.runs }}
+	latency := term{text: "latency.mean", native: perRuns(1, "latency")}
 	quality, cost := t.influence(ctx, p, t.chosenOn, &t.goal), t.influence(ctx, p, t.chosenOn, &t.price)
 	delay := t.influence(ctx, p, t.chosenOn, &latency)
 	if quality == nil || cost == nil {

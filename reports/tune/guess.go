@@ -103,7 +103,7 @@ func (t *chooser) guessCheap(ctx context.Context, r *Tuning) error {
 	recorded, _ := t.price.of(ctx, t.scope(t.recordedSums[t.chosenOn])) // NaN, where it is not known
 	for _, i := range t.unbeaten(t.ordered(t.chosenOn), t.chosenOn) {
 		level := 1 - t.steps.rungs[t.steps.rung[i]].alpha
-		l, err := t.lossInFull(ctx, i, t.chosenOn, level)
+		l, err := t.lossOf(ctx, i, t.chosenOn, level, true)
 		if err != nil {
 			return err
 		}
@@ -164,7 +164,7 @@ func (t *chooser) bound(ctx context.Context, r *Tuning, choice *chosen) error {
 		return nil
 	}
 	n := len(t.steps.rungs)
-	l, err := t.lossInFull(ctx, choice.candidate, t.chosenOn, 1-(1-t.Level)/float64(n))
+	l, err := t.lossOf(ctx, choice.candidate, t.chosenOn, 1-(1-t.Level)/float64(n), true)
 	if err != nil {
 		return fmt.Errorf("bounding the loss: %w", err)
 	}

@@ -26,8 +26,9 @@ type loss struct {
 
 // lossOf bounds the loss on a subset, at a level. Runs that are independent have the bound of
 // Clopper and Pearson, and that of Bonett and Price where some gain; where tasks
-// have several runs or stand in clusters, the bounds are by these.
-func (t *chooser) lossOf(ctx context.Context, candidate, subset int, level float64) (l loss, err error) {
+// have several runs or stand in clusters, the bounds are by these. A bound that is too
+// large anyway is only computed in full.
+func (t *chooser) lossOf(ctx context.Context, candidate, subset int, level float64, inFull bool) (l loss, err error) {
 	same, err := t.onTheRecording(ctx, candidate)
 	if err != nil {
 		return l, err
@@ -35,22 +36,10 @@ func (t *chooser) lossOf(ctx context.Context, candidate, subset int, level float
 	if same && t.independent && !t.graded {
 		return t.plainLoss(candidate, subset, level), nil
 	}
-	if same && t.hopeless(candidate, subset, level) {
+	if !inFull && same && t.hopeless(candidate, subset, level) {
 		l = t.flips(candidate, subset)
 		l.most = math.Inf(1)
 		return l, nil
-	}
-	return t.clusteredLoss(ctx, candidate, subset, level)
-}
-
-// lossInFull bounds the loss on a subset, at a level, however large it is.
-func (t *chooser) lossInFull(ctx context.Context, candidate, subset int, level float64) (loss, error) {
-	same, err := t.onTheRecording(ctx, candidate)
-	if err != nil {
-		return loss{}, err
-	}
-	if same && t.independent && !t.graded {
-		return t.plainLoss(candidate, subset, level), nil
 	}
 	return t.clusteredLoss(ctx, candidate, subset, level)
 }
@@ -546,7 +535,7 @@ func (t *chooser) savings(ctx context.Context, base, mine []sweep.Outcome) []Sav
 	all := []Saving{}
 	before, after := t.profileOf(base), t.profileOf(mine)
 	for _, a := range t.amountsKnown() {
-		per := term{text: a.name, native: perThousand(a.name)}
+		per := term{text: a.name, native: perRuns(thousand, a.name)}
 		x, _ := per.of(ctx, t.scope(t.sum(before, 0)))
 		y, _ := per.of(ctx, t.scope(t.sum(after, 0)))
 		s := Saving{Quantity: a.name, Saved: valueOf(x-y, page.Unknown), Interval: noRange(page.Nothing)}
@@ -556,17 +545,4 @@ func (t *chooser) savings(ctx context.Context, base, mine []sweep.Outcome) []Sav
 		all = append(all, s)
 	}
 	return all
-}
-
-func perThousand(amount string) func(s *sums) float64 {
-	total := func(s *sums) float64 { return s.iterations }
-	switch amount {
-	case "cost_usd":
-		total = func(s *sums) float64 { return numberOf(s.cost()) }
-	case "latency_s":
-		total = func(s *sums) float64 { return s.seconds }
-	case "tokens":
-		total = func(s *sums) float64 { return numberOf(s.usedTokens()) }
-	}
-	return func(s *sums) float64 { return thousand * total(s) / s.runs }
 }

@@ -421,30 +421,36 @@ func (s *sums) score(i int) page.Value {
 	return page.Known(s.scores[i].sum / s.scores[i].tasks)
 }
 
-func (s *sums) cost() page.Value {
-	switch {
-	case s.unreported > 0:
-		return page.Missing(page.Unknown)
-	case s.unpriced > 0:
-		return page.Missing(page.Unpriced)
+// amount is a total by its name: seconds of "latency" and "latency_s". What programs
+// or a log may not have told is missing then.
+func (s *sums) amount(name string) page.Value {
+	known := func(total float64, told bool) page.Value {
+		if !told {
+			return page.Missing(page.Unknown)
+		}
+		return page.Known(total)
 	}
-	return page.Known(s.dollars)
+	switch name {
+	case "iterations":
+		return page.Known(s.iterations)
+	case "latency", "latency_s":
+		return page.Known(s.seconds)
+	case "cost_usd":
+		if s.unreported == 0 && s.unpriced > 0 {
+			return page.Missing(page.Unpriced)
+		}
+		return known(s.dollars, s.unreported == 0)
+	case "tokens":
+		return known(s.tokens, s.unreported == 0 && s.tokensUntold == 0)
+	case "calls":
+		return known(s.calls, s.unreported == 0)
+	}
+	return known(s.toolCalls, s.unreported == 0)
 }
 
-// used is an amount that programs may not have told.
-func (s *sums) used(amount float64) page.Value {
-	if s.unreported > 0 {
-		return page.Missing(page.Unknown)
-	}
-	return page.Known(amount)
-}
-
-// usedTokens are the tokens, which a log may not tell.
-func (s *sums) usedTokens() page.Value {
-	if s.tokensUntold > 0 {
-		return page.Missing(page.Unknown)
-	}
-	return s.used(s.tokens)
+// perRuns is what so many runs take of an amount; NaN where it is not known.
+func perRuns(runs float64, amount string) func(s *sums) float64 {
+	return func(s *sums) float64 { return runs * numberOf(s.amount(amount)) / s.runs }
 }
 
 // usageKnown says what of the recorded runs' usage is known, and whether any of
@@ -569,25 +575,10 @@ func (a amountMetric) Field(name string) any {
 }
 
 func (a amountMetric) total() page.Value {
-	switch a.name {
-	case "iterations":
-		return page.Known(a.iterations)
-	case "latency":
-		if !a.timed {
-			return page.Missing(page.Unknown)
-		}
-		return page.Known(a.seconds)
-	case "cost_usd":
-		if a.lumps {
-			return page.Missing(page.Unknown)
-		}
-		return a.cost()
-	case "tokens":
-		return a.usedTokens()
-	case "calls":
-		return a.used(a.calls)
+	if a.name == "latency" && !a.timed || a.name == "cost_usd" && a.lumps {
+		return page.Missing(page.Unknown)
 	}
-	return a.used(a.toolCalls)
+	return a.amount(a.name)
 }
 
 func (a amountMetric) quantile(p float64) page.Value {
@@ -661,18 +652,15 @@ func objective(asked *Term, scores []string, score int) term {
 
 // costTerm is what was asked for, or what of the usual is known of the recording.
 func costTerm(asked *Term, known usageKnown) term {
-	perRun := func(total func(s *sums) float64) func(s *sums) float64 {
-		return func(s *sums) float64 { return total(s) / s.runs }
-	}
 	switch {
 	case asked != nil:
 		return term{text: asked.Text, program: asked}
 	case known.cost:
-		return term{text: "cost_usd.mean", native: perRun(func(s *sums) float64 { return numberOf(s.cost()) })}
+		return term{text: "cost_usd.mean", native: perRuns(1, "cost_usd")}
 	case known.tokens:
-		return term{text: "tokens.mean", why: "the cost in USD is not known", native: perRun(func(s *sums) float64 { return numberOf(s.usedTokens()) })}
+		return term{text: "tokens.mean", why: "the cost in USD is not known", native: perRuns(1, "tokens")}
 	}
-	return term{text: "iterations.mean", why: "neither the cost in USD nor the tokens are known", native: perRun(func(s *sums) float64 { return s.iterations })}
+	return term{text: "iterations.mean", why: "neither the cost in USD nor the tokens are known", native: perRuns(1, "iterations")}
 }
 
 // reads are the paths that the terms of a tuning read.

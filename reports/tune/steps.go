@@ -263,7 +263,7 @@ func (t *chooser) stepped(ctx context.Context, subset int, c *chosen) func(candi
 		g, result := &t.steps.rungs[r], &tested{}
 		tests[r] = result
 		var err error
-		if result.loss, err = t.lossOf(ctx, g.candidates[0], subset, 1-g.alpha); err != nil {
+		if result.loss, err = t.lossOf(ctx, g.candidates[0], subset, 1-g.alpha, false); err != nil {
 			return nil, err
 		}
 		result.passed = result.loss.most <= t.Choose.Number
