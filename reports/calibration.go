@@ -76,10 +76,10 @@ func (c *collector) calibration(m *measure) *Calibration {
 	k.Confidence, k.Score = overall(confidence), overall(score)
 	k.Gap = k.Confidence.Minus(k.Score)
 	k.ConfidenceInterval, k.ScoreInterval, k.GapInterval = mean(confidence), mean(score), mean(gap)
-	k.BrierInterval, k.AUROCInterval = without(page.Nothing), without(page.Nothing)
+	k.BrierInterval, k.AUROCInterval = page.NoRange(page.Nothing), page.NoRange(page.Nothing)
 	if probabilities {
 		k.Brier, k.AUROC = page.ValueOf(stats.Brier(forecasts)), page.ValueOf(stats.AUROC(forecasts))
-		k.BrierInterval, k.AUROCInterval = mean(func(f stats.Forecast) float64 { return gap(f) * gap(f) }), rangeOf(stats.AUROCInterval(clusters, stats.Level))
+		k.BrierInterval, k.AUROCInterval = mean(func(f stats.Forecast) float64 { return gap(f) * gap(f) }), RangeOf(stats.AUROCInterval(clusters, stats.Level))
 	}
 	return &k
 }

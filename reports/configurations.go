@@ -101,7 +101,7 @@ func scoreFields(r *Report, i int) configurationFields {
 }
 
 func interval(s *Score, form func(page.Value) string) string {
-	between := onScale(s.unit, page.Range{Low: s.Low, High: s.High})
+	between := page.Range{Low: s.Low, High: s.High}.OnScale(s.unit)
 	switch {
 	case s.Scored == 0:
 		return ""

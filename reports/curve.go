@@ -82,9 +82,9 @@ func (s *curveScores) bound(p *CurvePoint) {
 		s.changes.Add(s.clusters[place], s.before, s.scored)
 	}
 	p.Score, p.ScoreInterval = page.ValueOf(stats.Mean(means.All)), means.Interval()
-	p.GainInterval = rangeOf(stats.Interval{}, false)
+	p.GainInterval = page.NoRange(page.Nothing)
 	if p.Iteration > 1 {
-		p.GainInterval = rangeOf(s.changes.Interval())
+		p.GainInterval = RangeOf(s.changes.Interval())
 	}
 }
 

@@ -9,19 +9,18 @@ import (
 	"github.com/agentbench/agentbench/reports/stats"
 )
 
-// rangeOf is what the functions of reports/stats give, as a range.
-func rangeOf(interval stats.Interval, ok bool) page.Range {
+// RangeOf is what the functions of reports/stats give, as a range.
+func RangeOf(interval stats.Interval, ok bool) page.Range {
 	if !ok {
-		return page.Range{Low: page.Missing(page.Nothing), High: page.Missing(page.Nothing)}
+		return page.NoRange(page.Nothing)
+	}
+	bound := func(x float64) page.Value {
+		if math.IsInf(x, 0) {
+			return page.Missing(page.Unbounded)
+		}
+		return page.ValueOf(x, true)
 	}
 	return page.Range{Low: bound(interval.Low), High: bound(interval.High)}
-}
-
-func bound(x float64) page.Value {
-	if math.IsInf(x, 0) {
-		return page.Missing(page.Unbounded)
-	}
-	return page.Known(x)
 }
 
 // How often the clusters are drawn for an interval: of the many points of curves
@@ -152,7 +151,7 @@ func (m *measure) mean(of func(*run) float64, mean page.Value) page.Range {
 // about is the interval of a ratio of two sums; it is missing where the ratio is.
 func (m *measure) about(ratio page.Value, above, below []float64, draws int) page.Range {
 	if !ratio.Known() {
-		return page.Range{Low: ratio, High: ratio}
+		return page.NoRange(ratio.Missing)
 	}
 	return m.ratio(above, below, draws)
 }
@@ -162,9 +161,9 @@ func (m *measure) about(ratio page.Value, above, below []float64, draws int) pag
 func (m *measure) ratio(above, below []float64, draws int) page.Range {
 	level := m.level(m.groups)
 	if m.groups > stats.MostResampled {
-		return rangeOf(stats.ExpandedRatio(above, below, level))
+		return RangeOf(stats.ExpandedRatio(above, below, level))
 	}
-	return rangeOf(m.resamples(m.groups, draws).Ratio(above, below, level))
+	return RangeOf(m.resamples(m.groups, draws).Ratio(above, below, level))
 }
 
 // share is the interval of the share of the runs, of those that are counted, of
@@ -183,7 +182,7 @@ func proportion(hits, counts []float64) page.Range {
 			clusters[i][k] = 1
 		}
 	}
-	return rangeOf(stats.ProportionInterval(clusters, stats.Level))
+	return RangeOf(stats.ProportionInterval(clusters, stats.Level))
 }
 
 // anyRun says of every run that it is counted.
@@ -220,13 +219,13 @@ func (m *measure) meanScore(graded bool) page.Range {
 		return score
 	})
 	if !graded {
-		return rangeOf(stats.ProportionInterval(clusters, stats.Level))
+		return RangeOf(stats.ProportionInterval(clusters, stats.Level))
 	}
 	mean, ok := stats.ClusteredMean(clusters)
 	if !ok {
-		return rangeOf(stats.Interval{}, false)
+		return page.NoRange(page.Nothing)
 	}
-	return rangeOf(mean.Interval(stats.Level))
+	return RangeOf(mean.Interval(stats.Level))
 }
 
 // perSuccess is the interval of the cost per success.
@@ -251,7 +250,7 @@ func (m *measure) median(of func(*run) int64, sorted []int64, unit float64) page
 		low, high, ok = m.clusteredMedian(of, sorted)
 	}
 	if !ok {
-		return rangeOf(stats.Interval{}, false)
+		return page.NoRange(page.Nothing)
 	}
 	return page.Range{Low: page.Known(float64(sorted[low-1]) / unit), High: page.Known(float64(sorted[high-1]) / unit)}
 }
@@ -279,11 +278,6 @@ func numberOf(is bool) float64 {
 		return 1
 	}
 	return 0
-}
-
-// without is no interval, for a reason.
-func without(why string) page.Range {
-	return page.Range{Low: page.Missing(why), High: page.Missing(why)}
 }
 
 // Means are the means of tasks over their scored runs, of which the mean is taken,
@@ -344,20 +338,20 @@ func (t *Means) clusterSize() float64 {
 func (t *Means) Interval() page.Range {
 	switch {
 	case t.Clusters == nil && t.graded:
-		return rangeOf(stats.MeanInterval(t.All, stats.Level))
+		return RangeOf(stats.MeanInterval(t.All, stats.Level))
 	case t.Clusters == nil:
-		return rangeOf(stats.MeanProportionInterval(t.All, t.Scored, stats.Level))
+		return RangeOf(stats.MeanProportionInterval(t.All, t.Scored, stats.Level))
 	}
 	estimate, ok := stats.ClusteredMean(t.Clusters)
 	switch {
 	case t.graded && ok:
-		return rangeOf(estimate.Interval(stats.Level))
+		return RangeOf(estimate.Interval(stats.Level))
 	case t.graded:
-		return without(page.Nothing)
+		return page.NoRange(page.Nothing)
 	case ok:
-		return rangeOf(estimate.Proportion(float64(t.Scored), len(t.Clusters), stats.Level))
+		return RangeOf(estimate.Proportion(float64(t.Scored), len(t.Clusters), stats.Level))
 	}
-	return rangeOf(stats.ProportionInterval(t.Clusters, stats.Level))
+	return RangeOf(stats.ProportionInterval(t.Clusters, stats.Level))
 }
 
 // standardError is that of the mean of the means.
@@ -401,29 +395,29 @@ func (t *trialIntervals) bound(result *TaskResult, runs *runs, group []int32, is
 func (t *trialIntervals) mean(mean page.Value) page.Range {
 	switch {
 	case !mean.Known():
-		return without(mean.Missing)
+		return page.NoRange(mean.Missing)
 	case len(t.values) < 2:
-		return without(page.OneTrial)
+		return page.NoRange(page.OneTrial)
 	case slices.Min(t.values) == slices.Max(t.values):
-		return without(page.AllEqual)
+		return page.NoRange(page.AllEqual)
 	}
 	estimate, ok := stats.MeanOf(t.values)
 	if quantile := t.quantile(len(t.values)); ok && quantile.Known() {
 		half := quantile.Number * estimate.SE
 		return page.Range{Low: page.Known(mean.Number - half), High: page.Known(mean.Number + half)}
 	}
-	return without(page.Nothing)
+	return page.NoRange(page.Nothing)
 }
 
 // share is Wilson's interval of the share of ones among the values.
 func (t *trialIntervals) share(mean page.Value) page.Range {
 	switch {
 	case !mean.Known():
-		return without(mean.Missing)
+		return page.NoRange(mean.Missing)
 	case len(t.values) < 2:
-		return without(page.OneTrial)
+		return page.NoRange(page.OneTrial)
 	}
-	return rangeOf(stats.Wilson(mean.Number, float64(len(t.values)), stats.Level))
+	return RangeOf(stats.Wilson(mean.Number, float64(len(t.values)), stats.Level))
 }
 
 // quantile is how many standard errors a mean of so many values is surrounded by.
@@ -434,13 +428,4 @@ func (t *trialIntervals) quantile(values int) page.Value {
 		t.quantiles[values] = known
 	}
 	return known
-}
-
-// onScale is an interval as it is shown: where all scores are from 0 to 1 their
-// means are, too.
-func onScale(unit bool, between page.Range) page.Range {
-	if unit {
-		between.Low.Number, between.High.Number = max(0, between.Low.Number), min(1, between.High.Number)
-	}
-	return between
 }

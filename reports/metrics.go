@@ -188,7 +188,7 @@ func metricFields(r *Report, i int) page.Fields[metricsRow] {
 			}
 			return page.Number(row.value(i).Value, form, row.notesOf(name, TooFewTrials)...)
 		}).About(name),
-		page.ShownInterval("95%", form, func(row metricsRow) page.Range { return onScale(row.value(i).unit, row.value(i).interval()) }).About(name),
+		page.ShownInterval("95%", form, func(row metricsRow) page.Range { return row.value(i).interval().OnScale(row.value(i).unit) }).About(name),
 		page.Counted("", name+"_tasks", func(row metricsRow) int { return row.value(i).Tasks }).ForMachines(),
 		page.Ends(name, func(row metricsRow) page.Range { return row.value(i).interval() }))
 }
@@ -378,7 +378,7 @@ func (r *reducer) interval(m *measure, means *Means, draws int) page.Range {
 		}
 	}
 	if first := means.All[0]; (first == 0 || first == 1) && r.Reduce != reduceStd && allEqual(means.All) {
-		return rangeOf(stats.Wilson(first, float64(len(above)), stats.Level))
+		return RangeOf(stats.Wilson(first, float64(len(above)), stats.Level))
 	}
 	some := *m
 	some.groups = len(above)

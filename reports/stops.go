@@ -32,12 +32,15 @@ type Stop struct {
 }
 
 // Name is the reason, and what fired where that says more.
-func (s *Stop) Name() string {
-	reason := string(s.Reason)
-	if s.Fired == "" || s.Fired == reason || strings.HasSuffix(reason, ":"+s.Fired) {
-		return reason
+func (s *Stop) Name() string { return StopName(s.Reason, s.Fired) }
+
+// StopName is a reason, with the name of what fired where that says more.
+func StopName(reason record.Reason, fired string) string {
+	text := string(reason)
+	if fired == "" || fired == text || strings.HasSuffix(text, ":"+fired) {
+		return text
 	}
-	return reason + " (" + s.Fired + ")"
+	return text + " (" + fired + ")"
 }
 
 // stops are the ways in which a configuration's runs stopped, the most frequent
@@ -83,7 +86,7 @@ func (m *measure) stop(way int32, graded, countsSteps bool) Stop {
 		Iterations:         page.Ratio(iterations, int64(runs)),
 		IterationsInterval: stopped.ratio(stopped.sums(func(r *run) float64 { return float64(r.iterations) }), stopped.counts(), m.curveDraws),
 		Score:              page.ValueOf(stats.Mean(m.runs.primaries(scored.ordered))), ScoreInterval: scored.meanScore(graded),
-		Steps: page.Missing(page.Nothing), StepsInterval: rangeOf(stats.Interval{}, false),
+		Steps: page.Missing(page.Nothing), StepsInterval: page.NoRange(page.Nothing),
 	}
 	if countsSteps {
 		s.Steps = page.Ratio(steps, int64(runs))

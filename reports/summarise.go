@@ -58,7 +58,7 @@ func (c *collector) summarise(i int) Configuration {
 // noSpread is that of a number which some run does not tell.
 var noSpread = Spread{
 	Mean: page.Missing(page.Unknown), P50: page.Missing(page.Unknown), P95: page.Missing(page.Unknown),
-	MeanInterval: without(page.Unknown), P50Interval: without(page.Unknown),
+	MeanInterval: page.NoRange(page.Unknown), P50Interval: page.NoRange(page.Unknown),
 }
 
 // spread sorts the numbers of the runs; unit is what 1 is divided by for the

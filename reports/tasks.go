@@ -118,7 +118,7 @@ func tasksTable(r *Report) page.Table {
 		}
 		if r.Primary() != "" {
 			fields = append(fields, measured("", form, func(t *TaskResult) (page.Value, page.Range) {
-				return t.Score, onScale(r.Configurations[i].Scores[0].unit, t.ScoreInterval)
+				return t.Score, t.ScoreInterval.OnScale(r.Configurations[i].Scores[0].unit)
 			})...)
 		}
 		if r.Primary() == "" || len(r.Configurations) < manyConfigurations {

@@ -102,13 +102,20 @@ func (c *collector) warn(r *Report) {
 		all.add(len(s.versions) > 1, Warning{Kind: MixedScorers, Name: s.name, Count: len(s.versions)})
 	}
 	all.add(len(c.manifest.Mixed) > 0, Warning{Kind: MixedSpecs, Count: 1 + len(c.manifest.Mixed)})
-	few := r.TaskCount > 0 && r.TaskCount < fewTasks
-	all.add(few, Warning{Kind: FewTasks, Count: r.TaskCount})
-	all.add(!few && r.Clusters > 0 && r.Clusters < fewTasks, Warning{Kind: FewClusters, Count: r.Clusters})
+	few, isFew := Few(r.TaskCount, r.Clusters)
+	all.add(isFew, few)
 	difference, tested := c.anyDifference()
 	all.add(tested, difference)
 	all.add(len(c.runs.all) > 0, Warning{Kind: Residue, Name: r.Primary(), Of: r.Trials})
 	r.Warnings = all
+}
+
+// Few warns of so few tasks, or clusters of them, that only large differences show.
+func Few(tasks, clusters int) (w Warning, few bool) {
+	if tasks > 0 && tasks < fewTasks {
+		return Warning{Kind: FewTasks, Count: tasks}, true
+	}
+	return Warning{Kind: FewClusters, Count: clusters}, clusters > 0 && clusters < fewTasks
 }
 
 // uneven are the fewest and the most runs that configurations have where some

@@ -21,6 +21,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/stats"
 )
@@ -237,7 +238,7 @@ func (m *measure) agreements() []Agreement {
 func (m *measure) agreement(between string, a, b func(*Pair) *float64, says func(float64) int) Agreement {
 	values := m.clusters(a, b)
 	said := mapped(values, says, m.labelSays)
-	of := Agreement{Between: between, Weighted: page.Missing(page.Nothing), WeightedInterval: none}
+	of := Agreement{Between: between, Weighted: page.Missing(page.Nothing), WeightedInterval: page.NoRange(page.Nothing)}
 	var same [][]float64
 	for _, cluster := range said {
 		of.Pairs += len(cluster)
@@ -247,7 +248,7 @@ func (m *measure) agreement(between string, a, b func(*Pair) *float64, says func
 		}
 		same = append(same, alike)
 	}
-	of.Same, of.SameInterval = page.ValueOf(stats.Mean(slices.Concat(same...))), rangeOf(stats.ProportionInterval(same, stats.Level))
+	of.Same, of.SameInterval = page.ValueOf(stats.Mean(slices.Concat(same...))), reports.RangeOf(stats.ProportionInterval(same, stats.Level))
 	of.Kappa, of.KappaInterval = m.kappa(said, stats.Same)
 	if m.ordered() {
 		of.Weighted, of.WeightedInterval = m.kappa(values, stats.Near)
@@ -318,18 +319,9 @@ func (m *measure) kappa(clusters [][]stats.Rated, weight stats.Weight) (page.Val
 	all := slices.Concat(clusters...)
 	estimate, ok := stats.Kappa(clusters, weight)
 	if !ok || !slices.ContainsFunc(all, func(r stats.Rated) bool { return r.B != all[0].B }) {
-		return page.Missing(page.Nothing), none
+		return page.Missing(page.Nothing), page.NoRange(page.Nothing)
 	}
-	return page.Known(estimate.Value), rangeOf(stats.KappaInterval(clusters, weight, stats.Level, m.Seed))
-}
-
-var none = page.Range{Low: page.Missing(page.Nothing), High: page.Missing(page.Nothing)}
-
-func rangeOf(interval stats.Interval, ok bool) page.Range {
-	if !ok || math.IsNaN(interval.Low) || math.IsNaN(interval.High) {
-		return none
-	}
-	return page.Range{Low: page.Known(interval.Low), High: page.Known(interval.High)}
+	return page.Known(estimate.Value), reports.RangeOf(stats.KappaInterval(clusters, weight, stats.Level, m.Seed))
 }
 
 // confusion counts what labels and the scorer say, by the numbers of the levels.
@@ -438,9 +430,9 @@ func (m *measure) mean(value func(*Pair) float64) (page.Value, page.Range) {
 		clusters[m.unit[i]] = append(clusters[m.unit[i]], value(&m.scored[i]))
 	}
 	mean, ok := stats.Mean(slices.Concat(clusters...))
-	interval := none
+	interval := page.NoRange(page.Nothing)
 	if estimate, ok := stats.ClusteredMean(clusters); ok {
-		interval = rangeOf(estimate.Interval(stats.Level))
+		interval = reports.RangeOf(estimate.Interval(stats.Level))
 	}
 	return page.ValueOf(mean, ok), interval
 }
@@ -455,7 +447,7 @@ func (m *measure) measures() []Measure {
 		pairs := m.scores()
 		off, between := m.mean(func(p *Pair) float64 { return math.Abs(p.Score - p.Label) })
 		return []Measure{
-			{"Spearman", page.ValueOf(spearman(slices.Concat(pairs...))), rangeOf(drawn(m, pairs, spearman)), "whether what people rate higher has the higher score; 0 is chance"},
+			{"Spearman", page.ValueOf(spearman(slices.Concat(pairs...))), reports.RangeOf(drawn(m, pairs, spearman)), "whether what people rate higher has the higher score; 0 is chance"},
 			{"mean distance", off, within(between, 0, 1), "how far the score lies from the label, of 1"},
 		}
 	}
@@ -467,8 +459,8 @@ func (m *measure) measures() []Measure {
 	_, brier := m.mean(func(p *Pair) float64 { return (p.Score - p.Label) * (p.Score - p.Label) })
 	return []Measure{
 		{"Brier", page.ValueOf(stats.Brier(all)), within(brier, 0, 1), "0 is perfect, 0.25 is what always saying 0.5 gets"},
-		{"ECE", page.ValueOf(stats.ECE(all)), rangeOf(drawn(m, forecasts, stats.ECE)), "how far numbers lie from the share of yes, in tenths; too large for few labels"},
-		{"AUROC", page.ValueOf(stats.AUROC(all)), rangeOf(stats.AUROCInterval(forecasts, stats.Level)), "the chance that a yes has the higher number; 0.5 is chance"},
+		{"ECE", page.ValueOf(stats.ECE(all)), reports.RangeOf(drawn(m, forecasts, stats.ECE)), "how far numbers lie from the share of yes, in tenths; too large for few labels"},
+		{"AUROC", page.ValueOf(stats.AUROC(all)), reports.RangeOf(stats.AUROCInterval(forecasts, stats.Level)), "the chance that a yes has the higher number; 0.5 is chance"},
 	}
 }
 

@@ -308,6 +308,18 @@ func (v Value) Why() string {
 // list of both, or null; an end that is null where the other is not is open.
 type Range struct{ Low, High Value }
 
+// NoRange is no interval, for a reason of one or two words.
+func NoRange(why string) Range { return Range{Missing(why), Missing(why)} }
+
+// OnScale is the interval of a mean as it is shown: where all values are from 0 to 1
+// (unit) their mean is, too.
+func (r Range) OnScale(unit bool) Range {
+	if unit {
+		r.Low.Number, r.High.Number = max(0, r.Low.Number), min(1, r.High.Number)
+	}
+	return r
+}
+
 // Known reports whether there is an interval.
 func (r Range) Known() bool { return r.Low.Known() || r.High.Known() }
 

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/agentbench/agentbench/engine/replay/sweep"
+	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/stats"
 	"github.com/agentbench/agentbench/spec"
@@ -427,7 +428,7 @@ func (t *chooser) gained(ctx context.Context, of *term, apparent float64, held, 
 	honest := t.worthOf(ctx, of, t.sum(held, 0), falling) - t.worthOf(ctx, of, t.sum(over, 0), falling)
 	g := Gain{
 		Apparent: valueOf(apparent, page.Nothing), Honest: valueOf(honest, page.Nothing), Luck: valueOf(apparent-honest, page.Nothing),
-		HonestInterval: noRange(page.Nothing),
+		HonestInterval: page.NoRange(page.Nothing),
 	}
 	if d := differences(t.influence(ctx, held, 0, of), t.influence(ctx, over, 0, of)); d != nil {
 		for i := range d {
@@ -441,11 +442,7 @@ func (t *chooser) gained(ctx context.Context, of *term, apparent float64, held, 
 // interval is that of the mean of pseudo-values; where they do not vary there is
 // none.
 func (t *chooser) interval(values []float64) page.Range {
-	interval, ok := stats.MeanInterval(values, t.Level)
-	if !ok {
-		return noRange(page.Nothing)
-	}
-	return page.Range{Low: page.ValueOf(interval.Low, true), High: page.ValueOf(interval.High, true)}
+	return reports.RangeOf(stats.MeanInterval(values, t.Level))
 }
 
 // todayAnswered is today's configuration if the recording answers for it in every

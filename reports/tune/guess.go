@@ -202,7 +202,7 @@ func (t *chooser) unanswered(ctx context.Context, r *Tuning, _ *chosen) error {
 }
 
 func (t *chooser) notExact(ctx context.Context, candidate int) (NotExact, error) {
-	n := NotExact{Candidate: candidate, Name: t.candidates[candidate].Name, Label: t.labels[candidate].String(), Score: noRange(page.Nothing)}
+	n := NotExact{Candidate: candidate, Name: t.candidates[candidate].Name, Label: t.labels[candidate].String(), Score: page.NoRange(page.Nothing)}
 	outcomes, err := t.Outcomes(ctx, candidate)
 	if err != nil {
 		return n, nil

@@ -538,7 +538,7 @@ func (t *chooser) savings(ctx context.Context, base, mine []sweep.Outcome) []Sav
 		per := term{text: a.name, native: perRuns(thousand, a.name)}
 		x, _ := per.of(ctx, t.scope(t.sum(before, 0)))
 		y, _ := per.of(ctx, t.scope(t.sum(after, 0)))
-		s := Saving{Quantity: a.name, Saved: valueOf(x-y, page.Unknown), Interval: noRange(page.Nothing)}
+		s := Saving{Quantity: a.name, Saved: valueOf(x-y, page.Unknown), Interval: page.NoRange(page.Nothing)}
 		if d := differences(t.influence(ctx, before, 0, &per), t.influence(ctx, after, 0, &per)); d != nil {
 			s.Interval = t.interval(d)
 		}

@@ -744,8 +744,3 @@ func valueOf(x float64, why string) page.Value {
 	}
 	return page.Known(x)
 }
-
-// noRange is an interval that is not known.
-func noRange(why string) page.Range {
-	return page.Range{Low: page.Missing(why), High: page.Missing(why)}
-}

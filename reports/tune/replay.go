@@ -8,7 +8,6 @@ import (
 	"iter"
 	"math"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -684,7 +683,7 @@ func (sum *Score) count(r sweep.Range, before float64, exact bool) {
 // fill gives the mean, or its bounds, or says why there is neither.
 func (sum *Score) fill(least, most *reports.Means, exact bool) {
 	none := page.Missing(page.Unscored)
-	sum.Mean, sum.Interval, sum.Bounds = none, page.Range{Low: none, High: none}, page.Range{Low: none, High: none}
+	sum.Mean, sum.Interval, sum.Bounds = none, page.NoRange(page.Unscored), page.NoRange(page.Unscored)
 	if len(least.All) == 0 || sum.Unscored > 0 {
 		return
 	}
@@ -840,8 +839,7 @@ func (t *total) end(x float64) page.Value {
 }
 
 func noAmount(why string) Amount {
-	none := page.Missing(why)
-	return Amount{Mean: none, Bounds: page.Range{Low: none, High: none}, Saved: none, SavedBounds: page.Range{Low: none, High: none}}
+	return Amount{Mean: page.Missing(why), Bounds: page.NoRange(why), Saved: page.Missing(why), SavedBounds: page.NoRange(why)}
 }
 
 // LabelFault is the label of runs that would have a fault.
@@ -876,20 +874,11 @@ func (t *tally) stops() []StopCount {
 	all := []StopCount{}
 	for key, n := range t.ways {
 		all = append(all, StopCount{
-			Name: stopName(key.reason, key.fired), Reason: key.reason, Fired: key.fired, Runs: *n, Share: page.Ratio(int64(*n), int64(t.exact)),
+			Name: reports.StopName(key.reason, key.fired), Reason: key.reason, Fired: key.fired, Runs: *n, Share: page.Ratio(int64(*n), int64(t.exact)),
 		})
 	}
 	slices.SortFunc(all, func(a, b StopCount) int {
 		return cmp.Or(cmp.Compare(b.Runs, a.Runs), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Fired, b.Fired), cmp.Compare(a.Reason, b.Reason))
 	})
 	return all
-}
-
-// stopName is the reason, with the name of what fired where that says more.
-func stopName(reason record.Reason, fired string) string {
-	text := string(reason)
-	if fired == "" || fired == text || strings.HasSuffix(text, ":"+fired) {
-		return text
-	}
-	return text + " (" + fired + ")"
 }

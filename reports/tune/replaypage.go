@@ -218,23 +218,13 @@ func (k *Columns) Score(i int) Fields {
 		}).About(name).ForPeople(),
 		page.Valued("", name+"_mean", form, func(c *Configuration) page.Value { return of(c).Mean }).ForMachines(),
 		page.Of(page.Column{About: name, Head: "95%", Right: true, Optional: true, Minor: i > 0, Only: page.People}, func(c *Configuration) page.Cell {
-			return page.Cell{Text: of(c).onScale().Text(form), Warnings: notesOf(c.Warnings, name, "no_interval")}
+			return page.Cell{Text: of(c).Interval.OnScale(of(c).unit).Text(form), Warnings: notesOf(c.Warnings, name, "no_interval")}
 		}),
 		page.Ends(name, func(c *Configuration) page.Range { return of(c).Interval }),
 		boundFields(name, func(c *Configuration) page.Range { return of(c).Bounds }),
 		counted("successes", func(s *Score) int { return s.Successes }),
 		counted("scored", func(s *Score) int { return s.Scored }),
 		counted("unscored", func(s *Score) int { return s.Unscored }))
-}
-
-// onScale is the interval as it is shown: where all scores are from 0 to 1 their
-// mean is, too.
-func (s *Score) onScale() page.Range {
-	between := s.Interval
-	if s.unit {
-		between.Low.Number, between.High.Number = max(0, between.Low.Number), min(1, between.High.Number)
-	}
-	return between
 }
 
 // change are the successes by the i-th score that are lost and gained; the
@@ -546,10 +536,6 @@ func notesOf(notes []ReplayNote, scorer string, kinds ...reports.WarningKind) (f
 	return found
 }
 
-// fewTasks is the number of tasks, or clusters of them, below which only large
-// differences show.
-const fewTasks = 20
-
 // note says what a reader of the configuration's numbers must know.
 func (c *Configuration) note() {
 	for _, n := range []ReplayNote{
@@ -609,9 +595,8 @@ func (r *Replay) wholeNotes(held []*Held) []ReplayNote {
 	add(unpriced > 0, ReplayNote{Kind: NoPrices, Count: unpriced})
 	add(whole > 0, ReplayNote{Kind: WholeCosts, Count: whole, Of: r.Runs})
 	add(r.Runs > 0 && !times, ReplayNote{Kind: NoTimes})
-	few := r.Tasks > 0 && r.Tasks < fewTasks
-	add(few, ReplayNote{Kind: reports.FewTasks, Count: r.Tasks})
-	add(!few && r.Clusters > 0 && r.Clusters < fewTasks, ReplayNote{Kind: reports.FewClusters, Count: r.Clusters})
+	few, isFew := reports.Few(r.Tasks, r.Clusters)
+	add(isFew, ReplayNote(few))
 	add(r.Runs > 0, ReplayNote{Kind: Against, Name: strings.Join(r.Scorers[:min(1, len(r.Scorers))], "")})
 	return notes
 }

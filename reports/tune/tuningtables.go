@@ -259,8 +259,7 @@ func (row *differenceRow) saving() *Saving {
 			return s
 		}
 	}
-	none := page.Missing(page.Nothing)
-	return &Saving{Saved: none, Interval: page.Range{Low: none, High: none}}
+	return &Saving{Saved: page.Missing(page.Nothing), Interval: page.NoRange(page.Nothing)}
 }
 
 // text is what is saved, with the part of the whole that the first lines tell.
