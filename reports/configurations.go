@@ -14,7 +14,7 @@ type configurationFields = page.Fields[*Configuration]
 // configurationsTable has one row for each configuration, the most important
 // columns first.
 func configurationsTable(r *Report) page.Table {
-	fields := slices.Concat(nameFields(r, itself), page.Of(page.Column{Head: "runs", Right: true}, runsOfExpected).ForPeople())
+	fields := slices.Concat(nameFields(r, itself), page.Right("runs", "", runsOfExpected).ForPeople())
 	for i := range r.Scorers {
 		fields = append(fields, scoreFields(r, i)...)
 	}
@@ -41,6 +41,11 @@ type row[T any] struct {
 
 func configurationOf[T any](r row[T]) *Configuration { return r.Configuration }
 
+// ofEach are fields of the rows, after the name of their configuration.
+func ofEach[T any](r *Report, fields ...page.Fields[*T]) page.Fields[row[T]] {
+	return append(nameFields(r, configurationOf[T]), page.Over(slices.Concat(fields...), func(r row[T]) *T { return r.of })...)
+}
+
 // rowsOf are the rows of all configurations.
 func rowsOf[T any](r *Report, of func(*Configuration) []T) iter.Seq[row[T]] {
 	return func(yield func(row[T]) bool) {
@@ -66,7 +71,7 @@ func runsOfExpected(c *Configuration) page.Cell {
 // perRun is a number of a configuration with its interval, which has a head of its
 // own; warnings of these kinds stand beside the number.
 func perRun(head, between, key string, form func(page.Value) string, of func(*Configuration) (page.Value, page.Range), warned ...WarningKind) configurationFields {
-	return append(page.Of(page.Column{Head: head, Key: key, Right: true}, func(c *Configuration) page.Cell {
+	return append(page.Right(head, key, func(c *Configuration) page.Cell {
 		value, _ := of(c)
 		return page.Number(value, form, c.notesOf("", warned...)...)
 	}), page.Interval(between, key, form, func(c *Configuration) page.Range { _, interval := of(c); return interval })...)
@@ -89,7 +94,7 @@ func scoreFields(r *Report, i int) configurationFields {
 		page.Of(page.Column{Head: "95%", Right: true, Minor: i > 0}, func(c *Configuration) page.Cell {
 			return page.Cell{Text: interval(&c.Scores[i], form), Warnings: c.notesOf(key, NoInterval)}
 		}).About(key).Optional().ForPeople(),
-		page.Of(page.Column{Head: "hits", Right: true}, func(c *Configuration) page.Cell {
+		page.Right("hits", "", func(c *Configuration) page.Cell {
 			if s := &c.Scores[i]; s.Binary {
 				return page.Text(fmt.Sprintf("%d/%d", s.Successes, s.Scored))
 			}
@@ -166,7 +171,7 @@ func stopsInOneCell(c *Configuration) page.Cell {
 // paceFields are how many iterations and how much time a run takes.
 func paceFields() configurationFields {
 	both := func(head string, spread func(*Configuration) *Spread, form func(page.Value) string) configurationFields {
-		return page.Of(page.Column{Head: head + "\np50 / p95", Right: true}, func(c *Configuration) page.Cell {
+		return page.Right(head+"\np50 / p95", "", func(c *Configuration) page.Cell {
 			s := spread(c)
 			if !s.P50.Known() {
 				return page.Cell{Text: s.P50.Missing, Warnings: c.notesOf("", Untimed)}

@@ -221,7 +221,7 @@ func (c *Comparison) differences() iter.Seq[differenceRow] {
 func (c *Comparison) numberFields() page.Fields[differenceRow] {
 	dollars := c.dollarDigits()
 	mean := func(head string, of func(differenceRow) compare.Number) page.Fields[differenceRow] {
-		return page.Of(page.Column{Head: head, Key: head, Right: true}, func(row differenceRow) page.Cell { return row.Mean(of(row), dollars) })
+		return page.Right(head, head, func(row differenceRow) page.Cell { return row.Mean(of(row), dollars) })
 	}
 	machine := func(key string, of func(differenceRow) compare.Number) page.Fields[differenceRow] {
 		return page.Valued("", key, page.Whole, func(row differenceRow) page.Value { return row.Value(of(row)) }).ForMachines()
@@ -230,10 +230,10 @@ func (c *Comparison) numberFields() page.Fields[differenceRow] {
 	return slices.Concat(
 		mean("base", func(row differenceRow) compare.Number { return row.Base }),
 		mean("new", func(row differenceRow) compare.Number { return row.New }),
-		page.Of(page.Column{Head: "change", Key: "change", Right: true}, func(row differenceRow) page.Cell {
+		page.Right("change", "change", func(row differenceRow) page.Cell {
 			return row.ChangeCell(dollars, page.Warnings(warningsAbout(row.Difference))...)
 		}),
-		page.Of(page.Column{Head: "95%", Right: true}, func(row differenceRow) page.Cell { return page.Text(row.IntervalText(dollars)) }).ForPeople(),
+		page.Right("95%", "", func(row differenceRow) page.Cell { return page.Text(row.IntervalText(dollars)) }).ForPeople(),
 		machine("low", func(row differenceRow) compare.Number { return row.Low }),
 		machine("high", func(row differenceRow) compare.Number { return row.High }),
 		page.Valued("p", "", page.Or(page.Nothing, page.Chance), func(row differenceRow) page.Value { return row.Value(adjusted(row)) }).ForPeople(),
@@ -243,7 +243,7 @@ func (c *Comparison) numberFields() page.Fields[differenceRow] {
 
 // outcomeField counts the tasks that were won, lost or equal.
 func outcomeField() page.Fields[differenceRow] {
-	return page.Of(page.Column{Head: "won/lost\n/equal", Right: true}, func(row differenceRow) page.Cell {
+	return page.Right("won/lost\n/equal", "", func(row differenceRow) page.Cell {
 		if !row.Paired || row.Tasks == 0 {
 			return page.Text("")
 		}
@@ -322,13 +322,13 @@ func sequentialTable(c *Comparison) page.Table {
 			return v
 		}),
 		page.Valued("needed", "needed", weight, func(row differenceRow) page.Value { return page.Known(row.Sequential.Needed) }),
-		page.Of(page.Column{Head: "shown\nafter", Key: "after", Right: true}, func(row differenceRow) page.Cell {
+		page.Right("shown\nafter", "after", func(row differenceRow) page.Cell {
 			if row.Sequential.After == 0 {
 				return page.Cell{Raw: 0}
 			}
 			return page.Cell{Text: fmt.Sprint(row.Sequential.After), Raw: row.Sequential.After}
 		}).Optional(),
-		page.Of(page.Column{Head: "of", Key: "units", Right: true}, func(row differenceRow) page.Cell {
+		page.Right("of", "units", func(row differenceRow) page.Cell {
 			n := row.Sequential.Units
 			if row.Clusters > 0 {
 				return page.Cell{Text: page.Plural(n, "cluster", "clusters"), Raw: n}
@@ -359,11 +359,8 @@ func weight(v page.Value) string {
 
 // specTable lists what differs between the specs, what was not declared first.
 func specTable(c *Comparison) page.Table {
-	prose := func(key string, of func(SpecDifference) string) page.Fields[SpecDifference] {
-		return page.Of(page.Column{Head: key, Key: key, Prose: true}, func(d SpecDifference) page.Cell { return page.Name(of(d)) })
-	}
 	fields := slices.Concat(page.Named("path", "path", func(d SpecDifference) string { return d.Path }),
-		prose("base", func(d SpecDifference) string { return d.Base }), prose("new", func(d SpecDifference) string { return d.New }),
+		page.Prose("base", "base", func(d SpecDifference) string { return d.Base }), page.Prose("new", "new", func(d SpecDifference) string { return d.New }),
 		page.Of(page.Column{Head: "declared", Key: "declared"}, func(d SpecDifference) page.Cell {
 			return page.Cell{Text: map[bool]string{true: "yes", false: "no"}[d.Declared], Raw: strconv.FormatBool(d.Declared)}
 		}))

@@ -331,7 +331,7 @@ func FrontFields[T any](cost, quality page.Column, dollars, score func(page.Valu
 	return slices.Concat(
 		page.Of(cost, func(row T) page.Cell { return page.Number(of(row).Cost, dollars) }),
 		page.Of(quality, func(row T) page.Cell { return page.Number(of(row).Quality, score) }),
-		page.Of(page.Column{Head: "latency", Key: "latency_s", Right: true}, func(row T) page.Cell {
+		page.Right("latency", "latency_s", func(row T) page.Cell {
 			if seconds := of(row).Seconds; seconds.Known() {
 				return page.Number(seconds, page.Seconds)
 			}

@@ -137,7 +137,7 @@ func judgesTable(r *Report) page.Table {
 		return page.Counted(head, key, func(row judges) int { return of(row.of) })
 	}
 	number := func(head, key string, form func(page.Value) string, of func(*Judges) page.Value, kinds ...WarningKind) page.Fields[judges] {
-		return page.Of(page.Column{Head: head, Key: key, Right: true}, func(row judges) page.Cell {
+		return page.Right(head, key, func(row judges) page.Cell {
 			return page.Number(of(row.of), form, row.notesOf(row.of.Scorer, kinds...)...)
 		}).Optional()
 	}
@@ -150,7 +150,7 @@ func judgesTable(r *Report) page.Table {
 		number("votes\ndiffer", "votes_differ", page.Percent, func(j *Judges) page.Value { return j.Differ }, VotesDiffer),
 		number("order\nmatters", "order_changed", page.Percent, func(j *Judges) page.Value { return j.Changed }, FirstPlace),
 		number("cost", "cost_usd", r.dollars, func(j *Judges) page.Value { return j.Cost }),
-		page.Of(page.Column{Head: "failed", Key: "failed", Right: true}, func(row judges) page.Cell {
+		page.Right("failed", "failed", func(row judges) page.Cell {
 			if n := countAll(row.of.Failed); n > 0 {
 				return page.Cell{Text: fmt.Sprint(n), Raw: countText(row.of.Failed)}
 			}

@@ -182,7 +182,7 @@ func metricFields(r *Report, i int) page.Fields[metricsRow] {
 	name := r.declared()[i].Name
 	form := func(v page.Value) string { return page.Score(v, r.scoreDigits()) }
 	return slices.Concat(
-		page.Of(page.Column{Key: name, Right: true}, func(row metricsRow) page.Cell {
+		page.Right("", name, func(row metricsRow) page.Cell {
 			if row.group >= 0 {
 				return page.Number(row.value(i).Value, form)
 			}

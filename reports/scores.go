@@ -347,23 +347,22 @@ func advice(c stats.Components, trials float64) string {
 func residueTable(r *Report) page.Table {
 	digits := r.scoreDigits()
 	variance := func(v page.Value) string { return page.Score(v, digits+1) }
-	type part = row[Part]
-	number := func(head, key string, form func(page.Value) string, value func(*Part) page.Value) page.Fields[part] {
-		return page.Valued(head, key, form, func(row part) page.Value { return value(row.of) }).Optional()
+	number := func(head, key string, form func(page.Value) string, of func(*Part) page.Value) page.Fields[*Part] {
+		return page.Valued(head, key, form, of).Optional()
 	}
-	fields := slices.Concat(nameFields(r, configurationOf[Part]),
-		page.Named("score", "scorer", func(row part) string { return row.of.Scorer }),
-		page.Counted("", "tasks", func(row part) int { return row.of.Tasks }).ForMachines(),
+	fields := slices.Concat(
+		page.Named("score", "scorer", func(p *Part) string { return p.Scorer }),
+		page.Counted("", "tasks", func(p *Part) int { return p.Tasks }).ForMachines(),
 		number("trials", "trials_mean", page.Whole, func(p *Part) page.Value { return p.Trials }),
 		number("ICC", "icc", func(v page.Value) string { return page.Score(v, 2) }, func(p *Part) page.Value { return p.ICC }),
 		number("agree", "agreement", page.Percent, func(p *Part) page.Value { return p.Agreement }),
 		number("SE now", "se", variance, func(p *Part) page.Value { return p.SE }),
-		page.Worded("advice", "advice", func(row part) string { return row.of.Advice }),
+		page.Worded("advice", "advice", func(p *Part) string { return p.Advice }),
 		number("between\ntasks", "variance_between", variance, func(p *Part) page.Value { return p.Between }).Wide(),
 		number("within\ntasks", "variance_within", variance, func(p *Part) page.Value { return p.Within }).Wide())
 	for i, trials := range residueTrials {
 		fields = append(fields, number(fmt.Sprintf("SE with\n%d", trials), fmt.Sprintf("se_with_%d", trials), variance, func(p *Part) page.Value { return p.With[i].SE }).Wide()...)
 	}
-	return page.Filled(page.Table{Keys: 2, Name: "residue", Title: "What varies inside the means of the scores, and what would make them surer"}, fields,
+	return page.Filled(page.Table{Keys: 2, Name: "residue", Title: "What varies inside the means of the scores, and what would make them surer"}, ofEach(r, fields),
 		rowsOf(r, func(c *Configuration) []Part { return c.Residue }))
 }

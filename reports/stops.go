@@ -101,21 +101,17 @@ func mostFirst(a, b int, nameA, nameB string) int {
 
 // stopsTable tells which conditions, guards and limits ended the runs.
 func stopsTable(r *Report) page.Table {
-	type stop = row[Stop]
-	number := func(head, key string, form func(page.Value) string, of func(*Stop) (page.Value, page.Range)) page.Fields[stop] {
-		return page.Measured(head, key, form, func(row stop) (page.Value, page.Range) { return of(row.of) })
-	}
-	fields := slices.Concat(nameFields(r, configurationOf[Stop]),
-		page.Of(page.Column{Head: "stopped by", Key: "reason"}, func(row stop) page.Cell {
-			return page.Cell{Text: row.of.Name(), Raw: string(row.of.Reason), Foreign: true}
+	fields := ofEach(r,
+		page.Of(page.Column{Head: "stopped by", Key: "reason"}, func(s *Stop) page.Cell {
+			return page.Cell{Text: s.Name(), Raw: string(s.Reason), Foreign: true}
 		}),
-		page.Named("", "fired", func(row stop) string { return row.of.Fired }).ForMachines(),
-		page.Counted("runs", "runs", func(row stop) int { return row.of.Runs }),
-		number("share", "share", page.Percent, func(s *Stop) (page.Value, page.Range) { return s.Share, s.ShareInterval }),
-		number("iterations", "iterations_mean", page.Whole, func(s *Stop) (page.Value, page.Range) { return s.Iterations, s.IterationsInterval }),
-		number("steps", "steps_mean", page.Whole, func(s *Stop) (page.Value, page.Range) { return s.Steps, s.StepsInterval }).Optional(),
-		number(scoreHead(r), "score_mean", r.shownScore(), func(s *Stop) (page.Value, page.Range) { return s.Score, s.ScoreInterval }).About(r.Primary()).Optional(),
-		page.Named("class", "class", func(row stop) string { return string(row.of.Class) }).Minor())
+		page.Named("", "fired", func(s *Stop) string { return s.Fired }).ForMachines(),
+		page.Counted("runs", "runs", func(s *Stop) int { return s.Runs }),
+		page.Measured("share", "share", page.Percent, func(s *Stop) (page.Value, page.Range) { return s.Share, s.ShareInterval }),
+		page.Measured("iterations", "iterations_mean", page.Whole, func(s *Stop) (page.Value, page.Range) { return s.Iterations, s.IterationsInterval }),
+		page.Measured("steps", "steps_mean", page.Whole, func(s *Stop) (page.Value, page.Range) { return s.Steps, s.StepsInterval }).Optional(),
+		page.Measured(scoreHead(r), "score_mean", r.shownScore(), func(s *Stop) (page.Value, page.Range) { return s.Score, s.ScoreInterval }).About(r.Primary()).Optional(),
+		page.Named("class", "class", func(s *Stop) string { return string(s.Class) }).Minor())
 	return page.Filled(page.Table{Keys: 2, Name: "stops", Title: "What stopped the runs (means of the runs it stopped)"}, fields,
 		rowsOf(r, func(c *Configuration) []Stop { return c.Stops }))
 }
@@ -248,18 +244,14 @@ func (l *Limit) phase() (name string, ok bool) {
 
 // limitsTable tells how much of each iteration limit was used.
 func limitsTable(r *Report) page.Table {
-	type limit = row[Limit]
-	number := func(head, key string, form func(page.Value) string, of func(*Limit) (page.Value, page.Range)) page.Fields[limit] {
-		return page.Measured(head, key, form, func(row limit) (page.Value, page.Range) { return of(row.of) })
-	}
-	fields := slices.Concat(nameFields(r, configurationOf[Limit]),
-		page.Of(page.Column{Head: "limit", Key: "limit"}, func(row limit) page.Cell { return row.of.cell() }),
-		page.Counted("is", "value", func(row limit) int { return row.of.Limit }),
-		number("used", "used_mean", page.Whole, func(l *Limit) (page.Value, page.Range) { return l.Used, l.UsedInterval }),
-		number("share", "share", page.Percent, func(l *Limit) (page.Value, page.Range) { return l.Share, l.ShareInterval }),
-		number("reached", "reached", page.Percent, func(l *Limit) (page.Value, page.Range) { return l.Reached, l.ReachedInterval }),
-		page.Counted("", "enough", func(row limit) int { return row.of.Enough }).ForMachines(),
-		page.Of(page.Column{Head: "hint", Key: "hint", Prose: true}, func(row limit) page.Cell { return page.Text(row.of.Hint) }).Optional())
+	fields := ofEach(r,
+		page.Of(page.Column{Head: "limit", Key: "limit"}, func(l *Limit) page.Cell { return l.cell() }),
+		page.Counted("is", "value", func(l *Limit) int { return l.Limit }),
+		page.Measured("used", "used_mean", page.Whole, func(l *Limit) (page.Value, page.Range) { return l.Used, l.UsedInterval }),
+		page.Measured("share", "share", page.Percent, func(l *Limit) (page.Value, page.Range) { return l.Share, l.ShareInterval }),
+		page.Measured("reached", "reached", page.Percent, func(l *Limit) (page.Value, page.Range) { return l.Reached, l.ReachedInterval }),
+		page.Counted("", "enough", func(l *Limit) int { return l.Enough }).ForMachines(),
+		page.Of(page.Column{Head: "hint", Key: "hint", Prose: true}, func(l *Limit) page.Cell { return page.Text(l.Hint) }).Optional())
 	rows := rowsOf(r, func(c *Configuration) []Limit {
 		if c.Runs == 0 {
 			return nil

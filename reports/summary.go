@@ -452,9 +452,6 @@ func sideCell(d *compare.Difference, of func(*compare.Difference) compare.Number
 func (c *Comparison) quantityRows() page.Table {
 	type row = *compare.Difference
 	dollars := c.dollarDigits()
-	right := func(head string, cell func(row) page.Cell) page.Fields[row] {
-		return page.Of(page.Column{Head: head, Right: true}, cell)
-	}
 	fields := slices.Concat(
 		page.Named("quantity", "", func(d row) string { return d.Name }),
 		page.Of(page.Column{Head: "verdict"}, func(d row) page.Cell {
@@ -464,9 +461,9 @@ func (c *Comparison) quantityRows() page.Table {
 			}
 			return page.Cell{Text: text, Look: lookOf(d.Verdict)}
 		}),
-		right("base", func(d row) page.Cell { return d.Mean(d.Base, dollars) }),
-		right("new", func(d row) page.Cell { return d.Mean(d.New, dollars) }),
-		right("change", func(d row) page.Cell { return d.ChangeCell(dollars) }),
-		right("95%", func(d row) page.Cell { return page.Text(d.IntervalText(dollars)) }))
+		page.Right("base", "", func(d row) page.Cell { return d.Mean(d.Base, dollars) }),
+		page.Right("new", "", func(d row) page.Cell { return d.Mean(d.New, dollars) }),
+		page.Right("change", "", func(d row) page.Cell { return d.ChangeCell(dollars) }),
+		page.Right("95%", "", func(d row) page.Cell { return page.Text(d.IntervalText(dollars)) }))
 	return page.Filled(page.Table{Keys: 1}, fields, page.EachOf(c.Pairs[0].Differences))
 }

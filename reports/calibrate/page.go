@@ -173,8 +173,8 @@ func (c *Calibration) biasTable() page.Table {
 	}
 	fields := slices.Concat(
 		page.Worded("mean", "mean_of", func(row biasRow) string { return row.what }),
-		page.Of(page.Column{Key: "mean", Right: true}, func(row biasRow) page.Cell { return page.Number(row.value, row.form) }),
-		page.Of(page.Column{Head: "95%", Right: true}, func(row biasRow) page.Cell { return page.Cell{Text: row.interval.Text(row.form)} }).ForPeople(),
+		page.Right("", "mean", func(row biasRow) page.Cell { return page.Number(row.value, row.form) }),
+		page.Right("95%", "", func(row biasRow) page.Cell { return page.Cell{Text: row.interval.Text(row.form)} }).ForPeople(),
 		page.Ends("mean", func(row biasRow) page.Range { return row.interval }))
 	return page.Filled(page.Table{Name: "bias", Title: "Bias (a positive one is kinder than people)", Keys: 1}, fields, slices.Values(rows))
 }

@@ -27,14 +27,33 @@ func Worded[T any](head, key string, of func(T) string) Fields[T] {
 	return Of(Column{Head: head, Key: key}, func(row T) Cell { return Text(of(row)) })
 }
 
+// Right is a column of cells of any kind at the right.
+func Right[T any](head, key string, cell func(T) Cell) Fields[T] {
+	return Of(Column{Head: head, Key: key, Right: true}, cell)
+}
+
+// Prose is a long text from outside.
+func Prose[T any](head, key string, of func(T) string) Fields[T] {
+	return Of(Column{Head: head, Key: key, Prose: true}, func(row T) Cell { return Name(of(row)) })
+}
+
+// Over are fields of what a row has.
+func Over[T, U any](fields Fields[U], of func(T) U) Fields[T] {
+	all := make(Fields[T], len(fields))
+	for i, f := range fields {
+		all[i] = Field[T]{f.Column, func(row T) Cell { return f.Cell(of(row)) }}
+	}
+	return all
+}
+
 // Counted is a number of things.
 func Counted[T any](head, key string, of func(T) int) Fields[T] {
-	return Of(Column{Head: head, Key: key, Right: true}, func(row T) Cell { return Count(of(row)) })
+	return Right(head, key, func(row T) Cell { return Count(of(row)) })
 }
 
 // Valued is a number.
 func Valued[T any](head, key string, form func(Value) string, of func(T) Value) Fields[T] {
-	return Of(Column{Head: head, Key: key, Right: true}, func(row T) Cell { return Number(of(row), form) })
+	return Right(head, key, func(row T) Cell { return Number(of(row), form) })
 }
 
 // Interval is the 95 % interval of a number, in one column for people and

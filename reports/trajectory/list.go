@@ -98,9 +98,9 @@ func fieldsOf(m *record.Manifest) page.Fields[listed] {
 		page.Counted("", "trial", func(r listed) int { return r.trial }).ForMachines(),
 		page.Worded("status", "status", func(r listed) string { return string(r.outcome.Status) }),
 		page.Named("stopped by", "stopped_by", func(r listed) string { return string(stoppedBy(&r.outcome)) }),
-		page.Of(page.Column{Head: "iterations", Key: "iterations", Right: true}, func(r listed) page.Cell { return page.Cell{Text: fmt.Sprint(r.iterations), Raw: r.iterations} }),
+		page.Right("iterations", "iterations", func(r listed) page.Cell { return page.Cell{Text: fmt.Sprint(r.iterations), Raw: r.iterations} }),
 		page.Of(score, func(r listed) page.Cell { return r.score }),
-		page.Of(page.Column{Head: "cost", Key: "cost_usd", Right: true}, func(r listed) page.Cell { return CostCell(r.usage) }),
+		page.Right("cost", "cost_usd", func(r listed) page.Cell { return CostCell(r.usage) }),
 		page.Valued("seconds", "seconds", func(v page.Value) string {
 			if !v.Known() {
 				return v.Missing

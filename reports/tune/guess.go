@@ -42,7 +42,7 @@ func (t *chooser) guessBest(ctx context.Context, r *Tuning, choice *chosen) erro
 	if t.value[t.chosenOn][today] < t.value[t.chosenOn][choice.best] {
 		g.Candidate, g.Unchanged = t.kept(choice.best), false
 	}
-	l, err := t.lossInFull(ctx, g.Candidate, t.chosenOn, t.Level)
+	l, err := t.lossOf(ctx, g.Candidate, t.chosenOn, t.Level, true)
 	if err != nil {
 		return err
 	}

@@ -213,7 +213,7 @@ func (k *Columns) Score(i int) Fields {
 		return page.Counted("", name+"_"+key, func(c *Configuration) int { return n(of(c)) }).ForMachines()
 	}
 	return slices.Concat(
-		right("", "", func(c *Configuration) page.Cell {
+		page.Right("", "", func(c *Configuration) page.Cell {
 			return page.Cell{Text: c.pointOrBounds(of(c).Mean, of(c).Bounds, form), Warnings: notesOf(c.Warnings, name, ReturnUnscored)}
 		}).About(name).ForPeople(),
 		page.Valued("", name+"_mean", form, func(c *Configuration) page.Value { return of(c).Mean }).ForMachines(),
@@ -297,7 +297,7 @@ func (k *Columns) Spent() Fields {
 func (k *Columns) amount(head, key string, form func(page.Value) string, of func(*Configuration) *Amount) Fields {
 	known := slices.ContainsFunc(k.Configurations, func(c Configuration) bool { return of(&c).Mean.Known() || of(&c).Bounds.Known() })
 	text := func(head string, text func(*Configuration) string) Fields {
-		return right(head, "", func(c *Configuration) page.Cell {
+		return page.Right(head, "", func(c *Configuration) page.Cell {
 			if !known {
 				return page.Cell{}
 			}
@@ -339,7 +339,7 @@ const wholeRows = 50
 // labelFields say which configuration it is, and how far its numbers go.
 func (r *Replay) labelFields(columns *Columns) Fields {
 	number := func(head, key string, of func(*Configuration) int) Fields {
-		return right(head, key, func(c *Configuration) page.Cell {
+		return page.Right(head, key, func(c *Configuration) page.Cell {
 			n := page.Count(of(c))
 			if of(c) == 0 {
 				n.Text = ""
@@ -355,7 +355,7 @@ func (r *Replay) labelFields(columns *Columns) Fields {
 		page.Named("configuration", "configuration", func(c *Configuration) string { return c.Name }),
 		columns.Label(page.Everyone),
 		page.Of(recording, func(c *Configuration) page.Cell { return page.Name(c.Recording) }),
-		right("exact\nruns", "exact", func(c *Configuration) page.Cell {
+		page.Right("exact\nruns", "exact", func(c *Configuration) page.Cell {
 			text := fmt.Sprint(c.Exact)
 			if c.Exact != c.Runs {
 				text = fmt.Sprintf("%d/%d", c.Exact, c.Runs)
@@ -401,7 +401,7 @@ func (r *Replay) unknownTable() page.Table {
 		names[Unknown](),
 		page.Worded("label", "label", func(row of[Unknown]) string { return row.it.Label }),
 		page.Counted("runs", "runs", func(row of[Unknown]) int { return row.it.Runs }),
-		right("from\niteration", "", func(row of[Unknown]) page.Cell {
+		page.Right("from\niteration", "", func(row of[Unknown]) page.Cell {
 			if row.it.First == row.it.Last {
 				return page.Text(fmt.Sprint(row.it.First))
 			}
@@ -409,7 +409,7 @@ func (r *Replay) unknownTable() page.Table {
 		}).ForPeople(),
 		page.Counted("", "first_iteration", func(row of[Unknown]) int { return row.it.First }).ForMachines(),
 		page.Counted("", "last_iteration", func(row of[Unknown]) int { return row.it.Last }).ForMachines(),
-		prose("why", "why", func(row of[Unknown]) string { return row.it.Why }))
+		page.Prose("why", "why", func(row of[Unknown]) string { return row.it.Why }))
 	return page.Filled(page.Table{Name: "unknown", Title: title, Keys: 2}, fields, ofEach(r.Configurations, func(c *Configuration) []Unknown { return c.Unknown }))
 }
 

@@ -24,24 +24,15 @@ func tableOf[T any](name, title string, keys int, fields page.Fields[*T], all []
 
 // counts is a column of counts with all their digits.
 func counts[T any](head, key string, of func(T) int) page.Fields[T] {
-	return page.Of(page.Column{Head: head, Key: key, Right: true}, func(row T) page.Cell { return whole(of(row)) })
+	return page.Right(head, key, func(row T) page.Cell { return whole(of(row)) })
 }
 
 // whole is a count with all its digits.
 func whole(n int) page.Cell { return page.Cell{Text: fmt.Sprint(n), Raw: n} }
 
-// right is a column of cells at the right, and named one of names from outside there.
-func right[T any](head, key string, cell func(T) page.Cell) page.Fields[T] {
-	return page.Of(page.Column{Head: head, Key: key, Right: true}, cell)
-}
-
+// named is a name from outside at the right.
 func named[T any](head, key string, of func(T) string) page.Fields[T] {
-	return right(head, key, func(row T) page.Cell { return page.Name(of(row)) })
-}
-
-// prose is a column of long texts from outside.
-func prose[T any](head, key string, of func(T) string) page.Fields[T] {
-	return page.Of(page.Column{Head: head, Key: key, Prose: true}, func(row T) page.Cell { return page.Name(of(row)) })
+	return page.Right(head, key, func(row T) page.Cell { return page.Name(of(row)) })
 }
 
 // choiceRow is a configuration with what it is to the choice.
@@ -96,12 +87,13 @@ func (t *Tuning) choiceTable() page.Table {
 			labels = page.Everyone
 		}
 	}
+	of := func(row choiceRow) *Configuration { return &row.Configuration }
 	fields := slices.Concat(
 		page.Worded("", "role", func(row choiceRow) string { return row.role }),
 		page.Named("configuration", "configuration", func(row choiceRow) string { return row.Name }),
-		lifted(as.Label(labels)))
+		page.Over(as.Label(labels), of))
 	for i := range as.Scorers {
-		fields = append(fields, lifted(as.Score(i))...)
+		fields = append(fields, page.Over(as.Score(i), of)...)
 		if i == 0 {
 			fields = append(fields, t.termFields()...)
 		}
@@ -109,17 +101,8 @@ func (t *Tuning) choiceTable() page.Table {
 	if len(as.Scorers) == 0 {
 		fields = append(fields, t.termFields()...)
 	}
-	fields = append(fields, lifted(as.Spent())...)
+	fields = append(fields, page.Over(as.Spent(), of)...)
 	return page.Filled(page.Table{Name: "choice", Title: "Choice (means per run)", Keys: 1, Whole: true}, fields, t.choices())
-}
-
-// lifted are fields of a configuration as those of a row.
-func lifted(fields Fields) page.Fields[choiceRow] {
-	all := make(page.Fields[choiceRow], len(fields))
-	for i, f := range fields {
-		all[i] = page.Field[choiceRow]{Column: f.Column, Cell: func(row choiceRow) page.Cell { return f.Cell(&row.Configuration) }}
-	}
-	return all
 }
 
 // termFields are the numbers that it was chosen by.
@@ -136,14 +119,14 @@ func (t *Tuning) termFields() page.Fields[choiceRow] {
 	return slices.Concat(
 		page.Of(objective, func(row choiceRow) page.Cell { return page.Number(row.Objective, objectiveForm) }),
 		page.Ends("objective", func(row choiceRow) page.Range { return row.ObjectiveInterval }),
-		right("lost", "lost", func(row choiceRow) page.Cell { return t.flips(row, row.Lost) }),
+		page.Right("lost", "lost", func(row choiceRow) page.Cell { return t.flips(row, row.Lost) }),
 		page.Of(lostMost, func(row choiceRow) page.Cell {
 			if row.Recorded {
 				return page.Cell{}
 			}
 			return row.most()
 		}),
-		right("gained", "gained", func(row choiceRow) page.Cell { return t.flips(row, row.Gained) }),
+		page.Right("gained", "gained", func(row choiceRow) page.Cell { return t.flips(row, row.Gained) }),
 		page.Of(cost, func(row choiceRow) page.Cell { return page.Number(row.ChoiceCost, cheap) }))
 }
 
@@ -203,7 +186,7 @@ func (t *Tuning) differencesTable() page.Table {
 		}
 	}
 	people := func(head string, text func(differenceRow) string) page.Fields[differenceRow] {
-		return right(head, "", func(row differenceRow) page.Cell { return page.Cell{Text: text(row)} }).Optional().ForPeople()
+		return page.Right(head, "", func(row differenceRow) page.Cell { return page.Cell{Text: text(row)} }).Optional().ForPeople()
 	}
 	fields := slices.Concat(
 		page.Worded("against", "against", func(row differenceRow) string { return row.against.What }),
@@ -214,9 +197,9 @@ func (t *Tuning) differencesTable() page.Table {
 			}
 			return page.Cell{Text: string(row.Verdict), Raw: string(row.Verdict)}
 		}),
-		right("base", "base", func(row differenceRow) page.Cell { return row.Mean(row.Base, row.dollarDigits()) }),
-		right("new", "new", func(row differenceRow) page.Cell { return row.Mean(row.New, row.dollarDigits()) }),
-		right("change", "change", func(row differenceRow) page.Cell { return row.ChangeCell(row.dollarDigits()) }).About("", Note{Kind: ByRatios}),
+		page.Right("base", "base", func(row differenceRow) page.Cell { return row.Mean(row.Base, row.dollarDigits()) }),
+		page.Right("new", "new", func(row differenceRow) page.Cell { return row.Mean(row.New, row.dollarDigits()) }),
+		page.Right("change", "change", func(row differenceRow) page.Cell { return row.ChangeCell(row.dollarDigits()) }).About("", Note{Kind: ByRatios}),
 		people("95%", func(row differenceRow) string {
 			if !row.Interval().Known() {
 				return ""
@@ -299,16 +282,16 @@ func (t *Tuning) frontTable() page.Table {
 			page.Warnings([]Note{{Kind: OnTheFront}}), func(f *FrontRow) reports.FrontPoint {
 				return reports.FrontPoint{Cost: f.ChoiceCost, Quality: f.Objective, Seconds: f.Seconds, Share: f.Share}
 			}),
-		right("successes", "successes", func(f *FrontRow) page.Cell { return f.Counted.hits() }),
-		right("lost", "lost", func(f *FrontRow) page.Cell {
+		page.Right("successes", "successes", func(f *FrontRow) page.Cell { return f.Counted.hits() }),
+		page.Right("lost", "lost", func(f *FrontRow) page.Cell {
 			if !f.LostMost.Known() {
 				return page.Number(f.LostMost, page.Or(page.Nothing, page.Whole))
 			}
 			return whole(f.Lost)
 		}).Optional(),
 		page.Of(most, func(f *FrontRow) page.Cell { return f.most() }),
-		right("iterations\nin all", "iterations", func(f *FrontRow) page.Cell { return f.Counted.made() }),
-		right("others\nas good", "same", func(f *FrontRow) page.Cell {
+		page.Right("iterations\nin all", "iterations", func(f *FrontRow) page.Cell { return f.Counted.made() }),
+		page.Right("others\nas good", "same", func(f *FrontRow) page.Cell {
 			if f.Same == 0 {
 				return page.Cell{Raw: 0}
 			}
@@ -327,11 +310,11 @@ func (t *Tuning) allTable() page.Table {
 		page.Worded("", "role", func(a *AllRow) string { return role(a.Recommended, a.Today) }).Optional(),
 		page.Valued("", "cost", cost, func(a *AllRow) page.Value { return a.ChoiceCost }).About(t.Terms.Cost),
 		page.Valued("", "objective", objectiveForm, func(a *AllRow) page.Value { return a.Objective }).About(t.Terms.objectiveName()),
-		right("successes", "successes", func(a *AllRow) page.Cell { return a.Counted.hits() }),
+		page.Right("successes", "successes", func(a *AllRow) page.Cell { return a.Counted.hits() }),
 		counts("lost", "lost", func(a *AllRow) int { return a.Lost }),
 		page.Of(lostMost, func(a *AllRow) page.Cell { return a.most() }),
 		counts("gained", "gained", func(a *AllRow) int { return a.Gained }),
-		right("iterations\nin all", "iterations", func(a *AllRow) page.Cell { return a.Counted.made() })), t.All)
+		page.Right("iterations\nin all", "iterations", func(a *AllRow) page.Cell { return a.Counted.made() })), t.All)
 }
 
 // frontRows is how many configurations of the front a terminal shows.
@@ -396,7 +379,7 @@ func (t *Tuning) foldsTable() page.Table {
 		}
 	}
 	counted := func(head, key string, of func(foldRow) *Counted, cell func(*Counted) page.Cell) page.Fields[foldRow] {
-		return right(head, key, func(row foldRow) page.Cell {
+		return page.Right(head, key, func(row foldRow) page.Cell {
 			if of(row) == nil || of(row).Runs == 0 {
 				return page.Cell{}
 			}
@@ -477,7 +460,7 @@ func (t *Tuning) curveTable() page.Table {
 		number("+cost", "extra_cost", cost, func(s *CurveStep) page.Value { return s.ExtraCost }),
 		number("per\nsuccess", "cost_per_success", page.Or(page.Nothing, cost), func(s *CurveStep) page.Value { return s.PerSuccess }),
 		number("per extra\nsuccess", "cost_per_extra_success", page.Or(page.Nothing, cost), func(s *CurveStep) page.Value { return s.PerExtra }),
-		right("continuing,\nat best", "", func(s *CurveStep) page.Cell {
+		page.Right("continuing,\nat best", "", func(s *CurveStep) page.Cell {
 			if !s.Ahead.Known() || s.AheadTo <= s.Iteration { // it takes no more than this step
 				return page.Cell{}
 			}
@@ -544,7 +527,7 @@ func (t *Tuning) unknownTable() page.Table {
 		counts("other\npath", "branches", func(n *NotExact) int { return n.Branches }),
 		page.Of(bounds, func(n *NotExact) page.Cell { return page.Cell{Text: n.Score.Text(score)} }),
 		page.Ends("bounds", func(n *NotExact) page.Range { return n.Score }),
-		prose("why", "why", func(n *NotExact) string { return n.Why })), t.Tried.NotExact)
+		page.Prose("why", "why", func(n *NotExact) string { return n.Why })), t.Tried.NotExact)
 }
 
 // stepRow is one step in one parameter.
@@ -587,8 +570,8 @@ func (t *Tuning) neighboursTable() page.Table {
 		named("with", "to", func(row stepRow) string { return row.Value }),
 		page.Of(page.Column{Head: "label", Key: "label", Only: labels}, func(row stepRow) page.Cell { return page.Text(row.Label) }),
 		page.Valued("change", "objective_change", gain, func(row stepRow) page.Value { return row.Objective }).About(t.Terms.objectiveName()),
-		right("lost", "lost", func(row stepRow) page.Cell { return row.among(row.Lost) }),
-		right("gained", "gained", func(row stepRow) page.Cell { return row.among(row.Gained) }),
+		page.Right("lost", "lost", func(row stepRow) page.Cell { return row.among(row.Lost) }),
+		page.Right("gained", "gained", func(row stepRow) page.Cell { return row.among(row.Gained) }),
 		page.Valued("change", "cost_change", t.extraCost(), func(row stepRow) page.Value { return row.Cost }).About(t.Terms.Cost),
 		page.Valued("per extra\nsuccess", "cost_per_extra_success", page.Or("", t.costForm(costs...)), func(row stepRow) page.Value { return row.PerSuccess }).Optional())
 	return page.Filled(page.Table{Name: "neighbours", Title: "One step less, one step more", Keys: 4}, fields, slices.Values(rows))
