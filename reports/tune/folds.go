@@ -315,7 +315,7 @@ func (t *chooser) counted(s *sums) Counted {
 	}
 	c := Counted{
 		Tasks: int(math.Round(s.tasks)), Runs: int(s.runs), Score: s.score(t.score), Iterations: int64(s.iterations),
-		Tokens: s.amount("tokens"), Cost: s.amount("cost_usd"), Seconds: s.amount("latency"),
+		Tokens: s.sumOf("tokens"), Cost: s.sumOf("cost_usd"), Seconds: s.sumOf("latency"),
 	}
 	if t.score >= 0 && t.score < len(s.scores) {
 		c.Hits = int(s.scores[t.score].hits)

@@ -421,9 +421,9 @@ func (s *sums) score(i int) page.Value {
 	return page.Known(s.scores[i].sum / s.scores[i].tasks)
 }
 
-// amount is a total by its name: seconds of "latency" and "latency_s". What programs
+// sumOf is a total by its name: seconds of "latency" and "latency_s". What programs
 // or a log may not have told is missing then.
-func (s *sums) amount(name string) page.Value {
+func (s *sums) sumOf(name string) page.Value {
 	known := func(total float64, told bool) page.Value {
 		if !told {
 			return page.Missing(page.Unknown)
@@ -450,7 +450,7 @@ func (s *sums) amount(name string) page.Value {
 
 // perRuns is what so many runs take of an amount; NaN where it is not known.
 func perRuns(runs float64, amount string) func(s *sums) float64 {
-	return func(s *sums) float64 { return runs * numberOf(s.amount(amount)) / s.runs }
+	return func(s *sums) float64 { return runs * numberOf(s.sumOf(amount)) / s.runs }
 }
 
 // usageKnown says what of the recorded runs' usage is known, and whether any of
@@ -578,7 +578,7 @@ func (a amountMetric) total() page.Value {
 	if a.name == "latency" && !a.timed || a.name == "cost_usd" && a.lumps {
 		return page.Missing(page.Unknown)
 	}
-	return a.amount(a.name)
+	return a.sumOf(a.name)
 }
 
 func (a amountMetric) quantile(p float64) page.Value {
