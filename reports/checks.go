@@ -195,6 +195,8 @@ func answerOf(verdicts []Verdict) page.Answer {
 // Answer is whether the thresholds hold, if that can be told.
 func (r *Report) Answer(quote func(string) string) page.Answer {
 	switch {
+	case r.NothingToRun != "":
+		return page.Answer{State: page.Passed, Text: quote(r.NothingToRun)}
 	case r.Unanswered != "":
 		return page.Answer{State: page.Errored, Text: quote(r.Unanswered)}
 	case r.runCount() == 0:
@@ -209,6 +211,9 @@ func (r *Report) Answer(quote func(string) string) page.Answer {
 func (r *Report) Checks() iter.Seq[page.Check] {
 	return func(yield func(page.Check) bool) {
 		if !eachCheck(r.Thresholds, yield) {
+			return
+		}
+		if r.NothingToRun != "" && !yield(page.Check{Group: "suite", Name: r.NothingToRun, State: page.Passed, Loud: true}) {
 			return
 		}
 		if r.Unanswered != "" && !yield(page.Check{Group: "suite", Name: r.Suite, State: page.Errored, Message: r.Unanswered, Loud: true}) {

@@ -64,6 +64,8 @@ type Report struct {
 	// Unanswered says why the results have no answer, so that no threshold was
 	// judged: the suite was stopped, or too few runs could be measured.
 	Unanswered string `json:"unanswered,omitempty"`
+	// NothingToRun says why no run was to be made, which is a success: no task failed before. "" where runs were.
+	NothingToRun string `json:"nothing_to_run,omitempty"`
 	// Thresholds are those that were judged, if any.
 	Thresholds []Verdict `json:"thresholds,omitempty"`
 	// Volatile may differ where all else is the same; nil: there is nothing to tell.

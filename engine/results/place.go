@@ -217,10 +217,33 @@ func fileName(name string) string {
 	return name[:min(len(name), 60)]
 }
 
-// MakeFolder makes the folder that results go to, if it is not there.
-func MakeFolder(dir string) error {
-	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
-		return exit.Usage("name a new folder with --out", "%s is a file; results need a folder", dir)
+// ownFiles are those that a result folder consists of.
+var ownFiles = []string{"manifest.json", "manifest.copy.json", "records.jsonl", "signals.jsonl", "scores.jsonl", "spent.jsonl", "spent.head",
+	"records.damaged.jsonl", "spent.damaged.jsonl", "lock"}
+
+// MakeFolder makes the folder that results go to, if it is not there. One that is there and is no result folder has to
+// be empty, but for hidden files, files of ours that a killed command left, and what the same command writes there.
+func MakeFolder(dir string, written ...string) error {
+	for at := dir; ; at = filepath.Dir(at) {
+		if info, err := os.Stat(at); err == nil && !info.IsDir() {
+			code := exit.WrongUsage
+			if at != dir {
+				code = exit.NotMeasured // it cannot be written to
+			}
+			return exit.With(code, "name a new folder with --out", "%s is a file; results need a folder", at)
+		} else if err == nil || at == filepath.Dir(at) {
+			break
+		}
+	}
+	entries, err := os.ReadDir(dir)
+	if err == nil && !IsFolder(dir) {
+		for _, e := range entries {
+			same := func(path string) bool { return filepath.Clean(path) == filepath.Join(dir, e.Name()) }
+			ours := !e.IsDir() && slices.Contains(append(ownFiles, TasksFile), strings.TrimSuffix(e.Name(), ".tmp"))
+			if !ours && !strings.HasPrefix(e.Name(), ".") && !slices.ContainsFunc(written, same) {
+				return exit.Usage("name a new or an empty folder with --out", "%s is there already and holds other files, such as %q", dir, e.Name())
+			}
+		}
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return exit.With(exit.NotMeasured, "name a folder that can be written to with --out", "making the result folder: %w", err)
@@ -244,8 +267,7 @@ func Holds(path string) bool {
 	if err == nil || errors.As(err, &none) && none.Ours {
 		return true
 	}
-	return IsFolder(filepath.Dir(path)) && slices.Contains([]string{"manifest.json", "manifest.copy.json", "records.jsonl", "signals.jsonl",
-		"scores.jsonl", "spent.jsonl", "spent.head", "records.damaged.jsonl", "spent.damaged.jsonl", "lock"}, filepath.Base(path))
+	return IsFolder(filepath.Dir(path)) && slices.Contains(ownFiles, filepath.Base(path))
 }
 
 // Manifest reads what a result folder is about.

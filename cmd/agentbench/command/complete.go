@@ -20,7 +20,7 @@ import (
 const mostCompleted = 1000
 
 // complete lets shells complete what only suites and results know: shipped suites,
-// configurations, runs, scorers and the paths of parameters. Mistakes on the command line
+// configurations, tasks, runs, scorers, baselines and the paths of parameters. Mistakes on the command line
 // complete nothing, silently.
 func (p *program) complete(root *cobra.Command) {
 	for _, c := range root.Commands() {
@@ -73,6 +73,20 @@ func (p *program) complete(root *cobra.Command) {
 				return known(p.loopsOf(args[0])), directive
 			})
 		}
+		if c.Flags().Lookup("task") != nil {
+			_ = c.RegisterFlagCompletionFunc("task", func(_ *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+				if len(args) == 0 {
+					return nil, cobra.ShellCompDirectiveNoFileComp
+				}
+				return p.tasksLike(args[0], typed), cobra.ShellCompDirectiveNoFileComp
+			})
+		}
+		if c.Flags().Lookup("baseline") != nil && c.Flags().Lookup("baselines") != nil {
+			_ = c.RegisterFlagCompletionFunc("baseline", func(c *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+				names, _ := results.Baselines(c.Flag("baselines").Value.String()) // none where the folder is not there
+				return names, cobra.ShellCompDirectiveDefault                    // result folders as well
+			})
+		}
 		if c.Flags().Lookup("write") != nil && c.Flags().Lookup("format") != nil {
 			_ = c.RegisterFlagCompletionFunc("write", func(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 				if strings.Contains(typed, "=") {
@@ -108,12 +122,8 @@ func (p *program) loopsOf(path string) (all loops) {
 		all.declared, all.loop = m.Scorers, folder.Loop
 		return all
 	}
-	quiet := &program{env: p.env, in: strings.NewReader(""), out: io.Discard, err: io.Discard, now: p.now, secrets: p.secrets}
-	if path == "-" {
-		return loops{}
-	}
-	suite, err := quiet.openSuite(path, nil)
-	if err != nil {
+	suite := p.suiteQuietly(path)
+	if suite == nil {
 		return loops{}
 	}
 	for i := range suite.Suite.Resolved {
@@ -124,6 +134,19 @@ func (p *program) loopsOf(path string) (all loops) {
 	}
 	all.loop = func(name string) *spec.Loop { return suite.Suite.Configuration(name).Loop }
 	return all
+}
+
+// suiteQuietly opens a suite without a word; nil where that cannot be.
+func (p *program) suiteQuietly(path string) *opened {
+	quiet := &program{env: p.env, in: strings.NewReader(""), out: io.Discard, err: io.Discard, now: p.now, secrets: p.secrets}
+	if path == "-" {
+		return nil
+	}
+	suite, err := quiet.openSuite(path, nil)
+	if err != nil {
+		return nil
+	}
+	return suite
 }
 
 func (l loops) configurations() []string { return l.names }
@@ -141,6 +164,33 @@ func (l loops) parameters() (paths []string) {
 	}
 	slices.Sort(paths)
 	return slices.Compact(paths)
+}
+
+// tasksLike are the first tasks of a suite or a result folder whose ids begin so.
+func (p *program) tasksLike(path, typed string) (ids []string) {
+	seen := map[string]bool{}
+	add := func(id string) (more bool) {
+		if strings.HasPrefix(id, typed) && !seen[id] {
+			seen[id], ids = true, append(ids, id)
+		}
+		return len(ids) < mostCompleted
+	}
+	dir, _, _ := strings.Cut(path, ":")
+	if results.IsFolder(dir) {
+		for s, err := range record.ReadSignals(dir) {
+			if err != nil || !add(s.Task) {
+				break
+			}
+		}
+	} else if suite := p.suiteQuietly(path); suite != nil {
+		for task, err := range suite.Tasks() {
+			if err == nil && !add(task.ID) {
+				break
+			}
+		}
+	}
+	slices.Sort(ids)
+	return ids
 }
 
 // runsLike are the first runs of a result folder whose ids begin so.

@@ -130,10 +130,7 @@ func (p *program) concludeMerge(ctx context.Context, m *record.Manifest, f *merg
 	if !f.quiet {
 		fmt.Fprintf(p.err, "results: %s\n", f.out)
 	}
-	if unanswered != nil {
-		return unanswered
-	}
-	return reports.Judged(report.Thresholds, f.quiet || p.onScreen(&f.reportFlags), p.note)
+	return p.verdict(report, unanswered, &f.reportFlags, f.quiet, true)
 }
 
 // judgeMerged puts into a report what its thresholds say, or why that cannot be

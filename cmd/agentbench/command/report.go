@@ -81,10 +81,7 @@ func (p *program) report(ctx context.Context, path string, f *judgedFlags) error
 	if r.Volatile != nil {
 		fmt.Fprintln(p.err, r.Volatile.Text())
 	}
-	if unanswered != nil {
-		return unanswered
-	}
-	return reports.Judged(r.Thresholds, p.onScreen(&f.reportFlags), p.note)
+	return p.verdict(r, unanswered, &f.reportFlags, false, true)
 }
 
 // judgeReport puts into a report what thresholds say, or why that cannot be told.

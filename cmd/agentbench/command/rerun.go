@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -67,13 +68,28 @@ func (p *program) onlyFailed(o *opened, f *runFlags) error {
 			text += " are in the suite and selected"
 		}
 		p.note(text + rest)
-		return exit.Quiet(0)
+		return cmp.Or(p.writeNone(at.Manifest, text, &f.reportFlags), exit.Quiet(0))
 	}
 	if !f.quiet {
 		p.note(fmt.Sprintf("rerunning %s of %s in %s", page.Plural(len(tasks), "failed task", "failed tasks"), page.Plural(len(configurations), "configuration", "configurations"), dir))
 	}
 	f.tasks, f.configurations = tasks, configurations
 	return f.all.Set("last-failed", dir) // the command that resumes names the folder
+}
+
+// writeNone writes what --format and --write ask for where nothing is run again: a report of no runs, so that no file of
+// an earlier command is taken for that of this one.
+func (p *program) writeNone(m record.Manifest, why string, f *reportFlags) error {
+	m.Configurations, m.Metrics, m.Totals, m.Status, m.Volatile = nil, nil, record.Totals{}, record.StateComplete, record.ManifestVolatile{}
+	none, err := reports.Collect(&m, func(func(*record.Signals, error) bool) {}, func(func(record.Score, error) bool) {})
+	if err != nil {
+		return exit.Unmeasured(err)
+	}
+	none.NothingToRun, none.TaskCount, none.Baseline, none.Warnings = why, 0, "", []reports.Warning{}
+	if f.format == "terminal" {
+		return p.writeFiles(none, f)
+	}
+	return p.write(none, f)
 }
 
 // lastResults opens the earlier results of a suite.

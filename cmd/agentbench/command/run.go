@@ -267,7 +267,7 @@ func (p *program) make(ctx context.Context, j *job) (*record.Manifest, ending, e
 
 // begin makes the result folder, or opens it where it is to be gone on with.
 func (p *program) begin(j *job) (*record.Manifest, *record.Journal, error) {
-	if err := results.MakeFolder(j.dir); err != nil {
+	if err := j.makeFolder(); err != nil {
 		return nil, nil, err
 	}
 	manifest, err := p.writer().Manifest(j.Document, j.plan)
@@ -282,6 +282,15 @@ func (p *program) begin(j *job) (*record.Manifest, *record.Journal, error) {
 		return nil, nil, errors.Join(err, journal.Close())
 	}
 	return &manifest, journal, nil
+}
+
+// makeFolder makes the result folder. The same command may write more into it.
+func (j *job) makeFolder() error {
+	written := []string{j.flags.events, j.flags.cacheFlags.dir}
+	for _, file := range j.flags.files {
+		written = append(written, file.path)
+	}
+	return results.MakeFolder(j.dir, written...)
 }
 
 // keepLedger opens the ledger of a job, and notes it in the manifest, so that it is
@@ -310,7 +319,7 @@ func (p *program) observe(j *job) (end func() error, err error) {
 		return func() error { return nil }, nil
 	}
 	if filepath.Dir(path) == filepath.Clean(j.dir) {
-		if err := results.MakeFolder(j.dir); err != nil {
+		if err := j.makeFolder(); err != nil {
 			return nil, err
 		}
 	}
@@ -479,10 +488,7 @@ func (p *program) conclude(ctx context.Context, j *job, m *record.Manifest, end 
 		p.tellCache(j, m)
 		fmt.Fprintf(p.err, "results: %s\n", j.dir)
 	}
-	if unanswered != nil {
-		return unanswered
-	}
-	return reports.Judged(report.Thresholds, j.flags.quiet || p.onScreen(&j.flags.reportFlags) && j.flags.events != "-", p.note)
+	return p.verdict(report, unanswered, &j.flags.reportFlags, j.flags.quiet, j.flags.events != "-" && !unreachable)
 }
 
 // again is the command that resumes a job where it was stopped. A round of --watch is narrower than the flags.

@@ -192,7 +192,7 @@ func (p *program) write(of page.Page, f *reportFlags, tables ...string) error {
 // onScreen reports whether a page is the summary on a terminal, which has the verdicts that
 // notes below it would repeat. In logs and files they stay.
 func (p *program) onScreen(f *reportFlags) bool {
-	return f.format == "terminal" && !f.all && len(f.tables) == 0 && p.isTerminal(p.out)
+	return f.format == "terminal" && !f.all && len(f.tables) == 0 && p.isTerminal(p.out) && p.isTerminal(p.err)
 }
 
 // tellEmpty says of which tables that the user named there is nothing to show.

@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -28,6 +29,24 @@ func (p *program) judge(ctx context.Context, j *job, m *record.Manifest, report 
 		return answered(ctx, report, err, reports.ThresholdOptions{}, nil)
 	}
 	return answered(ctx, report, nil, reports.ThresholdOptions{MinCoverage: *j.Suite.MinCoverage}, append(p.judgeable(j), j.flags.texts...))
+}
+
+// verdict is how a command ends after its page: unanswered, or what the thresholds say. What the page says on the same
+// screen is not repeated: which thresholds hold, and an answer that fits its line.
+func (p *program) verdict(r *reports.Report, unanswered error, f *reportFlags, quiet, written bool) error {
+	shown := written && p.onScreen(f)
+	err := unanswered
+	if err == nil {
+		err = reports.Judged(r.Thresholds, quiet || shown, p.note)
+	}
+	var known *exit.Error
+	if answer := r.Answer(page.Visible).Text; !shown || !errors.As(err, &known) || err.Error() != answer || page.Width(answer) > p.width(p.out) {
+		return err
+	}
+	if known.Hint != "" {
+		p.note("hint: " + page.Visible(known.Hint))
+	}
+	return exit.Quiet(known.Code)
 }
 
 // answerable says why results have no answer, if they have none.
