@@ -120,7 +120,11 @@ func failedEverywhere(path string, all int, class Count) error {
 	if cause.N < all {
 		in = fmt.Sprintf(", in %d of them", cause.N)
 	}
-	return exit.With(exit.NotMeasured, listsRuns(path), "the agent failed in %s%s: %s", runs, in, page.Visible(cause.Name))
+	hint := listsRuns(path)
+	if strings.Contains(cause.Name, "the evaluation's program") {
+		hint = `a program that evaluates exits with 0 and prints {"passed": true} or {"passed": false}; ` + hint
+	}
+	return exit.With(exit.NotMeasured, hint, "the agent failed in %s%s: %s", runs, in, page.Visible(cause.Name))
 }
 
 // failureOf is the error by which the agent failed in a run: the one that ended it,

@@ -1,10 +1,14 @@
 package spec
 
 import (
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/agentbench/agentbench/spec/source"
 )
@@ -51,6 +55,8 @@ func (d *Document) Programs() source.Faults {
 		for _, n := range programs {
 			if !programThere(folder, n.Text, d.getenv("PATH")) {
 				missing = append(missing, missingProgram(n, folder))
+			} else if what, hint := unstartable(folder, n.Text); what != "" {
+				missing = append(missing, n.Fault(hint, "%s", what))
 			}
 		}
 	}
@@ -62,6 +68,34 @@ func (d *Document) Programs() source.Faults {
 	}
 	missing.Sort()
 	return slices.Compact(missing)
+}
+
+// unstartable says why the system cannot start a script that a command names by its path: it names no interpreter, or
+// one that is not there. "" for all else.
+func unstartable(folder, program string) (what, hint string) {
+	if runtime.GOOS == "windows" || !strings.ContainsRune(program, '/') {
+		return "", ""
+	}
+	at := program
+	if !filepath.IsAbs(at) {
+		at = filepath.Join(folder, at)
+	}
+	file, err := os.Open(at)
+	if err != nil {
+		return "", ""
+	}
+	defer file.Close()
+	begins := make([]byte, 256)
+	n, _ := io.ReadFull(file, begins) // a short file has fewer
+	line, _, _ := strings.Cut(string(begins[:n]), "\n")
+	interpreter, script := strings.CutPrefix(line, "#!")
+	switch words := strings.Fields(interpreter); {
+	case script && len(words) > 0 && filepath.IsAbs(words[0]) && !executable(words[0]):
+		return fmt.Sprintf("the first line of %q names %s, which is not there", shorten(program), shorten(words[0])), "write the path of an interpreter, such as #!/bin/sh"
+	case !script && n > 0 && utf8.Valid(begins[:n]) && !strings.ContainsRune(string(begins[:n]), 0):
+		return fmt.Sprintf("the script %q has no #! line", shorten(program)), "start it with the line #!/bin/sh, or write command: [sh, " + shorten(program) + "]"
+	}
+	return "", ""
 }
 
 // missingProgram tells a file that is there and may not be executed from one that is not there.

@@ -84,7 +84,7 @@ func (p *program) complete(root *cobra.Command) {
 		if c.Flags().Lookup("baseline") != nil && c.Flags().Lookup("baselines") != nil {
 			_ = c.RegisterFlagCompletionFunc("baseline", func(c *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 				names, _ := results.Baselines(c.Flag("baselines").Value.String()) // none where the folder is not there
-				return names, cobra.ShellCompDirectiveDefault                    // result folders as well
+				return names, cobra.ShellCompDirectiveDefault                     // result folders as well
 			})
 		}
 		if c.Flags().Lookup("write") != nil && c.Flags().Lookup("format") != nil {

@@ -23,6 +23,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -136,6 +137,13 @@ var kinds = map[string]string{
 	"int": "a whole number", "int64": "a whole number", "uint64": "a whole number", "float64": "a number", "bool": "true or false", "duration": "a duration such as 30s",
 }
 
+// otherFlags are what other tools call flags, and how they are written here.
+var otherFlags = map[string]string{
+	"output": "out", "output-dir": "out", "json": "format json", "verbose": "all", "v": "all", "n": "trials N", "repeat": "trials N", "epochs": "trials N",
+	"jobs": "concurrency N", "j": "concurrency N", "workers": "concurrency N", "parallel": "concurrency N", "max-concurrency": "concurrency N",
+	"model": "set agent.model=NAME", "filter": "task ID", "k": "task ID", "rerun-failed": "last-failed", "lf": "last-failed",
+}
+
 // wrongFlag explains a flag that is not there, or that cannot take its value.
 func wrongFlag(c *cobra.Command, err error) error {
 	help := c.CommandPath() + " --help lists the flags"
@@ -149,9 +157,17 @@ func wrongFlag(c *cobra.Command, err error) error {
 	case errors.As(err, &refused):
 		return refused
 	case errors.As(err, &value) && kinds[value.GetFlag().Value.Type()] != "":
+		if text := value.GetValue(); value.GetFlag().Value.Type() == "duration" && text != "" && strings.Trim(text, "0123456789.") == "" {
+			help = fmt.Sprintf("write a unit: --%s %ss", value.GetFlag().Name, text)
+		}
 		return exit.Usage(help, "--%s %s: want %s", value.GetFlag().Name, value.GetValue(), kinds[value.GetFlag().Value.Type()])
 	case !errors.As(err, &missing):
 		return exit.Usage(help, "%v", err)
+	}
+	if here := otherFlags[missing.GetSpecifiedName()]; here != "" && c.Flags().Lookup(strings.Fields(here)[0]) != nil {
+		return exit.Usage("write --"+here, "%v", err)
+	} else if missing.GetSpecifiedName() == "dry-run" && c.Name() == "run" {
+		return exit.Usage("agentbench plan SUITE shows what it would run and cost at most", "%v", err)
 	}
 	var names []string
 	c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })

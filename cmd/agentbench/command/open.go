@@ -96,6 +96,11 @@ func find(path string) (file string, shipped fs.FS, err error) {
 	if suite, ok := suites.Find(path); ok {
 		return path, suite.FS, nil
 	}
+	for _, ending := range []string{".yaml", ".suite.yaml", ".yml"} {
+		if _, err := os.Stat(path + ending); err == nil {
+			return "", nil, exit.Usage("did you mean "+path+ending+"?", "file not found: %s", path)
+		}
+	}
 	return "", nil, exit.Usage(exit.DidYouMean(path, nearby(path), "the suites that ship: "+strings.Join(suites.Names(), ", ")), "file not found: %s", path)
 }
 

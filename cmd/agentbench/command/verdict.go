@@ -104,7 +104,7 @@ func blownError(j *job, m *record.Manifest, b *engine.Blown) error {
 		return exit.With(exit.NotMeasured, "start the server, or set the model's base_url to its address; then: "+j.again(),
 			"model %s: cannot connect to %s: %s. Is the server running?", page.Visible(dead.Model), page.Visible(dead.Address), page.Visible(cause))
 	}
-	return exit.With(exit.NotMeasured, doubtHint(j)+repairs(b.Fault.Class)+"; finished runs are saved in "+j.dir,
+	return exit.With(exit.NotMeasured, doubtHint(j)+j.repairs(b.Fault.Class)+"; finished runs are saved in "+j.dir,
 		"aborted after %d of %s: %s", results.Measured(m), page.Plural(m.Totals.Planned, "run", "runs"), page.Visible(reports.FirstLine(b.Error())))
 }
 
@@ -119,10 +119,19 @@ func doubtHint(j *job) string {
 }
 
 // repairs says what to do before the suite runs again.
-func repairs(class record.ErrorClass) string {
+func (j *job) repairs(class record.ErrorClass) string {
 	switch class {
 	case record.Auth:
-		return "check the key that api_key_env names"
+		var keys []string
+		for i := range j.Suite.Models {
+			if server, calls := j.Suite.Models[i].Value.Server(); calls && !server.Keyless && !slices.Contains(keys, server.KeyEnv) {
+				keys = append(keys, server.KeyEnv)
+			}
+		}
+		if len(keys) == 0 {
+			return "check the key that api_key_env names"
+		}
+		return "check the key in " + strings.Join(keys, ", ")
 	case record.Quota:
 		return "the account or its budget is used up"
 	case record.InvalidRequest:
