@@ -108,7 +108,7 @@ func (l *Loop) run(ctx context.Context, id string, task *spec.Task, trial int, c
 	r.finish()
 	r.state.Restart(nil, nil) // it holds nothing of this run
 	l.ended.Put(r.state)
-	r.state = nil
+	r.task, r.calls, r.state = nil, nil, nil // the record is part of r, and lives longer
 	return &r.record
 }
 
