@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// room is the size that a small heap grows to.
-	room = 16 << 20
+	// room and leanRoom are the sizes that a small heap and the stacks grow to together.
+	room, leanRoom = 22 << 20, 16 << 20
 	// A heap grows by at most that share of what is in use, in percent, and by at least
 	// one of the others.
 	most, usual, lean = 400, 60, 25
@@ -28,7 +28,6 @@ const (
 var ours = begin()
 
 func begin() bool {
-	least.Store(usual)
 	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
 		return false
 	}
@@ -36,7 +35,7 @@ func begin() bool {
 	return true
 }
 
-var least atomic.Int32
+var leanly atomic.Bool
 
 // Keep decides after each collection, which knows what is in use, when the next one is
 // to come.
@@ -49,29 +48,36 @@ func Keep() {
 	}
 }
 
-// Leanly keeps the garbage of a large heap small until the function that it returns is
-// called: lines that are read leave much more behind than their numbers.
+// Leanly keeps the garbage small until the function that it returns is called: lines that
+// are read leave much more behind than their numbers.
 func Leanly() (end func()) {
-	before := least.Swap(lean)
-	return func() { least.Store(before) }
+	before := leanly.Swap(true)
+	if ours {
+		adjust()
+	}
+	return func() { leanly.Store(before) }
 }
 
 func adjust() {
-	now := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/scan/stack:bytes"}, {Name: "/gc/scan/globals:bytes"}, {Name: "/gc/gogc:percent"}}
+	now := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/scan/stack:bytes"}, {Name: "/gc/scan/globals:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"}, {Name: "/gc/gogc:percent"}}
 	metrics.Read(now)
-	percent := growth(now[0].Value.Uint64(), now[1].Value.Uint64()+now[2].Value.Uint64())
-	was := int(now[3].Value.Uint64())
+	percent := growth(now[0].Value.Uint64(), now[1].Value.Uint64()+now[2].Value.Uint64(), now[3].Value.Uint64())
+	was := int(now[4].Value.Uint64())
 	if was < lean || percent > was*9/10 && percent < was*11/10 { // somebody wants less; or it is not worth stopping the world
 		return
 	}
 	debug.SetGCPercent(percent)
 }
 
-// growth is by how many percent a heap grows of which so many bytes are in use. Go lets
-// it grow by as large a share of its roots, the stacks and globals, as well, which are
-// megabytes where hundreds of runs wait for their calls.
-func growth(live, roots uint64) int {
-	garbage := max(live*uint64(least.Load())/100, room-min(live, room))
+// growth is by how many percent a heap grows of which so many bytes are in use, beside
+// stacks of that size: they are megabytes where hundreds of runs wait for their calls. Go lets
+// it grow by as large a share of its roots, what is in use of stacks and globals, as well.
+func growth(live, roots, stacks uint64) int {
+	least, room := uint64(usual), uint64(room)
+	if leanly.Load() {
+		least, room = lean, leanRoom
+	}
+	garbage := max(live*least/100, room-min(live+stacks, room))
 	all := max(live+roots, 1)
 	return int(max(lean, min(most, (100*garbage+all-1)/all)))
 }

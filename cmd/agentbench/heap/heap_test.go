@@ -10,19 +10,22 @@ import (
 
 // A small heap grows to one size, a larger one by a share.
 func TestGrowth(t *testing.T) {
-	for live, want := range map[uint64]int{0: most, 1 << 20: most, 4 << 20: 300, 8 << 20: 100, 10 << 20: usual, 16 << 20: usual, 1 << 40: usual} {
-		if got := growth(live, 0); got != want {
+	for live, want := range map[uint64]int{0: most, 1 << 20: most, 8 << 20: 175, 11 << 20: 100, 14 << 20: usual, 16 << 20: usual, 1 << 40: usual} {
+		if got := growth(live, 0, 0); got != want {
 			t.Errorf("%d bytes in use: %d%%, want %d%%", live, got, want)
 		}
 	}
-	for roots, want := range map[uint64]int{2 << 20: 80, 4 << 20: 67, 8 << 20: 50, 1 << 30: lean} {
-		if got := growth(8<<20, roots); got != want {
-			t.Errorf("8 MiB in use and %d bytes of roots: %d%%, want %d%%", roots, got, want)
+	for _, c := range []struct {
+		roots, stacks uint64
+		want          int
+	}{{0, 6 << 20, 100}, {2 << 20, 6 << 20, 80}, {8 << 20, 6 << 20, 50}, {0, 1 << 30, usual}, {1 << 30, 1 << 30, lean}} {
+		if got := growth(8<<20, c.roots, c.stacks); got != c.want {
+			t.Errorf("8 MiB in use, %d bytes of roots and %d of stacks: %d%%, want %d%%", c.roots, c.stacks, got, c.want)
 		}
 	}
 	defer Leanly()()
 	for live, want := range map[uint64]int{1 << 20: most, 8 << 20: 100, 16 << 20: lean, 1 << 40: lean} {
-		if got := growth(live, 0); got != want {
+		if got := growth(live, 0, 0); got != want {
 			t.Errorf("%d bytes in use, leanly: %d%%, want %d%%", live, got, want)
 		}
 	}
