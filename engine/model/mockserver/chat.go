@@ -319,7 +319,11 @@ type apiError struct {
 }
 
 func (openAI) refuse(p *problem, _ string) any {
-	return map[string]*apiError{"error": {p.message, nullable(p.kind), nullable(p.param), nullable(p.code)}}
+	return map[string]*apiError{"error": p.body()}
+}
+
+func (p *problem) body() *apiError {
+	return &apiError{p.message, nullable(p.kind), nullable(p.param), nullable(p.code)}
 }
 
 func invalid(param, code, format string, args ...any) *problem {

@@ -369,17 +369,15 @@ func (responses) items(a *answer) []any {
 // responseEvent is an event of a stream.
 type responseEvent struct {
 	Type         string          `json:"type"`
-	Code         string          `json:"code,omitempty"`
+	Error        *apiError       `json:"error,omitempty"`
 	Arguments    *string         `json:"arguments,omitempty"`
 	ContentIndex *int            `json:"content_index,omitempty"`
 	Delta        *string         `json:"delta,omitempty"`
 	Item         any             `json:"item,omitempty"`
 	ItemID       string          `json:"item_id,omitempty"`
 	Logprobs     json.RawMessage `json:"logprobs,omitempty"`
-	Message      string          `json:"message,omitempty"`
 	Name         string          `json:"name,omitempty"`
 	OutputIndex  *int            `json:"output_index,omitempty"`
-	Param        json.RawMessage `json:"param,omitempty"`
 	Part         any             `json:"part,omitempty"`
 	Refusal      *string         `json:"refusal,omitempty"`
 	Response     *response       `json:"response,omitempty"`
@@ -489,8 +487,8 @@ func (t *told) call(it callItem) {
 
 func (p responses) broken(a *answer, frames int, event bool) []byte {
 	wrong := p.problem("500")
-	if event {
-		return frame("error", responseEvent{Type: "error", Code: wrong.kind, Message: wrong.message, Param: null, Sequence: frames})
+	if event { // OpenAI documents the fields of the error at the top, and sends this
+		return frame("error", responseEvent{Type: "error", Error: wrong.body(), Sequence: frames})
 	}
 	r := p.response(a)
 	r.Status, r.Error = "failed", &failure{wrong.kind, wrong.message}

@@ -45,8 +45,16 @@ const peerFixtures = `{"fixtures": [
 
 const peerRules = `
 - {match: hello, reply: "Hi there, this is a reply that takes several chunks."}
+- {match: think, reply: "42", thinking: Six times seven.}
 - {match: weather, tools: [{name: get_weather, arguments: {city: Paris}}]}
 `
+
+// The protocols that the peer and the mock server speak.
+const (
+	chatPath      = "/chat/completions"
+	responsesPath = "/responses"
+	messagesPath  = "/messages"
+)
 
 // peerProgram is the peer's program. The test is skipped where there is none.
 func peerProgram(t *testing.T) string {
@@ -124,6 +132,7 @@ func TestPeer(t *testing.T) {
 	t.Run("the client understands it", func(t *testing.T) { understands(t, peer) })
 	t.Run("the client of Responses understands it", func(t *testing.T) { understandsResponses(t, peer) })
 	t.Run("mock answers like it", func(t *testing.T) { answersLike(t, peer) })
+	t.Run("mock speaks the other protocols like it", func(t *testing.T) { speaksLike(t, peer) })
 	t.Run("mock refuses like it", func(t *testing.T) { refusesLike(t, peer) })
 	t.Run("mock tells its limits like it", func(t *testing.T) { limitsLike(t, peer) })
 }
@@ -223,14 +232,15 @@ type answered struct {
 	shape       any // of JSON, or of the frames of a stream in turn
 }
 
-func send(t *testing.T, address, body string) answered {
+func send(t *testing.T, address, path, body string) answered {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), "POST", address+"/chat/completions", strings.NewReader(body))
+	request, err := http.NewRequestWithContext(t.Context(), "POST", address+path, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("Authorization", "Bearer "+canary)
+	request.Header.Set("Anthropic-Version", "2023-06-01")
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		t.Fatal(err)
@@ -256,12 +266,15 @@ func frames(t *testing.T, text []byte) []any {
 	t.Helper()
 	var all []any
 	for frame := range bytes.SplitSeq(bytes.TrimSpace(text), []byte("\n\n")) {
-		data, ok := bytes.CutPrefix(frame, []byte("data: "))
+		name, data, ok := bytes.Cut(append([]byte("\n"), frame...), []byte("\ndata: "))
 		var shape any = string(data)
 		if !ok {
 			t.Errorf("the frame %q", frame)
 		} else if string(data) != "[DONE]" {
 			shape = shapeOf(t, data)
+		}
+		if event, named := bytes.CutPrefix(name, []byte("\nevent: ")); named {
+			shape = []any{string(event), shape}
 		}
 		if len(all) == 0 || !reflect.DeepEqual(all[len(all)-1], shape) {
 			all = append(all, shape)
@@ -280,7 +293,7 @@ func shapeOf(t *testing.T, text []byte) any {
 }
 
 // exact are the fields whose values matter, not only their types.
-var exact = []string{"object", "role", "content", "finish_reason", "type", "name", "arguments", "model", "index"}
+var exact = []string{"object", "role", "content", "finish_reason", "type", "name", "arguments", "model", "index", "status", "stop_reason"}
 
 // shape is a value with texts and numbers replaced by what they are.
 func shape(value any, field string) any {
@@ -326,7 +339,7 @@ func answersLike(t *testing.T, peer string) {
 		"after a tool's reply": `{"model":"gpt-4o","messages":[{"role":"user","content":"hello"},{"role":"assistant","content":null,"tool_calls":[{"id":"call_1","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"call_1","content":""}]}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			want, got := send(t, peer, body), send(t, mock, body)
+			want, got := send(t, peer, chatPath, body), send(t, mock, chatPath, body)
 			if got.status != want.status || got.contentType != want.contentType {
 				t.Errorf("got %d %s, the peer gives %d %s", got.status, got.contentType, want.status, want.contentType)
 			}
@@ -337,6 +350,64 @@ func answersLike(t *testing.T, peer string) {
 	}
 }
 
+// In the other protocols the peer leaves out much of what the vendors send. What it sends the mock server sends too, in the
+// same order, and the pings of Anthropic besides.
+func speaksLike(t *testing.T, peer string) {
+	mock := mockOfPeer(t, mockserver.Options{})
+	for _, stream := range []string{"", `,"stream":true`} {
+		for _, asked := range []string{"hello", "think", "weather"} {
+			for path, body := range map[string]string{
+				responsesPath: `{"model":"gpt-5","input":"` + asked + `"` + stream + `}`,
+				messagesPath:  `{"model":"claude-opus-4-5","max_tokens":100,"messages":[{"role":"user","content":"` + asked + `"}]` + stream + `}`,
+			} {
+				t.Run(path+" "+asked+stream, func(t *testing.T) {
+					want, got := send(t, peer, path, body), send(t, mock, path, body)
+					if got.status != want.status || got.contentType != want.contentType {
+						t.Errorf("got %d %s, the peer gives %d %s", got.status, got.contentType, want.status, want.contentType)
+					}
+					if !holds(withoutPings(got.shape), want.shape) {
+						t.Errorf("got\n%s\nthe peer gives\n%s", indent(got.shape), indent(want.shape))
+					}
+				})
+			}
+		}
+	}
+}
+
+// holds reports whether a shape has all that another one has.
+func holds(got, want any) bool {
+	switch want := want.(type) {
+	case map[string]any:
+		fields, _ := got.(map[string]any)
+		for name, inner := range want {
+			if has, ok := fields[name]; !ok || !holds(has, inner) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		list, _ := got.([]any)
+		for i := range want {
+			if i >= len(list) || !holds(list[i], want[i]) {
+				return false
+			}
+		}
+		return len(list) == len(want)
+	}
+	return reflect.DeepEqual(got, want)
+}
+
+func withoutPings(shape any) any {
+	frames, ok := shape.([]any)
+	if !ok {
+		return shape
+	}
+	return slices.DeleteFunc(slices.Clone(frames), func(frame any) bool {
+		event, _ := frame.([]any)
+		return len(event) > 0 && event[0] == "ping"
+	})
+}
+
 func indent(value any) string {
 	text, _ := json.MarshalIndent(value, "", "  ") // of maps, lists and texts
 	return string(text)
@@ -344,13 +415,25 @@ func indent(value any) string {
 
 // Errors have the same status and fields; param and code may be null.
 func refusesLike(t *testing.T, peer string) {
-	for name, c := range map[string]struct{ body, fault string }{
-		"rate limit":  {`{"model":"gpt-4o","messages":[{"role":"user","content":"too fast"}]}`, "429"},
-		"key":         {`{"model":"gpt-4o","messages":[{"role":"user","content":"who"}]}`, "401"},
-		"server":      {`{"model":"gpt-4o","messages":[{"role":"user","content":"broken"}]}`, "500"},
-		"in a stream": {`{"model":"gpt-4o","stream":true,"messages":[{"role":"user","content":"broken"}]}`, "500"},
-		"no JSON":     {`{"model":"gpt-4o"`, ""},
-		"no messages": {`{"model":"gpt-4o"}`, ""},
+	chat := func(asked string) string {
+		return `{"model":"gpt-4o","messages":[{"role":"user","content":"` + asked + `"}]}`
+	}
+	responses := func(asked string) string { return `{"model":"gpt-4o","input":"` + asked + `"}` }
+	messages := func(asked string) string { return `{"max_tokens":9,` + chat(asked)[1:] }
+	for name, c := range map[string]struct{ path, body, fault string }{
+		"rate limit":            {chatPath, chat("too fast"), "429"},
+		"key":                   {chatPath, chat("who"), "401"},
+		"server":                {chatPath, chat("broken"), "500"},
+		"in a stream":           {chatPath, `{"stream":true,` + chat("broken")[1:], "500"},
+		"no JSON":               {chatPath, `{"model":"gpt-4o"`, ""},
+		"no messages":           {chatPath, `{"model":"gpt-4o"}`, ""},
+		"responses: rate limit": {responsesPath, responses("too fast"), "429"},
+		"responses: key":        {responsesPath, responses("who"), "401"},
+		"responses: server":     {responsesPath, responses("broken"), "500"},
+		"messages: rate limit":  {messagesPath, messages("too fast"), "429"},
+		"messages: key":         {messagesPath, messages("who"), "401"},
+		"messages: server":      {messagesPath, messages("broken"), "500"},
+		"messages: no JSON":     {messagesPath, `{"model":"gpt-4o"`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var o mockserver.Options
@@ -361,7 +444,7 @@ func refusesLike(t *testing.T, peer string) {
 				}
 				o.Faults = []mockserver.Rated{fault}
 			}
-			want, got := send(t, peer, c.body), send(t, mockOfPeer(t, o), c.body)
+			want, got := send(t, peer, c.path, c.body), send(t, mockOfPeer(t, o), c.path, c.body)
 			if got.status != want.status || got.contentType != want.contentType {
 				t.Errorf("got %d %s, the peer gives %d %s", got.status, got.contentType, want.status, want.contentType)
 			}
@@ -387,8 +470,8 @@ func errorFields(a answered) []string {
 func limitsLike(t *testing.T, peer string) {
 	mock := mockOfPeer(t, mockserver.Options{Limits: mockserver.Limits{Requests: 1, Tokens: 1000}})
 	body := `{"model":"gpt-4o","messages":[{"role":"user","content":"too fast"}]}`
-	send(t, mock, body)
-	want, got := limitHeaders(send(t, peer, body)), limitHeaders(send(t, mock, body))
+	send(t, mock, chatPath, body)
+	want, got := limitHeaders(send(t, peer, chatPath, body)), limitHeaders(send(t, mock, chatPath, body))
 	if !slices.Equal(got, want) || len(want) < 7 {
 		t.Errorf("got %v, the peer gives %v", got, want)
 	}
