@@ -759,8 +759,7 @@ func (f *file) archive(r io.Reader) {
 		}
 	}
 	for _, member := range opened.File {
-		ext := strings.ToLower(path.Ext(member.Name))
-		wanted := ext == ".json" || ext == ".jsonl"
+		wanted := isJSON(member.Name)
 		if f.zip != nil {
 			wanted, _ = path.Match(f.zip.Rows, member.Name) // the pattern was checked
 		}
@@ -772,6 +771,11 @@ func (f *file) archive(r io.Reader) {
 			return
 		}
 	}
+}
+
+func isJSON(name string) bool {
+	ext := strings.ToLower(path.Ext(name))
+	return ext == ".json" || ext == ".jsonl"
 }
 
 // openZip wants a file that can be read at any place.

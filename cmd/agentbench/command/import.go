@@ -1,12 +1,16 @@
 package command
 
 import (
+	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 
@@ -31,11 +35,12 @@ type importFlags struct {
 func (p *program) importCommand() *cobra.Command {
 	var f importFlags
 	c := &cobra.Command{
-		Use:     "import MAPPING FILE...",
+		Use:     "import [MAPPING] FILE...",
 		Short:   "Import logs of other tools as results",
 		GroupID: "run",
 		Long: `Imports logs with a mapping, a YAML file of CEL expressions, into a result folder for
-report, diff, show, replay and tune. A mapping is a file, or the name of one that ships:
+report, diff, show, replay and tune. A mapping is a file, or the name of one that ships.
+Without MAPPING, the one that ships is found by the contents of the files:
 
 ` + mappingListing() + `
 
@@ -50,10 +55,10 @@ FILE can be - for stdin.`,
 				return nil
 			case f.print:
 				return p.printMapping(args)
-			case len(args) < 2:
-				return exit.Usage("agentbench import --help explains it", "import: want a mapping and one or more files, got %d", len(args))
+			case len(args) == 0 || len(args) == 1 && isMapping(args):
+				return exit.Usage("agentbench import --help explains it", "import: want a mapping and one or more files, or files, got %d", len(args))
 			}
-			return p.importLogs(c.Context(), args[0], args[1:], &f)
+			return p.importLogs(c.Context(), args, &f)
 		},
 	}
 	outFlag(c, &f.out, "result folder (default results/MAPPING-TIME-…)")
@@ -114,12 +119,95 @@ func (p *program) openMapping(path string) (*spec.Import, error) {
 	return document.Import, nil
 }
 
-// importLogs reads files into a new result folder.
-func (p *program) importLogs(ctx context.Context, path string, files []string, f *importFlags) error {
-	if err := readableLogs(files); err != nil {
-		return err
+// isMapping reports whether the first argument is a mapping: the name of one that ships, a
+// YAML file, or, before other files, whatever does not have the name of a log.
+func isMapping(args []string) bool {
+	if _, ships := suites.FindMapping(args[0]); ships {
+		return true
 	}
-	m, err := p.openMapping(path)
+	switch strings.ToLower(filepath.Ext(args[0])) {
+	case ".yaml", ".yml":
+		return true
+	case ".json", ".jsonl", ".ndjson", ".eval", ".zip", ".csv":
+		return false
+	}
+	return len(args) > 1
+}
+
+// mappingFor is the mapping that the arguments name, or else the one that ships and
+// recognizes all files; and the files.
+func (p *program) mappingFor(args []string, f *importFlags) (*spec.Import, []string, error) {
+	if isMapping(args) {
+		if err := readableLogs(args[1:]); err != nil {
+			return nil, nil, err
+		}
+		m, err := p.openMapping(args[0])
+		return m, args[1:], err
+	}
+	if err := readableLogs(args); err != nil {
+		return nil, nil, err
+	}
+	var found *spec.Import
+	var by string
+	for i, file := range args {
+		m, words, err := p.recognized(file)
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case i > 0 && m.Name != found.Name:
+			return nil, nil, exit.Usage("import the files of each format alone", "%s is %s, but %s is %s", args[0], found.Name, file, m.Name)
+		}
+		found, by = m, words
+	}
+	if !f.quiet {
+		fmt.Fprintf(p.err, "format: %s (found by %s)\n", found.Name, by)
+	}
+	return found, args, nil
+}
+
+// recognized is the mapping that ships and recognizes a file, and by what.
+func (p *program) recognized(file string) (found *spec.Import, by string, err error) {
+	log := io.Reader(bufio.NewReaderSize(p.in, imports.HeadSize))
+	if file == "-" {
+		p.in = log // what is peeked at is read again
+		text, _ := log.(*bufio.Reader).Peek(imports.HeadSize)
+		log = bytes.NewReader(text)
+	} else {
+		opened, err := os.Open(file)
+		if err != nil {
+			return nil, "", exit.Unmeasured(err)
+		}
+		defer opened.Close()
+		log = opened
+	}
+	head, err := imports.NewHead(file, log)
+	if err != nil {
+		return nil, "", exit.With(exit.NotMeasured, "", "%s: %w", file, err)
+	}
+	var tried, took []string
+	for _, shipped := range suites.Mappings() {
+		document, _ := spec.LoadFS(suites.MappingFiles(), shipped.File(), spec.Options{Env: p.env})
+		m := document.Import // that they load is tested
+		if words := head.Recognized(m); words != "" {
+			found, by, took = m, words, append(took, m.Name+" (by "+words+")")
+		}
+		for i := range m.Recognize {
+			tried = append(tried, m.Name+": "+m.Recognize[i].Key)
+		}
+	}
+	const name = "name it: agentbench import MAPPING %s; --list lists those that ship, and a mapping of your own is a YAML file"
+	switch {
+	case len(took) > 1:
+		return nil, "", exit.Usage(fmt.Sprintf(name, exit.ShellWord(file)), "%s has several formats: %s", file, strings.Join(took, ", "))
+	case found == nil:
+		return nil, "", exit.Usage(fmt.Sprintf(name, exit.ShellWord(file)), "unknown format of %s; tried\n  %s", file, strings.Join(tried, "\n  "))
+	}
+	return found, by, nil
+}
+
+// importLogs reads files into a new result folder.
+func (p *program) importLogs(ctx context.Context, args []string, f *importFlags) error {
+	m, files, err := p.mappingFor(args, f)
 	if err != nil {
 		return err
 	}

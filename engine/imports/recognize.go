@@ -1,0 +1,124 @@
+package imports
+
+import (
+	"archive/zip"
+	"bufio"
+	"bytes"
+	"io"
+	"slices"
+
+	"github.com/agentbench/agentbench/spec"
+)
+
+// HeadSize is how much of a file is read to find its format.
+const HeadSize = 256 << 10
+
+// mostHeads is how many documents of a file are looked at.
+const mostHeads = 20
+
+// Head is the beginning of a file, by which its format is found.
+type Head struct {
+	name      string
+	documents []any
+	zipped    *zip.Reader // nil: no zip file
+}
+
+// NewHead reads the beginning of a file: of a zip file the members that matter, of any
+// other its first documents, of which the last may be cut off.
+func NewHead(name string, r io.Reader) (*Head, error) {
+	start := bufio.NewReaderSize(r, HeadSize)
+	text, err := start.Peek(HeadSize)
+	if err != nil && err != io.EOF {
+		return nil, err
+	}
+	h := &Head{name: name}
+	if bytes.HasPrefix(text, []byte("PK\x03\x04")) {
+		h.zipped, err = openZip(r)
+		return h, err
+	}
+	h.documents = documentsOf(text)
+	return h, nil
+}
+
+// documentsOf are the first documents of a text; lines that are not JSON are passed over.
+func documentsOf(text []byte) (documents []any) {
+	text = bytes.TrimPrefix(text, []byte("\ufeff"))
+	for len(documents) < mostHeads && len(bytes.TrimSpace(text)) > 0 {
+		s := newStream(bytes.NewReader(text))
+		raw, _, err := s.raw()
+		if err != nil || len(raw) == 0 {
+			if v, err := parseJSON(completed(text)); err == nil {
+				documents = append(documents, v)
+			}
+			return documents
+		}
+		used := len(text) - len(s.buf) + s.pos
+		if v, err := parseJSON(raw); err == nil {
+			documents = append(documents, v)
+		} else if line := bytes.IndexByte(text, '\n'); line >= 0 {
+			used = line + 1
+		}
+		text = text[used:]
+	}
+	return documents
+}
+
+// completed closes what is open in a JSON text that is cut off, after its last whole member.
+func completed(text []byte) []byte {
+	var open, closers []byte // now, and at the end of the last whole member
+	whole, quoted := 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			open = append(open, c+2) // the closing bracket, in ASCII
+			whole, closers = i+1, append(closers[:0], open...)
+		case (c == '}' || c == ']') && len(open) > 0:
+			open = open[:len(open)-1]
+			whole, closers = i+1, append(closers[:0], open...)
+		case c == ',':
+			whole, closers = i, append(closers[:0], open...)
+		}
+	}
+	slices.Reverse(closers)
+	return append(bytes.Clone(text[:whole]), closers...)
+}
+
+// of are the documents that a mapping looks at.
+func (h *Head) of(m *spec.Import) []any {
+	if h.zipped == nil {
+		return h.documents
+	}
+	for _, member := range h.zipped.File {
+		wanted := m.Zip != nil && slices.Contains(m.Zip.Doc, member.Name)
+		if !wanted && (m.Zip != nil || !isJSON(member.Name)) {
+			continue
+		}
+		r, err := openMember(member)
+		if err != nil {
+			return nil
+		}
+		defer r.Close()
+		text, _ := io.ReadAll(io.LimitReader(r, HeadSize)) // what can be read
+		return documentsOf(text)
+	}
+	return nil
+}
+
+// Recognized reports by what a mapping recognizes the format of a file: words such as "its
+// schema_version". "" is none.
+func (h *Head) Recognized(m *spec.Import) string {
+	for i := range m.Recognize {
+		for _, document := range h.of(m) {
+			s := &scope{row: row{doc: document, value: document, file: h.name}}
+			if is, _ := value(&m.Recognize[i].Value, s).(bool); is && s.err == nil {
+				return m.Recognize[i].Key
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,92 @@
+package imports_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/agentbench/agentbench/engine/imports"
+	"github.com/agentbench/agentbench/engine/record/recordingtest"
+	"github.com/agentbench/agentbench/suites"
+)
+
+// recognizing are the mappings that recognize a text.
+func recognizing(t *testing.T, name string, text []byte) (names []string) {
+	t.Helper()
+	head, err := imports.NewHead(name, bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range suites.MappingNames() {
+		if head.Recognized(mapping(t, m)) != "" {
+			names = append(names, m)
+		}
+	}
+	return names
+}
+
+// TestEveryFormatIsRecognized: by its mapping alone, whatever its name.
+func TestEveryFormatIsRecognized(t *testing.T) {
+	seen := map[string]bool{}
+	for file, want := range map[string]string{
+		"testdata/anthropic.jsonl": "anthropic", "testdata/chat.jsonl": "openai-chat", "testdata/responses.jsonl": "openai-responses",
+		"testdata/inspect.json": "inspect", "testdata/mini.traj.json": "mini-swe-agent", "testdata/mini-v1.traj.json": "mini-swe-agent",
+		"testdata/tau2.json": "tau2", "testdata/atif/v1.4.json": "atif", "testdata/atif/v1.7.jsonl": "atif",
+		"testdata/otel.json": "otel", "testdata/langfuse.jsonl": "langfuse", "testdata/codex.jsonl": "codex",
+		"testdata/claude-code.jsonl": "claude-code", "testdata/qwen-code.jsonl": "qwen-code",
+		recordingtest.File(t, "intercode/ic_sql_multiturn_gpt-4_10_turns.json"): "intercode",
+		recordingtest.File(t, "taubench/gpt-4o-airline.json"):                   "tau-bench",
+		recordingtest.File(t, "tau2/claude-sonnet-4-5_airline.json"):            "tau2",
+	} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := recognizing(t, "log", text); len(got) != 1 || got[0] != want {
+			t.Errorf("%s: %v", file, got)
+		}
+		seen[want] = true
+	}
+	for _, m := range suites.MappingNames() {
+		if !seen[m] {
+			t.Errorf("no file of %s", m)
+		}
+	}
+	for _, other := range []string{"", "{", "[]", "nope", `{"a": 1}`, `[1, "a", null]`, `{"messages": 3}`, "a,b\n1,2\n", `{"schema_version": 3}`} {
+		if got := recognizing(t, "log", []byte(other)); len(got) > 0 {
+			t.Errorf("%q: %v", other, got)
+		}
+	}
+}
+
+// TestAFileIsRecognizedByItsBeginning: also where its first document is cut off there, anywhere.
+func TestAFileIsRecognizedByItsBeginning(t *testing.T) {
+	steps := strings.Repeat(`{"step_id": 1, "source": "agent", "message": "\"}]", "extra": {"a": [1, 2, {}]}},`, 10_000)
+	for cut := range 200 {
+		long := []byte(`{"notes": "` + strings.Repeat("x", cut) + `", "schema_version": "ATIF-v1.7", "steps": [` + steps)
+		if got := recognizing(t, "log", long); len(got) != 1 || got[0] != "atif" {
+			t.Fatalf("%d: %v", cut, got)
+		}
+	}
+}
+
+func TestZipFilesAreRecognized(t *testing.T) {
+	inspect := zipped(t, "log", member{"samples/1.json", []byte(`{}`), 8}, member{"header.json", []byte(`{"version": 2, "eval": {"task": "t", "model": "m"}}`), 8})
+	others := zipped(t, "log", member{"readme.txt", []byte("x"), 8}, member{"a.json", []byte(`{"schema_version": "ATIF-v1.4", "steps": []}`), 8})
+	for file, want := range map[string]string{inspect: "inspect", others: "atif"} {
+		f, err := os.Open(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		head, err := imports.NewHead(filepath.Base(file), f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if words := head.Recognized(mapping(t, want)); words == "" {
+			t.Errorf("%s is not recognized", want)
+		}
+	}
+}
