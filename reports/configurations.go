@@ -69,7 +69,7 @@ func runsOfExpected(c *Configuration) page.Cell {
 }
 
 // perRun is a number of a configuration with its interval, which has a head of its
-// own; warnings of these kinds stand beside the number.
+// own; warnings of these kinds are shown with the number.
 func perRun(head, between, key string, form func(page.Value) string, of func(*Configuration) (page.Value, page.Range), warned ...WarningKind) configurationFields {
 	return append(page.Right(head, key, func(c *Configuration) page.Cell {
 		value, _ := of(c)

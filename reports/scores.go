@@ -27,7 +27,7 @@ type Score struct {
 	Scored    int `json:"scored"`
 	Unscored  int `json:"unscored"` // the scorer could not judge them
 	Pending   int `json:"pending"`  // it has not judged them yet
-	// Binary says that all scores are 0 or 1.
+	// Binary is true if all scores are 0 or 1.
 	Binary bool `json:"binary"`
 	// Fewest and Most are the numbers of scored runs that a task has.
 	Fewest int `json:"fewest_per_task"`

@@ -119,8 +119,8 @@ func Few(tasks, clusters int) (w Warning, few bool) {
 }
 
 // uneven are the fewest and the most runs that configurations have where some
-// are missing, as after a budget has ended in the middle. Faults alone are told
-// of each configuration.
+// are missing, as after a budget has ended in the middle. Faults alone are reported
+// for each configuration.
 func uneven(all []Configuration) (fewest, most int) {
 	absent := false
 	for i := range all {

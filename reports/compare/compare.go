@@ -23,7 +23,7 @@ import (
 	"github.com/agentbench/agentbench/reports/stats"
 )
 
-// ErrNoCommonTask says that two sides have no task in common, and that there is
+// ErrNoCommonTask means that two sides have no task in common, and that there is
 // nothing to pair.
 var ErrNoCommonTask = errors.New("the two sides have no task in common")
 
@@ -35,7 +35,7 @@ type Result struct {
 
 // PairedHow is which runs of both sides belong together.
 type PairedHow struct {
-	// Paired says that the runs are compared in pairs. They are not where that
+	// Paired is true if the runs are compared in pairs. They are not where that
 	// was asked for, where no trial is common, and where fewer than half of the
 	// tasks of the smaller side are.
 	Paired bool   `json:"paired"`

@@ -29,7 +29,7 @@ type Difference struct {
 	// "Monte Carlo" or approximate.
 	Test   Test         `json:"test,omitempty"`
 	Method stats.Method `json:"method,omitempty"`
-	// Paired says that runs of the same task and trial were compared; else all
+	// Paired is true if runs of the same task and trial were compared; else all
 	// runs of one side with all of the other.
 	Paired bool `json:"paired"`
 	// Tasks is how many tasks were compared, BaseTasks those of the base side: as
@@ -52,7 +52,7 @@ type Difference struct {
 	Verdict Verdict `json:"verdict"`
 	// Margin is the smallest change that matters, in the unit of Change.
 	Margin float64 `json:"margin"`
-	// NotWorse says that the interval shows the new side to be worse by less than
+	// NotWorse is true if the interval shows the new side to be worse by less than
 	// Margin, if at all: non-inferiority. What is better or the same is not worse.
 	NotWorse bool `json:"not_worse"`
 	// Needed is how many tasks it would take to show, with a power of 0.8, a
@@ -65,7 +65,7 @@ type Difference struct {
 	Clusters       int `json:"clusters,omitempty"`
 	ClustersNeeded int `json:"clusters_needed,omitempty"`
 	BaseClusters   int `json:"-"`
-	// TooFew says that with so few tasks that differ, Differing and not Fewest, no
+	// TooFew is true if, with so few tasks that differ, Differing and not Fewest, no
 	// outcome could have been shown at alpha. Where the tasks have clusters, these
 	// are what is counted.
 	TooFew    bool `json:"too_few"`
@@ -73,12 +73,12 @@ type Difference struct {
 	Fewest    int  `json:"-"`
 	// Sequential is nil unless it was asked for, and of amounts.
 	Sequential *Sequential `json:"sequential,omitempty"`
-	// Contrary says that the test shows a difference, and another way than the
+	// Contrary is true if the test shows a difference, and another way than the
 	// change, as ranks may beside a mean: then nothing is better or worse.
 	Contrary bool `json:"contrary,omitempty"`
-	// Binary says that it is a score, and all values compared are 0 or 1.
+	// Binary is true if it is a score and all values compared are 0 or 1.
 	Binary bool `json:"-"`
-	// Missing says why there is nothing to compare; "" where there is.
+	// Missing is why there is nothing to compare; "" where there is.
 	Missing string `json:"-"`
 	// Flips are the tasks whose mean of a binary score changed, those that got
 	// worse first, then by how much. They are of paired differences only.

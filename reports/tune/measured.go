@@ -43,7 +43,7 @@ type measured struct {
 	why []string
 }
 
-// standingOfOne says why a candidate cannot be chosen.
+// standingOfOne is why a candidate cannot be chosen.
 type standingOfOne uint8
 
 const (
@@ -209,7 +209,7 @@ func (t *chooser) measureOne(ctx context.Context, i int) error {
 	return nil
 }
 
-// stand says whether the runs answer for a candidate, with the scores that are read,
+// stand reports whether the runs answer for a candidate, with the scores that are read,
 // and how many of them are exact.
 func (t *chooser) stand(totals []sweep.Totals, recorded []int) (label replay.Label, standing standingOfOne, exact int) {
 	whole := wholeOf(totals)
@@ -460,7 +460,7 @@ type usageKnown struct {
 	lumps               bool // only whole runs tell the cost
 }
 
-// byIteration forgets what only whole runs tell: nobody knows it of a run that
+// byIteration forgets what only whole runs tell: it is unknown of a run that
 // stops earlier.
 func (k usageKnown) byIteration(runs []sweep.Run) usageKnown {
 	room := &replay.Room{}
@@ -626,7 +626,7 @@ func (m *metrics) because(text string, err error) string {
 	return fmt.Sprintf("%s: %v", text, err)
 }
 
-// holds says whether a constraint does.
+// holds reports whether a constraint does.
 func holds(ctx context.Context, t *Term, m *metrics) (ok bool, why string) {
 	m.missing = ""
 	ok, err := t.Bool(ctx, m)
@@ -688,7 +688,7 @@ func (o *ChoiceOptions) ScoresRead(first string) (names []string) {
 	return names
 }
 
-// readsQuantiles says that a path needs every run, not sums.
+// readsQuantiles reports whether a path needs every run, not sums.
 func readsQuantiles(paths []string) bool {
 	return slices.ContainsFunc(paths, func(path string) bool { return strings.HasSuffix(path, ".p50") || strings.HasSuffix(path, ".p95") })
 }
@@ -715,7 +715,7 @@ func scoreNamed(path string) (name string, ok bool) {
 	return name, ok
 }
 
-// UnknownScoreError says that an expression reads a score that nothing gives.
+// UnknownScoreError is of an expression that reads a score that is not made.
 type UnknownScoreError struct {
 	Name  string
 	Known []string
