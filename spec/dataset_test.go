@@ -32,7 +32,7 @@ func tasksInShort(t *testing.T, d *Document) string {
 	return strings.Join(parts, " ")
 }
 
-func suiteWithTasks(t *testing.T, tasks string, files ...string) *Document {
+func suiteWithTasks(t testing.TB, tasks string, files ...string) *Document {
 	t.Helper()
 	all := append([]string{"s.yaml", "suite: s\ntasks: " + tasks + "\nmodels: {m: {provider: script, responses: [a]}}\nconfigurations: [{name: a, loop: l.yaml}]\n",
 		"l.yaml", "loop: l\nagent: {model: m}\nprompt: p\n"}, files...)

@@ -28,7 +28,7 @@ type row struct {
 	doc   any // the whole file, where it was read whole
 	// n is the line in a .jsonl or .csv file, else the number of the row; from 1.
 	n int
-	// at is the byte that the row begins at, in a .jsonl or .csv file.
+	// at is the byte that the row begins at, in a .jsonl or .csv file; in a .parquet file its number, from 0.
 	at int64
 }
 
@@ -40,6 +40,8 @@ func (f *dataFile) rows(each *Expr) iter.Seq2[row, error] {
 		return f.text
 	case f.isCSV():
 		streamed = f.records
+	case f.isParquet():
+		streamed = f.parquetRows
 	case !f.format.streamed():
 		return func(yield func(row, error) bool) { f.yieldDocument(each, yield) }
 	}
@@ -208,8 +210,18 @@ func newScanner(r io.Reader) *bufio.Scanner {
 	return scanner
 }
 
-// document reads a .json or .yaml file as one value.
+// document reads a file as one value: a .json or .yaml file, or the rows of a .parquet file.
 func (f *dataFile) document() (any, error) {
+	if f.isParquet() {
+		doc := []any{}
+		for r, err := range f.parquetRows {
+			if err != nil {
+				return nil, err
+			}
+			doc = append(doc, r.value)
+		}
+		return doc, nil
+	}
 	text, err := f.read()
 	if err != nil {
 		return nil, err
@@ -374,7 +386,7 @@ func record(columns, values []string) *expr.Object {
 
 // taskFormats are what files of rows may be; textFormats are files that are one row each, of tasks alone.
 var (
-	taskFormats = []string{".jsonl", ".json", ".yaml", ".yml", ".csv"}
+	taskFormats = []string{".jsonl", ".json", ".yaml", ".yml", ".csv", ".parquet"}
 	textFormats = []string{".txt", ".md"}
 )
 
@@ -404,7 +416,7 @@ func stem(file string) string {
 // rows reports whether the file holds rows; any other is text, and one row.
 func (f format) rows() bool { return slices.Contains(taskFormats, f.ext) }
 
-func (f format) streamed() bool { return f.ext == ".jsonl" || f.ext == ".csv" }
+func (f format) streamed() bool { return f.ext == ".jsonl" || f.ext == ".csv" || f.ext == ".parquet" }
 
 // open opens the file as it reads unpacked.
 func (f *dataFile) open() (io.ReadCloser, error) {
@@ -493,6 +505,8 @@ func (f *dataFile) place(n int) string { return fmt.Sprintf("%s:%d", f.name, n) 
 
 func (f *dataFile) isCSV() bool { return f.format.ext == ".csv" }
 
+func (f *dataFile) isParquet() bool { return f.format.ext == ".parquet" }
+
 func (f *dataFile) isTerse() bool { return f.terse != nil && *f.terse }
 
 // fault is a fault at row n. Its line is read again to be shown: that happens to a few rows only.
@@ -501,7 +515,7 @@ func (f *dataFile) fault(n int, hint, format string, args ...any) source.Fault {
 	if f.isTerse() {
 		return source.Fault{What: what}
 	}
-	if f.whole {
+	if f.whole || f.isParquet() {
 		return source.Fault{File: source.NewFile(f.name, nil), Hint: hint, What: fmt.Sprintf("row %d: %s", n, what)}
 	}
 	return faultIn(f.name, f.line(n), n, 1, hint, "%s", what)

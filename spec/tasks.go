@@ -120,7 +120,7 @@ func (t *Tasks) DecodeNode(n *source.Node, d *source.Decoder) {
 
 // JSONSchema describes the three forms.
 func (t *Tasks) JSONSchema(g *source.Generator) map[string]any {
-	path := map[string]any{"type": "string", "minLength": 1, "description": "A .jsonl, .json, .yaml or .csv file, a pattern, or a folder that ends in /."}
+	path := map[string]any{"type": "string", "minLength": 1, "description": "A .jsonl, .json, .yaml, .csv or .parquet file, a pattern, or a folder that ends in /."}
 	return map[string]any{"anyOf": []any{path, g.Tagged(t.Inline, `minlen:"1"`), g.Struct(*t)}}
 }
 

@@ -26,6 +26,10 @@ func (s *unpacking) take(file *dataFile, each *Expr) (from seekable, err error) 
 		from.rows, err = s.rows(file, each)
 		return from, err
 	}
+	if file.isParquet() {
+		from.columnar, err = file.columnar()
+		return from, err
+	}
 	if from.text, err = s.text(file); err != nil || !file.isCSV() {
 		return from, err
 	}
@@ -108,9 +112,10 @@ type candidateReader struct {
 
 // seekable is a file whose rows can be read in any order: its text, or, where it was read whole, its rows.
 type seekable struct {
-	text    readerAt
-	columns []string // of a .csv file
-	rows    []row
+	text      readerAt
+	columns   []string // of a .csv file
+	rows      []row
+	*columnar // of a .parquet file
 }
 
 type readerAt interface {
@@ -148,6 +153,9 @@ func (r *candidateReader) row(l *candidate) (row, error) {
 	if err != nil {
 		return row{dataFile: file}, err
 	}
+	if from.columnar != nil {
+		return from.columnar.row(file, l)
+	}
 	if from.text == nil {
 		if int(l.n) > len(from.rows) {
 			return row{dataFile: file}, file.changed()
@@ -179,6 +187,9 @@ func (r *candidateReader) close() {
 	for number, from := range r.open {
 		if from.text != nil {
 			from.text.Close()
+		}
+		if from.columnar != nil {
+			from.columnar.Close()
 		}
 		delete(r.open, number)
 	}

@@ -1,0 +1,381 @@
+package spec
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/parquet-go/parquet-go"
+	logical "github.com/parquet-go/parquet-go/format"
+
+	"github.com/agentbench/agentbench/spec/expr"
+)
+
+// columnar is a .parquet file that is being read, some rows at a time.
+type columnar struct {
+	file   *dataFile
+	opened io.Closer
+	reader *parquet.Reader
+	rows   []parquet.Row // that were read together; those from next on are not used yet
+	next   int
+	count  int   // how many of rows hold one
+	at     int64 // the number of the row that next is, from 0
+}
+
+// rowsAtOnce are read together.
+const rowsAtOnce = 64
+
+// columnar opens the file, and reads what it says of itself.
+func (f *dataFile) columnar() (c *columnar, err error) {
+	if f.format.packed {
+		return nil, &fileError{f.name + " is packed", "unpack it: a Parquet file is packed inside, and read in any order"}
+	}
+	opened, err := f.folder.open(f.path, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			opened.Close()
+		}
+	}()
+	info, err := opened.Stat()
+	if err != nil {
+		return nil, f.readFailure(err)
+	}
+	text, ok := opened.(io.ReaderAt)
+	if !ok {
+		return nil, &fileError{what: f.name + " cannot be read in any order"}
+	}
+	c = &columnar{file: f, opened: opened, rows: make([]parquet.Row, rowsAtOnce)}
+	err = c.guarded(func() error {
+		read, err := parquet.OpenFile(text, info.Size(), parquet.SkipBloomFilters(true))
+		if err != nil {
+			return fmt.Errorf("%s", strings.TrimSuffix(err.Error(), ": EOF")) // an end here is no end of the rows
+		}
+		var unpacked int64
+		for _, group := range read.Metadata().RowGroups {
+			unpacked += group.TotalByteSize
+		}
+		if unpacked > maxUnpackedFree+maxUnpackedTimes*info.Size() {
+			return errUnpacksTooMuch
+		}
+		c.reader = parquet.NewReader(read)
+		return nil
+	})
+	return c, err
+}
+
+// guarded explains an error of the library, which panics over some files that are damaged.
+func (c *columnar) guarded(read func() error) (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = c.file.damaged(fmt.Errorf("%v", cause))
+		}
+	}()
+	switch err := read(); {
+	case err == nil, errors.Is(err, io.EOF):
+		return err
+	case errors.Is(err, errUnpacksTooMuch):
+		return c.file.readFailure(err)
+	default:
+		return c.file.damaged(err)
+	}
+}
+
+func (f *dataFile) damaged(err error) error {
+	return &fileError{fmt.Sprintf("%s is not a whole Parquet file: %v", f.name, err), "get it anew, or write it where it is not cut off"}
+}
+
+// Close closes the file.
+func (c *columnar) Close() error {
+	return errors.Join(c.guarded(c.reader.Close), c.opened.Close())
+}
+
+// seek goes to a row, from 0.
+func (c *columnar) seek(row int64) error {
+	if ahead := row - c.at; ahead >= 0 && ahead < int64(c.count-c.next) {
+		c.next, c.at = c.next+int(ahead), row
+		return nil
+	}
+	c.next, c.count, c.at = 0, 0, row
+	return c.guarded(func() error { return c.reader.SeekToRow(row) })
+}
+
+// read gives the next row as an object, or io.EOF.
+func (c *columnar) read() (object any, err error) {
+	if c.next == c.count {
+		c.next = 0
+		err := c.guarded(func() (err error) {
+			for c.count = 0; c.count == 0 && err == nil; {
+				c.count, err = c.reader.ReadRows(c.rows)
+			}
+			return err
+		})
+		if c.count == 0 {
+			return nil, err
+		}
+	}
+	err = c.guarded(func() error {
+		columns := make([][]parquet.Value, 0, 8)
+		c.rows[c.next].Range(func(_ int, values []parquet.Value) bool {
+			columns = append(columns, values)
+			return true
+		})
+		object = groupOf(c.reader.Schema(), &columns, 0, 0)
+		return nil
+	})
+	c.next, c.at = c.next+1, c.at+1
+	return object, err
+}
+
+// row reads the row of a candidate.
+func (c *columnar) row(file *dataFile, l *candidate) (row, error) {
+	made := row{dataFile: file, n: int(l.n), at: l.at}
+	err := c.seek(l.at)
+	if err == nil {
+		made.value, err = c.read()
+	}
+	if errors.Is(err, io.EOF) {
+		err = file.changed()
+	}
+	return made, err
+}
+
+// parquetRows streams a .parquet file.
+func (f *dataFile) parquetRows(yield func(row, error) bool) {
+	c, err := f.columnar()
+	if err != nil {
+		yield(row{dataFile: f}, err)
+		return
+	}
+	defer c.Close()
+	for n := 1; ; n++ {
+		value, err := c.read()
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		if !yield(row{dataFile: f, value: value, n: n, at: int64(n - 1)}, err) || err != nil {
+			return
+		}
+	}
+}
+
+// What a row holds is put together as Dremel describes: every leaf of the schema has its values in a column, each
+// with the level down to which its path is there (definition) and the level of the list of which it begins a new
+// element (repetition).
+
+// groupOf takes the values of a group's fields off the columns.
+func groupOf(group parquet.Node, columns *[][]parquet.Value, repetition, definition int) *expr.Object {
+	fields := group.Fields()
+	object := expr.NewObject(len(fields))
+	for _, field := range fields {
+		object.Set(field.Name(), valueAt(field, columns, repetition, definition))
+	}
+	return object
+}
+
+// valueAt takes the value of a node off the columns of its leaves, which are the first ones.
+func valueAt(node parquet.Node, columns *[][]parquet.Value, repetition, definition int) any {
+	if node.Repeated() {
+		return listOf(node, columns, repetition+1, definition+1)
+	}
+	if node.Optional() {
+		if definition++; !reaches(*columns, definition) {
+			*columns = (*columns)[leaves(node):]
+			return nil
+		}
+	}
+	if node.Leaf() {
+		value := (*columns)[0][0]
+		*columns = (*columns)[1:]
+		return leafOf(node.Type(), value)
+	}
+	if kind := node.Type().LogicalType(); kind != nil {
+		switch kind.Value.(type) {
+		case *logical.ListType:
+			if inner, ok := elements(node); ok {
+				return unwrapped(valueAt(inner, columns, repetition, definition))
+			}
+		case *logical.MapType:
+			if inner, ok := elements(node); ok {
+				return dictionary(valueAt(inner, columns, repetition, definition))
+			}
+		}
+	}
+	return groupOf(node, columns, repetition, definition)
+}
+
+// elements is the repeated group within a list or a map.
+func elements(node parquet.Node) (parquet.Node, bool) {
+	fields := node.Fields()
+	return fields[0], len(fields) == 1 && fields[0].Repeated()
+}
+
+// unwrapped is a list without the group of one field that Parquet puts around each element.
+func unwrapped(list any) any {
+	items, _ := list.([]any)
+	for i, item := range items {
+		if object, ok := item.(*expr.Object); ok && object.Len() == 1 {
+			_, items[i] = object.At(0)
+		}
+	}
+	return list
+}
+
+// dictionary is an object of a list of keys and values.
+func dictionary(list any) any {
+	items, _ := list.([]any)
+	object := expr.NewObject(len(items))
+	for _, item := range items {
+		if pair, ok := item.(*expr.Object); ok && pair.Len() == 2 {
+			_, key := pair.At(0)
+			_, value := pair.At(1)
+			object.Set(fmt.Sprint(key), value)
+		}
+	}
+	return object
+}
+
+// listOf takes the elements of a repeated node off the columns.
+func listOf(node parquet.Node, columns *[][]parquet.Value, repetition, definition int) any {
+	n := leaves(node)
+	of := (*columns)[:n]
+	*columns = (*columns)[n:]
+	items := []any{}
+	if !reaches(of, definition) {
+		return items
+	}
+	rest := make([][]parquet.Value, n)
+	copy(rest, of)
+	for len(rest[0]) > 0 {
+		element := make([][]parquet.Value, n)
+		for i, values := range rest {
+			end := 1
+			for end < len(values) && values[end].RepetitionLevel() > repetition {
+				end++
+			}
+			element[i], rest[i] = values[:end], values[end:]
+		}
+		if node.Leaf() {
+			items = append(items, leafOf(node.Type(), element[0][0]))
+		} else {
+			items = append(items, groupOf(node, &element, repetition, definition))
+		}
+	}
+	return items
+}
+
+// reaches reports whether the path is there down to a level.
+func reaches(columns [][]parquet.Value, definition int) bool {
+	return len(columns) > 0 && len(columns[0]) > 0 && columns[0][0].DefinitionLevel() >= definition
+}
+
+// leaves is how many columns a node has.
+func leaves(node parquet.Node) int {
+	if node.Leaf() {
+		return 1
+	}
+	n := 0
+	for _, field := range node.Fields() {
+		n += leaves(field)
+	}
+	return n
+}
+
+// leafOf is a value as expressions have it: null, true or false, a number or a text. Times and days are texts as in
+// RFC 3339, whole numbers that a number of expressions cannot hold (above 2^53) are texts, and bytes that are no text are base64.
+func leafOf(of parquet.Type, v parquet.Value) any {
+	if v.IsNull() {
+		return nil
+	}
+	if kind := of.LogicalType(); kind != nil {
+		if value, ok := logicalOf(kind.Value, v); ok {
+			return value
+		}
+	}
+	switch v.Kind() {
+	case parquet.Boolean:
+		return v.Boolean()
+	case parquet.Int32:
+		return float64(v.Int32())
+	case parquet.Int64:
+		return wholeNumber(v.Int64())
+	case parquet.Int96:
+		return v.String()
+	case parquet.Float:
+		return float64(v.Float())
+	case parquet.Double:
+		return v.Double()
+	}
+	if text := v.ByteArray(); utf8.Valid(text) {
+		return string(text)
+	}
+	return base64.StdEncoding.EncodeToString(v.ByteArray())
+}
+
+func wholeNumber(n int64) any {
+	if float := float64(n); int64(float) == n && max(n, -n) <= 1<<53 {
+		return float
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+func logicalOf(kind logical.LogicalTypeValue, v parquet.Value) (any, bool) {
+	switch l := kind.(type) {
+	case *logical.DateType:
+		return time.Unix(int64(v.Int32())*24*60*60, 0).UTC().Format(time.DateOnly), true
+	case *logical.TimestampType:
+		return timeOf(l, v.Int64()).Format(time.RFC3339Nano), true
+	case *logical.DecimalType:
+		unscaled := new(big.Int)
+		switch v.Kind() {
+		case parquet.Int32:
+			unscaled.SetInt64(int64(v.Int32()))
+		case parquet.Int64:
+			unscaled.SetInt64(v.Int64())
+		default:
+			unscaled = signed(v.ByteArray())
+		}
+		power := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(l.Scale)), nil)
+		value, _ := new(big.Rat).SetFrac(unscaled, power).Float64()
+		return value, true
+	case *logical.IntType:
+		if !l.IsSigned && v.Kind() == parquet.Int32 {
+			return float64(v.Uint32()), true
+		}
+		if n := v.Int64(); !l.IsSigned && v.Kind() == parquet.Int64 && n < 0 {
+			return strconv.FormatUint(v.Uint64(), 10), true // more than a number of expressions holds
+		}
+	case *logical.UUIDType:
+		if b := v.ByteArray(); len(b) == 16 {
+			return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:]), true
+		}
+	}
+	return nil, false
+}
+
+// signed reads a big-endian number in two's complement.
+func signed(b []byte) *big.Int {
+	n := new(big.Int).SetBytes(b)
+	if len(b) > 0 && b[0] >= 0x80 {
+		n.Sub(n, new(big.Int).Lsh(big.NewInt(1), uint(8*len(b))))
+	}
+	return n
+}
+
+func timeOf(l *logical.TimestampType, n int64) time.Time {
+	switch l.Unit.Value.(type) {
+	case *logical.MilliSeconds:
+		return time.UnixMilli(n).UTC()
+	case *logical.MicroSeconds:
+		return time.UnixMicro(n).UTC()
+	}
+	return time.Unix(0, n).UTC()
+}
