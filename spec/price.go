@@ -15,7 +15,7 @@ type Price struct {
 	Free  bool `yaml:"-"`
 	Rates `yaml:",inline"`
 
-	Above   source.Named[Rates]   `yaml:"above" doc:"Rates of calls whose input is longer than so many tokens: {200000: {input: 6, output: 22.5}}. They apply to the whole call."`
+	Above   source.Named[Rates]   `yaml:"above" doc:"Rates of calls whose input is longer than so many tokens: {\"200000\": {input: 6, output: 22.5}}. They apply to the whole call."`
 	Tiers   source.Named[Price]   `yaml:"tiers" doc:"Prices by the service tier that the provider reports: {flex: {…}, priority: {…}}."`
 	PerCall float64               `yaml:"per_call" min:"0" max:"100000" doc:"USD of a call, whatever its tokens."`
 	Fees    source.Named[float64] `yaml:"fees" doc:"USD for each unit that a provider counts beside tokens, by its name in the usage: {server_tool_use.web_search_requests: 0.01}."`
@@ -59,7 +59,7 @@ func (p *Price) checkSteps(n *source.Node, d *source.Decoder) {
 	for _, step := range p.Above {
 		tokens, err := strconv.ParseInt(step.Key, 10, 64)
 		if err != nil || tokens <= before {
-			d.Add(n.Get("above").KeyFault(step.Key, "write numbers of input tokens in ascending order: above: {200000: {input: 6, output: 22.5}}", "want a number of tokens above %d", before))
+			d.Add(n.Get("above").KeyFault(step.Key, "write numbers of input tokens in ascending order: above: {\"200000\": {input: 6, output: 22.5}}", "want a number of tokens above %d", before))
 			return
 		}
 		before = tokens

@@ -206,7 +206,7 @@ func (t *PriceTable) YAML(asOf string) string {
 	for _, m := range t.Models {
 		fmt.Fprintf(&out, "  %q: {%s", m.Name, m.Rates)
 		for i, step := range m.Above {
-			fmt.Fprintf(&out, "%s%d: {%s}", []string{", above: {", ", "}[min(i, 1)], step.Tokens, step.Rates)
+			fmt.Fprintf(&out, "%s\"%d\": {%s}", []string{", above: {", ", "}[min(i, 1)], step.Tokens, step.Rates)
 		}
 		if m.Above != nil {
 			out.WriteString("}")

@@ -39,7 +39,7 @@ func TestPricesOfLiteLLM(t *testing.T) {
 	const yaml = `as_of: 2026-11-01
 prices: # USD per million tokens, from LiteLLM's table
   "claude-sonnet-5": {input: 2, cached_input: 0.2, cache_write: 2.5, cache_write_1h: 4, output: 10, reasoning: 10}
-  "gemini-2.5-pro": {input: 1.25, output: 10, above: {200000: {input: 2.5, cached_input: 0.25, output: 10}}}
+  "gemini-2.5-pro": {input: 1.25, output: 10, above: {"200000": {input: 2.5, cached_input: 0.25, output: 10}}}
   "gpt-4o": {input: 2.5, cached_input: 1.25, output: 10, tiers: {priority: {input: 4.25, output: 17}}}
   "gpt-4o-mini": {input: 0.15, output: 0.6}
 `
