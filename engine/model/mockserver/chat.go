@@ -242,8 +242,9 @@ func (a *answer) spoken() *spoken {
 
 func (chat) stream(a *answer, part int) [][]byte {
 	own, _ := a.own.(chatOwn)
-	var frames [][]byte
-	for _, chunk := range a.completion().chunks(part, own.withUsage) {
+	chunks := a.completion().chunks(part, own.withUsage)
+	frames := make([][]byte, 0, len(chunks)+1)
+	for _, chunk := range chunks {
 		frames = append(frames, frame("", chunk))
 	}
 	return append(frames, []byte("data: [DONE]\n\n"))

@@ -133,7 +133,6 @@ func echo(request *request, asked string) Reply {
 // is written.
 type answer struct {
 	*request
-	id       string // 32 hexadecimal digits
 	created  int64
 	model    string // that answers
 	text     string
@@ -186,7 +185,7 @@ func (a *answer) outputTokens() int64 {
 // is cut, as a model would be.
 func (s *Server) complete(r *request, reply Reply) *answer {
 	a := &answer{
-		request: r, id: s.identity(r), created: s.options.Now().Unix(), model: r.model,
+		request: r, created: s.options.Now().Unix(), model: r.model,
 		text: reply.Text, thinking: reply.Thinking, finish: reply.finish(), calls: slices.Clone(reply.Tools),
 	}
 	if most := 4 * r.maxOutput; most > 0 && len(a.text) > most {

@@ -80,6 +80,7 @@ type request struct {
 
 	hash uint64 // of the whole body
 	nth  int    // how many equal requests came before, this one included
+	id   string // of its answer, 32 hexadecimal digits
 }
 
 // turn is one message of the conversation. What the assistant says until another

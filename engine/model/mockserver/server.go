@@ -190,7 +190,8 @@ func (x *exchange) admit(r *http.Request) (refused *problem) {
 		return refused
 	}
 	x.request.nth = s.stats.meet(x.request)
-	x.id = "req_" + s.identity(x.request)
+	x.request.id = s.identity(x.request)
+	x.id = "req_" + x.request.id
 	header := x.w.Header()
 	x.protocol.identify(header, x.id)
 	if refused = s.limiter.admit(x.protocol, x.request.inputTokens()+int64(x.request.maxOutput), header, s.options.Now()); refused != nil {
@@ -299,7 +300,7 @@ func (x *exchange) stream(a *answer, part int) *payload {
 // frame is an event of a stream; "": it has no name.
 func frame(event string, value any) []byte {
 	text, _ := json.Marshal(value) // plain data
-	var b []byte
+	b := make([]byte, 0, len("event: \ndata: \n\n")+len(event)+len(text))
 	if event != "" {
 		b = append(append(append(b, "event: "...), event...), '\n')
 	}
