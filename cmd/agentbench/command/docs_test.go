@@ -1,12 +1,15 @@
 package command
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -441,6 +444,70 @@ func mcpExample() {
 
 // Every example of the language of agents is run, with scripted models.
 func TestAgentsDocument(t *testing.T) { runDocument(t, "../../../docs/agents.md", 20) }
+
+// The examples of the mock server are asked with curl: the server of the first block, and what it answers. Three dots stand for
+// any part of a line, or for lines.
+func TestMockDocument(t *testing.T) {
+	skipLong(t)
+	if _, err := exec.LookPath("curl"); err != nil {
+		t.Skip("curl is not installed")
+	}
+	text, err := os.ReadFile("../../../docs/mock.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	const address = "http://127.0.0.1:8787"
+	served, asked := "", 0
+	for _, b := range blocks(string(text)) {
+		if b.language == "yaml" && strings.HasPrefix(b.lines[0], "# ") {
+			writeNamed(t, b.lines)
+		}
+	}
+	for _, b := range blocks(string(text)) {
+		for i := 0; b.language == "console" && i < len(b.lines); {
+			end := i + 1
+			for end < len(b.lines) && !strings.HasPrefix(b.lines[end], "$ ") {
+				end++
+			}
+			command, want := strings.TrimPrefix(b.lines[i], "$ "), strings.Join(b.lines[i+1:end], "\n")+"\n"
+			if flags, ok := strings.CutPrefix(command, "agentbench "); ok {
+				served = startMock(t, strings.Replace(flags, "8787", "0", 1))
+			} else {
+				got, err := exec.Command("sh", "-c", strings.Replace(command, address, served, 1)).Output()
+				pattern := strings.ReplaceAll(regexp.QuoteMeta(want), `\.\.\.`, `.*`)
+				if err != nil || !regexp.MustCompile("(?s)^"+pattern+"$").Match(got) {
+					t.Errorf("%s printed (%v)\n%s\nwhile the document shows\n%s", command, err, got, want)
+				}
+				asked++
+			}
+			i = end
+		}
+	}
+	if asked < 4 {
+		t.Errorf("found %d requests in docs/mock.md", asked)
+	}
+}
+
+// startMock runs a mock server until the test ends, and gives its address without /v1.
+func startMock(t *testing.T, flags string) string {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	told, tell := io.Pipe()
+	ended := make(chan int, 1)
+	go func() { ended <- run(ctx, strings.Fields(flags), os.Getenv, strings.NewReader(""), tell, tell) }()
+	t.Cleanup(func() {
+		cancel()
+		if code := <-ended; code != 0 {
+			t.Errorf("the mock server ended with exit code %d", code)
+		}
+	})
+	line, err := bufio.NewReader(told).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(line), "listening on "), "/v1")
+}
 
 func TestDatasetsDocument(t *testing.T) { runDocument(t, "../../../docs/datasets.md", 4) }
 

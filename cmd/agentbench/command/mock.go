@@ -24,7 +24,7 @@ type mockFlags struct {
 	host                       string
 	port                       int
 	replies, models, faults    []string
-	file, schedule, form       string
+	file, schedule, form, key  string
 	latency, pause             time.Duration
 	sigma, burst               float64
 	requestsLimit, tokensLimit int
@@ -35,11 +35,12 @@ func (p *program) mockCommand() *cobra.Command {
 	var f mockFlags
 	c := &cobra.Command{
 		Use:     "mock",
-		Short:   "Run a mock OpenAI-compatible server with fault injection",
+		Short:   "Run a mock server of OpenAI's and Anthropic's APIs, with fault injection",
 		GroupID: "write",
-		Long: `Serves OpenAI's chat-completions API on this machine, without a model. It echoes the last message or gives the
-replies of --reply and --replies, with the latency, limits and faults that the flags set. Its first line is the
-address to use as the base_url of a model. GET /stats counts requests, POST /reset starts again.
+		Long: `Serves OpenAI's chat completions (POST /v1/chat/completions) and Responses (/v1/responses) and Anthropic's Messages
+(/v1/messages) on this machine, without a model. It echoes the last message or gives the replies of --reply and
+--replies, with the latency, limits and faults that the flags set. Its first line is the address to use as the
+base_url of a model. GET /stats counts requests, POST /reset starts again.
 
   agentbench mock --latency 200ms --sigma 0.5 --rpm 600
   agentbench mock --reply '{"answer": 42}' --fault every=5:500 --fault share=0.01:cut
@@ -77,6 +78,7 @@ func (f *mockFlags) declare(c *cobra.Command) {
 	flags.StringVar(&f.form, "retry-after", string(mockserver.Seconds), "form of the Retry-After header: seconds, ms, date, none")
 	flags.StringArrayVar(&f.faults, "fault", nil, "fault to inject (repeatable; the first that applies is used)")
 	flags.StringVar(&f.schedule, "schedule", "", "fault of each request, comma-separated; precedes any --fault")
+	flags.StringVar(&f.key, "key", "", "API key that requests must have (default: any or none)")
 	flags.Uint64Var(&f.seed, "seed", 0, "seed of latencies, ids and random faults")
 }
 
@@ -96,7 +98,7 @@ func kindsListing() string {
 
 func (f *mockFlags) options(p *program) (mockserver.Options, error) {
 	o := mockserver.Options{
-		Models: f.models, Latency: mockserver.Latency{Median: f.latency, Sigma: f.sigma}, Pause: f.pause, Seed: f.seed, Now: p.now,
+		Models: f.models, Latency: mockserver.Latency{Median: f.latency, Sigma: f.sigma}, Pause: f.pause, Seed: f.seed, Key: f.key, Now: p.now,
 		Limits: mockserver.Limits{Requests: f.requestsLimit, Tokens: f.tokensLimit, Burst: f.burst},
 	}
 	if err := f.checkNumbers(); err != nil {

@@ -384,10 +384,14 @@ func (openAI) tooFast(what string, limit int, asked float64, wait time.Duration)
 func (openAI) identify(header http.Header, id string) { header.Set("X-Request-Id", id) }
 
 // limits writes the x-ratelimit headers: the reset is when nothing is used.
-func (openAI) limits(header http.Header, l limits) {
+func (v openAI) limits(header http.Header, l limits) {
 	header.Set("X-Ratelimit-Limit-"+l.what, strconv.Itoa(l.limit))
 	header.Set("X-Ratelimit-Remaining-"+l.what, strconv.FormatInt(l.remaining, 10))
-	header.Set("X-Ratelimit-Reset-"+l.what, l.full.Round(time.Millisecond).String())
+	v.reset(header, l.what, l.full.Round(time.Millisecond).String())
+}
+
+func (openAI) reset(header http.Header, what, when string) {
+	header.Set("X-Ratelimit-Reset-"+what, when)
 }
 
 func (openAI) key(header http.Header) (key, missing string) {

@@ -44,6 +44,10 @@ func ParseFault(text string) (Fault, error) {
 	for rest != "" {
 		var option string
 		option, rest, _ = strings.Cut(rest, ":")
+		for option != "" && rest != "" && rest[0] >= '0' && rest[0] <= '9' { // of a time, which has colons
+			more, after, _ := strings.Cut(rest, ":")
+			option, rest = option+":"+more, after
+		}
 		key, value, _ := strings.Cut(option, "=")
 		if !slices.Contains(fault.kind.options, key) {
 			return Fault{}, fmt.Errorf("the fault %s has no option %q%s", fault.Kind, key, listed(fault.kind.options))
@@ -121,14 +125,14 @@ func ParseForm(text string) (Form, error) {
 }
 
 // tellRetry writes what a refusal says of trying again.
-func (f *Fault) tellRetry(header http.Header, now time.Time) {
+func (f *Fault) tellRetry(v vendor, header http.Header, now time.Time) {
 	if seconds, err := strconv.ParseFloat(f.RetryAfter, 64); err == nil && f.Form != "" {
 		f.Form.set(header, time.Duration(seconds*float64(time.Second)), now)
 	} else if f.RetryAfter != "" {
 		header.Set("Retry-After", f.RetryAfter)
 	}
 	if f.Reset != "" {
-		header.Set("X-Ratelimit-Reset-Requests", f.Reset)
+		v.reset(header, "requests", f.Reset)
 	}
 	if f.Should != "" {
 		header.Set("X-Should-Retry", f.Should)
@@ -177,12 +181,12 @@ var kinds = []entry{
 	{Name: noFault, About: "no fault, for schedules"},
 	{Name: transient, About: "each kind in turn that a client survives by trying again"},
 
-	{Name: "quota", Row: "F12", Class: record.Quota, About: "429 insufficient_quota", kind: refusalOf("quota")},
+	{Name: "quota", Row: "F12", Class: record.Quota, About: "429 insufficient_quota; 400 credit balance is too low", kind: refusalOf("quota")},
 	{Name: "budget", Row: "F12", Class: record.Quota, About: "400 of LiteLLM: Budget has been exceeded", kind: refusal(quotaOfLiteLLM)},
-	{Name: "context", Row: "F15", Class: record.ContextLength, About: "400 context_length_exceeded", kind: refusalOf("context")},
+	{Name: "context", Row: "F15", Class: record.ContextLength, About: "400 context_length_exceeded; 400 prompt is too long", kind: refusalOf("context")},
 	{Name: "context-vllm", Row: "F15", Class: record.ContextLength, About: "400 of vLLM: maximum context length", kind: refusal(contextOfVLLM)},
 	{Name: "context-anthropic", Row: "F15", Class: record.ContextLength, About: "400 of Anthropic: prompt is too long", kind: refusal(contextOfAnthropic)},
-	{Name: "content-filter", Class: record.ContentFilter, About: "400 content_filter", kind: refusalOf("filter")},
+	{Name: "content-filter", Class: record.ContentFilter, About: "400 content_filter; 400 content filtering policy", kind: refusalOf("filter")},
 
 	{Name: "close", Row: "F16", Class: record.Network, About: "the connection is closed before the answer", kind: kind{instead: func(x *exchange) { x.disconnect(-1) }}},
 	{Name: "reset", Row: "F16", Class: record.Network, About: "the connection is reset before the answer", kind: kind{instead: func(x *exchange) { x.disconnect(0) }}},
@@ -191,24 +195,24 @@ var kinds = []entry{
 	{Name: "stall", Row: "F19", Class: record.CallTimeout, About: "half an answer, then nothing more", kind: kind{payload: stalled}},
 	{Name: "trickle", Row: "F19", Class: record.CallTimeout, About: "a byte at a time, one by 1s", kind: kind{options: []string{"by"}, payload: trickle}, by: time.Second},
 
-	{Name: "cut", Row: "F20", Class: record.Incomplete, About: "half a stream that ends without finish_reason and [DONE]", kind: kind{payload: cut}},
+	{Name: "cut", Row: "F20", Class: record.Incomplete, About: "half a stream, without its end", kind: kind{payload: cut}},
 	{Name: "cut-frame", Row: "F20", Class: record.Incomplete, About: "the same, inside a frame", kind: kind{payload: cutFrame}},
 	{Name: "cut-reset", Row: "F20", Class: record.Incomplete, About: "half an answer, then the connection is reset", kind: kind{payload: cutReset}},
 	{Name: "cut-event", Row: "F20", Class: record.Incomplete, About: "half a stream, then event: error", kind: kind{payload: cutEvent}},
-	{Name: "cut-error", Row: "F20", Class: record.Incomplete, About: `half a stream, then data: {"error": ...}`, kind: kind{payload: cutError}},
+	{Name: "cut-error", Row: "F20", Class: record.Incomplete, About: "half a stream, then an error in an event of another name", kind: kind{payload: cutError}},
 	{Name: "cut-json", Row: "F20", Class: record.Incomplete, About: "a whole JSON answer where a stream was asked for", kind: kind{payload: cutJSON}},
-	{Name: "no-finish", Row: "F20", Class: record.Incomplete, About: "everything but the finish_reason", kind: kind{answer: noFinish}},
+	{Name: "no-finish", Row: "F20", Class: record.Incomplete, About: "everything but the reason why it ends", kind: kind{answer: noFinish}},
 
 	{Name: "half-json", Row: "F21", Class: record.BadResponse, About: "JSON that ends inside, in an answer that is whole", kind: kind{payload: halfJSON}},
 	{Name: "html", Row: "F21", Class: record.BadResponse, About: "200 with a page", kind: body(typeHTML, page)},
 	{Name: "error-200", Row: "F21", Class: record.BadResponse, About: "200 with an error", kind: kind{payload: failed200}},
 	{Name: "empty-object", Row: "F21", Class: record.BadResponse, About: "200 with {}", kind: body(typeJSON, "{}")},
 	{Name: "empty-body", Row: "F21", Class: record.BadResponse, About: "200 with nothing", kind: body(typeJSON, "")},
-	{Name: "no-choices", Row: "F21", Class: record.BadResponse, About: "choices: []", kind: kind{answer: noChoices}},
-	{Name: "null-content", Row: "F21", Class: record.BadResponse, About: "content: null and no call of a tool", kind: kind{answer: nullContent}},
+	{Name: "no-choices", Row: "F21", Class: record.BadResponse, About: "choices: [], output: []; content: []", kind: kind{answer: noChoices}},
+	{Name: "null-content", Row: "F21", Class: record.BadResponse, About: "content: null and no call of a tool, output: null", kind: kind{answer: nullContent}},
 	{Name: "wrong-type", Row: "F21", About: "the right answer as text/plain", kind: kind{payload: wrongType}},
 	{Name: "refusal", Class: record.ContentFilter, About: "a refusal instead of content", kind: kind{answer: refused}},
-	{Name: "length", About: "half the reply, finish_reason length", kind: kind{answer: tooLong}},
+	{Name: "length", About: "half the reply, cut for its length", kind: kind{answer: tooLong}},
 	{Name: "empty", About: "an empty reply", kind: kind{answer: empty}},
 
 	{Name: "keep-alive", Row: "F22", About: "1,000 comments before a stream, 1,000 empty lines before a whole answer", kind: kind{payload: keepAlive}},
@@ -231,8 +235,8 @@ var kinds = []entry{
 	{Name: "usage-words", Row: "F24", About: `usage as "12 tokens"`, kind: kind{answer: written(`"%d tokens"`)}},
 
 	{Name: "other-model", Row: "F25", About: "the name of another model", kind: kind{answer: func(a *answer) { a.model = "another-model" }}},
-	{Name: "two-choices", Row: "F25", About: "a second choice", kind: kind{answer: twoChoices}},
-	{Name: "choices-reversed", Row: "F25", About: "a second choice, before the first", kind: kind{answer: otherChoiceFirst}},
+	{Name: "two-choices", Row: "F25", About: "a second choice; nothing", kind: kind{answer: twoChoices}},
+	{Name: "choices-reversed", Row: "F25", About: "a second choice, before the first; nothing", kind: kind{answer: otherChoiceFirst}},
 	{Name: "tool-and-content", Row: "F25", About: "a call of a tool besides the content", kind: kind{answer: tools("call_1")}},
 	{Name: "tool-without-id", Row: "F25", About: "a call of a tool without an id", kind: kind{answer: tools("")}},
 	{Name: "tools-of-one-id", Row: "F25", About: "two calls of tools with the same id", kind: kind{answer: tools("call_1", "call_1")}},
@@ -564,7 +568,7 @@ func (x *exchange) refuseWith(status int, contentType, text string) {
 	x.send(p)
 }
 
-func (x *exchange) tellAgain() { x.fault.tellRetry(x.w.Header(), x.server.options.Now()) }
+func (x *exchange) tellAgain() { x.fault.tellRetry(x.protocol, x.w.Header(), x.server.options.Now()) }
 
 // statusText also knows the status of Anthropic for a server with too much to do.
 func statusText(name string) string {

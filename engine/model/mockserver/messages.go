@@ -533,10 +533,14 @@ func (anthropic) tooFast(what string, limit int, _ float64, _ time.Duration) *pr
 func (anthropic) identify(header http.Header, id string) { header.Set("Request-Id", id) }
 
 // limits writes the anthropic-ratelimit headers: the reset is when nothing is used.
-func (anthropic) limits(header http.Header, l limits) {
+func (v anthropic) limits(header http.Header, l limits) {
 	header.Set("Anthropic-Ratelimit-"+l.what+"-Limit", strconv.Itoa(l.limit))
 	header.Set("Anthropic-Ratelimit-"+l.what+"-Remaining", strconv.FormatInt(l.remaining, 10))
-	header.Set("Anthropic-Ratelimit-"+l.what+"-Reset", l.now.Add(l.full+time.Second-1).UTC().Truncate(time.Second).Format(time.RFC3339))
+	v.reset(header, l.what, l.now.Add(l.full+time.Second-1).UTC().Truncate(time.Second).Format(time.RFC3339))
+}
+
+func (anthropic) reset(header http.Header, what, when string) {
+	header.Set("Anthropic-Ratelimit-"+what+"-Reset", when)
 }
 
 func (anthropic) key(header http.Header) (key, missing string) {

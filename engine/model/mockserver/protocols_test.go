@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"net/http/httptest"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/agentbench/agentbench/engine/record"
 )
 
 // post sends a body to a server in this process, in any of its protocols.
@@ -357,4 +360,186 @@ func TestTiersAreTold(t *testing.T) {
 			}
 		}
 	}
+}
+
+// allProtocols are the paths with a request each.
+var allProtocols = map[string]string{"/v1/chat/completions": asking("x"), "/v1/responses": askResponses, "/v1/messages": askMessages}
+
+// What a fault makes of an answer, in the words of its protocol.
+func TestFaultsInEachProtocol(t *testing.T) {
+	const responses, messages = "/v1/responses", "/v1/messages"
+	for _, c := range []struct {
+		path, fault   string
+		status        int
+		whole, stream string // what is in the answer; "": what is in the whole one
+	}{
+		{responses, "quota", 429, `"code":"insufficient_quota"`, ""},
+		{messages, "quota", 400, `"message":"Your credit balance is too low`, ""},
+		{responses, "context", 400, `"param":"input","code":"context_length_exceeded"`, ""},
+		{messages, "context", 400, `"message":"prompt is too long: `, ""},
+		{responses, "context-anthropic", 400, `{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long`, ""},
+		{messages, "content-filter", 400, `"message":"Output blocked by content filtering policy"`, ""},
+		{messages, "401", 401, `{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"},"request_id":"req_`, ""},
+		{messages, "418", 418, `"type":"invalid_request_error","message":"I'm a teapot"`, ""},
+		{messages, "503", 503, `"type":"api_error","message":"Service Unavailable"`, ""},
+		{messages, "529", 529, `"type":"overloaded_error","message":"Overloaded"`, ""},
+		{responses, "529", 529, `"type":"server_error"`, ""},
+		{responses, "refusal", 200, `"content":[{"type":"refusal","refusal":"I'm sorry`, `"type":"response.refusal.delta"`},
+		{messages, "refusal", 200, `"content":[],"stop_reason":"refusal","stop_sequence":null,"stop_details":{"type":"refusal","category":null,"explanation":"I'm sorry`, `"delta":{"stop_reason":"refusal"`},
+		{responses, "length", 200, `"status":"incomplete","background":false,"completed_at":null,"error":null,"incomplete_details":{"reason":"max_output_tokens"}`, `event: response.incomplete`},
+		{messages, "length", 200, `"stop_reason":"max_tokens"`, ""},
+		{responses, "no-finish", 200, `"status":"in_progress"`, `"type":"response.output_item.done"`},
+		{messages, "no-finish", 200, `"stop_reason":null`, `"type":"message_stop"`},
+		{responses, "no-choices", 200, `"output":[]`, ""},
+		{messages, "no-choices", 200, `"content":[]`, ""},
+		{responses, "null-content", 200, `"output":null`, ""},
+		{messages, "null-content", 200, `"content":null`, `"message_stop"`},
+		{responses, "usage-missing", 200, `"usage":null`, ""},
+		{messages, "usage-missing", 200, `"stop_details":null}`, `"stop_details":null}}`},
+		{responses, "usage-words", 200, `"input_tokens":"1 tokens"`, ""},
+		{messages, "usage-words", 200, `"input_tokens":"1 tokens"`, ""},
+		{messages, "usage-negative", 200, `"input_tokens":-5`, ""},
+		{messages, "usage-cached", 200, `"cache_read_input_tokens":2`, ""},
+		{responses, "usage-cached", 200, `"cached_tokens":2`, ""},
+		{responses, "other-model", 200, `"model":"another-model"`, ""},
+		{messages, "other-model", 200, `"model":"another-model"`, ""},
+		{messages, "tool-without-id", 200, `{"type":"tool_use","name":"lookup"`, ""},
+		{responses, "tool-without-id", 200, `"arguments":"{\"q\":\"x\"}","name":"lookup"`, ""},
+		{responses, "error-200", 200, `{"error":{"message":"The server had an error`, ""},
+		{messages, "error-200", 200, `{"type":"error","error":{"type":"api_error"`, ""},
+		{responses, "cut-event", 200, "", `event: error` + "\n" + `data: {"type":"error","error":{"message":"The server had an error while processing your request","type":"server_error","param":null,"code":null},"sequence_number":`},
+		{messages, "cut-event", 200, "", `event: error` + "\n" + `data: {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`},
+		{responses, "cut-error", 200, "", `event: response.failed`},
+		{messages, "cut-error", 200, "", "\n\n" + `data: {"type":"error","error":{"type":"overloaded_error"`},
+		{messages, "no-space", 200, `"end_turn"`, "event:message_start\ndata:{"},
+	} {
+		rated, err := ParseRated(c.fault)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, stream := range []bool{false, true} {
+			body, want := allProtocols[c.path], c.whole
+			if stream {
+				body, want = streamed(body), cmp.Or(c.stream, c.whole)
+			}
+			s := New(Options{Now: fixed, Faults: []Rated{rated}, Rules: []Rule{Texts("a reply of several words")}})
+			if w := post(s, c.path, body); w.Code != c.status || !strings.Contains(w.Body.String(), want) {
+				t.Errorf("%s, %s, stream %v: status %d\n%s\nwant %s", c.path, c.fault, stream, w.Code, w.Body, want)
+			}
+		}
+	}
+}
+
+// Every kind of fault is shown in every protocol, and none lasts unless it is to. What is cut is cut everywhere: no
+// protocol sends its last event.
+func TestEveryFaultInEachProtocol(t *testing.T) {
+	ends := map[string]string{"/v1/chat/completions": "[DONE]", "/v1/responses": "response.completed", "/v1/messages": "message_stop"}
+	for _, kind := range Kinds() {
+		switch kind.Name {
+		case "hang", "stall", "close", "reset", "cut-reset", "huge-header", "transient", "slow", "trickle":
+			continue // need a connection, or last
+		}
+		name := kind.Name
+		if slices.Contains(kind.Options, "size") {
+			name += ":size=1KB"
+		}
+		for path, body := range allProtocols {
+			fault, err := ParseRated(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := New(Options{Now: fixed, Faults: []Rated{fault}, Rules: []Rule{Texts("a reply of several words")}})
+			w := post(s, path, streamed(body))
+			if s.Stats(0).Faults[kind.Name] != 1 && kind.Name != noFault {
+				t.Errorf("%s, %s: %+v", path, name, s.Stats(0))
+			}
+			if w.Code == 200 && strings.HasPrefix(kind.Name, "cut") == strings.Contains(w.Body.String(), ends[path]) && kind.Class == record.Incomplete && kind.Name != "no-finish" {
+				t.Errorf("%s, %s is not cut: %s", path, name, w.Body)
+			}
+		}
+	}
+}
+
+// What a refusal says of its limits has the vendor's names.
+func TestLimitsInTheWordsOfTheVendor(t *testing.T) {
+	s := New(Options{Now: fixed, Limits: Limits{Requests: 60, Tokens: 6000, Burst: 1.0 / 60}})
+	if w := post(s, "/v1/messages", askMessages); w.Code != 200 {
+		t.Fatalf("status %d: %s", w.Code, w.Body)
+	}
+	w := post(s, "/v1/messages", askMessages)
+	for name, want := range map[string]string{
+		"Retry-After": "1", "Anthropic-Ratelimit-Requests-Limit": "60", "Anthropic-Ratelimit-Requests-Remaining": "0",
+		"Anthropic-Ratelimit-Requests-Reset": "2026-01-02T03:04:06Z", "Anthropic-Ratelimit-Tokens-Limit": "6000",
+		"Anthropic-Ratelimit-Tokens-Remaining": "49", "Anthropic-Ratelimit-Tokens-Reset": "2026-01-02T03:04:06Z", "X-Ratelimit-Limit-Requests": "",
+	} {
+		if got := w.Header().Get(name); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+	if w.Code != 429 || !strings.Contains(w.Body.String(), `"type":"rate_limit_error","message":"This request would exceed your organization's rate limit of 60 requests per minute."`) {
+		t.Errorf("status %d: %s", w.Code, w.Body)
+	}
+	schedule, err := ParseSchedule("429:reset=2026-01-02T03:04:09Z")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w = post(New(Options{Schedule: schedule}), "/v1/messages", askMessages)
+	if got := w.Header().Get("Anthropic-Ratelimit-Requests-Reset"); got != "2026-01-02T03:04:09Z" {
+		t.Errorf("the reset is %q", got)
+	}
+}
+
+// gate is a client that sees each frame of a stream when it is flushed, and lets the server go on.
+type gate struct {
+	*httptest.ResponseRecorder
+	flushed chan string
+}
+
+func (g *gate) Flush() {
+	g.flushed <- g.Body.String()
+	g.Body.Reset()
+}
+
+// No event waits for the next one: a client has each of them before the next is written.
+func TestEventsAreSentAtOnce(t *testing.T) {
+	for path, first := range map[string]string{"/v1/chat/completions": `data: {"id":"`, "/v1/responses": "event: response.created\n", "/v1/messages": "event: message_start\n"} {
+		r := httptest.NewRequest("POST", path, strings.NewReader(streamed(allProtocols[path])))
+		r.Header.Set("Anthropic-Version", "2023-06-01")
+		g := &gate{httptest.NewRecorder(), make(chan string)}
+		go func() {
+			New(Options{}).ServeHTTP(g, r)
+			close(g.flushed)
+		}()
+		begin, frames := <-g.flushed, 1
+		for frame := range g.flushed {
+			frames++
+			if n := strings.Count(frame, "data: "); n != 1 {
+				t.Errorf("%s: %d events at once: %s", path, n, frame)
+			}
+		}
+		if !strings.HasPrefix(begin, first) || strings.Count(begin, "data: ") != 1 || frames < 4 {
+			t.Errorf("%s: %d times flushed, the first is %s", path, frames, begin)
+		}
+	}
+}
+
+// No body makes the server fail, and its answers are JSON.
+func FuzzProtocols(f *testing.F) {
+	for path, body := range allProtocols {
+		f.Add(path, body)
+		f.Add(path, streamed(body))
+	}
+	f.Add("/v1/messages", `{"model":"m","max_tokens":9,"cache_control":{},"messages":[{"role":"user","content":[{"type":"tool_result","content":[{"text":null}]}]},{"role":"assistant","content":null}]}`)
+	f.Add("/v1/responses", `{"model":"m","input":[{"type":"reasoning","encrypted_content":"AAAAAAAAAAAAAAAA"},{"role":"user","content":[{"prompt_cache_breakpoint":{}}]}],"tools":[null]}`)
+	f.Add("/v1/chat/completions", `{"model":"m","messages":[{"role":"user","content":[{"cache_control":{}},{}]},{"role":"assistant","tool_calls":[{}]}]}`)
+	s := New(Options{Now: fixed})
+	f.Fuzz(func(t *testing.T, path, body string) {
+		if allProtocols[path] == "" {
+			return
+		}
+		w := post(s, path, body)
+		if w.Code != 200 && w.Code != 400 || w.Header().Get("Content-Type") == "application/json" && !json.Valid(w.Body.Bytes()) {
+			t.Errorf("status %d: %s", w.Code, w.Body)
+		}
+	})
 }

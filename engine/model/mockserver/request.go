@@ -41,8 +41,9 @@ type vendor interface {
 	refuse(p *problem, id string) any
 	// tooFast words that a limit is reached.
 	tooFast(what string, limit int, asked float64, wait time.Duration) *problem
-	// limits tells a limit and what is left of it, identify whose answer it is.
+	// limits tells a limit and what is left of it, reset when it has all again, identify whose answer it is.
 	limits(header http.Header, l limits)
+	reset(header http.Header, what, when string)
 	// key is the key that a client brings, and missing what is said where it brings none.
 	key(header http.Header) (key, missing string)
 	identify(header http.Header, id string)
