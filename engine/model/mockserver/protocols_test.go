@@ -173,6 +173,7 @@ func TestMistakesAreRefusedInTheWordsOfTheVendor(t *testing.T) {
 		{"/v1/responses", `{"input":"x"}`, "Missing required parameter: 'model'"},
 		{"/v1/responses", `{"model":"m"}`, "Missing required parameter: 'input'"},
 		{"/v1/responses", `{"model":"m","input":"x","max_output_tokens":15}`, "Expected a value >= 16, but got 15 instead."},
+		{"/v1/responses", `{"model":"m","input":"x","previous_response_id":"resp_1"}`, "Previous response with id 'resp_1' not found."},
 		{"/v1/responses", `{"model":"m","input":[{"role":"tool","content":"x"}]}`, "Invalid value: 'tool'."},
 		{"/v1/responses", `{"model":"m","input":[{"type":"function_call_output","call_id":"a","output":"x"}]}`, "No tool call found for function call output with call_id a."},
 		{"/v1/responses", `{"model":"m","input":[{"type":"function_call","call_id":"a","name":"f","arguments":"{}"}]}`, "No tool output found for function call a."},

@@ -25,6 +25,7 @@ type responsesRequest struct {
 			Type string `json:"type"`
 		} `json:"format"`
 	} `json:"text"`
+	Previous    string          `json:"previous_response_id"`
 	Store       *bool           `json:"store"`
 	Parallel    *bool           `json:"parallel_tool_calls"`
 	Temperature *float64        `json:"temperature"`
@@ -130,6 +131,9 @@ func (r *responsesRequest) refuse() *problem {
 	if n := r.MaxOutputTokens; n != nil && *n < leastOutput {
 		return invalid("max_output_tokens", "integer_below_min_value",
 			"Invalid 'max_output_tokens': integer below minimum value. Expected a value >= %d, but got %d instead.", leastOutput, *n)
+	}
+	if r.Previous != "" { // no response is stored
+		return invalid("previous_response_id", "previous_response_not_found", "Previous response with id '%s' not found.", r.Previous)
 	}
 	open := map[string]bool{} // calls that have no output yet
 	for i := range r.Input.parts {

@@ -3,11 +3,16 @@ package mockserver
 import (
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"reflect"
 	"testing"
+
+	sdk "github.com/anthropics/anthropic-sdk-go"
+	"github.com/anthropics/anthropic-sdk-go/option"
+	"github.com/sashabaranov/go-openai"
 )
 
 // The clients are those of the vendors. What they make of the answers decides whether the
@@ -147,4 +152,118 @@ func TestTheClientOfAnthropicUnderstands(t *testing.T) {
 		],
 		"broken": [["APIError", null, "overloaded_error", "req_"], ["AnthropicError", null, null, null]]
 	}`)
+}
+
+// pair are two servers: one with the replies of the script, one that refuses all as a fault does.
+func pair(t *testing.T, fault string) (good, bad string) {
+	t.Helper()
+	rules, faults := ParseRules("r.yaml", []byte(sdkRules))
+	if faults.Err() != nil {
+		t.Fatal(faults)
+	}
+	rated, err := ParseRated(fault)
+	if err != nil {
+		t.Fatal(err)
+	}
+	working, failing := httptest.NewServer(New(Options{Rules: rules, Chunk: 7})), httptest.NewServer(New(Options{Faults: []Rated{rated}}))
+	t.Cleanup(working.Close)
+	t.Cleanup(failing.Close)
+	return working.URL, failing.URL
+}
+
+// The client of Anthropic for Go, which sums up streams by itself.
+func TestTheClientOfAnthropicForGoUnderstands(t *testing.T) {
+	good, bad := pair(t, "529")
+	client := func(address string) sdk.Client {
+		return sdk.NewClient(option.WithBaseURL(address), option.WithAPIKey("k"), option.WithMaxRetries(0))
+	}
+	ask := sdk.MessageNewParams{Model: "m", MaxTokens: 100, Messages: []sdk.MessageParam{sdk.NewUserMessage(sdk.NewTextBlock("weather"))}}
+	c := client(good)
+	whole, err := c.Messages.New(t.Context(), ask)
+	if err != nil {
+		t.Fatal(err)
+	}
+	streamed := sdk.Message{}
+	stream := c.Messages.NewStreaming(t.Context(), ask)
+	for stream.Next() {
+		if err := streamed.Accumulate(stream.Current()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if stream.Err() != nil {
+		t.Fatal(stream.Err())
+	}
+	for _, m := range []*sdk.Message{whole, &streamed} {
+		if len(m.Content) != 4 || m.Content[0].Thinking != "Where to." || m.Content[0].Signature == "" || m.Content[1].Text != "I look." ||
+			m.Content[2].Name != "get_weather" || string(m.Content[3].Input) != `{"city":"Rome"}` || m.StopReason != sdk.StopReasonToolUse ||
+			m.Usage.InputTokens != 2 || m.Usage.OutputTokens != 18 || m.Usage.ServiceTier != sdk.UsageServiceTierStandard {
+			t.Errorf("got %s", m.RawJSON())
+		}
+		again := ask
+		again.Messages = append(again.Messages[:1:1], m.ToParam(), sdk.NewUserMessage(sdk.NewToolResultBlock(m.Content[2].ID, "rain", false), sdk.NewToolResultBlock(m.Content[3].ID, "sun", false)))
+		if after, err := c.Messages.New(t.Context(), again); err != nil || after.Content[0].Text != "It rains." || after.StopReason != sdk.StopReasonEndTurn {
+			t.Errorf("after the results: %+v, %v", after, err)
+		}
+	}
+	c = client(bad)
+	var failed *sdk.Error
+	if _, err := c.Messages.New(t.Context(), ask); !errors.As(err, &failed) || failed.StatusCode != 529 || failed.Type() != "overloaded_error" || failed.RequestID == "" {
+		t.Errorf("got %+v", err)
+	}
+}
+
+// The client of go-openai for Responses, and what it makes of each event.
+func TestTheClientOfOpenAIForGoUnderstands(t *testing.T) {
+	good, bad := pair(t, "429")
+	client := func(address string) *openai.Client {
+		config := openai.DefaultConfig("k")
+		config.BaseURL = address + "/v1"
+		return openai.NewClientWithConfig(config)
+	}
+	ask := openai.CreateResponseRequest{Model: "m", Input: "weather"}
+	whole, err := client(good).CreateResponse(t.Context(), ask)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := client(good).CreateResponseStream(t.Context(), ask)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Close()
+	arguments, streamed := "", &openai.CreateResponseResponse{}
+	for n := 0; ; n++ {
+		event, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if event.SequenceNumber != n {
+			t.Errorf("event %d has the number %d", n, event.SequenceNumber)
+		}
+		if event.Type == openai.ResponseStreamEventFunctionArgumentsDelta {
+			arguments += event.Delta
+		}
+		if event.Response != nil {
+			streamed = event.Response
+		}
+	}
+	if arguments != `{"city":"Paris"}{"city":"Rome"}` {
+		t.Errorf("the arguments are %s", arguments)
+	}
+	for _, r := range []*openai.CreateResponseResponse{&whole, streamed} {
+		var items []openai.ResponseOutputItem
+		text, _ := json.Marshal(r.Output) // what was read from JSON
+		if err := json.Unmarshal(text, &items); err != nil || len(items) != 4 {
+			t.Fatalf("%v: %s", err, text)
+		}
+		if items[0].Summary[0].Text != "Where to." || items[1].Content[0].Text != "I look." || items[3].Arguments != `{"city":"Rome"}` ||
+			items[3].CallID == "" || r.Status != "completed" || r.Usage == nil || r.Usage.TotalTokens != 20 {
+			t.Errorf("got %s, %+v", text, r)
+		}
+	}
+	var failed *openai.APIError
+	if _, err := client(bad).CreateResponse(t.Context(), ask); !errors.As(err, &failed) || failed.HTTPStatusCode != 429 || failed.Code != "rate_limit_exceeded" {
+		t.Errorf("got %+v", err)
+	}
 }
