@@ -25,6 +25,8 @@ func ownFunctions() []cel.EnvOption {
 		cel.Function("mean", cel.Overload("mean_list", numbers, cel.DoubleType, cel.UnaryBinding(mean))),
 		cel.Function("sum", cel.Overload("sum_list", numbers, cel.DoubleType, cel.UnaryBinding(sum))),
 		cel.Function("json", cel.Overload("json_any", []*cel.Type{cel.DynType}, cel.StringType, cel.UnaryBinding(toJSON))),
+		cel.Function("without", cel.MemberOverload("map_without_list",
+			[]*cel.Type{cel.MapType(cel.StringType, cel.DynType), cel.ListType(cel.StringType)}, cel.MapType(cel.StringType, cel.DynType), cel.BinaryBinding(without))),
 		cel.Function("parse_json", cel.Overload("parse_json_string", []*cel.Type{cel.StringType}, cel.DynType, cel.UnaryBinding(fromJSON))),
 	}
 }
@@ -79,6 +81,28 @@ func toJSON(value ref.Val) ref.Val {
 		return types.WrapErr(err)
 	}
 	return types.String(text)
+}
+
+// without is an object without some of its keys.
+func without(from, keys ref.Val) ref.Val {
+	left, ok := from.(traits.Mapper)
+	if !ok {
+		return types.MaybeNoSuchOverloadErr(from)
+	}
+	rest := NewObject(0)
+	for it := left.Iterator(); it.HasNext() == types.True; {
+		key := it.Next()
+		name, isText := key.(types.String)
+		if isText && keys.(traits.Container).Contains(key) != types.True {
+			value, _ := left.Find(key)
+			plain, err := (&plainer{left: maxJSONValues}).plain(value, cel.DynType)
+			if err != nil {
+				return types.WrapErr(err)
+			}
+			rest.Set(string(name), plain)
+		}
+	}
+	return (*objectValue)(rest)
 }
 
 // fromJSON is the value of a text that is JSON, null for any other text.
