@@ -6,47 +6,77 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/imports"
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/results"
 	"github.com/agentbench/agentbench/reports/page"
 )
 
 func (p *program) exportCommand() *cobra.Command {
-	var out string
+	var out, to string
+	formats := append([]string{"atif"}, results.TableFormats...)
 	c := &cobra.Command{
-		Use:     "export atif DIR",
+		Use:     "export [FORMAT] DIR",
 		Short:   "Write recorded runs in a format that other tools read",
 		GroupID: "look",
-		Long: `Writes each run of a result folder as a file. The format is atif: the Agent Trajectory
-Interchange Format of Harbor. The files are FOLDER/CONFIGURATION/TASK/TRIAL.json.
-agentbench show DIR RUN --format atif prints one run.`,
-		Args: arguments(2, 2, "a format and a result folder"),
+		Long: `Writes a result folder for other tools.
+
+  parquet, csv  three tables: runs, iterations and scores, with one file each
+  atif          a file for each run, FOLDER/CONFIGURATION/TASK/TRIAL.json: the Agent Trajectory Interchange
+                Format of Harbor. agentbench show DIR RUN --format atif prints one run`,
+		Example: `  agentbench export results/quickstart --to parquet --out tables
+  agentbench export atif results/quickstart --out trajectories`,
+		Args: arguments(1, 2, "a result folder"),
 		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 2 {
+				if to != "" && to != args[0] {
+					return exit.Usage("", "the format is given twice: %s and %s", args[0], to)
+				}
+				to, args = args[0], args[1:]
+			}
 			switch {
-			case args[0] != "atif":
-				return exit.Usage(exit.DidYouMean(args[0], []string{"atif"}, "there is: atif"), "unknown format %q", args[0])
+			case to == "":
+				return exit.Usage("agentbench export "+args[0]+" --to parquet --out FOLDER; formats: "+strings.Join(formats, ", "), "export: which format?")
+			case !slices.Contains(formats, to):
+				return exit.Usage(exit.DidYouMean(to, formats, "formats: "+strings.Join(formats, ", ")), "unknown format %q", to)
 			case out == "":
 				return exit.Usage("--out FOLDER", "export: where to?")
 			}
-			return p.export(args[1], out)
+			if _, err := p.openManifest(args[0]); err != nil {
+				return err
+			}
+			if entries, err := os.ReadDir(out); len(entries) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return exit.Usage("name a new folder with --out", "%s is not empty", out)
+			}
+			if to == "atif" {
+				return p.exportRuns(args[0], out)
+			}
+			return p.exportTables(args[0], out, to)
 		},
 	}
 	outFlag(c, &out, "new folder for the files")
+	c.Flags().StringVar(&to, "to", "", "format: "+strings.Join(formats, ", "))
 	return c
 }
 
-// export writes all runs of a result folder into a new folder.
-func (p *program) export(dir, out string) error {
-	if _, err := p.openManifest(dir); err != nil {
-		return err
+// exportTables writes a result folder as three tables.
+func (p *program) exportTables(dir, out, format string) error {
+	n, err := results.WriteTables(dir, out, format, func(err error) { fmt.Fprintln(p.err, "agentbench: warning:", err) })
+	if err != nil {
+		return exit.Unmeasured(err)
 	}
-	if entries, err := os.ReadDir(out); len(entries) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return exit.Usage("name a new folder with --out", "%s is not empty", out)
-	}
+	fmt.Fprintf(p.out, "%s: %s, %s, %s\n", out, page.Plural(n.Runs, "run", "runs"), page.Plural(n.Iterations, "iteration", "iterations"), page.Plural(n.Scores, "score", "scores"))
+	return nil
+}
+
+// exportRuns writes all runs of a result folder into a new folder.
+func (p *program) exportRuns(dir, out string) error {
 	scores := map[string][]record.Score{}
 	for s, err := range record.ReadScores(dir) {
 		switch {

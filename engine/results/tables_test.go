@@ -1,0 +1,232 @@
+package results
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/agentbench/agentbench/engine/record"
+)
+
+const (
+	duckdbVersion = "1.5.6-r.1"
+)
+
+// exampleRuns have every kind of value, known and unknown.
+func exampleRuns() ([]*record.Run, []record.Score) {
+	confidence := 0.25
+	known := record.Usage{Calls: 2, InputTokens: 100, CachedTokens: 40, CacheWriteTokens: 20, CacheWrite1hTokens: 10, OutputTokens: 9, ReasoningTokens: 3, ToolCalls: 1, Cost: record.USD / 4}
+	runs := []*record.Run{
+		{
+			Version: 1, ID: "a/x/1", Configuration: "a", Task: "x", Trial: 1, Group: "g",
+			Outcome: record.Outcome{Status: record.Completed, Reason: record.ReasonPassed, Class: "condition", Success: true, Returned: 2},
+			Iterations: []record.Iteration{
+				{N: 1, Output: json.RawMessage(`"a, \"b\"\nc"`), Confidence: &confidence, Error: &record.Error{Class: record.Server, Message: "down"}, End: time.Second},
+				{N: 2, Phase: "refine", Output: json.RawMessage(`{"n":1}`), Evaluation: &record.Evaluation{Confidence: 0.75, Passed: true}, Start: time.Second, End: 3 * time.Second, Calls: []record.Call{{Role: record.RoleAgent, Usage: known}}},
+			},
+			Usage: known, Judging: record.Usage{Calls: 1, InputTokens: 5, OutputTokens: 1, Cost: record.USD / 8}, Elapsed: 3 * time.Second,
+			Volatile: record.Volatile{Started: time.Date(2026, 11, 24, 10, 0, 0, 123456000, time.UTC), Waited: time.Second / 2},
+		},
+		{
+			Version: 1, ID: "a/y/1", Configuration: "a", Task: "y", Trial: 1, Untimed: true,
+			Outcome: record.Outcome{Status: record.Faulted, Reason: record.ReasonError, Class: "fault", Error: &record.Error{Class: record.Network, Message: "lost"}},
+			Usage:   record.Usage{Calls: 1, Unreported: 1},
+		},
+	}
+	scores := []record.Score{
+		{Run: "a/x/1", Name: "right", Scorer: "h1", Value: 0.5},
+		{Run: "a/x/1", Name: "right", Scorer: "h2", Value: 1, Answer: "42", Explanation: "equal"},
+		{Run: "a/x/1", Name: "right", Scorer: "h2", Iteration: 1, Unscored: "no answer"},
+		{Run: "a/x/1", Name: "gone", Scorer: "h3", Value: 1},
+		{Run: "a/x/1", Name: "gone", Scorer: "h3", Removed: true},
+	}
+	return runs, scores
+}
+
+// exampleTables writes them into a result folder, and that as tables.
+func exampleTables(t *testing.T, format string) (out string) {
+	t.Helper()
+	dir, out := filepath.Join(t.TempDir(), "r"), filepath.Join(t.TempDir(), "out")
+	journal, err := record.Create(dir, record.Manifest{Suite: "s", Tasks: 2, Trials: 1}, record.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs, scores := exampleRuns()
+	for i, run := range runs {
+		of := scores
+		if i > 0 {
+			of = nil
+		}
+		if err := journal.Append(run, of, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := journal.Close(); err != nil {
+		t.Fatal(err)
+	}
+	n, err := WriteTables(dir, out, format, func(err error) { t.Error(err) })
+	if want := (Written{Runs: 2, Iterations: 2, Scores: 2}); err != nil || n != want {
+		t.Fatalf("%+v, %v", n, err)
+	}
+	return out
+}
+
+var wantRuns = [][]string{
+	{"a/x/1", "a", "x", "1", "", "g", "completed", "passed", "condition", "true", "2", "2", "3", "1", "105", "40", "20", "10", "10", "3", "0.375", "0.125", "3", "0.5", "2026-11-24T10:00:00.123456Z", "false", "", ""},
+	{"a/y/1", "a", "y", "1", "", "", "fault", "error", "fault", "false", "", "0", "", "0", "", "", "", "", "", "", "", "0", "", "0", "", "false", "network", "lost"},
+}
+
+var wantIterations = [][]string{
+	{"a/x/1", "1", "", "", "0.25", "", "0", "0", "0", "0", "0", "0", "0", "0", "0", "0", "0", "1", "", "server", "a, \"b\"\nc"},
+	{"a/x/1", "2", "refine", "", "0.75", "true", "0", "2", "1", "100", "40", "20", "10", "9", "3", "0.25", "1", "3", "", "", `{"n":1}`},
+}
+
+var wantScores = [][]string{
+	{"a/x/1", "", "right", "h2", "1", "", "42", "equal", "0", "0"},
+	{"a/x/1", "1", "right", "h2", "", "no answer", "", "", "0", "0"},
+}
+
+func wantOf(name string) [][]string {
+	return map[string][][]string{"runs": wantRuns, "iterations": wantIterations, "scores": wantScores}[name]
+}
+
+// What is known is there, what is unknown is empty in CSV and null in Parquet; of several scores the last counts.
+func TestTables(t *testing.T) {
+	out := exampleTables(t, "csv")
+	for name, row := range map[string]any{"runs": RunRow{}, "iterations": IterationRow{}, "scores": ScoreRow{}} {
+		file, err := os.Open(filepath.Join(out, name+".csv"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		got, err := csv.NewReader(file).ReadAll()
+		if err != nil || !reflect.DeepEqual(got[0], columnsOf(reflect.TypeOf(row))) {
+			t.Fatalf("%s: %q, %v", name, got[0], err)
+		}
+		if !reflect.DeepEqual(got[1:], wantOf(name)) {
+			t.Errorf("%s:\n%q, want\n%q", name, got[1:], wantOf(name))
+		}
+	}
+}
+
+// DuckDB reads the same values, types and nulls from the Parquet files as CSV has.
+func TestTablesInDuckDB(t *testing.T) {
+	node, err := exec.LookPath("node")
+	if err != nil {
+		t.Skip("node is not installed")
+	}
+	folder := os.Getenv("AGENTBENCH_DUCKDB")
+	if folder == "" {
+		if testing.Short() {
+			t.Skip("not in short tests: set AGENTBENCH_DUCKDB to a folder with @duckdb/node-api " + duckdbVersion)
+		}
+		folder = t.TempDir()
+		npm := exec.CommandContext(t.Context(), "npm", "install", "--prefix", folder, "--no-save", "--ignore-scripts", "@duckdb/node-api@"+duckdbVersion)
+		if told, err := npm.CombinedOutput(); err != nil {
+			t.Skipf("npm install: %v: %.300s; or set AGENTBENCH_DUCKDB to a folder with @duckdb/node-api %s", err, told, duckdbVersion)
+		}
+	}
+	script := filepath.Join(t.TempDir(), "read.mjs")
+	text := `import { createRequire } from 'node:module';
+const { DuckDBInstance } = createRequire(process.argv[2] + '/')('@duckdb/node-api');
+const db = await (await DuckDBInstance.create(':memory:')).connect();
+await db.run("set timezone = 'UTC'");
+const out = {};
+for (const name of ['runs', 'iterations', 'scores']) {
+  const file = process.argv[3] + '/' + name + '.parquet';
+  const columns = (await db.runAndReadAll("describe select * from '" + file + "'")).getRowObjectsJson();
+  const rows = (await db.runAndReadAll("select * from '" + file + "'")).getRowsJson();
+  out[name] = { types: columns.map(c => c.column_type), rows };
+}
+console.log(JSON.stringify(out));
+`
+	if err := os.WriteFile(script, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	told, err := exec.CommandContext(t.Context(), node, script, folder, exampleTables(t, "parquet")).Output()
+	if err != nil {
+		t.Fatalf("%v: %s", err, told)
+	}
+	var got map[string]struct {
+		Types []string
+		Rows  [][]any
+	}
+	if err := json.Unmarshal(told, &got); err != nil {
+		t.Fatal(err)
+	}
+	for name, table := range got {
+		var rows [][]string
+		for _, row := range table.Rows {
+			cells := make([]string, len(row))
+			for i, value := range row {
+				cells[i] = cellOf(table.Types[i], value)
+			}
+			rows = append(rows, cells)
+		}
+		if !reflect.DeepEqual(rows, wantOf(name)) {
+			t.Errorf("%s:\n%q, want\n%q", name, rows, wantOf(name))
+		}
+	}
+	if types := strings.Join(got["runs"].Types[3:5], " ") + " " + got["runs"].Types[24]; types != "BIGINT VARCHAR TIMESTAMP WITH TIME ZONE" {
+		t.Errorf("types of runs: %s", types)
+	}
+}
+
+// cellOf is a value of DuckDB as CSV would have it.
+func cellOf(kind string, value any) string {
+	switch v := value.(type) {
+	case nil:
+		return ""
+	case bool:
+		return strconv.FormatBool(v)
+	case float64:
+		return strconv.FormatFloat(v, 'g', -1, 64)
+	case string:
+		if kind == "TIMESTAMP WITH TIME ZONE" {
+			at, err := time.Parse("2006-01-02 15:04:05.999999-07", v)
+			if err != nil {
+				return err.Error()
+			}
+			return at.UTC().Format(time.RFC3339Nano)
+		}
+		return v
+	}
+	return "?"
+}
+
+// docs/export.md names each column of each table, and no other.
+func TestColumnsAreDocumented(t *testing.T) {
+	manual, err := os.ReadFile("../../docs/export.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, row := range map[string]any{"runs": RunRow{}, "iterations": IterationRow{}, "scores": ScoreRow{}} {
+		_, section, _ := strings.Cut(string(manual), "\n## "+name+"\n")
+		section, _, _ = strings.Cut(section, "\n## ")
+		documented := map[string]bool{}
+		for line := range strings.Lines(section) {
+			if cells := strings.Split(line, "|"); len(cells) > 2 {
+				for _, column := range regexp.MustCompile("`([a-z0-9_]+)`").FindAllStringSubmatch(cells[1], -1) {
+					documented[column[1]] = true
+				}
+			}
+		}
+		columns := columnsOf(reflect.TypeOf(row))
+		for _, column := range columns {
+			if !documented[column] {
+				t.Errorf("docs/export.md lacks the column %s of %s", column, name)
+			}
+		}
+		if len(documented) != len(columns) {
+			t.Errorf("docs/export.md has %d columns of %s, the table %d", len(documented), name, len(columns))
+		}
+	}
+}
