@@ -2,24 +2,16 @@ package openai
 
 import (
 	"bytes"
-	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"log"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
 	"reflect"
-	"runtime"
-	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -103,30 +95,6 @@ func withoutSecrets(t *testing.T, message string) {
 
 // fixed is a clock that stands.
 func fixed() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
-
-// newTLS is a server with a certificate that nobody trusts.
-func newTLS(t *testing.T) string {
-	t.Helper()
-	server := httptest.NewUnstartedServer(body(200, goodAnswer))
-	server.Config.ErrorLog = log.New(io.Discard, "", 0)
-	server.StartTLS()
-	t.Cleanup(server.Close)
-	return server.URL
-}
-
-// direct is a transport that knows no names: a look-up fails as it would where
-// the name does not exist, without asking anybody.
-func direct() *http.Transport {
-	transport := wire.NewTransport()
-	dial := transport.DialContext
-	transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
-		if strings.HasPrefix(address, "agentbench.invalid") {
-			return nil, &net.DNSError{Err: "no such host", Name: address, IsNotFound: true}
-		}
-		return dial(ctx, network, address)
-	}
-	return transport
-}
 
 func TestReply(t *testing.T) {
 	m := connect(t, wire.Options{BaseURL: serve(t, body(200, goodAnswer)), Now: ticking(time.Second)})
@@ -412,49 +380,6 @@ func TestHeadersMayReplaceTheKey(t *testing.T) {
 	}
 }
 
-// As many connections as calls at once are opened, and used again, also where
-// the server adds to a finished answer.
-func TestConnectionsAreUsedAgain(t *testing.T) {
-	for name, stream := range map[string]bool{"whole": false, "streamed": true} {
-		t.Run(name, func(t *testing.T) {
-			var connections atomic.Int64
-			server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				_, _ = io.Copy(io.Discard, r.Body)
-				if stream {
-					fmt.Fprint(w, goodStream)
-				} else {
-					fmt.Fprint(w, goodAnswer)
-				}
-				_ = http.NewResponseController(w).Flush()
-				fmt.Fprint(w, "\n\n")
-			}))
-			server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
-				if state == http.StateNew {
-					connections.Add(1)
-				}
-			}
-			server.Start()
-			t.Cleanup(server.Close)
-			m := connect(t, wire.Options{BaseURL: server.URL, Stream: stream})
-			const workers, calls = 256, 8
-			var done sync.WaitGroup
-			for range workers {
-				done.Go(func() {
-					for range calls {
-						if _, err := m.Call(t.Context(), hello()); err != nil {
-							t.Error(err)
-						}
-					}
-				})
-			}
-			done.Wait()
-			if n := connections.Load(); n > workers*2 { // more only at the start, when all dial at once
-				t.Errorf("%d connections for %d calls of %d workers", n, workers*calls, workers)
-			}
-		})
-	}
-}
-
 func TestOptionsOfAModel(t *testing.T) {
 	none := func(string) string { return "" }
 	key := func(name string) string { return map[string]string{"OPENAI_API_KEY": " sk-1\n", "LOCAL": "sk-2"}[name] }
@@ -638,55 +563,14 @@ func TestTextsArriveAsTheyAre(t *testing.T) {
 	})
 }
 
-// heap is how much the process holds.
-func heap() uint64 {
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return m.HeapInuse
-}
-
-// F23, P12: an answer of 100 MB, or of the gigabytes of AGENTBENCH_HUGE, is
-// given up at 32 MiB, and while it comes the process grows by at most twice that.
-func TestF23_AHugeAnswerTakesLittleMemory(t *testing.T) {
-	megabytes := 100
-	if gigabytes, err := strconv.Atoi(os.Getenv("AGENTBENCH_HUGE")); err == nil {
-		megabytes = 1000 * gigabytes
+// shows makes a call and compares what comes of it with a class and a part of the message.
+func shows(t *testing.T, m model.Model, class record.ErrorClass, says string) {
+	t.Helper()
+	reply, err := m.Call(t.Context(), hello())
+	var failed *record.Error
+	if reply != nil || !errors.As(err, &failed) || failed.Class != class || !strings.Contains(failed.Message, says) {
+		t.Errorf("got %+v, %v, want %s with %q", reply, err, class, says)
+		return
 	}
-	piece := []byte(strings.Repeat("a", 1<<20))
-	for name, stream := range map[string]string{
-		"whole": `{"choices":[{"message":{"content":"`, "streamed": `data: {"choices":[{"delta":{"content":"`, "an error": "",
-	} {
-		t.Run(name, func(t *testing.T) {
-			var mu sync.Mutex
-			var most uint64
-			runtime.GC()
-			before := heap()
-			address := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				_, _ = io.Copy(io.Discard, r.Body)
-				if name == "an error" {
-					w.WriteHeader(500)
-				}
-				_, _ = io.WriteString(w, stream)
-				for range megabytes {
-					if _, err := w.Write(piece); err != nil {
-						return
-					}
-					mu.Lock()
-					most = max(most, heap())
-					mu.Unlock()
-				}
-			}))
-			_, err := connect(t, wire.Options{BaseURL: address, Stream: name == "streamed"}).Call(t.Context(), hello())
-			var failed *record.Error
-			if !errors.As(err, &failed) || failed.Class != record.BadResponse || !strings.Contains(failed.Message, "more than 33554432 bytes") {
-				t.Errorf("got %v", err)
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			if most = max(most, heap()); most > before+2*wire.DefaultMaxResponse {
-				t.Errorf("the process grew by %d MiB", (most-before)>>20)
-			}
-			t.Logf("grew by %d MiB", (int64(most)-int64(before))>>20)
-		})
-	}
+	withoutSecrets(t, err.Error())
 }

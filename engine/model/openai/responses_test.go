@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"reflect"
 	"strings"
 	"testing"
@@ -485,11 +486,20 @@ func FuzzFoldResponse(f *testing.F) {
 	})
 }
 
+// handled is a transport that a handler answers at once.
+type handled http.HandlerFunc
+
+func (h handled) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer := httptest.NewRecorder()
+	h(answer, r)
+	return answer.Result(), nil
+}
+
 // A server that summarises reasoning only for verified accounts is asked again without.
 func TestSummariesThatAreRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked []any
-		transport, stop := pipes(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		transport := handled(func(w http.ResponseWriter, r *http.Request) {
 			var got struct{ Reasoning map[string]any }
 			_ = json.NewDecoder(r.Body).Decode(&got)
 			asked = append(asked, got.Reasoning["summary"])
@@ -499,8 +509,7 @@ func TestSummariesThatAreRefused(t *testing.T) {
 				return
 			}
 			fmt.Fprint(w, wholeResponse)
-		}))
-		defer stop()
+		})
 		m := pace.Retry(connectResponses(t, wire.Options{BaseURL: "http://mock", Transport: transport, Effort: "low"}), pace.RetryOptions{})
 		for range 2 {
 			if _, err := m.Call(t.Context(), hello()); err != nil {

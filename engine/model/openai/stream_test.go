@@ -5,12 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"reflect"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/agentbench/agentbench/engine/model"
@@ -119,78 +117,6 @@ func TestF20_CutStreams(t *testing.T) {
 	}
 }
 
-func TestF20_ResetInsideAStream(t *testing.T) {
-	begun := fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n", len(goodStream), goodStream)
-	cut := strings.Replace(begun, event(counts)+event("[DONE]"), strings.Repeat(" ", len(event(counts)+event("[DONE]"))), 1)
-	_, err := connect(t, wire.Options{BaseURL: serve(t, step{instead: raw(cut)}), Stream: true}).Call(t.Context(), hello())
-	var failed *record.Error
-	if !errors.As(err, &failed) || failed.Class != record.Incomplete {
-		t.Errorf("got %v", err)
-	}
-}
-
-// F18, F19, P10: silence before the answer and inside it ends the call, whether
-// it is streamed or not; a server that goes on, however slowly, is only ended by
-// the call's own timeout.
-func TestF19_Silence(t *testing.T) {
-	const firstByte, idle = 20 * time.Second, 5 * time.Second
-	for name, c := range map[string]struct {
-		stream bool
-		first  time.Duration // before anything is sent; negative: headers are sent first
-		pieces []string
-		pause  time.Duration // after each piece
-		says   string
-		after  time.Duration
-	}{
-		"no headers":              {false, time.Hour, nil, 0, "did not begin to answer within 20s", firstByte},
-		"headers and nothing":     {true, -time.Hour, nil, 0, "did not begin to answer within 20s", firstByte},
-		"a whole answer, stalled": {false, 0, []string{`{"choices":[`, `]`}, time.Hour, "said nothing more for 5s", idle},
-		"a stream, stalled":       {true, 0, []string{delta(`"content":"x"`), ""}, time.Hour, "said nothing more for 5s", idle},
-		"a late beginning":        {true, 19 * time.Second, []string{goodStream}, 0, "", 19 * time.Second},
-		"a trickle":               {true, 0, strings.SplitAfter(strings.Repeat(": wait\n", 100), "\n"), 4 * time.Second, "longer than 1m0s", time.Minute},
-		"a slow one":              {true, 0, strings.SplitAfter(goodStream, "\n\n"), 4 * time.Second, "", 6 * 4 * time.Second},
-		"open behind the end":     {true, 0, []string{goodStream, ""}, time.Hour, "", 250 * time.Millisecond},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				transport, stop := pipes(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-					_, _ = io.Copy(io.Discard, r.Body)
-					if c.first < 0 {
-						_ = http.NewResponseController(w).Flush()
-					}
-					pause(r, max(c.first, -c.first))
-					for _, piece := range c.pieces {
-						fmt.Fprint(w, piece)
-						_ = http.NewResponseController(w).Flush()
-						pause(r, c.pause)
-					}
-				}))
-				defer stop()
-				m := connect(t, wire.Options{BaseURL: "http://mock", Transport: transport, Stream: c.stream, Timeout: time.Minute, FirstByte: firstByte, Idle: idle})
-				begin := time.Now()
-				_, err := m.Call(t.Context(), hello())
-				if took := time.Since(begin); took < c.after || took > c.after+time.Second {
-					t.Errorf("took %v, want %v", took, c.after)
-				}
-				var failed *record.Error
-				switch {
-				case c.says == "" && err != nil:
-					t.Errorf("got %v", err)
-				case c.says != "" && (!errors.As(err, &failed) || failed.Class != record.CallTimeout || !strings.Contains(failed.Message, c.says)):
-					t.Errorf("got %v, want %q", err, c.says)
-				}
-			})
-		})
-	}
-}
-
-func pause(r *http.Request, d time.Duration) {
-	select {
-	case <-time.After(d):
-	case <-r.Context().Done():
-	}
-}
-
 func TestStreamsAreAskedFor(t *testing.T) {
 	var got sent
 	address := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -206,47 +132,6 @@ func TestStreamsAreAskedFor(t *testing.T) {
 	options, _ := got.body["stream_options"].(map[string]any)
 	if got.body["stream"] != true || options["include_usage"] != true || got.header.Get("Accept") != "text/event-stream" || got.header.Get("Idempotency-Key") != "key-1" {
 		t.Errorf("got %v, %v", got.body, got.header)
-	}
-}
-
-// F23: the limit holds for streams, however few lines they have.
-func TestF23_StreamsThatAreTooLong(t *testing.T) {
-	for name, stream := range map[string]string{
-		"one line":   delta(`"content":"` + strings.Repeat("a", 1<<20) + `"`),
-		"many lines": strings.Repeat(delta(`"content":"a"`), 1<<15),
-		"no data":    strings.Repeat(": \n", 1<<19),
-	} {
-		_, err := connect(t, wire.Options{BaseURL: serve(t, body(200, stream)), Stream: true, MaxResponse: 1 << 16}).Call(t.Context(), hello())
-		var failed *model.CallError
-		if !errors.As(err, &failed) || !strings.Contains(err.Error(), "more than 65536 bytes") || failed.Retry == nil || *failed.Retry {
-			t.Errorf("%s: got %.200v", name, err)
-		}
-	}
-}
-
-// F11: a refusal without Retry-After is waited for by the last of its limits.
-func TestF11_LimitsThatAreReset(t *testing.T) {
-	for name, c := range map[string]struct {
-		status int
-		header map[string]string
-		wait   time.Duration
-	}{
-		"of OpenAI":     {429, map[string]string{"x-ratelimit-reset-requests": "20ms", "x-ratelimit-reset-tokens": "1m2s"}, 62 * time.Second},
-		"in seconds":    {429, map[string]string{"x-ratelimit-reset-tokens": "59.5"}, 59500 * time.Millisecond},
-		"of Anthropic":  {429, map[string]string{"anthropic-ratelimit-tokens-reset": "2026-01-02T03:04:15Z"}, 10 * time.Second},
-		"of OpenRouter": {429, map[string]string{"X-RateLimit-Reset": "1767323055000"}, 10 * time.Second},
-		"a Unix time":   {429, map[string]string{"X-RateLimit-Reset": "1767323055"}, 10 * time.Second},
-		"in the past":   {429, map[string]string{"X-RateLimit-Reset": "1700000000"}, 0},
-		"nonsense":      {429, map[string]string{"x-ratelimit-reset-tokens": "soon"}, 0},
-		"negative":      {429, map[string]string{"x-ratelimit-reset-tokens": "-5s"}, 0},
-		"told as well":  {429, map[string]string{"x-ratelimit-reset-tokens": "60s", "Retry-After": "2"}, 2 * time.Second},
-		"no refusal":    {500, map[string]string{"x-ratelimit-reset-tokens": "60s"}, 0},
-	} {
-		_, err := connect(t, wire.Options{BaseURL: serve(t, step{status: c.status, header: c.header}), Now: fixed}).Call(t.Context(), hello())
-		var failed *model.CallError
-		if !errors.As(err, &failed) || failed.RetryAfter != c.wait {
-			t.Errorf("%s: %+v", name, failed)
-		}
 	}
 }
 
@@ -268,22 +153,6 @@ func TestF24_EstimatesAreCorrected(t *testing.T) {
 	}
 	if want := (record.Usage{Calls: 1, InputTokens: 6, OutputTokens: 15, Estimated: 1}); got.Usage != want {
 		t.Errorf("got %+v, want %+v", got.Usage, want)
-	}
-}
-
-// F16: what would end the same way is not tried again.
-func TestF16_HopelessConnections(t *testing.T) {
-	untrusted := newTLS(t)
-	for name, address := range map[string]string{"a certificate of nobody": untrusted, "a name that does not exist": "http://agentbench.invalid"} {
-		_, err := connect(t, wire.Options{BaseURL: address, Transport: direct()}).Call(t.Context(), hello())
-		var failed *model.CallError
-		if !errors.As(err, &failed) || failed.Cause.Class != record.Network {
-			t.Errorf("%s: got %v", name, err)
-			continue
-		}
-		if failed.Retry == nil || *failed.Retry {
-			t.Errorf("%s: would be tried again: %v", name, err)
-		}
 	}
 }
 

@@ -179,6 +179,7 @@ var phrases = []struct {
 	{"input token count", record.ContextLength},
 	{"content_filter", record.ContentFilter},
 	{"content_policy_violation", record.ContentFilter},
+	{"content filtering policy", record.ContentFilter},
 	{"responsibleaipolicyviolation", record.ContentFilter},
 	{"invalid_api_key", record.Auth},
 	{"authentication_error", record.Auth},

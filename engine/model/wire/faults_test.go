@@ -1,0 +1,963 @@
+package wire_test
+
+import (
+	"compress/gzip"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/model/anthropic"
+	"github.com/agentbench/agentbench/engine/model/mockserver"
+	"github.com/agentbench/agentbench/engine/model/openai"
+	"github.com/agentbench/agentbench/engine/model/pace"
+	"github.com/agentbench/agentbench/engine/model/wire"
+	"github.com/agentbench/agentbench/engine/record"
+)
+
+// protocol is one that servers speak. Whatever a server does wrong with HTTP, and whatever error it tells, has to come to the same with
+// each of them.
+type protocol struct {
+	name  string
+	make  func(wire.Options) (model.Model, error)
+	says  func(text string) (whole, stream string) // an answer, in both forms
+	piece string                                   // an event that a stream may have any number of, behind its first
+}
+
+var protocols = []*protocol{
+	{"chat", func(o wire.Options) (model.Model, error) { return openai.New(o) }, func(text string) (whole, stream string) {
+		const usage = `"usage":{"prompt_tokens":30,"completion_tokens":20}`
+		whole = `{"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"` + text + `"},"finish_reason":"stop"}],` + usage + `}`
+		return whole, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"" + text + "\"}}]}\n\n" +
+			"data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n" + "data: {\"choices\":[]," + usage + "}\n\ndata: [DONE]\n\n"
+	}, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\"}}]}\n\n"},
+	{"responses", func(o wire.Options) (model.Model, error) { return openai.NewResponses(o) }, func(text string) (whole, stream string) {
+		item := `{"id":"msg_1","type":"message","role":"assistant","status":"completed","content":[{"type":"output_text","text":"` + text + `","annotations":[]}]}`
+		whole = `{"id":"resp_1","object":"response","status":"completed","model":"m","output":[` + item + `],"usage":{"input_tokens":30,"output_tokens":20}}`
+		return whole, typed(`"response.created","response":{"id":"resp_1","status":"in_progress","output":[]}`) +
+			typed(`"response.output_item.added","output_index":0,"item":{"id":"msg_1","type":"message","content":[]}`) +
+			typed(`"response.output_text.delta","output_index":0,"content_index":0,"delta":"`+text+`"`) +
+			typed(`"response.output_item.done","output_index":0,"item":`+item) + typed(`"response.completed","response":`+whole)
+	}, typed(`"response.a_new_one"`)},
+	{"messages", func(o wire.Options) (model.Model, error) { return anthropic.New(o) }, func(text string) (whole, stream string) {
+		whole = `{"type":"message","model":"m","content":[{"type":"text","text":"` + text + `"}],"stop_reason":"end_turn","usage":{"input_tokens":30,"output_tokens":20}}`
+		return whole, typed(`"message_start","message":{"model":"m","content":[],"usage":{"input_tokens":30,"output_tokens":1}}`) +
+			typed(`"content_block_start","index":0,"content_block":{"type":"text","text":""}`) +
+			typed(`"content_block_delta","index":0,"delta":{"type":"text_delta","text":"`+text+`"}`) + typed(`"content_block_stop","index":0`) +
+			typed(`"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":20}`) + typed(`"message_stop"`)
+	}, typed(`"ping"`)},
+}
+
+// typed is an event whose data have its name as their type.
+func typed(fields string) string {
+	name, _, _ := strings.Cut(fields[1:], `"`)
+	return "event: " + name + "\ndata: {\"type\":" + fields + "}\n\n"
+}
+
+// connect makes the client of a server.
+func (p *protocol) connect(t testing.TB, o wire.Options) model.Model {
+	t.Helper()
+	o.Name, o.Key = "m", canary
+	m, err := p.make(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func each(t *testing.T, try func(*testing.T, *protocol)) {
+	t.Helper()
+	for _, p := range protocols {
+		t.Run(p.name, func(t *testing.T) { try(t, p) })
+	}
+}
+
+// canary is the key of all tests. No message may hold it.
+const canary = "sk-CANARY+/0123456789"
+
+// step is one answer of the fault server.
+type step struct {
+	status  int // 0: 200
+	header  map[string]string
+	body    string
+	instead func(w http.ResponseWriter, r *http.Request) // of all of the above
+}
+
+func (s step) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	_, _ = io.Copy(io.Discard, r.Body) // else the request's context does not end with the connection
+	if s.instead != nil {
+		s.instead(w, r)
+		return
+	}
+	for name, value := range s.header {
+		w.Header().Set(name, value)
+	}
+	if s.status != 0 {
+		w.WriteHeader(s.status)
+	}
+	fmt.Fprint(w, s.body)
+}
+
+func body(status int, text string) step { return step{status: status, body: text} }
+
+func serve(t *testing.T, handler http.Handler) string {
+	t.Helper()
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+func hello() *model.Request {
+	return &model.Request{Messages: []model.Message{{Role: "user", Text: "hello"}}}
+}
+
+// withoutSecrets fails the test if a message holds the key in any form.
+func withoutSecrets(t *testing.T, message string) {
+	t.Helper()
+	quoted, _ := json.Marshal(canary)
+	for _, form := range []string{
+		canary, url.QueryEscape(canary), url.PathEscape(canary), strings.Trim(string(quoted), `"`),
+		base64.StdEncoding.EncodeToString([]byte(canary)), base64.RawURLEncoding.EncodeToString([]byte(canary)),
+	} {
+		if strings.Contains(message, form) {
+			t.Errorf("the key leaks: %s", message)
+		}
+	}
+}
+
+// fixed is a clock that stands.
+func fixed() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
+
+// faults are what servers answer, most of it copied from their documentation and sources. The whole answer would be a good one.
+func faults(whole string) []fault {
+	half := whole[:60]
+	return []fault{
+		{"429 of OpenAI", body(429, `{"error":{"message":"Rate limit reached for gpt-4o in organization org-x on tokens per min (TPM): Limit 30000, Used 29000.","type":"tokens","param":null,"code":"rate_limit_exceeded"}}`), record.RateLimit, "Limit 30000"},
+		{"429 with HTML", body(429, `<html>busy</html>`), record.RateLimit, "<html>busy</html>"},
+		{"429 of Gemini", body(429, `[{"error":{"code":429,"message":"Resource has been exhausted (e.g. check quota).","status":"RESOURCE_EXHAUSTED"}}]`), record.RateLimit, "check quota"},
+		{"429 of Anthropic", body(429, `{"type":"error","error":{"type":"rate_limit_error","message":"This request would exceed your organization's rate limit."}}`), record.RateLimit, ""},
+		{"quota of OpenAI", body(429, `{"error":{"message":"You exceeded your current quota, please check your plan and billing details.","type":"insufficient_quota","param":null,"code":"insufficient_quota"}}`), record.Quota, "billing"},
+		{"quota of LiteLLM", body(400, `{"error":{"message":"Budget has been exceeded! Current cost: 10.1, Max budget: 10.0","type":"budget_exceeded","param":null,"code":"400"}}`), record.Quota, "Max budget"},
+		{"quota of OpenRouter", body(402, `{"error":{"message":"Insufficient credits. Add more using https://openrouter.ai/credits","code":402}}`), record.Quota, "credits"},
+		{"quota of Anthropic", body(400, `{"type":"error","error":{"type":"invalid_request_error","message":"Your credit balance is too low to access the Anthropic API."}}`), record.Quota, ""},
+
+		{"500 without a body", body(500, ""), record.Server, "status 500"},
+		{"502 with HTML", body(502, "<html><h1>502 Bad Gateway</h1></html>"), record.Server, "Bad Gateway"},
+		{"503 of OpenAI", body(503, `{"error":{"message":"The engine is currently overloaded, please try again later","type":"server_error"}}`), record.Server, "overloaded"},
+		{"529 of Anthropic", body(529, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`), record.Server, "Overloaded"},
+		{"408", body(408, ""), record.Server, "status 408"},
+		{"409", body(409, `{"error":{"message":"conflict"}}`), record.Server, "conflict"},
+
+		{"context of OpenAI", body(400, `{"error":{"message":"This model's maximum context length is 8192 tokens. However, your messages resulted in 9001 tokens.","type":"invalid_request_error","param":"messages","code":"context_length_exceeded"}}`), record.ContextLength, "9001"},
+		{"context of vLLM", body(400, `{"object":"error","message":"This model's maximum context length is 4096 tokens. However, you requested 5000 tokens.","type":"BadRequestError","param":null,"code":400}`), record.ContextLength, "5000"},
+		{"context of Anthropic", body(400, `{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 210000 tokens > 200000 maximum"}}`), record.ContextLength, "210000"},
+		{"context of llama.cpp", body(400, `{"error":{"code":400,"message":"the request exceeds the available context size, try increasing it","type":"exceed_context_size_error"}}`), record.ContextLength, ""},
+		{"context of Gemini", body(400, `[{"error":{"code":400,"message":"The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).","status":"INVALID_ARGUMENT"}}]`), record.ContextLength, ""},
+		{"413", body(413, "request entity too large"), record.ContextLength, "413"},
+
+		{"filter of Azure", body(400, `{"error":{"message":"The response was filtered due to the prompt triggering Azure OpenAI's content management policy.","type":null,"param":"prompt","code":"content_filter","status":400,"innererror":{"code":"ResponsibleAIPolicyViolation"}}}`), record.ContentFilter, "filtered"},
+
+		{"401 of OpenAI", body(401, `{"error":{"message":"Incorrect API key provided: `+canary+`.","type":"invalid_request_error","param":null,"code":"invalid_api_key"}}`), record.Auth, "[redacted]"},
+		{"403", body(403, `{"error":{"message":"Country, region, or territory not supported"}}`), record.Auth, "region"},
+		{"400", body(400, `{"error":{"message":"Invalid value for 'temperature'","type":"invalid_request_error","param":"temperature","code":null}}`), record.InvalidRequest, "temperature"},
+		{"400 with a list of messages", body(400, `{"error":{"message":["a","b"],"type":"invalid_request_error"}}`), record.InvalidRequest, `["a","b"]`},
+		{"404 of Ollama", body(404, `{"error":"model 'x' not found, try pulling it first"}`), record.InvalidRequest, "try pulling"},
+		{"404 of OpenAI", body(404, `{"error":{"message":"The model 'gpt-9' does not exist","type":"invalid_request_error","code":"model_not_found"}}`), record.InvalidRequest, "gpt-9"},
+		{"422 of FastAPI", body(422, `{"detail":[{"loc":["body","messages"],"msg":"field required"}]}`), record.InvalidRequest, "field required"},
+		{"a redirect", step{status: 301, header: map[string]string{"Location": "https://elsewhere.example/v1"}}, record.InvalidRequest, "set base_url"},
+
+		{"a body shorter than announced", step{header: map[string]string{"Content-Length": "5000"}, body: half}, record.Incomplete, "inside the answer"},
+		{"a body of no length that can be", step{header: map[string]string{"Content-Length": "9223372036854775807"}, body: half}, record.Incomplete, "inside the answer"},
+
+		{"200 with an error", body(200, `{"error":{"message":"upstream died","code":502}}`), record.BadResponse, "upstream died"},
+		{"200 with a rate limit", body(200, `{"error":{"message":"slow down","code":"rate_limit_exceeded"}}`), record.RateLimit, "slow down"},
+		{"200 with an error as text", body(200, `{"error":"no slot available"}`), record.BadResponse, "no slot"},
+		{"200 with {}", body(200, `{}`), record.BadResponse, "the answer has no "},
+		{"200 with HTML", body(200, "<html>log in</html>"), record.BadResponse, "log in"},
+		{"200 with nothing", body(200, ""), record.BadResponse, "empty"},
+		{"200 with half the JSON", body(200, half), record.BadResponse, "not what the API promises"},
+		{"204", body(204, ""), record.BadResponse, "empty"},
+
+		{"reset before the answer", step{instead: reset("")}, record.Network, ""},
+		{"reset inside the answer", step{instead: reset(half)}, record.Incomplete, "inside the answer"},
+		{"something else than HTTP", step{instead: raw("SSH-2.0-OpenSSH_9.6\r\n")}, record.Network, ""},
+		{"3 MB of headers", step{instead: raw("HTTP/1.1 200 OK\r\n" + strings.Repeat("X-A: "+strings.Repeat("a", 1000)+"\r\n", 3000) + "Connection: close\r\n\r\n" + whole)}, record.Network, ""},
+	}
+}
+
+type fault struct {
+	name  string
+	step  step
+	class record.ErrorClass
+	says  string
+}
+
+// F12 to F16, F20, F21: every fault has its class, and no message the key.
+func TestFaults(t *testing.T) {
+	each(t, func(t *testing.T, p *protocol) {
+		whole, _ := p.says("hi")
+		for _, f := range faults(whole) {
+			t.Run(f.name, func(t *testing.T) { shows(t, p.connect(t, wire.Options{BaseURL: serve(t, f.step)}), f.class, f.says) })
+		}
+	})
+}
+
+// shows makes a call and compares what comes of it with a class and a part of the message.
+func shows(t *testing.T, m model.Model, class record.ErrorClass, says string) {
+	t.Helper()
+	reply, err := m.Call(t.Context(), hello())
+	if reply != nil {
+		t.Fatalf("a reply: %+v", reply)
+	}
+	var failed *record.Error
+	if !errors.As(err, &failed) {
+		t.Fatalf("no class: %v", err)
+	}
+	if failed.Class != class || !strings.Contains(failed.Message, says) {
+		t.Errorf("got %v, want %s with %q", failed, class, says)
+	}
+	if len(failed.Message) > 700 {
+		t.Errorf("the message has %d bytes", len(failed.Message))
+	}
+	withoutSecrets(t, err.Error())
+}
+
+// reset sends the beginning of an answer and then breaks the connection.
+func reset(answer string) func(http.ResponseWriter, *http.Request) {
+	return hijacked(func(conn net.Conn) {
+		if answer != "" {
+			fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 5000\r\n\r\n%s", answer)
+			return // closed in order, but too early
+		}
+		_ = conn.(*net.TCPConn).SetLinger(0)
+	})
+}
+
+func raw(text string) func(http.ResponseWriter, *http.Request) {
+	return hijacked(func(conn net.Conn) { fmt.Fprint(conn, text) })
+}
+
+func hijacked(then func(net.Conn)) func(http.ResponseWriter, *http.Request) {
+	return func(w http.ResponseWriter, r *http.Request) {
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			panic(err)
+		}
+		defer conn.Close()
+		then(conn)
+	}
+}
+
+// F26: a redirect is told, not followed: neither the key nor the prompt goes
+// where the suite does not send it.
+func TestRedirectsAreNotFollowed(t *testing.T) {
+	each(t, func(t *testing.T, p *protocol) {
+		for _, status := range []int{301, 302, 303, 307, 308} {
+			followed := false
+			other := serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { followed = true }))
+			s := step{status: status, header: map[string]string{"Location": other}}
+			_, err := p.connect(t, wire.Options{BaseURL: serve(t, s)}).Call(t.Context(), hello())
+			var failed *record.Error
+			if followed || !errors.As(err, &failed) || failed.Class != record.InvalidRequest {
+				t.Errorf("%d: followed: %v, error %v", status, followed, err)
+			}
+		}
+	})
+}
+
+func TestNobodyListens(t *testing.T) {
+	each(t, func(t *testing.T, p *protocol) {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		address := "http://" + listener.Addr().String()
+		listener.Close()
+		_, err = p.connect(t, wire.Options{BaseURL: address}).Call(t.Context(), hello())
+		var failed *record.Error
+		if !errors.As(err, &failed) || failed.Class != record.Network || !strings.Contains(failed.Message, "refused") {
+			t.Errorf("got %v", err)
+		}
+		if !model.NeverSent(err) {
+			t.Error("a call that was refused may have cost something")
+		}
+		var call *model.CallError
+		if errors.As(err, &call); call.Refused != address {
+			t.Errorf("%q refused it, want %q", call.Refused, address)
+		}
+		proxy, _ := url.Parse(address)
+		behind := wire.NewTransport()
+		behind.Proxy = http.ProxyURL(proxy)
+		_, err = p.connect(t, wire.Options{BaseURL: "https://model.test/v1", Transport: behind}).Call(t.Context(), hello())
+		if errors.As(err, &call); call.Refused != "" {
+			t.Errorf("a proxy is taken for the server: %q", call.Refused)
+		}
+	})
+}
+
+// F16: it is certain of no call that was sent, whatever became of it, that it cost
+// nothing; it is of one that was cancelled before.
+func TestF16_WhatMayHaveCostSomething(t *testing.T) {
+	each(t, func(t *testing.T, p *protocol) {
+		reset := step{instead: func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			conn, _, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			_ = conn.(*net.TCPConn).SetLinger(0)
+			conn.Close()
+		}}
+		cancelled, cancel := context.WithCancel(t.Context())
+		cancel()
+		for name, c := range map[string]struct {
+			ctx  context.Context
+			step step
+			want bool
+		}{
+			"reset":            {t.Context(), reset, false},
+			"status 500":       {t.Context(), step{status: 500}, false},
+			"cancelled before": {cancelled, step{}, true},
+		} {
+			_, err := p.connect(t, wire.Options{BaseURL: serve(t, c.step)}).Call(c.ctx, hello())
+			if err == nil || model.NeverSent(err) != c.want {
+				t.Errorf("%s: never sent %v: %v", name, model.NeverSent(err), err)
+			}
+		}
+	})
+}
+
+// F18, P10: a server that does not begin to answer, and one that does not end.
+func TestHangs(t *testing.T) {
+	each(t, func(t *testing.T, p *protocol) {
+		hang := func(begin string) step {
+			return step{instead: func(w http.ResponseWriter, r *http.Request) {
+				if begin != "" {
+					fmt.Fprint(w, begin)
+					_ = http.NewResponseController(w).Flush()
+				}
+				<-r.Context().Done()
+			}}
+		}
+		for name, c := range map[string]struct {
+			step    step
+			options wire.Options
+			says    string
+		}{
+			"before the first byte":     {hang(""), wire.Options{FirstByte: 30 * time.Millisecond}, "did not begin to answer within 30ms"},
+			"longer than the call":      {hang(""), wire.Options{Timeout: 30 * time.Millisecond}, "longer than 30ms"},
+			"in the middle of the body": {hang(`{"half":[`), wire.Options{Timeout: 50 * time.Millisecond}, "longer than 50ms"},
+		} {
+			t.Run(name, func(t *testing.T) {
+				c.options.BaseURL = serve(t, c.step)
+				_, err := p.connect(t, c.options).Call(t.Context(), hello())
+				var failed *record.Error
+				if !errors.As(err, &failed) || failed.Class != record.CallTimeout || !strings.Contains(failed.Message, c.says) {
+					t.Fatalf("got %v", err)
+				}
+				if after, _ := model.Failure(err); after < 30*time.Millisecond {
+					t.Errorf("the call took %v", after)
+				}
+			})
+		}
+	})
+}
+
+// The context's cause comes back as it is, so that a budget or a signal is not
+// taken for a fault of the server.
+func TestCancelledInFlight(t *testing.T) {
+	each(t, func(t *testing.T, p *protocol) {
+		cause := errors.New("enough")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		url := serve(t, step{instead: func(_ http.ResponseWriter, r *http.Request) {
+			cancel(cause)
+			<-r.Context().Done()
+		}})
+		_, err := p.connect(t, wire.Options{BaseURL: url}).Call(ctx, hello())
+		if err != cause {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// F23, P12: the limit counts what was unpacked.
+func TestAnswersThatAreTooLong(t *testing.T) {
+	each(t, func(t *testing.T, p *protocol) {
+		long := strings.Repeat("a", 1<<20)
+		whole, _ := p.says(long)
+		for name, s := range map[string]step{
+			"a reply":   body(200, whole),
+			"an error":  body(500, long),
+			"a gzipped": {instead: gzipped(long)},
+		} {
+			t.Run(name, func(t *testing.T) {
+				m := p.connect(t, wire.Options{BaseURL: serve(t, s), MaxResponse: 1 << 16})
+				_, err := m.Call(t.Context(), hello())
+				var failed *record.Error
+				if !errors.As(err, &failed) || !strings.Contains(failed.Message, "more than 65536 bytes") {
+					t.Errorf("got %.200v", err)
+				}
+			})
+		}
+	})
+}
+
+func gzipped(text string) func(http.ResponseWriter, *http.Request) {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Encoding", "gzip")
+		packed := gzip.NewWriter(w)
+		defer packed.Close()
+		_, _ = packed.Write([]byte(text))
+	}
+}
+
+// F70, P17: whatever form a server sends the key back in, it is not told.
+func TestKeysAreRedacted(t *testing.T) {
+	each(t, func(t *testing.T, p *protocol) {
+		quoted, _ := json.Marshal(canary)
+		for name, form := range map[string]string{
+			"as it is":    canary,
+			"in a URL":    url.QueryEscape(canary),
+			"in base64":   base64.StdEncoding.EncodeToString([]byte(canary)),
+			"in JSON":     string(quoted),
+			"of a header": "hunter2-of-the-header",
+			"of the URL":  "hunter2-of-the-url",
+		} {
+			t.Run(name, func(t *testing.T) {
+				address := serve(t, body(400, `{"detail": "got `+strings.Trim(form, `"`)+`!"}`))
+				m := p.connect(t, wire.Options{
+					BaseURL: strings.Replace(address, "http://", "http://user:hunter2-of-the-url@", 1),
+					Headers: map[string]string{"X-Api-Key": "hunter2-of-the-header", "X-Title": "detail"},
+				})
+				_, err := m.Call(t.Context(), hello())
+				if err == nil || !strings.Contains(err.Error(), "got [redacted]!") {
+					t.Errorf("got %v", err)
+				}
+			})
+		}
+	})
+}
+
+// F10, F13: the forms of Retry-After, and x-should-retry.
+func TestWhatTheServerSaysOfTryingAgain(t *testing.T) {
+	each(t, func(t *testing.T, p *protocol) {
+		yes, no := true, false
+		for name, c := range map[string]struct {
+			header map[string]string
+			wait   time.Duration
+			retry  *bool
+		}{
+			"nothing":         {nil, 0, nil},
+			"seconds":         {map[string]string{"Retry-After": "2"}, 2 * time.Second, nil},
+			"half a second":   {map[string]string{"Retry-After": "0.5"}, time.Second / 2, nil},
+			"milliseconds":    {map[string]string{"Retry-After-Ms": "250", "Retry-After": "2"}, 250 * time.Millisecond, nil},
+			"a date":          {map[string]string{"Retry-After": "Fri, 02 Jan 2026 03:04:15 GMT"}, 10 * time.Second, nil},
+			"a date long ago": {map[string]string{"Retry-After": "Fri, 02 Jan 1970 03:04:15 GMT"}, 0, nil},
+			"negative":        {map[string]string{"Retry-After": "-3"}, 0, nil},
+			"not a number":    {map[string]string{"Retry-After": "abc"}, 0, nil},
+			"NaN":             {map[string]string{"Retry-After": "NaN"}, 0, nil},
+			"for ever":        {map[string]string{"Retry-After": "1e300"}, 365 * 24 * time.Hour, nil},
+			"long":            {map[string]string{"Retry-After": "99999"}, 99999 * time.Second, nil},
+			"yes":             {map[string]string{"x-should-retry": "true"}, 0, &yes},
+			"no":              {map[string]string{"x-should-retry": "false"}, 0, &no},
+		} {
+			t.Run(name, func(t *testing.T) {
+				s := step{status: 429, header: c.header}
+				_, err := p.connect(t, wire.Options{BaseURL: serve(t, s), Now: fixed}).Call(t.Context(), hello())
+				var failed *model.CallError
+				if !errors.As(err, &failed) || failed.Status != 429 || failed.RetryAfter != c.wait {
+					t.Fatalf("got %+v", failed)
+				}
+				if (failed.Retry == nil) != (c.retry == nil) || c.retry != nil && *failed.Retry != *c.retry {
+					t.Errorf("retry %v, want %v", failed.Retry, c.retry)
+				}
+			})
+		}
+	})
+}
+
+// F26b: that no file descriptor is left is our fault, which is not tried again.
+func TestF26b_NoFileDescriptorIsLeft(t *testing.T) {
+	each(t, func(t *testing.T, p *protocol) {
+		for name, cause := range map[string]error{"of this process": syscall.EMFILE, "of this machine": syscall.ENFILE} {
+			dials := 0
+			transport := wire.NewTransport()
+			transport.DialContext = func(_ context.Context, network, _ string) (net.Conn, error) {
+				dials++
+				return nil, &net.OpError{Op: "dial", Net: network, Err: os.NewSyscallError("socket", cause)}
+			}
+			g := pace.NewGate(pace.GateOptions{})
+			m := pace.Retry(g.Wrap(p.connect(t, wire.Options{BaseURL: "http://mock", Transport: transport})), pace.RetryOptions{})
+			_, err := m.Call(t.Context(), hello())
+			var failed *model.CallError
+			if !errors.As(err, &failed) || failed.Cause.Class != record.Resources || !strings.Contains(failed.Cause.Message, "no file descriptor left") {
+				t.Errorf("%s: got %v", name, err)
+			}
+			if dials != 1 || g.Status().Cooling > 0 || !model.NeverSent(err) {
+				t.Errorf("%s: %d attempts, %+v, never sent: %v", name, dials, g.Status(), model.NeverSent(err))
+			}
+		}
+	})
+}
+
+// mocked is a server that shows one fault and has one reply.
+func mocked(t *testing.T, fault string) *mockserver.Server {
+	t.Helper()
+	rated, err := mockserver.ParseRated(fault)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return mockserver.New(mockserver.Options{
+		Rules:  []mockserver.Rule{mockserver.Texts("a reply of several chunks, so that streams have something to cut")},
+		Faults: []mockserver.Rated{rated},
+	})
+}
+
+// patience is what the client of these tests waits, by a clock that does not
+// pass in earnest.
+const patience = 30 * time.Second
+
+// F10 to F26: each fault that the mock server knows is, to this client, of the
+// class that its manual tells, or is accepted.
+func TestF10_F26_MockFaults(t *testing.T) {
+	each(t, func(t *testing.T, p *protocol) {
+		for _, kind := range mockserver.Kinds() {
+			if kind.Name == "transient" { // stands for others
+				continue
+			}
+			t.Run(kind.Name, func(t *testing.T) { showFault(t, p.means(kind, false), p, false) })
+			t.Run(kind.Name+"/streamed", func(t *testing.T) { showFault(t, p.means(kind, true), p, true) })
+		}
+	})
+}
+
+// means is a kind of fault as the protocol has it. In the Messages API nothing said is an answer, and so is a refusal: with its usage, and
+// for an agent without an output.
+func (p *protocol) means(kind mockserver.Kind, stream bool) mockserver.Kind {
+	silent := kind.Name == "no-choices" || kind.Name == "null-content" && stream // a stream has no null
+	if p.name == "messages" && (silent || kind.Name == "refusal") {
+		kind.Class = ""
+	}
+	return kind
+}
+
+func showFault(t *testing.T, kind mockserver.Kind, p *protocol, stream bool) {
+	fault := kind.Name
+	if len(kind.Options) > 0 && kind.Options[0] == "size" {
+		fault += ":size=2MB"
+	}
+	if kind.Name == "reset" || kind.Name == "cut-reset" { // only TCP knows resets
+		address := serve(t, mocked(t, fault))
+		judge(t, kind, p.connect(t, wire.Options{BaseURL: address + "/v1", Stream: stream}))
+		return
+	}
+	synctest.Test(t, func(t *testing.T) {
+		transport, stop := pipes(mocked(t, fault))
+		defer stop()
+		judge(t, kind, p.connect(t, wire.Options{
+			BaseURL: "http://mock/v1", Transport: transport, Timeout: patience, MaxResponse: 1 << 20, Stream: stream,
+		}))
+	})
+}
+
+// judge makes a call and holds what comes of it to what the kind promises.
+func judge(t *testing.T, kind mockserver.Kind, m model.Model) {
+	t.Helper()
+	start := time.Now()
+	reply, err := m.Call(t.Context(), hello())
+	if took := time.Since(start); took > patience+time.Second {
+		t.Errorf("the call took %v", took)
+	}
+	if kind.Class == "" {
+		accepted(t, kind, reply, err)
+		return
+	}
+	var failed *record.Error
+	if !errors.As(err, &failed) || failed.Class != kind.Class {
+		t.Errorf("got %+v, %v; want class %s", reply, err, kind.Class)
+		return
+	}
+	withoutSecrets(t, err.Error())
+}
+
+func accepted(t *testing.T, kind mockserver.Kind, reply *model.Reply, err error) {
+	t.Helper()
+	if err != nil {
+		t.Errorf("not accepted: %v", err)
+		return
+	}
+	empty := slices.Contains([]string{"empty", "no-choices", "null-content", "refusal"}, kind.Name)
+	if reply.Finish == "" || (reply.Text == "") != empty || reply.Text == "another" || (kind.Name == "refusal") != (reply.Finish == "content_filter") {
+		t.Errorf("got %+v", reply)
+	}
+	readable := kind.Row != "F24" || kind.Name == "usage-decimals" || kind.Name == "usage-strings"
+	if estimated := reply.Usage.Estimated > 0; estimated == readable {
+		t.Errorf("usage %+v", reply.Usage)
+	}
+}
+
+// pipes is a server within this process, and a transport that reaches it: both
+// live by the clock of the test.
+func pipes(handler http.Handler) (*http.Transport, func()) {
+	listener := &pipeListener{arrived: make(chan net.Conn), closed: make(chan struct{})}
+	server := &http.Server{Handler: handler}
+	var served sync.WaitGroup
+	served.Go(func() { _ = server.Serve(listener) })
+	transport := wire.NewTransport()
+	transport.Proxy = nil
+	transport.DialContext = listener.dial
+	return transport, func() {
+		transport.CloseIdleConnections()
+		_ = server.Close()
+		served.Wait()
+	}
+}
+
+// pipeListener accepts pipes instead of connections.
+type pipeListener struct {
+	arrived chan net.Conn
+	closed  chan struct{}
+	once    sync.Once
+}
+
+func (l *pipeListener) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	here, there := net.Pipe()
+	select {
+	case l.arrived <- there:
+		return here, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (l *pipeListener) Accept() (net.Conn, error) {
+	select {
+	case conn := <-l.arrived:
+		return conn, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l *pipeListener) Close() error {
+	l.once.Do(func() { close(l.closed) })
+	return nil
+}
+
+func (l *pipeListener) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "pipe"} }
+
+// What the mock server asks of the client on refusals arrives.
+func TestF10_MockTellsWhenToComeBack(t *testing.T) {
+	each(t, func(t *testing.T, p *protocol) {
+		for _, form := range []mockserver.Form{mockserver.Seconds, mockserver.Millis, mockserver.Date, mockserver.Silent} {
+			server := httptest.NewServer(mockserver.New(mockserver.Options{
+				Limits: mockserver.Limits{Requests: 6, Burst: 1.0 / 6, RetryAfter: form}, Now: fixed,
+			}))
+			m := p.connect(t, wire.Options{BaseURL: server.URL + "/v1", Now: fixed})
+			if _, err := m.Call(t.Context(), hello()); err != nil {
+				t.Fatal(err)
+			}
+			const want = 10 * time.Second // which the silent one tells by its limits' headers
+			_, err := m.Call(t.Context(), hello())
+			var failed *model.CallError
+			if !errors.As(err, &failed) || failed.Status != 429 || failed.RetryAfter != want {
+				t.Errorf("%s: %+v", form, failed)
+			}
+			server.Close()
+		}
+	})
+}
+
+func TestF20_ResetInsideAStream(t *testing.T) {
+	each(t, func(t *testing.T, p *protocol) {
+		_, stream := p.says("hi")
+		begun := fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s", len(stream), stream)
+		cut := begun[:len(begun)-len(stream)/3]
+		_, err := p.connect(t, wire.Options{BaseURL: serve(t, step{instead: raw(cut)}), Stream: true}).Call(t.Context(), hello())
+		var failed *record.Error
+		if !errors.As(err, &failed) || failed.Class != record.Incomplete {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// F18, F19, P10: silence before the answer and inside it ends the call, whether
+// it is streamed or not; a server that goes on, however slowly, is only ended by
+// the call's own timeout.
+func TestF19_Silence(t *testing.T) {
+	each(t, func(t *testing.T, p *protocol) {
+		const firstByte, idle = 20 * time.Second, 5 * time.Second
+		_, stream := p.says("hi")
+		for name, c := range map[string]struct {
+			stream bool
+			first  time.Duration // before anything is sent; negative: headers are sent first
+			pieces []string
+			pause  time.Duration // after each piece
+			says   string
+			after  time.Duration
+		}{
+			"no headers":              {false, time.Hour, nil, 0, "did not begin to answer within 20s", firstByte},
+			"headers and nothing":     {true, -time.Hour, nil, 0, "did not begin to answer within 20s", firstByte},
+			"a whole answer, stalled": {false, 0, []string{`{"half":[`, `]`}, time.Hour, "said nothing more for 5s", idle},
+			"a stream, stalled":       {true, 0, []string{stream[:strings.Index(stream, "\n\n")+2], ""}, time.Hour, "said nothing more for 5s", idle},
+			"a late beginning":        {true, 19 * time.Second, []string{stream}, 0, "", 19 * time.Second},
+			"a trickle":               {true, 0, strings.SplitAfter(strings.Repeat(": wait\n", 100), "\n"), 4 * time.Second, "longer than 1m0s", time.Minute},
+			"a slow one":              {true, 0, strings.SplitAfter(stream, "\n\n"), 4 * time.Second, "", time.Duration(strings.Count(stream, "\n\n")-1) * 4 * time.Second},
+			"open behind the end":     {true, 0, []string{stream, ""}, time.Hour, "", 250 * time.Millisecond},
+		} {
+			t.Run(name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					transport, stop := pipes(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+						_, _ = io.Copy(io.Discard, r.Body)
+						if c.first < 0 {
+							_ = http.NewResponseController(w).Flush()
+						}
+						pause(r, max(c.first, -c.first))
+						for _, piece := range c.pieces {
+							fmt.Fprint(w, piece)
+							_ = http.NewResponseController(w).Flush()
+							pause(r, c.pause)
+						}
+					}))
+					defer stop()
+					m := p.connect(t, wire.Options{BaseURL: "http://mock", Transport: transport, Stream: c.stream, Timeout: time.Minute, FirstByte: firstByte, Idle: idle})
+					begin := time.Now()
+					_, err := m.Call(t.Context(), hello())
+					if took := time.Since(begin); took < c.after || took > c.after+time.Second {
+						t.Errorf("took %v, want %v", took, c.after)
+					}
+					var failed *record.Error
+					switch {
+					case c.says == "" && err != nil:
+						t.Errorf("got %v", err)
+					case c.says != "" && (!errors.As(err, &failed) || failed.Class != record.CallTimeout || !strings.Contains(failed.Message, c.says)):
+						t.Errorf("got %v, want %q", err, c.says)
+					}
+				})
+			})
+		}
+	})
+}
+
+func pause(r *http.Request, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-r.Context().Done():
+	}
+}
+
+// F23: the limit holds for streams, however few lines they have.
+func TestF23_StreamsThatAreTooLong(t *testing.T) {
+	each(t, func(t *testing.T, p *protocol) {
+		_, long := p.says(strings.Repeat("a", 1<<20))
+		_, short := p.says("hi")
+		first := short[:strings.Index(short, "\n\n")+2]
+		for name, stream := range map[string]string{
+			"one line":   long,
+			"many lines": first + strings.Repeat(p.piece, 1<<15),
+			"no data":    strings.Repeat(": \n", 1<<19),
+		} {
+			_, err := p.connect(t, wire.Options{BaseURL: serve(t, body(200, stream)), Stream: true, MaxResponse: 1 << 16}).Call(t.Context(), hello())
+			var failed *model.CallError
+			if !errors.As(err, &failed) || !strings.Contains(err.Error(), "more than 65536 bytes") || failed.Retry == nil || *failed.Retry {
+				t.Errorf("%s: got %.200v", name, err)
+			}
+		}
+	})
+}
+
+// F11: a refusal without Retry-After is waited for by the last of its limits.
+func TestF11_LimitsThatAreReset(t *testing.T) {
+	each(t, func(t *testing.T, p *protocol) {
+		for name, c := range map[string]struct {
+			status int
+			header map[string]string
+			wait   time.Duration
+		}{
+			"of OpenAI":     {429, map[string]string{"x-ratelimit-reset-requests": "20ms", "x-ratelimit-reset-tokens": "1m2s"}, 62 * time.Second},
+			"in seconds":    {429, map[string]string{"x-ratelimit-reset-tokens": "59.5"}, 59500 * time.Millisecond},
+			"of Anthropic":  {429, map[string]string{"anthropic-ratelimit-tokens-reset": "2026-01-02T03:04:15Z"}, 10 * time.Second},
+			"of OpenRouter": {429, map[string]string{"X-RateLimit-Reset": "1767323055000"}, 10 * time.Second},
+			"a Unix time":   {429, map[string]string{"X-RateLimit-Reset": "1767323055"}, 10 * time.Second},
+			"in the past":   {429, map[string]string{"X-RateLimit-Reset": "1700000000"}, 0},
+			"nonsense":      {429, map[string]string{"x-ratelimit-reset-tokens": "soon"}, 0},
+			"negative":      {429, map[string]string{"x-ratelimit-reset-tokens": "-5s"}, 0},
+			"told as well":  {429, map[string]string{"x-ratelimit-reset-tokens": "60s", "Retry-After": "2"}, 2 * time.Second},
+			"no refusal":    {500, map[string]string{"x-ratelimit-reset-tokens": "60s"}, 0},
+		} {
+			_, err := p.connect(t, wire.Options{BaseURL: serve(t, step{status: c.status, header: c.header}), Now: fixed}).Call(t.Context(), hello())
+			var failed *model.CallError
+			if !errors.As(err, &failed) || failed.RetryAfter != c.wait {
+				t.Errorf("%s: %+v", name, failed)
+			}
+		}
+	})
+}
+
+// F16: what would end the same way is not tried again.
+func TestF16_HopelessConnections(t *testing.T) {
+	each(t, func(t *testing.T, p *protocol) {
+		untrusted := newTLS(t)
+		for name, address := range map[string]string{"a certificate of nobody": untrusted, "a name that does not exist": "http://agentbench.invalid"} {
+			_, err := p.connect(t, wire.Options{BaseURL: address, Transport: direct()}).Call(t.Context(), hello())
+			var failed *model.CallError
+			if !errors.As(err, &failed) || failed.Cause.Class != record.Network {
+				t.Errorf("%s: got %v", name, err)
+				continue
+			}
+			if failed.Retry == nil || *failed.Retry {
+				t.Errorf("%s: would be tried again: %v", name, err)
+			}
+		}
+	})
+}
+
+// newTLS is a server with a certificate that nobody trusts.
+func newTLS(t *testing.T) string {
+	t.Helper()
+	server := httptest.NewUnstartedServer(body(200, "{}"))
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// direct is a transport that knows no names: a look-up fails as it would where
+// the name does not exist, without asking anybody.
+func direct() *http.Transport {
+	transport := wire.NewTransport()
+	dial := transport.DialContext
+	transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		if strings.HasPrefix(address, "agentbench.invalid") {
+			return nil, &net.DNSError{Err: "no such host", Name: address, IsNotFound: true}
+		}
+		return dial(ctx, network, address)
+	}
+	return transport
+}
+
+// As many connections as calls at once are opened, and used again, also where
+// the server adds to a finished answer.
+func TestConnectionsAreUsedAgain(t *testing.T) {
+	each(t, func(t *testing.T, p *protocol) {
+		whole, streamed := p.says("hi")
+		for name, stream := range map[string]bool{"whole": false, "streamed": true} {
+			t.Run(name, func(t *testing.T) {
+				var connections atomic.Int64
+				server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					_, _ = io.Copy(io.Discard, r.Body)
+					if stream {
+						fmt.Fprint(w, streamed)
+					} else {
+						fmt.Fprint(w, whole)
+					}
+					_ = http.NewResponseController(w).Flush()
+					fmt.Fprint(w, "\n\n")
+				}))
+				server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+					if state == http.StateNew {
+						connections.Add(1)
+					}
+				}
+				server.Start()
+				t.Cleanup(server.Close)
+				m := p.connect(t, wire.Options{BaseURL: server.URL, Stream: stream})
+				const workers, calls = 256, 8
+				var done sync.WaitGroup
+				for range workers {
+					done.Go(func() {
+						for range calls {
+							if _, err := m.Call(t.Context(), hello()); err != nil {
+								t.Error(err)
+							}
+						}
+					})
+				}
+				done.Wait()
+				if n := connections.Load(); n > workers*2 { // more only at the start, when all dial at once
+					t.Errorf("%d connections for %d calls of %d workers", n, workers*calls, workers)
+				}
+			})
+		}
+	})
+}
+
+// heap is how much the process holds.
+func heap() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapInuse
+}
+
+// F23, P12: an answer of 100 MB, or of the gigabytes of AGENTBENCH_HUGE, is
+// given up at 32 MiB, and while it comes the process grows by at most twice that.
+func TestF23_AHugeAnswerTakesLittleMemory(t *testing.T) {
+	each(t, func(t *testing.T, p *protocol) {
+		megabytes := 100
+		if gigabytes, err := strconv.Atoi(os.Getenv("AGENTBENCH_HUGE")); err == nil {
+			megabytes = 1000 * gigabytes
+		}
+		piece := []byte(strings.Repeat("a", 1<<20))
+		whole, streamed := p.says("@")
+		whole, _, _ = strings.Cut(whole, "@")
+		streamed, _, _ = strings.Cut(streamed, "@")
+		for name, stream := range map[string]string{
+			"whole": whole, "streamed": streamed, "an error": "",
+		} {
+			t.Run(name, func(t *testing.T) {
+				var mu sync.Mutex
+				var most uint64
+				runtime.GC()
+				before := heap()
+				address := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					_, _ = io.Copy(io.Discard, r.Body)
+					if name == "an error" {
+						w.WriteHeader(500)
+					}
+					_, _ = io.WriteString(w, stream)
+					for range megabytes {
+						if _, err := w.Write(piece); err != nil {
+							return
+						}
+						mu.Lock()
+						most = max(most, heap())
+						mu.Unlock()
+					}
+				}))
+				_, err := p.connect(t, wire.Options{BaseURL: address, Stream: name == "streamed"}).Call(t.Context(), hello())
+				var failed *record.Error
+				if !errors.As(err, &failed) || failed.Class != record.BadResponse || !strings.Contains(failed.Message, "more than 33554432 bytes") {
+					t.Errorf("got %v", err)
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				if most = max(most, heap()); most > before+2*wire.DefaultMaxResponse {
+					t.Errorf("the process grew by %d MiB", (most-before)>>20)
+				}
+				t.Logf("grew by %d MiB", (int64(most)-int64(before))>>20)
+			})
+		}
+	})
+}
