@@ -38,7 +38,10 @@ func judges(c *compiler) comparison {
 		if err != nil {
 			return unscored("rubric: %v", err)
 		}
-		of := s.judgedCase(reference)
+		of, err := s.judgedCase(reference)
+		if err != nil {
+			return unscored("%v", err)
+		}
 		if made.Judges != spec.ScoreReturned {
 			of.Draw.Call = max(0, s.n-1) * max(1, panel.Votes) * len(criteria)
 		}
@@ -47,15 +50,16 @@ func judges(c *compiler) comparison {
 }
 
 // judgedCase is what judges see of the subject.
-func (s *subject) judgedCase(reference bool) *judge.Case {
-	of := &judge.Case{Output: s.value, Draw: model.Draw{Task: s.run.Task, Trial: s.run.Trial, Iteration: s.n, Of: spec.JudgedTask{Task: s.task}}}
+func (s *subject) judgedCase(reference bool) (of *judge.Case, err error) {
+	of = &judge.Case{Output: s.value, Draw: model.Draw{Task: s.run.Task, Trial: s.run.Trial, Iteration: s.n, Of: spec.JudgedTask{Task: s.task}}}
 	if s.task != nil {
 		of.Input = s.task.Input
+		of.Images, err = model.Images(s.task.Images, true)
 	}
 	if reference {
 		of.Reference = s.target
 	}
-	return of
+	return of, err
 }
 
 func judgement(j judge.Judgement) verdict {
@@ -154,7 +158,10 @@ func pairwise(c *compiler) comparison {
 		if err != nil {
 			return unscored("rubric: %v", err)
 		}
-		of := s.judgedCase(reference)
+		of, err := s.judgedCase(reference)
+		if err != nil {
+			return unscored("%v", err)
+		}
 		of.Beside = other
 		return judgement(panel.Compare(ctx, of, criteria[0].Rubric))
 	}

@@ -212,7 +212,7 @@ func (l *loader) checkTasks(s *Suite) {
 }
 
 // mappingKeys mean something only where rows become tasks.
-var mappingKeys = []string{"each", "id", "input", "target", "vars", "metadata"}
+var mappingKeys = []string{"each", "id", "input", "target", "vars", "metadata", "images"}
 
 // taskKeys are all keys of tasks over files; any other has a fault of its own.
 var taskKeys = append([]string{"list", "files", "where", "sample", "shuffle", "limit", "targets"}, mappingKeys...)
@@ -315,6 +315,7 @@ func (l *loader) compileTasks(t *Tasks) {
 	for i := range t.Metadata {
 		c.expr(&t.Metadata[i].Value, expr.WantAny)
 	}
+	c.expr(t.Images, expr.WantAny)
 	selection := compiler{l, expr.Selection(), nil}
 	selection.expr(t.Where, expr.WantBool)
 	if t.Sample != nil {

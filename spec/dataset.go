@@ -60,7 +60,9 @@ func (d *Document) written(terse *bool) iter.Seq2[placedTask, error] {
 		}
 		t := &d.Suite.Tasks
 		for i := range t.Inline {
-			if !yield(t.inline(i), nil) {
+			placed := t.inline(i)
+			d.locate(placed)
+			if !yield(placed, nil) {
 				return
 			}
 		}
@@ -68,6 +70,7 @@ func (d *Document) written(terse *bool) iter.Seq2[placedTask, error] {
 			placed := placedTask{row: r}
 			if err == nil {
 				placed.task, err = t.ofRow(r)
+				d.locate(placed)
 			}
 			if !yield(placed, err) {
 				return
@@ -126,7 +129,11 @@ func faultOf(n *source.Node, err error) error {
 func (t *InlineTask) id(i int) string { return cmp.Or(t.ID, fmt.Sprintf("task-%d", i+1)) }
 
 func (t *InlineTask) task(i int) *Task {
-	return &Task{ID: t.id(i), Input: valueOf(t.Input), Target: valueOf(t.Target), Vars: objectOf(t.Vars), Metadata: objectOf(t.Metadata)}
+	task := &Task{ID: t.id(i), Input: valueOf(t.Input), Target: valueOf(t.Target), Vars: objectOf(t.Vars), Metadata: objectOf(t.Metadata)}
+	for _, reference := range t.Images {
+		task.Images = append(task.Images, &Image{reference: reference})
+	}
+	return task
 }
 
 // objectOf is nil where nothing was written.
@@ -201,7 +208,7 @@ func mappedObject(named source.Named[Expr], r row) (any, error) {
 
 // ofRow makes a task of a row: by the mapping if there is one. A row without an id is called by its place.
 func (t *Tasks) ofRow(r row) (task *Task, err error) {
-	if t.ID == nil && t.Input == nil && t.Target == nil && t.Vars == nil && t.Metadata == nil {
+	if t.ID == nil && t.Input == nil && t.Target == nil && t.Vars == nil && t.Metadata == nil && t.Images == nil {
 		return plainTask(r)
 	}
 	task = &Task{ID: r.place(r.n)}
@@ -219,7 +226,13 @@ func (t *Tasks) ofRow(r row) (task *Task, err error) {
 	if task.Vars, err = mappedObject(t.Vars, r); err != nil {
 		return nil, err
 	}
-	task.Metadata, err = mappedObject(t.Metadata, r)
+	if task.Metadata, err = mappedObject(t.Metadata, r); err != nil {
+		return nil, err
+	}
+	images, err := mapped(t.Images, r)
+	if err == nil {
+		task.Images, err = imagesOf(images, r)
+	}
 	return task, err
 }
 

@@ -29,6 +29,7 @@ type Tasks struct {
 	Target   *Expr              `yaml:"target" doc:"CEL; what a right answer is judged against."`
 	Vars     source.Named[Expr] `yaml:"vars"`
 	Metadata source.Named[Expr] `yaml:"metadata"`
+	Images   *Expr              `yaml:"images" doc:"CEL: a list of paths and data: URLs of images, or one of them."`
 
 	Where   *Expr    `yaml:"where" doc:"CEL over task and row: the tasks that are taken, before sample, shuffle and limit."`
 	Sample  *Sample  `yaml:"sample" doc:"Some of the tasks, drawn by lot."`
@@ -78,6 +79,7 @@ type InlineTask struct {
 	Target   any               `yaml:"target"`
 	Vars     source.Named[any] `yaml:"vars"`
 	Metadata source.Named[any] `yaml:"metadata"`
+	Images   []string          `yaml:"images" minlen:"1" doc:"Pictures that models are shown with the prompt: paths, relative to this file, or data: URLs."`
 
 	Node *source.Node `yaml:",here"`
 }
@@ -90,6 +92,7 @@ type Task struct {
 	Vars     any
 	Target   any // nil where there is none
 	Metadata any
+	Images   []*Image
 	// Cluster is what the suite's expression of that name gives; "" where there
 	// is none, or where the task stands for itself.
 	Cluster string
@@ -619,12 +622,14 @@ func (t *Task) set(key string, value any, r row) (err error) {
 		t.Vars, err = wantObject(key, value, r)
 	case key == "metadata":
 		t.Metadata, err = wantObject(key, value, r)
+	case key == "images":
+		t.Images, err = imagesOf(value, r)
 	default:
 		at := r.n
 		if r.isCSV() {
 			at = 1 // where the columns are named
 		}
-		return r.fault(at, mappingHint(key, r), "unknown key %q: a task has id, input, target, vars and metadata", shorten(key))
+		return r.fault(at, mappingHint(key, r), "unknown key %q: a task has id, input, target, vars, metadata and images", shorten(key))
 	}
 	return err
 }
@@ -801,6 +806,9 @@ func (s *survey) take(placed placedTask) error {
 		if err := s.draw.put(placed); err != nil {
 			return err
 		}
+	}
+	if err := placed.checkImages(); err != nil {
+		return err
 	}
 	if s.needy != "" && placed.task.Target == nil {
 		return placed.fault("write a target, or targets: optional under tasks, which leaves such runs unscored",

@@ -130,13 +130,16 @@ const maxSeekable = 64
 func (r *candidateReader) task(l *candidate) (placedTask, error) {
 	tasks := &r.document.Suite.Tasks
 	if l.file < 0 {
-		return tasks.inline(int(l.n) - 1), nil
+		placed := tasks.inline(int(l.n) - 1)
+		r.document.locate(placed)
+		return placed, nil
 	}
 	read, err := r.row(l)
 	file := r.drawn.files[l.file]
 	placed := placedTask{row: read}
 	if err == nil {
 		placed.task, err = tasks.ofRow(read)
+		r.document.locate(placed)
 	}
 	if err == nil && keyOf(placed.task.ID) != l.key {
 		err = file.changed()

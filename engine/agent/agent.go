@@ -44,6 +44,7 @@ type Turn struct {
 	Strategy  string
 	System    string
 	Prompt    string
+	Images    []model.Image  // of the task; they come with the prompt
 	Elapsed   time.Duration  // virtual time since the start of the run
 	Calls     map[string]int // calls of each model so far in the run; Execute counts on
 	ToolCalls int            // calls of tools so far in the run
@@ -136,7 +137,7 @@ func (c *Chat) request(turn *Turn) *model.Request {
 	if turn.System != "" {
 		request.Messages = append(request.Messages, model.Message{Role: "system", Text: turn.System})
 	}
-	request.Messages = append(request.Messages, model.Message{Role: "user", Text: turn.Prompt})
+	request.Messages = append(request.Messages, model.Message{Role: "user", Text: turn.Prompt, Images: turn.Images})
 	return request
 }
 

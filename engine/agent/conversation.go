@@ -86,6 +86,11 @@ func (c *Conversation) begin(turn *Turn, defined []tool.Definition) *talk {
 	}
 	t.result.Prompt = turn.Prompt
 	t.current = c.dialect().Turns(turn.Prompt, nil, nil)
+	first := t.current
+	if len(t.earlier) > 0 {
+		first = t.earlier
+	}
+	first[0][0].Images = turn.Images
 	t.heard(Line{User: true, Text: turn.Prompt})
 	return t
 }

@@ -33,11 +33,11 @@ var programWriter = writer{name: "the program", class: record.Program, empty: "w
 
 // Execute runs the program once.
 func (a *Program) Execute(ctx context.Context, turn *Turn) (Result, error) {
-	stdin, err := input(turn)
+	stdin, identity, err := input(turn)
 	if err != nil {
 		return Result{}, err
 	}
-	hash := Hash(a.Program.Argv, stdin)
+	hash := Hash(a.Program.Argv, identity)
 	done, err := a.Program.Run(ctx, stdin)
 	call := ProgramCall(record.RoleProgram, a.Program.Argv, hash, done, err)
 	return programWriter.result(ctx, a.Spec, turn, done.Stdout, call, err)
@@ -45,8 +45,8 @@ func (a *Program) Execute(ctx context.Context, turn *Turn) (Result, error) {
 
 // Sends is the hash of what the program would be given.
 func (a *Program) Sends(turn *Turn) (hash string, err error) {
-	stdin, err := input(turn)
-	return Hash(a.Program.Argv, stdin), err
+	_, identity, err := input(turn)
+	return Hash(a.Program.Argv, identity), err
 }
 
 // ProgramCall is the record of a program that ran.
@@ -73,12 +73,12 @@ var endpointWriter = writer{name: "the endpoint", class: record.BadResponse, emp
 
 // Execute posts once.
 func (a *Endpoint) Execute(ctx context.Context, turn *Turn) (Result, error) {
-	given, err := input(turn)
+	given, identity, err := input(turn)
 	if err != nil {
 		return Result{}, err
 	}
 	answer, err := a.Endpoint.Post(ctx, cmp.Or(a.Spec.Timeout, 10*time.Minute), given)
-	call := record.Call{Role: record.RoleHTTP, Model: "http", Request: a.hash(given), Duration: answer.Duration}
+	call := record.Call{Role: record.RoleHTTP, Model: "http", Request: a.hash(identity), Duration: answer.Duration}
 	if at, wrong := url.Parse(a.Endpoint.URL); wrong == nil && at.Host != "" {
 		call.Model = at.Host
 	}
@@ -87,8 +87,8 @@ func (a *Endpoint) Execute(ctx context.Context, turn *Turn) (Result, error) {
 
 // Sends is the hash of what would be posted.
 func (a *Endpoint) Sends(turn *Turn) (hash string, err error) {
-	given, err := input(turn)
-	return a.hash(given), err
+	_, identity, err := input(turn)
+	return a.hash(identity), err
 }
 
 func (a *Endpoint) hash(given []byte) string {
@@ -225,13 +225,22 @@ func (w *writer) used(u *usage) (record.Usage, error) {
 	return used, nil
 }
 
-// Task is a task as agents see it: without the target.
-func Task(task *spec.Task) *expr.Object {
-	o := expr.NewObject(4)
+// Task is a task as programs see it: without the target, and with the addresses of its images.
+func Task(task *spec.Task) *expr.Object { return shown(task, (*spec.Image).Address) }
+
+func shown(task *spec.Task, image func(*spec.Image) string) *expr.Object {
+	o := expr.NewObject(5)
 	o.Set("id", task.ID)
 	o.Set("input", task.Input)
 	o.Set("vars", task.Vars)
 	o.Set("metadata", task.Metadata)
+	if len(task.Images) > 0 {
+		images := make([]any, len(task.Images))
+		for i := range images {
+			images[i] = image(task.Images[i])
+		}
+		o.Set("images", images)
+	}
 	return o
 }
 
@@ -250,8 +259,9 @@ func Judged(task *expr.Object, trial, iteration int, output any) *expr.Object {
 // strategy, system, prompt, feedback, improvements, previous (the iteration
 // before this one: output, confidence, passed, error) and best (output,
 // confidence, iteration), the last two null where there is none. What differs
-// from one execution to the next, such as times, is not in it.
-func input(turn *Turn) ([]byte, error) {
+// from one execution to the next, such as times, is not in it. The identity is the same wherever the files of images
+// are, and another one where they are other images.
+func input(turn *Turn) (given, identity []byte, err error) {
 	lookup := func(name string) any {
 		if turn.Scope == nil {
 			return nil
@@ -291,11 +301,18 @@ func input(turn *Turn) ([]byte, error) {
 	o.Set("improvements", improvements)
 	o.Set("previous", previous)
 	o.Set("best", best)
-	encoded, err := expr.AppendJSON(make([]byte, 0, 512), o)
-	if err != nil {
-		return nil, record.Errorf(record.Internal, "writing the agent's input: %v", err)
+	given, err = expr.AppendJSON(make([]byte, 0, 512), o)
+	if identity = given; len(turn.Task.Images) > 0 && err == nil {
+		o.Set("task", shown(turn.Task, func(image *spec.Image) string {
+			sum, _, _ := image.Sum()
+			return sum
+		}))
+		identity, err = expr.AppendJSON(nil, o)
 	}
-	return encoded, nil
+	if err != nil {
+		return nil, nil, record.Errorf(record.Internal, "writing the agent's input: %v", err)
+	}
+	return given, identity, nil
 }
 
 // Hash identifies a request to a program or an endpoint in records.

@@ -331,10 +331,14 @@ func (e *DeclaredEvaluator) judgeRequest(ctx context.Context, trial *Trial, v *v
 	if err != nil {
 		return nil, failed(ctx, "showing the output to the judge", err)
 	}
+	images, err := model.Images(trial.Task.Images, true)
+	if err != nil {
+		return nil, err
+	}
 	return &model.Request{
 		Messages: []model.Message{
 			{Role: "system", Text: instructions},
-			{Role: "user", Text: judgePrompt(rubric, task, output)},
+			{Role: "user", Text: judgePrompt(rubric, task, output), Images: images},
 		},
 		Temperature:     judge.Temperature,
 		MaxOutputTokens: judge.MaxOutputTokens,

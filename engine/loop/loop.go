@@ -94,6 +94,10 @@ func (l *Loop) run(ctx context.Context, id string, task *spec.Task, trial int, c
 	r.record = l.Head
 	r.record.Version, r.record.ID, r.record.Task, r.record.Trial = record.Version, id, task.ID, trial
 	r.record.Cluster, r.record.Group = task.Cluster, task.Group
+	for _, image := range task.Images {
+		sum, _, _ := image.Sum() // one that cannot be read fails the iteration
+		r.record.Images = append(r.record.Images, record.Image{Name: image.Name(), SHA256: sum})
+	}
 	if observe != nil {
 		r.emit(record.StartEvents(&r.record))
 	}
@@ -198,7 +202,7 @@ func (r *run) iteration(ctx context.Context) (d stop.Decision, before record.Rea
 // execute renders the prompts of the step and lets the agent act on them.
 func (r *run) execute(ctx context.Context, it *record.Iteration, step stop.Step) (agent.Result, error) {
 	r.told = 0
-	turn, err := r.turn(ctx, r.task, r.trial, step, r.state)
+	turn, err := r.turn(ctx, r.task, r.trial, step, r.state, true)
 	if err != nil {
 		return agent.Result{}, err
 	}
@@ -223,7 +227,7 @@ func (l *Loop) Request(ctx context.Context, task *spec.Task, trial int, step sto
 	if !ok {
 		return "", nil
 	}
-	turn, err := l.turn(ctx, task, trial, step, state)
+	turn, err := l.turn(ctx, task, trial, step, state, false)
 	if err != nil {
 		return "", err
 	}
@@ -238,7 +242,7 @@ func (l *Loop) Retrace(ctx context.Context, task *spec.Task, step stop.Step, sta
 	if !ok {
 		return trace, false, nil
 	}
-	turn, err := l.turn(ctx, task, run.Trial, step, state)
+	turn, err := l.turn(ctx, task, run.Trial, step, state, false)
 	if err != nil {
 		return trace, true, err
 	}
@@ -247,8 +251,8 @@ func (l *Loop) Retrace(ctx context.Context, task *spec.Task, step stop.Step, sta
 	return trace, true, err
 }
 
-// turn renders the prompts of a step.
-func (l *Loop) turn(ctx context.Context, task *spec.Task, trial int, step stop.Step, state *stop.State) (*agent.Turn, error) {
+// turn renders the prompts of a step; whole: images are read, too, else only their sums.
+func (l *Loop) turn(ctx context.Context, task *spec.Task, trial int, step stop.Step, state *stop.State, whole bool) (*agent.Turn, error) {
 	stage := &l.Stages[step.StageIndex()]
 	turn := &agent.Turn{
 		Task: task, Trial: trial, Iteration: step.Iteration, Phase: step.Phase, Strategy: step.Strategy,
@@ -258,7 +262,10 @@ func (l *Loop) turn(ctx context.Context, task *spec.Task, trial int, step stop.S
 	if turn.System, err = render(ctx, stage.System, state); err != nil {
 		return nil, err
 	}
-	turn.Prompt, err = render(ctx, stage.Prompt, state)
+	if turn.Prompt, err = render(ctx, stage.Prompt, state); err != nil || len(task.Images) == 0 {
+		return turn, err
+	}
+	turn.Images, err = model.Images(task.Images, whole)
 	return turn, err
 }
 

@@ -73,7 +73,32 @@ type Message struct {
 // Image is a picture that a model is shown.
 type Image struct {
 	Type string // its media type: image/png, image/jpeg, image/gif, image/webp
-	Data []byte
+	Sum  string // the SHA-256 of Data, in hexadecimal
+	Data []byte // nil in a request that is only summed
+}
+
+// Picture is where an image comes from.
+type Picture interface {
+	Content() (data []byte, kind string, err error)
+	Sum() (sum, kind string, err error)
+}
+
+// Images are those of pictures; whole: with their data, which are still what they were when they were first summed.
+func Images[P Picture](pictures []P, whole bool) (images []Image, err error) {
+	for _, p := range pictures {
+		var i Image
+		if i.Sum, i.Type, err = p.Sum(); err == nil && whole {
+			i.Data, _, err = p.Content()
+		}
+		if sum := sha256.Sum256(i.Data); err == nil && whole && hex.EncodeToString(sum[:]) != i.Sum {
+			err = errors.New("its file was changed")
+		}
+		if err != nil {
+			return nil, record.Errorf(record.Internal, "reading an image of the task: %v", err)
+		}
+		images = append(images, i)
+	}
+	return images, nil
 }
 
 // DataURL is the address that holds the image itself.

@@ -131,7 +131,7 @@ func (m *Message) appendWhole(b []byte) []byte {
 	b = appendLength(b, len(m.Images))
 	for i := range m.Images {
 		b = appendText(b, m.Images[i].Type)
-		b = appendText(b, string(m.Images[i].Data))
+		b = appendText(b, m.Images[i].Sum)
 	}
 	return b
 }

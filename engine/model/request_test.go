@@ -158,10 +158,12 @@ func TestBlocksAndImagesHaveTheirOwnHashes(t *testing.T) {
 	for name, change := range map[string]func(r *Request){
 		"blocks":       func(r *Request) { r.Messages[1].Blocks = []byte(`[{"type":"thinking"}]`) },
 		"other blocks": func(r *Request) { r.Messages[1].Blocks = []byte(`[{"type":"text"}]`) },
-		"an image":     func(r *Request) { r.Messages[0].Images = []Image{{"image/png", []byte{1}}} },
-		"its bytes":    func(r *Request) { r.Messages[0].Images = []Image{{"image/png", []byte{2}}} },
-		"its type":     func(r *Request) { r.Messages[0].Images = []Image{{"image/gif", []byte{1}}} },
-		"two images":   func(r *Request) { r.Messages[0].Images = []Image{{"image/png", []byte{1}}, {"image/png", []byte{1}}} },
+		"an image":     func(r *Request) { r.Messages[0].Images = []Image{{Type: "image/png", Sum: "1"}} },
+		"its bytes":    func(r *Request) { r.Messages[0].Images = []Image{{Type: "image/png", Sum: "2"}} },
+		"its type":     func(r *Request) { r.Messages[0].Images = []Image{{Type: "image/gif", Sum: "1"}} },
+		"two images": func(r *Request) {
+			r.Messages[0].Images = []Image{{Type: "image/png", Sum: "1"}, {Type: "image/png", Sum: "1"}}
+		},
 	} {
 		r := plain()
 		change(r)
@@ -172,7 +174,7 @@ func TestBlocksAndImagesHaveTheirOwnHashes(t *testing.T) {
 		seen[hash] = name
 	}
 	r := plain()
-	r.Messages[0].Images = []Image{{"image/png", make([]byte, 1<<20)}}
+	r.Messages[0].Images = []Image{{Type: "image/png", Data: make([]byte, 1<<20)}}
 	if got := r.InputTokens() - plain().InputTokens(); got != 1600 {
 		t.Errorf("an image counts as %d tokens", got)
 	}

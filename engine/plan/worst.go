@@ -302,7 +302,7 @@ func WorstCaseOf(s *spec.Suite, p *Plan, tasks iter.Seq2[*spec.Task, error]) (*W
 		if err != nil {
 			return nil, err
 		}
-		c, length := item.Configuration, characters(item.Task.Input)
+		c, length := item.Configuration, characters(item.Task.Input)+spec.ImageCharacters*len(item.Task.Images)
 		w.Each[c] = w.Each[c].Plus(WorstOfRun(p.Configurations[c].Loop, models, length))
 		for i := range asking {
 			w.Scoring[i] = w.Scoring[i].Plus(asking[i].WorstOfRun(&p.Configurations[c], models, length, characters(item.Task.Target)))

@@ -43,6 +43,8 @@ type Run struct {
 	// Group is the group of tasks, as the suite groups them, of which metrics are
 	// told as well; "" is none.
 	Group string `json:"group,omitempty"`
+	// Images are those of the task. Their content is not recorded.
+	Images []Image `json:"images,omitempty"`
 	// Loop is the hash of the resolved loop that made the run.
 	Loop       string      `json:"loop,omitempty"`
 	Outcome    Outcome     `json:"outcome"`
@@ -71,6 +73,12 @@ type Run struct {
 	Extra json.RawMessage `json:"extra,omitempty"`
 	// Volatile is left out where records are compared byte for byte.
 	Volatile Volatile `json:"volatile,omitzero"`
+}
+
+// Image is a picture that models were shown with the prompt.
+type Image struct {
+	Name   string `json:"name"` // its path as the data set has it, or how its data: URL begins
+	SHA256 string `json:"sha256,omitempty"`
 }
 
 // Volatile is what two equal runs may differ in.

@@ -38,7 +38,8 @@ type Member struct {
 
 // Case is an output to be judged.
 type Case struct {
-	Input     any // of the task; nil is not shown
+	Input     any           // of the task; nil is not shown
+	Images    []model.Image // of the task
 	Output    any
 	Beside    any // the output to compare it with; see Compare
 	Reference any // a right answer; nil is not shown
@@ -111,6 +112,7 @@ func (p *Panel) sumUp(j *Judgement, scale *Scale, criteria []Criterion, polled [
 // Prompt is one thing to ask. What is judged stands in User alone.
 type Prompt struct {
 	System, User string
+	Images       []model.Image
 	// Criterion and Swapped are those of its votes.
 	Criterion string
 	Swapped   bool
@@ -138,7 +140,7 @@ func (c *Case) prompt(scale *Scale, of *Criterion) (p Prompt, err error) {
 	if of.Name != "" {
 		heading = "Rubric, of " + of.Name + " alone:\n"
 	}
-	p = Prompt{Criterion: of.Name, Scale: scale, System: judgeOf + replyTo(c.Reference, "the output", scale) + heading + strings.TrimSpace(of.Rubric)}
+	p = Prompt{Criterion: of.Name, Scale: scale, Images: c.Images, System: judgeOf + replyTo(c.Reference, "the output", scale) + heading + strings.TrimSpace(of.Rubric)}
 	p.User, err = fenced(named{"task", c.Input, c.Input != nil}, named{"reference", c.Reference, c.Reference != nil}, named{"output", c.Output, true})
 	p.User += ask
 	return p, err
@@ -258,7 +260,7 @@ func outcomes(votes []record.Vote) string {
 
 // pair shows both outputs in one of the orders.
 func (c *Case) pair(rubric string, swapped bool) (p Prompt, err error) {
-	p = Prompt{Swapped: swapped, Scale: first}
+	p = Prompt{Swapped: swapped, Scale: first, Images: c.Images}
 	one, other := c.Output, c.Beside
 	if swapped {
 		p.Scale, one, other = second, other, one

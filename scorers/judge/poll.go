@@ -73,7 +73,7 @@ func (a *asker) vote(ctx context.Context, p *Prompt) (vote record.Vote) {
 			vote.Unscored, vote.Cached = fmt.Sprintf("%s: panic: %v", record.Internal, cause), false
 		}
 	}()
-	messages := []model.Message{{Role: "system", Text: p.System}, {Role: "user", Text: p.User}}
+	messages := []model.Message{{Role: "system", Text: p.System}, {Role: "user", Text: p.User, Images: p.Images}}
 	reply, err := a.ask(ctx, messages, &vote)
 	if err == nil {
 		if err = p.Scale.read(reply.Text, &vote); err != nil {
