@@ -22,6 +22,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/anthropics/anthropic-sdk-go"
+	"github.com/anthropics/anthropic-sdk-go/option"
 	goopenai "github.com/sashabaranov/go-openai"
 
 	"github.com/agentbench/agentbench/engine"
@@ -94,7 +96,7 @@ func callsFolder(b *testing.B, address, options string, tasks int) string {
 	for n := range tasks {
 		fmt.Fprintf(&rows, "{\"id\": \"task-%d\", \"input\": \"the %dth time\"}\n", n, n)
 	}
-	model := fmt.Sprintf("{provider: openai, base_url: %s/v1, price: {input: 1, output: 2}, %s}", address, options)
+	model := fmt.Sprintf("{base_url: %s/v1, price: {input: 1, output: 2}, %s}", address, options)
 	for name, text := range map[string]string{
 		"a.loop.yaml": "loop: a\nagent: {model: m, max_output_tokens: 200, temperature: 0.5}\nprompt: '" + question + "{{ task.input }}'\nterminate: {max_iterations: 1}\n",
 		"suite.yaml":  "suite: calls\ntasks: tasks.jsonl\nmodels: {m: " + model + "}\nconfigurations: [{name: a, loop: a.loop.yaml}]\n",
@@ -191,16 +193,42 @@ func runOnce(ctx context.Context, l *loop.Loop) error {
 	return nil
 }
 
-// BenchmarkCalls compares the CPU of a call with that of go-openai alone. Both
+// bareMessage is what a program does that has nothing but Anthropic's SDK, and a transport that keeps its connections.
+func bareMessage(address string, stream bool) func(context.Context) error {
+	client := anthropic.NewClient(option.WithoutEnvironmentDefaults(), option.WithBaseURL(address), option.WithAPIKey("sk-of-a-benchmark"),
+		option.WithHTTPClient(&http.Client{Transport: wire.NewTransport()}))
+	request := anthropic.MessageNewParams{
+		Model: "m", MaxTokens: 200, Temperature: anthropic.Float(0.5),
+		Messages: []anthropic.MessageParam{anthropic.NewUserMessage(anthropic.NewTextBlock(question))},
+	}
+	return func(ctx context.Context) error {
+		if !stream {
+			_, err := client.Messages.New(ctx, request)
+			return err
+		}
+		events := client.Messages.NewStreaming(ctx, request)
+		var whole anthropic.Message
+		for events.Next() {
+			if err := whole.Accumulate(events.Current()); err != nil {
+				return err
+			}
+		}
+		return events.Err()
+	}
+}
+
+// BenchmarkCalls compares the CPU of a call with that of the provider's library alone: go-openai, and Anthropic's SDK. Both
 // take turns, so that other work on the machine meets both alike.
 func BenchmarkCalls(b *testing.B) {
 	address := serve(b)
-	for _, atOnce := range []int{1, 16, 256} {
-		for _, stream := range []bool{false, true} {
-			b.Run(fmt.Sprintf("%d-at-once/stream=%v", atOnce, stream), func(b *testing.B) {
-				options := fmt.Sprintf("max_parallel: %d, stream: %v", atOnce, stream)
-				compareCalls(b, atOnce, bareCall(address, stream), wholeCall(b, address, options))
-			})
+	for provider, bare := range map[string]func(string, bool) func(context.Context) error{"openai": bareCall, "anthropic": bareMessage} {
+		for _, atOnce := range []int{1, 16, 256} {
+			for _, stream := range []bool{false, true} {
+				b.Run(fmt.Sprintf("%s/%d-at-once/stream=%v", provider, atOnce, stream), func(b *testing.B) {
+					options := fmt.Sprintf("provider: %s, max_parallel: %d, stream: %v", provider, atOnce, stream)
+					compareCalls(b, atOnce, bare(address, stream), wholeCall(b, address, options))
+				})
+			}
 		}
 	}
 }
@@ -234,7 +262,7 @@ func BenchmarkCallsInParallel(b *testing.B) {
 	const n, atOnce, latency = 10_240, 256, 200 * time.Millisecond
 	const ideal = n / atOnce * latency
 	address := serve(b, "--latency", latency.String())
-	dir := callsFolder(b, address, fmt.Sprintf("max_parallel: %d", atOnce), n)
+	dir := callsFolder(b, address, fmt.Sprintf("provider: openai, max_parallel: %d", atOnce), n)
 	var used time.Duration // of the processor
 	for i := 0; b.Loop(); i++ {
 		run := exec.Command("agentbench", "run", "suite.yaml", "-q", "--cache", "off", "--concurrency", strconv.Itoa(atOnce), "--out", "r"+strconv.Itoa(i))
