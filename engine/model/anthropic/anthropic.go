@@ -148,6 +148,7 @@ func (m *Model) body(request *model.Request) ([]byte, error) {
 	switch t := m.line.Thinking; {
 	case t != nil && t.Adaptive:
 		body.Thinking = &thinking{Type: "adaptive"}
+	case t != nil && body.unthought():
 	case t != nil:
 		body.Thinking = &thinking{"enabled", t.BudgetTokens}
 		if request.MaxOutputTokens == 0 {
@@ -191,6 +192,23 @@ func (m *Model) markCached(body *messagesRequest) {
 			return
 		}
 	}
+}
+
+// unthought reports whether the request continues a turn that called tools and did not begin with thinking: its reply was changed
+// since then, or is of another model. A server refuses to think in the middle of such a turn, or leaves it off itself.
+func (r *messagesRequest) unthought() bool {
+	var first any // of the turn
+	for i := range slices.Backward(r.Messages) {
+		begins := r.Messages[i].Content[0]
+		if r.Messages[i].Role == assistantRole {
+			first = begins
+		} else if begins.(*part).Type != "tool_result" {
+			break // what the user says begins a turn
+		}
+	}
+	raw, given := first.(json.RawMessage)
+	var b block
+	return first != nil && (!given || json.Unmarshal(raw, &b) != nil || b.Type != thinkingType && b.Type != redactedThinking)
 }
 
 const (

@@ -377,6 +377,32 @@ func TestBlocksThatAreNotSent(t *testing.T) {
 	}
 }
 
+// A turn that called tools without thinking goes on without it: a server would refuse the request.
+func TestThinkingWithinATurn(t *testing.T) {
+	cut := conversation()
+	cut.Messages[5].Blocks = nil
+	said := conversation()
+	said.Messages = append(said.Messages, model.Message{Role: "assistant", Text: "Bye."}, model.Message{Role: "user", Text: "Wait!"})
+	said.Messages[5].Blocks = nil
+	hidden := conversation()
+	hidden.Messages[5].Blocks = json.RawMessage(strings.Replace(thoughts, `{"type":"thinking","thinking":"a < b","signature":"Zm9v"}`, `{"type":"redacted_thinking","data":"x"}`, 1))
+	late := conversation()
+	late.Messages[5].Blocks = json.RawMessage(`[{"type":"text","text":"x"},` + thoughts[1:])
+	for name, c := range map[string]struct {
+		request *model.Request
+		thinks  bool
+	}{
+		"the whole turn": {conversation(), true}, "a turn without": {cut, false}, "the next turn": {said, true},
+		"hidden": {hidden, true}, "not at first": {late, false}, "no turn": {hello(), true},
+	} {
+		budget := capture(t, wire.Options{Thinking: &spec.Thinking{BudgetTokens: 1024}}, c.request).body
+		adaptive := capture(t, wire.Options{Thinking: &spec.Thinking{Adaptive: true}}, c.request).body
+		if thinks := budget["thinking"] != nil; thinks != c.thinks || adaptive["thinking"] == nil {
+			t.Errorf("%s: %v, %v", name, budget["thinking"], adaptive["thinking"])
+		}
+	}
+}
+
 func TestHeadersAndPath(t *testing.T) {
 	for base, path := range map[string]string{"": "/v1/messages", "/v1": "/v1/messages", "/v1/": "/v1/messages", "/api/anthropic/": "/api/anthropic/v1/messages"} {
 		got := capture(t, wire.Options{BaseURL: base + "?a=b%2F", Headers: map[string]string{"Anthropic-Beta": "x"}}, hello())

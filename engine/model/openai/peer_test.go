@@ -18,9 +18,11 @@ import (
 	"testing"
 
 	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/model/anthropic"
 	"github.com/agentbench/agentbench/engine/model/mockserver"
 	"github.com/agentbench/agentbench/engine/model/wire"
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/spec"
 )
 
 // The peer is an OpenAI-compatible server that nobody here wrote. Where it and
@@ -130,7 +132,20 @@ func says(text string) *model.Request {
 func TestPeer(t *testing.T) {
 	peer := startPeer(t)
 	t.Run("the client understands it", func(t *testing.T) { understands(t, peer) })
-	t.Run("the client of Responses understands it", func(t *testing.T) { understandsResponses(t, peer) })
+	t.Run("the client of Responses understands it", func(t *testing.T) {
+		understandsReasoning(t, "encrypted_content", func(stream bool) model.Model {
+			return connectResponses(t, wire.Options{BaseURL: peer, Name: "gpt-5", Stream: stream, Effort: "low"})
+		})
+	})
+	t.Run("the client of Messages understands it", func(t *testing.T) {
+		understandsReasoning(t, "", func(stream bool) model.Model {
+			m, err := anthropic.New(wire.Options{BaseURL: peer, Name: "claude-sonnet-4-5", Key: canary, Stream: stream, Thinking: &spec.Thinking{BudgetTokens: 1024}, Cache: spec.CacheMarks{"auto"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return m
+		})
+	})
 	t.Run("mock answers like it", func(t *testing.T) { answersLike(t, peer) })
 	t.Run("mock speaks the other protocols like it", func(t *testing.T) { speaksLike(t, peer) })
 	t.Run("mock refuses like it", func(t *testing.T) { refusesLike(t, peer) })
@@ -164,15 +179,15 @@ func understands(t *testing.T, peer string) {
 	}
 }
 
-// The client of the Responses API and the peer understand each other, streamed and whole.
-func understandsResponses(t *testing.T, peer string) {
+// The client of a protocol with reasoning and the peer understand each other, streamed and whole. Some of it is in every reply.
+func understandsReasoning(t *testing.T, within string, connect func(stream bool) model.Model) {
 	for _, stream := range []bool{false, true} {
-		m := connectResponses(t, wire.Options{BaseURL: peer, Name: "gpt-5", Stream: stream, Effort: "low"})
+		m := connect(stream)
 		reply, err := m.Call(t.Context(), says("hello"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if reply.Text != "Hi there, this is a reply that takes several chunks." || reply.Finish != "stop" || !strings.Contains(string(reply.Blocks), "encrypted_content") {
+		if reply.Text != "Hi there, this is a reply that takes several chunks." || reply.Finish != "stop" || !strings.Contains(string(reply.Blocks), within) {
 			t.Errorf("got %+v", reply)
 		}
 		thinks(t, m)
