@@ -166,6 +166,7 @@ func TestMistakesAreRefusedInTheWordsOfTheVendor(t *testing.T) {
 		{"/v1/messages", `{"model":"m","max_tokens":1,"messages":[{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}}]}]}`, "messages.1: `tool_use` ids were found without"},
 		{"/v1/messages", `{"model":"m","max_tokens":1,"messages":[{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"thinking","thinking":"Hm.","signature":"abc"}]},{"role":"user","content":"y"}]}`, "messages.1.content.0: Invalid `signature` in `thinking` block"},
 		{"/v1/messages", `{"model":"m","max_tokens":1,"messages":[{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"thinking","thinking":"Ha.","signature":"` + ours + `"}]},{"role":"user","content":"y"}]}`, "messages.1.content.0: Invalid `signature`"},
+		{"/v1/messages", `{"model":"m","max_tokens":1,"messages":[{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"thinking","thinking":"Hm.","signature":"QUFBQUFBQUFBQUFBSG0u"}]},{"role":"user","content":"y"}]}`, "messages.1.content.0: Invalid `signature`"},
 		{"/v1/messages", `{"model":"m","max_tokens":1,"messages":[{"role":"user","content":[` + strings.Repeat(`{"type":"text","text":"x","cache_control":{"type":"ephemeral"}},`, 4) + `{"type":"text","text":"x","cache_control":{"type":"ephemeral"}}]}]}`, "A maximum of 4 blocks with cache_control may be provided. Found 5."},
 		{"/v1/messages/count_tokens", `{"model":"m"}`, "messages: Field required"},
 
@@ -204,7 +205,7 @@ func TestMistakesAreRefusedInTheWordsOfTheVendor(t *testing.T) {
 
 // What the server said is taken back as it was, thoughts and calls included.
 func TestConversationsGoOn(t *testing.T) {
-	rules, faults := ParseRules("r.yaml", []byte(`[{match: Hi, steps: [{thinking: Hm., tools: [{name: look}, {name: hear}]}, {thinking: Ah., reply: It rains.}]}]`))
+	rules, faults := ParseRules("r.yaml", []byte(`[{match: Hi, steps: [{thinking: Hm., tools: [{name: look}, {name: hear}]}, {thinking: Ah., reply: It rains.}, Too far.]}]`))
 	if faults.Err() != nil {
 		t.Fatal(faults)
 	}
