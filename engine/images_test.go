@@ -64,7 +64,7 @@ func illustrated(t *testing.T, doc *spec.Document) *spec.Task {
 func TestImagesOfATaskAreShown(t *testing.T) {
 	image := "\x89PNG\r\n\x1a\n a picture"
 	encoded := base64.StdEncoding.EncodeToString([]byte(image))
-	for _, provider := range []string{"openai", "openai_responses"} {
+	for _, provider := range []string{"openai", "openai_responses", "anthropic"} {
 		for name, agent := range map[string]string{"alone": "{model: m}", "conversing": "{model: m, memory: {max_tokens: 100000}}"} {
 			t.Run(provider+" "+name, func(t *testing.T) {
 				address, sent := overhears(t)
