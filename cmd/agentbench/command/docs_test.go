@@ -166,12 +166,25 @@ func TestProvidersDocument(t *testing.T) {
 	if err := os.WriteFile("model_prices_and_context_window.json", []byte(table), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	commands := 0
-	for _, b := range blocks(text) {
-		switch b.language {
-		case "console":
+	commands, served := 0, ""
+	all := blocks(text)
+	for _, b := range all {
+		flags, mock := strings.CutPrefix(b.lines[0], "$ agentbench ")
+		if mock = mock && strings.HasPrefix(flags, "mock "); mock {
+			served = startMock(t, strings.Replace(flags, "8787", "0", 1))
+			for _, b := range all {
+				if b.lines[0] == "# responses.yaml" {
+					writeNamed(t, strings.Split(strings.ReplaceAll(strings.Join(b.lines, "\n"), "http://127.0.0.1:8787", served), "\n"))
+				}
+			}
+		}
+		switch {
+		case mock:
+		case b.language == "console":
 			commands += runAll(t, b.lines)
-		case "yaml":
+		case b.language == "yaml" && strings.HasPrefix(b.lines[0], "# "):
+			writeNamed(t, b.lines)
+		case b.language == "yaml":
 			if b.lines[0] == "price:" { // of a model
 				b.lines = append([]string{"models:", "  small:", "    provider: openai", "    name: x"}, indentedBy("    ", b.lines)...)
 			}
@@ -185,7 +198,7 @@ func TestProvidersDocument(t *testing.T) {
 			commands += runAll(t, []string{"$ agentbench check s.yaml", "s.yaml: suite s is fine: 1 task, 1 configuration, 1 trial, 0 scorers, 1 run"})
 		}
 	}
-	if commands != 5 {
+	if commands != 7 {
 		t.Errorf("found %d commands", commands)
 	}
 }
