@@ -607,6 +607,9 @@ func (e *estimator) EstimateCallCost(function, overload string, target *checker.
 	case "parse_json_string":
 		text := e.size(args[0])
 		return estimate(text, 1, &text)
+	case "map_without_list":
+		whole := e.size(*target)
+		return estimate(whole, 1, &whole)
 	case "mean_list", "sum_list":
 		return &checker.CallEstimate{CostEstimate: e.size(args[0]).MultiplyByCostFactor(1)}
 	}
