@@ -2,6 +2,7 @@ package imports_test
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -87,6 +88,42 @@ func TestZipFilesAreRecognized(t *testing.T) {
 		}
 		if words := head.Recognized(mapping(t, want)); words == "" {
 			t.Errorf("%s is not recognized", want)
+		}
+	}
+}
+
+// TestMappingsOnLogsOfOthers: whatever a mapping is given, it reports what it cannot read.
+func TestMappingsOnLogsOfOthers(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.json*")
+	if err != nil || len(files) < 10 {
+		t.Fatal(files, err)
+	}
+	for _, name := range suites.MappingNames() {
+		m := mapping(t, name)
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, text := range [][]byte{text, text[:len(text)/2], bytes.ReplaceAll(text, []byte(`"role"`), []byte(`"x"`)), bytes.ReplaceAll(text, []byte(`"content":`), []byte(`"content":7,"c":`))} {
+				im := imports.New(m)
+				runs := 0
+				for i, err := range im.Read(file, bytes.NewReader(text)) {
+					var problem *imports.Problem
+					switch {
+					case err == nil:
+						runs++
+						if _, err := imports.ATIF(i.Run, i.Scores); err != nil {
+							t.Errorf("%s of %s: %v", name, file, err)
+						}
+					case !errors.As(err, &problem):
+						t.Errorf("%s of %s: %T", name, file, err)
+					}
+				}
+				if n := len(im.Configurations()); (n > 0) != (runs > 0) {
+					t.Errorf("%s of %s: %d runs, %d configurations", name, file, runs, n)
+				}
+			}
 		}
 	}
 }

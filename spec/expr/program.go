@@ -341,10 +341,13 @@ func (c charge) plus(d charge) charge {
 type tariff struct {
 	tree    *ast.AST
 	charges map[int64]charge
+	// computed are indexes whose key is computed: the planner shows the key under their id,
+	// as an attribute that must stay one.
+	computed map[int64]bool
 }
 
 func newTariff(tree *ast.AST) *tariff {
-	t := &tariff{tree: tree, charges: map[int64]charge{}}
+	t := &tariff{tree: tree, charges: map[int64]charge{}, computed: map[int64]bool{}}
 	ast.PreOrderVisit(tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
 		switch e.Kind() {
 		case ast.ComprehensionKind:
@@ -376,6 +379,8 @@ func (t *tariff) addCall(e ast.Expr) {
 	call := e.AsCall()
 	args := call.Args()
 	switch name := call.FunctionName(); name {
+	case operators.Index, operators.OptIndex:
+		t.computed[e.ID()] = args[1].Kind() == ast.CallKind
 	case operators.Add:
 		t.addValue(args[0], charge{perChar: copyCost})
 		// Joining lists is lazy, but doubling one 25 times must cost something before somebody walks it.
@@ -417,7 +422,7 @@ func (t *tariff) addFunction(e ast.Expr, call ast.CallExpr) {
 // that result once more, as an attribute that must stay one; it has been charged already.
 func (t *tariff) decorate(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
 	c, ok := t.charges[i.ID()]
-	if _, constant := i.(interpreter.InterpretableConst); !ok || constant {
+	if _, constant := i.(interpreter.InterpretableConst); !ok || constant || t.computed[i.ID()] {
 		return i, nil
 	}
 	delete(t.charges, i.ID())

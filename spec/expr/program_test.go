@@ -527,3 +527,20 @@ func TestMetrics(t *testing.T) {
 		t.Errorf("an unknown score: %v", err)
 	}
 }
+
+// A key that is computed may be charged, and so may what it finds.
+func TestComputedKeysWhereEvaluationsAreLimited(t *testing.T) {
+	p, faults := Mapping().Compile(`cel.bind(key, row.key, row.?texts[?key.substring(1)].orValue(key)) + "!"`, WantString)
+	if len(faults) > 0 {
+		t.Fatal(faults)
+	}
+	for row, want := range map[string]string{`{"key": "#a", "texts": {"a": "found"}}`: "found!", `{"key": "#b", "texts": {}}`: "#b!"} {
+		value, err := ParseJSON([]byte(row))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := p.String(t.Context(), vars{"row": value}); got != want || err != nil {
+			t.Errorf("%s: %q, %v", row, got, err)
+		}
+	}
+}
