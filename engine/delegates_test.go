@@ -251,7 +251,7 @@ func TestModelsOfDelegates(t *testing.T) {
 	}
 	l := doc.Suite.Resolved[0].Loop
 	made, _ := newModels(doc, BuildOptions{Getenv: func(string) string { return "" }})
-	if _, err := made.delegates(l, l.Agent); err == nil || !strings.Contains(err.Error(), `delegate "research": model "m": the environment variable MISSING`) {
+	if _, err := made.delegates(l, l.Agent); err == nil || !strings.Contains(err.Error(), `delegate "research": model "m" needs a key: the environment variable MISSING`) {
 		t.Error(err)
 	}
 	if used := Used(l); len(used) != 2 {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/agentbench/agentbench/engine/external"
@@ -90,6 +91,39 @@ func TestAJudgeJudgesWhatIsReturned(t *testing.T) {
 	}
 	if d := m.asked[0].Draw; d.Task != r.Task || d.Trial != r.Trial || d.Iteration != 2 || d.Call != 0 {
 		t.Errorf("the draw is %+v", d)
+	}
+}
+
+// A judge is shown the images of the task; where one cannot be read, the run is not scored.
+func TestAJudgeSeesTheImagesOfTheTask(t *testing.T) {
+	files := fstest.MapFS{
+		"s.yaml": {Data: []byte("suite: s\ntasks: [{id: t, input: x, images: ['data:image/gif;base64,R0lGODlh', a.gif]}]\nmodels: {m: {provider: script, responses: [a]}}\nconfigurations: [{name: c, loop: l.yaml}]\n")},
+		"l.yaml": {Data: []byte("loop: l\nagent: {model: m}\nprompt: p\n")},
+		"a.gif":  {Data: []byte("GIF87a and more")},
+	}
+	doc, faults := spec.LoadFS(files, "s.yaml", spec.Options{})
+	if err := faults.Err(); err != nil {
+		t.Fatal(err)
+	}
+	m := &counted{}
+	s := judgedBy(t, judging{"j": m}, quality)
+	for _, gone := range []bool{false, true} {
+		if gone {
+			delete(files, "a.gif")
+		}
+		for task, err := range doc.Tasks() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := shownAll(s.Score(t.Context(), task, run(`"a"`)))
+			if want := map[bool]string{false: "quality 0 0.1 (0.1): call 1", true: "file not found: a.gif"}[gone]; !strings.Contains(got, want) {
+				t.Errorf("got %s, want %s", got, want)
+			}
+		}
+	}
+	images := m.asked[0].Messages[1].Images
+	if len(m.asked) != 1 || len(images) != 2 || images[0].Type != "image/gif" || string(images[0].Data) != "GIF89a" || string(images[1].Data) != "GIF87a and more" {
+		t.Errorf("asked %d times, shown %+v", len(m.asked), images)
 	}
 }
 

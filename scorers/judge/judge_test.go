@@ -434,3 +434,19 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// Each question is asked with the images of the task, in both orders of a pair, and where an answer is to be repaired.
+func TestImagesAreShownWithEachQuestion(t *testing.T) {
+	m := &member{answers: []string{"nothing", `{"score": 1}`}}
+	c := &Case{Input: "x", Output: "a", Beside: "b", Images: []model.Image{{Type: "image/png", Sum: "1"}}}
+	panel(m).Judge(t.Context(), c, toOne, close)
+	panel(m).Compare(t.Context(), c, "r")
+	if len(m.asked) < 4 {
+		t.Errorf("asked %d times", len(m.asked))
+	}
+	for _, r := range m.asked {
+		if !reflect.DeepEqual(r.Messages[1].Images, c.Images) {
+			t.Errorf("shown %+v", r.Messages[1])
+		}
+	}
+}
