@@ -130,14 +130,17 @@ func (c *Configuration) cheaperThan(other *Configuration) bool {
 
 // challenger is the cheapest configuration that is shown to be the same as another and
 // is cheaper, -1: none. It is not shown that the other wins where any is neither worse
-// nor the same.
+// nor the same, or was not measured.
 func (r *Report) challenger(of int) (cheaper int, shown bool) {
 	x := r.primarySide(of)
 	var others []int
 	var results []*compare.Result
 	for i := range r.Configurations {
-		if i == of || r.Configurations[i].Runs == 0 {
+		switch {
+		case i == of:
 			continue
+		case r.Configurations[i].Runs == 0: // nothing was measured: it may be better
+			return -1, false
 		}
 		result, err := compare.Sides(x, r.primarySide(i), r.Options)
 		if err != nil { // no task is common

@@ -148,6 +148,15 @@ func TestWinner(t *testing.T) {
 	}
 }
 
+// One of which nothing was measured may be the best: none wins beside it.
+func TestNoWinnerBesideWhatWasNotMeasured(t *testing.T) {
+	f := rates(100, rate{"a", 0.2, 1}, rate{"b", 0.8, 2})
+	f.manifest.Configurations = append(f.manifest.Configurations, record.ConfigurationHead{Name: "c", MaxIterations: 1, EffectiveMax: 1})
+	if got := winnerOf(t, f.collect()); got != "" {
+		t.Errorf("the winner is %q", got)
+	}
+}
+
 // Without a margin nothing is the same, and so nothing wins by being cheaper.
 func TestWinnerWithoutAMargin(t *testing.T) {
 	f := rates(400, rate{"a", 0.8, 2}, rate{"b", 0.8, 1})

@@ -17,6 +17,7 @@ func (l *loader) checkLoop(loop *Loop) {
 	l.checkConfidence(loop)
 	l.checkLimits(loop)
 	l.checkAgents(loop)
+	l.checkArguments(loop.commandNodes())
 }
 
 // unique refuses a second item of the same name.

@@ -27,6 +27,7 @@ func (l *loader) suite(tree *source.Node) {
 	})
 	s.Resolved = joinEqual(l.resolveAll(s))
 	l.checkModels(s)
+	l.checkArguments(s.commandNodes())
 	l.checkScorers(s)
 	l.checkTasks(s)
 	if understood {

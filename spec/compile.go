@@ -157,7 +157,8 @@ func (c compiler) prompt(p *Prompt) {
 	if !c.affords(p.Node, p.Text, effortOfPrompt(p.Text)) {
 		return
 	}
-	for _, at := range otherTemplates.FindAllStringIndex(p.Text, -1) {
+	const looked, told = 1 << 20, 10 // bytes and findings: a longer prompt is no template of another tool
+	for _, at := range otherTemplates.FindAllStringIndex(p.Text[:min(len(p.Text), looked)], told) {
 		before, found, after := p.Text[:at[0]], p.Text[at[0]:at[1]], p.Text[at[1]:]
 		if !strings.HasSuffix(before, "{") && !strings.HasPrefix(after, "}") { // it is no CEL
 			c.add(p.Node.FaultAt(len([]rune(before)), len([]rune(found)), templateHint(found), "%s is sent as it stands", found).AsWarning())

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -111,8 +112,10 @@ func missingProgram(n *source.Node, folder string) source.Fault {
 }
 
 // programNodes are where a loop names programs: the first words of commands.
-func (l *Loop) programNodes() []*source.Node {
-	var commands []*source.Node
+func (l *Loop) programNodes() []*source.Node { return firstWords(l.commandNodes()) }
+
+// commandNodes are the commands of a loop; some may be nil, or no lists.
+func (l *Loop) commandNodes() (commands []*source.Node) {
 	for _, agent := range l.agents() {
 		commands = append(commands, agent.Node.Get("command"))
 	}
@@ -126,16 +129,38 @@ func (l *Loop) programNodes() []*source.Node {
 		}
 		commands = append(commands, judge)
 	}
-	return firstWords(commands)
+	return commands
 }
 
 // programNodes are where the scorers of a suite name programs.
-func (s *Suite) programNodes() []*source.Node {
-	var commands []*source.Node
+func (s *Suite) programNodes() []*source.Node { return firstWords(s.commandNodes()) }
+
+func (s *Suite) commandNodes() (commands []*source.Node) {
 	for scorer := range s.AllScorers() {
 		commands = append(commands, scorer.Node.Get("command"))
 	}
-	return firstWords(commands)
+	return commands
+}
+
+// shellArgument matches an argument that a shell would replace.
+var shellArgument = regexp.MustCompile(`^\$[A-Za-z_]\w*$|\$\{[A-Za-z_]\w*\}`)
+
+// checkArguments warns of variables that no shell replaces. Programs that are given code, as by sh -c, may have their own.
+func (l *loader) checkArguments(commands []*source.Node) {
+	for _, command := range commands {
+		if command.Len() == 0 || command.Kind != source.List {
+			continue
+		}
+		words := command.Items
+		if slices.ContainsFunc(words[1:], func(n *source.Node) bool { return n.Text == "-c" || n.Text == "-e" }) {
+			continue
+		}
+		for _, n := range words[1:] {
+			if found := shellArgument.FindString(n.Text); found != "" {
+				l.warn(n, "the program gets this text; for a shell write command: [sh, -c, 'PROGRAM "+found+"']", "%s is not replaced: no shell runs", found)
+			}
+		}
+	}
 }
 
 func firstWords(commands []*source.Node) (programs []*source.Node) {

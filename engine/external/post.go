@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/agentbench/agentbench/engine/record"
@@ -97,6 +98,9 @@ func (e *Endpoint) post(ctx context.Context, body []byte) (Answer, error) {
 		return Answer{}, ours
 	}
 	if err != nil {
+		if errors.Is(err, syscall.ECONNREFUSED) {
+			return Answer{}, record.Errorf(record.Network, "cannot connect to %s: connection refused. Is the server running?", request.URL.Redacted())
+		}
 		return Answer{}, record.Errorf(record.Network, "%v", bare(err))
 	}
 	defer response.Body.Close()

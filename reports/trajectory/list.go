@@ -212,13 +212,20 @@ func Find(dir string, m *record.Manifest, id string) (*record.Run, []record.Scor
 	if errors.Is(err, record.ErrNoRun) {
 		if run, err = record.Find(dir, own+"/1"); err != nil {
 			var known []string
+			hint := "agentbench show " + dir + " lists the runs"
 			for s, err := range record.ReadSignals(dir) {
-				if err == nil {
-					known = append(known, s.ID)
+				switch {
+				case err != nil:
+					continue
+				case s.Configuration == own:
+					hint = "agentbench show " + dir + " --configuration " + id + " lists its runs"
+				case s.Task == own:
+					hint = "agentbench show " + dir + " --task " + id + " lists its runs"
 				}
+				known = append(known, s.ID)
 			}
 			slices.Sort(known)
-			return nil, nil, exit.Usage(exit.DidYouMean(id, known, "agentbench show "+dir+" lists the runs"), "unknown run %q in %s", id, dir)
+			return nil, nil, exit.Usage(exit.DidYouMean(id, known, hint), "unknown run %q in %s", id, dir)
 		}
 	}
 	if err != nil {

@@ -137,6 +137,9 @@ func (f *File) syntaxFault(err error) Fault {
 			fault.What, fault.Hint = c.what, c.hint
 		}
 	}
+	if whole := f.quotedStart(fault.Pos); whole != "" && (fault.Hint == quoteFlow || strings.HasPrefix(message, "did not find expected key")) {
+		fault.What, fault.Hint = "text continues behind its closing quote", "put the whole text in single quotes: '"+whole+"'"
+	}
 	if strings.HasPrefix(message, "found character that cannot start") {
 		culprit := f.at(fault.Pos)
 		if fault.What, fault.Hint = "text cannot start with "+string(culprit.peek()), "put it in quotes"; culprit.peek() == '\t' {
@@ -145,6 +148,18 @@ func (f *File) syntaxFault(err error) Fault {
 	}
 	return fault
 }
+
+// quotedStart is a text without quotes in it that begins with one in double quotes and goes on behind it, such as
+// "a" in output, where the line of a place has one as a value; "": it has none.
+func (f *File) quotedStart(at Pos) string {
+	found := quotedStart.FindStringSubmatch(f.Line(at.Line))
+	if found == nil {
+		return ""
+	}
+	return strings.TrimSpace(found[1])
+}
+
+var quotedStart = regexp.MustCompile(`:\s+("[^"]*"\s+[^\s#,}\]'][^,}\]']*)`)
 
 // The search for the place of a syntax error parses a prefix of the text again and again: about twenty times to find
 // the line, once a column to find the column.
