@@ -455,19 +455,19 @@ func faultsIn(told *mockserver.Stats) (shown int) {
 func TestF23_AnAnswerOf30MB(t *testing.T) {
 	skipLong(t)
 	const size = 30 // MiB, as the garbage collector tells
-	for _, stream := range []bool{false, true} {
+	for _, options := range []string{"provider: openai, stream: false", "provider: openai, stream: true", "provider: anthropic, stream: false", "provider: anthropic, stream: true"} {
 		for _, cache := range []string{"off", "on"} {
-			small, huge := heapOf(t, "100KB", stream, cache), heapOf(t, fmt.Sprintf("%dMiB", size), stream, cache)
-			t.Logf("streamed: %v, cache %s: a heap of %d MiB, %d MiB for a small answer", stream, cache, huge, small)
+			small, huge := heapOf(t, "100KB", options, cache), heapOf(t, fmt.Sprintf("%dMiB", size), options, cache)
+			t.Logf("%s, cache %s: a heap of %d MiB, %d MiB for a small answer", options, cache, huge, small)
 			if huge-small > 4*size {
-				t.Errorf("streamed: %v, cache %s: the heap grew by %d MiB, which is more than four times the answer", stream, cache, huge-small)
+				t.Errorf("%s, cache %s: the heap grew by %d MiB, which is more than four times the answer", options, cache, huge-small)
 			}
 		}
 	}
 }
 
 // heapOf is the largest heap, in MiB, of a run with an answer of this size.
-func heapOf(t *testing.T, size string, stream bool, cache string) (most int) {
+func heapOf(t *testing.T, size, options, cache string) (most int) {
 	t.Helper()
 	fault, err := mockserver.ParseRated("huge:size=" + size)
 	if err != nil {
@@ -478,14 +478,14 @@ func heapOf(t *testing.T, size string, stream bool, cache string) (most int) {
 	folder := t.TempDir()
 	for name, text := range map[string]string{
 		"a.yaml":     "loop: a\nagent: {model: m}\nprompt: write much\nterminate: {max_iterations: 1}\n",
-		"suite.yaml": fmt.Sprintf("suite: huge\ntasks: [{input: x}]\nmodels: {m: {provider: openai, base_url: %s/v1, price: free, stream: %v}}\nconfigurations: [{name: a, loop: a.yaml}]\n", server.URL, stream),
+		"suite.yaml": fmt.Sprintf("suite: huge\ntasks: [{input: x}]\nmodels: {m: {base_url: %s/v1, price: free, %s}}\nconfigurations: [{name: a, loop: a.yaml}]\n", server.URL, options),
 	} {
 		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
 	child := exec.Command("agentbench", "run", "suite.yaml", "-q", "--cache", cache, "--cache-dir", "cache", "--out", "r")
-	child.Dir, child.Env = folder, append(os.Environ(), "OPENAI_API_KEY=none", "GODEBUG=gctrace=1", "GOGC=100")
+	child.Dir, child.Env = folder, append(os.Environ(), "OPENAI_API_KEY=none", "ANTHROPIC_API_KEY=none", "GODEBUG=gctrace=1", "GOGC=100")
 	out, err := child.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %.2000s", err, out)

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"strings"
 
 	"github.com/anthropics/anthropic-sdk-go"
 
@@ -191,10 +190,10 @@ type folded struct {
 type streamed struct {
 	block
 	begun     json.RawMessage // as it was announced
-	text      strings.Builder
-	thinking  strings.Builder
-	signature strings.Builder
-	input     strings.Builder
+	text      wire.Text
+	thinking  wire.Text
+	signature wire.Text
+	input     wire.Text
 	citations []json.RawMessage
 	closed    bool
 	unknown   bool // a part of it has a type that is not known
@@ -269,8 +268,8 @@ func (f *folded) open(begun json.RawMessage) bool {
 	if json.Unmarshal(begun, &b.block) != nil || b.Type == "" {
 		return false
 	}
-	b.text.WriteString(b.Text)
-	b.thinking.WriteString(b.Thinking)
+	b.text.Add(b.Text)
+	b.thinking.Add(b.Thinking)
 	f.blocks = append(f.blocks, b)
 	return true
 }
@@ -286,13 +285,13 @@ func (f *folded) at(index wire.Count) *streamed {
 func (b *streamed) add(d *delta) {
 	switch d.Type {
 	case "text_delta":
-		b.text.WriteString(d.Text)
+		b.text.Add(d.Text)
 	case "thinking_delta":
-		b.thinking.WriteString(d.Thinking)
+		b.thinking.Add(d.Thinking)
 	case "signature_delta":
-		b.signature.WriteString(d.Signature)
+		b.signature.Add(d.Signature)
 	case "input_json_delta":
-		b.input.WriteString(d.PartialJSON)
+		b.input.Add(d.PartialJSON)
 	case "citations_delta":
 		b.citations = append(b.citations, d.Citation)
 	default:
@@ -329,8 +328,8 @@ func (f *folded) answer() *message {
 	for i, b := range f.blocks {
 		known = known && !b.unknown
 		b.Text, b.Thinking = b.text.String(), b.thinking.String()
-		if b.input.Len() > 0 {
-			b.Input = json.RawMessage(b.input.String())
+		if came := b.input.String(); came != "" {
+			b.Input = json.RawMessage(came)
 		}
 		if b.Type == toolUse {
 			b.Input = compact(b.Input)
@@ -361,14 +360,14 @@ func (f *folded) given() json.RawMessage {
 // given appends the block as it was announced, with what came of it since then.
 func (b *streamed) given(to []byte) []byte {
 	came := map[string][]byte{}
-	if b.text.Len() > 0 {
+	if b.Text != "" {
 		came["text"] = quoted(b.Text)
 	}
-	if b.thinking.Len() > 0 {
+	if b.Thinking != "" {
 		came["thinking"] = quoted(b.Thinking)
 	}
-	if b.signature.Len() > 0 {
-		came["signature"] = quoted(b.signature.String())
+	if signature := b.signature.String(); signature != "" {
+		came["signature"] = quoted(signature)
 	}
 	if isObject(b.Input) {
 		came["input"] = b.Input

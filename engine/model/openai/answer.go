@@ -165,9 +165,9 @@ type folded struct {
 
 	chosen   bool // a choice came
 	spoken   bool // content came, if only an empty one
-	text     text
-	thinking text
-	refusal  text
+	text     wire.Text
+	thinking wire.Text
+	refusal  wire.Text
 	calls    calls
 	finish   string
 	model    loose
@@ -262,10 +262,10 @@ func (f *folded) add(c *chunk) {
 		f.chosen = true
 		if choice.Delta.Content != nil {
 			f.spoken = true
-			f.text.add(*choice.Delta.Content)
+			f.text.Add(*choice.Delta.Content)
 		}
-		f.thinking.add(string(cmp.Or(choice.Delta.ReasoningContent, choice.Delta.Reasoning)))
-		f.refusal.add(choice.Delta.Refusal)
+		f.thinking.Add(string(cmp.Or(choice.Delta.ReasoningContent, choice.Delta.Reasoning)))
+		f.refusal.Add(choice.Delta.Refusal)
 		for i := range choice.Delta.ToolCalls {
 			f.calls.add(&choice.Delta.ToolCalls[i])
 		}
@@ -296,32 +296,6 @@ func (f *folded) answer() *completion {
 		ReasoningContent: loose(f.thinking.String()), ToolCalls: f.calls.whole(),
 	}
 	return &completion{Model: string(f.model), Choices: []choice{{Message: message, Finish: f.finish}}, Tier: f.tier, Usage: f.usage}
-}
-
-// text grows by pieces; one alone is not copied.
-type text struct {
-	first string
-	all   strings.Builder
-}
-
-func (t *text) add(piece string) {
-	switch {
-	case piece == "":
-	case t.first == "":
-		t.first = piece
-	default:
-		if t.all.Len() == 0 {
-			t.all.WriteString(t.first)
-		}
-		t.all.WriteString(piece)
-	}
-}
-
-func (t *text) String() string {
-	if t.all.Len() == 0 {
-		return t.first
-	}
-	return t.all.String()
 }
 
 // callDelta is the part of a tool call that an event holds.

@@ -506,14 +506,14 @@ type place struct {
 type foldedResponse struct {
 	last  int64 // the number of the newest event
 	items int   // that began
-	texts map[place]*text
+	texts map[place]*wire.Text
 	final *response
 }
 
 // foldResponse makes one whole answer of a stream of events. Its last event holds all of it; what came before has to agree.
 // What is not a whole answer is a *record.Error, or the reader's error.
 func foldResponse(from *bufio.Reader) (*response, error) {
-	f := foldedResponse{last: -1, texts: map[place]*text{}}
+	f := foldedResponse{last: -1, texts: map[place]*wire.Text{}}
 	err := wire.Events(from, f.take)
 	switch {
 	case err != nil:
@@ -587,7 +587,7 @@ func (f *foldedResponse) tell(e *responseEvent) (known, last bool, err error) {
 }
 
 // at is the text that an event is about, nil where the event does not say it.
-func (f *foldedResponse) at(e *responseEvent, arguments bool) (*text, error) {
+func (f *foldedResponse) at(e *responseEvent, arguments bool) (*wire.Text, error) {
 	switch {
 	case e.Item == nil:
 		return nil, nil
@@ -596,7 +596,7 @@ func (f *foldedResponse) at(e *responseEvent, arguments bool) (*text, error) {
 	}
 	p := place{*e.Item, e.Part, arguments}
 	if f.texts[p] == nil {
-		f.texts[p] = &text{}
+		f.texts[p] = &wire.Text{}
 	}
 	return f.texts[p], nil
 }
@@ -604,7 +604,7 @@ func (f *foldedResponse) at(e *responseEvent, arguments bool) (*text, error) {
 func (f *foldedResponse) add(e *responseEvent, arguments bool) error {
 	said, err := f.at(e, arguments)
 	if said != nil {
-		said.add(e.Delta)
+		said.Add(e.Delta)
 	}
 	return err
 }
@@ -616,7 +616,7 @@ func (f *foldedResponse) settle(e *responseEvent, arguments bool, whole string) 
 	case said == nil:
 		return err
 	case said.String() == "":
-		said.add(whole)
+		said.Add(whole)
 	case said.String() != whole:
 		return disorder("%s of item %d is not what its pieces say", e.Type, *e.Item)
 	}

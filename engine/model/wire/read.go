@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -191,6 +193,10 @@ func Events(from *bufio.Reader, take func(name string, data []byte) (last bool, 
 		case "event":
 			name = string(value)
 		case "data":
+			if data == nil && len(line) > from.Size() {
+				data = slices.Clip(value) // a long line is in memory of its own
+				break
+			}
 			if data != nil {
 				data = append(data, '\n')
 			}
@@ -215,6 +221,34 @@ func Events(from *bufio.Reader, take func(name string, data []byte) (last bool, 
 			data = nil
 		}
 	}
+}
+
+// Text is a text that comes in pieces; one alone is not copied.
+type Text struct {
+	first string
+	all   strings.Builder
+}
+
+// Add adds a piece.
+func (t *Text) Add(piece string) {
+	switch {
+	case piece == "":
+	case t.first == "":
+		t.first = piece
+	default:
+		if t.all.Len() == 0 {
+			t.all.WriteString(t.first)
+		}
+		t.all.WriteString(piece)
+	}
+}
+
+// String is the text so far.
+func (t *Text) String() string {
+	if t.all.Len() == 0 {
+		return t.first
+	}
+	return t.all.String()
 }
 
 // silent is the fault of a server that says nothing for too long.

@@ -29,6 +29,7 @@ func FuzzTell(f *testing.F) {
 
 // F20, F22: events are read in the forms that servers send them in, and one that is cut off is an error.
 func TestF22_Events(t *testing.T) {
+	long := strings.Repeat("1", 10_000)
 	for text, want := range map[string]string{
 		"":                                 "",
 		"event: a\ndata: 1\n\ndata: 2\n\n": "a=1 =2",
@@ -40,6 +41,7 @@ func TestF22_Events(t *testing.T) {
 		"data: 1\n\nevent: stop\ndata: 2\n\ndata: 3\n\n": "=1 stop=2",
 		"data: 1\n\nevent: error\ndata: 2\n\n":           "=1 error=2 failed",
 		"event: empty\n\ndata: 1\n\n":                    "=1",
+		"data: " + long + "\ndata: 2\n\ndata: 3\n\n":     "=" + long + "\n2 =3",
 	} {
 		var got []string
 		err := Events(bufio.NewReader(strings.NewReader(text)), func(name string, data []byte) (bool, error) {
