@@ -2,10 +2,10 @@
 // a request becomes a body, package wire sends it and reads the answer, and the answer becomes a reply with its usage
 // (answer.go).
 //
-// Anthropic's SDK makes the request's address and headers. Its types of requests and answers are not used: they take more processor time
-// than all that agentbench does for a call, refuse whole answers for a number that is written in another way, and its client
-// takes a stream that was cut for a whole one. The tests hold bodies and streams to what those types read of them. NewClient,
-// which makes all services of Anthropic, is not called: they would stay in the binary.
+// Anthropic's SDK makes the request's address and headers. Its types of requests and answers are not used: a call of the SDK alone takes
+// more processor time than one through all of agentbench (docs/benchmarks.md), they refuse whole answers for a number that is
+// written in another way, and its client takes a stream that was cut for a whole one. The tests hold bodies and streams to what
+// those types read of them. NewClient, which makes all services of Anthropic, is not called: they would stay in the binary.
 //
 // It is no stable API.
 package anthropic
