@@ -128,6 +128,9 @@ func settings(m *spec.Model) (text string) {
 	}
 	if t := m.Thinking; t != nil {
 		text += fmt.Sprintf("thinking %d %v", t.BudgetTokens, t.Adaptive)
+		if t.Display != "" {
+			text += " " + t.Display
+		}
 	}
 	return text
 }

@@ -65,6 +65,8 @@ type Responses struct {
 type Thinking struct {
 	BudgetTokens int  `yaml:"budget_tokens" min:"1024" doc:"Most tokens of thinking in a call; less than max_output_tokens."`
 	Adaptive     bool `yaml:"adaptive" doc:"The model decides how much it thinks, in place of a budget."`
+	// Display is what the server shows of the thinking; "": as the model does by itself.
+	Display string `yaml:"display" enum:"summarized|omitted" doc:"What the server shows of the thinking (default: depends on the model)."`
 }
 
 // CacheMarks are the parts of a request that a provider is to cache.

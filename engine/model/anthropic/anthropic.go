@@ -117,6 +117,7 @@ type toolChoice struct {
 type thinking struct {
 	Type         string `json:"type"`
 	BudgetTokens int    `json:"budget_tokens,omitempty"`
+	Display      string `json:"display,omitempty"`
 }
 
 type outputConfig struct {
@@ -148,10 +149,10 @@ func (m *Model) body(request *model.Request) ([]byte, error) {
 	}
 	switch t := m.line.Thinking; {
 	case t != nil && t.Adaptive:
-		body.Thinking = &thinking{Type: "adaptive"}
+		body.Thinking = &thinking{Type: "adaptive", Display: t.Display}
 	case t != nil && body.unthought():
 	case t != nil:
-		body.Thinking = &thinking{"enabled", t.BudgetTokens}
+		body.Thinking = &thinking{"enabled", t.BudgetTokens, t.Display}
 		if request.MaxOutputTokens == 0 {
 			body.MaxTokens += t.BudgetTokens
 		}

@@ -246,7 +246,7 @@ func TestBody(t *testing.T) {
 		"JSON":             {wire.Options{}, model.Request{JSON: true}, `"max_tokens":16384,"messages":` + user + `,"system":[{"type":"text","text":"` + onlyJSON + `"}]`},
 		"a budget":         {wire.Options{Thinking: &spec.Thinking{BudgetTokens: 2048}}, model.Request{}, `"max_tokens":18432,"thinking":{"type":"enabled","budget_tokens":2048},"messages":` + user},
 		"within a limit":   {wire.Options{Thinking: &spec.Thinking{BudgetTokens: 2048}}, model.Request{MaxOutputTokens: 4096}, `"max_tokens":4096,"thinking":{"type":"enabled","budget_tokens":2048},"messages":` + user},
-		"adaptive, effort": {wire.Options{Thinking: &spec.Thinking{Adaptive: true}, Effort: "high", Tier: "standard_only"}, model.Request{}, `"max_tokens":16384,"thinking":{"type":"adaptive"},"output_config":{"effort":"high"},"service_tier":"standard_only","messages":` + user},
+		"adaptive, effort": {wire.Options{Thinking: &spec.Thinking{Adaptive: true, Display: "summarized"}, Effort: "high", Tier: "standard_only"}, model.Request{}, `"max_tokens":16384,"thinking":{"type":"adaptive","display":"summarized"},"output_config":{"effort":"high"},"service_tier":"standard_only","messages":` + user},
 		"no effort":        {wire.Options{Effort: "none"}, model.Request{}, `"max_tokens":16384,"thinking":{"type":"disabled"},"messages":` + user},
 		"a choice of none": {wire.Options{}, model.Request{ToolChoice: "auto"}, `"max_tokens":16384,"messages":` + user},
 	} {
