@@ -56,14 +56,14 @@ func Thresholds(ctx context.Context, r *Report, options ThresholdOptions, texts 
 }
 
 // CheckThreshold says what is wrong with the text of a threshold, and what to write instead; nil where nothing is.
-func CheckThreshold(text string) (wrong error, hint string) {
+func CheckThreshold(text string) (hint string, wrong error) {
 	_, faults := expr.Threshold().Compile(text, expr.WantBool)
 	for _, f := range faults {
 		if !f.Warning {
-			return errors.New(f.What), f.Hint
+			return f.Hint, errors.New(f.What)
 		}
 	}
-	return nil, ""
+	return "", nil
 }
 
 // ReadsDiff reports whether a threshold reads what differs from the baseline.

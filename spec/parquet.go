@@ -21,7 +21,7 @@ import (
 type columnar struct {
 	file   *dataFile
 	opened io.Closer
-	reader *parquet.Reader
+	reader *parquet.GenericReader[any]
 	rows   []parquet.Row // that were read together; those from next on are not used yet
 	next   int
 	count  int   // how many of rows hold one
@@ -66,7 +66,7 @@ func (f *dataFile) columnar() (c *columnar, err error) {
 		if unpacked > maxUnpackedFree+maxUnpackedTimes*info.Size() {
 			return errUnpacksTooMuch
 		}
-		c.reader = parquet.NewReader(read)
+		c.reader = parquet.NewGenericReader[any](read, read.Schema())
 		return nil
 	})
 	return c, err

@@ -122,7 +122,7 @@ func keyValues(attributes []attribute.KeyValue) []*common.KeyValue {
 		case attribute.FLOAT64:
 			all[i].Value.Value = &common.AnyValue_DoubleValue{DoubleValue: v.AsFloat64()}
 		default:
-			all[i].Value.Value = &common.AnyValue_StringValue{StringValue: v.Emit()}
+			all[i].Value.Value = &common.AnyValue_StringValue{StringValue: v.String()}
 		}
 	}
 	return all

@@ -268,7 +268,7 @@ func (f *thresholdFlags) declare(c *cobra.Command) {
 
 func (f *thresholdFlags) validate() error {
 	for _, text := range f.texts {
-		if err, hint := reports.CheckThreshold(text); err != nil {
+		if hint, err := reports.CheckThreshold(text); err != nil {
 			return exit.Usage(cmp.Or(spec.ThresholdHint(err.Error(), spec.Readable{}), hint, "for example 'diff.cost_usd.change < 0.1'"), "--threshold %s: %w", text, err)
 		}
 	}
