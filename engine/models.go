@@ -170,6 +170,25 @@ func (m *models) patient(name string, provided model.Model, declared *spec.Model
 	return pace.Retry(pace.Limit(paced, m.options.Budget, pricing), o)
 }
 
+// OfflineModels are the models of a suite that call no server, by name: scripts and simulated ones.
+func OfflineModels(doc *spec.Document) (map[string]model.Model, error) {
+	m, err := newModels(doc, BuildOptions{Getenv: os.Getenv})
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]model.Model{}
+	for i := range doc.Suite.Models {
+		name, declared := doc.Suite.Models[i].Key, &doc.Suite.Models[i].Value
+		if !free(declared.Provider) {
+			continue
+		}
+		if all[name], err = m.provide(name, declared); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
 func (m *models) provide(name string, declared *spec.Model) (model.Model, error) {
 	switch declared.Provider {
 	case "script":

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -520,6 +521,39 @@ func startMock(t *testing.T, flags string) string {
 		t.Fatal(err)
 	}
 	return strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(line), "listening on "), "/v1")
+}
+
+// A model of a suite that ships answers over HTTP; suites without one, and what is no suite, are refused.
+func TestMockServesASuite(t *testing.T) {
+	t.Chdir(t.TempDir())
+	address := startMock(t, "mock --port 0 --suite quickstart")
+	response, err := http.Get(address + "/v1/models")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, _ := io.ReadAll(response.Body)
+	response.Body.Close()
+	var model string
+	if found := regexp.MustCompile(`"id":"([^"]+)"`).FindSubmatch(names); found != nil {
+		model = string(found[1])
+	}
+	response, err = http.Post(address+"/v1/chat/completions", "application/json", strings.NewReader(`{"model": "`+model+`", "messages": [{"role": "user", "content": "x"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, _ := io.ReadAll(response.Body)
+	response.Body.Close()
+	if response.StatusCode != 200 || !strings.Contains(string(got), `confidence`) {
+		t.Errorf("model %q of %s: %s", model, names, got)
+	}
+	write(t, ".", "l.yaml", "loop: l\nagent: {model: m}\nprompt: p\n")
+	write(t, ".", "s.yaml", "suite: s\ntasks: [{input: a}]\nmodels: {m: {provider: openai, base_url: 'http://127.0.0.1:1/v1'}}\nconfigurations: [{name: a, loop: l.yaml}]\n")
+	for name, want := range map[string]string{"s.yaml": "the suite has no script or simulated model", "l.yaml": "is a loop, not a suite", "none.yaml": "file not found"} {
+		var told bytes.Buffer
+		if code := run(t.Context(), []string{"mock", "--suite", name}, os.Getenv, nil, io.Discard, &told); code == 0 || !strings.Contains(told.String(), want) {
+			t.Errorf("%s: code %d, %s", name, code, told.String())
+		}
+	}
 }
 
 func TestDatasetsDocument(t *testing.T) { runDocument(t, "../../../docs/datasets.md", 4) }

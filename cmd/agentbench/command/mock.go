@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -15,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/agentbench/agentbench/engine"
 	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/model/mockserver"
 )
@@ -25,6 +28,7 @@ type mockFlags struct {
 	port                       int
 	replies, models, faults    []string
 	file, schedule, form, key  string
+	suite                      string
 	latency, pause             time.Duration
 	sigma, burst               float64
 	requestsLimit, tokensLimit int
@@ -68,6 +72,7 @@ func (f *mockFlags) declare(c *cobra.Command) {
 	flags.IntVar(&f.port, "port", 8787, "port to listen on; 0 takes a free one")
 	flags.StringArrayVar(&f.replies, "reply", nil, "reply; several are used in turn (repeatable; default: echo the last message)")
 	flags.StringVar(&f.file, "replies", "", "`FILE` of replies: a YAML or JSON list of texts or of {match, reply, thinking, finish, tools, steps}")
+	flags.StringVar(&f.suite, "suite", "", "serve the script and simulated models of a suite by their names")
 	flags.StringArrayVar(&f.models, "model", nil, "name listed by GET /v1/models (repeatable; requests may name any)")
 	flags.DurationVar(&f.latency, "latency", 0, "median time until a reply begins")
 	flags.Float64Var(&f.sigma, "sigma", 0, "spread of the latency: the sigma of a lognormal distribution")
@@ -120,8 +125,29 @@ func (f *mockFlags) options(p *program) (mockserver.Options, error) {
 		}
 		o.Faults = append(o.Faults, fault)
 	}
+	if f.suite != "" {
+		if err := f.serveSuite(p, &o); err != nil {
+			return o, err
+		}
+	}
 	o.Rules, err = f.rules(p)
 	return o, err
+}
+
+// serveSuite lets the models of a suite that call no server reply to requests for them.
+func (f *mockFlags) serveSuite(p *program, o *mockserver.Options) error {
+	opened, err := p.openSuite(f.suite, nil)
+	if err != nil {
+		return err
+	}
+	if o.Offline, err = engine.OfflineModels(opened.Document); err != nil {
+		return exit.With(exit.WrongSpec, "", "--suite %s: %w", f.suite, err)
+	}
+	if len(o.Offline) == 0 {
+		return exit.Usage("declare one: models: {m: {provider: script, responses: [...]}}", "--suite %s: the suite has no script or simulated model", f.suite)
+	}
+	o.Models = append(o.Models, slices.Sorted(maps.Keys(o.Offline))...)
+	return nil
 }
 
 func (f *mockFlags) checkNumbers() error {

@@ -21,6 +21,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"github.com/agentbench/agentbench/engine/model"
 	"maps"
 	"net"
 	"net/http"
@@ -32,8 +33,10 @@ import (
 
 // Options say how the server behaves. The zero Options echo at once and never fail.
 type Options struct {
-	Models   []string      // of GET /v1/models; default: mock
-	Rules    []Rule        // the first that matches replies; none: the last user message comes back
+	Models []string // of GET /v1/models; default: mock
+	Rules  []Rule   // the first that matches replies; none: the last user message comes back
+	// Offline are models that reply to requests for them, by name, in place of the rules.
+	Offline  map[string]model.Model
 	Latency  Latency       // until an answer begins
 	Pause    time.Duration // between the chunks of a stream
 	Chunk    int           // characters of a chunk; default 20
@@ -147,6 +150,7 @@ type exchange struct {
 	id       string // of the request
 	request  *request
 	chosen   chosen
+	offline  *offlineReply // nil: a rule replies
 	fault    Fault
 	made     *answer // nil where the fault comes instead
 	status   int     // of the answer; 0: none began
@@ -201,6 +205,9 @@ func (x *exchange) admit(r *http.Request) (refused *problem) {
 	if x.fault = s.faults.next(x.request); x.fault.Kind != noFault {
 		s.stats.fault(x.fault.Kind)
 	}
+	if m := s.options.Offline[x.request.model]; m != nil && x.fault.kind.instead == nil {
+		return x.askOffline(m, r.Header)
+	}
 	return nil
 }
 
@@ -224,6 +231,9 @@ func (x *exchange) answer() {
 
 // reply is the answer without its fault.
 func (x *exchange) reply() *answer {
+	if x.offline != nil {
+		return x.offline.answer(x.server, x.request)
+	}
 	return x.server.complete(x.request, x.server.replies.to(x.request, x.chosen))
 }
 

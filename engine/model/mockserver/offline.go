@@ -1,0 +1,62 @@
+package mockserver
+
+import (
+	"cmp"
+	"errors"
+	"net/http"
+
+	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/record"
+)
+
+// taskHeader names the task of a request to a model of a suite: a script with replies for each task finds them by it, and a
+// simulated model is as good as it is at that task. Without it the task is the conversation's first message.
+const taskHeader = "X-Agentbench-Task"
+
+// askOffline lets a model of a suite reply. Which reply of a script it is follows from the request alone: the first to a
+// conversation without an assistant's message, the next after one of these.
+func (x *exchange) askOffline(m model.Model, header http.Header) (refused *problem) {
+	asked := &model.Request{MaxOutputTokens: x.request.maxOutput, JSON: x.request.json, Draw: model.Draw{Task: header.Get(taskHeader), Trial: 1, Iteration: 1}}
+	for i := range x.request.turns {
+		t := &x.request.turns[i]
+		switch t.role {
+		case "assistant":
+			asked.Draw.Call++
+			asked.Draw.Iteration++
+		case "user":
+			asked.Draw.Task = cmp.Or(asked.Draw.Task, t.text)
+		}
+		asked.Messages = append(asked.Messages, model.Message{Role: t.role, Text: t.text})
+	}
+	reply, err := m.Call(x.ctx, asked)
+	if err != nil {
+		status := "400"
+		if failed, ok := errors.AsType[*model.CallError](err); ok && failed.Cause.Class == record.Server {
+			status = "500"
+		}
+		refused = x.protocol.problem(status)
+		refused.message = err.Error()
+		return refused
+	}
+	made := Reply{Text: reply.Text, Thinking: reply.Thinking, Finish: reply.Finish}
+	for _, call := range reply.ToolCalls {
+		made.Tools = append(made.Tools, Tool{ID: call.ID, Name: call.Name, Arguments: call.Arguments})
+	}
+	x.offline = &offlineReply{made, reply.Usage}
+	return nil
+}
+
+// offlineReply is what a model of a suite said, and what it used.
+type offlineReply struct {
+	Reply
+	used record.Usage
+}
+
+// answer is the reply with the tokens that the suite declares, if it does.
+func (o *offlineReply) answer(s *Server, r *request) *answer {
+	a := s.complete(r, o.Reply)
+	if o.used.Estimated == 0 {
+		a.usage.input, a.usage.output = o.used.InputTokens, max(o.used.OutputTokens, a.usage.thinking)
+	}
+	return a
+}
