@@ -30,6 +30,7 @@ type counting struct {
 	calls  atomic.Int64
 	finish string
 	tools  []model.ToolCall
+	blocks json.RawMessage
 	fail   func(call int64) error
 }
 
@@ -45,7 +46,7 @@ func (c *counting) Call(_ context.Context, request *model.Request) (*model.Reply
 		finish = "stop"
 	}
 	return &model.Reply{
-		Text: fmt.Sprintf("answer %d to %s", call, request.Messages[0].Text), Thinking: "hm", Finish: finish, ToolCalls: c.tools,
+		Text: fmt.Sprintf("answer %d to %s", call, request.Messages[0].Text), Thinking: "hm", Finish: finish, ToolCalls: c.tools, Blocks: c.blocks,
 		Usage:    record.Usage{Calls: 1, InputTokens: 3, OutputTokens: call, Cost: 7},
 		Duration: time.Second, Waited: time.Minute, Attempts: 2,
 	}, nil
@@ -102,14 +103,17 @@ func TestToolCallsAreKept(t *testing.T) {
 	}
 }
 
-// Arguments that hold a secret are written nowhere.
-func TestSecretArgumentsAreNotStored(t *testing.T) {
-	dir := t.TempDir()
-	store := Open(dir, Options{Redact: func(text string) string { return strings.ReplaceAll(text, "sk-1", "***") }})
-	inner := &counting{finish: "tool_calls", tools: []model.ToolCall{{ID: "1", Name: "f", Arguments: `{"key":"sk-1"}`}}}
-	call(t, Wrap(inner, store, openAI, On), WithRun(t.Context()), ask("x"))
-	if got := store.Stats(); got.Stored != 0 {
-		t.Errorf("stats %+v", got)
+// Arguments and blocks of a provider that hold a secret are written nowhere.
+func TestSecretPartsAreNotStored(t *testing.T) {
+	for name, inner := range map[string]*counting{
+		"arguments": {finish: "tool_calls", tools: []model.ToolCall{{ID: "1", Name: "f", Arguments: `{"key":"sk-1"}`}}},
+		"blocks":    {blocks: json.RawMessage(`[{"type":"web_search_tool_result","content":"sk-1"}]`)},
+	} {
+		store := Open(t.TempDir(), Options{Redact: func(text string) string { return strings.ReplaceAll(text, "sk-1", "***") }})
+		call(t, Wrap(inner, store, openAI, On), WithRun(t.Context()), ask("x"))
+		if got := store.Stats(); got.Misses != 1 || got.Stored != 0 {
+			t.Errorf("%s: stats %+v", name, got)
+		}
 	}
 }
 

@@ -170,7 +170,7 @@ func (s *Store) save(k Key, e *entry) {
 // secret says whether a secret is in what the model wrote.
 func (s *Store) secret(e *entry) bool {
 	hidden := func(text string) bool { return s.options.Redact(text) != text }
-	return hidden(e.text) || hidden(e.thinking) || slices.ContainsFunc(e.calls, func(c model.ToolCall) bool {
+	return hidden(e.text) || hidden(e.thinking) || hidden(string(e.blocks)) || slices.ContainsFunc(e.calls, func(c model.ToolCall) bool {
 		return hidden(c.ID) || hidden(c.Name) || hidden(c.Arguments)
 	})
 }

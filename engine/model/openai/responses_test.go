@@ -523,6 +523,35 @@ func TestSummariesThatAreRefused(t *testing.T) {
 	})
 }
 
+// Of calls at once all are asked again, also those that are refused when another one knows it already.
+func TestSummariesThatAreRefusedTwiceAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sent := make(chan chan struct{})
+		transport := handled(func(w http.ResponseWriter, _ *http.Request) {
+			answer := make(chan struct{})
+			sent <- answer
+			<-answer
+			w.WriteHeader(400)
+			fmt.Fprint(w, `{"error":{"message":"Your organization must be verified to generate reasoning summaries.","type":"invalid_request_error"}}`)
+		})
+		m := connectResponses(t, wire.Options{BaseURL: "http://mock", Transport: transport, Effort: "low"})
+		failures := make(chan error)
+		for range 2 {
+			go func() {
+				_, err := m.Call(t.Context(), hello())
+				failures <- err
+			}()
+		}
+		for _, answer := range []chan struct{}{<-sent, <-sent} {
+			close(answer)
+			var failed *model.CallError
+			if err := <-failures; !errors.As(err, &failed) || failed.Retry == nil || !*failed.Retry {
+				t.Errorf("would not be tried again: %v", err)
+			}
+		}
+	})
+}
+
 // F14: a key of another vendor is named, and where it belongs.
 func TestF14_KeysOfOtherVendors(t *testing.T) {
 	refused := body(401, `{"error":{"message":"Incorrect API key provided","type":"invalid_request_error","code":"invalid_api_key"}}`)

@@ -159,7 +159,7 @@ func (p *Price) charge(reply *model.Reply) {
 	if reply.Usage.Unpriced > 0 {
 		return
 	}
-	fees, known := p.feesOf(reply.Reported)
+	fees, known := p.feesOf(of, reply.Reported)
 	if !known {
 		reply.Usage.Cost, reply.Usage.Unpriced = 0, reply.Usage.Calls
 		return
@@ -174,8 +174,9 @@ func (p *Price) free() bool {
 // billed are the counts that providers are known to charge for.
 var billed = []string{"server_tool_use.web_search_requests", "num_sources_used"}
 
-// feesOf is what the provider's counts cost beside tokens. It reports false where one is charged for, and has no price.
-func (p *Price) feesOf(reported json.RawMessage) (fees record.Money, known bool) {
+// feesOf is what the provider's counts cost beside tokens: by the fees of the tier, or else the usual ones. It reports false
+// where one is charged for, and has no price.
+func (p *Price) feesOf(tier *Price, reported json.RawMessage) (fees record.Money, known bool) {
 	if reported == nil || p.free() {
 		return 0, true
 	}
@@ -184,7 +185,10 @@ func (p *Price) feesOf(reported json.RawMessage) (fees record.Money, known bool)
 		return 0, true
 	}
 	for name, n := range counts {
-		fee, declared := p.fees[name]
+		fee, declared := tier.fees[name]
+		if !declared {
+			fee, declared = p.fees[name]
+		}
 		if !declared && n > 0 && slices.Contains(billed, name) {
 			return 0, false
 		}

@@ -65,11 +65,15 @@ func TestPublishedPrices(t *testing.T) {
 		"writes of both lifetimes": {fable(), record.Usage{InputTokens: 216_471_965, CacheWriteTokens: 47_745_500, CacheWrite1hTokens: 168_726_465}, "", "",
 			(596_818_750 + 3_374_529_300) * micro},
 		// github.com/microsoft/conductor/pull/427: input includes what is cached and written; charged twice it is eleven times as much.
-		"input includes the cache":        {fable(), record.Usage{InputTokens: 19_173, CachedTokens: 19_071, CacheWriteTokens: 100}, "", "", (20 + 19_071 + 1_250) * micro},
-		"cached input is not input":       {sol(), record.Usage{InputTokens: 456_684 / 2, CachedTokens: 391_094 / 2, OutputTokens: 1_000}, "", "", (65_590+10_000)*micro + 19_554_700_000},
-		"two web searches":                {fable(), record.Usage{InputTokens: 1_000}, "", `{"server_tool_use.web_search_requests": 2}`, 30_000 * micro},
-		"a batch":                         {fable(), record.Usage{InputTokens: 10_000, OutputTokens: 1_000}, "batch", "", 75_000 * micro},
-		"a cache write in a tier without": {fable(), record.Usage{InputTokens: 10_000, CacheWriteTokens: 1}, "batch", "", -1},
+		"input includes the cache":  {fable(), record.Usage{InputTokens: 19_173, CachedTokens: 19_071, CacheWriteTokens: 100}, "", "", (20 + 19_071 + 1_250) * micro},
+		"cached input is not input": {sol(), record.Usage{InputTokens: 456_684 / 2, CachedTokens: 391_094 / 2, OutputTokens: 1_000}, "", "", (65_590+10_000)*micro + 19_554_700_000},
+		"two web searches, by the fee of a tier": {&spec.Price{Rates: spec.Rates{Input: 1}, Fees: fable().Fees, Tiers: source.Named[spec.Price]{
+			pair("batch", spec.Price{Rates: spec.Rates{Input: 1}, Fees: source.Named[float64]{pair("server_tool_use.web_search_requests", 0.02)}}),
+		}}, record.Usage{InputTokens: 1_000}, "batch", `{"server_tool_use.web_search_requests": 2}`, 41_000 * micro},
+		"two web searches in a tier without a fee": {fable(), record.Usage{InputTokens: 1_000}, "batch", `{"server_tool_use.web_search_requests": 2}`, 25_000 * micro},
+		"two web searches":                         {fable(), record.Usage{InputTokens: 1_000}, "", `{"server_tool_use.web_search_requests": 2}`, 30_000 * micro},
+		"a batch":                                  {fable(), record.Usage{InputTokens: 10_000, OutputTokens: 1_000}, "batch", "", 75_000 * micro},
+		"a cache write in a tier without":          {fable(), record.Usage{InputTokens: 10_000, CacheWriteTokens: 1}, "batch", "", -1},
 
 		"100,000 tokens are not above":    {haiku(), record.Usage{InputTokens: 100_000, OutputTokens: 1_000}, "", "", 10_500 * micro},
 		"above, the whole call is dearer": {haiku(), record.Usage{InputTokens: 100_001, OutputTokens: 1_000}, "", "", 52_500_500_000},

@@ -220,7 +220,7 @@ func Tell(answer []byte) Told {
 	if inner, ok := top["error"]; ok {
 		fields = nil
 		if json.Unmarshal(inner, &fields) != nil {
-			return Told{Message: scalar(inner)}
+			return Told{Message: Shorten(scalar(inner))}
 		}
 	} else if detail, ok := top["detail"]; ok {
 		return Told{Message: Shorten(scalar(detail))}

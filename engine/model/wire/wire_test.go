@@ -14,6 +14,7 @@ func FuzzTell(f *testing.F) {
 	for _, text := range []string{
 		`{"error": {"message": "slow down", "type": "rate_limit_error", "code": null}}`, `{"error": "text"}`, `[{"error": {"status": "RESOURCE_EXHAUSTED"}}]`,
 		`{"detail": [{"msg": "field required"}]}`, `{"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}`, `<html>`, "",
+		`{"error": "` + strings.Repeat("long ", 1000) + `"}`,
 	} {
 		for _, status := range []int{302, 400, 401, 404, 413, 429, 500, 529} {
 			f.Add(status, text)
