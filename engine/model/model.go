@@ -294,6 +294,9 @@ func (a *Asked) failed(ctx, calling context.Context, call *record.Call, err erro
 	var told *CallError
 	if errors.As(err, &told) {
 		call.Waited, call.Attempts, call.Unsent = told.Waited, told.Attempts, told.Unsent
+		if told.Reply != nil {
+			call.Tier, call.Reported = told.Reply.Tier, told.Reply.Reported
+		}
 	}
 	reserved(call, err)
 	if a.Timeout > 0 && call.Duration > a.Timeout {

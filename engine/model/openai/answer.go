@@ -109,7 +109,8 @@ func (m *Model) reply(request *model.Request, c *completion) (*model.Reply, *rec
 	case choice.Finish == "" || choice.Finish == "null":
 		return nil, &record.Error{Class: record.Incomplete, Message: "the answer has no finish_reason: it was cut off"}
 	case made.Text == "" && said.Refusal != "":
-		return nil, &record.Error{Class: record.ContentFilter, Message: "the model refused: " + wire.Shorten(said.Refusal)}
+		made.Usage = m.usage(&c.Usage, request.InputTokens(), model.EstimateTokens(len(said.Refusal)))
+		return made, &record.Error{Class: record.ContentFilter, Message: "the model refused: " + wire.Shorten(said.Refusal)}
 	case made.Text == "" && made.ToolCalls == nil && choice.Finish == string(openai.FinishReasonStop) && !said.Content.some:
 		return nil, &record.Error{Class: record.BadResponse, Message: "the answer's message has no content"}
 	}

@@ -399,7 +399,8 @@ func (m *Responses) reply(request *model.Request, r *response) (*model.Reply, *r
 	case failed != nil:
 		return nil, failed
 	case made.Text == "" && refusal != "":
-		return nil, &record.Error{Class: record.ContentFilter, Message: "the model refused: " + wire.Shorten(refusal)}
+		made.Usage = m.usage(&r.Usage, request.InputTokens(), model.EstimateTokens(len(refusal)))
+		return made, &record.Error{Class: record.ContentFilter, Message: "the model refused: " + wire.Shorten(refusal)}
 	case made.Finish == "stop" && !spoken:
 		return nil, &record.Error{Class: record.BadResponse, Message: "the answer has no message"}
 	}

@@ -552,6 +552,26 @@ func TestSummariesThatAreRefusedTwiceAtOnce(t *testing.T) {
 	})
 }
 
+// A refusal is an error with the usage that is paid for.
+func TestRefusalsHaveAUsage(t *testing.T) {
+	chat := `{"choices":[{"message":{"content":null,"refusal":"I cannot help"},"finish_reason":"stop"}],"service_tier":"flex","usage":{"prompt_tokens":30,"completion_tokens":20}}`
+	whole := strings.Replace(responseOf("completed", `{"type":"message","content":[{"type":"refusal","refusal":"I cannot help"}]}`), `"default"`, `"flex"`, 1)
+	for name, m := range map[string]model.Model{
+		"chat":      connect(t, wire.Options{BaseURL: serve(t, body(200, chat))}),
+		"responses": connectResponses(t, wire.Options{BaseURL: serve(t, body(200, whole))}),
+	} {
+		_, err := m.Call(t.Context(), hello())
+		var failed *model.CallError
+		if !errors.As(err, &failed) || failed.Cause.Class != record.ContentFilter || failed.Reply == nil {
+			t.Errorf("%s: got %v", name, err)
+			continue
+		}
+		if got := failed.Reply; got.Usage.InputTokens != 30 || got.Usage.OutputTokens != 20 || got.Tier != "flex" {
+			t.Errorf("%s: got %+v", name, got)
+		}
+	}
+}
+
 // F14: a key of another vendor is named, and where it belongs.
 func TestF14_KeysOfOtherVendors(t *testing.T) {
 	refused := body(401, `{"error":{"message":"Incorrect API key provided","type":"invalid_request_error","code":"invalid_api_key"}}`)

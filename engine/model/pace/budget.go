@@ -597,7 +597,12 @@ func (m *limited) call(ctx context.Context, request *model.Request) (*model.Repl
 		return reply, nil
 	}
 	var failed *model.CallError
-	if errors.As(err, &failed) {
+	switch {
+	case !errors.As(err, &failed):
+	case failed.Reply != nil:
+		price.charge(failed.Reply)
+		failed.Usage = failed.Reply.Usage
+	default:
 		failed.Usage = price.tokens(failed.Usage)
 	}
 	return nil, err

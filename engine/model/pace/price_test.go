@@ -112,6 +112,20 @@ func TestPublishedPrices(t *testing.T) {
 	}
 }
 
+// A model that refuses is paid for, in the tier that answered.
+func TestRefusalsCost(t *testing.T) {
+	failed := model.Fail(record.ContentFilter, "the model refused", 0)
+	failed.Reply = &model.Reply{Usage: record.Usage{Calls: 1, InputTokens: 8_000, CachedTokens: 4_000, OutputTokens: 1_000}, Tier: "flex"}
+	budget := NewBudget(Suite, Limits{Calls: 9})
+	m := Limit(answers{err: failed}, budget, LimitOptions{Price: PriceOf(sol())})
+	asked := model.Asked{Model: m, Name: "m", Request: &model.Request{}}
+	_, call, err := asked.Ask(t.Context())
+	want := record.Usage{Calls: 1, InputTokens: 8_000, CachedTokens: 4_000, OutputTokens: 1_000, Cost: 92 * record.USD / 1e4}
+	if err == nil || call.Usage != want || call.Tier != "flex" || budget.Spent() != want {
+		t.Errorf("%v: %+v, paid %+v", err, call, budget.Spent())
+	}
+}
+
 // No call costs more than is reserved for tokens of its kind: cache writes, reasoning and tiers that were asked for.
 func TestReservationKnowsCacheWrites(t *testing.T) {
 	declared := &spec.Model{Price: fable(), Cache: spec.CacheMarks{"auto"}}

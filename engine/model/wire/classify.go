@@ -21,7 +21,7 @@ import (
 )
 
 // fail is a classified error with what the server said about trying again. Its message holds no key.
-func (l *Line) fail(failed *record.Error, a *Answer) error {
+func (l *Line) fail(failed *record.Error, a *Answer) *model.CallError {
 	message := l.secrets.String(failed.Message)
 	if failed.Class == record.Auth {
 		message += l.foreignKey()

@@ -232,7 +232,9 @@ func (p Protocol[T]) Call(ctx context.Context, line *Line, request *model.Reques
 	}
 	reply, failed := p.answered(request, answer, whole)
 	if failed != nil {
-		return nil, line.fail(failed, answer)
+		err := line.fail(failed, answer)
+		err.Reply = reply
+		return nil, err
 	}
 	if len(reply.Text) >= longText {
 		runtime.GC() // else what it was read from stays until the heap has doubled, itself included
@@ -241,7 +243,7 @@ func (p Protocol[T]) Call(ctx context.Context, line *Line, request *model.Reques
 	return reply, nil
 }
 
-// answered makes a reply of an answer, or says why it is none.
+// answered makes a reply of an answer, or says why it is none. There are both where the model refused: it is paid for.
 func (p Protocol[T]) answered(request *model.Request, answer *Answer, whole *T) (*model.Reply, *record.Error) {
 	if whole == nil {
 		var failed *record.Error
@@ -251,7 +253,7 @@ func (p Protocol[T]) answered(request *model.Request, answer *Answer, whole *T) 
 	}
 	reply, failed := p.Reply(request, whole)
 	if failed == nil && answer.unasked {
-		failed = notStreamed(reply.Text)
+		return nil, notStreamed(reply.Text)
 	}
 	return reply, failed
 }
