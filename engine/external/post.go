@@ -99,7 +99,7 @@ func (e *Endpoint) post(ctx context.Context, body []byte) (Answer, error) {
 	}
 	if err != nil {
 		if errors.Is(err, syscall.ECONNREFUSED) {
-			return Answer{}, record.Errorf(record.Network, "cannot connect to %s: connection refused. Is the server running?", request.URL.Redacted())
+			return Answer{}, record.Errorf(record.Network, "cannot connect to %s: connection refused. Is the server running?", request.URL.Scheme+"://"+request.URL.Host)
 		}
 		return Answer{}, record.Errorf(record.Network, "%v", bare(err))
 	}

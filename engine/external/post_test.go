@@ -110,7 +110,7 @@ func TestNobodyIsThere(t *testing.T) {
 	server.Close()
 	e := &Endpoint{URL: server.URL + "/?key=CANARY", Client: NewClient()}
 	_, err := e.Post(t.Context(), 0, nil)
-	if failed, ok := errors.AsType[*record.Error](err); !ok || failed.Class != record.Network || strings.Contains(err.Error(), "CANARY") {
+	if failed, ok := errors.AsType[*record.Error](err); !ok || failed.Class != record.Network || strings.Contains(err.Error(), "CANARY") || !strings.Contains(err.Error(), "cannot connect to "+server.URL+": connection refused. Is the server running?") {
 		t.Errorf("got %v", err)
 	}
 	e.URL = "http://[::1/?key=CANARY"
