@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/big"
 	"strconv"
 	"strings"
@@ -310,14 +311,26 @@ func leafOf(of parquet.Type, v parquet.Value) any {
 	case parquet.Int96:
 		return v.String()
 	case parquet.Float:
-		return float64(v.Float())
+		return finite(float64(v.Float()))
 	case parquet.Double:
-		return v.Double()
+		return finite(v.Double())
 	}
 	if text := v.ByteArray(); utf8.Valid(text) {
 		return string(text)
 	}
 	return base64.StdEncoding.EncodeToString(v.ByteArray())
+}
+
+// finite is the number, null where it is none, as other writers mark what is missing, and a text where it is infinite: JSON has
+// no other words for them.
+func finite(n float64) any {
+	switch {
+	case math.IsNaN(n):
+		return nil
+	case math.IsInf(n, 0):
+		return strconv.FormatFloat(n, 'g', -1, 64)
+	}
+	return n
 }
 
 func wholeNumber(n int64) any {

@@ -2,7 +2,9 @@ package spec
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"runtime"
@@ -22,6 +24,30 @@ func duckdbFile(t testing.TB) string {
 		t.Fatal(err)
 	}
 	return string(text)
+}
+
+// Numbers that JSON does not have: what is not a number is missing, what is infinite is a text.
+func TestParquetOfNoNumbers(t *testing.T) {
+	type numbers struct {
+		ID    string    `parquet:"id"`
+		Input []float64 `parquet:"input,list"`
+		Small float32   `parquet:"target"`
+	}
+	var text bytes.Buffer
+	w := parquet.NewGenericWriter[numbers](&text)
+	_, err := w.Write([]numbers{{"a", []float64{1, math.NaN(), math.Inf(1), math.Inf(-1)}, float32(math.NaN())}})
+	if err := errors.Join(err, w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for task, err := range suiteWithTasks(t, "{files: [t.parquet]}", "t.parquet", text.String()).Tasks() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := expr.AppendJSON(nil, []any{task.Input, task.Target})
+		if want := `[[1,null,"+Inf","-Inf"],null]`; err != nil || string(got) != want {
+			t.Errorf("got %s, %v; want %s", got, err, want)
+		}
+	}
 }
 
 // Rows of a file that another program wrote, with every kind of column: nested ones, lists, maps, times, decimals.
