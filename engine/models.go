@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -121,7 +122,7 @@ var protocolNames = map[spec.Protocol]string{
 	spec.ChatProtocol: "openai", spec.ResponsesProtocol: "openai_responses", spec.MessagesProtocol: "anthropic",
 }
 
-// settings are what the declaration of a model changes of its answers.
+// settings are what the declaration of a model changes of its answers, and of their cost and time.
 func settings(m *spec.Model) (text string) {
 	if m.Effort != "" {
 		text = "effort " + m.Effort
@@ -131,6 +132,13 @@ func settings(m *spec.Model) (text string) {
 		if t.Display != "" {
 			text += " " + t.Display
 		}
+	}
+	if m.ServiceTier != "" {
+		text += "tier " + m.ServiceTier
+	}
+	if len(m.Cache) > 0 {
+		marks := slices.Sorted(slices.Values(m.Cache))
+		text += fmt.Sprintf("cache %s %s", slices.Compact(marks), m.CacheTTL)
 	}
 	return text
 }

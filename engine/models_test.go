@@ -13,6 +13,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/agentbench/agentbench/engine/model/cache"
 	"github.com/agentbench/agentbench/engine/model/pace"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/replay"
@@ -520,4 +521,38 @@ func TestS1_4_AStrategySucceedsWithAllOfItsChecks(t *testing.T) {
 	const byConfidence = strategies + "\nevaluate: {confidence: \"double(output)\"}\n"
 	endedWith(t, "without checks", played(t, byConfidence, "'0.79'", "'0.8'", "'0.9'"),
 		record.ReasonStrategySucceeded, true, 2, "0.79 false, 0.8 true")
+}
+
+// A model that another declaration makes cheaper or slower is another one to the cache: compared with each other, each has answers of its own.
+func TestWhatChangesTheCostOfAnAnswerIsPartOfItsKey(t *testing.T) {
+	declared := []spec.Model{
+		{},
+		{ServiceTier: "flex"},
+		{ServiceTier: "priority"},
+		{Cache: spec.CacheMarks{"auto"}},
+		{Cache: spec.CacheMarks{"system", "tools"}},
+		{Cache: spec.CacheMarks{"auto"}, CacheTTL: "1h"},
+		{Effort: "low"},
+		{Thinking: &spec.Thinking{Adaptive: true}},
+	}
+	seen := map[string]int{}
+	for i := range declared {
+		text := settings(&declared[i])
+		if other, ok := seen[text]; ok {
+			t.Errorf("declarations %d and %d have the same settings %q", other, i, text)
+		}
+		seen[text] = i
+	}
+	if one, other := settings(&spec.Model{Cache: spec.CacheMarks{"tools", "system"}}), settings(&declared[4]); one != other {
+		t.Errorf("the order of the marks changes the settings: %q and %q", one, other)
+	}
+
+	address, asked := flaky(t, 0)
+	store := cache.Open(t.TempDir(), cache.Options{})
+	for _, options := range []string{"", ", service_tier: flex", ", service_tier: flex", ""} {
+		runWith(t, address, options, BuildOptions{Cache: store, CacheMode: cache.On})
+	}
+	if got := asked.Load(); got != 2 {
+		t.Errorf("%d calls of two tiers, each asked for twice; want 2", got)
+	}
 }
