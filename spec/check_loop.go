@@ -225,8 +225,8 @@ func (l *loader) checkModels(s *Suite) {
 
 // checkThinking checks how much a model of Anthropic thinks, and that what its cache costs is known.
 func (l *loader) checkThinking(m *Model) {
-	if t := m.Thinking; t != nil && t.Adaptive == (t.BudgetTokens > 0) {
-		l.fault(m.Node.Get("thinking"), "write thinking: {budget_tokens: 4096}, or thinking: {adaptive: true}", "want a budget, or adaptive thinking")
+	if node := m.Node.Get("thinking"); m.Thinking != nil && node.Kind == source.Map && m.Thinking.Adaptive == (node.Get("budget_tokens") != nil) {
+		l.fault(node, "write thinking: {budget_tokens: 4096}, or thinking: {adaptive: true}", "want a budget, or adaptive thinking")
 	}
 	switch p := m.Price; {
 	case len(m.Cache) == 0 || p == nil || p.Free:

@@ -376,6 +376,9 @@ type place struct {
 
 var rooted = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_-]*):/+(.*)$`)
 
+// address matches what is fetched, not read from a disk.
+var address = regexp.MustCompile(`^(?i:https?|s3|gs|hf|ftp)://`)
+
 // roots are the folders that a suite declares.
 type roots struct {
 	declared source.Named[Root]
@@ -390,6 +393,9 @@ func (r roots) resolve(from folder, reference string) (place, error) {
 		return place{from, reference}, nil
 	}
 	root, ok := r.declared.Get(m[1])
+	if !ok && address.MatchString(reference) {
+		return place{}, &fileError{shorten(reference) + " is an address, want a file", "download it, and write the path of the file"}
+	}
 	if !ok {
 		declare := fmt.Sprintf("declare it: roots: {%s: {default: ../%s}}", m[1], m[1])
 		return place{}, &fileError{fmt.Sprintf("unknown root %q", m[1]), cmp.Or(didYouMean(m[1], r.declared.Keys()), declare)}
