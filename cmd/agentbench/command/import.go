@@ -99,7 +99,7 @@ func (p *program) openMapping(path string) (*spec.Import, error) {
 	var faults source.Faults
 	shipped, ships := suites.FindMapping(path)
 	switch {
-	case path == "-" || there(path):
+	case path == "-" || there(path) && !(ships && isFolder(path)):
 		document, faults = spec.Load(path, options)
 	case ships:
 		document, faults = spec.LoadFS(suites.MappingFiles(), shipped.File(), options)
@@ -252,6 +252,8 @@ func readableLogs(files []string) error {
 			return exit.Usage("", "%v", err)
 		case info.IsDir():
 			return exit.Usage("name the files in it: "+exit.ShellWord(file)+"/*", "%s is a folder", file)
+		case info.Mode()&fs.ModeDevice != 0: // it may never end
+			return exit.Usage("- reads stdin", "%s is a device, not a file", file)
 		}
 	}
 	return nil

@@ -24,6 +24,11 @@ func there(path string) bool {
 	return err == nil
 }
 
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
 // opened is a suite or loop that was loaded from where the user said.
 type opened struct {
 	*spec.Document
