@@ -18,11 +18,11 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 )
 
-// A result folder as three tables for other programs. A column that may be unknown is a pointer: null in Parquet, an
-// empty cell in CSV. Units stand in the names of columns; docs/export.md has the rest.
+// Rows of the tables that other programs read. A column that may be unknown is a pointer: null in Parquet, an
+// empty cell in CSV. docs/export.md explains the columns.
 
-// RunRow is a line of the table runs.
-type RunRow struct {
+// runRow is a line of the table runs.
+type runRow struct {
 	Run           string  `parquet:"run"`
 	Configuration string  `parquet:"configuration"`
 	Task          string  `parquet:"task"`
@@ -35,7 +35,7 @@ type RunRow struct {
 	Success       bool    `parquet:"success"`
 	Returned      *int64  `parquet:"returned,optional"`
 	Iterations    int64   `parquet:"iterations"`
-	UsageCells
+	usageCells
 	JudgingUSD *float64   `parquet:"judging_cost_usd,optional"`
 	ElapsedS   *float64   `parquet:"elapsed_s,optional"`
 	WaitedS    float64    `parquet:"waited_s"`
@@ -45,8 +45,8 @@ type RunRow struct {
 	Error      *string    `parquet:"error,optional"`
 }
 
-// IterationRow is a line of the table iterations.
-type IterationRow struct {
+// iterationRow is a line of the table iterations.
+type iterationRow struct {
 	Run        string   `parquet:"run"`
 	Iteration  int64    `parquet:"iteration"`
 	Phase      *string  `parquet:"phase,optional"`
@@ -54,7 +54,7 @@ type IterationRow struct {
 	Confidence *float64 `parquet:"confidence,optional"`
 	Passed     *bool    `parquet:"passed,optional"`
 	Steps      int64    `parquet:"steps"`
-	UsageCells
+	usageCells
 	StartS     *float64 `parquet:"start_s,optional"`
 	EndS       *float64 `parquet:"end_s,optional"`
 	Cut        *string  `parquet:"cut,optional"`
@@ -62,8 +62,8 @@ type IterationRow struct {
 	Output     *string  `parquet:"output,optional"`
 }
 
-// ScoreRow is a line of the table scores.
-type ScoreRow struct {
+// scoreRow is a line of the table scores.
+type scoreRow struct {
 	Run         string   `parquet:"run"`
 	Iteration   *int64   `parquet:"iteration,optional"`
 	Scorer      string   `parquet:"scorer"`
@@ -76,8 +76,8 @@ type ScoreRow struct {
 	CostUSD     *float64 `parquet:"cost_usd,optional"`
 }
 
-// UsageCells are the columns of a usage; calls and tokens are null where they are unknown.
-type UsageCells struct {
+// usageCells are the columns of a usage; calls and tokens are null where they are unknown.
+type usageCells struct {
 	Calls              *int64   `parquet:"calls,optional"`
 	ToolCalls          int64    `parquet:"tool_calls"`
 	InputTokens        *int64   `parquet:"input_tokens,optional"`
@@ -89,8 +89,8 @@ type UsageCells struct {
 	CostUSD            *float64 `parquet:"cost_usd,optional"`
 }
 
-func usageCells(u record.Usage) UsageCells {
-	c := UsageCells{ToolCalls: u.ToolCalls, CostUSD: costOf(u)}
+func cellsOf(u record.Usage) usageCells {
+	c := usageCells{ToolCalls: u.ToolCalls, CostUSD: costOf(u)}
 	if u.Unreported == 0 {
 		c.Calls = &u.Calls
 	}
@@ -118,12 +118,12 @@ func some[T comparable](value T) *T {
 	return &value
 }
 
-func runRow(r *record.Run) RunRow {
+func rowOfRun(r *record.Run) runRow {
 	o := &r.Outcome
-	made := RunRow{
+	made := runRow{
 		Run: r.ID, Configuration: r.Configuration, Task: r.Task, Trial: int64(r.Trial), Cluster: some(r.Cluster), Group: some(r.Group),
 		Status: string(o.Status), Reason: string(o.Reason), Class: string(o.Class), Success: o.Success, Returned: some(int64(o.Returned)),
-		Iterations: int64(len(r.Iterations)), UsageCells: usageCells(r.Total()), JudgingUSD: costOf(r.Judging),
+		Iterations: int64(len(r.Iterations)), usageCells: cellsOf(r.Total()), JudgingUSD: costOf(r.Judging),
 		WaitedS: r.Volatile.Waited.Seconds(), Simulated: r.Simulated,
 	}
 	if !r.Untimed {
@@ -140,27 +140,22 @@ func runRow(r *record.Run) RunRow {
 	return made
 }
 
-func iterationRows(r *record.Run) []IterationRow {
-	rows := make([]IterationRow, len(r.Iterations))
-	for i := range r.Iterations {
-		it := &r.Iterations[i]
-		rows[i] = IterationRow{
-			Run: r.ID, Iteration: int64(it.N), Phase: some(it.Phase), Strategy: some(it.Strategy), Steps: int64(len(it.Steps)),
-			UsageCells: usageCells(it.Total()), Cut: some(it.Cut), Output: some(plainText(it.Output)), Confidence: it.Confidence,
-		}
-		row := &rows[i]
-		if it.Evaluated() {
-			row.Confidence, row.Passed = &it.Evaluation.Confidence, &it.Evaluation.Passed
-		}
-		if !it.Untimed {
-			start, end := it.Start.Seconds(), it.End.Seconds()
-			row.StartS, row.EndS = &start, &end
-		}
-		if it.Error != nil {
-			row.ErrorClass = some(string(it.Error.Class))
-		}
+func rowOfIteration(r *record.Run, it *record.Iteration) iterationRow {
+	made := iterationRow{
+		Run: r.ID, Iteration: int64(it.N), Phase: some(it.Phase), Strategy: some(it.Strategy), Steps: int64(len(it.Steps)),
+		usageCells: cellsOf(it.Total()), Cut: some(it.Cut), Output: some(plainText(it.Output)), Confidence: it.Confidence,
 	}
-	return rows
+	if it.Evaluated() {
+		made.Confidence, made.Passed = &it.Evaluation.Confidence, &it.Evaluation.Passed
+	}
+	if !it.Untimed {
+		start, end := it.Start.Seconds(), it.End.Seconds()
+		made.StartS, made.EndS = &start, &end
+	}
+	if it.Error != nil {
+		made.ErrorClass = some(string(it.Error.Class))
+	}
+	return made
 }
 
 // plainText is a JSON string's text, and any other JSON as it is.
@@ -172,8 +167,8 @@ func plainText(value json.RawMessage) string {
 	return string(value)
 }
 
-func scoreRow(s *record.Score) ScoreRow {
-	made := ScoreRow{
+func rowOfScore(s *record.Score) scoreRow {
+	made := scoreRow{
 		Run: s.Run, Iteration: some(int64(s.Iteration)), Scorer: s.Name, Version: s.Scorer, Unscored: some(s.Unscored),
 		Answer: some(s.Answer), Explanation: some(s.Explanation), Votes: int64(len(s.Votes)), CostUSD: costOf(s.Usage),
 	}
@@ -189,61 +184,57 @@ var TableFormats = []string{"parquet", "csv"}
 // Written is how many lines each table has.
 type Written struct{ Runs, Iterations, Scores int }
 
-// WriteTables writes the runs, iterations and scores of a result folder as three files of a format into another folder, which is
-// made. Lines that cannot be read are told, and left out. Memory does not grow with the number of runs, but by 16 bytes for
-// each score.
-func WriteTables(dir, out, format string, tell func(error)) (n Written, err error) {
+// WriteTables writes the runs, iterations and scores of a result folder as three files of a format into another folder, which it
+// makes. Lines that cannot be read are left out, and warn gets the reason. Memory does not grow with the number of runs, but by
+// 16 bytes for each score.
+func WriteTables(dir, out, format string, warn func(error)) (n Written, err error) {
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return n, err
 	}
-	write := func(name string, fill func(to string) error) error {
-		return fill(filepath.Join(out, name+"."+format))
-	}
-	var runs *table[RunRow]
-	var iterations *table[IterationRow]
-	err = write("runs", func(to string) (err error) { runs, err = newTable[RunRow](to, format); return err })
-	if err == nil {
-		err = write("iterations", func(to string) (err error) { iterations, err = newTable[IterationRow](to, format); return err })
-	}
+	runs, err := newTable[runRow](filepath.Join(out, "runs."+format))
 	if err != nil {
 		return n, err
 	}
-	for r, err := range record.ReadRuns(dir) {
-		if record.Unreadable(err) {
-			return n, err
-		}
-		if err != nil {
-			tell(err)
-			continue
-		}
-		rows := iterationRows(r)
-		if err := errors.Join(runs.write(runRow(r)), iterations.write(rows...)); err != nil {
-			return n, err
-		}
-		n.Runs, n.Iterations = n.Runs+1, n.Iterations+len(rows)
-	}
-	if err := errors.Join(runs.close(), iterations.close()); err != nil {
+	defer runs.closeInto(&err)
+	iterations, err := newTable[iterationRow](filepath.Join(out, "iterations."+format))
+	if err != nil {
 		return n, err
 	}
-	err = write("scores", func(to string) error {
-		scores, err := newTable[ScoreRow](to, format)
-		if err != nil {
-			return err
+	defer iterations.closeInto(&err)
+	scores, err := newTable[scoreRow](filepath.Join(out, "scores."+format))
+	if err != nil {
+		return n, err
+	}
+	defer scores.closeInto(&err)
+	for r, err := range record.ReadRuns(dir) {
+		switch {
+		case record.Unreadable(err):
+			return n, err
+		case err != nil:
+			warn(err)
+			continue
 		}
-		n.Scores, err = writeScores(dir, scores, tell)
-		return errors.Join(err, scores.close())
-	})
+		if err := runs.write(rowOfRun(r)); err != nil {
+			return n, err
+		}
+		for i := range r.Iterations {
+			if err := iterations.write(rowOfIteration(r, &r.Iterations[i])); err != nil {
+				return n, err
+			}
+		}
+		n.Runs, n.Iterations = n.Runs+1, n.Iterations+len(r.Iterations)
+	}
+	n.Scores, err = writeScores(dir, scores, warn)
 	return n, err
 }
 
 // writeScores writes the scores that count: of one run, iteration and scorer the last one, unless that was removed.
-func writeScores(dir string, to *table[ScoreRow], tell func(error)) (n int, err error) {
+func writeScores(dir string, to *table[scoreRow], warn func(error)) (n int, err error) {
 	seed := maphash.MakeSeed()
 	key := func(s *record.Score) uint64 {
 		return maphash.String(seed, s.Run+"\x00"+s.Name+"\x00"+strconv.Itoa(s.Iteration))
 	}
-	last := map[uint64]int32{}
-	at := int32(0)
+	last, at := map[uint64]int32{}, int32(0)
 	for s, err := range record.ReadScores(dir) {
 		if record.Unreadable(err) {
 			return 0, err
@@ -253,69 +244,96 @@ func writeScores(dir string, to *table[ScoreRow], tell func(error)) (n int, err 
 		}
 		at++
 	}
-	at = 0
+	at = -1
 	for s, err := range record.ReadScores(dir) {
-		if record.Unreadable(err) {
+		at++
+		switch {
+		case record.Unreadable(err):
+			return n, err
+		case err != nil:
+			warn(err)
+			continue
+		case last[key(&s)] != at || s.Removed:
+			continue
+		}
+		if err := to.write(rowOfScore(&s)); err != nil {
 			return n, err
 		}
-		if err != nil {
-			tell(err)
-		} else if last[key(&s)] == at && !s.Removed {
-			if err := to.write(scoreRow(&s)); err != nil {
-				return n, err
-			}
-			n++
-		}
-		at++
+		n++
 	}
 	return n, nil
 }
 
-// table writes rows into a file, in either format.
+// table writes rows into a file, in the format that its name ends in.
 type table[T any] struct {
 	file    *os.File
 	parquet *parquet.GenericWriter[T]
 	csv     *csv.Writer
-	cells   []string
+	cells   []string // of the row that is written
+
+	rows, bytes int // of texts, in the row group of Parquet that is in memory
 }
 
-func newTable[T any](path, format string) (*table[T], error) {
+// A row group of Parquet is in memory until it is written: it ends at so many rows, or bytes of texts.
+const mostRows, mostBytes = 50_000, 8 << 20
+
+func newTable[T any](path string) (*table[T], error) {
 	file, err := os.Create(path)
 	if err != nil {
 		return nil, err
 	}
 	t := &table[T]{file: file}
-	if format == "parquet" {
-		t.parquet = parquet.NewGenericWriter[T](file, parquet.Compression(&parquet.Zstd), parquet.MaxRowsPerRowGroup(50_000), parquet.CreatedBy("agentbench", "", ""))
+	if filepath.Ext(path) == ".parquet" {
+		options := []parquet.WriterOption{parquet.Compression(&parquet.Snappy), parquet.CreatedBy("agentbench", "", "")}
+		for _, long := range []string{"output", "answer", "explanation", "error"} { // the least and largest text of every page stay in memory
+			options = append(options, parquet.SkipPageBounds(long))
+		}
+		t.parquet = parquet.NewGenericWriter[T](file, options...)
 		return t, nil
 	}
 	t.csv = csv.NewWriter(file)
 	return t, t.csv.Write(columnsOf(reflect.TypeFor[T]()))
 }
 
-func (t *table[T]) write(rows ...T) error {
-	if t.parquet != nil {
-		_, err := t.parquet.Write(rows)
+func (t *table[T]) write(row T) error {
+	value := reflect.ValueOf(&row).Elem()
+	if t.csv != nil {
+		t.cells = appendCells(t.cells[:0], value)
+		return t.csv.Write(t.cells)
+	}
+	if _, err := t.parquet.Write([]T{row}); err != nil {
 		return err
 	}
-	for i := range rows {
-		t.cells = appendCells(t.cells[:0], reflect.ValueOf(&rows[i]).Elem())
-		if err := t.csv.Write(t.cells); err != nil {
-			return err
-		}
+	t.rows, t.bytes = t.rows+1, t.bytes+textBytes(value)
+	if t.rows < mostRows && t.bytes < mostBytes {
+		return nil
 	}
-	return nil
+	t.rows, t.bytes = 0, 0
+	return t.parquet.Flush()
 }
 
-func (t *table[T]) close() error {
-	var err error
-	if t.parquet != nil {
-		err = t.parquet.Close()
-	} else {
+// closeInto ends the file. What goes wrong is added to the error.
+func (t *table[T]) closeInto(err *error) {
+	if t.csv != nil {
 		t.csv.Flush()
-		err = t.csv.Error()
+		*err = errors.Join(*err, t.csv.Error(), t.file.Close())
+		return
 	}
-	return errors.Join(err, t.file.Close())
+	*err = errors.Join(*err, t.parquet.Close(), t.file.Close())
+}
+
+// textBytes is the length of a row's texts.
+func textBytes(row reflect.Value) (n int) {
+	for i := range row.NumField() {
+		field := row.Field(i)
+		if field.Kind() == reflect.Pointer {
+			field = field.Elem() // of nil it is invalid
+		}
+		if field.Kind() == reflect.String {
+			n += field.Len()
+		}
+	}
+	return n
 }
 
 // columnsOf are the names of a row's columns, in their order.

@@ -1,6 +1,7 @@
 package results
 
 import (
+	"bytes"
 	"encoding/csv"
 	"encoding/json"
 	"os"
@@ -8,10 +9,13 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/parquet-go/parquet-go"
 
 	"github.com/agentbench/agentbench/engine/record"
 )
@@ -101,7 +105,7 @@ func wantOf(name string) [][]string {
 // What is known is there, what is unknown is empty in CSV and null in Parquet; of several scores the last counts.
 func TestTables(t *testing.T) {
 	out := exampleTables(t, "csv")
-	for name, row := range map[string]any{"runs": RunRow{}, "iterations": IterationRow{}, "scores": ScoreRow{}} {
+	for name, row := range map[string]any{"runs": runRow{}, "iterations": iterationRow{}, "scores": scoreRow{}} {
 		file, err := os.Open(filepath.Join(out, name+".csv"))
 		if err != nil {
 			t.Fatal(err)
@@ -208,7 +212,7 @@ func TestColumnsAreDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, row := range map[string]any{"runs": RunRow{}, "iterations": IterationRow{}, "scores": ScoreRow{}} {
+	for name, row := range map[string]any{"runs": runRow{}, "iterations": iterationRow{}, "scores": scoreRow{}} {
 		_, section, _ := strings.Cut(string(manual), "\n## "+name+"\n")
 		section, _, _ = strings.Cut(section, "\n## ")
 		documented := map[string]bool{}
@@ -227,6 +231,51 @@ func TestColumnsAreDocumented(t *testing.T) {
 		}
 		if len(documented) != len(columns) {
 			t.Errorf("docs/export.md has %d columns of %s, the table %d", len(documented), name, len(columns))
+		}
+	}
+}
+
+// Long texts end a row group of Parquet early, and none of them is kept for the footer.
+func TestTablesOfLongTextsTakeLittleMemory(t *testing.T) {
+	dir, out := filepath.Join(t.TempDir(), "r"), filepath.Join(t.TempDir(), "out")
+	journal, err := record.Create(dir, record.Manifest{Suite: "s", Tasks: 30, Trials: 1}, record.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, _ := json.Marshal(strings.Repeat("x", 1<<20))
+	for i := range 30 {
+		run := &record.Run{
+			Version: 1, ID: record.RunID("a", strconv.Itoa(i), 1), Configuration: "a", Task: strconv.Itoa(i), Trial: 1,
+			Outcome:    record.Outcome{Status: record.Completed, Reason: record.ReasonPassed, Class: record.ByCondition, Returned: 1},
+			Iterations: []record.Iteration{{N: 1, Output: text}},
+		}
+		if err := journal.Append(run, nil, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := journal.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := WriteTables(dir, out, "parquet", func(err error) { t.Error(err) }); err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(filepath.Join(out, "iterations.parquet"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := parquet.OpenFile(bytes.NewReader(content), int64(len(content)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	groups := file.Metadata().RowGroups
+	if want := 30 << 20 / mostBytes; len(groups) != want+1 && len(groups) != want {
+		t.Errorf("%d row groups, want %d", len(groups), want)
+	}
+	output, _ := file.Schema().Lookup("output")
+	columns := len(file.Schema().Columns())
+	for i, index := range file.ColumnIndexes() {
+		if i%columns == output.ColumnIndex && len(slices.Concat(slices.Concat(index.MinValues, index.MaxValues)...)) > 0 {
+			t.Error("the least and the largest text of every page are kept")
 		}
 	}
 }
