@@ -178,54 +178,22 @@ func (m *models) patient(name string, provided model.Model, declared *spec.Model
 	return pace.Retry(pace.Limit(paced, m.options.Budget, pricing), o)
 }
 
-// OfflineModels are the models of a suite that call no server, by name: scripts and simulated ones.
-func OfflineModels(doc *spec.Document) (map[string]model.Model, error) {
-	m, err := newModels(doc, BuildOptions{Getenv: os.Getenv})
+func (m *models) provide(name string, declared *spec.Model) (model.Model, error) {
+	if made, err := offline.Of(m.doc, name, declared); made != nil || err != nil {
+		return made, err
+	}
+	options, err := wire.FromSpec(name, declared, m.options.Getenv)
 	if err != nil {
 		return nil, err
 	}
-	all := map[string]model.Model{}
-	for i := range doc.Suite.Models {
-		name, declared := doc.Suite.Models[i].Key, &doc.Suite.Models[i].Value
-		if !free(declared.Provider) {
-			continue
-		}
-		if all[name], err = m.provide(name, declared); err != nil {
-			return nil, err
-		}
-	}
-	return all, nil
-}
-
-func (m *models) provide(name string, declared *spec.Model) (model.Model, error) {
-	switch declared.Provider {
-	case "script":
-		answers, err := m.doc.Answers(name)
-		if err != nil {
-			return nil, err
-		}
-		return &offline.Script{
-			Name: name, ByTask: answers.ByTask, All: answers.List, AfterLast: offline.AfterLast(answers.AfterLast),
-			Time: offline.CallOf(declared), Seed: m.doc.Suite.Seed,
-		}, nil
-	case "simulate":
-		return offline.Simulate(name, m.doc.Suite.Seed, declared), nil
+	options.Transport = m.connections(name)
+	switch server, _ := declared.Server(); server.Protocol {
+	case spec.ResponsesProtocol:
+		return openai.NewResponses(options)
+	case spec.MessagesProtocol:
+		return anthropic.New(options)
 	default:
-		options, err := wire.FromSpec(name, declared, m.options.Getenv)
-		if err != nil {
-			return nil, err
-		}
-		options.Transport = m.connections(name)
-		switch server, _ := declared.Server(); server.Protocol {
-		case spec.ChatProtocol:
-			return openai.New(options)
-		case spec.ResponsesProtocol:
-			return openai.NewResponses(options)
-		case spec.MessagesProtocol:
-			return anthropic.New(options)
-		default:
-			return nil, fmt.Errorf("model %q: no client speaks %s", name, server.Protocol)
-		}
+		return openai.New(options)
 	}
 }
 

@@ -76,11 +76,25 @@ func (p *Price) checkSteps(n *source.Node, d *source.Decoder) {
 	}
 }
 
-// Tokens is the number of tokens above which a step of Price.Above applies.
-func Tokens(step source.Pair[Rates]) int64 {
-	tokens, _ := strconv.ParseInt(step.Key, 10, 64) // checked when it was decoded
-	return tokens
+// Step are the rates of calls whose input is longer than so many tokens.
+type Step struct {
+	Tokens int64
+	Rates
 }
+
+// Steps are the rates by the length of the input, ascending. The first are those of the price itself, of any input.
+func (p *Price) Steps() []Step {
+	steps := []Step{{0, p.Rates}}
+	for _, above := range p.Above {
+		tokens, _ := strconv.ParseInt(above.Key, 10, 64) // checked when it was decoded
+		steps = append(steps, Step{tokens, above.Value})
+	}
+	return steps
+}
+
+// WritesCache reports whether calls may be charged for what they write into the provider's cache. Anthropic
+// caches what the model declares, other providers what they like.
+func (m *Model) WritesCache() bool { return m.Provider != anthropic || len(m.Cache) > 0 }
 
 // Dearest are the highest rates of input and output that a call of the model may be charged, in USD per million tokens,
 // and the most that it costs beside its tokens. It reports false where the price is unknown.
@@ -90,9 +104,12 @@ func (m *Model) Dearest() (input, output, perCall float64, known bool) {
 	}
 	for _, p := range m.charged() {
 		perCall = max(perCall, p.PerCall)
-		for _, r := range p.steps() {
-			input = max(input, r.Input, orZero(r.CachedInput), orZero(r.CacheWrite), orZero(r.CacheWrite1h))
-			output = max(output, r.Output, orZero(r.Reasoning))
+		for _, step := range p.Steps() {
+			input = max(input, step.Input, orZero(step.CachedInput))
+			if m.WritesCache() {
+				input = max(input, orZero(step.CacheWrite), orZero(step.CacheWrite1h))
+			}
+			output = max(output, step.Output, orZero(step.Reasoning))
 		}
 	}
 	return input, output, perCall, true
@@ -108,14 +125,6 @@ func (m *Model) charged() []*Price {
 		}
 	}
 	return prices
-}
-
-func (p *Price) steps() []*Rates {
-	steps := []*Rates{&p.Rates}
-	for i := range p.Above {
-		steps = append(steps, &p.Above[i].Value)
-	}
-	return steps
 }
 
 func orZero(rate *float64) float64 {

@@ -180,7 +180,7 @@ func (w *worst) calls(name string, maxOutput int, s series) Worst {
 	if !known {
 		calls.Unpriced = s.n
 	}
-	calls.Cost = dollarsPerMillion(in, input).Plus(dollarsPerMillion(out, outputs)).Plus(dollarsPerMillion(perCall*1e6, s.n))
+	calls.Cost = dollarsPerMillion(in, input).Plus(dollarsPerMillion(out, outputs)).Plus(record.Money(math.Round(perCall * float64(record.USD))).Times(s.n))
 	return calls
 }
 

@@ -17,9 +17,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/agentbench/agentbench/engine"
 	"github.com/agentbench/agentbench/engine/exit"
+	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/model/mockserver"
+	"github.com/agentbench/agentbench/engine/model/offline"
 )
 
 // mockFlags say how the server of agentbench mock behaves.
@@ -140,8 +141,16 @@ func (f *mockFlags) serveSuite(p *program, o *mockserver.Options) error {
 	if err != nil {
 		return err
 	}
-	if o.Offline, err = engine.OfflineModels(opened.Document); err != nil {
-		return exit.With(exit.WrongSpec, "", "--suite %s: %w", f.suite, err)
+	o.Offline = map[string]model.Model{}
+	for i := range opened.Suite.Models {
+		name := opened.Suite.Models[i].Key
+		made, err := offline.Of(opened.Document, name, &opened.Suite.Models[i].Value)
+		if err != nil {
+			return exit.With(exit.WrongSpec, "", "--suite %s: %w", f.suite, err)
+		}
+		if made != nil {
+			o.Offline[name] = made
+		}
 	}
 	if len(o.Offline) == 0 {
 		return exit.Usage("declare one: models: {m: {provider: script, responses: [...]}}", "--suite %s: the suite has no script or simulated model", f.suite)

@@ -129,6 +129,24 @@ func Draws(seed int64, texts []string, numbers ...uint64) *rand.Rand {
 	return rand.New(rand.NewPCG(binary.LittleEndian.Uint64(sum[:8]), binary.LittleEndian.Uint64(sum[8:16])))
 }
 
+// Of is the model of a suite by that name, nil where it calls a server.
+func Of(doc *spec.Document, name string, declared *spec.Model) (model.Model, error) {
+	switch declared.Provider {
+	case "script":
+		answers, err := doc.Answers(name)
+		if err != nil {
+			return nil, err
+		}
+		return &Script{
+			Name: name, ByTask: answers.ByTask, All: answers.List, AfterLast: AfterLast(answers.AfterLast),
+			Time: CallOf(declared), Seed: doc.Suite.Seed,
+		}, nil
+	case "simulate":
+		return Simulate(name, doc.Suite.Seed, declared), nil
+	}
+	return nil, nil
+}
+
 // Script replies from a script: Draw.Call is the place in the list.
 type Script struct {
 	Name string // in the suite, for messages

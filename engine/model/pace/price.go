@@ -21,14 +21,14 @@ const unknownRate record.Money = -1
 // Price is what calls cost. The zero Price is free.
 type Price struct {
 	Rates
-	Unknown bool // nobody said
+	Unknown bool // no price is declared
 
 	perCall record.Money
 	above   []step // ascending
 	tiers   map[string]Price
 	asked   []Price // the tiers that may be charged where they are asked for
 	fees    map[string]record.Money
-	writes  bool // the provider is asked to cache what is sent
+	writes  bool // calls may write into the provider's cache
 }
 
 // step are the rates of calls whose input has more tokens.
@@ -40,7 +40,7 @@ type step struct {
 // PriceOfModel is the price of a declared model, with what is asked of its provider.
 func PriceOfModel(m *spec.Model) Price {
 	p := PriceOf(m.Price)
-	p.writes = len(m.Cache) > 0
+	p.writes = m.WritesCache()
 	for name, tier := range p.tiers {
 		if m.ServiceTier == "auto" || m.ServiceTier == name {
 			p.asked = append(p.asked, tier)
@@ -58,8 +58,8 @@ func PriceOf(p *spec.Price) Price {
 		return Price{}
 	}
 	price := Price{Rates: ratesOf(&p.Rates), perCall: dollars(p.PerCall)}
-	for _, s := range p.Above {
-		price.above = append(price.above, step{spec.Tokens(s), ratesOf(&s.Value)})
+	for _, s := range p.Steps()[1:] {
+		price.above = append(price.above, step{s.Tokens, ratesOf(&s.Rates)})
 	}
 	if len(p.Tiers) > 0 {
 		price.tiers = map[string]Price{}

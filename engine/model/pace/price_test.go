@@ -128,7 +128,7 @@ func TestRefusalsCost(t *testing.T) {
 
 // No call costs more than is reserved for tokens of its kind: cache writes, reasoning and tiers that were asked for.
 func TestReservationKnowsCacheWrites(t *testing.T) {
-	declared := &spec.Model{Price: fable(), Cache: spec.CacheMarks{"auto"}}
+	declared := &spec.Model{Provider: "anthropic", Price: fable(), Cache: spec.CacheMarks{"auto"}}
 	price := PriceOfModel(declared)
 	used := record.Usage{Calls: 1, InputTokens: 10_000, CacheWrite1hTokens: 10_000, OutputTokens: 100}
 	reserved := price.most(record.Usage{Calls: 1, InputTokens: 10_000, OutputTokens: 100})
@@ -139,6 +139,10 @@ func TestReservationKnowsCacheWrites(t *testing.T) {
 	price = PriceOfModel(declared)
 	if got, want := price.most(record.Usage{Calls: 1, InputTokens: 1_000_000}).Cost, 10*record.USD; got != want {
 		t.Errorf("without a cache %d is reserved, want %d", got, want)
+	}
+	price = PriceOfModel(&spec.Model{Provider: "openai", Price: sol()})
+	if got, want := price.most(record.Usage{Calls: 1, InputTokens: 100_000}).Cost, record.USD/4; got != want { // it caches what it likes
+		t.Errorf("%d is reserved where the provider decides what to cache, want %d", got, want)
 	}
 	price = PriceOf(haiku())
 	if got, want := price.most(record.Usage{Calls: 1, InputTokens: 200_000}).Cost, record.USD/10; got != want {
