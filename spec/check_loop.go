@@ -229,6 +229,8 @@ func (l *loader) checkThinking(m *Model) {
 		l.fault(node, "write thinking: {budget_tokens: 4096}, or thinking: {adaptive: true}", "want a budget, or adaptive thinking")
 	}
 	switch p := m.Price; {
+	case len(m.Cache) == 0 && m.CacheTTL != "":
+		l.fault(m.Node.Get("cache_ttl"), "write cache: auto, or what is to be cached", "cache_ttl without cache: nothing is cached")
 	case len(m.Cache) == 0 || p == nil || p.Free:
 	case m.CacheTTL == "1h" && p.CacheWrite1h == nil:
 		l.fault(m.Node.Get("price"), "write cache_write_1h, which Anthropic charges at twice the price of input", "the price of a cache write of 1h is missing")

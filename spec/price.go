@@ -65,6 +65,9 @@ func (p *Price) checkSteps(n *source.Node, d *source.Decoder) {
 		before = tokens
 	}
 	for _, fee := range p.Fees {
+		if slices.Contains(ratedCounts, fee.Key) {
+			d.Add(n.Get("fees").KeyFault(fee.Key, "write its rate: input, cached_input, cache_write, output, reasoning", "%s is not a fee: tokens have rates", fee.Key))
+		}
 		if fee.Value < 0 || fee.Value > 100000 {
 			d.Fault(fee.Node, "", "want USD from 0 to 100000, got %v", fee.Value)
 		}
@@ -75,6 +78,10 @@ func (p *Price) checkSteps(n *source.Node, d *source.Decoder) {
 		}
 	}
 }
+
+// ratedCounts are what providers call the tokens that have rates.
+var ratedCounts = []string{"input_tokens", "output_tokens", "prompt_tokens", "completion_tokens", "total_tokens", "cached_tokens", "reasoning_tokens",
+	"cache_read_input_tokens", "cache_creation_input_tokens"}
 
 // Step are the rates of calls whose input is longer than so many tokens.
 type Step struct {
