@@ -35,7 +35,7 @@ type BuildOptions struct {
 	// nobody wants to know.
 	Gate func(*pace.Gate)
 	// Shared keeps what all runs use together: servers of tools, and connections to those of
-	// models. Whoever gives it closes it after the last run; nil: each run has servers of its own.
+	// models. The caller closes it after the last run; nil: each run has servers of its own.
 	Shared *Shared
 }
 

@@ -433,7 +433,7 @@ func (f folder) nearFile(file string) string {
 	}
 	ending := path.Ext(file)
 	if ending == ".yaml" || ending == ".yml" {
-		ending = ".loop" + ending // which of the others may have been meant, nobody knows
+		ending = ".loop" + ending // any of the others may be meant
 	}
 	others := slices.DeleteFunc(names, func(name string) bool { return ending == "" || !strings.HasSuffix(name, ending) })
 	if len(others) == 0 || len(others) > fewNames {

@@ -321,7 +321,7 @@ func leafOf(of parquet.Type, v parquet.Value) any {
 	return base64.StdEncoding.EncodeToString(v.ByteArray())
 }
 
-// finite is the number, null where it is none, as other writers mark what is missing, and a text where it is infinite: JSON has
+// finite is the number, null for NaN, as other writers mark what is missing, and a text where it is infinite: JSON has
 // no other words for them.
 func finite(n float64) any {
 	switch {

@@ -399,7 +399,7 @@ func (t *trajectory) timestamp(at time.Duration, unknown bool) any {
 	return nil
 }
 
-// toolCall is a call, and its result, nil where there is none.
+// toolCall is a call, and its result, if it has one; else nil.
 func (t *trajectory) toolCall(c *record.ToolCall, step, i int) (call, result *expr.Object) {
 	id := cmp.Or(c.ID, fmt.Sprintf("call_%d_%d", step, i+1))
 	given, own := plainJSON(c.Arguments), expr.NewObject(2)

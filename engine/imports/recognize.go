@@ -110,7 +110,7 @@ func (h *Head) of(m *spec.Import) []any {
 }
 
 // Recognized reports by what a mapping recognizes the format of a file: words such as "its
-// schema_version". "" is none.
+// schema_version". "" if it is not.
 func (h *Head) Recognized(m *spec.Import) string {
 	for i := range m.Recognize {
 		for _, document := range h.of(m) {

@@ -179,7 +179,7 @@ type CallError struct {
 	Retry      *bool         // the server's word on whether to try again; nil: it did not say
 	Duration   time.Duration // as-if: how long the call took to fail
 	Usage      record.Usage  // what the failed call is known to have used, itself included
-	Reply      *Reply        // in which the model refused, for its usage; nil: there is none
+	Reply      *Reply        // of a model that refused, for its usage; else nil
 	Waited     time.Duration // beside Duration: for rate limits, to try again, and for attempts before the last
 	Attempts   int           // requests sent; 0 means 1
 	Unsent     int           // of these attempts, those of which no byte reached a server

@@ -403,7 +403,7 @@ func (e *Exporter) Close() error {
 	err := lost("spans", e.ended.Load(), e.sent.Load(), shut)
 	if e.events != nil {
 		shut = e.events.provider.Shutdown(closing)
-		if !e.events.refused.Load() { // else it is told already
+		if !e.events.refused.Load() { // else the warning was given
 			err = errors.Join(err, lost("events", e.events.ended.Load(), e.events.sent.Load(), shut))
 		}
 	}

@@ -503,7 +503,7 @@ func Evaluated(ctx context.Context, run *record.Run, scores []record.Score) {
 	}
 }
 
-// score has the value, or why there is none.
+// score adds the value, or gives the reason why the score has no value.
 func (l *list) score(made *record.Score, contents bool) *Failure {
 	if made.Unscored != "" {
 		return &Failure{"unscored", made.Unscored}

@@ -25,7 +25,7 @@ type Difference struct {
 	// verdicts are by it.
 	P        Number `json:"p"`
 	Adjusted Number `json:"p_adjusted"`
-	// Test names the procedure that P is of; Method says whether it is exact,
+	// Test names the procedure that P is of; Method reports whether it is exact,
 	// "Monte Carlo" or approximate.
 	Test   Test         `json:"test,omitempty"`
 	Method stats.Method `json:"method,omitempty"`

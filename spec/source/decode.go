@@ -326,7 +326,7 @@ func (d *Decoder) structure(n *Node, v reflect.Value, r rules) {
 		}
 	}
 	var unknown []Fault
-	unexplained := -1 // the first unknown key that nobody knows what it means
+	unexplained := -1 // the first unknown key without a hint
 	hints := ""
 	for _, entry := range n.Entries {
 		if f, known := s.field(entry.Key); known {

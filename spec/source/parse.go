@@ -149,8 +149,8 @@ func (f *File) syntaxFault(err error) Fault {
 	return fault
 }
 
-// quotedStart is a text without quotes in it that begins with one in double quotes and goes on behind it, such as
-// "a" in output, where the line of a place has one as a value; "": it has none.
+// quotedStart is the value of a line that begins with a text in double quotes and continues behind it, such as
+// "a" in output; "" for all other lines.
 func (f *File) quotedStart(at Pos) string {
 	found := quotedStart.FindStringSubmatch(f.Line(at.Line))
 	if found == nil {

@@ -130,7 +130,7 @@ func (m *Model) reply(request *model.Request, a *message) (*model.Reply, *record
 	return made, nil
 }
 
-// read is an answer that was not streamed, or why it is none. What it was read from is not kept.
+// read decodes an answer that was not streamed, or gives the error. The bytes are not kept.
 func read(from *wire.Answer) (*message, *record.Error) {
 	answer := from.Body
 	from.Body = nil
@@ -157,7 +157,7 @@ func read(from *wire.Answer) (*message, *record.Error) {
 	return a, nil
 }
 
-// compact is JSON without spaces, and what is none as it is.
+// compact is JSON without spaces; invalid JSON stays as it is.
 func compact(raw []byte) []byte {
 	var b bytes.Buffer
 	if json.Compact(&b, raw) != nil {

@@ -36,7 +36,7 @@ const DefaultMaxTokens = 16384
 // Model calls one model of one server.
 type Model struct{ line *wire.Line }
 
-// New makes a model. It fails on an address that is none, and takes one that ends in /v1 as well.
+// New makes a model. It fails on an invalid address. An address may end in /v1.
 func New(o wire.Options) (*Model, error) {
 	o.BaseURL = cmp.Or(o.BaseURL, DefaultURL)
 	line, err := wire.New(o, func(address, key string, client *wire.Caught) error {

@@ -377,7 +377,7 @@ func TestBlocksThatAreNotSent(t *testing.T) {
 	}
 }
 
-// A turn that called tools without thinking goes on without it: a server would refuse the request.
+// A turn that called tools without thinking continues without thinking: a server would refuse the request otherwise.
 func TestThinkingWithinATurn(t *testing.T) {
 	cut := conversation()
 	cut.Messages[5].Blocks = nil

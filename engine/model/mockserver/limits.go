@@ -16,7 +16,7 @@ type Schedule struct {
 	Repeat bool // start over after the last
 }
 
-// ParseSchedule reads faults that are parted by commas: "ok*2,429:retry-after=2,cut".
+// ParseSchedule reads faults, separated by commas: "ok*2,429:retry-after=2,cut".
 // A last step "repeat" makes it start over.
 func ParseSchedule(text string) (Schedule, error) {
 	var schedule Schedule
@@ -143,7 +143,7 @@ func (f *faults) turn(fault Fault) Fault {
 	return next
 }
 
-// due says whether the n-th request, from 1, meets the fault.
+// due reports whether the n-th request, from 1, meets the fault.
 func (r *Rated) due(n int, seed uint64, place int, request *request) bool {
 	switch {
 	case r.Every > 0:

@@ -150,7 +150,7 @@ type presence int
 
 const (
 	present presence = iota
-	isNull           // null stands in its place
+	isNull           // the content is null
 	noParts          // an empty list does
 )
 

@@ -22,7 +22,7 @@ import (
 // protocol is one API: how what is asked is read, and how what is answered is written.
 type protocol interface {
 	vendor
-	// read fills a request from its body, or says why it is none.
+	// read fills a request from its body, or gives what is wrong with it.
 	read(r *request, body []byte, header http.Header) *problem
 	// whole is an answer in one piece.
 	whole(a *answer) any
@@ -63,7 +63,7 @@ func vendorOf(header http.Header) vendor {
 type problem struct {
 	status        int
 	kind, message string
-	param, code   string // of OpenAI; "": there is none
+	param, code   string // of OpenAI; may be empty
 }
 
 // request is what is asked, in whichever protocol.
@@ -92,7 +92,7 @@ type turn struct {
 	bytes int // of all that it says, calls included
 }
 
-// say adds a turn, or to the last one where the assistant goes on.
+// say adds a turn. What the assistant says in several messages is one turn.
 func (r *request) say(role, text string, bytes int) {
 	if last := len(r.turns) - 1; role == "assistant" && last >= 0 && r.turns[last].role == role {
 		r.turns[last].text += text

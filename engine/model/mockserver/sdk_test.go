@@ -35,7 +35,7 @@ const sdkRules = `
 // sdkFaults are one for each request of the script: statuses of whole answers, then streams that break.
 const sdkFaults = "400,401,403,404,429,500,529,cut-event,cut-error"
 
-// packageOf is the folder with a package of npm. The test is skipped where there is none.
+// packageOf is the folder with a package of npm. Without node or npm the test is skipped.
 func packageOf(t *testing.T, name, version, variable string) string {
 	t.Helper()
 	if _, err := exec.LookPath("node"); err != nil {

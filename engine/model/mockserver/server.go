@@ -243,7 +243,7 @@ func (x *exchange) fail(refused *problem) {
 	writeJSON(x.w, refused.status, x.protocol.refuse(refused, x.id))
 }
 
-// wait says whether the client is still there after a while.
+// wait waits, and reports whether the client is still there.
 func (x *exchange) wait(d time.Duration) bool {
 	if d <= 0 {
 		return true

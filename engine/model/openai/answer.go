@@ -118,7 +118,7 @@ func (m *Model) reply(request *model.Request, c *completion) (*model.Reply, *rec
 	return made, nil
 }
 
-// read is an answer that was not streamed, or why it is none. What it was read from is not kept.
+// read decodes an answer that was not streamed, or gives the error. The bytes are not kept.
 func read(from *wire.Answer) (*completion, *record.Error) {
 	answer := from.Body
 	from.Body = nil

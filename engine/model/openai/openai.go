@@ -36,7 +36,7 @@ type Model struct {
 	completionLimit bool
 }
 
-// New makes a model. It fails on an address that is none.
+// New makes a model. It fails on an invalid address.
 func New(o wire.Options) (*Model, error) {
 	if o.BaseURL == "" {
 		o.BaseURL = DefaultURL
@@ -279,7 +279,7 @@ func (m *Model) usage(said *reported, input, output int64) record.Usage {
 }
 
 // apart is the reasoning that a server counts beside the other output, as xAI and Gemini do, and charges for: it is in the
-// total alone. What a total has beyond that by counting the cache beside other input is none.
+// total alone. A total that counts cached input twice adds no output.
 func (r *reported) apart() int64 {
 	if !r.Total.Known || r.Total.N > 2*wire.MostTokens || min(r.Prompt.N, r.Completion.N) < 0 {
 		return 0

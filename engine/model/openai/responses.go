@@ -29,7 +29,7 @@ type Responses struct {
 	unverified atomic.Bool
 }
 
-// NewResponses makes a model. It fails on an address that is none.
+// NewResponses makes a model. It fails on an invalid address.
 func NewResponses(o wire.Options) (*Responses, error) {
 	o.BaseURL = cmp.Or(o.BaseURL, DefaultURL)
 	line, err := wire.New(o, func(address, key string, client *wire.Caught) error {
@@ -368,7 +368,7 @@ var responsesCounted = []string{
 	"input_tokens_details.cached_tokens", "input_tokens_details.cache_write_tokens", "output_tokens_details.reasoning_tokens",
 }
 
-// readResponse is an answer that was not streamed, or why it is none. What it was read from is not kept.
+// readResponse decodes an answer that was not streamed, or gives the error. The bytes are not kept.
 func readResponse(from *wire.Answer) (*response, *record.Error) {
 	answer := from.Body
 	from.Body = nil
@@ -440,7 +440,7 @@ func (o *output) tell(reply *model.Reply) (refusal string, spoken bool) {
 	return refusal, spoken
 }
 
-// finish is the finish reason of a reply, in the words of chat completions, or why it is none.
+// finish is the finish reason of a reply, in the words of chat completions, or the error of one that is incomplete.
 func (r *response) finish(calls bool) (string, *record.Error) {
 	switch {
 	case r.Status == "completed" && calls:

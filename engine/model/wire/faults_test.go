@@ -704,7 +704,7 @@ func TestF20_ResetInsideAStream(t *testing.T) {
 }
 
 // F18, F19, P10: silence before the answer and inside it ends the call, whether
-// it is streamed or not; a server that goes on, however slowly, is only ended by
+// it is streamed or not; a server that continues, however slowly, is only ended by
 // the call's own timeout.
 func TestF19_Silence(t *testing.T) {
 	each(t, func(t *testing.T, p *protocol) {
@@ -820,7 +820,7 @@ func TestF11_LimitsThatAreReset(t *testing.T) {
 func TestF16_HopelessConnections(t *testing.T) {
 	each(t, func(t *testing.T, p *protocol) {
 		untrusted := newTLS(t)
-		for name, address := range map[string]string{"a certificate of nobody": untrusted, "a name that does not exist": "http://agentbench.invalid"} {
+		for name, address := range map[string]string{"an unknown certificate": untrusted, "a name that does not exist": "http://agentbench.invalid"} {
 			_, err := p.connect(t, wire.Options{BaseURL: address, Transport: direct()}).Call(t.Context(), hello())
 			var failed *model.CallError
 			if !errors.As(err, &failed) || failed.Cause.Class != record.Network {
@@ -834,7 +834,7 @@ func TestF16_HopelessConnections(t *testing.T) {
 	})
 }
 
-// newTLS is a server with a certificate that nobody trusts.
+// newTLS is a server with a certificate that is not trusted.
 func newTLS(t *testing.T) string {
 	t.Helper()
 	server := httptest.NewUnstartedServer(body(200, "{}"))

@@ -169,8 +169,7 @@ func ToldInStream(text []byte) error {
 	return &record.Error{Class: class, Message: fmt.Sprintf("the stream broke off with an error: %s", t.Message)}
 }
 
-// notStreamed is the fault of a server that takes no notice of stream: nobody knows whether its answer, of that text, is
-// whole.
+// notStreamed is the fault of a server that ignores stream: its answer, of that text, may be cut off.
 func notStreamed(text string) *record.Error {
 	return &record.Error{Class: record.Incomplete, Message: "a stream was asked for and something else came: set stream: false if the server knows no streams; it said: " + Shorten(text)}
 }

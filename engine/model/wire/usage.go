@@ -82,7 +82,7 @@ func (l *Line) Used(reported record.Usage, plausible bool, input, output int64) 
 const mostReported = 64
 
 // Reported are the numbers above 0 of a usage by their names, those of nested objects joined by dots, without the ones that
-// are known: a JSON object, nil where there is none. Of a usage that was reported several times the largest numbers count.
+// are known: a JSON object, or nil. Of a usage that was reported several times the largest numbers count.
 func Reported(known []string, usages ...json.RawMessage) json.RawMessage {
 	counters := map[string]float64{}
 	for _, usage := range usages {

@@ -138,7 +138,7 @@ func (c *Caught) Do(request *http.Request) (*http.Response, error) {
 }
 
 // New makes the way to a server. Its library makes a call of whatever content, at the address with the key, by an HTTP client
-// that catches the request. New fails on an address that is none.
+// that catches the request. New fails on an invalid address.
 func New(o Options, library func(address, key string, client *Caught) error) (*Line, error) {
 	o = o.withDefaults()
 	base, err := url.Parse(o.BaseURL)
@@ -243,7 +243,7 @@ func (p Protocol[T]) Call(ctx context.Context, line *Line, request *model.Reques
 	return reply, nil
 }
 
-// answered makes a reply of an answer, or says why it is none. There are both where the model refused: it is paid for.
+// answered makes a reply of an answer, or gives the error. A refusal gives both, since it costs something.
 func (p Protocol[T]) answered(request *model.Request, answer *Answer, whole *T) (*model.Reply, *record.Error) {
 	if whole == nil {
 		var failed *record.Error
