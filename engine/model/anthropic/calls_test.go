@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"reflect"
 	"strings"
 	"testing"
@@ -15,12 +14,16 @@ import (
 
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/model/wire"
+	"github.com/agentbench/agentbench/engine/model/wire/wiretest"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
 )
 
-// canary is the key of all tests. No message may hold it.
-const canary = "sk-CANARY+/0123456789"
+const canary = wiretest.Canary
+
+var body, serve, hello, shows, ticking = wiretest.Body, wiretest.Serve, wiretest.Hello, wiretest.Shows, wiretest.Ticking
+
+func connect(t testing.TB, o wire.Options) *Model { return wiretest.Connect(t, o, New) }
 
 const goodAnswer = `{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[{"type":"thinking","thinking":"because","signature":"Zm9v/+=="},{"type":"text","text":"hi"}],"stop_reason":"end_turn","stop_sequence":null,"usage":{"input_tokens":12,"cache_creation_input_tokens":8,"cache_read_input_tokens":10,"cache_creation":{"ephemeral_5m_input_tokens":5,"ephemeral_1h_input_tokens":3},"output_tokens":20,"output_tokens_details":{"thinking_tokens":5},"server_tool_use":{"web_search_requests":2,"web_fetch_requests":0},"service_tier":"standard"}}`
 
@@ -34,50 +37,8 @@ func goodReply() *model.Reply {
 	}
 }
 
-func answering(text string) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		fmt.Fprint(w, text)
-	}
-}
-
-func serve(t *testing.T, handler http.Handler) string {
-	t.Helper()
-	server := httptest.NewServer(handler)
-	t.Cleanup(server.Close)
-	return server.URL
-}
-
-func connect(t *testing.T, o wire.Options) *Model {
-	t.Helper()
-	if o.Name == "" {
-		o.Name = "m"
-	}
-	if o.Key == "" {
-		o.Key = canary
-	}
-	m, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
-}
-
-func hello() *model.Request {
-	return &model.Request{Messages: []model.Message{{Role: "user", Text: "hello"}}}
-}
-
-// ticking is a clock that moves on by a second whenever it is read.
-func ticking() func() time.Time {
-	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	return func() time.Time {
-		now = now.Add(time.Second)
-		return now
-	}
-}
-
 func TestReply(t *testing.T) {
-	m := connect(t, wire.Options{BaseURL: serve(t, answering(goodAnswer)), Now: ticking()})
+	m := connect(t, wire.Options{BaseURL: serve(t, body(200, goodAnswer)), Now: ticking(time.Second)})
 	got, err := m.Call(t.Context(), hello())
 	if err != nil {
 		t.Fatal(err)
@@ -91,7 +52,7 @@ func TestReply(t *testing.T) {
 func answered(t *testing.T, content, stop string) *model.Reply {
 	t.Helper()
 	answer := fmt.Sprintf(`{"type":"message","model":"m","content":%s,"stop_reason":%q}`, content, stop)
-	got, err := connect(t, wire.Options{BaseURL: serve(t, answering(answer))}).Call(t.Context(), hello())
+	got, err := connect(t, wire.Options{BaseURL: serve(t, body(200, answer))}).Call(t.Context(), hello())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +126,7 @@ func TestUsage(t *testing.T) {
 		`{"input_tokens":1,"output_tokens":4,"output_tokens_details":{"thinking_tokens":9}}`:                                                                  {Calls: 1, InputTokens: 1, OutputTokens: 4, ReasoningTokens: 4},
 	} {
 		answer := `{"content":[{"type":"text","text":"0123456789"}],"stop_reason":"end_turn","usage":` + said + `}`
-		got, err := connect(t, wire.Options{BaseURL: serve(t, answering(answer))}).Call(t.Context(), hello())
+		got, err := connect(t, wire.Options{BaseURL: serve(t, body(200, answer))}).Call(t.Context(), hello())
 		if err != nil {
 			t.Fatalf("%s: %v", said, err)
 		}
@@ -174,7 +135,7 @@ func TestUsage(t *testing.T) {
 		}
 	}
 	const split = `{"content":[],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":0,"cache_creation_input_tokens":6,"service_tier":"priority","iterations":[1],"x":{"y":{"z":1.5}}}}`
-	got, err := connect(t, wire.Options{BaseURL: serve(t, answering(split)), CacheTTL: "1h"}).Call(t.Context(), hello())
+	got, err := connect(t, wire.Options{BaseURL: serve(t, body(200, split)), CacheTTL: "1h"}).Call(t.Context(), hello())
 	if err != nil || got.Usage != (record.Usage{Calls: 1, InputTokens: 7, CacheWrite1hTokens: 6}) || got.Tier != "priority" || string(got.Reported) != `{"x.y.z":1.5}` {
 		t.Errorf("got %+v, %v", got, err)
 	}

@@ -2,12 +2,10 @@ package anthropic
 
 import (
 	"errors"
-	"io"
-	"net/http"
-	"strings"
 	"testing"
 
 	"github.com/agentbench/agentbench/engine/model/wire"
+	"github.com/agentbench/agentbench/engine/model/wire/wiretest"
 	"github.com/agentbench/agentbench/engine/record"
 )
 
@@ -33,20 +31,9 @@ var faults = []struct {
 func TestFaults(t *testing.T) {
 	for _, f := range faults {
 		t.Run(f.name, func(t *testing.T) {
-			reply, err := connect(t, wire.Options{BaseURL: serve(t, answering(f.answer))}).Call(t.Context(), hello())
-			var failed *record.Error
-			if reply != nil || !errors.As(err, &failed) || failed.Class != f.class || !strings.Contains(failed.Message, f.says) {
-				t.Errorf("got %+v, %v, want %s with %q", reply, err, f.class, f.says)
-			}
+			shows(t, connect(t, wire.Options{BaseURL: serve(t, body(200, f.answer))}), f.class, f.says)
 		})
 	}
-}
-
-// only is a transport that has one answer.
-type only string
-
-func (o only) RoundTrip(*http.Request) (*http.Response, error) {
-	return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(string(o)))}, nil
 }
 
 // F21, F25: whatever comes with status 200, streamed or not, is a whole reply that can be paid for and sent back, or an error with a class.
@@ -63,7 +50,7 @@ func FuzzAnswer(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, stream := range []bool{false, true} {
-			m := connect(t, wire.Options{BaseURL: "http://here", Transport: only(text), Stream: stream})
+			m := connect(t, wire.Options{BaseURL: "http://here", Transport: wiretest.Only(text), Stream: stream})
 			reply, err := m.Call(t.Context(), hello())
 			var failed *record.Error
 			switch {

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/anthropics/anthropic-sdk-go"
 
@@ -51,7 +52,7 @@ var (
 
 // A streamed answer is the same reply as a whole one.
 func TestStreamedReply(t *testing.T) {
-	m := connect(t, wire.Options{BaseURL: serve(t, answering(goodStream)), Stream: true, Now: ticking()})
+	m := connect(t, wire.Options{BaseURL: serve(t, body(200, goodStream)), Stream: true, Now: ticking(time.Second)})
 	got, err := m.Call(t.Context(), hello())
 	if err != nil {
 		t.Fatal(err)
@@ -85,7 +86,7 @@ func TestStreamsAndWholeAnswersAreAlike(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			stream := begun + c.stream + stopped(c.stop) + end
-			got, err := connect(t, wire.Options{BaseURL: serve(t, answering(stream)), Stream: true}).Call(t.Context(), hello())
+			got, err := connect(t, wire.Options{BaseURL: serve(t, body(200, stream)), Stream: true}).Call(t.Context(), hello())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -153,7 +154,7 @@ func TestStreamsOfLaterVersions(t *testing.T) {
 		"a block":           {begun + open(0, block) + closed(0) + hi, `[` + block + `,{"type":"text","text":"hi"}]`},
 		"a part of a block": {begun + open(0, block) + more(0, `"type":"dream_delta","dream":"x"`) + closed(0) + hi, ""},
 	} {
-		got, err := connect(t, wire.Options{BaseURL: serve(t, answering(c.stream+stopped("end_turn")+end)), Stream: true}).Call(t.Context(), hello())
+		got, err := connect(t, wire.Options{BaseURL: serve(t, body(200, c.stream+stopped("end_turn")+end)), Stream: true}).Call(t.Context(), hello())
 		if err != nil || got.Text != "hi" || string(got.Blocks) != c.kept {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
@@ -205,7 +206,7 @@ func TestF20_CutStreams(t *testing.T) {
 		"an error instead":           {`{"type":"error","error":{"type":"api_error","message":"no slot"}}`, record.BadResponse},
 	} {
 		t.Run(name, func(t *testing.T) {
-			reply, err := connect(t, wire.Options{BaseURL: serve(t, answering(c.stream)), Stream: true}).Call(t.Context(), hello())
+			reply, err := connect(t, wire.Options{BaseURL: serve(t, body(200, c.stream)), Stream: true}).Call(t.Context(), hello())
 			var failed *record.Error
 			if reply != nil || !errors.As(err, &failed) || failed.Class != c.class {
 				t.Errorf("got %+v, %v; want %s", reply, err, c.class)
@@ -240,7 +241,7 @@ func TestF24_UsageOfStreams(t *testing.T) {
 		sse("message_delta", `"delta":{"stop_reason":"end_turn"}`):                                                   {Calls: 1, InputTokens: 30, CachedTokens: 10, CacheWriteTokens: 5, CacheWrite1hTokens: 3, OutputTokens: 1},
 		usage(`"many"`): {Calls: 1, InputTokens: 30, CachedTokens: 10, CacheWriteTokens: 5, CacheWrite1hTokens: 3, OutputTokens: 1},
 	} {
-		got, err := connect(t, wire.Options{BaseURL: serve(t, answering(begun+thinkingHi+hi+said+end)), Stream: true}).Call(t.Context(), hello())
+		got, err := connect(t, wire.Options{BaseURL: serve(t, body(200, begun+thinkingHi+hi+said+end)), Stream: true}).Call(t.Context(), hello())
 		if err != nil || got.Usage != want {
 			t.Errorf("%s: got %+v, %v, want %+v", said, got, err, want)
 		}

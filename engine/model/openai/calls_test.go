@@ -4,12 +4,9 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
-	"net/url"
 	"reflect"
 	"strings"
 	"testing"
@@ -20,81 +17,28 @@ import (
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/model/pace"
 	"github.com/agentbench/agentbench/engine/model/wire"
+	"github.com/agentbench/agentbench/engine/model/wire/wiretest"
 	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
 )
 
-// canary is the key of all tests. No message may hold it.
-const canary = "sk-CANARY+/0123456789"
+const canary = wiretest.Canary
+
+type step = wiretest.Step
+
+var (
+	body, serve, hello, shows, withoutSecrets = wiretest.Body, wiretest.Serve, wiretest.Hello, wiretest.Shows, wiretest.WithoutSecrets
+	fixed, ticking                            = wiretest.Fixed, wiretest.Ticking
+)
+
+func connect(t testing.TB, o wire.Options) *Model { return wiretest.Connect(t, o, New) }
+
+func connectResponses(t testing.TB, o wire.Options) *Responses {
+	return wiretest.Connect(t, o, NewResponses)
+}
 
 const goodAnswer = `{"id":"c1","object":"chat.completion","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"hi","reasoning_content":"because"},"finish_reason":"stop"}],"usage":{"prompt_tokens":30,"completion_tokens":20,"total_tokens":50,"prompt_tokens_details":{"cached_tokens":10},"completion_tokens_details":{"reasoning_tokens":5}}}`
-
-// step is one answer of the fault server.
-type step struct {
-	status  int // 0: 200
-	header  map[string]string
-	body    string
-	instead func(w http.ResponseWriter, r *http.Request) // of all of the above
-}
-
-func (s step) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	_, _ = io.Copy(io.Discard, r.Body) // else the request's context does not end with the connection
-	if s.instead != nil {
-		s.instead(w, r)
-		return
-	}
-	for name, value := range s.header {
-		w.Header().Set(name, value)
-	}
-	if s.status != 0 {
-		w.WriteHeader(s.status)
-	}
-	fmt.Fprint(w, s.body)
-}
-
-func serve(t *testing.T, handler http.Handler) string {
-	t.Helper()
-	server := httptest.NewServer(handler)
-	t.Cleanup(server.Close)
-	return server.URL
-}
-
-func connect(t *testing.T, o wire.Options) *Model {
-	t.Helper()
-	if o.Name == "" {
-		o.Name = "m"
-	}
-	if o.Key == "" {
-		o.Key = canary
-	}
-	m, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
-}
-
-func hello() *model.Request {
-	return &model.Request{Messages: []model.Message{{Role: "user", Text: "hello"}}}
-}
-
-// withoutSecrets fails the test if a message holds the key in any form.
-func withoutSecrets(t *testing.T, message string) {
-	t.Helper()
-	quoted, _ := json.Marshal(canary)
-	for _, form := range []string{
-		canary, url.QueryEscape(canary), url.PathEscape(canary), strings.Trim(string(quoted), `"`),
-		base64.StdEncoding.EncodeToString([]byte(canary)), base64.RawURLEncoding.EncodeToString([]byte(canary)),
-	} {
-		if strings.Contains(message, form) {
-			t.Errorf("the key leaks: %s", message)
-		}
-	}
-}
-
-// fixed is a clock that stands.
-func fixed() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
 
 func TestReply(t *testing.T) {
 	m := connect(t, wire.Options{BaseURL: serve(t, body(200, goodAnswer)), Now: ticking(time.Second)})
@@ -108,15 +52,6 @@ func TestReply(t *testing.T) {
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
-	}
-}
-
-// ticking is a clock that moves on whenever it is read.
-func ticking(by time.Duration) func() time.Time {
-	now := fixed()
-	return func() time.Time {
-		now = now.Add(by)
-		return now
 	}
 }
 
@@ -568,16 +503,4 @@ func TestTextsArriveAsTheyAre(t *testing.T) {
 			t.Fatalf("%v, sent %s\nwant %v", err, sent.body, want)
 		}
 	})
-}
-
-// shows makes a call and compares what comes of it with a class and a part of the message.
-func shows(t *testing.T, m model.Model, class record.ErrorClass, says string) {
-	t.Helper()
-	reply, err := m.Call(t.Context(), hello())
-	var failed *record.Error
-	if reply != nil || !errors.As(err, &failed) || failed.Class != class || !strings.Contains(failed.Message, says) {
-		t.Errorf("got %+v, %v, want %s with %q", reply, err, class, says)
-		return
-	}
-	withoutSecrets(t, err.Error())
 }

@@ -2,16 +2,12 @@ package openai
 
 import (
 	"errors"
-	"io"
-	"net/http"
-	"strings"
 	"testing"
 
 	"github.com/agentbench/agentbench/engine/model/wire"
+	"github.com/agentbench/agentbench/engine/model/wire/wiretest"
 	"github.com/agentbench/agentbench/engine/record"
 )
-
-func body(status int, text string) step { return step{status: status, body: text} }
 
 // Answers with status 200 that are no replies. What servers of any protocol do is in the tests of package wire.
 var faults = []struct {
@@ -36,13 +32,6 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// answering is a transport that has one answer.
-type answering string
-
-func (a answering) RoundTrip(*http.Request) (*http.Response, error) {
-	return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(string(a)))}, nil
-}
-
 // F21, F25: whatever comes with status 200 is a whole reply that can be paid
 // for, or an error with a class.
 func FuzzAnswer(f *testing.F) {
@@ -58,7 +47,7 @@ func FuzzAnswer(f *testing.F) {
 		f.Add(`{"model":"another","choices":[{"message":` + message + `,"finish_reason":"tool_calls"},{"index":0}],"usage":{"prompt_tokens":1,"completion_tokens":-1}}`)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		m, err := New(wire.Options{Name: "m", BaseURL: "http://here", Transport: answering(text)})
+		m, err := New(wire.Options{Name: "m", BaseURL: "http://here", Transport: wiretest.Only(text)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -20,6 +20,7 @@ import (
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/model/pace"
 	"github.com/agentbench/agentbench/engine/model/wire"
+	"github.com/agentbench/agentbench/engine/model/wire/wiretest"
 	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/engine/record"
 )
@@ -36,21 +37,6 @@ const (
 func responseOf(status string, items ...string) string {
 	return `{"id":"resp_1","object":"response","created_at":1,"status":"` + status + `","model":"m","error":null,"incomplete_details":null,"output":[` +
 		strings.Join(items, ",") + `],"service_tier":"default","usage":` + usageOfResponses + `}`
-}
-
-func connectResponses(t testing.TB, o wire.Options) *Responses {
-	t.Helper()
-	if o.Name == "" {
-		o.Name = "m"
-	}
-	if o.Key == "" {
-		o.Key = canary
-	}
-	m, err := NewResponses(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
 }
 
 // events number the events of a stream, and name them as the server does.
@@ -604,7 +590,7 @@ func BenchmarkResponses(b *testing.B) {
 	}
 	stream := events(append(all, ended(whole))...)
 	b.Run("whole", func(b *testing.B) {
-		m := connectResponses(b, wire.Options{BaseURL: "http://here", Transport: answering(whole)})
+		m := connectResponses(b, wire.Options{BaseURL: "http://here", Transport: wiretest.Only(whole)})
 		for b.Loop() {
 			if reply, err := m.Call(b.Context(), hello()); err != nil || reply.Text != said {
 				b.Fatal(reply, err)
@@ -612,7 +598,7 @@ func BenchmarkResponses(b *testing.B) {
 		}
 	})
 	b.Run("streamed", func(b *testing.B) {
-		m := connectResponses(b, wire.Options{BaseURL: "http://here", Transport: answering(stream), Stream: true})
+		m := connectResponses(b, wire.Options{BaseURL: "http://here", Transport: wiretest.Only(stream), Stream: true})
 		for b.Loop() {
 			if reply, err := m.Call(b.Context(), hello()); err != nil || reply.Text != said {
 				b.Fatal(reply, err)
@@ -621,7 +607,7 @@ func BenchmarkResponses(b *testing.B) {
 	})
 	bare := func(answer string) *openai.Client {
 		config := openai.DefaultConfig(canary)
-		config.BaseURL, config.HTTPClient = "http://here", &http.Client{Transport: answering(answer)}
+		config.BaseURL, config.HTTPClient = "http://here", &http.Client{Transport: wiretest.Only(answer)}
 		return openai.NewClientWithConfig(config)
 	}
 	request := openai.CreateResponseRequest{Model: "m", Input: []any{openai.ResponseInputMessage{

@@ -31,6 +31,7 @@ import (
 	"github.com/agentbench/agentbench/engine/model/openai"
 	"github.com/agentbench/agentbench/engine/model/pace"
 	"github.com/agentbench/agentbench/engine/model/wire"
+	"github.com/agentbench/agentbench/engine/model/wire/wiretest"
 	"github.com/agentbench/agentbench/engine/record"
 )
 
@@ -73,6 +74,12 @@ func typed(fields string) string {
 	return "event: " + name + "\ndata: {\"type\":" + fields + "}\n\n"
 }
 
+const canary = wiretest.Canary
+
+type step = wiretest.Step
+
+var body, serve, hello, shows, withoutSecrets, fixed = wiretest.Body, wiretest.Serve, wiretest.Hello, wiretest.Shows, wiretest.WithoutSecrets, wiretest.Fixed
+
 // connect makes the client of a server.
 func (p *protocol) connect(t testing.TB, o wire.Options) model.Model {
 	t.Helper()
@@ -90,62 +97,6 @@ func each(t *testing.T, try func(*testing.T, *protocol)) {
 		t.Run(p.name, func(t *testing.T) { try(t, p) })
 	}
 }
-
-// canary is the key of all tests. No message may hold it.
-const canary = "sk-CANARY+/0123456789"
-
-// step is one answer of the fault server.
-type step struct {
-	status  int // 0: 200
-	header  map[string]string
-	body    string
-	instead func(w http.ResponseWriter, r *http.Request) // of all of the above
-}
-
-func (s step) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	_, _ = io.Copy(io.Discard, r.Body) // else the request's context does not end with the connection
-	if s.instead != nil {
-		s.instead(w, r)
-		return
-	}
-	for name, value := range s.header {
-		w.Header().Set(name, value)
-	}
-	if s.status != 0 {
-		w.WriteHeader(s.status)
-	}
-	fmt.Fprint(w, s.body)
-}
-
-func body(status int, text string) step { return step{status: status, body: text} }
-
-func serve(t *testing.T, handler http.Handler) string {
-	t.Helper()
-	server := httptest.NewServer(handler)
-	t.Cleanup(server.Close)
-	return server.URL
-}
-
-func hello() *model.Request {
-	return &model.Request{Messages: []model.Message{{Role: "user", Text: "hello"}}}
-}
-
-// withoutSecrets fails the test if a message holds the key in any form.
-func withoutSecrets(t *testing.T, message string) {
-	t.Helper()
-	quoted, _ := json.Marshal(canary)
-	for _, form := range []string{
-		canary, url.QueryEscape(canary), url.PathEscape(canary), strings.Trim(string(quoted), `"`),
-		base64.StdEncoding.EncodeToString([]byte(canary)), base64.RawURLEncoding.EncodeToString([]byte(canary)),
-	} {
-		if strings.Contains(message, form) {
-			t.Errorf("the key leaks: %s", message)
-		}
-	}
-}
-
-// fixed is a clock that stands.
-func fixed() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
 
 // faults are what servers answer, most of it copied from their documentation and sources. The whole answer would be a good one.
 func faults(whole string) []fault {
@@ -183,10 +134,10 @@ func faults(whole string) []fault {
 		{"404 of Ollama", body(404, `{"error":"model 'x' not found, try pulling it first"}`), record.InvalidRequest, "try pulling"},
 		{"404 of OpenAI", body(404, `{"error":{"message":"The model 'gpt-9' does not exist","type":"invalid_request_error","code":"model_not_found"}}`), record.InvalidRequest, "gpt-9"},
 		{"422 of FastAPI", body(422, `{"detail":[{"loc":["body","messages"],"msg":"field required"}]}`), record.InvalidRequest, "field required"},
-		{"a redirect", step{status: 301, header: map[string]string{"Location": "https://elsewhere.example/v1"}}, record.InvalidRequest, "set base_url"},
+		{"a redirect", step{Status: 301, Header: map[string]string{"Location": "https://elsewhere.example/v1"}}, record.InvalidRequest, "set base_url"},
 
-		{"a body shorter than announced", step{header: map[string]string{"Content-Length": "5000"}, body: half}, record.Incomplete, "inside the answer"},
-		{"a body of no length that can be", step{header: map[string]string{"Content-Length": "9223372036854775807"}, body: half}, record.Incomplete, "inside the answer"},
+		{"a body shorter than announced", step{Header: map[string]string{"Content-Length": "5000"}, Body: half}, record.Incomplete, "inside the answer"},
+		{"a body of no length that can be", step{Header: map[string]string{"Content-Length": "9223372036854775807"}, Body: half}, record.Incomplete, "inside the answer"},
 
 		{"200 with an error", body(200, `{"error":{"message":"upstream died","code":502}}`), record.BadResponse, "upstream died"},
 		{"200 with a rate limit", body(200, `{"error":{"message":"slow down","code":"rate_limit_exceeded"}}`), record.RateLimit, "slow down"},
@@ -197,10 +148,10 @@ func faults(whole string) []fault {
 		{"200 with half the JSON", body(200, half), record.BadResponse, "not what the API promises"},
 		{"204", body(204, ""), record.BadResponse, "empty"},
 
-		{"reset before the answer", step{instead: reset("")}, record.Network, ""},
-		{"reset inside the answer", step{instead: reset(half)}, record.Incomplete, "inside the answer"},
-		{"something else than HTTP", step{instead: raw("SSH-2.0-OpenSSH_9.6\r\n")}, record.Network, ""},
-		{"3 MB of headers", step{instead: raw("HTTP/1.1 200 OK\r\n" + strings.Repeat("X-A: "+strings.Repeat("a", 1000)+"\r\n", 3000) + "Connection: close\r\n\r\n" + whole)}, record.Network, ""},
+		{"reset before the answer", step{Instead: reset("")}, record.Network, ""},
+		{"reset inside the answer", step{Instead: reset(half)}, record.Incomplete, "inside the answer"},
+		{"something else than HTTP", step{Instead: raw("SSH-2.0-OpenSSH_9.6\r\n")}, record.Network, ""},
+		{"3 MB of headers", step{Instead: raw("HTTP/1.1 200 OK\r\n" + strings.Repeat("X-A: "+strings.Repeat("a", 1000)+"\r\n", 3000) + "Connection: close\r\n\r\n" + whole)}, record.Network, ""},
 	}
 }
 
@@ -219,26 +170,6 @@ func TestFaults(t *testing.T) {
 			t.Run(f.name, func(t *testing.T) { shows(t, p.connect(t, wire.Options{BaseURL: serve(t, f.step)}), f.class, f.says) })
 		}
 	})
-}
-
-// shows makes a call and compares what comes of it with a class and a part of the message.
-func shows(t *testing.T, m model.Model, class record.ErrorClass, says string) {
-	t.Helper()
-	reply, err := m.Call(t.Context(), hello())
-	if reply != nil {
-		t.Fatalf("a reply: %+v", reply)
-	}
-	var failed *record.Error
-	if !errors.As(err, &failed) {
-		t.Fatalf("no class: %v", err)
-	}
-	if failed.Class != class || !strings.Contains(failed.Message, says) {
-		t.Errorf("got %v, want %s with %q", failed, class, says)
-	}
-	if len(failed.Message) > 700 {
-		t.Errorf("the message has %d bytes", len(failed.Message))
-	}
-	withoutSecrets(t, err.Error())
 }
 
 // reset sends the beginning of an answer and then breaks the connection.
@@ -274,7 +205,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 		for _, status := range []int{301, 302, 303, 307, 308} {
 			followed := false
 			other := serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { followed = true }))
-			s := step{status: status, header: map[string]string{"Location": other}}
+			s := step{Status: status, Header: map[string]string{"Location": other}}
 			_, err := p.connect(t, wire.Options{BaseURL: serve(t, s)}).Call(t.Context(), hello())
 			var failed *record.Error
 			if followed || !errors.As(err, &failed) || failed.Class != record.InvalidRequest {
@@ -318,7 +249,7 @@ func TestNobodyListens(t *testing.T) {
 // nothing; it is of one that was cancelled before.
 func TestF16_WhatMayHaveCostSomething(t *testing.T) {
 	each(t, func(t *testing.T, p *protocol) {
-		reset := step{instead: func(w http.ResponseWriter, r *http.Request) {
+		reset := step{Instead: func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body)
 			conn, _, err := http.NewResponseController(w).Hijack()
 			if err != nil {
@@ -336,7 +267,7 @@ func TestF16_WhatMayHaveCostSomething(t *testing.T) {
 			want bool
 		}{
 			"reset":            {t.Context(), reset, false},
-			"status 500":       {t.Context(), step{status: 500}, false},
+			"status 500":       {t.Context(), step{Status: 500}, false},
 			"cancelled before": {cancelled, step{}, true},
 		} {
 			_, err := p.connect(t, wire.Options{BaseURL: serve(t, c.step)}).Call(c.ctx, hello())
@@ -351,7 +282,7 @@ func TestF16_WhatMayHaveCostSomething(t *testing.T) {
 func TestHangs(t *testing.T) {
 	each(t, func(t *testing.T, p *protocol) {
 		hang := func(begin string) step {
-			return step{instead: func(w http.ResponseWriter, r *http.Request) {
+			return step{Instead: func(w http.ResponseWriter, r *http.Request) {
 				if begin != "" {
 					fmt.Fprint(w, begin)
 					_ = http.NewResponseController(w).Flush()
@@ -389,7 +320,7 @@ func TestCancelledInFlight(t *testing.T) {
 	each(t, func(t *testing.T, p *protocol) {
 		cause := errors.New("enough")
 		ctx, cancel := context.WithCancelCause(t.Context())
-		url := serve(t, step{instead: func(_ http.ResponseWriter, r *http.Request) {
+		url := serve(t, step{Instead: func(_ http.ResponseWriter, r *http.Request) {
 			cancel(cause)
 			<-r.Context().Done()
 		}})
@@ -408,7 +339,7 @@ func TestAnswersThatAreTooLong(t *testing.T) {
 		for name, s := range map[string]step{
 			"a reply":   body(200, whole),
 			"an error":  body(500, long),
-			"a gzipped": {instead: gzipped(long)},
+			"a gzipped": {Instead: gzipped(long)},
 		} {
 			t.Run(name, func(t *testing.T) {
 				m := p.connect(t, wire.Options{BaseURL: serve(t, s), MaxResponse: 1 << 16})
@@ -482,7 +413,7 @@ func TestWhatTheServerSaysOfTryingAgain(t *testing.T) {
 			"no":              {map[string]string{"x-should-retry": "false"}, 0, &no},
 		} {
 			t.Run(name, func(t *testing.T) {
-				s := step{status: 429, header: c.header}
+				s := step{Status: 429, Header: c.header}
 				_, err := p.connect(t, wire.Options{BaseURL: serve(t, s), Now: fixed}).Call(t.Context(), hello())
 				var failed *model.CallError
 				if !errors.As(err, &failed) || failed.Status != 429 || failed.RetryAfter != c.wait {
@@ -695,7 +626,7 @@ func TestF20_ResetInsideAStream(t *testing.T) {
 		_, stream := p.says("hi")
 		begun := fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s", len(stream), stream)
 		cut := begun[:len(begun)-len(stream)/3]
-		_, err := p.connect(t, wire.Options{BaseURL: serve(t, step{instead: raw(cut)}), Stream: true}).Call(t.Context(), hello())
+		_, err := p.connect(t, wire.Options{BaseURL: serve(t, step{Instead: raw(cut)}), Stream: true}).Call(t.Context(), hello())
 		var failed *record.Error
 		if !errors.As(err, &failed) || failed.Class != record.Incomplete {
 			t.Errorf("got %v", err)
@@ -807,7 +738,7 @@ func TestF11_LimitsThatAreReset(t *testing.T) {
 			"told as well":  {429, map[string]string{"x-ratelimit-reset-tokens": "60s", "Retry-After": "2"}, 2 * time.Second},
 			"no refusal":    {500, map[string]string{"x-ratelimit-reset-tokens": "60s"}, 0},
 		} {
-			_, err := p.connect(t, wire.Options{BaseURL: serve(t, step{status: c.status, header: c.header}), Now: fixed}).Call(t.Context(), hello())
+			_, err := p.connect(t, wire.Options{BaseURL: serve(t, step{Status: c.status, Header: c.header}), Now: fixed}).Call(t.Context(), hello())
 			var failed *model.CallError
 			if !errors.As(err, &failed) || failed.RetryAfter != c.wait {
 				t.Errorf("%s: %+v", name, failed)

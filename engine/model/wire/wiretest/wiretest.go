@@ -1,0 +1,131 @@
+// Package wiretest decides what servers do in the tests of the protocols, and what the clients may make of it.
+//
+// It is no stable API.
+package wiretest
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/model/wire"
+	"github.com/agentbench/agentbench/engine/record"
+)
+
+// Canary is the key of all tests. No message may hold it.
+const Canary = "sk-CANARY+/0123456789"
+
+// Step is one answer of a server.
+type Step struct {
+	Status  int // 0: 200
+	Header  map[string]string
+	Body    string
+	Instead func(w http.ResponseWriter, r *http.Request) // of all of the above
+}
+
+// ServeHTTP implements [http.Handler].
+func (s Step) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	_, _ = io.Copy(io.Discard, r.Body) // else the request's context does not end with the connection
+	if s.Instead != nil {
+		s.Instead(w, r)
+		return
+	}
+	for name, value := range s.Header {
+		w.Header().Set(name, value)
+	}
+	if s.Status != 0 {
+		w.WriteHeader(s.Status)
+	}
+	fmt.Fprint(w, s.Body)
+}
+
+// Body is an answer with that status.
+func Body(status int, text string) Step { return Step{Status: status, Body: text} }
+
+// Serve starts a server, and gives its address.
+func Serve(t testing.TB, handler http.Handler) string {
+	t.Helper()
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// Only is a transport with one answer.
+type Only string
+
+// RoundTrip implements [http.RoundTripper].
+func (o Only) RoundTrip(*http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(string(o)))}, nil
+}
+
+// Connect makes the client of a server, with the key of all tests unless the options have another.
+func Connect[M model.Model](t testing.TB, o wire.Options, make func(wire.Options) (M, error)) M {
+	t.Helper()
+	if o.Name == "" {
+		o.Name = "m"
+	}
+	if o.Key == "" {
+		o.Key = Canary
+	}
+	m, err := make(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// Hello is a request.
+func Hello() *model.Request {
+	return &model.Request{Messages: []model.Message{{Role: "user", Text: "hello"}}}
+}
+
+// Shows makes a call, and wants an error of a class with a text in its message.
+func Shows(t testing.TB, m model.Model, class record.ErrorClass, says string) {
+	t.Helper()
+	reply, err := m.Call(t.Context(), Hello())
+	var failed *record.Error
+	switch {
+	case reply != nil || !errors.As(err, &failed):
+		t.Fatalf("got %+v, %v, want the class %s", reply, err, class)
+	case failed.Class != class || !strings.Contains(failed.Message, says):
+		t.Errorf("got %v, want %s with %q", failed, class, says)
+	case len(failed.Message) > 700:
+		t.Errorf("the message has %d bytes", len(failed.Message))
+	}
+	WithoutSecrets(t, err.Error())
+}
+
+// WithoutSecrets fails the test if a message holds the key in any form.
+func WithoutSecrets(t testing.TB, message string) {
+	t.Helper()
+	quoted, _ := json.Marshal(Canary)
+	for _, form := range []string{
+		Canary, url.QueryEscape(Canary), url.PathEscape(Canary), strings.Trim(string(quoted), `"`),
+		base64.StdEncoding.EncodeToString([]byte(Canary)), base64.RawURLEncoding.EncodeToString([]byte(Canary)),
+	} {
+		if strings.Contains(message, form) {
+			t.Errorf("the key leaks: %s", message)
+		}
+	}
+}
+
+// Fixed is a clock that shows one time.
+func Fixed() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
+
+// Ticking is a clock that moves on whenever it is read.
+func Ticking(by time.Duration) func() time.Time {
+	now := Fixed()
+	return func() time.Time {
+		now = now.Add(by)
+		return now
+	}
+}
