@@ -25,11 +25,9 @@ import (
 
 const canary = wiretest.Canary
 
-type step = wiretest.Step
-
 var (
 	body, serve, hello, shows, withoutSecrets = wiretest.Body, wiretest.Serve, wiretest.Hello, wiretest.Shows, wiretest.WithoutSecrets
-	fixed, ticking                            = wiretest.Fixed, wiretest.Ticking
+	ticking                                   = wiretest.Ticking
 )
 
 func connect(t testing.TB, o wire.Options) *Model { return wiretest.Connect(t, o, New) }
