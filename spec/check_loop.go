@@ -219,6 +219,7 @@ func (l *loader) checkModels(s *Suite) {
 		case calls:
 			l.checkAddress(m.Node.Get("base_url"), "base_url: http://localhost:8080/v1")
 			l.checkThinking(m)
+			l.checkTier(m)
 		}
 	}
 }
@@ -237,6 +238,16 @@ func (l *loader) checkThinking(m *Model) {
 	case m.CacheTTL != "1h" && p.CacheWrite == nil:
 		l.fault(m.Node.Get("price"), "write cache_write, which Anthropic charges at 1.25 times the price of input", "the price of a cache write is missing")
 	}
+}
+
+// checkTier warns of a service tier whose price is missing.
+func (l *loader) checkTier(m *Model) {
+	tier, p := m.ServiceTier, m.Price
+	if p == nil || p.Free || UsualTier(tier) || slices.ContainsFunc(p.Tiers, func(t source.Pair[Price]) bool { return t.Key == tier }) {
+		return
+	}
+	l.warn(m.Node.Get("service_tier"), fmt.Sprintf("write its price: tiers: {%s: {input: ..., output: ...}}", tier),
+		"the price has no tier %q: calls that are charged by it are unpriced", tier)
 }
 
 // mockVariables hold the replies of script models that declare none, as a JSON list.

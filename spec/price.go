@@ -134,6 +134,15 @@ func (m *Model) charged() []*Price {
 	return prices
 }
 
+// UsualTier reports whether providers ask the usual price for a service tier of this name.
+func UsualTier(name string) bool {
+	switch name {
+	case "", "auto", "default", "standard", "standard_only", "on_demand":
+		return true
+	}
+	return false
+}
+
 func orZero(rate *float64) float64 {
 	if rate == nil {
 		return 0

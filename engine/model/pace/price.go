@@ -143,16 +143,13 @@ func (p *Price) tokens(u record.Usage) record.Usage {
 	return u
 }
 
-// usualTiers are the names that providers give to the tier of their usual prices.
-var usualTiers = []string{"", "auto", "default", "standard", "on_demand"}
-
 // charge puts what a call cost into its reply: by the service tier that the provider reports, with the price of the
 // call itself and the fees of what it counts beside tokens. What has no declared price is unknown.
 func (p *Price) charge(reply *model.Reply) {
 	of := p
 	if tier, declared := p.tiers[reply.Tier]; declared {
 		of = &tier
-	} else if !slices.Contains(usualTiers, reply.Tier) && !p.free() {
+	} else if !spec.UsualTier(reply.Tier) && !p.free() {
 		of = &Price{Unknown: true}
 	}
 	reply.Usage = of.tokens(reply.Usage)
