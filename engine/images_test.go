@@ -55,7 +55,7 @@ func illustrated(t *testing.T, doc *spec.Document) *spec.Task {
 		}
 		return task
 	}
-	t.Fatal("there is no task")
+	t.Fatal("the suite has no task")
 	return nil
 }
 

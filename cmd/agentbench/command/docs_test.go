@@ -459,8 +459,8 @@ func mcpExample() {
 // Every example of the language of agents is run, with scripted models.
 func TestAgentsDocument(t *testing.T) { runDocument(t, "../../../docs/agents.md", 20) }
 
-// The examples of the mock server are asked with curl: the server of the first block, and what it answers. Three dots stand for
-// any part of a line, or for lines.
+// The examples of the mock server run: the first block starts the server, curl asks it, and the
+// answers are compared. Three dots stand for any part of a line, or for lines.
 func TestMockDocument(t *testing.T) {
 	skipLong(t)
 	if _, err := exec.LookPath("curl"); err != nil {

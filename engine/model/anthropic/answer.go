@@ -433,8 +433,8 @@ var counted = []string{
 	"cache_creation.ephemeral_5m_input_tokens", "cache_creation.ephemeral_1h_input_tokens", "output_tokens_details.thinking_tokens",
 }
 
-// UnmarshalJSON takes what has the type that it should have, beside what was told before: a usage of another type is not known, and
-// its answer is one all the same.
+// UnmarshalJSON adds what an event reports to what earlier ones did. A counter of a wrong type stays unknown; the
+// answer still counts.
 func (r *reported) UnmarshalJSON(raw []byte) error {
 	type plain reported
 	var now plain

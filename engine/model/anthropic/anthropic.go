@@ -129,7 +129,7 @@ type cacheControl struct {
 	TTL  string `json:"ttl,omitempty"`
 }
 
-// onlyJSON is what a model is told where its reply is to be JSON: the API itself wants a schema for that.
+// onlyJSON asks a model for JSON in words: the API accepts no JSON mode without a schema.
 const onlyJSON = "Reply with one JSON value and nothing else: no text before or after it, and no code fences."
 
 // body encodes a request. The API knows no seed.

@@ -36,7 +36,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// F21, F25: whatever comes with status 200, streamed or not, is a whole reply that can be paid for and sent back, or an error with a class.
+// F21, F25: any answer with status 200, streamed or not, is a whole reply that can be paid for and sent back, or an
+// error with a class.
 func FuzzAnswer(f *testing.F) {
 	for _, fault := range faults {
 		f.Add(fault.answer)

@@ -166,7 +166,7 @@ const (
 // secondText is what a second choice says.
 const secondText = "another"
 
-// usage is what an answer says that it used, in tokens.
+// usage is the tokens that an answer reports.
 type usage struct {
 	input, output              int64
 	thinking                   int64  // of the output

@@ -180,7 +180,7 @@ func (s *Server) answering(p protocol) http.HandlerFunc {
 	}
 }
 
-// admit reads a request, finds its rule and its fault, or says why it is refused.
+// admit reads a request and finds its rule and its fault. It returns a refusal otherwise.
 func (x *exchange) admit(r *http.Request) (refused *problem) {
 	s := x.server
 	x.request, refused = s.read(x.protocol, x.w, r)

@@ -242,8 +242,7 @@ type reported struct {
 	} `json:"completion_tokens_details"`
 }
 
-// UnmarshalJSON takes what has the type that it should have: a usage of another type is not known, and its answer
-// is one all the same.
+// UnmarshalJSON never fails: a counter of a wrong type stays unknown, and the answer still counts.
 func (r *reported) UnmarshalJSON(raw []byte) error {
 	type plain reported
 	_ = json.Unmarshal(raw, (*plain)(r))

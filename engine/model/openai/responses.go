@@ -354,7 +354,7 @@ type responsesUsage struct {
 	} `json:"output_tokens_details"`
 }
 
-// UnmarshalJSON takes what has the type that it should have.
+// UnmarshalJSON never fails: a counter of a wrong type stays unknown, and the answer still counts.
 func (u *responsesUsage) UnmarshalJSON(raw []byte) error {
 	type plain responsesUsage
 	_ = json.Unmarshal(raw, (*plain)(u))
