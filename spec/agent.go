@@ -32,6 +32,16 @@ type Agent struct {
 	FinalResponse *Expr `yaml:"final_response" doc:"CEL boolean over output: when it holds the reply is the structured final response, which ends the loop at once and is returned whole."`
 	WarnRemaining int   `yaml:"warn_remaining" min:"1" doc:"Tell the agent when so many steps remain: in the iteration, or in the run where each iteration is one step."`
 
+	Env     Variables `yaml:"env" doc:"command: environment variables of the program; {env: NAME} takes a value from our own."`
+	Recipe  string    `yaml:"recipe" enum:"aider|claude|codex|mini-swe-agent|opencode|qwen" doc:"command: the flags, variables and files that this coding agent needs here."`
+	Models  Served    `yaml:"models" minlen:"1" doc:"command: the models that the program may call, by the names that it asks for, which may hold *; default stands for all others."`
+	OnLimit string    `yaml:"on_limit" enum:"kill|refuse" doc:"models: what becomes of a call beyond a limit: the program is ended (kill, default), or the call is refused."`
+	Usage   *Reported `yaml:"usage" doc:"command: what the program reports of its usage, in CEL over reply, the JSON that it prints."`
+	Output  *Expr     `yaml:"output" doc:"command: CEL that gives the output, over stdout, reply and workspace (default: what the program prints)."`
+
+	// Arguments are the words of the command that hold CEL in {{ }}, at their places; nil: the program reads JSON.
+	Arguments []*Prompt `yaml:"-"`
+
 	Node *source.Node `yaml:",here"`
 }
 
@@ -241,6 +251,7 @@ func (a *Agent) with(over *Agent) *Agent {
 	}
 	if over.Model != "" || over.Command != nil || over.HTTP != "" || over.A2A != "" {
 		merged.Model, merged.Command, merged.HTTP, merged.A2A, merged.Headers = over.Model, over.Command, over.HTTP, over.A2A, over.Headers
+		merged.Arguments, merged.Recipe, merged.Env, merged.Models, merged.Usage, merged.Output = over.Arguments, "", nil, nil, nil, nil
 	}
 	override(&merged.System, over.System)
 	override(&merged.Reply, over.Reply)
@@ -255,6 +266,16 @@ func (a *Agent) with(over *Agent) *Agent {
 	override(&merged.Memory, over.Memory)
 	override(&merged.WarnRemaining, over.WarnRemaining)
 	override(&merged.FinalResponse, over.FinalResponse)
+	override(&merged.Recipe, over.Recipe)
+	override(&merged.OnLimit, over.OnLimit)
+	override(&merged.Usage, over.Usage)
+	override(&merged.Output, over.Output)
+	if over.Env != nil {
+		merged.Env = over.Env
+	}
+	if over.Models != nil {
+		merged.Models = over.Models
+	}
 	if over.Headers != nil {
 		merged.Headers = over.Headers
 	}

@@ -52,6 +52,9 @@ func (l *loader) checkAgentKeys(loop *Loop, agent *Agent) {
 		if slices.Contains(strings.Fields(modelKeys), entry.Key) && executors[0] != "model" && !none {
 			l.add(agent.Node.KeyFault(entry.Key, "it goes with model", "%q means nothing for an agent that is %s", entry.Key, executorWords[executors[0]]))
 		}
+		if slices.Contains(strings.Fields(programKeys), entry.Key) && executors[0] != "command" {
+			l.add(agent.Node.KeyFault(entry.Key, "it goes with command", "%q means nothing for an agent that is %s", entry.Key, executorWords[executors[0]]))
+		}
 		if entry.Key == "headers" && executors[0] != "http" && executors[0] != "a2a" {
 			l.add(agent.Node.KeyFault(entry.Key, "it goes with http and a2a", "%q mean nothing for an agent that is %s", entry.Key, executorWords[executors[0]]))
 		}

@@ -17,6 +17,8 @@ func (l *loader) checkLoop(loop *Loop) {
 	l.checkConfidence(loop)
 	l.checkLimits(loop)
 	l.checkAgents(loop)
+	l.checkPrograms(loop)
+	l.checkWorkspace(loop)
 	l.checkArguments(loop.commandNodes())
 }
 
@@ -131,8 +133,8 @@ func (l *loader) checkEvaluate(loop *Loop) {
 	if e == nil {
 		return
 	}
-	if len(e.Checks) == 0 && e.Confidence == nil && e.Passed == nil && e.Judge == nil && e.Command == nil {
-		l.fault(e.Node, "give checks, confidence, passed, a judge or a command", "nothing here judges an iteration")
+	if len(e.Checks) == 0 && e.Confidence == nil && e.Passed == nil && e.Judge == nil && e.Command == nil && e.Test == nil {
+		l.fault(e.Node, "give checks, confidence, passed, a judge, a command or a test", "nothing here judges an iteration")
 	}
 	if e.FromPhase == "" {
 		return

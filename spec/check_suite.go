@@ -121,6 +121,9 @@ func (l *Loop) modelNodes() []*source.Node {
 	var nodes []*source.Node
 	for _, agent := range l.agents() {
 		nodes = append(nodes, agent.Node.Get("model"))
+		for _, served := range agent.Models {
+			nodes = append(nodes, served.Node)
+		}
 	}
 	if l.Evaluate != nil && l.Evaluate.Judge != nil {
 		nodes = append(nodes, l.Evaluate.Judge.Node.Get("model"))

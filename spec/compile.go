@@ -34,7 +34,9 @@ func (l *loader) compileLoop(loop *Loop) {
 	for _, agent := range loop.agents() {
 		c.prompt(agent.System)
 		c.expr(agent.FinalResponse, expr.WantBool)
+		c.program(agent)
 	}
+	c.workspace(loop.Workspace)
 	for _, t := range loop.tools() {
 		compiler{l, expr.Tool(), loop}.expr(t.CEL, expr.WantAny)
 	}
@@ -82,6 +84,42 @@ func (c compiler) scoped(scope string) compiler {
 		c.env = expr.Step(c.loop.outputType())
 	}
 	return c
+}
+
+// program compiles what holds CEL of an agent that is a program.
+func (c compiler) program(agent *Agent) {
+	agent.Arguments = nil
+	in := compiler{c.loader, expr.Argument(c.loop.outputType()), c.loop}
+	for i, word := range agent.Command {
+		if !strings.Contains(word, "{{") {
+			continue
+		}
+		if agent.Arguments == nil {
+			agent.Arguments = make([]*Prompt, len(agent.Command))
+		}
+		agent.Arguments[i] = &Prompt{Text: word, Node: agent.Node.Get("command").Items[i]}
+		in.prompt(agent.Arguments[i])
+	}
+	of := compiler{c.loader, expr.Printed(), c.loop}
+	of.expr(agent.Output, expr.WantAny)
+	if u := agent.Usage; u != nil {
+		for _, number := range []*Expr{u.CostUSD, u.InputTokens, u.OutputTokens, u.Calls} {
+			of.expr(number, expr.WantAny)
+		}
+	}
+}
+
+func (c compiler) workspace(w *Workspace) {
+	if w == nil {
+		return
+	}
+	c.env = expr.Seed()
+	c.expr(w.Files, expr.WantAny)
+	if from := w.From; from != nil {
+		c.expr(from.Path, expr.WantAny)
+		c.prompt(from.Git)
+		c.prompt(from.Ref)
+	}
 }
 
 func (c compiler) user(u *User) {
@@ -198,6 +236,9 @@ func (c compiler) report(n *source.Node, faults []expr.Fault) {
 		if c.env == expr.Rubric() && strings.HasPrefix(f.What, "unknown name ") && !strings.HasPrefix(f.Hint, "did you mean") {
 			f.Hint = "a rubric sees task and target; the output is shown beside it"
 		}
+		if c.env == expr.Seed() && strings.HasPrefix(f.What, "unknown name ") {
+			f.Hint = `a path is a text: from: '"repo"'; that of the task: from: task.vars.repo`
+		}
 		if c.env == expr.Threshold() {
 			s := c.doc.Suite
 			f.Hint = cmp.Or(ThresholdHint(f.What, Readable{Configurations: s.names(), Scorers: s.scoreNames()}), f.Hint)
@@ -244,6 +285,9 @@ func (c compiler) checkReads(n *source.Node, reads []string) {
 		return
 	}
 	for _, read := range reads {
+		if c.loop.Workspace == nil && (read == "workspace" || strings.HasPrefix(read, "workspace.")) {
+			c.fault(n, "declare one: workspace: {from: task.vars.repo}", "the loop has no workspace")
+		}
 		name, isParam := strings.CutPrefix(read, "param.")
 		if isParam && !hasParam(c.loop.Param, name) && !asksFirst(n.Text) {
 			at := max(0, strings.Index(n.Text, name))

@@ -378,6 +378,7 @@ type RunBudget struct {
 	Tokens  int64   `yaml:"tokens" min:"1"`
 	Calls   int64   `yaml:"calls" min:"1"`
 	CostUSD float64 `yaml:"cost_usd" above:"0" max:"1000000"`
+	Steps   int64   `yaml:"steps" min:"1" doc:"Steps of a program that calls models: its calls, without titles, summaries and retries."`
 	Hard    bool    `yaml:"hard" doc:"Reserve every call first, so that it is never exceeded."`
 }
 
@@ -468,6 +469,8 @@ type Evaluate struct {
 	Feedback   *Expr    `yaml:"feedback" doc:"CEL string: what the next prompt may say."`
 	Judge      *Judge   `yaml:"judge" doc:"A model that gives confidence and feedback."`
 	Command    *Command `yaml:"command" doc:"A program that gives confidence, passed and feedback, for instance a test run."`
+	Test       *Command `yaml:"test" doc:"A test run in the workspace: exit code 0 is passed, else the end of what it prints is the feedback. Of JUnit XML, go test -json and TAP the share of tests that pass is the confidence."`
+	In         string   `yaml:"in" enum:"copy|workspace" doc:"command, test: where they run: in a copy of the workspace that is thrown away (copy, default), or in the workspace itself."`
 	FromPhase  string   `yaml:"from_phase" doc:"Evaluate only from this phase on."`
 	Fix        string   `yaml:"fix" enum:"all|one" doc:"Tell every failing check at once (all, the default) or only the first (one)."`
 

@@ -20,6 +20,8 @@ type Loop struct {
 	Agent   *Agent  `yaml:"agent" doc:"What executes one iteration; strategies and phases may override it."`
 	Prompt  *Prompt `yaml:"prompt" doc:"What the agent is sent; {{ }} holds CEL."`
 
+	Workspace *Workspace `yaml:"workspace" doc:"A folder for every run, in which its programs work."`
+
 	Phases     []Phase    `yaml:"phases" minlen:"1" doc:"Named stages in their order."`
 	Strategies []Strategy `yaml:"strategies" minlen:"1" doc:"Approaches tried in their order (pattern multi_strategy)."`
 
@@ -179,11 +181,37 @@ func (w *leafWalker) value(v reflect.Value, path string) {
 	case JSON:
 		w.add(path, string(value), false)
 	case Headers:
-		for _, header := range value {
-			w.add(join(path, header.Key), header.Value, false)
+		w.named(source.Named[Header](value), path)
+	case Variables:
+		w.named(source.Named[Header](value), path)
+	case Served:
+		for _, served := range value {
+			w.add(join(path, served.Key), served.Value, false)
 		}
+	case *Seed:
+		w.seed(value, path)
+	case *Sandbox:
+		w.add(path, value.Kind, false)
+		w.fields(reflect.ValueOf(&value.Container).Elem(), join(path, SandboxContainer))
 	default:
 		w.plain(v, path)
+	}
+}
+
+func (w *leafWalker) named(headers source.Named[Header], path string) {
+	for _, header := range headers {
+		w.add(join(path, header.Key), header.Value, false)
+	}
+}
+
+func (w *leafWalker) seed(seed *Seed, path string) {
+	if seed.Path != nil {
+		w.add(path, seed.Path.Text, false)
+	}
+	for name, text := range map[string]*Prompt{"git": seed.Git, "ref": seed.Ref} {
+		if text != nil {
+			w.add(join(path, name), text.Text, false)
+		}
 	}
 }
 

@@ -127,7 +127,14 @@ func (l *Loop) commandNodes() (commands []*source.Node) {
 		if long := judge.Get("command"); long != nil {
 			judge = long
 		}
-		commands = append(commands, judge)
+		test := l.Evaluate.Node.Get("test")
+		if long := test.Get("command"); long != nil {
+			test = long
+		}
+		commands = append(commands, judge, test)
+	}
+	if l.Workspace != nil && l.Workspace.Setup != nil {
+		commands = append(commands, l.Workspace.Setup.Node.Get("command"))
 	}
 	return commands
 }

@@ -295,12 +295,15 @@ var (
 			Var{"text", String},
 			Var{"calls", ListOf(toolCall())})})
 	}}
+	argumentPlace = place{vars: func(output Type) []Var { return append(loopVars(output), Var{"prompt", String}, Var{"trial", Int}) }}
 	scorerPlace   = place{vars: scorerVars}
 	toolCallPlace = place{vars: func(output Type) []Var { return append(scorerVars(output), Var{"call", toolCall()}) }}
 	jsonPathPlace = place{vars: func(output Type) []Var { return append(scorerVars(output), Var{"json", Any}) }}
 
 	rubricPlace    = fixed(Options{}, Var{"task", task(Var{"target", Any})}, Var{"target", Any})
 	toolPlace      = fixed(Options{}, Var{"args", MapOf(Any)}, Var{"task", task()}, Var{"call", Int})
+	seedPlace      = fixed(Options{}, Var{"task", task()})
+	printedPlace   = fixed(Options{}, Var{"task", task()}, Var{"stdout", String}, Var{"reply", Any}, Var{"workspace", workspace()})
 	userPlace      = fixed(Options{}, Var{"message", String}, Var{"turn", Int}, Var{"task", task()})
 	foldPlace      = fixed(Options{}, Var{"task", task()})
 	objectivePlace = fixed(Options{}, metrics()...)
@@ -338,6 +341,15 @@ func Step(output Type) *Env { return stepPlace.of(output) }
 
 // Tool is the environment of a tool that is an expression. Call counts the run's tool calls before this one.
 func Tool() *Env { return toolPlace.of(Any) }
+
+// Argument is the environment of the arguments of an agent that is a program: the loop's, and the rendered prompt.
+func Argument(output Type) *Env { return argumentPlace.of(output) }
+
+// Seed is the environment of what a workspace begins with: the task.
+func Seed() *Env { return seedPlace.of(Any) }
+
+// Printed is the environment of what a program's output and usage are: what it printed, that as JSON, and the workspace.
+func Printed() *Env { return printedPlace.of(Any) }
 
 // UserUntil is the environment of what ends a conversation with a user: the user's turn, and its number in the
 // iteration, from 1.
@@ -462,7 +474,8 @@ func iterationFields(output Type) []Var {
 		{"error", String},
 		{"elapsed", Duration},
 		{"tool_calls", ListOf(toolCall())},
-		{"steps", Int}, // of an agent that converses, else 0
+		{"steps", Int},             // of an agent that converses, else 0
+		{"workspace", workspace()}, // as the iteration left it
 	}
 }
 
@@ -471,6 +484,18 @@ func iteration(output Type) Type {
 	return Struct("iteration", append(iterationFields(output),
 		Var{"duration", Duration},
 		Var{"adaptation", String})...) // what changed for the next one, empty at the last
+}
+
+// workspace is what a run changed of the files that its workspace began with.
+func workspace() Type {
+	return Struct("workspace",
+		Var{"changed", ListOf(String)}, // paths
+		Var{"added", ListOf(String)},
+		Var{"deleted", ListOf(String)},
+		Var{"insertions", Int}, // lines
+		Var{"deletions", Int},
+		Var{"diff", String},
+		Var{"truncated", Bool}) // the diff is longer than it is shown
 }
 
 func best(output Type) Type {
