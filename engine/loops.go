@@ -96,7 +96,10 @@ func (m *models) agent(l *spec.Loop, a *spec.Agent) (agent.Agent, error) {
 		return &agent.Endpoint{Endpoint: m.endpoint(a.HTTP, a.Headers), Spec: a}, nil
 	}
 	if a.Model == "" {
-		return &agent.Program{Program: m.program(l.Folder, a.Command, a.Timeout), Spec: a}, nil
+		program := m.program(l.Folder, a.Command, a.Timeout)
+		set, err := m.variables(a.Env)
+		program.Env = append(program.Env, set...)
+		return &agent.Program{Program: program, Spec: a}, err
 	}
 	if l.Converses(a) {
 		return m.conversation(l, a)
@@ -323,6 +326,17 @@ func (m *models) headers(declared spec.Headers) (map[string]string, error) {
 		}
 	}
 	return declared.Values(m.options.Getenv), nil
+}
+
+// variables are those of a program as NAME=value. One that is not set in our own
+// environment is told before anything runs.
+func (m *models) variables(declared spec.Variables) ([]string, error) {
+	for _, variable := range declared {
+		if name := variable.Value.Env; name != "" && !m.offline && m.options.Getenv(name) == "" {
+			return nil, fmt.Errorf("the environment variable %s, which is to be the program's %s, is not set", name, variable.Key)
+		}
+	}
+	return declared.Set(m.options.Getenv), nil
 }
 
 // delegated is a loop that serves others. It is made once, for all that hand it

@@ -91,6 +91,8 @@ type Result struct {
 	// more to give.
 	Unanswered *record.Next
 	Ended      *record.Ended
+	// Workspace is the state in which a program left its folder; nil: it has none.
+	Workspace *record.Workspace
 	// Confidence is a program's in its own output, nil if it gave none.
 	Confidence *float64
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/agentbench/agentbench/engine/external"
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/stop"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/expr"
 )
@@ -33,20 +34,187 @@ var programWriter = writer{name: "the program", class: record.Program, empty: "w
 
 // Execute runs the program once.
 func (a *Program) Execute(ctx context.Context, turn *Turn) (Result, error) {
-	stdin, identity, err := input(turn)
+	given, err := a.given(ctx, turn)
 	if err != nil {
 		return Result{}, err
 	}
-	hash := Hash(a.Program.Argv, identity)
-	done, err := a.Program.Run(ctx, stdin)
-	call := ProgramCall(record.RoleProgram, a.Program.Argv, hash, done, err)
-	return programWriter.result(ctx, a.Spec, turn, done.Stdout, call, err)
+	program := a.Program
+	program.Argv = given.argv
+	done, err := program.Run(ctx, given.stdin)
+	call := ProgramCall(record.RoleProgram, given.argv, given.hash, done, err)
+	result, err := programWriter.result(ctx, a.Spec, turn, done.Stdout, call, err)
+	if err == nil {
+		err = a.read(ctx, turn, done.Stdout, &result)
+	}
+	return result, err
 }
 
 // Sends is the hash of what the program would be given.
 func (a *Program) Sends(turn *Turn) (hash string, err error) {
-	_, identity, err := input(turn)
-	return Hash(a.Program.Argv, identity), err
+	given, err := a.given(context.Background(), turn)
+	return given.hash, err
+}
+
+// given is what a program is started with.
+type given struct {
+	argv  []string
+	stdin []byte
+	hash  string
+}
+
+// given is the command with its arguments rendered, or, where none of them holds an
+// expression, the command as it is and JSON to read.
+func (a *Program) given(ctx context.Context, turn *Turn) (given, error) {
+	argv := a.Program.Argv
+	if a.Spec.Arguments == nil {
+		stdin, identity, err := input(turn)
+		return given{argv, stdin, Hash(argv, identity)}, err
+	}
+	argv = slices.Clone(argv)
+	for i, argument := range a.Spec.Arguments {
+		if argument == nil {
+			continue
+		}
+		text, err := argument.Render(ctx, withPrompt{turn.Scope, turn})
+		switch {
+		case err != nil:
+			return given{}, record.Errorf(record.Expression, "rendering argument %d of the program: %v", i, err)
+		case strings.ContainsRune(text, 0):
+			return given{}, record.Errorf(record.Expression, "argument %d of the program holds a NUL character, which no argument can", i)
+		}
+		argv[i] = text
+	}
+	return given{argv, nil, Hash(argv, nil)}, nil
+}
+
+// withPrompt is a scope that knows what the iteration is asked.
+type withPrompt struct {
+	expr.Scope
+	turn *Turn
+}
+
+func (s withPrompt) Lookup(name string) (any, bool) {
+	switch name {
+	case "prompt":
+		return s.turn.Prompt, true
+	case "trial":
+		return int64(s.turn.Trial), true
+	}
+	return s.Scope.Lookup(name)
+}
+
+// read replaces what was printed by the output that the loop declares, and reads the
+// usage that the program reports.
+func (a *Program) read(ctx context.Context, turn *Turn, stdout []byte, result *Result) error {
+	if a.Spec.Output == nil && a.Spec.Usage == nil {
+		return nil
+	}
+	scope := printed{turn: turn, text: strings.ToValidUTF8(string(stdout), "\uFFFD"), workspace: result.Workspace}
+	if a.Spec.Usage != nil {
+		result.Calls[0].Usage = scope.usage(ctx, a.Spec.Usage)
+	}
+	if a.Spec.Output == nil {
+		return nil
+	}
+	value, err := a.Spec.Output.Value(ctx, &scope)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err != nil {
+		return record.Errorf(record.NoAnswer, "output: %v", err)
+	}
+	if text, ok := value.(string); ok {
+		result.SetReply(text, a.Spec.Reply)
+		return nil
+	}
+	result.Value, result.Fault = value, ""
+	if result.Output, err = expr.AppendJSON(nil, value); err != nil {
+		return record.Errorf(record.NoAnswer, "output: %v", err)
+	}
+	return nil
+}
+
+// printed is what expressions see of a program that has ended.
+type printed struct {
+	turn      *Turn
+	text      string
+	workspace *record.Workspace
+
+	parsed bool
+	reply  any // the text as JSON, or a list of its lines; null where it is neither
+}
+
+// Lookup implements [expr.Scope].
+func (p *printed) Lookup(name string) (any, bool) {
+	switch name {
+	case "task":
+		return spec.TaskFields{Task: p.turn.Task}, true
+	case "stdout":
+		return p.text, true
+	case "reply":
+		return p.json(), true
+	case "workspace":
+		return stop.WorkspaceFields{Workspace: p.workspace}, true
+	}
+	return nil, false
+}
+
+func (p *printed) json() any {
+	if p.parsed {
+		return p.reply
+	}
+	p.parsed = true
+	value, err := expr.ParseJSON([]byte(p.text))
+	if err == nil {
+		p.reply = value
+		return value
+	}
+	var list []any
+	for line := range strings.Lines(strings.TrimSpace(p.text)) {
+		if value, err = expr.ParseJSON([]byte(line)); err != nil {
+			return nil
+		}
+		list = append(list, value)
+	}
+	p.reply = list
+	return list
+}
+
+// usage is what a program says that it used. Numbers that cannot be read are unknown.
+func (p *printed) usage(ctx context.Context, declared *spec.Reported) record.Usage {
+	number := func(e *spec.Expr) (n float64, known bool) {
+		if e == nil {
+			return 0, false
+		}
+		value, err := e.Value(ctx, p)
+		switch x := value.(type) {
+		case float64:
+			n, known = x, err == nil && x >= 0 && x < 1e15
+		case int64:
+			n, known = float64(x), err == nil && x >= 0
+		}
+		return n, known
+	}
+	var used usage
+	cost, priced := number(declared.CostUSD)
+	if priced {
+		used.CostUSD = &cost
+	}
+	for _, of := range []struct {
+		e    *spec.Expr
+		into *int64
+	}{{declared.Calls, &used.Calls}, {declared.InputTokens, &used.InputTokens}, {declared.OutputTokens, &used.OutputTokens}} {
+		n, known := number(of.e)
+		if of.e != nil && !known {
+			return unreported
+		}
+		*of.into = int64(n)
+	}
+	if declared.CostUSD != nil && !priced {
+		return unreported
+	}
+	read, _ := programWriter.used(&used)
+	return read
 }
 
 // ProgramCall is the record of a program that ran.

@@ -45,6 +45,8 @@ type Run struct {
 	Group string `json:"group,omitempty"`
 	// Images are those of the task. Their content is not recorded.
 	Images []Image `json:"images,omitempty"`
+	// Seed is the state of the folder with which the run began, where it has one.
+	Seed string `json:"seed,omitempty"`
 	// Loop is the hash of the resolved loop that made the run.
 	Loop       string      `json:"loop,omitempty"`
 	Outcome    Outcome     `json:"outcome"`
@@ -131,11 +133,14 @@ type Iteration struct {
 	// 0: see Fail.
 	Error      *Error   `json:"error,omitempty"`
 	Confidence *float64 `json:"confidence,omitempty"`
+	// Workspace is the state in which the iteration left the run's folder, where it has one.
+	Workspace *Workspace `json:"workspace,omitempty"`
 	// Skipped means that the loop does not evaluate in this phase: conditions,
 	// guards and best pass over the iteration.
 	Skipped bool `json:"skipped,omitempty"`
 	// Cut names what cancelled the iteration in flight: a timeout, a budget, a
-	// signal. A cut iteration has no evaluation and is never best.
+	// signal. A cut iteration has no evaluation and is never best, unless it has a
+	// workspace: what it left there is evaluated, and counts.
 	Cut string `json:"cut,omitempty"`
 	// Start and End are as-if times since the start of the run.
 	Start time.Duration `json:"start_ns"`
@@ -172,7 +177,13 @@ func (it *Iteration) SpentByUser() (user Usage) {
 // Evaluated reports whether there is an evaluation to go by: one that conditions,
 // scores and the choice of the best may read.
 func (it *Iteration) Evaluated() bool {
-	return it.Evaluation != nil && it.Error == nil && it.Cut == "" && !it.Skipped
+	return it.Evaluation != nil && it.Error == nil && !it.Lost() && !it.Skipped
+}
+
+// Lost reports whether the iteration was cut, and left nothing that counts: it has no
+// workspace, or what is there was not evaluated.
+func (it *Iteration) Lost() bool {
+	return it.Cut != "" && (it.Workspace == nil || it.Evaluation == nil && !it.Skipped)
 }
 
 // Spent is what the iteration used: the agent's part, tool calls included, and
@@ -214,6 +225,19 @@ type Step struct {
 	// Unanswered is the hash of the request to which the model that plays the user
 	// had nothing more to give. That is no call.
 	Unanswered string `json:"unanswered,omitempty"`
+}
+
+// Workspace is a state of a run's folder. Paths are those that differ from the seed, in
+// their order.
+type Workspace struct {
+	Tree       string   `json:"tree"` // names the state in the store of the result folder
+	Changed    []string `json:"changed,omitempty"`
+	Added      []string `json:"added,omitempty"`
+	Deleted    []string `json:"deleted,omitempty"`
+	Insertions int      `json:"insertions,omitempty"` // lines
+	Deletions  int      `json:"deletions,omitempty"`
+	Diff       string   `json:"diff,omitempty"`
+	Truncated  bool     `json:"truncated,omitempty"` // the diff is longer than what is here
 }
 
 // Evaluation is the judgement of an iteration inside the loop.
@@ -313,6 +337,9 @@ type Call struct {
 	// failed, or wrote bytes that are not UTF-8.
 	Stdout string `json:"stdout,omitempty"`
 	Error  *Error `json:"error,omitempty"`
+	// Tree is the state of the run's folder when the call of a program arrived; "": it
+	// was not kept.
+	Tree string `json:"tree,omitempty"`
 }
 
 // ToolCall is one use of a tool, or one task handed to a delegate.

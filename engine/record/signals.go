@@ -62,6 +62,7 @@ type IterationSignals struct {
 	Fault      bool    `json:"fault,omitempty"` // the reply or the evaluation was faulty
 	Skipped    bool    `json:"skipped,omitempty"`
 	Cut        string  `json:"cut,omitempty"`
+	Tree       string  `json:"tree,omitempty"`     // of the workspace
 	Ended      string  `json:"ended,omitempty"`    // the reason, where the agent ended the run
 	EndedBy    string  `json:"ended_by,omitempty"` // the tool that did
 	// Error is the class of the iteration's error, ErrorHash tells equal errors
@@ -166,6 +167,9 @@ func (s *Signals) fill(r *Run) {
 		if e := it.Evaluation; e != nil {
 			sig.Evaluated, sig.Confidence, sig.Passed, sig.Fault = true, e.Confidence, e.Passed, e.Fault != ""
 			sig.Checks = s.mark(e.Checks)
+		}
+		if it.Workspace != nil {
+			sig.Tree = it.Workspace.Tree
 		}
 		if it.Ended != nil {
 			sig.Ended, sig.EndedBy = it.Ended.Reason, it.Ended.Tool

@@ -38,6 +38,9 @@ func iterationOf(room *Room, s *record.Signals, sig *record.IterationSignals) re
 		it.Evaluation = &room.evaluations.take(1)[0]
 		*it.Evaluation = record.Evaluation{Confidence: sig.Confidence, Passed: sig.Passed, Checks: checksOf(s.Checks, sig.Checks)}
 	}
+	if sig.Tree != "" {
+		it.Workspace = &record.Workspace{Tree: sig.Tree}
+	}
 	if sig.Ended != "" {
 		it.Ended = &record.Ended{Reason: sig.Ended, Tool: sig.EndedBy}
 	}

@@ -50,7 +50,7 @@ func (s *State) lookupRun(name string) (any, bool) {
 // lookupLast has what belongs to the last iteration.
 func (s *State) lookupLast(name string) (any, bool) {
 	switch name {
-	case "output", "confidence", "passed", "error", "elapsed", "tool_calls", "steps":
+	case "output", "confidence", "passed", "error", "elapsed", "tool_calls", "steps", "workspace":
 		return s.fieldsAt(s.Len() - 1).Field(name), true
 	case "previous":
 		if s.Len() < 2 {
@@ -93,7 +93,7 @@ func (s *State) bestFields() any {
 func (s *State) outputs() *expr.Object {
 	outputs := expr.NewObject(len(s.rules.phases))
 	for i := range s.history {
-		if e := &s.history[i]; e.Phase != "" && e.Error == nil && e.Cut == "" {
+		if e := &s.history[i]; e.Phase != "" && e.Error == nil && !e.Lost() {
 			outputs.Set(e.Phase, e.output())
 		}
 	}
@@ -189,11 +189,49 @@ func IterationField(it *record.Iteration, n int, name string) any {
 		return int64(len(it.Steps))
 	case "confidence":
 		return confidence(it)
+	case "workspace":
+		return WorkspaceFields{it.Workspace}
 	}
 	if it.Evaluation == nil {
 		return evaluationField(&record.Evaluation{}, name)
 	}
 	return evaluationField(it.Evaluation, name)
+}
+
+// WorkspaceFields is a workspace as expressions see it; that of a run without one is empty.
+type WorkspaceFields struct{ *record.Workspace }
+
+// Field implements [expr.Fields].
+func (f WorkspaceFields) Field(name string) any {
+	w := f.Workspace
+	if w == nil {
+		w = &record.Workspace{}
+	}
+	switch name {
+	case "changed":
+		return textList(w.Changed)
+	case "added":
+		return textList(w.Added)
+	case "deleted":
+		return textList(w.Deleted)
+	case "insertions":
+		return int64(w.Insertions)
+	case "deletions":
+		return int64(w.Deletions)
+	case "diff":
+		return w.Diff
+	case "truncated":
+		return w.Truncated
+	}
+	return nil
+}
+
+func textList(texts []string) []any {
+	list := make([]any, len(texts))
+	for i, text := range texts {
+		list[i] = text
+	}
+	return list
 }
 
 // confidence is 0 for a failed iteration and null for one that was not evaluated.
@@ -214,11 +252,7 @@ func evaluationField(v *record.Evaluation, name string) any {
 	case "feedback":
 		return v.Feedback
 	case "improvements":
-		texts := make([]any, len(v.Improvements))
-		for i, text := range v.Improvements {
-			texts[i] = text
-		}
-		return texts
+		return textList(v.Improvements)
 	case "checks":
 		return ChecksByName(v.Checks)
 	case "failing":

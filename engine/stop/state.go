@@ -170,7 +170,7 @@ func (s *State) phaseDone() (bool, error) {
 	if p.MaxIterations > 0 && s.inPhase >= p.MaxIterations {
 		return true, nil
 	}
-	if e := s.last(); p.Until == nil || e.Error != nil || e.Cut != "" {
+	if e := s.last(); p.Until == nil || e.Error != nil || e.Lost() {
 		return false, nil
 	}
 	return p.Until.Bool(context.Background(), s)
@@ -216,10 +216,10 @@ type entry struct {
 }
 
 // judged: expressions can judge the output.
-func (e *entry) judged() bool { return e.Error == nil && e.Cut == "" && !e.Skipped }
+func (e *entry) judged() bool { return e.Error == nil && !e.Lost() && !e.Skipped }
 
 // passedOver: conditions on outputs do not look at it.
-func (e *entry) passedOver() bool { return e.Skipped || e.Cut != "" }
+func (e *entry) passedOver() bool { return e.Skipped || e.Lost() }
 
 // counted: evaluated or failed, so it improves or it does not.
 func (e *entry) counted() bool {
@@ -387,7 +387,7 @@ func (s *State) returned(reason record.Reason) int {
 	}
 	switch {
 	case s.rules.evaluate == nil:
-		return s.lastOf(func(e *entry) bool { return e.Error == nil && e.Cut == "" })
+		return s.lastOf(func(e *entry) bool { return e.Error == nil && !e.Lost() })
 	case s.best < 0: // a log may have no evaluations
 		return s.lastOf((*entry).judged)
 	}
