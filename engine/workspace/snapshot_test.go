@@ -1,0 +1,328 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/agentbench/agentbench/engine/propertytest"
+)
+
+func openStore(t testing.TB) *Store {
+	t.Helper()
+	s, err := Open(filepath.Join(t.TempDir(), "store"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// write makes files below a folder.
+func write(t testing.TB, dir string, files map[string]string) {
+	t.Helper()
+	for name, content := range files {
+		file := filepath.Join(dir, filepath.FromSlash(name))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(content), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// seen is what a folder holds, read with nothing of this package: kind, mode and bytes by path.
+func seen(t testing.TB, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || name == dir {
+			return err
+		}
+		below, _ := filepath.Rel(dir, name)
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		content := ""
+		switch {
+		case info.Mode().IsRegular():
+			raw, err := os.ReadFile(name)
+			if err != nil {
+				return err
+			}
+			content = string(raw)
+		case info.Mode()&fs.ModeSymlink != 0:
+			content, err = os.Readlink(name)
+			all[below] = "link to " + content
+			return err
+		}
+		all[below] = info.Mode().String() + " " + content
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func snapshot(t testing.TB, f *Folder) Snapshot {
+	t.Helper()
+	made, err := f.Snapshot(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+// began is a folder of a tree with some files, and what follows it.
+func began(t testing.TB, s *Store, o Options, files map[string]string) *Folder {
+	t.Helper()
+	planted, err := s.Plant(context.Background(), Seed{Files: files}, Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := s.Restore(context.Background(), planted.Tree, filepath.Join(t.TempDir(), "run"), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func paths(t *Tree) (all []string) {
+	for _, e := range t.Entries {
+		all = append(all, e.Path)
+	}
+	return all
+}
+
+// edit changes a folder in some way that a program may.
+func edit(t *rapid.T, dir string) {
+	names := rapid.SampledFrom([]string{"a", "A", "a.b", "b", "deep/a", "deep/er/b", "deep-er", ".git/HEAD", "n\xff", "sp ace\n"})
+	name := filepath.Join(dir, names.Draw(t, "name"))
+	// A path below a file or a link that leads nowhere cannot be made: then nothing changes.
+	os.MkdirAll(filepath.Dir(name), 0o755)
+	switch rapid.SampledFrom([]string{"write", "append", "truncate", "remove", "mode", "folder", "link", "rename", "large"}).Draw(t, "edit") {
+	case "write":
+		os.WriteFile(name, []byte(rapid.SampledFrom([]string{"", "x", "y", strings.Repeat("line\n", 2000)}).Draw(t, "content")), 0o600)
+	case "append":
+		if f, err := os.OpenFile(name, os.O_APPEND|os.O_WRONLY, 0); err == nil {
+			f.WriteString("more")
+			f.Close()
+		}
+	case "truncate":
+		os.Truncate(name, int64(rapid.IntRange(0, 3).Draw(t, "size")))
+	case "remove":
+		os.RemoveAll(name)
+	case "mode":
+		if info, err := os.Lstat(name); err == nil && info.Mode()&fs.ModeSymlink == 0 {
+			os.Chmod(name, rapid.SampledFrom([]fs.FileMode{0o755, 0o700, 0o640, 0o777}).Draw(t, "mode"))
+		}
+	case "folder":
+		os.RemoveAll(name)
+		os.Mkdir(name, 0o750)
+	case "link":
+		os.Symlink(rapid.SampledFrom([]string{"a", "..", "/etc/passwd", "nowhere", "deep"}).Draw(t, "target"), name)
+	case "rename":
+		os.Rename(name, filepath.Join(dir, names.Draw(t, "to")))
+	case "large":
+		os.WriteFile(name, []byte(strings.Repeat("0123456789abcdef", 70000)+rapid.StringN(0, 3, 3).Draw(t, "end")), 0o644)
+	}
+}
+
+// However a folder was edited, its snapshot has all of it; restored, it is the same folder; and it is the
+// same tree whether all files were read or those alone that changed.
+func TestASnapshotRestoredIsTheSameTree(t *testing.T) {
+	s := openStore(t)
+	ctx := context.Background()
+	propertytest.CheckCases(t, 60, func(r *rapid.T) {
+		base := t.TempDir()
+		dir := filepath.Join(base, "run")
+		empty := newTree(nil)
+		f, err := s.Restore(ctx, empty, dir, Options{})
+		if err != nil {
+			r.Fatal(err)
+		}
+		for range rapid.IntRange(1, 4).Draw(r, "snapshots") {
+			for range rapid.IntRange(0, 8).Draw(r, "edits") {
+				edit(r, dir)
+			}
+			made := snapshot(t, f)
+			if len(made.Left) > 0 {
+				r.Fatalf("left out: %v", made.Left)
+			}
+			again := snapshot(t, s.Track(dir, empty, Options{}))
+			if again.Tree.ID != made.Tree.ID {
+				r.Fatalf("%v read as %v where all was read", paths(made.Tree), paths(again.Tree))
+			}
+			stored, err := s.Tree(made.Tree.ID)
+			if err != nil || !slices.Equal(stored.Entries, made.Tree.Entries) {
+				r.Fatalf("stored as %v: %v", stored, err)
+			}
+			copied := filepath.Join(base, "copy")
+			if _, err := s.Restore(ctx, stored, copied, Options{}); err != nil {
+				r.Fatal(err)
+			}
+			if want, got := seen(t, dir), seen(t, copied); !maps.Equal(want, got) {
+				r.Fatalf("restored %q, want %q", got, want)
+			}
+			if back := snapshot(t, s.Track(copied, empty, Options{})); back.Tree.ID != made.Tree.ID {
+				r.Fatalf("the copy is tree %s, want %s", back.Tree.ID, made.Tree.ID)
+			}
+			if err := Remove(copied); err != nil {
+				r.Fatal(err)
+			}
+		}
+		if err := Remove(base); err != nil {
+			r.Fatal(err)
+		}
+	})
+	if faults := s.Verify(ctx); len(faults) > 0 {
+		t.Error(faults)
+	}
+}
+
+// A program may set the time of a file back.
+func TestAnEditThatSetsTheTimeBackIsSeen(t *testing.T) {
+	s := openStore(t)
+	f := began(t, s, Options{}, map[string]string{"a.txt": "one"})
+	file := filepath.Join(f.Dir, "a.txt")
+	info, err := os.Stat(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := snapshot(t, f)
+	write(t, f.Dir, map[string]string{"a.txt": "two"})
+	if err := os.Chtimes(file, info.ModTime(), info.ModTime()); err != nil {
+		t.Fatal(err)
+	}
+	if after := snapshot(t, f); after.Tree.ID == before.Tree.ID {
+		t.Error("the edit was not seen")
+	}
+}
+
+// A file changed in the same tick of the file system's clock has the same stamp, and is read again.
+func TestAFileThatWasJustWrittenIsReadAgain(t *testing.T) {
+	s := openStore(t)
+	f := began(t, s, Options{}, nil)
+	for i := range 300 {
+		content := fmt.Sprintf("%03d", i)
+		write(t, f.Dir, map[string]string{"a.txt": content})
+		made := snapshot(t, f)
+		if got, err := s.ReadFile(*made.Tree.find("a.txt"), 10); err != nil || string(got) != content {
+			t.Fatalf("snapshot %d has %q: %v", i, got, err)
+		}
+	}
+}
+
+func TestIgnoredPathsStayAsTheyWere(t *testing.T) {
+	ignore, err := ParsePatterns([]string{"node_modules/", "*.log", "build"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := openStore(t)
+	f := began(t, s, Options{Ignore: ignore}, map[string]string{"a.txt": "a", "node_modules/dep/index.js": "1", "sub/node_modules/x": "1", "sub/b": "b", "build/out": "1"})
+	first := snapshot(t, f)
+	if first.Tree.ID != f.base.ID {
+		t.Fatalf("an untouched folder is %v", paths(first.Tree))
+	}
+	write(t, f.Dir, map[string]string{"node_modules/dep/index.js": "2", "node_modules/new": "2", "run.log": "2", "a.txt": "b"})
+	if err := errors.Join(os.RemoveAll(filepath.Join(f.Dir, "sub")), os.RemoveAll(filepath.Join(f.Dir, "node_modules"))); err != nil {
+		t.Fatal(err)
+	}
+	second := snapshot(t, f)
+	want := []string{"a.txt", "build", "build/out", "node_modules", "node_modules/dep", "node_modules/dep/index.js"}
+	if got := paths(second.Tree); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got, err := s.ReadFile(*second.Tree.find("node_modules/dep/index.js"), 10); err != nil || string(got) != "1" {
+		t.Errorf("the ignored file is %q: %v", got, err)
+	}
+}
+
+// The file takes the place of an ignored folder of that name.
+func TestAFileInThePlaceOfAnIgnoredFolderIsKept(t *testing.T) {
+	ignore, _ := ParsePatterns([]string{"build/"})
+	s := openStore(t)
+	f := began(t, s, Options{Ignore: ignore}, map[string]string{"build/out": "1"})
+	if err := os.RemoveAll(filepath.Join(f.Dir, "build")); err != nil {
+		t.Fatal(err)
+	}
+	write(t, f.Dir, map[string]string{"build": "a file"})
+	if got := paths(snapshot(t, f).Tree); !slices.Equal(got, []string{"build"}) {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestPatterns(t *testing.T) {
+	for _, c := range []struct {
+		pattern, path string
+		folder, want  bool
+	}{
+		{"*.pyc", "a.pyc", false, true},
+		{"*.pyc", "deep/er/a.pyc", false, true},
+		{"*.pyc", "a.pyc/b", false, false}, // its folder is ignored, which the walk knows
+		{".git/", ".git", true, true},
+		{".git/", ".git", false, false},
+		{".git/", "sub/.git", true, true},
+		{"/top", "top", false, true},
+		{"/top", "sub/top", false, false},
+		{"a/b", "a/b", false, true},
+		{"a/b", "x/a/b", false, false},
+		{"a/*", "a/b/c", false, false},
+		{"a/**", "a/b/c", false, true},
+		{"a/**", "a", true, false},
+		{"**/b", "b", false, true},
+		{"a/**/b", "a/b", false, true},
+		{"a/**/b", "a/x/y/b", false, true},
+		{"a/**/b", "a/x/y/c", false, false},
+		{"a?c", "abc", false, true},
+		{"[ab]", "b", false, true},
+	} {
+		p, err := ParsePatterns([]string{c.pattern})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := p.match(c.path, c.folder); got != c.want {
+			t.Errorf("%s on %s (folder %v): %v", c.pattern, c.path, c.folder, got)
+		}
+	}
+	for _, bad := range []string{"", "/", "!a", "a[", "a//b", "../a", "./a"} {
+		if _, err := ParsePatterns([]string{bad}); err == nil {
+			t.Errorf("pattern %q was accepted", bad)
+		}
+	}
+}
+
+func TestScoresAreReusedWhereOnlyIgnoredPathsDiffer(t *testing.T) {
+	ignore, err := ParsePatterns(ScoreIgnore)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := openStore(t)
+	f := began(t, s, Options{}, map[string]string{"a.py": "a", "sub/b.py": "b"})
+	first := snapshot(t, f).Tree
+	write(t, f.Dir, map[string]string{".git/HEAD": "x", "sub/__pycache__/b.cpython.pyc": "x", "a.pyc": "x", "sub/.git/index": "x"})
+	second := snapshot(t, f).Tree
+	if first.ID == second.ID || ScoreKey(first, ignore) != ScoreKey(second, ignore) {
+		t.Error("caches and repositories make another key")
+	}
+	write(t, f.Dir, map[string]string{"a.py": "c"})
+	if ScoreKey(snapshot(t, f).Tree, ignore) == ScoreKey(first, ignore) {
+		t.Error("an edit makes the same key")
+	}
+	if ScoreKey(first, nil) != first.ID {
+		t.Error("without patterns the key is not the id")
+	}
+}

@@ -1,0 +1,680 @@
+package workspace
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+const (
+	// chunkSize is how much of a file is kept as one record. Larger files are lists of
+	// chunks, so that memory stays flat and what a file has in common with its earlier
+	// state is kept once.
+	chunkSize = 1 << 20
+	// mostDepth is how many records are read at most to make one.
+	mostDepth = 16
+	// mostBase is the size up to which a chunk is kept as its difference from another.
+	mostBase = 256 << 10
+)
+
+// Store keeps trees and the bytes of their files, each once, in few pack files. Many
+// goroutines may use it, and several processes the same folder: each appends to a
+// pack of its own and reads all. A process that is killed loses at most the record it
+// was writing. What has to outlive the machine needs Sync.
+type Store struct {
+	dir     string
+	encoder *zstd.Encoder
+	decoder *zstd.Decoder
+
+	mu    sync.RWMutex
+	index map[ID]place
+	packs map[string]*pack
+	own   *pack // which this process appends to; nil until it does
+
+	once    sync.Map // of Plant, Setup and keep: a lock for each key
+	planted sync.Map // what Plant made, by seed
+	kept    sync.Map // folders of seeds whose files are cloned, by tree
+}
+
+// Open opens a store on a folder, which is made once something is written.
+func Open(dir string) (*Store, error) {
+	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(runtime.GOMAXPROCS(0)), zstd.WithLowerEncoderMem(true))
+	if err != nil {
+		return nil, err
+	}
+	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(runtime.GOMAXPROCS(0)))
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{dir: dir, encoder: encoder, decoder: decoder, index: map[ID]place{}, packs: map[string]*pack{}}
+	if err := s.refresh(); err != nil {
+		return nil, errors.Join(fmt.Errorf("opening the store %s: %w", dir, err), s.Close())
+	}
+	return s, nil
+}
+
+// Close lets go of the files, and removes what only this process used.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []error
+	if s.own != nil {
+		all = append(all, Remove(s.scratch()))
+	}
+	for _, p := range s.packs {
+		all = append(all, p.close())
+	}
+	s.decoder.Close()
+	s.packs, s.index, s.own = nil, nil, nil
+	return errors.Join(all...)
+}
+
+// Sync waits until the disk has what was written.
+func (s *Store) Sync() error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.own == nil {
+		return nil
+	}
+	return s.own.own.Sync()
+}
+
+// scratch is the folder of the pack's owner for what ends with it.
+func (s *Store) scratch() string { return s.own.file.Name() + ".scratch" }
+
+// makeScratch is a new folder's path, which does not exist.
+func (s *Store) makeScratch(name string) (string, error) {
+	s.mu.Lock()
+	err := s.acquire()
+	s.mu.Unlock()
+	if err != nil {
+		return "", err
+	}
+	dir, err := os.MkdirTemp(s.scratch(), name+"-")
+	return filepath.Join(dir, "workspace"), err
+}
+
+// refresh reads what other processes have appended since.
+func (s *Store) refresh() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	names, err := filepath.Glob(filepath.Join(s.dir, "pack-*[0-9]"))
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if s.packs[name] == nil {
+			f, err := os.Open(name)
+			if errors.Is(err, os.ErrNotExist) {
+				continue // pruned since
+			}
+			if err != nil {
+				return err
+			}
+			s.packs[name] = &pack{file: f}
+		}
+		if err := s.packs[name].scan(s.index); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// acquire takes the first pack that no process holds, or a new one. What was torn at
+// its end by a crash is cut off.
+func (s *Store) acquire() error {
+	if s.own != nil {
+		return nil
+	}
+	if err := os.MkdirAll(s.dir, 0o755); err != nil {
+		return err
+	}
+	for n := 1; ; n++ {
+		name := filepath.Join(s.dir, fmt.Sprintf("pack-%06d", n))
+		flags := os.O_RDWR | os.O_CREATE
+		if !locks {
+			flags |= os.O_EXCL
+		}
+		f, err := os.OpenFile(name, flags, 0o644)
+		if errors.Is(err, os.ErrExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		free, err := tryLock(f)
+		if err != nil {
+			return errors.Join(err, f.Close())
+		}
+		opened, statErr := f.Stat()
+		if is, err := os.Stat(name); !free || statErr != nil || err != nil || !os.SameFile(is, opened) {
+			f.Close() // held by another process, or pruned by it just now
+			continue
+		}
+		p := s.packs[name]
+		if p == nil {
+			p = &pack{file: f}
+		}
+		p.own = f
+		if err := errors.Join(p.begin(), p.scan(s.index), p.cut()); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		s.packs[name], s.own = p, p
+		if err := Remove(s.scratch()); err != nil {
+			return err
+		}
+		return os.Mkdir(s.scratch(), 0o700)
+	}
+}
+
+func (s *Store) find(key ID) (place, bool) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	at, ok := s.index[key]
+	return at, ok
+}
+
+// append writes a record, unless its key has one.
+func (s *Store) append(r record, payload []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.index[r.key]; ok {
+		return nil
+	}
+	if err := s.acquire(); err != nil {
+		return err
+	}
+	at, err := s.own.append(r, payload)
+	if err != nil {
+		return fmt.Errorf("writing to the store %s: %w", s.dir, err)
+	}
+	s.index[r.key] = at
+	return nil
+}
+
+// put keeps bytes under a key. Where an earlier state of them is kept, its key lets
+// the difference alone be written.
+func (s *Store) put(kind kind, key ID, raw []byte, base ID) error {
+	if _, ok := s.find(key); ok {
+		return nil
+	}
+	r, payload := record{kind: kind, key: key, codec: codecZstd, raw: len(raw)}, s.encoder.EncodeAll(raw, nil)
+	if at, ok := s.find(base); ok && at.kind == kind && kind == kindChunk && at.depth < mostDepth && max(at.raw, len(raw)) <= mostBase && len(payload) > 100 {
+		earlier, err := s.get(base)
+		if err != nil {
+			return err
+		}
+		difference, err := encodeBeside(earlier, raw)
+		if err != nil {
+			return err
+		}
+		if len(base)+len(difference) < len(payload) {
+			r.codec, r.depth, payload = codecBeside, at.depth+1, append(base[:], difference...)
+		}
+	}
+	if len(payload) >= len(raw) {
+		r.codec, r.depth, payload = codecRaw, 0, raw
+	}
+	return s.append(r, payload)
+}
+
+func encodeBeside(base, raw []byte) ([]byte, error) {
+	// Matches are found across both as if the base had come just before.
+	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderDictRaw(1, base), zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<20), zstd.WithLowerEncoderMem(true), zstd.WithEncoderCRC(false))
+	if err != nil {
+		return nil, err
+	}
+	return encoder.EncodeAll(raw, nil), nil
+}
+
+func decodeBeside(base, payload []byte) ([]byte, error) {
+	decoder, err := zstd.NewReader(nil, zstd.WithDecoderDictRaw(1, base), zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true))
+	if err != nil {
+		return nil, err
+	}
+	defer decoder.Close()
+	return decoder.DecodeAll(payload, nil)
+}
+
+// get are the bytes of a key.
+func (s *Store) get(key ID) ([]byte, error) {
+	r, payload, err := s.read(key)
+	if err != nil {
+		return nil, err
+	}
+	return s.decode(r, payload, mostDepth)
+}
+
+var errMissing = errors.New("the store has no such record")
+
+// read is a record as it is stored.
+func (s *Store) read(key ID) (record, []byte, error) {
+	at, ok := s.find(key)
+	if !ok {
+		if err := s.refresh(); err != nil {
+			return record{}, nil, err
+		}
+		if at, ok = s.find(key); !ok {
+			return record{}, nil, fmt.Errorf("%s: %w", key, errMissing)
+		}
+	}
+	payload, err := at.payload()
+	if err != nil {
+		return record{}, nil, fmt.Errorf("%s: %w", key, err)
+	}
+	return at.record, payload, nil
+}
+
+// decode makes bytes of what is stored. The bytes of a tree are those of a whole one.
+func (s *Store) decode(r record, payload []byte, depth int) (raw []byte, err error) {
+	var base []byte
+	if r.codec == codecBeside || r.codec == codecDelta {
+		if len(payload) < len(ID{}) || depth == 0 {
+			return nil, fmt.Errorf("%s: %w", r.key, errDamaged)
+		}
+		below, stored, err := s.read(ID(payload))
+		if err != nil {
+			return nil, err
+		}
+		if base, err = s.decode(below, stored, depth-1); err != nil {
+			return nil, err
+		}
+		payload = payload[len(ID{}):]
+	}
+	switch r.codec {
+	case codecRaw:
+		return payload, nil
+	case codecBeside:
+		raw, err = decodeBeside(base, payload)
+	default:
+		raw, err = s.decoder.DecodeAll(payload, make([]byte, 0, min(r.raw, 64<<20)))
+	}
+	if err == nil && r.codec == codecDelta {
+		raw, err = redelta(base, raw)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", r.key, err)
+	}
+	return raw, nil
+}
+
+// redelta makes the bytes of a tree of those of another and a delta.
+func redelta(base, delta []byte) ([]byte, error) {
+	from, err := wholeTree(base)
+	if err != nil {
+		return nil, err
+	}
+	to, err := applyDelta(from, delta)
+	return encodeTree(to), err
+}
+
+func wholeTree(raw []byte) ([]Entry, error) {
+	raw, ok := bytes.CutPrefix(raw, []byte(treeVersion))
+	if !ok {
+		return nil, errBadTree
+	}
+	return decodeEntries(raw)
+}
+
+// Tree is a stored tree.
+func (s *Store) Tree(id ID) (*Tree, error) {
+	raw, err := s.get(id)
+	if err != nil {
+		return nil, fmt.Errorf("reading tree: %w", err)
+	}
+	entries, err := wholeTree(raw)
+	if err != nil || sha256.Sum256(raw) != id {
+		return nil, fmt.Errorf("reading tree %s: %w", id, cmp.Or(err, errDamaged))
+	}
+	return &Tree{ID: id, Entries: entries}, nil
+}
+
+// putTree keeps a tree, as the smallest difference from one of the bases if that is
+// much smaller than the tree.
+func (s *Store) putTree(t *Tree, bases ...*Tree) error {
+	if _, ok := s.find(t.ID); ok {
+		return nil
+	}
+	var best []byte
+	r := record{kind: kindTree, key: t.ID, codec: codecDelta}
+	for _, base := range bases {
+		at, ok := s.find(base.ID)
+		if !ok || at.depth >= mostDepth {
+			continue
+		}
+		delta := treeDelta(base.Entries, t.Entries)
+		if payload := s.encoder.EncodeAll(delta, base.ID[:]); best == nil || len(payload) < len(best) {
+			best, r.depth, r.raw = payload, at.depth+1, len(delta)
+		}
+	}
+	if best == nil || len(best) > 20*len(t.Entries) { // a whole one takes some 40 bytes a file
+		return s.put(kindTree, t.ID, encodeTree(t.Entries), ID{})
+	}
+	return s.append(r, best)
+}
+
+var chunks = sync.Pool{New: func() any { return new([chunkSize + 1]byte) }}
+
+// putFile keeps what a reader gives. Base is the key of an earlier state of it, if any.
+func (s *Store) putFile(ctx context.Context, from io.Reader, base ID) (hash ID, size int64, err error) {
+	buffer := chunks.Get().(*[chunkSize + 1]byte)
+	defer chunks.Put(buffer)
+	whole := sha256.New()
+	var list []byte
+	for {
+		n, err := io.ReadFull(from, buffer[:chunkSize])
+		ended := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+		if err != nil && !ended {
+			return hash, size, err
+		}
+		if err := ctx.Err(); err != nil {
+			return hash, size, err
+		}
+		if n == 0 && size > 0 {
+			break
+		}
+		chunk := buffer[:n]
+		key := ID(sha256.Sum256(chunk))
+		if err := s.put(kindChunk, key, chunk, base); err != nil {
+			return hash, size, storeError{err}
+		}
+		size, list = size+int64(n), append(list, key[:]...)
+		if ended && size == int64(n) {
+			return key, size, nil
+		}
+		whole.Write(chunk)
+		if ended {
+			break
+		}
+	}
+	if len(list) == len(hash) { // exactly one whole chunk
+		return ID(list), size, nil
+	}
+	whole.Sum(hash[:0])
+	if err := s.put(kindList, hash, list, ID{}); err != nil {
+		return hash, size, storeError{err}
+	}
+	return hash, size, nil
+}
+
+// storeError is a failure to keep what could be read.
+type storeError struct{ error }
+
+func (e storeError) Unwrap() error { return e.error }
+
+// eachChunk visits the bytes of a file in order.
+func (s *Store) eachChunk(hash ID, visit func(chunk []byte) error) error {
+	r, payload, err := s.read(hash)
+	if err != nil {
+		return err
+	}
+	raw, err := s.decode(r, payload, mostDepth)
+	if err != nil {
+		return err
+	}
+	if r.kind != kindList {
+		return visit(raw)
+	}
+	for key := range slices.Chunk(raw, len(ID{})) {
+		chunk, err := s.get(ID(key))
+		if err != nil {
+			return err
+		}
+		if err := visit(chunk); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ReadFile are the bytes of a file of a tree, at most so many.
+func (s *Store) ReadFile(e Entry, most int64) ([]byte, error) {
+	var all []byte
+	err := s.eachChunk(e.Hash, func(chunk []byte) error {
+		if int64(len(all)+len(chunk)) > most {
+			return fmt.Errorf("%q: %w: it has %d bytes, at most %d are read", e.Path, ErrLimit, e.Size, most)
+		}
+		all = append(all, chunk...)
+		return nil
+	})
+	return all, err
+}
+
+// Join copies trees of another store and what they need: all, or those named.
+// Setups that made one of them come along.
+func (s *Store) Join(from *Store, trees ...ID) error {
+	if err := errors.Join(s.refresh(), from.refresh()); err != nil {
+		return err
+	}
+	from.mu.RLock()
+	keys, names := slices.Clone(trees), map[ID]bool{}
+	for key, at := range from.index {
+		if at.kind == kindName {
+			names[key] = true
+		} else if len(trees) == 0 {
+			keys = append(keys, key)
+		}
+	}
+	from.mu.RUnlock()
+	for _, key := range keys {
+		if err := s.transfer(from, key); err != nil {
+			return fmt.Errorf("joining %s with %s: %w", s.dir, from.dir, err)
+		}
+	}
+	for key := range names {
+		r, tree, err := from.read(key)
+		if err != nil {
+			return err
+		}
+		if len(trees) > 0 && !slices.Contains(trees, ID(tree)) {
+			continue
+		}
+		if err := s.append(r, tree); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// transfer copies a record as it is stored, after what it needs.
+func (s *Store) transfer(from *Store, key ID) error {
+	if _, ok := s.find(key); ok {
+		return nil
+	}
+	r, payload, err := from.read(key)
+	if err != nil {
+		return err
+	}
+	needs := func(keys []byte) error {
+		for key := range slices.Chunk(keys, len(ID{})) {
+			if err := s.transfer(from, ID(key)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if r.codec == codecBeside || r.codec == codecDelta {
+		if err := needs(payload[:len(ID{})]); err != nil {
+			return err
+		}
+		base, _ := s.find(ID(payload))
+		r.depth = base.depth + 1
+	}
+	if r.depth > mostDepth || r.kind == kindList {
+		raw, err := from.decode(r, payload, mostDepth)
+		if err != nil {
+			return err
+		}
+		if r.kind == kindList {
+			if err := needs(raw); err != nil {
+				return err
+			}
+		}
+		if r.depth > mostDepth {
+			return s.put(r.kind, key, raw, ID{})
+		}
+	}
+	if r.kind == kindTree {
+		if err := s.transferFiles(from, r, payload); err != nil {
+			return err
+		}
+	}
+	return s.append(r, payload)
+}
+
+// transferFiles copies the files that a record of a tree names. Those that it shares
+// with the tree it is a difference from came with that one.
+func (s *Store) transferFiles(from *Store, r record, payload []byte) error {
+	whole := r.codec != codecDelta
+	if !whole {
+		r.codec, payload = codecZstd, payload[len(ID{}):]
+	}
+	raw, err := from.decode(r, payload, mostDepth)
+	if err != nil {
+		return err
+	}
+	entries, err := decodeEntries(bytes.TrimPrefix(raw, []byte(treeVersion)))
+	for _, e := range entries {
+		if e.Kind == KindFile && err == nil {
+			err = s.transfer(from, e.Hash)
+		}
+	}
+	return err
+}
+
+// Prune keeps the named trees and removes all others. No other process may use the store.
+func (s *Store) Prune(keep ...ID) error {
+	if err := s.prune(keep); err != nil {
+		return fmt.Errorf("pruning the store %s: %w", s.dir, err)
+	}
+	return nil
+}
+
+func (s *Store) prune(keep []ID) error {
+	if err := s.refresh(); err != nil {
+		return err
+	}
+	if err := s.takeAll(); err != nil {
+		return err
+	}
+	fresh, err := Open(filepath.Join(s.scratch(), "pruned"))
+	if err != nil {
+		return err
+	}
+	if len(keep) > 0 {
+		err = fresh.Join(s, keep...)
+	}
+	fresh.mu.Lock()
+	err = errors.Join(err, fresh.acquire())
+	fresh.mu.Unlock()
+	if err = errors.Join(err, fresh.Sync(), fresh.Close()); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var last int
+	if _, err := fmt.Sscanf(filepath.Base(slices.Max(slices.Collect(maps.Keys(s.packs)))), "pack-%d", &last); err != nil {
+		return err
+	}
+	// A crash between these steps leaves records twice, which does no harm.
+	if err := os.Rename(filepath.Join(fresh.dir, "pack-000001"), filepath.Join(s.dir, fmt.Sprintf("pack-%06d", last+1))); err != nil {
+		return err
+	}
+	scratch := s.scratch()
+	for old, p := range s.packs {
+		if err := errors.Join(os.Remove(old), p.close()); err != nil {
+			return err
+		}
+	}
+	s.packs, s.index, s.own = map[string]*pack{}, map[ID]place{}, nil
+	s.planted.Clear()
+	s.kept.Clear()
+	return Remove(scratch)
+}
+
+// takeAll makes sure that no other process appends to a pack.
+func (s *Store) takeAll() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.acquire(); err != nil {
+		return err
+	}
+	for name, p := range s.packs {
+		if p == s.own {
+			continue
+		}
+		if free, err := tryLock(p.file); err != nil || !free {
+			return fmt.Errorf("another process uses %s", filepath.Base(name))
+		}
+	}
+	return nil
+}
+
+// Verify reads all records and reports what is damaged or missing.
+func (s *Store) Verify(ctx context.Context) (faults []error) {
+	if err := s.refresh(); err != nil {
+		return []error{err}
+	}
+	s.mu.RLock()
+	places := make([]place, 0, len(s.index))
+	for _, p := range s.packs {
+		for _, at := range p.damaged {
+			faults = append(faults, fmt.Errorf("%s, byte %d: %w", filepath.Base(p.file.Name()), at, errDamaged))
+		}
+	}
+	for _, at := range s.index {
+		places = append(places, at)
+	}
+	s.mu.RUnlock()
+	slices.SortFunc(places, func(a, b place) int { return bytes.Compare(a.key[:], b.key[:]) })
+	for _, at := range places {
+		if err := ctx.Err(); err != nil {
+			return append(faults, err)
+		}
+		if err := s.verify(at); err != nil {
+			faults = append(faults, fmt.Errorf("%s: %w", at.key, err))
+		}
+	}
+	return faults
+}
+
+func (s *Store) verify(at place) error {
+	payload, err := at.payload()
+	if err != nil {
+		return err
+	}
+	switch at.kind {
+	case kindName:
+		_, err := s.Tree(ID(payload))
+		return err
+	case kindTree:
+		t, err := s.Tree(at.key)
+		if err != nil {
+			return err
+		}
+		for _, e := range t.Entries {
+			if _, ok := s.find(e.Hash); e.Kind == KindFile && !ok {
+				return fmt.Errorf("%q: %w", e.Path, errMissing)
+			}
+		}
+		return nil
+	}
+	hash := sha256.New()
+	err = s.eachChunk(at.key, func(chunk []byte) error { hash.Write(chunk); return nil })
+	if err == nil && ID(hash.Sum(nil)) != at.key {
+		err = errDamaged
+	}
+	return err
+}
