@@ -164,8 +164,6 @@ func (r *restoring) file(dir *os.Root, e Entry) (k known, err error) {
 	return k, nil
 }
 
-var zeros [chunkSize]byte
-
 // writeTo writes a file's bytes, and leaves holes for chunks of zeros.
 func (s *Store) writeTo(f *os.File, e Entry) error {
 	var at int64

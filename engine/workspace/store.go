@@ -50,7 +50,7 @@ type Store struct {
 
 // Open opens a store on a folder, which is made once something is written.
 func Open(dir string) (*Store, error) {
-	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(runtime.GOMAXPROCS(0)), zstd.WithLowerEncoderMem(true))
+	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(runtime.GOMAXPROCS(0)), zstd.WithLowerEncoderMem(true), zstd.WithAllLitEntropyCompression(true), zstd.WithEncoderCRC(false))
 	if err != nil {
 		return nil, err
 	}
@@ -365,16 +365,22 @@ func (s *Store) putTree(t *Tree, bases ...*Tree) error {
 	return s.append(r, best)
 }
 
-var chunks = sync.Pool{New: func() any { return new([chunkSize + 1]byte) }}
+// A hole of a sparse file is read as chunks of zeros.
+var (
+	zeros   [chunkSize]byte
+	holeKey = sync.OnceValue(func() ID { return sha256.Sum256(zeros[:]) })
+)
+
+var chunks = sync.Pool{New: func() any { return new([chunkSize]byte) }}
 
 // putFile keeps what a reader gives. Base is the key of an earlier state of it, if any.
 func (s *Store) putFile(ctx context.Context, from io.Reader, base ID) (hash ID, size int64, err error) {
-	buffer := chunks.Get().(*[chunkSize + 1]byte)
+	buffer := chunks.Get().(*[chunkSize]byte)
 	defer chunks.Put(buffer)
 	whole := sha256.New()
 	var list []byte
 	for {
-		n, err := io.ReadFull(from, buffer[:chunkSize])
+		n, err := io.ReadFull(from, buffer[:])
 		ended := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 		if err != nil && !ended {
 			return hash, size, err
@@ -386,7 +392,10 @@ func (s *Store) putFile(ctx context.Context, from io.Reader, base ID) (hash ID, 
 			break
 		}
 		chunk := buffer[:n]
-		key := ID(sha256.Sum256(chunk))
+		key := holeKey()
+		if !bytes.Equal(chunk, zeros[:]) {
+			key = sha256.Sum256(chunk)
+		}
 		if err := s.put(kindChunk, key, chunk, base); err != nil {
 			return hash, size, storeError{err}
 		}
@@ -414,7 +423,7 @@ type storeError struct{ error }
 
 func (e storeError) Unwrap() error { return e.error }
 
-// eachChunk visits the bytes of a file in order.
+// eachChunk visits the bytes of a file in order. They must not be changed.
 func (s *Store) eachChunk(hash ID, visit func(chunk []byte) error) error {
 	r, payload, err := s.read(hash)
 	if err != nil {
@@ -428,9 +437,11 @@ func (s *Store) eachChunk(hash ID, visit func(chunk []byte) error) error {
 		return visit(raw)
 	}
 	for key := range slices.Chunk(raw, len(ID{})) {
-		chunk, err := s.get(ID(key))
-		if err != nil {
-			return err
+		chunk := zeros[:]
+		if ID(key) != holeKey() {
+			if chunk, err = s.get(ID(key)); err != nil {
+				return err
+			}
 		}
 		if err := visit(chunk); err != nil {
 			return err

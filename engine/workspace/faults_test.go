@@ -1,0 +1,441 @@
+//go:build unix
+
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func TestLinksAreKeptAndNeverFollowed(t *testing.T) {
+	s := openStore(t)
+	outside := t.TempDir()
+	write(t, outside, map[string]string{"secret": "canary"})
+	f := began(t, s, Options{}, map[string]string{"a": "a"})
+	for name, to := range map[string]string{"abs": outside, "file": filepath.Join(outside, "secret"), "up": "../../..", "self": ".", "loop": "loop", "nowhere": "x/y", "in": "a"} {
+		if err := os.Symlink(to, filepath.Join(f.Dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	made := snapshot(t, f)
+	if len(made.Left) > 0 || len(made.Tree.Entries) != 8 {
+		t.Errorf("got %q, left out %v", paths(made.Tree), made.Left)
+	}
+	if e := made.Tree.find("abs"); e.Kind != KindLink || e.Link != outside {
+		t.Errorf("got %+v", e)
+	}
+	copied := filepath.Join(t.TempDir(), "copy")
+	if _, err := s.Restore(context.Background(), made.Tree, copied, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if to, err := os.Readlink(filepath.Join(copied, "file")); err != nil || to != filepath.Join(outside, "secret") {
+		t.Errorf("restored as %q: %v", to, err)
+	}
+	if err := Remove(copied); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(filepath.Join(outside, "secret")); err != nil {
+		t.Error("removing a workspace removed what a link leads to")
+	}
+}
+
+func TestWhatIsNoFileIsLeftOutAndReported(t *testing.T) {
+	s := openStore(t)
+	f := began(t, s, Options{}, map[string]string{"a": "a"})
+	if err := syscall.Mkfifo(filepath.Join(f.Dir, "pipe"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(f.Dir) // the path of a socket is short
+	socket, err := net.Listen("unix", "socket")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer socket.Close()
+	want := []Omission{{"pipe", "a FIFO is not kept"}, {"socket", "a socket is not kept"}}
+	if mknod(filepath.Join(f.Dir, "device")) == nil { // root alone may
+		want = append([]Omission{{"device", "a device is not kept"}}, want...)
+	}
+	made := snapshot(t, f)
+	if !slices.Equal(made.Left, want) || !slices.Equal(paths(made.Tree), []string{"a"}) {
+		t.Errorf("left out %v, kept %q", made.Left, paths(made.Tree))
+	}
+}
+
+func TestModesAreKeptWithoutSetuid(t *testing.T) {
+	s := openStore(t)
+	f := began(t, s, Options{}, map[string]string{"su": "x", "sub/odd": "x", "ro/a": "x"})
+	for name, mode := range map[string]fs.FileMode{"su": 0o755 | fs.ModeSetuid | fs.ModeSetgid, "sub": 0o1777 | fs.ModeSticky, "sub/odd": 0o602, "ro": 0o555, "ro/a": 0o444} {
+		if err := os.Chmod(filepath.Join(f.Dir, name), mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	made := snapshot(t, f)
+	if want := []Omission{{"su", "kept without its setuid and setgid bits"}}; !slices.Equal(made.Left, want) {
+		t.Errorf("left out %v", made.Left)
+	}
+	copied := filepath.Join(t.TempDir(), "copy")
+	if _, err := s.Restore(context.Background(), made.Tree, copied, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"su": "-rwxr-xr-x x", "sub": "drwxrwxrwx ", "sub/odd": "-rw-----w- x", "ro": "dr-xr-xr-x ", "ro/a": "-r--r--r-- x"}
+	if got := seen(t, copied); fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("restored %q", got)
+	}
+	if err := Remove(copied); err != nil {
+		t.Error(err)
+	}
+}
+
+// asNobody runs a test again as a user who may not read everything. It reports whether this is that run.
+func asNobody(t *testing.T) bool {
+	t.Helper()
+	if os.Getuid() != 0 {
+		return true
+	}
+	binary, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := os.MkdirTemp("/tmp", "nobody")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { Remove(dir) })
+	content, err := os.ReadFile(binary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	copied := filepath.Join(dir, "test")
+	if err := errors.Join(os.WriteFile(copied, content, 0o755), os.Mkdir(filepath.Join(dir, "tmp"), 0o777), os.Chmod(filepath.Join(dir, "tmp"), 0o777), os.Chmod(dir, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command(copied, "-test.run", "^"+t.Name()+"$", "-test.v")
+	c.Dir, c.Env = filepath.Join(dir, "tmp"), []string{"TMPDIR=" + filepath.Join(dir, "tmp"), "PATH=" + os.Getenv("PATH")}
+	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	out, err := c.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "--- PASS: "+t.Name()) {
+		t.Errorf("as nobody: %v\n%s", err, out)
+	}
+	return false
+}
+
+func TestUnreadablePathsAreLeftOutAndReported(t *testing.T) {
+	if !asNobody(t) {
+		return
+	}
+	s := openStore(t)
+	f := began(t, s, Options{}, map[string]string{"a": "a", "locked": "x", "closed/below": "x", "ro/a": "a"})
+	for name, mode := range map[string]fs.FileMode{"locked": 0, "closed": 0, "ro": 0o555} {
+		if err := os.Chmod(filepath.Join(f.Dir, name), mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	made := snapshot(t, s.Track(f.Dir, f.base, Options{}))
+	if want := []Omission{{"closed", "it may not be read"}, {"locked", "it may not be read"}}; !slices.Equal(made.Left, want) {
+		t.Errorf("left out %v", made.Left)
+	}
+	if want := []string{"a", "closed", "ro", "ro/a"}; !slices.Equal(paths(made.Tree), want) {
+		t.Errorf("kept %q", paths(made.Tree))
+	}
+	copied := filepath.Join(t.TempDir(), "copy")
+	if _, err := s.Restore(context.Background(), made.Tree, copied, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{copied, f.Dir} {
+		if err := Remove(dir); err != nil {
+			t.Error(err)
+		}
+		if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s is still there: %v", dir, err)
+		}
+	}
+}
+
+// Without a way into the folder itself there is nothing to keep, and that is told.
+func TestAWorkspaceThatIsGone(t *testing.T) {
+	outside := t.TempDir()
+	write(t, outside, map[string]string{"secret": "canary"})
+	for name, c := range map[string]struct {
+		do   func(dir string) error
+		want Omission
+	}{
+		"deleted":          {os.RemoveAll, Omission{".", "the workspace is gone"}},
+		"moved":            {func(dir string) error { return os.Rename(dir, dir+"2") }, Omission{".", "the workspace is gone"}},
+		"replaced by link": {func(dir string) error { return errors.Join(os.RemoveAll(dir), os.Symlink(outside, dir)) }, Omission{".", "the workspace is no folder but a link"}},
+		"replaced by file": {func(dir string) error { return errors.Join(os.RemoveAll(dir), os.WriteFile(dir, nil, 0o644)) }, Omission{".", "the workspace is no folder but a file"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := openStore(t)
+			f := began(t, s, Options{}, map[string]string{"a": "a"})
+			if err := c.do(f.Dir); err != nil {
+				t.Fatal(err)
+			}
+			made := snapshot(t, f)
+			if len(made.Tree.Entries) > 0 || !slices.Equal(made.Left, []Omission{c.want}) {
+				t.Errorf("kept %q, left out %v", paths(made.Tree), made.Left)
+			}
+		})
+	}
+	s := openStore(t)
+	f := began(t, s, Options{}, map[string]string{"a": "a"})
+	if err := os.RemoveAll(f.Dir); err != nil {
+		t.Fatal(err)
+	}
+	write(t, f.Dir, map[string]string{"b": "b"})
+	if made := snapshot(t, f); !slices.Equal(paths(made.Tree), []string{"b"}) || len(made.Left) > 0 {
+		t.Errorf("made anew it holds %q, left out %v", paths(made.Tree), made.Left)
+	}
+}
+
+func TestAWorkspaceOverItsLimits(t *testing.T) {
+	s := openStore(t)
+	f := began(t, s, Options{Limits: Limits{Size: 1000, Files: 5}}, map[string]string{"a": "a"})
+	write(t, f.Dir, map[string]string{"grows": strings.Repeat("x", 999)})
+	within := snapshot(t, f)
+	for name, over := range map[string]func() error{
+		"a file that grew": func() error { return os.Truncate(filepath.Join(f.Dir, "grows"), 1000) },
+		"too many folders": func() error {
+			return errors.Join(os.Truncate(filepath.Join(f.Dir, "grows"), 1), os.MkdirAll(filepath.Join(f.Dir, "1/2/3/4"), 0o755))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := over(); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := f.Snapshot(context.Background()); !errors.Is(err, ErrLimit) {
+				t.Errorf("got %v", err)
+			}
+			if err := errors.Join(os.RemoveAll(filepath.Join(f.Dir, "1")), os.WriteFile(filepath.Join(f.Dir, "grows"), []byte(strings.Repeat("x", 999)), 0o644)); err != nil {
+				t.Fatal(err)
+			}
+			if back := snapshot(t, f); back.Tree.ID != within.Tree.ID {
+				t.Error("within its limits again, the folder is another tree")
+			}
+		})
+	}
+}
+
+// The file costs neither disk nor memory.
+func TestAFileOfAGigabyteOfHoles(t *testing.T) {
+	if testing.Short() {
+		t.Skip("hashing a gigabyte takes seconds")
+	}
+	s := openStore(t)
+	f := began(t, s, Options{}, map[string]string{"huge": "begin"})
+	const size = 1 << 30
+	if err := os.Truncate(filepath.Join(f.Dir, "huge"), size); err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	made := snapshot(t, f)
+	copied := filepath.Join(t.TempDir(), "copy")
+	if _, err := s.Restore(context.Background(), made.Tree, copied, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	if grown := int64(after.Sys) - int64(before.Sys); grown > 100<<20 {
+		t.Errorf("it took %d bytes of memory", grown)
+	}
+	if e := made.Tree.find("huge"); e.Size != size {
+		t.Errorf("kept as %+v", e)
+	}
+	info, err := os.Stat(filepath.Join(copied, "huge"))
+	if err != nil || info.Size() != size {
+		t.Fatalf("restored with %d bytes: %v", info.Size(), err)
+	}
+	if blocks := info.Sys().(*syscall.Stat_t).Blocks * 512; blocks > 4<<20 {
+		t.Errorf("restored, it takes %d bytes of the disk", blocks)
+	}
+	if kept := storeSize(t, s); kept > 1<<20 {
+		t.Errorf("it takes %d bytes of the store", kept)
+	}
+}
+
+func TestNamesAreBytes(t *testing.T) {
+	s := openStore(t)
+	f := began(t, s, Options{}, nil)
+	files := map[string]string{"Readme": "1", "README": "2", "caf\xe9": "3", "cafe\u0301": "4", "caf\u00e9": "5", "-rf": "6", "new\nline": "7", `back\slash`: "8"}
+	write(t, f.Dir, files)
+	made := snapshot(t, f)
+	if runtime.GOOS == "linux" && len(made.Tree.Entries) != len(files) { // elsewhere some of these are one name
+		t.Errorf("kept %q", paths(made.Tree))
+	}
+	copied := filepath.Join(t.TempDir(), "copy")
+	if _, err := s.Restore(context.Background(), made.Tree, copied, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if want, got := seen(t, f.Dir), seen(t, copied); fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("restored %q", got)
+	}
+}
+
+// A file system that does not tell two names apart finds the second there already.
+func TestNamesThatCollideAreAnError(t *testing.T) {
+	s := openStore(t)
+	hash, size, err := s.putFile(context.Background(), strings.NewReader("x"), ID{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, twice := range []Entry{{Path: "a", Kind: KindFile, Mode: 0o644, Size: size, Hash: hash}, {Path: "a", Kind: KindFolder, Mode: 0o755}, {Path: "a", Kind: KindLink, Link: "x"}} {
+		dir := filepath.Join(t.TempDir(), "run")
+		_, err := s.Restore(context.Background(), newTree([]Entry{twice, twice}), dir, Options{})
+		if err == nil || !strings.Contains(err.Error(), "does not tell") {
+			t.Errorf("got %v", err)
+		}
+		if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("a part is left: %v", err)
+		}
+	}
+}
+
+func TestRestoreNeedsAnEmptyFolder(t *testing.T) {
+	s := openStore(t)
+	f := began(t, s, Options{}, map[string]string{"a": "a"})
+	if _, err := s.Restore(context.Background(), f.base, f.Dir, Options{}); err == nil || !strings.Contains(err.Error(), "not empty") {
+		t.Errorf("got %v", err)
+	}
+	if got := seen(t, f.Dir); len(got) != 1 {
+		t.Errorf("the folder that was there is now %q", got)
+	}
+	if _, err := s.Restore(context.Background(), f.base, t.TempDir(), Options{}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestRestoredFilesHaveTheTimeOfRestoring(t *testing.T) {
+	s := openStore(t)
+	began1 := time.Now().Add(-tick)
+	f := began(t, s, Options{}, map[string]string{"a.py": "a"})
+	info, err := os.Stat(filepath.Join(f.Dir, "a.py"))
+	if err != nil || info.ModTime().Before(began1) {
+		t.Errorf("the file is of %v: %v", info.ModTime(), err)
+	}
+}
+
+func TestRepositoriesBelowAreKeptWhole(t *testing.T) {
+	s := openStore(t)
+	files := map[string]string{".git/HEAD": "ref: refs/heads/main\n", ".git/objects/ab/cd": "\x00", ".gitignore": "ignored\n", "ignored": "kept", "nested/.git/HEAD": "x", "nested/f": "f", "sub/.git": "gitdir: ../.git/modules/sub\n", ".gitattributes": "* text eol=crlf\n", "text": "a\nb\r\n"}
+	f := began(t, s, Options{}, files)
+	if err := os.MkdirAll(filepath.Join(f.Dir, ".git/refs/heads"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	made := snapshot(t, f)
+	copied := filepath.Join(t.TempDir(), "copy")
+	if _, err := s.Restore(context.Background(), made.Tree, copied, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	got := seen(t, copied)
+	for name, content := range files {
+		if got[name] != "-rw-r--r-- "+content {
+			t.Errorf("%s is %q", name, got[name])
+		}
+	}
+	if got[".git/refs/heads"] == "" {
+		t.Error("an empty folder is missing")
+	}
+}
+
+// grower appends to a file whenever it was read.
+type grower struct {
+	context.Context
+	file string
+	t    *testing.T
+	left int
+}
+
+// Err is asked between the parts of a file.
+func (g *grower) Err() error {
+	if g.left > 0 {
+		g.left--
+		f, err := os.OpenFile(g.file, os.O_APPEND|os.O_WRONLY, 0)
+		if err != nil {
+			g.t.Error(err)
+			return err
+		}
+		defer f.Close()
+		f.WriteString("more")
+	}
+	return g.Context.Err()
+}
+
+func TestAFileThatChangesWhileItIsRead(t *testing.T) {
+	s := openStore(t)
+	f := began(t, s, Options{}, nil)
+	write(t, f.Dir, map[string]string{"log": strings.Repeat("x", 2*chunkSize), "still": "x"})
+	info, err := os.Lstat(filepath.Join(f.Dir, "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, err := os.OpenRoot(f.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	w := &walk{store: s}
+	ctx := &grower{context.Background(), filepath.Join(f.Dir, "log"), t, 1}
+	read, size, err := w.file(ctx, root, "log", info)
+	if err != nil || size != 2*chunkSize+4 {
+		t.Errorf("a file that changed once is read again: %d bytes, %v", size, err)
+	}
+	if content, err := s.ReadFile(Entry{Path: "log", Hash: read.hash}, 3*chunkSize); err != nil || !strings.HasSuffix(string(content), "xmore") {
+		t.Errorf("it was kept without its end: %v", err)
+	}
+	ctx.left = 1000
+	if _, _, err := w.file(ctx, root, "log", info); !errors.Is(err, errUnsteady) {
+		t.Errorf("a file that never stands still: %v", err)
+	}
+	if err := w.leave("log", err); err == nil && len(w.left) > 0 {
+		t.Error("leave reports no error as one")
+	}
+}
+
+func TestOverlayFollowsNoLink(t *testing.T) {
+	s := openStore(t)
+	outside := t.TempDir()
+	write(t, outside, map[string]string{"a_test.go": "host's"})
+	hidden, err := s.Plant(context.Background(), Seed{Files: map[string]string{"tests/a_test.go": "hidden", "b_test.go": "hidden", "c/d": "hidden", "kept/e": "hidden"}}, Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := began(t, s, Options{}, map[string]string{"c": "a file", "b_test.go/x": "a folder", "kept/f": "stays", "real/a_test.go": "not this"})
+	if err := errors.Join(os.Symlink(outside, filepath.Join(f.Dir, "tests")), os.Chmod(filepath.Join(f.Dir, "kept"), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Overlay(context.Background(), hidden.Tree, f.Dir); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{
+		"tests": "drwxr-xr-x ", "tests/a_test.go": "-rw-r--r-- hidden", "b_test.go": "-rw-r--r-- hidden", "c": "drwxr-xr-x ", "c/d": "-rw-r--r-- hidden",
+		"kept": "drwx------ ", "kept/e": "-rw-r--r-- hidden", "kept/f": "-rw-r--r-- stays", "real": "drwxr-xr-x ", "real/a_test.go": "-rw-r--r-- not this",
+	}
+	if got := seen(t, f.Dir); fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("got %q", got)
+	}
+	// Inside of the workspace no link is followed either, nor one that takes the place of the file.
+	if err := errors.Join(os.RemoveAll(filepath.Join(f.Dir, "tests")), os.Symlink("real", filepath.Join(f.Dir, "tests")), os.Remove(filepath.Join(f.Dir, "b_test.go")), os.Symlink(filepath.Join(outside, "a_test.go"), filepath.Join(f.Dir, "b_test.go"))); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Overlay(context.Background(), hidden.Tree, f.Dir); err != nil {
+		t.Fatal(err)
+	}
+	if got := seen(t, f.Dir); fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("got %q", got)
+	}
+	if content, err := os.ReadFile(filepath.Join(outside, "a_test.go")); err != nil || string(content) != "host's" {
+		t.Errorf("outside of the workspace there is now %q: %v", content, err)
+	}
+}

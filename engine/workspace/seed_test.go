@@ -1,0 +1,474 @@
+package workspace
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// A member is an entry of an archive.
+type member struct {
+	name    string
+	kind    byte // as tar has it
+	mode    int64
+	content string
+	link    string
+}
+
+func tarOf(t testing.TB, members ...member) string {
+	t.Helper()
+	var packed bytes.Buffer
+	w := tar.NewWriter(&packed)
+	for _, m := range members {
+		h := &tar.Header{Name: m.name, Typeflag: m.kind, Mode: m.mode, Size: int64(len(m.content)), Linkname: m.link}
+		if err := w.WriteHeader(h); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write([]byte(m.content)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return save(t, "seed.tar", packed.Bytes())
+}
+
+func zipOf(t testing.TB, members ...member) string {
+	t.Helper()
+	var packed bytes.Buffer
+	w := zip.NewWriter(&packed)
+	for _, m := range members {
+		h := &zip.FileHeader{Name: m.name, Method: zip.Deflate}
+		mode := fs.FileMode(m.mode)
+		if m.kind == tar.TypeSymlink {
+			mode, m.content = mode|fs.ModeSymlink, m.link
+		}
+		h.SetMode(mode)
+		f, err := w.CreateHeader(h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.Write([]byte(m.content)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return save(t, "seed.zip", packed.Bytes())
+}
+
+func save(t testing.TB, name string, content []byte) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(file, content, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// held is a tree as its kinds, modes and bytes by path.
+func held(t testing.TB, s *Store, tree *Tree) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for _, e := range tree.Entries {
+		content := e.Link
+		if e.Kind == KindFile {
+			raw, err := s.ReadFile(e, 1<<20)
+			if err != nil {
+				t.Fatal(err)
+			}
+			content = string(raw)
+		}
+		all[e.Path] = string("?dfl"[e.Kind]) + e.Mode.String()[1:] + " " + content
+	}
+	return all
+}
+
+func TestSeedsOfEveryKindAreTheSameTree(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "repo")
+	write(t, dir, map[string]string{"a.txt": "a\r\n", "sub/run.sh": "#!/bin/sh\n"})
+	if err := errors.Join(os.Mkdir(filepath.Join(dir, "empty"), 0o755), os.Symlink("../elsewhere", filepath.Join(dir, "link")), os.Chmod(filepath.Join(dir, "sub/run.sh"), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	members := []member{
+		{name: "a.txt", kind: tar.TypeReg, mode: 0o644, content: "a\r\n"},
+		{name: "empty/", kind: tar.TypeDir, mode: 0o755},
+		{name: "./sub/run.sh", kind: tar.TypeReg, mode: 0o755, content: "#!/bin/sh\n"}, // its folder comes with it
+		{name: "link", kind: tar.TypeSymlink, link: "../elsewhere"},
+	}
+	packed, err := os.ReadFile(tarOf(t, members...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var zipped bytes.Buffer
+	w := gzip.NewWriter(&zipped)
+	if _, err := w.Write(packed); err != nil || w.Close() != nil {
+		t.Fatal(err)
+	}
+	s := openStore(t)
+	var first *Planted
+	for _, from := range []string{dir, save(t, "seed.tar", packed), save(t, "seed.tar.gz", zipped.Bytes()), save(t, "SEED.TGZ", zipped.Bytes()), zipOf(t, zipMembers(members)...)} {
+		planted, err := s.Plant(context.Background(), Seed{From: from}, Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first == nil {
+			first = planted
+		}
+		if got, want := held(t, s, planted.Tree), held(t, s, first.Tree); !maps.Equal(got, want) || planted.Identity != first.Identity || planted.Tree.ID != first.Tree.ID {
+			t.Errorf("%s is %q, want %q", filepath.Base(from), got, want)
+		}
+	}
+}
+
+// zipMembers gives folders the kind that zip knows them by.
+func zipMembers(members []member) []member {
+	members = slices.Clone(members)
+	for i := range members {
+		if members[i].kind == tar.TypeDir {
+			members[i].mode |= int64(fs.ModeDir)
+		}
+	}
+	return members
+}
+
+func TestFilesAreWrittenOverASeed(t *testing.T) {
+	s := openStore(t)
+	from := tarOf(t, member{name: "a", kind: tar.TypeReg, mode: 0o755, content: "old"}, member{name: "link", kind: tar.TypeSymlink, link: "/etc"}, member{name: "folder/x", kind: tar.TypeReg, content: "x", mode: 0o644})
+	planted, err := s.Plant(context.Background(), Seed{From: from, Files: map[string]string{"a": "new", "link/b": "b", "folder": "file", "deep/er": "d"}}, Limits{Size: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{
+		"a": "frwxr-xr-x new", "deep": "drwxr-xr-x ", "deep/er": "frw-r--r-- d", "folder": "frw-r--r-- file", "link": "drwxr-xr-x ", "link/b": "frw-r--r-- b",
+	}
+	if got := held(t, s, planted.Tree); !maps.Equal(got, want) {
+		t.Errorf("got %q", got)
+	}
+	if _, err := s.Plant(context.Background(), Seed{Files: map[string]string{"../a": ""}}, Limits{}); err == nil {
+		t.Error("a path that leaves was accepted")
+	}
+}
+
+func TestHostileArchivesAreRefused(t *testing.T) {
+	file := func(name, content string) member { return member{name: name, kind: tar.TypeReg, mode: 0o644, content: content} }
+	link := func(name, to string) member { return member{name: name, kind: tar.TypeSymlink, link: to} }
+	limits := Limits{Size: 1 << 20, Files: 100}
+	for name, c := range map[string]struct {
+		members []member
+		want    string
+	}{
+		"a path that goes up":          {[]member{file("../evil", "x")}, "no path below"},
+		"a path that goes up and down": {[]member{file("a/../../evil", "x")}, "no path below"},
+		"an absolute path":             {[]member{file("/etc/evil", "x")}, "no path below"},
+		"a file through a link":        {[]member{link("out", "/etc"), file("out/evil", "x")}, "no folder"},
+		"a file through a link below":  {[]member{file("in/a", ""), link("in/out", "../.."), file("in/out/evil", "x")}, "no folder"},
+		"a file below a file":          {[]member{file("a", "x"), file("a/b", "x")}, "no folder"},
+		"a link over a folder":         {[]member{file("a/b", "x"), link("a", "/etc")}, "something else later"},
+		"a second name of what is out": {[]member{{name: "shadow", kind: tar.TypeLink, link: "/etc/shadow"}}, "no earlier file"},
+		"a second name of a link":      {[]member{link("l", "/etc/shadow"), {name: "shadow", kind: tar.TypeLink, link: "l"}}, "no earlier file"},
+		"a bomb":                       {[]member{file("zeros", strings.Repeat("\x00", 4<<20))}, "more than 1048576 bytes"},
+		"many small ones":              {slices.Repeat([]member{file("half", strings.Repeat("x", 600<<10))}, 2), "more than 1048576 bytes"},
+		"a worktree of the host":       {[]member{file(".git", "gitdir: /home/me/repo/.git/worktrees/x\n")}, "outside of the seed"},
+		"a submodule without its home": {[]member{file("sub/.git", "gitdir: ../../.git/modules/sub\n")}, "outside of the seed"},
+		"a repository that is a link":  {[]member{link(".git", "/home/me/repo/.git")}, "outside of the seed"},
+		"borrowed objects":             {[]member{file(".git/objects/info/alternates", "/home/me/repo/.git/objects\n")}, "borrows objects"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := openStore(t)
+			archives := []string{tarOf(t, c.members...)}
+			if !slices.ContainsFunc(c.members, func(m member) bool { return m.kind == tar.TypeLink }) {
+				archives = append(archives, zipOf(t, c.members...))
+			}
+			for _, archive := range archives {
+				_, err := s.Plant(context.Background(), Seed{From: archive}, limits)
+				if err == nil || !strings.Contains(err.Error(), c.want) {
+					t.Errorf("%s: %v", filepath.Ext(archive), err)
+				}
+				if isLimit := strings.Contains(c.want, "more than"); errors.Is(err, ErrLimit) != isLimit {
+					t.Errorf("%s is ErrLimit: %v", filepath.Ext(archive), !isLimit)
+				}
+			}
+		})
+	}
+}
+
+func TestAnArchiveOfTooManyFilesIsRefused(t *testing.T) {
+	var members []member
+	for _, name := range strings.Split("abcdefghijk", "") {
+		members = append(members, member{name: name, kind: tar.TypeReg, mode: 0o644})
+	}
+	s := openStore(t)
+	if _, err := s.Plant(context.Background(), Seed{From: tarOf(t, members...)}, Limits{Files: 10}); !errors.Is(err, ErrLimit) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := s.Plant(context.Background(), Seed{From: tarOf(t, members...)}, Limits{Files: 11}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWhatAnArchiveHasThatIsNotKept(t *testing.T) {
+	s := openStore(t)
+	planted, err := s.Plant(context.Background(), Seed{From: tarOf(t,
+		member{name: "sub/.git", kind: tar.TypeReg, mode: 0o644, content: "gitdir: ../.git/modules/sub\n"}, // a submodule with its home
+		member{name: "pipe", kind: tar.TypeFifo}, member{name: "tty", kind: tar.TypeChar},
+		member{name: "su", kind: tar.TypeReg, mode: 0o4755, content: "x"}, member{name: "again", kind: tar.TypeLink, link: "su"},
+	)}, Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []Omission{{"pipe", "a FIFO is not kept"}, {"tty", "a device is not kept"}, {"su", "kept without its setuid and setgid bits"}}; !slices.Equal(planted.Left, want) {
+		t.Errorf("left out: %v", planted.Left)
+	}
+	if got := held(t, s, planted.Tree); got["su"] != "frwxr-xr-x x" || got["again"] != got["su"] || len(got) != 4 {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestSeedsThatCannotBeRead(t *testing.T) {
+	s := openStore(t)
+	dir := t.TempDir()
+	write(t, dir, map[string]string{"notes.txt": "x", "broken.zip": "x", "broken.tgz": "x", "cut.tar": "x"})
+	for from, want := range map[string]string{
+		"missing": "no such file", "notes.txt": "want a folder", "broken.zip": "not a valid zip", "broken.tgz": "EOF", "cut.tar": "EOF",
+	} {
+		_, err := s.Plant(context.Background(), Seed{From: filepath.Join(dir, from)}, Limits{})
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), from) {
+			t.Errorf("%s: %v", from, err)
+		}
+	}
+	if _, err := s.Plant(context.Background(), Seed{From: filepath.Dir(s.dir)}, Limits{}); err == nil || !strings.Contains(err.Error(), "holds the store") {
+		t.Errorf("a folder that holds the store: %v", err)
+	}
+}
+
+// needGit makes a repository with two commits, of which the branch old has the first.
+func needGit(t testing.TB) string {
+	t.Helper()
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("git is not installed")
+	}
+	dir := filepath.Join(t.TempDir(), "repo")
+	write(t, dir, map[string]string{
+		"a.txt": "one\n", "bin/run": "run\n", ".gitattributes": "*.txt text eol=crlf filter=evil\nsecret export-ignore\n", "secret": "kept\n", "n\xff\n": "odd\n",
+	})
+	if err := errors.Join(os.Chmod(filepath.Join(dir, "bin/run"), 0o755), os.Symlink("/etc/passwd", filepath.Join(dir, "link"))); err != nil {
+		t.Fatal(err)
+	}
+	commands := [][]string{{"init", "-q", "-b", "main"}, {"-c", "core.autocrlf=false", "add", "-A"}, {"update-index", "--add", "--cacheinfo", "160000,1111111111111111111111111111111111111111,module"}}
+	commands = append(commands, []string{"commit", "-qm", "one"}, []string{"branch", "old"}, []string{"tag", "v1"})
+	for _, command := range commands {
+		run(t, dir, append([]string{"git", "-c", "user.name=x", "-c", "user.email=x@x"}, command...)...)
+	}
+	write(t, dir, map[string]string{"a.txt": "two\n"})
+	run(t, dir, "git", "add", "a.txt")
+	run(t, dir, "git", "-c", "user.name=x", "-c", "user.email=x@x", "commit", "-qm", "two")
+	return dir
+}
+
+func TestASeedOfACommit(t *testing.T) {
+	dir := needGit(t)
+	// What a repository configures is code that a host must not run.
+	mark := filepath.Join(t.TempDir(), "ran")
+	for _, command := range [][]string{
+		{"config", "filter.evil.smudge", "touch " + mark}, {"config", "filter.evil.clean", "touch " + mark}, {"config", "core.fsmonitor", "touch " + mark}, {"config", "uploadpack.packObjectsHook", "touch " + mark},
+	} {
+		run(t, dir, append([]string{"git"}, command...)...)
+	}
+	hook := filepath.Join(dir, ".git/hooks/post-checkout")
+	write(t, dir, map[string]string{".git/hooks/post-checkout": "#!/bin/sh\ntouch " + mark})
+	if err := os.Chmod(hook, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("GIT_EXTERNAL_DIFF", "touch "+mark)
+	t.Setenv("GIT_DIR", "/nowhere")
+
+	commit, err := exec.Command("git", "--git-dir", filepath.Join(dir, ".git"), "rev-parse", "old").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := openStore(t)
+	for ref, first := range map[string]string{"": "two\n", "main": "two\n", "old": "one\n", "v1": "one\n", "main~1": "one\n", strings.TrimSpace(string(commit)): "one\n", string(commit[:9]): "one\n"} {
+		planted, err := s.Plant(context.Background(), Seed{Git: &GitSeed{Repository: dir, Ref: ref}}, Limits{})
+		if err != nil {
+			t.Errorf("%q: %v", ref, err)
+			continue
+		}
+		got := held(t, s, planted.Tree)
+		want := map[string]string{
+			".gitattributes": "frw-r--r-- *.txt text eol=crlf filter=evil\nsecret export-ignore\n", "a.txt": "frw-r--r-- " + first, "bin": "drwxr-xr-x ",
+			"bin/run": "frwxr-xr-x run\n", "link": "l--------- /etc/passwd", "module": "drwxr-xr-x ", "secret": "frw-r--r-- kept\n", "n\xff\n": "frw-r--r-- odd\n",
+		}
+		if !maps.Equal(got, want) {
+			t.Errorf("%q: got %q", ref, got)
+		}
+		if len(planted.Left) != 1 || planted.Left[0].Path != "module" {
+			t.Errorf("%q: left out: %v", ref, planted.Left)
+		}
+	}
+	if _, err := os.Stat(mark); err == nil {
+		t.Error("something that the repository or the environment configures was run")
+	}
+	for _, bad := range []string{"nowhere", "--upload-pack=touch " + mark, "a:b"} {
+		if _, err := s.Plant(context.Background(), Seed{Git: &GitSeed{Repository: dir, Ref: bad}}, Limits{}); err == nil {
+			t.Errorf("ref %q was accepted", bad)
+		}
+	}
+	for _, bad := range []string{"ext::sh -c 'touch " + mark + "'", "--upload-pack=touch " + mark, filepath.Join(dir, "nowhere")} {
+		if _, err := s.Plant(context.Background(), Seed{Git: &GitSeed{Repository: bad}}, Limits{}); err == nil {
+			t.Errorf("repository %q was accepted", bad)
+		}
+	}
+	if _, err := os.Stat(mark); err == nil {
+		t.Error("a URL or ref was run")
+	}
+	if _, err := s.Plant(context.Background(), Seed{Git: &GitSeed{Repository: dir}}, Limits{Size: 10}); !errors.Is(err, ErrLimit) {
+		t.Errorf("over the limit: %v", err)
+	}
+}
+
+func TestASeedBecomesARepository(t *testing.T) {
+	needGit(t)
+	seed := Seed{Repository: true, Files: map[string]string{"a.txt": "a\r\n", ".gitattributes": "* text=auto\n", "sub/.git/HEAD": "ref: refs/heads/x\n", "sub/b": "b", "q\"\\\nx": "q"}}
+	var first *Planted
+	for range 2 { // in stores of their own
+		s := openStore(t)
+		planted, err := s.Plant(context.Background(), seed, Limits{Files: 10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first == nil {
+			first = planted
+		}
+		if planted.Tree.ID != first.Tree.ID || planted.Identity != first.Identity {
+			t.Errorf("the repository differs from time to time: %v and %v", paths(planted.Tree), paths(first.Tree))
+		}
+		dir := filepath.Join(t.TempDir(), "run")
+		if _, err := s.Restore(context.Background(), planted.Tree, dir, Options{}); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range []struct{ ask, want string }{
+			{"git log --format=%an:%ad:%s --date=short", "agentbench:2000-01-01:seed"},
+			{"git symbolic-ref HEAD", "refs/heads/main"},
+			{"git ls-files -z | tr '\\0' ' '", ".gitattributes a.txt q\"\\\nx "},
+			{"git diff HEAD --name-only", ""},
+			{"git fsck --strict", ""},
+			{"echo more >> a.txt && git commit -qam more && git rev-list --count HEAD", "2"},
+		} {
+			command := exec.Command("sh", "-c", c.ask)
+			command.Dir = dir
+			command.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1")
+			out, err := command.CombinedOutput()
+			if got := strings.TrimSuffix(string(out), "\n"); err != nil || got != c.want {
+				t.Errorf("%s: %q, want %q: %v", c.ask, got, c.want, err)
+			}
+		}
+	}
+	plain := seed
+	plain.Repository = false
+	s := openStore(t)
+	without, err := s.Plant(context.Background(), plain, Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if without.Identity == first.Identity || without.Identity != without.Tree.ID {
+		t.Error("a repository has the identity of what it was made of")
+	}
+	own := Seed{Repository: true, Files: map[string]string{".git/HEAD": "mine"}}
+	kept, err := s.Plant(context.Background(), own, Limits{})
+	if err != nil || !slices.Equal(paths(kept.Tree), []string{".git", ".git/HEAD"}) {
+		t.Errorf("a repository of its own: %v", err)
+	}
+}
+
+func TestGitThatIsMissingIsAClearError(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	s := openStore(t)
+	for _, seed := range []Seed{{Git: &GitSeed{Repository: t.TempDir()}}, {Repository: true}} {
+		if _, err := s.Plant(context.Background(), seed, Limits{}); !errors.Is(err, errNoGit) {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
+func TestASeedIsReadOnce(t *testing.T) {
+	s := openStore(t)
+	dir := filepath.Join(t.TempDir(), "repo")
+	write(t, dir, map[string]string{"a": "1"})
+	first := plantFolder(t, s, dir)
+	write(t, dir, map[string]string{"a": "2"})
+	if second := plantFolder(t, s, dir); second != first {
+		t.Error("later runs of the task begin with other bytes")
+	}
+	other, err := Open(s.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if third := plantFolder(t, other, dir); third.ID == first.ID {
+		t.Error("another session does not see that the seed has changed")
+	}
+}
+
+func TestASetupIsMadeOnce(t *testing.T) {
+	s := openStore(t)
+	seed := began(t, s, Options{}, map[string]string{"package.json": "{}"}).base
+	other, err := Open(s.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	var made atomic.Int32
+	install := func(dir string) error {
+		made.Add(1)
+		if _, err := os.Stat(filepath.Join(dir, "package.json")); err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(dir, "installed"), []byte("yes"), 0o644)
+	}
+	failing := errors.New("npm ci: exit 1")
+	if _, err := s.Setup(context.Background(), seed, "key", Limits{}, func(dir string) error { return errors.Join(install(dir), failing) }); !errors.Is(err, failing) {
+		t.Fatalf("got %v", err)
+	}
+	left, err := filepath.Glob(filepath.Join(s.dir, "*.scratch", "*"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("the failed setup left %v: %v", left, err)
+	}
+	var all sync.WaitGroup
+	ids := make([]ID, 8)
+	for i := range ids { // of two that share the store as two processes would
+		all.Go(func() {
+			tree, err := []*Store{s, other}[i%2].Setup(context.Background(), seed, "key", Limits{}, install)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			ids[i] = tree.ID
+		})
+	}
+	all.Wait()
+	if made.Load() != 2 || slices.Contains(ids, ID{}) || len(slices.Compact(ids)) != 1 {
+		t.Errorf("made %d times, one of which failed; %v", made.Load(), ids)
+	}
+	if tree, err := s.Tree(ids[0]); err != nil || !slices.Equal(paths(tree), []string{"installed", "package.json"}) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := s.Setup(context.Background(), seed, "other key", Limits{Files: 1}, install); !errors.Is(err, ErrLimit) {
+		t.Errorf("a setup over the limits: %v", err)
+	}
+}
