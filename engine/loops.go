@@ -5,6 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,6 +22,7 @@ import (
 	"github.com/agentbench/agentbench/engine/replay"
 	"github.com/agentbench/agentbench/engine/stop"
 	"github.com/agentbench/agentbench/engine/tool"
+	"github.com/agentbench/agentbench/engine/workspace"
 	"github.com/agentbench/agentbench/spec"
 )
 
@@ -34,6 +38,8 @@ type BuildOptions struct {
 	// Gate is told of the gate of every model that is called over a network; nil:
 	// nobody wants to know.
 	Gate func(*pace.Gate)
+	// Workspaces is the folder of the runs' workspaces and their states.
+	Workspaces string
 	// Shared keeps what all runs use together: servers of tools, and connections to those of
 	// models. The caller closes it after the last run; nil: each run has servers of its own.
 	Shared *Shared
@@ -70,7 +76,8 @@ func (m *models) loop(c *spec.Resolved) (*loop.Loop, error) {
 		}
 		built.Evaluator = evaluator
 	}
-	return built, nil
+	built.Workspaces, err = m.workspaces(c.Loop)
+	return built, err
 }
 
 // stages are the agents of a loop. Offline they tell what they would send as live ones
@@ -96,7 +103,7 @@ func (m *models) agent(l *spec.Loop, a *spec.Agent) (agent.Agent, error) {
 		return &agent.Endpoint{Endpoint: m.endpoint(a.HTTP, a.Headers), Spec: a}, nil
 	}
 	if a.Model == "" {
-		program := m.program(l.Folder, a.Command, a.Timeout)
+		program := m.programBeside(l, a.Command, a.Timeout)
 		set, err := m.variables(a.Env)
 		program.Env = append(program.Env, set...)
 		return &agent.Program{Program: program, Spec: a}, err
@@ -106,6 +113,39 @@ func (m *models) agent(l *spec.Loop, a *spec.Agent) (agent.Agent, error) {
 	}
 	answers, err := m.named(a.Model)
 	return &agent.Chat{Model: answers, ModelName: a.Model, Spec: a}, err
+}
+
+// workspaces makes the folders of a loop's runs; nil: they have none.
+func (m *models) workspaces(l *spec.Loop) (*agent.Workspaces, error) {
+	if l.Workspace == nil {
+		return nil, nil
+	}
+	kept, err := m.options.Shared.Keep("workspaces", func() (any, func(), error) {
+		store, err := workspace.Open(filepath.Join(m.options.Workspaces, "store"))
+		return store, func() { store.Close() }, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &agent.Workspaces{
+		Spec: l.Workspace, Store: kept.(*workspace.Store), Dir: m.options.Workspaces, Find: m.doc.Find,
+		Program: func(argv []string, timeout time.Duration) external.Program { return m.programBeside(l, argv, timeout) },
+	}, nil
+}
+
+// programBeside is a program of a loop. Where it works in a workspace, words of its command
+// that name files beside the loop mean these.
+func (m *models) programBeside(l *spec.Loop, argv []string, timeout time.Duration) external.Program {
+	if l.Workspace != nil && l.Folder != "" {
+		argv = slices.Clone(argv)
+		for i, word := range argv {
+			path, err := filepath.Abs(filepath.Join(l.Folder, filepath.FromSlash(word)))
+			if info, missing := os.Stat(path); err == nil && missing == nil && info.Mode().IsRegular() && filepath.IsLocal(word) {
+				argv[i] = path
+			}
+		}
+	}
+	return m.program(l.Folder, argv, timeout)
 }
 
 func (m *models) program(folder string, argv []string, timeout time.Duration) external.Program {
@@ -124,9 +164,14 @@ func (m *models) evaluator(l *spec.Loop) (*loop.DeclaredEvaluator, error) {
 		e.Judge = answers
 	}
 	if declared := l.Evaluate.Command; declared != nil {
-		program := m.program(l.Folder, declared.Argv, declared.Timeout)
+		program := m.programBeside(l, declared.Argv, declared.Timeout)
 		program.Called = fmt.Sprintf("the evaluation's program %q", strings.Join(declared.Argv, " "))
 		e.Program = &program
+	}
+	if declared := l.Evaluate.Test; declared != nil {
+		program := m.programBeside(l, declared.Argv, declared.Timeout)
+		program.Called = fmt.Sprintf("the test %q", strings.Join(declared.Argv, " "))
+		e.Test = &program
 	}
 	return e, nil
 }

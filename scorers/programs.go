@@ -125,10 +125,32 @@ func command(c *compiler) comparison {
 		return c.unable(errNoOutside)
 	}
 	program := c.all.outside.Program(c.spec.Command, cmp.Or(c.spec.Timeout, defaultTimeout))
-	return c.asked(func(ctx context.Context, request []byte) ([]byte, error) {
+	judge := c.asked(func(ctx context.Context, request []byte) ([]byte, error) {
 		done, err := program.Run(ctx, request)
 		return done.Stdout, err
 	})
+	return func(ctx context.Context, s *subject) verdict {
+		if n := s.changedAfter(); n > 0 {
+			return unscored("a program ran again in iteration %d, and what its files were before is not kept: declare workspace in its loop", n)
+		}
+		return judge(ctx, s)
+	}
+}
+
+// changedAfter is the first iteration after the one that is judged in which a program may
+// have changed the files that this one left, where no snapshot keeps them; 0: none.
+func (s *subject) changedAfter() int {
+	if s.n == 0 || s.run.Iterations[s.n-1].Workspace != nil {
+		return 0
+	}
+	for i := s.n; i < len(s.run.Iterations); i++ {
+		for c := range s.run.Iterations[i].Calls {
+			if s.run.Iterations[i].Calls[c].Role == record.RoleProgram {
+				return i + 1
+			}
+		}
+	}
+	return 0
 }
 
 // endpoint takes the score from an endpoint: it is posted what a program reads, and answers what a program writes.

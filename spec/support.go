@@ -3,6 +3,7 @@ package spec
 import (
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -204,6 +205,31 @@ func (d *Document) ReadFile(reference string) ([]byte, error) {
 		return nil, err
 	}
 	return at.folder.read(at.path, maxSpecBytes)
+}
+
+// Find is where a file or folder is that a suite or loop names, below its own folder or a root: a path on disk, or, of one
+// that is embedded, its file system, which is then not nil, and its name there.
+func (d *Document) Find(reference string) (at string, embedded fs.FS, err error) {
+	found, err := d.roots.resolve(d.folder, reference)
+	if err != nil {
+		return "", nil, err
+	}
+	clean, err := found.folder.within(found.path)
+	if err != nil {
+		return "", nil, err
+	}
+	if found.folder.fsys != nil {
+		_, err = fs.Stat(found.folder.fsys, clean)
+	} else {
+		_, err = os.Stat(filepath.Join(found.folder.disk, filepath.FromSlash(clean)))
+	}
+	switch {
+	case err != nil:
+		return "", nil, found.folder.explain(clean, err)
+	case found.folder.fsys != nil:
+		return clean, found.folder.fsys, nil
+	}
+	return filepath.Join(found.folder.disk, filepath.FromSlash(clean)), nil, nil
 }
 
 // Hints are the hints of all loops of a document, each once.

@@ -64,6 +64,8 @@ type Turn struct {
 	// Late reports whether a timeout of the loop has passed in an iteration that took so
 	// long, of which so much was waited, so that nothing more begins. Nil: none has.
 	Late func(took, waited time.Duration) bool
+	// Workspace is the folder of the run, in which a program works; nil: the loop has none.
+	Workspace *Workspace
 	// Scope has what expressions see. A program reads of it, as JSON: task
 	// (without target), iteration, phase, strategy, feedback, previous, best.
 	Scope expr.Scope

@@ -38,11 +38,29 @@ func (a *Program) Execute(ctx context.Context, turn *Turn) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	program := a.Program
+	program, writer := a.Program, programWriter
 	program.Argv = given.argv
-	done, err := program.Run(ctx, given.stdin)
-	call := ProgramCall(record.RoleProgram, given.argv, given.hash, done, err)
-	result, err := programWriter.result(ctx, a.Spec, turn, done.Stdout, call, err)
+	if turn.Workspace != nil {
+		program.Dir, program.Cuts, writer.silent = turn.Workspace.Folder(), true, true
+	}
+	done, ended := program.Run(ctx, given.stdin)
+	var state *record.Workspace
+	if turn.Workspace != nil {
+		if state, err = turn.Workspace.Snapshot(context.WithoutCancel(ctx)); err != nil {
+			ended = err
+		}
+	}
+	call := ProgramCall(record.RoleProgram, given.argv, given.hash, done, ended)
+	result, err := writer.result(ctx, a.Spec, turn, done.Stdout, call, ended)
+	result.Workspace = state
+	if cut := state != nil && ctx.Err() != nil; cut && len(result.Calls) > 0 { // what it left counts
+		ctx = context.WithoutCancel(ctx)
+		result.SetReply(strings.ToValidUTF8(string(done.Stdout), "\uFFFD"), spec.ReplyText)
+		if wrong := a.read(ctx, turn, done.Stdout, &result); wrong != nil {
+			result.Output, result.Value = nil, nil
+		}
+		return result, err
+	}
 	if err == nil {
 		err = a.read(ctx, turn, done.Stdout, &result)
 	}
@@ -291,6 +309,8 @@ type writer struct {
 	name  string
 	class record.ErrorClass // of an answer that cannot be read
 	empty string            // what it did that answered nothing
+	// silent: it may answer nothing, for what it does is done elsewhere.
+	silent bool
 }
 
 // result is that of a call which wrote this, or failed.
@@ -323,6 +343,9 @@ func (w *writer) read(written []byte, reply spec.Reply, result *Result, call *re
 	switch {
 	case err != nil:
 		return err
+	case !ok && len(written) == 0 && w.silent:
+		result.setText("")
+		return nil
 	case !ok && len(written) == 0:
 		return record.Errorf(record.NoAnswer, "%s %s", w.name, w.empty)
 	case !ok:

@@ -13,6 +13,7 @@ import (
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/stop"
+	"github.com/agentbench/agentbench/engine/testrun"
 	"github.com/agentbench/agentbench/engine/trace"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/expr"
@@ -34,6 +35,7 @@ type DeclaredEvaluator struct {
 	Pattern spec.Pattern
 	Judge   model.Model       // of Spec.Judge
 	Program *external.Program // of Spec.Command
+	Test    *external.Program // of Spec.Test
 }
 
 // Evaluate judges the last iteration of the trial's scope. The errors are those
@@ -83,6 +85,11 @@ func (e *DeclaredEvaluator) ask(ctx context.Context, trial *Trial, v *view) (cal
 		v.command, call, err = e.askProgram(ctx, trial)
 		calls = append(calls, call)
 	}
+	if e.Spec.Test != nil && err == nil {
+		var call record.Call
+		v.test, call, err = e.runTests(ctx, trial)
+		calls = append(calls, call)
+	}
 	return calls, err
 }
 
@@ -107,7 +114,7 @@ func (e *DeclaredEvaluator) conclude(ctx context.Context, v *view) (*record.Eval
 // the weighted share of the checks; else what the agent's program said of its
 // own output. Where there is nothing of that it follows from passed: 1 or 0.
 func (e *DeclaredEvaluator) confidence(ctx context.Context, v *view) error {
-	said := firstOf(v.command.confidence, v.judge.confidence)
+	said := firstOf(v.command.confidence, v.test.confidence, v.judge.confidence)
 	switch {
 	case e.Spec.Confidence != nil:
 		number, err := e.Spec.Confidence.Number(ctx, v)
@@ -131,7 +138,7 @@ func (e *DeclaredEvaluator) confidence(ctx context.Context, v *view) error {
 // passed is what is declared; else what the program or the judge says; else it
 // depends on the pattern.
 func (e *DeclaredEvaluator) passed(ctx context.Context, v *view) (err error) {
-	said := firstOf(v.command.passed, v.judge.passed)
+	said := firstOf(v.command.passed, v.test.passed, v.judge.passed)
 	switch {
 	case e.Spec.Passed != nil:
 		if v.passed, err = e.Spec.Passed.Bool(ctx, v); err != nil {
@@ -162,7 +169,7 @@ func (e *DeclaredEvaluator) feedback(ctx context.Context, v *view) (err error) {
 		return nil
 	}
 	parts := v.advice()
-	for _, said := range []string{v.command.feedback, v.judge.feedback} {
+	for _, said := range []string{v.command.feedback, v.test.feedback, v.judge.feedback} {
 		if said != "" {
 			parts = append(parts, said)
 		}
@@ -250,22 +257,67 @@ func (e *DeclaredEvaluator) askProgram(ctx context.Context, trial *Trial) (answe
 	if err != nil {
 		return answer{}, record.Call{Role: record.RoleJudge}, failed(ctx, "writing the program's input", err)
 	}
-	argv := e.Program.Argv
-	done, err := e.Program.Run(ctx, stdin)
-	call := agent.ProgramCall(record.RoleJudge, argv, agent.Hash(argv, stdin), done, err)
+	program, done, err := e.at(ctx, e.Program, trial)
+	if err != nil {
+		return answer{}, record.Call{Role: record.RoleJudge}, err
+	}
+	defer done()
+	argv := program.Argv
+	finished, err := program.Run(ctx, stdin)
+	call := agent.ProgramCall(record.RoleJudge, argv, agent.Hash(argv, stdin), finished, err)
 	if err != nil {
 		return answer{}, call, err
 	}
-	said, err := parse(string(done.Stdout), expr.ParseJSON)
+	said, err := parse(string(finished.Stdout), expr.ParseJSON)
 	if err == nil && said.confidence == nil && said.passed == nil && e.needsVerdict() {
 		err = errors.New("it has neither confidence nor passed")
 	}
 	if err != nil {
 		call.Error = &record.Error{Class: record.BadResponse, Message: fmt.Sprintf(
-			`reading the answer of the evaluation's program: %v, in %q; want {"confidence": 0.5} or {"passed": true}`, err, start(done.Stdout))}
+			`reading the answer of the evaluation's program: %v, in %q; want {"confidence": 0.5} or {"passed": true}`, err, start(finished.Stdout))}
 		return answer{}, call, call.Error
 	}
 	return said, call, nil
+}
+
+// at is a program of the evaluation where it runs: in a copy of the run's folder as the
+// iteration left it, or, where the loop says so, in that folder itself. Done removes the copy.
+func (e *DeclaredEvaluator) at(ctx context.Context, program *external.Program, trial *Trial) (placed external.Program, done func(), err error) {
+	placed, done = *program, func() {}
+	switch {
+	case trial.State == nil:
+	case e.Spec.In == "workspace":
+		placed.Dir = trial.Workspace.Folder()
+	default:
+		placed.Dir, done, err = trial.Workspace.Copy(ctx, trial.State.Tree, nil)
+	}
+	return placed, done, err
+}
+
+// runTests lets tests judge the workspace. Whether they pass is their exit status; a run
+// that takes too long has failed. What cannot be started is no verdict.
+func (e *DeclaredEvaluator) runTests(ctx context.Context, trial *Trial) (answer, record.Call, error) {
+	program, done, err := e.at(ctx, e.Test, trial)
+	if err != nil {
+		return answer{}, record.Call{Role: record.RoleJudge}, err
+	}
+	defer done()
+	program.Cuts = true
+	finished, err := program.Run(ctx, nil)
+	call := agent.ProgramCall(record.RoleJudge, program.Argv, agent.Hash(program.Argv, []byte(trial.State.Tree)), finished, err)
+	switch {
+	case ctx.Err() != nil:
+		return answer{}, call, err
+	case err != nil && (call.Error == nil || call.Error.Class != record.Program): // it did not start
+		return answer{}, call, err
+	}
+	r := testrun.Read(finished.Stdout, []byte(finished.Stderr), err == nil)
+	share, feedback := r.Share(), r.Feedback()
+	if err != nil {
+		feedback = strings.TrimSpace(feedback + "\n" + call.Error.Message)
+		call.Error, call.Stdout = nil, "" // tests that fail are an answer
+	}
+	return answer{confidence: &share, passed: &r.Passed, feedback: feedback}, call, nil
 }
 
 // start is the first line of what a program printed, cut.
@@ -279,7 +331,7 @@ func start(printed []byte) string {
 
 // needsVerdict says that nothing but the program can say what the output is worth.
 func (e *DeclaredEvaluator) needsVerdict() bool {
-	return e.Spec.Confidence == nil && e.Spec.Passed == nil && len(e.Spec.Checks) == 0
+	return e.Spec.Confidence == nil && e.Spec.Passed == nil && e.Spec.Test == nil && len(e.Spec.Checks) == 0
 }
 
 // instructions are the judge's system prompt.
@@ -527,5 +579,5 @@ func (a Again) can(it *record.Iteration) bool {
 	judged := it.Evaluation != nil || it.Error != nil && it.Error.Class == record.Unjudged
 	own := a.Programs && e.Confidence == nil && len(e.Checks) == 0
 	unreadable := it.Evaluation != nil && it.Evaluation.Fault != "" // nobody is asked about that
-	return judged && (unreadable || e.Judge == nil && e.Command == nil && !own)
+	return judged && (unreadable || e.Judge == nil && e.Command == nil && e.Test == nil && !own)
 }

@@ -41,6 +41,10 @@ type Trial struct {
 	Calls map[string]int
 	// Iteration is counted from 1.
 	Iteration int
+	// Workspace is the folder of the run, and State that in which the iteration left it;
+	// nil: there is none.
+	Workspace *agent.Workspace
+	State     *record.Workspace
 }
 
 // Loop is one configuration, ready to run. It serves any number of runs at once, and
@@ -51,6 +55,8 @@ type Loop struct {
 	// without any.
 	Stages    []Stage
 	Evaluator Evaluator // nil: nothing is evaluated
+	// Workspaces makes a folder for every run; nil: runs have none.
+	Workspaces *agent.Workspaces
 	// Param is what expressions see as `param`.
 	Param any
 	// Head is copied into every record.
@@ -109,10 +115,11 @@ func (l *Loop) run(ctx context.Context, id string, task *spec.Task, trial int, c
 		ctx = begun
 	}
 	r.record.Outcome = r.iterate(ctx)
+	r.leave()
 	r.finish()
 	r.state.Restart(nil, nil) // it holds nothing of this run
 	l.ended.Put(r.state)
-	r.task, r.calls, r.state = nil, nil, nil // the record is part of r, and lives longer
+	r.task, r.calls, r.state, r.workspace = nil, nil, nil, nil // the record is part of r, and lives longer
 	return &r.record
 }
 
@@ -136,8 +143,9 @@ type run struct {
 	waited  time.Duration // part of elapsed: for rate limits and the like
 	// waitedBefore is what was waited before the iteration in flight.
 	waitedBefore time.Duration
-	tools        int // calls of tools, before the iteration in flight
-	told         int // events of the iteration in flight that were told of
+	tools        int              // calls of tools, before the iteration in flight
+	told         int              // events of the iteration in flight that were told of
+	workspace    *agent.Workspace // nil: the loop has none, or it is not made yet
 	record       record.Run
 	observe      func(record.Event)
 }
@@ -186,8 +194,12 @@ func (r *run) iteration(ctx context.Context) (d stop.Decision, before record.Rea
 	}
 	it.End = r.elapsed // so far: what the evaluation sees
 	r.state.Append(it, result.Value)
-	if step.Evaluate && it.Error == nil && it.Cut == "" {
+	switch {
+	case !step.Evaluate || it.Error != nil:
+	case it.Cut == "":
 		r.evaluate(timed, it, &result)
+	case it.Workspace != nil && ctx.Err() == nil: // what it left counts
+		r.evaluate(ctx, it, &result)
 	}
 	it.End = r.elapsed
 	d = r.state.Decide()
@@ -203,9 +215,13 @@ func (r *run) iteration(ctx context.Context) (d stop.Decision, before record.Rea
 func (r *run) execute(ctx context.Context, it *record.Iteration, step stop.Step) (agent.Result, error) {
 	r.told = 0
 	turn, err := r.turn(ctx, r.task, r.trial, step, r.state, true)
+	if err == nil && r.Workspaces != nil {
+		err = r.enter(ctx, step)
+	}
 	if err != nil {
 		return agent.Result{}, err
 	}
+	turn.Workspace = r.workspace
 	turn.Elapsed, turn.Calls, turn.ToolCalls = r.elapsed, r.calls, r.tools
 	turn.Earlier, turn.Servers = r.record.Iterations[:len(r.record.Iterations)-1], r.record.Servers
 	p := &progress{run: r, it: it, watch: r.state.Watch()}
@@ -213,11 +229,42 @@ func (r *run) execute(ctx context.Context, it *record.Iteration, step stop.Step)
 	result, err := r.Stages[step.StageIndex()].Agent.Execute(ctx, turn)
 	it.Request, it.Output, it.Thinking = result.Request, result.Output, result.Thinking
 	it.NotUTF8, it.OutputB64 = result.Bytes != nil, result.Bytes
-	it.Ended, it.Cut = result.Ended, string(result.Cut)
+	it.Ended, it.Cut, it.Workspace = result.Ended, string(result.Cut), result.Workspace
 	r.record.Servers = append(r.record.Servers, result.Servers...)
 	p.end(&result)
 	r.told = p.told
 	return result, err
+}
+
+// enter makes the folder of the run, or what it began with again where the loop says so.
+func (r *run) enter(ctx context.Context, step stop.Step) (err error) {
+	if r.workspace == nil {
+		if r.workspace, err = r.Workspaces.Open(ctx, r.record.ID, r.task); err == nil {
+			r.record.Seed = r.workspace.Seed.ID.String()
+		}
+		return err
+	}
+	last := &r.record.Iterations[len(r.record.Iterations)-2]
+	switch reset := r.Workspaces.Spec.Reset; {
+	case reset == "iteration", reset == "phase" && step.Phase != last.Phase, reset == "strategy" && step.Strategy != last.Strategy:
+		return r.workspace.Reset(ctx)
+	}
+	return nil
+}
+
+// leave removes the folder of the run, or keeps it where the loop says so.
+func (r *run) leave() {
+	if r.workspace == nil {
+		return
+	}
+	outcome := &r.record.Outcome
+	kept := ""
+	switch keep := r.Workspaces.Spec.Keep; {
+	case outcome.Status == record.Cancelled: // it is made again
+	case keep == "always", keep == "failed" && !outcome.Success:
+		kept = r.record.ID
+	}
+	r.workspace.Close(kept)
 }
 
 // Request is the hash of what the step after a history would send, "" where its
@@ -284,9 +331,15 @@ func (r *run) evaluate(ctx context.Context, it *record.Iteration, result *agent.
 	evaluation, calls, err := r.Evaluator.Evaluate(ctx, &Trial{
 		Scope: r.state, Task: r.task, Trial: r.trial, Output: result.Value, Fault: result.Fault,
 		Confidence: result.Confidence,
-		Calls:      r.calls, Iteration: it.N,
+		Calls:      r.calls, Iteration: it.N, Workspace: r.workspace, State: it.Workspace,
 	})
 	r.add(it, calls)
+	if it.Cut != "" { // before it
+		if err == nil {
+			it.Evaluation = evaluation
+		}
+		return
+	}
 	r.note(it, err, ctx)
 	if it.Cut != "" {
 		if r.record.Next == nil {
@@ -465,11 +518,12 @@ func (r *run) cut(it *record.Iteration, reason record.Reason) {
 // evaluation has found so far.
 type view struct {
 	expr.Scope
-	output         any
-	judge, command answer
-	own            *float64 // what the agent's program said of its output
-	one            bool     // tell only the first failing check
-	checks         []record.Check
+	output        any
+	judge         answer
+	command, test answer
+	own           *float64 // what the agent's program said of its output
+	one           bool     // tell only the first failing check
+	checks        []record.Check
 
 	confidence      float64
 	confidenceKnown bool

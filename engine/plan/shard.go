@@ -510,7 +510,7 @@ func shares(l *spec.Loop, models map[string]*spec.Model) bool {
 		}
 	}
 	e := l.Evaluate
-	return e == nil || e.Command == nil && (e.Judge == nil || cached(e.Judge.Model))
+	return e == nil || e.Command == nil && e.Test == nil && (e.Judge == nil || cached(e.Judge.Model))
 }
 
 // readsLimits reports whether what decides when to stop may show in what is sent.

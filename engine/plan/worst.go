@@ -120,7 +120,7 @@ func (w *worst) stage(s spec.Stage, carried, n int64) Worst {
 	if e := w.loop.Evaluate; e != nil && e.Judge != nil {
 		total = total.Plus(w.call(e.Judge.Model, e.Judge.MaxOutputTokens, e.Judge.Rubric))
 	}
-	if e := w.loop.Evaluate; e != nil && e.Command != nil {
+	if e := w.loop.Evaluate; e != nil && (e.Command != nil || e.Test != nil) {
 		total.Programs++
 	}
 	switch {

@@ -238,6 +238,8 @@ type Workspace struct {
 	Deletions  int      `json:"deletions,omitempty"`
 	Diff       string   `json:"diff,omitempty"`
 	Truncated  bool     `json:"truncated,omitempty"` // the diff is longer than what is here
+	// Left are paths that the state does not have, or not as they were, and why.
+	Left []string `json:"left_out,omitempty"`
 }
 
 // Evaluation is the judgement of an iteration inside the loop.
@@ -512,6 +514,7 @@ const (
 	Internal       ErrorClass = "internal"   // a panic, a fault of agentbench
 	Resources      ErrorClass = "resources"  // this machine has none left: file descriptors
 	Expression     ErrorClass = "expression" // of a condition or a prompt
+	Setup          ErrorClass = "setup"      // a workspace could not be made, or its state not be kept
 
 	ContextLength ErrorClass = "context_length"
 	ContentFilter ErrorClass = "content_filter"

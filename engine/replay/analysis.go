@@ -226,7 +226,7 @@ func (a *analysis) agent(rest string) Parameter {
 
 func (a *analysis) evaluated(rest string) Parameter {
 	switch key, _, _ := strings.Cut(rest, "."); key {
-	case "judge", "command":
+	case "judge", "command", "test", "in":
 		return Parameter{Class: Calls, Why: "it is part of what the judge or the program is asked"}
 	case "from_phase":
 		if p := a.judging(); p.Class == Calls {
@@ -239,7 +239,7 @@ func (a *analysis) evaluated(rest string) Parameter {
 
 // judging is the class of what changes evaluations.
 func (a *analysis) judging() Parameter {
-	if e := a.loop.Evaluate; e == nil || e.Judge != nil || e.Command != nil {
+	if e := a.loop.Evaluate; e == nil || e.Judge != nil || e.Command != nil || e.Test != nil {
 		return Parameter{Class: Calls, Why: "the evaluation asks a judge or a program"}
 	}
 	for i, told := range a.told {

@@ -178,7 +178,12 @@ func sentReads(s *spec.Stage) []string {
 			reads = append(reads, p.Reads()...)
 		}
 	}
-	if s.Agent.Model == "" {
+	for _, argument := range s.Agent.Arguments {
+		if argument != nil && argument.Template != nil {
+			reads = append(reads, argument.Reads()...)
+		}
+	}
+	if s.Agent.Model == "" && s.Agent.Arguments == nil {
 		reads = append(reads, programReads...)
 	}
 	return reads

@@ -167,8 +167,13 @@ func (p *program) runnable(o *opened) error {
 // wire makes the engine that the suite asks for.
 func (p *program) wire(j *job) error {
 	j.cache, j.budget = p.openCache(j), pace.OfSuite(j.Suite.Budget)
+	dir, err := filepath.Abs(j.dir)
+	if err != nil {
+		return err
+	}
 	parts, err := engine.NewParts(j.Document, engine.BuildOptions{
-		Getenv: p.env, Budget: j.budget, Cache: j.cache, CacheMode: j.flags.mode, Shared: &j.shared,
+		Workspaces: filepath.Join(dir, results.Workspaces),
+		Getenv:     p.env, Budget: j.budget, Cache: j.cache, CacheMode: j.flags.mode, Shared: &j.shared,
 		Gate: func(g *pace.Gate) { j.gates = append(j.gates, g) },
 	})
 	if err != nil {

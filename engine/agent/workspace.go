@@ -1,0 +1,348 @@
+package agent
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/agentbench/agentbench/engine/external"
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/workspace"
+	"github.com/agentbench/agentbench/spec"
+	"github.com/agentbench/agentbench/spec/expr"
+)
+
+const (
+	recordedDiff = 64 << 10 // bytes of a diff that a record holds
+	recordedLeft = 20       // paths that are told to be left out
+
+	defaultSize  = 2e9
+	defaultFiles = 200_000
+)
+
+// Workspaces makes the workspaces of a loop's runs. It is safe for concurrent use.
+type Workspaces struct {
+	Spec  *spec.Workspace
+	Store *workspace.Store
+	Dir   string // in which the folders of runs are made
+	// Find is where a folder or an archive of the suite is, as spec.Document.Find.
+	Find func(path string) (at string, embedded fs.FS, err error)
+	// Program makes a program of the loop.
+	Program func(argv []string, timeout time.Duration) external.Program
+
+	made atomic.Int64 // copies
+}
+
+// Workspace is the folder of one run. One goroutine uses it at a time.
+type Workspace struct {
+	*Workspaces
+	Seed *workspace.Tree
+	// Last is the newest state that was kept.
+	Last *workspace.Tree
+
+	folder  *workspace.Folder
+	options workspace.Options
+}
+
+// Open makes the folder of a run: its seed, prepared. An error is a *record.Error, or the
+// context's cause.
+func (w *Workspaces) Open(ctx context.Context, id string, task *spec.Task) (*Workspace, error) {
+	opened, err := w.open(ctx, id, task)
+	return opened, w.failed(ctx, err)
+}
+
+// failed is the error of a workspace as that of an iteration.
+func (w *Workspaces) failed(ctx context.Context, err error) error {
+	var known *record.Error
+	switch {
+	case err == nil || errors.As(err, &known):
+		return err
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.Is(err, workspace.ErrLimit):
+		return record.Errorf(record.Program, "the workspace: %v", err)
+	}
+	return record.Errorf(record.Setup, "the workspace: %v", err)
+}
+
+func (w *Workspaces) open(ctx context.Context, id string, task *spec.Task) (*Workspace, error) {
+	ignore, err := workspace.ParsePatterns(w.Spec.Ignore)
+	if err != nil {
+		return nil, err
+	}
+	ws := &Workspace{Workspaces: w, options: workspace.Options{Ignore: ignore, Limits: limits(w.Spec.Limits)}}
+	seed, err := w.seed(ctx, task)
+	if err != nil {
+		return nil, err
+	}
+	planted, err := w.Store.Plant(ctx, seed, ws.options.Limits)
+	if err != nil {
+		return nil, w.notSeeded(ctx, err)
+	}
+	ws.Seed = planted.Tree
+	if w.Spec.Setup != nil {
+		if ws.Seed, err = w.prepared(ctx, planted, ws.options.Limits); err != nil {
+			return nil, err
+		}
+	}
+	name := sha256.Sum256([]byte(id))
+	dir := filepath.Join(w.Dir, hex.EncodeToString(name[:8]))
+	return ws, ws.begin(ctx, dir)
+}
+
+// notSeeded is the error of a seed: it is nobody's failure but the suite's.
+func (w *Workspaces) notSeeded(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return err
+	}
+	return record.Errorf(record.Setup, "the workspace's seed: %v", err)
+}
+
+func limits(declared *spec.WorkspaceLimits) workspace.Limits {
+	l := workspace.Limits{Size: defaultSize, Files: defaultFiles}
+	if declared != nil && declared.Size > 0 {
+		l.Size = int64(declared.Size)
+	}
+	if declared != nil && declared.Files > 0 {
+		l.Files = declared.Files
+	}
+	return l
+}
+
+// begin makes the folder of the seed, in place of one that was there.
+func (ws *Workspace) begin(ctx context.Context, dir string) error {
+	if err := workspace.Remove(dir); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return err
+	}
+	folder, err := ws.Store.Restore(ctx, ws.Seed, dir, ws.options)
+	ws.folder, ws.Last = folder, ws.Seed
+	return err
+}
+
+// Reset makes the folder what the run began with.
+func (ws *Workspace) Reset(ctx context.Context) error {
+	return ws.failed(ctx, ws.begin(ctx, ws.folder.Dir))
+}
+
+// Folder is where the program works.
+func (ws *Workspace) Folder() string { return ws.folder.Dir }
+
+// seed is what the loop declares for a task.
+func (w *Workspaces) seed(ctx context.Context, task *spec.Task) (seed workspace.Seed, err error) {
+	scope := taskScope{task}
+	seed.Repository = w.Spec.Git
+	if w.Spec.Files != nil {
+		if seed.Files, err = written(ctx, w.Spec.Files, scope); err != nil {
+			return seed, record.Errorf(record.Setup, "workspace.files: %v", err)
+		}
+	}
+	from := w.Spec.From
+	switch {
+	case from == nil:
+	case from.Git != nil:
+		seed.Git = &workspace.GitSeed{}
+		if seed.Git.Repository, err = from.Git.Render(ctx, scope); err == nil && from.Ref != nil {
+			seed.Git.Ref, err = from.Ref.Render(ctx, scope)
+		}
+		if at, embedded, missing := w.Find(seed.Git.Repository); missing == nil && embedded == nil {
+			seed.Git.Repository = at
+		}
+	case from.Path != nil:
+		err = w.from(ctx, from.Path, scope, &seed)
+	}
+	if err != nil {
+		return seed, record.Errorf(record.Setup, "workspace.from: %v", err)
+	}
+	return seed, nil
+}
+
+func (w *Workspaces) from(ctx context.Context, path *spec.Expr, scope expr.Scope, seed *workspace.Seed) error {
+	value, err := path.Value(ctx, scope)
+	if err != nil {
+		return err
+	}
+	text, ok := value.(string)
+	if !ok {
+		return fmt.Errorf("want the path of a folder or an archive, got %s", kindOf(value))
+	}
+	at, embedded, err := w.Find(text)
+	if err != nil || embedded == nil {
+		seed.From = at
+		return err
+	}
+	files, err := contents(embedded, at)
+	for name, content := range seed.Files {
+		files[name] = content
+	}
+	seed.Files = files
+	return err
+}
+
+// contents are the files below an embedded folder.
+func contents(fsys fs.FS, folder string) (map[string]string, error) {
+	files := map[string]string{}
+	err := fs.WalkDir(fsys, folder, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		content, err := fs.ReadFile(fsys, path)
+		files[strings.TrimPrefix(strings.TrimPrefix(path, folder), "/")] = string(content)
+		return err
+	})
+	return files, err
+}
+
+// written are the files that an expression gives: contents by paths.
+func written(ctx context.Context, files *spec.Expr, scope expr.Scope) (map[string]string, error) {
+	value, err := files.Value(ctx, scope)
+	if err != nil {
+		return nil, err
+	}
+	return Contents(value)
+}
+
+// Contents reads a map of paths to the contents of files; null is none.
+func Contents(value any) (map[string]string, error) {
+	if value == nil {
+		return nil, nil
+	}
+	object, ok := value.(*expr.Object)
+	if !ok {
+		return nil, fmt.Errorf("want a map of paths to contents, got %s", kindOf(value))
+	}
+	contents := map[string]string{}
+	for _, path := range object.Keys() {
+		value, _ := object.Get(path)
+		text, ok := value.(string)
+		if !ok {
+			return nil, fmt.Errorf("the content of %q is no text, but %s", path, kindOf(value))
+		}
+		contents[path] = text
+	}
+	return contents, nil
+}
+
+func kindOf(value any) string {
+	switch value.(type) {
+	case nil:
+		return "null"
+	case *expr.Object:
+		return "an object"
+	case []any:
+		return "a list"
+	case string:
+		return "a text"
+	case bool:
+		return "true or false"
+	}
+	return "a number"
+}
+
+// taskScope is a task as the only thing that expressions see.
+type taskScope struct{ task *spec.Task }
+
+func (s taskScope) Lookup(name string) (any, bool) {
+	return spec.TaskFields{Task: s.task}, name == "task"
+}
+
+// prepared is the seed after its setup.
+func (w *Workspaces) prepared(ctx context.Context, seed *workspace.Planted, most workspace.Limits) (*workspace.Tree, error) {
+	setup := w.Spec.Setup
+	program := w.Program(setup.Command, setup.Timeout)
+	program.Called = fmt.Sprintf("the setup %q", strings.Join(setup.Command, " "))
+	key := fmt.Sprintf("%s\x00%q\x00%q", seed.Identity, program.Argv, w.Spec.Sandboxed())
+	if !setup.Kept() {
+		key += fmt.Sprintf("\x00%d", w.made.Add(1))
+	}
+	return w.Store.Setup(ctx, seed.Tree, key, most, func(dir string) error {
+		program.Dir, program.Cuts = dir, true
+		_, err := program.Run(ctx, nil)
+		var failed *record.Error
+		if errors.As(err, &failed) {
+			return record.Errorf(record.Setup, "%s", failed.Message)
+		}
+		return err
+	})
+}
+
+// Snapshot keeps the state of the folder, in which nothing runs meanwhile.
+func (ws *Workspace) Snapshot(ctx context.Context) (*record.Workspace, error) {
+	shot, err := ws.folder.Snapshot(ctx)
+	if err != nil {
+		return nil, ws.failed(ctx, err)
+	}
+	ws.Last = shot.Tree
+	changes, err := ws.Store.Changes(ctx, ws.Seed, shot.Tree, recordedDiff)
+	if err != nil {
+		return nil, ws.failed(ctx, err)
+	}
+	state := &record.Workspace{
+		Tree: shot.Tree.ID.String(), Changed: texts(changes.Changed), Added: texts(changes.Added), Deleted: texts(changes.Deleted),
+		Insertions: changes.Insertions, Deletions: changes.Deletions, Diff: changes.Diff, Truncated: changes.Truncated,
+	}
+	for _, left := range shot.Left[:min(len(shot.Left), recordedLeft)] {
+		state.Left = append(state.Left, strings.ToValidUTF8(left.Path+": "+left.Reason, "\uFFFD"))
+	}
+	return state, nil
+}
+
+func texts(paths []string) []string {
+	for i, path := range paths {
+		paths[i] = strings.ToValidUTF8(path, "\uFFFD")
+	}
+	return paths
+}
+
+// Copy makes a folder of a state, with files laid over it. Done removes it.
+func (w *Workspaces) Copy(ctx context.Context, tree string, overlay map[string]string) (dir string, done func(), err error) {
+	dir = filepath.Join(w.Dir, fmt.Sprintf("copy-%d-%d", os.Getpid(), w.made.Add(1)))
+	err = w.copy(ctx, tree, overlay, dir)
+	if err != nil {
+		return "", nil, w.failed(ctx, err)
+	}
+	return dir, func() { _ = workspace.Remove(dir) }, nil // what is left is removed with the next session's
+}
+
+func (w *Workspaces) copy(ctx context.Context, tree string, overlay map[string]string, dir string) error {
+	id, err := workspace.ParseID(tree)
+	if err != nil {
+		return err
+	}
+	state, err := w.Store.Tree(id)
+	if err != nil {
+		return err
+	}
+	if _, err := w.Store.Restore(ctx, state, dir, workspace.Options{}); err != nil || len(overlay) == 0 {
+		return err
+	}
+	planted, err := w.Store.Plant(ctx, workspace.Seed{Files: overlay}, workspace.Limits{})
+	if err != nil {
+		return err
+	}
+	return w.Store.Overlay(ctx, planted.Tree, dir)
+}
+
+// Close removes the folder, or keeps it for people under the id of its run; "": it is not
+// kept. What cannot be removed is removed with the next session's.
+func (ws *Workspace) Close(kept string) {
+	if kept == "" {
+		_ = workspace.Remove(ws.folder.Dir)
+		return
+	}
+	at := filepath.Join(ws.Dir, "kept", filepath.FromSlash(kept))
+	if !filepath.IsLocal(filepath.FromSlash(kept)) || workspace.Remove(at) != nil || os.MkdirAll(filepath.Dir(at), 0o755) != nil {
+		return
+	}
+	_ = os.Rename(ws.folder.Dir, at)
+}
