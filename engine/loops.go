@@ -5,9 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -136,14 +134,8 @@ func (m *models) workspaces(l *spec.Loop) (*agent.Workspaces, error) {
 // programBeside is a program of a loop. Where it works in a workspace, words of its command
 // that name files beside the loop mean these.
 func (m *models) programBeside(l *spec.Loop, argv []string, timeout time.Duration) external.Program {
-	if l.Workspace != nil && l.Folder != "" {
-		argv = slices.Clone(argv)
-		for i, word := range argv {
-			path, err := filepath.Abs(filepath.Join(l.Folder, filepath.FromSlash(word)))
-			if info, missing := os.Stat(path); err == nil && missing == nil && info.Mode().IsRegular() && filepath.IsLocal(word) {
-				argv[i] = path
-			}
-		}
+	if l.Workspace != nil {
+		argv = external.Beside(l.Folder, argv)
 	}
 	return m.program(l.Folder, argv, timeout)
 }
@@ -252,6 +244,9 @@ func (p *Parts) Unreachable() *Unreachable { return p.models.unreachable.Load() 
 func (p *Parts) Program(argv []string, timeout time.Duration) external.Program {
 	return p.models.program(p.models.doc.Dir(), argv, timeout)
 }
+
+// Workspaces makes the folders of a loop's runs; nil: they have none.
+func (p *Parts) Workspaces(l *spec.Loop) (*agent.Workspaces, error) { return p.models.workspaces(l) }
 
 // Endpoint fails where the variable of a header is not set.
 func (p *Parts) Endpoint(url string, headers spec.Headers) (external.Endpoint, error) {

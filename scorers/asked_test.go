@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/agentbench/agentbench/engine/agent"
 	"github.com/agentbench/agentbench/engine/external"
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/spec"
@@ -36,6 +37,8 @@ func (o outside) Model(name string) (model.Model, error) {
 func (o outside) Program(argv []string, timeout time.Duration) external.Program {
 	return external.Program{Argv: argv, Dir: o.folder, Env: external.Environment(os.Getenv), Timeout: timeout, Confinement: &external.Confinement{}}
 }
+
+func (o outside) Workspaces(*spec.Loop) (*agent.Workspaces, error) { return nil, nil }
 
 func (o outside) Endpoint(url string, headers spec.Headers) (external.Endpoint, error) {
 	values := headers.Values(func(string) string { return "" })

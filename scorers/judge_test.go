@@ -11,6 +11,7 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/agentbench/agentbench/engine/agent"
 	"github.com/agentbench/agentbench/engine/external"
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/model/cache"
@@ -30,6 +31,8 @@ func (j judging) Model(name string) (model.Model, error) {
 }
 
 func (judging) Program([]string, time.Duration) external.Program { return external.Program{} }
+
+func (judging) Workspaces(*spec.Loop) (*agent.Workspaces, error) { return nil, nil }
 
 func (judging) Endpoint(string, spec.Headers) (external.Endpoint, error) {
 	return external.Endpoint{}, nil

@@ -13,6 +13,7 @@ import (
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/model/pace"
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/testrun"
 	"github.com/agentbench/agentbench/spec/expr"
 )
 
@@ -124,17 +125,121 @@ func command(c *compiler) comparison {
 	if c.all.outside == nil {
 		return c.unable(errNoOutside)
 	}
-	program := c.all.outside.Program(c.spec.Command, cmp.Or(c.spec.Timeout, defaultTimeout))
-	judge := c.asked(func(ctx context.Context, request []byte) ([]byte, error) {
-		done, err := program.Run(ctx, request)
-		return done.Stdout, err
-	})
+	started := c.all.outside.Program(c.spec.Command, cmp.Or(c.spec.Timeout, defaultTimeout))
 	return func(ctx context.Context, s *subject) verdict {
 		if n := s.changedAfter(); n > 0 {
 			return unscored("a program ran again in iteration %d, and what its files were before is not kept: declare workspace in its loop", n)
 		}
-		return judge(ctx, s)
+		program, done, err := c.placed(ctx, s, started)
+		if err != nil {
+			return unscored("%s", whyNot(err))
+		}
+		defer done()
+		return c.asked(func(ctx context.Context, request []byte) ([]byte, error) {
+			finished, err := program.Run(ctx, request)
+			return finished.Stdout, err
+		})(ctx, s)
 	}
+}
+
+// placed is a program where it judges: in a copy of the workspace as the iteration left it,
+// over which the scorer's overlay is laid, or, where the run has no workspace, in the
+// suite's folder. Done removes the copy.
+func (c *compiler) placed(ctx context.Context, s *subject, program external.Program) (placed external.Program, done func(), err error) {
+	done = func() {}
+	if s.n == 0 || s.run.Iterations[s.n-1].Workspace == nil {
+		return program, done, nil
+	}
+	workspaces, err := c.all.workspaces(s.run.Configuration)
+	if err != nil {
+		return program, done, err
+	}
+	files, err := c.overlay(ctx, s)
+	if err != nil {
+		return program, done, fmt.Errorf("overlay: %w", err)
+	}
+	program.Argv = external.Beside(program.Dir, program.Argv)
+	dir, done, err := workspaces.Copy(ctx, s.run.Iterations[s.n-1].Workspace.Tree, files)
+	program.Dir = dir
+	return program, done, err
+}
+
+// overlay are the files that the scorer lays over a workspace: contents by paths.
+func (c *compiler) overlay(ctx context.Context, s *subject) (map[string]string, error) {
+	if c.spec.Overlay == nil {
+		return nil, nil
+	}
+	value, err := c.expression(c.spec.Overlay).Value(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	return agent.Contents(value)
+}
+
+// workspaces are those of a configuration's runs.
+func (c *compilation) workspaces(configuration string) (*agent.Workspaces, error) {
+	for i := range c.resolved {
+		if c.resolved[i].Name == configuration && c.resolved[i].Loop.Workspace != nil {
+			return c.outside.Workspaces(c.resolved[i].Loop)
+		}
+	}
+	return nil, fmt.Errorf("the loop of %s has no workspace any more", configuration)
+}
+
+// test takes the score from tests that run in the workspace: 1 where they pass, or, where
+// the scorer says so, the share that passes. Tests that take too long have failed.
+func test(c *compiler) comparison {
+	if c.all.outside == nil {
+		return c.unable(errNoOutside)
+	}
+	started := c.all.outside.Program(c.spec.Command, cmp.Or(c.spec.Timeout, testTimeout))
+	started.Called, started.Cuts = "the tests", true
+	return func(ctx context.Context, s *subject) verdict {
+		switch {
+		case s.n == 0:
+			return nothing
+		case s.run.Iterations[s.n-1].Workspace == nil:
+			return unscored("the run has no workspace in which tests could run")
+		}
+		program, done, err := c.placed(ctx, s, started)
+		if err != nil {
+			return unscored("%s", whyNot(err))
+		}
+		defer done()
+		finished, err := program.Run(ctx, nil)
+		if failed, ok := errors.AsType[*record.Error](err); ctx.Err() != nil || err != nil && (!ok || failed.Class != record.Program) {
+			return unscored("%s", whyNot(err))
+		}
+		r := testrun.Read(finished.Stdout, []byte(finished.Stderr), err == nil)
+		v := verdict{explanation: whyFailed(&r, err)}
+		v.answer = "the tests pass"
+		if r.Passed {
+			v.value = 1
+			return v
+		}
+		v.answer = "the tests fail"
+		if r.Tests > 0 {
+			v.answer = fmt.Sprintf("%d of %d tests fail", max(1, len(r.Failed)), r.Tests)
+		}
+		if c.spec.Share {
+			v.value = r.Share()
+		}
+		return v
+	}
+}
+
+// testTimeout is how long tests may take where the scorer does not say.
+const testTimeout = 10 * time.Minute
+
+// whyFailed names the tests that failed, or says how they ended.
+func whyFailed(r *testrun.Result, err error) string {
+	switch {
+	case err == nil:
+		return ""
+	case len(r.Failed) > 0:
+		return short("failed: "+strings.Join(r.Failed, ", "), maxExplanation)
+	}
+	return short(whyNot(err), maxExplanation)
 }
 
 // changedAfter is the first iteration after the one that is judged in which a program may

@@ -34,6 +34,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agentbench/agentbench/engine/agent"
 	"github.com/agentbench/agentbench/engine/external"
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/model/cache"
@@ -200,6 +201,8 @@ type Outside interface {
 	Model(name string) (model.Model, error)
 	// Program starts in the suite's folder.
 	Program(argv []string, timeout time.Duration) external.Program
+	// Workspaces makes folders of the states of a loop's runs; nil: they have none.
+	Workspaces(*spec.Loop) (*agent.Workspaces, error)
 	// Endpoint fails where a header's variable is not set.
 	Endpoint(url string, headers spec.Headers) (external.Endpoint, error)
 }
@@ -409,6 +412,7 @@ func makers() map[spec.ScorerType]func(*compiler) comparison {
 		// what others are asked
 		"judge":    judges,
 		"command":  command,
+		"test":     test,
 		"pairwise": pairwise,
 		"http":     endpoint,
 

@@ -373,6 +373,7 @@ func (l *loader) compileScorer(scorer *Scorer, output expr.Type) {
 	c := compiler{l, expr.Scorer(output), nil}
 	c.expr(scorer.Value, expr.WantAny)
 	c.expr(scorer.Target, expr.WantAny)
+	c.expr(scorer.Overlay, expr.WantAny)
 	if scorer.Extract != nil {
 		c.expr(scorer.Extract.Expr, expr.WantAny)
 	}

@@ -58,10 +58,12 @@ type Scorer struct {
 	Parts     []ScorerPart `yaml:"scorers" minlen:"1" doc:"all_of, any_of: names of scorers of the suite, or scorers."`
 	Threshold *float64     `yaml:"threshold" above:"0" max:"1" doc:"all_of, any_of: at or above this the score is 1, below 0 (default: the score of all_of is the weighted mean of its parts, that of any_of the highest)."`
 
-	Command []string      `yaml:"command" minlen:"1" doc:"command: a program that reads the run as JSON and writes its score as JSON."`
+	Command []string      `yaml:"command" minlen:"1" doc:"command: a program that reads the run as JSON and writes its score as JSON. test: what runs the tests; exit code 0 is passed."`
+	Overlay *Expr         `yaml:"overlay" doc:"command, test: CEL, a map of paths to contents that are laid over the copy of the workspace, such as hidden tests."`
+	Share   bool          `yaml:"share" doc:"test: the score is the share of the tests that pass (default: 1 where all pass, else 0)."`
 	URL     string        `yaml:"url" minlen:"1" doc:"http: an endpoint that is sent the run as JSON and answers with its score as JSON."`
 	Headers Headers       `yaml:"headers" doc:"http."`
-	Timeout time.Duration `yaml:"timeout" above:"0" doc:"command, http, judge, pairwise: of one call (default 60s)."`
+	Timeout time.Duration `yaml:"timeout" above:"0" doc:"command, http, judge, pairwise: of one call (default 60s). test: default 10m."`
 
 	Model           string                `yaml:"model" doc:"judge, pairwise: a name under models."`
 	Models          []string              `yaml:"models" minlen:"1" doc:"judge, pairwise: a panel, names under models."`
@@ -151,7 +153,8 @@ var scorerKinds = []ScorerKind{
 	{Type: "tokens", Course: true, keys: "at_most range", check: (*loader).checkAmount},
 	{Type: "iterations", Course: true, keys: "at_most range", check: (*loader).checkAmount},
 	{Type: "calls", Course: true, keys: "at_most range", check: (*loader).checkAmount},
-	{Type: "command", Answer: true, Asks: true, keys: "value extract target timeout range command", needs: "command"},
+	{Type: "command", Answer: true, Asks: true, keys: "value extract target timeout range command overlay", needs: "command"},
+	{Type: "test", Answer: true, Asks: true, keys: "timeout command overlay share", needs: "command"},
 	{Type: "http", Answer: true, Asks: true, keys: "value extract target timeout range url headers", needs: "url"},
 	{Type: "judge", Answer: true, Asks: true, keys: "value extract target timeout model models votes reduce rubric reference temperature max_output_tokens range criteria choices", check: (*loader).checkJudge},
 	{Type: "pairwise", Answer: true, Asks: true, Pairs: true, keys: "value extract target timeout model models votes reduce rubric reference temperature max_output_tokens against", check: (*loader).checkJudge},

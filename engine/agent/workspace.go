@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/agentbench/agentbench/engine/external"
@@ -37,8 +36,6 @@ type Workspaces struct {
 	Find func(path string) (at string, embedded fs.FS, err error)
 	// Program makes a program of the loop.
 	Program func(argv []string, timeout time.Duration) external.Program
-
-	made atomic.Int64 // copies
 }
 
 // Workspace is the folder of one run. One goroutine uses it at a time.
@@ -89,7 +86,7 @@ func (w *Workspaces) open(ctx context.Context, id string, task *spec.Task) (*Wor
 	}
 	ws.Seed = planted.Tree
 	if w.Spec.Setup != nil {
-		if ws.Seed, err = w.prepared(ctx, planted, ws.options.Limits); err != nil {
+		if ws.Seed, err = w.prepared(ctx, id, planted, ws.options.Limits); err != nil {
 			return nil, err
 		}
 	}
@@ -256,14 +253,15 @@ func (s taskScope) Lookup(name string) (any, bool) {
 	return spec.TaskFields{Task: s.task}, name == "task"
 }
 
-// prepared is the seed after its setup.
-func (w *Workspaces) prepared(ctx context.Context, seed *workspace.Planted, most workspace.Limits) (*workspace.Tree, error) {
+// prepared is the seed after its setup, which is made once, or, where the loop says so, for
+// every run.
+func (w *Workspaces) prepared(ctx context.Context, run string, seed *workspace.Planted, most workspace.Limits) (*workspace.Tree, error) {
 	setup := w.Spec.Setup
 	program := w.Program(setup.Command, setup.Timeout)
 	program.Called = fmt.Sprintf("the setup %q", strings.Join(setup.Command, " "))
 	key := fmt.Sprintf("%s\x00%q\x00%q", seed.Identity, program.Argv, w.Spec.Sandboxed())
 	if !setup.Kept() {
-		key += fmt.Sprintf("\x00%d", w.made.Add(1))
+		key += "\x00" + run
 	}
 	return w.Store.Setup(ctx, seed.Tree, key, most, func(dir string) error {
 		program.Dir, program.Cuts = dir, true
@@ -306,12 +304,16 @@ func texts(paths []string) []string {
 
 // Copy makes a folder of a state, with files laid over it. Done removes it.
 func (w *Workspaces) Copy(ctx context.Context, tree string, overlay map[string]string) (dir string, done func(), err error) {
-	dir = filepath.Join(w.Dir, fmt.Sprintf("copy-%d-%d", os.Getpid(), w.made.Add(1)))
-	err = w.copy(ctx, tree, overlay, dir)
-	if err != nil {
-		return "", nil, w.failed(ctx, err)
+	if err = os.MkdirAll(w.Dir, 0o755); err == nil {
+		dir, err = os.MkdirTemp(w.Dir, "copy-")
 	}
-	return dir, func() { _ = workspace.Remove(dir) }, nil // what is left is removed with the next session's
+	done = func() { _ = workspace.Remove(dir) } // what is left is removed with the next session's
+	if err == nil {
+		if err = w.copy(ctx, tree, overlay, dir); err != nil {
+			done()
+		}
+	}
+	return dir, done, w.failed(ctx, err)
 }
 
 func (w *Workspaces) copy(ctx context.Context, tree string, overlay map[string]string, dir string) error {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -109,6 +110,22 @@ func (c *Confinement) firstID() int {
 	const least, most, apart, processesApart = 300, 32_000, 97, 7919
 	n := c.started.Add(1)
 	return least + int((n*apart+int64(os.Getpid())*processesApart)%(most-least))
+}
+
+// Beside is a command for a program that works in another folder: words that name files
+// in this one are their whole paths. In "", no file is.
+func Beside(folder string, argv []string) []string {
+	beside := slices.Clone(argv)
+	for i, word := range argv {
+		if folder == "" || !filepath.IsLocal(filepath.FromSlash(word)) || i == 0 && filepath.Base(word) == word {
+			continue
+		}
+		path, err := filepath.Abs(filepath.Join(folder, filepath.FromSlash(word)))
+		if info, missing := os.Stat(path); err == nil && missing == nil && info.Mode().IsRegular() {
+			beside[i] = path
+		}
+	}
+	return beside
 }
 
 // startable finds the faults that would be reported in another way from within a

@@ -284,7 +284,7 @@ func (e *DeclaredEvaluator) askProgram(ctx context.Context, trial *Trial) (answe
 // iteration left it, or, where the loop says so, in that folder itself. Done removes the copy.
 func (e *DeclaredEvaluator) at(ctx context.Context, program *external.Program, trial *Trial) (placed external.Program, done func(), err error) {
 	placed, done = *program, func() {}
-	switch {
+	switch { // the copy of an iteration is made anew for each program: it may change it
 	case trial.State == nil:
 	case e.Spec.In == "workspace":
 		placed.Dir = trial.Workspace.Folder()

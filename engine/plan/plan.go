@@ -312,7 +312,7 @@ func (a *Asking) WorstOfRun(c *spec.Resolved, models map[string]*spec.Model, inp
 	switch {
 	case a.beside != nil && a.beside.Name == c.Name:
 		return Scoring{Scores: outputs} // it is what the others are compared with
-	case a.Type == "command":
+	case a.Type == "command" || a.Type == "test":
 		return Scoring{Scores: 1, Worst: Worst{Programs: 1}}.Times(outputs)
 	case a.Type == "http":
 		return Scoring{Scores: 1, Posts: 1}.Times(outputs)

@@ -185,7 +185,7 @@ var scoringFields = []page.Field[asked]{
 // whoIsAsked are those whom a scorer asks for one score: 2 models × 3 votes × 4 criteria.
 func whoIsAsked(a *plan.Asking) string {
 	switch a.Type {
-	case "command":
+	case "command", "test":
 		return "a program"
 	case "http":
 		return "an endpoint"

@@ -388,7 +388,7 @@ func (p *Pass) unread(err error) error {
 func CallsAtMost(s *spec.Scorer) int {
 	asked := max(1, len(s.Models)) * max(1, s.Votes) * max(1, len(s.Criteria))
 	switch s.Type {
-	case "command", "http":
+	case "command", "http", "test":
 		return 1
 	case "judge":
 		return 2 * asked

@@ -362,8 +362,13 @@ func (s *scoring) open() (err error) {
 // compile makes the scorers.
 func (s *scoring) compile() error {
 	s.budget = pace.OfSuite(s.suite.Suite.Budget)
+	dir, err := filepath.Abs(s.dir)
+	if err != nil {
+		return err
+	}
 	parts, err := engine.NewParts(s.suite, engine.BuildOptions{
-		Getenv: s.env, Budget: s.budget, Cache: s.openCache(), CacheMode: s.flags.mode,
+		Workspaces: filepath.Join(dir, results.Workspaces),
+		Getenv:     s.env, Budget: s.budget, Cache: s.openCache(), CacheMode: s.flags.mode,
 	})
 	if err != nil {
 		return s.unwired(err)
