@@ -53,6 +53,8 @@ type Request struct {
 	// Idempotency is the same for all attempts of one call and of no other, so
 	// that a server may know them; "": none is sent.
 	Idempotency string
+	// Raw is set where a program wrote the request itself: then nothing but Draw stands beside it. nil: the rest is the request.
+	Raw *Raw
 }
 
 // Message is one message of a conversation.
@@ -127,6 +129,10 @@ type Draw struct {
 	Trial     int // from 1
 	Call      int // how many calls of this model the run made before
 	Iteration int // from 1
+	// Conversation tells the calls of a program apart: those of main, sub1 ..., and of side, which are no steps. Turn is how many
+	// of it came before.
+	Conversation string
+	Turn         int
 	// Of is the task itself, target included, by the names of its fields. Only a
 	// simulated model may read it: it stands in for a model that knows.
 	Of expr.Fields
@@ -152,6 +158,7 @@ type Reply struct {
 	Attempts int             // requests sent; 0 means 1
 	Unsent   int             // of these attempts, those of which no byte reached a server
 	Cached   bool
+	Raw      *RawAnswer // to a raw request
 }
 
 type besideKey struct{}

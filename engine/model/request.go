@@ -27,6 +27,9 @@ func (r *Request) InputTokens() int64 { return EstimateTokens(int(r.Bytes())) }
 // Bytes is the length of what a model reads of the request: the texts of its
 // messages, the calls in them, and its tools.
 func (r *Request) Bytes() int64 {
+	if r.Raw != nil {
+		return r.Raw.Bytes
+	}
 	bytes := 0
 	for i := range r.Messages {
 		bytes += r.Messages[i].Bytes()
@@ -47,6 +50,9 @@ func (r *Request) Sum(name string) [sha256.Size]byte {
 	}
 	b = appendText(b, "agentbench request "+string(form))
 	b = appendText(b, name)
+	if form == raw {
+		return sha256.Sum256(append(appendText(b, string(r.Raw.Protocol)), r.Raw.Sum[:]...))
+	}
 	b = appendNumber(b, r.Temperature)
 	b = appendNumber(b, r.TopP)
 	if r.Seed != nil {
@@ -76,9 +82,13 @@ const (
 	texts = '1' // messages are texts
 	tools = '2' // there are tools, or calls of them
 	whole = '3' // messages have images, or the blocks of their provider
+	raw   = '4' // a program wrote it
 )
 
 func (r *Request) form() rune {
+	if r.Raw != nil {
+		return raw
+	}
 	form := texts
 	if r.Tools != nil || r.ToolChoice != "" {
 		form = tools
@@ -184,6 +194,7 @@ type CallError struct {
 	Attempts   int           // requests sent; 0 means 1
 	Unsent     int           // of these attempts, those of which no byte reached a server
 	Refused    string        // the server's address, where it refused the connection: nothing listens there
+	Answer     *RawAnswer    // to a raw request, where one began
 }
 
 // Error gives the class and the message.

@@ -325,8 +325,8 @@ type Call struct {
 	// Request is the hash of what was sent.
 	Request  string        `json:"request,omitempty"`
 	Usage    Usage         `json:"usage"`
-	Reserved *Usage        `json:"reserved,omitempty"`  // under a hard budget
-	Charged  *Usage        `json:"charged,omitempty"`   // by a hard budget, where it is not Usage
+	Reserved *Usage        `json:"reserved,omitempty"`  // under a hard budget, and of every call of a program
+	Charged  *Usage        `json:"charged,omitempty"`   // by a hard budget, or of a program's call, where it is not Usage
 	Start    time.Duration `json:"start_ns"`            // as-if, since the start of the run
 	Duration time.Duration `json:"duration_ns"`         // as-if
 	Waited   time.Duration `json:"waited_ns,omitempty"` // for rate limits, beside Duration
@@ -335,6 +335,17 @@ type Call struct {
 	Cached   bool          `json:"cached,omitempty"`
 	Finish   string        `json:"finish,omitempty"` // the model's finish reason
 	Stderr   string        `json:"stderr,omitempty"` // a program's
+	// Conversation is that of the program that made the call: main, or a name such as sub1; "": no program did.
+	Conversation string `json:"conversation,omitempty"`
+	// Kind says what the call of a program is for.
+	Kind CallKind `json:"kind,omitempty"`
+	// Step is the number of the step that the call is, over all conversations of the run, from 1; 0: it is none.
+	Step int `json:"step,omitempty"`
+	// Arrived, FirstByte and Ended are when the call of a program arrived, when its answer began and when it was over: as-if, since
+	// the start of the run. No two of a run are equal. 0: that did not happen.
+	Arrived   time.Duration `json:"arrived_ns,omitempty"`
+	FirstByte time.Duration `json:"first_byte_ns,omitempty"`
+	Ended     time.Duration `json:"ended_ns,omitempty"`
 	// Stdout is a program's where the output does not tell it whole: the program
 	// failed, or wrote bytes that are not UTF-8.
 	Stdout string `json:"stdout,omitempty"`
@@ -343,6 +354,20 @@ type Call struct {
 	// was not kept.
 	Tree string `json:"tree,omitempty"`
 }
+
+// CallKind says what a program makes a call for.
+type CallKind string
+
+// The kinds. A call of the first two is a step.
+const (
+	MainCall  CallKind = "main"  // its own work
+	AgentCall CallKind = "agent" // the work of a sub-agent
+	SideCall  CallKind = "side"  // titles, compaction, summaries
+	RetryCall CallKind = "retry" // the latest call of the conversation once more, which had no complete answer
+)
+
+// IsStep reports whether a call of the kind is a step.
+func (k CallKind) IsStep() bool { return k == MainCall || k == AgentCall }
 
 // ToolCall is one use of a tool, or one task handed to a delegate.
 type ToolCall struct {
@@ -467,6 +492,7 @@ const (
 	ReasonBudgetTokens        Reason = "budget_tokens"
 	ReasonBudgetCalls         Reason = "budget_calls"
 	ReasonBudgetCost          Reason = "budget_cost"
+	ReasonBudgetSteps         Reason = "budget_steps"
 	ReasonAbsolute            Reason = "absolute_max_iterations"
 )
 

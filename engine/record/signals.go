@@ -113,6 +113,13 @@ type CallSignals struct {
 	Duration time.Duration `json:"duration_ns"`
 	Waited   time.Duration `json:"waited_ns,omitempty"`
 	Error    ErrorClass    `json:"error,omitempty"`
+
+	Conversation string        `json:"conversation,omitempty"`
+	Kind         CallKind      `json:"kind,omitempty"`
+	Step         int           `json:"step,omitempty"`
+	Arrived      time.Duration `json:"arrived_ns,omitempty"`
+	FirstByte    time.Duration `json:"first_byte_ns,omitempty"`
+	Ended        time.Duration `json:"ended_ns,omitempty"`
 }
 
 // Marks are the results of an iteration's checks, one character for each of
@@ -159,6 +166,7 @@ func (s *Signals) fill(r *Run) {
 			*call = CallSignals{
 				Role: c.Role, Model: c.Model, Answered: c.Answered, Request: c.Request, Usage: c.Usage,
 				Reserved: c.Reserved, Charged: c.Charged, Start: c.Start, Duration: c.Duration, Waited: c.Waited,
+				Conversation: c.Conversation, Kind: c.Kind, Step: c.Step, Arrived: c.Arrived, FirstByte: c.FirstByte, Ended: c.Ended,
 			}
 			if c.Error != nil {
 				call.Error = c.Error.Class

@@ -221,6 +221,15 @@ func (c *coder) call(call *record.Call, request string) {
 	if given(c, &call.Error, nil) {
 		c.word((*string)(&call.Error.Class))
 	}
+	program := call.Conversation != ""
+	if c.flag(&program); program {
+		c.word(&call.Conversation)
+		c.word((*string)(&call.Kind))
+		integer(c, &call.Step)
+		integer(c, &call.Arrived)
+		integer(c, &call.FirstByte)
+		integer(c, &call.Ended)
+	}
 }
 
 func (c *coder) usage(u *record.Usage) {

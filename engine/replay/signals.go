@@ -54,6 +54,7 @@ func callOf(call *record.Call, c *record.CallSignals) {
 	*call = record.Call{
 		Role: c.Role, Model: c.Model, Request: c.Request, Usage: c.Usage, Reserved: c.Reserved, Charged: c.Charged,
 		Start: c.Start, Duration: c.Duration, Waited: c.Waited,
+		Conversation: c.Conversation, Kind: c.Kind, Step: c.Step, Arrived: c.Arrived, FirstByte: c.FirstByte, Ended: c.Ended,
 	}
 	if c.Error != "" {
 		call.Error = &record.Error{Class: c.Error}

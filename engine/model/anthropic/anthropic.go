@@ -58,7 +58,7 @@ func New(o wire.Options) (*Model, error) {
 
 // Call sends one request and waits for the whole answer.
 func (m *Model) Call(ctx context.Context, request *model.Request) (*model.Reply, error) {
-	return wire.Protocol[message]{Body: m.body, Fold: fold, Read: read, Reply: m.reply}.Call(ctx, m.line, request)
+	return wire.Protocol[message]{Name: model.Messages, Body: m.body, Fold: fold, Read: read, Reply: m.reply}.Call(ctx, m.line, request)
 }
 
 // messagesRequest is the body of a call.

@@ -16,17 +16,16 @@ const taskHeader = "X-Agentbench-Task"
 // askOffline lets a model of a suite reply. Which reply of a script it is follows from the request alone: the first to a
 // conversation without an assistant's message, the next after one of these.
 func (x *exchange) askOffline(m model.Model, header http.Header) (refused *problem) {
-	asked := &model.Request{MaxOutputTokens: x.request.maxOutput, JSON: x.request.json, Draw: model.Draw{Task: header.Get(taskHeader), Trial: 1, Iteration: 1}}
+	asked := x.request.neutral()
+	asked.Draw = model.Draw{Task: header.Get(taskHeader), Trial: 1, Iteration: 1}
 	for i := range x.request.turns {
-		t := &x.request.turns[i]
-		switch t.role {
+		switch t := &x.request.turns[i]; t.role {
 		case "assistant":
 			asked.Draw.Call++
 			asked.Draw.Iteration++
 		case "user":
 			asked.Draw.Task = cmp.Or(asked.Draw.Task, t.text)
 		}
-		asked.Messages = append(asked.Messages, model.Message{Role: t.role, Text: t.text})
 	}
 	reply, err := m.Call(x.ctx, asked)
 	if err != nil {
@@ -38,18 +37,31 @@ func (x *exchange) askOffline(m model.Model, header http.Header) (refused *probl
 		refused.message = err.Error()
 		return refused
 	}
-	made := Reply{Text: reply.Text, Thinking: reply.Thinking, Finish: reply.Finish}
-	for _, call := range reply.ToolCalls {
-		made.Tools = append(made.Tools, Tool{ID: call.ID, Name: call.Name, Arguments: call.Arguments})
-	}
-	x.offline = &offlineReply{made, reply.Usage}
+	x.offline = offlineReplyOf(reply)
 	return nil
+}
+
+// neutral is the request as a model is asked that calls no server.
+func (r *request) neutral() *model.Request {
+	asked := &model.Request{MaxOutputTokens: r.maxOutput, JSON: r.json}
+	for i := range r.turns {
+		asked.Messages = append(asked.Messages, model.Message{Role: r.turns[i].role, Text: r.turns[i].text})
+	}
+	return asked
 }
 
 // offlineReply is what a model of a suite said, and what it used.
 type offlineReply struct {
 	Reply
 	used record.Usage
+}
+
+func offlineReplyOf(reply *model.Reply) *offlineReply {
+	made := Reply{Text: reply.Text, Thinking: reply.Thinking, Finish: reply.Finish}
+	for _, call := range reply.ToolCalls {
+		made.Tools = append(made.Tools, Tool{ID: call.ID, Name: call.Name, Arguments: call.Arguments})
+	}
+	return &offlineReply{made, reply.Usage}
 }
 
 // answer is the reply with the tokens that the suite declares, if it does.

@@ -55,7 +55,7 @@ func New(o wire.Options) (*Model, error) {
 
 // Call sends one request and waits for the whole answer.
 func (m *Model) Call(ctx context.Context, request *model.Request) (*model.Reply, error) {
-	return wire.Protocol[completion]{Body: m.body, Fold: fold, Read: read, Reply: m.reply}.Call(ctx, m.line, request)
+	return wire.Protocol[completion]{Name: model.Chat, Body: m.body, Fold: fold, Read: read, Reply: m.reply}.Call(ctx, m.line, request)
 }
 
 // reasons tells by its name that a model counts its reasoning as output, and so

@@ -47,7 +47,7 @@ func NewResponses(o wire.Options) (*Responses, error) {
 // Call sends one request and waits for the whole answer.
 func (m *Responses) Call(ctx context.Context, request *model.Request) (*model.Reply, error) {
 	asked := m.summarises() // another call may learn meanwhile that they are refused
-	reply, err := wire.Protocol[response]{Body: m.body, Fold: foldResponse, Read: readResponse, Reply: m.reply}.Call(ctx, m.line, request)
+	reply, err := wire.Protocol[response]{Name: model.Responses, Body: m.body, Fold: foldResponse, Read: readResponse, Reply: m.reply}.Call(ctx, m.line, request)
 	var failed *model.CallError
 	if asked && errors.As(err, &failed) && refusesSummaries(failed.Cause) {
 		m.unverified.Store(true)

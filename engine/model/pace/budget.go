@@ -288,7 +288,12 @@ func (e *estimate) of(request *model.Request) Worst {
 	e.mu.Lock()
 	density, output := e.density, e.longest
 	e.mu.Unlock()
-	if request.MaxOutputTokens > 0 {
+	switch {
+	case request.Raw != nil && output > e.options.MaxOutput: // a longer reply was seen
+		output = max(output, request.Raw.Reserve)
+	case request.Raw != nil:
+		output = request.Raw.Reserve
+	case request.MaxOutputTokens > 0:
 		output = int64(request.MaxOutputTokens)
 	}
 	expected, bound := e.options.Input, e.options.Input
@@ -389,6 +394,15 @@ func (b *Budget) try(worst *Worst) (_ *Reservation, wait <-chan struct{}, err er
 	b.reserved = b.reserved.Plus(r.worst)
 	b.inFlight++
 	return r, nil, nil
+}
+
+// take makes room for a call whose admission was decided before.
+func (b *Budget) take(expected record.Usage) *Reservation {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.reserved = b.reserved.Plus(expected)
+	b.inFlight++
+	return &Reservation{budget: b, worst: expected}
 }
 
 // Reservation is the room that a call in flight holds.
@@ -499,6 +513,17 @@ func (o LimitOptions) Least(output int64) record.Usage {
 	return e.priced(input, output)
 }
 
+// Reserved is what the run's own budget reserves for a request.
+func (o LimitOptions) Reserved(request *model.Request) record.Usage {
+	return newEstimate(o).of(request).Expected
+}
+
+// Charged is what the run's own budget counts as spent by a call that failed, of which so much was reserved.
+func Charged(err error, reserved record.Usage) record.Usage {
+	s := settlementOf(err, reserved, true)
+	return s.Paid.Plus(s.Doubt)
+}
+
 // Limit prices what a model uses and reserves every call in the budget first. A
 // nil budget has no limits. Where the budget has no room the call is not made,
 // and the error is a *Refused. What replies report corrects the estimates.
@@ -543,7 +568,7 @@ func (m *limited) Call(ctx context.Context, request *model.Request) (*model.Repl
 // reserved is a call that the budget has room for.
 func (m *limited) reserved(ctx context.Context, budget *Budget, request *model.Request) (*model.Reply, error) {
 	worst := m.worst.of(request)
-	reservation, err := budget.Reserve(ctx, worst)
+	reservation, err := m.reserve(ctx, budget, request, worst)
 	if err != nil {
 		return nil, m.noted(err, &worst, record.Usage{})
 	}
@@ -568,6 +593,15 @@ func (m *limited) reserved(ctx context.Context, budget *Budget, request *model.R
 		m.worst.learn(request, reply.Usage)
 	}
 	return reply, nil
+}
+
+// reserve makes room for a call. Whether the run's own budget admits one that a program makes was decided when it
+// arrived, by the calls of that moment: it is not decided again.
+func (m *limited) reserve(ctx context.Context, budget *Budget, request *model.Request, worst Worst) (*Reservation, error) {
+	if m.perRun && request.Raw != nil {
+		return budget.take(worst.Expected), nil
+	}
+	return budget.Reserve(ctx, worst)
 }
 
 // larger is a reservation, or an estimate that is more.

@@ -176,24 +176,31 @@ type Answer struct {
 	Body    []byte        // of an answer that was not streamed
 	unasked bool          // it was not streamed although it was to be
 	Took    time.Duration // the call
+	start   time.Time
 
+	passed   *passing          // of a raw request that is answered by a stream; nil: nothing is passed on as it comes
 	broken   error             // why the answer is not whole
 	hopeless bool              // trying again would end the same way
 	refused  bool              // nothing listens at the server's address
 	sending  *external.Sending // nil: nothing was ever to be sent
 }
 
+// outgoing is what one call sends.
+type outgoing struct {
+	body        []byte
+	idempotency string     // the same for all attempts of one call; "": none is sent
+	raw         *model.Raw // that it is made of; nil: it is our own
+}
+
 // call sends a body and waits for the whole answer, with a status below 300. A streamed one is read by fold, whose error says
-// why it is not whole. The idempotency key is the same for all attempts of one call; "": none is sent. An error is
-// that of [model.Model].
-func (l *Line) call(ctx context.Context, body []byte, idempotency string, fold func(*bufio.Reader) error) (*Answer, error) {
+// why it is not whole. An error is that of [model.Model].
+func (l *Line) call(ctx context.Context, sent outgoing, fold func(*bufio.Reader) error) (*Answer, error) {
 	calling, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer time.AfterFunc(l.Timeout, func() { cancel(context.DeadlineExceeded) }).Stop()
-	a := &Answer{}
-	start := l.Now()
-	err := l.do(calling, a, cancel, body, idempotency, fold)
-	a.Took = l.Now().Sub(start)
+	a := &Answer{start: l.Now()}
+	err := l.do(calling, a, cancel, sent, fold)
+	a.Took = l.Now().Sub(a.start)
 	switch {
 	case err == nil && a.Status < 300:
 		return a, nil
@@ -202,7 +209,12 @@ func (l *Line) call(ctx context.Context, body []byte, idempotency string, fold f
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	}
-	return nil, l.fail(l.classify(calling, a, err), a)
+	failed := l.fail(l.classify(calling, a, err), a)
+	failed.Answer = l.failedRaw(a, sent.raw)
+	if a.passed != nil && a.passed.begun { // what was passed on cannot be taken back
+		failed.Retry = new(bool)
+	}
+	return nil, failed
 }
 
 // longText is how many bytes a reply has that was read from memory worth collecting.
@@ -210,6 +222,7 @@ const longText = 8 << 20
 
 // Protocol is how a request becomes a body, and an answer, which is a T, a reply.
 type Protocol[T any] struct {
+	Name  model.Protocol
 	Body  func(*model.Request) ([]byte, error)
 	Fold  func(*bufio.Reader) (*T, error)   // of a stream
 	Read  func(*Answer) (*T, *record.Error) // of what was not streamed
@@ -218,29 +231,47 @@ type Protocol[T any] struct {
 
 // Call sends a request and waits for the whole answer.
 func (p Protocol[T]) Call(ctx context.Context, line *Line, request *model.Request) (*model.Reply, error) {
-	body, err := p.Body(request)
+	sent, err := p.outgoing(line, request)
 	if err != nil {
 		return nil, line.invalid(err)
 	}
 	var whole *T
-	answer, err := line.call(ctx, body, request.Idempotency, func(from *bufio.Reader) (err error) {
+	answer, err := line.call(ctx, sent, func(from *bufio.Reader) (err error) {
 		whole, err = p.Fold(from)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
+	cameRaw := answer.raw(request.Raw)
 	reply, failed := p.answered(request, answer, whole)
 	if failed != nil {
 		err := line.fail(failed, answer)
-		err.Reply = reply
+		if err.Reply, err.Answer = reply, cameRaw; answer.passed != nil {
+			err.Retry = new(bool)
+		}
 		return nil, err
+	}
+	if reply.Raw = cameRaw; cameRaw != nil && answer.passed == nil {
+		cameRaw.PassOn(request.Raw.Answer)
 	}
 	if len(reply.Text) >= longText {
 		runtime.GC() // else what it was read from stays until the heap has doubled, itself included
 	}
 	reply.Duration = answer.Took
 	return reply, nil
+}
+
+// outgoing is what a request sends.
+func (p Protocol[T]) outgoing(line *Line, request *model.Request) (outgoing, error) {
+	if raw := request.Raw; raw != nil {
+		if raw.Protocol != p.Name {
+			return outgoing{}, fmt.Errorf("the model answers in the protocol %s, not in %s", p.Name, raw.Protocol)
+		}
+		return outgoing{raw.Body(line.Name), request.Idempotency, raw}, nil
+	}
+	body, err := p.Body(request)
+	return outgoing{body: body, idempotency: request.Idempotency}, err
 }
 
 // answered makes a reply of an answer, or gives the error. A refusal gives both, since it costs something.
@@ -252,7 +283,7 @@ func (p Protocol[T]) answered(request *model.Request, answer *Answer, whole *T) 
 		}
 	}
 	reply, failed := p.Reply(request, whole)
-	if failed == nil && answer.unasked {
+	if failed == nil && answer.unasked && request.Raw == nil {
 		return nil, notStreamed(reply.Text)
 	}
 	return reply, failed
@@ -302,12 +333,12 @@ func NewTransport() *http.Transport {
 
 // do reads the whole answer, so that its errors are the call's and the connection can be used again. Its error is a
 // *url.Error.
-func (l *Line) do(ctx context.Context, a *Answer, end context.CancelCauseFunc, body []byte, idempotency string, fold func(*bufio.Reader) error) error {
+func (l *Line) do(ctx context.Context, a *Answer, end context.CancelCauseFunc, sent outgoing, fold func(*bufio.Reader) error) error {
 	err := context.Cause(ctx)
 	if err == nil {
 		watched, sending := external.Watch(ctx)
 		a.sending = sending
-		err = causeOf(ctx, l.exchange(l.request(watched, body, idempotency), a, end, fold))
+		err = causeOf(ctx, l.exchange(l.request(watched, &sent), a, end, sent.raw, fold))
 	}
 	if err == nil {
 		return nil
@@ -316,17 +347,20 @@ func (l *Line) do(ctx context.Context, a *Answer, end context.CancelCauseFunc, b
 }
 
 // request is the blank one, filled in. Only what differs is copied.
-func (l *Line) request(ctx context.Context, body []byte, idempotency string) *http.Request {
+func (l *Line) request(ctx context.Context, sent *outgoing) *http.Request {
 	request := l.blank.WithContext(ctx)
-	if request.Header.Get(idempotencyKey) == "" && idempotency != "" {
-		request.Header = maps.Clone(request.Header)
-		request.Header.Set(idempotencyKey, idempotency)
+	if sent.raw != nil {
+		l.dress(request, sent.raw)
 	}
-	setBody(request, body)
+	if request.Header.Get(idempotencyKey) == "" && sent.idempotency != "" {
+		request.Header = maps.Clone(request.Header)
+		request.Header.Set(idempotencyKey, sent.idempotency)
+	}
+	setBody(request, sent.body)
 	return request
 }
 
-func (l *Line) exchange(request *http.Request, a *Answer, end context.CancelCauseFunc, fold func(*bufio.Reader) error) error {
+func (l *Line) exchange(request *http.Request, a *Answer, end context.CancelCauseFunc, raw *model.Raw, fold func(*bufio.Reader) error) error {
 	silence := listen(l.FirstByte, l.Idle, end)
 	defer silence.timer.Stop()
 	response, err := l.Transport.RoundTrip(request)
@@ -335,7 +369,7 @@ func (l *Line) exchange(request *http.Request, a *Answer, end context.CancelCaus
 	}
 	defer response.Body.Close()
 	a.Status, a.Header = response.StatusCode, response.Header
-	if err := l.read(a, response, silence, fold); err != nil {
+	if err := l.read(a, response, silence, raw, fold); err != nil {
 		a.broken = causeOf(request.Context(), err)
 	}
 	return a.broken
@@ -366,12 +400,19 @@ func setHeaders(request *http.Request, headers map[string]string, stream bool) {
 }
 
 // read reads the answer, however it is sent.
-func (l *Line) read(a *Answer, response *http.Response, silence *silence, fold func(*bufio.Reader) error) (err error) {
+func (l *Line) read(a *Answer, response *http.Response, silence *silence, raw *model.Raw, fold func(*bufio.Reader) error) (err error) {
 	silence.from = response.Body
 	limited := &limited{from: silence, left: l.MaxResponse, most: l.MaxResponse}
-	if !l.Stream || a.Status >= 300 {
+	stream := l.Stream
+	if raw != nil {
+		stream = raw.Stream
+	}
+	if !stream || a.Status >= 300 {
 		a.Body, err = readAll(limited, response.ContentLength)
 		return err
+	}
+	if raw != nil {
+		return l.pass(a, response, silence, raw, fold)
 	}
 	from := bufio.NewReader(limited)
 	if !isStream(from) {

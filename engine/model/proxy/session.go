@@ -1,0 +1,320 @@
+package proxy
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"path"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/model/pace"
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/stop"
+)
+
+// DefaultReserve is how many tokens of output are reserved for a call where nothing is declared.
+const DefaultReserve = 4000
+
+// Name is a name that a program asks for, and the model of the suite that answers.
+type Name struct {
+	Asked string // a pattern, as of path.Match; default: whatever no other one matches
+	Model *Model
+}
+
+// Model is one of the suite.
+type Model struct {
+	Name   string // in the suite
+	Model  model.Model
+	Speaks model.Protocol // "": all of them, as models that call no server do
+	// Pricing says what a call may use.
+	Pricing pace.LimitOptions
+	// Reserve is how many tokens of output are reserved for a call, as long as no longer reply was seen in the run; 0: DefaultReserve.
+	Reserve int64
+}
+
+// Run is what one run lets its programs call, and what it wants to know.
+type Run struct {
+	Models []Name // the first that matches answers; default comes last, wherever it stands
+	// Program is the name of the one that calls, such as codex; "": it is known by what it tells of itself.
+	Program string
+	// Draw has the task and the trial.
+	Draw model.Draw
+	// Clock is the time as-if since the start of the run; nil: since the session was opened.
+	Clock func() time.Duration
+	// Own are texts that only belong to this run, such as the folder of its workspace: requests that differ in nothing
+	// else are equal to the cache.
+	Own []string
+	// Before are the calls that the run made before, and Limits what it may spend in all.
+	Before []record.Call
+	Limits stop.CallLimits
+	// Refuse answers calls that are refused; else they are left without an answer until the session is closed.
+	Refuse bool
+	// Arrived is told each call when it arrives, one after the other, and decides: "" lets it pass, anything else is the reason for
+	// which it is refused. Until it returns the call is not made, and its program waits. nil: the limits decide.
+	Arrived func(ctx context.Context, a *Arrival) record.Reason
+	// Ended is told each call that was let through when it is over, before the program may know; nil: nobody is.
+	Ended func(*Ended)
+}
+
+// Arrival is a call that has arrived, and was not made yet.
+type Arrival struct {
+	Call record.Call // with conversation, kind, step, reservation and when it arrived
+	// Before are the calls of the run before it, those in flight without an end.
+	Before []record.Call
+	// Refused is why the limits refuse it, "": they do not.
+	Refused record.Reason
+}
+
+// Ended is a call that is over.
+type Ended struct {
+	Call    record.Call
+	Reply   *model.Reply // nil where it failed
+	NotMade error        // why it was not made although it was let through, such as for the suite's budget: it is no call then
+}
+
+// Session is the access of one run. Its base URL and token are for its programs alone.
+type Session struct {
+	BaseURL string // without a path
+	Token   string
+
+	server *Server
+	run    Run
+	ctx    context.Context // of the run: ended when the session is closed
+	end    context.CancelCauseFunc
+	open   sync.WaitGroup // requests that are being answered
+
+	arrivals sync.Mutex // calls arrive one after the other
+
+	mu            sync.Mutex
+	calls         []*record.Call // in the order of their arrival
+	conversations *conversations
+	asked         map[string]int // calls of each model, retries left out
+	iteration     int
+	ending        map[*call]bool // the program has their answers, or is about to
+	longest       int64          // reply, in tokens
+	latest        time.Duration
+}
+
+// ErrClosed is the cause with which calls end that a session was closed upon.
+var ErrClosed = errors.New("the session of the model proxy was closed")
+
+// Begin says that what arrives from now on belongs to an iteration.
+func (s *Session) Begin(iteration int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.iteration = iteration
+}
+
+// Calls are the calls that were let through so far, in the order of their arrival.
+func (s *Session) Calls() []record.Call {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.copies(nil)
+}
+
+// copies are the calls behind others.
+func (s *Session) copies(before []record.Call) []record.Call {
+	all := slices.Grow(slices.Clip(before), len(s.calls))
+	for _, c := range s.calls {
+		all = append(all, *c)
+	}
+	return all
+}
+
+// Close ends the session: its token is no longer valid, calls in flight are cancelled, and those that were left without an answer
+// are cut off. It returns when nothing of them is left.
+func (s *Session) Close() {
+	s.server.forget(s)
+	s.end(ErrClosed)
+	s.open.Wait()
+}
+
+// Env are the variables by which programs find the proxy.
+func (s *Session) Env() []string { return s.EnvAt(s.BaseURL) }
+
+// EnvAt are the variables of a program that reaches the proxy at another address, as within a sandbox.
+func (s *Session) EnvAt(address string) []string {
+	return []string{
+		"OPENAI_BASE_URL=" + address + "/v1", "OPENAI_API_KEY=" + s.Token,
+		"ANTHROPIC_BASE_URL=" + address, "ANTHROPIC_API_KEY=" + s.Token, "ANTHROPIC_AUTH_TOKEN=" + s.Token,
+		"AGENTBENCH_PROXY_URL=" + address, "AGENTBENCH_PROXY_TOKEN=" + s.Token,
+	}
+}
+
+// defaultName is the pattern of names that no other one matches.
+const defaultName = "default"
+
+// resolve is the model that answers for a name, nil where none does.
+func (r *Run) resolve(asked string) *Model {
+	var otherwise *Model
+	for i := range r.Models {
+		n := &r.Models[i]
+		if n.Asked == defaultName {
+			otherwise = n.Model
+			continue
+		}
+		if matches, _ := path.Match(n.Asked, asked); matches || n.Asked == asked {
+			return n.Model
+		}
+	}
+	return otherwise
+}
+
+// now is the time of the run, later at each call.
+func (s *Session) now() time.Duration {
+	s.latest = max(s.latest+1, s.run.Clock())
+	return s.latest
+}
+
+// call is one that arrived.
+type call struct {
+	session *Session
+	place   *place
+	model   *Model
+	noted   *record.Call
+	request *model.Request
+	ctx     context.Context // of the run, ended with the program's request
+	over    chan struct{}   // closed when it is
+}
+
+// longestEnd is how long a call that arrives waits at most for others that have been answered whole, and are about to end.
+const longestEnd = time.Second
+
+// arrive gives a call its place and reserves it, and lets the run decide.
+func (s *Session) arrive(ctx context.Context, a *asked, m *Model, raw *model.Raw) (*call, record.Reason) {
+	s.arrivals.Lock()
+	defer s.arrivals.Unlock()
+	s.settle(ctx)
+	c, arrival := s.note(ctx, a, m, raw)
+	reason := arrival.Refused
+	if s.run.Arrived != nil {
+		reason = cmp.Or(s.run.Arrived(ctx, arrival), reason)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if reason != "" {
+		c.place.over = true
+		return c, reason
+	}
+	c.noted.Start = s.now()
+	s.calls = append(s.calls, c.noted)
+	return c, ""
+}
+
+// settle waits until calls have ended whose answers the program has: else it would be left to chance whether they count with
+// what they used or with what was reserved for them.
+func (s *Session) settle(ctx context.Context) {
+	s.mu.Lock()
+	var ending []*call
+	for c := range s.ending {
+		ending = append(ending, c)
+	}
+	s.mu.Unlock()
+	if len(ending) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, longestEnd)
+	defer cancel()
+	for _, c := range ending {
+		select {
+		case <-c.over:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// note is what is known of a call when it arrives.
+func (s *Session) note(ctx context.Context, a *asked, m *Model, raw *model.Raw) (*call, *Arrival) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.conversations.arrive(a)
+	raw.Nth, raw.Reserve = p.nth, max(cmp.Or(m.Reserve, DefaultReserve), s.longest)
+	c := &call{session: s, place: p, model: m, ctx: ctx, request: &model.Request{Raw: raw, Draw: s.run.Draw}, over: make(chan struct{})}
+	d := &c.request.Draw
+	d.Call, d.Iteration, d.Conversation, d.Turn = s.asked[m.Name], s.iteration, p.script(), p.turn
+	if p.kind != record.RetryCall {
+		s.asked[m.Name]++
+	} else {
+		d.Call = max(0, d.Call-1)
+	}
+	reserved := m.Pricing.Reserved(c.request)
+	c.noted = &record.Call{
+		Role: record.RoleAgent, Model: m.Name, Request: c.request.Hash(m.Name), Conversation: p.conversation.name, Kind: p.kind, Step: p.step,
+		Reserved: &reserved, Arrived: s.now(),
+	}
+	arrival := &Arrival{Before: s.copies(s.run.Before), Call: *c.noted}
+	arrival.Refused = s.run.Limits.Refuses(arrival.Before, &arrival.Call)
+	return c, arrival
+}
+
+// begins notes when the answer begins, and ends when all of it is there but its last part.
+func (c *call) begins() {
+	c.session.mu.Lock()
+	defer c.session.mu.Unlock()
+	c.noted.FirstByte = c.session.now()
+}
+
+func (c *call) ends() {
+	c.session.mu.Lock()
+	defer c.session.mu.Unlock()
+	c.session.ending[c] = true
+}
+
+// make makes the call and notes what became of it, before the program can know.
+func (c *call) make() error {
+	of := model.Asked{Model: c.model.Model, Name: c.model.Name, Role: record.RoleAgent, Hash: c.noted.Request, Request: c.request}
+	reply, made, err := of.Ask(c.ctx)
+	ended := c.end(reply, made, err)
+	if s := c.session; s.run.Ended != nil {
+		s.run.Ended(ended)
+	}
+	return err
+}
+
+func (c *call) end(reply *model.Reply, made *record.Call, err error) *Ended {
+	s := c.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer close(c.over)
+	delete(s.ending, c)
+	c.place.over, c.place.complete = true, err == nil
+	ended := &Ended{Reply: reply}
+	switch {
+	case err == nil:
+		s.longest = max(s.longest, reply.Usage.OutputTokens)
+	case made == nil: // it was not made after all
+		s.calls = slices.DeleteFunc(s.calls, func(noted *record.Call) bool { return noted == c.noted })
+		ended.Call, ended.NotMade = *c.noted, err
+		return ended
+	default:
+		c.fail(made, err)
+	}
+	if c.noted.FirstByte == 0 && answered(err) {
+		c.noted.FirstByte = s.now()
+	}
+	at := *c.noted
+	*c.noted = *made
+	c.noted.Conversation, c.noted.Kind, c.noted.Step, c.noted.Reserved = at.Conversation, at.Kind, at.Step, at.Reserved
+	c.noted.Start, c.noted.Arrived, c.noted.FirstByte, c.noted.Ended = at.Start, at.Arrived, at.FirstByte, s.now()
+	ended.Call = *c.noted
+	return ended
+}
+
+// answered reports whether a failed call has an answer of its server, which is passed on.
+func answered(err error) bool {
+	failed, ok := errors.AsType[*model.CallError](err)
+	return ok && failed.Answer != nil
+}
+
+// fail notes what a call without an answer counts with.
+func (c *call) fail(made *record.Call, err error) {
+	if charged := pace.Charged(err, *c.noted.Reserved); made.Charged == nil && charged != made.Usage {
+		made.Charged = &charged
+	}
+	if made.Error == nil {
+		made.Error = &record.Error{Class: record.Incomplete, Message: "the program ended the call: " + err.Error()}
+	}
+}

@@ -1,0 +1,62 @@
+package stop
+
+import "github.com/agentbench/agentbench/engine/record"
+
+// CallLimits are limits of a run that decide about each call that a program makes, at the moment when it arrives. Zero means no
+// limit.
+type CallLimits struct {
+	Limits
+	Steps     int // over all conversations
+	MainSteps int // of the main conversation
+}
+
+// Refuses is the reason for which a call is refused that arrives after others of its run; "": it is admitted. What has ended by then
+// counts with what was charged for it, what is in flight with what was reserved. The call itself counts with its reservation.
+// A call that is no step is never refused for steps.
+func (l *CallLimits) Refuses(before []record.Call, next *record.Call) record.Reason {
+	steps, mainSteps := 0, 0
+	if next.Kind.IsStep() {
+		steps = 1
+	}
+	if next.Kind == record.MainCall {
+		mainSteps = 1
+	}
+	used := reservedFor(next)
+	for i := range before {
+		c := &before[i]
+		if c.Kind.IsStep() {
+			steps++
+		}
+		if c.Kind == record.MainCall {
+			mainSteps++
+		}
+		used = used.Plus(chargedAt(c, next))
+	}
+	switch {
+	case next.Kind.IsStep() && l.Steps > 0 && steps > l.Steps,
+		next.Kind == record.MainCall && l.MainSteps > 0 && mainSteps > l.MainSteps:
+		return record.ReasonBudgetSteps
+	case l.Cost > 0 && used.Unpriced > 0: // it may cost anything
+		return record.ReasonBudgetCost
+	}
+	return l.Short(used)
+}
+
+// chargedAt is what a call counts with when another one arrives.
+func chargedAt(c, next *record.Call) record.Usage {
+	ended := c.Conversation == "" || c.Ended > 0 && c.Ended <= next.Arrived // calls that no program makes are made one after the other
+	switch {
+	case !ended:
+		return reservedFor(c)
+	case c.Charged != nil:
+		return *c.Charged
+	}
+	return c.Usage
+}
+
+func reservedFor(c *record.Call) record.Usage {
+	if c.Reserved == nil {
+		return record.Usage{Calls: 1}
+	}
+	return *c.Reserved
+}
