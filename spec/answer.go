@@ -139,9 +139,11 @@ func answerCall(value any) (AnswerCall, error) {
 // Script is what a script model answers.
 type Script struct {
 	// ByTask has the replies by task id; where it is nil, List serves every task.
-	ByTask    map[string][]Answer
-	List      []Answer
-	AfterLast string // error, repeat or end
+	ByTask map[string][]Answer
+	List   []Answer
+	// Conversations have the replies to programs, by names or patterns of conversations; the first that matches counts.
+	Conversations source.Named[Replies]
+	AfterLast     string // error, repeat or end
 }
 
 // Answers reads the replies of a script model: from its files, its list, or the environment.
@@ -156,6 +158,8 @@ func (d *Document) Answers(model string) (Script, error) {
 	}
 	var err error
 	switch {
+	case m.Conversations != nil:
+		s.Conversations = m.Conversations
 	case m.Files != nil:
 		s.ByTask, err = d.recorded(&m)
 	case m.Responses != nil && m.Responses.File != "":

@@ -2,6 +2,7 @@ package spec
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -178,7 +179,8 @@ var providerKeys = map[string]string{
 	"rpm": aServer, "tpm": aServer, "max_parallel": aServer, "service_tier": aServer, "effort": aServer,
 	"thinking": anthropic, "cache": anthropic, "cache_ttl": anthropic,
 	"responses": "script", "files": "script", "each": "script", "key": "script", "answers": "script", "after_last": "script",
-	"quality": "simulate", "errors": "simulate", "reply": "simulate",
+	"conversations": "script",
+	"quality":       "simulate", "errors": "simulate", "reply": "simulate",
 	"latency": "simulate script", "tokens": "simulate script", "sleep": "simulate script",
 }
 
@@ -261,9 +263,17 @@ func (l *loader) checkScript(name string, m *Model) {
 	switch {
 	case m.Responses != nil && m.Files != nil:
 		l.add(m.Node.KeyFault("files", "keep one of them", "the model %q has responses and files", name))
-	case m.Responses == nil && m.Files == nil && misspelt(m.Node, "responses", "files"):
+	case m.Conversations != nil && (m.Responses != nil || m.Files != nil):
+		l.add(m.Node.KeyFault("conversations", "keep one of them", "the model %q has conversations and other replies", name))
+	case m.Conversations != nil:
+		for _, c := range m.Conversations {
+			if _, err := path.Match(c.Key, ""); err != nil {
+				l.add(m.Node.Get("conversations").KeyFault(c.Key, "write a name such as main, or a pattern such as \"sub*\"", "invalid pattern"))
+			}
+		}
+	case m.Responses == nil && m.Files == nil && misspelt(m.Node, "responses", "files", "conversations"):
 	case m.Responses == nil && m.Files == nil && !mocked:
-		l.fault(m.Node, "write responses: [...], or files, key and answers, or set "+mockVariables[0],
+		l.fault(m.Node, "write responses: [...], conversations: {main: [...]}, or files, key and answers, or set "+mockVariables[0],
 			"the model %q has no replies", name)
 	case m.Files != nil && (m.Key == nil || m.Answers == nil):
 		l.fault(m.Node, "key gives the id of the task that a row answers, answers the list of replies",

@@ -13,10 +13,12 @@ import (
 
 // Model is something that answers requests.
 type Model struct {
-	Provider string        `yaml:"provider" need:"required" doc:"Who answers: openai, anthropic, ollama and other servers, script (canned replies) or simulate." enum:"openai|openai_responses|anthropic|azure|deepseek|gemini|groq|lmstudio|mistral|ollama|openrouter|together|vllm|script|simulate" hint:"a server of another name that speaks OpenAI's API: write provider: openai, its base_url and the model's name"`
-	Name     string        `yaml:"name" doc:"The provider's name of the model (default: the key)."`
-	Price    *Price        `yaml:"price" doc:"USD per million tokens, or free."`
-	Timeout  time.Duration `yaml:"timeout" above:"0" doc:"Of one call."`
+	Provider string `yaml:"provider" need:"required" doc:"Who answers: openai, anthropic, ollama and other servers, script (canned replies) or simulate." enum:"openai|openai_responses|anthropic|azure|deepseek|gemini|groq|lmstudio|mistral|ollama|openrouter|together|vllm|script|simulate" hint:"a server of another name that speaks OpenAI's API: write provider: openai, its base_url and the model's name"`
+	Name     string `yaml:"name" doc:"The provider's name of the model (default: the key)."`
+	Price    *Price `yaml:"price" doc:"USD per million tokens, or free."`
+	// ReserveOutput is 0 where nothing is declared.
+	ReserveOutput int64         `yaml:"reserve_output" min:"1" doc:"Tokens of output that a budget reserves for a call of a program, and for one without max_output_tokens (default: tokens.output, else 4,000 and 4,096)."`
+	Timeout       time.Duration `yaml:"timeout" above:"0" doc:"Of one call."`
 
 	BaseURL   string            `yaml:"base_url" doc:"Of a server: its address (default: the provider's own; azure has none)."`
 	APIKeyEnv string            `yaml:"api_key_env" doc:"Of a server: the environment variable that holds the key (default: the provider's, such as OPENAI_API_KEY)."`
@@ -36,12 +38,13 @@ type Model struct {
 	TPM              int64         `yaml:"tpm" min:"1" doc:"Of a server: tokens a minute that the server allows, input and max_output_tokens."`
 	MaxParallel      int           `yaml:"max_parallel" min:"1" doc:"Of a server: calls at once that the server bears (default: found out, at most 1024)."`
 
-	Responses *Responses `yaml:"responses" doc:"script: a file or a list of replies, one per call of a run: a text, or {text, thinking, tool_calls: [{id, name, arguments}], finish}."`
-	Files     []string   `yaml:"files" minlen:"1" doc:"script: files of recorded answers, found by task id."`
-	Each      *Expr      `yaml:"each" doc:"script: CEL giving the list of rows of a file."`
-	Key       *Expr      `yaml:"key" doc:"script: CEL giving the task id that a row answers."`
-	Answers   *Expr      `yaml:"answers" doc:"script: CEL giving the row's list of replies, one per call."`
-	AfterLast string     `yaml:"after_last" enum:"error|repeat|end" doc:"script: what follows the last reply (default error)."`
+	Responses     *Responses            `yaml:"responses" doc:"script: a file or a list of replies, one per call of a run: a text, or {text, thinking, tool_calls: [{id, name, arguments}], finish}."`
+	Conversations source.Named[Replies] `yaml:"conversations" doc:"script: the replies of a program's conversations, by their names or patterns: main, sub*, side."`
+	Files         []string              `yaml:"files" minlen:"1" doc:"script: files of recorded answers, found by task id."`
+	Each          *Expr                 `yaml:"each" doc:"script: CEL giving the list of rows of a file."`
+	Key           *Expr                 `yaml:"key" doc:"script: CEL giving the task id that a row answers."`
+	Answers       *Expr                 `yaml:"answers" doc:"script: CEL giving the row's list of replies, one per call."`
+	AfterLast     string                `yaml:"after_last" enum:"error|repeat|end" doc:"script: what follows the last reply (default error)."`
 
 	Quality Quality     `yaml:"quality" doc:"simulate: how good a reply is, by iteration."`
 	Latency Latency     `yaml:"latency" doc:"simulate, script: how long a call takes."`
@@ -133,13 +136,21 @@ func (t TokenCounts) Most(mean int) int {
 	return int(min(math.Ceil(float64(mean)*(1+4*t.Spread)), 1e9))
 }
 
-// DecodeNode takes a path or a list of replies; a reply that is no text is its JSON text.
+// DecodeNode takes a path or a list of replies.
 func (r *Responses) DecodeNode(n *source.Node, d *source.Decoder) {
 	r.Node = n
 	if n.Kind != source.List {
 		d.DecodeTagged(n, &r.File, `minlen:"1"`)
 		return
 	}
+	(*Replies)(&r.List).DecodeNode(n, d)
+}
+
+// Replies are canned replies in their order.
+type Replies []Answer
+
+// DecodeNode takes a list of replies; one that is no text is its JSON text.
+func (r *Replies) DecodeNode(n *source.Node, d *source.Decoder) {
 	var replies []any
 	d.DecodeTagged(n, &replies, `minlen:"1"`)
 	for i, reply := range replies {
@@ -147,15 +158,20 @@ func (r *Responses) DecodeNode(n *source.Node, d *source.Decoder) {
 		if err != nil {
 			d.Fault(n.Items[i], answerHint, "%v", err)
 		}
-		r.List = append(r.List, answer)
+		*r = append(*r, answer)
 	}
+}
+
+// JSONSchema describes them.
+func (r *Replies) JSONSchema(*source.Generator) map[string]any {
+	return map[string]any{"type": "array", "minItems": 1}
 }
 
 // JSONSchema describes both forms.
 func (r *Responses) JSONSchema(g *source.Generator) map[string]any {
 	return map[string]any{"anyOf": []any{
 		map[string]any{"type": "string", "minLength": 1, "description": "A .yaml, .json or .jsonl file that holds a list."},
-		map[string]any{"type": "array", "minItems": 1},
+		(*Replies)(nil).JSONSchema(g),
 	}}
 }
 

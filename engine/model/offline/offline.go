@@ -8,17 +8,20 @@
 package offline
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"path"
 	"time"
 
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
+	"github.com/agentbench/agentbench/spec/source"
 )
 
 // Call is what calls of a model stand for. The zero Call takes no time, and its
@@ -138,7 +141,7 @@ func Of(doc *spec.Document, name string, declared *spec.Model) (model.Model, err
 			return nil, err
 		}
 		return &Script{
-			Name: name, ByTask: answers.ByTask, All: answers.List, AfterLast: AfterLast(answers.AfterLast),
+			Name: name, ByTask: answers.ByTask, All: answers.List, Conversations: answers.Conversations, AfterLast: AfterLast(answers.AfterLast),
 			Time: CallOf(declared), Seed: doc.Suite.Seed,
 		}, nil
 	case "simulate":
@@ -147,15 +150,17 @@ func Of(doc *spec.Document, name string, declared *spec.Model) (model.Model, err
 	return nil, nil
 }
 
-// Script replies from a script: Draw.Call is the place in the list.
+// Script replies from a script: Draw.Call is the place in the list, or Draw.Turn in that of the conversation.
 type Script struct {
 	Name string // in the suite, for messages
 	// ByTask has the replies by task id. Where it is nil, All serves every task.
-	ByTask    map[string][]spec.Answer
-	All       []spec.Answer
-	AfterLast AfterLast
-	Time      Call  // what a reply stands for
-	Seed      int64 // of the suite; matters only where times or tokens vary
+	ByTask map[string][]spec.Answer
+	All    []spec.Answer
+	// Conversations have the replies of a program's conversations, in place of both, by names or patterns: the first that matches.
+	Conversations source.Named[spec.Replies]
+	AfterLast     AfterLast
+	Time          Call  // what a reply stands for
+	Seed          int64 // of the suite; matters only where times or tokens vary
 }
 
 // AfterLast says what follows the last reply.
@@ -206,15 +211,22 @@ func replyOf(a *spec.Answer) *model.Reply {
 }
 
 func (m *Script) next(draw *model.Draw) (*spec.Answer, error) {
-	replies := m.All
+	replies, at, what := m.All, draw.Call, fmt.Sprintf("task %q", draw.Task)
+	if m.Conversations != nil {
+		of := cmp.Or(draw.Conversation, "main")
+		if draw.Conversation != "" {
+			at = draw.Turn
+		}
+		replies, what = m.conversation(of), fmt.Sprintf("the conversation %q", of)
+	}
 	if m.ByTask != nil {
 		var known bool
 		if replies, known = m.ByTask[draw.Task]; !known {
 			return nil, m.exhausted("the script %q has no replies for task %q", m.Name, draw.Task)
 		}
 	}
-	if draw.Call < len(replies) {
-		return &replies[draw.Call], nil
+	if at < len(replies) {
+		return &replies[at], nil
 	}
 	switch {
 	case m.AfterLast == End:
@@ -222,8 +234,17 @@ func (m *Script) next(draw *model.Draw) (*spec.Answer, error) {
 	case m.AfterLast == Repeat && len(replies) > 0:
 		return &replies[len(replies)-1], nil
 	}
-	return nil, m.exhausted("the script %q has %s for task %q; call %d has none",
-		m.Name, count(len(replies)), draw.Task, draw.Call+1)
+	return nil, m.exhausted("the script %q has %s for %s; call %d has none", m.Name, count(len(replies)), what, at+1)
+}
+
+// conversation has the replies of a conversation.
+func (m *Script) conversation(name string) []spec.Answer {
+	for _, c := range m.Conversations {
+		if matches, _ := path.Match(c.Key, name); matches {
+			return c.Value
+		}
+	}
+	return nil
 }
 
 func (m *Script) exhausted(format string, args ...any) error {

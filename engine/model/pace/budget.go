@@ -1,6 +1,7 @@
 package pace
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -495,7 +496,7 @@ func OptionsOf(m *spec.Model) LimitOptions {
 	return LimitOptions{
 		Price:     PriceOfModel(m),
 		Input:     int64(m.Tokens.Most(m.Tokens.Input)),
-		MaxOutput: int64(m.Tokens.Most(m.Tokens.Output)),
+		MaxOutput: cmp.Or(m.ReserveOutput, int64(m.Tokens.Most(m.Tokens.Output))),
 	}
 }
 
