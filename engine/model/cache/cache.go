@@ -2,7 +2,7 @@
 // paid for is kept, and the same draw of the same request gets it again, in this
 // run's repetition, in another configuration, or after a crash.
 //
-// The stages: a request becomes a key with its number in the run, the key a file (store.go) or, where it is not to be
+// The stages: a request becomes a key with its number in the run, the key a file (store.go; given again to a program: raw.go) or, where it is not to be
 // written, an answer that is remembered for a while, and equal calls
 // at the same time one call. List and Prune inspect the folder.
 //
@@ -17,6 +17,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/http"
 	"net/textproto"
 	"slices"
 	"strings"
@@ -59,6 +60,9 @@ type draw struct {
 // Call answers from the cache, or makes the call.
 func (m *cached) Call(ctx context.Context, request *model.Request) (*model.Reply, error) {
 	numbers, base := numbersOf(ctx), sum(m.prefix, request).at(model.Place(ctx))
+	if request.Raw != nil { // who passes it on knows which one it is, also where it is sent again
+		return m.answer(ctx, &draw{request: request, n: request.Raw.Nth, key: base.nth(request.Raw.Nth)})
+	}
 	n, answered := numbers.take(base), false
 	defer func() {
 		if !answered {
@@ -75,7 +79,7 @@ func (m *cached) answer(ctx context.Context, d *draw) (*model.Reply, error) {
 		return m.once(ctx, d)
 	}
 	if found := m.store.lookup(d.key); found != nil {
-		return found.reply(), nil
+		return found.give(ctx, d.request)
 	}
 	return nil, m.missing(d)
 }
@@ -95,7 +99,7 @@ func (m *cached) once(ctx context.Context, d *draw) (*model.Reply, error) {
 		}
 		if flight.entry != nil {
 			m.store.hits.Add(1)
-			return flight.entry.reply(), nil
+			return flight.entry.give(ctx, d.request)
 		}
 	}
 }
@@ -104,7 +108,7 @@ func (m *cached) lead(ctx context.Context, d *draw, led *flight) (reply *model.R
 	var found *entry
 	defer func() { m.store.flights.land(d.key, led, found) }()
 	if found = m.lookup(d.key); found != nil {
-		return found.reply(), nil
+		return found.give(ctx, d.request)
 	}
 	reply, found, err = m.callAndKeep(ctx, d)
 	return reply, err
@@ -122,7 +126,7 @@ func (m *cached) lookup(k Key) *entry {
 // be given again.
 func (m *cached) callAndKeep(ctx context.Context, d *draw) (*model.Reply, *entry, error) {
 	reply, err := m.inner.Call(ctx, d.request)
-	if err != nil || !normal(reply) {
+	if err != nil || !normal(reply) || !whole(d.request, reply) {
 		return reply, nil, err
 	}
 	made := m.entry(d, reply)
@@ -135,7 +139,7 @@ func (m *cached) callAndKeep(ctx context.Context, d *draw) (*model.Reply, *entry
 }
 
 func (m *cached) entry(d *draw, reply *model.Reply) *entry {
-	return &entry{
+	e := &entry{
 		Head: Head{
 			Provider: m.identity.Provider, Model: m.identity.Model,
 			Task: d.request.Draw.Task, Trial: d.request.Draw.Trial, N: d.n,
@@ -144,6 +148,10 @@ func (m *cached) entry(d *draw, reply *model.Reply) *entry {
 		},
 		text: reply.Text, thinking: reply.Thinking, calls: slices.Clone(reply.ToolCalls), blocks: reply.Blocks,
 	}
+	if d.request.Raw != nil {
+		e.raw, e.FirstByte, e.ContentType = reply.Raw.Body, reply.Raw.FirstByte, http.Header(reply.Raw.Header).Get("Content-Type")
+	}
+	return e
 }
 
 // missing is the fault of a call that was to be in the cache.

@@ -170,7 +170,7 @@ func (s *Store) save(k Key, e *entry) {
 // secret says whether a secret is in what the model wrote.
 func (s *Store) secret(e *entry) bool {
 	hidden := func(text string) bool { return s.options.Redact(text) != text }
-	return hidden(e.text) || hidden(e.thinking) || hidden(string(e.blocks)) || slices.ContainsFunc(e.calls, func(c model.ToolCall) bool {
+	return hidden(e.text) || hidden(e.thinking) || hidden(string(e.blocks)) || hidden(string(e.raw)) || slices.ContainsFunc(e.calls, func(c model.ToolCall) bool {
 		return hidden(c.ID) || hidden(c.Name) || hidden(c.Arguments)
 	})
 }
@@ -251,11 +251,16 @@ type Head struct {
 	Usage    record.Usage    `json:"usage"`
 	Duration time.Duration   `json:"duration_ns"` // of the call that was made
 
+	// Of an answer to a program: when it began, and what it is.
+	FirstByte   time.Duration `json:"first_byte_ns,omitempty"`
+	ContentType string        `json:"content_type,omitempty"`
+
 	// How many bytes of each stand behind the head.
 	TextBytes     int `json:"text_bytes"`
 	ThinkingBytes int `json:"thinking_bytes"`
 	ToolCallBytes int `json:"tool_call_bytes,omitempty"`
 	BlockBytes    int `json:"block_bytes,omitempty"`
+	RawBytes      int `json:"raw_bytes,omitempty"`
 }
 
 // entry is a stored answer.
@@ -264,11 +269,13 @@ type entry struct {
 	text, thinking string
 	calls          []model.ToolCall
 	blocks         json.RawMessage
+	raw            []byte // the whole answer as it came to a program; nil: no program asked
 }
 
 // An entry is a file of three parts: a line with the checksums (CRC-32C) of the
 // other two, a line of JSON that is the head, and the reply's text and
-// thinking as they came, then its tool calls as JSON and its provider's blocks where it has some:
+// thinking as they came, then its tool calls as JSON and its provider's blocks where it has some, and the whole answer where a
+// program asked:
 //
 //	agentbench cache 1 5a1c0f3e 00000000
 //	{"key":"9f86…","provider":"openai","model":"m","task":"a","trial":1, …}
@@ -297,22 +304,24 @@ func (e *entry) write(w io.Writer) error {
 	}
 	head := e.Head
 	head.TextBytes, head.ThinkingBytes, head.ToolCallBytes, head.BlockBytes = len(e.text), len(e.thinking), len(calls), len(e.blocks)
+	head.RawBytes = len(e.raw)
 	line, err := json.Marshal(&head)
 	if err != nil {
 		return err
 	}
-	size := firstLine + len(line) + 1 + len(e.text) + len(e.thinking) + len(calls) + len(e.blocks)
+	size := firstLine + len(line) + 1 + len(e.text) + len(e.thinking) + len(calls) + len(e.blocks) + len(e.raw)
 	if size > largest {
 		return fmt.Errorf("an entry holds %d MiB at most", largest>>20)
 	}
 	body := crc32.Update(checksumOf(checksumOf(0, e.text), e.thinking), castagnoli, calls)
-	body = crc32.Update(body, castagnoli, e.blocks)
+	body = crc32.Update(crc32.Update(body, castagnoli, e.blocks), castagnoli, e.raw)
 	b := bufio.NewWriterSize(w, min(size, 64<<10))
 	fmt.Fprintf(b, "%s%08x %08x\n%s\n", magic, crc32.Checksum(line, castagnoli), body, line)
 	b.WriteString(e.text)
 	b.WriteString(e.thinking)
 	b.Write(calls)
 	b.Write(e.blocks)
+	b.Write(e.raw)
 	return b.Flush() // the first error of all writes
 }
 
@@ -334,13 +343,17 @@ func decode(b []byte) (*entry, error) {
 	}
 	text, rest, ok := cut(body, head.TextBytes)
 	thinking, rest, alsoOK := cut(rest, head.ThinkingBytes)
-	calls, blocks, callsOK := cut(rest, head.ToolCallBytes)
-	if !ok || !alsoOK || !callsOK || len(blocks) != head.BlockBytes || !bytes.Equal(checksum(body), b[len(magic)+9:firstLine-1]) {
+	calls, rest, callsOK := cut(rest, head.ToolCallBytes)
+	blocks, raw, blocksOK := cut(rest, head.BlockBytes)
+	if !ok || !alsoOK || !callsOK || !blocksOK || len(raw) != head.RawBytes || !bytes.Equal(checksum(body), b[len(magic)+9:firstLine-1]) {
 		return nil, errDamaged
 	}
 	e := &entry{Head: *head, text: string(text), thinking: string(thinking)}
 	if len(blocks) > 0 {
 		e.blocks = bytes.Clone(blocks)
+	}
+	if len(raw) > 0 {
+		e.raw = bytes.Clone(raw)
 	}
 	e.calls, err = decodeCalls(calls)
 	return e, err
