@@ -13,21 +13,25 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/agentbench/agentbench/engine/external"
 	"github.com/agentbench/agentbench/engine/loop"
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/model/anthropic"
 	"github.com/agentbench/agentbench/engine/model/cache"
+	"github.com/agentbench/agentbench/engine/model/mockserver"
 	"github.com/agentbench/agentbench/engine/model/offline"
 	"github.com/agentbench/agentbench/engine/model/openai"
 	"github.com/agentbench/agentbench/engine/model/pace"
+	"github.com/agentbench/agentbench/engine/model/proxy"
 	"github.com/agentbench/agentbench/engine/model/wire"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/secret"
 	"github.com/agentbench/agentbench/engine/tool"
 	"github.com/agentbench/agentbench/engine/tool/mcp"
 	"github.com/agentbench/agentbench/spec"
+	"github.com/agentbench/agentbench/spec/source"
 )
 
 // confinementVariable set to off leaves programs out of PID namespaces.
@@ -179,8 +183,11 @@ func (m *models) patient(name string, provided model.Model, declared *spec.Model
 }
 
 func (m *models) provide(name string, declared *spec.Model) (model.Model, error) {
-	if made, err := offline.Of(m.doc, name, declared); made != nil || err != nil {
-		return made, err
+	switch made, err := offline.Of(m.doc, name, declared); {
+	case err != nil:
+		return nil, err
+	case made != nil:
+		return mockserver.Speaking(made, time.Now), nil
 	}
 	options, err := wire.FromSpec(name, declared, m.options.Getenv)
 	if err != nil {
@@ -195,6 +202,23 @@ func (m *models) provide(name string, declared *spec.Model) (model.Model, error)
 	default:
 		return openai.New(options)
 	}
+}
+
+// behindProxy are the models that a program may call, by the names that it asks for: patterns, and the names of the suite.
+func (m *models) behindProxy(asked source.Named[string]) (all []proxy.Name, err error) {
+	for _, a := range asked {
+		answers, err := m.named(a.Value)
+		if err != nil {
+			return nil, err
+		}
+		declared, _ := m.doc.Suite.Models.Get(a.Value)
+		server, _ := declared.Server()
+		pricing := pace.OptionsOf(&declared)
+		all = append(all, proxy.Name{Asked: a.Key, Model: &proxy.Model{
+			Name: a.Value, Model: answers, Speaks: model.Protocol(server.Protocol), Pricing: pricing, Reserve: pricing.MaxOutput,
+		}})
+	}
+	return all, nil
 }
 
 // connections are those to the server of a model, which are closed after the last run.
