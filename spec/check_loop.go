@@ -273,7 +273,7 @@ func (l *loader) checkScript(name string, m *Model) {
 		}
 	case m.Responses == nil && m.Files == nil && misspelt(m.Node, "responses", "files", "conversations"):
 	case m.Responses == nil && m.Files == nil && !mocked:
-		l.fault(m.Node, "write responses: [...], conversations: {main: [...]}, or files, key and answers, or set "+mockVariables[0],
+		l.fault(m.Node, "write responses: [...], or files, key and answers, or set "+mockVariables[0],
 			"the model %q has no replies", name)
 	case m.Files != nil && (m.Key == nil || m.Answers == nil):
 		l.fault(m.Node, "key gives the id of the task that a row answers, answers the list of replies",

@@ -178,3 +178,13 @@ func (r recorder) Write(b []byte) (int, error) {
 }
 
 func (r recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
+
+// dialled is a model at an address.
+func dialled(t testing.TB, address string) model.Model {
+	t.Helper()
+	made, err := openai.New(wire.Options{Name: "m", BaseURL: "http://" + address, Key: realKey})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}

@@ -65,6 +65,7 @@ type Arrival struct {
 	// Before are the calls of the run before it, those in flight without an end.
 	Before []record.Call
 	// Refused is why the limits refuse it, "": they do not.
+	// All calls after one that was refused are refused.
 	Refused record.Reason
 }
 
@@ -95,6 +96,7 @@ type Session struct {
 	iteration     int
 	ending        map[*call]bool // the program has their answers, or is about to
 	longest       int64          // reply, in tokens
+	stopped       record.Reason  // for which a call was refused: so are all later ones
 	latest        time.Duration
 }
 
@@ -196,7 +198,7 @@ func (s *Session) arrive(ctx context.Context, a *asked, m *Model, raw *model.Raw
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if reason != "" {
-		c.place.over = true
+		c.place.over, s.stopped = true, cmp.Or(s.stopped, reason)
 		return c, reason
 	}
 	c.noted.Start = s.now()
@@ -246,7 +248,7 @@ func (s *Session) note(ctx context.Context, a *asked, m *Model, raw *model.Raw) 
 		Reserved: &reserved, Arrived: s.now(),
 	}
 	arrival := &Arrival{Before: s.copies(s.run.Before), Call: *c.noted}
-	arrival.Refused = s.run.Limits.Refuses(arrival.Before, &arrival.Call)
+	arrival.Refused = cmp.Or(s.stopped, s.run.Limits.Refuses(arrival.Before, &arrival.Call))
 	return c, arrival
 }
 

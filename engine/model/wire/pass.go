@@ -122,6 +122,7 @@ func (l *Line) pass(a *Answer, response *http.Response, silence *silence, raw *m
 	}
 	if err = fold(bufio.NewReader(within(a.passed))); err == nil {
 		raw.Answer.Last()
+		silence.idle = drainTime // nothing is missing any more
 		silence.timer.Reset(drainTime)
 	}
 	_, _ = io.Copy(io.Discard, a.passed)
