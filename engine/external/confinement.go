@@ -1,38 +1,34 @@
 package external
 
 import (
-	"bytes"
-	"cmp"
-	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
-	"time"
 )
 
 // Confinement decides what programs are locked into, so that none of their
 // children outlives them, and so that they see no process but their own: our
 // environment holds keys, and that of who started us may. That takes a PID
 // namespace with a /proc of its own, where the system allows it. Without that
-// /proc the namespace still holds children that start a session of their own;
-// without a namespace the process group holds all others. The zero value is ready;
-// it serves many programs, and finds out about the system when it is first asked.
+// /proc the namespace still holds children that start a session of their own; without
+// a namespace a keeper does, which orphans are handed to, and a control group. The zero
+// value is ready; it serves many programs, and finds out about the system when it is
+// first asked.
 type Confinement struct {
-	// Off leaves it at the process group.
+	// Off does without namespaces.
 	Off bool
 
 	once    sync.Once
 	kind    namespace
 	exposed string
 	started atomic.Int64
+	groups  groups
 }
 
 // namespace is how a PID namespace can be had; the zero value is not at all.
@@ -83,24 +79,12 @@ func (c *Confinement) Exposed() string {
 	return c.exposed
 }
 
-func (c *Confinement) try(kind namespace) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	cmd := confined(ctx, kind, c.firstID())
-	if cmd == nil {
-		return errors.New("this system has no PID namespaces")
+// Outlived is why what programs start may outlive them, or us; "" where it cannot.
+func (c *Confinement) Outlived() string {
+	if c.namespace().pid {
+		return ""
 	}
-	var said bytes.Buffer
-	cmd.Stderr, cmd.Env = &said, []string{}
-	err := runLocked(cmd, func() {})
-	var starting *fs.PathError
-	switch {
-	case err == nil:
-		return nil
-	case refused(err) && errors.As(err, &starting):
-		return fmt.Errorf("the system refuses a namespace: %w", starting.Err)
-	}
-	return errors.New(cmp.Or(strings.TrimPrefix(lastLine(said.String()), "agentbench: "), err.Error()))
+	return c.outlived()
 }
 
 // firstID is behind which process id a namespace counts: far from those of the

@@ -19,7 +19,7 @@ import (
 
 // confinements are the ways in which programs are held on this system.
 func confinements() map[string]*Confinement {
-	all := map[string]*Confinement{"group": nil}
+	all := map[string]*Confinement{"group": nil, "keeper": (&Confinement{Off: true}).of(namespace{})}
 	for _, kind := range namespaces {
 		c := &Confinement{}
 		if c.try(kind) == nil {

@@ -7,12 +7,11 @@ import (
 	"syscall"
 )
 
-func inGroup(cmd *exec.Cmd) {
+// inGroup is a program that its process group alone holds.
+func inGroup(argv []string) *held {
+	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.SysProcAttr = attributes()
-	cmd.Cancel = func() error {
-		killGroup(cmd)
-		return nil
-	}
+	return &held{cmd: cmd}
 }
 
 // killGroup kills the program and every child that stayed in its group.

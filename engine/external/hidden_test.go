@@ -34,6 +34,9 @@ func TestMain(m *testing.M) {
 		fmt.Print(burgle(how == "with force"))
 		syscall.Exit(0) // at once, also under the race detector
 	}
+	if file := os.Getenv("AGENTBENCH_TEST_FORKER"); file != "" {
+		forkForever(file)
+	}
 	os.Exit(m.Run())
 }
 
@@ -204,13 +207,19 @@ func started(t *testing.T, script string, test func(t *testing.T, cmd *exec.Cmd,
 		t.Run(held, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			cmd := confined(ctx, c.kind, c.firstID(), "/bin/sh", "-c", script)
+			h, err := c.hold(c.kind, nil, "/bin/sh", "-c", script)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer h.release()
+			cmd := h.cmd
+			defer context.AfterFunc(ctx, h.kill)()
 			cmd.Env = Environment(os.Getenv)
 			out, err := cmd.StdoutPipe()
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := cmd.Start(); err != nil {
+			if err := h.start(); err != nil {
 				t.Fatal(err)
 			}
 			test(t, cmd, out)

@@ -8,7 +8,6 @@
 package external
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -18,7 +17,6 @@ import (
 	"net/http/httptrace"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -56,45 +54,27 @@ type Program struct {
 	Now      func() time.Time // nil: time.Now
 	// Confinement holds the program's children; nil: its process group alone does.
 	Confinement *Confinement
+
+	container *container // that Argv starts; nil: none
 }
 
 // Finished is what a program left.
 type Finished struct {
-	Stdout   []byte // head and tail where there was too much
-	Stderr   string // likewise; not always UTF-8
-	Duration time.Duration
+	Stdout   []byte        // head and tail where there was too much
+	Stderr   string        // likewise; not always UTF-8
+	Duration time.Duration // without the time during which it was frozen
+	Frozen   time.Duration
 }
 
 // Run runs the program to its end, or kills it with all its children. Errors
 // are *record.Error and the context's cause; what was left so far is given with
 // them.
 func (p *Program) Run(ctx context.Context, stdin []byte) (Finished, error) {
-	limit := cmp.Or(p.Timeout, defaultTimeout)
-	running, cancel := ctx, func() {}
-	if limit > 0 {
-		running, cancel = context.WithTimeout(ctx, limit)
+	running, err := p.Start(ctx, stdin)
+	if err != nil {
+		return Finished{}, err
 	}
-	defer cancel()
-	most := cmp.Or(p.MaxOutput, defaultMaxOutput)
-	stdout, stderr := newCapture(most), newCapture(maxStderr)
-	begin := p.now()
-	err := p.start(running, func(cmd *exec.Cmd) error {
-		cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(stdin), stdout, stderr
-		return runLocked(cmd, func() {})
-	})
-	done := Finished{Stdout: stdout.Bytes(), Stderr: string(stderr.Bytes()), Duration: p.now().Sub(begin)}
-	switch {
-	case ctx.Err() != nil:
-		return done, context.Cause(ctx)
-	case running.Err() != nil:
-		done.Duration = limit
-		return done, record.Errorf(record.Program, "%s took longer than %v and was killed", p.called(), limit)
-	case err != nil:
-		return done, p.explain(err, done.Stderr)
-	case stdout.Cut() > 0 && !p.Cuts:
-		return done, record.Errorf(record.Program, "%s wrote %d bytes; %d are allowed", p.called(), stdout.total, most)
-	}
-	return done, nil
+	return running.Wait()
 }
 
 func (p *Program) now() time.Time {
@@ -108,54 +88,48 @@ func (p *Program) called() string { return cmp.Or(p.Called, fmt.Sprintf("the pro
 
 // start gives run what starts the program, in a namespace where it can; run may
 // be given a second one where that was refused.
-func (p *Program) start(ctx context.Context, run func(*exec.Cmd) error) error {
+func (p *Program) start(run func(*held) error) error {
 	path, err := p.find()
 	if err != nil {
 		return err
 	}
-	if kind := p.Confinement.namespace(); kind.pid {
-		if err := startable(p.Dir, path); err != nil {
-			return err
-		}
-		argv := append([]string{path}, p.Argv[1:]...)
-		err := run(p.placed(confined(ctx, kind, p.Confinement.firstID(), argv...)))
-		if !refused(err) {
-			return afterConfined(err)
-		}
-		if kind.hides() { // without it, the program could read what is hidden from others
-			return record.Errorf(record.Internal, "the system refused a namespace this time: %v", err)
-		}
+	argv := append([]string{path}, p.Argv[1:]...)
+	if !p.Confinement.keeps() {
+		h := inGroup(argv)
+		h.cmd.Args[0] = p.Argv[0]
+		return run(p.placed(h))
 	}
-	cmd := exec.CommandContext(ctx, path, p.Argv[1:]...)
-	cmd.Args[0] = p.Argv[0]
-	inGroup(cmd)
-	return run(p.placed(cmd))
-}
-
-func (p *Program) placed(cmd *exec.Cmd) *exec.Cmd {
-	cmd.Dir, cmd.Env = p.Dir, p.Env
-	if cmd.Env == nil {
-		cmd.Env = []string{} // nil would be ours
-	}
-	return cmd
-}
-
-// runLocked stays on its thread: a system may tie the child to the thread that
-// started it, and kill it when that ends.
-func runLocked(cmd *exec.Cmd, started func()) error {
-	cmd.WaitDelay = drain
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	if err := cmd.Start(); err != nil {
+	if err := startable(p.Dir, path); err != nil {
 		return err
 	}
-	started()
-	err := cmd.Wait()
-	killGroup(cmd) // its children
-	if errors.Is(err, exec.ErrWaitDelay) {
-		return nil
+	kind := p.Confinement.namespace()
+	if p.container != nil {
+		kind = namespace{} // an engine of containers names processes by their ids
 	}
-	return err
+	err = p.hold(kind, argv, run)
+	if !kind.pid || !refused(err) {
+		return afterConfined(err)
+	}
+	if kind.hides() { // without it, the program could read what is hidden from others
+		return record.Errorf(record.Internal, "the system refused a namespace this time: %v", err)
+	}
+	return afterConfined(p.hold(namespace{}, argv, run))
+}
+
+func (p *Program) hold(kind namespace, argv []string, run func(*held) error) error {
+	h, err := p.Confinement.hold(kind, p.container, argv...)
+	if err != nil {
+		return err
+	}
+	return run(p.placed(h))
+}
+
+func (p *Program) placed(h *held) *held {
+	h.cmd.Dir, h.cmd.Env = p.Dir, p.Env
+	if h.cmd.Env == nil {
+		h.cmd.Env = []string{} // nil would be ours
+	}
+	return h
 }
 
 func (p *Program) explain(err error, stderr string) error {

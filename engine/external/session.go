@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"os/exec"
 	"sync"
 	"time"
 
@@ -18,13 +17,9 @@ import (
 // closed even where the program has ended.
 type Session struct {
 	program *Program
+	running *Running
 	stdin   *os.File
 	stdout  *os.File
-	stderr  *capture
-	kill    context.CancelFunc
-	begun   chan struct{} // closed when the program runs
-	over    chan struct{} // closed when it has ended and its children are killed
-	ended   error         // set before over is
 	closed  sync.Once
 	closing chan struct{}
 }
@@ -42,45 +37,23 @@ func (p *Program) Open(ctx context.Context) (*Session, error) {
 		stdin.Close()
 		return nil, record.Errorf(record.Internal, "opening a pipe: %v", err)
 	}
-	running, kill := context.WithCancel(ctx)
-	s := &Session{
-		program: p, stdin: stdin, stdout: stdout, kill: kill, stderr: newCapture(maxStderr),
-		begun: make(chan struct{}), over: make(chan struct{}), closing: make(chan struct{}),
-	}
-	go s.run(running, theirInput, theirOutput)
-	select {
-	case <-s.begun:
-	case <-s.over:
-	}
-	select {
-	case <-s.begun: // and may have ended
-		return s, nil
-	default:
-	}
-	s.release()
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	}
-	return nil, p.explain(s.ended, "")
-}
-
-// run owns the program from its start to its end.
-func (s *Session) run(ctx context.Context, theirInput, theirOutput *os.File) {
-	defer close(s.over)
+	s := &Session{program: p, stdin: stdin, stdout: stdout, closing: make(chan struct{})}
 	passed := func() {
 		theirInput.Close() // theirs alone, so that the end of either side is seen
 		theirOutput.Close()
 	}
-	s.ended = s.program.start(ctx, func(cmd *exec.Cmd) error {
-		cmd.Stdin, cmd.Stdout, cmd.Stderr = theirInput, theirOutput, s.stderr
-		return runLocked(cmd, func() {
-			passed()
-			close(s.begun)
-		})
+	s.running = p.launch(ctx, theirInput, theirOutput, -1, passed)
+	if !s.running.hasBegun() {
+		passed()
+		s.release()
+		return nil, s.running.whyNot(ctx)
+	}
+	context.AfterFunc(s.running.ctx, func() {
+		<-s.running.over
+		// A child that left the group may still hold the output.
+		_ = s.stdout.SetReadDeadline(time.Now().Add(drain))
 	})
-	passed()
-	// A child that left the group may still hold the output.
-	_ = s.stdout.SetReadDeadline(time.Now().Add(drain))
+	return s, nil
 }
 
 // Read reads of the program's standard output.
@@ -97,13 +70,13 @@ func (s *Session) Read(p []byte) (int, error) {
 func (s *Session) Write(p []byte) (int, error) { return s.stdin.Write(p) }
 
 // Done is closed when the program has ended and its children are killed.
-func (s *Session) Done() <-chan struct{} { return s.over }
+func (s *Session) Done() <-chan struct{} { return s.running.over }
 
 // Err is how the program ended by itself, as a *record.Error; nil while it runs,
 // and where it was closed.
 func (s *Session) Err() error {
 	select {
-	case <-s.over:
+	case <-s.running.over:
 	default:
 		return nil
 	}
@@ -112,8 +85,8 @@ func (s *Session) Err() error {
 		return nil
 	default:
 	}
-	if s.ended != nil {
-		return s.program.explain(s.ended, s.Stderr())
+	if ended := s.running.ended; ended != nil {
+		return s.program.explain(ended, s.Stderr())
 	}
 	message := s.program.called() + " ended"
 	if line := lastLine(s.Stderr()); line != "" {
@@ -124,7 +97,7 @@ func (s *Session) Err() error {
 
 // Stderr is what the program wrote there so far, head and tail where it is much;
 // not always UTF-8.
-func (s *Session) Stderr() string { return string(s.stderr.Bytes()) }
+func (s *Session) Stderr() string { return string(s.running.stderr.Bytes()) }
 
 // Close ends the program's input, gives it a moment to end by itself, and kills
 // it with all its children.
@@ -134,18 +107,16 @@ func (s *Session) Close() error {
 		s.stdin.Close()
 		late := time.After(cmp.Or(s.program.Farewell, defaultFarewell))
 		select {
-		case <-s.over:
+		case <-s.running.over:
 		case <-late:
 		}
-		s.kill()
-		<-s.over
+		s.running.Kill(nil)
 		s.release()
 	})
 	return nil
 }
 
 func (s *Session) release() {
-	s.kill()
 	s.stdin.Close()
 	s.stdout.Close()
 }

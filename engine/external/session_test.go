@@ -197,7 +197,7 @@ func TestClosingASessionLetsAWriterGo(t *testing.T) {
 			}
 		}
 	})
-	s.kill()
+	s.running.Kill(nil)
 	<-s.Done()
 	s.Close()
 	wg.Wait()
@@ -240,7 +240,7 @@ func TestF34_SessionsLeaveNothingOpen(t *testing.T) {
 // Standard error is kept to its head and tail, and may be read at any time.
 func TestStderrOfASession(t *testing.T) {
 	s := open(t, nil, `i=0; while [ $i -lt 2000 ]; do echo "line number $i" >&2; i=$((i+1)); done; echo done; read -r line`)
-	late := time.AfterFunc(20*time.Second, func() { s.kill() })
+	late := time.AfterFunc(20*time.Second, func() { s.running.Kill(nil) })
 	defer late.Stop()
 	if line, err := bufio.NewReader(s).ReadString('\n'); err != nil {
 		t.Fatalf("%q, %v", line, err)

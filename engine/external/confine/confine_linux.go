@@ -19,14 +19,13 @@ const name = "agentbench-confined"
 var _ = enter()
 
 func enter() bool {
-	if len(os.Args) < 3 || os.Args[0] != name || os.Getpid() != 1 {
+	if len(os.Args) < 5 || os.Args[0] != name {
 		return false
 	}
-	c := Command{
-		Hide: strings.Contains(os.Args[1], "h"), Root: strings.Contains(os.Args[1], "r"), Whole: strings.Contains(os.Args[1], "w"),
-		Argv: os.Args[3:],
+	c, ok := parse(os.Args[1:])
+	if !ok || c.First > 0 && os.Getpid() != 1 {
+		return false
 	}
-	c.First, _ = strconv.Atoi(os.Args[2])
 	syscall.Exit(c.run()) // at once: os.Exit would wait for a second under the race detector
 	return true
 }
@@ -42,32 +41,87 @@ func (c *Command) Args() []string {
 			flags += flag.name
 		}
 	}
-	return append([]string{name, flags, strconv.Itoa(c.First)}, c.Argv...)
+	args := []string{name, flags, strconv.Itoa(c.First), strconv.Itoa(int(c.Group)), strconv.Itoa(len(c.Last))}
+	return append(append(args, c.Last...), c.Argv...)
 }
+
+// parse is the inverse of Args, without the name.
+func parse(args []string) (c Command, ok bool) {
+	first, err1 := strconv.Atoi(args[1])
+	group, err2 := strconv.Atoi(args[2])
+	last, err3 := strconv.Atoi(args[3])
+	rest := args[4:]
+	if err1 != nil || err2 != nil || err3 != nil || last < 0 || last > len(rest) {
+		return c, false
+	}
+	return Command{
+		Hide: strings.Contains(args[0], "h"), Root: strings.Contains(args[0], "r"), Whole: strings.Contains(args[0], "w"),
+		First: first, Group: Group(group), Last: rest[:last], Argv: rest[last:],
+	}, true
+}
+
+// The files of the copy.
+const (
+	lifeline = 3 + iota
+	itsGroup
+	ourGroup
+	groupSwitch
+)
 
 // run is the life of the copy; it gives its exit status.
 func (c *Command) run() int {
 	forwarded := make(chan os.Signal, 8)
 	signal.Notify(forwarded, syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2)
+	for file := lifeline; file <= groupSwitch; file++ {
+		syscall.CloseOnExec(file) // they are not for the program
+	}
 	if err := c.prepare(); err != nil {
 		return failed(Failed, err)
 	}
 	if len(c.Argv) == 0 {
 		return 0
 	}
-	child, err := syscall.ForkExec(c.Argv[0], c.Argv, &syscall.ProcAttr{
-		Env: syscall.Environ(), Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Setpgid: true},
-	})
+	child, status, err := c.start()
 	if err != nil {
-		return failed(Unusable, os.NewSyscallError("exec "+c.Argv[0], err))
+		return failed(status, err)
 	}
 	release()
+	answer()
 	go func() {
 		for s := range forwarded {
 			_ = syscall.Kill(-child, s.(syscall.Signal)) // it may have ended
 		}
 	}()
-	return wait(child)
+	k := &keeper{Command: c}
+	go func() {
+		k.listen()
+		k.end()
+	}()
+	status = wait(child)
+	k.finish()
+	return status
+}
+
+// start starts the program, in its group from its first moment on: the copy enters the
+// group for as long as that takes.
+func (c *Command) start() (child, status int, err error) {
+	if c.Group != NoGroup {
+		if _, err := syscall.Write(itsGroup, []byte("0")); err != nil {
+			return 0, Failed, os.NewSyscallError("entering a control group", err)
+		}
+	}
+	child, err = syscall.ForkExec(c.Argv[0], c.Argv, &syscall.ProcAttr{
+		Env: syscall.Environ(), Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Setpgid: true},
+	})
+	if err != nil {
+		return 0, Unusable, os.NewSyscallError("exec "+c.Argv[0], err)
+	}
+	if c.Group != NoGroup {
+		if _, err := syscall.Write(ourGroup, []byte("0")); err != nil {
+			return 0, Failed, os.NewSyscallError("leaving a control group", err)
+		}
+	}
+	return child, 0, nil
 }
 
 func failed(status int, err error) int {
@@ -78,6 +132,12 @@ func failed(status int, err error) int {
 // prepare makes the namespace what the program is to see. What it takes away is
 // taken from this thread, which starts the program: initialization has one alone.
 func (c *Command) prepare() error {
+	if c.First == 0 {
+		if _, _, errno := syscall.RawSyscall(syscall.SYS_PRCTL, prSetChildSubreaper, 1, 0); errno != 0 {
+			return os.NewSyscallError("prctl", errno)
+		}
+		return nil
+	}
 	if c.Hide {
 		if err := c.hide(); err != nil {
 			return err
@@ -208,11 +268,12 @@ func unescaped(path string) string {
 
 // Of linux/capability.h and linux/prctl.h.
 const (
-	capSysAdmin        = 21
-	capabilityVersion3 = 0x20080522
-	prCapbsetDrop      = 24
-	prCapAmbient       = 47
-	prCapAmbientClear  = 4
+	capSysAdmin         = 21
+	capabilityVersion3  = 0x20080522
+	prCapbsetDrop       = 24
+	prSetChildSubreaper = 36
+	prCapAmbient        = 47
+	prCapAmbientClear   = 4
 )
 
 // drop gives up the rights of the user namespace: who had them could take the new
