@@ -31,9 +31,6 @@ type group struct {
 	version  confine.Group
 }
 
-// prefix begins the names of groups, before our process id.
-const prefix = "agentbench-"
-
 // find finds the first version of which we can make a group, and removes the groups of
 // those of us that were killed.
 func (g *groups) find() {

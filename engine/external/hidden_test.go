@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -28,8 +29,18 @@ func asNobody(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 }
 
-// TestMain makes the test binary, too, what looks for secrets.
+// TestMain makes the test binary, too, what looks for secrets, and what sandboxes start.
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "forward" {
+		flags := flag.NewFlagSet("forward", flag.ExitOnError)
+		listen, socket := flags.String("listen", "", ""), flags.String("socket", "", "")
+		_ = flags.Parse(os.Args[2:])
+		status, err := Forward(*listen, *socket, flags.Args())
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "agentbench:", err)
+		}
+		syscall.Exit(status)
+	}
 	if how := os.Getenv("AGENTBENCH_TEST_BURGLAR"); how != "" {
 		fmt.Print(burgle(how == "with force"))
 		syscall.Exit(0) // at once, also under the race detector

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -177,4 +178,23 @@ func (c *Confinement) outlived() string {
 		}
 	}
 	return without + ", and no control group that can be killed as a whole: a program can kill what is to end its processes"
+}
+
+// ourLimits tells an engine of containers to leave the limits as they are: not everybody
+// may raise them. Podman lowers its own of processes to as many as there can be.
+func ourLimits() (args []string) {
+	const processes = 6 // RLIMIT_NPROC
+	most := map[int]uint64{syscall.RLIMIT_NOFILE: 1 << 20, processes: 32768}
+	if text, err := os.ReadFile("/proc/sys/kernel/pid_max"); err == nil {
+		if n, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64); err == nil {
+			most[processes] = n
+		}
+	}
+	for name, resource := range map[string]int{"nofile": syscall.RLIMIT_NOFILE, "nproc": processes} {
+		var limit syscall.Rlimit
+		if syscall.Getrlimit(resource, &limit) == nil {
+			args = append(args, "--ulimit", fmt.Sprintf("%s=%d:%d", name, min(limit.Cur, most[resource]), min(limit.Max, most[resource])))
+		}
+	}
+	return args
 }

@@ -101,7 +101,7 @@ Start with:  agentbench run quickstart`,
 		&cobra.Group{ID: "run", Title: "Run it:"}, &cobra.Group{ID: "look", Title: "Read and compare results:"})
 	root.SetHelpCommand(helpCommand(root))
 	root.AddCommand(p.initCommand(), p.checkCommand(), p.schemaCommand(), p.pricesCommand(), p.mockCommand(), p.planCommand(),
-		p.runCommand(), p.scoreCommand(), p.importCommand(), p.mergeCommand(), p.reportCommand(), p.diffCommand(), p.replayCommand(), p.tuneCommand(), p.calibrateCommand(), p.baselineCommand(), p.showCommand(), p.exportCommand(), p.repairCommand(), p.cacheCommand(), p.versionCommand())
+		p.runCommand(), p.scoreCommand(), p.importCommand(), p.mergeCommand(), p.reportCommand(), p.diffCommand(), p.replayCommand(), p.tuneCommand(), p.calibrateCommand(), p.baselineCommand(), p.showCommand(), p.exportCommand(), p.repairCommand(), p.cacheCommand(), p.versionCommand(), p.forwardCommand())
 	root.InitDefaultCompletionCmd()
 	p.completeInBash(root)
 	p.complete(root)

@@ -32,8 +32,8 @@ type Command struct {
 	// are the lists of processes of the group and of the one it was in; with a group
 	// of version 1, file 6 is its state, else what kills it.
 	Group Group
-	// Last is a command that runs once the program ended or is to end, before what is
-	// left of it is killed; none: nothing.
+	// Last is a command that runs when the program is to end, and where a signal has
+	// ended it, before what is left of it is killed; none: nothing.
 	Last []string
 	// Argv is the program by its path, with its arguments; none: only try.
 	Argv []string

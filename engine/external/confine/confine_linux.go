@@ -98,7 +98,7 @@ func (c *Command) run() int {
 		k.end()
 	}()
 	status = wait(child)
-	k.finish()
+	k.finish(status)
 	return status
 }
 

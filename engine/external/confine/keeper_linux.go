@@ -15,8 +15,12 @@ type keeper struct {
 	last sync.Once
 }
 
-// mostLast is how long the last command may take.
-const mostLast = 20 * time.Second
+// How long the last command may take, and what else an engine of containers does once
+// its command has ended.
+const (
+	mostLast  = 20 * time.Second
+	mostGrace = 5 * time.Second
+)
 
 // listen does what it is told until the other end of the lifeline is closed.
 func (k *keeper) listen() {
@@ -53,9 +57,16 @@ func (k *keeper) end() {
 	}
 }
 
-// finish ends what the program has left behind. In a namespace the kernel does.
-func (k *keeper) finish() {
-	k.runLast()
+// finish ends what the program has left behind. In a namespace the kernel does. The last
+// command runs where a signal ended the program, which then has not cleaned up itself.
+func (k *keeper) finish(status int) {
+	grace := time.Now()
+	if len(k.Last) > 0 {
+		if status > 128 {
+			k.runLast()
+		}
+		grace = grace.Add(mostGrace)
+	}
 	if k.First > 0 {
 		_ = syscall.Kill(-1, syscall.SIGKILL)
 		k.thaw() // what stood still would not die
@@ -68,7 +79,9 @@ func (k *keeper) finish() {
 		case err == syscall.ECHILD:
 			return
 		case pid == 0:
-			k.kill()
+			if !time.Now().Before(grace) {
+				k.kill()
+			}
 			time.Sleep(time.Millisecond)
 		}
 	}
