@@ -158,9 +158,19 @@ func (c *container) removal() []string {
 // among our own processes.
 func (c *container) pauses() bool { return c != nil && c.isDocker() }
 
+// pause pauses the container. A freezer of version 1 may fail while processes begin others.
 func (c *container) pause(ctx context.Context) error {
-	_, err := c.tell(ctx, "pause", c.name)
-	return err
+	for {
+		_, err := c.tell(ctx, "pause", c.name)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
 }
 
 func (c *container) unpause() {
