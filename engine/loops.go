@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/model/cache"
 	"github.com/agentbench/agentbench/engine/model/pace"
+	"github.com/agentbench/agentbench/engine/model/proxy"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/replay"
 	"github.com/agentbench/agentbench/engine/stop"
@@ -104,7 +106,11 @@ func (m *models) agent(l *spec.Loop, a *spec.Agent) (agent.Agent, error) {
 		program := m.programBeside(l, a.Command, a.Timeout)
 		set, err := m.variables(a.Env)
 		program.Env = append(program.Env, set...)
-		return &agent.Program{Program: program, Spec: a}, err
+		if err != nil {
+			return nil, err
+		}
+		served, err := m.served(l, a)
+		return &agent.Program{Program: program, Spec: a, Served: served}, err
 	}
 	if l.Converses(a) {
 		return m.conversation(l, a)
@@ -127,8 +133,59 @@ func (m *models) workspaces(l *spec.Loop) (*agent.Workspaces, error) {
 	}
 	return &agent.Workspaces{
 		Spec: l.Workspace, Store: kept.(*workspace.Store), Dir: m.options.Workspaces, Find: m.doc.Find,
+		Sandbox: m.sandbox(l.Workspace), Getenv: m.options.Getenv,
 		Program: func(argv []string, timeout time.Duration) external.Program { return m.programBeside(l, argv, timeout) },
 	}, nil
+}
+
+// sandbox holds the programs of a loop.
+func (m *models) sandbox(w *spec.Workspace) external.Sandbox {
+	box := external.Sandbox{Kind: external.Kind(w.Sandboxed()), Getenv: m.options.Getenv}
+	if w.Sandbox != nil {
+		c := w.Sandbox.Container
+		box.Image, box.CPUs, box.Memory, box.Network = c.Image, c.CPUs, int64(c.Memory), c.Network
+	}
+	return box
+}
+
+// served is how a program calls models; nil: it calls none.
+func (m *models) served(l *spec.Loop, a *spec.Agent) (*agent.Served, error) {
+	if len(a.Models) == 0 || m.offline {
+		return nil, nil
+	}
+	models, err := m.behindProxy(a.Models)
+	if err != nil {
+		return nil, err
+	}
+	served := &agent.Served{Models: models, Now: time.Now, Server: m.proxy}
+	if b := l.Guards.Budget; b != nil {
+		served.Limits.Steps = int(b.Steps)
+		if b.Hard {
+			served.Limits.Limits = stop.LimitsOf(b)
+		}
+	}
+	return served, nil
+}
+
+// proxy is the model proxy, which is closed after the last run. In sandboxes without a
+// network it is reached by a socket.
+func (m *models) proxy() (*agent.Proxy, error) {
+	kept, err := m.options.Shared.Keep("model proxy", func() (any, func(), error) {
+		p := &agent.Proxy{Server: proxy.New(proxy.Options{Now: time.Now})}
+		if err := p.Server.Listen(); err != nil {
+			return nil, nil, err
+		}
+		dir, err := os.MkdirTemp("", "agentbench-") // the path of a socket is short
+		if err == nil {
+			p.Socket = filepath.Join(dir, "proxy.sock")
+			err = p.Server.ListenUnix(p.Socket)
+		}
+		return p, func() { p.Server.Close(); os.RemoveAll(dir) }, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return kept.(*agent.Proxy), nil
 }
 
 // programBeside is a program of a loop. Where it works in a workspace, words of its command
@@ -190,6 +247,9 @@ func Used(l *spec.Loop) []string {
 	for _, s := range l.Stages() {
 		if s.Agent.Model != "" {
 			names = append(names, s.Agent.Model)
+		}
+		for _, served := range s.Agent.Models {
+			names = append(names, served.Value)
 		}
 		for i := range s.Agent.Delegates {
 			if served := s.Agent.Delegates[i].Resolved; served != nil {

@@ -160,7 +160,13 @@ func (c *compiler) placed(ctx context.Context, s *subject, program external.Prog
 	}
 	program.Argv = external.Beside(program.Dir, program.Argv)
 	dir, done, err := workspaces.Copy(ctx, s.run.Iterations[s.n-1].Workspace.Tree, files)
-	program.Dir = dir
+	if err != nil {
+		return program, done, err
+	}
+	program, err = workspaces.Within(program, dir, false, nil)
+	if err != nil {
+		done()
+	}
 	return program, done, err
 }
 

@@ -28,6 +28,7 @@ import (
 type Program struct {
 	Program external.Program
 	Spec    *spec.Agent // of the stage, overrides applied
+	Served  *Served     // the models that it may call; nil: none
 }
 
 var programWriter = writer{name: "the program", class: record.Program, empty: "wrote nothing to its standard output"}
@@ -41,30 +42,73 @@ func (a *Program) Execute(ctx context.Context, turn *Turn) (Result, error) {
 	program, writer := a.Program, programWriter
 	program.Argv = given.argv
 	if turn.Workspace != nil {
-		program.Dir, program.Cuts, writer.silent = turn.Workspace.Folder(), true, true
+		program.Cuts, writer.silent = true, true
 	}
-	done, ended := program.Run(ctx, given.stdin)
+	done, calls, ended := a.run(ctx, turn, program, given.stdin)
 	var state *record.Workspace
 	if turn.Workspace != nil {
-		if state, err = turn.Workspace.Snapshot(context.WithoutCancel(ctx)); err != nil {
-			ended = err
+		var wrong error
+		if state, wrong = turn.Workspace.Snapshot(context.WithoutCancel(ctx)); wrong != nil {
+			ended = wrong
 		}
 	}
 	call := ProgramCall(record.RoleProgram, given.argv, given.hash, done, ended)
 	result, err := writer.result(ctx, a.Spec, turn, done.Stdout, call, ended)
 	result.Workspace = state
-	if cut := state != nil && ctx.Err() != nil; cut && len(result.Calls) > 0 { // what it left counts
-		ctx = context.WithoutCancel(ctx)
-		result.SetReply(strings.ToValidUTF8(string(done.Stdout), "\uFFFD"), spec.ReplyText)
-		if wrong := a.read(ctx, turn, done.Stdout, &result); wrong != nil {
-			result.Output, result.Value = nil, nil
-		}
+	if len(result.Calls) == 0 { // the program ended the run before the iteration
 		return result, err
 	}
-	if err == nil {
+	if a.Served != nil {
+		result.Calls[0].Usage = record.Usage{} // its calls tell
+		result.Calls, result.Took = append(result.Calls, calls...), max(1, done.Duration)
+	}
+	switch {
+	case err == nil:
 		err = a.read(ctx, turn, done.Stdout, &result)
+	case state != nil && interrupted(ctx, err): // what it left counts
+		result.SetReply(strings.ToValidUTF8(string(done.Stdout), "\uFFFD"), spec.ReplyText)
+		if a.read(context.WithoutCancel(ctx), turn, done.Stdout, &result) != nil {
+			result.Output, result.Value = nil, nil
+		}
 	}
 	return result, err
+}
+
+// run runs the program to its end, and gives the calls of models that it made meanwhile.
+func (a *Program) run(ctx context.Context, turn *Turn, program external.Program, stdin []byte) (done external.Finished, calls []record.Call, err error) {
+	if a.Served == nil {
+		if program, err = turn.Workspace.placed(program, nil); err != nil {
+			return done, nil, err
+		}
+		done, err = program.Run(ctx, stdin)
+		return done, nil, err
+	}
+	session, err := a.serve(ctx, turn)
+	if err != nil {
+		return done, nil, err
+	}
+	if program, err = turn.Workspace.placed(program, &session.Access); err != nil {
+		return done, nil, err
+	}
+	running, err := session.start(ctx, turn, program, stdin)
+	if err == nil {
+		done, err = running.Wait()
+	}
+	calls, end := session.stopped(turn)
+	switch {
+	case end != nil && ctx.Err() == nil:
+		err = end
+	case ctx.Err() == nil:
+		err = cmp.Or(faultOf(calls, err), err)
+	}
+	return done, calls, err
+}
+
+// interrupted reports whether an error came from outside of the program: its time was over,
+// or a limit of the run ended it.
+func interrupted(ctx context.Context, err error) bool {
+	var outside interface{ StopReason() record.Reason }
+	return ctx.Err() != nil || errors.As(err, &outside)
 }
 
 // Sends is the hash of what the program would be given.

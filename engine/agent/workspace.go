@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -36,6 +37,9 @@ type Workspaces struct {
 	Find func(path string) (at string, embedded fs.FS, err error)
 	// Program makes a program of the loop.
 	Program func(argv []string, timeout time.Duration) external.Program
+	// Sandbox holds the loop's programs; the workspace is that of each.
+	Sandbox external.Sandbox
+	Getenv  func(string) string
 }
 
 // Workspace is the folder of one run. One goroutine uses it at a time.
@@ -264,8 +268,12 @@ func (w *Workspaces) prepared(ctx context.Context, run string, seed *workspace.P
 		key += "\x00" + run
 	}
 	return w.Store.Setup(ctx, seed.Tree, key, most, func(dir string) error {
-		program.Dir, program.Cuts = dir, true
-		_, err := program.Run(ctx, nil)
+		program.Cuts = true
+		program, err := w.Within(program, dir, setup.Network, nil)
+		if err != nil {
+			return err
+		}
+		_, err = program.Run(ctx, nil)
 		var failed *record.Error
 		if errors.As(err, &failed) {
 			return record.Errorf(record.Setup, "%s", failed.Message)
@@ -274,7 +282,68 @@ func (w *Workspaces) prepared(ctx context.Context, run string, seed *workspace.P
 	})
 }
 
-// Snapshot keeps the state of the folder, in which nothing runs meanwhile.
+// placed is a program where it works: in the run's folder, within the sandbox, and with the
+// variables by which it finds the model proxy. Where the run has no folder it stays where it is.
+func (ws *Workspace) placed(p external.Program, access *Access) (external.Program, error) {
+	if ws == nil {
+		if access != nil {
+			p.Env = append(slices.Clip(p.Env), access.Env()...)
+		}
+		return p, nil
+	}
+	return ws.Within(p, ws.folder.Dir, false, access)
+}
+
+// Within is a program in a folder of a workspace, within the loop's sandbox. Access is that
+// to models; nil: it has none.
+func (w *Workspaces) Within(p external.Program, dir string, network bool, access *Access) (external.Program, error) {
+	box := w.Sandbox
+	box.Workspace, box.Network = dir, box.Network || network
+	if access != nil {
+		box.Proxy = access.Socket
+	}
+	p.Dir = dir
+	if box.Kind != "" && box.Kind != external.None {
+		for _, word := range p.Argv[1:] {
+			if filepath.IsAbs(word) && isFile(word) {
+				box.ReadOnly = append(slices.Clip(box.ReadOnly), word)
+			}
+		}
+		p.Env = append(box.Environment(), w.declared(p.Env)...)
+	}
+	if access != nil {
+		p.Env = append(slices.Clip(p.Env), access.EnvAt(box.ProxyURL(access.BaseURL))...)
+	}
+	placed, err := box.Program(p)
+	if err != nil {
+		return placed, record.Errorf(record.Setup, "the sandbox: %v", err)
+	}
+	return placed, nil
+}
+
+// declared are the variables of a program beyond those that all have.
+func (w *Workspaces) declared(env []string) []string {
+	usual := external.Environment(w.Getenv)
+	return slices.DeleteFunc(slices.Clone(env), func(entry string) bool { return slices.Contains(usual, entry) })
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// Keep keeps the state of the folder, in which nothing runs meanwhile, and gives its name.
+func (ws *Workspace) Keep(ctx context.Context) (tree string, err error) {
+	shot, err := ws.folder.Snapshot(ctx)
+	if err != nil {
+		return "", err
+	}
+	ws.Last = shot.Tree
+	return shot.Tree.ID.String(), nil
+}
+
+// Snapshot keeps the state of the folder, in which nothing runs meanwhile, and tells what
+// differs from the seed.
 func (ws *Workspace) Snapshot(ctx context.Context) (*record.Workspace, error) {
 	shot, err := ws.folder.Snapshot(ctx)
 	if err != nil {

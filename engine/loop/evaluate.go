@@ -287,9 +287,15 @@ func (e *DeclaredEvaluator) at(ctx context.Context, program *external.Program, t
 	switch { // the copy of an iteration is made anew for each program: it may change it
 	case trial.State == nil:
 	case e.Spec.In == "workspace":
-		placed.Dir = trial.Workspace.Folder()
+		placed, err = trial.Workspace.Within(placed, trial.Workspace.Folder(), false, nil)
 	default:
-		placed.Dir, done, err = trial.Workspace.Copy(ctx, trial.State.Tree, nil)
+		var dir string
+		if dir, done, err = trial.Workspace.Copy(ctx, trial.State.Tree, nil); err != nil {
+			return placed, done, err
+		}
+		if placed, err = trial.Workspace.Within(placed, dir, false, nil); err != nil {
+			done()
+		}
 	}
 	return placed, done, err
 }

@@ -186,6 +186,18 @@ func (it *Iteration) Lost() bool {
 	return it.Cut != "" && (it.Workspace == nil || it.Evaluation == nil && !it.Skipped)
 }
 
+// StepCount is how many steps the iteration has: turns of an agent that converses, or
+// calls of a program that are steps.
+func (it *Iteration) StepCount() int {
+	steps := len(it.Steps)
+	for i := range it.Calls {
+		if it.Calls[i].Kind.IsStep() {
+			steps++
+		}
+	}
+	return steps
+}
+
 // Spent is what the iteration used: the agent's part, tool calls included, and
 // the part of the evaluation.
 func (it *Iteration) Spent() (agent, judging Usage) {

@@ -157,7 +157,7 @@ func (s *Signals) fill(r *Run) {
 		sig := &s.Iterations[i]
 		*sig = IterationSignals{
 			N: it.N, Phase: it.Phase, Strategy: it.Strategy, Request: it.Request,
-			Output: it.OutputHash(), Tools: toolSet(it.ToolCalls), ToolCalls: len(it.ToolCalls), Steps: len(it.Steps),
+			Output: it.OutputHash(), Tools: toolSet(it.ToolCalls), ToolCalls: len(it.ToolCalls), Steps: it.StepCount(),
 			Skipped: it.Skipped, Cut: it.Cut, Start: it.Start, End: it.End, Untimed: it.Untimed, Working: it.Working,
 			Calls: resized(sig.Calls, len(it.Calls)),
 		}

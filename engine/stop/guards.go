@@ -122,6 +122,16 @@ func (r *Rules) compileBudget(b *spec.RunBudget) {
 	r.compileAmount(record.ReasonBudgetTokens, limits.Tokens, 1, func(u record.Usage) int64 { return u.Tokens() })
 	r.compileAmount(record.ReasonBudgetCalls, limits.Calls, 1, func(u record.Usage) int64 { return u.Calls })
 	r.compileAmount(record.ReasonBudgetCost, int64(limits.Cost), float64(record.USD), func(u record.Usage) int64 { return int64(u.Cost) })
+	if b.Steps > 0 {
+		r.guardOf(leaf{reason: record.ReasonBudgetSteps, limit: float64(b.Steps), newest: true, judge: func(s *State, t *tracker) (bool, error) {
+			steps := int64(0)
+			for i := range s.history {
+				steps += int64(s.history[i].StepCount())
+			}
+			t.used = float64(steps)
+			return s.last().Cut == string(record.ReasonBudgetSteps) || steps >= b.Steps, nil
+		}})
+	}
 }
 
 // compileAmount limits an amount of the budget; 0 is no limit. So much of it is 1

@@ -31,6 +31,12 @@ func Legs(it *record.Iteration) []Leg {
 		if c.Role == record.RoleDelegate {
 			continue
 		}
+		if c.Conversation != "" { // in the time of its program
+			if n := len(legs); n > 0 {
+				legs[n-1].Calls, last.Calls = i+1, i+1
+			}
+			continue
+		}
 		next := Leg{Start: c.Start, End: c.Start + c.Duration + c.Waited, Waited: c.Waited, Calls: i + 1, ToolCalls: last.ToolCalls}
 		next.Step = last.Step
 		if last.Step < len(it.Steps) && it.Steps[last.Step].Call == i+1 {
@@ -186,7 +192,11 @@ func (m *Made) add(l *Leg) {
 // to the end of its conversation is not its output.
 func clip(it *record.Iteration, legs []Leg, kept int) {
 	if len(it.Steps) == 0 {
-		it.Calls = it.Calls[:kept]
+		calls := 0
+		if kept > 0 {
+			calls = legs[kept-1].Calls
+		}
+		it.Calls = it.Calls[:calls]
 		return
 	}
 	it.Output, it.NotUTF8, it.OutputB64 = nil, false, nil

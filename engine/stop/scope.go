@@ -186,7 +186,7 @@ func IterationField(it *record.Iteration, n int, name string) any {
 	case "tool_calls":
 		return toolCalls(it, n)
 	case "steps":
-		return int64(len(it.Steps))
+		return int64(it.StepCount())
 	case "confidence":
 		return confidence(it)
 	case "workspace":

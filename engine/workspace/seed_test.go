@@ -166,7 +166,9 @@ func TestFilesAreWrittenOverASeed(t *testing.T) {
 }
 
 func TestHostileArchivesAreRefused(t *testing.T) {
-	file := func(name, content string) member { return member{name: name, kind: tar.TypeReg, mode: 0o644, content: content} }
+	file := func(name, content string) member {
+		return member{name: name, kind: tar.TypeReg, mode: 0o644, content: content}
+	}
 	link := func(name, to string) member { return member{name: name, kind: tar.TypeSymlink, link: to} }
 	limits := Limits{Size: 1 << 20, Files: 100}
 	for name, c := range map[string]struct {

@@ -1,0 +1,211 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/agentbench/agentbench/engine/external"
+	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/model/proxy"
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/stop"
+	"github.com/agentbench/agentbench/engine/tool"
+	"github.com/agentbench/agentbench/spec"
+)
+
+// Proxy is the model proxy, and the socket by which sandboxes reach it.
+type Proxy struct {
+	*proxy.Server
+	Socket string
+}
+
+// Access is how the programs of a run reach the model proxy.
+type Access struct {
+	*proxy.Session
+	Socket string
+}
+
+// Served is how a program calls models of the suite.
+type Served struct {
+	Server func() (*Proxy, error) // which is started when it is first asked for
+	Models []proxy.Name
+	Limits stop.CallLimits
+	Now    func() time.Time
+}
+
+// served is the access of one run's programs to models. It is kept as long as the run takes.
+type served struct {
+	Access
+	refuse bool
+	steps  bool // the state of the workspace is kept when a call arrives
+	clock  func() time.Time
+
+	mu        sync.Mutex
+	running   *external.Running // nil: no program runs
+	workspace *Workspace        // nil: the run has none
+	began     time.Time         // of the iteration in flight
+	elapsed   time.Duration     // in the run before that
+	frozen    time.Duration     // in the iteration, which is not its time
+	trees     map[time.Duration]string
+	told      int // calls of the iterations before
+	end       error
+}
+
+// serve is the access of the run to which the context belongs.
+func (a *Program) serve(ctx context.Context, turn *Turn) (*served, error) {
+	kept, err := tool.RunOf(ctx).Keep(a.Served, func() (any, func(), error) {
+		server, err := a.Served.Server()
+		if err != nil {
+			return nil, nil, record.Errorf(record.Internal, "starting the model proxy: %v", err)
+		}
+		s := &served{
+			refuse: a.Spec.OnLimit == "refuse", workspace: turn.Workspace, clock: a.Served.Now, trees: map[time.Duration]string{},
+			steps: turn.Workspace != nil && turn.Workspace.Spec.BySteps(),
+		}
+		run := proxy.Run{
+			Models: a.Served.Models, Program: cmp.Or(a.Spec.Recipe, filepath.Base(a.Program.Argv[0])),
+			Draw:  model.Draw{Task: turn.Task.ID, Trial: turn.Trial, Iteration: turn.Iteration, Of: spec.JudgedTask{Task: turn.Task}},
+			Clock: s.now, Limits: a.Served.Limits, Refuse: s.refuse, Arrived: s.arrived, Ended: s.ended,
+		}
+		if turn.Workspace != nil {
+			run.Own = []string{turn.Workspace.Folder()}
+		}
+		s.Socket = server.Socket
+		s.Session, err = server.Open(context.WithoutCancel(ctx), run)
+		return s, s.close, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return kept.(*served), nil
+}
+
+func (s *served) close() {
+	if s.Session != nil {
+		s.Session.Close()
+	}
+}
+
+// now is the time of the run: that of the programs' work, without what was spent on
+// keeping states.
+func (s *served) now() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sinceStart()
+}
+
+func (s *served) sinceStart() time.Duration {
+	if s.began.IsZero() {
+		return s.elapsed
+	}
+	return s.elapsed + s.clock().Sub(s.began) - s.frozen
+}
+
+// start starts a program of the run.
+func (s *served) start(ctx context.Context, turn *Turn, program external.Program, stdin []byte) (*external.Running, error) {
+	s.Begin(turn.Iteration)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.began, s.elapsed, s.frozen = s.clock(), turn.Elapsed, 0
+	running, err := program.Start(ctx, stdin)
+	s.running = running
+	return running, err
+}
+
+// stopped is called when the program has ended. It gives the calls that it made, from the
+// start of its iteration on, and why they came to an end, where a limit ended them.
+func (s *served) stopped(turn *Turn) (calls []record.Call, end error) {
+	all := s.Calls()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.running, s.began, s.elapsed = nil, time.Time{}, s.sinceStart()
+	calls = slices.Clone(all[s.told:])
+	s.told = len(all)
+	for i := range calls {
+		c := &calls[i]
+		c.Tree = s.trees[c.Arrived]
+		c.Start = max(0, c.Start-turn.Elapsed)
+	}
+	return calls, s.end
+}
+
+// refused is why a program was ended, or its calls were refused: a limit of the run.
+type refused struct{ reason record.Reason }
+
+func (r refused) Error() string {
+	return "the run has no room for the program's next call: " + string(r.reason)
+}
+func (r refused) StopReason() record.Reason { return r.reason }
+func (r refused) Is(target error) bool      { return target == model.ErrRefused }
+
+// arrived decides about a call, which waits meanwhile. Where the state of the workspace is
+// kept, or the limits end the run, the program stands still.
+func (s *served) arrived(ctx context.Context, a *proxy.Arrival) record.Reason {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.running == nil {
+		return cmp.Or(a.Refused, record.ReasonAgentEnded) // its program has ended
+	}
+	if a.Refused != "" && s.end == nil {
+		s.end = &model.Unanswered{Reserved: *a.Call.Reserved, Err: refused{a.Refused}}
+	}
+	kills := a.Refused != "" && !s.refuse
+	if !s.steps && !kills {
+		return a.Refused
+	}
+	begun := s.clock()
+	defer func() { s.frozen += s.clock().Sub(begun) }()
+	err := s.running.Freeze(ctx)
+	if err == nil && s.steps {
+		var tree string
+		tree, err = s.workspace.Keep(context.WithoutCancel(ctx))
+		s.trees[a.Call.Arrived] = tree
+	}
+	switch {
+	case err != nil && ctx.Err() == nil:
+		s.running.Kill(record.Errorf(record.Setup, "keeping the state of the workspace when call %d of the program arrived: %v", len(a.Before)+1, err))
+		return cmp.Or(a.Refused, record.ReasonError)
+	case kills:
+		s.running.Kill(s.end)
+	default:
+		s.running.Thaw()
+	}
+	return a.Refused
+}
+
+// ended ends the program where the suite has no room for a call of it.
+func (s *served) ended(e *proxy.Ended) {
+	var over interface{ StopReason() record.Reason }
+	if e.NotMade == nil || !errors.As(e.NotMade, &over) {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.end = cmp.Or(s.end, e.NotMade); s.running != nil {
+		go s.running.Kill(e.NotMade) // it waits for this call
+	}
+}
+
+// faultOf is the fault of the infrastructure for which a program could not do its work:
+// every call that it made failed, or the last one did and so did the program. Nil: it could.
+func faultOf(calls []record.Call, failed error) error {
+	var last *record.Call
+	answered := false
+	for i := range calls {
+		c := &calls[i]
+		answered = answered || c.Error == nil
+		if last == nil || c.Ended > last.Ended {
+			last = c
+		}
+	}
+	if last == nil || last.Error == nil || !last.Error.Class.Infrastructure() || answered && failed == nil {
+		return nil
+	}
+	return &record.Error{Class: last.Error.Class, Message: fmt.Sprintf("a model call of the program: %s", last.Error.Message)}
+}
