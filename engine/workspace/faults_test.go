@@ -153,6 +153,12 @@ func TestUnreadablePathsAreLeftOutAndReported(t *testing.T) {
 	if _, err := s.Restore(context.Background(), made.Tree, copied, Options{}); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.Chmod(f.Dir, 0); err != nil {
+		t.Fatal(err)
+	}
+	if made := snapshot(t, f); len(made.Tree.Entries) > 0 || !slices.Equal(made.Left, []Omission{{".", "it may not be read"}}) {
+		t.Errorf("of an unreadable workspace %q is kept, %v left out", paths(made.Tree), made.Left)
+	}
 	for _, dir := range []string{copied, f.Dir} {
 		if err := Remove(dir); err != nil {
 			t.Error(err)
@@ -437,5 +443,59 @@ func TestOverlayFollowsNoLink(t *testing.T) {
 	}
 	if content, err := os.ReadFile(filepath.Join(outside, "a_test.go")); err != nil || string(content) != "host's" {
 		t.Errorf("outside of the workspace there is now %q: %v", content, err)
+	}
+}
+
+// Where two files can share blocks, an edit of one still leaves the other alone, and a kept file that
+// somebody changed is not cloned.
+func TestClonedFilesAreFilesOfTheirOwn(t *testing.T) {
+	dir := t.TempDir()
+	if !clones(dir, dir) {
+		t.Skip("files cannot be cloned on the file system of TMPDIR")
+	}
+	s := openStore(t)
+	f := began(t, s, Options{}, map[string]string{"a": strings.Repeat("a", worthCloning), "b": strings.Repeat("b", 5000)})
+	kept, err := s.keep(context.Background(), f.base, f.Dir)
+	if err != nil || kept == nil {
+		t.Fatalf("nothing is kept: %v", err)
+	}
+	for _, path := range []string{"a", "b"} { // also those that were written just now
+		info, err := os.Stat(filepath.Join(kept.Dir, path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		now, _ := stampOf(info)
+		kept.known[path] = known{now, f.base.find(path).Hash}
+	}
+	var dirs []string
+	for i := range 2 {
+		dirs = append(dirs, filepath.Join(dir, fmt.Sprint(i)))
+		if _, err := s.Restore(context.Background(), f.base, dirs[i], Options{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	target, err := os.Create(filepath.Join(dir, "target"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer target.Close()
+	if err := kept.cloneTo(target, *f.base.find("a")); err != nil {
+		t.Errorf("an untouched file is not cloned: %v", err)
+	}
+	write(t, dirs[0], map[string]string{"b": "edited"})
+	want := map[string]string{"a": "-rw-r--r-- " + strings.Repeat("a", worthCloning), "b": "-rw-r--r-- " + strings.Repeat("b", 5000)}
+	if got := seen(t, dirs[1]); fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Error("an edit in one copy is seen in another")
+	}
+	write(t, kept.Dir, map[string]string{"b": strings.Repeat("x", 5000)})
+	if err := kept.cloneTo(target, *f.base.find("b")); err == nil {
+		t.Error("a kept file that was changed is cloned")
+	}
+	third := filepath.Join(dir, "third")
+	if _, err := s.Restore(context.Background(), f.base, third, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := seen(t, third); fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Error("a kept file that was changed is restored")
 	}
 }

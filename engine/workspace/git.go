@@ -206,8 +206,8 @@ func (b *builder) ownRepositories() error {
 		switch {
 		case path.Base(name) == ".git" && e.Kind == KindLink:
 			elsewhere = e.Link
-		case path.Base(name) == ".git" && e.Kind == KindFile:
-			content, err := b.store.ReadFile(e, chunkSize)
+		case path.Base(name) == ".git" && e.Kind == KindFile && e.Size <= longestLink:
+			content, err := b.store.ReadFile(e, longestLink)
 			if err != nil {
 				return err
 			}

@@ -46,7 +46,7 @@ func (s *Store) restore(ctx context.Context, t *Tree, dir string, o Options, kep
 	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, err
 	}
-	root, err := os.OpenRoot(dir)
+	root, _, err := openFolder(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -190,28 +190,27 @@ const worthCloning = 4 << 20
 
 // keep restores a seed once into a folder of the store, from which files that others
 // share with it are cloned: each shares the blocks of the kept file until it is
-// written to. Where the file system of dir cannot do that, nothing is kept.
+// written to. It is nil where the file system of dir cannot do that.
 func (s *Store) keep(ctx context.Context, seed *Tree, dir string) (*Folder, error) {
 	if seed == nil || seed.Size() < worthCloning {
 		return nil, nil
 	}
-	defer s.single("kept " + filepath.Dir(dir) + seed.ID.String())()
-	key := [2]string{filepath.Dir(dir), seed.ID.String()}
-	if known, ok := s.kept.Load(key); ok {
+	if err := s.acquireScratch(); err != nil || !clones(s.scratch(), filepath.Dir(dir)) {
+		return nil, err
+	}
+	defer s.single("kept " + seed.ID.String())()
+	if known, ok := s.kept.Load(seed.ID); ok {
 		return known.(*Folder), nil
 	}
 	kept, err := s.makeScratch("kept")
 	if err != nil {
 		return nil, err
 	}
-	var f *Folder
-	if clones(filepath.Dir(kept), filepath.Dir(dir)) {
-		if f, err = s.restore(ctx, seed, kept, Options{}, nil); err != nil {
-			return nil, err
-		}
+	f, err := s.restore(ctx, seed, kept, Options{}, nil)
+	if err == nil {
+		s.kept.Store(seed.ID, f)
 	}
-	s.kept.Store(key, f)
-	return f, nil
+	return f, err
 }
 
 // clones reports whether files of one folder can be cloned into another.
@@ -257,9 +256,9 @@ func Remove(dir string) error {
 	if os.RemoveAll(dir) == nil {
 		return nil
 	}
-	if root, err := os.OpenRoot(dir); err == nil {
-		unlock(root, ".")
-		root.Close()
+	if beside, err := os.OpenRoot(filepath.Dir(dir)); err == nil {
+		unlock(beside, filepath.Base(dir))
+		beside.Close()
 	}
 	return os.RemoveAll(dir)
 }
@@ -281,7 +280,7 @@ func unlock(root *os.Root, name string) {
 // their way is removed: links, of which none is followed, files where a folder is
 // needed, folders where a file is. A folder that is there keeps its mode.
 func (s *Store) Overlay(ctx context.Context, t *Tree, dir string) error {
-	root, err := os.OpenRoot(dir)
+	root, _, err := openFolder(dir)
 	if err != nil {
 		return err
 	}

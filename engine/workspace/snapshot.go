@@ -159,30 +159,43 @@ type walk struct {
 // start reads a folder. One that is not there, or is something else, has no entries.
 func (w *walk) start(ctx context.Context, dir string) error {
 	w.read = make(map[string]known, len(w.known))
-	before, err := os.Lstat(dir)
-	if errors.Is(err, fs.ErrNotExist) {
+	root, is, err := openFolder(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		w.left = append(w.left, Omission{".", "the workspace is gone"})
 		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if !before.IsDir() {
-		w.left = append(w.left, Omission{".", "the workspace is no folder but " + whatIs(before.Mode())})
+	case is != nil && !is.IsDir():
+		w.left = append(w.left, Omission{".", "the workspace is no folder but " + whatIs(is.Mode())})
 		return nil
+	case err != nil:
+		return w.leave(".", err)
 	}
-	if w.root, err = os.OpenRoot(dir); err != nil {
-		return err
-	}
-	defer w.root.Close()
-	if opened, err := w.root.Stat("."); err != nil || !os.SameFile(before, opened) {
-		return errors.Join(errors.New("it was replaced while it was read"), err)
-	}
+	defer root.Close()
+	w.root = root
 	var within context.Context
 	w.group, within = errgroup.WithContext(ctx)
 	w.group.SetLimit(max(2, runtime.GOMAXPROCS(0)))
-	w.group.Go(func() error { return w.folder(within, ".", before) })
+	w.group.Go(func() error { return w.folder(within, ".", is) })
 	return w.group.Wait()
+}
+
+// openFolder opens a folder that is no link to one.
+func openFolder(dir string) (*os.Root, fs.FileInfo, error) {
+	is, err := os.Lstat(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !is.IsDir() {
+		return nil, is, fmt.Errorf("%s is no folder but %s", dir, whatIs(is.Mode()))
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, is, err
+	}
+	if opened, err := root.Stat("."); err != nil || !os.SameFile(is, opened) {
+		return nil, is, errors.Join(fmt.Errorf("%s was replaced while it was opened", dir), err, root.Close())
+	}
+	return root, is, nil
 }
 
 // folder reads what a folder holds. What cannot be opened is left out.

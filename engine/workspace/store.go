@@ -96,14 +96,17 @@ func (s *Store) scratch() string { return s.own.file.Name() + ".scratch" }
 
 // makeScratch is a new folder's path, which does not exist.
 func (s *Store) makeScratch(name string) (string, error) {
-	s.mu.Lock()
-	err := s.acquire()
-	s.mu.Unlock()
-	if err != nil {
+	if err := s.acquireScratch(); err != nil {
 		return "", err
 	}
 	dir, err := os.MkdirTemp(s.scratch(), name+"-")
 	return filepath.Join(dir, "workspace"), err
+}
+
+func (s *Store) acquireScratch() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.acquire()
 }
 
 // refresh reads what other processes have appended since.
@@ -455,7 +458,7 @@ func (s *Store) ReadFile(e Entry, most int64) ([]byte, error) {
 	var all []byte
 	err := s.eachChunk(e.Hash, func(chunk []byte) error {
 		if int64(len(all)+len(chunk)) > most {
-			return fmt.Errorf("%q: %w: it has %d bytes, at most %d are read", e.Path, ErrLimit, e.Size, most)
+			return fmt.Errorf("%q has %d bytes; at most %d are read", e.Path, e.Size, most)
 		}
 		all = append(all, chunk...)
 		return nil
@@ -587,10 +590,7 @@ func (s *Store) prune(keep []ID) error {
 	if len(keep) > 0 {
 		err = fresh.Join(s, keep...)
 	}
-	fresh.mu.Lock()
-	err = errors.Join(err, fresh.acquire())
-	fresh.mu.Unlock()
-	if err = errors.Join(err, fresh.Sync(), fresh.Close()); err != nil {
+	if err = errors.Join(err, fresh.acquireScratch(), fresh.Sync(), fresh.Close()); err != nil {
 		return err
 	}
 	s.mu.Lock()
