@@ -79,7 +79,7 @@ func BenchmarkRestore(b *testing.B) {
 	s := openStore(b)
 	began := time.Now()
 	tree := plantFolder(b, s, from)
-	b.ReportMetric(time.Since(began).Seconds(), "plant-s")
+	planting := time.Since(began)
 	var ours, theirs time.Duration
 	into := b.TempDir()
 	for b.Loop() {
@@ -95,6 +95,7 @@ func BenchmarkRestore(b *testing.B) {
 		run(b, into, "rm", "-rf", "ours", "theirs")
 		b.StartTimer()
 	}
+	b.ReportMetric(planting.Seconds(), "plant-s")
 	b.ReportMetric(ours.Seconds()/float64(b.N), "ours-s")
 	b.ReportMetric(theirs.Seconds()/float64(b.N), "cp-s")
 	b.ReportMetric(ours.Seconds()/theirs.Seconds(), "ours/cp")

@@ -341,7 +341,7 @@ func cleanPath(name string) (string, error) {
 // that begins as the seed, by one process of those that share the store; the others
 // wait for it. One that fails leaves nothing.
 func (s *Store) Setup(ctx context.Context, seed *Tree, key string, limits Limits, run func(dir string) error) (*Tree, error) {
-	name := ID(sha256.Sum256([]byte("setup\x00" + key)))
+	name := setupName(key)
 	defer s.single("setup " + key)()
 	if err := s.refresh(); err != nil {
 		return nil, err
@@ -371,6 +371,9 @@ func (s *Store) Setup(ctx context.Context, seed *Tree, key string, limits Limits
 	}
 	return t, err
 }
+
+// setupName is what the record of a setup is found by.
+func setupName(key string) ID { return sha256.Sum256([]byte("setup\x00" + key)) }
 
 func (s *Store) setup(ctx context.Context, seed *Tree, name ID, limits Limits, run func(dir string) error) error {
 	dir, err := s.makeScratch("setup")

@@ -470,6 +470,18 @@ func TestASetupIsMadeOnce(t *testing.T) {
 	if tree, err := s.Tree(ids[0]); err != nil || !slices.Equal(paths(tree), []string{"installed", "package.json"}) {
 		t.Errorf("got %v", err)
 	}
+	// Meanwhile another process waits, as long as it may.
+	impatient, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, err = s.Setup(context.Background(), seed, "slow", Limits{}, func(dir string) error {
+		if _, err := other.lockSetup(impatient, setupName("slow")); !errors.Is(err, context.Canceled) {
+			t.Errorf("another process does not wait: %v", err)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
 	if _, err := s.Setup(context.Background(), seed, "other key", Limits{Files: 1}, install); !errors.Is(err, ErrLimit) {
 		t.Errorf("a setup over the limits: %v", err)
 	}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -193,22 +194,57 @@ func TestASnapshotRestoredIsTheSameTree(t *testing.T) {
 	}
 }
 
-// A program may set the time of a file back.
-func TestAnEditThatSetsTheTimeBackIsSeen(t *testing.T) {
+// Whatever a program does to a file, some part of its stamp changes.
+func TestAnEditThatIsHiddenIsSeen(t *testing.T) {
 	s := openStore(t)
-	f := began(t, s, Options{}, map[string]string{"a.txt": "one"})
-	file := filepath.Join(f.Dir, "a.txt")
-	info, err := os.Stat(file)
-	if err != nil {
-		t.Fatal(err)
+	for name, hide := range map[string]func(file string, was fs.FileInfo) error{
+		"the time is set back": func(file string, was fs.FileInfo) error {
+			return errors.Join(os.WriteFile(file, []byte("two"), 0o644), os.Chtimes(file, was.ModTime(), was.ModTime()))
+		},
+		"another file takes its place": func(file string, was fs.FileInfo) error {
+			return errors.Join(os.WriteFile(file+"2", []byte("two"), 0o644), os.Chtimes(file+"2", was.ModTime(), was.ModTime()), os.Rename(file+"2", file))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := began(t, s, Options{}, map[string]string{"a.txt": "one"})
+			file := filepath.Join(f.Dir, "a.txt")
+			was, err := os.Stat(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			before := snapshot(t, f)
+			stamp, tells := stampOf(was)
+			if tells { // as if it had been written long ago
+				f.known["a.txt"] = known{stamp, before.Tree.find("a.txt").Hash}
+			}
+			if err := hide(file, was); err != nil {
+				t.Fatal(err)
+			}
+			if after := snapshot(t, f); after.Tree.ID == before.Tree.ID {
+				t.Error("the edit was not seen")
+			}
+		})
 	}
-	before := snapshot(t, f)
-	write(t, f.Dir, map[string]string{"a.txt": "two"})
-	if err := os.Chtimes(file, info.ModTime(), info.ModTime()); err != nil {
-		t.Fatal(err)
-	}
-	if after := snapshot(t, f); after.Tree.ID == before.Tree.ID {
-		t.Error("the edit was not seen")
+}
+
+// A file is read again after the moment that its stamp cannot tell from another.
+func TestStampsSettle(t *testing.T) {
+	written := time.Unix(1000, 7)
+	for _, c := range []struct {
+		stamp stamp
+		read  time.Time
+		want  bool
+	}{
+		{stamp{modified: written.UnixNano(), changed: 1}, written, false},
+		{stamp{modified: 1, changed: written.UnixNano()}, written.Add(tick), false},
+		{stamp{modified: 1, changed: written.UnixNano()}, written.Add(tick + 1), true},
+		{stamp{modified: written.UnixNano() - 7, changed: 1}, written.Add(time.Second), false}, // whole seconds
+		{stamp{modified: written.UnixNano() - 7, changed: 1}, written.Add(2 * time.Second), true},
+		{stamp{modified: written.Add(time.Hour).UnixNano(), changed: 1}, written, false}, // of the future
+	} {
+		if got := c.stamp.settled(c.read); got != c.want {
+			t.Errorf("%+v read at %v: %v", c.stamp, c.read, got)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -174,12 +175,17 @@ func TestDamageIsFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	whole := reopen(t, dir)
+	last := int64(0) // where the record begins that looks torn
+	for _, at := range whole.index {
+		last = max(last, at.at-headerSize)
+	}
 	for at := packHeader; at < len(pack); at += max(1, len(pack)/97) {
 		changed := bytes.Clone(pack)
 		changed[at] ^= 4
 		s := reopen(t, copyStore(t, changed))
-		if faults := s.Verify(context.Background()); len(faults) == 0 && len(s.index) == len(whole.index) {
-			t.Errorf("byte %d was changed, and nothing is damaged", at)
+		faults := s.Verify(context.Background())
+		if torn := int64(at) >= last; torn && len(s.index) == len(whole.index) || !torn && !slices.ContainsFunc(faults, func(err error) bool { return errors.Is(err, errDamaged) }) {
+			t.Errorf("byte %d was changed, and nothing is damaged: %v", at, faults)
 		}
 		if len(s.index) < len(whole.index)-1 {
 			t.Errorf("byte %d was changed: %d of %d records are left", at, len(s.index), len(whole.index))
@@ -382,6 +388,40 @@ func TestChainsOfDifferencesStayShort(t *testing.T) {
 	}
 }
 
+// A record that is copied may find what it is a difference from at the end of a long chain.
+func TestJoinedChainsStayShort(t *testing.T) {
+	shared := make([]byte, 400)
+	rand.NewChaCha8([32]byte{}).Read(shared)
+	state := func(i int) ([]byte, ID) {
+		raw := fmt.Append(bytes.Clone(shared), i)
+		return raw, sha256.Sum256(raw)
+	}
+	put := func(s *Store, i int, base ID) {
+		raw, key := state(i)
+		if err := s.put(kindChunk, key, raw, base); err != nil {
+			t.Fatal(err)
+		}
+	}
+	from, into := openStore(t), openStore(t)
+	var base ID
+	for i := range mostDepth + 1 {
+		put(into, i, base)
+		_, base = state(i)
+	}
+	put(from, mostDepth, ID{})
+	put(from, mostDepth+1, base)
+	if err := into.Join(from); err != nil {
+		t.Fatal(err)
+	}
+	raw, key := state(mostDepth + 1)
+	if into.index[base].depth != mostDepth || from.index[key].depth != 1 || into.index[key].depth != 0 {
+		t.Errorf("depths %d, %d and %d", into.index[base].depth, from.index[key].depth, into.index[key].depth)
+	}
+	if got, err := into.get(key); err != nil || !bytes.Equal(got, raw) {
+		t.Errorf("got %q: %v", got, err)
+	}
+}
+
 func TestPrune(t *testing.T) {
 	s := openStore(t)
 	f := began(t, s, Options{}, map[string]string{"a": "a"})
@@ -414,7 +454,7 @@ func TestPrune(t *testing.T) {
 		}
 	}
 	write(t, f.Dir, map[string]string{"d": "d"})
-	if more := snapshot(t, f); reopen(t, s.dir).Verify(context.Background()) != nil || more.Tree.find("d") == nil {
+	if more := snapshot(t, s.Track(f.Dir, kept, Options{})); reopen(t, s.dir).Verify(context.Background()) != nil || more.Tree.find("d") == nil {
 		t.Error("the store cannot be used after it was pruned")
 	}
 }
