@@ -17,10 +17,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-// check tries a property on 10,000 cases, and on fewer where these take long.
+// check tries a property on 5,000 cases, and on fewer where these take long.
 func check(t *testing.T, property func(*rapid.T), seeds ...uint64) {
 	t.Helper()
-	cases := 10_000
+	cases := 5_000
 	if testing.Short() || raceEnabled {
 		cases = 500
 	}

@@ -74,24 +74,14 @@ func drawUser(t *rapid.T) *spec.User {
 	}
 	u.Script = cel(draw(t, "script", "['why?', 'go on', 'enough ###STOP###']", "['go on']", "iteration > 1 ? [] : ['why?', 'more']"), expr.WantAny)
 	if often(t, "until", 30) {
-		program, faults := expr.UserUntil().Compile("turn == 1 || message == 'go on'", expr.WantBool)
-		if len(faults) > 0 {
-			panic(fmt.Sprint(faults))
-		}
-		u.Until = &spec.Expr{Text: "turn == 1 || message == 'go on'", Program: program}
+		u.Until = compile("until", expr.UserUntil(), "turn == 1 || message == 'go on'", expr.WantBool)
 	}
 	return u
 }
 
 // ofStep is an expression that sees steps.
 func ofStep(text string, want expr.Want) *spec.Expr {
-	return keep("step "+fmt.Sprint(want)+text, func() any {
-		program, faults := expr.Step(expr.Any).Compile(text, want)
-		if len(faults) > 0 {
-			panic(fmt.Sprint(text, ": ", faults))
-		}
-		return &spec.Expr{Text: text, Program: program}
-	}).(*spec.Expr)
+	return compile("step", expr.Step(expr.Any), text, want)
 }
 
 // drawStepGuards draws guards that look at steps.
@@ -112,6 +102,9 @@ func drawStepGuards(t *rapid.T, g *spec.Guards) {
 	}
 }
 
+// schemas are those of all gadgets, compiled once.
+var schemas tool.Schemas
+
 // talker is an agent of the world that converses.
 func (w *world) talker(l *spec.Loop, a *spec.Agent, named func(string) model.Model) agent.Agent {
 	var tools []tool.Tool
@@ -121,7 +114,7 @@ func (w *world) talker(l *spec.Loop, a *spec.Agent, named func(string) model.Mod
 	for i := range a.Delegates {
 		tools = append(tools, (&colleague{w, named("d"), &a.Delegates[i]}).tool())
 	}
-	box, err := agent.NewToolbox(tools, nil, tool.Options{})
+	box, err := agent.NewToolbox(tools, nil, tool.Options{Schemas: &schemas})
 	if err != nil {
 		panic(err)
 	}

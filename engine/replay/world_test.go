@@ -186,8 +186,12 @@ func (w *world) run(l *spec.Loop) *record.Run {
 var compiled sync.Map
 
 func cel(text string, want expr.Want) *spec.Expr {
-	return keep("cel "+fmt.Sprint(want)+text, func() any {
-		program, faults := expr.Evaluate(expr.Any).Compile(text, want)
+	return compile("cel", expr.Evaluate(expr.Any), text, want)
+}
+
+func compile(place string, env *expr.Env, text string, want expr.Want) *spec.Expr {
+	return keep(place+" "+fmt.Sprint(want)+text, func() any {
+		program, faults := env.Compile(text, want)
 		if len(faults) > 0 {
 			panic(fmt.Sprint(text, ": ", faults))
 		}
