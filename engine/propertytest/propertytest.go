@@ -11,6 +11,7 @@ import (
 	"hash/fnv"
 	"math/rand/v2"
 	"os"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync"
@@ -78,6 +79,9 @@ func try(t *testing.T, report rapid.TB, from string, cases int, property func(*r
 	}
 	defer set(t, seed, from)()
 	defer set(t, checks, strconv.Itoa(cases))()
+	if os.Getenv("GOGC") == "" {
+		defer debug.SetGCPercent(debug.SetGCPercent(400)) // a case leaves nothing but garbage
+	}
 	rapid.Check(report, property)
 }
 
