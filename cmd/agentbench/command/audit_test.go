@@ -22,7 +22,7 @@ import (
 // simulator's own distributions. In full it takes AGENTBENCH_AUDIT=500; the short form
 // is a part of every test run.
 const (
-	shortAudit = 8
+	shortAudit = 4
 	// freshTasks is how many tasks the truth is computed on.
 	freshTasks = 100_000
 	// mostCalls is the loosest max_iterations that is tried.
