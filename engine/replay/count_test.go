@@ -225,6 +225,15 @@ func TestEqualConditionsAreOneNode(t *testing.T) {
 	}
 }
 
+// A kind that this package does not know is told apart by whatever fields it has.
+func TestConditionsOfANewKindAreNotOneNode(t *testing.T) {
+	p, one, other := NewPoints(declared(t, plainLoop)), spec.Condition{Kind: "new"}, spec.Condition{Kind: "new"}
+	one.Consecutive.Times.Value, other.Consecutive.Times.Value = 2, 3
+	if p.Condition(&one) == p.Condition(&other) {
+		t.Error("two conditions that differ in a field are one")
+	}
+}
+
 // Where the end of a phase cannot be evaluated the run ends with a fault, unless a
 // condition holds, which comes before.
 func TestTheEndOfAPhaseMayFail(t *testing.T) {

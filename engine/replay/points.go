@@ -115,8 +115,10 @@ func conditionKey(c *spec.Condition) string {
 		return fmt.Sprint(c.Kind, c.NoImprovement.Patience.Value, " ", c.NoImprovement.MinDelta)
 	case spec.KindTimeout:
 		return fmt.Sprint(c.Kind, c.Timeout.After.Value, c.Timeout.Working)
+	case spec.KindMaxIterations:
+		return fmt.Sprint(c.Kind, c.MaxIterations)
 	}
-	return fmt.Sprint(c.Kind, c.MaxIterations)
+	return fmt.Sprintf("%+v", *c) // a new kind: all that was written, and where
 }
 
 // gauge says of leaves whether they differ in one number alone, of which the larger
