@@ -118,12 +118,80 @@ func (m *Model) reply(request *model.Request, c *completion) (*model.Reply, *rec
 	return made, nil
 }
 
+// completionOf decodes an answer; nil: it is none. Most are read without encoding/json.
+func completionOf(answer []byte) *completion {
+	c := &completion{}
+	if json.Valid(answer) && wire.Fields(answer, c.field) {
+		return c
+	}
+	c = &completion{}
+	if json.Unmarshal(answer, c) != nil {
+		return nil
+	}
+	return c
+}
+
+func (c *completion) field(name []byte) any {
+	switch string(name) {
+	case "model":
+		return &c.Model
+	case "choices":
+		return c.readChoices
+	case "service_tier":
+		return &c.Tier
+	case "usage":
+		return &c.Usage
+	}
+	return nil
+}
+
+func (c *completion) readChoices(list []byte) (ok bool) {
+	if list[0] != '[' || c.Choices != nil {
+		return false
+	}
+	for element := range wire.Elements(list) {
+		c.Choices = append(c.Choices, choice{})
+		if !wire.Fields(element, c.Choices[len(c.Choices)-1].field) {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *choice) field(name []byte) any {
+	switch string(name) {
+	case "index":
+		return &c.Index
+	case "message":
+		return func(value []byte) bool { return wire.Fields(value, c.Message.field) }
+	case "finish_reason":
+		return &c.Finish
+	}
+	return nil
+}
+
+func (s *said) field(name []byte) any {
+	switch string(name) {
+	case "content":
+		return &s.Content
+	case "refusal":
+		return &s.Refusal
+	case "reasoning_content":
+		return &s.ReasoningContent
+	case "reasoning":
+		return &s.Reasoning
+	case "tool_calls":
+		return &s.ToolCalls
+	}
+	return nil
+}
+
 // read decodes an answer that was not streamed, or gives the error. The bytes are not kept.
 func read(from *wire.Answer) (*completion, *record.Error) {
 	answer := from.Body
 	from.Body = nil
-	c := &completion{}
-	if json.Unmarshal(answer, c) != nil {
+	c := completionOf(answer)
+	if c == nil {
 		return nil, &record.Error{Class: record.BadResponse, Message: wire.Unreadable(answer)}
 	}
 	if len(c.Choices) > 0 {

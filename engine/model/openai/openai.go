@@ -228,25 +228,40 @@ func callsOf(said []toolCall) []model.ToolCall {
 
 // reported is what a server says of the usage of a call.
 type reported struct {
-	raw        json.RawMessage
-	Prompt     wire.Count `json:"prompt_tokens"`
-	Completion wire.Count `json:"completion_tokens"`
-	Total      wire.Count `json:"total_tokens"`
-	CacheHits  wire.Count `json:"prompt_cache_hit_tokens"`
-	OfPrompt   struct {
-		Cached  wire.Count `json:"cached_tokens"`
-		Written wire.Count `json:"cache_write_tokens"`
-	} `json:"prompt_tokens_details"`
-	OfCompletion struct {
-		Reasoning wire.Count `json:"reasoning_tokens"`
-	} `json:"completion_tokens_details"`
+	raw                                  json.RawMessage
+	Prompt, Completion, Total, CacheHits wire.Count
+	OfPrompt                             struct{ Cached, Written wire.Count }
+	OfCompletion                         struct{ Reasoning wire.Count }
 }
 
 // UnmarshalJSON never fails: a counter of a wrong type stays unknown, and the answer still counts.
 func (r *reported) UnmarshalJSON(raw []byte) error {
-	type plain reported
-	_ = json.Unmarshal(raw, (*plain)(r))
 	r.raw = bytes.Clone(raw)
+	wire.Counters(raw, func(name, value []byte) {
+		if counter := r.counter(name); counter != nil {
+			_ = counter.UnmarshalJSON(value)
+		}
+	})
+	return nil
+}
+
+func (r *reported) counter(name []byte) *wire.Count {
+	switch string(name) {
+	case "prompt_tokens":
+		return &r.Prompt
+	case "completion_tokens":
+		return &r.Completion
+	case "total_tokens":
+		return &r.Total
+	case "prompt_cache_hit_tokens":
+		return &r.CacheHits
+	case "prompt_tokens_details.cached_tokens":
+		return &r.OfPrompt.Cached
+	case "prompt_tokens_details.cache_write_tokens":
+		return &r.OfPrompt.Written
+	case "completion_tokens_details.reasoning_tokens":
+		return &r.OfCompletion.Reasoning
+	}
 	return nil
 }
 

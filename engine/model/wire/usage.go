@@ -84,6 +84,9 @@ const mostReported = 64
 // Reported are the numbers above 0 of a usage by their names, those of nested objects joined by dots, without the ones that
 // are known: a JSON object, or nil. Of a usage that was reported several times the largest numbers count.
 func Reported(known []string, usages ...json.RawMessage) json.RawMessage {
+	if !slices.ContainsFunc(usages, func(usage json.RawMessage) bool { return hasMore(usage, known) }) {
+		return nil // as most
+	}
 	counters := map[string]float64{}
 	for _, usage := range usages {
 		collect(counters, "", usage, known)
@@ -96,6 +99,30 @@ func Reported(known []string, usages ...json.RawMessage) json.RawMessage {
 		return nil
 	}
 	return text
+}
+
+// Counters visits all values of a usage, those of nested objects by names joined with dots.
+func Counters(usage []byte, visit func(name, value []byte)) {
+	counters(make([]byte, 0, 64), usage, visit)
+}
+
+func counters(prefix, from []byte, visit func(name, value []byte)) {
+	for name, value := range Members(from) {
+		name = append(prefix, name...)
+		if value[0] == '{' {
+			counters(append(name, '.'), value, visit)
+			continue
+		}
+		visit(name, value)
+	}
+}
+
+// hasMore reports whether a usage may have numbers above 0 that are not known.
+func hasMore(usage []byte, known []string) (more bool) {
+	Counters(usage, func(name, value []byte) {
+		more = more || '0' <= value[0] && value[0] <= '9' && string(value) != "0" && !slices.Contains(known, string(name))
+	})
+	return more
 }
 
 func collect(counters map[string]float64, prefix string, from json.RawMessage, known []string) {
