@@ -135,7 +135,7 @@ func (s *shape) ofList(t reflect.Type, element *shape) {
 	var usual atomic.Int32 // how long the last list was: most runs of a folder are alike
 	s.read = func(r *reader, p unsafe.Pointer) {
 		v := reflect.NewAt(t, p).Elem()
-		v.SetZero()
+		v.SetLen(0) // what lies behind it is zero, or memory to be used again
 		n := 0
 		for range r.list() {
 			if n == v.Cap() {
@@ -145,9 +145,9 @@ func (s *shape) ofList(t reflect.Type, element *shape) {
 			element.read(r, unsafe.Add(v.UnsafePointer(), uintptr(n)*size))
 			n++
 		}
-		if n == 0 {
+		if n == 0 && v.IsNil() {
 			v.Set(reflect.MakeSlice(t, 0, 0))
-		} else if last := int32(min(n, mostUsual)); usual.Load() != last {
+		} else if last := int32(min(n, mostUsual)); n > 0 && usual.Load() != last {
 			usual.Store(last)
 		}
 	}
@@ -486,7 +486,7 @@ const (
 // readers keep what is kept from one text to the next.
 var readers = sync.Pool{New: func() any { return &reader{names: new([knownNames]string)} }}
 
-// decode reads a text into a value that is zero.
+// decode reads a text into a value that is zero, but for the memory of its lists.
 func decode(text []byte, into any) error {
 	r := readers.Get().(*reader)
 	defer readers.Put(r)

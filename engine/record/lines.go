@@ -211,8 +211,11 @@ func appendSignals(dst []byte, s *Signals) ([]byte, error) {
 	return unwritten("signals", s.ID, line, err)
 }
 
-func readSignals(object []byte) (*Signals, error) {
-	s := &Signals{}
+func readSignals(object []byte) (*Signals, error) { return readSignalsInto(&Signals{}, object) }
+
+// readSignalsInto takes the memory of signals that are not needed any more.
+func readSignalsInto(s *Signals, object []byte) (*Signals, error) {
+	s.forget()
 	if err := decode(object, s); err != nil {
 		return nil, err
 	}
@@ -222,8 +225,10 @@ func readSignals(object []byte) (*Signals, error) {
 	return s, nil
 }
 
-func signalsOf(object []byte) (*Signals, error) {
-	s, err := readSignals(object)
+func signalsOf(object []byte) (*Signals, error) { return signalsInto(&Signals{}, object) }
+
+func signalsInto(s *Signals, object []byte) (*Signals, error) {
+	s, err := readSignalsInto(s, object)
 	if err != nil {
 		return nil, err
 	}
@@ -311,15 +316,28 @@ func appendScores(dst []byte, run string, scores []Score) ([]byte, error) {
 }
 
 func readScores(object []byte) (line scoresLine[Score], err error) {
-	err = decode(object, &line)
-	for i := range line.Scores {
-		line.Scores[i].Run = line.Run
-	}
+	err = readScoresInto(&line, object)
 	return line, err
 }
 
-func scoresOf(object []byte) (scoresLine[Score], error) {
-	line, err := readScores(object)
+// readScoresInto takes the memory of scores that are not needed any more.
+func readScoresInto(line *scoresLine[Score], object []byte) error {
+	clear(line.Scores[:cap(line.Scores)])
+	*line = scoresLine[Score]{Scores: line.Scores[:0]}
+	err := decode(object, line)
+	for i := range line.Scores {
+		line.Scores[i].Run = line.Run
+	}
+	return err
+}
+
+func scoresOf(object []byte) (line scoresLine[Score], err error) {
+	err = scoresInto(&line, object)
+	return line, err
+}
+
+func scoresInto(line *scoresLine[Score], object []byte) error {
+	err := readScoresInto(line, object)
 	for i := range line.Scores {
 		s := &line.Scores[i]
 		if err == nil && s.Usage.negative() {
@@ -327,7 +345,7 @@ func scoresOf(object []byte) (scoresLine[Score], error) {
 		}
 		err = cmp.Or(err, noIteration(s.Iteration))
 	}
-	return line, err
+	return err
 }
 
 func scoredOf(object []byte) (Scored, error) {

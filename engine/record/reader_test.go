@@ -546,3 +546,45 @@ func readFileOrNone(dir, name string) []byte {
 	}
 	return text
 }
+
+// What is read into memory that is used again is what is read into new memory.
+func TestSignalsOfResultsAreThoseOfTheFolder(t *testing.T) {
+	dir := t.TempDir()
+	j, err := Create(dir, Manifest{}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range 3000 {
+		run := sampleRun(n, (n*7)%5)
+		for i := range run.Iterations {
+			if it := &run.Iterations[i]; (n+i)%3 == 0 {
+				*it = Iteration{N: i + 1, Calls: it.Calls[:0], Cut: "timeout"}
+			}
+		}
+		if err := j.Append(run, nil, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	want, _ := collected(t, ReadSignals(dir))
+	results, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for s, err := range results.Signals() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, _ := appendSignals(nil, s)
+		if line, _ := appendSignals(nil, want[n]); !bytes.Equal(got, line) {
+			t.Fatalf("run %d:\n got %swant %s", n, got, line)
+		}
+		n++
+	}
+	if n != len(want) {
+		t.Errorf("%d runs, want %d", n, len(want))
+	}
+}

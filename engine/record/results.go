@@ -42,14 +42,26 @@ func Open(path string) (*Results, error) {
 // Baseline reports whether the results are a baseline file.
 func (r *Results) Baseline() bool { return r.baseline != nil }
 
-// Signals are the runs, as [ReadSignals] gives them. Those of a baseline have
-// as many iterations as the run had, and of these only the confidence of the
+// Signals are the runs, as [ReadSignals] gives them, but each is valid until the next one. Those of a
+// baseline have as many iterations as the run had, and of these only the confidence of the
 // returned one.
 func (r *Results) Signals() iter.Seq2[*Signals, error] {
 	if r.baseline != nil {
 		return r.baselineSignals()
 	}
-	return ReadSignals(r.Path)
+	return func(yield func(*Signals, error) bool) {
+		used := sync.Pool{New: func() any { return &Signals{} }} // lines are read by all processors
+		read := func(object []byte) (*Signals, error) { return signalsInto(used.Get().(*Signals), object) }
+		var last *Signals // what yields it still looks at it until the next one
+		for s, err := range latestSignals(r.Path, form[*Signals]{read, whole.rebuild}) {
+			if last != nil {
+				used.Put(last)
+			}
+			if last = s; !yield(s, err) {
+				return
+			}
+		}
+	}
 }
 
 // Scores are the scores, as [ReadScores] gives them. Those of a baseline are of
@@ -257,7 +269,9 @@ func ReadRuns(dir string) iter.Seq2[*Run, error] {
 // ReadSignals yields the signals of the runs of a result folder, as ReadRuns
 // does. Where signals.jsonl is missing, damaged or lacks lines they are made from
 // the records. Where there are no records at all, signals.jsonl alone is read.
-func ReadSignals(dir string) iter.Seq2[*Signals, error] {
+func ReadSignals(dir string) iter.Seq2[*Signals, error] { return latestSignals(dir, whole) }
+
+func latestSignals(dir string, as form[*Signals]) iter.Seq2[*Signals, error] {
 	return func(yield func(*Signals, error) bool) {
 		size, err := sizeOfRecords(dir)
 		if err != nil {
@@ -270,7 +284,7 @@ func ReadSignals(dir string) iter.Seq2[*Signals, error] {
 			return
 		}
 		tries := signals.tries()
-		for s, err := range placedIn(signals, whole) {
+		for s, err := range placedIn(signals, as) {
 			if err == nil && !tries.last(s.is.ID) {
 				continue
 			}
@@ -286,15 +300,24 @@ func ReadSignals(dir string) iter.Seq2[*Signals, error] {
 // runs whose records were lost; it holds none of a run that does not count.
 func ReadScores(dir string) iter.Seq2[Score, error] {
 	return func(yield func(Score, error) bool) {
-		for l, err := range fileLines(dir, scoresFile, scoresOf) {
+		used := sync.Pool{New: func() any { return &scoresLine[Score]{} }} // lines are read by all processors
+		read := func(object []byte) (*scoresLine[Score], error) {
+			line := used.Get().(*scoresLine[Score])
+			return line, scoresInto(line, object)
+		}
+		for l, err := range fileLines(dir, scoresFile, read) {
 			if err != nil {
-				l = &line[scoresLine[Score]]{is: scoresLine[Score]{Scores: []Score{{}}}}
+				if !yield(Score{}, err) {
+					return
+				}
+				continue
 			}
-			for i := range l.is.Scores {
-				if !yield(l.is.Scores[i], err) {
+			for _, score := range l.is.Scores {
+				if !yield(score, nil) {
 					return
 				}
 			}
+			used.Put(l.is)
 		}
 	}
 }

@@ -188,6 +188,17 @@ func (s *Signals) fill(r *Run) {
 	}
 }
 
+// forget leaves nothing but the memory of the iterations and their calls.
+func (s *Signals) forget() {
+	iterations := s.Iterations[:cap(s.Iterations)]
+	for i := range iterations {
+		calls := iterations[i].Calls[:cap(iterations[i].Calls)]
+		clear(calls)
+		iterations[i] = IterationSignals{Calls: calls[:0]}
+	}
+	*s = Signals{Iterations: iterations[:0]}
+}
+
 // resized is a list of that length, whatever is in it.
 func resized[T any](list []T, n int) []T { return slices.Grow(list[:0], n)[:n] }
 
