@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"math"
 	"slices"
 
 	"github.com/agentbench/agentbench/reports/page"
@@ -35,7 +36,7 @@ func (c *collector) calibration(m *measure) *Calibration {
 	both := func(yield func(cluster int32, f stats.Forecast, believed bool)) {
 		for i, at := range m.ordered {
 			run := &c.runs.all[at]
-			if score, ok := c.runs.primary(at); ok && run.evaluated {
+			if score, ok := c.runs.primary(at); ok && !math.IsNaN(run.confidence) {
 				yield(m.clusters[i], stats.Forecast{Probability: run.confidence, Outcome: score}, run.believed)
 			}
 		}

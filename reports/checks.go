@@ -313,7 +313,7 @@ type taskTally struct {
 func (r *Report) tally(group []int32) (t taskTally) {
 	for _, at := range group {
 		t.seconds += r.runs.all[at].elapsed.Seconds()
-		t.untimed = t.untimed || r.runs.all[at].untimed
+		t.untimed = t.untimed || r.runs.all[at].lacks(untimed)
 		succeeded, known := r.runs.succeeded(at)
 		score, _ := r.runs.primary(at)
 		switch {

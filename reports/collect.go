@@ -179,7 +179,7 @@ func (c *collector) orderedScores() []*scores {
 	return ordered
 }
 
-// run is what is kept of each run that counts, 80 bytes.
+// run is what is kept of each run that counts, 72 bytes.
 type run struct {
 	configuration, task, trial int32
 	iterations                 int32
@@ -188,16 +188,33 @@ type run struct {
 	steps                      uint32 // index of its first iteration in the columns of steps
 	calls                      int32  // the most that fits where there are more
 	agentSteps                 int32  // steps of its conversations, likewise
-	evaluated                  bool   // the returned iteration has a confidence
 	assessed                   bool   // the loop believes or does not
 	believed                   bool   // the loop believed to have succeeded
-	unpriced, unreported       bool
-	uncounted, untimed         bool // its tokens, its time are unknown
-	confidence                 float64
+	unknown                    unknown
+	confidence                 float64 // of the returned iteration, NaN where it has none
 	elapsed                    time.Duration
 	cost                       record.Money
 	tokens                     int64
 }
+
+// unknown is what is not known of a run, a bit for each.
+type unknown uint8
+
+const (
+	unpriced   unknown = 1 << iota // the cost of some calls
+	unreported                     // the usage of some calls
+	uncounted                      // its tokens
+	untimed                        // its time
+)
+
+func (u unknown) where(is bool) unknown {
+	if is {
+		return u
+	}
+	return 0
+}
+
+func (r *run) lacks(what unknown) bool { return r.unknown&what != 0 }
 
 // runs are the runs that count, in columns. Memory grows by the run, not by
 // what is in its trajectory.
@@ -255,13 +272,14 @@ func (r *runs) add(configuration int32, s *record.Signals, head *record.Configur
 		iterations: int32(len(s.Iterations)), returned: int32(s.Outcome.Returned),
 		assessed: assessed(s, head), agentSteps: agentSteps(s),
 		stop: r.stop(&s.Outcome), steps: uint32(len(r.stepDollars)), believed: s.Outcome.Success,
-		unpriced: total.Unpriced > 0, unreported: total.Unreported > 0, uncounted: !total.TokensTold(), untimed: s.Untimed,
-		elapsed: s.Elapsed, cost: total.Cost,
+		elapsed: s.Elapsed, cost: total.Cost, confidence: math.NaN(),
 		tokens: total.Tokens(), calls: int32(min(total.Calls, math.MaxInt32)),
 	}
 	if n := s.Outcome.Returned; n > 0 && n <= len(s.Iterations) && s.Iterations[n-1].Evaluated {
-		kept.evaluated, kept.confidence = true, s.Iterations[n-1].Confidence
+		kept.confidence = s.Iterations[n-1].Confidence
 	}
+	kept.unknown = unpriced.where(total.Unpriced > 0) | unreported.where(total.Unreported > 0) |
+		uncounted.where(!total.TokensTold()) | untimed.where(s.Untimed)
 	r.index.add(s.ID)
 	r.all = append(r.all, kept)
 }

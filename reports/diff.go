@@ -367,11 +367,11 @@ type amount struct {
 
 // amounts are the quantities besides scores.
 var amounts = []amount{
-	{"cost_usd", func(r *run) float64 { return r.cost.Dollars() }, func(r *run) string { return costOr(r.cost, r.unpriced, r.unreported).Missing }},
-	{"tokens", func(r *run) float64 { return float64(r.tokens) }, func(r *run) string { return unknownIf(r.uncounted) }},
-	{"latency_s", func(r *run) float64 { return r.elapsed.Seconds() }, func(r *run) string { return unknownIf(r.untimed) }},
+	{"cost_usd", func(r *run) float64 { return r.cost.Dollars() }, func(r *run) string { return costOr(r.cost, r.lacks(unpriced), r.lacks(unreported)).Missing }},
+	{"tokens", func(r *run) float64 { return float64(r.tokens) }, func(r *run) string { return unknownIf(r.lacks(uncounted)) }},
+	{"latency_s", func(r *run) float64 { return r.elapsed.Seconds() }, func(r *run) string { return unknownIf(r.lacks(untimed)) }},
 	{"iterations", func(r *run) float64 { return float64(r.iterations) }, func(r *run) string { return "" }},
-	{"calls", func(r *run) float64 { return float64(r.calls) }, func(r *run) string { return unknownIf(r.unreported) }},
+	{"calls", func(r *run) float64 { return float64(r.calls) }, func(r *run) string { return unknownIf(r.lacks(unreported)) }},
 }
 
 func amountNamed(name string) *amount {

@@ -67,7 +67,7 @@ func (r *runs) taskResult(group []int32) TaskResult {
 		run := &r.all[at]
 		iterations += int64(run.iterations)
 		cost = cost.Plus(run.cost)
-		isUnpriced, isUnreported = isUnpriced || run.unpriced, isUnreported || run.unreported
+		isUnpriced, isUnreported = isUnpriced || run.lacks(unpriced), isUnreported || run.lacks(unreported)
 	}
 	runs := int64(len(group))
 	result := TaskResult{
@@ -84,7 +84,7 @@ func (r *runs) taskResult(group []int32) TaskResult {
 func (r *runs) meanSeconds(group []int32) page.Value {
 	var elapsed time.Duration
 	for _, at := range group {
-		if r.all[at].untimed {
+		if r.all[at].lacks(untimed) {
 			return page.Missing(page.Unknown)
 		}
 		elapsed += r.all[at].elapsed
