@@ -20,7 +20,7 @@ const (
 	room, leanRoom = 22 << 20, 16 << 20
 	// A heap grows by at most that share of what is in use, in percent, and by at least
 	// one of the others.
-	most, usual, lean = 400, 60, 25
+	most, usual, lean = 400, 60, 5
 )
 
 // The first part of it happens before the libraries fill their tables. A program that

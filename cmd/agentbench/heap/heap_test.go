@@ -39,12 +39,12 @@ func percent() int {
 
 // Each collection decides about the next, unless somebody wants less garbage.
 func TestKeep(t *testing.T) {
-	defer debug.SetGCPercent(debug.SetGCPercent(20))
+	defer debug.SetGCPercent(debug.SetGCPercent(lean - 1))
 	kept := make([]byte, 64<<20)
 	defer runtime.KeepAlive(kept)
 	runtime.GC()
-	if adjust(); percent() != 20 {
-		t.Errorf("somebody wants 20%%, and it grows by %d%%", percent())
+	if adjust(); percent() != lean-1 {
+		t.Errorf("somebody wants %d%%, and it grows by %d%%", lean-1, percent())
 	}
 	if !ours {
 		t.Skip("GOGC or GOMEMLIMIT is set")
