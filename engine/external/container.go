@@ -228,11 +228,10 @@ func (s *Sandbox) RemoveAbandoned(ctx context.Context) error {
 		if len(words) != 3 || !strings.HasPrefix(name, prefix) {
 			continue
 		}
-		if pid, err := strconv.Atoi(words[0]); err == nil && owner(pid) != words[0]+"-"+words[1] {
+		if pid, wrong := strconv.Atoi(words[0]); wrong == nil && owner(pid) != words[0]+"-"+words[1] {
 			c.name = name
-			if _, failed := c.tell(ctx, c.removal()[1:]...); failed != nil {
-				err = errors.Join(err, failed)
-			}
+			_, failed := c.tell(ctx, c.removal()[1:]...)
+			err = errors.Join(err, failed)
 		}
 	}
 	return err

@@ -124,12 +124,13 @@ func TestForwardEndsEachDirectionByItself(t *testing.T) {
 
 func TestForwardResetsWhatItCannotConnect(t *testing.T) {
 	forwarding(t, "/nowhere", "read -r line")
+	var all []byte
 	conn, err := net.Dial("tcp", loopback())
-	if err != nil {
-		t.Fatal(err)
+	if err == nil { // it was quicker than the forwarder
+		defer conn.Close()
+		all, err = io.ReadAll(conn)
 	}
-	defer conn.Close()
-	if all, err := io.ReadAll(conn); !errors.Is(err, syscall.ECONNRESET) {
+	if !errors.Is(err, syscall.ECONNRESET) {
 		t.Errorf("got %q, %v", all, err)
 	}
 }

@@ -1,8 +1,9 @@
 // Package external decides how what is outside of agentbench is used. A program reads
-// bytes on its standard input and writes bytes to its standard output, in a process
-// group of its own (where possible, a PID namespace) that is killed as a whole, with a
-// small environment without keys. An endpoint is sent JSON over HTTP, and the caller
-// learns whether a byte of the request was sent.
+// bytes on its standard input and writes bytes to its standard output, with a small
+// environment without keys. What holds its processes (where possible, a PID namespace)
+// ends them as a whole, also when we are killed, and lets them stand still; a sandbox
+// decides what they see of the machine. An endpoint is sent JSON over HTTP, and the
+// caller learns whether a byte of the request was sent.
 //
 // It is no stable API.
 package external
