@@ -524,6 +524,7 @@ func BenchmarkSandbox(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
+	confinement := &Confinement{}
 	for _, kind := range []Kind{None, Bubblewrap, Container} {
 		for _, proxied := range []bool{false, true} {
 			b.Run(fmt.Sprintf("%s/proxy=%v", kind, proxied), func(b *testing.B) {
@@ -537,7 +538,7 @@ func BenchmarkSandbox(b *testing.B) {
 					defer l.Close()
 				}
 				for b.Loop() {
-					p, err := s.Program(Program{Argv: []string{"true"}, Env: s.Environment(), Confinement: &Confinement{}})
+					p, err := s.Program(Program{Argv: []string{"true"}, Env: s.Environment(), Confinement: confinement})
 					if err != nil {
 						b.Fatal(err)
 					}
