@@ -29,10 +29,11 @@ func (s *Sandbox) bubblewrap(p Program) (Program, error) {
 	}
 	args := []string{
 		bwrap, "--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try", "--die-with-parent", "--new-session",
-		// Root could write to what is read-only. Without the one right that is left, it could
-		// not make a user namespace for a sandbox of its own.
-		"--cap-drop", "ALL", "--cap-add", "CAP_SETFCAP",
+		"--cap-drop", "ALL", // root could write to what is read-only
 		"--hostname", "sandbox", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--dir", "/var/tmp", "--dir", "/run",
+	}
+	if os.Getuid() == 0 { // who could not make a user namespace for a sandbox of his own without it
+		args = append(args, "--cap-add", "CAP_SETFCAP")
 	}
 	if !s.Network {
 		args = append(args, "--unshare-net")

@@ -66,7 +66,7 @@ func boxed(t *testing.T, kind Kind) *Sandbox {
 	if kind == Container {
 		binary, err := forwarder()
 		if err := errors.Join(err, image()); err != nil {
-			t.Fatal(err)
+			t.Skipf("this system makes no image or no static program: %v", err)
 		}
 		s.binary, s.Image = binary, testImage
 	}
