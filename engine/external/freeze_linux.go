@@ -20,6 +20,7 @@ func (h *held) freeze(ctx context.Context) error {
 	if h.lifeline == nil {
 		return errors.New("nothing but a process group holds it, which its processes may leave")
 	}
+	h.already = nil
 	if !h.begun {
 		if err := h.answered(ctx); err != nil {
 			return err
@@ -40,9 +41,9 @@ func (h *held) freeze(ctx context.Context) error {
 // seen, but is when he is looked for often enough.
 func (h *held) stopAll(ctx context.Context) error {
 	all := h.processes()
-	already := map[int]bool{}
+	h.already = map[int]bool{}
 	for _, pid := range all {
-		already[pid] = stateOf(pid) == stopped
+		h.already[pid] = stateOf(pid) == stopped
 	}
 	if h.group != nil && len(all) == 0 {
 		return nil
@@ -60,11 +61,10 @@ func (h *held) stopAll(ctx context.Context) error {
 			}
 		}
 		all = h.processes()
-		moving, err := stop(all)
+		moving, err := h.stop(all)
 		if err != nil {
 			return err
 		}
-		h.stopped = slices.DeleteFunc(slices.Clone(all), func(pid int) bool { return already[pid] })
 		if still++; len(moving) > 0 || !slices.Equal(all, before) {
 			still = 0
 		}
@@ -89,17 +89,43 @@ func (h *held) stopAll(ctx context.Context) error {
 	}
 }
 
-// ask tells the keeper to do something, and waits until it is done.
+// ask tells the keeper to do something, and waits until it is done. What is not done in
+// time is done later.
 func (h *held) ask(ctx context.Context, what byte) error {
+	if err := h.settle(ctx); err != nil {
+		return err
+	}
 	if _, err := h.lifeline.Write([]byte{what}); err != nil {
 		return err
 	}
-	return h.answered(ctx)
+	h.asked = true
+	return h.settle(ctx)
+}
+
+// settle waits for the answer that the keeper owes.
+func (h *held) settle(ctx context.Context) error {
+	if !h.asked {
+		return nil
+	}
+	if err := h.answered(ctx); err != nil {
+		return err
+	}
+	h.asked = false
+	return nil
 }
 
 func (h *held) answered(ctx context.Context) error {
 	_ = h.lifeline.SetReadDeadline(time.Time{}) // of an earlier call
-	defer context.AfterFunc(ctx, func() { _ = h.lifeline.SetReadDeadline(time.Now()) })()
+	late := make(chan struct{})
+	waiting := context.AfterFunc(ctx, func() {
+		_ = h.lifeline.SetReadDeadline(time.Now())
+		close(late)
+	})
+	defer func() {
+		if !waiting() {
+			<-late // it must not end a later call
+		}
+	}()
 	_, err := h.lifeline.Read(make([]byte, 1))
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return fmt.Errorf("its keeper does not answer: %w", context.Cause(ctx))
@@ -124,14 +150,19 @@ func (h *held) processes() []int {
 }
 
 // stop stops the processes that move, and gives them with their states.
-func stop(all []int) (moving map[int]byte, err error) {
+func (h *held) stop(all []int) (moving map[int]byte, err error) {
 	moving = map[int]byte{}
 	for _, pid := range all {
-		if state := stateOf(pid); state != stopped {
-			moving[pid] = state
-			if errors.Is(syscall.Kill(pid, syscall.SIGSTOP), syscall.EPERM) {
-				return nil, fmt.Errorf("process %d may not be stopped: it is another user's", pid)
-			}
+		state := stateOf(pid)
+		if state == stopped {
+			continue
+		}
+		moving[pid] = state
+		switch err := syscall.Kill(pid, syscall.SIGSTOP); {
+		case errors.Is(err, syscall.EPERM):
+			return nil, fmt.Errorf("process %d may not be stopped: it is another user's", pid)
+		case !slices.Contains(h.stopped, pid):
+			h.stopped = append(h.stopped, pid)
 		}
 	}
 	return moving, nil
@@ -173,7 +204,7 @@ func onlyWaiting(moving map[int]byte) bool {
 func (h *held) letChildrenBegin(moving map[int]byte) {
 	for pid := range moving {
 		for _, child := range confine.Descendants(pid) {
-			if slices.Contains(h.stopped, child) {
+			if !h.already[child] {
 				_ = syscall.Kill(child, syscall.SIGCONT)
 			}
 		}
@@ -196,9 +227,21 @@ func (h *held) thaw() {
 		h.container.unpause()
 		return
 	}
-	for _, pid := range slices.Backward(h.stopped) {
-		_ = syscall.Kill(pid, syscall.SIGCONT) // it may have been killed
+	if h.already != nil {
+		h.carryOn()
+	}
+	h.group.thaw()
+}
+
+// carryOn lets what was stopped one by one run on.
+func (h *held) carryOn() {
+	ctx, cancel := context.WithTimeout(context.Background(), freezing)
+	defer cancel()
+	_ = h.settle(ctx) // what was to be stopped must not be stopped later
+	for _, pid := range slices.Backward(append(h.stopped, h.processes()...)) {
+		if !h.already[pid] {
+			_ = syscall.Kill(pid, syscall.SIGCONT) // it may have been killed
+		}
 	}
 	h.stopped = nil
-	h.group.thaw()
 }

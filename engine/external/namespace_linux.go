@@ -34,7 +34,11 @@ type held struct {
 	lifeline *os.File
 	theirs   []*os.File // what is passed on
 	begun    bool       // the keeper has started the program
-	stopped  []int      // the processes that freeze has stopped one by one
+	asked    bool       // the keeper owes an answer
+	// already are the processes that had stopped before freeze stopped the others; nil: it
+	// stopped none. stopped are those that it stopped one by one.
+	already map[int]bool
+	stopped []int
 }
 
 // keeps reports whether a keeper holds programs: one that kills what is left of them,
