@@ -1,10 +1,10 @@
 // Asks a mock server with the clients of its vendors, and prints what they make of it.
-// node sdk.mjs openai|anthropic FOLDER ADDRESS FAULTS: the folder has the package, and the
+// node sdk.mjs openai|anthropic FOLDER ADDRESS FAULTS [KEY FAULTSKEY]: the folder has the package, and the
 // server at FAULTS refuses each request in another way.
 import { createRequire } from "node:module";
 import path from "node:path";
 
-const [, , vendor, folder, address, faults] = process.argv;
+const [, , vendor, folder, address, faults, key = "k", faultsKey = "k"] = process.argv;
 const load = createRequire(path.join(folder, "package.json"));
 const weather = { type: "object", properties: { city: { type: "string" } } };
 const told = {};
@@ -20,8 +20,8 @@ async function failed(call) {
 
 async function openai() {
   const { OpenAI } = load("openai");
-  const client = (base) => new OpenAI({ apiKey: "k", baseURL: base + "/v1", maxRetries: 0 });
-  const o = client(address);
+  const client = (base, apiKey) => new OpenAI({ apiKey, baseURL: base + "/v1", maxRetries: 0 });
+  const o = client(address, key);
   const short = (r) => ({
     status: r.status, text: r.output_text, usage: [r.usage.input_tokens, r.usage.output_tokens, r.usage.output_tokens_details.reasoning_tokens],
     items: r.output.map((item) => item.type),
@@ -49,7 +49,7 @@ async function openai() {
   told.chat = brief(await o.chat.completions.create(c));
   told["chat streamed"] = brief(await o.chat.completions.stream(c).finalChatCompletion());
 
-  const f = client(faults);
+  const f = client(faults, faultsKey);
   told.errors = [];
   for (let i = 0; i < 7; i++) told.errors.push(await failed(() => f.responses.create(ask)));
   told.broken = [];
@@ -58,8 +58,8 @@ async function openai() {
 
 async function anthropic() {
   const { Anthropic } = load("@anthropic-ai/sdk");
-  const client = (base) => new Anthropic({ apiKey: "k", baseURL: base, maxRetries: 0 });
-  const a = client(address);
+  const client = (base, apiKey) => new Anthropic({ apiKey, baseURL: base, maxRetries: 0 });
+  const a = client(address, key);
   const short = (m) => ({
     stop: m.stop_reason, usage: [m.usage.input_tokens, m.usage.output_tokens, m.usage.cache_creation_input_tokens, m.usage.cache_read_input_tokens],
     blocks: m.content.map((b) => [b.type, b.text ?? b.thinking ?? b.input]), signed: m.content.some((b) => b.signature),
@@ -88,7 +88,7 @@ async function anthropic() {
   told.models = [];
   for await (const m of a.models.list()) told.models.push([m.id, m.display_name]);
 
-  const f = client(faults);
+  const f = client(faults, faultsKey);
   told.errors = [];
   for (let i = 0; i < 7; i++) told.errors.push(await failed(() => f.messages.create(ask)));
   told.broken = [];

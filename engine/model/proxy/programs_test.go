@@ -1,0 +1,73 @@
+package proxy
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/agentbench/agentbench/engine/model/mockserver"
+	"github.com/agentbench/agentbench/engine/model/offline"
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/spec"
+	"github.com/agentbench/agentbench/spec/source"
+)
+
+// Coding agents that are installed: two runs of each ask the same, as the rules of its program read it.
+func TestTwoRunsOfAProgramAskTheSame(t *testing.T) {
+	for program, c := range map[string]struct {
+		variable, tool, arguments string
+		argv                      func(path, address string) []string
+	}{
+		"codex": {"AGENTBENCH_CODEX", "exec_command", `{"cmd":"sleep 0.3; echo hi > a.txt; ls"}`, func(path, address string) []string {
+			return []string{
+				path, "exec", "--skip-git-repo-check", "-s", "danger-full-access", "-c", "analytics.enabled=false", "-c", "model_provider=x", "-c", "model=m",
+				"-c", `model_providers.x={name="x",base_url="` + address + `/v1",wire_api="responses",env_key="OPENAI_API_KEY"}`, "make a.txt",
+			}
+		}},
+		"qwen": {"AGENTBENCH_QWEN", "run_shell_command", `{"command":"sleep 0.3; echo hi > a.txt; ls","is_background":false}`, func(path, _ string) []string {
+			return []string{"node", path, "--auth-type", "openai", "--approval-mode", "yolo", "-p", "make a.txt"}
+		}},
+	} {
+		t.Run(program, func(t *testing.T) {
+			path := os.Getenv(c.variable)
+			if path == "" {
+				t.Skipf("set %s to the program's file", c.variable)
+			}
+			script := &offline.Script{Name: "coder", Conversations: source.Named[spec.Replies]{
+				{Key: "main", Value: spec.Replies{{ToolCalls: []spec.AnswerCall{{Name: c.tool, Arguments: c.arguments}}}, {Text: "done"}}},
+				{Key: "side", Value: spec.Replies{{Text: "a"}, {Text: "b"}, {Text: "c"}}},
+			}}
+			var runs [2][]record.Call
+			for i := range runs {
+				dir := t.TempDir() // qwen tells where one is from the other
+				home, work := filepath.Join(dir, "home"), filepath.Join(dir, "work")
+				if err := errors.Join(os.Mkdir(home, 0o755), os.Mkdir(work, 0o755)); err != nil {
+					t.Fatal(err)
+				}
+				s := opened(t, Run{Models: named(&Model{Name: "coder", Model: mockserver.Speaking(script, time.Now)}), Own: []string{work, home}})
+				argv := c.argv(path, s.BaseURL)
+				started := exec.CommandContext(t.Context(), argv[0], argv[1:]...)
+				started.Dir, started.Env = work, append(s.Env(), "PATH="+os.Getenv("PATH"), "HOME="+home, "CODEX_HOME="+home, "OPENAI_MODEL=m")
+				if told, err := started.CombinedOutput(); err != nil {
+					t.Fatalf("%v: %s", err, told)
+				}
+				if text, _ := os.ReadFile(filepath.Join(work, "a.txt")); strings.TrimSpace(string(text)) != "hi" {
+					t.Errorf("it wrote %q", text)
+				}
+				runs[i] = s.Calls()
+			}
+			if len(runs[0]) < 2 || len(runs[0]) != len(runs[1]) {
+				t.Fatalf("%d calls, then %d", len(runs[0]), len(runs[1]))
+			}
+			for i, one := range runs[0] {
+				if two := runs[1][i]; one.Request != two.Request || one.Kind != two.Kind || one.Conversation != two.Conversation {
+					t.Errorf("call %d: %s %s %s, then %s %s %s", i+1, one.Conversation, one.Kind, one.Request, two.Conversation, two.Kind, two.Request)
+				}
+			}
+		})
+	}
+}
