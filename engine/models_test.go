@@ -13,11 +13,14 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/model/cache"
 	"github.com/agentbench/agentbench/engine/model/pace"
+	"github.com/agentbench/agentbench/engine/model/proxy"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/replay"
 	"github.com/agentbench/agentbench/spec"
+	"github.com/agentbench/agentbench/spec/source"
 )
 
 const answer = `{"choices":[{"message":{"content":"yes"},"finish_reason":"stop"}],"usage":{"prompt_tokens":3,"completion_tokens":2}}`
@@ -554,5 +557,68 @@ func TestWhatChangesTheCostOfAnAnswerIsPartOfItsKey(t *testing.T) {
 	}
 	if got := asked.Load(); got != 2 {
 		t.Errorf("%d calls of two tiers, each asked for twice; want 2", got)
+	}
+}
+
+// A program's call passes the run's budget, the cache, retries and the suite's budget, as every other call.
+func TestModelsBehindTheProxy(t *testing.T) {
+	address, asked := flaky(t, 1)
+	files := fstest.MapFS{
+		"s.yaml": {Data: []byte("suite: s\ntasks: [{id: t, input: x}]\nmodels:\n  coder: {provider: openai, base_url: \"" + address + "\", price: {input: 1, output: 2}, reserve_output: 50}\n" +
+			"  canned: {provider: script, price: free, conversations: {main: [hello]}}\nconfigurations: [{name: c, loop: l.yaml}]\n")},
+		"l.yaml": {Data: []byte("loop: l\nagent: {model: coder}\nprompt: p\n")},
+	}
+	doc, faults := spec.LoadFS(files, "s.yaml", spec.Options{})
+	if err := faults.Err(); err != nil {
+		t.Fatal(err)
+	}
+	suite := pace.NewBudget(pace.Suite, pace.Limits{Calls: 10})
+	m, err := newModels(doc, BuildOptions{Getenv: func(string) string { return "" }, Budget: suite, Cache: cache.Open(t.TempDir(), cache.Options{}), CacheMode: cache.On})
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, err := m.behindProxy(source.Named[string]{{Key: "default", Value: "coder"}, {Key: "canned", Value: "canned"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := proxy.New(proxy.Options{})
+	if err := server.Listen(); err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	for trial, want := range []record.Call{{Attempts: 2}, {Cached: true}} {
+		ctx, end := m.begin(&spec.RunBudget{Tokens: 1000, Hard: true})(t.Context())
+		defer end()
+		session, err := server.Open(ctx, proxy.Run{Models: names, Draw: model.Draw{Task: "t", Trial: 1}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		post := func(at, body string) string {
+			request, _ := http.NewRequestWithContext(t.Context(), "POST", session.BaseURL+at, strings.NewReader(body))
+			request.Header.Set("Authorization", "Bearer "+session.Token)
+			request.Header.Set("Anthropic-Version", "2023-06-01")
+			response, err := http.DefaultClient.Do(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer response.Body.Close()
+			text, _ := io.ReadAll(response.Body)
+			return string(text)
+		}
+		if text := post("/v1/chat/completions", `{"model":"gpt","messages":[{"role":"user","content":"hi"}]}`); text != answer {
+			t.Errorf("got %s", text)
+		}
+		if text := post("/v1/messages", `{"model":"canned","max_tokens":9,"messages":[{"role":"user","content":"hi"}]}`); !strings.Contains(text, `"text":"hello"`) {
+			t.Errorf("got %s", text)
+		}
+		calls := session.Calls()
+		c := &calls[0]
+		if c.Cached != want.Cached || c.Attempts != want.Attempts || c.Usage.Cost != 3*record.USD/1e6+2*2*record.USD/1e6 || c.Reserved.OutputTokens != 50 || c.Model != "coder" || calls[1].Model != "canned" {
+			t.Errorf("run %d: noted %+v", trial, c)
+		}
+		session.Close()
+	}
+	if paid := suite.Spent(); asked.Load() != 2 || paid.Calls != 4 {
+		t.Errorf("asked %d times, paid %+v", asked.Load(), paid)
 	}
 }

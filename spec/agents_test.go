@@ -183,6 +183,18 @@ func TestWrongAnswersHaveAPlace(t *testing.T) {
 	if told := printed(faults); !strings.Contains(told, "s.yaml:3:47: tool_calls is to be a list") {
 		t.Errorf("in a suite: %s", told)
 	}
+	for model, want := range map[string]string{
+		", conversations: {main: []}":                     "want at least 1 item",
+		", conversations: {main: [{tool_calls: 3}]}":      "tool_calls is to be a list",
+		", conversations: {main: [a]}, responses: [a]":    "the model \"m\" has conversations and other replies",
+		`, conversations: {"[": [a]}`:                     "invalid pattern",
+		", conversations: {main: [a]}, reserve_output: 0": "want a whole number of at least 1, got 0",
+	} {
+		bad["s.yaml"].Data = []byte(suite(model))
+		if _, faults := LoadFS(bad, "s.yaml", Options{Env: onlyPath}); faults.Err() == nil || !strings.Contains(printed(faults), want) {
+			t.Errorf("%s: %s", model, printed(faults))
+		}
+	}
 	env := map[string]string{"AGENTBENCH_MOCK_RESPONSES": `["a", {"tool_calls": [{}]}]`}
 	for model, want := range map[string]string{
 		", responses: r.jsonl": "r.jsonl:2:1: tool_calls is to be a list",

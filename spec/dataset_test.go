@@ -149,6 +149,18 @@ func said(answers []Answer) []string {
 	return texts
 }
 
+func TestAnswersOfConversations(t *testing.T) {
+	script := scriptSuite(t, nil, `, conversations: {main: [a, {b: 1}], "sub*": [{tool_calls: [{name: ls}]}]}`)
+	if keys := script.Conversations.Keys(); fmt.Sprint(keys) != "[main sub*]" || script.List != nil {
+		t.Errorf("got %v, %v", keys, script.List)
+	}
+	main, _ := script.Conversations.Get("main")
+	sub, _ := script.Conversations.Get("sub*")
+	if fmt.Sprint(said(main)) != `[a {"b":1}]` || len(sub) != 1 || sub[0].ToolCalls[0].Name != "ls" {
+		t.Errorf("got %+v, %+v", main, sub)
+	}
+}
+
 func TestAnswers(t *testing.T) {
 	cases := []struct{ model, file, text, want string }{
 		{", responses: [a, 5, {b: 1}]", "", "", `{map[] [a 5 {"b":1}] error}`},

@@ -130,7 +130,7 @@ type Draw struct {
 	Call      int // how many calls of this model the run made before
 	Iteration int // from 1
 	// Conversation tells the calls of a program apart: those of main, sub1 ..., and of side, which are no steps. Turn is how many
-	// of it came before.
+	// of them asked this model before.
 	Conversation string
 	Turn         int
 	// Of is the task itself, target included, by the names of its fields. Only a

@@ -586,3 +586,54 @@ func TestABudgetTellsThatItRefusedACall(t *testing.T) {
 		t.Errorf("refused %v, %v", b.Refused(), err)
 	}
 }
+
+// A program's call was admitted when it arrived: the run's own budget counts it as that did, and neither refuses it nor lets it
+// wait. The suite's budget does.
+func TestCallsOfPrograms(t *testing.T) {
+	priced := LimitOptions{Price: Price{Rates: Rates{Input: 1, Output: 2}}}
+	asked := &model.Request{Raw: &model.Raw{Bytes: 400, Reserve: 4000}}
+	reserved := priced.Reserved(asked)
+	if reserved.Calls != 1 || reserved.InputTokens != 105 || reserved.OutputTokens != 4000 || reserved.Cost == 0 {
+		t.Errorf("reserved %+v", reserved)
+	}
+	run := NewBudget(Run, Limits{Tokens: 10})
+	within := answering(func() (*model.Reply, error) {
+		if r := run.Reserved(); r != reserved {
+			t.Errorf("in flight %+v are reserved", r)
+		}
+		return &model.Reply{Usage: tokens(7)}, nil
+	})
+	reply, err := LimitRun(within, priced).Call(WithRun(t.Context(), run), asked)
+	if err != nil || *reply.Reserved != reserved || run.Spent().Tokens() != 7 || run.Reserved() != (record.Usage{}) {
+		t.Errorf("got %+v, %v, spent %+v", reply, err, run.Spent())
+	}
+	failing := answering(func() (*model.Reply, error) { return nil, model.Fail(record.Incomplete, "cut", 0) })
+	_, err = LimitRun(failing, priced).Call(WithRun(t.Context(), run), asked)
+	var told *model.Unanswered
+	if !errors.As(err, &told) || told.Charged != reserved || told.Charged != Charged(err, reserved) || run.Spent().Tokens() != 7+reserved.Tokens() {
+		t.Errorf("got %v, spent %+v", err, run.Spent())
+	}
+	if refused := Charged(model.Fail(record.RateLimit, "no", 0), reserved); refused != (record.Usage{Calls: 1}) {
+		t.Errorf("charged %+v", refused)
+	}
+	if _, err := Limit(within, NewBudget(Suite, Limits{Tokens: 10}), priced).Call(t.Context(), asked); !errors.Is(err, ErrBudget) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// answering is a model of one answer.
+type answering func() (*model.Reply, error)
+
+func (a answering) Call(context.Context, *model.Request) (*model.Reply, error) { return a() }
+
+// What a model may write is declared, or what was seen.
+func TestReserveOutput(t *testing.T) {
+	declared := spec.Model{ReserveOutput: 500, Tokens: spec.TokenCounts{Output: 100}}
+	if o := OptionsOf(&declared); o.MaxOutput != 500 || o.Reserved(&model.Request{}).OutputTokens != 500 {
+		t.Errorf("got %+v", o)
+	}
+	declared.ReserveOutput = 0
+	if o := OptionsOf(&declared); o.MaxOutput != 100 {
+		t.Errorf("got %+v", o)
+	}
+}

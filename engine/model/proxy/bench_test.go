@@ -24,10 +24,10 @@ func longBody(n int) string {
 	return body(model.Chat, "x", true, said...)
 }
 
-// latency is how long the server takes to answer.
-const latency = 200 * time.Millisecond
+// latency is how long the server takes to answer, which is little for one of a coding agent.
+const latency = time.Second
 
-// BenchmarkOverhead has 64 programs that call one after the other, half of them through the proxy at a time: what is told is
+// BenchmarkOverhead has 64 programs, each of which makes one call after the other. What is told is
 // how much later than the server's own latency the last byte is there, without the proxy and with it.
 func BenchmarkOverhead(b *testing.B) {
 	m := behind(b, model.Chat, http.HandlerFunc(answerLate))

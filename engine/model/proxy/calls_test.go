@@ -524,6 +524,10 @@ func TestScriptsOfConversations(t *testing.T) {
 				t.Errorf("call %d: got %d %s", i+1, response.StatusCode, text)
 			}
 		}
+		// Titles of another conversation go on in the same list.
+		if response, text := s.post(t, p, body(p, "x", false, "a title"), "X-Claude-Code-Agent-Id", "7"); response.StatusCode != http.StatusBadRequest || !strings.Contains(text, `conversation \"side\"; call 2 has none`) {
+			t.Errorf("got %d %s", response.StatusCode, text)
+		}
 		response, text := s.post(t, p, strings.Replace(body(p, "x", false, "more"), `"model"`, `"tools":[{"name":"shell"}],"model"`, 1))
 		if response.StatusCode != http.StatusBadRequest || !strings.Contains(text, `has 2 replies for the conversation \"main\"; call 3 has none`) {
 			t.Errorf("got %d %s", response.StatusCode, text)

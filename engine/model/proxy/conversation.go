@@ -18,17 +18,10 @@ type conversations struct {
 
 // conversation is one of them.
 type conversation struct {
-	name    string
-	kind    record.CallKind
-	opening sum
-	// own are its steps, side what else is asked in it: each follows its own order.
-	own, side sequence
-}
-
-// sequence are calls that follow one another.
-type sequence struct {
-	made   int // retries left out
-	latest *place
+	name      string
+	kind      record.CallKind
+	opening   sum
+	own, side *place // its latest step, and the latest of what else is asked in it
 }
 
 // place is where a call belongs.
@@ -38,8 +31,8 @@ type place struct {
 	side         bool // it, or what it repeats, is no step
 	sum          sum
 	step         int
-	turn         int // how many calls came before it in its sequence
 	nth          int // of the equal requests of the run
+	call, turn   int // of its model: how many calls came before it, and how many of those had its name in a script
 	over         bool
 	complete     bool // it was answered whole
 }
@@ -55,22 +48,21 @@ func newConversations() *conversations {
 func (c *conversations) arrive(a *asked) *place {
 	side := a.rules.isSide(a)
 	of := c.of(a, side)
-	follows := &of.own
+	latest := &of.own
 	p := &place{conversation: of, kind: of.kind, side: side, sum: a.sum}
 	if side {
-		follows, p.kind = &of.side, record.SideCall
+		latest, p.kind = &of.side, record.SideCall
 	}
 	if n := len(a.prefixes); n > 0 {
 		c.ended[a.prefixes[n-1]] = of
 	}
-	if last := follows.latest; last != nil && last.sum == a.sum && last.over && !last.complete {
-		p.kind, p.turn, p.nth = record.RetryCall, last.turn, last.nth
+	if last := *latest; last != nil && last.sum == a.sum && last.over && !last.complete {
+		p.kind, p.nth, p.call, p.turn = record.RetryCall, last.nth, last.call, last.turn
 	} else {
-		p.turn, p.nth = follows.made, c.equal[a.sum]
-		follows.made++
+		p.nth = c.equal[a.sum]
 		c.equal[a.sum]++
 	}
-	follows.latest = p
+	*latest = p
 	if p.kind.IsStep() {
 		c.steps++
 		p.step = c.steps

@@ -114,7 +114,7 @@ func (s *Server) Open(ctx context.Context, run Run) (*Session, error) {
 	}
 	opened := &Session{
 		BaseURL: s.address, Token: "agentbench-" + rand.Text(), server: s, run: run, iteration: 1,
-		conversations: newConversations(), asked: map[string]int{}, ending: map[*call]bool{},
+		conversations: newConversations(), asked: map[drawn]int{}, ending: map[*call]bool{},
 	}
 	opened.ctx, opened.end = context.WithCancelCause(ctx)
 	s.mu.Lock()

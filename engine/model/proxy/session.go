@@ -92,13 +92,16 @@ type Session struct {
 	mu            sync.Mutex
 	calls         []*record.Call // in the order of their arrival
 	conversations *conversations
-	asked         map[string]int // calls of each model, retries left out
+	asked         map[drawn]int // retries left out
 	iteration     int
 	ending        map[*call]bool // the program has their answers, or is about to
 	longest       int64          // reply, in tokens
 	stopped       record.Reason  // for which a call was refused: so are all later ones
 	latest        time.Duration
 }
+
+// drawn are calls of a model: all, or those of one name in a script.
+type drawn struct{ model, script string }
 
 // ErrClosed is the cause with which calls end that a session was closed upon.
 var ErrClosed = errors.New("the session of the model proxy was closed")
@@ -235,13 +238,14 @@ func (s *Session) note(ctx context.Context, a *asked, m *Model, raw *model.Raw) 
 	p := s.conversations.arrive(a)
 	raw.Nth, raw.Reserve = p.nth, max(cmp.Or(m.Reserve, DefaultReserve), s.longest)
 	c := &call{session: s, place: p, model: m, ctx: ctx, request: &model.Request{Raw: raw, Draw: s.run.Draw}, over: make(chan struct{})}
-	d := &c.request.Draw
-	d.Call, d.Iteration, d.Conversation, d.Turn = s.asked[m.Name], s.iteration, p.script(), p.turn
 	if p.kind != record.RetryCall {
-		s.asked[m.Name]++
-	} else {
-		d.Call = max(0, d.Call-1)
+		all, named := drawn{m.Name, ""}, drawn{m.Name, p.script()}
+		p.call, p.turn = s.asked[all], s.asked[named]
+		s.asked[all]++
+		s.asked[named]++
 	}
+	d := &c.request.Draw
+	d.Call, d.Iteration, d.Conversation, d.Turn = p.call, s.iteration, p.script(), p.turn
 	reserved := m.Pricing.Reserved(c.request)
 	c.noted = &record.Call{
 		Role: record.RoleAgent, Model: m.Name, Request: c.request.Hash(m.Name), Conversation: p.conversation.name, Kind: p.kind, Step: p.step,
