@@ -70,7 +70,7 @@ func (m *streamed) Call(_ context.Context, request *model.Request) (*model.Reply
 	return reply, nil
 }
 
-// F-cache: an answer to a program comes again as it once came, when it once came.
+// An answer to a program comes again as it once came, when it once came.
 func TestAnAnswerToAProgramIsGivenAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
