@@ -36,7 +36,7 @@ func (l *Line) fail(failed *record.Error, a *Answer) *model.CallError {
 	if a.refused {
 		err.Refused = l.server
 	}
-	if !a.sending.Began() {
+	if !a.sent() {
 		err.Unsent = 1
 	}
 	return err

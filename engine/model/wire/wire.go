@@ -204,7 +204,7 @@ func (l *Line) call(ctx context.Context, sent outgoing, fold func(*bufio.Reader)
 	switch {
 	case err == nil && a.Status < 300:
 		return a, nil
-	case ctx.Err() != nil && !a.sending.Began():
+	case ctx.Err() != nil && !a.sent():
 		return nil, &model.Unsent{Err: context.Cause(ctx)}
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
@@ -216,6 +216,10 @@ func (l *Line) call(ctx context.Context, sent outgoing, fold func(*bufio.Reader)
 	}
 	return nil, failed
 }
+
+// sent reports whether a byte of the request may have reached the server. Where an answer began one did, although what was written
+// may not be counted yet.
+func (a *Answer) sent() bool { return a.Status != 0 || a.sending.Began() }
 
 // longText is how many bytes a reply has that was read from memory worth collecting.
 const longText = 8 << 20
