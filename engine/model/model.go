@@ -159,7 +159,26 @@ type Reply struct {
 	Unsent   int             // of these attempts, those of which no byte reached a server
 	Cached   bool
 	Raw      *RawAnswer // to a raw request
+	Limits   []Limit    // of the server, as this reply tells of them; no cache keeps them
 }
+
+// Limit is what a server says is left of one of its limits on the rate of calls.
+type Limit struct {
+	Of    Quantity
+	Left  int64
+	Until time.Time // when all of it is there again
+}
+
+// Quantity is what a limit is of.
+type Quantity string
+
+// The quantities of which servers tell. Tokens are those of input and output.
+const (
+	Requests     Quantity = "requests"
+	Tokens       Quantity = "tokens"
+	InputTokens  Quantity = "input tokens"
+	OutputTokens Quantity = "output tokens"
+)
 
 type besideKey struct{}
 

@@ -10,9 +10,9 @@
 //
 // A call starts once fewer are in flight than the window, which grows while calls
 // succeed and shrinks when the server refuses one (window); no pause after a
-// refusal is on; the pace that was learned from refusals (pace) and the
-// declared requests and tokens a minute (bucket) have room. Calls start in the
-// order in which they came.
+// refusal is on; what the server says is left of its limits (left), the pace that was
+// learned from refusals (pace) and the declared requests and tokens a minute
+// (bucket) have room. Calls start in the order in which they came.
 //
 // A refusal is taken to mean "too much at once": all calls pause for as long as the
 // server asked, once for all that had started by then. Two things show more. Where
@@ -76,6 +76,7 @@ type Gate struct {
 	pace     pace
 	requests bucket
 	tokens   bucket
+	left     left
 	coolTill time.Time
 	bursts   int              // of refusals since the last success
 	row      int              // calls refused since then
@@ -132,7 +133,8 @@ type Status struct {
 func (g *Gate) Status() Status {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return Status{g.inFlight, len(g.queue), g.window.places(), g.cooling(time.Now())}
+	now := time.Now()
+	return Status{g.inFlight, len(g.queue), g.window.places(), max(g.cooling(now), g.left.wait(g.started, now))}
 }
 
 type gated struct {
@@ -175,7 +177,7 @@ func (m *gated) once(ctx context.Context, request *model.Request, came time.Time
 		}
 		return nil, again, err
 	}
-	o = outcome{succeeded: true, tokens: reply.Usage.Tokens()}
+	o = outcome{succeeded: true, usage: reply.Usage, limits: reply.Limits}
 	reply.Waited += waited
 	return reply, false, nil
 }
@@ -184,7 +186,8 @@ func (m *gated) once(ctx context.Context, request *model.Request, came time.Time
 type outcome struct {
 	succeeded bool
 	refusal   *model.CallError // for the moment: there was too much to do
-	tokens    int64            // that were used
+	usage     record.Usage     // of a call that succeeded
+	limits    []model.Limit    // of the server, as the reply tells of them
 }
 
 // tighten leaves no place for a call in flight that was not sent beside the others, and
@@ -265,9 +268,10 @@ func (g *Gate) leave(t *ticket, o outcome) {
 	defer g.mu.Unlock()
 	now := time.Now()
 	g.inFlight--
-	g.tokens.take(max(0, o.tokens-t.tokens), now)
+	g.tokens.take(max(0, o.usage.Tokens()-t.tokens), now)
 	switch {
 	case o.succeeded:
+		g.left.tell(t, o.limits, &o.usage, now)
 		g.succeed(t, now)
 	case o.refusal != nil:
 		g.refuse(t, o.refusal, now)
@@ -286,6 +290,7 @@ func (g *Gate) succeed(t *ticket, now time.Time) {
 // refuse makes room smaller and pauses all calls. Those that had started when the
 // first of a burst was refused belong to it: their refusals begin no other pause.
 func (g *Gate) refuse(t *ticket, refusal *model.CallError, now time.Time) {
+	g.left.forget()
 	first := t.number > g.burst
 	if !g.doubt.believes(t.number, t.wave, first, g.rested(t), g.started) {
 		g.pace.hurry(now)
@@ -366,7 +371,7 @@ func (g *Gate) cooling(now time.Time) time.Duration { return max(0, g.coolTill.S
 func (g *Gate) admit(now time.Time) {
 	for len(g.queue) > 0 && g.inFlight < g.places() {
 		next := g.queue[0]
-		wait := max(g.cooling(now), g.pace.wait(now), g.requests.wait(1, now), g.tokens.wait(next.tokens, now))
+		wait := max(g.cooling(now), g.left.wait(g.started, now), g.pace.wait(now), g.requests.wait(1, now), g.tokens.wait(next.tokens, now))
 		if wait > 0 {
 			g.comeBack(wait)
 			return

@@ -168,7 +168,7 @@ func TestDeclaredTokensAMinute(t *testing.T) {
 func TestTokensOfTheReplyCount(t *testing.T) {
 	g := NewGate(GateOptions{Tokens: 6000})
 	now := time.Now()
-	g.leave(&ticket{tokens: 10, began: now}, outcome{succeeded: true, tokens: 1010})
+	g.leave(&ticket{tokens: 10, began: now}, outcome{succeeded: true, usage: record.Usage{Calls: 1, InputTokens: 10, OutputTokens: 1000}})
 	if got := g.tokens.level; got > -390 {
 		t.Errorf("600 at once, 1000 more used than announced: %v are left", got)
 	}

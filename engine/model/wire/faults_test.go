@@ -892,3 +892,46 @@ func TestF23_AHugeAnswerTakesLittleMemory(t *testing.T) {
 		}
 	})
 }
+
+// What a reply says is left of the limits reaches the gate, of each vendor in its names. What cannot be says nothing.
+func TestF11b_WhatIsLeftOfTheLimits(t *testing.T) {
+	at := func(second int) time.Time { return time.Date(2026, 1, 2, 3, 4, second, 0, time.UTC) }
+	each(t, func(t *testing.T, p *protocol) {
+		for name, c := range map[string]struct {
+			header map[string]string
+			want   []model.Limit
+		}{
+			"nothing": {nil, nil},
+			"of OpenAI": {map[string]string{
+				"x-ratelimit-limit-requests": "60", "x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "1s",
+				"x-ratelimit-limit-tokens": "90000", "x-ratelimit-remaining-tokens": "149", "x-ratelimit-reset-tokens": "5s"},
+				[]model.Limit{{Of: model.Requests, Left: 0, Until: at(6)}, {Of: model.Tokens, Left: 149, Until: at(10)}}},
+			"of Anthropic": {map[string]string{
+				"anthropic-ratelimit-requests-remaining": "49", "anthropic-ratelimit-requests-reset": "2026-01-02T03:04:06Z",
+				"anthropic-ratelimit-tokens-remaining": "0", "anthropic-ratelimit-tokens-reset": "2026-01-02T03:04:07Z",
+				"anthropic-ratelimit-input-tokens-remaining": "7000", "anthropic-ratelimit-input-tokens-reset": "2026-01-02T03:04:08Z",
+				"anthropic-ratelimit-output-tokens-remaining": "0", "anthropic-ratelimit-output-tokens-reset": "2026-01-02T03:04:09Z"},
+				[]model.Limit{{Of: model.Requests, Left: 49, Until: at(6)}, {Of: model.Tokens, Until: at(7)}, {Of: model.InputTokens, Left: 7000, Until: at(8)}, {Of: model.OutputTokens, Until: at(9)}}},
+			"without a reset":      {map[string]string{"x-ratelimit-remaining-requests": "0"}, nil},
+			"a reset that is past": {map[string]string{"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "2026-01-02T03:04:05Z"}, nil},
+			"negative":             {map[string]string{"x-ratelimit-remaining-requests": "-1", "x-ratelimit-reset-requests": "1s"}, nil},
+			"nonsense":             {map[string]string{"x-ratelimit-remaining-tokens": "none", "x-ratelimit-reset-tokens": "1s", "x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "soon"}, nil},
+			"a negative reset":     {map[string]string{"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "-1s"}, nil},
+			"a fraction":           {map[string]string{"x-ratelimit-remaining-requests": "0.5", "x-ratelimit-reset-requests": "1s"}, nil},
+		} {
+			for _, stream := range []bool{false, true} {
+				whole, streamed := p.says("hi")
+				s := step{Header: c.header, Body: whole}
+				if stream {
+					s.Body = streamed
+				}
+				reply, err := p.connect(t, wire.Options{BaseURL: serve(t, s), Now: fixed, Stream: stream}).Call(t.Context(), hello())
+				if err != nil || !slices.EqualFunc(reply.Limits, c.want, func(a, b model.Limit) bool {
+					return a.Of == b.Of && a.Left == b.Left && a.Until.Equal(b.Until)
+				}) {
+					t.Errorf("%s: %v, %v; want %v", name, reply, err, c.want)
+				}
+			}
+		}
+	})
+}

@@ -177,6 +177,7 @@ type Answer struct {
 	unasked bool          // it was not streamed although it was to be
 	Took    time.Duration // the call
 	start   time.Time
+	limits  []model.Limit // that its headers tell
 
 	passed   *passing          // of a raw request that is answered by a stream; nil: nothing is passed on as it comes
 	broken   error             // why the answer is not whole
@@ -262,7 +263,7 @@ func (p Protocol[T]) Call(ctx context.Context, line *Line, request *model.Reques
 	if len(reply.Text) >= longText {
 		runtime.GC() // else what it was read from stays until the heap has doubled, itself included
 	}
-	reply.Duration = answer.Took
+	reply.Duration, reply.Limits = answer.Took, answer.limits
 	return reply, nil
 }
 
@@ -373,6 +374,7 @@ func (l *Line) exchange(request *http.Request, a *Answer, end context.CancelCaus
 	}
 	defer response.Body.Close()
 	a.Status, a.Header = response.StatusCode, response.Header
+	a.limits = l.limits(a.Header)
 	if err := l.read(a, response, silence, raw, fold); err != nil {
 		a.broken = causeOf(request.Context(), err)
 	}
