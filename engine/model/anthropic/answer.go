@@ -443,9 +443,7 @@ func (r *reported) UnmarshalJSON(raw []byte) error {
 		{&r.Input, &now.Input}, {&r.Output, &now.Output}, {&r.CacheRead, &now.CacheRead}, {&r.Written, &now.Written},
 		{&r.ByTTL.Written5m, &now.ByTTL.Written5m}, {&r.ByTTL.Written1h, &now.ByTTL.Written1h}, {&r.OfOutput.Thinking, &now.OfOutput.Thinking},
 	} {
-		if counter.now.Known && (!counter.so.Known || counter.now.N > counter.so.N) {
-			*counter.so = *counter.now
-		}
+		counter.so.Raise(*counter.now)
 	}
 	r.Tier = cmp.Or(now.Tier, r.Tier)
 	r.raw = append(r.raw, bytes.Clone(raw))

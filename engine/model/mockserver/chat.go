@@ -242,12 +242,19 @@ func (a *answer) spoken() *spoken {
 
 func (chat) stream(a *answer, part int) [][]byte {
 	own, _ := a.own.(chatOwn)
-	chunks := a.completion().chunks(part, own.withUsage)
+	chunks := a.completion().chunks(part)
+	if own.withUsage && a.usage != nil {
+		last := a.completion().chunk()
+		last.Usage = &tokens{a.ended().usage}
+		if chunks = append(chunks, last); a.shrinks {
+			chunks[0].Usage = &tokens{a.usage}
+		}
+	}
 	frames := make([][]byte, 0, len(chunks)+1)
 	for _, chunk := range chunks {
 		frames = append(frames, frame("", chunk))
 	}
-	return append(frames, []byte("data: [DONE]\n\n"))
+	return append(a.disordered(frames, `"finish_reason":"`), []byte("data: [DONE]\n\n"))
 }
 
 func (c chat) broken(_ *answer, _ int, event bool) []byte {
@@ -258,19 +265,14 @@ func (c chat) broken(_ *answer, _ int, event bool) []byte {
 	return frame(name, c.refuse(c.problem("500"), ""))
 }
 
-// chunks are the completion as a stream tells it, the usage last if asked for.
-func (c *completion) chunks(size int, withUsage bool) []*completion {
+// chunks are the completion as a stream tells it, without its usage.
+func (c *completion) chunks(size int) []*completion {
 	var all []*completion
 	for i := range c.Choices {
 		for _, delta := range deltas(c.Choices[i].Message, size) {
 			all = append(all, c.chunk(choice{Index: c.Choices[i].Index, Delta: delta}))
 		}
 		all = append(all, c.chunk(choice{Index: c.Choices[i].Index, Delta: &spoken{}, Finish: c.Choices[i].Finish}))
-	}
-	if withUsage && c.Usage != nil {
-		last := c.chunk()
-		last.Usage = c.Usage
-		all = append(all, last)
 	}
 	return all
 }

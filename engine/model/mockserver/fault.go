@@ -234,12 +234,17 @@ var kinds = []entry{
 	{Name: "usage-fractions", Row: "F24", About: "usage as 12.5", kind: kind{answer: written("%d.5")}},
 	{Name: "usage-words", Row: "F24", About: `usage as "12 tokens"`, kind: kind{answer: written(`"%d tokens"`)}},
 
+	{Name: "usage-shrinks", Row: "F24", About: "a stream that tells half of the usage at its end", kind: kind{answer: func(a *answer) { a.shrinks = true }}},
+
 	{Name: "other-model", Row: "F25", About: "the name of another model", kind: kind{answer: func(a *answer) { a.model = "another-model" }}},
 	{Name: "two-choices", Row: "F25", About: "a second choice; nothing", kind: kind{answer: twoChoices}},
 	{Name: "choices-reversed", Row: "F25", About: "a second choice, before the first; nothing", kind: kind{answer: otherChoiceFirst}},
 	{Name: "tool-and-content", Row: "F25", About: "a call of a tool besides the content", kind: kind{answer: tools("call_1")}},
 	{Name: "tool-without-id", Row: "F25", About: "a call of a tool without an id", kind: kind{answer: tools("")}},
 	{Name: "tools-of-one-id", Row: "F25", About: "two calls of tools with the same id", kind: kind{answer: tools("call_1", "call_1")}},
+
+	{Name: "unknown-stop", Row: "F25", About: "an unknown reason to stop; the status incomplete for one", kind: kind{answer: unknownStop}},
+	{Name: "disorder", Row: "F25", Class: record.BadResponse, About: "a stream in which a part comes behind its end", kind: kind{answer: func(a *answer) { a.disorder = true }}},
 
 	{Name: "redirect", Row: "F26", Class: record.InvalidRequest, About: "307 to another name of this host", kind: kind{instead: redirect}},
 }
@@ -417,6 +422,11 @@ func (x *exchange) fill(w io.Writer, text string) {
 
 func noFinish(a *answer) { a.finish = "" }
 
+// unknown is a reason to stop that no API has.
+const unknown = "unknown_stop"
+
+func unknownStop(a *answer) { a.finish = unknown }
+
 func noChoices(a *answer) { a.content = noParts }
 
 func nullContent(a *answer) { a.content, a.calls = isNull, nil }
@@ -439,6 +449,30 @@ func written(as string) func(*answer) { return func(a *answer) { a.usage.as = as
 func twoChoices(a *answer) { a.second = after }
 
 func otherChoiceFirst(a *answer) { a.second = before }
+
+// ended is the answer as a stream ends it: where the usage shrinks, with half of it.
+func (a *answer) ended() *answer {
+	if !a.shrinks || a.usage == nil {
+		return a
+	}
+	end, u := *a, *a.usage
+	for _, n := range []*int64{&u.input, &u.output, &u.thinking, &u.cached, &u.written, &u.written1h} {
+		*n /= 2
+	}
+	end.usage = &u
+	return &end
+}
+
+// disordered lets the first frame of a stream that holds the text come before the one that it ends.
+func (a *answer) disordered(frames [][]byte, text string) [][]byte {
+	for i := 1; a.disorder && i < len(frames); i++ {
+		if bytes.Contains(frames[i], []byte(text)) {
+			frames[i-1], frames[i] = frames[i], frames[i-1]
+			break
+		}
+	}
+	return frames
+}
 
 // tools adds calls of tools with these ids.
 func tools(ids ...string) func(*answer) {

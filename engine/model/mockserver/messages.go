@@ -416,7 +416,9 @@ func (m messages) stream(a *answer, part int) [][]byte {
 	var frames [][]byte
 	tell := func(e messageEvent) { frames = append(frames, frame(e.Type, e)) }
 	begun := m.message(a)
-	begun.Usage = a.anthropicUsage(true, min(1, a.outputTokens()))
+	if !a.shrinks {
+		begun.Usage = a.anthropicUsage(true, min(1, a.outputTokens()))
+	}
 	tell(messageEvent{Type: "message_start", Message: begun})
 	if a.content == present && a.refusal == "" {
 		for i, block := range m.blocks(a) {
@@ -433,9 +435,10 @@ func (m messages) stream(a *answer, part int) [][]byte {
 	}
 	var end messageDelta
 	end.StopReason, end.StopDetails = stopReason(a)
-	tell(messageEvent{Type: "message_delta", Delta: end, Usage: a.anthropicUsage(false, a.outputTokens())})
+	last := a.ended()
+	tell(messageEvent{Type: "message_delta", Delta: end, Usage: last.anthropicUsage(false, last.outputTokens())})
 	tell(messageEvent{Type: "message_stop"})
-	return frames
+	return a.disordered(frames, "event: content_block_stop\n")
 }
 
 // open is a block as its first event shows it, and the deltas that fill it.

@@ -143,6 +143,8 @@ type answer struct {
 	usage    *usage   // nil: it is not told
 	content  presence // whether anything is said
 	second   place    // of a second choice, where the protocol has choices
+	shrinks  bool     // a stream tells the usage at its begin, and half of it at its end
+	disorder bool     // a part of a stream comes behind its end
 }
 
 // presence is whether an answer says anything.

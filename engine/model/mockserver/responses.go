@@ -331,6 +331,8 @@ func (p responses) complete(r *response, a *answer) {
 		r.Status, r.Incomplete = "incomplete", &incomplete{"max_output_tokens"}
 	} else if a.finish == "content_filter" {
 		r.Status, r.Incomplete = "incomplete", &incomplete{"content_filter"}
+	} else if a.finish == unknown {
+		r.Status, r.Incomplete = "incomplete", &incomplete{unknown}
 	}
 	if r.Status == "completed" {
 		r.CompletedAt = &a.created
@@ -342,11 +344,18 @@ func (p responses) complete(r *response, a *answer) {
 	case present:
 		r.Output = p.items(a)
 	}
-	if u := a.usage; u != nil {
-		as := cmp.Or(u.as, "%d")
-		r.Usage = fmt.Appendf(nil, `{"input_tokens":`+as+`,"input_tokens_details":{"cached_tokens":%d,"cache_write_tokens":%d},"output_tokens":`+as+
-			`,"output_tokens_details":{"reasoning_tokens":%d},"total_tokens":`+as+`}`, u.input, u.cached, u.written+u.written1h, u.output, u.thinking, u.input+u.output)
+	r.Usage = a.responsesUsage()
+}
+
+// responsesUsage writes the usage, nil where it is not told.
+func (a *answer) responsesUsage() json.RawMessage {
+	u := a.usage
+	if u == nil {
+		return nil
 	}
+	as := cmp.Or(u.as, "%d")
+	return fmt.Appendf(nil, `{"input_tokens":`+as+`,"input_tokens_details":{"cached_tokens":%d,"cache_write_tokens":%d},"output_tokens":`+as+
+		`,"output_tokens_details":{"reasoning_tokens":%d},"total_tokens":`+as+`}`, u.input, u.cached, u.written+u.written1h, u.output, u.thinking, u.input+u.output)
 }
 
 // items are what an answer says.
@@ -405,7 +414,11 @@ func (t *told) tell(e responseEvent) {
 func (p responses) stream(a *answer, size int) [][]byte {
 	t := &told{size: size}
 	for _, event := range []string{"response.created", "response.in_progress"} {
-		t.tell(responseEvent{Type: event, Response: p.response(a)})
+		begun := p.response(a)
+		if a.shrinks {
+			begun.Usage = a.responsesUsage()
+		}
+		t.tell(responseEvent{Type: event, Response: begun})
 	}
 	if a.content == present {
 		for i, it := range p.items(a) {
@@ -421,10 +434,10 @@ func (p responses) stream(a *answer, size int) [][]byte {
 		}
 	}
 	end := p.response(a)
-	if p.complete(end, a); end.Status != "in_progress" {
+	if p.complete(end, a.ended()); end.Status != "in_progress" {
 		t.tell(responseEvent{Type: "response." + end.Status, Response: end})
 	}
-	return t.frames
+	return a.disordered(t.frames, ".done\ndata: ")
 }
 
 func (t *told) reasoning(it reasoningItem) {

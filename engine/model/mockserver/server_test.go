@@ -160,7 +160,7 @@ func TestStreamsSayTheSame(t *testing.T) {
 		size := rapid.IntRange(1, 9).Draw(t, "size")
 		c := New(Options{}).complete(&request{model: "m"}, reply).completion()
 		var text, thinking, finish string
-		for _, chunk := range c.chunks(size, false) {
+		for _, chunk := range c.chunks(size) {
 			if chunk.ID != c.ID || chunk.Usage != nil || len(chunk.Choices) != 1 {
 				t.Fatalf("chunk %+v", chunk)
 			}

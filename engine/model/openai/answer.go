@@ -103,7 +103,7 @@ func (m *Model) reply(request *model.Request, c *completion) (*model.Reply, *rec
 		Answered: m.line.AnsweredBy(c.Model), Finish: choice.Finish,
 		Thinking: string(cmp.Or(said.ReasoningContent, said.Reasoning)),
 		Tier:     tierOf(string(c.Tier)),
-		Reported: wire.Reported(counted, c.Usage.raw),
+		Reported: wire.Reported(counted, c.Usage.raw...),
 	}
 	switch {
 	case choice.Finish == "" || choice.Finish == "null":
@@ -321,7 +321,7 @@ func isSet(raw json.RawMessage) bool { return len(raw) > 0 && !bytes.Equal(raw, 
 func (f *folded) add(c *chunk) {
 	f.model, f.tier = cmp.Or(c.Model, f.model), cmp.Or(c.Tier, f.tier)
 	if c.Usage != nil {
-		f.usage = *c.Usage
+		f.usage.raise(c.Usage)
 	}
 	for i := range c.Choices {
 		choice := &c.Choices[i]

@@ -228,7 +228,7 @@ func callsOf(said []toolCall) []model.ToolCall {
 
 // reported is what a server says of the usage of a call.
 type reported struct {
-	raw                                  json.RawMessage
+	raw                                  []json.RawMessage
 	Prompt, Completion, Total, CacheHits wire.Count
 	OfPrompt                             struct{ Cached, Written wire.Count }
 	OfCompletion                         struct{ Reasoning wire.Count }
@@ -236,7 +236,7 @@ type reported struct {
 
 // UnmarshalJSON never fails: a counter of a wrong type stays unknown, and the answer still counts.
 func (r *reported) UnmarshalJSON(raw []byte) error {
-	r.raw = bytes.Clone(raw)
+	r.raw = []json.RawMessage{bytes.Clone(raw)}
 	wire.Counters(raw, func(name, value []byte) {
 		if counter := r.counter(name); counter != nil {
 			_ = counter.UnmarshalJSON(value)
@@ -263,6 +263,28 @@ func (r *reported) counter(name []byte) *wire.Count {
 		return &r.OfCompletion.Reasoning
 	}
 	return nil
+}
+
+// raise takes what a later event of a stream reports. Of each counter the largest value counts, so that nothing is lost
+// where a usage shrinks.
+func (r *reported) raise(now *reported) {
+	less := false
+	for _, counter := range []struct{ so, now *wire.Count }{
+		{&r.Prompt, &now.Prompt}, {&r.Completion, &now.Completion}, {&r.Total, &now.Total}, {&r.CacheHits, &now.CacheHits},
+		{&r.OfPrompt.Cached, &now.OfPrompt.Cached}, {&r.OfPrompt.Written, &now.OfPrompt.Written},
+		{&r.OfCompletion.Reasoning, &now.OfCompletion.Reasoning},
+	} {
+		less = counter.so.Raise(*counter.now) || less
+	}
+	r.raw = raised(r.raw, now.raw, less)
+}
+
+// raised are the reports of which the largest numbers count: all, or the last one where it has no smaller number.
+func raised(so, now []json.RawMessage, less bool) []json.RawMessage {
+	if less {
+		return append(so, now...)
+	}
+	return now
 }
 
 // counted are the names in a usage that record.Usage has, and their sums.

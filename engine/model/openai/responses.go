@@ -342,7 +342,7 @@ func joined(parts []part, kind, between string) string {
 
 // responsesUsage is what a server says of the usage of a call.
 type responsesUsage struct {
-	raw     json.RawMessage
+	raw     []json.RawMessage
 	Input   wire.Count `json:"input_tokens"`
 	Output  wire.Count `json:"output_tokens"`
 	OfInput struct {
@@ -358,8 +358,20 @@ type responsesUsage struct {
 func (u *responsesUsage) UnmarshalJSON(raw []byte) error {
 	type plain responsesUsage
 	_ = json.Unmarshal(raw, (*plain)(u))
-	u.raw = bytes.Clone(raw)
+	u.raw = []json.RawMessage{bytes.Clone(raw)}
 	return nil
+}
+
+// raise takes what a later event of a stream reports, as that of chat completions does.
+func (u *responsesUsage) raise(now *responsesUsage) {
+	less := false
+	for _, counter := range []struct{ so, now *wire.Count }{
+		{&u.Input, &now.Input}, {&u.Output, &now.Output}, {&u.OfInput.Cached, &now.OfInput.Cached},
+		{&u.OfInput.Written, &now.OfInput.Written}, {&u.OfOutput.Reasoning, &now.OfOutput.Reasoning},
+	} {
+		less = counter.so.Raise(*counter.now) || less
+	}
+	u.raw = raised(u.raw, now.raw, less)
 }
 
 // responsesCounted are the names in a usage that record.Usage has, and their sum.
@@ -391,11 +403,14 @@ func readResponse(from *wire.Answer) (*response, *record.Error) {
 func (m *Responses) reply(request *model.Request, r *response) (*model.Reply, *record.Error) {
 	made := &model.Reply{
 		Answered: m.line.AnsweredBy(string(r.Model)), Blocks: r.Output.raw,
-		Tier: tierOf(string(r.Tier)), Reported: wire.Reported(responsesCounted, r.Usage.raw),
+		Tier: tierOf(string(r.Tier)), Reported: wire.Reported(responsesCounted, r.Usage.raw...),
 	}
 	refusal, spoken := r.Output.tell(made)
 	var failed *record.Error
 	switch made.Finish, failed = r.finish(made.ToolCalls != nil); {
+	case failed != nil && r.Usage.Input.Known: // what broke off has its cost
+		made.Usage = m.usage(&r.Usage, request.InputTokens(), model.EstimateTokens(made.Bytes()))
+		return made, failed
 	case failed != nil:
 		return nil, failed
 	case made.Text == "" && refusal != "":
@@ -508,6 +523,7 @@ type place struct {
 type foldedResponse struct {
 	last  int64 // the number of the newest event
 	items int   // that began
+	usage responsesUsage
 	texts map[place]*wire.Text
 	final *response
 }
@@ -553,6 +569,8 @@ func (f *foldedResponse) take(name string, data []byte) (last bool, err error) {
 // tell takes what an event says.
 func (f *foldedResponse) tell(e *responseEvent) (known, last bool, err error) {
 	switch e.Type {
+	case "response.created", "response.in_progress":
+		f.report(e.Response)
 	case "response.output_item.added":
 		if e.Item != nil && *e.Item != f.items {
 			return true, false, disorder("item %d begins after %d items", *e.Item, f.items)
@@ -573,6 +591,8 @@ func (f *foldedResponse) tell(e *responseEvent) (known, last bool, err error) {
 		if json.Unmarshal(e.Response, &r) != nil {
 			return true, false, wire.Broken(e.Response)
 		}
+		f.usage.raise(&r.Usage)
+		r.Usage = f.usage
 		f.final = &r
 		if r.Status != "failed" {
 			return true, true, f.agree()
@@ -586,6 +606,16 @@ func (f *foldedResponse) tell(e *responseEvent) (known, last bool, err error) {
 		return false, false, nil
 	}
 	return true, false, nil
+}
+
+// report takes the usage of an answer in progress, which is null at OpenAI.
+func (f *foldedResponse) report(r json.RawMessage) {
+	if !bytes.Contains(r, []byte(`"input_tokens"`)) {
+		return
+	}
+	var begun struct{ Usage responsesUsage }
+	_ = json.Unmarshal(r, &begun) // it was read as an event
+	f.usage.raise(&begun.Usage)
 }
 
 // at is the text that an event is about, nil where the event does not say it.

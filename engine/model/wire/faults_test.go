@@ -483,11 +483,18 @@ func TestF10_F26_MockFaults(t *testing.T) {
 }
 
 // means is a kind of fault as the protocol has it. In the Messages API nothing said is an answer, and so is a refusal: with its usage, and
-// for an agent without an output.
+// for an agent without an output. Chunks of chat completions have no numbers, and what is whole has no order. In Responses
+// an unknown reason says that the answer is incomplete.
 func (p *protocol) means(kind mockserver.Kind, stream bool) mockserver.Kind {
 	silent := kind.Name == "no-choices" || kind.Name == "null-content" && stream // a stream has no null
 	if p.name == "messages" && (silent || kind.Name == "refusal") {
 		kind.Class = ""
+	}
+	switch {
+	case kind.Name == "disorder" && (!stream || p.name == "chat"):
+		kind.Class = ""
+	case kind.Name == "unknown-stop" && p.name == "responses":
+		kind.Class = record.Incomplete
 	}
 	return kind
 }
@@ -531,6 +538,48 @@ func judge(t *testing.T, kind mockserver.Kind, m model.Model) {
 	withoutSecrets(t, err.Error())
 }
 
+// F24, F25: a stream that tells a larger usage first, whose parts come in disorder, or that ends for a reason that nobody knows: the
+// text and the usage are those of a stream without a fault, or the error says what is wrong and has the usage, where the
+// stream came to it.
+func TestF24_F25_OddStreams(t *testing.T) {
+	each(t, func(t *testing.T, p *protocol) {
+		ask := func(fault string) (reply *model.Reply, err error) {
+			synctest.Test(t, func(t *testing.T) {
+				transport, stop := pipes(mocked(t, fault))
+				defer stop()
+				reply, err = p.connect(t, wire.Options{BaseURL: "http://mock/v1", Transport: transport, Stream: true}).Call(t.Context(), hello())
+			})
+			return reply, err
+		}
+		right, err := ask("ok")
+		if err != nil || right.Usage.OutputTokens < 4 {
+			t.Fatalf("got %+v, %v", right, err)
+		}
+		says := map[string]string{}
+		switch p.name {
+		case "messages":
+			says["disorder"] = "an event of the stream is not what the API promises: "
+		case "responses":
+			says["disorder"] = "the events of the stream do not fit together: "
+			says["unknown-stop"] = "the answer is incomplete: unknown_stop"
+		}
+		for _, fault := range []string{"usage-shrinks", "disorder", "unknown-stop"} {
+			got, err := ask(fault)
+			var failed *model.CallError
+			switch errors.As(err, &failed); {
+			case says[fault] == "":
+				if err != nil || got.Text != right.Text || got.Usage != right.Usage {
+					t.Errorf("%s: got %+v, %v", fault, got, err)
+				}
+			case failed == nil || !strings.HasPrefix(failed.Cause.Message, says[fault]):
+				t.Errorf("%s: got %+v, %v", fault, got, err)
+			case fault == "unknown-stop" && (failed.Reply == nil || failed.Reply.Usage != right.Usage):
+				t.Errorf("%s: the usage is lost: %+v", fault, failed.Reply)
+			}
+		}
+	})
+}
+
 func accepted(t *testing.T, kind mockserver.Kind, reply *model.Reply, err error) {
 	t.Helper()
 	if err != nil {
@@ -541,7 +590,10 @@ func accepted(t *testing.T, kind mockserver.Kind, reply *model.Reply, err error)
 	if reply.Finish == "" || (reply.Text == "") != empty || reply.Text == "another" || (kind.Name == "refusal") != (reply.Finish == "content_filter") {
 		t.Errorf("got %+v", reply)
 	}
-	readable := kind.Row != "F24" || kind.Name == "usage-decimals" || kind.Name == "usage-strings"
+	if kind.Name == "unknown-stop" && reply.Finish != "unknown_stop" {
+		t.Errorf("the reason to stop is %q", reply.Finish)
+	}
+	readable := kind.Row != "F24" || slices.Contains([]string{"usage-decimals", "usage-strings", "usage-shrinks"}, kind.Name)
 	if estimated := reply.Usage.Estimated > 0; estimated == readable {
 		t.Errorf("usage %+v", reply.Usage)
 	}

@@ -64,6 +64,18 @@ func (c *Count) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
+// Raise takes another report of the same count: the larger one counts. It reports whether the other one is less.
+func (c *Count) Raise(now Count) (less bool) {
+	switch {
+	case !now.Known:
+		return false
+	case !c.Known || now.N >= c.N:
+		*c = now
+		return false
+	}
+	return true
+}
+
 // Used is the usage of an answer, of so many estimated tokens: what the server reports where it is plausible, else
 // the estimates, corrected by what the server has reported before.
 func (l *Line) Used(reported record.Usage, plausible bool, input, output int64) record.Usage {
