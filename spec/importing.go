@@ -123,6 +123,7 @@ type ImportedUsage struct {
 	CacheWriteTokens   *Expr `yaml:"cache_write_tokens" doc:"Part of input_tokens: written into the provider's cache for its usual time."`
 	CacheWrite1hTokens *Expr `yaml:"cache_write_1h_tokens" doc:"Part of input_tokens: written into the provider's cache for an hour."`
 	ReasoningTokens    *Expr `yaml:"reasoning_tokens" doc:"Part of output_tokens."`
+	TotalTokens        *Expr `yaml:"total_tokens" doc:"Input and output: what is beyond both is reasoning that is counted beside output_tokens."`
 	Calls              *Expr `yaml:"calls" doc:"How many model calls (default 1 an iteration)."`
 
 	Node *source.Node `yaml:",here"`
@@ -225,7 +226,7 @@ func (c *Counting) JSONSchema(*source.Generator) map[string]any {
 }
 
 // Counters are what may be declared cumulative.
-var Counters = []string{"cost_usd", "input_tokens", "output_tokens", "cached_tokens", "cache_write_tokens", "cache_write_1h_tokens", "reasoning_tokens", "calls"}
+var Counters = []string{"cost_usd", "input_tokens", "output_tokens", "cached_tokens", "cache_write_tokens", "cache_write_1h_tokens", "reasoning_tokens", "total_tokens", "calls"}
 
 // Evaluates reports whether the log has evaluations of iterations.
 func (m *Import) Evaluates() bool {
@@ -363,7 +364,7 @@ func (c compiler) usage(u *ImportedUsage) {
 	if u == nil {
 		return
 	}
-	for _, e := range []*Expr{u.InputTokens, u.OutputTokens, u.CachedTokens, u.CacheWriteTokens, u.CacheWrite1hTokens, u.ReasoningTokens, u.Calls} {
+	for _, e := range []*Expr{u.InputTokens, u.OutputTokens, u.CachedTokens, u.CacheWriteTokens, u.CacheWrite1hTokens, u.ReasoningTokens, u.TotalTokens, u.Calls} {
 		c.expr(e, expr.WantAny)
 	}
 }

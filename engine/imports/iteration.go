@@ -317,7 +317,7 @@ type amount struct {
 
 // spent is what a mapping knows of usage.
 type spent struct {
-	calls, input, output, cached, written, written1h, reasoning amount
+	calls, input, output, cached, written, written1h, reasoning, total amount
 
 	lacks bool   // tokens are declared, and unknown
 	cost  amount // in 1e-12 USD
@@ -367,6 +367,7 @@ func (m *meter) read(u *spec.ImportedUsage, cost *spec.Expr, s *scope) spent {
 		{"calls", u.Calls, &used.calls}, {"input_tokens", u.InputTokens, &used.input}, {"output_tokens", u.OutputTokens, &used.output},
 		{"cached_tokens", u.CachedTokens, &used.cached}, {"cache_write_tokens", u.CacheWriteTokens, &used.written},
 		{"cache_write_1h_tokens", u.CacheWrite1hTokens, &used.written1h}, {"reasoning_tokens", u.ReasoningTokens, &used.reasoning},
+		{"total_tokens", u.TotalTokens, &used.total},
 	} {
 		n, known := whole(part.e, s)
 		*part.into = m.added(part.counter, amount{n, known})
@@ -395,6 +396,9 @@ func (u *spent) usage(calls int64) record.Usage {
 	used := record.Usage{
 		Calls: calls, InputTokens: u.input.n, OutputTokens: u.output.n, CachedTokens: u.cached.n, ReasoningTokens: u.reasoning.n,
 		CacheWriteTokens: u.written.n, CacheWrite1hTokens: u.written1h.n, Cost: record.Money(u.cost.n),
+	}
+	if u.total.known {
+		used = used.WithTotal(u.total.n)
 	}
 	tokens := (u.input.known || u.output.known) && !u.lacks
 	switch {
@@ -425,7 +429,7 @@ func (u *spent) overall(sum record.Usage) record.Usage {
 	if !u.input.known && !u.output.known {
 		u.lacks = false
 		u.input, u.output = amount{sum.InputTokens, sum.TokensTold() && sum.Calls > 0}, amount{n: sum.OutputTokens}
-		u.cached, u.reasoning = amount{n: sum.CachedTokens}, amount{n: sum.ReasoningTokens}
+		u.cached, u.reasoning, u.total = amount{n: sum.CachedTokens}, amount{n: sum.ReasoningTokens}, amount{}
 		u.written, u.written1h = amount{n: sum.CacheWriteTokens}, amount{n: sum.CacheWrite1hTokens}
 	}
 	if !u.cost.known {

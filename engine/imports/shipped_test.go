@@ -265,6 +265,30 @@ func TestMiniSWEAgent(t *testing.T) {
 	compare(t, got, want)
 }
 
+// The tokens of a transcript are those that the live client counts: reasoning that a server counts beside the other output is output,
+// as is what the total alone tells. A total that counts cached input twice adds none.
+func TestChatCountsReasoningBeside(t *testing.T) {
+	for usage, want := range map[string]record.Usage{
+		`{"prompt_tokens":32,"completion_tokens":103,"total_tokens":135,"completion_tokens_details":{"reasoning_tokens":94}}`:                                           {InputTokens: 32, OutputTokens: 103, ReasoningTokens: 94},
+		`{"prompt_tokens":32,"completion_tokens":9,"total_tokens":135,"prompt_tokens_details":{"cached_tokens":6},"completion_tokens_details":{"reasoning_tokens":94}}`: {InputTokens: 32, CachedTokens: 6, OutputTokens: 103, ReasoningTokens: 94},
+		`{"prompt_tokens":20,"completion_tokens":198,"total_tokens":623}`:                                                                                               {InputTokens: 20, OutputTokens: 603, ReasoningTokens: 405},
+		`{"prompt_tokens":20,"completion_tokens":4,"total_tokens":27,"prompt_tokens_details":{"cached_tokens":3}}`:                                                      {InputTokens: 20, CachedTokens: 3, OutputTokens: 4},
+		`{"prompt_tokens":20,"completion_tokens":4,"total_tokens":9}`:                                                                                                   {InputTokens: 20, OutputTokens: 4},
+	} {
+		want.Calls, want.Unpriced = 1, 1
+		for place, line := range map[string]string{
+			"a message": `{"messages":[{"role":"user","content":"?"},{"role":"assistant","content":"!","usage":` + usage + `}]}`,
+			"the run":   `{"messages":[{"role":"user","content":"?"},{"role":"assistant","content":"!"}],"usage":` + usage + `}`,
+		} {
+			for i, err := range imports.New(mapping(t, "openai-chat")).Read("chat.jsonl", strings.NewReader(line)) {
+				if err != nil || i.Run.Usage != want {
+					t.Errorf("%s of %s: %+v, %v", usage, place, i, err)
+				}
+			}
+		}
+	}
+}
+
 // TestChat: a line that is no JSON is told with its place, a price of 0 is not
 // known, arguments that are no JSON stay text.
 func TestChat(t *testing.T) {

@@ -662,6 +662,21 @@ type Usage struct {
 // Tokens are input and output together.
 func (u Usage) Tokens() int64 { return sum(u.InputTokens, u.OutputTokens) }
 
+// WithTotal is the usage of a call whose provider reports so many tokens in all. What is beyond input and output is reasoning, which
+// xAI and Gemini count beside the other output and charge for. A total that counts cached input twice adds none.
+func (u Usage) WithTotal(total int64) Usage {
+	if min(u.InputTokens, u.OutputTokens) < 0 || total-u.InputTokens <= u.OutputTokens {
+		return u
+	}
+	apart := total - u.InputTokens - u.OutputTokens
+	if cached := u.CachedTokens; cached > 0 && (apart == cached || apart == cached+u.CacheWriteTokens) && apart != u.ReasoningTokens {
+		return u
+	}
+	u.OutputTokens += apart
+	u.ReasoningTokens = max(u.ReasoningTokens, apart)
+	return u
+}
+
 // TokensTold reports whether the tokens are known, if only as estimates. Estimates
 // of which all are 0 are those of records from before Uncounted.
 func (u Usage) TokensTold() bool {

@@ -306,23 +306,12 @@ func (m *Model) usage(said *reported, input, output int64) record.Usage {
 	used := record.Usage{
 		Calls: 1, InputTokens: said.Prompt.N, OutputTokens: said.Completion.N,
 		CachedTokens: max(said.CacheHits.N, said.OfPrompt.Cached.N), CacheWriteTokens: said.OfPrompt.Written.N,
+		ReasoningTokens: said.OfCompletion.Reasoning.N,
 	}
-	apart := said.apart()
-	used.OutputTokens += apart
-	used.ReasoningTokens = max(0, min(max(said.OfCompletion.Reasoning.N, apart), used.OutputTokens))
+	if said.Total.N <= 2*wire.MostTokens {
+		used = used.WithTotal(said.Total.N)
+	}
+	used.ReasoningTokens = max(0, min(used.ReasoningTokens, used.OutputTokens))
 	plausible := said.Prompt.Known && said.Completion.Known && min(said.CacheHits.N, said.OfPrompt.Cached.N) >= 0 && wire.Plausible(used, output)
 	return m.line.Used(used, plausible, input, output)
-}
-
-// apart is the reasoning that a server counts beside the other output, as xAI and Gemini do, and charges for: it is in the
-// total alone. A total that counts cached input twice adds no output.
-func (r *reported) apart() int64 {
-	if !r.Total.Known || r.Total.N > 2*wire.MostTokens || min(r.Prompt.N, r.Completion.N) < 0 {
-		return 0
-	}
-	apart := r.Total.N - r.Prompt.N - r.Completion.N
-	if cached := r.OfPrompt.Cached.N; cached > 0 && (apart == cached || apart == cached+r.OfPrompt.Written.N) && apart != r.OfCompletion.Reasoning.N {
-		return 0
-	}
-	return max(0, apart)
 }
