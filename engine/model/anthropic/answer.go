@@ -6,20 +6,17 @@ import (
 	"cmp"
 	"encoding/json"
 
-	"github.com/anthropics/anthropic-sdk-go"
-
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/model/wire"
 	"github.com/agentbench/agentbench/engine/record"
 )
 
-// message is what is read of an answer, whole or made of a stream. The type of the SDK would refuse whole answers for a
-// number that is written in another way.
+// message is what is read of an answer, whole or made of a stream.
 type message struct {
-	Model      string               `json:"model"`
-	Content    []block              `json:"content"`
-	StopReason anthropic.StopReason `json:"stop_reason"`
-	Usage      reported             `json:"usage"`
+	Model      string   `json:"model"`
+	Content    []block  `json:"content"`
+	StopReason string   `json:"stop_reason"`
+	Usage      reported `json:"usage"`
 
 	blocks json.RawMessage // all of Content as the provider gave it, where text and calls do not tell it
 }
@@ -88,14 +85,17 @@ func told(content []block) bool {
 func isSet(raw json.RawMessage) bool { return len(raw) > 0 && !bytes.Equal(raw, []byte("null")) }
 
 // finishes are the reasons to stop, in the words of the engine; others stay as they are.
-var finishes = map[anthropic.StopReason]string{
-	anthropic.StopReasonEndTurn:                    "stop",
-	anthropic.StopReasonStopSequence:               "stop",
-	anthropic.StopReasonToolUse:                    "tool_calls",
-	anthropic.StopReasonMaxTokens:                  "length",
-	anthropic.StopReasonModelContextWindowExceeded: "length",
-	anthropic.StopReasonRefusal:                    "content_filter",
+var finishes = map[string]string{
+	"end_turn":                      "stop",
+	"stop_sequence":                 "stop",
+	"tool_use":                      "tool_calls",
+	"max_tokens":                    "length",
+	"model_context_window_exceeded": "length",
+	"refusal":                       "content_filter",
 }
+
+// standardTier is the usual service tier.
+const standardTier = "standard"
 
 // reply makes a reply of an answer with status 200. An answer is complete only with a reason to stop.
 func (m *Model) reply(request *model.Request, a *message) (*model.Reply, *record.Error) {
@@ -106,10 +106,10 @@ func (m *Model) reply(request *model.Request, a *message) (*model.Reply, *record
 		return nil, &record.Error{Class: record.Incomplete, Message: "the answer has no stop_reason: it was cut off"}
 	}
 	made := &model.Reply{
-		Answered: m.line.AnsweredBy(a.Model), Finish: cmp.Or(finishes[a.StopReason], wire.Shorten(string(a.StopReason))),
+		Answered: m.line.AnsweredBy(a.Model), Finish: cmp.Or(finishes[a.StopReason], wire.Shorten(a.StopReason)),
 		Blocks: a.blocks, Reported: wire.Reported(counted, a.Usage.raw...),
 	}
-	if a.Usage.Tier != string(anthropic.UsageServiceTierStandard) {
+	if a.Usage.Tier != standardTier {
 		made.Tier = wire.Shorten(a.Usage.Tier)
 	}
 	for i := range a.Content {
@@ -211,13 +211,13 @@ type event struct {
 }
 
 type delta struct {
-	Type        string               `json:"type"`
-	Text        string               `json:"text"`
-	Thinking    string               `json:"thinking"`
-	Signature   string               `json:"signature"`
-	PartialJSON string               `json:"partial_json"`
-	Citation    json.RawMessage      `json:"citation"`
-	StopReason  anthropic.StopReason `json:"stop_reason"`
+	Type        string          `json:"type"`
+	Text        string          `json:"text"`
+	Thinking    string          `json:"thinking"`
+	Signature   string          `json:"signature"`
+	PartialJSON string          `json:"partial_json"`
+	Citation    json.RawMessage `json:"citation"`
+	StopReason  string          `json:"stop_reason"`
 }
 
 // take takes one event. Events of types that are not known are passed over, because the API may add some; those that are must

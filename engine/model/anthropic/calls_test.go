@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/anthropics/anthropic-sdk-go"
+	"github.com/anthropics/anthropic-sdk-go/option"
 
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/model/wire"
@@ -384,6 +385,38 @@ func TestHeadersAndPath(t *testing.T) {
 	got := capture(t, wire.Options{Headers: map[string]string{"X-Api-Key": "another"}, Stream: true}, request)
 	if got.header.Get("X-Api-Key") != "another" || got.header.Get("Accept") != "text/event-stream" || got.header.Get("Idempotency-Key") != "key-1" {
 		t.Errorf("headers %v", got.header)
+	}
+}
+
+// Address and headers are those of Anthropic's SDK, but for what tells of the SDK itself and of this machine.
+func TestHeadersAreThoseOfTheSDK(t *testing.T) {
+	for _, stream := range []bool{false, true} {
+		ours := capture(t, wire.Options{Stream: stream, Key: canary}, hello())
+		var path string
+		var theirs http.Header
+		address := serve(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { path, theirs = r.URL.Path, r.Header }))
+		client := anthropic.NewClient(option.WithoutEnvironmentDefaults(), option.WithBaseURL(address), option.WithAPIKey(canary), option.WithMaxRetries(0))
+		params := anthropic.MessageNewParams{Model: "m", MaxTokens: 1, Messages: []anthropic.MessageParam{anthropic.NewUserMessage(anthropic.NewTextBlock("?"))}}
+		if stream {
+			client.Messages.NewStreaming(t.Context(), params).Next()
+		} else {
+			_, _ = client.Messages.New(t.Context(), params) // the answer is none
+		}
+		for name := range theirs {
+			if strings.HasPrefix(name, "X-Stainless-") || name == "User-Agent" || name == "Content-Length" {
+				delete(theirs, name)
+			}
+		}
+		got := ours.header.Clone()
+		for _, name := range []string{"User-Agent", "Content-Length", "Idempotency-Key"} {
+			got.Del(name)
+		}
+		if stream { // the SDK asks for JSON there, too
+			got.Set("Accept", theirs.Get("Accept"))
+		}
+		if ours.path != path || !reflect.DeepEqual(got, theirs) {
+			t.Errorf("streamed %v: %s %v, want %s %v", stream, ours.path, got, path, theirs)
+		}
 	}
 }
 

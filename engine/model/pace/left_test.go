@@ -73,26 +73,30 @@ func (s *allowing) Call(context.Context, *model.Request) (*model.Reply, error) {
 // window, the others are steady, and a call takes 100 tokens of the last.
 func TestF11b_WhatIsLeftIsNotExceeded(t *testing.T) {
 	for name, c := range map[string]struct {
-		server   allowing
+		server   func() *allowing
 		parallel int
 		calls    int
 		longest  time.Duration
 	}{
-		"a minute":          {allowing{most: 20, window: time.Minute, of: model.Requests, takes: time.Second}, 10, 50, 2*time.Minute + 4*time.Second},
-		"steady":            {allowing{most: 20, rate: 1, of: model.Requests, takes: time.Second}, 10, 50, 33 * time.Second},
-		"steady, a day's":   {allowing{most: 14400, rate: 1.0 / 6, of: model.Requests, takes: time.Second}, 10, 500, 60 * time.Second},
-		"steady, of tokens": {allowing{most: 2000, rate: 100, each: 100, of: model.InputTokens, takes: time.Second}, 10, 50, 33 * time.Second},
+		"a minute": {func() *allowing {
+			return &allowing{most: 20, window: time.Minute, of: model.Requests, takes: time.Second}
+		}, 10, 50, 2*time.Minute + 4*time.Second},
+		"steady":          {func() *allowing { return &allowing{most: 20, rate: 1, of: model.Requests, takes: time.Second} }, 10, 50, 33 * time.Second},
+		"steady, a day's": {func() *allowing { return &allowing{most: 14400, rate: 1.0 / 6, of: model.Requests, takes: time.Second} }, 10, 500, 60 * time.Second},
+		"steady, of tokens": {func() *allowing {
+			return &allowing{most: 2000, rate: 100, each: 100, of: model.InputTokens, takes: time.Second}
+		}, 10, 50, 33 * time.Second},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			s := c.server
+			s := c.server()
 			begin := time.Now()
-			together(NewGate(GateOptions{Parallel: c.parallel}).Wrap(&s), c.calls, model.Request{})
+			together(NewGate(GateOptions{Parallel: c.parallel}).Wrap(s), c.calls, model.Request{})
 			if took := time.Since(begin); s.refused > 0 || len(s.began) != c.calls || took > c.longest {
 				t.Errorf("%s: %d refused, %d taken, took %v", name, s.refused, len(s.began), took)
 			}
-			s = c.server
+			s = c.server()
 			s.silent = true
-			together(NewGate(GateOptions{Parallel: c.parallel}).Wrap(&s), c.calls, model.Request{})
+			together(NewGate(GateOptions{Parallel: c.parallel}).Wrap(s), c.calls, model.Request{})
 			if s.refused == 0 && s.most < float64(c.calls) {
 				t.Errorf("%s: the server refuses nothing anyway", name)
 			}

@@ -2,9 +2,9 @@
 // limits it is made and its answer is read, whether the answer is whole, and what a failure means. It does not try again;
 // that is for a model around it.
 //
-// The client of a provider's library makes one request, which every call copies: its address and headers
-// are the library's, its body is the protocol's (packages openai and anthropic). The libraries themselves would follow
-// redirections with a key, have no limits of an answer's length or of its silence, and take a stream that was cut for a whole one.
+// A protocol (packages openai and anthropic) makes one request, which every call copies with a body of its own: address and headers
+// of OpenAI's are those of the client of go-openai. The providers' libraries themselves would follow redirections with a
+// key, have no limits of an answer's length or of its silence, and take a stream that was cut for a whole one.
 //
 // It is no stable API.
 package wire
@@ -137,9 +137,9 @@ func (c *Caught) Do(request *http.Request) (*http.Response, error) {
 	return nil, http.ErrNotSupported
 }
 
-// New makes the way to a server. Its library makes a call of whatever content, at the address with the key, by an HTTP client
+// New makes the way to a server. The protocol makes a call of whatever content, at the address with the key, by an HTTP client
 // that catches the request. New fails on an invalid address.
-func New(o Options, library func(address, key string, client *Caught) error) (*Line, error) {
+func New(o Options, protocol func(address, key string, client *Caught) error) (*Line, error) {
 	o = o.withDefaults()
 	base, err := url.Parse(o.BaseURL)
 	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
@@ -158,7 +158,7 @@ func New(o Options, library func(address, key string, client *Caught) error) (*L
 		}
 	}
 	var made Caught
-	if err := library(base.String(), key, &made); made.request == nil {
+	if err := protocol(base.String(), key, &made); made.request == nil {
 		return nil, fmt.Errorf("the base_url of model %q: %w", o.Name, err)
 	}
 	made.request.URL.RawQuery = query
@@ -433,7 +433,7 @@ func (l *Line) read(a *Answer, response *http.Response, silence *silence, raw *m
 	return err
 }
 
-// setBody replaces what the library would send.
+// setBody replaces what the caught request would send.
 func setBody(request *http.Request, body []byte) {
 	request.ContentLength = int64(len(body))
 	request.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
