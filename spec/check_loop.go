@@ -224,6 +224,7 @@ func (l *loader) checkModels(s *Suite) {
 			l.checkAddress(m.Node.Get("base_url"), "base_url: http://localhost:8080/v1")
 			l.checkThinking(m)
 			l.checkTier(m)
+			l.checkFees(m.Price)
 		}
 	}
 }
@@ -252,6 +253,26 @@ func (l *loader) checkTier(m *Model) {
 	}
 	l.warn(m.Node.Get("service_tier"), fmt.Sprintf("write its price: tiers: {%s: {input: ..., output: ...}}", tier),
 		"the price has no tier %q: calls that are charged by it are unpriced", tier)
+}
+
+// checkFees warns of fees for what no provider is known to count: they may never be charged.
+func (l *loader) checkFees(p *Price) {
+	if p == nil {
+		return
+	}
+	for _, fee := range p.Fees {
+		if fee.Value < 0 || slices.Contains(countedBeside, fee.Key) || slices.Contains(ratedCounts, fee.Key) || strings.HasSuffix(fee.Key, "_tokens") {
+			continue
+		}
+		hint := "the known ones are " + strings.Join(countedBeside, ", ")
+		if meant := countMeant(fee.Key); meant != "" {
+			hint = fmt.Sprintf("did you mean %s?", meant)
+		}
+		l.warn(fee.Node, hint, "no provider is known to count %q: the fee is charged only if the usage has that name", fee.Key)
+	}
+	for i := range p.Tiers {
+		l.checkFees(&p.Tiers[i].Value)
+	}
 }
 
 // mockVariables hold the replies of script models that declare none, as a JSON list.

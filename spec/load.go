@@ -413,6 +413,9 @@ func (f folder) nearFile(file string) string {
 		}
 		return err
 	})
+	if slices.Contains(names, path.Base(file)) {
+		return "it is a link to a file that does not exist"
+	}
 	if closest := source.Closest(path.Base(file), names); closest != "" {
 		return fmt.Sprintf("did you mean %q?", path.Join(path.Dir(file), closest))
 	}

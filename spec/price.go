@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/agentbench/agentbench/spec/source"
@@ -82,6 +83,19 @@ func (p *Price) checkSteps(n *source.Node, d *source.Decoder) {
 // ratedCounts are what providers call the tokens that have rates.
 var ratedCounts = []string{"input_tokens", "output_tokens", "prompt_tokens", "completion_tokens", "total_tokens", "cached_tokens", "reasoning_tokens",
 	"cache_read_input_tokens", "cache_creation_input_tokens"}
+
+// countedBeside are what providers are known to count beside tokens: Anthropic, xAI and Perplexity, in this order.
+var countedBeside = []string{"server_tool_use.web_search_requests", "server_tool_use.web_fetch_requests", "num_sources_used", "num_search_queries"}
+
+// countMeant is the known count that a name is meant to be, "": none.
+func countMeant(name string) string {
+	for _, known := range countedBeside {
+		if len(name) > 3 && strings.Contains(known, name) {
+			return known
+		}
+	}
+	return source.Closest(name, countedBeside)
+}
 
 // Step are the rates of calls whose input is longer than so many tokens.
 type Step struct {

@@ -141,7 +141,7 @@ func (c *calibration) read() error {
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return exit.Usage(exit.DidYouMean(c.flags.labels, nearby(c.flags.labels), ""), "file not found: %s", c.flags.labels)
+		return notFound(c.flags.labels, "")
 	case err != nil:
 		return exit.Usage("", "reading the labels: %w", err)
 	}

@@ -247,7 +247,7 @@ func readableLogs(files []string) error {
 		info, err := os.Stat(file)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			return exit.Usage(exit.DidYouMean(file, nearby(file), ""), "file not found: %s", file)
+			return notFound(file, "")
 		case err != nil:
 			return exit.Usage("", "%v", err)
 		case info.IsDir():

@@ -106,7 +106,7 @@ func find(path string) (file string, shipped fs.FS, err error) {
 			return "", nil, exit.Usage("did you mean "+path+ending+"?", "file not found: %s", path)
 		}
 	}
-	return "", nil, exit.Usage(exit.DidYouMean(path, nearby(path), "the suites that ship: "+strings.Join(suites.Names(), ", ")), "file not found: %s", path)
+	return "", nil, notFound(path, "the suites that ship: "+strings.Join(suites.Names(), ", "))
 }
 
 // inside is the suite that a folder holds, else the suite that ships under the name of
@@ -124,6 +124,14 @@ func inside(folder string) (file string, shipped fs.FS, err error) {
 		hint = "did you mean " + strings.Join(others, " or ") + "?"
 	}
 	return "", nil, exit.Usage(hint, "the folder %s holds no %s", folder, suites.File)
+}
+
+// notFound is the error of a file that is not there, with what may be meant.
+func notFound(path, otherwise string) error {
+	if target, err := os.Readlink(path); err == nil {
+		return exit.Usage("", "file not found: %s is a link to %s, which does not exist", path, target)
+	}
+	return exit.Usage(exit.DidYouMean(path, nearby(path), otherwise), "file not found: %s", path)
 }
 
 // nearby are what a path that does not exist may have meant.

@@ -44,6 +44,12 @@ prices: FILE. Models have the names of their provider.`,
 }
 
 func (p *program) importPrices(name, asOf, out string, providers []string) error {
+	if name == "-" {
+		return exit.Usage("name a file", "stdin is not read")
+	}
+	if err := readableLogs([]string{name}); err != nil {
+		return err
+	}
 	file, err := os.Open(name)
 	if err != nil {
 		return exit.Usage("", "%w", err)
