@@ -35,7 +35,7 @@ func TestEveryFormatIsRecognized(t *testing.T) {
 		"testdata/anthropic.jsonl": "anthropic", "testdata/chat.jsonl": "openai-chat", "testdata/responses.jsonl": "openai-responses",
 		"testdata/inspect.json": "inspect", "testdata/mini.traj.json": "mini-swe-agent", "testdata/mini-v1.traj.json": "mini-swe-agent",
 		"testdata/tau2.json": "tau2", "testdata/atif/v1.4.json": "atif", "testdata/atif/v1.7.jsonl": "atif",
-		"testdata/otel.json": "otel", "testdata/langfuse.jsonl": "langfuse", "testdata/codex.jsonl": "codex",
+		"testdata/otel.json": "otel", "testdata/langfuse.jsonl": "langfuse", "testdata/codex.jsonl": "codex", "testdata/codex-0.171.0.jsonl": "codex", "testdata/qwen-code-0.15.10.jsonl": "qwen-code",
 		"testdata/claude-code.jsonl": "claude-code", "testdata/qwen-code.jsonl": "qwen-code",
 		recordingtest.File(t, "intercode/ic_sql_multiturn_gpt-4_10_turns.json"): "intercode",
 		recordingtest.File(t, "taubench/gpt-4o-airline.json"):                   "tau-bench",

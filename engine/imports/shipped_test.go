@@ -422,6 +422,26 @@ func TestTranscriptsAndTraces(t *testing.T) {
 				Usage:      record.Usage{Calls: 1, InputTokens: 9, OutputTokens: 2, ReasoningTokens: 1, Unpriced: 1}, Scores: map[string]float64{},
 			},
 		}},
+		// A session of codex 0.171.0 (codex exec) with agentbench mock as its model; long texts are cut, folders renamed.
+		{"codex", "codex-0.171.0.jsonl", 0, 0, "I list the files first.", []told{{
+			ID: "codex:m/01a21db4-9696-78a3-aeac-23b848c825e5/1", Reason: record.ReasonFinalResponse, Status: record.Completed, Elapsed: 541 * time.Millisecond,
+			Iterations: []step{
+				{Output: `""`, Tools: `exec_command{"cmd":"echo Paris > a.txt; ls"}="Chunk ID: c257fd\nWall time: 0.0000 seconds\nProcess exited with code 0\nOriginal token count: 3\nOutput:\na.txt\nb.txt\n"`,
+					End: 420 * time.Millisecond, Usage: record.Usage{Calls: 1, InputTokens: 9544, OutputTokens: 18, ReasoningTokens: 6, ToolCalls: 1, Unpriced: 1}},
+				{Output: `"The capital is Paris."`, End: 541 * time.Millisecond, Usage: record.Usage{Calls: 1, InputTokens: 9590, OutputTokens: 8, ReasoningTokens: 3, Unpriced: 1}},
+			},
+			Usage: record.Usage{Calls: 2, InputTokens: 19134, OutputTokens: 26, ReasoningTokens: 9, ToolCalls: 1, Unpriced: 2}, Scores: map[string]float64{},
+		}}},
+		// A session of qwen-code 0.15.10 (qwen -p), made in the same way.
+		{"qwen-code", "qwen-code-0.15.10.jsonl", 0, 0, "I list the files first.", []told{{
+			ID: "qwen-code:m/587d28ef-0e7e-4738-a9cd-c3716d00dfb9/1", Reason: record.ReasonFinalResponse, Status: record.Completed, Elapsed: 935 * time.Millisecond,
+			Iterations: []step{
+				{Output: `""`, Tools: `list_directory{"path":"/work"}="Listed 1 item(s) in /work:\n---\nb.txt"`, End: 274 * time.Millisecond,
+					Usage: record.Usage{Calls: 1, InputTokens: 18997, OutputTokens: 16, ToolCalls: 1, Unpriced: 1}},
+				{Output: `"The capital is Paris."`, End: 935 * time.Millisecond, Usage: record.Usage{Calls: 1, InputTokens: 19018, OutputTokens: 8, Unpriced: 1}},
+			},
+			Usage: record.Usage{Calls: 2, InputTokens: 38015, OutputTokens: 24, ToolCalls: 1, Unpriced: 2}, Scores: map[string]float64{},
+		}}},
 		{"codex", "codex.jsonl", 0, 0, "Look.", []told{{
 			ID: "codex:gpt-5/0199-aa/1", Reason: record.ReasonFinalResponse, Status: record.Completed, Elapsed: 3500 * time.Millisecond,
 			Iterations: []step{

@@ -77,6 +77,9 @@ func (f *showFlags) validate(one bool) error {
 	if f.atif = one && f.format == "atif"; f.atif {
 		f.format = "terminal"
 	}
+	if f.format == "atif" {
+		return exit.Usage("agentbench show DIR RUN --format atif; all runs: agentbench export atif DIR --out FOLDER", "--format atif needs the name of a run")
+	}
 	if err := f.reportFlags.validate(); err != nil || !one {
 		return err
 	}
