@@ -221,7 +221,7 @@ func (c *coder) call(call *record.Call, request string) {
 	if given(c, &call.Error, nil) {
 		c.word((*string)(&call.Error.Class))
 	}
-	program := call.Conversation != ""
+	program := call.Conversation != "" || call.Kind != "" || call.Step != 0 || call.Arrived != 0 || call.FirstByte != 0 || call.Ended != 0
 	if c.flag(&program); program {
 		c.word(&call.Conversation)
 		c.word((*string)(&call.Kind))

@@ -112,6 +112,7 @@ func (s *Server) Open(ctx context.Context, run Run) (*Session, error) {
 		start := s.options.Now()
 		run.Clock = func() time.Duration { return s.options.Now().Sub(start) }
 	}
+	run.Own = ofRun(run.Own)
 	opened := &Session{
 		BaseURL: s.address, Token: "agentbench-" + rand.Text(), server: s, run: run, iteration: 1,
 		conversations: newConversations(), asked: map[drawn]int{}, ending: map[*call]bool{},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/agentbench/agentbench/engine/model"
@@ -100,6 +101,23 @@ func (r *rules) mask(canonical []byte, ofRun []string) []byte {
 		canonical = r.masks[i].hide(canonical)
 	}
 	return canonical
+}
+
+// ofRun are the texts that only belong to a run, longest first. Agents name the folder of a project by its path, with a dash for
+// whatever is no letter or digit.
+func ofRun(own []string) []string {
+	var all []string
+	for _, text := range own {
+		dashed := strings.Map(func(c rune) rune {
+			if c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z' {
+				return c
+			}
+			return '-'
+		}, text)
+		all = append(all, text, dashed)
+	}
+	slices.SortStableFunc(all, func(a, b string) int { return len(b) - len(a) })
+	return slices.DeleteFunc(all, func(text string) bool { return text == "" })
 }
 
 // hide works in place: what is hidden is at least as long as the asterisk that stands for it.

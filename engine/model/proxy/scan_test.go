@@ -111,7 +111,7 @@ func TestTheCanonicalForm(t *testing.T) {
 // sumOf is the sum of a body, as codex sends it.
 func sumOf(t *testing.T, p model.Protocol, body string) sum {
 	t.Helper()
-	a, wrong := read(p, http.Header{}, []byte(body), &known[0], []string{"/tmp/run-7"})
+	a, wrong := read(p, http.Header{}, []byte(body), &known[0], ofRun([]string{"/tmp", "/tmp/run-7"}))
 	if a == nil {
 		t.Fatal(wrong)
 	}
@@ -133,7 +133,8 @@ func TestEqualRequests(t *testing.T) {
 		"measured time":          {`0.9607 seconds`, `12.1 seconds`, true},
 		"a chunk's id":           {`1c9c0c`, `ffee00`, true},
 		"cache_control":          {`"role":"user"`, `"cache_control":{"type":"ephemeral"},"role":"user"`, true},
-		"another folder":         {`/tmp/run-7`, `/tmp/other`, false},
+		"the run's folder":       {`in /tmp/run-7`, `in -tmp-run-7`, true},
+		"another folder":         {`/tmp/run-7`, `/var/other`, false},
 		"no time":                {`0.9607 seconds`, `long`, false},
 		"what was said":          {`\nok`, `\nno`, false},
 		"a setting":              {`"store":false`, `"store":true`, false},
