@@ -51,6 +51,7 @@ type Workspace struct {
 
 	folder  *workspace.Folder
 	options workspace.Options
+	reset   bool // since the last state that was kept
 }
 
 // Open makes the folder of a run: its seed, prepared. An error is a *record.Error, or the
@@ -133,6 +134,7 @@ func (ws *Workspace) begin(ctx context.Context, dir string) error {
 
 // Reset makes the folder what the run began with.
 func (ws *Workspace) Reset(ctx context.Context) error {
+	ws.reset = true
 	return ws.failed(ctx, ws.begin(ctx, ws.folder.Dir))
 }
 
@@ -355,12 +357,13 @@ func (ws *Workspace) Snapshot(ctx context.Context) (*record.Workspace, error) {
 		return nil, ws.failed(ctx, err)
 	}
 	state := &record.Workspace{
-		Tree: shot.Tree.ID.String(), Changed: texts(changes.Changed), Added: texts(changes.Added), Deleted: texts(changes.Deleted),
+		Tree: shot.Tree.ID.String(), Reset: ws.reset, Changed: texts(changes.Changed), Added: texts(changes.Added), Deleted: texts(changes.Deleted),
 		Insertions: changes.Insertions, Deletions: changes.Deletions, Diff: changes.Diff, Truncated: changes.Truncated,
 	}
 	for _, left := range shot.Left[:min(len(shot.Left), recordedLeft)] {
 		state.Left = append(state.Left, strings.ToValidUTF8(left.Path+": "+left.Reason, "\uFFFD"))
 	}
+	ws.reset = false
 	return state, nil
 }
 

@@ -623,6 +623,16 @@ func lock(dir string) (*locked, error) {
 	return &locked{dir: dir, file: f}, nil
 }
 
+// Hold keeps all sessions away from a result folder until it is released. The error may be
+// *InUse.
+func Hold(dir string) (release func() error, err error) {
+	folder, err := lock(dir)
+	if err != nil {
+		return nil, err
+	}
+	return folder.unlock, nil
+}
+
 func (l *locked) unlock() error { return l.file.Close() }
 
 // Problem is a fault in a file of a result folder. Readers report it as an error

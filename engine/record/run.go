@@ -242,7 +242,8 @@ type Step struct {
 // Workspace is a state of a run's folder. Paths are those that differ from the seed, in
 // their order.
 type Workspace struct {
-	Tree       string   `json:"tree"` // names the state in the store of the result folder
+	Tree       string   `json:"tree"`            // names the state in the store of the result folder
+	Reset      bool     `json:"reset,omitempty"` // the iteration began with the seed again
 	Changed    []string `json:"changed,omitempty"`
 	Added      []string `json:"added,omitempty"`
 	Deleted    []string `json:"deleted,omitempty"`

@@ -208,6 +208,39 @@ func (s *Store) Verify(ctx context.Context) (faults []error) {
 	return faults
 }
 
+// Check reports why a tree cannot be restored, nil where it can. Known are the files that were
+// read before, and what was wrong with them.
+func (s *Store) Check(id ID, known map[ID]error) error {
+	t, err := s.Tree(id)
+	if err != nil {
+		return err
+	}
+	for _, e := range t.Entries {
+		if e.Kind != KindFile {
+			continue
+		}
+		wrong, read := known[e.Hash]
+		if !read {
+			wrong = s.sound(e.Hash)
+			known[e.Hash] = wrong
+		}
+		if wrong != nil {
+			return fmt.Errorf("%q: %w", e.Path, wrong)
+		}
+	}
+	return nil
+}
+
+// sound reads a file and compares it with its hash.
+func (s *Store) sound(key ID) error {
+	hash := sha256.New()
+	err := s.eachChunk(key, func(chunk []byte) error { hash.Write(chunk); return nil })
+	if err == nil && ID(hash.Sum(nil)) != key {
+		err = errDamaged
+	}
+	return err
+}
+
 func (s *Store) verify(at place) error {
 	payload, err := at.payload()
 	if err != nil {
@@ -229,10 +262,5 @@ func (s *Store) verify(at place) error {
 		}
 		return nil
 	}
-	hash := sha256.New()
-	err = s.eachChunk(at.key, func(chunk []byte) error { hash.Write(chunk); return nil })
-	if err == nil && ID(hash.Sum(nil)) != at.key {
-		err = errDamaged
-	}
-	return err
+	return s.sound(at.key)
 }
