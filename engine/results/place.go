@@ -221,9 +221,6 @@ func fileName(name string) string {
 var ownFiles = []string{"manifest.json", "manifest.copy.json", "records.jsonl", "signals.jsonl", "scores.jsonl", "spent.jsonl", "spent.head",
 	"records.damaged.jsonl", "spent.damaged.jsonl", "lock", Workspaces}
 
-// Workspaces is the folder of a result folder that has the runs' workspaces and their states.
-const Workspaces = "workspaces"
-
 // MakeFolder makes the folder that results go to, if it is not there. One that is there and is no result folder has to
 // be empty, but for hidden files, files of ours that a killed command left, and what the same command writes there.
 func MakeFolder(dir string, written ...string) error {

@@ -116,6 +116,9 @@ func (s *Session) Open(m *record.Manifest) (*record.Journal, Earlier, error) {
 	if err != nil {
 		return nil, e, Unresumable(s.Dir, err)
 	}
+	if err := ClearWorkspaces(s.Dir); err != nil {
+		return nil, e, errors.Join(exit.Unmeasured(err), journal.Close())
+	}
 	e.Found, e.tries = found, s.Tries
 	if err := s.takeUp(&e, m); err != nil {
 		return nil, e, errors.Join(err, journal.Close())

@@ -110,12 +110,46 @@ func Released(dir string, b *record.Balance) string {
 	}
 }
 
+// States tells what is wrong with the states of workspaces: what cannot be read of them, the
+// moments of runs that cannot be restored, and the folders that a killed session left.
+func States(faults []error, lost, left []string, look bool) string {
+	var b strings.Builder
+	for _, fault := range faults {
+		fmt.Fprintf(&b, "workspaces: %v\n", fault)
+	}
+	for _, moment := range lost {
+		fmt.Fprintf(&b, "its workspace cannot be restored: %s\n", page.Visible(moment))
+	}
+	if len(lost) > 0 {
+		b.WriteString("agentbench run SUITE with another --out makes these runs again\n")
+	}
+	if len(left) > 0 {
+		verb := "removed"
+		if look {
+			verb = "to be removed"
+		}
+		fmt.Fprintf(&b, "workspaces: %s of runs that were killed; %s\n", page.Plural(len(left), "folder", "folders"), verb)
+	}
+	return b.String()
+}
+
+// Pruned tells how many bytes of states were removed.
+func Pruned(freed int64) string {
+	if freed <= 0 {
+		return "workspaces: every state is one of a run\n"
+	}
+	return fmt.Sprintf("workspaces: removed %s of states that no run has any more\n", page.Bytes(freed))
+}
+
 // Repaired tells the damage of a folder and what became of it; word is the folder as a shell
-// takes it.
-func Repaired(dir, word string, r *record.Repaired, look bool) string {
+// takes it, states what States tells.
+func Repaired(dir, word string, r *record.Repaired, states string, look bool) string {
 	kept := page.Plural(r.Kept, "record is", "records are") + " whole"
-	if r.Whole() {
+	switch {
+	case r.Whole() && states == "":
 		return fmt.Sprintf("%s: %s, and nothing is damaged\n", dir, kept)
+	case r.Whole():
+		return fmt.Sprintf("%s%s: %s\n", states, dir, kept)
 	}
 	var b strings.Builder
 	verb := func(done string) string {
@@ -141,7 +175,7 @@ func Repaired(dir, word string, r *record.Repaired, look bool) string {
 	} else if r.Disordered {
 		fmt.Fprintf(&b, "signals.jsonl: its lines are not those of the records in their order; %s from records.jsonl\n", verb("made again"))
 	}
-	fmt.Fprintf(&b, "%s: %s", dir, kept)
+	fmt.Fprintf(&b, "%s%s: %s", states, dir, kept)
 	if r.Moved > 0 {
 		fmt.Fprintf(&b, ", %s %s to records.damaged.jsonl", page.Plural(r.Moved, "line", "lines"), verb("moved"))
 	}

@@ -111,6 +111,7 @@ func (t *telling) iteration(it *record.Iteration) {
 	}
 	t.text("output", output)
 	t.notUTF8(it.OutputB64, "output_b64")
+	t.workspace(it.Workspace)
 	t.trouble(it)
 	t.evaluation(it)
 	t.text("adapts", it.Adaptation)
@@ -122,6 +123,61 @@ func (t *telling) notUTF8(written []byte, key string) {
 	if len(written) > 0 {
 		t.field("", fmt.Sprintf("not UTF-8: --json has its %s as %s", page.Plural(len(written), "byte", "bytes"), key))
 	}
+}
+
+// workspace tells how the folder of the run was left.
+func (t *telling) workspace(w *record.Workspace) {
+	if w == nil {
+		return
+	}
+	text := changed(w) + " since the seed"
+	if w.Reset {
+		text += ", with which the iteration began again"
+	}
+	t.field("workspace", text+"; tree "+short(w.Tree))
+	if len(w.Left) > 0 {
+		t.text("left out", strings.Join(w.Left, "\n"))
+	}
+}
+
+// changed is what differs between two states of a workspace.
+func changed(w *record.Workspace) string {
+	files := len(w.Changed) + len(w.Added) + len(w.Deleted)
+	if files == 0 {
+		return "no file changed"
+	}
+	return fmt.Sprintf("%s changed, +%d -%d", page.Plural(files, "file", "files"), w.Insertions, w.Deletions)
+}
+
+// short is the beginning of a tree's name, which tells it from the others.
+func short(tree string) string { return tree[:min(12, len(tree))] }
+
+// Differences tells what each iteration of a run changed in its workspace: the files and their
+// diff. An iteration that left no state has nil.
+func Differences(run *record.Run, made []*record.Workspace) string {
+	var b strings.Builder
+	for i, w := range made {
+		if i > 0 {
+			b.WriteString("\n")
+		}
+		fmt.Fprintf(&b, "iteration %d", run.Iterations[i].N)
+		if w == nil {
+			b.WriteString(": it left no state of the workspace\n")
+			continue
+		}
+		fmt.Fprintf(&b, ": %s\n", changed(w))
+		for line := range strings.Lines(w.Diff) {
+			columns := strings.Split(strings.TrimSuffix(line, "\n"), "\t") // code is indented by them
+			for i := range columns {
+				columns[i] = page.Visible(columns[i])
+			}
+			b.WriteString(strings.Join(columns, "\t") + "\n")
+		}
+		if w.Truncated {
+			b.WriteString("… the diff is longer\n")
+		}
+	}
+	return b.String()
 }
 
 // trouble tells what went wrong in an iteration.

@@ -16,6 +16,7 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/results"
 	"github.com/agentbench/agentbench/reports/page"
+	"github.com/agentbench/agentbench/reports/trajectory"
 )
 
 func (p *program) exportCommand() *cobra.Command {
@@ -29,7 +30,9 @@ func (p *program) exportCommand() *cobra.Command {
 
   parquet, csv  three tables: runs, iterations and scores, with one file each
   atif          a file for each run, FOLDER/CONFIGURATION/TASK/TRIAL.json: the Agent Trajectory Interchange
-                Format of Harbor. agentbench show DIR RUN --format atif prints one run`,
+                Format of Harbor. agentbench show DIR RUN --format atif prints one run
+
+export workspace writes the files of one run.`,
 		Example: `  agentbench export results/quickstart --to parquet --out tables
   agentbench export atif results/quickstart --out trajectories`,
 		Args: arguments(1, 2, "a result folder"),
@@ -60,8 +63,38 @@ func (p *program) exportCommand() *cobra.Command {
 			return p.exportTables(args[0], out, to)
 		},
 	}
+	c.AddCommand(p.exportWorkspaceCommand())
 	outFlag(c, &out, "new folder for the files")
 	c.Flags().StringVar(&to, "to", "", "format: "+strings.Join(formats, ", "))
+	return c
+}
+
+func (p *program) exportWorkspaceCommand() *cobra.Command {
+	var out string
+	c := &cobra.Command{
+		Use:   "workspace DIR RUN[@ITERATION[.STEP]]",
+		Short: "Write the files that a run had in its workspace",
+		Long: `Writes the workspace of a run as it was after an iteration into a new folder. Without an
+iteration it is the one that the run returned.`,
+		Example: `  agentbench export workspace results/bugs fix/task-1/1@2 --out files`,
+		Args:    arguments(2, 2, "a result folder and a run"),
+		RunE: func(c *cobra.Command, args []string) error {
+			if out == "" {
+				return exit.Usage("--out FOLDER", "export workspace: where to?")
+			}
+			m, err := p.openManifest(args[0])
+			if err != nil {
+				return err
+			}
+			at := results.ParseMoment(args[1])
+			run, _, err := trajectory.Find(args[0], &m, at.Run)
+			if err != nil {
+				return err
+			}
+			return p.restore(c.Context(), args[0], run, at, out)
+		},
+	}
+	outFlag(c, &out, "new folder for the files")
 	return c
 }
 

@@ -75,6 +75,9 @@ func (p *program) merge(ctx context.Context, dirs []string, f *mergeFlags) error
 	if err != nil {
 		return results.Unmerged(f.out, err)
 	}
+	if err := results.JoinStates(f.out, parts); err != nil {
+		return err
+	}
 	m := &merged.Manifest
 	for _, dropped := range merged.Dropped {
 		fmt.Fprintf(p.err, "agentbench: warning: dropped: %v\n", dropped)

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,7 +15,7 @@ import (
 )
 
 func (p *program) repairCommand() *cobra.Command {
-	var look, release bool
+	var f repairFlags
 	c := &cobra.Command{
 		Use:     "repair DIR",
 		Short:   "Repair a damaged result folder",
@@ -22,25 +23,36 @@ func (p *program) repairCommand() *cobra.Command {
 		Long: `Keeps every intact record, moves damaged lines to records.damaged.jsonl, rebuilds the
 signals, drops scores of lost runs, and lists what was lost. Afterwards run --out DIR
 reruns the lost runs. A damaged manifest.json is restored from its copy. A damaged
-budget ledger is rebuilt: what its bad entries add up to counts as spent.
+budget ledger is rebuilt: what its bad entries add up to counts as spent. The states of
+workspaces are read: those that are damaged are listed, and folders that a killed session
+left are removed.
 
 --release also returns to the budget what is in doubt: the possible cost of calls that
-got no answer. --dry-run changes nothing and exits with 1 if anything is damaged.`,
+got no answer. --prune removes states of workspaces that no run has any more, such as
+those of runs that were made again. --dry-run changes nothing and exits with 1 if
+anything is damaged.`,
 		Args: arguments(1, 1, "one result folder"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			if look && release {
+		RunE: func(c *cobra.Command, args []string) error {
+			switch {
+			case f.look && f.release:
 				return exit.Usage("agentbench plan "+exit.ShellWord(args[0])+" shows what is in doubt", "--dry-run and --release do not go together")
+			case f.look && f.prune:
+				return exit.Usage("", "--dry-run and --prune do not go together")
 			}
-			return p.repair(args[0], look, release)
+			return p.repair(c.Context(), args[0], f)
 		},
 	}
-	c.Flags().BoolVar(&look, "dry-run", false, "only list the damage")
-	c.Flags().BoolVar(&release, "release", false, "return what is in doubt to the budget")
+	c.Flags().BoolVar(&f.look, "dry-run", false, "only list the damage")
+	c.Flags().BoolVar(&f.release, "release", false, "return what is in doubt to the budget")
+	c.Flags().BoolVar(&f.prune, "prune", false, "remove states of workspaces that no run has any more")
 	return c
 }
 
-func (p *program) repair(dir string, look, release bool) error {
-	found, err := p.repaired(dir, look)
+// repairFlags are the flags of repair.
+type repairFlags struct{ look, release, prune bool }
+
+func (p *program) repair(ctx context.Context, dir string, f repairFlags) error {
+	found, err := p.repaired(dir, f.look)
 	var manifest *record.DamagedManifest
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -51,8 +63,12 @@ func (p *program) repair(dir string, look, release bool) error {
 	case err != nil:
 		return results.Unresumable(dir, err)
 	}
-	text := overview.Repaired(dir, exit.ShellWord(dir), found, look)
-	if release {
+	states, pruned, err := p.repairStates(ctx, dir, f)
+	if err != nil {
+		return results.Unresumable(dir, err)
+	}
+	text := overview.Repaired(dir, exit.ShellWord(dir), found, overview.States(states.Faults, states.Lost, states.Left, f.look), f.look) + pruned
+	if f.release {
 		released, err := record.ReleaseLedger(dir)
 		if err != nil {
 			return results.Unresumable(dir, err)
@@ -64,12 +80,33 @@ func (p *program) repair(dir string, look, release bool) error {
 		return exit.Unmeasured(err)
 	}
 	switch {
-	case look && !found.Whole():
+	case f.look && !(found.Whole() && states.None()):
 		return exit.Quiet(exit.AnswerNo)
 	case found.LedgerLost != nil:
 		return exit.With(exit.NotMeasured, "agentbench repair --release "+exit.ShellWord(dir)+" rebuilds the ledger from what the records prove was paid", "%w", found.LedgerLost)
 	}
 	return nil
+}
+
+// repairStates looks at the states of workspaces, removes what a killed session left beside
+// them, and, where that is asked for, the states that no run has any more.
+func (p *program) repairStates(ctx context.Context, dir string, f repairFlags) (states *results.Damage, pruned string, err error) {
+	if !f.look {
+		release, err := record.Hold(dir)
+		if err != nil {
+			return nil, "", err
+		}
+		defer release()
+	}
+	if states, err = results.DamagedStates(ctx, dir); err == nil && !f.look {
+		err = results.ClearWorkspaces(dir)
+	}
+	if f.prune && err == nil {
+		var freed int64
+		freed, err = results.PruneStates(dir)
+		pruned = overview.Pruned(freed)
+	}
+	return states, pruned, err
 }
 
 func (p *program) repaired(dir string, look bool) (*record.Repaired, error) {

@@ -601,6 +601,9 @@ func (p *program) scoreWanted(ctx context.Context, dir, suite string, wanted map
 		return used, results.Unscorable(dir, err)
 	}
 	s.manifest = m
+	if err := results.ClearWorkspaces(dir); err != nil {
+		return used, errors.Join(exit.Unmeasured(err), journal.Close())
+	}
 	done, err := s.wanted(ctx, journal, wanted)
 	if err = errors.Join(err, journal.Close()); err != nil {
 		return used, exit.Unmeasured(err)

@@ -118,6 +118,9 @@ func (s *scoring) make(ctx context.Context) (*pass.Pass, error) {
 		return nil, results.Unscorable(s.dir, err)
 	}
 	s.manifest = m
+	if err := results.ClearWorkspaces(s.dir); err != nil {
+		return nil, errors.Join(exit.Unmeasured(err), journal.Close())
+	}
 	done, err := s.within(ctx, journal)
 	if err == nil {
 		err = journal.WriteManifest(s.manifest)

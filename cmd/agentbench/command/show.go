@@ -1,6 +1,7 @@
 package command
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,6 +11,8 @@ import (
 	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/imports"
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/results"
+	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/trajectory"
 )
 
@@ -20,6 +23,8 @@ type showFlags struct {
 	status             string
 	json, events, full bool
 	atif               bool // the format of one run
+	diff               bool
+	files              string // the folder for the returned files
 }
 
 func (p *program) showCommand() *cobra.Command {
@@ -30,9 +35,12 @@ func (p *program) showCommand() *cobra.Command {
 		GroupID: "look",
 		Long: `Without RUN: lists the runs. With the id of a run, such as default/task-1/1: shows every
 iteration with its output, evaluation and usage, why the run stopped, and what it returned.
---format atif prints it in the Agent Trajectory Interchange Format.`,
+--format atif prints it in the Agent Trajectory Interchange Format.
+
+Of a run with a workspace, --diff prints what each iteration changed, and --files FOLDER
+writes the files of the iteration that was returned; export workspace writes others.`,
 		Args: arguments(1, 2, "a result folder, and perhaps a run"),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(c *cobra.Command, args []string) error {
 			if err := f.validate(len(args) == 2); err != nil {
 				return err
 			}
@@ -47,7 +55,7 @@ iteration with its output, evaluation and usage, why the run stopped, and what i
 			}
 			switch {
 			case len(args) == 2:
-				return p.show(args[0], &m, args[1], &f)
+				return p.show(c.Context(), args[0], &m, args[1], &f)
 			case f.json:
 				return p.listRecords(args[0], &f)
 			}
@@ -65,6 +73,8 @@ iteration with its output, evaluation and usage, why the run stopped, and what i
 	c.Flags().BoolVar(&f.json, "json", false, "print the records as JSON Lines")
 	c.Flags().BoolVar(&f.events, "events", false, "print the events of the run as JSON Lines")
 	c.Flags().BoolVar(&f.full, "full", false, "show outputs and feedback in full")
+	c.Flags().BoolVar(&f.diff, "diff", false, "print what each iteration changed of the run's workspace")
+	c.Flags().StringVar(&f.files, "files", "", "write the files of the returned iteration into a new `FOLDER`")
 	f.reportFlags.declare(c, trajectory.TableNames)
 	return c
 }
@@ -80,8 +90,21 @@ func (f *showFlags) validate(one bool) error {
 	if f.format == "atif" {
 		return exit.Usage("agentbench show DIR RUN --format atif; all runs: agentbench export atif DIR --out FOLDER", "--format atif needs the name of a run")
 	}
-	if err := f.reportFlags.validate(); err != nil || !one {
+	ways := 0
+	for _, asked := range []bool{f.json, f.events, f.atif, f.diff, f.files != ""} {
+		if asked {
+			ways++
+		}
+	}
+	switch err := f.reportFlags.validate(); {
+	case err != nil:
 		return err
+	case !one && (f.diff || f.files != ""):
+		return exit.Usage("agentbench show DIR RUN", "--diff and --files are for one run")
+	case !one:
+		return nil
+	case ways > 1 && (f.diff || f.files != ""):
+		return exit.Usage("", "give one of --diff, --files, --json, --events and --format atif")
 	}
 	if f.format != "terminal" || len(f.writes) > 0 {
 		return exit.Usage("--json prints its record, --format atif its trajectory", "--format and --write are for the list of runs")
@@ -90,11 +113,15 @@ func (f *showFlags) validate(one bool) error {
 }
 
 // show tells one run.
-func (p *program) show(dir string, m *record.Manifest, id string, f *showFlags) error {
+func (p *program) show(ctx context.Context, dir string, m *record.Manifest, id string, f *showFlags) error {
 	run, scores, err := trajectory.Find(dir, m, id)
 	switch {
 	case err != nil:
 		return err
+	case f.diff:
+		return p.showDifferences(ctx, dir, run)
+	case f.files != "":
+		return p.restore(ctx, dir, run, results.Moment{Run: run.ID}, f.files)
 	case f.events:
 		for event := range record.Events(run) {
 			if err := p.line(event); err != nil {
@@ -113,6 +140,46 @@ func (p *program) show(dir string, m *record.Manifest, id string, f *showFlags) 
 		return unlessClosed(err)
 	}
 	fmt.Fprint(p.out, trajectory.Tell(run, trajectory.Options{Full: f.full, Width: p.width(p.out), Scores: scores}))
+	return nil
+}
+
+// showDifferences tells what the iterations of a run changed in its workspace.
+func (p *program) showDifferences(ctx context.Context, dir string, run *record.Run) (err error) {
+	if run.Seed == "" {
+		return results.NoWorkspace(run)
+	}
+	states, err := results.OpenStates(dir)
+	if err != nil {
+		return err
+	}
+	defer states.Close()
+	made, err := states.Differences(ctx, run)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprint(p.out, p.secrets.String(trajectory.Differences(run, made)))
+	return unlessClosed(err)
+}
+
+// restore writes the state of a run's workspace into a new folder.
+func (p *program) restore(ctx context.Context, dir string, run *record.Run, at results.Moment, out string) error {
+	tree, err := results.Tree(run, at)
+	if err != nil {
+		return err
+	}
+	states, err := results.OpenStates(dir)
+	if err != nil {
+		return err
+	}
+	defer states.Close()
+	if err := states.Restore(ctx, tree, out); err != nil {
+		return err
+	}
+	n := at.Iteration
+	if n == 0 {
+		n = run.Outcome.Returned
+	}
+	fmt.Fprintf(p.out, "%s: the workspace of %s after iteration %d\n", out, page.Visible(run.ID), n)
 	return nil
 }
 
