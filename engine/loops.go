@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/agentbench/agentbench/engine/agent"
@@ -158,12 +159,7 @@ func (m *models) served(l *spec.Loop, a *spec.Agent) (*agent.Served, error) {
 		return nil, err
 	}
 	served := &agent.Served{Models: models, Now: time.Now, Server: m.proxy}
-	if b := l.Guards.Budget; b != nil {
-		served.Limits.Steps = int(b.Steps)
-		if b.Hard {
-			served.Limits.Limits = stop.LimitsOf(b)
-		}
-	}
+	served.Limits, _ = stop.Compile(l).CallLimits()
 	return served, nil
 }
 
@@ -618,6 +614,41 @@ func Offline(l *spec.Loop) *loop.Loop {
 // parameters that the recorded agent was told other than in its requests.
 func Replay(recorded, target *spec.Loop, announced ...string) *replay.Replay {
 	return replay.New(recorded, target, replay.Options{Renderer: Offline(target), Judge: judge(target), Announced: announced})
+}
+
+// Evaluating makes replays as Replay does, that also run the tests of the loop in states of
+// workspaces which the recording kept and did not evaluate. They call no model.
+func (p *Parts) Evaluating() func(recorded, target *spec.Loop, announced ...string) *replay.Replay {
+	all := map[string]*sync.Map{}
+	var mu sync.Mutex
+	return func(recorded, target *spec.Loop, announced ...string) *replay.Replay {
+		mu.Lock()
+		defer mu.Unlock()
+		o := replay.Options{Renderer: Offline(target), Judge: judge(target), Announced: announced}
+		if target.Workspace != nil && target.Evaluate != nil && target.Evaluate.Judge == nil {
+			key := evaluationOf(target)
+			if all[key] == nil {
+				all[key] = &sync.Map{}
+			}
+			evaluator, wrong := p.models.evaluator(target)
+			workspaces, err := p.models.workspaces(target)
+			if wrong == nil && err == nil {
+				o.States = &loop.States{Evaluator: evaluator, Workspaces: workspaces, Judged: all[key]}
+			}
+		}
+		return replay.New(recorded, target, o)
+	}
+}
+
+// evaluationOf is a text that loops share which evaluate alike.
+func evaluationOf(l *spec.Loop) string {
+	var b strings.Builder
+	for _, v := range l.Values() {
+		if strings.HasPrefix(v.Path, "evaluate") {
+			fmt.Fprintf(&b, "%s %v\n", v.Path, v.Value)
+		}
+	}
+	return b.String()
 }
 
 // ReplayDeclared is Replay where nobody knows the tasks: requests are compared as

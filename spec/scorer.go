@@ -154,7 +154,7 @@ var scorerKinds = []ScorerKind{
 	{Type: "iterations", Course: true, keys: "at_most range", check: (*loader).checkAmount},
 	{Type: "calls", Course: true, keys: "at_most range", check: (*loader).checkAmount},
 	{Type: "command", Answer: true, Asks: true, keys: "value extract target timeout range command overlay", needs: "command"},
-	{Type: "test", Answer: true, Asks: true, keys: "timeout command overlay share", needs: "command"},
+	{Type: "test", Asks: true, keys: "timeout command overlay share", needs: "command"},
 	{Type: "http", Answer: true, Asks: true, keys: "value extract target timeout range url headers", needs: "url"},
 	{Type: "judge", Answer: true, Asks: true, keys: "value extract target timeout model models votes reduce rubric reference temperature max_output_tokens range criteria choices", check: (*loader).checkJudge},
 	{Type: "pairwise", Answer: true, Asks: true, Pairs: true, keys: "value extract target timeout model models votes reduce rubric reference temperature max_output_tokens against", check: (*loader).checkJudge},

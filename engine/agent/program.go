@@ -44,7 +44,7 @@ func (a *Program) Execute(ctx context.Context, turn *Turn) (Result, error) {
 	if turn.Workspace != nil {
 		program.Cuts, writer.silent = true, true
 	}
-	done, calls, ended := a.run(ctx, turn, program, given.stdin)
+	done, calls, refused, ended := a.run(ctx, turn, program, given.stdin)
 	var state *record.Workspace
 	if turn.Workspace != nil {
 		var wrong error
@@ -54,7 +54,7 @@ func (a *Program) Execute(ctx context.Context, turn *Turn) (Result, error) {
 	}
 	call := ProgramCall(record.RoleProgram, given.argv, given.hash, done, ended)
 	result, err := writer.result(ctx, a.Spec, turn, done.Stdout, call, ended)
-	result.Workspace = state
+	result.Workspace, result.Unanswered = state, refused
 	if len(result.Calls) == 0 { // the program ended the run before the iteration
 		return result, err
 	}
@@ -74,34 +74,35 @@ func (a *Program) Execute(ctx context.Context, turn *Turn) (Result, error) {
 	return result, err
 }
 
-// run runs the program to its end, and gives the calls of models that it made meanwhile.
-func (a *Program) run(ctx context.Context, turn *Turn, program external.Program, stdin []byte) (done external.Finished, calls []record.Call, err error) {
+// run runs the program to its end, and gives the calls of models that it made meanwhile, and
+// the one that a limit refused.
+func (a *Program) run(ctx context.Context, turn *Turn, program external.Program, stdin []byte) (done external.Finished, calls []record.Call, refused *record.Next, err error) {
 	if a.Served == nil {
 		if program, err = turn.Workspace.placed(program, nil); err != nil {
-			return done, nil, err
+			return done, nil, nil, err
 		}
 		done, err = program.Run(ctx, stdin)
-		return done, nil, err
+		return done, nil, nil, err
 	}
 	session, err := a.serve(ctx, turn)
 	if err != nil {
-		return done, nil, err
+		return done, nil, nil, err
 	}
 	if program, err = turn.Workspace.placed(program, &session.Access); err != nil {
-		return done, nil, err
+		return done, nil, nil, err
 	}
 	running, err := session.start(ctx, turn, program, stdin)
 	if err == nil {
 		done, err = running.Wait()
 	}
-	calls, end := session.stopped(turn)
+	calls, refused, end := session.stopped(turn)
 	switch {
 	case end != nil && ctx.Err() == nil:
 		err = end
 	case ctx.Err() == nil:
 		err = cmp.Or(faultOf(calls, err), err)
 	}
-	return done, calls, err
+	return done, calls, refused, err
 }
 
 // interrupted reports whether an error came from outside of the program: its time was over,
@@ -127,12 +128,14 @@ type given struct {
 // given is the command with its arguments rendered, or, where none of them holds an
 // expression, the command as it is and JSON to read.
 func (a *Program) given(ctx context.Context, turn *Turn) (given, error) {
-	argv := a.Program.Argv
+	argv, declared := slices.Clone(a.Program.Argv), slices.Clone(a.Program.Argv)
+	if len(a.Spec.Command) == len(argv) {
+		copy(declared, a.Spec.Command) // wherever the files are that it names
+	}
 	if a.Spec.Arguments == nil {
 		stdin, identity, err := input(turn)
-		return given{argv, stdin, Hash(argv, identity)}, err
+		return given{argv, stdin, Hash(declared, identity)}, err
 	}
-	argv = slices.Clone(argv)
 	for i, argument := range a.Spec.Arguments {
 		if argument == nil {
 			continue
@@ -144,9 +147,9 @@ func (a *Program) given(ctx context.Context, turn *Turn) (given, error) {
 		case strings.ContainsRune(text, 0):
 			return given{}, record.Errorf(record.Expression, "argument %d of the program holds a NUL character, which no argument can", i)
 		}
-		argv[i] = text
+		argv[i], declared[i] = text, text
 	}
-	return given{argv, nil, Hash(argv, nil)}, nil
+	return given{argv, nil, Hash(declared, nil)}, nil
 }
 
 // withPrompt is a scope that knows what the iteration is asked.

@@ -55,6 +55,7 @@ type served struct {
 	trees     map[time.Duration]string
 	told      int // calls of the iterations before
 	end       error
+	refused   *record.Next // the call that a limit refused; nil: none
 }
 
 // serve is the access of the run to which the context belongs.
@@ -120,7 +121,7 @@ func (s *served) start(ctx context.Context, turn *Turn, program external.Program
 
 // stopped is called when the program has ended. It gives the calls that it made, from the
 // start of its iteration on, and why they came to an end, where a limit ended them.
-func (s *served) stopped(turn *Turn) (calls []record.Call, end error) {
+func (s *served) stopped(turn *Turn) (calls []record.Call, refused *record.Next, end error) {
 	all := s.Calls()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -132,7 +133,7 @@ func (s *served) stopped(turn *Turn) (calls []record.Call, end error) {
 		c.Tree = s.trees[c.Arrived]
 		c.Start = max(0, c.Start-turn.Elapsed)
 	}
-	return calls, s.end
+	return calls, s.refused, s.end
 }
 
 // refused is why a program was ended, or its calls were refused: a limit of the run.
@@ -153,7 +154,8 @@ func (s *served) arrived(ctx context.Context, a *proxy.Arrival) record.Reason {
 		return cmp.Or(a.Refused, record.ReasonAgentEnded) // its program has ended
 	}
 	if a.Refused != "" && s.end == nil {
-		s.end = &model.Unanswered{Reserved: *a.Call.Reserved, Err: refused{a.Refused}}
+		s.end = refused{a.Refused}
+		s.refused = &record.Next{Request: a.Call.Request, Reserved: a.Call.Reserved, Kind: a.Call.Kind, Arrived: a.Call.Arrived}
 	}
 	kills := a.Refused != "" && !s.refuse
 	if !s.steps && !kills {

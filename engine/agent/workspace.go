@@ -352,19 +352,49 @@ func (ws *Workspace) Snapshot(ctx context.Context) (*record.Workspace, error) {
 		return nil, ws.failed(ctx, err)
 	}
 	ws.Last = shot.Tree
-	changes, err := ws.Store.Changes(ctx, ws.Seed, shot.Tree, recordedDiff)
+	state, err := ws.told(ctx, ws.Seed, shot.Tree)
 	if err != nil {
 		return nil, ws.failed(ctx, err)
 	}
-	state := &record.Workspace{
-		Tree: shot.Tree.ID.String(), Reset: ws.reset, Changed: texts(changes.Changed), Added: texts(changes.Added), Deleted: texts(changes.Deleted),
-		Insertions: changes.Insertions, Deletions: changes.Deletions, Diff: changes.Diff, Truncated: changes.Truncated,
-	}
+	state.Reset = ws.reset
 	for _, left := range shot.Left[:min(len(shot.Left), recordedLeft)] {
 		state.Left = append(state.Left, strings.ToValidUTF8(left.Path+": "+left.Reason, "\uFFFD"))
 	}
 	ws.reset = false
 	return state, nil
+}
+
+// State is a state of a run's folder that was kept, and what differs from the seed.
+func (w *Workspaces) State(ctx context.Context, seed, tree string) (*record.Workspace, error) {
+	from, err := w.tree(seed)
+	if err != nil {
+		return nil, err
+	}
+	to, err := w.tree(tree)
+	if err != nil {
+		return nil, err
+	}
+	return w.told(ctx, from, to)
+}
+
+func (w *Workspaces) tree(name string) (*workspace.Tree, error) {
+	id, err := workspace.ParseID(name)
+	if err != nil {
+		return nil, err
+	}
+	return w.Store.Tree(id)
+}
+
+// told is what differs between the seed and a state.
+func (w *Workspaces) told(ctx context.Context, seed, tree *workspace.Tree) (*record.Workspace, error) {
+	changes, err := w.Store.Changes(ctx, seed, tree, recordedDiff)
+	if err != nil {
+		return nil, err
+	}
+	return &record.Workspace{
+		Tree: tree.ID.String(), Changed: texts(changes.Changed), Added: texts(changes.Added), Deleted: texts(changes.Deleted),
+		Insertions: changes.Insertions, Deletions: changes.Deletions, Diff: changes.Diff, Truncated: changes.Truncated,
+	}, nil
 }
 
 func texts(paths []string) []string {
@@ -389,11 +419,7 @@ func (w *Workspaces) Copy(ctx context.Context, tree string, overlay map[string]s
 }
 
 func (w *Workspaces) copy(ctx context.Context, tree string, overlay map[string]string, dir string) error {
-	id, err := workspace.ParseID(tree)
-	if err != nil {
-		return err
-	}
-	state, err := w.Store.Tree(id)
+	state, err := w.tree(tree)
 	if err != nil {
 		return err
 	}

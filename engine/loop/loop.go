@@ -188,7 +188,8 @@ func (r *run) iteration(ctx context.Context) (d stop.Decision, before record.Rea
 		if len(it.Steps) > 0 {
 			it.Output, it.NotUTF8, it.OutputB64, result.Value = nil, false, nil, nil // what was said last is not what was to be said
 		}
-	} else if next := result.Unanswered; next != nil {
+	}
+	if next := result.Unanswered; next != nil && (it.Cut == "" || next.Kind != "") {
 		next.Phase, next.Strategy = it.Phase, it.Strategy
 		r.record.Next = next
 	}

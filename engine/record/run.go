@@ -303,6 +303,9 @@ type Next struct {
 	// Request is the hash of what would have been sent.
 	Request  string `json:"request,omitempty"`
 	Reserved *Usage `json:"reserved,omitempty"` // under a hard budget
+	// Kind and Arrived are those of the call of a program that a limit refused.
+	Kind    CallKind      `json:"kind,omitempty"`
+	Arrived time.Duration `json:"arrived_ns,omitempty"`
 }
 
 // Role tells whose call it was.

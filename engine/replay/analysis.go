@@ -139,6 +139,8 @@ func (a *analysis) guard(rest string) Parameter {
 	switch {
 	case strings.HasPrefix(rest, "absolute_max_iterations"):
 		return a.limit("it decides only when a run stops")
+	case rest == "budget.steps":
+		return Parameter{Class: Replayed, Why: "it decides only when a run stops; what a smaller limit leaves is known of workspaces with snapshot: step"}
 	case strings.HasPrefix(rest, "budget") && hard:
 		return Parameter{Class: Replayed, Why: "it decides only when a run stops; the recording has to be made under a hard budget too, so that it has the reservations"}
 	case a.steps(rest):

@@ -88,6 +88,15 @@ type Judge interface {
 	Judge(ctx context.Context, task *spec.Task, it *record.Iteration, state *stop.State) (v *record.Evaluation, failure *record.Error, ok bool)
 }
 
+// States judges states of workspaces.
+type States interface {
+	// Evaluate gives the evaluation of the last iteration of a history of the run, which was cut and
+	// left its workspace in a state that was kept, or the error that it fails with, and
+	// how long that took. It runs tests, but calls no model: ok is false where it would
+	// have to, or where the state cannot be had.
+	Evaluate(ctx context.Context, run *record.Run, task *spec.Task, it *record.Iteration, state *stop.State) (v *record.Evaluation, failure *record.Error, took time.Duration, ok bool)
+}
+
 // Options are what two loops do not say.
 type Options struct {
 	// Renderer renders the requests of the configuration; nil: what is sent is
@@ -95,6 +104,9 @@ type Options struct {
 	Renderer Renderer
 	// Judge judges as the configuration does; nil: nobody judges again.
 	Judge Judge
+	// States judges states of workspaces that the recording has, and did not judge; nil:
+	// nobody does.
+	States States
 	// Announced are the paths of parameters that the recorded agent was told other
 	// than in its requests, for instance in an imported log; short forms will do.
 	Announced []string

@@ -103,12 +103,16 @@ func (w *walk) step() (result Result, done bool) {
 func (w *walk) decide(step stop.Step, recorded *record.Iteration, p *pass) (result Result, done bool) {
 	w.state.Append(&p.Iteration, nil)
 	if p.evaluate {
-		if why := w.evaluate(step, recorded, &p.Iteration); why != "" {
+		judge := w.evaluate
+		if p.ended {
+			judge = w.evaluateState
+		}
+		if why := judge(step, recorded, &p.Iteration); why != "" {
 			return w.branches(step.Iteration, why), true
 		}
 	}
 	w.rejudged = w.rejudged || p.Skipped != recorded.Skipped || !alike(p.Evaluation, recorded.Evaluation) || !alike(p.Error, recorded.Error)
-	w.shortened, w.saw.UsedUp = w.shortened || w.usedUp, w.usedUp
+	w.shortened, w.saw.UsedUp = w.shortened || w.usedUp, w.usedUp || p.ended
 	w.restaged = w.restaged || step.Phase != recorded.Phase || step.Strategy != recorded.Strategy
 	d := w.state.Decide()
 	p.Adaptation = d.Adaptation
@@ -424,12 +428,17 @@ type pass struct {
 	before record.Reason
 	// unknown and censored say why nobody can tell how the iteration goes.
 	unknown, censored string
-	// late says that a timeout cut it earlier than anything cut the recorded one.
+	// late says that it was cut earlier than anything cut the recorded one.
 	late bool
+	// ended says that a limit ended its program at a call that the recorded one made.
+	ended bool
 }
 
 // flying reports whether a call was in flight when the iteration was cut.
 func (p *pass) flying(c *record.Call) bool {
+	if c.Conversation != "" {
+		return p.late && (c.Ended == 0 || c.Ended > p.End)
+	}
 	return p.late && c.Start+c.Duration+c.Waited > p.End
 }
 
@@ -455,6 +464,10 @@ func (w *walk) inside(step stop.Step, recorded *record.Iteration) *pass {
 		w.execute(p, recorded, judged)
 	}
 	switch {
+	case p.Cut != "" && p.Workspace != nil && p.unknown == "" && step.Evaluate:
+		if p.evaluate = p.ended || recorded.Evaluation != nil; !p.ended {
+			w.judgedState(p, recorded, judged)
+		}
 	case p.over():
 	case !step.Evaluate || never:
 		w.unevaluated(p, recorded, judged)
@@ -518,6 +531,10 @@ func (w *walk) execute(p *pass, recorded *record.Iteration, judged int) {
 	if len(recorded.Calls) > 0 {
 		p.Working = 0
 	}
+	if at, reason := w.refusedCall(recorded, judged); reason != "" {
+		w.endProgram(p, recorded, at, reason)
+		return
+	}
 	refused := w.calls(p, recorded, 0, judged)
 	if refused != "" && p.unknown == "" {
 		w.unsaid(p)
@@ -566,7 +583,9 @@ func (w *walk) calls(p *pass, recorded *record.Iteration, from, to int) (refused
 		}
 		w.charge(c)
 		p.Calls = recorded.Calls[: i+1 : i+1]
-		p.Working += c.Duration
+		if c.Conversation == "" { // else it is in the time of its program
+			p.Working += c.Duration
+		}
 	}
 	if to < len(recorded.Calls) {
 		p.End = recorded.Calls[to].Start
@@ -591,6 +610,10 @@ func (w *walk) late(p *pass) bool {
 	at, cancels := w.cancelsAt(func() time.Duration { return w.waited + waitedIn(&p.Iteration) })
 	if !cancels || p.End <= at {
 		return false
+	}
+	if p.Workspace != nil {
+		p.unknown = "a timeout ends the program, and what it had left in its workspace by then is not kept"
+		return true
 	}
 	p.cut(record.ReasonTimeout)
 	m := stop.Clip(w.rules, &p.Iteration, w.waited)
@@ -636,8 +659,8 @@ func (w *walk) recordedCut(p *pass, recorded *record.Iteration) {
 			p.cut(record.ReasonTimeout)
 			return
 		}
-	case record.ReasonBudgetCalls, record.ReasonBudgetTokens, record.ReasonBudgetCost:
-		w.refusedNext(p)
+	case record.ReasonBudgetCalls, record.ReasonBudgetTokens, record.ReasonBudgetCost, record.ReasonBudgetSteps:
+		w.refusedNext(p, recorded)
 		return
 	}
 	p.censored = cutShort
@@ -645,7 +668,17 @@ func (w *walk) recordedCut(p *pass, recorded *record.Iteration) {
 
 // refusedNext asks whether the configuration has room for the call that the
 // recording's budget refused.
-func (w *walk) refusedNext(p *pass) {
+func (w *walk) refusedNext(p *pass, recorded *record.Iteration) {
+	if next := w.run.Next; next != nil && next.Kind != "" {
+		limits, _ := w.rules.CallLimits()
+		call := record.Call{Kind: next.Kind, Reserved: next.Reserved, Arrived: next.Arrived}
+		if reason := limits.Refuses(w.callsBefore(recorded, len(recorded.Calls)), &call); reason != "" {
+			p.cut(reason)
+			return
+		}
+		p.censored = noRoom
+		return
+	}
 	if _, hard := w.rules.Reservations(); !hard || w.run.Next == nil {
 		p.censored = noRoom
 		return
@@ -667,6 +700,8 @@ func (w *walk) reserves(c *record.Call, first bool) bool {
 	switch c.Role {
 	case record.RoleProgram, record.RoleHTTP:
 		return false
+	case record.RoleAgent:
+		return c.Conversation == "" // what programs call is decided when it arrives
 	case record.RoleDelegate: // a remote agent, or a program, where it is no model
 		b := w.recorded.Guards.Budget
 		return c.Model != "" || c.Reserved != nil || b == nil || !b.Hard
@@ -697,4 +732,78 @@ func (w *walk) charge(c *record.Call) {
 	case c.Reserved != nil:
 		w.charged = w.charged.Plus(c.Usage)
 	}
+}
+
+// refusedCall is the first call that a program made in the iteration and that the limits of
+// the configuration refuse, by its place among the calls; the reason is "" where there is none.
+func (w *walk) refusedCall(recorded *record.Iteration, judged int) (at int, reason record.Reason) {
+	limits, any := w.rules.CallLimits()
+	for i := 0; any && i < judged; i++ {
+		c := &recorded.Calls[i]
+		if c.Conversation == "" {
+			continue
+		}
+		if reason = limits.Refuses(w.callsBefore(recorded, i), c); reason != "" {
+			return i, reason
+		}
+	}
+	return 0, ""
+}
+
+// callsBefore are the calls of the run that its limits count when one arrives: those of
+// programs stand in the order in which they arrived.
+func (w *walk) callsBefore(recorded *record.Iteration, at int) (before []record.Call) {
+	for _, it := range w.made {
+		before = append(before, it.Calls...)
+	}
+	before = append(before, recorded.Calls[:at]...)
+	return slices.DeleteFunc(before, func(c record.Call) bool { return c.Conversation == "" })
+}
+
+// endProgram ends the program of an iteration at one of its calls, which is not made. What it
+// left is the state that was kept when the call arrived.
+func (w *walk) endProgram(p *pass, recorded *record.Iteration, at int, reason record.Reason) {
+	refused := &recorded.Calls[at]
+	p.ended, p.late, p.End = true, true, refused.Arrived
+	p.Calls = slices.Clone(recorded.Calls[:at])
+	for i := range p.Calls {
+		c := &p.Calls[i]
+		w.charge(c)
+		if c.Conversation == "" { // the program
+			c.Duration, c.Stdout, c.Stderr, c.Error = p.End-c.Start, "", "", nil
+		}
+	}
+	p.Working = p.End - p.Start
+	p.cut(reason)
+	w.unsaid(p)
+	switch {
+	case recorded.Workspace == nil:
+	case refused.Tree == "":
+		p.unknown = fmt.Sprintf("the state of the workspace when call %d of the program arrived was not kept: record with workspace: {snapshot: step}", at)
+	default:
+		p.Workspace = &record.Workspace{Tree: refused.Tree}
+	}
+}
+
+// judgedState makes the calls with which the recording evaluated what a cut iteration left.
+func (w *walk) judgedState(p *pass, recorded *record.Iteration, judged int) {
+	for i := judged; i < len(recorded.Calls); i++ {
+		p.Calls = append(slices.Clip(p.Calls), recorded.Calls[i])
+		p.Working += recorded.Calls[i].Duration
+	}
+	p.End = recorded.End
+}
+
+// evaluateState judges what a program left that a limit ended where the recording's went on.
+func (w *walk) evaluateState(_ stop.Step, _, it *record.Iteration) (why string) {
+	if w.States == nil {
+		return "what the program had left by then was not evaluated: it is, with --evaluate"
+	}
+	evaluation, failure, took, ok := w.States.Evaluate(w.ctx, w.run, w.task, it, w.state)
+	if !ok {
+		return "what the program had left by then cannot be evaluated here"
+	}
+	it.Evaluation, it.End, it.Working = evaluation, it.End+took, it.Working+took
+	it.Fail(failure)
+	return ""
 }

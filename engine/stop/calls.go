@@ -10,6 +10,18 @@ type CallLimits struct {
 	MainSteps int // of the main conversation
 }
 
+// CallLimits are the limits that decide about calls of programs; ok is false where there are none.
+func (r *Rules) CallLimits() (limits CallLimits, ok bool) {
+	if r.budget == nil {
+		return limits, false
+	}
+	limits.Steps = int(r.budget.Steps)
+	if r.budget.Hard {
+		limits.Limits = LimitsOf(r.budget)
+	}
+	return limits, limits != CallLimits{}
+}
+
 // Refuses is the reason for which a call is refused that arrives after others of its run; "": it is admitted. What has ended by then
 // counts with what was charged for it, what is in flight with what was reserved. The call itself counts with its reservation.
 // A call that is no step is never refused for steps.
@@ -21,7 +33,6 @@ func (l *CallLimits) Refuses(before []record.Call, next *record.Call) record.Rea
 	if next.Kind == record.MainCall {
 		mainSteps = 1
 	}
-	used := reservedFor(next)
 	for i := range before {
 		c := &before[i]
 		if c.Kind.IsStep() {
@@ -30,8 +41,8 @@ func (l *CallLimits) Refuses(before []record.Call, next *record.Call) record.Rea
 		if c.Kind == record.MainCall {
 			mainSteps++
 		}
-		used = used.Plus(chargedAt(c, next))
 	}
+	used := NeededFor(before, next)
 	switch {
 	case next.Kind.IsStep() && l.Steps > 0 && steps > l.Steps,
 		next.Kind == record.MainCall && l.MainSteps > 0 && mainSteps > l.MainSteps:
@@ -40,6 +51,15 @@ func (l *CallLimits) Refuses(before []record.Call, next *record.Call) record.Rea
 		return record.ReasonBudgetCost
 	}
 	return l.Short(used)
+}
+
+// NeededFor is how much a budget has to hold so that a call is admitted that arrives after others.
+func NeededFor(before []record.Call, next *record.Call) record.Usage {
+	used := reservedFor(next)
+	for i := range before {
+		used = used.Plus(chargedAt(&before[i], next))
+	}
+	return used
 }
 
 // chargedAt is what a call counts with when another one arrives.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -30,11 +31,18 @@ type recordedFlags struct {
 	configurations []string
 	suite          string
 	opened         *opened // the suite, where it is open already
+	evaluate       bool
 }
 
 func (f *recordedFlags) declare(c *cobra.Command) {
 	c.Flags().StringArrayVar(&f.configurations, "configuration", nil, "recorded configuration to change (repeatable; default: all)")
 	c.Flags().StringVar(&f.suite, "suite", "", "suite with the tasks, if they are not in the result folder")
+	evaluateFlag(c, &f.evaluate)
+}
+
+// evaluateFlag declares the flag that runs tests in replays.
+func evaluateFlag(c *cobra.Command, evaluate *bool) {
+	c.Flags().BoolVar(evaluate, "evaluate", false, "run tests in kept states of workspaces that were not evaluated, without model calls")
 }
 
 // recordedRuns is a result folder that is replayed.
@@ -42,6 +50,9 @@ type recordedRuns struct {
 	*program
 	*results.Recorded
 	suite string // that has the tasks, as it was named; "": none was
+	// parts run tests in states of workspaces; nil: no tests are run. Shared is what they keep.
+	parts  *engine.Parts
+	shared engine.Shared
 }
 
 // openRecordedRuns opens DIR or DIR:CONFIGURATION.
@@ -59,6 +70,13 @@ func (p *program) openRecordedRuns(text string, f *recordedFlags) (*recordedRuns
 	r.Recorded, err = results.OpenRecorded(at, suite, f.configurations, results.RecordedOptions{
 		Warn: r.warnOf, Lean: heap.Leanly, Judge: r.judge, Replay: r.rendering,
 	})
+	if err != nil || !f.evaluate {
+		return r, err
+	}
+	dir, err := filepath.Abs(at.Path)
+	if err == nil {
+		r.parts, err = engine.NewParts(r.Document, engine.BuildOptions{Getenv: p.env, Shared: &r.shared, Workspaces: filepath.Join(dir, results.Workspaces)})
+	}
 	return r, err
 }
 
@@ -96,6 +114,8 @@ func (r *recordedRuns) rendering() func(was, target *spec.Loop, announced ...str
 			r.warnOf(fmt.Sprintf("the tasks are not in %s: prompts are compared as they are declared; --suite SUITE compares what would be sent", r.Path))
 		}
 		return engine.ReplayDeclared
+	case r.parts != nil:
+		return r.parts.Evaluating()
 	}
 	return engine.Replay
 }
@@ -142,13 +162,18 @@ func (r *recordedRuns) judge() sweep.Judge {
 	if !r.Texts || !r.Folder.KnowsTasks() {
 		return nil
 	}
-	set, _ := scorers.New(suite.Scorers, scorers.Options{Resolved: suite.Resolved, Baseline: suite.Baseline})
+	options := scorers.Options{Resolved: suite.Resolved, Baseline: suite.Baseline}
+	if r.parts != nil {
+		options.Outside = r.parts
+	}
+	set, _ := scorers.New(suite.Scorers, options)
 	if set == nil {
 		return nil
 	}
 	by := map[string]*scorers.Set{}
 	for i := range suite.Scorers {
-		if name := suite.Scorers[i].Name; !suite.Scorers[i].Asks(suite.Scorers) {
+		tests := r.parts != nil && suite.Scorers[i].Type == "test" // in states that were kept, and without a call
+		if name := suite.Scorers[i].Name; tests || !suite.Scorers[i].Asks(suite.Scorers) {
 			by[name] = set.Only(func(one string) bool { return one == name })
 		}
 	}

@@ -71,6 +71,7 @@ func (p *program) replay(ctx context.Context, place string, f *replayFlags) erro
 	if err != nil {
 		return err
 	}
+	defer r.shared.Close()
 	if r.Folder.Manifest.Totals.Runs() > manyRecorded {
 		defer heap.Leanly()()
 	}

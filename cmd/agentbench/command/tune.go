@@ -38,6 +38,7 @@ type tuneFlags struct {
 	set           []spec.Setting
 	parameters    []sweep.Axis
 	json          bool
+	evaluate      bool
 	apply         string // the loop file that is changed, or applySuite; "": nothing is changed
 	all           *pflag.FlagSet
 }
@@ -83,6 +84,7 @@ spent; 5 nothing to choose from.`,
 	flags.BoolVar(&f.plan, "plan", false, "only show what would be recorded and its maximum cost")
 	flags.StringVar(&f.suite, "suite", "", "suite of the runs in DIR: for its tune section, its tasks, and the files that --apply changes")
 	flags.StringVar(&f.configuration, "configuration", "", "tune the loop of this configuration (default: the baseline, else the only one)")
+	evaluateFlag(c, &f.evaluate)
 	setFlag(c, &f.set, "set a parameter in every configuration that is tried")
 	axisFlag(c, &f.parameters, "parameter", "p", "parameter and values: path=1,2,5,off or path=1..10,off (repeatable; default: the suite's tune, else the limits of the loop)")
 	flags.BoolVar(&f.json, "json", false, "short for --format json")
@@ -125,6 +127,7 @@ func (p *program) tune(ctx context.Context, path string, f *tuneFlags) error {
 // that was asked for.
 func (t *tuning) recommend(ctx context.Context) error {
 	defer heap.Leanly()()
+	defer t.shared.Close()
 	if err := t.grid(); err != nil {
 		return err
 	}
@@ -223,7 +226,7 @@ func (p *program) openTuning(ctx context.Context, path string, f *tuneFlags) (*t
 		p.warn(t.opened, nil)
 	}
 	if folder {
-		runs, err := p.openRecordedRuns(path, &recordedFlags{suite: f.suite, opened: t.opened})
+		runs, err := p.openRecordedRuns(path, &recordedFlags{suite: f.suite, opened: t.opened, evaluate: f.evaluate})
 		if err != nil {
 			return nil, err
 		}

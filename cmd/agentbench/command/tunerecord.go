@@ -121,7 +121,7 @@ func (t *tuning) record(ctx context.Context) (ended, err error) {
 	if err != nil {
 		return nil, err
 	}
-	runs, err := t.openRecordedRuns(j.dir, &recordedFlags{suite: t.opened.path, opened: t.opened})
+	runs, err := t.openRecordedRuns(j.dir, &recordedFlags{suite: t.opened.path, opened: t.opened, evaluate: t.flags.evaluate})
 	if err != nil {
 		return nil, err
 	}

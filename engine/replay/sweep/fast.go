@@ -13,6 +13,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/replay"
+	"github.com/agentbench/agentbench/engine/stop"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/source"
 )
@@ -375,6 +376,8 @@ func observe(l *spec.Loop, path string, recordings []Recording) (o observed, ok 
 		o.values = fromRuns(recordings, spent(func(u record.Usage) float64 { return float64(u.Calls) }))
 	case path == "guards.budget.cost_usd":
 		o.values = fromRuns(recordings, spent(dollars))
+	case path == "guards.budget.steps":
+		o.values = fromRuns(recordings, steps)
 	case counts(l, path):
 		o.values = upTo(recordings, counted(l, path))
 		o.strictly = true // no run is longer, so that what lies above the last decides alike
@@ -466,7 +469,34 @@ func differences(run *record.Run) []float64 {
 	return all
 }
 
-// spent is what was used up to the end of each iteration.
+// steps are the limits of steps that end a run at its calls, and the least one that does not.
+func steps(run *record.Run) (limits []float64) {
+	n := 0
+	for i := range run.Iterations {
+		n += run.Iterations[i].StepCount()
+	}
+	for limit := 1; limit <= n+1; limit++ {
+		limits = append(limits, float64(limit))
+	}
+	return limits
+}
+
+// needed is how much a budget has to hold so that each of the calls is admitted that programs made.
+func needed(run *record.Run, of func(record.Usage) float64) (limits []float64) {
+	var before []record.Call
+	for i := range run.Iterations {
+		calls := run.Iterations[i].Calls
+		for k := range calls {
+			if calls[k].Conversation != "" {
+				limits = append(limits, of(stop.NeededFor(before, &calls[k])))
+				before = append(before, calls[k])
+			}
+		}
+	}
+	return limits
+}
+
+// spent is what was used up to the end of each iteration, and what calls of programs need.
 func spent(of func(record.Usage) float64) func(*record.Run) []float64 {
 	return func(run *record.Run) []float64 {
 		var sum record.Usage
@@ -477,7 +507,7 @@ func spent(of func(record.Usage) float64) func(*record.Run) []float64 {
 				all = append(all, v)
 			}
 		}
-		return all
+		return append(all, needed(run, of)...)
 	}
 }
 

@@ -443,7 +443,7 @@ func (a *Axis) sizes() bool {
 	switch lastOf(rest) {
 	case "max_iterations", "threshold":
 		return section == "terminate"
-	case "absolute_max_iterations", "tokens", "calls", "cost_usd":
+	case "absolute_max_iterations", "tokens", "calls", "cost_usd", "steps":
 		return section == "guards"
 	}
 	return false

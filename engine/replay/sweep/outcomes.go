@@ -413,7 +413,7 @@ type chain struct {
 // chain is that of a candidate of a grid, and its limit as outcomes tell it.
 func (c *Candidate) chain(loop *spec.Loop) (in chain, limit float64) {
 	budget := loop.Guards.Budget
-	if c.of == nil || budget == nil || !budget.Hard || replay.ReadsParameters(loop) {
+	if c.of == nil || budget == nil || !budget.Hard || replay.ReadsParameters(loop) || slices.ContainsFunc(loop.Stages(), callsModels) {
 		return chain{}, 0
 	}
 	limits, most := stop.LimitsOf(budget), 0
@@ -439,6 +439,9 @@ func (c *Candidate) chain(loop *spec.Loop) (in chain, limit float64) {
 	}
 	return in, limit
 }
+
+// callsModels reports whether a stage is a program that calls models: limits decide about each of its calls.
+func callsModels(s spec.Stage) bool { return len(s.Agent.Models) > 0 }
 
 // chunk is how many runs a worker takes at a time.
 const chunk = 64

@@ -455,8 +455,8 @@ func NeedsTexts(recorded, target *spec.Loop) string {
 	if _, _, cancels := stop.Compile(target).CancelAt(); cancels {
 		return "a timeout cancels the iteration in flight"
 	}
-	if budget := target.Guards.Budget; budget != nil && budget.Hard {
-		return "a hard budget cuts the iteration in flight"
+	if budget := target.Guards.Budget; budget != nil && (budget.Hard || budget.Steps > 0) {
+		return "a budget cuts the iteration in flight"
 	}
 	if converses(target) && timed(target.Terminate.Any, func(t *spec.Timeout) bool { return t.Working }) {
 		return "a timeout goes by the working time, which the tools of a conversation tell"
