@@ -463,7 +463,7 @@ func (f *tuneFlags) again() string {
 	var text strings.Builder
 	f.all.Visit(func(flag *pflag.Flag) {
 		switch flag.Name {
-		case "configuration", "objective", "minimize", "choose", "cost", "folds", "hold-out", "fold-by", "seed":
+		case "configuration", "objective", "minimize", "choose", "cost", "folds", "hold-out", "fold-by", "seed", "evaluate":
 			text.WriteString(" " + exit.ShellWord("--"+flag.Name+"="+flag.Value.String()))
 		case "constraint", "set", "parameter":
 			for _, value := range flag.Value.(interface{ GetSlice() []string }).GetSlice() {

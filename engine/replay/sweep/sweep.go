@@ -141,8 +141,8 @@ func Divide(runs []Run, part []int, parts int) *Parts {
 // are added up in steps of 1e-9, so that their order does not matter.
 func (p *Parts) Sum(outcomes []Outcome) []Totals { return addUp(outcomes, p.runs, p.cells) }
 
-// widest keeps one recording of each path: the one whose runs are the longest, the
-// first by name among equals. The order in which recordings come changes nothing.
+// widest keeps one recording of each path: the one whose runs have the most iterations,
+// then the most steps, the first by name among equals. The order in which recordings come changes nothing.
 func widest(recordings []Recording) []Recording {
 	var kept []Recording
 	byName := slices.SortedStableFunc(slices.Values(recordings), func(a, b Recording) int { return cmp.Compare(a.Configuration, b.Configuration) })
@@ -154,7 +154,7 @@ func widest(recordings []Recording) []Recording {
 		case len(r.Runs) == 0:
 		case same < 0:
 			kept = append(kept, r)
-		case r.length() > kept[same].length():
+		case cmp.Or(cmp.Compare(r.length(), kept[same].length()), cmp.Compare(r.steps(), kept[same].steps())) > 0:
 			kept[same] = r
 		}
 	}
@@ -177,6 +177,17 @@ func (r *Recording) length() float64 {
 		sum += r.Runs[i].Iterations()
 	}
 	return float64(sum) / float64(len(r.Runs))
+}
+
+// steps is how many steps the runs have in all: of those that are equally long, the longer
+// ones answer for more limits of steps.
+func (r *Recording) steps() (sum int) {
+	for run := range r.whole() {
+		for i := range run.Iterations {
+			sum += run.Iterations[i].StepCount()
+		}
+	}
+	return sum
 }
 
 // whole are the runs with their iterations, each valid until the next.
