@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -53,8 +54,12 @@ func (d *Document) StartsPrograms() bool {
 // of a run.
 func (d *Document) Programs() source.Faults {
 	var missing source.Faults
-	look := func(folder string, programs []*source.Node) {
+	// A path that is not there may be one of a workspace, which only its run has.
+	look := func(folder string, programs []*source.Node, workspace bool) {
 		for _, n := range programs {
+			if workspace && belongsToWorkspace(folder, n.Text) {
+				continue
+			}
 			if !programThere(folder, n.Text, d.getenv("PATH")) {
 				missing = append(missing, missingProgram(n, folder))
 			} else if what, hint := unstartable(folder, n.Text); what != "" {
@@ -63,13 +68,23 @@ func (d *Document) Programs() source.Faults {
 		}
 	}
 	for _, loop := range d.Loops() {
-		look(loop.Folder, loop.programNodes())
+		look(loop.Folder, loop.programNodes(), loop.Workspace != nil)
 	}
 	if d.Suite != nil {
-		look(d.folder.disk, d.Suite.programNodes())
+		some := slices.ContainsFunc(d.Loops(), func(l *Loop) bool { return l.Workspace != nil })
+		look(d.folder.disk, d.Suite.programNodes(), some)
 	}
 	missing.Sort()
 	return slices.Compact(missing)
+}
+
+// belongsToWorkspace reports whether a program is a path that nothing in a folder has.
+func belongsToWorkspace(folder, program string) bool {
+	if !strings.ContainsRune(program, '/') || !filepath.IsLocal(filepath.FromSlash(program)) {
+		return false
+	}
+	_, err := os.Stat(filepath.Join(folder, program))
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 // unstartable says why the system cannot start a script that a command names by its path: it names no interpreter, or
