@@ -169,6 +169,9 @@ func (c *coder) iteration(it *record.Iteration) {
 	if given(c, &it.Evaluation, &c.room.evaluations) {
 		c.evaluation(it.Evaluation)
 	}
+	if given(c, &it.Workspace, nil) {
+		c.text(&it.Workspace.Tree)
+	}
 	if given(c, &it.Ended, nil) {
 		c.word(&it.Ended.Reason)
 		c.word(&it.Ended.Tool)

@@ -464,10 +464,10 @@ func (w *walk) inside(step stop.Step, recorded *record.Iteration) *pass {
 		w.execute(p, recorded, judged)
 	}
 	switch {
-	case p.Cut != "" && p.Workspace != nil && p.unknown == "" && step.Evaluate:
-		if p.evaluate = p.ended || recorded.Evaluation != nil; !p.ended {
-			w.judgedState(p, recorded, judged)
-		}
+	case p.ended && p.unknown == "" && p.Workspace != nil:
+		p.evaluate = step.Evaluate
+	case p.Cut != "" && p.unknown == "" && recorded.Workspace != nil:
+		w.cutWorkspace(step, p, recorded)
 	case p.over():
 	case !step.Evaluate || never:
 		w.unevaluated(p, recorded, judged)
@@ -547,8 +547,23 @@ func (w *walk) execute(p *pass, recorded *record.Iteration, judged int) {
 		p.Ended = nil
 	case refused != "":
 		p.cut(refused)
-	case judged == len(recorded.Calls) && recorded.Cut != "" && !w.judgeCut(recorded):
+	case recorded.Cut != "" && (judged == len(recorded.Calls) || recorded.Workspace != nil) && !w.judgeCut(recorded):
 		w.recordedCut(p, recorded)
+	}
+}
+
+// cutWorkspace is an iteration that was cut and leaves files, which are evaluated. Where the recorded one was
+// cut at the same moment, they are the same.
+func (w *walk) cutWorkspace(step stop.Step, p *pass, recorded *record.Iteration) {
+	switch {
+	case p.late:
+		p.Cut, p.unknown = "", "the record does not have the workspace of that moment"
+	case !step.Evaluate:
+	case w.differ.evaluation.why != "":
+		p.Cut, p.unknown = "", w.differ.evaluation.why
+	default:
+		p.Calls, p.Evaluation, p.Error, p.Confidence = recorded.Calls, recorded.Evaluation, recorded.Error, recorded.Confidence
+		p.End, p.Working = recorded.End, recorded.Working
 	}
 }
 
@@ -655,7 +670,7 @@ func waitedIn(it *record.Iteration) (sum time.Duration) {
 func (w *walk) recordedCut(p *pass, recorded *record.Iteration) {
 	switch record.Reason(recorded.Cut) {
 	case record.ReasonTimeout:
-		if at, cancels := w.clipsAt(p); cancels && at == recorded.End {
+		if at, cancels := w.clipsAt(p); cancels && at == p.End {
 			p.cut(record.ReasonTimeout)
 			return
 		}
@@ -783,15 +798,6 @@ func (w *walk) endProgram(p *pass, recorded *record.Iteration, at int, reason re
 	default:
 		p.Workspace = &record.Workspace{Tree: refused.Tree}
 	}
-}
-
-// judgedState makes the calls with which the recording evaluated what a cut iteration left.
-func (w *walk) judgedState(p *pass, recorded *record.Iteration, judged int) {
-	for i := judged; i < len(recorded.Calls); i++ {
-		p.Calls = append(slices.Clip(p.Calls), recorded.Calls[i])
-		p.Working += recorded.Calls[i].Duration
-	}
-	p.End = recorded.End
 }
 
 // evaluateState judges what a program left that a limit ended where the recording's went on.

@@ -463,7 +463,11 @@ func (f *tuneFlags) again() string {
 	var text strings.Builder
 	f.all.Visit(func(flag *pflag.Flag) {
 		switch flag.Name {
-		case "configuration", "objective", "minimize", "choose", "cost", "folds", "hold-out", "fold-by", "seed", "evaluate":
+		case "minimize", "evaluate":
+			if flag.Value.String() == "true" {
+				text.WriteString(" --" + flag.Name)
+			}
+		case "configuration", "objective", "choose", "cost", "folds", "hold-out", "fold-by", "seed":
 			text.WriteString(" " + exit.ShellWord("--"+flag.Name+"="+flag.Value.String()))
 		case "constraint", "set", "parameter":
 			for _, value := range flag.Value.(interface{ GetSlice() []string }).GetSlice() {
