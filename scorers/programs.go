@@ -213,7 +213,8 @@ func test(c *compiler) comparison {
 		}
 		defer done()
 		finished, err := program.Run(ctx, nil)
-		if failed, ok := errors.AsType[*record.Error](err); ctx.Err() != nil || err != nil && (!ok || failed.Class != record.Program) {
+		failed, ok := errors.AsType[*record.Error](err)
+		if ctx.Err() != nil || err != nil && (!ok || failed.Class != record.Program && !c.lost(s, program.Argv[0])) {
 			return unscored("%s", whyNot(err))
 		}
 		r := testrun.Read(finished.Stdout, []byte(finished.Stderr), err == nil)
@@ -232,6 +233,12 @@ func test(c *compiler) comparison {
 		}
 		return v
 	}
+}
+
+// lost reports whether the run took away the program that tests it.
+func (c *compiler) lost(s *subject, program string) bool {
+	workspaces, err := c.all.workspaces(s.run.Configuration)
+	return err == nil && workspaces.Lost(program, s.run.Seed, s.run.Iterations[s.n-1].Workspace.Tree)
 }
 
 // testTimeout is how long tests may take where the scorer does not say.

@@ -57,6 +57,7 @@ type scorer struct {
 
 	needsTarget bool
 	needsAnswer bool
+	command     bool
 	readsOutput bool
 	readsBest   bool
 	shared      bool  // it is a part of a set as well: its score is kept for that
@@ -133,7 +134,7 @@ func (s *scorer) judge(ctx context.Context, at *subject) verdict {
 	if s.needsTarget && at.target == nil {
 		return unscored("the target is missing")
 	}
-	if (s.readsOutput || s.readsBest) && !(s.readsOutput && !isEmpty(at.output(at.n))) && !(s.readsBest && at.best() > 0) {
+	if (s.readsOutput || s.readsBest) && !s.judgesFiles(at) && !(s.readsOutput && !isEmpty(at.output(at.n))) && !(s.readsBest && at.best() > 0) {
 		return s.ofNothing(ctx, at) // it reads an output, and the run has none
 	}
 	if !s.needsAnswer {
@@ -142,10 +143,17 @@ func (s *scorer) judge(ctx context.Context, at *subject) verdict {
 	switch err := s.answer(ctx, at); {
 	case err != nil:
 		return unscored("%v", err)
-	case isEmpty(at.value):
+	case isEmpty(at.value) && !s.judgesFiles(at):
 		return s.ofNothing(ctx, at)
 	}
 	return s.compare(ctx, at)
+}
+
+// judgesFiles reports whether the answer is what an iteration left in its workspace. Its program need
+// not print anything.
+func (s *scorer) judgesFiles(at *subject) bool {
+	it := at.judged()
+	return s.command && it != nil && it.Workspace != nil
 }
 
 // ofNothing is the verdict on a missing answer: in a pair a tie where the other is missing, too.
@@ -473,7 +481,7 @@ func (c *compiler) scorer() *scorer {
 		c.fault("type", "unknown type of scorer %q", c.spec.Type)
 		return s
 	}
-	s.needsTarget, s.needsAnswer = kind.Target, kind.Answer
+	s.needsTarget, s.needsAnswer, s.command = kind.Target, kind.Answer, kind.Type == "command"
 	s.Asks, s.Judges = c.spec.Asks(c.all.declared), c.spec.Judges(c.all.declared)
 	s.Pairs = kind.Pairs
 	s.value, s.target = c.expression(c.spec.Value), c.expression(c.spec.Target)

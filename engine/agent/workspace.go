@@ -49,6 +49,7 @@ type Workspace struct {
 	// Last is the newest state that was kept.
 	Last *workspace.Tree
 
+	dir     string
 	folder  *workspace.Folder
 	options workspace.Options
 	reset   bool // since the last state that was kept
@@ -58,6 +59,10 @@ type Workspace struct {
 // context's cause.
 func (w *Workspaces) Open(ctx context.Context, id string, task *spec.Task) (*Workspace, error) {
 	opened, err := w.open(ctx, id, task)
+	if err != nil && opened != nil {
+		opened.Close("")
+		opened = nil
+	}
 	return opened, w.failed(ctx, err)
 }
 
@@ -70,9 +75,20 @@ func (w *Workspaces) failed(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case errors.Is(err, workspace.ErrLimit):
-		return record.Errorf(record.Program, "the workspace: %v", err)
+		return record.Errorf(record.Program, "%v", overLimits(err))
 	}
 	return record.Errorf(record.Setup, "the workspace: %v", err)
+}
+
+// overLimits is what an error says of the limit, without the folder.
+func overLimits(err error) error {
+	for {
+		within := errors.Unwrap(err)
+		if within == nil || errors.Is(within, workspace.ErrLimit) && errors.Unwrap(within) == nil {
+			return err
+		}
+		err = within
+	}
 }
 
 func (w *Workspaces) open(ctx context.Context, id string, task *spec.Task) (*Workspace, error) {
@@ -95,9 +111,27 @@ func (w *Workspaces) open(ctx context.Context, id string, task *spec.Task) (*Wor
 			return nil, err
 		}
 	}
-	name := sha256.Sum256([]byte(id))
-	dir := filepath.Join(w.Dir, hex.EncodeToString(name[:8]))
-	return ws, ws.begin(ctx, dir)
+	if ws.dir, err = w.claim(id); err != nil {
+		return nil, err
+	}
+	return ws, ws.begin(ctx, ws.Seed)
+}
+
+// claim makes an empty folder for a run. It has the same name in every session; only where tasks
+// that are handed over run beside each other under one id, the others have names of their own.
+func (w *Workspaces) claim(id string) (dir string, err error) {
+	if err := os.MkdirAll(w.Dir, 0o755); err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256([]byte(id))
+	name := hex.EncodeToString(sum[:8])
+	for n := 2; ; n++ {
+		dir = filepath.Join(w.Dir, name)
+		if err = os.Mkdir(dir, 0o755); !errors.Is(err, fs.ErrExist) {
+			return dir, err
+		}
+		name = fmt.Sprintf("%s-%d", hex.EncodeToString(sum[:8]), n)
+	}
 }
 
 // notSeeded is the error of a seed: it is nobody's failure but the suite's.
@@ -119,27 +153,39 @@ func limits(declared *spec.WorkspaceLimits) workspace.Limits {
 	return l
 }
 
-// begin makes the folder of the seed, in place of one that was there.
-func (ws *Workspace) begin(ctx context.Context, dir string) error {
-	if err := workspace.Remove(dir); err != nil {
+// begin makes the folder of a state, in place of what is there.
+func (ws *Workspace) begin(ctx context.Context, state *workspace.Tree) error {
+	if err := workspace.Remove(ws.dir); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
-		return err
-	}
-	folder, err := ws.Store.Restore(ctx, ws.Seed, dir, ws.options)
-	ws.folder, ws.Last = folder, ws.Seed
+	folder, err := ws.Store.Restore(ctx, state, ws.dir, ws.options)
+	ws.folder, ws.Last = folder, state
 	return err
+}
+
+// Ready makes the folder one that a program can work in again, where the program before it
+// removed it, put something else in its place, or took its permissions.
+func (ws *Workspace) Ready(ctx context.Context) error {
+	info, err := os.Lstat(ws.dir)
+	switch {
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return ws.failed(ctx, err)
+	case err != nil || !info.IsDir():
+		return ws.failed(ctx, ws.begin(ctx, ws.Last))
+	case info.Mode().Perm()&0o700 != 0o700:
+		return ws.failed(ctx, os.Chmod(ws.dir, 0o755))
+	}
+	return nil
 }
 
 // Reset makes the folder what the run began with.
 func (ws *Workspace) Reset(ctx context.Context) error {
 	ws.reset = true
-	return ws.failed(ctx, ws.begin(ctx, ws.folder.Dir))
+	return ws.failed(ctx, ws.begin(ctx, ws.Seed))
 }
 
 // Folder is where the program works.
-func (ws *Workspace) Folder() string { return ws.folder.Dir }
+func (ws *Workspace) Folder() string { return ws.dir }
 
 // seed is what the loop declares for a task.
 func (w *Workspaces) seed(ctx context.Context, task *spec.Task) (seed workspace.Seed, err error) {
@@ -265,11 +311,15 @@ func (w *Workspaces) prepared(ctx context.Context, run string, seed *workspace.P
 	setup := w.Spec.Setup
 	program := w.Program(setup.Command, setup.Timeout)
 	program.Called = fmt.Sprintf("the setup %q", strings.Join(setup.Command, " "))
-	key := fmt.Sprintf("%s\x00%q\x00%q", seed.Identity, program.Argv, w.Spec.Sandboxed())
+	key, err := setupKey(seed, setup.Command, program.Argv)
+	if err != nil {
+		return nil, err
+	}
+	key += "\x00" + w.Spec.Sandboxed()
 	if !setup.Kept() {
 		key += "\x00" + run
 	}
-	return w.Store.Setup(ctx, seed.Tree, key, most, func(dir string) error {
+	made, err := w.Store.Setup(ctx, seed.Tree, key, most, func(dir string) error {
 		program.Cuts = true
 		program, err := w.Within(program, dir, setup.Network, nil)
 		if err != nil {
@@ -282,6 +332,27 @@ func (w *Workspaces) prepared(ctx context.Context, run string, seed *workspace.P
 		}
 		return err
 	})
+	if errors.Is(err, workspace.ErrLimit) { // no agent did that
+		return nil, record.Errorf(record.Setup, "%s: %v", program.Called, overLimits(err))
+	}
+	return made, err
+}
+
+// setupKey is what the result of a setup depends on: the seed, the command as it is declared, and
+// the files beside the loop that it names.
+func setupKey(seed *workspace.Planted, declared, placed []string) (string, error) {
+	key := fmt.Sprintf("%s\x00%q", seed.Identity, declared)
+	for i, word := range placed {
+		if word == declared[i] {
+			continue
+		}
+		content, err := os.ReadFile(word)
+		if err != nil {
+			return "", err
+		}
+		key += fmt.Sprintf("\x00%d %x", i, sha256.Sum256(content))
+	}
+	return key, nil
 }
 
 // placed is a program where it works: in the run's folder, within the sandbox, and with the
@@ -293,7 +364,7 @@ func (ws *Workspace) placed(p external.Program, access *Access) (external.Progra
 		}
 		return p, nil
 	}
-	return ws.Within(p, ws.folder.Dir, false, access)
+	return ws.Within(p, ws.dir, false, access)
 }
 
 // Within is a program in a folder of a workspace, within the loop's sandbox. Access is that
@@ -404,6 +475,23 @@ func texts(paths []string) []string {
 	return paths
 }
 
+// Lost reports whether a program is a file of a run's seed that the run removed, or that may not
+// be executed any more.
+func (w *Workspaces) Lost(program, seed, state string) bool {
+	if filepath.Base(program) == program || !filepath.IsLocal(filepath.FromSlash(program)) {
+		return false
+	}
+	path := filepath.ToSlash(filepath.Clean(program))
+	return w.startable(seed, path) && !w.startable(state, path)
+}
+
+func (w *Workspaces) startable(tree, path string) bool {
+	state, err := w.tree(tree)
+	return err == nil && slices.ContainsFunc(state.Entries, func(e workspace.Entry) bool {
+		return e.Path == path && (e.Kind == workspace.KindLink || e.Kind == workspace.KindFile && e.Mode&0o111 != 0)
+	})
+}
+
 // Copy makes a folder of a state, with files laid over it. Done removes it.
 func (w *Workspaces) Copy(ctx context.Context, tree string, overlay map[string]string) (dir string, done func(), err error) {
 	if err = os.MkdirAll(w.Dir, 0o755); err == nil {
@@ -437,12 +525,12 @@ func (w *Workspaces) copy(ctx context.Context, tree string, overlay map[string]s
 // kept. What cannot be removed is removed with the next session's.
 func (ws *Workspace) Close(kept string) {
 	if kept == "" {
-		_ = workspace.Remove(ws.folder.Dir)
+		_ = workspace.Remove(ws.dir)
 		return
 	}
 	at := filepath.Join(ws.Dir, "kept", filepath.FromSlash(kept))
 	if !filepath.IsLocal(filepath.FromSlash(kept)) || workspace.Remove(at) != nil || os.MkdirAll(filepath.Dir(at), 0o755) != nil {
 		return
 	}
-	_ = os.Rename(ws.folder.Dir, at)
+	_ = os.Rename(ws.dir, at)
 }

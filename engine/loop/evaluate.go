@@ -288,7 +288,9 @@ func (e *DeclaredEvaluator) at(ctx context.Context, program *external.Program, t
 	switch { // the copy of an iteration is made anew for each program: it may change it
 	case trial.State == nil:
 	case e.Spec.In == "workspace":
-		placed, err = trial.Workspace.Within(placed, trial.Workspace.Folder(), false, nil)
+		if err = trial.Workspace.Ready(ctx); err == nil {
+			placed, err = trial.Workspace.Within(placed, trial.Workspace.Folder(), false, nil)
+		}
 	default:
 		var dir string
 		if dir, done, err = trial.Workspace.Copy(ctx, trial.State.Tree, nil); err != nil {
@@ -315,6 +317,7 @@ func (e *DeclaredEvaluator) runTests(ctx context.Context, trial *Trial) (answer,
 	switch {
 	case ctx.Err() != nil:
 		return answer{}, call, err
+	case err != nil && call.Error != nil && trial.Workspace.Lost(program.Argv[0], trial.Workspace.Seed.ID.String(), trial.State.Tree): // the agent's doing
 	case err != nil && (call.Error == nil || call.Error.Class != record.Program): // it did not start
 		return answer{}, call, err
 	}

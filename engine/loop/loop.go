@@ -79,32 +79,25 @@ type Stage struct {
 // as it happens; it may be nil. Run does not fail: whatever goes wrong is the
 // outcome of the record.
 func (l *Loop) Run(ctx context.Context, id string, task *spec.Task, trial int, observe func(record.Event)) *record.Run {
-	return l.run(ctx, id, task, trial, make(map[string]int, 1), observe)
+	return l.run(ctx, &run{trial: trial, calls: make(map[string]int, 1), observe: observe}, id, task)
 }
 
 // Within runs a task on behalf of another run, whose calls of each model it counts
 // on. Nobody observes it.
 func (l *Loop) Within(ctx context.Context, id string, task *spec.Task, trial int, calls map[string]int) *record.Run {
-	return l.run(ctx, id, task, trial, calls, nil)
+	return l.run(ctx, &run{trial: trial, calls: calls, within: true}, id, task)
 }
 
-func (l *Loop) run(ctx context.Context, id string, task *spec.Task, trial int, calls map[string]int, observe func(record.Event)) *record.Run {
-	r := &run{
-		Loop:    l,
-		task:    task,
-		trial:   trial,
-		state:   l.start(task),
-		calls:   calls,
-		observe: observe,
-	}
+func (l *Loop) run(ctx context.Context, r *run, id string, task *spec.Task) *record.Run {
+	r.Loop, r.task, r.state = l, task, l.start(task)
 	r.record = l.Head
-	r.record.Version, r.record.ID, r.record.Task, r.record.Trial = record.Version, id, task.ID, trial
+	r.record.Version, r.record.ID, r.record.Task, r.record.Trial = record.Version, id, task.ID, r.trial
 	r.record.Cluster, r.record.Group = task.Cluster, task.Group
 	for _, image := range task.Images {
 		sum, _, _ := image.Sum() // one that cannot be read fails the iteration
 		r.record.Images = append(r.record.Images, record.Image{Name: image.Name(), SHA256: sum})
 	}
-	if observe != nil {
+	if r.observe != nil {
 		r.emit(record.StartEvents(&r.record))
 	}
 	ctx, span := trace.StartRun(ctx, &r.record)
@@ -145,6 +138,7 @@ type run struct {
 	waitedBefore time.Duration
 	tools        int              // calls of tools, before the iteration in flight
 	told         int              // events of the iteration in flight that were told of
+	within       bool             // on behalf of another run
 	workspace    *agent.Workspace // nil: the loop has none, or it is not made yet
 	record       record.Run
 	observe      func(record.Event)
@@ -250,7 +244,7 @@ func (r *run) enter(ctx context.Context, step stop.Step) (err error) {
 	case reset == "iteration", reset == "phase" && step.Phase != last.Phase, reset == "strategy" && step.Strategy != last.Strategy:
 		return r.workspace.Reset(ctx)
 	}
-	return nil
+	return r.workspace.Ready(ctx)
 }
 
 // leave removes the folder of the run, or keeps it where the loop says so.
@@ -261,7 +255,7 @@ func (r *run) leave() {
 	outcome := &r.record.Outcome
 	kept := ""
 	switch keep := r.Workspaces.Spec.Keep; {
-	case outcome.Status == record.Cancelled: // it is made again
+	case outcome.Status == record.Cancelled, r.within: // it is made again; it has no id of its own
 	case keep == "always", keep == "failed" && !outcome.Success:
 		kept = r.record.ID
 	}
@@ -336,7 +330,10 @@ func (r *run) evaluate(ctx context.Context, it *record.Iteration, result *agent.
 	})
 	r.add(it, calls)
 	if it.Cut != "" { // before it
-		if err == nil {
+		var fault *record.Error
+		if errors.As(err, &fault) {
+			it.Fail(fault)
+		} else if err == nil {
 			it.Evaluation = evaluation
 		}
 		return

@@ -93,7 +93,7 @@ func (s *State) bestFields() any {
 func (s *State) outputs() *expr.Object {
 	outputs := expr.NewObject(len(s.rules.phases))
 	for i := range s.history {
-		if e := &s.history[i]; e.Phase != "" && e.Error == nil && !e.Lost() {
+		if e := &s.history[i]; e.Phase != "" && e.Error == nil && !s.lost(e) {
 			outputs.Set(e.Phase, e.output())
 		}
 	}

@@ -170,7 +170,7 @@ func (s *State) phaseDone() (bool, error) {
 	if p.MaxIterations > 0 && s.inPhase >= p.MaxIterations {
 		return true, nil
 	}
-	if e := s.last(); p.Until == nil || e.Error != nil || e.Lost() {
+	if e := s.last(); p.Until == nil || e.Error != nil || s.lost(e) {
 		return false, nil
 	}
 	return p.Until.Bool(context.Background(), s)
@@ -213,6 +213,12 @@ type entry struct {
 	// adaptation is what these rules change for the next iteration, which is not
 	// always what those did under which it was recorded.
 	adaptation string
+}
+
+// lost: it was cut and left nothing that counts. In a loop that evaluates nothing, what it left
+// in a workspace counts as it is.
+func (s *State) lost(e *entry) bool {
+	return e.Lost() && (s.rules.evaluate != nil || e.Workspace == nil)
 }
 
 // judged: expressions can judge the output.
@@ -387,7 +393,7 @@ func (s *State) returned(reason record.Reason) int {
 	}
 	switch {
 	case s.rules.evaluate == nil:
-		return s.lastOf(func(e *entry) bool { return e.Error == nil && !e.Lost() })
+		return s.lastOf(func(e *entry) bool { return e.Error == nil && !s.lost(e) })
 	case s.best < 0: // a log may have no evaluations
 		return s.lastOf((*entry).judged)
 	}
