@@ -25,6 +25,7 @@ import (
 	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/model/mockserver"
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/results"
 )
 
 // AGENTBENCH_KILLS=200 kills that often, a suite of 2,000 runs instead of one
@@ -255,6 +256,35 @@ func (c *crashes) untilDone(out string, usual time.Duration) (kills int) {
 		}
 		kills++
 		before = after
+	}
+}
+
+// TestF1_KilledSuitesKeepTheirWorkspaces does the same where programs edit files: the records are those of a suite that
+// was left alone but for their times, every state that they name can be restored, and nothing of a killed run is left.
+func TestF1_KilledSuitesKeepTheirWorkspaces(t *testing.T) {
+	kills, _ := wantedKills(t, 4)
+	c := newCrashes(t, "{provider: simulate}", 12)
+	c.write("a.loop.yaml", `loop: a
+workspace: {files: '{"log.txt": task.input + "\n"}', setup: {command: [sh, -c, "echo set up >>log.txt"]}, keep: failed}
+agent: {command: [sh, -c, "echo $1 >>log.txt; cp log.txt copy-$1.txt; echo '{\"quality\": 0.7}'", sh, "{{ iteration }}"], reply: json}
+prompt: "{{ task.input }}"
+evaluate: {test: [sh, -c, "test $(wc -l <log.txt) = 4"]}
+terminate: {max_iterations: 2}
+`)
+	took := c.run("whole", 0).took
+	want := c.recordsAs("whole", timeless)
+	if len(want) != 24 {
+		t.Fatalf("%d runs", len(want))
+	}
+	for folder := 0; kills > 0; folder++ {
+		out := fmt.Sprintf("r%d", folder)
+		kills -= max(1, c.untilDone(out, took))
+		if got := c.recordsAs(out, timeless); !maps.Equal(got, want) {
+			t.Fatalf("%s: the records differ", out)
+		}
+		if damage, err := results.DamagedStates(t.Context(), filepath.Join(c.folder, out)); err != nil || !damage.None() {
+			t.Errorf("%s: %+v, %v", out, damage, err)
+		}
 	}
 }
 
