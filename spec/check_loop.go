@@ -360,8 +360,15 @@ func (l *Loop) Hints() source.Faults {
 				"with one step the agent never sees what its tools give").AsWarning())
 		}
 	}
+	if at := slices.IndexFunc(l.agents(), func(a *Agent) bool { return a.Command != nil }); at >= 0 && l.SharesFolder() {
+		hints = append(hints, l.agents()[at].Node.Get("command").Fault("where the program edits files, write workspace: {from: task.vars.repo}: each run gets a folder of its own",
+			"runs share the folder of the loop; declare workspace").AsWarning())
+	}
 	return hints
 }
+
+// SharesFolder reports whether programs of all runs of the loop work in one folder.
+func (l *Loop) SharesFolder() bool { return l.Workspace == nil && l.runsPrograms() }
 
 // Unusual tells the recommended ranges where the phase's limit is outside of all of
 // them; "" where it is not.

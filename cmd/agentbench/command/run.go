@@ -367,7 +367,9 @@ func (p *program) drive(ctx context.Context, j *job, journal *record.Journal) (e
 	if j.around != nil {
 		j.engine.Executor = j.around(j.engine.Executor)
 	}
+	shared := j.sharedFolders()
 	summary, err := p.finish(traced, j, journal)
+	p.tellShared(j, shared)
 	return ending{summary, interrupts.interrupted(), interrupts.cancelled()}, err
 }
 
