@@ -600,8 +600,8 @@ type States struct {
 	Judged     *sync.Map // of what was judged, for all that judge alike
 }
 
-// judged is what a state was found to be.
-type judged struct {
+// judgedState is what a state was found to be.
+type judgedState struct {
 	evaluation *record.Evaluation
 	failure    *record.Error
 	took       time.Duration
@@ -619,13 +619,13 @@ func (s *States) Evaluate(ctx context.Context, run *record.Run, task *spec.Task,
 	it.Workspace = left
 	key := fmt.Sprintf("%s %d %s", run.ID, it.N, left.Tree)
 	if known, ok := s.Judged.Load(key); ok {
-		j := known.(judged)
+		j := known.(judgedState)
 		return j.evaluation, j.failure, j.took, true
 	}
 	evaluation, calls, err := s.Evaluator.Evaluate(ctx, &Trial{
 		Scope: state, Task: task, Trial: run.Trial, Iteration: it.N, Workspace: &agent.Workspace{Workspaces: s.Workspaces}, State: left,
 	})
-	j := judged{evaluation: evaluation}
+	j := judgedState{evaluation: evaluation}
 	if err != nil && (ctx.Err() != nil || !errors.As(err, &j.failure) || j.failure.Class.Fault()) {
 		return nil, nil, 0, false
 	}

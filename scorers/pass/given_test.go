@@ -15,6 +15,7 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/agentbench/agentbench/engine/agent"
 	"github.com/agentbench/agentbench/engine/external"
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
@@ -71,6 +72,8 @@ func (o *outside) Model(string) (model.Model, error) { return o, nil }
 func (o *outside) Program([]string, time.Duration) external.Program {
 	return external.Program{}
 }
+func (*outside) Workspaces(*spec.Loop) (*agent.Workspaces, error) { return nil, nil }
+
 func (o *outside) Endpoint(string, spec.Headers) (external.Endpoint, error) {
 	return external.Endpoint{}, errors.New("none")
 }
