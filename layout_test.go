@@ -42,7 +42,7 @@ var reaches = []reach{
 	{"engine/...", "spec/... engine/..."},
 	{"scorers/judge", "spec/expr engine/model engine/record engine/trace"},
 	{"scorers/textual", ""},
-	{"scorers/...", "spec/... scorers/... engine/record engine/stop engine/replay engine/model/... engine/agent/... engine/tool/... engine/external/... engine/trace engine/secret"},
+	{"scorers/...", "spec/... scorers/... engine/record engine/stop engine/replay engine/model/... engine/agent/... engine/tool/... engine/external/... engine/testrun engine/trace engine/secret engine/workspace"},
 	{"reports/page", ""},
 	{"reports/overview", "spec/... engine/exit engine/secret engine/record engine/stop engine/plan engine/replay engine/model/... reports/page reports/trajectory"},
 	{"reports/trajectory", "spec/source engine/exit engine/record reports/page"},

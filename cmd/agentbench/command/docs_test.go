@@ -583,6 +583,8 @@ case $(cat) in
 esac
 `
 
+func TestWorkspacesDocument(t *testing.T) { runDocument(t, "../../../docs/workspaces.md", 4) }
+
 func TestJudgesDocument(t *testing.T) { runDocument(t, "../../../docs/judges.md", 3) }
 
 // documentedEvents are the rows of the table in docs/events.md, in their order,
