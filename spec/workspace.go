@@ -15,7 +15,7 @@ type Workspace struct {
 	From        *Seed            `yaml:"from" doc:"What it begins with: CEL that gives the path of a folder, a .tar, .tar.gz or .zip; or {git, ref}, two texts in which {{ }} holds CEL. Default: an empty folder."`
 	Files       *Expr            `yaml:"files" doc:"CEL: a map of paths to contents, which are written over it."`
 	Setup       *Setup           `yaml:"setup" doc:"A program that prepares it, once for all runs of a task."`
-	Git         bool             `yaml:"git" doc:"Make a repository of a folder that is none."`
+	Git         bool             `yaml:"git" doc:"Make a Git repository of a folder that has none."`
 	Reset       string           `yaml:"reset" enum:"never|iteration|strategy|phase" doc:"What begins with the first state again (default never: iterations build on each other)."`
 	Ignore      []string         `yaml:"ignore" doc:"Paths that snapshots leave out, as .gitignore writes them. A .gitignore in the workspace does not count."`
 	ScoreIgnore []string         `yaml:"score_ignore" doc:"Paths that make no difference to scores (default .git/, __pycache__/, *.pyc)."`
@@ -250,7 +250,7 @@ func (l *Loop) callsModels() bool {
 func (l *loader) checkPrograms(loop *Loop) {
 	for _, agent := range loop.agents() {
 		if agent.Usage != nil && len(agent.Models) > 0 {
-			l.fault(agent.Node.Get("usage"), "delete usage: what is spent on models is counted", "the program calls models, which tell what it uses")
+			l.fault(agent.Node.Get("usage"), "delete usage: what is spent on models is counted", "the program calls models, which count what it uses")
 		}
 		if agent.OnLimit != "" && len(agent.Models) == 0 {
 			l.add(agent.Node.KeyFault("on_limit", "it goes with models", "no model of the suite serves this program"))

@@ -89,7 +89,7 @@ func Tree(run *record.Run, at Moment) (string, error) {
 		return "", exit.Usage("workspace: {snapshot: step} keeps them; "+run.ID+"@"+strconv.Itoa(n)+" is the end of the iteration",
 			"run %s keeps no states of steps", run.ID)
 	case run.Iterations[i].Workspace == nil:
-		return "", exit.Usage("agentbench show DIR "+exit.ShellWord(run.ID)+" says what went wrong", "iteration %d of run %s left no state of its workspace", n, run.ID)
+		return "", exit.Usage("agentbench show DIR "+exit.ShellWord(run.ID)+" shows the error", "iteration %d of run %s left no state of its workspace", n, run.ID)
 	}
 	return run.Iterations[i].Workspace.Tree, nil
 }
@@ -140,7 +140,7 @@ func (s *States) Differences(ctx context.Context, run *record.Run) ([]*record.Wo
 		}
 		changes, err := s.between(ctx, last, state.Tree)
 		if err != nil {
-			return nil, exit.With(exit.NotMeasured, "agentbench repair --dry-run says what is damaged", "iteration %d: %w", run.Iterations[i].N, err)
+			return nil, exit.With(exit.NotMeasured, "agentbench repair --dry-run lists the damage", "iteration %d: %w", run.Iterations[i].N, err)
 		}
 		made[i], last = changes, state.Tree
 	}

@@ -118,7 +118,7 @@ func (p *pack) scan(index map[ID]place) error {
 			return err
 		}
 		if string(head[:len(packMagic)]) != packMagic {
-			return errors.New("it is no pack of this version")
+			return errors.New("another version wrote this pack")
 		}
 		p.salt, p.end = [8]byte(head[len(packMagic):]), int64(packHeader)
 	}

@@ -179,7 +179,7 @@ func (b *builder) dir(dir string) error {
 func (b *builder) add(e Entry) error {
 	for folder := path.Dir(e.Path); folder != "."; folder = path.Dir(folder) {
 		if is, ok := b.entries[folder]; ok && is.Kind != KindFolder {
-			return fmt.Errorf("%q would be written through %q, which is no folder", e.Path, folder)
+			return fmt.Errorf("%q would be written through %q, but that is not a folder", e.Path, folder)
 		} else if !ok {
 			b.entries[folder] = Entry{Path: folder, Kind: KindFolder, Mode: 0o755}
 		}
@@ -285,7 +285,7 @@ func (b *builder) hardLink(h *tar.Header) error {
 	}
 	e, ok := b.entries[path.Clean(h.Linkname)]
 	if !ok || e.Kind != KindFile {
-		return fmt.Errorf("%q is another name of %q, which is no earlier file", h.Name, h.Linkname)
+		return fmt.Errorf("%q is another name of %q, but no file of that name comes before it", h.Name, h.Linkname)
 	}
 	if b.size += e.Size; b.limits.Size > 0 && b.size > b.limits.Size {
 		return fmt.Errorf("%w: more than %d bytes", ErrLimit, b.limits.Size)

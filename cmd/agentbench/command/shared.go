@@ -107,7 +107,7 @@ func (p *program) tellShared(j *job, shared []sharedFolder) {
 		}
 		if wrote != "" {
 			name := strings.TrimPrefix(wrote, folder.dir+string(filepath.Separator))
-			fmt.Fprintf(p.err, "agentbench: warning: runs share %s, and programs wrote files there, such as %s: each run sees those of the others\nhint: declare workspace: {from: …} in the loop; docs/workspaces.md\n",
+			fmt.Fprintf(p.err, "agentbench: warning: runs share the folder %s, and programs wrote files there, such as %s: each run sees those of the others\nhint: declare workspace: {from: …} in the loop; docs/workspaces.md\n",
 				page.Visible(folder.dir), page.Visible(name))
 		}
 	}
