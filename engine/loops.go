@@ -150,7 +150,7 @@ func (m *models) sandbox(w *spec.Workspace) external.Sandbox {
 }
 
 // served is how a program calls models; nil: it calls none.
-func (m *models) served(l *spec.Loop, a *spec.Agent) (*agent.Served, error) {
+func (m *models) served(l *spec.Loop, a *spec.Agent) (agent.Served, error) {
 	if len(a.Models) == 0 || m.offline {
 		return nil, nil
 	}
@@ -158,30 +158,29 @@ func (m *models) served(l *spec.Loop, a *spec.Agent) (*agent.Served, error) {
 	if err != nil {
 		return nil, err
 	}
-	served := &agent.Served{Models: models, Now: time.Now, Server: m.proxy}
-	served.Limits, _ = stop.Compile(l).CallLimits()
-	return served, nil
+	limits, _ := stop.Compile(l).CallLimits()
+	return &served{proxy: m.proxy, models: models, limits: limits, now: time.Now}, nil
 }
 
 // proxy is the model proxy, which is closed after the last run. In sandboxes without a
 // network it is reached by a socket.
-func (m *models) proxy() (*agent.Proxy, error) {
+func (m *models) proxy() (*listening, error) {
 	kept, err := m.options.Shared.Keep("model proxy", func() (any, func(), error) {
-		p := &agent.Proxy{Server: proxy.New(proxy.Options{Now: time.Now})}
+		p := &listening{Server: proxy.New(proxy.Options{Now: time.Now})}
 		if err := p.Server.Listen(); err != nil {
 			return nil, nil, err
 		}
 		dir, err := os.MkdirTemp("", "agentbench-") // the path of a socket is short
 		if err == nil {
-			p.Socket = filepath.Join(dir, "proxy.sock")
-			err = p.Server.ListenUnix(p.Socket)
+			p.socket = filepath.Join(dir, "proxy.sock")
+			err = p.Server.ListenUnix(p.socket)
 		}
 		return p, func() { p.Server.Close(); os.RemoveAll(dir) }, err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return kept.(*agent.Proxy), nil
+	return kept.(*listening), nil
 }
 
 // programBeside is a program of a loop. Where it works in a workspace, words of its command

@@ -19,7 +19,6 @@ import (
 	"github.com/agentbench/agentbench/engine/external"
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/engine/stop"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/expr"
 )
@@ -28,7 +27,31 @@ import (
 type Program struct {
 	Program external.Program
 	Spec    *spec.Agent // of the stage, overrides applied
-	Served  *Served     // the models that it may call; nil: none
+	Served  Served      // the models that it may call; nil: none
+}
+
+// Served lets programs call models of the suite.
+type Served interface {
+	// Calls are those of the run to which the context belongs.
+	Calls(ctx context.Context, turn *Turn, program *Program) (Calls, error)
+}
+
+// Calls is how the programs of one run call models.
+type Calls interface {
+	Access() Access
+	// Start starts a program. Where a limit ends it, or its calls, Stopped says so.
+	Start(ctx context.Context, turn *Turn, program external.Program, stdin []byte) (*external.Running, error)
+	// Stopped is called when the program has ended. It gives the calls that it made, from the
+	// start of its iteration on, the one that a limit refused, and why it came to an end for
+	// another reason than its own. Failed is how the program itself ended.
+	Stopped(turn *Turn, failed error) (calls []record.Call, refused *record.Next, end error)
+}
+
+// Access is how a program reaches the model proxy: by an address of this machine, or, in a
+// sandbox without a network, by a socket.
+type Access struct {
+	URL, Socket string
+	Env         func(url string) []string // its variables
 }
 
 var programWriter = writer{name: "the program", class: record.Program, empty: "wrote nothing to its standard output"}
@@ -84,23 +107,21 @@ func (a *Program) run(ctx context.Context, turn *Turn, program external.Program,
 		done, err = program.Run(ctx, stdin)
 		return done, nil, nil, err
 	}
-	session, err := a.serve(ctx, turn)
+	served, err := a.Served.Calls(ctx, turn, a)
 	if err != nil {
 		return done, nil, nil, err
 	}
-	if program, err = turn.Workspace.placed(program, &session.Access); err != nil {
+	access := served.Access()
+	if program, err = turn.Workspace.placed(program, &access); err != nil {
 		return done, nil, nil, err
 	}
-	running, err := session.start(ctx, turn, program, stdin)
+	running, err := served.Start(ctx, turn, program, stdin)
 	if err == nil {
 		done, err = running.Wait()
 	}
-	calls, refused, end := session.stopped(turn)
-	switch {
-	case end != nil && ctx.Err() == nil:
-		err = end
-	case ctx.Err() == nil:
-		err = cmp.Or(faultOf(calls, err), err)
+	calls, refused, end := served.Stopped(turn, err)
+	if ctx.Err() == nil {
+		err = cmp.Or(end, err)
 	}
 	return done, calls, refused, err
 }
@@ -219,7 +240,7 @@ func (p *printed) Lookup(name string) (any, bool) {
 	case "reply":
 		return p.json(), true
 	case "workspace":
-		return stop.WorkspaceFields{Workspace: p.workspace}, true
+		return p.workspace, true
 	}
 	return nil, false
 }

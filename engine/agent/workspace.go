@@ -360,7 +360,7 @@ func setupKey(seed *workspace.Planted, declared, placed []string) (string, error
 func (ws *Workspace) placed(p external.Program, access *Access) (external.Program, error) {
 	if ws == nil {
 		if access != nil {
-			p.Env = append(slices.Clip(p.Env), access.Env()...)
+			p.Env = append(slices.Clip(p.Env), access.Env(access.URL)...)
 		}
 		return p, nil
 	}
@@ -385,7 +385,7 @@ func (w *Workspaces) Within(p external.Program, dir string, network bool, access
 		p.Env = append(box.Environment(), w.declared(p.Env)...)
 	}
 	if access != nil {
-		p.Env = append(slices.Clip(p.Env), access.EnvAt(box.ProxyURL(access.BaseURL))...)
+		p.Env = append(slices.Clip(p.Env), access.Env(box.ProxyURL(access.URL))...)
 	}
 	placed, err := box.Program(p)
 	if err != nil {

@@ -263,7 +263,7 @@ func (e *DeclaredEvaluator) askProgram(ctx context.Context, trial *Trial) (answe
 		return answer{}, record.Call{Role: record.RoleJudge}, err
 	}
 	defer done()
-	argv := program.Argv
+	argv := e.Program.Argv
 	finished, err := program.Run(ctx, stdin)
 	call := agent.ProgramCall(record.RoleJudge, argv, agent.Hash(argv, stdin), finished, err)
 	if err != nil {
@@ -313,11 +313,12 @@ func (e *DeclaredEvaluator) runTests(ctx context.Context, trial *Trial) (answer,
 	defer done()
 	program.Cuts = true
 	finished, err := program.Run(ctx, nil)
-	call := agent.ProgramCall(record.RoleJudge, program.Argv, agent.Hash(program.Argv, []byte(trial.State.Tree)), finished, err)
+	argv := e.Test.Argv
+	call := agent.ProgramCall(record.RoleJudge, argv, agent.Hash(argv, []byte(trial.State.Tree)), finished, err)
 	switch {
 	case ctx.Err() != nil:
 		return answer{}, call, err
-	case err != nil && call.Error != nil && trial.Workspace.Lost(program.Argv[0], trial.Workspace.Seed.ID.String(), trial.State.Tree): // the agent's doing
+	case err != nil && call.Error != nil && trial.Workspace.Lost(argv[0], trial.Seed, trial.State.Tree): // the agent's doing
 	case err != nil && (call.Error == nil || call.Error.Class != record.Program): // it did not start
 		return answer{}, call, err
 	}
@@ -623,7 +624,7 @@ func (s *States) Evaluate(ctx context.Context, run *record.Run, task *spec.Task,
 		return j.evaluation, j.failure, j.took, true
 	}
 	evaluation, calls, err := s.Evaluator.Evaluate(ctx, &Trial{
-		Scope: state, Task: task, Trial: run.Trial, Iteration: it.N, Workspace: &agent.Workspace{Workspaces: s.Workspaces}, State: left,
+		Scope: state, Task: task, Trial: run.Trial, Iteration: it.N, Workspace: &agent.Workspace{Workspaces: s.Workspaces}, Seed: run.Seed, State: left,
 	})
 	j := judgedState{evaluation: evaluation}
 	if err != nil && (ctx.Err() != nil || !errors.As(err, &j.failure) || j.failure.Class.Fault()) {

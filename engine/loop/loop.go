@@ -41,9 +41,10 @@ type Trial struct {
 	Calls map[string]int
 	// Iteration is counted from 1.
 	Iteration int
-	// Workspace is the folder of the run, and State that in which the iteration left it;
-	// nil: there is none.
+	// Workspace is the folder of the run, Seed what it began with, and State that in which the
+	// iteration left it; nil: there is none.
 	Workspace *agent.Workspace
+	Seed      string
 	State     *record.Workspace
 }
 
@@ -326,7 +327,7 @@ func (r *run) evaluate(ctx context.Context, it *record.Iteration, result *agent.
 	evaluation, calls, err := r.Evaluator.Evaluate(ctx, &Trial{
 		Scope: r.state, Task: r.task, Trial: r.trial, Output: result.Value, Fault: result.Fault,
 		Confidence: result.Confidence,
-		Calls:      r.calls, Iteration: it.N, Workspace: r.workspace, State: it.Workspace,
+		Calls:      r.calls, Iteration: it.N, Workspace: r.workspace, Seed: r.record.Seed, State: it.Workspace,
 	})
 	r.add(it, calls)
 	if it.Cut != "" { // before it

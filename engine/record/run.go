@@ -255,6 +255,37 @@ type Workspace struct {
 	Left []string `json:"left_out,omitempty"`
 }
 
+// Field is what expressions see of a state; that of a run without a folder is empty.
+func (w *Workspace) Field(name string) any {
+	if w == nil {
+		w = &Workspace{}
+	}
+	paths := func(texts []string) []any {
+		list := make([]any, len(texts))
+		for i, text := range texts {
+			list[i] = text
+		}
+		return list
+	}
+	switch name {
+	case "changed":
+		return paths(w.Changed)
+	case "added":
+		return paths(w.Added)
+	case "deleted":
+		return paths(w.Deleted)
+	case "insertions":
+		return int64(w.Insertions)
+	case "deletions":
+		return int64(w.Deletions)
+	case "diff":
+		return w.Diff
+	case "truncated":
+		return w.Truncated
+	}
+	return nil
+}
+
 // Evaluation is the judgement of an iteration inside the loop.
 type Evaluation struct {
 	Confidence   float64  `json:"confidence"`

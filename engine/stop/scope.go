@@ -190,40 +190,12 @@ func IterationField(it *record.Iteration, n int, name string) any {
 	case "confidence":
 		return confidence(it)
 	case "workspace":
-		return WorkspaceFields{it.Workspace}
+		return it.Workspace
 	}
 	if it.Evaluation == nil {
 		return evaluationField(&record.Evaluation{}, name)
 	}
 	return evaluationField(it.Evaluation, name)
-}
-
-// WorkspaceFields is a workspace as expressions see it; that of a run without one is empty.
-type WorkspaceFields struct{ *record.Workspace }
-
-// Field implements [expr.Fields].
-func (f WorkspaceFields) Field(name string) any {
-	w := f.Workspace
-	if w == nil {
-		w = &record.Workspace{}
-	}
-	switch name {
-	case "changed":
-		return textList(w.Changed)
-	case "added":
-		return textList(w.Added)
-	case "deleted":
-		return textList(w.Deleted)
-	case "insertions":
-		return int64(w.Insertions)
-	case "deletions":
-		return int64(w.Deletions)
-	case "diff":
-		return w.Diff
-	case "truncated":
-		return w.Truncated
-	}
-	return nil
 }
 
 func textList(texts []string) []any {

@@ -1,4 +1,4 @@
-package agent
+package engine
 
 import (
 	"cmp"
@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/agentbench/agentbench/engine/agent"
 	"github.com/agentbench/agentbench/engine/external"
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/model/proxy"
@@ -19,36 +20,32 @@ import (
 	"github.com/agentbench/agentbench/spec"
 )
 
-// Proxy is the model proxy, and the socket by which sandboxes reach it.
-type Proxy struct {
+// listening is the model proxy, and the socket by which sandboxes reach it.
+type listening struct {
 	*proxy.Server
-	Socket string
+	socket string
 }
 
-// Access is how the programs of a run reach the model proxy.
-type Access struct {
-	*proxy.Session
-	Socket string
-}
-
-// Served is how a program calls models of the suite.
-type Served struct {
-	Server func() (*Proxy, error) // which is started when it is first asked for
-	Models []proxy.Name
-	Limits stop.CallLimits
-	Now    func() time.Time
-}
-
-// served is the access of one run's programs to models. It is kept as long as the run takes.
+// served is how programs of a stage call models of the suite.
 type served struct {
-	Access
+	// proxy is started when it is first asked for.
+	proxy  func() (*listening, error)
+	models []proxy.Name
+	limits stop.CallLimits
+	now    func() time.Time
+}
+
+// access is that of one run's programs to models. It is kept as long as the run takes.
+type access struct {
+	*proxy.Session
+	socket string
 	refuse bool
 	steps  bool // the state of the workspace is kept when a call arrives
 	clock  func() time.Time
 
 	mu        sync.Mutex
 	running   *external.Running // nil: no program runs
-	workspace *Workspace        // nil: the run has none
+	workspace *agent.Workspace  // nil: the run has none
 	began     time.Time         // of the iteration in flight
 	elapsed   time.Duration     // in the run before that
 	frozen    time.Duration     // in the iteration, which is not its time
@@ -58,58 +55,62 @@ type served struct {
 	refused   *record.Next // the call that a limit refused; nil: none
 }
 
-// serve is the access of the run to which the context belongs.
-func (a *Program) serve(ctx context.Context, turn *Turn) (*served, error) {
-	kept, err := tool.RunOf(ctx).Keep(a.Served, func() (any, func(), error) {
-		server, err := a.Served.Server()
+// Calls is the access of the run to which the context belongs.
+func (v *served) Calls(ctx context.Context, turn *agent.Turn, program *agent.Program) (agent.Calls, error) {
+	kept, err := tool.RunOf(ctx).Keep(v, func() (any, func(), error) {
+		server, err := v.proxy()
 		if err != nil {
 			return nil, nil, record.Errorf(record.Internal, "starting the model proxy: %v", err)
 		}
-		s := &served{
-			refuse: a.Spec.OnLimit == "refuse", workspace: turn.Workspace, clock: a.Served.Now, trees: map[time.Duration]string{},
-			steps: turn.Workspace != nil && turn.Workspace.Spec.BySteps(),
+		s := &access{
+			socket: server.socket, refuse: program.Spec.OnLimit == "refuse", workspace: turn.Workspace, clock: v.now,
+			trees: map[time.Duration]string{}, steps: turn.Workspace != nil && turn.Workspace.Spec.BySteps(),
 		}
 		run := proxy.Run{
-			Models: a.Served.Models, Program: cmp.Or(a.Spec.Recipe, filepath.Base(a.Program.Argv[0])),
+			Models: v.models, Program: cmp.Or(program.Spec.Recipe, filepath.Base(program.Program.Argv[0])),
 			Draw:  model.Draw{Task: turn.Task.ID, Trial: turn.Trial, Iteration: turn.Iteration, Of: spec.JudgedTask{Task: turn.Task}},
-			Clock: s.now, Limits: a.Served.Limits, Refuse: s.refuse, Arrived: s.arrived, Ended: s.ended,
+			Clock: s.clocked, Limits: v.limits, Refuse: s.refuse, Arrived: s.arrived, Ended: s.ended,
 		}
 		if turn.Workspace != nil {
 			run.Own = []string{turn.Workspace.Folder()}
 		}
-		s.Socket = server.Socket
 		s.Session, err = server.Open(context.WithoutCancel(ctx), run)
 		return s, s.close, err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return kept.(*served), nil
+	return kept.(*access), nil
 }
 
-func (s *served) close() {
+func (s *access) close() {
 	if s.Session != nil {
 		s.Session.Close()
 	}
 }
 
-// now is the time of the run: that of the programs' work, without what was spent on
+// Access implements agent.Calls.
+func (s *access) Access() agent.Access {
+	return agent.Access{URL: s.BaseURL, Socket: s.socket, Env: s.EnvAt}
+}
+
+// clocked is the time of the run: that of the programs' work, without what was spent on
 // keeping states.
-func (s *served) now() time.Duration {
+func (s *access) clocked() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.sinceStart()
 }
 
-func (s *served) sinceStart() time.Duration {
+func (s *access) sinceStart() time.Duration {
 	if s.began.IsZero() {
 		return s.elapsed
 	}
 	return s.elapsed + s.clock().Sub(s.began) - s.frozen
 }
 
-// start starts a program of the run.
-func (s *served) start(ctx context.Context, turn *Turn, program external.Program, stdin []byte) (*external.Running, error) {
+// Start starts a program of the run.
+func (s *access) Start(ctx context.Context, turn *agent.Turn, program external.Program, stdin []byte) (*external.Running, error) {
 	s.Begin(turn.Iteration)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -119,9 +120,8 @@ func (s *served) start(ctx context.Context, turn *Turn, program external.Program
 	return running, err
 }
 
-// stopped is called when the program has ended. It gives the calls that it made, from the
-// start of its iteration on, and why they came to an end, where a limit ended them.
-func (s *served) stopped(turn *Turn) (calls []record.Call, refused *record.Next, end error) {
+// Stopped implements agent.Calls.
+func (s *access) Stopped(turn *agent.Turn, failed error) (calls []record.Call, refused *record.Next, end error) {
 	all := s.Calls()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -133,7 +133,10 @@ func (s *served) stopped(turn *Turn) (calls []record.Call, refused *record.Next,
 		c.Tree = s.trees[c.Arrived]
 		c.Start = max(0, c.Start-turn.Elapsed)
 	}
-	return calls, s.refused, s.end
+	if end = s.end; end == nil {
+		end = faultOf(calls, failed)
+	}
+	return calls, s.refused, end
 }
 
 // refused is why a program was ended, or its calls were refused: a limit of the run.
@@ -147,7 +150,7 @@ func (r refused) Is(target error) bool      { return target == model.ErrRefused 
 
 // arrived decides about a call, which waits meanwhile. Where the state of the workspace is
 // kept, or the limits end the run, the program stands still.
-func (s *served) arrived(ctx context.Context, a *proxy.Arrival) record.Reason {
+func (s *access) arrived(ctx context.Context, a *proxy.Arrival) record.Reason {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.running == nil {
@@ -182,7 +185,7 @@ func (s *served) arrived(ctx context.Context, a *proxy.Arrival) record.Reason {
 }
 
 // ended ends the program where the suite has no room for a call of it.
-func (s *served) ended(e *proxy.Ended) {
+func (s *access) ended(e *proxy.Ended) {
 	var over interface{ StopReason() record.Reason }
 	if e.NotMade == nil || !errors.As(e.NotMade, &over) {
 		return
