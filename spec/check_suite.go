@@ -219,17 +219,23 @@ func (l *loader) checkTasks(s *Suite) {
 var mappingKeys = []string{"each", "id", "input", "target", "vars", "metadata", "images"}
 
 // taskKeys are all keys of tasks over files; any other has a fault of its own.
-var taskKeys = append([]string{"list", "files", "where", "sample", "shuffle", "limit", "targets"}, mappingKeys...)
+var taskKeys = append([]string{"list", "files", "folders", "where", "sample", "shuffle", "limit", "targets"}, mappingKeys...)
 
 func (l *loader) checkMapping(t *Tasks) {
-	list, files := t.Node.Get("list"), t.Node.Get("files")
+	list, files, sources := t.Node.Get("list"), t.Node.Get("files"), 0
+	for _, key := range []string{"list", "files", "folders"} {
+		if t.Node.Get(key) != nil {
+			sources++
+		}
+	}
 	unknown := slices.ContainsFunc(t.Node.Entries, func(e source.Entry) bool { return !slices.Contains(taskKeys, e.Key) })
-	if (list == nil) == (files == nil) && !(list == nil && unknown) {
-		l.fault(t.Node, "files: [tasks.jsonl], or list: [{input: ...}]", "tasks need one of files and list")
+	if sources > 1 || sources == 0 && !unknown {
+		l.fault(t.Node, "files: [tasks.jsonl], list: [{input: ...}], or folders: repos/*", "tasks need one of files, list and folders")
 	}
 	for _, n := range fileNodes(files) {
 		l.checkGlob(n, true)
 	}
+	l.checkFolders(t)
 	for _, key := range mappingKeys {
 		if list != nil && t.Node.Get(key) != nil {
 			l.add(t.Node.KeyFault(key, "write it in the tasks themselves", "%q maps rows of files; these tasks are written in the suite", key))

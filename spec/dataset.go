@@ -52,7 +52,7 @@ func (d *Document) eligible(terse *bool) iter.Seq2[placedTask, error] {
 	}
 }
 
-// written are all tasks: the inline ones, or the rows of the files.
+// written are all tasks: the inline ones, the rows of the files, or the folders.
 func (d *Document) written(terse *bool) iter.Seq2[placedTask, error] {
 	return func(yield func(placedTask, error) bool) {
 		if d.Suite == nil {
@@ -66,14 +66,16 @@ func (d *Document) written(terse *bool) iter.Seq2[placedTask, error] {
 				return
 			}
 		}
-		for r, err := range d.rows(t.Files, t.fileNode, t.Each, terse) {
-			placed := placedTask{row: r}
-			if err == nil {
-				placed.task, err = t.ofRow(r)
-				d.locate(placed)
-			}
-			if !yield(placed, err) {
-				return
+		for _, rows := range []iter.Seq2[row, error]{d.rows(t.Files, t.fileNode, t.Each, terse), d.folderRows(terse)} {
+			for r, err := range rows {
+				placed := placedTask{row: r}
+				if err == nil {
+					placed.task, err = t.ofRow(r)
+					d.locate(placed)
+				}
+				if !yield(placed, err) {
+					return
+				}
 			}
 		}
 	}
@@ -206,11 +208,19 @@ func mappedObject(named source.Named[Expr], r row) (any, error) {
 	return object, nil
 }
 
-// ofRow makes a task of a row: by the mapping if there is one. A row without an id is called by its place.
-func (t *Tasks) ofRow(r row) (task *Task, err error) {
-	if t.ID == nil && t.Input == nil && t.Target == nil && t.Vars == nil && t.Metadata == nil && t.Images == nil {
+// ofRow makes a task of a row: by the mapping if there is one.
+func (t *Tasks) ofRow(r row) (*Task, error) {
+	switch {
+	case r.taskFolder != "":
+		return t.ofFolder(r)
+	case t.ID == nil && t.Input == nil && t.Target == nil && t.Vars == nil && t.Metadata == nil && t.Images == nil:
 		return plainTask(r)
 	}
+	return t.mappedTask(r)
+}
+
+// mappedTask is what the mapping says of a row. A row without an id is called by its place.
+func (t *Tasks) mappedTask(r row) (task *Task, err error) {
 	task = &Task{ID: r.place(r.n)}
 	if t.ID != nil {
 		if task.ID, err = t.ID.String(background, rowScope{r}); err != nil {

@@ -25,7 +25,7 @@ func ids(t interface{ Fatal(...any) }, d *Document) (all []string) {
 // sameTasks are n tasks in every form that tasks may have: what stands under tasks of a suite, and the files.
 func sameTasks(n int) map[string][]string {
 	var lines, table, list, flow strings.Builder
-	texts := []string{}
+	texts, folders := []string{}, []string{}
 	table.WriteString("id,input,metadata.level\n")
 	for i := range n {
 		fmt.Fprintf(&lines, "{\"id\": \"t%02d\", \"input\": \"ü%d\", \"metadata\": {\"level\": \"%d\"}}\r\n\n", i, i, i%3)
@@ -33,6 +33,7 @@ func sameTasks(n int) map[string][]string {
 		fmt.Fprintf(&list, "- {id: t%02d, input: ü%d, metadata: {level: \"%d\"}}\n", i, i, i%3)
 		fmt.Fprintf(&flow, "{id: t%02d, input: ü%d, metadata: {level: \"%d\"}}, ", i, i, i%3)
 		texts = append(texts, fmt.Sprintf("c/t%02d.txt", i), fmt.Sprint("ü", i))
+		folders = append(folders, fmt.Sprintf("f/t%02d/task.yaml", i), fmt.Sprintf("input: ü%d\n", i))
 	}
 	return map[string][]string{
 		"files: [t.jsonl]":              {"t.jsonl", "\ufeff" + lines.String()},
@@ -44,6 +45,8 @@ func sameTasks(n int) map[string][]string {
 		"list: [" + flow.String() + "]": nil,
 		"files: [c/]":                   texts,
 		"files: [c/], id: string(row.stem), input: row.text": texts,
+		"folders: f/*":              folders,
+		`folders: f/, input: '"x"'`: folders,
 	}
 }
 

@@ -492,6 +492,8 @@ type dataFile struct {
 	name   string // as messages and expressions call it
 	format format
 	whole  bool // its rows are numbered, not known by their lines
+	// taskFolder is the folder that is a task, as the suite names it, and whose task.yaml the file is; "": it holds rows.
+	taskFolder string
 	// terse, where it is true, leaves the text of faults away: they are only counted.
 	terse *bool
 }
@@ -500,8 +502,13 @@ func newDataFile(f folder, path string) *dataFile {
 	return &dataFile{folder: f, path: path, name: f.name(path), format: formatOf(path)}
 }
 
-// place is where a row stands: FILE:LINE, or FILE:NUMBER for the rows of a whole document.
-func (f *dataFile) place(n int) string { return fmt.Sprintf("%s:%d", f.name, n) }
+// place is where a row stands: FILE:LINE, or FILE:NUMBER for the rows of a whole document; a folder is its own place.
+func (f *dataFile) place(n int) string {
+	if f.taskFolder != "" {
+		return f.name
+	}
+	return fmt.Sprintf("%s:%d", f.name, n)
+}
 
 func (f *dataFile) isCSV() bool { return f.format.ext == ".csv" }
 
@@ -514,6 +521,9 @@ func (f *dataFile) fault(n int, hint, format string, args ...any) source.Fault {
 	what := fmt.Sprintf(format, args...)
 	if f.isTerse() {
 		return source.Fault{What: what}
+	}
+	if f.taskFolder != "" {
+		return source.Fault{File: source.NewFile(f.name, nil), Hint: hint, What: what}
 	}
 	if f.whole || f.isParquet() {
 		return source.Fault{File: source.NewFile(f.name, nil), Hint: hint, What: fmt.Sprintf("row %d: %s", n, what)}
@@ -665,7 +675,12 @@ func (d *Document) TaskFiles() ([]DataFile, error) {
 	if d.Suite == nil {
 		return nil, nil
 	}
-	return d.hashAll(d.Suite.Tasks.Files)
+	files, err := d.hashAll(d.Suite.Tasks.Files)
+	if err != nil {
+		return nil, err
+	}
+	said, err := d.hashTaskFolders()
+	return append(files, said...), err
 }
 
 func (d *Document) hashAll(references []string) (files []DataFile, err error) {

@@ -233,11 +233,10 @@ func (d *Document) Find(reference string) (at string, embedded fs.FS, err error)
 	if err != nil {
 		return "", nil, err
 	}
-	if found.folder.fsys != nil {
-		_, err = fs.Stat(found.folder.fsys, clean)
-	} else {
-		_, err = os.Stat(filepath.Join(found.folder.disk, filepath.FromSlash(clean)))
-	}
+	err = found.folder.walk(func(fsys fs.FS) error { // a link that leads out is refused
+		_, err := fs.Stat(fsys, clean)
+		return err
+	})
 	switch {
 	case err != nil:
 		return "", nil, found.folder.explain(clean, err)

@@ -17,12 +17,13 @@ import (
 )
 
 // Tasks are where the tasks come from: a list (then only Inline is set), a file or pattern (then only Files is set), or
-// a mapping that also says which of them are taken.
+// a mapping that also says which of them are taken. One of Inline, Files and Folders is set.
 type Tasks struct {
 	Node *source.Node `yaml:",here"`
 
 	Inline   []InlineTask       `yaml:"list" minlen:"1" doc:"Tasks in the suite itself, instead of files."`
 	Files    []string           `yaml:"files" minlen:"1" doc:"Paths or patterns, also below a root: data:/x/*.json. One that ends in / is all files of a folder."`
+	Folders  Paths              `yaml:"folders" doc:"Paths or patterns of folders, each a task: its id is the folder's name, vars.repo its path. A task.yaml in it may say more."`
 	Each     *Expr              `yaml:"each" doc:"CEL giving the list of rows of a file (default: the file is a list, or a row a line)."`
 	ID       *Expr              `yaml:"id" doc:"CEL string."`
 	Input    *Expr              `yaml:"input" doc:"CEL. Without id, input, target, vars and metadata the rows have the keys of a task."`
@@ -93,6 +94,8 @@ type Task struct {
 	Target   any // nil where there is none
 	Metadata any
 	Images   []*Image
+	// Folder is the folder that the task is, as vars.repo has it; "" where it is none.
+	Folder string
 	// Cluster is what the suite's expression of that name gives; "" where there
 	// is none, or where the task stands for itself.
 	Cluster string

@@ -149,6 +149,9 @@ func (r *candidateReader) task(l *candidate) (placedTask, error) {
 
 func (r *candidateReader) row(l *candidate) (row, error) {
 	file := r.drawn.files[l.file]
+	if file.taskFolder != "" {
+		return file.folderRow(), nil
+	}
 	if !file.format.rows() {
 		return file.textRow()
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -204,11 +205,12 @@ func (w *Workspaces) seed(ctx context.Context, task *spec.Task) (seed workspace.
 		if seed.Git.Repository, err = from.Git.Render(ctx, scope); err == nil && from.Ref != nil {
 			seed.Git.Ref, err = from.Ref.Render(ctx, scope)
 		}
+		seed.Without = taskFile(seed.Git.Repository, task)
 		if at, embedded, missing := w.Find(seed.Git.Repository); missing == nil && embedded == nil {
 			seed.Git.Repository = at
 		}
 	case from.Path != nil:
-		err = w.from(ctx, from.Path, scope, &seed)
+		err = w.from(ctx, from.Path, task, &seed)
 	}
 	if err != nil {
 		return seed, record.Errorf(record.Setup, "workspace.from: %v", err)
@@ -216,8 +218,17 @@ func (w *Workspaces) seed(ctx context.Context, task *spec.Task) (seed workspace.
 	return seed, nil
 }
 
-func (w *Workspaces) from(ctx context.Context, path *spec.Expr, scope expr.Scope, seed *workspace.Seed) error {
-	value, err := path.Value(ctx, scope)
+// taskFile is the file that a workspace is made without: the one in which a folder says what
+// its task is, which may hold the target.
+func taskFile(from string, task *spec.Task) string {
+	if task.Folder == "" || path.Clean(from) != path.Clean(task.Folder) {
+		return ""
+	}
+	return spec.TaskFile
+}
+
+func (w *Workspaces) from(ctx context.Context, declared *spec.Expr, task *spec.Task, seed *workspace.Seed) error {
+	value, err := declared.Value(ctx, taskScope{task})
 	if err != nil {
 		return err
 	}
@@ -225,12 +236,14 @@ func (w *Workspaces) from(ctx context.Context, path *spec.Expr, scope expr.Scope
 	if !ok {
 		return fmt.Errorf("want the path of a folder or an archive, got %s", kindOf(value))
 	}
+	seed.Without = taskFile(text, task)
 	at, embedded, err := w.Find(text)
 	if err != nil || embedded == nil {
 		seed.From = at
 		return err
 	}
 	files, err := contents(embedded, at)
+	delete(files, seed.Without)
 	for name, content := range seed.Files {
 		files[name] = content
 	}

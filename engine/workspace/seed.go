@@ -25,6 +25,8 @@ import (
 type Seed struct {
 	From string   // a folder, or an archive: .tar, .tar.gz, .tgz or .zip
 	Git  *GitSeed // instead of From
+	// Without is a file that From or Git has, and the workspace has not.
+	Without string
 	// Files are written over it: content by path.
 	Files map[string]string
 	// Repository makes a Git repository of a seed that is none, with one commit whose
@@ -88,6 +90,10 @@ type builder struct {
 
 func (b *builder) plant(seed Seed) (*Planted, error) {
 	err := b.from(seed)
+	if left, ok := b.entries[seed.Without]; ok && left.Kind != KindFolder {
+		b.size -= left.Size
+		delete(b.entries, seed.Without)
+	}
 	for _, name := range slices.Sorted(maps.Keys(seed.Files)) {
 		if err == nil {
 			err = b.over(name, seed.Files[name])

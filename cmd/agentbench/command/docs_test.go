@@ -339,7 +339,11 @@ func writeNamed(t *testing.T, lines []string) {
 	if !ok {
 		t.Fatalf("a block does not start with its file's name: %q", lines[0])
 	}
-	if err := os.WriteFile(name, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
+	err := os.MkdirAll(filepath.Dir(name), 0o755)
+	if err == nil {
+		err = os.WriteFile(name, []byte(strings.Join(lines, "\n")+"\n"), 0o600)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 }

@@ -1,0 +1,254 @@
+package spec
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/agentbench/agentbench/spec/expr"
+	"github.com/agentbench/agentbench/spec/source"
+)
+
+// TaskFile says more of a task that is a folder. It stands in that folder, and workspaces leave it out: it may hold the
+// target.
+const TaskFile = "task.yaml"
+
+// Paths are a path or pattern, or a list of them.
+type Paths []string
+
+// DecodeNode takes a path or a list.
+func (p *Paths) DecodeNode(n *source.Node, d *source.Decoder) {
+	*p = oneOrMore[string](n, d, `minlen:"1"`)
+}
+
+// JSONSchema describes both forms.
+func (p *Paths) JSONSchema(g *source.Generator) map[string]any {
+	return oneOrMoreSchema(g.Tagged("", `minlen:"1"`))
+}
+
+// folderNodes are where the folders of tasks are named.
+func (t *Tasks) folderNodes() []*source.Node {
+	n := t.Node.Get("folders")
+	if n == nil || n.Kind == source.List {
+		return fileNodes(n)
+	}
+	return []*source.Node{n}
+}
+
+// folderRows streams the folders that are tasks.
+func (d *Document) folderRows(terse *bool) iter.Seq2[row, error] {
+	return func(yield func(row, error) bool) {
+		nodes := d.Suite.Tasks.folderNodes()
+		for i, reference := range d.Suite.Tasks.Folders {
+			found, err := d.taskFolders(reference)
+			if err != nil && !yield(row{}, faultOf(nodes[i], err)) {
+				return
+			}
+			for _, file := range found {
+				file.terse = terse
+				if !yield(file.folderRow(), nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// taskFolders are the folders that a path or pattern names.
+func (d *Document) taskFolders(reference string) (files []*dataFile, err error) {
+	at, err := d.roots.resolve(d.folder, reference)
+	if err != nil {
+		return nil, err
+	}
+	found, err := at.folder.folders(at.path)
+	root := reference[:len(reference)-len(at.path)]
+	for _, name := range found {
+		file := newDataFile(at.folder, path.Join(name, TaskFile))
+		file.name, file.taskFolder = at.folder.name(name), root+name
+		files = append(files, file)
+	}
+	return files, err
+}
+
+// folders gives the folders that a pattern means, sorted. One that ends in / means the folders of a folder. Hidden ones
+// are passed over.
+func (f folder) folders(pattern string) (found []string, err error) {
+	clean, err := f.within(pattern)
+	if err != nil {
+		return nil, err
+	}
+	if strings.HasSuffix(pattern, "/") || clean == "." {
+		clean = path.Join(clean, "*")
+	}
+	name := clean // that is looked at
+	err = f.walk(func(fsys fs.FS) error {
+		names := []string{clean}
+		if _, err := fs.Stat(fsys, clean); err != nil && strings.ContainsAny(clean, `*?[{\`) {
+			if names, err = doublestar.Glob(fsys, clean, doublestar.WithNoFollow()); err != nil {
+				return err
+			}
+		}
+		for _, name = range names {
+			info, err := fs.Stat(fsys, name)
+			hidden := strings.HasPrefix(path.Base(name), ".") && name != clean
+			switch {
+			case hidden:
+			case err != nil:
+				return err
+			case info.IsDir():
+				found = append(found, name)
+			case name == clean:
+				return errNoFolder
+			}
+		}
+		return nil
+	})
+	slices.Sort(found)
+	switch {
+	case errors.Is(err, doublestar.ErrBadPattern):
+		return nil, &fileError{what: fmt.Sprintf("invalid pattern %q", pattern)}
+	case errors.Is(err, errNoFolder):
+		return nil, &fileError{f.name(name) + " is a file, not a folder", "files: names files of tasks"}
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, &fileError{"folder not found: " + f.name(name), f.nearFile(name)}
+	case err != nil:
+		return nil, f.explain(name, err)
+	case len(found) == 0:
+		return nil, &fileError{what: "no folder matches " + f.name(clean)}
+	}
+	return found, nil
+}
+
+var errNoFolder = errors.New("no folder")
+
+// folderRow is the row that a folder is.
+func (f *dataFile) folderRow() row {
+	object := expr.NewObject(2)
+	object.Set("folder", f.taskFolder)
+	object.Set("name", path.Base(f.taskFolder))
+	return row{dataFile: f, value: object, n: 1}
+}
+
+// ofFolder makes a task of a folder: what the mapping says, and its task.yaml, which has the last word.
+func (t *Tasks) ofFolder(r row) (*Task, error) {
+	task, err := t.mappedTask(r)
+	if err != nil {
+		return nil, err
+	}
+	if t.ID == nil {
+		task.ID = path.Base(r.taskFolder)
+	}
+	task.Folder = r.taskFolder
+	task.Vars = withKey(task.Vars, "repo", r.taskFolder)
+	more, err := r.taskFile()
+	if err != nil || more == nil {
+		return task, err
+	}
+	own := more.task(0)
+	if more.ID != "" {
+		task.ID = more.ID
+	}
+	if own.Input != nil {
+		task.Input = own.Input
+	}
+	if own.Target != nil {
+		task.Target = own.Target
+	}
+	if own.Images != nil {
+		task.Images = own.Images
+	}
+	for _, of := range more.Vars {
+		task.Vars = withKey(task.Vars, of.Key, valueOf(of.Value))
+	}
+	for _, of := range more.Metadata {
+		task.Metadata = withKey(task.Metadata, of.Key, valueOf(of.Value))
+	}
+	return task, nil
+}
+
+// taskFile reads what a folder says of its task; nil where it says nothing.
+func (f *dataFile) taskFile() (*InlineTask, error) {
+	if !f.says() {
+		return nil, nil
+	}
+	name := f.folder.name(f.path)
+	text, err := f.folder.read(f.path, maxSpecBytes)
+	if err != nil {
+		return nil, faultOfFile(name, err)
+	}
+	tree, faults := source.Parse(source.NewFile(name, text))
+	if tree == nil || faults.Err() != nil {
+		return nil, faults
+	}
+	task := &InlineTask{}
+	faults = source.Decode(tree, task)
+	if repo := tree.Get("vars").Get("repo"); repo != nil {
+		faults = append(faults, repo.Fault("delete it, or give it another name", "vars.repo is the folder of this task"))
+	}
+	if faults.Err() != nil {
+		return nil, faults
+	}
+	return task, nil
+}
+
+// says reports whether the folder of a task has a task.yaml.
+func (f *dataFile) says() (there bool) {
+	_ = f.folder.walk(func(fsys fs.FS) error {
+		_, err := fs.Lstat(fsys, f.path)
+		there = !errors.Is(err, fs.ErrNotExist)
+		return nil
+	})
+	return there
+}
+
+// hashTaskFolders are the hashes of what the folders of tasks say of them.
+func (d *Document) hashTaskFolders() (files []DataFile, err error) {
+	for _, reference := range d.Suite.Tasks.Folders {
+		found, err := d.taskFolders(reference)
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range found {
+			if !file.says() {
+				continue
+			}
+			sum, err := file.folder.sum(file.path)
+			if err != nil {
+				return nil, err
+			}
+			files = append(files, DataFile{Name: path.Join(file.taskFolder, TaskFile), Hash: sum})
+		}
+	}
+	return files, nil
+}
+
+// checkFolders wants folders behind what folders names, and nothing that is said of files.
+func (l *loader) checkFolders(t *Tasks) {
+	for i, n := range t.folderNodes() {
+		if i >= len(t.Folders) || t.Folders[i] == "" {
+			continue // it has a fault of its own
+		}
+		at, err := l.roots.resolve(l.doc.folder, t.Folders[i])
+		if err == nil {
+			_, err = at.folder.folders(at.path)
+		}
+		if err != nil {
+			l.fileFault(n, err)
+		}
+	}
+	if t.Node.Get("folders") == nil {
+		return
+	}
+	if t.Node.Get("each") != nil {
+		l.add(t.Node.KeyFault("each", "delete it: each folder is one task", "%q gives the rows of files", "each"))
+	}
+	if repo := t.Node.Get("vars").Get("repo"); repo != nil {
+		l.fault(repo, "delete it, or give it another name", "vars.repo is the folder of each task")
+	}
+}
