@@ -12,7 +12,7 @@ import (
 	"slices"
 )
 
-//go:embed quickstart interview-analysis job-matching roadmap application resume-parsing phases tools summaries
+//go:embed quickstart interview-analysis job-matching roadmap application resume-parsing phases tools summaries coding
 var shipped embed.FS
 
 // File is the name of the suite's file in its folder.
@@ -35,6 +35,7 @@ var about = []Suite{
 	{Name: "resume-parsing", About: "multi_strategy: strategies take turns until one works"},
 	{Name: "phases", About: "planning, execution and refinement under three sets of limits"},
 	{Name: "tools", About: "an agent with programs, a server of tools and a lawyer to ask, under three limits of steps"},
+	{Name: "coding", About: "a coding agent in workspaces of its own, under three limits of steps"},
 	{Name: "summaries", About: "texts without one right answer: a panel of judges, a program and a set of scorers"},
 }
 

@@ -45,7 +45,7 @@ func listing() string {
 // init copies a suite that ships. It overwrites nothing: if one of the files
 // exists, none is written.
 func (p *program) init(dir string, suite suites.Suite) error {
-	files, err := fs.Glob(suite.FS, "*")
+	files, err := filesBelow(suite.FS)
 	if err != nil {
 		return exit.With(exit.NotMeasured, "", "listing the suite: %w", err)
 	}
@@ -63,6 +63,17 @@ func (p *program) init(dir string, suite suites.Suite) error {
 	return nil
 }
 
+// filesBelow are the paths of all files.
+func filesBelow(folder fs.FS) (files []string, err error) {
+	err = fs.WalkDir(folder, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() {
+			files = append(files, path)
+		}
+		return err
+	})
+	return files, err
+}
+
 func (p *program) writeSuite(dir string, from fs.FS, files []string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -75,7 +86,11 @@ func (p *program) writeSuite(dir string, from fs.FS, files []string) error {
 		if err != nil {
 			return err
 		}
-		if err := os.WriteFile(filepath.Join(dir, name), append(editorLine(name), text...), 0o644); err != nil {
+		to := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(to, append(editorLine(name), text...), 0o644); err != nil {
 			return err
 		}
 	}

@@ -1,0 +1,2 @@
+# Prints how many words it reads.
+wc -l | tr -d " "

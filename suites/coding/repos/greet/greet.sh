@@ -1,0 +1,2 @@
+# Greets who is named, else the world.
+echo "Hello, $1!"

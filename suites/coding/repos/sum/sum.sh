@@ -1,0 +1,6 @@
+# Prints the sum of its arguments.
+sum=0
+for n in "$@"; do
+  sum=$n
+done
+echo $sum
