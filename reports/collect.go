@@ -113,6 +113,7 @@ func (c *collector) add(s *record.Signals) {
 		head := &c.manifest.Configurations[configuration]
 		c.runs.add(configuration, s, head)
 		c.runs.keepSteps(s)
+		c.runs.keepProgram(s)
 		c.answers.returned(s)
 		if len(c.manifest.Scorers) > 0 {
 			c.runs.keepReturned(s)
@@ -229,6 +230,8 @@ type runs struct {
 	stepScores   []float64
 	stepDollars  []float32
 	stepSeconds  []float32
+
+	programs map[int32][]spentUntil // of runs whose programs called models, at each step
 
 	tasks    names
 	clusters taskNames // a task without one is its own

@@ -244,3 +244,138 @@ func (a *stepwise) settle() {
 		a.all[i] += extra
 	}
 }
+
+// StepPoint is what a configuration would have given had a limit of steps ended every
+// run: what it had when the first call beyond the limit arrived, without an evaluation
+// after that. Runs that made no such call keep what they have. All are means per run.
+type StepPoint struct {
+	Step            int        `json:"step"`
+	Reached         page.Value `json:"reached"` // share of the runs that made so many steps
+	ReachedInterval page.Range `json:"reached_interval"`
+	// Cost and Tokens are those of the calls that had begun, to their end.
+	Cost            page.Value `json:"cost_usd"`
+	CostInterval    page.Range `json:"cost_usd_interval"`
+	Tokens          page.Value `json:"tokens"`
+	TokensInterval  page.Range `json:"tokens_interval"`
+	Seconds         page.Value `json:"latency_s"`
+	SecondsInterval page.Range `json:"latency_s_interval"`
+}
+
+// spentUntil is what a run had spent when a step of its program arrived.
+type spentUntil struct {
+	cost    record.Money
+	tokens  int64
+	elapsed time.Duration
+}
+
+// keepProgram keeps what the run added last had spent at each step of its program: at
+// index 0 when the second one arrived, at the end in all.
+func (r *runs) keepProgram(s *record.Signals) {
+	var arrived []time.Duration
+	for i := range s.Iterations {
+		for _, c := range s.Iterations[i].Calls {
+			if c.Step > 0 {
+				arrived = append(arrived, c.Arrived)
+			}
+		}
+	}
+	if len(arrived) == 0 {
+		return
+	}
+	slices.Sort(arrived)
+	at, last := int32(len(r.all)-1), &r.all[len(r.all)-1]
+	points := make([]spentUntil, 0, len(arrived))
+	for _, until := range arrived[1:] {
+		points = append(points, spentBy(s, until))
+	}
+	points = append(points, spentUntil{last.cost, last.tokens, last.elapsed})
+	if r.programs == nil {
+		r.programs = map[int32][]spentUntil{}
+	}
+	r.programs[at] = points
+}
+
+// spentBy adds up the calls that had begun at a time.
+func spentBy(s *record.Signals, until time.Duration) spentUntil {
+	var spent record.Usage
+	for i := range s.Iterations {
+		for _, c := range s.Iterations[i].Calls {
+			begun := c.Start
+			if c.Step > 0 {
+				begun = c.Arrived
+			}
+			if begun < until {
+				spent = spent.Plus(c.Usage)
+			}
+		}
+	}
+	return spentUntil{spent.Cost, spent.Tokens(), until}
+}
+
+// spentAt is what a run had spent when the step after one arrived; where it made none, in
+// all.
+func (r *runs) spentAt(at int32, step int) spentUntil {
+	if points := r.programs[at]; step <= len(points) {
+		return points[step-1]
+	}
+	run := &r.all[at]
+	return spentUntil{run.cost, run.tokens, run.elapsed}
+}
+
+// stepCurve is empty where no program called models.
+func (c *collector) stepCurve(configuration int, m *measure) (points []StepPoint) {
+	most := 0
+	for _, at := range m.ordered {
+		most = max(most, len(c.runs.programs[at]))
+	}
+	for step := range most {
+		points = append(points, c.stepPoint(&c.sums[configuration], m, step+1))
+	}
+	return points
+}
+
+func (c *collector) stepPoint(u *sums, m *measure, step int) StepPoint {
+	column := func() []float64 { return make([]float64, m.groups) } // by cluster
+	reached, dollars, tokens, seconds, counts := column(), column(), column(), column(), m.counts()
+	var cost record.Money
+	for i, at := range m.ordered {
+		spent, cluster := c.runs.spentAt(at, step), m.clusters[i]
+		cost = cost.Plus(spent.cost)
+		dollars[cluster] += spent.cost.Dollars()
+		tokens[cluster] += float64(spent.tokens)
+		seconds[cluster] += spent.elapsed.Seconds()
+		reached[cluster] += numberOf(step <= len(c.runs.programs[at]))
+	}
+	runs, all := float64(len(m.ordered)), u.agent.Plus(u.judging)
+	p := StepPoint{Step: step, Reached: page.Known(stats.Sum(reached) / runs), ReachedInterval: proportion(reached, counts)}
+	p.Cost = costOr(cost, all.Unpriced > 0, all.Unreported > 0).Over(runs)
+	p.Tokens, p.Seconds = page.Missing(page.Unknown), page.Missing(page.Unknown)
+	if all.TokensTold() {
+		p.Tokens = page.Known(stats.Sum(tokens) / runs)
+	}
+	if u.untimed == 0 {
+		p.Seconds = page.Known(stats.Sum(seconds) / runs)
+	}
+	p.CostInterval = m.about(p.Cost, dollars, counts, m.curveDraws)
+	p.TokensInterval = m.about(p.Tokens, tokens, counts, m.curveDraws)
+	p.SecondsInterval = m.about(p.Seconds, seconds, counts, m.curveDraws)
+	return p
+}
+
+// stepsTable tells what each further step of a program cost, of the configurations whose
+// programs made more than one.
+func stepsTable(r *Report) page.Table {
+	fields := ofEach(r,
+		page.Counted("stop\nat", "step", func(p *StepPoint) int { return p.Step }),
+		page.Measured("reached", "reached", page.Percent, func(p *StepPoint) (page.Value, page.Range) { return p.Reached, p.ReachedInterval }),
+		page.Measured("cost", "cost_usd", r.dollars, func(p *StepPoint) (page.Value, page.Range) { return p.Cost, p.CostInterval }),
+		page.Measured("tokens", "tokens", page.Whole, func(p *StepPoint) (page.Value, page.Range) { return p.Tokens, p.TokensInterval }),
+		page.Measured("latency", "latency_s", page.Seconds, func(p *StepPoint) (page.Value, page.Range) { return p.Seconds, p.SecondsInterval }))
+	return page.Filled(page.Table{Keys: 2, Name: "steps", Title: "If a limit of steps ended every run (means per run, when the next call arrived)"}, fields,
+		rowsOf(r, func(c *Configuration) []StepPoint {
+			if len(c.Steps) < 2 {
+				return nil
+			}
+			return c.Steps
+		}))
+}

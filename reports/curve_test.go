@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/engine/record"
@@ -77,6 +78,54 @@ func TestCurveAgreesWithCutRuns(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A point of the curve of steps is what the runs had when the next step arrived: calls in
+// flight whole, others that had begun, and of shorter runs all.
+func TestCurveOfSteps(t *testing.T) {
+	f := one(3)
+	long := f.run("a", 1, 0.5, 0.9)
+	long.Elapsed = 10 * time.Second
+	call := func(step int, arrived time.Duration, cost record.Money) record.CallSignals {
+		return record.CallSignals{
+			Role: record.RoleAgent, Kind: record.MainCall, Step: step, Arrived: arrived * time.Second, Start: arrived*time.Second + 1,
+			Usage: record.Usage{Calls: 1, InputTokens: int64(cost), Cost: cost * 1e9},
+		}
+	}
+	side := call(0, 3, 40)
+	side.Kind = record.SideCall
+	judge := record.CallSignals{Role: record.RoleJudge, Start: 4 * time.Second, Usage: record.Usage{Calls: 1, InputTokens: 100, Cost: 100e9}}
+	long.Iterations[0].Calls = []record.CallSignals{call(1, 1, 10), side, call(2, 2, 20), judge}
+	long.Iterations[1].Calls = []record.CallSignals{call(3, 5, 80)}
+	short := f.run("b", 1, 0.5)
+	short.Elapsed = 4 * time.Second
+	short.Iterations[0].Calls = []record.CallSignals{call(1, 3, 5)}
+	without := f.run("c", 1, 0.5)
+	without.Elapsed, without.Iterations[0].Calls = time.Second, nil
+	for _, s := range []*record.Signals{long, short, without} {
+		s.Usage = record.Usage{}
+		for i := range s.Iterations {
+			for _, c := range s.Iterations[i].Calls {
+				s.Usage = s.Usage.Plus(c.Usage)
+			}
+		}
+	}
+	points := f.collect().Configurations[0].Steps
+	for i, want := range []struct{ reached, spent, seconds float64 }{{2, 10 + 5, 2 + 4 + 1}, {1, 10 + 20 + 40 + 100 + 5, 5 + 4 + 1}, {1, 250 + 5, 10 + 4 + 1}} {
+		got := points[i]
+		if got.Step != i+1 || !near(got.Reached, want.reached/3, 1e-9) || !near(got.Tokens, want.spent/3, 1e-9) || !near(got.Cost, want.spent/3e3, 1e-9) || !near(got.Seconds, want.seconds/3, 1e-9) {
+			t.Errorf("stopped at step %d: %+v, want %v runs of 3, %v tokens and %v s in all", i+1, got, want.reached, want.spent, want.seconds)
+		}
+		if !got.TokensInterval.Known() || !got.ReachedInterval.Known() {
+			t.Errorf("no intervals at step %d: %+v", i+1, got)
+		}
+	}
+	if len(points) != 3 {
+		t.Errorf("%d points, want one for each of 3 steps", len(points))
+	}
+	if steps := coach(1).collect().Configurations[0].Steps; steps != nil {
+		t.Errorf("without programs there are no steps, got %+v", steps)
+	}
 }
 
 func close(a, b page.Value) bool { return math.Abs(a.Number-b.Number) < 1e-9 }

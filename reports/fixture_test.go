@@ -145,6 +145,18 @@ func number(b bool) float64 {
 	return 0
 }
 
+// calling makes the agents of all runs programs that call a model: a step an iteration.
+func (f *fixture) calling() *fixture {
+	for _, s := range f.signals {
+		for i := range s.Iterations {
+			call, judge := &s.Iterations[i].Calls[0], &s.Iterations[i].Calls[1]
+			call.Kind, call.Step, call.Arrived = record.MainCall, i+1, s.Iterations[i].Start+time.Millisecond
+			judge.Start = call.Arrived + time.Millisecond
+		}
+	}
+	return f
+}
+
 // simulated makes all runs of the configurations named simulated ones.
 func (f *fixture) simulated(configurations ...string) *fixture {
 	f.manifest.Simulated = []string{"toy"}

@@ -241,8 +241,8 @@ func TestMarkdownFitsAComment(t *testing.T) {
 }
 
 func TestSimulatedNamesStandWhereTheirNumbersDo(t *testing.T) {
-	some, all := coach(24).simulated("default").collect(), coach(24).simulated().collect()
-	for _, table := range reports.TableNames[:6] { // thresholds name no configurations
+	some, all := coach(24).calling().simulated("default").collect(), coach(24).calling().simulated().collect()
+	for _, table := range reports.TableNames[:7] { // thresholds name no configurations
 		for _, format := range []string{"terminal", "markdown"} {
 			text := pagetest.Written(t, some, page.Options{Format: format, Width: 200, Tables: []string{table}})
 			if !strings.Contains(text, "default¹") && !strings.Contains(text, "default`¹") && !strings.Contains(text, "]¹") && !strings.Contains(text, "]`¹") {
@@ -489,6 +489,9 @@ func TestGolden(t *testing.T) {
 	} {
 		pagetest.Golden(t, name, pagetest.Written(t, r, options))
 	}
+	calling := coach(24).calling().collect()
+	pagetest.Golden(t, "coach.steps.txt", pagetest.Written(t, calling, page.Options{Width: 120, Tables: []string{"steps"}}))
+	pagetest.Golden(t, "coach.steps.csv", pagetest.Written(t, calling, page.Options{Format: "csv", Tables: []string{"steps"}}))
 }
 
 // edges are folders in which something is missing.

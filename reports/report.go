@@ -144,7 +144,9 @@ type Configuration struct {
 	TotalToolCalls page.Value `json:"total_tool_calls"`
 	TotalTokens    page.Value `json:"total_tokens"`
 
-	Curve       []CurvePoint `json:"curve"`
+	Curve []CurvePoint `json:"curve"`
+	// Steps are the points of programs that call models.
+	Steps       []StepPoint  `json:"step_curve,omitempty"`
 	Calibration *Calibration `json:"calibration,omitempty"`
 	// Residue has a part for each score, where tasks have several trials.
 	Residue  []Part    `json:"residue"`

@@ -40,7 +40,7 @@ func (c *collector) summarise(i int) Configuration {
 	s.Stops = c.stops(i, m)
 	s.Limits, s.Curve = []Limit{}, []CurvePoint{}
 	if !c.manifest.Brief { // a baseline does not tell what each iteration did
-		s.Limits, s.Curve = m.limits(head, u, &c.uses[i], &s), c.curve(i, m)
+		s.Limits, s.Curve, s.Steps = m.limits(head, u, &c.uses[i], &s), c.curve(i, m), c.stepCurve(i, m)
 	}
 	s.Calibration, s.Residue = c.calibration(m), c.residue(i)
 	s.Judges = c.judges(i, s.Residue)

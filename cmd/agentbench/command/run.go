@@ -481,7 +481,7 @@ func (p *program) conclude(ctx context.Context, j *job, m *record.Manifest, end 
 	}
 	unanswered := p.judge(ctx, j, m, report, end)
 	write := func() error {
-		return p.write(report, &j.flags.reportFlags, "configurations", "metrics", "curve", "judges")
+		return p.write(report, &j.flags.reportFlags, "configurations", "metrics", "curve", "steps", "judges")
 	}
 	unreachable := end.Blown != nil && end.Blown.Unreachable != nil // there is nothing to show
 	if j.flags.events == "-" || unreachable {
