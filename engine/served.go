@@ -72,7 +72,7 @@ func (v *served) Calls(ctx context.Context, turn *agent.Turn, program *agent.Pro
 			Clock: s.clocked, Limits: v.limits, Refuse: s.refuse, Arrived: s.arrived, Ended: s.ended,
 		}
 		if turn.Workspace != nil {
-			run.Own = []string{turn.Workspace.Folder()}
+			run.Own = turn.Workspace.Own()
 		}
 		s.Session, err = server.Open(context.WithoutCancel(ctx), run)
 		return s, s.close, err

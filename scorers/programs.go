@@ -163,7 +163,7 @@ func (c *compiler) placed(ctx context.Context, s *subject, program external.Prog
 	if err != nil {
 		return program, done, err
 	}
-	program, err = workspaces.Within(program, dir, false, nil)
+	program, err = workspaces.Within(program, dir, false)
 	if err != nil {
 		done()
 	}

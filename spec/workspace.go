@@ -261,16 +261,14 @@ func (l *loader) checkPrograms(loop *Loop) {
 			"steps are calls of the suite's models, and no program here calls any")
 	}
 	for _, stage := range loop.Stages() {
-		if stage.Agent.Command != nil && ownSandbox(stage.Agent.Recipe) && loop.Workspace.Sandboxed() == SandboxNone && !(loop.Workspace != nil && loop.Workspace.Sandbox != nil && loop.Workspace.Sandbox.Accepted) {
+		if stage.Agent.Command != nil && stage.Agent.Recipe != "" && loop.Workspace == nil {
+			l.fault(loop.recipeNode(stage.Agent.Recipe), "write workspace: {from: task.vars.repo, sandbox: bubblewrap}",
+				"the recipe %s is for a program that edits files, and the loop has no workspace", stage.Agent.Recipe)
+		} else if stage.Agent.Command != nil && unconfined(stage.Agent.Recipe) && loop.Workspace.Sandboxed() == SandboxNone && !(loop.Workspace.Sandbox != nil && loop.Workspace.Sandbox.Accepted) {
 			l.fault(loop.recipeNode(stage.Agent.Recipe), "write workspace: {sandbox: bubblewrap}, or accept the risk: sandbox: {none: accept}",
 				"the recipe %s switches off the program's own sandbox, and the loop has none", stage.Agent.Recipe)
 		}
 	}
-}
-
-// ownSandbox reports whether the recipe of a program switches off a sandbox of its own.
-func ownSandbox(recipe string) bool {
-	return slices.Contains([]string{"claude", "codex", "opencode", "qwen"}, recipe)
 }
 
 // recipeNode is where a recipe is named.

@@ -101,7 +101,7 @@ func (a *Program) Execute(ctx context.Context, turn *Turn) (Result, error) {
 // the one that a limit refused.
 func (a *Program) run(ctx context.Context, turn *Turn, program external.Program, stdin []byte) (done external.Finished, calls []record.Call, refused *record.Next, err error) {
 	if a.Served == nil {
-		if program, err = turn.Workspace.placed(program, nil); err != nil {
+		if program, err = turn.Workspace.placed(program, nil, a.fitting(turn)); err != nil {
 			return done, nil, nil, err
 		}
 		done, err = program.Run(ctx, stdin)
@@ -112,7 +112,7 @@ func (a *Program) run(ctx context.Context, turn *Turn, program external.Program,
 		return done, nil, nil, err
 	}
 	access := served.Access()
-	if program, err = turn.Workspace.placed(program, &access); err != nil {
+	if program, err = turn.Workspace.placed(program, &access, a.fitting(turn)); err != nil {
 		return done, nil, nil, err
 	}
 	running, err := served.Start(ctx, turn, program, stdin)
@@ -155,7 +155,7 @@ func (a *Program) given(ctx context.Context, turn *Turn) (given, error) {
 	}
 	if a.Spec.Arguments == nil {
 		stdin, identity, err := input(turn)
-		return given{argv, stdin, Hash(declared, identity)}, err
+		return given{argv, stdin, Hash(declared, append(identity, a.fitting(turn).named()...))}, err
 	}
 	for i, argument := range a.Spec.Arguments {
 		if argument == nil {
@@ -170,7 +170,7 @@ func (a *Program) given(ctx context.Context, turn *Turn) (given, error) {
 		}
 		argv[i], declared[i] = text, text
 	}
-	return given{argv, nil, Hash(declared, nil)}, nil
+	return given{argv, nil, Hash(declared, []byte(a.fitting(turn).named()))}, nil
 }
 
 // withPrompt is a scope that knows what the iteration is asked.

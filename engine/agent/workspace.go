@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -53,7 +54,9 @@ type Workspace struct {
 	dir     string
 	folder  *workspace.Folder
 	options workspace.Options
-	reset   bool // since the last state that was kept
+	reset   bool            // since the last state that was kept
+	home    string          // of the programs that have a recipe, from its first program on
+	seeded  map[string]bool // the recipes whose files are in it
 }
 
 // Open makes the folder of a run: its seed, prepared. An error is a *record.Error, or the
@@ -115,7 +118,7 @@ func (w *Workspaces) open(ctx context.Context, id string, task *spec.Task) (*Wor
 	if ws.dir, err = w.claim(id); err != nil {
 		return nil, err
 	}
-	return ws, ws.begin(ctx, ws.Seed)
+	return ws, cmp.Or(ws.moveOut(), ws.begin(ctx, ws.Seed))
 }
 
 // claim makes an empty folder for a run. It has the same name in every session; only where tasks
@@ -182,11 +185,14 @@ func (ws *Workspace) Ready(ctx context.Context) error {
 // Reset makes the folder what the run began with.
 func (ws *Workspace) Reset(ctx context.Context) error {
 	ws.reset = true
-	return ws.failed(ctx, ws.begin(ctx, ws.Seed))
+	return ws.failed(ctx, cmp.Or(ws.moveOut(), ws.begin(ctx, ws.Seed)))
 }
 
 // Folder is where the program works.
 func (ws *Workspace) Folder() string { return ws.dir }
+
+// Own are the folders that belong to this run alone. The home begins as the folder does.
+func (ws *Workspace) Own() []string { return []string{ws.home, ws.dir} }
 
 // seed is what the loop declares for a task.
 func (w *Workspaces) seed(ctx context.Context, task *spec.Task) (seed workspace.Seed, err error) {
@@ -334,7 +340,7 @@ func (w *Workspaces) prepared(ctx context.Context, run string, seed *workspace.P
 	}
 	made, err := w.Store.Setup(ctx, seed.Tree, key, most, func(dir string) error {
 		program.Cuts = true
-		program, err := w.Within(program, dir, setup.Network, nil)
+		program, err := w.Within(program, dir, setup.Network)
 		if err != nil {
 			return err
 		}
@@ -368,35 +374,77 @@ func setupKey(seed *workspace.Planted, declared, placed []string) (string, error
 	return key, nil
 }
 
-// placed is a program where it works: in the run's folder, within the sandbox, and with the
+// placed is a program where it works: in the run's folder, within the sandbox, fitted by its recipe, and with the
 // variables by which it finds the model proxy. Where the run has no folder it stays where it is.
-func (ws *Workspace) placed(p external.Program, access *Access) (external.Program, error) {
+func (ws *Workspace) placed(p external.Program, access *Access, fit *fitting) (external.Program, error) {
 	if ws == nil {
 		if access != nil {
 			p.Env = append(slices.Clip(p.Env), access.Env(access.URL)...)
 		}
 		return p, nil
 	}
-	return ws.Within(p, ws.dir, false, access)
+	box := ws.box(ws.dir, access)
+	if fit != nil {
+		box.Home = ws.home
+		var url string
+		if access != nil {
+			url = box.ProxyURL(access.URL)
+		}
+		needs := fit.recipe.With(url, fit.model, fit.session)
+		if err := ws.furnish(&box, fit.recipe.Program, needs.Files); err != nil {
+			return p, record.Errorf(record.Setup, "the program's home: %v", err)
+		}
+		p.Argv = fit.recipe.Command(fit.declared, p.Argv, needs.Flags)
+		p.Env = append(external.Environment(ws.Getenv), append(needs.Env, ws.declared(p.Env)...)...)
+	}
+	return ws.in(box, p, access)
 }
 
-// Within is a program in a folder of a workspace, within the loop's sandbox. Access is that
-// to models; nil: it has none.
-func (w *Workspaces) Within(p external.Program, dir string, network bool, access *Access) (external.Program, error) {
+// moveOut removes the home.
+func (ws *Workspace) moveOut() error {
+	ws.home, ws.seeded = ws.dir+"-home", map[string]bool{}
+	return workspace.Remove(ws.home)
+}
+
+// furnish makes the home of a run, and writes what a recipe has for it, once.
+func (ws *Workspace) furnish(box *external.Sandbox, recipe string, files map[string]string) error {
+	if ws.seeded[recipe] {
+		return nil
+	}
+	ws.seeded[recipe] = true
+	if err := os.MkdirAll(ws.home, 0o700); err != nil {
+		return err
+	}
+	return box.SeedHome(files)
+}
+
+// Within is a program in a folder of a workspace, within the loop's sandbox.
+func (w *Workspaces) Within(p external.Program, dir string, network bool) (external.Program, error) {
+	box := w.box(dir, nil)
+	box.Network = box.Network || network
+	return w.in(box, p, nil)
+}
+
+// box is the loop's sandbox around a folder. Access is that to models; nil: it has none.
+func (w *Workspaces) box(dir string, access *Access) external.Sandbox {
 	box := w.Sandbox
-	box.Workspace, box.Network = dir, box.Network || network
+	box.Workspace = dir
 	if access != nil {
 		box.Proxy = access.Socket
 	}
-	p.Dir = dir
+	return box
+}
+
+func (w *Workspaces) in(box external.Sandbox, p external.Program, access *Access) (external.Program, error) {
+	p.Dir = box.Workspace
 	if box.Kind != "" && box.Kind != external.None {
 		for _, word := range p.Argv[1:] {
 			if filepath.IsAbs(word) && isFile(word) {
-				box.ReadOnly = append(slices.Clip(box.ReadOnly), word)
+				box.ReadOnly = append(slices.Clip(box.ReadOnly), external.Installation(word)...)
 			}
 		}
-		p.Env = append(box.Environment(), w.declared(p.Env)...)
 	}
+	p.Env = append(box.Environment(), w.declared(p.Env)...)
 	if access != nil {
 		p.Env = append(slices.Clip(p.Env), access.Env(box.ProxyURL(access.URL))...)
 	}
@@ -537,6 +585,7 @@ func (w *Workspaces) copy(ctx context.Context, tree string, overlay map[string]s
 // Close removes the folder, or keeps it for people under the id of its run; "": it is not
 // kept. What cannot be removed is removed with the next session's.
 func (ws *Workspace) Close(kept string) {
+	_ = workspace.Remove(ws.home)
 	if kept == "" {
 		_ = workspace.Remove(ws.dir)
 		return

@@ -143,6 +143,17 @@ func ofTheSystem(path string) bool {
 	return slices.ContainsFunc(systemFolders, func(folder string) bool { return strings.HasPrefix(path, folder+"/") })
 }
 
+// Installation is what a program's file needs to be seen with: the folder that it belongs to, and the one that it leads to.
+func Installation(file string) []string {
+	seen := []string{installed(file)}
+	if target, err := filepath.EvalSymlinks(file); err == nil && target != file {
+		if root := installed(target); root != seen[0] {
+			seen = append(seen, root)
+		}
+	}
+	return seen
+}
+
 // installed is the folder that a program's file belongs to: that of all packages of npm
 // beside it, or its virtual environment of Python; else the file alone.
 func installed(file string) string {

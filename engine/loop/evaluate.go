@@ -289,14 +289,14 @@ func (e *DeclaredEvaluator) at(ctx context.Context, program *external.Program, t
 	case trial.State == nil:
 	case e.Spec.In == "workspace":
 		if err = trial.Workspace.Ready(ctx); err == nil {
-			placed, err = trial.Workspace.Within(placed, trial.Workspace.Folder(), false, nil)
+			placed, err = trial.Workspace.Within(placed, trial.Workspace.Folder(), false)
 		}
 	default:
 		var dir string
 		if dir, done, err = trial.Workspace.Copy(ctx, trial.State.Tree, nil); err != nil {
 			return placed, done, err
 		}
-		if placed, err = trial.Workspace.Within(placed, dir, false, nil); err != nil {
+		if placed, err = trial.Workspace.Within(placed, dir, false); err != nil {
 			done()
 		}
 	}
