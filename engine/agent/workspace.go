@@ -498,18 +498,19 @@ func (ws *Workspace) Snapshot(ctx context.Context) (*record.Workspace, error) {
 
 // State is a state of a run's folder that was kept, and what differs from the seed.
 func (w *Workspaces) State(ctx context.Context, seed, tree string) (*record.Workspace, error) {
-	from, err := w.tree(seed)
+	from, err := w.Tree(seed)
 	if err != nil {
 		return nil, err
 	}
-	to, err := w.tree(tree)
+	to, err := w.Tree(tree)
 	if err != nil {
 		return nil, err
 	}
 	return w.told(ctx, from, to)
 }
 
-func (w *Workspaces) tree(name string) (*workspace.Tree, error) {
+// Tree is a state by its name.
+func (w *Workspaces) Tree(name string) (*workspace.Tree, error) {
 	id, err := workspace.ParseID(name)
 	if err != nil {
 		return nil, err
@@ -547,7 +548,7 @@ func (w *Workspaces) Lost(program, seed, state string) bool {
 }
 
 func (w *Workspaces) startable(tree, path string) bool {
-	state, err := w.tree(tree)
+	state, err := w.Tree(tree)
 	return err == nil && slices.ContainsFunc(state.Entries, func(e workspace.Entry) bool {
 		return e.Path == path && (e.Kind == workspace.KindLink || e.Kind == workspace.KindFile && e.Mode&0o111 != 0)
 	})
@@ -568,7 +569,7 @@ func (w *Workspaces) Copy(ctx context.Context, tree string, overlay map[string]s
 }
 
 func (w *Workspaces) copy(ctx context.Context, tree string, overlay map[string]string, dir string) error {
-	state, err := w.tree(tree)
+	state, err := w.Tree(tree)
 	if err != nil {
 		return err
 	}

@@ -86,8 +86,13 @@ func Tree(run *record.Run, at Moment) (string, error) {
 	case i < 0:
 		return "", exit.Usage("it has "+exit.Plural(len(run.Iterations), "iteration", "iterations"), "run %s has no iteration %d", run.ID, n)
 	case at.Step > 0:
-		return "", exit.Usage("workspace: {snapshot: step} keeps them; "+run.ID+"@"+strconv.Itoa(n)+" is the end of the iteration",
-			"run %s keeps no states of steps", run.ID)
+		calls := run.Iterations[i].Calls
+		call := slices.IndexFunc(calls, func(c record.Call) bool { return c.Step == at.Step && c.Tree != "" })
+		if call < 0 {
+			return "", exit.Usage("workspace: {snapshot: step} keeps those of steps; "+run.ID+"@"+strconv.Itoa(n)+" is the end of the iteration",
+				"iteration %d of run %s has no state of step %d", n, run.ID, at.Step)
+		}
+		return calls[call].Tree, nil
 	case run.Iterations[i].Workspace == nil:
 		return "", exit.Usage("agentbench show DIR "+exit.ShellWord(run.ID)+" shows the error", "iteration %d of run %s left no state of its workspace", n, run.ID)
 	}
@@ -290,6 +295,11 @@ func statesOf(run *record.Run, note func(tree, moment string)) {
 	note(run.Seed, run.ID)
 	for i := range run.Iterations {
 		it := &run.Iterations[i]
+		for c := range it.Calls {
+			if call := &it.Calls[c]; call.Tree != "" {
+				note(call.Tree, fmt.Sprintf("%s@%d.%d", run.ID, it.N, call.Step))
+			}
+		}
 		if it.Workspace != nil {
 			note(it.Workspace.Tree, fmt.Sprintf("%s@%d", run.ID, it.N))
 		}
