@@ -20,23 +20,24 @@ import (
 func TestTwoRunsOfAProgramAskTheSame(t *testing.T) {
 	for program, c := range map[string]struct {
 		variable, tool, arguments string
-		argv                      func(path, address string) []string
+		argv                      func(path func(string) string, address string) []string
 	}{
-		"codex": {"AGENTBENCH_CODEX", "exec_command", `{"cmd":"sleep 0.3; echo hi > a.txt; ls"}`, func(path, address string) []string {
+		"codex": {"AGENTBENCH_CODEX", "exec_command", `{"cmd":"sleep 0.3; echo hi > a.txt; ls"}`, func(path func(string) string, address string) []string {
 			return []string{
-				path, "exec", "--skip-git-repo-check", "-s", "danger-full-access", "-c", "analytics.enabled=false", "-c", "model_provider=x", "-c", "model=m",
+				path("codex"), "exec", "--skip-git-repo-check", "-s", "danger-full-access", "-c", "analytics.enabled=false", "-c", "model_provider=x", "-c", "model=m",
 				"-c", `model_providers.x={name="x",base_url="` + address + `/v1",wire_api="responses",env_key="OPENAI_API_KEY"}`, "make a.txt",
 			}
 		}},
-		"qwen": {"AGENTBENCH_QWEN", "run_shell_command", `{"command":"sleep 0.3; echo hi > a.txt; ls","is_background":false}`, func(path, _ string) []string {
-			return []string{"node", path, "--auth-type", "openai", "--approval-mode", "yolo", "-p", "make a.txt"}
+		"qwen": {"AGENTBENCH_QWEN", "run_shell_command", `{"command":"sleep 0.3; echo hi > a.txt; ls","is_background":false}`, func(path func(string) string, _ string) []string {
+			return []string{path("qwen"), "--auth-type", "openai", "--approval-mode", "yolo", "-p", "make a.txt"}
 		}},
 	} {
 		t.Run(program, func(t *testing.T) {
-			path := os.Getenv(c.variable)
-			if path == "" {
-				t.Skipf("set %s to the program's file", c.variable)
+			dir := os.Getenv(c.variable)
+			if _, err := exec.LookPath("node"); err != nil || dir == "" || testing.Short() {
+				t.Skipf("install node, and set %s to the folder in which npm installed the program", c.variable)
 			}
+			path := func(name string) string { return filepath.Join(dir, "node_modules", ".bin", name) }
 			script := &offline.Script{Name: "coder", Conversations: source.Named[spec.Replies]{
 				{Key: "main", Value: spec.Replies{{ToolCalls: []spec.AnswerCall{{Name: c.tool, Arguments: c.arguments}}}, {Text: "done"}}},
 				{Key: "side", Value: spec.Replies{{Text: "a"}, {Text: "b"}, {Text: "c"}}},
