@@ -498,11 +498,11 @@ func (ws *Workspace) Snapshot(ctx context.Context) (*record.Workspace, error) {
 
 // State is a state of a run's folder that was kept, and what differs from the seed.
 func (w *Workspaces) State(ctx context.Context, seed, tree string) (*record.Workspace, error) {
-	from, err := w.Tree(seed)
+	from, err := w.tree(seed)
 	if err != nil {
 		return nil, err
 	}
-	to, err := w.Tree(tree)
+	to, err := w.tree(tree)
 	if err != nil {
 		return nil, err
 	}
@@ -510,7 +510,7 @@ func (w *Workspaces) State(ctx context.Context, seed, tree string) (*record.Work
 }
 
 // Tree is a state by its name.
-func (w *Workspaces) Tree(name string) (*workspace.Tree, error) {
+func (w *Workspaces) tree(name string) (*workspace.Tree, error) {
 	id, err := workspace.ParseID(name)
 	if err != nil {
 		return nil, err
@@ -548,7 +548,7 @@ func (w *Workspaces) Lost(program, seed, state string) bool {
 }
 
 func (w *Workspaces) startable(tree, path string) bool {
-	state, err := w.Tree(tree)
+	state, err := w.tree(tree)
 	return err == nil && slices.ContainsFunc(state.Entries, func(e workspace.Entry) bool {
 		return e.Path == path && (e.Kind == workspace.KindLink || e.Kind == workspace.KindFile && e.Mode&0o111 != 0)
 	})
@@ -569,7 +569,7 @@ func (w *Workspaces) Copy(ctx context.Context, tree string, overlay map[string]s
 }
 
 func (w *Workspaces) copy(ctx context.Context, tree string, overlay map[string]string, dir string) error {
-	state, err := w.Tree(tree)
+	state, err := w.tree(tree)
 	if err != nil {
 		return err
 	}

@@ -587,6 +587,36 @@ case $(cat) in
 esac
 `
 
+// The suite and the loops of docs/coding-agents.md can be checked; only the agents are not installed.
+func TestCodingAgentsDocument(t *testing.T) {
+	text := readDoc(t, "coding-agents.md")
+	t.Chdir(t.TempDir())
+	for _, b := range blocks(text) {
+		if b.language == "yaml" {
+			writeNamed(t, b.lines)
+		}
+	}
+	for _, loop := range []string{"codex.loop.yaml", "qwen.loop.yaml"} {
+		suite, err := os.ReadFile("bugs.suite.yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile("s.yaml", bytes.ReplaceAll(suite, []byte("codex.loop.yaml"), []byte(loop)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var said, errs bytes.Buffer
+		code := run(t.Context(), []string{"check", "s.yaml"}, os.Getenv, strings.NewReader(""), &said, &errs)
+		if code != 0 || !strings.Contains(said.String(), "suite bugs is fine: 2 tasks") {
+			t.Errorf("%s: exit code %d: %s%s", loop, code, said.String(), errs.String())
+		}
+	}
+	for _, name := range []string{codexVersion, qwenVersion} {
+		if !strings.Contains(text, " "+name+", in CI") {
+			t.Errorf("docs/coding-agents.md does not say that %s was tried", name)
+		}
+	}
+}
+
 func TestWorkspacesDocument(t *testing.T) { runDocument(t, "../../../docs/workspaces.md", 4) }
 
 func TestJudgesDocument(t *testing.T) { runDocument(t, "../../../docs/judges.md", 3) }
