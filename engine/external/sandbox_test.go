@@ -5,6 +5,7 @@ package external
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -547,6 +548,29 @@ func BenchmarkSandbox(b *testing.B) {
 					}
 				}
 			})
+		}
+	}
+}
+
+// A script of npm's is seen with all packages beside it, also where a link leads to it.
+func TestInstallationsAreSeenWhole(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	packages := filepath.Join(dir, "lib", "node_modules")
+	script, linked, alone := filepath.Join(packages, "qwen", "cli.js"), filepath.Join(dir, "qwen"), filepath.Join(dir, "run.sh")
+	for _, file := range []string{script, alone} {
+		if err := cmp.Or(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, nil, 0o755)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(script, linked); err != nil {
+		t.Skip(err)
+	}
+	for file, want := range map[string][]string{script: {packages}, linked: {linked, packages}, alone: {alone}} {
+		if got := Installation(file); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", file, got, want)
 		}
 	}
 }
