@@ -13,6 +13,7 @@ package secret
 import (
 	"encoding/base64"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -32,6 +33,9 @@ const Shortest = 8
 var placeholders = []string{
 	"lm-studio", "not-needed", "not-used", "no-key-required", "placeholder", "dummy-key", "anything", "whatever", "no_key_needed",
 }
+
+// reference matches what a shell replaces by a variable's value, also behind a scheme: it names a secret, and is none.
+var reference = regexp.MustCompile(`^(\w+ )?\$(\w+|\{\w+\})$`)
 
 // Redactor hides secrets. The zero value, as nil, knows the shapes of keys only.
 // It is safe for concurrent use.
@@ -56,7 +60,7 @@ func (r *Redactor) Learn(values ...string) {
 	before := len(r.known)
 	for _, value := range values {
 		for _, part := range parts(value) {
-			if len(part) >= Shortest && !slices.Contains(placeholders, part) && !slices.Contains(r.known, part) {
+			if len(part) >= Shortest && !slices.Contains(placeholders, part) && !reference.MatchString(part) && !slices.Contains(r.known, part) {
 				r.known = append(r.known, part)
 			}
 		}

@@ -111,6 +111,18 @@ func TestShortValuesAndPlaceholdersAreNoSecrets(t *testing.T) {
 	}
 }
 
+// A script that is an argument of a program names the variable that holds a key.
+func TestReferencesToVariablesAreNoSecrets(t *testing.T) {
+	r := New("Bearer $OPENAI_API_KEY", "Bearer ${OPENAI_API_KEY}", "$OPENAI-API-KEY")
+	text := `curl -H "Authorization: Bearer $OPENAI_API_KEY" -H "Authorization: Bearer ${OPENAI_API_KEY}"`
+	if got := r.String(text); got != text {
+		t.Errorf("it became %s", got)
+	}
+	if got := r.String("$OPENAI-API-KEY"); got == "$OPENAI-API-KEY" {
+		t.Error("what only begins like a variable is shown")
+	}
+}
+
 func TestATextWithoutSecretsIsReturnedAsItIs(t *testing.T) {
 	text := []byte(sample)
 	if got := New(canary).Redact(text); &got[0] != &text[0] || len(got) != len(text) {
