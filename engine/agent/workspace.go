@@ -518,6 +518,16 @@ func (w *Workspaces) tree(name string) (*workspace.Tree, error) {
 	return w.Store.Tree(id)
 }
 
+// ScoreKey is a text that states share which differ in nothing that scores go by.
+func (w *Workspaces) ScoreKey(name string) (string, error) {
+	tree, err := w.tree(name)
+	if err != nil {
+		return "", err
+	}
+	ignore, err := workspace.ParsePatterns(w.Spec.IgnoredByScores())
+	return workspace.ScoreKey(tree, ignore).String(), err
+}
+
 // told is what differs between the seed and a state.
 func (w *Workspaces) told(ctx context.Context, seed, tree *workspace.Tree) (*record.Workspace, error) {
 	changes, err := w.Store.Changes(ctx, seed, tree, recordedDiff)

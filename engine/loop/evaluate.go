@@ -618,7 +618,11 @@ func (s *States) Evaluate(ctx context.Context, run *record.Run, task *spec.Task,
 		return nil, nil, 0, false
 	}
 	it.Workspace = left
-	key := fmt.Sprintf("%s %d %s", run.ID, it.N, left.Tree)
+	same, err := s.Workspaces.ScoreKey(left.Tree)
+	if err != nil {
+		return nil, nil, 0, false
+	}
+	key := fmt.Sprintf("%s %d %s", run.ID, it.N, same)
 	if known, ok := s.Judged.Load(key); ok {
 		j := known.(judgedState)
 		return j.evaluation, j.failure, j.took, true

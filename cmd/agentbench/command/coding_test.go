@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -92,7 +91,7 @@ func newCoding(t *testing.T) *coding {
 	if said, err := exec.Command("bwrap", "--unshare-all", "--ro-bind", "/", "/", "--proc", "/proc", "true").CombinedOutput(); err != nil {
 		t.Skipf("no coding agents: bubblewrap: %v %s; apt-get install bubblewrap", err, said)
 	}
-	c := &coding{T: t, folder: t.TempDir(), mark: fmt.Sprintf("%d.%09d", 80_000+rand.IntN(9999), rand.IntN(1e9))}
+	c := &coding{T: t, folder: t.TempDir(), mark: fmt.Sprintf("%d.%09d", 80_000+os.Getpid()%9999, len(t.TempDir())*7919+os.Getpid())}
 	path := []string{
 		installedAgent(t, codexPackage, codexVersion, codexFolder), installedAgent(t, qwenPackage, qwenVersion, qwenFolder), os.Getenv("PATH"),
 	}
