@@ -3,6 +3,7 @@ package command
 import (
 	"bytes"
 	"cmp"
+	"encoding/csv"
 	"fmt"
 	"maps"
 	"os"
@@ -54,7 +55,10 @@ func TestCodingAgents(t *testing.T) {
 			c.leftTheSame(whole, cut)
 		}
 	}
-	c.spent(runs, 8*4+8*2-8*3) // four whole runs, four that were cut
+	c.spent(runs, 4*4+4*2)
+	for _, program := range []string{"codex", "qwen"} {
+		c.replayed(program, map[string][2]float64{"solved": {0, 1}, "checked": {0, 0}}) // as the runs that were really cut
+	}
 	c.scored("out", map[string]float64{"solved": 1, "checked": 1}, "codex", "qwen")
 	c.scored("out", map[string]float64{"solved": 1, "checked": 0}, "codex-cut", "qwen-cut")
 	if left := c.alive(); left != "" {
@@ -216,6 +220,38 @@ func (c *coding) spent(runs map[string]*record.Run, want int) {
 	}
 	if made != want || paid != cents(want*centsPerCall) {
 		c.Errorf("%d calls, want %d; %d were paid, want %d", made, want, paid, cents(want*centsPerCall))
+	}
+}
+
+// replayed holds what replay says of smaller limits of steps against what calls cost, and against
+// the scores of a limit of one step and of two.
+func (c *coding) replayed(configuration string, scores map[string][2]float64) {
+	c.Helper()
+	said, err := c.agentbench("replay", "out", "--configuration", configuration, "--sweep", "guards.budget.steps=1..4", "--evaluate", "--table", "configurations", "--format", "csv")
+	if err != nil {
+		c.Fatalf("%v\n%s", err, said)
+	}
+	rows, err := csv.NewReader(bytes.NewReader(said)).ReadAll()
+	if err != nil || len(rows) < 4 {
+		c.Fatalf("%v\n%s", err, said)
+	}
+	rows, titles := rows[len(rows)-4:], rows[0]
+	for steps := 1; steps <= 4; steps++ {
+		row := map[string]string{}
+		for i, title := range titles {
+			row[title] = rows[steps-1][i]
+		}
+		want := map[string]string{"configuration": fmt.Sprintf("steps=%d", steps), "label": "exact", "calls_mean": fmt.Sprint(steps), "cost_usd_mean": fmt.Sprintf("0.%02d", steps*centsPerCall)}
+		if steps <= 2 {
+			for name, value := range scores {
+				want[name+"_mean"] = fmt.Sprint(value[steps-1])
+			}
+		}
+		for title, value := range want {
+			if row[title] != value {
+				c.Errorf("%s with %d steps: %s is %q, want %q", configuration, steps, title, row[title], value)
+			}
+		}
 	}
 }
 
