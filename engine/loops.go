@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -134,15 +135,46 @@ func (m *models) workspaces(l *spec.Loop) (*agent.Workspaces, error) {
 	}
 	return &agent.Workspaces{
 		Spec: l.Workspace, Store: kept.(*workspace.Store), Dir: m.options.Workspaces, Find: m.doc.Find,
-		Sandbox: m.sandbox(l.Workspace), Getenv: m.options.Getenv,
+		Sandbox: sandboxOf(l.Workspace, m.options.Getenv), Getenv: m.options.Getenv,
 		Program: func(argv []string, timeout time.Duration) external.Program { return m.programBeside(l, argv, timeout) },
 	}, nil
 }
 
-// sandbox holds the programs of a loop.
-func (m *models) sandbox(w *spec.Workspace) external.Sandbox {
-	box := external.Sandbox{Kind: external.Kind(w.Sandboxed()), Getenv: m.options.Getenv}
-	if w.Sandbox != nil {
+// CheckSandboxes fails where programs of a document cannot be run in the sandbox that their
+// loop declares, and says what to install.
+func CheckSandboxes(ctx context.Context, doc *spec.Document, getenv func(string) string) error {
+	checked := map[string]bool{}
+	for _, l := range doc.Loops() {
+		if l.Workspace.Sandboxed() == spec.SandboxNone {
+			continue
+		}
+		box := sandboxOf(l.Workspace, getenv)
+		if key := string(box.Kind) + box.Image; !checked[key] {
+			checked[key] = true
+			err := box.Check(ctx)
+			if why, ok := errors.AsType[*record.Error](err); ok {
+				err = errors.New(why.Message)
+			}
+			if err != nil {
+				return fmt.Errorf("loop %q: %w", l.Name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// Unboxed reports whether programs in workspaces of a document can read what is not theirs.
+func Unboxed(doc *spec.Document) bool {
+	return slices.ContainsFunc(doc.Loops(), func(l *spec.Loop) bool {
+		box := sandboxOf(l.Workspace, nil)
+		return l.Workspace != nil && box.Readable() != ""
+	})
+}
+
+// sandboxOf holds the programs of a loop.
+func sandboxOf(w *spec.Workspace, getenv func(string) string) external.Sandbox {
+	box := external.Sandbox{Kind: external.Kind(w.Sandboxed()), Getenv: getenv}
+	if w != nil && w.Sandbox != nil {
 		c := w.Sandbox.Container
 		box.Image, box.CPUs, box.Memory, box.Network = c.Image, c.CPUs, int64(c.Memory), c.Network
 	}

@@ -596,6 +596,7 @@ func (w *Workspaces) copy(ctx context.Context, tree string, overlay map[string]s
 // Close removes the folder, or keeps it for people under the id of its run; "": it is not
 // kept. What cannot be removed is removed with the next session's.
 func (ws *Workspace) Close(kept string) {
+	_ = ws.Store.Sync() // the record of the run names its states; a disk that fails here fails the record, too
 	_ = workspace.Remove(ws.home)
 	if kept == "" {
 		_ = workspace.Remove(ws.dir)

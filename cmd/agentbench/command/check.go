@@ -1,11 +1,14 @@
 package command
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/agentbench/agentbench/engine"
 	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/reports/overview"
 	"github.com/agentbench/agentbench/reports/page"
@@ -84,6 +87,14 @@ func (p *program) checkAll(paths []string, tune bool, f *reportFlags) error {
 	return failed
 }
 
+// sandboxed refuses a suite or a loop whose sandbox cannot be had on this machine.
+func (p *program) sandboxed(o *opened) error {
+	if err := engine.CheckSandboxes(context.Background(), o.Document, p.env); err != nil {
+		return exit.With(exit.WrongSpec, "", "%w", err)
+	}
+	return nil
+}
+
 // check reads a file with all that it names; its tasks, too, where it is a suite.
 func (p *program) check(path string) (*overview.Checked, error) {
 	o, err := p.open(path, nil)
@@ -92,6 +103,9 @@ func (p *program) check(path string) (*overview.Checked, error) {
 	}
 	p.warn(o, nil)
 	o.Hints().Print(p.err)
+	if err := p.sandboxed(o); err != nil {
+		return nil, err
+	}
 	tasks := 0
 	if o.Suite != nil {
 		var faults source.Faults
@@ -102,5 +116,8 @@ func (p *program) check(path string) (*overview.Checked, error) {
 		}
 	}
 	checked := overview.Check(o.Document, path, tasks)
+	if engine.Unboxed(o.Document) {
+		checked.About = strings.TrimPrefix(checked.About+"; without a sandbox, its programs can read all files of this user", "; ")
+	}
 	return &checked, nil
 }
