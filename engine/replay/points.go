@@ -257,8 +257,10 @@ func (p *Points) Configuration(l *spec.Loop) (c Configuration, err error) {
 
 // general says what keeps a loop from the points.
 func general(l *spec.Loop) string {
-	if b := l.Guards.Budget; b != nil && (b.Hard || b.Steps > 0) {
-		return "its budget decides about each call"
+	if b := l.Guards.Budget; b != nil && b.Hard {
+		return "its budget is hard"
+	} else if b != nil && b.Steps > 0 {
+		return "its budget limits steps"
 	}
 	if why := looksAtSteps(l); why != "" {
 		return why

@@ -43,7 +43,7 @@ func (s *sources) value(key string, value any) {
 	case map[string]any:
 		for name, held := range v {
 			switch {
-			case key == "headers":
+			case key == "headers", key == "env":
 				s.header(name, held)
 			case name != "tasks":
 				s.value(name, held)
@@ -60,7 +60,7 @@ func (s *sources) list(key string, all []any) {
 		words = append(words, fmt.Sprint(entry))
 	}
 	switch key {
-	case "command":
+	case "command", "test":
 		s.add(OfArguments(words)...)
 	case "env":
 		for _, name := range words {

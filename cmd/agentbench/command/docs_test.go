@@ -199,7 +199,7 @@ func TestProvidersDocument(t *testing.T) {
 			commands += runAll(t, []string{"$ agentbench check s.yaml", "s.yaml: suite s is fine: 1 task, 1 configuration, 1 trial, 0 scorers, 1 run"})
 		}
 	}
-	if commands != 7 {
+	if commands != 8 {
 		t.Errorf("found %d commands", commands)
 	}
 }

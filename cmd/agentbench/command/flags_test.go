@@ -22,6 +22,7 @@ var refusedValues = map[string]map[string]string{
 	"junit-cases":      {"all": "unknown value"},
 	"concurrency":      {"0": "at least 1", "-3": "at least 1", "2.5": "a whole number"},
 	"dry-run":          {"perhaps": "true or false"},
+	"evaluate":         {"perhaps": "true or false"},
 	"force":            {"perhaps": "true or false"},
 	"format":           {"htm": "unknown format"},
 	"grace":            {"-5s": "no less than 0s", "5": "a duration"},

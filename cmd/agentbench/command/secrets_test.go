@@ -300,6 +300,7 @@ var outside = map[string]string{
 	"Delegate.a2a":     `  - {name: helper, description: d, a2a: "ADDRESS"}`,
 	"Command.command":  `evaluate: {command: {command: [WORDS]}, confidence: "0.5"}`,
 	"Evaluate.command": `evaluate: {command: [WORDS], confidence: "0.5"}`,
+	"Setup.command":    `workspace: {setup: {command: [WORDS]}}`,
 }
 
 // reachingOut says by its name or by what its documentation says that a key holds an
@@ -395,7 +396,7 @@ func TestF70_NoAddressOfTheLanguageIsForgotten(t *testing.T) {
 			loop += "prompt: p\nagent:\n  model: m\n  tools:\n" + line + "\n"
 		case strings.HasPrefix(key, "Delegate."):
 			loop += "prompt: p\nagent:\n  model: m\n  delegates:\n" + line + "\n"
-		case strings.HasPrefix(key, "Evaluate."), strings.HasPrefix(key, "Command."):
+		case strings.HasPrefix(key, "Evaluate."), strings.HasPrefix(key, "Command."), strings.HasPrefix(key, "Setup."):
 			loop += "agent: {command: [cat]}\n" + line + "\n"
 		default:
 			loop += "prompt: p\nagent: {model: m}\n"
