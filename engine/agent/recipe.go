@@ -38,7 +38,7 @@ func (f *fitting) named() string {
 	return fmt.Sprintf("recipe %s %d", f.recipe.Program, f.recipe.Version)
 }
 
-// asks is the name that a program is told to ask for: the first one that is no pattern, else that of the model that
+// asks is the name that a program has to ask for: the first one without a pattern, else that of the model that
 // serves all others.
 func asks(models spec.Served) string {
 	if at := slices.IndexFunc(models, func(n source.Pair[string]) bool { return n.Key != "default" && !strings.ContainsAny(n.Key, `*?[\`) }); at >= 0 {

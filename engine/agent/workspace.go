@@ -24,7 +24,7 @@ import (
 
 const (
 	recordedDiff = 64 << 10 // bytes of a diff that a record holds
-	recordedLeft = 20       // paths that are told to be left out
+	recordedLeft = 20       // paths left out that a record lists
 
 	defaultSize  = 2e9
 	defaultFiles = 200_000
@@ -138,7 +138,7 @@ func (w *Workspaces) claim(id string) (dir string, err error) {
 	}
 }
 
-// notSeeded is the error of a seed: it is nobody's failure but the suite's.
+// notSeeded is the error of a seed, for which the suite is at fault and not the agent.
 func (w *Workspaces) notSeeded(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return err

@@ -110,6 +110,9 @@ func (r *recordedRuns) rendering() func(was, target *spec.Loop, announced ...str
 	case !r.Texts:
 		return nil
 	case !r.Folder.KnowsTasks():
+		if r.parts != nil {
+			r.warnOf(fmt.Sprintf("--evaluate does nothing: the tasks are not in %s\nhint: name their suite: --suite SUITE", r.Path))
+		}
 		if r.Apart {
 			r.warnOf(fmt.Sprintf("the tasks are not in %s: prompts are compared as they are declared; --suite SUITE compares what would be sent", r.Path))
 		}
