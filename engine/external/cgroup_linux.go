@@ -29,6 +29,7 @@ type groups struct {
 type group struct {
 	dir, own string
 	version  confine.Group
+	files    []*os.File // that its keeper is given
 }
 
 // find finds the first version of which we can make a group, and removes the groups of
@@ -41,8 +42,8 @@ func (g *groups) find() {
 			continue
 		}
 		g.version, g.own = version, place(string(table), string(ours), version)
-		made := g.attempt()
-		if made == nil {
+		made, err := g.attempt()
+		if err != nil {
 			continue
 		}
 		made.remove()
@@ -87,44 +88,37 @@ func place(mounts, ours string, version confine.Group) string {
 // has reports whether a list that commas separate has a name.
 func has(list, name string) bool { return strings.Contains(","+list+",", ","+name+",") }
 
-// make makes a group; nil: the system gives us none.
-func (g *groups) make() *group {
+// make makes a group; nil: the system gives us none. Where there are groups, one that
+// cannot be made now is an error: without it, less would hold a program than is said.
+func (g *groups) make() (*group, error) {
 	g.once.Do(g.find)
+	if g.own == "" {
+		return nil, nil
+	}
 	return g.attempt()
 }
 
-func (g *groups) attempt() *group {
+func (g *groups) attempt() (*group, error) {
 	if g.own == "" {
-		return nil
+		return nil, fs.ErrNotExist
 	}
 	dir, err := os.MkdirTemp(g.own, fmt.Sprintf("%s%d-", prefix, os.Getpid()))
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	made := &group{dir: dir, own: g.own, version: g.version}
-	files := made.files()
-	for _, file := range files {
-		file.Close()
+	if err = made.open(); err == nil {
+		err = made.write(made.freezer(), made.thawed())
 	}
-	if files == nil || made.write(made.freezer(), made.thawed()) != nil {
+	if err != nil {
 		made.remove()
-		return nil
+		return nil, err
 	}
-	return made
+	return made, nil
 }
 
-func (g *group) kind() confine.Group {
-	if g == nil {
-		return confine.NoGroup
-	}
-	return g.version
-}
-
-// files are those that a keeper has, nil where one cannot be had.
-func (g *group) files() (files []*os.File) {
-	if g == nil {
-		return nil
-	}
+// open opens what a keeper needs of its group.
+func (g *group) open() error {
 	end := "cgroup.kill"
 	if g.version == confine.GroupV1 {
 		end = "freezer.state"
@@ -132,14 +126,11 @@ func (g *group) files() (files []*os.File) {
 	for _, path := range []string{filepath.Join(g.dir, "cgroup.procs"), filepath.Join(g.own, "cgroup.procs"), filepath.Join(g.dir, end)} {
 		file, err := os.OpenFile(path, os.O_WRONLY, 0)
 		if err != nil {
-			for _, opened := range files {
-				opened.Close()
-			}
-			return nil
+			return err
 		}
-		files = append(files, file)
+		g.files = append(g.files, file)
 	}
-	return files
+	return nil
 }
 
 func (g *group) write(name, text string) error {
@@ -228,6 +219,9 @@ func (g *group) members() map[int]bool {
 func (g *group) remove() {
 	if g == nil {
 		return
+	}
+	for _, file := range g.files {
+		file.Close()
 	}
 	for late := time.Now().Add(time.Second); time.Now().Before(late); time.Sleep(time.Millisecond) {
 		var dirs []string

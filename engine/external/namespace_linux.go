@@ -68,9 +68,14 @@ func (c *Confinement) hold(kind namespace, engine *container, argv ...string) (*
 		as.Last = engine.removal()
 	}
 	if len(argv) > 0 && engine == nil { // an engine has groups of its own
-		h.group = c.groups.make()
-		as.Group = h.group.kind()
-		h.theirs = append(h.theirs, h.group.files()...)
+		if h.group, err = c.groups.make(); err != nil {
+			h.release()
+			return nil, notNow("making a control group", err)
+		}
+		if h.group != nil {
+			as.Group = h.group.version
+			h.theirs = append(h.theirs, h.group.files...)
+		}
 	}
 	h.cmd = exec.Command(confine.Path)
 	h.cmd.Args, h.cmd.ExtraFiles = as.Args(), h.theirs
@@ -175,7 +180,7 @@ func (c *Confinement) outlived() string {
 	if c == nil {
 		return without + ": what leaves a program's process group is not ended with it"
 	}
-	if g := c.groups.make(); g != nil {
+	if g, err := c.groups.make(); err == nil && g != nil {
 		defer g.remove()
 		if g.version == confine.GroupV2 {
 			return ""

@@ -21,6 +21,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/agentbench/agentbench/engine/record"
@@ -112,9 +113,27 @@ func (p *Program) start(run func(*held) error) error {
 		return afterConfined(err)
 	}
 	if kind.hides() { // without it, the program could read what is hidden from others
-		return record.Errorf(record.Internal, "the system refused a namespace this time: %v", err)
+		return notNow("the system refused a namespace this time", err)
 	}
 	return afterConfined(p.hold(namespace{}, argv, run))
+}
+
+// notNow is the error of what the system refused us, which is no failure of the program.
+func notNow(what string, err error) error {
+	if ours := outOfFiles(err); ours != nil {
+		return ours
+	}
+	return record.Errorf(record.Internal, "%s: %v", what, err)
+}
+
+// outOfFiles is record.OutOfFiles for the start of a program too: what is passed on gets
+// another number in the new process, and a number beyond the limit is a bad descriptor.
+func outOfFiles(err error) *record.Error {
+	var starting *fs.PathError
+	if errors.As(err, &starting) && starting.Op == "fork/exec" && errors.Is(starting.Err, syscall.EBADF) {
+		err = fmt.Errorf("%w: %w", err, syscall.EMFILE)
+	}
+	return record.OutOfFiles(err)
 }
 
 func (p *Program) hold(kind namespace, argv []string, run func(*held) error) error {
@@ -138,7 +157,7 @@ func (p *Program) explain(err error, stderr string) error {
 	var died signalled
 	var known *record.Error
 	name := p.called()
-	if ours := record.OutOfFiles(err); ours != nil {
+	if ours := outOfFiles(err); ours != nil {
 		return ours
 	}
 	switch {

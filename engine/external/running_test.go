@@ -36,9 +36,9 @@ func holds() map[string]*Confinement {
 			if c.groups.only = version; version == confine.NoGroup {
 				c.groups.once.Do(func() {})
 			}
-			g := c.groups.make()
+			g, err := c.groups.make()
 			g.remove()
-			if version != confine.NoGroup && g == nil || version == confine.GroupV1 && c.kind.pid && c.kind != best {
+			if err != nil || version != confine.NoGroup && g == nil || version == confine.GroupV1 && c.kind.pid && c.kind != best {
 				continue
 			}
 			all[held+" "+name] = c
@@ -402,9 +402,9 @@ func TestOutlivedSaysWhy(t *testing.T) {
 // Groups that we leave behind when we are killed are removed by the next of us.
 func TestAbandonedGroupsAreRemoved(t *testing.T) {
 	c := &Confinement{}
-	g := c.groups.make()
+	g, err := c.groups.make()
 	if g == nil {
-		t.Skip("no control group can be made here")
+		t.Skip("no control group can be made here: ", err)
 	}
 	g.remove()
 	gone := exec.Command("true")
@@ -415,7 +415,11 @@ func TestAbandonedGroupsAreRemoved(t *testing.T) {
 	if err := os.Mkdir(abandoned, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	(&Confinement{}).groups.make().remove()
+	next, err := (&Confinement{}).groups.make()
+	if err != nil {
+		t.Fatal(err)
+	}
+	next.remove()
 	for _, dir := range []string{abandoned, g.dir} {
 		if _, err := os.Stat(dir); err == nil {
 			t.Errorf("%s is left", dir)
