@@ -196,6 +196,9 @@ func ShardOfMachine(env func(string) string) (plan.Shard, error) {
 		}
 		return shard, nil
 	}
+	if env(slurmIndex) != "" {
+		return slurmShard(env)
+	}
 	for _, v := range shardVariables {
 		index := env(v.index)
 		if index == "" {
@@ -224,7 +227,34 @@ func ShardOfMachine(env func(string) string) (plan.Shard, error) {
 		return plan.Shard{Number: 1, Of: 1}, nil
 	}
 	return plan.Shard{}, exit.Usage("set "+shardVariable+"=i/n, or name the shard: --shard 1/3", "--shard auto: none of the variables is set that %s",
-		"Kubernetes, GitLab, CircleCI and Buildkite number jobs with")
+		"Slurm, Kubernetes, GitLab, CircleCI and Buildkite number jobs with")
+}
+
+const slurmIndex = "SLURM_ARRAY_TASK_ID"
+
+// slurmShard reads the shard from the variables of a job in a Slurm array, whose indexes
+// may begin with any number and have any step. An array that lists some indexes of
+// another one, to repeat them, would be a partition of its own: it is refused where that
+// shows, and else by the folder that holds the shard of the first partition.
+func slurmShard(env func(string) string) (plan.Shard, error) {
+	number := map[string]int{}
+	for _, name := range []string{slurmIndex, "SLURM_ARRAY_TASK_MIN", "SLURM_ARRAY_TASK_MAX", "SLURM_ARRAY_TASK_STEP", "SLURM_ARRAY_TASK_COUNT"} {
+		value, err := strconv.Atoi(env(name))
+		if err != nil || value < 0 {
+			return plan.Shard{}, exit.Usage("name the shard: --shard 1/3", "--shard auto: %s=%s: want a whole number", name, env(name))
+		}
+		number[name] = value
+	}
+	index, first, last := number[slurmIndex], number["SLURM_ARRAY_TASK_MIN"], number["SLURM_ARRAY_TASK_MAX"]
+	step, of := max(1, number["SLURM_ARRAY_TASK_STEP"]), number["SLURM_ARRAY_TASK_COUNT"]
+	repeats := fmt.Sprintf("to repeat one job, use scontrol requeue, or set %s=i/n for it", shardVariable)
+	switch {
+	case last-first != step*(of-1) || index < first || index > last || (index-first)%step != 0:
+		return plan.Shard{}, exit.Usage("submit the suite with --array=1-N; "+repeats, "--shard auto: the Slurm array from %d to %d has gaps: it has %s", first, last, exit.Plural(of, "job", "jobs"))
+	case of == 1 && first > 1:
+		return plan.Shard{}, exit.Usage(repeats, "--shard auto: the Slurm array has one job with the index %d: is it a part of another array?", first)
+	}
+	return plan.ShardOf(strconv.Itoa((index-first)/step+1), strconv.Itoa(of))
 }
 
 // Durations are how long the runs of each task took in earlier results, in the mean over

@@ -158,6 +158,14 @@ func TestShardOfTheMachine(t *testing.T) {
 		want, fail string
 	}{
 		{env: map[string]string{"AGENTBENCH_SHARD": "2/3", "CI_NODE_INDEX": "1", "CI_NODE_TOTAL": "9"}, want: "2/3"},
+		{env: slurmArray("1", "1", "3", "1", "3"), want: "1/3"},
+		{env: slurmArray("0", "0", "2", "1", "3"), want: "1/3"},
+		{env: slurmArray("15", "10", "20", "5", "3"), want: "2/3"},
+		{env: slurmArray("1", "1", "1", "1", "1"), want: "1/1"},
+		{env: slurmArray("2", "1", "7", "1", "3"), fail: "the Slurm array from 1 to 7 has gaps: it has 3 jobs"},
+		{env: slurmArray("12", "10", "20", "5", "3"), fail: "has gaps"},
+		{env: slurmArray("3", "3", "3", "1", "1"), fail: "the Slurm array has one job with the index 3: is it a part of another array?"},
+		{env: map[string]string{"SLURM_ARRAY_TASK_ID": "3"}, fail: "SLURM_ARRAY_TASK_MIN=: want a whole number"},
 		{env: map[string]string{"JOB_COMPLETION_INDEX": "0", "AGENTBENCH_SHARDS": "4"}, want: "1/4"},
 		{env: map[string]string{"JOB_COMPLETION_INDEX": "3", "JOB_COMPLETIONS": "4"}, want: "4/4"},
 		{env: map[string]string{"CI_NODE_INDEX": "1", "CI_NODE_TOTAL": "2"}, want: "1/2"},
@@ -178,6 +186,13 @@ func TestShardOfTheMachine(t *testing.T) {
 		case c.fail != "" && (err == nil || !strings.Contains(err.Error(), c.fail)):
 			t.Errorf("%v: %v, %v", c.env, got, err)
 		}
+	}
+}
+
+func slurmArray(id, first, last, step, of string) map[string]string {
+	return map[string]string{
+		"SLURM_ARRAY_TASK_ID": id, "SLURM_ARRAY_TASK_MIN": first, "SLURM_ARRAY_TASK_MAX": last,
+		"SLURM_ARRAY_TASK_STEP": step, "SLURM_ARRAY_TASK_COUNT": of,
 	}
 }
 
