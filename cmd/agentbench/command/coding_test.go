@@ -37,38 +37,78 @@ const centsPerCall = 3
 // TestCodingAgents runs real coding agents as users do, without a network: what is held of them
 // is held by agentbench, by what their own tools wrote, and by the files that they left.
 func TestCodingAgents(t *testing.T) {
-	c := newCoding(t)
+	skipLong(t)
+	newCoding(t, trial{sandbox: "bubblewrap", tasks: []string{"one", "two"}, trials: 1}).try()
+}
+
+// TestCodingAgentsLong tries more tasks in each sandbox, where AGENTBENCH_CODING is set.
+func TestCodingAgentsLong(t *testing.T) {
+	if os.Getenv("AGENTBENCH_CODING") == "" {
+		t.Skip("AGENTBENCH_CODING is not set")
+	}
+	tasks := strings.Fields("one two three four five six seven eight nine ten eleven twelve")
+	for _, sandbox := range []string{"none", "bubblewrap", "container"} {
+		t.Run(sandbox, func(t *testing.T) { newCoding(t, trial{sandbox, tasks, 2}).try() })
+	}
+}
+
+// trial is where coding agents run, and on how many tasks how often.
+type trial struct {
+	sandbox string
+	tasks   []string
+	trials  int
+}
+
+// runs is how many each configuration makes.
+func (f trial) runs() int { return len(f.tasks) * f.trials }
+
+// try runs both coding agents on all tasks, whole and cut at their third step.
+func (c *coding) try() {
 	if said, err := c.agentbench("run", "suite.yaml", "--out", "out", "--cache", "off", "-q"); err != nil {
-		t.Fatalf("%v\n%s", err, said)
+		c.Fatalf("%v\n%s", err, said)
 	}
 	runs := c.runs("out")
 	for _, program := range []string{"codex", "qwen"} {
-		for _, task := range []string{"one", "two"} {
-			whole, cut := runs[program+"/"+task+"/1"], runs[program+"-cut/"+task+"/1"]
-			if whole == nil || cut == nil {
-				t.Fatalf("%s and %s-cut did not both run task %s: %v", program, program, task, slices.Sorted(maps.Keys(runs)))
+		for _, task := range c.tasks {
+			for n := 1; n <= c.trials; n++ {
+				c.tried(runs, program, fmt.Sprintf("%s/%d", task, n))
 			}
-			c.called(whole, 4, "")
-			c.called(cut, 2, "budget_steps")
-			c.wrote(whole, map[string]string{"main.txt": "answer = 42\n", "note.txt": "corrected\nchecked\n", "seen.txt": "canary of " + task + "\n"})
-			c.wrote(cut, map[string]string{"main.txt": "answer = 42\n", "note.txt": "corrected\n"})
-			c.leftTheSame(whole, cut)
 		}
 	}
-	c.spent(runs, 4*4+4*2)
+	c.spent(runs, 2*c.trial.runs()*(4+2))
 	for _, program := range []string{"codex", "qwen"} {
 		c.replayed(program, map[string][2]float64{"solved": {0, 1}, "checked": {0, 0}}) // as the runs that were really cut
 	}
 	c.scored("out", map[string]float64{"solved": 1, "checked": 1}, "codex", "qwen")
 	c.scored("out", map[string]float64{"solved": 1, "checked": 0}, "codex-cut", "qwen-cut")
 	if left := c.alive(); left != "" {
-		t.Errorf("a process outlived its run: %q", left)
+		c.Errorf("a process outlived its run: %q", left)
 	}
+}
+
+// tried holds a whole run of a program against one that was cut.
+func (c *coding) tried(runs map[string]*record.Run, program, of string) {
+	c.Helper()
+	whole, cut := runs[program+"/"+of], runs[program+"-cut/"+of]
+	if whole == nil || cut == nil {
+		c.Fatalf("%s and %s-cut did not both run %s: %v", program, program, of, slices.Sorted(maps.Keys(runs)))
+	}
+	task, _, _ := strings.Cut(of, "/")
+	seen := "canary of " + task + "\n"
+	if c.sandbox == "none" { // it sees our files, but not what our processes hold
+		seen = ""
+	}
+	c.called(whole, 4, "")
+	c.called(cut, 2, "budget_steps")
+	c.wrote(whole, map[string]string{"main.txt": "answer = 42\n", "note.txt": "corrected\nchecked\n", "seen.txt": seen})
+	c.wrote(cut, map[string]string{"main.txt": "answer = 42\n", "note.txt": "corrected\n"})
+	c.leftTheSame(whole, cut)
 }
 
 // The suite's budget ends a coding agent before the call for which there is no room.
 func TestCodingAgentsKeepToTheBudget(t *testing.T) {
-	c := newCoding(t)
+	skipLong(t)
+	c := newCoding(t, trial{"bubblewrap", []string{"one"}, 1})
 	said, err := c.agentbench("run", "one-run.yaml", "--out", "out", "--cache", "off", "-q")
 	if failed, ok := err.(*exec.ExitError); !ok || failed.ExitCode() != exit.Stopped {
 		t.Fatalf("%v\n%s", err, said)
@@ -84,35 +124,118 @@ func TestCodingAgentsKeepToTheBudget(t *testing.T) {
 // coding is a folder with the suite, in which agentbench runs as users run it.
 type coding struct {
 	*testing.T
+	trial
 	folder string
 	env    []string
 	mark   string // the argument by which a process is known that an agent left behind
 }
 
-func newCoding(t *testing.T) *coding {
+func newCoding(t *testing.T, f trial) *coding {
 	t.Helper()
-	skipLong(t)
 	if said, err := exec.Command("bwrap", "--unshare-all", "--ro-bind", "/", "/", "--proc", "/proc", "true").CombinedOutput(); err != nil {
 		t.Skipf("no coding agents: bubblewrap: %v %s; apt-get install bubblewrap", err, said)
 	}
-	c := &coding{T: t, folder: t.TempDir(), mark: fmt.Sprintf("%d.%09d", 80_000+os.Getpid()%9999, len(t.TempDir())*7919+os.Getpid())}
-	path := []string{
-		installedAgent(t, codexPackage, codexVersion, codexFolder), installedAgent(t, qwenPackage, qwenVersion, qwenFolder), os.Getenv("PATH"),
+	c := &coding{T: t, trial: f, folder: t.TempDir(), mark: fmt.Sprintf("%d.%09d", 80_000+os.Getpid()%9999, len(t.TempDir())*7919+os.Getpid())}
+	installed := []string{installedAgent(t, codexPackage, codexVersion, codexFolder), installedAgent(t, qwenPackage, qwenVersion, qwenFolder)}
+	path := append(installed, os.Getenv("PATH"))
+	seen, sandbox, edit := "find /", f.sandbox, editedByTools
+	switch f.sandbox {
+	case "none": // it sees all files; where its own are, the script of a model cannot know
+		seen, sandbox, edit = "false", "{none: accept}", editedByShell
+	case "container":
+		sandbox = "{container: {image: " + agentsImage(t, installed) + "}}"
+		path = append([]string{staticBinary(t)}, path...)
 	}
 	home := filepath.Join(c.folder, "home of the user")
 	c.env = append(os.Environ(), "PATH="+strings.Join(path, string(filepath.ListSeparator)), "HOME="+home, "OPENAI_API_KEY=canary of key", "CODEX_HOME="+filepath.Join(home, ".codex"))
-	archive, err := txtar.ParseFile("../../../testdata/coding.txtar")
+	budget := float64(2*f.runs()*(4+2)*centsPerCall) / 100
+	c.unpack("coding.txtar", "MARK", c.mark, "SANDBOX", sandbox, "EDIT", edit, "SEEN", seen, "TRIALS", fmt.Sprint(f.trials), "BUDGET", fmt.Sprintf("%.2f", budget))
+	script, err := os.ReadFile(filepath.Join(c.folder, "look.sh"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, file := range append(archive.Files, txtar.File{Name: "home of the user/.codex/auth.json", Data: []byte(`{"OPENAI_API_KEY": "canary of home"}`)}) {
-		text := strings.NewReplacer("MARK", c.mark, "WORKSPACE", "/workspace").Replace(string(file.Data))
-		at := filepath.Join(c.folder, file.Name)
-		if err := cmp.Or(os.MkdirAll(filepath.Dir(at), 0o755), os.WriteFile(at, []byte(text), 0o644)); err != nil {
-			t.Fatal(err)
+	for _, task := range f.tasks {
+		c.write("repos/"+task+"/main.txt", "answer = 41\n")
+		c.write("repos/"+task+"/secret.txt", "canary of "+task+"\n")
+		c.write("repos/"+task+"/look.sh", string(script))
+	}
+	c.write("home of the user/.codex/auth.json", `{"OPENAI_API_KEY": "canary of home"}`)
+	return c
+}
+
+// How qwen edits: with its tools, which want whole paths, or with a command.
+const (
+	editedByTools = `- {name: read_file, arguments: {file_path: /workspace/main.txt}}
+            - {name: edit, arguments: {file_path: /workspace/main.txt, old_string: "answer = 41", new_string: "answer = 42"}}
+            - {name: write_file, arguments: {file_path: /workspace/note.txt, content: "corrected\n"}}`
+	editedByShell = `- {name: run_shell_command, arguments: {is_background: false, command: "sed -i s/41/42/ main.txt; echo corrected >note.txt"}}`
+)
+
+// staticBinary is a folder with an agentbench that runs in any image.
+func staticBinary(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	build := exec.Command("go", "build", "-o", filepath.Join(dir, "agentbench"), "..")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if said, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, said)
+	}
+	return dir
+}
+
+// agentsImage is an image with busybox, node and the coding agents.
+func agentsImage(t *testing.T, installed []string) string {
+	t.Helper()
+	for _, program := range []string{"podman", "busybox"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skip(err)
 		}
 	}
-	return c
+	const image = "agentbench-test-agents:" + codexVersion + "-" + qwenVersion
+	if exec.Command("podman", "image", "exists", image).Run() == nil {
+		return image
+	}
+	const build = `set -e
+root=$(mktemp -d)
+trap 'rm -rf "$root"' EXIT
+mkdir -p "$root/bin" "$root/tmp" "$root/usr/bin"
+cp "$(command -v busybox)" "$root/bin/busybox"
+for applet in $(busybox --list); do [ "$applet" = busybox ] || ln -s busybox "$root/bin/$applet"; done
+for file in $(ldd "$(command -v node)" | grep -o '/[^ ]*'); do cp --parents -L "$file" "$root"; done
+cp -L "$(command -v node)" "$root/usr/bin/node"
+n=0
+for bin; do
+	n=$((n + 1))
+	mkdir -p "$root/opt/$n"
+	cp -a "$bin/.." "$root/opt/$n/node_modules"
+	for command in "$bin"/*; do ln -s "/opt/$n/node_modules/.bin/${command##*/}" "$root/usr/bin/${command##*/}"; done
+done
+mkdir -p "$root/usr/bin" && ln -sf ../../bin/env "$root/usr/bin/env"
+tar -C "$root" -c . | podman import - "$0"`
+	if said, err := exec.Command("sh", append([]string{"-c", build, image}, installed...)...).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, said)
+	}
+	return image
+}
+
+// unpack writes the files of an archive in testdata, in which some words stand for others.
+func (c *coding) unpack(archive string, words ...string) {
+	c.Helper()
+	packed, err := txtar.ParseFile(filepath.Join("../../../testdata", archive))
+	if err != nil {
+		c.Fatal(err)
+	}
+	for _, file := range packed.Files {
+		c.write(file.Name, strings.NewReplacer(words...).Replace(string(file.Data)))
+	}
+}
+
+func (c *coding) write(name, text string) {
+	c.Helper()
+	at := filepath.Join(c.folder, name)
+	if err := cmp.Or(os.MkdirAll(filepath.Dir(at), 0o755), os.WriteFile(at, []byte(text), 0o644)); err != nil {
+		c.Fatal(err)
+	}
 }
 
 // installedAgent is the folder of the commands of a package. The test is skipped where there is none.
@@ -200,12 +323,18 @@ func (c *coding) leftTheSame(whole, cut *record.Run) {
 	if left := cut.Iterations[0].Workspace; left == nil || left.Tree != third.Tree {
 		c.Errorf("%s left another tree than %s had at its third call", cut.ID, whole.ID)
 	}
-	state := strings.ReplaceAll(cut.ID, "/", "-")
-	if said, err := c.agentbench("export", "workspace", "out", whole.ID+"@1.3", "--out", state); err != nil {
+	c.leftAsIn(cut, whole.ID+"@1.3")
+}
+
+// leftAsIn holds what a run left on the disk, byte for byte, against a state of a run.
+func (c *coding) leftAsIn(run *record.Run, state string) {
+	c.Helper()
+	out := "state of " + strings.ReplaceAll(run.ID, "/", "-")
+	if said, err := c.agentbench("export", "workspace", "out", state, "--out", out); err != nil {
 		c.Fatalf("%v\n%s", err, said)
 	}
-	if differs, err := exec.Command("diff", "-r", filepath.Join(c.folder, state), c.kept(cut)).CombinedOutput(); err != nil {
-		c.Errorf("%s: %v\n%s", cut.ID, err, differs)
+	if differs, err := exec.Command("diff", "-r", filepath.Join(c.folder, out), c.kept(run)).CombinedOutput(); err != nil {
+		c.Errorf("%s: %v\n%s", run.ID, err, differs)
 	}
 }
 
@@ -227,7 +356,7 @@ func (c *coding) spent(runs map[string]*record.Run, want int) {
 // the scores of a limit of one step and of two.
 func (c *coding) replayed(configuration string, scores map[string][2]float64) {
 	c.Helper()
-	said, err := c.agentbench("replay", "out", "--configuration", configuration, "--sweep", "guards.budget.steps=1..4", "--evaluate", "--table", "configurations", "--format", "csv")
+	said, err := c.agentbench("replay", "out", "--suite", "suite.yaml", "--configuration", configuration, "--sweep", "guards.budget.steps=1..4", "--evaluate", "--table", "configurations", "--format", "csv")
 	if err != nil {
 		c.Fatalf("%v\n%s", err, said)
 	}
@@ -269,7 +398,7 @@ func (c *coding) scored(out string, want map[string]float64, configurations ...s
 			c.Errorf("%s: %+v, want %v", score.Run, score, want[score.Name])
 		}
 	}
-	if found != 2*len(want)*len(configurations) {
+	if found != c.trial.runs()*len(want)*len(configurations) {
 		c.Errorf("%v have %d scores", configurations, found)
 	}
 }
@@ -283,4 +412,40 @@ func (c *coding) alive() string {
 		}
 	}
 	return ""
+}
+
+// TestACutLeavesItsSnapshot holds what a program left on the disk that was ended at a limit, byte for byte,
+// against the snapshot that was made when the call arrived that was refused. Where AGENTBENCH_CUTS is set, it is how
+// often each of 16 limits is tried; else four are tried once.
+func TestACutLeavesItsSnapshot(t *testing.T) {
+	skipLong(t)
+	for _, program := range []string{"bwrap", "curl"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skip(err)
+		}
+	}
+	c := &coding{T: t, folder: t.TempDir(), env: os.Environ()}
+	trials, limits, want := os.Getenv("AGENTBENCH_CUTS"), "1, 2, 3, 4, 5, 6, 7, 8", 16
+	if trials == "" {
+		trials, limits, want = "1", "2, 7", 4
+	}
+	c.unpack("cuts.txtar", "TRIALS", trials, "LIMITS", limits)
+	if said, err := c.agentbench("run", "suite.yaml", "--out", "out", "--cache", "off", "-q"); err != nil {
+		t.Fatalf("%v\n%s", err, said)
+	}
+	runs := c.runs("out")
+	for _, run := range runs {
+		made := calls(run)
+		if len(made) == 0 || string(run.Iterations[0].Cut) != "budget_steps" {
+			t.Fatalf("%s was not ended at its limit after %d calls: %+v", run.ID, len(made), run.Outcome)
+		}
+		steps, _ := os.ReadFile(filepath.Join(c.kept(run), "steps"))
+		if written := bytes.Count(steps, []byte("\n")); written != len(made) {
+			t.Errorf("%s made %d calls and noted %d", run.ID, len(made), written)
+		}
+		c.leftAsIn(run, run.ID+"@1")
+	}
+	if len(runs) < want {
+		t.Errorf("there are %d runs", len(runs))
+	}
 }
