@@ -64,11 +64,22 @@ func offlineReplyOf(reply *model.Reply) *offlineReply {
 	return &offlineReply{made, reply.Usage}
 }
 
+// have makes the input so many tokens, of which a cache has the share that it had.
+func (u *usage) have(input int64) {
+	for _, part := range []*int64{&u.cached, &u.written, &u.written1h} {
+		if u.input > 0 {
+			*part = *part * input / u.input
+		}
+	}
+	u.input = input
+}
+
 // answer is the reply with the tokens that the suite declares, if it does.
 func (o *offlineReply) answer(s *Server, r *request) *answer {
 	a := s.complete(r, o.Reply)
 	if o.used.Estimated == 0 {
-		a.usage.input, a.usage.output = o.used.InputTokens, max(o.used.OutputTokens, a.usage.thinking)
+		a.usage.have(o.used.InputTokens)
+		a.usage.output = max(o.used.OutputTokens, a.usage.thinking)
 	}
 	return a
 }
