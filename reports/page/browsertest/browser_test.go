@@ -64,7 +64,7 @@ func startBrowser() {
 
 // tab is an open page. What must not happen is collected while the test uses it.
 type tab struct {
-	t     *testing.T
+	t     testing.TB
 	ctx   context.Context
 	url   string // without what is behind #
 	mu    sync.Mutex
@@ -76,12 +76,12 @@ const observed = `addEventListener("securitypolicyviolation", (e) => console.err
 
 // open opens a file at a place such as #q=. At the end of the test it must have asked for nothing,
 // violated no policy and met no error.
-func open(t *testing.T, file, hash string) *tab {
+func open(t testing.TB, file, hash string) *tab {
 	t.Helper()
 	return openURL(t, (&url.URL{Scheme: "file", Path: file}).String(), hash)
 }
 
-func openURL(t *testing.T, address, hash string) *tab {
+func openURL(t testing.TB, address, hash string) *tab {
 	t.Helper()
 	browser.once.Do(startBrowser)
 	if errors.Is(browser.err, exec.ErrNotFound) {
@@ -222,7 +222,7 @@ func (b *tab) sized(width int64) {
 }
 
 // write runs agentbench page and gives the path of the file.
-func write(t *testing.T, args ...string) string {
+func write(t testing.TB, args ...string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "report.html")
 	root := command.Tree()

@@ -28,7 +28,7 @@ func usual() suite {
 }
 
 // folder records a suite. The third of the tasks is lost by the second configuration.
-func (s suite) folder(t *testing.T) string {
+func (s suite) folder(t testing.TB) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "results")
 	m := record.Manifest{Suite: "browsed", Tasks: s.tasks, Trials: 1, Scorers: []string{"right"}, Baseline: s.configurations[0], Totals: record.Totals{Planned: s.tasks * len(s.configurations)}}
