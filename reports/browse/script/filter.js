@@ -53,7 +53,7 @@ const numberHolds = (runs, { key, operator, value }) => {
   const wanted = Number(value);
   if (value === "" || Number.isNaN(wanted)) throw new Error(`${value} is not a number`);
   const compare = comparisons[operator];
-  return (run) => column.values[run] !== null && compare(column.values[run], wanted);
+  return (run) => !Number.isNaN(column.values[run]) && compare(column.values[run], wanted);
 };
 
 // filtered are the runs for which all terms hold, and what is wrong with terms. Terms that

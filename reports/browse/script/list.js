@@ -90,7 +90,7 @@ const listView = (runs) => {
   };
 
   const mean = (values) => {
-    const known = rows.map((run) => values[run]).filter((value) => value !== null);
+    const known = rows.map((run) => values[run]).filter((value) => !Number.isNaN(value));
     return { n: known.length, mean: known.reduce((sum, value) => sum + value, 0) / known.length };
   };
   const drawSummary = () => {

@@ -6,7 +6,8 @@ const format = "agentbench-page/1";
 
 // unpacked is the value of a chunk: base64, gzip, JSON.
 const unpacked = async (text) => {
-  const packed = Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+  const characters = atob(text), packed = new Uint8Array(characters.length);
+  for (let i = 0; i < packed.length; i++) packed[i] = characters.charCodeAt(i);
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
   return new Response(stream).json();
 };
