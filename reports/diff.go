@@ -90,6 +90,27 @@ func (c *Comparison) DropFlips() {
 	}
 }
 
+// Flipped are the runs of the new side whose task's success by the primary score was
+// "lost" or "won", by their ids.
+func (c *Comparison) Flipped() map[string]string {
+	flipped := map[string]string{}
+	for i := range c.Pairs {
+		for _, flip := range c.Pairs[i].Flips {
+			if flip.Score != c.Primary {
+				continue
+			}
+			how := "won"
+			if flip.New < flip.Base {
+				how = "lost"
+			}
+			for _, run := range flip.NewRuns {
+				flipped[run] = how
+			}
+		}
+	}
+	return flipped
+}
+
 // Flip is a task whose mean of a binary score changed.
 type Flip struct {
 	Score string `json:"score"`

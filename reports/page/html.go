@@ -2,9 +2,7 @@ package page
 
 import (
 	"bufio"
-	"crypto/sha256"
 	_ "embed"
-	"encoding/base64"
 	"io"
 	"strings"
 )
@@ -36,8 +34,8 @@ func (w htmlWriter) put(markup string, texts ...string) {
 	_, _ = w.WriteString(markup)
 }
 
-// writeHTML writes one file that needs no other one: no script, nothing from
-// the network, and a policy that forbids both.
+// writeHTML writes one file that needs no other one: nothing from the network, no script
+// but that of a live page, and a policy that forbids all others.
 func writeHTML(to io.Writer, p Page, options Options) error {
 	w := htmlWriter{bufio.NewWriter(to)}
 	w.put(`<!DOCTYPE html>
@@ -48,9 +46,11 @@ func writeHTML(to io.Writer, p Page, options Options) error {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="referrer" content="no-referrer">
 <title>%s</title>
-<style>`, htmlPolicy(), p.Heading(shown))
+<style>`, htmlPolicy(options.Live), p.Heading(shown))
 	_, _ = w.WriteString(htmlStyle)
-	w.put("</style>\n</head>\n<body>\n<h1>%s</h1>\n", p.Heading(shown))
+	w.put("</style>\n")
+	options.Live.style(w)
+	w.put("</head>\n<body>\n<h1>%s</h1>\n", p.Heading(shown))
 	if a := p.Answer(shown); a.State != Skipped {
 		w.put("<p class=\"answer %s\">%s</p>\n", string(a.State), a.State.mark()+" "+a.String())
 	}
@@ -60,7 +60,11 @@ func writeHTML(to io.Writer, p Page, options Options) error {
 	}
 	w.put("<ul class=\"notes\">\n")
 	notes.each(p.WholeWarnings(), shown, func(mark, text string) { w.put("<li>%s %s</li>\n", mark, text) })
-	w.put("</ul>\n</body>\n</html>\n")
+	w.put("</ul>\n")
+	if err := options.Live.end(w, to); err != nil {
+		return err
+	}
+	w.put("</body>\n</html>\n")
 	return w.Flush()
 }
 
@@ -94,8 +98,8 @@ func (w htmlWriter) table(p Page, t *Table, notes *footnotes) {
 	}
 }
 
-// htmlPolicy lets nothing be loaded or run but the style, by its hash.
-func htmlPolicy() string {
-	sum := sha256.Sum256([]byte(htmlStyle))
-	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'"
+// htmlPolicy lets nothing be loaded or run but the style, and what is live, by their hashes.
+func htmlPolicy(live *Live) string {
+	scripts, styles := live.policy()
+	return "default-src 'none'; style-src " + hashSource(htmlStyle) + styles + scripts + "; base-uri 'none'; form-action 'none'"
 }

@@ -192,6 +192,8 @@ type Options struct {
 	Tables []string
 	// Cases are the checks that JUnit has as test cases, one of JUnitCases; "" is both.
 	Cases string
+	// Live makes an HTML page one that can be browsed; nil: it has no script.
+	Live *Live
 }
 
 // JUnitCases are the checks that JUnit can have: those that make the command fail, those that only show scores, or both.

@@ -36,6 +36,7 @@ func Tell(run *record.Run, o Options) string {
 type telling struct {
 	strings.Builder
 	Options
+	parts *[]Part // what gets the fields in place of the text; nil: the text does
 }
 
 // shortened is a text without --full: so many of its characters, and how many more there are.
@@ -73,6 +74,10 @@ const nameColumn = 14
 
 // field writes a name and a text under it; a text of several lines stays aligned.
 func (t *telling) field(name, text string) {
+	if t.parts != nil {
+		*t.parts = append(*t.parts, partOf(name, text))
+		return
+	}
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
 		if i > 0 {
@@ -97,6 +102,11 @@ func (t *telling) iteration(it *record.Iteration) {
 		}
 	}
 	fmt.Fprintf(t, "%s · %s · %s\n", head, usageText(it.Total()), seconds(it.End-it.Start, it.Untimed))
+	t.inside(it)
+}
+
+// inside tells what happened in an iteration.
+func (t *telling) inside(it *record.Iteration) {
 	if it.Prompt != "" || len(it.Steps) > 0 {
 		t.conversation(it)
 	} else {
@@ -437,6 +447,10 @@ func (t *telling) delegated(r *record.Run) {
 	}
 	inner := telling{Options: Options{Full: true, Width: t.Width - len(indent)}}
 	inner.run(r)
+	if t.parts != nil {
+		t.field("  took", inner.String())
+		return
+	}
 	for line := range strings.Lines(inner.String()) {
 		t.WriteString(strings.TrimRight(indent+line, " \n") + "\n")
 	}
@@ -451,6 +465,10 @@ func (t *telling) said(name, text string) {
 
 // fold writes a field in lines that fit.
 func (t *telling) fold(name, text string) {
+	if t.parts != nil {
+		t.field(name, text)
+		return
+	}
 	var lines []string
 	for _, line := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
 		lines = append(lines, folded(page.Visible(line), t.Width-nameColumn)...)

@@ -264,6 +264,19 @@ func BenchmarkReport(b *testing.B) {
 	}
 }
 
+// BenchmarkPage writes the page of such a folder.
+func BenchmarkPage(b *testing.B) {
+	runs := benchedRuns(b)
+	for _, bytes := range []int{100, 1000} {
+		b.Run(fmt.Sprintf("%d/%d", runs, bytes), func(b *testing.B) {
+			dir, out := b.TempDir(), b.TempDir()
+			writeRuns(b, dir, runs, strings.Repeat("ten bytes ", bytes/10))
+			benchCommand(b, "report.html", "page", dir, "--out", filepath.Join(out, "report.html"))
+			b.ReportMetric(float64(sizeOf(b, out, "report.html"))/1e6, "MB-page")
+		})
+	}
+}
+
 func benchedRuns(b *testing.B) int {
 	b.Helper()
 	text := os.Getenv("AGENTBENCH_RUNS")

@@ -34,6 +34,7 @@ var refusedValues = map[string]map[string]string{
 	"set":              {"path": "want path=value", "=1": "want path=value", "a.b=": "no value for a.b", "a=[1": "in this list"},
 	"table":            {"nosuch": "unknown table"},
 	"trials":           {"0": "want 1 to", "-1": "want 1 to", "1000001": "want 1 to"},
+	"unpaired":         {"perhaps": "true or false"},
 	"write":            {"nosuch=file": "unknown format", "json=": "FORMAT=FILE"},
 }
 

@@ -1,0 +1,48 @@
+// Elements: everything that is shown is made of elements and texts, never of markup, so
+// that nothing recorded can become any.
+
+// element makes an element with attributes and children. A function as an attribute
+// listens to the event of its name; undefined and false attributes are left out.
+const element = (name, attributes = {}, ...children) => {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (typeof value === "function") made.addEventListener(key, value);
+    else if (value !== undefined && value !== false) made.setAttribute(key, value === true ? "" : value);
+  }
+  made.append(...children.filter((child) => child !== undefined));
+  return made;
+};
+
+// What a reader could not see, or what changes the direction of a text: written as an escape.
+const unseen = /[^\p{L}\p{M}\p{N}\p{P}\p{S} ]|[\u034f\u115f\u1160\u3164\uffa0]/gu;
+const escaped = (character) => {
+  const code = character.codePointAt(0);
+  const short = { "\n": "\\n", "\r": "\\r", "\t": "\\t" }[character];
+  if (short) return short;
+  if (code < 0x100) return "\\x" + code.toString(16).padStart(2, "0");
+  return code < 0x10000 ? "\\u" + code.toString(16).padStart(4, "0") : "\\U" + code.toString(16).padStart(8, "0");
+};
+
+// visible is a name from outside, on one line.
+const visible = (text) => text.replace(unseen, escaped);
+
+// visibleLines is a text from outside whose lines and tabs stay.
+const visibleLines = (text) => text.replace(unseen, (character) => (character === "\n" || character === "\t" ? character : escaped(character)));
+
+// counted is a number with its noun.
+const counted = (n, one, many) => n.toLocaleString("en-US") + " " + (n === 1 ? one : many);
+
+// copyable is a text beside a button that copies it.
+const copyable = (text) => {
+  const code = element("code", {}, visible(text));
+  const copied = async (event) => {
+    getSelection().selectAllChildren(code); // where copying is not allowed, the reader can
+    try {
+      await navigator.clipboard.writeText(text);
+      event.target.textContent = "copied";
+    } catch {
+      event.target.textContent = "selected";
+    }
+  };
+  return element("p", { class: "copy" }, code, " ", element("button", { type: "button", click: copied }, "copy"));
+};

@@ -1,0 +1,36 @@
+// Keys: what the keyboard does.
+
+const keyHelp = [
+  ["j, k", "next and previous run or step"],
+  ["Enter", "open the run"],
+  ["Esc", "back"],
+  ["/", "filter the runs"],
+  ["?", "this help"],
+];
+
+const helpDialog = () => {
+  const rows = keyHelp.flatMap(([keys, what]) => [element("dt", {}, keys), element("dd", {}, what)]);
+  const dialog = element("dialog", { class: "browse", "aria-label": "keyboard" }, element("h2", {}, "Keyboard"), element("dl", {}, ...rows),
+    element("h2", {}, "Filter"), element("p", {}, "config: task: stop: fault: status: flip: side: take a word, * stands for anything. score, the name of a scorer, cost, tokens, latency, iterations and trial take <, <=, >, >=, = or != and a number. Other words are searched for in ids. ! negates a term. All terms have to hold."),
+    element("form", { method: "dialog" }, element("button", {}, "close")));
+  return dialog;
+};
+
+// listenToKeys calls the functions of the view that is shown.
+const listenToKeys = ({ view, back, help, filter }) => {
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || help.open) return;
+    const field = event.target instanceof Element && event.target.closest("input, textarea, select");
+    if (field) {
+      if (event.key === "Escape") field.blur();
+      return;
+    }
+    const actions = {
+      j: () => view()?.step(1), k: () => view()?.step(-1), Escape: back, "/": filter, "?": () => help.showModal(),
+      Enter: () => !event.target.closest("a, button, summary") && view()?.open?.(),
+    };
+    if (!Object.hasOwn(actions, event.key)) return;
+    if (event.key === "/" || event.key === "?") event.preventDefault();
+    actions[event.key]();
+  });
+};

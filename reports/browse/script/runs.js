@@ -1,0 +1,58 @@
+// Runs: the columns of all runs, by their keys.
+
+// The columns that a list of runs shows, besides the run and its scores.
+const shownColumns = ["status", "stop", "fault", "flip", "iterations", "cost", "tokens", "latency"];
+const columnNames = { stop: "stopped by", latency: "seconds" };
+
+// columnsOf makes of the data: how many runs there are, and each column with get(run), which is a
+// text or a number, null where it is unknown. Compare orders runs. In typed arrays, where an
+// unknown number is NaN, columns take a fraction of the memory.
+const columnsOf = (data) => {
+  if (data.format !== format) throw new Error(`the data have the format ${data.format}, this script knows ${format}`);
+  const columns = new Map();
+  for (const [key, { of, at: list }] of Object.entries(data.words)) {
+    const at = Int32Array.from(list);
+    const collator = new Intl.Collator("en", { numeric: true });
+    const places = of.map((word, i) => i).sort((a, b) => collator.compare(of[a], of[b]));
+    const rank = [];
+    places.forEach((word, place) => (rank[word] = place));
+    columns.set(key, { key, name: columnNames[key] ?? key, words: of, at, get: (run) => of[at[run]], compare: (a, b) => rank[at[a]] - rank[at[b]] });
+  }
+  const numeric = (key, name, list) => {
+    const values = Float64Array.from(list, (value) => value ?? NaN);
+    return { key, name, values, get: (run) => (Number.isNaN(values[run]) ? null : values[run]), compare: (a, b) => values[a] - values[b] };
+  };
+  for (const [key, values] of Object.entries(data.numbers)) columns.set(key, numeric(key, columnNames[key] ?? key, values));
+  const scores = data.scores.map(({ name, values }) => ({ ...numeric(name, name, values), score: true }));
+  const ids = data.run, sides = columns.get("side").values;
+  const by = (key, a, b) => columns.get(key).compare(a, b);
+  const run = {
+    key: "run", name: "run", get: (at) => ids[at],
+    compare: (a, b) => by("configuration", a, b) || by("task", a, b) || by("trial", a, b) || by("side", a, b),
+  };
+  return {
+    sides: data.sides, texts: data.texts, chunk: Int32Array.from(data.chunk), count: data.runs, run, columns, scores,
+    shown: [run, ...(data.sides.length > 1 ? [columns.get("side")] : []), ...scores, ...shownColumns.map((key) => columns.get(key))],
+    // at is the place of a run by its id. Where two sides have the same, it is the new one's.
+    at: (id, side = data.sides.length - 1) => ids.findIndex((other, i) => other === id && sides[i] === side),
+  };
+};
+
+// sideName is the name of a side in filters and addresses.
+const sideName = (side) => ["base", "new"][side];
+
+// dollars is an amount of money with the digits that count.
+const dollars = (usd) => "$" + usd.toFixed(usd !== 0 && usd < 0.01 ? 4 : 2);
+
+// cellText is a value as the terminal shows it.
+const cellText = (column, value) => {
+  if (value === null || value === undefined) return "-";
+  if (column.score) return value.toFixed(2);
+  switch (column.key) {
+    case "cost": return dollars(value);
+    case "latency": return value.toFixed(1);
+    case "tokens": return value.toLocaleString("en-US");
+    case "side": return sideName(value);
+  }
+  return typeof value === "number" ? String(value) : visible(value);
+};

@@ -1,0 +1,106 @@
+package trajectory
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/agentbench/agentbench/engine/record"
+)
+
+// Texts are what a page to browse shows of a run, in the words of [Tell].
+type Texts struct {
+	Run string `json:"run"`
+	// Side is the number of the result folder that the run is of, where two are compared.
+	Side       int              `json:"side,omitempty"`
+	Used       string           `json:"used"`
+	Iterations []IterationTexts `json:"iterations"`
+	// End tells why the run stopped, what it returned, and its scores.
+	End []Part `json:"end"`
+}
+
+// IterationTexts is an iteration of a run.
+type IterationTexts struct {
+	N     int    `json:"n"`
+	Stage string `json:"stage,omitempty"` // phase and strategy
+	Used  string `json:"used"`
+	// Step is the number of the iteration's first step. Steps are counted over the run, from 1: the
+	// turns of an agent that converses, the steps of a program, and an iteration that has neither.
+	Step  int    `json:"step"`
+	Parts []Part `json:"parts"`
+}
+
+// Part is something that was said, done or judged.
+type Part struct {
+	Is   string `json:"is"` // prompt, reply, calls, output, checks …; "": it belongs to the part before
+	Text string `json:"text"`
+	Left int    `json:"left,omitempty"` // so many bytes of the text are left out
+	Step int    `json:"step,omitempty"` // the number of the step that begins here
+}
+
+// mostText is how many bytes of one text a page has.
+const mostText = 32 << 10
+
+func partOf(name, text string) Part {
+	name, end := strings.TrimSpace(name), len(text)
+	if end > mostText {
+		for end = mostText; !utf8.RuneStart(text[end]); end-- {
+		}
+	}
+	return Part{Is: name, Text: text[:end], Left: len(text) - end}
+}
+
+// TextsOf are those of a run and its scores that count.
+func TextsOf(run *record.Run, scores []record.Score) *Texts {
+	t := telling{Options: Options{Full: true, Width: 100, Scores: scores}}
+	all := &Texts{Run: run.ID, Used: usageText(run.Total()) + ", " + seconds(run.Elapsed, run.Untimed), Iterations: []IterationTexts{}}
+	step := 1
+	for i := range run.Iterations {
+		it := &run.Iterations[i]
+		shown := IterationTexts{
+			N: it.N, Stage: strings.Trim(it.Phase+" · "+it.Strategy, " ·"), Step: step,
+			Used: usageText(it.Total()) + ", " + seconds(it.End-it.Start, it.Untimed), Parts: programSteps(it),
+		}
+		t.parts = &shown.Parts
+		t.inside(it)
+		if it.Workspace != nil {
+			t.text("diff", it.Workspace.Diff)
+		}
+		step = numbered(shown.Parts, step)
+		all.Iterations = append(all.Iterations, shown)
+	}
+	all.End = []Part{partOf("stopped by", string(stoppedBy(&run.Outcome)))}
+	t.parts = &all.End
+	if o := &run.Outcome; o.Limit > 0 {
+		t.field("limit", fmt.Sprintf("%v of %v used", o.Used, o.Limit))
+	}
+	t.end(run)
+	return all
+}
+
+// beginsStep is how the name of a part begins that a step begins with.
+const beginsStep = "step "
+
+// programSteps are the calls of a program that are steps.
+func programSteps(it *record.Iteration) []Part {
+	parts := []Part{}
+	for i := range it.Calls {
+		if c := &it.Calls[i]; c.Kind.IsStep() {
+			text := strings.Join([]string{c.Conversation, c.Model, usageText(c.Usage), seconds(c.Duration, false)}, " · ")
+			parts = append(parts, Part{Is: beginsStep + c.Conversation, Text: text})
+		}
+	}
+	return parts
+}
+
+// numbered numbers the steps of an iteration and gives the number of the next one's first.
+func numbered(parts []Part, first int) (next int) {
+	next = first
+	for i := range parts {
+		if strings.HasPrefix(parts[i].Is, beginsStep) {
+			parts[i].Step = next
+			next++
+		}
+	}
+	return max(next, first+1)
+}

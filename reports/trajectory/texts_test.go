@@ -1,0 +1,55 @@
+package trajectory
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/record/recordingtest"
+)
+
+// A page has every text that Tell has, and counts steps over the whole run.
+func TestTextsHaveWhatTellHas(t *testing.T) {
+	run := recordingtest.Conversation()
+	scores := []record.Score{{Run: run.ID, Name: "close", Value: 0.5, Explanation: "half", Votes: []record.Vote{{Judge: "one", Value: 0}, {Judge: "two", Value: 1}}}}
+	texts := TextsOf(run, scores)
+	said, err := json.Marshal(texts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"How much did they earn", "Let me see.", "Which year?", "It is 345.", "search of filings", "exit 1", "(half)", "one: 0.00", "final_response"} {
+		if !strings.Contains(string(said), text) {
+			t.Errorf("%q is missing in %s", text, said)
+		}
+	}
+	if strings.Contains(string(said), "more; --full") {
+		t.Error("a text is shortened")
+	}
+	var steps []int
+	for _, part := range texts.Iterations[0].Parts {
+		if part.Step > 0 {
+			steps = append(steps, part.Step)
+		}
+	}
+	if len(steps) != 3 || steps[0] != 1 || steps[2] != 3 {
+		t.Errorf("the steps are %v, want 1 2 3", steps)
+	}
+}
+
+func TestStepsAreCountedOverTheRun(t *testing.T) {
+	call := func(kind record.CallKind) record.Call { return record.Call{Kind: kind, Conversation: "main"} }
+	run := &record.Run{ID: "default/a/1", Iterations: []record.Iteration{
+		{N: 1, Output: json.RawMessage(`"x"`)},
+		{N: 2, Calls: []record.Call{call(record.MainCall), call(record.SideCall), call(record.AgentCall)}},
+		{N: 3, Output: json.RawMessage(`"` + strings.Repeat("é", mostText) + `"`)},
+	}}
+	texts := TextsOf(run, nil)
+	if is := [3]int{texts.Iterations[0].Step, texts.Iterations[1].Step, texts.Iterations[2].Step}; is != [3]int{1, 2, 4} {
+		t.Errorf("iterations begin at the steps %v, want 1 2 4", is)
+	}
+	long := texts.Iterations[2].Parts[0]
+	if long.Is != "output" || long.Text != strings.Repeat("é", mostText/2) || long.Left != mostText {
+		t.Errorf("of a long %s are %d bytes here and %d left out", long.Is, len(long.Text), long.Left)
+	}
+}
