@@ -133,9 +133,15 @@ func (m *models) workspaces(l *spec.Loop) (*agent.Workspaces, error) {
 	if err != nil {
 		return nil, err
 	}
+	box := sandboxOf(l.Workspace, m.options.Getenv)
+	if _, err := m.options.Shared.Keep("containers of "+string(box.Kind), func() (any, func(), error) {
+		return nil, func() {}, box.RemoveAbandoned(context.Background())
+	}); err != nil {
+		return nil, err
+	}
 	return &agent.Workspaces{
 		Spec: l.Workspace, Store: kept.(*workspace.Store), Dir: m.options.Workspaces, Find: m.doc.Find,
-		Sandbox: sandboxOf(l.Workspace, m.options.Getenv), Getenv: m.options.Getenv,
+		Sandbox: box, Getenv: m.options.Getenv,
 		Program: func(argv []string, timeout time.Duration) external.Program { return m.programBeside(l, argv, timeout) },
 	}, nil
 }
@@ -349,6 +355,15 @@ func Exposed(doc *spec.Document, getenv func(string) string) string {
 		return ""
 	}
 	return confinement(getenv).Exposed()
+}
+
+// Outlived is why what the programs of a document start may outlive them, or agentbench
+// when it is killed; "" where it cannot, or there are none.
+func Outlived(doc *spec.Document, getenv func(string) string) string {
+	if !doc.StartsPrograms() {
+		return ""
+	}
+	return confinement(getenv).Outlived()
 }
 
 // confinement is what holds programs, unless the user switched it off.

@@ -126,6 +126,7 @@ type coding struct {
 	*testing.T
 	trial
 	folder string
+	binary string // "": the one that tests run
 	env    []string
 	mark   string // the argument by which a process is known that an agent left behind
 }
@@ -144,7 +145,7 @@ func newCoding(t *testing.T, f trial) *coding {
 		seen, sandbox, edit = "false", "{none: accept}", editedByShell
 	case "container":
 		sandbox = "{container: {image: " + agentsImage(t, installed) + "}}"
-		path = append([]string{staticBinary(t)}, path...)
+		c.binary = staticBinary(t)
 	}
 	home := filepath.Join(c.folder, "home of the user")
 	c.env = append(os.Environ(), "PATH="+strings.Join(path, string(filepath.ListSeparator)), "HOME="+home, "OPENAI_API_KEY=canary of key", "CODEX_HOME="+filepath.Join(home, ".codex"))
@@ -171,16 +172,16 @@ const (
 	editedByShell = `- {name: run_shell_command, arguments: {is_background: false, command: "sed -i s/41/42/ main.txt; echo corrected >note.txt"}}`
 )
 
-// staticBinary is a folder with an agentbench that runs in any image.
+// staticBinary is an agentbench that runs in any image.
 func staticBinary(t *testing.T) string {
 	t.Helper()
-	dir := t.TempDir()
-	build := exec.Command("go", "build", "-o", filepath.Join(dir, "agentbench"), "..")
+	binary := filepath.Join(t.TempDir(), "agentbench")
+	build := exec.Command("go", "build", "-o", binary, "..")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if said, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, said)
 	}
-	return dir
+	return binary
 }
 
 // agentsImage is an image with busybox, node and the coding agents.
@@ -253,7 +254,7 @@ func installedAgent(t *testing.T, name, version, variable string) string {
 }
 
 func (c *coding) agentbench(args ...string) (said []byte, err error) {
-	command := exec.CommandContext(c.Context(), "agentbench", args...)
+	command := exec.CommandContext(c.Context(), cmp.Or(c.binary, "agentbench"), args...)
 	command.Dir, command.Env = c.folder, c.env
 	return command.CombinedOutput()
 }
