@@ -109,9 +109,29 @@ func (l *loader) checkLoopModels(s *Suite, loop *Loop, priced bool) {
 	for _, n := range loop.modelNodes() {
 		l.checkModel(s, n, priced)
 	}
+	for _, agent := range loop.agents() {
+		l.checkSpoken(s, agent)
+	}
 	for _, d := range loop.delegates() {
 		if d.Resolved != nil {
 			l.checkLoopModels(s, d.Resolved, priced)
+		}
+	}
+}
+
+// checkSpoken finds models whose servers speak another protocol than the program that calls them. Models without a
+// server answer in any.
+func (l *loader) checkSpoken(s *Suite, agent *Agent) {
+	recipe := RecipeOf(agent.Recipe)
+	if recipe == nil {
+		return
+	}
+	for _, served := range agent.Models {
+		model, _ := s.Models.Get(served.Value)
+		if server, calls := model.Server(); calls && server.Protocol != recipe.Speaks {
+			at := slices.IndexFunc(servers, func(s Server) bool { return cmp.Or(s.Protocol, ChatProtocol) == recipe.Speaks })
+			l.fault(served.Node, fmt.Sprintf("name a model with provider: %s", servers[at].Provider),
+				"%s calls models in the protocol %q, the provider %s of the model %q has %q", recipe.Program, recipe.Speaks, server.Provider, served.Value, server.Protocol)
 		}
 	}
 }

@@ -13,6 +13,8 @@ import (
 type Recipe struct {
 	Program string
 	Version int // of the row
+	// Speaks is the protocol in which the recipe lets it call models.
+	Speaks Protocol
 	// Unconfined says that the recipe switches off what the program itself holds against harm: its sandbox, or its questions.
 	Unconfined bool
 	// Behind are the words of a command behind the first of which the flags go. Without one they go to the end, or before --.
@@ -54,7 +56,7 @@ func setting(key, value string, others ...string) Flag {
 // docs/coding-agents.md says which were tried.
 var recipes = []Recipe{
 	{
-		Program: "aider", Version: 1,
+		Program: "aider", Version: 1, Speaks: ChatProtocol,
 		Always: Needs{
 			Flags: []Flag{
 				option("", "--yes-always", "--yes"), option("", "--no-check-update", "--check-update"), option("", "--analytics-disable", "--no-analytics"),
@@ -67,7 +69,7 @@ var recipes = []Recipe{
 		},
 	},
 	{
-		Program: "claude", Version: 1, Unconfined: true,
+		Program: "claude", Version: 1, Speaks: MessagesProtocol, Unconfined: true,
 		Always: Needs{
 			Flags: []Flag{
 				option("", "--dangerously-skip-permissions", "--permission-mode"),
@@ -80,7 +82,7 @@ var recipes = []Recipe{
 		},
 	},
 	{
-		Program: "codex", Version: 1, Unconfined: true, Behind: []string{"exec", "e"},
+		Program: "codex", Version: 1, Speaks: ResponsesProtocol, Unconfined: true, Behind: []string{"exec", "e"},
 		Always: Needs{
 			Flags: []Flag{
 				option("", "--skip-git-repo-check"),
@@ -97,7 +99,7 @@ var recipes = []Recipe{
 		},
 	},
 	{
-		Program: "mini-swe-agent", Version: 1,
+		Program: "mini-swe-agent", Version: 1, Speaks: ChatProtocol,
 		Always: Needs{
 			Flags: []Flag{option("", "--yolo", "-y"), option("", "--exit-immediately")},
 			Env:   []string{"MSWEA_CONFIGURED=true", "MSWEA_SILENT_STARTUP=1", "MSWEA_COST_TRACKING=ignore_errors"},
@@ -108,7 +110,7 @@ var recipes = []Recipe{
 		},
 	},
 	{
-		Program: "opencode", Version: 1, Unconfined: true,
+		Program: "opencode", Version: 1, Speaks: ChatProtocol, Unconfined: true,
 		Always: Needs{
 			Env:   []string{"OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1"},
 			Files: map[string]string{".config/opencode/opencode.json": opencodeConfiguration("")},
@@ -120,7 +122,7 @@ var recipes = []Recipe{
 		},
 	},
 	{
-		Program: "qwen", Version: 1, Unconfined: true,
+		Program: "qwen", Version: 1, Speaks: ChatProtocol, Unconfined: true,
 		Always: Needs{
 			Flags: []Flag{option("yolo", "--approval-mode", "--yolo", "-y")},
 			Files: map[string]string{".qwen/settings.json": `{"general": {"enableAutoUpdate": false}, "privacy": {"usageStatisticsEnabled": false}}`},
