@@ -114,7 +114,8 @@ func (s *Server) Open(ctx context.Context, run Run) (*Session, error) {
 	}
 	run.Own = ofRun(run.Own)
 	opened := &Session{
-		BaseURL: s.address, Token: "agentbench-" + rand.Text(), server: s, run: run, iteration: 1,
+		// It has the shape of a key, so that it is hidden as one where a program prints it.
+		BaseURL: s.address, Token: "sk-agentbench-0" + rand.Text(), server: s, run: run, iteration: 1,
 		conversations: newConversations(), asked: map[drawn]int{}, ending: map[*call]bool{},
 	}
 	opened.ctx, opened.end = context.WithCancelCause(ctx)
