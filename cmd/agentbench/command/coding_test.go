@@ -184,7 +184,7 @@ func staticBinary(t *testing.T) string {
 	return binary
 }
 
-// agentsImage is an image with busybox, node and the coding agents.
+// agentsImage is an image with busybox, node, the coding agents, and bash, which qwen runs commands with.
 func agentsImage(t *testing.T, installed []string) string {
 	t.Helper()
 	for _, program := range []string{"podman", "busybox"} {
@@ -202,8 +202,10 @@ trap 'rm -rf "$root"' EXIT
 mkdir -p "$root/bin" "$root/tmp" "$root/usr/bin"
 cp "$(command -v busybox)" "$root/bin/busybox"
 for applet in $(busybox --list); do [ "$applet" = busybox ] || ln -s busybox "$root/bin/$applet"; done
-for file in $(ldd "$(command -v node)" | grep -o '/[^ ]*'); do cp --parents -L "$file" "$root"; done
-cp -L "$(command -v node)" "$root/usr/bin/node"
+for program in node bash; do
+	for file in $(ldd "$(command -v "$program")" | grep -o '/[^ ]*'); do cp --parents -L "$file" "$root"; done
+	cp -L "$(command -v "$program")" "$root/usr/bin/$program"
+done
 n=0
 for bin; do
 	n=$((n + 1))
@@ -211,7 +213,7 @@ for bin; do
 	cp -a "$bin/.." "$root/opt/$n/node_modules"
 	for command in "$bin"/*; do ln -s "/opt/$n/node_modules/.bin/${command##*/}" "$root/usr/bin/${command##*/}"; done
 done
-mkdir -p "$root/usr/bin" && ln -sf ../../bin/env "$root/usr/bin/env"
+ln -s ../../bin/env "$root/usr/bin/env"
 tar -C "$root" -c . | podman import - "$0"`
 	if said, err := exec.Command("sh", append([]string{"-c", build, image}, installed...)...).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, said)
