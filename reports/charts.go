@@ -13,7 +13,12 @@ func (r *Report) Charts() []page.Chart {
 		return nil
 	}
 	r.compare()
-	return slices.Concat(r.front().charts(r.Baseline, r.Differences, r.scoreDigits()))
+	var differences []page.Chart
+	if r.Differences != nil {
+		differences = r.Differences.forests()
+	}
+	return slices.Concat(differences, r.front().charts(r.Baseline, r.Differences, r.scoreDigits()), r.iterationCharts(), r.stepCharts(),
+		r.stopsChart(), r.limitsChart(), r.calibrationCharts(), r.tasksChart())
 }
 
 // Charts are those of a comparison, beside its tables.
@@ -21,5 +26,5 @@ func (c *Comparison) Charts() []page.Chart {
 	if c.base == nil || len(c.Pairs) == 0 {
 		return nil
 	}
-	return slices.Concat(c.front().charts(c.Pairs[0].Base.named(verbatim), c, compare.ShownDigits))
+	return slices.Concat(c.forests(), c.dumbbells(), c.front().charts(c.Pairs[0].Base.named(verbatim), c, compare.ShownDigits))
 }

@@ -102,12 +102,17 @@ type Zone struct {
 // Series are marks that belong together.
 type Series struct {
 	Name string // in the legend; "": not there
-	Tone Tone
-	Line bool // joins the marks
-	Bars bool // Y are categories, X lengths; bars of one category are stacked
-	Band bool // intervals of Y are a band, not whiskers
-	Mute bool // no mark is drawn
-	Dots []Dot
+	// Legend stands there in the place of the name; Unlisted ones do not stand there.
+	Legend   string
+	Unlisted bool
+	Tone     Tone
+	Line     bool // joins the marks
+	Bars     bool // Y are categories, X lengths; bars of one category are stacked
+	Band     bool // intervals of Y are a band, not whiskers
+	Mute     bool // no mark is drawn
+	// Guide is for the eye: it is no number, and not in the table.
+	Guide bool
+	Dots  []Dot
 }
 
 // Tone is a colour, a shape and a hatching. Series are distinguished by all three.
@@ -132,6 +137,9 @@ type Dot struct {
 	More     string // what else is to be said of it
 	Link     string // fragment
 }
+
+// drawn reports whether there is an interval with two ends; the zero value is none.
+func drawn(r Range) bool { return r != Range{} && r.Low.Known() && r.High.Known() }
 
 // Tile is a cell of a heat map.
 type Tile struct {
@@ -216,7 +224,7 @@ func (c *Chart) tip(s *Series, d *Dot) string {
 		if !a.isCategory() {
 			text = strings.TrimSpace(a.Name + " " + text)
 		}
-		if r.Known() {
+		if drawn(r) {
 			text += " (" + r.Text(a.text) + ")"
 		}
 		parts = append(parts, text)
@@ -243,11 +251,14 @@ func (c *Chart) numbers() [][]string {
 	}
 	var named, labelled, xs, ys, more bool
 	for i := range c.Series {
+		if c.Series[i].Guide {
+			continue
+		}
 		named = named || c.Series[i].Name != ""
 		for k := range c.Series[i].Dots {
 			d := &c.Series[i].Dots[k]
 			labelled = labelled || d.Name != ""
-			xs, ys, more = xs || d.XRange.Known(), ys || d.YRange.Known(), more || d.Text != "" || d.More != ""
+			xs, ys, more = xs || drawn(d.XRange), ys || drawn(d.YRange), more || d.Text != "" || d.More != ""
 		}
 	}
 	columns := []struct {
@@ -258,9 +269,9 @@ func (c *Chart) numbers() [][]string {
 		{labelled, "", func(_ *Series, d *Dot) string { return d.Name }},
 		{named, "", func(s *Series, _ *Dot) string { return s.Name }},
 		{true, c.Y.Name, func(_ *Series, d *Dot) string { return c.Y.text(d.Y) }},
-		{ys, "95%", func(_ *Series, d *Dot) string { return d.YRange.Text(c.Y.text) }},
+		{ys, "95%", func(_ *Series, d *Dot) string { return intervalText(&c.Y, d.YRange) }},
 		{true, c.X.Name, func(_ *Series, d *Dot) string { return c.X.text(d.X) }},
-		{xs, "95%", func(_ *Series, d *Dot) string { return d.XRange.Text(c.X.text) }},
+		{xs, "95%", func(_ *Series, d *Dot) string { return intervalText(&c.X, d.XRange) }},
 		{more, "", func(_ *Series, d *Dot) string { return strings.TrimLeft(d.Text+", "+d.More, ", ") }},
 	}
 	rows := [][]string{nil}
@@ -271,6 +282,9 @@ func (c *Chart) numbers() [][]string {
 	}
 	for i := range c.Series {
 		for k := range c.Series[i].Dots {
+			if c.Series[i].Guide {
+				break
+			}
 			var row []string
 			for _, column := range columns {
 				if column.is {
@@ -281,6 +295,13 @@ func (c *Chart) numbers() [][]string {
 		}
 	}
 	return rows
+}
+
+func intervalText(a *Axis, r Range) string {
+	if r == (Range{}) {
+		return ""
+	}
+	return r.Text(a.text)
 }
 
 // matrix has a row for each category of Y.

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 )
@@ -45,7 +46,7 @@ func (d *drawing) legend() {
 // legendKeys are those of the series that have names, of zones, and what a chart adds.
 func (d *drawing) legendKeys() (keys []legendKey) {
 	for i := range d.Series {
-		if s := &d.Series[i]; s.Name != "" {
+		if s := &d.Series[i]; !s.Unlisted && cmp.Or(s.Legend, s.Name) != "" {
 			keys = append(keys, d.seriesKey(s))
 		}
 	}
@@ -74,7 +75,7 @@ func (d *drawing) legendKeys() (keys []legendKey) {
 }
 
 func (d *drawing) seriesKey(s *Series) legendKey {
-	return legendKey{s.Name, 22, func(x, y float64) {
+	return legendKey{cmp.Or(s.Legend, s.Name), 22, func(x, y float64) {
 		if s.Bars {
 			d.rect("bar "+s.Tone.class(), x, y-6, 20, 12)
 			if pattern := int(s.Tone) % tones; s.Tone > 0 && pattern > 0 {

@@ -247,8 +247,13 @@ func (d *drawing) extent() (xs, ys []float64) {
 			} else {
 				add(&xs, dot.X)
 			}
-			add(&xs, dot.XRange.Low, dot.XRange.High)
-			add(&ys, dot.Y, dot.YRange.Low, dot.YRange.High)
+			add(&ys, dot.Y)
+			if drawn(dot.XRange) {
+				add(&xs, dot.XRange.Low, dot.XRange.High)
+			}
+			if drawn(dot.YRange) {
+				add(&ys, dot.YRange.Low, dot.YRange.High)
+			}
 		}
 	}
 	for _, z := range d.Zones {
@@ -454,7 +459,7 @@ func (d *drawing) band(s *Series) {
 	var forth, back []string
 	for i := range s.Dots {
 		dot := &s.Dots[i]
-		if !dot.X.Known() || !dot.YRange.Low.Known() || !dot.YRange.High.Known() {
+		if !dot.X.Known() || !drawn(dot.YRange) {
 			continue
 		}
 		x, _ := d.x.inside(dot.X.Number)
@@ -615,7 +620,7 @@ func shapeOf(t Tone, x, y, r float64) string {
 // bar across it.
 func (d *drawing) whisker(s *Series, dot *Dot, x, y float64) {
 	const half = 3.5
-	if r := dot.XRange; r.Low.Known() && r.High.Known() {
+	if r := dot.XRange; drawn(r) {
 		low, lowOut := d.x.inside(r.Low.Number)
 		high, highOut := d.x.inside(r.High.Number)
 		path := "M" + place(low) + " " + place(y) + "H" + place(high)
@@ -629,7 +634,7 @@ func (d *drawing) whisker(s *Series, dot *Dot, x, y float64) {
 		}
 		d.put(`<path class="whisker %s" d="%s"/>`+"\n", s.Tone.class(), path)
 	}
-	if r := dot.YRange; r.Low.Known() && r.High.Known() && !s.Band {
+	if r := dot.YRange; drawn(r) && !s.Band {
 		low, lowOut := d.y.inside(r.Low.Number)
 		high, highOut := d.y.inside(r.High.Number)
 		path := "M" + place(x) + " " + place(low) + "V" + place(high)
