@@ -109,7 +109,7 @@ func (f *Front) chart(name string, x page.Axis, of func(*FrontRow) (page.Value, 
 	if len(beaten.Dots) == 0 {
 		c.Series = c.Series[:1]
 	}
-	c.Stairs = stairs(on.Dots)
+	c.Stairs = page.StairsOf(on.Dots)
 	if slices.ContainsFunc(f.Rows, func(r FrontRow) bool { return r.Name == baseline }) {
 		c.Legend = append(c.Legend, page.Key{Ring: true, Name: "baseline"})
 	}
@@ -129,20 +129,6 @@ func (r *FrontRow) told() string {
 		return "beaten by " + r.BeatenBy
 	}
 	return "on the front in " + page.Or(page.Nothing, page.Percent)(r.Share) + " of draws"
-}
-
-// stairs are the marks that none beats in the two numbers of the chart, the cheapest first.
-func stairs(on []page.Dot) (kept []page.Dot) {
-	on = slices.DeleteFunc(slices.Clone(on), func(d page.Dot) bool { return !d.X.Known() || !d.Y.Known() })
-	slices.SortStableFunc(on, func(a, b page.Dot) int {
-		return cmp.Or(cmp.Compare(a.X.Number, b.X.Number), cmp.Compare(b.Y.Number, a.Y.Number))
-	})
-	for _, d := range on {
-		if len(kept) == 0 || d.Y.Number > kept[len(kept)-1].Y.Number {
-			kept = append(kept, d)
-		}
-	}
-	return kept
 }
 
 // bracket joins the baseline and what is not distinguished from it in the primary score.

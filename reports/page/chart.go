@@ -317,3 +317,17 @@ func (c *Chart) matrix() [][]string {
 	}
 	return rows
 }
+
+// StairsOf are the marks that none beats in the two numbers of the chart, the cheapest first.
+func StairsOf(on []Dot) (kept []Dot) {
+	on = slices.DeleteFunc(slices.Clone(on), func(d Dot) bool { return !d.X.Known() || !d.Y.Known() })
+	slices.SortStableFunc(on, func(a, b Dot) int {
+		return cmp.Or(cmp.Compare(a.X.Number, b.X.Number), cmp.Compare(b.Y.Number, a.Y.Number))
+	})
+	for _, d := range on {
+		if len(kept) == 0 || d.Y.Number > kept[len(kept)-1].Y.Number {
+			kept = append(kept, d)
+		}
+	}
+	return kept
+}

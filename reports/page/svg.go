@@ -14,7 +14,7 @@ const (
 	plotHeight  = 270.0
 	rowHeight   = 24.0
 	lineHeight  = 17.0 // of texts
-	columnWidth = 6.9  // of a letter, rather more than most fonts take
+	columnWidth = 7.3  // of a letter, rather more than most fonts take
 	widestTile  = 64.0
 	radius      = 4.5
 	tickLength  = 5.0
@@ -144,7 +144,7 @@ func (d *drawing) layOut() {
 	if len(d.keys) > 0 {
 		d.top += 6
 	}
-	if d.Y.Name != "" && !d.Y.isCategory() {
+	if d.namesRows() {
 		d.top += lineHeight
 	}
 	plot := plotHeight
@@ -188,6 +188,11 @@ func (d *drawing) layOut() {
 	if d.X.Name != "" {
 		d.height += lineHeight
 	}
+}
+
+// namesRows reports whether the name of Y stands above it. What rows of bars are is plain.
+func (d *drawing) namesRows() bool {
+	return d.Y.Name != "" && (!d.Y.isCategory() || len(d.Tiles) > 0)
 }
 
 // rowLabels are the texts to the left of the plot.
@@ -345,9 +350,9 @@ func (d *drawing) axes() {
 			d.line("grid", d.left, t.at, d.right, t.at)
 			d.text(d.left-7, t.at+4, "end", t.text)
 		}
-		if d.Y.Name != "" {
-			d.text(d.left-7, d.top-10, "axis", short(d.Y.Name, 60))
-		}
+	}
+	if d.namesRows() {
+		d.text(10, d.top-10, "axis", short(d.Y.Name, 60))
 	}
 	if d.X.Name != "" {
 		d.text((d.left+d.right)/2, d.height-6, "axis middle", short(d.X.Name, 60))
@@ -551,7 +556,7 @@ func (d *drawing) tile(t *Tile, b box) {
 		d.text((b.left+b.right)/2, (b.top+b.bottom)/2+4, "middle on-"+class, text)
 	}
 	if t.Dot {
-		d.put(`<circle class="fold" cx="%s" cy="%s" r="3"/>`+"\n", place(b.right-6), place(b.top+6))
+		d.put(`<circle class="fold" cx="%s" cy="%s" r="4"/>`+"\n", place(b.right-7), place(b.top+7))
 	}
 	if t.Frame == Framed || t.Frame == BothFrames {
 		d.rect("framed", x, y, width, height)
@@ -668,7 +673,7 @@ func (d *drawing) bracket() {
 
 // names stand beside their marks where there is room.
 func (d *drawing) names() {
-	if d.X.isCategory() || d.Y.isCategory() {
+	if d.Y.isCategory() {
 		return
 	}
 	for i := range d.Series {
