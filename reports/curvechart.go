@@ -135,7 +135,7 @@ func (c *curveCharts[P]) chart(of *curveOf[P], order []*Configuration) page.Char
 			p := &points[at]
 			d := page.Dot{X: page.Known(float64(c.at(p))), Censored: from > 0 && c.at(p) >= from, Link: page.OfConfiguration(configuration.Name)}
 			cut = cut || d.Censored
-			if d.Y, d.YRange = of.of(p); i >= bandedLines {
+			if d.Y, d.YRange = of.of(p); len(order) > bandedLines {
 				d.YRange = page.NoRange(page.Nothing)
 			}
 			s.Dots = append(s.Dots, d)
@@ -149,7 +149,7 @@ func (c *curveCharts[P]) chart(of *curveOf[P], order []*Configuration) page.Char
 		chart.Series[slices.IndexFunc(chart.Series, func(s page.Series) bool { return s.Tone == page.Grey && !s.Guide })].Legend = page.Plural(len(order)-colouredLines, "more configuration", "more configurations")
 	}
 	if len(order) > bandedLines {
-		chart.Notes = append(chart.Notes, "intervals of more than four configurations hide each other and stand in the table")
+		chart.Notes = append(chart.Notes, "intervals of so many configurations would hide each other: they stand in the table")
 	} else {
 		chart.About += " The band is the 95% interval."
 	}

@@ -24,8 +24,11 @@ var verdictTones = []struct {
 func (c *Comparison) forests() []page.Chart {
 	scores := c.forest("differences-scores", "Change of the scores", page.Axis{Name: "new − base", Unit: page.InChanges, Shown: []float64{0}},
 		"Right of 0 the new side is better.", func(d *compare.Difference) bool { return d.Score })
+	many := len(c.Pairs) > 2 // then cost and latency alone
 	amounts := c.forest("differences-amounts", "Change of cost, latency and usage", page.Axis{Name: "new / base − 1", Unit: page.InRatios, Shown: []float64{0}},
-		"Left of 0 the new side needs less, which is better.", func(d *compare.Difference) bool { return !d.Score && d.Relative })
+		"Left of 0 the new side needs less, which is better.", func(d *compare.Difference) bool {
+			return !d.Score && d.Relative && (!many || d.Name == "cost_usd" || d.Name == "latency_s")
+		})
 	return slices.Concat(scores, amounts)
 }
 

@@ -9,8 +9,9 @@ import (
 	"github.com/agentbench/agentbench/reports/page"
 )
 
-// frontMarks are how many configurations have whiskers: with more they hide each other.
-const frontMarks = 40
+// frontMarks are how many configurations have whiskers and names: of more only those on the
+// front have them, and the baseline.
+const frontMarks = 12
 
 // charts show the front by cost and by latency. What cannot be distinguished from the
 // baseline is what the differences say.
@@ -90,7 +91,8 @@ func (f *Front) chart(name string, x page.Axis, of func(*FrontRow) (page.Value, 
 		d := page.Dot{Name: r.Name, Y: r.Quality, Ring: r.Name == baseline, Link: page.OfConfiguration(r.Name), More: r.told()}
 		d.X, d.XRange = of(r)
 		d.YRange = r.of.configuration().primaryInterval()
-		if r.of.configuration().Tasks != f.Tasks || len(f.Rows) > frontMarks && !r.Front && !d.Ring {
+		d.Unnamed = len(f.Rows) > frontMarks && !r.Front && !d.Ring
+		if d.Unnamed || r.of.configuration().Tasks != f.Tasks {
 			d.XRange, d.YRange = page.NoRange(page.Nothing), page.NoRange(page.Nothing)
 			fewer += number(r.Apart == "")
 		}
@@ -148,7 +150,7 @@ func (f *Front) bracket(baseline string, differences *Comparison) *page.Bracket 
 			b.At = append(b.At, r.Quality.Number)
 		}
 	}
-	if len(b.At) < 2 || len(b.At) > frontMarks {
+	if len(b.At) < 2 {
 		return nil
 	}
 	return &b

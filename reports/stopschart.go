@@ -80,7 +80,7 @@ func (r *Report) limitsChart() []page.Chart {
 	c := page.Chart{
 		Name: "limits-used", Title: "How much of each limit was used", Beside: "limits",
 		About: "The mean that runs used of each limit, with its 95% interval. A bar near the line is a limit that binds; one far from it could be lower.",
-		X:     page.Axis{Name: "used share of the limit", Unit: page.InPercent, Shown: []float64{0, 1}, Form: page.Percent},
+		X:     page.Axis{Name: "used share of the limit", Unit: page.InPercent, Shown: []float64{0, 1}, Limit: &[2]float64{0, 1.1}, Form: page.Percent},
 		Y:     page.Axis{Name: "limit", Kind: page.Category},
 		Zones: []page.Zone{{Name: "the limit", From: 1, To: 1}},
 	}

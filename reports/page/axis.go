@@ -71,6 +71,9 @@ func spanned(a *Axis, numbers []float64, ticks int) scale {
 		s.step = max(1, math.Round(s.step))
 	}
 	s.from, s.to = s.step*math.Floor(least/s.step+1e-9), s.step*math.Ceil(most/s.step-1e-9)
+	if a.Limit != nil {
+		s.from, s.to = max(s.from, a.Limit[0]), min(s.to, a.Limit[1])
+	}
 	return s
 }
 
@@ -103,8 +106,9 @@ func (s *scale) ticks() (all []tick) {
 	if s.Kind == Logarithmic {
 		return s.powers()
 	}
-	for i := range int(math.Round((s.to-s.from)/s.step)) + 1 {
-		x := s.from + float64(i)*s.step
+	first, last := math.Ceil(s.from/s.step-1e-9), math.Floor(s.to/s.step+1e-9)
+	for i := range int(last-first) + 1 {
+		x := (first + float64(i)) * s.step
 		if math.Abs(x) < s.step/1e6 {
 			x = 0
 		}

@@ -131,6 +131,8 @@ type Dot struct {
 	X, Y           Value
 	XRange, YRange Range
 	Ring           bool
+	// Unnamed marks have no name beside them: there are too many.
+	Unnamed bool
 	// Censored marks what a limit cut: the line to it is dashed.
 	Censored bool
 	Text     string // at the right edge of a row, or within a bar

@@ -20,8 +20,9 @@ var htmlStyle string
 // table.
 const htmlRows, htmlFirstRows = 2000, 20
 
-// A table with more rows or columns than these is closed until a reader opens it.
-const openRows, openColumns = 25, 12
+// A table with more rows or columns than these is closed until a reader opens it; fewer
+// rows where charts show them.
+const openRows, openColumns, besideCharts = 25, 12, 8
 
 // htmlSafe keeps a text a text, within elements and within attributes in quotes. It
 // replaces what html/template does, which is not used: for a template may name any
@@ -151,7 +152,7 @@ func (w htmlWriter) section(p Page, t *Table, charts []Chart, notes *footnotes) 
 	}
 	columns, rows := t.collected(People, htmlRows)
 	open := " open"
-	if len(rows) > openRows || len(columns) > openColumns || len(charts) > 0 {
+	if len(rows) > openRows || len(columns) > openColumns || len(charts) > 0 && len(rows) > besideCharts {
 		open = ""
 	}
 	size := Plural(t.Count, "row", "rows") + ", " + Plural(len(columns), "column", "columns")

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -22,7 +24,7 @@ const (
 
 // The most columns that a name takes.
 const (
-	longestLabel = 30 // of a category
+	longestLabel = 38 // of a category
 	longestMark  = 24
 )
 
@@ -34,7 +36,7 @@ type drawing struct {
 	left, right, top, bottom float64 // of the plot
 	height                   float64
 	keys                     [][]legendKey // of the legend, by line
-	taken                    []box         // by marks and names
+	taken, crossed           []box         // by marks and names; by whiskers
 	links                    []link
 	unnamed                  int // marks whose names have no room
 }
@@ -118,11 +120,17 @@ func (d *drawing) put(markup string, texts ...string) {
 	d.out.WriteString(markup)
 }
 
-// short is a name of at most so many columns.
+// short is a name of at most so many columns: of name@path=value,... the paths are shortened
+// first, then the middle is left out.
 func short(text string, most int) string {
 	text = shown(strings.ReplaceAll(text, "\n", " "))
-	if Width(text) <= most {
-		return text
+	for _, letters := range []int{math.MaxInt, 7, 5, 4, 3} {
+		cut := assigned.ReplaceAllStringFunc(text, func(path string) string {
+			return letterRun.ReplaceAllStringFunc(path, func(word string) string { return word[:min(letters, len(word))] })
+		})
+		if Width(cut) <= most {
+			return cut
+		}
 	}
 	runes := []rune(text)
 	for n := len(runes) - 2; n > 2; n-- {
@@ -133,6 +141,11 @@ func short(text string, most int) string {
 	}
 	return "…"
 }
+
+var (
+	assigned  = regexp.MustCompile(`[A-Za-z][A-Za-z_.]*=`)
+	letterRun = regexp.MustCompile(`[A-Za-z]+`)
+)
 
 func widthOf(text string) float64 { return columnWidth * float64(Width(text)) }
 
@@ -181,6 +194,9 @@ func (d *drawing) layOut() {
 		d.right = min(d.right, d.left+widestTile*float64(len(d.X.Labels)))
 	}
 	d.x.start, d.x.end = d.left, d.right
+	if d.X.Unit == InCounts && !d.Y.isCategory() { // the first marks stand beside the axis
+		d.x.start, d.x.end = d.left+12, d.right-12
+	}
 	d.height = d.bottom + tickLength + lineHeight + 4
 	if d.X.isCategory() {
 		d.height = d.bottom + d.columnLabels()
@@ -504,7 +520,16 @@ func (d *drawing) bar(s *Series, dot *Dot, b box) {
 	if pattern := int(s.Tone) % tones; s.Tone > 0 && pattern > 0 {
 		d.put(`<rect fill="url(#hatch%s)" x="%s" y="%s" width="%s" height="%s"/>`+"\n", strconv.Itoa(pattern), place(b.left), place(b.top), place(b.right-b.left), place(b.bottom-b.top))
 	}
-	if text := short(dot.Text, longestMark); dot.Text != "" && widthOf(text)+14 < b.right-b.left {
+	text := short(dot.Text, longestMark)
+	switch {
+	case dot.Text == "":
+	case len(d.Series) == 1 && widthOf(text)+14 >= b.right-b.left:
+		end := b.right
+		if drawn(dot.XRange) {
+			end, _ = d.x.inside(dot.XRange.High.Number)
+		}
+		d.text(end+7, (b.top+b.bottom)/2+4, "", text)
+	case widthOf(text)+14 < b.right-b.left:
 		x := (b.left + b.right) / 2
 		d.rect("plate", x-widthOf(text)/2-3, (b.top+b.bottom)/2-8, widthOf(text)+6, 16)
 		d.text(x, (b.top+b.bottom)/2+4, "middle", text)
@@ -580,6 +605,7 @@ func (d *drawing) dots(s *Series) {
 		x, outX := d.x.inside(dot.X.Number)
 		y, outY := d.y.inside(dot.Y.Number)
 		d.whisker(s, dot, x, y)
+		d.crossings(dot, x, y)
 		if !outX && !outY {
 			d.put(`<path class="mark %s" d="%s"/>`+"\n", s.Tone.class(), shapeOf(s.Tone, x, y, radius))
 		}
@@ -619,6 +645,20 @@ func shapeOf(t Tone, x, y, r float64) string {
 	}
 	at, wide := place(x-r)+" "+place(y), place(r)+" "+place(r)
 	return "M" + at + "a" + wide + " 0 1 0 " + place(2*r) + " 0a" + wide + " 0 1 0 " + place(-2*r) + " 0Z"
+}
+
+// crossings are where names would stand upon whiskers.
+func (d *drawing) crossings(dot *Dot, x, y float64) {
+	if r := dot.XRange; drawn(r) {
+		low, _ := d.x.inside(r.Low.Number)
+		high, _ := d.x.inside(r.High.Number)
+		d.crossed = append(d.crossed, box{low, y - 2, high, y + 2})
+	}
+	if r := dot.YRange; drawn(r) {
+		low, _ := d.y.inside(r.Low.Number)
+		high, _ := d.y.inside(r.High.Number)
+		d.crossed = append(d.crossed, box{x - 2, high, x + 2, low})
+	}
 }
 
 // whisker are the intervals of a mark, which has its place. An end beyond the axis has no
@@ -665,6 +705,7 @@ func (d *drawing) bracket() {
 	path := ""
 	for _, value := range d.Bracket.At {
 		y, _ := d.y.inside(value)
+		low, high = min(low, y-5), max(high, y+5)
 		low, high = min(low, y), max(high, y)
 		path += "M" + place(x) + " " + place(y) + "h-8"
 	}
@@ -679,15 +720,15 @@ func (d *drawing) names() {
 	for i := range d.Series {
 		s := &d.Series[i]
 		for k := range s.Dots {
-			if dot := &s.Dots[k]; !s.Mute && dot.Name != "" && dot.X.Known() && dot.Y.Known() && !d.name(s, dot) {
+			if dot := &s.Dots[k]; !s.Mute && dot.Name != "" && !dot.Unnamed && dot.X.Known() && dot.Y.Known() && !d.name(s, dot, d.crossed) && !d.name(s, dot, nil) {
 				d.unnamed++
 			}
 		}
 	}
 }
 
-// name tries the places around a mark.
-func (d *drawing) name(s *Series, dot *Dot) bool {
+// name tries the places around a mark that nothing takes.
+func (d *drawing) name(s *Series, dot *Dot, crossed []box) bool {
 	x, _ := d.x.inside(dot.X.Number)
 	y, _ := d.y.inside(dot.Y.Number)
 	text := short(dot.Name, longestMark)
@@ -704,7 +745,7 @@ func (d *drawing) name(s *Series, dot *Dot) bool {
 			left -= width / 2
 		}
 		b := box{left, y + at.dy - 11, left + width, y + at.dy + 3}
-		if b.left < d.left+1 || b.right > d.right || b.top < d.top-4 || b.bottom > d.bottom || d.isTaken(b) {
+		if b.left < d.left+1 || b.right > d.right || b.top < d.top-4 || b.bottom > d.bottom || b.meetsAny(d.taken) || b.meetsAny(crossed) {
 			continue
 		}
 		d.taken = append(d.taken, b)
@@ -718,14 +759,7 @@ func (d *drawing) name(s *Series, dot *Dot) bool {
 	return false
 }
 
-func (d *drawing) isTaken(b box) bool {
-	for _, other := range d.taken {
-		if b.meets(other) {
-			return true
-		}
-	}
-	return false
-}
+func (b box) meetsAny(others []box) bool { return slices.ContainsFunc(others, b.meets) }
 
 // hatchings are what bars and tiles are hatched with, once in a page.
 const hatchings = `<svg class="hatchings" width="0" height="0" aria-hidden="true"><defs>
