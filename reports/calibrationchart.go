@@ -72,25 +72,18 @@ func (r *Report) calibrationCharts() (charts []page.Chart) {
 			{Name: "confirmed", Tone: 2, Bars: true}, {Name: "false alarm", Tone: 4, Bars: true}, {Name: "missed", Tone: 1, Bars: true}, {Name: "rightly not a success", Tone: page.Grey, Bars: true},
 		},
 	}
-	more, drawn, withBins := 0, 0, 0
+	drawn, withBins := 0, 0
 	for c := range r.each() {
 		if c.Calibration != nil && len(c.Calibration.Bins) > 1 {
 			withBins++
 		}
 	}
-	for c := range r.each() {
+	shown, more := r.foremost(mostBars, func(c *Configuration) bool { return c.Calibration != nil })
+	for row, c := range shown {
 		k := c.Calibration
-		if k == nil {
-			continue
-		}
 		if len(k.Bins) > 1 && drawn < colouredLines {
 			reliability.Series = append(reliability.Series, ReliabilitySeries(c.Name, page.Tone(drawn), k.Bins, withBins <= 2, page.OfConfiguration(c.Name)))
 			drawn++
-		}
-		row := len(outcomes.Y.Labels)
-		if row == mostBars {
-			more++
-			continue
 		}
 		outcomes.Y.Labels = append(outcomes.Y.Labels, c.Name)
 		for i, n := range []int{k.Confirmed, k.FalseAlarm, k.Missed, k.Runs - k.Confirmed - k.FalseAlarm - k.Missed} {

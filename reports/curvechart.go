@@ -97,25 +97,26 @@ func (c *curveCharts[P]) charts(all []curveOf[P]) (charts []page.Chart) {
 	return charts
 }
 
-// order has the configurations whose runs came further than one point: those on the front
-// first, for the others are grey where there are many.
+// order has the configurations whose runs came further than one point. Where there are many,
+// some from the cheapest to the dearest of the front come first, for the others are grey.
 func (c *curveCharts[P]) order() (order []*Configuration, more int) {
-	onFront := map[string]bool{}
-	if f := c.front(); f != nil {
-		for row := range f.each() {
-			onFront[row.Name] = row.Front
+	order, more = c.foremost(colouredLines+greyLines, func(of *Configuration) bool { return len(c.points(of)) > 1 })
+	f := c.front()
+	if len(order) <= colouredLines || f == nil {
+		return order, more
+	}
+	var front []string
+	for row := range f.each() {
+		if row.Front && slices.ContainsFunc(order, func(of *Configuration) bool { return of.Name == row.Name }) {
+			front = append(front, row.Name)
 		}
 	}
-	for configuration := range c.each() {
-		if len(c.points(configuration)) > 1 {
-			order = append(order, configuration)
-		}
+	first := map[string]bool{}
+	for _, at := range spaced(len(front), colouredLines) {
+		first[front[at]] = true
 	}
-	if len(order) > colouredLines {
-		slices.SortStableFunc(order, func(a, b *Configuration) int { return number(onFront[b.Name]) - number(onFront[a.Name]) })
-	}
-	shown := min(len(order), colouredLines+greyLines)
-	return order[:shown], len(order) - shown
+	slices.SortStableFunc(order, func(a, b *Configuration) int { return number(first[b.Name]) - number(first[a.Name]) })
+	return order, more
 }
 
 func (c *curveCharts[P]) chart(of *curveOf[P], order []*Configuration) page.Chart {
@@ -130,7 +131,7 @@ func (c *curveCharts[P]) chart(of *curveOf[P], order []*Configuration) page.Char
 		if c.cut != nil {
 			from = c.cut(configuration)
 		}
-		for k, at := range thin(len(points)) {
+		for k, at := range spaced(len(points), mostPoints) {
 			thinned = thinned || k != at
 			p := &points[at]
 			d := page.Dot{X: page.Known(float64(c.at(p))), Censored: from > 0 && c.at(p) >= from, Link: page.OfConfiguration(configuration.Name)}
@@ -173,10 +174,9 @@ func (c *curveCharts[P]) stub(configuration *Configuration, s *page.Series) *pag
 	return &page.Series{Tone: s.Tone, Line: true, Mute: true, Guide: true, Dots: []page.Dot{last, on}}
 }
 
-// thin are places of at most mostPoints of n points, evenly, the first and the last among
-// them.
-func thin(n int) (places []int) {
-	kept := min(n, mostPoints)
+// spaced are at most so many places of n, evenly, the first and the last among them.
+func spaced(n, most int) (places []int) {
+	kept := min(n, most)
 	for i := range kept {
 		at := i
 		if n > kept {

@@ -80,20 +80,30 @@ func (row *differenceRow) changeForm() func(page.Value) string {
 	return page.Relative
 }
 
-// forestRows are the differences that are known, those that are shown first where there
-// are too many.
+// forestRows are the differences that are known, in their order. Where there are too many,
+// those stay that are shown, and of these the largest.
 func (c *Comparison) forestRows(in func(*compare.Difference) bool) (rows []differenceRow, more int) {
 	for row := range c.differences() {
 		if in(row.Difference) && row.Value(row.Change).Known() {
 			rows = append(rows, row)
 		}
 	}
-	if len(rows) > mostBars {
-		severity := map[compare.Verdict]int{compare.Worse: 0, compare.Better: 1, compare.CannotTell: 2, compare.Same: 3}
-		slices.SortStableFunc(rows, func(a, b differenceRow) int { return cmp.Compare(severity[a.Verdict], severity[b.Verdict]) })
-		more, rows = len(rows)-mostBars, rows[:mostBars]
+	if len(rows) <= mostBars {
+		return rows, 0
 	}
-	return rows, more
+	severity := map[compare.Verdict]int{compare.Worse: 0, compare.Better: 1, compare.CannotTell: 2, compare.Same: 3}
+	order := spaced(len(rows), len(rows))
+	slices.SortStableFunc(order, func(a, b int) int {
+		x, y := rows[a], rows[b]
+		return cmp.Or(cmp.Compare(severity[x.Verdict], severity[y.Verdict]), cmp.Compare(math.Abs(float64(y.Change)), math.Abs(float64(x.Change))))
+	})
+	order = order[:mostBars]
+	slices.Sort(order)
+	kept := make([]differenceRow, mostBars)
+	for i, at := range order {
+		kept[i] = rows[at]
+	}
+	return kept, len(rows) - mostBars
 }
 
 func (c *Comparison) forestDot(at int, row differenceRow) page.Dot {

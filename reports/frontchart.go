@@ -9,8 +9,8 @@ import (
 	"github.com/agentbench/agentbench/reports/page"
 )
 
-// frontMarks are how many configurations have whiskers and names: of more only those on the
-// front have them, and the baseline.
+// frontMarks are how many configurations have whiskers and names. Of more, only those on the
+// front have them, or some of these, evenly, and the baseline.
 const frontMarks = 12
 
 // charts show the front by cost and by latency. What cannot be distinguished from the
@@ -86,12 +86,12 @@ func (f *Front) chart(name string, x page.Axis, of func(*FrontRow) (page.Value, 
 	}
 	var values []page.Value
 	on, beaten := page.Series{Name: "on the front"}, page.Series{Name: "beaten", Tone: page.Grey}
-	fewer := 0
+	fewer, marked := 0, f.marked()
 	for r := range f.each() {
 		d := page.Dot{Name: r.Name, Y: r.Quality, Ring: r.Name == baseline, Link: page.OfConfiguration(r.Name), More: r.told()}
 		d.X, d.XRange = of(r)
 		d.YRange = r.of.configuration().primaryInterval()
-		d.Unnamed = len(f.Rows) > frontMarks && !r.Front && !d.Ring
+		d.Unnamed = !marked[r.Name] && !d.Ring
 		if d.Unnamed || r.of.configuration().Tasks != f.Tasks {
 			d.XRange, d.YRange = page.NoRange(page.Nothing), page.NoRange(page.Nothing)
 			fewer += number(r.Apart == "")
@@ -117,9 +117,24 @@ func (f *Front) chart(name string, x page.Axis, of func(*FrontRow) (page.Value, 
 	}
 	c.Bracket = f.bracket(baseline, differences)
 	if fewer > 0 {
-		c.Notes = append(c.Notes, fmt.Sprintf("%s without whiskers: only the front and the baseline have them, and only where all of their tasks are compared", page.Plural(fewer, "configuration", "configurations")))
+		c.Notes = append(c.Notes, fmt.Sprintf("%s without whiskers: some on the front have them and the baseline, and only where all of their tasks are compared", page.Plural(fewer, "configuration", "configurations")))
 	}
 	return c
+}
+
+// marked are the names of the rows with whiskers and names.
+func (f *Front) marked() map[string]bool {
+	var rows []string
+	for r := range f.each() {
+		if r.Front || len(f.Rows) <= frontMarks {
+			rows = append(rows, r.Name)
+		}
+	}
+	marked := map[string]bool{}
+	for _, at := range spaced(len(rows), frontMarks) {
+		marked[rows[at]] = true
+	}
+	return marked
 }
 
 // told is what the table says of a row besides its numbers.

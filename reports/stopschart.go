@@ -26,16 +26,8 @@ func (r *Report) stopsChart() []page.Chart {
 	if others > 0 {
 		c.Series = append(c.Series, page.Series{Name: page.Plural(others, "other reason", "other reasons"), Tone: page.Grey, Bars: true})
 	}
-	more := 0
-	for configuration := range r.each() {
-		row := len(c.Y.Labels)
-		switch {
-		case len(configuration.Stops) == 0:
-			continue
-		case row == mostBars:
-			more++
-			continue
-		}
+	shown, more := r.foremost(mostBars, func(c *Configuration) bool { return len(c.Stops) > 0 })
+	for row, configuration := range shown {
 		c.Y.Labels = append(c.Y.Labels, configuration.Name)
 		for i := range configuration.Stops {
 			stop := &configuration.Stops[i]
@@ -85,14 +77,14 @@ func (r *Report) limitsChart() []page.Chart {
 		Zones: []page.Zone{{Name: "the limit", From: 1, To: 1}},
 	}
 	used := page.Series{Tone: page.Plain, Bars: true}
-	more := 0
 	several := len(r.Configurations) > 1
-	for configuration := range r.each() {
+	limited, more := r.foremost(mostBars, func(c *Configuration) bool { return c.Runs > 0 && len(c.Limits) > 0 })
+	for _, configuration := range limited {
 		for i := range configuration.Limits {
 			l := &configuration.Limits[i]
 			row := len(c.Y.Labels)
 			switch {
-			case configuration.Runs == 0 || !l.Share.Known():
+			case !l.Share.Known():
 				continue
 			case row == mostBars:
 				more++

@@ -18,25 +18,27 @@ func (r *Report) tasksChart() []page.Chart {
 	}
 	all := slices.Collect(r.Tasks())
 	kept := mostSpread(all, mostTasks)
-	columns := min(len(r.Configurations), mostColumns)
+	shown, more := r.foremost(mostColumns, func(*Configuration) bool { return true })
+	columns := make([]int, len(shown))
 	digits := r.scoreDigits()
 	c := page.Chart{
 		Name: "tasks-scores", Title: "Scores by task and configuration", Beside: "tasks",
 		About: "The mean of " + r.Primary() + " over the trials of a task; the darker, the higher.",
 		X:     page.Axis{Name: "configuration", Kind: page.Category}, Y: page.Axis{Name: "task", Kind: page.Category},
 	}
-	for i := range columns {
-		c.X.Labels = append(c.X.Labels, r.Configurations[i].Name)
+	for i, configuration := range shown {
+		columns[i], _ = r.named(configuration.Name)
+		c.X.Labels = append(c.X.Labels, configuration.Name)
 	}
 	shade, ends := shadesOf(kept, columns)
 	for _, task := range kept {
 		row := len(c.Y.Labels)
 		c.Y.Labels = append(c.Y.Labels, task.ID)
-		for i := range columns {
-			result := &task.Results[i]
+		for i, at := range columns {
+			result := &task.Results[at]
 			t := page.Tile{
 				X: i, Y: row, Value: result.Score, Shade: -1, Text: page.Score(result.Score, digits), More: page.Plural(result.Runs, "run", "runs"),
-				Link: page.Filter(page.Term("config", r.Configurations[i].Name), page.Term("task", task.ID)),
+				Link: page.Filter(page.Term("config", r.Configurations[at].Name), page.Term("task", task.ID)),
 			}
 			if result.Score.Known() {
 				t.Shade = shade(result.Score.Number)
@@ -52,10 +54,10 @@ func (r *Report) tasksChart() []page.Chart {
 	for _, end := range ends {
 		c.Legend = append(c.Legend, page.Key{Name: page.Score(page.Known(end), digits), Tile: page.Tile{Shade: shade(end)}})
 	}
-	if more := len(all) - len(kept); more > 0 {
+	if len(kept) < len(all) {
 		c.Notes = append(c.Notes, fmt.Sprintf("the %d of %d tasks whose scores differ most between configurations", len(kept), len(all)))
 	}
-	if more := len(r.Configurations) - columns; more > 0 {
+	if more > 0 {
 		c.Notes = append(c.Notes, page.Plural(more, "more configuration stands", "more configurations stand")+" in the table alone")
 	}
 	return []page.Chart{c}
@@ -83,11 +85,11 @@ func mostSpread(all []Task, most int) []Task {
 
 // shadesOf gives scores from 0 to 1 their own value as a shade, others their place between
 // the least and the most; the ends are the scores of both.
-func shadesOf(tasks []Task, columns int) (shade func(score float64) float64, ends []float64) {
+func shadesOf(tasks []Task, columns []int) (shade func(score float64) float64, ends []float64) {
 	least, most := 0.0, 1.0
 	for _, task := range tasks {
-		for i := range columns {
-			if score := task.Results[i].Score; score.Known() {
+		for _, at := range columns {
+			if score := task.Results[at].Score; score.Known() {
 				least, most = min(least, score.Number), max(most, score.Number)
 			}
 		}

@@ -71,6 +71,9 @@ func spanned(a *Axis, numbers []float64, ticks int) scale {
 		s.step = max(1, math.Round(s.step))
 	}
 	s.from, s.to = s.step*math.Floor(least/s.step+1e-9), s.step*math.Ceil(most/s.step-1e-9)
+	if a.Unit == InCounts {
+		s.from = least
+	}
 	if a.Limit != nil {
 		s.from, s.to = max(s.from, a.Limit[0]), min(s.to, a.Limit[1])
 	}
