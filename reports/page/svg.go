@@ -76,7 +76,7 @@ func (w htmlWriter) figure(c *Chart) {
 	}
 	w.put("</svg>\n</div>\n<p class=\"about\">%s</p>\n", shownUpTo(1000, c.About))
 	if d.unnamed > 0 {
-		cut.Notes = append(cut.Notes, Plural(d.unnamed, "name has no room in the picture and stands", "names have no room in the picture and stand")+" in the table")
+		cut.Notes = append(cut.Notes, Plural(d.unnamed, "name has no room in the picture and is", "names have no room in the picture and are")+" in the table")
 	}
 	for _, note := range cut.Notes {
 		w.put("<p class=\"more\">%s</p>\n", shownUpTo(1000, note))
