@@ -388,7 +388,7 @@ func (d *drawing) columns() {
 	for i, label := range d.X.Labels {
 		x := d.x.at(float64(i))
 		if !slanted {
-			d.text(x, d.bottom+tickLength+11, "middle", label)
+			d.text(x, d.bottom+tickLength+11, "middle", short(label, longestMark))
 			continue
 		}
 		d.put(`<text class="end" transform="translate(%s %s) rotate(-40)">%s</text>`+"\n", place(x+3), place(d.bottom+12), short(label, longestMark))
