@@ -28,6 +28,9 @@ const (
 	longestMark  = 24
 )
 
+// The most characters of what is said of a mark, and of a chart.
+const longestTip, longestAbout = 200, 600
+
 // drawing is a chart on its paper.
 type drawing struct {
 	*Chart
@@ -63,7 +66,7 @@ func (w htmlWriter) figure(c *Chart) {
 	w.put("<figure id=\"chart-%s\">\n<figcaption>%s</figcaption>\n<div class=\"scroll\" role=\"group\" aria-label=\"Chart: %s\" tabindex=\"0\">\n", c.Name, shown(c.Title), shown(c.Title))
 	w.put(`<svg class="chart" viewBox="0 0 %s %s" width="%s" height="%s">`+"\n", place(paperWidth), place(d.height), place(paperWidth), place(d.height))
 	w.put(`<g role="img" aria-labelledby="chart-%s-title chart-%s-desc"><title id="chart-%s-title">%s</title><desc id="chart-%s-desc">%s</desc>`+"\n",
-		c.Name, c.Name, c.Name, shown(c.Title), c.Name, shownUpTo(1000, c.About))
+		c.Name, c.Name, c.Name, shown(c.Title), c.Name, shownUpTo(longestAbout, c.About))
 	_, _ = w.Write(d.out.Bytes())
 	w.put("</g>\n")
 	for _, l := range d.links {
@@ -74,12 +77,12 @@ func (w htmlWriter) figure(c *Chart) {
 		}
 		_, _ = w.WriteString(l.shape + "</a>\n")
 	}
-	w.put("</svg>\n</div>\n<p class=\"about\">%s</p>\n", shownUpTo(1000, c.About))
+	w.put("</svg>\n</div>\n<p class=\"about\">%s</p>\n", shownUpTo(longestAbout, c.About))
 	if d.unnamed > 0 {
 		cut.Notes = append(cut.Notes, Plural(d.unnamed, "name has no room in the picture and is", "names have no room in the picture and are")+" in the table")
 	}
 	for _, note := range cut.Notes {
-		w.put("<p class=\"more\">%s</p>\n", shownUpTo(1000, note))
+		w.put("<p class=\"more\">%s</p>\n", shownUpTo(longestAbout, note))
 	}
 	w.chartNumbers(&cut)
 	w.put("</figure>\n")
@@ -543,7 +546,7 @@ func (d *drawing) bar(s *Series, dot *Dot, b box) {
 
 func (d *drawing) link(s *Series, dot *Dot, shape string) {
 	if dot.Link != "" {
-		d.links = append(d.links, link{dot.Link, shownUpTo(1000, d.tip(s, dot)), shape})
+		d.links = append(d.links, link{dot.Link, shownUpTo(longestTip, d.tip(s, dot)), shape})
 	}
 }
 
@@ -595,7 +598,7 @@ func (d *drawing) tile(t *Tile, b box) {
 		d.rect("framed dashed", x+inner, y+inner, width-2*inner, height-2*inner)
 	}
 	if t.Link != "" && len(d.Y.Labels) > t.Y {
-		d.links = append(d.links, link{t.Link, shownUpTo(1000, d.tileTip(t)), rectangle("hit", x, y, width, height)})
+		d.links = append(d.links, link{t.Link, shownUpTo(longestTip, d.tileTip(t)), rectangle("hit", x, y, width, height)})
 	}
 }
 
