@@ -11,6 +11,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -42,6 +43,8 @@ type Workspaces struct {
 	// Sandbox holds the loop's programs; the workspace is that of each.
 	Sandbox external.Sandbox
 	Getenv  func(string) string
+	// Apart says that the files beside the suite are not at hand: it is known from its results alone.
+	Apart bool
 }
 
 // Workspace is the folder of one run. One goroutine uses it at a time.
@@ -545,6 +548,37 @@ func texts(paths []string) []string {
 		paths[i] = strings.ToValidUTF8(path, "\uFFFD")
 	}
 	return paths
+}
+
+// Stranger is a file that a command names, and that a run's workspace never had: it lies beside the suite, and is
+// not at hand. "": there is none.
+func (w *Workspaces) Stranger(run *record.Run, argv []string, overlay map[string]string) string {
+	if !w.Apart {
+		return ""
+	}
+	for i, word := range argv {
+		if _, laid := overlay[word]; !laid && namesFile(word) && (i > 0 || strings.Contains(word, "/")) && !w.had(run, path.Clean(word)) {
+			return word
+		}
+	}
+	return ""
+}
+
+var fileName = regexp.MustCompile(`^[\w./][\w./-]*\.[A-Za-z0-9]{1,8}$`)
+
+func namesFile(word string) bool {
+	return fileName.MatchString(word) && filepath.IsLocal(filepath.FromSlash(word))
+}
+
+// had reports whether any state of a run has a path.
+func (w *Workspaces) had(run *record.Run, name string) bool {
+	in := func(tree string) bool {
+		state, err := w.tree(tree)
+		return err == nil && slices.ContainsFunc(state.Entries, func(e workspace.Entry) bool { return e.Path == name })
+	}
+	return in(run.Seed) || slices.ContainsFunc(run.Iterations, func(it record.Iteration) bool {
+		return it.Workspace != nil && in(it.Workspace.Tree) || slices.ContainsFunc(it.Calls, func(c record.Call) bool { return c.Tree != "" && in(c.Tree) })
+	})
 }
 
 // Lost reports whether a program is a file of a run's seed that the run removed, or that may not

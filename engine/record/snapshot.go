@@ -19,7 +19,7 @@ type Snapshot struct {
 	Key string `json:"key"`
 	// Steps are the steps whose calls found this state, in their order: a limit of one less ends
 	// the run with it.
-	Steps []int `json:"steps"`
+	Steps []int `json:"steps,omitempty"`
 	// Evaluator is the hash of what the loop evaluates by; "" where it evaluates nothing.
 	Evaluator  string        `json:"evaluator,omitempty"`
 	Evaluation *Evaluation   `json:"evaluation,omitempty"`

@@ -802,12 +802,13 @@ func (w *walk) endProgram(p *pass, recorded *record.Iteration, at int, reason re
 
 // evaluateState judges what a program left that a limit ended where the recording's went on.
 func (w *walk) evaluateState(_ stop.Step, _, it *record.Iteration) (why string) {
+	const unknown = "what the program had left by then was not evaluated: it is, with --evaluate, and with --suite if files beside the suite are needed, unless a judge evaluates"
 	if w.States == nil {
-		return "what the program had left by then was not evaluated: it is, with --evaluate"
+		return unknown
 	}
 	evaluation, failure, took, ok := w.States.Evaluate(w.ctx, w.run, w.task, it, w.state)
 	if !ok {
-		return "what the program had left by then cannot be evaluated here"
+		return unknown
 	}
 	it.Evaluation, it.End, it.Working = evaluation, it.End+took, it.Working+took
 	it.Fail(failure)
