@@ -802,13 +802,16 @@ func (w *walk) endProgram(p *pass, recorded *record.Iteration, at int, reason re
 
 // evaluateState judges what a program left that a limit ended where the recording's went on.
 func (w *walk) evaluateState(_ stop.Step, _, it *record.Iteration) (why string) {
-	const unknown = "what the program had left by then was not evaluated: it is, with --evaluate, and with --suite if files beside the suite are needed, unless a judge evaluates"
+	why = "what it had left by then was not evaluated: it is, with --evaluate --suite SUITE"
+	if w.target.Evaluate.Judge != nil {
+		why = "what it had left by then was not shown to the judge"
+	}
 	if w.States == nil {
-		return unknown
+		return why
 	}
 	evaluation, failure, took, ok := w.States.Evaluate(w.ctx, w.run, w.task, it, w.state)
 	if !ok {
-		return unknown
+		return why
 	}
 	it.Evaluation, it.End, it.Working = evaluation, it.End+took, it.Working+took
 	it.Fail(failure)
