@@ -135,9 +135,13 @@ func (m *models) workspaces(l *spec.Loop) (*agent.Workspaces, error) {
 	if err != nil {
 		return nil, err
 	}
+	var apart *agent.Apart
+	if m.options.Recorded && m.options.Beside == nil {
+		apart = &m.apart
+	}
 	return &agent.Workspaces{
 		Spec: l.Workspace, Store: kept.(*workspace.Store), Dir: m.options.Workspaces, Find: m.doc.Find,
-		Sandbox: sandboxOf(l.Workspace, m.options.Getenv), Getenv: m.options.Getenv, Apart: m.options.Recorded && m.options.Beside == nil,
+		Sandbox: sandboxOf(l.Workspace, m.options.Getenv), Getenv: m.options.Getenv, Apart: apart,
 		Program: func(argv []string, timeout time.Duration) external.Program { return m.programBeside(l, argv, timeout) },
 	}, nil
 }

@@ -95,6 +95,7 @@ func (p *Parts) Cutting(found loop.Found) func(ctx context.Context, l *spec.Loop
 		if err != nil {
 			return nil, err.Error()
 		}
+		p.models.apart.Add(run)
 		result, made := r.AsIf(ctx, run, task)
 		return made, result.Why
 	}

@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/agentbench/agentbench/engine/external"
@@ -43,8 +44,35 @@ type Workspaces struct {
 	// Sandbox holds the loop's programs; the workspace is that of each.
 	Sandbox external.Sandbox
 	Getenv  func(string) string
-	// Apart says that the files beside the suite are not at hand: it is known from its results alone.
-	Apart bool
+	// Apart are the states of runs whose suite is known from its results alone, so that files beside it are not at
+	// hand; nil: they are.
+	Apart *Apart
+}
+
+// Apart are the names of the states that recorded runs had, by run. It is safe for concurrent use.
+type Apart struct{ trees sync.Map }
+
+// Add adds the states of a run, of which a replay may give a part only.
+func (a *Apart) Add(run *record.Run) {
+	trees := []string{run.Seed}
+	for i := range run.Iterations {
+		if it := &run.Iterations[i]; it.Workspace != nil {
+			trees = append(trees, it.Workspace.Tree)
+		}
+		for c := range run.Iterations[i].Calls {
+			if tree := run.Iterations[i].Calls[c].Tree; tree != "" {
+				trees = append(trees, tree)
+			}
+		}
+	}
+	if known, ok := a.trees.Load(run.ID); !ok || len(known.([]string)) < len(trees) {
+		a.trees.Store(run.ID, trees)
+	}
+}
+
+func (a *Apart) of(run string) []string {
+	trees, _ := a.trees.Load(run)
+	return trees.([]string)
 }
 
 // Workspace is the folder of one run. One goroutine uses it at a time.
@@ -553,9 +581,10 @@ func texts(paths []string) []string {
 // Stranger is a file that a command names, and that a run's workspace never had: it lies beside the suite, and is
 // not at hand. "": there is none.
 func (w *Workspaces) Stranger(run *record.Run, argv []string, overlay map[string]string) string {
-	if !w.Apart {
+	if w.Apart == nil {
 		return ""
 	}
+	w.Apart.Add(run)
 	for i, word := range argv {
 		if _, laid := overlay[word]; !laid && namesFile(word) && (i > 0 || strings.Contains(word, "/")) && !w.had(run, path.Clean(word)) {
 			return word
@@ -572,12 +601,9 @@ func namesFile(word string) bool {
 
 // had reports whether any state of a run has a path.
 func (w *Workspaces) had(run *record.Run, name string) bool {
-	in := func(tree string) bool {
+	return slices.ContainsFunc(w.Apart.of(run.ID), func(tree string) bool {
 		state, err := w.tree(tree)
 		return err == nil && slices.ContainsFunc(state.Entries, func(e workspace.Entry) bool { return e.Path == name })
-	}
-	return in(run.Seed) || slices.ContainsFunc(run.Iterations, func(it record.Iteration) bool {
-		return it.Workspace != nil && in(it.Workspace.Tree) || slices.ContainsFunc(it.Calls, func(c record.Call) bool { return c.Tree != "" && in(c.Tree) })
 	})
 }
 
