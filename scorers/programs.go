@@ -1,6 +1,7 @@
 package scorers
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -74,6 +75,9 @@ func whyNot(err error) string {
 
 // readVerdict reads an answer: a number, a boolean, or an object with score, answer, explanation and unscored.
 func readVerdict(written []byte, given func(any) (verdict, error)) (verdict, error) {
+	if len(bytes.TrimSpace(written)) == 0 {
+		return verdict{}, errors.New(`it is empty; want a number or {"score": 0.5}`)
+	}
 	value, err := expr.ParseJSON(written)
 	if err != nil {
 		line, _, _ := strings.Cut(strings.TrimSpace(string(written)), "\n")

@@ -22,7 +22,7 @@ tasks: [{id: a, input: x}]
 models: {m: {provider: script, price: free, responses: [x]}}
 configurations: [{name: c, loop: l.yaml}]
 `)},
-		"l.yaml": {Data: []byte("loop: l\nworkspace: {snapshot: step}\nagent: {command: [agent], models: {default: m}" + agent + "}\nevaluate: {test: [tests]}\n" + rest)},
+		"l.yaml": {Data: []byte("loop: l\nworkspace: {snapshot: step}\nagent: {command: [agent, \"{{ task.input }}\"], models: {default: m}" + agent + "}\nevaluate: {test: [tests]}\n" + rest)},
 	}, "s.yaml", spec.Options{})
 	if d == nil {
 		t.Fatal(faults)
