@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/agentbench/agentbench/engine/agent"
@@ -21,7 +20,6 @@ import (
 	"github.com/agentbench/agentbench/engine/model/pace"
 	"github.com/agentbench/agentbench/engine/model/proxy"
 	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/engine/replay"
 	"github.com/agentbench/agentbench/engine/stop"
 	"github.com/agentbench/agentbench/engine/tool"
 	"github.com/agentbench/agentbench/engine/workspace"
@@ -42,6 +40,10 @@ type BuildOptions struct {
 	Gate func(*pace.Gate)
 	// Workspaces is the folder of the runs' workspaces and their states.
 	Workspaces string
+	// Recorded says that the document is known from its results alone. Beside is the document whose files its
+	// programs name; nil: they are not at hand.
+	Recorded bool
+	Beside   *spec.Document
 	// Shared keeps what all runs use together: servers of tools, and connections to those of
 	// models. The caller closes it after the last run; nil: each run has servers of its own.
 	Shared *Shared
@@ -134,14 +136,20 @@ func (m *models) workspaces(l *spec.Loop) (*agent.Workspaces, error) {
 		return nil, err
 	}
 	box := sandboxOf(l.Workspace, m.options.Getenv)
-	if _, err := m.options.Shared.Keep("containers of "+string(box.Kind), func() (any, func(), error) {
-		return nil, func() {}, box.RemoveAbandoned(context.Background())
-	}); err != nil {
-		return nil, err
+	if !m.options.Recorded {
+		if _, err := m.options.Shared.Keep("containers of "+string(box.Kind), func() (any, func(), error) {
+			return nil, func() {}, box.RemoveAbandoned(context.Background())
+		}); err != nil {
+			return nil, err
+		}
+	}
+	var apart *agent.Apart
+	if m.options.Recorded && m.options.Beside == nil {
+		apart = &m.apart
 	}
 	return &agent.Workspaces{
 		Spec: l.Workspace, Store: kept.(*workspace.Store), Dir: m.options.Workspaces, Find: m.doc.Find,
-		Sandbox: box, Getenv: m.options.Getenv,
+		Sandbox: box, Getenv: m.options.Getenv, Apart: apart,
 		Program: func(argv []string, timeout time.Duration) external.Program { return m.programBeside(l, argv, timeout) },
 	}, nil
 }
@@ -224,10 +232,18 @@ func (m *models) proxy() (*listening, error) {
 // programBeside is a program of a loop. Where it works in a workspace, words of its command
 // that name files beside the loop mean these.
 func (m *models) programBeside(l *spec.Loop, argv []string, timeout time.Duration) external.Program {
-	if l.Workspace != nil {
-		argv = external.Beside(l.Folder, argv)
+	folder := l.Folder
+	if beside := m.options.Beside; beside != nil {
+		for _, now := range beside.Loops() {
+			if now.Name == l.Name {
+				folder = now.Folder
+			}
+		}
 	}
-	return m.program(l.Folder, argv, timeout)
+	if l.Workspace != nil {
+		argv = external.Beside(folder, argv)
+	}
+	return m.program(folder, argv, timeout)
 }
 
 func (m *models) program(folder string, argv []string, timeout time.Duration) external.Program {
@@ -335,7 +351,7 @@ func (p *Parts) Unreachable() *Unreachable { return p.models.unreachable.Load() 
 
 // Program is one that starts in the suite's folder.
 func (p *Parts) Program(argv []string, timeout time.Duration) external.Program {
-	return p.models.program(p.models.doc.Dir(), argv, timeout)
+	return p.models.program(cmp.Or(p.models.options.Beside, p.models.doc).Dir(), argv, timeout)
 }
 
 // Workspaces makes the folders of a loop's runs; nil: they have none.
@@ -646,81 +662,3 @@ type stopped struct{ reason record.Reason }
 
 func (s stopped) Error() string             { return "the delegate was stopped: " + string(s.reason) }
 func (s stopped) StopReason() record.Reason { return s.reason }
-
-// Offline is a loop that can tell what it would send, but has nothing that could
-// send it: it needs no model and no key. It must not be run.
-func Offline(l *spec.Loop) *loop.Loop {
-	nobody := &models{offline: true, options: BuildOptions{Getenv: func(string) string { return "" }}, servers: map[*spec.Loop]*serverNames{}}
-	stages, _ := nobody.stages(l)
-	return &loop.Loop{Rules: stop.Compile(l), Param: l.Param, Stages: stages}
-}
-
-// Replay holds a configuration against runs that were recorded under another,
-// with requests rendered and outputs judged again. Announced are the paths of
-// parameters that the recorded agent was told other than in its requests.
-func Replay(recorded, target *spec.Loop, announced ...string) *replay.Replay {
-	return replay.New(recorded, target, replay.Options{Renderer: Offline(target), Judge: judge(target), Announced: announced})
-}
-
-// Evaluating makes replays as Replay does, that also run the tests of the loop in states of
-// workspaces which the recording kept and did not evaluate. They call no model.
-func (p *Parts) Evaluating() func(recorded, target *spec.Loop, announced ...string) *replay.Replay {
-	all := map[string]*sync.Map{}
-	var mu sync.Mutex
-	return func(recorded, target *spec.Loop, announced ...string) *replay.Replay {
-		mu.Lock()
-		defer mu.Unlock()
-		o := replay.Options{Renderer: Offline(target), Judge: judge(target), Announced: announced}
-		if target.Workspace != nil && target.Evaluate != nil && target.Evaluate.Judge == nil {
-			key := evaluationOf(target)
-			if all[key] == nil {
-				all[key] = &sync.Map{}
-			}
-			evaluator, wrong := p.models.evaluator(target)
-			workspaces, err := p.models.workspaces(target)
-			if wrong == nil && err == nil {
-				o.States = &loop.States{Evaluator: evaluator, Workspaces: workspaces, Judged: all[key]}
-			}
-		}
-		return replay.New(recorded, target, o)
-	}
-}
-
-// evaluationOf is a text that loops share which evaluate alike.
-func evaluationOf(l *spec.Loop) string {
-	var b strings.Builder
-	for _, v := range l.Values() {
-		if strings.HasPrefix(v.Path, "evaluate") {
-			fmt.Fprintf(&b, "%s %v\n", v.Path, v.Value)
-		}
-	}
-	return b.String()
-}
-
-// ReplayDeclared is Replay where nobody knows the tasks: requests are compared as
-// they are declared, and outputs judged again only by what does not read the
-// task.
-func ReplayDeclared(recorded, target *spec.Loop, announced ...string) *replay.Replay {
-	o := replay.Options{Announced: announced}
-	if !replay.JudgesByTask(target) {
-		o.Judge = judge(target)
-	}
-	return replay.New(recorded, target, o)
-}
-
-// judge judges as a loop does; nil where the loop judges nothing.
-func judge(l *spec.Loop) replay.Judge {
-	if l.Evaluate == nil {
-		return nil
-	}
-	return loop.Again{Evaluator: &loop.DeclaredEvaluator{Spec: l.Evaluate, Pattern: l.Pattern}, Programs: hasPrograms(l)}
-}
-
-func hasPrograms(l *spec.Loop) bool {
-	for _, s := range l.Stages() {
-		if s.Agent.Model == "" {
-			return true
-		}
-	}
-	return false
-}

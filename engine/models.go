@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/agentbench/agentbench/engine/agent"
 	"github.com/agentbench/agentbench/engine/external"
 	"github.com/agentbench/agentbench/engine/loop"
 	"github.com/agentbench/agentbench/engine/model"
@@ -39,7 +40,9 @@ const confinementVariable = "AGENTBENCH_PIDNS"
 
 // models are a suite's models, made when a loop asks for them.
 type models struct {
-	doc     *spec.Document
+	doc *spec.Document
+	// apart are the states of runs of which the suite is not at hand.
+	apart   agent.Apart
 	options BuildOptions
 	offline bool // nothing is made that could be called: agents only tell what they would send
 	made    map[string]model.Model

@@ -17,6 +17,7 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/stop"
 	"github.com/agentbench/agentbench/engine/tool"
+	"github.com/agentbench/agentbench/engine/trace"
 	"github.com/agentbench/agentbench/spec"
 )
 
@@ -47,6 +48,7 @@ type access struct {
 	running   *external.Running // nil: no program runs
 	workspace *agent.Workspace  // nil: the run has none
 	began     time.Time         // of the iteration in flight
+	values    context.Context   // of the iteration in flight: spans of calls belong to that of the iteration
 	elapsed   time.Duration     // in the run before that
 	frozen    time.Duration     // in the iteration, which is not its time
 	trees     map[time.Duration]string
@@ -69,7 +71,7 @@ func (v *served) Calls(ctx context.Context, turn *agent.Turn, program *agent.Pro
 		run := proxy.Run{
 			Models: v.models, Program: cmp.Or(program.Spec.Recipe, filepath.Base(program.Program.Argv[0])),
 			Draw:  model.Draw{Task: turn.Task.ID, Trial: turn.Trial, Iteration: turn.Iteration, Of: spec.JudgedTask{Task: turn.Task}},
-			Clock: s.clocked, Limits: v.limits, Refuse: s.refuse, Arrived: s.arrived, Ended: s.ended,
+			Clock: s.clocked, Limits: v.limits, Refuse: s.refuse, Arrived: s.arrived, Ended: s.ended, Ask: s.ask,
 		}
 		if turn.Workspace != nil {
 			run.Own = turn.Workspace.Own()
@@ -114,7 +116,7 @@ func (s *access) Start(ctx context.Context, turn *agent.Turn, program external.P
 	s.Begin(turn.Iteration)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.began, s.elapsed, s.frozen = s.clock(), turn.Elapsed, 0
+	s.began, s.elapsed, s.frozen, s.values = s.clock(), turn.Elapsed, 0, context.WithoutCancel(ctx)
 	running, err := program.Start(ctx, stdin)
 	s.running = running
 	return running, err
@@ -182,6 +184,28 @@ func (s *access) arrived(ctx context.Context, a *proxy.Arrival) record.Reason {
 		s.running.Thaw()
 	}
 	return a.Refused
+}
+
+// ask makes a call in a span of its own, below that of the iteration in flight.
+func (s *access) ask(ctx context.Context, call *model.Asked, place *record.Call) (*model.Reply, *record.Call, error) {
+	s.mu.Lock()
+	values := s.values
+	s.mu.Unlock()
+	return trace.AskStep(valued{ctx, values}, call, place)
+}
+
+// valued is a context with the values of another one, which comes first.
+type valued struct {
+	context.Context
+	values context.Context
+}
+
+// Value implements context.Context.
+func (v valued) Value(key any) any {
+	if value := v.values.Value(key); value != nil {
+		return value
+	}
+	return v.Context.Value(key)
 }
 
 // ended ends the program where the suite has no room for a call of it.

@@ -25,7 +25,7 @@ func Of(from *record.Results, whole bool) (*Report, error) {
 		}
 		signals = withDamage(signals, damage)
 	}
-	r, err := Collect(&from.Manifest, signals, from.Scores())
+	r, err := CollectSteps(&from.Manifest, signals, from.Scores(), from.Snapshots())
 	if err != nil {
 		return nil, exit.With(exit.NotMeasured, "", "reading the results: %w", err)
 	}

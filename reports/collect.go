@@ -24,6 +24,11 @@ import (
 // Lines that cannot be read ([record.Problem]) become a warning; any other
 // error ends the collection.
 func Collect(m *record.Manifest, signals iter.Seq2[*record.Signals, error], scores iter.Seq2[record.Score, error]) (*Report, error) {
+	return CollectSteps(m, signals, scores, func(func(record.Snapshot, error) bool) {})
+}
+
+// CollectSteps also reads what was found of states of workspaces, if any run kept them.
+func CollectSteps(m *record.Manifest, signals iter.Seq2[*record.Signals, error], scores iter.Seq2[record.Score, error], snapshots iter.Seq2[record.Snapshot, error]) (*Report, error) {
 	c := newCollector(m)
 	for s, err := range signals {
 		if err == nil {
@@ -37,6 +42,16 @@ func Collect(m *record.Manifest, signals iter.Seq2[*record.Signals, error], scor
 			c.score(&s)
 		} else if err = c.unread(err); err != nil {
 			return nil, fmt.Errorf("reading scores: %w", err)
+		}
+	}
+	if len(c.runs.kept) == 0 {
+		return c.report(), nil
+	}
+	for s, err := range snapshots {
+		if err == nil {
+			c.snapshot(&s)
+		} else if record.Unreadable(err) { // lines that cannot be read were counted with the scores
+			return nil, fmt.Errorf("reading scores of states: %w", err)
 		}
 	}
 	return c.report(), nil
@@ -232,6 +247,9 @@ type runs struct {
 	stepSeconds  []float32
 
 	programs map[int32][]spentUntil // of runs whose programs called models, at each step
+	// kept are the primary scores of states that were kept, by the step that found them; of runs that
+	// kept any.
+	kept map[int32]map[int]float64
 
 	tasks    names
 	clusters taskNames // a task without one is its own

@@ -75,6 +75,8 @@ type Report struct {
 	// there is none.
 	Where string `json:"-"`
 	From  string `json:"-"`
+	// Named is how a command names the suite, as a word of a shell; "": it is not known.
+	Named string `json:"-"`
 	// Options are how configurations are compared where none are given.
 	Options compare.Options `json:"-"`
 
@@ -146,7 +148,9 @@ type Configuration struct {
 
 	Curve []CurvePoint `json:"curve"`
 	// Steps are the points of programs that call models.
-	Steps       []StepPoint  `json:"step_curve,omitempty"`
+	Steps []StepPoint `json:"step_curve,omitempty"`
+	// KeptSteps says that the states of their workspaces were kept at steps.
+	KeptSteps   bool         `json:"kept_steps,omitempty"`
 	Calibration *Calibration `json:"calibration,omitempty"`
 	// Residue has a part for each score, where tasks have several trials.
 	Residue  []Part    `json:"residue"`

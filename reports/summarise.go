@@ -42,6 +42,7 @@ func (c *collector) summarise(i int) Configuration {
 	if !c.manifest.Brief { // a baseline does not tell what each iteration did
 		s.Limits, s.Curve, s.Steps = m.limits(head, u, &c.uses[i], &s), c.curve(i, m), c.stepCurve(i, m)
 	}
+	s.KeptSteps = slices.ContainsFunc(ordered, func(at int32) bool { _, kept := c.runs.kept[at]; return kept })
 	s.Calibration, s.Residue = c.calibration(m), c.residue(i)
 	s.Judges = c.judges(i, s.Residue)
 	s.measureUsage(u)

@@ -40,6 +40,13 @@ func (r *Report) Summary(quote func(string) string) page.Summary {
 			s.Lines = append(s.Lines, gains)
 		}
 	}
+	stepped := r.stepped()
+	steps := ""
+	if stepped != nil {
+		if steps = r.stepsLine(stepped, quote); steps != "" {
+			s.Lines = append(s.Lines, steps)
+		}
+	}
 	limited, stop := r.mostLimited()
 	if limited != nil {
 		s.Lines = append(s.Lines, fmt.Sprintf("%s of the runs of %s end at max_iterations (%s)", page.Percent(stop.Share), quote(limited.Name), page.Whole(stop.Iterations)))
@@ -50,11 +57,18 @@ func (r *Report) Summary(quote func(string) string) page.Summary {
 		return s
 	}
 	s.Next = append(s.Next, page.Command{For: "all tables", Line: "agentbench report " + r.Where + " --all"})
+	from := ""
+	if r.From != "" {
+		from = " --suite " + r.From
+	}
+	switch {
+	case stepped == nil || len(r.Scorers) == 0:
+	case steps == "":
+		s.Next = append(s.Next, page.Command{For: "fewer steps", Line: "agentbench score " + r.Where + " " + cmp.Or(r.Named, "SUITE") + " --at step"})
+	default:
+		s.Next = append(s.Next, page.Command{For: "best limit of steps", Line: fmt.Sprintf("agentbench tune %s%s --configuration %s -p guards.budget.steps=1..%d", r.Where, from, quote(exit.ShellWord(stepped.Name)), len(stepped.Steps))})
+	}
 	if limited != nil {
-		from := ""
-		if r.From != "" {
-			from = " --suite " + r.From
-		}
 		s.Next = append(s.Next, page.Command{For: "best limits", Line: "agentbench tune " + r.Where + from + " --configuration " + quote(exit.ShellWord(limited.Name))})
 	}
 	return s

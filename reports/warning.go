@@ -65,6 +65,8 @@ func (c *collector) warnAbout(i int, s *Configuration) []Warning {
 	}
 	cut := c.outsideCurve(i)
 	all.add(cut > 0, Warning{Kind: CurveCut, Count: cut, Of: s.Runs})
+	steps := outsideSteps(s.Steps)
+	all.add(steps > 0, Warning{Kind: StepsUnscored, Count: steps, Of: s.Runs})
 	all.add(len(u.versions) > 1, Warning{Kind: MixedLoops, Count: len(u.versions)})
 	return all
 }
@@ -176,10 +178,11 @@ const (
 	FewTasks       WarningKind = "few_tasks"      // Count tasks
 	MixedLoops     WarningKind = "mixed_loops"    // Count versions of the loop
 	MixedScorers   WarningKind = "mixed_scorers"
-	MixedSpecs     WarningKind = "mixed_specs"  // Count specs
-	FewClusters    WarningKind = "few_clusters" // Count clusters
-	CurveCut       WarningKind = "curve_cut"    // Count of Of runs are not in the curve
-	BadLines       WarningKind = "bad_lines"    // Count lines
+	MixedSpecs     WarningKind = "mixed_specs"    // Count specs
+	FewClusters    WarningKind = "few_clusters"   // Count clusters
+	CurveCut       WarningKind = "curve_cut"      // Count of Of runs are not in the curve
+	StepsUnscored  WarningKind = "steps_unscored" // up to Count of Of runs have no score at a limit of steps
+	BadLines       WarningKind = "bad_lines"      // Count lines
 	UnknownRuns    WarningKind = "unknown_runs"
 	Repeated       WarningKind = "repeated_runs"
 	NotComplete    WarningKind = "not_complete"
@@ -246,30 +249,31 @@ var ReportSayings = Sayings{
 		Text: "the tokens of {n} of {of} calls are estimates from the texts: none were reported",
 		All:  "the tokens are estimates from the texts: none were reported",
 	},
-	AgentFailed:  {Text: "the agent failed in {n} of {of} runs ({more}), which count", Serious: true},
-	NotJSON:      {Text: "{n} of {of} replies were not JSON, which the loop expects, and have confidence 0", Serious: true},
-	OtherModel:   {Text: "{n} of {of} calls of {name} were answered by another model, as the server calls it: {more}"},
-	Unreported:   {Text: "the usage of {n} [call|calls] was not reported: cost, tokens and calls are unknown"},
-	Uncounted:    {Text: "the tokens of {n} of {of} calls are unknown: the log does not tell them"},
-	Untimed:      {Text: "the log does not tell the times of {n} of {of} runs, so the latency is unknown"},
-	SameAs:       {Text: "{name} is also {more}: equal configurations run once"},
-	Unscored:     {Text: "{name} could not judge {n} of {of} runs, which are in no score: {more}", Serious: true},
-	NotScored:    {Text: "{n} of {of} runs have no score by {name} yet", Serious: true},
-	TooFewTrials: {Text: "{name} leaves out {n} of {of} tasks, {detail}", Serious: true},
-	VotesDiffer:  {Text: "the votes of {name} differ so much that this is {detail} of what the trials of a task differ by: more votes make the score surer"},
-	FirstPlace:   {Text: "{name} depends on the place of an output, over {of} pairs: {detail}; both orders were asked, so that it moves no score"},
-	NoInterval:   {Text: "no interval of {name}: it takes scores of two tasks that differ"},
-	UnequalRuns:  {Text: "tasks have {n} to {of} scored runs each: the score is the mean of the tasks' means"},
-	FewTasks:     {Text: "{n} [task|tasks] can show only large differences"},
-	FewClusters:  {Text: "the tasks are in {n} [cluster|clusters]: they can show only large differences"},
-	CurveCut:     {Text: "{n} of {of} runs have an iteration without a score and are not in the curve"},
-	MixedLoops:   {Text: "the runs were made by {n} versions of the loop", Serious: true},
-	MixedSpecs:   {Text: "the runs were made under {n} specs, mixed by --force"},
-	MixedScorers: {Text: "the scores were made by {n} versions of {name}", Serious: true},
-	BadLines:     {Text: "{n} [line|lines] could not be read, the first of them: {more}", Serious: true},
-	UnknownRuns:  {Text: "{n} [run|runs] of configurations that the suite does not have were left out", Serious: true},
-	Repeated:     {Text: "{n} [run is|runs are] recorded more than once and counted once", Serious: true},
-	UnevenRuns:   {Text: "the configurations have {n} to {of} runs: compare them with care, for their tasks differ", Serious: true},
+	AgentFailed:   {Text: "the agent failed in {n} of {of} runs ({more}), which count", Serious: true},
+	NotJSON:       {Text: "{n} of {of} replies were not JSON, which the loop expects, and have confidence 0", Serious: true},
+	OtherModel:    {Text: "{n} of {of} calls of {name} were answered by another model, as the server calls it: {more}"},
+	Unreported:    {Text: "the usage of {n} [call|calls] was not reported: cost, tokens and calls are unknown"},
+	Uncounted:     {Text: "the tokens of {n} of {of} calls are unknown: the log does not tell them"},
+	Untimed:       {Text: "the log does not tell the times of {n} of {of} runs, so the latency is unknown"},
+	SameAs:        {Text: "{name} is also {more}: equal configurations run once"},
+	Unscored:      {Text: "{name} could not judge {n} of {of} runs, which are in no score: {more}", Serious: true},
+	NotScored:     {Text: "{n} of {of} runs have no score by {name} yet", Serious: true},
+	TooFewTrials:  {Text: "{name} leaves out {n} of {of} tasks, {detail}", Serious: true},
+	VotesDiffer:   {Text: "the votes of {name} differ so much that this is {detail} of what the trials of a task differ by: more votes make the score surer"},
+	FirstPlace:    {Text: "{name} depends on the place of an output, over {of} pairs: {detail}; both orders were asked, so that it moves no score"},
+	NoInterval:    {Text: "no interval of {name}: it takes scores of two tasks that differ"},
+	UnequalRuns:   {Text: "tasks have {n} to {of} scored runs each: the score is the mean of the tasks' means"},
+	FewTasks:      {Text: "{n} [task|tasks] can show only large differences"},
+	FewClusters:   {Text: "the tasks are in {n} [cluster|clusters]: they can show only large differences"},
+	CurveCut:      {Text: "{n} of {of} runs have an iteration without a score and are not in the curve"},
+	StepsUnscored: {Text: "up to {n} of {of} runs have no score at a limit of steps: the mean lies within these bounds; agentbench score DIR --at step scores them"},
+	MixedLoops:    {Text: "the runs were made by {n} versions of the loop", Serious: true},
+	MixedSpecs:    {Text: "the runs were made under {n} specs, mixed by --force"},
+	MixedScorers:  {Text: "the scores were made by {n} versions of {name}", Serious: true},
+	BadLines:      {Text: "{n} [line|lines] could not be read, the first of them: {more}", Serious: true},
+	UnknownRuns:   {Text: "{n} [run|runs] of configurations that the suite does not have were left out", Serious: true},
+	Repeated:      {Text: "{n} [run is|runs are] recorded more than once and counted once", Serious: true},
+	UnevenRuns:    {Text: "the configurations have {n} to {of} runs: compare them with care, for their tasks differ", Serious: true},
 	AnyDifference: {
 		Text: "any difference at all in {name} between the {of} configurations: {detail}",
 	},

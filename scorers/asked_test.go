@@ -106,7 +106,7 @@ func TestWhatIsAnswered(t *testing.T) {
 // F80: what is no score is unscored, with the reason, and never 0.
 func TestF80_AnswersThatAreNoScores(t *testing.T) {
 	for answer, want := range map[string]string{
-		``:                                "reading the answer: it is not JSON: at byte 2: end of text where a JSON value should begin",
+		``:                                `reading the answer: it is empty; want a number or {"score": 0.5}`,
 		`The code is fine.`:               "reading the answer: it is not JSON: at byte 1: 'T' where a JSON value should begin",
 		`NaN`:                             "reading the answer: it is not JSON: at byte 1: 'N' where a JSON value should begin",
 		`{"score": Infinity}`:             "reading the answer: it is not JSON: at byte 11: 'I' where a JSON value should begin",

@@ -1,6 +1,7 @@
 package scorers
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -74,6 +75,9 @@ func whyNot(err error) string {
 
 // readVerdict reads an answer: a number, a boolean, or an object with score, answer, explanation and unscored.
 func readVerdict(written []byte, given func(any) (verdict, error)) (verdict, error) {
+	if len(bytes.TrimSpace(written)) == 0 {
+		return verdict{}, errors.New(`it is empty; want a number or {"score": 0.5}`)
+	}
 	value, err := expr.ParseJSON(written)
 	if err != nil {
 		line, _, _ := strings.Cut(strings.TrimSpace(string(written)), "\n")
@@ -157,6 +161,9 @@ func (c *compiler) placed(ctx context.Context, s *subject, program external.Prog
 	files, err := c.overlay(ctx, s)
 	if err != nil {
 		return program, done, fmt.Errorf("overlay: %w", err)
+	}
+	if file := workspaces.Stranger(s.run, program.Argv, files); file != "" {
+		return program, done, fmt.Errorf("%s is not in the results: name the suite that it lies beside", file)
 	}
 	program.Argv = external.Beside(program.Dir, program.Argv)
 	dir, done, err := workspaces.Copy(ctx, s.run.Iterations[s.n-1].Workspace.Tree, files)

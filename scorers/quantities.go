@@ -84,14 +84,14 @@ func iterations(c *compiler) comparison {
 	return c.amount(func(s *subject) (float64, string) { return float64(s.seen), "" })
 }
 
-// steps holds where the agent took so many steps, those of its delegates included where they are wanted. An agent that
-// does not converse takes none.
+// steps holds where the agent took so many steps, those of its delegates included where they are wanted: model calls of
+// an agent that converses, or of a program. Any other agent takes none.
 func steps(c *compiler) comparison {
 	within, delegates := c.within(), c.spec.Delegates
 	return func(_ context.Context, s *subject) verdict {
 		taken := 0
 		for n := range s.seen {
-			taken += len(s.run.Iterations[n].Steps)
+			taken += s.run.Iterations[n].StepCount()
 		}
 		if delegates {
 			for _, call := range s.calls(true) {
@@ -99,7 +99,7 @@ func steps(c *compiler) comparison {
 					continue
 				}
 				for i := range call.Delegated.Iterations {
-					taken += len(call.Delegated.Iterations[i].Steps)
+					taken += call.Delegated.Iterations[i].StepCount()
 				}
 			}
 		}

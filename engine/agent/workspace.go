@@ -11,8 +11,10 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/agentbench/agentbench/engine/external"
@@ -42,6 +44,35 @@ type Workspaces struct {
 	// Sandbox holds the loop's programs; the workspace is that of each.
 	Sandbox external.Sandbox
 	Getenv  func(string) string
+	// Apart are the states of runs whose suite is known from its results alone, so that files beside it are not at
+	// hand; nil: they are.
+	Apart *Apart
+}
+
+// Apart are the names of the states that recorded runs had, by run. It is safe for concurrent use.
+type Apart struct{ trees sync.Map }
+
+// Add adds the states of a run, of which a replay may give a part only.
+func (a *Apart) Add(run *record.Run) {
+	trees := []string{run.Seed}
+	for i := range run.Iterations {
+		if it := &run.Iterations[i]; it.Workspace != nil {
+			trees = append(trees, it.Workspace.Tree)
+		}
+		for c := range run.Iterations[i].Calls {
+			if tree := run.Iterations[i].Calls[c].Tree; tree != "" {
+				trees = append(trees, tree)
+			}
+		}
+	}
+	if known, ok := a.trees.Load(run.ID); !ok || len(known.([]string)) < len(trees) {
+		a.trees.Store(run.ID, trees)
+	}
+}
+
+func (a *Apart) of(run string) []string {
+	trees, _ := a.trees.Load(run)
+	return trees.([]string)
 }
 
 // Workspace is the folder of one run. One goroutine uses it at a time.
@@ -545,6 +576,35 @@ func texts(paths []string) []string {
 		paths[i] = strings.ToValidUTF8(path, "\uFFFD")
 	}
 	return paths
+}
+
+// Stranger is a file that a command names, and that a run's workspace never had: it lies beside the suite, and is
+// not at hand. "": there is none.
+func (w *Workspaces) Stranger(run *record.Run, argv []string, overlay map[string]string) string {
+	if w.Apart == nil {
+		return ""
+	}
+	w.Apart.Add(run)
+	for i, word := range argv {
+		if _, laid := overlay[word]; !laid && namesFile(word) && (i > 0 || strings.Contains(word, "/")) && !w.had(run, path.Clean(word)) {
+			return word
+		}
+	}
+	return ""
+}
+
+var fileName = regexp.MustCompile(`^[\w./][\w./-]*\.[A-Za-z0-9]{1,8}$`)
+
+func namesFile(word string) bool {
+	return fileName.MatchString(word) && filepath.IsLocal(filepath.FromSlash(word))
+}
+
+// had reports whether any state of a run has a path.
+func (w *Workspaces) had(run *record.Run, name string) bool {
+	return slices.ContainsFunc(w.Apart.of(run.ID), func(tree string) bool {
+		state, err := w.tree(tree)
+		return err == nil && slices.ContainsFunc(state.Entries, func(e workspace.Entry) bool { return e.Path == name })
+	})
 }
 
 // Lost reports whether a program is a file of a run's seed that the run removed, or that may not

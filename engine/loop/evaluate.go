@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/agentbench/agentbench/engine/agent"
@@ -591,52 +590,4 @@ func (a Again) can(it *record.Iteration) bool {
 	own := a.Programs && e.Confidence == nil && len(e.Checks) == 0
 	unreadable := it.Evaluation != nil && it.Evaluation.Fault != "" // nobody is asked about that
 	return judged && (unreadable || e.Judge == nil && e.Command == nil && e.Test == nil && !own)
-}
-
-// States judges states of workspaces that a recording kept, for replay. It runs tests and
-// programs, but asks no judge.
-type States struct {
-	Evaluator  *DeclaredEvaluator
-	Workspaces *agent.Workspaces
-	Judged     *sync.Map // of what was judged, for all that judge alike
-}
-
-// judgedState is what a state was found to be.
-type judgedState struct {
-	evaluation *record.Evaluation
-	failure    *record.Error
-	took       time.Duration
-}
-
-// Evaluate implements replay.States.
-func (s *States) Evaluate(ctx context.Context, run *record.Run, task *spec.Task, it *record.Iteration, state *stop.State) (*record.Evaluation, *record.Error, time.Duration, bool) {
-	if e := s.Evaluator.Spec; e.Judge != nil || e.In == "workspace" {
-		return nil, nil, 0, false
-	}
-	left, err := s.Workspaces.State(ctx, run.Seed, it.Workspace.Tree)
-	if err != nil {
-		return nil, nil, 0, false
-	}
-	it.Workspace = left
-	same, err := s.Workspaces.ScoreKey(left.Tree)
-	if err != nil {
-		return nil, nil, 0, false
-	}
-	key := fmt.Sprintf("%s %d %s", run.ID, it.N, same)
-	if known, ok := s.Judged.Load(key); ok {
-		j := known.(judgedState)
-		return j.evaluation, j.failure, j.took, true
-	}
-	evaluation, calls, err := s.Evaluator.Evaluate(ctx, &Trial{
-		Scope: state, Task: task, Trial: run.Trial, Iteration: it.N, Workspace: &agent.Workspace{Workspaces: s.Workspaces}, Seed: run.Seed, State: left,
-	})
-	j := judgedState{evaluation: evaluation}
-	if err != nil && (ctx.Err() != nil || !errors.As(err, &j.failure) || j.failure.Class.Fault()) {
-		return nil, nil, 0, false
-	}
-	for i := range calls {
-		j.took += calls[i].Duration
-	}
-	s.Judged.Store(key, j)
-	return j.evaluation, j.failure, j.took, true
 }

@@ -2,6 +2,7 @@ package record
 
 import (
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -165,9 +166,41 @@ func inProgress(run *Run, step int) *Run {
 	return &Run{ID: run.ID, Iterations: []Iteration{it}}
 }
 
+// programRun is a run of a program whose sub-agent called a model while its own call was in flight, and that was
+// ended during a third one.
+func programRun() *Run {
+	call := func(step int, conversation string, kind CallKind, arrived, ended time.Duration) Call {
+		return Call{Role: RoleAgent, Conversation: conversation, Kind: kind, Step: step, Arrived: arrived, Start: arrived, Ended: ended, Usage: Usage{Calls: int64(step)}}
+	}
+	return &Run{ID: "c/a/1", Iterations: []Iteration{{N: 1, End: 9, Cut: "budget_steps", Calls: []Call{
+		{Role: RoleProgram, Duration: 9},
+		call(1, "main", MainCall, 1, 5), call(2, "sub1", AgentCall, 2, 4), call(3, "main", MainCall, 7, 0), call(0, "side1", SideCall, 8, 9),
+	}}}}
+}
+
+// The calls of a program are told in the order of time; one that was in flight has no end.
+func TestCallsOfProgramsAreEvents(t *testing.T) {
+	var told []string
+	for e := range Events(programRun()) {
+		switch {
+		case e.Type == CallArrived || e.Type == CallEnded:
+			told = append(told, fmt.Sprintf("%s %d: %s %s %d", e.Type, e.At, e.Conversation, e.Kind, e.Step))
+		case e.Type == TurnCompleted && e.Steps != 3:
+			t.Errorf("%d steps, want 3", e.Steps)
+		}
+	}
+	want := []string{
+		"call_arrived 1: main main 1", "call_arrived 2: sub1 agent 2", "call_ended 4: sub1 agent 2", "call_ended 5: main main 1",
+		"call_arrived 7: main main 3", "call_arrived 8: side1 side 0", "call_ended 9: side1 side 0",
+	}
+	if !slices.Equal(told, want) {
+		t.Errorf("told %q\nwant %q", told, want)
+	}
+}
+
 func TestEventTypesAreAllThatThereAre(t *testing.T) {
 	seen := map[EventType]bool{}
-	for _, run := range []*Run{eventfulRun(), conversation()} {
+	for _, run := range []*Run{eventfulRun(), conversation(), programRun()} {
 		for e := range Events(run) {
 			seen[e.Type] = true
 			if !slices.Contains(EventTypes(), e.Type) {

@@ -20,6 +20,8 @@ type EventType string
 //	[iteration_started     thinking: what an agent thought that does not converse
 //	 (tool_called)         tool, arguments
 //	 (tool_returned)       tool, result or error
+//	 (call_arrived)        conversation, kind, step: a program calls a model
+//	 (call_ended)          conversation, kind, step, usage, error
 //	 (message)             output
 //	 (failed)              error and confidence: the iteration failed; cut: it was cut
 //	 (evaluated)           confidence, passed, feedback: the working memory of the iteration
@@ -49,6 +51,8 @@ const (
 	ToolReturned        EventType = "tool_returned"
 	DelegationRequested EventType = "delegation_requested"
 	DelegationReturned  EventType = "delegation_returned"
+	CallArrived         EventType = "call_arrived"
+	CallEnded           EventType = "call_ended"
 	Message             EventType = "message"
 	IterationFailed     EventType = "failed"
 	Evaluated           EventType = "evaluated"
@@ -63,7 +67,7 @@ const (
 func EventTypes() []EventType {
 	return []EventType{
 		RunStarted, IterationStarted, UserMessage, AgentResponse, ToolCalled, ToolReturned, DelegationRequested,
-		DelegationReturned, Message, IterationFailed, Evaluated, Adapted, IterationCompleted, TurnCompleted,
+		DelegationReturned, CallArrived, CallEnded, Message, IterationFailed, Evaluated, Adapted, IterationCompleted, TurnCompleted,
 		EpisodeRecorded, AgentEnded,
 	}
 }
@@ -82,6 +86,9 @@ type Event struct {
 	Task          string `json:"task,omitempty"`
 	Trial         int    `json:"trial,omitempty"`
 
+	// Conversation and Kind are those of a program's call; Step is its place among the steps of the run.
+	Conversation string   `json:"conversation,omitempty"`
+	Kind         CallKind `json:"kind,omitempty"`
 	// Step and Call are places in a conversing agent's iteration, from 1: among its
 	// steps, and among its calls of tools and delegates.
 	Step      int             `json:"step,omitempty"`
@@ -109,7 +116,7 @@ type Event struct {
 	Latency    time.Duration `json:"latency_ns,omitempty"`
 
 	Iterations  *int           `json:"iterations,omitempty"`
-	Steps       int            `json:"steps,omitempty"` // of a conversing agent, over all iterations
+	Steps       int            `json:"steps,omitempty"` // of a conversing agent or of programs, over all iterations
 	Action      string         `json:"action,omitempty"`
 	Description string         `json:"description,omitempty"`
 	Outcome     EpisodeOutcome `json:"outcome,omitempty"`
@@ -217,6 +224,25 @@ func toolEvents(calls []ToolCall, step, first int, cut bool) []Event {
 	return events
 }
 
+// callEvents are those of the calls that a program makes, in the order of time: they may overlap. One in
+// flight when the iteration was cut has no end.
+func callEvents(it *Iteration) (events []Event) {
+	for i := range it.Calls {
+		c := &it.Calls[i]
+		if c.Conversation == "" {
+			continue
+		}
+		arrived := Event{Type: CallArrived, At: c.Arrived, Conversation: c.Conversation, Kind: c.Kind, Step: c.Step}
+		if events = append(events, arrived); c.Ended > 0 {
+			ended := arrived
+			ended.Type, ended.At, ended.Usage, ended.Error = CallEnded, c.Ended, &c.Usage, c.Error
+			events = append(events, ended)
+		}
+	}
+	slices.SortStableFunc(events, func(a, b Event) int { return cmp.Compare(a.At, b.At) })
+	return events
+}
+
 // Events derives the events of a run from its record, in their order: StartEvents,
 // the IterationEvents of each iteration, EndEvents.
 func Events(r *Run) iter.Seq[Event] {
@@ -251,6 +277,7 @@ func IterationEvents(r *Run, i int) []Event {
 		}
 	} else {
 		events = append([]Event{{Type: IterationStarted, At: it.Start, Thinking: it.Thinking}}, toolEvents(it.ToolCalls, 0, 0, false)...)
+		events = append(events, callEvents(it)...)
 	}
 	if len(it.Output) > 0 {
 		events = append(events, Event{Type: Message, At: it.answered(), Output: it.Output})
@@ -304,7 +331,7 @@ func (it *Iteration) answered() time.Duration {
 func EndEvents(r *Run) []Event {
 	iterations, success, steps, plural := len(r.Iterations), r.Outcome.Success, 0, "s"
 	for i := range r.Iterations {
-		steps += len(r.Iterations[i].Steps)
+		steps += r.Iterations[i].StepCount()
 	}
 	if iterations == 1 {
 		plural = ""

@@ -314,7 +314,7 @@ func (j *Journal) encodeRun(p *page, run *Run, scores []Score) (err error) {
 		return err
 	}
 	if len(scores) > 0 && run.Outcome.Counts() {
-		p.lines[2], err = j.scoresLine(p.lines[2], run.ID, scores)
+		p.lines[2], err = j.scoresLine(p.lines[2], run.ID, scores, nil)
 	}
 	return err
 }
@@ -323,7 +323,16 @@ func (j *Journal) encodeRun(p *page, run *Run, scores []Score) (err error) {
 // as Append does.
 func (j *Journal) AppendScores(run string, scores []Score, done func(error)) error {
 	return j.append(done, func(p *page) (err error) {
-		p.lines[2], err = j.scoresLine(p.lines[2], run, scores)
+		p.lines[2], err = j.scoresLine(p.lines[2], run, scores, nil)
+		return err
+	})
+}
+
+// AppendSnapshots writes what was found of states of a run's workspace, as Append does.
+// Their Run is not read.
+func (j *Journal) AppendSnapshots(run string, snapshots []Snapshot, done func(error)) error {
+	return j.append(done, func(p *page) (err error) {
+		p.lines[2], err = j.scoresLine(p.lines[2], run, nil, snapshots)
 		return err
 	})
 }

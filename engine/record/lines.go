@@ -301,17 +301,22 @@ func countsOf(object []byte) (RunHead, error) {
 }
 
 // A line of scores.jsonl holds all scores that were made of a run at one time,
-// so that a crash leaves all of them or none:
+// so that a crash leaves all of them or none; those of states of its workspace stand
+// in snapshots:
 //
 //	{"crc":"…","run":"default/backend-1/1","scores":[{"name":"close","value":1}, …]}
 type scoresLine[S any] struct {
-	Run    string `json:"run"`
-	Scores []S    `json:"scores"`
+	Run       string     `json:"run"`
+	Scores    []S        `json:"scores"`
+	Snapshots []Snapshot `json:"snapshots,omitempty"`
 }
 
 // appendScores appends the scores of one run as a line; their Run is not read.
-func appendScores(dst []byte, run string, scores []Score) ([]byte, error) {
-	line, err := appendLine(dst, &scoresLine[Score]{run, scores})
+func appendScores(dst []byte, run string, scores []Score, snapshots []Snapshot) ([]byte, error) {
+	if scores == nil { // a list also where it is empty
+		scores = []Score{}
+	}
+	line, err := appendLine(dst, &scoresLine[Score]{run, scores, snapshots})
 	return unwritten("scores", run, line, err)
 }
 
@@ -327,6 +332,9 @@ func readScoresInto(line *scoresLine[Score], object []byte) error {
 	err := decode(object, line)
 	for i := range line.Scores {
 		line.Scores[i].Run = line.Run
+	}
+	for i := range line.Snapshots {
+		line.Snapshots[i].of(line.Run)
 	}
 	return err
 }
@@ -344,6 +352,9 @@ func scoresInto(line *scoresLine[Score], object []byte) error {
 			err = errNegative
 		}
 		err = cmp.Or(err, noIteration(s.Iteration))
+	}
+	for i := range line.Snapshots {
+		err = cmp.Or(err, line.Snapshots[i].impossible())
 	}
 	return err
 }

@@ -139,7 +139,7 @@ func TestScoresAreReadAsTheyWereWritten(t *testing.T) {
 		for i := range scores {
 			scores[i].Run = "default/task/1"
 		}
-		line, err := appendScores([]byte("before"), "default/task/1", scores)
+		line, err := appendScores([]byte("before"), "default/task/1", scores, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -209,7 +209,7 @@ func TestNotANumberNeverEntersAFile(t *testing.T) {
 		signals := run.Signals()
 		_, runErr := appendRun(nil, run)
 		_, signalsErr := appendSignals(nil, &signals)
-		_, scoresErr := appendScores(nil, run.ID, []Score{{Name: "exact", Value: bad}})
+		_, scoresErr := appendScores(nil, run.ID, []Score{{Name: "exact", Value: bad}}, nil)
 		for _, err := range []error{runErr, signalsErr, scoresErr} {
 			if err == nil || !strings.Contains(err.Error(), "default/task-7/1") {
 				t.Errorf("%v: error %v does not name the run", bad, err)

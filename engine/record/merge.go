@@ -300,7 +300,7 @@ func (m *merger) scoredFurther(one, other []mergedScores) (bool, error) {
 		return false, err
 	}
 	switch {
-	case reflect.DeepEqual(counting(before), counting(now)):
+	case reflect.DeepEqual(counting(before.Scores), counting(now.Scores)) && reflect.DeepEqual(ordered(before.Snapshots), ordered(now.Snapshots)):
 		return cmp.Or(cmp.Compare(len(other), len(one)), bytes.Compare(is, was)) < 0, nil
 	case bytes.HasPrefix(is, was):
 		return true, nil
@@ -311,24 +311,24 @@ func (m *merger) scoredFurther(one, other []mergedScores) (bool, error) {
 }
 
 // scoresOf are the lines of a run in a part, and the scores in them.
-func (m *merger) scoresOf(lines []mergedScores) (text []byte, scores []Score, err error) {
+func (m *merger) scoresOf(lines []mergedScores) (text []byte, all scoresLine[Score], err error) {
 	for _, at := range lines {
 		line, err := m.line(nil, 2, at.part, at.line)
 		if err != nil {
-			return nil, nil, err
+			return nil, all, err
 		}
 		text = append(text, line...)
 		object, err := objectOf(scoresFile, line, place{})
 		if err != nil {
-			return nil, nil, err
+			return nil, all, err
 		}
 		more, err := readScores(object)
 		if err != nil {
-			return nil, nil, err
+			return nil, all, err
 		}
-		scores = append(scores, more.Scores...)
+		all.Scores, all.Snapshots = append(all.Scores, more.Scores...), append(all.Snapshots, more.Snapshots...)
 	}
-	return text, scores, nil
+	return text, all, nil
 }
 
 // counting are the scores that count, in an order that does not depend on when

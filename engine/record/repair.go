@@ -527,7 +527,7 @@ func (c *Compacted) readLines(f io.Reader) (lines []scoreLine, err error) {
 // Runs whose ids share a hash have a line each.
 func appendStanding(text []byte, f io.ReaderAt, lines []scoreLine) ([]byte, error) {
 	var runs []string
-	all := map[string][]Score{}
+	all, snapshots := map[string][]Score{}, map[string][]Snapshot{}
 	for _, l := range lines {
 		object, err := objectAt(scoresFile, f, place{offset: l.offset}, l.bytes)
 		if err != nil {
@@ -541,11 +541,12 @@ func appendStanding(text []byte, f io.ReaderAt, lines []scoreLine) ([]byte, erro
 			runs = append(runs, line.Run)
 		}
 		all[line.Run] = append(all[line.Run], line.Scores...)
+		snapshots[line.Run] = append(snapshots[line.Run], line.Snapshots...)
 	}
 	for _, run := range runs {
-		if standing := Standing(all[run]); len(standing) > 0 {
+		if standing := Standing(all[run]); len(standing)+len(snapshots[run]) > 0 {
 			var err error
-			if text, err = appendScores(text, run, standing); err != nil {
+			if text, err = appendScores(text, run, standing, StandingSnapshots(snapshots[run])); err != nil {
 				return nil, err
 			}
 		}

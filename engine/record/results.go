@@ -73,6 +73,14 @@ func (r *Results) Scores() iter.Seq2[Score, error] {
 	return ReadScores(r.Path)
 }
 
+// Snapshots are what was found of states of workspaces, as [ReadSnapshots] gives them. A baseline has none.
+func (r *Results) Snapshots() iter.Seq2[Snapshot, error] {
+	if r.baseline != nil {
+		return func(func(Snapshot, error) bool) {}
+	}
+	return ReadSnapshots(r.Path)
+}
+
 // Configuration finds a configuration by its name or an alias.
 func (m *Manifest) Configuration(name string) (*ConfigurationHead, bool) {
 	for i := range m.Configurations {

@@ -865,8 +865,8 @@ func (j *Journal) runLine(dst []byte, run *Run) ([]byte, *Run, error) {
 }
 
 // scoresLine encodes scores without secrets.
-func (j *Journal) scoresLine(dst []byte, run string, scores []Score) ([]byte, error) {
-	line, err := appendScores(dst, run, scores)
+func (j *Journal) scoresLine(dst []byte, run string, scores []Score, snapshots []Snapshot) ([]byte, error) {
+	line, err := appendScores(dst, run, scores, snapshots)
 	if err != nil || !j.secret(line[len(dst):]) {
 		return line, err
 	}
@@ -875,7 +875,9 @@ func (j *Journal) scoresLine(dst []byte, run string, scores []Score) ([]byte, er
 		scores[i].Votes = slices.Clone(scores[i].Votes)
 	}
 	redactTexts(reflect.ValueOf(scores), j.redact)
-	return appendScores(dst, run, scores)
+	snapshots = cloneSnapshots(snapshots)
+	redactTexts(reflect.ValueOf(snapshots), j.redact)
+	return appendScores(dst, run, scores, snapshots)
 }
 
 // secret reports whether a text holds something that must not be written.

@@ -120,6 +120,7 @@ type CallSignals struct {
 	Arrived      time.Duration `json:"arrived_ns,omitempty"`
 	FirstByte    time.Duration `json:"first_byte_ns,omitempty"`
 	Ended        time.Duration `json:"ended_ns,omitempty"`
+	Kept         bool          `json:"kept,omitempty"` // the state of the workspace that it found
 }
 
 // Marks are the results of an iteration's checks, one character for each of
@@ -167,6 +168,7 @@ func (s *Signals) fill(r *Run) {
 				Role: c.Role, Model: c.Model, Answered: c.Answered, Request: c.Request, Usage: c.Usage,
 				Reserved: c.Reserved, Charged: c.Charged, Start: c.Start, Duration: c.Duration, Waited: c.Waited,
 				Conversation: c.Conversation, Kind: c.Kind, Step: c.Step, Arrived: c.Arrived, FirstByte: c.FirstByte, Ended: c.Ended,
+				Kept: c.Tree != "",
 			}
 			if c.Error != nil {
 				call.Error = c.Error.Class

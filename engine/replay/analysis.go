@@ -106,10 +106,17 @@ func (a *analysis) condition(path string) Parameter {
 		if where := a.reads("since_improvement"); where != "" {
 			return Parameter{Class: Calls, Why: where + " reads since_improvement, which counts by min_delta"}
 		}
+	case (last == "cancel" || strings.Contains(path, "timeout")) && a.programs():
+		return Parameter{Class: Replayed, Why: "it decides only when a run stops; where it falls into a program, the score has bounds unless the state of the workspace is known"}
 	case last == "cancel" || strings.Contains(path, "timeout"):
 		return Parameter{Class: Replayed, Why: "it decides only when a run stops; what a cancelled iteration cost is an interval"}
 	}
 	return Parameter{Class: Replayed, Why: "it decides only when a run stops"}
+}
+
+// programs reports whether a program executes iterations.
+func (a *analysis) programs() bool {
+	return slices.ContainsFunc(a.stages, func(s spec.Stage) bool { return s.Agent.Command != nil })
 }
 
 // warned reports whether any agent is told how many steps remain.
@@ -205,6 +212,9 @@ func (a *analysis) stageOf(rest string) (index int, key string) {
 func (a *analysis) agent(rest string) Parameter {
 	switch key, _, _ := strings.Cut(rest, "."); key {
 	case "timeout":
+		if a.programs() {
+			return Parameter{Class: Partly, Why: "runs that end where it kills the program are exact, as are those whose programs took less; the others need calls from the next iteration"}
+		}
 		return Parameter{Class: Partly, Why: "runs whose calls took less than both limits are exact, the others need calls"}
 	case "warn_remaining":
 		return Parameter{Class: Calls, Why: "it tells the agent how many steps remain"}

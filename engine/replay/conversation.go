@@ -432,7 +432,7 @@ func (w *walk) sendsOther(step stop.Step, recorded *record.Iteration) string {
 		return pair.hidden
 	case w.shortened:
 		return anew
-	case !pair.inTime(recorded):
+	case !pair.kills(recorded) && !pair.inTime(recorded):
 		return "agent.timeout decides on a call that took this long"
 	case w.lacksSteps(pair, recorded):
 		return "the recording does not have the steps of its conversation"
@@ -530,6 +530,17 @@ func (p *pair) inTime(recorded *record.Iteration) bool {
 		}
 	}
 	return true
+}
+
+// kills reports whether a program of the recording was not killed before the configuration would
+// kill it, so that it is known what it did until then.
+func (p *pair) kills(recorded *record.Iteration) bool {
+	if len(recorded.Calls) == 0 || recorded.Calls[0].Role != record.RoleProgram {
+		return false
+	}
+	c := &recorded.Calls[0]
+	limit, was := cmp.Or(p.timeout, defaultProgramTimeout), cmp.Or(p.recordedTimeout, defaultProgramTimeout)
+	return limit <= was || c.Duration < was
 }
 
 // exceeds is cautious at the very moment.

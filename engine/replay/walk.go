@@ -112,7 +112,7 @@ func (w *walk) decide(step stop.Step, recorded *record.Iteration, p *pass) (resu
 		}
 	}
 	w.rejudged = w.rejudged || p.Skipped != recorded.Skipped || !alike(p.Evaluation, recorded.Evaluation) || !alike(p.Error, recorded.Error)
-	w.shortened, w.saw.UsedUp = w.shortened || w.usedUp, w.usedUp || p.ended
+	w.shortened, w.saw.UsedUp = w.shortened || w.usedUp || p.killed, w.usedUp || p.ended
 	w.restaged = w.restaged || step.Phase != recorded.Phase || step.Strategy != recorded.Strategy
 	d := w.state.Decide()
 	p.Adaptation = d.Adaptation
@@ -430,8 +430,9 @@ type pass struct {
 	unknown, censored string
 	// late says that it was cut earlier than anything cut the recorded one.
 	late bool
-	// ended says that a limit ended its program at a call that the recorded one made.
-	ended bool
+	// ended says that a limit ended its program at a call that the recorded one made, or a timeout did; killed
+	// that its own timeout did, so that it failed.
+	ended, killed bool
 }
 
 // flying reports whether a call was in flight when the iteration was cut.
@@ -464,6 +465,7 @@ func (w *walk) inside(step stop.Step, recorded *record.Iteration) *pass {
 		w.execute(p, recorded, judged)
 	}
 	switch {
+	case p.killed || p.censored != "":
 	case p.ended && p.unknown == "" && p.Workspace != nil:
 		p.evaluate = step.Evaluate
 	case p.Cut != "" && p.unknown == "" && recorded.Workspace != nil:
@@ -531,8 +533,13 @@ func (w *walk) execute(p *pass, recorded *record.Iteration, judged int) {
 	if len(recorded.Calls) > 0 {
 		p.Working = 0
 	}
-	if at, reason := w.refusedCall(recorded, judged); reason != "" {
+	over, late := w.overtime(p, recorded)
+	if at, reason := w.refusedCall(recorded, judged); reason != "" && !(late && over <= recorded.Calls[at].Arrived) {
 		w.endProgram(p, recorded, at, reason)
+		return
+	}
+	if at, cancels := w.cancelsAt(func() time.Duration { return w.waited }); late && !(cancels && at <= over) {
+		w.killProgram(p, recorded, over)
 		return
 	}
 	refused := w.calls(p, recorded, 0, judged)
@@ -627,7 +634,11 @@ func (w *walk) late(p *pass) bool {
 		return false
 	}
 	if p.Workspace != nil {
-		p.unknown = "a timeout ends the program, and what it had left in its workspace by then is not kept"
+		if program := &p.Calls[0]; program.Start+program.Duration <= at {
+			p.unknown = "a timeout cancels the evaluation of what the program left"
+		} else {
+			w.timeOut(p, at)
+		}
 		return true
 	}
 	p.cut(record.ReasonTimeout)
@@ -747,69 +758,4 @@ func (w *walk) charge(c *record.Call) {
 	case c.Reserved != nil:
 		w.charged = w.charged.Plus(c.Usage)
 	}
-}
-
-// refusedCall is the first call that a program made in the iteration and that the limits of
-// the configuration refuse, by its place among the calls; the reason is "" where there is none.
-func (w *walk) refusedCall(recorded *record.Iteration, judged int) (at int, reason record.Reason) {
-	limits, any := w.rules.CallLimits()
-	for i := 0; any && i < judged; i++ {
-		c := &recorded.Calls[i]
-		if c.Conversation == "" {
-			continue
-		}
-		if reason = limits.Refuses(w.callsBefore(recorded, i), c); reason != "" {
-			return i, reason
-		}
-	}
-	return 0, ""
-}
-
-// callsBefore are the calls of the run that its limits count when one arrives: those of
-// programs stand in the order in which they arrived.
-func (w *walk) callsBefore(recorded *record.Iteration, at int) (before []record.Call) {
-	for _, it := range w.made {
-		before = append(before, it.Calls...)
-	}
-	before = append(before, recorded.Calls[:at]...)
-	return slices.DeleteFunc(before, func(c record.Call) bool { return c.Conversation == "" })
-}
-
-// endProgram ends the program of an iteration at one of its calls, which is not made. What it
-// left is the state that was kept when the call arrived.
-func (w *walk) endProgram(p *pass, recorded *record.Iteration, at int, reason record.Reason) {
-	refused := &recorded.Calls[at]
-	p.ended, p.late, p.End = true, true, refused.Arrived
-	p.Calls = slices.Clone(recorded.Calls[:at])
-	for i := range p.Calls {
-		c := &p.Calls[i]
-		w.charge(c)
-		if c.Conversation == "" { // the program
-			c.Duration, c.Stdout, c.Stderr, c.Error = p.End-c.Start, "", "", nil
-		}
-	}
-	p.Working = p.End - p.Start
-	p.cut(reason)
-	w.unsaid(p)
-	switch {
-	case recorded.Workspace == nil:
-	case refused.Tree == "":
-		p.unknown = fmt.Sprintf("the state of the workspace when call %d of the program arrived was not kept: record with workspace: {snapshot: step}", at)
-	default:
-		p.Workspace = &record.Workspace{Tree: refused.Tree}
-	}
-}
-
-// evaluateState judges what a program left that a limit ended where the recording's went on.
-func (w *walk) evaluateState(_ stop.Step, _, it *record.Iteration) (why string) {
-	if w.States == nil {
-		return "what the program had left by then was not evaluated: it is, with --evaluate"
-	}
-	evaluation, failure, took, ok := w.States.Evaluate(w.ctx, w.run, w.task, it, w.state)
-	if !ok {
-		return "what the program had left by then cannot be evaluated here"
-	}
-	it.Evaluation, it.End, it.Working = evaluation, it.End+took, it.Working+took
-	it.Fail(failure)
-	return ""
 }

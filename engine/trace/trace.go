@@ -151,8 +151,24 @@ func Ask(ctx context.Context, a model.Asked) (*model.Reply, *record.Call, error)
 	return reply, call, err
 }
 
+// AskStep is Ask of a call that a program makes, which has a place among the steps of its run.
+func AskStep(ctx context.Context, a *model.Asked, place *record.Call) (*model.Reply, *record.Call, error) {
+	var l list
+	l.text("agentbench.conversation", place.Conversation)
+	l.text("agentbench.kind", string(place.Kind))
+	l.count("agentbench.step", int64(place.Step))
+	ctx, span := startChat(ctx, a.Name, a.Role, a.Request, l)
+	reply, call, err := a.Ask(ctx)
+	span.End(reply, call, err)
+	return reply, call, err
+}
+
 // StartChat begins the span of a call of a model, by its name in the suite.
 func StartChat(ctx context.Context, name string, role record.Role, request *model.Request) (context.Context, Chat) {
+	return startChat(ctx, name, role, request, nil)
+}
+
+func startChat(ctx context.Context, name string, role record.Role, request *model.Request, place list) (context.Context, Chat) {
 	t := of(ctx)
 	if t == nil {
 		return ctx, Chat{}
@@ -176,6 +192,7 @@ func StartChat(ctx context.Context, name string, role record.Role, request *mode
 	l.text("gen_ai.conversation.id", run)
 	l.text("agentbench.model", name)
 	l.text("agentbench.role", string(role))
+	l = append(l, place...)
 	l.settings(request)
 	if t.Contents {
 		l.sent(request)

@@ -587,6 +587,14 @@ case $(cat) in
 esac
 `
 
+// The commands of docs/coding-agents.md, whose suite ships, print what they are said to.
+func TestCodingAgentsDocumentCommands(t *testing.T) {
+	if _, err := exec.LookPath("curl"); err != nil {
+		t.Skip("needs curl")
+	}
+	runDocument(t, "../../../docs/coding-agents.md", 4)
+}
+
 // The suite and the loops of docs/coding-agents.md can be checked; only the agents are not installed.
 func TestCodingAgentsDocument(t *testing.T) {
 	text := readDoc(t, "coding-agents.md")

@@ -7,6 +7,7 @@ import (
 	"math"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -50,9 +51,12 @@ type recordedRuns struct {
 	*program
 	*results.Recorded
 	suite string // that has the tasks, as it was named; "": none was
-	// parts run tests in states of workspaces; nil: no tests are run. Shared is what they keep.
-	parts  *engine.Parts
-	shared engine.Shared
+	// snapshots are what is known of states of workspaces, and parts know the states; nil: there are none. With
+	// evaluate the parts run tests in them. Shared is what they keep.
+	snapshots *results.Snapshots
+	parts     *engine.Parts
+	evaluate  bool
+	shared    engine.Shared
 }
 
 // openRecordedRuns opens DIR or DIR:CONFIGURATION.
@@ -65,19 +69,33 @@ func (p *program) openRecordedRuns(text string, f *recordedFlags) (*recordedRuns
 	if err != nil {
 		return nil, err
 	}
-	r := &recordedRuns{program: p, suite: f.suite}
+	r := &recordedRuns{program: p, suite: f.suite, evaluate: f.evaluate}
 	at.Text = text
 	r.Recorded, err = results.OpenRecorded(at, suite, f.configurations, results.RecordedOptions{
 		Warn: r.warnOf, Lean: heap.Leanly, Judge: r.judge, Replay: r.rendering,
 	})
-	if err != nil || !f.evaluate {
+	if err != nil {
 		return r, err
 	}
-	dir, err := filepath.Abs(at.Path)
-	if err == nil {
-		r.parts, err = engine.NewParts(r.Document, engine.BuildOptions{Getenv: p.env, Shared: &r.shared, Workspaces: filepath.Join(dir, results.Workspaces)})
+	return r, r.openSnapshots(at.Path, suite)
+}
+
+// openSnapshots reads what is known of states of workspaces, if any run has them.
+func (r *recordedRuns) openSnapshots(at string, suite *spec.Document) error {
+	if !slices.ContainsFunc(r.Document.Loops(), func(l *spec.Loop) bool { return l.Workspace != nil }) {
+		return nil
 	}
-	return r, err
+	dir, err := filepath.Abs(at)
+	if err != nil {
+		return err
+	}
+	if r.snapshots, err = results.OpenSnapshots(at); err != nil || r.snapshots.None() && !r.evaluate {
+		return err
+	}
+	r.parts, err = engine.NewParts(r.Document, engine.BuildOptions{
+		Getenv: r.env, Shared: &r.shared, Workspaces: filepath.Join(dir, results.Workspaces), Recorded: true, Beside: suite,
+	})
+	return err
 }
 
 func (r *recordedRuns) warnOf(text string) {
@@ -110,17 +128,19 @@ func (r *recordedRuns) rendering() func(was, target *spec.Loop, announced ...str
 	case !r.Texts:
 		return nil
 	case !r.Folder.KnowsTasks():
-		if r.parts != nil {
+		if r.evaluate {
 			r.warnOf(fmt.Sprintf("--evaluate does nothing: the tasks are not in %s\nhint: name their suite: --suite SUITE", r.Path))
 		}
 		if r.Apart {
 			r.warnOf(fmt.Sprintf("the tasks are not in %s: prompts are compared as they are declared; --suite SUITE compares what would be sent", r.Path))
 		}
-		return engine.ReplayDeclared
-	case r.parts != nil:
-		return r.parts.Evaluating()
+		if r.parts == nil {
+			return engine.ReplayDeclared
+		}
+	case r.parts == nil:
+		return engine.Replay
 	}
-	return engine.Replay
+	return r.parts.Replaying(r.snapshots, r.evaluate, r.Folder.KnowsTasks())
 }
 
 // scored is a sweep whose scores are there as far as scorers judge when they are
@@ -158,11 +178,11 @@ func (r *recordedRuns) scored(ctx context.Context, s *sweep.Sweep, cached cacheF
 	return r.Held(s.Candidates())
 }
 
-// judge judges runs as the recorded suite does, by scorers that ask nobody; nil
-// where the runs have no texts, or the tasks are not at hand.
+// judge judges runs as the recorded suite does, by scorers that ask nobody and by what is known of
+// states; nil where the runs have no texts, or neither tasks nor states are at hand.
 func (r *recordedRuns) judge() sweep.Judge {
 	suite := r.Folder.Document.Suite
-	if !r.Texts || !r.Folder.KnowsTasks() {
+	if !r.Texts || !r.Folder.KnowsTasks() && r.parts == nil {
 		return nil
 	}
 	options := scorers.Options{Resolved: suite.Resolved, Baseline: suite.Baseline}
@@ -173,19 +193,33 @@ func (r *recordedRuns) judge() sweep.Judge {
 	if set == nil {
 		return nil
 	}
-	by := map[string]*scorers.Set{}
+	by, states := map[string]*scorers.Set{}, r.stateJudge(set)
 	for i := range suite.Scorers {
-		tests := r.parts != nil && suite.Scorers[i].Type == "test" // in states that were kept, and without a call
+		if !r.Folder.KnowsTasks() {
+			break
+		}
+		tests := r.evaluate && r.parts != nil && suite.Scorers[i].Type == "test" // in states that were kept, and without a call
 		if name := suite.Scorers[i].Name; tests || !suite.Scorers[i].Asks(suite.Scorers) {
 			by[name] = set.Only(func(one string) bool { return one == name })
 		}
 	}
 	return func(run *sweep.Run, as *record.Run, score string) float64 {
+		if states != nil && as != run.Run {
+			if value, ok := states.known(as, score); ok {
+				return value
+			}
+		}
 		if by[score] == nil {
+			if states != nil && as == run.Run {
+				return states.recorded(run.Run, score)
+			}
 			return math.NaN()
 		}
 		for _, s := range by[score].At(context.Background(), run.Task, as, []int{0}) {
 			if s.Unscored == "" {
+				if states != nil && as != run.Run {
+					states.keep(as, s)
+				}
 				return s.Value
 			}
 		}

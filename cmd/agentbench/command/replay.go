@@ -98,5 +98,6 @@ func (p *program) writeReplay(ctx context.Context, r *recordedRuns, s *sweep.Swe
 	if err != nil {
 		return exit.With(exit.Stopped, "", "%w", err)
 	}
+	r.keepFound(ctx)
 	return p.write(told, &f.reportFlags)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/spec"
+	"github.com/agentbench/agentbench/suites"
 )
 
 // judgedFlags are those of report.
@@ -75,6 +76,9 @@ func (p *program) report(ctx context.Context, path string, f *judgedFlags) error
 	}
 	unanswered := p.judgeReport(ctx, r, results, f.texts)
 	r.Where = exit.ShellWord(path)
+	if _, ships := suites.Find(r.Suite); ships {
+		r.Named = exit.ShellWord(r.Suite)
+	}
 	if err := p.write(r, &f.reportFlags); err != nil {
 		return err
 	}

@@ -475,7 +475,7 @@ func (p *program) conclude(ctx context.Context, j *job, m *record.Manifest, end 
 	if err != nil {
 		return err
 	}
-	report.Where = exit.ShellWord(j.dir)
+	report.Where, report.Named = exit.ShellWord(j.dir), exit.ShellWord(j.path)
 	if there(j.path) && len(j.flags.set) == 0 { // not one that ships, nor one that only this run has
 		report.From = exit.ShellWord(j.path)
 	}

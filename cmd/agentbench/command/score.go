@@ -31,6 +31,8 @@ type scoreFlags struct {
 	again, iterations, dry, compact, force, q bool
 	concurrency                               int
 	format                                    string
+	at                                        string // atStep: states of workspaces are scored; "": runs
+	sample                                    int
 }
 
 func (p *program) scoreCommand() *cobra.Command {
@@ -44,8 +46,14 @@ or of another version of their scorer, and appends them to scores.jsonl, where t
 one counts. The scorers are those of SUITE, which may have been edited, or those of the
 folder.
 
+--at step scores what programs had in their workspaces when each of their model calls arrived
+(workspace: {snapshot: step}): each different state once, as if a limit of steps had ended the run
+there. Afterwards report shows the score by limit of steps, and replay and tune need no --evaluate.
+
 After an interrupt, or when the suite's budget is spent, finished scores are saved; rerun
 the same command to continue.`,
+		Example: `  agentbench score results/nightly
+  agentbench score results/bugs bugs.suite.yaml --at step --sample 10`,
 		Args: arguments(1, 2, "a result folder, and perhaps a suite"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := f.validate(); err != nil {
@@ -57,6 +65,8 @@ the same command to continue.`,
 	c.Flags().StringArrayVar(&f.scorers, "scorer", nil, "compute only this scorer (repeatable)")
 	c.Flags().StringArrayVar(&f.remove, "remove", nil, "remove this scorer's scores (repeatable)")
 	c.Flags().BoolVar(&f.again, "again", false, "rescore everything")
+	choiceFlag(c, &f.at, "at", []string{atStep}, "score what programs had left at each step, instead of runs: step")
+	wholeFlag(c, &f.sample, "sample", 1, noMost, "--sample 10 scores ten limits of steps", "with --at step: score only this many limits of steps, evenly spread (default: all)")
 	c.Flags().BoolVar(&f.iterations, "iterations", false, "score every iteration, also with scorers that call models or programs")
 	c.Flags().BoolVar(&f.dry, "dry-run", false, "only show what would be scored, and the maximum of calls")
 	c.Flags().BoolVar(&f.compact, "compact", false, "rewrite scores.jsonl without superseded scores")
@@ -72,6 +82,12 @@ func (f *scoreFlags) validate() error {
 	if formats := []string{"terminal", "json"}; !slices.Contains(formats, f.format) {
 		return exit.Usage("there are: terminal, json", "unknown format %q", f.format)
 	}
+	switch {
+	case f.sample > 0 && f.at == "":
+		return exit.Usage("agentbench score DIR --at step --sample "+fmt.Sprint(f.sample), "--sample goes with --at step")
+	case f.at != "" && (f.iterations || f.compact || len(f.remove) > 0):
+		return exit.Usage("run them one after the other", "--at step does not go together with --iterations, --compact and --remove")
+	}
 	for _, name := range f.scorers {
 		if slices.Contains(f.remove, name) {
 			return exit.Usage("", "--scorer %s and --remove %s contradict each other", name, name)
@@ -85,6 +101,10 @@ func (p *program) score(ctx context.Context, args []string, f *scoreFlags) error
 	s, err := p.openScoring(args, f)
 	if err != nil {
 		return err
+	}
+	defer s.shared.Close()
+	if f.at == atStep {
+		return s.steps(ctx)
 	}
 	if f.dry {
 		done, err := pass.Look(s.options())
@@ -316,6 +336,8 @@ type scoring struct {
 	suite    *spec.Document // whose scorers judge
 	edited   bool           // the user named it
 	budget   *pace.Budget
+	parts    *engine.Parts
+	shared   engine.Shared // what the parts keep
 	set      *scorers.Set
 	judging  []string // the scorers that judge
 	remove   []string // those whose scores are taken back
@@ -370,12 +392,13 @@ func (s *scoring) compile() error {
 		return err
 	}
 	parts, err := engine.NewParts(s.suite, engine.BuildOptions{
-		Workspaces: filepath.Join(dir, results.Workspaces),
-		Getenv:     s.env, Budget: s.budget, Cache: s.openCache(), CacheMode: s.flags.mode,
+		Workspaces: filepath.Join(dir, results.Workspaces), Shared: &s.shared, Recorded: !s.edited, Beside: s.beside(),
+		Getenv: s.env, Budget: s.budget, Cache: s.openCache(), CacheMode: s.flags.mode,
 	})
 	if err != nil {
 		return s.unwired(err)
 	}
+	s.parts = parts
 	if s.flags.concurrency > 0 {
 		s.suite.Suite.Concurrency = s.flags.concurrency
 	}
@@ -387,6 +410,14 @@ func (s *scoring) compile() error {
 		return exit.Quiet(exit.WrongSpec)
 	}
 	s.set = set
+	return nil
+}
+
+// beside is the suite whose files programs name; nil: the user named none.
+func (s *scoring) beside() *spec.Document {
+	if s.edited {
+		return s.suite
+	}
 	return nil
 }
 

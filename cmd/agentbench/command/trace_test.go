@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -136,6 +137,63 @@ func TestRunsAreTraced(t *testing.T) {
 }
 
 // Where traces cannot be sent, it is said, and the run is what it was.
+// The calls that a program makes are spans below the iteration that they are made in, each with its step.
+func TestCallsOfProgramsAreTraced(t *testing.T) {
+	if _, err := exec.LookPath("curl"); err != nil {
+		t.Skip("needs curl")
+	}
+	s := collectSpans(t)
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"suite.yaml": `suite: s
+tasks: [{id: a, input: x}]
+models: {m: {provider: script, price: free, responses: [one], after_last: repeat}}
+configurations: [{name: c, loop: l.loop.yaml}]
+`,
+		"l.loop.yaml": `loop: l
+agent:
+  models: {default: m}
+  command:
+    - sh
+    - -c
+    - |
+      for word in one two; do curl -s -f -H "Authorization: Bearer $OPENAI_API_KEY" -d '{"model":"m","messages":[{"role":"user","content":"'$word'"}]}' "$OPENAI_BASE_URL/chat/completions"; done
+    - "{{ prompt }}"
+prompt: "{{ task.input }}"
+terminate: {max_iterations: 2}
+`,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var told bytes.Buffer
+	if code := run(t.Context(), []string{"run", filepath.Join(dir, "suite.yaml"), "--quiet", "--out", filepath.Join(dir, "r"), "--cache", "off"}, os.Getenv, nil, io.Discard, &told); code != 0 {
+		t.Fatalf("code %d: %s", code, told.String())
+	}
+	s.hold(t, map[string]int{"invoke_agent c": 1, "invoke_agent c > iteration": 2, "iteration > chat m": 4})
+	iterations, steps := map[string]int{}, map[int64]bool{}
+	for _, span := range s.all {
+		if span.Name != "chat m" {
+			continue
+		}
+		iterations[string(span.ParentSpanId)]++
+		for _, a := range span.Attributes {
+			if a.Key == "agentbench.step" {
+				steps[a.Value.GetIntValue()] = true
+			}
+		}
+	}
+	for of, calls := range iterations {
+		if calls != 2 {
+			t.Errorf("%d calls in the iteration %x, want 2", calls, of)
+		}
+	}
+	if len(iterations) != 2 || len(steps) != 4 || !steps[4] {
+		t.Errorf("calls of %d iterations, with the steps %v", len(iterations), steps)
+	}
+}
+
 func TestTracesThatCannotBeSent(t *testing.T) {
 	for name, c := range map[string]struct {
 		env  map[string]string

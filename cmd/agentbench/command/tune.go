@@ -153,6 +153,7 @@ func (t *tuning) recommend(ctx context.Context) error {
 	}
 	t.options.All = slices.Contains(t.flags.tables, "all")
 	tuned, err := tune.Choose(ctx, of, t.options)
+	t.keepFound(ctx)
 	if err != nil {
 		return t.unchosen(err)
 	}

@@ -55,6 +55,8 @@ type Run struct {
 	// Arrived is told each call when it arrives, one after the other, and decides: "" lets it pass, anything else is the reason for
 	// which it is refused. Until it returns the call is not made, and its program waits. nil: the limits decide.
 	Arrived func(ctx context.Context, a *Arrival) record.Reason
+	// Ask makes a call, which has a place in the run; nil: it is only made.
+	Ask func(ctx context.Context, call *model.Asked, place *record.Call) (*model.Reply, *record.Call, error)
 	// Ended is told each call that was let through when it is over, before the program may know; nil: nobody is.
 	Ended func(*Ended)
 }
@@ -272,7 +274,13 @@ func (c *call) ends() {
 // make makes the call and notes what became of it, before the program can know.
 func (c *call) make() error {
 	of := model.Asked{Model: c.model.Model, Name: c.model.Name, Role: record.RoleAgent, Hash: c.noted.Request, Request: c.request}
-	reply, made, err := of.Ask(c.ctx)
+	ask := c.session.run.Ask
+	if ask == nil {
+		ask = func(ctx context.Context, of *model.Asked, _ *record.Call) (*model.Reply, *record.Call, error) {
+			return of.Ask(ctx)
+		}
+	}
+	reply, made, err := ask(c.ctx, &of, &record.Call{Conversation: c.place.conversation.name, Kind: c.place.kind, Step: c.place.step})
 	ended := c.end(reply, made, err)
 	if s := c.session; s.run.Ended != nil {
 		s.run.Ended(ended)

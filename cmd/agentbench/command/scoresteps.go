@@ -1,0 +1,180 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+
+	"github.com/agentbench/agentbench/engine/exit"
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/results"
+	"github.com/agentbench/agentbench/reports/page"
+	"github.com/agentbench/agentbench/scorers/pass"
+	"github.com/agentbench/agentbench/spec"
+)
+
+// atStep is the word for the moments at which calls of programs arrive.
+const atStep = "step"
+
+// steps scores what programs had left when their calls arrived, and tells what was done.
+func (s *scoring) steps(ctx context.Context) error {
+	pass, left, err := s.stepPass()
+	if err != nil {
+		return err
+	}
+	ctx, stop := untilSignal(ctx)
+	defer stop()
+	done, err := s.makeSteps(ctx, pass)
+	if err != nil {
+		return exit.Unmeasured(err)
+	}
+	if err := s.tellSteps(done, left); err != nil {
+		return err
+	}
+	switch {
+	case ctx.Err() != nil:
+		return exit.With(exit.Stopped, "finished scores are saved; rerun the same command to continue", "interrupted")
+	case done.Runs == 0:
+		return exit.With(exit.NotMeasured, "workspace: {snapshot: step} keeps them, of programs with models", "no run of %s has states of its workspace at steps", s.dir)
+	case done.Taskless == done.Runs:
+		return exit.With(exit.NotMeasured, "name the suite of the runs: agentbench score "+exit.ShellWord(s.dir)+" SUITE --at step", "no state could be scored: the tasks are not in the folder")
+	case done.Unknown == done.Distinct && !s.flags.dry:
+		return exit.With(exit.NotMeasured, "", "no state could be scored: %s", done.Why)
+	}
+	return nil
+}
+
+// stepPass is the pass that is asked for. Left are the scorers that would call models or endpoints.
+func (s *scoring) stepPass() (steps *pass.Steps, left []string, err error) {
+	found := &results.Snapshots{}
+	if !s.flags.again {
+		if found, err = results.OpenSnapshots(s.dir); err != nil {
+			return nil, nil, err
+		}
+	}
+	all := s.suite.Suite
+	var judging []string
+	for i := range all.Scorers {
+		switch name := all.Scorers[i].Name; {
+		case !slices.Contains(s.judging, name):
+		case asksModels(all, &all.Scorers[i]):
+			left = append(left, name)
+		default:
+			judging = append(judging, name)
+		}
+	}
+	if len(judging) == 0 {
+		return nil, nil, exit.Usage("scorers that call models or endpoints judge outputs only", "%s has no scorer that judges what programs left", s.dir)
+	}
+	steps = &pass.Steps{
+		Dir: s.dir, Set: s.set.Only(func(name string) bool { return slices.Contains(judging, name) }), Found: found, Sample: s.flags.sample, Dry: s.flags.dry,
+		Loop: func(run *record.Run) *spec.Loop { return steppedLoop(s.folder, run) }, Cut: s.parts.Cutting(found), Workers: runtime.GOMAXPROCS(0),
+		Key: func(l *spec.Loop, tree string) (string, error) {
+			workspaces, err := s.parts.Workspaces(l)
+			if err != nil {
+				return "", err
+			}
+			return workspaces.ScoreKey(tree)
+		},
+	}
+	if s.flags.concurrency > 0 {
+		steps.Workers = s.flags.concurrency
+	}
+	if s.folder.KnowsTasks() {
+		steps.Tasks = s.folder.Tasks()
+	}
+	return steps, left, nil
+}
+
+// makeSteps scores while the folder is held.
+func (s *scoring) makeSteps(ctx context.Context, steps *pass.Steps) (*pass.StepCounts, error) {
+	if s.flags.dry {
+		return steps.Make(ctx, nil)
+	}
+	journal, _, err := record.OpenScores(s.dir, s.recording())
+	if err != nil {
+		return nil, results.Unscorable(s.dir, err)
+	}
+	if err := results.ClearWorkspaces(s.dir); err != nil {
+		return nil, errors.Join(err, journal.Close())
+	}
+	done, err := steps.Make(ctx, journal)
+	return done, errors.Join(err, journal.Close())
+}
+
+// stepScores is what was done of one scorer, as JSON has it.
+type stepScores struct {
+	Scorer   string `json:"scorer"`
+	Version  string `json:"version"`
+	Kept     int    `json:"kept"`
+	Made     int    `json:"made"`
+	Unscored int    `json:"unscored"`
+	Reason   string `json:"reason,omitempty"`
+	Wanted   int    `json:"wanted"`
+	States   int    `json:"states"` // that were kept
+	Distinct int    `json:"distinct"`
+	Unknown  int    `json:"unknown"`
+}
+
+// tellSteps prints what a pass over states found and did.
+func (s *scoring) tellSteps(done *pass.StepCounts, left []string) error {
+	if s.flags.format == "json" {
+		for i := range done.Scorers {
+			c := &done.Scorers[i]
+			if err := s.line(stepScores{c.Name, c.Hash, c.Kept, c.Made, c.Unscored, c.Reason, c.Wanted, done.States, done.Distinct, done.Unknown}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if _, err := page.Terminal(s.out, stepTable(done, s.flags.dry), page.Screen{Width: s.width(s.out)}); unlessClosed(err) != nil {
+		return exit.Unmeasured(err)
+	}
+	fmt.Fprintf(s.out, "%s of %s, %d of them different within their run\n", page.Plural(done.States, "state", "states"), page.Plural(done.Runs, "run", "runs"), done.Distinct)
+	for i := range done.Scorers {
+		if c := &done.Scorers[i]; c.Unscored > 0 {
+			fmt.Fprintf(s.out, "%s: one of the reasons for what is unscored: %s\n", page.Visible(c.Name), page.Visible(c.Reason))
+		}
+	}
+	if s.flags.q {
+		return nil
+	}
+	if done.Unknown > 0 {
+		fmt.Fprintf(s.err, "agentbench: warning: %s not scored, one of the reasons: %s\n", page.Plural(done.Unknown, "state is", "states are"), page.Visible(done.Why))
+	}
+	if done.Taskless > 0 && done.Taskless < done.Runs {
+		fmt.Fprintf(s.err, "agentbench: warning: %s of tasks that are not available, and not scored\n", page.Plural(done.Taskless, "run is", "runs are"))
+	}
+	if len(left) > 0 {
+		fmt.Fprintf(s.err, "not scored at steps, because they call models or endpoints: %s\n", page.Visible(exit.Some(left)))
+	}
+	if !s.flags.dry {
+		fmt.Fprintf(s.err, "score by limit of steps: agentbench report %s --table steps\n", exit.ShellWord(s.dir))
+	}
+	return nil
+}
+
+// stepTable has a line for each scorer; its numbers are of different states.
+func stepTable(done *pass.StepCounts, dry bool) page.Grid {
+	t := page.Grid{Columns: []page.GridColumn{{Head: "scorer"}, {Head: "version"}, {Head: "kept", Right: true}}}
+	heads := []string{"made", "unscored"}
+	if dry {
+		heads = []string{"to make"}
+	}
+	for _, head := range heads {
+		t.Columns = append(t.Columns, page.GridColumn{Head: head, Right: true})
+	}
+	for i := range done.Scorers {
+		c := &done.Scorers[i]
+		row := []string{page.Visible(c.Name), c.Hash, fmt.Sprint(c.Kept)}
+		if dry {
+			row = append(row, fmt.Sprint(c.Wanted))
+		} else {
+			row = append(row, fmt.Sprint(c.Made), fmt.Sprint(c.Unscored))
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}

@@ -1,0 +1,78 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/agentbench/agentbench/engine/agent"
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/stop"
+	"github.com/agentbench/agentbench/spec"
+)
+
+// Found is what is known of states that were kept when calls arrived. It is safe for
+// concurrent use.
+type Found interface {
+	// Snapshot is what is known of a state of a run.
+	Snapshot(run string, iteration int, key string) (known record.Snapshot, ok bool)
+	// Find is told what was found of one, in the place of what was known of it.
+	Find(record.Snapshot)
+}
+
+// States judges states of workspaces that a recording kept, for replay. It runs tests and
+// programs, but asks no judge.
+type States struct {
+	// Evaluator evaluates; nil: only what was found before is known.
+	Evaluator  *DeclaredEvaluator
+	Workspaces *agent.Workspaces
+	Found      Found
+	// By is the hash of what is evaluated by.
+	By string
+}
+
+// Evaluate implements replay.States.
+func (s *States) Evaluate(ctx context.Context, run *record.Run, task *spec.Task, it *record.Iteration, state *stop.State) (*record.Evaluation, *record.Error, time.Duration, bool) {
+	left, err := s.Workspaces.State(ctx, run.Seed, it.Workspace.Tree)
+	if err != nil {
+		return nil, nil, 0, false
+	}
+	it.Workspace = left
+	key, err := s.Workspaces.ScoreKey(left.Tree)
+	if err != nil {
+		return nil, nil, 0, false
+	}
+	found, known := s.Found.Snapshot(run.ID, it.N, key)
+	if !known || found.Evaluator != s.By {
+		if s.Evaluator == nil || s.Evaluator.Spec.Judge != nil || s.Evaluator.Spec.In == "workspace" {
+			return nil, nil, 0, false
+		}
+		if found, known = s.evaluate(ctx, run, task, it, state); !known {
+			return nil, nil, 0, false
+		}
+		found.Key = key
+		s.Found.Find(found)
+	}
+	return found.Evaluation, found.Error, found.Took, true
+}
+
+// evaluate runs what the loop evaluates by.
+func (s *States) evaluate(ctx context.Context, run *record.Run, task *spec.Task, it *record.Iteration, state *stop.State) (record.Snapshot, bool) {
+	for _, declared := range []*spec.Command{s.Evaluator.Spec.Test, s.Evaluator.Spec.Command} {
+		if declared != nil && s.Workspaces.Stranger(run, declared.Argv, nil) != "" {
+			return record.Snapshot{}, false
+		}
+	}
+	found := record.Snapshot{Run: run.ID, Iteration: it.N, Evaluator: s.By}
+	evaluation, calls, err := s.Evaluator.Evaluate(ctx, &Trial{
+		Scope: state, Task: task, Trial: run.Trial, Iteration: it.N, Workspace: &agent.Workspace{Workspaces: s.Workspaces}, Seed: run.Seed, State: it.Workspace,
+	})
+	if err != nil && (ctx.Err() != nil || !errors.As(err, &found.Error) || found.Error.Class.Fault()) {
+		return found, false
+	}
+	found.Evaluation = evaluation
+	for i := range calls {
+		found.Took += calls[i].Duration
+	}
+	return found, true
+}

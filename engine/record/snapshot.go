@@ -1,0 +1,134 @@
+package record
+
+import (
+	"cmp"
+	"errors"
+	"iter"
+	"slices"
+	"time"
+)
+
+// Snapshot is what was found of a state of a run's workspace that was kept when a model call of its program
+// arrived: how a loop that a limit ends there evaluates it, and what it is worth.
+//
+// Of several of one state the last one counts.
+type Snapshot struct {
+	Run       string `json:"run" line:"-"`
+	Iteration int    `json:"iteration"` // in which it was kept
+	// Key is that of the state. States share it that differ in nothing that scores go by.
+	Key string `json:"key"`
+	// Steps are the steps whose calls found this state, in their order: a limit of one less ends
+	// the run with it.
+	Steps []int `json:"steps,omitempty"`
+	// Evaluator is the hash of what the loop evaluates by; "" where it evaluates nothing.
+	Evaluator  string        `json:"evaluator,omitempty"`
+	Evaluation *Evaluation   `json:"evaluation,omitempty"`
+	Error      *Error        `json:"error,omitempty"` // with which the evaluation failed
+	Took       time.Duration `json:"took_ns,omitempty"`
+	// Scores are those of the state, with its iteration, and those of the run that a limit of steps
+	// ends there, with iteration 0, where they may be others.
+	Scores []Score `json:"scores,omitempty"`
+}
+
+// Score is the score by a scorer of the run that a limit of steps ends here; nil where there
+// is none.
+func (s *Snapshot) Score(name string) *Score {
+	var found *Score
+	for i := range s.Scores {
+		if score := &s.Scores[i]; score.Name == name && (found == nil || score.Iteration == 0) {
+			found = score
+		}
+	}
+	return found
+}
+
+func (s *Snapshot) of(run string) {
+	s.Run = run
+	for i := range s.Scores {
+		s.Scores[i].Run = run
+	}
+}
+
+func (s *Snapshot) impossible() error {
+	if s.Iteration < 1 || s.Key == "" {
+		return errors.New("a snapshot without its iteration or key")
+	}
+	for i := range s.Scores {
+		if n := s.Scores[i].Iteration; n != 0 && n != s.Iteration {
+			return errors.New("a snapshot with the score of another iteration")
+		}
+	}
+	return noIteration(s.Iteration)
+}
+
+// cloneSnapshots are snapshots whose texts may be changed.
+func cloneSnapshots(all []Snapshot) []Snapshot {
+	all = slices.Clone(all)
+	for i := range all {
+		s := &all[i]
+		s.Scores = slices.Clone(s.Scores)
+		if s.Evaluation != nil {
+			e := *s.Evaluation
+			e.Improvements, e.Checks = slices.Clone(e.Improvements), slices.Clone(e.Checks)
+			s.Evaluation = &e
+		}
+		if s.Error != nil {
+			e := *s.Error
+			s.Error = &e
+		}
+	}
+	return all
+}
+
+// StandingSnapshots are the snapshots that count among those of one run, which come in the order
+// in which they were made.
+func StandingSnapshots(all []Snapshot) (standing []Snapshot) {
+	for _, s := range all {
+		at := slices.IndexFunc(standing, func(o Snapshot) bool { return o.Iteration == s.Iteration && o.Key == s.Key })
+		if at < 0 {
+			at, standing = len(standing), append(standing, Snapshot{})
+		}
+		standing[at] = s
+	}
+	return standing
+}
+
+// ordered are the snapshots that count as far as they decide anything, in an order that does not depend on when
+// they were made: what tests print and how long they take differs each time.
+func ordered(all []Snapshot) []Snapshot {
+	standing := cloneSnapshots(StandingSnapshots(all))
+	for i := range standing {
+		s := &standing[i]
+		s.Took = 0
+		if s.Evaluation != nil {
+			s.Evaluation.Feedback = ""
+		}
+		for k := range s.Scores {
+			s.Scores[k].Explanation = ""
+		}
+	}
+	slices.SortFunc(standing, func(a, b Snapshot) int {
+		return cmp.Or(cmp.Compare(a.Iteration, b.Iteration), cmp.Compare(a.Key, b.Key))
+	})
+	return standing
+}
+
+// ReadSnapshots yields what was found of states of workspaces, in the order in which it was
+// written; the errors are as those of [ReadScores].
+func ReadSnapshots(dir string) iter.Seq2[Snapshot, error] {
+	return func(yield func(Snapshot, error) bool) {
+		for l, err := range fileLines(dir, scoresFile, scoresOf) {
+			if err != nil {
+				if !yield(Snapshot{}, err) {
+					return
+				}
+				continue
+			}
+			for _, s := range l.is.Snapshots {
+				if !yield(s, nil) {
+					return
+				}
+			}
+		}
+	}
+}

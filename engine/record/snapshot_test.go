@@ -1,0 +1,151 @@
+package record
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/agentbench/agentbench/engine/propertytest"
+	"pgregory.net/rapid"
+)
+
+// aSnapshot is one that counts.
+func aSnapshot(run string, step int, key string, solved float64) Snapshot {
+	return Snapshot{
+		Run: run, Iteration: 1, Key: key, Steps: []int{step}, Evaluator: "e", Evaluation: &Evaluation{Feedback: "not ok"}, Took: 7,
+		Scores: []Score{{Run: run, Name: "solved", Iteration: 1, Value: solved, Scorer: "1"}},
+	}
+}
+
+func addSnapshots(t *testing.T, dir, run string, o Options, all ...Snapshot) {
+	t.Helper()
+	o.Delay = soon
+	j, _, err := OpenScores(dir, o)
+	must(t, err)
+	must(t, errors.Join(j.AppendSnapshots(run, all, nil), j.Close()))
+}
+
+// snapshotsOf are those of a run that count.
+func snapshotsOf(t *testing.T, dir, run string) (all []Snapshot) {
+	t.Helper()
+	for s, err := range ReadSnapshots(dir) {
+		must(t, err)
+		if s.Run == run {
+			all = append(all, s)
+		}
+	}
+	return StandingSnapshots(all)
+}
+
+func TestSnapshotsAreReadAsTheyWereWritten(t *testing.T) {
+	propertytest.Check(t, func(t *rapid.T) {
+		wrote := anyOf[Snapshot](t)
+		line, err := appendScores([]byte("before"), "default/task/1", nil, []Snapshot{wrote})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want scoresLine[Score]
+		if err := json.Unmarshal(checkLine(t, line), &want); err != nil {
+			t.Fatal(err)
+		}
+		want.Snapshots[0].of("default/task/1")
+		got, err := readLine(checkLine(t, line), readScores)
+		dropEmpty(reflect.ValueOf(&want))
+		dropEmpty(reflect.ValueOf(&got))
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Fatalf("read %+v (%v)\nwant %+v", got, err, want)
+		}
+	})
+}
+
+// What was found of states stands beside the scores of runs, and is none of them.
+func TestSnapshotsAreNoScoresOfRuns(t *testing.T) {
+	dir, run := sampleFolder(t, 2), sampleRun(0, 1).ID
+	before := standing(t, dir)
+	addSnapshots(t, dir, run, Options{}, aSnapshot(run, 2, "k", 0), aSnapshot(run, 3, "k2", 1))
+	addSnapshots(t, dir, run, Options{}, aSnapshot(run, 2, "k", 1))
+	if after := standing(t, dir); !reflect.DeepEqual(before, after) {
+		t.Errorf("scores of runs were %+v, and are %+v", before, after)
+	}
+	want := []Snapshot{aSnapshot(run, 2, "k", 1), aSnapshot(run, 3, "k2", 1)}
+	if got := snapshotsOf(t, dir, run); !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v count, want %+v", got, want)
+	}
+	before = standing(t, dir)
+	if _, err := CompactScores(dir, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := snapshotsOf(t, dir, run); !reflect.DeepEqual(got, want) || !reflect.DeepEqual(standing(t, dir), before) {
+		t.Errorf("compacted, %+v count, want %+v", got, want)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, scoresFile))
+	if err != nil || strings.Count(string(text), `"k"`) != 1 {
+		t.Errorf("%s, %v", text, err)
+	}
+}
+
+func TestSnapshotsHoldNoSecrets(t *testing.T) {
+	dir, run := sampleFolder(t, 1), sampleRun(0, 1).ID
+	one := aSnapshot(run, 2, "k", 1)
+	one.Evaluation.Feedback, one.Error, one.Scores[0].Explanation = "has s3cret", &Error{Message: "s3cret"}, "s3cret, too"
+	hide := func(text []byte) []byte { return []byte(strings.ReplaceAll(string(text), "s3cret", "***")) }
+	addSnapshots(t, dir, run, Options{Redact: hide}, one)
+	text, err := os.ReadFile(filepath.Join(dir, scoresFile))
+	if err != nil || strings.Contains(string(text), "s3cret") || strings.Count(string(text), "***") != 3 {
+		t.Errorf("%s, %v", text, err)
+	}
+	if one.Evaluation.Feedback != "has s3cret" {
+		t.Error("what was given is changed")
+	}
+}
+
+func TestMergeKeepsSnapshots(t *testing.T) {
+	home, run := t.TempDir(), sampleRun(1, 1).ID
+	one, two := filepath.Join(home, "one"), filepath.Join(home, "two")
+	shardFolder(t, one, 1, 2, 1, 2, []attempt{attemptAt(1, 1, Completed)})
+	shardFolder(t, two, 2, 2, 1, 2, []attempt{attemptAt(1, 1, Completed), attemptAt(2, 1, Completed)})
+	addSnapshots(t, one, run, Options{}, aSnapshot(run, 2, "k", 1))
+	merged := func(name string) (*Merged, error) {
+		return Merge(filepath.Join(home, name), partsOf(t, one, two), Options{})
+	}
+	if _, err := merged("first"); err != nil || len(snapshotsOf(t, filepath.Join(home, "first"), run)) != 1 {
+		t.Errorf("snapshots of one part are not merged: %v", err)
+	}
+	slow := aSnapshot(run, 2, "k", 1)
+	slow.Took, slow.Evaluation.Feedback = 99, "not ok after 99 ns"
+	addSnapshots(t, two, run, Options{}, slow)
+	if _, err := merged("second"); err != nil {
+		t.Errorf("tests that only took longer contradict each other: %v", err)
+	}
+	addSnapshots(t, two, run, Options{}, aSnapshot(run, 2, "k", 0))
+	if _, err := merged("third"); err == nil {
+		t.Error("other scores of one state do not contradict each other")
+	}
+}
+
+func TestSnapshotsThatCannotBeAreRefused(t *testing.T) {
+	for name, wrong := range map[string]func(*Snapshot){
+		"no iteration":                   func(s *Snapshot) { s.Iteration = 0 },
+		"no key":                         func(s *Snapshot) { s.Key = "" },
+		"the score of another iteration": func(s *Snapshot) { s.Scores[0].Iteration = 2 },
+		"an iteration that no run has":   func(s *Snapshot) { s.Iteration, s.Scores = 1<<40, nil },
+	} {
+		dir, run := sampleFolder(t, 1), sampleRun(0, 1).ID
+		one := aSnapshot(run, 2, "k", 1)
+		wrong(&one)
+		addSnapshots(t, dir, run, Options{}, one)
+		var problem *Problem
+		for _, err := range ReadSnapshots(dir) {
+			if err != nil && !errors.As(err, &problem) {
+				t.Fatal(err)
+			}
+		}
+		if problem == nil {
+			t.Errorf("%s: no problem", name)
+		}
+	}
+}

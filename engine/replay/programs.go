@@ -1,0 +1,191 @@
+package replay
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/stop"
+)
+
+// refusedCall is the first call that a program made in the iteration and that the limits of
+// the configuration refuse, by its place among the calls; the reason is "" where there is none.
+func (w *walk) refusedCall(recorded *record.Iteration, judged int) (at int, reason record.Reason) {
+	limits, any := w.rules.CallLimits()
+	for i := 0; any && i < judged; i++ {
+		c := &recorded.Calls[i]
+		if c.Conversation == "" {
+			continue
+		}
+		if reason = limits.Refuses(w.callsBefore(recorded, i), c); reason != "" {
+			return i, reason
+		}
+	}
+	return 0, ""
+}
+
+// callsBefore are the calls of the run that its limits count when one arrives: those of
+// programs stand in the order in which they arrived.
+func (w *walk) callsBefore(recorded *record.Iteration, at int) (before []record.Call) {
+	for _, it := range w.made {
+		before = append(before, it.Calls...)
+	}
+	before = append(before, recorded.Calls[:at]...)
+	return slices.DeleteFunc(before, func(c record.Call) bool { return c.Conversation == "" })
+}
+
+// endProgram ends the program of an iteration at one of its calls, which is not made. What it
+// left is the state that was kept when the call arrived.
+func (w *walk) endProgram(p *pass, recorded *record.Iteration, at int, reason record.Reason) {
+	refused := &recorded.Calls[at]
+	p.ended = true
+	w.halt(p, recorded.Calls[:at], refused.Arrived)
+	p.cut(reason)
+	w.unsaid(p)
+	switch {
+	case recorded.Workspace == nil:
+	case refused.Tree == "":
+		p.unknown = fmt.Sprintf("the state of the workspace when call %d of the program arrived was not kept: record with workspace: {snapshot: step}", at)
+	default:
+		p.Workspace = &record.Workspace{Tree: refused.Tree}
+	}
+}
+
+// halt ends the program of an iteration at a time, by which it had made some of its calls.
+func (w *walk) halt(p *pass, calls []record.Call, at time.Duration) {
+	p.late, p.End = true, at
+	p.Calls = slices.Clone(calls)
+	for i := range p.Calls {
+		c := &p.Calls[i]
+		w.charge(c)
+		if c.Conversation == "" { // the program
+			c.Duration, c.Stdout, c.Stderr, c.Error = p.End-c.Start, "", "", nil
+		}
+	}
+	p.Working = p.End - p.Start
+}
+
+// timeOut ends the program of an iteration at a time at which the loop's timeout cancels it. What it left counts.
+func (w *walk) timeOut(p *pass, at time.Duration) {
+	tree, known := w.stateAt(p, at)
+	p.ended = true
+	w.halt(p, begunBy(p.Calls, at), at)
+	if !known {
+		p.censored = "a timeout ends the program, and what it had left in its workspace by then is not known"
+		return
+	}
+	p.cut(record.ReasonTimeout)
+	w.unsaid(p)
+	p.Workspace = &record.Workspace{Tree: tree}
+}
+
+// defaultProgramTimeout is agent.timeout of a program that declares none.
+const defaultProgramTimeout = 10 * time.Minute
+
+// overtime is when agent.timeout kills the program of an iteration; ok is false where the program ends
+// before that.
+func (w *walk) overtime(p *pass, recorded *record.Iteration) (at time.Duration, ok bool) {
+	if len(recorded.Calls) == 0 || recorded.Calls[0].Role != record.RoleProgram {
+		return 0, false
+	}
+	pair, _ := w.differ.pair(w.state.Next().StageIndex(), recorded)
+	limit, c := cmp.Or(pair.timeout, defaultProgramTimeout), &recorded.Calls[0]
+	return c.Start + limit, limit != cmp.Or(pair.recordedTimeout, defaultProgramTimeout) && c.Duration >= limit
+}
+
+// killProgram kills the program of an iteration that takes longer than it may. The iteration fails; what
+// it left is where the next one would begin.
+func (w *walk) killProgram(p *pass, recorded *record.Iteration, at time.Duration) {
+	program := &recorded.Calls[0]
+	tree, known := w.stateAt(p, at)
+	w.halt(p, begunBy(recorded.Calls, at), at)
+	failed := record.Errorf(record.Program, "the program %q took longer than %v and was killed", program.Model, at-program.Start)
+	p.Calls[0].Error = failed
+	w.unsaid(p)
+	p.Fail(failed)
+	p.killed = true
+	if p.Workspace == nil {
+		return
+	}
+	p.Workspace = &record.Workspace{Tree: tree}
+	if !known && slices.ContainsFunc(Reads(w.target), func(path string) bool { return strings.HasPrefix(path, "workspace") }) {
+		p.censored = "agent.timeout ends the program, and what it had left in its workspace by then is not known"
+	}
+}
+
+// begunBy are the calls that had begun before a time: those of a program stand in the order in which they
+// arrived.
+func begunBy(calls []record.Call, at time.Duration) []record.Call {
+	end := slices.IndexFunc(calls, func(c record.Call) bool { return begun(&c) >= at })
+	if end < 0 {
+		end = len(calls)
+	}
+	return calls[:end]
+}
+
+func begun(c *record.Call) time.Duration {
+	if c.Conversation != "" {
+		return c.Arrived
+	}
+	return c.Start
+}
+
+// stateAt is the state of the workspace at a time within an iteration: that which the latest call found, if its
+// answer had not begun and nothing else ran, or if the next state that was kept is the same.
+func (w *walk) stateAt(p *pass, at time.Duration) (tree string, known bool) {
+	recorded := &w.run.Iterations[len(w.made)]
+	before, waiting, after := w.treeBefore(recorded), false, ""
+	var in []string // the conversations so far
+	for i := range recorded.Calls {
+		c := &recorded.Calls[i]
+		switch {
+		case c.Conversation == "":
+			continue
+		case c.Arrived > at:
+			after = c.Tree
+		default:
+			if !slices.Contains(in, c.Conversation) {
+				in = append(in, c.Conversation)
+			}
+			before, waiting = c.Tree, len(in) == 1 && at < c.FirstByte
+			continue
+		}
+		break
+	}
+	if after == "" && recorded.Workspace != nil && !slices.ContainsFunc(recorded.Calls, func(c record.Call) bool { return c.Arrived > at && c.Conversation != "" }) {
+		after = recorded.Workspace.Tree
+	}
+	return before, before != "" && (waiting || before == after)
+}
+
+// treeBefore is the state in which an iteration finds its workspace, "" where that is not known.
+func (w *walk) treeBefore(recorded *record.Iteration) string {
+	if len(w.made) == 0 || recorded.Workspace != nil && recorded.Workspace.Reset {
+		return w.run.Seed
+	}
+	if last := w.run.Iterations[len(w.made)-1].Workspace; last != nil {
+		return last.Tree
+	}
+	return ""
+}
+
+// evaluateState judges what a program left that a limit ended where the recording's went on.
+func (w *walk) evaluateState(_ stop.Step, _, it *record.Iteration) (why string) {
+	why = "what it had left by then was not evaluated: it is, with --evaluate --suite SUITE"
+	if w.target.Evaluate.Judge != nil {
+		why = "what it had left by then was not shown to the judge"
+	}
+	if w.States == nil {
+		return why
+	}
+	evaluation, failure, took, ok := w.States.Evaluate(w.ctx, w.run, w.task, it, w.state)
+	if !ok {
+		return why
+	}
+	it.Evaluation, it.End, it.Working = evaluation, it.End+took, it.Working+took
+	it.Fail(failure)
+	return ""
+}

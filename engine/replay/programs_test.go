@@ -1,0 +1,141 @@
+package replay_test
+
+import (
+	"context"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/replay"
+	"github.com/agentbench/agentbench/engine/stop"
+	"github.com/agentbench/agentbench/spec"
+)
+
+// coding is the loop of a program that calls a model, with more keys.
+func coding(t *testing.T, agent, rest string) *spec.Loop {
+	t.Helper()
+	d, faults := spec.LoadFS(fstest.MapFS{
+		"s.yaml": {Data: []byte(`
+suite: s
+tasks: [{id: a, input: x}]
+models: {m: {provider: script, price: free, responses: [x]}}
+configurations: [{name: c, loop: l.yaml}]
+`)},
+		"l.yaml": {Data: []byte("loop: l\nworkspace: {snapshot: step}\nagent: {command: [agent, \"{{ task.input }}\"], models: {default: m}" + agent + "}\nevaluate: {test: [tests]}\n" + rest)},
+	}, "s.yaml", spec.Options{})
+	if d == nil {
+		t.Fatal(faults)
+	}
+	return d.Suite.Configuration("c").Loop
+}
+
+const second = time.Second
+
+// programRun is a run of two iterations, in each of which the program took 10 s and made three calls. Its answers
+// begin half a second after a call arrives, and end after a second. Trees are by second.
+func programRun(trees ...string) *record.Run {
+	run := &record.Run{ID: "c/a/1", Configuration: "c", Task: "a", Trial: 1, Seed: "seed", Elapsed: 20 * second}
+	for n := range 2 {
+		start := time.Duration(n) * 10 * second
+		it := record.Iteration{
+			N: n + 1, Request: "r", Start: start, End: start + 10*second, Working: 10 * second, Workspace: &record.Workspace{Tree: trees[4*n+3]},
+			Output: []byte(`"x"`), Evaluation: &record.Evaluation{Confidence: 0.1},
+			Calls: []record.Call{{Role: record.RoleProgram, Model: "agent", Request: "r", Start: start, Duration: 10 * second}},
+		}
+		for i := range 3 {
+			arrived := start + time.Duration(3*i+1)*second
+			it.Calls = append(it.Calls, record.Call{
+				Role: record.RoleAgent, Model: "m", Conversation: "main", Kind: record.MainCall, Step: 3*n + i + 1, Tree: trees[4*n+i],
+				Arrived: arrived, Start: arrived, FirstByte: arrived + second/2, Ended: arrived + second, Duration: second, Usage: record.Usage{Calls: 1, OutputTokens: 10},
+			})
+		}
+		run.Iterations = append(run.Iterations, it)
+	}
+	run.Outcome = record.Outcome{Status: record.Completed, Reason: record.ReasonMaxIterations, Class: record.ByCondition, Fired: "max_iterations", Returned: 1}
+	return run
+}
+
+// tested evaluates states: it remembers them.
+type tested struct{ trees []string }
+
+func (s *tested) Evaluate(_ context.Context, _ *record.Run, _ *spec.Task, it *record.Iteration, _ *stop.State) (*record.Evaluation, *record.Error, time.Duration, bool) {
+	s.trees = append(s.trees, it.Workspace.Tree)
+	return &record.Evaluation{Confidence: 0.5}, nil, 0, true
+}
+
+var apart = []string{"t1", "t2", "t3", "t4", "t5", "t6", "t7", "t8"}
+
+// A timeout of the loop that falls into a program leaves the state that the latest call found, as long as its answer
+// had not begun; after that, if the next state is the same. Else the score has bounds.
+func TestTimeoutsOfPrograms(t *testing.T) {
+	recorded := coding(t, "", "terminate: {max_iterations: 2}\n")
+	equal := []string{"t1", "t2", "t2", "t4", "t4", "t6", "t7", "t8"}
+	for _, c := range []struct {
+		name   string
+		trees  []string
+		at     string
+		tree   string // "": bounded
+		tokens int64  // at most
+	}{
+		{"while a call waits", apart, "4.2s", "t2", 20},
+		{"while its answer comes", apart, "4.7s", "", 0},
+		{"between equal states", equal, "5.5s", "t2", 20},
+		{"between others", apart, "5.5s", "", 0},
+		{"before the first call, where nothing had changed", []string{"seed", "t2", "t3", "t4", "t4", "t6", "t7", "t8"}, "0.5s", "seed", 0},
+		{"before the first call", apart, "0.5s", "", 0},
+		{"in the second iteration", apart, "14.2s", "t6", 50},
+		{"after the last call, where nothing changed any more", []string{"t1", "t2", "t3", "t3", "t4", "t6", "t7", "t8"}, "9s", "t3", 30},
+		{"at the beginning of the second iteration", []string{"t1", "t2", "t3", "t4", "t4", "t6", "t7", "t8"}, "10.5s", "t4", 30},
+	} {
+		target := coding(t, "", "terminate: {any: [{max_iterations: 2}, {timeout: {after: "+c.at+", cancel: true}}]}\n")
+		states := &tested{}
+		result := replay.New(recorded, target, replay.Options{States: states}).Run(t.Context(), programRun(c.trees...), &spec.Task{ID: "a"})
+		switch {
+		case c.tree == "":
+			if result.Verdict != replay.Censored || result.Label() != replay.Bounded {
+				t.Errorf("%s: %s: %s", c.name, result.Verdict, result.Why)
+			}
+		case result.Verdict != replay.Exact || result.Outcome.Reason != record.ReasonTimeout || len(states.trees) != 1 || states.trees[0] != c.tree || result.Usage.Most.OutputTokens != c.tokens:
+			t.Errorf("%s: %s (%s), %s, evaluated %q, %+v; want %s and %d tokens", c.name, result.Verdict, result.Why, result.Outcome.Reason, states.trees, result.Usage.Most, c.tree, c.tokens)
+		}
+	}
+}
+
+// With a sub-agent nobody knows what runs while a call waits.
+func TestATimeoutBesideASubAgentIsBounded(t *testing.T) {
+	run := programRun(apart...)
+	run.Iterations[0].Calls[1].Conversation = "sub1"
+	target := coding(t, "", "terminate: {any: [{max_iterations: 2}, {timeout: {after: 4.2s, cancel: true}}]}\n")
+	result := replay.New(coding(t, "", "terminate: {max_iterations: 2}\n"), target, replay.Options{States: &tested{}}).Run(t.Context(), run, &spec.Task{ID: "a"})
+	if result.Verdict != replay.Censored {
+		t.Errorf("%s: %s", result.Verdict, result.Why)
+	}
+}
+
+// agent.timeout kills a program, whose iteration fails: the run that ends with it is exact, one that continues needs calls
+// from the next iteration.
+func TestAgentTimeoutOfPrograms(t *testing.T) {
+	for _, c := range []struct {
+		name, was, is, rest string
+		verdict             replay.Verdict
+		at                  int
+		reason              record.Reason
+		least, most         int64 // tokens
+	}{
+		{"it kills the first iteration", "", ", timeout: 5s", "terminate: {max_iterations: 2}\n", replay.Exact, 0, record.ReasonError, 20, 20},
+		{"while a call is in flight", "", ", timeout: 4700ms", "terminate: {max_iterations: 2}\n", replay.Exact, 0, record.ReasonError, 10, 20},
+		{"the loop continues", "", ", timeout: 5s", "terminate: {max_iterations: 2}\non_error: {continue_if: 'true'}\n", replay.Branches, 2, "", 20, 20},
+		{"it is longer than any program took", "", ", timeout: 11s", "terminate: {max_iterations: 2}\n", replay.Exact, 0, record.ReasonMaxIterations, 60, 60},
+		{"the recorded one was as long", ", timeout: 20s", ", timeout: 5s", "terminate: {max_iterations: 2}\n", replay.Exact, 0, record.ReasonError, 20, 20},
+		{"the recorded one killed it", ", timeout: 10s", ", timeout: 11s", "terminate: {max_iterations: 2}\n", replay.Branches, 1, "", 0, 0},
+		{"a limit of steps comes first", "", ", timeout: 5s", "terminate: {max_iterations: 2}\nguards: {budget: {steps: 1}}\n", replay.Exact, 0, record.ReasonBudgetSteps, 10, 10},
+		{"a limit of steps comes later", "", ", timeout: 3s", "terminate: {max_iterations: 2}\nguards: {budget: {steps: 1}}\n", replay.Exact, 0, record.ReasonError, 10, 10},
+	} {
+		result := replay.New(coding(t, c.was, c.rest), coding(t, c.is, c.rest), replay.Options{States: &tested{}}).Run(t.Context(), programRun(apart...), &spec.Task{ID: "a"})
+		if result.Verdict != c.verdict || result.At != c.at || c.verdict == replay.Exact && result.Outcome.Reason != c.reason ||
+			result.Usage.Least.OutputTokens != c.least || result.Usage.Most.OutputTokens != c.most {
+			t.Errorf("%s: %s at %d (%s), %s, %d to %d tokens", c.name, result.Verdict, result.At, result.Why, result.Outcome.Reason, result.Usage.Least.OutputTokens, result.Usage.Most.OutputTokens)
+		}
+	}
+}

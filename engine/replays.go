@@ -1,0 +1,134 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/agentbench/agentbench/engine/loop"
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/replay"
+	"github.com/agentbench/agentbench/engine/stop"
+	"github.com/agentbench/agentbench/spec"
+	"github.com/agentbench/agentbench/spec/source"
+)
+
+// Offline is a loop that can tell what it would send, but has nothing that could
+// send it: it needs no model and no key. It must not be run.
+func Offline(l *spec.Loop) *loop.Loop {
+	nobody := &models{offline: true, options: BuildOptions{Getenv: func(string) string { return "" }}, servers: map[*spec.Loop]*serverNames{}}
+	stages, _ := nobody.stages(l)
+	return &loop.Loop{Rules: stop.Compile(l), Param: l.Param, Stages: stages}
+}
+
+// Replay holds a configuration against runs that were recorded under another,
+// with requests rendered and outputs judged again. Announced are the paths of
+// parameters that the recorded agent was told other than in its requests.
+func Replay(recorded, target *spec.Loop, announced ...string) *replay.Replay {
+	return replay.New(recorded, target, replay.Options{Renderer: Offline(target), Judge: judge(target), Announced: announced})
+}
+
+// Replaying makes replays as Replay does, or, where the tasks are not at hand, as ReplayDeclared, which know states
+// of workspaces that were found before. With evaluate they run the tests of the loop in states that the
+// recording kept and did not evaluate, and find them. They call no model.
+func (p *Parts) Replaying(found loop.Found, evaluate, tasks bool) func(recorded, target *spec.Loop, announced ...string) *replay.Replay {
+	return func(recorded, target *spec.Loop, announced ...string) *replay.Replay {
+		o := declared(target, announced)
+		if tasks {
+			o.Renderer, o.Judge = Offline(target), judge(target)
+		}
+		if target.Workspace != nil && target.Evaluate != nil && target.Evaluate.Judge == nil {
+			states := &loop.States{Found: found, By: evaluatorHash(target)}
+			var wrong error
+			if evaluate && tasks {
+				states.Evaluator, wrong = p.models.evaluator(target)
+			}
+			var err error
+			if states.Workspaces, err = p.models.workspaces(target); cmp.Or(err, wrong) == nil {
+				o.States = states
+			}
+		}
+		return replay.New(recorded, target, o)
+	}
+}
+
+// evaluatorHash is the same of loops that evaluate alike.
+func evaluatorHash(l *spec.Loop) string {
+	h := sha256.New()
+	fmt.Fprintf(h, "pattern %v\n", l.Pattern)
+	for _, v := range l.Values() {
+		if strings.HasPrefix(v.Path, "evaluate") {
+			fmt.Fprintf(h, "%s %v\n", v.Path, v.Value)
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}
+
+// Cutting ends recorded runs of programs at limits of steps: what is left in their workspaces by then is
+// evaluated, and found. A run is nil where it is not known how it would end, and why.
+func (p *Parts) Cutting(found loop.Found) func(ctx context.Context, l *spec.Loop, run *record.Run, task *spec.Task, limit int) (made *record.Run, why string) {
+	type limited struct {
+		loop  *spec.Loop
+		limit int
+	}
+	var mu sync.Mutex
+	replays, replaying := map[limited]*replay.Replay{}, p.Replaying(found, true, true)
+	under := func(l *spec.Loop, limit int) (*replay.Replay, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		key := limited{l, limit}
+		if replays[key] == nil {
+			target, faults := l.With(spec.Assignment{Path: "guards.budget.steps", Value: source.New(l.Tree, limit)})
+			if target == nil {
+				return nil, faults
+			}
+			replays[key] = replaying(l, target)
+		}
+		return replays[key], nil
+	}
+	return func(ctx context.Context, l *spec.Loop, run *record.Run, task *spec.Task, limit int) (*record.Run, string) {
+		r, err := under(l, limit)
+		if err != nil {
+			return nil, err.Error()
+		}
+		p.models.apart.Add(run)
+		result, made := r.AsIf(ctx, run, task)
+		return made, result.Why
+	}
+}
+
+// ReplayDeclared is Replay where nobody knows the tasks: requests are compared as
+// they are declared, and outputs judged again only by what does not read the
+// task.
+func ReplayDeclared(recorded, target *spec.Loop, announced ...string) *replay.Replay {
+	return replay.New(recorded, target, declared(target, announced))
+}
+
+func declared(target *spec.Loop, announced []string) replay.Options {
+	o := replay.Options{Announced: announced}
+	if !replay.JudgesByTask(target) {
+		o.Judge = judge(target)
+	}
+	return o
+}
+
+// judge judges as a loop does; nil where the loop judges nothing.
+func judge(l *spec.Loop) replay.Judge {
+	if l.Evaluate == nil {
+		return nil
+	}
+	return loop.Again{Evaluator: &loop.DeclaredEvaluator{Spec: l.Evaluate, Pattern: l.Pattern}, Programs: hasPrograms(l)}
+}
+
+func hasPrograms(l *spec.Loop) bool {
+	for _, s := range l.Stages() {
+		if s.Agent.Model == "" {
+			return true
+		}
+	}
+	return false
+}

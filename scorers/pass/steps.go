@@ -1,0 +1,361 @@
+package pass
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"reflect"
+	"slices"
+	"sync"
+
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/scorers"
+	"github.com/agentbench/agentbench/spec"
+)
+
+// Steps is a pass over the states of workspaces that were kept when calls of programs arrived. Each state of a run is
+// evaluated and scored once, as if a limit of steps had ended the run there.
+type Steps struct {
+	Dir   string
+	Set   *scorers.Set
+	Tasks iter.Seq2[*spec.Task, error] // nil: none is at hand
+	// Loop is that of a run whose states are scored; nil: they are not.
+	Loop func(run *record.Run) *spec.Loop
+	// Cut is a run as a limit of steps would have left it, whose last state is evaluated and found; nil: it
+	// is not known, and why.
+	Cut func(ctx context.Context, l *spec.Loop, run *record.Run, task *spec.Task, limit int) (made *record.Run, why string)
+	// Key is that of a state: states share it which differ in nothing that scores go by.
+	Key   func(l *spec.Loop, tree string) (string, error)
+	Found Found
+	// Wanted are the keys of the states that are scored, by run; nil: all.
+	Wanted map[string][]string
+	// Sample is for how many limits of steps states are scored, evenly spread; 0: for all.
+	Sample  int
+	Dry     bool // nothing is scored: it is only counted
+	Workers int  // that score at the same time; default 1
+}
+
+// Found is what is known of states.
+type Found interface {
+	Snapshot(run string, iteration int, key string) (known record.Snapshot, ok bool)
+	Find(record.Snapshot)
+	// Fresh takes what was found of a run and is not written.
+	Fresh(run string) []record.Snapshot
+}
+
+// SnapshotJournal writes what is found.
+type SnapshotJournal interface {
+	AppendSnapshots(run string, snapshots []record.Snapshot, done func(error)) error
+}
+
+// StepCounts is what a pass over states finds and does.
+type StepCounts struct {
+	Runs     int // that have states
+	States   int // that were kept
+	Distinct int // of them, those that differ within their run
+	Scorers  []StepCount
+	// Unknown are distinct states of which it is not known how the run would have ended there; Why is the
+	// reason of one of them.
+	Unknown  int
+	Why      string
+	Taskless int // runs whose task is not at hand
+	Problems []*record.Problem
+}
+
+// StepCount is that of one scorer, over distinct states.
+type StepCount struct {
+	scorers.Version
+	Kept, Made, Unscored, Wanted int
+	Reason                       string // why one is unscored
+}
+
+// Make scores the states. It ends before that where the context ends; what was found until then is
+// kept, and another pass continues.
+func (s *Steps) Make(ctx context.Context, journal SnapshotJournal) (*StepCounts, error) {
+	m := &stepper{Steps: s, journal: journal}
+	for _, v := range s.Set.Versions() {
+		m.counts.Scorers = append(m.counts.Scorers, StepCount{Version: v})
+	}
+	if err := m.prepare(); err != nil {
+		return nil, err
+	}
+	runs := make(chan *record.Run)
+	var working sync.WaitGroup
+	for range max(1, s.Workers) {
+		working.Go(func() {
+			for run := range runs {
+				m.run(ctx, run)
+			}
+		})
+	}
+	err := m.each(ctx, func(run *record.Run) { runs <- run })
+	close(runs)
+	working.Wait()
+	return &m.counts, errors.Join(err, m.err)
+}
+
+// stepper is a pass over states that works.
+type stepper struct {
+	*Steps
+	journal SnapshotJournal
+	tasks   map[string]*spec.Task
+	limits  map[string]func(steps int) bool // by configuration, whether a limit is in the sample
+
+	mu     sync.Mutex
+	counts StepCounts
+	err    error
+}
+
+// prepare reads the tasks, and spreads the sample.
+func (m *stepper) prepare() error {
+	m.tasks = map[string]*spec.Task{}
+	if m.Tasks != nil {
+		for task, err := range m.Tasks {
+			if err != nil {
+				return fmt.Errorf("reading the tasks: %w", err)
+			}
+			m.tasks[task.ID] = task
+		}
+	}
+	if m.Sample == 0 {
+		return nil
+	}
+	most := map[string]int{}
+	for s, err := range record.ReadSignals(m.Dir) {
+		if record.Unreadable(err) {
+			return err
+		}
+		if err != nil {
+			continue
+		}
+		for i := range s.Iterations {
+			for _, c := range s.Iterations[i].Calls {
+				most[s.Configuration] = max(most[s.Configuration], c.Step)
+			}
+		}
+	}
+	m.limits = map[string]func(int) bool{}
+	for configuration, steps := range most {
+		sample := Spread(m.Sample, steps-1)
+		m.limits[configuration] = func(limit int) bool { return slices.Contains(sample, limit) }
+	}
+	return nil
+}
+
+// Spread are n of the numbers from 1 to most, evenly spread, the ends among them; of one the
+// middle.
+func Spread(n, most int) (some []int) {
+	if n == 1 && most > 0 {
+		return []int{(most + 1) / 2}
+	}
+	for i := range min(n, most) {
+		some = append(some, 1+i*(most-1)/max(1, min(n, most)-1))
+	}
+	return some
+}
+
+// each visits the runs whose states are scored.
+func (m *stepper) each(ctx context.Context, visit func(*record.Run)) error {
+	for run, err := range record.ReadRuns(m.Dir) {
+		problem, bad := errors.AsType[*record.Problem](err)
+		switch {
+		case bad:
+			m.counts.Problems = append(m.counts.Problems, problem)
+		case err != nil:
+			return err
+		case ctx.Err() != nil:
+			return nil
+		case run.Outcome.Counts() && m.Loop(run) != nil && (m.Wanted == nil || m.Wanted[run.ID] != nil):
+			visit(run)
+		}
+	}
+	return nil
+}
+
+// keptState is a state of a run that was kept when calls arrived.
+type keptState struct {
+	iteration int
+	key       string
+	steps     []int
+}
+
+// states are those of a run that differ, in their order.
+func (m *stepper) states(l *spec.Loop, run *record.Run) (distinct []keptState, kept int, err error) {
+	for i := range run.Iterations {
+		it := &run.Iterations[i]
+		for c := range it.Calls {
+			call := &it.Calls[c]
+			if call.Step < 2 || call.Tree == "" { // no limit ends a run before its first step
+				continue
+			}
+			kept++
+			key, wrong := m.Key(l, call.Tree)
+			if wrong != nil {
+				err = cmp.Or(err, fmt.Errorf("the state of step %d of run %s cannot be read: %w", call.Step, run.ID, wrong))
+				continue
+			}
+			at := slices.IndexFunc(distinct, func(s keptState) bool { return s.iteration == it.N && s.key == key })
+			if at < 0 {
+				at, distinct = len(distinct), append(distinct, keptState{iteration: it.N, key: key})
+			}
+			distinct[at].steps = append(distinct[at].steps, call.Step)
+		}
+	}
+	return distinct, kept, err
+}
+
+// run scores the states of a run.
+func (m *stepper) run(ctx context.Context, run *record.Run) {
+	l := m.Loop(run)
+	states, kept, err := m.states(l, run)
+	if kept == 0 || m.note(run, states, kept, err) {
+		return
+	}
+	before := map[returned]record.Score{}
+	for i := range states {
+		state := &states[i]
+		sampled := m.Sample == 0 || slices.ContainsFunc(state.steps, func(step int) bool { return m.limits[run.Configuration](step - 1) })
+		if sampled && (m.Wanted == nil || slices.Contains(m.Wanted[run.ID], state.key)) && ctx.Err() == nil {
+			m.state(ctx, l, run, state, before)
+		}
+	}
+	fresh := m.Found.Fresh(run.ID)
+	if len(fresh) == 0 || m.Dry {
+		return
+	}
+	if err := m.journal.AppendSnapshots(run.ID, fresh, nil); err != nil {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.err = cmp.Or(m.err, err)
+	}
+}
+
+// note counts a run with states, and reports whether its task is missing.
+func (m *stepper) note(run *record.Run, states []keptState, kept int, err error) (taskless bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.counts.Runs++
+	m.counts.States, m.counts.Distinct = m.counts.States+kept, m.counts.Distinct+len(states)
+	if err != nil {
+		m.counts.Unknown++
+		m.counts.Why = cmp.Or(m.counts.Why, err.Error())
+	}
+	if taskless = m.tasks[run.Task] == nil; taskless {
+		m.counts.Taskless++
+	}
+	return taskless
+}
+
+// state evaluates and scores one state, as far as that was not done.
+func (m *stepper) state(ctx context.Context, l *spec.Loop, run *record.Run, state *keptState, before map[returned]record.Score) {
+	known, _ := m.Found.Snapshot(run.ID, state.iteration, state.key)
+	missing := m.missing(&known)
+	if len(missing) == 0 || m.Dry {
+		return
+	}
+	made, why := m.Cut(ctx, l, run, m.tasks[run.Task], state.steps[0]-1)
+	if made != nil && (len(made.Iterations) != state.iteration || made.Iterations[state.iteration-1].Cut != string(record.ReasonBudgetSteps)) {
+		made, why = nil, fmt.Sprintf("something else would have ended the run: %s", made.Outcome.Reason)
+	}
+	if made == nil {
+		m.unknown(ctx, why)
+		return
+	}
+	found, _ := m.Found.Snapshot(run.ID, state.iteration, state.key) // it was evaluated
+	found.Run, found.Iteration, found.Key, found.Steps = run.ID, state.iteration, state.key, state.steps
+	found.Scores = m.judge(ctx, made, missing, found.Scores, before)
+	if ctx.Err() != nil {
+		return
+	}
+	m.made(&found, missing)
+	if !reflect.DeepEqual(found, known) {
+		m.Found.Find(found)
+	}
+}
+
+// missing are the names of the scorers that have not scored a state, and counts those that have.
+func (m *stepper) missing(known *record.Snapshot) (names []string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i := range m.counts.Scorers {
+		c := &m.counts.Scorers[i]
+		if s := known.Score(c.Name); s != nil && len(known.Steps) > 0 && s.Scorer == c.Hash && s.Unscored == "" {
+			c.Kept++
+			continue
+		}
+		c.Wanted++
+		names = append(names, c.Name)
+	}
+	return names
+}
+
+func (m *stepper) unknown(ctx context.Context, why string) {
+	if ctx.Err() != nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.counts.Unknown++
+	m.counts.Why = cmp.Or(m.counts.Why, why)
+}
+
+func (m *stepper) made(found *record.Snapshot, names []string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i := range m.counts.Scorers {
+		c := &m.counts.Scorers[i]
+		s := found.Score(c.Name)
+		switch {
+		case s == nil || !slices.Contains(names, c.Name):
+		case s.Unscored != "":
+			c.Unscored, c.Reason = c.Unscored+1, cmp.Or(c.Reason, s.Unscored)
+		default:
+			c.Made++
+		}
+	}
+}
+
+// returned is an iteration that was over before a state was kept, by the scorer that judges it where
+// it is what the run returns.
+type returned struct {
+	scorer    string
+	iteration int
+}
+
+// judge makes the scores of a run that ends with a state: those of its last iteration, and those of the
+// run where they may be others. Some are there: those that others than the named scorers made, and those of
+// the iteration that a replay asked for.
+func (m *stepper) judge(ctx context.Context, made *record.Run, names []string, there []record.Score, before map[returned]record.Score) (scores []record.Score) {
+	last, task := len(made.Iterations), m.tasks[made.Task]
+	var judging []string
+	for _, v := range m.Set.Versions() {
+		of := slices.DeleteFunc(slices.Clone(there), func(s record.Score) bool {
+			return s.Name != v.Name || slices.Contains(names, v.Name) && (s.Iteration == 0 || s.Scorer != v.Hash || s.Unscored != "")
+		})
+		if scores = append(scores, of...); len(of) == 0 && slices.Contains(names, v.Name) {
+			judging = append(judging, v.Name)
+		}
+	}
+	only := func(names ...string) *scorers.Set {
+		return m.Set.Only(func(name string) bool { return slices.Contains(names, name) })
+	}
+	scores = append(scores, only(judging...).At(ctx, task, made, []int{last})...)
+	for _, v := range only(names...).Versions() {
+		if made.Outcome.Returned == last && !v.LooksAround && !v.OfRun {
+			continue
+		}
+		at := returned{v.Name, made.Outcome.Returned}
+		score, judged := before[at]
+		if !judged {
+			for _, score = range only(v.Name).At(ctx, task, made, []int{0}) {
+				if !v.LooksAround && !v.OfRun {
+					before[at] = score
+				}
+			}
+		}
+		scores = append(scores, score)
+	}
+	return scores
+}
