@@ -137,11 +137,10 @@ func (m *models) workspaces(l *spec.Loop) (*agent.Workspaces, error) {
 	}
 	box := sandboxOf(l.Workspace, m.options.Getenv)
 	if !m.options.Recorded {
-		if _, err := m.options.Shared.Keep("containers of "+string(box.Kind), func() (any, func(), error) {
-			return nil, func() {}, box.RemoveAbandoned(context.Background())
-		}); err != nil {
-			return nil, err
-		}
+		_, _ = m.options.Shared.Keep("containers of "+string(box.Kind), func() (any, func(), error) {
+			_ = box.RemoveAbandoned(context.Background()) // what cannot be had is an error of CheckSandboxes
+			return nil, func() {}, nil
+		})
 	}
 	var apart *agent.Apart
 	if m.options.Recorded && m.options.Beside == nil {
