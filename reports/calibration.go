@@ -28,6 +28,8 @@ type Calibration struct {
 	BrierInterval page.Range `json:"brier_interval"`
 	AUROC         page.Value `json:"auroc"`
 	AUROCInterval page.Range `json:"auroc_interval"`
+	// Bins are those of the chart; none where confidences or scores are not from 0 to 1.
+	Bins []Bin `json:"-"`
 }
 
 // calibration is nil where no run has both a confidence and a score.
@@ -79,6 +81,13 @@ func (c *collector) calibration(m *measure) *Calibration {
 	k.ConfidenceInterval, k.ScoreInterval, k.GapInterval = mean(confidence), mean(score), mean(gap)
 	k.BrierInterval, k.AUROCInterval = page.NoRange(page.Nothing), page.NoRange(page.Nothing)
 	if probabilities {
+		k.Bins = Binned(func(yield func(probability, outcome float64) bool) {
+			for _, f := range forecasts {
+				if !yield(f.Probability, f.Outcome) {
+					return
+				}
+			}
+		})
 		k.Brier, k.AUROC = page.ValueOf(stats.Brier(forecasts)), page.ValueOf(stats.AUROC(forecasts))
 		k.BrierInterval, k.AUROCInterval = mean(func(f stats.Forecast) float64 { return gap(f) * gap(f) }), RangeOf(stats.AUROCInterval(clusters, stats.Level))
 	}

@@ -107,7 +107,7 @@ const manyConfigurations = 4
 func tasksTable(r *Report) page.Table {
 	digits := r.scoreDigits()
 	form := func(v page.Value) string { return page.Score(v, digits) }
-	fields := page.Named("task", "", func(t Task) string { return t.ID })
+	fields := page.Named("task", "task", func(t Task) string { return t.ID })
 	if len(r.Configurations) > 1 && r.Primary() != "" {
 		fields = append(fields, page.Valued("spread", "", form, Task.spread)...)
 	}

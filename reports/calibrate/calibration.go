@@ -59,6 +59,7 @@ type Calibration struct {
 	Unscored      []Unscored     `json:"unscored"`
 	Disagreements []Disagreement `json:"disagreements"` // the largest first
 	Notes         []Note         `json:"notes"`
+	Bins          []reports.Bin  `json:"-"` // of the chart
 }
 
 // Agreement is how often two say the same.
@@ -179,6 +180,7 @@ func Of(pairs []Pair, o Options) *Calibration {
 	c.Measures = m.measures()
 	c.Thresholds = m.thresholds()
 	c.Disagreements = m.disagreements()
+	c.Bins = m.bins()
 	c.note(m)
 	return c
 }

@@ -3,7 +3,9 @@ package page
 import (
 	"bufio"
 	_ "embed"
+	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -12,8 +14,13 @@ import (
 //go:embed page.css
 var htmlStyle string
 
-// htmlRows is how many rows of a table a page has.
-const htmlRows = 2000
+// htmlRows is how many rows of a table a page has, htmlFirstRows how many of its first
+// table.
+const htmlRows, htmlFirstRows = 2000, 20
+
+// A table with more rows or columns than these is closed until a reader opens it; fewer
+// rows where charts show them.
+const openRows, openColumns, besideCharts = 25, 12, 8
 
 // htmlSafe keeps a text a text, within elements and within attributes in quotes. It
 // replaces what html/template does, which is not used: for a template may name any
@@ -21,7 +28,10 @@ const htmlRows = 2000
 var htmlSafe = strings.NewReplacer("\x00", "\uFFFD", `"`, "&#34;", "&", "&amp;", "'", "&#39;", "+", "&#43;", "<", "&lt;", ">", "&gt;")
 
 // htmlWriter writes a page. Errors come with Flush.
-type htmlWriter struct{ *bufio.Writer }
+type htmlWriter struct {
+	*bufio.Writer
+	ids map[string]bool // of rows that were written
+}
 
 // put writes markup, in which each %s stands for a text.
 func (w htmlWriter) put(markup string, texts ...string) {
@@ -37,7 +47,8 @@ func (w htmlWriter) put(markup string, texts ...string) {
 // writeHTML writes one file that needs no other one: nothing from the network, no script
 // but that of a live page, and a policy that forbids all others.
 func writeHTML(to io.Writer, p Page, options Options) error {
-	w := htmlWriter{bufio.NewWriter(to)}
+	w := htmlWriter{bufio.NewWriter(to), map[string]bool{}}
+	heading := p.Heading(shown)
 	w.put(`<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -45,22 +56,29 @@ func writeHTML(to io.Writer, p Page, options Options) error {
 <meta http-equiv="Content-Security-Policy" content="%s">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="referrer" content="no-referrer">
+<meta name="color-scheme" content="light dark">
 <title>%s</title>
-<style>`, htmlPolicy(options.Live), p.Heading(shown))
+<style>`, htmlPolicy(options.Live), heading)
 	_, _ = w.WriteString(htmlStyle)
 	w.put("</style>\n")
 	options.Live.style(w)
-	w.put("</head>\n<body>\n<h1>%s</h1>\n", p.Heading(shown))
-	if a := p.Answer(shown); a.State != Skipped {
-		w.put("<p class=\"answer %s\">%s</p>\n", string(a.State), a.State.mark()+" "+a.String())
+	w.put("</head>\n<body>\n<header>\n<h1>%s</h1>\n", heading)
+	w.answer(p, options)
+	tables, charts := wanted(p, options, People), chartsOf(p)
+	w.contents(tables)
+	w.put("</header>\n<main>\n")
+	if len(charts) > 0 {
+		_, _ = w.WriteString(hatchings)
 	}
 	var notes footnotes
-	for _, t := range wanted(p, options, People) {
-		w.table(p, &t, &notes)
+	for i := range tables {
+		t := &tables[i]
+		of := slices.DeleteFunc(slices.Clone(charts), func(c Chart) bool { return c.Beside != t.Name })
+		w.section(p, t, of, &notes)
 	}
-	w.put("<ul class=\"notes\">\n")
+	w.put("<section id=\"notes\">\n<h2>Notes</h2>\n<ul class=\"notes\">\n")
 	notes.each(p.WholeWarnings(), shown, func(mark, text string) { w.put("<li>%s %s</li>\n", mark, text) })
-	w.put("</ul>\n")
+	w.put("</ul>\n</section>\n</main>\n")
 	if err := options.Live.end(w, to); err != nil {
 		return err
 	}
@@ -68,9 +86,92 @@ func writeHTML(to io.Writer, p Page, options Options) error {
 	return w.Flush()
 }
 
-func (w htmlWriter) table(p Page, t *Table, notes *footnotes) {
-	laid := laidOut(t, htmlRows, notes, shown, func(text string) string { return text })
-	w.put("<h2>%s</h2>\n<div class=\"scroll\">\n<table>\n<thead>\n<tr>", titled(p, t, shown))
+func chartsOf(p Page) []Chart {
+	if of, ok := p.(Charted); ok {
+		return of.Charts()
+	}
+	return nil
+}
+
+// answer is what the first screen of a terminal says, or where a page has no summary the
+// answer alone.
+func (w htmlWriter) answer(p Page, options Options) {
+	of, ok := p.(Summarised)
+	if !ok || len(options.Tables) > 0 {
+		w.state(p.Answer(shown))
+		return
+	}
+	w.state(p.Answer(shown))
+	s := of.Summary(shown)
+	if s.Table.Count > 0 {
+		columns, rows := s.Table.collected(People, htmlFirstRows)
+		w.grid(s.Table.Keys, "At a glance", columns, rows, &footnotes{}) // its cells have none
+		if left := s.Table.Count - len(rows); left > 0 {
+			w.put("<p class=\"more\">%s</p>\n", fmt.Sprintf("… and %d more", left))
+		}
+	}
+	if len(s.Serious)+len(s.Lines) == 0 {
+		return
+	}
+	w.put("<ul class=\"facts\">\n")
+	for _, serious := range s.Serious {
+		w.put("<li class=\"serious\">⚠ %s</li>\n", serious)
+	}
+	for _, line := range s.Lines {
+		w.put("<li>%s</li>\n", line)
+	}
+	w.put("</ul>\n")
+}
+
+func (w htmlWriter) state(a Answer) {
+	if a.State == Skipped {
+		return
+	}
+	w.put("<div class=\"answer %s\">\n<p>%s</p>\n", string(a.State), a.State.mark()+" "+a.Text)
+	for _, more := range a.More {
+		w.put("<p class=\"line\">%s</p>\n", more)
+	}
+	w.put("</div>\n")
+}
+
+// contents are links to all sections.
+func (w htmlWriter) contents(tables []Table) {
+	w.put("<nav aria-label=\"Contents\">\n")
+	for i := range tables {
+		w.put("<a href=\"#%s\">%s</a>\n", tables[i].Name, tables[i].Name)
+	}
+	w.put("<a href=\"#notes\">notes</a>\n</nav>\n")
+}
+
+// section is a table with its charts.
+func (w htmlWriter) section(p Page, t *Table, charts []Chart, notes *footnotes) {
+	title := titled(p, t, shown)
+	w.put("<section id=\"%s\">\n<h2>%s</h2>\n", t.Name, title)
+	if len(charts) > 0 {
+		w.put("<div class=\"charts\">\n")
+		for i := range charts {
+			w.figure(&charts[i])
+		}
+		w.put("</div>\n")
+	}
+	columns, rows := t.collected(People, htmlRows)
+	open := " open"
+	if len(rows) > openRows || len(columns) > openColumns || len(charts) > 0 && len(rows) > besideCharts {
+		open = ""
+	}
+	size := Plural(t.Count, "row", "rows") + ", " + Plural(len(columns), "column", "columns")
+	w.put("<details"+open+"><summary>%s</summary>\n", "Table "+t.Name+": "+size)
+	w.grid(t.Keys, title, columns, rows, notes)
+	if more := t.more(len(rows), shown); more != "" {
+		w.put("<p class=\"more\">%s</p>\n", more)
+	}
+	w.put("</details>\n</section>\n")
+}
+
+// grid writes the rows of a table.
+func (w htmlWriter) grid(keys int, title string, columns []Column, rows [][]Cell, notes *footnotes) {
+	laid := laidWith(keys, columns, rows, notes, shown, func(text string) string { return text })
+	w.put("<div class=\"scroll\" role=\"group\" aria-label=\"%s\" tabindex=\"0\">\n<table>\n<thead>\n<tr>", title)
 	cell := func(name string, right bool, text string) {
 		if w.put("<" + name); right {
 			w.put(` class="right"`)
@@ -85,17 +186,36 @@ func (w htmlWriter) table(p Page, t *Table, notes *footnotes) {
 		cell("th", c.Right, c.Name+between+c.Head)
 	}
 	w.put("</tr>\n</thead>\n<tbody>\n")
-	for _, row := range laid.Rows {
-		w.put("<tr>")
-		for i, text := range row {
-			cell("td", laid.Columns[i].Right, text)
+	for i, row := range laid.Rows {
+		if id := rowID(columns, rows[i]); id != "" && !w.ids[id] {
+			w.ids[id] = true
+			w.put("<tr id=\"%s\">", id)
+		} else {
+			w.put("<tr>")
+		}
+		for at, text := range row {
+			cell("td", laid.Columns[at].Right, text)
 		}
 		w.put("</tr>\n")
 	}
 	w.put("</tbody>\n</table>\n</div>\n")
-	if more := t.more(len(laid.Rows), shown); more != "" {
-		w.put("<p class=\"more\">%s</p>\n", more)
+}
+
+// filters are the words of the filter language for the columns that name runs.
+var filters = map[string]string{"configuration": "config", "task": "task"}
+
+// rowID is the fragment of the runs that a row is of, "" where it names none.
+func rowID(columns []Column, row []Cell) string {
+	var terms []string
+	for i, c := range columns {
+		if name, ok := row[i].Raw.(string); ok && filters[c.Key] != "" && row[i].Foreign {
+			terms = append(terms, Term(filters[c.Key], name))
+		}
 	}
+	if terms == nil {
+		return ""
+	}
+	return Filter(terms...)
 }
 
 // htmlPolicy lets nothing be loaded or run but the style, and what is live, by their hashes.

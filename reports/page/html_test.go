@@ -17,7 +17,7 @@ func TestHTMLIsEscapedAsTemplatesDo(t *testing.T) {
 	want := template.Must(template.New("").Parse(`<p title="{{index . 0}}">{{index . 1}}</p><td>{{index . 0}}</td>`))
 	check := func(t interface{ Errorf(string, ...any) }, one, other string) {
 		var got, wanted strings.Builder
-		w := htmlWriter{bufio.NewWriter(&got)}
+		w := htmlWriter{Writer: bufio.NewWriter(&got)}
 		w.put(`<p title="%s">%s</p><td>%s</td>`, one, other, one)
 		if err := w.Flush(); err != nil {
 			t.Errorf("%v", err)

@@ -245,7 +245,12 @@ func ofEnd(v Value) Cell {
 // digits stand below digits.
 func laidOut(t *Table, limit int, notes *footnotes, foreign, own func(string) string) Grid {
 	columns, rows := t.collected(People, limit)
-	out := Grid{Keys: t.Keys, Columns: make([]GridColumn, len(columns))}
+	return laidWith(t.Keys, columns, rows, notes, foreign, own)
+}
+
+// laidWith lays out columns and rows.
+func laidWith(keys int, columns []Column, rows [][]Cell, notes *footnotes, foreign, own func(string) string) Grid {
+	out := Grid{Keys: keys, Columns: make([]GridColumn, len(columns))}
 	for i, c := range columns {
 		out.Columns[i] = GridColumn{Head: own(c.Head), Right: c.Right, Prose: c.Prose, List: c.List, Minor: c.Minor}
 		if c.About != "" {

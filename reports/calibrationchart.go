@@ -1,0 +1,106 @@
+package reports
+
+import (
+	"fmt"
+
+	"github.com/agentbench/agentbench/reports/page"
+)
+
+// Bin has the runs whose confidence lies in one tenth of the scale.
+type Bin struct {
+	Runs              int
+	Confidence, Score page.Value // means
+}
+
+// Bins is how many parts the scale has.
+const Bins = 10
+
+// Binned puts forecasts from 0 to 1 into bins; each gives its probability and what came.
+func Binned(forecasts func(yield func(probability, outcome float64) bool)) []Bin {
+	var sums [Bins]struct{ n, probability, outcome float64 }
+	for probability, outcome := range forecasts {
+		at := min(Bins-1, int(probability*Bins))
+		sums[at].n++
+		sums[at].probability += probability
+		sums[at].outcome += outcome
+	}
+	var bins []Bin
+	for _, s := range sums {
+		if s.n > 0 {
+			bins = append(bins, Bin{int(s.n), page.Known(s.probability / s.n), page.Known(s.outcome / s.n)})
+		}
+	}
+	return bins
+}
+
+// Reliability is a diagram of bins against what would be right.
+func Reliability(name, beside, confidence, score string, form func(page.Value) string) page.Chart {
+	return page.Chart{
+		Name: name, Title: "Reliability: " + score + " by " + confidence, Beside: beside,
+		About: "Runs in tenths of " + confidence + ", with how many they are. On the diagonal it is right; below it is too high, above it too low.",
+		X:     page.Axis{Name: confidence, Shown: []float64{0, 1}, Form: form},
+		Y:     page.Axis{Name: score, Shown: []float64{0, 1}, Form: form},
+		Series: []page.Series{{Tone: page.Grey, Line: true, Mute: true, Guide: true, Dots: []page.Dot{
+			{X: page.Known(0), Y: page.Known(0)}, {X: page.Known(1), Y: page.Known(1), Censored: true},
+		}}},
+	}
+}
+
+// ReliabilitySeries are the marks of bins.
+func ReliabilitySeries(name string, tone page.Tone, bins []Bin, counted bool, link string) page.Series {
+	s := page.Series{Name: name, Tone: tone, Line: true}
+	for _, b := range bins {
+		d := page.Dot{X: b.Confidence, Y: b.Score, More: page.Plural(b.Runs, "run", "runs"), Link: link}
+		if counted {
+			d.Name = fmt.Sprintf("n=%d", b.Runs)
+		}
+		s.Dots = append(s.Dots, d)
+	}
+	return s
+}
+
+// calibrationCharts show how far the loops may be believed.
+func (r *Report) calibrationCharts() (charts []page.Chart) {
+	digits := r.scoreDigits()
+	reliability := Reliability("calibration-reliability", "calibration", "confidence", r.Primary(), func(v page.Value) string { return page.Score(v, digits) })
+	outcomes := page.Chart{
+		Name: "calibration-outcomes", Title: "What the loop said and what was so", Beside: "calibration",
+		About: "Runs with a confidence and a score. A false alarm was called a success and was none; a missed one was a success that the loop did not recognize.",
+		X:     page.Axis{Name: "runs", Unit: page.InCounts, Shown: []float64{0}, Form: page.Whole},
+		Y:     page.Axis{Name: "configuration", Kind: page.Category},
+		Series: []page.Series{
+			{Name: "confirmed", Tone: 2, Bars: true}, {Name: "false alarm", Tone: 4, Bars: true}, {Name: "missed", Tone: 1, Bars: true}, {Name: "rightly not a success", Tone: page.Grey, Bars: true},
+		},
+	}
+	drawn, withBins := 0, 0
+	for c := range r.each() {
+		if c.Calibration != nil && len(c.Calibration.Bins) > 1 {
+			withBins++
+		}
+	}
+	shown, more := r.foremost(mostBars, func(c *Configuration) bool { return c.Calibration != nil })
+	for row, c := range shown {
+		k := c.Calibration
+		if len(k.Bins) > 1 && drawn < colouredLines {
+			reliability.Series = append(reliability.Series, ReliabilitySeries(c.Name, page.Tone(drawn), k.Bins, withBins <= 2, page.OfConfiguration(c.Name)))
+			drawn++
+		}
+		outcomes.Y.Labels = append(outcomes.Y.Labels, c.Name)
+		for i, n := range []int{k.Confirmed, k.FalseAlarm, k.Missed, k.Runs - k.Confirmed - k.FalseAlarm - k.Missed} {
+			if n > 0 {
+				outcomes.Series[i].Dots = append(outcomes.Series[i].Dots, page.Dot{X: page.Known(float64(n)), Y: page.Known(float64(row)), Text: fmt.Sprint(n), Link: page.OfConfiguration(c.Name)})
+			}
+		}
+	}
+	if drawn > 0 {
+		if withBins > drawn {
+			reliability.Notes = []string{page.Plural(withBins-drawn, "more configuration is", "more configurations are") + " not drawn"}
+		}
+		charts = append(charts, reliability)
+	}
+	if len(outcomes.Y.Labels) > 0 {
+		outcomes.Notes = moreRows(more)
+		charts = append(charts, outcomes)
+	}
+	return charts
+}

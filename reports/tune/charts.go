@@ -1,0 +1,356 @@
+package tune
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/agentbench/agentbench/reports/page"
+)
+
+// Charts are those of a tuning, beside its tables.
+func (t *Tuning) Charts() []page.Chart {
+	return slices.Concat(t.mapChart(), t.frontChart(), t.limitsChart(), t.stopsChart(), t.curveCharts())
+}
+
+// mapChart is a heat map of two parameters, or a line of one.
+func (t *Tuning) mapChart() []page.Chart {
+	m := t.Map
+	switch {
+	case m == nil:
+		return nil
+	case m.Y.Path == "":
+		return []page.Chart{t.lineOf(m)}
+	}
+	c := page.Chart{
+		Name: "map", Title: fmt.Sprintf("%s by %s and %s", t.Terms.objectiveName(), lastPart(m.X.Path), lastPart(m.Y.Path)), Beside: "choice", About: t.aboutMap(m),
+		X: page.Axis{Name: m.X.Path, Kind: page.Category, Labels: m.X.Values}, Y: page.Axis{Name: m.Y.Path, Kind: page.Ordinal, Labels: m.Y.Values},
+		Notes: m.left(),
+	}
+	linked := t.rows()
+	least, most := m.ends()
+	for _, cell := range m.Cells {
+		tile := page.Tile{X: cell.X, Y: cell.Y, Shade: -1, Value: cell.Objective, More: t.told(&cell), Dot: cell.Folds > 0, Frame: cell.frame()}
+		if linked[cell.Name] {
+			tile.Link = page.OfConfiguration(cell.Name)
+		}
+		switch {
+		case cell.Objective.Known():
+			tile.Text, tile.Shade = objectiveForm(cell.Objective), shade(cell.Objective, least, most)
+		case cell.Least.Known():
+			tile.Text, tile.Shade, tile.Hatch = "≥"+objectiveForm(cell.Least), shade(cell.Least, least, most), page.Hatched
+		default:
+			tile.Hatch = page.Crossed
+		}
+		c.Tiles = append(c.Tiles, tile)
+	}
+	c.Legend = m.legend(least, most)
+	return []page.Chart{c}
+}
+
+// lastPart is a parameter without the path to it.
+func lastPart(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }
+
+// aboutMap says what the map is of.
+func (t *Tuning) aboutMap(m *Map) string {
+	what := "The objective of the replayed configurations; the darker, the higher."
+	switch {
+	case m.Y.Path == "":
+		what = "The objective of the replayed configurations by " + m.X.Path + ", the only parameter that was tried."
+	case len(m.Fixed) > 0:
+		fixed := make([]string, len(m.Fixed))
+		for i, f := range m.Fixed {
+			fixed[i] = f.Path + " " + f.To
+		}
+		what += fmt.Sprintf(" Of %d parameters these two change it the most; the others are those of the %s configuration: %s.", len(m.Fixed)+2, m.Center, strings.Join(fixed, ", "))
+	}
+	return what
+}
+
+// left says which values are not shown.
+func (m *Map) left() (notes []string) {
+	for _, a := range []MapAxis{m.X, m.Y} {
+		if a.Left > 0 {
+			notes = append(notes, fmt.Sprintf("%s of %s not shown", page.Plural(a.Left, "value", "values"), a.Path))
+		}
+	}
+	return notes
+}
+
+// rows are the configurations that have a row in a table.
+func (t *Tuning) rows() map[string]bool {
+	named := map[string]bool{}
+	for row := range t.choices() {
+		named[row.Name] = true
+	}
+	for i := range t.Front {
+		named[t.Front[i].Name] = true
+	}
+	for i := range t.All {
+		named[t.All[i].Name] = true
+	}
+	return named
+}
+
+// told is what a mark of the map does not show.
+func (t *Tuning) told(cell *MapCell) string {
+	parts := []string{cell.Label}
+	if cell.Cost.Known() {
+		parts = append(parts, t.Terms.Cost+" "+t.costForm(t.meanCosts()...)(cell.Cost))
+	}
+	add := func(is bool, text string) {
+		if is {
+			parts = append(parts, text)
+		}
+	}
+	add(cell.Recommended, "recommended")
+	add(cell.Today, "today")
+	add(cell.Folds > 0, "chosen without "+page.Plural(cell.Folds, "fold", "folds"))
+	add(len(t.Terms.Constraints) > 0 && !cell.Within && cell.Label == "exact", "outside of the constraints")
+	return strings.Join(parts, ", ")
+}
+
+func (cell *MapCell) frame() page.Frame {
+	switch {
+	case cell.Recommended && cell.Today:
+		return page.BothFrames
+	case cell.Recommended:
+		return page.Framed
+	case cell.Today:
+		return page.DashedFrame
+	}
+	return page.NoFrame
+}
+
+// ends are the least and the greatest objective of a map.
+func (m *Map) ends() (least, most float64) {
+	least, most = math.Inf(1), math.Inf(-1)
+	for _, cell := range m.Cells {
+		for _, v := range []page.Value{cell.Objective, cell.Least} {
+			if v.Known() {
+				least, most = min(least, v.Number), max(most, v.Number)
+			}
+		}
+	}
+	return least, most
+}
+
+func shade(v page.Value, least, most float64) float64 {
+	if most <= least {
+		return 0.5
+	}
+	return (v.Number - least) / (most - least)
+}
+
+// legend has what occurs.
+func (m *Map) legend(least, most float64) (keys []page.Key) {
+	if least <= most {
+		for _, end := range slices.Compact([]float64{least, most}) {
+			keys = append(keys, page.Key{Name: objectiveForm(page.Known(end)), Tile: page.Tile{Shade: shade(page.Known(end), least, most)}})
+		}
+	}
+	add := func(name string, tile page.Tile, is func(*MapCell) bool) {
+		if slices.ContainsFunc(m.Cells, func(cell MapCell) bool { return is(&cell) }) {
+			tile.Shade = -1
+			keys = append(keys, page.Key{Name: name, Tile: tile})
+		}
+	}
+	add("bounded", page.Tile{Hatch: page.Hatched}, func(cell *MapCell) bool { return cell.Least.Known() })
+	add("not known: needs calls or counterfactual", page.Tile{Hatch: page.Crossed}, func(cell *MapCell) bool { return !cell.Objective.Known() && !cell.Least.Known() })
+	add("recommended", page.Tile{Frame: page.Framed}, func(cell *MapCell) bool { return cell.Recommended })
+	add("today", page.Tile{Frame: page.DashedFrame}, func(cell *MapCell) bool { return cell.Today })
+	add("chosen on other folds", page.Tile{Dot: true}, func(cell *MapCell) bool { return cell.Folds > 0 })
+	return keys
+}
+
+// lineOf is the map of one parameter: places that have an order, for off is no number.
+func (t *Tuning) lineOf(m *Map) page.Chart {
+	c := page.Chart{
+		Name: "map", Title: t.Terms.objectiveName() + " by " + lastPart(m.X.Path), Beside: "choice", About: t.aboutMap(m), Notes: m.left(),
+		X: page.Axis{Name: m.X.Path, Kind: page.Category, Labels: m.X.Values}, Y: page.Axis{Name: t.Terms.objectiveName(), Form: objectiveForm},
+	}
+	exact, bounded := page.Series{Name: "exact", Line: true}, page.Series{Name: "bounded: at least", Tone: 1}
+	linked := t.rows()
+	for _, cell := range m.Cells {
+		d := page.Dot{X: page.Known(float64(cell.X)), Y: cell.Objective, More: t.told(&cell), Ring: cell.Today}
+		if linked[cell.Name] {
+			d.Link = page.OfConfiguration(cell.Name)
+		}
+		if cell.Recommended {
+			d.Name = "recommended"
+		}
+		if cell.Least.Known() {
+			d.Y = cell.Least
+			bounded.Dots = append(bounded.Dots, d)
+		} else {
+			exact.Dots = append(exact.Dots, d)
+		}
+	}
+	slices.SortStableFunc(exact.Dots, func(a, b page.Dot) int { return cmp.Compare(a.X.Number, b.X.Number) })
+	c.Series = []page.Series{exact}
+	if len(bounded.Dots) > 0 {
+		c.Series = append(c.Series, bounded)
+	}
+	if slices.ContainsFunc(m.Cells, func(cell MapCell) bool { return cell.Today }) {
+		c.Legend = []page.Key{{Ring: true, Name: "today"}}
+	}
+	return c
+}
+
+// frontChart shows the front, and what else matters to the choice.
+func (t *Tuning) frontChart() []page.Chart {
+	cost := t.costForm(t.meanCosts()...)
+	c := page.Chart{
+		Name: "front-cost", Title: "Front: " + t.Terms.objectiveName() + " against " + t.Terms.Cost, Beside: "front",
+		X: page.Axis{Name: t.Terms.Cost, Unit: t.costUnit(), Form: cost}, Y: page.Axis{Name: t.Terms.objectiveName(), Form: objectiveForm},
+		About: "Up and to the left is better: the steps join what no other replayed configuration beats in these two numbers. Whiskers are 95% intervals, of what matters to the choice.",
+	}
+	roles := map[int]choiceRow{}
+	for row := range t.choices() {
+		if row.Objective.Known() && row.ChoiceCost.Known() && row.role != "next" {
+			roles[row.Candidate] = row
+		}
+	}
+	on, other := page.Series{Name: "on the front"}, page.Series{Name: "not on the front", Tone: page.Grey}
+	var costs []page.Value
+	for i := range t.Front {
+		r := &t.Front[i]
+		d := page.Dot{X: r.ChoiceCost, Y: r.Objective, More: r.Name, Link: page.OfConfiguration(r.Name)}
+		if row, ok := roles[r.Candidate]; ok {
+			d.Name, d.YRange, d.Ring = row.role, row.ObjectiveInterval, strings.Contains(row.role, "today")
+			delete(roles, r.Candidate)
+		}
+		on.Dots, costs = append(on.Dots, d), append(costs, d.X)
+	}
+	for row := range t.choices() {
+		if _, left := roles[row.Candidate]; left {
+			d := page.Dot{Name: row.role, X: row.ChoiceCost, Y: row.Objective, YRange: row.ObjectiveInterval, More: row.Name, Link: page.OfConfiguration(row.Name), Ring: strings.Contains(row.role, "today")}
+			other.Dots, costs = append(other.Dots, d), append(costs, d.X)
+		}
+	}
+	if len(costs) < 2 {
+		return nil
+	}
+	c.X.Kind, c.Series = page.ScaleOf(costs), []page.Series{on}
+	if len(other.Dots) > 0 {
+		c.Series = append(c.Series, other)
+	}
+	if !t.Terms.Minimize {
+		c.Stairs = page.StairsOf(on.Dots)
+	} else {
+		c.About = "To the left is cheaper, below is better. Whiskers are 95% intervals, of what matters to the choice."
+	}
+	if t.Today != nil {
+		c.Legend = []page.Key{{Ring: true, Name: "today"}}
+	}
+	return []page.Chart{c}
+}
+
+// costUnit is what the cost of the choice is counted in.
+func (t *Tuning) costUnit() page.Unit {
+	switch name, _, _ := strings.Cut(t.Terms.Cost, "."); name {
+	case "cost_usd":
+		return page.InDollars
+	case "latency":
+		return page.InSeconds
+	}
+	return page.InNumbers
+}
+
+// stopsChart stacks how runs end.
+func (t *Tuning) stopsChart() []page.Chart {
+	c := page.Chart{
+		Name: "stops-share", Title: "Which limit ends the runs", Beside: "stops", About: "The share of the runs whose end is known, by what ends them.",
+		X: page.Axis{Name: "share of the runs", Unit: page.InPercent, Shown: []float64{0, 1}, Form: page.Percent},
+		Y: page.Axis{Name: "of", Kind: page.Category},
+	}
+	at := map[string]int{}
+	for i := range t.Stops {
+		of := &t.Stops[i]
+		if len(of.Stops) == 0 {
+			continue
+		}
+		row := float64(len(c.Y.Labels))
+		c.Y.Labels = append(c.Y.Labels, of.Of)
+		for _, stop := range of.Stops {
+			if _, known := at[stop.Name]; !known {
+				at[stop.Name] = len(c.Series)
+				c.Series = append(c.Series, page.Series{Name: stop.Name, Tone: page.Tone(len(c.Series)), Bars: true})
+			}
+			s := &c.Series[at[stop.Name]]
+			s.Dots = append(s.Dots, page.Dot{
+				X: stop.Share, Y: page.Known(row), Text: page.Percent(stop.Share), More: page.Plural(stop.Runs, "run", "runs"),
+				Link: page.Filter(page.Term("stop", string(stop.Reason))),
+			})
+		}
+	}
+	if len(c.Series) == 0 {
+		return nil
+	}
+	return []page.Chart{c}
+}
+
+// limitsChart shows how much of each limit is used.
+func (t *Tuning) limitsChart() []page.Chart {
+	c := page.Chart{
+		Name: "limits-used", Title: "How much of each limit is used", Beside: "limits", About: "The mean use of each limit as a share of it. A bar near the line is a limit that binds.",
+		X:     page.Axis{Name: "used share of the limit", Unit: page.InPercent, Shown: []float64{0, 1}, Form: page.Percent},
+		Y:     page.Axis{Name: "limit", Kind: page.Category},
+		Zones: []page.Zone{{Name: "the limit", From: 1, To: 1}},
+	}
+	used := page.Series{Bars: true}
+	for i := range t.Limits {
+		l := &t.Limits[i]
+		if l.Share.Known() && len(c.Y.Labels) < mostLimitBars {
+			used.Dots = append(used.Dots, page.Dot{
+				X: l.Share, Y: page.Known(float64(len(c.Y.Labels))), Text: fmt.Sprintf("%s of %d", page.Whole(l.Used), l.Limit), More: page.Percent(l.Reached) + " of the runs reach it",
+			})
+			c.Y.Labels = append(c.Y.Labels, l.Of+" · "+l.Path)
+		}
+	}
+	if len(used.Dots) == 0 {
+		return nil
+	}
+	c.Series = []page.Series{used}
+	return []page.Chart{c}
+}
+
+const mostLimitBars = 40
+
+// curveCharts show what the recorded runs gain and pay by the iteration.
+func (t *Tuning) curveCharts() (charts []page.Chart) {
+	if len(t.Curve) < 2 {
+		return nil
+	}
+	var costs []page.Value
+	for i := range t.Curve {
+		costs = append(costs, t.Curve[i].Cost, t.Curve[i].PerSuccess)
+	}
+	cost := t.costForm(costs...)
+	x := page.Axis{Name: "every recorded run stops at iteration", Unit: page.InCounts, Form: page.Whole}
+	for _, of := range []struct {
+		name, title, about string
+		y                  page.Axis
+		of                 func(*CurveStep) page.Value
+	}{
+		{"curve-score", "Score if every recorded run stopped at an iteration", "What the recorded runs would have scored.", page.Axis{Name: t.Terms.Score, Form: score}, func(s *CurveStep) page.Value { return s.Score }},
+		{"curve-cost", "Cost if every recorded run stopped at an iteration", "The sum over all runs up to the iteration.", page.Axis{Name: t.Terms.Cost + " in all", Unit: t.costUnit(), Shown: []float64{0}, Form: cost}, func(s *CurveStep) page.Value { return s.Cost }},
+		{"curve-extra", "What an extra success costs", "The cost of a success that the iteration adds: going on for it pays where a success is worth more.", page.Axis{Name: t.Terms.Cost + " per extra success", Unit: t.costUnit(), Shown: []float64{0}, Form: page.Or(page.Nothing, cost)}, func(s *CurveStep) page.Value { return s.PerExtra }},
+		{"curve-reached", "Recorded runs that reach an iteration", "How many runs came so far.", page.Axis{Name: "runs", Unit: page.InCounts, Shown: []float64{0}, Form: page.Whole}, func(s *CurveStep) page.Value { return page.Known(float64(s.Reached)) }},
+	} {
+		line := page.Series{Line: true}
+		known := 0
+		for i := range t.Curve {
+			s := &t.Curve[i]
+			y := of.of(s)
+			known += count(y.Known())
+			line.Dots = append(line.Dots, page.Dot{X: page.Known(float64(s.Iteration)), Y: y, More: page.Plural(s.Extra, "extra success", "extra successes")})
+		}
+		if known > 1 {
+			charts = append(charts, page.Chart{Name: of.name, Title: of.title, About: of.about, Beside: "curve", X: x, Y: of.y, Series: []page.Series{line}})
+		}
+	}
+	return charts
+}
