@@ -375,11 +375,11 @@ func (f *reportFlags) fileNamed(text string) (file formatFile, err error) {
 	if results.Holds(path) {
 		return file, exit.Usage("name another file", "--write %s: %s holds results", text, path)
 	}
-	return formatFile{format, path}, writableFolder(filepath.Dir(path))
+	return formatFile{format, path}, writableFolder("write", filepath.Dir(path))
 }
 
 // writableFolder makes a folder, if it is not there, and tries to write to it.
-func writableFolder(dir string) error {
+func writableFolder(flag, dir string) error {
 	err := os.MkdirAll(dir, 0o755)
 	if err == nil {
 		var probe *os.File
@@ -388,7 +388,7 @@ func writableFolder(dir string) error {
 		}
 	}
 	if err != nil {
-		return exit.With(exit.NotMeasured, "name a file that can be written to", "--write: %w", err)
+		return exit.With(exit.NotMeasured, "name a file that can be written to", "--%s: %w", flag, err)
 	}
 	return nil
 }

@@ -38,6 +38,7 @@ type runFlags struct {
 	againstFlags
 	thresholdFlags
 	rerunFlags
+	alsoPage
 	seed   int64
 	events string
 	force  bool
@@ -69,7 +70,7 @@ Exit codes: 0 success; 1 a threshold fails; 2 wrong usage; 3 the suite is wrong;
 			return arguments(1, 1, "one suite")(c, args)
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := f.validate(); err != nil {
+			if err := cmp.Or(f.validate(), f.alsoPage.validate(c)); err != nil {
 				return err
 			}
 			keepPipes()
@@ -87,6 +88,7 @@ Exit codes: 0 success; 1 a threshold fails; 2 wrong usage; 3 the suite is wrong;
 	f.againstFlags.declare(c)
 	f.thresholdFlags.declare(c)
 	f.rerunFlags.declare(c)
+	f.alsoPage.declare(c)
 	c.Flags().Int64Var(&f.seed, "seed", 0, "seed of simulated models (default: the suite's)")
 	c.Flags().StringVar(&f.events, "events", "", "write events as JSON Lines to `FILE`; - for stdout, instead of the report")
 	c.Flags().BoolVar(&f.force, "force", false, "resume even if the spec changed")
@@ -291,7 +293,7 @@ func (p *program) begin(j *job) (*record.Manifest, *record.Journal, error) {
 
 // makeFolder makes the result folder. The same command may write more into it.
 func (j *job) makeFolder() error {
-	written := []string{j.flags.events, j.flags.cacheFlags.dir}
+	written := []string{j.flags.events, j.flags.page, j.flags.cacheFlags.dir}
 	for _, file := range j.flags.files {
 		written = append(written, file.path)
 	}
@@ -487,7 +489,8 @@ func (p *program) conclude(ctx context.Context, j *job, m *record.Manifest, end 
 	if j.flags.events == "-" || unreachable {
 		write = func() error { return p.writeFiles(report, &j.flags.reportFlags) }
 	}
-	if err := write(); err != nil {
+	at := &results.Place{Text: j.dir, Results: &record.Results{Path: j.dir, Manifest: *m}}
+	if err := cmp.Or(write(), p.writeAlso(&j.flags.alsoPage, report, p.sourcesOf(report.Differences, at))); err != nil {
 		return err
 	}
 	p.tellOvershoot(j.budget)
