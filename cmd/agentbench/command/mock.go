@@ -213,6 +213,11 @@ func (p *program) mock(ctx context.Context, handler *mockserver.Server, address 
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
 	handler.Track(server)
 	fmt.Fprintf(p.out, "listening on http://%s/v1\n", listener.Addr())
+	return serveUntil(ctx, server, listener)
+}
+
+// serveUntil serves until a context ends.
+func serveUntil(ctx context.Context, server *http.Server, listener net.Listener) (err error) {
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 	select {

@@ -3,9 +3,11 @@ package command
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
+	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -397,19 +399,32 @@ func (p *program) finish(ctx context.Context, j *job, journal *record.Journal) (
 
 // watched runs the plan and tells its progress.
 func (p *program) watched(ctx context.Context, j *job) (engine.Summary, error) {
-	if !j.flags.quiet {
-		view := &overview.Progress{
-			Out: p.err, Live: p.isTerminal(p.err), Width: p.width(p.err), Now: p.now, Total: j.plan.Runs(), Budget: j.Suite.Budget,
-			Pace: j.pace, Before: j.plan.Runs() - j.earlier.Remaining, Usage: j.earlier.Effort.Paid,
-		}
-		if len(j.Suite.Scorers) > 0 {
-			view.Score = j.Suite.Scorers[0].Name
-		}
-		j.tally.View = view
-		view.Start()
-		defer view.Finish()
+	view := &overview.Progress{
+		Out: p.err, Live: p.isTerminal(p.err), Width: p.width(p.err), Now: p.now, Total: j.plan.Runs(), Budget: j.Suite.Budget,
+		Pace: j.pace, Before: j.plan.Runs() - j.earlier.Remaining, Usage: j.earlier.Effort.Paid,
+		Keep: func(parts []string) { p.keepProgress(j.dir, parts) },
 	}
+	if j.flags.quiet {
+		view.Out = nil
+	}
+	if len(j.Suite.Scorers) > 0 {
+		view.Score = j.Suite.Scorers[0].Name
+	}
+	j.tally.View = view
+	view.Start()
+	defer os.Remove(filepath.Join(j.dir, results.Progress)) // it may not be there
+	defer view.Finish()
 	return j.engine.Run(ctx, j.plan, j.Tasks())
+}
+
+// keepProgress writes how far a job has come for agentbench view. That it cannot be written
+// fails nothing: who follows sees an older one.
+func (p *program) keepProgress(dir string, parts []string) {
+	text, err := json.Marshal(parts)
+	path := filepath.Join(dir, results.Progress)
+	if err == nil && os.WriteFile(path+".tmp", p.secrets.Redact(text), 0o644) == nil {
+		_ = os.Rename(path+".tmp", path)
+	}
 }
 
 // draining is an executor that takes no more items once a channel is closed, and
