@@ -23,6 +23,7 @@ import (
 type pageFlags struct {
 	compareFlags
 	baselines, out string
+	trend          bool
 }
 
 // pageFile is where a page goes unless the user says otherwise.
@@ -31,24 +32,37 @@ const pageFile = "report.html"
 func (p *program) pageCommand() *cobra.Command {
 	var f pageFlags
 	c := &cobra.Command{
-		Use:     "page DIR | page BASE NEW",
+		Use:     "page DIR | page BASE NEW | page --trend DIR...",
 		Short:   "Write an HTML page to browse: the report, every run, and their texts",
 		GroupID: "look",
 		Long: `Writes one HTML file that works offline: the report of a result folder, or with two arguments the
 comparison that diff makes of them, and all runs with a filter, sorting and links to single runs.
 Arguments are result folders, baseline files or names of baselines; FOLDER:CONFIGURATION selects
 one configuration. The file has the texts of runs whose success changed, of failures and of a
-sample; agentbench show DIR RUN has those of every run. Equal results give equal files.`,
-		Args: arguments(1, 2, "one or two results"),
+sample; agentbench show DIR RUN has those of every run. Equal results give equal files.
+
+With --trend the page has several results in order of time, such as those of nightly jobs: each
+score with its interval, cost and time, compared with the result before. Arguments may be patterns:
+'results/nightly-*'.`,
+		Args: func(c *cobra.Command, args []string) error {
+			if f.trend {
+				return arguments(1, -1, "results")(c, args)
+			}
+			return arguments(1, 2, "one or two results")(c, args)
+		},
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := cmp.Or(f.compareFlags.validate(), pagePlace("out", f.out)); err != nil {
 				return err
+			}
+			if f.trend {
+				return p.trend(args, &f)
 			}
 			return p.page(args, &f)
 		},
 	}
 	f.compareFlags.declare(c)
 	declareBaselines(c, &f.baselines)
+	c.Flags().BoolVar(&f.trend, "trend", false, "show several results in order of time, each compared with the one before")
 	f.out = pageFile
 	c.Flags().StringVarP(&f.out, "out", "o", pageFile, "write the page to this `FILE`; a file that is there is replaced")
 	return c
