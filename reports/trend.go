@@ -1,7 +1,6 @@
 package reports
 
 import (
-	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -120,7 +119,7 @@ func (t *Trend) says(quote func(string) string) string {
 		var parts []string
 		for _, name := range append(slices.Clone(t.scorers), "cost_usd", "latency_s") {
 			if d := row.difference(name); d != nil {
-				parts = append(parts, quote(name)+" "+verdictMark(d.Verdict))
+				parts = append(parts, quote(name)+" "+verdictWord(d.Verdict))
 			}
 		}
 		all = append(all, quote(row.Name)+" compared with "+quote(row.before)+": "+strings.Join(parts, ", "))
@@ -129,6 +128,14 @@ func (t *Trend) says(quote func(string) string) string {
 		return "The newest result has none before it to compare with"
 	}
 	return strings.Join(all, "; ")
+}
+
+// verdictWord is a verdict in a sentence.
+func verdictWord(v compare.Verdict) string {
+	if v == compare.CannotTell {
+		return "inconclusive"
+	}
+	return string(v)
 }
 
 // verdictMark is a verdict in a table.
@@ -239,7 +246,7 @@ func (t *Trend) Charts() (charts []page.Chart) {
 	for _, q := range t.quantities() {
 		c := page.Chart{
 			Name: "trend-" + q.name, Title: "Trend: " + q.axis.Name, Beside: "trend", Y: q.axis,
-			X:     page.Axis{Name: "result", Kind: page.Ordinal, Labels: t.results},
+			X:     page.Axis{Name: "result", Kind: page.Category, Labels: t.results},
 			About: "The results in order, with 95 % intervals. What is said of a mark compares it with the result before.",
 		}
 		known := false
@@ -271,7 +278,7 @@ func (r *trendRow) told(name string) string {
 	if d == nil {
 		return ""
 	}
-	return cmp.Or(map[compare.Verdict]string{compare.CannotTell: "inconclusive"}[d.Verdict], string(d.Verdict)) + " compared with " + r.before
+	return verdictWord(d.Verdict) + " compared with " + r.before
 }
 
 // configurations are the names of all, in the order in which they were seen.
