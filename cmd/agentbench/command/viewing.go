@@ -1,7 +1,6 @@
 package command
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
@@ -138,7 +137,7 @@ func (v *viewing) state() view.State {
 	}
 	if now := stampOf(filepath.Join(at.Path, "manifest.json")); v.heads[newest].stamp != now {
 		m, err := record.ReadManifest(at.Path)
-		v.heads[newest] = head{now, cmp.Or(m.Status, record.StateFailed)}
+		v.heads[newest] = head{now, m.Status}
 		if err != nil {
 			v.heads[newest].status = record.StateFailed
 		}

@@ -44,7 +44,7 @@ const followResults = async (from) => {
       return;
     }
     const { results, status, parts } = JSON.parse(seen);
-    line.textContent = status === "complete" ? "" : [status, ...parts].map(visible).join(" · ");
+    line.textContent = status !== "running" ? "" : [status, ...parts].map(visible).join(" · ");
     again.hidden = results === from.dataset.results;
     if (again.hidden) continue;
     const left = wait - (performance.now() - loaded);
