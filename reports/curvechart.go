@@ -89,7 +89,7 @@ func (c *curveCharts[P]) charts(all []curveOf[P]) (charts []page.Chart) {
 			return slices.ContainsFunc(s.Dots, func(d page.Dot) bool { return d.Y.Known() })
 		}) {
 			if more > 0 {
-				chart.Notes = append(chart.Notes, page.Plural(more, "more configuration stands", "more configurations stand")+" in the table alone")
+				chart.Notes = append(chart.Notes, page.Plural(more, "more configuration is", "more configurations are")+" in the table alone")
 			}
 			charts = append(charts, chart)
 		}
@@ -150,7 +150,7 @@ func (c *curveCharts[P]) chart(of *curveOf[P], order []*Configuration) page.Char
 		chart.Series[slices.IndexFunc(chart.Series, func(s page.Series) bool { return s.Tone == page.Grey && !s.Guide })].Legend = page.Plural(len(order)-colouredLines, "more configuration", "more configurations")
 	}
 	if len(order) > bandedLines {
-		chart.Notes = append(chart.Notes, "intervals of so many configurations would hide each other: they stand in the table")
+		chart.Notes = append(chart.Notes, "intervals of so many configurations would hide each other: the table has them")
 	} else {
 		chart.About += " The band is the 95% interval."
 	}

@@ -49,7 +49,7 @@ func moreRows(more int) []string {
 	if more == 0 {
 		return nil
 	}
-	return []string{page.Plural(more, "more row stands", "more rows stand") + " in the table alone"}
+	return []string{page.Plural(more, "more row is", "more rows are") + " in the table alone"}
 }
 
 // stopNames are the ways in which runs ended, the most frequent first.

@@ -58,7 +58,7 @@ func (r *Report) tasksChart() []page.Chart {
 		c.Notes = append(c.Notes, fmt.Sprintf("the %d of %d tasks whose scores differ most between configurations", len(kept), len(all)))
 	}
 	if more > 0 {
-		c.Notes = append(c.Notes, page.Plural(more, "more configuration stands", "more configurations stand")+" in the table alone")
+		c.Notes = append(c.Notes, page.Plural(more, "more configuration is", "more configurations are")+" in the table alone")
 	}
 	return []page.Chart{c}
 }

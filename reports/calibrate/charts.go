@@ -3,6 +3,7 @@ package calibrate
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/reports/page"
@@ -54,7 +55,7 @@ func (c *Calibration) confusionChart() page.Chart {
 	}
 	for y, row := range c.Confusion.Counts {
 		for x, n := range row {
-			t := page.Tile{X: x, Y: y, Value: page.Known(float64(n)), Text: fmt.Sprint(n), Shade: float64(n) / float64(most), More: meaning[[2]int{y, x}]}
+			t := page.Tile{X: x, Y: y, Value: page.Known(float64(n)), Text: strings.TrimSpace(fmt.Sprint(n) + " " + meaning[[2]int{y, x}]), Shade: float64(n) / float64(most)}
 			if x == y {
 				t.Frame = page.Framed
 			}

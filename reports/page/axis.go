@@ -24,15 +24,15 @@ const (
 // scale says where on the paper the numbers of an axis are.
 type scale struct {
 	*Axis
-	from, to   float64 // numbers, or their logarithms
-	start, end float64 // places
-	step       float64 // between ticks
-	size       float64 // how many seconds, or ones, the unit of the ticks has
+	from, to   float64    // numbers, or their logarithms
+	start, end float64    // places
+	step       float64    // between ticks
+	time       unitOfTime // of the ticks of durations
 }
 
 // spanned makes the axis hold all numbers; it has about so many ticks.
 func spanned(a *Axis, numbers []float64, ticks int) scale {
-	s := scale{Axis: a, size: 1}
+	s := scale{Axis: a, time: unitOfTime{seconds: 1}}
 	if a.isCategory() {
 		s.from, s.to = -0.5, float64(len(a.Labels))-0.5
 		if a.Kind == Ordinal {
@@ -59,14 +59,11 @@ func spanned(a *Axis, numbers []float64, ticks int) scale {
 	if most-least < 1e-9*max(1e-6, math.Abs(most)) {
 		around := max(math.Abs(most)*0.1, 1e-6)
 		least, most = least-around, most+around
-		if a.Unit != InChanges && a.Unit != InRatios {
-			least = max(0, least)
-		}
 	}
 	if a.Unit == InSeconds {
-		s.size = timeUnit(most).seconds
+		s.time = timeUnit(most)
 	}
-	s.step = roundStep((most-least)/s.size/float64(max(1, ticks))) * s.size
+	s.step = nextRound((most-least)/s.time.seconds/float64(max(1, ticks)), 1) * s.time.seconds
 	if a.Unit == InCounts {
 		s.step = max(1, math.Round(s.step))
 	}
@@ -132,9 +129,8 @@ func (s *scale) powers() (all []tick) {
 			x := first * math.Pow10(e)
 			if l := math.Log10(x); e%every == 0 && l >= s.from-1e-9 && l <= s.to+1e-9 {
 				of := *s
-				of.step, of.size = x, 1
-				if s.Unit == InSeconds {
-					of.size = timeUnit(x).seconds
+				if of.step = x; s.Unit == InSeconds {
+					of.time = timeUnit(x)
 				}
 				all = append(all, tick{s.at(x), of.numbered(x)})
 			}
@@ -152,7 +148,7 @@ func (s *scale) numbered(x float64) string {
 	case InDollars:
 		sign = "$"
 	case InSeconds:
-		x, step, unit = x/s.size, step/s.size, " "+timeUnit(s.size).name
+		x, step, unit = x/s.time.seconds, step/s.time.seconds, " "+s.time.name
 	}
 	if x < 0 {
 		x, sign = -x, "−"+sign
@@ -163,16 +159,13 @@ func (s *scale) numbered(x float64) string {
 		of   float64
 		name string
 	}{{1e9, "G"}, {1e6, "M"}, {1e3, "k"}} {
-		if x >= 10*thousand.of || x >= thousand.of && step >= thousand.of/10 {
+		if s.Unit != InSeconds && (x >= 10*thousand.of || x >= thousand.of && step >= thousand.of/10) {
 			x, step, unit = x/thousand.of, step/thousand.of, thousand.name+unit
 			break
 		}
 	}
 	return sign + strconv.FormatFloat(x, 'f', max(0, min(9, int(math.Ceil(-math.Log10(step)-1e-9)))), 64) + unit
 }
-
-// roundStep is the next of 1, 2, 5, 10, ... times a power of ten.
-func roundStep(x float64) float64 { return nextRound(max(x, 1e-12), 1) }
 
 // nextRound is the next number of 1, 2 and 5 times a power of ten, up or down.
 func nextRound(x float64, direction int) float64 {

@@ -268,13 +268,13 @@ func (c *Chart) numbers() [][]string {
 		head string
 		of   func(*Series, *Dot) string
 	}{
-		{labelled, "", func(_ *Series, d *Dot) string { return d.Name }},
-		{named, "", func(s *Series, _ *Dot) string { return s.Name }},
+		{labelled, "mark", func(_ *Series, d *Dot) string { return d.Name }},
+		{named, "series", func(s *Series, _ *Dot) string { return s.Name }},
 		{true, c.Y.Name, func(_ *Series, d *Dot) string { return c.Y.text(d.Y) }},
 		{ys, "95%", func(_ *Series, d *Dot) string { return intervalText(&c.Y, d.YRange) }},
 		{true, c.X.Name, func(_ *Series, d *Dot) string { return c.X.text(d.X) }},
 		{xs, "95%", func(_ *Series, d *Dot) string { return intervalText(&c.X, d.XRange) }},
-		{more, "", func(_ *Series, d *Dot) string { return strings.TrimLeft(d.Text+", "+d.More, ", ") }},
+		{more, "also", func(_ *Series, d *Dot) string { return strings.TrimLeft(d.Text+", "+d.More, ", ") }},
 	}
 	rows := [][]string{nil}
 	for _, column := range columns {
@@ -308,7 +308,7 @@ func intervalText(a *Axis, r Range) string {
 
 // matrix has a row for each category of Y.
 func (c *Chart) matrix() [][]string {
-	rows := [][]string{append([]string{c.Y.Name}, c.X.Labels...)}
+	rows := [][]string{append([]string{cmp.Or(c.Y.Name, "row")}, c.X.Labels...)}
 	for _, label := range c.Y.Labels {
 		rows = append(rows, append([]string{label}, make([]string, len(c.X.Labels))...))
 	}

@@ -183,7 +183,11 @@ func (w htmlWriter) grid(keys int, title string, columns []Column, rows [][]Cell
 		if c.Name != "" && c.Head != "" {
 			between = "\n"
 		}
-		cell("th", c.Right, c.Name+between+c.Head)
+		name := "th"
+		if c.Name+c.Head == "" { // a reader of screens would look for the head
+			name = "td"
+		}
+		cell(name, c.Right, c.Name+between+c.Head)
 	}
 	w.put("</tr>\n</thead>\n<tbody>\n")
 	for i, row := range laid.Rows {

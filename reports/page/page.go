@@ -5,7 +5,8 @@
 // a comparison. Its tables hold cells, which know their number, its text and what
 // warns of it; Write puts them into one of the Formats (writeTerminal and its
 // siblings, one file each). A new format asks the page for nothing else, and a new
-// page needs nothing in the formats.
+// page needs nothing in the formats. A page that is Charted has charts, too, which are
+// values; HTML draws them (svg.go).
 //
 // Texts from outside, for example names, are marked as such, and no format lets
 // them be obeyed: by a terminal, a browser, a spreadsheet, a reader of Markdown or

@@ -17,7 +17,7 @@ const (
 	rowHeight   = 24.0
 	lineHeight  = 17.0 // of texts
 	columnWidth = 7.3  // of a letter, rather more than most fonts take
-	widestTile  = 64.0
+	leastTile   = 56.0 // as wide as a column of tiles is where there is room
 	radius      = 4.5
 	tickLength  = 5.0
 )
@@ -60,7 +60,7 @@ func (w htmlWriter) figure(c *Chart) {
 	d := &drawing{Chart: &cut}
 	d.layOut()
 	d.draw()
-	w.put("<figure id=\"chart-%s\">\n<figcaption>%s</figcaption>\n<div class=\"scroll\">\n", c.Name, shown(c.Title))
+	w.put("<figure id=\"chart-%s\">\n<figcaption>%s</figcaption>\n<div class=\"scroll\" role=\"group\" aria-label=\"Chart: %s\" tabindex=\"0\">\n", c.Name, shown(c.Title), shown(c.Title))
 	w.put(`<svg class="chart" viewBox="0 0 %s %s" width="%s" height="%s">`+"\n", place(paperWidth), place(d.height), place(paperWidth), place(d.height))
 	w.put(`<g role="img" aria-labelledby="chart-%s-title chart-%s-desc"><title id="chart-%s-title">%s</title><desc id="chart-%s-desc">%s</desc>`+"\n",
 		c.Name, c.Name, c.Name, shown(c.Title), c.Name, shownUpTo(1000, c.About))
@@ -76,7 +76,7 @@ func (w htmlWriter) figure(c *Chart) {
 	}
 	w.put("</svg>\n</div>\n<p class=\"about\">%s</p>\n", shownUpTo(1000, c.About))
 	if d.unnamed > 0 {
-		cut.Notes = append(cut.Notes, Plural(d.unnamed, "name has no room in the picture and stands", "names have no room in the picture and stand")+" in the table")
+		cut.Notes = append(cut.Notes, Plural(d.unnamed, "name has no room in the picture and is", "names have no room in the picture and are")+" in the table")
 	}
 	for _, note := range cut.Notes {
 		w.put("<p class=\"more\">%s</p>\n", shownUpTo(1000, note))
@@ -87,7 +87,7 @@ func (w htmlWriter) figure(c *Chart) {
 
 // chartNumbers is the table of a chart, the same values once more.
 func (w htmlWriter) chartNumbers(c *Chart) {
-	w.put("<details><summary>Numbers of this chart</summary>\n<div class=\"scroll\">\n<table>\n")
+	w.put("<details><summary>Numbers of this chart</summary>\n<div class=\"scroll\" role=\"group\" aria-label=\"Numbers: %s\" tabindex=\"0\">\n<table>\n", shown(c.Title))
 	for i, row := range c.numbers() {
 		cell := "td"
 		switch i {
@@ -191,7 +191,11 @@ func (d *drawing) layOut() {
 	}
 	d.x = spanned(&d.X, xs, int((d.right-d.left)/75))
 	if d.X.isCategory() {
-		d.right = min(d.right, d.left+widestTile*float64(len(d.X.Labels)))
+		widest := leastTile
+		for i := range d.Tiles {
+			widest = max(widest, widthOf(short(d.Tiles[i].Text, longestMark))+10)
+		}
+		d.right = min(d.right, d.left+widest*float64(len(d.X.Labels)))
 	}
 	d.x.start, d.x.end = d.left, d.right
 	if d.X.Unit == InCounts && !d.Y.isCategory() { // the first marks stand beside the axis
@@ -384,7 +388,7 @@ func (d *drawing) columns() {
 	for i, label := range d.X.Labels {
 		x := d.x.at(float64(i))
 		if !slanted {
-			d.text(x, d.bottom+tickLength+11, "middle", label)
+			d.text(x, d.bottom+tickLength+11, "middle", short(label, longestMark))
 			continue
 		}
 		d.put(`<text class="end" transform="translate(%s %s) rotate(-40)">%s</text>`+"\n", place(x+3), place(d.bottom+12), short(label, longestMark))

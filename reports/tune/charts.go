@@ -337,7 +337,7 @@ func (t *Tuning) curveCharts() (charts []page.Chart) {
 	}{
 		{"curve-score", "Score if every recorded run stopped at an iteration", "What the recorded runs would have scored.", page.Axis{Name: t.Terms.Score, Form: score}, func(s *CurveStep) page.Value { return s.Score }},
 		{"curve-cost", "Cost if every recorded run stopped at an iteration", "The sum over all runs up to the iteration.", page.Axis{Name: t.Terms.Cost + " in all", Unit: t.costUnit(), Shown: []float64{0}, Form: cost}, func(s *CurveStep) page.Value { return s.Cost }},
-		{"curve-extra", "What an extra success costs", "The cost of a success that the iteration adds: going on for it pays where a success is worth more.", page.Axis{Name: t.Terms.Cost + " per extra success", Unit: t.costUnit(), Shown: []float64{0}, Form: page.Or(page.Nothing, cost)}, func(s *CurveStep) page.Value { return s.PerExtra }},
+		{"curve-extra", "What an extra success costs", "The cost of a success that the iteration adds: another iteration pays where a success is worth more.", page.Axis{Name: t.Terms.Cost + " per extra success", Unit: t.costUnit(), Shown: []float64{0}, Form: page.Or(page.Nothing, cost)}, func(s *CurveStep) page.Value { return s.PerExtra }},
 		{"curve-reached", "Recorded runs that reach an iteration", "How many runs came so far.", page.Axis{Name: "runs", Unit: page.InCounts, Shown: []float64{0}, Form: page.Whole}, func(s *CurveStep) page.Value { return page.Known(float64(s.Reached)) }},
 	} {
 		line := page.Series{Line: true}

@@ -1,0 +1,122 @@
+package tune_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/agentbench/agentbench/reports/page"
+	"github.com/agentbench/agentbench/reports/pagetest"
+	"github.com/agentbench/agentbench/reports/tune"
+	"github.com/agentbench/agentbench/reports/tune/coachtest"
+)
+
+// chosenAmong tunes the coach by two parameters, of which the recording answers for most.
+func chosenAmong(t *testing.T, o tune.ChoiceOptions) *tune.Tuning {
+	t.Helper()
+	o.All, o.Choose = true, tune.ChoiceRule{Rule: tune.AtLeast, Number: 0.8}
+	r, err := tune.Choose(context.Background(), coachtest.Sweep(t, coachtest.Candidates(t), coachtest.Recording(t, 60)), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// The cells of the map are the candidates with the numbers that the tables have, and what
+// is recommended and today's is marked.
+func TestTheMapShowsTheNumbersOfTheTables(t *testing.T) {
+	r := chosenAmong(t, tune.ChoiceOptions{Today: 2})
+	if r.Map == nil {
+		t.Fatal("no map")
+	}
+	objectives := map[string]page.Value{}
+	for _, row := range r.All {
+		objectives[row.Name] = row.Objective
+	}
+	exact, marked, today := 0, 0, 0
+	for _, cell := range r.Map.Cells {
+		if want, ok := objectives[cell.Name]; ok {
+			exact++
+			if cell.Objective != want || cell.Label != "exact" {
+				t.Errorf("%s is %v (%s) in the map, %v in the table", cell.Name, cell.Objective, cell.Label, want)
+			}
+		} else if cell.Objective.Known() {
+			t.Errorf("%s (%s) has the objective %v", cell.Name, cell.Label, cell.Objective)
+		}
+		if cell.Recommended {
+			marked++
+			if cell.Name != r.Recommended.Name {
+				t.Errorf("%s is marked, %s recommended", cell.Name, r.Recommended.Name)
+			}
+		}
+		if cell.Today {
+			today++
+			if cell.Name != r.Today.Name {
+				t.Errorf("%s is marked, %s is today's", cell.Name, r.Today.Name)
+			}
+		}
+	}
+	if exact < 2 || marked != 1 || today != 1 {
+		t.Errorf("%d exact cells, %d recommended, %d today's: %s", exact, marked, today, r.WhyNone)
+	}
+	text := pagetest.Written(t, r, page.Options{Format: "html"})
+	for _, want := range []string{`id="chart-map"`, `id="chart-front-cost"`, `id="chart-stops-share"`, `id="chart-curve-score"`, "recommended"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page has no %s", want)
+		}
+	}
+}
+
+// A map of made-up cells has what is bounded and what is not known hatched, and says which
+// parameters are fixed.
+func TestTheMapIsHatched(t *testing.T) {
+	none := page.Missing(page.Nothing)
+	r := &tune.Tuning{Terms: tune.Terms{Objective: `scores["right"].mean`, Score: "right", Cost: "cost_usd.mean"}, Map: &tune.Map{
+		X: tune.MapAxis{Path: "terminate.max_iterations", Values: []string{"1", "3", "off"}}, Y: tune.MapAxis{Path: "terminate.confidence.threshold", Values: []string{"0.8", "0.9"}},
+		Fixed: []tune.Change{{Path: "patience", To: "2"}}, Center: "recommended",
+		Cells: []tune.MapCell{
+			{X: 0, Y: 0, Name: "a", Label: "exact", Objective: known(0.5), Least: none, Cost: known(0.1), Recommended: true, Today: true, Folds: 2},
+			{X: 1, Y: 0, Name: "b", Label: "bounded", Objective: none, Least: known(0.6), Cost: none},
+			{X: 2, Y: 1, Name: "c", Label: "needs calls", Objective: none, Least: none, Cost: none},
+		},
+	}}
+	c := r.Charts()[0]
+	want := []page.Tile{
+		{X: 0, Y: 0, Value: known(0.5), Shade: 0, Text: "0.500", Frame: page.BothFrames, Dot: true, More: "exact, cost_usd.mean $0.10, recommended, today, chosen without 2 folds"},
+		{X: 1, Y: 0, Value: none, Shade: 1, Text: "≥0.600", Hatch: page.Hatched, More: "bounded"},
+		{X: 2, Y: 1, Value: none, Shade: -1, Hatch: page.Crossed, More: "needs calls"},
+	}
+	for i := range want {
+		if fmt.Sprint(c.Tiles[i]) != fmt.Sprint(want[i]) {
+			t.Errorf("tile %d is\n%+v\nwant\n%+v", i, c.Tiles[i], want[i])
+		}
+	}
+	if !strings.Contains(c.About, "Of 3 parameters these two change it the most; the others are those of the recommended configuration: patience 2.") {
+		t.Errorf("%q", c.About)
+	}
+	var legend []string
+	for _, key := range c.Legend {
+		legend = append(legend, key.Name)
+	}
+	if got := strings.Join(legend, "; "); got != "0.500; 0.600; bounded; not known: needs calls or counterfactual; recommended; today; chosen on other folds" {
+		t.Errorf("the legend is %q", got)
+	}
+}
+
+// One parameter makes a line, its values in their order.
+func TestTheMapOfOneParameterIsALine(t *testing.T) {
+	none := page.Missing(page.Nothing)
+	r := &tune.Tuning{Terms: tune.Terms{Objective: `scores["right"].mean`, Score: "right", Cost: "cost_usd.mean"}, Map: &tune.Map{
+		X: tune.MapAxis{Path: "terminate.max_iterations", Values: []string{"1", "3", "9"}},
+		Cells: []tune.MapCell{
+			{X: 1, Name: "b", Label: "exact", Objective: known(0.7), Least: none, Cost: none, Recommended: true},
+			{X: 0, Name: "a", Label: "exact", Objective: known(0.5), Least: none, Cost: none, Today: true},
+			{X: 2, Name: "c", Label: "bounded", Objective: none, Least: known(0.6), Cost: none},
+		},
+	}}
+	c := r.Charts()[0]
+	if len(c.Series) != 2 || len(c.Tiles) > 0 || c.Series[0].Dots[0].X.Number != 0 || !c.Series[0].Dots[0].Ring || c.Series[0].Dots[1].Name != "recommended" || c.Series[1].Dots[0].Y.Number != 0.6 {
+		t.Errorf("%+v", c.Series)
+	}
+}
