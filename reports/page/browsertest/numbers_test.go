@@ -73,7 +73,7 @@ func inTerminal(t *testing.T, printed, title string) string {
 // All tables of the terminal are on the page, and all of their numbers, and no other.
 func TestThePageHasTheNumbersOfTheTerminal(t *testing.T) {
 	s := usual()
-	s.tasks = 20 // a terminal shows no more tasks
+	s.tasks = 20                                                            // a terminal shows no more tasks
 	s.task = func(n int) string { return "task-" + strings.Repeat("x", n) } // a terminal shows a name once for several rows
 	one := s.folder(t)
 	s.tasks = 16
