@@ -3,7 +3,8 @@
 #
 #   docs/screenshots.sh
 #
-# It needs Go, and Debian's chromium (apt-get install chromium fonts-noto-color-emoji), and changes only docs/images. Results are made in a temporary folder.
+# It needs Go, and Debian's chromium (apt-get install chromium fonts-noto-color-emoji), and changes only
+# docs/images. Results are made in a temporary folder.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 images=$PWD/docs/images

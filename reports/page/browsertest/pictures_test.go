@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 )
@@ -22,15 +23,16 @@ func TestPicturesOfTheDocs(t *testing.T) {
 		name, page, hash string
 		wait, of         string // what has to be true, and what is in the picture
 	}{
-		{"front", "tune.html", "", `document.querySelector("#front svg")`, `#front .charts`},
-		{"map", "tune.html", "", `document.querySelector("#choice svg")`, `#choice .charts`},
+		{"front", "tune.html", "", `document.querySelector("#front svg") && ` + ready, `#front figure`},
+		{"map", "tune.html", "", `document.querySelector("#choice svg") && ` + ready, `#choice figure`},
 		{"runs", "first.html", "#q=config%3Adefault%20score%3C1%20cost%3E0.0008&sort=-cost", rowsShown + ` > 5`, `.list`},
 		{"run", "first.html", "#run=default%2Fproblem-002%2F1&step=2", `document.querySelectorAll(".run article").length > 2`, `.run`},
-		{"trend", "trend.html", "", `document.querySelector("#trend svg")`, `#trend .charts`},
+		{"trend", "trend.html", "", `document.querySelector("#trend svg")`, `#trend figure`},
 	} {
 		for _, scheme := range []string{"light", "dark"} {
 			b := openTab(t, "file://"+filepath.Join(from, shot.page))
 			b.sized(1100)
+			b.do(call(emulation.SetScrollbarsHidden, emulation.SetScrollbarsHiddenParams{Hidden: true}))
 			b.scheme(scheme)
 			b.do(chromedp.Navigate(b.url + shot.hash))
 			b.wait(shot.wait)
