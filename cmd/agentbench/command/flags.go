@@ -104,6 +104,10 @@ func concurrencyFlag(c *cobra.Command, to *int, what string) {
 	wholeFlag(c, to, "concurrency", 1, noMost, "--concurrency 1 is one after the other", "maximum "+what+" at the same time (default: the suite's, else 8)")
 }
 
+func portFlag(c *cobra.Command, to *int, use string) {
+	wholeFlag(c, to, "port", 0, 65535, "--port 0 takes a free port", use)
+}
+
 func quietFlag(c *cobra.Command, to *bool, what string) {
 	c.Flags().BoolVarP(to, "quiet", "q", false, what+" on stderr")
 }

@@ -52,7 +52,7 @@ Arguments are result folders, baseline files or names of baselines.`,
 	}
 	f.compareFlags.declare(c)
 	declareBaselines(c, &f.baselines)
-	wholeFlag(c, &f.port, "port", 0, 65535, "--port 0 takes a free port", "port to listen on (default: a free one)")
+	portFlag(c, &f.port, "port to listen on (default: a free one)")
 	c.Flags().BoolVar(&f.noOpen, "no-open", false, "only print the link")
 	return c
 }
