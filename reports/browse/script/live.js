@@ -22,8 +22,8 @@ const followResults = async (from) => {
     if (kept.filter) document.getElementById("filter")?.focus();
     scrollTo(0, kept.y);
   };
-  // Who reads a run, or a help, is not disturbed.
-  const busy = () => addressNow().run !== undefined || document.querySelector("dialog[open]") || !getSelection().isCollapsed;
+  // Only the report and the list are loaded anew: whoever reads a run, or a help, is not disturbed.
+  const busy = () => !document.querySelector("#report:not([hidden]), .list:not([hidden])") || document.querySelector("dialog[open]") || !getSelection().isCollapsed;
   const visibleNow = () => new Promise((shown) => {
     if (document.visibilityState === "visible") shown();
     else document.addEventListener("visibilitychange", shown, { once: true });
