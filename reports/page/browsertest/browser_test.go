@@ -38,11 +38,11 @@ var browser struct {
 	ends []context.CancelFunc
 }
 
-// asAgentbench is the variable that makes the tests' program agentbench itself.
-const asAgentbench = "BROWSERTEST_AGENTBENCH"
+// asCommand makes the test binary the program agentbench.
+const asCommand = "AGENTBENCH_BROWSERTEST_COMMAND"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(asAgentbench) != "" {
+	if os.Getenv(asCommand) != "" {
 		os.Exit(command.Main())
 	}
 	code := m.Run()

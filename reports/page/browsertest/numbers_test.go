@@ -14,11 +14,11 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// agentbench runs a command on a very wide terminal and gives what it prints.
-func agentbench(t *testing.T, args ...string) string {
+// printedBy runs a command on a very wide terminal and gives what it prints.
+func printedBy(t *testing.T, args ...string) string {
 	t.Helper()
 	c := exec.Command(os.Args[0], args...)
-	c.Env = append(os.Environ(), asAgentbench+"=1", "COLUMNS=2000")
+	c.Env = append(os.Environ(), asCommand+"=1", "COLUMNS=2000")
 	var out, told bytes.Buffer
 	c.Stdout, c.Stderr = &out, &told
 	if err := c.Run(); err != nil && c.ProcessState.ExitCode() != 1 {
@@ -83,7 +83,7 @@ func TestThePageHasTheNumbersOfTheTerminal(t *testing.T) {
 		"diff":   {[]string{one, two}, []string{"diff", one, two, "--all", "--fail-on", "none"}},
 	} {
 		b := open(t, write(t, c.page...), "")
-		printed := agentbench(t, c.terminal...)
+		printed := printedBy(t, c.terminal...)
 		sections := b.sections()
 		if len(sections) < 2 {
 			t.Fatalf("%s: the page has the tables %q", name, sections)
@@ -111,7 +111,7 @@ func TestTheListHasTheNumbersOfShow(t *testing.T) {
 	cells := b.rows()
 	tokens := int(b.number(`[...document.querySelectorAll(".rows th")].findIndex((head) => head.innerText.startsWith("tokens"))`)) // which show has not
 	shown := map[string][]string{}
-	for line := range strings.Lines(agentbench(t, "show", dir, "--limit", "0")) {
+	for line := range strings.Lines(printedBy(t, "show", dir, "--limit", "0")) {
 		if words := strings.Fields(line); len(words) > 0 {
 			shown[words[0]] = words[1:]
 		}
@@ -162,7 +162,7 @@ func TestTheTrendHasTheNumbersOfReports(t *testing.T) {
 				Scores []struct{ Mean, Low, High float64 }
 			}
 		}
-		if err := json.Unmarshal([]byte(agentbench(t, "report", dir, "--format", "json")), &report); err != nil {
+		if err := json.Unmarshal([]byte(printedBy(t, "report", dir, "--format", "json")), &report); err != nil {
 			t.Fatal(err)
 		}
 		for _, c := range report.Configurations {

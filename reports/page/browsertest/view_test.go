@@ -21,7 +21,7 @@ import (
 func viewed(t *testing.T, args ...string) string {
 	t.Helper()
 	c := exec.Command(os.Args[0], append([]string{"view", "--no-open"}, args...)...)
-	c.Env = append(os.Environ(), asAgentbench+"=1")
+	c.Env = append(os.Environ(), asCommand+"=1")
 	var told strings.Builder
 	c.Stderr = &told
 	out, err := c.StdoutPipe()
