@@ -3,7 +3,6 @@
 
 // Loading costs the server a look at all runs: it may take a fifth of the time at most.
 const leastWait = 2000;
-const keptKey = "agentbench-kept";
 
 const followResults = async (from) => {
   const line = element("p", { class: "live", role: "status" });
@@ -11,12 +10,12 @@ const followResults = async (from) => {
   document.querySelector("nav.browse").after(element("div", { class: "browse" }, line, again));
   const rows = () => document.querySelector(".list:not([hidden]) .rows");
   const reload = () => {
-    sessionStorage.setItem(keptKey, JSON.stringify({ at: location.href, top: rows()?.scrollTop, y: scrollY, filter: document.activeElement?.id === "filter" }));
+    sessionStorage.setItem("kept", JSON.stringify({ at: location.href, top: rows()?.scrollTop, y: scrollY, filter: document.activeElement?.id === "filter" }));
     location.reload();
   };
   const restore = () => {
-    const kept = JSON.parse(sessionStorage.getItem(keptKey) ?? "null");
-    sessionStorage.removeItem(keptKey);
+    const kept = JSON.parse(sessionStorage.getItem("kept") ?? "null");
+    sessionStorage.removeItem("kept");
     if (kept?.at !== location.href) return;
     if (rows() && kept.top) rows().scrollTop = kept.top;
     if (kept.filter) document.getElementById("filter")?.focus();
@@ -24,17 +23,14 @@ const followResults = async (from) => {
   };
   // Only the report and the list are loaded anew: whoever reads a run, or a help, is not disturbed.
   const busy = () => !document.querySelector("#report:not([hidden]), .list:not([hidden])") || document.querySelector("dialog[open]") || !getSelection().isCollapsed;
-  const visibleNow = () => new Promise((shown) => {
-    if (document.visibilityState === "visible") shown();
-    else document.addEventListener("visibilitychange", shown, { once: true });
-  });
 
   restore();
   const loaded = performance.now();
   const wait = Math.max(leastWait, 5 * loaded);
   let seen = "";
   for (;;) {
-    await visibleNow(); // a browser has few connections to a server
+    // A browser has few connections to a server: a page that is not seen needs none.
+    if (document.hidden) await new Promise((seen) => document.addEventListener("visibilitychange", seen, { once: true }));
     try {
       const answer = await fetch(from.dataset.from + "state?seen=" + encodeURIComponent(seen));
       if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
