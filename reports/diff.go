@@ -51,8 +51,9 @@ type Comparison struct {
 
 	margins   map[string]float64 // of single quantities, in place of the two above
 	base, new *Report
-	couples   []couple // of the Pairs
-	fronted   bool     // Front was looked for
+	couples   []couple          // of the Pairs
+	fronted   bool              // Front was looked for
+	flipped   map[string]string // before they were dropped
 }
 
 // Pair is two configurations beside each other.
@@ -85,6 +86,7 @@ type PairSide struct {
 
 // DropFlips leaves out which tasks flipped, as a report does: it lists them all.
 func (c *Comparison) DropFlips() {
+	c.flipped = c.Flipped()
 	for i := range c.Pairs {
 		c.Pairs[i].Flips = []Flip{}
 	}
@@ -93,6 +95,9 @@ func (c *Comparison) DropFlips() {
 // Flipped are the runs of the new side whose task's success by the primary score was
 // "lost" or "won", by their ids.
 func (c *Comparison) Flipped() map[string]string {
+	if c.flipped != nil {
+		return c.flipped
+	}
 	flipped := map[string]string{}
 	for i := range c.Pairs {
 		for _, flip := range c.Pairs[i].Flips {

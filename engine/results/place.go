@@ -219,7 +219,10 @@ func fileName(name string) string {
 
 // ownFiles are those that a result folder consists of.
 var ownFiles = []string{"manifest.json", "manifest.copy.json", "records.jsonl", "signals.jsonl", "scores.jsonl", "spent.jsonl", "spent.head",
-	"records.damaged.jsonl", "spent.damaged.jsonl", "lock", Workspaces}
+	"records.damaged.jsonl", "spent.damaged.jsonl", "lock", Progress, Workspaces}
+
+// Progress is the file that tells how far a command has come that makes runs. It is there while one does.
+const Progress = "progress.json"
 
 // MakeFolder makes the folder that results go to, if it is not there. One that is there and is no result folder has to
 // be empty, but for hidden files, files of ours that a killed command left, and what the same command writes there.

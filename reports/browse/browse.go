@@ -55,13 +55,10 @@ type Data struct {
 
 // Collect makes the data. Lines that cannot be read are left out: the report warns of them.
 func (s *Sources) Collect() (*Data, error) {
-	t := newTable(s)
-	for side := range s.Sides {
-		if err := t.read(side); err != nil {
-			return nil, fmt.Errorf("reading the runs: %w", err)
-		}
+	t, err := s.read()
+	if err != nil {
+		return nil, err
 	}
-	t.order()
 	texts := textChunks{sources: s, table: t}
 	if err := texts.fill(t.picked()); err != nil {
 		return nil, fmt.Errorf("reading the texts of runs: %w", err)
@@ -71,6 +68,18 @@ func (s *Sources) Collect() (*Data, error) {
 		return nil, err
 	}
 	return &Data{Runs: len(t.rows), WithTexts: texts.in, chunks: append([]chunk{head}, texts.chunks...)}, nil
+}
+
+// read reads the list of all runs.
+func (s *Sources) read() (*table, error) {
+	t := newTable(s)
+	for side := range s.Sides {
+		if err := t.read(side); err != nil {
+			return nil, fmt.Errorf("reading the runs: %w", err)
+		}
+	}
+	t.order()
+	return t, nil
 }
 
 // Write writes the data as inert elements.

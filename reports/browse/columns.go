@@ -243,7 +243,8 @@ func (t *table) dictionary(of func(*row) string) dictionary {
 	for i := range t.rows {
 		known[of(&t.rows[i])] = 0
 	}
-	d := dictionary{Of: slices.Sorted(maps.Keys(known)), At: make([]int32, len(t.rows))}
+	d := dictionary{Of: slices.AppendSeq([]string{}, maps.Keys(known)), At: make([]int32, len(t.rows))}
+	slices.Sort(d.Of)
 	for i, word := range d.Of {
 		known[word] = int32(i)
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"io"
 )
@@ -14,12 +13,9 @@ type chunk struct{ name, text string }
 
 // packed is a chunk of a value. Equal values give equal chunks.
 func (s *Sources) packed(name string, value any) (chunk, error) {
-	text, err := json.Marshal(value)
+	text, err := s.written(value)
 	if err != nil {
 		return chunk{}, fmt.Errorf("packing %s: %w", name, err)
-	}
-	if s.Redact != nil {
-		text = s.Redact(text)
 	}
 	var small bytes.Buffer
 	pack := gzip.NewWriter(&small)

@@ -14,7 +14,7 @@ var scripts embed.FS
 var Style string
 
 // scriptFiles are the parts of the script, in the order in which they need each other.
-var scriptFiles = []string{"elements", "source", "runs", "filter", "address", "list", "run", "keys", "start"}
+var scriptFiles = []string{"elements", "source", "runs", "filter", "address", "list", "run", "keys", "start", "live"}
 
 // Script is the whole script. Nothing of it is to be seen from outside.
 func Script() (string, error) {

@@ -17,17 +17,19 @@ import (
 	"github.com/clipperhouse/displaywidth"
 )
 
-// How often the progress is written: over the last one on a terminal, as a plain line elsewhere.
+// How often the progress is written: over the last one on a terminal, as a plain line elsewhere,
+// and kept for other programs.
 const (
 	liveInterval  = 200 * time.Millisecond
 	plainInterval = 5 * time.Second
+	keepInterval  = time.Second
 )
 
 // Progress tells how far a suite has come. It is the engine's watcher.
 type Progress struct {
-	Out    io.Writer
-	Live   bool // a terminal, where one line is rewritten
-	Width  int  // of the terminal, in cells
+	Out    io.Writer // nil: nothing is written
+	Live   bool      // a terminal, where one line is rewritten
+	Width  int       // of the terminal, in cells
 	Now    func() time.Time
 	Total  int // runs planned
 	Before int // of them done by earlier sessions
@@ -37,6 +39,8 @@ type Progress struct {
 	// Pace is how many calls wait for a rate limit, and for how long none will be
 	// made because the server refused some; nil: nothing is known.
 	Pace func() (waiting int, backingOff time.Duration)
+	// Keep gets what a line says, part by part, for those who follow the suite from elsewhere; nil: nobody does.
+	Keep func(parts []string)
 
 	mu       sync.Mutex
 	began    time.Time
@@ -65,12 +69,15 @@ func (p *Progress) Start() {
 				p.broken = fmt.Errorf("%v\n%s", cause, debug.Stack())
 			}
 		}()
-		ticker := time.NewTicker(every)
+		ticker, keeping := time.NewTicker(every), time.NewTicker(keepInterval)
 		defer ticker.Stop()
+		defer keeping.Stop()
 		for {
 			select {
 			case <-ticker.C:
 				p.show()
+			case <-keeping.C:
+				p.keep()
 			case <-p.stop:
 				return
 			}
@@ -83,7 +90,7 @@ func (p *Progress) Start() {
 func (p *Progress) Finish() {
 	close(p.stop)
 	p.ended.Wait()
-	if p.Live {
+	if p.Live && p.Out != nil {
 		fmt.Fprint(p.Out, ClearLine)
 	}
 	if p.broken != nil {
@@ -142,6 +149,9 @@ func (p *Progress) judged(run *record.Run, scores []record.Score) (value float64
 const ClearLine = "\r\x1b[K"
 
 func (p *Progress) show() {
+	if p.Out == nil {
+		return
+	}
 	line := p.line()
 	if p.Live {
 		fmt.Fprint(p.Out, ClearLine+displaywidth.TruncateString(line, max(20, p.Width-1), "…"))
@@ -150,7 +160,15 @@ func (p *Progress) show() {
 	fmt.Fprintln(p.Out, line)
 }
 
-func (p *Progress) line() string {
+func (p *Progress) keep() {
+	if p.Keep != nil {
+		p.Keep(p.parts())
+	}
+}
+
+func (p *Progress) line() string { return strings.Join(p.parts(), " · ") }
+
+func (p *Progress) parts() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	flying, saving := p.inFlight()
@@ -169,8 +187,7 @@ func (p *Progress) line() string {
 		}
 		parts = append(parts, fmt.Sprintf("%s %.2f", page.Visible(name), p.sum/float64(p.scored)))
 	}
-	parts = append(parts, p.spent(), p.left())
-	return strings.Join(parts, " · ")
+	return append(parts, p.spent(), p.left())
 }
 
 // InFlight is how many runs are being made, and how many are made and not safe yet.

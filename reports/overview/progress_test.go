@@ -120,3 +120,28 @@ func TestProgressTellsWhatHoldsItUp(t *testing.T) {
 		t.Errorf("line %q, want %q", line, want)
 	}
 }
+
+// Who follows a suite from elsewhere reads every second what its line says, though nothing is printed.
+func TestProgressIsKeptForOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var kept []string
+		p := &Progress{
+			Now: time.Now, Total: 4, Budget: spec.SuiteBudget{Calls: 9}, Pace: func() (int, time.Duration) { return 2, 3 * time.Second },
+			Keep: func(parts []string) { kept = append(kept, strings.Join(parts, "|")) },
+		}
+		p.Start()
+		p.Started(plan.Item{})
+		time.Sleep(1500 * time.Millisecond)
+		p.Finished(finishedRun(record.Completed, true), nil)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		p.Finish()
+		want := []string{
+			"0 of 4 runs|1 in flight|2 waiting for rate limit|backing off 3s|0 of 9 calls|time left unknown",
+			"1 of 4 runs|0 in flight|2 waiting for rate limit|backing off 3s|success 1.00|2 of 9 calls|6s left",
+		}
+		if strings.Join(kept, "\n") != strings.Join(want, "\n") {
+			t.Errorf("got\n%s\nwant\n%s", strings.Join(kept, "\n"), strings.Join(want, "\n"))
+		}
+	})
+}

@@ -53,7 +53,7 @@ func (p *program) complete(root *cobra.Command) {
 				}
 				return runsLike(args[0], typed), cobra.ShellCompDirectiveNoFileComp
 			}
-		case "report", "diff", "page", "replay", "merge", "repair", "score":
+		case "report", "diff", "page", "view", "replay", "merge", "repair", "score":
 			c.ValidArgsFunction = func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 				return nil, cobra.ShellCompDirectiveDefault
 			}

@@ -551,7 +551,7 @@ func scoringFaults(at string) []scoringFault {
 		{"hangs", command("sleep 300 & wait"), `the program "sh" took longer than 3s and was killed`},
 		{"crashes", command("echo broken >&2; exit 3"), `the program "sh" failed: exit status 3: broken`},
 		{"garbage", command("echo fine"), "reading the answer: it is not JSON"},
-		{"silent", command("true"), "reading the answer: it is not JSON"},
+		{"silent", command("true"), "reading the answer: it is empty"},
 		{"program-nan", command("echo NaN"), "reading the answer: it is not JSON"},
 		{"program-too-much", command("echo 7"), "scorer program-too-much gave 7, which is not between 0 and 1"},
 		{"floods", command("yes | head -c 300000"), `the program "sh" wrote 300000 bytes; 262144 are allowed`},

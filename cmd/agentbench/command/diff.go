@@ -24,6 +24,7 @@ type diffFlags struct {
 	compareFlags
 	thresholdFlags
 	gateFlags
+	alsoPage
 	baseline, baselines string
 	vary                []string
 	strict, sequential  bool
@@ -44,11 +45,11 @@ Exit codes: 1 a gated line is worse (see --fail-on and --gate), a threshold fail
 in a path that --vary does not name; 5 too little to compare.`,
 		Args: arguments(1, 2, "two results, or one with --baseline or the suite's baseline"),
 		RunE: func(c *cobra.Command, args []string) error {
-			err := cmp.Or(f.reportFlags.validate(), f.compareFlags.validate(), f.thresholdFlags.validate())
+			err := cmp.Or(f.reportFlags.validate(), f.compareFlags.validate(), f.thresholdFlags.validate(), f.alsoPage.validate(c))
 			if err != nil {
 				return err
 			}
-			f.again = commandLine(append([]string{"diff"}, args...), c.Flags(), "all", "format", "write", "table", "color", "no-color")
+			f.again = commandLine(append([]string{"diff"}, args...), c.Flags(), "all", "format", "write", "page", "table", "color", "no-color")
 			return p.diff(c.Context(), args, &f)
 		},
 	}
@@ -58,6 +59,7 @@ in a path that --vary does not name; 5 too little to compare.`,
 	f.compareFlags.declare(c)
 	f.thresholdFlags.declare(c)
 	f.gateFlags.declare(c)
+	f.alsoPage.declare(c)
 	c.Flags().StringVar(&f.baseline, "baseline", "", "compare with this baseline")
 	declareBaselines(c, &f.baselines)
 	c.Flags().StringArrayVar(&f.vary, "vary", nil, "path in the spec that may differ, for example models.small or agent.temperature (repeatable)")
@@ -106,7 +108,8 @@ func (p *program) diff(ctx context.Context, args []string, f *diffFlags) error {
 		compared.Thresholds = reports.Thresholds(ctx, newest, reports.ThresholdOptions{Comparison: compared, MinCoverage: bounds.MinCoverage}, append(f.texts, readsDiff...))
 	}
 	compared.Again = f.again
-	if err := p.write(compared, &f.reportFlags); err != nil {
+	err = p.write(compared, &f.reportFlags)
+	if err = cmp.Or(err, p.writeAlso(&f.alsoPage, compared, p.sourcesOf(compared, s.sides()...))); err != nil {
 		return err
 	}
 	if unanswered != nil {

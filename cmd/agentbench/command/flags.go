@@ -104,6 +104,10 @@ func concurrencyFlag(c *cobra.Command, to *int, what string) {
 	wholeFlag(c, to, "concurrency", 1, noMost, "--concurrency 1 is one after the other", "maximum "+what+" at the same time (default: the suite's, else 8)")
 }
 
+func portFlag(c *cobra.Command, to *int, use string) {
+	wholeFlag(c, to, "port", 0, 65535, "--port 0 takes a free port", use)
+}
+
 func quietFlag(c *cobra.Command, to *bool, what string) {
 	c.Flags().BoolVarP(to, "quiet", "q", false, what+" on stderr")
 }
@@ -375,11 +379,11 @@ func (f *reportFlags) fileNamed(text string) (file formatFile, err error) {
 	if results.Holds(path) {
 		return file, exit.Usage("name another file", "--write %s: %s holds results", text, path)
 	}
-	return formatFile{format, path}, writableFolder(filepath.Dir(path))
+	return formatFile{format, path}, writableFolder("write", filepath.Dir(path))
 }
 
 // writableFolder makes a folder, if it is not there, and tries to write to it.
-func writableFolder(dir string) error {
+func writableFolder(flag, dir string) error {
 	err := os.MkdirAll(dir, 0o755)
 	if err == nil {
 		var probe *os.File
@@ -388,7 +392,7 @@ func writableFolder(dir string) error {
 		}
 	}
 	if err != nil {
-		return exit.With(exit.NotMeasured, "name a file that can be written to", "--write: %w", err)
+		return exit.With(exit.NotMeasured, "name a file that can be written to", "--%s: %w", flag, err)
 	}
 	return nil
 }

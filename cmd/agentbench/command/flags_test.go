@@ -28,6 +28,8 @@ var refusedValues = map[string]map[string]string{
 	"grace":            {"-5s": "no less than 0s", "5": "a duration"},
 	"json":             {"perhaps": "true or false"},
 	"margin":           {"x": "margin"},
+	"page":             {"": "want a file in a folder that is there", "nowhere/report.html": "want a file in a folder that is there", ".": "is a folder"},
+	"port":             {"-1": "want 0 to 65535", "65536": "want 0 to 65535", "http": "a whole number"},
 	"quiet":            {"perhaps": "true or false"},
 	"all":              {"maybe": "true or false"},
 	"seed":             {"one": "a whole number", "0.5": "a whole number"},

@@ -101,7 +101,7 @@ Start with:  agentbench run quickstart`,
 		&cobra.Group{ID: "run", Title: "Run it:"}, &cobra.Group{ID: "look", Title: "Read and compare results:"})
 	root.SetHelpCommand(helpCommand(root))
 	root.AddCommand(p.initCommand(), p.checkCommand(), p.schemaCommand(), p.pricesCommand(), p.mockCommand(), p.planCommand(),
-		p.runCommand(), p.scoreCommand(), p.importCommand(), p.mergeCommand(), p.reportCommand(), p.diffCommand(), p.pageCommand(), p.replayCommand(), p.tuneCommand(), p.calibrateCommand(), p.baselineCommand(), p.showCommand(), p.exportCommand(), p.repairCommand(), p.cacheCommand(), p.versionCommand(), p.forwardCommand())
+		p.runCommand(), p.scoreCommand(), p.importCommand(), p.mergeCommand(), p.reportCommand(), p.diffCommand(), p.pageCommand(), p.viewCommand(), p.replayCommand(), p.tuneCommand(), p.calibrateCommand(), p.baselineCommand(), p.showCommand(), p.exportCommand(), p.repairCommand(), p.cacheCommand(), p.versionCommand(), p.forwardCommand())
 	root.InitDefaultCompletionCmd()
 	p.completeInBash(root)
 	p.complete(root)
@@ -110,7 +110,7 @@ Start with:  agentbench run quickstart`,
 
 // elsewhere are the names that other tools have for our commands.
 var elsewhere = map[string][]string{
-	"run": {"eval", "evaluate", "test", "bench", "start", "exec"}, "report": {"summary", "results", "stats"}, "page": {"view", "html", "dashboard"}, "diff": {"compare"},
+	"run": {"eval", "evaluate", "test", "bench", "start", "exec"}, "report": {"summary", "results", "stats"}, "page": {"html"}, "view": {"dashboard", "ui", "browse"}, "diff": {"compare"},
 	"tune": {"optimize", "optimise", "sweep", "search"}, "check": {"validate", "lint"}, "show": {"list", "ls", "inspect", "logs", "trace"}, "init": {"new", "create"},
 	"repair": {"fix", "recover"}, "import": {"ingest", "load"}, "mock": {"serve", "server"}, "score": {"grade", "rescore"},
 }

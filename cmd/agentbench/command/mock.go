@@ -70,7 +70,8 @@ one for each request. The kinds:
 func (f *mockFlags) declare(c *cobra.Command) {
 	flags := c.Flags()
 	flags.StringVar(&f.host, "host", "127.0.0.1", "address to listen on; any but the default is open to the network")
-	flags.IntVar(&f.port, "port", 8787, "port to listen on; 0 takes a free one")
+	f.port = 8787
+	portFlag(c, &f.port, "port to listen on; 0 takes a free one")
 	flags.StringArrayVar(&f.replies, "reply", nil, "reply; several are used in turn (repeatable; default: echo the last message)")
 	flags.StringVar(&f.file, "replies", "", "`FILE` of replies: a YAML or JSON list of texts or of {match, reply, thinking, finish, tools, steps}")
 	flags.StringVar(&f.suite, "suite", "", "serve the script and simulated models of a suite by their names")
@@ -164,7 +165,6 @@ func (f *mockFlags) checkNumbers() error {
 		flag  string
 		wrong bool
 	}{
-		{"port", f.port < 0 || f.port > 65535},
 		{"latency", f.latency < 0},
 		{"sigma", !(f.sigma >= 0 && f.sigma <= 3)},
 		{"pause", f.pause < 0},
@@ -213,6 +213,11 @@ func (p *program) mock(ctx context.Context, handler *mockserver.Server, address 
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
 	handler.Track(server)
 	fmt.Fprintf(p.out, "listening on http://%s/v1\n", listener.Addr())
+	return serveUntil(ctx, server, listener)
+}
+
+// serveUntil serves until a context ends.
+func serveUntil(ctx context.Context, server *http.Server, listener net.Listener) (err error) {
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 	select {

@@ -23,6 +23,7 @@ import (
 type pageFlags struct {
 	compareFlags
 	baselines, out string
+	trend          bool
 }
 
 // pageFile is where a page goes unless the user says otherwise.
@@ -31,40 +32,88 @@ const pageFile = "report.html"
 func (p *program) pageCommand() *cobra.Command {
 	var f pageFlags
 	c := &cobra.Command{
-		Use:     "page DIR | page BASE NEW",
+		Use:     "page DIR | page BASE NEW | page --trend DIR...",
 		Short:   "Write an HTML page to browse: the report, every run, and their texts",
 		GroupID: "look",
 		Long: `Writes one HTML file that works offline: the report of a result folder, or with two arguments the
 comparison that diff makes of them, and all runs with a filter, sorting and links to single runs.
 Arguments are result folders, baseline files or names of baselines; FOLDER:CONFIGURATION selects
 one configuration. The file has the texts of runs whose success changed, of failures and of a
-sample; agentbench show DIR RUN has those of every run. Equal results give equal files.`,
-		Args: arguments(1, 2, "one or two results"),
+sample; agentbench show DIR RUN has those of every run. Equal results give equal files.
+
+With --trend the page has several results in order of time, such as those of nightly jobs: each
+score with its interval, cost and time, compared with the result before. Arguments may be patterns:
+'results/nightly-*'.`,
+		Args: func(c *cobra.Command, args []string) error {
+			if f.trend {
+				return arguments(1, -1, "results")(c, args)
+			}
+			return arguments(1, 2, "one or two results")(c, args)
+		},
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := cmp.Or(f.compareFlags.validate(), writablePage(f.out)); err != nil {
+			if err := cmp.Or(f.compareFlags.validate(), pagePlace("out", f.out)); err != nil {
 				return err
+			}
+			if f.trend {
+				return p.trend(args, &f)
 			}
 			return p.page(args, &f)
 		},
 	}
 	f.compareFlags.declare(c)
 	declareBaselines(c, &f.baselines)
+	c.Flags().BoolVar(&f.trend, "trend", false, "show several results in order of time, each compared with the one before")
 	f.out = pageFile
 	c.Flags().StringVarP(&f.out, "out", "o", pageFile, "write the page to this `FILE`; a file that is there is replaced")
 	return c
 }
 
-// writablePage refuses a place that is no place for a page.
-func writablePage(path string) error {
+// pagePlace refuses a place that is no place for a page.
+func pagePlace(flag, path string) error {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return exit.Usage("name a file in it: --out "+exit.ShellWord(filepath.Join(path, pageFile)), "--out %s is a folder", path)
+		return exit.Usage("name a file in it: --"+flag+" "+exit.ShellWord(filepath.Join(path, pageFile)), "--%s %s is a folder", flag, path)
 	}
 	if results.Holds(path) {
-		return exit.Usage("name another file", "--out %s holds results", path)
+		return exit.Usage("name another file", "--%s %s holds results", flag, path)
 	}
 	if info, err := os.Stat(filepath.Dir(path)); path == "" || path == "-" || err != nil || !info.IsDir() {
-		return exit.Usage("for example --out "+pageFile, "--out %s: want a file in a folder that is there", path)
+		return exit.Usage("for example --"+flag+" "+pageFile, "--%s %s: want a file in a folder that is there", flag, path)
 	}
+	return nil
+}
+
+// alsoPage is the flag of commands that write their tables as a page to browse, too.
+type alsoPage struct{ page string }
+
+func (f *alsoPage) declare(c *cobra.Command) {
+	c.Flags().StringVar(&f.page, "page", "", "also write an HTML page to browse to `FILE`: charts, all runs, their texts")
+}
+
+// validate finds a place that cannot be written to: who pays for runs wants to know before.
+func (f *alsoPage) validate(c *cobra.Command) error {
+	if !c.Flags().Changed("page") {
+		return nil
+	}
+	if err := pagePlace("page", f.page); err != nil {
+		return err
+	}
+	return writableFolder("page", filepath.Dir(f.page))
+}
+
+// writeAlso writes the page that was asked for, if any.
+func (p *program) writeAlso(f *alsoPage, document page.Page, sources *browse.Sources) error {
+	if f.page == "" {
+		return nil
+	}
+	data, err := sources.Collect()
+	if err != nil {
+		return exit.Unmeasured(err)
+	}
+	size, err := p.writePage(f.page, document, data)
+	if err != nil {
+		return exit.With(exit.NotMeasured, "", "--page %s: %w", f.page, err)
+	}
+	p.tellPage(p.err, "page: "+f.page, size, data)
 	return nil
 }
 
@@ -86,7 +135,7 @@ func (p *program) page(args []string, f *pageFlags) error {
 	if err != nil {
 		return exit.With(exit.NotMeasured, "", "--out %s: %w", f.out, err)
 	}
-	p.tellPage(f.out, size, data)
+	p.tellPage(p.out, f.out, size, data)
 	return nil
 }
 
@@ -114,12 +163,10 @@ func (p *program) pageOf(args []string, f *pageFlags) (page.Page, *browse.Source
 	if report.Differences, err = reports.DiffBaseline(report, options); err != nil {
 		return nil, nil, reports.Incomparable(err)
 	}
-	sources := p.sourcesOf(at)
 	if report.Differences != nil {
-		sources.Flips = report.Differences.Flipped()
 		report.Differences.DropFlips()
 	}
-	return report, sources, nil
+	return report, p.sourcesOf(report.Differences, at), nil
 }
 
 // comparisonToBrowse compares two results, as diff does.
@@ -141,14 +188,24 @@ func (p *program) comparisonToBrowse(args []string, f *pageFlags) (page.Page, *b
 	if err != nil {
 		return nil, nil, err
 	}
-	sources := p.sourcesOf(s.base, s.new)
-	sources.Flips = compared.Flipped()
-	return compared, sources, nil
+	return compared, p.sourcesOf(compared, s.sides()...), nil
 }
 
-// sourcesOf are the places that a page is made of. The suite is the last one's.
-func (p *program) sourcesOf(places ...*results.Place) *browse.Sources {
+// sides are the places of a comparison, each once.
+func (s *sides) sides() []*results.Place {
+	if s.within {
+		return []*results.Place{s.new}
+	}
+	return []*results.Place{s.base, s.new}
+}
+
+// sourcesOf are the places that a page is made of, and the flips of their comparison, which
+// may be nil. The suite is the last one's.
+func (p *program) sourcesOf(compared *reports.Comparison, places ...*results.Place) *browse.Sources {
 	sources := &browse.Sources{Redact: p.secrets.Redact, MostTexts: browse.MostTexts}
+	if compared != nil {
+		sources.Flips = compared.Flipped()
+	}
 	for _, at := range places {
 		sources.Suite = at.Manifest.Suite
 		sources.Sides = append(sources.Sides, browse.Side{Results: at.Results, Name: at.Path, Configuration: at.Configuration})
@@ -192,8 +249,8 @@ func (c counting) Write(p []byte) (int, error) {
 }
 
 // tellPage says what was written, and what is left out.
-func (p *program) tellPage(path string, size int64, data *browse.Data) {
-	fmt.Fprintf(p.out, "%s: %s, %s\n", page.Visible(path), page.Plural(data.Runs, "run", "runs"), page.Bytes(size))
+func (p *program) tellPage(to io.Writer, path string, size int64, data *browse.Data) {
+	fmt.Fprintf(to, "%s: %s, %s\n", page.Visible(path), page.Plural(data.Runs, "run", "runs"), page.Bytes(size))
 	if data.WithTexts < data.Runs {
 		fmt.Fprintf(p.err, "agentbench: note: the page has the texts of %d runs; agentbench show DIR RUN has those of every run\n", data.WithTexts)
 	}

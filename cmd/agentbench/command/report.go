@@ -24,6 +24,7 @@ type judgedFlags struct {
 	reportFlags
 	againstFlags
 	thresholdFlags
+	alsoPage
 }
 
 func (p *program) reportCommand() *cobra.Command {
@@ -37,7 +38,7 @@ reports, byte for byte, so what the cache saved and what was really paid goes to
 and in JSON to "volatile". Only thresholds given with --threshold can fail it.`,
 		Args: arguments(1, 1, "one result folder or baseline file"),
 		RunE: func(c *cobra.Command, args []string) error {
-			err := cmp.Or(f.reportFlags.validate(), f.againstFlags.validate(), f.thresholdFlags.validate())
+			err := cmp.Or(f.reportFlags.validate(), f.againstFlags.validate(), f.thresholdFlags.validate(), f.alsoPage.validate(c))
 			if err != nil {
 				return err
 			}
@@ -49,6 +50,7 @@ and in JSON to "volatile". Only thresholds given with --threshold can fail it.`,
 	f.declareCases(c)
 	f.againstFlags.declare(c)
 	f.thresholdFlags.declare(c)
+	f.alsoPage.declare(c)
 	return c
 }
 
@@ -79,7 +81,8 @@ func (p *program) report(ctx context.Context, path string, f *judgedFlags) error
 	if _, ships := suites.Find(r.Suite); ships {
 		r.Named = exit.ShellWord(r.Suite)
 	}
-	if err := p.write(r, &f.reportFlags); err != nil {
+	err = p.write(r, &f.reportFlags)
+	if err = cmp.Or(err, p.writeAlso(&f.alsoPage, r, p.sourcesOf(r.Differences, at))); err != nil {
 		return err
 	}
 	if r.Volatile != nil {

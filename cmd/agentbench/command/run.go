@@ -3,9 +3,11 @@ package command
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
+	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -38,6 +40,7 @@ type runFlags struct {
 	againstFlags
 	thresholdFlags
 	rerunFlags
+	alsoPage
 	seed   int64
 	events string
 	force  bool
@@ -69,7 +72,7 @@ Exit codes: 0 success; 1 a threshold fails; 2 wrong usage; 3 the suite is wrong;
 			return arguments(1, 1, "one suite")(c, args)
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := f.validate(); err != nil {
+			if err := cmp.Or(f.validate(), f.alsoPage.validate(c)); err != nil {
 				return err
 			}
 			keepPipes()
@@ -87,6 +90,7 @@ Exit codes: 0 success; 1 a threshold fails; 2 wrong usage; 3 the suite is wrong;
 	f.againstFlags.declare(c)
 	f.thresholdFlags.declare(c)
 	f.rerunFlags.declare(c)
+	f.alsoPage.declare(c)
 	c.Flags().Int64Var(&f.seed, "seed", 0, "seed of simulated models (default: the suite's)")
 	c.Flags().StringVar(&f.events, "events", "", "write events as JSON Lines to `FILE`; - for stdout, instead of the report")
 	c.Flags().BoolVar(&f.force, "force", false, "resume even if the spec changed")
@@ -291,7 +295,7 @@ func (p *program) begin(j *job) (*record.Manifest, *record.Journal, error) {
 
 // makeFolder makes the result folder. The same command may write more into it.
 func (j *job) makeFolder() error {
-	written := []string{j.flags.events, j.flags.cacheFlags.dir}
+	written := []string{j.flags.events, j.flags.page, j.flags.cacheFlags.dir}
 	for _, file := range j.flags.files {
 		written = append(written, file.path)
 	}
@@ -395,19 +399,32 @@ func (p *program) finish(ctx context.Context, j *job, journal *record.Journal) (
 
 // watched runs the plan and tells its progress.
 func (p *program) watched(ctx context.Context, j *job) (engine.Summary, error) {
-	if !j.flags.quiet {
-		view := &overview.Progress{
-			Out: p.err, Live: p.isTerminal(p.err), Width: p.width(p.err), Now: p.now, Total: j.plan.Runs(), Budget: j.Suite.Budget,
-			Pace: j.pace, Before: j.plan.Runs() - j.earlier.Remaining, Usage: j.earlier.Effort.Paid,
-		}
-		if len(j.Suite.Scorers) > 0 {
-			view.Score = j.Suite.Scorers[0].Name
-		}
-		j.tally.View = view
-		view.Start()
-		defer view.Finish()
+	view := &overview.Progress{
+		Out: p.err, Live: p.isTerminal(p.err), Width: p.width(p.err), Now: p.now, Total: j.plan.Runs(), Budget: j.Suite.Budget,
+		Pace: j.pace, Before: j.plan.Runs() - j.earlier.Remaining, Usage: j.earlier.Effort.Paid,
+		Keep: func(parts []string) { p.keepProgress(j.dir, parts) },
 	}
+	if j.flags.quiet {
+		view.Out = nil
+	}
+	if len(j.Suite.Scorers) > 0 {
+		view.Score = j.Suite.Scorers[0].Name
+	}
+	j.tally.View = view
+	view.Start()
+	defer os.Remove(filepath.Join(j.dir, results.Progress)) // it may not be there
+	defer view.Finish()
 	return j.engine.Run(ctx, j.plan, j.Tasks())
+}
+
+// keepProgress writes how far a job has come for agentbench view. That it cannot be written
+// fails nothing: who follows sees an older one.
+func (p *program) keepProgress(dir string, parts []string) {
+	text, err := json.Marshal(parts)
+	path := filepath.Join(dir, results.Progress)
+	if err == nil && os.WriteFile(path+".tmp", p.secrets.Redact(text), 0o644) == nil {
+		_ = os.Rename(path+".tmp", path)
+	}
 }
 
 // draining is an executor that takes no more items once a channel is closed, and
@@ -487,7 +504,8 @@ func (p *program) conclude(ctx context.Context, j *job, m *record.Manifest, end 
 	if j.flags.events == "-" || unreachable {
 		write = func() error { return p.writeFiles(report, &j.flags.reportFlags) }
 	}
-	if err := write(); err != nil {
+	at := &results.Place{Text: j.dir, Results: &record.Results{Path: j.dir, Manifest: *m}}
+	if err := cmp.Or(write(), p.writeAlso(&j.flags.alsoPage, report, p.sourcesOf(report.Differences, at))); err != nil {
 		return err
 	}
 	p.tellOvershoot(j.budget)

@@ -80,7 +80,7 @@ func (j *job) written() (paths []string) {
 	if cached == "" {
 		cached = filepath.Join(filepath.Dir(filepath.Clean(j.dir)), cacheName)
 	}
-	own := []string{j.dir, j.flags.events, cached}
+	own := []string{j.dir, j.flags.events, j.flags.page, cached}
 	for _, file := range j.flags.files {
 		own = append(own, file.path)
 	}

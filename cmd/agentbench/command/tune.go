@@ -17,6 +17,7 @@ import (
 
 	"github.com/agentbench/agentbench/cmd/agentbench/heap"
 	"github.com/agentbench/agentbench/engine/exit"
+	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/replay/sweep"
 	"github.com/agentbench/agentbench/engine/results"
 	"github.com/agentbench/agentbench/reports/page"
@@ -32,6 +33,7 @@ type tuneFlags struct {
 	reportFlags
 	recordFlags
 	tune.Asked
+	alsoPage
 	plan          bool
 	suite         string
 	configuration string
@@ -62,7 +64,7 @@ the constraints, or nothing is proven; 4 the recording was interrupted or its bu
 spent; 5 nothing to choose from.`,
 		Args: arguments(1, 1, "one result folder or suite"),
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := f.validate(); err != nil {
+			if err := cmp.Or(f.validate(), f.alsoPage.validate(c)); err != nil {
 				return err
 			}
 			return p.tune(c.Context(), args[0], &f)
@@ -70,6 +72,7 @@ spent; 5 nothing to choose from.`,
 	}
 	f.reportFlags.declare(c, tune.TableNames)
 	f.declareAll(c)
+	f.alsoPage.declare(c)
 	f.recordFlags.declare(c, "result folder for recording a suite; runs of the same suite in it are resumed (default results/SUITE-TIME-…)")
 	flags := c.Flags()
 	flags.StringVar(&f.Objective, "objective", "", "CEL over the metrics of a configuration, to maximize (default: the mean of the first score)")
@@ -172,7 +175,9 @@ func (t *tuning) recommend(ctx context.Context) error {
 		tuned.AgainInShort = tuned.Again + " and the same flags"
 	}
 	tuned.Again += t.flags.again()
-	if err := t.write(tuned, &t.flags.reportFlags); err != nil {
+	err = t.write(tuned, &t.flags.reportFlags)
+	at := &results.Place{Text: t.Path, Results: &record.Results{Path: t.Path, Manifest: *m}}
+	if err = cmp.Or(err, t.writeAlso(&t.flags.alsoPage, tuned, t.sourcesOf(nil, at))); err != nil {
 		return err
 	}
 	switch {

@@ -306,7 +306,8 @@ func TestHangs(t *testing.T) {
 				if !errors.As(err, &failed) || failed.Class != record.CallTimeout || !strings.Contains(failed.Message, c.says) {
 					t.Fatalf("got %v", err)
 				}
-				if after, _ := model.Failure(err); after < 30*time.Millisecond {
+				// Its clock may start a little later than that of the timeout.
+				if after, _ := model.Failure(err); after < 10*time.Millisecond {
 					t.Errorf("the call took %v", after)
 				}
 			})

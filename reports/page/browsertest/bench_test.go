@@ -19,6 +19,11 @@ func BenchmarkLargePage(b *testing.B) {
 	s.tasks = 50_000
 	file := write(b, s.folder(b))
 	for b.Loop() {
+		report := open(b, file, "")
+		report.wait(`document.querySelector("svg") && performance.getEntriesByName("first-contentful-paint").length === 1`)
+		b.ReportMetric(report.number(`performance.getEntriesByName("first-contentful-paint")[0].startTime`), "ms-to-the-first-chart")
+		b.ReportMetric(report.number(`performance.now()`), "ms-to-the-report")
+		b.ReportMetric(report.resident(), "MiB-renderer-of-the-report")
 		tab := open(b, file, "#q=")
 		tab.wait(rowsShown + ` > 5`)
 		b.ReportMetric(tab.number(`performance.now()`), "ms-to-the-list")

@@ -1,0 +1,128 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agentbench/agentbench/cmd/agentbench/heap"
+	"github.com/agentbench/agentbench/cmd/agentbench/view"
+	"github.com/agentbench/agentbench/engine/exit"
+	"github.com/agentbench/agentbench/engine/results"
+)
+
+// viewFlags are the flags of view.
+type viewFlags struct {
+	pageFlags
+	port   int
+	noOpen bool
+}
+
+func (p *program) viewCommand() *cobra.Command {
+	var f viewFlags
+	c := &cobra.Command{
+		Use:     "view DIR...",
+		Short:   "Browse results in a browser, also while they are made",
+		GroupID: "look",
+		Long: `Serves the page of agentbench page on 127.0.0.1 and opens it in a browser. The texts of all runs
+are read from disk as they are opened. Results that are still made are followed: finished runs
+appear, with the progress of agentbench run. Several results get a list with links to each, and to
+comparisons of two. Only the browser that opens the printed link gets an answer, and nothing can be
+changed. Ctrl-C ends it.
+
+Arguments are result folders, baseline files or names of baselines.`,
+		Args: arguments(1, -1, "results"),
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := f.compareFlags.validate(); err != nil {
+				return err
+			}
+			return p.view(c.Context(), args, &f)
+		},
+	}
+	f.compareFlags.declare(c)
+	declareBaselines(c, &f.baselines)
+	portFlag(c, &f.port, "port to listen on (default: a free one)")
+	c.Flags().BoolVar(&f.noOpen, "no-open", false, "only print the link")
+	return c
+}
+
+// view serves pages until a signal comes.
+func (p *program) view(ctx context.Context, args []string, f *viewFlags) error {
+	defer heap.Leanly()()
+	pages, err := p.viewed(args, f)
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends it at once
+	listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(f.port)))
+	if err != nil {
+		return exit.With(exit.NotMeasured, "without --port a free port is used", "listening on port %d: %w", f.port, err)
+	}
+	pages.Now, pages.Look = p.now, func() <-chan time.Time { return p.tick(lookInterval) }
+	handler, link := pages.Handler(listener)
+	server := &http.Server{
+		Handler: handler, ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 64 << 10,
+		BaseContext: func(net.Listener) context.Context { return ctx }, // who waits for news stops waiting
+	}
+	fmt.Fprintln(p.out, link)
+	fmt.Fprintln(p.err, "agentbench: the link works once, on this machine; Ctrl-C ends view")
+	if !f.noOpen {
+		defer p.openBrowser(link)()
+	}
+	if err := serveUntil(ctx, server, listener); err != nil {
+		return err
+	}
+	fmt.Fprintln(p.err, "agentbench: view ended")
+	return nil
+}
+
+// lookInterval is between two looks at results that are followed.
+const lookInterval = 300 * time.Millisecond
+
+// viewed opens what is viewed.
+func (p *program) viewed(args []string, f *viewFlags) (*view.Server, error) {
+	quiet := *p // warnings are on the page
+	quiet.err = io.Discard
+	reading := &sync.Mutex{}
+	var places []*results.Place
+	served := func(args []string, places ...*results.Place) view.Page {
+		v := &viewing{program: &quiet, args: args, flags: &f.pageFlags, places: places, reading: reading, heads: make([]head, len(places))}
+		return view.Page{Name: strings.Join(args, " → "), Source: v, State: v.state}
+	}
+	s := &view.Server{}
+	for _, arg := range args {
+		at, err := p.openPlace(arg, f.baselines)
+		if err != nil {
+			return nil, err
+		}
+		if at.Configuration != "" {
+			return nil, exit.Usage("name "+exit.ShellWord(at.Path)+" alone", "%s is one configuration, and the page compares all of them", arg)
+		}
+		places = append(places, at)
+		s.Pages = append(s.Pages, served([]string{arg}, at))
+	}
+	compared := map[[2]int]view.Page{}
+	s.Compared = func(base, newest int) (view.Page, bool) {
+		reading.Lock()
+		defer reading.Unlock()
+		pair := [2]int{base, newest}
+		if _, known := compared[pair]; !known {
+			compared[pair] = served([]string{args[base], args[newest]}, places[base], places[newest])
+		}
+		return compared[pair], true
+	}
+	return s, nil
+}

@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# Makes the pictures of README and docs, light and dark, from commands that anyone can rerun:
+#
+#   docs/screenshots.sh
+#
+# It needs Go, and Debian's chromium (apt-get install chromium fonts-noto-color-emoji), and changes only
+# docs/images. Results are made in a temporary folder.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+images=$PWD/docs/images
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir -p "$images"
+go build -trimpath -o "$work/agentbench" ./cmd/agentbench
+cd "$work"
+
+./agentbench run quickstart -q --out first --page first.html >/dev/null
+./agentbench tune quickstart -q --out tuned --page tune.html >/dev/null
+for night in 1 2 3 4 5; do
+	./agentbench run quickstart -q --out "nightly-$night" --seed "$night" --configuration default --set "terminate.max_iterations=$((night == 4 ? 2 : 3))" >/dev/null || test $? -eq 1
+done
+./agentbench page --trend 'nightly-*' -o trend.html >/dev/null
+
+cd - >/dev/null
+AGENTBENCH_PAGES=$work AGENTBENCH_IMAGES=$images GOWORK=off go -C reports/page/browsertest test -count=1 -run TestPicturesOfTheDocs .
+du -b "$images"/*.png

@@ -1,0 +1,178 @@
+package browsertest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// printedBy runs a command on a very wide terminal and gives what it prints.
+func printedBy(t *testing.T, args ...string) string {
+	t.Helper()
+	c := exec.Command(os.Args[0], args...)
+	c.Env = append(os.Environ(), asCommand+"=1", "COLUMNS=2000")
+	var out, told bytes.Buffer
+	c.Stdout, c.Stderr = &out, &told
+	if err := c.Run(); err != nil && c.ProcessState.ExitCode() != 1 {
+		t.Fatalf("%v: %v: %s", args, err, told.String())
+	}
+	return out.String()
+}
+
+// numeric are the numbers of a text, each with its sign and its unit.
+var numeric = regexp.MustCompile(`[-+−×]?\$?\d[\d,.]*(?:[eE][-+]?\d+)?[%a-zA-Z]*`)
+
+// numbersIn are the numbers of a table, sorted.
+func numbersIn(text string) []string {
+	all := numeric.FindAllString(text, -1)
+	slices.Sort(all)
+	return all
+}
+
+// sections are the tables of a page as texts, by their titles.
+func (b *tab) sections() map[string]string {
+	b.t.Helper()
+	text, err := chromedp.Run(b.ctx, chromedp.Evaluate[string](`JSON.stringify(Object.fromEntries([...document.querySelectorAll("#report section[id]")].filter((section) => section.querySelector(":scope > details table"))
+		.map((section) => [section.querySelector("h2").textContent, [...section.querySelectorAll(":scope > details :is(th, td)")].map((cell) => cell.textContent).join(" ")])))`))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	var all map[string]string
+	if err := json.Unmarshal([]byte(text), &all); err != nil {
+		b.t.Fatal(err)
+	}
+	return all
+}
+
+// inTerminal is the table of a title, as a terminal has it.
+func inTerminal(t *testing.T, printed, title string) string {
+	t.Helper()
+	lines := strings.Split(printed, "\n")
+	at := slices.Index(lines, title)
+	if at < 0 {
+		t.Fatalf("the terminal has no table %q", title)
+	}
+	var rows []string
+	for _, line := range lines[at+1:] {
+		if strings.TrimSpace(line) == "" {
+			break
+		}
+		rows = append(rows, line)
+	}
+	return strings.Join(rows, "\n")
+}
+
+// All tables of the terminal are on the page, and all of their numbers, and no other.
+func TestThePageHasTheNumbersOfTheTerminal(t *testing.T) {
+	s := usual()
+	s.tasks = 20                                                            // a terminal shows no more tasks
+	s.task = func(n int) string { return "task-" + strings.Repeat("x", n) } // a terminal shows a name once for several rows
+	one := s.folder(t)
+	s.tasks = 16
+	two := s.folder(t)
+	for name, c := range map[string]struct{ page, terminal []string }{
+		"report": {[]string{one}, []string{"report", one, "--all"}},
+		"diff":   {[]string{one, two}, []string{"diff", one, two, "--all", "--fail-on", "none"}},
+	} {
+		b := open(t, write(t, c.page...), "")
+		printed := printedBy(t, c.terminal...)
+		sections := b.sections()
+		if len(sections) < 2 {
+			t.Fatalf("%s: the page has the tables %q", name, sections)
+		}
+		compared := 0
+		for title, text := range sections {
+			is, want := numbersIn(text), numbersIn(inTerminal(t, printed, title))
+			compared += len(is)
+			if !slices.Equal(is, want) {
+				t.Errorf("%s: %s: the page has\n%q\nthe terminal\n%q", name, title, is, want)
+			}
+		}
+		if compared < 50 {
+			t.Errorf("%s: only %d numbers are compared", name, compared)
+		}
+		t.Logf("%s: %d numbers in %d tables", name, compared, len(sections))
+	}
+}
+
+// The list has the numbers of agentbench show, run by run.
+func TestTheListHasTheNumbersOfShow(t *testing.T) {
+	dir := usual().folder(t)
+	b := open(t, write(t, dir), "#q=config%3Anew&sort=run")
+	b.wait(rowsShown + ` > 5`)
+	cells := b.rows()
+	tokens := int(b.number(`[...document.querySelectorAll(".rows th")].findIndex((head) => head.innerText.startsWith("tokens"))`)) // which show has not
+	shown := map[string][]string{}
+	for line := range strings.Lines(printedBy(t, "show", dir, "--limit", "0")) {
+		if words := strings.Fields(line); len(words) > 0 {
+			shown[words[0]] = words[1:]
+		}
+	}
+	if len(cells) < 10 {
+		t.Fatalf("%d rows are compared", len(cells))
+	}
+	for _, row := range cells {
+		for at, cell := range row {
+			if words := strings.Fields(cell); at > 0 && at != tokens && len(words) == 1 && numeric.MatchString(cell) && !slices.ContainsFunc(shown[row[0]], func(word string) bool { return plain(word) == plain(cell) }) {
+				t.Errorf("%s: the list has %q, show has %q", row[0], cell, shown[row[0]])
+			}
+		}
+	}
+}
+
+// plain is a number without its unit.
+func plain(text string) string { return strings.Trim(text, "$s ") }
+
+// rows are the cells of the rows in sight.
+func (b *tab) rows() (cells [][]string) {
+	b.t.Helper()
+	text := b.text(`JSON.stringify([...document.querySelectorAll(".rows tbody tr:not(.space)")].map((row) => [...row.cells].map((cell) => cell.textContent)))`)
+	if err := json.Unmarshal([]byte(text), &cells); err != nil {
+		b.t.Fatal(err)
+	}
+	return cells
+}
+
+// The trend has of each result what its report says.
+func TestTheTrendHasTheNumbersOfReports(t *testing.T) {
+	s := usual()
+	var dirs []string
+	for n := range 3 {
+		s.tasks = 30 + n
+		dirs = append(dirs, s.folder(t))
+	}
+	file := write(t, append([]string{"--trend"}, dirs...)...)
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := string(text[bytes.LastIndex(text, []byte("<details")):])
+	for _, dir := range dirs {
+		var report struct {
+			Configurations []struct {
+				Name   string
+				Scores []struct{ Mean, Low, High float64 }
+			}
+		}
+		if err := json.Unmarshal([]byte(printedBy(t, "report", dir, "--format", "json")), &report); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range report.Configurations {
+			of := c.Scores[0]
+			row := regexp.MustCompile(`<td>` + regexp.QuoteMeta(dir) + `</td>(<td>[^<]*</td>)?<td>` + c.Name + `</td>.*?</tr>`).FindString(table)
+			for _, want := range []string{fmt.Sprintf(">%.3f<", of.Mean), fmt.Sprintf(">%.3f–%.3f<", of.Low, of.High)} {
+				if !strings.Contains(row, want) {
+					t.Errorf("%s of %s: %s is missing in %s", c.Name, dir, want, row)
+				}
+			}
+		}
+	}
+}
