@@ -105,7 +105,7 @@ type readHead struct {
 		Choices []string
 	}
 	Inputs []string
-	Chunk []int32
+	Chunk  []int32
 }
 
 func TestAPageHasTheNumbersOfItsRuns(t *testing.T) {

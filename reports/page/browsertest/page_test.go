@@ -64,7 +64,7 @@ func TestFilterAndAddressAgree(t *testing.T) {
 		if is := b.text(summary); !strings.HasPrefix(is, fmt.Sprint(runs, " of 80 runs")) {
 			t.Errorf("%s: want %d runs, the page says %s", filter, runs, is)
 		}
-		said := b.text(`document.querySelector(".list .wrong").innerText`) != ""
+		said := b.text(`document.querySelector(".bar .wrong").innerText`) != ""
 		if wrong := strings.Contains(filter, "nonsense") || strings.Contains(filter, "much"); said != wrong {
 			t.Errorf("%s: an error is told: %v", filter, said)
 		}

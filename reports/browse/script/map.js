@@ -1,0 +1,169 @@
+// Map: tasks in rows, configurations in columns, a number in each cell, and its trials below it.
+// Only the cells in sight are there.
+
+const cellWidth = 112;
+const mostTrials = 12;
+
+const mapView = (runs) => {
+  let given, key, columns = [], tasks = [], order = "", current = { row: 0, column: -1 }, eachHeight = rowHeight, largest = 1;
+  const numbers = [...runs.scores, ...["cost", "tokens", "latency", "iterations"].map((name) => runs.columns.get(name))];
+  const number = () => numbers.find((other) => other.key === key) ?? numbers[0];
+  const column = (name) => runs.columns.get(name);
+
+  const change = ({ target }) => (location.hash = hashOf({ ...addressNow(), map: target.value }));
+  const choice = element("select", { id: "map-number", change }, ...numbers.map(({ key: value, name }) => element("option", { value }, visible(name))));
+  const orders = element("p", { class: "orders" });
+  const head = element("tr"), body = element("tbody");
+  const table = element("table", {}, element("thead", {}, head), body);
+  const scroller = element("div", { class: "rows map", tabindex: "0", role: "region", "aria-label": "tasks and configurations", scroll: () => draw() }, table);
+  const about = element("p", { class: "used" }, "A cell is the mean of a task's runs of a configuration, with its trials below it; darker is more. ▼ lost and ▲ won mark a flip. Arrow keys move between cells.");
+  const view = element("section", { class: "browse map-view", hidden: true }, element("h2", {}, "Tasks and configurations"), element("p", { class: "tools" }, element("label", { for: "map-number" }, "number "), choice), orders, scroller, about);
+
+  // Columns are the configurations of each side, in the order of the runs.
+  const columnOf = (run) => column("side").values[run] * column("configuration").words.length + column("configuration").at[run];
+  const columnName = (of) => {
+    const words = column("configuration").words, name = visible(words[of % words.length]);
+    return runs.sides.length > 1 ? sideName(Math.floor(of / words.length)) + ": " + name : name;
+  };
+  const columnTerms = (of) => {
+    const words = column("configuration").words, side = runs.sides.length > 1 ? " " + termOf("side", sideName(Math.floor(of / words.length))) : "";
+    return termOf("config", words[of % words.length]) + side;
+  };
+
+  const meanOf = (list) => {
+    const known = list.map((run) => number().values[run]).filter((value) => !Number.isNaN(value));
+    return known.reduce((sum, value) => sum + value, 0) / known.length;
+  };
+
+  // collect makes a row of each task: the runs of each cell, the means, their mean, spread and flips.
+  const collect = () => {
+    const rows = new Map(), seen = new Set(), task = column("task").at, flip = column("flip");
+    for (const run of given) {
+      if (!rows.has(task[run])) rows.set(task[run], { task: task[run], cells: new Map(), flips: 0 });
+      const row = rows.get(task[run]), of = columnOf(run);
+      seen.add(of);
+      if (!row.cells.has(of)) row.cells.set(of, []);
+      row.cells.get(of).push(run);
+      if (flip.get(run) !== "") row.flips++;
+    }
+    [columns, tasks, largest] = [[...seen], [...rows.values()], 0];
+    let trials = 1;
+    for (const row of tasks) {
+      row.means = new Map([...row.cells].map(([of, list]) => [of, meanOf(list)]));
+      const known = [...row.means.values()].filter((value) => !Number.isNaN(value));
+      row.mean = known.reduce((sum, value) => sum + value, 0) / known.length;
+      row.spread = known.length > 0 ? Math.max(...known) - Math.min(...known) : NaN;
+      for (const list of row.cells.values()) trials = Math.max(trials, list.length);
+      largest = Math.max(largest, ...known);
+    }
+    if (number().score) largest = 1;
+    eachHeight = trials > 1 ? 2 * rowHeight : rowHeight;
+  };
+
+  const rankOfTask = (a, b) => column("task").compare(a.cells.values().next().value[0], b.cells.values().next().value[0]);
+  const sortBy = (sort) => {
+    const down = sort.startsWith("-") ? -1 : 1, by = sort.replace(/^-/, "");
+    const value = (row) => (by === "flips" ? row.flips : by === "mean" ? row.mean : row.spread);
+    const unknown = (row) => Number(Number.isNaN(value(row)));
+    if (!["mean", "spread", "flips"].includes(by)) tasks.sort((a, b) => down * rankOfTask(a, b));
+    else tasks.sort((a, b) => unknown(a) - unknown(b) || down * (value(a) - value(b)) || rankOfTask(a, b));
+  };
+
+  const drawOrders = (address) => {
+    const links = [["", "task"], ["mean", "lowest mean"], ["-mean", "highest mean"], ["-spread", "largest spread"], ["-flips", "most flips"]].flatMap(([sort, name]) =>
+      [element("a", { href: hashOf({ ...address, sort }), "aria-current": address.sort === sort && "true" }, name), " "]);
+    orders.replaceChildren("order: ", ...links);
+  };
+
+  const shade = (value) => (Number.isNaN(value) ? "" : "h" + Math.max(0, Math.min(7, Math.floor((8 * value) / (largest || 1)))));
+  const shortly = (value) => (Number.isNaN(value) ? "-" : number().score ? value.toFixed(2) : cellText(number(), number().key === "iterations" ? Number(value.toFixed(1)) : number().key === "tokens" ? Math.round(value) : value));
+  const flipOf = (list) => [...new Set(list.map((run) => column("flip").get(run)))].filter(Boolean);
+
+  const focusable = (row, of, href, ...content) => element("a", { href, "data-row": row, "data-column": of, tabindex: row === current.row && of === current.column ? "0" : "-1", focus: () => (current = { row, column: of }) }, ...content);
+
+  const cell = (row, of) => {
+    const list = tasks[row].cells.get(columns[of]);
+    if (!list) return element("td", { class: "none" }, "");
+    const mean = tasks[row].means.get(columns[of]), flips = flipOf(list), trials = list.map((run) => number().values[run]);
+    const q = termOf("task", column("task").words[tasks[row].task]) + " " + columnTerms(columns[of]);
+    const says = `${visible(column("task").words[tasks[row].task])}, ${columnName(columns[of])}: ${shortly(mean)}` + (list.length > 1 ? ` of ${list.length} trials: ${trials.map(shortly).join(", ")}` : "") + flips.map((flip) => ", " + flip).join("");
+    const marks = flips.map((flip) => ({ lost: " ▼", won: " ▲" })[flip]).join("");
+    const link = focusable(row, of, runsAddress(q), shortly(mean) + marks);
+    link.setAttribute("aria-label", says);
+    link.title = says;
+    const small = (value) => (Number.isNaN(value) ? "-" : number().score ? String(Number(value.toFixed(1))) : shortly(value));
+    const shown = trials.slice(0, number().score ? mostTrials : 2).map((value) => element("span", { class: shade(value) }, small(value)));
+    const made = element("td", { class: shade(mean) }, link);
+    if (list.length > 1) made.append(element("div", { class: "trials", "aria-hidden": "true" }, ...shown, shown.length < list.length ? "…" : ""));
+    return made;
+  };
+
+  const sized = (made, width) => {
+    made.style.width = width + "px";
+    return made;
+  };
+
+  const draw = () => {
+    const focused = table.contains(document.activeElement);
+    const name = Math.min(256, Math.max(96, scroller.clientWidth * 0.35));
+    const [from, to] = inSight(scroller.scrollTop, scroller.clientHeight, eachHeight, tasks.length);
+    const [left, right] = inSight(scroller.scrollLeft, scroller.clientWidth, cellWidth, columns.length);
+    const width = right - left + 3;
+    table.style.width = name + columns.length * cellWidth + "px";
+    const across = (cells) => [cells[0], sized(element("td", { class: "gap", "aria-hidden": "true" }), left * cellWidth), ...cells.slice(1), sized(element("td", { class: "gap", "aria-hidden": "true" }), (columns.length - right) * cellWidth)];
+    const places = columns.map((of, place) => place).slice(left, right);
+    head.replaceChildren(...across([sized(element("th", { scope: "col" }, "task"), name), ...places.map((of) => sized(element("th", { scope: "col", title: columnName(columns[of]) }, columnName(columns[of])), cellWidth))]));
+    const rows = [];
+    for (let row = from; row < to; row++) {
+      const task = column("task").words[tasks[row].task];
+      const title = element("th", { scope: "row", title: visible(task) }, focusable(row, -1, runsAddress(termOf("task", task)), visible(task)));
+      const made = element("tr", { "aria-rowindex": row + 2 }, ...across([title, ...places.map((of) => cell(row, of))]));
+      made.style.height = eachHeight + "px";
+      rows.push(made);
+    }
+    body.replaceChildren(spaceRow(width, from * eachHeight), ...rows, spaceRow(width, (tasks.length - to) * eachHeight));
+    if (focused) link()?.focus({ preventScroll: true });
+  };
+  const link = () => body.querySelector(`[data-row="${current.row}"][data-column="${current.column}"]`);
+
+  const show = (address, left) => {
+    if (given !== left || key !== address.map || order !== address.sort) {
+      [given, key, order] = [left, address.map, address.sort];
+      collect();
+      sortBy(order);
+      choice.value = number().key;
+      current = { row: 0, column: -1 };
+      scroller.scrollTop = scroller.scrollLeft = 0;
+      table.setAttribute("aria-rowcount", tasks.length + 1);
+      table.setAttribute("aria-colcount", columns.length + 1);
+    }
+    drawOrders(address);
+    view.hidden = false;
+    draw();
+  };
+
+  // go makes a cell the current one, brings it into sight and gives it the focus.
+  const go = (row, of) => {
+    current = { row: Math.max(0, Math.min(tasks.length - 1, row)), column: Math.max(-1, Math.min(columns.length - 1, of)) };
+    const top = current.row * eachHeight, height = scroller.clientHeight - eachHeight - rowHeight;
+    scroller.scrollTop = Math.max(Math.min(scroller.scrollTop, top), top - height);
+    const start = Math.max(0, current.column) * cellWidth, room = scroller.clientWidth - cellWidth - (head.firstChild?.offsetWidth ?? 0);
+    scroller.scrollLeft = Math.max(Math.min(scroller.scrollLeft, start), start - room);
+    draw();
+    link()?.focus({ preventScroll: true });
+  };
+
+  // flip goes to the next task with a flip.
+  const flip = (by) => {
+    for (let row = current.row + by; row >= 0 && row < tasks.length; row += by) if (tasks[row].flips > 0) return go(row, current.column);
+  };
+  const arrows = { ArrowDown: [1, 0], ArrowUp: [-1, 0], ArrowRight: [0, 1], ArrowLeft: [0, -1] };
+  const press = (event) => {
+    if (!Object.hasOwn(arrows, event.key) || !scroller.contains(event.target)) return false;
+    const [rows, over] = arrows[event.key];
+    event.preventDefault();
+    go(current.row + rows, current.column + over);
+    return true;
+  };
+  return { view, show, step: (by) => go(current.row + by, current.column), flip, press };
+};
