@@ -48,7 +48,7 @@ const filterBar = (runs, shown) => {
     for (const column of [...runs.scores, ...["cost", "latency", "iterations"].map((key) => runs.columns.get(key))]) {
       const { n, mean: value } = mean(column.values);
       if (n === 0) continue;
-      const text = column.score ? value.toFixed(3) : column.key === "cost" ? dollars(value) : value.toFixed(1);
+      const text = column.key === "cost" ? dollars(value) : fixed(value, column.score ? 3 : 1);
       parts.push(`mean ${visible(column.name)} ${text}` + (n < rows.length ? ` of ${counted(n, "run", "runs")}` : ""));
     }
     summary.textContent = parts.join(" · ");

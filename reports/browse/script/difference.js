@@ -12,7 +12,7 @@ const matched = (a, b) => {
   while (endA > start && endB > start && a[endA - 1] === b[endB - 1]) found[--endA] = --endB;
   const n = endA - start, m = endB - start, most = Math.min(n + m, mostEdits);
   const trace = [];
-  let reach = new Map([[1, 0]]);
+  const reach = new Map([[1, 0]]);
   for (let edits = 0; edits <= most; edits++) {
     trace.push(new Map(reach));
     for (let k = -edits; k <= edits; k += 2) {

@@ -76,7 +76,7 @@ const mapView = (runs) => {
   };
 
   const shade = (value) => (Number.isNaN(value) ? "" : "h" + Math.max(0, Math.min(7, Math.floor((8 * value) / (largest || 1)))));
-  const shortly = (value) => (Number.isNaN(value) ? "-" : number().score ? value.toFixed(2) : cellText(number(), number().key === "iterations" ? Number(value.toFixed(1)) : number().key === "tokens" ? Math.round(value) : value));
+  const shortly = (value) => (Number.isNaN(value) ? "-" : cellText(number(), number().key === "iterations" ? Number(value.toFixed(1)) : number().key === "tokens" ? Math.round(value) : value));
   const flipOf = (list) => [...new Set(list.map((run) => column("flip").get(run)))].filter(Boolean);
 
   const focusable = (row, of, href, ...content) => element("a", { href, "data-row": row, "data-column": of, tabindex: row === current.row && of === current.column ? "0" : "-1", focus: () => (current = { row, column: of }) }, ...content);

@@ -58,16 +58,22 @@ const others = (runs, at) => {
   return found.sort((a, b) => unlike(a) - unlike(b) || a - b);
 };
 
+// fixed is a number with so many digits, rounded as Go does: exactly half goes to the even digit.
+const fixed = (number, digits) => {
+  const exact = number.toFixed(60), cut = exact.indexOf(".") + 1 + digits;
+  return /^50*$/.test(exact.slice(cut)) && Number(exact[cut - 1]) % 2 === 0 ? exact.slice(0, cut) : number.toFixed(digits);
+};
+
 // dollars is an amount of money with the digits that count.
-const dollars = (usd) => "$" + usd.toFixed(usd !== 0 && usd < 0.01 ? 4 : 2);
+const dollars = (usd) => "$" + fixed(usd, usd !== 0 && usd < 0.01 ? 4 : 2);
 
 // cellText is a value as the terminal shows it.
 const cellText = (column, value) => {
   if (value === null || value === undefined) return "-";
-  if (column.score) return value.toFixed(2);
+  if (column.score) return fixed(value, 2);
   switch (column.key) {
     case "cost": return dollars(value);
-    case "latency": return value.toFixed(1);
+    case "latency": return fixed(value, 1);
     case "tokens": return value.toLocaleString("en-US");
     case "side": return sideName(value);
   }

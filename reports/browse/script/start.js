@@ -55,8 +55,9 @@ const start = async () => {
     else location.hash = now === "run" || now === "compare" ? runsAddress("") : "";
   };
   const toFilter = () => {
-    if (now !== "list" && now !== "map") location.hash = runsAddress(filter);
-    setTimeout(bar.focus);
+    if (now === "list" || now === "map") return bar.focus();
+    location.hash = runsAddress(filter);
+    return setTimeout(bar.focus);
   };
   listenToKeys({ view: () => views[now], back, help, filter: toFilter });
   await shown();

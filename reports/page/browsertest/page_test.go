@@ -48,7 +48,7 @@ func TestTheListHasTheNumbersOfTheReport(t *testing.T) {
 
 func TestFilterAndAddressAgree(t *testing.T) {
 	b := open(t, write(t, usual().folder(t)), "#q=")
-	b.keys("/")
+	b.do(pressed("/"))
 	b.wait(`document.activeElement.id === "filter"`)
 	b.keys("status:failed config:new")
 	b.wait(summary + `.startsWith("8 of 80 runs")`)
@@ -230,24 +230,6 @@ func TestWhatMustNotHappenIsSeen(t *testing.T) {
 	for _, kind := range []string{"exception: ", "console: \"policy: img-src", "console: \"policy: require-trusted-types-for"} {
 		if !slices.ContainsFunc(wrong, func(text string) bool { return strings.HasPrefix(text, kind) }) {
 			t.Errorf("%s is not seen in %q", kind, wrong)
-		}
-	}
-}
-
-func TestNarrowAndDark(t *testing.T) {
-	b := open(t, write(t, usual().folder(t)), "#q=")
-	for _, scheme := range []string{"light", "dark"} {
-		b.scheme(scheme)
-		for _, width := range []int64{320, 1600} {
-			b.sized(width)
-			for _, hash := range []string{"#q=", "#run=new%2Ftask-23%2F1"} {
-				b.goTo(hash)
-				b.wait(`document.querySelector(location.hash.startsWith("#q") ? ".list" : ".run article") && !document.querySelector(location.hash.startsWith("#q") ? ".list" : ".run").hidden`)
-				if wide := b.number("document.documentElement.scrollWidth"); wide > float64(width) {
-					t.Errorf("%s at %d pixels is %v wide", hash, width, wide)
-				}
-				b.picture(fmt.Sprintf("%s-%d-%s", scheme, width, strings.Trim(hash[:3], "#=")))
-			}
 		}
 	}
 }
