@@ -13,11 +13,11 @@ const compareView = (runs, source, rows) => {
         const differs = shown.some((other) => cellText(column, column.get(other)) !== cellText(column, value));
         return element("div", {}, element("dt", {}, visible(column.name)), element("dd", {}, cellText(column, value) + (differs ? " ≠" : "")));
       });
-      return element("div", {}, element("h3", {}, letter(n) + ": ", element("a", { href: runAddress(runs, at) }, visible(runs.run.get(at)))), element("dl", { class: "facts" }, ...facts));
+      return element("div", {}, element("h2", {}, letter(n) + ": ", element("a", { href: runAddress(runs, at) }, visible(runs.run.get(at)))), element("dl", { class: "facts" }, ...facts));
     });
 
   const itemElement = (item, content) => {
-    if (item.is === "iteration" || item.is === "end") return element("div", { class: "part" }, element("h3", {}, item.text), element("p", { class: "used" }, item.used));
+    if (item.is === "iteration" || item.is === "end") return element("div", { class: "part" }, element("h2", {}, item.text), element("p", { class: "used" }, item.used));
     return partElement(item, content);
   };
 
@@ -70,7 +70,7 @@ const compareView = (runs, source, rows) => {
   const fill = async (places) => {
     shown = places;
     [differences, current] = [[], -1];
-    const heading = element("h2", { tabindex: "-1" }, counted(places.length, "run", "runs") + " side by side");
+    const heading = element("h1", { tabindex: "-1" }, counted(places.length, "run", "runs") + " side by side");
     view.style.setProperty("--runs", places.length);
     view.replaceChildren(...[heading, element("div", { class: "pair heads" }, ...heads()), compareLinks(runs, places)].filter(Boolean));
     view.hidden = false;

@@ -81,7 +81,7 @@ const labelView = (runs, source) => {
   const draw = async () => {
     const place = at, run = queue[at];
     const done = queue.filter((other) => labels.has(runs.run.get(other))).length;
-    const heading = element("h2", { tabindex: "-1" }, `Label ${visible(score.name)}: ${done} of ${queue.length}`);
+    const heading = element("h1", { tabindex: "-1" }, `Label ${visible(score.name)}: ${done} of ${queue.length}`);
     const about = element("p", { class: "used" }, "Scores and configurations are hidden, and the order is random. j and k go to the next and previous output. ", element("a", { href: runsAddress(address.q ?? "") }, "choose runs"), " ", element("a", { href: hashOf({ ...address, seed: Number(address.seed ?? 1) + 1 }) }, "another order"));
     if (run === undefined) {
       const said = queue.length === 0 ? "No run of this filter has its texts in this page." : "These were all outputs.";
@@ -91,7 +91,7 @@ const labelView = (runs, source) => {
     const { prompt, output, missing } = await outputOf(run);
     if (place !== at || run !== queue[at]) return; // another one is shown meanwhile
     const task = runs.columns.get("task"), input = runs.inputs[task.at[run]];
-    const shown = [element("h3", {}, "task " + visible(task.get(run)))];
+    const shown = [element("h2", {}, "task " + visible(task.get(run)))];
     if (input) shown.push(partElement({ is: "input", text: input }));
     else if (prompt) shown.push(element("details", {}, element("summary", {}, "prompt (it may tell the configuration)"), partElement(prompt)));
     shown.push(output ? partElement(output) : element("p", {}, missing ? "The texts of this run are left out of this page." : "The run returned no output."));
@@ -102,7 +102,7 @@ const labelView = (runs, source) => {
     const name = now.label, next = runs.scores.find((other) => other.name === name) ?? runs.scores[0];
     view.hidden = false;
     if (!next) {
-      view.replaceChildren(element("h2", {}, "Label"), element("p", {}, "These results have no scorer whose scores labels could be compared with."));
+      view.replaceChildren(element("h1", {}, "Label"), element("p", {}, "These results have no scorer whose scores labels could be compared with."));
       return;
     }
     const again = score === next && given === left && address.seed === now.seed;

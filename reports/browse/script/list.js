@@ -12,7 +12,7 @@ const listView = (runs) => {
   const scroller = element("div", { class: "rows", tabindex: "0", role: "region", "aria-label": "runs", scroll: () => draw() }, table);
   const csv = () => csvOf(runs, rows);
   const tools = element("p", { class: "tools" }, copyButton("copy CSV", csv), " ", downloadButton("download CSV", "runs.csv", "text/csv", csv));
-  const view = element("section", { class: "browse list", hidden: true }, element("h2", {}, "Runs"), scroller, tools);
+  const view = element("section", { class: "browse list", hidden: true }, element("h1", {}, "Runs"), scroller, tools);
 
   const sortedBy = (sort) => {
     const down = sort.startsWith("-"), key = down ? sort.slice(1) : sort;
@@ -49,7 +49,7 @@ const listView = (runs) => {
   };
 
   const draw = () => {
-    const [from, to] = printing ? [0, Math.min(rows.length, mostPrinted)] : inSight(scroller.scrollTop, scroller.clientHeight, rowHeight, rows.length);
+    const [from, to] = printing ? [0, Math.min(rows.length, mostPrinted)] : inSight(scroller.scrollTop, innerHeight, rowHeight, rows.length);
     const shown = [];
     for (let place = from; place < to; place++) shown.push(row(place));
     const spaces = [from, printing ? 0 : rows.length - to].map((n) => spaceRow(runs.shown.length, n * rowHeight));

@@ -17,7 +17,7 @@ const mapView = (runs) => {
   const table = element("table", {}, element("thead", {}, head), body);
   const scroller = element("div", { class: "rows map", tabindex: "0", role: "region", "aria-label": "tasks and configurations", scroll: () => draw() }, table);
   const about = element("p", { class: "used" }, "A cell is the mean of a task's runs of a configuration, with its trials below it; darker is more. ▼ lost and ▲ won mark a flip. Arrow keys move between cells.");
-  const view = element("section", { class: "browse map-view", hidden: true }, element("h2", {}, "Tasks and configurations"), element("p", { class: "tools" }, element("label", { for: "map-number" }, "number "), choice), orders, scroller, about);
+  const view = element("section", { class: "browse map-view", hidden: true }, element("h1", {}, "Tasks and configurations"), element("p", { class: "tools" }, element("label", { for: "map-number" }, "number "), choice), orders, scroller, about);
 
   // Columns are the configurations of each side, in the order of the runs.
   const columnOf = (run) => column("side").values[run] * column("configuration").words.length + column("configuration").at[run];
@@ -106,7 +106,7 @@ const mapView = (runs) => {
   const draw = () => {
     const focused = table.contains(document.activeElement);
     const name = Math.min(256, Math.max(96, scroller.clientWidth * 0.35));
-    const [from, to] = inSight(scroller.scrollTop, scroller.clientHeight, eachHeight, tasks.length);
+    const [from, to] = inSight(scroller.scrollTop, innerHeight, eachHeight, tasks.length);
     const [left, right] = inSight(scroller.scrollLeft, scroller.clientWidth, cellWidth, columns.length);
     const width = right - left + 3;
     table.style.width = name + columns.length * cellWidth + "px";

@@ -27,7 +27,7 @@ const compareLinks = (runs, shown) => {
   return element("p", { class: "beside" }, shown.length > 1 ? "and with: " : "compare with: ", ...links, ...more);
 };
 
-const noRun = (id) => [element("h2", { tabindex: "-1" }, "No run " + visible(id)), element("p", {}, "These results have no run of this id. ", element("a", { href: runsAddress("") }, "All runs"))];
+const noRun = (id) => [element("h1", { tabindex: "-1" }, "No run " + visible(id)), element("p", {}, "These results have no run of this id. ", element("a", { href: runsAddress("") }, "All runs"))];
 
 // leftOut tells where the texts of a run are.
 const leftOut = (runs, at) => {
@@ -56,13 +56,13 @@ const runView = (runs, source, rows) => {
   const addStep = (made, step, label) => {
     made.dataset.step = step;
     made.tabIndex = -1;
-    made.setAttribute("role", "group");
+    if (made.nodeName === "DIV") made.setAttribute("role", "group");
     made.setAttribute("aria-label", label);
     steps[step] = made;
   };
 
   const iteration = (it) => {
-    const made = element("article", {}, element("h3", {}, iterationTitle(it)), element("p", { class: "used" }, it.used));
+    const made = element("article", {}, element("h2", {}, iterationTitle(it)), element("p", { class: "used" }, it.used));
     addStep(made, it.step, iterationTitle(it));
     for (const given of it.parts) {
       const part = partElement(given);
@@ -75,7 +75,7 @@ const runView = (runs, source, rows) => {
   const fill = async (at) => {
     shown = at;
     [steps, current] = [[], 0];
-    const heading = element("h2", { tabindex: "-1" }, "Run " + visible(runs.run.get(at)));
+    const heading = element("h1", { tabindex: "-1" }, "Run " + visible(runs.run.get(at)));
     view.replaceChildren(...[heading, copyable(showCommand(runs, at)), facts(at), compareLinks(runs, [at]), tools(at)].filter(Boolean));
     view.hidden = false;
     heading.focus();
@@ -91,7 +91,7 @@ const runView = (runs, source, rows) => {
       view.append(leftOut(runs, at));
       return;
     }
-    view.append(element("p", { class: "used" }, visible(texts.used)), ...texts.iterations.map(iteration), element("article", { class: "ending" }, element("h3", {}, "end"), ...texts.end.map((part) => partElement(part))));
+    view.append(element("p", { class: "used" }, visible(texts.used)), ...texts.iterations.map(iteration), element("article", { class: "ending" }, element("h2", {}, "end"), ...texts.end.map((part) => partElement(part))));
   };
 
   const go = (step) => {

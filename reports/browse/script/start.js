@@ -18,7 +18,8 @@ const start = async () => {
   const list = listView(runs), help = helpDialog(), bar = filterBar(runs, () => shown());
   const rows = () => (list.rows().length > 0 ? list.rows() : every);
   const views = { list, map: mapView(runs), label: labelView(runs, source), run: runView(runs, source, rows), compare: compareView(runs, source, rows) };
-  document.body.append(bar.view, ...Object.values(views).map(({ view }) => view), help);
+  const main = element("main", { hidden: true }, bar.view, ...Object.values(views).map(({ view }) => view));
+  document.body.append(main, help);
 
   // drawNav links to the views, with the filter that holds.
   const drawNav = (now, q) => {
@@ -35,7 +36,8 @@ const start = async () => {
     if (now === "report" && next !== "report") left = scrollY;
     [before, now] = [now === next ? before : now, next];
     filter = address.q ?? filter;
-    report.hidden = next !== "report";
+    report.hidden = next !== "report"; // which may have a main of its own
+    main.hidden = !report.hidden;
     bar.view.hidden = next !== "list" && next !== "map";
     for (const [name, { view }] of Object.entries(views)) view.hidden = name !== next;
     drawNav(next, filter);

@@ -14,9 +14,9 @@ const partKind = (is) => (Object.hasOwn(partKinds, is) ? partKinds[is] : /^(step
 const partElement = ({ is, text, left }, shown) => {
   const rest = left ? element("p", { class: "left" }, `${counted(left, "byte", "bytes")} more are left out here`) : undefined;
   const kind = partKind(is);
-  if (kind === "count") return element("div", { class: "part count" }, element("h4", {}, visible(is), " ", element("span", { class: "used" }, visible(text))));
+  if (kind === "count") return element("div", { class: "part count" }, element("h3", {}, visible(is), " ", element("span", { class: "used" }, visible(text))));
   const content = shown ?? (is.startsWith("diff") ? diffLines(text) : [visibleLines(text)]);
-  return element("div", { class: "part" + (kind ? " " + kind : "") }, is ? element("h4", {}, visible(is)) : undefined, element("pre", { dir: "auto" }, ...content), rest);
+  return element("div", { class: "part" + (kind ? " " + kind : "") }, is ? element("h3", {}, visible(is)) : undefined, element("pre", { dir: "auto" }, ...content), rest);
 };
 
 // diffLines marks the lines of a diff, which begin with + and - besides.

@@ -1,6 +1,6 @@
 // What is wrong in the script of pages. It is linted whole, as pages have it.
 const globals = Object.fromEntries(
-  ("document location history navigator localStorage addEventListener getSelection scrollTo scrollY setTimeout fetch atob Element Blob Response URL DecompressionStream").split(" ").map((name) => [name, "readonly"]),
+  ("document location history navigator localStorage addEventListener getSelection scrollTo scrollY innerHeight setTimeout fetch atob Element Blob Response URL DecompressionStream").split(" ").map((name) => [name, "readonly"]),
 );
 const markup = ["innerHTML", "outerHTML", "insertAdjacentHTML", "write", "writeln", "srcdoc"].map((property) => ({ property, message: "make elements and texts, no markup" }));
 

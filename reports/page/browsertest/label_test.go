@@ -64,7 +64,7 @@ func TestLabelsOfAPageAreReadByCalibrate(t *testing.T) {
 		if strings.Contains(text, "secret-name") || strings.Contains(text, "1.00") {
 			t.Errorf("a configuration or a score is shown: %s", text)
 		}
-		task := b.text(`document.querySelector(".label h3").innerText`)
+		task := b.text(`document.querySelector(".label h2").innerText`)
 		if !strings.Contains(text, "What is ") || !strings.Contains(text, "output\none") {
 			t.Errorf("the page shows %s", text)
 		}
@@ -100,19 +100,19 @@ func TestLabelsOfARange(t *testing.T) {
 	file := write(t, results)
 	b := open(t, file, "#label=grade&seed=3")
 	b.wait(`document.querySelectorAll(".choices button").length === 5`)
-	first := b.text(`document.querySelector(".label h3").innerText`)
+	first := b.text(`document.querySelector(".label h2").innerText`)
 	b.keys("4")
 	b.wait(labelText + `.includes("1 of 6")`)
 	b.keys("k")
-	b.wait(`document.querySelector(".label h3").innerText === "` + first + `" && document.querySelector(".choices [aria-pressed=true]")?.innerText.startsWith("4")`)
+	b.wait(`document.querySelector(".label h2").innerText === "` + first + `" && document.querySelector(".choices [aria-pressed=true]")?.innerText.startsWith("4")`)
 	b.keys("2")
-	b.wait(labelText + `.includes("1 label") && document.querySelector(".label h3").innerText !== "` + first + `"`)
+	b.wait(labelText + `.includes("1 label") && document.querySelector(".label h2").innerText !== "` + first + `"`)
 	if csv := b.clipboard("copy labels"); csv != "run,label\r\n\"secret-name/"+strings.TrimPrefix(first, "task ")+"/1\",\"2\"\r\n" {
 		t.Errorf("the labels are %q", csv)
 	}
 	again := open(t, file, "#label=grade&seed=3")
 	again.wait(labelText + `.includes("1 of 6")`)
-	if is := again.text(`document.querySelector(".label h3").innerText`); is == first {
+	if is := again.text(`document.querySelector(".label h2").innerText`); is == first {
 		t.Error("what was labelled is shown again")
 	}
 }

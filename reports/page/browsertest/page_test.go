@@ -13,7 +13,7 @@ const (
 	rowsShown = `[...document.querySelectorAll(".rows tbody tr:not(.space)")].length`
 	firstRow  = `document.querySelector(".rows tbody tr:not(.space)").innerText`
 	summary   = `document.querySelector(".summary").innerText`
-	opened    = `document.querySelector(".run h2")?.innerText ?? ""`
+	opened    = `document.querySelector(".run h1")?.innerText ?? ""`
 )
 
 func TestAPageOpensWithItsReport(t *testing.T) {

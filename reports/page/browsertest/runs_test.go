@@ -30,7 +30,7 @@ func TestARunIsAConversationWithAllThatHappened(t *testing.T) {
 		}
 	}
 	for kind, name := range map[string]string{"user": "prompt", "agent": "reply", "tool": "calls", "judgement": "vote", "event": "limit"} {
-		if !value[bool](b, `[...document.querySelectorAll(".run .`+kind+` h4")].some((h4) => h4.innerText === "`+name+`")`) {
+		if !value[bool](b, `[...document.querySelectorAll(".run .`+kind+` h3")].some((h3) => h3.innerText === "`+name+`")`) {
 			t.Errorf("no %s is told as %s", name, kind)
 		}
 	}
