@@ -21,9 +21,9 @@ const filterBar = (runs, shown) => {
   const drawTerms = (all, address) => {
     const linkTo = (q) => hashOf({ ...address, q });
     const without = (term) => all.filter((other) => other !== term).map((other) => other.text).join(" ");
-    const given = all.map((term) => element("a", { href: linkTo(without(term)), class: "given", "aria-label": "remove " + visible(term.text) }, visible(term.text) + " ×"));
+    const given = all.map((term) => element("a", { href: linkTo(without(term)), class: "given", "aria-label": "remove " + visible(term.text) }, element("bdi", {}, visible(term.text)), " ×"));
     const q = all.map((term) => term.text).join(" ");
-    const offer = (term, n) => element("a", { href: linkTo((q + " " + term).trim()) }, visible(term) + " " + n.toLocaleString("en-US"));
+    const offer = (term, n) => element("a", { href: linkTo((q + " " + term).trim()), title: visible(term) }, element("bdi", {}, visible(term)), " " + n.toLocaleString("en-US"));
     const offered = [];
     for (const [key, name] of [["configuration", "config"], ["status", "status"], ["stop", "stop"], ["fault", "fault"], ["flip", "flip"]]) {
       const { words, at } = runs.columns.get(key);

@@ -39,9 +39,8 @@ const compareView = (runs, source, rows) => {
   };
 
   const difference = (items) => {
-    const step = Math.max(...items.map((item) => item?.step ?? 0)), at = items[0]?.step ?? step;
-    const what = visible(items.find((item) => item).is || "part");
-    const name = `difference ${differences.length + 1}: ${what}` + (at ? `, step ${at}` : "");
+    const item = items.find(Boolean), at = item.step;
+    const name = `difference ${differences.length + 1}: ${visible(item.is || "part")}, ${item.atEnd ? "at the end" : "step " + at}`;
     const made = rowOf(items, { tabindex: "-1", role: "group", "aria-label": name });
     made.prepend(element("p", { class: "name" }, differences.length === 0 ? "first difference · " : "", name));
     if (differences.length === 0) made.classList.add("first");

@@ -38,7 +38,7 @@ const walkedBack = (found, trace, x, y, start) => {
   return found;
 };
 
-// runsApart cuts two lists at what they have in common: stretches that are equal, and those that are not.
+// stretches cuts two lists at what they have in common: stretches that are equal, and those that are not.
 const stretches = (a, b) => {
   const match = matched(a, b), all = [];
   let i = 0, j = 0;
@@ -58,7 +58,7 @@ const stretches = (a, b) => {
 };
 
 const linesOf = (text) => text.split(/(?<=\n)/);
-const wordsOf = (text) => text.match(/\s+|[\p{L}\p{M}\p{N}_]+|[^\s\p{L}\p{M}\p{N}_]/gu) ?? [];
+const wordsOf = (text) => text.match(/\s+|\d+\.\d+|[\p{L}\p{M}\p{N}_]+|[^\s\p{L}\p{M}\p{N}_]/gu) ?? [];
 
 // marked are two texts with their differences marked: first by lines, and by words within lines
 // that differ.

@@ -66,7 +66,7 @@ const labelView = (runs, source) => {
   const choices = () => {
     const label = labels.get(runs.run.get(queue[at]));
     const buttons = labelsOf(score).flatMap(({ key, text }) =>
-      [element("button", { type: "button", "aria-pressed": String(label === text), click: () => put(text) }, element("kbd", {}, key), " " + visible(text)), " "]);
+      [element("button", { type: "button", "aria-pressed": String(label === text), click: () => put(text) }, key === text ? "" : element("kbd", {}, key + " "), visible(text)), " "]);
     return element("p", { class: "choices", role: "group", "aria-label": "label" }, ...buttons);
   };
 

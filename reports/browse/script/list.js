@@ -33,7 +33,7 @@ const listView = (runs) => {
       };
       const mark = { ascending: " ▲", descending: " ▼" }[order] ?? "";
       const button = element("button", { type: "button", "data-key": column.key, title: visible(column.name), click }, visible(column.name) + mark);
-      return element("th", { scope: "col", "aria-sort": order ?? "none", class: column.key === "run" && "id" }, button);
+      return element("th", { scope: "col", "aria-sort": order ?? "none", class: column.key === "run" ? "id" : column.values && "right" }, button);
     }));
     if (focused) [...head.querySelectorAll("button")].find((button) => button.dataset.key === focused)?.focus();
   };

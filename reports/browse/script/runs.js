@@ -1,6 +1,6 @@
 // Runs: the columns of all runs, by their keys.
 
-// The columns that a list of runs shows, besides the run and its scores.
+// The columns that a list of runs shows, besides the run and its scores, where they say something.
 const shownColumns = ["status", "stop", "fault", "flip", "iterations", "cost", "tokens", "latency"];
 const columnNames = { stop: "stopped by", latency: "seconds" };
 
@@ -32,7 +32,7 @@ const columnsOf = (data) => {
   };
   return {
     suite: data.suite, inputs: data.inputs ?? [], sides: data.sides, texts: data.texts, chunk: Int32Array.from(data.chunk), count: data.runs, run, columns, scores,
-    shown: [run, ...(data.sides.length > 1 ? [columns.get("side")] : []), ...scores, ...shownColumns.map((key) => columns.get(key))],
+    shown: [run, ...(data.sides.length > 1 ? [columns.get("side")] : []), ...scores, ...shownColumns.map((key) => columns.get(key)).filter(({ words }) => !words || words.some(Boolean))],
     ofBase: (at) => sides[at] < data.sides.length - 1,
     // at is the place of a run by its id. Where two sides have the same, it is the new one's.
     at: (id, side = data.sides.length - 1) => ids.findIndex((other, i) => other === id && sides[i] === side),

@@ -7,6 +7,7 @@ const partKinds = {
   prompt: "user", user: "user", reply: "agent", output: "agent", thinking: "thinking", calls: "tool", delegates: "tool", gave: "tool", tool: "tool", took: "tool",
   confidence: "judgement", checks: "judgement", feedback: "judgement", score: "judgement", vote: "judgement",
   cut: "event", ended: "event", limit: "event", "stopped by": "event", "also held": "event", error: "event", failed: "event", fault: "event",
+  why: "fact", success: "fact", returned: "fact", workspace: "fact", adapts: "fact",
 };
 const partKind = (is) => (Object.hasOwn(partKinds, is) ? partKinds[is] : /^(step|call) /.test(is) ? "count" : undefined);
 
@@ -39,7 +40,6 @@ const flattened = (texts) => {
     add({ is: "iteration", text: iterationTitle(it), used: it.used, step: it.step });
     it.parts.forEach(add);
   }
-  add({ is: "end", text: "end", used: "" });
-  texts.end.forEach(add);
+  for (const part of [{ is: "end", text: "end", used: "" }, ...texts.end]) add({ ...part, atEnd: true });
   return items;
 };

@@ -219,9 +219,9 @@ func TestTheListIsCopiedAsCSV(t *testing.T) {
 	s.configurations = []string{"=1+1", `say "x"`}
 	b := open(t, write(t, s.folder(t)), "#q=%22%2Ftask-3%2F%22")
 	csv := b.clipboard("copy CSV")
-	want := `"run","right","status","stop","fault","flip","iterations","cost","tokens","latency"` + "\r\n" +
-		`"'=1+1/task-3/1",1,"completed","passed","","",4,0.016,452,4` + "\r\n" +
-		`"say%20""x""/task-3/1",1,"completed","passed","","",4,0.016,452,4` + "\r\n"
+	want := `"run","right","status","stop","flip","iterations","cost","tokens","latency"` + "\r\n" +
+		`"'=1+1/task-3/1",1,"completed","passed","",4,0.016,452,4` + "\r\n" +
+		`"say%20""x""/task-3/1",1,"completed","passed","",4,0.016,452,4` + "\r\n"
 	if csv != want {
 		t.Errorf("copied is\n%s\nwant\n%s", csv, want)
 	}
