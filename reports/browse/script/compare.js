@@ -62,7 +62,7 @@ const compareView = (runs, source, rows) => {
     }
     if (equal.length > 0) parts.push(folded(equal));
     const said = differences.length === 0 ? "The texts of these runs are equal." : counted(differences.length, "difference", "differences");
-    const first = element("button", { type: "button", click: () => step(-current) }, "go to the first difference");
+    const first = element("button", { type: "button", click: () => step(-current) }, "first difference");
     view.append(element("p", { class: "count-of-differences" }, said + " ", differences.length > 0 ? first : ""), ...parts);
   };
 
@@ -82,12 +82,8 @@ const compareView = (runs, source, rows) => {
   };
 
   const go = (place) => {
-    const { made } = differences[place];
-    differences[current]?.made.removeAttribute("aria-current");
+    goTo(differences[place].made, differences[current]?.made);
     current = place;
-    made.setAttribute("aria-current", "step");
-    made.scrollIntoView({ block: "start" });
-    made.focus({ preventScroll: true });
   };
 
   const show = async (address) => {

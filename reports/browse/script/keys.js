@@ -14,7 +14,7 @@ const keyHelp = [
 const helpDialog = () => {
   const rows = keyHelp.flatMap(([keys, what]) => [element("dt", {}, keys), element("dd", {}, what)]);
   const dialog = element("dialog", { class: "browse", "aria-label": "keyboard" }, element("h2", {}, "Keyboard"), element("dl", {}, ...rows),
-    element("h2", {}, "Filter"), element("p", {}, "config: task: stop: fault: status: flip: side: take a word, split: the name of a scorer whose judges disagree; * stands for anything. score, the name of a scorer, cost, tokens, latency, iterations and trial take <, <=, >, >=, = or != and a number. Other words are searched for in ids. ! negates a term. All terms have to hold."),
+    element("h2", {}, "Filter"), element("p", {}, "config: task: stop: fault: status: flip: side: split: and a word; * stands for anything. score, a scorer's name, cost, tokens, latency, iterations, trial and <, <=, >, >=, =, != with a number. Other words are searched for in ids. ! negates a term. All terms have to hold."),
     element("form", { method: "dialog" }, element("button", {}, "close")));
   return dialog;
 };

@@ -7,8 +7,7 @@ const drawn = (runs, rows, seed) => {
     let hash = 2166136261;
     for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 16777619);
     hash = Math.imul(hash ^ (hash >>> 15), 2246822507);
-    hash = Math.imul(hash ^ (hash >>> 13), 3266489909);
-    return (hash ^ (hash >>> 16)) >>> 0;
+    return (hash ^ (hash >>> 13)) >>> 0;
   };
   const places = new Map(rows.map((run) => [run, lot(seed + " " + runs.run.get(run))]));
   return [...rows].sort((a, b) => places.get(a) - places.get(b) || a - b);
@@ -82,7 +81,7 @@ const labelView = (runs, source) => {
     const place = at, run = queue[at];
     const done = queue.filter((other) => labels.has(runs.run.get(other))).length;
     const heading = element("h1", { tabindex: "-1" }, `Label ${visible(score.name)}: ${done} of ${queue.length}`);
-    const about = element("p", { class: "used" }, "Scores and configurations are hidden, and the order is random. j and k go to the next and previous output. ", element("a", { href: runsAddress(address.q ?? "") }, "choose runs"), " ", element("a", { href: hashOf({ ...address, seed: Number(address.seed ?? 1) + 1 }) }, "another order"));
+    const about = element("p", { class: "used" }, "Scores and configurations are hidden, the order is random. j and k: next and previous. ", element("a", { href: runsAddress(address.q ?? "") }, "choose runs"), " ", element("a", { href: hashOf({ ...address, seed: Number(address.seed ?? 1) + 1 }) }, "another order"));
     if (run === undefined) {
       const said = queue.length === 0 ? "No run of this filter has its texts in this page." : "These were all outputs.";
       view.replaceChildren(heading, ...scorerLinks(), about, element("p", {}, said), ...saving());
@@ -102,7 +101,7 @@ const labelView = (runs, source) => {
     const name = now.label, next = runs.scores.find((other) => other.name === name) ?? runs.scores[0];
     view.hidden = false;
     if (!next) {
-      view.replaceChildren(element("h1", {}, "Label"), element("p", {}, "These results have no scorer whose scores labels could be compared with."));
+      view.replaceChildren(element("h1", {}, "Label"), element("p", {}, "There is no scorer to compare labels with."));
       return;
     }
     const again = score === next && given === left && address.seed === now.seed;

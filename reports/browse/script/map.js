@@ -16,18 +16,13 @@ const mapView = (runs) => {
   const head = element("tr"), body = element("tbody");
   const table = element("table", {}, element("thead", {}, head), body);
   const scroller = element("div", { class: "rows map", tabindex: "0", role: "region", "aria-label": "tasks and configurations", scroll: () => draw() }, table);
-  const about = element("p", { class: "used" }, "A cell is the mean of a task's runs of a configuration, with its trials below it; darker is more. ▼ lost and ▲ won mark a flip. Arrow keys move between cells.");
+  const about = element("p", { class: "used" }, "Means of a task's runs, with the trials below; darker is more; ▼ lost, ▲ won. Arrow keys move between cells.");
   const view = element("section", { class: "browse map-view", hidden: true }, element("h1", {}, "Tasks and configurations"), element("p", { class: "tools" }, element("label", { for: "map-number" }, "number "), choice), orders, scroller, about);
 
-  // Columns are the configurations of each side, in the order of the runs.
-  const columnOf = (run) => column("side").values[run] * column("configuration").words.length + column("configuration").at[run];
-  const columnName = (of) => {
-    const words = column("configuration").words, name = visible(words[of % words.length]);
-    return runs.sides.length > 1 ? sideName(Math.floor(of / words.length)) + ": " + name : name;
-  };
-  const columnTerms = (of) => {
-    const words = column("configuration").words, side = runs.sides.length > 1 ? " " + termOf("side", sideName(Math.floor(of / words.length))) : "";
-    return termOf("config", words[of % words.length]) + side;
+  // A column is a configuration of a side: its name, and the terms that leave its runs.
+  const columnOf = (run) => {
+    const side = sideName(column("side").values[run]), word = column("configuration").get(run), two = runs.sides.length > 1;
+    return { name: (two ? side + ": " : "") + visible(word), terms: termOf("config", word) + (two ? " " + termOf("side", side) : "") };
   };
 
   const meanOf = (list) => {
@@ -37,16 +32,16 @@ const mapView = (runs) => {
 
   // collect makes a row of each task: the runs of each cell, the means, their mean, spread and flips.
   const collect = () => {
-    const rows = new Map(), seen = new Set(), task = column("task").at, flip = column("flip");
+    const rows = new Map(), seen = new Map(), task = column("task").at, flip = column("flip"), side = column("side").values, configuration = column("configuration").at;
     for (const run of given) {
       if (!rows.has(task[run])) rows.set(task[run], { task: task[run], cells: new Map(), flips: 0 });
-      const row = rows.get(task[run]), of = columnOf(run);
-      seen.add(of);
+      const row = rows.get(task[run]), of = side[run] * runs.count + configuration[run];
+      if (!seen.has(of)) seen.set(of, { of, ...columnOf(run) });
       if (!row.cells.has(of)) row.cells.set(of, []);
       row.cells.get(of).push(run);
       if (flip.get(run) !== "") row.flips++;
     }
-    [columns, tasks, largest] = [[...seen], [...rows.values()], 0];
+    [columns, tasks, largest] = [[...seen.values()], [...rows.values()], 0];
     let trials = 1;
     for (const row of tasks) {
       row.means = new Map([...row.cells].map(([of, list]) => [of, meanOf(list)]));
@@ -79,18 +74,15 @@ const mapView = (runs) => {
   const shortly = (value) => (Number.isNaN(value) ? "-" : cellText(number(), number().key === "iterations" ? Number(value.toFixed(1)) : number().key === "tokens" ? Math.round(value) : value));
   const flipOf = (list) => [...new Set(list.map((run) => column("flip").get(run)))].filter(Boolean);
 
-  const focusable = (row, of, href, ...content) => element("a", { href, "data-row": row, "data-column": of, tabindex: row === current.row && of === current.column ? "0" : "-1", focus: () => (current = { row, column: of }) }, ...content);
+  const focusable = (row, place, attributes, text) => element("a", { ...attributes, "data-place": row + " " + place, tabindex: row === current.row && place === current.column ? "0" : "-1", focus: () => (current = { row, column: place }) }, text);
 
-  const cell = (row, of) => {
-    const list = tasks[row].cells.get(columns[of]);
-    if (!list) return element("td", { class: "none" }, "");
-    const mean = tasks[row].means.get(columns[of]), flips = flipOf(list), trials = list.map((run) => number().values[run]);
-    const q = termOf("task", column("task").words[tasks[row].task]) + " " + columnTerms(columns[of]);
-    const says = `${visible(column("task").words[tasks[row].task])}, ${columnName(columns[of])}: ${shortly(mean)}` + (list.length > 1 ? ` of ${list.length} trials: ${trials.map(shortly).join(", ")}` : "") + flips.map((flip) => ", " + flip).join("");
+  const cell = (row, place) => {
+    const { of, name, terms } = columns[place], { task, cells, means } = tasks[row], list = cells.get(of);
+    if (!list) return element("td");
+    const mean = means.get(of), flips = flipOf(list), trials = list.map((run) => number().values[run]), word = column("task").words[task];
+    const says = `${visible(word)}, ${name}: ${shortly(mean)}` + (list.length > 1 ? ` of ${list.length} trials: ${trials.map(shortly).join(", ")}` : "") + flips.map((flip) => ", " + flip).join("");
     const marks = flips.map((flip) => ({ lost: " ▼", won: " ▲" })[flip]).join("");
-    const link = focusable(row, of, runsAddress(q), shortly(mean) + marks);
-    link.setAttribute("aria-label", says);
-    link.title = says;
+    const link = focusable(row, place, { href: runsAddress(termOf("task", word) + " " + terms), "aria-label": says, title: says }, shortly(mean) + marks);
     const small = (value) => (Number.isNaN(value) ? "-" : number().score ? String(Number(value.toFixed(1))) : shortly(value));
     const shown = trials.slice(0, number().score ? mostTrials : 2).map((value) => element("span", { class: shade(value) }, small(value)));
     const made = element("td", { class: shade(mean) }, link);
@@ -110,13 +102,14 @@ const mapView = (runs) => {
     const [left, right] = inSight(scroller.scrollLeft, scroller.clientWidth, cellWidth, columns.length);
     const width = right - left + 3;
     table.style.width = name + columns.length * cellWidth + "px";
-    const across = (cells) => [cells[0], sized(element("td", { class: "gap", "aria-hidden": "true" }), left * cellWidth), ...cells.slice(1), sized(element("td", { class: "gap", "aria-hidden": "true" }), (columns.length - right) * cellWidth)];
-    const places = columns.map((of, place) => place).slice(left, right);
-    head.replaceChildren(...across([sized(element("th", { scope: "col" }, "task"), name), ...places.map((of) => sized(element("th", { scope: "col", title: columnName(columns[of]) }, columnName(columns[of])), cellWidth))]));
+    const gap = (n) => sized(element("td", { class: "gap", "aria-hidden": "true" }), n * cellWidth);
+    const across = ([first, ...cells]) => [first, gap(left), ...cells, gap(columns.length - right)];
+    const places = [...columns.keys()].slice(left, right);
+    head.replaceChildren(...across([sized(element("th", { scope: "col" }, "task"), name), ...columns.slice(left, right).map(({ name }) => sized(element("th", { scope: "col", title: name }, name), cellWidth))]));
     const rows = [];
     for (let row = from; row < to; row++) {
       const task = column("task").words[tasks[row].task];
-      const title = element("th", { scope: "row", title: visible(task) }, focusable(row, -1, runsAddress(termOf("task", task)), visible(task)));
+      const title = element("th", { scope: "row", title: visible(task) }, focusable(row, -1, { href: runsAddress(termOf("task", task)) }, visible(task)));
       const made = element("tr", { "aria-rowindex": row + 2 }, ...across([title, ...places.map((of) => cell(row, of))]));
       made.style.height = eachHeight + "px";
       rows.push(made);
@@ -124,7 +117,7 @@ const mapView = (runs) => {
     body.replaceChildren(spaceRow(width, from * eachHeight), ...rows, spaceRow(width, (tasks.length - to) * eachHeight));
     if (focused) link()?.focus({ preventScroll: true });
   };
-  const link = () => body.querySelector(`[data-row="${current.row}"][data-column="${current.column}"]`);
+  const link = () => body.querySelector(`[data-place="${current.row} ${current.column}"]`);
 
   const show = (address, left) => {
     if (given !== left || key !== address.map || order !== address.sort) {

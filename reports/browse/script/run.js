@@ -32,7 +32,15 @@ const noRun = (id) => [element("h1", { tabindex: "-1" }, "No run " + visible(id)
 // leftOut tells where the texts of a run are.
 const leftOut = (runs, at) => {
   if (runs.sides[runs.columns.get("side").get(at)].baseline) return element("p", {}, "A baseline file has no texts.");
-  return element("p", {}, "The texts of this run are left out of this page, which keeps it small. This command shows them:");
+  return element("p", {}, "The texts of this run are left out of this page, to keep it small. This command shows them:");
+};
+
+// goTo makes an element the current one.
+const goTo = (made, before) => {
+  before?.removeAttribute("aria-current");
+  made.setAttribute("aria-current", "step");
+  made.scrollIntoView({ block: "start" });
+  made.focus({ preventScroll: true });
 };
 
 const runView = (runs, source, rows) => {
@@ -96,11 +104,8 @@ const runView = (runs, source, rows) => {
 
   const go = (step) => {
     if (!steps[step]) return;
-    steps[current]?.removeAttribute("aria-current");
+    goTo(steps[step], steps[current]);
     current = step;
-    steps[step].setAttribute("aria-current", "step");
-    steps[step].scrollIntoView({ block: "start" });
-    steps[step].focus({ preventScroll: true });
   };
 
   const show = async (address) => {
