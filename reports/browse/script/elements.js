@@ -59,14 +59,14 @@ const copyButton = (name, make, shown) => {
   return element("button", { type: "button", click }, name);
 };
 
-// downloadButton saves what make makes as a file.
-const downloadButton = (name, file, type, make) => {
+// saveButtons copy a CSV file, or save it.
+const saveButtons = (name, file, make) => {
   const click = () => {
-    const link = element("a", { href: URL.createObjectURL(new Blob([make()], { type })), download: file });
+    const link = element("a", { href: URL.createObjectURL(new Blob([make()], { type: "text/csv" })), download: file });
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 60000);
   };
-  return element("button", { type: "button", click }, name);
+  return element("p", { class: "tools" }, copyButton("copy " + name, make), " ", element("button", { type: "button", click }, "download " + file));
 };
 
 // shellWords quotes words for a shell, where that is needed. A word such as -x is no flag behind --.

@@ -74,7 +74,7 @@ const labelView = (runs, source) => {
 
   const saving = () => {
     const command = "agentbench calibrate SUITE --labels labels.csv --scorer " + shellWord(score.name) + " --results " + shellWord(runs.sides[side].name);
-    return [element("p", { class: "tools" }, downloadButton("download labels.csv", "labels.csv", "text/csv", csv), " ", copyButton("copy labels", csv), ` ${counted(labels.size, "label", "labels")}`), copyable(command)];
+    return [saveButtons("labels", "labels.csv", csv), copyable(command)];
   };
 
   const draw = async () => {

@@ -11,7 +11,7 @@ const listView = (runs) => {
   const table = element("table", {}, element("thead", {}, head), body);
   const scroller = element("div", { class: "rows", tabindex: "0", role: "region", "aria-label": "runs", scroll: () => draw() }, table);
   const csv = () => csvOf(runs, rows);
-  const tools = element("p", { class: "tools" }, copyButton("copy CSV", csv), " ", downloadButton("download CSV", "runs.csv", "text/csv", csv));
+  const tools = saveButtons("CSV", "runs.csv", csv);
   const view = element("section", { class: "browse list", hidden: true }, element("h1", {}, "Runs"), scroller, tools);
 
   const sortedBy = (sort) => {

@@ -30,32 +30,42 @@ const mapView = (runs) => {
     return known.reduce((sum, value) => sum + value, 0) / known.length;
   };
 
-  // collect makes a row of each task: the runs of each cell, the means, their mean, spread and flips.
-  const collect = () => {
-    const rows = new Map(), seen = new Map(), task = column("task").at, flip = column("flip"), side = column("side").values, configuration = column("configuration").at;
-    for (const run of given) {
-      if (!rows.has(task[run])) rows.set(task[run], { task: task[run], cells: new Map(), flips: 0 });
-      const row = rows.get(task[run]), of = side[run] * runs.count + configuration[run];
-      if (!seen.has(of)) seen.set(of, { of, ...columnOf(run) });
-      if (!row.cells.has(of)) row.cells.set(of, []);
-      row.cells.get(of).push(run);
-      if (flip.get(run) !== "") row.flips++;
+  // cellsOf are the runs of a task by their columns. They are made for the rows in sight alone: all
+  // of them would take much memory.
+  const cellsOf = (row) => {
+    const cells = new Map();
+    for (const run of row.runs) {
+      const of = column("side").values[run] * runs.count + column("configuration").at[run];
+      if (!cells.has(of)) cells.set(of, []);
+      cells.get(of).push(run);
     }
-    [columns, tasks, largest] = [[...seen.values()], [...rows.values()], 0];
-    let trials = 1;
-    for (const row of tasks) {
-      row.means = new Map([...row.cells].map(([of, list]) => [of, meanOf(list)]));
-      const known = [...row.means.values()].filter((value) => !Number.isNaN(value));
-      row.mean = known.reduce((sum, value) => sum + value, 0) / known.length;
-      row.spread = known.length > 0 ? Math.max(...known) - Math.min(...known) : NaN;
-      for (const list of row.cells.values()) trials = Math.max(trials, list.length);
-      largest = Math.max(largest, ...known);
-    }
-    if (number().score) largest = 1;
-    eachHeight = trials > 1 ? 2 * rowHeight : rowHeight;
+    return cells;
   };
 
-  const rankOfTask = (a, b) => column("task").compare(a.cells.values().next().value[0], b.cells.values().next().value[0]);
+  // collect makes a row of each task: its runs, the mean of its cells, their spread, and its flips.
+  const collect = () => {
+    const task = column("task").at, seen = new Map(), sorted = Int32Array.from(given).sort((a, b) => task[a] - task[b] || a - b);
+    [tasks, largest, eachHeight] = [[], 0, rowHeight];
+    for (let from = 0, to = 0; from < sorted.length; from = to) {
+      while (to < sorted.length && task[sorted[to]] === task[sorted[from]]) to++;
+      const row = { task: task[sorted[from]], runs: sorted.subarray(from, to) }, means = [];
+      for (const [of, list] of cellsOf(row)) {
+        if (!seen.has(of)) seen.set(of, { of, first: list[0], ...columnOf(list[0]) });
+        if (list.length > 1) eachHeight = 2 * rowHeight;
+        means.push(meanOf(list));
+      }
+      const known = means.filter((value) => !Number.isNaN(value));
+      row.mean = known.reduce((sum, value) => sum + value, 0) / known.length;
+      row.spread = Math.max(...known) - Math.min(...known);
+      row.flips = row.runs.filter((run) => column("flip").get(run) !== "").length;
+      largest = Math.max(largest, ...known);
+      tasks.push(row);
+    }
+    columns = [...seen.values()].sort((a, b) => a.first - b.first); // the order of configurations is that of all runs;
+    if (number().score) largest = 1;
+  };
+
+  const rankOfTask = (a, b) => column("task").compare(a.runs[0], b.runs[0]);
   const sortBy = (sort) => {
     const down = sort.startsWith("-") ? -1 : 1, by = sort.replace(/^-/, "");
     const value = (row) => (by === "flips" ? row.flips : by === "mean" ? row.mean : row.spread);
@@ -76,10 +86,10 @@ const mapView = (runs) => {
 
   const focusable = (row, place, attributes, text) => element("a", { ...attributes, "data-place": row + " " + place, tabindex: row === current.row && place === current.column ? "0" : "-1", focus: () => (current = { row, column: place }) }, text);
 
-  const cell = (row, place) => {
-    const { of, name, terms } = columns[place], { task, cells, means } = tasks[row], list = cells.get(of);
+  const cell = (cells, row, place) => {
+    const { of, name, terms } = columns[place], { task } = tasks[row], list = cells.get(of);
     if (!list) return element("td");
-    const mean = means.get(of), flips = flipOf(list), trials = list.map((run) => number().values[run]), word = column("task").words[task];
+    const mean = meanOf(list), flips = flipOf(list), trials = list.map((run) => number().values[run]), word = column("task").words[task];
     const says = `${visible(word)}, ${name}: ${shortly(mean)}` + (list.length > 1 ? ` of ${list.length} trials: ${trials.map(shortly).join(", ")}` : "") + flips.map((flip) => ", " + flip).join("");
     const marks = flips.map((flip) => ({ lost: " ▼", won: " ▲" })[flip]).join("");
     const link = focusable(row, place, { href: runsAddress(termOf("task", word) + " " + terms), "aria-label": says, title: says }, shortly(mean) + marks);
@@ -108,9 +118,9 @@ const mapView = (runs) => {
     head.replaceChildren(...across([sized(element("th", { scope: "col" }, "task"), name), ...columns.slice(left, right).map(({ name }) => sized(element("th", { scope: "col", title: name }, name), cellWidth))]));
     const rows = [];
     for (let row = from; row < to; row++) {
-      const task = column("task").words[tasks[row].task];
+      const task = column("task").words[tasks[row].task], cells = cellsOf(tasks[row]);
       const title = element("th", { scope: "row", title: visible(task) }, focusable(row, -1, { href: runsAddress(termOf("task", task)) }, visible(task)));
-      const made = element("tr", { "aria-rowindex": row + 2 }, ...across([title, ...places.map((of) => cell(row, of))]));
+      const made = element("tr", { "aria-rowindex": row + 2 }, ...across([title, ...places.map((place) => cell(cells, row, place))]));
       made.style.height = eachHeight + "px";
       rows.push(made);
     }

@@ -106,7 +106,7 @@ func TestLabelsOfARange(t *testing.T) {
 	b.keys("k")
 	b.wait(`document.querySelector(".label h2").innerText === "` + first + `" && document.querySelector(".choices [aria-pressed=true]")?.innerText.startsWith("4")`)
 	b.keys("2")
-	b.wait(labelText + `.includes("1 label") && document.querySelector(".label h2").innerText !== "` + first + `"`)
+	b.wait(labelText + `.includes("1 of 6") && document.querySelector(".label h2").innerText !== "` + first + `"`)
 	if csv := b.clipboard("copy labels"); csv != "run,label\r\n\"secret-name/"+strings.TrimPrefix(first, "task ")+"/1\",\"2\"\r\n" {
 		t.Errorf("the labels are %q", csv)
 	}
