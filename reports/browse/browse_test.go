@@ -82,7 +82,7 @@ func unpack(t *testing.T, page, name string, into any) {
 }
 
 func sourcesOf(results ...*record.Results) *Sources {
-	s := &Sources{Suite: "s", MostTexts: MostTexts}
+	s := &Sources{Suite: "s", MostTexts: MostTexts, Disagree: func(votes []record.Vote) bool { return votes[0].Value != votes[1].Value }}
 	for _, r := range results {
 		s.Sides = append(s.Sides, Side{Results: r, Name: "results/r"})
 	}

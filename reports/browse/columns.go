@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/reports"
 )
 
 // row is a run in the list of runs.
@@ -103,7 +102,7 @@ func (t *table) score(at int, s *record.Score) {
 		r.scores[n] = math.NaN()
 	}
 	r.split = slices.DeleteFunc(r.split, func(scorer int) bool { return scorer == n })
-	if !s.Removed && reports.Disagree(s.Votes) {
+	if disagree := t.sources.Disagree; !s.Removed && disagree != nil && disagree(s.Votes) {
 		r.split = append(r.split, n)
 	}
 }

@@ -148,7 +148,7 @@ func (p *program) comparisonToBrowse(args []string, f *pageFlags) (page.Page, *b
 
 // sourcesOf are the places that a page is made of. The suite is the last one's.
 func (p *program) sourcesOf(places ...*results.Place) *browse.Sources {
-	sources := &browse.Sources{Redact: p.secrets.Redact, MostTexts: browse.MostTexts}
+	sources := &browse.Sources{Redact: p.secrets.Redact, MostTexts: browse.MostTexts, Disagree: reports.Disagree}
 	for _, at := range places {
 		sources.Suite = at.Manifest.Suite
 		sources.Sides = append(sources.Sides, browse.Side{Results: at.Results, Name: at.Path, Configuration: at.Configuration})
