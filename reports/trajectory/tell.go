@@ -111,8 +111,12 @@ func (t *telling) inside(it *record.Iteration) {
 		t.conversation(it)
 	} else {
 		t.text("thinking", it.Thinking)
-		for i := range it.ToolCalls {
-			t.text("tool", it.ToolCalls[i].Tool+" "+string(it.ToolCalls[i].Arguments))
+		if t.parts != nil {
+			t.uses(it.ToolCalls) // a page has room for what they gave
+		} else {
+			for i := range it.ToolCalls {
+				t.text("tool", it.ToolCalls[i].Tool+" "+string(it.ToolCalls[i].Arguments))
+			}
 		}
 	}
 	output := outputText(it.Output)
