@@ -253,14 +253,21 @@ func (j *judged) spread(votes []record.Vote) {
 		given += len(of)
 		if variance, ok := stats.Variance(of); ok {
 			variances = append(variances, variance)
-			j.differ = j.differ || slices.Min(of) < slices.Max(of)
 		}
 	}
+	j.differ = differ(questions)
 	j.variance, j.several = stats.Mean(variances)
 	j.noise = j.variance / float64(max(1, given))
 	if j.panel = slices.ContainsFunc(votes, func(v record.Vote) bool { return v.Judge != "" }); j.panel {
 		j.questions, j.apart = len(questions), apart(votes, questions)
 	}
+}
+
+// Disagree reports whether votes on the same question differ.
+func Disagree(votes []record.Vote) bool { return differ(byQuestion(votes)) }
+
+func differ(questions [][]float64) bool {
+	return slices.ContainsFunc(questions, func(of []float64) bool { return len(of) > 1 && slices.Min(of) < slices.Max(of) })
 }
 
 // byQuestion are the values of the votes that there are, by what was asked.

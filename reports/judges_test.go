@@ -182,3 +182,24 @@ func TestJudgesDoNotDependOnOrder(t *testing.T) {
 		}
 	}
 }
+
+// Votes on one question that differ disagree; of a pair that was asked about in both orders, both
+// answers are one vote.
+func TestVotesThatDisagree(t *testing.T) {
+	vote := func(judge string, value float64) record.Vote { return record.Vote{Judge: judge, Value: value} }
+	swapped := func(v record.Vote) record.Vote { v.Swapped = true; return v }
+	criterion := func(v record.Vote, name string) record.Vote { v.Criterion = name; return v }
+	for want, cases := range map[bool][][]record.Vote{
+		true: {{vote("a", 1), vote("b", 0)}, {vote("a", 1), vote("a", 0.5)}},
+		false: {
+			nil, {vote("a", 1)}, {vote("a", 1), vote("b", 1)}, {vote("a", 1), {Judge: "b", Unscored: "refused"}}, {vote("a", 1), swapped(vote("a", 0))},
+			{criterion(vote("a", 1), "kind"), criterion(vote("a", 0), "short")},
+		},
+	} {
+		for _, votes := range cases {
+			if got := reports.Disagree(votes); got != want {
+				t.Errorf("%+v: %v, want %v", votes, got, want)
+			}
+		}
+	}
+}

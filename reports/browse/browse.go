@@ -37,6 +37,8 @@ type Sources struct {
 	Sides []Side // the base comes before the new side
 	// Flips are the runs of the last side whose task's success changed: "lost" or "won", by their ids.
 	Flips map[string]string
+	// Disagree reports whether votes on the same question differ; nil: no run is marked as one of such votes.
+	Disagree func([]record.Vote) bool
 	// Redact removes secrets; nil: nothing is removed.
 	Redact func([]byte) []byte
 	// MostTexts bounds the texts, in bytes as they are written.

@@ -82,7 +82,7 @@ func unpack(t *testing.T, page, name string, into any) {
 }
 
 func sourcesOf(results ...*record.Results) *Sources {
-	s := &Sources{Suite: "s", MostTexts: MostTexts}
+	s := &Sources{Suite: "s", MostTexts: MostTexts, Disagree: func(votes []record.Vote) bool { return votes[0].Value != votes[1].Value }}
 	for _, r := range results {
 		s.Sides = append(s.Sides, Side{Results: r, Name: "results/r"})
 	}
@@ -98,10 +98,14 @@ type readHead struct {
 	Words   map[string]dictionary
 	Numbers map[string][]*float64
 	Scores  []struct {
-		Name   string
-		Values []*float64
+		Name    string
+		Values  []*float64
+		Split   []int32
+		Range   []float64
+		Choices []string
 	}
-	Chunk []int32
+	Inputs []string
+	Chunk  []int32
 }
 
 func TestAPageHasTheNumbersOfItsRuns(t *testing.T) {
@@ -124,11 +128,38 @@ func TestAPageHasTheNumbersOfItsRuns(t *testing.T) {
 	if h.Scores[0].Name != "right" || *h.Scores[0].Values[0] != 1 || *h.Scores[0].Values[1] != 0 {
 		t.Errorf("the scores are %+v", h.Scores)
 	}
+	if split := h.Scores[0].Split; !slices.Equal(split, []int32{0, 2, 3, 5}) { // where one judge says 1 and the other 0
+		t.Errorf("judges disagree about the runs %v", split)
+	}
 	var texts []trajectory.Texts
 	unpack(t, page, fmt.Sprintf("texts-%d", h.Chunk[4]), &texts)
 	at := slices.IndexFunc(texts, func(t trajectory.Texts) bool { return t.Run == "a/task-2/1" })
 	if said := fmt.Sprint(texts); at != 0 || !strings.Contains(said, "vote on b/task-1/1") { // a flip comes first
 		t.Errorf("run %d of the chunk is it: %s", at, said)
+	}
+}
+
+// What tasks ask and what labels can say is in the page where the suite says it.
+func TestAPageHasWhatTheSuiteDeclares(t *testing.T) {
+	results := recorded(t, []int{1, 2}, "x")
+	results.Manifest.Spec = json.RawMessage(`{"suite": {"tasks": {"list": [{"id": "task-2", "input": "What is it?"}, {"id": "task-1", "input": {"n": 1}}]},
+		"scorers": [{"name": "right", "range": [1, 5]}, {"name": "kind", "choices": {"good": 1, "bad": 0, "so so": 0.5}}]}}`)
+	s := sourcesOf(results)
+	var h readHead
+	unpack(t, written(t, s), "runs", &h)
+	if want := []string{`{"n": 1}`, "What is it?"}; !slices.Equal(h.Inputs, want) {
+		t.Errorf("the inputs are %q, want %q", h.Inputs, want)
+	}
+	if !slices.Equal(h.Scores[0].Range, []float64{1, 5}) || h.Scores[0].Choices != nil {
+		t.Errorf("the score is %+v", h.Scores[0])
+	}
+	if is := declaredBy(s.Sides).scales["kind"].Choices; !slices.Equal(is, []string{"bad", "so so", "good"}) {
+		t.Errorf("the choices are %q", is)
+	}
+	results.Manifest.Spec = json.RawMessage(`{"suite": {"tasks": "tasks.csv"}}`)
+	h = readHead{}
+	if unpack(t, written(t, s), "runs", &h); h.Inputs != nil {
+		t.Errorf("the inputs of a file are %q", h.Inputs)
 	}
 }
 

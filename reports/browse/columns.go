@@ -22,6 +22,7 @@ type row struct {
 	status, stop, fault   string
 	cost, tokens, seconds float64 // NaN: unknown
 	scores                []float64
+	split                 []int // the scorers whose judges disagree about the run
 	chunk                 int32 // that has its texts, -1: none
 }
 
@@ -100,6 +101,10 @@ func (t *table) score(at int, s *record.Score) {
 	if r.scores[n] = s.Value; s.Removed || s.Unscored != "" {
 		r.scores[n] = math.NaN()
 	}
+	r.split = slices.DeleteFunc(r.split, func(scorer int) bool { return scorer == n })
+	if disagree := t.sources.Disagree; !s.Removed && disagree != nil && disagree(s.Votes) {
+		r.split = append(r.split, n)
+	}
 }
 
 // scored is the score of a run by a scorer, NaN where there is none.
@@ -173,6 +178,9 @@ func (t *table) orderScorers() {
 			scores[to] = r.scored(slices.Index(was, name))
 		}
 		r.scores = scores
+		for j, scorer := range r.split {
+			r.split[j] = slices.Index(t.scorers, was[scorer])
+		}
 	}
 }
 
@@ -185,6 +193,7 @@ type head struct {
 	Texts   int                   `json:"texts"` // runs that have theirs in the page
 	Run     []string              `json:"run"`
 	Words   map[string]dictionary `json:"words"`
+	Inputs  []string              `json:"inputs,omitempty"` // of the words of the column task, where the suite has them
 	Numbers map[string]numbers    `json:"numbers"`
 	Scores  []scoreColumn         `json:"scores"`
 	Chunk   []int32               `json:"chunk"`
@@ -198,6 +207,8 @@ type sideHead struct {
 type scoreColumn struct {
 	Name   string  `json:"name"`
 	Values numbers `json:"values"`
+	Split  []int32 `json:"split,omitempty"` // the runs whose judges disagree
+	scale
 }
 
 func (t *table) head(texts int) *head {
@@ -218,10 +229,23 @@ func (t *table) head(texts int) *head {
 		"cost": t.numbers(func(r *row) float64 { return r.cost }), "tokens": t.numbers(func(r *row) float64 { return r.tokens }),
 		"latency": t.numbers(func(r *row) float64 { return r.seconds }), "side": t.numbers(func(r *row) float64 { return float64(r.side) }),
 	}
+	declared := declaredBy(t.sources.Sides)
+	h.Inputs = declared.inputsOf(h.Words["task"].Of)
 	for n, name := range t.scorers {
-		h.Scores = append(h.Scores, scoreColumn{name, t.numbers(func(r *row) float64 { return r.scored(n) })})
+		values := t.numbers(func(r *row) float64 { return r.scored(n) })
+		h.Scores = append(h.Scores, scoreColumn{name, values, t.splitBy(n), declared.scales[name]})
 	}
 	return h
+}
+
+// splitBy are the runs about which the judges of a scorer disagree.
+func (t *table) splitBy(scorer int) (runs []int32) {
+	for i := range t.rows {
+		if slices.Contains(t.rows[i].split, scorer) {
+			runs = append(runs, int32(i))
+		}
+	}
+	return runs
 }
 
 // flip is how the success of the run's task changed.

@@ -14,9 +14,12 @@ var scripts embed.FS
 var Style string
 
 // scriptFiles are the parts of the script, in the order in which they need each other.
-var scriptFiles = []string{"elements", "source", "runs", "filter", "address", "list", "run", "keys", "start", "live"}
+var scriptFiles = []string{
+	"elements", "source", "runs", "filter", "address", "copies", "texts", "difference", "bar", "list", "map", "run", "compare", "label", "keys", "start", "live",
+}
 
-// Script is the whole script. Nothing of it is to be seen from outside.
+// Script is the whole script. Nothing of it is to be seen from outside. Pages have it without
+// its comments and the white space around its lines, which no text of it spans.
 func Script() (string, error) {
 	var all strings.Builder
 	all.WriteString("\"use strict\";\n(() => {\n")
@@ -25,7 +28,11 @@ func Script() (string, error) {
 		if err != nil {
 			return "", err
 		}
-		all.Write(text)
+		for line := range strings.Lines(string(text)) {
+			if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "//") {
+				all.WriteString(line + "\n")
+			}
+		}
 	}
 	all.WriteString("})();\n")
 	return all.String(), nil

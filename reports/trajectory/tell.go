@@ -111,8 +111,12 @@ func (t *telling) inside(it *record.Iteration) {
 		t.conversation(it)
 	} else {
 		t.text("thinking", it.Thinking)
-		for i := range it.ToolCalls {
-			t.text("tool", it.ToolCalls[i].Tool+" "+string(it.ToolCalls[i].Arguments))
+		if t.parts != nil {
+			t.uses(it.ToolCalls) // a page has room for what they gave
+		} else {
+			for i := range it.ToolCalls {
+				t.text("tool", it.ToolCalls[i].Tool+" "+string(it.ToolCalls[i].Arguments))
+			}
 		}
 	}
 	output := outputText(it.Output)
@@ -510,9 +514,13 @@ func folded(line string, width int) (lines []string) {
 // votes tells what those said who were asked for a score, and what that took. A
 // single vote is the score itself, unless there is more to tell of it.
 func (t *telling) votes(s *record.Score) {
+	name := ""
+	if t.parts != nil {
+		name = "vote"
+	}
 	if len(s.Votes) > 1 || len(s.Votes) == 1 && (s.Votes[0].Repaired || s.Votes[0].Cached) {
 		for i := range s.Votes {
-			t.text("", voteText(&s.Votes[i]))
+			t.text(name, voteText(&s.Votes[i]))
 		}
 	}
 	if s.Usage != (record.Usage{}) {

@@ -14,6 +14,7 @@ type Texts struct {
 	// Side is the number of the result folder that the run is of, where two are compared.
 	Side       int              `json:"side,omitempty"`
 	Used       string           `json:"used"`
+	Returned   int              `json:"returned,omitempty"` // the number of the iteration whose output counts; 0: none
 	Iterations []IterationTexts `json:"iterations"`
 	// End tells why the run stopped, what it returned, and its scores.
 	End []Part `json:"end"`
@@ -53,7 +54,7 @@ func partOf(name, text string) Part {
 // TextsOf are those of a run and its scores that count.
 func TextsOf(run *record.Run, scores []record.Score) *Texts {
 	t := telling{Options: Options{Full: true, Width: 100, Scores: scores}}
-	all := &Texts{Run: run.ID, Used: usageText(run.Total()) + ", " + seconds(run.Elapsed, run.Untimed), Iterations: []IterationTexts{}}
+	all := &Texts{Run: run.ID, Used: usageText(run.Total()) + ", " + seconds(run.Elapsed, run.Untimed), Returned: run.Outcome.Returned, Iterations: []IterationTexts{}}
 	step := 1
 	for i := range run.Iterations {
 		it := &run.Iterations[i]
@@ -81,14 +82,24 @@ func TextsOf(run *record.Run, scores []record.Score) *Texts {
 // beginsStep is how the name of a part begins that a step begins with.
 const beginsStep = "step "
 
-// programSteps are the calls of a program that are steps.
+// programSteps are the calls of a program: those that are steps, and the others, such as
+// retries.
 func programSteps(it *record.Iteration) []Part {
 	parts := []Part{}
 	for i := range it.Calls {
-		if c := &it.Calls[i]; c.Kind.IsStep() {
-			text := strings.Join([]string{c.Conversation, c.Model, usageText(c.Usage), seconds(c.Duration, false)}, " · ")
-			parts = append(parts, Part{Is: beginsStep + c.Conversation, Text: text})
+		c := &it.Calls[i]
+		if c.Kind == "" {
+			continue
 		}
+		name := "call "
+		if c.Kind.IsStep() {
+			name = beginsStep
+		}
+		text := strings.Join([]string{string(c.Kind), c.Model, usageText(c.Usage), seconds(c.Duration, false)}, " · ")
+		if c.Error != nil {
+			text += " · " + c.Error.Error()
+		}
+		parts = append(parts, Part{Is: name + c.Conversation, Text: text})
 	}
 	return parts
 }

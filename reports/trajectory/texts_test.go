@@ -44,7 +44,15 @@ func TestStepsAreCountedOverTheRun(t *testing.T) {
 		{N: 2, Calls: []record.Call{call(record.MainCall), call(record.SideCall), call(record.AgentCall)}},
 		{N: 3, Output: json.RawMessage(`"` + strings.Repeat("é", mostText) + `"`)},
 	}}
+	run.Iterations[0].ToolCalls = []record.ToolCall{{Tool: "search", Arguments: json.RawMessage(`{}`), Result: json.RawMessage(`"found"`)}}
+	run.Iterations[1].Calls = append(run.Iterations[1].Calls, call(record.RetryCall))
 	texts := TextsOf(run, nil)
+	if used := texts.Iterations[0].Parts; len(used) != 3 || used[0].Is != "calls" || used[1].Is != "gave" || used[1].Text != "found" {
+		t.Errorf("the use of a tool is %+v", used)
+	}
+	if other := texts.Iterations[1].Parts; len(other) != 4 || other[1].Is != "call main" || other[1].Step != 0 || !strings.HasPrefix(other[3].Text, "retry · ") {
+		t.Errorf("the calls of a program are %+v", other)
+	}
 	if is := [3]int{texts.Iterations[0].Step, texts.Iterations[1].Step, texts.Iterations[2].Step}; is != [3]int{1, 2, 4} {
 		t.Errorf("iterations begin at the steps %v, want 1 2 4", is)
 	}

@@ -202,7 +202,7 @@ func (s *sides) sides() []*results.Place {
 // sourcesOf are the places that a page is made of, and the flips of their comparison, which
 // may be nil. The suite is the last one's.
 func (p *program) sourcesOf(compared *reports.Comparison, places ...*results.Place) *browse.Sources {
-	sources := &browse.Sources{Redact: p.secrets.Redact, MostTexts: browse.MostTexts}
+	sources := &browse.Sources{Redact: p.secrets.Redact, MostTexts: browse.MostTexts, Disagree: reports.Disagree}
 	if compared != nil {
 		sources.Flips = compared.Flipped()
 	}

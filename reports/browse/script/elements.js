@@ -35,14 +35,40 @@ const counted = (n, one, many) => n.toLocaleString("en-US") + " " + (n === 1 ? o
 // copyable is a text beside a button that copies it.
 const copyable = (text) => {
   const code = element("code", {}, visible(text));
-  const copied = async (event) => {
-    getSelection().selectAllChildren(code); // where copying is not allowed, the reader can
+  return element("p", { class: "copy" }, code, " ", copyButton("copy", () => text, code));
+};
+
+// copyButton copies what make makes. Where copying is not allowed, it selects the text, or
+// shows it selected, so that the reader can.
+const copyButton = (name, make, shown) => {
+  const click = async ({ target }) => {
+    const text = await make();
     try {
       await navigator.clipboard.writeText(text);
-      event.target.textContent = "copied";
+      target.textContent = "copied";
     } catch {
-      event.target.textContent = "selected";
+      target.textContent = "selected";
+      const code = shown ?? element("textarea", { "aria-label": name, readonly: true, rows: 8 });
+      if (!shown) {
+        code.value = text;
+        target.after(code);
+        code.select();
+      } else getSelection().selectAllChildren(code);
     }
   };
-  return element("p", { class: "copy" }, code, " ", element("button", { type: "button", click: copied }, "copy"));
+  return element("button", { type: "button", click }, name);
 };
+
+// saveButtons copy a CSV file, or save it.
+const saveButtons = (name, file, make) => {
+  const click = () => {
+    const link = element("a", { href: URL.createObjectURL(new Blob([make()], { type: "text/csv" })), download: file });
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 60000);
+  };
+  return element("p", { class: "tools" }, copyButton("copy " + name, make), " ", element("button", { type: "button", click }, "download " + file));
+};
+
+// shellWords quotes words for a shell, where that is needed. A word such as -x is no flag behind --.
+const shellWords = (...words) => [...(words.some((word) => word.startsWith("-")) ? ["--"] : []), ...words.map(shellWord)].join(" ");
+const shellWord = (word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : "'" + word.replaceAll("'", "'\\''") + "'");

@@ -1,5 +1,6 @@
 // Filter: the language of the filter box. A filter is a list of terms, all of which must hold:
 //   config: task: stop: fault: status: side: flip:   a word; * stands for anything
+//   split:NAME                                       runs about which the judges of a scorer disagree
 //   score<0.5 NAME>=1 cost>0.01 iterations>=3        a number; unknown numbers match no such term
 //   "text" or text                                   somewhere in the id or why it stopped
 // ! before a term negates it. Quotes keep spaces in a word or a name, \" is a quote in them.
@@ -35,9 +36,13 @@ const textHolds = (runs, text) => {
 const wordHolds = (runs, { key, value }) => {
   const pattern = value.split("*").map((part) => part.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&")).join(".*");
   const wanted = new RegExp("^" + pattern + "$", "isu");
+  if (key === "split") {
+    const named = runs.scores.filter(({ name }) => wanted.test(name));
+    return (run) => named.some(({ split }) => split.has(run));
+  }
   if (key === "side") return (run) => wanted.test(sideName(runs.columns.get("side").get(run)));
   const column = runs.columns.get(Object.hasOwn(wordKeys, key) ? wordKeys[key] : undefined);
-  if (!column) throw new Error(`unknown ${key}: – there are config, task, stop, fault, status, flip and side`);
+  if (!column) throw new Error(`unknown ${key}: – there are config, task, stop, fault, status, flip, split and side`);
   const matches = column.words.map((word) => wanted.test(word));
   return (run) => matches[column.at[run]];
 };

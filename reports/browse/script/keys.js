@@ -1,8 +1,11 @@
 // Keys: what the keyboard does.
 
 const keyHelp = [
-  ["j, k", "next and previous run or step"],
+  ["j, k", "next and previous run, step, difference or output"],
+  ["n, p", "next and previous flip"],
   ["Enter", "open the run"],
+  ["← → ↑ ↓", "other cells of the map"],
+  ["y, n, 1 … 9", "label an output"],
   ["Esc", "back"],
   ["/", "filter the runs"],
   ["?", "this help"],
@@ -11,12 +14,12 @@ const keyHelp = [
 const helpDialog = () => {
   const rows = keyHelp.flatMap(([keys, what]) => [element("dt", {}, keys), element("dd", {}, what)]);
   const dialog = element("dialog", { class: "browse", "aria-label": "keyboard" }, element("h2", {}, "Keyboard"), element("dl", {}, ...rows),
-    element("h2", {}, "Filter"), element("p", {}, "config: task: stop: fault: status: flip: side: take a word, * stands for anything. score, the name of a scorer, cost, tokens, latency, iterations and trial take <, <=, >, >=, = or != and a number. Other words are searched for in ids. ! negates a term. All terms have to hold."),
+    element("h2", {}, "Filter"), element("p", {}, "config: task: stop: fault: status: flip: side: split: and a word; * stands for anything. score, a scorer's name, cost, tokens, latency, iterations, trial and <, <=, >, >=, =, != with a number. Other words are searched for in ids. ! negates a term. All terms have to hold."),
     element("form", { method: "dialog" }, element("button", {}, "close")));
   return dialog;
 };
 
-// listenToKeys calls the functions of the view that is shown.
+// listenToKeys calls the functions of the view that is shown. What a view presses itself has no other meaning.
 const listenToKeys = ({ view, back, help, filter }) => {
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || help.open) return;
@@ -25,8 +28,9 @@ const listenToKeys = ({ view, back, help, filter }) => {
       if (event.key === "Escape") field.blur();
       return;
     }
+    if (view()?.press?.(event)) return;
     const actions = {
-      j: () => view()?.step(1), k: () => view()?.step(-1), Escape: back, "/": filter, "?": () => help.showModal(),
+      j: () => view()?.step(1), k: () => view()?.step(-1), n: () => view()?.flip?.(1), p: () => view()?.flip?.(-1), Escape: back, "/": filter, "?": () => help.showModal(),
       Enter: () => !event.target.closest("a, button, summary") && view()?.open?.(),
     };
     if (!Object.hasOwn(actions, event.key)) return;

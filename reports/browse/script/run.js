@@ -1,95 +1,124 @@
 // Run: one run with its texts, step by step.
 
-const runView = (runs, source) => {
-  const view = element("section", { class: "browse run", hidden: true, "aria-live": "off" });
-  let shown = -1, steps = [], current = 0;
+// showCommand is the command that shows a run in a terminal.
+const showCommand = (runs, at) => "agentbench show " + shellWords(runs.sides[runs.columns.get("side").get(at)].name, runs.run.get(at));
 
-  const command = (at) => "agentbench show " + shellWord(runs.sides[runs.columns.get("side").get(at)].name) + " " + shellWord(runs.run.get(at));
+// textsOf are the texts of a run, or undefined where they are elsewhere.
+const textsOf = (runs, source, at) => source.texts(runs.columns.get("side").get(at), runs.run.get(at), runs.chunk[at]);
+
+// nameBeside is what tells a run from another one of the same task.
+const nameBeside = (runs, at, beside) => {
+  const differs = (key) => runs.columns.get(key).get(at) !== runs.columns.get(key).get(beside);
+  const names = [];
+  if (differs("side")) names.push(sideName(runs.columns.get("side").get(at)));
+  if (differs("configuration")) names.push(visible(runs.columns.get("configuration").get(at)));
+  if (differs("trial")) names.push("trial " + runs.columns.get("trial").get(at));
+  return names.join(", ") || visible(runs.run.get(at));
+};
+
+const mostOffered = 30;
+
+// compareLinks lead to a run beside others of its task.
+const compareLinks = (runs, shown) => {
+  const all = shown.some((at) => at < 0) ? [] : others(runs, shown[0]).filter((at) => !shown.includes(at));
+  if (all.length === 0) return undefined;
+  const links = all.slice(0, mostOffered).flatMap((at) => [element("a", { href: compareAddress(runs, [...shown, at]) }, nameBeside(runs, at, shown[0])), " "]);
+  const more = all.length > mostOffered ? [element("a", { href: runsAddress(termOf("task", runs.columns.get("task").get(shown[0]))) }, counted(all.length - mostOffered, "more run", "more runs"))] : [];
+  return element("p", { class: "beside" }, shown.length > 1 ? "and with: " : "compare with: ", ...links, ...more);
+};
+
+const noRun = (id) => [element("h1", { tabindex: "-1" }, "No run " + visible(id)), element("p", {}, "These results have no run of this id. ", element("a", { href: runsAddress("") }, "All runs"))];
+
+// leftOut tells where the texts of a run are.
+const leftOut = (runs, at) => {
+  if (runs.sides[runs.columns.get("side").get(at)].baseline) return element("p", {}, "A baseline file has no texts.");
+  return element("p", {}, "The texts of this run are left out of this page, to keep it small. This command shows them:");
+};
+
+// goTo makes an element the current one.
+const goTo = (made, before) => {
+  before?.removeAttribute("aria-current");
+  made.setAttribute("aria-current", "step");
+  made.scrollIntoView({ block: "start" });
+  made.focus({ preventScroll: true });
+};
+
+const runView = (runs, source, rows) => {
+  const view = element("section", { class: "browse run", hidden: true });
+  let shown = -1, steps = [], current = 0;
 
   const facts = (at) => {
     const list = element("dl", { class: "facts" });
-    for (const column of runs.shown.slice(1)) {
-      const value = column.get(at);
-      if (value !== "" && value !== null) list.append(element("div", {}, element("dt", {}, visible(column.name)), element("dd", {}, cellText(column, value))));
-    }
+    const add = (name, ...value) => list.append(element("div", {}, element("dt", {}, name), element("dd", {}, ...value)));
+    for (const [column, value] of factsOf(runs, at)) add(visible(column.name), cellText(column, value));
+    const split = runs.scores.filter((score) => score.split.has(at));
+    if (split.length > 0) add("judges disagree on", ...split.flatMap(({ name }) => [element("a", { href: runsAddress(termOf("split", name)) }, visible(name)), " "]));
     return list;
   };
 
-  const part = ({ is, text, left }) => {
-    const rest = left ? element("p", { class: "left" }, `${counted(left, "byte", "bytes")} more are left out here`) : undefined;
-    return element("div", { class: "part" }, element("h4", {}, visible(is)), element("pre", { dir: "auto" }, visibleLines(text)), rest);
+  const tools = (at) => {
+    const texts = () => textsOf(runs, source, at);
+    return element("p", { class: "tools" }, copyButton("copy Markdown", async () => markdownOf(runs, at, await texts())), " ", copyButton("copy JSON", async () => jsonOf(runs, at, await texts())));
   };
 
-  const marked = (made, step, label) => {
+  const addStep = (made, step, label) => {
     made.dataset.step = step;
     made.tabIndex = -1;
+    if (made.nodeName === "DIV") made.setAttribute("role", "group");
     made.setAttribute("aria-label", label);
     steps[step] = made;
   };
 
   const iteration = (it) => {
-    const title = `iteration ${it.n}` + (it.stage ? " · " + visible(it.stage) : "");
-    const made = element("article", {}, element("h3", {}, title), element("p", { class: "used" }, it.used));
-    marked(made, it.step, title);
+    const made = element("article", {}, element("h2", {}, iterationTitle(it)), element("p", { class: "used" }, it.used));
+    addStep(made, it.step, iterationTitle(it));
     for (const given of it.parts) {
-      const shownPart = part(given);
-      if (given.step) marked(shownPart, given.step, `step ${given.step}`);
-      made.append(shownPart);
+      const part = partElement(given);
+      if (given.step) addStep(part, given.step, `step ${given.step}`);
+      made.append(part);
     }
     return made;
   };
 
-  const left = (at) => {
-    const side = runs.sides[runs.columns.get("side").get(at)];
-    if (side.baseline) return element("p", {}, "A baseline file has no texts.");
-    return element("p", {}, "The texts of this run are left out of this page, which keeps it small. This command shows them:");
-  };
-
   const fill = async (at) => {
     shown = at;
-    steps = [];
-    const heading = element("h2", { tabindex: "-1" }, "Run " + visible(runs.run.get(at)));
-    view.replaceChildren(heading, copyable(command(at)), facts(at));
+    [steps, current] = [[], 0];
+    const heading = element("h1", { tabindex: "-1" }, "Run " + visible(runs.run.get(at)));
+    view.replaceChildren(...[heading, copyable(showCommand(runs, at)), facts(at), compareLinks(runs, [at]), tools(at)].filter(Boolean));
     view.hidden = false;
     heading.focus();
     let texts;
     try {
-      texts = await source.texts(runs.columns.get("side").get(at), runs.run.get(at), runs.chunk[at]);
+      texts = await textsOf(runs, source, at);
     } catch (error) {
       view.append(element("p", { class: "wrong", role: "alert" }, "The texts could not be read: " + error.message));
       return;
     }
     if (shown !== at) return; // another run was opened meanwhile
     if (!texts) {
-      view.append(left(at));
+      view.append(leftOut(runs, at));
       return;
     }
-    view.append(element("p", { class: "used" }, visible(texts.used)), ...texts.iterations.map(iteration), element("article", { class: "end" }, element("h3", {}, "end"), ...texts.end.map(part)));
+    view.append(element("p", { class: "used" }, visible(texts.used)), ...texts.iterations.map(iteration), element("article", { class: "ending" }, element("h2", {}, "end"), ...texts.end.map((part) => partElement(part))));
   };
 
   const go = (step) => {
     if (!steps[step]) return;
-    steps[current]?.removeAttribute("aria-current");
+    goTo(steps[step], steps[current]);
     current = step;
-    steps[step].setAttribute("aria-current", "step");
-    steps[step].scrollIntoView({ block: "start" });
-    steps[step].focus({ preventScroll: true });
   };
 
-  const show = async ({ run, side, step: at }) => {
-    const place = runs.at(run, side === "base" ? 0 : undefined);
-    if (place < 0) {
+  const show = async (address) => {
+    const [at] = runsOf(runs, address);
+    if (at < 0) {
       shown = -1;
-      view.replaceChildren(element("h2", { tabindex: "-1" }, "No run " + visible(run)), element("p", {}, "These results have no run of this id. ", element("a", { href: runsAddress("") }, "All runs")));
+      view.replaceChildren(...noRun(address.run));
       view.hidden = false;
       return;
     }
-    if (shown !== place) {
-      current = 0;
-      await fill(place);
-    }
+    if (shown !== at) await fill(at);
     view.hidden = false;
-    if (at) go(at);
+    if (address.step) go(address.step);
   };
 
   // step goes to the next step or the one before, and the address names it.
@@ -100,8 +129,11 @@ const runView = (runs, source) => {
     go(next);
   };
 
-  return { view, show, step };
-};
+  // flip goes to the next run of the list with a flip, or to the one before.
+  const flip = (by) => {
+    const next = flipFrom(runs, rows(), rows().indexOf(shown), by);
+    if (next !== undefined) location.hash = runAddress(runs, rows()[next]);
+  };
 
-// shellWord quotes a word for a shell, where that is needed.
-const shellWord = (word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : "'" + word.replaceAll("'", "'\\''") + "'");
+  return { view, show, step, flip };
+};

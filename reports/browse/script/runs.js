@@ -1,6 +1,6 @@
 // Runs: the columns of all runs, by their keys.
 
-// The columns that a list of runs shows, besides the run and its scores.
+// The columns that a list of runs shows, besides the run and its scores, where they say something.
 const shownColumns = ["status", "stop", "fault", "flip", "iterations", "cost", "tokens", "latency"];
 const columnNames = { stop: "stopped by", latency: "seconds" };
 
@@ -23,7 +23,7 @@ const columnsOf = (data) => {
     return { key, name, values, get: (run) => (Number.isNaN(values[run]) ? null : values[run]), compare: (a, b) => values[a] - values[b] };
   };
   for (const [key, values] of Object.entries(data.numbers)) columns.set(key, numeric(key, columnNames[key] ?? key, values));
-  const scores = data.scores.map(({ name, values }) => ({ ...numeric(name, name, values), score: true }));
+  const scores = data.scores.map(({ name, values, split, range, choices }) => ({ ...numeric(name, name, values), score: true, split: new Set(split), range, choices }));
   const ids = data.run, sides = columns.get("side").values;
   const by = (key, a, b) => columns.get(key).compare(a, b);
   const run = {
@@ -31,8 +31,9 @@ const columnsOf = (data) => {
     compare: (a, b) => by("configuration", a, b) || by("task", a, b) || by("trial", a, b) || by("side", a, b),
   };
   return {
-    sides: data.sides, texts: data.texts, chunk: Int32Array.from(data.chunk), count: data.runs, run, columns, scores,
-    shown: [run, ...(data.sides.length > 1 ? [columns.get("side")] : []), ...scores, ...shownColumns.map((key) => columns.get(key))],
+    suite: data.suite, inputs: data.inputs ?? [], sides: data.sides, texts: data.texts, chunk: Int32Array.from(data.chunk), count: data.runs, run, columns, scores,
+    shown: [run, ...(data.sides.length > 1 ? [columns.get("side")] : []), ...scores, ...shownColumns.map((key) => columns.get(key)).filter(({ words }) => !words || words.some(Boolean))],
+    ofBase: (at) => sides[at] < data.sides.length - 1,
     // at is the place of a run by its id. Where two sides have the same, it is the new one's.
     at: (id, side = data.sides.length - 1) => ids.findIndex((other, i) => other === id && sides[i] === side),
   };
@@ -41,16 +42,38 @@ const columnsOf = (data) => {
 // sideName is the name of a side in filters and addresses.
 const sideName = (side) => ["base", "new"][side];
 
+// flipFrom is the place in a list of runs of the next one with a flip, or with by -1 of the one before; undefined: there is none.
+const flipFrom = (runs, rows, place, by) => {
+  const flip = runs.columns.get("flip");
+  for (let next = place + by; next >= 0 && next < rows.length; next += by) if (flip.get(rows[next]) !== "") return next;
+  return undefined;
+};
+
+// others are the runs of a run's task, those most like it first: of the other side, of other trials, of other configurations.
+const others = (runs, at) => {
+  const task = runs.columns.get("task").at, side = runs.columns.get("side").values, trial = runs.columns.get("trial").values, configuration = runs.columns.get("configuration").at;
+  const found = [];
+  for (let run = 0; run < runs.count; run++) if (run !== at && task[run] === task[at]) found.push(run);
+  const unlike = (run) => 4 * (configuration[run] !== configuration[at]) + 2 * (trial[run] !== trial[at]) + (side[run] === side[at]);
+  return found.sort((a, b) => unlike(a) - unlike(b) || a - b);
+};
+
+// fixed is a number with so many digits, rounded as Go does: exactly half goes to the even digit.
+const fixed = (number, digits) => {
+  const exact = number.toFixed(60), cut = exact.indexOf(".") + 1 + digits;
+  return /^50*$/.test(exact.slice(cut)) && Number(exact[cut - 1]) % 2 === 0 ? exact.slice(0, cut) : number.toFixed(digits);
+};
+
 // dollars is an amount of money with the digits that count.
-const dollars = (usd) => "$" + usd.toFixed(usd !== 0 && usd < 0.01 ? 4 : 2);
+const dollars = (usd) => "$" + fixed(usd, usd !== 0 && usd < 0.01 ? 4 : 2);
 
 // cellText is a value as the terminal shows it.
 const cellText = (column, value) => {
   if (value === null || value === undefined) return "-";
-  if (column.score) return value.toFixed(2);
+  if (column.score) return fixed(value, 2);
   switch (column.key) {
     case "cost": return dollars(value);
-    case "latency": return value.toFixed(1);
+    case "latency": return fixed(value, 1);
     case "tokens": return value.toLocaleString("en-US");
     case "side": return sideName(value);
   }

@@ -35,6 +35,7 @@ const fromServer = (address) => {
     return answer.json();
   };
   return {
+    served: true,
     runs: () => asked("runs"),
     texts: (side, run) => asked(`run?side=${side}&run=${encodeURIComponent(run)}`),
   };

@@ -1,62 +1,69 @@
-// Start: the report stays as it is; above it stand links to it and to the runs, and what the
-// address names is shown.
+// Start: the report stays as it is; above it stand links to it and to the views of runs, and what
+// the address names is shown.
 
 const start = async () => {
   const source = sourceOfPage();
   const report = element("div", { id: "report" });
   report.append(...[...document.body.childNodes].filter((node) => node.nodeName !== "SCRIPT"));
-  const nav = element("nav", { class: "browse", "aria-label": "page" }, element("a", { href: "#" }, "Report"), " ");
+  const nav = element("nav", { class: "browse", "aria-label": "page" });
   document.body.prepend(nav, report);
   let runs;
   try {
-    runs = columnsOf(await source.runs());
+    runs = { ...columnsOf(await source.runs()), served: source.served };
   } catch (error) {
     nav.append(element("span", { class: "wrong", role: "alert" }, "The runs could not be read: " + error.message));
     return;
   }
-  const list = listView(runs), run = runView(runs, source), help = helpDialog();
-  nav.append(element("a", { href: runsAddress("") }, counted(runs.count, "run", "runs")), " ", element("button", { type: "button", click: () => help.showModal() }, "? keys"));
-  if (runs.texts < runs.count) nav.append(" ", element("small", {}, `texts of ${runs.texts.toLocaleString("en-US")} runs are in this page: flips, failures and a sample; agentbench show has all`));
-  document.body.append(list.view, run.view, help);
+  const every = Array.from({ length: runs.count }, (none, run) => run);
+  const list = listView(runs), help = helpDialog(), bar = filterBar(runs, () => shown());
+  const rows = () => (list.rows().length > 0 ? list.rows() : every);
+  const views = { list, map: mapView(runs), label: labelView(runs, source), run: runView(runs, source, rows), compare: compareView(runs, source, rows) };
+  const main = element("main", { hidden: true }, bar.view, ...Object.values(views).map(({ view }) => view));
+  document.body.append(main, help);
 
-  let now = "report", before = "", left = 0;
-  const views = { list, run };
+  // drawNav links to the views, with the filter that holds.
+  const drawNav = (now, q) => {
+    const link = (name, hash, text) => element("a", { href: hash, "aria-current": now === name && "page" }, text);
+    const links = [link("report", "#", "Report"), link("list", runsAddress(q), counted(runs.count, "run", "runs")), link("map", hashOf({ map: "", q }), "Map")];
+    if (runs.scores.length > 0) links.push(link("label", hashOf({ label: runs.scores[0].name, q }), "Label"));
+    nav.replaceChildren(...links.flatMap((made) => [made, " "]), element("button", { type: "button", click: () => help.showModal() }, "? keys"));
+    if (runs.texts < runs.count) nav.append(" ", element("small", {}, `texts of ${runs.texts.toLocaleString("en-US")} runs are in this page: flips, failures and a sample; agentbench show has all`));
+  };
+
+  let now = "report", before = "", left = 0, filter = "";
   const shown = async () => {
-    const address = addressNow();
-    const next = address.run !== undefined ? "run" : address.q !== undefined ? "list" : "report";
+    const address = addressNow(), next = viewOf(address);
     if (now === "report" && next !== "report") left = scrollY;
     [before, now] = [now === next ? before : now, next];
-    report.hidden = next !== "report";
+    filter = address.q ?? filter;
+    report.hidden = next !== "report"; // which may have a main of its own
+    main.hidden = !report.hidden;
+    bar.view.hidden = next !== "list" && next !== "map";
     for (const [name, { view }] of Object.entries(views)) view.hidden = name !== next;
+    drawNav(next, filter);
     if (next !== "report") {
-      await views[next].show(address);
-      if (next === "list") scrollTo(0, 0);
+      const several = ["list", "map", "label"].includes(next);
+      await views[next].show(address, several ? bar.show({ ...address, q: address.q ?? "" }) : undefined);
+      if (several && document.activeElement?.id !== "filter") scrollTo(0, 0);
       return;
     }
-    const anchor = location.hash.length > 1 && document.getElementById(addressOfAnchor());
+    const anchor = location.hash.length > 1 && document.getElementById(decoded(location.hash.slice(1)));
     if (anchor) anchor.scrollIntoView();
     else scrollTo(0, left);
   };
   addEventListener("hashchange", shown);
   const back = () => {
-    if (before && now === "run") history.back();
-    else location.hash = now === "run" ? runsAddress("") : "";
+    if (before && (now === "run" || now === "compare")) history.back();
+    else location.hash = now === "run" || now === "compare" ? runsAddress("") : "";
   };
-  const filter = () => {
-    if (now !== "list") location.hash = runsAddress("");
-    setTimeout(list.focus);
+  const toFilter = () => {
+    if (now === "list" || now === "map") return bar.focus();
+    location.hash = runsAddress(filter);
+    return setTimeout(bar.focus);
   };
-  listenToKeys({ view: () => views[now], back, help, filter });
+  listenToKeys({ view: () => views[now], back, help, filter: toFilter });
   await shown();
   document.body.dataset.ready = "yes";
-};
-
-const addressOfAnchor = () => {
-  try {
-    return decodeURIComponent(location.hash.slice(1));
-  } catch {
-    return location.hash.slice(1);
-  }
 };
 
 start();

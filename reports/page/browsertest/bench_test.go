@@ -30,6 +30,8 @@ func BenchmarkLargePage(b *testing.B) {
 		b.ReportMetric(tab.took("#q=config%3Anew%20score%3C1&sort=-cost"), "ms-to-filter-and-sort")
 		b.ReportMetric(tab.took(`#q=task%3Atask-4*%20%22passed%22`), "ms-to-search")
 		b.ReportMetric(tab.resident(), "MiB-renderer")
+		b.ReportMetric(tab.mapped("#map=&q=&sort=-spread"), "ms-to-the-map")
+		b.ReportMetric(tab.resident(), "MiB-renderer-with-the-map")
 		b.ReportMetric(before, "MiB-renderer-of-80-runs")
 	}
 }
@@ -40,6 +42,16 @@ func (b *tab) took(hash string) float64 {
 	return b.number(`new Promise((ended) => {
 		const start = performance.now();
 		new MutationObserver((_, seen) => { seen.disconnect(); requestAnimationFrame(() => ended(performance.now() - start)) }).observe(document.querySelector(".summary"), {childList: true});
+		location.hash = ` + strconv.Quote(hash) + `;
+	})`)
+}
+
+// mapped is how many milliseconds it takes until a map is shown.
+func (b *tab) mapped(hash string) float64 {
+	b.t.Helper()
+	return b.number(`new Promise((ended) => {
+		const start = performance.now();
+		new MutationObserver((_, seen) => { seen.disconnect(); requestAnimationFrame(() => ended(performance.now() - start)) }).observe(document.querySelector(".map tbody"), {childList: true});
 		location.hash = ` + strconv.Quote(hash) + `;
 	})`)
 }

@@ -19,8 +19,10 @@ import (
 	"testing"
 	"time"
 
+	cdpbrowser "github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
@@ -304,3 +306,45 @@ func (b *tab) picture(name string) {
 
 // served reports whether the page comes from a server, which it may ask for data.
 func (b *tab) served() bool { return strings.HasPrefix(b.url, "http://127.0.0.1:") }
+
+// pressed is a key that is no character, such as an arrow.
+func pressed(key string) chromedp.Action[chromedp.Void] {
+	return call(input.DispatchKeyEvent, input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeKeyDown, Key: key, Code: key})
+}
+
+// browserCall is a command to the browser, and not to a tab.
+func browserCall[P, R any](b *tab, command cdp.Command[P, R], params P) {
+	b.t.Helper()
+	if _, err := chromedp.CallBrowser(b.ctx, command, params); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func (b *tab) allowClipboard() {
+	b.t.Helper()
+	for _, name := range []string{"clipboard-read", "clipboard-write"} {
+		browserCall(b, cdpbrowser.SetPermission, cdpbrowser.SetPermissionParams{Permission: &cdpbrowser.PermissionDescriptor{Name: name}, Setting: cdpbrowser.PermissionSettingGranted})
+	}
+}
+
+// downloads lets the page save files, and gives the folder in which they are.
+func (b *tab) downloads() string {
+	b.t.Helper()
+	dir := b.t.TempDir()
+	browserCall(b, cdpbrowser.SetDownloadBehavior, cdpbrowser.SetDownloadBehaviorParams{Behavior: cdpbrowser.SetDownloadBehaviorBehaviorAllow, DownloadPath: dir})
+	return dir
+}
+
+// downloaded waits for a file of that name.
+func (b *tab) downloaded(dir, name string) string {
+	b.t.Helper()
+	path := filepath.Join(dir, name)
+	for until := time.Now().Add(10 * time.Second); time.Now().Before(until); {
+		if _, err := os.Stat(path); err == nil {
+			return path
+		}
+		b.wait("new Promise((ended) => setTimeout(ended, 10)) && true")
+	}
+	b.t.Fatalf("%s was not saved", name)
+	return ""
+}

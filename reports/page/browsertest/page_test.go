@@ -1,11 +1,14 @@
 package browsertest
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/agentbench/agentbench/engine/record"
 )
 
 // What tests read of a page.
@@ -13,7 +16,7 @@ const (
 	rowsShown = `[...document.querySelectorAll(".rows tbody tr:not(.space)")].length`
 	firstRow  = `document.querySelector(".rows tbody tr:not(.space)").innerText`
 	summary   = `document.querySelector(".summary").innerText`
-	opened    = `document.querySelector(".run h2")?.innerText ?? ""`
+	opened    = `document.querySelector(".run h1")?.innerText ?? ""`
 )
 
 func TestAPageOpensWithItsReport(t *testing.T) {
@@ -48,7 +51,7 @@ func TestTheListHasTheNumbersOfTheReport(t *testing.T) {
 
 func TestFilterAndAddressAgree(t *testing.T) {
 	b := open(t, write(t, usual().folder(t)), "#q=")
-	b.keys("/")
+	b.do(pressed("/"))
 	b.wait(`document.activeElement.id === "filter"`)
 	b.keys("status:failed config:new")
 	b.wait(summary + `.startsWith("8 of 80 runs")`)
@@ -64,7 +67,7 @@ func TestFilterAndAddressAgree(t *testing.T) {
 		if is := b.text(summary); !strings.HasPrefix(is, fmt.Sprint(runs, " of 80 runs")) {
 			t.Errorf("%s: want %d runs, the page says %s", filter, runs, is)
 		}
-		said := b.text(`document.querySelector(".list .wrong").innerText`) != ""
+		said := b.text(`document.querySelector(".bar .wrong").innerText`) != ""
 		if wrong := strings.Contains(filter, "nonsense") || strings.Contains(filter, "much"); said != wrong {
 			t.Errorf("%s: an error is told: %v", filter, said)
 		}
@@ -187,21 +190,63 @@ var hostile = []string{
 	`<iframe srcdoc="<script>parent.owned=1</script>">`, `<base href=//evil.example/>`, `<style>*{display:none}</style>`, "\u202Egnp.exe", `__proto__`, `</textarea></pre><b>`, `#q=&run=x`, `%E0%A4%A`,
 }
 
-func TestHostileTextsStayTexts(t *testing.T) {
+// hostileFolder has them in every name and every text: each task has another one.
+func hostileFolder(t *testing.T) string {
+	t.Helper()
 	s := usual()
 	s.tasks = len(hostile)
 	s.configurations = []string{`<b onclick=owned=1>"base"</b>`, `</script><script>owned=1</script>`}
 	s.task = func(n int) string { return hostile[n] }
 	s.output = s.task
-	file := write(t, s.folder(t))
+	s.scorer = `<img src=x onerror=owned=1> "right"`
+	tasks, err := json.Marshal(hostileTasks())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.spec = fmt.Sprintf(`{"suite": {"tasks": {"list": %s}, "scorers": [{"name": %q, "choices": {"<b>good</b>": 1, "</script><img src=x onerror=owned=1>": 0}}]}}`, tasks, s.scorer)
+	s.change = func(run *record.Run, n int) {
+		text, it := hostile[n], &run.Iterations[0]
+		it.Prompt, it.Phase, it.Strategy, it.Adaptation, it.Cut = text, text, text, text, text
+		it.Steps = []record.Step{{Text: text, Thinking: text + " thought", Call: 1, Tools: 1, User: text}}
+		it.ToolCalls = []record.ToolCall{{Tool: text, Server: text, Arguments: quoted(text), Result: quoted(text), Error: &record.Error{Class: "tool", Message: text}}}
+		it.Evaluation.Feedback, it.Evaluation.Fault, it.Evaluation.Checks[0].Error = text, text, text
+		it.Workspace = &record.Workspace{Tree: "0", Changed: []string{text}, Diff: "+" + text + "\n-" + text + "\n", Left: []string{text}}
+		it.Calls[0].Conversation, it.Calls[0].Kind, it.Calls[0].Model, it.Calls[0].Stderr = text, record.MainCall, text, text
+		run.Outcome.Reason, run.Outcome.Fired, run.Outcome.Held = record.Reason(text), text, []string{text}
+		if run.Configuration != s.configurations[0] {
+			run.Outcome.Error = &record.Error{Class: record.ErrorClass(text), Message: text}
+		}
+	}
+	s.votes = func(n int) []record.Vote {
+		return []record.Vote{{Judge: hostile[n], Criterion: hostile[n], Value: 1, Answer: hostile[n], Explanation: hostile[n]}, {Judge: "b", Criterion: hostile[n], Unscored: hostile[n]}, {Judge: "c", Criterion: hostile[n], Explanation: hostile[n]}}
+	}
+	return s.folder(t)
+}
+
+func hostileTasks() (tasks []map[string]string) {
+	for _, text := range hostile {
+		tasks = append(tasks, map[string]string{"id": text, "input": text})
+	}
+	return tasks
+}
+
+func TestHostileTextsStayTexts(t *testing.T) {
+	file := write(t, hostileFolder(t))
 	b := open(t, file, "#q=")
 	b.wait(rowsShown + ` > 5`)
 	b.run(`window.ids = [...document.querySelectorAll(".rows td a")].map((a) => a.getAttribute("href"))`)
-	elements := `["SCRIPT", "IMG", "IFRAME", "SVG", "STYLE", "BASE"].map((name) => document.body.querySelectorAll(name).length).join(" ")`
+	elements := `["SCRIPT", "IMG", "IFRAME", "SVG", "STYLE", "BASE", "B"].map((name) => document.body.querySelectorAll(name).length).join(" ")`
 	before := b.text(elements)
-	for at := range min(len(hostile), int(b.number("ids.length"))) {
+	for at := range len(hostile) {
 		b.run(fmt.Sprintf("location.hash = ids[%d]", at))
 		b.wait(fmt.Sprintf(`document.querySelectorAll(".run article").length > 1 && (%s) === "Run " + decodeURIComponent(ids[%d].slice(5)).replace("\u202e", "\\u202e")`, opened, at))
+		b.run(fmt.Sprintf(`location.hash = ids[%d] + "&with=" + ids[%d].slice(5)`, at, at+len(hostile)))
+		b.wait(`!document.querySelector(".compare").hidden && document.querySelector(".compare .first, .compare .equal")`)
+		b.run(`document.querySelectorAll(".compare summary").forEach((it) => it.click())`)
+	}
+	for _, hash := range []string{"#map=", "#label=", "#label=&seed=2", "#q=split:*&sort=-stop", "#q=%3Cimg%20src=x%20onerror=owned=1%3E", "#map=%3Cb%3E&q=%3Cb%3E:1&sort=%3Cb%3E", "#label=%3Cb%3E&seed=%3Cb%3E", "#run=%3Cb%3E&with=%3Cb%3E&step=%3Cb%3E"} {
+		b.goTo(hash)
+		b.wait(`document.querySelector("main section:not([hidden])").innerText.length > 10`)
 	}
 	if after := b.text(elements); after != before {
 		t.Errorf("elements of %s became %s", before, after)
@@ -230,24 +275,6 @@ func TestWhatMustNotHappenIsSeen(t *testing.T) {
 	for _, kind := range []string{"exception: ", "console: \"policy: img-src", "console: \"policy: require-trusted-types-for"} {
 		if !slices.ContainsFunc(wrong, func(text string) bool { return strings.HasPrefix(text, kind) }) {
 			t.Errorf("%s is not seen in %q", kind, wrong)
-		}
-	}
-}
-
-func TestNarrowAndDark(t *testing.T) {
-	b := open(t, write(t, usual().folder(t)), "#q=")
-	for _, scheme := range []string{"light", "dark"} {
-		b.scheme(scheme)
-		for _, width := range []int64{320, 1600} {
-			b.sized(width)
-			for _, hash := range []string{"#q=", "#run=new%2Ftask-23%2F1"} {
-				b.goTo(hash)
-				b.wait(`document.querySelector(location.hash.startsWith("#q") ? ".list" : ".run article") && !document.querySelector(location.hash.startsWith("#q") ? ".list" : ".run").hidden`)
-				if wide := b.number("document.documentElement.scrollWidth"); wide > float64(width) {
-					t.Errorf("%s at %d pixels is %v wide", hash, width, wide)
-				}
-				b.picture(fmt.Sprintf("%s-%d-%s", scheme, width, strings.Trim(hash[:3], "#=")))
-			}
 		}
 	}
 }

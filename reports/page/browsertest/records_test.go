@@ -16,6 +16,9 @@ type suite struct {
 	tasks          int
 	configurations []string
 	task, output   func(task int) string
+	scorer, spec   string
+	change         func(*record.Run, int) // may change the run of a task
+	votes          func(task int) []record.Vote
 }
 
 // usual has runs that differ in all that a list shows.
@@ -24,6 +27,7 @@ func usual() suite {
 		tasks: 40, configurations: []string{"base", "new"},
 		task:   func(n int) string { return fmt.Sprintf("task-%d", n) },
 		output: func(n int) string { return fmt.Sprintf("the answer to task %d", n) },
+		scorer: "right", change: func(*record.Run, int) {}, votes: func(int) []record.Vote { return nil },
 	}
 }
 
@@ -31,7 +35,7 @@ func usual() suite {
 func (s suite) folder(t testing.TB) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "results")
-	m := record.Manifest{Suite: "browsed", Tasks: s.tasks, Trials: 1, Scorers: []string{"right"}, Baseline: s.configurations[0], Totals: record.Totals{Planned: s.tasks * len(s.configurations)}}
+	m := record.Manifest{Suite: "browsed", Tasks: s.tasks, Trials: 1, Scorers: []string{s.scorer}, Spec: json.RawMessage(s.spec), Baseline: s.configurations[0], Totals: record.Totals{Planned: s.tasks * len(s.configurations)}}
 	for _, name := range s.configurations {
 		m.Configurations = append(m.Configurations, record.ConfigurationHead{Name: name, MaxIterations: 5, EffectiveMax: 5})
 	}
@@ -41,11 +45,13 @@ func (s suite) folder(t testing.TB) string {
 	}
 	for c, name := range s.configurations {
 		for n := range s.tasks {
-			score := record.Score{Name: "right", Value: 1, Explanation: "because <b>of</b> it"}
+			score := record.Score{Name: s.scorer, Value: 1, Explanation: "because <b>of</b> it", Votes: s.votes(n)}
 			if n%3 == 2-c || c == 1 && n == 0 {
 				score.Value = 0
 			}
-			err = errors.Join(err, journal.Append(s.run(name, n), []record.Score{score}, nil))
+			run := s.run(name, n)
+			s.change(run, n)
+			err = errors.Join(err, journal.Append(run, []record.Score{score}, nil))
 		}
 	}
 	if err := errors.Join(err, journal.Close()); err != nil {
