@@ -38,6 +38,7 @@ type runFlags struct {
 	againstFlags
 	thresholdFlags
 	rerunFlags
+	placeFlags
 	seed   int64
 	events string
 	force  bool
@@ -87,6 +88,7 @@ Exit codes: 0 success; 1 a threshold fails; 2 wrong usage; 3 the suite is wrong;
 	f.againstFlags.declare(c)
 	f.thresholdFlags.declare(c)
 	f.rerunFlags.declare(c)
+	f.placeFlags.declare(c, p.places)
 	c.Flags().Int64Var(&f.seed, "seed", 0, "seed of simulated models (default: the suite's)")
 	c.Flags().StringVar(&f.events, "events", "", "write events as JSON Lines to `FILE`; - for stdout, instead of the report")
 	c.Flags().BoolVar(&f.force, "force", false, "resume even if the spec changed")
@@ -112,6 +114,7 @@ type job struct {
 	ledger *record.Ledger // of the budget; nil: there is none
 	gates  []*pace.Gate
 	shared engine.Shared
+	placed PlacedExecutor // nil: the runs are made here
 	// around puts an executor around the one that takes no more runs after an
 	// interrupt; nil: none.
 	around  func(engine.Executor) engine.Executor
@@ -150,7 +153,10 @@ func (p *program) run(ctx context.Context, path string, f *runFlags) error {
 	if err := p.wire(j); err != nil {
 		return err
 	}
-	return p.execute(ctx, j)
+	if err := p.goElsewhere(ctx, j); err != nil {
+		return err
+	}
+	return errors.Join(p.execute(ctx, j), j.closePlace())
 }
 
 // runnable refuses what cannot run here.
@@ -174,7 +180,7 @@ func (p *program) wire(j *job) error {
 	parts, err := engine.NewParts(j.Document, engine.BuildOptions{
 		Workspaces: filepath.Join(dir, results.Workspaces),
 		Getenv:     p.env, Budget: j.budget, Cache: j.cache, CacheMode: j.flags.mode, Shared: &j.shared,
-		Gate: func(g *pace.Gate) { j.gates = append(j.gates, g) },
+		Gate: func(_ string, g *pace.Gate) { j.gates = append(j.gates, g) },
 	})
 	if err != nil {
 		return p.unwired(err)
