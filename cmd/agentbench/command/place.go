@@ -15,7 +15,6 @@ import (
 
 	"github.com/agentbench/agentbench/engine"
 	"github.com/agentbench/agentbench/engine/exit"
-	"github.com/agentbench/agentbench/engine/loop"
 	"github.com/agentbench/agentbench/engine/model/cache"
 	"github.com/agentbench/agentbench/engine/model/pace"
 	"github.com/agentbench/agentbench/engine/plan"
@@ -187,7 +186,7 @@ type Prepared struct {
 	// Gates are those of the models that declare limits. They are closed until they have a share.
 	Gates map[string]*pace.Gate
 
-	loops   map[string]*loop.Loop
+	run     map[string]func(context.Context, plan.Item) *record.Run // by configuration
 	tasks   map[string]*spec.Task
 	shared  engine.Shared
 	traced  context.Context
@@ -235,7 +234,7 @@ func (h *Host) Prepare(r *Recipe, at Folders) (*Prepared, error) {
 	if err := cmp.Or(p.runnable(o), p.sandboxed(o)); err != nil {
 		return nil, err
 	}
-	s := &Prepared{Budget: pace.OfSuite(o.Suite.Budget), Gates: map[string]*pace.Gate{}, loops: map[string]*loop.Loop{}, tasks: map[string]*spec.Task{}, host: h}
+	s := &Prepared{Budget: pace.OfSuite(o.Suite.Budget), Gates: map[string]*pace.Gate{}, run: map[string]func(context.Context, plan.Item) *record.Run{}, tasks: map[string]*spec.Task{}, host: h}
 	if err := s.make(&p, o, planned, r, at); err != nil {
 		s.Close()
 		return nil, err
@@ -261,7 +260,9 @@ func (s *Prepared) make(p *program, o *opened, planned *plan.Plan, r *Recipe, at
 		return err
 	}
 	for i := range loops {
-		s.loops[planned.Configurations[i].Name] = loops[i]
+		s.run[planned.Configurations[i].Name] = func(ctx context.Context, item plan.Item) *record.Run {
+			return engine.RunItem(ctx, loops[i], item, nil, p.now)
+		}
 	}
 	for task, err := range o.Tasks() {
 		if err != nil {
@@ -276,7 +277,7 @@ func (s *Prepared) make(p *program, o *opened, planned *plan.Plan, r *Recipe, at
 
 // Run makes one run. It fails where the suite has no such task or configuration.
 func (s *Prepared) Run(ctx context.Context, configuration, task string, trial int) (*record.Run, error) {
-	by, known := s.loops[configuration]
+	run, known := s.run[configuration]
 	of, also := s.tasks[task]
 	if !known || !also {
 		return nil, fmt.Errorf("the suite has no task %q or no configuration %q", task, configuration)
@@ -284,8 +285,7 @@ func (s *Prepared) Run(ctx context.Context, configuration, task string, trial in
 	traced, cancel := context.WithCancelCause(s.traced)
 	defer cancel(nil)
 	defer context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })()
-	item := plan.Item{ID: record.RunID(configuration, task, trial), Task: of, Trial: trial}
-	return engine.RunItem(traced, by, item, nil, s.host.program.now), nil
+	return run(traced, plan.Item{ID: record.RunID(configuration, task, trial), Task: of, Trial: trial}), nil
 }
 
 // Encode is a run as a line without secrets; see [record.DecodeRun].

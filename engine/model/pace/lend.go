@@ -10,11 +10,18 @@ import (
 
 // Lender lends room in a budget that several processes draw on.
 type Lender interface {
-	// Lend lends more room, at least as much as is asked for where there is as much, else
-	// what there is. Final means that others will not give anything back either. Where it
-	// has nothing and that is not final, it takes its time, so that it can be asked again
-	// at once.
-	Lend(ctx context.Context, more Limits) (lent Limits, final bool, err error)
+	// Lend grants the budget more room, at least as much as is asked for where there is as
+	// much, else what there is, and reports whether that was anything. Final means that it
+	// has nothing, and that others will not give anything back either. Where it has nothing
+	// and that is not final, it takes its time, so that it can be asked again at once.
+	Lend(ctx context.Context, more Limits) (lent, final bool, err error)
+}
+
+// Grant gives a budget more room.
+func (b *Budget) Grant(more Limits) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.elsewhere = b.elsewhere.Minus(asUsage(more))
 }
 
 // Borrow leaves a budget nothing but what a lender lends it from now on. It is called
@@ -103,29 +110,25 @@ func (b *Budget) borrow(ctx context.Context, worst *Worst) error {
 		if err != nil {
 			return err
 		}
-		if lent == (Limits{}) && (final || fits) {
+		if final || !lent && fits {
 			return nil // what there is has to do
 		}
 	}
 }
 
-func (b *Budget) ask(ctx context.Context, lender Lender, worst *Worst) (lent Limits, final bool, err error) {
+func (b *Budget) ask(ctx context.Context, lender Lender, worst *Worst) (lent, final bool, err error) {
 	defer model.Waiting(ctx)()
 	select {
 	case b.asking <- struct{}{}:
 		defer func() { <-b.asking }()
 	case <-ctx.Done():
-		return lent, false, context.Cause(ctx)
+		return false, false, context.Cause(ctx)
 	}
 	_, lacks, _ := b.lacks(worst)
 	if lacks == (Limits{}) {
-		return lent, false, nil
+		return true, false, nil
 	}
-	lent, final, err = lender.Lend(ctx, lacks)
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.elsewhere = b.elsewhere.Minus(asUsage(lent))
-	return lent, final, err
+	return lender.Lend(ctx, lacks)
 }
 
 // lacks is the room that a call lacks beside those in flight, and whether what it is

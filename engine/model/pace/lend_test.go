@@ -20,21 +20,25 @@ type pot struct {
 	holders []*Budget
 }
 
+// holder is one of them.
+type holder struct {
+	*pot
+	budget *Budget
+}
+
 // Lend implements Lender: twice what is asked for, where there is as much.
-func (p *pot) Lend(_ context.Context, more Limits) (Limits, bool, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	lent := min(2*more.Calls, p.left)
-	p.left -= lent
-	if lent > 0 {
-		return Limits{Calls: lent}, false, nil
+func (h holder) Lend(_ context.Context, more Limits) (lent, final bool, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.left == 0 {
+		for _, b := range h.holders {
+			h.left += b.GiveBack().Calls
+		}
 	}
-	for _, b := range p.holders {
-		p.left += b.GiveBack().Calls
-	}
-	lent = min(more.Calls, p.left)
-	p.left -= lent
-	return Limits{Calls: lent}, lent == 0, nil
+	n := min(2*more.Calls, h.left)
+	h.left -= n
+	h.budget.Grant(Limits{Calls: n})
+	return n > 0, n == 0, nil
 }
 
 // However many processes borrow, no more calls are made than there are, and what one has
@@ -44,8 +48,12 @@ func TestBorrowersNeverExceedTheBudget(t *testing.T) {
 	p := &pot{left: limit}
 	for range 4 {
 		b := NewBudget(Suite, Limits{Calls: limit})
-		b.Borrow(p)
+		b.Borrow(holder{p, b})
 		p.holders = append(p.holders, b)
+	}
+	chance := make([]*rand.Rand, len(p.holders))
+	for i := range chance {
+		chance[i] = rand.New(rand.NewPCG(uint64(i), 7))
 	}
 	made, refused := make([]int64, len(p.holders)), make([]bool, len(p.holders))
 	var all sync.WaitGroup
@@ -59,7 +67,7 @@ func TestBorrowersNeverExceedTheBudget(t *testing.T) {
 				}
 				made[i]++
 				r.Settle(paid(record.Usage{Calls: 1}))
-				if rand.IntN(8) == 0 && i%2 == 0 {
+				if chance[i].IntN(8) == 0 && i%2 == 0 {
 					return // and what it holds is for the others
 				}
 			}
@@ -93,7 +101,7 @@ func TestHandOverIsPutDown(t *testing.T) {
 	b.Charge(record.Usage{Calls: 1}, record.Usage{})
 	b.Keep(ledger)
 	p := &pot{left: 9}
-	if err := b.HandOver(p); err != nil {
+	if err := b.HandOver(holder{p, b}); err != nil {
 		t.Fatal(err)
 	}
 	if worst := ledger.Sealed().AtWorst; worst.Calls != 9 {
