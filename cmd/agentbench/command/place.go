@@ -58,6 +58,10 @@ type Submission struct {
 	Limits map[string]Limits
 	// Duration is the suite's limit of time; 0: there is none.
 	Duration time.Duration
+	// Gates are those of models with limits, where scorers ask models: they ask from here.
+	Gates map[string]*pace.Gate
+	// Longest is how long a run may take at most, as far as its loop says; 0: it does not.
+	Longest time.Duration
 	// Started is told when an item is given away. Observe gets the events of its run.
 	Started func(plan.Item)
 	Observe func(record.Event)
@@ -71,6 +75,9 @@ type Limits struct {
 	Tokens   int64 `json:"tpm,omitempty"`
 	Parallel int   `json:"parallel,omitempty"`
 }
+
+// limited reports whether a model declares how much it may be asked.
+func limited(m *spec.Model) bool { return m.RPM > 0 || m.TPM > 0 || m.MaxParallel > 0 }
 
 // Recipe is what a worker makes the loops of a suite of, beside the suite's files. It
 // holds no secret that the command line did not.
@@ -147,12 +154,16 @@ func (p *program) submission(j *job) (*Submission, error) {
 		},
 	}
 	for i := range j.plan.Configurations {
-		s.Recipe.Configurations = append(s.Recipe.Configurations, j.plan.Configurations[i].Name)
+		c := &j.plan.Configurations[i]
+		s.Recipe.Configurations = append(s.Recipe.Configurations, c.Name)
+	}
+	if len(plan.AskingOf(j.Suite)) > 0 {
+		s.Gates = j.named
 	}
 	for i := range j.Suite.Models {
 		m := &j.Suite.Models[i].Value
-		if l := (Limits{m.RPM, m.TPM, m.MaxParallel}); l != (Limits{}) {
-			s.Limits[j.Suite.Models[i].Key] = l
+		if limited(m) {
+			s.Limits[j.Suite.Models[i].Key] = Limits{m.RPM, m.TPM, m.MaxParallel}
 		}
 	}
 	if !s.Recipe.Shipped {
@@ -246,7 +257,7 @@ func (s *Prepared) make(p *program, o *opened, planned *plan.Plan, r *Recipe, at
 	parts, err := engine.NewParts(o.Document, engine.BuildOptions{
 		Workspaces: at.Workspaces, Getenv: p.env, Budget: s.Budget, Cache: p.cacheAt(at.Cache), CacheMode: r.Cache, Shared: &s.shared,
 		Gate: func(model string, g *pace.Gate) {
-			if m, _ := o.Suite.Models.Get(model); m.RPM > 0 || m.TPM > 0 || m.MaxParallel > 0 {
+			if m, _ := o.Suite.Models.Get(model); limited(&m) {
 				g.Share(pace.Share{})
 				s.Gates[model] = g
 			}

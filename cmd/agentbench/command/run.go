@@ -113,6 +113,7 @@ type job struct {
 	budget *pace.Budget
 	ledger *record.Ledger // of the budget; nil: there is none
 	gates  []*pace.Gate
+	named  map[string]*pace.Gate // of models that declare limits
 	shared engine.Shared
 	placed PlacedExecutor // nil: the runs are made here
 	// around puts an executor around the one that takes no more runs after an
@@ -172,7 +173,7 @@ func (p *program) runnable(o *opened) error {
 
 // wire makes the engine that the suite asks for.
 func (p *program) wire(j *job) error {
-	j.cache, j.budget = p.openCache(j), pace.OfSuite(j.Suite.Budget)
+	j.cache, j.budget, j.named = p.openCache(j), pace.OfSuite(j.Suite.Budget), map[string]*pace.Gate{}
 	dir, err := filepath.Abs(j.dir)
 	if err != nil {
 		return err
@@ -180,7 +181,12 @@ func (p *program) wire(j *job) error {
 	parts, err := engine.NewParts(j.Document, engine.BuildOptions{
 		Workspaces: filepath.Join(dir, results.Workspaces),
 		Getenv:     p.env, Budget: j.budget, Cache: j.cache, CacheMode: j.flags.mode, Shared: &j.shared,
-		Gate: func(_ string, g *pace.Gate) { j.gates = append(j.gates, g) },
+		Gate: func(model string, g *pace.Gate) {
+			j.gates = append(j.gates, g)
+			if m, _ := j.Suite.Models.Get(model); limited(&m) {
+				j.named[model] = g
+			}
+		},
 	})
 	if err != nil {
 		return p.unwired(err)
