@@ -42,8 +42,6 @@ type Batch struct {
 type Task struct {
 	Suite Suite `json:"suite"`
 	Item  Item  `json:"item"`
-	// Batch is the workflow that has it.
-	Batch string `json:"batch"`
 }
 
 // Add gives a batch items. Last: there are no more.
@@ -119,14 +117,14 @@ func (s *batchState) add(ctx workflow.Context, add *Add) {
 		}
 		s.taken[item.ID] = true
 		s.pending++
-		workflow.Go(ctx, func(ctx workflow.Context) { s.run(item, workflow.GetInfo(ctx).WorkflowExecution.ID) })
+		workflow.Go(ctx, func(ctx workflow.Context) { s.run(ctx, item) })
 	}
 	s.last = s.last || add.Last
 }
 
-func (s *batchState) run(item Item, batch string) {
+func (s *batchState) run(ctx workflow.Context, item Item) {
 	var o Outcome
-	err := workflow.ExecuteActivity(s.items, runActivity, Task{Suite: s.Suite, Item: item, Batch: batch}).Get(s.items, &o)
+	err := workflow.ExecuteActivity(s.items, runActivity, Task{Suite: s.Suite, Item: item}).Get(ctx, &o)
 	if err != nil {
 		o = Outcome{Failure: err.Error()}
 		var known *sdk.ApplicationError

@@ -2,6 +2,7 @@ package temporal
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"sync"
@@ -9,6 +10,7 @@ import (
 
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
+	sdk "go.temporal.io/sdk/temporal"
 )
 
 // batch is a batch that is open: what was given to it, and who waits for what.
@@ -35,7 +37,7 @@ func (e *Executor) dispatch(ctx context.Context) {
 		case w := <-e.queue:
 			group = append(group, w)
 		case <-ctx.Done():
-			if current != nil {
+			if current != nil && !current.full {
 				e.send(ctx, current, nil)
 			}
 			return
@@ -87,17 +89,7 @@ func (e *Executor) openBatch(ctx context.Context) *batch {
 	e.open = kept
 	e.mu.Unlock()
 	b := &batch{waiting: map[string]chan Outcome{}, more: make(chan struct{}, 1), ended: make(chan struct{})}
-	name := "open-" + time.Now().UTC().Format("20060102T150405.000000000")
-	err := e.insist(ctx, func(ctx context.Context) error {
-		handle, err := e.client.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
-			WorkflowID: e.suite.Workflow, UpdateID: name, UpdateName: updateOpen, Args: []any{o}, WaitForStage: client.WorkflowUpdateStageCompleted,
-		})
-		if err != nil {
-			return err
-		}
-		return handle.Get(ctx, &b.id)
-	})
-	if err != nil {
+	if err := e.update(ctx, e.suite.Workflow, updateOpen, "open-"+rand.Text(), o, &b.id); err != nil {
 		e.fail(fmt.Errorf("opening a batch: %w", err))
 		return nil
 	}
@@ -160,17 +152,21 @@ func (e *Executor) collect(ctx context.Context, b *batch) {
 }
 
 func (e *Executor) outcomes(ctx context.Context, b *batch, seen int) (outcomes []Outcome, err error) {
-	err = e.insist(ctx, func(ctx context.Context) error {
+	err = e.update(ctx, b.id, updateWait, fmt.Sprintf("wait-%d-%s", seen, rand.Text()), seen, &outcomes)
+	return outcomes, err
+}
+
+// update asks a workflow until it answers. Asked again under one name, it answers the same.
+func (e *Executor) update(ctx context.Context, workflow, update, name string, asked, answer any) error {
+	return e.insist(ctx, func(ctx context.Context) error {
 		handle, err := e.client.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
-			WorkflowID: b.id, UpdateName: updateWait, Args: []any{seen}, WaitForStage: client.WorkflowUpdateStageCompleted,
+			WorkflowID: workflow, UpdateID: name, UpdateName: update, Args: []any{asked}, WaitForStage: client.WorkflowUpdateStageCompleted,
 		})
 		if err != nil {
 			return err
 		}
-		outcomes = nil
-		return handle.Get(ctx, &outcomes)
+		return handle.Get(ctx, answer)
 	})
-	return outcomes, err
 }
 
 func (b *batch) deliver(o *Outcome) {
@@ -253,5 +249,6 @@ func lasting(err error) bool {
 	var gone *serviceerror.NotFound
 	var wrong *serviceerror.InvalidArgument
 	var refused *serviceerror.PermissionDenied
-	return errors.As(err, &gone) || errors.As(err, &wrong) || errors.As(err, &refused)
+	var failed *sdk.ApplicationError
+	return errors.As(err, &failed) || errors.As(err, &gone) || errors.As(err, &wrong) || errors.As(err, &refused)
 }

@@ -74,7 +74,7 @@ type Executor struct {
 	Options
 	client client.Client
 	suite  Suite
-	stop   func() // of the worker that executes workflows
+	stop   func() // of the worker that executes workflows; nil: it has not begun
 	lease  *lease
 
 	mu     sync.Mutex
@@ -143,6 +143,9 @@ func (e *Executor) ship(ctx context.Context) error {
 
 // Close leaves the server.
 func (e *Executor) Close() error {
+	if e.stop != nil {
+		e.stop()
+	}
 	e.client.Close()
 	return nil
 }
@@ -178,18 +181,25 @@ func (e *Executor) find() error {
 // flows is the task queue of the workflows: only this suite's coordinator takes from it.
 func (e *Executor) flows() string { return e.suite.Workflow }
 
-// Execute implements engine.Executor. Workers make the runs: run is not called.
-func (e *Executor) Execute(ctx context.Context, items iter.Seq2[plan.Item, error], _ engine.RunFunc, deliver engine.DeliverFunc) error {
+// Execute implements engine.Executor. Workers make the runs; run is called for items alone
+// that no worker began before the context ended, and makes the records that say so.
+func (e *Executor) Execute(ctx context.Context, items iter.Seq2[plan.Item, error], run engine.RunFunc, deliver engine.DeliverFunc) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	e.cancel, e.queue = cancel, make(chan waiting)
+	e.cancel, e.queue, e.open, e.fatal = cancel, make(chan waiting), nil, nil
 	if err := e.begin(ctx); err != nil {
 		return err
 	}
 	over, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	e.tasks.Go(func() { e.dispatch(over) })
-	err := engine.Pool{Workers: e.Workers}.Execute(ctx, items, e.through, deliver)
+	through := func(ctx context.Context, item plan.Item) *record.Run {
+		if made := e.through(ctx, item); made != nil {
+			return made
+		}
+		return run(ctx, item)
+	}
+	err := engine.Pool{Workers: e.Workers}.Execute(ctx, items, through, deliver)
 	end()
 	e.tasks.Wait()
 	return errors.Join(e.fatal, err, e.finish(context.WithoutCancel(ctx)))
@@ -202,7 +212,9 @@ func (e *Executor) begin(ctx context.Context) error {
 	}
 	limits := e.Budget.Limits()
 	e.suite.Leased = limits != (pace.Limits{}) || len(e.Models) > 0
-	e.follow()
+	if err := e.follow(); err != nil {
+		return err
+	}
 	state := SuiteState{
 		Batch: Batch{Suite: e.suite, Queue: e.Server.Queue, Longest: e.Longest, Heartbeat: e.Heartbeat, Attempts: attempts},
 		Book:  Book{Left: e.left(limits), Life: leaseLife},
@@ -215,11 +227,9 @@ func (e *Executor) begin(ctx context.Context) error {
 		WorkflowIDConflictPolicy: enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING, WorkflowIDReusePolicy: enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 	}, suiteWorkflow, state)
 	if err != nil {
-		e.stop()
 		return fmt.Errorf("starting the suite's workflow: %w", err)
 	}
 	if err := e.checkClock(ctx, started); err != nil {
-		e.stop()
 		return err
 	}
 	if e.suite.Leased {
@@ -256,14 +266,18 @@ func (e *Executor) checkClock(ctx context.Context, w client.WorkflowRun) error {
 }
 
 // follow executes the code of this suite's workflows.
-func (e *Executor) follow() {
+func (e *Executor) follow() error {
+	if e.stop != nil {
+		return nil
+	}
 	w := worker.New(e.client, e.flows(), worker.Options{LocalActivityWorkerOnly: true, MaxConcurrentWorkflowTaskPollers: 4})
 	w.RegisterWorkflowWithOptions(SuiteWorkflow, workflow.RegisterOptions{Name: suiteWorkflow})
 	w.RegisterWorkflowWithOptions(BatchWorkflow, workflow.RegisterOptions{Name: batchWorkflow})
 	if err := w.Start(); err != nil {
-		e.fail(err)
+		return err
 	}
 	e.stop = w.Stop
+	return nil
 }
 
 // fail ends the suite: no other item would do better.
@@ -278,7 +292,6 @@ func (e *Executor) fail(err error) {
 
 // finish ends the workflow, and takes the budget back.
 func (e *Executor) finish(ctx context.Context) error {
-	defer e.stop()
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	if e.lease != nil {
@@ -290,12 +303,7 @@ func (e *Executor) finish(ctx context.Context) error {
 	}
 	slices.SortFunc(last, func(a, b Books) int { return cmp.Compare(a.Account, b.Account) })
 	var t Totals
-	handle, err := e.client.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
-		WorkflowID: e.suite.Workflow, UpdateName: updateFinish, Args: []any{last}, WaitForStage: client.WorkflowUpdateStageCompleted,
-	})
-	if err == nil {
-		err = handle.Get(ctx, &t)
-	}
+	err := e.update(ctx, e.suite.Workflow, updateFinish, "finish-"+rand.Text(), last, &t)
 	if e.lease != nil && err == nil {
 		e.Budget.TakeBack(record.Settlement{Paid: t.Paid.Minus(t.OwnPaid), Doubt: t.Doubt.Minus(t.OwnDoubt), Cause: record.CauseKilled})
 	}
@@ -311,7 +319,8 @@ type waiting struct {
 	outcome chan Outcome
 }
 
-// through has an item made by a worker, and gives its record.
+// through has an item made by a worker, and gives its record; nil: the context ended, and
+// no worker made it.
 func (e *Executor) through(ctx context.Context, item plan.Item) *record.Run {
 	e.Started(item)
 	w := waiting{Item{ID: item.ID, Task: item.Task.ID, Trial: item.Trial}, make(chan Outcome, 1)}
@@ -319,12 +328,12 @@ func (e *Executor) through(ctx context.Context, item plan.Item) *record.Run {
 		w.item.Configuration = e.Configurations[item.Configuration]
 	}
 	if err := small("the item "+item.ID, w.item); err != nil {
-		return e.lost(ctx, item, record.Setup, err.Error())
+		return e.lost(item, record.Setup, err.Error())
 	}
 	select {
 	case e.queue <- w:
 	case <-ctx.Done():
-		return e.lost(ctx, item, "", "")
+		return nil
 	}
 	var o Outcome
 	select {
@@ -334,7 +343,7 @@ func (e *Executor) through(ctx context.Context, item plan.Item) *record.Run {
 		select {
 		case o = <-w.outcome:
 		case <-time.After(cancelPatience):
-			return e.lost(ctx, item, "", "")
+			return nil
 		}
 	}
 	return e.received(ctx, item, &o)
@@ -350,9 +359,9 @@ func (e *Executor) received(ctx context.Context, item plan.Item, o *Outcome) *re
 	}
 	if o.Failure != "" {
 		if ctx.Err() != nil {
-			return e.lost(ctx, item, "", "")
+			return nil
 		}
-		return e.lost(ctx, item, record.Network, "no worker could make the run: "+o.Failure)
+		return e.lost(item, record.Network, "no worker could make the run: "+o.Failure)
 	}
 	line, err := e.Store.Read(context.WithoutCancel(ctx), o.Record)
 	if err == nil && digest(line) != o.Digest {
@@ -363,7 +372,7 @@ func (e *Executor) received(ctx context.Context, item plan.Item, o *Outcome) *re
 		run, err = record.DecodeRun(bytes.Clone(line))
 	}
 	if err != nil {
-		return e.lost(ctx, item, record.Internal, fmt.Sprintf("the record %s of the store: %v", o.Record, err))
+		return e.lost(item, record.Internal, fmt.Sprintf("the record %s of the store: %v", o.Record, err))
 	}
 	if reason, ok := loop.Interrupted(ctx, nil); ok && run.Outcome.Status == record.Cancelled {
 		run.Outcome.Reason = reason
@@ -383,16 +392,11 @@ var hints = map[string]string{
 	kindClock:   "set the clocks by NTP; nothing was paid for this run",
 }
 
-// lost is the record of an item of which there is none: it was cancelled, or had a fault.
-func (e *Executor) lost(ctx context.Context, item plan.Item, class record.ErrorClass, message string) *record.Run {
+// lost is the record of an item that no worker could make.
+func (e *Executor) lost(item plan.Item, class record.ErrorClass, message string) *record.Run {
 	r := &record.Run{Version: record.Version, ID: item.ID, Task: item.Task.ID, Trial: item.Trial, Cluster: item.Task.Cluster, Group: item.Task.Group}
 	if item.Configuration < len(e.Configurations) {
 		r.Configuration = e.Configurations[item.Configuration]
-	}
-	if class == "" {
-		reason, _ := loop.Interrupted(ctx, nil)
-		r.Outcome = record.Outcome{Status: record.Cancelled, Reason: cmp.Or(reason, record.ReasonCancelled), Class: record.ByBudget}
-		return r
 	}
 	r.Outcome = record.Outcome{Status: record.Faulted, Reason: record.ReasonError, Class: record.ByFault, Fired: string(class), Error: &record.Error{Class: class, Message: message}}
 	return r

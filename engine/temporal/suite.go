@@ -93,7 +93,8 @@ func (s *suiteRun) open(ctx workflow.Context, o NewBatch) (string, error) {
 	s.answered++
 	s.Open = slices.DeleteFunc(s.Open, func(id string) bool { return slices.Contains(o.Ended, id) })
 	s.Opened++
-	id := fmt.Sprintf("%s/%d", s.Batch.Suite.Workflow, s.Opened)
+	// A batch of an earlier session may still be about to end.
+	id := fmt.Sprintf("%s/%.8s-%d", s.Batch.Suite.Workflow, workflow.GetInfo(ctx).WorkflowExecution.RunID, s.Opened)
 	s.Open = append(s.Open, id)
 	free, _ := workflow.NewDisconnectedContext(ctx)
 	free = workflow.WithChildOptions(free, workflow.ChildWorkflowOptions{
