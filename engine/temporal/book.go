@@ -2,6 +2,7 @@ package temporal
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/agentbench/agentbench/engine/model/pace"
@@ -50,7 +51,7 @@ type Account struct {
 	Last    Reply
 }
 
-// coordinator is the account of the one who gave the suite away.
+// coordinator begins the accounts of who gave the suite away, one for each session.
 const coordinator = "coordinator"
 
 // Answer takes a request at a time.
@@ -237,8 +238,8 @@ func (b *Book) Totals() (t Totals) {
 		if a.Lost {
 			t.Lost++
 		}
-		if a.Name == coordinator {
-			t.OwnPaid, t.OwnDoubt = a.Paid, a.Doubt
+		if strings.HasPrefix(a.Name, coordinator) {
+			t.OwnPaid, t.OwnDoubt = t.OwnPaid.Plus(a.Paid), t.OwnDoubt.Plus(doubt)
 		}
 	}
 	return t

@@ -18,6 +18,7 @@ import (
 	"crypto/rand"
 
 	enums "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
@@ -76,6 +77,7 @@ type Executor struct {
 	suite  Suite
 	stop   func() // of the worker that executes workflows; nil: it has not begun
 	lease  *lease
+	link   link
 
 	mu     sync.Mutex
 	open   []*batch
@@ -154,6 +156,8 @@ func (e *Executor) Close() error {
 type link struct {
 	Workflow string `json:"workflow"`
 	Records  string `json:"records"`
+	// Handed is what was left of the budget when the suite was given away; nil: it is back.
+	Handed *pace.Limits `json:"handed,omitempty"`
 }
 
 // linkFile is its file in the result folder.
@@ -161,21 +165,71 @@ const linkFile = "temporal.json"
 
 // find reads which workflow a result folder has, or gives it one.
 func (e *Executor) find() error {
-	path := filepath.Join(e.Dir, linkFile)
-	var l link
-	text, err := os.ReadFile(path)
+	text, err := os.ReadFile(filepath.Join(e.Dir, linkFile))
 	switch {
 	case err == nil:
-		err = json.Unmarshal(text, &l)
+		err = json.Unmarshal(text, &e.link)
 	case errors.Is(err, fs.ErrNotExist):
 		id := rand.Text()
-		l = link{Workflow: "agentbench/" + e.suite.Spec[:12] + "/" + id, Records: "runs/" + id}
-		if text, err = json.Marshal(l); err == nil {
-			err = os.WriteFile(path, append(text, '\n'), 0o644)
-		}
+		e.link = link{Workflow: "agentbench/" + e.suite.Spec[:12] + "/" + id, Records: "runs/" + id}
+		err = e.writeLink()
 	}
-	e.suite.Workflow, e.suite.Records = l.Workflow, l.Records
+	e.suite.Workflow, e.suite.Records = e.link.Workflow, e.link.Records
 	return err
+}
+
+func (e *Executor) writeLink() error {
+	text, err := json.Marshal(e.link)
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(e.Dir, linkFile)
+	if err := os.WriteFile(path+".tmp", append(text, '\n'), 0o644); err != nil {
+		return err
+	}
+	return os.Rename(path+".tmp", path)
+}
+
+// recall finds out what was spent of a budget that a killed coordinator had handed over.
+// Where its workflow still runs, that goes on counting. Where it is gone, all stays in doubt.
+func (e *Executor) recall(ctx context.Context) error {
+	if e.link.Handed == nil {
+		return nil
+	}
+	d, err := e.client.DescribeWorkflowExecution(ctx, e.suite.Workflow, "")
+	var gone *serviceerror.NotFound
+	if errors.As(err, &gone) {
+		e.Warn("the workflow of the earlier session is gone: what its workers spent is unknown, and all that was left of the budget counts as spent; agentbench repair --release releases it")
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	known := record.Settlement{Cause: record.CauseKilled}
+	if d.GetWorkflowExecutionInfo().GetStatus() != enums.WORKFLOW_EXECUTION_STATUS_RUNNING {
+		value, err := e.client.QueryWorkflow(ctx, e.suite.Workflow, "", queryTotals)
+		var t Totals
+		if err == nil {
+			err = value.Get(&t)
+		}
+		if err != nil {
+			return fmt.Errorf("asking what was spent: %w", err)
+		}
+		known.Paid, known.Doubt = t.Paid.Minus(t.OwnPaid), t.Doubt.Minus(t.OwnDoubt)
+	}
+	return e.Budget.Recall(*e.link.Handed, known)
+}
+
+// handOver lends the budget to all that join.
+func (e *Executor) handOver() error {
+	account := coordinator + "/" + rand.Text()[:8]
+	e.lease = newLease(asking(e.client, e.suite.Workflow), account, e.Budget, e.Gates, leaseLife, e.Warn)
+	handed, err := e.Budget.HandOver(e.lease)
+	if err != nil {
+		return err
+	}
+	e.link.Handed = &handed
+	return e.writeLink()
 }
 
 // flows is the task queue of the workflows: only this suite's coordinator takes from it.
@@ -215,6 +269,9 @@ func (e *Executor) begin(ctx context.Context) error {
 	if err := e.follow(); err != nil {
 		return err
 	}
+	if err := e.recall(ctx); err != nil {
+		return err
+	}
 	state := SuiteState{
 		Batch: Batch{Suite: e.suite, Queue: e.Server.Queue, Longest: e.Longest, Heartbeat: e.Heartbeat, Attempts: attempts},
 		Book:  Book{Left: e.left(limits), Life: leaseLife},
@@ -233,8 +290,7 @@ func (e *Executor) begin(ctx context.Context) error {
 		return err
 	}
 	if e.suite.Leased {
-		e.lease = newLease(asking(e.client, e.suite.Workflow), coordinator, e.Budget, e.Gates, leaseLife, e.Warn)
-		return e.Budget.HandOver(e.lease)
+		return e.handOver()
 	}
 	return nil
 }
@@ -291,7 +347,7 @@ func (e *Executor) fail(err error) {
 }
 
 // finish ends the workflow, and takes the budget back.
-func (e *Executor) finish(ctx context.Context) error {
+func (e *Executor) finish(ctx context.Context) (failed error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	if e.lease != nil {
@@ -305,6 +361,8 @@ func (e *Executor) finish(ctx context.Context) error {
 	var t Totals
 	err := e.update(ctx, e.suite.Workflow, updateFinish, "finish-"+rand.Text(), last, &t)
 	if e.lease != nil && err == nil {
+		e.link.Handed = nil
+		defer func() { failed = errors.Join(failed, e.writeLink()) }()
 		e.Budget.TakeBack(record.Settlement{Paid: t.Paid.Minus(t.OwnPaid), Doubt: t.Doubt.Minus(t.OwnDoubt), Cause: record.CauseKilled})
 	}
 	if err != nil {

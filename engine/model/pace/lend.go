@@ -36,19 +36,19 @@ func (b *Budget) Borrow(from Lender) {
 // HandOver gives all that is left of a budget to a lender, of which other processes
 // borrow as well as this one. In the ledger it is put down as reserved: should this
 // process be killed, all of it counts as spent.
-func (b *Budget) HandOver(to Lender) error {
+func (b *Budget) HandOver(to Lender) (handed Limits, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	left := asUsage(b.left())
+	handed = b.left()
+	left := asUsage(handed)
 	b.handed = &Reservation{budget: b, worst: left}
 	if b.ledger != nil {
-		var err error
 		if b.handed.entry, err = b.ledger.Reserve(left); err != nil {
-			return err
+			return handed, err
 		}
 	}
 	b.lender, b.asking, b.elsewhere = to, make(chan struct{}, 1), left
-	return nil
+	return handed, nil
 }
 
 // TakeBack ends what HandOver began. It is told what the others spent.
@@ -67,6 +67,18 @@ func (b *Budget) TakeBack(others record.Settlement) {
 		}
 	}
 	b.ledger.Settle(b.handed.entry, b.handed.worst, record.Settlement{Paid: others.Paid, Cause: record.CauseAnswered})
+}
+
+// Recall is for a budget that was handed over by a process that was killed: what was left
+// then is in doubt. It replaces the doubt by what the others are known to have spent.
+func (b *Budget) Recall(handed Limits, others record.Settlement) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.paid, b.doubt = b.paid.Plus(others.Paid), b.doubt.Minus(asUsage(handed)).Plus(others.Doubt)
+	if b.ledger == nil {
+		return nil
+	}
+	return b.ledger.Correct(record.CauseKilled, asUsage(handed), others)
 }
 
 // GiveBack gives up what was lent and is neither spent nor reserved, and says what that

@@ -101,7 +101,7 @@ func TestHandOverIsPutDown(t *testing.T) {
 	b.Charge(record.Usage{Calls: 1}, record.Usage{})
 	b.Keep(ledger)
 	p := &pot{left: 9}
-	if err := b.HandOver(holder{p, b}); err != nil {
+	if _, err := b.HandOver(holder{p, b}); err != nil {
 		t.Fatal(err)
 	}
 	if worst := ledger.Sealed().AtWorst; worst.Calls != 9 {
@@ -119,8 +119,33 @@ func TestHandOverIsPutDown(t *testing.T) {
 	if worst := ledger.Sealed().AtWorst; worst.Calls != 5 {
 		t.Errorf("%d calls are put down at last, want 5", worst.Calls)
 	}
+
+	// The process is killed while the rest is handed over again.
+	handed, err := b.HandOver(holder{p, b})
+	if err != nil || handed.Calls != 4 {
+		t.Fatalf("handed over %+v, %v", handed, err)
+	}
 	if err := ledger.Close(); err != nil {
 		t.Fatal(err)
+	}
+	if balance, err = record.ReadLedger(dir, &record.Manifest{}); err != nil || balance.InDoubt().Calls != 5 {
+		t.Fatalf("in doubt are %+v, %v; want 5 calls", balance.InDoubt(), err)
+	}
+	if ledger, err = record.OpenLedger(dir, balance); err != nil {
+		t.Fatal(err)
+	}
+	b = NewBudget(Suite, Limits{Calls: 10})
+	b.Charge(balance.Paid, balance.InDoubt())
+	b.Keep(ledger)
+	if err := b.Recall(handed, record.Settlement{Paid: record.Usage{Calls: 2}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := ledger.Close(); err != nil {
+		t.Fatal(err)
+	}
+	balance, err = record.ReadLedger(dir, &record.Manifest{})
+	if err != nil || balance.Paid.Calls != b.Spent().Calls-1 || balance.InDoubt().Calls != 1 || b.InDoubt().Calls != 1 {
+		t.Errorf("the ledger has %+v paid and %+v in doubt (%v), the budget %+v", balance.Paid, balance.InDoubt(), err, b.Spent())
 	}
 }
 
