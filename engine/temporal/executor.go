@@ -41,7 +41,7 @@ type Options struct {
 	Recipe []byte
 	Folder string
 	// Dir is the result folder: it tells which workflow is its own. It is there when
-	// Execute is called.
+	// Begin is called.
 	Dir string
 	// Workers is how many runs may be in progress at a time.
 	Workers int
@@ -259,19 +259,22 @@ func (e *Executor) Execute(ctx context.Context, items iter.Seq2[plan.Item, error
 	return errors.Join(e.fatal, err, e.finish(context.WithoutCancel(ctx)))
 }
 
-// begin starts the workflow of the suite, or joins the one that runs.
-func (e *Executor) begin(ctx context.Context) error {
+// Begin finds what an earlier session has left, whose coordinator may have been killed. It
+// is called once the result folder and its ledger are open, before Execute.
+func (e *Executor) Begin(ctx context.Context) error {
 	if err := e.find(); err != nil {
 		return err
 	}
-	limits := e.Budget.Limits()
-	e.suite.Leased = limits != (pace.Limits{}) || len(e.Models) > 0
 	if err := e.follow(); err != nil {
 		return err
 	}
-	if err := e.recall(ctx); err != nil {
-		return err
-	}
+	return e.recall(ctx)
+}
+
+// begin starts the workflow of the suite, or joins the one that runs.
+func (e *Executor) begin(ctx context.Context) error {
+	limits := e.Budget.Limits()
+	e.suite.Leased = limits != (pace.Limits{}) || len(e.Models) > 0
 	state := SuiteState{
 		Batch: Batch{Suite: e.suite, Queue: e.Server.Queue, Longest: e.Longest, Heartbeat: e.Heartbeat, Attempts: attempts},
 		Book:  Book{Left: e.left(limits), Life: leaseLife},
@@ -323,9 +326,6 @@ func (e *Executor) checkClock(ctx context.Context, w client.WorkflowRun) error {
 
 // follow executes the code of this suite's workflows.
 func (e *Executor) follow() error {
-	if e.stop != nil {
-		return nil
-	}
 	w := worker.New(e.client, e.flows(), worker.Options{LocalActivityWorkerOnly: true, MaxConcurrentWorkflowTaskPollers: 4})
 	w.RegisterWorkflowWithOptions(SuiteWorkflow, workflow.RegisterOptions{Name: suiteWorkflow})
 	w.RegisterWorkflowWithOptions(BatchWorkflow, workflow.RegisterOptions{Name: batchWorkflow})

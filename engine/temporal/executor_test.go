@@ -79,6 +79,9 @@ func TestContract(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := e.Begin(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	b := &beside{Executor: e}
 	client, err := server.Dial(t.Context())
 	if err != nil {

@@ -40,6 +40,8 @@ type Place struct {
 // PlacedExecutor is an executor that holds something as long as it is open.
 type PlacedExecutor interface {
 	engine.Executor
+	// Begin is called once the result folder and its ledger are open, before Execute.
+	Begin(context.Context) error
 	io.Closer
 }
 
@@ -48,7 +50,7 @@ type Submission struct {
 	Recipe Recipe
 	// Folder is the suite's on disk; "": the suite ships with the program.
 	Folder string
-	// Dir is the result folder, which is there once Execute is called.
+	// Dir is the result folder, which is there once Begin is called.
 	Dir string
 	// Workers is how many runs may be in progress at a time, on all machines together.
 	Workers int

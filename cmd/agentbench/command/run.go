@@ -374,6 +374,11 @@ func (p *program) drive(ctx context.Context, j *job, journal *record.Journal) (e
 	defer interrupts.stop()
 	traced, endTrace := p.trace(interrupts.Context, j.Suite)
 	defer endTrace()
+	if j.placed != nil {
+		if err := j.placed.Begin(traced); err != nil {
+			return ending{}, err
+		}
+	}
 	j.engine.Journal, j.engine.Skip, j.draining = journal, j.earlier.Done, interrupts.Draining
 	j.engine.Executor = draining{j.engine.Executor, interrupts.Draining, j.tally.Executed}
 	if j.around != nil {
