@@ -385,7 +385,7 @@ func (e *Executor) through(ctx context.Context, item plan.Item) *record.Run {
 	if item.Configuration < len(e.Configurations) {
 		w.item.Configuration = e.Configurations[item.Configuration]
 	}
-	if err := small("the item "+item.ID, w.item); err != nil {
+	if err := small(fmt.Sprintf("the item %.40s", item.ID), w.item); err != nil {
 		return e.lost(item, record.Setup, err.Error())
 	}
 	select {

@@ -104,7 +104,10 @@ func (fullStore) Create(context.Context, string, []byte) (bool, error) {
 	return false, errors.New("no space left on device")
 }
 
-func probedFull(s Store) (bool, error) { err := probe(context.Background(), fullStore{s}); return err == nil, err }
+func probedFull(s Store) (bool, error) {
+	err := probe(context.Background(), fullStore{s})
+	return err == nil, err
+}
 
 // A suite's folder travels whole, but for results, and nothing leads out of it.
 func TestPack(t *testing.T) {
