@@ -118,21 +118,18 @@ func (w *Worker) Run(ctx context.Context, t Task) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, w.never(kindItem, err)
 	}
-	if run.Outcome.Status == record.Cancelled && stopping(ctx) {
-		return Outcome{}, fmt.Errorf("worker %s is stopping", w.Name)
+	if run.Outcome.Status == record.Cancelled && !wanted(ctx) {
+		return Outcome{}, fmt.Errorf("worker %s: the run ended with %w, which nobody asked for", w.Name, context.Cause(ctx))
 	}
 	made, err = w.keep(ctx, s, &t, run)
 	return s.tell(made), err
 }
 
-// stopping reports whether this worker is, and not the suite.
-func stopping(ctx context.Context) bool {
-	select {
-	case <-activity.GetWorkerStopChannel(ctx):
-		return true
-	default:
-		return false
-	}
+// wanted reports whether a run that was cancelled is to be: its suite ends. It is not where
+// this worker stops, or could not reach the server for a while.
+func wanted(ctx context.Context) bool {
+	var asked *sdk.CanceledError
+	return ctx.Err() == nil || errors.As(context.Cause(ctx), &asked)
 }
 
 // never is an error that no other attempt helps against.
