@@ -11,8 +11,10 @@ import (
 	"time"
 )
 
-// cliVersion is that of the Temporal CLI whose server the tests start; .ci/run builds it.
-const cliVersion = "v1.5.1"
+const (
+	// cliVersion is that of the Temporal CLI whose server the tests start; .ci/run builds it.
+	cliVersion = "v1.5.1"
+)
 
 // cli is the Temporal CLI; the test skips where it was not built.
 func cli(t testing.TB) string {
@@ -44,6 +46,7 @@ type devServer struct {
 	Server
 	start func()
 	kill  func()
+	pid   func() int
 }
 
 // serverOf starts a server whose state is in a file, or in memory; "".
@@ -69,6 +72,7 @@ func serverOf(t testing.TB, file string) *devServer {
 			return err == nil
 		})
 	}
+	s.pid = func() int { return running.Process.Pid }
 	s.kill = func() {
 		_ = running.Process.Kill()
 		_ = running.Wait()

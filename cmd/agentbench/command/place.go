@@ -135,6 +135,9 @@ func (p *program) submission(j *job) (*Submission, error) {
 	if j.path == "-" {
 		return nil, exit.Usage("write it to a file", "--executor %s: a suite from stdin has no folder that workers could get", j.flags.executor)
 	}
+	if at := slices.IndexFunc(j.Loops(), func(l *spec.Loop) bool { return l.Workspace != nil }); at >= 0 {
+		return nil, exit.Usage("run --shard I/N on each machine, and merge the folders", "--executor %s: loop %s declares a workspace, whose states would stay on the workers", j.flags.executor, page.Visible(j.Loops()[at].Name))
+	}
 	manifest, err := p.writer().Manifest(j.Document, j.plan)
 	if err != nil {
 		return nil, exit.Unmeasured(err)
