@@ -76,10 +76,11 @@ type batchState struct {
 	pending  int
 	outcomes []Outcome
 	last     bool
+	fetched  bool // all there will be
 }
 
 // BatchWorkflow runs the items that are added to it, until the last one. The outcomes are
-// fetched by an update.
+// fetched by an update, and it ends once all are.
 func BatchWorkflow(ctx workflow.Context, in Batch) error {
 	items, cancel := workflow.WithCancel(ctx)
 	s := &batchState{Batch: &in, taken: map[string]bool{}}
@@ -104,7 +105,7 @@ func BatchWorkflow(ctx workflow.Context, in Batch) error {
 		}
 	})
 	// A cancelled suite ends its batches, once the runs in progress have ended.
-	_ = workflow.Await(ctx, func() bool { return s.last && s.pending == 0 })
+	_ = workflow.Await(ctx, func() bool { return s.fetched })
 	quiet, _ := workflow.NewDisconnectedContext(ctx)
 	return workflow.Await(quiet, func() bool { return s.pending == 0 && workflow.AllHandlersFinished(quiet) })
 }
@@ -137,11 +138,13 @@ func (s *batchState) run(ctx workflow.Context, item Item) {
 	s.outcomes = append(s.outcomes, o)
 }
 
-// wait gives the outcomes behind the first so many, as soon as there are any.
+// wait gives the outcomes behind the first so many, as soon as there are any. Who asks has
+// those before.
 func (s *batchState) wait(ctx workflow.Context, seen int) ([]Outcome, error) {
 	err := workflow.Await(ctx, func() bool { return len(s.outcomes) > seen || s.pending == 0 })
 	if err != nil {
 		return nil, err
 	}
+	s.fetched = s.fetched || s.last && s.pending == 0 && seen >= len(s.outcomes)
 	return s.outcomes[min(seen, len(s.outcomes)):], nil
 }

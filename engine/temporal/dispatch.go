@@ -131,6 +131,7 @@ func (e *Executor) collect(ctx context.Context, b *batch) {
 		open, over := len(b.waiting), b.full && len(b.waiting) == 0
 		b.mu.Unlock()
 		if over {
+			e.fetched(ctx, b, seen)
 			return
 		}
 		if open == 0 {
@@ -167,6 +168,19 @@ func (e *Executor) update(ctx context.Context, workflow, update, name string, as
 		}
 		return handle.Get(ctx, answer)
 	})
+}
+
+// fetched tells a batch that all its outcomes are here. A batch that does not hear it ends
+// with its suite.
+func (e *Executor) fetched(ctx context.Context, b *batch, seen int) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	handle, err := e.client.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
+		WorkflowID: b.id, UpdateName: updateWait, Args: []any{seen}, WaitForStage: client.WorkflowUpdateStageCompleted,
+	})
+	if err == nil {
+		_ = handle.Get(ctx, nil)
+	}
 }
 
 func (b *batch) deliver(o *Outcome) {

@@ -47,12 +47,10 @@ func SuiteWorkflow(ctx workflow.Context, state SuiteState) (Totals, error) {
 	}
 	long := func() bool { return s.answered >= mostRequests || workflow.GetInfo(ctx).GetContinueAsNewSuggested() }
 	err := workflow.Await(ctx, func() bool { return s.finished || long() })
+	if err != nil || s.finished {
+		s.end(ctx)
+	}
 	if err != nil { // somebody cancelled it
-		quiet, _ := workflow.NewDisconnectedContext(ctx)
-		for _, id := range s.Open {
-			// Where it has ended meanwhile there is nothing to cancel.
-			_ = workflow.RequestCancelExternalWorkflow(quiet, id, "").Get(quiet, nil)
-		}
 		return s.Book.Totals(), err
 	}
 	if err := workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) }); err != nil {
@@ -62,6 +60,15 @@ func SuiteWorkflow(ctx workflow.Context, state SuiteState) (Totals, error) {
 		return s.Book.Totals(), nil
 	}
 	return Totals{}, workflow.NewContinueAsNewError(ctx, suiteWorkflow, state)
+}
+
+// end cancels the batches that still run: those that a killed coordinator has left behind.
+func (s *suiteRun) end(ctx workflow.Context) {
+	quiet, _ := workflow.NewDisconnectedContext(ctx)
+	for _, id := range s.Open {
+		// Where it has ended there is nothing to cancel.
+		_ = workflow.RequestCancelExternalWorkflow(quiet, id, "").Get(quiet, nil)
+	}
 }
 
 func (s *suiteRun) serve(ctx workflow.Context) error {

@@ -54,6 +54,8 @@ type site struct {
 	testing.TB
 	*devServer
 	dir, program string
+	store        string
+	env          []string // of all its processes, beside this one's
 	workers      []*exec.Cmd
 }
 
@@ -62,6 +64,7 @@ type site struct {
 func newSite(t testing.TB, durable bool, files map[string]string) *site {
 	t.Helper()
 	s := &site{TB: t, dir: t.TempDir()}
+	s.store = filepath.Join(s.dir, "store")
 	file := ""
 	if durable {
 		file = filepath.Join(t.TempDir(), "temporal.db")
@@ -93,13 +96,13 @@ func newSite(t testing.TB, durable bool, files map[string]string) *site {
 func (s *site) command(args ...string) *exec.Cmd {
 	c := exec.Command(s.program, args...)
 	c.Dir = filepath.Join(s.dir, "suite")
-	c.Env = append(os.Environ(), "OPENAI_API_KEY=none", "TMPDIR="+s.dir)
+	c.Env = append(append(os.Environ(), "OPENAI_API_KEY=none", "TMPDIR="+s.dir), s.env...)
 	return c
 }
 
 // there are the flags that name the server and the store.
 func (s *site) there() []string {
-	return []string{"--address", s.Address, "--task-queue", s.Queue, "--store", filepath.Join(s.dir, "store")}
+	return []string{"--address", s.Address, "--task-queue", s.Queue, "--store", s.store}
 }
 
 // startWorker starts the n-th worker, also in place of one that was killed.
