@@ -94,6 +94,9 @@ type Recipe struct {
 	SpecHash       string         `json:"spec_hash"`
 }
 
+// here is the executor that is this process.
+const here = "local"
+
 // placeFlags say where the runs are made.
 type placeFlags struct{ executor string }
 
@@ -101,7 +104,7 @@ func (f *placeFlags) declare(c *cobra.Command, places []Place) {
 	if len(places) == 0 {
 		return
 	}
-	names := []string{"local"}
+	names := []string{here}
 	for _, place := range places {
 		names = append(names, place.Name)
 		place.Flags(c.Flags())
@@ -115,9 +118,6 @@ func (p *program) goElsewhere(ctx context.Context, j *job) error {
 	at := slices.IndexFunc(p.places, func(place Place) bool { return place.Name == j.flags.executor })
 	if at < 0 {
 		return nil
-	}
-	if j.flags.watch {
-		return exit.Usage("leave out one of both", "--watch does not go together with --executor %s", j.flags.executor)
 	}
 	s, err := p.submission(j)
 	if err != nil {
