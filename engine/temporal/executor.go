@@ -360,6 +360,10 @@ func (e *Executor) finish(ctx context.Context) (failed error) {
 	slices.SortFunc(last, func(a, b Books) int { return cmp.Compare(a.Account, b.Account) })
 	var t Totals
 	err := e.update(ctx, e.suite.Workflow, updateFinish, "finish-"+rand.Text(), last, &t)
+	var ended *serviceerror.NotFound
+	if err == nil || errors.As(err, &ended) { // an update whose answer was lost may have ended it
+		err = e.client.GetWorkflow(ctx, e.suite.Workflow, "").Get(ctx, &t)
+	}
 	if e.lease != nil && err == nil {
 		e.link.Handed = nil
 		defer func() { failed = errors.Join(failed, e.writeLink()) }()
