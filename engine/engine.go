@@ -141,19 +141,24 @@ func (s *session) starting(ctx context.Context, items iter.Seq2[plan.Item, error
 	}
 }
 
-// run runs one item. A panic is the outcome of that run, not of the suite.
-func (s *session) run(ctx context.Context, item plan.Item) (r *record.Run) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			r = s.panicked(item, cause)
-		}
-	}()
+// run runs one item.
+func (s *session) run(ctx context.Context, item plan.Item) *record.Run {
 	if s.Watch != nil {
 		s.Watch.Started(item)
 	}
-	started := s.now()
-	r = s.Loops[item.Configuration].Run(s.unlessOver(ctx), item.ID, item.Task, item.Trial, s.Observe)
-	r.Volatile.Started, r.Volatile.Wall = started, max(0, s.now().Sub(started)) // a clock may be set back
+	return RunItem(s.unlessOver(ctx), s.Loops[item.Configuration], item, s.Observe, s.now)
+}
+
+// RunItem runs one item by its loop. A panic is the outcome of that run, not of the suite.
+func RunItem(ctx context.Context, by *loop.Loop, item plan.Item, observe func(record.Event), now func() time.Time) (r *record.Run) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			r = panicked(by, item, cause)
+		}
+	}()
+	started := now()
+	r = by.Run(ctx, item.ID, item.Task, item.Trial, observe)
+	r.Volatile.Started, r.Volatile.Wall = started, max(0, now().Sub(started)) // a clock may be set back
 	return r
 }
 
@@ -180,8 +185,8 @@ func (s *session) now() time.Time {
 	return s.Now()
 }
 
-func (s *session) panicked(item plan.Item, cause any) *record.Run {
-	r := s.Loops[item.Configuration].Head
+func panicked(by *loop.Loop, item plan.Item, cause any) *record.Run {
+	r := by.Head
 	r.Version, r.ID, r.Task, r.Trial, r.Cluster, r.Group = record.Version, item.ID, item.Task.ID, item.Trial, item.Task.Cluster, item.Task.Group
 	fault := &record.Error{Class: record.Internal, Message: fmt.Sprintf("panic: %v\n%s", cause, debug.Stack())}
 	r.Outcome = record.Outcome{Status: record.Faulted, Reason: record.ReasonError, Class: record.ByFault, Fired: string(record.Internal), Error: fault}

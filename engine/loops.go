@@ -35,9 +35,9 @@ type BuildOptions struct {
 	// zero CacheMode is cache.On.
 	Cache     *cache.Store
 	CacheMode cache.Mode
-	// Gate is told of the gate of every model that is called over a network; nil:
-	// nobody wants to know.
-	Gate func(*pace.Gate)
+	// Gate is told of the gate of every model that is called over a network, and of the
+	// model's name; nil: nobody wants to know.
+	Gate func(model string, gate *pace.Gate)
 	// Workspaces is the folder of the runs' workspaces and their states.
 	Workspaces string
 	// Recorded says that the document is known from its results alone. Beside is the document whose files its

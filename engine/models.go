@@ -172,7 +172,7 @@ func (m *models) limited(name string, declared *spec.Model, pricing pace.LimitOp
 func (m *models) patient(name string, provided model.Model, declared *spec.Model, pricing pace.LimitOptions) model.Model {
 	g := pace.NewGate(pace.GateOptions{Requests: declared.RPM, Tokens: declared.TPM, Parallel: declared.MaxParallel})
 	if m.options.Gate != nil {
-		m.options.Gate(g)
+		m.options.Gate(name, g)
 	}
 	paced := g.Wrap(provided)
 	o := pace.RetryOptions{Unreachable: func(address string) { m.unreachable.CompareAndSwap(nil, &Unreachable{name, address}) }}

@@ -154,7 +154,7 @@ func TestGatesCanBeWatched(t *testing.T) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		o := BuildOptions{Budget: pace.OfSuite(spec.SuiteBudget{}), Gate: func(g *pace.Gate) { gates = append(gates, g) }}
+		o := BuildOptions{Budget: pace.OfSuite(spec.SuiteBudget{}), Gate: func(_ string, g *pace.Gate) { gates = append(gates, g) }}
 		runWith(t, server.URL, "", o)
 	}()
 	<-arrived

@@ -191,6 +191,24 @@ func (l *Ledger) Release(b *Balance, paid Usage) {
 	l.seal()
 }
 
+// Correct takes back what was in doubt for a cause, where it has become known what was
+// spent of it.
+func (l *Ledger) Correct(cause Cause, doubted Usage, known Settlement) error {
+	if known.Doubt != (Usage{}) {
+		entry, err := l.Reserve(known.Doubt)
+		if err != nil {
+			return err
+		}
+		l.Settle(entry, known.Doubt, Settlement{Doubt: known.Doubt, Cause: known.Cause})
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.paid, l.doubt = l.paid.Plus(known.Paid), l.doubt.Minus(doubted)
+	l.append(&ledgerEntry{Released: map[Cause]Usage{cause: doubted}, Paid: &known.Paid, Cause: known.Cause})
+	l.seal()
+	return l.err
+}
+
 // Sealed is the seal as it is now, for the manifest.
 func (l *Ledger) Sealed() LedgerSeal {
 	l.mu.Lock()

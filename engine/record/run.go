@@ -841,6 +841,22 @@ func idPart(name string) string {
 // errSecretName is about a run whose id cannot be written.
 var errSecretName = errors.New("the name of its task or configuration is, or looks like, a secret; name it otherwise")
 
+// EncodeRun is the line that a journal would write of a run, for who keeps it elsewhere:
+// with its checksum, and without secrets.
+func EncodeRun(run *Run, options Options) ([]byte, error) {
+	line, _, err := (&Journal{redact: options.Redact}).runLine(nil, run)
+	return line, err
+}
+
+// DecodeRun reads what EncodeRun wrote.
+func DecodeRun(line []byte) (*Run, error) {
+	object, err := unseal(bytes.TrimSuffix(bytes.Clone(line), []byte("\n")))
+	if err != nil {
+		return nil, err
+	}
+	return runOf(object)
+}
+
 // runLine encodes a run without its secrets, and gives the run as its line has
 // it: what is derived from a record can be derived from the line alone.
 func (j *Journal) runLine(dst []byte, run *Run) ([]byte, *Run, error) {

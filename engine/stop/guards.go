@@ -237,6 +237,27 @@ func (l *Limits) Short(u record.Usage) record.Reason {
 	return ""
 }
 
+// Left is what of the limits is left beside a usage; nothing of what is not limited.
+func (l *Limits) Left(u record.Usage) Limits {
+	return Limits{
+		Calls: max(0, l.Calls-u.Calls), Tokens: max(0, l.Tokens-u.Tokens()), Cost: max(0, l.Cost-u.Cost),
+	}
+}
+
+// Excess is by how much a usage exceeds the limits; nothing where there is no limit.
+func (l *Limits) Excess(u record.Usage) (over Limits) {
+	if l.Calls > 0 {
+		over.Calls = max(0, u.Calls-l.Calls)
+	}
+	if l.Tokens > 0 {
+		over.Tokens = max(0, u.Tokens()-l.Tokens)
+	}
+	if l.Cost > 0 {
+		over.Cost = max(0, u.Cost-l.Cost)
+	}
+	return over
+}
+
 // Reservations are the limits in which every call is reserved before it is made;
 // ok is false where no budget is hard.
 func (r *Rules) Reservations() (limits Limits, ok bool) {

@@ -34,10 +34,11 @@ import (
 	"github.com/agentbench/agentbench/engine/secret"
 )
 
-// Main runs the command line of this process and returns its exit code.
-func Main() int {
+// Main runs the command line of this process and returns its exit code. Suites can also
+// be run at the places, if there are any.
+func Main(places ...Place) int {
 	heap.Keep()
-	return run(context.Background(), os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr)
+	return run(context.Background(), os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr, places...)
 }
 
 // Tree returns the commands with their flags and help, for man pages and completions.
@@ -46,8 +47,8 @@ func Tree() *cobra.Command {
 }
 
 // run is the program: it does what the arguments ask for and returns the exit code.
-func run(ctx context.Context, args []string, env func(string) string, stdin io.Reader, stdout, stderr io.Writer) (code int) {
-	p := &program{env: env, in: stdin, out: stdout, err: stderr, now: time.Now, tick: time.After}
+func run(ctx context.Context, args []string, env func(string) string, stdin io.Reader, stdout, stderr io.Writer, places ...Place) (code int) {
+	p := &program{env: env, in: stdin, out: stdout, err: stderr, now: time.Now, tick: time.After, places: places}
 	p.guard()
 	defer func() { code = p.leave(recover(), code) }()
 	root := p.commands()
@@ -65,6 +66,8 @@ type program struct {
 	out io.Writer // results only
 	err io.Writer
 	now func() time.Time
+	// places are where suites can be run beside this process.
+	places []Place
 	// tick waits between two looks at watched files.
 	tick func(time.Duration) <-chan time.Time
 	// color is auto, always or never.
@@ -102,6 +105,9 @@ Start with:  agentbench run quickstart`,
 	root.SetHelpCommand(helpCommand(root))
 	root.AddCommand(p.initCommand(), p.checkCommand(), p.schemaCommand(), p.pricesCommand(), p.mockCommand(), p.planCommand(),
 		p.runCommand(), p.scoreCommand(), p.importCommand(), p.mergeCommand(), p.reportCommand(), p.diffCommand(), p.pageCommand(), p.viewCommand(), p.replayCommand(), p.tuneCommand(), p.calibrateCommand(), p.baselineCommand(), p.showCommand(), p.exportCommand(), p.repairCommand(), p.cacheCommand(), p.versionCommand(), p.forwardCommand())
+	for _, place := range p.places {
+		root.AddCommand(place.Commands(&Host{p})...)
+	}
 	root.InitDefaultCompletionCmd()
 	p.completeInBash(root)
 	p.complete(root)

@@ -189,6 +189,8 @@ func (p *program) watch(ctx context.Context, path string, f *runFlags) error {
 		return err
 	case shipped != nil || path == "-":
 		return exit.Usage("agentbench init DIR writes a suite to edit", "--watch needs the file of a suite")
+	case f.executor != "" && f.executor != here:
+		return exit.Usage("leave out one of both", "--watch does not go together with --executor %s", f.executor)
 	case f.out != "" || f.events != "" || f.all.Changed("last-failed") || f.shard != "":
 		return exit.Usage("every round runs into a new folder", "--watch does not go together with --out, --events, --last-failed and --shard")
 	}

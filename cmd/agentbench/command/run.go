@@ -41,6 +41,7 @@ type runFlags struct {
 	thresholdFlags
 	rerunFlags
 	alsoPage
+	placeFlags
 	seed   int64
 	events string
 	force  bool
@@ -91,6 +92,7 @@ Exit codes: 0 success; 1 a threshold fails; 2 wrong usage; 3 the suite is wrong;
 	f.thresholdFlags.declare(c)
 	f.rerunFlags.declare(c)
 	f.alsoPage.declare(c)
+	f.placeFlags.declare(c, p.places)
 	c.Flags().Int64Var(&f.seed, "seed", 0, "seed of simulated models (default: the suite's)")
 	c.Flags().StringVar(&f.events, "events", "", "write events as JSON Lines to `FILE`; - for stdout, instead of the report")
 	c.Flags().BoolVar(&f.force, "force", false, "resume even if the spec changed")
@@ -115,7 +117,9 @@ type job struct {
 	budget *pace.Budget
 	ledger *record.Ledger // of the budget; nil: there is none
 	gates  []*pace.Gate
+	named  map[string]*pace.Gate // of models that declare limits
 	shared engine.Shared
+	placed PlacedExecutor // nil: the runs are made here
 	// around puts an executor around the one that takes no more runs after an
 	// interrupt; nil: none.
 	around  func(engine.Executor) engine.Executor
@@ -154,7 +158,10 @@ func (p *program) run(ctx context.Context, path string, f *runFlags) error {
 	if err := p.wire(j); err != nil {
 		return err
 	}
-	return p.execute(ctx, j)
+	if err := p.goElsewhere(ctx, j); err != nil {
+		return err
+	}
+	return errors.Join(p.execute(ctx, j), j.closePlace())
 }
 
 // runnable refuses what cannot run here.
@@ -170,7 +177,7 @@ func (p *program) runnable(o *opened) error {
 
 // wire makes the engine that the suite asks for.
 func (p *program) wire(j *job) error {
-	j.cache, j.budget = p.openCache(j), pace.OfSuite(j.Suite.Budget)
+	j.cache, j.budget, j.named = p.openCache(j), pace.OfSuite(j.Suite.Budget), map[string]*pace.Gate{}
 	dir, err := filepath.Abs(j.dir)
 	if err != nil {
 		return err
@@ -178,7 +185,12 @@ func (p *program) wire(j *job) error {
 	parts, err := engine.NewParts(j.Document, engine.BuildOptions{
 		Workspaces: filepath.Join(dir, results.Workspaces),
 		Getenv:     p.env, Budget: j.budget, Cache: j.cache, CacheMode: j.flags.mode, Shared: &j.shared,
-		Gate: func(g *pace.Gate) { j.gates = append(j.gates, g) },
+		Gate: func(model string, g *pace.Gate) {
+			j.gates = append(j.gates, g)
+			if m, _ := j.Suite.Models.Get(model); limited(&m) {
+				j.named[model] = g
+			}
+		},
 	})
 	if err != nil {
 		return p.unwired(err)
@@ -366,6 +378,11 @@ func (p *program) drive(ctx context.Context, j *job, journal *record.Journal) (e
 	defer interrupts.stop()
 	traced, endTrace := p.trace(interrupts.Context, j.Suite)
 	defer endTrace()
+	if j.placed != nil {
+		if err := j.placed.Begin(traced); err != nil {
+			return ending{}, err
+		}
+	}
 	j.engine.Journal, j.engine.Skip, j.draining = journal, j.earlier.Done, interrupts.Draining
 	j.engine.Executor = draining{j.engine.Executor, interrupts.Draining, j.tally.Executed}
 	if j.around != nil {

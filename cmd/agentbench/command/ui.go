@@ -139,6 +139,9 @@ func commandLine(words []string, flags *pflag.FlagSet, without ...string) string
 		}
 	})
 	line := "agentbench"
+	if f := flags.Lookup("executor"); f != nil && f.Changed {
+		line += "-" + f.Value.String() // a place has a program of its own
+	}
 	for _, word := range words {
 		line += " " + exit.ShellWord(word)
 	}

@@ -55,6 +55,12 @@ type Budget struct {
 	starved  bool
 	settled  chan struct{} // closed at the next settlement; nil while nobody waits
 	ledger   *record.Ledger
+
+	// elsewhere is what of the limits other processes hold or have spent; see Borrow.
+	elsewhere record.Usage
+	lender    Lender // nil: all that is left is this process's own
+	asking    chan struct{}
+	handed    *Reservation // what HandOver put down in the ledger; nil: nothing
 }
 
 // NewBudget makes a budget.
@@ -128,7 +134,7 @@ func (b *Budget) Charge(paid, doubt record.Usage) {
 func (b *Budget) Exhausted() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s := b.spent()
+	s := b.spent().Plus(b.elsewhere)
 	l := &b.limits
 	return l.Calls > 0 && s.Calls >= l.Calls || l.Tokens > 0 && s.Tokens() >= l.Tokens || l.Cost > 0 && s.Cost >= l.Cost
 }
@@ -173,7 +179,9 @@ var resources = map[record.Reason]Resource{
 }
 
 // short is what the limits do not suffice for, "" where they do.
-func (b *Budget) short(u record.Usage) Resource { return resources[b.limits.Short(u)] }
+func (b *Budget) short(u record.Usage) Resource {
+	return resources[b.limits.Short(u.Plus(b.elsewhere))]
+}
 
 // Refused reports whether a call was not made because there was no room for it.
 func (b *Budget) Refused() bool {
@@ -201,7 +209,7 @@ type Overshoot struct {
 func (b *Budget) Overshoot() *Overshoot {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	switch l, s := &b.limits, b.spent(); b.short(s) {
+	switch l, s := &b.limits, b.spent().Plus(b.elsewhere); resources[l.Short(s)] {
 	case Calls:
 		return &Overshoot{Calls, l.Calls, s.Calls}
 	case Tokens:
@@ -342,6 +350,9 @@ type Worst struct{ Expected, Bound record.Usage }
 // ledger cannot be written.
 func (b *Budget) Reserve(ctx context.Context, worst Worst) (*Reservation, error) {
 	for {
+		if err := b.borrow(ctx, &worst); err != nil {
+			return nil, err
+		}
 		reserved, wait, err := b.try(&worst)
 		if err != nil {
 			return nil, err

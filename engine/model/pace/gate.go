@@ -84,6 +84,7 @@ type Gate struct {
 	borne    int              // calls that it left in flight
 	doubt    doubt
 	wake     *time.Timer
+	share    *Share // nil: all that is declared is for this process
 
 	// The numbers of calls, in the order of their starts.
 	started uint64 // the last that has started
@@ -346,6 +347,9 @@ func (g *Gate) places() int {
 	if g.bursts >= 2 && g.row >= nothing {
 		return 1
 	}
+	if g.share != nil && g.share.Parallel > 0 {
+		return min(g.share.Parallel, g.window.places())
+	}
 	return g.window.places()
 }
 
@@ -369,7 +373,7 @@ func (g *Gate) cooling(now time.Time) time.Duration { return max(0, g.coolTill.S
 // admit lets the first in the queue start as long as all allow it, and else
 // comes back when they may.
 func (g *Gate) admit(now time.Time) {
-	for len(g.queue) > 0 && g.inFlight < g.places() {
+	for len(g.queue) > 0 && g.inFlight < g.places() && !g.share.over(now) {
 		next := g.queue[0]
 		wait := max(g.cooling(now), g.left.wait(g.started, now), g.pace.wait(now), g.requests.wait(1, now), g.tokens.wait(next.tokens, now))
 		if wait > 0 {

@@ -1,0 +1,85 @@
+package temporal
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"path"
+	"strings"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+
+	"github.com/agentbench/agentbench/engine/exit"
+)
+
+// bucket is a part of a bucket of an S3-compatible server.
+type bucket struct {
+	client       *minio.Client
+	name, prefix string
+}
+
+// openBucket opens s3://BUCKET/PREFIX. The server and the keys are those of the usual
+// variables: AWS_ENDPOINT_URL, AWS_REGION, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or
+// what the machine's role gives.
+func openBucket(address string, getenv func(string) string) (Store, error) {
+	name, prefix, _ := strings.Cut(strings.TrimPrefix(address, "s3://"), "/")
+	if name == "" {
+		return nil, exit.Usage("for example s3://my-bucket/agentbench", "the address names no bucket")
+	}
+	host, secure := "s3.amazonaws.com", true
+	if endpoint := getenv("AWS_ENDPOINT_URL"); endpoint != "" {
+		scheme, rest, ok := strings.Cut(endpoint, "://")
+		if !ok || scheme != "http" && scheme != "https" {
+			return nil, exit.Usage("for example AWS_ENDPOINT_URL=http://127.0.0.1:9000", "AWS_ENDPOINT_URL %s is no address", endpoint)
+		}
+		host, secure = strings.TrimSuffix(rest, "/"), scheme == "https"
+	}
+	keys := credentials.NewChainCredentials([]credentials.Provider{&credentials.EnvAWS{}, &credentials.FileAWSCredentials{}, &credentials.IAM{}})
+	if id := getenv("AWS_ACCESS_KEY_ID"); id != "" {
+		keys = credentials.NewStaticV4(id, getenv("AWS_SECRET_ACCESS_KEY"), getenv("AWS_SESSION_TOKEN"))
+	}
+	client, err := minio.New(host, &minio.Options{Creds: keys, Secure: secure, Region: getenv("AWS_REGION")})
+	return &bucket{client: client, name: name, prefix: prefix}, err
+}
+
+func (b *bucket) Folder() string { return "" }
+
+func (b *bucket) key(name string) string { return path.Join(b.prefix, name) }
+
+// Create writes an object on the condition that there is none.
+func (b *bucket) Create(ctx context.Context, name string, content []byte) (bool, error) {
+	o := minio.PutObjectOptions{ContentType: "application/octet-stream"}
+	o.SetMatchETagExcept("*")
+	_, err := b.client.PutObject(ctx, b.name, b.key(name), bytes.NewReader(content), int64(len(content)), o)
+	if code := minio.ToErrorResponse(err); code.StatusCode == http.StatusPreconditionFailed || code.StatusCode == http.StatusConflict {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("writing %s: %w", name, err)
+	}
+	return true, nil
+}
+
+func (b *bucket) Read(ctx context.Context, name string) ([]byte, error) {
+	object, err := b.client.GetObject(ctx, b.name, b.key(name), minio.GetObjectOptions{})
+	if err != nil {
+		return nil, err
+	}
+	defer object.Close()
+	content, err := io.ReadAll(object)
+	if minio.ToErrorResponse(err).StatusCode == http.StatusNotFound {
+		return nil, fmt.Errorf("reading %s: %w", name, fs.ErrNotExist)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", name, err)
+	}
+	return content, nil
+}
+
+func (b *bucket) remove(ctx context.Context, name string) error {
+	return b.client.RemoveObject(ctx, b.name, b.key(name), minio.RemoveObjectOptions{})
+}

@@ -1,0 +1,465 @@
+package temporal
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"crypto/rand"
+
+	enums "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/agentbench/agentbench/engine"
+	"github.com/agentbench/agentbench/engine/exit"
+	"github.com/agentbench/agentbench/engine/loop"
+	"github.com/agentbench/agentbench/engine/model/pace"
+	"github.com/agentbench/agentbench/engine/plan"
+	"github.com/agentbench/agentbench/engine/record"
+)
+
+// Options are what a suite is given away with.
+type Options struct {
+	Server Server
+	Store  Store
+	// Version is that of agentbench.
+	Version string
+	// Recipe is what workers make the suite of, and Folder its files; "": it has none.
+	Recipe []byte
+	Folder string
+	// Dir is the result folder: it tells which workflow is its own. It is there when
+	// Begin is called.
+	Dir string
+	// Workers is how many runs may be in progress at a time.
+	Workers int
+	// Configurations are the names of those of the plan.
+	Configurations []string
+	// Longest is how long a run may take; 0: a day.
+	Longest time.Duration
+	// Duration is the suite's limit; 0: none.
+	Duration time.Duration
+	// Heartbeat is how long a worker may be silent before its runs are made by another.
+	Heartbeat time.Duration
+	Budget    *pace.Budget
+	Models    map[string]Limits
+	Gates     map[string]*pace.Gate // of the models that the coordinator asks
+	Started   func(plan.Item)
+	Observe   func(record.Event)
+	Warn      func(string)
+}
+
+// leaseLife is how long a worker may be silent before its lease is given up.
+const leaseLife = 30 * time.Second
+
+// DefaultHeartbeat is how long a worker may be silent.
+const DefaultHeartbeat = 10 * time.Second
+
+// attempts of an item that meets lost workers.
+const attempts = 50
+
+// Executor gives items to workers.
+type Executor struct {
+	Options
+	client client.Client
+	suite  Suite
+	stop   func() // of the worker that executes workflows; nil: it has not begun
+	lease  *lease
+	link   link
+
+	mu     sync.Mutex
+	open   []*batch
+	books  map[string]Books
+	fatal  error
+	cancel context.CancelCauseFunc
+	queue  chan waiting
+	tasks  sync.WaitGroup
+}
+
+// sent is what the store has of a suite.
+type sent struct {
+	Recipe json.RawMessage `json:"recipe"`
+	Files  string          `json:"files,omitempty"` // the digest of the archive
+}
+
+func specName(spec string) string   { return "suites/" + spec + ".json" }
+func filesName(files string) string { return "suites/" + files + ".tar.gz" }
+
+// Open connects to the server, and writes the suite into the store.
+func Open(ctx context.Context, o Options) (*Executor, error) {
+	o.Heartbeat = cmp.Or(o.Heartbeat, DefaultHeartbeat)
+	o.Longest = cmp.Or(o.Longest, 24*time.Hour)
+	c, err := o.Server.Dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	e := &Executor{Options: o, client: c, books: map[string]Books{}}
+	if err := e.ship(ctx); err != nil {
+		c.Close()
+		return nil, err
+	}
+	if !o.Server.listening(ctx, c) {
+		o.Warn(fmt.Sprintf("no worker listens at the task queue %s yet; agentbench-temporal worker starts one", o.Server.Queue))
+	}
+	return e, nil
+}
+
+// ship writes what workers need.
+func (e *Executor) ship(ctx context.Context) error {
+	if err := e.Server.outlasts(ctx, e.client, e.Duration); err != nil {
+		return err
+	}
+	s := sent{Recipe: e.Recipe}
+	if e.Folder != "" {
+		packed, err := pack(e.Folder)
+		if err != nil {
+			return exit.With(exit.NotMeasured, "", "%w", err)
+		}
+		s.Files = digest(packed)
+		if _, err := e.Store.Create(ctx, filesName(s.Files), packed); err != nil {
+			return exit.With(exit.NotMeasured, "nothing was run", "writing the suite into the store: %w", err)
+		}
+	}
+	text, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	e.suite = Suite{Spec: digest(text), Agentbench: e.Version}
+	if _, err := e.Store.Create(ctx, specName(e.suite.Spec), text); err != nil {
+		return exit.With(exit.NotMeasured, "nothing was run", "writing the suite into the store: %w", err)
+	}
+	return nil
+}
+
+// Close leaves the server.
+func (e *Executor) Close() error {
+	if e.stop != nil {
+		e.stop()
+	}
+	e.client.Close()
+	return nil
+}
+
+// link is what a result folder knows of its workflow.
+type link struct {
+	Workflow string `json:"workflow"`
+	Records  string `json:"records"`
+	// Handed is what was left of the budget when the suite was given away; nil: it is back.
+	Handed *pace.Limits `json:"handed,omitempty"`
+}
+
+// linkFile is its file in the result folder.
+const linkFile = "temporal.json"
+
+// find reads which workflow a result folder has, or gives it one.
+func (e *Executor) find() error {
+	text, err := os.ReadFile(filepath.Join(e.Dir, linkFile))
+	switch {
+	case err == nil:
+		err = json.Unmarshal(text, &e.link)
+	case errors.Is(err, fs.ErrNotExist):
+		id := rand.Text()
+		e.link = link{Workflow: "agentbench/" + e.suite.Spec[:12] + "/" + id, Records: "runs/" + id}
+		err = e.writeLink()
+	}
+	e.suite.Workflow, e.suite.Records = e.link.Workflow, e.link.Records
+	return err
+}
+
+func (e *Executor) writeLink() error {
+	text, err := json.Marshal(e.link)
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(e.Dir, linkFile)
+	if err := os.WriteFile(path+".tmp", append(text, '\n'), 0o644); err != nil {
+		return err
+	}
+	return os.Rename(path+".tmp", path)
+}
+
+// recall finds out what was spent of a budget that a killed coordinator had handed over.
+// Where its workflow still runs, that goes on counting. Where it is gone, all stays in doubt.
+func (e *Executor) recall(ctx context.Context) error {
+	if e.link.Handed == nil {
+		return nil
+	}
+	d, err := e.client.DescribeWorkflowExecution(ctx, e.suite.Workflow, "")
+	var gone *serviceerror.NotFound
+	if errors.As(err, &gone) {
+		e.Warn("the workflow of the earlier session is gone: what its workers spent is unknown, and all that was left of the budget counts as spent; agentbench repair --release releases it")
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	known := record.Settlement{Cause: record.CauseKilled}
+	if d.GetWorkflowExecutionInfo().GetStatus() != enums.WORKFLOW_EXECUTION_STATUS_RUNNING {
+		value, err := e.client.QueryWorkflow(ctx, e.suite.Workflow, "", queryTotals)
+		var t Totals
+		if err == nil {
+			err = value.Get(&t)
+		}
+		if err != nil {
+			return fmt.Errorf("asking what was spent: %w", err)
+		}
+		known.Paid, known.Doubt = t.Paid.Minus(t.OwnPaid), t.Doubt.Minus(t.OwnDoubt)
+	}
+	return e.Budget.Recall(*e.link.Handed, known)
+}
+
+// handOver lends the budget to all that join.
+func (e *Executor) handOver() error {
+	account := coordinator + "/" + rand.Text()[:8]
+	e.lease = newLease(asking(e.client, e.suite.Workflow), account, e.Budget, e.Gates, leaseLife, e.Warn)
+	handed, err := e.Budget.HandOver(e.lease)
+	if err != nil {
+		return err
+	}
+	e.link.Handed = &handed
+	return e.writeLink()
+}
+
+// flows is the task queue of the workflows: only this suite's coordinator takes from it.
+func (e *Executor) flows() string { return e.suite.Workflow }
+
+// Execute implements engine.Executor. Workers make the runs; run is called for items alone
+// that no worker began before the context ended, and makes the records that say so.
+func (e *Executor) Execute(ctx context.Context, items iter.Seq2[plan.Item, error], run engine.RunFunc, deliver engine.DeliverFunc) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	e.cancel, e.queue, e.open, e.fatal = cancel, make(chan waiting), nil, nil
+	if err := e.begin(ctx); err != nil {
+		return err
+	}
+	over, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	e.tasks.Go(func() { e.dispatch(over) })
+	through := func(ctx context.Context, item plan.Item) *record.Run {
+		if made := e.through(ctx, item); made != nil {
+			return made
+		}
+		return run(ctx, item)
+	}
+	err := engine.Pool{Workers: e.Workers}.Execute(ctx, items, through, deliver)
+	end()
+	e.tasks.Wait()
+	return errors.Join(e.fatal, err, e.finish(context.WithoutCancel(ctx)))
+}
+
+// Begin finds what an earlier session has left, whose coordinator may have been killed. It
+// is called once the result folder and its ledger are open, before Execute.
+func (e *Executor) Begin(ctx context.Context) error {
+	if err := e.find(); err != nil {
+		return err
+	}
+	if err := e.follow(); err != nil {
+		return err
+	}
+	return e.recall(ctx)
+}
+
+// begin starts the workflow of the suite, or joins the one that runs.
+func (e *Executor) begin(ctx context.Context) error {
+	limits := e.Budget.Limits()
+	e.suite.Leased = limits != (pace.Limits{}) || len(e.Models) > 0
+	state := SuiteState{
+		Batch: Batch{Suite: e.suite, Queue: e.Server.Queue, Longest: e.Longest, Heartbeat: e.Heartbeat, Attempts: attempts},
+		Book:  Book{Left: e.left(limits), Life: leaseLife},
+	}
+	for _, model := range slices.Sorted(mapsKeys(e.Models)) {
+		state.Book.Models = append(state.Book.Models, ModelLimits{model, e.Models[model]})
+	}
+	started, err := e.client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
+		ID: e.suite.Workflow, TaskQueue: e.flows(), WorkflowExecutionTimeout: longestWorkflow, WorkflowTaskTimeout: taskTimeout,
+		WorkflowIDConflictPolicy: enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING, WorkflowIDReusePolicy: enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
+	}, suiteWorkflow, state)
+	if err != nil {
+		return fmt.Errorf("starting the suite's workflow: %w", err)
+	}
+	if err := e.checkClock(ctx, started); err != nil {
+		return err
+	}
+	if e.suite.Leased {
+		return e.handOver()
+	}
+	return nil
+}
+
+// left is what of the limits can be lent.
+func (e *Executor) left(limits pace.Limits) pace.Limits { return limits.Left(e.Budget.Spent()) }
+
+func mapsKeys(m map[string]Limits) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for k := range m {
+			if !yield(k) {
+				return
+			}
+		}
+	}
+}
+
+func (e *Executor) checkClock(ctx context.Context, w client.WorkflowRun) error {
+	asked := time.Now()
+	d, err := e.client.DescribeWorkflowExecution(ctx, w.GetID(), w.GetRunID())
+	if err != nil {
+		return err
+	}
+	begun := d.GetWorkflowExecutionInfo().GetStartTime().AsTime()
+	if asked.Sub(begun) > mostSkew { // it may have begun long ago
+		return nil
+	}
+	return skewed(begun, asked)
+}
+
+// follow executes the code of this suite's workflows.
+func (e *Executor) follow() error {
+	w := worker.New(e.client, e.flows(), worker.Options{LocalActivityWorkerOnly: true, MaxConcurrentWorkflowTaskPollers: 4})
+	w.RegisterWorkflowWithOptions(SuiteWorkflow, workflow.RegisterOptions{Name: suiteWorkflow})
+	w.RegisterWorkflowWithOptions(BatchWorkflow, workflow.RegisterOptions{Name: batchWorkflow})
+	if err := w.Start(); err != nil {
+		return err
+	}
+	e.stop = w.Stop
+	return nil
+}
+
+// fail ends the suite: no other item would do better.
+func (e *Executor) fail(err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.fatal == nil {
+		e.fatal = err
+		e.cancel(err)
+	}
+}
+
+// finish ends the workflow, and takes the budget back.
+func (e *Executor) finish(ctx context.Context) (failed error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	if e.lease != nil {
+		e.lease.Close()
+	}
+	var last []Books
+	for _, b := range e.books {
+		last = append(last, b)
+	}
+	slices.SortFunc(last, func(a, b Books) int { return cmp.Compare(a.Account, b.Account) })
+	var t Totals
+	err := e.update(ctx, e.suite.Workflow, updateFinish, "finish-"+rand.Text(), last, &t)
+	var ended *serviceerror.NotFound
+	if err == nil || errors.As(err, &ended) { // an update whose answer was lost may have ended it
+		err = e.client.GetWorkflow(ctx, e.suite.Workflow, "").Get(ctx, &t)
+	}
+	if e.lease != nil && err == nil {
+		e.link.Handed = nil
+		defer func() { failed = errors.Join(failed, e.writeLink()) }()
+		e.Budget.TakeBack(record.Settlement{Paid: t.Paid.Minus(t.OwnPaid), Doubt: t.Doubt.Minus(t.OwnDoubt), Cause: record.CauseKilled})
+	}
+	if err != nil {
+		return fmt.Errorf("ending the suite's workflow: %w", err)
+	}
+	return nil
+}
+
+// waiting is an item that waits for its outcome.
+type waiting struct {
+	item    Item
+	outcome chan Outcome
+}
+
+// through has an item made by a worker, and gives its record; nil: the context ended, and
+// no worker made it.
+func (e *Executor) through(ctx context.Context, item plan.Item) *record.Run {
+	e.Started(item)
+	w := waiting{Item{ID: item.ID, Task: item.Task.ID, Trial: item.Trial}, make(chan Outcome, 1)}
+	if item.Configuration < len(e.Configurations) {
+		w.item.Configuration = e.Configurations[item.Configuration]
+	}
+	if err := small(fmt.Sprintf("the item %.40s", item.ID), w.item); err != nil {
+		return e.lost(item, record.Setup, err.Error())
+	}
+	select {
+	case e.queue <- w:
+	case <-ctx.Done():
+		return nil
+	}
+	var o Outcome
+	select {
+	case o = <-w.outcome:
+	case <-ctx.Done():
+		e.cancelBatches(context.WithoutCancel(ctx))
+		select {
+		case o = <-w.outcome:
+		case <-time.After(cancelPatience):
+			return nil
+		}
+	}
+	return e.received(ctx, item, &o)
+}
+
+// cancelPatience is how long workers have to end runs that are cancelled.
+const cancelPatience = 30 * time.Second
+
+// received is the run of an outcome.
+func (e *Executor) received(ctx context.Context, item plan.Item, o *Outcome) *record.Run {
+	if o.Kind != "" {
+		e.fail(exit.With(exit.NotMeasured, hints[o.Kind], "%s", o.Failure))
+	}
+	if o.Failure != "" {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return e.lost(item, record.Network, "no worker could make the run: "+o.Failure)
+	}
+	line, err := e.Store.Read(context.WithoutCancel(ctx), o.Record)
+	if err == nil && digest(line) != o.Digest {
+		err = fmt.Errorf("its digest is %s, and the worker wrote %s", digest(line), o.Digest)
+	}
+	var run *record.Run
+	if err == nil {
+		run, err = record.DecodeRun(bytes.Clone(line))
+	}
+	if err != nil {
+		return e.lost(item, record.Internal, fmt.Sprintf("the record %s of the store: %v", o.Record, err))
+	}
+	if reason, ok := loop.Interrupted(ctx, nil); ok && run.Outcome.Status == record.Cancelled {
+		run.Outcome.Reason = reason
+	}
+	if e.Observe != nil {
+		for event := range record.Events(run) {
+			e.Observe(event)
+		}
+	}
+	return run
+}
+
+// hints say what to do about failures that end a suite.
+var hints = map[string]string{
+	kindVersion: "run the same agentbench-temporal everywhere; nothing was paid for this run",
+	kindSuite:   "give all workers the same environment, files below roots and programs; nothing was paid for this run",
+	kindClock:   "set the clocks by NTP; nothing was paid for this run",
+}
+
+// lost is the record of an item that no worker could make.
+func (e *Executor) lost(item plan.Item, class record.ErrorClass, message string) *record.Run {
+	r := &record.Run{Version: record.Version, ID: item.ID, Task: item.Task.ID, Trial: item.Trial, Cluster: item.Task.Cluster, Group: item.Task.Group}
+	if item.Configuration < len(e.Configurations) {
+		r.Configuration = e.Configurations[item.Configuration]
+	}
+	r.Outcome = record.Outcome{Status: record.Faulted, Reason: record.ReasonError, Class: record.ByFault, Fired: string(class), Error: &record.Error{Class: class, Message: message}}
+	return r
+}

@@ -1,0 +1,203 @@
+package temporal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/agentbench/agentbench/engine"
+	"github.com/agentbench/agentbench/engine/executortest"
+	"github.com/agentbench/agentbench/engine/exit"
+	"github.com/agentbench/agentbench/engine/model/pace"
+	"github.com/agentbench/agentbench/engine/plan"
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/spec"
+)
+
+// beside is an executor whose worker is in this process and makes the runs of the test.
+type beside struct {
+	*Executor
+	mu    sync.Mutex
+	run   engine.RunFunc
+	items map[string]plan.Item
+	draws *pace.Budget // of the worker; nil: there is no budget
+}
+
+// Execute implements engine.Executor.
+func (b *beside) Execute(ctx context.Context, items iter.Seq2[plan.Item, error], run engine.RunFunc, deliver engine.DeliverFunc) error {
+	b.mu.Lock()
+	b.run, b.items = run, map[string]plan.Item{}
+	b.mu.Unlock()
+	noted := func(yield func(plan.Item, error) bool) {
+		for item, err := range items {
+			if err == nil {
+				b.mu.Lock()
+				b.items[item.Task.ID] = item
+				b.mu.Unlock()
+			}
+			if !yield(item, err) {
+				return
+			}
+		}
+	}
+	return b.Executor.Execute(ctx, noted, run, deliver)
+}
+
+// Run makes the run of the test that wants it.
+func (b *beside) Run(ctx context.Context, _, task string, _ int) (*record.Run, error) {
+	b.mu.Lock()
+	item, known := b.items[task]
+	run := b.run
+	b.mu.Unlock()
+	if !known {
+		return nil, fmt.Errorf("no item %s", task)
+	}
+	made := run(ctx, item)
+	made.Version = record.Version
+	return made, nil
+}
+
+func (b *beside) Encode(run *record.Run) ([]byte, error) {
+	return record.EncodeRun(run, record.Options{})
+}
+
+func (b *beside) Draws() (*pace.Budget, map[string]*pace.Gate) { return b.draws, nil }
+
+func (b *beside) Close() {}
+
+// newBeside opens an executor at a server, and starts a worker of it in this process.
+func newBeside(t *testing.T, server *Server, workers int, worker func(*Worker)) (b *beside, end func()) {
+	t.Helper()
+	store, err := OpenStore(t.Context(), t.TempDir(), nothing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := Open(t.Context(), Options{
+		Server: *server, Store: store, Version: "v1", Recipe: []byte("{}"), Dir: t.TempDir(), Workers: workers, Heartbeat: 2 * time.Second,
+		Budget: pace.NewBudget(pace.Suite, pace.Limits{}), Started: func(plan.Item) {}, Warn: func(text string) { t.Log(text) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Begin(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	b = &beside{Executor: e}
+	client, err := server.Dial(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &Worker{
+		Client: client, Store: store, Version: "v1", Name: "beside", Dir: t.TempDir(), Now: time.Now,
+		Prepare: func(Files) (Runs, error) { return b, nil },
+	}
+	if worker != nil {
+		worker(w)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	var listening sync.WaitGroup
+	listening.Go(func() {
+		if err := w.Listen(ctx, server.Queue, workers, time.Second); err != nil {
+			t.Error(err)
+		}
+	})
+	return b, func() {
+		stop()
+		listening.Wait()
+		client.Close()
+		if err := b.Executor.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestContract(t *testing.T) {
+	const workers = 4
+	server := serverOf(t, "")
+	b, end := newBeside(t, &server.Server, workers, nil)
+	defer end()
+	executortest.Contract(t, b, workers)
+}
+
+// one is a single item.
+func one(id string) iter.Seq2[plan.Item, error] {
+	return func(yield func(plan.Item, error) bool) {
+		yield(plan.Item{ID: id, Task: &spec.Task{ID: id}, Trial: 1}, nil)
+	}
+}
+
+// What another attempt would meet as well ends the suite with one clear error, and nothing
+// was run.
+func TestWorkersThatDoNotFit(t *testing.T) {
+	server := serverOf(t, "")
+	otherSuite := errors.New("the suite is another one on this machine")
+	for name, c := range map[string]struct {
+		worker func(*Worker)
+		id     string
+		want   string
+	}{
+		"another version": {func(w *Worker) { w.Version = "v2" }, "a", "worker beside: it runs agentbench v2, and the coordinator v1"},
+		"a clock that is slow": {func(w *Worker) { w.Now = func() time.Time { return time.Now().Add(-5 * time.Minute) } }, "a",
+			"worker beside: the clock of this machine differs from that of the Temporal server by -5m0s; at most 2m0s will do"},
+		"another suite": {func(w *Worker) {
+			w.Prepare, w.Wrong = func(Files) (Runs, error) { return nil, otherSuite }, func(err error) bool { return errors.Is(err, otherSuite) }
+		}, "a", "worker beside: the suite is another one on this machine"},
+		"an item that is too large": {nil, strings.Repeat("x", 70_000), "bytes; at most 65536 travel through Temporal"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			own := server.Server
+			own.Queue = "queue of " + name
+			b, end := newBeside(t, &own, 2, c.worker)
+			defer end()
+			ran := false
+			var made *record.Run
+			err := b.Execute(t.Context(), one(c.id),
+				func(ctx context.Context, item plan.Item) *record.Run {
+					ran = ctx.Err() == nil
+					return &record.Run{ID: item.ID, Outcome: record.Outcome{Status: record.Cancelled}}
+				},
+				func(_ context.Context, _ plan.Item, run *record.Run) { made = run })
+			said := fmt.Sprint(err)
+			if made != nil && made.Outcome.Error != nil {
+				said += made.Outcome.Error.Message
+			}
+			if ran || !strings.Contains(said, c.want) {
+				t.Errorf("it ran: %v; said: %.300s; want %q", ran, said, c.want)
+			}
+		})
+	}
+}
+
+// What is wrong with the server is told before anything is run.
+func TestServersThatDoNotFit(t *testing.T) {
+	server := serverOf(t, "")
+	nobody := Server{Address: fmt.Sprint("127.0.0.1:", freePort(t)), Namespace: "default", Queue: "agentbench"}
+	absent := server.Server
+	absent.Namespace = "absent"
+	for want, s := range map[string]Server{
+		"no Temporal server answers at " + nobody.Address:                       nobody,
+		"the Temporal server at " + server.Address + " has no namespace absent": absent,
+	} {
+		_, err := s.Dial(t.Context())
+		var told *exit.Error
+		if err == nil || !strings.Contains(err.Error(), want) || !errors.As(err, &told) || told.Hint == "" {
+			t.Errorf("%v; want %q and a hint", err, want)
+		}
+	}
+	c, err := server.Dial(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if err := server.outlasts(t.Context(), c, time.Hour); err != nil {
+		t.Errorf("an hour: %v", err)
+	}
+	if err := server.outlasts(t.Context(), c, 1000*time.Hour); err == nil || !strings.Contains(err.Error(), "keeps ended workflows for 24h0m0s, and the suite may take 1000h0m0s") {
+		t.Errorf("1000 hours: %v", err)
+	}
+}

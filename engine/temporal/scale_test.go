@@ -1,0 +1,107 @@
+package temporal
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// scaleVariable says how many runs of no time TestScale makes.
+const scaleVariable = "AGENTBENCH_TEMPORAL_SCALE"
+
+// used is the processor time and the peak memory of a process that still runs.
+func used(t *testing.T, pid int) (cpu time.Duration, peak int) {
+	t.Helper()
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		t.Skip(err)
+	}
+	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+2:]))
+	for _, at := range []int{11, 12} { // in hundredths of a second
+		n, _ := strconv.Atoi(fields[at])
+		cpu += time.Duration(n) * 10 * time.Millisecond
+	}
+	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	_, after, _ := strings.Cut(string(status), "VmHWM:")
+	peak, _ = strconv.Atoi(strings.Fields(after)[0])
+	return cpu, peak >> 10
+}
+
+func scaleSuite(n int, model string, concurrency int) map[string]string {
+	return map[string]string{
+		"tasks.jsonl": tasks(n), "a.loop.yaml": trialLoop,
+		"suite.yaml": fmt.Sprintf(`suite: scale
+tasks: tasks.jsonl
+models: {m: %s}
+configurations: [{name: once, loop: a.loop.yaml, set: {terminate.max_iterations: 1}}]
+scorers: [{name: good, type: cel, expr: "double(output.quality) > 0.6 ? 1.0 : 0.0"}]
+concurrency: %d
+`, model, concurrency),
+	}
+}
+
+// TestScale measures what Temporal costs: runs of no time, and calls of 200 ms on one worker
+// and on three.
+func TestScale(t *testing.T) {
+	n, err := strconv.Atoi(os.Getenv(scaleVariable))
+	if err != nil {
+		t.Skip(scaleVariable + " is not set")
+	}
+	const simulated = "{provider: simulate, quality: {start: 0.6, limit: 0.9, rate: 0.5, spread: 0.2}"
+	t.Run("no time", func(t *testing.T) {
+		s := newSite(t, false, scaleSuite(n, simulated+"}", 16))
+		s.startWorker(0, "--concurrency", "16")
+		c := s.elsewhere("there")
+		began := time.Now()
+		s.must(c)
+		took := time.Since(began)
+		worker, _ := used(t, s.workers[0].Process.Pid)
+		server, memory := used(t, s.pid())
+		own := c.ProcessState.UserTime() + c.ProcessState.SystemTime()
+		t.Logf("%d runs in %v; processor time a run: coordinator %v, worker %v, server %v; the server has taken up to %d MiB",
+			n, took.Round(time.Second), own/time.Duration(n), worker/time.Duration(n), server/time.Duration(n), memory)
+		s.histories(t)
+	})
+	slow := simulated + ", sleep: true, latency: {median: 200ms}}"
+	var took [2]time.Duration
+	for i, workers := range []int{1, 3} {
+		t.Run(fmt.Sprint(workers, " workers"), func(t *testing.T) {
+			s := newSite(t, false, scaleSuite(240, slow, 4*workers))
+			for w := range workers {
+				s.startWorker(w, "--concurrency", "4")
+			}
+			s.must(s.elsewhere("warm", "--limit", "12"))
+			began := time.Now()
+			s.must(s.elsewhere("there"))
+			took[i] = time.Since(began)
+			t.Logf("240 runs of 200 ms, 4 at a time on each of %d: %v", workers, took[i].Round(10*time.Millisecond))
+		})
+	}
+	t.Logf("3 workers are %.2f times as fast as one", float64(took[0])/float64(took[1]))
+}
+
+// histories tells how long those of the largest batch are.
+func (s *site) histories(t *testing.T) {
+	out, err := exec.Command(cli(t), "workflow", "list", "--address", s.Address, "--limit", "1", "--query", `WorkflowType = "agentbench-batch" AND ExecutionStatus = "Completed"`,
+		"--output", "json").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, _ := strings.Cut(string(out), `"workflowId": "`)
+	id, _, _ := strings.Cut(after, `"`)
+	out, err = exec.Command(cli(t), "workflow", "describe", "--address", s.Address, "--workflow-id", id).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(out)) {
+		if strings.Contains(line, "History") {
+			t.Logf("a batch of %d items: %s", batchSize, strings.Join(strings.Fields(line), " "))
+		}
+	}
+	t.Logf("the store: %s", strings.Fields(s.must(exec.Command("du", "-sh", filepath.Join(s.dir, "store"))))[0])
+}

@@ -1,0 +1,133 @@
+package temporal
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/agentbench/agentbench/engine/exit"
+)
+
+// Store keeps what all machines of a suite read and write. Names have slashes. It is safe
+// for concurrent use.
+type Store interface {
+	// Create writes what is not there yet, and reports whether it did: what is there stays.
+	Create(ctx context.Context, name string, content []byte) (created bool, err error)
+	// Read fails with fs.ErrNotExist where there is nothing of that name.
+	Read(ctx context.Context, name string) ([]byte, error)
+	// Folder is where the names are files; "": they are not.
+	Folder() string
+}
+
+// OpenStore opens the store that an address names: a folder, or s3://HOST/BUCKET/PREFIX. It
+// fails where nothing can be written there.
+func OpenStore(ctx context.Context, address string, getenv func(string) string) (Store, error) {
+	var store Store
+	var err error
+	switch {
+	case address == "":
+		return nil, exit.Usage("a folder that all machines share, or s3://BUCKET/PREFIX", "--store is missing")
+	case strings.HasPrefix(address, "s3://"):
+		store, err = openBucket(address, getenv)
+	default:
+		store, err = openFolder(address)
+	}
+	if err == nil {
+		err = probe(ctx, store)
+	}
+	if err != nil {
+		return nil, exit.With(exit.NotMeasured, "workers and the coordinator write to it; nothing was run", "the store %s cannot be used: %w", address, err)
+	}
+	return store, nil
+}
+
+// probe fails where a store does not keep what is written.
+func probe(ctx context.Context, store Store) error {
+	name, content := "probes/"+rand.Text(), []byte(strings.Repeat("agentbench\n", 400))
+	if _, err := store.Create(ctx, name, content); err != nil {
+		return err
+	}
+	again, err := store.Create(ctx, name, []byte("other"))
+	if err != nil {
+		return err
+	}
+	read, err := store.Read(ctx, name)
+	if err == nil && (again || string(read) != string(content)) {
+		err = errors.New("it writes over what is there: it must know conditional writes (If-None-Match)")
+	}
+	if remover, ok := store.(interface {
+		remove(context.Context, string) error
+	}); ok && err == nil {
+		err = remover.remove(ctx, name)
+	}
+	return err
+}
+
+// folderStore is a folder.
+type folderStore string
+
+func openFolder(path string) (Store, error) {
+	whole, err := filepath.Abs(path)
+	if err == nil {
+		err = os.MkdirAll(whole, 0o755)
+	}
+	return folderStore(whole), err
+}
+
+func (s folderStore) Folder() string { return string(s) }
+
+func (s folderStore) path(name string) string {
+	return filepath.Join(string(s), filepath.FromSlash(name))
+}
+
+// Create writes the file whole under another name, and links it to its own: that fails
+// where there is one, on network file systems as well.
+func (s folderStore) Create(_ context.Context, name string, content []byte) (bool, error) {
+	path := s.path(name)
+	if _, err := os.Lstat(path); err == nil {
+		return false, nil
+	}
+	temporary := filepath.Join(filepath.Dir(path), "tmp-"+rand.Text())
+	err := write(temporary, content)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = os.MkdirAll(filepath.Dir(path), 0o755); err == nil {
+			err = write(temporary, content)
+		}
+	}
+	if err == nil {
+		err = os.Link(temporary, path)
+	}
+	_ = os.Remove(temporary)
+	if errors.Is(err, fs.ErrExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// write writes a file so that it survives the machine.
+func write(path string, content []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		_ = os.Remove(path)
+	}
+	return err
+}
+
+func (s folderStore) Read(_ context.Context, name string) ([]byte, error) {
+	content, err := os.ReadFile(s.path(name))
+	if err != nil {
+		return nil, fmt.Errorf("reading the store: %w", err)
+	}
+	return content, nil
+}
+
+func (s folderStore) remove(_ context.Context, name string) error { return os.Remove(s.path(name)) }

@@ -1,0 +1,162 @@
+package temporal
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/johannesboyne/gofakes3"
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
+
+	"github.com/agentbench/agentbench/engine/exit"
+)
+
+// s3 is a server that speaks S3, with a bucket; what it gives are the variables that name it.
+func s3(t testing.TB) func(string) string {
+	t.Helper()
+	backend := s3mem.New()
+	if err := backend.CreateBucket("bench"); err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(gofakes3.New(backend).Server())
+	t.Cleanup(server.Close)
+	variables := map[string]string{"AWS_ENDPOINT_URL": server.URL, "AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "key", "AWS_REGION": "us-east-1"}
+	return func(name string) string { return variables[name] }
+}
+
+func nothing(string) string { return "" }
+
+// Both kinds of stores keep what was written first, however many write at once.
+func TestStores(t *testing.T) {
+	for name, open := range map[string]func() (Store, error){
+		"folder": func() (Store, error) { return OpenStore(t.Context(), t.TempDir(), nothing) },
+		"s3":     func() (Store, error) { return OpenStore(t.Context(), "s3://bench/some/prefix", s3(t)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			store, err := open()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := store.Read(t.Context(), "runs/a/b"); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("nothing is there, and the error is %v", err)
+			}
+			var created atomic.Int64
+			var writers sync.WaitGroup
+			for i := range 8 {
+				writers.Go(func() {
+					mine, err := store.Create(context.Background(), "runs/a/b", []byte(strings.Repeat(string(rune('a'+i)), 5000)))
+					if err != nil {
+						t.Error(err)
+					}
+					if mine {
+						created.Add(1)
+					}
+				})
+			}
+			writers.Wait()
+			content, err := store.Read(t.Context(), "runs/a/b")
+			if err != nil || created.Load() != 1 || len(content) != 5000 || strings.Trim(string(content), string(content[0])) != "" {
+				t.Errorf("%d wrote, %d bytes are there, %v", created.Load(), len(content), err)
+			}
+		})
+	}
+}
+
+// What is wrong with a store is told before anything is run.
+func TestOpenStoreTellsWhatIsWrong(t *testing.T) {
+	readOnly := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(readOnly, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for address, want := range map[string]string{
+		"":                "--store is missing",
+		readOnly + "/in":  "not a directory",
+		"s3://absent/x":   "The specified bucket does not exist",
+		"s3:///x":         "the address names no bucket",
+		"/proc/self/none": "the store /proc/self/none cannot be used",
+	} {
+		_, err := OpenStore(t.Context(), address, s3(t))
+		var told *exit.Error
+		if err == nil || !strings.Contains(err.Error(), want) || !errors.As(err, &told) {
+			t.Errorf("%q: %v, want %q", address, err, want)
+		}
+	}
+	full, err := OpenStore(t.Context(), t.TempDir(), nothing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := probedFull(full); err == nil || !strings.Contains(err.Error(), "no space left") {
+		t.Errorf("a full store: %v", err)
+	}
+}
+
+// fullStore has no room.
+type fullStore struct{ Store }
+
+func (fullStore) Create(context.Context, string, []byte) (bool, error) {
+	return false, errors.New("no space left on device")
+}
+
+func probedFull(s Store) (bool, error) {
+	err := probe(context.Background(), fullStore{s})
+	return err == nil, err
+}
+
+// A suite's folder travels whole, but for results, and nothing leads out of it.
+func TestPack(t *testing.T) {
+	from, into := t.TempDir(), filepath.Join(t.TempDir(), "suite")
+	write := func(name, text string, mode fs.FileMode) {
+		path := filepath.Join(from, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("suite.yaml", "suite: a", 0o644)
+	write("bin/check.sh", "#!/bin/sh", 0o755)
+	write("results/r/records.jsonl", "{}", 0o644)
+	write("mine/manifest.json", "{}", 0o644)
+	write(".git/HEAD", "ref", 0o644)
+	if err := os.Symlink("check.sh", filepath.Join(from, "bin/link")); err != nil {
+		t.Fatal(err)
+	}
+	packed, err := pack(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := pack(from); err != nil || digest(again) != digest(packed) {
+		t.Errorf("packed again it is another archive: %v", err)
+	}
+	for range 2 {
+		if err := unpack(packed, into); err != nil {
+			t.Fatal(err)
+		}
+	}
+	info, err := os.Stat(filepath.Join(into, "bin/link"))
+	if err != nil || info.Mode().Perm() != 0o755 {
+		t.Errorf("the script: %v, %v", info, err)
+	}
+	for _, gone := range []string{"results", ".git", "mine"} {
+		if _, err := os.Stat(filepath.Join(into, gone)); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s travelled: %v", gone, err)
+		}
+	}
+	if err := os.Symlink("../../etc/passwd", filepath.Join(from, "bin/out")); err != nil {
+		t.Fatal(err)
+	}
+	if packed, err = pack(from); err != nil {
+		t.Fatal(err)
+	}
+	if err := unpack(packed, into+"2"); err == nil || !strings.Contains(err.Error(), "leads out of the suite's folder") {
+		t.Errorf("a link that leads out: %v", err)
+	}
+}

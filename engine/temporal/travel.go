@@ -1,0 +1,125 @@
+package temporal
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/agentbench/agentbench/engine/model/pace"
+	"github.com/agentbench/agentbench/engine/record"
+)
+
+// What travels through Temporal is here. All of it is JSON, and small.
+
+// Suite is what a worker finds the suite and its results by.
+type Suite struct {
+	// Workflow is the id of the suite's workflow.
+	Workflow string `json:"workflow"`
+	// Spec is where the store has the recipe of the suite, by its digest.
+	Spec string `json:"spec"`
+	// Records is the folder of the store for the records of this result folder.
+	Records string `json:"records"`
+	// Agentbench is the version that workers must have.
+	Agentbench string `json:"agentbench"`
+	// Leased means that the suite has a budget, or that models have limits.
+	Leased bool `json:"leased,omitempty"`
+}
+
+// Item is one run that is to be made.
+type Item struct {
+	ID            string `json:"id"`
+	Configuration string `json:"configuration"`
+	Task          string `json:"task"`
+	Trial         int    `json:"trial"`
+}
+
+// Outcome is what became of an item.
+type Outcome struct {
+	ID     string `json:"id"`
+	Worker string `json:"worker,omitempty"`
+	// Record is the name of the record in the store, Digest that of its bytes.
+	Record string        `json:"record,omitempty"`
+	Digest string        `json:"digest,omitempty"`
+	Status record.Status `json:"status,omitempty"`
+	// Found means that the run was made before.
+	Found bool `json:"found,omitempty"`
+	// Books are what the worker has spent of the suite's budget in all; nil: it has none.
+	Books *Books `json:"books,omitempty"`
+	// Failure is why there is no record, Kind is its kind.
+	Failure string `json:"failure,omitempty"`
+	Kind    string `json:"kind,omitempty"`
+}
+
+// Books are what a worker has spent. Of two the one with the larger number is newer.
+type Books struct {
+	Account string       `json:"account"`
+	Number  int64        `json:"number"`
+	Paid    record.Usage `json:"paid"`
+	Doubt   record.Usage `json:"doubt"`
+}
+
+// Limits are what models may be asked in a minute, and at a time.
+type Limits struct {
+	Requests int64 `json:"rpm,omitempty"`
+	Tokens   int64 `json:"tpm,omitempty"`
+	Parallel int   `json:"parallel,omitempty"`
+}
+
+// Request is what a worker asks of the ledger, and tells it.
+type Request struct {
+	Account string       `json:"account"`
+	Number  int64        `json:"number"` // of the request; one that is sent twice counts once
+	Paid    record.Usage `json:"paid"`
+	Doubt   record.Usage `json:"doubt"`
+	Back    pace.Limits  `json:"back"`
+	Want    pace.Limits  `json:"want"`
+	// Asks means that the worker calls models, and gets a share of their limits.
+	Asks   bool `json:"asks,omitempty"`
+	Leaves bool `json:"leaves,omitempty"`
+}
+
+// Reply is what the ledger answers.
+type Reply struct {
+	Lent pace.Limits `json:"lent"`
+	// Final means that nothing is left, and nobody will give anything back.
+	Final bool `json:"final,omitempty"`
+	// Short means that others wait for what is given back.
+	Short bool `json:"short,omitempty"`
+	// Lost means that the account was given up, because it was silent for too long.
+	Lost bool `json:"lost,omitempty"`
+	// Shares are those of the models' limits, by model. Nil: not yet.
+	Shares map[string]Limits `json:"shares,omitempty"`
+	// Life is how long the lease holds.
+	Life time.Duration `json:"life"`
+}
+
+// Totals are what was spent of a budget through the ledger.
+type Totals struct {
+	Paid  record.Usage `json:"paid"`
+	Doubt record.Usage `json:"doubt"`
+	// Own is the part of the coordinator, which knows it by itself.
+	OwnPaid  record.Usage `json:"own_paid"`
+	OwnDoubt record.Usage `json:"own_doubt"`
+	Lost     int          `json:"lost,omitempty"` // accounts that were given up
+}
+
+// mostTravelling is how many bytes of one item or outcome travel at most. Temporal tries a
+// larger payload than its own limit of 2 MiB again and again.
+const mostTravelling = 64 << 10
+
+// small refuses what is too large to travel.
+func small(what string, value any) error {
+	text, err := json.Marshal(value)
+	if err == nil && len(text) > mostTravelling {
+		err = fmt.Errorf("%s takes %d bytes; at most %d travel through Temporal", what, len(text), mostTravelling)
+	}
+	return err
+}
+
+// digest names bytes.
+func digest(content []byte) string {
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:16])
+}

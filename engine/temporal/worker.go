@@ -1,0 +1,301 @@
+package temporal
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
+	sdk "go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/worker"
+
+	"github.com/agentbench/agentbench/engine/model/pace"
+	"github.com/agentbench/agentbench/engine/record"
+)
+
+// Runs are the runs of one suite on a worker.
+type Runs interface {
+	// Run makes one run. It fails where the suite has no such item.
+	Run(ctx context.Context, configuration, task string, trial int) (*record.Run, error)
+	// Encode is a run as a line without secrets.
+	Encode(run *record.Run) ([]byte, error)
+	// Draws are the budget and the gates that the runs draw on.
+	Draws() (*pace.Budget, map[string]*pace.Gate)
+	Close()
+}
+
+// Files are where a worker finds what a suite needs.
+type Files struct {
+	Recipe     []byte // as the coordinator wrote it
+	Folder     string // the suite's files
+	Workspaces string
+	Cache      string
+}
+
+// Worker makes the runs that coordinators ask for.
+type Worker struct {
+	Client client.Client
+	Store  Store
+	// Version is that of agentbench, Name that of this process.
+	Version, Name string
+	// Dir is a folder of this machine.
+	Dir string
+	// Prepare makes the loops of a suite.
+	Prepare func(Files) (Runs, error)
+	// Wrong reports whether an error of Prepare means that the suite is another one here.
+	Wrong func(error) bool
+	Warn  func(string)
+	Now   func() time.Time
+
+	mu     sync.Mutex
+	suites map[string]*serving
+}
+
+// serving is a suite that the worker makes runs of.
+type serving struct {
+	runs  Runs
+	lease *lease // nil: nothing is leased
+	err   error
+	ready chan struct{}
+}
+
+// Listen takes runs from a task queue, so many at a time, until the context ends. Those in
+// progress then have a grace to end; what does not is made again by another worker.
+func (w *Worker) Listen(ctx context.Context, queue string, parallel int, grace time.Duration) error {
+	w.suites = map[string]*serving{}
+	failed := make(chan error, 1)
+	listening := worker.New(w.Client, queue, worker.Options{
+		Identity: w.Name, MaxConcurrentActivityExecutionSize: parallel, DisableWorkflowWorker: true, WorkerStopTimeout: grace,
+		MaxHeartbeatThrottleInterval: beat, DefaultHeartbeatThrottleInterval: beat,
+		OnFatalError: func(err error) { failed <- err },
+	})
+	listening.RegisterActivityWithOptions(w.Run, activity.RegisterOptions{Name: runActivity})
+	if err := listening.Start(); err != nil {
+		return err
+	}
+	var err error
+	select {
+	case <-ctx.Done():
+	case err = <-failed:
+	}
+	listening.Stop()
+	w.leave()
+	return err
+}
+
+// beat is how often a worker shows that it is there while a run is in progress, and learns
+// that the run is cancelled.
+const beat = 500 * time.Millisecond
+
+// Run is the activity.
+func (w *Worker) Run(ctx context.Context, t Task) (Outcome, error) {
+	info := activity.GetInfo(ctx)
+	if err := skewed(info.StartedTime, w.Now()); err != nil {
+		return Outcome{}, w.never(kindClock, err)
+	}
+	if t.Suite.Agentbench != w.Version {
+		return Outcome{}, w.never(kindVersion, fmt.Errorf("it runs agentbench %s, and the coordinator %s", w.Version, t.Suite.Agentbench))
+	}
+	done := w.beating(ctx)
+	defer done()
+	s, err := w.serve(ctx, &t.Suite)
+	if err != nil {
+		return Outcome{}, err
+	}
+	made, err := w.made(ctx, &t)
+	if err != nil || made != nil {
+		return s.tell(made), err
+	}
+	run, err := s.runs.Run(ctx, t.Item.Configuration, t.Item.Task, t.Item.Trial)
+	if err != nil {
+		return Outcome{}, w.never(kindItem, err)
+	}
+	if run.Outcome.Status == record.Cancelled && !wanted(ctx) {
+		return Outcome{}, fmt.Errorf("worker %s: the run ended with %w, which nobody asked for", w.Name, context.Cause(ctx))
+	}
+	made, err = w.keep(ctx, s, &t, run)
+	return s.tell(made), err
+}
+
+// wanted reports whether a run that was cancelled is to be: its suite ends. It is not where
+// this worker stops, or could not reach the server for a while.
+func wanted(ctx context.Context) bool {
+	var asked *sdk.CanceledError
+	return ctx.Err() == nil || errors.As(context.Cause(ctx), &asked)
+}
+
+// never is an error that no other attempt helps against.
+func (w *Worker) never(kind string, err error) error {
+	return sdk.NewNonRetryableApplicationError(fmt.Sprintf("worker %s: %v", w.Name, err), kind, nil)
+}
+
+// beating shows that the worker is there, whatever a run is waiting for.
+func (w *Worker) beating(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var over sync.WaitGroup
+	over.Go(func() {
+		tick := time.NewTicker(beat)
+		defer tick.Stop()
+		for {
+			activity.RecordHeartbeat(ctx)
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	return func() {
+		cancel()
+		over.Wait()
+	}
+}
+
+// recordName is that of the record of a run that counts.
+func recordName(s *Suite, id string) string {
+	d := digest([]byte(id))
+	return path.Join(s.Records, d[:2], d[2:])
+}
+
+// made is the outcome of a run that was made before; nil: it was not.
+func (w *Worker) made(ctx context.Context, t *Task) (*Outcome, error) {
+	name := recordName(&t.Suite, t.Item.ID)
+	line, err := w.Store.Read(ctx, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	run, err := record.DecodeRun(line)
+	if err != nil {
+		return nil, fmt.Errorf("the record %s in the store: %w", name, err)
+	}
+	return &Outcome{ID: t.Item.ID, Worker: w.Name, Record: name, Digest: digest(line), Status: run.Outcome.Status, Found: true}, nil
+}
+
+// keep writes a record. That of a run that does not count has a name of its own: the run is
+// made again.
+func (w *Worker) keep(ctx context.Context, s *serving, t *Task, run *record.Run) (*Outcome, error) {
+	line, err := s.runs.Encode(run)
+	if err != nil {
+		return nil, w.never(kindItem, err)
+	}
+	name := recordName(&t.Suite, t.Item.ID)
+	if !run.Outcome.Counts() {
+		name += "." + rand.Text()
+	}
+	created, err := w.Store.Create(context.WithoutCancel(ctx), name, line)
+	if err != nil {
+		return nil, fmt.Errorf("worker %s: writing the record: %w", w.Name, err)
+	}
+	if !created { // another attempt was first
+		return w.made(ctx, t)
+	}
+	o := &Outcome{ID: t.Item.ID, Worker: w.Name, Record: name, Digest: digest(line), Status: run.Outcome.Status}
+	if err := small("the outcome of "+t.Item.ID, o); err != nil {
+		return nil, w.never(kindLarge, err)
+	}
+	return o, nil
+}
+
+// tell adds what the worker has spent.
+func (s *serving) tell(o *Outcome) Outcome {
+	if o == nil {
+		return Outcome{}
+	}
+	if s.lease != nil {
+		b := s.lease.books()
+		o.Books = &b
+	}
+	return *o
+}
+
+// serve is the suite of a task, which is prepared when its first run is made here.
+func (w *Worker) serve(ctx context.Context, of *Suite) (*serving, error) {
+	key := of.Workflow + " " + of.Spec
+	w.mu.Lock()
+	s, there := w.suites[key]
+	if !there {
+		s = &serving{ready: make(chan struct{})}
+		w.suites[key] = s
+	}
+	w.mu.Unlock()
+	if !there {
+		if s.err = w.prepare(ctx, s, of); s.err != nil {
+			w.mu.Lock()
+			delete(w.suites, key) // it may be there the next time
+			w.mu.Unlock()
+		}
+		close(s.ready)
+	}
+	select {
+	case <-s.ready:
+		return s, s.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+func (w *Worker) prepare(ctx context.Context, s *serving, of *Suite) error {
+	recipe, err := w.Store.Read(ctx, specName(of.Spec))
+	if err != nil {
+		return err
+	}
+	var spec sent
+	if err := json.Unmarshal(recipe, &spec); err != nil {
+		return err
+	}
+	files := Files{
+		Recipe: spec.Recipe, Workspaces: filepath.Join(w.Dir, "runs", of.Spec, w.Name), Cache: filepath.Join(w.Dir, "cache"),
+	}
+	if shared := w.Store.Folder(); shared != "" {
+		files.Cache = filepath.Join(shared, "cache")
+	}
+	if spec.Files != "" {
+		packed, err := w.Store.Read(ctx, filesName(spec.Files))
+		if err != nil {
+			return err
+		}
+		files.Folder = filepath.Join(w.Dir, "suites", spec.Files)
+		if err := unpack(packed, files.Folder); err != nil {
+			return err
+		}
+	}
+	if s.runs, err = w.Prepare(files); err != nil {
+		if w.Wrong != nil && w.Wrong(err) {
+			return w.never(kindSuite, err)
+		}
+		return fmt.Errorf("worker %s: %w", w.Name, err)
+	}
+	if of.Leased {
+		budget, gates := s.runs.Draws()
+		account := w.Name + "/" + rand.Text()[:8]
+		s.lease = newLease(asking(w.Client, of.Workflow), account, budget, gates, leaseLife, w.Warn)
+		budget.Borrow(s.lease)
+	}
+	return nil
+}
+
+// leave gives back what the worker has of all suites.
+func (w *Worker) leave() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, s := range w.suites {
+		<-s.ready
+		if s.lease != nil {
+			s.lease.Close()
+		}
+		if s.runs != nil {
+			s.runs.Close()
+		}
+	}
+}
