@@ -23,7 +23,7 @@ func (r *Report) tasksChart() []page.Chart {
 	digits := r.scoreDigits()
 	c := page.Chart{
 		Name: "tasks-scores", Title: "Scores by task and configuration", Beside: "tasks",
-		About: "The mean of " + r.Primary() + " over the trials of a task; the darker, the higher.",
+		About: "The mean of " + r.Primary() + " over the trials of a task; the stronger the colour, the higher.",
 		X:     page.Axis{Name: "configuration", Kind: page.Category}, Y: page.Axis{Name: "task", Kind: page.Category},
 	}
 	for i, configuration := range shown {

@@ -55,7 +55,7 @@ func lastPart(path string) string { return path[strings.LastIndexByte(path, '.')
 
 // aboutMap says what the map is of.
 func (t *Tuning) aboutMap(m *Map) string {
-	what := "The objective of the replayed configurations; the darker, the higher."
+	what := "The objective of the replayed configurations; the stronger the colour, the higher."
 	switch {
 	case m.Y.Path == "":
 		what = "The objective of the replayed configurations by " + m.X.Path + ", the only parameter that was tried."
