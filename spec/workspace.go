@@ -234,7 +234,7 @@ type Reported struct {
 }
 
 // programKeys mean something for agents that are programs only.
-const programKeys = "env recipe models usage output on_limit"
+const programKeys = "env recipe models usage output on_limit steps_of"
 
 // runsPrograms reports whether a stage of the loop is a program.
 func (l *Loop) runsPrograms() bool {
@@ -260,6 +260,7 @@ func (l *loader) checkPrograms(loop *Loop) {
 		l.fault(loop.Tree.Get("guards").Get("budget").Get("steps"), "write agent: {models: {default: MODEL}}; agent.max_steps limits those of a model with tools",
 			"steps are calls of the suite's models, and no program here calls any")
 	}
+	l.checkStepsOfPrograms(loop)
 	for _, stage := range loop.Stages() {
 		if stage.Agent.Command != nil && stage.Agent.Recipe != "" && loop.Workspace == nil {
 			l.fault(loop.recipeNode(stage.Agent.Recipe), "write workspace: {from: task.vars.repo, sandbox: bubblewrap}",
@@ -269,6 +270,34 @@ func (l *loader) checkPrograms(loop *Loop) {
 				"the recipe %s switches off the program's own sandbox, and the loop has none", stage.Agent.Recipe)
 		}
 	}
+}
+
+// checkStepsOfPrograms wants models whose calls can be counted, and a limit of them.
+func (l *loader) checkStepsOfPrograms(loop *Loop) {
+	for _, stage := range loop.Stages() {
+		a := stage.Agent
+		if a.Command == nil {
+			continue
+		}
+		switch node := loop.agentNode("max_steps"); {
+		case a.MaxSteps > 0 && len(a.Models) == 0:
+			l.fault(node, "write models: {default: MODEL}", "steps are calls of the suite's models, and this program calls none")
+			return
+		case a.StepsOf != "" && a.MaxSteps == 0:
+			l.fault(loop.agentNode("steps_of"), "write max_steps", "steps_of says which steps max_steps counts, and the agent has none")
+			return
+		}
+	}
+}
+
+// agentNode is where an agent of the loop has a key.
+func (l *Loop) agentNode(key string) *source.Node {
+	for _, agent := range l.agents() {
+		if n := agent.Node.Get(key); n != nil {
+			return n
+		}
+	}
+	return nil
 }
 
 // recipeNode is where a recipe is named.
