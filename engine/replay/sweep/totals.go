@@ -457,9 +457,14 @@ func looksAtSteps(l *spec.Loop, path string) bool {
 	return slices.ContainsFunc(l.Values(), func(v spec.Value) bool { return v.Path == scope && v.Value == spec.ScopeStep })
 }
 
+// mostSteps are those of the longest iteration. A call that the recorded limit refused is one more.
 func mostSteps(run *record.Run) (most int) {
 	for i := range run.Iterations {
-		most = max(most, run.Iterations[i].StepCount())
+		steps := run.Iterations[i].StepCount()
+		if run.Iterations[i].Cut == string(record.ReasonMaxSteps) {
+			steps++
+		}
+		most = max(most, steps)
 	}
 	return most
 }
