@@ -137,7 +137,7 @@ func (l *loader) checkIdle(loop *Loop) {
 	}
 	for _, agent := range loop.agents() {
 		for _, key := range []string{"max_steps", "tool_calls", "tool_choice"} {
-			if n := agent.Node.Get(key); n != nil && (key != "max_steps" || loop.User == nil && !loop.LimitsPrograms()) {
+			if n := agent.Node.Get(key); n != nil && (key != "max_steps" || loop.User == nil && !loop.runsPrograms()) {
 				l.add(agent.Node.KeyFault(key, "give the agent tools or delegates, or delete the key", "no agent here calls tools, so %s changes nothing", key).AsWarning())
 			}
 		}

@@ -275,29 +275,24 @@ func (l *loader) checkPrograms(loop *Loop) {
 // checkStepsOfPrograms wants models whose calls can be counted, and a limit of them.
 func (l *loader) checkStepsOfPrograms(loop *Loop) {
 	for _, stage := range loop.Stages() {
-		a := stage.Agent
-		if a.Command == nil {
-			continue
-		}
-		switch node := loop.agentNode("max_steps"); {
+		switch a := stage.Agent; {
+		case a.Command == nil:
 		case a.MaxSteps > 0 && len(a.Models) == 0:
-			l.fault(node, "write models: {default: MODEL}", "steps are calls of the suite's models, and this program calls none")
+			l.faultOfKey(loop, "max_steps", "it goes with model, and with a command that has models", "steps are calls of the suite's models, and this program calls none")
 			return
 		case a.StepsOf != "" && a.MaxSteps == 0:
-			l.fault(loop.agentNode("steps_of"), "write max_steps", "steps_of says which steps max_steps counts, and the agent has none")
+			l.faultOfKey(loop, "steps_of", "write max_steps", "steps_of says which steps max_steps counts, and the agent has none")
 			return
 		}
 	}
 }
 
-// agentNode is where an agent of the loop has a key.
-func (l *Loop) agentNode(key string) *source.Node {
-	for _, agent := range l.agents() {
-		if n := agent.Node.Get(key); n != nil {
-			return n
-		}
+// faultOfKey is a fault at the first agent of the loop that has a key.
+func (l *loader) faultOfKey(loop *Loop, key, hint, message string) {
+	agents := loop.agents()
+	if at := slices.IndexFunc(agents, func(a *Agent) bool { return a.Node.Get(key) != nil }); at >= 0 {
+		l.add(agents[at].Node.KeyFault(key, hint, "%s", message))
 	}
-	return nil
 }
 
 // recipeNode is where a recipe is named.

@@ -170,9 +170,9 @@ func TestMaxStepsOfPrograms(t *testing.T) {
 		{"the main conversation made as many", "", ", max_steps: 1, steps_of: main", "terminate: {max_iterations: 1}\n", sub, replay.Exact, 0, 20, "t3"},
 		{"the recorded one is the same", ", max_steps: 3", ", max_steps: 3", "terminate: {max_iterations: 2}\n", ended(), replay.Exact, 0, 60, ""},
 		{"the recorded one was looser", ", max_steps: 3", ", max_steps: 1", "terminate: {max_iterations: 1}\n", ended(), replay.Exact, 0, 10, "t2"},
-		{"the recorded one was tighter", ", max_steps: 3", ", max_steps: 4", "terminate: {max_iterations: 2}\n", ended(), replay.Branches, 1, 30, ""},
+		{"the recorded one was tighter", ", max_steps: 3", ", max_steps: 4", "terminate: {max_iterations: 2}\n", ended(), replay.Branches, 1, 0, ""},
 		{"the recorded one counted the main conversation", ", max_steps: 3, steps_of: main", ", max_steps: 3", "terminate: {max_iterations: 2}\n", ended(), replay.Exact, 0, 60, ""},
-		{"the refused call may be of a sub-agent", ", max_steps: 3", ", max_steps: 3, steps_of: main", "terminate: {max_iterations: 2}\n", ended(), replay.Branches, 1, 30, ""},
+		{"the refused call may be of a sub-agent", ", max_steps: 3", ", max_steps: 3, steps_of: main", "terminate: {max_iterations: 2}\n", ended(), replay.Branches, 1, 0, ""},
 	} {
 		states := &tested{}
 		result := replay.New(coding(t, c.was, c.rest), coding(t, c.is, c.rest), replay.Options{States: states}).Run(t.Context(), c.run, &spec.Task{ID: "a"})
