@@ -281,7 +281,7 @@ func (l *loader) checkStepsOfPrograms(loop *Loop) {
 			l.faultOfKey(loop, "max_steps", "it goes with model, and with a command that has models", "steps are calls of the suite's models, and this program calls none")
 			return
 		case a.StepsOf != "" && a.MaxSteps == 0:
-			l.faultOfKey(loop, "steps_of", "write max_steps", "steps_of says which steps max_steps counts, and the agent has none")
+			l.faultOfKey(loop, "steps_of", "write max_steps", "steps_of changes nothing without max_steps")
 			return
 		}
 	}
