@@ -25,9 +25,10 @@ type difference struct {
 
 // stage is a stage of the configuration beside all those of the recorded loop.
 type stage struct {
-	model  bool            // or a remote agent: its calls are reserved in budgets
-	within stop.CallLimits // of an iteration of a program
-	with   map[string]pair // by phase or strategy of the recorded loop
+	model   bool            // or a remote agent: its calls are reserved in budgets
+	within  stop.CallLimits // of an iteration of a program
+	refuses bool            // calls of a program beyond its limits, so that it continues
+	with    map[string]pair // by phase or strategy of the recorded loop
 }
 
 // pair is a stage of the configuration and one of the recorded loop.
@@ -59,7 +60,7 @@ func differenceOf(recorded, target *spec.Loop, minDelta bool) difference {
 	c := &comparison{recorded, target, minDelta}
 	d := difference{values: c.values(), evaluation: c.evaluation()}
 	for _, t := range target.Stages() {
-		s := stage{model: t.Agent.Model != "" || t.Agent.A2A != "", within: stop.IterationLimits(t.Agent), with: map[string]pair{}}
+		s := stage{model: t.Agent.Model != "" || t.Agent.A2A != "", within: stop.IterationLimits(t.Agent), refuses: t.Agent.OnLimit == "refuse", with: map[string]pair{}}
 		for _, r := range recorded.Stages() {
 			s.with[r.Name] = c.pair(&t, &r)
 		}

@@ -162,6 +162,7 @@ func TestMaxStepsOfPrograms(t *testing.T) {
 	}{
 		{"it ends the only iteration", "", ", max_steps: 2", "terminate: {max_iterations: 1}\n", programRun(apart...), replay.Exact, 0, 20, "t3"},
 		{"its evaluation ends the loop", "", ", max_steps: 2", "terminate: {any: [{max_iterations: 2}, {confidence: {threshold: 0.5}}]}\n", programRun(apart...), replay.Exact, 0, 20, "t3"},
+		{"the program continues when its calls are refused", ", on_limit: refuse", ", max_steps: 2, on_limit: refuse", "terminate: {max_iterations: 1}\n", programRun(apart...), replay.Branches, 1, 0, ""},
 		{"the loop goes on", "", ", max_steps: 2", "terminate: {max_iterations: 2}\n", programRun(apart...), replay.Branches, 2, 20, "t3"},
 		{"no iteration reaches it", "", ", max_steps: 3", "terminate: {max_iterations: 2}\n", programRun(apart...), replay.Exact, 0, 60, ""},
 		{"the run's limit ends the run in the second iteration", "", ", max_steps: 3", "terminate: {max_iterations: 2}\nguards: {budget: {steps: 4}}\n", programRun(apart...), replay.Exact, 0, 40, "t6"},
