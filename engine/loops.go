@@ -204,7 +204,7 @@ func (m *models) served(l *spec.Loop, a *spec.Agent) (agent.Served, error) {
 		return nil, err
 	}
 	limits, _ := stop.Compile(l).CallLimits()
-	return &served{proxy: m.proxy, models: models, limits: limits, now: time.Now}, nil
+	return &served{proxy: m.proxy, models: models, limits: limits, within: stop.IterationLimits(a), now: time.Now}, nil
 }
 
 // proxy is the model proxy, which is closed after the last run. In sandboxes without a

@@ -33,6 +33,8 @@ type served struct {
 	proxy  func() (*listening, error)
 	models []proxy.Name
 	limits stop.CallLimits
+	// within one iteration
+	within stop.CallLimits
 	now    func() time.Time
 }
 
@@ -71,7 +73,7 @@ func (v *served) Calls(ctx context.Context, turn *agent.Turn, program *agent.Pro
 		run := proxy.Run{
 			Models: v.models, Program: cmp.Or(program.Spec.Recipe, filepath.Base(program.Program.Argv[0])),
 			Draw:  model.Draw{Task: turn.Task.ID, Trial: turn.Trial, Iteration: turn.Iteration, Of: spec.JudgedTask{Task: turn.Task}},
-			Clock: s.clocked, Limits: v.limits, Refuse: s.refuse, Arrived: s.arrived, Ended: s.ended, Ask: s.ask,
+			Clock: s.clocked, Limits: v.limits, Iteration: v.within, Refuse: s.refuse, Arrived: s.arrived, Ended: s.ended, Ask: s.ask,
 		}
 		if turn.Workspace != nil {
 			run.Own = turn.Workspace.Own()
@@ -117,6 +119,9 @@ func (s *access) Start(ctx context.Context, turn *agent.Turn, program external.P
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.began, s.elapsed, s.frozen, s.values = s.clock(), turn.Elapsed, 0, context.WithoutCancel(ctx)
+	if s.end == error(refused{record.ReasonMaxSteps}) { // only the iteration before has ended
+		s.end, s.refused = nil, nil
+	}
 	running, err := program.Start(ctx, stdin)
 	s.running = running
 	return running, err
@@ -141,11 +146,11 @@ func (s *access) Stopped(turn *agent.Turn, failed error) (calls []record.Call, r
 	return calls, s.refused, end
 }
 
-// refused is why a program was ended, or its calls were refused: a limit of the run.
+// refused is why a program was ended, or its calls were refused: a limit of the run, or of the iteration.
 type refused struct{ reason record.Reason }
 
 func (r refused) Error() string {
-	return "the run has no room for the program's next call: " + string(r.reason)
+	return "there is no room for the program's next call: " + string(r.reason)
 }
 func (r refused) StopReason() record.Reason { return r.reason }
 func (r refused) Is(target error) bool      { return target == model.ErrRefused }

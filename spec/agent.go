@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"slices"
 	"time"
 
 	"github.com/agentbench/agentbench/spec/source"
@@ -22,7 +23,8 @@ type Agent struct {
 	Seed            *int64        `yaml:"seed"`
 	Timeout         time.Duration `yaml:"timeout" above:"0" doc:"Of one call or one program."`
 
-	MaxSteps   int        `yaml:"max_steps" min:"1" doc:"Model calls inside one iteration (default 5)."`
+	MaxSteps   int        `yaml:"max_steps" min:"1" doc:"Steps inside one iteration: of a model (default 5), or of a program with models (default: no limit)."`
+	StepsOf    string     `yaml:"steps_of" enum:"all|main" doc:"models: the steps that max_steps counts: those of all conversations of the program (all, default), or of the main one alone (main)."`
 	ToolCalls  string     `yaml:"tool_calls" enum:"native|fenced|xml" doc:"How tool calls are written: native (the server's own, default), fenced or xml blocks in the text."`
 	ToolChoice string     `yaml:"tool_choice" minlen:"1" doc:"native calls: auto, none, required, or the name of a tool."`
 	Tools      []Tool     `yaml:"tools" doc:"What the agent may use; [] means nothing."`
@@ -151,6 +153,9 @@ func (l *Loop) RepliesText() bool {
 	return true
 }
 
+// StepsOfMain is steps_of where the main conversation of a program alone counts.
+const StepsOfMain = "main"
+
 // Steps an agent may make in one iteration unless it says otherwise.
 const (
 	defaultSteps         = 5
@@ -183,14 +188,17 @@ type StepLimit struct {
 	Limit       int
 }
 
-// StepLimits are those of the stages whose agents make several steps in an iteration; one where they are all the same.
+// StepLimits are those of the stages whose agents make several steps in an iteration, or are programs with a limit of them; one
+// where they are all the same.
 func (l *Loop) StepLimits() (limits []StepLimit) {
 	same := true
 	for _, s := range l.Stages() {
-		if !l.Converses(s.Agent) || s.Agent.StepsOnce(l.User != nil) {
+		limit := StepLimit{Path: "agent.max_steps", Stage: s.Name, Limit: l.Steps(s.Agent)}
+		if s.Agent.limitsProgram() {
+			limit.Limit = s.Agent.MaxSteps
+		} else if !l.Converses(s.Agent) || s.Agent.StepsOnce(l.User != nil) {
 			continue
 		}
-		limit := StepLimit{Path: "agent.max_steps", Stage: s.Name, Limit: l.Steps(s.Agent)}
 		switch {
 		case len(l.Phases) > 0:
 			limit.Path = "phases." + s.Name + ".agent.max_steps"
@@ -205,6 +213,13 @@ func (l *Loop) StepLimits() (limits []StepLimit) {
 	}
 	return limits
 }
+
+// LimitsPrograms reports whether max_steps of a stage limits a program that calls models.
+func (l *Loop) LimitsPrograms() bool {
+	return slices.ContainsFunc(l.Stages(), func(s Stage) bool { return s.Agent.limitsProgram() })
+}
+
+func (a *Agent) limitsProgram() bool { return len(a.Models) > 0 && a.MaxSteps > 0 }
 
 // StepsOnce reports whether each iteration of the agent is one step: it has nothing to call, and no user answers it. Blocks in
 // its text are calls nonetheless, and are answered.
@@ -252,6 +267,9 @@ func (a *Agent) with(over *Agent) *Agent {
 	if over.Model != "" || over.Command != nil || over.HTTP != "" || over.A2A != "" {
 		merged.Model, merged.Command, merged.HTTP, merged.A2A, merged.Headers = over.Model, over.Command, over.HTTP, over.A2A, over.Headers
 		merged.Arguments, merged.Recipe, merged.Env, merged.Models, merged.Usage, merged.Output = over.Arguments, "", nil, nil, nil, nil
+		if a != nil && (a.Command == nil) != (over.Command == nil) {
+			merged.MaxSteps, merged.StepsOf = 0, "" // the steps of programs are counted otherwise
+		}
 	}
 	override(&merged.System, over.System)
 	override(&merged.Reply, over.Reply)
@@ -261,6 +279,7 @@ func (a *Agent) with(over *Agent) *Agent {
 	override(&merged.Seed, over.Seed)
 	override(&merged.Timeout, over.Timeout)
 	override(&merged.MaxSteps, over.MaxSteps)
+	override(&merged.StepsOf, over.StepsOf)
 	override(&merged.ToolCalls, over.ToolCalls)
 	override(&merged.ToolChoice, over.ToolChoice)
 	override(&merged.Memory, over.Memory)

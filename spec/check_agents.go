@@ -34,7 +34,7 @@ func (l *loader) checkAgents(loop *Loop) {
 }
 
 // modelKeys mean something for agents that are models only.
-const modelKeys = "system temperature top_p max_output_tokens seed max_steps tool_calls tool_choice tools delegates memory warn_remaining"
+const modelKeys = "system temperature top_p max_output_tokens seed tool_calls tool_choice tools delegates memory warn_remaining"
 
 var executorWords = map[string]string{"command": "a program", "http": "an endpoint", "a2a": "a remote agent", "model": "a model"}
 
@@ -51,6 +51,9 @@ func (l *loader) checkAgentKeys(loop *Loop, agent *Agent) {
 		none := entry.Value.Kind == source.List && len(entry.Value.Items) == 0
 		if slices.Contains(strings.Fields(modelKeys), entry.Key) && executors[0] != "model" && !none {
 			l.add(agent.Node.KeyFault(entry.Key, "it goes with model", "%q means nothing for an agent that is %s", entry.Key, executorWords[executors[0]]))
+		}
+		if entry.Key == "max_steps" && executors[0] != "model" && executors[0] != "command" {
+			l.add(agent.Node.KeyFault(entry.Key, "it goes with model, and with a command that has models", "%q means nothing for an agent that is %s", entry.Key, executorWords[executors[0]]))
 		}
 		if slices.Contains(strings.Fields(programKeys), entry.Key) && executors[0] != "command" {
 			l.add(agent.Node.KeyFault(entry.Key, "it goes with command", "%q means nothing for an agent that is %s", entry.Key, executorWords[executors[0]]))
@@ -134,7 +137,7 @@ func (l *loader) checkIdle(loop *Loop) {
 	}
 	for _, agent := range loop.agents() {
 		for _, key := range []string{"max_steps", "tool_calls", "tool_choice"} {
-			if n := agent.Node.Get(key); n != nil && (loop.User == nil || key != "max_steps") {
+			if n := agent.Node.Get(key); n != nil && (key != "max_steps" || loop.User == nil && !loop.runsPrograms()) {
 				l.add(agent.Node.KeyFault(key, "give the agent tools or delegates, or delete the key", "no agent here calls tools, so %s changes nothing", key).AsWarning())
 			}
 		}

@@ -234,7 +234,7 @@ type Reported struct {
 }
 
 // programKeys mean something for agents that are programs only.
-const programKeys = "env recipe models usage output on_limit"
+const programKeys = "env recipe models usage output on_limit steps_of"
 
 // runsPrograms reports whether a stage of the loop is a program.
 func (l *Loop) runsPrograms() bool {
@@ -260,6 +260,7 @@ func (l *loader) checkPrograms(loop *Loop) {
 		l.fault(loop.Tree.Get("guards").Get("budget").Get("steps"), "write agent: {models: {default: MODEL}}; agent.max_steps limits those of a model with tools",
 			"steps are calls of the suite's models, and no program here calls any")
 	}
+	l.checkStepsOfPrograms(loop)
 	for _, stage := range loop.Stages() {
 		if stage.Agent.Command != nil && stage.Agent.Recipe != "" && loop.Workspace == nil {
 			l.fault(loop.recipeNode(stage.Agent.Recipe), "write workspace: {from: task.vars.repo, sandbox: bubblewrap}",
@@ -268,6 +269,29 @@ func (l *loader) checkPrograms(loop *Loop) {
 			l.fault(loop.recipeNode(stage.Agent.Recipe), "write workspace: {sandbox: bubblewrap}, or accept the risk: sandbox: {none: accept}",
 				"the recipe %s switches off the program's own sandbox, and the loop has none", stage.Agent.Recipe)
 		}
+	}
+}
+
+// checkStepsOfPrograms wants models whose calls can be counted, and a limit of them.
+func (l *loader) checkStepsOfPrograms(loop *Loop) {
+	for _, stage := range loop.Stages() {
+		switch a := stage.Agent; {
+		case a.Command == nil:
+		case a.MaxSteps > 0 && len(a.Models) == 0:
+			l.faultOfKey(loop, "max_steps", "it goes with model, and with a command that has models", "steps are calls of the suite's models, and this program calls none")
+			return
+		case a.StepsOf != "" && a.MaxSteps == 0:
+			l.faultOfKey(loop, "steps_of", "write max_steps", "steps_of changes nothing without max_steps")
+			return
+		}
+	}
+}
+
+// faultOfKey is a fault at the first agent of the loop that has a key.
+func (l *loader) faultOfKey(loop *Loop, key, hint, message string) {
+	agents := loop.agents()
+	if at := slices.IndexFunc(agents, func(a *Agent) bool { return a.Node.Get(key) != nil }); at >= 0 {
+		l.add(agents[at].Node.KeyFault(key, hint, "%s", message))
 	}
 }
 

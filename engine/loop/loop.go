@@ -184,7 +184,8 @@ func (r *run) iteration(ctx context.Context) (d stop.Decision, before record.Rea
 			it.Output, it.NotUTF8, it.OutputB64, result.Value = nil, false, nil, nil // what was said last is not what was to be said
 		}
 	}
-	if next := result.Unanswered; next != nil && (it.Cut == "" || next.Kind != "") {
+	ends := it.Cut != string(record.ReasonMaxSteps) // the run; else it makes other calls after this one
+	if next := result.Unanswered; next != nil && ends && (it.Cut == "" || next.Kind != "") {
 		next.Phase, next.Strategy = it.Phase, it.Strategy
 		r.record.Next = next
 	}

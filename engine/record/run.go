@@ -543,9 +543,12 @@ const (
 	ReasonAbsolute            Reason = "absolute_max_iterations"
 )
 
+// ReasonMaxSteps cuts an iteration of a program, after which the run goes on. It ends runs of other tools: by a limit that counts
+// other things than iterations.
+const ReasonMaxSteps Reason = "max_steps"
+
 // The reasons that only logs of other tools tell.
 const (
-	ReasonMaxSteps      Reason = "max_steps" // a limit that counts other things than iterations
 	ReasonTooManyErrors Reason = "too_many_errors"
 	ReasonEnvironment   Reason = "environment_error"
 	ReasonUnknown       Reason = "unknown" // the log does not say what cut the run

@@ -25,8 +25,10 @@ type difference struct {
 
 // stage is a stage of the configuration beside all those of the recorded loop.
 type stage struct {
-	model bool            // or a remote agent: its calls are reserved in budgets
-	with  map[string]pair // by phase or strategy of the recorded loop
+	model   bool            // or a remote agent: its calls are reserved in budgets
+	within  stop.CallLimits // of an iteration of a program
+	refuses bool            // calls of a program beyond its limits, so that it continues
+	with    map[string]pair // by phase or strategy of the recorded loop
 }
 
 // pair is a stage of the configuration and one of the recorded loop.
@@ -38,6 +40,7 @@ type pair struct {
 	shown                    string // why they differ in what is sent
 	toldOfJudging            bool   // what is sent depends on evaluations
 	timeout, recordedTimeout time.Duration
+	within, recordedWithin   stop.CallLimits // of an iteration of a program
 }
 
 // evaluation is how the configuration evaluates, compared with the recorded loop.
@@ -57,7 +60,7 @@ func differenceOf(recorded, target *spec.Loop, minDelta bool) difference {
 	c := &comparison{recorded, target, minDelta}
 	d := difference{values: c.values(), evaluation: c.evaluation()}
 	for _, t := range target.Stages() {
-		s := stage{model: t.Agent.Model != "" || t.Agent.A2A != "", with: map[string]pair{}}
+		s := stage{model: t.Agent.Model != "" || t.Agent.A2A != "", within: stop.IterationLimits(t.Agent), refuses: t.Agent.OnLimit == "refuse", with: map[string]pair{}}
 		for _, r := range recorded.Stages() {
 			s.with[r.Name] = c.pair(&t, &r)
 		}
@@ -113,11 +116,15 @@ func valuesOf(l *spec.Loop) map[string][]any {
 var hashed = []string{"model", "command", "system", "temperature", "top_p", "max_output_tokens", "seed"}
 
 func (c *comparison) pair(t, r *spec.Stage) pair {
-	p := pair{timeout: t.Agent.Timeout, recordedTimeout: r.Agent.Timeout}
+	p := pair{
+		timeout: t.Agent.Timeout, recordedTimeout: r.Agent.Timeout,
+		within: stop.IterationLimits(t.Agent), recordedWithin: stop.IterationLimits(r.Agent),
+	}
 	p.converses = c.target.Converses(t.Agent)
 	for _, field := range differing(t.Agent, r.Agent) {
 		switch {
 		case field == "timeout":
+		case (field == "max_steps" || field == "steps_of") && t.Agent.Command != nil && r.Agent.Command != nil: // its calls tell
 		case field == "tools" && differOnlyInSuccess(t.Agent.Tools, r.Agent.Tools):
 		case p.converses && field == "max_steps" && t.Agent.WarnRemaining > 0:
 			p.shown = "agent.max_steps differs, and warn_remaining tells the agent how many steps remain"

@@ -12,13 +12,17 @@ import (
 )
 
 // refusedCall is the first call that a program made in the iteration and that the limits of
-// the configuration refuse, by its place among the calls; the reason is "" where there is none.
+// the configuration refuse, those of the iteration first, by its place among the calls; the reason is "" where there is none.
 func (w *walk) refusedCall(recorded *record.Iteration, judged int) (at int, reason record.Reason) {
 	limits, any := w.rules.CallLimits()
-	for i := 0; any && i < judged; i++ {
+	within := w.differ.stages[w.state.Next().StageIndex()].within
+	for i := 0; (any || within != stop.CallLimits{}) && i < judged; i++ {
 		c := &recorded.Calls[i]
 		if c.Conversation == "" {
 			continue
+		}
+		if reason = within.EndsIteration(recorded.Calls[:i], c); reason != "" {
+			return i, reason
 		}
 		if reason = limits.Refuses(w.callsBefore(recorded, i), c); reason != "" {
 			return i, reason
@@ -46,12 +50,29 @@ func (w *walk) endProgram(p *pass, recorded *record.Iteration, at int, reason re
 	p.cut(reason)
 	w.unsaid(p)
 	switch {
+	case reason == record.ReasonMaxSteps && w.differ.stages[w.state.Next().StageIndex()].refuses:
+		p.unknown = "with on_limit: refuse the program continues after the call that agent.max_steps refuses"
 	case recorded.Workspace == nil:
 	case refused.Tree == "":
 		p.unknown = fmt.Sprintf("the state of the workspace when call %d of the program arrived was not kept: record with workspace: {snapshot: step}", at)
 	default:
 		p.Workspace = &record.Workspace{Tree: refused.Tree}
 	}
+}
+
+// endedBySteps is an iteration that agent.max_steps of the recording ended. The configuration ends it too if it refuses the same
+// call: one of the main conversation, if these alone counted, else one that may be of any.
+func (w *walk) endedBySteps(p *pass, recorded *record.Iteration) {
+	pair, _ := w.differ.pair(w.state.Next().StageIndex(), recorded)
+	next := record.Call{Kind: record.AgentCall}
+	if pair.recordedWithin.MainSteps > 0 {
+		next.Kind = record.MainCall
+	}
+	if pair.within == pair.recordedWithin || pair.within.EndsIteration(recorded.Calls, &next) != "" {
+		p.cut(record.ReasonMaxSteps)
+		return
+	}
+	p.unknown = "it would make a call that agent.max_steps of the recording refused"
 }
 
 // halt ends the program of an iteration at a time, by which it had made some of its calls.

@@ -2,6 +2,7 @@ package replay_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -136,6 +137,48 @@ func TestAgentTimeoutOfPrograms(t *testing.T) {
 		if result.Verdict != c.verdict || result.At != c.at || c.verdict == replay.Exact && result.Outcome.Reason != c.reason ||
 			result.Usage.Least.OutputTokens != c.least || result.Usage.Most.OutputTokens != c.most {
 			t.Errorf("%s: %s at %d (%s), %s, %d to %d tokens", c.name, result.Verdict, result.At, result.Why, result.Outcome.Reason, result.Usage.Least.OutputTokens, result.Usage.Most.OutputTokens)
+		}
+	}
+}
+
+// agent.max_steps ends an iteration of a program: exact where that is the last one, else calls are needed from the next one.
+func TestMaxStepsOfPrograms(t *testing.T) {
+	ended := func() *record.Run { // by a limit of three steps, twice
+		run := programRun(apart...)
+		for i := range run.Iterations {
+			run.Iterations[i].Cut = "max_steps"
+		}
+		return run
+	}
+	sub := programRun(apart...)
+	sub.Iterations[0].Calls[2].Kind, sub.Iterations[1].Calls[1].Kind = record.AgentCall, record.AgentCall
+	for _, c := range []struct {
+		name, was, is, rest string
+		run                 *record.Run
+		verdict             replay.Verdict
+		at                  int
+		tokens              int64
+		trees               string
+	}{
+		{"it ends the only iteration", "", ", max_steps: 2", "terminate: {max_iterations: 1}\n", programRun(apart...), replay.Exact, 0, 20, "t3"},
+		{"its evaluation ends the loop", "", ", max_steps: 2", "terminate: {any: [{max_iterations: 2}, {confidence: {threshold: 0.5}}]}\n", programRun(apart...), replay.Exact, 0, 20, "t3"},
+		{"the program continues when its calls are refused", ", on_limit: refuse", ", max_steps: 2, on_limit: refuse", "terminate: {max_iterations: 1}\n", programRun(apart...), replay.Branches, 1, 0, ""},
+		{"the loop goes on", "", ", max_steps: 2", "terminate: {max_iterations: 2}\n", programRun(apart...), replay.Branches, 2, 20, "t3"},
+		{"no iteration reaches it", "", ", max_steps: 3", "terminate: {max_iterations: 2}\n", programRun(apart...), replay.Exact, 0, 60, ""},
+		{"the run's limit ends the run in the second iteration", "", ", max_steps: 3", "terminate: {max_iterations: 2}\nguards: {budget: {steps: 4}}\n", programRun(apart...), replay.Exact, 0, 40, "t6"},
+		{"both refuse a call: the iteration ends, and so does the run", "", ", max_steps: 2", "terminate: {max_iterations: 2}\nguards: {budget: {steps: 2}}\n", programRun(apart...), replay.Exact, 0, 20, "t3"},
+		{"the main conversation made fewer", "", ", max_steps: 2, steps_of: main", "terminate: {max_iterations: 2}\n", sub, replay.Exact, 0, 60, ""},
+		{"the main conversation made as many", "", ", max_steps: 1, steps_of: main", "terminate: {max_iterations: 1}\n", sub, replay.Exact, 0, 20, "t3"},
+		{"the recorded one is the same", ", max_steps: 3", ", max_steps: 3", "terminate: {max_iterations: 2}\n", ended(), replay.Exact, 0, 60, ""},
+		{"the recorded one was looser", ", max_steps: 3", ", max_steps: 1", "terminate: {max_iterations: 1}\n", ended(), replay.Exact, 0, 10, "t2"},
+		{"the recorded one was tighter", ", max_steps: 3", ", max_steps: 4", "terminate: {max_iterations: 2}\n", ended(), replay.Branches, 1, 0, ""},
+		{"the recorded one counted the main conversation", ", max_steps: 3, steps_of: main", ", max_steps: 3", "terminate: {max_iterations: 2}\n", ended(), replay.Exact, 0, 60, ""},
+		{"the refused call may be of a sub-agent", ", max_steps: 3", ", max_steps: 3, steps_of: main", "terminate: {max_iterations: 2}\n", ended(), replay.Branches, 1, 0, ""},
+	} {
+		states := &tested{}
+		result := replay.New(coding(t, c.was, c.rest), coding(t, c.is, c.rest), replay.Options{States: states}).Run(t.Context(), c.run, &spec.Task{ID: "a"})
+		if result.Verdict != c.verdict || result.At != c.at || result.Usage.Most.OutputTokens != c.tokens || strings.Join(states.trees, " ") != c.trees {
+			t.Errorf("%s: %s at %d (%s), %d tokens, evaluated %q", c.name, result.Verdict, result.At, result.Why, result.Usage.Most.OutputTokens, states.trees)
 		}
 	}
 }

@@ -388,6 +388,8 @@ func (s *stage) apart(before, after *spec.Stage, followed bool) string {
 		return p.shown
 	case p.timeout != p.recordedTimeout:
 		return "agent.timeout differs"
+	case p.within != p.recordedWithin:
+		return "agent.max_steps differs"
 	case followed && before.Limit != after.Limit:
 		return fmt.Sprintf("max_iterations of %q differs", after.Name)
 	case followed && !sameExpr(before.Until, after.Until):

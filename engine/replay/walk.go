@@ -35,6 +35,7 @@ type walk struct {
 	// usedUp says that the agent uses up its steps in this iteration earlier than the
 	// recorded one; shortened that it did so in one before.
 	usedUp, shortened bool
+	endedEarly        bool // agent.max_steps ended an iteration of a program earlier than anything ended the recorded one
 
 	waited   time.Duration // before this iteration
 	charged  record.Usage  // in the hard budget of the configuration
@@ -76,7 +77,11 @@ func (w *walk) walk() Result {
 // step takes the next iteration from the record.
 func (w *walk) step() (result Result, done bool) {
 	step := w.state.Next()
-	if len(w.made) == len(w.run.Iterations) {
+	switch {
+	case len(w.made) < len(w.run.Iterations):
+	case w.endedEarly:
+		return w.branches(step.Iteration, anew), true
+	default:
 		return w.end(step), true
 	}
 	recorded := &w.run.Iterations[len(w.made)]
@@ -112,7 +117,8 @@ func (w *walk) decide(step stop.Step, recorded *record.Iteration, p *pass) (resu
 		}
 	}
 	w.rejudged = w.rejudged || p.Skipped != recorded.Skipped || !alike(p.Evaluation, recorded.Evaluation) || !alike(p.Error, recorded.Error)
-	w.shortened, w.saw.UsedUp = w.shortened || w.usedUp || p.killed, w.usedUp || p.ended
+	w.endedEarly = w.endedEarly || p.ended && p.Cut == string(record.ReasonMaxSteps)
+	w.shortened, w.saw.UsedUp = w.shortened || w.usedUp || p.killed || w.endedEarly, w.usedUp || p.ended
 	w.restaged = w.restaged || step.Phase != recorded.Phase || step.Strategy != recorded.Strategy
 	d := w.state.Decide()
 	p.Adaptation = d.Adaptation
@@ -577,7 +583,7 @@ func (w *walk) cutWorkspace(step stop.Step, p *pass, recorded *record.Iteration)
 // judgeCut reports whether the recording was cut inside the evaluation, so that the
 // agent came to its end.
 func (w *walk) judgeCut(recorded *record.Iteration) bool {
-	return recorded.Cut != "" && w.run.Next != nil && w.run.Next.Role == record.RoleJudge
+	return recorded.Cut != "" && recorded.Cut != string(record.ReasonMaxSteps) && w.run.Next != nil && w.run.Next.Role == record.RoleJudge
 }
 
 // judge makes the calls of the evaluation.
@@ -687,6 +693,9 @@ func (w *walk) recordedCut(p *pass, recorded *record.Iteration) {
 		}
 	case record.ReasonBudgetCalls, record.ReasonBudgetTokens, record.ReasonBudgetCost, record.ReasonBudgetSteps:
 		w.refusedNext(p, recorded)
+		return
+	case record.ReasonMaxSteps:
+		w.endedBySteps(p, recorded)
 		return
 	}
 	p.censored = cutShort

@@ -1,8 +1,11 @@
 package stop
 
-import "github.com/agentbench/agentbench/engine/record"
+import (
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/spec"
+)
 
-// CallLimits are limits of a run that decide about each call that a program makes, at the moment when it arrives. Zero means no
+// CallLimits are limits of a run, or of one iteration, that decide about each call that a program makes, at the moment when it arrives. Zero means no
 // limit.
 type CallLimits struct {
 	Limits
@@ -20,6 +23,28 @@ func (r *Rules) CallLimits() (limits CallLimits, ok bool) {
 		limits.Limits = LimitsOf(r.budget)
 	}
 	return limits, limits != CallLimits{}
+}
+
+// IterationLimits is agent.max_steps of a program that calls models. Unlike the limits of a run it counts the calls of one
+// iteration, and ends that iteration only; zero: the agent has no such limit.
+func IterationLimits(a *spec.Agent) (limits CallLimits) {
+	switch {
+	case len(a.Models) == 0:
+	case a.StepsOf == spec.StepsOfMain:
+		limits.MainSteps = a.MaxSteps
+	default:
+		limits.Steps = a.MaxSteps
+	}
+	return limits
+}
+
+// EndsIteration is the reason for which the iteration ends, before a call that arrives after others of the iteration; "": it goes
+// on.
+func (l *CallLimits) EndsIteration(before []record.Call, next *record.Call) record.Reason {
+	if *l != (CallLimits{}) && l.Refuses(before, next) != "" {
+		return record.ReasonMaxSteps
+	}
+	return ""
 }
 
 // Refuses is the reason for which a call is refused that arrives after others of its run; "": it is admitted. What has ended by then

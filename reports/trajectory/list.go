@@ -51,7 +51,7 @@ func List(dir string, m *record.Manifest, f Filter, warn func(error)) (*page.She
 		}
 		first.add(listed{
 			id: s.ID, configuration: slices.IndexFunc(m.Configurations, func(c record.ConfigurationHead) bool { return c.Name == s.Configuration }),
-			name: s.Configuration, task: s.Task, trial: s.Trial, outcome: s.Outcome, iterations: len(s.Iterations), usage: s.Total(), seconds: seconds,
+			name: s.Configuration, task: s.Task, trial: s.Trial, outcome: s.Outcome, iterations: len(s.Iterations), steps: programStepsIn(s), usage: s.Total(), seconds: seconds,
 			score: page.Cell{Text: page.Nothing},
 		})
 	}
@@ -81,6 +81,7 @@ type listed struct {
 	configuration  int // index in the manifest
 	outcome        record.Outcome
 	iterations     int
+	steps          int // of programs that call models
 	usage          record.Usage
 	seconds        page.Value
 	score          page.Cell
@@ -99,6 +100,12 @@ func fieldsOf(m *record.Manifest) page.Fields[listed] {
 		page.Worded("status", "status", func(r listed) string { return string(r.outcome.Status) }),
 		page.Named("stopped by", "stopped_by", func(r listed) string { return string(stoppedBy(&r.outcome)) }),
 		page.Right("iterations", "iterations", func(r listed) page.Cell { return page.Cell{Text: fmt.Sprint(r.iterations), Raw: r.iterations} }),
+		page.Right("steps", "steps", func(r listed) page.Cell {
+			if r.steps == 0 {
+				return page.Cell{}
+			}
+			return page.Cell{Text: fmt.Sprint(r.steps), Raw: r.steps}
+		}).Optional(),
 		page.Of(score, func(r listed) page.Cell { return r.score }),
 		page.Right("cost", "cost_usd", func(r listed) page.Cell { return CostCell(r.usage) }),
 		page.Valued("seconds", "seconds", func(v page.Value) string {
@@ -107,6 +114,18 @@ func fieldsOf(m *record.Manifest) page.Fields[listed] {
 			}
 			return fmt.Sprintf("%.1f", v.Number)
 		}, func(r listed) page.Value { return r.seconds }))
+}
+
+// programStepsIn is how many steps the programs of a run made.
+func programStepsIn(s *record.Signals) (steps int) {
+	for i := range s.Iterations {
+		for c := range s.Iterations[i].Calls {
+			if s.Iterations[i].Calls[c].Kind.IsStep() {
+				steps++
+			}
+		}
+	}
+	return steps
 }
 
 // shortlist holds hardly more runs than will be shown, however many there are.

@@ -113,7 +113,7 @@ func (u *use) add(iterations int, run *record.Run, spent func(it *record.Iterati
 			stage.made, stage.steps = append(stage.made, 0), append(stage.steps, 0)
 		}
 		stage.made[u.runs-1]++
-		stage.steps[u.runs-1] = max(stage.steps[u.runs-1], len(it.Steps))
+		stage.steps[u.runs-1] = max(stage.steps[u.runs-1], it.StepCount())
 		cost := spent(it)
 		stage.spent += cost
 		u.all += cost

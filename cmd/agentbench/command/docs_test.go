@@ -604,7 +604,7 @@ func TestCodingAgentsDocument(t *testing.T) {
 			writeNamed(t, b.lines)
 		}
 	}
-	for _, loop := range []string{"codex.loop.yaml", "qwen.loop.yaml"} {
+	for _, loop := range []string{"codex.loop.yaml", "qwen.loop.yaml", "short.loop.yaml"} {
 		suite, err := os.ReadFile("bugs.suite.yaml")
 		if err != nil {
 			t.Fatal(err)

@@ -674,3 +674,39 @@ func TestMemoryStaysFlat(t *testing.T) {
 		t.Errorf("%d MiB of %d came, with %d MiB in memory", read>>20, length>>20, most>>20)
 	}
 }
+
+// A limit of an iteration refuses until the next one begins. What it refuses leaves nothing behind: the next call has the number,
+// the reply of the script and the kind that it would have had.
+func TestALimitOfAnIteration(t *testing.T) {
+	eachProtocol(t, func(t *testing.T, p model.Protocol) {
+		var arrived []*Arrival
+		script := &offline.Script{Name: "m", All: []spec.Answer{{Text: "first"}, {Text: "second"}, {Text: "third"}}}
+		run := Run{
+			Models:    named(&Model{Name: "m", Model: mockserver.Speaking(script, time.Now)}),
+			Iteration: stop.CallLimits{Steps: 1}, Refuse: true,
+			Arrived: func(_ context.Context, a *Arrival) record.Reason { arrived = append(arrived, a); return a.Refused },
+		}
+		s := opened(t, run)
+		for i, want := range []string{"first", "second", "third"} {
+			s.Begin(i + 1)
+			response, text := s.post(t, p, body(p, "x", false, "one"))
+			if response.StatusCode != 200 || !strings.Contains(text, want) {
+				t.Errorf("iteration %d: got %d %s", i+1, response.StatusCode, text)
+			}
+			for range 2 {
+				if response, text = s.post(t, p, body(p, "x", false, "one")); response.StatusCode == 200 {
+					t.Errorf("iteration %d: a call beyond the limit was answered: %s", i+1, text)
+				}
+			}
+		}
+		for i, a := range arrived {
+			refused := i%3 > 0
+			if (a.Refused == record.ReasonMaxSteps) != refused || !refused && (a.Call.Step != i/3+1 || a.Call.Kind != record.MainCall) {
+				t.Errorf("call %d: %s, step %d, refused for %q", i+1, a.Call.Kind, a.Call.Step, a.Refused)
+			}
+		}
+		if len(arrived) != 9 || len(s.Calls()) != 3 {
+			t.Errorf("%d calls arrived, %d were made", len(arrived), len(s.Calls()))
+		}
+	})
+}

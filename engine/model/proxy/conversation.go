@@ -10,7 +10,8 @@ import (
 type conversations struct {
 	named map[string]*conversation // by what a header says
 	ended map[sum]*conversation    // by the whole of a request in it
-	main  *conversation            // the first one
+	main  *conversation            // the newest one that no other one began
+	begun bool                     // main belongs to the iteration in flight
 	count map[record.CallKind]int
 	equal map[sum]int // how many different draws of a request there were
 	steps int
@@ -31,8 +32,9 @@ type place struct {
 	side         bool // it, or what it repeats, is no step
 	sum          sum
 	step         int
-	nth          int // of the equal requests of the run
-	call, turn   int // of its model: how many calls came before it, and how many of those had its name in a script
+	nth          int    // of the equal requests of the run
+	call, turn   int    // of its model: how many calls came before it, and how many of those had its name in a script
+	latest       *place // that of its conversation before it
 	over         bool
 	complete     bool // it was answered whole
 }
@@ -62,12 +64,28 @@ func (c *conversations) arrive(a *asked) *place {
 		p.nth = c.equal[a.sum]
 		c.equal[a.sum]++
 	}
-	*latest = p
+	p.latest, *latest = *latest, p
+	c.begun = c.begun || p.kind == record.MainCall
 	if p.kind.IsStep() {
 		c.steps++
 		p.step = c.steps
 	}
 	return p
+}
+
+// withdraw takes back the latest place: the call that it is of is not made, and the run goes on.
+func (c *conversations) withdraw(p *place) {
+	latest := &p.conversation.own
+	if p.side {
+		latest = &p.conversation.side
+	}
+	*latest = p.latest
+	if p.kind != record.RetryCall {
+		c.equal[p.sum]--
+	}
+	if p.kind.IsStep() {
+		c.steps--
+	}
 }
 
 // of is the conversation of a call: the one that its header names, or whose request it continues, or a new one.
@@ -97,7 +115,7 @@ func (c *conversations) of(a *asked, side bool) *conversation {
 // kindOf is the kind of a conversation that begins with a call.
 func (c *conversations) kindOf(a *asked, side bool) record.CallKind {
 	switch {
-	case first(a.header, a.rules.child) != "", a.rules.opening && c.main != nil && !side:
+	case first(a.header, a.rules.child) != "", a.rules.opening && c.begun && !side:
 		return record.AgentCall
 	case side && first(a.header, a.rules.thread) == "" && !a.rules.apart:
 		return record.SideCall
@@ -115,10 +133,10 @@ func (c *conversations) begin(kind record.CallKind, opening sum) *conversation {
 		made.name = "sub" + n
 	case kind == record.SideCall:
 		made.name = "side" + n
-	case c.main == nil:
+	case n == "1":
 		made.name, c.main = "main", made
 	default:
-		made.name = "main" + n
+		made.name, c.main = "main"+n, made
 	}
 	return made
 }

@@ -50,6 +50,8 @@ type Run struct {
 	// Before are the calls that the run made before, and Limits what it may spend in all.
 	Before []record.Call
 	Limits stop.CallLimits
+	// Iteration is what one iteration may spend: a call beyond it is refused, and so are all others until the next one begins.
+	Iteration stop.CallLimits
 	// Refuse answers calls that are refused; else they are left without an answer until the session is closed.
 	Refuse bool
 	// Arrived is told each call when it arrives, one after the other, and decides: "" lets it pass, anything else is the reason for
@@ -67,7 +69,7 @@ type Arrival struct {
 	// Before are the calls of the run before it, those in flight without an end.
 	Before []record.Call
 	// Refused is why the limits refuse it, "": they do not.
-	// All calls after one that was refused are refused.
+	// All calls after one that was refused are refused: of the run, or of the iteration.
 	Refused record.Reason
 }
 
@@ -96,6 +98,7 @@ type Session struct {
 	conversations *conversations
 	asked         map[drawn]int // retries left out
 	iteration     int
+	began         time.Duration  // the iteration: its calls arrived later
 	ending        map[*call]bool // the program has their answers, or is about to
 	longest       int64          // reply, in tokens
 	stopped       record.Reason  // for which a call was refused: so are all later ones
@@ -108,11 +111,14 @@ type drawn struct{ model, script string }
 // ErrClosed is the cause with which calls end that a session was closed upon.
 var ErrClosed = errors.New("the session of the model proxy was closed")
 
-// Begin says that what arrives from now on belongs to an iteration.
+// Begin says that what arrives from now on belongs to an iteration. What ended the one before does not end this one.
 func (s *Session) Begin(iteration int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.iteration = iteration
+	s.iteration, s.began, s.conversations.begun = iteration, s.latest, false
+	if s.stopped == record.ReasonMaxSteps {
+		s.stopped = ""
+	}
 }
 
 // Calls are the calls that were let through so far, in the order of their arrival.
@@ -204,11 +210,23 @@ func (s *Session) arrive(ctx context.Context, a *asked, m *Model, raw *model.Raw
 	defer s.mu.Unlock()
 	if reason != "" {
 		c.place.over, s.stopped = true, cmp.Or(s.stopped, reason)
+		if reason == record.ReasonMaxSteps {
+			s.withdraw(c)
+		}
 		return c, reason
 	}
 	c.noted.Start = s.now()
 	s.calls = append(s.calls, c.noted)
 	return c, ""
+}
+
+// withdraw takes back what a call took that is refused in a run which makes others later.
+func (s *Session) withdraw(c *call) {
+	if p := c.place; p.kind != record.RetryCall {
+		s.asked[drawn{c.model.Name, ""}]--
+		s.asked[drawn{c.model.Name, p.script()}]--
+	}
+	s.conversations.withdraw(c.place)
 }
 
 // settle waits until calls have ended whose answers the program has: else it would be left to chance whether they count with
@@ -254,8 +272,18 @@ func (s *Session) note(ctx context.Context, a *asked, m *Model, raw *model.Raw) 
 		Reserved: &reserved, Arrived: s.now(),
 	}
 	arrival := &Arrival{Before: s.copies(s.run.Before), Call: *c.noted}
-	arrival.Refused = cmp.Or(s.stopped, s.run.Limits.Refuses(arrival.Before, &arrival.Call))
+	arrival.Refused = cmp.Or(s.stopped, s.run.Iteration.EndsIteration(s.inIteration(), &arrival.Call), s.run.Limits.Refuses(arrival.Before, &arrival.Call))
 	return c, arrival
+}
+
+// inIteration are the calls of the iteration so far.
+func (s *Session) inIteration() (calls []record.Call) {
+	for _, c := range s.calls {
+		if c.Arrived > s.began {
+			calls = append(calls, *c)
+		}
+	}
+	return calls
 }
 
 // begins notes when the answer begins, and ends when all of it is there but its last part.

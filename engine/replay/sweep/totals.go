@@ -420,10 +420,10 @@ func counts(l *spec.Loop, path string) bool {
 
 func lastOf(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }
 
-// limitsSteps knows how many steps an agent makes at most: that of the loop, of a
+// limitsSteps knows how many steps an agent, or a program, makes at most: that of the loop, of a
 // phase or of a strategy.
 func limitsSteps(l *spec.Loop, path string) bool {
-	return lastOf(path) == "max_steps" && (path == "agent.max_steps" || strings.HasSuffix(path, ".agent.max_steps")) && converses(l)
+	return lastOf(path) == "max_steps" && (path == "agent.max_steps" || strings.HasSuffix(path, ".agent.max_steps")) && (converses(l) || l.LimitsPrograms())
 }
 
 func converses(l *spec.Loop) bool {
@@ -457,9 +457,14 @@ func looksAtSteps(l *spec.Loop, path string) bool {
 	return slices.ContainsFunc(l.Values(), func(v spec.Value) bool { return v.Path == scope && v.Value == spec.ScopeStep })
 }
 
+// mostSteps are those of the longest iteration. A call that the recorded limit refused is one more.
 func mostSteps(run *record.Run) (most int) {
 	for i := range run.Iterations {
-		most = max(most, len(run.Iterations[i].Steps))
+		steps := run.Iterations[i].StepCount()
+		if run.Iterations[i].Cut == string(record.ReasonMaxSteps) {
+			steps++
+		}
+		most = max(most, steps)
 	}
 	return most
 }
