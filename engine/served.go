@@ -38,9 +38,26 @@ type served struct {
 	now    func() time.Time
 }
 
-// access is that of one run's programs to models. It is kept as long as the run takes.
+// programCalls are those that the programs of a run have made, by stage.
+type programCalls map[*served][]record.Call
+
+type programCallsKey struct{}
+
+// besides are those of the other stages.
+func (made programCalls) besides(v *served) (calls []record.Call) {
+	for stage, of := range made {
+		if stage != v {
+			calls = append(calls, of...)
+		}
+	}
+	return calls
+}
+
+// access is that of a run's programs of one stage to models. It is kept as long as the run takes.
 type access struct {
 	*proxy.Session
+	of     *served
+	made   programCalls // changes between the iterations alone
 	socket string
 	refuse bool
 	steps  bool // the state of the workspace is kept when a call arrives
@@ -61,12 +78,17 @@ type access struct {
 
 // Calls is the access of the run to which the context belongs.
 func (v *served) Calls(ctx context.Context, turn *agent.Turn, program *agent.Program) (agent.Calls, error) {
+	made, err := tool.RunOf(ctx).Keep(programCallsKey{}, func() (any, func(), error) { return programCalls{}, func() {}, nil })
+	if err != nil {
+		return nil, err
+	}
 	kept, err := tool.RunOf(ctx).Keep(v, func() (any, func(), error) {
 		server, err := v.proxy()
 		if err != nil {
 			return nil, nil, record.Errorf(record.Internal, "starting the model proxy: %v", err)
 		}
 		s := &access{
+			of: v, made: made.(programCalls),
 			socket: server.socket, refuse: program.Spec.OnLimit == "refuse", workspace: turn.Workspace, clock: v.now,
 			trees: map[time.Duration]string{}, steps: turn.Workspace != nil && turn.Workspace.Spec.BySteps(),
 		}
@@ -115,7 +137,7 @@ func (s *access) sinceStart() time.Duration {
 
 // Start starts a program of the run.
 func (s *access) Start(ctx context.Context, turn *agent.Turn, program external.Program, stdin []byte) (*external.Running, error) {
-	s.Begin(turn.Iteration)
+	s.Begin(turn.Iteration, s.made.besides(s.of))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.began, s.elapsed, s.frozen, s.values = s.clock(), turn.Elapsed, 0, context.WithoutCancel(ctx)
@@ -134,7 +156,7 @@ func (s *access) Stopped(turn *agent.Turn, failed error) (calls []record.Call, r
 	defer s.mu.Unlock()
 	s.running, s.began, s.elapsed = nil, time.Time{}, s.sinceStart()
 	calls = slices.Clone(all[s.told:])
-	s.told = len(all)
+	s.told, s.made[s.of] = len(all), all
 	for i := range calls {
 		c := &calls[i]
 		c.Tree = s.trees[c.Arrived]

@@ -50,8 +50,8 @@ func (w *walk) endProgram(p *pass, recorded *record.Iteration, at int, reason re
 	p.cut(reason)
 	w.unsaid(p)
 	switch {
-	case reason == record.ReasonMaxSteps && w.differ.stages[w.state.Next().StageIndex()].refuses:
-		p.unknown = "with on_limit: refuse the program continues after the call that agent.max_steps refuses"
+	case w.differ.stages[w.state.Next().StageIndex()].refuses:
+		p.unknown = "with on_limit: refuse the program continues after the call that a limit refuses"
 	case recorded.Workspace == nil:
 	case refused.Tree == "":
 		p.unknown = fmt.Sprintf("the state of the workspace when call %d of the program arrived was not kept: record with workspace: {snapshot: step}", at)

@@ -204,14 +204,6 @@ func (c Chart) cut() Chart {
 	return c
 }
 
-// marks is how many there are.
-func (c *Chart) marks() (n int) {
-	for i := range c.Series {
-		n += len(c.Series[i].Dots)
-	}
-	return n + len(c.Tiles)
-}
-
 // tip is all that is known of a mark, in a line.
 func (c *Chart) tip(s *Series, d *Dot) string {
 	parts := []string{cmp.Or(d.Name, s.Name)}

@@ -37,9 +37,6 @@ func (g *gate) cookie() string {
 	return "agentbench-view-" + g.host[strings.LastIndex(g.host, ":")+1:]
 }
 
-// mostHeader bounds a request. An id of a run has room in it.
-const mostHeader = 64 << 10
-
 // guard refuses all requests that are not for the handler.
 func (g *gate) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -688,7 +688,7 @@ func TestALimitOfAnIteration(t *testing.T) {
 		}
 		s := opened(t, run)
 		for i, want := range []string{"first", "second", "third"} {
-			s.Begin(i + 1)
+			s.Begin(i+1, nil)
 			response, text := s.post(t, p, body(p, "x", false, "one"))
 			if response.StatusCode != 200 || !strings.Contains(text, want) {
 				t.Errorf("iteration %d: got %d %s", i+1, response.StatusCode, text)

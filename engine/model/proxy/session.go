@@ -47,7 +47,7 @@ type Run struct {
 	// Own are texts that only belong to this run, such as the folder of its workspace: requests that differ in nothing
 	// else are equal to the cache.
 	Own []string
-	// Before are the calls that the run made before, and Limits what it may spend in all.
+	// Before are the calls of the run that are not the session's, and Limits what it may spend in all.
 	Before []record.Call
 	Limits stop.CallLimits
 	// Iteration is what one iteration may spend: a call beyond it is refused, and so are all others until the next one begins.
@@ -111,10 +111,12 @@ type drawn struct{ model, script string }
 // ErrClosed is the cause with which calls end that a session was closed upon.
 var ErrClosed = errors.New("the session of the model proxy was closed")
 
-// Begin says that what arrives from now on belongs to an iteration. What ended the one before does not end this one.
-func (s *Session) Begin(iteration int) {
+// Begin says that what arrives from now on belongs to an iteration; before are the calls of the run that are not the session's. What
+// ended the iteration before does not end this one.
+func (s *Session) Begin(iteration int, before []record.Call) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.run.Before = before
 	s.iteration, s.began, s.conversations.begun = iteration, s.latest, false
 	if s.stopped == record.ReasonMaxSteps {
 		s.stopped = ""
