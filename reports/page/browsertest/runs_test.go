@@ -142,7 +142,7 @@ func TestKeysGoToFlips(t *testing.T) {
 	b.keys("p")
 	b.wait(opened + ` === "Run ` + want[first] + `"`)
 	b.click(`[...document.querySelectorAll(".beside a")].find((a) => a.innerText === "base")`)
-	b.wait(`!document.querySelector(".compare").hidden`)
+	b.wait(`document.querySelector(".compare:not([hidden]) .count-of-differences")`)
 	b.keys("n")
 	task := strings.TrimPrefix(want[first+1], "new/")
 	b.wait(`decodeURIComponent(location.hash) === "#run=new/` + task + `&with=base/` + task + `"`)
