@@ -4,6 +4,8 @@
 // Loading costs the server a look at all runs: it may take a fifth of the time at most.
 const leastWait = 2000;
 
+const pause = (wait) => new Promise((over) => { setTimeout(over, wait); });
+
 const followResults = async (from) => {
   const line = element("p", { class: "live", role: "status" });
   const again = element("a", { href: "", hidden: true, click: (event) => { event.preventDefault(); reload(); } }, "Show the new runs");
@@ -30,7 +32,7 @@ const followResults = async (from) => {
   let seen = "";
   for (;;) {
     // A browser has few connections to a server: a page that is not seen needs none.
-    if (document.hidden) await new Promise((seen) => document.addEventListener("visibilitychange", seen, { once: true }));
+    if (document.hidden) await new Promise((seen) => { document.addEventListener("visibilitychange", seen, { once: true }); });
     try {
       const answer = await fetch(from.dataset.from + "state?seen=" + encodeURIComponent(seen));
       if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
@@ -44,10 +46,10 @@ const followResults = async (from) => {
     again.hidden = results === from.dataset.results;
     if (again.hidden) continue;
     const left = wait - (performance.now() - loaded);
-    if (left > 0) await new Promise((over) => setTimeout(over, left));
+    if (left > 0) await pause(left);
     if (!busy()) return reload();
     seen = ""; // ask again whether it is over
-    await new Promise((over) => setTimeout(over, 1000));
+    await pause(1000);
   }
 };
 

@@ -13,7 +13,7 @@ export default [
       "no-alert": "error", "no-async-promise-executor": "error", "no-compare-neg-zero": "error", "no-cond-assign": "error", "no-const-assign": "error", "no-constant-condition": "error",
       "no-dupe-args": "error", "no-dupe-else-if": "error", "no-dupe-keys": "error", "no-duplicate-case": "error", "no-empty": ["error", { allowEmptyCatch: true }], "no-empty-pattern": "error", "no-eval": "error",
       "no-ex-assign": "error", "no-extra-boolean-cast": "error", "no-fallthrough": "error", "no-func-assign": "error", "no-implicit-globals": "error", "no-implied-eval": "error",
-      "no-invalid-regexp": "error", "no-loss-of-precision": "error", "no-new-func": "error", "no-prototype-builtins": "error", "no-redeclare": "error",
+      "no-invalid-regexp": "error", "no-loss-of-precision": "error", "no-new-func": "error", "no-promise-executor-return": "error", "no-prototype-builtins": "error", "no-redeclare": "error",
       "no-restricted-properties": ["error", ...markup], "no-script-url": "error", "no-self-assign": "error", "no-self-compare": "error", "no-shadow-restricted-names": "error", "no-sparse-arrays": "error",
       "no-template-curly-in-string": "error", "no-undef": "error", "no-unexpected-multiline": "error", "no-unreachable": "error", "no-unreachable-loop": "error", "no-unsafe-finally": "error",
       "no-unsafe-optional-chaining": "error", "no-unused-expressions": ["error", { allowShortCircuit: true }], "no-unused-vars": ["error", { args: "none", caughtErrors: "none" }], "no-useless-backreference": "error", "no-useless-escape": "error",
