@@ -74,6 +74,8 @@ type access struct {
 	told      int // calls of the iterations before
 	end       error
 	refused   *record.Next // the call that a limit refused; nil: none
+	// watch looks at the steps that are whole when a call arrives; nil: nothing does.
+	watch func(steps []record.Step, tools []record.ToolCall) record.Reason
 }
 
 // Calls is the access of the run to which the context belongs.
@@ -141,6 +143,7 @@ func (s *access) Start(ctx context.Context, turn *agent.Turn, program external.P
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.began, s.elapsed, s.frozen, s.values = s.clock(), turn.Elapsed, 0, context.WithoutCancel(ctx)
+	s.watch = turn.BeforeCall
 	if s.end == error(refused{record.ReasonMaxSteps}) { // only the iteration before has ended
 		s.end, s.refused = nil, nil
 	}
@@ -150,22 +153,33 @@ func (s *access) Start(ctx context.Context, turn *agent.Turn, program external.P
 }
 
 // Stopped implements agent.Calls.
-func (s *access) Stopped(turn *agent.Turn, failed error) (calls []record.Call, refused *record.Next, end error) {
-	all := s.Calls()
+func (s *access) Stopped(turn *agent.Turn, failed error) agent.Made {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.running, s.began, s.elapsed = nil, time.Time{}, s.sinceStart()
-	calls = slices.Clone(all[s.told:])
-	s.told, s.made[s.of] = len(all), all
-	for i := range calls {
-		c := &calls[i]
+	at := s.elapsed
+	if s.refused != nil && !s.refuse {
+		at = s.refused.Arrived
+	}
+	all := s.Calls()
+	steps, tools := s.Steps(at)
+	made := agent.Made{Calls: slices.Clone(all[s.told:]), Steps: steps, Tools: tools, Refused: s.refused, End: s.end}
+	for i := range made.Calls {
+		c := &made.Calls[i]
 		c.Tree = s.trees[c.Arrived]
 		c.Start = max(0, c.Start-turn.Elapsed)
 	}
-	if end = s.end; end == nil {
-		end = faultOf(calls, failed)
+	for i := range steps {
+		steps[i].Call -= s.told
 	}
-	return calls, s.refused, end
+	for i := range tools {
+		tools[i].Start = max(0, tools[i].Start-turn.Elapsed)
+	}
+	s.told, s.made[s.of] = len(all), all
+	if made.End == nil {
+		made.End = faultOf(made.Calls, failed)
+	}
+	return made
 }
 
 // refused is why a program was ended, or its calls were refused: a limit of the run, or of the iteration.
@@ -185,9 +199,12 @@ func (s *access) arrived(ctx context.Context, a *proxy.Arrival) record.Reason {
 	if s.running == nil {
 		return cmp.Or(a.Refused, record.ReasonAgentEnded) // its program has ended
 	}
+	if a.Refused == "" && s.watch != nil {
+		a.Refused = s.watch(s.Followed())
+	}
 	if a.Refused != "" && s.end == nil {
 		s.end = refused{a.Refused}
-		s.refused = &record.Next{Request: a.Call.Request, Reserved: a.Call.Reserved, Kind: a.Call.Kind, Arrived: a.Call.Arrived}
+		s.refused = &record.Next{Request: a.Call.Request, Reserved: a.Call.Reserved, Kind: a.Call.Kind, Conversation: a.Call.Conversation, Arrived: a.Call.Arrived}
 	}
 	kills := a.Refused != "" && !s.refuse
 	if !s.steps && !kills {

@@ -168,6 +168,9 @@ func (l *Loop) Converses(a *Agent) bool {
 	return a.Model != "" && (a.callsTools() || a.Memory != nil || a.WarnRemaining > 0 || l.User != nil)
 }
 
+// MakesSteps reports whether an agent of the loop makes steps: it converses, or is a program that calls models of the suite.
+func (l *Loop) MakesSteps(a *Agent) bool { return l.Converses(a) || len(a.Models) > 0 }
+
 // Steps is how many steps an agent of the loop may make in one iteration.
 func (l *Loop) Steps(a *Agent) int {
 	switch {

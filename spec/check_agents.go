@@ -187,7 +187,7 @@ func (l *loader) checkBehaviour(loop *Loop) {
 		n := guards.Get("stagnation")
 		l.checkWindow(n, s.Times.Value, s.Window.Value)
 		l.checkScope(loop, n, s.Scope)
-		if !slices.ContainsFunc(loop.Stages(), func(s Stage) bool { return s.Agent.callsTools() }) {
+		if !slices.ContainsFunc(loop.Stages(), func(s Stage) bool { return s.Agent.callsTools() || len(s.Agent.Models) > 0 }) {
 			l.warn(n, "give the agent tools; only recordings of others can hold calls without", "no agent here calls tools, so stagnation never holds")
 		}
 	}
@@ -216,8 +216,8 @@ func (l *loader) checkWindow(n *source.Node, times, window int) {
 
 // checkScope wants an agent that makes steps.
 func (l *loader) checkScope(loop *Loop, n *source.Node, scope string) {
-	if scope == ScopeStep && !slices.ContainsFunc(loop.Stages(), func(s Stage) bool { return loop.Converses(s.Agent) }) {
-		l.fault(n.Get("scope"), "steps are those of a model with tools, delegates, memory or a user", "no agent here makes steps")
+	if scope == ScopeStep && !slices.ContainsFunc(loop.Stages(), func(s Stage) bool { return loop.MakesSteps(s.Agent) }) {
+		l.fault(n.Get("scope"), "steps are those of a model with tools, delegates, memory or a user, and of a program with models", "no agent here makes steps")
 	}
 }
 

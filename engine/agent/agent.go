@@ -61,6 +61,9 @@ type Turn struct {
 	// so far, whose last step it is. Where it gives a reason, the agent makes no
 	// further step and the result is Cut; nil: never called.
 	AfterStep func(sofar *Result) (cut record.Reason)
+	// BeforeCall is called when a call of a program arrives, with the steps of the iteration that are whole by then, and their
+	// tools. It gives the reason for which the call is not made, "": it is; nil: nothing looks at steps.
+	BeforeCall func(steps []record.Step, tools []record.ToolCall) (refused record.Reason)
 	// Late reports whether a timeout of the loop has passed in an iteration that took so
 	// long, of which so much was waited, so that nothing more begins. Nil: none has.
 	Late func(took, waited time.Duration) bool

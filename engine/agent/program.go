@@ -41,10 +41,19 @@ type Calls interface {
 	Access() Access
 	// Start starts a program. Where a limit ends it, or its calls, Stopped says so.
 	Start(ctx context.Context, turn *Turn, program external.Program, stdin []byte) (*external.Running, error)
-	// Stopped is called when the program has ended. It gives the calls that it made, from the
-	// start of its iteration on, the one that a limit refused, and why it came to an end for
-	// another reason than its own. Failed is how the program itself ended.
-	Stopped(turn *Turn, failed error) (calls []record.Call, refused *record.Next, end error)
+	// Stopped is called when the program has ended. Failed is how it ended itself.
+	Stopped(turn *Turn, failed error) Made
+}
+
+// Made is what a program made of its access to models, from the start of its iteration on.
+type Made struct {
+	Calls []record.Call
+	// Steps are those of its calls that are steps and were answered; the place of each among the calls begins at 1.
+	Steps []record.Step
+	Tools []record.ToolCall // that the answers ask for
+	// Refused is the call that a limit refused, End why the program came to an end for another reason than its own.
+	Refused *record.Next
+	End     error
 }
 
 // Access is how a program reaches the model proxy: by an address of this machine, or, in a
@@ -67,7 +76,7 @@ func (a *Program) Execute(ctx context.Context, turn *Turn) (Result, error) {
 	if turn.Workspace != nil {
 		program.Cuts, writer.silent = true, true
 	}
-	done, calls, refused, ended := a.run(ctx, turn, program, given.stdin)
+	done, made, ended := a.run(ctx, turn, program, given.stdin)
 	var state *record.Workspace
 	if turn.Workspace != nil {
 		var wrong error
@@ -77,13 +86,17 @@ func (a *Program) Execute(ctx context.Context, turn *Turn) (Result, error) {
 	}
 	call := ProgramCall(record.RoleProgram, given.argv, given.hash, done, ended)
 	result, err := writer.result(ctx, a.Spec, turn, done.Stdout, call, ended)
-	result.Workspace, result.Unanswered = state, refused
+	result.Workspace, result.Unanswered = state, made.Refused
 	if len(result.Calls) == 0 { // the program ended the run before the iteration
 		return result, err
 	}
 	if a.Served != nil {
 		result.Calls[0].Usage = record.Usage{} // its calls tell
-		result.Calls, result.Took = append(result.Calls, calls...), max(1, done.Duration)
+		for i := range made.Steps {
+			made.Steps[i].Call += len(result.Calls)
+		}
+		result.Steps, result.ToolCalls = made.Steps, made.Tools
+		result.Calls, result.Took = append(result.Calls, made.Calls...), max(1, done.Duration)
 	}
 	switch {
 	case err == nil:
@@ -97,33 +110,32 @@ func (a *Program) Execute(ctx context.Context, turn *Turn) (Result, error) {
 	return result, err
 }
 
-// run runs the program to its end, and gives the calls of models that it made meanwhile, and
-// the one that a limit refused.
-func (a *Program) run(ctx context.Context, turn *Turn, program external.Program, stdin []byte) (done external.Finished, calls []record.Call, refused *record.Next, err error) {
+// run runs the program to its end, and gives what it made meanwhile of its access to models.
+func (a *Program) run(ctx context.Context, turn *Turn, program external.Program, stdin []byte) (done external.Finished, made Made, err error) {
 	if a.Served == nil {
 		if program, err = turn.Workspace.placed(program, nil, a.fitting(turn)); err != nil {
-			return done, nil, nil, err
+			return done, made, err
 		}
 		done, err = program.Run(ctx, stdin)
-		return done, nil, nil, err
+		return done, made, err
 	}
 	served, err := a.Served.Calls(ctx, turn, a)
 	if err != nil {
-		return done, nil, nil, err
+		return done, made, err
 	}
 	access := served.Access()
 	if program, err = turn.Workspace.placed(program, &access, a.fitting(turn)); err != nil {
-		return done, nil, nil, err
+		return done, made, err
 	}
 	running, err := served.Start(ctx, turn, program, stdin)
 	if err == nil {
 		done, err = running.Wait()
 	}
-	calls, refused, end := served.Stopped(turn, err)
+	made = served.Stopped(turn, err)
 	if ctx.Err() == nil {
-		err = cmp.Or(end, err)
+		err = cmp.Or(made.End, err)
 	}
-	return done, calls, refused, err
+	return done, made, err
 }
 
 // interrupted reports whether an error came from outside of the program: its time was over,

@@ -514,6 +514,13 @@ func (p *progress) step(sofar *agent.Result) record.Reason {
 	return p.watch.Step(p.it)
 }
 
+// call is told of the steps of a program that are whole when a call of it arrives. It changes nothing: the program runs.
+func (p *progress) call(steps []record.Step, tools []record.ToolCall) record.Reason {
+	it := *p.it
+	it.Steps, it.ToolCalls = steps, tools
+	return p.watch.Step(&it)
+}
+
 // take puts down what was not put down yet, in the time of the run.
 func (p *progress) take(sofar *agent.Result) {
 	p.it.Prompt, p.it.Steps = sofar.Prompt, sofar.Steps

@@ -223,6 +223,9 @@ func (r *run) execute(ctx context.Context, it *record.Iteration, step stop.Step)
 	turn.Earlier, turn.Servers = r.record.Iterations[:len(r.record.Iterations)-1], r.record.Servers
 	p := &progress{run: r, it: it, watch: r.state.Watch()}
 	turn.AfterStep, turn.Late = p.step, p.late
+	if p.watch != nil {
+		turn.BeforeCall = p.call
+	}
 	result, err := r.Stages[step.StageIndex()].Agent.Execute(ctx, turn)
 	it.Request, it.Output, it.Thinking = result.Request, result.Output, result.Thinking
 	it.NotUTF8, it.OutputB64 = result.Bytes != nil, result.Bytes

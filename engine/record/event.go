@@ -224,9 +224,22 @@ func toolEvents(calls []ToolCall, step, first int, cut bool) []Event {
 	return events
 }
 
-// callEvents are those of the calls that a program makes, in the order of time: they may overlap. One in
-// flight when the iteration was cut has no end.
-func callEvents(it *Iteration) (events []Event) {
+// programEvents are those of the calls that a program makes, and of the tools that it uses for them, in the order of time: they may
+// overlap. One in flight when the iteration was cut has no end.
+func programEvents(it *Iteration) (events []Event) {
+	said, before := map[int]*Step{}, 0
+	for i := range it.Steps {
+		s := &it.Steps[i]
+		said[s.Call] = s
+		first := min(before, len(it.ToolCalls))
+		used := toolEvents(it.ToolCalls[first:min(first+s.Tools, len(it.ToolCalls))], i+1, before+1, true)
+		if before += s.Tools; s.Call >= 1 && s.Call <= len(it.Calls) {
+			for e := range used {
+				used[e].Step, used[e].Conversation = it.Calls[s.Call-1].Step, it.Calls[s.Call-1].Conversation
+			}
+		}
+		events = append(events, used...)
+	}
 	for i := range it.Calls {
 		c := &it.Calls[i]
 		if c.Conversation == "" {
@@ -236,10 +249,17 @@ func callEvents(it *Iteration) (events []Event) {
 		if events = append(events, arrived); c.Ended > 0 {
 			ended := arrived
 			ended.Type, ended.At, ended.Usage, ended.Error = CallEnded, c.Ended, &c.Usage, c.Error
+			if s := said[i+1]; s != nil {
+				ended.Text, ended.Thinking = s.Text, s.Thinking
+			}
 			events = append(events, ended)
 		}
 	}
-	slices.SortStableFunc(events, func(a, b Event) int { return cmp.Compare(a.At, b.At) })
+	// at one moment a tool returns, the call that tells of it arrives, another one ends, and the tools that it asks for begin
+	order := []EventType{ToolReturned, CallArrived, CallEnded, ToolCalled}
+	slices.SortStableFunc(events, func(a, b Event) int {
+		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(slices.Index(order, a.Type), slices.Index(order, b.Type)))
+	})
 	return events
 }
 
@@ -265,7 +285,10 @@ func StartEvents(r *Run) []Event {
 func IterationEvents(r *Run, i int) []Event {
 	it := &r.Iterations[i]
 	var events []Event
-	if it.Prompt != "" || len(it.Steps) > 0 { // a conversation
+	switch {
+	case it.OfProgram():
+		events = append([]Event{{Type: IterationStarted, At: it.Start}}, programEvents(it)...)
+	case it.Prompt != "" || len(it.Steps) > 0: // a conversation
 		events = beginning(it)
 		before := 0
 		for i := range it.Steps {
@@ -275,9 +298,8 @@ func IterationEvents(r *Run, i int) []Event {
 		if before < len(it.ToolCalls) { // of a step that has no reply in the record
 			events = append(events, toolEvents(it.ToolCalls[before:], len(it.Steps)+1, before+1, it.Cut != "")...)
 		}
-	} else {
+	default:
 		events = append([]Event{{Type: IterationStarted, At: it.Start, Thinking: it.Thinking}}, toolEvents(it.ToolCalls, 0, 0, false)...)
-		events = append(events, callEvents(it)...)
 	}
 	if len(it.Output) > 0 {
 		events = append(events, Event{Type: Message, At: it.answered(), Output: it.Output})

@@ -189,13 +189,26 @@ func (it *Iteration) Lost() bool {
 // StepCount is how many steps the iteration has: turns of an agent that converses, or
 // calls of a program that are steps.
 func (it *Iteration) StepCount() int {
-	steps := len(it.Steps)
+	if !it.OfProgram() {
+		return len(it.Steps)
+	}
+	steps := 0
 	for i := range it.Calls {
 		if it.Calls[i].Kind.IsStep() {
 			steps++
 		}
 	}
 	return steps
+}
+
+// OfProgram reports whether a program executed the iteration that called models of the suite.
+func (it *Iteration) OfProgram() bool {
+	for i := range it.Calls {
+		if it.Calls[i].Conversation != "" {
+			return true
+		}
+	}
+	return false
 }
 
 // Spent is what the iteration used: the agent's part, tool calls included, and
@@ -334,9 +347,10 @@ type Next struct {
 	// Request is the hash of what would have been sent.
 	Request  string `json:"request,omitempty"`
 	Reserved *Usage `json:"reserved,omitempty"` // under a hard budget
-	// Kind and Arrived are those of the call of a program that a limit refused.
-	Kind    CallKind      `json:"kind,omitempty"`
-	Arrived time.Duration `json:"arrived_ns,omitempty"`
+	// Kind, Conversation and Arrived are those of the call of a program that was refused.
+	Kind         CallKind      `json:"kind,omitempty"`
+	Conversation string        `json:"conversation,omitempty"`
+	Arrived      time.Duration `json:"arrived_ns,omitempty"`
 }
 
 // Role tells whose call it was.

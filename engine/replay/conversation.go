@@ -714,14 +714,14 @@ func userReads(u *spec.User) []string {
 // cut it; "": none.
 func looksAtSteps(l *spec.Loop) string {
 	g := &l.Guards
-	switch converses := converses(l); {
+	switch makesSteps := slices.ContainsFunc(l.Stages(), func(s spec.Stage) bool { return l.MakesSteps(s.Agent) }); {
 	case g.Stagnation != nil && g.Stagnation.Scope == spec.ScopeStep && !g.Stagnation.Window.Off && !g.Stagnation.Times.Off:
 		return "guards.stagnation looks at steps"
 	case slices.ContainsFunc(g.Repeated, func(r spec.NamedRepeated) bool { return r.Scope == spec.ScopeStep && !r.Times.Off }):
 		return "guards.repeated looks at steps"
 	case slices.ContainsFunc(g.Consecutive, func(c spec.NamedConsecutive) bool { return c.Scope == spec.ScopeStep && !c.Times.Off }):
 		return "guards.consecutive looks at steps"
-	case converses && g.CircuitBreaker != nil && !g.CircuitBreaker.Threshold.Off:
+	case makesSteps && g.CircuitBreaker != nil && !g.CircuitBreaker.Threshold.Off:
 		return "guards.circuit_breaker looks at the errors of tools"
 	}
 	return ""

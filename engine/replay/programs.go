@@ -11,12 +11,13 @@ import (
 	"github.com/agentbench/agentbench/engine/stop"
 )
 
-// refusedCall is the first call that a program made in the iteration and that the limits of
-// the configuration refuse, those of the iteration first, by its place among the calls; the reason is "" where there is none.
+// refusedCall is the first call that a program made in the iteration and that the configuration refuses, by its place among the
+// calls: for the limits of the iteration, those of the run, or a guard that looks at steps; the reason is "" where there is none.
 func (w *walk) refusedCall(recorded *record.Iteration, judged int) (at int, reason record.Reason) {
 	limits, any := w.rules.CallLimits()
 	within := w.differ.stages[w.state.Next().StageIndex()].within
-	for i := 0; (any || within != stop.CallLimits{}) && i < judged; i++ {
+	watch := w.state.Watch()
+	for i := 0; (any || watch != nil || within != stop.CallLimits{}) && i < judged; i++ {
 		c := &recorded.Calls[i]
 		if c.Conversation == "" {
 			continue
@@ -24,11 +25,33 @@ func (w *walk) refusedCall(recorded *record.Iteration, judged int) (at int, reas
 		if reason = within.EndsIteration(recorded.Calls[:i], c); reason != "" {
 			return i, reason
 		}
-		if reason = limits.Refuses(w.callsBefore(recorded, i), c); reason != "" {
+		if any {
+			reason = limits.Refuses(w.callsBefore(recorded, i), c)
+		}
+		if reason == "" && watch != nil {
+			sofar := *recorded
+			sofar.Steps = recorded.Steps[:stop.WholeSteps(recorded, i)]
+			reason = watch.Step(&sofar)
+		}
+		if reason != "" {
 			return i, reason
 		}
 	}
 	return 0, ""
+}
+
+// stepless says why guards that look at steps cannot be asked about an iteration: its record does not have what the program's
+// calls were answered; "" where they can.
+func (w *walk) stepless(recorded *record.Iteration) string {
+	if len(recorded.Steps) > 0 || w.state.Watch() == nil {
+		return ""
+	}
+	for i := range recorded.Calls {
+		if c := &recorded.Calls[i]; c.Kind.IsStep() && c.Ended > 0 && c.Error == nil {
+			return "the recording does not have the tools that its program used"
+		}
+	}
+	return ""
 }
 
 // callsBefore are the calls of the run that its limits count when one arrives: those of
@@ -41,12 +64,26 @@ func (w *walk) callsBefore(recorded *record.Iteration, at int) (before []record.
 	return slices.DeleteFunc(before, func(c record.Call) bool { return c.Conversation == "" })
 }
 
+// refusedNextStep is the guard that looks at steps and refuses the call of a program that was refused when the run was recorded;
+// "": none does.
+func (w *walk) refusedNextStep(recorded *record.Iteration) record.Reason {
+	next, watch := w.run.Next, w.state.Watch()
+	if watch == nil || next == nil || next.Kind == "" {
+		return ""
+	}
+	sofar := *recorded
+	sofar.Calls = append(slices.Clip(sofar.Calls), record.Call{Conversation: next.Conversation, Kind: next.Kind})
+	sofar.Steps = recorded.Steps[:stop.WholeSteps(&sofar, len(recorded.Calls))]
+	return watch.Step(&sofar)
+}
+
 // endProgram ends the program of an iteration at one of its calls, which is not made. What it
 // left is the state that was kept when the call arrived.
 func (w *walk) endProgram(p *pass, recorded *record.Iteration, at int, reason record.Reason) {
 	refused := &recorded.Calls[at]
 	p.ended = true
 	w.halt(p, recorded.Calls[:at], refused.Arrived)
+	p.Steps, p.ToolCalls = stop.StepsBy(recorded, at, refused.Arrived)
 	p.cut(reason)
 	w.unsaid(p)
 	switch {
@@ -72,12 +109,19 @@ func (w *walk) endedBySteps(p *pass, recorded *record.Iteration) {
 		p.cut(record.ReasonMaxSteps)
 		return
 	}
+	if reason := w.refusedNextStep(recorded); reason != "" {
+		p.cut(reason)
+		return
+	}
 	p.unknown = "it would make a call that agent.max_steps of the recording refused"
 }
 
 // halt ends the program of an iteration at a time, by which it had made some of its calls.
 func (w *walk) halt(p *pass, calls []record.Call, at time.Duration) {
 	p.late, p.End = true, at
+	if recorded := &w.run.Iterations[len(w.made)]; recorded.OfProgram() {
+		p.Steps, p.ToolCalls = stop.StepsBy(recorded, len(calls)-1, at)
+	}
 	p.Calls = slices.Clone(calls)
 	for i := range p.Calls {
 		c := &p.Calls[i]

@@ -182,3 +182,89 @@ func TestMaxStepsOfPrograms(t *testing.T) {
 		}
 	}
 }
+
+// withTools is a run of one iteration whose program used a tool in each of five steps, of two conversations: those of the sub-agent are
+// whole while the main one's second step waits for it.
+func withTools() *record.Run {
+	run := programRun(apart...)
+	run.Iterations = run.Iterations[:1]
+	it := &run.Iterations[0]
+	it.Calls = it.Calls[:1]
+	for i, in := range []string{"main", "main", "sub1", "sub1", "main"} {
+		kind, arrived := record.MainCall, time.Duration(i+1)*second
+		if in == "sub1" {
+			kind = record.AgentCall
+		}
+		it.Calls = append(it.Calls, record.Call{
+			Role: record.RoleAgent, Model: "m", Conversation: in, Kind: kind, Step: i + 1, Tree: apart[i],
+			Arrived: arrived, Start: arrived, FirstByte: arrived + second/4, Ended: arrived + second/2, Duration: second / 2, Usage: record.Usage{Calls: 1, OutputTokens: 10},
+		})
+	}
+	for _, at := range []int{2, 4, 3, 5, 6} { // the last two were not followed
+		it.Steps = append(it.Steps, record.Step{Call: at, Tools: 1})
+		tool := record.ToolCall{Tool: "sh", Arguments: []byte(`{}`), Start: it.Calls[at-1].Ended}
+		if len(it.Steps) <= 3 {
+			tool.Result = []byte(`"x"`)
+		}
+		it.ToolCalls = append(it.ToolCalls, tool)
+	}
+	return run
+}
+
+// A guard that looks at steps ends a recorded program where it would have ended a live one: at the call that arrives when the step is
+// whole that fulfils it.
+func TestStepGuardsOfPrograms(t *testing.T) {
+	stepless := withTools()
+	stepless.Iterations[0].Steps, stepless.Iterations[0].ToolCalls = nil, nil
+	ended := func(in string) *record.Run { // by a guard, at a call that would have been the sixth
+		run := withTools()
+		if in == "main" { // its last step was followed
+			it := &run.Iterations[0]
+			it.Steps[3], it.Steps[4] = it.Steps[4], it.Steps[3]
+			it.ToolCalls[3], it.ToolCalls[4] = it.ToolCalls[4], it.ToolCalls[3]
+		}
+		run.Iterations[0].Cut, run.Next = string(record.ReasonStagnation), &record.Next{Kind: record.MainCall, Conversation: in, Arrived: 6 * second}
+		run.Outcome.Reason, run.Outcome.Class = record.ReasonStagnation, record.ByGuard
+		return run
+	}
+	stagnation := func(times string) string {
+		return "terminate: {max_iterations: 1}\nguards: {stagnation: {window: " + times + ", scope: step}}\n"
+	}
+	for _, c := range []struct {
+		name, rest string
+		run        *record.Run
+		verdict    replay.Verdict
+		reason     record.Reason
+		tokens     int64
+		steps      int
+		tree       string
+	}{
+		{"the second step of the main conversation is whole when it goes on", "terminate: {max_iterations: 1}\nguards: {consecutive: {when: 'true', times: 1, scope: step}}\n", withTools(), replay.Exact, record.ReasonConsecutive, 10, 1, "t2"},
+		{"a step of the sub-agent comes second", stagnation("2"), withTools(), replay.Exact, record.ReasonStagnation, 30, 3, "t4"},
+		{"the step that waited comes third", stagnation("3"), withTools(), replay.Exact, record.ReasonStagnation, 40, 4, "t5"},
+		{"the last two are whole when the program has ended", strings.Replace(stagnation("5"), "1", "2", 1), withTools(), replay.Exact, record.ReasonStagnation, 50, 5, ""},
+		{"there are not so many", stagnation("6"), withTools(), replay.Exact, record.ReasonMaxIterations, 50, 5, ""},
+		{"a limit of steps comes first", "terminate: {max_iterations: 1}\nguards: {budget: {steps: 2}, stagnation: {window: 2, scope: step}}\n", withTools(), replay.Exact, record.ReasonBudgetSteps, 20, 2, "t3"},
+		{"with on_limit: refuse it would continue", stagnation("2"), withTools(), replay.Branches, "", 0, 0, ""},
+		{"the recording has no tools", stagnation("2"), stepless, replay.Branches, "", 0, 0, ""},
+		{"the recording has no tools, and no guard asks", "terminate: {max_iterations: 1}\n", stepless, replay.Exact, record.ReasonMaxIterations, 50, 0, ""},
+		{"the guard that ended the recording", stagnation("4"), ended("main"), replay.Exact, record.ReasonStagnation, 50, 5, ""},
+		{"a looser one", stagnation("5"), ended("main"), replay.Censored, "", 0, 0, ""},
+		{"a looser one, where the sub-agent went on", stagnation("4"), ended("main2"), replay.Censored, "", 0, 0, ""},
+	} {
+		agent := ""
+		if strings.HasPrefix(c.name, "with on_limit") {
+			agent = ", on_limit: refuse"
+		}
+		states := &tested{}
+		target := coding(t, agent, c.rest)
+		r := replay.New(coding(t, agent, "terminate: {max_iterations: 1}\n"), target, replay.Options{States: states})
+		result := r.Run(t.Context(), c.run, &spec.Task{ID: "a"})
+		if result.Verdict != c.verdict || result.Verdict == replay.Exact && result.Outcome.Reason != c.reason || result.Usage.Most.OutputTokens != c.tokens || strings.Join(states.trees, " ") != c.tree {
+			t.Errorf("%s: %s (%s), %s, %d tokens, evaluated %q", c.name, result.Verdict, result.Why, result.Outcome.Reason, result.Usage.Most.OutputTokens, states.trees)
+		}
+		if result.Verdict == replay.Exact && result.Usage.Most.ToolCalls != int64(c.steps) {
+			t.Errorf("%s: %d tool calls, want %d", c.name, result.Usage.Most.ToolCalls, c.steps)
+		}
+	}
+}

@@ -453,6 +453,7 @@ const (
 	noReservation = "a hard budget reserves this call, and the record does not have its reservation"
 	cutShort      = "the recording was cut inside this iteration"
 	noRoom        = "the budget of the recording had no room for the next call"
+	guarded       = "a guard of the recording refused the next call"
 )
 
 // inside looks for what cuts an iteration: as live, first what the agent's calls
@@ -538,6 +539,9 @@ func (w *walk) execute(p *pass, recorded *record.Iteration, judged int) {
 	p.Calls = nil
 	if len(recorded.Calls) > 0 {
 		p.Working = 0
+	}
+	if p.unknown = w.stepless(recorded); p.unknown != "" {
+		return
 	}
 	over, late := w.overtime(p, recorded)
 	if at, reason := w.refusedCall(recorded, judged); reason != "" && !(late && over <= recorded.Calls[at].Arrived) {
@@ -697,6 +701,14 @@ func (w *walk) recordedCut(p *pass, recorded *record.Iteration) {
 	case record.ReasonMaxSteps:
 		w.endedBySteps(p, recorded)
 		return
+	case record.ReasonStagnation, record.ReasonRepeated, record.ReasonConsecutive, record.ReasonCircuitBreaker:
+		if recorded.OfProgram() {
+			w.refusedNext(p, recorded)
+			if p.censored != "" {
+				p.censored = guarded
+			}
+			return
+		}
 	}
 	p.censored = cutShort
 }
@@ -707,7 +719,11 @@ func (w *walk) refusedNext(p *pass, recorded *record.Iteration) {
 	if next := w.run.Next; next != nil && next.Kind != "" {
 		limits, _ := w.rules.CallLimits()
 		call := record.Call{Kind: next.Kind, Reserved: next.Reserved, Arrived: next.Arrived}
-		if reason := limits.Refuses(w.callsBefore(recorded, len(recorded.Calls)), &call); reason != "" {
+		reason := limits.Refuses(w.callsBefore(recorded, len(recorded.Calls)), &call)
+		if reason == "" {
+			reason = w.refusedNextStep(recorded)
+		}
+		if reason != "" {
 			p.cut(reason)
 			return
 		}

@@ -142,7 +142,7 @@ func rowOfRun(r *record.Run) runRow {
 
 func rowOfIteration(r *record.Run, it *record.Iteration) iterationRow {
 	made := iterationRow{
-		Run: r.ID, Iteration: int64(it.N), Phase: some(it.Phase), Strategy: some(it.Strategy), Steps: int64(len(it.Steps)),
+		Run: r.ID, Iteration: int64(it.N), Phase: some(it.Phase), Strategy: some(it.Strategy), Steps: int64(it.StepCount()),
 		usageCells: cellsOf(it.Total()), Cut: some(it.Cut), Output: some(plainText(it.Output)), Confidence: it.Confidence,
 	}
 	if it.Evaluated() {

@@ -1,6 +1,10 @@
 package stop
 
 import (
+	"cmp"
+	"slices"
+	"time"
+
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
 )
@@ -104,4 +108,55 @@ func reservedFor(c *record.Call) record.Usage {
 		return record.Usage{Calls: 1}
 	}
 	return *c.Reserved
+}
+
+// WholeSteps is how many steps of a program's iteration are whole when a call of it arrives, whose index is given: the conversation of
+// each has gone on, and told what its tools gave. The steps stand in the order in which they became whole.
+func WholeSteps(it *record.Iteration, arrives int) int {
+	for n := range it.Steps {
+		if !followed(it, it.Steps[n].Call-1, arrives) {
+			return n
+		}
+	}
+	return len(it.Steps)
+}
+
+// followed reports whether another step of the conversation of a call arrives, at the latest with the call of an index.
+func followed(it *record.Iteration, call, arrives int) bool {
+	if call < 0 || call >= len(it.Calls) {
+		return false
+	}
+	in := it.Calls[call].Conversation
+	for i := call + 1; i <= arrives && i < len(it.Calls); i++ {
+		if c := &it.Calls[i]; c.Conversation == in && c.Kind.IsStep() {
+			return true
+		}
+	}
+	return false
+}
+
+// StepsBy are the steps of a program that was ended at a time, when its call of an index arrived or was the next to arrive; and the
+// tools that it used. Of those that are not whole nobody knows what their tools gave.
+func StepsBy(it *record.Iteration, arrives int, at time.Duration) (steps []record.Step, tools []record.ToolCall) {
+	whole, before := WholeSteps(it, arrives), 0
+	var open []record.Step
+	used := map[int][]record.ToolCall{}
+	for n := range it.Steps {
+		s := it.Steps[n]
+		of := it.ToolCalls[min(before, len(it.ToolCalls)):min(before+s.Tools, len(it.ToolCalls))]
+		before += s.Tools
+		if n < whole {
+			steps, tools = append(steps, s), append(tools, of...)
+		} else if c := &it.Calls[s.Call-1]; c.Ended > 0 && c.Ended <= at {
+			open, used[s.Call] = append(open, s), of
+		}
+	}
+	slices.SortFunc(open, func(a, b record.Step) int { return cmp.Compare(a.Call, b.Call) })
+	for _, s := range open {
+		steps = append(steps, s)
+		for _, c := range used[s.Call] {
+			tools = append(tools, record.ToolCall{Tool: c.Tool, ID: c.ID, Arguments: c.Arguments, Start: c.Start})
+		}
+	}
+	return steps, tools
 }

@@ -191,7 +191,7 @@ func (m *Made) add(l *Leg) {
 // clip drops what comes after so many legs. What an agent said that did not come
 // to the end of its conversation is not its output.
 func clip(it *record.Iteration, legs []Leg, kept int) {
-	if len(it.Steps) == 0 {
+	if len(it.Steps) == 0 || it.OfProgram() { // what a program did stands in its time
 		calls := 0
 		if kept > 0 {
 			calls = legs[kept-1].Calls
@@ -224,7 +224,10 @@ func clip(it *record.Iteration, legs []Leg, kept int) {
 // used at that very moment was used before the call that begins then.
 func dropTools(it *record.Iteration, at time.Duration) {
 	n := len(it.Steps)
-	if n == 0 {
+	switch {
+	case it.OfProgram():
+		return
+	case n == 0:
 		it.ToolCalls = BegunTools(it.ToolCalls, at)
 		return
 	}

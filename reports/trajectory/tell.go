@@ -107,9 +107,12 @@ func (t *telling) iteration(it *record.Iteration) {
 
 // inside tells what happened in an iteration.
 func (t *telling) inside(it *record.Iteration) {
-	if it.Prompt != "" || len(it.Steps) > 0 {
+	switch {
+	case it.OfProgram():
+		t.program(it)
+	case it.Prompt != "" || len(it.Steps) > 0:
 		t.conversation(it)
-	} else {
+	default:
 		t.text("thinking", it.Thinking)
 		if t.parts != nil {
 			t.uses(it.ToolCalls) // a page has room for what they gave
@@ -379,6 +382,39 @@ func (t *telling) conversation(it *record.Iteration) {
 		t.said("user", step.User)
 	}
 	t.uses(calls) // of a step that has no reply in the record
+}
+
+// program tells the calls of a program in the order in which they arrived: those that are steps with what the model said and the
+// tools that it asked for, and the others, such as retries.
+func (t *telling) program(it *record.Iteration) {
+	said, used, before := map[int]*record.Step{}, map[int][]record.ToolCall{}, 0
+	for i := range it.Steps {
+		s := &it.Steps[i]
+		said[s.Call] = s
+		used[s.Call] = it.ToolCalls[min(before, len(it.ToolCalls)):min(before+s.Tools, len(it.ToolCalls))]
+		before += s.Tools
+	}
+	for i := range it.Calls {
+		c := &it.Calls[i]
+		if c.Conversation == "" {
+			continue
+		}
+		t.WriteString("\n")
+		name, text := "call", []string{c.Conversation, string(c.Kind)}
+		if c.Kind.IsStep() {
+			name, text = beginsStep+strconv.Itoa(c.Step), text[:1]
+		}
+		text = append(text, c.Model, usageText(c.Usage), seconds(c.Duration, false))
+		if c.Error != nil {
+			text = append(text, c.Error.Error())
+		}
+		t.fold(name, strings.Join(text, " · "))
+		if s := said[i+1]; s != nil {
+			t.said("thinking", s.Thinking)
+			t.said("reply", s.Text)
+			t.uses(used[i+1])
+		}
+	}
 }
 
 // stepText is what a step took, the user's answer included.

@@ -60,7 +60,7 @@ func TextsOf(run *record.Run, scores []record.Score) *Texts {
 		it := &run.Iterations[i]
 		shown := IterationTexts{
 			N: it.N, Stage: strings.Trim(it.Phase+" · "+it.Strategy, " ·"), Step: step,
-			Used: usageText(it.Total()) + ", " + seconds(it.End-it.Start, it.Untimed), Parts: programSteps(it),
+			Used: usageText(it.Total()) + ", " + seconds(it.End-it.Start, it.Untimed), Parts: []Part{},
 		}
 		t.parts = &shown.Parts
 		t.inside(it)
@@ -81,28 +81,6 @@ func TextsOf(run *record.Run, scores []record.Score) *Texts {
 
 // beginsStep is how the name of a part begins that a step begins with.
 const beginsStep = "step "
-
-// programSteps are the calls of a program: those that are steps, and the others, such as
-// retries.
-func programSteps(it *record.Iteration) []Part {
-	parts := []Part{}
-	for i := range it.Calls {
-		c := &it.Calls[i]
-		if c.Kind == "" {
-			continue
-		}
-		name := "call "
-		if c.Kind.IsStep() {
-			name = beginsStep
-		}
-		text := strings.Join([]string{string(c.Kind), c.Model, usageText(c.Usage), seconds(c.Duration, false)}, " · ")
-		if c.Error != nil {
-			text += " · " + c.Error.Error()
-		}
-		parts = append(parts, Part{Is: name + c.Conversation, Text: text})
-	}
-	return parts
-}
 
 // numbered numbers the steps of an iteration and gives the number of the next one's first.
 func numbered(parts []Part, first int) (next int) {

@@ -38,7 +38,15 @@ func TestTextsHaveWhatTellHas(t *testing.T) {
 }
 
 func TestStepsAreCountedOverTheRun(t *testing.T) {
-	call := func(kind record.CallKind) record.Call { return record.Call{Kind: kind, Conversation: "main"} }
+	made := 0
+	call := func(kind record.CallKind) record.Call {
+		c := record.Call{Kind: kind, Conversation: "main"}
+		if kind.IsStep() {
+			made++
+			c.Step = made
+		}
+		return c
+	}
 	run := &record.Run{ID: "default/a/1", Iterations: []record.Iteration{
 		{N: 1, Output: json.RawMessage(`"x"`)},
 		{N: 2, Calls: []record.Call{call(record.MainCall), call(record.SideCall), call(record.AgentCall)}},
@@ -50,7 +58,7 @@ func TestStepsAreCountedOverTheRun(t *testing.T) {
 	if used := texts.Iterations[0].Parts; len(used) != 3 || used[0].Is != "calls" || used[1].Is != "gave" || used[1].Text != "found" {
 		t.Errorf("the use of a tool is %+v", used)
 	}
-	if other := texts.Iterations[1].Parts; len(other) != 4 || other[1].Is != "call main" || other[1].Step != 0 || !strings.HasPrefix(other[3].Text, "retry · ") {
+	if other := texts.Iterations[1].Parts; len(other) != 4 || other[1].Is != "call" || other[1].Step != 0 || other[2].Is != "step 2" || !strings.HasPrefix(other[3].Text, "main · retry · ") {
 		t.Errorf("the calls of a program are %+v", other)
 	}
 	if is := [3]int{texts.Iterations[0].Step, texts.Iterations[1].Step, texts.Iterations[2].Step}; is != [3]int{1, 2, 4} {

@@ -320,6 +320,7 @@ type item struct {
 	CallID    string `json:"call_id"`
 	Name      string `json:"name"`
 	Arguments string `json:"arguments"`
+	Input     string `json:"input"`
 }
 
 // part is one of an item.
@@ -442,6 +443,8 @@ func (o *output) tell(reply *model.Reply) (refusal string, spoken bool) {
 			}
 		case "function_call":
 			reply.ToolCalls = append(reply.ToolCalls, model.ToolCall{ID: it.CallID, Name: it.Name, Arguments: it.Arguments})
+		case "custom_tool_call": // of programs alone: what we offer are functions
+			reply.ToolCalls = append(reply.ToolCalls, model.ToolCall{ID: it.CallID, Name: it.Name, Arguments: it.Input})
 		case "reasoning":
 			thinking = append(thinking, cmp.Or(joined(it.Summary, "", "\n\n"), joined(it.Content, "", "\n\n")))
 		}

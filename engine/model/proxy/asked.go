@@ -2,9 +2,15 @@ package proxy
 
 import (
 	"crypto/sha256"
+	"encoding/json"
+	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/model/wire"
+	"github.com/agentbench/agentbench/engine/record"
 )
 
 // asked is a request as the proxy reads it.
@@ -19,6 +25,7 @@ type asked struct {
 	sum           sum
 	opening       sum   // of what stands before the conversation
 	prefixes      []sum // of the conversation up to each of its items
+	body          *tree
 }
 
 type sum = [sha256.Size]byte
@@ -37,7 +44,7 @@ func read(p model.Protocol, header http.Header, body []byte, r *rules, ofRun []s
 	a := &asked{
 		protocol: p, header: header, model: t.string(name), before: body[:place.from], after: body[place.to:], rules: r,
 		stream: t.kind(t.member(0, "stream")) == 't', bytes: t.bytes(),
-		tools: t.length(t.member(0, "tools"))+t.length(t.member(0, "functions")) > 0,
+		tools: t.length(t.member(0, "tools"))+t.length(t.member(0, "functions")) > 0, body: t,
 	}
 	a.sumUp(t, ofRun)
 	return a, ""
@@ -77,4 +84,65 @@ func (a *asked) sumUp(t *tree, ofRun []string) {
 	}
 	rest := of(0, append(f.leftOut[:len(f.leftOut):len(f.leftOut)], f.items))
 	a.sum = sha256.Sum256(append(append([]byte(a.protocol), rest[:]...), so[:]...))
+}
+
+// results finds what tools gave in the conversation that the request continues.
+func (a *asked) results(of []record.ToolCall) {
+	if len(of) == 0 {
+		return
+	}
+	t, f := a.body, forms[a.protocol]
+	take := func(item int) {
+		id := t.string(t.member(item, f.result))
+		at := slices.IndexFunc(of, func(c record.ToolCall) bool { return c.ID == id })
+		given := max(t.member(item, "content"), t.member(item, "output"))
+		if id == "" || at < 0 || given < 0 {
+			return
+		}
+		c := &of[at]
+		c.Result, _ = json.Marshal(clipped(t.said(given))) // a text
+		if c.Error = nil; t.kind(t.member(item, "is_error")) == 't' {
+			c.Error = &record.Error{Class: record.Tool, Message: wire.Shorten(t.said(given))}
+		}
+	}
+	if items := t.member(0, f.items); t.kind(items) == '[' {
+		for item := range t.within(items) {
+			take(item)
+			if parts := t.member(item, "content"); t.kind(parts) == '[' {
+				for part := range t.within(parts) {
+					take(part)
+				}
+			}
+		}
+	}
+}
+
+// said is the text of what a tool gave: it, or those of its parts, or the value as it is written.
+func (t *tree) said(place int) string {
+	switch t.kind(place) {
+	case '"':
+		return t.string(place)
+	case '[':
+		var texts []string
+		for part := range t.within(place) {
+			if text := t.member(part, "text"); t.kind(text) == '"' {
+				texts = append(texts, t.string(text))
+			}
+		}
+		return strings.Join(texts, "\n")
+	}
+	return string(t.raw(place))
+}
+
+// longestResult is how much of what a tool gave is kept, in bytes.
+const longestResult = 16 << 10
+
+// clipped is a text without its middle, where it is long.
+func clipped(text string) string {
+	if len(text) <= longestResult {
+		return text
+	}
+	const half = longestResult / 2
+	left := len(text) - 2*half
+	return strings.ToValidUTF8(fmt.Sprintf("%s\n[%d bytes left out]\n%s", text[:half], left, text[len(text)-half:]), "")
 }

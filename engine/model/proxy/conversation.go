@@ -36,7 +36,8 @@ type place struct {
 	call, turn   int    // of its model: how many calls came before it, and how many of those had its name in a script
 	latest       *place // that of its conversation before it
 	over         bool
-	complete     bool // it was answered whole
+	complete     bool  // it was answered whole
+	said         *said // its answer, where it is a step
 }
 
 func newConversations() *conversations {

@@ -14,7 +14,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"os"
@@ -24,6 +23,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/model/mockserver"
+	"github.com/agentbench/agentbench/engine/model/wire"
 	"github.com/agentbench/agentbench/engine/record"
 )
 
@@ -197,7 +197,7 @@ func refuse(w http.ResponseWriter, p model.Protocol, status int, code, message s
 
 // body reads the body of a request, or refuses it.
 func (s *Session) body(w http.ResponseWriter, r *http.Request, p model.Protocol) ([]byte, bool) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.server.options.MostBody))
+	body, err := wire.ReadAll(http.MaxBytesReader(w, r.Body, s.server.options.MostBody), r.ContentLength)
 	var tooLong *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLong):

@@ -150,18 +150,19 @@ type form struct {
 	leftOut []string // members that name a session, a user or a place in a cache, or that the proxy itself decides
 	ofItems []string // the same of the conversation's items
 	body    string   // behind the address: where calls are sent to
+	result  string   // the member of what a tool gave that names its call
 }
 
 var forms = map[model.Protocol]*form{
 	model.Chat: {
-		items: "messages", body: "/chat/completions",
+		items: "messages", body: "/chat/completions", result: "tool_call_id",
 		leftOut: []string{"model", "user", "safety_identifier", "metadata", "prompt_cache_key", "prompt_cache_retention"},
 	},
 	model.Responses: {
-		items: "input", opening: []string{"instructions"}, body: "/responses", ofItems: []string{"id", "status"},
+		items: "input", opening: []string{"instructions"}, body: "/responses", result: "call_id", ofItems: []string{"id", "status"},
 		leftOut: []string{"model", "user", "safety_identifier", "metadata", "client_metadata", "prompt_cache_key", "prompt_cache_retention"},
 	},
 	model.Messages: {
-		items: "messages", opening: []string{"system"}, body: "/messages", leftOut: []string{"model", "metadata", "cache_control"},
+		items: "messages", opening: []string{"system"}, body: "/messages", result: "tool_use_id", leftOut: []string{"model", "metadata", "cache_control"},
 	},
 }

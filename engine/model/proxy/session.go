@@ -3,6 +3,7 @@ package proxy
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"path"
 	"slices"
@@ -93,16 +94,17 @@ type Session struct {
 
 	arrivals sync.Mutex // calls arrive one after the other
 
-	mu            sync.Mutex
-	calls         []*record.Call // in the order of their arrival
-	conversations *conversations
-	asked         map[drawn]int // retries left out
-	iteration     int
-	began         time.Duration  // the iteration: its calls arrived later
-	ending        map[*call]bool // the program has their answers, or is about to
-	longest       int64          // reply, in tokens
-	stopped       record.Reason  // for which a call was refused: so are all later ones
-	latest        time.Duration
+	mu                   sync.Mutex
+	calls                []*record.Call // in the order of their arrival
+	conversations        *conversations
+	asked                map[drawn]int // retries left out
+	iteration            int
+	began                time.Duration  // the iteration: its calls arrived later
+	ending               map[*call]bool // the program has their answers, or is about to
+	followed, unfollowed []*said        // steps of the iteration that were answered: followed by another one of their conversation, or not yet
+	longest              int64          // reply, in tokens
+	stopped              record.Reason  // for which a call was refused: so are all later ones
+	latest               time.Duration
 }
 
 // drawn are calls of a model: all, or those of one name in a script.
@@ -118,6 +120,7 @@ func (s *Session) Begin(iteration int, before []record.Call) {
 	defer s.mu.Unlock()
 	s.run.Before = before
 	s.iteration, s.began, s.conversations.begun = iteration, s.latest, false
+	s.followed, s.unfollowed = nil, nil
 	if s.stopped == record.ReasonMaxSteps {
 		s.stopped = ""
 	}
@@ -128,6 +131,32 @@ func (s *Session) Calls() []record.Call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.copies(nil)
+}
+
+// Steps are the steps of the iteration that were answered by a time, with the tools that the answers ask for: first those that were
+// followed by another one of their conversation. The place of each among all calls begins at 1.
+func (s *Session) Steps(until time.Duration) (steps []record.Step, tools []record.ToolCall) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	open := slices.DeleteFunc(slices.Clone(s.unfollowed), func(t *said) bool { return t.call.Ended > until })
+	slices.SortFunc(open, func(a, b *said) int { return cmp.Compare(a.call.Arrived, b.call.Arrived) })
+	return s.tell(slices.Concat(s.followed, open))
+}
+
+// Followed are the steps of the iteration that were followed by another one of their conversation, in that order.
+func (s *Session) Followed() (steps []record.Step, tools []record.ToolCall) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.tell(s.followed)
+}
+
+func (s *Session) tell(turns []*said) (steps []record.Step, tools []record.ToolCall) {
+	for _, t := range turns {
+		step := t.step
+		step.Call, step.Tools = slices.Index(s.calls, t.call)+1, len(t.tools)
+		steps, tools = append(steps, step), append(tools, t.tools...)
+	}
+	return steps, tools
 }
 
 // copies are the calls behind others.
@@ -258,6 +287,10 @@ func (s *Session) note(ctx context.Context, a *asked, m *Model, raw *model.Raw) 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := s.conversations.arrive(a)
+	arrived := s.now()
+	if p.kind.IsStep() {
+		s.follow(p.latest, a, arrived)
+	}
 	raw.Nth, raw.Reserve = p.nth, max(cmp.Or(m.Reserve, DefaultReserve), s.longest)
 	c := &call{session: s, place: p, model: m, ctx: ctx, request: &model.Request{Raw: raw, Draw: s.run.Draw}, over: make(chan struct{})}
 	if p.kind != record.RetryCall {
@@ -271,7 +304,7 @@ func (s *Session) note(ctx context.Context, a *asked, m *Model, raw *model.Raw) 
 	reserved := m.Pricing.Reserved(c.request)
 	c.noted = &record.Call{
 		Role: record.RoleAgent, Model: m.Name, Request: c.request.Hash(m.Name), Conversation: p.conversation.name, Kind: p.kind, Step: p.step,
-		Reserved: &reserved, Arrived: s.now(),
+		Reserved: &reserved, Arrived: arrived,
 	}
 	arrival := &Arrival{Before: s.copies(s.run.Before), Call: *c.noted}
 	arrival.Refused = cmp.Or(s.stopped, s.run.Iteration.EndsIteration(s.inIteration(), &arrival.Call), s.run.Limits.Refuses(arrival.Before, &arrival.Call))
@@ -329,6 +362,10 @@ func (c *call) end(reply *model.Reply, made *record.Call, err error) *Ended {
 	switch {
 	case err == nil:
 		s.longest = max(s.longest, reply.Usage.OutputTokens)
+		if !c.place.side {
+			c.place.said = newSaid(c.noted, reply)
+			s.unfollowed = append(s.unfollowed, c.place.said)
+		}
 	case made == nil: // it was not made after all
 		s.calls = slices.DeleteFunc(s.calls, func(noted *record.Call) bool { return noted == c.noted })
 		ended.Call, ended.NotMade = *c.noted, err
@@ -343,6 +380,7 @@ func (c *call) end(reply *model.Reply, made *record.Call, err error) *Ended {
 	*c.noted = *made
 	c.noted.Conversation, c.noted.Kind, c.noted.Step, c.noted.Reserved = at.Conversation, at.Kind, at.Step, at.Reserved
 	c.noted.Start, c.noted.Arrived, c.noted.FirstByte, c.noted.Ended = at.Start, at.Arrived, at.FirstByte, s.now()
+	c.place.said.ended()
 	ended.Call = *c.noted
 	return ended
 }
@@ -361,4 +399,47 @@ func (c *call) fail(made *record.Call, err error) {
 	if made.Error == nil {
 		made.Error = &record.Error{Class: record.Incomplete, Message: "the program ended the call: " + err.Error()}
 	}
+}
+
+// said is what the model said in a step, and the tools that it asked for.
+type said struct {
+	call  *record.Call
+	step  record.Step
+	tools []record.ToolCall
+}
+
+func newSaid(call *record.Call, reply *model.Reply) *said {
+	t := &said{call: call, step: record.Step{Text: reply.Text, Thinking: reply.Thinking}}
+	for _, asked := range reply.ToolCalls {
+		arguments := json.RawMessage(asked.Arguments)
+		if !json.Valid(arguments) {
+			arguments, _ = json.Marshal(asked.Arguments) // a text
+		}
+		t.tools = append(t.tools, record.ToolCall{Tool: asked.Name, ID: asked.ID, Arguments: arguments})
+	}
+	return t
+}
+
+// ended says that the call of a step has ended: its tools begin.
+func (t *said) ended() {
+	if t == nil {
+		return
+	}
+	for i := range t.tools {
+		t.tools[i].Start = t.call.Ended
+	}
+}
+
+// follow takes what the tools of a step gave from the next call of its conversation.
+func (s *Session) follow(p *place, a *asked, arrived time.Duration) {
+	if p == nil || p.said == nil || !slices.Contains(s.unfollowed, p.said) {
+		return
+	}
+	t := p.said
+	a.results(t.tools)
+	for i := range t.tools {
+		t.tools[i].Duration = arrived - t.tools[i].Start
+	}
+	s.unfollowed = slices.DeleteFunc(s.unfollowed, func(other *said) bool { return other == t })
+	s.followed = append(s.followed, t)
 }

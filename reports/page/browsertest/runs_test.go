@@ -40,7 +40,7 @@ func TestAProgramsStepsAndDiffAreShown(t *testing.T) {
 	b := open(t, write(t, conversations(t)), "#run=new%2Frepair%2F1&step=2")
 	b.wait(onStep + ` === "2"`)
 	text := b.text(runText)
-	for _, want := range []string{"step main main · m · 1 call", "step sub1 agent · m · 1 call", "call main side · m · 1 call", "1 file changed, +1 -1 since the seed", "cut\ncancelled in flight by timeout"} {
+	for _, want := range []string{"main · m · 1 call", "sub1 · m · 1 call", "call main · side · m · 1 call", "1 file changed, +1 -1 since the seed", "cut\ncancelled in flight by timeout"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing in %s", want, text)
 		}

@@ -1,0 +1,96 @@
+package proxy
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/agentbench/agentbench/engine/model"
+)
+
+// What a program is told its tools gave is in the next request of the conversation.
+func TestStepsOfAProgram(t *testing.T) {
+	answers := map[model.Protocol]string{
+		model.Chat:      `{"choices":[{"finish_reason":"tool_calls","message":{"content":"look","tool_calls":[{"id":"c1","type":"function","function":{"name":"sh","arguments":"{\"cmd\":\"ls\"}"}},{"id":"c2","type":"function","function":{"name":"sh","arguments":"no JSON"}}]}}],"usage":{"prompt_tokens":1,"completion_tokens":1}}`,
+		model.Responses: `{"status":"completed","output":[{"type":"message","content":[{"type":"output_text","text":"look"}]},{"type":"function_call","call_id":"c1","name":"sh","arguments":"{\"cmd\":\"ls\"}"},{"type":"custom_tool_call","call_id":"c2","name":"sh","input":"no JSON"}],"usage":{"input_tokens":1,"output_tokens":1}}`,
+		model.Messages:  `{"stop_reason":"tool_use","content":[{"type":"text","text":"look"},{"type":"tool_use","id":"c1","name":"sh","input":{"cmd":"ls"}},{"type":"tool_use","id":"c2","name":"sh","input":"no JSON"}],"usage":{"input_tokens":1,"output_tokens":1}}`,
+	}
+	told := map[model.Protocol]string{
+		model.Chat: `{"model":"x","messages":[{"role":"user","content":"hi"},{"role":"assistant","content":"look","tool_calls":[]},
+			{"role":"tool","tool_call_id":"c1","content":"a file"},{"role":"tool","tool_call_id":"c2","content":[{"type":"text","text":"no"},{"type":"text","text":"such"}]}]}`,
+		model.Responses: `{"model":"x","input":[{"role":"user","content":"hi"},{"type":"function_call","call_id":"c1","name":"sh","arguments":"{}"},
+			{"type":"function_call_output","call_id":"c1","output":"a file"},{"type":"custom_tool_call_output","call_id":"c2","output":[{"type":"input_text","text":"no"},{"type":"input_text","text":"such"}]}]}`,
+		model.Messages: `{"model":"x","max_tokens":9,"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":"look"},
+			{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":"a file"},{"type":"tool_result","tool_use_id":"c2","is_error":true,"content":[{"type":"text","text":"no"},{"type":"text","text":"such"}]}]}]}`,
+	}
+	eachProtocol(t, func(t *testing.T, p model.Protocol) {
+		s := opened(t, Run{Models: named(behind(t, p, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, answers[p])
+		})))})
+		s.post(t, p, body(p, "x", false, "hi"))
+		if steps, _ := s.Followed(); len(steps) != 0 {
+			t.Errorf("the step is whole before the program has told what its tools gave: %+v", steps)
+		}
+		steps, tools := s.Steps(time.Hour)
+		if len(steps) != 1 || len(tools) != 2 || steps[0].Text != "look" || steps[0].Call != 1 || steps[0].Tools != 2 || tools[0].Result != nil {
+			t.Fatalf("%+v %+v", steps, tools)
+		}
+		if early, _ := s.Steps(1); len(early) != 0 {
+			t.Errorf("it was answered later: %+v", early)
+		}
+		s.post(t, p, told[p])
+		steps, tools = s.Followed()
+		if len(steps) != 1 || len(tools) != 2 {
+			t.Fatalf("%+v %+v", steps, tools)
+		}
+		if c := tools[0]; c.Tool != "sh" || c.ID != "c1" || string(c.Arguments) != `{"cmd":"ls"}` || string(c.Result) != `"a file"` || c.Duration <= 0 || c.Error != nil {
+			t.Errorf("%+v %s %s", c, c.Arguments, c.Result)
+		}
+		if c := tools[1]; string(c.Arguments) != `"no JSON"` || string(c.Result) != `"no\nsuch"` || (c.Error != nil) != (p == model.Messages) {
+			t.Errorf("%+v %s %s", c, c.Arguments, c.Result)
+		}
+		s.Begin(2, nil)
+		if steps, _ := s.Steps(time.Hour); len(steps) != 0 {
+			t.Errorf("steps of the iteration before: %+v", steps)
+		}
+	})
+}
+
+// A sub-agent's steps are whole as its own conversation goes on, while that of the main one waits for it.
+func TestStepsOfASubAgentAreWholeBeforeTheStepThatWaitsForIt(t *testing.T) {
+	n := 0
+	s := opened(t, Run{Models: named(behind(t, model.Chat, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n++
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"choices":[{"finish_reason":"stop","message":{"content":"%d"}}],"usage":{"prompt_tokens":1,"completion_tokens":1}}`, n)
+	})))})
+	sub := []string{"X-Session-Id", "sub", "X-Parent-Session-Id", "main"}
+	s.post(t, model.Chat, body(model.Chat, "x", false, "a"))
+	s.post(t, model.Chat, body(model.Chat, "x", false, "b"), sub...)
+	s.post(t, model.Chat, body(model.Chat, "x", false, "b", "2", "c"), sub...)
+	s.post(t, model.Chat, body(model.Chat, "x", false, "a", "1", "d"))
+	var places []int
+	steps, _ := s.Steps(time.Hour)
+	for _, step := range steps {
+		places = append(places, step.Call)
+	}
+	if !slices.Equal(places, []int{2, 1, 3, 4}) {
+		t.Errorf("the steps are of the calls %v", places)
+	}
+	if followed, _ := s.Followed(); len(followed) != 2 {
+		t.Errorf("%d steps are whole", len(followed))
+	}
+}
+
+// Of what a tool gave only the beginning and the end are kept, where it is long.
+func TestALongResultLosesItsMiddle(t *testing.T) {
+	text := clipped(strings.Repeat("a", longestResult) + strings.Repeat("ü", 5))
+	if !strings.HasPrefix(text, "aaa") || !strings.HasSuffix(text, "aüüüüü") || !strings.Contains(text, "\n[10 bytes left out]\n") || len(text) > longestResult+30 {
+		t.Errorf("%d bytes: %.9s … %s", len(text), text, text[len(text)-9:])
+	}
+}
