@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/agentbench/agentbench/engine/model"
-	"github.com/agentbench/agentbench/engine/model/wire"
 	"github.com/agentbench/agentbench/engine/record"
 )
 
@@ -100,9 +99,10 @@ func (a *asked) results(of []record.ToolCall) {
 			return
 		}
 		c := &of[at]
-		c.Result, _ = json.Marshal(clipped(t.said(given))) // a text
+		said := clipped(t.said(given))
+		c.Result, _ = json.Marshal(said) // a text
 		if c.Error = nil; t.kind(t.member(item, "is_error")) == 't' {
-			c.Error = &record.Error{Class: record.Tool, Message: wire.Shorten(t.said(given))}
+			c.Error = &record.Error{Class: record.Tool, Message: said}
 		}
 	}
 	if items := t.member(0, f.items); t.kind(items) == '[' {

@@ -9,6 +9,7 @@
 package proxy
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -23,7 +24,6 @@ import (
 
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/model/mockserver"
-	"github.com/agentbench/agentbench/engine/model/wire"
 	"github.com/agentbench/agentbench/engine/record"
 )
 
@@ -195,9 +195,14 @@ func refuse(w http.ResponseWriter, p model.Protocol, status int, code, message s
 	_, _ = w.Write(mockserver.Refusal(p, status, code, message)) // a client that went away needs no answer
 }
 
+// mostRoom is how much memory is made ready at most for a body, as long as a request says that it is.
+const mostRoom = 1 << 20
+
 // body reads the body of a request, or refuses it.
 func (s *Session) body(w http.ResponseWriter, r *http.Request, p model.Protocol) ([]byte, bool) {
-	body, err := wire.ReadAll(http.MaxBytesReader(w, r.Body, s.server.options.MostBody), r.ContentLength)
+	var read bytes.Buffer
+	read.Grow(int(min(max(r.ContentLength, 0), mostRoom)) + bytes.MinRead)
+	_, err := read.ReadFrom(http.MaxBytesReader(w, r.Body, s.server.options.MostBody))
 	var tooLong *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLong):
@@ -205,7 +210,7 @@ func (s *Session) body(w http.ResponseWriter, r *http.Request, p model.Protocol)
 	case err != nil:
 		refuse(w, p, http.StatusBadRequest, "", "the request could not be read")
 	}
-	return body, err == nil
+	return read.Bytes(), err == nil
 }
 
 // models lists those that the program may ask for, or tells of one.

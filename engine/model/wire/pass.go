@@ -113,7 +113,7 @@ func (l *Line) pass(a *Answer, response *http.Response, silence *silence, raw *m
 	within := func(r io.Reader) io.Reader { return &limited{from: r, left: l.MaxResponse, most: l.MaxResponse} }
 	if !isStream(from) {
 		a.unasked = true
-		a.Body, err = ReadAll(within(from), response.ContentLength)
+		a.Body, err = readAll(within(from), response.ContentLength)
 		return err
 	}
 	a.passed = &passing{

@@ -71,9 +71,9 @@ func (p *pieces) join() []byte {
 	return whole
 }
 
-// ReadAll reads to the end; on an error it gives nothing. The length is a hint,
+// readAll reads to the end; on an error it gives nothing. The length is a hint,
 // negative where nothing is known.
-func ReadAll(from io.Reader, length int64) ([]byte, error) {
+func readAll(from io.Reader, length int64) ([]byte, error) {
 	var p pieces
 	if length >= 0 {
 		p.last = make([]byte, 0, min(firstPiece-1, length)+1) // the end is seen where there is room to read

@@ -414,7 +414,7 @@ func (l *Line) read(a *Answer, response *http.Response, silence *silence, raw *m
 		stream = raw.Stream
 	}
 	if !stream || a.Status >= 300 {
-		a.Body, err = ReadAll(limited, response.ContentLength)
+		a.Body, err = readAll(limited, response.ContentLength)
 		return err
 	}
 	if raw != nil {
@@ -423,7 +423,7 @@ func (l *Line) read(a *Answer, response *http.Response, silence *silence, raw *m
 	from := bufio.NewReader(limited)
 	if !isStream(from) {
 		a.unasked = true
-		a.Body, err = ReadAll(from, response.ContentLength)
+		a.Body, err = readAll(from, response.ContentLength)
 		return err
 	}
 	if err = fold(from); err == nil {
