@@ -726,8 +726,3 @@ func looksAtSteps(l *spec.Loop) string {
 	}
 	return ""
 }
-
-// converses reports whether any agent of a loop does.
-func converses(l *spec.Loop) bool {
-	return slices.ContainsFunc(l.Stages(), func(s spec.Stage) bool { return l.Converses(s.Agent) })
-}
