@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/txtar"
 
@@ -48,7 +49,10 @@ func TestCodingAgentsLong(t *testing.T) {
 	}
 	tasks := strings.Fields("one two three four five six seven eight nine ten eleven twelve")
 	for _, sandbox := range []string{"none", "bubblewrap", "container"} {
-		t.Run(sandbox, func(t *testing.T) { newCoding(t, trial{sandbox, tasks, 2}).try() })
+		t.Run(sandbox, func(t *testing.T) { newCoding(t, trial{sandbox: sandbox, tasks: tasks, trials: 2}).try() })
+		t.Run(sandbox+", killed", func(t *testing.T) {
+			newCoding(t, trial{sandbox: sandbox, tasks: tasks[:4], trials: 2, spare: 1000}).killed()
+		})
 	}
 }
 
@@ -57,6 +61,7 @@ type trial struct {
 	sandbox string
 	tasks   []string
 	trials  int
+	spare   int // cents of the budget beyond what the runs cost
 }
 
 // runs is how many each configuration makes.
@@ -105,10 +110,59 @@ func (c *coding) tried(runs map[string]*record.Run, program, of string) {
 	c.leftTheSame(whole, cut)
 }
 
+// TestCodingAgentsAfterAKill kills agentbench while coding agents work: no process is left of them, and the next command makes
+// the records that would have been made.
+func TestCodingAgentsAfterAKill(t *testing.T) {
+	skipLong(t)
+	newCoding(t, trial{sandbox: "bubblewrap", tasks: []string{"one", "two"}, trials: 1, spare: 100}).killed()
+}
+
+// killed kills the run of the suite once its first run has ended, and runs it to its end.
+func (c *coding) killed() {
+	child := exec.CommandContext(c.Context(), cmp.Or(c.binary, "agentbench"), "run", "suite.yaml", "--out", "out", "--cache", "off", "-q")
+	child.Dir, child.Env = c.folder, c.env
+	if err := child.Start(); err != nil {
+		c.Fatal(err)
+	}
+	c.until("a run has ended", func() bool {
+		written, _ := os.ReadFile(filepath.Join(c.folder, "out", "records.jsonl"))
+		return bytes.Contains(written, []byte("\n"))
+	})
+	if c.alive() == "" {
+		c.Error("no coding agent works")
+	}
+	_ = child.Process.Kill()
+	_ = child.Wait()
+	c.until("no process is left", func() bool { return c.alive() == "" })
+	if made := len(c.runs("out")); made == 0 || made >= 4*c.trial.runs() {
+		c.Fatalf("it was killed after %d runs", made)
+	}
+	if said, err := c.agentbench("run", "suite.yaml", "--out", "out", "--cache", "off", "-q"); err != nil {
+		c.Fatalf("%v\n%s", err, said)
+	}
+	runs := c.runs("out")
+	for _, program := range []string{"codex", "qwen"} {
+		for _, task := range c.tasks {
+			for n := 1; n <= c.trials; n++ {
+				c.tried(runs, program, fmt.Sprintf("%s/%d", task, n))
+			}
+		}
+	}
+}
+
+func (c *coding) until(what string, is func() bool) {
+	c.Helper()
+	for deadline := time.Now().Add(time.Minute); !is(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			c.Fatalf("it is not so that %s; %q runs", what, c.alive())
+		}
+	}
+}
+
 // The suite's budget ends a coding agent before the call for which there is no room.
 func TestCodingAgentsKeepToTheBudget(t *testing.T) {
 	skipLong(t)
-	c := newCoding(t, trial{"bubblewrap", []string{"one"}, 1})
+	c := newCoding(t, trial{sandbox: "bubblewrap", tasks: []string{"one"}, trials: 1})
 	said, err := c.agentbench("run", "one-run.yaml", "--out", "out", "--cache", "off", "-q")
 	if failed, ok := err.(*exec.ExitError); !ok || failed.ExitCode() != exit.Stopped {
 		t.Fatalf("%v\n%s", err, said)
@@ -149,7 +203,7 @@ func newCoding(t *testing.T, f trial) *coding {
 	}
 	home := filepath.Join(c.folder, "home of the user")
 	c.env = append(os.Environ(), "PATH="+strings.Join(path, string(filepath.ListSeparator)), "HOME="+home, "OPENAI_API_KEY=canary of key", "CODEX_HOME="+filepath.Join(home, ".codex"))
-	budget := float64(2*f.runs()*(4+2)*centsPerCall) / 100
+	budget := float64(2*f.runs()*(4+2)*centsPerCall+f.spare) / 100
 	c.unpack("coding.txtar", "MARK", c.mark, "SANDBOX", sandbox, "EDIT", edit, "SEEN", seen, "TRIALS", fmt.Sprint(f.trials), "BUDGET", fmt.Sprintf("%.2f", budget))
 	script, err := os.ReadFile(filepath.Join(c.folder, "look.sh"))
 	if err != nil {
@@ -406,11 +460,11 @@ func (c *coding) scored(out string, want map[string]float64, configurations ...s
 	}
 }
 
-// alive is the command of a process that an agent left behind and that still runs; "": there is none.
+// alive is the command of a process of an agent, or that it left behind, which still runs; "": there is none.
 func (c *coding) alive() string {
 	commands, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, file := range commands {
-		if words, err := os.ReadFile(file); err == nil && bytes.Contains(words, []byte(c.mark)) {
+		if words, err := os.ReadFile(file); err == nil && (bytes.Contains(words, []byte(c.mark)) || bytes.Contains(words, []byte(c.folder))) {
 			return string(bytes.ReplaceAll(words, []byte{0}, []byte{' '}))
 		}
 	}

@@ -85,7 +85,8 @@ func (a *asked) sumUp(t *tree, ofRun []string) {
 	a.sum = sha256.Sum256(append(append([]byte(a.protocol), rest[:]...), so[:]...))
 }
 
-// results finds what tools gave in the conversation that the request continues.
+// results finds what tools gave in the conversation that the request continues. What was measured is hidden, so that equal results
+// are equal.
 func (a *asked) results(of []record.ToolCall) {
 	if len(of) == 0 {
 		return
@@ -101,6 +102,7 @@ func (a *asked) results(of []record.ToolCall) {
 		c := &of[at]
 		said := clipped(t.said(given))
 		c.Result, _ = json.Marshal(said) // a text
+		c.Result = a.rules.mask(c.Result, nil)
 		if c.Error = nil; t.kind(t.member(item, "is_error")) == 't' {
 			c.Error = &record.Error{Class: record.Tool, Message: said}
 		}

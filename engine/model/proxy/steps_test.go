@@ -94,3 +94,16 @@ func TestALongResultLosesItsMiddle(t *testing.T) {
 		t.Errorf("%d bytes: %.9s … %s", len(text), text, text[len(text)-9:])
 	}
 }
+
+// What a program measured and wrote into a result is no part of it.
+func TestEqualResultsAreEqual(t *testing.T) {
+	s := opened(t, Run{Program: "codex", Models: named(behind(t, model.Responses, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"status":"completed","output":[{"type":"function_call","call_id":"c1","name":"sh","arguments":"{}"}],"usage":{"input_tokens":1,"output_tokens":1}}`)
+	})))})
+	s.post(t, model.Responses, body(model.Responses, "x", false, "hi"))
+	s.post(t, model.Responses, `{"model":"x","input":[{"role":"user","content":"hi"},{"type":"function_call_output","call_id":"c1","output":"Chunk ID: ab12\nWall time: 0.3 seconds\nfine"}]}`)
+	if _, tools := s.Followed(); len(tools) != 1 || string(tools[0].Result) != `"Chunk ID: *\nWall time: * seconds\nfine"` {
+		t.Errorf("%+v", tools)
+	}
+}
