@@ -159,6 +159,21 @@ func TestARunWithoutIterationsIsScored(t *testing.T) {
 	}
 }
 
+// Recordings of programs that were made before their tools were noted have no verdict on them.
+func TestToolsThatAreNotKnownAreUnscored(t *testing.T) {
+	r := run(`"x"`)
+	r.Iterations[0].Calls = []record.Call{{Role: record.RoleProgram}, {Role: record.RoleAgent, Conversation: "main", Kind: record.MainCall, Step: 1, Arrived: 1, Ended: 2}}
+	for _, scorer := range []string{`type: tools_called, tools: [a]`, `type: tools_not_called, tools: [a]`, `type: tool_order, tools: [a]`, `type: tool_args, expr: "true"`, `type: tool_call_count, max: 1`, `type: no_repeated_calls`} {
+		scores := set(t, "- {name: s, "+scorer+"}").Score(context.Background(), task(t, ``), r)
+		if got := scores[0].Unscored; got != "the record does not have the tools that the program used" {
+			t.Errorf("%s: %q", scorer, got)
+		}
+	}
+	if got := set(t, "- {name: s, type: steps, max: 1}").Score(context.Background(), task(t, ``), r)[0]; got.Unscored != "" || got.Value != 1 {
+		t.Errorf("steps: %+v", got)
+	}
+}
+
 // Whatever is put between the tools wanted, they are in order; and one that is called no more lowers the share by one.
 func TestToolOrderPassesOverOthers(t *testing.T) {
 	propertytest.Check(t, func(t *rapid.T) {

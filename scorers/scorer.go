@@ -424,13 +424,13 @@ func makers() map[spec.ScorerType]func(*compiler) comparison {
 		"pairwise": pairwise,
 		"http":     endpoint,
 
-		"tools_called":      toolsCalled,
-		"tools_not_called":  toolsNotCalled,
-		"tool_order":        toolOrder,
-		"tool_args":         toolArgs,
-		"tool_call_count":   toolCallCount,
+		"tools_called":      ofTools(toolsCalled),
+		"tools_not_called":  ofTools(toolsNotCalled),
+		"tool_order":        ofTools(toolOrder),
+		"tool_args":         ofTools(toolArgs),
+		"tool_call_count":   ofTools(toolCallCount),
 		"steps":             steps,
-		"no_repeated_calls": noRepeatedCalls,
+		"no_repeated_calls": ofTools(noRepeatedCalls),
 	}
 }
 

@@ -38,6 +38,24 @@ func appendCall(all []stop.ToolCallFields, call stop.ToolCallFields, delegates b
 	return all
 }
 
+// ofTools is a scorer of tool calls: it needs to know them.
+func ofTools(of func(c *compiler) comparison) func(c *compiler) comparison {
+	return func(c *compiler) comparison {
+		compare := of(c)
+		if compare == nil {
+			return nil
+		}
+		return func(ctx context.Context, s *subject) verdict {
+			for n := range s.seen {
+				if s.run.Iterations[n].ToolsUnknown() {
+					return verdict{unscored: "the record does not have the tools that the program used"}
+				}
+			}
+			return compare(ctx, s)
+		}
+	}
+}
+
 // wanted are the tools that a scorer is about: those declared, else those of the target.
 func (c *compiler) wanted() func(s *subject) []string {
 	if declared := c.spec.Tools; declared != nil {

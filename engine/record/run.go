@@ -211,6 +211,19 @@ func (it *Iteration) OfProgram() bool {
 	return false
 }
 
+// ToolsUnknown reports whether a program executed the iteration whose record does not have what the answers to its calls asked for.
+func (it *Iteration) ToolsUnknown() bool {
+	if len(it.Steps) > 0 {
+		return false
+	}
+	for i := range it.Calls {
+		if c := &it.Calls[i]; c.Kind.IsStep() && c.Ended > 0 && c.Error == nil {
+			return true
+		}
+	}
+	return false
+}
+
 // Spent is what the iteration used: the agent's part, tool calls included, and
 // the part of the evaluation.
 func (it *Iteration) Spent() (agent, judging Usage) {

@@ -43,15 +43,10 @@ func (w *walk) refusedCall(recorded *record.Iteration, judged int) (at int, reas
 // stepless says why guards that look at steps cannot be asked about an iteration: its record does not have what the program's
 // calls were answered; "" where they can.
 func (w *walk) stepless(recorded *record.Iteration) string {
-	if len(recorded.Steps) > 0 || w.state.Watch() == nil {
+	if w.state.Watch() == nil || !recorded.ToolsUnknown() {
 		return ""
 	}
-	for i := range recorded.Calls {
-		if c := &recorded.Calls[i]; c.Kind.IsStep() && c.Ended > 0 && c.Error == nil {
-			return "the recording does not have the tools that its program used"
-		}
-	}
-	return ""
+	return "the recording does not have the tools that its program used"
 }
 
 // callsBefore are the calls of the run that its limits count when one arrives: those of
