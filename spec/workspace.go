@@ -250,7 +250,7 @@ func (l *Loop) callsModels() bool {
 func (l *loader) checkPrograms(loop *Loop) {
 	for _, agent := range loop.agents() {
 		if agent.Usage != nil && len(agent.Models) > 0 {
-			l.fault(agent.Node.Get("usage"), "delete usage: what is spent on models is counted", "the program calls models, which count what it uses")
+			l.warn(agent.Node.Get("usage"), "delete it: what is spent on models is counted", "usage changes nothing here: the program calls models, which count what it uses")
 		}
 		if agent.OnLimit != "" && len(agent.Models) == 0 {
 			l.add(agent.Node.KeyFault("on_limit", "it goes with models", "no model of the suite serves this program"))

@@ -204,11 +204,12 @@ func (s withPrompt) Lookup(name string) (any, bool) {
 // read replaces what was printed by the output that the loop declares, and reads the
 // usage that the program reports.
 func (a *Program) read(ctx context.Context, turn *Turn, stdout []byte, result *Result) error {
-	if a.Spec.Output == nil && a.Spec.Usage == nil {
+	reports := a.Spec.Usage != nil && a.Served == nil
+	if a.Spec.Output == nil && !reports {
 		return nil
 	}
 	scope := printed{turn: turn, text: strings.ToValidUTF8(string(stdout), "\uFFFD"), workspace: result.Workspace}
-	if a.Spec.Usage != nil {
+	if reports {
 		result.Calls[0].Usage = scope.usage(ctx, a.Spec.Usage)
 	}
 	if a.Spec.Output == nil {
