@@ -48,7 +48,11 @@ func TestMain(m *testing.M) {
 	if file := os.Getenv("AGENTBENCH_TEST_FORKER"); file != "" {
 		forkForever(file)
 	}
-	os.Exit(m.Run())
+	status := m.Run()
+	if forwarderFolder != "" && os.Getenv("AGENTBENCH_TEST_FORWARDER") == "" {
+		_ = os.RemoveAll(forwarderFolder)
+	}
+	os.Exit(status)
 }
 
 // loot is what the burglar looks for. No process holds it but those that have it

@@ -192,7 +192,7 @@ func TestNothingOutlivesUs(t *testing.T) {
 			t.Run(held+" "+freezes, func(t *testing.T) {
 				m := mark()
 				us := exec.Command(os.Args[0], "-test.run=^TestNothingOutlivesUs$")
-				us.Env = append(os.Environ(), "AGENTBENCH_TEST_MARK="+m, "AGENTBENCH_TEST_HOLD="+held, "AGENTBENCH_TEST_FREEZES="+freezes, "AGENTBENCH_TEST_FOLDER="+t.TempDir())
+				us.Env = append(os.Environ(), "AGENTBENCH_TEST_MARK="+m, "AGENTBENCH_TEST_HOLD="+held, "AGENTBENCH_TEST_FREEZES="+freezes, "AGENTBENCH_TEST_FOLDER="+t.TempDir(), "TMPDIR="+shortDir(t))
 				said, err := us.StdoutPipe()
 				if err := errors.Join(err, us.Start()); err != nil {
 					t.Fatal(err)

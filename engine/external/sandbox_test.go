@@ -23,12 +23,19 @@ import (
 
 const testImage = "localhost/agentbench-test"
 
+// forwarderFolder is where the forwarder is built; a process that a test starts to be killed uses that of the test.
+var forwarderFolder = os.Getenv("AGENTBENCH_TEST_FORWARDER")
+
 // forwarder is a static program that knows forward, built once.
 var forwarder = sync.OnceValues(func() (string, error) {
+	if forwarderFolder != "" {
+		return filepath.Join(forwarderFolder, "forward"), nil
+	}
 	dir, err := os.MkdirTemp("", "agentbench-forward-")
 	if err != nil {
 		return "", err
 	}
+	forwarderFolder = dir
 	built := exec.Command("go", "build", "-o", dir, "./testdata/forward")
 	built.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if said, err := built.CombinedOutput(); err != nil {
@@ -53,6 +60,17 @@ var image = sync.OnceValue(func() error {
 	}
 	return nil
 })
+
+// shortDir is a folder with a short path, for what a process leaves behind that is killed.
+func shortDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
 
 // boxed is a sandbox of a kind with a workspace. It skips a test where the system has none.
 func boxed(t *testing.T, kind Kind) *Sandbox {
@@ -423,7 +441,8 @@ func TestNothingInASandboxOutlivesUs(t *testing.T) {
 		for _, freezes := range []string{"", "frozen"} {
 			m := mark()
 			us := exec.Command(os.Args[0], "-test.run=^TestNothingInASandboxOutlivesUs$")
-			us.Env = append(os.Environ(), "AGENTBENCH_TEST_MARK="+m, "AGENTBENCH_TEST_KIND="+string(s.Kind), "AGENTBENCH_TEST_FREEZES="+freezes, "AGENTBENCH_TEST_FOLDER="+t.TempDir())
+			us.Env = append(os.Environ(), "AGENTBENCH_TEST_MARK="+m, "AGENTBENCH_TEST_KIND="+string(s.Kind), "AGENTBENCH_TEST_FREEZES="+freezes, "AGENTBENCH_TEST_FOLDER="+t.TempDir(),
+				"AGENTBENCH_TEST_FORWARDER="+forwarderFolder, "TMPDIR="+shortDir(t))
 			said, err := us.StdoutPipe()
 			if err := errors.Join(err, us.Start()); err != nil {
 				t.Fatal(err)

@@ -467,7 +467,7 @@ func TestAProcessIsKilledWhileItWrites(t *testing.T) {
 	dir := t.TempDir()
 	for round := range 3 {
 		c := exec.Command(os.Args[0], "-test.run", "^"+t.Name()+"$")
-		c.Env = append(os.Environ(), "WRITE_SNAPSHOTS_TO="+dir)
+		c.Env = append(os.Environ(), "WRITE_SNAPSHOTS_TO="+dir, "TMPDIR="+t.TempDir())
 		out, err := c.StdoutPipe()
 		if err != nil {
 			t.Fatal(err)
