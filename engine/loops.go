@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/agentbench/agentbench/engine/agent"
@@ -215,7 +217,8 @@ func (m *models) proxy() (*listening, error) {
 		if err := p.Server.Listen(); err != nil {
 			return nil, nil, err
 		}
-		dir, err := os.MkdirTemp("", "agentbench-") // the path of a socket is short
+		removeAbandonedSockets()
+		dir, err := os.MkdirTemp("", socketFolder) // the path of a socket is short
 		if err == nil {
 			p.socket = filepath.Join(dir, "proxy.sock")
 			err = p.Server.ListenUnix(p.socket)
@@ -226,6 +229,21 @@ func (m *models) proxy() (*listening, error) {
 		return nil, err
 	}
 	return kept.(*listening), nil
+}
+
+const socketFolder = "agentbench-proxy-"
+
+// removeAbandonedSockets removes the folders of the proxies of those of us that were killed: nobody listens there.
+func removeAbandonedSockets() {
+	sockets, _ := filepath.Glob(filepath.Join(os.TempDir(), socketFolder+"*", "proxy.sock"))
+	for _, socket := range sockets {
+		connection, err := net.Dial("unix", socket)
+		if err == nil {
+			_ = connection.Close()
+		} else if errors.Is(err, syscall.ECONNREFUSED) {
+			_ = os.RemoveAll(filepath.Dir(socket))
+		}
+	}
 }
 
 // programBeside is a program of a loop. Where it works in a workspace, words of its command

@@ -7,6 +7,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"sync/atomic"
@@ -620,5 +622,37 @@ func TestModelsBehindTheProxy(t *testing.T) {
 	}
 	if paid := suite.Spent(); asked.Load() != 2 || paid.Calls != 4 {
 		t.Errorf("asked %d times, paid %+v", asked.Load(), paid)
+	}
+}
+
+// A proxy whose process was killed leaves its socket behind; the next one removes it, and none that is in use.
+func TestSocketsOfKilledProxiesAreRemoved(t *testing.T) {
+	temporary, err := os.MkdirTemp("", "t") // the path of a socket is short
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(temporary)
+	t.Setenv("TMPDIR", temporary)
+	folders := map[string]bool{"dead": false, "alive": true}
+	for name, alive := range folders {
+		dir := filepath.Join(temporary, socketFolder+name)
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		listener, err := net.Listen("unix", filepath.Join(dir, "proxy.sock"))
+		if err != nil {
+			t.Skip(err)
+		}
+		if listener.(*net.UnixListener).SetUnlinkOnClose(alive); !alive {
+			listener.Close()
+		} else {
+			defer listener.Close()
+		}
+	}
+	removeAbandonedSockets()
+	for name, alive := range folders {
+		if _, err := os.Stat(filepath.Join(temporary, socketFolder+name)); (err == nil) != alive {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
