@@ -43,7 +43,7 @@ func (s *States) Evaluate(ctx context.Context, run *record.Run, task *spec.Task,
 		return nil, nil, 0, false
 	}
 	found, known := s.Found.Snapshot(run.ID, it.N, key)
-	if !known || found.Evaluator != s.By {
+	if !known || found.Evaluator != s.By || found.Assumed && s.Evaluator != nil {
 		if s.Evaluator == nil || s.Evaluator.Spec.Judge != nil || s.Evaluator.Spec.In == "workspace" {
 			return nil, nil, 0, false
 		}

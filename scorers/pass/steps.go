@@ -32,9 +32,11 @@ type Steps struct {
 	// Wanted are the keys of the states that are scored, by run; nil: all.
 	Wanted map[string][]string
 	// Sample is for how many limits of steps states are scored, evenly spread; 0: for all.
-	Sample  int
-	Dry     bool // nothing is scored: it is only counted
-	Workers int  // that score at the same time; default 1
+	Sample int
+	// Monotone assumes that more steps are never worth less, so that not every state is scored.
+	Monotone bool
+	Dry      bool // nothing is scored: it is only counted
+	Workers  int  // that score at the same time; default 1
 }
 
 // Found is what is known of states.
@@ -61,6 +63,7 @@ type StepCounts struct {
 	Unknown  int
 	Why      string
 	Taskless int // runs whose task is not at hand
+	Falling  int // runs in which a score falls, though it was assumed that none does
 	Problems []*record.Problem
 }
 
@@ -68,6 +71,7 @@ type StepCounts struct {
 type StepCount struct {
 	scorers.Version
 	Kept, Made, Unscored, Wanted int
+	Assumed                      int    // that were not made
 	Reason                       string // why one is unscored
 }
 
@@ -214,11 +218,16 @@ func (m *stepper) run(ctx context.Context, run *record.Run) {
 		return
 	}
 	before := map[returned]record.Score{}
-	for i := range states {
-		state := &states[i]
-		sampled := m.Sample == 0 || slices.ContainsFunc(state.steps, func(step int) bool { return m.limits[run.Configuration](step - 1) })
-		if sampled && (m.Wanted == nil || slices.Contains(m.Wanted[run.ID], state.key)) && ctx.Err() == nil {
-			m.state(ctx, l, run, state, before)
+	score := func(i int) {
+		if m.isWanted(run, &states[i]) && ctx.Err() == nil {
+			m.state(ctx, l, run, &states[i], before)
+		}
+	}
+	if m.Monotone {
+		m.bisect(ctx, run, states, score)
+	} else {
+		for i := range states {
+			score(i)
 		}
 	}
 	fresh := m.Found.Fresh(run.ID)
@@ -230,6 +239,12 @@ func (m *stepper) run(ctx context.Context, run *record.Run) {
 		defer m.mu.Unlock()
 		m.err = cmp.Or(m.err, err)
 	}
+}
+
+// isWanted reports whether a state is in the sample, and among those that are asked for.
+func (m *stepper) isWanted(run *record.Run, state *keptState) bool {
+	sampled := m.Sample == 0 || slices.ContainsFunc(state.steps, func(step int) bool { return m.limits[run.Configuration](step - 1) })
+	return sampled && (m.Wanted == nil || slices.Contains(m.Wanted[run.ID], state.key))
 }
 
 // note counts a run with states, and reports whether its task is missing.
@@ -281,7 +296,7 @@ func (m *stepper) missing(known *record.Snapshot) (names []string) {
 	defer m.mu.Unlock()
 	for i := range m.counts.Scorers {
 		c := &m.counts.Scorers[i]
-		if s := known.Score(c.Name); s != nil && len(known.Steps) > 0 && s.Scorer == c.Hash && s.Unscored == "" {
+		if s := scoreBy(known, c.Version); s != nil && !s.Assumed {
 			c.Kept++
 			continue
 		}
@@ -289,6 +304,14 @@ func (m *stepper) missing(known *record.Snapshot) (names []string) {
 		names = append(names, c.Name)
 	}
 	return names
+}
+
+// scoreBy is the score of the run that ends with a state by this version of a scorer; nil where there is none.
+func scoreBy(known *record.Snapshot, v scorers.Version) *record.Score {
+	if s := known.Score(v.Name); s != nil && len(known.Steps) > 0 && s.Scorer == v.Hash && s.Unscored == "" {
+		return s
+	}
+	return nil
 }
 
 func (m *stepper) unknown(ctx context.Context, why string) {
