@@ -142,7 +142,7 @@ func (s *scoring) tellSteps(done *pass.StepCounts, left []string) error {
 			fmt.Fprintf(s.out, "%s: one of the reasons for what is unscored: %s\n", page.Visible(c.Name), page.Visible(c.Reason))
 		}
 	}
-	if s.flags.monotone != "" && !s.flags.dry {
+	if !s.flags.dry && slices.ContainsFunc(done.Scorers, func(c pass.StepCount) bool { return c.Assumed > 0 }) {
 		fmt.Fprintln(s.out, "assumed: not scored, because more steps are assumed never to be worth less")
 	}
 	if done.Falling > 0 && !s.flags.dry {
