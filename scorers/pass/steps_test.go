@@ -109,7 +109,14 @@ func TestABisectionFindsScoresThatDoNotFall(t *testing.T) {
 		if most := 2 + 3*6; slices.IsSorted(values) && c.Made > most { // three times a value changes, found by halving 40 states
 			r.Fatalf("%d of %d states were judged", c.Made, distinct)
 		}
+		last := 0.0
 		for i, value := range values {
+			if s := scores[i+2]; !s.Assumed {
+				if s.Value < last && counts.Falling == 0 {
+					r.Fatalf("step %d is worth less than one before it, and nobody minded", i+2)
+				}
+				last = s.Value
+			}
 			s, ok := scores[i+2]
 			if !ok || (slices.IsSorted(values) || !s.Assumed) && s.Value != float64(value)/10 {
 				r.Fatalf("step %d is worth %+v, not %d", i+2, s, value)
