@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"runtime"
 	"slices"
 
@@ -157,6 +158,9 @@ func (s *scoring) tellSteps(done *pass.StepCounts, left []string) error {
 	if done.Taskless > 0 && done.Taskless < done.Runs {
 		fmt.Fprintf(s.err, "agentbench: warning: %s of tasks that are not available, and not scored\n", page.Plural(done.Taskless, "run is", "runs are"))
 	}
+	for name, why := range s.unevaluated() {
+		fmt.Fprintf(s.err, "states of %s are scored and not evaluated, because %s: replay and tune need calls for them\n", page.Visible(name), why)
+	}
 	if len(left) > 0 {
 		fmt.Fprintf(s.err, "not scored at steps, because they call models or endpoints: %s\n", page.Visible(exit.Some(left)))
 	}
@@ -164,6 +168,21 @@ func (s *scoring) tellSteps(done *pass.StepCounts, left []string) error {
 		fmt.Fprintf(s.err, "score by limit of steps: agentbench report %s --table steps\n", exit.ShellWord(s.dir))
 	}
 	return nil
+}
+
+// unevaluated are the configurations with states that only they themselves could evaluate, and why.
+func (s *scoring) unevaluated() iter.Seq2[string, string] {
+	return func(yield func(name, why string) bool) {
+		for _, c := range s.manifest.Configurations {
+			l := s.folder.Loop(c.Name)
+			if l == nil || !l.Workspace.BySteps() {
+				continue
+			}
+			if why := l.Evaluate.Elsewhere(); why != "" && !yield(c.Name, why) {
+				return
+			}
+		}
+	}
 }
 
 // stepTable has a line for each scorer; its numbers are of different states.
