@@ -44,6 +44,16 @@ func (s *Snapshot) Score(name string) *Score {
 	return found
 }
 
+// Scorers are the names of those that scored it.
+func (s *Snapshot) Scorers() (names []string) {
+	for i := range s.Scores {
+		if name := s.Scores[i].Name; !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // AnyAssumed reports whether its evaluation or one of its scores was not made.
 func (s *Snapshot) AnyAssumed() bool {
 	return s.Assumed || slices.ContainsFunc(s.Scores, func(score Score) bool { return score.Assumed })
