@@ -75,7 +75,9 @@ type planned struct {
 func (l *planned) draw(r *rapid.T) {
 	words := rapid.SliceOfN(rapid.SampledFrom([]string{"m", "m", "m", "s", "s", "t", "x", "ok"}), 2, 9).Draw(r, "plan")
 	l.plan = "m " + strings.Join(words, " ")
-	number := func(name string, least, most int) string { return fmt.Sprint(rapid.IntRange(least, most).Draw(r, name)) }
+	number := func(name string, least, most int) string {
+		return fmt.Sprint(rapid.IntRange(least, most).Draw(r, name))
+	}
 	for range 6 {
 		hard := rapid.SampledFrom([]string{", guards.budget.hard: true", ""}).Draw(r, "hard")
 		l.limits = append(l.limits, map[string]string{
