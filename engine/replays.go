@@ -36,13 +36,19 @@ func Replay(recorded, target *spec.Loop, announced ...string) *replay.Replay {
 // of workspaces that were found before. With evaluate they run the tests of the loop in states that the
 // recording kept and did not evaluate, and find them. They call no model.
 func (p *Parts) Replaying(found loop.Found, evaluate, tasks bool) func(recorded, target *spec.Loop, announced ...string) *replay.Replay {
+	return p.replaying(found, evaluate, tasks, false)
+}
+
+// replaying is Replaying, or, where it leaves states, without an evaluation of those that cannot be evaluated.
+func (p *Parts) replaying(found loop.Found, evaluate, tasks, leaves bool) func(recorded, target *spec.Loop, announced ...string) *replay.Replay {
 	return func(recorded, target *spec.Loop, announced ...string) *replay.Replay {
 		o := declared(target, announced)
 		if tasks {
 			o.Renderer, o.Judge = Offline(target), judge(target)
 		}
-		if target.Workspace != nil && target.Evaluate != nil && target.Evaluate.Judge == nil {
-			states := &loop.States{Found: found, By: evaluatorHash(target)}
+		leaves := leaves && target.Evaluate.Elsewhere() != ""
+		if target.Workspace != nil && target.Evaluate != nil && (leaves || target.Evaluate.Judge == nil) {
+			states := &loop.States{Found: found, Leaves: leaves, By: evaluatorHash(target)}
 			var wrong error
 			if evaluate && tasks {
 				states.Evaluator, wrong = p.models.evaluator(target)
@@ -69,14 +75,14 @@ func evaluatorHash(l *spec.Loop) string {
 }
 
 // Cutting ends recorded runs of programs at limits of steps: what is left in their workspaces by then is
-// evaluated, and found. A run is nil where it is not known how it would end, and why.
+// evaluated, and found, unless that takes more than the state. A run is nil where it is not known how it would end, and why.
 func (p *Parts) Cutting(found loop.Found) func(ctx context.Context, l *spec.Loop, run *record.Run, task *spec.Task, limit int) (made *record.Run, why string) {
 	type limited struct {
 		loop  *spec.Loop
 		limit int
 	}
 	var mu sync.Mutex
-	replays, replaying := map[limited]*replay.Replay{}, p.Replaying(found, true, true)
+	replays, replaying := map[limited]*replay.Replay{}, p.replaying(found, true, true, true)
 	under := func(l *spec.Loop, limit int) (*replay.Replay, error) {
 		mu.Lock()
 		defer mu.Unlock()

@@ -65,7 +65,7 @@ func (u *sums) add(s *record.Signals, head *record.ConfigurationHead) {
 		if len(u.steps) == 0 {
 			u.steps = make([]histogram, len(head.Steps))
 		}
-		u.steps[i].add(longestIn(s, head.Steps[i].Stage))
+		u.steps[i].add(longestIn(s, &head.Steps[i]))
 	}
 }
 
@@ -312,7 +312,7 @@ func (u *taskUse) add(task int32, s *record.Signals, head *record.ConfigurationH
 		}
 	}
 	for i, of := range head.Steps {
-		if n := longestIn(s, of.Stage); n > 0 {
+		if n := longestIn(s, &of); n > 0 {
 			limited(useSteps(head, i), n, of.Limit)
 		}
 	}
@@ -321,11 +321,25 @@ func (u *taskUse) add(task int32, s *record.Signals, head *record.ConfigurationH
 // useSteps is the column of the i-th limit of steps.
 func useSteps(head *record.ConfigurationHead, i int) int { return usePhases + 2*len(head.Phases) + 2*i }
 
-// longestIn is how many steps the longest iteration of a stage made; "" is any.
-func longestIn(s *record.Signals, stage string) (n int) {
+// longestIn is how many steps, of those that a limit counts, the longest iteration made that it limits.
+func longestIn(s *record.Signals, limit *record.StepsHead) (n int) {
 	for i := range s.Iterations {
-		if it := &s.Iterations[i]; stage == "" || it.Phase+it.Strategy == stage {
+		it := &s.Iterations[i]
+		switch {
+		case limit.Stage != "" && it.Phase+it.Strategy != limit.Stage:
+		case limit.Main:
+			n = max(n, mainSteps(it))
+		default:
 			n = max(n, it.Steps)
+		}
+	}
+	return n
+}
+
+func mainSteps(it *record.IterationSignals) (n int) {
+	for i := range it.Calls {
+		if it.Calls[i].Kind == record.MainCall {
+			n++
 		}
 	}
 	return n

@@ -67,6 +67,8 @@ func (c *collector) warnAbout(i int, s *Configuration) []Warning {
 	all.add(cut > 0, Warning{Kind: CurveCut, Count: cut, Of: s.Runs})
 	steps := outsideSteps(s.Steps)
 	all.add(steps > 0, Warning{Kind: StepsUnscored, Count: steps, Of: s.Runs})
+	assumed := mostAssumed(s.Steps)
+	all.add(assumed > 0, Warning{Kind: StepsAssumed, Count: assumed, Of: s.Runs})
 	all.add(len(u.versions) > 1, Warning{Kind: MixedLoops, Count: len(u.versions)})
 	return all
 }
@@ -182,6 +184,7 @@ const (
 	FewClusters    WarningKind = "few_clusters"   // Count clusters
 	CurveCut       WarningKind = "curve_cut"      // Count of Of runs are not in the curve
 	StepsUnscored  WarningKind = "steps_unscored" // up to Count of Of runs have no score at a limit of steps
+	StepsAssumed   WarningKind = "steps_assumed"  // up to Count of Of runs have an assumed score at a limit of steps
 	BadLines       WarningKind = "bad_lines"      // Count lines
 	UnknownRuns    WarningKind = "unknown_runs"
 	Repeated       WarningKind = "repeated_runs"
@@ -267,6 +270,7 @@ var ReportSayings = Sayings{
 	FewClusters:   {Text: "the tasks are in {n} [cluster|clusters]: they can show only large differences"},
 	CurveCut:      {Text: "{n} of {of} runs have an iteration without a score and are not in the curve"},
 	StepsUnscored: {Text: "up to {n} of {of} runs have no score at a limit of steps: the mean lies within these bounds; agentbench score DIR --at step scores them"},
+	StepsAssumed:  {Text: "scores of up to {n} of {of} runs at a limit of steps were not made: it was assumed that more steps are never worth less (score --monotone assumed); agentbench score DIR --at step makes them"},
 	MixedLoops:    {Text: "the runs were made by {n} versions of the loop", Serious: true},
 	MixedSpecs:    {Text: "the runs were made under {n} specs, mixed by --force"},
 	MixedScorers:  {Text: "the scores were made by {n} versions of {name}", Serious: true},

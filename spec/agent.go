@@ -189,6 +189,7 @@ func (l *Loop) Steps(a *Agent) int {
 type StepLimit struct {
 	Path, Stage string
 	Limit       int
+	Main        bool // the main conversation of a program alone counts
 }
 
 // StepLimits are those of the stages whose agents make several steps in an iteration, or are programs with a limit of them; one
@@ -198,7 +199,7 @@ func (l *Loop) StepLimits() (limits []StepLimit) {
 	for _, s := range l.Stages() {
 		limit := StepLimit{Path: "agent.max_steps", Stage: s.Name, Limit: l.Steps(s.Agent)}
 		if s.Agent.limitsProgram() {
-			limit.Limit = s.Agent.MaxSteps
+			limit.Limit, limit.Main = s.Agent.MaxSteps, s.Agent.StepsOf == StepsOfMain
 		} else if !l.Converses(s.Agent) || s.Agent.StepsOnce(l.User != nil) {
 			continue
 		}
@@ -209,10 +210,10 @@ func (l *Loop) StepLimits() (limits []StepLimit) {
 			limit.Path = "strategies." + s.Name + ".agent.max_steps"
 		}
 		limits = append(limits, limit)
-		same = same && limit.Limit == limits[0].Limit
+		same = same && limit.Limit == limits[0].Limit && limit.Main == limits[0].Main
 	}
 	if len(limits) > 1 && same {
-		return []StepLimit{{Path: "agent.max_steps", Limit: limits[0].Limit}}
+		return []StepLimit{{Path: "agent.max_steps", Limit: limits[0].Limit, Main: limits[0].Main}}
 	}
 	return limits
 }

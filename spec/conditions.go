@@ -477,6 +477,19 @@ type Evaluate struct {
 	Node *source.Node `yaml:",here"`
 }
 
+// Elsewhere says what an evaluation takes besides the files that a program left; "" where these are enough.
+func (e *Evaluate) Elsewhere() string {
+	switch {
+	case e == nil:
+		return ""
+	case e.Judge != nil:
+		return "evaluate asks a judge"
+	case e.In == "workspace":
+		return "evaluate runs in the workspace itself"
+	}
+	return ""
+}
+
 // Check is one requirement on the output.
 type Check struct {
 	Name     string   `yaml:"name" need:"required" minlen:"1"`

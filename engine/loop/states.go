@@ -27,6 +27,8 @@ type States struct {
 	Evaluator  *DeclaredEvaluator
 	Workspaces *agent.Workspaces
 	Found      Found
+	// Leaves says that nothing is evaluated where that takes more than the state: what is left has no evaluation.
+	Leaves bool
 	// By is the hash of what is evaluated by.
 	By string
 }
@@ -38,13 +40,16 @@ func (s *States) Evaluate(ctx context.Context, run *record.Run, task *spec.Task,
 		return nil, nil, 0, false
 	}
 	it.Workspace = left
+	if s.Leaves {
+		return nil, nil, 0, true
+	}
 	key, err := s.Workspaces.ScoreKey(left.Tree)
 	if err != nil {
 		return nil, nil, 0, false
 	}
 	found, known := s.Found.Snapshot(run.ID, it.N, key)
-	if !known || found.Evaluator != s.By {
-		if s.Evaluator == nil || s.Evaluator.Spec.Judge != nil || s.Evaluator.Spec.In == "workspace" {
+	if !known || found.Evaluator != s.By || found.Assumed && s.Evaluator != nil {
+		if s.Evaluator == nil || s.Evaluator.Spec.Elsewhere() != "" {
 			return nil, nil, 0, false
 		}
 		if found, known = s.evaluate(ctx, run, task, it, state); !known {

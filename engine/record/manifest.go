@@ -144,6 +144,7 @@ type StepsHead struct {
 	Path  string `json:"path"` // of the parameter
 	Stage string `json:"stage,omitempty"`
 	Limit int    `json:"limit"`
+	Main  bool   `json:"main,omitempty"` // the main conversation of a program alone counts
 }
 
 // Totals are sums over the runs of a folder, each run counted once.

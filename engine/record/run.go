@@ -224,6 +224,16 @@ func (it *Iteration) ToolsUnknown() bool {
 	return false
 }
 
+// MainStepCount is how many of its steps are of the main conversation of a program.
+func (it *Iteration) MainStepCount() (steps int) {
+	for i := range it.Calls {
+		if it.Calls[i].Kind == MainCall {
+			steps++
+		}
+	}
+	return steps
+}
+
 // Spent is what the iteration used: the agent's part, tool calls included, and
 // the part of the evaluation.
 func (it *Iteration) Spent() (agent, judging Usage) {

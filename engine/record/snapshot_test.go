@@ -1,6 +1,7 @@
 package record
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"os"
@@ -124,6 +125,26 @@ func TestMergeKeepsSnapshots(t *testing.T) {
 	addSnapshots(t, two, run, Options{}, aSnapshot(run, 2, "k", 0))
 	if _, err := merged("third"); err == nil {
 		t.Error("other scores of one state do not contradict each other")
+	}
+}
+
+// What was found of a lost run goes with it, and of the others stays.
+func TestRepairKeepsSnapshotsOfWhatItKeeps(t *testing.T) {
+	dir, kept, lost := sampleFolder(t, 5), sampleRun(0, 1).ID, sampleRun(2, 1).ID
+	for _, run := range []string{kept, lost} {
+		addSnapshots(t, dir, run, Options{}, aSnapshot(run, 2, "k", 1))
+	}
+	text := readFile(t, dir, recordsFile)
+	text[within(2)(bytes.SplitAfter(bytes.Clone(text), []byte{'\n'}))] ^= 1
+	writeFile(t, dir, recordsFile, text)
+	if _, err := Repair(dir, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := snapshotsOf(t, dir, kept); !reflect.DeepEqual(got, []Snapshot{aSnapshot(kept, 2, "k", 1)}) {
+		t.Errorf("of the run that is left there is %+v", got)
+	}
+	if got := snapshotsOf(t, dir, lost); len(got) > 0 {
+		t.Errorf("of the lost run %+v is left", got)
 	}
 }
 

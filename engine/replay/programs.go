@@ -235,8 +235,11 @@ func (w *walk) treeBefore(recorded *record.Iteration) string {
 // evaluateState judges what a program left that a limit ended where the recording's went on.
 func (w *walk) evaluateState(_ stop.Step, _, it *record.Iteration) (why string) {
 	why = "what it had left by then was not evaluated: it is, with --evaluate --suite SUITE"
-	if w.target.Evaluate.Judge != nil {
+	switch e := w.target.Evaluate; {
+	case e.Judge != nil:
 		why = "what it had left by then was not shown to the judge"
+	case e.Elsewhere() != "":
+		why = "what it had left by then was not evaluated, and cannot be: " + e.Elsewhere()
 	}
 	if w.States == nil {
 		return why

@@ -76,6 +76,21 @@ type scoreRow struct {
 	CostUSD     *float64 `parquet:"cost_usd,optional"`
 }
 
+// stepRow is a line of the table steps.
+type stepRow struct {
+	Run         string   `parquet:"run"`
+	Iteration   int64    `parquet:"iteration"`
+	Step        int64    `parquet:"step"`
+	State       string   `parquet:"state"`
+	Scorer      string   `parquet:"scorer"`
+	Version     string   `parquet:"version"`
+	Value       *float64 `parquet:"value,optional"`
+	Unscored    *string  `parquet:"unscored,optional"`
+	Assumed     bool     `parquet:"assumed"`
+	Answer      *string  `parquet:"answer,optional"`
+	Explanation *string  `parquet:"explanation,optional"`
+}
+
 // usageCells are the columns of a usage; calls and tokens are null where they are unknown.
 type usageCells struct {
 	Calls              *int64   `parquet:"calls,optional"`
@@ -178,15 +193,26 @@ func rowOfScore(s *record.Score) scoreRow {
 	return made
 }
 
+func rowOfStep(s *record.Snapshot, step int, score *record.Score) stepRow {
+	made := stepRow{
+		Run: s.Run, Iteration: int64(s.Iteration), Step: int64(step), State: s.Key, Scorer: score.Name, Version: score.Scorer,
+		Unscored: some(score.Unscored), Assumed: score.Assumed, Answer: some(score.Answer), Explanation: some(score.Explanation),
+	}
+	if score.Unscored == "" {
+		made.Value = &score.Value
+	}
+	return made
+}
+
 // TableFormats are the endings of the files that [WriteTables] writes.
 var TableFormats = []string{"parquet", "csv"}
 
 // Written is how many lines each table has.
-type Written struct{ Runs, Iterations, Scores int }
+type Written struct{ Runs, Iterations, Scores, Steps int }
 
-// WriteTables writes the runs, iterations and scores of a result folder as three files of a format into another folder, which it
+// WriteTables writes the runs, iterations, scores and scores at steps of a result folder as four files of a format into another folder, which it
 // makes. Lines that cannot be read are left out, and warn gets the reason. Memory does not grow with the number of runs, but by
-// 16 bytes for each score.
+// 16 bytes for each score, or state that has some.
 func WriteTables(dir, out, format string, warn func(error)) (n Written, err error) {
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return n, err
@@ -206,6 +232,11 @@ func WriteTables(dir, out, format string, warn func(error)) (n Written, err erro
 		return n, err
 	}
 	defer scores.closeInto(&err)
+	steps, err := newTable[stepRow](filepath.Join(out, "steps."+format))
+	if err != nil {
+		return n, err
+	}
+	defer steps.closeInto(&err)
 	for r, err := range record.ReadRuns(dir) {
 		switch {
 		case record.Unreadable(err):
@@ -224,8 +255,49 @@ func WriteTables(dir, out, format string, warn func(error)) (n Written, err erro
 		}
 		n.Runs, n.Iterations = n.Runs+1, n.Iterations+len(r.Iterations)
 	}
-	n.Scores, err = writeScores(dir, scores, warn)
+	if n.Scores, err = writeScores(dir, scores, warn); err != nil {
+		return n, err
+	}
+	n.Steps, err = writeSteps(dir, steps)
 	return n, err
+}
+
+// writeSteps writes the scores of states that count, for each step that found the state. Lines that cannot be read were told with
+// the scores.
+func writeSteps(dir string, to *table[stepRow]) (n int, err error) {
+	seed := maphash.MakeSeed()
+	key := func(s *record.Snapshot) uint64 {
+		return maphash.String(seed, s.Run+"\x00"+s.Key+"\x00"+strconv.Itoa(s.Iteration))
+	}
+	last, at := map[uint64]int32{}, int32(0)
+	for s, err := range record.ReadSnapshots(dir) {
+		if record.Unreadable(err) {
+			return 0, err
+		}
+		if err == nil {
+			last[key(&s)] = at
+		}
+		at++
+	}
+	at = -1
+	for s, err := range record.ReadSnapshots(dir) {
+		at++
+		switch {
+		case record.Unreadable(err):
+			return n, err
+		case err != nil || last[key(&s)] != at:
+			continue
+		}
+		for _, step := range s.Steps {
+			for _, name := range s.Scorers() {
+				if err := to.write(rowOfStep(&s, step, s.Score(name))); err != nil {
+					return n, err
+				}
+				n++
+			}
+		}
+	}
+	return n, nil
 }
 
 // writeScores writes the scores that count: of one run, iteration and scorer the last one, unless that was removed.

@@ -55,6 +55,17 @@ func exampleRuns() ([]*record.Run, []record.Score) {
 	return runs, scores
 }
 
+// exampleSnapshots are two states, one of them scored twice, as they were found.
+func exampleSnapshots() [][]record.Snapshot {
+	one := record.Snapshot{Iteration: 2, Key: "k1", Steps: []int{2, 3}, Scores: []record.Score{{Name: "right", Scorer: "h1", Iteration: 2, Value: 0.5}}}
+	two := record.Snapshot{Iteration: 2, Key: "k2", Steps: []int{4}, Scores: []record.Score{
+		{Name: "right", Scorer: "h2", Iteration: 2, Value: 1}, {Name: "right", Scorer: "h2", Value: 0.25, Assumed: true}, {Name: "ended", Scorer: "h4", Unscored: "not known"},
+	}}
+	again := one
+	again.Scores = []record.Score{{Name: "right", Scorer: "h2", Iteration: 2, Value: 0, Answer: "41", Explanation: "differs"}}
+	return [][]record.Snapshot{{one, two}, {again, {Iteration: 1, Key: "k3", Evaluator: "e"}}}
+}
+
 // exampleTables writes them into a result folder, and that as tables.
 func exampleTables(t *testing.T, format string) (out string) {
 	t.Helper()
@@ -73,11 +84,16 @@ func exampleTables(t *testing.T, format string) (out string) {
 			t.Fatal(err)
 		}
 	}
+	for _, of := range exampleSnapshots() {
+		if err := journal.AppendSnapshots("a/x/1", of, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if err := journal.Close(); err != nil {
 		t.Fatal(err)
 	}
 	n, err := WriteTables(dir, out, format, func(err error) { t.Error(err) })
-	if want := (Written{Runs: 2, Iterations: 2, Scores: 2}); err != nil || n != want {
+	if want := (Written{Runs: 2, Iterations: 2, Scores: 2, Steps: 4}); err != nil || n != want {
 		t.Fatalf("%+v, %v", n, err)
 	}
 	return out
@@ -98,14 +114,21 @@ var wantScores = [][]string{
 	{"a/x/1", "1", "right", "h2", "", "no answer", "", "", "0", "0"},
 }
 
+var wantSteps = [][]string{
+	{"a/x/1", "2", "4", "k2", "right", "h2", "0.25", "", "true", "", ""},
+	{"a/x/1", "2", "4", "k2", "ended", "h4", "", "not known", "false", "", ""},
+	{"a/x/1", "2", "2", "k1", "right", "h2", "0", "", "false", "41", "differs"},
+	{"a/x/1", "2", "3", "k1", "right", "h2", "0", "", "false", "41", "differs"},
+}
+
 func wantOf(name string) [][]string {
-	return map[string][][]string{"runs": wantRuns, "iterations": wantIterations, "scores": wantScores}[name]
+	return map[string][][]string{"runs": wantRuns, "iterations": wantIterations, "scores": wantScores, "steps": wantSteps}[name]
 }
 
 // What is known is there, what is unknown is empty in CSV and null in Parquet; of several scores the last counts.
 func TestTables(t *testing.T) {
 	out := exampleTables(t, "csv")
-	for name, row := range map[string]any{"runs": runRow{}, "iterations": iterationRow{}, "scores": scoreRow{}} {
+	for name, row := range map[string]any{"runs": runRow{}, "iterations": iterationRow{}, "scores": scoreRow{}, "steps": stepRow{}} {
 		file, err := os.Open(filepath.Join(out, name+".csv"))
 		if err != nil {
 			t.Fatal(err)
@@ -144,7 +167,7 @@ const { DuckDBInstance } = createRequire(process.argv[2] + '/')('@duckdb/node-ap
 const db = await (await DuckDBInstance.create(':memory:')).connect();
 await db.run("set timezone = 'UTC'");
 const out = {};
-for (const name of ['runs', 'iterations', 'scores']) {
+for (const name of ['runs', 'iterations', 'scores', 'steps']) {
   const file = process.argv[3] + '/' + name + '.parquet';
   const columns = (await db.runAndReadAll("describe select * from '" + file + "'")).getRowObjectsJson();
   const rows = (await db.runAndReadAll("select * from '" + file + "'")).getRowsJson();
@@ -212,7 +235,7 @@ func TestColumnsAreDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, row := range map[string]any{"runs": runRow{}, "iterations": iterationRow{}, "scores": scoreRow{}} {
+	for name, row := range map[string]any{"runs": runRow{}, "iterations": iterationRow{}, "scores": scoreRow{}, "steps": stepRow{}} {
 		_, section, _ := strings.Cut(string(manual), "\n## "+name+"\n")
 		section, _, _ = strings.Cut(section, "\n## ")
 		documented := map[string]bool{}

@@ -171,14 +171,14 @@ func (s *States) between(ctx context.Context, from, to string) (*record.Workspac
 	}, nil
 }
 
-// JoinStates gives merged results the states of their parts.
-func JoinStates(out string, parts []record.Part) (err error) {
+// JoinStates gives merged results the states of their parts, and the folders that these kept.
+func JoinStates(ctx context.Context, out string, parts []record.Part) (err error) {
 	for i := range parts {
 		if from := filepath.Join(parts[i].Dir, Workspaces, statesFolder); there(from) {
 			err = errors.Join(err, joinState(filepath.Join(out, Workspaces, statesFolder), from))
 		}
 	}
-	if err != nil {
+	if err = errors.Join(err, joinKept(ctx, out, parts)); err != nil {
 		return exit.With(exit.NotMeasured, "the merged runs are whole; merge again into another --out to have their workspaces, too", "joining the workspaces: %w", err)
 	}
 	return nil
@@ -198,6 +198,50 @@ func joinState(into, from string) error {
 		err = to.Sync()
 	}
 	return errors.Join(err, part.Close(), to.Close())
+}
+
+// joinKept copies the folders that were kept of runs. They hold what programs left there: they are read and written as all
+// workspaces are, by a store of their own that is removed.
+func joinKept(ctx context.Context, out string, parts []record.Part) (err error) {
+	parts = slices.DeleteFunc(slices.Clone(parts), func(p record.Part) bool { return !there(filepath.Join(p.Dir, Workspaces, keptFolder)) })
+	if len(parts) == 0 {
+		return nil
+	}
+	beside := filepath.Join(out, Workspaces, "merging")
+	store, err := workspace.Open(beside)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close(), workspace.Remove(beside)) }()
+	nothing, err := store.Plant(ctx, workspace.Seed{}, workspace.Limits{})
+	if err != nil {
+		return err
+	}
+	for s, err := range record.ReadSignals(out) {
+		if record.Unreadable(err) {
+			return err
+		}
+		if err != nil || !filepath.IsLocal(filepath.FromSlash(s.ID)) {
+			continue
+		}
+		of := filepath.Join(Workspaces, keptFolder, filepath.FromSlash(s.ID))
+		to := filepath.Join(out, of)
+		at := slices.IndexFunc(parts, func(p record.Part) bool { return there(filepath.Join(p.Dir, of)) })
+		if at < 0 || there(to) {
+			continue
+		}
+		left, err := store.Track(filepath.Join(parts[at].Dir, of), nothing.Tree, workspace.Options{}).Snapshot(ctx)
+		if err == nil {
+			err = os.MkdirAll(filepath.Dir(to), 0o755)
+		}
+		if err == nil {
+			_, err = store.Restore(ctx, left.Tree, to, workspace.Options{})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Leftovers are the folders that runs in progress leave behind where their session is killed.

@@ -81,6 +81,7 @@ type stageUse struct {
 	name  string
 	made  []int // by run
 	steps []int // by run, of its longest iteration in the stage
+	main  []int // likewise, of the main conversation alone
 	spent float64
 }
 
@@ -110,10 +111,11 @@ func (u *use) add(iterations int, run *record.Run, spent func(it *record.Iterati
 		it := &run.Iterations[i]
 		stage := u.stage(cmp.Or(it.Phase, it.Strategy))
 		for len(stage.made) < u.runs {
-			stage.made, stage.steps = append(stage.made, 0), append(stage.steps, 0)
+			stage.made, stage.steps, stage.main = append(stage.made, 0), append(stage.steps, 0), append(stage.main, 0)
 		}
 		stage.made[u.runs-1]++
 		stage.steps[u.runs-1] = max(stage.steps[u.runs-1], it.StepCount())
+		stage.main[u.runs-1] = max(stage.main[u.runs-1], it.MainStepCount())
 		cost := spent(it)
 		stage.spent += cost
 		u.all += cost
@@ -189,7 +191,11 @@ func (u *use) steps(of spec.StepLimit) []int {
 	longest := make([]int, u.runs)
 	for i := range u.stages {
 		if stage := &u.stages[i]; of.Stage == "" || of.Stage == stage.name {
-			for run, n := range stage.steps {
+			steps := stage.steps
+			if of.Main {
+				steps = stage.main
+			}
+			for run, n := range steps {
 				longest[run] = max(longest[run], min(n, of.Limit))
 			}
 		}

@@ -16,6 +16,7 @@ import (
 // Journal writes scores.
 type Journal interface {
 	AppendScores(run string, scores []record.Score, done func(error)) error
+	SnapshotJournal
 }
 
 // Make does what is to be done, and writes it. It ends before that where the
@@ -23,6 +24,9 @@ type Journal interface {
 // kept, and another pass continues. An error means that it could not be written, or
 // that tasks or records cannot be read.
 func (p *Pass) Make(ctx context.Context, journal Journal) error {
+	if err := p.removeAtSteps(journal); err != nil {
+		return err
+	}
 	if len(p.entries) == 0 {
 		return nil
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/results"
 	"github.com/agentbench/agentbench/scorers/pass"
 	"github.com/agentbench/agentbench/spec"
 )
@@ -242,6 +243,33 @@ func TestScoresAreTakenBack(t *testing.T) {
 	}
 }
 
+// Those of states are taken back as well; what else was found of these states stays.
+func TestScoresOfStatesAreTakenBack(t *testing.T) {
+	k := newKept(t, []int{1, 1, 3}, []int{0, 1, 0})
+	k.score(false)
+	o := asked(t, k.dir, k.tasks, &outside{})
+	o.Remove, o.Tasks = []string{"value"}, nil
+	if p := made(t, ctx, o); p.Counts[0].TakenBack != 3 {
+		t.Errorf("%+v", p.Counts)
+	}
+	if p := made(t, ctx, o); p.Counts[0].TakenBack != 0 {
+		t.Errorf("again: %+v", p.Counts)
+	}
+	found := 0
+	snapshots, err := results.OpenSnapshots(k.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tree := range []string{"1.0", "1.1", "3.0"} {
+		if s, ok := snapshots.Snapshot("base/t1/1", 1, tree); ok && len(s.Steps) == 1 && len(s.Scores) == 0 {
+			found++
+		}
+	}
+	if found != 3 {
+		t.Errorf("%d states are left without scores", found)
+	}
+}
+
 func TestRunsWhoseTaskIsNotThereAreTold(t *testing.T) {
 	d := load(t, right)
 	dir := folder(t, sixRuns()...)
@@ -326,6 +354,9 @@ func TestRunsAreJudgedBesideThoseOfTheBaseline(t *testing.T) {
 type broken struct{}
 
 func (broken) AppendScores(string, []record.Score, func(error)) error { return errors.New("disk full") }
+func (broken) AppendSnapshots(string, []record.Snapshot, func(error)) error {
+	return errors.New("disk full")
+}
 
 func TestF4_APassThatCannotPutScoresDownFails(t *testing.T) {
 	p, err := pass.Look(asked(t, folder(t, sixRuns()...), load(t, right), &outside{}))

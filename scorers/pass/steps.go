@@ -32,9 +32,11 @@ type Steps struct {
 	// Wanted are the keys of the states that are scored, by run; nil: all.
 	Wanted map[string][]string
 	// Sample is for how many limits of steps states are scored, evenly spread; 0: for all.
-	Sample  int
-	Dry     bool // nothing is scored: it is only counted
-	Workers int  // that score at the same time; default 1
+	Sample int
+	// Monotone assumes that more steps are never worth less, so that not every state is scored.
+	Monotone bool
+	Dry      bool // nothing is scored: it is only counted
+	Workers  int  // that score at the same time; default 1
 }
 
 // Found is what is known of states.
@@ -61,6 +63,7 @@ type StepCounts struct {
 	Unknown  int
 	Why      string
 	Taskless int // runs whose task is not at hand
+	Falling  int // runs in which a score falls, though it was assumed that none does
 	Problems []*record.Problem
 }
 
@@ -68,6 +71,7 @@ type StepCounts struct {
 type StepCount struct {
 	scorers.Version
 	Kept, Made, Unscored, Wanted int
+	Assumed                      int    // that were not made
 	Reason                       string // why one is unscored
 }
 
@@ -214,11 +218,16 @@ func (m *stepper) run(ctx context.Context, run *record.Run) {
 		return
 	}
 	before := map[returned]record.Score{}
-	for i := range states {
-		state := &states[i]
-		sampled := m.Sample == 0 || slices.ContainsFunc(state.steps, func(step int) bool { return m.limits[run.Configuration](step - 1) })
-		if sampled && (m.Wanted == nil || slices.Contains(m.Wanted[run.ID], state.key)) && ctx.Err() == nil {
-			m.state(ctx, l, run, state, before)
+	score := func(i int) {
+		if m.isWanted(run, &states[i]) && ctx.Err() == nil {
+			m.state(ctx, l, run, &states[i], before)
+		}
+	}
+	if m.Monotone {
+		m.bisect(ctx, run, states, score)
+	} else {
+		for i := range states {
+			score(i)
 		}
 	}
 	fresh := m.Found.Fresh(run.ID)
@@ -230,6 +239,12 @@ func (m *stepper) run(ctx context.Context, run *record.Run) {
 		defer m.mu.Unlock()
 		m.err = cmp.Or(m.err, err)
 	}
+}
+
+// isWanted reports whether a state is in the sample, and among those that are asked for.
+func (m *stepper) isWanted(run *record.Run, state *keptState) bool {
+	sampled := m.Sample == 0 || slices.ContainsFunc(state.steps, func(step int) bool { return m.limits[run.Configuration](step - 1) })
+	return sampled && (m.Wanted == nil || slices.Contains(m.Wanted[run.ID], state.key))
 }
 
 // note counts a run with states, and reports whether its task is missing.
@@ -255,8 +270,8 @@ func (m *stepper) state(ctx context.Context, l *spec.Loop, run *record.Run, stat
 	if len(missing) == 0 || m.Dry {
 		return
 	}
-	made, why := m.Cut(ctx, l, run, m.tasks[run.Task], state.steps[0]-1)
-	if made != nil && (len(made.Iterations) != state.iteration || made.Iterations[state.iteration-1].Cut != string(record.ReasonBudgetSteps)) {
+	made, why := m.Cut(ctx, l, run, m.tasks[run.Task], state.steps[len(state.steps)-1]-1)
+	if made != nil && made.Outcome.Reason != record.ReasonBudgetSteps && !cutAt(made, state) {
 		made, why = nil, fmt.Sprintf("something else would have ended the run: %s", made.Outcome.Reason)
 	}
 	if made == nil {
@@ -265,7 +280,14 @@ func (m *stepper) state(ctx context.Context, l *spec.Loop, run *record.Run, stat
 	}
 	found, _ := m.Found.Snapshot(run.ID, state.iteration, state.key) // it was evaluated
 	found.Run, found.Iteration, found.Key, found.Steps = run.ID, state.iteration, state.key, state.steps
-	found.Scores = m.judge(ctx, made, missing, found.Scores, before)
+	switch {
+	case !cutAt(made, state): // the call was to be the first one of an iteration, which is not begun
+		found.Scores = m.judgeEnded(ctx, made, missing, found.Scores, before)
+	case l.Evaluate.Elsewhere() != "" && !made.Iterations[state.iteration-1].Skipped:
+		found.Scores = m.judgeEither(ctx, l, made, missing, found.Scores, before)
+	default:
+		found.Scores = m.judge(ctx, made, missing, found.Scores, before)
+	}
 	if ctx.Err() != nil {
 		return
 	}
@@ -275,13 +297,29 @@ func (m *stepper) state(ctx context.Context, l *spec.Loop, run *record.Run, stat
 	}
 }
 
+// cutAt reports whether a limit of steps ends the run within the iteration in which a state was kept.
+func cutAt(made *record.Run, state *keptState) bool {
+	return len(made.Iterations) == state.iteration && made.Iterations[state.iteration-1].Cut == string(record.ReasonBudgetSteps)
+}
+
+// judgeEnded makes the scores of a run that ends between two iterations.
+func (m *stepper) judgeEnded(ctx context.Context, made *record.Run, names []string, there []record.Score, before map[returned]record.Score) []record.Score {
+	scores := slices.DeleteFunc(there, func(s record.Score) bool { return slices.Contains(names, s.Name) })
+	for _, v := range m.Set.Versions() {
+		if slices.Contains(names, v.Name) {
+			scores = append(scores, m.earlier(ctx, made, v, before))
+		}
+	}
+	return scores
+}
+
 // missing are the names of the scorers that have not scored a state, and counts those that have.
 func (m *stepper) missing(known *record.Snapshot) (names []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for i := range m.counts.Scorers {
 		c := &m.counts.Scorers[i]
-		if s := known.Score(c.Name); s != nil && len(known.Steps) > 0 && s.Scorer == c.Hash && s.Unscored == "" {
+		if s := scoreBy(known, c.Version); s != nil && !s.Assumed {
 			c.Kept++
 			continue
 		}
@@ -289,6 +327,14 @@ func (m *stepper) missing(known *record.Snapshot) (names []string) {
 		names = append(names, c.Name)
 	}
 	return names
+}
+
+// scoreBy is the score of the run that ends with a state by this version of a scorer; nil where there is none.
+func scoreBy(known *record.Snapshot, v scorers.Version) *record.Score {
+	if s := known.Score(v.Name); s != nil && len(known.Steps) > 0 && s.Scorer == v.Hash && s.Unscored == "" {
+		return s
+	}
+	return nil
 }
 
 func (m *stepper) unknown(ctx context.Context, why string) {
@@ -310,11 +356,68 @@ func (m *stepper) made(found *record.Snapshot, names []string) {
 		switch {
 		case s == nil || !slices.Contains(names, c.Name):
 		case s.Unscored != "":
-			c.Unscored, c.Reason = c.Unscored+1, cmp.Or(c.Reason, s.Unscored)
+			if c.Unscored == 0 || s.Unscored < c.Reason {
+				c.Reason = s.Unscored
+			}
+			c.Unscored++
 		default:
 			c.Made++
 		}
 	}
+}
+
+// judgeEither makes the scores of a run whose last iteration, which ends with a state, cannot be evaluated: the run returns this one
+// or the best one before it. Where both are worth the same, so is the run.
+func (m *stepper) judgeEither(ctx context.Context, l *spec.Loop, made *record.Run, names []string, there []record.Score, before map[returned]record.Score) (scores []record.Score) {
+	last, best := len(made.Iterations), made.Outcome.Returned
+	returning := func(n int) *record.Run {
+		run := *made
+		run.Outcome.Returned = n
+		return &run
+	}
+	var some []string // that read nothing of the evaluation
+	unscored := func(v scorers.Version, why string) {
+		scores = append(scores, record.Score{Run: made.ID, Name: v.Name, Scorer: v.Hash, Unscored: l.Evaluate.Elsewhere() + ", " + why})
+	}
+	for _, v := range m.Set.Versions() {
+		switch {
+		case !slices.Contains(names, v.Name):
+		case v.LooksAround || v.OfRun:
+			unscored(v, "and the scorer reads how that went")
+		default:
+			some = append(some, v.Name)
+		}
+	}
+	scores = append(scores, m.judge(ctx, returning(last), some, there, before)...)
+	if best == 0 || best == last {
+		return scores
+	}
+	ends := record.Snapshot{Steps: []int{last}, Scores: slices.Clone(scores)}
+	for _, v := range m.Set.Versions() {
+		if !slices.Contains(some, v.Name) {
+			continue
+		}
+		earlier := m.earlier(ctx, returning(best), v, before)
+		if s := scoreBy(&ends, v); s == nil || earlier.Unscored != "" || s.Value != earlier.Value {
+			unscored(v, fmt.Sprintf("which decides whether iteration %d or %d is returned", best, last))
+		}
+	}
+	return scores
+}
+
+// earlier is the score of a run that returns an iteration which was over before the state was kept.
+func (m *stepper) earlier(ctx context.Context, made *record.Run, v scorers.Version, before map[returned]record.Score) (score record.Score) {
+	at, around := returned{v.Name, made.Outcome.Returned}, v.LooksAround || v.OfRun
+	if score, judged := before[at]; judged && !around {
+		return score
+	}
+	set := m.Set.Only(func(name string) bool { return name == v.Name })
+	for _, score = range set.At(ctx, m.tasks[made.Task], made, []int{0}) {
+		if !around {
+			before[at] = score
+		}
+	}
+	return score
 }
 
 // returned is an iteration that was over before a state was kept, by the scorer that judges it where
@@ -346,16 +449,7 @@ func (m *stepper) judge(ctx context.Context, made *record.Run, names []string, t
 		if made.Outcome.Returned == last && !v.LooksAround && !v.OfRun {
 			continue
 		}
-		at := returned{v.Name, made.Outcome.Returned}
-		score, judged := before[at]
-		if !judged {
-			for _, score = range only(v.Name).At(ctx, task, made, []int{0}) {
-				if !v.LooksAround && !v.OfRun {
-					before[at] = score
-				}
-			}
-		}
-		scores = append(scores, score)
+		scores = append(scores, m.earlier(ctx, made, v, before))
 	}
 	return scores
 }

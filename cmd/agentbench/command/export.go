@@ -28,7 +28,7 @@ func (p *program) exportCommand() *cobra.Command {
 		GroupID: "look",
 		Long: `Writes a result folder for other tools.
 
-  parquet, csv  three tables: runs, iterations and scores, with one file each
+  parquet, csv  four tables: runs, iterations, scores and scores at steps, with one file each
   atif          a file for each run, FOLDER/CONFIGURATION/TASK/TRIAL.json: the Agent Trajectory Interchange
                 Format of Harbor. agentbench show DIR RUN --format atif prints one run
 
@@ -98,13 +98,17 @@ iteration it is the one that the run returned.`,
 	return c
 }
 
-// exportTables writes a result folder as three tables.
+// exportTables writes a result folder as four tables.
 func (p *program) exportTables(dir, out, format string) error {
 	n, err := results.WriteTables(dir, out, format, func(err error) { fmt.Fprintln(p.err, "agentbench: warning:", err) })
 	if err != nil {
 		return exit.Unmeasured(err)
 	}
-	fmt.Fprintf(p.out, "%s: %s, %s, %s\n", out, page.Plural(n.Runs, "run", "runs"), page.Plural(n.Iterations, "iteration", "iterations"), page.Plural(n.Scores, "score", "scores"))
+	text := fmt.Sprintf("%s: %s, %s, %s", out, page.Plural(n.Runs, "run", "runs"), page.Plural(n.Iterations, "iteration", "iterations"), page.Plural(n.Scores, "score", "scores"))
+	if n.Steps > 0 {
+		text += ", " + page.Plural(n.Steps, "score at steps", "scores at steps")
+	}
+	fmt.Fprintln(p.out, text)
 	return nil
 }
 

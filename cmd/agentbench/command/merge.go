@@ -75,7 +75,7 @@ func (p *program) merge(ctx context.Context, dirs []string, f *mergeFlags) error
 	if err != nil {
 		return results.Unmerged(f.out, err)
 	}
-	if err := results.JoinStates(f.out, parts); err != nil {
+	if err := results.JoinStates(ctx, f.out, parts); err != nil {
 		return err
 	}
 	m := &merged.Manifest

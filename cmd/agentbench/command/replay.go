@@ -99,5 +99,6 @@ func (p *program) writeReplay(ctx context.Context, r *recordedRuns, s *sweep.Swe
 		return exit.With(exit.Stopped, "", "%w", err)
 	}
 	r.keepFound(ctx)
+	told.Warnings = append(told.Warnings, r.assumed()...)
 	return p.write(told, &f.reportFlags)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"runtime"
 	"slices"
 
@@ -17,6 +18,9 @@ import (
 
 // atStep is the word for the moments at which calls of programs arrive.
 const atStep = "step"
+
+// assumedMonotone is the word for scores that are taken for never falling with more steps.
+const assumedMonotone = "assumed"
 
 // steps scores what programs had left when their calls arrived, and tells what was done.
 func (s *scoring) steps(ctx context.Context) error {
@@ -69,7 +73,7 @@ func (s *scoring) stepPass() (steps *pass.Steps, left []string, err error) {
 		return nil, nil, exit.Usage("scorers that call models or endpoints judge outputs only", "%s has no scorer that judges what programs left", s.dir)
 	}
 	steps = &pass.Steps{
-		Dir: s.dir, Set: s.set.Only(func(name string) bool { return slices.Contains(judging, name) }), Found: found, Sample: s.flags.sample, Dry: s.flags.dry,
+		Dir: s.dir, Set: s.set.Only(func(name string) bool { return slices.Contains(judging, name) }), Found: found, Sample: s.flags.sample, Monotone: s.flags.monotone != "", Dry: s.flags.dry,
 		Loop: func(run *record.Run) *spec.Loop { return steppedLoop(s.folder, run) }, Cut: s.parts.Cutting(found), Workers: runtime.GOMAXPROCS(0),
 		Key: func(l *spec.Loop, tree string) (string, error) {
 			workspaces, err := s.parts.Workspaces(l)
@@ -111,6 +115,7 @@ type stepScores struct {
 	Kept     int    `json:"kept"`
 	Made     int    `json:"made"`
 	Unscored int    `json:"unscored"`
+	Assumed  int    `json:"assumed"` // that were not made, because more steps are assumed never to be worth less
 	Reason   string `json:"reason,omitempty"`
 	Wanted   int    `json:"wanted"`
 	States   int    `json:"states"` // that were kept
@@ -123,13 +128,13 @@ func (s *scoring) tellSteps(done *pass.StepCounts, left []string) error {
 	if s.flags.format == "json" {
 		for i := range done.Scorers {
 			c := &done.Scorers[i]
-			if err := s.line(stepScores{c.Name, c.Hash, c.Kept, c.Made, c.Unscored, c.Reason, c.Wanted, done.States, done.Distinct, done.Unknown}); err != nil {
+			if err := s.line(stepScores{c.Name, c.Hash, c.Kept, c.Made, c.Unscored, c.Assumed, c.Reason, c.Wanted, done.States, done.Distinct, done.Unknown}); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	if _, err := page.Terminal(s.out, stepTable(done, s.flags.dry), page.Screen{Width: s.width(s.out)}); unlessClosed(err) != nil {
+	if _, err := page.Terminal(s.out, s.stepTable(done), page.Screen{Width: s.width(s.out)}); unlessClosed(err) != nil {
 		return exit.Unmeasured(err)
 	}
 	fmt.Fprintf(s.out, "%s of %s, %d of them different within their run\n", page.Plural(done.States, "state", "states"), page.Plural(done.Runs, "run", "runs"), done.Distinct)
@@ -137,6 +142,12 @@ func (s *scoring) tellSteps(done *pass.StepCounts, left []string) error {
 		if c := &done.Scorers[i]; c.Unscored > 0 {
 			fmt.Fprintf(s.out, "%s: one of the reasons for what is unscored: %s\n", page.Visible(c.Name), page.Visible(c.Reason))
 		}
+	}
+	if !s.flags.dry && slices.ContainsFunc(done.Scorers, func(c pass.StepCount) bool { return c.Assumed > 0 }) {
+		fmt.Fprintln(s.out, "assumed: not scored, because more steps are assumed never to be worth less")
+	}
+	if done.Falling > 0 && !s.flags.dry {
+		fmt.Fprintf(s.out, "in %s a score falls with more steps, so that nothing is assumed there: all states were scored\n", page.Plural(done.Falling, "run", "runs"))
 	}
 	if s.flags.q {
 		return nil
@@ -147,6 +158,9 @@ func (s *scoring) tellSteps(done *pass.StepCounts, left []string) error {
 	if done.Taskless > 0 && done.Taskless < done.Runs {
 		fmt.Fprintf(s.err, "agentbench: warning: %s of tasks that are not available, and not scored\n", page.Plural(done.Taskless, "run is", "runs are"))
 	}
+	for name, why := range s.unevaluated() {
+		fmt.Fprintf(s.err, "states of %s are scored and not evaluated, because %s: replay and tune need calls for them\n", page.Visible(name), why)
+	}
 	if len(left) > 0 {
 		fmt.Fprintf(s.err, "not scored at steps, because they call models or endpoints: %s\n", page.Visible(exit.Some(left)))
 	}
@@ -156,12 +170,32 @@ func (s *scoring) tellSteps(done *pass.StepCounts, left []string) error {
 	return nil
 }
 
+// unevaluated are the configurations with states that only they themselves could evaluate, and why.
+func (s *scoring) unevaluated() iter.Seq2[string, string] {
+	return func(yield func(name, why string) bool) {
+		for _, c := range s.manifest.Configurations {
+			l := s.folder.Loop(c.Name)
+			if l == nil || !l.Workspace.BySteps() {
+				continue
+			}
+			if why := l.Evaluate.Elsewhere(); why != "" && !yield(c.Name, why) {
+				return
+			}
+		}
+	}
+}
+
 // stepTable has a line for each scorer; its numbers are of different states.
-func stepTable(done *pass.StepCounts, dry bool) page.Grid {
+func (s *scoring) stepTable(done *pass.StepCounts) page.Grid {
 	t := page.Grid{Columns: []page.GridColumn{{Head: "scorer"}, {Head: "version"}, {Head: "kept", Right: true}}}
 	heads := []string{"made", "unscored"}
-	if dry {
+	switch monotone := s.flags.monotone != ""; {
+	case s.flags.dry && monotone:
+		heads = []string{"to make at most"}
+	case s.flags.dry:
 		heads = []string{"to make"}
+	case monotone:
+		heads = append(heads, "assumed")
 	}
 	for _, head := range heads {
 		t.Columns = append(t.Columns, page.GridColumn{Head: head, Right: true})
@@ -169,10 +203,11 @@ func stepTable(done *pass.StepCounts, dry bool) page.Grid {
 	for i := range done.Scorers {
 		c := &done.Scorers[i]
 		row := []string{page.Visible(c.Name), c.Hash, fmt.Sprint(c.Kept)}
-		if dry {
-			row = append(row, fmt.Sprint(c.Wanted))
-		} else {
-			row = append(row, fmt.Sprint(c.Made), fmt.Sprint(c.Unscored))
+		for _, n := range []int{c.Made, c.Unscored, c.Assumed}[:len(heads)] {
+			if s.flags.dry {
+				n = c.Wanted
+			}
+			row = append(row, fmt.Sprint(n))
 		}
 		t.Rows = append(t.Rows, row)
 	}

@@ -76,7 +76,8 @@ func (j *stateJudge) known(as *record.Run, name string) (float64, bool) {
 	}
 	found, _ := j.snapshots.Snapshot(as.ID, n, key)
 	for _, s := range found.Scores {
-		if s.Name == name && s.Iteration == n && s.Scorer == v.Hash && s.Unscored == "" {
+		of := s.Iteration == n || s.Assumed && n == len(as.Iterations) && !j.evaluate
+		if s.Name == name && of && s.Scorer == v.Hash && s.Unscored == "" {
 			return s.Value, true
 		}
 	}
@@ -92,7 +93,7 @@ func (j *stateJudge) keep(as *record.Run, s record.Score) {
 	found, _ := j.snapshots.Snapshot(as.ID, n, key)
 	found.Run, found.Iteration, found.Key = as.ID, n, key
 	s.Iteration = n
-	found.Scores = append(slices.DeleteFunc(found.Scores, func(o record.Score) bool { return o.Name == s.Name && o.Iteration == n }), s)
+	found.Scores = append(slices.DeleteFunc(found.Scores, func(o record.Score) bool { return o.Name == s.Name && (o.Iteration == n || o.Assumed) }), s)
 	j.snapshots.Find(found)
 }
 

@@ -434,7 +434,7 @@ func converses(l *spec.Loop) bool {
 func counted(l *spec.Loop, path string) func(*record.Run) int {
 	switch {
 	case limitsSteps(l, path):
-		return mostSteps
+		return mostSteps(l, path)
 	case path == "user.max_turns":
 		return mostTurns
 	case looksAtSteps(l, path):
@@ -457,16 +457,22 @@ func looksAtSteps(l *spec.Loop, path string) bool {
 	return slices.ContainsFunc(l.Values(), func(v spec.Value) bool { return v.Path == scope && v.Value == spec.ScopeStep })
 }
 
-// mostSteps are those of the longest iteration. A call that the recorded limit refused is one more.
-func mostSteps(run *record.Run) (most int) {
-	for i := range run.Iterations {
-		steps := run.Iterations[i].StepCount()
-		if run.Iterations[i].Cut == string(record.ReasonMaxSteps) {
-			steps++
-		}
-		most = max(most, steps)
+// mostSteps are those of the longest iteration, as far as the limit counts them. A call that the recorded limit refused is one more.
+func mostSteps(l *spec.Loop, path string) func(*record.Run) int {
+	steps := (*record.Iteration).StepCount
+	if slices.ContainsFunc(l.StepLimits(), func(of spec.StepLimit) bool { return of.Path == path && of.Main }) {
+		steps = (*record.Iteration).MainStepCount
 	}
-	return most
+	return func(run *record.Run) (most int) {
+		for i := range run.Iterations {
+			n := steps(&run.Iterations[i])
+			if run.Iterations[i].Cut == string(record.ReasonMaxSteps) {
+				n++
+			}
+			most = max(most, n)
+		}
+		return most
+	}
 }
 
 // mostTurns are those of a user.
