@@ -264,6 +264,16 @@ func (s *Scorer) Asks(all []Scorer) bool {
 	return false
 }
 
+// AsksModels reports whether the scorer, or a part of it, calls a model or an endpoint.
+func (s *Scorer) AsksModels(all []Scorer) bool {
+	for part := range s.MadeOf(all) {
+		if slices.Contains([]ScorerType{"judge", "pairwise", "http"}, part.Type) {
+			return true
+		}
+	}
+	return false
+}
+
 // outputs are the words for which outputs a scorer judges, from the fewest on.
 var outputs = []string{ScoreReturned, ScoreWhenAsked, ScoreEveryIteration}
 

@@ -337,10 +337,19 @@ func (l *loader) checkScore(s *Suite, scorer *Scorer) {
 	if scorer.Score == ScoreWhenAsked && !scorer.Asks(s.Scorers) {
 		l.add(scorer.Node.KeyFault("score", "it costs nothing: leave score out", "the scorer %q calls nothing, so score: when_asked has no effect", shorten(scorer.Name)))
 	}
+	switch {
+	case scorer.At == "":
+	case scorer.AsksModels(s.Scorers):
+		l.add(scorer.Node.KeyFault("at", "delete it", "scorers that call models or endpoints judge outputs only"))
+	case len(s.Resolved) > 0 && !slices.ContainsFunc(s.Resolved, func(r Resolved) bool { return r.Loop.Workspace.BySteps() }):
+		l.add(scorer.Node.KeyFault("at", "write workspace: {snapshot: step} in a loop", "no loop keeps its workspace at steps"))
+	}
 	for i := range scorer.Parts {
 		part := scorer.Parts[i].of(s.Scorers)
 		switch own := scorer.Parts[i].Scorer; {
 		case part == nil || part.Node == nil:
+		case own != nil && own.At != "":
+			l.add(own.Node.KeyFault("at", "write it for the set", "a scorer within a set judges what the set judges"))
 		case own != nil && own.Score != "":
 			l.add(own.Node.KeyFault("score", "write it for the set", "a scorer within a set judges what the set judges"))
 		case scorer.Score != "" && own == nil && part.Asks(s.Scorers) && fewerOutputs(part.Judges(s.Scorers), scorer.Score) != scorer.Score:

@@ -29,6 +29,7 @@ type Scorer struct {
 	Weight  *float64   `yaml:"weight" above:"0" max:"1000000" doc:"What it counts among the parts of an all_of (default 1)."`
 	Range   []float64  `yaml:"range" minlen:"2" doc:"[a, b]: a number of a is worth 0 and one of b 1, what lies between them in proportion. a may be the larger one."`
 	Score   string     `yaml:"score" enum:"returned|every_iteration|when_asked" doc:"What is judged: the output that a run returns, every iteration's, or, besides the one that is returned, those that a replay asks for. Default: every_iteration; of scorers that ask others (command, http, judge) returned."`
+	At      string     `yaml:"at" enum:"step" doc:"step: run also scores what a workspace holds whenever a model call of its program arrives (workspace: {snapshot: step}), as agentbench score --at step does."`
 
 	Expr       *Expr    `yaml:"expr" doc:"cel: a boolean or a number. json_path: a value of json, or a boolean. tool_args: a boolean over call."`
 	Pattern    string   `yaml:"pattern" doc:"regex: the expression (RE2)."`

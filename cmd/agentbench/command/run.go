@@ -263,6 +263,11 @@ func (p *program) execute(ctx context.Context, j *job) error {
 	if err != nil {
 		return err
 	}
+	if !end.interrupted && end.Stopped == "" {
+		if err := p.scoreSteps(ctx, j); err != nil {
+			return err
+		}
+	}
 	return p.conclude(ctx, j, manifest, end)
 }
 

@@ -366,12 +366,17 @@ func (p *program) openScoring(args []string, f *scoreFlags) (*scoring, error) {
 		p.warn(o, nil)
 		s.suite = o.Document
 	}
+	return s, s.prepare()
+}
+
+// prepare opens the folder, and makes the scorers.
+func (s *scoring) prepare() error {
 	for _, step := range []func() error{s.open, s.sameTasks, s.compile, s.name} {
 		if err := step(); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return s, nil
+	return nil
 }
 
 // open opens the folder as it was recorded.

@@ -50,6 +50,39 @@ func (s *scoring) steps(ctx context.Context) error {
 	return nil
 }
 
+// scoreSteps scores what programs had left when their calls arrived, by the scorers that are declared with at: step. What cannot be
+// scored is told by the tables.
+func (p *program) scoreSteps(ctx context.Context, j *job) error {
+	var names []string
+	for i := range j.Suite.Scorers {
+		if j.Suite.Scorers[i].At == atStep {
+			names = append(names, j.Suite.Scorers[i].Name)
+		}
+	}
+	if names == nil {
+		return nil
+	}
+	m, err := p.openManifest(j.dir)
+	if err != nil {
+		return err
+	}
+	s := &scoring{
+		program: p, dir: j.dir, manifest: m, suite: j.Document, edited: true,
+		flags: &scoreFlags{scorers: names, concurrency: workers(j.Suite), q: true},
+	}
+	if err := s.prepare(); err != nil {
+		return err
+	}
+	steps, _, err := s.stepPass()
+	if err != nil {
+		return err
+	}
+	ctx, stop := untilSignal(ctx)
+	defer stop()
+	_, err = s.makeSteps(ctx, steps)
+	return exit.Unmeasured(err)
+}
+
 // stepPass is the pass that is asked for. Left are the scorers that would call models or endpoints.
 func (s *scoring) stepPass() (steps *pass.Steps, left []string, err error) {
 	found := &results.Snapshots{}
@@ -63,7 +96,7 @@ func (s *scoring) stepPass() (steps *pass.Steps, left []string, err error) {
 	for i := range all.Scorers {
 		switch name := all.Scorers[i].Name; {
 		case !slices.Contains(s.judging, name):
-		case asksModels(all, &all.Scorers[i]):
+		case all.Scorers[i].AsksModels(all.Scorers):
 			left = append(left, name)
 		default:
 			judging = append(judging, name)

@@ -161,13 +161,3 @@ func steppedLoop(f *results.Folder, run *record.Run) *spec.Loop {
 	}
 	return nil
 }
-
-// asksModels reports whether a scorer, or a part of it, calls a model or an endpoint.
-func asksModels(s *spec.Suite, scorer *spec.Scorer) bool {
-	for part := range scorer.MadeOf(s.Scorers) {
-		if slices.Contains([]spec.ScorerType{"judge", "pairwise", "http"}, part.Type) {
-			return true
-		}
-	}
-	return false
-}
