@@ -228,7 +228,7 @@ func (s *scoring) stepTable(done *pass.StepCounts) page.Grid {
 	case s.flags.dry:
 		heads = []string{"to make"}
 	case monotone:
-		heads = append(heads, "assumed")
+		heads = []string{"made", "unscored", "assumed"}
 	}
 	for _, head := range heads {
 		t.Columns = append(t.Columns, page.GridColumn{Head: head, Right: true})
