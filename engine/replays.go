@@ -5,10 +5,12 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"sync"
 
+	"github.com/agentbench/agentbench/engine/agent"
 	"github.com/agentbench/agentbench/engine/loop"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/replay"
@@ -47,6 +49,9 @@ func (p *Parts) replaying(found loop.Found, evaluate, tasks, leaves bool) func(r
 			o.Renderer, o.Judge = Offline(target), judge(target)
 		}
 		leaves := leaves && target.Evaluate.Elsewhere() != ""
+		if target.Workspace != nil && tasks {
+			o.Left = p.left(target)
+		}
 		if target.Workspace != nil && target.Evaluate != nil && (leaves || target.Evaluate.Judge == nil) {
 			states := &loop.States{Found: found, Leaves: leaves, By: evaluatorHash(target)}
 			var wrong error
@@ -62,12 +67,28 @@ func (p *Parts) replaying(found loop.Found, evaluate, tasks, leaves bool) func(r
 	}
 }
 
+// left reads agent.output of states of a loop's workspaces.
+func (p *Parts) left(l *spec.Loop) func(context.Context, *record.Run, *spec.Task, *spec.Agent, string) (json.RawMessage, error) {
+	return func(ctx context.Context, run *record.Run, task *spec.Task, a *spec.Agent, tree string) (json.RawMessage, error) {
+		workspaces, err := p.models.workspaces(l)
+		if err != nil {
+			return nil, err
+		}
+		state, err := workspaces.State(ctx, run.Seed, tree)
+		if err != nil {
+			return nil, err
+		}
+		output, _ := agent.Left(ctx, a, task, state)
+		return output, nil
+	}
+}
+
 // evaluatorHash is the same of loops that evaluate alike.
 func evaluatorHash(l *spec.Loop) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "pattern %v\n", l.Pattern)
 	for _, v := range l.Values() {
-		if strings.HasPrefix(v.Path, "evaluate") {
+		if strings.HasPrefix(v.Path, "evaluate") || strings.HasSuffix(v.Path, "agent.output") {
 			fmt.Fprintf(h, "%s %v\n", v.Path, v.Value)
 		}
 	}

@@ -116,7 +116,7 @@ func (t *talk) before(remaining int) (p prelude) {
 func (t *talk) remember() {
 	for i := range t.turn.Earlier {
 		it := &t.turn.Earlier[i]
-		if len(it.Steps) == 0 {
+		if len(it.Steps) == 0 || it.OfProgram() {
 			continue
 		}
 		t.earlier = append(t.earlier, t.dialect().Turns(it.Prompt, it.Steps, it.ToolCalls)...)

@@ -98,16 +98,27 @@ func (a *Program) Execute(ctx context.Context, turn *Turn) (Result, error) {
 		result.Steps, result.ToolCalls = made.Steps, made.Tools
 		result.Calls, result.Took = append(result.Calls, made.Calls...), max(1, done.Duration)
 	}
+	printed := printed{task: turn.Task, text: strings.ToValidUTF8(string(done.Stdout), "\uFFFD"), workspace: state}
+	if a.Spec.Usage != nil && a.Served == nil {
+		result.Calls[0].Usage = printed.usage(context.WithoutCancel(ctx), a.Spec.Usage)
+	}
 	switch {
-	case err == nil:
-		err = a.read(ctx, turn, done.Stdout, &result)
+	case err == nil && a.Spec.Output != nil:
+		err = printed.output(ctx, a.Spec, &result)
 	case state != nil && interrupted(ctx, err): // what it left counts
-		result.SetReply(strings.ToValidUTF8(string(done.Stdout), "\uFFFD"), spec.ReplyText)
-		if a.read(context.WithoutCancel(ctx), turn, done.Stdout, &result) != nil {
-			result.Output, result.Value = nil, nil
-		}
+		result.Output, result.Value = Left(context.WithoutCancel(ctx), a.Spec, turn.Task, state)
 	}
 	return result, err
+}
+
+// Left is the output of a program that was ended and left its workspace in a state: what the loop declares of that; null where it
+// declares nothing. What the program had printed by then is no output.
+func Left(ctx context.Context, a *spec.Agent, task *spec.Task, state *record.Workspace) (output json.RawMessage, value any) {
+	var result Result
+	if a.Output == nil || (&printed{task: task, workspace: state}).output(ctx, a, &result) != nil {
+		return nil, nil
+	}
+	return result.Output, result.Value
 }
 
 // run runs the program to its end, and gives what it made meanwhile of its access to models.
@@ -201,21 +212,9 @@ func (s withPrompt) Lookup(name string) (any, bool) {
 	return s.Scope.Lookup(name)
 }
 
-// read replaces what was printed by the output that the loop declares, and reads the
-// usage that the program reports.
-func (a *Program) read(ctx context.Context, turn *Turn, stdout []byte, result *Result) error {
-	reports := a.Spec.Usage != nil && a.Served == nil
-	if a.Spec.Output == nil && !reports {
-		return nil
-	}
-	scope := printed{turn: turn, text: strings.ToValidUTF8(string(stdout), "\uFFFD"), workspace: result.Workspace}
-	if reports {
-		result.Calls[0].Usage = scope.usage(ctx, a.Spec.Usage)
-	}
-	if a.Spec.Output == nil {
-		return nil
-	}
-	value, err := a.Spec.Output.Value(ctx, &scope)
+// output replaces what was printed by the output that the loop declares.
+func (p *printed) output(ctx context.Context, a *spec.Agent, result *Result) error {
+	value, err := a.Output.Value(ctx, p)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -223,7 +222,7 @@ func (a *Program) read(ctx context.Context, turn *Turn, stdout []byte, result *R
 		return record.Errorf(record.NoAnswer, "output: %v", err)
 	}
 	if text, ok := value.(string); ok {
-		result.SetReply(text, a.Spec.Reply)
+		result.SetReply(text, a.Reply)
 		return nil
 	}
 	result.Value, result.Fault = value, ""
@@ -235,7 +234,7 @@ func (a *Program) read(ctx context.Context, turn *Turn, stdout []byte, result *R
 
 // printed is what expressions see of a program that has ended.
 type printed struct {
-	turn      *Turn
+	task      *spec.Task
 	text      string
 	workspace *record.Workspace
 
@@ -247,7 +246,7 @@ type printed struct {
 func (p *printed) Lookup(name string) (any, bool) {
 	switch name {
 	case "task":
-		return spec.TaskFields{Task: p.turn.Task}, true
+		return spec.TaskFields{Task: p.task}, true
 	case "stdout":
 		return p.text, true
 	case "reply":

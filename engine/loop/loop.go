@@ -180,7 +180,7 @@ func (r *run) iteration(ctx context.Context) (d stop.Decision, before record.Rea
 	r.note(it, err, timed)
 	if it.Cut != "" {
 		it.Ended = nil // its end came too late
-		if len(it.Steps) > 0 {
+		if len(it.Steps) > 0 && !it.OfProgram() {
 			it.Output, it.NotUTF8, it.OutputB64, result.Value = nil, false, nil, nil // what was said last is not what was to be said
 		}
 	}

@@ -69,8 +69,9 @@ func (s *States) evaluate(ctx context.Context, run *record.Run, task *spec.Task,
 		}
 	}
 	found := record.Snapshot{Run: run.ID, Iteration: it.N, Evaluator: s.By}
+	output, _ := state.Lookup("output")
 	evaluation, calls, err := s.Evaluator.Evaluate(ctx, &Trial{
-		Scope: state, Task: task, Trial: run.Trial, Iteration: it.N, Workspace: &agent.Workspace{Workspaces: s.Workspaces}, Seed: run.Seed, State: it.Workspace,
+		Output: output, Scope: state, Task: task, Trial: run.Trial, Iteration: it.N, Workspace: &agent.Workspace{Workspaces: s.Workspaces}, Seed: run.Seed, State: it.Workspace,
 	})
 	if err != nil && (ctx.Err() != nil || !errors.As(err, &found.Error) || found.Error.Class.Fault()) {
 		return found, false

@@ -232,6 +232,22 @@ func (w *walk) treeBefore(recorded *record.Iteration) string {
 	return ""
 }
 
+// leave gives an iteration whose program a limit ended the output that its agent declares of the workspace.
+func (w *walk) leave(step stop.Step, p *pass) (why string) {
+	a := w.target.Stages()[step.StageIndex()].Agent
+	switch {
+	case !p.ended || p.Workspace == nil || a.Output == nil:
+		return ""
+	case w.Left == nil:
+		return "agent.output of what it had left by then is not known without the tasks: --suite SUITE"
+	}
+	var err error
+	if p.Output, err = w.Left(w.ctx, w.run, w.task, a, p.Workspace.Tree); err != nil {
+		return "agent.output of what it had left by then is not known: " + err.Error()
+	}
+	return ""
+}
+
 // evaluateState judges what a program left that a limit ended where the recording's went on.
 func (w *walk) evaluateState(_ stop.Step, _, it *record.Iteration) (why string) {
 	why = "what it had left by then was not evaluated: it is, with --evaluate --suite SUITE"

@@ -59,6 +59,7 @@ package replay
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math"
 	"sync"
@@ -102,6 +103,9 @@ type Options struct {
 	// Renderer renders the requests of the configuration; nil: what is sent is
 	// compared as it is declared.
 	Renderer Renderer
+	// Left is the output that an agent's program declares of the state of its workspace in which a limit ends it, by the name of
+	// the tree; nil: it is not known.
+	Left func(ctx context.Context, run *record.Run, task *spec.Task, a *spec.Agent, tree string) (output json.RawMessage, err error)
 	// Judge judges as the configuration does; nil: nobody judges again.
 	Judge Judge
 	// States judges states of workspaces that the recording has, and did not judge; nil:

@@ -106,6 +106,9 @@ func (w *walk) step() (result Result, done bool) {
 
 // decide judges the iteration where that is due and asks the rules.
 func (w *walk) decide(step stop.Step, recorded *record.Iteration, p *pass) (result Result, done bool) {
+	if why := w.leave(step, p); why != "" {
+		return w.branches(step.Iteration, why), true
+	}
 	w.state.Append(&p.Iteration, nil)
 	if p.evaluate {
 		judge := w.evaluate

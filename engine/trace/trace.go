@@ -449,7 +449,7 @@ func (i Iteration) End(it *record.Iteration) {
 		l.set("agentbench.confidence", e.Confidence)
 		l.set("agentbench.passed", e.Passed)
 	}
-	l.count("agentbench.steps", int64(len(it.Steps)))
+	l.count("agentbench.steps", int64(it.StepCount()))
 	l.count("agentbench.tool_calls", int64(len(it.ToolCalls)))
 	l.text("agentbench.cut", it.Cut)
 	l.set("agentbench.elapsed_s", (it.End - it.Start).Seconds())

@@ -52,7 +52,7 @@ func TestALimitedRunIsTheReplayOfTheWholeOne(t *testing.T) {
 			}
 		}
 	})
-	for _, kind := range []string{"steps", "tokens", "cost_usd", "agent.max_steps"} {
+	for _, kind := range []string{"steps", "tokens", "cost_usd", "agent.max_steps", "guards.repeated"} {
 		if exact[kind] == 0 {
 			t.Errorf("no limit of %s was held: %v", kind, exact)
 		}
@@ -87,13 +87,15 @@ func (l *planned) draw(r *rapid.T) {
 			"both":       "agent.max_steps: " + number("max_steps", 1, 6) + ", guards.budget.steps: " + number("steps", 1, 9),
 			"tokens":     "guards.budget.tokens: " + number("tokens", 50, 2500) + hard,
 			"cost":       "guards.budget.cost_usd: 0.00" + number("cost", 1000, 9999) + hard,
-		}[rapid.SampledFrom([]string{"steps", "max_steps", "main_steps", "both", "tokens", "cost"}).Draw(r, "kind")])
+			"repeated":   "guards.repeated: {of: step.text, scope: step, times: 2, window: " + number("window", 2, 5) + "}",
+		}[rapid.SampledFrom([]string{"steps", "max_steps", "main_steps", "both", "tokens", "cost", "repeated", "repeated"}).Draw(r, "kind")])
 	}
 	configurations := ""
 	for i, limit := range l.limits {
 		configurations += fmt.Sprintf("  - {name: c%d, loop: agent.loop.yaml, set: {%s}}\n", i, limit)
 	}
-	l.unpack("limits.txtar", "PLAN", l.plan, "CONFIGURATIONS", configurations, "ITERATIONS", number("iterations", 1, 2))
+	l.unpack("limits.txtar", "PLAN", l.plan, "CONFIGURATIONS", configurations, "ITERATIONS", number("iterations", 1, 2),
+		"OUTPUT", rapid.SampledFrom([]string{"", "output: workspace.diff", "output: size(workspace.added) + size(stdout)"}).Draw(r, "output"))
 }
 
 func (l *planned) open() {
@@ -129,7 +131,7 @@ func (l *planned) replayed(configuration string, whole *record.Run) (replay.Resu
 	return makes(l.folder.Loop("whole"), l.folder.Loop(configuration)).AsIf(l.Context(), whole, task)
 }
 
-// shown is all of a run but its times, and what programs print.
+// shown is all of a run but its times.
 func (l *planned) shown(run *record.Run) string {
 	outcome, err := json.Marshal(run.Outcome)
 	if err != nil {
@@ -138,10 +140,7 @@ func (l *planned) shown(run *record.Run) string {
 	text := fmt.Sprintf("%s\n%+v %+v\n", outcome, run.Usage, run.Judging)
 	for i := range run.Iterations {
 		it := &run.Iterations[i]
-		text += fmt.Sprintf("%d cut by %q, skipped %v, error %v", it.N, it.Cut, it.Skipped, it.Error)
-		if it.Cut == "" { // what a program had printed at a call is not recorded
-			text += fmt.Sprintf(", output %s", it.Output)
-		}
+		text += fmt.Sprintf("%d cut by %q, skipped %v, error %v, output %s", it.N, it.Cut, it.Skipped, it.Error, it.Output)
 		if it.Workspace != nil {
 			text += ", left " + it.Workspace.Tree
 		}
@@ -153,6 +152,9 @@ func (l *planned) shown(run *record.Run) string {
 			if c.Role != record.RoleJudge { // a state that was not evaluated live is evaluated by tests that are no calls of the replay
 				text += fmt.Sprintf("  %s %s %s %d %s %+v\n", c.Role, c.Conversation, c.Kind, c.Step, c.Tree, c.Usage)
 			}
+		}
+		for _, s := range it.Steps {
+			text += fmt.Sprintf("  step of call %d, %d tools: %s\n", s.Call, s.Tools, s.Text)
 		}
 	}
 	return text
