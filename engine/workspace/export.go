@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // firstPack is the name of the pack of a store that has one.
@@ -14,8 +15,10 @@ const firstPack = "pack-000001"
 // Parcel is a file with trees and what they need, on its way from one store to another.
 type Parcel struct {
 	// Path is of the file. It may be removed; the parcel still tells what was in it.
-	Path  string
-	index map[ID]place
+	Path string
+	// content are the records that the trees consist of. What stores keep them as
+	// differences from is no part of it: other stores do it another way.
+	content map[ID]place
 }
 
 // Has reports whether a store keeps a tree, and so all of its files.
@@ -37,17 +40,51 @@ func (s *Store) Export(path string, trees []ID, beside ...*Parcel) (_ *Parcel, e
 		return nil, err
 	}
 	for _, other := range beside {
-		maps.Copy(only.index, other.index)
+		maps.Copy(only.index, other.content)
 	}
 	err = only.acquireScratch() // a parcel without a record is a parcel
 	if err == nil && len(trees) > 0 {
 		err = only.Join(s, trees...)
 	}
-	p := &Parcel{Path: path, index: only.index}
+	p := &Parcel{Path: path}
+	if err == nil {
+		p.content, err = s.content(trees)
+	}
 	if err = errors.Join(err, only.Close()); err != nil {
 		return nil, err
 	}
 	return p, os.Rename(filepath.Join(dir, firstPack), path)
+}
+
+// content are the records of trees, of their files and of the chunks of those.
+func (s *Store) content(trees []ID) (map[ID]place, error) {
+	all := map[ID]place{}
+	add := func(key ID) place {
+		at, _ := s.find(key)
+		all[key] = at
+		return at
+	}
+	for _, id := range trees {
+		tree, err := s.Tree(id)
+		if err != nil {
+			return nil, err
+		}
+		add(id)
+		for i := range tree.Entries {
+			e := &tree.Entries[i]
+			if e.Kind != KindFile || add(e.Hash).kind != kindList {
+				continue
+			}
+			chunks, err := s.get(e.Hash)
+			if err != nil {
+				return nil, err
+			}
+			for key := range slices.Chunk(chunks, len(ID{})) {
+				add(ID(key))
+			}
+		}
+	}
+	return all, nil
 }
 
 // Import takes what Export wrote, and removes the file.

@@ -65,6 +65,46 @@ func TestExport(t *testing.T) {
 	}
 }
 
+// The seed may come from another store, which keeps it in another way.
+func TestExportBesideAnotherStoresSeed(t *testing.T) {
+	common := make([]byte, 2000)
+	rand.NewChaCha8([32]byte{}).Read(common)
+	dir, shared := t.TempDir(), string(common)
+	one, other := openStore(t), openStore(t)
+	seed := map[string]string{"a": shared + "seed"}
+	plain := began(t, one, Options{}, seed).base
+	f := began(t, other, Options{}, map[string]string{"a": shared + "of another task"})
+	write(t, f.Dir, seed)
+	snapshot(t, f)
+	f = began(t, other, Options{}, seed)
+	if f.base.ID != plain.ID || other.index[f.base.Entries[0].Hash].depth == 0 {
+		t.Fatal("the other store keeps the seed as this one does")
+	}
+	write(t, f.Dir, map[string]string{"a": shared + "of another task", "b": shared + "more"})
+	state := snapshot(t, f).Tree
+	seeds, err := one.Export(filepath.Join(dir, "seed"), []ID{plain.ID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	others, err := other.Export(filepath.Join(dir, "other"), []ID{plain.ID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	states, err := other.Export(filepath.Join(dir, "states"), []ID{state.ID}, others)
+	if err != nil {
+		t.Fatal(err)
+	}
+	into := openStore(t)
+	for _, p := range []*Parcel{seeds, states} {
+		if err := into.Import(p.Path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := into.Check(state.ID, map[ID]error{}); err != nil {
+		t.Error(err)
+	}
+}
+
 func size(t *testing.T, path string) int64 {
 	t.Helper()
 	info, err := os.Stat(path)
