@@ -235,6 +235,14 @@ func ClearWorkspaces(dir string) error {
 	return err
 }
 
+// ForgetWorkspaces removes all that a folder has of workspaces but those that loops keep. No
+// session may use it.
+func ForgetWorkspaces(dir string) error {
+	err := errors.Join(ClearWorkspaces(dir), workspace.Remove(filepath.Join(dir, Workspaces, statesFolder)))
+	_ = os.Remove(filepath.Join(dir, Workspaces)) // it stays where something was kept
+	return err
+}
+
 // Damage is what is wrong with the states of a result folder.
 type Damage struct {
 	Faults []error  // what cannot be read

@@ -29,6 +29,9 @@ import (
 	"github.com/agentbench/agentbench/engine/model/pace"
 	"github.com/agentbench/agentbench/engine/plan"
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/results"
+	"github.com/agentbench/agentbench/engine/trace"
+	"github.com/agentbench/agentbench/engine/workspace"
 )
 
 // Options are what a suite is given away with.
@@ -40,6 +43,8 @@ type Options struct {
 	// Recipe is what workers make the suite of, and Folder its files; "": it has none.
 	Recipe []byte
 	Folder string
+	// Repository says that the folder's own .git is one of its files.
+	Repository bool
 	// Dir is the result folder: it tells which workflow is its own. It is there when
 	// Begin is called.
 	Dir string
@@ -56,9 +61,11 @@ type Options struct {
 	Budget    *pace.Budget
 	Models    map[string]Limits
 	Gates     map[string]*pace.Gate // of the models that the coordinator asks
-	Started   func(plan.Item)
-	Observe   func(record.Event)
-	Warn      func(string)
+	// States take those of the runs' workspaces; nil: no loop has one.
+	States  *workspace.Store
+	Started func(plan.Item)
+	Observe func(record.Event)
+	Warn    func(string)
 }
 
 // leaseLife is how long a worker may be silent before its lease is given up.
@@ -73,11 +80,12 @@ const attempts = 50
 // Executor gives items to workers.
 type Executor struct {
 	Options
-	client client.Client
-	suite  Suite
-	stop   func() // of the worker that executes workflows; nil: it has not begun
-	lease  *lease
-	link   link
+	client   client.Client
+	receiver *receiver // nil: there are no workspaces
+	suite    Suite
+	stop     func() // of the worker that executes workflows; nil: it has not begun
+	lease    *lease
+	link     link
 
 	mu     sync.Mutex
 	open   []*batch
@@ -106,6 +114,9 @@ func Open(ctx context.Context, o Options) (*Executor, error) {
 		return nil, err
 	}
 	e := &Executor{Options: o, client: c, books: map[string]Books{}}
+	if o.States != nil {
+		e.receiver = &receiver{store: o.Store, states: o.States, dir: filepath.Join(o.Dir, results.Workspaces)}
+	}
 	if err := e.ship(ctx); err != nil {
 		c.Close()
 		return nil, err
@@ -123,7 +134,7 @@ func (e *Executor) ship(ctx context.Context) error {
 	}
 	s := sent{Recipe: e.Recipe}
 	if e.Folder != "" {
-		packed, err := pack(e.Folder)
+		packed, err := pack(e.Folder, e.Repository)
 		if err != nil {
 			return exit.With(exit.NotMeasured, "", "%w", err)
 		}
@@ -385,7 +396,7 @@ type waiting struct {
 // no worker made it.
 func (e *Executor) through(ctx context.Context, item plan.Item) *record.Run {
 	e.Started(item)
-	w := waiting{Item{ID: item.ID, Task: item.Task.ID, Trial: item.Trial}, make(chan Outcome, 1)}
+	w := waiting{Item{ID: item.ID, Task: item.Task.ID, Trial: item.Trial, Trace: trace.Parent(ctx)}, make(chan Outcome, 1)}
 	if item.Configuration < len(e.Configurations) {
 		w.item.Configuration = e.Configurations[item.Configuration]
 	}
@@ -436,6 +447,12 @@ func (e *Executor) received(ctx context.Context, item plan.Item, o *Outcome) *re
 	if err != nil {
 		return e.lost(item, record.Internal, fmt.Sprintf("the record %s of the store: %v", o.Record, err))
 	}
+	if e.receiver != nil {
+		if err := e.receiver.receive(context.WithoutCancel(ctx), run); err != nil {
+			return e.lost(item, record.Internal, fmt.Sprintf("the states of the workspace of %s: %v", o.Record, err))
+		}
+	}
+	trace.Elsewhere(ctx, run.ID, o.Trace)
 	if reason, ok := loop.Interrupted(ctx, nil); ok && run.Outcome.Status == record.Cancelled {
 		run.Outcome.Reason = reason
 	}

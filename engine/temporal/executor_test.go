@@ -16,6 +16,7 @@ import (
 	"github.com/agentbench/agentbench/engine/model/pace"
 	"github.com/agentbench/agentbench/engine/plan"
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/workspace"
 	"github.com/agentbench/agentbench/spec"
 )
 
@@ -67,6 +68,10 @@ func (b *beside) Encode(run *record.Run) ([]byte, error) {
 }
 
 func (b *beside) Draws() (*pace.Budget, map[string]*pace.Gate) { return b.draws, nil }
+
+func (b *beside) States() *workspace.Store { return nil }
+
+func (b *beside) Span(string) string { return "" }
 
 func (b *beside) Close() {}
 

@@ -19,6 +19,8 @@ import (
 	"github.com/agentbench/agentbench/engine/model/pace"
 	"github.com/agentbench/agentbench/engine/plan"
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/trace"
+	"github.com/agentbench/agentbench/engine/workspace"
 	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/spec"
 )
@@ -50,6 +52,8 @@ type Submission struct {
 	Recipe Recipe
 	// Folder is the suite's on disk; "": the suite ships with the program.
 	Folder string
+	// Repository says that a loop begins with a commit of a repository, which the folder may be.
+	Repository bool
 	// Dir is the result folder, which is there once Begin is called.
 	Dir string
 	// Workers is how many runs may be in progress at a time, on all machines together.
@@ -64,6 +68,8 @@ type Submission struct {
 	Gates map[string]*pace.Gate
 	// Longest is how long a run may take at most, as far as its loop says; 0: it does not.
 	Longest time.Duration
+	// States take those of the runs' workspaces, before a run is delivered; nil: no loop has one.
+	States *workspace.Store
 	// Started is told when an item is given away. Observe gets the events of its run.
 	Started func(plan.Item)
 	Observe func(record.Event)
@@ -76,6 +82,24 @@ type Limits struct {
 	Requests int64 `json:"rpm,omitempty"`
 	Tokens   int64 `json:"tpm,omitempty"`
 	Parallel int   `json:"parallel,omitempty"`
+}
+
+// statesOf is the store that all loops of a document have for the states of workspaces; nil: none has one.
+func statesOf(parts *engine.Parts, doc *spec.Document) (*workspace.Store, error) {
+	for _, l := range doc.Loops() {
+		w, err := parts.Workspaces(l)
+		if err != nil {
+			return nil, err
+		}
+		if w != nil {
+			return w.Store, nil
+		}
+	}
+	return nil, nil
+}
+
+func fromRepository(l *spec.Loop) bool {
+	return l.Workspace != nil && l.Workspace.From != nil && l.Workspace.From.Git != nil
 }
 
 // limited reports whether a model declares how much it may be asked.
@@ -135,9 +159,6 @@ func (p *program) submission(j *job) (*Submission, error) {
 	if j.path == "-" {
 		return nil, exit.Usage("write it to a file", "--executor %s: a suite from stdin has no folder that workers could get", j.flags.executor)
 	}
-	if at := slices.IndexFunc(j.Loops(), func(l *spec.Loop) bool { return l.Workspace != nil }); at >= 0 {
-		return nil, exit.Usage("run --shard I/N on each machine, and merge the folders", "--executor %s: loop %s declares a workspace, whose states would stay on the workers", j.flags.executor, page.Visible(j.Loops()[at].Name))
-	}
 	manifest, err := p.writer().Manifest(j.Document, j.plan)
 	if err != nil {
 		return nil, exit.Unmeasured(err)
@@ -146,8 +167,12 @@ func (p *program) submission(j *job) (*Submission, error) {
 	if err != nil {
 		return nil, exit.Unmeasured(err)
 	}
+	states, err := statesOf(j.parts, j.Document)
+	if err != nil {
+		return nil, exit.Unmeasured(err)
+	}
 	s := &Submission{
-		Dir: dir, Workers: workers(j.Suite), Budget: j.budget, Limits: map[string]Limits{}, Duration: j.Suite.Budget.Duration,
+		Dir: dir, States: states, Repository: slices.ContainsFunc(j.Loops(), fromRepository), Workers: workers(j.Suite), Budget: j.budget, Limits: map[string]Limits{}, Duration: j.Suite.Budget.Duration,
 		Started: j.tally.Started, Observe: func(e record.Event) {
 			if j.engine.Observe != nil {
 				j.engine.Observe(e)
@@ -204,6 +229,7 @@ type Prepared struct {
 
 	run     map[string]func(context.Context, plan.Item) *record.Run // by configuration
 	tasks   map[string]*spec.Task
+	states  *workspace.Store
 	shared  engine.Shared
 	traced  context.Context
 	endings []func()
@@ -275,6 +301,9 @@ func (s *Prepared) make(p *program, o *opened, planned *plan.Plan, r *Recipe, at
 	if err != nil {
 		return err
 	}
+	if s.states, err = statesOf(parts, o.Document); err != nil {
+		return err
+	}
 	for i := range loops {
 		s.run[planned.Configurations[i].Name] = func(ctx context.Context, item plan.Item) *record.Run {
 			return engine.RunItem(ctx, loops[i], item, nil, p.now)
@@ -298,11 +327,17 @@ func (s *Prepared) Run(ctx context.Context, configuration, task string, trial in
 	if !known || !also {
 		return nil, fmt.Errorf("the suite has no task %q or no configuration %q", task, configuration)
 	}
-	traced, cancel := context.WithCancelCause(s.traced)
+	traced, cancel := context.WithCancelCause(trace.Within(s.traced, trace.Parent(ctx)))
 	defer cancel(nil)
 	defer context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })()
 	return run(traced, plan.Item{ID: record.RunID(configuration, task, trial), Task: of, Trial: trial}), nil
 }
+
+// States are those of the runs' workspaces; nil: no loop has one.
+func (s *Prepared) States() *workspace.Store { return s.states }
+
+// Span is that of a run that was made, for others to refer to; "": it is not traced.
+func (s *Prepared) Span(id string) string { return trace.SpanOf(s.traced, id) }
 
 // Encode is a run as a line without secrets; see [record.DecodeRun].
 func (s *Prepared) Encode(run *record.Run) ([]byte, error) {
