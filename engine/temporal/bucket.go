@@ -104,6 +104,6 @@ func told(name string, err error) error {
 	return err
 }
 
-func (b *bucket) remove(ctx context.Context, name string) error {
+func (b *bucket) Remove(ctx context.Context, name string) error {
 	return b.client.RemoveObject(ctx, b.name, b.key(name), minio.RemoveObjectOptions{})
 }

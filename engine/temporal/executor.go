@@ -83,6 +83,7 @@ type Executor struct {
 	client   client.Client
 	receiver *receiver // nil: there are no workspaces
 	suite    Suite
+	live     string // of the session's events; "": nobody wants them
 	stop     func() // of the worker that executes workflows; nil: it has not begun
 	lease    *lease
 	link     link
@@ -114,6 +115,9 @@ func Open(ctx context.Context, o Options) (*Executor, error) {
 		return nil, err
 	}
 	e := &Executor{Options: o, client: c, books: map[string]Books{}}
+	if o.Observe != nil {
+		e.live = rand.Text()
+	}
 	if o.States != nil {
 		e.receiver = &receiver{store: o.Store, states: o.States, dir: filepath.Join(o.Dir, results.Workspaces)}
 	}
@@ -396,15 +400,26 @@ type waiting struct {
 // no worker made it.
 func (e *Executor) through(ctx context.Context, item plan.Item) *record.Run {
 	e.Started(item)
-	w := waiting{Item{ID: item.ID, Task: item.Task.ID, Trial: item.Trial, Trace: trace.Parent(ctx)}, make(chan Outcome, 1)}
+	w := waiting{Item{ID: item.ID, Task: item.Task.ID, Trial: item.Trial, Trace: trace.Parent(ctx), Live: e.live}, make(chan Outcome, 1)}
 	if item.Configuration < len(e.Configurations) {
 		w.item.Configuration = e.Configurations[item.Configuration]
 	}
 	if err := small(fmt.Sprintf("the item %.40s", item.ID), w.item); err != nil {
 		return e.lost(item, record.Setup, err.Error())
 	}
+	if e.Observe == nil {
+		return e.made(ctx, item, &w)
+	}
+	events := e.follows(item.ID)
+	run := e.made(ctx, item, &w)
+	events.finish(run)
+	return run
+}
+
+// made gives an item away, and waits for its run.
+func (e *Executor) made(ctx context.Context, item plan.Item, w *waiting) *record.Run {
 	select {
-	case e.queue <- w:
+	case e.queue <- *w:
 	case <-ctx.Done():
 		return nil
 	}
@@ -455,11 +470,6 @@ func (e *Executor) received(ctx context.Context, item plan.Item, o *Outcome) *re
 	trace.Elsewhere(ctx, run.ID, o.Trace)
 	if reason, ok := loop.Interrupted(ctx, nil); ok && run.Outcome.Status == record.Cancelled {
 		run.Outcome.Reason = reason
-	}
-	if e.Observe != nil {
-		for event := range record.Events(run) {
-			e.Observe(event)
-		}
 	}
 	return run
 }

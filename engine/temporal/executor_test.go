@@ -50,7 +50,7 @@ func (b *beside) Execute(ctx context.Context, items iter.Seq2[plan.Item, error],
 }
 
 // Run makes the run of the test that wants it.
-func (b *beside) Run(ctx context.Context, _, task string, _ int) (*record.Run, error) {
+func (b *beside) Run(ctx context.Context, _, task string, _ int, _ func(record.Event)) (*record.Run, error) {
 	b.mu.Lock()
 	item, known := b.items[task]
 	run := b.run
@@ -68,6 +68,8 @@ func (b *beside) Encode(run *record.Run) ([]byte, error) {
 }
 
 func (b *beside) Draws() (*pace.Budget, map[string]*pace.Gate) { return b.draws, nil }
+
+func (b *beside) Line(record.Event) ([]byte, error) { return nil, nil }
 
 func (b *beside) States() *workspace.Store { return nil }
 

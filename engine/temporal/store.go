@@ -27,6 +27,8 @@ type Store interface {
 	Send(ctx context.Context, name, file string) error
 	// Fetch makes a file of what Send wrote, or fails with fs.ErrNotExist.
 	Fetch(ctx context.Context, name, file string) error
+	// Remove removes what Create wrote.
+	Remove(ctx context.Context, name string) error
 	// Folder is where the names are files; "": they are not.
 	Folder() string
 }
@@ -67,12 +69,7 @@ func probe(ctx context.Context, store Store) error {
 	if err == nil && (again || string(read) != string(content)) {
 		err = errors.New("it writes over what is there: it must know conditional writes (If-None-Match)")
 	}
-	if remover, ok := store.(interface {
-		remove(context.Context, string) error
-	}); ok && err == nil {
-		err = remover.remove(ctx, name)
-	}
-	return err
+	return errors.Join(err, store.Remove(ctx, name))
 }
 
 // folderStore is a folder.
@@ -157,4 +154,4 @@ func (s folderStore) Read(_ context.Context, name string) ([]byte, error) {
 	return content, nil
 }
 
-func (s folderStore) remove(_ context.Context, name string) error { return os.Remove(s.path(name)) }
+func (s folderStore) Remove(_ context.Context, name string) error { return os.Remove(s.path(name)) }

@@ -35,6 +35,9 @@ type Item struct {
 	Trial         int    `json:"trial"`
 	// Trace is the span that the run's belongs to, as the header traceparent of W3C says it.
 	Trace string `json:"trace,omitempty"`
+	// Live names the events of this session that are told while runs are in progress; "":
+	// nobody follows them.
+	Live string `json:"live,omitempty"`
 }
 
 // Outcome is what became of an item.

@@ -26,10 +26,13 @@ import (
 
 // Runs are the runs of one suite on a worker.
 type Runs interface {
-	// Run makes one run. It fails where the suite has no such item.
-	Run(ctx context.Context, configuration, task string, trial int) (*record.Run, error)
+	// Run makes one run, and tells what happens in it; nil: nobody wants to know. It fails
+	// where the suite has no such item.
+	Run(ctx context.Context, configuration, task string, trial int, observe func(record.Event)) (*record.Run, error)
 	// Encode is a run as a line without secrets.
 	Encode(run *record.Run) ([]byte, error)
+	// Line is an event as a line without secrets.
+	Line(event record.Event) ([]byte, error)
 	// States are those of the runs' workspaces; nil: no loop has one.
 	States() *workspace.Store
 	// Span is that of a run that was made, as Item.Trace says it; "": nobody traces.
@@ -127,7 +130,7 @@ func (w *Worker) Run(ctx context.Context, t Task) (Outcome, error) {
 	if err != nil || made != nil {
 		return s.tell(made), err
 	}
-	run, err := s.runs.Run(trace.Within(ctx, t.Item.Trace), t.Item.Configuration, t.Item.Task, t.Item.Trial)
+	run, err := w.run(ctx, s, &t.Item)
 	if err != nil {
 		return Outcome{}, w.never(kindItem, err)
 	}
@@ -138,6 +141,21 @@ func (w *Worker) Run(ctx context.Context, t Task) (Outcome, error) {
 	o := s.tell(made)
 	o.Trace = s.runs.Span(t.Item.ID)
 	return o, err
+}
+
+// run makes a run, and tells of it while it is in progress where somebody follows.
+func (w *Worker) run(ctx context.Context, s *serving, item *Item) (*record.Run, error) {
+	var observe func(record.Event)
+	if item.Live != "" {
+		teller := newTeller(w.Store, item.Live, item.ID)
+		defer teller.Close()
+		observe = func(event record.Event) {
+			if line, err := s.runs.Line(event); err == nil {
+				teller.tell(line)
+			}
+		}
+	}
+	return s.runs.Run(trace.Within(ctx, item.Trace), item.Configuration, item.Task, item.Trial, observe)
 }
 
 // wanted reports whether a run that was cancelled is to be: its suite ends. It is not where

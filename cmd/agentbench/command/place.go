@@ -70,7 +70,8 @@ type Submission struct {
 	Longest time.Duration
 	// States take those of the runs' workspaces, before a run is delivered; nil: no loop has one.
 	States *workspace.Store
-	// Started is told when an item is given away. Observe gets the events of its run.
+	// Started is told when an item is given away. Observe gets the events of its run, as far
+	// as possible while it is in progress; nil: nobody wants them.
 	Started func(plan.Item)
 	Observe func(record.Event)
 	// Warn tells the user something.
@@ -173,12 +174,8 @@ func (p *program) submission(j *job) (*Submission, error) {
 	}
 	s := &Submission{
 		Dir: dir, States: states, Repository: slices.ContainsFunc(j.Loops(), fromRepository), Workers: workers(j.Suite), Budget: j.budget, Limits: map[string]Limits{}, Duration: j.Suite.Budget.Duration,
-		Started: j.tally.Started, Observe: func(e record.Event) {
-			if j.engine.Observe != nil {
-				j.engine.Observe(e)
-			}
-		},
-		Warn: func(text string) { fmt.Fprintf(p.err, "agentbench: warning: %s\n", page.Visible(text)) },
+		Started: j.tally.Started,
+		Warn:    func(text string) { fmt.Fprintf(p.err, "agentbench: warning: %s\n", page.Visible(text)) },
 		Recipe: Recipe{
 			Agentbench: version(), Suite: j.path, Shipped: j.Dir() == "", Set: j.flags.set, Seed: j.Suite.Seed, Cache: j.flags.mode, SpecHash: manifest.SpecHash,
 		},
@@ -186,6 +183,9 @@ func (p *program) submission(j *job) (*Submission, error) {
 	for i := range j.plan.Configurations {
 		c := &j.plan.Configurations[i]
 		s.Recipe.Configurations = append(s.Recipe.Configurations, c.Name)
+	}
+	if j.flags.events != "" { // which are opened later
+		s.Observe = func(e record.Event) { j.engine.Observe(e) }
 	}
 	if len(plan.AskingOf(j.Suite)) > 0 {
 		s.Gates = j.named
@@ -227,7 +227,7 @@ type Prepared struct {
 	// Gates are those of the models that declare limits. They are closed until they have a share.
 	Gates map[string]*pace.Gate
 
-	run     map[string]func(context.Context, plan.Item) *record.Run // by configuration
+	run     map[string]runner // by configuration
 	tasks   map[string]*spec.Task
 	states  *workspace.Store
 	shared  engine.Shared
@@ -276,7 +276,7 @@ func (h *Host) Prepare(r *Recipe, at Folders) (*Prepared, error) {
 	if err := cmp.Or(p.runnable(o), p.sandboxed(o)); err != nil {
 		return nil, err
 	}
-	s := &Prepared{Budget: pace.OfSuite(o.Suite.Budget), Gates: map[string]*pace.Gate{}, run: map[string]func(context.Context, plan.Item) *record.Run{}, tasks: map[string]*spec.Task{}, host: h}
+	s := &Prepared{Budget: pace.OfSuite(o.Suite.Budget), Gates: map[string]*pace.Gate{}, run: map[string]runner{}, tasks: map[string]*spec.Task{}, host: h}
 	if err := s.make(&p, o, planned, r, at); err != nil {
 		s.Close()
 		return nil, err
@@ -305,8 +305,8 @@ func (s *Prepared) make(p *program, o *opened, planned *plan.Plan, r *Recipe, at
 		return err
 	}
 	for i := range loops {
-		s.run[planned.Configurations[i].Name] = func(ctx context.Context, item plan.Item) *record.Run {
-			return engine.RunItem(ctx, loops[i], item, nil, p.now)
+		s.run[planned.Configurations[i].Name] = func(ctx context.Context, item plan.Item, observe func(record.Event)) *record.Run {
+			return engine.RunItem(ctx, loops[i], item, observe, p.now)
 		}
 	}
 	for task, err := range o.Tasks() {
@@ -320,8 +320,12 @@ func (s *Prepared) make(p *program, o *opened, planned *plan.Plan, r *Recipe, at
 	return nil
 }
 
-// Run makes one run. It fails where the suite has no such task or configuration.
-func (s *Prepared) Run(ctx context.Context, configuration, task string, trial int) (*record.Run, error) {
+// runner makes runs of a configuration. Observe may be nil.
+type runner func(ctx context.Context, item plan.Item, observe func(record.Event)) *record.Run
+
+// Run makes one run, whose events it tells as they happen; nil: nobody wants them. It fails
+// where the suite has no such task or configuration.
+func (s *Prepared) Run(ctx context.Context, configuration, task string, trial int, observe func(record.Event)) (*record.Run, error) {
 	run, known := s.run[configuration]
 	of, also := s.tasks[task]
 	if !known || !also {
@@ -330,7 +334,7 @@ func (s *Prepared) Run(ctx context.Context, configuration, task string, trial in
 	traced, cancel := context.WithCancelCause(trace.Within(s.traced, trace.Parent(ctx)))
 	defer cancel(nil)
 	defer context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })()
-	return run(traced, plan.Item{ID: record.RunID(configuration, task, trial), Task: of, Trial: trial}), nil
+	return run(traced, plan.Item{ID: record.RunID(configuration, task, trial), Task: of, Trial: trial}, observe), nil
 }
 
 // States are those of the runs' workspaces; nil: no loop has one.
@@ -338,6 +342,12 @@ func (s *Prepared) States() *workspace.Store { return s.states }
 
 // Span is that of a run that was made, for others to refer to; "": it is not traced.
 func (s *Prepared) Span(id string) string { return trace.SpanOf(s.traced, id) }
+
+// Line is an event as --events writes it, without secrets.
+func (s *Prepared) Line(event record.Event) ([]byte, error) {
+	line, err := jsonLine(event)
+	return s.host.program.secrets.Redact(line), err
+}
 
 // Encode is a run as a line without secrets; see [record.DecodeRun].
 func (s *Prepared) Encode(run *record.Run) ([]byte, error) {

@@ -58,7 +58,7 @@ func (p *placed) Execute(ctx context.Context, items iter.Seq2[plan.Item, error],
 	return engine.Pool{Workers: 1}.Execute(ctx, items, func(ctx context.Context, item plan.Item) *record.Run {
 		p.submission.Started(item)
 		p.made = append(p.made, item.ID)
-		run, err := p.prepared.Run(ctx, p.submission.Recipe.Configurations[item.Configuration], item.Task.ID, item.Trial)
+		run, err := p.prepared.Run(ctx, p.submission.Recipe.Configurations[item.Configuration], item.Task.ID, item.Trial, p.submission.Observe)
 		if err != nil {
 			panic(err)
 		}
