@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"crypto/rand"
@@ -58,9 +59,11 @@ type Options struct {
 	Duration time.Duration
 	// Heartbeat is how long a worker may be silent before its runs are made by another.
 	Heartbeat time.Duration
-	Budget    *pace.Budget
-	Models    map[string]Limits
-	Gates     map[string]*pace.Gate // of the models that the coordinator asks
+	// Patience is how long the server may be away.
+	Patience time.Duration
+	Budget   *pace.Budget
+	Models   map[string]Limits
+	Gates    map[string]*pace.Gate // of the models that the coordinator asks
 	// States take those of the runs' workspaces; nil: no loop has one.
 	States  *workspace.Store
 	Started func(plan.Item)
@@ -83,8 +86,9 @@ type Executor struct {
 	client   client.Client
 	receiver *receiver // nil: there are no workspaces
 	suite    Suite
-	live     string // of the session's events; "": nobody wants them
-	stop     func() // of the worker that executes workflows; nil: it has not begun
+	live     string      // of the session's events; "": nobody wants them
+	absent   atomic.Bool // the server was away for too long
+	stop     func()      // of the worker that executes workflows; nil: it has not begun
 	lease    *lease
 	link     link
 
@@ -109,6 +113,7 @@ func filesName(files string) string { return "suites/" + files + ".tar.gz" }
 // Open connects to the server, and writes the suite into the store.
 func Open(ctx context.Context, o Options) (*Executor, error) {
 	o.Heartbeat = cmp.Or(o.Heartbeat, DefaultHeartbeat)
+	o.Patience = cmp.Or(o.Patience, DefaultPatience)
 	o.Longest = cmp.Or(o.Longest, 24*time.Hour)
 	c, err := o.Server.Dial(ctx)
 	if err != nil {
@@ -256,6 +261,7 @@ func (e *Executor) Execute(ctx context.Context, items iter.Seq2[plan.Item, error
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	e.cancel, e.queue, e.open, e.fatal = cancel, make(chan waiting), nil, nil
+	e.absent.Store(false)
 	if err := e.begin(ctx); err != nil {
 		return err
 	}
