@@ -243,7 +243,7 @@ func (e *Executor) insist(ctx context.Context, ask func(context.Context) error) 
 	for since := time.Now(); ; {
 		limited, cancel := context.WithTimeout(ctx, min(time.Minute, e.patience()))
 		err := ask(limited)
-		waited := limited.Err() != nil
+		waited := limited.Err() != nil || timedOut(err)
 		cancel()
 		if err == nil || lasting(err) || ctx.Err() != nil {
 			return err
@@ -262,6 +262,12 @@ func (e *Executor) insist(ctx context.Context, ask func(context.Context) error) 
 			return err
 		}
 	}
+}
+
+// timedOut reports whether a server ended a call for its time, which it may do before we do.
+func timedOut(err error) bool {
+	var late *client.WorkflowUpdateServiceTimeoutOrCanceledError
+	return errors.As(err, &late)
 }
 
 // patience is how long a server that does not answer is asked again.

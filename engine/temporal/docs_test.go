@@ -2,6 +2,7 @@ package temporal
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -15,6 +16,8 @@ import (
 	jobs "k8s.io/api/batch/v1"
 	core "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/agentbench/agentbench/engine/exit"
 )
 
 // section is a part of docs/distributed.md.
@@ -42,8 +45,8 @@ func commands(section string) (lines []string) {
 	return lines
 }
 
-// What the documentation says to type on one machine works as it stands, but for the port:
-// another server may listen at the usual one.
+// What the documentation says to type on one machine works as it stands. Only the port is
+// another one, at which nobody listens, and two tasks are enough.
 func TestTryItOnOneMachine(t *testing.T) {
 	given := commands(section(t, "Try it on one machine"))
 	if len(given) != 5 {
@@ -84,8 +87,12 @@ func TestTryItOnOneMachine(t *testing.T) {
 			})
 		}
 	}
-	for _, line := range []string{given[4], "agentbench-temporal report results/first"} {
-		if out, err := typed(dir, line+" 2>&1").Output(); err != nil || len(out) == 0 {
+	for _, line := range []string{given[4] + " --limit 2", "agentbench-temporal report results/first"} {
+		out, err := typed(dir, line+" 2>&1").Output()
+		if no, ok := errors.AsType[*exec.ExitError](err); ok && no.ExitCode() == exit.AnswerNo {
+			err = nil // of two tasks a threshold does not hold
+		}
+		if err != nil || len(out) == 0 {
 			t.Errorf("%s: %v: %s", line, err, out)
 		}
 	}

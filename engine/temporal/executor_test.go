@@ -100,7 +100,7 @@ func newBeside(t *testing.T, server *Server, workers int, worker func(*Worker)) 
 		t.Fatal(err)
 	}
 	w := &Worker{
-		Client: client, Store: store, Version: "v1", Name: "beside", Dir: t.TempDir(), Now: time.Now,
+		Client: client, Store: store, Version: "v1", Name: "beside", Dir: t.TempDir(), Now: time.Now, Warn: func(string) {},
 		Prepare: func(Files) (Runs, error) { return b, nil },
 	}
 	if worker != nil {

@@ -110,7 +110,7 @@ type receiver struct {
 	states *workspace.Store
 	dir    string
 
-	mu sync.Mutex // what two runs need is fetched once
+	mu sync.Mutex // held for seeds: what many runs begin with is fetched once
 }
 
 // receive takes all that a run names.
@@ -119,10 +119,11 @@ func (r *receiver) receive(ctx context.Context, run *record.Run) error {
 	if err != nil || len(seeds)+len(others) == 0 {
 		return err
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	for _, id := range seeds {
-		if err := r.take(ctx, seedName(id), id); err != nil {
+		r.mu.Lock()
+		err := r.take(ctx, seedName(id), id)
+		r.mu.Unlock()
+		if err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,7 @@
 package temporal
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/results"
 )
 
@@ -263,6 +265,62 @@ func TestARepositoryTravels(t *testing.T) {
 	s.must(s.elsewhere("there"))
 	if here, there := s.records("here", timeless), s.records("there", timeless); len(here) != 1 || !maps.Equal(here, there) {
 		t.Errorf("they differ: %s", firstDifference(here, there))
+	}
+}
+
+// Runs that a second signal cancels leave whole states, too; the same command makes them again.
+func TestInterruptedWorkspaces(t *testing.T) {
+	const runs = 8
+	goOn := filepath.Join(t.TempDir(), "go")
+	s := newSite(t, false, map[string]string{
+		"tasks.jsonl": tasks(runs), "a.loop.yaml": strings.ReplaceAll(`loop: a
+workspace: {files: '{"log.txt": task.input + "\n"}'}
+agent: {command: [sh, -c, "test $1 = 0 || test -e $2 || sleep 600; echo $1 >>log.txt", sh, "{{ iteration }}", GO]}
+prompt: p
+terminate: {max_iterations: 2}
+`, "GO", goOn),
+		"suite.yaml": "suite: s\ntasks: tasks.jsonl\nconfigurations: [{name: a, loop: a.loop.yaml}]\nconcurrency: 4\n",
+	})
+	s.startWorker(0)
+	c := s.elsewhere("there", "--events", "events.jsonl")
+	var said safe
+	c.Stderr = &said
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "all that are in progress have a state", func() bool {
+		text, _ := os.ReadFile(filepath.Join(s.dir, "suite/events.jsonl"))
+		return strings.Count(string(text), `"event":"iteration_completed"`) == 4
+	})
+	for _, heard := range []string{"stopping", "cancel"} {
+		if err := c.Process.Signal(os.Interrupt); err != nil {
+			t.Fatal(err)
+		}
+		await(t, heard, func() bool { return said.has(heard) || c.ProcessState != nil })
+	}
+	if err, ok := errors.AsType[*exec.ExitError](c.Wait()); !ok || err.ExitCode() != 4 {
+		t.Errorf("%v: %s", err, said.String())
+	}
+	s.undamaged("there")
+	cancelled := 0
+	for run, err := range record.ReadRuns(filepath.Join(s.dir, "suite/there")) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if run.Outcome.Status == record.Cancelled && run.Iterations[0].Workspace != nil {
+			cancelled++
+		}
+	}
+	if cancelled != 4 {
+		t.Errorf("%d cancelled runs have a state, want 4", cancelled)
+	}
+	if err := os.WriteFile(goOn, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s.must(s.elsewhere("there"))
+	s.undamaged("there")
+	if n := len(s.records("there", timeless)); n < runs {
+		t.Errorf("%d of %d runs are there", n, runs)
 	}
 }
 
