@@ -118,6 +118,12 @@ again by another worker. The keys of models are read from this process's environ
 	return c
 }
 
+// alive reports whether this machine has a process.
+func alive(pid int) bool {
+	p, err := os.FindProcess(pid)
+	return err == nil && !errors.Is(p.Signal(syscall.Signal(0)), os.ErrProcessDone)
+}
+
 func work(ctx context.Context, h *command.Host, f *serverFlags, parallel int, grace time.Duration, dir string) error {
 	store, err := f.open(ctx)
 	if err != nil {
@@ -131,7 +137,7 @@ func work(ctx context.Context, h *command.Host, f *serverFlags, parallel int, gr
 	host, _ := os.Hostname() // part of a name
 	w := &temporal.Worker{
 		Client: client, Store: store, Version: h.Version(), Host: host, Name: temporal.WorkerName(host, os.Getpid()), Dir: dir, Now: time.Now,
-		Alive: func(pid int) bool { return !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) },
+		Alive: alive,
 		Warn:  func(text string) { fmt.Fprintf(h.Errors(), "agentbench: warning: %s\n", text) },
 		Prepare: func(at temporal.Files) (temporal.Runs, error) {
 			var r command.Recipe
