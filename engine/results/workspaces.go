@@ -46,6 +46,17 @@ type Moment struct {
 	Iteration, Step int // 0: the iteration that the run returned; the end of the iteration
 }
 
+// String is what ParseMoment reads.
+func (m Moment) String() string {
+	switch {
+	case m.Iteration == 0:
+		return m.Run
+	case m.Step == 0:
+		return fmt.Sprintf("%s@%d", m.Run, m.Iteration)
+	}
+	return fmt.Sprintf("%s@%d.%d", m.Run, m.Iteration, m.Step)
+}
+
 // ParseMoment reads RUN, RUN@ITERATION or RUN@ITERATION.STEP.
 func ParseMoment(text string) Moment {
 	run, at, _ := cutLast(text, "@")
@@ -268,6 +279,14 @@ func ClearWorkspaces(dir string) error {
 	return err
 }
 
+// ForgetWorkspaces removes all that a folder has of workspaces but those that loops keep. No
+// session may use it.
+func ForgetWorkspaces(dir string) error {
+	err := errors.Join(ClearWorkspaces(dir), workspace.Remove(filepath.Join(dir, Workspaces, statesFolder)))
+	_ = os.Remove(filepath.Join(dir, Workspaces)) // it stays where something was kept
+	return err
+}
+
 // Damage is what is wrong with the states of a result folder.
 type Damage struct {
 	Faults []error  // what cannot be read
@@ -314,14 +333,11 @@ func DamagedStates(ctx context.Context, dir string) (*Damage, error) {
 // moments each is of.
 func namedStates(dir string) (named map[string][]string, order []string, err error) {
 	named = map[string][]string{}
-	note := func(tree, moment string) {
-		if tree == "" {
-			return
-		}
+	note := func(tree string, at Moment) {
 		if named[tree] == nil {
 			order = append(order, tree)
 		}
-		named[tree] = append(named[tree], moment)
+		named[tree] = append(named[tree], at.String())
 	}
 	for run, err := range record.ReadRuns(dir) {
 		if record.Unreadable(err) {
@@ -334,18 +350,21 @@ func namedStates(dir string) (named map[string][]string, order []string, err err
 	return named, order, nil
 }
 
-// statesOf visits the states of a run and of those that it handed tasks to.
-func statesOf(run *record.Run, note func(tree, moment string)) {
-	note(run.Seed, run.ID)
+// statesOf visits the states of a run and of those that it handed tasks to. That of a seed is of
+// no iteration.
+func statesOf(run *record.Run, note func(tree string, at Moment)) {
+	if run.Seed != "" {
+		note(run.Seed, Moment{Run: run.ID})
+	}
 	for i := range run.Iterations {
 		it := &run.Iterations[i]
 		for c := range it.Calls {
 			if call := &it.Calls[c]; call.Tree != "" {
-				note(call.Tree, fmt.Sprintf("%s@%d.%d", run.ID, it.N, call.Step))
+				note(call.Tree, Moment{run.ID, it.N, call.Step})
 			}
 		}
 		if it.Workspace != nil {
-			note(it.Workspace.Tree, fmt.Sprintf("%s@%d", run.ID, it.N))
+			note(it.Workspace.Tree, Moment{run.ID, it.N, 0})
 		}
 		for c := range it.ToolCalls {
 			if handed := it.ToolCalls[c].Delegated; handed != nil {
@@ -353,6 +372,29 @@ func statesOf(run *record.Run, note func(tree, moment string)) {
 			}
 		}
 	}
+}
+
+// StatesOf are the states that a run names, and those that it handed tasks to: what their
+// workspaces began with, and all others.
+func StatesOf(run *record.Run) (seeds, others []workspace.ID, err error) {
+	seen := map[workspace.ID]bool{}
+	statesOf(run, func(tree string, at Moment) {
+		id, wrong := workspace.ParseID(tree)
+		if wrong != nil {
+			err = errors.Join(err, fmt.Errorf("%s: %w", at, wrong))
+			return
+		}
+		if seen[id] {
+			return
+		}
+		seen[id] = true
+		if at.Iteration == 0 {
+			seeds = append(seeds, id)
+		} else {
+			others = append(others, id)
+		}
+	})
+	return seeds, others, err
 }
 
 // PruneStates removes the states that no run of a folder has any more, and says how many bytes

@@ -22,6 +22,9 @@ type bucket struct {
 	name, prefix string
 }
 
+// binary is the type of all that is kept there.
+const binary = "application/octet-stream"
+
 // openBucket opens s3://BUCKET/PREFIX. The server and the keys are those of the usual
 // variables: AWS_ENDPOINT_URL, AWS_REGION, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or
 // what the machine's role gives.
@@ -52,7 +55,7 @@ func (b *bucket) key(name string) string { return path.Join(b.prefix, name) }
 
 // Create writes an object on the condition that there is none.
 func (b *bucket) Create(ctx context.Context, name string, content []byte) (bool, error) {
-	o := minio.PutObjectOptions{ContentType: "application/octet-stream"}
+	o := minio.PutObjectOptions{ContentType: binary}
 	o.SetMatchETagExcept("*")
 	_, err := b.client.PutObject(ctx, b.name, b.key(name), bytes.NewReader(content), int64(len(content)), o)
 	if code := minio.ToErrorResponse(err); code.StatusCode == http.StatusPreconditionFailed || code.StatusCode == http.StatusConflict {
@@ -71,15 +74,36 @@ func (b *bucket) Read(ctx context.Context, name string) ([]byte, error) {
 	}
 	defer object.Close()
 	content, err := io.ReadAll(object)
-	if minio.ToErrorResponse(err).StatusCode == http.StatusNotFound {
-		return nil, fmt.Errorf("reading %s: %w", name, fs.ErrNotExist)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", name, err)
-	}
-	return content, nil
+	return content, told(name, err)
 }
 
-func (b *bucket) remove(ctx context.Context, name string) error {
+// Send asks first, so that nothing large is sent for nothing.
+func (b *bucket) Send(ctx context.Context, name, file string) error {
+	_, err := b.client.StatObject(ctx, b.name, b.key(name), minio.StatObjectOptions{})
+	if err == nil {
+		return nil
+	}
+	if _, err := b.client.FPutObject(ctx, b.name, b.key(name), file, minio.PutObjectOptions{ContentType: binary}); err != nil {
+		return fmt.Errorf("writing %s: %w", name, err)
+	}
+	return nil
+}
+
+func (b *bucket) Fetch(ctx context.Context, name, file string) error {
+	return told(name, b.client.FGetObject(ctx, b.name, b.key(name), file, minio.GetObjectOptions{}))
+}
+
+// told is an error of reading.
+func told(name string, err error) error {
+	if minio.ToErrorResponse(err).StatusCode == http.StatusNotFound {
+		err = fs.ErrNotExist
+	}
+	if err != nil {
+		err = fmt.Errorf("reading %s: %w", name, err)
+	}
+	return err
+}
+
+func (b *bucket) Remove(ctx context.Context, name string) error {
 	return b.client.RemoveObject(ctx, b.name, b.key(name), minio.RemoveObjectOptions{})
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	sdk "go.temporal.io/sdk/temporal"
 )
@@ -173,7 +174,7 @@ func (e *Executor) update(ctx context.Context, workflow, update, name string, as
 // fetched tells a batch that all its outcomes are here. A batch that does not hear it ends
 // with its suite.
 func (e *Executor) fetched(ctx context.Context, b *batch, seen int) {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, farewell)
 	defer cancel()
 	handle, err := e.client.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
 		WorkflowID: b.id, UpdateName: updateWait, Args: []any{seen}, WaitForStage: client.WorkflowUpdateStageCompleted,
@@ -226,29 +227,34 @@ func (e *Executor) cancelBatches(ctx context.Context) {
 		}
 	}
 	e.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, cancelPatience)
+	defer cancel()
 	for _, id := range ids {
 		_ = e.insist(ctx, func(ctx context.Context) error { return e.client.SignalWorkflow(ctx, id, "", signalCancel, nil) })
 	}
 }
 
-// longestAbsence is how long a server may be away before a suite is given up.
-const longestAbsence = 10 * time.Minute
+// DefaultPatience is how long a server may be away before a suite is given up.
+const DefaultPatience = 10 * time.Minute
 
-// insist repeats what a server did not answer that is away for a while.
+// insist repeats what a server did not answer that is away for a while. Once it was away for
+// too long, nobody waits for it any more.
 func (e *Executor) insist(ctx context.Context, ask func(context.Context) error) error {
-	since := time.Now()
-	for {
-		limited, cancel := context.WithTimeout(ctx, time.Minute)
+	for since := time.Now(); ; {
+		limited, cancel := context.WithTimeout(ctx, min(time.Minute, e.patience()))
 		err := ask(limited)
+		waited := limited.Err() != nil || timedOut(err)
 		cancel()
 		if err == nil || lasting(err) || ctx.Err() != nil {
 			return err
 		}
-		if limited.Err() != nil {
-			continue // it waited: nothing had happened
+		if waited && e.answers(ctx) {
+			since = time.Now() // nothing had happened
+			continue
 		}
-		if time.Since(since) > longestAbsence {
-			return fmt.Errorf("the Temporal server has not answered for %v: %w", longestAbsence, err)
+		if time.Since(since) >= e.patience() {
+			e.absent.Store(true)
+			return fmt.Errorf("the Temporal server has not answered for %v: %w", e.Patience, err)
 		}
 		select {
 		case <-time.After(impatience):
@@ -256,6 +262,31 @@ func (e *Executor) insist(ctx context.Context, ask func(context.Context) error) 
 			return err
 		}
 	}
+}
+
+// timedOut reports whether a server ended a call for its time, which it may do before we do.
+func timedOut(err error) bool {
+	var late *client.WorkflowUpdateServiceTimeoutOrCanceledError
+	return errors.As(err, &late)
+}
+
+// patience is how long a server that does not answer is asked again.
+func (e *Executor) patience() time.Duration {
+	if e.absent.Load() {
+		return min(e.Patience, farewell)
+	}
+	return e.Patience
+}
+
+// farewell is how long a server may take to hear what it need not hear.
+const farewell = 5 * time.Second
+
+// answers reports whether the server is there.
+func (e *Executor) answers(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, farewell)
+	defer cancel()
+	_, err := e.client.WorkflowService().GetSystemInfo(ctx, &workflowservice.GetSystemInfoRequest{})
+	return err == nil
 }
 
 // lasting reports whether an error stays where it is asked again.

@@ -10,8 +10,10 @@
 // concurrency says, as on one machine, and gives them to a batch: a workflow of at most
 // [batchSize] items, so that no history grows without end. Only what identifies a run travels
 // through Temporal; its record goes to the store that all machines share, and its digest
-// comes back. The coordinator reads the record, scores it and writes it to the result
-// folder. So whatever works on recorded runs works on these.
+// comes back. States of workspaces take the same way (states.go), and so do the events of
+// runs in progress, where somebody follows them (tell.go). The coordinator reads the record,
+// scores it and writes it to the result folder. So whatever works on recorded runs works on
+// these.
 //
 // The suite workflow is one for a result folder. It starts the batches, and it is the
 // ledger (book.go): workers borrow from the suite's budget, and get a share of the limits
@@ -26,5 +28,5 @@
 //
 // The stages: connect.go (what can be known before money is spent), pack.go and store.go
 // (the suite's files and the records), executor.go, batch.go and suite.go (workflows),
-// worker.go (activities).
+// worker.go (activities), clear.go (what killed workers left on their machine).
 package temporal

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"crypto/rand"
@@ -29,6 +30,9 @@ import (
 	"github.com/agentbench/agentbench/engine/model/pace"
 	"github.com/agentbench/agentbench/engine/plan"
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/results"
+	"github.com/agentbench/agentbench/engine/trace"
+	"github.com/agentbench/agentbench/engine/workspace"
 )
 
 // Options are what a suite is given away with.
@@ -40,6 +44,8 @@ type Options struct {
 	// Recipe is what workers make the suite of, and Folder its files; "": it has none.
 	Recipe []byte
 	Folder string
+	// Repository says that the folder's own .git is one of its files.
+	Repository bool
 	// Dir is the result folder: it tells which workflow is its own. It is there when
 	// Begin is called.
 	Dir string
@@ -53,12 +59,16 @@ type Options struct {
 	Duration time.Duration
 	// Heartbeat is how long a worker may be silent before its runs are made by another.
 	Heartbeat time.Duration
-	Budget    *pace.Budget
-	Models    map[string]Limits
-	Gates     map[string]*pace.Gate // of the models that the coordinator asks
-	Started   func(plan.Item)
-	Observe   func(record.Event)
-	Warn      func(string)
+	// Patience is how long the server may be away.
+	Patience time.Duration
+	Budget   *pace.Budget
+	Models   map[string]Limits
+	Gates    map[string]*pace.Gate // of the models that the coordinator asks
+	// States take those of the runs' workspaces; nil: no loop has one.
+	States  *workspace.Store
+	Started func(plan.Item)
+	Observe func(record.Event)
+	Warn    func(string)
 }
 
 // leaseLife is how long a worker may be silent before its lease is given up.
@@ -73,11 +83,14 @@ const attempts = 50
 // Executor gives items to workers.
 type Executor struct {
 	Options
-	client client.Client
-	suite  Suite
-	stop   func() // of the worker that executes workflows; nil: it has not begun
-	lease  *lease
-	link   link
+	client   client.Client
+	receiver *receiver // nil: there are no workspaces
+	suite    Suite
+	live     string      // of the session's events; "": nobody wants them
+	absent   atomic.Bool // the server was away for too long
+	stop     func()      // of the worker that executes workflows; nil: it has not begun
+	lease    *lease
+	link     link
 
 	mu     sync.Mutex
 	open   []*batch
@@ -100,12 +113,19 @@ func filesName(files string) string { return "suites/" + files + ".tar.gz" }
 // Open connects to the server, and writes the suite into the store.
 func Open(ctx context.Context, o Options) (*Executor, error) {
 	o.Heartbeat = cmp.Or(o.Heartbeat, DefaultHeartbeat)
+	o.Patience = cmp.Or(o.Patience, DefaultPatience)
 	o.Longest = cmp.Or(o.Longest, 24*time.Hour)
 	c, err := o.Server.Dial(ctx)
 	if err != nil {
 		return nil, err
 	}
 	e := &Executor{Options: o, client: c, books: map[string]Books{}}
+	if o.Observe != nil {
+		e.live = rand.Text()
+	}
+	if o.States != nil {
+		e.receiver = &receiver{store: o.Store, states: o.States, dir: filepath.Join(o.Dir, results.Workspaces)}
+	}
 	if err := e.ship(ctx); err != nil {
 		c.Close()
 		return nil, err
@@ -123,7 +143,7 @@ func (e *Executor) ship(ctx context.Context) error {
 	}
 	s := sent{Recipe: e.Recipe}
 	if e.Folder != "" {
-		packed, err := pack(e.Folder)
+		packed, err := pack(e.Folder, e.Repository)
 		if err != nil {
 			return exit.With(exit.NotMeasured, "", "%w", err)
 		}
@@ -241,6 +261,7 @@ func (e *Executor) Execute(ctx context.Context, items iter.Seq2[plan.Item, error
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	e.cancel, e.queue, e.open, e.fatal = cancel, make(chan waiting), nil, nil
+	e.absent.Store(false)
 	if err := e.begin(ctx); err != nil {
 		return err
 	}
@@ -385,15 +406,26 @@ type waiting struct {
 // no worker made it.
 func (e *Executor) through(ctx context.Context, item plan.Item) *record.Run {
 	e.Started(item)
-	w := waiting{Item{ID: item.ID, Task: item.Task.ID, Trial: item.Trial}, make(chan Outcome, 1)}
+	w := waiting{Item{ID: item.ID, Task: item.Task.ID, Trial: item.Trial, Trace: trace.Parent(ctx), Live: e.live}, make(chan Outcome, 1)}
 	if item.Configuration < len(e.Configurations) {
 		w.item.Configuration = e.Configurations[item.Configuration]
 	}
 	if err := small(fmt.Sprintf("the item %.40s", item.ID), w.item); err != nil {
 		return e.lost(item, record.Setup, err.Error())
 	}
+	if e.Observe == nil {
+		return e.made(ctx, item, &w)
+	}
+	events := e.follows(item.ID)
+	run := e.made(ctx, item, &w)
+	events.finish(run)
+	return run
+}
+
+// made gives an item away, and waits for its run.
+func (e *Executor) made(ctx context.Context, item plan.Item, w *waiting) *record.Run {
 	select {
-	case e.queue <- w:
+	case e.queue <- *w:
 	case <-ctx.Done():
 		return nil
 	}
@@ -436,13 +468,14 @@ func (e *Executor) received(ctx context.Context, item plan.Item, o *Outcome) *re
 	if err != nil {
 		return e.lost(item, record.Internal, fmt.Sprintf("the record %s of the store: %v", o.Record, err))
 	}
+	if e.receiver != nil {
+		if err := e.receiver.receive(context.WithoutCancel(ctx), run); err != nil {
+			return e.lost(item, record.Internal, fmt.Sprintf("the states of the workspace of %s: %v", o.Record, err))
+		}
+	}
+	trace.Elsewhere(ctx, run.ID, o.Trace)
 	if reason, ok := loop.Interrupted(ctx, nil); ok && run.Outcome.Status == record.Cancelled {
 		run.Outcome.Reason = reason
-	}
-	if e.Observe != nil {
-		for event := range record.Events(run) {
-			e.Observe(event)
-		}
 	}
 	return run
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/agentbench/agentbench/engine/model/pace"
 	"github.com/agentbench/agentbench/engine/plan"
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/workspace"
 	"github.com/agentbench/agentbench/spec"
 )
 
@@ -49,7 +50,7 @@ func (b *beside) Execute(ctx context.Context, items iter.Seq2[plan.Item, error],
 }
 
 // Run makes the run of the test that wants it.
-func (b *beside) Run(ctx context.Context, _, task string, _ int) (*record.Run, error) {
+func (b *beside) Run(ctx context.Context, _, task string, _ int, _ func(record.Event)) (*record.Run, error) {
 	b.mu.Lock()
 	item, known := b.items[task]
 	run := b.run
@@ -67,6 +68,12 @@ func (b *beside) Encode(run *record.Run) ([]byte, error) {
 }
 
 func (b *beside) Draws() (*pace.Budget, map[string]*pace.Gate) { return b.draws, nil }
+
+func (b *beside) Line(record.Event) ([]byte, error) { return nil, nil }
+
+func (b *beside) States() *workspace.Store { return nil }
+
+func (b *beside) Span(string) string { return "" }
 
 func (b *beside) Close() {}
 
@@ -93,7 +100,7 @@ func newBeside(t *testing.T, server *Server, workers int, worker func(*Worker)) 
 		t.Fatal(err)
 	}
 	w := &Worker{
-		Client: client, Store: store, Version: "v1", Name: "beside", Dir: t.TempDir(), Now: time.Now,
+		Client: client, Store: store, Version: "v1", Name: "beside", Dir: t.TempDir(), Now: time.Now, Warn: func(string) {},
 		Prepare: func(Files) (Runs, error) { return b, nil },
 	}
 	if worker != nil {

@@ -16,14 +16,16 @@ import (
 
 	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/results"
+	"github.com/agentbench/agentbench/engine/workspace"
 )
 
 // mostPacked is how large the files of a suite may be that travel to the workers.
 const mostPacked = 512 << 20
 
 // pack makes an archive of a suite's folder. It depends on nothing but names, contents and
-// who may execute. Result folders, caches of answers and .git stay behind.
-func pack(folder string) ([]byte, error) {
+// permissions: the folder may hold what workspaces begin with. Result folders and caches of
+// answers stay behind, and so does the folder's own .git, unless repository says otherwise.
+func pack(folder string, repository bool) ([]byte, error) {
 	var packed bytes.Buffer
 	zipped := gzip.NewWriter(&packed)
 	archive := tar.NewWriter(zipped)
@@ -34,16 +36,21 @@ func pack(folder string) ([]byte, error) {
 		}
 		name, _ := filepath.Rel(folder, path)
 		if e.IsDir() {
-			if name != "." && (e.Name() == ".git" || results.IsFolder(path) || e.Name() == "results") {
+			if name == "." {
+				return nil
+			}
+			if name == ".git" && !repository || name == "results" || ofResults(path) {
 				return filepath.SkipDir
 			}
-			return nil
 		}
 		info, err := e.Info()
 		if err != nil {
 			return err
 		}
-		if size += info.Size(); size > mostPacked {
+		if info.Mode().IsRegular() {
+			size += info.Size()
+		}
+		if size > mostPacked {
 			return exit.Usage("keep the suite in a folder of its own, and large data below a root that all machines have", "%s holds more than %d MiB, too much to send to workers", folder, mostPacked>>20)
 		}
 		return add(archive, path, filepath.ToSlash(name), info)
@@ -54,9 +61,19 @@ func pack(folder string) ([]byte, error) {
 	return packed.Bytes(), nil
 }
 
+// ofResults reports whether a folder is one of results. What a workspace begins with may have a
+// manifest.json as well.
+func ofResults(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, "records.jsonl"))
+	return err == nil && results.IsFolder(dir)
+}
+
 func add(archive *tar.Writer, path, name string, info fs.FileInfo) error {
-	head := &tar.Header{Name: name, Mode: int64(info.Mode().Perm() & 0o755), ModTime: time.Unix(0, 0)}
+	head := &tar.Header{Name: name, Mode: int64(info.Mode().Perm()), ModTime: time.Unix(0, 0)}
 	switch {
+	case info.IsDir():
+		head.Typeflag = tar.TypeDir
+		return archive.WriteHeader(head)
 	case info.Mode()&fs.ModeSymlink != 0:
 		target, err := os.Readlink(path)
 		if err != nil {
@@ -93,7 +110,7 @@ func unpack(packed []byte, into string) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(beside)
+	defer workspace.Remove(beside)
 	if err := os.Chmod(beside, 0o755); err != nil {
 		return err
 	}
@@ -118,18 +135,28 @@ func extract(packed []byte, dir string) error {
 	}
 	defer root.Close()
 	archive := tar.NewReader(zipped)
+	var folders []*tar.Header
 	for {
 		head, err := archive.Next()
 		if errors.Is(err, io.EOF) {
-			return nil
+			break
 		}
 		if err != nil {
 			return err
+		}
+		if head.Typeflag == tar.TypeDir {
+			folders = append(folders, head)
 		}
 		if err := place(root, head, archive); err != nil {
 			return err
 		}
 	}
+	for _, head := range slices.Backward(folders) { // one may be that nothing can be written to
+		if err := root.Chmod(head.Name, fs.FileMode(head.Mode)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // place writes one entry. Links that lead out of the folder are refused.
@@ -139,7 +166,10 @@ func place(root *os.Root, head *tar.Header, content io.Reader) error {
 			return err
 		}
 	}
-	if head.Typeflag == tar.TypeSymlink {
+	switch head.Typeflag {
+	case tar.TypeDir:
+		return root.MkdirAll(head.Name, 0o755)
+	case tar.TypeSymlink:
 		if filepath.IsAbs(head.Linkname) || slices.Contains(strings.Split(filepath.ToSlash(filepath.Join(filepath.Dir(head.Name), head.Linkname)), "/"), "..") {
 			return fmt.Errorf("the link %s leads out of the suite's folder", head.Name)
 		}
@@ -150,5 +180,5 @@ func place(root *os.Root, head *tar.Header, content io.Reader) error {
 		return err
 	}
 	_, err = io.Copy(f, content)
-	return errors.Join(err, f.Close())
+	return errors.Join(err, f.Chmod(fs.FileMode(head.Mode)), f.Close()) // the umask is this machine's
 }

@@ -1,10 +1,12 @@
 package temporal
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -20,6 +22,13 @@ type Store interface {
 	Create(ctx context.Context, name string, content []byte) (created bool, err error)
 	// Read fails with fs.ErrNotExist where there is nothing of that name.
 	Read(ctx context.Context, name string) ([]byte, error)
+	// Send writes a file, which may be large, unless there is one of that name. Whatever
+	// writes under one name writes the same.
+	Send(ctx context.Context, name, file string) error
+	// Fetch makes a file of what Send wrote, or fails with fs.ErrNotExist.
+	Fetch(ctx context.Context, name, file string) error
+	// Remove removes what Create wrote.
+	Remove(ctx context.Context, name string) error
 	// Folder is where the names are files; "": they are not.
 	Folder() string
 }
@@ -60,12 +69,7 @@ func probe(ctx context.Context, store Store) error {
 	if err == nil && (again || string(read) != string(content)) {
 		err = errors.New("it writes over what is there: it must know conditional writes (If-None-Match)")
 	}
-	if remover, ok := store.(interface {
-		remove(context.Context, string) error
-	}); ok && err == nil {
-		err = remover.remove(ctx, name)
-	}
-	return err
+	return errors.Join(err, store.Remove(ctx, name))
 }
 
 // folderStore is a folder.
@@ -88,18 +92,24 @@ func (s folderStore) path(name string) string {
 // Create writes the file whole under another name, and links it to its own: that fails
 // where there is one, on network file systems as well.
 func (s folderStore) Create(_ context.Context, name string, content []byte) (bool, error) {
+	return s.create(name, func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil })
+}
+
+func (s folderStore) create(name string, open func() (io.ReadCloser, error)) (bool, error) {
 	path := s.path(name)
 	if _, err := os.Lstat(path); err == nil {
 		return false, nil
 	}
-	temporary := filepath.Join(filepath.Dir(path), "tmp-"+rand.Text())
-	err := write(temporary, content)
-	if errors.Is(err, fs.ErrNotExist) {
-		if err = os.MkdirAll(filepath.Dir(path), 0o755); err == nil {
-			err = write(temporary, content)
-		}
+	content, err := open()
+	if err != nil {
+		return false, err
 	}
-	if err == nil {
+	defer content.Close()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return false, err
+	}
+	temporary := filepath.Join(filepath.Dir(path), "tmp-"+rand.Text())
+	if err = write(temporary, content); err == nil {
 		err = os.Link(temporary, path)
 	}
 	_ = os.Remove(temporary)
@@ -110,16 +120,30 @@ func (s folderStore) Create(_ context.Context, name string, content []byte) (boo
 }
 
 // write writes a file so that it survives the machine.
-func write(path string, content []byte) error {
+func write(path string, content io.Reader) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(content)
+	_, err = io.Copy(f, content)
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		_ = os.Remove(path)
 	}
 	return err
+}
+
+func (s folderStore) Send(_ context.Context, name, file string) error {
+	_, err := s.create(name, func() (io.ReadCloser, error) { return os.Open(file) })
+	return err
+}
+
+func (s folderStore) Fetch(_ context.Context, name, file string) error {
+	content, err := os.Open(s.path(name))
+	if err != nil {
+		return fmt.Errorf("reading the store: %w", err)
+	}
+	defer content.Close()
+	return write(file, content)
 }
 
 func (s folderStore) Read(_ context.Context, name string) ([]byte, error) {
@@ -130,4 +154,4 @@ func (s folderStore) Read(_ context.Context, name string) ([]byte, error) {
 	return content, nil
 }
 
-func (s folderStore) remove(_ context.Context, name string) error { return os.Remove(s.path(name)) }
+func (s folderStore) Remove(_ context.Context, name string) error { return os.Remove(s.path(name)) }

@@ -125,15 +125,27 @@ func TestPack(t *testing.T) {
 	write("bin/check.sh", "#!/bin/sh", 0o755)
 	write("results/r/records.jsonl", "{}", 0o644)
 	write("mine/manifest.json", "{}", 0o644)
+	write("mine/records.jsonl", "", 0o644)
+	write("seed/manifest.json", "{}", 0o644)
+	write("seed/results/expected.json", "{}", 0o664)
+	write("seed/.git/HEAD", "ref", 0o644)
+	for name, mode := range map[string]fs.FileMode{"seed/empty": 0o775, "seed/closed": 0o555} {
+		if err := errors.Join(os.Mkdir(filepath.Join(from, name), 0o755), os.Chmod(filepath.Join(from, name), mode)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chmod(filepath.Join(from, "seed/results/expected.json"), 0o664); err != nil { // whatever the umask
+		t.Fatal(err)
+	}
 	write(".git/HEAD", "ref", 0o644)
 	if err := os.Symlink("check.sh", filepath.Join(from, "bin/link")); err != nil {
 		t.Fatal(err)
 	}
-	packed, err := pack(from)
+	packed, err := pack(from, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, err := pack(from); err != nil || digest(again) != digest(packed) {
+	if again, err := pack(from, false); err != nil || digest(again) != digest(packed) {
 		t.Errorf("packed again it is another archive: %v", err)
 	}
 	for range 2 {
@@ -150,10 +162,26 @@ func TestPack(t *testing.T) {
 			t.Errorf("%s travelled: %v", gone, err)
 		}
 	}
+	for name, mode := range map[string]fs.FileMode{
+		"seed": fs.ModeDir | 0o755, "seed/manifest.json": 0o644, "seed/.git/HEAD": 0o644, "seed/empty": fs.ModeDir | 0o775, "seed/closed": fs.ModeDir | 0o555, "seed/results/expected.json": 0o664,
+	} {
+		if info, err := os.Stat(filepath.Join(into, name)); err != nil || info.Mode() != mode {
+			t.Errorf("%s did not travel as it was: %v", name, err)
+		}
+	}
+	if packed, err = pack(from, true); err != nil {
+		t.Fatal(err)
+	}
+	if err := unpack(packed, into+"1"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(into+"1", ".git/HEAD")); err != nil {
+		t.Errorf("the repository that a loop needs did not travel: %v", err)
+	}
 	if err := os.Symlink("../../etc/passwd", filepath.Join(from, "bin/out")); err != nil {
 		t.Fatal(err)
 	}
-	if packed, err = pack(from); err != nil {
+	if packed, err = pack(from, false); err != nil {
 		t.Fatal(err)
 	}
 	if err := unpack(packed, into+"2"); err == nil || !strings.Contains(err.Error(), "leads out of the suite's folder") {

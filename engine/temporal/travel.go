@@ -33,6 +33,11 @@ type Item struct {
 	Configuration string `json:"configuration"`
 	Task          string `json:"task"`
 	Trial         int    `json:"trial"`
+	// Trace is the span that the run's belongs to, as the header traceparent of W3C says it.
+	Trace string `json:"trace,omitempty"`
+	// Live names the events of this session that are told while runs are in progress; "":
+	// nobody follows them.
+	Live string `json:"live,omitempty"`
 }
 
 // Outcome is what became of an item.
@@ -47,6 +52,8 @@ type Outcome struct {
 	Found bool `json:"found,omitempty"`
 	// Books are what the worker has spent of the suite's budget in all; nil: it has none.
 	Books *Books `json:"books,omitempty"`
+	// Trace is the span of the run, as that of an item.
+	Trace string `json:"trace,omitempty"`
 	// Failure is why there is no record, Kind is its kind.
 	Failure string `json:"failure,omitempty"`
 	Kind    string `json:"kind,omitempty"`

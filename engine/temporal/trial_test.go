@@ -177,8 +177,12 @@ func timeless(run *record.Run) {
 		it := &run.Iterations[i]
 		it.Start, it.End, it.Working = 0, 0, 0
 		for n := range it.Calls {
-			it.Calls[n].Start, it.Calls[n].Duration = 0, 0
+			c := &it.Calls[n]
+			c.Start, c.Duration, c.Arrived, c.FirstByte, c.Ended = 0, 0, 0, 0, 0
 		}
+	}
+	if run.Next != nil {
+		run.Next.Arrived = 0
 	}
 }
 

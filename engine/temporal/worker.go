@@ -19,14 +19,24 @@ import (
 
 	"github.com/agentbench/agentbench/engine/model/pace"
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/results"
+	"github.com/agentbench/agentbench/engine/trace"
+	"github.com/agentbench/agentbench/engine/workspace"
 )
 
 // Runs are the runs of one suite on a worker.
 type Runs interface {
-	// Run makes one run. It fails where the suite has no such item.
-	Run(ctx context.Context, configuration, task string, trial int) (*record.Run, error)
+	// Run makes one run, and tells what happens in it; nil: nobody wants to know. It fails
+	// where the suite has no such item.
+	Run(ctx context.Context, configuration, task string, trial int, observe func(record.Event)) (*record.Run, error)
 	// Encode is a run as a line without secrets.
 	Encode(run *record.Run) ([]byte, error)
+	// Line is an event as a line without secrets.
+	Line(event record.Event) ([]byte, error)
+	// States are those of the runs' workspaces; nil: no loop has one.
+	States() *workspace.Store
+	// Span is that of a run that was made, as Item.Trace says it; "": nobody traces.
+	Span(id string) string
 	// Draws are the budget and the gates that the runs draw on.
 	Draws() (*pace.Budget, map[string]*pace.Gate)
 	Close()
@@ -44,8 +54,8 @@ type Files struct {
 type Worker struct {
 	Client client.Client
 	Store  Store
-	// Version is that of agentbench, Name that of this process.
-	Version, Name string
+	// Version is that of agentbench, Host this machine's name, Name that of this process.
+	Version, Host, Name string
 	// Dir is a folder of this machine.
 	Dir string
 	// Prepare makes the loops of a suite.
@@ -54,6 +64,8 @@ type Worker struct {
 	Wrong func(error) bool
 	Warn  func(string)
 	Now   func() time.Time
+	// Alive reports whether a process of this machine is there.
+	Alive func(pid int) bool
 
 	mu     sync.Mutex
 	suites map[string]*serving
@@ -61,16 +73,20 @@ type Worker struct {
 
 // serving is a suite that the worker makes runs of.
 type serving struct {
-	runs  Runs
-	lease *lease // nil: nothing is leased
-	err   error
-	ready chan struct{}
+	runs   Runs
+	sender *sender // nil: there are no workspaces
+	lease  *lease  // nil: nothing is leased
+	err    error
+	ready  chan struct{}
 }
 
 // Listen takes runs from a task queue, so many at a time, until the context ends. Those in
 // progress then have a grace to end; what does not is made again by another worker.
 func (w *Worker) Listen(ctx context.Context, queue string, parallel int, grace time.Duration) error {
 	w.suites = map[string]*serving{}
+	if err := w.clearKilled(); err != nil {
+		w.Warn(fmt.Sprintf("removing what killed workers left: %v", err))
+	}
 	failed := make(chan error, 1)
 	listening := worker.New(w.Client, queue, worker.Options{
 		Identity: w.Name, MaxConcurrentActivityExecutionSize: parallel, DisableWorkflowWorker: true, WorkerStopTimeout: grace,
@@ -114,7 +130,7 @@ func (w *Worker) Run(ctx context.Context, t Task) (Outcome, error) {
 	if err != nil || made != nil {
 		return s.tell(made), err
 	}
-	run, err := s.runs.Run(ctx, t.Item.Configuration, t.Item.Task, t.Item.Trial)
+	run, err := w.run(ctx, s, &t.Item)
 	if err != nil {
 		return Outcome{}, w.never(kindItem, err)
 	}
@@ -122,7 +138,24 @@ func (w *Worker) Run(ctx context.Context, t Task) (Outcome, error) {
 		return Outcome{}, fmt.Errorf("worker %s: the run ended with %w, which nobody asked for", w.Name, context.Cause(ctx))
 	}
 	made, err = w.keep(ctx, s, &t, run)
-	return s.tell(made), err
+	o := s.tell(made)
+	o.Trace = s.runs.Span(t.Item.ID)
+	return o, err
+}
+
+// run makes a run, and tells of it while it is in progress where somebody follows.
+func (w *Worker) run(ctx context.Context, s *serving, item *Item) (*record.Run, error) {
+	var observe func(record.Event)
+	if item.Live != "" {
+		teller := newTeller(w.Store, item.Live, item.ID)
+		defer teller.Close()
+		observe = func(event record.Event) {
+			if line, err := s.runs.Line(event); err == nil {
+				teller.tell(line)
+			}
+		}
+	}
+	return s.runs.Run(trace.Within(ctx, item.Trace), item.Configuration, item.Task, item.Trial, observe)
 }
 
 // wanted reports whether a run that was cancelled is to be: its suite ends. It is not where
@@ -193,7 +226,13 @@ func (w *Worker) keep(ctx context.Context, s *serving, t *Task, run *record.Run)
 	if !run.Outcome.Counts() {
 		name += "." + rand.Text()
 	}
-	created, err := w.Store.Create(context.WithoutCancel(ctx), name, line)
+	ctx = context.WithoutCancel(ctx)
+	if s.sender != nil { // before the record: who finds that finds what it names
+		if err := s.sender.send(ctx, run); err != nil {
+			return nil, fmt.Errorf("worker %s: sending the states of the workspace: %w", w.Name, err)
+		}
+	}
+	created, err := w.Store.Create(ctx, name, line)
 	if err != nil {
 		return nil, fmt.Errorf("worker %s: writing the record: %w", w.Name, err)
 	}
@@ -254,9 +293,8 @@ func (w *Worker) prepare(ctx context.Context, s *serving, of *Suite) error {
 	if err := json.Unmarshal(recipe, &spec); err != nil {
 		return err
 	}
-	files := Files{
-		Recipe: spec.Recipe, Workspaces: filepath.Join(w.Dir, "runs", of.Spec, w.Name), Cache: filepath.Join(w.Dir, "cache"),
-	}
+	own := filepath.Join(w.folder(), digest([]byte(of.Workflow+" "+of.Spec)))
+	files := Files{Recipe: spec.Recipe, Workspaces: filepath.Join(own, results.Workspaces), Cache: filepath.Join(w.Dir, "cache")}
 	if shared := w.Store.Folder(); shared != "" {
 		files.Cache = filepath.Join(shared, "cache")
 	}
@@ -276,6 +314,9 @@ func (w *Worker) prepare(ctx context.Context, s *serving, of *Suite) error {
 		}
 		return fmt.Errorf("worker %s: %w", w.Name, err)
 	}
+	if states := s.runs.States(); states != nil {
+		s.sender = &sender{store: w.Store, states: states, dir: filepath.Join(own, travelFolder), seeds: map[workspace.ID]*workspace.Parcel{}}
+	}
 	if of.Leased {
 		budget, gates := s.runs.Draws()
 		account := w.Name + "/" + rand.Text()[:8]
@@ -285,7 +326,17 @@ func (w *Worker) prepare(ctx context.Context, s *serving, of *Suite) error {
 	return nil
 }
 
-// leave gives back what the worker has of all suites.
+// The folders of a worker: one for each process, in that one for each suite, in that one for
+// what is on its way.
+const (
+	runsFolder   = "runs"
+	travelFolder = "travel"
+)
+
+// folder is that of this process, for what ends with it.
+func (w *Worker) folder() string { return filepath.Join(w.Dir, runsFolder, w.Name) }
+
+// leave gives back what the worker has of all suites, and removes what only it used.
 func (w *Worker) leave() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -297,5 +348,8 @@ func (w *Worker) leave() {
 		if s.runs != nil {
 			s.runs.Close()
 		}
+	}
+	if err := clearWorker(w.folder()); err != nil {
+		w.Warn(fmt.Sprintf("removing what the runs left: %v", err))
 	}
 }

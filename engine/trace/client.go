@@ -488,8 +488,7 @@ func (s *span) End(attributes []Attribute, failed *Failure) {
 
 // Place implements Span.
 func (s *span) Place() Place {
-	at := s.made.SpanContext()
-	return Place{at.TraceID(), at.SpanID(), byte(at.TraceFlags())}
+	return placeOf(s.made.SpanContext())
 }
 
 func (e *Exporter) attributes(told []Attribute) []attribute.KeyValue {

@@ -45,9 +45,7 @@ func (e *Exporter) Event(name string, at Place, attributes []Attribute, failed *
 	if e.events == nil {
 		return
 	}
-	ctx := trace.ContextWithSpanContext(context.Background(), trace.NewSpanContext(trace.SpanContextConfig{
-		TraceID: at.Trace, SpanID: at.Span, TraceFlags: trace.TraceFlags(at.Flags),
-	}))
+	ctx := trace.ContextWithSpanContext(context.Background(), at.context())
 	var made log.Record
 	made.SetEventName(name)
 	made.SetTimestamp(time.Now())

@@ -419,7 +419,7 @@ func TestAttributesAreDocumented(t *testing.T) {
 		named = append(named, string(found[1]))
 	}
 	var source []byte
-	for _, file := range []string{"trace.go", "client.go", "event.go"} {
+	for _, file := range []string{"trace.go", "client.go", "event.go", "travel.go"} {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

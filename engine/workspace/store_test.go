@@ -410,6 +410,7 @@ func TestJoinedChainsStayShort(t *testing.T) {
 	}
 	put(from, mostDepth, ID{})
 	put(from, mostDepth+1, base)
+	delete(from.index, base) // as in a parcel beside another
 	if err := into.Join(from); err != nil {
 		t.Fatal(err)
 	}

@@ -72,19 +72,21 @@ func (s *Store) transfer(from *Store, key ID) error {
 		base, _ := s.find(ID(payload))
 		r.depth = base.depth + 1
 	}
-	if r.depth > mostDepth || r.kind == kindList {
+	if r.kind == kindList {
 		raw, err := from.decode(r, payload, mostDepth)
 		if err != nil {
 			return err
 		}
-		if r.kind == kindList {
-			if err := needs(raw); err != nil {
-				return err
-			}
+		if err := needs(raw); err != nil {
+			return err
 		}
-		if r.depth > mostDepth {
-			return s.put(r.kind, key, raw, ID{})
+	}
+	if r.depth > mostDepth { // what it needs may be here alone
+		raw, err := s.decode(r, payload, mostDepth+1)
+		if err != nil {
+			return err
 		}
+		return s.put(r.kind, key, raw, ID{})
 	}
 	if r.kind == kindTree {
 		if err := s.transferFiles(from, r, payload); err != nil {

@@ -19,6 +19,8 @@ import (
 	"github.com/agentbench/agentbench/engine/model/pace"
 	"github.com/agentbench/agentbench/engine/plan"
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/trace"
+	"github.com/agentbench/agentbench/engine/workspace"
 	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/spec"
 )
@@ -50,6 +52,8 @@ type Submission struct {
 	Recipe Recipe
 	// Folder is the suite's on disk; "": the suite ships with the program.
 	Folder string
+	// Repository says that a loop begins with a commit of a repository, which the folder may be.
+	Repository bool
 	// Dir is the result folder, which is there once Begin is called.
 	Dir string
 	// Workers is how many runs may be in progress at a time, on all machines together.
@@ -64,7 +68,10 @@ type Submission struct {
 	Gates map[string]*pace.Gate
 	// Longest is how long a run may take at most, as far as its loop says; 0: it does not.
 	Longest time.Duration
-	// Started is told when an item is given away. Observe gets the events of its run.
+	// States take those of the runs' workspaces, before a run is delivered; nil: no loop has one.
+	States *workspace.Store
+	// Started is told when an item is given away. Observe gets the events of its run, as far
+	// as possible while it is in progress; nil: nobody wants them.
 	Started func(plan.Item)
 	Observe func(record.Event)
 	// Warn tells the user something.
@@ -76,6 +83,24 @@ type Limits struct {
 	Requests int64 `json:"rpm,omitempty"`
 	Tokens   int64 `json:"tpm,omitempty"`
 	Parallel int   `json:"parallel,omitempty"`
+}
+
+// statesOf is the store that all loops of a document have for the states of workspaces; nil: none has one.
+func statesOf(parts *engine.Parts, doc *spec.Document) (*workspace.Store, error) {
+	for _, l := range doc.Loops() {
+		w, err := parts.Workspaces(l)
+		if err != nil {
+			return nil, err
+		}
+		if w != nil {
+			return w.Store, nil
+		}
+	}
+	return nil, nil
+}
+
+func fromRepository(l *spec.Loop) bool {
+	return l.Workspace != nil && l.Workspace.From != nil && l.Workspace.From.Git != nil
 }
 
 // limited reports whether a model declares how much it may be asked.
@@ -135,9 +160,6 @@ func (p *program) submission(j *job) (*Submission, error) {
 	if j.path == "-" {
 		return nil, exit.Usage("write it to a file", "--executor %s: a suite from stdin has no folder that workers could get", j.flags.executor)
 	}
-	if at := slices.IndexFunc(j.Loops(), func(l *spec.Loop) bool { return l.Workspace != nil }); at >= 0 {
-		return nil, exit.Usage("run --shard I/N on each machine, and merge the folders", "--executor %s: loop %s declares a workspace, whose states would stay on the workers", j.flags.executor, page.Visible(j.Loops()[at].Name))
-	}
 	manifest, err := p.writer().Manifest(j.Document, j.plan)
 	if err != nil {
 		return nil, exit.Unmeasured(err)
@@ -146,14 +168,14 @@ func (p *program) submission(j *job) (*Submission, error) {
 	if err != nil {
 		return nil, exit.Unmeasured(err)
 	}
+	states, err := statesOf(j.parts, j.Document)
+	if err != nil {
+		return nil, exit.Unmeasured(err)
+	}
 	s := &Submission{
-		Dir: dir, Workers: workers(j.Suite), Budget: j.budget, Limits: map[string]Limits{}, Duration: j.Suite.Budget.Duration,
-		Started: j.tally.Started, Observe: func(e record.Event) {
-			if j.engine.Observe != nil {
-				j.engine.Observe(e)
-			}
-		},
-		Warn: func(text string) { fmt.Fprintf(p.err, "agentbench: warning: %s\n", page.Visible(text)) },
+		Dir: dir, States: states, Repository: slices.ContainsFunc(j.Loops(), fromRepository), Workers: workers(j.Suite), Budget: j.budget, Limits: map[string]Limits{}, Duration: j.Suite.Budget.Duration,
+		Started: j.tally.Started,
+		Warn:    func(text string) { fmt.Fprintf(p.err, "agentbench: warning: %s\n", page.Visible(text)) },
 		Recipe: Recipe{
 			Agentbench: version(), Suite: j.path, Shipped: j.Dir() == "", Set: j.flags.set, Seed: j.Suite.Seed, Cache: j.flags.mode, SpecHash: manifest.SpecHash,
 		},
@@ -161,6 +183,9 @@ func (p *program) submission(j *job) (*Submission, error) {
 	for i := range j.plan.Configurations {
 		c := &j.plan.Configurations[i]
 		s.Recipe.Configurations = append(s.Recipe.Configurations, c.Name)
+	}
+	if j.flags.events != "" { // which are opened later
+		s.Observe = func(e record.Event) { j.engine.Observe(e) }
 	}
 	if len(plan.AskingOf(j.Suite)) > 0 {
 		s.Gates = j.named
@@ -202,8 +227,9 @@ type Prepared struct {
 	// Gates are those of the models that declare limits. They are closed until they have a share.
 	Gates map[string]*pace.Gate
 
-	run     map[string]func(context.Context, plan.Item) *record.Run // by configuration
+	run     map[string]runner // by configuration
 	tasks   map[string]*spec.Task
+	states  *workspace.Store
 	shared  engine.Shared
 	traced  context.Context
 	endings []func()
@@ -250,7 +276,7 @@ func (h *Host) Prepare(r *Recipe, at Folders) (*Prepared, error) {
 	if err := cmp.Or(p.runnable(o), p.sandboxed(o)); err != nil {
 		return nil, err
 	}
-	s := &Prepared{Budget: pace.OfSuite(o.Suite.Budget), Gates: map[string]*pace.Gate{}, run: map[string]func(context.Context, plan.Item) *record.Run{}, tasks: map[string]*spec.Task{}, host: h}
+	s := &Prepared{Budget: pace.OfSuite(o.Suite.Budget), Gates: map[string]*pace.Gate{}, run: map[string]runner{}, tasks: map[string]*spec.Task{}, host: h}
 	if err := s.make(&p, o, planned, r, at); err != nil {
 		s.Close()
 		return nil, err
@@ -275,9 +301,12 @@ func (s *Prepared) make(p *program, o *opened, planned *plan.Plan, r *Recipe, at
 	if err != nil {
 		return err
 	}
+	if s.states, err = statesOf(parts, o.Document); err != nil {
+		return err
+	}
 	for i := range loops {
-		s.run[planned.Configurations[i].Name] = func(ctx context.Context, item plan.Item) *record.Run {
-			return engine.RunItem(ctx, loops[i], item, nil, p.now)
+		s.run[planned.Configurations[i].Name] = func(ctx context.Context, item plan.Item, observe func(record.Event)) *record.Run {
+			return engine.RunItem(ctx, loops[i], item, observe, p.now)
 		}
 	}
 	for task, err := range o.Tasks() {
@@ -291,17 +320,33 @@ func (s *Prepared) make(p *program, o *opened, planned *plan.Plan, r *Recipe, at
 	return nil
 }
 
-// Run makes one run. It fails where the suite has no such task or configuration.
-func (s *Prepared) Run(ctx context.Context, configuration, task string, trial int) (*record.Run, error) {
+// runner makes runs of a configuration. Observe may be nil.
+type runner func(ctx context.Context, item plan.Item, observe func(record.Event)) *record.Run
+
+// Run makes one run, whose events it tells as they happen; nil: nobody wants them. It fails
+// where the suite has no such task or configuration.
+func (s *Prepared) Run(ctx context.Context, configuration, task string, trial int, observe func(record.Event)) (*record.Run, error) {
 	run, known := s.run[configuration]
 	of, also := s.tasks[task]
 	if !known || !also {
 		return nil, fmt.Errorf("the suite has no task %q or no configuration %q", task, configuration)
 	}
-	traced, cancel := context.WithCancelCause(s.traced)
+	traced, cancel := context.WithCancelCause(trace.Within(s.traced, trace.Parent(ctx)))
 	defer cancel(nil)
 	defer context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })()
-	return run(traced, plan.Item{ID: record.RunID(configuration, task, trial), Task: of, Trial: trial}), nil
+	return run(traced, plan.Item{ID: record.RunID(configuration, task, trial), Task: of, Trial: trial}, observe), nil
+}
+
+// States are those of the runs' workspaces; nil: no loop has one.
+func (s *Prepared) States() *workspace.Store { return s.states }
+
+// Span is that of a run that was made, for others to refer to; "": it is not traced.
+func (s *Prepared) Span(id string) string { return trace.SpanOf(s.traced, id) }
+
+// Line is an event as --events writes it, without secrets.
+func (s *Prepared) Line(event record.Event) ([]byte, error) {
+	line, err := jsonLine(event)
+	return s.host.program.secrets.Redact(line), err
 }
 
 // Encode is a run as a line without secrets; see [record.DecodeRun].

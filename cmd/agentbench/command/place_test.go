@@ -16,6 +16,7 @@ import (
 	"github.com/agentbench/agentbench/engine"
 	"github.com/agentbench/agentbench/engine/plan"
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/results"
 )
 
 // neighbour is a place whose runs are made as a worker makes them, but in this process.
@@ -57,7 +58,7 @@ func (p *placed) Execute(ctx context.Context, items iter.Seq2[plan.Item, error],
 	return engine.Pool{Workers: 1}.Execute(ctx, items, func(ctx context.Context, item plan.Item) *record.Run {
 		p.submission.Started(item)
 		p.made = append(p.made, item.ID)
-		run, err := p.prepared.Run(ctx, p.submission.Recipe.Configurations[item.Configuration], item.Task.ID, item.Trial)
+		run, err := p.prepared.Run(ctx, p.submission.Recipe.Configurations[item.Configuration], item.Task.ID, item.Trial, p.submission.Observe)
 		if err != nil {
 			panic(err)
 		}
@@ -68,6 +69,11 @@ func (p *placed) Execute(ctx context.Context, items iter.Seq2[plan.Item, error],
 		travelled, err := record.DecodeRun(line)
 		if err != nil {
 			panic(err)
+		}
+		if states := p.prepared.States(); states != nil {
+			if err := p.submission.States.Join(states); err != nil {
+				panic(err)
+			}
 		}
 		return travelled
 	}, deliver)
@@ -85,7 +91,7 @@ func TestPlaces(t *testing.T) {
 		return path
 	}
 	write("a.loop.yaml", "loop: a\nagent: {model: m}\nprompt: '{{ task.input }}'\nterminate: {max_iterations: 2}\n")
-	write("w.loop.yaml", "loop: w\nagent: {command: [sh, -c, 'echo'], timeout: 1s}\nworkspace: {from: '\"bin\"'}\nterminate: {max_iterations: 1}\n")
+	write("w.loop.yaml", "loop: w\nagent: {command: [sh, -c, 'echo >made'], timeout: 1m}\nworkspace: {}\nterminate: {max_iterations: 1}\n")
 	suite := "suite: s\ntasks: [{id: one, input: a}, {id: two, input: b}]\nmodels: {m: {provider: simulate, quality: {start: 0.6, limit: 0.9, rate: 0.5, spread: 0.2}}}\nconfigurations: [{name: a, loop: %.loop.yaml}]\n"
 	plain, work := write("suite.yaml", strings.ReplaceAll(suite, "%", "a")), write("work.yaml", strings.ReplaceAll(suite, "%", "w"))
 	if err := os.Mkdir(filepath.Join(dir, "bin"), 0o755); err != nil {
@@ -119,13 +125,21 @@ func TestPlaces(t *testing.T) {
 			t.Errorf("%s differs there: %v", run.ID, err)
 		}
 	}
+	if said, code := agentbench("run", work, "-q", "--executor", "beside", "--out", filepath.Join(dir, "work")); code != 0 {
+		t.Fatalf("with workspaces: exit code %d: %s", code, said)
+	}
+	if damage, err := results.DamagedStates(t.Context(), filepath.Join(dir, "work")); err != nil || len(damage.Faults)+len(damage.Lost) > 0 {
+		t.Errorf("the states of the workspaces: %+v, %v", damage, err)
+	}
+	if said, code := agentbench("show", filepath.Join(dir, "work"), "a/one/1", "--diff"); code != 0 || !strings.Contains(said, "made") {
+		t.Errorf("exit code %d: %s", code, said)
+	}
 	n.change = func(r *Recipe) { r.SpecHash = "other" }
 	for want, args := range map[string][]string{
-		"a suite from stdin has no folder that workers could get":     {"run", "-", "--executor", "beside"},
-		"loop w declares a workspace, whose states would stay on the": {"run", work, "--executor", "beside"},
-		"--watch does not go together with --executor beside":         {"run", plain, "--watch", "--executor", "beside"},
-		"the suite is another one on this machine":                    {"run", plain, "--executor", "beside", "--out", filepath.Join(dir, "no")},
-		"--executor nowhere: unknown value":                           {"run", plain, "--executor", "nowhere"},
+		"a suite from stdin has no folder that workers could get": {"run", "-", "--executor", "beside"},
+		"--watch does not go together with --executor beside":     {"run", plain, "--watch", "--executor", "beside"},
+		"the suite is another one on this machine":                {"run", plain, "--executor", "beside", "--out", filepath.Join(dir, "no")},
+		"--executor nowhere: unknown value":                       {"run", plain, "--executor", "nowhere"},
 	} {
 		if said, code := agentbench(args...); code == 0 || !strings.Contains(said, want) {
 			t.Errorf("%v: exit code %d: %s; want %q", args[1:], code, said, want)

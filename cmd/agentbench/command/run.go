@@ -24,6 +24,7 @@ import (
 	"github.com/agentbench/agentbench/engine/plan"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/results"
+	"github.com/agentbench/agentbench/engine/trace"
 	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/reports/overview"
 	"github.com/agentbench/agentbench/scorers"
@@ -109,6 +110,7 @@ type job struct {
 	*opened
 	plan   *plan.Plan
 	engine *engine.Engine
+	parts  *engine.Parts
 	set    *scorers.Set
 	flags  *runFlags
 	dir    string
@@ -207,7 +209,7 @@ func (p *program) wire(j *job) error {
 	if err := set.Unable(); err != nil {
 		return p.unwired(err)
 	}
-	j.set, j.tally = set, &overview.Tally{}
+	j.parts, j.set, j.tally = parts, set, &overview.Tally{}
 	j.engine = &engine.Engine{
 		Executor: engine.Pool{Workers: workers(j.Suite)},
 		Loops:    loops,
@@ -378,12 +380,15 @@ type ending struct {
 }
 
 // drive runs the plan with everything that watches it.
-func (p *program) drive(ctx context.Context, j *job, journal *record.Journal) (ending, error) {
+func (p *program) drive(ctx context.Context, j *job, journal *record.Journal) (_ ending, err error) {
 	interrupts := p.interrupts(ctx, j.flags.grace, func() string { return safe(j) + "resume with: " + j.again() })
 	defer interrupts.stop()
 	traced, endTrace := p.trace(interrupts.Context, j.Suite)
 	defer endTrace()
 	if j.placed != nil {
+		var suite trace.Suite
+		traced, suite = trace.StartSuite(traced, j.Suite.Name)
+		defer func() { suite.End(err) }()
 		if err := j.placed.Begin(traced); err != nil {
 			return ending{}, err
 		}

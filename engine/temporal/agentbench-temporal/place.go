@@ -78,9 +78,9 @@ func submit(ctx context.Context, f *serverFlags, s *command.Submission) (command
 		models[name] = temporal.Limits(l)
 	}
 	return temporal.Open(ctx, temporal.Options{
-		Server: f.Server, Store: store, Version: s.Recipe.Agentbench, Recipe: recipe, Folder: s.Folder, Dir: s.Dir, Workers: s.Workers,
+		Server: f.Server, Store: store, Version: s.Recipe.Agentbench, Recipe: recipe, Folder: s.Folder, Repository: s.Repository, Dir: s.Dir, Workers: s.Workers,
 		Configurations: s.Recipe.Configurations, Longest: s.Longest, Duration: s.Duration, Heartbeat: f.heartbeat,
-		Budget: s.Budget, Models: models, Gates: s.Gates, Started: s.Started, Observe: s.Observe, Warn: s.Warn,
+		States: s.States, Budget: s.Budget, Models: models, Gates: s.Gates, Started: s.Started, Observe: s.Observe, Warn: s.Warn,
 	})
 }
 
@@ -118,6 +118,12 @@ again by another worker. The keys of models are read from this process's environ
 	return c
 }
 
+// alive reports whether this machine has a process.
+func alive(pid int) bool {
+	p, err := os.FindProcess(pid)
+	return err == nil && !errors.Is(p.Signal(syscall.Signal(0)), os.ErrProcessDone)
+}
+
 func work(ctx context.Context, h *command.Host, f *serverFlags, parallel int, grace time.Duration, dir string) error {
 	store, err := f.open(ctx)
 	if err != nil {
@@ -130,8 +136,9 @@ func work(ctx context.Context, h *command.Host, f *serverFlags, parallel int, gr
 	defer client.Close()
 	host, _ := os.Hostname() // part of a name
 	w := &temporal.Worker{
-		Client: client, Store: store, Version: h.Version(), Name: fmt.Sprintf("%s-%d", host, os.Getpid()), Dir: dir, Now: time.Now,
-		Warn: func(text string) { fmt.Fprintf(h.Errors(), "agentbench: warning: %s\n", text) },
+		Client: client, Store: store, Version: h.Version(), Host: host, Name: temporal.WorkerName(host, os.Getpid()), Dir: dir, Now: time.Now,
+		Alive: alive,
+		Warn:  func(text string) { fmt.Fprintf(h.Errors(), "agentbench: warning: %s\n", text) },
 		Prepare: func(at temporal.Files) (temporal.Runs, error) {
 			var r command.Recipe
 			if err := json.Unmarshal(at.Recipe, &r); err != nil {

@@ -1,0 +1,209 @@
+package temporal
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	apps "k8s.io/api/apps/v1"
+	jobs "k8s.io/api/batch/v1"
+	core "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/agentbench/agentbench/engine/exit"
+)
+
+// section is a part of docs/distributed.md.
+func section(t *testing.T, title string) string {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/distributed.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, found := strings.Cut(string(text), "\n## "+title+"\n")
+	if !found {
+		t.Fatalf("there is no section %q", title)
+	}
+	within, _, _ := strings.Cut(after, "\n## ")
+	return within
+}
+
+// commands are the lines of the indented blocks of a section.
+func commands(section string) (lines []string) {
+	for line := range strings.Lines(section) {
+		if command, is := strings.CutPrefix(line, "    "); is {
+			lines = append(lines, strings.TrimSpace(command))
+		}
+	}
+	return lines
+}
+
+// What the documentation says to type on one machine works as it stands. Only the port is
+// another one, at which nobody listens, and two tasks are enough.
+func TestTryItOnOneMachine(t *testing.T) {
+	given := commands(section(t, "Try it on one machine"))
+	if len(given) != 5 {
+		t.Fatalf("%d commands: %q", len(given), given)
+	}
+	if want := "go install github.com/temporalio/cli/cmd/temporal@" + cliVersion; given[1] != want {
+		t.Errorf("%q installs another server than the tests have: %q", given[1], want)
+	}
+	dir, bin, address := t.TempDir(), t.TempDir(), fmt.Sprint("127.0.0.1:", freePort(t))
+	typed := func(in, line string) *exec.Cmd {
+		c := exec.Command("sh", "-c", "exec "+line)
+		c.Dir = in
+		c.Env = append(os.Environ(), "GOWORK=off", "GOBIN="+bin, "PATH="+bin+":"+filepath.Dir(cli(t))+":"+os.Getenv("PATH"), "TEMPORAL_ADDRESS="+address, "TMPDIR="+dir)
+		c.Stderr = &bytes.Buffer{}
+		return c
+	}
+	if err := typed("../..", given[0]).Run(); err != nil {
+		t.Fatalf("%s: %v", given[0], err)
+	}
+	_, port, _ := strings.Cut(address, ":")
+	for _, line := range []string{given[2] + " --ip 127.0.0.1 --log-level never --port " + port, given[3]} {
+		c := typed(dir, line)
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			_ = c.Process.Kill()
+			_ = c.Wait()
+		})
+		if strings.HasPrefix(line, "temporal ") {
+			s := Server{Address: address, Namespace: "default"}
+			await(t, "the server listens", func() bool {
+				client, err := s.Dial(t.Context())
+				if err == nil {
+					client.Close()
+				}
+				return err == nil
+			})
+		}
+	}
+	for _, line := range []string{given[4] + " --limit 2", "agentbench-temporal report results/first"} {
+		out, err := typed(dir, line+" 2>&1").Output()
+		if no, ok := errors.AsType[*exec.ExitError](err); ok && no.ExitCode() == exit.AnswerNo {
+			err = nil // of two tasks a threshold does not hold
+		}
+		if err != nil || len(out) == 0 {
+			t.Errorf("%s: %v: %s", line, err, out)
+		}
+	}
+}
+
+var yamlBlock = regexp.MustCompile("(?s)```yaml\n(.*?)```")
+
+// pods are those of the manifests that the documentation has, by their kinds. What Kubernetes
+// would not know is an error.
+func pods(t *testing.T) map[string]core.PodTemplateSpec {
+	t.Helper()
+	found := map[string]core.PodTemplateSpec{}
+	for _, block := range yamlBlock.FindAllStringSubmatch(section(t, "Kubernetes"), -1) {
+		var kind struct{ APIVersion, Kind string }
+		if err := yaml.Unmarshal([]byte(block[1]), &kind); err != nil {
+			t.Fatal(err)
+		}
+		switch kind.APIVersion + " " + kind.Kind {
+		case "apps/v1 Deployment":
+			var d apps.Deployment
+			if err := yaml.UnmarshalStrict([]byte(block[1]), &d); err != nil {
+				t.Fatal(err)
+			}
+			for label, value := range d.Spec.Selector.MatchLabels {
+				if d.Spec.Template.Labels[label] != value {
+					t.Errorf("%s selects other pods than its own", d.Name)
+				}
+			}
+			found[kind.Kind] = d.Spec.Template
+		case "batch/v1 Job":
+			var j jobs.Job
+			if err := yaml.UnmarshalStrict([]byte(block[1]), &j); err != nil {
+				t.Fatal(err)
+			}
+			if policy := j.Spec.Template.Spec.RestartPolicy; policy != core.RestartPolicyOnFailure && policy != core.RestartPolicyNever {
+				t.Errorf("a Job must not have the policy %q", policy)
+			}
+			found[kind.Kind] = j.Spec.Template
+		default:
+			t.Errorf("%s %s: nobody knows whether it is valid", kind.APIVersion, kind.Kind)
+		}
+	}
+	return found
+}
+
+// The manifests of the documentation are valid, and start the program with flags that it has.
+func TestManifests(t *testing.T) {
+	path, err := program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := pods(t)
+	if len(found) != 2 {
+		t.Fatalf("%d manifests", len(found))
+	}
+	for kind, pod := range found {
+		volumes := map[string]bool{}
+		for i := range pod.Spec.Volumes {
+			volumes[pod.Spec.Volumes[i].Name] = true
+		}
+		for i := range pod.Spec.Containers {
+			c := &pod.Spec.Containers[i]
+			if out, err := exec.Command(path, append(c.Args, "--help")...).CombinedOutput(); err != nil || !bytes.Contains(out, []byte("agentbench "+c.Args[0])) {
+				t.Errorf("%s: %q: %v: %s", kind, c.Args, err, out)
+			}
+			for _, m := range c.VolumeMounts {
+				if !volumes[m.Name] {
+					t.Errorf("%s mounts %s, which is no volume", kind, m.Name)
+				}
+			}
+		}
+	}
+	worker := found["Deployment"].Spec
+	args := worker.Containers[0].Args
+	grace, err := time.ParseDuration(args[len(args)-1])
+	if err != nil || args[len(args)-2] != "--grace" || worker.TerminationGracePeriodSeconds == nil || time.Duration(*worker.TerminationGracePeriodSeconds)*time.Second < grace+10*time.Second {
+		t.Errorf("a worker is killed before its runs had their grace: %q, %v", args, err)
+	}
+}
+
+// The flags that the documentation tells of are those of the commands that it names.
+func TestFlagsOfTheDocs(t *testing.T) {
+	path, err := program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	help := map[string]string{}
+	for _, command := range []string{"run", "worker"} {
+		out, err := exec.Command(path, command, "--help").CombinedOutput()
+		if err != nil {
+			t.Fatal(err)
+		}
+		help[command] = string(out)
+	}
+	rows := 0
+	for line := range strings.Lines(section(t, "Try it on one machine")) {
+		cells := strings.Split(line, " | ")
+		if len(cells) != 3 || !strings.HasPrefix(line, "| `--") {
+			continue
+		}
+		rows++
+		for _, flag := range regexp.MustCompile("--[a-z-]+").FindAllString(cells[0], -1) {
+			for command, text := range help {
+				named := strings.Contains(cells[1], command) || strings.Contains(cells[1], "both")
+				if has := regexp.MustCompile(flag + `\b`).MatchString(text); named && !has {
+					t.Errorf("%s has no flag %s", command, flag)
+				}
+			}
+		}
+	}
+	if rows < 8 {
+		t.Errorf("%d rows of flags", rows)
+	}
+}

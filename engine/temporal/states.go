@@ -1,0 +1,154 @@
+package temporal
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/results"
+	"github.com/agentbench/agentbench/engine/workspace"
+)
+
+// The states of workspaces travel beside the records that name them. What a run began with
+// is sent once, its other states without what they have in common with that. The names of
+// both follow from the record.
+
+func seedName(id workspace.ID) string { return stateName("seeds", id) }
+
+// statesName is that of the states of a run.
+func statesName(seeds, others []workspace.ID) string {
+	all := sha256.New()
+	for _, ids := range [][]workspace.ID{seeds, others} {
+		fmt.Fprintln(all, len(ids))
+		for _, id := range ids {
+			all.Write(id[:])
+		}
+	}
+	return stateName("states", [sha256.Size]byte(all.Sum(nil)))
+}
+
+func stateName(folder string, id [sha256.Size]byte) string {
+	name := hex.EncodeToString(id[:])
+	return folder + "/" + name[:2] + "/" + name[2:]
+}
+
+// sender sends the states of the runs of a suite. It is safe for concurrent use.
+type sender struct {
+	store  Store
+	states *workspace.Store
+	dir    string // for what is on its way
+
+	mu    sync.Mutex
+	seeds map[workspace.ID]*workspace.Parcel // those that were sent
+}
+
+// send sends what a run names. A store that loses something has to be a new one for new
+// workers: nothing is sent again.
+func (s *sender) send(ctx context.Context, run *record.Run) error {
+	seeds, others, err := results.StatesOf(run)
+	if err != nil || len(seeds)+len(others) == 0 {
+		return err
+	}
+	var began []*workspace.Parcel
+	for _, id := range seeds {
+		p, err := s.seed(ctx, id)
+		if err != nil {
+			return err
+		}
+		began = append(began, p)
+	}
+	if len(others) == 0 {
+		return nil
+	}
+	_, err = s.parcel(ctx, statesName(seeds, others), others, began...)
+	return err
+}
+
+// seed sends what runs begin with, the first time.
+func (s *sender) seed(ctx context.Context, id workspace.ID) (*workspace.Parcel, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p := s.seeds[id]; p != nil {
+		return p, nil
+	}
+	p, err := s.parcel(ctx, seedName(id), []workspace.ID{id})
+	if err == nil {
+		s.seeds[id] = p
+	}
+	return p, err
+}
+
+func (s *sender) parcel(ctx context.Context, name string, trees []workspace.ID, beside ...*workspace.Parcel) (*workspace.Parcel, error) {
+	dir, err := temporary(s.dir)
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	p, err := s.states.Export(filepath.Join(dir, "parcel"), trees, beside...)
+	if err != nil {
+		return nil, err
+	}
+	return p, s.store.Send(ctx, name, p.Path)
+}
+
+func temporary(in string) (string, error) {
+	if err := os.MkdirAll(in, 0o755); err != nil {
+		return "", err
+	}
+	return os.MkdirTemp(in, "travel-")
+}
+
+// receiver takes states into the store of a result folder. It is safe for concurrent use.
+type receiver struct {
+	store  Store
+	states *workspace.Store
+	dir    string
+
+	mu sync.Mutex // held for seeds: what many runs begin with is fetched once
+}
+
+// receive takes all that a run names.
+func (r *receiver) receive(ctx context.Context, run *record.Run) error {
+	seeds, others, err := results.StatesOf(run)
+	if err != nil || len(seeds)+len(others) == 0 {
+		return err
+	}
+	for _, id := range seeds {
+		r.mu.Lock()
+		err := r.take(ctx, seedName(id), id)
+		r.mu.Unlock()
+		if err != nil {
+			return err
+		}
+	}
+	if err := r.take(ctx, statesName(seeds, others), others...); err != nil {
+		return err
+	}
+	return r.states.Sync()
+}
+
+// take takes a parcel, unless all that is in it is there.
+func (r *receiver) take(ctx context.Context, name string, trees ...workspace.ID) error {
+	missing := false
+	for _, id := range trees {
+		missing = missing || !r.states.Has(id)
+	}
+	if !missing {
+		return nil
+	}
+	dir, err := temporary(r.dir)
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(dir, "parcel")
+	if err = r.store.Fetch(ctx, name, path); err == nil {
+		err = r.states.Import(path)
+	}
+	return errors.Join(err, os.RemoveAll(dir))
+}
