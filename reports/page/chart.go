@@ -34,8 +34,9 @@ type Chart struct {
 
 // Key is what a ring or a tile means.
 type Key struct {
-	Name string
-	Ring bool
+	Name   string
+	Ring   bool
+	Hollow bool // as marks of a hollow series
 	Tile
 }
 
@@ -110,6 +111,7 @@ type Series struct {
 	Bars     bool // Y are categories, X lengths; bars of one category are stacked
 	Band     bool // intervals of Y are a band, not whiskers
 	Mute     bool // no mark is drawn
+	Hollow   bool // of marks only the outline is drawn
 	// Guide is for the eye: it is no number, and not in the table.
 	Guide bool
 	Dots  []Dot
@@ -138,6 +140,8 @@ type Dot struct {
 	Text     string // at the right edge of a row, or within a bar
 	More     string // what else is to be said of it
 	Link     string // fragment
+	// Params are the parameters of its configuration, by path.
+	Params map[string]string
 }
 
 // drawn reports whether there is an interval with two ends; the zero value is none.
@@ -187,8 +191,10 @@ type Bracket struct {
 // mostMarks are drawn of a chart: a browser is slow with more.
 const mostMarks = 2000
 
-// cut leaves the marks that may be drawn, and a note on the others.
+// cut leaves the marks that may be drawn, and a note on the others. Points that are no line are
+// binned before.
 func (c Chart) cut() Chart {
+	c = c.binned(mostMarks)
 	left, out := mostMarks, 0
 	c.Series = slices.Clone(c.Series)
 	for i := range c.Series {

@@ -406,6 +406,14 @@ func (t Tone) class() string {
 	return "c" + strconv.Itoa(int(t)%tones)
 }
 
+// markClass is the class of its marks.
+func (s *Series) markClass() string {
+	if s.Hollow {
+		return "mark hollow " + s.Tone.class()
+	}
+	return "mark " + s.Tone.class()
+}
+
 // joints are the lines between the marks of a category.
 func (d *drawing) joints() {
 	first := map[float64]float64{}
@@ -614,7 +622,7 @@ func (d *drawing) dots(s *Series) {
 		d.whisker(s, dot, x, y)
 		d.crossings(dot, x, y)
 		if !outX && !outY {
-			d.put(`<path class="mark %s" d="%s"/>`+"\n", s.Tone.class(), shapeOf(s.Tone, x, y, radius))
+			d.put(`<path class="%s" d="%s"/>`+"\n", s.markClass(), shapeOf(s.Tone, x, y, radius))
 		}
 		if dot.Ring {
 			d.put(`<circle class="ring" cx="%s" cy="%s" r="9"/>`+"\n", place(x), place(y))
