@@ -3,6 +3,7 @@ package reports_test
 import (
 	"bytes"
 	"encoding/csv"
+	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -485,5 +486,58 @@ func TestTheFrontOfASweep(t *testing.T) {
 	}
 	if !strings.Contains(chart.About, "Colour and shape are the value of terminate.max_iterations; hollow marks are beaten") {
 		t.Errorf("about: %s", chart.About)
+	}
+}
+
+// JSON has the numbers of charts that no table has: the bins of confidences, and the tasks of both sides.
+func TestJSONHasTheNumbersOfCharts(t *testing.T) {
+	r, c := coach(24).collect(), &comparing{T: t}
+	type binned struct {
+		Name        string
+		Calibration *struct {
+			Bins []struct {
+				Runs                int
+				Predicted, Observed float64
+			}
+		}
+	}
+	var report struct{ Configurations []binned }
+	if err := json.Unmarshal([]byte(pagetest.Written(t, r, page.Options{Format: "json"})), &report); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range chartNamed(t, r.Charts(), "calibration-reliability").Series {
+		if s.Guide {
+			continue
+		}
+		at := slices.IndexFunc(report.Configurations, func(of binned) bool { return of.Name == s.Name })
+		for i, b := range report.Configurations[at].Calibration.Bins {
+			c.same("confidence of a bin", s.Dots[i].X, fmt.Sprint(b.Predicted))
+			c.same("score of a bin", s.Dots[i].Y, fmt.Sprint(b.Observed))
+			if s.Dots[i].More != page.Plural(b.Runs, "run", "runs") {
+				t.Errorf("%d runs, %s in the chart", b.Runs, s.Dots[i].More)
+			}
+		}
+	}
+	if c.n < 20 {
+		t.Errorf("only %d numbers were compared", c.n)
+	}
+	d, err := reports.Diff(r, r, reports.DiffOptions{BaseConfiguration: "default", NewConfiguration: "single-pass"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var compared struct {
+		Pairs []struct{ Tasks []reports.TaskChange }
+	}
+	if err := json.Unmarshal([]byte(pagetest.Written(t, d, page.Options{Format: "json"})), &compared); err != nil {
+		t.Fatal(err)
+	}
+	dumbbells, tasks := chartNamed(t, d.Charts(), "flips-tasks"), compared.Pairs[0].Tasks
+	if len(tasks) != 24 {
+		t.Fatalf("%d tasks", len(tasks))
+	}
+	for i, label := range dumbbells.Y.Labels {
+		at := slices.IndexFunc(tasks, func(of reports.TaskChange) bool { return of.Task == label })
+		c.same("the base of "+label, dumbbells.Series[0].Dots[i].X, fmt.Sprint(tasks[at].Base))
+		c.same("the new side of "+label, dumbbells.Series[1].Dots[i].X, fmt.Sprint(tasks[at].New))
 	}
 }

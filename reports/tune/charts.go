@@ -63,7 +63,7 @@ func (t *Tuning) aboutMap(m *Map) string {
 	case len(m.Fixed) > 0:
 		fixed := make([]string, len(m.Fixed))
 		for i, f := range m.Fixed {
-			fixed[i] = f.Path + " " + f.To
+			fixed[i] = f.Path + " " + f.Value
 		}
 		what += fmt.Sprintf(" Of %d parameters these two change it the most; the others are those of the %s configuration: %s.", len(m.Fixed)+2, m.Center, strings.Join(fixed, ", "))
 	}
