@@ -297,6 +297,32 @@ func (c *Chart) numbers() [][]string {
 	return rows
 }
 
+// numberPlace is a cell in the table of a chart, or a row.
+type numberPlace struct{ row, column int }
+
+const wholeRow = -1
+
+// anchors are where the links of marks may lead to, in the table of the chart.
+func (c *Chart) anchors() map[numberPlace]string {
+	all, row := map[numberPlace]string{}, 0
+	for i := range c.Tiles {
+		all[numberPlace{1 + c.Tiles[i].Y, 1 + c.Tiles[i].X}] = c.Tiles[i].Link
+	}
+	if len(c.Tiles) > 0 {
+		return all
+	}
+	for i := range c.Series {
+		if c.Series[i].Guide {
+			continue
+		}
+		for k := range c.Series[i].Dots {
+			row++
+			all[numberPlace{row, wholeRow}] = c.Series[i].Dots[k].Link
+		}
+	}
+	return all
+}
+
 func intervalText(a *Axis, r Range) string {
 	if r == (Range{}) {
 		return ""

@@ -91,6 +91,15 @@ func (w htmlWriter) figure(c *Chart) {
 // chartNumbers is the table of a chart, the same values once more.
 func (w htmlWriter) chartNumbers(c *Chart) {
 	w.put("<details><summary>Numbers of this chart</summary>\n<div class=\"scroll\" role=\"group\" aria-label=\"Numbers: %s\" tabindex=\"0\">\n<table>\n", shown(c.Title))
+	anchors := c.anchors()
+	open := func(name string, row, column int) {
+		if id := anchors[numberPlace{row, column}]; id != "" && !w.ids[id] && !w.coming[id] {
+			w.ids[id] = true
+			w.put("<"+name+` id="%s">`, id)
+			return
+		}
+		w.put("<" + name + ">")
+	}
 	for i, row := range c.numbers() {
 		cell := "td"
 		switch i {
@@ -100,9 +109,10 @@ func (w htmlWriter) chartNumbers(c *Chart) {
 		case 1:
 			w.put("<tbody>\n")
 		}
-		w.put("<tr>")
-		for _, text := range row {
-			w.put("<"+cell+">%s</"+cell+">", shown(text))
+		open("tr", i, wholeRow)
+		for at, text := range row {
+			open(cell, i, at)
+			w.put("%s</"+cell+">", shown(text))
 		}
 		w.put("</tr>\n")
 		if i == 0 {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -68,6 +69,15 @@ func TestTheMapShowsTheNumbersOfTheTables(t *testing.T) {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page has no %s", want)
 		}
+	}
+	links := regexp.MustCompile(`href="#([^"]+)"`).FindAllStringSubmatch(text, -1)
+	for _, link := range links {
+		if !strings.Contains(text, ` id="`+link[1]+`"`) {
+			t.Errorf("a link leads to %q, which is not there", link[1])
+		}
+	}
+	if len(links) < 20 || !strings.Contains(text, `id="q=stop:`) {
+		t.Errorf("%d links", len(links))
 	}
 }
 
