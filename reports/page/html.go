@@ -22,6 +22,20 @@ const htmlRows, htmlFirstRows = 2000, 20
 // rows where charts show them.
 const openRows, openColumns, besideCharts = 25, 12, 8
 
+// A table of more columns than these is too wide for paper.
+const printedColumns = 26
+
+// printedAs is the class of a table that is small on paper, or not there.
+func printedAs(columns int) string {
+	switch {
+	case columns > printedColumns:
+		return ` class="vast"`
+	case columns > openColumns:
+		return ` class="wide"`
+	}
+	return ""
+}
+
 // htmlSafe keeps a text a text, within elements and within attributes in quotes. It
 // replaces what html/template does, which is not used: for a template may name any
 // method, the linker would keep all of them, 5 MB.
@@ -181,7 +195,7 @@ func (w htmlWriter) section(p Page, t *Table, of *collectedTable, charts []Chart
 		open = ""
 	}
 	size := Plural(t.Count, "row", "rows") + ", " + Plural(len(columns), "column", "columns")
-	w.put("<details"+open+"><summary>%s</summary>\n", "Table "+t.Name+": "+size)
+	w.put("<details"+printedAs(len(columns))+open+"><summary>%s</summary>\n", "Table "+t.Name+": "+size)
 	w.grid(t.Keys, title, columns, rows, notes)
 	if more := t.more(len(rows), shown); more != "" {
 		w.put("<p class=\"more\">%s</p>\n", more)

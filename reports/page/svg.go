@@ -90,7 +90,8 @@ func (w htmlWriter) figure(c *Chart) {
 
 // chartNumbers is the table of a chart, the same values once more.
 func (w htmlWriter) chartNumbers(c *Chart) {
-	w.put("<details><summary>Numbers of this chart</summary>\n<div class=\"scroll\" role=\"group\" aria-label=\"Numbers: %s\" tabindex=\"0\">\n<table>\n", shown(c.Title))
+	rows := c.numbers()
+	w.put("<details"+printedAs(len(rows[0]))+"><summary>Numbers of this chart</summary>\n<div class=\"scroll\" role=\"group\" aria-label=\"Numbers: %s\" tabindex=\"0\">\n<table>\n", shown(c.Title))
 	anchors := c.anchors()
 	open := func(name string, row, column int) {
 		if id := anchors[numberPlace{row, column}]; id != "" && !w.ids[id] && !w.coming[id] {
@@ -100,7 +101,7 @@ func (w htmlWriter) chartNumbers(c *Chart) {
 		}
 		w.put("<" + name + ">")
 	}
-	for i, row := range c.numbers() {
+	for i, row := range rows {
 		cell := "td"
 		switch i {
 		case 0:
@@ -141,14 +142,14 @@ func short(text string, most int) string {
 		cut := assigned.ReplaceAllStringFunc(text, func(path string) string {
 			return letterRun.ReplaceAllStringFunc(path, func(word string) string { return word[:min(letters, len(word))] })
 		})
-		if Width(cut) <= most {
+		if columnsOf(cut) <= float64(most) {
 			return cut
 		}
 	}
 	runes := []rune(text)
 	for n := len(runes) - 2; n > 2; n-- {
 		front := (n*3 + 4) / 5
-		if cut := string(runes[:front]) + "…" + string(runes[len(runes)-n+front:]); Width(cut) <= most {
+		if cut := string(runes[:front]) + "…" + string(runes[len(runes)-n+front:]); columnsOf(cut) <= float64(most) {
 			return cut
 		}
 	}
@@ -160,7 +161,13 @@ var (
 	letterRun = regexp.MustCompile(`[A-Za-z]+`)
 )
 
-func widthOf(text string) float64 { return columnWidth * float64(Width(text)) }
+func widthOf(text string) float64 { return columnWidth * columnsOf(text) }
+
+// columnsOf is how many columns a text takes where letters are not equally wide.
+func columnsOf(text string) float64 {
+	wide := strings.Count(text, "W") + strings.Count(text, "M")
+	return float64(Width(text)) + 0.65*float64(wide)
+}
 
 // layOut divides the paper, and finds the scales.
 func (d *drawing) layOut() {

@@ -22,36 +22,48 @@ func (c *Chart) Sweep() (path string) {
 	if path == "" {
 		return ""
 	}
-	var filled, hollow, others []Series
-	listed := map[Tone]bool{}
-	for _, s := range c.Series {
-		byTone := map[Tone][]Dot{}
-		rest := s
+	var others []Series
+	byTone := map[Tone][]Series{} // hollow ones, which lie below, first
+	for i := range c.Series {
+		s := &c.Series[i]
+		dots, rest := map[Tone][]Dot{}, *s
 		rest.Dots = nil
 		for _, d := range s.Dots {
 			if at, has := tones[d.Params[path]]; has {
-				byTone[at.tone] = append(byTone[at.tone], d)
+				dots[at.tone] = append(dots[at.tone], d)
 			} else {
 				rest.Dots = append(rest.Dots, d)
 			}
 		}
-		for _, tone := range slices.Sorted(maps.Keys(byTone)) {
-			of := Series{Name: path[strings.LastIndexByte(path, '.')+1:] + " " + nameOfTone(tones, tone), Tone: tone, Hollow: s.Tone < 0, Unlisted: listed[tone], Dots: byTone[tone]}
-			if listed[tone] = true; of.Hollow {
-				hollow = append(hollow, of)
-			} else {
-				filled = append(filled, of)
-			}
+		for tone, of := range dots {
+			name := path[strings.LastIndexByte(path, '.')+1:] + " " + nameOfTone(tones, tone)
+			byTone[tone] = append(byTone[tone], Series{Name: name, Tone: tone, Hollow: s.Tone < 0, Dots: of})
 		}
 		if len(rest.Dots) > 0 {
 			others = append(others, rest)
 		}
-		if s.Tone < 0 && len(rest.Dots) < len(s.Dots) {
+		if s.Tone < 0 && len(dots) > 0 {
 			c.Legend = append(c.Legend, Key{Hollow: true, Name: s.Name})
 		}
 	}
-	c.Series = slices.Concat(hollow, others, filled)
+	c.Series = nil
+	for _, tone := range slices.Sorted(maps.Keys(byTone)) {
+		of := byTone[tone]
+		slices.SortStableFunc(of, func(a, b Series) int { return cmp.Compare(hollowFirst(&a), hollowFirst(&b)) })
+		for i := range of {
+			of[i].Unlisted = i < len(of)-1
+		}
+		c.Series = append(c.Series, of...)
+	}
+	c.Series = append(c.Series, others...)
 	return path
+}
+
+func hollowFirst(s *Series) int {
+	if s.Hollow {
+		return 0
+	}
+	return 1
 }
 
 // toned is a value of a parameter, and its tone.

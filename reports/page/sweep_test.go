@@ -44,9 +44,8 @@ func TestASweepHasTheColoursOfItsValues(t *testing.T) {
 		t.Fatalf("coloured by %q", path)
 	}
 	want := []string{
-		"max_iterations off 0 true: offb", "max_iterations 2 1 true: 2b", "max_iterations 10 2 true: 10b",
-		"beaten -1 false: base",
-		"max_iterations off 0 false: offa", "max_iterations 2 1 false: 2a", "max_iterations 10 2 false: 10a",
+		"max_iterations off 0 true: offb", "max_iterations off 0 false: offa", "max_iterations 2 1 true: 2b", "max_iterations 2 1 false: 2a",
+		"max_iterations 10 2 true: 10b", "max_iterations 10 2 false: 10a", "beaten -1 false: base",
 	}
 	if is := seriesOf(&c); !slices.Equal(is, want) {
 		t.Errorf("the series are\n%s", strings.Join(is, "\n"))
