@@ -29,7 +29,7 @@ type Calibration struct {
 	AUROC         page.Value `json:"auroc"`
 	AUROCInterval page.Range `json:"auroc_interval"`
 	// Bins are those of the chart; none where confidences or scores are not from 0 to 1.
-	Bins []Bin `json:"-"`
+	Bins []Bin `json:"bins,omitempty"`
 }
 
 // calibration is nil where no run has both a confidence and a score.

@@ -8,8 +8,9 @@ import (
 
 // Bin has the runs whose confidence lies in one tenth of the scale.
 type Bin struct {
-	Runs              int
-	Confidence, Score page.Value // means
+	Runs       int        `json:"runs"`
+	Confidence page.Value `json:"predicted"` // their mean confidence
+	Score      page.Value `json:"observed"`  // their mean score
 }
 
 // Bins is how many parts the scale has.

@@ -41,6 +41,26 @@ func (r *Report) foremost(most int, in func(*Configuration) bool) (shown []*Conf
 	return shown, len(ranked) - most
 }
 
+// foremostAndOthers are those that a chart has room for, and those that share its last row.
+func (r *Report) foremostAndOthers(most int, in func(*Configuration) bool) (shown, others []*Configuration) {
+	shown, more := r.foremost(most, in)
+	if more == 0 {
+		return shown, nil
+	}
+	shown, _ = r.foremost(most-1, in)
+	for c := range r.each() {
+		if in(c) && !slices.Contains(shown, c) {
+			others = append(others, c)
+		}
+	}
+	return shown, others
+}
+
+// othersName is the label of what stands for several.
+func othersName(n int, one, many string) string {
+	return "mean of " + page.Plural(n, "other "+one, "other "+many)
+}
+
 // onFront has the names of the configurations on the front.
 func (r *Report) onFront() map[string]bool {
 	names := map[string]bool{}

@@ -3,6 +3,7 @@ package reports_test
 import (
 	"bytes"
 	"encoding/csv"
+	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -235,16 +236,16 @@ func TestLinksOfChartsLeadToRows(t *testing.T) {
 			}
 		}
 	}
-	found := 0
+	found, several := 0, 0
 	for link := range links {
 		if strings.Contains(link, "%20task:") || strings.Contains(link, "%20stop:") {
-			continue // of one task, or one way to end: the page's script has its runs
+			several++
 		}
 		if found++; !ids[link] {
 			t.Errorf("no row has the id %q", link)
 		}
 	}
-	if found < 5+5 || links[page.OfConfiguration(name)] == 0 {
+	if found < 5+5 || several < 5*8 || links[page.OfConfiguration(name)] == 0 {
 		t.Errorf("%d links: %v", found, links)
 	}
 }
@@ -376,5 +377,167 @@ func TestChartsOfManyConfigurations(t *testing.T) {
 	}
 	if stops := chartNamed(t, charts, "stops-share"); !slices.Contains(stops.Y.Labels, "c299") {
 		t.Errorf("the baseline is not among %v", stops.Y.Labels)
+	}
+}
+
+// What has no row, column or line of its own is not lost: the last row and column have its mean,
+// and two lines its ends.
+func TestChartsHaveWhatTheyDoNotShow(t *testing.T) {
+	f := &fixture{manifest: record.Manifest{Suite: "many", Tasks: 50, Trials: 1, Scorers: []string{"close"}, Baseline: "c59"}}
+	for i := range 60 {
+		f.manifest.Configurations = append(f.manifest.Configurations, record.ConfigurationHead{Name: fmt.Sprintf("c%d", i), MaxIterations: 3, EffectiveMax: 3})
+	}
+	for i := range 60 {
+		for task := range 50 {
+			f.play(i, fmt.Sprint("t", task), 1, 2)
+		}
+	}
+	r := f.collect()
+	charts := r.Charts()
+	c := &comparing{T: t}
+
+	stops := chartNamed(t, charts, "stops-share")
+	shown, last := map[string]bool{}, len(stops.Y.Labels)-1
+	for _, label := range stops.Y.Labels {
+		shown[label] = true
+	}
+	counts, all := map[string]int{}, 0
+	for _, configuration := range r.Configurations {
+		for i := range configuration.Stops {
+			if s := &configuration.Stops[i]; !shown[configuration.Name] {
+				counts[s.Name()], all = counts[s.Name()]+s.Runs, all+s.Runs
+			}
+		}
+	}
+	for _, s := range stops.Series {
+		for _, d := range s.Dots {
+			if int(d.Y.Number) == last {
+				c.same("others that end by "+s.Name, d.X, fmt.Sprint(float64(counts[s.Name])/float64(all)))
+			}
+		}
+	}
+	if stops.Y.Labels[last] != "mean of 21 other configurations" {
+		t.Errorf("the last row is %q", stops.Y.Labels[last])
+	}
+
+	tasks := chartNamed(t, charts, "tasks-scores")
+	scores := map[[2]bool][]float64{} // by whether the task and the configuration are shown
+	rows, columns := tasks.Y.Labels[:len(tasks.Y.Labels)-1], tasks.X.Labels[:len(tasks.X.Labels)-1]
+	for _, row := range csvOf(t, r, "tasks") {
+		if score, err := strconv.ParseFloat(row["score_mean"], 64); err == nil {
+			at := [2]bool{slices.Contains(rows, row["task"]), slices.Contains(columns, row["configuration"])}
+			scores[at] = append(scores[at], score)
+		}
+	}
+	corner := tasks.Tiles[len(tasks.Tiles)-1]
+	sum := 0.0
+	for _, score := range scores[[2]bool{}] {
+		sum += score
+	}
+	c.same("the mean of what has neither row nor column", corner.Value, fmt.Sprint(sum/float64(len(scores[[2]bool{}]))))
+	if tasks.Y.Labels[39] != "mean of 11 other tasks" || tasks.X.Labels[39] != "mean of 21 other configurations" || corner.X != 39 || corner.Y != 39 || len(tasks.Tiles) != 1600 {
+		t.Errorf("%d tiles, rows %q, columns %q", len(tasks.Tiles), tasks.Y.Labels, tasks.X.Labels)
+	}
+
+	curve := chartNamed(t, charts, "curve-score")
+	low, high := map[string]float64{}, map[string]float64{}
+	for _, row := range csvOf(t, r, "curve") {
+		if slices.ContainsFunc(curve.Series, func(s page.Series) bool { return s.Name == row["configuration"] }) {
+			continue
+		}
+		score, err := strconv.ParseFloat(row["score"], 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, met := low[row["iteration"]]; !met {
+			low[row["iteration"]], high[row["iteration"]] = score, score
+		}
+		low[row["iteration"]], high[row["iteration"]] = min(low[row["iteration"]], score), max(high[row["iteration"]], score)
+	}
+	for name, of := range map[string]map[string]float64{"lowest of 23 others": low, "highest of 23 others": high} {
+		at := slices.IndexFunc(curve.Series, func(s page.Series) bool { return s.Name == name })
+		if at < 0 || len(curve.Series[at].Dots) != len(of) {
+			t.Fatalf("no %s of %d points", name, len(of))
+		}
+		for _, d := range curve.Series[at].Dots {
+			c.same(name, d.Y, fmt.Sprint(of[fmt.Sprint(d.X.Number)]))
+		}
+	}
+	if c.n < 8 {
+		t.Errorf("only %d numbers were compared", c.n)
+	}
+}
+
+// Configurations of a sweep have the colours of its values in the front.
+func TestTheFrontOfASweep(t *testing.T) {
+	f := coach(12)
+	for i, value := range map[int]string{1: "5", 2: "3", 3: "5"} {
+		f.manifest.Configurations[i].Params = []record.Param{{Path: "terminate.max_iterations", Value: []byte(value)}}
+	}
+	chart := chartNamed(t, f.collect().Charts(), "front-cost")
+	tones := map[string]page.Tone{}
+	for _, s := range chart.Series {
+		for _, d := range s.Dots {
+			tones[d.Name] = s.Tone
+		}
+	}
+	if len(tones) != 5 || tones["default"] != tones["sweep[threshold=0.95,max_iterations=5]"] || tones["default"] == tones["sweep[threshold=0.75,max_iterations=3]"] {
+		t.Errorf("the colours are %v", tones)
+	}
+	if !strings.Contains(chart.About, "Colour and shape are the value of terminate.max_iterations; hollow marks are beaten") {
+		t.Errorf("about: %s", chart.About)
+	}
+}
+
+// JSON has the numbers of charts that no table has: the bins of confidences, and the tasks of both sides.
+func TestJSONHasTheNumbersOfCharts(t *testing.T) {
+	r, c := coach(24).collect(), &comparing{T: t}
+	type binned struct {
+		Name        string
+		Calibration *struct {
+			Bins []struct {
+				Runs                int
+				Predicted, Observed float64
+			}
+		}
+	}
+	var report struct{ Configurations []binned }
+	if err := json.Unmarshal([]byte(pagetest.Written(t, r, page.Options{Format: "json"})), &report); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range chartNamed(t, r.Charts(), "calibration-reliability").Series {
+		if s.Guide {
+			continue
+		}
+		at := slices.IndexFunc(report.Configurations, func(of binned) bool { return of.Name == s.Name })
+		for i, b := range report.Configurations[at].Calibration.Bins {
+			c.same("confidence of a bin", s.Dots[i].X, fmt.Sprint(b.Predicted))
+			c.same("score of a bin", s.Dots[i].Y, fmt.Sprint(b.Observed))
+			if s.Dots[i].More != page.Plural(b.Runs, "run", "runs") {
+				t.Errorf("%d runs, %s in the chart", b.Runs, s.Dots[i].More)
+			}
+		}
+	}
+	if c.n < 20 {
+		t.Errorf("only %d numbers were compared", c.n)
+	}
+	d, err := reports.Diff(r, r, reports.DiffOptions{BaseConfiguration: "default", NewConfiguration: "single-pass"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var compared struct {
+		Pairs []struct{ Tasks []reports.TaskChange }
+	}
+	if err := json.Unmarshal([]byte(pagetest.Written(t, d, page.Options{Format: "json"})), &compared); err != nil {
+		t.Fatal(err)
+	}
+	dumbbells, tasks := chartNamed(t, d.Charts(), "flips-tasks"), compared.Pairs[0].Tasks
+	if len(tasks) != 24 {
+		t.Fatalf("%d tasks", len(tasks))
+	}
+	for i, label := range dumbbells.Y.Labels {
+		at := slices.IndexFunc(tasks, func(of reports.TaskChange) bool { return of.Task == label })
+		c.same("the base of "+label, dumbbells.Series[0].Dots[i].X, fmt.Sprint(tasks[at].Base))
+		c.same("the new side of "+label, dumbbells.Series[1].Dots[i].X, fmt.Sprint(tasks[at].New))
 	}
 }

@@ -22,8 +22,8 @@ import (
 // them runs or loads anything.
 var htmlAllowed = map[string]string{
 	"html": "lang", "head": "", "meta": "charset http-equiv content name", "title": "id", "style": "", "body": "", "header": "", "main": "",
-	"h1": "", "h2": "", "p": "class", "div": "class role aria-label tabindex", "table": "", "thead": "", "tbody": "", "tr": "id", "th": "class", "td": "class",
-	"ul": "class", "li": "class", "nav": "aria-label", "section": "id", "details": "open", "summary": "", "figure": "id", "figcaption": "",
+	"h1": "", "h2": "", "p": "class", "div": "class role aria-label tabindex", "table": "", "thead": "", "tbody": "", "tr": "id", "th": "class", "td": "class id",
+	"ul": "class", "li": "class", "nav": "aria-label", "section": "id", "details": "open class", "summary": "", "figure": "id", "figcaption": "",
 	"a": "href aria-label tabindex", "svg": "class viewBox width height aria-hidden", "desc": "id", "g": "role aria-labelledby", "defs": "",
 	"pattern": "id width height patternUnits", "path": "class d", "circle": "class cx cy r", "rect": "class fill x y width height", "text": "class x y transform",
 }
@@ -34,7 +34,8 @@ var (
 	localPaint = regexp.MustCompile(`^url\(#(hatch|tile)[1-5]\)$`)
 )
 
-// checkHTML finds nothing in a page that a browser would execute or fetch.
+// checkHTML finds nothing in a page that a browser would execute or fetch, and no link that
+// leads nowhere.
 func checkHTML(t interface{ Errorf(string, ...any) }, text string) {
 	root, err := html.Parse(strings.NewReader(text))
 	if err != nil {
@@ -42,6 +43,7 @@ func checkHTML(t interface{ Errorf(string, ...any) }, text string) {
 		return
 	}
 	policies, style := []string{}, ""
+	ids, links := map[string]bool{}, map[string]bool{}
 	for node := range root.Descendants() {
 		switch node.Type {
 		case html.CommentNode:
@@ -58,6 +60,14 @@ func checkHTML(t interface{ Errorf(string, ...any) }, text string) {
 				if a.Key == "href" && !fragment.MatchString(a.Val) {
 					t.Errorf("a link to %q", a.Val)
 				}
+				switch {
+				case a.Key == "id" && ids[a.Val]:
+					t.Errorf("two elements have the id %q", a.Val)
+				case a.Key == "id":
+					ids[a.Val] = true
+				case a.Key == "href":
+					links[strings.TrimPrefix(a.Val, "#")] = true
+				}
 				if a.Key == "fill" && !localPaint.MatchString(a.Val) {
 					t.Errorf("a fill of %q", a.Val)
 				}
@@ -71,6 +81,11 @@ func checkHTML(t interface{ Errorf(string, ...any) }, text string) {
 			if content, ok := policyOf(node); ok {
 				policies = append(policies, content)
 			}
+		}
+	}
+	for link := range links {
+		if !ids[link] {
+			t.Errorf("a link leads to %q, which is not there", link)
 		}
 	}
 	sum := sha256.Sum256([]byte(style))

@@ -2,6 +2,7 @@ package reports
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/agentbench/agentbench/engine/record"
@@ -12,7 +13,7 @@ import (
 // lines, and with how many points.
 const (
 	colouredLines = 6
-	greyLines     = 34
+	greyLines     = 31 // and two of what is lowest and highest among the others
 	bandedLines   = 4
 	mostPoints    = 50
 )
@@ -83,13 +84,13 @@ func (r *Report) stepCharts() []page.Chart {
 
 // charts leaves out numbers that no point knows.
 func (c *curveCharts[P]) charts(all []curveOf[P]) (charts []page.Chart) {
-	order, more := c.order()
+	order, others := c.order()
 	for i := range all {
 		if chart := c.chart(&all[i], order); slices.ContainsFunc(chart.Series, func(s page.Series) bool {
 			return slices.ContainsFunc(s.Dots, func(d page.Dot) bool { return d.Y.Known() })
 		}) {
-			if more > 0 {
-				chart.Notes = append(chart.Notes, page.Plural(more, "more configuration is", "more configurations are")+" in the table alone")
+			if len(others) > 0 {
+				chart.Series = append(chart.Series, c.boundsOf(&all[i], others)...)
 			}
 			charts = append(charts, chart)
 		}
@@ -97,13 +98,42 @@ func (c *curveCharts[P]) charts(all []curveOf[P]) (charts []page.Chart) {
 	return charts
 }
 
+// boundsOf are what is lowest and highest among configurations that have no line of their own.
+func (c *curveCharts[P]) boundsOf(of *curveOf[P], others []*Configuration) []page.Series {
+	low, high := map[int]float64{}, map[int]float64{}
+	for _, configuration := range others {
+		points := c.points(configuration)
+		for i := range points {
+			y, _ := of.of(&points[i])
+			if at := c.at(&points[i]); y.Known() {
+				if _, met := low[at]; !met {
+					low[at], high[at] = y.Number, y.Number
+				}
+				low[at], high[at] = min(low[at], y.Number), max(high[at], y.Number)
+			}
+		}
+	}
+	line := func(name string, numbers map[int]float64) page.Series {
+		s := page.Series{Name: name, Tone: page.Grey, Line: true, Mute: true}
+		at := slices.Sorted(maps.Keys(numbers))
+		for _, k := range spaced(len(at), mostPoints) {
+			s.Dots = append(s.Dots, page.Dot{X: page.Known(float64(at[k])), Y: page.Known(numbers[at[k]])})
+		}
+		return s
+	}
+	name := page.Plural(len(others), "other", "others")
+	least, most := line("lowest of "+name, low), line("highest of "+name, high)
+	least.Legend, most.Unlisted = "lowest and highest of "+name, true
+	return []page.Series{least, most}
+}
+
 // order has the configurations whose runs came further than one point. Where there are many,
 // some from the cheapest to the dearest of the front come first, for the others are grey.
-func (c *curveCharts[P]) order() (order []*Configuration, more int) {
-	order, more = c.foremost(colouredLines+greyLines, func(of *Configuration) bool { return len(c.points(of)) > 1 })
+func (c *curveCharts[P]) order() (order, others []*Configuration) {
+	order, others = c.foremostAndOthers(colouredLines+greyLines+1, func(of *Configuration) bool { return len(c.points(of)) > 1 })
 	f := c.front()
 	if len(order) <= colouredLines || f == nil {
-		return order, more
+		return order, others
 	}
 	var front []string
 	for row := range f.each() {
@@ -116,7 +146,7 @@ func (c *curveCharts[P]) order() (order []*Configuration, more int) {
 		first[front[at]] = true
 	}
 	slices.SortStableFunc(order, func(a, b *Configuration) int { return number(first[b.Name]) - number(first[a.Name]) })
-	return order, more
+	return order, others
 }
 
 func (c *curveCharts[P]) chart(of *curveOf[P], order []*Configuration) page.Chart {

@@ -66,8 +66,11 @@ type Pair struct {
 	// declared, then cost_usd, tokens, latency_s, iterations, calls.
 	Differences []compare.Difference `json:"differences"`
 	// Flips are empty within a report, which has the tasks.
-	Flips    []Flip    `json:"flips"`
-	Warnings []Warning `json:"warnings"`
+	Flips []Flip `json:"flips"`
+	// Tasks have the primary score of both sides, what got worse first. They are in JSON, and none
+	// within a report, which has the tasks.
+	Tasks    []TaskChange `json:"tasks,omitempty"`
+	Warnings []Warning    `json:"warnings"`
 }
 
 // PairSide is one of the configurations of a pair.

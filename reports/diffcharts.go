@@ -144,16 +144,17 @@ func (c *Comparison) dumbbells() (charts []page.Chart) {
 	return charts
 }
 
-// taskChange is a task on both sides.
-type taskChange struct {
-	task      string
-	base, new float64
+// TaskChange is the mean primary score of a task on both sides.
+type TaskChange struct {
+	Task string  `json:"task"`
+	Base float64 `json:"base"`
+	New  float64 `json:"new"`
 }
 
-func (t taskChange) change() float64 { return t.new - t.base }
+func (t TaskChange) change() float64 { return t.New - t.Base }
 
 // changes are those of the tasks that both sides have a score of, what got worse first.
-func (c *Comparison) changes(of couple) (all []taskChange) {
+func (c *Comparison) changes(of couple) (all []TaskChange) {
 	before := map[string]float64{}
 	for group := range c.base.runs.byTask(of.base) {
 		if mean, ok := c.base.runs.meanSuccess(group); ok {
@@ -164,21 +165,21 @@ func (c *Comparison) changes(of couple) (all []taskChange) {
 		task := c.new.runs.tasks.all[c.new.runs.all[group[0]].task]
 		base, known := before[task]
 		if mean, ok := c.new.runs.meanSuccess(group); ok && known {
-			all = append(all, taskChange{task, base, mean})
+			all = append(all, TaskChange{task, base, mean})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b taskChange) int { return cmp.Compare(a.change(), b.change()) })
+	slices.SortStableFunc(all, func(a, b TaskChange) int { return cmp.Compare(a.change(), b.change()) })
 	return all
 }
 
-func (c *Comparison) dumbbell(p *Pair, all []taskChange) page.Chart {
+func (c *Comparison) dumbbell(p *Pair, all []TaskChange) page.Chart {
 	chart := page.Chart{
 		Name: "flips-tasks", Title: "Tasks: " + c.Primary + " of both sides", Beside: "differences", Joined: true,
 		About: "The mean score of each task on both sides, what got worse first.",
 		X:     page.Axis{Name: c.Primary, Form: func(v page.Value) string { return page.Score(v, compare.ShownDigits) }},
 		Y:     page.Axis{Name: "task", Kind: page.Category},
 	}
-	changed := slices.DeleteFunc(slices.Clone(all), func(t taskChange) bool { return t.base == t.new })
+	changed := slices.DeleteFunc(slices.Clone(all), func(t TaskChange) bool { return t.Base == t.New })
 	if equal := len(all) - len(changed); equal > 0 {
 		chart.Notes = append(chart.Notes, page.Plural(equal, "task is", "tasks are")+" equal on both sides")
 	}
@@ -189,10 +190,10 @@ func (c *Comparison) dumbbell(p *Pair, all []taskChange) page.Chart {
 	}
 	base, newer := page.Series{Name: "base", Tone: page.Grey}, page.Series{Name: "new", Tone: page.Plain}
 	for i, t := range changed {
-		chart.Y.Labels = append(chart.Y.Labels, t.task)
-		link := page.Filter(page.Term("config", p.Name), page.Term("task", t.task))
-		base.Dots = append(base.Dots, page.Dot{X: page.Known(t.base), Y: page.Known(float64(i)), Link: link})
-		newer.Dots = append(newer.Dots, page.Dot{X: page.Known(t.new), Y: page.Known(float64(i)), Text: page.Gain(page.Known(t.change()), compare.ShownDigits), Link: link})
+		chart.Y.Labels = append(chart.Y.Labels, t.Task)
+		link := page.Filter(page.Term("config", p.Name), page.Term("task", t.Task))
+		base.Dots = append(base.Dots, page.Dot{X: page.Known(t.Base), Y: page.Known(float64(i)), Link: link})
+		newer.Dots = append(newer.Dots, page.Dot{X: page.Known(t.New), Y: page.Known(float64(i)), Text: page.Gain(page.Known(t.change()), compare.ShownDigits), Link: link})
 	}
 	chart.Series = []page.Series{base, newer}
 	return chart

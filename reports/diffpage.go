@@ -134,6 +134,11 @@ func (c *Comparison) Warned() iter.Seq2[string, page.Warning] {
 // WriteJSON writes the comparison as one object, whose form is that of Comparison.
 func (c *Comparison) WriteJSON(w io.Writer) error {
 	c.front()
+	for i, of := range c.couples {
+		if p := &c.Pairs[i]; c.base != nil && p.primary() != nil {
+			p.Tasks = c.changes(of)
+		}
+	}
 	return page.WriteObject(w, c)
 }
 

@@ -2,9 +2,11 @@ package reports
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 
+	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports/compare"
 	"github.com/agentbench/agentbench/reports/page"
 )
@@ -76,6 +78,19 @@ func (c *Configuration) primaryInterval() page.Range {
 	return page.Range{Low: s.Low, High: s.High}.OnScale(s.unit)
 }
 
+// ParamTexts are parameters by their paths, with values as one would write them.
+func ParamTexts(params []record.Param) map[string]string {
+	all := map[string]string{}
+	for _, p := range params {
+		var text string
+		if json.Unmarshal(p.Value, &text) != nil || text == "" {
+			text = string(p.Value)
+		}
+		all[p.Path] = text
+	}
+	return all
+}
+
 // chart shows the score against an amount of which less is better.
 func (f *Front) chart(name string, x page.Axis, of func(*FrontRow) (page.Value, page.Range), baseline string, differences *Comparison, digits int) page.Chart {
 	c := page.Chart{
@@ -88,7 +103,7 @@ func (f *Front) chart(name string, x page.Axis, of func(*FrontRow) (page.Value, 
 	on, beaten := page.Series{Name: "on the front"}, page.Series{Name: "beaten", Tone: page.Grey}
 	fewer, marked := 0, f.marked()
 	for r := range f.each() {
-		d := page.Dot{Name: r.Name, Y: r.Quality, Ring: r.Name == baseline, Link: page.OfConfiguration(r.Name), More: r.told()}
+		d := page.Dot{Name: r.Name, Y: r.Quality, Ring: r.Name == baseline, Link: page.OfConfiguration(r.Name), More: r.told(), Params: ParamTexts(r.of.configuration().Params)}
 		d.X, d.XRange = of(r)
 		d.YRange = r.of.configuration().primaryInterval()
 		d.Unnamed = !marked[r.Name] && !d.Ring
@@ -112,6 +127,10 @@ func (f *Front) chart(name string, x page.Axis, of func(*FrontRow) (page.Value, 
 		c.Series = c.Series[:1]
 	}
 	c.Stairs = page.StairsOf(on.Dots)
+	if path := c.Sweep(); path != "" {
+		c.About = "Up and to the left is better. The steps join what no other configuration beats in these two numbers. " +
+			"Colour and shape are the value of " + path + "; hollow marks are beaten in cost, score and latency together."
+	}
 	if slices.ContainsFunc(f.Rows, func(r FrontRow) bool { return r.Name == baseline }) {
 		c.Legend = append(c.Legend, page.Key{Ring: true, Name: "baseline"})
 	}

@@ -26,7 +26,7 @@ func (r *Report) stopsChart() []page.Chart {
 	if others > 0 {
 		c.Series = append(c.Series, page.Series{Name: page.Plural(others, "other reason", "other reasons"), Tone: page.Grey, Bars: true})
 	}
-	shown, more := r.foremost(mostBars, func(c *Configuration) bool { return len(c.Stops) > 0 })
+	shown, rest := r.foremostAndOthers(mostBars, func(c *Configuration) bool { return len(c.Stops) > 0 })
 	for row, configuration := range shown {
 		c.Y.Labels = append(c.Y.Labels, configuration.Name)
 		for i := range configuration.Stops {
@@ -41,8 +41,31 @@ func (r *Report) stopsChart() []page.Chart {
 	if len(c.Y.Labels) == 0 {
 		return nil
 	}
-	c.Notes = moreRows(more)
+	if len(rest) > 0 {
+		for i, d := range stopsOfOthers(rest, names, len(c.Y.Labels)) {
+			at := min(i, len(c.Series)-1)
+			c.Series[at].Dots = append(c.Series[at].Dots, d)
+		}
+		c.Y.Labels = append(c.Y.Labels, othersName(len(rest), "configuration", "configurations"))
+		c.Notes = []string{"the last row is of all runs of the others; the table has each"}
+	}
 	return []page.Chart{c}
+}
+
+// stopsOfOthers are the shares of the ways in which the runs of several configurations ended, in a row.
+func stopsOfOthers(of []*Configuration, names []string, row int) (dots []page.Dot) {
+	runs, all := map[string]int{}, 0
+	for _, c := range of {
+		for i := range c.Stops {
+			runs[c.Stops[i].Name()] += c.Stops[i].Runs
+			all += c.Stops[i].Runs
+		}
+	}
+	for _, name := range names {
+		share := page.Ratio(int64(runs[name]), int64(all))
+		dots = append(dots, page.Dot{X: share, Y: page.Known(float64(row)), Text: page.Percent(share), More: page.Plural(runs[name], "run", "runs")})
+	}
+	return dots
 }
 
 func moreRows(more int) []string {

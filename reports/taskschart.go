@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/agentbench/agentbench/reports/page"
+	"github.com/agentbench/agentbench/reports/stats"
 )
 
 // The most columns and rows of a heat map.
@@ -17,8 +18,8 @@ func (r *Report) tasksChart() []page.Chart {
 		return nil
 	}
 	all := slices.Collect(r.Tasks())
-	kept := mostSpread(all, mostTasks)
-	shown, more := r.foremost(mostColumns, func(*Configuration) bool { return true })
+	kept, rest := mostSpread(all, mostTasks)
+	shown, others := r.foremostAndOthers(mostColumns, func(*Configuration) bool { return true })
 	columns := make([]int, len(shown))
 	digits := r.scoreDigits()
 	c := page.Chart{
@@ -51,36 +52,88 @@ func (r *Report) tasksChart() []page.Chart {
 	if len(c.Tiles) == 0 {
 		return nil
 	}
+	r.addOthers(&c, kept, rest, columns, others, shade)
 	for _, end := range ends {
 		c.Legend = append(c.Legend, page.Key{Name: page.Score(page.Known(end), digits), Tile: page.Tile{Shade: shade(end)}})
 	}
-	if len(kept) < len(all) {
-		c.Notes = append(c.Notes, fmt.Sprintf("the %d of %d tasks whose scores differ most between configurations", len(kept), len(all)))
+	if len(rest) > 0 {
+		c.Notes = append(c.Notes, fmt.Sprintf("the %d of %d tasks whose scores differ most between configurations; the last row has the means of the others", len(kept), len(all)))
 	}
-	if more > 0 {
-		c.Notes = append(c.Notes, page.Plural(more, "more configuration is", "more configurations are")+" in the table alone")
+	if len(others) > 0 {
+		c.Notes = append(c.Notes, fmt.Sprintf("the last column has the means of %d more configurations, which the table has", len(others)))
 	}
 	return []page.Chart{c}
 }
 
-// mostSpread are the tasks whose scores differ the most, in their own order.
-func mostSpread(all []Task, most int) []Task {
-	if len(all) <= most {
-		return all
+// addOthers adds a row for the tasks, and a column for the configurations, that have none of their own.
+func (r *Report) addOthers(c *page.Chart, kept, rest []Task, columns []int, others []*Configuration, shade func(float64) float64) {
+	digits := r.scoreDigits()
+	add := func(x, y int, tasks []Task, columns []int) {
+		mean, runs := meanOver(tasks, columns)
+		t := page.Tile{X: x, Y: y, Value: mean, Shade: -1, Hatch: page.Crossed, Text: page.Score(mean, digits), More: page.Plural(runs, "run", "runs")}
+		if mean.Known() {
+			t.Shade, t.Hatch = shade(mean.Number), page.NoHatch
+		}
+		c.Tiles = append(c.Tiles, t)
 	}
+	var beyond []int
+	for _, of := range others {
+		at, _ := r.named(of.Name)
+		beyond = append(beyond, at)
+	}
+	if len(others) > 0 {
+		for y, task := range kept {
+			add(len(columns), y, []Task{task}, beyond)
+		}
+		c.X.Labels = append(c.X.Labels, othersName(len(others), "configuration", "configurations"))
+	}
+	if len(rest) == 0 {
+		return
+	}
+	for x, column := range columns {
+		add(x, len(kept), rest, []int{column})
+	}
+	if len(others) > 0 {
+		add(len(columns), len(kept), rest, beyond)
+	}
+	c.Y.Labels = append(c.Y.Labels, othersName(len(rest), "task", "tasks"))
+}
+
+// meanOver is the mean of the known scores of tasks and configurations, and the number of their runs.
+func meanOver(tasks []Task, columns []int) (mean page.Value, runs int) {
+	var scores []float64
+	for i := range tasks {
+		for _, at := range columns {
+			result := &tasks[i].Results[at]
+			if runs += result.Runs; result.Score.Known() {
+				scores = append(scores, result.Score.Number)
+			}
+		}
+	}
+	return page.ValueOf(stats.Mean(scores)), runs
+}
+
+// mostSpread are the tasks whose scores differ the most, in their own order, and the others.
+func mostSpread(all []Task, most int) (kept, rest []Task) {
+	if len(all) <= most {
+		return all, nil
+	}
+	most-- // the others have a row
 	order := make([]int, len(all))
 	for i := range order {
 		order[i] = i
 	}
 	spread := func(at int) float64 { return all[at].spread().Number }
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(spread(b), spread(a)) })
-	order = order[:most]
-	slices.Sort(order)
-	kept := make([]Task, most)
-	for i, at := range order {
-		kept[i] = all[at]
+	foremost := order[:most]
+	slices.Sort(foremost)
+	for _, at := range foremost {
+		kept = append(kept, all[at])
 	}
-	return kept
+	for _, at := range order[most:] {
+		rest = append(rest, all[at])
+	}
+	return kept, rest
 }
 
 // shadesOf gives scores from 0 to 1 their own value as a shade, others their place between

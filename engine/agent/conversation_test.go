@@ -160,6 +160,7 @@ func TestS2_5_MemoryIsSentAndPruned(t *testing.T) {
 	long := strings.Repeat("word ", 40)
 	earlier := []record.Iteration{
 		{N: 1, Prompt: "first", Steps: []record.Step{{Call: 1, Tools: 1}, {Text: long, Call: 2}}, ToolCalls: []record.ToolCall{{Tool: "echo", ID: "1", Arguments: json.RawMessage(`{}`), Result: json.RawMessage(`"x"`)}}},
+		{N: 2, Calls: []record.Call{{Role: record.RoleAgent, Conversation: "main"}}, Steps: []record.Step{{Text: "a program's", Call: 1}}}, // of another phase
 		{N: 2, Prompt: "nobody replied", Error: &record.Error{Class: record.NoAnswer}},
 		{N: 3, Prompt: "third", Steps: []record.Step{{Text: "short", Call: 1}}},
 	}

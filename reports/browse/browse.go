@@ -39,6 +39,8 @@ type Sources struct {
 	Flips map[string]string
 	// Disagree reports whether votes on the same question differ; nil: no run is marked as one of such votes.
 	Disagree func([]record.Vote) bool
+	// Workspaces opens the workspaces of a side's runs; nil: their diffs are those since the seed.
+	Workspaces func(dir string) (Workspaces, error)
 	// Redact removes secrets; nil: nothing is removed.
 	Redact func([]byte) []byte
 	// MostTexts bounds the texts, in bytes as they are written.
@@ -61,7 +63,8 @@ func (s *Sources) Collect() (*Data, error) {
 	if err != nil {
 		return nil, err
 	}
-	texts := textChunks{sources: s, table: t}
+	texts := textChunks{sources: s, table: t, changes: changes{s, map[int]Workspaces{}}}
+	defer texts.changes.close()
 	if err := texts.fill(t.picked()); err != nil {
 		return nil, fmt.Errorf("reading the texts of runs: %w", err)
 	}

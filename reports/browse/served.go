@@ -51,7 +51,9 @@ func (s *Sources) Texts(side int, run string) ([]byte, error) {
 			scores = append(scores, score)
 		}
 	}
-	texts := trajectory.TextsOf(found, record.Standing(scores))
+	made := changes{s, map[int]Workspaces{}}
+	defer made.close()
+	texts := trajectory.TextsOf(found, record.Standing(scores), made.of(side, found))
 	texts.Side = side
 	return s.written(texts)
 }

@@ -21,6 +21,7 @@ const (
 type textChunks struct {
 	sources *Sources
 	table   *table
+	changes changes
 	chunks  []chunk
 	in      int // runs whose texts are in chunks
 
@@ -103,8 +104,9 @@ func (c *textChunks) scoresOf(picked []int) (map[int][]record.Score, error) {
 
 // add takes the texts of a run.
 func (c *textChunks) add(at int, run *record.Run, scores []record.Score) error {
-	texts := trajectory.TextsOf(run, scores)
-	texts.Side = c.table.rows[at].side
+	side := c.table.rows[at].side
+	texts := trajectory.TextsOf(run, scores, c.changes.of(side, run))
+	texts.Side = side
 	text, err := json.Marshal(texts)
 	if err != nil || len(text) > mostOfARun {
 		return err

@@ -59,7 +59,8 @@ type Calibration struct {
 	Unscored      []Unscored     `json:"unscored"`
 	Disagreements []Disagreement `json:"disagreements"` // the largest first
 	Notes         []Note         `json:"notes"`
-	Bins          []reports.Bin  `json:"-"` // of the chart
+	// Bins are those of the reliability diagram: the mean number of the scorer, and the mean label.
+	Bins []reports.Bin `json:"bins,omitempty"`
 }
 
 // Agreement is how often two say the same.

@@ -1,6 +1,7 @@
 package calibrate_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -17,6 +18,7 @@ func TestChartsCountEveryScoredOutput(t *testing.T) {
 	if len(charts) != 2 || charts[0].Name != "confusion" || charts[1].Name != "reliability" {
 		t.Fatalf("%d charts", len(charts))
 	}
+	near := func(a, b float64) bool { return a-b < 1e-9 && b-a < 1e-9 }
 	all := 0
 	for _, tile := range charts[0].Tiles {
 		all += int(tile.Value.Number)
@@ -32,9 +34,22 @@ func TestChartsCountEveryScoredOutput(t *testing.T) {
 		n := float64(b.Runs)
 		runs, score, label = runs+n, score+n*b.Confidence.Number, label+n*b.Score.Number
 	}
-	near := func(a, b float64) bool { return a-b < 1e-9 && b-a < 1e-9 }
 	if all != c.Scored || int(runs) != c.Scored || !near(score/runs, c.Bias.Score.Number) || !near(label/runs, c.Bias.Label.Number) {
 		t.Errorf("of %d outputs %d are in tiles and %v in bins, with the means %v and %v", c.Scored, all, runs, score/runs, label/runs)
+	}
+	var read struct {
+		Bins []struct {
+			Runs                int
+			Predicted, Observed float64
+		}
+	}
+	if err := json.Unmarshal([]byte(pagetest.Written(t, c, page.Options{Format: "json"})), &read); err != nil || len(read.Bins) != len(c.Bins) || len(read.Bins) < 2 {
+		t.Fatalf("JSON has %d bins of %d: %v", len(read.Bins), len(c.Bins), err)
+	}
+	for i, b := range read.Bins {
+		if d := charts[1].Series[1].Dots[i]; b.Runs != c.Bins[i].Runs || !near(b.Predicted, d.X.Number) || !near(b.Observed, d.Y.Number) {
+			t.Errorf("bin %d is %+v in JSON and %+v in the chart", i, b, d)
+		}
 	}
 	text := pagetest.Written(t, c, page.Options{Format: "html"})
 	for _, want := range []string{`id="chart-confusion"`, `id="chart-reliability"`, "n=9"} {

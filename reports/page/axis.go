@@ -58,6 +58,9 @@ func spanned(a *Axis, numbers []float64, ticks int) scale {
 	}
 	if most-least < 1e-9*max(1e-6, math.Abs(most)) {
 		around := max(math.Abs(most)*0.1, 1e-6)
+		if most == 0 {
+			around = 0.1
+		}
 		least, most = least-around, most+around
 	}
 	if a.Unit == InSeconds {

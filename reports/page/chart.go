@@ -34,8 +34,9 @@ type Chart struct {
 
 // Key is what a ring or a tile means.
 type Key struct {
-	Name string
-	Ring bool
+	Name   string
+	Ring   bool
+	Hollow bool // as marks of a hollow series
 	Tile
 }
 
@@ -110,6 +111,7 @@ type Series struct {
 	Bars     bool // Y are categories, X lengths; bars of one category are stacked
 	Band     bool // intervals of Y are a band, not whiskers
 	Mute     bool // no mark is drawn
+	Hollow   bool // of marks only the outline is drawn
 	// Guide is for the eye: it is no number, and not in the table.
 	Guide bool
 	Dots  []Dot
@@ -138,6 +140,8 @@ type Dot struct {
 	Text     string // at the right edge of a row, or within a bar
 	More     string // what else is to be said of it
 	Link     string // fragment
+	// Params are the parameters of its configuration, by path.
+	Params map[string]string
 }
 
 // drawn reports whether there is an interval with two ends; the zero value is none.
@@ -187,8 +191,10 @@ type Bracket struct {
 // mostMarks are drawn of a chart: a browser is slow with more.
 const mostMarks = 2000
 
-// cut leaves the marks that may be drawn, and a note on the others.
+// cut leaves the marks that may be drawn, and a note on the others. Points that are no line are
+// binned before.
 func (c Chart) cut() Chart {
+	c = c.binned(mostMarks)
 	left, out := mostMarks, 0
 	c.Series = slices.Clone(c.Series)
 	for i := range c.Series {
@@ -289,6 +295,32 @@ func (c *Chart) numbers() [][]string {
 		}
 	}
 	return rows
+}
+
+// numberPlace is a cell in the table of a chart, or a row.
+type numberPlace struct{ row, column int }
+
+const wholeRow = -1
+
+// anchors are where the links of marks may lead to, in the table of the chart.
+func (c *Chart) anchors() map[numberPlace]string {
+	all, row := map[numberPlace]string{}, 0
+	for i := range c.Tiles {
+		all[numberPlace{1 + c.Tiles[i].Y, 1 + c.Tiles[i].X}] = c.Tiles[i].Link
+	}
+	if len(c.Tiles) > 0 {
+		return all
+	}
+	for i := range c.Series {
+		if c.Series[i].Guide {
+			continue
+		}
+		for k := range c.Series[i].Dots {
+			row++
+			all[numberPlace{row, wholeRow}] = c.Series[i].Dots[k].Link
+		}
+	}
+	return all
 }
 
 func intervalText(a *Axis, r Range) string {

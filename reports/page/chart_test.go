@@ -21,7 +21,7 @@ import (
 func figure(t *testing.T, c Chart) (*html.Node, string) {
 	t.Helper()
 	var out bytes.Buffer
-	w := htmlWriter{Writer: bufio.NewWriter(&out), ids: map[string]bool{}}
+	w := htmlWriter{Writer: bufio.NewWriter(&out), ids: map[string]bool{}, coming: map[string]bool{}}
 	w.figure(&c)
 	if err := w.Flush(); err != nil {
 		t.Fatal(err)

@@ -22,6 +22,20 @@ const htmlRows, htmlFirstRows = 2000, 20
 // rows where charts show them.
 const openRows, openColumns, besideCharts = 25, 12, 8
 
+// A table of more columns than these is too wide for paper.
+const printedColumns = 26
+
+// printedAs is the class of a table that is small on paper, or not there.
+func printedAs(columns int) string {
+	switch {
+	case columns > printedColumns:
+		return ` class="vast"`
+	case columns > openColumns:
+		return ` class="wide"`
+	}
+	return ""
+}
+
 // htmlSafe keeps a text a text, within elements and within attributes in quotes. It
 // replaces what html/template does, which is not used: for a template may name any
 // method, the linker would keep all of them, 5 MB.
@@ -30,7 +44,8 @@ var htmlSafe = strings.NewReplacer("\x00", "\uFFFD", `"`, "&#34;", "&", "&amp;",
 // htmlWriter writes a page. Errors come with Flush.
 type htmlWriter struct {
 	*bufio.Writer
-	ids map[string]bool // of rows that were written
+	ids    map[string]bool // of rows that were written
+	coming map[string]bool // of rows that tables have further below
 }
 
 // put writes markup, in which each %s stands for a text.
@@ -47,7 +62,7 @@ func (w htmlWriter) put(markup string, texts ...string) {
 // writeHTML writes one file that needs no other one: nothing from the network, no script
 // but that of a live page, and a policy that forbids all others.
 func writeHTML(to io.Writer, p Page, options Options) error {
-	w := htmlWriter{bufio.NewWriter(to), map[string]bool{}}
+	w := htmlWriter{bufio.NewWriter(to), map[string]bool{}, map[string]bool{}}
 	heading := p.Heading(shown)
 	w.put(`<!DOCTYPE html>
 <html lang="en">
@@ -71,10 +86,11 @@ func writeHTML(to io.Writer, p Page, options Options) error {
 		_, _ = w.WriteString(hatchings)
 	}
 	var notes footnotes
+	collected := w.collect(tables)
 	for i := range tables {
 		t := &tables[i]
 		of := slices.DeleteFunc(slices.Clone(charts), func(c Chart) bool { return c.Beside != t.Name })
-		w.section(p, t, of, &notes)
+		w.section(p, t, &collected[i], of, &notes)
 	}
 	w.put("<section id=\"notes\">\n<h2>Notes</h2>\n<ul class=\"notes\">\n")
 	notes.each(p.WholeWarnings(), shown, func(mark, text string) { w.put("<li>%s %s</li>\n", mark, text) })
@@ -143,8 +159,27 @@ func (w htmlWriter) contents(tables []Table) {
 	w.put("<a href=\"#notes\">notes</a>\n</nav>\n")
 }
 
+// collectedTable is what a page has of a table.
+type collectedTable struct {
+	columns []Column
+	rows    [][]Cell
+}
+
+// collect reads all tables, and notes the ids of their rows, to which charts above them lead.
+func (w htmlWriter) collect(tables []Table) []collectedTable {
+	all := make([]collectedTable, len(tables))
+	for i := range tables {
+		of := &all[i]
+		of.columns, of.rows = tables[i].collected(People, htmlRows)
+		for _, row := range of.rows {
+			w.coming[rowID(of.columns, row)] = true
+		}
+	}
+	return all
+}
+
 // section is a table with its charts.
-func (w htmlWriter) section(p Page, t *Table, charts []Chart, notes *footnotes) {
+func (w htmlWriter) section(p Page, t *Table, of *collectedTable, charts []Chart, notes *footnotes) {
 	title := titled(p, t, shown)
 	w.put("<section id=\"%s\">\n<h2>%s</h2>\n", t.Name, title)
 	if len(charts) > 0 {
@@ -154,13 +189,13 @@ func (w htmlWriter) section(p Page, t *Table, charts []Chart, notes *footnotes) 
 		}
 		w.put("</div>\n")
 	}
-	columns, rows := t.collected(People, htmlRows)
+	columns, rows := of.columns, of.rows
 	open := " open"
 	if len(rows) > openRows || len(columns) > openColumns || len(charts) > 0 && len(rows) > besideCharts {
 		open = ""
 	}
 	size := Plural(t.Count, "row", "rows") + ", " + Plural(len(columns), "column", "columns")
-	w.put("<details"+open+"><summary>%s</summary>\n", "Table "+t.Name+": "+size)
+	w.put("<details"+printedAs(len(columns))+open+"><summary>%s</summary>\n", "Table "+t.Name+": "+size)
 	w.grid(t.Keys, title, columns, rows, notes)
 	if more := t.more(len(rows), shown); more != "" {
 		w.put("<p class=\"more\">%s</p>\n", more)

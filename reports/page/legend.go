@@ -87,7 +87,7 @@ func (d *drawing) seriesKey(s *Series) legendKey {
 			d.line("line "+s.Tone.class(), x, y, x+20, y)
 		}
 		if !s.Mute {
-			d.put(`<path class="mark %s" d="%s"/>`+"\n", s.Tone.class(), shapeOf(s.Tone, x+10, y, radius))
+			d.put(`<path class="%s" d="%s"/>`+"\n", s.markClass(), shapeOf(s.Tone, x+10, y, radius))
 		}
 	}}
 }
@@ -96,6 +96,11 @@ func (d *drawing) keyOf(k Key) legendKey {
 	if k.Ring {
 		return legendKey{k.Name, 18, func(x, y float64) {
 			d.put(fmt.Sprintf(`<circle class="ring" cx="%s" cy="%s" r="7"/>`+"\n", place(x+9), place(y)))
+		}}
+	}
+	if k.Hollow {
+		return legendKey{k.Name, 18, func(x, y float64) {
+			d.put(`<path class="mark hollow grey" d="%s"/>`+"\n", shapeOf(Plain, x+9, y, radius))
 		}}
 	}
 	return legendKey{k.Name, 20, func(x, y float64) {

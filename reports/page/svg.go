@@ -90,8 +90,18 @@ func (w htmlWriter) figure(c *Chart) {
 
 // chartNumbers is the table of a chart, the same values once more.
 func (w htmlWriter) chartNumbers(c *Chart) {
-	w.put("<details><summary>Numbers of this chart</summary>\n<div class=\"scroll\" role=\"group\" aria-label=\"Numbers: %s\" tabindex=\"0\">\n<table>\n", shown(c.Title))
-	for i, row := range c.numbers() {
+	rows := c.numbers()
+	w.put("<details"+printedAs(len(rows[0]))+"><summary>Numbers of this chart</summary>\n<div class=\"scroll\" role=\"group\" aria-label=\"Numbers: %s\" tabindex=\"0\">\n<table>\n", shown(c.Title))
+	anchors := c.anchors()
+	open := func(name string, row, column int) {
+		if id := anchors[numberPlace{row, column}]; id != "" && !w.ids[id] && !w.coming[id] {
+			w.ids[id] = true
+			w.put("<"+name+` id="%s">`, id)
+			return
+		}
+		w.put("<" + name + ">")
+	}
+	for i, row := range rows {
 		cell := "td"
 		switch i {
 		case 0:
@@ -100,9 +110,10 @@ func (w htmlWriter) chartNumbers(c *Chart) {
 		case 1:
 			w.put("<tbody>\n")
 		}
-		w.put("<tr>")
-		for _, text := range row {
-			w.put("<"+cell+">%s</"+cell+">", shown(text))
+		open("tr", i, wholeRow)
+		for at, text := range row {
+			open(cell, i, at)
+			w.put("%s</"+cell+">", shown(text))
 		}
 		w.put("</tr>\n")
 		if i == 0 {
@@ -131,14 +142,14 @@ func short(text string, most int) string {
 		cut := assigned.ReplaceAllStringFunc(text, func(path string) string {
 			return letterRun.ReplaceAllStringFunc(path, func(word string) string { return word[:min(letters, len(word))] })
 		})
-		if Width(cut) <= most {
+		if columnsOf(cut) <= float64(most) {
 			return cut
 		}
 	}
 	runes := []rune(text)
 	for n := len(runes) - 2; n > 2; n-- {
 		front := (n*3 + 4) / 5
-		if cut := string(runes[:front]) + "…" + string(runes[len(runes)-n+front:]); Width(cut) <= most {
+		if cut := string(runes[:front]) + "…" + string(runes[len(runes)-n+front:]); columnsOf(cut) <= float64(most) {
 			return cut
 		}
 	}
@@ -150,7 +161,13 @@ var (
 	letterRun = regexp.MustCompile(`[A-Za-z]+`)
 )
 
-func widthOf(text string) float64 { return columnWidth * float64(Width(text)) }
+func widthOf(text string) float64 { return columnWidth * columnsOf(text) }
+
+// columnsOf is how many columns a text takes where letters are not equally wide.
+func columnsOf(text string) float64 {
+	wide := strings.Count(text, "W") + strings.Count(text, "M")
+	return float64(Width(text)) + 0.65*float64(wide)
+}
 
 // layOut divides the paper, and finds the scales.
 func (d *drawing) layOut() {
@@ -406,6 +423,14 @@ func (t Tone) class() string {
 	return "c" + strconv.Itoa(int(t)%tones)
 }
 
+// markClass is the class of its marks.
+func (s *Series) markClass() string {
+	if s.Hollow {
+		return "mark hollow " + s.Tone.class()
+	}
+	return "mark " + s.Tone.class()
+}
+
 // joints are the lines between the marks of a category.
 func (d *drawing) joints() {
 	first := map[float64]float64{}
@@ -614,7 +639,7 @@ func (d *drawing) dots(s *Series) {
 		d.whisker(s, dot, x, y)
 		d.crossings(dot, x, y)
 		if !outX && !outY {
-			d.put(`<path class="mark %s" d="%s"/>`+"\n", s.Tone.class(), shapeOf(s.Tone, x, y, radius))
+			d.put(`<path class="%s" d="%s"/>`+"\n", s.markClass(), shapeOf(s.Tone, x, y, radius))
 		}
 		if dot.Ring {
 			d.put(`<circle class="ring" cx="%s" cy="%s" r="9"/>`+"\n", place(x), place(y))

@@ -51,8 +51,9 @@ func partOf(name, text string) Part {
 	return Part{Is: name, Text: text[:end], Left: len(text) - end}
 }
 
-// TextsOf are those of a run and its scores that count.
-func TextsOf(run *record.Run, scores []record.Score) *Texts {
+// TextsOf are those of a run and its scores that count. Made is what each iteration changed in
+// the run's workspace; nil: the diffs are those since the seed, which the record has.
+func TextsOf(run *record.Run, scores []record.Score, made []*record.Workspace) *Texts {
 	t := telling{Options: Options{Full: true, Width: 100, Scores: scores}}
 	all := &Texts{Run: run.ID, Used: usageText(run.Total()) + ", " + seconds(run.Elapsed, run.Untimed), Returned: run.Outcome.Returned, Iterations: []IterationTexts{}}
 	step := 1
@@ -64,8 +65,10 @@ func TextsOf(run *record.Run, scores []record.Score) *Texts {
 		}
 		t.parts = &shown.Parts
 		t.inside(it)
-		if it.Workspace != nil {
-			t.text("diff", it.Workspace.Diff)
+		if made != nil {
+			t.diff("diff", made[i])
+		} else {
+			t.diff("diff since the seed", it.Workspace)
 		}
 		step = numbered(shown.Parts, step)
 		all.Iterations = append(all.Iterations, shown)
@@ -77,6 +80,21 @@ func TextsOf(run *record.Run, scores []record.Score) *Texts {
 	}
 	t.end(run)
 	return all
+}
+
+// diff tells how two states of a workspace differ.
+func (t *telling) diff(name string, w *record.Workspace) {
+	if w == nil {
+		return
+	}
+	text := w.Diff
+	if w.Truncated {
+		text += "… the diff is longer\n"
+	}
+	if text == "" {
+		text = changed(w)
+	}
+	t.field(name, text)
 }
 
 // beginsStep is how the name of a part begins that a step begins with.

@@ -2,6 +2,8 @@ package trajectory
 
 import (
 	"encoding/json"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,7 +15,7 @@ import (
 func TestTextsHaveWhatTellHas(t *testing.T) {
 	run := recordingtest.Conversation()
 	scores := []record.Score{{Run: run.ID, Name: "close", Value: 0.5, Explanation: "half", Votes: []record.Vote{{Judge: "one", Value: 0}, {Judge: "two", Value: 1}}}}
-	texts := TextsOf(run, scores)
+	texts := TextsOf(run, scores, nil)
 	said, err := json.Marshal(texts)
 	if err != nil {
 		t.Fatal(err)
@@ -54,7 +56,7 @@ func TestStepsAreCountedOverTheRun(t *testing.T) {
 	}}
 	run.Iterations[0].ToolCalls = []record.ToolCall{{Tool: "search", Arguments: json.RawMessage(`{}`), Result: json.RawMessage(`"found"`)}}
 	run.Iterations[1].Calls = append(run.Iterations[1].Calls, call(record.RetryCall))
-	texts := TextsOf(run, nil)
+	texts := TextsOf(run, nil, nil)
 	if used := texts.Iterations[0].Parts; len(used) != 3 || used[0].Is != "calls" || used[1].Is != "gave" || used[1].Text != "found" {
 		t.Errorf("the use of a tool is %+v", used)
 	}
@@ -67,5 +69,33 @@ func TestStepsAreCountedOverTheRun(t *testing.T) {
 	long := texts.Iterations[2].Parts[0]
 	if long.Is != "output" || long.Text != strings.Repeat("é", mostText/2) || long.Left != mostText {
 		t.Errorf("of a long %s are %d bytes here and %d left out", long.Is, len(long.Text), long.Left)
+	}
+}
+
+// A page has what each iteration changed, or where that is not known the diff since the seed, under another name.
+func TestTextsHaveTheDiffOfEachIteration(t *testing.T) {
+	run := &record.Run{ID: "default/a/1", Seed: "s", Iterations: []record.Iteration{
+		{N: 1, Workspace: &record.Workspace{Tree: "1", Added: []string{"a"}, Diff: "+one\n"}},
+		{N: 2, Workspace: &record.Workspace{Tree: "2", Added: []string{"a"}, Diff: "+one\n+two\n", Truncated: true}},
+		{N: 3},
+		{N: 4, Workspace: &record.Workspace{Tree: "2", Added: []string{"a"}, Diff: "+one\n+two\n"}},
+	}}
+	diffs := func(made []*record.Workspace) (all []string) {
+		for i, it := range TextsOf(run, nil, made).Iterations {
+			for _, part := range it.Parts {
+				if strings.HasPrefix(part.Is, "diff") {
+					all = append(all, fmt.Sprint(i+1, " ", part.Is, ": ", part.Text))
+				}
+			}
+		}
+		return all
+	}
+	made := []*record.Workspace{{Diff: "+one\n"}, {Diff: "+two\n"}, nil, {}}
+	if is, want := diffs(made), []string{"1 diff: +one\n", "2 diff: +two\n", "4 diff: no file changed"}; !slices.Equal(is, want) {
+		t.Errorf("the diffs are %q, want %q", is, want)
+	}
+	want := []string{"1 diff since the seed: +one\n", "2 diff since the seed: +one\n+two\n… the diff is longer\n", "4 diff since the seed: +one\n+two\n"}
+	if is := diffs(nil); !slices.Equal(is, want) {
+		t.Errorf("the diffs are %q, want %q", is, want)
 	}
 }

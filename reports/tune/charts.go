@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/reports/page"
 )
 
@@ -62,7 +63,7 @@ func (t *Tuning) aboutMap(m *Map) string {
 	case len(m.Fixed) > 0:
 		fixed := make([]string, len(m.Fixed))
 		for i, f := range m.Fixed {
-			fixed[i] = f.Path + " " + f.To
+			fixed[i] = f.Path + " " + f.Value
 		}
 		what += fmt.Sprintf(" Of %d parameters these two change it the most; the others are those of the %s configuration: %s.", len(m.Fixed)+2, m.Center, strings.Join(fixed, ", "))
 	}
@@ -217,7 +218,7 @@ func (t *Tuning) frontChart() []page.Chart {
 	var costs []page.Value
 	for i := range t.Front {
 		r := &t.Front[i]
-		d := page.Dot{X: r.ChoiceCost, Y: r.Objective, More: r.Name, Link: page.OfConfiguration(r.Name)}
+		d := page.Dot{X: r.ChoiceCost, Y: r.Objective, More: r.Name, Link: page.OfConfiguration(r.Name), Params: reports.ParamTexts(r.Params)}
 		if row, ok := roles[r.Candidate]; ok {
 			d.Name, d.YRange, d.Ring = row.role, row.ObjectiveInterval, strings.Contains(row.role, "today")
 			delete(roles, r.Candidate)
@@ -226,7 +227,7 @@ func (t *Tuning) frontChart() []page.Chart {
 	}
 	for row := range t.choices() {
 		if _, left := roles[row.Candidate]; left {
-			d := page.Dot{Name: row.role, X: row.ChoiceCost, Y: row.Objective, YRange: row.ObjectiveInterval, More: row.Name, Link: page.OfConfiguration(row.Name), Ring: strings.Contains(row.role, "today")}
+			d := page.Dot{Name: row.role, X: row.ChoiceCost, Y: row.Objective, YRange: row.ObjectiveInterval, More: row.Name, Link: page.OfConfiguration(row.Name), Ring: strings.Contains(row.role, "today"), Params: reports.ParamTexts(row.Params)}
 			other.Dots, costs = append(other.Dots, d), append(costs, d.X)
 		}
 	}
@@ -242,8 +243,11 @@ func (t *Tuning) frontChart() []page.Chart {
 	} else {
 		c.About = "To the left is cheaper, below is better. Whiskers are 95% intervals, of what matters to the choice."
 	}
+	if path := c.Sweep(); path != "" {
+		c.About += " Colour and shape are the value of " + path + "."
+	}
 	if t.Today != nil {
-		c.Legend = []page.Key{{Ring: true, Name: "today"}}
+		c.Legend = append(c.Legend, page.Key{Ring: true, Name: "today"})
 	}
 	return []page.Chart{c}
 }

@@ -2,7 +2,11 @@ package tune_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"math"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -66,6 +70,15 @@ func TestTheMapShowsTheNumbersOfTheTables(t *testing.T) {
 			t.Errorf("the page has no %s", want)
 		}
 	}
+	links := regexp.MustCompile(`href="#([^"]+)"`).FindAllStringSubmatch(text, -1)
+	for _, link := range links {
+		if !strings.Contains(text, ` id="`+link[1]+`"`) {
+			t.Errorf("a link leads to %q, which is not there", link[1])
+		}
+	}
+	if len(links) < 20 || !strings.Contains(text, `id="q=stop:`) {
+		t.Errorf("%d links", len(links))
+	}
 }
 
 // A map of made-up cells has what is bounded and what is not known hatched, and says which
@@ -74,7 +87,7 @@ func TestTheMapIsHatched(t *testing.T) {
 	none := page.Missing(page.Nothing)
 	r := &tune.Tuning{Terms: tune.Terms{Objective: `scores["right"].mean`, Score: "right", Cost: "cost_usd.mean"}, Map: &tune.Map{
 		X: tune.MapAxis{Path: "terminate.max_iterations", Values: []string{"1", "3", "off"}}, Y: tune.MapAxis{Path: "terminate.confidence.threshold", Values: []string{"0.8", "0.9"}},
-		Fixed: []tune.Change{{Path: "patience", To: "2"}}, Center: "recommended",
+		Fixed: []tune.FixedParam{{Path: "patience", Value: "2"}}, Center: "recommended",
 		Cells: []tune.MapCell{
 			{X: 0, Y: 0, Name: "a", Label: "exact", Objective: known(0.5), Least: none, Cost: known(0.1), Recommended: true, Today: true, Folds: 2},
 			{X: 1, Y: 0, Name: "b", Label: "bounded", Objective: none, Least: known(0.6), Cost: none},
@@ -118,5 +131,34 @@ func TestTheMapOfOneParameterIsALine(t *testing.T) {
 	c := r.Charts()[0]
 	if len(c.Series) != 2 || len(c.Tiles) > 0 || c.Series[0].Dots[0].X.Number != 0 || !c.Series[0].Dots[0].Ring || c.Series[0].Dots[1].Name != "recommended" || c.Series[1].Dots[0].Y.Number != 0.6 {
 		t.Errorf("%+v", c.Series)
+	}
+}
+
+// JSON has the numbers of the map.
+func TestJSONHasTheMap(t *testing.T) {
+	r := chosenAmong(t, tune.ChoiceOptions{Today: 2})
+	chart := r.Charts()[0]
+	var read struct {
+		Map struct {
+			X, Y  struct{ Values []string }
+			Cells []struct {
+				X, Y               int
+				Objective          *float64
+				AtLeast            *float64 `json:"at_least"`
+				Recommended, Today bool
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(pagetest.Written(t, r, page.Options{Format: "json"})), &read); err != nil {
+		t.Fatal(err)
+	}
+	if chart.Name != "map" || !slices.Equal(read.Map.X.Values, chart.X.Labels) || !slices.Equal(read.Map.Y.Values, chart.Y.Labels) || len(read.Map.Cells) != len(chart.Tiles) || len(chart.Tiles) < 4 {
+		t.Fatalf("%d tiles of %s: %+v", len(chart.Tiles), chart.Name, read.Map)
+	}
+	for i, cell := range read.Map.Cells {
+		tile := chart.Tiles[i]
+		if cell.X != tile.X || cell.Y != tile.Y || (cell.Objective != nil) != tile.Value.Known() || cell.Objective != nil && math.Abs(*cell.Objective-tile.Value.Number) > 1e-9 || (cell.AtLeast != nil) != (tile.Hatch == page.Hatched) || (cell.Recommended || cell.Today) != (tile.Frame != page.NoFrame) {
+			t.Errorf("cell %d is %+v, its tile %+v", i, cell, tile)
+		}
 	}
 }

@@ -14,35 +14,45 @@ import (
 // the only one, the others fixed.
 type Map struct {
 	// X and Y are the parameters; Y has no path where there is only one.
-	X, Y MapAxis
+	X MapAxis `json:"x"`
+	Y MapAxis `json:"y,omitzero"`
 	// Fixed are the values of the other parameters: those of Center, which is recommended,
 	// today's, the best or the first candidate.
-	Fixed  []Change
-	Center string
-	Cells  []MapCell
+	Fixed  []FixedParam `json:"fixed,omitempty"`
+	Center string       `json:"center"`
+	Cells  []MapCell    `json:"cells"`
+}
+
+// FixedParam is a parameter that has one value in all of a map.
+type FixedParam struct {
+	Path  string `json:"path"`
+	Value string `json:"value"`
 }
 
 // MapAxis is a parameter with its values, the smallest first. Left counts those that are
 // not shown.
 type MapAxis struct {
-	Path   string
-	Values []string
-	Left   int
-	places []int // among the values of the parameter
+	Path   string   `json:"path"`
+	Values []string `json:"values"`
+	Left   int      `json:"left,omitempty"`
+	places []int    // among the values of the parameter
 }
 
 // MapCell is a candidate of a map.
 type MapCell struct {
-	X, Y  int
-	Name  string
-	Label string // as that of a replayed configuration
+	X     int    `json:"x"` // the place of its value
+	Y     int    `json:"y"`
+	Name  string `json:"name"`
+	Label string `json:"label"` // as that of a replayed configuration
 	// Objective is missing unless the candidate is exact; Least is what one that is not is
 	// worth at least.
-	Objective, Least   page.Value
-	Cost               page.Value // of the choice
-	Within             bool       // it satisfies the constraints
-	Today, Recommended bool
-	Folds              int // that chose it on the other folds
+	Objective   page.Value `json:"objective"`
+	Least       page.Value `json:"at_least"`
+	Cost        page.Value `json:"cost"`   // of the choice
+	Within      bool       `json:"within"` // it satisfies the constraints
+	Today       bool       `json:"today,omitempty"`
+	Recommended bool       `json:"recommended,omitempty"`
+	Folds       int        `json:"folds,omitempty"` // that chose it on the other folds
 }
 
 // mostMapValues are how many values of a parameter a map has.
@@ -73,7 +83,7 @@ func (t *chooser) mapped(_ context.Context, r *Tuning, choice *chosen) error {
 	}
 	for path := range t.paths {
 		if !slices.Contains(axes, path) {
-			m.Fixed = append(m.Fixed, Change{Path: t.paths[path], To: valueText(t.param(center, path))})
+			m.Fixed = append(m.Fixed, FixedParam{t.paths[path], valueText(t.param(center, path))})
 		}
 	}
 	for i := range t.candidates {
@@ -89,6 +99,9 @@ func (t *chooser) mapped(_ context.Context, r *Tuning, choice *chosen) error {
 		cell.X, cell.Y, cell.Today, cell.Recommended, cell.Folds = x, y, i == t.today(), i == choice.candidate, folds[i]
 		m.Cells = append(m.Cells, cell)
 	}
+	slices.SortStableFunc(m.Cells, func(a, b MapCell) int {
+		return cmp.Or(cmp.Compare(a.Y, b.Y), cmp.Compare(a.X, b.X), cmp.Compare(a.Name, b.Name))
+	})
 	if len(m.Cells) > 1 {
 		r.Map = m
 	}

@@ -66,10 +66,10 @@ type Tuning struct {
 	AgainInShort string  `json:"-"`
 	Applies      Applies `json:"-"`
 
-	Validation *Validation `json:"validation"` // nil: none, a note says why
-	Luck       *Luck       `json:"luck"`       // nil where Validation is, or chose nothing
-	Front      []FrontRow  `json:"front"`      // the cheapest first
-	Map        *Map        `json:"-"`          // nil: fewer than two candidates differ in a parameter
+	Validation *Validation `json:"validation"`    // nil: none, a note says why
+	Luck       *Luck       `json:"luck"`          // nil where Validation is, or chose nothing
+	Front      []FrontRow  `json:"front"`         // the cheapest first
+	Map        *Map        `json:"map,omitempty"` // nil: fewer than two candidates differ in a parameter
 	// Unpriced counts exact candidates that the front leaves out since their cost
 	// is not known.
 	Unpriced int `json:"unpriced,omitempty"`

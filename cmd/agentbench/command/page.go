@@ -202,7 +202,7 @@ func (s *sides) sides() []*results.Place {
 // sourcesOf are the places that a page is made of, and the flips of their comparison, which
 // may be nil. The suite is the last one's.
 func (p *program) sourcesOf(compared *reports.Comparison, places ...*results.Place) *browse.Sources {
-	sources := &browse.Sources{Redact: p.secrets.Redact, MostTexts: browse.MostTexts, Disagree: reports.Disagree}
+	sources := &browse.Sources{Redact: p.secrets.Redact, MostTexts: browse.MostTexts, Disagree: reports.Disagree, Workspaces: workspacesIn}
 	if compared != nil {
 		sources.Flips = compared.Flipped()
 	}
@@ -212,6 +212,9 @@ func (p *program) sourcesOf(compared *reports.Comparison, places ...*results.Pla
 	}
 	return sources
 }
+
+// workspacesIn are those that the runs of a folder worked in.
+func workspacesIn(dir string) (browse.Workspaces, error) { return results.OpenStates(dir) }
 
 // writePage writes the file and gives its size. Secrets were removed from the data before
 // they were packed: these are written past what removes secrets, which could only find in

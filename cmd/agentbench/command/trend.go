@@ -45,6 +45,9 @@ func (p *program) trend(args []string, f *pageFlags) error {
 	if runs == 0 {
 		return exit.With(exit.NotMeasured, "agentbench run SUITE makes runs", "no runs to show in %s", exit.Some(args))
 	}
+	if n := len(places); n > 1 {
+		trend.Note("agentbench page " + exit.ShellWord(places[n-2].Text) + " " + exit.ShellWord(places[n-1].Text) + " shows the runs behind the newest comparison")
+	}
 	trend.End()
 	var size int64
 	err = p.replaceFile(f.out, func(w io.Writer) error {

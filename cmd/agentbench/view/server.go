@@ -22,6 +22,7 @@ import (
 func (s *Server) routes() http.Handler {
 	all := http.NewServeMux()
 	all.HandleFunc("/{$}", s.front)
+	all.HandleFunc("/favicon.ico", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }) // browsers ask for it by themselves
 	for _, at := range []string{"/{page}/", "/diff/{base}/{page}/"} {
 		for path, answer := range map[string]func(*Page, http.ResponseWriter, *http.Request){
 			"{$}": s.page, "data/runs": s.runs, "data/run": s.texts, "data/state": s.state,

@@ -130,6 +130,7 @@ func TestHostileRequestsAreRefused(t *testing.T) {
 		want         int
 	}{
 		"it is answered":         {"GET", "/1/data/runs", in(nil), 200},
+		"the icon that is none":  {"GET", "/favicon.ico", in(nil), 204},
 		"by HEAD, too":           {"HEAD", "/2/", in(nil), 200},
 		"no cookie":              {"GET", "/1/data/runs", nil, 403},
 		"another cookie":         {"GET", "/1/", func(r *http.Request) { r.AddCookie(&http.Cookie{Name: cookie.Name, Value: strings.Repeat("0", 64)}) }, 403},

@@ -45,10 +45,8 @@ const followResults = async (from) => {
     line.textContent = status !== "running" ? "" : [status, ...parts].map(visible).join(" · ");
     again.hidden = results === from.dataset.results;
     if (again.hidden) continue;
-    const left = wait - (performance.now() - loaded);
-    if (left > 0) await pause(left);
-    if (!busy()) return reload();
-    seen = ""; // ask again whether it is over
+    if (performance.now() - loaded >= wait && !busy()) return reload();
+    seen = ""; // ask again: the line goes on meanwhile
     await pause(1000);
   }
 };

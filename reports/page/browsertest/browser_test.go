@@ -146,7 +146,7 @@ func (b *tab) listen(event any) {
 			b.wrong = append(b.wrong, fmt.Sprintf("console: %s", e.Args[0].Value))
 		}
 	case *log.EventEntryAdded:
-		b.wrong = append(b.wrong, "log: "+e.Entry.Text)
+		b.wrong = append(b.wrong, "log: "+e.Entry.Text+" "+e.Entry.URL)
 	case *network.EventRequestWillBeSent:
 		if is, _, _ := strings.Cut(e.Request.URL, "#"); is != b.url && !(b.served() && b.serves(is)) {
 			b.wrong = append(b.wrong, "request: "+e.Request.URL)

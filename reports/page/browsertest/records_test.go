@@ -19,6 +19,7 @@ type suite struct {
 	scorer, spec   string
 	change         func(*record.Run, int) // may change the run of a task
 	votes          func(task int) []record.Vote
+	params         func(configuration int) []record.Param // nil: none
 }
 
 // usual has runs that differ in all that a list shows.
@@ -36,8 +37,12 @@ func (s suite) folder(t testing.TB) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "results")
 	m := record.Manifest{Suite: "browsed", Tasks: s.tasks, Trials: 1, Scorers: []string{s.scorer}, Spec: json.RawMessage(s.spec), Baseline: s.configurations[0], Totals: record.Totals{Planned: s.tasks * len(s.configurations)}}
-	for _, name := range s.configurations {
-		m.Configurations = append(m.Configurations, record.ConfigurationHead{Name: name, MaxIterations: 5, EffectiveMax: 5})
+	for c, name := range s.configurations {
+		head := record.ConfigurationHead{Name: name, MaxIterations: 5, EffectiveMax: 5}
+		if s.params != nil {
+			head.Params = s.params(c)
+		}
+		m.Configurations = append(m.Configurations, head)
 	}
 	journal, err := record.Create(dir, m, record.Options{Delay: time.Nanosecond})
 	if err != nil {
