@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -217,8 +218,8 @@ func (m *models) proxy() (*listening, error) {
 		if err := p.Server.Listen(); err != nil {
 			return nil, nil, err
 		}
-		removeAbandonedSockets()
-		dir, err := os.MkdirTemp("", socketFolder) // the path of a socket is short
+		removeAbandonedSockets(temporary())
+		dir, err := os.MkdirTemp(temporary(), socketFolder)
 		if err == nil {
 			p.socket = filepath.Join(dir, "proxy.sock")
 			err = p.Server.ListenUnix(p.socket)
@@ -233,9 +234,17 @@ func (m *models) proxy() (*listening, error) {
 
 const socketFolder = "agentbench-proxy-"
 
+// temporary is the folder for sockets, whose paths systems want short.
+func temporary() string {
+	if dir := os.TempDir(); len(dir) < 60 || runtime.GOOS == "windows" {
+		return dir
+	}
+	return "/tmp"
+}
+
 // removeAbandonedSockets removes the folders of the proxies of those of us that were killed: nobody listens there.
-func removeAbandonedSockets() {
-	sockets, _ := filepath.Glob(filepath.Join(os.TempDir(), socketFolder+"*", "proxy.sock"))
+func removeAbandonedSockets(in string) {
+	sockets, _ := filepath.Glob(filepath.Join(in, socketFolder+"*", "proxy.sock"))
 	for _, socket := range sockets {
 		connection, err := net.Dial("unix", socket)
 		if err == nil {

@@ -632,7 +632,6 @@ func TestSocketsOfKilledProxiesAreRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer os.RemoveAll(temporary)
-	t.Setenv("TMPDIR", temporary)
 	folders := map[string]bool{"dead": false, "alive": true}
 	for name, alive := range folders {
 		dir := filepath.Join(temporary, socketFolder+name)
@@ -649,10 +648,17 @@ func TestSocketsOfKilledProxiesAreRemoved(t *testing.T) {
 			defer listener.Close()
 		}
 	}
-	removeAbandonedSockets()
+	removeAbandonedSockets(temporary)
 	for name, alive := range folders {
 		if _, err := os.Stat(filepath.Join(temporary, socketFolder+name)); (err == nil) != alive {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+func TestSocketsHaveShortPaths(t *testing.T) {
+	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), strings.Repeat("x", 90)))
+	if dir := temporary(); len(dir) > 60 {
+		t.Errorf("sockets are in %s", dir)
 	}
 }
