@@ -269,7 +269,7 @@ var ReportSayings = Sayings{
 	FewTasks:      {Text: "{n} [task|tasks] can show only large differences"},
 	FewClusters:   {Text: "the tasks are in {n} [cluster|clusters]: they can show only large differences"},
 	CurveCut:      {Text: "{n} of {of} runs have an iteration without a score and are not in the curve"},
-	StepsUnscored: {Text: "up to {n} of {of} runs have no score at a limit of steps: the mean lies within these bounds; agentbench score DIR --at step scores them"},
+	StepsUnscored: {Text: "up to {n} of {of} runs have no score at a limit of steps: the mean lies within these bounds; agentbench score DIR --at step scores those that it can"},
 	StepsAssumed:  {Text: "scores of up to {n} of {of} runs at a limit of steps were not made: it was assumed that more steps are never worth less (score --monotone assumed); agentbench score DIR --at step makes them"},
 	MixedLoops:    {Text: "the runs were made by {n} versions of the loop", Serious: true},
 	MixedSpecs:    {Text: "the runs were made under {n} specs, mixed by --force"},
