@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -11,14 +12,20 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/fstest"
+	"time"
 
+	"github.com/agentbench/agentbench/engine/agent"
+	"github.com/agentbench/agentbench/engine/external"
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/model/cache"
+	"github.com/agentbench/agentbench/engine/model/openai"
 	"github.com/agentbench/agentbench/engine/model/pace"
 	"github.com/agentbench/agentbench/engine/model/proxy"
+	"github.com/agentbench/agentbench/engine/model/wire"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/replay"
 	"github.com/agentbench/agentbench/spec"
@@ -613,7 +620,7 @@ func TestModelsBehindTheProxy(t *testing.T) {
 		if text := post("/v1/messages", `{"model":"canned","max_tokens":9,"messages":[{"role":"user","content":"hi"}]}`); !strings.Contains(text, `"text":"hello"`) {
 			t.Errorf("got %s", text)
 		}
-		calls := session.Calls()
+		calls, _, _ := session.Made(0)
 		c := &calls[0]
 		if c.Cached != want.Cached || c.Attempts != want.Attempts || c.Usage.Cost != 3*record.USD/1e6+2*2*record.USD/1e6 || c.Reserved.OutputTokens != 50 || c.Model != "coder" || calls[1].Model != "canned" {
 			t.Errorf("run %d: noted %+v", trial, c)
@@ -661,4 +668,69 @@ func TestSocketsHaveShortPaths(t *testing.T) {
 	if dir := temporary(); len(dir) > 60 {
 		t.Errorf("sockets are in %s", dir)
 	}
+}
+
+// Calls arrive, are answered and looked at by a guard at the same time: nobody waits for somebody who waits for him.
+func TestCallsBesideEachOther(t *testing.T) {
+	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, answer)
+	}))
+	defer up.Close()
+	made, err := openai.New(wire.Options{Name: "m", BaseURL: up.URL + "/v1", Key: "k", Transport: wire.NewTransport()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var free pace.LimitOptions
+	coder := &proxy.Model{Name: "coder", Model: pace.LimitRun(pace.Retry(pace.Limit(made, nil, free), pace.RetryOptions{Retries: -1}), free), Speaks: model.Chat, Pricing: free}
+	server := proxy.New(proxy.Options{})
+	if err := server.Listen(); err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	s := &access{of: &served{}, made: programCalls{}, trees: map[time.Duration]string{}, clock: time.Now}
+	s.Session, err = server.Open(t.Context(), proxy.Run{Models: []proxy.Name{{Asked: "default", Model: coder}}, Clock: s.clocked, Arrived: s.arrived, Ended: s.ended, Ask: s.ask})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var seen atomic.Int64
+	turn := &agent.Turn{Iteration: 1, BeforeCall: func(steps []record.Step, _ []record.ToolCall) record.Reason {
+		seen.Store(int64(len(steps)))
+		return ""
+	}}
+	running, err := s.Start(t.Context(), turn, external.Program{Argv: []string{"sleep", "1000"}}, nil)
+	if err != nil {
+		t.Skip(err)
+	}
+	const conversations, calls = 8, 100
+	var together sync.WaitGroup
+	for i := range conversations {
+		together.Go(func() {
+			for range calls {
+				request, _ := http.NewRequest("POST", s.BaseURL+"/v1/chat/completions", strings.NewReader(`{"model":"x","messages":[{"role":"user","content":"hi"}]}`))
+				request.Header.Set("Authorization", "Bearer "+s.Token)
+				request.Header.Set("X-Session-Id", fmt.Sprint("c", i))
+				response, err := http.DefaultClient.Do(request)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				_, _ = io.Copy(io.Discard, response.Body)
+				response.Body.Close()
+			}
+		})
+	}
+	done := make(chan struct{})
+	go func() { together.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-time.After(time.Minute):
+		t.Fatal("the calls wait for each other")
+	}
+	running.Kill(errors.New("over"))
+	_, _ = running.Wait()
+	if of := s.Stopped(turn, nil); len(of.Calls) != conversations*calls || len(of.Steps) != conversations*calls || seen.Load() < conversations*calls-2*conversations {
+		t.Errorf("%d calls, %d steps, %d of them seen", len(of.Calls), len(of.Steps), seen.Load())
+	}
+	s.Close()
 }

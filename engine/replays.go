@@ -53,7 +53,7 @@ func (p *Parts) replaying(found loop.Found, evaluate, tasks, leaves bool) func(r
 			o.Left = p.left(target)
 		}
 		if target.Workspace != nil && target.Evaluate != nil && (leaves || target.Evaluate.Judge == nil) {
-			states := &loop.States{Found: found, Leaves: leaves, By: evaluatorHash(target)}
+			states := &loop.States{Found: found, Leaves: leaves, Anew: !replay.EvaluatesByState(target), By: evaluatorHash(target)}
 			var wrong error
 			if evaluate && tasks {
 				states.Evaluator, wrong = p.models.evaluator(target)

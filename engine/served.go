@@ -155,14 +155,15 @@ func (s *access) Start(ctx context.Context, turn *agent.Turn, program external.P
 // Stopped implements agent.Calls.
 func (s *access) Stopped(turn *agent.Turn, failed error) agent.Made {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.running, s.began, s.elapsed = nil, time.Time{}, s.sinceStart()
 	at := s.elapsed
 	if s.refused != nil && !s.refuse {
 		at = s.refused.Arrived
 	}
-	all := s.Calls()
-	steps, tools := s.Steps(at)
+	s.mu.Unlock() // the session asks for the time while it is locked
+	all, steps, tools := s.Made(at)
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	made := agent.Made{Calls: slices.Clone(all[s.told:]), Steps: steps, Tools: tools, Refused: s.refused, End: s.end}
 	for i := range made.Calls {
 		c := &made.Calls[i]
@@ -200,7 +201,7 @@ func (s *access) arrived(ctx context.Context, a *proxy.Arrival) record.Reason {
 		return cmp.Or(a.Refused, record.ReasonAgentEnded) // its program has ended
 	}
 	if a.Refused == "" && s.watch != nil {
-		a.Refused = s.watch(s.Followed())
+		a.Refused = s.watch(a.Steps, a.Tools)
 	}
 	if a.Refused != "" && s.end == nil {
 		s.end = refused{a.Refused}

@@ -318,7 +318,10 @@ func (r *Report) stepsLine(c *Configuration, quote func(string) string) string {
 		return text + fmt.Sprintf("fewer than %d steps lose successes", last.Step)
 	}
 	least := &c.Steps[enough]
-	text += fmt.Sprintf("%s lose no success", page.Plural(least.Step, "step", "steps"))
+	if last.Score.Number == 0 {
+		return ""
+	}
+	text += page.Plural(least.Step, "step loses", "steps lose") + " no success"
 	if last.Cost.Known() && least.Cost.Known() && least.Cost.Number < last.Cost.Number {
 		text += fmt.Sprintf(", cost -%s", page.Percent(page.Known(1-least.Cost.Number/last.Cost.Number)))
 	}

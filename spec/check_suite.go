@@ -26,6 +26,7 @@ func (l *loader) suite(tree *source.Node) {
 		return s.Configurations[i].Name, s.Configurations[i].Node
 	})
 	s.Resolved = joinEqual(l.resolveAll(s))
+	l.tellEqual(s)
 	l.checkModels(s)
 	l.checkArguments(s.commandNodes())
 	l.checkScorers(s)
@@ -36,6 +37,16 @@ func (l *loader) suite(tree *source.Node) {
 		l.checkMargins(s)
 	}
 	l.compileSuite(s)
+}
+
+// tellEqual warns of configurations that run once, because they are equal.
+func (l *loader) tellEqual(s *Suite) {
+	for i := range s.Configurations {
+		c := &s.Configurations[i]
+		if r := s.Configuration(c.Name); r != nil && r.Name != c.Name {
+			l.warn(c.Node, "set a parameter to another value, or delete it", "the configuration %q is equal to %q: they run once, as %q", shorten(c.Name), shorten(r.Name), shorten(r.Name))
+		}
+	}
 }
 
 func (l *loader) checkRoots(s *Suite) {

@@ -105,6 +105,10 @@ func (a *Program) Execute(ctx context.Context, turn *Turn) (Result, error) {
 	switch {
 	case err == nil && a.Spec.Output != nil:
 		err = printed.output(ctx, a.Spec, &result)
+	case state != nil && interrupted(ctx, err) && a.Spec.OnLimit == "refuse" && ctx.Err() == nil: // it has come to its own end
+		if result.SetReply(printed.text, spec.ReplyText); a.Spec.Output != nil && printed.output(ctx, a.Spec, &result) != nil {
+			result.Output, result.Value = nil, nil
+		}
 	case state != nil && interrupted(ctx, err): // what it left counts
 		result.Output, result.Value = Left(context.WithoutCancel(ctx), a.Spec, turn.Task, state)
 	}

@@ -29,6 +29,8 @@ type States struct {
 	Found      Found
 	// Leaves says that nothing is evaluated where that takes more than the state: what is left has no evaluation.
 	Leaves bool
+	// Anew says that equal states are evaluated each time: the evaluation reads more than the state.
+	Anew bool
 	// By is the hash of what is evaluated by.
 	By string
 }
@@ -48,15 +50,16 @@ func (s *States) Evaluate(ctx context.Context, run *record.Run, task *spec.Task,
 		return nil, nil, 0, false
 	}
 	found, known := s.Found.Snapshot(run.ID, it.N, key)
-	if !known || found.Evaluator != s.By || found.Assumed && s.Evaluator != nil {
+	if !known || s.Anew || found.Evaluator != s.By || found.Assumed && s.Evaluator != nil {
 		if s.Evaluator == nil || s.Evaluator.Spec.Elsewhere() != "" {
 			return nil, nil, 0, false
 		}
 		if found, known = s.evaluate(ctx, run, task, it, state); !known {
 			return nil, nil, 0, false
 		}
-		found.Key = key
-		s.Found.Find(found)
+		if found.Key = key; !s.Anew {
+			s.Found.Find(found)
+		}
 	}
 	return found.Evaluation, found.Error, found.Took, true
 }

@@ -194,7 +194,7 @@ func (it *Iteration) StepCount() int {
 	}
 	steps := 0
 	for i := range it.Calls {
-		if it.Calls[i].Kind.IsStep() {
+		if c := &it.Calls[i]; c.Kind.IsStep() && c.Role == RoleAgent {
 			steps++
 		}
 	}
@@ -204,7 +204,7 @@ func (it *Iteration) StepCount() int {
 // OfProgram reports whether a program executed the iteration that called models of the suite.
 func (it *Iteration) OfProgram() bool {
 	for i := range it.Calls {
-		if it.Calls[i].Conversation != "" {
+		if c := &it.Calls[i]; c.Conversation != "" && c.Role == RoleAgent {
 			return true
 		}
 	}
@@ -217,7 +217,7 @@ func (it *Iteration) ToolsUnknown() bool {
 		return false
 	}
 	for i := range it.Calls {
-		if c := &it.Calls[i]; c.Kind.IsStep() && c.Ended > 0 && c.Error == nil {
+		if c := &it.Calls[i]; c.Role == RoleAgent && c.Kind.IsStep() && c.Ended > 0 && c.Error == nil && (it.Cut == "" || c.Ended <= it.End) {
 			return true
 		}
 	}
@@ -227,7 +227,7 @@ func (it *Iteration) ToolsUnknown() bool {
 // MainStepCount is how many of its steps are of the main conversation of a program.
 func (it *Iteration) MainStepCount() (steps int) {
 	for i := range it.Calls {
-		if it.Calls[i].Kind == MainCall {
+		if c := &it.Calls[i]; c.Kind == MainCall && c.Role == RoleAgent {
 			steps++
 		}
 	}

@@ -241,6 +241,20 @@ func readsOf(e *spec.Expr) []string {
 	return e.Reads()
 }
 
+// EvaluatesByState reports whether all that a loop's evaluation reads of an iteration is the same where it left the same workspace.
+func EvaluatesByState(l *spec.Loop) bool {
+	if l.Evaluate == nil {
+		return true
+	}
+	for _, path := range evaluationReads(l.Evaluate) {
+		variable, _, _ := strings.Cut(path, ".")
+		if !slices.Contains([]string{"task", "output", "workspace", "command", "test", "checks", "failing", "improvements", "confidence", "passed", "iteration", "phase", "strategy", "param", "trial"}, variable) {
+			return false
+		}
+	}
+	return true
+}
+
 func evaluationReads(e *spec.Evaluate) []string {
 	var reads []string
 	expressions := []*spec.Expr{e.Confidence, e.Passed, e.Feedback}

@@ -67,7 +67,7 @@ func (w *walk) refusedNextStep(recorded *record.Iteration) record.Reason {
 		return ""
 	}
 	sofar := *recorded
-	sofar.Calls = append(slices.Clip(sofar.Calls), record.Call{Conversation: next.Conversation, Kind: next.Kind})
+	sofar.Calls = append(slices.Clip(sofar.Calls), record.Call{Conversation: next.Conversation, Kind: next.Kind, Arrived: next.Arrived})
 	sofar.Steps = recorded.Steps[:stop.WholeSteps(&sofar, len(recorded.Calls))]
 	return watch.Step(&sofar)
 }
@@ -102,10 +102,6 @@ func (w *walk) endedBySteps(p *pass, recorded *record.Iteration) {
 	}
 	if pair.within == pair.recordedWithin || pair.within.EndsIteration(recorded.Calls, &next) != "" {
 		p.cut(record.ReasonMaxSteps)
-		return
-	}
-	if reason := w.refusedNextStep(recorded); reason != "" {
-		p.cut(reason)
 		return
 	}
 	p.unknown = "it would make a call that agent.max_steps of the recording refused"

@@ -268,3 +268,54 @@ func TestStepGuardsOfPrograms(t *testing.T) {
 		}
 	}
 }
+
+// Of overlapping calls of one conversation only the latest is followed, and only if it was answered before.
+func TestAStepIsFollowedOnceItWasAnswered(t *testing.T) {
+	run := withTools()
+	it := &run.Iterations[0]
+	it.Calls[1].Ended = it.Calls[2].Arrived + 1 // the second call did not wait for the first one
+	if n := stop.WholeSteps(it, 2); n != 0 {
+		t.Errorf("%d steps are whole", n)
+	}
+	target := coding(t, "", "terminate: {max_iterations: 1}\nguards: {consecutive: {when: 'true', times: 1, scope: step}}\n")
+	result := replay.New(coding(t, "", "terminate: {max_iterations: 1}\n"), target, replay.Options{States: &tested{}}).Run(t.Context(), run, &spec.Task{ID: "a"})
+	if result.Outcome.Reason == record.ReasonConsecutive && result.Usage.Most.OutputTokens == 10 {
+		t.Errorf("the first step ends the program: %+v", result)
+	}
+}
+
+// What a delegate's program calls makes its agent no program.
+func TestAProgramOfADelegate(t *testing.T) {
+	it := record.Iteration{Steps: []record.Step{{Call: 1}}, Calls: []record.Call{{Role: record.RoleAgent}, {Role: record.RoleDelegate, Conversation: "main", Kind: record.MainCall, Step: 1, Ended: 1}}}
+	if it.OfProgram() || it.ToolsUnknown() || it.StepCount() != 1 || it.MainStepCount() != 0 {
+		t.Errorf("of a program %v, tools unknown %v, %d steps, %d of the main conversation", it.OfProgram(), it.ToolsUnknown(), it.StepCount(), it.MainStepCount())
+	}
+}
+
+// Without a workspace a timeout drops what came after it as well.
+func TestATimeoutDropsToolsOfPrograms(t *testing.T) {
+	run := withTools()
+	run.Iterations[0].Workspace = nil
+	target := coding(t, "", "terminate: {any: [{max_iterations: 1}, {timeout: {after: 2.2s, cancel: true}}]}\n")
+	result := replay.New(coding(t, "", "terminate: {max_iterations: 1}\n"), target, replay.Options{}).Run(t.Context(), run, &spec.Task{ID: "a"})
+	if result.Verdict != replay.Exact || result.Outcome.Reason != record.ReasonTimeout || result.Usage.Most.ToolCalls != 1 {
+		t.Errorf("%s: %s, %+v", result.Verdict, result.Outcome.Reason, result.Usage.Most)
+	}
+}
+
+func TestEvaluationsByState(t *testing.T) {
+	for evaluate, same := range map[string]bool{
+		"{test: [tests]}": true, "{test: [tests], passed: size(workspace.changed) > 0}": true, "{passed: iteration_tool_calls < 3}": false, "{confidence: 1.0 / double(1 + usage.calls)}": false,
+	} {
+		d, faults := spec.LoadFS(fstest.MapFS{
+			"s.yaml": {Data: []byte("suite: s\ntasks: [{id: a, input: x}]\nmodels: {m: {provider: script, price: free, responses: [x]}}\nconfigurations: [{name: c, loop: l.yaml}]\n")},
+			"l.yaml": {Data: []byte("loop: l\nworkspace: {snapshot: step}\nagent: {command: [agent], models: {default: m}}\nevaluate: " + evaluate + "\n")},
+		}, "s.yaml", spec.Options{})
+		if d == nil {
+			t.Fatal(faults)
+		}
+		if replay.EvaluatesByState(d.Suite.Configuration("c").Loop) != same {
+			t.Errorf("%s: %v", evaluate, !same)
+		}
+	}
+}

@@ -657,6 +657,10 @@ func (w *walk) late(p *pass) bool {
 	p.cut(record.ReasonTimeout)
 	m := stop.Clip(w.rules, &p.Iteration, w.waited)
 	p.End, p.Working, p.late = m.End, m.Working, true
+	if p.OfProgram() {
+		p.Calls = begunBy(p.Calls, at)
+		p.Steps, p.ToolCalls = stop.StepsBy(&w.run.Iterations[len(w.made)], len(p.Calls)-1, at)
+	}
 	return true
 }
 

@@ -121,7 +121,8 @@ func WholeSteps(it *record.Iteration, arrives int) int {
 	return len(it.Steps)
 }
 
-// followed reports whether another step of the conversation of a call arrives, at the latest with the call of an index.
+// followed reports whether the next step of the conversation of a call arrives after that was answered, at the latest with the call of
+// an index. Where calls of one conversation overlap, only the latest is followed.
 func followed(it *record.Iteration, call, arrives int) bool {
 	if call < 0 || call >= len(it.Calls) {
 		return false
@@ -129,7 +130,7 @@ func followed(it *record.Iteration, call, arrives int) bool {
 	in := it.Calls[call].Conversation
 	for i := call + 1; i <= arrives && i < len(it.Calls); i++ {
 		if c := &it.Calls[i]; c.Conversation == in && c.Kind.IsStep() {
-			return true
+			return it.Calls[call].Ended > 0 && it.Calls[call].Ended <= c.Arrived
 		}
 	}
 	return false
@@ -147,6 +148,8 @@ func StepsBy(it *record.Iteration, arrives int, at time.Duration) (steps []recor
 		before += s.Tools
 		if n < whole {
 			steps, tools = append(steps, s), append(tools, of...)
+		} else if s.Call < 1 || s.Call > len(it.Calls) { // a damaged record
+			continue
 		} else if c := &it.Calls[s.Call-1]; c.Ended > 0 && c.Ended <= at {
 			open, used[s.Call] = append(open, s), of
 		}

@@ -291,9 +291,25 @@ func (m *stepper) state(ctx context.Context, l *spec.Loop, run *record.Run, stat
 	if ctx.Err() != nil {
 		return
 	}
+	m.onlyOnce(&found, missing)
 	m.made(&found, missing)
 	if !reflect.DeepEqual(found, known) {
 		m.Found.Find(found)
+	}
+}
+
+// onlyOnce leaves those scorers out that read more than the workspace, such as the tools that were used, where it was the same at several
+// steps.
+func (m *stepper) onlyOnce(found *record.Snapshot, names []string) {
+	if len(found.Steps) == 1 {
+		return
+	}
+	for _, v := range m.Set.Versions() {
+		for i := range found.Scores {
+			if s := &found.Scores[i]; s.Name == v.Name && v.LooksAround && slices.Contains(names, v.Name) {
+				*s = record.Score{Run: s.Run, Iteration: s.Iteration, Name: s.Name, Scorer: s.Scorer, Unscored: "the scorer reads more than the workspace, which was the same at several steps"}
+			}
+		}
 	}
 }
 

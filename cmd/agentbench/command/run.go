@@ -265,12 +265,11 @@ func (p *program) execute(ctx context.Context, j *job) error {
 	if err != nil {
 		return err
 	}
+	var unscored error
 	if !end.interrupted && end.Stopped == "" {
-		if err := p.scoreSteps(ctx, j); err != nil {
-			return err
-		}
+		unscored = p.scoreSteps(ctx, j)
 	}
-	return p.conclude(ctx, j, manifest, end)
+	return cmp.Or(p.conclude(ctx, j, manifest, end), unscored)
 }
 
 // make makes the runs of a job, and puts them down.

@@ -24,13 +24,13 @@ const assumedMonotone = "assumed"
 
 // steps scores what programs had left when their calls arrived, and tells what was done.
 func (s *scoring) steps(ctx context.Context) error {
-	pass, left, err := s.stepPass()
+	steps, left, err := s.stepPass()
 	if err != nil {
 		return err
 	}
 	ctx, stop := untilSignal(ctx)
 	defer stop()
-	done, err := s.makeSteps(ctx, pass)
+	done, err := s.makeSteps(ctx, steps)
 	if err != nil {
 		return exit.Unmeasured(err)
 	}
@@ -46,6 +46,8 @@ func (s *scoring) steps(ctx context.Context) error {
 		return exit.With(exit.NotMeasured, "name the suite of the runs: agentbench score "+exit.ShellWord(s.dir)+" SUITE --at step", "no state could be scored: the tasks are not in the folder")
 	case done.Unknown == done.Distinct && !s.flags.dry:
 		return exit.With(exit.NotMeasured, "", "no state could be scored: %s", done.Why)
+	case !s.flags.dry && !slices.ContainsFunc(done.Scorers, func(c pass.StepCount) bool { return c.Kept+c.Made+c.Assumed > 0 }):
+		return exit.With(exit.NotMeasured, "", "no state could be scored: %s", done.Scorers[0].Reason)
 	}
 	return nil
 }
@@ -79,7 +81,12 @@ func (p *program) scoreSteps(ctx context.Context, j *job) error {
 	}
 	ctx, stop := untilSignal(ctx)
 	defer stop()
-	_, err = s.makeSteps(ctx, steps)
+	if !j.flags.quiet {
+		fmt.Fprintf(p.err, "scoring what workspaces held at steps, by %s\n", page.Visible(exit.Some(names)))
+	}
+	if _, err = s.makeSteps(ctx, steps); err == nil && ctx.Err() != nil {
+		return exit.With(exit.Stopped, "the runs are saved; finish with: agentbench score "+exit.ShellWord(j.dir)+" "+exit.ShellWord(j.path)+" --at step", "interrupted while states at steps were scored")
+	}
 	return exit.Unmeasured(err)
 }
 

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/agentbench/agentbench/engine/model"
@@ -85,43 +84,72 @@ func (a *asked) sumUp(t *tree, ofRun []string) {
 	a.sum = sha256.Sum256(append(append([]byte(a.protocol), rest[:]...), so[:]...))
 }
 
-// results finds what tools gave in the conversation that the request continues. What was measured is hidden, so that equal results
-// are equal.
-func (a *asked) results(of []record.ToolCall) {
-	if len(of) == 0 {
+// results finds what tools gave in the items of the conversation behind the first ones, which an earlier request had. Where ids do not
+// tell, results stand in the order of their calls. What was measured is hidden, so that equal results are equal.
+func (a *asked) results(of []record.ToolCall, behind int) {
+	t, f := a.body, forms[a.protocol]
+	items := t.member(0, f.items)
+	if len(of) == 0 || t.kind(items) != '[' {
 		return
 	}
-	t, f := a.body, forms[a.protocol]
+	if behind >= len(a.prefixes) { // the conversation began anew
+		behind = 0
+	}
+	taken := make([]bool, len(of))
 	take := func(item int) {
-		id := t.string(t.member(item, f.result))
-		at := slices.IndexFunc(of, func(c record.ToolCall) bool { return c.ID == id })
-		given := max(t.member(item, "content"), t.member(item, "output"))
-		if id == "" || at < 0 || given < 0 {
+		if !t.isResult(item) {
 			return
 		}
-		c := &of[at]
-		said := clipped(t.said(given))
-		c.Result, _ = json.Marshal(said) // a text
-		c.Result = a.rules.mask(c.Result, nil)
-		if c.Error = nil; t.kind(t.member(item, "is_error")) == 't' {
-			c.Error = &record.Error{Class: record.Tool, Message: said}
-		}
-	}
-	if items := t.member(0, f.items); t.kind(items) == '[' {
-		for item := range t.within(items) {
-			take(item)
-			if parts := t.member(item, "content"); t.kind(parts) == '[' {
-				for part := range t.within(parts) {
-					take(part)
+		id := t.string(t.member(item, f.result))
+		for _, means := range []func(known string) bool{
+			func(known string) bool { return id == "" || known == id },
+			func(known string) bool { return strings.HasPrefix(known, id+"_") }, // equal ids are told apart so
+		} {
+			for i := range of {
+				if !taken[i] && means(of[i].ID) {
+					taken[i] = true
+					a.give(&of[i], item)
+					return
 				}
 			}
 		}
+	}
+	n := 0
+	for item := range t.within(items) {
+		if n++; n <= behind {
+			continue
+		}
+		take(item)
+		if parts := t.member(item, "content"); t.kind(parts) == '[' {
+			for part := range t.within(parts) {
+				take(part)
+			}
+		}
+	}
+}
+
+// isResult reports whether an item says what a tool gave.
+func (t *tree) isResult(item int) bool {
+	role, kind := t.string(t.member(item, "role")), t.string(t.member(item, "type"))
+	return role == "tool" || kind == "tool_result" || strings.HasSuffix(kind, "_output")
+}
+
+// give puts what a tool gave down with its call.
+func (a *asked) give(c *record.ToolCall, item int) {
+	t := a.body
+	said := clipped(t.said(max(t.member(item, "content"), t.member(item, "output"))))
+	c.Result, _ = json.Marshal(said) // a text
+	c.Result = a.rules.mask(c.Result, nil)
+	if t.kind(t.member(item, "is_error")) == 't' {
+		c.Error = &record.Error{Class: record.Tool, Message: said}
 	}
 }
 
 // said is the text of what a tool gave: it, or those of its parts, or the value as it is written.
 func (t *tree) said(place int) string {
 	switch t.kind(place) {
+	case 0:
+		return ""
 	case '"':
 		return t.string(place)
 	case '[':
@@ -129,6 +157,9 @@ func (t *tree) said(place int) string {
 		for part := range t.within(place) {
 			if text := t.member(part, "text"); t.kind(text) == '"' {
 				texts = append(texts, t.string(text))
+			} else { // an image, told apart from others
+				s := sha256.Sum256(t.raw(part))
+				texts = append(texts, fmt.Sprintf("[%s %x]", t.string(t.member(part, "type")), s[:6]))
 			}
 		}
 		return strings.Join(texts, "\n")
@@ -139,12 +170,18 @@ func (t *tree) said(place int) string {
 // longestResult is how much of what a tool gave is kept, in bytes.
 const longestResult = 16 << 10
 
-// clipped is a text without its middle, where it is long.
+// clipped is a text without its middle, where it is long. No word is cut: of a secret a part would be no longer known as one.
 func clipped(text string) string {
 	if len(text) <= longestResult {
 		return text
 	}
-	const half = longestResult / 2
-	left := len(text) - 2*half
-	return strings.ToValidUTF8(fmt.Sprintf("%s\n[%d bytes left out]\n%s", text[:half], left, text[len(text)-half:]), "")
+	const between, half = " \t\r\n\"'", longestResult / 2
+	head := text[:strings.LastIndexAny(text[:half], between)+1]
+	tail := text[len(text)-half:]
+	if at := strings.IndexAny(tail, between); at >= 0 {
+		tail = tail[at:]
+	} else {
+		tail = ""
+	}
+	return fmt.Sprintf("%s\n[%d bytes left out]\n%s", head, len(text)-len(head)-len(tail), tail)
 }

@@ -38,6 +38,7 @@ type place struct {
 	over         bool
 	complete     bool  // it was answered whole
 	said         *said // its answer, where it is a step
+	items        int   // of the conversation in its request
 }
 
 func newConversations() *conversations {

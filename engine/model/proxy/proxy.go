@@ -228,7 +228,10 @@ func (s *Session) models(w http.ResponseWriter, r *http.Request, one string) {
 			refuse(w, mockserver.ProtocolOf(r.Header), http.StatusNotFound, "", unknownModel(one))
 			return
 		}
-		told = mockserver.ModelList(r.Header, []string{one}).(map[string]any)["data"]
+		var list struct{ Data []json.RawMessage }
+		text, _ := json.Marshal(mockserver.ModelList(r.Header, []string{one})) // plain data
+		_ = json.Unmarshal(text, &list)
+		told = list.Data[0]
 	}
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(told)

@@ -43,7 +43,7 @@ type Run struct {
 	Program string
 	// Draw has the task and the trial.
 	Draw model.Draw
-	// Clock is the time as-if since the start of the run; nil: since the session was opened.
+	// Clock is the time as-if since the start of the run; nil: since the session was opened. It is asked while the session is locked.
 	Clock func() time.Duration
 	// Own are texts that only belong to this run, such as the folder of its workspace: requests that differ in nothing
 	// else are equal to the cache.
@@ -69,6 +69,10 @@ type Arrival struct {
 	Call record.Call // with conversation, kind, step, reservation and when it arrived
 	// Before are the calls of the run before it, those in flight without an end.
 	Before []record.Call
+	// Steps are those of the iteration that were followed by another one of their conversation, in that order, and Tools what they asked
+	// for. Both are read only.
+	Steps []record.Step
+	Tools []record.ToolCall
 	// Refused is why the limits refuse it, "": they do not.
 	// All calls after one that was refused are refused: of the run, or of the iteration.
 	Refused record.Reason
@@ -102,8 +106,10 @@ type Session struct {
 	began                time.Duration  // the iteration: its calls arrived later
 	ending               map[*call]bool // the program has their answers, or is about to
 	followed, unfollowed []*said        // steps of the iteration that were answered: followed by another one of their conversation, or not yet
-	longest              int64          // reply, in tokens
-	stopped              record.Reason  // for which a call was refused: so are all later ones
+	steps                []record.Step  // that were followed, for those who look at them when a call arrives
+	tools                []record.ToolCall
+	longest              int64         // reply, in tokens
+	stopped              record.Reason // for which a call was refused: so are all later ones
 	latest               time.Duration
 }
 
@@ -120,43 +126,30 @@ func (s *Session) Begin(iteration int, before []record.Call) {
 	defer s.mu.Unlock()
 	s.run.Before = before
 	s.iteration, s.began, s.conversations.begun = iteration, s.latest, false
-	s.followed, s.unfollowed = nil, nil
+	s.followed, s.unfollowed, s.steps, s.tools = nil, nil, nil, nil
 	if s.stopped == record.ReasonMaxSteps {
 		s.stopped = ""
 	}
 }
 
-// Calls are the calls that were let through so far, in the order of their arrival.
-func (s *Session) Calls() []record.Call {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.copies(nil)
-}
-
-// Steps are the steps of the iteration that were answered by a time, with the tools that the answers ask for: first those that were
-// followed by another one of their conversation. The place of each among all calls begins at 1.
-func (s *Session) Steps(until time.Duration) (steps []record.Step, tools []record.ToolCall) {
+// Made are the calls that were let through so far, in the order of their arrival; and the steps of the iteration that were answered by
+// a time, with the tools that the answers ask for: first those that were followed by another one of their conversation. The place of
+// each among all calls begins at 1.
+func (s *Session) Made(until time.Duration) (calls []record.Call, steps []record.Step, tools []record.ToolCall) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	open := slices.DeleteFunc(slices.Clone(s.unfollowed), func(t *said) bool { return t.call.Ended > until })
 	slices.SortFunc(open, func(a, b *said) int { return cmp.Compare(a.call.Arrived, b.call.Arrived) })
-	return s.tell(slices.Concat(s.followed, open))
-}
-
-// Followed are the steps of the iteration that were followed by another one of their conversation, in that order.
-func (s *Session) Followed() (steps []record.Step, tools []record.ToolCall) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.tell(s.followed)
-}
-
-func (s *Session) tell(turns []*said) (steps []record.Step, tools []record.ToolCall) {
-	for _, t := range turns {
+	places := make(map[*record.Call]int, len(s.calls))
+	for i, c := range s.calls {
+		places[c] = i + 1
+	}
+	for _, t := range slices.Concat(s.followed, open) {
 		step := t.step
-		step.Call, step.Tools = slices.Index(s.calls, t.call)+1, len(t.tools)
+		step.Call = places[t.call]
 		steps, tools = append(steps, step), append(tools, t.tools...)
 	}
-	return steps, tools
+	return s.copies(nil), steps, tools
 }
 
 // copies are the calls behind others.
@@ -287,6 +280,7 @@ func (s *Session) note(ctx context.Context, a *asked, m *Model, raw *model.Raw) 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := s.conversations.arrive(a)
+	p.items = len(a.prefixes)
 	arrived := s.now()
 	if p.kind.IsStep() {
 		s.follow(p.latest, a, arrived)
@@ -306,7 +300,7 @@ func (s *Session) note(ctx context.Context, a *asked, m *Model, raw *model.Raw) 
 		Role: record.RoleAgent, Model: m.Name, Request: c.request.Hash(m.Name), Conversation: p.conversation.name, Kind: p.kind, Step: p.step,
 		Reserved: &reserved, Arrived: arrived,
 	}
-	arrival := &Arrival{Before: s.copies(s.run.Before), Call: *c.noted}
+	arrival := &Arrival{Before: s.copies(s.run.Before), Call: *c.noted, Steps: slices.Clip(s.steps), Tools: slices.Clip(s.tools)}
 	arrival.Refused = cmp.Or(s.stopped, s.run.Iteration.EndsIteration(s.inIteration(), &arrival.Call), s.run.Limits.Refuses(arrival.Before, &arrival.Call))
 	return c, arrival
 }
@@ -362,7 +356,7 @@ func (c *call) end(reply *model.Reply, made *record.Call, err error) *Ended {
 	switch {
 	case err == nil:
 		s.longest = max(s.longest, reply.Usage.OutputTokens)
-		if !c.place.side {
+		if !c.place.side && c.noted.Arrived > s.began { // else it came too late for its iteration
 			c.place.said = newSaid(c.noted, reply)
 			s.unfollowed = append(s.unfollowed, c.place.said)
 		}
@@ -409,7 +403,7 @@ type said struct {
 }
 
 func newSaid(call *record.Call, reply *model.Reply) *said {
-	t := &said{call: call, step: record.Step{Text: reply.Text, Thinking: reply.Thinking}}
+	t := &said{call: call, step: record.Step{Text: reply.Text, Thinking: reply.Thinking, Tools: len(reply.ToolCalls)}}
 	for _, asked := range reply.ToolCalls {
 		arguments := json.RawMessage(asked.Arguments)
 		if !json.Valid(arguments) {
@@ -436,10 +430,11 @@ func (s *Session) follow(p *place, a *asked, arrived time.Duration) {
 		return
 	}
 	t := p.said
-	a.results(t.tools)
+	a.results(t.tools, p.items)
 	for i := range t.tools {
 		t.tools[i].Duration = arrived - t.tools[i].Start
 	}
 	s.unfollowed = slices.DeleteFunc(s.unfollowed, func(other *said) bool { return other == t })
 	s.followed = append(s.followed, t)
+	s.steps, s.tools = append(s.steps, t.step), append(s.tools, t.tools...)
 }

@@ -87,11 +87,40 @@ func TestStepsOfASubAgentAreWholeBeforeTheStepThatWaitsForIt(t *testing.T) {
 	}
 }
 
-// Of what a tool gave only the beginning and the end are kept, where it is long.
+// Of what a tool gave only the beginning and the end are kept, where it is long. No word of it is cut: it may be a secret.
 func TestALongResultLosesItsMiddle(t *testing.T) {
-	text := clipped(strings.Repeat("a", longestResult) + strings.Repeat("ü", 5))
-	if !strings.HasPrefix(text, "aaa") || !strings.HasSuffix(text, "aüüüüü") || !strings.Contains(text, "\n[10 bytes left out]\n") || len(text) > longestResult+30 {
-		t.Errorf("%d bytes: %.9s … %s", len(text), text, text[len(text)-9:])
+	word := strings.Repeat("k", 50)
+	for at := longestResult/2 - 60; at < longestResult/2+10; at++ {
+		text := strings.Repeat("a", at-1) + " " + word + " " + strings.Repeat("b ", longestResult) + " " + word + " " + strings.Repeat("ü", at/2-99)
+		got := clipped(text)
+		if parts := strings.Count(got, "k"); parts%50 != 0 || len(got) > longestResult+40 || !strings.Contains(got, "bytes left out]") || !strings.HasSuffix(got, "ü") {
+			t.Fatalf("at %d: %d of the word's letters in %d bytes", at, parts, len(got))
+		}
+	}
+	if got := clipped(strings.Repeat("a", 2*longestResult)); got != fmt.Sprintf("\n[%d bytes left out]\n", 2*longestResult) {
+		t.Errorf("of one long word %d bytes are kept", len(got))
+	}
+}
+
+// Results are those behind what an earlier request had: servers give the same id again, or none.
+func TestResultsWithoutIds(t *testing.T) {
+	for _, c := range []struct{ id, told, want string }{
+		{"", `{"role":"tool","tool_call_id":"","content":"one"},{"role":"tool","content":"two"}`, `"one" "two"`},
+		{"same", `{"role":"tool","tool_call_id":"same","content":"one"},{"role":"tool","tool_call_id":"same","content":"two"}`, `"one" "two"`},
+		{"same", `{"role":"user","content":"denied"}`, " "},
+	} {
+		s := opened(t, Run{Models: named(behind(t, model.Chat, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			call := `{"id":"` + c.id + `","type":"function","function":{"name":"sh","arguments":"{}"}}`
+			fmt.Fprintf(w, `{"choices":[{"finish_reason":"tool_calls","message":{"content":"","tool_calls":[%s,%s]}}],"usage":{"prompt_tokens":1,"completion_tokens":1}}`, call, call)
+		})))})
+		const before = `{"role":"user","content":"hi"},{"role":"assistant","content":"x"},{"role":"tool","tool_call_id":"same","content":"old"}`
+		s.post(t, model.Chat, `{"model":"x","messages":[`+before+`]}`)
+		s.post(t, model.Chat, `{"model":"x","messages":[`+before+`,{"role":"assistant","content":"y"},`+c.told+`]}`)
+		_, tools := s.Followed()
+		if len(tools) != 2 || string(tools[0].Result)+" "+string(tools[1].Result) != c.want {
+			t.Errorf("id %q, %s: %+v", c.id, c.told, tools)
+		}
 	}
 }
 
