@@ -42,7 +42,7 @@ func TestTextsHaveWhatTellHas(t *testing.T) {
 func TestStepsAreCountedOverTheRun(t *testing.T) {
 	made := 0
 	call := func(kind record.CallKind) record.Call {
-		c := record.Call{Kind: kind, Conversation: "main"}
+		c := record.Call{Role: record.RoleAgent, Kind: kind, Conversation: "main"}
 		if kind.IsStep() {
 			made++
 			c.Step = made
