@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/results"
 	"github.com/agentbench/agentbench/engine/secret"
 )
@@ -21,7 +22,7 @@ func TestViewOfResultsThatAreNoPageYet(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := &program{env: os.Getenv, in: strings.NewReader(""), out: io.Discard, err: io.Discard, now: time.Now, secrets: secret.New()}
-	v := &viewing{program: p, args: []string{dir}, flags: &pageFlags{}, places: []*results.Place{{Text: dir}}, reading: &sync.Mutex{}, heads: make([]head, 1)}
+	v := &viewing{program: p, args: []string{dir}, flags: &pageFlags{}, places: []*results.Place{{Text: dir, Results: &record.Results{Path: dir}}}, reading: &sync.Mutex{}, heads: make([]head, 1)}
 	var page bytes.Buffer
 	if err := v.Write(&page); err != nil || !strings.Contains(page.String(), "There is nothing to show yet") {
 		t.Errorf("%v: %.300s", err, page.String())
