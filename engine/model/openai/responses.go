@@ -313,14 +313,15 @@ func (o *output) isPlain() bool {
 
 // item is one of an output: a message, a call, reasoning, or another one.
 type item struct {
-	Type      string `json:"type"`
-	Phase     loose  `json:"phase"` // of a message: commentary or final_answer
-	Content   []part `json:"content"`
-	Summary   []part `json:"summary"`
-	CallID    string `json:"call_id"`
-	Name      string `json:"name"`
-	Arguments string `json:"arguments"`
-	Input     string `json:"input"`
+	Type      string          `json:"type"`
+	Phase     loose           `json:"phase"` // of a message: commentary or final_answer
+	Content   []part          `json:"content"`
+	Summary   []part          `json:"summary"`
+	CallID    string          `json:"call_id"`
+	Name      string          `json:"name"`
+	Arguments string          `json:"arguments"`
+	Input     string          `json:"input"`
+	Action    json.RawMessage `json:"action"`
 }
 
 // part is one of an item.
@@ -445,6 +446,8 @@ func (o *output) tell(reply *model.Reply) (refusal string, spoken bool) {
 			reply.ToolCalls = append(reply.ToolCalls, model.ToolCall{ID: it.CallID, Name: it.Name, Arguments: it.Arguments})
 		case "custom_tool_call": // of programs alone: what we offer are functions
 			reply.ToolCalls = append(reply.ToolCalls, model.ToolCall{ID: it.CallID, Name: it.Name, Arguments: it.Input})
+		case "local_shell_call":
+			reply.ToolCalls = append(reply.ToolCalls, model.ToolCall{ID: it.CallID, Name: "local_shell", Arguments: string(it.Action)})
 		case "reasoning":
 			thinking = append(thinking, cmp.Or(joined(it.Summary, "", "\n\n"), joined(it.Content, "", "\n\n")))
 		}

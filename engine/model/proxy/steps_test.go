@@ -16,7 +16,7 @@ import (
 func TestStepsOfAProgram(t *testing.T) {
 	answers := map[model.Protocol]string{
 		model.Chat:      `{"choices":[{"finish_reason":"tool_calls","message":{"content":"look","tool_calls":[{"id":"c1","type":"function","function":{"name":"sh","arguments":"{\"cmd\":\"ls\"}"}},{"id":"c2","type":"function","function":{"name":"sh","arguments":"no JSON"}}]}}],"usage":{"prompt_tokens":1,"completion_tokens":1}}`,
-		model.Responses: `{"status":"completed","output":[{"type":"message","content":[{"type":"output_text","text":"look"}]},{"type":"function_call","call_id":"c1","name":"sh","arguments":"{\"cmd\":\"ls\"}"},{"type":"custom_tool_call","call_id":"c2","name":"sh","input":"no JSON"}],"usage":{"input_tokens":1,"output_tokens":1}}`,
+		model.Responses: `{"status":"completed","output":[{"type":"message","content":[{"type":"output_text","text":"look"}]},{"type":"function_call","call_id":"c1","name":"sh","arguments":"{\"cmd\":\"ls\"}"},{"type":"custom_tool_call","call_id":"c2","name":"sh","input":"no JSON"},{"type":"local_shell_call","call_id":"c3","action":{"command":["ls"]}}],"usage":{"input_tokens":1,"output_tokens":1}}`,
 		model.Messages:  `{"stop_reason":"tool_use","content":[{"type":"text","text":"look"},{"type":"tool_use","id":"c1","name":"sh","input":{"cmd":"ls"}},{"type":"tool_use","id":"c2","name":"sh","input":"no JSON"}],"usage":{"input_tokens":1,"output_tokens":1}}`,
 	}
 	told := map[model.Protocol]string{
@@ -37,7 +37,11 @@ func TestStepsOfAProgram(t *testing.T) {
 			t.Errorf("the step is whole before the program has told what its tools gave: %+v", steps)
 		}
 		steps, tools := s.Steps(time.Hour)
-		if len(steps) != 1 || len(tools) != 2 || steps[0].Text != "look" || steps[0].Call != 1 || steps[0].Tools != 2 || tools[0].Result != nil {
+		want := 2
+		if p == model.Responses {
+			want = 3
+		}
+		if len(steps) != 1 || len(tools) != want || steps[0].Text != "look" || steps[0].Call != 1 || steps[0].Tools != want || tools[0].Result != nil {
 			t.Fatalf("%+v %+v", steps, tools)
 		}
 		if early, _ := s.Steps(1); len(early) != 0 {
@@ -45,7 +49,7 @@ func TestStepsOfAProgram(t *testing.T) {
 		}
 		s.post(t, p, told[p])
 		steps, tools = s.Followed()
-		if len(steps) != 1 || len(tools) != 2 {
+		if len(steps) != 1 || len(tools) != want || want == 3 && (tools[2].Tool != "local_shell" || string(tools[2].Arguments) != `{"command":["ls"]}`) {
 			t.Fatalf("%+v %+v", steps, tools)
 		}
 		if c := tools[0]; c.Tool != "sh" || c.ID != "c1" || string(c.Arguments) != `{"cmd":"ls"}` || string(c.Result) != `"a file"` || c.Duration <= 0 || c.Error != nil {
