@@ -592,7 +592,7 @@ func TestCodingAgentsDocumentCommands(t *testing.T) {
 	if _, err := exec.LookPath("curl"); err != nil {
 		t.Skip("needs curl")
 	}
-	runDocument(t, "../../../docs/coding-agents.md", 4)
+	runDocument(t, "../../../docs/coding-agents.md", 2)
 }
 
 // The suite and the loops of docs/coding-agents.md can be checked; only the agents are not installed.
