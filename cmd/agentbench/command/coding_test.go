@@ -152,7 +152,7 @@ func (c *coding) killed() {
 
 func (c *coding) until(what string, is func() bool) {
 	c.Helper()
-	for deadline := time.Now().Add(time.Minute); !is(); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); !is(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			c.Fatalf("it is not so that %s; %q runs", what, c.alive())
 		}
