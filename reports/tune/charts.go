@@ -218,7 +218,7 @@ func (t *Tuning) frontChart() []page.Chart {
 	var costs []page.Value
 	for i := range t.Front {
 		r := &t.Front[i]
-		d := page.Dot{X: r.ChoiceCost, Y: r.Objective, More: r.Name, Link: page.OfConfiguration(r.Name), Params: reports.ParamTexts(r.Params)}
+		d := page.Dot{X: r.ChoiceCost, Y: r.Objective, More: r.Name, Link: t.link(r.Candidate, r.Name), Params: reports.ParamTexts(r.Params)}
 		if row, ok := roles[r.Candidate]; ok {
 			d.Name, d.YRange, d.Ring = row.role, row.ObjectiveInterval, strings.Contains(row.role, "today")
 			delete(roles, r.Candidate)
@@ -227,7 +227,7 @@ func (t *Tuning) frontChart() []page.Chart {
 	}
 	for row := range t.choices() {
 		if _, left := roles[row.Candidate]; left {
-			d := page.Dot{Name: row.role, X: row.ChoiceCost, Y: row.Objective, YRange: row.ObjectiveInterval, More: row.Name, Link: page.OfConfiguration(row.Name), Ring: strings.Contains(row.role, "today"), Params: reports.ParamTexts(row.Params)}
+			d := page.Dot{Name: row.role, X: row.ChoiceCost, Y: row.Objective, YRange: row.ObjectiveInterval, More: row.Name, Link: t.link(row.Candidate, row.Name), Ring: strings.Contains(row.role, "today"), Params: reports.ParamTexts(row.Params)}
 			other.Dots, costs = append(other.Dots, d), append(costs, d.X)
 		}
 	}
@@ -250,6 +250,14 @@ func (t *Tuning) frontChart() []page.Chart {
 		c.Legend = append(c.Legend, page.Key{Ring: true, Name: "today"})
 	}
 	return []page.Chart{c}
+}
+
+// link leads to the runs of a candidate that was recorded, and to the row of one that was replayed.
+func (t *Tuning) link(candidate int, name string) string {
+	if candidate == theRecording && t.Reference != "" {
+		name = t.Reference
+	}
+	return page.OfConfiguration(name)
 }
 
 // costUnit is what the cost of the choice is counted in.
@@ -283,11 +291,12 @@ func (t *Tuning) stopsChart() []page.Chart {
 				at[stop.Name] = len(c.Series)
 				c.Series = append(c.Series, page.Series{Name: stop.Name, Tone: page.Tone(len(c.Series)), Bars: true})
 			}
+			d := page.Dot{X: stop.Share, Y: page.Known(row), Text: page.Percent(stop.Share), More: page.Plural(stop.Runs, "run", "runs")}
+			if of.Of == "recording" { // the others were replayed
+				d.Link = page.Filter(page.Term("config", t.Reference), page.Term("stop", string(stop.Reason)))
+			}
 			s := &c.Series[at[stop.Name]]
-			s.Dots = append(s.Dots, page.Dot{
-				X: stop.Share, Y: page.Known(row), Text: page.Percent(stop.Share), More: page.Plural(stop.Runs, "run", "runs"),
-				Link: page.Filter(page.Term("stop", string(stop.Reason))),
-			})
+			s.Dots = append(s.Dots, d)
 		}
 	}
 	if len(c.Series) == 0 {

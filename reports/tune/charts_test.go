@@ -76,7 +76,7 @@ func TestTheMapShowsTheNumbersOfTheTables(t *testing.T) {
 			t.Errorf("a link leads to %q, which is not there", link[1])
 		}
 	}
-	if len(links) < 20 || !strings.Contains(text, `id="q=stop:`) {
+	if len(links) < 20 || !strings.Contains(text, `%20stop:`) {
 		t.Errorf("%d links", len(links))
 	}
 }
