@@ -127,6 +127,16 @@ func plainPages(t *testing.T) map[string]string {
 // calibrated is the page of a calibration in which scorer and labels disagree.
 func calibrated(t *testing.T) string {
 	t.Helper()
+	page := filepath.Join(t.TempDir(), "calibration.html")
+	if err := os.WriteFile(page, []byte(calibratedBy(t, "--format", "html")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return page
+}
+
+// calibratedBy is what calibrate prints of it.
+func calibratedBy(t *testing.T, flags ...string) string {
+	t.Helper()
 	suite, results := labelled(t, "{name: right, type: exact}")
 	labels := "run,label\n"
 	for n, task := range "abcdef" {
@@ -136,12 +146,7 @@ func calibrated(t *testing.T) string {
 	if err := os.WriteFile(path, []byte(labels), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	page := filepath.Join(t.TempDir(), "calibration.html")
-	text := agentbench(t, "calibrate", suite, "--labels", path, "--results", results, "--scorer", "right", "--format", "html")
-	if err := os.WriteFile(page, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return page
+	return printedBy(t, append([]string{"calibrate", suite, "--labels", path, "--results", results, "--scorer", "right", "-q"}, flags...)...)
 }
 
 // openPlain opens a page that has no script.
