@@ -65,7 +65,7 @@ func TestTheMapShowsTheNumbersOfTheTables(t *testing.T) {
 		t.Errorf("%d exact cells, %d recommended, %d today's: %s", exact, marked, today, r.WhyNone)
 	}
 	text := pagetest.Written(t, r, page.Options{Format: "html"})
-	for _, want := range []string{`id="chart-map"`, `id="chart-front-cost"`, `id="chart-stops-share"`, `id="chart-curve-score"`, "recommended"} {
+	for _, want := range []string{`id="chart-map"`, `id="chart-front-cost"`, `id="chart-front-latency"`, `id="chart-stops-share"`, `id="chart-curve-score"`, "recommended"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page has no %s", want)
 		}
