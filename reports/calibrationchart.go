@@ -2,6 +2,7 @@ package reports
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/agentbench/agentbench/reports/page"
 )
@@ -11,6 +12,8 @@ type Bin struct {
 	Runs       int        `json:"runs"`
 	Confidence page.Value `json:"predicted"` // their mean confidence
 	Score      page.Value `json:"observed"`  // their mean score
+
+	tenth int
 }
 
 // Bins is how many parts the scale has.
@@ -26,9 +29,9 @@ func Binned(forecasts func(yield func(probability, outcome float64) bool)) []Bin
 		sums[at].outcome += outcome
 	}
 	var bins []Bin
-	for _, s := range sums {
+	for tenth, s := range sums {
 		if s.n > 0 {
-			bins = append(bins, Bin{int(s.n), page.Known(s.probability / s.n), page.Known(s.outcome / s.n)})
+			bins = append(bins, Bin{int(s.n), page.Known(s.probability / s.n), page.Known(s.outcome / s.n), tenth})
 		}
 	}
 	return bins
@@ -47,11 +50,24 @@ func Reliability(name, beside, confidence, score string, form func(page.Value) s
 	}
 }
 
-// ReliabilitySeries are the marks of bins.
-func ReliabilitySeries(name string, tone page.Tone, bins []Bin, counted bool, link string) page.Series {
+// terms are the filter for the runs of a bin.
+func (b *Bin) terms() []string {
+	terms := []string{page.Compared("confidence", ">=", float64(b.tenth)/Bins)}
+	if b.tenth < Bins-1 {
+		terms = append(terms, page.Compared("confidence", "<", float64(b.tenth+1)/Bins))
+	}
+	return terms
+}
+
+// ReliabilitySeries are the marks of bins. Of is the filter for all of their runs; nil: they are
+// in no page.
+func ReliabilitySeries(name string, tone page.Tone, bins []Bin, counted bool, of []string) page.Series {
 	s := page.Series{Name: name, Tone: tone, Line: true}
 	for _, b := range bins {
-		d := page.Dot{X: b.Confidence, Y: b.Score, More: page.Plural(b.Runs, "run", "runs"), Link: link}
+		d := page.Dot{X: b.Confidence, Y: b.Score, More: page.Plural(b.Runs, "run", "runs")}
+		if of != nil {
+			d.Link = page.Filter(slices.Concat(of, b.terms())...)
+		}
 		if counted {
 			d.Name = fmt.Sprintf("n=%d", b.Runs)
 		}
@@ -83,13 +99,15 @@ func (r *Report) calibrationCharts() (charts []page.Chart) {
 	for row, c := range shown {
 		k := c.Calibration
 		if len(k.Bins) > 1 && drawn < colouredLines {
-			reliability.Series = append(reliability.Series, ReliabilitySeries(c.Name, page.Tone(drawn), k.Bins, withBins <= 2, page.OfConfiguration(c.Name)))
+			scored := []string{page.Term("config", c.Name), page.Compared(r.Primary(), ">=", 0)}
+			reliability.Series = append(reliability.Series, ReliabilitySeries(c.Name, page.Tone(drawn), k.Bins, withBins <= 2, scored))
 			drawn++
 		}
 		outcomes.Y.Labels = append(outcomes.Y.Labels, c.Name)
 		for i, n := range []int{k.Confirmed, k.FalseAlarm, k.Missed, k.Runs - k.Confirmed - k.FalseAlarm - k.Missed} {
 			if n > 0 {
-				outcomes.Series[i].Dots = append(outcomes.Series[i].Dots, page.Dot{X: page.Known(float64(n)), Y: page.Known(float64(row)), Text: fmt.Sprint(n), Link: page.OfConfiguration(c.Name)})
+				link := page.Filter(page.Term("config", c.Name), page.Compared("confidence", ">=", 0), page.Compared("believed", "=", float64(number(i < 2))), page.Compared(r.Primary(), [4]string{">=", "<", ">=", "<"}[i], success))
+				outcomes.Series[i].Dots = append(outcomes.Series[i].Dots, page.Dot{X: page.Known(float64(n)), Y: page.Known(float64(row)), Text: fmt.Sprint(n), Link: link})
 			}
 		}
 	}

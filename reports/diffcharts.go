@@ -191,9 +191,11 @@ func (c *Comparison) dumbbell(p *Pair, all []TaskChange) page.Chart {
 	base, newer := page.Series{Name: "base", Tone: page.Grey}, page.Series{Name: "new", Tone: page.Plain}
 	for i, t := range changed {
 		chart.Y.Labels = append(chart.Y.Labels, t.Task)
-		link := page.Filter(page.Term("config", p.Name), page.Term("task", t.Task))
-		base.Dots = append(base.Dots, page.Dot{X: page.Known(t.Base), Y: page.Known(float64(i)), Link: link})
-		newer.Dots = append(newer.Dots, page.Dot{X: page.Known(t.New), Y: page.Known(float64(i)), Text: page.Gain(page.Known(t.change()), compare.ShownDigits), Link: link})
+		link := func(side *PairSide) string {
+			return page.Filter(page.Term("config", side.Configuration), page.Term("task", t.Task))
+		}
+		base.Dots = append(base.Dots, page.Dot{X: page.Known(t.Base), Y: page.Known(float64(i)), Link: link(&p.Base)})
+		newer.Dots = append(newer.Dots, page.Dot{X: page.Known(t.New), Y: page.Known(float64(i)), Text: page.Gain(page.Known(t.change()), compare.ShownDigits), Link: link(&p.New)})
 	}
 	chart.Series = []page.Series{base, newer}
 	return chart

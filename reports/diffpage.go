@@ -103,14 +103,14 @@ func (c *Comparison) Tables(page.Audience) []page.Table {
 // WholeWarnings are those on a pair, too, where it is the only one and no cell
 // names it.
 func (c *Comparison) WholeWarnings() []page.Warning {
-	var whole []Warning
+	var whole []page.Warning
 	if c.allSimulated() {
 		whole = append(whole, Warning{Kind: SimulatedModel, Name: strings.Join(c.Simulated, ", ")})
 	}
 	if len(c.Pairs) == 1 {
-		whole = append(whole, c.warningsOf(&c.Pairs[0])...)
+		whole = append(whole, c.notesOn(&c.Pairs[0])...)
 	}
-	return page.Warnings(append(whole, c.Warnings...))
+	return append(whole, page.Warnings(c.Warnings)...)
 }
 
 // Warned are all warnings, those on a pair with its name.
@@ -159,7 +159,7 @@ func pairFields[T any](c *Comparison, of func(T) *Pair, warned bool) page.Fields
 		if !warned {
 			return page.Name(of(row).Name)
 		}
-		return page.Name(of(row).Name, page.Warnings(c.warningsOf(of(row)))...)
+		return page.Name(of(row).Name, c.notesOn(of(row))...)
 	})
 }
 

@@ -52,6 +52,7 @@ type FrontRow struct {
 // contender is a configuration that may be on a front.
 type contender struct {
 	name   string
+	side   string // of a comparison of two results: base or new
 	report *Report
 	at     int // its number in the report
 
@@ -353,7 +354,9 @@ func (f *Front) table(digits int) page.Table {
 	}
 	fields := slices.Concat(
 		page.Of(page.Column{Head: "configuration", Key: "configuration"}, func(r *FrontRow) page.Cell {
-			return page.Name(r.Name, r.of.report.nameCell(r.of.configuration()).Warnings...)
+			cell := page.Name(r.Name, r.of.report.nameCell(r.of.configuration()).Warnings...)
+			cell.Runs = r.of.terms()
+			return cell
 		}),
 		page.Named("", "simulated", func(r *FrontRow) string { return r.of.configuration().simulatedBy() }).ForMachines(),
 		page.Worded("", "front", func(r *FrontRow) string { return strconv.FormatBool(r.Front) }).ForMachines(),
@@ -371,6 +374,15 @@ func (f *Front) title() string {
 		over = fmt.Sprintf(", over the %d of %d tasks that all have", f.Tasks, f.Of)
 	}
 	return "Front (no other is as cheap, good and fast at once, and in what share of draws of the tasks" + over + ")"
+}
+
+// terms are the filter for its runs, whose configuration has no name of a result before it.
+func (c *contender) terms() []string {
+	terms := []string{page.Term("config", c.configuration().Name)}
+	if c.side != "" {
+		terms = append(terms, page.Term("side", c.side))
+	}
+	return terms
 }
 
 func (c *contender) configuration() *Configuration { return &c.report.Configurations[c.at] }
@@ -427,14 +439,17 @@ func (c *Comparison) front() *Front {
 	}
 	c.fronted = true
 	var all []*contender
-	add := func(s *PairSide, of *Report, at int) {
+	add := func(s *PairSide, side string, of *Report, at int) {
+		if s.Where == "" { // it is of the only result
+			side = ""
+		}
 		if !slices.ContainsFunc(all, func(known *contender) bool { return known.report == of && known.at == at }) {
-			all = append(all, &contender{name: s.named(verbatim), report: of, at: at})
+			all = append(all, &contender{name: s.named(verbatim), side: side, report: of, at: at})
 		}
 	}
 	for i, of := range c.couples {
-		add(&c.Pairs[i].Base, c.base, of.base)
-		add(&c.Pairs[i].New, c.new, of.new)
+		add(&c.Pairs[i].Base, "base", c.base, of.base)
+		add(&c.Pairs[i].New, "new", c.new, of.new)
 	}
 	if len(all) > 0 {
 		c.Front = frontOf(all, c.new.Seed)

@@ -103,7 +103,7 @@ func (f *Front) chart(name string, x page.Axis, of func(*FrontRow) (page.Value, 
 	on, beaten := page.Series{Name: "on the front"}, page.Series{Name: "beaten", Tone: page.Grey}
 	fewer, marked := 0, f.marked()
 	for r := range f.each() {
-		d := page.Dot{Name: r.Name, Y: r.Quality, Ring: r.Name == baseline, Link: page.OfConfiguration(r.Name), More: r.told(), Params: ParamTexts(r.of.configuration().Params)}
+		d := page.Dot{Name: r.Name, Y: r.Quality, Ring: r.Name == baseline, Link: page.Filter(r.of.terms()...), More: r.told(), Params: ParamTexts(r.of.configuration().Params)}
 		d.X, d.XRange = of(r)
 		d.YRange = r.of.configuration().primaryInterval()
 		d.Unnamed = !marked[r.Name] && !d.Ring

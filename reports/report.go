@@ -238,8 +238,11 @@ func (c *Configuration) warningsOf(scorer string, kinds ...WarningKind) (found [
 }
 
 // notesOf are the warnings of some kinds, as warningsOf has them, for a cell.
-func (c *Configuration) notesOf(scorer string, kinds ...WarningKind) []page.Warning {
-	return page.Warnings(c.warningsOf(scorer, kinds...))
+func (c *Configuration) notesOf(scorer string, kinds ...WarningKind) (notes []page.Warning) {
+	for _, w := range c.warningsOf(scorer, kinds...) {
+		notes = append(notes, w.about(c.Name, []string{page.Term("config", c.Name)}))
+	}
+	return notes
 }
 
 // naturally compares names as people sort them: task-2 comes before task-10.

@@ -204,7 +204,11 @@ func (t *Trend) table() page.Table {
 	fields := slices.Concat(
 		page.Named("result", "result", func(r *trendRow) string { return r.result }),
 		page.Worded("started", "started", func(r *trendRow) string { return r.started() }).Optional(),
-		page.Named("configuration", "configuration", func(r *trendRow) string { return r.Name }),
+		page.Of(page.Column{Head: "configuration", Key: "configuration"}, func(r *trendRow) page.Cell {
+			cell := page.Name(r.Name)
+			cell.Runs = r.terms()
+			return cell
+		}),
 		page.Right("runs", "", func(r *trendRow) page.Cell { return runsOfExpected(r.Configuration) }).ForPeople(),
 		page.Counted("", "runs", func(r *trendRow) int { return r.Runs }).ForMachines())
 	for _, q := range t.quantities() {
@@ -221,6 +225,11 @@ func (t *Trend) table() page.Table {
 			page.Of(page.Column{Head: "vs. before", Key: q.name + "_verdict"}, func(r *trendRow) page.Cell { return r.verdict(q.name) }))
 	}
 	return page.Filled(page.Table{Name: "trend", Title: "Trend", Whole: true, Keys: 3}, fields, page.EachOf(t.rows))
+}
+
+// terms name the row, to which marks lead.
+func (r *trendRow) terms() []string {
+	return []string{page.Term("config", r.Name), page.Term("result", r.result)}
 }
 
 func (r *trendRow) started() string {
@@ -254,7 +263,7 @@ func (t *Trend) Charts() (charts []page.Chart) {
 			s := page.Series{Name: name, Tone: page.Tone(n), Line: true}
 			for i := range t.rows {
 				if row := &t.rows[i]; row.Name == name {
-					d := page.Dot{X: page.Known(float64(row.place)), Unnamed: true, More: row.told(q.name)}
+					d := page.Dot{X: page.Known(float64(row.place)), Unnamed: true, More: row.told(q.name), Link: page.Filter(row.terms()...)}
 					d.Y, d.YRange = q.of(row)
 					known = known || d.Y.Known()
 					s.Dots = append(s.Dots, d)

@@ -21,6 +21,8 @@ type row struct {
 	trial, iterations     int
 	status, stop, fault   string
 	cost, tokens, seconds float64 // NaN: unknown
+	confidence            float64 // of the iteration that the run returned, NaN: it has none
+	believed              bool    // the loop took the run for a success
 	scores                []float64
 	split                 []int // the scorers whose judges disagree about the run
 	chunk                 int32 // that has its texts, -1: none
@@ -119,9 +121,13 @@ func rowOf(s *record.Signals, words words) row {
 	r := row{
 		id: strings.Clone(s.ID), name: words.one(s.Configuration), task: words.one(s.Task), trial: s.Trial, iterations: len(s.Iterations),
 		status: words.one(string(s.Outcome.Status)), stop: words.one(string(s.Outcome.Reason)), chunk: -1,
+		confidence: math.NaN(), believed: s.Outcome.Success,
 	}
 	if s.Outcome.Error != nil {
 		r.fault = words.one(string(s.Outcome.Error.Class))
+	}
+	if n := s.Outcome.Returned; n > 0 && n <= len(s.Iterations) && s.Iterations[n-1].Evaluated {
+		r.confidence = s.Iterations[n-1].Confidence
 	}
 	used := s.Total()
 	r.cost, r.tokens, r.seconds = used.Cost.Dollars(), float64(used.Tokens()), math.Round(s.Elapsed.Seconds()*1000)/1000
@@ -227,7 +233,8 @@ func (t *table) head(texts int) *head {
 	h.Numbers = map[string]numbers{
 		"trial": t.numbers(func(r *row) float64 { return float64(r.trial) }), "iterations": t.numbers(func(r *row) float64 { return float64(r.iterations) }),
 		"cost": t.numbers(func(r *row) float64 { return r.cost }), "tokens": t.numbers(func(r *row) float64 { return r.tokens }),
-		"latency": t.numbers(func(r *row) float64 { return r.seconds }), "side": t.numbers(func(r *row) float64 { return float64(r.side) }),
+		"latency": t.numbers(func(r *row) float64 { return r.seconds }), "confidence": t.numbers(func(r *row) float64 { return r.confidence }),
+		"believed": t.numbers(func(r *row) float64 { return map[bool]float64{true: 1}[r.believed] }), "side": t.numbers(func(r *row) float64 { return float64(r.side) }),
 	}
 	declared := declaredBy(t.sources.Sides)
 	h.Inputs = declared.inputsOf(h.Words["task"].Of)

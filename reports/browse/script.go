@@ -29,7 +29,11 @@ func Script() (string, error) {
 			return "", err
 		}
 		for line := range strings.Lines(string(text)) {
-			if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "//") {
+			line = strings.TrimSpace(line)
+			if code, _, commented := strings.Cut(line, "; // "); commented {
+				line = code + ";"
+			}
+			if line != "" && !strings.HasPrefix(line, "//") {
 				all.WriteString(line + "\n")
 			}
 		}

@@ -17,7 +17,7 @@ func (c *Calibration) Charts() []page.Chart {
 	charts := []page.Chart{c.confusionChart()}
 	if len(c.Bins) > 1 {
 		chart := reports.Reliability("reliability", "agreement", "score of "+c.Scorer, "label", form)
-		chart.Series = append(chart.Series, reports.ReliabilitySeries("", page.Plain, c.Bins, true, ""))
+		chart.Series = append(chart.Series, reports.ReliabilitySeries("", page.Plain, c.Bins, true, nil))
 		charts = append(charts, chart)
 	}
 	return charts
@@ -36,6 +36,9 @@ func (m *measure) bins() []reports.Bin {
 		}
 	})
 }
+
+// disagreements is the name of the table of outputs on which scorer and label disagree.
+const disagreements = "disagreements"
 
 // confusionChart has a tile for what a label and the scorer say; of yes and no it says what
 // that is.
@@ -56,8 +59,11 @@ func (c *Calibration) confusionChart() page.Chart {
 	for y, row := range c.Confusion.Counts {
 		for x, n := range row {
 			t := page.Tile{X: x, Y: y, Value: page.Known(float64(n)), Text: strings.TrimSpace(fmt.Sprint(n) + " " + meaning[[2]int{y, x}]), Shade: float64(n) / float64(most)}
-			if x == y {
+			switch {
+			case x == y:
 				t.Frame = page.Framed
+			case n > 0:
+				t.Link = disagreements
 			}
 			chart.Tiles = append(chart.Tiles, t)
 		}

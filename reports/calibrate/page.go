@@ -207,7 +207,7 @@ func (c *Calibration) disagreementsTable() page.Table {
 		page.Valued("label", "label", form, func(row Disagreement) page.Value { return page.Known(row.Label) }),
 		page.Valued("score", "score", form, func(row Disagreement) page.Value { return page.Known(row.Score) }),
 		page.Of(page.Column{Head: "explanation", Key: "explanation", Prose: true}, func(row Disagreement) page.Cell { return page.Name(row.Explanation) }))
-	return page.Filled(page.Table{Name: "disagreements", Title: "Outputs on which scorer and label disagree", Keys: 1}, fields, slices.Values(c.Disagreements))
+	return page.Filled(page.Table{Name: disagreements, Title: "Outputs on which scorer and label disagree", Keys: 1}, fields, slices.Values(c.Disagreements))
 }
 
 // unscoredTable says why outputs have no score.

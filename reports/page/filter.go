@@ -3,6 +3,7 @@ package page
 import (
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 )
 
@@ -12,8 +13,7 @@ import (
 //
 // It is "" where it would be longer than browsers and mails keep.
 //
-// Terms are config:NAME, task:ID, stop:REASON, fault:CLASS, and numbers such as score<0.5
-// or cost>0.01, with a blank between two of them.
+// Terms are those of [Term] and [Compared]; a blank stands between two of them.
 func Filter(terms ...string) string {
 	length := 0
 	for _, term := range terms {
@@ -33,12 +33,20 @@ const longestFragment = 2000
 
 // Term is a word of the filter language with a name from outside, in quotes where it has
 // other characters than letters, digits and _./- of ASCII; " and \ stand behind a \ there.
-func Term(key, name string) string {
+func Term(key, name string) string { return key + ":" + quotedName(name) }
+
+// Compared is a comparison of the filter language: of a score by its name, or of an amount such
+// as confidence.
+func Compared(name, operator string, than float64) string {
+	return quotedName(name) + operator + strconv.FormatFloat(than, 'f', -1, 64)
+}
+
+func quotedName(name string) string {
 	name = strings.ToValidUTF8(name, "\uFFFD")
-	if !plainName.MatchString(name) {
-		name = `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(name) + `"`
+	if plainName.MatchString(name) {
+		return name
 	}
-	return key + ":" + name
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(name) + `"`
 }
 
 var plainName = regexp.MustCompile(`^[A-Za-z0-9_./-]+$`)

@@ -45,7 +45,7 @@ var htmlSafe = strings.NewReplacer("\x00", "\uFFFD", `"`, "&#34;", "&", "&amp;",
 type htmlWriter struct {
 	*bufio.Writer
 	ids    map[string]bool // of rows that were written
-	coming map[string]bool // of rows that tables have further below
+	coming map[string]bool // of tables, and of rows that they have further below
 }
 
 // put writes markup, in which each %s stands for a text.
@@ -93,13 +93,35 @@ func writeHTML(to io.Writer, p Page, options Options) error {
 		w.section(p, t, &collected[i], of, &notes)
 	}
 	w.put("<section id=\"notes\">\n<h2>Notes</h2>\n<ul class=\"notes\">\n")
-	notes.each(p.WholeWarnings(), shown, func(mark, text string) { w.put("<li>%s %s</li>\n", mark, text) })
+	for i, note := range notes {
+		w.note(superscript(i+1), note.warnings, options)
+	}
+	for _, whole := range p.WholeWarnings() {
+		w.note("", []Warning{whole}, options)
+	}
 	w.put("</ul>\n</section>\n</main>\n")
 	if err := options.Live.end(w, to); err != nil {
 		return err
 	}
 	w.put("</body>\n</html>\n")
 	return w.Flush()
+}
+
+// note is a footnote. Where runs can be browsed, links list those that it is about.
+func (w htmlWriter) note(mark string, warnings []Warning, options Options) {
+	w.put("<li>%s %s", mark, warnings[0].Text(shown))
+	linked := map[string]bool{}
+	for _, warning := range warnings {
+		about, is := warning.(Listed)
+		if !is || options.Live == nil {
+			continue
+		}
+		if of, fragment := about.Listed(); fragment != "" && !linked[fragment] {
+			linked[fragment] = true
+			w.put(` · <a href="#%s">%s</a>`, fragment, "runs of "+shown(of))
+		}
+	}
+	w.put("</li>\n")
 }
 
 func chartsOf(p Page) []Chart {
@@ -165,12 +187,13 @@ type collectedTable struct {
 	rows    [][]Cell
 }
 
-// collect reads all tables, and notes the ids of their rows, to which charts above them lead.
+// collect reads all tables, and notes their ids and those of their rows, to which charts lead.
 func (w htmlWriter) collect(tables []Table) []collectedTable {
 	all := make([]collectedTable, len(tables))
 	for i := range tables {
 		of := &all[i]
 		of.columns, of.rows = tables[i].collected(People, htmlRows)
+		w.coming[tables[i].Name] = true
 		for _, row := range of.rows {
 			w.coming[rowID(of.columns, row)] = true
 		}
@@ -247,7 +270,11 @@ var filters = map[string]string{"configuration": "config", "task": "task"}
 func rowID(columns []Column, row []Cell) string {
 	var terms []string
 	for i, c := range columns {
-		if name, ok := row[i].Raw.(string); ok && filters[c.Key] != "" && row[i].Foreign {
+		name, ok := row[i].Raw.(string)
+		switch {
+		case row[i].Runs != nil:
+			terms = append(terms, row[i].Runs...)
+		case ok && filters[c.Key] != "" && row[i].Foreign:
 			terms = append(terms, Term(filters[c.Key], name))
 		}
 	}

@@ -66,6 +66,12 @@ type Warning interface {
 	Serious() bool
 }
 
+// Listed is a warning about runs that a page to browse can list.
+type Listed interface {
+	// Listed are what the runs are of, a name from outside, and the fragment of their filter.
+	Listed() (of, fragment string)
+}
+
 // Warnings are those of any kind.
 func Warnings[W Warning](all []W) []Warning {
 	warnings := make([]Warning, len(all))

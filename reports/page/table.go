@@ -207,7 +207,9 @@ type Cell struct {
 	// Raw is a string, a number, or nil for a number that is missing.
 	Raw any
 	// Foreign says that the text comes from outside, for example a name.
-	Foreign  bool
+	Foreign bool
+	// Runs are the terms of the filter for the runs of a name; nil: the name is the term.
+	Runs     []string
 	Warnings []Warning
 	Look     Look
 }
@@ -311,17 +313,24 @@ func withoutRepeats(t *Grid) {
 
 // footnotes number warnings in the order in which they are first met. Those
 // that say the same share a number.
-type footnotes []Warning
+type footnotes []footnote
+
+// footnote is a text, and the warnings that say it.
+type footnote struct {
+	text     string
+	warnings []Warning
+}
 
 // marks are the superscript numbers of warnings: "¹" or "¹'³".
 func (f *footnotes) marks(warnings []Warning) string {
 	marks := make([]string, len(warnings))
 	for i, w := range warnings {
-		at := slices.IndexFunc(*f, func(met Warning) bool { return met.Text(shown) == w.Text(shown) })
+		at := slices.IndexFunc(*f, func(met footnote) bool { return met.text == w.Text(shown) })
 		if at < 0 {
 			at = len(*f)
-			*f = append(*f, w)
+			*f = append(*f, footnote{text: w.Text(shown)})
 		}
+		(*f)[at].warnings = append((*f)[at].warnings, w)
 		marks[i] = superscript(at + 1)
 	}
 	return strings.Join(marks, "'")
@@ -330,8 +339,8 @@ func (f *footnotes) marks(warnings []Warning) string {
 // each gives the texts of the footnotes, each with its mark, and then those
 // warnings that are about the page as a whole.
 func (f *footnotes) each(whole []Warning, quote func(string) string, yield func(mark, text string)) {
-	for i, w := range *f {
-		yield(superscript(i+1), w.Text(quote))
+	for i, note := range *f {
+		yield(superscript(i+1), note.warnings[0].Text(quote))
 	}
 	for _, w := range whole {
 		yield("", w.Text(quote))

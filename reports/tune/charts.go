@@ -13,7 +13,7 @@ import (
 
 // Charts are those of a tuning, beside its tables.
 func (t *Tuning) Charts() []page.Chart {
-	return slices.Concat(t.mapChart(), t.frontChart(), t.limitsChart(), t.stopsChart(), t.curveCharts())
+	return slices.Concat(t.mapChart(), t.frontCharts(), t.limitsChart(), t.stopsChart(), t.curveCharts())
 }
 
 // mapChart is a heat map of two parameters, or a line of one.
@@ -200,17 +200,28 @@ func (t *Tuning) lineOf(m *Map) page.Chart {
 	return c
 }
 
-// frontChart shows the front, and what else matters to the choice.
-func (t *Tuning) frontChart() []page.Chart {
-	cost := t.costForm(t.meanCosts()...)
+// frontCharts show the front by the cost of the choice and by the latency, where that is another.
+func (t *Tuning) frontCharts() []page.Chart {
+	cost := page.Axis{Name: t.Terms.Cost, Unit: t.costUnit(), Form: t.costForm(t.meanCosts()...)}
+	charts := t.frontChart("front-cost", cost, func(r *FrontRow) page.Value { return r.ChoiceCost }, func(c *Choice) page.Value { return c.ChoiceCost })
+	if cost.Unit == page.InSeconds {
+		return charts
+	}
+	latency := page.Axis{Name: "latency per run", Unit: page.InSeconds, Form: page.Or(page.Nothing, page.Seconds)}
+	return append(charts, t.frontChart("front-latency", latency, func(r *FrontRow) page.Value { return r.Seconds }, func(c *Choice) page.Value { return c.Latency.Mean })...)
+}
+
+// frontChart shows the front, and what else matters to the choice, against an amount of which less
+// is better.
+func (t *Tuning) frontChart(name string, x page.Axis, onFront func(*FrontRow) page.Value, chosen func(*Choice) page.Value) []page.Chart {
 	c := page.Chart{
-		Name: "front-cost", Title: "Front: " + t.Terms.objectiveName() + " against " + t.Terms.Cost, Beside: "front",
-		X: page.Axis{Name: t.Terms.Cost, Unit: t.costUnit(), Form: cost}, Y: page.Axis{Name: t.Terms.objectiveName(), Form: objectiveForm},
+		Name: name, Title: "Front: " + t.Terms.objectiveName() + " against " + x.Name, Beside: "front",
+		X: x, Y: page.Axis{Name: t.Terms.objectiveName(), Form: objectiveForm},
 		About: "Up and to the left is better: the steps join what no other replayed configuration beats in these two numbers. Whiskers are 95% intervals, of what matters to the choice.",
 	}
 	roles := map[int]choiceRow{}
 	for row := range t.choices() {
-		if row.Objective.Known() && row.ChoiceCost.Known() && row.role != "next" {
+		if row.Objective.Known() && chosen(row.Choice).Known() && row.role != "next" {
 			roles[row.Candidate] = row
 		}
 	}
@@ -218,7 +229,7 @@ func (t *Tuning) frontChart() []page.Chart {
 	var costs []page.Value
 	for i := range t.Front {
 		r := &t.Front[i]
-		d := page.Dot{X: r.ChoiceCost, Y: r.Objective, More: r.Name, Link: page.OfConfiguration(r.Name), Params: reports.ParamTexts(r.Params)}
+		d := page.Dot{X: onFront(r), Y: r.Objective, More: r.Name, Link: t.link(r.Candidate, r.Name), Params: reports.ParamTexts(r.Params)}
 		if row, ok := roles[r.Candidate]; ok {
 			d.Name, d.YRange, d.Ring = row.role, row.ObjectiveInterval, strings.Contains(row.role, "today")
 			delete(roles, r.Candidate)
@@ -227,11 +238,11 @@ func (t *Tuning) frontChart() []page.Chart {
 	}
 	for row := range t.choices() {
 		if _, left := roles[row.Candidate]; left {
-			d := page.Dot{Name: row.role, X: row.ChoiceCost, Y: row.Objective, YRange: row.ObjectiveInterval, More: row.Name, Link: page.OfConfiguration(row.Name), Ring: strings.Contains(row.role, "today"), Params: reports.ParamTexts(row.Params)}
+			d := page.Dot{Name: row.role, X: chosen(row.Choice), Y: row.Objective, YRange: row.ObjectiveInterval, More: row.Name, Link: t.link(row.Candidate, row.Name), Ring: strings.Contains(row.role, "today"), Params: reports.ParamTexts(row.Params)}
 			other.Dots, costs = append(other.Dots, d), append(costs, d.X)
 		}
 	}
-	if len(costs) < 2 {
+	if known := func(v page.Value) bool { return v.Known() }; len(costs) < 2 || !slices.ContainsFunc(costs, known) {
 		return nil
 	}
 	c.X.Kind, c.Series = page.ScaleOf(costs), []page.Series{on}
@@ -250,6 +261,14 @@ func (t *Tuning) frontChart() []page.Chart {
 		c.Legend = append(c.Legend, page.Key{Ring: true, Name: "today"})
 	}
 	return []page.Chart{c}
+}
+
+// link leads to the runs of a candidate that was recorded, and to the row of one that was replayed.
+func (t *Tuning) link(candidate int, name string) string {
+	if candidate == theRecording && t.Reference != "" {
+		name = t.Reference
+	}
+	return page.OfConfiguration(name)
 }
 
 // costUnit is what the cost of the choice is counted in.
@@ -283,11 +302,12 @@ func (t *Tuning) stopsChart() []page.Chart {
 				at[stop.Name] = len(c.Series)
 				c.Series = append(c.Series, page.Series{Name: stop.Name, Tone: page.Tone(len(c.Series)), Bars: true})
 			}
+			d := page.Dot{X: stop.Share, Y: page.Known(row), Text: page.Percent(stop.Share), More: page.Plural(stop.Runs, "run", "runs")}
+			if of.Of == "recording" { // the others were replayed
+				d.Link = page.Filter(page.Term("config", t.Reference), page.Term("stop", string(stop.Reason)))
+			}
 			s := &c.Series[at[stop.Name]]
-			s.Dots = append(s.Dots, page.Dot{
-				X: stop.Share, Y: page.Known(row), Text: page.Percent(stop.Share), More: page.Plural(stop.Runs, "run", "runs"),
-				Link: page.Filter(page.Term("stop", string(stop.Reason))),
-			})
+			s.Dots = append(s.Dots, d)
 		}
 	}
 	if len(c.Series) == 0 {

@@ -65,7 +65,7 @@ func TestTheMapShowsTheNumbersOfTheTables(t *testing.T) {
 		t.Errorf("%d exact cells, %d recommended, %d today's: %s", exact, marked, today, r.WhyNone)
 	}
 	text := pagetest.Written(t, r, page.Options{Format: "html"})
-	for _, want := range []string{`id="chart-map"`, `id="chart-front-cost"`, `id="chart-stops-share"`, `id="chart-curve-score"`, "recommended"} {
+	for _, want := range []string{`id="chart-map"`, `id="chart-front-cost"`, `id="chart-front-latency"`, `id="chart-stops-share"`, `id="chart-curve-score"`, "recommended"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page has no %s", want)
 		}
@@ -76,7 +76,7 @@ func TestTheMapShowsTheNumbersOfTheTables(t *testing.T) {
 			t.Errorf("a link leads to %q, which is not there", link[1])
 		}
 	}
-	if len(links) < 20 || !strings.Contains(text, `id="q=stop:`) {
+	if len(links) < 20 || !strings.Contains(text, `%20stop:`) {
 		t.Errorf("%d links", len(links))
 	}
 }

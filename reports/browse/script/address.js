@@ -5,7 +5,7 @@
 //   #label=SCORER&seed=N&q=FILTER      labels for a scorer, in an order that the seed decides
 //   #run=ID&step=N                     a run; &side=base is the base's, where two results are compared
 //   #run=ID&with=ID&step=N             runs side by side; base/ID is the base's
-//   anything else                      the report
+//   anything else                      the report; an address of the report that leaves no run, its row
 
 const addressNow = () => {
   const given = { with: [] };

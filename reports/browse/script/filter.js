@@ -1,7 +1,7 @@
 // Filter: the language of the filter box. A filter is a list of terms, all of which must hold:
 //   config: task: stop: fault: status: side: flip:   a word; * stands for anything
 //   split:NAME                                       runs about which the judges of a scorer disagree
-//   score<0.5 NAME>=1 cost>0.01 iterations>=3        a number; unknown numbers match no such term
+//   score<0.5 NAME>=1 cost>0.01 confidence>=0.9      a number; unknown numbers match no such term
 //   "text" or text                                   somewhere in the id or why it stopped
 // ! before a term negates it. Quotes keep spaces in a word or a name, \" is a quote in them.
 
@@ -54,7 +54,7 @@ const comparisons = {
 const numberHolds = (runs, { key, operator, value }) => {
   const score = runs.scores.find((other) => other.name === key) ?? (key === "score" ? runs.scores[0] : undefined);
   const column = score ?? runs.columns.get(key);
-  if (!column?.values) throw new Error(`unknown number ${key} – there are ${[...runs.scores.map((other) => other.name), "cost, tokens, latency, iterations and trial"].join(", ")}`);
+  if (!column?.values) throw new Error(`unknown number ${key} – there are ${[...runs.scores.map((other) => other.name), "cost, tokens, latency, iterations, trial, confidence and believed"].join(", ")}`);
   const wanted = Number(value);
   if (value === "" || Number.isNaN(wanted)) throw new Error(`${value} is not a number`);
   const compare = comparisons[operator];

@@ -30,12 +30,19 @@ const start = async () => {
     if (runs.texts < runs.count) nav.append(" ", element("small", {}, `texts of ${runs.texts.toLocaleString("en-US")} runs are in this page: flips, failures and a sample; agentbench show has all`));
   };
 
+  // rowWithoutRuns is the row of the report that a link of it names, where no run is of that name, as
+  // of a configuration that was replayed. Filters that are typed have other addresses.
+  const rowWithoutRuns = ({ q }) => {
+    const row = q && document.getElementById(location.hash.slice(1));
+    return row && filtered(runs, termsOf(q)).found.length === 0 ? row : undefined;
+  };
+
   let now = "report", before = "", left = 0, filter = "";
   const shown = async () => {
-    const address = addressNow(), next = viewOf(address);
+    const address = addressNow(), row = rowWithoutRuns(address), next = row ? "report" : viewOf(address);
     if (now === "report" && next !== "report") left = scrollY;
     [before, now] = [now === next ? before : now, next];
-    filter = address.q ?? filter;
+    if (!row) filter = address.q ?? filter;
     report.hidden = next !== "report"; // which may have a main of its own
     main.hidden = !report.hidden;
     bar.view.hidden = next !== "list" && next !== "map";
@@ -45,11 +52,12 @@ const start = async () => {
       const several = ["list", "map", "label"].includes(next);
       await views[next].show(address, several ? bar.show({ ...address, q: address.q ?? "" }) : undefined);
       if (several && document.activeElement?.id !== "filter") scrollTo(0, 0);
-      return;
+      return undefined;
     }
-    const anchor = location.hash.length > 1 && document.getElementById(decoded(location.hash.slice(1)));
-    if (anchor) anchor.scrollIntoView();
-    else scrollTo(0, left);
+    const anchor = row ?? (location.hash.length > 1 && document.getElementById(decoded(location.hash.slice(1))));
+    if (!anchor) return scrollTo(0, left);
+    for (let around = anchor; (around = around.closest("details:not([open])")); ) around.open = true;
+    anchor.scrollIntoView();
   };
   addEventListener("hashchange", shown);
   const back = () => {

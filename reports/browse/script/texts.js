@@ -9,7 +9,7 @@ const partKinds = {
   cut: "event", ended: "event", limit: "event", "stopped by": "event", "also held": "event", error: "event", failed: "event", fault: "event",
   why: "fact", success: "fact", returned: "fact", workspace: "fact", adapts: "fact",
 };
-const partKind = (is) => (Object.hasOwn(partKinds, is) ? partKinds[is] : /^(step|call) /.test(is) ? "count" : undefined);
+const partKind = (is) => (Object.hasOwn(partKinds, is) ? partKinds[is] : /^(step |call$)/.test(is) ? "count" : undefined);
 
 // partElement is a part with its name. Shown is its text, if that is to be shown in a special way.
 const partElement = ({ is, text, left }, shown) => {

@@ -62,7 +62,7 @@ func startBrowser() {
 		return
 	}
 	options := []chromedp.ExecAllocatorOption{chromedp.ExecPath(path)}
-	for _, flag := range strings.Fields("headless no-sandbox disable-gpu disable-quic no-first-run disable-background-networking disable-component-update disable-sync") {
+	for _, flag := range strings.Fields("headless no-sandbox disable-gpu disable-quic no-first-run disable-background-networking disable-component-update disable-sync disable-ipc-flooding-protection") {
 		options = append(options, chromedp.Flag(flag, true))
 	}
 	allocator, end := chromedp.NewExecAllocator(context.Background(), options...)

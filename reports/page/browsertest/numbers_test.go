@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -40,7 +41,7 @@ func numbersIn(text string) []string {
 // sections are the tables of a page as texts, by their titles.
 func (b *tab) sections() map[string]string {
 	b.t.Helper()
-	text, err := chromedp.Run(b.ctx, chromedp.Evaluate[string](`JSON.stringify(Object.fromEntries([...document.querySelectorAll("#report section[id]")].filter((section) => section.querySelector(":scope > details table"))
+	text, err := chromedp.Run(b.ctx, chromedp.Evaluate[string](`JSON.stringify(Object.fromEntries([...document.querySelectorAll("section[id]")].filter((section) => section.querySelector(":scope > details table"))
 		.map((section) => [section.querySelector("h2").textContent, [...section.querySelectorAll(":scope > details :is(th, td)")].map((cell) => cell.textContent).join(" ")])))`))
 	if err != nil {
 		b.t.Fatal(err)
@@ -78,12 +79,19 @@ func TestThePageHasTheNumbersOfTheTerminal(t *testing.T) {
 	one := s.folder(t)
 	s.tasks = 16
 	two := s.folder(t)
-	for name, c := range map[string]struct{ page, terminal []string }{
-		"report": {[]string{one}, []string{"report", one, "--all"}},
-		"diff":   {[]string{one, two}, []string{"diff", one, two, "--all", "--fail-on", "none"}},
+	quickstart, tuned := filepath.Join(t.TempDir(), "quickstart"), filepath.Join(t.TempDir(), "tune.html")
+	agentbench(t, "run", "quickstart", "-q", "--out", quickstart)
+	tune := []string{"tune", quickstart, "--suite", "quickstart", "--configuration", "default", "--all"}
+	for name, c := range map[string]struct {
+		page    func() *tab
+		printed string
+	}{
+		"report":    {func() *tab { return open(t, write(t, one), "") }, printedBy(t, "report", one, "--all")},
+		"diff":      {func() *tab { return open(t, write(t, one, two), "") }, printedBy(t, "diff", one, two, "--all", "--fail-on", "none")},
+		"tune":      {func() *tab { return open(t, tuned, "") }, printedBy(t, append(tune, "--page", tuned)...)},
+		"calibrate": {func() *tab { return openPlain(t, calibrated(t)) }, calibratedBy(t)},
 	} {
-		b := open(t, write(t, c.page...), "")
-		printed := printedBy(t, c.terminal...)
+		b, printed := c.page(), c.printed
 		sections := b.sections()
 		if len(sections) < 2 {
 			t.Fatalf("%s: the page has the tables %q", name, sections)

@@ -60,7 +60,7 @@ func TestFilterAndAddressAgree(t *testing.T) {
 	}
 	for filter, runs := range map[string]int{
 		"score<1": 27, "right=1": 53, "!score<1": 53, "iterations>=3": 40, "cost>0.1": 12, "task:task-1": 2, "task:task-1*": 22, `"task-39"`: 2,
-		"flip:lost": 14, "flip:won": 13, "!status:failed stop:passed": 64, "stop:nothing": 0, `config:"new"`: 40, "nonsense:x": 0, "cost>much": 0,
+		"flip:lost": 14, "flip:won": 13, "confidence>=0.8": 20, "!confidence>=0.8": 60, "believed=1": 64, "!status:failed stop:passed": 64, "stop:nothing": 0, `config:"new"`: 40, "nonsense:x": 0, "cost>much": 0,
 	} {
 		b.goTo("#q=" + strings.NewReplacer("%", "%25", `"`, "%22", "<", "%3C", " ", "%20").Replace(filter))
 		b.wait(fmt.Sprintf(`document.querySelector("#filter").value === %q`, filter))

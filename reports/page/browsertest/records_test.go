@@ -19,6 +19,7 @@ type suite struct {
 	scorer, spec   string
 	change         func(*record.Run, int) // may change the run of a task
 	votes          func(task int) []record.Vote
+	judge          func(*record.Score, int)               // may change the score of a task; nil: does not
 	params         func(configuration int) []record.Param // nil: none
 }
 
@@ -56,6 +57,9 @@ func (s suite) folder(t testing.TB) string {
 			}
 			run := s.run(name, n)
 			s.change(run, n)
+			if s.judge != nil {
+				s.judge(&score, n)
+			}
 			err = errors.Join(err, journal.Append(run, []record.Score{score}, nil))
 		}
 	}
