@@ -95,6 +95,7 @@ type Executor struct {
 	mu     sync.Mutex
 	open   []*batch
 	books  map[string]Books
+	warned bool // of the store
 	fatal  error
 	cancel context.CancelCauseFunc
 	queue  chan waiting
@@ -261,6 +262,7 @@ func (e *Executor) Execute(ctx context.Context, items iter.Seq2[plan.Item, error
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	e.cancel, e.queue, e.open, e.fatal = cancel, make(chan waiting), nil, nil
+	e.warned = false
 	e.absent.Store(false)
 	if err := e.begin(ctx); err != nil {
 		return err
@@ -272,9 +274,11 @@ func (e *Executor) Execute(ctx context.Context, items iter.Seq2[plan.Item, error
 		if made := e.through(ctx, item); made != nil {
 			return made
 		}
+		ctx, cancel := e.unlessOver(ctx)
+		defer cancel(nil)
 		return run(ctx, item)
 	}
-	err := engine.Pool{Workers: e.Workers}.Execute(ctx, items, through, deliver)
+	err := engine.Pool{Workers: e.Workers}.Execute(ctx, e.untilOver(items), through, deliver)
 	end()
 	e.tasks.Wait()
 	return errors.Join(e.fatal, err, e.finish(context.WithoutCancel(ctx)))
@@ -367,6 +371,50 @@ func (e *Executor) fail(err error) {
 	}
 }
 
+// end gives no more items away. Runs in progress end: they are paid.
+func (e *Executor) end(err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.fatal = cmp.Or(e.fatal, err)
+}
+
+func (e *Executor) over() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.fatal
+}
+
+// untilOver are the items that are given away.
+func (e *Executor) untilOver(items iter.Seq2[plan.Item, error]) iter.Seq2[plan.Item, error] {
+	return func(yield func(plan.Item, error) bool) {
+		for item, err := range items {
+			if e.over() != nil || !yield(item, err) {
+				return
+			}
+		}
+	}
+}
+
+// unlessOver is a context that has ended if no items are given away any more.
+func (e *Executor) unlessOver(ctx context.Context) (context.Context, context.CancelCauseFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	if err := e.over(); err != nil {
+		cancel(err)
+	}
+	return ctx, cancel
+}
+
+// complain tells the user of a store that refuses, once: many workers may meet it.
+func (e *Executor) complain(text string) {
+	e.mu.Lock()
+	first := !e.warned
+	e.warned = true
+	e.mu.Unlock()
+	if first {
+		e.Warn(text)
+	}
+}
+
 // finish ends the workflow, and takes the budget back.
 func (e *Executor) finish(ctx context.Context) (failed error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
@@ -424,6 +472,9 @@ func (e *Executor) through(ctx context.Context, item plan.Item) *record.Run {
 
 // made gives an item away, and waits for its run.
 func (e *Executor) made(ctx context.Context, item plan.Item, w *waiting) *record.Run {
+	if e.over() != nil {
+		return nil
+	}
 	select {
 	case e.queue <- *w:
 	case <-ctx.Done():
@@ -448,6 +499,10 @@ const cancelPatience = 30 * time.Second
 
 // received is the run of an outcome.
 func (e *Executor) received(ctx context.Context, item plan.Item, o *Outcome) *record.Run {
+	if o.Kind == kindStore {
+		e.end(exit.With(exit.NotMeasured, hints[kindStore], "%s; the workers keep the runs that they made, and store them once they can", o.Failure))
+		return nil
+	}
 	if o.Kind != "" {
 		e.fail(exit.With(exit.NotMeasured, hints[o.Kind], "%s", o.Failure))
 	}
@@ -484,6 +539,7 @@ func (e *Executor) received(ctx context.Context, item plan.Item, o *Outcome) *re
 var hints = map[string]string{
 	kindVersion: "run the same agentbench-temporal everywhere; nothing was paid for this run",
 	kindSuite:   "give all workers the same environment, files below roots and programs; nothing was paid for this run",
+	kindStore:   "make room in the store, or make it writable",
 	kindClock:   "set the clocks by NTP; nothing was paid for this run",
 }
 

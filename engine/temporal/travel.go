@@ -57,6 +57,8 @@ type Outcome struct {
 	// Failure is why there is no record, Kind is its kind.
 	Failure string `json:"failure,omitempty"`
 	Kind    string `json:"kind,omitempty"`
+	// Warning is what a worker tells the user. It is the outcome of no item.
+	Warning string `json:"warning,omitempty"`
 }
 
 // Books are what a worker has spent. Of two the one with the larger number is newer.
