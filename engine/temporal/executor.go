@@ -91,6 +91,7 @@ type Executor struct {
 	stop     func()      // of the worker that executes workflows; nil: it has not begun
 	lease    *lease
 	link     link
+	most     int // of SuiteState; tests set it
 
 	mu     sync.Mutex
 	open   []*batch
@@ -302,7 +303,7 @@ func (e *Executor) begin(ctx context.Context) error {
 	e.suite.Leased = limits != (pace.Limits{}) || len(e.Models) > 0
 	state := SuiteState{
 		Batch: Batch{Suite: e.suite, Queue: e.Server.Queue, Longest: e.Longest, Heartbeat: e.Heartbeat, Attempts: attempts},
-		Book:  Book{Left: e.left(limits), Life: leaseLife},
+		Book:  Book{Left: e.left(limits), Life: leaseLife}, Most: e.most,
 	}
 	for _, model := range slices.Sorted(mapsKeys(e.Models)) {
 		state.Book.Models = append(state.Book.Models, ModelLimits{model, e.Models[model]})
