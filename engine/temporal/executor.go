@@ -71,8 +71,8 @@ type Options struct {
 	Warn    func(string)
 }
 
-// leaseLife is how long a worker may be silent before its lease is given up.
-const leaseLife = 30 * time.Second
+// lives is how many times Heartbeat a worker may be silent before its lease is given up.
+const lives = 3
 
 // DefaultHeartbeat is how long a worker may be silent.
 const DefaultHeartbeat = 10 * time.Second
@@ -245,7 +245,7 @@ func (e *Executor) recall(ctx context.Context) error {
 // handOver lends the budget to all that join.
 func (e *Executor) handOver() error {
 	account := coordinator + "/" + rand.Text()[:8]
-	e.lease = newLease(asking(e.client, e.suite.Workflow), account, e.Budget, e.Gates, leaseLife, e.Warn)
+	e.lease = newLease(asking(e.client, e.suite.Workflow), account, e.Budget, e.Gates, e.suite.Life, e.Warn)
 	handed, err := e.Budget.HandOver(e.lease)
 	if err != nil {
 		return err
@@ -300,10 +300,11 @@ func (e *Executor) Begin(ctx context.Context) error {
 // begin starts the workflow of the suite, or joins the one that runs.
 func (e *Executor) begin(ctx context.Context) error {
 	limits := e.Budget.Limits()
+	e.suite.Life = lives * e.Heartbeat
 	e.suite.Leased = limits != (pace.Limits{}) || len(e.Models) > 0
 	state := SuiteState{
 		Batch: Batch{Suite: e.suite, Queue: e.Server.Queue, Longest: e.Longest, Heartbeat: e.Heartbeat, Attempts: attempts},
-		Book:  Book{Left: e.left(limits), Life: leaseLife}, Most: e.most,
+		Book:  Book{Left: e.left(limits), Life: e.suite.Life}, Most: e.most,
 	}
 	for _, model := range slices.Sorted(mapsKeys(e.Models)) {
 		state.Book.Models = append(state.Book.Models, ModelLimits{model, e.Models[model]})

@@ -25,6 +25,8 @@ type Suite struct {
 	Agentbench string `json:"agentbench"`
 	// Leased means that the suite has a budget, or that models have limits.
 	Leased bool `json:"leased,omitempty"`
+	// Life is how long a lease holds that is not renewed.
+	Life time.Duration `json:"life,omitempty"`
 }
 
 // Item is one run that is to be made.

@@ -372,7 +372,7 @@ func (w *Worker) prepare(ctx context.Context, s *serving, of *Suite) error {
 	if of.Leased {
 		budget, gates := s.runs.Draws()
 		account := w.Name + "/" + rand.Text()[:8]
-		s.lease = newLease(asking(w.Client, of.Workflow), account, budget, gates, leaseLife, w.Warn)
+		s.lease = newLease(asking(w.Client, of.Workflow), account, budget, gates, of.Life, w.Warn)
 		budget.Borrow(s.lease)
 	}
 	return nil
