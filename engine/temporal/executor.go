@@ -140,7 +140,7 @@ func Open(ctx context.Context, o Options) (*Executor, error) {
 
 // ship writes what workers need.
 func (e *Executor) ship(ctx context.Context) error {
-	if err := e.Server.outlasts(ctx, e.client, e.Duration); err != nil {
+	if err := e.Server.outlasts(ctx, e.client, e.Duration, e.Warn); err != nil {
 		return err
 	}
 	s := sent{Recipe: e.Recipe}

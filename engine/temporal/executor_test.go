@@ -201,10 +201,10 @@ func TestServersThatDoNotFit(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if err := server.outlasts(t.Context(), c, time.Hour); err != nil {
+	if err := server.outlasts(t.Context(), c, time.Hour, nil); err != nil {
 		t.Errorf("an hour: %v", err)
 	}
-	if err := server.outlasts(t.Context(), c, 1000*time.Hour); err == nil || !strings.Contains(err.Error(), "keeps ended workflows for 24h0m0s, and the suite may take 1000h0m0s") {
+	if err := server.outlasts(t.Context(), c, 1000*time.Hour, nil); err == nil || !strings.Contains(err.Error(), "keeps ended workflows for 24h0m0s, and the suite may take 1000h0m0s") {
 		t.Errorf("1000 hours: %v", err)
 	}
 }

@@ -223,7 +223,7 @@ func (w *Worker) made(ctx context.Context, t *Task) (*Outcome, error) {
 			line, err = w.Store.Read(ctx, name)
 		}
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil
+			line, err = nil, nil
 		}
 		return err
 	})
