@@ -69,6 +69,7 @@ type Options struct {
 	Started func(plan.Item)
 	Observe func(record.Event)
 	Warn    func(string)
+	Now     func() time.Time // nil: time.Now
 }
 
 // lives is how many times Heartbeat a worker may be silent before its lease is given up.
@@ -117,6 +118,9 @@ func Open(ctx context.Context, o Options) (*Executor, error) {
 	o.Heartbeat = cmp.Or(o.Heartbeat, DefaultHeartbeat)
 	o.Patience = cmp.Or(o.Patience, DefaultPatience)
 	o.Longest = cmp.Or(o.Longest, 24*time.Hour)
+	if o.Now == nil {
+		o.Now = time.Now
+	}
 	c, err := o.Server.Dial(ctx)
 	if err != nil {
 		return nil, err
@@ -309,6 +313,10 @@ func (e *Executor) begin(ctx context.Context) error {
 	for _, model := range slices.Sorted(mapsKeys(e.Models)) {
 		state.Book.Models = append(state.Book.Models, ModelLimits{model, e.Models[model]})
 	}
+	joined, err := e.running(ctx)
+	if err != nil {
+		return err
+	}
 	started, err := e.client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
 		ID: e.suite.Workflow, TaskQueue: e.flows(), WorkflowExecutionTimeout: longestWorkflow, WorkflowTaskTimeout: taskTimeout,
 		WorkflowIDConflictPolicy: enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING, WorkflowIDReusePolicy: enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
@@ -316,8 +324,10 @@ func (e *Executor) begin(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("starting the suite's workflow: %w", err)
 	}
-	if err := e.checkClock(ctx, started); err != nil {
-		return err
+	if !joined { // it begins now
+		if err := e.checkClock(ctx, started); err != nil {
+			return errors.Join(err, e.finish(ctx))
+		}
 	}
 	if e.suite.Leased {
 		return e.handOver()
@@ -339,16 +349,25 @@ func mapsKeys(m map[string]Limits) iter.Seq[string] {
 }
 
 func (e *Executor) checkClock(ctx context.Context, w client.WorkflowRun) error {
-	asked := time.Now()
+	now := e.Now()
 	d, err := e.client.DescribeWorkflowExecution(ctx, w.GetID(), w.GetRunID())
 	if err != nil {
 		return err
 	}
-	begun := d.GetWorkflowExecutionInfo().GetStartTime().AsTime()
-	if asked.Sub(begun) > mostSkew { // it may have begun long ago
-		return nil
+	if err := skewed(d.GetWorkflowExecutionInfo().GetStartTime().AsTime(), now); err != nil {
+		return exit.With(exit.NotMeasured, "set the clocks by NTP; nothing was run", "%w", err)
 	}
-	return skewed(begun, asked)
+	return nil
+}
+
+// running reports whether the workflow of the suite is there.
+func (e *Executor) running(ctx context.Context) (bool, error) {
+	d, err := e.client.DescribeWorkflowExecution(ctx, e.suite.Workflow, "")
+	var never *serviceerror.NotFound
+	if errors.As(err, &never) {
+		return false, nil
+	}
+	return d.GetWorkflowExecutionInfo().GetStatus() == enums.WORKFLOW_EXECUTION_STATUS_RUNNING, err
 }
 
 // follow executes the code of this suite's workflows.

@@ -156,6 +156,9 @@ func (w *Worker) Run(ctx context.Context, t Task) (Outcome, error) {
 	made, err = w.keep(ctx, s, &t, run)
 	o := s.tell(made)
 	o.Trace = s.runs.Span(t.Item.ID)
+	if large := small("the outcome of "+t.Item.ID, &o); err == nil && large != nil {
+		return Outcome{}, w.never(kindLarge, large)
+	}
 	return o, err
 }
 
@@ -232,7 +235,7 @@ func (w *Worker) made(ctx context.Context, t *Task) (*Outcome, error) {
 	}
 	run, err := record.DecodeRun(line)
 	if err != nil {
-		return nil, fmt.Errorf("the record %s in the store: %w", name, err)
+		return nil, w.never(kindStore, fmt.Errorf("the record %s in the store %v: %w", name, w.Store, err))
 	}
 	return &Outcome{ID: t.Item.ID, Worker: w.Name, Record: name, Digest: digest(line), Status: run.Outcome.Status, Found: true}, nil
 }
@@ -255,11 +258,7 @@ func (w *Worker) keep(ctx context.Context, s *serving, t *Task, run *record.Run)
 	if !created { // another attempt was first
 		return w.made(ctx, t)
 	}
-	o := &Outcome{ID: t.Item.ID, Worker: w.Name, Record: name, Digest: digest(line), Status: run.Outcome.Status}
-	if err := small("the outcome of "+t.Item.ID, o); err != nil {
-		return nil, w.never(kindLarge, err)
-	}
-	return o, nil
+	return &Outcome{ID: t.Item.ID, Worker: w.Name, Record: name, Digest: digest(line), Status: run.Outcome.Status}, nil
 }
 
 // write writes a record, or puts it on the shelf if it counts.
