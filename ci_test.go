@@ -111,7 +111,7 @@ func TestDockerfile(t *testing.T) {
 					t.Error(err)
 				}
 			}
-		case strings.Contains(line, " build "):
+		case strings.HasPrefix(line, "RUN ") && strings.Contains(line, " build "):
 			dir := "."
 			for i, word := range words {
 				switch word {
