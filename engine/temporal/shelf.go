@@ -127,13 +127,6 @@ func (s *shelf) put(r shelved) error {
 	return os.Rename(temporary, s.file(r.Name))
 }
 
-func (s *shelf) has(name string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	_, there := s.held[name]
-	return there
-}
-
 // drop forgets a record that is stored.
 func (s *shelf) drop(name string) {
 	s.mu.Lock()
