@@ -90,3 +90,45 @@ func TestCIWorkflowRunsAllParts(t *testing.T) {
 		t.Errorf("the workflow runs %q, want .ci/run alone", runs)
 	}
 }
+
+// What the Dockerfile copies and builds is there, and each stage copies what an earlier one makes.
+func TestDockerfile(t *testing.T) {
+	made, from := map[string]string{}, regexp.MustCompile(`^FROM \S+(?: AS (\S+))?$`)
+	stage, targets := "", 0
+	for line := range strings.Lines(read(t, "Dockerfile")) {
+		line = strings.TrimSpace(line)
+		words := strings.Fields(line)
+		switch {
+		case from.MatchString(line):
+			stage, targets = from.FindStringSubmatch(line)[1], targets+1
+		case strings.HasPrefix(line, "COPY --from="):
+			if built := made[strings.TrimPrefix(words[1], "--from=")]; built != words[2] {
+				t.Errorf("%s: that stage builds %q", line, built)
+			}
+		case strings.HasPrefix(line, "COPY "):
+			for _, path := range words[1 : len(words)-1] {
+				if _, err := os.Stat(path); err != nil {
+					t.Error(err)
+				}
+			}
+		case strings.HasPrefix(line, "RUN ") && strings.Contains(line, " build "):
+			dir := "."
+			for i, word := range words {
+				switch word {
+				case "-C":
+					dir = words[i+1]
+				case "-o":
+					made[stage] = words[i+1]
+				}
+			}
+			list := exec.Command("go", "-C", dir, "list", "-f", "{{.Name}}", words[len(words)-1])
+			list.Env = append(os.Environ(), "GOWORK=off")
+			if out, err := list.CombinedOutput(); err != nil || strings.TrimSpace(string(out)) != "main" {
+				t.Errorf("%s: %v: %s", line, err, out)
+			}
+		}
+	}
+	if targets != 4 || len(made) != 2 {
+		t.Errorf("%d stages of which %d build something", targets, len(made))
+	}
+}

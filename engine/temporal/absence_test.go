@@ -2,6 +2,7 @@ package temporal
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"path/filepath"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agentbench/agentbench/engine/model/pace"
 	"github.com/agentbench/agentbench/engine/plan"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
@@ -107,5 +109,46 @@ func TestAServerThatHasNothingToTell(t *testing.T) {
 	}, func(context.Context, plan.Item, *record.Run) {})
 	if err != nil {
 		t.Error(err)
+	}
+}
+
+// A server that loses its data costs what was left of the budget, and nothing that was
+// recorded: the runs are found when the suite is resumed.
+func TestAServerThatLosesItsData(t *testing.T) {
+	server := serverOf(t, "")
+	b, end := newBeside(t, &server.Server, 1, nil)
+	defer end()
+	b.Patience = time.Second
+	b.Budget = pace.NewBudget(pace.Suite, pace.Limits{Calls: 100})
+	b.draws = pace.NewBudget(pace.Suite, pace.Limits{Calls: 100})
+	var warnings safe
+	b.Warn = func(text string) { fmt.Fprintln(&warnings, text) }
+	all := counted{made: map[string]int{}, ended: map[string]record.Status{}}
+	run := func(ctx context.Context, item plan.Item) *record.Run {
+		if item.ID == "b" && ctx.Err() == nil && all.made["b"] == 0 {
+			server.kill()
+		}
+		return all.run(ctx, item)
+	}
+	if err := b.Execute(t.Context(), items("a b c"), run, all.deliver); err == nil {
+		t.Fatal("the server is gone, and nothing is said")
+	}
+	await(t, "the run in progress is stored", func() bool {
+		_, err := b.Store.Read(t.Context(), recordName(&b.suite, "b"))
+		return err == nil
+	})
+	server.start() // in memory: it knows nothing
+	b.Patience = DefaultPatience
+	if err := b.recall(t.Context()); err != nil || !warnings.has("all that was left of the budget counts as spent; agentbench repair --release") {
+		t.Errorf("%v; it says %s", err, warnings.String())
+	}
+	b.Budget, b.link.Handed = pace.NewBudget(pace.Suite, pace.Limits{Calls: 100}), nil // as repair --release does
+	if err := b.Execute(t.Context(), items("b c"), run, all.deliver); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range strings.Fields("a b c") {
+		if all.made[id] != 1 || all.ended[id] != record.Completed {
+			t.Errorf("%s was made %d times, and is %q", id, all.made[id], all.ended[id])
+		}
 	}
 }

@@ -20,6 +20,7 @@ const (
 
 	signalAdd    = "add"
 	signalCancel = "cancel"
+	signalWarn   = "warn"
 	updateWait   = "wait"
 	updateOpen   = "open"
 	updateLease  = "lease"
@@ -50,21 +51,22 @@ type Add struct {
 	Last  bool   `json:"last,omitempty"`
 }
 
-// Faults that another attempt on another machine would meet as well, by their kinds.
+// Faults that another attempt on another machine would meet as well, by their kinds. A store
+// that refuses was tried for a while.
 const (
 	kindVersion = "other_version"
 	kindSuite   = "other_suite"
 	kindClock   = "clock"
 	kindItem    = "unknown_item"
 	kindLarge   = "too_large"
+	kindStore   = "store"
 )
 
-// retries are for what is no fault of the run: a worker that is lost, a store that cannot
-// be reached. Calls of models are tried again within the run.
+// retries are for what is no fault of the run: a worker that is lost. Calls of models are tried again within the run.
 func (b *Batch) retries() *sdk.RetryPolicy {
 	return &sdk.RetryPolicy{
 		InitialInterval: time.Second, BackoffCoefficient: 2, MaximumInterval: 30 * time.Second, MaximumAttempts: b.Attempts,
-		NonRetryableErrorTypes: []string{kindVersion, kindSuite, kindClock, kindItem, kindLarge},
+		NonRetryableErrorTypes: []string{kindVersion, kindSuite, kindClock, kindItem, kindLarge, kindStore},
 	}
 }
 
@@ -93,6 +95,13 @@ func BatchWorkflow(ctx workflow.Context, in Batch) error {
 	workflow.Go(ctx, func(ctx workflow.Context) {
 		workflow.GetSignalChannel(ctx, signalCancel).Receive(ctx, nil)
 		cancel()
+	})
+	warnings := workflow.GetSignalChannel(ctx, signalWarn)
+	workflow.Go(ctx, func(ctx workflow.Context) {
+		var text string
+		for warnings.Receive(ctx, &text) {
+			s.outcomes = append(s.outcomes, Outcome{Warning: text})
+		}
 	})
 	adds := workflow.GetSignalChannel(ctx, signalAdd)
 	workflow.Go(ctx, func(ctx workflow.Context) {

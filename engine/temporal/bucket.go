@@ -51,6 +51,10 @@ func openBucket(address string, getenv func(string) string) (Store, error) {
 
 func (b *bucket) Folder() string { return "" }
 
+func (b *bucket) String() string {
+	return "s3://" + path.Join(b.name, b.prefix) + " at " + b.client.EndpointURL().Host
+}
+
 func (b *bucket) key(name string) string { return path.Join(b.prefix, name) }
 
 // Create writes an object on the condition that there is none.

@@ -2,9 +2,16 @@ package temporal
 
 import (
 	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os/exec"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
+
+	"github.com/agentbench/agentbench/engine/model/mockserver"
 )
 
 // A budget ends a suite when it is spent to the last call, whichever worker has borrowed it.
@@ -21,4 +28,46 @@ func TestABudgetOfTwoWorkers(t *testing.T) {
 	if l := s.ledger("there"); l.Paid.Calls != 50 || l.InDoubt().Calls != 0 {
 		t.Errorf("%d calls are paid and %d in doubt, want 50 and 0", l.Paid.Calls, l.InDoubt().Calls)
 	}
+}
+
+// A budget that ends a suite while workers are killed is not exceeded by a single call at the
+// model's server: what a killed worker had borrowed counts as spent, whether it called or not.
+func TestABudgetThatEndsWhileWorkersAreKilled(t *testing.T) {
+	const budget = 120
+	var asked atomic.Int64
+	mock := mockserver.New(mockserver.Options{
+		Rules: []mockserver.Rule{{Replies: []mockserver.Reply{{Text: `{"quality": 0.7}`}}}}, Latency: mockserver.Latency{Median: 60 * time.Millisecond},
+	})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		mock.ServeHTTP(w, r)
+	}))
+	defer server.Close()
+	files := scaleSuite(200, "{provider: openai, name: mock, base_url: "+server.URL+"/v1, price: free}", 12)
+	files["suite.yaml"] += fmt.Sprintf("budget: {calls: %d}\n", budget)
+	s := newSite(t, false, files)
+	for n := range 3 {
+		s.startWorker(n, "--concurrency", "4")
+	}
+	c := s.elsewhere("there", "--attempts", "1000")
+	var said safe
+	c.Stdout, c.Stderr = &said, &said
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for n, done := range []int{20, 40} {
+		await(t, "some runs are done", func() bool { return s.done("there") >= done })
+		_ = s.workers[n].Process.Kill()
+		_ = s.workers[n].Wait()
+	}
+	s.startWorker(0, "--concurrency", "4")
+	if failed, _ := errors.AsType[*exec.ExitError](c.Wait()); failed == nil || failed.ExitCode() != 4 || !said.has("the suite's budget is spent") {
+		t.Errorf("%v: %s", failed, said.String())
+	}
+	l := s.ledger("there")
+	paid, doubt := l.Paid.Calls, l.InDoubt().Calls
+	if asked.Load() > budget || paid+doubt > budget || paid > asked.Load() || doubt == 0 {
+		t.Errorf("%d calls at the server; %d are paid and %d in doubt, of a budget of %d", asked.Load(), paid, doubt, budget)
+	}
+	t.Logf("%d calls at the server; %d are paid and %d in doubt, of a budget of %d", asked.Load(), paid, doubt, budget)
 }

@@ -63,9 +63,16 @@ func (s *Server) retention(ctx context.Context, c client.Client) (time.Duration,
 	return found.GetConfig().GetWorkflowExecutionRetentionTtl().AsDuration(), nil
 }
 
-// outlasts refuses a namespace that forgets what was spent while the suite still runs.
-func (s *Server) outlasts(ctx context.Context, c client.Client, suite time.Duration) error {
+// leastKept is how long ended workflows should be kept where a suite has no limit of time.
+const leastKept = 24 * time.Hour
+
+// outlasts refuses a namespace that forgets what was spent while the suite still runs. It
+// warns where nobody knows how long that is, and little is kept.
+func (s *Server) outlasts(ctx context.Context, c client.Client, suite time.Duration, warn func(string)) error {
 	kept, err := s.retention(ctx, c)
+	if err == nil && suite == 0 && 0 < kept && kept < leastKept {
+		warn(fmt.Sprintf("the namespace %s keeps ended workflows for %v: a coordinator that comes back later cannot learn what was spent", s.Namespace, kept))
+	}
 	if err != nil || kept == 0 || suite < kept {
 		return err
 	}

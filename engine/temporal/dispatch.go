@@ -147,6 +147,10 @@ func (e *Executor) collect(ctx context.Context, b *batch) {
 		}
 		seen += len(outcomes)
 		for i := range outcomes {
+			if text := outcomes[i].Warning; text != "" {
+				e.complain(text)
+				continue
+			}
 			e.noteBooks(outcomes[i].Books)
 			b.deliver(&outcomes[i])
 		}

@@ -35,6 +35,34 @@ func section(t *testing.T, title string) string {
 	return within
 }
 
+// What the documentation has in place of tune SUITE works as it stands.
+func TestTuneOfRunsElsewhere(t *testing.T) {
+	within := section(t, "What stays on one machine")
+	_, block, _ := strings.Cut(within, "```\n")
+	block, _, _ = strings.Cut(block, "```")
+	s := newSite(t, false, map[string]string{"empty": ""})
+	s.env = append(s.env, "TEMPORAL_ADDRESS="+s.Address)
+	s.store = filepath.Join(s.dir, "suite", "store")
+	s.startWorker(0)
+	lines := strings.Split(strings.TrimSpace(block), "\n")
+	if len(lines) != 3 {
+		t.Fatalf("%d commands: %q", len(lines), lines)
+	}
+	for _, line := range lines {
+		args := strings.Fields(line)[1:]
+		if args[0] == "run" {
+			args = append(args, "--limit", "6")
+		}
+		out, err := s.command(args...).CombinedOutput()
+		if no, ok := errors.AsType[*exec.ExitError](err); ok && no.ExitCode() == exit.AnswerNo {
+			err = nil // of a few tasks nothing is proven
+		}
+		if err != nil || args[0] == "tune" && !bytes.Contains(out, []byte("max_iterations")) {
+			t.Errorf("%s: %v: %s", line, err, out)
+		}
+	}
+}
+
 // commands are the lines of the indented blocks of a section.
 func commands(section string) (lines []string) {
 	for line := range strings.Lines(section) {

@@ -69,10 +69,11 @@ type Options struct {
 	Started func(plan.Item)
 	Observe func(record.Event)
 	Warn    func(string)
+	Now     func() time.Time // nil: time.Now
 }
 
-// leaseLife is how long a worker may be silent before its lease is given up.
-const leaseLife = 30 * time.Second
+// lives is how many times Heartbeat a worker may be silent before its lease is given up.
+const lives = 3
 
 // DefaultHeartbeat is how long a worker may be silent.
 const DefaultHeartbeat = 10 * time.Second
@@ -91,10 +92,12 @@ type Executor struct {
 	stop     func()      // of the worker that executes workflows; nil: it has not begun
 	lease    *lease
 	link     link
+	most     int // of SuiteState; tests set it
 
 	mu     sync.Mutex
 	open   []*batch
 	books  map[string]Books
+	warned bool // of the store
 	fatal  error
 	cancel context.CancelCauseFunc
 	queue  chan waiting
@@ -115,6 +118,9 @@ func Open(ctx context.Context, o Options) (*Executor, error) {
 	o.Heartbeat = cmp.Or(o.Heartbeat, DefaultHeartbeat)
 	o.Patience = cmp.Or(o.Patience, DefaultPatience)
 	o.Longest = cmp.Or(o.Longest, 24*time.Hour)
+	if o.Now == nil {
+		o.Now = time.Now
+	}
 	c, err := o.Server.Dial(ctx)
 	if err != nil {
 		return nil, err
@@ -138,7 +144,7 @@ func Open(ctx context.Context, o Options) (*Executor, error) {
 
 // ship writes what workers need.
 func (e *Executor) ship(ctx context.Context) error {
-	if err := e.Server.outlasts(ctx, e.client, e.Duration); err != nil {
+	if err := e.Server.outlasts(ctx, e.client, e.Duration, e.Warn); err != nil {
 		return err
 	}
 	s := sent{Recipe: e.Recipe}
@@ -243,7 +249,7 @@ func (e *Executor) recall(ctx context.Context) error {
 // handOver lends the budget to all that join.
 func (e *Executor) handOver() error {
 	account := coordinator + "/" + rand.Text()[:8]
-	e.lease = newLease(asking(e.client, e.suite.Workflow), account, e.Budget, e.Gates, leaseLife, e.Warn)
+	e.lease = newLease(asking(e.client, e.suite.Workflow), account, e.Budget, e.Gates, e.suite.Life, e.Warn)
 	handed, err := e.Budget.HandOver(e.lease)
 	if err != nil {
 		return err
@@ -261,6 +267,7 @@ func (e *Executor) Execute(ctx context.Context, items iter.Seq2[plan.Item, error
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	e.cancel, e.queue, e.open, e.fatal = cancel, make(chan waiting), nil, nil
+	e.warned = false
 	e.absent.Store(false)
 	if err := e.begin(ctx); err != nil {
 		return err
@@ -272,9 +279,11 @@ func (e *Executor) Execute(ctx context.Context, items iter.Seq2[plan.Item, error
 		if made := e.through(ctx, item); made != nil {
 			return made
 		}
+		ctx, cancel := e.unlessOver(ctx)
+		defer cancel(nil)
 		return run(ctx, item)
 	}
-	err := engine.Pool{Workers: e.Workers}.Execute(ctx, items, through, deliver)
+	err := engine.Pool{Workers: e.Workers}.Execute(ctx, e.untilOver(items), through, deliver)
 	end()
 	e.tasks.Wait()
 	return errors.Join(e.fatal, err, e.finish(context.WithoutCancel(ctx)))
@@ -295,13 +304,18 @@ func (e *Executor) Begin(ctx context.Context) error {
 // begin starts the workflow of the suite, or joins the one that runs.
 func (e *Executor) begin(ctx context.Context) error {
 	limits := e.Budget.Limits()
+	e.suite.Life = lives * e.Heartbeat
 	e.suite.Leased = limits != (pace.Limits{}) || len(e.Models) > 0
 	state := SuiteState{
 		Batch: Batch{Suite: e.suite, Queue: e.Server.Queue, Longest: e.Longest, Heartbeat: e.Heartbeat, Attempts: attempts},
-		Book:  Book{Left: e.left(limits), Life: leaseLife},
+		Book:  Book{Left: e.left(limits), Life: e.suite.Life}, Most: e.most,
 	}
 	for _, model := range slices.Sorted(mapsKeys(e.Models)) {
 		state.Book.Models = append(state.Book.Models, ModelLimits{model, e.Models[model]})
+	}
+	joined, err := e.running(ctx)
+	if err != nil {
+		return err
 	}
 	started, err := e.client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
 		ID: e.suite.Workflow, TaskQueue: e.flows(), WorkflowExecutionTimeout: longestWorkflow, WorkflowTaskTimeout: taskTimeout,
@@ -310,8 +324,10 @@ func (e *Executor) begin(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("starting the suite's workflow: %w", err)
 	}
-	if err := e.checkClock(ctx, started); err != nil {
-		return err
+	if !joined { // it begins now
+		if err := e.checkClock(ctx, started); err != nil {
+			return errors.Join(err, e.finish(ctx))
+		}
 	}
 	if e.suite.Leased {
 		return e.handOver()
@@ -333,16 +349,25 @@ func mapsKeys(m map[string]Limits) iter.Seq[string] {
 }
 
 func (e *Executor) checkClock(ctx context.Context, w client.WorkflowRun) error {
-	asked := time.Now()
+	now := e.Now()
 	d, err := e.client.DescribeWorkflowExecution(ctx, w.GetID(), w.GetRunID())
 	if err != nil {
 		return err
 	}
-	begun := d.GetWorkflowExecutionInfo().GetStartTime().AsTime()
-	if asked.Sub(begun) > mostSkew { // it may have begun long ago
-		return nil
+	if err := skewed(d.GetWorkflowExecutionInfo().GetStartTime().AsTime(), now); err != nil {
+		return exit.With(exit.NotMeasured, "set the clocks by NTP; nothing was run", "%w", err)
 	}
-	return skewed(begun, asked)
+	return nil
+}
+
+// running reports whether the workflow of the suite is there.
+func (e *Executor) running(ctx context.Context) (bool, error) {
+	d, err := e.client.DescribeWorkflowExecution(ctx, e.suite.Workflow, "")
+	var never *serviceerror.NotFound
+	if errors.As(err, &never) {
+		return false, nil
+	}
+	return d.GetWorkflowExecutionInfo().GetStatus() == enums.WORKFLOW_EXECUTION_STATUS_RUNNING, err
 }
 
 // follow executes the code of this suite's workflows.
@@ -364,6 +389,50 @@ func (e *Executor) fail(err error) {
 	if e.fatal == nil {
 		e.fatal = err
 		e.cancel(err)
+	}
+}
+
+// end gives no more items away. Runs in progress end: they are paid.
+func (e *Executor) end(err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.fatal = cmp.Or(e.fatal, err)
+}
+
+func (e *Executor) over() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.fatal
+}
+
+// untilOver are the items that are given away.
+func (e *Executor) untilOver(items iter.Seq2[plan.Item, error]) iter.Seq2[plan.Item, error] {
+	return func(yield func(plan.Item, error) bool) {
+		for item, err := range items {
+			if e.over() != nil || !yield(item, err) {
+				return
+			}
+		}
+	}
+}
+
+// unlessOver is a context that has ended if no items are given away any more.
+func (e *Executor) unlessOver(ctx context.Context) (context.Context, context.CancelCauseFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	if err := e.over(); err != nil {
+		cancel(err)
+	}
+	return ctx, cancel
+}
+
+// complain tells the user of a store that refuses, once: many workers may meet it.
+func (e *Executor) complain(text string) {
+	e.mu.Lock()
+	first := !e.warned
+	e.warned = true
+	e.mu.Unlock()
+	if first {
+		e.Warn(text)
 	}
 }
 
@@ -424,6 +493,9 @@ func (e *Executor) through(ctx context.Context, item plan.Item) *record.Run {
 
 // made gives an item away, and waits for its run.
 func (e *Executor) made(ctx context.Context, item plan.Item, w *waiting) *record.Run {
+	if e.over() != nil {
+		return nil
+	}
 	select {
 	case e.queue <- *w:
 	case <-ctx.Done():
@@ -448,6 +520,10 @@ const cancelPatience = 30 * time.Second
 
 // received is the run of an outcome.
 func (e *Executor) received(ctx context.Context, item plan.Item, o *Outcome) *record.Run {
+	if o.Kind == kindStore {
+		e.end(exit.With(exit.NotMeasured, hints[kindStore], "%s; the workers keep the runs that they made, and store them once they can", o.Failure))
+		return nil
+	}
 	if o.Kind != "" {
 		e.fail(exit.With(exit.NotMeasured, hints[o.Kind], "%s", o.Failure))
 	}
@@ -484,6 +560,7 @@ func (e *Executor) received(ctx context.Context, item plan.Item, o *Outcome) *re
 var hints = map[string]string{
 	kindVersion: "run the same agentbench-temporal everywhere; nothing was paid for this run",
 	kindSuite:   "give all workers the same environment, files below roots and programs; nothing was paid for this run",
+	kindStore:   "make room in the store, or make it writable",
 	kindClock:   "set the clocks by NTP; nothing was paid for this run",
 }
 

@@ -27,6 +27,7 @@ type beside struct {
 	run   engine.RunFunc
 	items map[string]plan.Item
 	draws *pace.Budget // of the worker; nil: there is no budget
+	span  string       // of all runs
 }
 
 // Execute implements engine.Executor.
@@ -73,7 +74,7 @@ func (b *beside) Line(record.Event) ([]byte, error) { return nil, nil }
 
 func (b *beside) States() *workspace.Store { return nil }
 
-func (b *beside) Span(string) string { return "" }
+func (b *beside) Span(string) string { return b.span }
 
 func (b *beside) Close() {}
 
@@ -180,6 +181,44 @@ func TestWorkersThatDoNotFit(t *testing.T) {
 	}
 }
 
+// An outcome that is too large ends the suite with one clear error, and not with retries for
+// ever. Its record is stored, and found when the suite is resumed.
+func TestAnOutcomeThatIsTooLarge(t *testing.T) {
+	server := serverOf(t, "")
+	b, end := newBeside(t, &server.Server, 2, nil)
+	defer end()
+	b.span = strings.Repeat("x", 70_000)
+	all := counted{made: map[string]int{}, ended: map[string]record.Status{}}
+	if err := b.Execute(t.Context(), one("a"), all.run, all.deliver); err == nil || !strings.Contains(err.Error(), "worker beside: the outcome of a takes 70") || !strings.Contains(err.Error(), "at most 65536 travel") {
+		t.Errorf("the error is %.300v", err)
+	}
+	b.span = ""
+	if err := b.Execute(t.Context(), one("a"), all.run, all.deliver); err != nil || all.made["a"] != 1 || all.ended["a"] != record.Completed {
+		t.Errorf("%v; it was made %d times, and is %q", err, all.made["a"], all.ended["a"])
+	}
+}
+
+// A coordinator whose clock is wrong, either way, runs nothing.
+func TestTheClockOfTheCoordinator(t *testing.T) {
+	server := serverOf(t, "")
+	b, end := newBeside(t, &server.Server, 2, nil)
+	defer end()
+	for _, off := range []time.Duration{-5 * time.Minute, 5 * time.Minute} {
+		b.Now = func() time.Time { return time.Now().Add(off) }
+		all := counted{made: map[string]int{}, ended: map[string]record.Status{}}
+		err := b.Execute(t.Context(), one("a"), all.run, all.deliver)
+		want := fmt.Sprintf("the clock of this machine differs from that of the Temporal server by %v; at most 2m0s will do", off)
+		if told, ok := errors.AsType[*exit.Error](err); !ok || told.Hint == "" || !strings.Contains(err.Error(), want) || len(all.made) > 0 {
+			t.Errorf("%v: %v, want %q; %v were made", off, err, want, all.made)
+		}
+	}
+	b.Now = time.Now
+	all := counted{made: map[string]int{}, ended: map[string]record.Status{}}
+	if err := b.Execute(t.Context(), one("a"), all.run, all.deliver); err != nil || all.made["a"] != 1 {
+		t.Errorf("with a clock that is right: %v", err)
+	}
+}
+
 // What is wrong with the server is told before anything is run.
 func TestServersThatDoNotFit(t *testing.T) {
 	server := serverOf(t, "")
@@ -201,10 +240,10 @@ func TestServersThatDoNotFit(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if err := server.outlasts(t.Context(), c, time.Hour); err != nil {
+	if err := server.outlasts(t.Context(), c, time.Hour, nil); err != nil {
 		t.Errorf("an hour: %v", err)
 	}
-	if err := server.outlasts(t.Context(), c, 1000*time.Hour); err == nil || !strings.Contains(err.Error(), "keeps ended workflows for 24h0m0s, and the suite may take 1000h0m0s") {
+	if err := server.outlasts(t.Context(), c, 1000*time.Hour, nil); err == nil || !strings.Contains(err.Error(), "keeps ended workflows for 24h0m0s, and the suite may take 1000h0m0s") {
 		t.Errorf("1000 hours: %v", err)
 	}
 }

@@ -98,6 +98,10 @@ func (l *lease) Lend(ctx context.Context, more pace.Limits) (lent, final bool, e
 func (l *lease) keep(every time.Duration) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
+	l.ended.Go(func() { // a server that is away need not answer any more
+		<-l.end
+		cancel()
+	})
 	l.send(ctx, &Request{Asks: len(l.gates) > 0})
 	for {
 		pause := every
@@ -117,7 +121,7 @@ func (l *lease) keep(every time.Duration) {
 		case <-l.end:
 			timer.Stop()
 			r.Leaves, r.Back = true, l.budget.GiveBack()
-			l.once(ctx, r)
+			l.once(context.Background(), r)
 			return
 		}
 		timer.Stop()

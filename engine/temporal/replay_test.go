@@ -1,6 +1,7 @@
 package temporal
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"os/exec"
@@ -27,8 +28,11 @@ const histories = "testdata/histories"
 // of this version can go on with a suite of an earlier one.
 func TestReplayRecordedHistories(t *testing.T) {
 	files, err := filepath.Glob(histories + "/*.json")
-	if err != nil || len(files) < 3 {
+	if err != nil || len(files) < 4 {
 		t.Fatalf("%d histories, %v", len(files), err)
+	}
+	if text, err := os.ReadFile(histories + "/continued.json"); err != nil || !bytes.Contains(text, []byte("EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW")) {
+		t.Errorf("no history continues as new: %v", err)
 	}
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
@@ -63,8 +67,8 @@ func TestRecordHistories(t *testing.T) {
 	if err := b.Execute(t.Context(), items, run, func(context.Context, plan.Item, *record.Run) {}); err != nil {
 		t.Fatal(err)
 	}
-	show(t, server, b.suite.Workflow, "suite.json")
-	show(t, server, b.open[0].id, "batch.json")
+	show(t, server, b.suite.Workflow, "", "suite.json")
+	show(t, server, b.open[0].id, "", "batch.json")
 	ctx, cancel := context.WithCancel(t.Context())
 	waits := func(ctx context.Context, item plan.Item) *record.Run {
 		cancel()
@@ -74,12 +78,22 @@ func TestRecordHistories(t *testing.T) {
 	if err := b.Execute(ctx, items, waits, func(context.Context, plan.Item, *record.Run) {}); err != nil {
 		t.Fatal(err)
 	}
-	show(t, server, b.open[0].id, "cancelled.json")
+	show(t, server, b.open[0].id, "", "cancelled.json")
+	own := server.Server
+	own.Queue = "another"
+	b, end = newBeside(t, &own, 3, nil)
+	defer end()
+	spend(t, b)
+	show(t, server, b.suite.Workflow, firstRun(t, b), "continued.json")
 }
 
-func show(t *testing.T, server *devServer, workflow, file string) {
+func show(t *testing.T, server *devServer, workflow, run, file string) {
 	t.Helper()
-	out, err := exec.Command(cli(t), "workflow", "show", "--address", server.Address, "--workflow-id", workflow, "--output", "json").Output()
+	args := []string{"workflow", "show", "--address", server.Address, "--workflow-id", workflow, "--output", "json"}
+	if run != "" {
+		args = append(args, "--run-id", run)
+	}
+	out, err := exec.Command(cli(t), args...).Output()
 	if err == nil {
 		err = os.MkdirAll(histories, 0o755)
 	}

@@ -29,6 +29,8 @@ type Store interface {
 	Fetch(ctx context.Context, name, file string) error
 	// Remove removes what Create wrote.
 	Remove(ctx context.Context, name string) error
+	// String is what people know it by.
+	String() string
 	// Folder is where the names are files; "": they are not.
 	Folder() string
 }
@@ -84,6 +86,8 @@ func openFolder(path string) (Store, error) {
 }
 
 func (s folderStore) Folder() string { return string(s) }
+
+func (s folderStore) String() string { return string(s) }
 
 func (s folderStore) path(name string) string {
 	return filepath.Join(string(s), filepath.FromSlash(name))

@@ -1,6 +1,7 @@
 package temporal
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -17,6 +18,8 @@ type SuiteState struct {
 	// Opened counts the batches, Open are those that may still run.
 	Opened int      `json:"opened"`
 	Open   []string `json:"open,omitempty"`
+	// Most is how many requests are answered before it continues as new; 0: mostRequests.
+	Most int `json:"most,omitempty"`
 }
 
 // NewBatch asks for one. Ended are those that have ended.
@@ -45,7 +48,8 @@ func SuiteWorkflow(ctx workflow.Context, state SuiteState) (Totals, error) {
 	if err := s.serve(ctx); err != nil {
 		return Totals{}, err
 	}
-	long := func() bool { return s.answered >= mostRequests || workflow.GetInfo(ctx).GetContinueAsNewSuggested() }
+	most := cmp.Or(state.Most, mostRequests)
+	long := func() bool { return s.answered >= most || workflow.GetInfo(ctx).GetContinueAsNewSuggested() }
 	err := workflow.Await(ctx, func() bool { return s.finished || long() })
 	if err != nil || s.finished {
 		s.end(ctx)

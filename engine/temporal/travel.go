@@ -25,6 +25,8 @@ type Suite struct {
 	Agentbench string `json:"agentbench"`
 	// Leased means that the suite has a budget, or that models have limits.
 	Leased bool `json:"leased,omitempty"`
+	// Life is how long a lease holds that is not renewed.
+	Life time.Duration `json:"life,omitempty"`
 }
 
 // Item is one run that is to be made.
@@ -57,6 +59,8 @@ type Outcome struct {
 	// Failure is why there is no record, Kind is its kind.
 	Failure string `json:"failure,omitempty"`
 	Kind    string `json:"kind,omitempty"`
+	// Warning is what a worker tells the user. It is the outcome of no item.
+	Warning string `json:"warning,omitempty"`
 }
 
 // Books are what a worker has spent. Of two the one with the larger number is newer.

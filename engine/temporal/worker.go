@@ -10,6 +10,7 @@ import (
 	"path"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.temporal.io/sdk/activity"
@@ -64,8 +65,14 @@ type Worker struct {
 	Wrong func(error) bool
 	Warn  func(string)
 	Now   func() time.Time
+	// StorePatience is how long the store may refuse before the suite ends; 0: the default.
+	StorePatience time.Duration
 	// Alive reports whether a process of this machine is there.
 	Alive func(pid int) bool
+
+	shelf *shelf
+	// complained: the coordinator knows that the store refuses. gaveUp: it did so for too long.
+	complained, gaveUp atomic.Bool
 
 	mu     sync.Mutex
 	suites map[string]*serving
@@ -87,6 +94,10 @@ func (w *Worker) Listen(ctx context.Context, queue string, parallel int, grace t
 	if err := w.clearKilled(); err != nil {
 		w.Warn(fmt.Sprintf("removing what killed workers left: %v", err))
 	}
+	var err error
+	if w.shelf, err = openShelf(w.Store, w.Dir); err != nil {
+		w.Warn(fmt.Sprintf("reading the runs that earlier workers could not store: %v", err))
+	}
 	failed := make(chan error, 1)
 	listening := worker.New(w.Client, queue, worker.Options{
 		Identity: w.Name, MaxConcurrentActivityExecutionSize: parallel, DisableWorkflowWorker: true, WorkerStopTimeout: grace,
@@ -97,12 +108,17 @@ func (w *Worker) Listen(ctx context.Context, queue string, parallel int, grace t
 	if err := listening.Start(); err != nil {
 		return err
 	}
-	var err error
+	shelving, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	var over sync.WaitGroup
+	over.Go(func() { w.reshelve(shelving) })
 	select {
 	case <-ctx.Done():
 	case err = <-failed:
 	}
 	listening.Stop()
+	end()
+	over.Wait()
 	w.leave()
 	return err
 }
@@ -140,6 +156,9 @@ func (w *Worker) Run(ctx context.Context, t Task) (Outcome, error) {
 	made, err = w.keep(ctx, s, &t, run)
 	o := s.tell(made)
 	o.Trace = s.runs.Span(t.Item.ID)
+	if large := small("the outcome of "+t.Item.ID, &o); err == nil && large != nil {
+		return Outcome{}, w.never(kindLarge, large)
+	}
 	return o, err
 }
 
@@ -201,16 +220,22 @@ func recordName(s *Suite, id string) string {
 // made is the outcome of a run that was made before; nil: it was not.
 func (w *Worker) made(ctx context.Context, t *Task) (*Outcome, error) {
 	name := recordName(&t.Suite, t.Item.ID)
-	line, err := w.Store.Read(ctx, name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
+	var line []byte
+	err := w.insist(ctx, func() (err error) {
+		if err = w.shelf.write(ctx, name); err == nil {
+			line, err = w.Store.Read(ctx, name)
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			line, err = nil, nil
+		}
+		return err
+	})
+	if err != nil || line == nil {
 		return nil, err
 	}
 	run, err := record.DecodeRun(line)
 	if err != nil {
-		return nil, fmt.Errorf("the record %s in the store: %w", name, err)
+		return nil, w.never(kindStore, fmt.Errorf("the record %s in the store %v: %w", name, w.Store, err))
 	}
 	return &Outcome{ID: t.Item.ID, Worker: w.Name, Record: name, Digest: digest(line), Status: run.Outcome.Status, Found: true}, nil
 }
@@ -226,24 +251,41 @@ func (w *Worker) keep(ctx context.Context, s *serving, t *Task, run *record.Run)
 	if !run.Outcome.Counts() {
 		name += "." + rand.Text()
 	}
-	ctx = context.WithoutCancel(ctx)
-	if s.sender != nil { // before the record: who finds that finds what it names
-		if err := s.sender.send(ctx, run); err != nil {
-			return nil, fmt.Errorf("worker %s: sending the states of the workspace: %w", w.Name, err)
-		}
-	}
-	created, err := w.Store.Create(ctx, name, line)
+	created, err := w.write(ctx, s, name, line, run)
 	if err != nil {
-		return nil, fmt.Errorf("worker %s: writing the record: %w", w.Name, err)
+		return nil, err
 	}
 	if !created { // another attempt was first
 		return w.made(ctx, t)
 	}
-	o := &Outcome{ID: t.Item.ID, Worker: w.Name, Record: name, Digest: digest(line), Status: run.Outcome.Status}
-	if err := small("the outcome of "+t.Item.ID, o); err != nil {
-		return nil, w.never(kindLarge, err)
+	return &Outcome{ID: t.Item.ID, Worker: w.Name, Record: name, Digest: digest(line), Status: run.Outcome.Status}, nil
+}
+
+// write writes a record, or puts it on the shelf if it counts.
+func (w *Worker) write(ctx context.Context, s *serving, name string, line []byte, run *record.Run) (created bool, err error) {
+	r := shelved{Name: name, Record: line}
+	if s.sender != nil {
+		r.states = func(ctx context.Context) error { return s.sender.send(ctx, run) }
 	}
-	return o, nil
+	whole := context.WithoutCancel(ctx)
+	err = w.insist(ctx, func() (err error) {
+		if r.states != nil { // before the record: who finds that finds what it names
+			err = r.states(whole)
+		}
+		if err == nil {
+			created, err = w.Store.Create(whole, name, line)
+		}
+		if err != nil && run.Outcome.Counts() {
+			if unkept := w.shelf.put(r); unkept != nil {
+				w.Warn(fmt.Sprintf("a run that the store refused is not on the disk either: %v", unkept))
+			}
+		}
+		return err
+	})
+	if err == nil {
+		w.shelf.drop(name)
+	}
+	return created, err
 }
 
 // tell adds what the worker has spent.
@@ -284,8 +326,17 @@ func (w *Worker) serve(ctx context.Context, of *Suite) (*serving, error) {
 	}
 }
 
+// read reads what the coordinator has written.
+func (w *Worker) read(ctx context.Context, name string) (content []byte, err error) {
+	err = w.insist(ctx, func() (err error) {
+		content, err = w.Store.Read(ctx, name)
+		return err
+	})
+	return content, err
+}
+
 func (w *Worker) prepare(ctx context.Context, s *serving, of *Suite) error {
-	recipe, err := w.Store.Read(ctx, specName(of.Spec))
+	recipe, err := w.read(ctx, specName(of.Spec))
 	if err != nil {
 		return err
 	}
@@ -299,7 +350,7 @@ func (w *Worker) prepare(ctx context.Context, s *serving, of *Suite) error {
 		files.Cache = filepath.Join(shared, "cache")
 	}
 	if spec.Files != "" {
-		packed, err := w.Store.Read(ctx, filesName(spec.Files))
+		packed, err := w.read(ctx, filesName(spec.Files))
 		if err != nil {
 			return err
 		}
@@ -320,7 +371,7 @@ func (w *Worker) prepare(ctx context.Context, s *serving, of *Suite) error {
 	if of.Leased {
 		budget, gates := s.runs.Draws()
 		account := w.Name + "/" + rand.Text()[:8]
-		s.lease = newLease(asking(w.Client, of.Workflow), account, budget, gates, leaseLife, w.Warn)
+		s.lease = newLease(asking(w.Client, of.Workflow), account, budget, gates, of.Life, w.Warn)
 		budget.Borrow(s.lease)
 	}
 	return nil

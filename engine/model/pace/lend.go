@@ -167,14 +167,19 @@ type Share struct {
 // over reports whether a share has ended, or is none.
 func (s *Share) over(now time.Time) bool { return s != nil && !now.Before(s.Until) }
 
-// Share gives a gate its share from now on. The zero Share lets no call start.
+// Share gives a gate its share from now on. The zero Share lets no call start. Who had none
+// before begins with nothing saved up: others have used what there was.
 func (g *Gate) Share(s Share) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	now := time.Now()
+	had := !g.share.over(now)
 	g.share = &s
 	g.requests = g.requests.paced(s.Requests, requestBurst, now)
 	g.tokens = g.tokens.paced(s.Tokens, tokenBurst, now)
+	if !had {
+		g.requests.level, g.tokens.level = min(0, g.requests.level), min(0, g.tokens.level)
+	}
 	g.admit(now)
 }
 

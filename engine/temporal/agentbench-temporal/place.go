@@ -92,7 +92,7 @@ func (r runs) Draws() (*pace.Budget, map[string]*pace.Gate) { return r.Budget, r
 func workerCommand(h *command.Host) *cobra.Command {
 	var f serverFlags
 	var parallel int
-	var grace time.Duration
+	var grace, patience time.Duration
 	var dir string
 	c := &cobra.Command{
 		Use:     "worker",
@@ -106,14 +106,18 @@ again by another worker. The keys of models are read from this process's environ
 			if parallel < 1 {
 				return exit.Usage("--concurrency 1 is one after the other", "--concurrency %d: want at least 1", parallel)
 			}
+			if patience < time.Second {
+				return exit.Usage("--store-timeout 1m is the default", "--store-timeout %v: want at least 1s", patience)
+			}
 			ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
-			return work(ctx, h, &f, parallel, grace, dir)
+			return work(ctx, h, &f, &temporal.Worker{Dir: dir, StorePatience: patience}, parallel, grace)
 		},
 	}
 	f.declare(c.Flags())
 	c.Flags().IntVar(&parallel, "concurrency", 8, "maximum runs at the same time")
 	c.Flags().DurationVar(&grace, "grace", 30*time.Second, "grace period for runs in progress after an interrupt")
+	c.Flags().DurationVar(&patience, "store-timeout", temporal.DefaultStorePatience, "how long the store may refuse before the suite ends")
 	c.Flags().StringVar(&dir, "dir", filepath.Join(os.TempDir(), "agentbench-worker"), "folder of this machine for suites and workspaces")
 	return c
 }
@@ -124,7 +128,7 @@ func alive(pid int) bool {
 	return err == nil && !errors.Is(p.Signal(syscall.Signal(0)), os.ErrProcessDone)
 }
 
-func work(ctx context.Context, h *command.Host, f *serverFlags, parallel int, grace time.Duration, dir string) error {
+func work(ctx context.Context, h *command.Host, f *serverFlags, w *temporal.Worker, parallel int, grace time.Duration) error {
 	store, err := f.open(ctx)
 	if err != nil {
 		return err
@@ -135,25 +139,23 @@ func work(ctx context.Context, h *command.Host, f *serverFlags, parallel int, gr
 	}
 	defer client.Close()
 	host, _ := os.Hostname() // part of a name
-	w := &temporal.Worker{
-		Client: client, Store: store, Version: h.Version(), Host: host, Name: temporal.WorkerName(host, os.Getpid()), Dir: dir, Now: time.Now,
-		Alive: alive,
-		Warn:  func(text string) { fmt.Fprintf(h.Errors(), "agentbench: warning: %s\n", text) },
-		Prepare: func(at temporal.Files) (temporal.Runs, error) {
-			var r command.Recipe
-			if err := json.Unmarshal(at.Recipe, &r); err != nil {
-				return nil, err
-			}
-			prepared, err := h.Prepare(&r, command.Folders{Suite: at.Folder, Workspaces: at.Workspaces, Cache: at.Cache})
-			if err != nil {
-				return nil, err
-			}
-			return runs{prepared}, nil
-		},
-		Wrong: func(err error) bool {
-			var wrong *command.WrongSuite
-			return errors.As(err, &wrong)
-		},
+	w.Client, w.Store, w.Version, w.Host, w.Name = client, store, h.Version(), host, temporal.WorkerName(host, os.Getpid())
+	w.Now, w.Alive = time.Now, alive
+	w.Warn = func(text string) { fmt.Fprintf(h.Errors(), "agentbench: warning: %s\n", text) }
+	w.Prepare = func(at temporal.Files) (temporal.Runs, error) {
+		var r command.Recipe
+		if err := json.Unmarshal(at.Recipe, &r); err != nil {
+			return nil, err
+		}
+		prepared, err := h.Prepare(&r, command.Folders{Suite: at.Folder, Workspaces: at.Workspaces, Cache: at.Cache})
+		if err != nil {
+			return nil, err
+		}
+		return runs{prepared}, nil
+	}
+	w.Wrong = func(err error) bool {
+		var wrong *command.WrongSuite
+		return errors.As(err, &wrong)
 	}
 	fmt.Fprintf(h.Errors(), "worker %s listens at the task queue %s of %s\n", w.Name, f.Queue, f.Address)
 	if err := w.Listen(ctx, f.Queue, parallel, grace); err != nil {

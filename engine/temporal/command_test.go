@@ -1,0 +1,63 @@
+package temporal
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/agentbench/agentbench/engine/exit"
+)
+
+// The program says what is wrong in one line, with a hint, and ends with the code for it.
+func TestTheProgramSaysWhatIsWrong(t *testing.T) {
+	files := scaleSuite(2, "{provider: simulate}", 1)
+	files["long.yaml"] = files["suite.yaml"] + "budget: {duration: 1000h}\n"
+	s := newSite(t, false, files)
+	s.must(exec.Command(cli(t), "operator", "namespace", "create", "--address", s.Address, "--namespace", "short", "--retention", "1h"))
+	nobody := fmt.Sprint("127.0.0.1:", freePort(t))
+	noStore := filepath.Join(s.dir, "suite", "suite.yaml", "in")
+	run, worker, long := []string{"run", "suite.yaml", "--executor", "temporal"}, []string{"worker"}, []string{"run", "long.yaml", "--executor", "temporal"}
+	for _, c := range []struct {
+		command         []string
+		server, its, at string // address, namespace, store
+		code            int
+		want, hint      string
+	}{
+		{run, nobody, "default", s.store, exit.NotMeasured, "no Temporal server answers at " + nobody, "temporal server start-dev"},
+		{worker, nobody, "default", s.store, exit.NotMeasured, "no Temporal server answers at " + nobody, "temporal server start-dev"},
+		{run, s.Address, "absent", s.store, exit.NotMeasured, "has no namespace absent", "temporal operator namespace create --namespace absent"},
+		{worker, s.Address, "absent", s.store, exit.NotMeasured, "has no namespace absent", "temporal operator namespace create --namespace absent"},
+		{long, s.Address, "short", s.store, exit.NotMeasured, "keeps ended workflows for 1h0m0s, and the suite may take 1000h0m0s", "--retention 1024h"},
+		{run, s.Address, "default", noStore, exit.NotMeasured, "the store " + noStore + " cannot be used", "nothing was run"},
+		{worker, s.Address, "default", noStore, exit.NotMeasured, "the store " + noStore + " cannot be used", "workers and the coordinator write to it"},
+		{run, s.Address, "default", "", exit.WrongUsage, "--store is missing", "a folder that all machines share"},
+		{append(run, "--watch"), s.Address, "default", s.store, exit.WrongUsage, "--watch does not go together with --executor temporal", "leave out"},
+		{[]string{"run", "-", "--executor", "temporal"}, s.Address, "default", s.store, exit.WrongUsage, "a suite from stdin has no folder", "write it to a file"},
+		{[]string{"worker", "--store-timeout", "1ms"}, s.Address, "default", s.store, exit.WrongUsage, "--store-timeout 1ms: want at least 1s", "1m"},
+	} {
+		run := s.command(append(c.command, "--address", c.server, "--namespace", c.its, "--store", c.at)...)
+		run.Stdin = strings.NewReader(files["suite.yaml"])
+		var said bytes.Buffer
+		run.Stderr = &said
+		failed, _ := errors.AsType[*exec.ExitError](run.Run())
+		lines := strings.Split(strings.TrimSpace(said.String()), "\n")
+		if failed == nil || failed.ExitCode() != c.code || len(lines) != 2 || !strings.HasPrefix(lines[0], "agentbench: ") || !strings.Contains(lines[0], c.want) ||
+			!strings.HasPrefix(lines[1], "hint: ") || !strings.Contains(lines[1], c.hint) {
+			t.Errorf("%q: %v, want the code %d, %q and %q:\n%s", run.Args[1:], failed, c.code, c.want, c.hint, said.String())
+		}
+	}
+	// Without a limit of time a namespace that keeps little is worth a warning.
+	s.Queue = "short"
+	w := s.command("worker", "--address", s.Address, "--namespace", "short", "--store", s.store, "--task-queue", s.Queue)
+	if err := w.Start(); err != nil {
+		t.Fatal(err)
+	}
+	s.workers = append(s.workers, w)
+	if said := s.must(s.elsewhere("there", "--namespace", "short")); !strings.Contains(said, "warning: the namespace short keeps ended workflows for 1h0m0s") {
+		t.Errorf("it says %s", said)
+	}
+}

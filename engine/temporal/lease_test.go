@@ -1,0 +1,224 @@
+package temporal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/model/mockserver"
+	"github.com/agentbench/agentbench/engine/model/pace"
+)
+
+// counting is a model that notes when it was called, and by whom.
+type counting struct {
+	mu    sync.Mutex
+	calls []time.Time
+	by    map[string]time.Time // the last call
+}
+
+func (c *counting) of(who string) model.Model { return caller{c, who} }
+
+type caller struct {
+	*counting
+	who string
+}
+
+func (c caller) Call(context.Context, *model.Request) (*model.Reply, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.calls = append(c.calls, time.Now())
+	c.by[c.who] = time.Now()
+	return &model.Reply{}, nil
+}
+
+// most is the largest number of calls in a minute.
+func (c *counting) most() (most int) {
+	for i, j := 0, 0; j < len(c.calls); j++ {
+		for c.calls[j].Sub(c.calls[i]) >= time.Minute {
+			i++
+		}
+		most = max(most, j-i+1)
+	}
+	return most
+}
+
+// The limits of a model hold for all workers together, minute for minute: while one is alone,
+// when another comes, when that is cut from the server, and when that comes back. One that is
+// cut calls no more once its lease is over.
+func TestLimitsOfTwoWorkers(t *testing.T) {
+	for name, limits := range map[string]Limits{"rpm": {Requests: 120}, "tpm": {Tokens: 120_000}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const life = 30 * time.Second
+				book := &Book{Life: life, Models: []ModelLimits{{"m", limits}}}
+				server := &counting{by: map[string]time.Time{}}
+				var mu sync.Mutex
+				var cut atomic.Bool
+				ctx, cancel := context.WithCancel(t.Context())
+				var callers sync.WaitGroup
+				join := func(who string) *lease {
+					gate := pace.NewGate(pace.GateOptions{Requests: limits.Requests, Tokens: limits.Tokens})
+					gate.Share(pace.Share{})
+					ask := func(_ context.Context, r *Request) (Reply, error) {
+						if who == "b" && cut.Load() {
+							return Reply{}, errors.New("no server")
+						}
+						mu.Lock()
+						defer mu.Unlock()
+						return book.Answer(r, time.Now()), nil
+					}
+					m := gate.Wrap(server.of(who))
+					for range 8 {
+						callers.Go(func() {
+							for ctx.Err() == nil {
+								_, _ = m.Call(ctx, &model.Request{MaxOutputTokens: 1000})
+							}
+						})
+					}
+					return newLease(ask, who, pace.NewBudget(pace.Suite, pace.Limits{}), map[string]*pace.Gate{"m": gate}, life, func(string) {})
+				}
+				a := join("a")
+				time.Sleep(3 * time.Minute)
+				b := join("b")
+				time.Sleep(3 * time.Minute)
+				cut.Store(true)
+				cutAt := time.Now()
+				time.Sleep(3 * time.Minute)
+				if late := server.by["b"].Sub(cutAt); late > life {
+					t.Errorf("the worker that was cut called %v later; its lease lived %v", late, life)
+				}
+				cut.Store(false)
+				back := time.Now()
+				time.Sleep(3 * time.Minute)
+				if !server.by["b"].After(back) {
+					t.Error("the worker that came back called no more")
+				}
+				cancel()
+				callers.Wait()
+				a.Close()
+				b.Close()
+				if most, all := server.most(), len(server.calls); most > 120 || all < 12*120*7/10 {
+					t.Errorf("up to %d calls in a minute and %d in 12 minutes, want at most 120 in each and most of that", most, all)
+				}
+			})
+		})
+	}
+}
+
+// proxy passes connections on to an address until it is cut.
+type proxy struct {
+	net.Listener
+	to    string
+	mu    sync.Mutex
+	cut   bool
+	conns []net.Conn
+}
+
+func newProxy(t testing.TB, to string) *proxy {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &proxy{Listener: l, to: to}
+	t.Cleanup(func() {
+		l.Close()
+		p.end()
+	})
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			p.pass(c)
+		}
+	}()
+	return p
+}
+
+func (p *proxy) pass(c net.Conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	there, err := net.Dial("tcp", p.to)
+	if p.cut || err != nil {
+		c.Close()
+		return
+	}
+	p.conns = append(p.conns, c, there)
+	for _, pair := range [][2]net.Conn{{c, there}, {there, c}} {
+		go func() {
+			_, _ = io.Copy(pair[0], pair[1])
+			pair[0].Close()
+		}()
+	}
+}
+
+// end cuts all connections and lets none come.
+func (p *proxy) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cut = true
+	for _, c := range p.conns {
+		c.Close()
+	}
+	p.conns = nil
+}
+
+// A worker that is cut from the server in the middle of a long run calls the model no more
+// once its lease is over.
+func TestAWorkerThatIsCutStopsCalling(t *testing.T) {
+	const life = lives * 2 * time.Second // of --worker-timeout 2s
+	var last atomic.Int64
+	var asked atomic.Int64
+	mock := mockserver.New(mockserver.Options{Rules: []mockserver.Rule{{Replies: []mockserver.Reply{{Text: `{"quality": 0.7}`}}}}})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		last.Store(time.Now().UnixNano())
+		asked.Add(1)
+		mock.ServeHTTP(w, r)
+	}))
+	defer server.Close()
+	files := scaleSuite(1, fmt.Sprintf("{provider: openai, name: mock, base_url: %s/v1, price: free, rpm: 600}", server.URL), 1)
+	s := newSite(t, false, files)
+	if err := os.WriteFile(filepath.Join(s.dir, "suite", "suite.yaml"), []byte(fmt.Sprintf(`suite: long
+tasks: tasks.jsonl
+models: {m: {provider: openai, name: mock, base_url: %s/v1, price: free, rpm: 600}}
+configurations: [{name: long, loop: a.loop.yaml, set: {terminate.max_iterations: 500, guards.absolute_max_iterations: 500}}]
+`, server.URL)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	between := newProxy(t, s.Address)
+	w := s.command("worker", "--dir", filepath.Join(s.dir, "w"), "--address", between.Addr().String(), "--store", s.store)
+	if err := w.Start(); err != nil {
+		t.Fatal(err)
+	}
+	s.workers = append(s.workers, w)
+	c := s.elsewhere("there", "--worker-timeout", "2s")
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = c.Process.Kill()
+		_ = c.Wait()
+	}()
+	await(t, "the run is in progress", func() bool { return asked.Load() > 10 })
+	between.end()
+	cut := time.Now()
+	await(t, "the lease is over for a while", func() bool { return time.Since(cut) > life+3*time.Second })
+	late := time.Unix(0, last.Load()).Sub(cut)
+	if late > life || late < time.Second/2 {
+		t.Errorf("the last call came %v after the worker was cut; its lease lived %v", late, life)
+	}
+}

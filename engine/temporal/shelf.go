@@ -1,0 +1,187 @@
+package temporal
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+)
+
+// DefaultStorePatience is how long a store may refuse before the suite ends.
+const DefaultStorePatience = time.Minute
+
+// insist repeats what the store refuses, for a while. The coordinator is told of the first
+// refusal, and the last one ends the suite. Once a store was given up, it is tried once.
+func (w *Worker) insist(ctx context.Context, try func() error) error {
+	patience := w.storePatience()
+	began, err := time.Now(), try()
+	for wait := patience / 32; err != nil && !w.gaveUp.Load() && time.Since(began) < patience; wait *= 2 {
+		w.complain(ctx, err)
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return fmt.Errorf("worker %s: the store %v: %w", w.Name, w.Store, err)
+		}
+		err = try()
+	}
+	w.gaveUp.Store(err != nil)
+	if err != nil {
+		return w.never(kindStore, fmt.Errorf("the store %v cannot be used: %w", w.Store, err))
+	}
+	w.complained.Store(false)
+	return nil
+}
+
+func (w *Worker) storePatience() time.Duration {
+	if w.StorePatience > 0 {
+		return w.StorePatience
+	}
+	return DefaultStorePatience
+}
+
+// complain tells the coordinator that the store refuses, once for each time that it begins to.
+func (w *Worker) complain(ctx context.Context, err error) {
+	if w.complained.Swap(true) {
+		return
+	}
+	text := fmt.Sprintf("worker %s: the store %v cannot be used: %v; it is tried again for %v, then the suite ends", w.Name, w.Store, err, w.storePatience())
+	w.Warn(text)
+	batch := activity.GetInfo(ctx).WorkflowExecution.ID
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
+	defer cancel()
+	_ = w.Client.SignalWorkflow(ctx, batch, "", signalWarn, text) // the end of the suite says it as well
+}
+
+// shelf holds records that were paid and that the store refused, until it takes them. They
+// are files as well, for the worker that comes after this one. It is safe for concurrent use.
+type shelf struct {
+	store Store
+	dir   string
+
+	mu   sync.Mutex
+	held map[string]shelved
+}
+
+// shelved is a record. Its states are sent before it; nil: it has none.
+type shelved struct {
+	Name   string `json:"name"`
+	Record []byte `json:"record"`
+	states func(context.Context) error
+}
+
+// openShelf reads what workers left that have ended.
+func openShelf(store Store, dir string) (*shelf, error) {
+	s := &shelf{store: store, dir: filepath.Join(dir, "unstored", digest([]byte(fmt.Sprint(store)))), held: map[string]shelved{}}
+	files, err := filepath.Glob(filepath.Join(s.dir, "*.json"))
+	for _, file := range files {
+		var r shelved
+		text, wrong := os.ReadFile(file)
+		if errors.Is(wrong, fs.ErrNotExist) {
+			continue // another worker was faster
+		}
+		if wrong == nil {
+			wrong = json.Unmarshal(text, &r)
+		}
+		if wrong != nil {
+			err = errors.Join(err, fmt.Errorf("%s: %w", file, wrong))
+			continue
+		}
+		s.held[r.Name] = r
+	}
+	return s, err
+}
+
+func (s *shelf) file(name string) string {
+	return filepath.Join(s.dir, digest([]byte(name))+".json")
+}
+
+// put holds a record. States end with the worker, so a record that names some is no file.
+func (s *shelf) put(r shelved) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, there := s.held[r.Name]
+	s.held[r.Name] = r
+	if there || r.states != nil {
+		return nil
+	}
+	text, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+		return err
+	}
+	temporary := s.file(r.Name) + ".tmp"
+	if err := os.WriteFile(temporary, text, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(temporary, s.file(r.Name))
+}
+
+// drop forgets a record that is stored.
+func (s *shelf) drop(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r, there := s.held[name]; there && r.states == nil {
+		_ = os.Remove(s.file(name))
+	}
+	delete(s.held, name)
+}
+
+// write writes a record into the store.
+func (s *shelf) write(ctx context.Context, name string) error {
+	s.mu.Lock()
+	r, there := s.held[name]
+	s.mu.Unlock()
+	if !there {
+		return nil
+	}
+	if r.states != nil {
+		if err := r.states(ctx); err != nil {
+			return err
+		}
+	}
+	if _, err := s.store.Create(ctx, name, r.Record); err != nil {
+		return err
+	}
+	s.drop(name)
+	return nil
+}
+
+// clear writes all, until the store refuses.
+func (s *shelf) clear(ctx context.Context) error {
+	s.mu.Lock()
+	names := slices.Sorted(maps.Keys(s.held))
+	s.mu.Unlock()
+	for _, name := range names {
+		if err := s.write(ctx, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reshelve clears the shelf as soon as the store has room, whether or not a suite runs.
+func (w *Worker) reshelve(ctx context.Context) {
+	tick := time.NewTicker(w.storePatience() / 12)
+	defer tick.Stop()
+	for {
+		if err := w.shelf.clear(ctx); err == nil {
+			w.gaveUp.Store(false)
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}

@@ -1,0 +1,83 @@
+package temporal
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	enums "go.temporal.io/api/enums/v1"
+
+	"github.com/agentbench/agentbench/engine/model/pace"
+	"github.com/agentbench/agentbench/engine/plan"
+	"github.com/agentbench/agentbench/engine/record"
+)
+
+// spend makes 60 runs of one call each, of a budget of 50, by a ledger that continues as new
+// after every 7 requests. Another worker makes five calls and leaves before that. It gives how
+// many calls were made.
+func spend(t *testing.T, b *beside) int64 {
+	t.Helper()
+	b.most = 7
+	b.Budget = pace.NewBudget(pace.Suite, pace.Limits{Calls: 50})
+	b.draws = pace.NewBudget(pace.Suite, pace.Limits{Calls: 50})
+	var calls atomic.Int64
+	var other sync.Once
+	run := func(ctx context.Context, item plan.Item) *record.Run {
+		other.Do(func() {
+			for _, r := range []Request{{Number: 1, Want: pace.Limits{Calls: 5}}, {Number: 2, Paid: record.Usage{Calls: 5}, Leaves: true}} {
+				r.Account = "other"
+				if reply, err := asking(b.client, b.suite.Workflow)(ctx, &r); err != nil || r.Number == 1 && reply.Lent.Calls < 5 {
+					t.Errorf("the other worker got %+v, %v", reply, err)
+				}
+			}
+			calls.Add(5)
+		})
+		if settle, _, err := pace.BudgetCall(ctx, b.draws); err == nil {
+			time.Sleep(20 * time.Millisecond)
+			calls.Add(1)
+			settle(false)
+		}
+		return &record.Run{ID: item.ID}
+	}
+	ids := strings.Repeat("x", 60)
+	var names []string
+	for i := range ids {
+		names = append(names, ids[:i+1])
+	}
+	if err := b.Execute(t.Context(), items(strings.Join(names, " ")), run, func(context.Context, plan.Item, *record.Run) {}); err != nil {
+		t.Fatal(err)
+	}
+	return calls.Load()
+}
+
+// firstRun is the first run of the suite's workflow.
+func firstRun(t *testing.T, b *beside) string {
+	t.Helper()
+	last, err := b.client.DescribeWorkflowExecution(t.Context(), b.suite.Workflow, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return last.GetWorkflowExecutionInfo().GetFirstRunId()
+}
+
+// A ledger whose history has become long carries on in a new one: what was lent and spent
+// before counts after.
+func TestALedgerContinuesAsNew(t *testing.T) {
+	server := serverOf(t, "")
+	b, end := newBeside(t, &server.Server, 3, nil)
+	defer end()
+	calls := spend(t, b)
+	if spent, doubt := b.Budget.Spent(), b.Budget.InDoubt(); calls != 50 || spent.Calls != calls || doubt.Calls != 0 {
+		t.Errorf("%d calls were made of 50; the budget has %d spent and %d of them in doubt", calls, spent.Calls, doubt.Calls)
+	}
+	first, err := b.client.DescribeWorkflowExecution(t.Context(), b.suite.Workflow, firstRun(t, b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := first.GetWorkflowExecutionInfo().GetStatus(); s != enums.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW {
+		t.Errorf("the first history ended as %v", s)
+	}
+}
