@@ -115,6 +115,7 @@ func TestAServerThatHasNothingToTell(t *testing.T) {
 // A server that loses its data costs what was left of the budget, and nothing that was
 // recorded: the runs are found when the suite is resumed.
 func TestAServerThatLosesItsData(t *testing.T) {
+	onDemand(t)
 	server := serverOf(t, "")
 	b, end := newBeside(t, &server.Server, 1, nil)
 	defer end()

@@ -33,6 +33,7 @@ func TestABudgetOfTwoWorkers(t *testing.T) {
 // A budget that ends a suite while workers are killed is not exceeded by a single call at the
 // model's server: what a killed worker had borrowed counts as spent, whether it called or not.
 func TestABudgetThatEndsWhileWorkersAreKilled(t *testing.T) {
+	onDemand(t)
 	const budget = 120
 	var asked atomic.Int64
 	mock := mockserver.New(mockserver.Options{

@@ -180,6 +180,7 @@ func (p *proxy) end() {
 // A worker that is cut from the server in the middle of a long run calls the model no more
 // once its lease is over.
 func TestAWorkerThatIsCutStopsCalling(t *testing.T) {
+	onDemand(t)
 	const life = lives * 2 * time.Second // of --worker-timeout 2s
 	var last atomic.Int64
 	var asked atomic.Int64

@@ -91,6 +91,7 @@ func TestEventsWhileRunsAreInProgress(t *testing.T) {
 			files["suite.yaml"] = string(bytes.ReplaceAll([]byte(files["suite.yaml"]), []byte(", set: {terminate.max_iterations: 1}"), nil))
 			s := newSite(t, false, files)
 			if byBucket {
+				onDemand(t)
 				s.inBucket()
 			}
 			s.must(s.command("run", "suite.yaml", "-q", "--out", "here", "--events", "here.jsonl"))

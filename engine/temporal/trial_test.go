@@ -23,6 +23,14 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 )
 
+// onDemand skips what takes long, unless a trial is asked for.
+func onDemand(t *testing.T) {
+	t.Helper()
+	if os.Getenv(trialVariable) == "" {
+		t.Skip(trialVariable + " is not set")
+	}
+}
+
 // trialVariable says how many runs a trial has that loses workers, the server and the coordinator.
 const trialVariable = "AGENTBENCH_TEMPORAL_TRIAL"
 
