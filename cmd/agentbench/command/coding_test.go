@@ -50,7 +50,7 @@ func TestCodingAgentsLong(t *testing.T) {
 	tasks := strings.Fields("one two three four five six seven eight nine ten eleven twelve")
 	for _, sandbox := range []string{"none", "bubblewrap", "container"} {
 		t.Run(sandbox, func(t *testing.T) { newCoding(t, trial{sandbox: sandbox, tasks: tasks, trials: 2}).try() })
-		t.Run(sandbox+", killed", func(t *testing.T) {
+		t.Run(sandbox+" killed", func(t *testing.T) {
 			newCoding(t, trial{sandbox: sandbox, tasks: tasks[:4], trials: 2, spare: 1000}).killed()
 		})
 	}
@@ -120,11 +120,19 @@ func TestCodingAgentsAfterAKill(t *testing.T) {
 // killed kills the run of the suite once its first run has ended, and runs it to its end.
 func (c *coding) killed() {
 	child := exec.CommandContext(c.Context(), cmp.Or(c.binary, "agentbench"), "run", "suite.yaml", "--out", "out", "--cache", "off", "-q")
-	child.Dir, child.Env = c.folder, c.env
+	var said bytes.Buffer
+	child.Dir, child.Env, child.Stdout, child.Stderr = c.folder, c.env, &said, &said
 	if err := child.Start(); err != nil {
 		c.Fatal(err)
 	}
+	ended := make(chan struct{})
+	go func() { _ = child.Wait(); close(ended) }()
 	c.until("a run has ended", func() bool {
+		select {
+		case <-ended:
+			c.Fatalf("it ended before it was killed:\n%s", said.String())
+		default:
+		}
 		written, _ := os.ReadFile(filepath.Join(c.folder, "out", "records.jsonl"))
 		return bytes.Contains(written, []byte("\n"))
 	})
@@ -132,7 +140,7 @@ func (c *coding) killed() {
 		c.Error("no coding agent works")
 	}
 	_ = child.Process.Kill()
-	_ = child.Wait()
+	<-ended
 	c.until("no process is left", func() bool { return c.alive() == "" })
 	if made := len(c.runs("out")); made == 0 || made >= 4*c.trial.runs() {
 		c.Fatalf("it was killed after %d runs", made)
