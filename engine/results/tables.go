@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"iter"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -265,27 +266,12 @@ func WriteTables(dir, out, format string, warn func(error)) (n Written, err erro
 // writeSteps writes the scores of states that count, for each step that found the state. Lines that cannot be read were told with
 // the scores.
 func writeSteps(dir string, to *table[stepRow]) (n int, err error) {
-	seed := maphash.MakeSeed()
-	key := func(s *record.Snapshot) uint64 {
-		return maphash.String(seed, s.Run+"\x00"+s.Key+"\x00"+strconv.Itoa(s.Iteration))
-	}
-	last, at := map[uint64]int32{}, int32(0)
-	for s, err := range record.ReadSnapshots(dir) {
+	key := func(s *record.Snapshot) string { return s.Run + "\x00" + s.Key + "\x00" + strconv.Itoa(s.Iteration) }
+	for s, err := range lastOf(record.ReadSnapshots(dir), record.ReadSnapshots(dir), key) {
 		if record.Unreadable(err) {
-			return 0, err
-		}
-		if err == nil {
-			last[key(&s)] = at
-		}
-		at++
-	}
-	at = -1
-	for s, err := range record.ReadSnapshots(dir) {
-		at++
-		switch {
-		case record.Unreadable(err):
 			return n, err
-		case err != nil || last[key(&s)] != at:
+		}
+		if err != nil {
 			continue
 		}
 		for _, step := range s.Steps {
@@ -302,30 +288,15 @@ func writeSteps(dir string, to *table[stepRow]) (n int, err error) {
 
 // writeScores writes the scores that count: of one run, iteration and scorer the last one, unless that was removed.
 func writeScores(dir string, to *table[scoreRow], warn func(error)) (n int, err error) {
-	seed := maphash.MakeSeed()
-	key := func(s *record.Score) uint64 {
-		return maphash.String(seed, s.Run+"\x00"+s.Name+"\x00"+strconv.Itoa(s.Iteration))
-	}
-	last, at := map[uint64]int32{}, int32(0)
-	for s, err := range record.ReadScores(dir) {
-		if record.Unreadable(err) {
-			return 0, err
-		}
-		if err == nil {
-			last[key(&s)] = at
-		}
-		at++
-	}
-	at = -1
-	for s, err := range record.ReadScores(dir) {
-		at++
+	key := func(s *record.Score) string { return s.Run + "\x00" + s.Name + "\x00" + strconv.Itoa(s.Iteration) }
+	for s, err := range lastOf(record.ReadScores(dir), record.ReadScores(dir), key) {
 		switch {
 		case record.Unreadable(err):
 			return n, err
 		case err != nil:
 			warn(err)
 			continue
-		case last[key(&s)] != at || s.Removed:
+		case s.Removed:
 			continue
 		}
 		if err := to.write(rowOfScore(&s)); err != nil {
@@ -334,6 +305,32 @@ func writeScores(dir string, to *table[scoreRow], warn func(error)) (n int, err 
 		n++
 	}
 	return n, nil
+}
+
+// lastOf reads lines twice, and gives of those with the same key the last one, and what could not be read.
+func lastOf[T any](lines, again iter.Seq2[T, error], key func(*T) string) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		seed := maphash.MakeSeed()
+		sum := func(line *T) uint64 { return maphash.String(seed, key(line)) } // a file may have millions
+		last, at := map[uint64]int32{}, int32(0)
+		for line, err := range lines {
+			if record.Unreadable(err) {
+				yield(line, err)
+				return
+			}
+			if err == nil {
+				last[sum(&line)] = at
+			}
+			at++
+		}
+		at = 0
+		for line, err := range again {
+			if (err != nil || last[sum(&line)] == at) && !yield(line, err) {
+				return
+			}
+			at++
+		}
+	}
 }
 
 // table writes rows into a file, in the format that its name ends in.
