@@ -218,8 +218,8 @@ func (m *models) proxy() (*listening, error) {
 		if err := p.Server.Listen(); err != nil {
 			return nil, nil, err
 		}
-		removeAbandonedSockets(temporary())
-		dir, err := os.MkdirTemp(temporary(), socketFolder)
+		removeAbandonedSockets(socketRoot())
+		dir, err := os.MkdirTemp(socketRoot(), socketFolder)
 		if err == nil {
 			p.socket = filepath.Join(dir, "proxy.sock")
 			err = p.Server.ListenUnix(p.socket)
@@ -234,15 +234,15 @@ func (m *models) proxy() (*listening, error) {
 
 const socketFolder = "agentbench-proxy-"
 
-// temporary is the folder for sockets, whose paths systems want short.
-func temporary() string {
+// socketRoot is the folder for temporary files, or /tmp where its name is too long for the path of a socket.
+func socketRoot() string {
 	if dir := os.TempDir(); len(dir) < 60 || runtime.GOOS == "windows" {
 		return dir
 	}
 	return "/tmp"
 }
 
-// removeAbandonedSockets removes the folders of the proxies of those of us that were killed: nobody listens there.
+// removeAbandonedSockets removes the socket folders of killed processes: their sockets refuse connections.
 func removeAbandonedSockets(in string) {
 	sockets, _ := filepath.Glob(filepath.Join(in, socketFolder+"*", "proxy.sock"))
 	for _, socket := range sockets {

@@ -665,7 +665,7 @@ func TestSocketsOfKilledProxiesAreRemoved(t *testing.T) {
 
 func TestSocketsHaveShortPaths(t *testing.T) {
 	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), strings.Repeat("x", 90)))
-	if dir := temporary(); len(dir) > 60 {
+	if dir := socketRoot(); len(dir) > 60 {
 		t.Errorf("sockets are in %s", dir)
 	}
 }

@@ -115,8 +115,8 @@ func (a *Program) Execute(ctx context.Context, turn *Turn) (Result, error) {
 	return result, err
 }
 
-// Left is the output of a program that was ended and left its workspace in a state: what the loop declares of that; null where it
-// declares nothing. What the program had printed by then is no output.
+// Left is the output of a program that a limit ended: agent.output of the workspace that it left, or null. What it had printed is
+// ignored.
 func Left(ctx context.Context, a *spec.Agent, task *spec.Task, state *record.Workspace) (output json.RawMessage, value any) {
 	var result Result
 	if a.Output == nil || (&printed{task: task, workspace: state}).output(ctx, a, &result) != nil {

@@ -514,7 +514,7 @@ func (p *progress) step(sofar *agent.Result) record.Reason {
 	return p.watch.Step(p.it)
 }
 
-// call is told of the steps of a program that are whole when a call of it arrives. It changes nothing: the program runs.
+// call checks the steps of a program that are whole when one of its calls arrives. The iteration in progress is not changed.
 func (p *progress) call(steps []record.Step, tools []record.ToolCall) record.Reason {
 	it := *p.it
 	it.Steps, it.ToolCalls = steps, tools

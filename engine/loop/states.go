@@ -27,9 +27,9 @@ type States struct {
 	Evaluator  *DeclaredEvaluator
 	Workspaces *agent.Workspaces
 	Found      Found
-	// Leaves says that nothing is evaluated where that takes more than the state: what is left has no evaluation.
+	// Leaves skips the evaluation of states whose evaluation needs more than the state.
 	Leaves bool
-	// Anew says that equal states are evaluated each time: the evaluation reads more than the state.
+	// Anew evaluates equal states each time, because the evaluation reads more than the state.
 	Anew bool
 	// By is the hash of what is evaluated by.
 	By string

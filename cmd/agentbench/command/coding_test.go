@@ -468,7 +468,7 @@ func (c *coding) scored(out string, want map[string]float64, configurations ...s
 	}
 }
 
-// alive is the command of a process of an agent, or that it left behind, which still runs; "": there is none.
+// alive is the command line of a process that runs and was started by an agent or for one; "" if there is none.
 func (c *coding) alive() string {
 	commands, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, file := range commands {

@@ -52,8 +52,7 @@ func (s *scoring) steps(ctx context.Context) error {
 	return nil
 }
 
-// scoreSteps scores what programs had left when their calls arrived, by the scorers that are declared with at: step. What cannot be
-// scored is told by the tables.
+// scoreSteps makes the scores at steps of the scorers that are declared with at: step. Tables show what has none.
 func (p *program) scoreSteps(ctx context.Context, j *job) error {
 	var names []string
 	for i := range j.Suite.Scorers {

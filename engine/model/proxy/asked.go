@@ -84,8 +84,9 @@ func (a *asked) sumUp(t *tree, ofRun []string) {
 	a.sum = sha256.Sum256(append(append([]byte(a.protocol), rest[:]...), so[:]...))
 }
 
-// results finds what tools gave in the items of the conversation behind the first ones, which an earlier request had. Where ids do not
-// tell, results stand in the order of their calls. What was measured is hidden, so that equal results are equal.
+// results takes the results of tool calls from the items of the conversation behind the first ones, which the earlier request had.
+// Results without an id, or with the same one, go to the calls in their order. Measured times are masked, so that equal results are
+// equal.
 func (a *asked) results(of []record.ToolCall, behind int) {
 	t, f := a.body, forms[a.protocol]
 	items := t.member(0, f.items)
@@ -103,7 +104,7 @@ func (a *asked) results(of []record.ToolCall, behind int) {
 		id := t.string(t.member(item, f.result))
 		for _, means := range []func(known string) bool{
 			func(known string) bool { return id == "" || known == id },
-			func(known string) bool { return strings.HasPrefix(known, id+"_") }, // equal ids are told apart so
+			func(known string) bool { return strings.HasPrefix(known, id+"_") }, // as model.Identify numbers equal ids
 		} {
 			for i := range of {
 				if !taken[i] && means(of[i].ID) {
@@ -157,7 +158,7 @@ func (t *tree) said(place int) string {
 		for part := range t.within(place) {
 			if text := t.member(part, "text"); t.kind(text) == '"' {
 				texts = append(texts, t.string(text))
-			} else { // an image, told apart from others
+			} else { // an image or a file
 				s := sha256.Sum256(t.raw(part))
 				texts = append(texts, fmt.Sprintf("[%s %x]", t.string(t.member(part, "type")), s[:6]))
 			}
