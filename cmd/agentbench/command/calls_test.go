@@ -4,6 +4,7 @@ package command
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -280,4 +281,87 @@ func BenchmarkCallsInParallel(b *testing.B) {
 	b.ReportMetric(float64(used.Microseconds())/float64(b.N*n), "cpu-us/run")
 	b.ReportMetric(float64(told.MaxInFlight), "in-flight")
 	b.ReportMetric(float64(told.Connections)/float64(b.N), "connections")
+}
+
+// Programs of BenchmarkPrograms: so many at a time, each with so many calls to the server and as many through the proxy.
+const callers, callsOfCaller, callTakes = 64, 20, time.Second
+
+// BenchmarkPrograms runs programs that call a server directly and through the proxy in turns, with 41 KB of conversation, and compares
+// how much later than the server's latency the last byte of an answer is there.
+func BenchmarkPrograms(b *testing.B) {
+	address := serve(b, "--latency", callTakes.String())
+	dir := b.TempDir()
+	var tasks strings.Builder
+	for n := range callers {
+		fmt.Fprintf(&tasks, "{\"id\": \"task-%d\", \"input\": \"%d\"}\n", n, n)
+	}
+	for name, text := range map[string]string{
+		"tasks.jsonl": tasks.String(),
+		"suite.yaml": fmt.Sprintf("suite: callers\ntasks: tasks.jsonl\nmodels: {m: {provider: openai, base_url: %s/v1, stream: true, price: free, max_parallel: %d}}\n"+
+			"configurations: [{name: c, loop: c.loop.yaml}]\nconcurrency: %d\nscorers: [{name: called, type: calls, at_most: %d}]\n", address, callers, callers, callsOfCaller),
+		"c.loop.yaml": fmt.Sprintf("loop: c\nworkspace: {snapshot: iteration}\nagent:\n  command: [caller, \"{{ task.input }}\"]\n  models: {default: m}\n"+
+			"  env: {DIRECT_URL: %s/v1, LATE: %s}\nterminate: {max_iterations: 1}\n", address, dir),
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			b.Fatal(err)
+		}
+	}
+	late := map[string][]float64{}
+	for i := 0; b.Loop(); i++ {
+		run := exec.Command("agentbench", "run", "suite.yaml", "-q", "--cache", "off", "--out", "r"+strconv.Itoa(i))
+		run.Dir, run.Env = dir, append(os.Environ(), "OPENAI_API_KEY=none")
+		if out, err := run.CombinedOutput(); err != nil {
+			b.Fatalf("%v: %s", err, out)
+		}
+		for n := range callers {
+			text, err := os.ReadFile(filepath.Join(dir, fmt.Sprintf("late-%d.json", n)))
+			var of map[string][]float64
+			if err = cmp.Or(err, json.Unmarshal(text, &of)); err != nil {
+				b.Fatal(err)
+			}
+			for way, ms := range of {
+				late[way] = append(late[way], ms...)
+			}
+		}
+	}
+	for way, ms := range late {
+		slices.Sort(ms)
+		b.ReportMetric(ms[len(ms)/2], "p50-ms-"+way)
+		b.ReportMetric(ms[(len(ms)-1)*99/100], "p99-ms-"+way)
+	}
+	b.ReportMetric(0, "ns/op")
+}
+
+// callerMain is such a program. The first call of each way connects, and is left out.
+func callerMain() {
+	n, _ := strconv.Atoi(os.Args[1])
+	body := fmt.Sprintf(`{"model":"m","stream":true,"messages":[{"role":"user","content":%q}]}`, strings.Repeat(fmt.Sprintf("%d words ", n), 41_000/9))
+	ways := map[string][2]string{"direct": {os.Getenv("DIRECT_URL"), "none"}, "proxy": {os.Getenv("OPENAI_BASE_URL"), os.Getenv("OPENAI_API_KEY")}}
+	time.Sleep(time.Duration(n) * callTakes / callers) // programs do not call at the same moment
+	late := map[string][]float64{}
+	for i := range callsOfCaller {
+		for way, at := range ways {
+			request, err := http.NewRequest("POST", at[0]+"/chat/completions", strings.NewReader(body))
+			if err != nil {
+				panic(err)
+			}
+			request.Header.Set("Authorization", "Bearer "+at[1])
+			began := time.Now()
+			response, err := http.DefaultClient.Do(request)
+			if err != nil {
+				panic(err)
+			}
+			_, err = io.Copy(io.Discard, response.Body)
+			if took := time.Since(began) - callTakes; i > 0 {
+				late[way] = append(late[way], float64(took.Microseconds())/1000)
+			}
+			if response.Body.Close(); err != nil || response.StatusCode != http.StatusOK {
+				panic(fmt.Sprint(response.Status, err))
+			}
+		}
+	}
+	text, _ := json.Marshal(late) // numbers
+	if err := os.WriteFile(filepath.Join(os.Getenv("LATE"), fmt.Sprintf("late-%d.json", n)), text, 0o644); err != nil {
+		panic(err)
+	}
 }

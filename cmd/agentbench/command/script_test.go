@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "forward" { // as a sandbox starts us
 		os.Exit(Main())
 	}
-	testscript.Main(m, map[string]func(){"agentbench": func() { os.Exit(Main()) }, "mcp-example": mcpExample, "filings-mcp": serveFilings, "bc": calculate, "reseal": reseal, "flip": flip, "measured": measured, "screen": screen})
+	testscript.Main(m, map[string]func(){"agentbench": func() { os.Exit(Main()) }, "mcp-example": mcpExample, "filings-mcp": serveFilings, "bc": calculate, "reseal": reseal, "flip": flip, "measured": measured, "screen": screen, "caller": callerMain})
 }
 
 // reseal makes the digest of a manifest that a script has changed.
