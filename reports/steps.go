@@ -312,7 +312,7 @@ func (r *Report) stepsLine(c *Configuration, quote func(string) string) string {
 	if mostAssumed(c.Steps) > 0 {
 		assumed = " (partly assumed)"
 	}
-	text := fmt.Sprintf("%s of %s by limit of steps%s %s  ", quote(r.Primary()), quote(c.Name), assumed, page.Spark(scores))
+	text := fmt.Sprintf("%s of %s by steps%s %s  ", quote(r.Primary()), quote(c.Name), assumed, page.Spark(scores))
 	enough := slices.IndexFunc(c.Steps, func(p StepPoint) bool { return p.Lost == 0 && p.Score.Number >= last.Score.Number })
 	if enough < 0 || enough == len(c.Steps)-1 {
 		return text + fmt.Sprintf("fewer than %d steps lose successes", last.Step)
@@ -321,7 +321,7 @@ func (r *Report) stepsLine(c *Configuration, quote func(string) string) string {
 	if last.Score.Number == 0 {
 		return ""
 	}
-	text += page.Plural(least.Step, "step loses", "steps lose") + " no success"
+	text += page.Plural(least.Step, "step loses", "steps lose") + " no success in " + page.Plural(c.Runs, "run", "runs")
 	if last.Cost.Known() && least.Cost.Known() && least.Cost.Number < last.Cost.Number {
 		text += fmt.Sprintf(", cost -%s", page.Percent(page.Known(1-least.Cost.Number/last.Cost.Number)))
 	}
