@@ -17,12 +17,18 @@ import (
 	"github.com/agentbench/agentbench/engine/external"
 )
 
+// programs are what tests and scripts start: the test binary, under these names.
+var programs = map[string]func(){
+	"agentbench": func() { os.Exit(Main()) }, "mcp-example": mcpExample, "filings-mcp": serveFilings,
+	"bc": calculate, "reseal": reseal, "flip": flip, "measured": measured, "screen": screen,
+}
+
 func TestMain(m *testing.M) {
 	exitAtOnce()
 	if len(os.Args) > 1 && os.Args[1] == "forward" { // as a sandbox starts us
 		os.Exit(Main())
 	}
-	testscript.Main(m, map[string]func(){"agentbench": func() { os.Exit(Main()) }, "mcp-example": mcpExample, "filings-mcp": serveFilings, "bc": calculate, "reseal": reseal, "flip": flip, "measured": measured, "screen": screen, "caller": callerMain})
+	testscript.Main(m, programs)
 }
 
 // reseal makes the digest of a manifest that a script has changed.
