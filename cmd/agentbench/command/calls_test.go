@@ -283,9 +283,6 @@ func BenchmarkCallsInParallel(b *testing.B) {
 	b.ReportMetric(float64(told.Connections)/float64(b.N), "connections")
 }
 
-// Programs of BenchmarkPrograms: so many at a time, each with so many calls to the server and as many through the proxy.
-const callers, callsOfCaller, callTakes = 64, 20, time.Second
-
 // BenchmarkPrograms runs programs that call a server directly and through the proxy in turns, with 41 KB of conversation, and compares
 // how much later than the server's latency the last byte of an answer is there.
 func BenchmarkPrograms(b *testing.B) {
@@ -330,40 +327,4 @@ func BenchmarkPrograms(b *testing.B) {
 		b.ReportMetric(ms[(len(ms)-1)*99/100], "p99-ms-"+way)
 	}
 	b.ReportMetric(0, "ns/op")
-}
-
-func init() { programs["caller"] = callerMain }
-
-// callerMain is such a program. The first call of each way connects, and is left out.
-func callerMain() {
-	n, _ := strconv.Atoi(os.Args[1])
-	body := fmt.Sprintf(`{"model":"m","stream":true,"messages":[{"role":"user","content":%q}]}`, strings.Repeat(fmt.Sprintf("%d words ", n), 41_000/9))
-	ways := map[string][2]string{"direct": {os.Getenv("DIRECT_URL"), "none"}, "proxy": {os.Getenv("OPENAI_BASE_URL"), os.Getenv("OPENAI_API_KEY")}}
-	time.Sleep(time.Duration(n) * callTakes / callers) // programs do not call at the same moment
-	late := map[string][]float64{}
-	for i := range callsOfCaller {
-		for way, at := range ways {
-			request, err := http.NewRequest("POST", at[0]+"/chat/completions", strings.NewReader(body))
-			if err != nil {
-				panic(err)
-			}
-			request.Header.Set("Authorization", "Bearer "+at[1])
-			began := time.Now()
-			response, err := http.DefaultClient.Do(request)
-			if err != nil {
-				panic(err)
-			}
-			_, err = io.Copy(io.Discard, response.Body)
-			if took := time.Since(began) - callTakes; i > 0 {
-				late[way] = append(late[way], float64(took.Microseconds())/1000)
-			}
-			if response.Body.Close(); err != nil || response.StatusCode != http.StatusOK {
-				panic(fmt.Sprint(response.Status, err))
-			}
-		}
-	}
-	text, _ := json.Marshal(late) // numbers
-	if err := os.WriteFile(filepath.Join(os.Getenv("LATE"), fmt.Sprintf("late-%d.json", n)), text, 0o644); err != nil {
-		panic(err)
-	}
 }

@@ -4,12 +4,16 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -20,7 +24,7 @@ import (
 // programs are what tests and scripts start: the test binary, under these names.
 var programs = map[string]func(){
 	"agentbench": func() { os.Exit(Main()) }, "mcp-example": mcpExample, "filings-mcp": serveFilings,
-	"bc": calculate, "reseal": reseal, "flip": flip, "measured": measured, "screen": screen,
+	"bc": calculate, "reseal": reseal, "flip": flip, "measured": measured, "screen": screen, "caller": callerMain,
 }
 
 func TestMain(m *testing.M) {
@@ -115,5 +119,42 @@ func TestNamesAreListedOnce(t *testing.T) {
 	}
 	if got := exit.Some(strings.Split("a b c d e f g h i j a", " ")); got != "a, b, c, d, e, f, g, h and 2 more" {
 		t.Errorf("%q", got)
+	}
+}
+
+// Programs of BenchmarkPrograms: so many at a time, each with so many calls to the server and as many through the proxy.
+const callers, callsOfCaller, callTakes = 64, 20, time.Second
+
+// callerMain is a program of BenchmarkPrograms. The first call of each way connects, and is left out.
+func callerMain() {
+	n, _ := strconv.Atoi(os.Args[1])
+	body := fmt.Sprintf(`{"model":"m","stream":true,"messages":[{"role":"user","content":%q}]}`, strings.Repeat(fmt.Sprintf("%d words ", n), 41_000/9))
+	ways := map[string][2]string{"direct": {os.Getenv("DIRECT_URL"), "none"}, "proxy": {os.Getenv("OPENAI_BASE_URL"), os.Getenv("OPENAI_API_KEY")}}
+	time.Sleep(time.Duration(n) * callTakes / callers) // programs do not call at the same moment
+	late := map[string][]float64{}
+	for i := range callsOfCaller {
+		for way, at := range ways {
+			request, err := http.NewRequest("POST", at[0]+"/chat/completions", strings.NewReader(body))
+			if err != nil {
+				panic(err)
+			}
+			request.Header.Set("Authorization", "Bearer "+at[1])
+			began := time.Now()
+			response, err := http.DefaultClient.Do(request)
+			if err != nil {
+				panic(err)
+			}
+			_, err = io.Copy(io.Discard, response.Body)
+			if took := time.Since(began) - callTakes; i > 0 {
+				late[way] = append(late[way], float64(took.Microseconds())/1000)
+			}
+			if response.Body.Close(); err != nil || response.StatusCode != http.StatusOK {
+				panic(fmt.Sprint(response.Status, err))
+			}
+		}
+	}
+	text, _ := json.Marshal(late) // numbers
+	if err := os.WriteFile(filepath.Join(os.Getenv("LATE"), fmt.Sprintf("late-%d.json", n)), text, 0o644); err != nil {
+		panic(err)
 	}
 }
