@@ -206,7 +206,7 @@ func test(c *compiler) comparison {
 		return c.unable(errNoOutside)
 	}
 	started := c.all.outside.Program(c.spec.Command, cmp.Or(c.spec.Timeout, testTimeout))
-	started.Called, started.Cuts = "the tests", true
+	started.Called, started.Cuts = fmt.Sprintf("the test %q", strings.Join(c.spec.Command, " ")), true
 	return func(ctx context.Context, s *subject) verdict {
 		switch {
 		case s.n == 0:
