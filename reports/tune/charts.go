@@ -203,17 +203,17 @@ func (t *Tuning) lineOf(m *Map) page.Chart {
 // frontCharts show the front by the cost of the choice and by the latency, where that is another.
 func (t *Tuning) frontCharts() []page.Chart {
 	cost := page.Axis{Name: t.Terms.Cost, Unit: t.costUnit(), Form: t.costForm(t.meanCosts()...)}
-	charts := t.frontChart("front-cost", cost, func(r *FrontRow) page.Value { return r.ChoiceCost }, func(c *Choice) page.Value { return c.ChoiceCost })
+	charts := t.frontChart("front-cost", cost, func(r *FrontRow) page.Value { return r.ChoiceCost }, func(c *Choice) page.Value { return c.ChoiceCost }, func(i *Intervals) page.Range { return i.CostInterval })
 	if cost.Unit == page.InSeconds {
 		return charts
 	}
 	latency := page.Axis{Name: "latency per run", Unit: page.InSeconds, Form: page.Or(page.Nothing, page.Seconds)}
-	return append(charts, t.frontChart("front-latency", latency, func(r *FrontRow) page.Value { return r.Seconds }, func(c *Choice) page.Value { return c.Latency.Mean })...)
+	return append(charts, t.frontChart("front-latency", latency, func(r *FrontRow) page.Value { return r.Seconds }, func(c *Choice) page.Value { return c.Latency.Mean }, func(i *Intervals) page.Range { return i.LatencyInterval })...)
 }
 
 // frontChart shows the front, and what else matters to the choice, against an amount of which less
 // is better.
-func (t *Tuning) frontChart(name string, x page.Axis, onFront func(*FrontRow) page.Value, chosen func(*Choice) page.Value) []page.Chart {
+func (t *Tuning) frontChart(name string, x page.Axis, onFront func(*FrontRow) page.Value, chosen func(*Choice) page.Value, interval func(*Intervals) page.Range) []page.Chart {
 	c := page.Chart{
 		Name: name, Title: "Front: " + t.Terms.objectiveName() + " against " + x.Name, Beside: "front",
 		X: x, Y: page.Axis{Name: t.Terms.objectiveName(), Form: objectiveForm},
@@ -231,14 +231,14 @@ func (t *Tuning) frontChart(name string, x page.Axis, onFront func(*FrontRow) pa
 		r := &t.Front[i]
 		d := page.Dot{X: onFront(r), Y: r.Objective, More: r.Name, Link: t.link(r.Candidate, r.Name), Params: reports.ParamTexts(r.Params)}
 		if row, ok := roles[r.Candidate]; ok {
-			d.Name, d.YRange, d.Ring = row.role, row.ObjectiveInterval, strings.Contains(row.role, "today")
+			d.Name, d.XRange, d.YRange, d.Ring = row.role, interval(&r.Intervals), r.ObjectiveInterval, strings.Contains(row.role, "today")
 			delete(roles, r.Candidate)
 		}
 		on.Dots, costs = append(on.Dots, d), append(costs, d.X)
 	}
 	for row := range t.choices() {
 		if _, left := roles[row.Candidate]; left {
-			d := page.Dot{Name: row.role, X: chosen(row.Choice), Y: row.Objective, YRange: row.ObjectiveInterval, More: row.Name, Link: t.link(row.Candidate, row.Name), Ring: strings.Contains(row.role, "today"), Params: reports.ParamTexts(row.Params)}
+			d := page.Dot{Name: row.role, X: chosen(row.Choice), Y: row.Objective, XRange: interval(&row.Intervals), YRange: row.ObjectiveInterval, More: row.Name, Link: t.link(row.Candidate, row.Name), Ring: strings.Contains(row.role, "today"), Params: reports.ParamTexts(row.Params)}
 			other.Dots, costs = append(other.Dots, d), append(costs, d.X)
 		}
 	}
@@ -253,6 +253,9 @@ func (t *Tuning) frontChart(name string, x page.Axis, onFront func(*FrontRow) pa
 		c.Stairs = page.StairsOf(on.Dots)
 	} else {
 		c.About = "To the left is cheaper, below is better. Whiskers are 95% intervals, of what matters to the choice."
+	}
+	if t.Terms.HoldOut > 0 {
+		c.About += " The front is of the tasks that are not held out, other marks are of all tasks."
 	}
 	if path := c.Sweep(); path != "" {
 		c.About += " Colour and shape are the value of " + path + "."

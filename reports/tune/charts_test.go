@@ -81,6 +81,45 @@ func TestTheMapShowsTheNumbersOfTheTables(t *testing.T) {
 	}
 }
 
+// Whiskers are the intervals of the tasks that a mark is of, both ways.
+func TestFrontsHaveWhiskers(t *testing.T) {
+	for _, heldOut := range []float64{0, 0.3} {
+		r := chosenAmong(t, tune.ChoiceOptions{Today: 2, HoldOut: heldOut})
+		rows := map[string]*tune.FrontRow{}
+		for i := range r.Front {
+			rows[r.Front[i].Name] = &r.Front[i]
+		}
+		recommended := rows[r.Recommended.Name]
+		if recommended == nil || (recommended.Intervals == r.Recommended.Intervals) != (heldOut == 0) {
+			t.Fatalf("held out %v: the intervals of the front are %+v, those of all tasks %+v", heldOut, recommended, r.Recommended.Intervals)
+		}
+		drawn := 0
+		for _, c := range r.Charts() {
+			if c.Name != "front-cost" && c.Name != "front-latency" {
+				continue
+			}
+			if says := strings.Contains(c.About, "not held out"); says != (heldOut > 0) {
+				t.Errorf("held out %v: %s", heldOut, c.About)
+			}
+			for _, d := range c.Series[0].Dots {
+				if row := rows[d.More]; d.Name != "" {
+					drawn++
+					want, is := row.CostInterval, d.X
+					if c.Name == "front-latency" {
+						want = row.LatencyInterval
+					}
+					if middle := (want.Low.Number + want.High.Number) / 2; d.XRange != want || d.YRange != row.ObjectiveInterval || want.Low.Number >= want.High.Number || math.Abs(middle-is.Number) > 1e-9*is.Number {
+						t.Errorf("%s: %s is %v with the whiskers %v and %v, the row has %+v", c.Name, d.More, d.X, d.XRange, d.YRange, row.Intervals)
+					}
+				}
+			}
+		}
+		if drawn < 2 {
+			t.Errorf("%d marks have whiskers", drawn)
+		}
+	}
+}
+
 // A map of made-up cells has what is bounded and what is not known hatched, and says which
 // parameters are fixed.
 func TestTheMapIsHatched(t *testing.T) {

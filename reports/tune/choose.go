@@ -395,14 +395,12 @@ func (t *chooser) worth(ctx context.Context, c *Choice, outcomes []sweep.Outcome
 	value, why := t.goal.of(ctx, scope)
 	cost, whyCost := t.price.of(ctx, scope)
 	c.Objective, c.ChoiceCost = valueOf(value, why), valueOf(cost, whyCost)
-	c.ObjectiveInterval, c.LostMost = page.NoRange(page.Nothing), page.Missing(page.Nothing)
+	c.Intervals, c.LostMost = noIntervals(page.Nothing), page.Missing(page.Nothing)
 	if c.Exact < c.Runs {
 		c.Objective, c.ChoiceCost = page.Missing(c.Label), page.Missing(c.Label)
 		return nil
 	}
-	if values := t.influence(ctx, p, 0, &t.goal); values != nil {
-		c.ObjectiveInterval = t.interval(values)
-	}
+	c.Intervals = t.intervals(ctx, p, 0)
 	if t.score < 0 {
 		return nil
 	}

@@ -445,6 +445,28 @@ func (t *chooser) interval(values []float64) page.Range {
 	return reports.RangeOf(stats.MeanInterval(values, t.Level))
 }
 
+// intervals are those of a candidate on a subset.
+func (t *chooser) intervals(ctx context.Context, p *profile, subset int) Intervals {
+	all := noIntervals(page.Nothing)
+	terms := map[*term]*page.Range{&t.goal: &all.ObjectiveInterval, &t.price: &all.CostInterval}
+	if t.known.times {
+		terms[&latency] = &all.LatencyInterval
+	}
+	for of, interval := range terms {
+		if values := t.influence(ctx, p, subset, of); values != nil {
+			*interval = t.interval(values)
+		}
+	}
+	return all
+}
+
+func noIntervals(why string) Intervals {
+	return Intervals{page.NoRange(why), page.NoRange(why), page.NoRange(why)}
+}
+
+// latency is the mean time of a run.
+var latency = term{text: "latency.mean", native: perRuns(1, "latency")}
+
 // todayAnswered is today's configuration if the recording answers for it in every
 // run, else -1: nothing is gained or saved against bounds, and the runs that are
 // exact are not like the others.

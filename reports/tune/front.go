@@ -39,8 +39,13 @@ func (t *chooser) front(ctx context.Context, r *Tuning, choice *chosen) error {
 			drawn++
 		}
 		row := t.frontRow(s, candidates, choice)
-		row.LostMost = page.Missing(notDrawn)
+		row.LostMost, row.Intervals = page.Missing(notDrawn), noIntervals(notDrawn)
 		if s.Drawn { // else it would be replayed for this alone
+			p, err := t.profile(ctx, row.Candidate)
+			if err != nil {
+				return err
+			}
+			row.Intervals = t.intervals(ctx, p, t.chosenOn)
 			if row.Loss, err = t.lossAlone(ctx, row.Candidate, t.chosenOn); err != nil {
 				return err
 			}
@@ -76,7 +81,6 @@ func (t *chooser) spread(ctx context.Context, candidate int) ([]stats.Point, err
 	if err != nil {
 		return nil, err
 	}
-	latency := term{text: "latency.mean", native: perRuns(1, "latency")}
 	quality, cost := t.influence(ctx, p, t.chosenOn, &t.goal), t.influence(ctx, p, t.chosenOn, &t.price)
 	delay := t.influence(ctx, p, t.chosenOn, &latency)
 	if quality == nil || cost == nil {

@@ -34,7 +34,7 @@ func choiceOf(r *tune.Replay, name string, candidate int) *tune.Choice {
 		}
 		s := &c.Scores[0]
 		choice := &tune.Choice{
-			Configuration: c, Candidate: candidate, Objective: s.Mean, ObjectiveInterval: s.Interval, ChoiceCost: c.Cost.Mean,
+			Configuration: c, Candidate: candidate, Objective: s.Mean, ChoiceCost: c.Cost.Mean, Intervals: tune.Intervals{ObjectiveInterval: s.Interval, CostInterval: noRange, LatencyInterval: noRange},
 			Loss: tune.Loss{Lost: s.Lost, Gained: s.Gained, LostMost: known(float64(s.Lost+5) / 120), LossIsNet: s.Gained > 0},
 		}
 		return choice
@@ -93,8 +93,8 @@ func tuning(t *testing.T) *tune.Tuning {
 			Cost:      tune.Gain{Apparent: known(0.00008), Honest: known(0.00007), HonestInterval: between(0.00005, 0.00009), Luck: known(0.00001)},
 		},
 		Front: []tune.FrontRow{
-			{Candidate: 0, Name: "max_iterations=3", Objective: known(0.458), ChoiceCost: known(0.00074), Seconds: known(5.88), Counted: counted(60, 55, 350), Share: known(1), Loss: three.Loss},
-			{Candidate: 1, Name: "max_iterations=5", Objective: known(0.667), ChoiceCost: known(0.00105), Seconds: known(8.35), Counted: counted(60, 80, 490), Share: known(0.93), Same: 1, Recommended: true, Loss: five.Loss},
+			{Candidate: 0, Name: "max_iterations=3", Objective: known(0.458), ChoiceCost: known(0.00074), Seconds: known(5.88), Intervals: three.Intervals, Counted: counted(60, 55, 350), Share: known(1), Loss: three.Loss},
+			{Candidate: 1, Name: "max_iterations=5", Objective: known(0.667), ChoiceCost: known(0.00105), Seconds: known(8.35), Intervals: tune.Intervals{ObjectiveInterval: five.ObjectiveInterval, CostInterval: between(0.001, 0.0011), LatencyInterval: between(7.9, 8.8)}, Counted: counted(60, 80, 490), Share: known(0.93), Same: 1, Recommended: true, Loss: five.Loss},
 		},
 		Unpriced: 2,
 		All:      []tune.AllRow{{Candidate: 1, Name: "max_iterations=5", Objective: known(0.667), ChoiceCost: known(0.00105), Counted: counted(60, 80, 490), Within: true, Loss: five.Loss, Alpha: 0.05, Recommended: true}},

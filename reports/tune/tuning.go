@@ -215,12 +215,19 @@ type Choice struct {
 	// Candidate is its number in the Source, -1 that of the recording.
 	Candidate int        `json:"candidate"`
 	Objective page.Value `json:"objective"`
-	// ObjectiveInterval is by the jackknife over tasks or clusters.
-	ObjectiveInterval page.Range `json:"objective_interval"`
 	// ChoiceCost is what the rule takes for the cost.
 	ChoiceCost page.Value `json:"choice_cost"`
+	Intervals
 	// Loss is by the score of the terms.
 	Loss
+}
+
+// Intervals are of the terms and of the mean latency, by the jackknife over tasks or clusters. They are
+// missing of what is no point, has no value, or is a quantile.
+type Intervals struct {
+	ObjectiveInterval page.Range `json:"objective_interval"`
+	CostInterval      page.Range `json:"choice_cost_interval"`
+	LatencyInterval   page.Range `json:"latency_interval"`
 }
 
 // scored is how many of its runs have a score.
@@ -357,6 +364,7 @@ type FrontRow struct {
 	Objective  page.Value     `json:"objective"`
 	ChoiceCost page.Value     `json:"choice_cost"`
 	Seconds    page.Value     `json:"latency_s"` // per run
+	Intervals                 // where it was drawn
 	Counted    Counted        `json:"counted"`
 	Loss
 	// Share is how often it is on the front when the tasks, or clusters, are drawn

@@ -127,7 +127,9 @@ func (t *Tuning) termFields() page.Fields[choiceRow] {
 			return row.most()
 		}),
 		page.Right("gained", "gained", func(row choiceRow) page.Cell { return t.flips(row, row.Gained) }),
-		page.Of(cost, func(row choiceRow) page.Cell { return page.Number(row.ChoiceCost, cheap) }))
+		page.Of(cost, func(row choiceRow) page.Cell { return page.Number(row.ChoiceCost, cheap) }),
+		page.Ends("cost", func(row choiceRow) page.Range { return row.CostInterval }),
+		page.Ends("latency_s", func(row choiceRow) page.Range { return row.LatencyInterval }))
 }
 
 // flips are runs that lose or gain a success: unknown where none is scored, and at least
@@ -282,6 +284,9 @@ func (t *Tuning) frontTable() page.Table {
 			page.Warnings([]Note{{Kind: OnTheFront}}), func(f *FrontRow) reports.FrontPoint {
 				return reports.FrontPoint{Cost: f.ChoiceCost, Quality: f.Objective, Seconds: f.Seconds, Share: f.Share}
 			}),
+		page.Ends("objective", func(f *FrontRow) page.Range { return f.ObjectiveInterval }),
+		page.Ends("cost", func(f *FrontRow) page.Range { return f.CostInterval }),
+		page.Ends("latency_s", func(f *FrontRow) page.Range { return f.LatencyInterval }),
 		page.Right("successes", "successes", func(f *FrontRow) page.Cell { return f.Counted.hits() }),
 		page.Right("lost", "lost", func(f *FrontRow) page.Cell {
 			if !f.LostMost.Known() {
