@@ -20,10 +20,13 @@ type Chart struct {
 	About string // how to read it
 	// Beside is the table that it belongs to.
 	Beside string
-	X, Y   Axis
-	Zones  []Zone
-	Series []Series
-	Tiles  []Tile // of a heat map: both axes are categories
+	// Choice is what it is called among charts of which a reader chooses one. The others name the first,
+	// which is there until another is chosen, as that in whose place they stand.
+	Choice, InsteadOf string
+	X, Y              Axis
+	Zones             []Zone
+	Series            []Series
+	Tiles             []Tile // of a heat map: both axes are categories
 	// Bracket joins values of Y that cannot be distinguished; nil: none.
 	Bracket *Bracket
 	Joined  bool     // the marks of one category are joined by a line
@@ -318,6 +321,17 @@ func (c *Chart) anchors() map[numberPlace]string {
 		for k := range c.Series[i].Dots {
 			row++
 			all[numberPlace{row, wholeRow}] = c.Series[i].Dots[k].Link
+		}
+	}
+	return all
+}
+
+// raw are the numbers of the tiles as machines get them, in the table of the chart.
+func (c *Chart) raw() map[numberPlace]string {
+	all := map[numberPlace]string{}
+	for i := range c.Tiles {
+		if t := &c.Tiles[i]; t.Value.Known() {
+			all[numberPlace{1 + t.Y, 1 + t.X}] = csvField(t.Value.Number)
 		}
 	}
 	return all

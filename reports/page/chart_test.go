@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,7 +23,7 @@ func figure(t *testing.T, c Chart) (*html.Node, string) {
 	t.Helper()
 	var out bytes.Buffer
 	w := htmlWriter{Writer: bufio.NewWriter(&out), ids: map[string]bool{}, coming: map[string]bool{}}
-	w.figure(&c)
+	w.figure(&c, nil)
 	if err := w.Flush(); err != nil {
 		t.Fatal(err)
 	}
@@ -289,10 +290,11 @@ func TestBarsAreStacked(t *testing.T) {
 // Bounds and what is not known are hatched, and what is chosen has a frame.
 func TestTilesAreHatchedAndFramed(t *testing.T) {
 	c := Chart{Name: "map", X: Axis{Kind: Category, Labels: []string{"1", "2"}}, Y: Axis{Kind: Ordinal, Labels: []string{"low", "high"}}, Tiles: []Tile{
-		{X: 0, Y: 0, Shade: 0, Text: "0.10", Frame: Framed}, {X: 1, Y: 0, Shade: 1, Text: "≥0.20", Hatch: Hatched, Frame: DashedFrame}, {X: 0, Y: 1, Shade: -1, Hatch: Crossed, More: "needs calls"},
+		{X: 0, Y: 0, Value: Known(0.1), Shade: 0, Text: "0.10", Frame: Framed}, {X: 1, Y: 0, Value: Missing("bounded"), Shade: 1, Text: "≥0.20", Hatch: Hatched, Frame: DashedFrame},
+		{X: 0, Y: 1, Value: Missing("needs calls"), Shade: -1, Hatch: Crossed, More: "needs calls"},
 	}}
 	root, text := figure(t, c)
-	for _, want := range []string{"url(#tile1)", "url(#tile2)", `class="framed dashed"`, "<td>needs calls</td>"} {
+	for _, want := range []string{"url(#tile1)", "url(#tile2)", `class="framed dashed"`, `<td data-raw="0.1">0.10</td><td>≥0.20</td>`, "<td>needs calls</td>"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %s in\n%s", want, text)
 		}
@@ -356,4 +358,31 @@ func TestFilter(t *testing.T) {
 			rt.Errorf("%q becomes %q, which is read as %q", name, fragment, text)
 		}
 	})
+}
+
+// Charts that show the same by other axes stand before the first, hidden until the address names them, and
+// each has links to the others. Names from outside are no markup and no blanks of an id.
+func TestAReaderChoosesAChart(t *testing.T) {
+	tiles := []Tile{{Value: Known(0.1), Text: "0.10"}}
+	axis := Axis{Kind: Category, Labels: []string{"1"}}
+	charts := []Chart{
+		{Name: "map", Choice: "a × b", X: axis, Y: axis, Tiles: tiles},
+		{Name: "alone", X: axis, Y: axis, Tiles: tiles},
+		{Name: "map:a:my <c>", InsteadOf: "map", Choice: "a × my <c>", X: axis, Y: axis, Tiles: tiles},
+	}
+	var out bytes.Buffer
+	w := htmlWriter{bufio.NewWriter(&out), map[string]bool{}, map[string]bool{}}
+	for i := range charts {
+		w.figures(&charts[i], charts)
+	}
+	w.Flush()
+	found := regexp.MustCompile(`(?s)<figure [^>]*>|<div class="choice">|<p class="choices">.*?</p>`).FindAllString(out.String(), -1)
+	want := []string{
+		`<div class="choice">`, `<figure id="chart-map:a:my%20%3Cc%3E" class="instead">`, `<p class="choices">Axes: <a href="#chart-map">a × b</a> <b aria-current="true">a × my &lt;c&gt;</b></p>`,
+		`<figure id="chart-map">`, `<p class="choices">Axes: <b aria-current="true">a × b</b> <a href="#chart-map:a:my%20%3Cc%3E">a × my &lt;c&gt;</a></p>`,
+		`<figure id="chart-alone">`,
+	}
+	if !slices.Equal(found, want) {
+		t.Errorf("the page has\n%s", strings.Join(found, "\n"))
+	}
 }

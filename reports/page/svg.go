@@ -57,16 +57,25 @@ type link struct{ fragment, tip, shape string }
 // mostStops are links that the keyboard stops at. Of more, the tables have the rows.
 const mostStops = 50
 
-// figure writes a chart with its numbers.
-func (w htmlWriter) figure(c *Chart) {
+// anchor is the id of the figure.
+func (c *Chart) anchor() string { return inFragment("chart-" + c.Name) }
+
+// figure writes a chart with its numbers, and links to those that a reader can choose in its place.
+func (w htmlWriter) figure(c *Chart, choices []Chart) {
 	cut := c.cut()
 	d := &drawing{Chart: &cut}
 	d.layOut()
 	d.draw()
-	w.put("<figure id=\"chart-%s\">\n<figcaption>%s</figcaption>\n<div class=\"scroll\" role=\"group\" aria-label=\"Chart: %s\" tabindex=\"0\">\n", c.Name, shown(c.Title), shown(c.Title))
+	id, class := c.anchor(), ""
+	if c.InsteadOf != "" {
+		class = ` class="instead"`
+	}
+	w.put("<figure id=\"%s\""+class+">\n<figcaption>%s</figcaption>\n", id, shown(c.Title))
+	w.choices(c, choices)
+	w.put("<div class=\"scroll\" role=\"group\" aria-label=\"Chart: %s\" tabindex=\"0\">\n", shown(c.Title))
 	w.put(`<svg class="chart" viewBox="0 0 %s %s" width="%s" height="%s">`+"\n", place(paperWidth), place(d.height), place(paperWidth), place(d.height))
-	w.put(`<g role="img" aria-labelledby="chart-%s-title chart-%s-desc"><title id="chart-%s-title">%s</title><desc id="chart-%s-desc">%s</desc>`+"\n",
-		c.Name, c.Name, c.Name, shown(c.Title), c.Name, shownUpTo(longestAbout, c.About))
+	w.put(`<g role="img" aria-labelledby="%s-title %s-desc"><title id="%s-title">%s</title><desc id="%s-desc">%s</desc>`+"\n",
+		id, id, id, shown(c.Title), id, shownUpTo(longestAbout, c.About))
 	_, _ = w.Write(d.out.Bytes())
 	w.put("</g>\n")
 	for _, l := range d.links {
@@ -92,14 +101,18 @@ func (w htmlWriter) figure(c *Chart) {
 func (w htmlWriter) chartNumbers(c *Chart) {
 	rows := c.numbers()
 	w.put("<details"+printedAs(len(rows[0]))+"><summary>Numbers of this chart</summary>\n<div class=\"scroll\" role=\"group\" aria-label=\"Numbers: %s\" tabindex=\"0\">\n<table>\n", shown(c.Title))
-	anchors := c.anchors()
+	anchors, raw := c.anchors(), c.raw()
 	open := func(name string, row, column int) {
-		if id := anchors[numberPlace{row, column}]; id != "" && !w.ids[id] && !w.coming[id] {
+		at := numberPlace{row, column}
+		w.put("<" + name)
+		if id := anchors[at]; id != "" && !w.ids[id] && !w.coming[id] {
 			w.ids[id] = true
-			w.put("<"+name+` id="%s">`, id)
-			return
+			w.put(` id="%s"`, id)
 		}
-		w.put("<" + name + ">")
+		if raw[at] != "" {
+			w.put(` data-raw="%s"`, raw[at])
+		}
+		w.put(">")
 	}
 	for i, row := range rows {
 		cell := "td"

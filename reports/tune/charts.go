@@ -13,20 +13,37 @@ import (
 
 // Charts are those of a tuning, beside its tables.
 func (t *Tuning) Charts() []page.Chart {
-	return slices.Concat(t.mapChart(), t.frontCharts(), t.limitsChart(), t.stopsChart(), t.curveCharts())
+	return slices.Concat(t.mapCharts(), t.frontCharts(), t.limitsChart(), t.stopsChart(), t.curveCharts())
 }
 
-// mapChart is a heat map of two parameters, or a line of one.
-func (t *Tuning) mapChart() []page.Chart {
-	m := t.Map
+// mapCharts are a heat map of two parameters, with those of other pairs to choose from, or a line of one.
+func (t *Tuning) mapCharts() []page.Chart {
 	switch {
-	case m == nil:
+	case t.Map == nil:
 		return nil
-	case m.Y.Path == "":
-		return []page.Chart{t.lineOf(m)}
+	case t.Map.Y.Path == "":
+		return []page.Chart{t.lineOf(t.Map)}
 	}
+	first := t.mapChart(t.Map)
+	first.Name = "map"
+	if t.MapsLeft > 0 {
+		first.Notes = append(first.Notes, page.Plural(t.MapsLeft, "pair", "pairs")+" of other parameters not shown: tune with these parameters alone shows them")
+	}
+	charts := []page.Chart{first}
+	for i := range t.OtherMaps {
+		m := &t.OtherMaps[i]
+		c := t.mapChart(m)
+		c.Name, c.InsteadOf = "map:"+m.X.Path+":"+m.Y.Path, first.Name
+		charts = append(charts, c)
+	}
+	return charts
+}
+
+// mapChart is a heat map.
+func (t *Tuning) mapChart(m *Map) page.Chart {
+	x, y := t.shortPath(m.X.Path), t.shortPath(m.Y.Path)
 	c := page.Chart{
-		Name: "map", Title: fmt.Sprintf("%s by %s and %s", t.Terms.objectiveName(), lastPart(m.X.Path), lastPart(m.Y.Path)), Beside: "choice", About: t.aboutMap(m),
+		Title: fmt.Sprintf("%s by %s and %s", t.Terms.objectiveName(), x, y), Choice: x + " × " + y, Beside: "choice", About: t.aboutMap(m),
 		X: page.Axis{Name: m.X.Path, Kind: page.Category, Labels: m.X.Values}, Y: page.Axis{Name: m.Y.Path, Kind: page.Ordinal, Labels: m.Y.Values},
 		Notes: m.left(),
 	}
@@ -48,7 +65,19 @@ func (t *Tuning) mapChart() []page.Chart {
 		c.Tiles = append(c.Tiles, tile)
 	}
 	c.Legend = m.legend(least, most)
-	return []page.Chart{c}
+	return c
+}
+
+// shortPath is the last part of a parameter's path, or all of it where another axis has the same.
+func (t *Tuning) shortPath(path string) string {
+	for _, m := range append(slices.Clone(t.OtherMaps), *t.Map) {
+		for _, other := range []string{m.X.Path, m.Y.Path} {
+			if other != path && lastPart(other) == lastPart(path) {
+				return path
+			}
+		}
+	}
+	return lastPart(path)
 }
 
 // lastPart is a parameter without the path to it.
@@ -65,7 +94,11 @@ func (t *Tuning) aboutMap(m *Map) string {
 		for i, f := range m.Fixed {
 			fixed[i] = f.Path + " " + f.Value
 		}
-		what += fmt.Sprintf(" Of %d parameters these two change it the most; the others are those of the %s configuration: %s.", len(m.Fixed)+2, m.Center, strings.Join(fixed, ", "))
+		of := "The others"
+		if m == t.Map {
+			of = fmt.Sprintf("Of %d parameters these two change it the most; the others", len(m.Fixed)+2)
+		}
+		what += fmt.Sprintf(" %s are those of the %s configuration: %s.", of, m.Center, strings.Join(fixed, ", "))
 	}
 	return what
 }

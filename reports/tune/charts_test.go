@@ -10,10 +10,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agentbench/agentbench/engine/replay/sweep"
 	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/pagetest"
 	"github.com/agentbench/agentbench/reports/tune"
 	"github.com/agentbench/agentbench/reports/tune/coachtest"
+	"github.com/agentbench/agentbench/spec"
 )
 
 // chosenAmong tunes the coach by two parameters, of which the recording answers for most.
@@ -116,6 +118,79 @@ func TestFrontsHaveWhiskers(t *testing.T) {
 		}
 		if drawn < 2 {
 			t.Errorf("%d marks have whiskers", drawn)
+		}
+	}
+}
+
+// varied are candidates with these values of four parameters, the first of each where planes, and not all
+// combinations, are wanted.
+func varied(t *testing.T, n, most int) (all []sweep.Candidate) {
+	for at := range n * n * n * n {
+		values, others := [4]int{at % n, at / n % n, at / n / n % n, at / n / n / n}, 0
+		for _, v := range values {
+			others += min(v, 1)
+		}
+		if others > most {
+			continue
+		}
+		iterations, threshold, patience, budget := 24-values[0], 0.85-float64(values[1])/100, 24-values[2], 100-values[3]
+		all = append(all, sweep.Candidate{
+			Name: fmt.Sprint(values),
+			Loop: coachtest.Loop(t, fmt.Sprintf("agent: {model: m}\nprompt: coach\nevaluate: {confidence: '0.5'}\nterminate: {confidence: {threshold: %v}, max_iterations: %d, no_improvement: {patience: %d}}\nguards: {absolute_max_iterations: 30, budget: {calls: %d}}\n",
+				threshold, iterations, patience, budget)),
+			Params: []spec.Param{{Path: "terminate.max_iterations", Value: iterations}, {Path: "terminate.confidence.threshold", Value: threshold}, {Path: "terminate.no_improvement.patience", Value: patience}, {Path: "guards.budget.calls", Value: budget}},
+		})
+	}
+	return all
+}
+
+// Every pair of parameters has a map of the candidates that differ from the center in these two alone,
+// up to so many cells; what has no room is counted.
+func TestMapsOfAllPairs(t *testing.T) {
+	for _, c := range []struct{ n, most, others, left int }{{3, 4, 5, 0}, {20, 2, 3, 2}} {
+		candidates := varied(t, c.n, c.most)
+		r, err := tune.Choose(t.Context(), coachtest.Sweep(t, candidates, coachtest.Recording(t, 10)), tune.ChoiceOptions{All: true, Folds: -1, Choose: tune.ChoiceRule{Rule: tune.AtLeast, Number: 0.01}, Today: -1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(r.OtherMaps) != c.others || r.MapsLeft != c.left {
+			t.Fatalf("%d values: %d other maps, %d left out", c.n, len(r.OtherMaps), r.MapsLeft)
+		}
+		pairs := map[string]bool{}
+		for _, m := range append(r.OtherMaps, *r.Map) {
+			pairs[min(m.X.Path, m.Y.Path)+max(m.X.Path, m.Y.Path)] = true
+			values := map[string]string{}
+			for _, f := range m.Fixed {
+				values[f.Path] = f.Value
+			}
+			for _, cell := range m.Cells {
+				values[m.X.Path], values[m.Y.Path] = m.X.Values[cell.X], m.Y.Values[cell.Y]
+				for _, row := range r.All {
+					if row.Name == cell.Name && (!cell.Objective.Known() || cell.Objective != row.Objective) {
+						t.Errorf("%s is %v in the map and %v in the table", cell.Name, cell.Objective, row.Objective)
+					}
+				}
+				for _, p := range candidates {
+					if p.Name == cell.Name && slices.ContainsFunc(p.Params, func(p spec.Param) bool { return fmt.Sprint(p.Value) != values[p.Path] }) {
+						t.Errorf("%s stands at %v", cell.Name, values)
+					}
+				}
+				if c.n > 3 {
+					break // one of 400
+				}
+			}
+			if len(m.Cells) < c.n*c.n-2*c.n {
+				t.Errorf("%s by %s has %d cells", m.X.Path, m.Y.Path, len(m.Cells))
+			}
+		}
+		if len(pairs) != 1+c.others {
+			t.Errorf("the pairs are %v", pairs)
+		}
+		for i, chart := range r.Charts()[:1+c.others] {
+			notes := strings.Join(chart.Notes, "")
+			if (chart.InsteadOf == "map") != (i > 0) || chart.Choice == "" || strings.Contains(notes, "2 pairs of other parameters not shown") != (i == 0 && c.left > 0) || (i == 0) != strings.Contains(chart.About, "change it the most") {
+				t.Errorf("chart %d is %s in place of %q: %s %s", i, chart.Name, chart.InsteadOf, chart.About, notes)
+			}
 		}
 	}
 }

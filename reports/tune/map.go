@@ -3,6 +3,7 @@ package tune
 import (
 	"cmp"
 	"context"
+	"maps"
 	"math"
 	"slices"
 
@@ -10,8 +11,8 @@ import (
 	"github.com/agentbench/agentbench/reports/page"
 )
 
-// Map is what replay makes of the two parameters that matter most to the objective, or of
-// the only one, the others fixed.
+// Map is what replay makes of two parameters, the others fixed: of those that matter most to the
+// objective, of the only one, or of others that a reader chooses.
 type Map struct {
 	// X and Y are the parameters; Y has no path where there is only one.
 	X MapAxis `json:"x"`
@@ -58,24 +59,50 @@ type MapCell struct {
 // mostMapValues are how many values of a parameter a map has.
 const mostMapValues = 24
 
-// mapped makes the map. It needs no replay that was not made.
+// mostOtherCells are those of all maps but the first: with their pictures and numbers they take half a megabyte.
+const mostOtherCells = 1500
+
+// mapped makes the maps. They need no replay that was not made.
 func (t *chooser) mapped(_ context.Context, r *Tuning, choice *chosen) error {
-	axes := t.strongest()
-	if len(axes) == 0 {
+	paths := t.byStrength()
+	if len(paths) == 0 {
 		return nil
 	}
-	center, name := t.center(choice)
-	m := &Map{Center: name}
-	folds := map[int]int{}
+	marks := mapMarks{today: t.today(), recommended: choice.candidate, folds: map[int]int{}}
+	marks.center, marks.what = t.center(choice)
 	if r.Validation != nil && t.HoldOut == 0 {
 		for _, f := range r.Validation.Folds {
-			folds[f.Chosen]++
+			marks.folds[f.Chosen]++
 		}
 	}
-	keep := []int{choice.candidate, t.today(), center}
-	for candidate := range folds {
-		keep = append(keep, candidate)
+	r.Map = t.mapOf(paths[:min(2, len(paths))], &marks)
+	left := mostOtherCells
+	for second := 2; second < len(paths); second++ {
+		for _, first := range paths[:second] {
+			switch m := t.mapOf([]int{first, paths[second]}, &marks); {
+			case m == nil:
+			case len(m.Cells) > left:
+				r.MapsLeft++
+			default:
+				r.OtherMaps, left = append(r.OtherMaps, *m), left-len(m.Cells)
+			}
+		}
 	}
+	return nil
+}
+
+// mapMarks are the candidates that maps mark, and the center, which all of them have.
+type mapMarks struct {
+	center             int
+	what               string // the center is
+	today, recommended int
+	folds              map[int]int // how many folds chose a candidate
+}
+
+// mapOf makes the map of one or two parameters; nil: it would have fewer than two cells.
+func (t *chooser) mapOf(axes []int, marks *mapMarks) *Map {
+	m := &Map{Center: marks.what}
+	keep := append(slices.Sorted(maps.Keys(marks.folds)), marks.recommended, marks.today, marks.center)
 	slices.Sort(keep)
 	m.X = t.mapAxis(axes[0], keep)
 	if len(axes) > 1 {
@@ -83,7 +110,7 @@ func (t *chooser) mapped(_ context.Context, r *Tuning, choice *chosen) error {
 	}
 	for path := range t.paths {
 		if !slices.Contains(axes, path) {
-			m.Fixed = append(m.Fixed, FixedParam{t.paths[path], valueText(t.param(center, path))})
+			m.Fixed = append(m.Fixed, FixedParam{t.paths[path], valueText(t.param(marks.center, path))})
 		}
 	}
 	for i := range t.candidates {
@@ -92,20 +119,20 @@ func (t *chooser) mapped(_ context.Context, r *Tuning, choice *chosen) error {
 		if len(axes) > 1 {
 			y = slices.Index(m.Y.places, t.at[i][axes[1]])
 		}
-		if x < 0 || y < 0 || !t.sameBut(i, center, axes) {
+		if x < 0 || y < 0 || !t.sameBut(i, marks.center, axes) {
 			continue
 		}
 		cell := t.mapCell(i)
-		cell.X, cell.Y, cell.Today, cell.Recommended, cell.Folds = x, y, i == t.today(), i == choice.candidate, folds[i]
+		cell.X, cell.Y, cell.Today, cell.Recommended, cell.Folds = x, y, i == marks.today, i == marks.recommended, marks.folds[i]
 		m.Cells = append(m.Cells, cell)
 	}
 	slices.SortStableFunc(m.Cells, func(a, b MapCell) int {
 		return cmp.Or(cmp.Compare(a.Y, b.Y), cmp.Compare(a.X, b.X), cmp.Compare(a.Name, b.Name))
 	})
-	if len(m.Cells) > 1 {
-		r.Map = m
+	if len(m.Cells) < 2 {
+		return nil
 	}
-	return nil
+	return m
 }
 
 func (t *chooser) mapCell(i int) MapCell {
@@ -186,9 +213,9 @@ func (t *chooser) mapAxis(path int, keep []int) MapAxis {
 	return a
 }
 
-// strongest are at most two parameters: those by whose values the mean objective of the
-// exact candidates differs most, of equal ones those by which their cost does.
-func (t *chooser) strongest() (paths []int) {
+// byStrength are the parameters that take several values: first those by whose values the mean objective
+// of the exact candidates differs most, of equal ones those by which their cost does.
+func (t *chooser) byStrength() (paths []int) {
 	type effect struct {
 		path            int
 		objective, cost float64
@@ -202,7 +229,7 @@ func (t *chooser) strongest() (paths []int) {
 	slices.SortStableFunc(effects, func(a, b effect) int {
 		return cmp.Or(cmp.Compare(b.objective, a.objective), cmp.Compare(b.cost, a.cost))
 	})
-	for _, e := range effects[:min(2, len(effects))] {
+	for _, e := range effects {
 		paths = append(paths, e.path)
 	}
 	return paths

@@ -70,6 +70,10 @@ type Tuning struct {
 	Luck       *Luck       `json:"luck"`          // nil where Validation is, or chose nothing
 	Front      []FrontRow  `json:"front"`         // the cheapest first
 	Map        *Map        `json:"map,omitempty"` // nil: fewer than two candidates differ in a parameter
+	// OtherMaps are of other pairs of parameters, those of the stronger ones first. MapsLeft counts those for
+	// which there is no room.
+	OtherMaps []Map `json:"other_maps,omitempty"`
+	MapsLeft  int   `json:"maps_left,omitempty"`
 	// Unpriced counts exact candidates that the front leaves out since their cost
 	// is not known.
 	Unpriced int `json:"unpriced,omitempty"`

@@ -46,12 +46,12 @@ const hashOf = (address) => {
 };
 
 const runsAddress = (q, sort) => hashOf({ q, sort });
-const runAddress = (runs, at, step) => hashOf({ run: runs.run.get(at), side: runs.ofBase(at) ? "base" : undefined, step });
+const runAddress = (runs, at, step) => hashOf({ ...addressOfRun(runs, at), step });
 
 // compareAddress is that of runs side by side.
 const compareAddress = (runs, [first, ...others], step) =>
-  hashOf({ ...addressOfRun(runs, first), with: others.map((at) => (runs.ofBase(at) ? "base/" : "") + runs.run.get(at)), step });
-const addressOfRun = (runs, at) => ({ run: runs.run.get(at), side: runs.ofBase(at) ? "base" : undefined });
+  hashOf({ ...addressOfRun(runs, first), with: others.map((at) => (runs.ofBase(at) ? "base/" : "") + runs.id(at)), step });
+const addressOfRun = (runs, at) => ({ run: runs.id(at), side: runs.ofBase(at) ? "base" : undefined });
 
 // runsOf are the places of the runs that an address names; -1: there is no such run. Ids have
 // two slashes, so that a third one tells base/ID from an id.

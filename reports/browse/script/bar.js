@@ -7,7 +7,7 @@ const filterBar = (runs, shown) => {
   const terms = element("p", { class: "terms" });
   const wrong = element("p", { class: "wrong", role: "alert" });
   const summary = element("p", { class: "summary", role: "status" });
-  const view = element("search", { class: "browse bar", hidden: true }, element("form", { submit: (event) => event.preventDefault() }, input), terms, wrong, summary);
+  const view = element("search", { class: "browse bar" }, element("form", { submit: (event) => event.preventDefault() }, input), terms, wrong, summary);
 
   // Typing is one entry of the history.
   input.addEventListener("input", () => {
@@ -26,7 +26,7 @@ const filterBar = (runs, shown) => {
     const offer = (term, n) => element("a", { href: linkTo((q + " " + term).trim()), title: visible(term) }, element("bdi", {}, visible(term)), " " + n.toLocaleString("en-US"));
     const offered = [];
     for (const [key, name] of [["configuration", "config"], ["status", "status"], ["stop", "stop"], ["fault", "fault"], ["flip", "flip"]]) {
-      const { words, at } = runs.columns.get(key);
+      const { words, at } = runs.columns[key];
       const counts = new Map();
       for (const run of rows) counts.set(at[run], (counts.get(at[run]) ?? 0) + 1);
       const most = [...counts].filter(([word, n]) => words[word] !== "" && n < rows.length).sort((a, b) => b[1] - a[1]).slice(0, 6);
@@ -39,14 +39,10 @@ const filterBar = (runs, shown) => {
     terms.replaceChildren(...[...given, ...offered].flatMap((link) => [link, " "]));
   };
 
-  const mean = (values) => {
-    const known = rows.map((run) => values[run]).filter((value) => !Number.isNaN(value));
-    return { n: known.length, mean: known.reduce((sum, value) => sum + value, 0) / known.length };
-  };
   const drawSummary = () => {
     const parts = [`${rows.length.toLocaleString("en-US")} of ${counted(runs.count, "run", "runs")}`];
-    for (const column of [...runs.scores, ...["cost", "latency", "iterations"].map((key) => runs.columns.get(key))]) {
-      const { n, mean: value } = mean(column.values);
+    for (const column of [...runs.scores, ...["cost", "latency", "iterations"].map((key) => runs.columns[key])]) {
+      const values = rows.map((run) => column.values[run]), value = meanOf(values), n = values.filter((one) => !Number.isNaN(one)).length;
       if (n === 0) continue;
       const text = column.key === "cost" ? dollars(value) : fixed(value, column.score ? 3 : 1);
       parts.push(`mean ${visible(column.name)} ${text}` + (n < rows.length ? ` of ${counted(n, "run", "runs")}` : ""));

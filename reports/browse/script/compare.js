@@ -2,7 +2,7 @@
 // marked, and texts that differ have their differences marked.
 
 const compareView = (runs, source, rows) => {
-  const view = element("section", { class: "browse compare", hidden: true });
+  const view = element("section", { class: "browse compare" });
   let shown = [], differences = [], current = -1;
   const letter = (n) => String.fromCharCode(65 + n);
   const same = (items) => items.every((item) => item && itemKey(item) === itemKey(items[0]));
@@ -13,7 +13,7 @@ const compareView = (runs, source, rows) => {
         const differs = shown.some((other) => cellText(column, column.get(other)) !== cellText(column, value));
         return element("div", {}, element("dt", {}, visible(column.name)), element("dd", {}, cellText(column, value) + (differs ? " ≠" : "")));
       });
-      return element("div", {}, element("h2", {}, letter(n) + ": ", element("a", { href: runAddress(runs, at) }, visible(runs.run.get(at)))), element("dl", { class: "facts" }, ...facts));
+      return element("div", {}, element("h2", {}, letter(n) + ": ", element("a", { href: runAddress(runs, at) }, visible(runs.id(at)))), element("dl", { class: "facts" }, ...facts));
     });
 
   const itemElement = (item, content) => {
@@ -72,7 +72,6 @@ const compareView = (runs, source, rows) => {
     const heading = element("h1", { tabindex: "-1" }, counted(places.length, "run", "runs") + " side by side");
     view.style.setProperty("--runs", places.length);
     view.replaceChildren(...[heading, element("div", { class: "pair heads" }, ...heads()), compareLinks(runs, places)].filter(Boolean));
-    view.hidden = false;
     heading.focus();
     const all = await Promise.all(places.map((at) => textsOf(runs, source, at)));
     if (shown !== places) return; // others were opened meanwhile
@@ -91,11 +90,9 @@ const compareView = (runs, source, rows) => {
     if (missing >= 0) {
       shown = [];
       view.replaceChildren(...noRun([address.run, ...address.with][missing]));
-      view.hidden = false;
       return;
     }
     if (places.join() !== shown.join()) await fill(places);
-    view.hidden = false;
     const at = address.step ? differences.findIndex(({ step }) => step >= address.step) : -1;
     if (at >= 0) go(at);
   };

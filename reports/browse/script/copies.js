@@ -9,6 +9,18 @@ const csvOf = (runs, rows) => {
   return [runs.shown.map((column) => csvText(column.key)), ...lines].map((line) => line.join(",") + "\r\n").join("");
 };
 
+// csvOfNumbers is the table below a chart, with the numbers of a heat map as machines get them.
+const csvOfNumbers = (table) => {
+  const field = ({ dataset, textContent: text }) => dataset.raw ?? (/^-?[\d.]+$/.test(text) ? text : text && csvText(text));
+  return [...table.rows].map((row) => [...row.cells].map(field).join(",") + "\r\n").join("");
+};
+
+// copiesOfNumbers offers to copy the table of a chart once it is opened.
+const copiesOfNumbers = ({ target }) => {
+  const figure = target.closest("figure"), table = figure?.querySelector("details table");
+  if (table && target.open && !target.querySelector(".tools")) target.firstElementChild.after(saveButtons("CSV", figure.id.replace(/[^\w.-]+/g, "_") + ".csv", () => csvOfNumbers(table)));
+};
+
 const csvText = (text) => csvQuoted((/^[=+\-@＝＋－＠]/u.test(visible(text)) ? "'" : "") + visible(text));
 const csvQuoted = (text) => '"' + text.replaceAll('"', '""') + '"';
 
@@ -19,7 +31,7 @@ const factsOf = (runs, at) => runs.shown.slice(1).map((column) => [column, colum
 const jsonOf = (runs, at, texts) => {
   const scores = {}, facts = {};
   for (const [column, value] of factsOf(runs, at)) (column.score ? scores : facts)[column.key] = column.key === "side" ? sideName(value) : value;
-  return JSON.stringify({ run: runs.run.get(at), ...facts, scores, texts }, null, 2) + "\n";
+  return JSON.stringify({ run: runs.id(at), ...facts, scores, texts }, null, 2) + "\n";
 };
 
 // markdownOf is a run to be pasted into an issue. Texts are in fences that are longer than any
@@ -33,5 +45,5 @@ const markdownOf = (runs, at, texts) => {
   const part = ({ is, text, left }) => `**${name(is || "…")}**\n\n${fenced(text)}${left ? `\n\n${counted(left, "byte", "bytes")} more` : ""}`;
   const facts = factsOf(runs, at).map(([column, value]) => `- ${name(column.name)}: ${name(cellText(column, value))}`).join("\n");
   const all = texts ? [...texts.iterations.flatMap((it) => [`## ${iterationTitle(it)}`, it.used, ...it.parts.map(part)]), "## end", ...texts.end.map(part)] : [];
-  return [`# Run ${name(runs.run.get(at))}`, facts, ...all].join("\n\n") + "\n";
+  return [`# Run ${name(runs.id(at))}`, facts, ...all].join("\n\n") + "\n";
 };

@@ -29,8 +29,8 @@ const holds = (runs, term) => {
 
 const textHolds = (runs, text) => {
   const wanted = text.toLowerCase();
-  const stop = runs.columns.get("stop");
-  return (run) => runs.run.get(run).toLowerCase().includes(wanted) || stop.get(run).toLowerCase().includes(wanted);
+  const stop = runs.columns.stop;
+  return (run) => runs.id(run).toLowerCase().includes(wanted) || stop.get(run).toLowerCase().includes(wanted);
 };
 
 const wordHolds = (runs, { key, value }) => {
@@ -40,8 +40,8 @@ const wordHolds = (runs, { key, value }) => {
     const named = runs.scores.filter(({ name }) => wanted.test(name));
     return (run) => named.some(({ split }) => split.has(run));
   }
-  if (key === "side") return (run) => wanted.test(sideName(runs.columns.get("side").get(run)));
-  const column = runs.columns.get(Object.hasOwn(wordKeys, key) ? wordKeys[key] : undefined);
+  if (key === "side") return (run) => wanted.test(sideName(runs.columns.side.get(run)));
+  const column = runs.columns[Object.hasOwn(wordKeys, key) ? wordKeys[key] : ""];
   if (!column) throw new Error(`unknown ${key}: – there are config, task, stop, fault, status, flip, split and side`);
   const matches = column.words.map((word) => wanted.test(word));
   return (run) => matches[column.at[run]];
@@ -53,7 +53,7 @@ const comparisons = {
 
 const numberHolds = (runs, { key, operator, value }) => {
   const score = runs.scores.find((other) => other.name === key) ?? (key === "score" ? runs.scores[0] : undefined);
-  const column = score ?? runs.columns.get(key);
+  const column = score ?? runs.columns[key];
   if (!column?.values) throw new Error(`unknown number ${key} – there are ${[...runs.scores.map((other) => other.name), "cost, tokens, latency, iterations, trial, confidence and believed"].join(", ")}`);
   const wanted = Number(value);
   if (value === "" || Number.isNaN(wanted)) throw new Error(`${value} is not a number`);

@@ -9,7 +9,7 @@ const drawn = (runs, rows, seed) => {
     hash = Math.imul(hash ^ (hash >>> 15), 2246822507);
     return (hash ^ (hash >>> 13)) >>> 0;
   };
-  const places = new Map(rows.map((run) => [run, lot(seed + " " + runs.run.get(run))]));
+  const places = new Map(rows.map((run) => [run, lot(seed + " " + runs.id(run))]));
   return [...rows].sort((a, b) => places.get(a) - places.get(b) || a - b);
 };
 
@@ -28,7 +28,7 @@ const labelsOf = ({ range, choices, values }) => {
 };
 
 const labelView = (runs, source) => {
-  const view = element("section", { class: "browse label", hidden: true });
+  const view = element("section", { class: "browse label" });
   let score, side, queue = [], at = 0, labels = new Map(), address = {}, given;
 
   // Labels are work: they outlive the page where the browser lets it keep them.
@@ -50,7 +50,7 @@ const labelView = (runs, source) => {
 
   const put = (label) => {
     if (at >= queue.length) return;
-    labels.set(runs.run.get(queue[at]), label);
+    labels.set(runs.id(queue[at]), label);
     keep();
     step(1);
   };
@@ -63,7 +63,7 @@ const labelView = (runs, source) => {
   };
 
   const choices = () => {
-    const label = labels.get(runs.run.get(queue[at]));
+    const label = labels.get(runs.id(queue[at]));
     const buttons = labelsOf(score).flatMap(({ key, text }) =>
       [element("button", { type: "button", "aria-pressed": String(label === text), click: () => put(text) }, key === text ? "" : element("kbd", {}, key + " "), visible(text)), " "]);
     return element("p", { class: "choices", role: "group", "aria-label": "label" }, ...buttons);
@@ -79,7 +79,7 @@ const labelView = (runs, source) => {
 
   const draw = async () => {
     const place = at, run = queue[at];
-    const done = queue.filter((other) => labels.has(runs.run.get(other))).length;
+    const done = queue.filter((other) => labels.has(runs.id(other))).length;
     const heading = element("h1", { tabindex: "-1" }, `Label ${visible(score.name)}: ${done} of ${queue.length}`);
     const about = element("p", { class: "used" }, "Scores and configurations are hidden, the order is random. j and k: next and previous. ", element("a", { href: runsAddress(address.q ?? "") }, "choose runs"), " ", element("a", { href: hashOf({ ...address, seed: Number(address.seed ?? 1) + 1 }) }, "another order"));
     if (run === undefined) {
@@ -89,7 +89,7 @@ const labelView = (runs, source) => {
     }
     const { prompt, output, missing } = await outputOf(run);
     if (place !== at || run !== queue[at]) return; // another one is shown meanwhile
-    const task = runs.columns.get("task"), input = runs.inputs[task.at[run]];
+    const task = runs.columns.task, input = runs.inputs[task.at[run]];
     const shown = [element("h2", {}, "task " + visible(task.get(run)))];
     if (input) shown.push(partElement({ is: "input", text: input }));
     else if (prompt) shown.push(element("details", {}, element("summary", {}, "prompt (it may tell the configuration)"), partElement(prompt)));
@@ -99,7 +99,6 @@ const labelView = (runs, source) => {
 
   const show = async (now, left) => {
     const name = now.label, next = runs.scores.find((other) => other.name === name) ?? runs.scores[0];
-    view.hidden = false;
     if (!next) {
       view.replaceChildren(element("h1", {}, "Label"), element("p", {}, "There is no scorer to compare labels with."));
       return;
@@ -108,11 +107,11 @@ const labelView = (runs, source) => {
     [score, given, address] = [next, left, now];
     if (!again) {
       side = now.side === "base" ? 0 : runs.sides.length - 1;
-      const here = left.filter((run) => runs.columns.get("side").values[run] === side && (runs.served || runs.chunk[run] >= 0));
+      const here = left.filter((run) => runs.columns.side.values[run] === side && (runs.served || runs.chunk[run] >= 0));
       queue = drawn(runs, here, now.seed ?? "1");
       labels = kept();
-      at = Math.max(0, queue.findIndex((run) => !labels.has(runs.run.get(run))));
-      if (queue.every((run) => labels.has(runs.run.get(run)))) at = queue.length;
+      at = Math.max(0, queue.findIndex((run) => !labels.has(runs.id(run))));
+      if (queue.every((run) => labels.has(runs.id(run)))) at = queue.length;
     }
     await draw();
   };

@@ -12,7 +12,7 @@ const listView = (runs) => {
   const scroller = element("div", { class: "rows", tabindex: "0", role: "region", "aria-label": "runs", scroll: () => draw() }, table);
   const csv = () => csvOf(runs, rows);
   const tools = saveButtons("CSV", "runs.csv", csv);
-  const view = element("section", { class: "browse list", hidden: true }, element("h1", {}, "Runs"), scroller, tools);
+  const view = element("section", { class: "browse list" }, element("h1", {}, "Runs"), scroller, tools);
 
   const sortedBy = (sort) => {
     const down = sort.startsWith("-"), key = down ? sort.slice(1) : sort;
@@ -69,7 +69,6 @@ const listView = (runs) => {
       table.setAttribute("aria-rowcount", rows.length + 1);
     }
     drawHead(address);
-    view.hidden = false;
     draw();
   };
 

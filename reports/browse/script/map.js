@@ -6,9 +6,8 @@ const mostTrials = 12;
 
 const mapView = (runs) => {
   let given, key, columns = [], tasks = [], order = "", current = { row: 0, column: -1 }, eachHeight = rowHeight, largest = 1;
-  const numbers = [...runs.scores, ...["cost", "tokens", "latency", "iterations"].map((name) => runs.columns.get(name))];
+  const facts = runs.columns, numbers = [...runs.scores, ...["cost", "tokens", "latency", "iterations"].map((name) => facts[name])];
   const number = () => numbers.find((other) => other.key === key) ?? numbers[0];
-  const column = (name) => runs.columns.get(name);
 
   const change = ({ target }) => (location.hash = hashOf({ ...addressNow(), map: target.value }));
   const choice = element("select", { id: "map-number", change }, ...numbers.map(({ key: value, name }) => element("option", { value }, visible(name))));
@@ -17,25 +16,22 @@ const mapView = (runs) => {
   const table = element("table", {}, element("thead", {}, head), body);
   const scroller = element("div", { class: "rows map", tabindex: "0", role: "region", "aria-label": "tasks and configurations", scroll: () => draw() }, table);
   const about = element("p", { class: "used" }, "Means of a task's runs, with the trials below; darker is more; ▼ lost, ▲ won. Arrow keys move between cells.");
-  const view = element("section", { class: "browse map-view", hidden: true }, element("h1", {}, "Tasks and configurations"), element("p", { class: "tools" }, element("label", { for: "map-number" }, "number "), choice), orders, scroller, about);
+  const view = element("section", { class: "browse map-view" }, element("h1", {}, "Tasks and configurations"), element("p", { class: "tools" }, element("label", { for: "map-number" }, "number "), choice), orders, scroller, about);
 
   // A column is a configuration of a side: its name, and the terms that leave its runs.
   const columnOf = (run) => {
-    const side = sideName(column("side").values[run]), word = column("configuration").get(run), two = runs.sides.length > 1;
+    const side = sideName(facts.side.values[run]), word = facts.configuration.get(run), two = runs.sides.length > 1;
     return { name: (two ? side + ": " : "") + visible(word), terms: termOf("config", word) + (two ? " " + termOf("side", side) : "") };
   };
 
-  const meanOf = (list) => {
-    const known = list.map((run) => number().values[run]).filter((value) => !Number.isNaN(value));
-    return known.reduce((sum, value) => sum + value, 0) / known.length;
-  };
+  const valuesOf = (list) => list.map((run) => number().values[run]);
 
   // cellsOf are the runs of a task by their columns. They are made for the rows in sight alone: all
   // of them would take much memory.
   const cellsOf = (row) => {
     const cells = new Map();
     for (const run of row.runs) {
-      const of = column("side").values[run] * runs.count + column("configuration").at[run];
+      const of = facts.side.values[run] * runs.count + facts.configuration.at[run];
       if (!cells.has(of)) cells.set(of, []);
       cells.get(of).push(run);
     }
@@ -44,7 +40,7 @@ const mapView = (runs) => {
 
   // collect makes a row of each task: its runs, the mean of its cells, their spread, and its flips.
   const collect = () => {
-    const task = column("task").at, seen = new Map(), sorted = Int32Array.from(given).sort((a, b) => task[a] - task[b] || a - b);
+    const task = facts.task.at, seen = new Map(), sorted = Int32Array.from(given).sort((a, b) => task[a] - task[b] || a - b);
     [tasks, largest, eachHeight] = [[], 0, rowHeight];
     for (let from = 0, to = 0; from < sorted.length; from = to) {
       while (to < sorted.length && task[sorted[to]] === task[sorted[from]]) to++;
@@ -52,12 +48,12 @@ const mapView = (runs) => {
       for (const [of, list] of cellsOf(row)) {
         if (!seen.has(of)) seen.set(of, { of, first: list[0], ...columnOf(list[0]) });
         if (list.length > 1) eachHeight = 2 * rowHeight;
-        means.push(meanOf(list));
+        means.push(meanOf(valuesOf(list)));
       }
       const known = means.filter((value) => !Number.isNaN(value));
-      row.mean = known.reduce((sum, value) => sum + value, 0) / known.length;
+      row.mean = meanOf(known);
       row.spread = Math.max(...known) - Math.min(...known);
-      row.flips = row.runs.filter((run) => column("flip").get(run) !== "").length;
+      row.flips = row.runs.filter((run) => facts.flip.get(run) !== "").length;
       largest = Math.max(largest, ...known);
       tasks.push(row);
     }
@@ -65,10 +61,10 @@ const mapView = (runs) => {
     if (number().score) largest = 1;
   };
 
-  const rankOfTask = (a, b) => column("task").compare(a.runs[0], b.runs[0]);
+  const rankOfTask = (a, b) => facts.task.compare(a.runs[0], b.runs[0]);
   const sortBy = (sort) => {
     const down = sort.startsWith("-") ? -1 : 1, by = sort.replace(/^-/, "");
-    const value = (row) => (by === "flips" ? row.flips : by === "mean" ? row.mean : row.spread);
+    const value = (row) => row[by];
     const unknown = (row) => Number(Number.isNaN(value(row)));
     if (!["mean", "spread", "flips"].includes(by)) tasks.sort((a, b) => down * rankOfTask(a, b));
     else tasks.sort((a, b) => unknown(a) - unknown(b) || down * (value(a) - value(b)) || rankOfTask(a, b));
@@ -82,14 +78,14 @@ const mapView = (runs) => {
 
   const shade = (value) => (Number.isNaN(value) ? "" : "h" + Math.max(0, Math.min(7, Math.floor((8 * value) / (largest || 1)))));
   const shortly = (value) => (Number.isNaN(value) ? "-" : cellText(number(), number().key === "iterations" ? Number(value.toFixed(1)) : number().key === "tokens" ? Math.round(value) : value));
-  const flipOf = (list) => [...new Set(list.map((run) => column("flip").get(run)))].filter(Boolean);
+  const flipOf = (list) => [...new Set(list.map((run) => facts.flip.get(run)))].filter(Boolean);
 
   const focusable = (row, place, attributes, text) => element("a", { ...attributes, "data-place": row + " " + place, tabindex: row === current.row && place === current.column ? "0" : "-1", focus: () => (current = { row, column: place }) }, text);
 
   const cell = (cells, row, place) => {
     const { of, name, terms } = columns[place], { task } = tasks[row], list = cells.get(of);
     if (!list) return element("td");
-    const mean = meanOf(list), flips = flipOf(list), trials = list.map((run) => number().values[run]), word = column("task").words[task];
+    const trials = valuesOf(list), mean = meanOf(trials), flips = flipOf(list), word = facts.task.words[task];
     const says = `${visible(word)}, ${name}: ${shortly(mean)}` + (list.length > 1 ? ` of ${list.length} trials: ${trials.map(shortly).join(", ")}` : "") + flips.map((flip) => ", " + flip).join("");
     const marks = flips.map((flip) => ({ lost: " ▼", won: " ▲" })[flip]).join("");
     const link = focusable(row, place, { href: runsAddress(termOf("task", word) + " " + terms), "aria-label": says, title: says }, shortly(mean) + marks);
@@ -118,7 +114,7 @@ const mapView = (runs) => {
     head.replaceChildren(...across([sized(element("th", { scope: "col" }, "task"), name), ...columns.slice(left, right).map(({ name }) => sized(element("th", { scope: "col", title: name }, name), cellWidth))]));
     const rows = [];
     for (let row = from; row < to; row++) {
-      const task = column("task").words[tasks[row].task], cells = cellsOf(tasks[row]);
+      const task = facts.task.words[tasks[row].task], cells = cellsOf(tasks[row]);
       const title = element("th", { scope: "row", title: visible(task) }, focusable(row, -1, { href: runsAddress(termOf("task", task)) }, visible(task)));
       const made = element("tr", { "aria-rowindex": row + 2 }, ...across([title, ...places.map((place) => cell(cells, row, place))]));
       made.style.height = eachHeight + "px";
@@ -141,7 +137,6 @@ const mapView = (runs) => {
       table.setAttribute("aria-colcount", columns.length + 1);
     }
     drawOrders(address);
-    view.hidden = false;
     draw();
   };
 

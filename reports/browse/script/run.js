@@ -1,19 +1,19 @@
 // Run: one run with its texts, step by step.
 
 // showCommand is the command that shows a run in a terminal.
-const showCommand = (runs, at) => "agentbench show " + shellWords(runs.sides[runs.columns.get("side").get(at)].name, runs.run.get(at));
+const showCommand = (runs, at) => "agentbench show " + shellWords(sideOf(runs, at).name, runs.id(at));
 
 // textsOf are the texts of a run, or undefined where they are elsewhere.
-const textsOf = (runs, source, at) => source.texts(runs.columns.get("side").get(at), runs.run.get(at), runs.chunk[at]);
+const textsOf = (runs, source, at) => source.texts(runs.columns.side.get(at), runs.id(at), runs.chunk[at]);
 
 // nameBeside is what tells a run from another one of the same task.
 const nameBeside = (runs, at, beside) => {
-  const differs = (key) => runs.columns.get(key).get(at) !== runs.columns.get(key).get(beside);
+  const differs = (key) => runs.columns[key].get(at) !== runs.columns[key].get(beside);
   const names = [];
-  if (differs("side")) names.push(sideName(runs.columns.get("side").get(at)));
-  if (differs("configuration")) names.push(visible(runs.columns.get("configuration").get(at)));
-  if (differs("trial")) names.push("trial " + runs.columns.get("trial").get(at));
-  return names.join(", ") || visible(runs.run.get(at));
+  if (differs("side")) names.push(sideName(runs.columns.side.get(at)));
+  if (differs("configuration")) names.push(visible(runs.columns.configuration.get(at)));
+  if (differs("trial")) names.push("trial " + runs.columns.trial.get(at));
+  return names.join(", ") || visible(runs.id(at));
 };
 
 const mostOffered = 30;
@@ -23,7 +23,7 @@ const compareLinks = (runs, shown) => {
   const all = shown.some((at) => at < 0) ? [] : others(runs, shown[0]).filter((at) => !shown.includes(at));
   if (all.length === 0) return undefined;
   const links = all.slice(0, mostOffered).flatMap((at) => [element("a", { href: compareAddress(runs, [...shown, at]) }, nameBeside(runs, at, shown[0])), " "]);
-  const more = all.length > mostOffered ? [element("a", { href: runsAddress(termOf("task", runs.columns.get("task").get(shown[0]))) }, counted(all.length - mostOffered, "more run", "more runs"))] : [];
+  const more = all.length > mostOffered ? [element("a", { href: runsAddress(termOf("task", runs.columns.task.get(shown[0]))) }, counted(all.length - mostOffered, "more run", "more runs"))] : [];
   return element("p", { class: "beside" }, shown.length > 1 ? "and with: " : "compare with: ", ...links, ...more);
 };
 
@@ -31,7 +31,7 @@ const noRun = (id) => [element("h1", { tabindex: "-1" }, "No run " + visible(id)
 
 // leftOut tells where the texts of a run are.
 const leftOut = (runs, at) => {
-  if (runs.sides[runs.columns.get("side").get(at)].baseline) return element("p", {}, "A baseline file has no texts.");
+  if (sideOf(runs, at).baseline) return element("p", {}, "A baseline file has no texts.");
   return element("p", {}, "The texts of this run are left out of this page, to keep it small. This command shows them:");
 };
 
@@ -44,7 +44,7 @@ const goTo = (made, before) => {
 };
 
 const runView = (runs, source, rows) => {
-  const view = element("section", { class: "browse run", hidden: true });
+  const view = element("section", { class: "browse run" });
   let shown = -1, steps = [], current = 0;
 
   const facts = (at) => {
@@ -83,9 +83,8 @@ const runView = (runs, source, rows) => {
   const fill = async (at) => {
     shown = at;
     [steps, current] = [[], 0];
-    const heading = element("h1", { tabindex: "-1" }, "Run " + visible(runs.run.get(at)));
+    const heading = element("h1", { tabindex: "-1" }, "Run " + visible(runs.id(at)));
     view.replaceChildren(...[heading, copyable(showCommand(runs, at)), facts(at), compareLinks(runs, [at]), tools(at)].filter(Boolean));
-    view.hidden = false;
     heading.focus();
     let texts;
     try {
@@ -113,11 +112,9 @@ const runView = (runs, source, rows) => {
     if (at < 0) {
       shown = -1;
       view.replaceChildren(...noRun(address.run));
-      view.hidden = false;
       return;
     }
     if (shown !== at) await fill(at);
-    view.hidden = false;
     if (address.step) go(address.step);
   };
 

@@ -54,12 +54,13 @@ const start = async () => {
       if (several && document.activeElement?.id !== "filter") scrollTo(0, 0);
       return undefined;
     }
-    const anchor = row ?? (location.hash.length > 1 && document.getElementById(decoded(location.hash.slice(1))));
+    const id = location.hash.slice(1), anchor = row ?? document.getElementById(id) ?? document.getElementById(decoded(id));
     if (!anchor) return scrollTo(0, left);
     for (let around = anchor; (around = around.closest("details:not([open])")); ) around.open = true;
     anchor.scrollIntoView();
   };
   addEventListener("hashchange", shown);
+  report.addEventListener("toggle", copiesOfNumbers, true);
   const back = () => {
     if (before && (now === "run" || now === "compare")) history.back();
     else location.hash = now === "run" || now === "compare" ? runsAddress("") : "";

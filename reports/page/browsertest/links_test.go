@@ -23,11 +23,19 @@ func browsed(t *testing.T) map[string]string {
 	first, shorter := file("first"), usual()
 	shorter.tasks = 30
 	agentbench(t, "run", "quickstart", "-q", "--out", first, "--page", file("report.html"))
-	agentbench(t, "tune", first, "--suite", "quickstart", "--configuration", "default", "--page", file("tune.html"))
+	agentbench(t, append(tuned(first), "--page", file("tune.html"))...)
 	return map[string]string{
 		"report": file("report.html"), "tune": file("tune.html"),
 		"diff of two configurations": write(t, first+":single-pass", first+":default"),
 		"diff of two results":        write(t, usual().folder(t), shorter.folder(t)),
+	}
+}
+
+// tuned is a command that tries three parameters on recorded runs of quickstart.
+func tuned(results string) []string {
+	return []string{
+		"tune", results, "--suite", "quickstart", "--configuration", "default", "--parameter", "terminate.max_iterations=1,2,3,4,5",
+		"--parameter", "terminate.confidence.threshold=0.75,0.85,0.95", "--parameter", "terminate.no_improvement.patience=1,2,off",
 	}
 }
 
