@@ -209,6 +209,7 @@ func (t *Trend) table() page.Table {
 			cell.Runs = r.terms()
 			return cell
 		}),
+		page.Named("", "compared_with", func(r *trendRow) string { return r.before }).ForMachines(),
 		page.Right("runs", "", func(r *trendRow) page.Cell { return runsOfExpected(r.Configuration) }).ForPeople(),
 		page.Counted("", "runs", func(r *trendRow) int { return r.Runs }).ForMachines())
 	for _, q := range t.quantities() {
@@ -222,7 +223,8 @@ func (t *Trend) table() page.Table {
 		}
 		fields = slices.Concat(fields, number,
 			page.Interval("95%", q.name, q.axis.Form, func(r *trendRow) page.Range { _, between := q.of(r); return between }),
-			page.Of(page.Column{Head: "vs. before", Key: q.name + "_verdict"}, func(r *trendRow) page.Cell { return r.verdict(q.name) }))
+			page.Of(page.Column{Head: "vs. before", Key: q.name + "_verdict"}, func(r *trendRow) page.Cell { return r.verdict(q.name) }),
+			page.Valued("", q.name+"_change", q.axis.Form, func(r *trendRow) page.Value { return r.change(q.name) }).ForMachines())
 	}
 	return page.Filled(page.Table{Name: "trend", Title: "Trend", Whole: true, Keys: 3}, fields, page.EachOf(t.rows))
 }
@@ -247,6 +249,14 @@ func (r *trendRow) verdict(name string) page.Cell {
 	}
 	digits := page.DollarDigits(slices.Values([]page.Value{d.Value(d.Base), d.Value(d.New)}))
 	return page.Cell{Text: strings.TrimSpace(verdictMark(d.Verdict) + " " + d.ChangeCell(digits).Text), Raw: string(d.Verdict)}
+}
+
+// change is how much a quantity changed since the result before, amounts as a share.
+func (r *trendRow) change(name string) page.Value {
+	if d := r.difference(name); d != nil {
+		return d.Value(d.Change)
+	}
+	return page.Missing(page.Nothing)
 }
 
 // Charts show each quantity over the results.

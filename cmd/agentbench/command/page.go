@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -24,6 +25,8 @@ type pageFlags struct {
 	compareFlags
 	baselines, out string
 	trend          bool
+	format         string // of a trend
+	printed        bool   // and not written to out
 }
 
 // pageFile is where a page goes unless the user says otherwise.
@@ -43,7 +46,7 @@ sample; agentbench show DIR RUN has those of every run. Equal results give equal
 
 With --trend the page has several results in order of time, such as those of nightly jobs: each
 score with its interval, cost and time, compared with the result before. Arguments may be patterns:
-'results/nightly-*'.`,
+'results/nightly-*'. With --format the trend goes to stdout in another format, or to the file of --out.`,
 		Args: func(c *cobra.Command, args []string) error {
 			if f.trend {
 				return arguments(1, -1, "results")(c, args)
@@ -55,7 +58,11 @@ score with its interval, cost and time, compared with the result before. Argumen
 				return err
 			}
 			if f.trend {
+				f.printed = f.format != "html" && !c.Flags().Changed("out")
 				return p.trend(args, &f)
+			}
+			if f.format != "html" {
+				return exit.Usage("agentbench report and agentbench diff print their tables", "--format %s is for --trend", f.format)
 			}
 			return p.page(args, &f)
 		},
@@ -63,6 +70,8 @@ score with its interval, cost and time, compared with the result before. Argumen
 	f.compareFlags.declare(c)
 	declareBaselines(c, &f.baselines)
 	c.Flags().BoolVar(&f.trend, "trend", false, "show several results in order of time, each compared with the one before")
+	f.format = "html"
+	choiceFlag(c, &f.format, "format", page.Formats, "of a trend, on stdout unless --out is given: "+strings.Join(page.Formats, ", "))
 	f.out = pageFile
 	c.Flags().StringVarP(&f.out, "out", "o", pageFile, "write the page to this `FILE`; a file that is there is replaced")
 	return c

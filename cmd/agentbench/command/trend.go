@@ -15,7 +15,7 @@ import (
 	"github.com/agentbench/agentbench/reports/page"
 )
 
-// trend writes the page of several results in order of time.
+// trend writes the page of several results in order of time, or prints it in another format.
 func (p *program) trend(args []string, f *pageFlags) error {
 	defer heap.Leanly()()
 	places, timed, err := p.trendPlaces(args, f.baselines)
@@ -49,10 +49,13 @@ func (p *program) trend(args []string, f *pageFlags) error {
 		trend.Note("agentbench page " + exit.ShellWord(places[n-2].Text) + " " + exit.ShellWord(places[n-1].Text) + " shows the runs behind the newest comparison")
 	}
 	trend.End()
+	if f.printed {
+		return p.write(trend, &reportFlags{format: f.format, all: true})
+	}
 	var size int64
 	err = p.replaceFile(f.out, func(w io.Writer) error {
 		size = 0
-		return page.Write(counting{w, &size}, trend, page.Options{Format: "html"})
+		return page.Write(counting{w, &size}, trend, page.Options{Format: f.format})
 	})
 	if err != nil {
 		return exit.With(exit.NotMeasured, "", "--out %s: %w", f.out, err)
