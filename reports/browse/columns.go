@@ -218,7 +218,7 @@ type scoreColumn struct {
 }
 
 func (t *table) head(texts int) *head {
-	h := &head{Format: Format, Suite: t.sources.Suite, Runs: len(t.rows), Texts: texts, Run: make([]string, len(t.rows)), Chunk: make([]int32, len(t.rows)), Scores: []scoreColumn{}}
+	h := &head{Format: Format, Suite: t.sources.Suite, Runs: len(t.rows), Texts: texts, Run: make([]string, len(t.rows)), Chunk: make([]int32, len(t.rows)), Sides: []sideHead{}, Scores: []scoreColumn{}}
 	for _, side := range t.sources.Sides {
 		h.Sides = append(h.Sides, sideHead{side.Name, side.Baseline()})
 	}

@@ -63,3 +63,11 @@ func asJSON(t *testing.T, value any) string {
 	}
 	return string(text)
 }
+
+// Where nothing can be read there are no runs, and no list is missing: the script waits for some.
+func TestNothingIsAPageOfNoRuns(t *testing.T) {
+	text, err := (&Sources{}).Head()
+	if err != nil || strings.Contains(string(text), "null") || !strings.Contains(string(text), `"sides":[]`) {
+		t.Errorf("%v: %s", err, text)
+	}
+}

@@ -64,7 +64,7 @@ func (v *viewing) Write(w io.Writer) error {
 	}
 	var document page.Page
 	if err := v.open(); err != nil { // it may be no error once more runs are there
-		document = &page.Sheet{Kind: "view", Head: page.Saying(strings.Join(v.args, " → ")), Said: page.Saying("There is nothing to show yet: " + page.Visible(err.Error())), List: []page.Table{{Name: "runs", Title: "Runs", Rows: func(func([]page.Cell) bool) {}}}}
+		document = &page.Sheet{Kind: "view", Head: page.Saying(strings.Join(v.args, " → ")), Said: page.Saying("Nothing can be shown now: " + page.Visible(err.Error())), List: []page.Table{{Name: "runs", Title: "Runs", Rows: func(func([]page.Cell) bool) {}}}}
 		v.document = nil
 	} else {
 		document = v.document

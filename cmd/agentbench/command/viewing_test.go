@@ -2,6 +2,7 @@ package command
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -24,7 +25,79 @@ func TestViewOfResultsThatAreNoPageYet(t *testing.T) {
 	p := &program{env: os.Getenv, in: strings.NewReader(""), out: io.Discard, err: io.Discard, now: time.Now, secrets: secret.New()}
 	v := &viewing{program: p, args: []string{dir}, flags: &pageFlags{}, places: []*results.Place{{Text: dir, Results: &record.Results{Path: dir}}}, reading: &sync.Mutex{}, heads: make([]head, 1)}
 	var page bytes.Buffer
-	if err := v.Write(&page); err != nil || !strings.Contains(page.String(), "There is nothing to show yet") {
+	if err := v.Write(&page); err != nil || !strings.Contains(page.String(), "Nothing can be shown now") {
 		t.Errorf("%v: %.300s", err, page.String())
+	}
+}
+
+// Results that are damaged while they are followed: what can be read is shown, with what is wrong, and all of it
+// once they are whole again.
+func TestViewOfResultsThatAreDamaged(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "out")
+	typed(t, 0, nil, "run", "quickstart", "-q", "--out", dir)
+	p := &program{env: os.Getenv, in: strings.NewReader(""), out: io.Discard, err: io.Discard, now: time.Now, secrets: secret.New()}
+	at, err := p.openPlace(dir, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := &viewing{program: p, args: []string{dir}, flags: &pageFlags{}, places: []*results.Place{at}, reading: &sync.Mutex{}, heads: make([]head, 1)}
+	garbage := func(was []byte) []byte { return append(bytes.Clone(was), "garbage\n"...) }
+	cut := func(was []byte) []byte { return was[:len(was)*2/3] }
+	whole := func(was []byte) []byte { return was }
+	const all, none = "1080 runs", "Nothing can be shown now: "
+	for _, c := range []struct {
+		name   string
+		damage func([]byte) []byte // nil: the file is removed
+		says   []string
+		texts  string // the error of texts
+		status string
+	}{
+		{"records.jsonl", garbage, []string{all, "1 line could not be read, the first of them: records.jsonl:1081"}, "", "complete"},
+		{"records.jsonl", cut, []string{"incomplete line", "of 360 runs are missing"}, "", "complete"},
+		{"records.jsonl", nil, []string{all}, "records.jsonl: no such file", "complete"},
+		{"signals.jsonl", cut, []string{all}, "", "complete"}, // which are made anew of the records
+		{"signals.jsonl", nil, []string{all}, "", "complete"},
+		{"scores.jsonl", cut, []string{all, "incomplete line", "of 360 runs have no score by right yet"}, "", "complete"},
+		{"scores.jsonl", nil, []string{all, "360 of 360 runs have no score by right yet"}, "", "complete"},
+		{"manifest.json", cut, []string{none, "unexpected end of JSON input"}, "no texts", "failed"},
+		{"manifest.json", nil, []string{none, "manifest.json is missing"}, "no texts", "failed"},
+		{"manifest.json", whole, []string{all, "baseline single-pass"}, "", "complete"},
+	} {
+		path := filepath.Join(dir, c.name)
+		was, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := v.state().Results
+		if c.damage == nil {
+			err = os.Remove(path)
+		} else {
+			err = os.WriteFile(path, c.damage(was), 0o644)
+		}
+		var page bytes.Buffer
+		if err = errors.Join(err, v.Write(&page)); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range c.says {
+			if !strings.Contains(page.String(), want) {
+				t.Errorf("%s: the page does not say %q: %.600s", c.name, want, page.String()[strings.Index(page.String(), "<h1>"):])
+			}
+		}
+		said := ""
+		if _, err := v.Texts(0, "default/problem-001/1"); err != nil {
+			said = err.Error()
+		}
+		if !strings.Contains(said, c.texts) || (said == "") != (c.texts == "") {
+			t.Errorf("%s: the texts of a run: %q", c.name, said)
+		}
+		if _, err := v.Runs(); err != nil {
+			t.Errorf("%s: the runs: %v", c.name, err)
+		}
+		if s := v.state(); s.Status != c.status || s.Results == before {
+			t.Errorf("%s: the state is %+v, before it was %s", c.name, s, before)
+		}
+		if err := os.WriteFile(path, was, 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

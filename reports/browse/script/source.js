@@ -31,7 +31,7 @@ const fromServer = (address) => {
   const asked = async (path) => {
     const answer = await fetch(address + path);
     if (answer.status === 404) return undefined;
-    if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
+    if (!answer.ok) throw new Error(visible((await answer.text()).trim()));
     return answer.json();
   };
   return {

@@ -3,10 +3,12 @@ package browsertest
 import (
 	"bufio"
 	"errors"
+	"fmt"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -158,4 +160,50 @@ func TestViewComparesTwo(t *testing.T) {
 	b.wait(ready + ` && document.body.innerText.includes("160 runs")`)
 	b.goTo("#run=new%2Ftask-2%2F1&side=base")
 	b.wait(`document.querySelector(".run").innerText.includes("the answer to task 2") && document.querySelector(".copy").innerText.includes(` + strconv.Quote(one) + `)`)
+}
+
+// Results that are damaged while they are followed: the page comes anew with what is wrong, and comes back.
+func TestViewOfDamagedResults(t *testing.T) {
+	dir := usual().folder(t)
+	b := enter(t, viewed(t, dir), "1/", "#")
+	b.wait(ready + ` && document.querySelector("#report").textContent.includes("80 runs")`)
+	path, manifest := filepath.Join(dir, "records.jsonl"), filepath.Join(dir, "manifest.json")
+	records, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, err := os.ReadFile(manifest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put := func(path string, text []byte) {
+		t.Helper()
+		if err := os.WriteFile(path, text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	says := func(text string) {
+		t.Helper()
+		b.wait(ready + fmt.Sprintf(` && document.querySelector("#report").textContent.includes(%q)`, text))
+	}
+	put(path, append(slices.Clone(records), "garbage\n"...))
+	says("1 line could not be read")
+	for _, step := range []struct {
+		path string
+		text []byte
+		says string
+	}{{path, records[:len(records)/2+100], "incomplete line"}, {manifest, head[:len(head)/2], "Nothing can be shown now: "}, {manifest, head, "incomplete line"}, {path, records, "80 runs"}} {
+		put(step.path, step.text)
+		b.run("location.reload()") // it would take longer by itself
+		says(step.says)
+	}
+	if is := b.text(`document.querySelector("#report").textContent`); strings.Contains(is, "could not be read") {
+		t.Errorf("of whole results the page says %.600s", is)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	b.goTo("#run=new%2Ftask-2%2F1")
+	b.wait(`document.querySelector(".run")?.innerText.match(/The texts could not be read: .*records.jsonl: no such file/)`)
+	b.forget("500")
 }
