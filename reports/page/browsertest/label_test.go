@@ -2,6 +2,7 @@ package browsertest
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -114,5 +115,55 @@ func TestLabelsOfARange(t *testing.T) {
 	again.wait(labelText + `.includes("1 of 6")`)
 	if is := again.text(`document.querySelector(".label h2").innerText`); is == first {
 		t.Error("what was labelled is shown again")
+	}
+}
+
+// Labels and links name runs by their ids, so that they are those of the same runs after shards are merged
+// and scores are made anew.
+func TestLabelsSurviveAMerge(t *testing.T) {
+	suite, whole := labelled(t, "{name: right, type: exact}")
+	merged := filepath.Join(t.TempDir(), "merged")
+	var shards []string
+	for _, shard := range []string{"1/2", "2/2"} {
+		shards = append(shards, filepath.Join(t.TempDir(), "shard"))
+		agentbench(t, "run", suite, "--shard", shard, "--out", shards[len(shards)-1], "--quiet", "--all")
+	}
+	// A person labels what one run of the suite left behind.
+	b := open(t, write(t, whole), "#label=right&seed=2")
+	into := b.downloads()
+	for n := range 6 {
+		b.wait(labelText + `.includes("` + string(rune('0'+n)) + ` of 6") && document.querySelector(".label article") !== null`)
+		b.keys(map[bool]string{true: "y", false: "n"}[n%2 == 0])
+	}
+	b.click(`[...document.querySelectorAll(".label button")].find((it) => it.innerText === "download labels.csv")`)
+	labels := b.downloaded(into, "labels.csv")
+	const link = "#run=secret-name%2Fc%2F1&step=1"
+	b.goTo(link)
+	b.wait(`document.querySelector("[aria-current=step]") && (` + opened + `) === "Run secret-name/c/1"`)
+	text := `document.querySelector(".run").innerText.replace(/^agentbench show .*$/m, "")`
+	was := b.text(text)
+	said := agentbench(t, "calibrate", suite, "--labels", labels, "--scorer", "right", "--results", whole, "--quiet", "--format", "csv")
+
+	agentbench(t, append([]string{"merge", "--out", merged, "--quiet", "--all"}, shards...)...)
+	edited, err := os.ReadFile(suite)
+	if err == nil {
+		err = os.WriteFile(suite, bytes.Replace(edited, []byte("type: exact"), []byte("type: cel, expr: 'output == target'"), 1), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.ReadFile(filepath.Join(merged, "scores.jsonl"))
+	agentbench(t, "score", merged, suite, "--quiet")
+	after, err2 := os.ReadFile(filepath.Join(merged, "scores.jsonl"))
+	if errors.Join(err, err2) != nil || bytes.Count(after, []byte("\n")) != 6+bytes.Count(before, []byte("\n")) {
+		t.Fatalf("%v, %v: the runs were not scored anew: %s", err, err2, after)
+	}
+	again := open(t, write(t, merged), link)
+	again.wait(`document.querySelector("[aria-current=step]") && (` + opened + `) === "Run secret-name/c/1"`)
+	if is := again.text(text); is != was {
+		t.Errorf("the run is\n%s\nwant\n%s", is, was)
+	}
+	if is := agentbench(t, "calibrate", suite, "--labels", labels, "--scorer", "right", "--results", merged, "--quiet", "--format", "csv"); is != said || !strings.Contains(is, "6") {
+		t.Errorf("of merged results calibrate says\n%s\nwant\n%s", is, said)
 	}
 }
