@@ -21,6 +21,7 @@ const (
 	signalAdd    = "add"
 	signalCancel = "cancel"
 	signalWarn   = "warn"
+	signalHere   = "here"
 	updateWait   = "wait"
 	updateOpen   = "open"
 	updateLease  = "lease"

@@ -18,8 +18,10 @@ import (
 
 	"crypto/rand"
 
+	common "go.temporal.io/api/common/v1"
 	enums "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
@@ -61,9 +63,11 @@ type Options struct {
 	Heartbeat time.Duration
 	// Patience is how long the server may be away.
 	Patience time.Duration
-	Budget   *pace.Budget
-	Models   map[string]Limits
-	Gates    map[string]*pace.Gate // of the models that the coordinator asks
+	// StorePatience is how long the store may be silent; 0: the default.
+	StorePatience time.Duration
+	Budget        *pace.Budget
+	Models        map[string]Limits
+	Gates         map[string]*pace.Gate // of the models that the coordinator asks
 	// States take those of the runs' workspaces; nil: no loop has one.
 	States  *workspace.Store
 	Started func(plan.Item)
@@ -117,6 +121,7 @@ func filesName(files string) string { return "suites/" + files + ".tar.gz" }
 func Open(ctx context.Context, o Options) (*Executor, error) {
 	o.Heartbeat = cmp.Or(o.Heartbeat, DefaultHeartbeat)
 	o.Patience = cmp.Or(o.Patience, DefaultPatience)
+	o.StorePatience = cmp.Or(o.StorePatience, DefaultStorePatience)
 	o.Longest = cmp.Or(o.Longest, 24*time.Hour)
 	if o.Now == nil {
 		o.Now = time.Now
@@ -126,11 +131,12 @@ func Open(ctx context.Context, o Options) (*Executor, error) {
 		return nil, err
 	}
 	e := &Executor{Options: o, client: c, books: map[string]Books{}}
+	e.Store = &watched{Store: o.Store, patience: o.StorePatience, silent: func(_ context.Context, text string) { e.complain(text) }}
 	if o.Observe != nil {
 		e.live = rand.Text()
 	}
 	if o.States != nil {
-		e.receiver = &receiver{store: o.Store, states: o.States, dir: filepath.Join(o.Dir, results.Workspaces)}
+		e.receiver = &receiver{store: e.Store, states: o.States, dir: filepath.Join(o.Dir, results.Workspaces)}
 	}
 	if err := e.ship(ctx); err != nil {
 		c.Close()
@@ -317,17 +323,18 @@ func (e *Executor) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	started, err := e.client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
+	_, err = e.client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
 		ID: e.suite.Workflow, TaskQueue: e.flows(), WorkflowExecutionTimeout: longestWorkflow, WorkflowTaskTimeout: taskTimeout,
 		WorkflowIDConflictPolicy: enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING, WorkflowIDReusePolicy: enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 	}, suiteWorkflow, state)
 	if err != nil {
 		return fmt.Errorf("starting the suite's workflow: %w", err)
 	}
-	if !joined { // it begins now
-		if err := e.checkClock(ctx, started); err != nil {
-			return errors.Join(err, e.finish(ctx))
+	if err := e.checkClock(ctx); err != nil {
+		if !joined { // else it goes on for a coordinator whose clock is right
+			err = errors.Join(err, e.finish(ctx))
 		}
+		return err
 	}
 	if e.suite.Leased {
 		return e.handOver()
@@ -348,14 +355,38 @@ func mapsKeys(m map[string]Limits) iter.Seq[string] {
 	}
 }
 
-func (e *Executor) checkClock(ctx context.Context, w client.WorkflowRun) error {
-	now := e.Now()
-	d, err := e.client.DescribeWorkflowExecution(ctx, w.GetID(), w.GetRunID())
+// checkClock tells the workflow that its coordinator is there, and compares the time at which
+// the server heard that with the times between which this machine said it.
+func (e *Executor) checkClock(ctx context.Context) error {
+	first := e.Now()
+	err := e.insist(ctx, func(ctx context.Context) error {
+		return e.client.SignalWorkflow(ctx, e.suite.Workflow, "", signalHere, nil)
+	})
 	if err != nil {
-		return err
+		return fmt.Errorf("joining the suite's workflow: %w", err)
 	}
-	if err := skewed(d.GetWorkflowExecutionInfo().GetStartTime().AsTime(), now); err != nil {
-		return exit.With(exit.NotMeasured, "set the clocks by NTP; nothing was run", "%w", err)
+	last := e.Now()
+	found, err := e.client.WorkflowService().GetWorkflowExecutionHistoryReverse(ctx, &workflowservice.GetWorkflowExecutionHistoryReverseRequest{
+		Namespace: e.Server.Namespace, Execution: &common.WorkflowExecution{WorkflowId: e.suite.Workflow}, MaximumPageSize: 100,
+	})
+	if err != nil {
+		return fmt.Errorf("asking when the server heard of this session: %w", err)
+	}
+	for _, event := range found.GetHistory().GetEvents() {
+		if event.GetWorkflowExecutionSignaledEventAttributes().GetSignalName() != signalHere {
+			continue
+		}
+		heard := event.GetEventTime().AsTime()
+		here := heard
+		if heard.Before(first) {
+			here = first
+		} else if heard.After(last) {
+			here = last
+		}
+		if err := skewed(heard, here); err != nil {
+			return exit.With(exit.NotMeasured, "set the clocks by NTP; nothing was run", "%w", err)
+		}
+		return nil
 	}
 	return nil
 }
@@ -425,7 +456,7 @@ func (e *Executor) unlessOver(ctx context.Context) (context.Context, context.Can
 	return ctx, cancel
 }
 
-// complain tells the user of a store that refuses, once: many workers may meet it.
+// complain tells the user of a store that refuses or is silent, once: many workers may meet it.
 func (e *Executor) complain(text string) {
 	e.mu.Lock()
 	first := !e.warned
@@ -534,6 +565,10 @@ func (e *Executor) received(ctx context.Context, item plan.Item, o *Outcome) *re
 		return e.lost(item, record.Network, "no worker could make the run: "+o.Failure)
 	}
 	line, err := e.Store.Read(context.WithoutCancel(ctx), o.Record)
+	if errors.Is(err, errSilent) {
+		e.end(exit.With(exit.NotMeasured, "what workers made is in it, and is found by the same command once it answers", "the store %v cannot be used: %w", e.Store, err))
+		return nil
+	}
 	if err == nil && digest(line) != o.Digest {
 		err = fmt.Errorf("its digest is %s, and the worker wrote %s", digest(line), o.Digest)
 	}

@@ -198,25 +198,43 @@ func TestAnOutcomeThatIsTooLarge(t *testing.T) {
 	}
 }
 
-// A coordinator whose clock is wrong, either way, runs nothing.
+// A coordinator whose clock is wrong, either way, runs nothing, whether it begins a suite or
+// joins one that is in progress. That goes on for a coordinator whose clock is right.
 func TestTheClockOfTheCoordinator(t *testing.T) {
 	server := serverOf(t, "")
 	b, end := newBeside(t, &server.Server, 2, nil)
 	defer end()
-	for _, off := range []time.Duration{-5 * time.Minute, 5 * time.Minute} {
-		b.Now = func() time.Time { return time.Now().Add(off) }
-		all := counted{made: map[string]int{}, ended: map[string]record.Status{}}
-		err := b.Execute(t.Context(), one("a"), all.run, all.deliver)
-		want := fmt.Sprintf("the clock of this machine differs from that of the Temporal server by %v; at most 2m0s will do", off)
-		if told, ok := errors.AsType[*exit.Error](err); !ok || told.Hint == "" || !strings.Contains(err.Error(), want) || len(all.made) > 0 {
-			t.Errorf("%v: %v, want %q; %v were made", off, err, want, all.made)
+	wrong := func() {
+		t.Helper()
+		for _, off := range []time.Duration{-5 * time.Minute, 5 * time.Minute} {
+			b.Now = func() time.Time { return time.Now().Add(off) }
+			all := counted{made: map[string]int{}, ended: map[string]record.Status{}}
+			err := b.Execute(t.Context(), one("a"), all.run, all.deliver)
+			want := fmt.Sprintf("the clock of this machine differs from that of the Temporal server by %v; at most 2m0s will do", off)
+			if told, ok := errors.AsType[*exit.Error](err); !ok || told.Hint == "" || !strings.Contains(err.Error(), want) || len(all.made) > 0 {
+				t.Errorf("%v: %v, want %q; %v were made", off, err, want, all.made)
+			}
+		}
+		b.Now = time.Now
+	}
+	running := func(want bool) {
+		t.Helper()
+		if is, err := b.running(t.Context()); err != nil || is != want {
+			t.Errorf("the workflow is in progress: %v, %v; want %v", is, err, want)
 		}
 	}
-	b.Now = time.Now
+	wrong()
+	running(false)
+	if err := b.begin(t.Context()); err != nil { // by a coordinator that is killed
+		t.Fatal(err)
+	}
+	wrong()
+	running(true)
 	all := counted{made: map[string]int{}, ended: map[string]record.Status{}}
 	if err := b.Execute(t.Context(), one("a"), all.run, all.deliver); err != nil || all.made["a"] != 1 {
 		t.Errorf("with a clock that is right: %v", err)
 	}
+	running(false)
 }
 
 // What is wrong with the server is told before anything is run.

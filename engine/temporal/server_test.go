@@ -12,20 +12,25 @@ import (
 )
 
 const (
-	// cliVersion is that of the Temporal CLI whose server the tests start; .ci/run builds it.
-	cliVersion = "v1.5.1"
+	// cliVersion is that of the Temporal CLI whose server the tests start, and gatewayVersion
+	// that of a server that speaks S3; .ci/run builds them.
+	cliVersion     = "v1.5.1"
+	gatewayVersion = "v1.8.0"
 )
 
 // cli is the Temporal CLI; the test skips where it was not built.
-func cli(t testing.TB) string {
+func cli(t testing.TB) string { return built(t, cliVersion, "temporal") }
+
+// built is a program that .ci/run builds once.
+func built(t testing.TB, version, name string) string {
 	t.Helper()
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		t.Skip(err)
 	}
-	path := filepath.Join(cache, "agentbench-temporal", cliVersion, "temporal")
+	path := filepath.Join(cache, "agentbench-temporal", version, name)
 	if _, err := os.Stat(path); err != nil {
-		t.Skip("no Temporal server: CI_ONLY=temporal .ci/run builds one")
+		t.Skipf("there is no %s: CI_ONLY=temporal .ci/run builds it", name)
 	}
 	return path
 }

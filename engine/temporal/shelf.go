@@ -1,6 +1,7 @@
 package temporal
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,16 +17,16 @@ import (
 	"go.temporal.io/sdk/activity"
 )
 
-// DefaultStorePatience is how long a store may refuse before the suite ends.
+// DefaultStorePatience is how long a store may refuse or be silent before the suite ends.
 const DefaultStorePatience = time.Minute
 
-// insist repeats what the store refuses, for a while. The coordinator is told of the first
-// refusal, and the last one ends the suite. Once a store was given up, it is tried once.
+// insist repeats what the store refuses, for a while; that it is silent for too long is a refusal.
+// The coordinator is told of the first one, and the last one ends the suite. Once a store was given up, it is tried once.
 func (w *Worker) insist(ctx context.Context, try func() error) error {
 	patience := w.storePatience()
 	began, err := time.Now(), try()
 	for wait := patience / 32; err != nil && !w.gaveUp.Load() && time.Since(began) < patience; wait *= 2 {
-		w.complain(ctx, err)
+		w.complain(ctx, fmt.Sprintf("the store %v cannot be used: %v; it is tried again for %v, then the suite ends", w.Store, err, patience))
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
@@ -42,19 +43,20 @@ func (w *Worker) insist(ctx context.Context, try func() error) error {
 }
 
 func (w *Worker) storePatience() time.Duration {
-	if w.StorePatience > 0 {
-		return w.StorePatience
-	}
-	return DefaultStorePatience
+	return cmp.Or(w.StorePatience, DefaultStorePatience)
 }
 
-// complain tells the coordinator that the store refuses, once for each time that it begins to.
-func (w *Worker) complain(ctx context.Context, err error) {
+// complain tells the coordinator that the store refuses or is silent, once for each time that
+// it begins to. What is not for a run tells only who looks at the worker.
+func (w *Worker) complain(ctx context.Context, text string) {
 	if w.complained.Swap(true) {
 		return
 	}
-	text := fmt.Sprintf("worker %s: the store %v cannot be used: %v; it is tried again for %v, then the suite ends", w.Name, w.Store, err, w.storePatience())
+	text = "worker " + w.Name + ": " + text
 	w.Warn(text)
+	if !activity.IsActivity(ctx) {
+		return
+	}
 	batch := activity.GetInfo(ctx).WorkflowExecution.ID
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
 	defer cancel()

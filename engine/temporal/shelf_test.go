@@ -22,14 +22,18 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 )
 
-// filling is a store that takes so many records, and then refuses so many writes.
+// filling is a store that takes so many records, and then refuses so many writes, or is silent.
 type filling struct {
 	Store
 	takes, refuses atomic.Int64
+	silent         chan struct{} // until it is closed; nil: it refuses at once
 }
 
 func (s *filling) Create(ctx context.Context, name string, content []byte) (bool, error) {
 	if strings.HasPrefix(name, "runs/") && s.takes.Add(-1) < 0 && s.refuses.Add(-1) >= 0 {
+		if s.silent != nil {
+			<-s.silent
+		}
 		return false, errors.New("no space left on device")
 	}
 	return s.Store.Create(ctx, name, content)
@@ -68,15 +72,20 @@ func (c *counted) rest(ids string) (rest []string) {
 	return rest
 }
 
-// A store that becomes full is told of at once and ends the suite soon. What was made is
-// stored once there is room, and is not made again. One that recovers costs nothing.
+// A store that becomes full is a warning at once and ends the suite soon, and so does one that is
+// silent, after its time. What was made is stored once there is room, and is not made again. One
+// that recovers costs nothing.
 func TestAStoreThatBecomesFull(t *testing.T) {
 	server := serverOf(t, "")
 	const ids, workers = "a b c d e f g h i j k l", 3
 	for name, c := range map[string]struct {
-		refuses int64
-		ends    bool
-	}{"for good": {1 << 40, true}, "for a while": {5, false}} {
+		refuses     int64
+		ends        bool
+		warns, says string
+	}{
+		"for good": {1 << 40, true, "cannot be used: no space left", "cannot be used: no space left"}, "for a while": {5, false, "cannot be used: no space left", ""},
+		"silent": {1 << 40, true, "has not answered for 500ms: writing runs/", "cannot be used: it has not answered for 1s"},
+	} {
 		t.Run(name, func(t *testing.T) {
 			own := server.Server
 			own.Queue = "queue " + name
@@ -85,6 +94,9 @@ func TestAStoreThatBecomesFull(t *testing.T) {
 				store = &filling{Store: w.Store}
 				store.takes.Store(4)
 				store.refuses.Store(c.refuses)
+				if name == "silent" {
+					store.silent = make(chan struct{})
+				}
 				w.Store, w.StorePatience = store, time.Second
 			})
 			defer end()
@@ -96,17 +108,20 @@ func TestAStoreThatBecomesFull(t *testing.T) {
 			if took := time.Since(began); took > 20*time.Second {
 				t.Errorf("it took %v", took)
 			}
-			if n := bytes.Count(warnings.Bytes(), []byte{'\n'}); n != 1 || !warnings.has(store.String()) || !warnings.has("no space left") {
+			if n := bytes.Count(warnings.Bytes(), []byte{'\n'}); n != 1 || !warnings.has("worker beside: the store "+store.String()+" "+c.warns) {
 				t.Errorf("%d warnings: %s", n, warnings.String())
 			}
 			told, _ := errors.AsType[*exit.Error](err)
-			if c.ends && (told == nil || told.Code != exit.NotMeasured || told.Hint == "" || !strings.Contains(err.Error(), store.String()+" cannot be used: no space left")) || !c.ends && err != nil {
+			if c.ends && (told == nil || told.Code != exit.NotMeasured || told.Hint == "" || !strings.Contains(err.Error(), store.String()+" "+c.says)) || !c.ends && err != nil {
 				t.Fatalf("the error is %v", err)
 			}
 			if rest := all.rest(ids); c.ends && (len(rest) < 8 || len(all.made) > 4+workers) {
 				t.Errorf("%d were made of which the store took 4; %d are to be made", len(all.made), len(rest))
 			}
 			store.refuses.Store(0)
+			if store.silent != nil {
+				close(store.silent)
+			}
 			await(t, "what was made is stored", func() bool {
 				for id := range all.made {
 					if _, err := b.Store.Read(t.Context(), recordName(&b.suite, id)); err != nil {
@@ -127,7 +142,37 @@ func TestAStoreThatBecomesFull(t *testing.T) {
 	}
 }
 
-// The same by processes, whose workers are killed before the store has room: nothing is paid
+// A store that is silent only here ends the suite as well, and what workers have stored in it is
+// found later.
+func TestAStoreThatIsSilentToTheCoordinator(t *testing.T) {
+	server := serverOf(t, "")
+	b, end := newBeside(t, &server.Server, 1, nil)
+	defer end()
+	store := b.Store.(*watched)
+	own := &silent{store.Store, make(chan struct{})}
+	store.Store, store.patience = own, time.Second
+	var warnings safe
+	b.Warn = func(text string) { fmt.Fprintln(&warnings, text) }
+	all := counted{made: map[string]int{}, ended: map[string]record.Status{}}
+	err := b.Execute(t.Context(), items("a b c"), all.run, all.deliver)
+	if told, _ := errors.AsType[*exit.Error](err); told == nil || told.Code != exit.NotMeasured || told.Hint == "" || !strings.Contains(err.Error(), own.String()+" cannot be used: it has not answered for 1s") {
+		t.Errorf("the error is %v", err)
+	}
+	if n := bytes.Count(warnings.Bytes(), []byte{'\n'}); n != 1 || !warnings.has("the store "+own.String()+" has not answered for 500ms: reading runs/") {
+		t.Errorf("%d warnings: %s", n, warnings.String())
+	}
+	close(own.let)
+	if err := b.Execute(t.Context(), items(strings.Join(all.rest("a b c"), " ")), all.run, all.deliver); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range strings.Fields("a b c") {
+		if all.made[id] != 1 || all.ended[id] != record.Completed {
+			t.Errorf("%s was made %d times, and is %q", id, all.made[id], all.ended[id])
+		}
+	}
+}
+
+// A store that is gone while processes work, whose workers are killed before it has room: nothing is paid
 // twice, though no answer is in the cache.
 func TestAStoreThatIsGoneInTheMiddle(t *testing.T) {
 	const runs = 24

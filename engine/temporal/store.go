@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/agentbench/agentbench/engine/exit"
 )
@@ -35,22 +36,30 @@ type Store interface {
 	Folder() string
 }
 
-// OpenStore opens the store that an address names: a folder, or s3://HOST/BUCKET/PREFIX. It
-// fails where nothing can be written there.
+// openTimeout is how long a store may take to answer first.
+const openTimeout = 15 * time.Second
+
+// OpenStore opens the store that an address names: a folder, or s3://BUCKET/PREFIX. It fails
+// where nothing can be written there.
 func OpenStore(ctx context.Context, address string, getenv func(string) string) (Store, error) {
-	var store Store
-	var err error
-	switch {
-	case address == "":
+	return openStore(ctx, address, getenv, openTimeout)
+}
+
+func openStore(ctx context.Context, address string, getenv func(string) string, patience time.Duration) (Store, error) {
+	if address == "" {
 		return nil, exit.Usage("a folder that all machines share, or s3://BUCKET/PREFIX", "--store is missing")
-	case strings.HasPrefix(address, "s3://"):
-		store, err = openBucket(address, getenv)
-	default:
-		store, err = openFolder(address)
 	}
-	if err == nil {
-		err = probe(ctx, store)
-	}
+	store, err := answer(ctx, patience, false, func() {}, func(ctx context.Context) (store Store, err error) {
+		if strings.HasPrefix(address, "s3://") {
+			store, err = openBucket(address, getenv)
+		} else {
+			store, err = openFolder(address)
+		}
+		if err == nil {
+			err = probe(ctx, store)
+		}
+		return store, err
+	})
 	if err != nil {
 		return nil, exit.With(exit.NotMeasured, "workers and the coordinator write to it; nothing was run", "the store %s cannot be used: %w", address, err)
 	}
@@ -72,6 +81,80 @@ func probe(ctx context.Context, store Store) error {
 		err = errors.New("it writes over what is there: it must know conditional writes (If-None-Match)")
 	}
 	return errors.Join(err, store.Remove(ctx, name))
+}
+
+var errSilent = errors.New("it has not answered")
+
+// answer is what do gives. Silent is called if that takes longer than half of the patience, and
+// what takes longer than all of it has failed, unless it is endless. Nobody waits for a call
+// that was given up: a folder whose server is away knows no contexts, and holds it for as long as
+// that takes.
+func answer[T any](ctx context.Context, patience time.Duration, endless bool, silent func(), do func(context.Context) (T, error)) (T, error) {
+	type answered struct {
+		value T
+		err   error
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	came := make(chan answered, 1)
+	go func() {
+		value, err := do(ctx)
+		came <- answered{value, err}
+	}()
+	timer := time.NewTimer(patience / 2)
+	defer timer.Stop()
+	for told := false; ; told = true {
+		select {
+		case a := <-came:
+			return a.value, a.err
+		case <-timer.C:
+			if told {
+				var none T
+				return none, fmt.Errorf("%w for %v", errSilent, patience)
+			}
+			silent()
+			if !endless {
+				timer.Reset(patience / 2)
+			}
+		}
+	}
+}
+
+// watched is a store whose silence is reported, and is a failure in the end. Files may be of any
+// size, and take their time.
+type watched struct {
+	Store
+	patience time.Duration
+	silent   func(ctx context.Context, text string)
+}
+
+func (s *watched) tell(ctx context.Context, doing, name string) func() {
+	return func() {
+		s.silent(ctx, fmt.Sprintf("the store %v has not answered for %v: %s %s", s.Store, s.patience/2, doing, name))
+	}
+}
+
+func (s *watched) Create(ctx context.Context, name string, content []byte) (bool, error) {
+	return answer(ctx, s.patience, false, s.tell(ctx, "writing", name), func(ctx context.Context) (bool, error) { return s.Store.Create(ctx, name, content) })
+}
+
+func (s *watched) Read(ctx context.Context, name string) ([]byte, error) {
+	return answer(ctx, s.patience, false, s.tell(ctx, "reading", name), func(ctx context.Context) ([]byte, error) { return s.Store.Read(ctx, name) })
+}
+
+func (s *watched) Remove(ctx context.Context, name string) error {
+	_, err := answer(ctx, s.patience, false, s.tell(ctx, "removing", name), func(ctx context.Context) (any, error) { return nil, s.Store.Remove(ctx, name) })
+	return err
+}
+
+func (s *watched) Send(ctx context.Context, name, file string) error {
+	_, err := answer(ctx, s.patience, true, s.tell(ctx, "sending", name), func(ctx context.Context) (any, error) { return nil, s.Store.Send(ctx, name, file) })
+	return err
+}
+
+func (s *watched) Fetch(ctx context.Context, name, file string) error {
+	_, err := answer(ctx, s.patience, true, s.tell(ctx, "fetching", name), func(ctx context.Context) (any, error) { return nil, s.Store.Fetch(ctx, name, file) })
+	return err
 }
 
 // folderStore is a folder.

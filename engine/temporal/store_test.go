@@ -1,16 +1,23 @@
 package temporal
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
+	"net"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/johannesboyne/gofakes3"
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
@@ -27,20 +34,56 @@ func s3(t testing.TB) func(string) string {
 	}
 	server := httptest.NewServer(gofakes3.New(backend).Server())
 	t.Cleanup(server.Close)
-	variables := map[string]string{"AWS_ENDPOINT_URL": server.URL, "AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "key", "AWS_REGION": "us-east-1"}
-	return func(name string) string { return variables[name] }
+	return variables(server.URL)
+}
+
+// gateway is another one, in a process of its own, which keeps objects as files.
+func gateway(t testing.TB) func(string) string {
+	t.Helper()
+	path, address, dir := built(t, gatewayVersion, "versitygw"), fmt.Sprint("127.0.0.1:", freePort(t)), t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "bench"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	var said bytes.Buffer
+	c := exec.Command(path, "--port", address, "--access", "id", "--secret", "key", "--quiet", "posix", "--sidecar", t.TempDir(), dir)
+	c.Stdout, c.Stderr = &said, &said
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = c.Process.Kill()
+		_ = c.Wait()
+		if t.Failed() {
+			t.Log(said.String())
+		}
+	})
+	await(t, "the server listens", func() bool {
+		there, err := net.Dial("tcp", address)
+		if err == nil {
+			there.Close()
+		}
+		return err == nil
+	})
+	return variables("http://" + address)
+}
+
+func variables(address string) func(string) string {
+	values := map[string]string{"AWS_ENDPOINT_URL": address, "AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "key", "AWS_REGION": "us-east-1"}
+	return func(name string) string { return values[name] }
 }
 
 func nothing(string) string { return "" }
 
-// Both kinds of stores keep what was written first, however many write at once.
+// Stores of every kind keep what was written first, however many write at once, and files as
+// well, however large they are.
 func TestStores(t *testing.T) {
-	for name, open := range map[string]func() (Store, error){
-		"folder": func() (Store, error) { return OpenStore(t.Context(), t.TempDir(), nothing) },
-		"s3":     func() (Store, error) { return OpenStore(t.Context(), "s3://bench/some/prefix", s3(t)) },
+	for name, open := range map[string]func(*testing.T) (Store, error){
+		"folder":    func(t *testing.T) (Store, error) { return OpenStore(t.Context(), t.TempDir(), nothing) },
+		"gofakes3":  func(t *testing.T) (Store, error) { return OpenStore(t.Context(), "s3://bench/some/prefix", s3(t)) },
+		"versitygw": func(t *testing.T) (Store, error) { return OpenStore(t.Context(), "s3://bench/some/prefix", gateway(t)) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			store, err := open()
+			store, err := open(t)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -65,6 +108,28 @@ func TestStores(t *testing.T) {
 			if err != nil || created.Load() != 1 || len(content) != 5000 || strings.Trim(string(content), string(content[0])) != "" {
 				t.Errorf("%d wrote, %d bytes are there, %v", created.Load(), len(content), err)
 			}
+			from, to := filepath.Join(t.TempDir(), "from"), filepath.Join(t.TempDir(), "to")
+			large := bytes.Repeat([]byte("0123456789abcde\n"), 20<<16) // S3 takes it in parts
+			if name == "gofakes3" {
+				large = large[:1<<20] // it keeps the signatures of parts within them
+			}
+			if err := os.WriteFile(from, large, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			err = store.Fetch(t.Context(), "states/a", to)
+			if !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("nothing is there, and the error is %v", err)
+			}
+			err = errors.Join(store.Send(t.Context(), "states/a", from), store.Send(t.Context(), "states/a", from), store.Fetch(t.Context(), "states/a", to))
+			if read, unread := os.ReadFile(to); err != nil || unread != nil || !bytes.Equal(read, large) {
+				t.Errorf("%d of %d bytes came: %v, %v", len(read), len(large), err, unread)
+			}
+			if err := store.Remove(t.Context(), "runs/a/b"); err != nil {
+				t.Error(err)
+			}
+			if _, err := store.Read(t.Context(), "runs/a/b"); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("it was removed, and the error is %v", err)
+			}
 		})
 	}
 }
@@ -88,6 +153,20 @@ func TestOpenStoreTellsWhatIsWrong(t *testing.T) {
 			t.Errorf("%q: %v, want %q", address, err, want)
 		}
 	}
+	unanswered, err := net.Listen("tcp", "127.0.0.1:0") // connections are accepted, and that is all
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unanswered.Close()
+	mute := func(name string) string {
+		if name == "AWS_ENDPOINT_URL" {
+			return "http://" + unanswered.Addr().String()
+		}
+		return "us-east-1"
+	}
+	if _, err := openStore(t.Context(), "s3://bench/x", mute, 200*time.Millisecond); err == nil || !strings.Contains(err.Error(), "the store s3://bench/x cannot be used: it has not answered for 200ms") {
+		t.Errorf("a store that does not answer: %v", err)
+	}
 	full, err := OpenStore(t.Context(), t.TempDir(), nothing)
 	if err != nil {
 		t.Fatal(err)
@@ -107,6 +186,63 @@ func (fullStore) Create(context.Context, string, []byte) (bool, error) {
 func probedFull(s Store) (bool, error) {
 	err := probe(context.Background(), fullStore{s})
 	return err == nil, err
+}
+
+// silent is a store that does not answer until it is let go, whatever its context says.
+type silent struct {
+	Store
+	let chan struct{}
+}
+
+func (s *silent) Create(ctx context.Context, name string, content []byte) (bool, error) {
+	<-s.let
+	return s.Store.Create(ctx, name, content)
+}
+
+func (s *silent) Read(ctx context.Context, name string) ([]byte, error) {
+	<-s.let
+	return s.Store.Read(ctx, name)
+}
+
+func (s *silent) Send(ctx context.Context, name, file string) error {
+	<-s.let
+	return s.Store.Send(ctx, name, file)
+}
+
+// A store that is silent is a warning for each call, after half of the patience. All of it is
+// the end of a call, but for files: they may be large.
+func TestAStoreThatIsSilent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		inner := &silent{folderStore(dir), make(chan struct{})}
+		var told []string
+		began := time.Now()
+		s := &watched{Store: inner, patience: time.Minute, silent: func(_ context.Context, text string) {
+			told = append(told, fmt.Sprint(time.Since(began), ": ", text))
+		}}
+		file := filepath.Join(dir, "file")
+		if err := os.WriteFile(file, []byte("large"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		var sent error
+		var sending sync.WaitGroup
+		_, err := s.Create(t.Context(), "runs/a", nil)
+		_, unread := s.Read(t.Context(), "runs/b")
+		if err == nil || unread == nil || err.Error() != "it has not answered for 1m0s" || !errors.Is(unread, errSilent) || time.Since(began) != 2*time.Minute {
+			t.Errorf("after %v: %v, %v", time.Since(began), err, unread)
+		}
+		sending.Go(func() { sent = s.Send(t.Context(), "states/c", file) })
+		time.Sleep(time.Hour)
+		close(inner.let)
+		sending.Wait()
+		if content, err := s.Read(t.Context(), "states/c"); sent != nil || err != nil || string(content) != "large" {
+			t.Errorf("sent: %v; read: %q, %v", sent, content, err)
+		}
+		says := "the store " + dir + " has not answered for 30s: "
+		if want := []string{"30s: " + says + "writing runs/a", "1m30s: " + says + "reading runs/b", "2m30s: " + says + "sending states/c"}; !slices.Equal(told, want) {
+			t.Errorf("it tells %q, want %q", told, want)
+		}
+	})
 }
 
 // A suite's folder travels whole, but for results, and nothing leads out of it.

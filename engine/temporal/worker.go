@@ -65,7 +65,7 @@ type Worker struct {
 	Wrong func(error) bool
 	Warn  func(string)
 	Now   func() time.Time
-	// StorePatience is how long the store may refuse before the suite ends; 0: the default.
+	// StorePatience is how long the store may refuse or be silent before the suite ends; 0: the default.
 	StorePatience time.Duration
 	// Alive reports whether a process of this machine is there.
 	Alive func(pid int) bool
@@ -91,6 +91,7 @@ type serving struct {
 // progress then have a grace to end; what does not is made again by another worker.
 func (w *Worker) Listen(ctx context.Context, queue string, parallel int, grace time.Duration) error {
 	w.suites = map[string]*serving{}
+	w.Store = &watched{Store: w.Store, patience: w.storePatience(), silent: w.complain}
 	if err := w.clearKilled(); err != nil {
 		w.Warn(fmt.Sprintf("removing what killed workers left: %v", err))
 	}

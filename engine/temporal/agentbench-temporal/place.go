@@ -25,6 +25,7 @@ import (
 type serverFlags struct {
 	temporal.Server
 	store     string
+	patience  time.Duration // with the store
 	heartbeat time.Duration
 }
 
@@ -34,10 +35,14 @@ func (f *serverFlags) declare(flags *pflag.FlagSet) {
 	flags.StringVar(&f.Namespace, "namespace", cmp.Or(os.Getenv("TEMPORAL_NAMESPACE"), "default"), "namespace in Temporal (variable TEMPORAL_NAMESPACE)")
 	flags.StringVar(&f.Queue, "task-queue", "agentbench", "task queue that the workers listen at")
 	flags.StringVar(&f.store, "store", "", "what all machines share: a folder, or s3://BUCKET/PREFIX")
+	flags.DurationVar(&f.patience, "store-timeout", temporal.DefaultStorePatience, "how long the store may refuse or be silent before the suite ends")
 }
 
 // open reads the key of the server, and opens the store.
 func (f *serverFlags) open(ctx context.Context) (temporal.Store, error) {
+	if f.patience < time.Second {
+		return nil, exit.Usage("--store-timeout 1m is the default", "--store-timeout %v: want at least 1s", f.patience)
+	}
 	f.APIKey = os.Getenv("TEMPORAL_API_KEY")
 	return temporal.OpenStore(ctx, f.store, os.Getenv)
 }
@@ -79,7 +84,7 @@ func submit(ctx context.Context, f *serverFlags, s *command.Submission) (command
 	}
 	return temporal.Open(ctx, temporal.Options{
 		Server: f.Server, Store: store, Version: s.Recipe.Agentbench, Recipe: recipe, Folder: s.Folder, Repository: s.Repository, Dir: s.Dir, Workers: s.Workers,
-		Configurations: s.Recipe.Configurations, Longest: s.Longest, Duration: s.Duration, Heartbeat: f.heartbeat,
+		Configurations: s.Recipe.Configurations, Longest: s.Longest, Duration: s.Duration, Heartbeat: f.heartbeat, StorePatience: f.patience,
 		States: s.States, Budget: s.Budget, Models: models, Gates: s.Gates, Started: s.Started, Observe: s.Observe, Warn: s.Warn,
 	})
 }
@@ -92,7 +97,7 @@ func (r runs) Draws() (*pace.Budget, map[string]*pace.Gate) { return r.Budget, r
 func workerCommand(h *command.Host) *cobra.Command {
 	var f serverFlags
 	var parallel int
-	var grace, patience time.Duration
+	var grace time.Duration
 	var dir string
 	c := &cobra.Command{
 		Use:     "worker",
@@ -106,18 +111,14 @@ again by another worker. The keys of models are read from this process's environ
 			if parallel < 1 {
 				return exit.Usage("--concurrency 1 is one after the other", "--concurrency %d: want at least 1", parallel)
 			}
-			if patience < time.Second {
-				return exit.Usage("--store-timeout 1m is the default", "--store-timeout %v: want at least 1s", patience)
-			}
 			ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
-			return work(ctx, h, &f, &temporal.Worker{Dir: dir, StorePatience: patience}, parallel, grace)
+			return work(ctx, h, &f, &temporal.Worker{Dir: dir, StorePatience: f.patience}, parallel, grace)
 		},
 	}
 	f.declare(c.Flags())
 	c.Flags().IntVar(&parallel, "concurrency", 8, "maximum runs at the same time")
 	c.Flags().DurationVar(&grace, "grace", 30*time.Second, "grace period for runs in progress after an interrupt")
-	c.Flags().DurationVar(&patience, "store-timeout", temporal.DefaultStorePatience, "how long the store may refuse before the suite ends")
 	c.Flags().StringVar(&dir, "dir", filepath.Join(os.TempDir(), "agentbench-worker"), "folder of this machine for suites and workspaces")
 	return c
 }
