@@ -78,18 +78,19 @@ func TestInterrupts(t *testing.T) {
 	}
 }
 
-// The store may be a bucket.
+// The store may be a bucket, of one server or another.
 func TestElsewhereByABucket(t *testing.T) {
-	s := newSite(t, false, scaleSuite(20, "{provider: simulate, quality: {start: 0.6, limit: 0.9, rate: 0.5, spread: 0.2}}", 4))
-	variables := s3(t)
-	for _, name := range []string{"AWS_ENDPOINT_URL", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION"} {
-		s.env = append(s.env, name+"="+variables(name))
-	}
-	s.store = "s3://bench/some/prefix"
-	s.startWorker(0)
-	s.must(s.elsewhere("there"))
-	s.must(s.command("run", "suite.yaml", "-q", "--out", "here"))
-	if here, there := s.records("here", func(*record.Run) {}), s.records("there", func(*record.Run) {}); len(here) != 20 || !maps.Equal(here, there) {
-		t.Errorf("%d runs here, %d there, or they differ", len(here), len(there))
+	for name, serve := range map[string]func(testing.TB) func(string) string{"gofakes3": s3, "versitygw": gateway} {
+		t.Run(name, func(t *testing.T) {
+			variables := serve(t)
+			s := newSite(t, false, scaleSuite(20, "{provider: simulate, quality: {start: 0.6, limit: 0.9, rate: 0.5, spread: 0.2}}", 4))
+			s.inBucket(variables)
+			s.startWorker(0)
+			s.must(s.elsewhere("there"))
+			s.must(s.command("run", "suite.yaml", "-q", "--out", "here"))
+			if here, there := s.records("here", func(*record.Run) {}), s.records("there", func(*record.Run) {}); len(here) != 20 || !maps.Equal(here, there) {
+				t.Errorf("%d runs here, %d there, or they differ", len(here), len(there))
+			}
+		})
 	}
 }

@@ -92,7 +92,7 @@ func TestEventsWhileRunsAreInProgress(t *testing.T) {
 			s := newSite(t, false, files)
 			if byBucket {
 				onDemand(t)
-				s.inBucket()
+				s.inBucket(s3(t))
 			}
 			s.must(s.command("run", "suite.yaml", "-q", "--out", "here", "--events", "here.jsonl"))
 			s.startWorker(0)

@@ -88,7 +88,7 @@ func TestWorkspacesElsewhereAreAsHere(t *testing.T) {
 				t.Fatal(err)
 			}
 			if byBucket {
-				s.inBucket()
+				s.inBucket(s3(t))
 			}
 			s.startWorker(0, "--concurrency", "2")
 			s.startWorker(1, "--concurrency", "2")
@@ -128,8 +128,7 @@ func TestWorkspacesElsewhereAreAsHere(t *testing.T) {
 }
 
 // inBucket makes the store a bucket.
-func (s *site) inBucket() {
-	variables := s3(s)
+func (s *site) inBucket(variables func(string) string) {
 	for _, name := range []string{"AWS_ENDPOINT_URL", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION"} {
 		s.env = append(s.env, name+"="+variables(name))
 	}
