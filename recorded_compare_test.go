@@ -31,18 +31,19 @@ func (k *kept) Append(run *record.Run, scores []record.Score, done func(error)) 
 	return nil
 }
 
-// reported runs a suite of testdata/recorded and reports on it.
-func reported(t *testing.T, name string) *reports.Report {
+// reported runs a suite of testdata/recorded, or only these configurations of it, and
+// reports on it.
+func reported(t *testing.T, name string, configurations ...string) *reports.Report {
 	t.Helper()
 	recordingtest.Folder(t)
-	doc, p, e := assembled(t, filepath.Join("testdata", "recorded", name))
+	doc, p, e := assembled(t, filepath.Join("testdata", "recorded", name), configurations...)
 	journal := &kept{}
 	e.Executor, e.Journal = engine.Pool{Workers: 4}, journal
 	if _, err := e.Run(t.Context(), p, doc.Tasks()); err != nil {
 		t.Fatal(err)
 	}
 	m := &record.Manifest{Suite: doc.Suite.Name, Status: record.StateComplete, Tasks: p.Tasks, Trials: 1}
-	for _, c := range doc.Suite.Resolved {
+	for _, c := range p.Configurations {
 		m.Configurations = append(m.Configurations, record.ConfigurationHead{Name: c.Name, Aliases: c.Aliases})
 	}
 	for _, s := range doc.Suite.Scorers {
@@ -141,7 +142,7 @@ func TestRecordedGSM8KCompared(t *testing.T) {
 func TestRecordedInterCodeCompared(t *testing.T) {
 	var want pairOf
 	recordingtest.Expected(t, "intercode_replay_vs_separate_single_turn_run", &want)
-	ten, single := reported(t, "intercode-sql.suite.yaml"), reported(t, "intercode-sql-single.suite.yaml")
+	ten, single := reported(t, "intercode-sql.suite.yaml", "turns@max_iterations=1"), reported(t, "intercode-sql-single.suite.yaml")
 	c, err := reports.Diff(ten, single, reports.DiffOptions{BaseConfiguration: "turns@max_iterations=1"})
 	if err != nil {
 		t.Fatal(err)

@@ -1,5 +1,0 @@
-//go:build !race
-
-package agentbench
-
-const raceEnabled = false
