@@ -228,11 +228,12 @@ func (r *rule) stop(turns []turn) int {
 }
 
 // All of 100,000 configurations are counted on InterCode as plain counters count
-// them.
+// them; some, spread over all values, are also counted as the reference replays them.
 func TestConfigurationsOnInterCode(t *testing.T) {
 	c, rules := loadInterCode(t), rules()
 	p := replay.NewPoints(c.loop)
-	c.counted(p, c.grid(t, p), func(i, gotSteps, gotSolved, _ int) {
+	const apart = 499 // prime, so that the fast values change, too
+	c.counted(p, c.grid(t, p), func(i, gotSteps, gotSolved, gotStops int) {
 		steps, solved := 0, 0
 		for run, turns := range c.turns {
 			made := rules[i].stop(turns)
@@ -242,24 +243,6 @@ func TestConfigurationsOnInterCode(t *testing.T) {
 		if gotSteps != steps || gotSolved != solved {
 			t.Fatalf("%+v: %d steps and %d solved, want %d and %d", rules[i], gotSteps, gotSolved, steps, solved)
 		}
-	})
-}
-
-// loopOf is the loop of InterCode under a rule.
-func (c *intercode) loopOf(t testing.TB, r *rule) *spec.Loop {
-	condition := func(format string, value any) spec.Condition { return *c.condition(t, fmt.Sprintf(format, value)) }
-	both := []spec.Condition{condition(threshold, r.low), condition(patience, r.patience)}
-	l := replay.Endless(c.loop)
-	l.Terminate.Any = []spec.Condition{condition(threshold, r.high), {Kind: spec.KindAll, Nested: both}, condition(times, r.times), condition(maximum, r.maximum)}
-	return l
-}
-
-// Some of them, spread over all values, are counted as the reference replays them.
-func TestConfigurationsOnInterCodeAreTheReference(t *testing.T) {
-	c, rules := loadInterCode(t), rules()
-	p := replay.NewPoints(c.loop)
-	const apart = 499 // prime, so that the fast values change, too
-	c.counted(p, c.grid(t, p), func(i, gotSteps, gotSolved, gotStops int) {
 		if i%apart > 0 {
 			return
 		}
@@ -276,4 +259,13 @@ func TestConfigurationsOnInterCodeAreTheReference(t *testing.T) {
 			t.Fatalf("%+v: %d steps, %d solved and %d stops, want %d, %d and %d", rules[i], gotSteps, gotSolved, gotStops, steps, solved, exact)
 		}
 	})
+}
+
+// loopOf is the loop of InterCode under a rule.
+func (c *intercode) loopOf(t testing.TB, r *rule) *spec.Loop {
+	condition := func(format string, value any) spec.Condition { return *c.condition(t, fmt.Sprintf(format, value)) }
+	both := []spec.Condition{condition(threshold, r.low), condition(patience, r.patience)}
+	l := replay.Endless(c.loop)
+	l.Terminate.Any = []spec.Condition{condition(threshold, r.high), {Kind: spec.KindAll, Nested: both}, condition(times, r.times), condition(maximum, r.maximum)}
+	return l
 }

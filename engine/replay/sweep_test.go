@@ -21,7 +21,7 @@ import (
 // totals are the sums of that: for random loops, candidates, recordings and parts.
 func TestASweepIsItsReplays(t *testing.T) {
 	labels := map[replay.Label]int{}
-	propertytest.CheckCases(t, 300, func(t *rapid.T) {
+	propertytest.CheckCases(t, 150, func(t *rapid.T) {
 		w, tells := replay.DrawWorld(t), replay.Often(t, "tells", 50)
 		base := replay.DrawLoop(t, tells)
 		if replay.Often(t, "wide", 60) {
