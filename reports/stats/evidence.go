@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/mathext"
-	"gonum.org/v1/gonum/stat/combin"
 )
 
 // Evidence weighs b wins against c losses so that one may look at any time and
@@ -432,11 +431,6 @@ func headsAtMost(k, n float64) float64 {
 		return 1
 	}
 	return mathext.RegIncBeta(n-k, k+1, 0.5)
-}
-
-// heads is the chance of k heads in n tosses of a fair coin.
-func heads(k, n float64) float64 {
-	return math.Exp(combin.LogGeneralizedBinomial(n, k) - k*math.Ln2 - (n-k)*math.Ln2)
 }
 
 func isFinite(values ...float64) bool {

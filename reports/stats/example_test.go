@@ -14,10 +14,10 @@ func ExampleWilson() {
 }
 
 // Of tasks that two configurations answer differently, one wins 12 and the other 3.
-func ExampleMcNemarMidP() {
-	p, _ := stats.McNemarMidP(12, 3)
-	fmt.Printf("%.3f\n", p)
-	// Output: 0.021
+func ExampleMcNemar() {
+	test, _ := stats.McNemar(12, 3)
+	fmt.Printf("%.3f\n", test.P)
+	// Output: 0.035
 }
 
 // Four scores of each of three tasks: the mean's error is that of tasks, not of runs.

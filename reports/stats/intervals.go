@@ -1,9 +1,7 @@
 package stats
 
 import (
-	"cmp"
 	"math"
-	"slices"
 
 	"gonum.org/v1/gonum/mathext"
 )
@@ -194,18 +192,6 @@ func wilsonEnd(exact bool, end, computed float64) float64 {
 	return min(1, max(0, computed))
 }
 
-// ClopperPearson is the interval of a proportion seen x times in n draws that
-// holds its level whatever the proportion is, and so is wider than Wilson's (C.
-// J. Clopper and E. S. Pearson, Biometrika 26, 1934).
-func ClopperPearson(x, n int, level float64) (interval Interval, ok bool) {
-	high, ok := ProportionAtMost(x, n, twoSided(level))
-	if !ok {
-		return Interval{}, false
-	}
-	mirrored, ok := ProportionAtMost(n-x, n, twoSided(level))
-	return Interval{1 - mirrored, high}, ok
-}
-
 // ProportionAtMost is the one-sided upper bound of Clopper and Pearson: a
 // proportion above it shows at most x times in n draws with a chance below
 // 1 - level.
@@ -382,50 +368,6 @@ func clusteredMean(clusters [][]float64) (mean, n float64, groups int) {
 	}
 	mean, _ = Ratio(Sum(sums), n)
 	return mean, n, groups
-}
-
-// Ending is when something was last seen, and why: a Cause above 0 ended it, 0
-// says that it was cut off and might have gone on.
-type Ending struct {
-	Time  float64
-	Cause int
-}
-
-// Incidence is the chance to have ended by a cause up to a time, of how many
-// that were still going on just before it.
-type Incidence struct {
-	Time, Chance float64
-	AtRisk       int
-}
-
-// CumulativeIncidence is the chance of ending by the cause while other causes end
-// things as well, at each time at which anything ended or was cut off (O. O.
-// Aalen and S. Johansen, Scandinavian Journal of Statistics 5, 1978). One minus
-// Kaplan and Meier's estimate, which takes the other causes for cuts, is too
-// large. Cuts must not depend on what would have come.
-func CumulativeIncidence(endings []Ending, cause int) (incidence []Incidence, ok bool) {
-	sorted := slices.Clone(endings)
-	for _, e := range sorted {
-		if !isFinite(e.Time) || e.Cause < 0 || cause < 1 {
-			return nil, false
-		}
-	}
-	slices.SortFunc(sorted, func(a, b Ending) int { return cmp.Compare(a.Time, b.Time) })
-	going, chance := 1.0, 0.0
-	for len(sorted) > 0 {
-		now := Incidence{Time: sorted[0].Time, AtRisk: len(sorted)}
-		ofCause, ofAny, next := 0, 0, 0
-		for ; next < len(sorted) && sorted[next].Time == now.Time; next++ {
-			ofCause += zeroOrOne(sorted[next].Cause == cause)
-			ofAny += zeroOrOne(sorted[next].Cause != 0)
-		}
-		chance += going * float64(ofCause) / float64(now.AtRisk)
-		going *= 1 - float64(ofAny)/float64(now.AtRisk)
-		now.Chance = chance
-		incidence = append(incidence, now)
-		sorted = sorted[next:]
-	}
-	return incidence, len(endings) > 0
 }
 
 // Placed is what two verdicts are worth to the same output, from 0 to 1: where it

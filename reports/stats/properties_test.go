@@ -34,19 +34,6 @@ func TestWaysToFlipAgree(t *testing.T) {
 	})
 }
 
-func TestWaysToSplitAgree(t *testing.T) {
-	propertytest.Check(t, func(t *rapid.T) {
-		value := parts(t)
-		x := rapid.SliceOfN(value, 1, 6).Draw(t, "x")
-		y := rapid.SliceOfN(value, 1, 6).Draw(t, "y")
-		exact, _ := stats.Permutation(x, y, 1)
-		whole, all, drawn, isWhole := stats.SplitWays(x, y, 1)
-		if !isWhole || !near(whole, all, closed) || !near(exact.P, all, closed) || math.Abs(drawn-all) > drawnOff(all) {
-			t.Fatalf("added up %v (%v), counted %v, drawn %v, p %v", whole, isWhole, all, drawn, exact.P)
-		}
-	})
-}
-
 // Binary pairs: the sign flip is McNemar's test.
 func TestSignFlipIsMcNemar(t *testing.T) {
 	propertytest.Check(t, func(t *rapid.T) {
@@ -76,9 +63,7 @@ func TestTestsDoNotDependOnTheWayOfTelling(t *testing.T) {
 		}
 		for name, test := range map[string]func(x, y []float64) (stats.Test, bool){
 			"SignFlip":    func(x, _ []float64) (stats.Test, bool) { return stats.SignFlip(x, 1) },
-			"SignedRank":  func(x, _ []float64) (stats.Test, bool) { return stats.SignedRank(x) },
 			"MannWhitney": stats.MannWhitney,
-			"Permutation": func(x, y []float64) (stats.Test, bool) { return stats.Permutation(x, y, 1) },
 		} {
 			here, ok := test(d, e)
 			there, thereOK := test(told(d), told(e))
@@ -93,14 +78,10 @@ func TestTestsDoNotDependOnTheWayOfTelling(t *testing.T) {
 // Rounding does not tell 0.3 from 0.1 + 0.2.
 func TestRoundingMakesNoDifference(t *testing.T) {
 	noisy, clean := []float64{0.1 + 0.2, -0.3, 0.3, 0.6, 1.1 - 0.8}, []float64{3, -3, 3, 6, 3}
-	for name, test := range map[string]func([]float64) (stats.Test, bool){
-		"SignFlip": func(d []float64) (stats.Test, bool) { return stats.SignFlip(d, 1) }, "SignedRank": stats.SignedRank,
-	} {
-		a, _ := test(noisy)
-		b, _ := test(clean)
-		if !near(a.P, b.P, closed) {
-			t.Errorf("%s: %v and %v", name, a, b)
-		}
+	a, _ := stats.SignFlip(noisy, 1)
+	b, _ := stats.SignFlip(clean, 1)
+	if !near(a.P, b.P, closed) {
+		t.Errorf("%v and %v", a, b)
 	}
 	if counts, ok := stats.Steps(noisy); !ok || !slices.Equal(counts, []int{1, -1, 1, 2, 1}) {
 		t.Errorf("steps of %v are %v, %v", noisy, counts, ok)
@@ -267,34 +248,6 @@ func TestPassOfKIsTheMeanOverSubsets(t *testing.T) {
 	})
 }
 
-// Causes compete: the chances of all of them, and of going on, add up to 1 where
-// nothing was cut off.
-func TestIncidencesAddUp(t *testing.T) {
-	propertytest.Check(t, func(t *rapid.T) {
-		endings := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) stats.Ending {
-			return stats.Ending{Time: float64(rapid.IntRange(1, 6).Draw(t, "time")), Cause: rapid.IntRange(1, 3).Draw(t, "cause")}
-		}), 1, 20).Draw(t, "endings")
-		sum := 0.0
-		for cause := 1; cause <= 3; cause++ {
-			incidence, _ := stats.CumulativeIncidence(endings, cause)
-			last := incidence[len(incidence)-1]
-			share := 0.0
-			for _, e := range endings {
-				if e.Cause == cause {
-					share += 1 / float64(len(endings))
-				}
-			}
-			if !near(last.Chance, share, closed) {
-				t.Fatalf("cause %d ends %v of %v", cause, last.Chance, endings)
-			}
-			sum += last.Chance
-		}
-		if !near(sum, 1, closed) {
-			t.Fatalf("%v add up to %v", endings, sum)
-		}
-	})
-}
-
 // What is needed detects, and what is detectable is what that needs.
 func TestNeededAndDetectableAreInverse(t *testing.T) {
 	propertytest.Check(t, func(t *rapid.T) {
@@ -304,9 +257,6 @@ func TestNeededAndDetectableAreInverse(t *testing.T) {
 		back, ok := power.Detectable(variance, n)
 		if !ok || !near(back, difference, closed) {
 			t.Fatalf("%v values detect %v, not %v", n, back, difference)
-		}
-		if byT, ok := power.NeededT(variance, difference); ok && byT < n-1e-9*n && byT > 2 {
-			t.Fatalf("t needs %v, the normal distribution %v", byT, n)
 		}
 	})
 }

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/mathext"
-	"gonum.org/v1/gonum/stat/combin"
 )
 
 // Method says how the p of a test came about.
@@ -47,17 +46,6 @@ func McNemar(b, c int) (test Test, ok bool) {
 		p = min(1, 2*headsAtMost(float64(min(b, c)), float64(b)+float64(c)))
 	}
 	return Test{Statistic: float64(b) - float64(c), P: p, Method: Exact}, true
-}
-
-// McNemarMidP is McNemar's p with half the chance of the case that was seen: it
-// is less cautious than the exact one, and above the level at times (M. W.
-// Fagerland, S. Lydersen and P. Laake, BMC Medical Research Methodology 13, 2013).
-func McNemarMidP(b, c int) (p float64, ok bool) {
-	exact, ok := McNemar(b, c)
-	if !ok || b == c {
-		return 1, ok
-	}
-	return exact.P - heads(float64(min(b, c)), float64(b)+float64(c)), true
 }
 
 // BonettPrice is the interval of (b-c)/n, the difference of two proportions in
@@ -173,69 +161,6 @@ func subsetSums(values []int, size int) (ways []float64) {
 		}
 	}
 	return bySize[size]
-}
-
-// SignedRank tests whether paired differences favour one side by their ranks,
-// which one outlier cannot move far; differences of 0 are left out (F. Wilcoxon,
-// Biometrics Bulletin 1, 1945). The statistic is V, the sum of the ranks of the
-// differences above 0. p is exact given the ties; beyond some 300 differences it
-// is the normal one with corrections for ties and continuity. Differences that
-// lie within 1e-9 of the largest are tied.
-func SignedRank(differences []float64) (test Test, ok bool) {
-	rest, _, total := withoutZeros(differences)
-	if len(differences) == 0 || !isFinite(total) {
-		return Test{}, false
-	}
-	ranks := signedRanks(rest)
-	for _, r := range ranks {
-		test.Statistic += float64(max(0, r)) / 2
-	}
-	if flipWork(ranks) <= mostFlipWork {
-		test.P, test.Method = flipWhole(ranks), Exact
-	} else {
-		test.P, test.Method = signedRankNormal(ranks), Approximate
-	}
-	return test, true
-}
-
-// signedRanks are twice the ranks of the sizes with the signs of the differences.
-func signedRanks(differences []float64) []int {
-	sizes, largest := make([]float64, len(differences)), 0.0
-	for i, d := range differences {
-		sizes[i] = math.Abs(d)
-		largest = max(largest, sizes[i])
-	}
-	ranks := rank(rounded(sizes, tolerance*largest)).doubled
-	for i := range ranks {
-		if differences[i] < 0 {
-			ranks[i] = -ranks[i]
-		}
-	}
-	return ranks
-}
-
-// rounded gives values that lie within a rounding error of each other one value.
-func rounded(values []float64, rounding float64) []float64 {
-	order := places(values)
-	for i := 1; i < len(order); i++ {
-		if before := values[order[i-1]]; values[order[i]]-before <= rounding {
-			values[order[i]] = before
-		}
-	}
-	return values
-}
-
-func signedRankNormal(ranks []int) float64 {
-	var sum, squares float64
-	for _, r := range ranks {
-		sum += float64(r)
-		squares += float64(r) * float64(r)
-	}
-	const continuity = 2 // V moves by 1/2, and so its doubled ranks, both sides of 0, by 2
-	if squares == 0 {
-		return 1
-	}
-	return normalTails(max(0, math.Abs(sum)-continuity) / math.Sqrt(squares))
 }
 
 func zeroOrOne(is bool) int {
@@ -369,112 +294,6 @@ func flipDrawn(sizes []float64, atLeast float64, seed uint64) float64 {
 	}
 	return float64(hits+1) / (Draws + 1)
 }
-
-// mostSplits is how many ways to split values in two are looked at one by one.
-const mostSplits = 1_000_000
-
-// Permutation tests whether the means of two independent samples differ: p is
-// the share of all ways to split their values into samples of the same sizes
-// whose means differ at least as much, in either direction, as the ones seen
-// (E. J. G. Pitman, Supplement to the JRSS 4, 1937). The statistic is the
-// difference of the means.
-//
-// All ways are counted when the values are multiples of one step or there are at
-// most a million; else 10,000 are drawn by the seed.
-func Permutation(x, y []float64, seed uint64) (test Test, ok bool) {
-	a, aOK := Mean(x)
-	b, bOK := Mean(y)
-	all := slices.Concat(x, y)
-	if !aOK || !bOK || !isFinite(all...) || !isFinite(spread(all)*float64(len(all))) {
-		return Test{}, false
-	}
-	test = Test{Statistic: a - b, Method: Exact}
-	s := newSplit(all, len(x))
-	counts, whole := steps(s.values)
-	switch {
-	case s.atLeast <= 0:
-		test.P = 1
-	case whole && splitWork(counts, len(x)) <= mostRankWork:
-		test.P = splitWhole(counts, len(x))
-	case combin.LogGeneralizedBinomial(float64(len(all)), float64(len(x))) <= math.Log(mostSplits):
-		test.P = s.all()
-	default:
-		test.P, test.Method = s.drawn(seed), MonteCarlo
-	}
-	return test, true
-}
-
-// split is a pool of values, moved to begin at 0, from which a sample is taken.
-type split struct {
-	values  []float64
-	size    int
-	mean    float64 // of the sum of a sample
-	atLeast float64 // how far from it the sum that was seen lies
-}
-
-func newSplit(all []float64, size int) split {
-	s := split{values: make([]float64, len(all)), size: size}
-	least := slices.Min(all)
-	for i, v := range all {
-		s.values[i] = v - least
-	}
-	total := Sum(s.values)
-	s.mean = total * float64(size) / float64(len(all))
-	s.atLeast = math.Abs(Sum(s.values[:size])-s.mean) - tolerance*total
-	return s
-}
-
-func (s split) far(sum float64) bool { return math.Abs(sum-s.mean) >= s.atLeast }
-
-func (s split) all() float64 {
-	ways := combin.NewCombinationGenerator(len(s.values), s.size)
-	picked := make([]int, s.size)
-	hits, all := 0, 0
-	for ways.Next() {
-		sum := 0.0
-		for _, at := range ways.Combination(picked) {
-			sum += s.values[at]
-		}
-		all++
-		if s.far(sum) {
-			hits++
-		}
-	}
-	return float64(hits) / float64(all)
-}
-
-func (s split) drawn(seed uint64) float64 {
-	random := rand.New(rand.NewPCG(seed, uint64(len(s.values))))
-	hits := 0
-	for range Draws {
-		sum := 0.0
-		for i := range s.size {
-			at := i + random.IntN(len(s.values)-i)
-			s.values[i], s.values[at] = s.values[at], s.values[i]
-			sum += s.values[i]
-		}
-		if s.far(sum) {
-			hits++
-		}
-	}
-	return float64(hits+1) / (Draws + 1)
-}
-
-func splitWork(counts []int, size int) int {
-	few := min(size, len(counts)-size)
-	return int(min(math.MaxInt32, float64(len(counts))*float64(few)*float64(few)*float64(slices.Max(counts)+1)/2))
-}
-
-func splitWhole(counts []int, size int) float64 {
-	seen := 0
-	for _, c := range counts[:size] {
-		seen += c
-	}
-	return subsetTails(counts, size, seen)
-}
-
-// spread is how far the values lie apart.
-func spread(values []float64) float64 { return slices.Max(values) - slices.Min(values) }
 
 // Holm adjusts the p of several tests so that the chance of a false finding
 // among all of them stays below the level (S. Holm, Scandinavian Journal of
@@ -678,61 +497,6 @@ func (r ranking) tieCubes() (cubes float64) {
 	return cubes
 }
 
-// NeededT is how many independent values of the given variance Student's t test
-// needs to show that their mean differs from 0 by the difference; round it up.
-// Only the tail on the side of the difference counts, as in R's power.t.test.
-// There is no answer beyond a million values: there Power.Needed is the same.
-func (p Power) NeededT(variance, difference float64) (n float64, ok bool) {
-	byNormal, ok := p.Needed(variance, difference)
-	effect := math.Abs(difference) / math.Sqrt(variance)
-	if !ok || byNormal > manyDegrees || !(p.Alpha > 0 && p.Alpha < 1) {
-		return 0, false
-	}
-	low, high := 2.0, byNormal+100
-	if p.powerOfT(low, effect) >= p.Power {
-		return low, true
-	}
-	if p.powerOfT(high, effect) < p.Power {
-		return 0, false
-	}
-	for range 100 {
-		if middle := (low + high) / 2; p.powerOfT(middle, effect) < p.Power {
-			low = middle
-		} else {
-			high = middle
-		}
-	}
-	return high, true
-}
-
-// powerOfT is the chance to find an effect, a difference in standard deviations.
-func (p Power) powerOfT(n, effect float64) float64 {
-	t, ok := StudentQuantile(1-p.Alpha/2, n-1)
-	if !ok {
-		return 0
-	}
-	return 1 - noncentralT(t, n-1, effect*math.Sqrt(n))
-}
-
-// noncentralT is the distribution function at t > 0 of Student's t around a
-// shift that is not below 0 (R. V. Lenth, algorithm AS 243, Applied Statistics
-// 38, 1989).
-func noncentralT(t, degrees, shift float64) float64 {
-	const enough, most = 1e-14, 10_000
-	x := t * t / (t*t + degrees)
-	half := shift * shift / 2
-	p := math.Exp(-half) / 2
-	q := math.Sqrt(2/math.Pi) * math.Exp(-half) * shift / 2
-	chance, rest := 0.0, 0.5-p
-	for j := 0.0; j < most && rest > enough; j++ {
-		chance += p*mathext.RegIncBeta(j+0.5, degrees/2, x) + q*mathext.RegIncBeta(j+1, degrees/2, x)
-		p *= half / (j + 1)
-		q *= half / (j + 1.5)
-		rest -= p
-	}
-	return min(1, chance+normalTails(shift)/2)
-}
-
 // Power is what a planned test shall hold: the level at which it finds a
 // difference (0.05) and the chance to find one that is there (0.8).
 type Power struct{ Alpha, Power float64 }
@@ -746,7 +510,7 @@ func (p Power) z() (level, power float64, ok bool) {
 
 // Needed is how many independent values of the given variance show that their
 // mean differs from 0 by the difference, by the normal distribution; round it
-// up. Below about 30 NeededT is more honest.
+// up. Below about 30 Student's t test needs a few more.
 func (p Power) Needed(variance, difference float64) (n float64, ok bool) {
 	level, power, ok := p.z()
 	n = (level + power) * (level + power) * variance / (difference * difference)
@@ -771,19 +535,6 @@ func (p Power) NeededMcNemar(won, lost float64) (pairs float64, ok bool) {
 		return 0, false
 	}
 	root := (level*math.Sqrt(discordant) + power*math.Sqrt(discordant-d*d)) / d
-	return root * root, isFinite(root * root)
-}
-
-// NeededTwoProportions is how many values each of two independent samples needs
-// to tell the proportions p1 and p2 apart (J. L. Fleiss, Statistical Methods for
-// Rates and Proportions, without continuity correction); round it up.
-func (p Power) NeededTwoProportions(p1, p2 float64) (each float64, ok bool) {
-	level, power, ok := p.z()
-	if !ok || !(p1 >= 0 && p1 <= 1) || !(p2 >= 0 && p2 <= 1) || p1 == p2 {
-		return 0, false
-	}
-	middle := (p1 + p2) / 2
-	root := (level*math.Sqrt(2*middle*(1-middle)) + power*math.Sqrt(p1*(1-p1)+p2*(1-p2))) / (p1 - p2)
 	return root * root, isFinite(root * root)
 }
 

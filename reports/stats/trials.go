@@ -50,17 +50,6 @@ func Agreement(n, c int) (chance float64, ok bool) {
 	return 1 - 2*float64(c)*float64(n-c)/(float64(n)*float64(n-1)), true
 }
 
-// PlugInAgreement is (2c/n - 1)^2, the consistency of the Holistic Agent
-// Leaderboard: 0 for a toss of a coin, 1 where all trials end alike. It takes
-// the share seen for the true one and so is too large for few trials.
-func PlugInAgreement(n, c int) (consistency float64, ok bool) {
-	if !trialsKnown(n, c, 1) {
-		return 0, false
-	}
-	twice := 2*float64(c)/float64(n) - 1
-	return twice * twice, true
-}
-
 // BestOfK is the mean score of the trial that is best by another score, over all
 // ways to take k of the trials: without bias for k new ones, as PassAtK is. Of
 // trials that are equally good each is taken as often. It is unknown for k above
