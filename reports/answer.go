@@ -198,8 +198,7 @@ func commonest(counts map[string]int) (most Count) {
 // judged one, or where nothing is scored.
 func (r *Report) unscored(path string) error {
 	hint := listsRuns(path)
-	for i := range r.Configurations {
-		c := &r.Configurations[i]
+	for c := range page.EachOf(r.Configurations) {
 		if len(c.Scores) == 0 || c.Scores[0].Scored > 0 {
 			return nil
 		}
@@ -222,8 +221,7 @@ func FirstLine(text string) string {
 // that hold where it is to be quiet.
 func Judged(all []Verdict, quiet bool, tell func(line string)) error {
 	wrong, broken := 0, 0
-	for i := range all {
-		v := &all[i]
+	for v := range page.EachOf(all) {
 		what, numbers := "holds", v.Detail
 		switch {
 		case v.Err != nil:

@@ -367,8 +367,7 @@ func pairSide(c *Configuration, where string) PairSide {
 // runs, which follow from what they are of.
 func flipsOf(base, new *compare.Side, result *compare.Result) []Flip {
 	flips := []Flip{}
-	for i := range result.Differences {
-		d := &result.Differences[i]
+	for d := range page.EachOf(result.Differences) {
 		for _, f := range d.Flips {
 			flips = append(flips, Flip{Score: d.Name, Flip: f, BaseRuns: runIDs(base, f.BaseAt), NewRuns: runIDs(new, f.NewAt)})
 		}

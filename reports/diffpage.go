@@ -411,8 +411,7 @@ func (c *Comparison) shareFlips() *page.Shares {
 	var pairs []*Pair
 	for i := range c.Pairs {
 		met := map[string]int{}
-		for f := range c.Pairs[i].Flips {
-			flip := &c.Pairs[i].Flips[f]
+		for flip := range page.EachOf(c.Pairs[i].Flips) {
 			p := place{change: -math.Abs(float64(flip.New - flip.Base))}
 			if flip.New > flip.Base {
 				p.better = 1

@@ -219,8 +219,7 @@ func (c *collector) hear(run int32, s *record.Score) {
 
 func judgedOf(s *record.Score) *judged {
 	j := &judged{votes: len(s.Votes), used: s.Usage}
-	for i := range s.Votes {
-		v := &s.Votes[i]
+	for v := range page.EachOf(s.Votes) {
 		switch {
 		case v.Unscored != "":
 			j.failed = append(j.failed, classOf(v.Unscored))
@@ -280,8 +279,7 @@ func byQuestion(votes []record.Vote) (questions [][]float64) {
 		return [][]float64{both}
 	}
 	at := map[string]int{}
-	for i := range votes {
-		v := &votes[i]
+	for v := range page.EachOf(votes) {
 		question, known := at[v.Criterion]
 		if !known {
 			question = len(questions)
@@ -388,8 +386,7 @@ func orders(votes []record.Vote) (both []stats.Placed) {
 			straight[v.Judge] = append(straight[v.Judge], v)
 		}
 	}
-	for i := range votes {
-		v := &votes[i]
+	for v := range page.EachOf(votes) {
 		if !v.Swapped {
 			continue
 		}

@@ -49,8 +49,7 @@ type GroupMetric struct {
 func (c *collector) metrics(i int, m *measure) []Metric {
 	var all []Metric
 	groups := c.runs.groups.distinct()
-	for k := range c.manifest.Metrics {
-		head := &c.manifest.Metrics[k]
+	for head := range page.EachOf(c.manifest.Metrics) {
 		made := c.madeOf(head)
 		one := Metric{Name: head.Name, Score: head.Score, Reduce: head.Reduce, K: head.K, Threshold: head.Threshold, By: head.By}
 		one.MetricValue = made.over(m, c.runs.byTask(i), m.draws)

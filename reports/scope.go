@@ -52,8 +52,7 @@ func (c *Configuration) metrics(path string, seen *readings) metrics {
 		scores.Set(s.Name, of(name, map[string]any{"mean": ranged{s.Mean, s.Low, s.High}, "n": int64(s.Tasks)}))
 	}
 	declared := expr.NewObject(len(c.Declared))
-	for i := range c.Declared {
-		m := &c.Declared[i]
+	for m := range page.EachOf(c.Declared) {
 		declared.Set(m.Name, m.metrics(path+fmt.Sprintf("metrics[%q].", m.Name), seen))
 	}
 	spread := func(s Spread) map[string]any {
@@ -130,8 +129,7 @@ func (s scope) Lookup(name string) (any, bool) {
 func (m *Metric) metrics(path string, seen *readings) metrics {
 	fields := m.fields()
 	groups := expr.NewObject(len(m.Groups))
-	for i := range m.Groups {
-		g := &m.Groups[i]
+	for g := range page.EachOf(m.Groups) {
 		groups.Set(g.Group, metrics{path: path + fmt.Sprintf("groups[%q].", g.Group), seen: seen, fields: g.fields()})
 	}
 	fields["groups"] = groups

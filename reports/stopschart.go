@@ -29,8 +29,7 @@ func (r *Report) stopsChart() []page.Chart {
 	shown, rest := r.foremostAndOthers(mostBars, func(c *Configuration) bool { return len(c.Stops) > 0 })
 	for row, configuration := range shown {
 		c.Y.Labels = append(c.Y.Labels, configuration.Name)
-		for i := range configuration.Stops {
-			stop := &configuration.Stops[i]
+		for stop := range page.EachOf(configuration.Stops) {
 			at := min(slices.Index(names, stop.Name()), len(c.Series)-1)
 			c.Series[at].Dots = append(c.Series[at].Dots, page.Dot{
 				X: stop.Share, Y: page.Known(float64(row)), Text: page.Percent(stop.Share), More: page.Plural(stop.Runs, "run", "runs"),
@@ -103,8 +102,7 @@ func (r *Report) limitsChart() []page.Chart {
 	several := len(r.Configurations) > 1
 	limited, more := r.foremost(mostBars, func(c *Configuration) bool { return c.Runs > 0 && len(c.Limits) > 0 })
 	for _, configuration := range limited {
-		for i := range configuration.Limits {
-			l := &configuration.Limits[i]
+		for l := range page.EachOf(configuration.Limits) {
 			row := len(c.Y.Labels)
 			switch {
 			case !l.Share.Known():

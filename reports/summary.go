@@ -291,8 +291,7 @@ func (p *Pair) summary() page.Cell {
 	case compare.Better, compare.Worse:
 		cell.Text = page.Gain(d.Value(d.Change), 2)
 	}
-	for i := range p.Differences {
-		cost := &p.Differences[i]
+	for cost := range page.EachOf(p.Differences) {
 		switch {
 		case cost.Score || cost.Name != "cost_usd" || cost.Verdict == compare.CannotTell:
 		case cost.Verdict == compare.Same:
@@ -345,8 +344,7 @@ func (r *Report) gains(c *Configuration, quote func(string) string) string {
 func (r *Report) mostLimited() (most *Configuration, at *Stop) {
 	const worthTelling = 0.2
 	for c := range r.each() {
-		for i := range c.Stops {
-			stop := &c.Stops[i]
+		for stop := range page.EachOf(c.Stops) {
 			if stop.Reason != record.ReasonMaxIterations || stop.Share.Number < worthTelling || stop.Iterations.Number <= 1 {
 				continue
 			}
@@ -388,8 +386,7 @@ func (c *Comparison) Summary(quote func(string) string) page.Summary {
 // facts are how the tasks came out, how many more it would take, and in how many
 // places the specs differ.
 func (c *Comparison) facts(quote func(string) string) (lines []string) {
-	for i := range c.Pairs {
-		p := &c.Pairs[i]
+	for p := range page.EachOf(c.Pairs) {
 		d, of := p.primary(), ""
 		if d == nil || d.Tasks == 0 {
 			continue

@@ -111,8 +111,7 @@ func (t *Trend) End() {
 // says is how the newest result compares with the one before.
 func (t *Trend) says(quote func(string) string) string {
 	var all []string
-	for i := range t.rows {
-		row := &t.rows[i]
+	for row := range page.EachOf(t.rows) {
 		if row.place != len(t.results)-1 || row.pair == nil {
 			continue
 		}

@@ -49,8 +49,7 @@ func (c *collector) warnAbout(i int, s *Configuration) []Warning {
 		all.add(score.Scored > 0 && !score.Low.Known(), Warning{Kind: NoInterval, Name: score.Name})
 		all.add(score.Fewest != score.Most, Warning{Kind: UnequalRuns, Name: score.Name, Count: score.Fewest, Of: score.Most})
 	}
-	for at := range s.Declared {
-		m := &s.Declared[at]
+	for m := range page.EachOf(s.Declared) {
 		why := "which have fewer than " + page.Plural(max(m.K, 2), "scored trial", "scored trials")
 		if m.Reduce == reduceMajority {
 			why = "of which not all answers are known"

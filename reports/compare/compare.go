@@ -62,8 +62,7 @@ func Sides(base, new *Side, options Options) (*Result, error) {
 		return r, ErrNoCommonTask
 	}
 	var s *sample
-	for i := range new.Columns {
-		y := &new.Columns[i]
+	for y := range page.EachOf(new.Columns) {
 		x := base.column(y.Quantity)
 		if x == nil {
 			continue
@@ -371,8 +370,7 @@ const equal = 1e-9
 
 // settle tells the changes in a unit, and those that are rounding as none.
 func (s *sample) settle(unit float64) {
-	for i := range s.tasks {
-		t := &s.tasks[i]
+	for t := range page.EachOf(s.tasks) {
 		if t.change /= unit; math.Abs(t.change) < equal {
 			t.change = 0
 		}

@@ -46,8 +46,7 @@ func tuned(s *spec.Suite) (rows []replayability) {
 	if s.Tune == nil {
 		return nil
 	}
-	for i := range s.Tune.Parameters {
-		p := &s.Tune.Parameters[i]
+	for p := range page.EachOf(s.Tune.Parameters) {
 		rows = append(rows, together(s, func(l *spec.Loop) []replay.Parameter {
 			if !p.Value.FitsInto(l, p.Key) {
 				return nil
@@ -62,8 +61,7 @@ func tuned(s *spec.Suite) (rows []replayability) {
 func together(s *spec.Suite, analyse func(*spec.Loop) []replay.Parameter) (rows []replayability) {
 	var order []string
 	said := map[string][]replayability{}
-	for i := range s.Resolved {
-		c := &s.Resolved[i]
+	for c := range page.EachOf(s.Resolved) {
 		for _, p := range analyse(c.Loop) {
 			known, there := said[p.Path]
 			if !there {

@@ -245,8 +245,7 @@ func (t *telling) evaluation(it *record.Iteration) {
 
 // judged writes the scores of an iteration, or of the run for iteration 0.
 func (t *telling) judged(iteration int) {
-	for i := range t.Scores {
-		s := &t.Scores[i]
+	for s := range page.EachOf(t.Scores) {
 		if s.Iteration != iteration {
 			continue
 		}
@@ -388,8 +387,7 @@ func (t *telling) conversation(it *record.Iteration) {
 // tools that it asked for, and the others, such as retries.
 func (t *telling) program(it *record.Iteration) {
 	said, used, before := map[int]*record.Step{}, map[int][]record.ToolCall{}, 0
-	for i := range it.Steps {
-		s := &it.Steps[i]
+	for s := range page.EachOf(it.Steps) {
 		said[s.Call] = s
 		used[s.Call] = it.ToolCalls[min(before, len(it.ToolCalls)):min(before+s.Tools, len(it.ToolCalls))]
 		before += s.Tools
@@ -443,8 +441,7 @@ func stepText(it *record.Iteration, at int) string {
 
 // uses tells what was called, and what it gave.
 func (t *telling) uses(calls []record.ToolCall) {
-	for i := range calls {
-		c := &calls[i]
+	for c := range page.EachOf(calls) {
 		if c.Delegate != "" {
 			t.said("delegates", c.Delegate+" "+string(c.Arguments))
 		} else {

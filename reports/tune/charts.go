@@ -260,8 +260,7 @@ func (t *Tuning) frontChart(name string, x page.Axis, onFront func(*FrontRow) pa
 	}
 	on, other := page.Series{Name: "on the front"}, page.Series{Name: "not on the front", Tone: page.Grey}
 	var costs []page.Value
-	for i := range t.Front {
-		r := &t.Front[i]
+	for r := range page.EachOf(t.Front) {
 		d := page.Dot{X: onFront(r), Y: r.Objective, More: r.Name, Link: t.link(r.Candidate, r.Name), Params: reports.ParamTexts(r.Params)}
 		if row, ok := roles[r.Candidate]; ok {
 			d.Name, d.XRange, d.YRange, d.Ring = row.role, interval(&r.Intervals), r.ObjectiveInterval, strings.Contains(row.role, "today")
@@ -326,8 +325,7 @@ func (t *Tuning) stopsChart() []page.Chart {
 		Y: page.Axis{Name: "of", Kind: page.Category},
 	}
 	at := map[string]int{}
-	for i := range t.Stops {
-		of := &t.Stops[i]
+	for of := range page.EachOf(t.Stops) {
 		if len(of.Stops) == 0 {
 			continue
 		}
@@ -361,8 +359,7 @@ func (t *Tuning) limitsChart() []page.Chart {
 		Zones: []page.Zone{{Name: "the limit", From: 1, To: 1}},
 	}
 	used := page.Series{Bars: true}
-	for i := range t.Limits {
-		l := &t.Limits[i]
+	for l := range page.EachOf(t.Limits) {
 		if l.Share.Known() && len(c.Y.Labels) < mostLimitBars {
 			used.Dots = append(used.Dots, page.Dot{
 				X: l.Share, Y: page.Known(float64(len(c.Y.Labels))), Text: fmt.Sprintf("%s of %d", page.Whole(l.Used), l.Limit), More: page.Percent(l.Reached) + " of the runs reach it",
@@ -402,8 +399,7 @@ func (t *Tuning) curveCharts() (charts []page.Chart) {
 	} {
 		line := page.Series{Line: true}
 		known := 0
-		for i := range t.Curve {
-			s := &t.Curve[i]
+		for s := range page.EachOf(t.Curve) {
 			y := of.of(s)
 			known += count(y.Known())
 			line.Dots = append(line.Dots, page.Dot{X: page.Known(float64(s.Iteration)), Y: y, More: page.Plural(s.Extra, "extra success", "extra successes")})

@@ -27,8 +27,7 @@ func (t *chooser) front(ctx context.Context, r *Tuning, choice *chosen) error {
 		return err
 	}
 	drawn, competing := 0, 0
-	for i := range standings {
-		s := &standings[i]
+	for s := range page.EachOf(standings) {
 		if s.Drawn {
 			competing++
 		}

@@ -35,8 +35,7 @@ func (t *chooser) limits(ctx context.Context, r *Tuning, choice *chosen) error {
 		if err := t.used(ctx, r, of, loop, choice); err != nil {
 			return err
 		}
-		for i := range loop.Phases {
-			phase := &loop.Phases[i]
+		for phase := range page.EachOf(loop.Phases) {
 			if hint := phase.Unusual(); hint != "" {
 				r.Ranges = append(r.Ranges, RangeHint{Of: of.name, Path: "phases." + phase.Name + ".max_iterations", Limit: phase.MaxIterations, Hint: hint})
 			}

@@ -48,8 +48,7 @@ func PathsOf(base *spec.Resolved, set []spec.Assignment, axes []sweep.Axis) (*Pa
 			loosest = append(loosest, alone.Loosest(base.Loop)...)
 		}
 	}
-	for i := range p.Axes {
-		a := &p.Axes[i]
+	for a := range page.EachOf(p.Axes) {
 		switch {
 		case !sweep.NeedsCalls(base.Loop, a.Path):
 			p.Replayed = append(p.Replayed, *a)

@@ -620,8 +620,7 @@ func (b *Held) score(s int, all *taken, exact bool) Score {
 	sum := Score{Name: b.Scores[s]}
 	least, most := reports.Means{}, reports.Means{}
 	var low, high []float64
-	for t := range b.Tasks {
-		task := &b.Tasks[t]
+	for task := range page.EachOf(b.Tasks) {
 		low, high = low[:0], high[:0]
 		for _, i := range task.Runs {
 			e := all.ending(i)

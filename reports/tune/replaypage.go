@@ -133,8 +133,7 @@ func warned(c *Configuration, yield func(string, page.Warning) bool) bool {
 // failure.
 func (r *Replay) Checks() iter.Seq[page.Check] {
 	return func(yield func(page.Check) bool) {
-		for i := range r.Configurations {
-			c := &r.Configurations[i]
+		for c := range page.EachOf(r.Configurations) {
 			k := page.Check{Group: c.Name, Name: "exact", State: page.Passed, Message: c.told()}
 			if c.Label != LabelRecorded && c.Exact+c.Faults < c.Runs {
 				k.State = page.Skipped

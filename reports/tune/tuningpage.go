@@ -311,8 +311,7 @@ func precisely(v page.Value) string {
 // versus is the comparison that matters more to a reader.
 func (t *Tuning) versus() *Versus {
 	var found *Versus
-	for i := range t.Against {
-		v := &t.Against[i]
+	for v := range page.EachOf(t.Against) {
 		if v.What == "today" && !t.Unchanged {
 			return v
 		}
@@ -326,8 +325,7 @@ func (t *Tuning) versus() *Versus {
 // savedOf is how much less or more is taken of a quantity, "" where that is not
 // known or nothing changes.
 func (v *Versus) savedOf(quantity string) (text string, saves bool) {
-	for i := range v.Saved {
-		s := &v.Saved[i]
+	for s := range page.EachOf(v.Saved) {
 		if s.Quantity != quantity || !s.Saved.Known() || s.Saved.Number == 0 {
 			continue
 		}
@@ -345,8 +343,7 @@ func (v *Versus) savedOf(quantity string) (text string, saves bool) {
 
 // share is the part of a quantity that is saved.
 func (v *Versus) share(quantity string) page.Value {
-	for i := range v.All {
-		d := &v.All[i]
+	for d := range page.EachOf(v.All) {
 		if d.Name == quantity && d.Base > 0 && d.Value(d.New).Known() {
 			return page.Known(1 - float64(d.New/d.Base))
 		}
@@ -459,8 +456,7 @@ func (t *Tuning) littleSaved() (quantity, change string) {
 	if v == nil || v.What != "today" || t.Recommended == nil {
 		return "", ""
 	}
-	for i := range v.All {
-		d := &v.All[i]
+	for d := range page.EachOf(v.All) {
 		switch cost, _, _ := strings.Cut(t.Terms.Cost, "."); {
 		case d.Score && d.Verdict == compare.Better:
 			return "", ""

@@ -418,8 +418,7 @@ func (t *Tuning) foldRows() (rows []foldRow) {
 	if v == nil || v.HeldOut.Runs == 0 {
 		return nil
 	}
-	for i := range v.Folds {
-		f := &v.Folds[i]
+	for f := range page.EachOf(v.Folds) {
 		row := foldRow{name: fmt.Sprint(f.Fold), chosen: "none", tasks: f.Tasks}
 		if f.Chosen >= 0 {
 			row.chosen, row.train, row.heldOut = f.Name, &f.Train, &f.HeldOut
