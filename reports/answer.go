@@ -154,7 +154,12 @@ func commonestFailure(dir string) Count {
 			continue
 		}
 		text := FirstLine(failure.Error())
-		cause := causeOf(text)
+		cause := differing.ReplaceAllStringFunc(text, func(text string) string {
+			if strings.HasPrefix(text, "status ") {
+				return text
+			}
+			return "#"
+		})
 		example, known := examples[cause]
 		several[cause] = several[cause] || known && text != example
 		if !known || text < example {
@@ -173,16 +178,6 @@ func commonestFailure(dir string) Count {
 // differing is what differs in messages of one cause: numbers, addresses, times and ids. What
 // a server answered with is no such number.
 var differing = regexp.MustCompile(`\bstatus \d+|\b[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b|\b[0-9a-fA-F]{8,}\b|\w*\d\w*([.:,-]\w*\d\w*)*`)
-
-// causeOf is a message without what differs where the cause is the same.
-func causeOf(message string) string {
-	return differing.ReplaceAllStringFunc(message, func(text string) string {
-		if strings.HasPrefix(text, "status ") {
-			return text
-		}
-		return "#"
-	})
-}
 
 // commonest is what occurs most often, the first by name among equals.
 func commonest(counts map[string]int) (most Count) {

@@ -1,7 +1,6 @@
 package reports
 
 import (
-	"cmp"
 	"math"
 	"slices"
 
@@ -202,14 +201,6 @@ func (m *measure) among(is func(at int32) bool) *measure {
 	return &some
 }
 
-// graded reports whether some primary score is neither 0 nor 1.
-func (m *measure) graded() bool {
-	return slices.ContainsFunc(m.ordered, func(at int32) bool {
-		score, ok := m.runs.primary(at)
-		return ok && score != 0 && score != 1
-	})
-}
-
 // meanScore is the interval of the mean over runs of their primary scores, which
 // they all have. Whether these are graded is said of the whole configuration: a few
 // of its runs may happen to have 0 or 1.
@@ -325,11 +316,6 @@ func (t *Means) Put(cluster string, mean float64) {
 		}
 	}
 	t.Clusters[at] = append(t.Clusters[at], mean)
-}
-
-// clusterSize is how many tasks a cluster has on average.
-func (t *Means) clusterSize() float64 {
-	return float64(len(t.All)) / float64(cmp.Or(len(t.Clusters), len(t.All), 1))
 }
 
 // Interval is the 95 % interval of the mean of the means: Wilson's on an

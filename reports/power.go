@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -82,7 +83,7 @@ func manyOf(n float64, ok bool, one, many string) string {
 	if !ok || n > mostToTell {
 		return "more than a million " + many
 	}
-	return page.Plural(roundUp(n), one, many)
+	return page.Plural(int(math.Ceil(n-1e-9)), one, many)
 }
 
 // shortened says once what all parts repeat.
@@ -158,8 +159,6 @@ func enoughTrials(v *Variation, difference float64, tasks int) (trials float64, 
 	}
 	return max(1, (v.Paired.WithinA+v.Paired.WithinB)/left), true
 }
-
-func roundUp(n float64) int { return int(math.Ceil(n - 1e-9)) }
 
 // Variation is by how much the configurations of a report differ from task to
 // task and from trial to trial: what it takes to say how large another suite of
@@ -255,7 +254,7 @@ func (v *Variation) add(a, b trials) {
 	v.OneTrial = v.OneTrial || min(trialsA, trialsB) <= 1
 	v.Pairs++
 	v.Tasks += len(differences.All)
-	v.ClusterSize += differences.clusterSize()
+	v.ClusterSize += float64(len(differences.All)) / float64(cmp.Or(len(differences.Clusters), len(differences.All), 1))
 	v.Paired.Between += max(0, se*se*n-withinA/trialsA-withinB/trialsB)
 	v.Paired.WithinA += withinA
 	v.Paired.WithinB += withinB

@@ -50,22 +50,16 @@ func (c *collector) stops(configuration int, m *measure) []Stop {
 	for _, at := range c.runs.ordered[configuration] {
 		runs[c.runs.all[at].stop]++
 	}
-	stops, graded := []Stop{}, m.graded()
+	stops, graded := []Stop{}, slices.ContainsFunc(m.ordered, func(at int32) bool { score, ok := m.runs.primary(at); return ok && score != 0 && score != 1 })
 	for i, n := range runs {
 		if n > 0 {
-			stops = append(stops, m.stop(int32(i), graded, c.countsSteps(configuration)))
+			stops = append(stops, m.stop(int32(i), graded, !c.manifest.Brief && len(c.manifest.Configurations[configuration].Steps) > 0))
 		}
 	}
 	slices.SortFunc(stops, func(a, b Stop) int {
 		return cmp.Or(mostFirst(a.Runs, b.Runs, a.Name(), b.Name()), cmp.Compare(a.Class, b.Class), cmp.Compare(a.Fired, b.Fired))
 	})
 	return stops
-}
-
-// countsSteps reports whether agents of the configuration make steps, and it is known how
-// many.
-func (c *collector) countsSteps(configuration int) bool {
-	return !c.manifest.Brief && len(c.manifest.Configurations[configuration].Steps) > 0
 }
 
 // stop measures the runs that stopped in one way. The means of these runs vary

@@ -35,10 +35,6 @@ type reach struct {
 	untimed int64         // runs that do not tell it
 }
 
-func newSums() sums {
-	return sums{failed: map[record.ErrorClass]int{}, versions: map[string]bool{}, phases: map[string]*histogram{}, answered: map[string]*answered{}}
-}
-
 func (u *sums) add(s *record.Signals, head *record.ConfigurationHead) {
 	u.agent, u.judging, u.user = u.agent.Plus(s.Usage), u.judging.Plus(s.Judging), u.user.Plus(s.User)
 	u.simulated = u.simulated || s.Simulated

@@ -202,7 +202,12 @@ func (t *Trend) dollars(v page.Value) string {
 func (t *Trend) table() page.Table {
 	fields := slices.Concat(
 		page.Named("result", "result", func(r *trendRow) string { return r.result }),
-		page.Worded("started", "started", func(r *trendRow) string { return r.started() }).Optional(),
+		page.Worded("started", "started", func(r *trendRow) string {
+			if r.at.IsZero() {
+				return ""
+			}
+			return r.at.UTC().Format("2006-01-02 15:04")
+		}).Optional(),
 		page.Of(page.Column{Head: "configuration", Key: "configuration"}, func(r *trendRow) page.Cell {
 			cell := page.Name(r.Name)
 			cell.Runs = r.terms()
@@ -231,13 +236,6 @@ func (t *Trend) table() page.Table {
 // terms name the row, to which marks lead.
 func (r *trendRow) terms() []string {
 	return []string{page.Term("config", r.Name), page.Term("result", r.result)}
-}
-
-func (r *trendRow) started() string {
-	if r.at.IsZero() {
-		return ""
-	}
-	return r.at.UTC().Format("2006-01-02 15:04")
 }
 
 // verdict is the change since the result before, and what it means.

@@ -77,7 +77,9 @@ func (p *Progress) Start() {
 			case <-ticker.C:
 				p.show()
 			case <-keeping.C:
-				p.keep()
+				if p.Keep != nil {
+					p.Keep(p.parts())
+				}
 			case <-p.stop:
 				return
 			}
@@ -158,12 +160,6 @@ func (p *Progress) show() {
 		return
 	}
 	fmt.Fprintln(p.Out, line)
-}
-
-func (p *Progress) keep() {
-	if p.Keep != nil {
-		p.Keep(p.parts())
-	}
 }
 
 func (p *Progress) line() string { return strings.Join(p.parts(), " · ") }

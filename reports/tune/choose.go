@@ -374,7 +374,7 @@ func (t *chooser) choice(ctx context.Context, candidate int) (*Choice, error) {
 		}
 		of = &t.candidates[candidate]
 	}
-	c := &Choice{Configuration: t.held.Configuration(of, outcomes), Candidate: candidate}
+	c := &Choice{Configuration: t.held.summed(of, page.EachOf(outcomes)), Candidate: candidate}
 	if candidate == theRecording {
 		c.Recorded, c.Label = true, LabelRecorded
 		if len(t.Recordings()) > 1 {

@@ -630,7 +630,7 @@ func (t *chooser) influence(ctx context.Context, p *profile, subset int, of *ter
 		}
 		scope.set(all)
 		for _, c := range cells {
-			scope.drop(c)
+			scope.sums.include(c, -1)
 		}
 		without, _ := of.of(ctx, scope)
 		values = append(values, without)

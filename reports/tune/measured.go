@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"hash/maphash"
 	"math"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -98,7 +97,7 @@ func (t *chooser) measure(ctx context.Context) (err error) {
 		return err
 	}
 	var failed atomic.Pointer[error]
-	err = each(ctx, n, chunk, func(i int) {
+	err = sweep.Each(ctx, n, chunk, func(i int) {
 		if err := t.measureOne(ctx, i); err != nil {
 			failed.CompareAndSwap(nil, &err)
 		}
@@ -278,27 +277,6 @@ func (t *chooser) judge(ctx context.Context, i, s int, scope *metrics) {
 // chunk is how many candidates a worker takes at a time: bits of one word.
 const chunk = 64
 
-// each does something with each of n things, so many at a time, on all processors.
-func each(ctx context.Context, n, chunk int, do func(i int)) error {
-	var next atomic.Int64
-	var workers sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), (n+chunk-1)/chunk) {
-		workers.Go(func() {
-			for ctx.Err() == nil {
-				from := int(next.Add(int64(chunk))) - chunk
-				for i := max(0, from); i < min(from+chunk, n); i++ {
-					do(i)
-				}
-				if from >= n {
-					return
-				}
-			}
-		})
-	}
-	workers.Wait()
-	return ctx.Err()
-}
-
 // sums are what metrics come from: those of a candidate over a part of the runs.
 // They add up, and can be taken away again.
 type sums struct {
@@ -318,9 +296,6 @@ type scoreSums struct{ sum, tasks, known, hits, lost, gained float64 }
 // add adds the totals of a part. What was cut in flight counts at its most: a
 // cost that has bounds is not to look cheap.
 func (s *sums) add(t *sweep.Totals) { s.include(t, 1) }
-
-// drop takes the totals of a part away.
-func (s *sums) drop(t *sweep.Totals) { s.include(t, -1) }
 
 func (s *sums) include(t *sweep.Totals, sign float64) {
 	used := &t.Most

@@ -239,7 +239,7 @@ func replayed(ctx context.Context, of Recorded, candidates []int, held []*Held) 
 		held[k].tookBefore()
 	}
 	made := make([]Configuration, len(candidates))
-	return made, each(ctx, len(candidates), 1, func(k int) {
+	return made, sweep.Each(ctx, len(candidates), 1, func(k int) {
 		var sum tally
 		for _, sums := range workers {
 			sum.plus(&sums[k])
@@ -270,11 +270,6 @@ func (b *Held) asRecorded(name string) Configuration {
 	c := b.summed(&sweep.Candidate{Name: name}, b.asTheyWere())
 	c.Recording, c.Recorded, c.Label = name, true, LabelRecorded
 	return c
-}
-
-// Configuration is what a candidate makes of the runs.
-func (b *Held) Configuration(candidate *sweep.Candidate, outcomes []sweep.Outcome) Configuration {
-	return b.summed(candidate, page.EachOf(outcomes))
 }
 
 func (b *Held) summed(candidate *sweep.Candidate, outcomes iter.Seq[*sweep.Outcome]) Configuration {
@@ -538,7 +533,7 @@ func Hold(runs []sweep.Run, scores []string) *Held {
 	at, clusters := map[string]int{}, map[string]bool{}
 	type seen struct{ untimed, lumped bool }
 	within, rooms := make([]seen, len(b.Runs)), sync.Pool{New: func() any { return &replay.Room{} }}
-	_ = each(context.Background(), len(b.Runs), chunk, func(i int) { // nothing stops it
+	_ = sweep.Each(context.Background(), len(b.Runs), chunk, func(i int) { // nothing stops it
 		room := rooms.Get().(*replay.Room)
 		defer rooms.Put(room)
 		run := b.Runs[i].Whole(room)

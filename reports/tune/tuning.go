@@ -2,6 +2,7 @@ package tune
 
 import (
 	"encoding/json"
+
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports/compare"
 	"github.com/agentbench/agentbench/reports/page"

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"runtime"
 	"slices"
@@ -24,7 +25,7 @@ func (s *Sweep) count(ctx context.Context, f *family, into *cells, visit func(ca
 	table, order := f.tracer.Table(f.traces, into.of), inOrder(f.configurations)
 	stretch := max(64, len(order)/(4*runtime.GOMAXPROCS(0)))
 	stretches := slices.Collect(slices.Chunk(order, stretch))
-	return each(ctx, len(stretches), 1, func(i int) {
+	return Each(ctx, len(stretches), 1, func(i int) {
 		cursor, a := table.Cursor(), s.adding(f, into)
 		for run, at := range into.of {
 			if at >= 0 && f.traces[run].Iterations() > 0 {
@@ -184,7 +185,7 @@ func (s *Sweep) countable(ctx context.Context, f *family) (bool, error) {
 	if f.points == nil {
 		return false, nil
 	}
-	if _, err := s.fit(ctx, f.members[0]); err != nil {
+	if _, err := s.Recording(ctx, f.members[0]); err != nil {
 		return false, err
 	}
 	if f.ledger != nil {
@@ -369,6 +370,7 @@ func observe(l *spec.Loop, path string, recordings []Recording) (o observed, ok 
 	case kind == spec.KindNoImprovement && field == "min_delta":
 		o.values, o.strictly = fromRuns(recordings, differences), true
 	case kind == spec.KindTimeout && field == "after":
+		ends := func(it *record.Iteration) (float64, bool) { return it.End.Seconds(), it.End > 0 }
 		o.values, o.write = fromIterations(recordings, ends), func(v float64) any { return seconds(v) }
 	case path == "guards.budget.tokens":
 		o.values = fromRuns(recordings, spent(func(u record.Usage) float64 { return float64(u.Tokens()) }))
@@ -404,11 +406,6 @@ func kindOf(l *spec.Loop, path string) (spec.Kind, string) {
 	return "", path[at+1:]
 }
 
-// isMaximum knows a max_iterations that has a name of its own.
-func isMaximum(l *spec.Loop, path string) bool {
-	return slices.ContainsFunc(l.Values(), func(v spec.Value) bool { return v.Path == path && v.Value == string(spec.KindMaxIterations) })
-}
-
 // fromIterations gathers a number of every iteration.
 func fromIterations(recordings []Recording, of func(*record.Iteration) (float64, bool)) []float64 {
 	return fromRuns(recordings, func(run *record.Run) []float64 {
@@ -432,12 +429,7 @@ func fromRuns(recordings []Recording, of func(*record.Run) []float64) []float64 
 			}
 		}
 	}
-	values := make([]float64, 0, len(seen))
-	for v := range seen {
-		values = append(values, v)
-	}
-	slices.Sort(values)
-	return values
+	return slices.Sorted(maps.Keys(seen))
 }
 
 func confidences(it *record.Iteration) (float64, bool) {
@@ -446,8 +438,6 @@ func confidences(it *record.Iteration) (float64, bool) {
 	}
 	return it.Evaluation.Confidence, true
 }
-
-func ends(it *record.Iteration) (float64, bool) { return it.End.Seconds(), it.End > 0 }
 
 // differences are by how much an iteration is above one before it.
 func differences(run *record.Run) []float64 {

@@ -1,17 +1,16 @@
 package sweep
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
 	"math/big"
 	"regexp"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/agentbench/agentbench/engine/replay"
@@ -42,9 +41,7 @@ func (e *TooMany) Error() string {
 }
 
 // Hint says what to narrow.
-func (e *TooMany) Hint() string {
-	return "narrow it: " + strings.Join(e.Widest, ", ")
-}
+func (e *TooMany) Hint() string { return "narrow it: " + strings.Join(e.Widest, ", ") }
 
 // Grid is every combination of the values of the axes, in the order declared and
 // the last axis changing fastest, in every base, each with the same parameters
@@ -88,13 +85,6 @@ func Affords(bases int, axes []Axis) error {
 	return e
 }
 
-func grouped(digits string) string {
-	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	return digits
-}
-
 // gridding is the grid of one base.
 type gridding struct {
 	base  *Base
@@ -115,19 +105,10 @@ func grid(base *Base, named bool, set []spec.Assignment, axes []Axis, kinds *kin
 		n *= len(axes[i].Values)
 	}
 	all, faults := make([]Candidate, n), make([]source.Faults, n)
-	var next atomic.Int64
-	var workers sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), n) {
-		workers.Go(func() {
-			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
-				all[i], faults[i] = g.candidate(i)
-			}
-		})
-	}
-	workers.Wait()
-	for i := range faults {
-		if faults[i] != nil {
-			return nil, faults[i]
+	_ = Each(context.Background(), n, 1, func(i int) { all[i], faults[i] = g.candidate(i) }) // nothing stops it
+	for _, fault := range faults {
+		if fault != nil {
+			return nil, fault
 		}
 	}
 	return all, nil
@@ -331,8 +312,9 @@ func (a *Axis) Words() string {
 }
 
 // Thousands is a whole number in groups of three digits.
-func Thousands(n int64) string {
-	digits := strconv.FormatInt(n, 10)
+func Thousands(n int64) string { return grouped(strconv.FormatInt(n, 10)) }
+
+func grouped(digits string) string {
 	for i := len(digits) - 3; i > 0; i -= 3 {
 		digits = digits[:i] + "," + digits[i:]
 	}
@@ -554,10 +536,8 @@ const warmFamilies = 4
 
 // warm keeps a family's walks, and forgets those of the one walked longest ago.
 func (s *Sweep) warm(f *family) {
-	s.walked = append(s.walked, f)
-	if len(s.walked) > warmFamilies {
-		cold := s.walked[0]
-		cold.walked = walked{}
+	if s.walked = append(s.walked, f); len(s.walked) > warmFamilies {
+		s.walked[0].walked = walked{}
 		s.walked = s.walked[1:]
 	}
 }
@@ -579,8 +559,9 @@ func (s *Sweep) told(candidate, on int) bool {
 // decides something else than when a run stops.
 func (a *Axis) Loosest(l *spec.Loop) []spec.Assignment {
 	path := spec.FullPath(a.Path)
+	section, _, _ := strings.Cut(path, ".")
 	own, limited := valueAt(l, path)
-	if !limited || !stops(path) {
+	if stops := section == "terminate" || section == "guards" || strings.HasSuffix(path, ".max_iterations"); !limited || !stops {
 		return nil
 	}
 	smaller := strings.HasSuffix(path, ".min_delta")
@@ -638,12 +619,6 @@ func valueAt(l *spec.Loop, path string) (found any, ok bool) {
 		}
 	}
 	return found, ok
-}
-
-// stops reports whether a parameter is one of those that decide when a run stops.
-func stops(path string) bool {
-	section, _, _ := strings.Cut(path, ".")
-	return section == "terminate" || section == "guards" || strings.HasSuffix(path, ".max_iterations")
 }
 
 // Whole makes values of ends: every whole number between them. It is not ok where

@@ -124,11 +124,8 @@ type Range struct{ Least, Most float64 }
 // Known reports whether it has ends.
 func (r Range) Known() bool { return !math.IsNaN(r.Least) }
 
-// Point reports whether both ends are known and the same.
-func (r Range) Point() bool { return r.Least == r.Most }
-
 // Hit reports whether it is a point of 1 or more.
-func (r Range) Hit() bool { return r.Point() && r.Least >= 1 }
+func (r Range) Hit() bool { return r.Least == r.Most && r.Least >= 1 }
 
 func point(v float64) Range { return Range{v, v} }
 
@@ -162,7 +159,7 @@ func (s *Sweep) Outcomes(ctx context.Context, candidates ...int) ([][]Outcome, e
 func (s *Sweep) Visit(ctx context.Context, candidates []int, visitor func() func(k, run int, o *Outcome, again bool)) error {
 	courses := make([][]*course, len(s.recordings))
 	for k, candidate := range candidates {
-		on, err := s.fit(ctx, candidate)
+		on, err := s.Recording(ctx, candidate)
 		if err != nil {
 			return err
 		}
@@ -413,6 +410,7 @@ type chain struct {
 // chain is that of a candidate of a grid, and its limit as outcomes tell it.
 func (c *Candidate) chain(loop *spec.Loop) (in chain, limit float64) {
 	budget := loop.Guards.Budget
+	callsModels := func(s spec.Stage) bool { return len(s.Agent.Models) > 0 } // limits decide about each of its calls
 	if c.of == nil || budget == nil || !budget.Hard || replay.ReadsParameters(loop) || slices.ContainsFunc(loop.Stages(), callsModels) {
 		return chain{}, 0
 	}
@@ -440,18 +438,16 @@ func (c *Candidate) chain(loop *spec.Loop) (in chain, limit float64) {
 	return in, limit
 }
 
-// callsModels reports whether a stage is a program that calls models: limits decide about each of its calls.
-func callsModels(s spec.Stage) bool { return len(s.Agent.Models) > 0 }
-
 // chunk is how many runs a worker takes at a time.
 const chunk = 64
 
-// each does something with each of n things, on all processors.
-func each(ctx context.Context, n, chunk int, do func(i int)) error {
+// Each does something with each of n things, so many at a time, on all processors. The error is that
+// of the context.
+func Each(ctx context.Context, n, chunk int, do func(i int)) error {
 	return eachOn(ctx, n, chunk, func() func(int) { return do })
 }
 
-// eachOn is each with something of its own for every worker.
+// eachOn is Each with something of its own for every worker.
 func eachOn(ctx context.Context, n, chunk int, worker func() func(i int)) error {
 	var next atomic.Int64
 	var workers sync.WaitGroup
@@ -477,10 +473,6 @@ func eachOn(ctx context.Context, n, chunk int, worker func() func(i int)) error 
 // replayed on: the one whose path it takes, else the one that leaves most of its
 // runs exact. The error is that of the context.
 func (s *Sweep) Recording(ctx context.Context, candidate int) (int, error) {
-	return s.fit(ctx, candidate)
-}
-
-func (s *Sweep) fit(ctx context.Context, candidate int) (int, error) {
 	f := s.of[candidate]
 	if f.chosen {
 		return f.recording, nil

@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -131,16 +132,6 @@ func Sum(outcomes []Outcome, runs []Run, part []int, parts int) []Totals {
 	return Divide(runs, part, parts).Sum(outcomes)
 }
 
-func addUp(outcomes []Outcome, runs []Run, all *cells) []Totals {
-	sums := make([]cell, len(all.trials))
-	for i := range outcomes {
-		if all.of[i] >= 0 {
-			sums[all.of[i]].add(&outcomes[i], &runs[i])
-		}
-	}
-	return all.totals(sums)
-}
-
 // cells divide runs by part and by the trials of their tasks, so that sums over
 // tasks follow from whole numbers.
 type cells struct {
@@ -160,12 +151,7 @@ func newCells(trials, part []int, parts int) *cells {
 			keys = append(keys, k)
 		}
 	}
-	slices.SortFunc(keys, func(a, b key) int {
-		if a.part != b.part {
-			return a.part - b.part
-		}
-		return a.trials - b.trials
-	})
+	slices.SortFunc(keys, func(a, b key) int { return cmp.Or(a.part-b.part, a.trials-b.trials) })
 	c := &cells{of: make([]int, len(part)), parts: parts}
 	for i, k := range keys {
 		at[k] = i
@@ -408,8 +394,9 @@ var ofIterations = []string{"max_iterations", "absolute_max_iterations", "min_it
 
 // counts reports whether a parameter is a number of iterations, of steps or of turns.
 func counts(l *spec.Loop, path string) bool {
-	name := lastOf(path)
-	if !slices.Contains(ofIterations, name) && !isMaximum(l, path) && !limitsSteps(l, path) && path != "user.max_turns" {
+	// A max_iterations may have a name of its own.
+	isMaximum := slices.ContainsFunc(l.Values(), func(v spec.Value) bool { return v.Path == path && v.Value == string(spec.KindMaxIterations) })
+	if !slices.Contains(ofIterations, lastOf(path)) && !isMaximum && !limitsSteps(l, path) && path != "user.max_turns" {
 		return false
 	}
 	return slices.ContainsFunc(l.Values(), func(v spec.Value) bool {
