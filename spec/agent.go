@@ -1,6 +1,8 @@
 package spec
 
 import (
+	"cmp"
+	"reflect"
 	"slices"
 	"time"
 
@@ -15,15 +17,15 @@ type Agent struct {
 	A2A     string   `yaml:"a2a" doc:"The address of a remote agent."`
 	Headers Headers  `yaml:"headers" doc:"http, a2a: sent with every request; {env: NAME} takes a value from the environment."`
 
-	System          *Prompt       `yaml:"system" doc:"The system prompt; {{ }} holds CEL."`
+	System          *Prompt       `yaml:"system" doc:"The system prompt; {{ }} holds CEL." also:"system_prompt instructions"`
 	Reply           Reply         `yaml:"reply" enum:"text|json" doc:"text (default) or json: output is then an object in expressions."`
 	Temperature     *float64      `yaml:"temperature" min:"0" max:"2"`
 	TopP            *float64      `yaml:"top_p" min:"0" max:"1"`
-	MaxOutputTokens int           `yaml:"max_output_tokens" min:"1" max:"10000000"`
+	MaxOutputTokens int           `yaml:"max_output_tokens" min:"1" max:"10000000" also:"max_tokens max_completion_tokens"`
 	Seed            *int64        `yaml:"seed"`
 	Timeout         time.Duration `yaml:"timeout" above:"0" doc:"Of one call or one program."`
 
-	MaxSteps   int        `yaml:"max_steps" min:"1" doc:"Steps inside one iteration: of a model (default 5), or of a program with models (default: no limit)."`
+	MaxSteps   int        `yaml:"max_steps" min:"1" doc:"Steps inside one iteration: of a model (default 5), or of a program with models (default: no limit)." also:"max_turns max_tool_calls"`
 	StepsOf    string     `yaml:"steps_of" enum:"all|main" doc:"models: the steps that max_steps counts: those of all conversations of the program (all, default), or of the main one alone (main)."`
 	ToolCalls  string     `yaml:"tool_calls" enum:"native|fenced|xml" doc:"How tool calls are written: native (the server's own, default), fenced or xml blocks in the text."`
 	ToolChoice string     `yaml:"tool_choice" minlen:"1" doc:"native calls: auto, none, required, or the name of a tool."`
@@ -125,17 +127,15 @@ func (l *Loop) Stages() []Stage {
 	for i := range l.Phases {
 		p := &l.Phases[i]
 		agent := l.Agent.with(p.Agent)
-		if p.Reply != "" {
-			agent.Reply = p.Reply
-		}
+		agent.Reply = cmp.Or(p.Reply, agent.Reply)
 		if p.Tools != nil {
 			agent.Tools = *p.Tools
 		}
-		stages = append(stages, Stage{Name: p.Name, Agent: agent, Prompt: firstPrompt(p.Prompt, l.Prompt), Limit: p.MaxIterations, Until: p.Until})
+		stages = append(stages, Stage{Name: p.Name, Agent: agent, Prompt: cmp.Or(p.Prompt, l.Prompt), Limit: p.MaxIterations, Until: p.Until})
 	}
 	for i := range l.Strategies {
 		s := &l.Strategies[i]
-		stages = append(stages, Stage{Name: s.Name, Agent: l.Agent.with(s.Agent), Prompt: firstPrompt(s.Prompt, l.Prompt), Limit: max(1, s.MaxIterations)})
+		stages = append(stages, Stage{Name: s.Name, Agent: l.Agent.with(s.Agent), Prompt: cmp.Or(s.Prompt, l.Prompt), Limit: max(1, s.MaxIterations)})
 	}
 	if len(stages) == 0 {
 		stages = append(stages, Stage{Agent: l.Agent.with(nil), Prompt: l.Prompt})
@@ -145,12 +145,7 @@ func (l *Loop) Stages() []Stage {
 
 // RepliesText reports whether every stage's output is a text.
 func (l *Loop) RepliesText() bool {
-	for _, s := range l.Stages() {
-		if s.Agent.Model == "" || s.Agent.Reply == ReplyJSON {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(l.Stages(), func(s Stage) bool { return s.Agent.Model == "" || s.Agent.Reply == ReplyJSON })
 }
 
 // StepsOfMain is steps_of where the main conversation of a program alone counts.
@@ -249,15 +244,6 @@ func (a *Agent) Completing() (names []string) {
 	return names
 }
 
-func firstPrompt(prompts ...*Prompt) *Prompt {
-	for _, p := range prompts {
-		if p != nil {
-			return p
-		}
-	}
-	return nil
-}
-
 // with is a copy of the agent with the overrides of a stage. An override that
 // says what executes takes the place of what the loop says there.
 func (a *Agent) with(over *Agent) *Agent {
@@ -275,46 +261,11 @@ func (a *Agent) with(over *Agent) *Agent {
 			merged.MaxSteps, merged.StepsOf = 0, "" // the steps of programs are counted otherwise
 		}
 	}
-	override(&merged.System, over.System)
-	override(&merged.Reply, over.Reply)
-	override(&merged.Temperature, over.Temperature)
-	override(&merged.TopP, over.TopP)
-	override(&merged.MaxOutputTokens, over.MaxOutputTokens)
-	override(&merged.Seed, over.Seed)
-	override(&merged.Timeout, over.Timeout)
-	override(&merged.MaxSteps, over.MaxSteps)
-	override(&merged.StepsOf, over.StepsOf)
-	override(&merged.ToolCalls, over.ToolCalls)
-	override(&merged.ToolChoice, over.ToolChoice)
-	override(&merged.Memory, over.Memory)
-	override(&merged.WarnRemaining, over.WarnRemaining)
-	override(&merged.FinalResponse, over.FinalResponse)
-	override(&merged.Recipe, over.Recipe)
-	override(&merged.OnLimit, over.OnLimit)
-	override(&merged.Usage, over.Usage)
-	override(&merged.Output, over.Output)
-	if over.Env != nil {
-		merged.Env = over.Env
-	}
-	if over.Models != nil {
-		merged.Models = over.Models
-	}
-	if over.Headers != nil {
-		merged.Headers = over.Headers
-	}
-	if over.Tools != nil {
-		merged.Tools = over.Tools
-	}
-	if over.Delegates != nil {
-		merged.Delegates = over.Delegates
+	from, to := reflect.ValueOf(over).Elem(), reflect.ValueOf(&merged).Elem()
+	for _, key := range keysOf(from.Type()) {
+		if given := from.Field(key.field); !given.IsZero() {
+			to.Field(key.field).Set(given)
+		}
 	}
 	return &merged
-}
-
-// override replaces a value by one that is given.
-func override[T comparable](value *T, given T) {
-	var none T
-	if given != none {
-		*value = given
-	}
 }

@@ -43,18 +43,12 @@ func answerOf(value any) (Answer, error) {
 		return Answer{Text: replyText(value)}, nil
 	}
 	var a Answer
-	var err error
-	if a.Text, err = oneText(o, "text", "content"); err != nil {
-		return a, err
-	}
-	if a.Thinking, err = oneText(o, "thinking", "reasoning_content", "reasoning"); err != nil {
-		return a, err
-	}
-	if a.Finish, err = oneText(o, "finish"); err != nil {
-		return a, err
-	}
-	a.ToolCalls, err = answerCalls(o)
-	return a, err
+	var errs [4]error
+	a.Text, errs[0] = oneText(o, "text", "content")
+	a.Thinking, errs[1] = oneText(o, "thinking", "reasoning_content", "reasoning")
+	a.Finish, errs[2] = oneText(o, "finish")
+	a.ToolCalls, errs[3] = answerCalls(o)
+	return a, cmp.Or(errs[:]...)
 }
 
 func isAnswer(o *expr.Object) bool {
@@ -153,9 +147,7 @@ func (d *Document) Answers(model string) (Script, error) {
 		return Script{}, fmt.Errorf("unknown script model %q", model)
 	}
 	s := Script{AfterLast: m.AfterLast}
-	if s.AfterLast == "" {
-		s.AfterLast = "error"
-	}
+	s.AfterLast = cmp.Or(s.AfterLast, "error")
 	var err error
 	switch {
 	case m.Conversations != nil:
@@ -256,22 +248,14 @@ func (d *Document) mocked() ([]Answer, error) {
 
 // Asks reports whether the scorer, or something that its score is made of, asks others. All are the scorers of the suite.
 func (s *Scorer) Asks(all []Scorer) bool {
-	for part := range s.MadeOf(all) {
-		if part.Kind().Asks {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(slices.Collect(s.MadeOf(all)), func(part *Scorer) bool { return part.Kind().Asks })
 }
 
 // AsksModels reports whether the scorer, or a part of it, calls a model or an endpoint.
 func (s *Scorer) AsksModels(all []Scorer) bool {
-	for part := range s.MadeOf(all) {
-		if slices.Contains([]ScorerType{"judge", "pairwise", "http"}, part.Type) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(slices.Collect(s.MadeOf(all)), func(part *Scorer) bool {
+		return slices.Contains([]ScorerType{"judge", "pairwise", "http"}, part.Type)
+	})
 }
 
 // outputs are the words for which outputs a scorer judges, from the fewest on.
@@ -333,10 +317,8 @@ func (p *ScorerPart) of(all []Scorer) *Scorer {
 	if p.Scorer != nil {
 		return p.Scorer
 	}
-	for i := range all {
-		if all[i].Name == p.Named {
-			return &all[i]
-		}
+	if at := slices.IndexFunc(all, func(s Scorer) bool { return s.Name == p.Named }); at >= 0 {
+		return &all[at]
 	}
 	return nil
 }

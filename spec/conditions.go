@@ -191,9 +191,7 @@ func (t *Timeout) presetCancel(n *source.Node, d *source.Decoder, underAll bool)
 	if cancel := n.Get("cancel"); cancel != nil && underAll && t.Cancel != nil && *t.Cancel {
 		d.Fault(cancel, "write cancel: false, or move the timeout out of all", "a timeout under all cannot cancel the iteration in flight")
 	}
-	if t.Cancel == nil {
-		t.Cancel = new(!underAll)
-	}
+	t.Cancel = cmp.Or(t.Cancel, new(!underAll))
 }
 
 func isOff(n *source.Node) bool { return n != nil && n.Kind == source.String && n.Text == "off" }
@@ -376,8 +374,8 @@ type NamedConsecutive struct {
 // RunBudget is what one run may spend. Zero means no limit.
 type RunBudget struct {
 	Tokens  int64   `yaml:"tokens" min:"1"`
-	Calls   int64   `yaml:"calls" min:"1"`
-	CostUSD float64 `yaml:"cost_usd" above:"0" max:"1000000"`
+	Calls   int64   `yaml:"calls" min:"1" also:"requests max_calls"`
+	CostUSD float64 `yaml:"cost_usd" above:"0" max:"1000000" also:"cost usd dollars max_cost money"`
 	Steps   int64   `yaml:"steps" min:"1" doc:"Steps of a program that calls models: its calls, without titles, summaries and retries."`
 	Hard    bool    `yaml:"hard" doc:"Reserve every call first, so that it is never exceeded."`
 }
@@ -493,8 +491,8 @@ func (e *Evaluate) Elsewhere() string {
 // Check is one requirement on the output.
 type Check struct {
 	Name     string   `yaml:"name" need:"required" minlen:"1"`
-	Expr     *Expr    `yaml:"expr" need:"required" doc:"CEL boolean; an error in it fails the check."`
-	Feedback string   `yaml:"feedback" doc:"The feedback when it fails."`
+	Expr     *Expr    `yaml:"expr" need:"required" doc:"CEL boolean; an error in it fails the check." also:"expression cel assert test if when condition"`
+	Feedback string   `yaml:"feedback" doc:"The feedback when it fails." also:"message hint"`
 	Weight   *float64 `yaml:"weight" above:"0" doc:"Default 1."`
 
 	Node *source.Node `yaml:",here"`

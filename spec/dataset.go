@@ -180,32 +180,34 @@ func mappingFault(e *Expr, err error, on string) error {
 	return e.Node.FaultAt(offset, 1, "", "%v (in %s)", err, on)
 }
 
-// mapped evaluates an expression on a row; nil gives nil.
-func mapped(e *Expr, r row) (any, error) {
-	if e == nil {
-		return nil, nil
-	}
-	value, err := e.Value(background, rowScope{r})
-	if err != nil {
-		return nil, mappingFault(e, err, r.place(r.n))
-	}
-	return value, nil
+// mapping evaluates on a row what a mapping says of it. The first fault sticks; values after it are nil.
+type mapping struct {
+	row
+	err error
 }
 
-// mappedObject evaluates named expressions on a row; none give nil.
-func mappedObject(named source.Named[Expr], r row) (any, error) {
+// value is that of an expression; nil gives nil.
+func (m *mapping) value(e *Expr) any {
+	if e == nil || m.err != nil {
+		return nil
+	}
+	value, err := e.Value(background, rowScope{m.row})
+	if err != nil {
+		m.err = mappingFault(e, err, m.place(m.n))
+	}
+	return value
+}
+
+// object has the values of named expressions; none give nil.
+func (m *mapping) object(named source.Named[Expr]) any {
 	if len(named) == 0 {
-		return nil, nil
+		return nil
 	}
 	object := expr.NewObject(len(named))
 	for i := range named {
-		value, err := mapped(&named[i].Value, r)
-		if err != nil {
-			return nil, err
-		}
-		object.Set(named[i].Key, value)
+		object.Set(named[i].Key, m.value(&named[i].Value))
 	}
-	return object, nil
+	return object
 }
 
 // ofRow makes a task of a row: by the mapping if there is one.
@@ -227,23 +229,12 @@ func (t *Tasks) mappedTask(r row) (task *Task, err error) {
 			return nil, mappingFault(t.ID, err, r.place(r.n))
 		}
 	}
-	if task.Input, err = mapped(t.Input, r); err != nil {
-		return nil, err
+	m := mapping{row: r}
+	task.Input, task.Target, task.Vars, task.Metadata = m.value(t.Input), m.value(t.Target), m.object(t.Vars), m.object(t.Metadata)
+	if images := m.value(t.Images); m.err == nil {
+		task.Images, m.err = imagesOf(images, r)
 	}
-	if task.Target, err = mapped(t.Target, r); err != nil {
-		return nil, err
-	}
-	if task.Vars, err = mappedObject(t.Vars, r); err != nil {
-		return nil, err
-	}
-	if task.Metadata, err = mappedObject(t.Metadata, r); err != nil {
-		return nil, err
-	}
-	images, err := mapped(t.Images, r)
-	if err == nil {
-		task.Images, err = imagesOf(images, r)
-	}
-	return task, err
+	return task, m.err
 }
 
 // needsTarget names a scorer that cannot do without a target of each task; "" where there is none, or where tasks may

@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -151,15 +152,9 @@ func (t *Tasks) ofFolder(r row) (*Task, error) {
 		return task, err
 	}
 	own := more.task(0)
-	if more.ID != "" {
-		task.ID = more.ID
-	}
-	if own.Input != nil {
-		task.Input = own.Input
-	}
-	if own.Target != nil {
-		task.Target = own.Target
-	}
+	task.ID = cmp.Or(more.ID, task.ID)
+	task.Input = cmp.Or(own.Input, task.Input)
+	task.Target = cmp.Or(own.Target, task.Target)
 	if own.Images != nil {
 		task.Images = own.Images
 	}

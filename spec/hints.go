@@ -6,23 +6,19 @@ import (
 )
 
 // What people write who come from other tools, and what they find here: hints for keys, for texts in the place of
-// mappings, and for words.
+// mappings, and for words. Other names of a key stand in the tag of its field.
 
 // KeyHint says what to write for a key that other tools have.
 func (m *Model) KeyHint(key string) string {
 	switch key {
 	case "api_key", "apikey", "apiKey", "key_env", "token":
 		return "write api_key_env: NAME, the environment variable that holds the key; never write keys into a suite"
-	case "max_tokens", "max_completion_tokens", "max_output_tokens", "temperature", "top_p":
-		return "it belongs to the agent of a loop: agent: {" + agentKey(key) + ": …}"
+	case "max_tokens", "max_completion_tokens", "max_output_tokens":
+		return "it belongs to the agent of a loop: agent: {max_output_tokens: …}"
+	case "temperature", "top_p":
+		return "it belongs to the agent of a loop: agent: {" + key + ": …}"
 	case "url", "api_base", "endpoint", "host":
 		return "write base_url: http://localhost:8080/v1"
-	case "model", "model_name", "id", "deployment":
-		return "write name"
-	case "max_retries":
-		return "write retries"
-	case "type":
-		return "write provider"
 	}
 	return ""
 }
@@ -39,31 +35,16 @@ func (m *Model) ValueHint(text string) string {
 	return fmt.Sprintf("write {provider: %s, name: %s}", provider, name)
 }
 
-// KeyHint knows how providers call what they charge for.
-func (p *priceMapping) KeyHint(key string) string {
-	switch key {
-	case "prompt", "prompt_tokens", "in":
-		return "write input"
-	case "completion", "completion_tokens", "out":
-		return "write output"
-	case "cached", "cache_read":
-		return "write cached_input"
-	}
-	return ""
-}
-
 // KeyHint says what to write for a key that other tools have.
 func (a *Agent) KeyHint(key string) string {
-	switch name := agentKey(key); {
-	case name != key:
-		return "write " + name
-	case key == "env" || key == "environment":
+	switch key {
+	case "env", "environment":
 		return "programs get PATH, HOME and the like, and no keys; set other variables in the command: [env, NAME=value, PROGRAM]"
-	case key == "dir" || key == "cwd" || key == "workdir" || key == "working_dir" || key == "workspace":
+	case "dir", "cwd", "workdir", "working_dir", "workspace":
 		return "programs run in the folder of their loop; for another one write command: [sh, -c, cd FOLDER && exec PROGRAM]"
-	case key == "api_key" || key == "api_key_env" || key == "base_url" || key == "provider":
+	case "api_key", "api_key_env", "base_url", "provider":
 		return "it belongs to the model, under models in the suite; a key is named there: api_key_env: NAME"
-	case key == "prompt":
+	case "prompt":
 		return "it belongs to the loop, beside agent"
 	}
 	return ""
@@ -82,14 +63,6 @@ func (l *Loop) KeyHint(key string) string {
 		return fmt.Sprintf("%s belongs to the suite, and is changed in its file", key)
 	case "model", "tools", "system", "temperature":
 		return fmt.Sprintf("it belongs to the agent: agent: {%s: …}", key)
-	case "stop", "until", "stop_when", "exit", "conditions":
-		return "write terminate"
-	case "template", "instructions", "message", "messages":
-		return "write prompt"
-	case "llm":
-		return "write agent"
-	case "max_turns", "max_rounds", "max_attempts":
-		return "write max_iterations"
 	}
 	return ""
 }
@@ -101,16 +74,6 @@ func (s *Suite) KeyHint(key string) string {
 		return fmt.Sprintf("%s belongs to a loop: a file of its own that configurations name", key)
 	case "providers":
 		return "write models: {NAME: {provider: …}}"
-	case "tests", "dataset", "data", "cases":
-		return "write tasks"
-	case "assert", "asserts", "evaluators", "graders":
-		return "write scorers"
-	case "repeat", "repetitions", "epochs", "runs", "n":
-		return "write trials"
-	case "configs", "loops", "variants", "experiments":
-		return "write configurations"
-	case "workers", "parallel", "max_concurrency", "jobs":
-		return "write concurrency"
 	case "max_cost", "cost_usd", "max_cost_usd":
 		return "write budget: {cost_usd: …}"
 	case "out", "output", "results":
@@ -138,22 +101,6 @@ func (g *Guards) KeyHint(key string) string {
 	return ""
 }
 
-// KeyHint knows how other tools call what may be spent.
-func (b *SuiteBudget) KeyHint(key string) string { return budgetKey(key) }
-
-// KeyHint knows how other tools call what may be spent.
-func (b *RunBudget) KeyHint(key string) string { return budgetKey(key) }
-
-func budgetKey(key string) string {
-	switch key {
-	case "cost", "usd", "dollars", "max_cost", "money":
-		return "write cost_usd"
-	case "requests", "max_calls":
-		return "write calls"
-	}
-	return ""
-}
-
 // KeyHint says where parameters stand, and what belongs to a loop.
 func (c *Configuration) KeyHint(key string) string {
 	switch key {
@@ -163,21 +110,6 @@ func (c *Configuration) KeyHint(key string) string {
 		return "write set: {terminate.max_iterations: …}"
 	case "model", "temperature", "system":
 		return "write set: {agent." + key + ": …}"
-	case "params", "parameters", "overrides":
-		return "write set"
-	}
-	return ""
-}
-
-// KeyHint knows how other tools call the parts of a task.
-func (t *InlineTask) KeyHint(key string) string {
-	switch key {
-	case "expected", "answer", "expected_output", "ideal", "label", "reference", "output":
-		return "write target"
-	case "prompt", "question", "text", "query", "problem", "task":
-		return "write input"
-	case "name":
-		return "write id"
 	}
 	return ""
 }
@@ -185,28 +117,11 @@ func (t *InlineTask) KeyHint(key string) string {
 // ValueHint reads the input of a task.
 func (t *InlineTask) ValueHint(text string) string { return "write {input: " + inFlow(text) + "}" }
 
-// KeyHint knows how other tools call the files of tasks.
-func (t *taskMapping) KeyHint(key string) string {
-	switch key {
-	case "file", "path", "source", "from", "dataset":
-		return "write files: [tasks.jsonl]"
-	case "tasks", "items":
-		return "write list"
-	}
-	return ""
-}
-
 // KeyHint knows how other tools call what scorers are made of; the type of a scorer is no key.
 func (s *Scorer) KeyHint(key string) string {
 	switch key {
-	case "case_sensitive":
-		return "write ignore_case"
-	case "kind", "metric", "scorer":
-		return "write type"
 	case "expected", "answer":
 		return "write target; it is CEL: put a text in quotes within quotes"
-	case "prompt", "criteria_prompt":
-		return "write rubric"
 	}
 	if kind := (&Scorer{Type: ScorerType(key)}).Kind(); kind.Type != "" {
 		return fmt.Sprintf("write name: %s, type: %s; a text to compare with is target", key, key)
@@ -223,17 +138,6 @@ func (s *Scorer) ValueHint(text string) string {
 func (m *Metric) KeyHint(key string) string {
 	if key == "type" {
 		return "what has a type is a scorer: write it under scorers; a metric is the reduce of a scorer's scores over trials"
-	}
-	return ""
-}
-
-// KeyHint knows how other tools call an expression.
-func (c *Check) KeyHint(key string) string {
-	switch key {
-	case "expression", "cel", "assert", "test", "if", "when", "condition":
-		return "write expr"
-	case "message", "hint":
-		return "write feedback"
 	}
 	return ""
 }
@@ -279,16 +183,4 @@ func inFlow(text string) string {
 		return fmt.Sprintf("%q", text)
 	}
 	return text
-}
-
-func agentKey(key string) string {
-	switch key {
-	case "max_tokens", "max_completion_tokens":
-		return "max_output_tokens"
-	case "system_prompt", "instructions":
-		return "system"
-	case "max_turns", "max_tool_calls":
-		return "max_steps"
-	}
-	return key
 }

@@ -17,8 +17,8 @@ type Loop struct {
 	Name    string  `yaml:"loop" need:"required" minlen:"1" doc:"The loop's name."`
 	Pattern Pattern `yaml:"pattern" enum:"confidence|improvement|checklist|multi_strategy" doc:"Presets: what adapts, what ends the loop, what it returns."`
 	Preset  string  `yaml:"preset" enum:"base|qa_specialist|coordinator|financial_analyst|risk_analyst" doc:"Phase limits of a role: planning, execution, refinement."`
-	Agent   *Agent  `yaml:"agent" doc:"What executes one iteration; strategies and phases may override it."`
-	Prompt  *Prompt `yaml:"prompt" doc:"What the agent is sent; {{ }} holds CEL."`
+	Agent   *Agent  `yaml:"agent" doc:"What executes one iteration; strategies and phases may override it." also:"llm"`
+	Prompt  *Prompt `yaml:"prompt" doc:"What the agent is sent; {{ }} holds CEL." also:"template instructions message messages"`
 
 	Workspace *Workspace `yaml:"workspace" doc:"A folder for every run, in which its programs work."`
 
@@ -26,10 +26,10 @@ type Loop struct {
 	Strategies []Strategy `yaml:"strategies" minlen:"1" doc:"Approaches tried in their order (pattern multi_strategy)."`
 
 	// MaxIterations is short for terminate.max_iterations, to which it was moved: see EffectiveMax.
-	MaxIterations source.Maybe[int] `yaml:"max_iterations" min:"1" doc:"Short for terminate.max_iterations."`
+	MaxIterations source.Maybe[int] `yaml:"max_iterations" min:"1" doc:"Short for terminate.max_iterations." also:"max_turns max_rounds max_attempts"`
 	User          *User             `yaml:"user" doc:"Answers the agent where it calls no tool."`
 	Evaluate      *Evaluate         `yaml:"evaluate" doc:"How an iteration is judged inside the loop. It never sees the target."`
-	Terminate     Tree              `yaml:"terminate" doc:"Conditions that end the loop by design."`
+	Terminate     Tree              `yaml:"terminate" doc:"Conditions that end the loop by design." also:"stop until stop_when exit conditions"`
 	Guards        Guards            `yaml:"guards" doc:"Limits that end the loop for safety."`
 	OnError       *OnError          `yaml:"on_error" doc:"What happens after a failed iteration."`
 

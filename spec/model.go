@@ -13,8 +13,8 @@ import (
 
 // Model is something that answers requests.
 type Model struct {
-	Provider string `yaml:"provider" need:"required" doc:"Who answers: openai, anthropic, ollama and other servers, script (canned replies) or simulate." enum:"openai|openai_responses|anthropic|azure|deepseek|gemini|groq|lmstudio|mistral|ollama|openrouter|together|vllm|script|simulate" hint:"a server of another name that speaks OpenAI's API: write provider: openai, its base_url and the model's name"`
-	Name     string `yaml:"name" doc:"The provider's name of the model (default: the key)."`
+	Provider string `yaml:"provider" need:"required" doc:"Who answers: openai, anthropic, ollama and other servers, script (canned replies) or simulate." enum:"openai|openai_responses|anthropic|azure|deepseek|gemini|groq|lmstudio|mistral|ollama|openrouter|together|vllm|script|simulate" hint:"a server of another name that speaks OpenAI's API: write provider: openai, its base_url and the model's name" also:"type"`
+	Name     string `yaml:"name" doc:"The provider's name of the model (default: the key)." also:"model model_name id deployment"`
 	Price    *Price `yaml:"price" doc:"USD per million tokens, or free."`
 	// ReserveOutput is 0 where nothing is declared.
 	ReserveOutput int64         `yaml:"reserve_output" min:"1" doc:"Tokens of output that a budget reserves for a call of a program, and for one without max_output_tokens (default: tokens.output, else 4,000 and 4,096)."`
@@ -33,7 +33,7 @@ type Model struct {
 	Stream           bool          `yaml:"stream" doc:"Of a server: let the answer come in pieces; then a server that falls silent is noticed sooner."`
 	FirstByteTimeout time.Duration `yaml:"first_byte_timeout" above:"0" doc:"Of a server: until the answer begins (default 120s, or timeout if that is longer)."`
 	IdleTimeout      time.Duration `yaml:"idle_timeout" above:"0" doc:"Of a server: between two pieces of an answer (default 60s)."`
-	Retries          *int          `yaml:"retries" min:"0" max:"100" doc:"Of a server: attempts after the first that fails for a while (default 3)."`
+	Retries          *int          `yaml:"retries" min:"0" max:"100" doc:"Of a server: attempts after the first that fails for a while (default 3)." also:"max_retries"`
 	RPM              int64         `yaml:"rpm" min:"1" doc:"Of a server: requests a minute that the server allows."`
 	TPM              int64         `yaml:"tpm" min:"1" doc:"Of a server: tokens a minute that the server allows, input and max_output_tokens."`
 	MaxParallel      int           `yaml:"max_parallel" min:"1" doc:"Of a server: calls at once that the server bears (default: found out, at most 1024)."`

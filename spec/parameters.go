@@ -22,9 +22,7 @@ func (l *loader) checkParameters(t *Tool) {
 	}
 	if kind := n.Get("type"); kind == nil || kind.Text != "object" {
 		at := n
-		if kind != nil {
-			at = kind
-		}
+		at = cmp.Or(kind, at)
 		l.fault(at, parametersHint, "arguments are an object, so parameters need type: object")
 		return
 	}

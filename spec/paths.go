@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -502,9 +503,7 @@ func (e *editor) suiteText(params []Assignment) (*Edited, error) {
 	}
 	for _, a := range params {
 		key := e.set(a)
-		if key == "" {
-			key = a.Path
-		}
+		key = cmp.Or(key, a.Path)
 		set.Set(key, a.Value)
 	}
 	return rewritten(e.Suite.Tree, tree)

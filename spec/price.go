@@ -25,11 +25,11 @@ type Price struct {
 // Rates are USD per million tokens. A rate that is absent: cached_input is input, reasoning is output, and the price of
 // a cache write is unknown.
 type Rates struct {
-	Input        float64  `yaml:"input" need:"required" min:"0" max:"100000"`
-	CachedInput  *float64 `yaml:"cached_input" min:"0" max:"100000" doc:"Input that was read from the provider's cache (default: input)."`
+	Input        float64  `yaml:"input" need:"required" min:"0" max:"100000" also:"prompt prompt_tokens in"`
+	CachedInput  *float64 `yaml:"cached_input" min:"0" max:"100000" doc:"Input that was read from the provider's cache (default: input)." also:"cached cache_read"`
 	CacheWrite   *float64 `yaml:"cache_write" min:"0" max:"100000" doc:"Input that was written into the provider's cache for 5 minutes, or for its usual time."`
 	CacheWrite1h *float64 `yaml:"cache_write_1h" min:"0" max:"100000" doc:"Input that was written into the provider's cache for an hour."`
-	Output       float64  `yaml:"output" need:"required" min:"0" max:"100000"`
+	Output       float64  `yaml:"output" need:"required" min:"0" max:"100000" also:"completion completion_tokens out"`
 	Reasoning    *float64 `yaml:"reasoning" min:"0" max:"100000" doc:"Output that is reasoning (default: output)."`
 }
 

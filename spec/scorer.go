@@ -21,7 +21,7 @@ import (
 // Scorer judges a run after the loop, with the target.
 type Scorer struct {
 	Name    string     `yaml:"name" need:"required" minlen:"1"`
-	Type    ScorerType `yaml:"type" need:"required"`
+	Type    ScorerType `yaml:"type" need:"required" also:"kind metric scorer"`
 	Value   *Expr      `yaml:"value" doc:"CEL: what is judged (default output)."`
 	Target  *Expr      `yaml:"target" doc:"CEL: what it is judged against (default target)."`
 	Extract *Extract   `yaml:"extract" doc:"A regular expression (its first group) applied to the value, or {expr: CEL}."`
@@ -36,7 +36,7 @@ type Scorer struct {
 	Tolerance  *float64 `yaml:"tolerance" min:"0" doc:"numeric, math: the largest absolute difference (default 0)."`
 	Relative   *float64 `yaml:"relative" min:"0" doc:"numeric: the largest difference as a share of the target."`
 	Options    []any    `yaml:"options" minlen:"1" doc:"one_of: the answers allowed. contains_all, contains_any, starts_with, finish_reason: the texts looked for. Default: the target, a list."`
-	IgnoreCase bool     `yaml:"ignore_case" doc:"exact, contains, contains_all, contains_any, starts_with, one_of, regex, similarity."`
+	IgnoreCase bool     `yaml:"ignore_case" doc:"exact, contains, contains_all, contains_any, starts_with, one_of, regex, similarity." also:"case_sensitive"`
 	Trim       *bool    `yaml:"trim" doc:"exact, one_of: ignore white space at the ends (default true)."`
 	Normalize  string   `yaml:"normalize" enum:"squad" doc:"exact: compare without letter case, punctuation and articles, as SQuAD does."`
 	Method     string   `yaml:"method" enum:"levenshtein|jaro_winkler" doc:"similarity (default levenshtein)."`
@@ -70,7 +70,7 @@ type Scorer struct {
 	Models          []string              `yaml:"models" minlen:"1" doc:"judge, pairwise: a panel, names under models."`
 	Votes           int                   `yaml:"votes" min:"1" max:"1000" doc:"judge, pairwise: how often each model is asked (default 1)."`
 	Reduce          string                `yaml:"reduce" enum:"mean|median|majority" doc:"judge, pairwise: what the votes make together (default mean)."`
-	Rubric          *Prompt               `yaml:"rubric" doc:"judge, pairwise: {{ }} holds CEL over task and target. The task's input and the output are always shown."`
+	Rubric          *Prompt               `yaml:"rubric" doc:"judge, pairwise: {{ }} holds CEL over task and target. The task's input and the output are always shown." also:"prompt criteria_prompt"`
 	Criteria        []Criterion           `yaml:"criteria" minlen:"1" doc:"judge: what is asked one by one, each in a call of its own; the score is their weighted mean."`
 	Choices         source.Named[float64] `yaml:"choices" minlen:"2" doc:"judge: the words that it answers with, and what each is worth (default: a number of the range)."`
 	Reference       bool                  `yaml:"reference" doc:"judge, pairwise: the judge is shown the target."`

@@ -22,18 +22,18 @@ import (
 type Suite struct {
 	Name           string              `yaml:"suite" need:"required" minlen:"1" doc:"The suite's name."`
 	Roots          source.Named[Root]  `yaml:"roots" doc:"Other folders that files may be read from, as name:/path."`
-	Tasks          Tasks               `yaml:"tasks" need:"required" doc:"A list, a file, or a mapping over files."`
+	Tasks          Tasks               `yaml:"tasks" need:"required" doc:"A list, a file, or a mapping over files." also:"tests dataset data cases"`
 	Models         source.Named[Model] `yaml:"models"`
 	Prices         string              `yaml:"prices" minlen:"1" doc:"A file with a date and prices, for models that say none: {as_of: 2026-11-01, prices: {gpt-4o: {input: 2.50, output: 10.00}}}."`
-	Configurations []Configuration     `yaml:"configurations" need:"required" minlen:"1"`
+	Configurations []Configuration     `yaml:"configurations" need:"required" minlen:"1" also:"configs loops variants experiments"`
 	Cluster        *Expr               `yaml:"cluster" doc:"CEL over task: tasks of one cluster depend on each other, and intervals know it (default: each task for itself)."`
 	Baseline       string              `yaml:"baseline" doc:"The configuration that the others are compared with."`
-	Scorers        []Scorer            `yaml:"scorers"`
+	Scorers        []Scorer            `yaml:"scorers" also:"assert asserts evaluators graders"`
 	Metrics        []Metric            `yaml:"metrics" minlen:"1" doc:"Numbers over many runs, such as pass@k of a score."`
 	GroupBy        *Expr               `yaml:"group_by" doc:"CEL over task: metrics are also reported for each group of tasks."`
-	Trials         int                 `yaml:"trials" min:"1" max:"1000000" doc:"Repetitions of every task (default 1)."`
+	Trials         int                 `yaml:"trials" min:"1" max:"1000000" doc:"Repetitions of every task (default 1)." also:"repeat repetitions epochs runs n"`
 	Seed           int64               `yaml:"seed"`
-	Concurrency    int                 `yaml:"concurrency" min:"1" doc:"Runs at the same time (default 8)."`
+	Concurrency    int                 `yaml:"concurrency" min:"1" doc:"Runs at the same time (default 8)." also:"workers parallel max_concurrency jobs"`
 	Budget         SuiteBudget         `yaml:"budget"`
 	Thresholds     []Expr              `yaml:"thresholds" doc:"CEL over the report; a false one makes run exit 1."`
 	Margin         *Margins            `yaml:"margin" doc:"The smallest change that matters: of scores (default 0.02), or {scores: 0.02, amounts: 0.05} and names of single ones."`
@@ -63,7 +63,7 @@ type Root struct {
 type Configuration struct {
 	Name  string              `yaml:"name" need:"required" minlen:"1"`
 	Loop  string              `yaml:"loop" need:"required" minlen:"1" doc:"A loop file."`
-	Set   source.Named[any]   `yaml:"set" doc:"Parameter paths and their values."`
+	Set   source.Named[any]   `yaml:"set" doc:"Parameter paths and their values." also:"params parameters overrides"`
 	Sweep source.Named[[]any] `yaml:"sweep" doc:"Parameter paths and lists of values: one configuration for each combination."`
 
 	Node *source.Node `yaml:",here"`
@@ -89,8 +89,8 @@ type Param struct {
 
 // SuiteBudget is what the whole suite may spend. Zero means no limit.
 type SuiteBudget struct {
-	CostUSD  float64       `yaml:"cost_usd" above:"0" max:"1000000"`
-	Calls    int64         `yaml:"calls" min:"1"`
+	CostUSD  float64       `yaml:"cost_usd" above:"0" max:"1000000" also:"cost usd dollars max_cost money"`
+	Calls    int64         `yaml:"calls" min:"1" also:"requests max_calls"`
 	Tokens   int64         `yaml:"tokens" min:"1"`
 	Duration time.Duration `yaml:"duration" above:"0"`
 }

@@ -21,8 +21,8 @@ import (
 type Tasks struct {
 	Node *source.Node `yaml:",here"`
 
-	Inline   []InlineTask       `yaml:"list" minlen:"1" doc:"Tasks in the suite itself, instead of files."`
-	Files    []string           `yaml:"files" minlen:"1" doc:"Paths or patterns, also below a root: data:/x/*.json. One that ends in / is all files of a folder."`
+	Inline   []InlineTask       `yaml:"list" minlen:"1" doc:"Tasks in the suite itself, instead of files." also:"tasks items"`
+	Files    []string           `yaml:"files" minlen:"1" doc:"Paths or patterns, also below a root: data:/x/*.json. One that ends in / is all files of a folder." also:"file path source from dataset"`
 	Folders  Paths              `yaml:"folders" doc:"Paths or patterns of folders, each a task: its id is the folder's name, vars.repo its path. A task.yaml in it may say more."`
 	Each     *Expr              `yaml:"each" doc:"CEL giving the list of rows of a file (default: the file is a list, or a row a line)."`
 	ID       *Expr              `yaml:"id" doc:"CEL string."`
@@ -75,9 +75,9 @@ func (s *Shuffle) JSONSchema(*source.Generator) map[string]any {
 
 // InlineTask is a task written in the suite, or a row of a plain task file.
 type InlineTask struct {
-	ID       string            `yaml:"id" minlen:"1" doc:"Default: task-1 ..."`
-	Input    any               `yaml:"input"`
-	Target   any               `yaml:"target"`
+	ID       string            `yaml:"id" minlen:"1" doc:"Default: task-1 ..." also:"name"`
+	Input    any               `yaml:"input" also:"prompt question text query problem task"`
+	Target   any               `yaml:"target" also:"expected answer expected_output ideal label reference output"`
 	Vars     source.Named[any] `yaml:"vars"`
 	Metadata source.Named[any] `yaml:"metadata"`
 	Images   []string          `yaml:"images" minlen:"1" doc:"Pictures that models are shown with the prompt: paths, relative to this file, or data: URLs."`
@@ -555,7 +555,7 @@ func mappingHint(key string, r row) string {
 		return fmt.Sprintf("did you mean %q?", near)
 	}
 	if _, isTask := object.Get("input"); isTask {
-		meant := strings.TrimPrefix((&InlineTask{}).KeyHint(key), "write ")
+		meant := source.Meant[InlineTask](key)
 		if _, taken := object.Get(meant); meant != "" && !taken {
 			return "name it " + meant
 		}
@@ -573,7 +573,7 @@ func mappingHint(key string, r row) string {
 		key, _ := object.At(i)
 		name := strings.ToLower(strings.TrimSpace(key))
 		if !slices.Contains(mappingKeys, name) {
-			name = strings.TrimPrefix((&InlineTask{}).KeyHint(name), "write ")
+			name = source.Meant[InlineTask](name)
 		}
 		value := "row." + key
 		if !isWord(key) {

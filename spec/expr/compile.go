@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -230,15 +231,9 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.CostLimit == 0 {
-		o.CostLimit = maxEstimate
-	}
-	if o.Deadline == 0 {
-		o.Deadline = time.Minute
-	}
-	if o.MaxValues == 0 {
-		o.MaxValues = 1_000_000
-	}
+	o.CostLimit = cmp.Or(o.CostLimit, maxEstimate)
+	o.Deadline = cmp.Or(o.Deadline, time.Minute)
+	o.MaxValues = cmp.Or(o.MaxValues, 1_000_000)
 	return o
 }
 

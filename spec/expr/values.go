@@ -462,12 +462,7 @@ func holdsRecords(t *cel.Type) bool {
 	if t.Kind() == types.StructKind {
 		return true
 	}
-	for _, inner := range t.Parameters() {
-		if holdsRecords(inner) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(t.Parameters(), holdsRecords)
 }
 
 func (p *plainer) record(v *recordValue, t *cel.Type) (any, error) {

@@ -30,7 +30,8 @@ type Decoder struct {
 // Struct tags: `yaml:"name"` (fields without it are left alone), `yaml:",inline"` on an embedded struct,
 // `yaml:",here"` on a *Node field that receives the struct's own node; `need:"required"`; `min:"0"`, `max:"1"`
 // (inclusive) and `above:"0"` (exclusive) for numbers and durations; `enum:"a|b"` and `hint:"..."` of a
-// word that is none of these (or a type with a method Words, which gives them, and Instead, which knows other tools' words); `minlen:"1"` for text, lists and mappings; `doc:"..."`. On lists, limits of numbers and enum apply to the items.
+// word that is none of these (or a type with a method Words, which gives them, and Instead, which knows other tools' words); `minlen:"1"` for text, lists and mappings; `doc:"..."`; `also:"a b"`, names by which
+// other tools call the key, for hints. On lists, limits of numbers and enum apply to the items.
 //
 // Types: string, bool, int, int64, float64, time.Duration (never negative), any (as Plain gives it), *Node, structs,
 // pointers, slices, map[string]T, Maybe[T], and every NodeDecoder.
@@ -336,6 +337,9 @@ func (d *Decoder) structure(n *Node, v reflect.Value, r rules) {
 		instead := quoteHintOf(n, entry)
 		if h, ok := v.Addr().Interface().(Hinter); ok && instead == "" {
 			instead = h.KeyHint(entry.Key)
+		}
+		if meant := s.meant(entry.Key); meant != "" {
+			instead = cmp.Or(instead, "write "+meant)
 		}
 		instead = cmp.Or(instead, didYouMean(entry.Key, s.names()))
 		if hints += instead + "\n"; instead == "" && unexplained < 0 {
@@ -649,7 +653,8 @@ type rules struct {
 	hint            string // of a word that is none of enum
 	minLen          int
 	doc             string
-	off             bool // the value of a Maybe: off is allowed beside it
+	also            []string // names of other tools
+	off             bool     // the value of a Maybe: off is allowed beside it
 }
 
 // bound is a limit as a number (of nanoseconds, for a duration) and as it is written.
@@ -705,6 +710,19 @@ func (s *shape) field(name string) (field, bool) {
 	return field{}, false
 }
 
+// meant is the key that other tools call by a name; "": none.
+func (s *shape) meant(name string) string {
+	for _, f := range s.fields {
+		if slices.Contains(f.rules.also, name) {
+			return f.name
+		}
+	}
+	return ""
+}
+
+// Meant is the key of a struct that other tools call by a name, as its tags have it; "": none.
+func Meant[T any](name string) string { return shapeOf(reflect.TypeFor[T]()).meant(name) }
+
 func (s *shape) names() []string {
 	names := make([]string, len(s.fields))
 	for i, f := range s.fields {
@@ -715,7 +733,7 @@ func (s *shape) names() []string {
 
 // rulesOf reads the tags of a field of that type; one that cannot be read is a mistake of ours and panics.
 func rulesOf(name string, t reflect.Type, tag reflect.StructTag) rules {
-	r := rules{name: name, required: tag.Get("need") == "required", doc: tag.Get("doc")}
+	r := rules{name: name, required: tag.Get("need") == "required", doc: tag.Get("doc"), also: strings.Fields(tag.Get("also"))}
 	r.min, r.max, r.above = boundOf(tag.Get("min")), boundOf(tag.Get("max")), boundOf(tag.Get("above"))
 	if enum := tag.Get("enum"); enum != "" {
 		r.enum, r.hint = strings.Split(enum, "|"), tag.Get("hint")

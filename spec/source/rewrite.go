@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -70,10 +71,7 @@ func (w *rewriter) refuse(n *Node, format string, args ...any) {
 
 // first is where a fault of the whole points: what was changed first.
 func (w *rewriter) first(root *Node) *Node {
-	if w.at != nil {
-		return w.at
-	}
-	return root
+	return cmp.Or(w.at, root)
 }
 
 // spliced is the text with all changes; those at the same offset keep their order.
@@ -98,9 +96,7 @@ func (w *rewriter) node(was, now *Node) {
 	if w.fault != nil || was.Equal(now) {
 		return
 	}
-	if w.at == nil {
-		w.at = was
-	}
+	w.at = cmp.Or(w.at, was)
 	switch {
 	case was.origin != own:
 		w.refuse(was, "an anchor repeats this value in several places")
