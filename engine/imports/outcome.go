@@ -1,6 +1,7 @@
 package imports
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -82,9 +83,7 @@ func (b *builder) decide(run *record.Run, recorded *Recorded, task *spec.Task, r
 		if i == len(run.Iterations)-1 {
 			return d.Outcome
 		}
-		if b.contradicts == 0 {
-			b.contradicts = i + 1
-		}
+		b.contradicts = cmp.Or(b.contradicts, i+1)
 	}
 	if ended {
 		return state.StopBefore(record.ReasonAgentEnded)

@@ -2,6 +2,7 @@ package imports
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -461,9 +462,7 @@ func encoded(v any, s *scope) json.RawMessage {
 		return nil
 	}
 	text, err := expr.AppendJSON(nil, v)
-	if s.err == nil {
-		s.err = err
-	}
+	s.err = cmp.Or(s.err, err)
 	return text
 }
 

@@ -395,12 +395,7 @@ func FenceMark(texts ...string) string {
 }
 
 func within(texts []string, mark string) bool {
-	for _, text := range texts {
-		if strings.Contains(text, mark) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(text, mark) })
 }
 
 // WriteFenced writes the parts one after the other, with an empty line after each. The

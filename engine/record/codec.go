@@ -368,9 +368,7 @@ type writer struct {
 }
 
 func (w *writer) fail(err error) {
-	if w.err == nil {
-		w.err = err
-	}
+	w.err = cmp.Or(w.err, err)
 }
 
 // notANumber is an error that does not say yet where the number stands.

@@ -2,6 +2,7 @@ package record
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -63,9 +64,7 @@ func newJournal(home *locked, options Options) *Journal {
 	if j.disk == nil {
 		j.disk = folder(home.dir)
 	}
-	if j.delay == 0 {
-		j.delay = defaultDelay
-	}
+	j.delay = cmp.Or(j.delay, defaultDelay)
 	return j
 }
 

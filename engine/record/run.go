@@ -10,6 +10,7 @@ package record
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -348,9 +349,7 @@ func Share(checks []Check) float64 {
 	var passed, all float64
 	for i := range checks {
 		weight := checks[i].Weight
-		if weight == 0 {
-			weight = 1
-		}
+		weight = cmp.Or(weight, 1)
 		all += weight
 		if checks[i].Passed {
 			passed += weight

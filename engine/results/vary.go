@@ -1,6 +1,7 @@
 package results
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -50,9 +51,7 @@ func Changes(base, newest *Place, vary []string) (all []Change, err error) {
 	add := func(d Differences, declared func(path string) bool) {
 		for i := range d {
 			was, is := d[i].Values()
-			if d[i].What != "" {
-				is = d[i].What
-			}
+			is = cmp.Or(d[i].What, is)
 			all = append(all, Change{d[i].Path, was, is, declared(d[i].Path)})
 		}
 	}

@@ -3,6 +3,7 @@ package workspace
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -89,9 +90,7 @@ func fetch(ctx context.Context, repository string, seed GitSeed) (commit string,
 			return "", err
 		}
 	}
-	if ref == "" {
-		ref = "HEAD"
-	}
+	ref = cmp.Or(ref, "HEAD")
 	if strings.HasPrefix(from, "-") || strings.HasPrefix(ref, "-") || strings.ContainsAny(ref, ": \n") {
 		return "", fmt.Errorf("%q of %q names no commit", ref, from)
 	}

@@ -338,9 +338,7 @@ func (f *folded) add(c *chunk) {
 		for i := range choice.Delta.ToolCalls {
 			f.calls.add(&choice.Delta.ToolCalls[i])
 		}
-		if choice.Finish != "" {
-			f.finish = choice.Finish
-		}
+		f.finish = cmp.Or(choice.Finish, f.finish)
 	}
 }
 

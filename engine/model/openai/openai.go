@@ -14,9 +14,11 @@ package openai
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/sashabaranov/go-openai"
@@ -38,9 +40,7 @@ type Model struct {
 
 // New makes a model. It fails on an invalid address.
 func New(o wire.Options) (*Model, error) {
-	if o.BaseURL == "" {
-		o.BaseURL = DefaultURL
-	}
+	o.BaseURL = cmp.Or(o.BaseURL, DefaultURL)
 	line, err := wire.New(o, func(address, key string, client *wire.Caught) error {
 		config := openai.DefaultConfig(key)
 		config.BaseURL, config.HTTPClient = address, client
@@ -62,12 +62,7 @@ func (m *Model) Call(ctx context.Context, request *model.Request) (*model.Reply,
 // knows only the newer name of the limit.
 func reasons(name string) bool {
 	name = name[strings.LastIndexByte(name, '/')+1:]
-	for _, family := range []string{"o1", "o3", "o4", "gpt-5", "gpt-6"} {
-		if strings.HasPrefix(name, family) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"o1", "o3", "o4", "gpt-5", "gpt-6"}, func(family string) bool { return strings.HasPrefix(name, family) })
 }
 
 // chatRequest is the body of a call.

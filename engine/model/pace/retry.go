@@ -1,6 +1,7 @@
 package pace
 
 import (
+	"cmp"
 	"context"
 	crand "crypto/rand"
 	"errors"
@@ -38,9 +39,7 @@ type RetryOptions struct {
 
 // Retry tries the calls of a model again that failed for a while.
 func Retry(inner model.Model, o RetryOptions) model.Model {
-	if o.Retries == 0 {
-		o.Retries = DefaultRetries
-	}
+	o.Retries = cmp.Or(o.Retries, DefaultRetries)
 	if o.Random == nil {
 		o.Random = rand.Float64
 	}

@@ -12,6 +12,7 @@ package wire
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -69,9 +70,7 @@ func FromSpec(name string, m *spec.Model, getenv func(string) string) (Options, 
 		Timeout: m.Timeout, FirstByte: m.FirstByteTimeout, Idle: m.IdleTimeout, Stream: m.Stream,
 		Effort: m.Effort, Tier: m.ServiceTier, Thinking: m.Thinking, Cache: m.Cache, CacheTTL: m.CacheTTL,
 	}
-	if o.Name == "" {
-		o.Name = name
-	}
+	o.Name = cmp.Or(o.Name, name)
 	server, calls := m.Server()
 	if !calls {
 		return o, fmt.Errorf("model %q: unknown provider %q", name, m.Provider)

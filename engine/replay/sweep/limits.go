@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -95,9 +96,7 @@ func valuesOf(loops []*spec.Loop, path string) (values []*source.Node) {
 	at := source.New(nil, path)
 	for _, l := range loops {
 		value := ValueIn(l, path)
-		if value == nil {
-			value = "off"
-		}
+		value = cmp.Or(value, "off")
 		node := source.New(at, value)
 		if !slices.ContainsFunc(values, func(known *source.Node) bool { return known.Text == node.Text }) {
 			values = append(values, node)

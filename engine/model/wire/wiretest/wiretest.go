@@ -4,6 +4,7 @@
 package wiretest
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -70,12 +71,8 @@ func (o Only) RoundTrip(*http.Request) (*http.Response, error) {
 // Connect makes the client of a server, with the key of all tests unless the options have another.
 func Connect[M model.Model](t testing.TB, o wire.Options, make func(wire.Options) (M, error)) M {
 	t.Helper()
-	if o.Name == "" {
-		o.Name = "m"
-	}
-	if o.Key == "" {
-		o.Key = Canary
-	}
+	o.Name = cmp.Or(o.Name, "m")
+	o.Key = cmp.Or(o.Key, Canary)
 	m, err := make(o)
 	if err != nil {
 		t.Fatal(err)
