@@ -34,7 +34,7 @@ func handedTo(t *testing.T, models, research, declared string) tool.Tool {
 	if err := faults.Err(); err != nil {
 		t.Fatal(err)
 	}
-	made, err := newModels(doc, BuildOptions{Getenv: func(string) string { return "" }})
+	made, err := NewParts(doc, BuildOptions{Getenv: func(string) string { return "" }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -250,7 +250,7 @@ func TestModelsOfDelegates(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := doc.Suite.Resolved[0].Loop
-	made, _ := newModels(doc, BuildOptions{Getenv: func(string) string { return "" }})
+	made, _ := NewParts(doc, BuildOptions{Getenv: func(string) string { return "" }})
 	if _, err := made.delegates(l, l.Agent); err == nil || !strings.Contains(err.Error(), `delegate "research": model "m" needs a key: the environment variable MISSING`) {
 		t.Error(err)
 	}
@@ -283,7 +283,7 @@ func TestHeadersOfRemoteAgents(t *testing.T) {
 		if err := faults.Err(); err != nil {
 			t.Fatal(err)
 		}
-		made, _ := newModels(doc, BuildOptions{Getenv: func(string) string { return key }})
+		made, _ := NewParts(doc, BuildOptions{Getenv: func(string) string { return key }})
 		delegates, err := made.delegates(nil, doc.Suite.Resolved[0].Loop.Agent)
 		remote, ofAgent := made.loop(&doc.Suite.Resolved[1])
 		if want != "" {

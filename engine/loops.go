@@ -65,7 +65,7 @@ func Loops(doc *spec.Document, configurations []spec.Resolved, o BuildOptions) (
 }
 
 // loop puts one configuration together.
-func (m *models) loop(c *spec.Resolved) (*loop.Loop, error) {
+func (m *Parts) loop(c *spec.Resolved) (*loop.Loop, error) {
 	built := &loop.Loop{
 		Rules: stop.Compile(c.Loop),
 		Param: c.Loop.Param,
@@ -83,13 +83,13 @@ func (m *models) loop(c *spec.Resolved) (*loop.Loop, error) {
 		}
 		built.Evaluator = evaluator
 	}
-	built.Workspaces, err = m.workspaces(c.Loop)
+	built.Workspaces, err = m.Workspaces(c.Loop)
 	return built, err
 }
 
 // stages are the agents of a loop. Offline they tell what they would send as live ones
 // do, and nothing can fail.
-func (m *models) stages(l *spec.Loop) ([]loop.Stage, error) {
+func (m *Parts) stages(l *spec.Loop) ([]loop.Stage, error) {
 	var stages []loop.Stage
 	for _, s := range l.Stages() {
 		executes, err := m.agent(l, s.Agent)
@@ -101,7 +101,7 @@ func (m *models) stages(l *spec.Loop) ([]loop.Stage, error) {
 	return stages, nil
 }
 
-func (m *models) agent(l *spec.Loop, a *spec.Agent) (agent.Agent, error) {
+func (m *Parts) agent(l *spec.Loop, a *spec.Agent) (agent.Agent, error) {
 	if a.A2A != "" {
 		client, err := m.remote(a.A2A, a.Headers, a.Timeout)
 		return &a2a.Agent{Client: client, Spec: a}, err
@@ -122,12 +122,12 @@ func (m *models) agent(l *spec.Loop, a *spec.Agent) (agent.Agent, error) {
 	if l.Converses(a) {
 		return m.conversation(l, a)
 	}
-	answers, err := m.named(a.Model)
+	answers, err := m.Model(a.Model)
 	return &agent.Chat{Model: answers, ModelName: a.Model, Spec: a}, err
 }
 
-// workspaces makes the folders of a loop's runs; nil: they have none.
-func (m *models) workspaces(l *spec.Loop) (*agent.Workspaces, error) {
+// Workspaces makes the folders of a loop's runs; nil: they have none.
+func (m *Parts) Workspaces(l *spec.Loop) (*agent.Workspaces, error) {
 	if l.Workspace == nil {
 		return nil, nil
 	}
@@ -154,6 +154,15 @@ func (m *models) workspaces(l *spec.Loop) (*agent.Workspaces, error) {
 		Sandbox: box, Getenv: m.options.Getenv, Apart: apart,
 		Program: func(argv []string, timeout time.Duration) external.Program { return m.programBeside(l, argv, timeout) },
 	}, nil
+}
+
+// StateKey is under what scores of a state of a loop's workspaces are kept.
+func (m *Parts) StateKey(l *spec.Loop, tree string) (string, error) {
+	workspaces, err := m.Workspaces(l)
+	if err != nil {
+		return "", err
+	}
+	return workspaces.ScoreKey(tree)
 }
 
 // CheckSandboxes fails where programs of a document cannot be run in the sandbox that their
@@ -198,7 +207,7 @@ func sandboxOf(w *spec.Workspace, getenv func(string) string) external.Sandbox {
 }
 
 // served is how a program calls models; nil: it calls none.
-func (m *models) served(l *spec.Loop, a *spec.Agent) (agent.Served, error) {
+func (m *Parts) served(l *spec.Loop, a *spec.Agent) (agent.Served, error) {
 	if len(a.Models) == 0 || m.offline {
 		return nil, nil
 	}
@@ -212,7 +221,7 @@ func (m *models) served(l *spec.Loop, a *spec.Agent) (agent.Served, error) {
 
 // proxy is the model proxy, which is closed after the last run. In sandboxes without a
 // network it is reached by a socket.
-func (m *models) proxy() (*listening, error) {
+func (m *Parts) proxy() (*listening, error) {
 	kept, err := m.options.Shared.Keep("model proxy", func() (any, func(), error) {
 		p := &listening{Server: proxy.New(proxy.Options{Now: time.Now})}
 		if err := p.Server.Listen(); err != nil {
@@ -257,7 +266,7 @@ func removeAbandonedSockets(in string) {
 
 // programBeside is a program of a loop. Where it works in a workspace, words of its command
 // that name files beside the loop mean these.
-func (m *models) programBeside(l *spec.Loop, argv []string, timeout time.Duration) external.Program {
+func (m *Parts) programBeside(l *spec.Loop, argv []string, timeout time.Duration) external.Program {
 	folder := l.Folder
 	if beside := m.options.Beside; beside != nil {
 		for _, now := range beside.Loops() {
@@ -272,16 +281,16 @@ func (m *models) programBeside(l *spec.Loop, argv []string, timeout time.Duratio
 	return m.program(folder, argv, timeout)
 }
 
-func (m *models) program(folder string, argv []string, timeout time.Duration) external.Program {
+func (m *Parts) program(folder string, argv []string, timeout time.Duration) external.Program {
 	return external.Program{
 		Argv: argv, Dir: folder, Env: external.Environment(m.options.Getenv), Timeout: timeout, Confinement: m.confinement,
 	}
 }
 
-func (m *models) evaluator(l *spec.Loop) (*loop.DeclaredEvaluator, error) {
+func (m *Parts) evaluator(l *spec.Loop) (*loop.DeclaredEvaluator, error) {
 	e := &loop.DeclaredEvaluator{Spec: l.Evaluate, Pattern: l.Pattern}
 	if judge := l.Evaluate.Judge; judge != nil {
-		answers, err := m.named(judge.Model)
+		answers, err := m.Model(judge.Model)
 		if err != nil {
 			return nil, err
 		}
@@ -302,7 +311,7 @@ func (m *models) evaluator(l *spec.Loop) (*loop.DeclaredEvaluator, error) {
 
 // begin prepares the context of a run: its own budget, where calls are to be
 // reserved in one, the numbers of its equal requests, and what its tools keep.
-func (m *models) begin(b *spec.RunBudget) func(context.Context) (context.Context, func()) {
+func (m *Parts) begin(b *spec.RunBudget) func(context.Context) (context.Context, func()) {
 	return func(ctx context.Context) (context.Context, func()) {
 		if m.options.Cache != nil {
 			ctx = cache.WithRun(ctx)
@@ -341,25 +350,12 @@ func Used(l *spec.Loop) []string {
 	return names
 }
 
-// Parts are what a suite is run with. Its loops and those that score them ask
-// the same models, behind one gate and one cache.
-type Parts struct{ models *models }
-
-// NewParts makes no model before something asks for it.
-func NewParts(doc *spec.Document, o BuildOptions) (*Parts, error) {
-	models, err := newModels(doc, o)
-	if err != nil {
-		return nil, err
-	}
-	return &Parts{models}, nil
-}
-
 // Loops makes a loop of every configuration, in their order. It fails where a
 // model cannot be made: a missing key, unreadable recordings.
 func (p *Parts) Loops(configurations []spec.Resolved) ([]*loop.Loop, error) {
 	var loops []*loop.Loop
 	for i := range configurations {
-		built, err := p.models.loop(&configurations[i])
+		built, err := p.loop(&configurations[i])
 		if err != nil {
 			return nil, fmt.Errorf("configuration %q: %w", configurations[i].Name, err)
 		}
@@ -368,25 +364,19 @@ func (p *Parts) Loops(configurations []spec.Resolved) ([]*loop.Loop, error) {
 	return loops, nil
 }
 
-// Model is the model of that name. It is not safe for concurrent use; the model is.
-func (p *Parts) Model(name string) (model.Model, error) { return p.models.named(name) }
-
 // Unreachable is the first model at whose server nothing has listened since the first
 // call; nil: there is none.
-func (p *Parts) Unreachable() *Unreachable { return p.models.unreachable.Load() }
+func (p *Parts) Unreachable() *Unreachable { return p.unreachable.Load() }
 
 // Program is one that starts in the suite's folder.
 func (p *Parts) Program(argv []string, timeout time.Duration) external.Program {
-	return p.models.program(cmp.Or(p.models.options.Beside, p.models.doc).Dir(), argv, timeout)
+	return p.program(cmp.Or(p.options.Beside, p.doc).Dir(), argv, timeout)
 }
-
-// Workspaces makes the folders of a loop's runs; nil: they have none.
-func (p *Parts) Workspaces(l *spec.Loop) (*agent.Workspaces, error) { return p.models.workspaces(l) }
 
 // Endpoint fails where the variable of a header is not set.
 func (p *Parts) Endpoint(url string, headers spec.Headers) (external.Endpoint, error) {
-	_, err := p.models.headers(headers)
-	return p.models.endpoint(url, headers), err
+	_, err := p.headers(headers)
+	return p.endpoint(url, headers), err
 }
 
 // Exposed is why the programs of a document, or those of a loop's, can read keys in
@@ -415,12 +405,12 @@ func confinement(getenv func(string) string) *external.Confinement {
 
 // conversation is an agent that converses: it has tools, delegates, memory, a
 // user or a warning.
-func (m *models) conversation(l *spec.Loop, a *spec.Agent) (agent.Agent, error) {
+func (m *Parts) conversation(l *spec.Loop, a *spec.Agent) (agent.Agent, error) {
 	tools, err := m.toolbox(l, a)
 	if err != nil {
 		return nil, err
 	}
-	answers, err := m.named(a.Model)
+	answers, err := m.Model(a.Model)
 	if err != nil {
 		return nil, err
 	}
@@ -429,7 +419,7 @@ func (m *models) conversation(l *spec.Loop, a *spec.Agent) (agent.Agent, error) 
 	return c, err
 }
 
-func (m *models) toolbox(l *spec.Loop, a *spec.Agent) (*agent.Toolbox, error) {
+func (m *Parts) toolbox(l *spec.Loop, a *spec.Agent) (*agent.Toolbox, error) {
 	tools, sources, err := m.tools(l, a)
 	if err != nil {
 		return nil, err
@@ -445,7 +435,7 @@ func (m *models) toolbox(l *spec.Loop, a *spec.Agent) (*agent.Toolbox, error) {
 }
 
 // user is who answers the agents of a loop, nil where nobody does.
-func (m *models) user(l *spec.Loop) (*agent.User, error) {
+func (m *Parts) user(l *spec.Loop) (*agent.User, error) {
 	if l.User == nil {
 		return nil, nil
 	}
@@ -454,13 +444,13 @@ func (m *models) user(l *spec.Loop) (*agent.User, error) {
 		return answers, nil
 	}
 	var err error
-	answers.Model, err = m.named(l.User.Model)
+	answers.Model, err = m.Model(l.User.Model)
 	return answers, err
 }
 
 // delegates are the agents that an agent may hand tasks to: other loops of the
 // suite, and remote agents.
-func (m *models) delegates(_ *spec.Loop, a *spec.Agent) ([]tool.Tool, error) {
+func (m *Parts) delegates(_ *spec.Loop, a *spec.Agent) ([]tool.Tool, error) {
 	var made []tool.Tool
 	for i := range a.Delegates {
 		delegate, err := m.delegate(&a.Delegates[i])
@@ -472,7 +462,7 @@ func (m *models) delegates(_ *spec.Loop, a *spec.Agent) ([]tool.Tool, error) {
 	return made, nil
 }
 
-func (m *models) delegate(d *spec.Delegate) (tool.Tool, error) {
+func (m *Parts) delegate(d *spec.Delegate) (tool.Tool, error) {
 	if m.offline {
 		return tool.Tool{Definition: tool.Delegation(d.Name, d.Description)}, nil
 	}
@@ -490,7 +480,7 @@ func (m *models) delegate(d *spec.Delegate) (tool.Tool, error) {
 }
 
 // remote is a remote agent as it is declared.
-func (m *models) remote(address string, declared spec.Headers, timeout time.Duration) (*a2a.Client, error) {
+func (m *Parts) remote(address string, declared spec.Headers, timeout time.Duration) (*a2a.Client, error) {
 	if m.offline {
 		return a2a.Offline(address), nil
 	}
@@ -503,7 +493,7 @@ func (m *models) remote(address string, declared spec.Headers, timeout time.Dura
 
 // headers are as they are sent. One whose variable is not set is told before
 // anything runs: without it the server would only say no.
-func (m *models) headers(declared spec.Headers) (map[string]string, error) {
+func (m *Parts) headers(declared spec.Headers) (map[string]string, error) {
 	for _, header := range declared {
 		if name := header.Value.Env; name != "" && m.options.Getenv(name) == "" {
 			return nil, fmt.Errorf("the environment variable %s, which is to hold the header %s, is not set", name, header.Key)
@@ -514,7 +504,7 @@ func (m *models) headers(declared spec.Headers) (map[string]string, error) {
 
 // variables are those of a program as NAME=value. One that is not set in our own
 // environment is told before anything runs.
-func (m *models) variables(declared spec.Variables) ([]string, error) {
+func (m *Parts) variables(declared spec.Variables) ([]string, error) {
 	for _, variable := range declared {
 		if name := variable.Value.Env; name != "" && !m.offline && m.options.Getenv(name) == "" {
 			return nil, fmt.Errorf("the environment variable %s, which is to be the program's %s, is not set", name, variable.Key)
@@ -525,7 +515,7 @@ func (m *models) variables(declared spec.Variables) ([]string, error) {
 
 // delegated is a loop that serves others. It is made once, for all that hand it
 // tasks.
-func (m *models) delegated(l *spec.Loop) (*loop.Loop, error) {
+func (m *Parts) delegated(l *spec.Loop) (*loop.Loop, error) {
 	if made, ok := m.nested[l]; ok {
 		return made, nil
 	}
@@ -548,7 +538,7 @@ func within(ctx context.Context) (context.Context, func()) {
 
 // inOrder says that a model of the loop answers by how many calls it had: tasks
 // that are handed over together must follow one another.
-func (m *models) inOrder(l *spec.Loop) bool {
+func (m *Parts) inOrder(l *spec.Loop) bool {
 	for _, name := range Used(l) {
 		if declared, _ := m.doc.Suite.Models.Get(name); free(declared.Provider) {
 			return true

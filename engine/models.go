@@ -38,8 +38,9 @@ import (
 // confinementVariable set to off leaves programs out of PID namespaces.
 const confinementVariable = "AGENTBENCH_PIDNS"
 
-// models are a suite's models, made when a loop asks for them.
-type models struct {
+// Parts are what a suite is run with, each made when something asks for it. Its loops and
+// those that score them ask the same models, behind one gate and one cache.
+type Parts struct {
 	doc *spec.Document
 	// apart are the states of runs of which the suite is not at hand.
 	apart   agent.Apart
@@ -57,11 +58,12 @@ type models struct {
 	together tool.Options
 }
 
-func newModels(doc *spec.Document, o BuildOptions) (*models, error) {
+// NewParts makes no model before something asks for it.
+func NewParts(doc *spec.Document, o BuildOptions) (*Parts, error) {
 	if doc.Suite == nil {
 		return nil, fmt.Errorf("a loop alone has no models: it runs in a suite")
 	}
-	return &models{
+	return &Parts{
 		doc: doc, options: o, made: map[string]model.Model{}, nested: map[*spec.Loop]*loop.Loop{}, servers: map[*spec.Loop]*serverNames{},
 		confinement: confinement(o.Getenv),
 		client:      external.NewClient(),
@@ -78,10 +80,10 @@ func (o *BuildOptions) memory() *tool.Memory {
 	return &tool.Memory{Lasting: cache.Tools{Store: o.Cache, Mode: o.CacheMode}}
 }
 
-// named is the model of that name. Around what the provider gives stand, from
-// the outside: the run's budget of as-if usage, the cache, and around each
+// Model is the model of that name. It is not safe for concurrent use; the model is.
+// Around what the provider gives stand, from the outside: the run's budget of as-if usage, the cache, and around each
 // attempt what patient gives it.
-func (m *models) named(name string) (model.Model, error) {
+func (m *Parts) Model(name string) (model.Model, error) {
 	if m.offline {
 		return nil, nil
 	}
@@ -104,7 +106,7 @@ func (m *models) named(name string) (model.Model, error) {
 
 // cached is a model behind the cache, where there is one and calls are paid
 // for. One that may only be asked of the cache is never made: it needs no key.
-func (m *models) cached(name string, declared *spec.Model, pricing pace.LimitOptions) (model.Model, error) {
+func (m *Parts) cached(name string, declared *spec.Model, pricing pace.LimitOptions) (model.Model, error) {
 	store := m.options.Cache
 	if free(declared.Provider) || store == nil {
 		return m.limited(name, declared, pricing)
@@ -155,7 +157,7 @@ func free(provider string) bool { return provider == "script" || provider == "si
 
 // limited is a model whose calls are reserved in the suite's budget, and paced
 // and tried again where they go over a network.
-func (m *models) limited(name string, declared *spec.Model, pricing pace.LimitOptions) (model.Model, error) {
+func (m *Parts) limited(name string, declared *spec.Model, pricing pace.LimitOptions) (model.Model, error) {
 	provided, err := m.provide(name, declared)
 	if err != nil {
 		return nil, err
@@ -169,7 +171,7 @@ func (m *models) limited(name string, declared *spec.Model, pricing pace.LimitOp
 
 // patient tries calls again. Every attempt is reserved in the suite's budget and
 // passes the gate, so retries stand around both.
-func (m *models) patient(name string, provided model.Model, declared *spec.Model, pricing pace.LimitOptions) model.Model {
+func (m *Parts) patient(name string, provided model.Model, declared *spec.Model, pricing pace.LimitOptions) model.Model {
 	g := pace.NewGate(pace.GateOptions{Requests: declared.RPM, Tokens: declared.TPM, Parallel: declared.MaxParallel})
 	if m.options.Gate != nil {
 		m.options.Gate(name, g)
@@ -185,7 +187,7 @@ func (m *models) patient(name string, provided model.Model, declared *spec.Model
 	return pace.Retry(pace.Limit(paced, m.options.Budget, pricing), o)
 }
 
-func (m *models) provide(name string, declared *spec.Model) (model.Model, error) {
+func (m *Parts) provide(name string, declared *spec.Model) (model.Model, error) {
 	switch made, err := offline.Of(m.doc, name, declared); {
 	case err != nil:
 		return nil, err
@@ -208,9 +210,9 @@ func (m *models) provide(name string, declared *spec.Model) (model.Model, error)
 }
 
 // behindProxy are the models that a program may call, by the names that it asks for: patterns, and the names of the suite.
-func (m *models) behindProxy(asked source.Named[string]) (all []proxy.Name, err error) {
+func (m *Parts) behindProxy(asked source.Named[string]) (all []proxy.Name, err error) {
 	for _, a := range asked {
-		answers, err := m.named(a.Value)
+		answers, err := m.Model(a.Value)
 		if err != nil {
 			return nil, err
 		}
@@ -225,7 +227,7 @@ func (m *models) behindProxy(asked source.Named[string]) (all []proxy.Name, err 
 }
 
 // connections are those to the server of a model, which are closed after the last run.
-func (m *models) connections(name string) http.RoundTripper {
+func (m *Parts) connections(name string) http.RoundTripper {
 	kept, _ := m.options.Shared.Keep("connections of "+name, func() (any, func(), error) {
 		transport := wire.NewTransport()
 		return transport, transport.CloseIdleConnections, nil
@@ -234,7 +236,7 @@ func (m *models) connections(name string) http.RoundTripper {
 }
 
 // simulated says whether a simulated model has a part in the loop.
-func (m *models) simulated(l *spec.Loop) bool {
+func (m *Parts) simulated(l *spec.Loop) bool {
 	for _, name := range Used(l) {
 		if declared, _ := m.doc.Suite.Models.Get(name); declared.Provider == "simulate" {
 			return true
@@ -245,7 +247,7 @@ func (m *models) simulated(l *spec.Loop) bool {
 
 // tools are those of an agent in the order declared, and the servers that have
 // more. Delegates are not among them.
-func (m *models) tools(l *spec.Loop, a *spec.Agent) ([]tool.Tool, []tool.Source, error) {
+func (m *Parts) tools(l *spec.Loop, a *spec.Agent) ([]tool.Tool, []tool.Source, error) {
 	var tools []tool.Tool
 	var sources []tool.Source
 	for i := range a.Tools {
@@ -263,7 +265,7 @@ func (m *models) tools(l *spec.Loop, a *spec.Agent) ([]tool.Tool, []tool.Source,
 }
 
 // tool is one that is declared.
-func (m *models) tool(l *spec.Loop, declared *spec.Tool) (tool.Tool, error) {
+func (m *Parts) tool(l *spec.Loop, declared *spec.Tool) (tool.Tool, error) {
 	defined := defines(declared)
 	switch {
 	case declared.Builtin != "":
@@ -297,12 +299,12 @@ func defines(declared *spec.Tool) tool.Definition {
 	return defined
 }
 
-func (m *models) endpoint(url string, headers spec.Headers) external.Endpoint {
+func (m *Parts) endpoint(url string, headers spec.Headers) external.Endpoint {
 	return external.Endpoint{URL: url, Headers: headers.Values(m.options.Getenv), Client: m.client}
 }
 
 // environment has the variables that are set of those named.
-func (m *models) environment(names []string) []string {
+func (m *Parts) environment(names []string) []string {
 	var set []string
 	for _, name := range names {
 		if value := m.options.Getenv(name); value != "" {
@@ -315,14 +317,14 @@ func (m *models) environment(names []string) []string {
 // sent and handed tell headers and variables from others in the identity of what
 // is asked. Of those that hold a secret only the name does: a new key asks for the
 // same answers.
-func (m *models) sent(headers spec.Headers) (said string) {
+func (m *Parts) sent(headers spec.Headers) (said string) {
 	for _, h := range headers {
 		said += fmt.Sprintf("\x00%q %q", h.Key, h.Value.Text) + m.handed([]string{h.Value.Env})
 	}
 	return said
 }
 
-func (m *models) handed(names []string) (said string) {
+func (m *Parts) handed(names []string) (said string) {
 	for _, name := range names {
 		said += "\x00" + name
 		if name != "" && !secret.Telling(name) {
@@ -352,7 +354,7 @@ func identity(argv []string) string {
 }
 
 // server is an MCP server as it is declared.
-func (m *models) server(l *spec.Loop, declared *spec.Tool) *mcp.Server {
+func (m *Parts) server(l *spec.Loop, declared *spec.Tool) *mcp.Server {
 	d := declared.MCP
 	o := mcp.Options{
 		Name: m.serverName(l, declared), Only: d.Only, Pure: d.Pure,
@@ -382,7 +384,7 @@ type serverNames struct {
 // its host. In a loop
 // each server has a name of its own: the second of a name ends in -2. They are
 // given in the order declared, so that replay finds them again.
-func (m *models) serverName(l *spec.Loop, declared *spec.Tool) string {
+func (m *Parts) serverName(l *spec.Loop, declared *spec.Tool) string {
 	names := m.servers[l]
 	if names == nil {
 		names = &serverNames{given: map[string]string{}, taken: map[string]bool{}}

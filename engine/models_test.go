@@ -220,7 +220,7 @@ func TestEndpointsAreAgents(t *testing.T) {
 
 // In a loop each server has one name, in all stages, and no other has it.
 func TestServersHaveNamesOfTheirOwn(t *testing.T) {
-	m := &models{servers: map[*spec.Loop]*serverNames{}}
+	m := &Parts{servers: map[*spec.Loop]*serverNames{}}
 	one, other := &spec.Loop{}, &spec.Loop{}
 	files := spec.Tool{MCP: &spec.MCP{Command: []string{"/usr/bin/npx", "files"}}}
 	mail := spec.Tool{MCP: &spec.MCP{Command: []string{"npx", "mail"}}}
@@ -582,7 +582,7 @@ func TestModelsBehindTheProxy(t *testing.T) {
 		t.Fatal(err)
 	}
 	suite := pace.NewBudget(pace.Suite, pace.Limits{Calls: 10})
-	m, err := newModels(doc, BuildOptions{Getenv: func(string) string { return "" }, Budget: suite, Cache: cache.Open(t.TempDir(), cache.Options{}), CacheMode: cache.On})
+	m, err := NewParts(doc, BuildOptions{Getenv: func(string) string { return "" }, Budget: suite, Cache: cache.Open(t.TempDir(), cache.Options{}), CacheMode: cache.On})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ import (
 // Offline is a loop that can tell what it would send, but has nothing that could
 // send it: it needs no model and no key. It must not be run.
 func Offline(l *spec.Loop) *loop.Loop {
-	nobody := &models{offline: true, options: BuildOptions{Getenv: func(string) string { return "" }}, servers: map[*spec.Loop]*serverNames{}}
+	nobody := &Parts{offline: true, options: BuildOptions{Getenv: func(string) string { return "" }}, servers: map[*spec.Loop]*serverNames{}}
 	stages, _ := nobody.stages(l)
 	return &loop.Loop{Rules: stop.Compile(l), Param: l.Param, Stages: stages}
 }
@@ -56,10 +56,10 @@ func (p *Parts) replaying(found loop.Found, evaluate, tasks, leaves bool) func(r
 			states := &loop.States{Found: found, Leaves: leaves, Anew: !replay.EvaluatesByState(target), By: evaluatorHash(target)}
 			var wrong error
 			if evaluate && tasks {
-				states.Evaluator, wrong = p.models.evaluator(target)
+				states.Evaluator, wrong = p.evaluator(target)
 			}
 			var err error
-			if states.Workspaces, err = p.models.workspaces(target); cmp.Or(err, wrong) == nil {
+			if states.Workspaces, err = p.Workspaces(target); cmp.Or(err, wrong) == nil {
 				o.States = states
 			}
 		}
@@ -70,7 +70,7 @@ func (p *Parts) replaying(found loop.Found, evaluate, tasks, leaves bool) func(r
 // left reads agent.output of states of a loop's workspaces.
 func (p *Parts) left(l *spec.Loop) func(context.Context, *record.Run, *spec.Task, *spec.Agent, string) (json.RawMessage, error) {
 	return func(ctx context.Context, run *record.Run, task *spec.Task, a *spec.Agent, tree string) (json.RawMessage, error) {
-		workspaces, err := p.models.workspaces(l)
+		workspaces, err := p.Workspaces(l)
 		if err != nil {
 			return nil, err
 		}
@@ -122,7 +122,7 @@ func (p *Parts) Cutting(found loop.Found) func(ctx context.Context, l *spec.Loop
 		if err != nil {
 			return nil, err.Error()
 		}
-		p.models.apart.Add(run)
+		p.apart.Add(run)
 		result, made := r.AsIf(ctx, run, task)
 		return made, result.Why
 	}
