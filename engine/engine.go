@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"iter"
 	"runtime/debug"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -294,7 +296,9 @@ func (p Pool) Execute(ctx context.Context, items iter.Seq2[plan.Item, error], ru
 	err := feed(ctx, items, queue, max(1, p.Workers), hire)
 	close(queue)
 	workers.Wait()
-	broken.again()
+	if err := broken.first.Load(); err != nil {
+		panic(*err)
+	}
 	return err
 }
 
@@ -310,12 +314,6 @@ func (c *crash) catch() {
 		err := fmt.Errorf("%v\n%s", cause, debug.Stack())
 		c.first.CompareAndSwap(nil, &err)
 		c.end()
-	}
-}
-
-func (c *crash) again() {
-	if err := c.first.Load(); err != nil {
-		panic(*err)
 	}
 }
 
@@ -370,6 +368,32 @@ type Blown struct {
 	Starved bool
 	// Unreachable is the model whose server was never there; nil: it is another cause.
 	Unreachable *Unreachable
+}
+
+// Remedy says what to do before the suite runs again.
+func (b *Blown) Remedy(s *spec.Suite) string {
+	switch b.Fault.Class {
+	case record.Auth:
+		var keys []string
+		for i := range s.Models {
+			if server, calls := s.Models[i].Value.Server(); calls && !server.Keyless && !slices.Contains(keys, server.KeyEnv) {
+				keys = append(keys, server.KeyEnv)
+			}
+		}
+		if len(keys) == 0 {
+			return "check the key that api_key_env names"
+		}
+		return "check the key in " + strings.Join(keys, ", ")
+	case record.Quota:
+		return "the account or its budget is used up"
+	case record.InvalidRequest:
+		return "check the model's name, base_url and settings"
+	case record.Resources:
+		return "raise the number of open files (ulimit -n), or run with a smaller --concurrency"
+	case record.RateLimit:
+		return "declare rpm, tpm or max_parallel of the model, or run with a smaller --concurrency"
+	}
+	return "the server or the network fails; try again later"
 }
 
 // Unreachable is a model at whose server nothing listens.

@@ -224,7 +224,12 @@ func OvershootOf(p *Plan, scorers []Asking, models map[string]*spec.Model, concu
 	for i := range p.Configurations {
 		of := unlimited{models: models, seen: map[*spec.Loop]bool{}}
 		of.loop(p.Configurations[i].Loop)
-		of.scorers(scorers)
+		for k := range scorers {
+			for _, name := range scorers[k].Models {
+				of.model(name, scorers[k].MaxOutputTokens)
+			}
+			of.wide = max(of.wide, len(scorers[k].Models))
+		}
 		if len(of.names) > 0 {
 			calls += tasks * p.Trials * of.wide
 			widest = max(widest, of.wide)
@@ -266,15 +271,6 @@ func (u *unlimited) loop(l *spec.Loop) {
 	}
 	if l.User != nil {
 		u.model(l.User.Model, 0)
-	}
-}
-
-func (u *unlimited) scorers(asking []Asking) {
-	for i := range asking {
-		for _, name := range asking[i].Models {
-			u.model(name, asking[i].MaxOutputTokens)
-		}
-		u.wide = max(u.wide, len(asking[i].Models))
 	}
 }
 

@@ -17,7 +17,11 @@ func (s *State) Lookup(name string) (any, bool) {
 	if value, ok := s.lookupLast(name); ok {
 		return value, true
 	}
-	return s.lookupEvaluation(name)
+	switch name {
+	case "feedback", "improvements", "checks", "failing":
+		return s.fieldsAt(s.lastEvaluation()).Field(name), true
+	}
+	return nil, false
 }
 
 // lookupRun has what belongs to the run as a whole.
@@ -62,15 +66,6 @@ func (s *State) lookupLast(name string) (any, bool) {
 			return int64(0), true
 		}
 		return int64(len(s.last().ToolCalls)), true
-	}
-	return nil, false
-}
-
-// lookupEvaluation has what belongs to the last evaluation.
-func (s *State) lookupEvaluation(name string) (any, bool) {
-	switch name {
-	case "feedback", "improvements", "checks", "failing":
-		return s.fieldsAt(s.lastEvaluation()).Field(name), true
 	}
 	return nil, false
 }
@@ -124,7 +119,10 @@ func (f iterationFields) Field(name string) any {
 	case "failing":
 		return f.s.rules.failing(it.Evaluation)
 	case "adaptation":
-		return f.adaptation()
+		if f.i < 0 {
+			return ""
+		}
+		return f.s.history[f.i].adaptation
 	}
 	return IterationField(it, f.i+1, name)
 }
@@ -140,13 +138,6 @@ func (f iterationFields) output() any {
 		return ""
 	}
 	return nil
-}
-
-func (f iterationFields) adaptation() string {
-	if f.i < 0 {
-		return ""
-	}
-	return f.s.history[f.i].adaptation
 }
 
 // failing lists the checks to fix: all that fail, or only the first.
@@ -187,8 +178,14 @@ func IterationField(it *record.Iteration, n int, name string) any {
 		return toolCalls(it, n)
 	case "steps":
 		return int64(it.StepCount())
-	case "confidence":
-		return confidence(it)
+	case "confidence": // 0 of a failed iteration, null of one that was not evaluated
+		switch {
+		case it.Error != nil:
+			return 0.0
+		case it.Evaluation == nil:
+			return nil
+		}
+		return it.Evaluation.Confidence
 	case "workspace":
 		return it.Workspace
 	}
@@ -204,17 +201,6 @@ func textList(texts []string) []any {
 		list[i] = text
 	}
 	return list
-}
-
-// confidence is 0 for a failed iteration and null for one that was not evaluated.
-func confidence(it *record.Iteration) any {
-	switch {
-	case it.Error != nil:
-		return 0.0
-	case it.Evaluation == nil:
-		return nil
-	}
-	return it.Evaluation.Confidence
 }
 
 func evaluationField(v *record.Evaluation, name string) any {

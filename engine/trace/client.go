@@ -364,7 +364,9 @@ func Open(ctx context.Context, o Options) (*Exporter, error) {
 	}
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(e.warnings.add))
 	otel.SetLogger(funcr.New(func(_, said string) { e.warnings.add(errors.New(said)) }, funcr.Options{}))
-	described, err := describe(ctx, o.Version)
+	described, err := resource.New(ctx, resource.WithTelemetrySDK(),
+		resource.WithAttributes(attribute.String("service.name", service), attribute.String("service.version", o.Version)),
+		resource.WithFromEnv()) // the environment knows better
 	if err != nil {
 		e.warnings.add(err)
 	}
@@ -384,15 +386,6 @@ func Open(ctx context.Context, o Options) (*Exporter, error) {
 		}
 	}
 	return e, nil
-}
-
-// describe says what the program is; the environment knows better.
-func describe(ctx context.Context, version string) (*resource.Resource, error) {
-	return resource.New(ctx,
-		resource.WithTelemetrySDK(),
-		resource.WithAttributes(attribute.String("service.name", service), attribute.String("service.version", version)),
-		resource.WithFromEnv(),
-	)
 }
 
 // Close sends what is left, for a few seconds at most, and says what was lost.

@@ -227,7 +227,7 @@ func (c Chat) End(reply *model.Reply, call *record.Call, err error) {
 		l.called(call, c.asked)
 	}
 	if reply != nil && c.tracing.Contents {
-		l.set("gen_ai.output.messages", answered(reply))
+		l.set("gen_ai.output.messages", jsonOf([]message{{Role: "assistant", Parts: parts(reply.Thinking, reply.Text, reply.ToolCalls), Finish: reply.Finish}}))
 	}
 	c.span.End(l, notMade(err))
 }
@@ -311,11 +311,6 @@ func messageOf(m *model.Message) message {
 		return message{Role: m.Role, Parts: []part{{Type: "tool_call_response", ID: m.ToolCallID, Response: &m.Text}}}
 	}
 	return message{Role: m.Role, Parts: parts("", m.Text, m.ToolCalls)}
-}
-
-// answered is what the model said, as a list of one message.
-func answered(reply *model.Reply) string {
-	return jsonOf([]message{{Role: "assistant", Parts: parts(reply.Thinking, reply.Text, reply.ToolCalls), Finish: reply.Finish}})
 }
 
 func parts(thinking, text string, calls []model.ToolCall) []part {

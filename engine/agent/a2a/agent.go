@@ -81,7 +81,7 @@ func (c *Client) asked(ctx context.Context, text, conversation string) (Answer, 
 	answer, took, err := c.Send(watched, text, conversation)
 	unsent = err != nil && !sending.Began()
 	call := &record.Call{
-		Model: c.Name(), Request: c.Hash(text), Usage: record.Usage{Calls: 1, Unreported: 1}, Reserved: reserved, Duration: took,
+		Model: c.address.Host, Request: c.Hash(text), Usage: record.Usage{Calls: 1, Unreported: 1}, Reserved: reserved, Duration: took,
 	}
 	if err == nil && answer.Text == "" {
 		err = record.Errorf(record.NoAnswer, "the remote agent's answer is empty")

@@ -83,9 +83,6 @@ func New(o Options) (*Client, error) {
 // Offline is a client that only computes hashes. It must not send.
 func Offline(address string) *Client { return &Client{options: Options{Address: address}} }
 
-// Name is how records call the agent: its host.
-func (c *Client) Name() string { return c.address.Host }
-
 // Hash identifies a task, as records name a request. The conversation is not in it:
 // the agent chooses its name.
 func (c *Client) Hash(text string) string {

@@ -258,11 +258,16 @@ func (chat) stream(a *answer, part int) [][]byte {
 }
 
 func (c chat) broken(_ *answer, _ int, event bool) []byte {
+	return brokenBy(c, "500", event)
+}
+
+// brokenBy is the frame in which a vendor tells that a stream fails, by name or without one.
+func brokenBy(v vendor, status string, named bool) []byte {
 	name := ""
-	if event {
+	if named {
 		name = "error"
 	}
-	return frame(name, c.refuse(c.problem("500"), ""))
+	return frame(name, v.refuse(v.problem(status), ""))
 }
 
 // chunks are the completion as a stream tells it, without its usage.

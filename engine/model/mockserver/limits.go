@@ -226,7 +226,7 @@ func (l *limiter) admit(v vendor, tokens int64, header http.Header, now time.Tim
 	}
 	for _, b := range []*bucket{&l.requests, &l.tokens} {
 		if b.limit > 0 {
-			v.limits(header, limits{b.what, b.limit, int64(max(0, b.level)), b.untilFull(), now})
+			v.limits(header, limits{b.what, b.limit, int64(max(0, b.level)), time.Duration((b.capacity - b.level) / b.perSecond() * 1e9), now})
 		}
 	}
 	return refused
@@ -269,8 +269,4 @@ func (b *bucket) lack(amount float64, now time.Time) time.Duration {
 		return 0
 	}
 	return max(1, time.Duration(math.Ceil((min(amount, b.capacity)-b.level)/b.perSecond()*1e9)))
-}
-
-func (b *bucket) untilFull() time.Duration {
-	return time.Duration((b.capacity - b.level) / b.perSecond() * 1e9)
 }

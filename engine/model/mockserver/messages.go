@@ -468,11 +468,7 @@ func open(block any, a *answer, place, part int) (opened any, deltas []blockDelt
 }
 
 func (m messages) broken(_ *answer, _ int, event bool) []byte {
-	name := ""
-	if event {
-		name = "error"
-	}
-	return frame(name, m.refuse(m.problem("529"), ""))
+	return brokenBy(m, "529", event)
 }
 
 // anthropic words errors and limits.

@@ -88,7 +88,17 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.Serve
 
 // Track makes the server count the connections of an http.Server.
 func (s *Server) Track(server *http.Server) {
-	server.ConnState = func(_ net.Conn, state http.ConnState) { s.stats.connection(state) }
+	server.ConnState = func(_ net.Conn, state http.ConnState) {
+		s.stats.count(func(now *Stats) {
+			switch state {
+			case http.StateNew:
+				now.Connections++
+				now.Open++
+			case http.StateClosed, http.StateHijacked:
+				now.Open--
+			}
+		})
+	}
 }
 
 // reset starts counters, schedule, limits, caches and lists of replies anew.
@@ -170,7 +180,11 @@ func (x *exchange) finish() {
 func (s *Server) answering(p protocol) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		x := &exchange{server: s, protocol: p, w: w, ctx: r.Context(), host: r.Host, path: r.URL.Path}
-		s.stats.begin()
+		s.stats.count(func(now *Stats) {
+			now.Requests++
+			now.InFlight++
+			now.MaxInFlight = max(now.MaxInFlight, now.InFlight)
+		})
 		defer x.finish()
 		if refused := x.admit(r); refused != nil {
 			x.fail(refused)
@@ -199,11 +213,11 @@ func (x *exchange) admit(r *http.Request) (refused *problem) {
 	header := x.w.Header()
 	x.protocol.identify(header, x.id)
 	if refused = s.limiter.admit(x.protocol, x.request.inputTokens()+int64(x.request.maxOutput), header, s.options.Now()); refused != nil {
-		s.stats.limited()
+		s.stats.count(func(now *Stats) { now.Limited++ })
 		return refused
 	}
 	if x.fault = s.faults.next(x.request); x.fault.Kind != noFault {
-		s.stats.fault(x.fault.Kind)
+		s.stats.count(func(now *Stats) { now.Faults[x.fault.Kind]++ })
 	}
 	if m := s.options.Offline[x.request.model]; m != nil && x.fault.kind.instead == nil {
 		return x.askOffline(m, r.Header)
@@ -427,24 +441,10 @@ func (s *stats) reset() {
 	s.seen = map[uint64]int{}
 }
 
-func (s *stats) connection(state http.ConnState) {
+func (s *stats) count(what func(now *Stats)) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	switch state {
-	case http.StateNew:
-		s.now.Connections++
-		s.now.Open++
-	case http.StateClosed, http.StateHijacked:
-		s.now.Open--
-	}
-}
-
-func (s *stats) begin() {
-	s.lock.Lock()
-	defer s.lock.Unlock()
-	s.now.Requests++
-	s.now.InFlight++
-	s.now.MaxInFlight = max(s.now.MaxInFlight, s.now.InFlight)
+	what(&s.now)
 }
 
 // meet counts a request that could be read and says how often it came.
@@ -465,18 +465,6 @@ func (s *stats) meet(request *request) int {
 	}
 	s.seen[request.hash] = times + 1
 	return times + 1
-}
-
-func (s *stats) limited() {
-	s.lock.Lock()
-	defer s.lock.Unlock()
-	s.now.Limited++
-}
-
-func (s *stats) fault(kind string) {
-	s.lock.Lock()
-	defer s.lock.Unlock()
-	s.now.Faults[kind]++
 }
 
 // end counts an answer; status 0 says that none began.

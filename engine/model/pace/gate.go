@@ -375,7 +375,7 @@ func (g *Gate) cooling(now time.Time) time.Duration { return max(0, g.coolTill.S
 func (g *Gate) admit(now time.Time) {
 	for len(g.queue) > 0 && g.inFlight < g.places() && !g.share.over(now) {
 		next := g.queue[0]
-		wait := max(g.cooling(now), g.left.wait(g.started, now), g.pace.wait(now), g.requests.wait(1, now), g.tokens.wait(next.tokens, now))
+		wait := max(g.cooling(now), g.left.wait(g.started, now), g.pace.starts.wait(1, now), g.requests.wait(1, now), g.tokens.wait(next.tokens, now))
 		if wait > 0 {
 			g.comeBack(wait)
 			return
@@ -540,8 +540,6 @@ type pace struct {
 	cut    time.Time
 	grew   time.Time
 }
-
-func (p *pace) wait(now time.Time) time.Duration { return p.starts.wait(1, now) }
 
 func (p *pace) start(now time.Time) {
 	p.meter.add(now)

@@ -183,11 +183,7 @@ func (c *call) wait(asked time.Duration) time.Duration {
 	if n := c.attempts - 1; n < 6 {
 		backoff = min(backoff, shortestBackoff<<n)
 	}
-	return spread(backoff, -0.25*c.options.Random())
-}
-
-func spread(d time.Duration, share float64) time.Duration {
-	return d + time.Duration(share*float64(d))
+	return backoff - time.Duration(0.25*c.options.Random()*float64(backoff))
 }
 
 // sleep waits, or ends with the context's cause.
