@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/agentbench/agentbench/engine/exit"
@@ -249,4 +250,36 @@ func (l *logFile) sum() (string, error) {
 		}
 	}
 	return hex.EncodeToString(l.hash.Sum(nil)[:16]), nil
+}
+
+// Warnings are what needs to be known of what was imported. Quote makes texts of the log fit to
+// be shown.
+func (im *Import) Warnings(mapping *spec.Import, quote func(string) string) (lines []string) {
+	m, notes := &im.Manifest, im.Notes()
+	note := func(n int, format string, args ...any) {
+		if n > 0 {
+			lines = append(lines, fmt.Sprintf(format, args...))
+		}
+	}
+	note(notes.Renamed, "%s had the id of another task, and got the file's name before it", exit.Plural(notes.Renamed, "run", "runs"))
+	note(notes.Retried, "%s had a trial that was there already, and became the next trial", exit.Plural(notes.Retried, "run", "runs"))
+	note(notes.Regrouped, "%s gave another cluster or group than the first run of the task, which holds", exit.Plural(notes.Regrouped, "run", "runs"))
+	note(len(notes.Parted), "runs of %s were recorded under several limits, and are several configurations: NAME@LIMIT=VALUE", quote(strings.Join(notes.Parted, ", ")))
+	note(notes.Restarts, "counters fell %s: they were restarted there, and what they say is counted from there", exit.Plural(notes.Restarts, "time", "times"))
+	limits := "the limits of recorded_under"
+	if mapping.RecordedUnder == nil {
+		limits = "an iteration that passed"
+	}
+	note(notes.Contradicted, "%s continued after %s; the first: %s", exit.Plural(notes.Contradicted, "run", "runs"), limits, notes.First)
+	if n := notes.Untimed; n == m.Totals.Runs() {
+		note(n, "the log has no times: the latency is unknown")
+	} else {
+		note(n, "the time of %s is unknown, so the latency is unknown", exit.Plural(n, "run", "runs"))
+	}
+	note(notes.Orphans, "%s of tools named a call that is missing", exit.Plural(notes.Orphans, "result", "results"))
+	for _, w := range notes.Warnings {
+		note(w.Runs, "%s: %s; the first: %s", exit.Plural(w.Runs, "run", "runs"), quote(w.What), quote(w.First))
+	}
+	note(notes.Uncut, "the score after a stop before the end is unknown for %s, so lower limits cannot be judged; in the mapping, write when_cut: 0 if a stopped run has failed, or iterations.scores", exit.Plural(notes.Uncut, "run", "runs"))
+	return lines
 }

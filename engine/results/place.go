@@ -196,6 +196,9 @@ func NoBaseline(name, dir string) error {
 	return exit.Usage(hint, "baseline %q not found in %s", name, dir)
 }
 
+// Cache is the name of the folder of the response cache, beside result folders.
+const Cache = "cache"
+
 // Fresh is a folder for the results of a suite, such as
 // results/quickstart-20260102-150405-1f3a: the digits distinguish suites that start within
 // the same second.
@@ -203,6 +206,19 @@ func Fresh(suite string, now time.Time) string {
 	var digits [2]byte
 	_, _ = rand.Read(digits[:]) // it never fails
 	return filepath.Join("results", fileName(suite)+"-"+now.UTC().Format("20060102-150405")+"-"+hex.EncodeToString(digits[:]))
+}
+
+// Newest is the newest result folder of a suite in results, "" where there is none.
+func Newest(suite string) (dir string) {
+	var started time.Time
+	found, _ := filepath.Glob(filepath.Join("results", "*", "manifest.json")) // it fails only on a bad pattern
+	for _, path := range found {
+		m, err := record.ReadManifest(filepath.Dir(path))
+		if err == nil && m.Suite == suite && m.Volatile.Started.After(started) {
+			dir, started = filepath.Dir(path), m.Volatile.Started
+		}
+	}
+	return dir
 }
 
 // fileName keeps what is safe in the name of a folder.

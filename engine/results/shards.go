@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -278,4 +280,38 @@ func Durations(path string) (map[string]time.Duration, error) {
 		sums[task] /= runs[task]
 	}
 	return sums, nil
+}
+
+// OpenShards reads the manifests of folders that hold shards, each named once. Caches beside
+// them, which shards/* names, too, are left out.
+func OpenShards(dirs []string, read func(dir string) (record.Manifest, error)) ([]record.Part, error) {
+	var parts []record.Part
+	var infos []os.FileInfo
+	if rest := slices.DeleteFunc(slices.Clone(dirs), func(dir string) bool { return filepath.Base(filepath.Clean(dir)) == Cache && !IsFolder(dir) }); len(rest) > 0 {
+		dirs = rest
+	}
+	for _, dir := range dirs {
+		if within, _ := filepath.Glob(filepath.Join(dir, "*", "manifest.json")); len(within) > 0 && !IsFolder(dir) {
+			return nil, exit.Usage("agentbench merge "+exit.ShellWord(dir)+"/* merges those in it", "%s itself is not a shard", dir)
+		}
+		m, err := read(dir)
+		if err != nil {
+			return nil, err
+		}
+		if m.Volatile.Shards == nil {
+			return nil, exit.Usage("merge is for folders of run --shard", "%s is not a shard: it holds results of the whole suite %s", dir, m.Suite)
+		}
+		info, err := os.Stat(dir)
+		if err != nil {
+			return nil, exit.Unmeasured(err)
+		}
+		for i := range infos {
+			if os.SameFile(infos[i], info) {
+				return nil, exit.Usage("name each folder once", "%s and %s are the same folder", parts[i].Dir, dir)
+			}
+		}
+		infos = append(infos, info)
+		parts = append(parts, record.Part{Dir: dir, Manifest: m})
+	}
+	return parts, nil
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"github.com/agentbench/agentbench/engine/imports"
 	"github.com/agentbench/agentbench/engine/record"
 )
 
@@ -449,4 +450,40 @@ func appendCells(cells []string, row reflect.Value) []string {
 		}
 	}
 	return cells
+}
+
+// WriteTrajectories writes all runs of a result folder into a new folder, OUT/RUN.json, in
+// the Agent Trajectory Interchange Format.
+func WriteTrajectories(dir, out string, warn func(error)) (written int, err error) {
+	scores := map[string][]record.Score{}
+	for s, err := range record.ReadScores(dir) {
+		switch {
+		case record.Unreadable(err):
+			return written, err
+		case err == nil && s.Iteration == 0:
+			scores[s.Run] = append(scores[s.Run], s)
+		}
+	}
+	for run, err := range record.ReadRuns(dir) {
+		switch {
+		case record.Unreadable(err):
+			return written, err
+		case err != nil:
+			warn(err)
+			continue
+		}
+		text, err := imports.ATIF(run, record.Standing(scores[run.ID]))
+		file := filepath.Join(out, filepath.FromSlash(run.ID)+".json")
+		if err == nil {
+			err = os.MkdirAll(filepath.Dir(file), 0o755)
+		}
+		if err == nil {
+			err = os.WriteFile(file, text, 0o644)
+		}
+		if err != nil {
+			return written, err
+		}
+		written++
+	}
+	return written, nil
 }

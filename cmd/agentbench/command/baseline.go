@@ -60,7 +60,6 @@ name is replaced. The same results give the same bytes.`,
 	return c
 }
 
-// setBaseline writes a baseline.
 func (p *program) setBaseline(name, dir string, from *results.Place, incomplete bool) error {
 	m := &from.Manifest
 	if m.Status != record.StateComplete && !incomplete {

@@ -1,11 +1,11 @@
 package command
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -20,7 +20,7 @@ import (
 )
 
 // defaultCache is the cache of runs that name no result folder.
-var defaultCache = filepath.Join("results", cacheName)
+var defaultCache = filepath.Join("results", results.Cache)
 
 func (p *program) cacheCommand() *cobra.Command {
 	c := &cobra.Command{
@@ -42,10 +42,7 @@ func (p *program) cacheListCommand() *cobra.Command {
 		Short: "List what the cache holds, by model (default: " + defaultCache + ")",
 		Args:  arguments(0, 1, "at most one folder"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := f.validate(); err != nil {
-				return err
-			}
-			dir := cacheFolder(args)
+			dir := append(args, defaultCache)[0]
 			damaged := func(err error) { fmt.Fprintln(p.err, "agentbench:", err) }
 			if each {
 				return noCache(dir, overview.CacheEntries(p.out, dir, damaged))
@@ -73,18 +70,11 @@ func (p *program) cachePruneCommand() *cobra.Command {
 			if err != nil {
 				return exit.Usage("agentbench cache prune --max-size 500MB", "--max-size: %w", err)
 			}
-			return p.prune(cacheFolder(args), most)
+			return p.prune(append(args, defaultCache)[0], most)
 		},
 	}
 	c.Flags().StringVar(&size, "max-size", "", "maximum size of the cache: 500MB, 2GiB, 0")
 	return c
-}
-
-func cacheFolder(args []string) string {
-	if len(args) == 0 {
-		return defaultCache
-	}
-	return args[0]
 }
 
 func noCache(dir string, err error) error {
@@ -94,7 +84,6 @@ func noCache(dir string, err error) error {
 	return exit.Unmeasured(unlessClosed(err))
 }
 
-// prune shrinks a cache.
 func (p *program) prune(dir string, most int64) error {
 	done, err := cache.Prune(dir, most, p.now())
 	if err != nil {
@@ -106,39 +95,24 @@ func (p *program) prune(dir string, most int64) error {
 	return nil
 }
 
-// cacheName is the folder of the cache, beside result folders.
-const cacheName = "cache"
-
-// withoutCaches are folders without the caches beside them, which shards/* names,
-// too.
-func withoutCaches(dirs []string) []string {
-	rest := slices.DeleteFunc(slices.Clone(dirs), func(dir string) bool {
-		return filepath.Base(filepath.Clean(dir)) == cacheName && !results.IsFolder(dir)
-	})
-	if len(rest) == 0 {
-		return dirs
-	}
-	return rest
-}
-
-// openCache gives the cache of a job.
-func (p *program) openCache(j *job) *cache.Store {
-	dir := j.flags.dir
-	if dir == "" {
-		dir = filepath.Join(filepath.Dir(filepath.Clean(j.dir)), cacheName)
-	}
-	return p.cacheAt(dir)
+// beside is the folder of the cache for what goes to a result folder.
+func (f *cacheFlags) beside(dir string) string {
+	return cmp.Or(f.dir, filepath.Join(filepath.Dir(filepath.Clean(dir)), results.Cache))
 }
 
 // cacheAt is the cache in a folder.
 func (p *program) cacheAt(dir string) *cache.Store {
 	return cache.Open(dir, cache.Options{Now: p.now, Redact: p.secrets.String, Warn: func(err error) {
-		line := fmt.Sprintf("agentbench: warning: %v; the suite continues, but answers are not cached", err)
-		if p.isTerminal(p.err) {
-			line = overview.ClearLine + line
-		}
-		fmt.Fprintln(p.err, line)
+		p.interject(fmt.Sprintf("agentbench: warning: %v; the suite continues, but answers are not cached", err))
 	}})
+}
+
+// interject writes a line to stderr while progress may be shown there.
+func (p *program) interject(line string) {
+	if p.isTerminal(p.err) {
+		line = overview.ClearLine + line
+	}
+	p.note(line)
 }
 
 // tellCache says what the cache saved, where models that are paid for were asked.

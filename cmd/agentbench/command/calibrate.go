@@ -10,10 +10,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/agentbench/agentbench/engine"
 	"github.com/agentbench/agentbench/engine/exit"
@@ -27,7 +27,6 @@ import (
 	"github.com/agentbench/agentbench/spec"
 )
 
-// calibrateFlags are the flags of calibrate.
 type calibrateFlags struct {
 	reportFlags
 	cacheFlags
@@ -56,13 +55,9 @@ second person. Missing or outdated scores are computed, through the cache. docs/
 Exit codes: 1 kappa is below --min-kappa; 3 the suite or the labels are wrong; 4 interrupted, or the budget is spent;
 5 no labelled output has a score, or kappa is undefined.`,
 		Args: arguments(1, 1, "one suite"),
-		RunE: func(c *cobra.Command, args []string) error {
-			if err := f.validate(); err != nil {
-				return err
-			}
-			return p.calibrate(c.Context(), args[0], &f)
-		},
+		RunE: func(c *cobra.Command, args []string) error { return p.calibrate(c.Context(), args[0], &f) },
 	}
+	refusing(c, f.validate)
 	f.reportFlags.declare(c, calibrate.TableNames)
 	f.cacheFlags.declare(c)
 	c.Flags().StringVar(&f.labels, "labels", "", "CSV `FILE` with the labels; - for stdin")
@@ -77,7 +72,7 @@ Exit codes: 1 kappa is below --min-kappa; 3 the suite or the labels are wrong; 4
 	return c
 }
 
-func (f *calibrateFlags) validate() error {
+func (f *calibrateFlags) validate([]string) error {
 	switch {
 	case f.labels == "":
 		return exit.Usage("--labels labels.csv names them", "calibrate needs labels")
@@ -88,7 +83,7 @@ func (f *calibrateFlags) validate() error {
 	case !(f.minKappa >= -1 && f.minKappa <= 1):
 		return exit.Usage("1 is perfect agreement, 0 is chance", "--min-kappa %v: want a number from -1 to 1", f.minKappa)
 	}
-	return f.reportFlags.validate()
+	return nil
 }
 
 // calibration is a scorer that is held against labels.
@@ -130,7 +125,6 @@ func (p *program) calibrate(ctx context.Context, path string, f *calibrateFlags)
 	return c.tell(ended)
 }
 
-// read reads the labels.
 func (c *calibration) read() error {
 	var text []byte
 	var err error
@@ -200,7 +194,6 @@ func (c *calibration) tellFaults() {
 	}
 }
 
-// tell writes what came of it.
 func (c *calibration) tell(ended string) error {
 	o := calibrate.Options{
 		Suite: c.Suite.Name, Scorer: c.scorer.Name, Version: c.version, Labels: c.labels.File, Simulated: c.simulated(),
@@ -227,20 +220,24 @@ func (c *calibration) simulated() (names []string) {
 	return names
 }
 
+// compile compiles the scorer with those whom it asks; nil: it can ask nobody.
+func (c *calibration) compile(outside scorers.Outside) error {
+	set, err := c.scorers(c.Suite.Scorers, scorers.Options{Resolved: c.Suite.Resolved, Baseline: c.Suite.Baseline, Outside: outside})
+	if err == nil {
+		c.set = set.Only(func(name string) bool { return name == c.scorer.Name })
+	}
+	return err
+}
+
 // versions compiles the scorer, once, and gives its version.
 func (c *calibration) versions() (string, error) {
 	if c.set == nil {
-		set, faults := scorers.New(c.Suite.Scorers, scorers.Options{Resolved: c.Suite.Resolved, Baseline: c.Suite.Baseline})
-		faults.Print(c.err)
-		if faults.Err() != nil {
-			return "", exit.Quiet(exit.WrongSpec)
+		if err := c.compile(nil); err != nil {
+			return "", err
 		}
-		c.set = set.Only(c.isCalibrated)
 	}
 	return c.set.Versions()[0].Hash, nil
 }
-
-func (c *calibration) isCalibrated(name string) bool { return name == c.scorer.Name }
 
 // score makes the scores that are missing. It says what ended that before, "" where
 // nothing did.
@@ -272,21 +269,18 @@ func (c *calibration) score(ctx context.Context) (ended string, err error) {
 	return ended, err
 }
 
-// wired compiles the scorer with those whom it asks.
+// wired lets the scorer ask models.
 func (c *calibration) wired(j *job) error {
-	j.cache = c.openCache(j)
+	j.cache = c.cacheAt(c.flags.beside(j.dir))
 	parts, err := engine.NewParts(c.Document, engine.BuildOptions{
 		Getenv: c.env, Budget: j.budget, Cache: j.cache, CacheMode: c.flags.mode, Shared: &j.shared,
 	})
 	if err != nil {
 		return c.unwired(err)
 	}
-	set, faults := scorers.New(c.Suite.Scorers, scorers.Options{Resolved: c.Suite.Resolved, Baseline: c.Suite.Baseline, Outside: parts})
-	if faults.Err() != nil {
-		faults.Print(c.err)
-		return exit.Quiet(exit.WrongSpec)
+	if err := c.compile(parts); err != nil {
+		return err
 	}
-	c.set = set.Only(c.isCalibrated)
 	if err := c.set.Unable(); err != nil {
 		return c.unwired(err)
 	}
@@ -296,7 +290,6 @@ func (c *calibration) wired(j *job) error {
 // calibrateGrace is the time that judgements have to end after an interrupt.
 const calibrateGrace = 30 * time.Second
 
-// judgeAll judges outputs, many at the same time.
 func (c *calibration) judgeAll(ctx context.Context, missing []*calibrate.Labelled) (interrupted bool, err error) {
 	interrupts := c.interrupts(ctx, calibrateGrace, func() string { return "rerun the same command to continue with the cached answers" })
 	defer interrupts.stop()
@@ -307,33 +300,19 @@ func (c *calibration) judgeAll(ctx context.Context, missing []*calibrate.Labelle
 		}
 		defer runs.Close()
 	}
-	todo := make(chan *calibrate.Labelled)
-	var working sync.WaitGroup
-	for range max(1, cmp.Or(c.flags.concurrency, workers(c.Suite))) {
-		working.Go(func() {
-			for at := range todo {
+	var judging errgroup.Group
+	judging.SetLimit(max(1, cmp.Or(c.flags.concurrency, workers(c.Suite))))
+	for _, at := range missing {
+		judging.Go(func() error {
+			if !interrupts.interrupted() {
 				c.judge(interrupts.Context, runs, at)
 			}
+			return nil
 		})
 	}
-	feed(todo, missing, interrupts.Draining)
-	working.Wait()
-	return interrupts.interrupted(), nil
+	return interrupts.interrupted(), judging.Wait()
 }
 
-// feed gives items away until somebody wants it to stop.
-func feed(todo chan<- *calibrate.Labelled, items []*calibrate.Labelled, stop <-chan struct{}) {
-	defer close(todo)
-	for _, at := range items {
-		select {
-		case todo <- at:
-		case <-stop:
-			return
-		}
-	}
-}
-
-// judge judges what one label is of.
 func (c *calibration) judge(ctx context.Context, runs *record.Runs, at *calibrate.Labelled) {
 	run := at.Run
 	if run == nil {
@@ -349,7 +328,6 @@ func (c *calibration) judge(ctx context.Context, runs *record.Runs, at *calibrat
 	}
 }
 
-// tellMade says what was made, and what it took.
 func (c *calibration) tellMade(j *job, made []*calibrate.Labelled) {
 	var used record.Usage
 	for _, at := range made {

@@ -29,12 +29,7 @@ Exits with 3 if anything is wrong.
 --tune lists the parameters, those under tune first: which values recorded runs can
 answer for, and why not others.`,
 		Args: arguments(1, -1, "one or more files"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			if err := f.validate(); err != nil {
-				return err
-			}
-			return p.checkAll(args, tune, &f)
-		},
+		RunE: func(_ *cobra.Command, args []string) error { return p.checkAll(args, tune, &f) },
 	}
 	c.Flags().BoolVar(&tune, "tune", false, "list which parameters can be replayed, and which need new runs")
 	f.declare(c, overview.ReplayTables)

@@ -26,19 +26,9 @@ func (p *program) complete(root *cobra.Command) {
 	for _, c := range root.Commands() {
 		switch c.Name() {
 		case "run", "check", "plan", "tune", "calibrate":
-			c.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-				if len(args) > 0 {
-					return nil, cobra.ShellCompDirectiveDefault
-				}
-				return suites.Names(), cobra.ShellCompDirectiveDefault // files as well
-			}
+			c.ValidArgsFunction = firstOr(suites.Names())
 		case "import":
-			c.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-				if len(args) > 0 {
-					return nil, cobra.ShellCompDirectiveDefault
-				}
-				return suites.MappingNames(), cobra.ShellCompDirectiveDefault
-			}
+			c.ValidArgsFunction = firstOr(suites.MappingNames())
 		case "export":
 			c.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 				if len(args) == 0 {
@@ -54,11 +44,9 @@ func (p *program) complete(root *cobra.Command) {
 				return runsLike(args[0], typed), cobra.ShellCompDirectiveNoFileComp
 			}
 		case "report", "diff", "page", "view", "replay", "merge", "repair", "score":
-			c.ValidArgsFunction = func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-				return nil, cobra.ShellCompDirectiveDefault
-			}
+			c.ValidArgsFunction = firstOr(nil)
 		}
-		for flag, known := range map[string]func(loops) []string{"configuration": loops.configurations, "scorer": loops.scorers, "set": loops.parameters, "sweep": loops.parameters, "parameter": loops.parameters} {
+		for flag, known := range map[string]func(loops) []string{"configuration": func(l loops) []string { return l.names }, "scorer": func(l loops) []string { return l.declared }, "set": loops.parameters, "sweep": loops.parameters, "parameter": loops.parameters} {
 			if c.Flags().Lookup(flag) == nil {
 				continue
 			}
@@ -102,6 +90,16 @@ func (p *program) complete(root *cobra.Command) {
 	}
 }
 
+// firstOr completes the first argument with names or files, others with files.
+func firstOr(names []string) cobra.CompletionFunc {
+	return func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveDefault
+		}
+		return names, cobra.ShellCompDirectiveDefault
+	}
+}
+
 // loops are what a suite or a result folder declares.
 type loops struct {
 	names    []string
@@ -138,20 +136,17 @@ func (p *program) loopsOf(path string) (all loops) {
 
 // suiteQuietly opens a suite without a word; nil where that cannot be.
 func (p *program) suiteQuietly(path string) *opened {
-	quiet := &program{env: p.env, in: strings.NewReader(""), out: io.Discard, err: io.Discard, now: p.now, secrets: p.secrets}
 	if path == "-" {
 		return nil
 	}
-	suite, err := quiet.openSuite(path, nil)
-	if err != nil {
-		return nil
-	}
+	suite, _ := p.silent().openSuite(path, nil)
 	return suite
 }
 
-func (l loops) configurations() []string { return l.names }
-
-func (l loops) scorers() []string { return l.declared }
+// silent is a program that neither reads nor says anything.
+func (p *program) silent() *program {
+	return &program{env: p.env, in: strings.NewReader(""), out: io.Discard, err: io.Discard, now: p.now, secrets: p.secrets}
+}
 
 // parameters are the paths that --set and --sweep take, with the sign that follows.
 func (l loops) parameters() (paths []string) {

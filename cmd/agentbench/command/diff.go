@@ -23,9 +23,10 @@ type diffFlags struct {
 	reportFlags
 	compareFlags
 	thresholdFlags
-	gateFlags
 	alsoPage
 	baseline, baselines string
+	failOn              string
+	gates               []string // lines of a comparison that make it fail
 	vary                []string
 	strict, sequential  bool
 	again               string // the command line
@@ -45,10 +46,6 @@ Exit codes: 1 a gated line is worse (see --fail-on and --gate), a threshold fail
 in a path that --vary does not name; 5 too little to compare.`,
 		Args: arguments(1, 2, "two results, or one with --baseline or the suite's baseline"),
 		RunE: func(c *cobra.Command, args []string) error {
-			err := cmp.Or(f.reportFlags.validate(), f.compareFlags.validate(), f.thresholdFlags.validate(), f.alsoPage.validate(c))
-			if err != nil {
-				return err
-			}
 			f.again = commandLine(append([]string{"diff"}, args...), c.Flags(), "all", "format", "write", "page", "table", "color", "no-color")
 			return p.diff(c.Context(), args, &f)
 		},
@@ -58,7 +55,9 @@ in a path that --vary does not name; 5 too little to compare.`,
 	f.declareCases(c)
 	f.compareFlags.declare(c)
 	f.thresholdFlags.declare(c)
-	f.gateFlags.declare(c)
+	f.failOn = reports.FailOnWorse
+	choiceFlag(c, &f.failOn, "fail-on", reports.FailOns, "exit with 1 if a gated line is: worse, cannot-tell (worse or inconclusive), none (never)")
+	c.Flags().StringArrayVar(&f.gates, "gate", nil, "line that can fail the command: a score, an amount such as cost_usd, scores or amounts (repeatable; default scores)")
 	f.alsoPage.declare(c)
 	c.Flags().StringVar(&f.baseline, "baseline", "", "compare with this baseline")
 	declareBaselines(c, &f.baselines)
@@ -68,7 +67,6 @@ in a path that --vary does not name; 5 too little to compare.`,
 	return c
 }
 
-// diff compares and says what the result means.
 func (p *program) diff(ctx context.Context, args []string, f *diffFlags) error {
 	s, err := p.openSides(args, f)
 	if err != nil {
@@ -134,7 +132,6 @@ type sides struct {
 	within bool
 }
 
-// openSides opens what the arguments name.
 func (p *program) openSides(args []string, f *diffFlags) (*sides, error) {
 	newest, err := p.openPlace(args[len(args)-1], f.baselines)
 	if err != nil {
@@ -163,7 +160,6 @@ func (p *program) openSides(args []string, f *diffFlags) (*sides, error) {
 	return &sides{base: base, new: newest}, base.Distinct(newest)
 }
 
-// compare compares the reports of both sides.
 func (p *program) compare(s *sides, base, newest *reports.Report, options reports.DiffOptions, f *diffFlags) (*reports.Comparison, error) {
 	if s.within {
 		compared, err := reports.DiffBaseline(newest, options)

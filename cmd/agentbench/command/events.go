@@ -13,7 +13,6 @@ import (
 	"github.com/agentbench/agentbench/engine"
 	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/reports/overview"
 	"github.com/agentbench/agentbench/spec"
 )
 
@@ -92,10 +91,6 @@ func (e *eventWriter) end() error {
 // cannot be sent fails nothing: it is only told.
 func (p *program) trace(ctx context.Context, s *spec.Suite) (context.Context, func()) {
 	return engine.Traced(ctx, s, engine.TraceOptions{Getenv: p.env, Version: version(), Secrets: p.secrets, Warn: func(err error) {
-		line := fmt.Sprintf("agentbench: warning: traces: %v", err)
-		if p.isTerminal(p.err) {
-			line = overview.ClearLine + line
-		}
-		p.note(line)
+		p.interject(fmt.Sprintf("agentbench: warning: traces: %v", err))
 	}})
 }

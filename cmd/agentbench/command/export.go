@@ -5,15 +5,12 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/agentbench/agentbench/engine/exit"
-	"github.com/agentbench/agentbench/engine/imports"
-	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/results"
 	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/trajectory"
@@ -58,7 +55,11 @@ export workspace writes the files of one run.`,
 				return exit.Usage("name a new folder with --out", "%s is not empty", out)
 			}
 			if to == "atif" {
-				return p.exportRuns(args[0], out)
+				written, err := results.WriteTrajectories(args[0], out, func(err error) { fmt.Fprintln(p.err, "agentbench: warning:", err) })
+				if err == nil {
+					fmt.Fprintf(p.out, "%s: exported %s\n", out, page.Plural(written, "run", "runs"))
+				}
+				return exit.Unmeasured(err)
 			}
 			return p.exportTables(args[0], out, to)
 		},
@@ -98,7 +99,6 @@ iteration it is the one that the run returned.`,
 	return c
 }
 
-// exportTables writes a result folder as four tables.
 func (p *program) exportTables(dir, out, format string) error {
 	n, err := results.WriteTables(dir, out, format, func(err error) { fmt.Fprintln(p.err, "agentbench: warning:", err) })
 	if err != nil {
@@ -109,42 +109,5 @@ func (p *program) exportTables(dir, out, format string) error {
 		text += ", " + page.Plural(n.Steps, "score at steps", "scores at steps")
 	}
 	fmt.Fprintln(p.out, text)
-	return nil
-}
-
-// exportRuns writes all runs of a result folder into a new folder.
-func (p *program) exportRuns(dir, out string) error {
-	scores := map[string][]record.Score{}
-	for s, err := range record.ReadScores(dir) {
-		switch {
-		case record.Unreadable(err):
-			return exit.Unmeasured(err)
-		case err == nil && s.Iteration == 0:
-			scores[s.Run] = append(scores[s.Run], s)
-		}
-	}
-	written := 0
-	for run, err := range record.ReadRuns(dir) {
-		switch {
-		case record.Unreadable(err):
-			return exit.Unmeasured(err)
-		case err != nil:
-			fmt.Fprintln(p.err, "agentbench: warning:", err)
-			continue
-		}
-		text, err := imports.ATIF(run, record.Standing(scores[run.ID]))
-		file := filepath.Join(out, filepath.FromSlash(run.ID)+".json")
-		if err == nil {
-			err = os.MkdirAll(filepath.Dir(file), 0o755)
-		}
-		if err == nil {
-			err = os.WriteFile(file, text, 0o644)
-		}
-		if err != nil {
-			return exit.Unmeasured(err)
-		}
-		written++
-	}
-	fmt.Fprintf(p.out, "%s: exported %s\n", out, page.Plural(written, "run", "runs"))
 	return nil
 }

@@ -25,7 +25,21 @@ import (
 
 // Flags that several commands have are declared here, or in a group of flags with a
 // declare of its own: once. What can be told from a value alone is refused as soon as it
-// is read, so that every command refuses the same values with the same text.
+// is read, and what can be told from flags together before the command runs: every command
+// refuses the same with the same text, and nothing is paid for before that.
+
+// refusing has a command validate its flags before it runs, in the order of these calls.
+func refusing(c *cobra.Command, validate func(args []string) error) {
+	before := c.PreRunE
+	c.PreRunE = func(c *cobra.Command, args []string) error {
+		if before != nil {
+			if err := before(c, args); err != nil {
+				return err
+			}
+		}
+		return validate(args)
+	}
+}
 
 // checked is a flag that refuses values as it reads them.
 type checked struct {
@@ -34,13 +48,10 @@ type checked struct {
 	text func() string
 }
 
-// Set implements [pflag.Value].
 func (v *checked) Set(text string) error { return v.set(text) }
 
-// Type implements [pflag.Value].
 func (v *checked) Type() string { return v.kind }
 
-// String implements [pflag.Value].
 func (v *checked) String() string { return v.text() }
 
 // wholeFlag declares a number from least to most; 0, where it is not given, is the
@@ -128,7 +139,6 @@ func setFlag(c *cobra.Command, to *[]spec.Setting, use string) {
 	})
 }
 
-// assigned are the values of --set.
 func assigned(set []spec.Setting) (all []spec.Assignment) {
 	for _, s := range set {
 		a, _ := s.Assign("--set") // the flag has refused what is no value
@@ -165,7 +175,6 @@ func (f *cacheFlags) declare(c *cobra.Command) {
 	c.Flags().StringVar(&f.dir, "cache-dir", "", "folder of the response cache (default: cache, next to the result folder)")
 }
 
-// recordFlags say how a suite is recorded.
 type recordFlags struct {
 	cacheFlags
 	out         string
@@ -223,11 +232,12 @@ func (f *compareFlags) declare(c *cobra.Command) {
 }
 
 func (f *compareFlags) declareMargins(c *cobra.Command) {
+	refusing(c, f.validate)
 	c.Flags().StringArrayVar(&f.margins, "margin", nil, "smallest change that counts: 0.02 for scores, 5% for amounts, close=0.05 or cost_usd=10% for one (repeatable)")
 	c.Flags().Float64Var(&f.alpha, "alpha", reports.DefaultAlpha, "significance level")
 }
 
-func (f *compareFlags) validate() error {
+func (f *compareFlags) validate([]string) error {
 	if !(f.alpha > 0 && f.alpha < 1) {
 		return exit.Usage("the usual one is 0.05", "--alpha %v: want a number between 0 and 1", f.alpha)
 	}
@@ -251,26 +261,15 @@ func (f *compareFlags) options(suites ...*record.Manifest) (reports.DiffOptions,
 	return o, nil
 }
 
-// gateFlags say which lines of a comparison make it fail.
-type gateFlags struct {
-	failOn string
-	gates  []string
-}
-
-func (f *gateFlags) declare(c *cobra.Command) {
-	f.failOn = reports.FailOnWorse
-	choiceFlag(c, &f.failOn, "fail-on", reports.FailOns, "exit with 1 if a gated line is: worse, cannot-tell (worse or inconclusive), none (never)")
-	c.Flags().StringArrayVar(&f.gates, "gate", nil, "line that can fail the command: a score, an amount such as cost_usd, scores or amounts (repeatable; default scores)")
-}
-
 // thresholdFlags are CEL bounds from the command line.
 type thresholdFlags struct{ texts []string }
 
 func (f *thresholdFlags) declare(c *cobra.Command) {
+	refusing(c, f.validate)
 	c.Flags().StringArrayVar(&f.texts, "threshold", nil, `CEL condition; exit with 1 if it is false, for example 'diff.cost_usd.change < 0.1' (repeatable)`)
 }
 
-func (f *thresholdFlags) validate() error {
+func (f *thresholdFlags) validate([]string) error {
 	for _, text := range f.texts {
 		if hint, err := reports.CheckThreshold(text); err != nil {
 			return exit.Usage(cmp.Or(spec.ThresholdHint(err.Error(), spec.Readable{}), hint, "for example 'diff.cost_usd.change < 0.1'"), "--threshold %s: %w", text, err)
@@ -296,6 +295,7 @@ type formatFile struct{ format, path string }
 
 func (f *reportFlags) declare(c *cobra.Command, tables []string) {
 	f.names = tables
+	refusing(c, f.validate)
 	c.Flags().StringVarP(&f.format, "format", "f", "terminal", "output format: "+strings.Join(page.Formats, ", "))
 	c.Flags().StringArrayVar(&f.tables, "table", nil, "show only this table (repeatable): "+strings.Join(tables, ", "))
 	listFlag(c, &f.writes, "write", "", "also write a file: `FORMAT=FILE`, for example junit=junit.xml (repeatable)", func(text string) (string, error) {
@@ -320,9 +320,8 @@ func (f *reportFlags) declareCases(c *cobra.Command) {
 	choiceFlag(c, &f.cases, "junit-cases", page.JUnitCases, "test cases in JUnit: "+strings.Join(page.JUnitCases, ", ")+" (thresholds: a case fails only if the command does)")
 }
 
-// validate finds what is wrong with the flags, files that cannot be written to
-// among it: who pays for runs wants to know before.
-func (f *reportFlags) validate() (err error) {
+// validate finds what is wrong with the flags, files that cannot be written to among it.
+func (f *reportFlags) validate([]string) (err error) {
 	if f.format, err = f.formatNamed(f.format); err != nil {
 		return err
 	}
@@ -363,7 +362,6 @@ func writeHint(c *cobra.Command, text string) string {
 	return "--write junit=junit.xml; what goes to stdout is for --format"
 }
 
-// fileNamed reads FORMAT=FILE.
 func (f *reportFlags) fileNamed(text string) (file formatFile, err error) {
 	format, path, _ := strings.Cut(text, "=")
 	if format, err = f.formatNamed(format); err != nil {
@@ -404,27 +402,21 @@ type againstFlags struct {
 }
 
 func (f *againstFlags) declare(c *cobra.Command) {
+	refusing(c, f.validate)
 	f.declareMargins(c)
 	c.Flags().StringVar(&f.baseline, "baseline", "", "compare with this baseline (default: the suite's)")
 	declareBaselines(c, &f.baselines)
 }
 
-// validate finds a baseline that is not there: who pays for runs wants to know
-// before.
-func (f *againstFlags) validate() error {
+// validate finds a baseline that is not there.
+func (f *againstFlags) validate([]string) (err error) {
 	if f.baseline != "" {
-		if _, err := results.OpenNamed(f.baseline, f.baselines); err != nil {
-			return err
-		}
+		_, err = results.OpenNamed(f.baseline, f.baselines)
 	}
-	return f.compareFlags.validate()
+	return err
 }
 
-// named refuses thresholds of the command line that read what the suite does not
-// have: who pays for runs wants to know before.
-func (f *thresholdFlags) named(s *spec.Suite) error { return f.read(s.Misreads) }
-
-// recorded refuses those that read what no result has.
+// recorded refuses thresholds that read what no result has.
 func (f *thresholdFlags) recorded(newest *record.Manifest, others ...*record.Manifest) error {
 	known := spec.Readable{Configurations: results.Names(newest), Scorers: slices.Clone(newest.Scorers)}
 	for i := range newest.Metrics {
@@ -436,6 +428,7 @@ func (f *thresholdFlags) recorded(newest *record.Manifest, others ...*record.Man
 	return f.read(func(reads []string) []spec.Misread { return spec.Misreads(reads, known) })
 }
 
+// read refuses thresholds by what is wrong with the names that they read.
 func (f *thresholdFlags) read(misreads func(reads []string) []spec.Misread) error {
 	for _, text := range f.texts {
 		for _, m := range misreads(reports.ThresholdReads(text)) {

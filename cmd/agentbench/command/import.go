@@ -25,7 +25,6 @@ import (
 	"github.com/agentbench/agentbench/suites"
 )
 
-// importFlags are the flags of import.
 type importFlags struct {
 	out         string
 	quiet       bool
@@ -205,7 +204,6 @@ func (p *program) recognized(file string) (found *spec.Import, by string, err er
 	return found, by, nil
 }
 
-// importLogs reads files into a new result folder.
 func (p *program) importLogs(ctx context.Context, args []string, f *importFlags) error {
 	m, files, err := p.mappingFor(args, f)
 	if err != nil {
@@ -231,10 +229,20 @@ func (p *program) importLogs(ctx context.Context, args []string, f *importFlags)
 		return exit.With(exit.Stopped, "what was read is in "+im.Dir+"; import into another folder to have all",
 			"interrupted after %s", page.Plural(im.Manifest.Totals.Runs(), "run", "runs"))
 	}
-	p.tellImport(im, problems.Count)
-	if !f.quiet {
-		p.noteImport(im, m)
+	made := &im.Manifest
+	fmt.Fprintf(p.out, "%s: imported %s: %s, %s, %s, %s\n", im.Dir, page.Plural(made.Totals.Runs(), "run", "runs"), page.Plural(made.Tasks, "task", "tasks"),
+		page.Plural(len(made.Configurations), "configuration", "configurations"), page.Plural(made.Trials, "trial", "trials"),
+		page.Plural(im.Iterations, "iteration", "iterations"))
+	if problems.Count > 0 {
+		fmt.Fprintf(p.out, "%s could not be read\n", page.Plural(problems.Count, "row or file", "rows or files"))
 	}
+	if f.quiet {
+		return nil
+	}
+	for _, line := range im.Warnings(m, page.Visible) {
+		fmt.Fprintln(p.err, "agentbench: warning:", line)
+	}
+	fmt.Fprintf(p.err, "look at it: agentbench report %s\n", exit.ShellWord(im.Dir))
 	return nil
 }
 
@@ -257,46 +265,4 @@ func readableLogs(files []string) error {
 		}
 	}
 	return nil
-}
-
-// tellImport reports what was imported.
-func (p *program) tellImport(im *results.Import, unread int) {
-	m := &im.Manifest
-	fmt.Fprintf(p.out, "%s: imported %s: %s, %s, %s, %s\n", im.Dir, page.Plural(m.Totals.Runs(), "run", "runs"), page.Plural(m.Tasks, "task", "tasks"),
-		page.Plural(len(m.Configurations), "configuration", "configurations"), page.Plural(m.Trials, "trial", "trials"),
-		page.Plural(im.Iterations, "iteration", "iterations"))
-	if unread > 0 {
-		fmt.Fprintf(p.out, "%s could not be read\n", page.Plural(unread, "row or file", "rows or files"))
-	}
-}
-
-// noteImport reports what needs to be known of what was imported.
-func (p *program) noteImport(im *results.Import, mapping *spec.Import) {
-	m, notes := &im.Manifest, im.Notes()
-	note := func(n int, format string, args ...any) {
-		if n > 0 {
-			fmt.Fprintf(p.err, "agentbench: warning: "+format+"\n", args...)
-		}
-	}
-	note(notes.Renamed, "%s had the id of another task, and got the file's name before it", page.Plural(notes.Renamed, "run", "runs"))
-	note(notes.Retried, "%s had a trial that was there already, and became the next trial", page.Plural(notes.Retried, "run", "runs"))
-	note(notes.Regrouped, "%s gave another cluster or group than the first run of the task, which holds", page.Plural(notes.Regrouped, "run", "runs"))
-	note(len(notes.Parted), "runs of %s were recorded under several limits, and are several configurations: NAME@LIMIT=VALUE", page.Visible(strings.Join(notes.Parted, ", ")))
-	note(notes.Restarts, "counters fell %s: they were restarted there, and what they say is counted from there", page.Plural(notes.Restarts, "time", "times"))
-	limits := "the limits of recorded_under"
-	if mapping.RecordedUnder == nil {
-		limits = "an iteration that passed"
-	}
-	note(notes.Contradicted, "%s continued after %s; the first: %s", page.Plural(notes.Contradicted, "run", "runs"), limits, notes.First)
-	if n := notes.Untimed; n == m.Totals.Runs() {
-		note(n, "the log has no times: the latency is unknown")
-	} else {
-		note(n, "the time of %s is unknown, so the latency is unknown", page.Plural(n, "run", "runs"))
-	}
-	note(notes.Orphans, "%s of tools named a call that is missing", page.Plural(notes.Orphans, "result", "results"))
-	for _, w := range notes.Warnings {
-		note(w.Runs, "%s: %s; the first: %s", page.Plural(w.Runs, "run", "runs"), page.Visible(w.What), page.Visible(w.First))
-	}
-	note(notes.Uncut, "the score after a stop before the end is unknown for %s, so lower limits cannot be judged; in the mapping, write when_cut: 0 if a stopped run has failed, or iterations.scores", page.Plural(notes.Uncut, "run", "runs"))
-	fmt.Fprintf(p.err, "look at it: agentbench report %s\n", exit.ShellWord(im.Dir))
 }

@@ -63,7 +63,6 @@ func (p *program) init(dir string, suite suites.Suite) error {
 	return nil
 }
 
-// filesBelow are the paths of all files.
 func filesBelow(folder fs.FS) (files []string, err error) {
 	err = fs.WalkDir(folder, ".", func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && !entry.IsDir() {

@@ -56,7 +56,6 @@ func (p *program) balance(dir string, m *record.Manifest, s *spec.Suite, earlier
 	return balance, exit.Unmeasured(err)
 }
 
-// planFolder shows the ledger of a result folder.
 func (p *program) planFolder(dir string, f *reportFlags) error {
 	m, err := p.openManifest(dir)
 	if err != nil {

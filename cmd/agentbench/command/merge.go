@@ -1,13 +1,8 @@
 package command
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -19,7 +14,6 @@ import (
 	"github.com/agentbench/agentbench/reports/page"
 )
 
-// mergeFlags are the flags of merge.
 type mergeFlags struct {
 	judgedFlags
 	out        string
@@ -40,13 +34,7 @@ makes no difference, and merged folders can be merged again.
 Shards of another suite, seed, data set or version of agentbench are refused. So are
 missing and unfinished shards, unless --allow-incomplete is given.`,
 		Args: arguments(1, -1, "the result folders of shards"),
-		RunE: func(c *cobra.Command, args []string) error {
-			err := cmp.Or(f.reportFlags.validate(), f.againstFlags.validate(), f.thresholdFlags.validate())
-			if err != nil {
-				return err
-			}
-			return p.merge(c.Context(), args, &f)
-		},
+		RunE: func(c *cobra.Command, args []string) error { return p.merge(c.Context(), args, &f) },
 	}
 	f.reportFlags.declare(c, reports.TableNames)
 	f.declareAll(c)
@@ -61,7 +49,7 @@ missing and unfinished shards, unless --allow-incomplete is given.`,
 
 // merge joins shards, reports on what they make, and gives their verdict.
 func (p *program) merge(ctx context.Context, dirs []string, f *mergeFlags) error {
-	parts, err := p.openShards(dirs)
+	parts, err := results.OpenShards(dirs, p.openManifest)
 	if err != nil {
 		return err
 	}
@@ -86,36 +74,6 @@ func (p *program) merge(ctx context.Context, dirs []string, f *mergeFlags) error
 		fmt.Fprintf(p.err, "merged %s of %d: %s\n", results.HeldBy(m.Volatile.Shards), m.Volatile.Shards.Of, page.Plural(m.Totals.Runs(), "run", "runs"))
 	}
 	return p.concludeMerge(ctx, m, f)
-}
-
-// openShards reads the manifests of folders that hold shards, each named once.
-func (p *program) openShards(dirs []string) ([]record.Part, error) {
-	var parts []record.Part
-	var infos []os.FileInfo
-	for _, dir := range withoutCaches(dirs) {
-		if within, _ := filepath.Glob(filepath.Join(dir, "*", "manifest.json")); len(within) > 0 && !results.IsFolder(dir) {
-			return nil, exit.Usage("agentbench merge "+exit.ShellWord(dir)+"/* merges those in it", "%s itself is not a shard", dir)
-		}
-		m, err := p.openManifest(dir)
-		if err != nil {
-			return nil, err
-		}
-		if m.Volatile.Shards == nil {
-			return nil, exit.Usage("merge is for folders of run --shard", "%s is not a shard: it holds results of the whole suite %s", dir, page.Visible(m.Suite))
-		}
-		info, err := os.Stat(dir)
-		if err != nil {
-			return nil, exit.Unmeasured(err)
-		}
-		for i := range infos {
-			if os.SameFile(infos[i], info) {
-				return nil, exit.Usage("name each folder once", "%s and %s are the same folder", parts[i].Dir, dir)
-			}
-		}
-		infos = append(infos, info)
-		parts = append(parts, record.Part{Dir: dir, Manifest: m})
-	}
-	return parts, nil
 }
 
 // concludeMerge reports on merged results and judges them, as run does.
@@ -152,7 +110,7 @@ func (p *program) judgeMerged(ctx context.Context, m *record.Manifest, report *r
 	}
 	var texts []string
 	for _, text := range b.Thresholds {
-		absent := absentIn(m, reports.ThresholdReads(text))
+		absent := results.AbsentIn(m, reports.ThresholdReads(text))
 		if absent == "" {
 			texts = append(texts, text)
 		} else if !f.quiet && err == nil {
@@ -160,17 +118,4 @@ func (p *program) judgeMerged(ctx context.Context, m *record.Manifest, report *r
 		}
 	}
 	return answered(ctx, report, err, reports.ThresholdOptions{MinCoverage: b.MinCoverage, OfMade: ofMade}, append(texts, f.texts...))
-}
-
-// absentIn names a configuration that a threshold reads and that no shard ran.
-func absentIn(m *record.Manifest, reads []string) string {
-	known := results.Names(m)
-	for _, read := range reads {
-		path, ok := strings.CutPrefix(read, "configurations.")
-		if ok && !slices.ContainsFunc(known, func(name string) bool { return path == name || strings.HasPrefix(path, name+".") }) {
-			name, _, _ := strings.Cut(path, ".")
-			return name
-		}
-	}
-	return ""
 }

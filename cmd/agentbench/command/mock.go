@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/signal"
 	"slices"
 	"strconv"
 	"strings"
@@ -89,7 +88,6 @@ func (f *mockFlags) declare(c *cobra.Command) {
 	flags.Uint64Var(&f.seed, "seed", 0, "seed of latencies, ids and random faults")
 }
 
-// kindsListing lists the kinds of faults for --help.
 func kindsListing() string {
 	var b strings.Builder
 	for _, kind := range mockserver.Kinds() {
@@ -201,11 +199,9 @@ func (f *mockFlags) rules(p *program) ([]mockserver.Rule, error) {
 	return rules, nil
 }
 
-// mock serves until a signal comes. Answers that are on their way get a second.
 func (p *program) mock(ctx context.Context, handler *mockserver.Server, address string) error {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	ctx, stop := untilSignal(ctx, syscall.SIGHUP)
 	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends it at once
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		return exit.With(exit.NotMeasured, "--port 0 takes a free port", "listening on %s: %w", address, err)
@@ -216,28 +212,23 @@ func (p *program) mock(ctx context.Context, handler *mockserver.Server, address 
 	return serveUntil(ctx, server, listener)
 }
 
-// serveUntil serves until a context ends.
+// serveUntil serves until a context ends. Answers that are on their way get a second, then
+// their connections are closed.
 func serveUntil(ctx context.Context, server *http.Server, listener net.Listener) (err error) {
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 	select {
 	case err = <-served:
 	case <-ctx.Done():
-		err = shutDown(server)
+		ending, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		if err = server.Shutdown(ending); err != nil {
+			err = server.Close()
+		}
 		<-served
 	}
 	if err != nil && !errors.Is(err, http.ErrServerClosed) {
 		return exit.With(exit.NotMeasured, "", "serving: %w", err)
-	}
-	return nil
-}
-
-// shutDown lets answers end for a second, then closes their connections.
-func shutDown(server *http.Server) error {
-	ending, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	if server.Shutdown(ending) != nil {
-		return server.Close()
 	}
 	return nil
 }

@@ -29,7 +29,6 @@ func isFolder(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// opened is a suite or loop that was loaded from where the user said.
 type opened struct {
 	*spec.Document
 	path string // as messages name it

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -20,7 +19,6 @@ import (
 	"github.com/agentbench/agentbench/reports/page"
 )
 
-// pageFlags are the flags of page.
 type pageFlags struct {
 	compareFlags
 	baselines, out string
@@ -54,9 +52,6 @@ score with its interval, cost and time, compared with the result before. Argumen
 			return arguments(1, 2, "one or two results")(c, args)
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := cmp.Or(f.compareFlags.validate(), pagePlace("out", f.out)); err != nil {
-				return err
-			}
 			if f.trend {
 				f.printed = f.format != "html" && !c.Flags().Changed("out")
 				return p.trend(args, &f)
@@ -68,6 +63,7 @@ score with its interval, cost and time, compared with the result before. Argumen
 		},
 	}
 	f.compareFlags.declare(c)
+	refusing(c, func([]string) error { return pagePlace("out", f.out) })
 	declareBaselines(c, &f.baselines)
 	c.Flags().BoolVar(&f.trend, "trend", false, "show several results in order of time, each compared with the one before")
 	f.format = "html"
@@ -95,18 +91,16 @@ func pagePlace(flag, path string) error {
 type alsoPage struct{ page string }
 
 func (f *alsoPage) declare(c *cobra.Command) {
+	refusing(c, func([]string) error {
+		if !c.Flags().Changed("page") {
+			return nil
+		}
+		if err := pagePlace("page", f.page); err != nil {
+			return err
+		}
+		return writableFolder("page", filepath.Dir(f.page)) // which makes it
+	})
 	c.Flags().StringVar(&f.page, "page", "", "also write an HTML page to browse to `FILE`: charts, all runs, their texts")
-}
-
-// validate finds a place that cannot be written to: who pays for runs wants to know before.
-func (f *alsoPage) validate(c *cobra.Command) error {
-	if !c.Flags().Changed("page") {
-		return nil
-	}
-	if err := pagePlace("page", f.page); err != nil {
-		return err
-	}
-	return writableFolder("page", filepath.Dir(f.page))
 }
 
 // writeAlso writes the page that was asked for, if any.
@@ -126,7 +120,6 @@ func (p *program) writeAlso(f *alsoPage, document page.Page, sources *browse.Sou
 	return nil
 }
 
-// page writes the page of one result, or of two.
 func (p *program) page(args []string, f *pageFlags) error {
 	defer heap.Leanly()()
 	document, sources, err := p.pageOf(args, f)

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"cmp"
 	"errors"
 	"path/filepath"
 	"slices"
@@ -35,9 +34,6 @@ For a result folder: its budget ledger: what is spent, what is in doubt because 
 answer came, and what is left.`,
 		Args: arguments(1, 1, "one suite, or one result folder"),
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := cmp.Or(power.validate(), shown.validate()); err != nil {
-				return err
-			}
 			if results.IsFolder(args[0]) && !there(filepath.Join(args[0], suites.File)) {
 				forSuites := false
 				c.Flags().Visit(func(f *pflag.Flag) {
@@ -86,12 +82,13 @@ type powerFlags struct {
 }
 
 func (f *powerFlags) declare(c *cobra.Command) {
+	refusing(c, f.validate)
 	c.Flags().StringVar(&f.difference, "detect", "", "show how many tasks or trials it takes to detect a score difference, for example 0.05 or 5%")
 	c.Flags().StringArrayVar(&f.from, "from", nil, "earlier results or a baseline to take the variance from: one of two or more configurations, or two as in diff BASE NEW")
 	f.changed = c.Flags().Changed
 }
 
-func (f *powerFlags) validate() (err error) {
+func (f *powerFlags) validate([]string) (err error) {
 	if len(f.from) > 2 {
 		return exit.Usage("agentbench plan SUITE --from BASE --from NEW", "--from is given %d times", len(f.from))
 	}

@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os/signal"
 	"path/filepath"
 	"slices"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -163,9 +161,8 @@ func (r *recordedRuns) scored(ctx context.Context, s *sweep.Sweep, cached cacheF
 	if len(names) == 0 {
 		return s, nil
 	}
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	ctx, stop := untilSignal(ctx)
 	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends it at once
 	missing, err := s.Unscored(ctx, names)
 	if err != nil {
 		return nil, exit.With(exit.Stopped, "", "%w", err)
@@ -204,7 +201,7 @@ func (r *recordedRuns) judge() sweep.Judge {
 	if set == nil {
 		return nil
 	}
-	by, states := map[string]*scorers.Set{}, r.stateJudge(set)
+	by, states := map[string]*scorers.Set{}, r.states(set)
 	for i := range suite.Scorers {
 		if !r.Folder.KnowsTasks() {
 			break
@@ -216,20 +213,20 @@ func (r *recordedRuns) judge() sweep.Judge {
 	}
 	return func(run *sweep.Run, as *record.Run, score string) float64 {
 		if states != nil && as != run.Run {
-			if value, ok := states.known(as, score); ok {
+			if value, ok := states.Known(as, score); ok {
 				return value
 			}
 		}
 		if by[score] == nil {
 			if states != nil && as == run.Run {
-				return states.recorded(run.Run, score)
+				return states.Recorded(run.Run, score)
 			}
 			return math.NaN()
 		}
 		for _, s := range by[score].At(context.Background(), run.Task, as, []int{0}) {
 			if s.Unscored == "" {
 				if states != nil && as != run.Run {
-					states.keep(as, s)
+					states.Keep(as, s)
 				}
 				return s.Value
 			}

@@ -48,7 +48,6 @@ anything is damaged.`,
 	return c
 }
 
-// repairFlags are the flags of repair.
 type repairFlags struct{ look, release, prune bool }
 
 func (p *program) repair(ctx context.Context, dir string, f repairFlags) error {

@@ -12,7 +12,6 @@ import (
 	"github.com/agentbench/agentbench/spec"
 )
 
-// replayFlags are the flags of replay.
 type replayFlags struct {
 	set   []spec.Setting
 	sweep []sweep.Axis
@@ -47,12 +46,7 @@ calls, which use the cache and count against the suite's budget; --cache only ma
   agentbench replay results/nightly --sweep terminate.max_iterations=1..10 --sweep terminate.no_improvement.patience=2,3,off
   agentbench replay results/nightly:careful`,
 		Args: arguments(1, 1, "one result folder"),
-		RunE: func(c *cobra.Command, args []string) error {
-			if err := f.reportFlags.validate(); err != nil {
-				return err
-			}
-			return p.replay(c.Context(), args[0], &f)
-		},
+		RunE: func(c *cobra.Command, args []string) error { return p.replay(c.Context(), args[0], &f) },
 	}
 	setFlag(c, &f.set, "set a parameter")
 	axisFlag(c, &f.sweep, "sweep", "", "try values of a parameter: path=a,b,c or path=from..to, or both (repeatable)")
@@ -89,10 +83,6 @@ func (p *program) replay(ctx context.Context, place string, f *replayFlags) erro
 	if s, err = r.scored(ctx, s, f.cacheFlags); err != nil {
 		return err
 	}
-	return p.writeReplay(ctx, r, s, f)
-}
-
-func (p *program) writeReplay(ctx context.Context, r *recordedRuns, s *sweep.Sweep, f *replayFlags) error {
 	m := &r.Folder.Manifest
 	told, err := tune.Collect(ctx, s, tune.ReplayOptions{Suite: m.Suite, Simulated: m.Simulated, PricesAsOf: m.PricesAsOf, Warnings: r.left()})
 	if err != nil {

@@ -19,7 +19,6 @@ import (
 	"github.com/agentbench/agentbench/suites"
 )
 
-// judgedFlags are those of report.
 type judgedFlags struct {
 	reportFlags
 	againstFlags
@@ -37,13 +36,7 @@ func (p *program) reportCommand() *cobra.Command {
 reports, byte for byte, so what the cache saved and what was really paid goes to stderr,
 and in JSON to "volatile". Only thresholds given with --threshold can fail it.`,
 		Args: arguments(1, 1, "one result folder or baseline file"),
-		RunE: func(c *cobra.Command, args []string) error {
-			err := cmp.Or(f.reportFlags.validate(), f.againstFlags.validate(), f.thresholdFlags.validate(), f.alsoPage.validate(c))
-			if err != nil {
-				return err
-			}
-			return p.report(c.Context(), args[0], &f)
-		},
+		RunE: func(c *cobra.Command, args []string) error { return p.report(c.Context(), args[0], &f) },
 	}
 	f.reportFlags.declare(c, reports.TableNames)
 	f.declareAll(c)

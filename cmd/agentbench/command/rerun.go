@@ -3,17 +3,10 @@ package command
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"time"
-	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -25,7 +18,6 @@ import (
 	"github.com/agentbench/agentbench/reports/page"
 )
 
-// rerunFlags select what is run by what was run before.
 type rerunFlags struct {
 	// lastFailed is the folder whose failed tasks are run again: newestResults, or its path; "": all tasks are run.
 	lastFailed string
@@ -98,7 +90,7 @@ func (p *program) lastResults(o *opened, f *runFlags) (at *results.Place, dir st
 	case "":
 		return nil, "", exit.Usage("--last-failed alone takes the newest results of the suite", "--last-failed= names no folder")
 	case newestResults:
-		if dir = newest(o.Suite.Name); dir == "" {
+		if dir = results.Newest(o.Suite.Name); dir == "" {
 			return nil, "", exit.Usage("run the suite first, or name its results: --last-failed=DIR", "--last-failed: no results of the suite %s found in results", page.Visible(o.Suite.Name))
 		}
 	}
@@ -166,19 +158,6 @@ func (f *runFlags) still(o *opened, planned *plan.Plan, failed map[string][]stri
 	return configurations, tasks, nil
 }
 
-// newest is the newest result folder of a suite in results, "" where there is none.
-func newest(suite string) (dir string) {
-	var started time.Time
-	found, _ := filepath.Glob(filepath.Join("results", "*", "manifest.json")) // it fails only on a bad pattern
-	for _, path := range found {
-		m, err := record.ReadManifest(filepath.Dir(path))
-		if err == nil && m.Suite == suite && m.Volatile.Started.After(started) {
-			dir, started = filepath.Dir(path), m.Volatile.Started
-		}
-	}
-	return dir
-}
-
 // pollEvery is how often the files of a watched suite are looked at.
 const pollEvery = 500 * time.Millisecond
 
@@ -197,7 +176,7 @@ func (p *program) watch(ctx context.Context, path string, f *runFlags) error {
 	stopped, stop := untilSignal(ctx)
 	defer stop()
 	last, round := p.snapshot(path, f, nil), *f
-	stamps := last.stamps()
+	stamps := last.Stamps()
 	for {
 		err := p.run(ctx, path, &round)
 		if code := p.tell(err); stopped.Err() != nil {
@@ -206,22 +185,22 @@ func (p *program) watch(ctx context.Context, path string, f *runFlags) error {
 		for affected := false; !affected; {
 			p.note("waiting for an edit of " + path + " or its files; press Ctrl-C to stop")
 			p.flush()
-			for maps.Equal(stamps, last.stamps()) {
+			for maps.Equal(stamps, last.Stamps()) {
 				select {
 				case <-stopped.Done():
 					return nil
 				case <-p.tick(pollEvery):
 				}
 			}
-			seen := last.stamps() // an edit while the files are read is another one
+			seen := last.Stamps() // an edit while the files are read is another one
 			now := p.snapshot(path, f, last)
 			round = *f
 			affected = round.affectedBy(last, now)
 			if !affected {
 				p.note("the edit affects no run")
 			}
-			last, stamps = now, now.stamps()
-			for _, path := range last.files {
+			last, stamps = now, now.Stamps()
+			for _, path := range last.Files {
 				if stamp, ok := seen[path]; ok {
 					stamps[path] = stamp
 				}
@@ -230,105 +209,38 @@ func (p *program) watch(ctx context.Context, path string, f *runFlags) error {
 	}
 }
 
-// suiteState is what the runs of a suite depend on, at one moment.
-type suiteState struct {
-	files []string // that the suite is read from, or names
-	// programs are the texts of files that only are named, such as the script of an agent; rest is the suite without
-	// configurations and tasks.
-	programs, rest        string
-	configurations, tasks map[string]string
-}
-
 // snapshot reads the state of a suite. One that cannot be read now has the files of the last one, and nothing else. Files of the
 // last one that are missing now are watched, too: they may come back.
-func (p *program) snapshot(path string, f *runFlags, last *suiteState) *suiteState {
+func (p *program) snapshot(path string, f *runFlags, last *results.SuiteState) *results.SuiteState {
 	file, _, _ := find(path)
-	unread := &suiteState{files: []string{file}}
+	before := &results.SuiteState{Files: []string{file}}
 	if last != nil {
-		unread.files = slices.Compact(slices.Sorted(slices.Values(append(unread.files, last.files...))))
+		before.Files = slices.Compact(slices.Sorted(slices.Values(append(before.Files, last.Files...))))
 	}
-	quiet := &program{env: p.env, in: strings.NewReader(""), out: io.Discard, err: io.Discard, now: p.now, secrets: p.secrets}
-	o, err := quiet.openSuite(path, f.set)
+	o, err := p.silent().openSuite(path, f.set)
 	if err != nil {
-		return unread
+		return before
 	}
-	s := &suiteState{configurations: map[string]string{}, tasks: map[string]string{}}
-	for i := range o.Files {
-		s.files = append(s.files, filepath.FromSlash(o.Files[i].Name))
-	}
-	data, _ := o.DataFiles()
-	for _, file := range data {
-		s.files = append(s.files, filepath.Join(o.Dir(), file.Name))
-	}
-	for task, err := range o.Tasks() {
-		if err != nil {
-			unread.files = append(unread.files, s.files...)
-			return unread
-		}
-		if len(f.tasks) > 0 && !slices.Contains(f.tasks, task.ID) {
-			continue
-		}
-		text, _ := json.Marshal(task)
-		s.tasks[task.ID] = string(text)
-		if len(s.tasks) == f.limit {
-			break
-		}
-	}
-	s.named(o)
-	for _, file := range unread.files {
-		if !slices.Contains(s.files, file) && !there(file) {
-			s.files = append(s.files, file)
-		}
-	}
-	return s
-}
-
-// named reads the resolved suite, and the files in its folder that its texts name.
-func (s *suiteState) named(o *opened) {
-	resolved, err := results.Resolve(o.Suite, o.Suite.Resolved)
+	now, err := results.StateOf(o.Document, f.tasks, f.limit)
 	if err != nil {
-		return
+		before.Files = append(before.Files, now.Files...)
+		return before
 	}
-	for _, c := range resolved.Configurations {
-		text, _ := json.Marshal(c.Value)
-		s.configurations[c.Key] = string(text)
-	}
-	rest := slices.DeleteFunc(slices.Clone(resolved.Suite), func(f results.Field) bool { return f.Key == "configurations" || f.Key == "tasks" })
-	text, _ := json.Marshal(rest)
-	delegates, _ := json.Marshal(resolved.Delegates)
-	s.rest = string(text) + string(delegates)
-	whole, _ := json.Marshal(resolved)
-	words := strings.FieldsFunc(string(whole), func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(`"',;()=`, r) })
-	slices.Sort(words)
-	for _, word := range slices.Compact(words) {
-		path := filepath.Join(o.Dir(), word)
-		if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() || slices.Contains(s.files, path) {
-			continue
-		}
-		text, _ := os.ReadFile(path)
-		s.files, s.programs = append(s.files, path), s.programs+path+fmt.Sprintf("%x", sha256.Sum256(text))
-	}
-}
-
-// stamps are the sizes and times of the files.
-func (s *suiteState) stamps() map[string]string {
-	stamps := map[string]string{}
-	for _, path := range s.files {
-		if info, err := os.Stat(path); err == nil {
-			stamps[path] = fmt.Sprint(info.Size(), info.ModTime().UnixNano())
+	for _, file := range before.Files {
+		if !slices.Contains(now.Files, file) && !there(file) {
+			now.Files = append(now.Files, file)
 		}
 	}
-	return stamps
+	return now
 }
 
 // affectedBy narrows what is run to what differs between two states, and reports whether that is anything: tasks where only
 // tasks differ, configurations where only these do, else everything. A suite that cannot be read is run, which prints the cause.
-func (f *runFlags) affectedBy(last, now *suiteState) bool {
-	if now.rest == "" || last.rest != now.rest || last.programs != now.programs {
-		return true
-	}
-	tasks, configurations := changed(last.tasks, now.tasks, nil), changed(last.configurations, now.configurations, f.configurations)
+func (f *runFlags) affectedBy(last, now *results.SuiteState) bool {
+	tasks, configurations, rest := now.Since(last, f.configurations)
 	switch {
+	case rest:
+		return true
 	case len(tasks) == 0 && len(configurations) == 0:
 		return false
 	case len(configurations) == 0:
@@ -337,14 +249,4 @@ func (f *runFlags) affectedBy(last, now *suiteState) bool {
 		f.configurations = configurations
 	}
 	return true
-}
-
-// changed are the names whose values are new, of those that are wanted; none wanted: of all.
-func changed(before, now map[string]string, wanted []string) (names []string) {
-	for _, name := range slices.Sorted(maps.Keys(now)) {
-		if was, ok := before[name]; (!ok || was != now[name]) && (len(wanted) == 0 || slices.Contains(wanted, name)) {
-			names = append(names, name)
-		}
-	}
-	return names
 }

@@ -3,7 +3,6 @@ package command
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -27,13 +26,13 @@ import (
 	"github.com/agentbench/agentbench/engine/trace"
 	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/reports/overview"
+	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/scorers"
 	"github.com/agentbench/agentbench/scorers/pass"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/source"
 )
 
-// runFlags are the flags of run.
 type runFlags struct {
 	selectionFlags
 	reportFlags
@@ -74,9 +73,6 @@ Exit codes: 0 success; 1 a threshold fails; 2 wrong usage; 3 the suite is wrong;
 			return arguments(1, 1, "one suite")(c, args)
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := cmp.Or(f.validate(), f.alsoPage.validate(c)); err != nil {
-				return err
-			}
 			keepPipes()
 			if f.watch {
 				return p.watch(c.Context(), args[0], &f)
@@ -99,10 +95,6 @@ Exit codes: 0 success; 1 a threshold fails; 2 wrong usage; 3 the suite is wrong;
 	c.Flags().BoolVar(&f.force, "force", false, "resume even if the spec changed")
 	f.all = c.Flags()
 	return c
-}
-
-func (f *runFlags) validate() error {
-	return cmp.Or(f.againstFlags.validate(), f.thresholdFlags.validate(), f.reportFlags.validate())
 }
 
 // job is a suite that is about to run.
@@ -135,7 +127,6 @@ type job struct {
 	earlier results.Earlier
 }
 
-// run runs a suite and reports on it.
 func (p *program) run(ctx context.Context, path string, f *runFlags) error {
 	o, planned, err := p.openPlan(path, &f.selectionFlags, func(o *opened) error { return p.onlyFailed(o, f) })
 	if err != nil {
@@ -147,7 +138,7 @@ func (p *program) run(ctx context.Context, path string, f *runFlags) error {
 	if f.concurrency > 0 {
 		o.Suite.Concurrency = f.concurrency
 	}
-	if err := cmp.Or(p.runnable(o), p.sandboxed(o), f.named(o.Suite), f.comparable(o.Suite, planned)); err != nil {
+	if err := cmp.Or(p.runnable(o), p.sandboxed(o), f.read(o.Suite.Misreads), f.comparable(o.Suite, planned)); err != nil {
 		return err
 	}
 	if planned.Part != nil && !f.quiet {
@@ -179,7 +170,7 @@ func (p *program) runnable(o *opened) error {
 
 // wire makes the engine that the suite asks for.
 func (p *program) wire(j *job) error {
-	j.cache, j.budget, j.named = p.openCache(j), pace.OfSuite(j.Suite.Budget), map[string]*pace.Gate{}
+	j.cache, j.budget, j.named = p.cacheAt(j.flags.beside(j.dir)), pace.OfSuite(j.Suite.Budget), map[string]*pace.Gate{}
 	dir, err := filepath.Abs(j.dir)
 	if err != nil {
 		return err
@@ -201,10 +192,9 @@ func (p *program) wire(j *job) error {
 	if err != nil {
 		return p.unwired(err)
 	}
-	set, faults := scorers.New(j.Suite.Scorers, scorers.Options{Resolved: j.plan.Configurations, Baseline: j.Suite.Baseline, Outside: parts})
-	faults.Print(p.err)
-	if faults.Err() != nil {
-		return exit.Quiet(exit.WrongSpec)
+	set, err := p.scorers(j.Suite.Scorers, scorers.Options{Resolved: j.plan.Configurations, Baseline: j.Suite.Baseline, Outside: parts})
+	if err != nil {
+		return err
 	}
 	if err := set.Unable(); err != nil {
 		return p.unwired(err)
@@ -220,6 +210,16 @@ func (p *program) wire(j *job) error {
 		Now:      p.now,
 	}
 	return nil
+}
+
+// scorers compiles those that a suite declares, and prints what is wrong with them.
+func (p *program) scorers(declared []spec.Scorer, o scorers.Options) (*scorers.Set, error) {
+	set, faults := scorers.New(declared, o)
+	faults.Print(p.err)
+	if faults.Err() != nil {
+		return nil, exit.Quiet(exit.WrongSpec)
+	}
+	return set, nil
 }
 
 // unwired says why the loops of a suite cannot be made: recordings that cannot
@@ -313,11 +313,16 @@ func (p *program) begin(j *job) (*record.Manifest, *record.Journal, error) {
 
 // makeFolder makes the result folder. The same command may write more into it.
 func (j *job) makeFolder() error {
-	written := []string{j.flags.events, j.flags.page, j.flags.cacheFlags.dir}
+	return results.MakeFolder(j.dir, append(j.written(), j.flags.cacheFlags.dir)...)
+}
+
+// written are the files that the command writes beside the results.
+func (j *job) written() []string {
+	paths := []string{j.flags.events, j.flags.page}
 	for _, file := range j.flags.files {
-		written = append(written, file.path)
+		paths = append(paths, file.path)
 	}
-	return results.MakeFolder(j.dir, written...)
+	return paths
 }
 
 // keepLedger opens the ledger of a job, and notes it in the manifest, so that it is
@@ -397,9 +402,17 @@ func (p *program) drive(ctx context.Context, j *job, journal *record.Journal) (_
 	if j.around != nil {
 		j.engine.Executor = j.around(j.engine.Executor)
 	}
-	shared := j.sharedFolders()
+	var shared []results.SharedFolder
+	if j.plan.Runs() > 1 {
+		shared = results.SharedFolders(j.Loops(), append(j.written(), j.dir, j.flags.beside(j.dir))...)
+	}
 	summary, err := p.finish(traced, j, journal)
-	p.tellShared(j, shared)
+	for _, folder := range shared {
+		if wrote := folder.Wrote(); wrote != "" {
+			fmt.Fprintf(p.err, "agentbench: warning: runs share the folder %s, and programs wrote files there, such as %s: each run sees those of the others\nhint: declare workspace: {from: …} in the loop; docs/workspaces.md\n",
+				page.Visible(folder.Dir), page.Visible(wrote))
+		}
+	}
 	return ending{summary, interrupts.interrupted(), interrupts.cancelled()}, err
 }
 
@@ -428,7 +441,7 @@ func (p *program) watched(ctx context.Context, j *job) (engine.Summary, error) {
 	view := &overview.Progress{
 		Out: p.err, Live: p.isTerminal(p.err), Width: p.width(p.err), Now: p.now, Total: j.plan.Runs(), Budget: j.Suite.Budget,
 		Pace: j.pace, Before: j.plan.Runs() - j.earlier.Remaining, Usage: j.earlier.Effort.Paid,
-		Keep: func(parts []string) { p.keepProgress(j.dir, parts) },
+		Keep: func(parts []string) { results.KeepProgress(j.dir, parts, p.secrets.Redact) },
 	}
 	if j.flags.quiet {
 		view.Out = nil
@@ -441,16 +454,6 @@ func (p *program) watched(ctx context.Context, j *job) (engine.Summary, error) {
 	defer os.Remove(filepath.Join(j.dir, results.Progress)) // it may not be there
 	defer view.Finish()
 	return j.engine.Run(ctx, j.plan, j.Tasks())
-}
-
-// keepProgress writes how far a job has come for agentbench view. That it cannot be written
-// fails nothing: who follows sees an older one.
-func (p *program) keepProgress(dir string, parts []string) {
-	text, err := json.Marshal(parts)
-	path := filepath.Join(dir, results.Progress)
-	if err == nil && os.WriteFile(path+".tmp", p.secrets.Redact(text), 0o644) == nil {
-		_ = os.Rename(path+".tmp", path)
-	}
 }
 
 // draining is an executor that takes no more items once a channel is closed, and
@@ -642,16 +645,14 @@ func (p *program) scoreWanted(ctx context.Context, dir, suite string, wanted map
 	if err != nil {
 		return used, err
 	}
-	journal, m, err := record.OpenScores(dir, p.recording())
+	o := s.options()
+	o.Wanted, o.Scorers = wanted, slices.Clone(s.judging)
+	var done *pass.Pass
+	err = s.held(func(journal *record.Journal) (err error) {
+		done, err = s.made(ctx, journal, o)
+		return err
+	})
 	if err != nil {
-		return used, results.Unscorable(dir, err)
-	}
-	s.manifest = m
-	if err := results.ClearWorkspaces(dir); err != nil {
-		return used, errors.Join(exit.Unmeasured(err), journal.Close())
-	}
-	done, err := s.wanted(ctx, journal, wanted)
-	if err = errors.Join(err, journal.Close()); err != nil {
 		return used, exit.Unmeasured(err)
 	}
 	for i := range done.Counts {
@@ -659,19 +660,4 @@ func (p *program) scoreWanted(ctx context.Context, dir, suite string, wanted map
 	}
 	s.tellProblems(done)
 	return used, s.verdict(ctx, done)
-}
-
-// wanted makes the scores of some iterations, while the folder is held.
-func (s *scoring) wanted(ctx context.Context, journal *record.Journal, wanted map[string][]int) (*pass.Pass, error) {
-	o := s.options()
-	o.Wanted, o.Scorers = wanted, slices.Clone(s.judging)
-	done, err := pass.Look(o)
-	if err != nil {
-		return nil, err
-	}
-	endLedger, err := s.keepLedger()
-	if err != nil {
-		return nil, err
-	}
-	return done, errors.Join(done.Make(ctx, journal), endLedger())
 }

@@ -13,7 +13,6 @@ import (
 
 	"github.com/agentbench/agentbench/engine"
 	"github.com/agentbench/agentbench/engine/exit"
-	"github.com/agentbench/agentbench/engine/model/cache"
 	"github.com/agentbench/agentbench/engine/model/pace"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/results"
@@ -24,7 +23,6 @@ import (
 	"github.com/agentbench/agentbench/spec"
 )
 
-// scoreFlags are the flags of score.
 type scoreFlags struct {
 	cacheFlags
 	scorers, remove                           []string
@@ -58,13 +56,9 @@ the same command to continue.`,
 		Example: `  agentbench score results/nightly
   agentbench score results/bugs bugs.suite.yaml --at step --sample 10`,
 		Args: arguments(1, 2, "a result folder, and perhaps a suite"),
-		RunE: func(c *cobra.Command, args []string) error {
-			if err := f.validate(); err != nil {
-				return err
-			}
-			return p.score(c.Context(), args, &f)
-		},
+		RunE: func(c *cobra.Command, args []string) error { return p.score(c.Context(), args, &f) },
 	}
+	refusing(c, f.validate)
 	c.Flags().StringArrayVar(&f.scorers, "scorer", nil, "compute only this scorer (repeatable)")
 	c.Flags().StringArrayVar(&f.remove, "remove", nil, "remove this scorer's scores (repeatable)")
 	c.Flags().BoolVar(&f.again, "again", false, "rescore everything")
@@ -82,7 +76,7 @@ the same command to continue.`,
 	return c
 }
 
-func (f *scoreFlags) validate() error {
+func (f *scoreFlags) validate([]string) error {
 	if formats := []string{"terminal", "json"}; !slices.Contains(formats, f.format) {
 		return exit.Usage("there are: terminal, json", "unknown format %q", f.format)
 	}
@@ -104,7 +98,6 @@ func (f *scoreFlags) validate() error {
 	return nil
 }
 
-// score scores a folder, and tells what was done.
 func (p *program) score(ctx context.Context, args []string, f *scoreFlags) error {
 	s, err := p.openScoring(args, f)
 	if err != nil {
@@ -139,29 +132,22 @@ func (p *program) score(ctx context.Context, args []string, f *scoreFlags) error
 	return s.verdict(ctx, done)
 }
 
-// make makes the scores, and puts them down.
-func (s *scoring) make(ctx context.Context) (*pass.Pass, error) {
+// held does something while the folder is held, which has no workspaces of killed sessions then.
+func (s *scoring) held(do func(*record.Journal) error) error {
 	journal, m, err := record.OpenScores(s.dir, s.recording())
 	if err != nil {
-		return nil, results.Unscorable(s.dir, err)
+		return results.Unscorable(s.dir, err)
 	}
 	s.manifest = m
-	if err := results.ClearWorkspaces(s.dir); err != nil {
-		return nil, errors.Join(exit.Unmeasured(err), journal.Close())
+	if err = results.ClearWorkspaces(s.dir); err == nil {
+		err = do(journal)
 	}
-	done, err := s.within(ctx, journal)
-	if err == nil {
-		err = journal.WriteManifest(s.manifest)
-	}
-	if err = errors.Join(err, journal.Close()); err != nil {
-		return nil, exit.With(exit.NotMeasured, "finished scores are saved; rerun the same command to continue", "%w", err)
-	}
-	return done, nil
+	return errors.Join(err, journal.Close())
 }
 
-// within makes the scores while the folder is held.
-func (s *scoring) within(ctx context.Context, journal *record.Journal) (*pass.Pass, error) {
-	done, err := pass.Look(s.options())
+// made makes the scores of a pass, whose calls the ledger has.
+func (s *scoring) made(ctx context.Context, journal *record.Journal, o pass.Options) (*pass.Pass, error) {
+	done, err := pass.Look(o)
 	if err != nil {
 		return nil, err
 	}
@@ -169,9 +155,30 @@ func (s *scoring) within(ctx context.Context, journal *record.Journal) (*pass.Pa
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(done.Make(ctx, journal), endLedger()); err != nil {
-		return nil, err
+	return done, errors.Join(done.Make(ctx, journal), endLedger())
+}
+
+// make makes the scores, and puts them down.
+func (s *scoring) make(ctx context.Context) (done *pass.Pass, err error) {
+	begun := false
+	err = s.held(func(journal *record.Journal) (err error) {
+		begun = true
+		if done, err = s.made(ctx, journal, s.options()); err == nil {
+			err = s.rescored()
+		}
+		if err == nil {
+			err = journal.WriteManifest(s.manifest)
+		}
+		return err
+	})
+	if err != nil && begun {
+		err = exit.With(exit.NotMeasured, "finished scores are saved; rerun the same command to continue", "%w", err)
 	}
+	return done, exit.Unmeasured(err)
+}
+
+// rescored puts into the manifest by which scorers the scores are.
+func (s *scoring) rescored() error {
 	now := results.Rescored{Writer: s.writer(), Judging: s.judging, Removed: s.remove, Whole: len(s.flags.scorers) == 0}
 	for _, v := range s.set.Versions() {
 		now.Scorers = append(now.Scorers, v.Name)
@@ -179,10 +186,9 @@ func (s *scoring) within(ctx context.Context, journal *record.Journal) (*pass.Pa
 	if s.edited {
 		now.Suite = s.suite
 	}
-	return done, now.Into(&s.manifest)
+	return now.Into(&s.manifest)
 }
 
-// options are those of a pass over the folder.
 func (s *scoring) options() pass.Options {
 	o := pass.Options{
 		Dir: s.dir, Set: s.set, Scorers: s.judging, Again: s.flags.again, Iterations: s.flags.iterations,
@@ -255,31 +261,23 @@ func (s *scoring) tell(done *pass.Pass) error {
 		return exit.Unmeasured(err)
 	}
 	for i := range done.Counts {
-		s.remark(&done.Counts[i])
+		c := &done.Counts[i]
+		if scores, versions := c.Others(); scores > 0 && !c.Removed {
+			fmt.Fprintf(s.out, "%s: %s of runs by %s of it were there\n", page.Visible(c.Name), page.Plural(scores, "score", "scores"), page.Plural(versions, "other version", "other versions"))
+		}
+		if c.Unscored > 0 {
+			fmt.Fprintf(s.out, "%s: one of the reasons for what is unscored: %s\n", page.Visible(c.Name), page.Visible(c.Reason))
+		}
 	}
 	return nil
-}
-
-// remark tells of a scorer what the table has no room for.
-func (s *scoring) remark(c *pass.Count) {
-	if scores, versions := c.Others(); scores > 0 && !c.Removed {
-		fmt.Fprintf(s.out, "%s: %s of runs by %s of it were there\n", page.Visible(c.Name), page.Plural(scores, "score", "scores"), page.Plural(versions, "other version", "other versions"))
-	}
-	if c.Unscored > 0 {
-		fmt.Fprintf(s.out, "%s: one of the reasons for what is unscored: %s\n", page.Visible(c.Name), page.Visible(c.Reason))
-	}
 }
 
 // scoreTable has a line for each scorer. Kept are scores of runs, the others also
 // those of iterations.
 func scoreTable(done *pass.Pass, dry bool) page.Grid {
-	t := page.Grid{Columns: []page.GridColumn{{Head: "scorer"}, {Head: "version"}, {Head: "kept", Right: true}}}
-	heads := []string{"made", "unscored", "removed", "calls", "cost"}
+	t := scorerGrid("made", "unscored", "removed", "calls", "cost")
 	if dry {
-		heads = []string{"to make"}
-	}
-	for _, head := range heads {
-		t.Columns = append(t.Columns, page.GridColumn{Head: head, Right: true})
+		t = scorerGrid("to make")
 	}
 	for i := range done.Counts {
 		c := &done.Counts[i]
@@ -289,20 +287,25 @@ func scoreTable(done *pass.Pass, dry bool) page.Grid {
 		}
 		row := []string{page.Visible(c.Name), version, fmt.Sprint(c.Kept)}
 		if dry {
-			row = append(row, fmt.Sprint(c.Wanted))
-		} else {
-			row = append(row, fmt.Sprint(c.Made), fmt.Sprint(c.Unscored), fmt.Sprint(c.TakenBack), fmt.Sprint(c.Usage.Calls), scoreCost(c))
+			t.Rows = append(t.Rows, append(row, fmt.Sprint(c.Wanted)))
+			continue
 		}
-		t.Rows = append(t.Rows, row)
+		cost := "-"
+		if c.Asks {
+			cost = trajectory.Cost(c.Usage)
+		}
+		t.Rows = append(t.Rows, append(row, fmt.Sprint(c.Made), fmt.Sprint(c.Unscored), fmt.Sprint(c.TakenBack), fmt.Sprint(c.Usage.Calls), cost))
 	}
 	return t
 }
 
-func scoreCost(c *pass.Count) string {
-	if !c.Asks {
-		return "-"
+// scorerGrid is a table with a line for each scorer: its scores that are kept, and other counts.
+func scorerGrid(counts ...string) page.Grid {
+	t := page.Grid{Columns: []page.GridColumn{{Head: "scorer"}, {Head: "version"}}}
+	for _, head := range append([]string{"kept"}, counts...) {
+		t.Columns = append(t.Columns, page.GridColumn{Head: head, Right: true})
 	}
-	return trajectory.Cost(c.Usage)
+	return t
 }
 
 // tellWorst says how many calls the scores take at most that would be made.
@@ -397,16 +400,19 @@ func (s *scoring) open() (err error) {
 	return nil
 }
 
-// compile makes the scorers.
 func (s *scoring) compile() error {
 	s.budget = pace.OfSuite(s.suite.Suite.Budget)
 	dir, err := filepath.Abs(s.dir)
 	if err != nil {
 		return err
 	}
+	var beside *spec.Document // the suite whose files programs name
+	if s.edited {
+		beside = s.suite
+	}
 	parts, err := engine.NewParts(s.suite, engine.BuildOptions{
-		Workspaces: filepath.Join(dir, results.Workspaces), Shared: &s.shared, Recorded: !s.edited, Beside: s.beside(),
-		Getenv: s.env, Budget: s.budget, Cache: s.openCache(), CacheMode: s.flags.mode,
+		Workspaces: filepath.Join(dir, results.Workspaces), Shared: &s.shared, Recorded: !s.edited, Beside: beside,
+		Getenv: s.env, Budget: s.budget, Cache: s.cacheAt(s.flags.beside(s.dir)), CacheMode: s.flags.mode,
 	})
 	if err != nil {
 		return s.unwired(err)
@@ -415,31 +421,8 @@ func (s *scoring) compile() error {
 	if s.flags.concurrency > 0 {
 		s.suite.Suite.Concurrency = s.flags.concurrency
 	}
-	set, faults := scorers.New(s.suite.Suite.Scorers, scorers.Options{
-		Resolved: s.folder.Document.Suite.Resolved, Baseline: s.manifest.Baseline, Outside: parts,
-	})
-	faults.Print(s.err)
-	if faults.Err() != nil {
-		return exit.Quiet(exit.WrongSpec)
-	}
-	s.set = set
-	return nil
-}
-
-// beside is the suite whose files programs name; nil: the user named none.
-func (s *scoring) beside() *spec.Document {
-	if s.edited {
-		return s.suite
-	}
-	return nil
-}
-
-func (s *scoring) openCache() *cache.Store {
-	dir := s.flags.dir
-	if dir == "" {
-		dir = filepath.Join(filepath.Dir(filepath.Clean(s.dir)), cacheName)
-	}
-	return s.cacheAt(dir)
+	s.set, err = s.scorers(s.suite.Suite.Scorers, scorers.Options{Resolved: s.folder.Document.Suite.Resolved, Baseline: s.manifest.Baseline, Outside: parts})
+	return err
 }
 
 // name finds the scorers that the user named, or meant.

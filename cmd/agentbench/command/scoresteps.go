@@ -2,9 +2,7 @@ package command
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"iter"
 	"runtime"
 	"slices"
 
@@ -13,7 +11,6 @@ import (
 	"github.com/agentbench/agentbench/engine/results"
 	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/scorers/pass"
-	"github.com/agentbench/agentbench/spec"
 )
 
 // atStep is the word for the moments at which calls of programs arrive.
@@ -113,14 +110,8 @@ func (s *scoring) stepPass() (steps *pass.Steps, left []string, err error) {
 	}
 	steps = &pass.Steps{
 		Dir: s.dir, Set: s.set.Only(func(name string) bool { return slices.Contains(judging, name) }), Found: found, Sample: s.flags.sample, Monotone: s.flags.monotone != "", Dry: s.flags.dry,
-		Loop: func(run *record.Run) *spec.Loop { return steppedLoop(s.folder, run) }, Cut: s.parts.Cutting(found), Workers: runtime.GOMAXPROCS(0),
-		Key: func(l *spec.Loop, tree string) (string, error) {
-			workspaces, err := s.parts.Workspaces(l)
-			if err != nil {
-				return "", err
-			}
-			return workspaces.ScoreKey(tree)
-		},
+		Loop: s.folder.Stepped, Cut: s.parts.Cutting(found), Workers: runtime.GOMAXPROCS(0),
+		Key: s.parts.StateKey,
 	}
 	if s.flags.concurrency > 0 {
 		steps.Workers = s.flags.concurrency
@@ -132,19 +123,15 @@ func (s *scoring) stepPass() (steps *pass.Steps, left []string, err error) {
 }
 
 // makeSteps scores while the folder is held.
-func (s *scoring) makeSteps(ctx context.Context, steps *pass.Steps) (*pass.StepCounts, error) {
+func (s *scoring) makeSteps(ctx context.Context, steps *pass.Steps) (done *pass.StepCounts, err error) {
 	if s.flags.dry {
 		return steps.Make(ctx, nil)
 	}
-	journal, _, err := record.OpenScores(s.dir, s.recording())
-	if err != nil {
-		return nil, results.Unscorable(s.dir, err)
-	}
-	if err := results.ClearWorkspaces(s.dir); err != nil {
-		return nil, errors.Join(err, journal.Close())
-	}
-	done, err := steps.Make(ctx, journal)
-	return done, errors.Join(err, journal.Close())
+	err = s.held(func(journal *record.Journal) (err error) {
+		done, err = steps.Make(ctx, journal)
+		return err
+	})
+	return done, err
 }
 
 // stepScores is what was done of one scorer, as JSON has it.
@@ -197,8 +184,12 @@ func (s *scoring) tellSteps(done *pass.StepCounts, left []string) error {
 	if done.Taskless > 0 && done.Taskless < done.Runs {
 		fmt.Fprintf(s.err, "agentbench: warning: %s of tasks that are not available, and not scored\n", page.Plural(done.Taskless, "run is", "runs are"))
 	}
-	for name, why := range s.unevaluated() {
-		fmt.Fprintf(s.err, "states of %s are scored and not evaluated, because %s: replay and tune need calls for them\n", page.Visible(name), why)
+	for _, c := range s.manifest.Configurations { // of some, only they themselves could evaluate states
+		if l := s.folder.Loop(c.Name); l != nil && l.Workspace.BySteps() {
+			if why := l.Evaluate.Elsewhere(); why != "" {
+				fmt.Fprintf(s.err, "states of %s are scored and not evaluated, because %s: replay and tune need calls for them\n", page.Visible(c.Name), why)
+			}
+		}
 	}
 	if len(left) > 0 {
 		fmt.Fprintf(s.err, "not scored at steps, because they call models or endpoints: %s\n", page.Visible(exit.Some(left)))
@@ -209,24 +200,8 @@ func (s *scoring) tellSteps(done *pass.StepCounts, left []string) error {
 	return nil
 }
 
-// unevaluated are the configurations with states that only they themselves could evaluate, and why.
-func (s *scoring) unevaluated() iter.Seq2[string, string] {
-	return func(yield func(name, why string) bool) {
-		for _, c := range s.manifest.Configurations {
-			l := s.folder.Loop(c.Name)
-			if l == nil || !l.Workspace.BySteps() {
-				continue
-			}
-			if why := l.Evaluate.Elsewhere(); why != "" && !yield(c.Name, why) {
-				return
-			}
-		}
-	}
-}
-
 // stepTable has a line for each scorer; its numbers are of different states.
 func (s *scoring) stepTable(done *pass.StepCounts) page.Grid {
-	t := page.Grid{Columns: []page.GridColumn{{Head: "scorer"}, {Head: "version"}, {Head: "kept", Right: true}}}
 	heads := []string{"made", "unscored"}
 	switch monotone := s.flags.monotone != ""; {
 	case s.flags.dry && monotone:
@@ -236,9 +211,7 @@ func (s *scoring) stepTable(done *pass.StepCounts) page.Grid {
 	case monotone:
 		heads = []string{"made", "unscored", "assumed"}
 	}
-	for _, head := range heads {
-		t.Columns = append(t.Columns, page.GridColumn{Head: head, Right: true})
-	}
+	t := scorerGrid(heads...)
 	for i := range done.Scorers {
 		c := &done.Scorers[i]
 		row := []string{page.Visible(c.Name), c.Hash, fmt.Sprint(c.Kept)}

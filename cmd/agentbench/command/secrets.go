@@ -145,7 +145,6 @@ type output struct {
 	err error
 }
 
-// Unwrap gives the writer behind it.
 func (o *output) Unwrap() io.Writer { return o.to }
 
 func (o *output) Write(p []byte) (int, error) {
@@ -165,12 +164,10 @@ func (p *program) failedOutput() error {
 	return nil
 }
 
-// writer writes manifests.
 func (p *program) writer() results.Writer {
 	return results.Writer{Version: version(), Started: p.now(), Redact: p.secrets.Redact}
 }
 
-// recording is how results are written.
 func (p *program) recording() record.Options { return record.Options{Redact: p.secrets.Redact} }
 
 // fileOf is the file that a writer writes to, nil where it is none.

@@ -11,7 +11,6 @@ import (
 	"github.com/agentbench/agentbench/engine/plan"
 	"github.com/agentbench/agentbench/engine/results"
 	"github.com/agentbench/agentbench/reports/page"
-	"github.com/agentbench/agentbench/spec"
 )
 
 // shardFlags say which part of a suite is run here.
@@ -42,9 +41,26 @@ func (p *program) dealPlan(o *opened, planned *plan.Plan, f *shardFlags) error {
 		}
 	}
 	if err := planned.Shard(shard, o.Tasks(), weights); err != nil {
-		return undealt(f, err)
+		var few *plan.FewTasksError
+		switch {
+		case errors.As(err, &few):
+			return exit.Usage(fmt.Sprintf("at most %d shards", few.Tasks), "--shard %s: %w", f.shard, err)
+		case errors.Is(err, plan.ErrNoWeight):
+			return exit.Usage("without --shard-weights tasks are assigned by a hash of their ids", "--shard-weights %s: %w", f.weights, err)
+		}
+		return exit.With(exit.WrongSpec, "", "%w", err)
 	}
-	return shareLimits(o.Suite, planned.Part)
+	const hint = "take fewer shards, or allow more; all shards together never get more than the suite allows"
+	if o.Suite.Budget, err = planned.Part.Budget(o.Suite.Budget); err != nil {
+		return exit.Usage(hint, "%w", err)
+	}
+	for i := range o.Suite.Models {
+		m := &o.Suite.Models[i]
+		if m.Value, err = planned.Part.Rates(page.Visible(m.Key), m.Value); err != nil {
+			return exit.Usage(hint, "%w", err)
+		}
+	}
+	return nil
 }
 
 // shardNamed reads --shard, which from then on is a plain i/n.
@@ -59,33 +75,4 @@ func (p *program) shardNamed(f *shardFlags) (plan.Shard, error) {
 		return shard, exit.Usage("--shard 1/3 is the first of three", "--shard %s: %w", f.shard, err)
 	}
 	return shard, nil
-}
-
-// undealt says why the tasks could not be dealt.
-func undealt(f *shardFlags, err error) error {
-	var few *plan.FewTasksError
-	switch {
-	case errors.As(err, &few):
-		return exit.Usage(fmt.Sprintf("at most %d shards", few.Tasks), "--shard %s: %w", f.shard, err)
-	case errors.Is(err, plan.ErrNoWeight):
-		return exit.Usage("without --shard-weights tasks are assigned by a hash of their ids", "--shard-weights %s: %w", f.weights, err)
-	}
-	return exit.With(exit.WrongSpec, "", "%w", err)
-}
-
-// shareLimits leaves a suite the part's share of its budget and of the rates of
-// its models.
-func shareLimits(s *spec.Suite, part *plan.Part) error {
-	const hint = "take fewer shards, or allow more; all shards together never get more than the suite allows"
-	var err error
-	if s.Budget, err = part.Budget(s.Budget); err != nil {
-		return exit.Usage(hint, "%w", err)
-	}
-	for i := range s.Models {
-		m := &s.Models[i]
-		if m.Value, err = part.Rates(page.Visible(m.Key), m.Value); err != nil {
-			return exit.Usage(hint, "%w", err)
-		}
-	}
-	return nil
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/agentbench/agentbench/reports/trajectory"
 )
 
-// showFlags are the flags of show.
 type showFlags struct {
 	reportFlags
 	trajectory.Filter
@@ -41,9 +40,6 @@ Of a run with a workspace, --diff prints what each iteration changed, and --file
 writes the files of the iteration that was returned; export workspace writes others.`,
 		Args: arguments(1, 2, "a result folder, and perhaps a run"),
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := f.validate(len(args) == 2); err != nil {
-				return err
-			}
 			m, err := p.openManifest(args[0])
 			if err != nil {
 				return err
@@ -75,11 +71,13 @@ writes the files of the iteration that was returned; export workspace writes oth
 	c.Flags().BoolVar(&f.full, "full", false, "show outputs and feedback in full")
 	c.Flags().BoolVar(&f.diff, "diff", false, "print what each iteration changed of the run's workspace")
 	c.Flags().StringVar(&f.files, "files", "", "write the files of the returned iteration into a new `FOLDER`")
+	refusing(c, f.validate)
 	f.reportFlags.declare(c, trajectory.TableNames)
 	return c
 }
 
-func (f *showFlags) validate(one bool) error {
+func (f *showFlags) validate(args []string) error {
+	one := len(args) == 2
 	states := []string{string(record.Completed), string(record.Failed), string(record.Faulted), string(record.Cancelled)}
 	if f.Status = record.Status(f.status); f.status != "" && !slices.Contains(states, f.status) {
 		return exit.Usage("there are: "+strings.Join(states, ", "), "unknown status %q", f.status)
@@ -96,7 +94,7 @@ func (f *showFlags) validate(one bool) error {
 			ways++
 		}
 	}
-	switch err := f.reportFlags.validate(); {
+	switch err := f.reportFlags.validate(args); {
 	case err != nil:
 		return err
 	case !one && (f.diff || f.files != ""):
@@ -112,7 +110,6 @@ func (f *showFlags) validate(one bool) error {
 	return nil
 }
 
-// show tells one run.
 func (p *program) show(ctx context.Context, dir string, m *record.Manifest, id string, f *showFlags) error {
 	run, scores, err := trajectory.Find(dir, m, id)
 	switch {

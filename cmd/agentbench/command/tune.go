@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -63,13 +62,9 @@ Exit codes: 0 a configuration is recommended, possibly the current one; 1 nothin
 the constraints, or nothing is proven; 4 the recording was interrupted or its budget is
 spent; 5 nothing to choose from.`,
 		Args: arguments(1, 1, "one result folder or suite"),
-		RunE: func(c *cobra.Command, args []string) error {
-			if err := cmp.Or(f.validate(), f.alsoPage.validate(c)); err != nil {
-				return err
-			}
-			return p.tune(c.Context(), args[0], &f)
-		},
+		RunE: func(c *cobra.Command, args []string) error { return p.tune(c.Context(), args[0], &f) },
 	}
+	refusing(c, f.validate)
 	f.reportFlags.declare(c, tune.TableNames)
 	f.declareAll(c)
 	f.alsoPage.declare(c)
@@ -97,14 +92,14 @@ spent; 5 nothing to choose from.`,
 	return c
 }
 
-func (f *tuneFlags) validate() error {
+func (f *tuneFlags) validate([]string) error {
 	if f.json {
 		if f.Given("format") && f.format != "json" {
 			return exit.Usage("give one of them", "--json and --format %s do not go together", f.format)
 		}
 		f.format = "json"
 	}
-	return cmp.Or(f.Asked.Validate(), f.reportFlags.validate())
+	return f.Asked.Validate()
 }
 
 // tune recommends a configuration from what was recorded, or will be. What is wrong
@@ -202,9 +197,8 @@ type tuning struct {
 	flags *tuneFlags
 	// opened is the suite that is named; nil: none is.
 	opened *opened
-	live   *live // what is recorded first; nil: it was recorded before
-	// loop is the one that --apply changes; nil: it changes the suite, or nothing.
-	loop *opened
+	live   *live       // what is recorded first; nil: it was recorded before
+	target tune.Target // of --apply
 	// noToday: several configurations are tuned, and none of them is today's.
 	noToday    bool
 	set        []spec.Assignment
@@ -443,7 +437,6 @@ func (t *tuning) grid() error {
 	return nil
 }
 
-// unchosen says why nothing can be chosen.
 func (t *tuning) unchosen(err error) error {
 	const aloneHint = "it takes more tasks, or others that belong together"
 	var unknown *tune.UnknownScoreError
@@ -489,7 +482,7 @@ func (f *tuneFlags) again() string {
 
 // applicable refuses --apply where it could not change a file, before anything is
 // computed.
-func (t *tuning) applicable() (err error) {
+func (t *tuning) applicable() error {
 	switch {
 	case !t.flags.Given("apply"):
 		return nil
@@ -498,81 +491,30 @@ func (t *tuning) applicable() (err error) {
 	case t.noToday:
 		return exit.Usage("--configuration NAME names it", "--apply changes one configuration, and %s holds several and no baseline", t.Path)
 	case t.flags.apply != applySuite:
-		if t.loop, err = t.open(t.flags.apply, nil); err == nil && t.loop.Loop == nil {
-			err = exit.Usage("--apply alone changes the files of the suite", "--apply=%s: the file is not a loop", t.flags.apply)
+		loop, err := t.open(t.flags.apply, nil)
+		switch {
+		case err != nil:
+			return err
+		case loop.Loop == nil:
+			return exit.Usage("--apply alone changes the files of the suite", "--apply=%s: the file is not a loop", t.flags.apply)
 		}
-		return err
+		t.target = tune.Target{Name: t.today().Name, Loop: loop.Document, Path: loop.path, OfLog: t.Folder != nil && t.Folder.Imported}
+		return nil
 	case t.opened == nil:
 		return exit.Usage("add --suite SUITE, or write --apply=LOOP.yaml", "--apply needs the suite or the loop file to change")
 	}
+	t.target = tune.Target{Name: t.today().Name, Suite: t.opened.Document, Path: t.opened.path}
 	return t.unapplied(t.opened.Editable(t.today().Name))
-}
-
-// appliesTo refuses an --apply=LOOP.yaml whose loop differs from the tuned one in more
-// than the parameters that are tried or set, and what belongs to the same condition.
-func (t *tuning) appliesTo() error {
-	if t.loop == nil {
-		return nil
-	}
-	var changing []string
-	for i := range t.axes {
-		changing = append(changing, t.axes[i].Path)
-	}
-	for _, s := range t.set {
-		changing = append(changing, s.Path)
-	}
-	for i, path := range changing {
-		parts := strings.Split(spec.FullPath(path), ".")
-		changing[i] = strings.Join(parts[:min(2, len(parts))], ".") + "."
-	}
-	others := func(l *spec.Loop) []spec.Value {
-		return slices.DeleteFunc(l.Values(), func(v spec.Value) bool {
-			return slices.ContainsFunc(changing, func(prefix string) bool { return strings.HasPrefix(v.Path+".", prefix) })
-		})
-	}
-	if !reflect.DeepEqual(others(t.loop.Loop), others(t.today().Loop)) {
-		return exit.Usage("--apply alone changes the files of the suite", "--apply: the loop in %s is not that of %s", t.loop.path, page.Visible(t.today().Name))
-	}
-	return nil
 }
 
 // apply changes the files to what is recommended, and shows how.
 func (t *tuning) apply(tuned *tune.Tuning) error {
-	name := t.today().Name
-	ofLog := t.loop != nil && t.Folder != nil && t.Folder.Imported // a log has limits alone: any loop may take them
-	candidate := &t.candidates[tuned.Recommended.Candidate]
-	params := candidate.Assignments(t.set, t.axes)
-	if tuned.Unchanged && ofLog { // a limit that the log did not have is no advice to drop it
-		params = slices.DeleteFunc(params, func(a spec.Assignment) bool { return a.Text() == "off" })
-	}
-	if tuned.Unchanged && (!ofLog || len(params) == 0) {
-		fmt.Fprintf(t.err, "no file is changed: %s is what is recommended\n", page.Visible(name))
-		return nil
-	}
-	var known *spec.Loop
-	var where string
-	edit := func() ([]spec.Edited, error) { return t.opened.Edit(name, params...) }
-	if t.loop != nil {
-		known, where = t.loop.Loop, "the loop in "+t.loop.path
-		edit = func() ([]spec.Edited, error) { return t.loop.EditLoop(params...) }
-	} else {
-		known, where = t.opened.Suite.Configuration(name).Loop, "the configuration "+page.Visible(name)+" of "+t.opened.path
-	}
-	if loop, faults := known.With(params...); ofLog && loop == nil {
-		return t.unapplied(faults)
-	} else if !ofLog && (loop == nil || !reflect.DeepEqual(loop.Values(), candidate.Declared().Values())) {
-		return exit.Usage("record it again, or edit the values by hand", "--apply: %s is not the one that was recorded", where)
-	}
-	params = slices.DeleteFunc(params, func(a spec.Assignment) bool {
-		same, _ := known.With(a)
-		return same != nil && same.Hash() == known.Hash()
-	})
-	files, err := edit()
-	if err != nil {
+	files, unchanged, err := t.target.Files(tuned, &t.candidates[tuned.Recommended.Candidate], t.set, t.axes)
+	switch {
+	case err != nil:
 		return t.unapplied(err)
-	}
-	if len(files) == 0 {
-		fmt.Fprintf(t.err, "no file is changed: %s has these values already\n", where)
+	case unchanged != "":
+		fmt.Fprintln(t.err, "no file is changed: "+unchanged)
 		return nil
 	}
 	if err := spec.ReplaceFiles(files); err != nil {
@@ -584,13 +526,13 @@ func (t *tuning) apply(tuned *tune.Tuning) error {
 	return nil
 }
 
-// unapplied says why no file is changed.
 func (t *tuning) unapplied(err error) error {
+	var known *exit.Error
 	var edit *spec.EditError
 	var faults source.Faults
 	switch {
-	case err == nil:
-		return nil
+	case err == nil || errors.As(err, &known):
+		return err
 	case errors.As(err, &edit):
 		return exit.Usage(edit.Hint, "--apply: no file is changed: %w", err)
 	case errors.As(err, &faults):

@@ -32,7 +32,7 @@ type live struct {
 // openLive prepares the recording of a suite, up to its first call, and checks what else
 // would fail after it.
 func (t *tuning) openLive(ctx context.Context) (*live, error) {
-	if err := cmp.Or(t.appliesTo(), t.options.RefuseComparing(t.opened.Suite.Scorers)); err != nil {
+	if err := cmp.Or(t.target.AppliesTo(t.today().Loop, t.set, t.axes), t.options.RefuseComparing(t.opened.Suite.Scorers)); err != nil {
 		return nil, err
 	}
 	if left := tune.Comparing(t.opened.Suite.Scorers); len(left) > 0 && !t.flags.quiet {
@@ -176,7 +176,6 @@ type racing struct {
 	texts   bool
 }
 
-// Execute implements [engine.Executor].
 func (r *racing) Execute(ctx context.Context, items iter.Seq2[plan.Item, error], run engine.RunFunc, deliver engine.DeliverFunc) error {
 	if r.Failed = r.follow(); r.Failed != nil {
 		return nil
@@ -184,7 +183,6 @@ func (r *racing) Execute(ctx context.Context, items iter.Seq2[plan.Item, error],
 	return r.Blocks.Execute(ctx, items, run, deliver)
 }
 
-// follow reads what is there.
 func (r *racing) follow() error {
 	if r.contest.Score == "" {
 		return nil
@@ -212,7 +210,6 @@ func (r *racing) look(ctx context.Context, place int) error {
 	return r.contest.Look(ctx, place, r.runs.Recordings, o)
 }
 
-// Finished implements [engine.Watcher].
 func (r *racing) Finished(run *record.Run, scores []record.Score) {
 	if r.runs != nil {
 		r.runs.Add(run, scores)

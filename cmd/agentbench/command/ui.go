@@ -148,7 +148,6 @@ func commandLine(words []string, flags *pflag.FlagSet, without ...string) string
 	return line
 }
 
-// line writes a value as a line of JSON.
 func (p *program) line(value any) error {
 	text, err := jsonLine(value)
 	if err == nil {
@@ -286,5 +285,4 @@ func unlessClosed(err error) error {
 	return err
 }
 
-// note writes a line to stderr.
 func (p *program) note(line string) { fmt.Fprintln(p.err, line) }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/agentbench/agentbench/engine"
@@ -15,7 +14,6 @@ import (
 	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/reports/overview"
 	"github.com/agentbench/agentbench/reports/page"
-	"github.com/agentbench/agentbench/spec"
 )
 
 // judge puts into a report what its thresholds say, or why that cannot be told,
@@ -64,19 +62,11 @@ func answerable(j *job, m *record.Manifest, report *reports.Report, end ending) 
 		}
 		return coverageError(j, m, least)
 	}
-	if missing := j.cacheMisses(); missing > 0 {
+	if j.cache != nil && j.flags.mode == cache.Only && j.cache.Stats().Misses > 0 {
 		return exit.With(exit.NotMeasured, "run once with --cache on to fill it", "the cache lacks %s, and --cache only makes no call",
-			page.Plural(int(missing), "answer", "answers"))
+			page.Plural(int(j.cache.Stats().Misses), "answer", "answers"))
 	}
 	return report.Answerable(j.dir, m, m.Totals.Planned, least)
-}
-
-// cacheMisses is how many answers were missing where all were to be in the cache.
-func (j *job) cacheMisses() int64 {
-	if j.cache == nil || j.flags.mode != cache.Only {
-		return 0
-	}
-	return j.cache.Stats().Misses
 }
 
 func stoppedError(j *job, m *record.Manifest, end ending) error {
@@ -104,7 +94,7 @@ func blownError(j *job, m *record.Manifest, b *engine.Blown) error {
 		return exit.With(exit.NotMeasured, "start the server, or set the model's base_url to its address; then: "+j.again(),
 			"model %s: cannot connect to %s: %s. Is the server running?", page.Visible(dead.Model), page.Visible(dead.Address), page.Visible(cause))
 	}
-	return exit.With(exit.NotMeasured, doubtHint(j)+j.repairs(b.Fault.Class)+"; finished runs are saved in "+j.dir,
+	return exit.With(exit.NotMeasured, doubtHint(j)+b.Remedy(j.Suite)+"; finished runs are saved in "+j.dir,
 		"aborted after %d of %s: %s", results.Measured(m), page.Plural(m.Totals.Planned, "run", "runs"), page.Visible(reports.FirstLine(b.Error())))
 }
 
@@ -116,32 +106,6 @@ func doubtHint(j *job) string {
 		return ""
 	}
 	return overview.Spending(doubt) + " of it are in doubt, because no answer came: see agentbench plan " + exit.ShellWord(j.dir) + "; "
-}
-
-// repairs says what to do before the suite runs again.
-func (j *job) repairs(class record.ErrorClass) string {
-	switch class {
-	case record.Auth:
-		var keys []string
-		for i := range j.Suite.Models {
-			if server, calls := j.Suite.Models[i].Value.Server(); calls && !server.Keyless && !slices.Contains(keys, server.KeyEnv) {
-				keys = append(keys, server.KeyEnv)
-			}
-		}
-		if len(keys) == 0 {
-			return "check the key that api_key_env names"
-		}
-		return "check the key in " + strings.Join(keys, ", ")
-	case record.Quota:
-		return "the account or its budget is used up"
-	case record.InvalidRequest:
-		return "check the model's name, base_url and settings"
-	case record.Resources:
-		return "raise the number of open files (ulimit -n), or run with a smaller --concurrency"
-	case record.RateLimit:
-		return "declare rpm, tpm or max_parallel of the model, or run with a smaller --concurrency"
-	}
-	return "the server or the network fails; try again later"
 }
 
 func coverageError(j *job, m *record.Manifest, least float64) error {
@@ -163,9 +127,9 @@ func (p *program) judgeable(j *job) (texts []string) {
 	}
 	for i := range j.Suite.Thresholds {
 		t := &j.Suite.Thresholds[i]
-		left := j.leftOut(t.Reads())
-		if left == "" && reports.ReadsDiff(t.Text) {
-			left = j.leftOutOfDiff()
+		left := results.LeftOut(t.Reads(), j.Suite, j.plan)
+		if left == "" && j.flags.baseline == "" && reports.ReadsDiff(t.Text) {
+			left = results.LeftOutOfDiff(j.Suite, j.plan)
 		}
 		if left == "" {
 			texts = append(texts, t.Text)
@@ -174,36 +138,4 @@ func (p *program) judgeable(j *job) (texts []string) {
 		}
 	}
 	return texts
-}
-
-// leftOutOfDiff says what of a comparison with the suite's baseline is not in the
-// plan, "" where everything is.
-func (j *job) leftOutOfDiff() string {
-	switch {
-	case j.flags.baseline != "":
-		return ""
-	case results.PlannedBaseline(j.Suite, j.plan) == "":
-		return j.Suite.Baseline
-	case len(j.plan.Configurations) == 1 && len(j.Suite.Resolved) > 1:
-		return "what is compared with " + j.Suite.Baseline
-	}
-	return ""
-}
-
-// leftOut names a configuration of the suite that is read and not in the plan.
-func (j *job) leftOut(reads []string) string {
-	for i := range j.Suite.Resolved {
-		c := &j.Suite.Resolved[i]
-		planned := slices.ContainsFunc(j.plan.Configurations, func(p spec.Resolved) bool { return p.Name == c.Name })
-		if planned {
-			continue
-		}
-		for _, name := range append([]string{c.Name}, c.Aliases...) {
-			path := "configurations." + name
-			if slices.ContainsFunc(reads, func(read string) bool { return read == path || strings.HasPrefix(read, path+".") }) {
-				return name
-			}
-		}
-	}
-	return ""
 }

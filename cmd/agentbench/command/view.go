@@ -6,8 +6,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
-	"os/signal"
 	"strconv"
 	"strings"
 	"sync"
@@ -22,7 +20,6 @@ import (
 	"github.com/agentbench/agentbench/engine/results"
 )
 
-// viewFlags are the flags of view.
 type viewFlags struct {
 	pageFlags
 	port   int
@@ -43,12 +40,7 @@ changed. Ctrl-C ends it.
 
 Arguments are result folders, baseline files or names of baselines.`,
 		Args: arguments(1, -1, "results"),
-		RunE: func(c *cobra.Command, args []string) error {
-			if err := f.compareFlags.validate(); err != nil {
-				return err
-			}
-			return p.view(c.Context(), args, &f)
-		},
+		RunE: func(c *cobra.Command, args []string) error { return p.view(c.Context(), args, &f) },
 	}
 	f.compareFlags.declare(c)
 	declareBaselines(c, &f.baselines)
@@ -57,16 +49,14 @@ Arguments are result folders, baseline files or names of baselines.`,
 	return c
 }
 
-// view serves pages until a signal comes.
 func (p *program) view(ctx context.Context, args []string, f *viewFlags) error {
 	defer heap.Leanly()()
 	pages, err := p.viewed(args, f)
 	if err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	ctx, stop := untilSignal(ctx, syscall.SIGHUP)
 	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends it at once
 	listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(f.port)))
 	if err != nil {
 		return exit.With(exit.NotMeasured, "without --port a free port is used", "listening on port %d: %w", f.port, err)
@@ -92,14 +82,13 @@ func (p *program) view(ctx context.Context, args []string, f *viewFlags) error {
 // lookInterval is between two looks at results that are followed.
 const lookInterval = 300 * time.Millisecond
 
-// viewed opens what is viewed.
 func (p *program) viewed(args []string, f *viewFlags) (*view.Server, error) {
 	quiet := *p // warnings are on the page
 	quiet.err = io.Discard
 	reading := &sync.Mutex{}
 	var places []*results.Place
 	served := func(args []string, places ...*results.Place) view.Page {
-		v := &viewing{program: &quiet, args: args, flags: &f.pageFlags, places: places, reading: reading, heads: make([]head, len(places))}
+		v := &viewing{program: &quiet, args: args, flags: &f.pageFlags, watched: &results.Watched{Places: places}, reading: reading}
 		return view.Page{Name: strings.Join(args, " → "), Source: v, State: v.state}
 	}
 	s := &view.Server{}

@@ -23,7 +23,7 @@ func TestViewOfResultsThatAreNoPageYet(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := &program{env: os.Getenv, in: strings.NewReader(""), out: io.Discard, err: io.Discard, now: time.Now, secrets: secret.New()}
-	v := &viewing{program: p, args: []string{dir}, flags: &pageFlags{}, places: []*results.Place{{Text: dir, Results: &record.Results{Path: dir}}}, reading: &sync.Mutex{}, heads: make([]head, 1)}
+	v := &viewing{program: p, args: []string{dir}, flags: &pageFlags{}, watched: &results.Watched{Places: []*results.Place{{Text: dir, Results: &record.Results{Path: dir}}}}, reading: &sync.Mutex{}}
 	var page bytes.Buffer
 	if err := v.Write(&page); err != nil || !strings.Contains(page.String(), "Nothing can be shown now") {
 		t.Errorf("%v: %.300s", err, page.String())
@@ -40,7 +40,7 @@ func TestViewOfResultsThatAreDamaged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := &viewing{program: p, args: []string{dir}, flags: &pageFlags{}, places: []*results.Place{at}, reading: &sync.Mutex{}, heads: make([]head, 1)}
+	v := &viewing{program: p, args: []string{dir}, flags: &pageFlags{}, watched: &results.Watched{Places: []*results.Place{at}}, reading: &sync.Mutex{}}
 	garbage := func(was []byte) []byte { return append(bytes.Clone(was), "garbage\n"...) }
 	cut := func(was []byte) []byte { return was[:len(was)*2/3] }
 	whole := func(was []byte) []byte { return was }

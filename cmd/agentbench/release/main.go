@@ -57,7 +57,6 @@ func main() {
 	}
 }
 
-// file is a file of an archive.
 type file struct {
 	name    string
 	mode    fs.FileMode

@@ -106,7 +106,6 @@ func licences(text string) string {
 	return strings.Join(names, " AND ")
 }
 
-// writeNotice writes the file NOTICE of the module in the folder root.
 func writeNotice(root string) error {
 	text, err := notice(root)
 	if err != nil {

@@ -1,0 +1,89 @@
+package results
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/agentbench/agentbench/engine/record"
+)
+
+// Watched are results that somebody follows while they are made.
+type Watched struct {
+	Places []*Place
+
+	mu     sync.Mutex
+	stamp  string // of the newest manifest when its status was read
+	status record.State
+}
+
+// stampOf tells a file from what it was before.
+func stampOf(path string) string {
+	info, err := os.Stat(path)
+	if err != nil {
+		return "-"
+	}
+	return fmt.Sprint(info.Size(), info.ModTime().UnixNano(), ";")
+}
+
+// Stamp changes when the results do.
+func (w *Watched) Stamp() string {
+	sum := sha256.New()
+	for _, at := range w.Places {
+		if at.Baseline() {
+			fmt.Fprint(sum, stampOf(at.Path))
+			continue
+		}
+		for _, name := range []string{"manifest.json", "records.jsonl", "signals.jsonl", "scores.jsonl"} {
+			fmt.Fprint(sum, stampOf(filepath.Join(at.Path, name)))
+		}
+	}
+	return base64.RawURLEncoding.EncodeToString(sum.Sum(nil)[:9])
+}
+
+// quietTime is how long a command that makes runs may be silent before nobody is thought to make them.
+const quietTime = 10 * time.Second
+
+// State is how far the last of the results have come, and what the command says that makes them.
+func (w *Watched) State(now time.Time) (status record.State, progress []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	at := w.Places[len(w.Places)-1]
+	if at.Baseline() {
+		return record.StateComplete, []string{}
+	}
+	if stamp := stampOf(filepath.Join(at.Path, "manifest.json")); w.stamp != stamp {
+		m, err := record.ReadManifest(at.Path)
+		if w.stamp, w.status = stamp, m.Status; err != nil {
+			w.status = record.StateFailed
+		}
+	}
+	path := filepath.Join(at.Path, Progress)
+	info, err := os.Stat(path)
+	switch {
+	case w.status != record.StateRunning || err != nil:
+		return w.status, []string{}
+	case now.Sub(info.ModTime()) > quietTime:
+		return w.status, []string{"no progress since " + info.ModTime().Format(time.TimeOnly)}
+	}
+	text, err := os.ReadFile(path)
+	if err != nil || json.Unmarshal(text, &progress) != nil {
+		return w.status, []string{}
+	}
+	return w.status, progress
+}
+
+// KeepProgress writes how far the runs of a folder have come for those who follow. That it
+// cannot be written fails nothing: they see an older one.
+func KeepProgress(dir string, progress []string, redact func([]byte) []byte) {
+	text, err := json.Marshal(progress)
+	path := filepath.Join(dir, Progress)
+	if err == nil && os.WriteFile(path+".tmp", redact(text), 0o644) == nil {
+		_ = os.Rename(path+".tmp", path)
+	}
+}
