@@ -133,6 +133,9 @@ func remember(found map[string]bool, path string) {
 // A program finds our keys and those of who started us wherever the system lets it
 // look, unless it has a /proc of its own.
 func TestF77_ProgramsCannotReadOurEnvironment(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one thing at a time, for long; it runs without -short")
+	}
 	if path := os.Getenv("AGENTBENCH_TEST_BROKEN_INTO"); path != "" {
 		breakIn(t, path)
 		return

@@ -174,6 +174,9 @@ func TestAFrozenProgramCanBeKilled(t *testing.T) {
 
 // If we are killed, nothing is left, whether the program runs or is frozen.
 func TestNothingOutlivesUs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one thing at a time, for long; it runs without -short")
+	}
 	if m := os.Getenv("AGENTBENCH_TEST_MARK"); m != "" {
 		dir := os.Getenv("AGENTBENCH_TEST_FOLDER")
 		r := begin(t, holds()[os.Getenv("AGENTBENCH_TEST_HOLD")], dir, busy(t, m))

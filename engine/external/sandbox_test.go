@@ -190,6 +190,9 @@ func TestTheEnvironmentOfASandbox(t *testing.T) {
 // No key of ours and no file of another run is seen within a sandbox: in environments,
 // arguments and files.
 func TestASandboxHidesWhatIsNotItsOwn(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one thing at a time, for long; it runs without -short")
+	}
 	if dir := os.Getenv("AGENTBENCH_TEST_SANDBOX"); dir != "" {
 		s := boxed(t, Kind(os.Getenv("AGENTBENCH_TEST_KIND")))
 		s.Workspace, s.Proxy = filepath.Join(dir, "runs", "ours"), filepath.Join(dir, "socket")
@@ -420,6 +423,9 @@ func noContainer(t *testing.T, s *Sandbox) {
 }
 
 func TestNothingInASandboxOutlivesUs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one thing at a time, for long; it runs without -short")
+	}
 	if kind := os.Getenv("AGENTBENCH_TEST_KIND"); kind != "" {
 		s := boxed(t, Kind(kind))
 		s.Workspace = os.Getenv("AGENTBENCH_TEST_FOLDER")

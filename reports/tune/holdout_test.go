@@ -115,6 +115,9 @@ func TestLuckInSumsIsOfAsManyRuns(t *testing.T) {
 // Clusters, trials and what an expression puts together are on one side; what is
 // nearest to the share is held out, and neither side is empty.
 func TestAHoldOutKeepsGroupsTogether(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one thing at a time, for long; it runs without -short")
+	}
 	whole := compiled(t, expr.Fold(), expr.WantAny, "int(task.id.substring(1)) / 10") // 0, 1 and 2
 	for _, c := range []struct {
 		share   float64

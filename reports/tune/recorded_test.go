@@ -53,6 +53,9 @@ func verifiedAndFinetuned(t *testing.T) (arms []Arm, first map[string]int) {
 // tasks as expected.json says: two arms alone at an evidence of 20, beside two
 // others at one of 60.
 func TestTheRaceOfTwoRecordedModels(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one thing at a time, for long; it runs without -short")
+	}
 	arms, first := verifiedAndFinetuned(t)
 	tasks := len(arms[0].Scores[0])
 	if tasks != 1319 {

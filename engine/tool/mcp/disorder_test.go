@@ -204,6 +204,9 @@ func TestF36_AServerThatDoesNotRead(t *testing.T) {
 
 // F36: so many tools are listed, and no more.
 func TestF36_AServerOfTenThousandTools(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one thing at a time, for long; it runs without -short")
+	}
 	ctx := begun(t)
 	o := child("with 9993 more")
 	o.Only = []string{"double", "more-9992"}

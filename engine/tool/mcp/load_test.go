@@ -39,7 +39,10 @@ func eachRun(t testing.TB, all context.Context, o Options, runs, calls int) {
 // and nothing is left of them: no goroutine, and no process but the server until
 // the last has ended. The full number of calls takes a while.
 func TestAThousandRunsShareAServer(t *testing.T) {
-	calls := 1
+	runs, calls := 1000, 1
+	if testing.Short() {
+		runs = 200
+	}
 	if os.Getenv("AGENTBENCH_NIGHTLY") != "" {
 		calls = 10
 	}
@@ -48,7 +51,7 @@ func TestAThousandRunsShareAServer(t *testing.T) {
 			before := runtime.NumGoroutine()
 			all, shared := tool.WithRun(t.Context())
 			o.Shared = shared
-			eachRun(t, all, o, 1000, calls)
+			eachRun(t, all, o, runs, calls)
 			pid := serverOf(t, all, New(o))
 			shared.Close()
 			if o.Program != nil {
