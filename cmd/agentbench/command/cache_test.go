@@ -377,6 +377,7 @@ func tasksOfShards(t *testing.T, suite string, of int, more ...string) (shards [
 // trials by their number; (1.95996 + 0.84162)² of it over the square of a
 // difference is how many tasks show it.
 func TestPlanFromRecordsIsMillersFormula(t *testing.T) {
+	skipRace(t)
 	dir := filepath.Join(t.TempDir(), "r")
 	typed(t, 0, nil, "run", "quickstart", "-q", "--out", dir)
 	trials := map[string]map[string][]float64{}

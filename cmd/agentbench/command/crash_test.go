@@ -262,6 +262,7 @@ func (c *crashes) untilDone(out string, usual time.Duration) (kills int) {
 // TestF1_KilledSuitesKeepTheirWorkspaces does the same where programs edit files: the records are those of a suite that
 // was left alone but for their times, every state that they name can be restored, and nothing of a killed run is left.
 func TestF1_KilledSuitesKeepTheirWorkspaces(t *testing.T) {
+	skipLong(t)
 	kills, _ := wantedKills(t, 4)
 	c := newCrashes(t, "{provider: simulate}", 12)
 	c.write("a.loop.yaml", `loop: a
@@ -604,6 +605,7 @@ func scoringSuite(t *testing.T, address string, faults []scoringFault) (folder s
 // TestF80_WhatCannotBeJudgedIsUnscored runs a suite whose every scorer but one cannot judge, each for another reason: the
 // run ends, no such score is a number, all are counted with their reason, and the one that can judge is not hindered.
 func TestF80_WhatCannotBeJudgedIsUnscored(t *testing.T) {
+	skipLong(t)
 	at := judging(t)
 	faults := scoringFaults(at)
 	folder := scoringSuite(t, at, faults)

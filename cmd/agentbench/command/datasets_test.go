@@ -189,6 +189,7 @@ func filingFolder(t *testing.T, mock, auditor string) string {
 // The example with everything in it runs without a key: phases, tools of a server
 // and of a program, colleagues here and elsewhere, one memory.
 func TestFilingQA(t *testing.T) {
+	skipRace(t)
 	spans := collectSpans(t)
 	remote := &auditor{}
 	dir := filingFolder(t, mockOf(t, filingReplies), remote.start(t))

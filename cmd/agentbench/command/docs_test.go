@@ -73,6 +73,7 @@ func properties(node any, found map[string]bool) map[string]bool {
 // what is compared, docs/compare.md, against what a suite leaves behind: its
 // records, events, scores and report.
 func TestResultsNamesEveryField(t *testing.T) {
+	skipRace(t)
 	text := readDoc(t, "results.md") + readDoc(t, "events.md") + readDoc(t, "compare.md")
 	dir := filepath.Join(t.TempDir(), "r")
 	var events, report, errs bytes.Buffer
@@ -236,6 +237,7 @@ func anchors(text string) map[string]bool {
 
 // Links of the documents lead somewhere, and docs/README.md leads to every document.
 func TestLinksOfTheDocuments(t *testing.T) {
+	skipRace(t)
 	top := filepath.Join("..", "..", "..")
 	pages, err := filepath.Glob(filepath.Join(top, "docs", "*.md"))
 	if err != nil || len(pages) < 20 {
@@ -706,6 +708,7 @@ func TestEventsDocument(t *testing.T) { runDocument(t, "../../../docs/events.md"
 // feature, in their order, with tests that there are; one of them is named after
 // the row.
 func TestFeaturesNamesTestsOfEveryFeature(t *testing.T) {
+	skipRace(t)
 	tests := testsByName(t)
 	wanted := featureRows()
 	for line := range strings.Lines(readDoc(t, "features.md")) {
@@ -766,6 +769,7 @@ var (
 // and each fault that is not about what is still to be built, with tests that
 // there are; none has two.
 func TestFaultsNamesTestsOfEveryFault(t *testing.T) {
+	skipRace(t)
 	text, err := os.ReadFile("../../../docs/faults.md")
 	if err != nil {
 		t.Fatal(err)

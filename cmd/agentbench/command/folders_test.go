@@ -55,6 +55,7 @@ thresholds: ["configurations.twice.scores.good.mean > 0.1", "configurations.once
 // However a suite is dealt and merged, the results are those of one run, byte
 // for byte but for what is volatile, and so are its reports and its exit code.
 func TestMergedShardsAreTheWhole(t *testing.T) {
+	skipLong(t)
 	dir := dealtSuite(t)
 	suite := filepath.Join(dir, "suite.yaml")
 	at := func(name ...any) string { return filepath.Join(dir, fmt.Sprint(name...)) }
@@ -234,6 +235,7 @@ func manifestOf(t *testing.T, files map[string]string, args ...string) record.Ma
 }
 
 func TestSpecDifferencesAreThoseThatAreWithinRuns(t *testing.T) {
+	skipRace(t)
 	files := func(replacements ...string) map[string]string {
 		r := strings.NewReplacer(replacements...)
 		return map[string]string{

@@ -189,6 +189,7 @@ func TestLostScoresAreMadeAgain(t *testing.T) {
 // The coach of the language's examples runs with its judge, where scripts stand
 // in for its models.
 func TestTheCoachIsJudged(t *testing.T) {
+	skipRace(t)
 	dir := t.TempDir()
 	script := "{provider: script, price: free, after_last: repeat, responses: "
 	for _, name := range []string{"coach.suite.yaml", "interview-analysis.loop.yaml", "interviews.jsonl", "responses.yaml"} {

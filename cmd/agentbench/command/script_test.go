@@ -75,6 +75,15 @@ func skipLong(t *testing.T) {
 	}
 }
 
+// skipRace leaves a test to the part test of .ci/run: it does one thing at a time, or
+// what others do at once, so that the race detector would find nothing.
+func skipRace(t *testing.T) {
+	t.Helper()
+	if raceEnabled {
+		t.Skip("it has nothing for the race detector")
+	}
+}
+
 const scripts = "../../../testdata/script"
 
 // concurrent are the scripts of short tests, which the race detector watches: each

@@ -370,6 +370,7 @@ func repeating(w http.ResponseWriter, r *http.Request) {
 // F70, P17: whatever key an address or a program stands under, its secrets are
 // written nowhere. A key that is new to the language has to be written here, too.
 func TestF70_NoAddressOfTheLanguageIsForgotten(t *testing.T) {
+	skipRace(t)
 	if got, want := keysOutside(), slices.Sorted(maps.Keys(outside)); !slices.Equal(got, want) {
 		t.Fatalf("the language has the keys\n%q, and tried are\n%q", got, want)
 	}
@@ -589,6 +590,9 @@ func TestSharedPrefixesAreCalledOnce(t *testing.T) {
 	}
 	for _, flags := range [][]string{{"--concurrency", "1"}, {"--concurrency", "16"}, {"--concurrency", "16", "--cache", "read"}, {"--concurrency", "16", "--cache", "write"}} {
 		t.Run(strings.Join(flags, " "), func(t *testing.T) {
+			if len(flags) != 2 || flags[1] == "1" {
+				skipRace(t) // of these one is enough, with many runs at once
+			}
 			url, calls := playing(t)
 			dir := t.TempDir()
 			for name, text := range map[string]string{"suite.yaml": strings.Replace(phasedSuite, "URL", url, 1), "phased.loop.yaml": phasedLoop} {

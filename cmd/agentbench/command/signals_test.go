@@ -148,7 +148,11 @@ func TestF5_RunsInFlightHaveAGraceToEnd(t *testing.T) {
 // P6: at the second signal it ends within 100 ms. On a busy machine one try of
 // three has to.
 func TestF6_ASecondSignalEndsAtOnce(t *testing.T) {
-	const most, tries = 100 * time.Millisecond, 3
+	const tries = 3
+	most := 100 * time.Millisecond
+	if raceEnabled {
+		most = 2 * time.Second // of a grace of an hour; the detector takes its time
+	}
 	var took time.Duration
 	for range tries {
 		c := startStubborn(t, "--grace", "1h")

@@ -94,6 +94,7 @@ func steeringServer(t *testing.T) string {
 // F71, F73, P18: whatever names, replies and errors hold, the program writes
 // nothing that a terminal obeys.
 func TestF71_NothingSteersTheTerminal(t *testing.T) {
+	skipRace(t)
 	t.Chdir(evilSuite(t, steeringServer(t)))
 	expectPlain(t, "check", "suite.yaml")
 	expectPlain(t, "plan", "suite.yaml")

@@ -117,6 +117,7 @@ func runsBy(t *testing.T, dir string) map[string]int {
 // which the worse leaves the race before it has run every task. Going on in the
 // same folder decides the same, without a run.
 func TestPathsAreRaced(t *testing.T) {
+	skipLong(t)
 	dir := liveFolder(t, liveSuite, 80)
 	made := recordedLive(t, dir)
 	name := func(model string) string { return "default@threshold=0.9,max_iterations=6,model=" + model + "" }
@@ -188,6 +189,7 @@ func TestARaceKeepsTheBudget(t *testing.T) {
 
 // Tasks of a cluster depend on each other: they are run together and count as one.
 func TestARaceCountsClusters(t *testing.T) {
+	skipRace(t)
 	dir := liveFolder(t, liveSuite+"cluster: string(task.metadata.group)\n", 80)
 	made := recordedLive(t, dir)
 	if !strings.Contains(made.lines[0], "after 20 of 20 tasks ") {
@@ -206,6 +208,7 @@ func TestOnePathIsRecorded(t *testing.T) {
 
 // What has too many faults is no recording to choose by.
 func TestFaultsLeaveNothingToTune(t *testing.T) {
+	skipRace(t)
 	dir := liveFolder(t, strings.Replace(liveSuite, "good: {provider: simulate,", "good: {provider: simulate, errors: 0.5,", 1), 20)
 	l, err := openedLive(t, dir, tuneFlags{})
 	if err != nil {
