@@ -19,10 +19,10 @@ import (
 
 // The audit of the advice: random simulated suites are tuned through the command, and
 // what is recommended is tried on tasks that nobody recorded, drawn from the
-// simulator's own distributions. In full it takes AGENTBENCH_AUDIT=500; the short form
-// is a part of every test run.
+// simulator's own distributions. In full it takes AGENTBENCH_AUDIT=500; the short form,
+// four small suites in a row, is a part of every test run.
 const (
-	shortAudit = 4
+	shortAudit, shortFrom = 4, 4
 	// freshTasks is how many tasks the truth is computed on.
 	freshTasks = 100_000
 	// mostCalls is the loosest max_iterations that is tried.
@@ -249,12 +249,13 @@ type audit struct {
 }
 
 func TestAudit(t *testing.T) {
-	n, from := shortAudit, uint64(1)
+	n, from := shortAudit, uint64(shortFrom)
 	if text := os.Getenv("AGENTBENCH_AUDIT"); text != "" {
 		var err error
 		if n, err = strconv.Atoi(text); err != nil {
 			t.Fatal(err)
 		}
+		from = 1
 	} else {
 		skipLong(t)
 	}
