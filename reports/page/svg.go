@@ -230,6 +230,13 @@ func (d *drawing) layOut() {
 		}
 		d.right = min(d.right, d.left+widest*float64(len(d.X.Labels)))
 	}
+	if d.X.isCategory() && d.slanted() { // and to the left of its column
+		column, more := (d.right-d.left)/float64(len(d.X.Labels)), 0.0
+		for i, label := range d.X.Labels {
+			more = max(more, 4+0.77*widthOf(short(label, longestMark))-d.left-column*(float64(i)+0.5))
+		}
+		d.left, d.right = d.left+more, min(d.right+more, paperWidth-26)
+	}
 	d.x.start, d.x.end = d.left, d.right
 	if d.X.Unit == InCounts && !d.Y.isCategory() { // the first marks stand beside the axis
 		d.x.start, d.x.end = d.left+12, d.right-12

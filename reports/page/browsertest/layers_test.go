@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/cdproto/emulation"
@@ -89,4 +92,38 @@ func TestWithoutScriptsThePageIsItsReport(t *testing.T) {
 			t.Errorf("%s: %v more characters are shown", name, left)
 		}
 	}
+}
+
+// Every chart of every kind of page has its texts within the picture. Where AGENTBENCH_PICTURES names a folder, a
+// picture of each is kept there, light and dark, in three widths, for those who look at them.
+func TestEveryChartIsWhole(t *testing.T) {
+	kept := os.Getenv("AGENTBENCH_PICTURES")
+	eachReport(t, func(name string, b *tab) {
+		b.run(`document.querySelectorAll("details").forEach((it) => { it.open = false })`)
+		charts := strings.Fields(b.text(`[...document.querySelectorAll("figure")].map((it) => it.id).join(" ")`))
+		if len(charts) == 0 {
+			t.Errorf("%s has no chart", name)
+		}
+		for _, id := range charts {
+			b.goTo("#" + id) // which shows those that a reader chooses
+			b.wait(fmt.Sprintf(`document.getElementById(%q).offsetParent`, id))
+			if out := b.text(fmt.Sprintf(`(() => {
+				const svg = document.getElementById(%q).querySelector("svg"), paper = svg.getBoundingClientRect();
+				const outside = (it) => { const { left, right, top, bottom } = it.getBoundingClientRect(); return left < paper.left - 1 || right > paper.right + 1 || top < paper.top - 1 || bottom > paper.bottom + 1; };
+				return [...svg.querySelectorAll("text")].filter(outside).map((it) => it.textContent).join("; ");
+			})()`, id)); out != "" {
+				t.Errorf("%s: texts of %s are cut: %s", name, id, out)
+			}
+			if kept == "" {
+				continue
+			}
+			for _, scheme := range []string{"light", "dark"} {
+				for _, width := range []int64{320, 1280, 1920} {
+					b.scheme(scheme)
+					b.sized(width)
+					b.clip(filepath.Join(kept, fmt.Sprintf("%s of %s, %d %s.png", strings.ReplaceAll(id, ":", "_"), name, width, scheme)), fmt.Sprintf("[id=%q]", id))
+				}
+			}
+		}
+	})
 }

@@ -45,11 +45,11 @@ func TestPicturesOfTheDocs(t *testing.T) {
 func (b *tab) clip(file, selector string) {
 	b.t.Helper()
 	rect := func(side string) float64 {
-		return b.number(fmt.Sprintf(`(() => { const it = document.querySelector(%q).getBoundingClientRect(); return it.%s })()`, selector, side))
+		return b.number(fmt.Sprintf(`(() => { const it = document.querySelector(%q).getBoundingClientRect(); return { left: it.left, top: it.top + scrollY, width: it.width, height: it.height }.%s })()`, selector, side))
 	}
 	const most, around = 640, 12
 	clip := &page.Viewport{
-		X: max(0, rect("left")-around), Y: max(0, rect("top")+b.number("scrollY")-around), Width: min(1100, rect("width")+2*around), Height: min(most, rect("height")+2*around), Scale: 1,
+		X: max(0, rect("left")-around), Y: max(0, rect("top")-around), Width: min(b.number("innerWidth"), rect("width")+2*around), Height: min(most, rect("height")+2*around), Scale: 1,
 	}
 	beyond := true
 	err := chromedp.Do(b.ctx, chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
