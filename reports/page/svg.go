@@ -225,6 +225,9 @@ func (d *drawing) layOut() {
 	d.x = spanned(&d.X, xs, int((d.right-d.left)/75))
 	if d.X.isCategory() {
 		widest := leastTile
+		if len(d.Tiles) == 0 { // marks and their whiskers, not numbers beside each other
+			widest *= 2
+		}
 		for i := range d.Tiles {
 			widest = max(widest, widthOf(short(d.Tiles[i].Text, longestMark))+10)
 		}

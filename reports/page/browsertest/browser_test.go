@@ -112,7 +112,11 @@ func openTab(t testing.TB, address string) *tab {
 		t.Fatal(browser.err)
 	}
 	ctx, end := chromedp.NewContext(browser.ctx)
-	ctx, stop := context.WithTimeout(ctx, time.Minute)
+	limit := time.Minute
+	if os.Getenv("AGENTBENCH_PICTURES") != "" { // many are taken of a page
+		limit = 10 * time.Minute
+	}
+	ctx, stop := context.WithTimeout(ctx, limit)
 	b := &tab{t: t, ctx: ctx, url: address}
 	t.Cleanup(func() {
 		stop()

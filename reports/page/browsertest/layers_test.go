@@ -100,6 +100,7 @@ func TestEveryChartIsWhole(t *testing.T) {
 	kept := os.Getenv("AGENTBENCH_PICTURES")
 	eachReport(t, func(name string, b *tab) {
 		b.run(`document.querySelectorAll("details").forEach((it) => { it.open = false })`)
+		b.do(call(emulation.SetScrollbarsHidden, emulation.SetScrollbarsHiddenParams{Hidden: true})) // the picture has none
 		charts := strings.Fields(b.text(`[...document.querySelectorAll("figure")].map((it) => it.id).join(" ")`))
 		if len(charts) == 0 {
 			t.Errorf("%s has no chart", name)
