@@ -72,3 +72,31 @@ func TestABudgetThatEndsWhileWorkersAreKilled(t *testing.T) {
 	}
 	t.Logf("%d calls at the server; %d are paid and %d in doubt, of a budget of %d", asked.Load(), paid, doubt, budget)
 }
+
+// A coordinator that is lost with the server and its data leaves a budget that counts as spent,
+// until repair releases it: then the same command makes the rest.
+func TestRepairReleasesWhatALostServerHeld(t *testing.T) {
+	const runs = 24
+	files := scaleSuite(runs, "{provider: simulate, sleep: true, latency: {median: 200ms}, quality: {start: 0.6, limit: 0.9, rate: 0.5, spread: 0.2}}", 2)
+	files["suite.yaml"] += "budget: {calls: 100}\n"
+	s := newSite(t, false, files)
+	s.startWorker(0)
+	c := s.elsewhere("there")
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "some runs are done", func() bool { return s.done("there") >= 4 })
+	_ = c.Process.Kill()
+	_ = c.Wait()
+	s.kill()
+	s.start() // in memory: it knows nothing
+	out, err := s.elsewhere("there").CombinedOutput()
+	if failed, _ := errors.AsType[*exec.ExitError](err); failed == nil || !strings.Contains(string(out), "all that was left of the budget counts as spent; agentbench repair --release") {
+		t.Errorf("%v: %s", err, out)
+	}
+	s.must(s.command("repair", "there", "--release"))
+	s.must(s.elsewhere("there"))
+	if n := len(s.records("there", timeless)); n != runs {
+		t.Errorf("%d of %d runs are there", n, runs)
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/agentbench/agentbench/engine/exit"
@@ -21,6 +22,7 @@ func TestTheProgramSaysWhatIsWrong(t *testing.T) {
 	nobody := fmt.Sprint("127.0.0.1:", freePort(t))
 	noStore := filepath.Join(s.dir, "suite", "suite.yaml", "in")
 	run, worker, long := []string{"run", "suite.yaml", "--executor", "temporal"}, []string{"worker"}, []string{"run", "long.yaml", "--executor", "temporal"}
+	var said sync.WaitGroup // one waits for a server for ten seconds
 	for _, c := range []struct {
 		command         []string
 		server, its, at string // address, namespace, store
@@ -40,17 +42,20 @@ func TestTheProgramSaysWhatIsWrong(t *testing.T) {
 		{append(run, "--store-timeout", "1ms"), s.Address, "default", s.store, exit.WrongUsage, "--store-timeout 1ms: want at least 1s", "1m"},
 		{[]string{"worker", "--store-timeout", "1ms"}, s.Address, "default", s.store, exit.WrongUsage, "--store-timeout 1ms: want at least 1s", "1m"},
 	} {
-		run := s.command(append(c.command, "--address", c.server, "--namespace", c.its, "--store", c.at)...)
-		run.Stdin = strings.NewReader(files["suite.yaml"])
-		var said bytes.Buffer
-		run.Stderr = &said
-		failed, _ := errors.AsType[*exec.ExitError](run.Run())
-		lines := strings.Split(strings.TrimSpace(said.String()), "\n")
-		if failed == nil || failed.ExitCode() != c.code || len(lines) != 2 || !strings.HasPrefix(lines[0], "agentbench: ") || !strings.Contains(lines[0], c.want) ||
-			!strings.HasPrefix(lines[1], "hint: ") || !strings.Contains(lines[1], c.hint) {
-			t.Errorf("%q: %v, want the code %d, %q and %q:\n%s", run.Args[1:], failed, c.code, c.want, c.hint, said.String())
-		}
+		said.Go(func() {
+			run := s.command(append(c.command, "--address", c.server, "--namespace", c.its, "--store", c.at)...)
+			run.Stdin = strings.NewReader(files["suite.yaml"])
+			var said bytes.Buffer
+			run.Stderr = &said
+			failed, _ := errors.AsType[*exec.ExitError](run.Run())
+			lines := strings.Split(strings.TrimSpace(said.String()), "\n")
+			if failed == nil || failed.ExitCode() != c.code || len(lines) != 2 || !strings.HasPrefix(lines[0], "agentbench: ") || !strings.Contains(lines[0], c.want) ||
+				!strings.HasPrefix(lines[1], "hint: ") || !strings.Contains(lines[1], c.hint) {
+				t.Errorf("%q: %v, want the code %d, %q and %q:\n%s", run.Args[1:], failed, c.code, c.want, c.hint, said.String())
+			}
+		})
 	}
+	said.Wait()
 	// Without a limit of time a namespace that keeps little is worth a warning.
 	s.Queue = "short"
 	w := s.command("worker", "--address", s.Address, "--namespace", "short", "--store", s.store, "--task-queue", s.Queue)
@@ -60,5 +65,22 @@ func TestTheProgramSaysWhatIsWrong(t *testing.T) {
 	s.workers = append(s.workers, w)
 	if said := s.must(s.elsewhere("there", "--namespace", "short")); !strings.Contains(said, "warning: the namespace short keeps ended workflows for 1h0m0s") {
 		t.Errorf("it says %s", said)
+	}
+}
+
+// A worker whose environment makes another suite of the same files refuses to run it, and says
+// so once: no call is made.
+func TestAWorkerWithAnotherEnvironment(t *testing.T) {
+	files := scaleSuite(2, "{provider: simulate}", 1)
+	files["suite.yaml"] = "roots: {data: {env: QUESTIONS}}\n" + strings.Replace(files["suite.yaml"], "tasks: tasks.jsonl", "tasks: data:/tasks.jsonl", 1)
+	files["other/tasks.jsonl"] = tasks(3)
+	s := newSite(t, false, files)
+	s.env = []string{"QUESTIONS=" + filepath.Join(s.dir, "suite/other")}
+	s.startWorker(0)
+	s.env = []string{"QUESTIONS=" + filepath.Join(s.dir, "suite")}
+	out, err := s.elsewhere("there").CombinedOutput()
+	if failed, _ := errors.AsType[*exec.ExitError](err); failed == nil || failed.ExitCode() != exit.NotMeasured || bytes.Count(out, []byte("the suite is another one on this machine")) != 1 ||
+		bytes.Count(out, []byte("hint: ")) != 1 || s.done("there") != 0 {
+		t.Errorf("%v, %d runs are done: %s", err, s.done("there"), out)
 	}
 }

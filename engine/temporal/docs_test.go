@@ -126,6 +126,35 @@ func TestTryItOnOneMachine(t *testing.T) {
 	}
 }
 
+// What the documentation says of a release leaves a module that go install takes: one without a
+// replace, that requires the version of agentbench that its own tag has.
+func TestAReleaseRequiresTheTaggedVersion(t *testing.T) {
+	given := commands(section(t, "The module"))
+	const edits = "go -C engine/temporal mod edit "
+	if len(given) != 5 || !strings.HasPrefix(given[1], edits) || !strings.HasPrefix(given[4], "git tag engine/temporal/") {
+		t.Fatalf("%d commands: %q", len(given), given)
+	}
+	text, err := os.ReadFile("go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	at := filepath.Join(dir, "engine/temporal/go.mod")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o755), os.WriteFile(at, text, 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	edit := exec.Command("go", strings.Fields(given[1])[1:]...)
+	edit.Dir, edit.Env = dir, append(os.Environ(), "GOWORK=off")
+	if out, err := edit.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	text, err = os.ReadFile(at)
+	version := strings.TrimPrefix(given[4], "git tag engine/temporal/")
+	if err != nil || bytes.Contains(text, []byte("\nreplace ")) || !bytes.Contains(text, []byte("\tgithub.com/agentbench/agentbench "+version+"\n")) {
+		t.Errorf("a release has %s; %v", text, err)
+	}
+}
+
 var yamlBlock = regexp.MustCompile("(?s)```yaml\n(.*?)```")
 
 // pods are those of the manifests that the documentation has, by their kinds. What Kubernetes

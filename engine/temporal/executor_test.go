@@ -240,11 +240,9 @@ func TestTheClockOfTheCoordinator(t *testing.T) {
 // What is wrong with the server is told before anything is run.
 func TestServersThatDoNotFit(t *testing.T) {
 	server := serverOf(t, "")
-	nobody := Server{Address: fmt.Sprint("127.0.0.1:", freePort(t)), Namespace: "default", Queue: "agentbench"}
 	absent := server.Server
 	absent.Namespace = "absent"
 	for want, s := range map[string]Server{
-		"no Temporal server answers at " + nobody.Address:                       nobody,
 		"the Temporal server at " + server.Address + " has no namespace absent": absent,
 	} {
 		_, err := s.Dial(t.Context())

@@ -114,5 +114,6 @@ require (
 	sigs.k8s.io/structured-merge-diff/v6 v6.4.2 // indirect
 )
 
-// In the tree the module is built with the program beside it. A release requires the tagged version instead.
+// In the tree the module is built with the program beside it. A release requires the tagged version
+// instead: docs/distributed.md, The module.
 replace github.com/agentbench/agentbench => ../..

@@ -2,6 +2,7 @@ package temporal
 
 import (
 	"bytes"
+	"fmt"
 	"maps"
 	"os"
 	"os/exec"
@@ -10,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/results"
 )
 
 // safe is a buffer that a process writes while it is read.
@@ -49,7 +51,11 @@ func TestInterrupts(t *testing.T) {
 		if err := c.Start(); err != nil {
 			t.Fatal(err)
 		}
-		await(t, "some runs are done", func() bool { return s.done(name) >= 8 })
+		progress := filepath.Join(s.dir, "suite", name, results.Progress)
+		await(t, "some runs are done, and view has the progress", func() bool {
+			text, _ := os.ReadFile(progress)
+			return s.done(name) >= 8 && bytes.Contains(text, fmt.Appendf(nil, "of %d", runs))
+		})
 		for n := range signals {
 			if n > 0 {
 				await(t, "the first signal is heard", func() bool { return said.has("stopping") })

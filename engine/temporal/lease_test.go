@@ -177,9 +177,10 @@ func (p *proxy) end() {
 	p.conns = nil
 }
 
-// A worker that is cut from the server in the middle of a long run calls the model no more
-// once its lease is over.
-func TestAWorkerThatIsCutStopsCalling(t *testing.T) {
+// A worker that is cut from the server in the middle of a long run ends the run, and calls the
+// model no more, before its lease is over. That the end of a lease by itself ends all calls is
+// what TestLimitsOfTwoWorkers holds.
+func TestAWorkerThatIsCutEndsItsRun(t *testing.T) {
 	onDemand(t)
 	const life = lives * 2 * time.Second // of --worker-timeout 2s
 	var last atomic.Int64

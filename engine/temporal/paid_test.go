@@ -61,6 +61,15 @@ func (m *metered) holds() int {
 	return m.held
 }
 
+func (m *metered) all() (all int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, n := range m.calls {
+		all += n
+	}
+	return all
+}
+
 // A killed worker costs the calls that were in flight, each once more, and nothing else, where
 // others find its answers: in the store, if that is a folder, or in its own folder on its
 // machine. A bucket has no cache, so without that folder it costs all calls of the runs that
@@ -116,6 +125,12 @@ func TestWhatAKilledWorkerCosts(t *testing.T) {
 			}
 			if all != runs*calls+c.twice || twice != c.twice {
 				t.Errorf("%d calls for %d, %d of them a second time; want %d", all, runs*calls, twice, c.twice)
+			}
+			if !c.bucket { // whoever asks again gets answers from the cache
+				s.must(s.elsewhere("again"))
+				if again := s.records("again", timeless); len(again) != runs || m.all() != all {
+					t.Errorf("%d runs made again cost %d calls", len(again), m.all()-all)
+				}
 			}
 			t.Logf("%d calls for %d, %d of them a second time", all, runs*calls, twice)
 		})

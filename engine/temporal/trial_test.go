@@ -41,7 +41,9 @@ var program = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	path := filepath.Join(dir, "agentbench-temporal")
-	out, err := exec.Command("go", "build", "-trimpath", "-o", path, "./agentbench-temporal").CombinedOutput()
+	build := exec.Command("go", "build", "-trimpath", "-o", path, "./agentbench-temporal")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // it is started within containers, too
+	out, err := build.CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("%w: %s", err, out)
 	}

@@ -54,16 +54,41 @@ evaluate:
 terminate: {max_iterations: 3}
 `
 
-// fixProgram replaces one bug by the model's word, and touches a file before it asks again.
+// fixProgram replaces one bug by the model's word, and touches a file before it asks again. It
+// needs no more than busybox has.
 const fixProgram = `ask() {
-	curl -s -f -H "Authorization: Bearer $OPENAI_API_KEY" -d '{"model":"m","messages":[{"role":"user","content":"'"$1"'"}]}' "$OPENAI_BASE_URL/chat/completions" |
-		sed 's/.*"content":"\([^"]*\)".*/\1/'
+	body='{"model":"m","messages":[{"role":"user","content":"'"$1"'"}]}'
+	if command -v curl >/dev/null; then
+		curl -s -f -H "Authorization: Bearer $OPENAI_API_KEY" -d "$body" "$OPENAI_BASE_URL/chat/completions"
+	else
+		wget -q -O - --header "Authorization: Bearer $OPENAI_API_KEY" --post-data "$body" "$OPENAI_BASE_URL/chat/completions"
+	fi | sed 's/.*"content":"\([^"]*\)".*/\1/'
 }
 word=$(ask first)
 echo "asked for $1" >asked.txt
 ask again >/dev/null
-sed -i "0,/bug/s//$word/" list.txt
+list=$(awk -v word="$word" '!n && sub(/bug/, word) {n = 1} 1' list.txt)
+echo "$list" >list.txt
 `
+
+// busyboxImage is an image with nothing but busybox; the test skips where there can be none.
+func busyboxImage(t *testing.T) string {
+	t.Helper()
+	for _, program := range []string{"podman", "busybox"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skip(err)
+		}
+	}
+	const image = "agentbench-test-worker"
+	if exec.Command("podman", "image", "exists", image).Run() == nil {
+		return image
+	}
+	const build = `set -e; mkdir "$0/bin"; cp "$(command -v busybox)" "$0/bin/busybox"; for a in $(busybox --list); do [ $a = busybox ] || ln -s busybox "$0/bin/$a"; done; tar -C "$0" -c . | podman import - "$1"`
+	if said, err := exec.Command("sh", "-c", build, t.TempDir(), image).CombinedOutput(); err != nil {
+		t.Skipf("this system makes no image: %v: %s", err, said)
+	}
+	return image
+}
 
 func workspaceFiles(sandbox string) map[string]string {
 	return map[string]string{
@@ -78,8 +103,12 @@ func TestWorkspacesElsewhereAreAsHere(t *testing.T) {
 	if _, err := exec.LookPath("curl"); err != nil {
 		t.Skip("needs curl")
 	}
-	for sandbox, byBucket := range map[string]bool{"none": false, "bubblewrap": true} {
+	for sandbox, byBucket := range map[string]bool{"none": false, "bubblewrap": true, "container": false} {
 		t.Run(sandbox, func(t *testing.T) {
+			if sandbox == "container" {
+				onDemand(t)
+				sandbox = "{container: {image: " + busyboxImage(t) + "}}"
+			}
 			if _, err := exec.LookPath("bwrap"); sandbox == "bubblewrap" && err != nil {
 				t.Skip(err)
 			}
@@ -101,6 +130,9 @@ func TestWorkspacesElsewhereAreAsHere(t *testing.T) {
 				t.Error("the scores differ")
 			}
 			s.undamaged("there")
+			if sandbox != "none" && sandbox != "bubblewrap" { // what comes is the same, and would take many minutes
+				return
+			}
 			for _, shard := range []string{"1", "2"} {
 				s.must(s.elsewhere("shard"+shard, "--shard", shard+"/2"))
 			}
@@ -320,6 +352,62 @@ terminate: {max_iterations: 2}
 	s.undamaged("there")
 	if n := len(s.records("there", timeless)); n < runs {
 		t.Errorf("%d of %d runs are there", n, runs)
+	}
+}
+
+// A worker that is lost with its disk loses the runs that were in progress, and no more: the states
+// of the others are in the store.
+func TestAWorkerWhoseDiskIsGone(t *testing.T) {
+	const runs = 6
+	begun, goOn := filepath.Join(t.TempDir(), "begun"), filepath.Join(t.TempDir(), "go")
+	s := newSite(t, false, map[string]string{
+		"tasks.jsonl": tasks(runs), "a.loop.yaml": strings.NewReplacer("BEGUN", begun, "GO", goOn).Replace(`loop: a
+workspace: {files: '{"log.txt": task.input + "\n"}'}
+agent: {command: [sh, -c, "cat log.txt >>BEGUN; test $(wc -l <BEGUN) -le 3 || test -e GO || sleep 600; echo done >>log.txt"]}
+prompt: p
+terminate: {max_iterations: 1}
+`),
+		"suite.yaml": "suite: s\ntasks: tasks.jsonl\nconfigurations: [{name: a, loop: a.loop.yaml}]\nconcurrency: 2\n",
+	})
+	s.startWorker(0)
+	c := s.elsewhere("there")
+	var said safe
+	c.Stderr = &said
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	timesBegun := func() map[string]int {
+		text, _ := os.ReadFile(begun)
+		times := map[string]int{}
+		for line := range strings.Lines(string(text)) {
+			times[strings.TrimSpace(line)]++
+		}
+		return times
+	}
+	await(t, "two runs hang, the others are done", func() bool { return s.done("there") >= 2 && len(timesBegun()) == s.done("there")+2 })
+	done := s.records("there", timeless)
+	_ = s.workers[0].Process.Kill()
+	_ = s.workers[0].Wait()
+	if err := errors.Join(os.RemoveAll(filepath.Join(s.dir, "w0")), os.WriteFile(goOn, nil, 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	s.startWorker(1)
+	if err := c.Wait(); err != nil {
+		t.Fatalf("%v: %s", err, said.String())
+	}
+	s.undamaged("there")
+	if n := len(s.records("there", timeless)); n != runs {
+		t.Errorf("%d of %d runs are there", n, runs)
+	}
+	all := 0
+	for task, times := range timesBegun() {
+		all += times
+		if _, before := done["a/t"+strings.TrimPrefix(task, "task ")+"/1"]; before && times != 1 {
+			t.Errorf("%s was made %d times", task, times)
+		}
+	}
+	if all != runs+2 || len(done) < 2 {
+		t.Errorf("%d runs were begun for %d; %d were done before", all, runs, len(done))
 	}
 }
 
