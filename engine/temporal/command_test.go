@@ -69,7 +69,7 @@ func TestTheProgramSaysWhatIsWrong(t *testing.T) {
 }
 
 // A worker whose environment makes another suite of the same files refuses to run it, and says
-// so once: no call is made.
+// so once: nothing was run.
 func TestAWorkerWithAnotherEnvironment(t *testing.T) {
 	files := scaleSuite(2, "{provider: simulate}", 1)
 	files["suite.yaml"] = "roots: {data: {env: QUESTIONS}}\n" + strings.Replace(files["suite.yaml"], "tasks: tasks.jsonl", "tasks: data:/tasks.jsonl", 1)
@@ -80,7 +80,7 @@ func TestAWorkerWithAnotherEnvironment(t *testing.T) {
 	s.env = []string{"QUESTIONS=" + filepath.Join(s.dir, "suite")}
 	out, err := s.elsewhere("there").CombinedOutput()
 	if failed, _ := errors.AsType[*exec.ExitError](err); failed == nil || failed.ExitCode() != exit.NotMeasured || bytes.Count(out, []byte("the suite is another one on this machine")) != 1 ||
-		bytes.Count(out, []byte("hint: ")) != 1 || s.done("there") != 0 {
-		t.Errorf("%v, %d runs are done: %s", err, s.done("there"), out)
+		bytes.Count(out, []byte("hint: ")) != 1 || len(s.files(filepath.Join(s.store, "runs"))) > 0 {
+		t.Errorf("%v: %s", err, out)
 	}
 }

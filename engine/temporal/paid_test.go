@@ -85,6 +85,9 @@ func TestWhatAKilledWorkerCosts(t *testing.T) {
 		"a bucket, and its disk is gone": {true, false, slots * calls},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if c.bucket && c.diskIsThere {
+				onDemand(t)
+			}
 			m := meter(t, slots)
 			files := scaleSuite(runs, "{provider: openai, name: mock, base_url: "+m.URL+"/v1, price: free}", slots)
 			files["suite.yaml"] = strings.Replace(files["suite.yaml"], "max_iterations: 1", "max_iterations: "+strconv.Itoa(calls), 1)
