@@ -244,10 +244,7 @@ func jsonEqual(*compiler) comparison {
 		if err != nil {
 			return unscored("target: %v", err)
 		}
-		if expr.Equal(got, want) {
-			return verdict{value: 1}
-		}
-		return verdict{explanation: differs(text(want), text(got))}
+		return hit(expr.Equal(got, want), text(want), text(got))
 	}
 }
 
@@ -292,10 +289,8 @@ func jsonPath(c *compiler) comparison {
 			return unscored("%v", err)
 		case err != nil:
 			return verdict{explanation: short(err.Error(), maxAnswer)}
-		case says && found == true:
-			return verdict{value: 1}
 		case says:
-			return verdict{explanation: whyNot}
+			return holding(found == true, whyNot)
 		}
 		want, err := jsonOf(s.target)
 		if err != nil {

@@ -189,7 +189,6 @@ func (c *compiler) overlay(ctx context.Context, s *subject) (map[string]string, 
 	return agent.Contents(value)
 }
 
-// workspaces are those of a configuration's runs.
 func (c *compilation) workspaces(configuration string) (*agent.Workspaces, error) {
 	for i := range c.resolved {
 		if c.resolved[i].Name == configuration && c.resolved[i].Loop.Workspace != nil {

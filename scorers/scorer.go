@@ -786,11 +786,14 @@ func unscored(format string, args ...any) verdict {
 	return verdict{unscored: fmt.Sprintf(format, args...)}
 }
 
-func hit(yes bool, want, got string) verdict {
+func hit(yes bool, want, got string) verdict { return holding(yes, differs(want, got)) }
+
+// holding is the verdict on what holds or does not, and why not.
+func holding(yes bool, whyNot string) verdict {
 	if yes {
 		return verdict{value: 1}
 	}
-	return verdict{explanation: differs(want, got)}
+	return verdict{explanation: whyNot}
 }
 
 func differs(want, got string) string {

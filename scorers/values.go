@@ -74,10 +74,7 @@ func (c *compiler) lookFor(match func(got, want string) bool, judge func(texts, 
 // containsAny holds where the value contains one of the texts looked for.
 func containsAny(c *compiler) comparison {
 	return c.lookFor(strings.Contains, func(texts, found []string, _ string) verdict {
-		if len(found) > 0 {
-			return verdict{value: 1}
-		}
-		return verdict{explanation: short("none of these is in it: "+strings.Join(texts, ", "), maxAnswer)}
+		return holding(len(found) > 0, short("none of these is in it: "+strings.Join(texts, ", "), maxAnswer))
 	})
 }
 
@@ -212,13 +209,11 @@ func regex(c *compiler) comparison {
 		if err := searchable(got); err != nil {
 			return unscored("%v", err)
 		}
-		switch found, err := re.Match(ctx, got); {
-		case err != nil:
+		found, err := re.Match(ctx, got)
+		if err != nil {
 			return unscored("%v", err)
-		case found:
-			return verdict{value: 1}
 		}
-		return verdict{explanation: noMatch}
+		return holding(found, noMatch)
 	}
 }
 

@@ -110,7 +110,6 @@ func (a *asker) repair(ctx context.Context, p *Prompt, messages []model.Message,
 	return nil
 }
 
-// ask makes one call and adds it up.
 func (a *asker) ask(ctx context.Context, messages []model.Message, vote *record.Vote) (*model.Reply, error) {
 	request := &model.Request{
 		Messages: messages, Temperature: a.Temperature, MaxOutputTokens: a.MaxOutputTokens, JSON: true, Draw: a.draw,

@@ -114,7 +114,6 @@ func (m *maker) fail(err error) {
 	m.stop(err)
 }
 
-// judge makes the scores of a run.
 func (m *maker) judge(ctx context.Context, task *spec.Task, run *record.Run, w *work) (scores []record.Score) {
 	for _, t := range w.remove {
 		scores = append(scores, record.Score{Run: run.ID, Name: m.judges[t.judge].Name, Iteration: t.iteration, Removed: true})

@@ -406,10 +406,5 @@ func CallsAtMost(s *spec.Scorer) int {
 
 // StartsPrograms reports whether a scorer of a suite, or a part of it, is a program.
 func StartsPrograms(s *spec.Suite, scorer *spec.Scorer) bool {
-	for part := range scorer.MadeOf(s.Scorers) {
-		if part.Type == "command" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(slices.Collect(scorer.MadeOf(s.Scorers)), func(part *spec.Scorer) bool { return part.Type == "command" })
 }

@@ -210,7 +210,6 @@ func (m *stepper) states(l *spec.Loop, run *record.Run) (distinct []keptState, k
 	return distinct, kept, err
 }
 
-// run scores the states of a run.
 func (m *stepper) run(ctx context.Context, run *record.Run) {
 	l := m.Loop(run)
 	states, kept, err := m.states(l, run)
