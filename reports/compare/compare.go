@@ -177,9 +177,9 @@ func (s *Side) clusterOf(task int) string {
 
 // column is the column of a quantity, nil where the side has none.
 func (s *Side) column(of Quantity) *Column {
-	for i := range s.Columns {
-		if s.Columns[i].Quantity == of {
-			return &s.Columns[i]
+	for c := range page.EachOf(s.Columns) {
+		if c.Quantity == of {
+			return c
 		}
 	}
 	return nil
@@ -382,7 +382,7 @@ func (s *sample) groups() [][]float64 {
 	if s.clustered {
 		slices.SortStableFunc(s.tasks, func(a, b taskMeans) int { return cmp.Compare(a.cluster, b.cluster) })
 	}
-	changes := s.changes()
+	changes := s.values(change)
 	groups := make([][]float64, 0, len(s.tasks))
 	for from, to := 0, 0; from < len(changes); from = to {
 		to = from + 1
@@ -394,7 +394,6 @@ func (s *sample) groups() [][]float64 {
 	return groups
 }
 
-// totals are the sums of both sides by group.
 func (s *sample) totals(groups [][]float64) (new, base []float64) {
 	new, base = make([]float64, len(groups)), make([]float64, len(groups))
 	at := 0
@@ -406,13 +405,15 @@ func (s *sample) totals(groups [][]float64) (new, base []float64) {
 	return new, base
 }
 
-func (s *sample) changes() []float64 {
-	changes := make([]float64, len(s.tasks))
+func (s *sample) values(of func(*taskMeans) float64) []float64 {
+	values := make([]float64, len(s.tasks))
 	for i := range s.tasks {
-		changes[i] = s.tasks[i].change
+		values[i] = of(&s.tasks[i])
 	}
-	return changes
+	return values
 }
+
+func change(t *taskMeans) float64 { return t.change }
 
 // counted are the tasks at which the new side is above the base, below it, or
 // equal.

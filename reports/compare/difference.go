@@ -207,5 +207,13 @@ const (
 	CannotTell Verdict = "cannot_tell"
 )
 
+// Mark is the verdict in a table: "~" where it is inconclusive.
+func (v Verdict) Mark() string {
+	if v == CannotTell {
+		return "~"
+	}
+	return string(v)
+}
+
 // Beyond is Needed where more than a million tasks are needed.
 const Beyond = -1

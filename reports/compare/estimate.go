@@ -46,7 +46,7 @@ func (s *sample) byFlips(d *Difference, o *Options) estimate {
 		e.change = d.logRatio()
 	} else {
 		mean, known = stats.ClusteredMean(groups)
-		e.change, _ = stats.Mean(s.changes())
+		e.change, _ = stats.Mean(s.values(change))
 	}
 	e.needed = o.needed(mean, known, len(s.tasks))
 	sums := sumsOf(groups)
@@ -54,7 +54,9 @@ func (s *sample) byFlips(d *Difference, o *Options) estimate {
 	few := e.differing < fewest(o.Alpha)
 	e.bound(s.around(mean, groups, few))
 	if few && e.differing > 0 {
-		e.needed = max(orZero(e.needed), float64(fewest(o.Alpha)*len(s.tasks))/float64(e.differing))
+		if least := float64(fewest(o.Alpha)*len(s.tasks)) / float64(e.differing); !(e.needed > least) { // or is not known
+			e.needed = least
+		}
 	}
 	if e.differing > mostFlipped {
 		e.test = Student
@@ -105,7 +107,6 @@ func seedOf(sums []float64, seed uint64) uint64 {
 	return h.Sum64()
 }
 
-// sumsOf are those of groups.
 func sumsOf(groups [][]float64) []float64 {
 	sums := make([]float64, len(groups))
 	for i, group := range groups {
@@ -163,13 +164,6 @@ func (e *estimate) bound(ends stats.Interval, ok bool) {
 
 func (e *estimate) tested(test stats.Test, ok bool) {
 	e.p, e.method = orNaN(test.P, ok), test.Method
-}
-
-func orZero(x float64) float64 {
-	if math.IsNaN(x) {
-		return 0
-	}
-	return x
 }
 
 func orNaN(x float64, ok bool) float64 {
@@ -234,7 +228,6 @@ func (d *Difference) logRatio() float64 {
 	return change
 }
 
-// nothing is the estimate of an empty sample.
 func nothing() estimate {
 	return estimate{change: math.NaN(), low: math.NaN(), high: math.NaN(), p: math.NaN(), needed: math.NaN()}
 }
@@ -253,17 +246,8 @@ func numberNeeded(change, needed float64, have int) int {
 	return max(int(math.Ceil(needed)), have+1)
 }
 
-// means are the means of the tasks' means.
 func (s *sample) means() (base, new Number) {
-	values := make([]float64, len(s.tasks))
-	for i := range s.tasks {
-		values[i] = s.tasks[i].base
-	}
-	base = meanOf(values)
-	for i := range s.tasks {
-		values[i] = s.tasks[i].new
-	}
-	return base, meanOf(values)
+	return meanOf(s.values(func(t *taskMeans) float64 { return t.base })), meanOf(s.values(func(t *taskMeans) float64 { return t.new }))
 }
 
 func meanOf(values []float64) Number {

@@ -173,7 +173,6 @@ type unpaired struct {
 	binary        bool
 }
 
-// apart are the values of a side.
 func apart(s *Side, c *Column) *unpaired {
 	clusters := numbered(s.Clusters)
 	l := &unpaired{binary: true, clustered: clusters != nil}
@@ -194,7 +193,6 @@ func apart(s *Side, c *Column) *unpaired {
 	return l
 }
 
-// mean is that of a task's runs.
 func (l *unpaired) mean(values []float64) (mean float64, ok bool) {
 	var sum, n float64
 	for _, x := range values {
@@ -212,7 +210,6 @@ func (l *unpaired) mean(values []float64) (mean float64, ok bool) {
 	return sum / n, true
 }
 
-// means are those of all tasks.
 func (l *unpaired) means() []float64 { return slices.Concat(l.groups...) }
 
 // compareApart fills the difference with what two independent samples say.
@@ -265,7 +262,6 @@ func byWelch(base, new *unpaired, d *Difference, o *Options) estimate {
 	return e
 }
 
-// logMean estimates the logarithm of a mean over clusters.
 func logMean(groups [][]float64) (stats.Estimate, bool) {
 	sizes := make([]float64, len(groups))
 	for i, group := range groups {

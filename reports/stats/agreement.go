@@ -39,7 +39,7 @@ func Kappa(clusters [][]Rated, weight Weight) (estimate Estimate, ok bool) {
 	}
 	estimate = Estimate{Value: beyond(observed, byChance), Degrees: float64(t.groups - 1)}
 	var squares float64
-	for part := range t.influences(observed, byChance) {
+	for _, part := range t.influences(observed, byChance) {
 		squares += part * part
 	}
 	estimate.SE = math.Sqrt(squares)
@@ -128,9 +128,7 @@ func rate(clusters [][]Rated, weight Weight) *ratings {
 
 // numbered are the places of values in the sorted list of those that there are.
 func numbered(values []float64) (at []int, distinct []float64) {
-	distinct = slices.Clone(values)
-	slices.Sort(distinct)
-	distinct = slices.Compact(distinct)
+	distinct = slices.Compact(slices.Sorted(slices.Values(values)))
 	at = make([]int, len(values))
 	for i, v := range values {
 		at[i], _ = slices.BinarySearch(distinct, v)
@@ -171,7 +169,7 @@ func (t *ratings) drawn(drawn []uint8) (kappa float64, ok bool) {
 }
 
 // influences are by how much each cluster moves the kappa.
-func (t *ratings) influences(observed, byChance float64) func(func(float64) bool) {
+func (t *ratings) influences(observed, byChance float64) []float64 {
 	ofA, ofB := t.meanWeights()
 	parts := make([]float64, t.groups)
 	n, left := float64(len(t.cluster)), 1-byChance
@@ -180,7 +178,7 @@ func (t *ratings) influences(observed, byChance float64) func(func(float64) bool
 		chance := ofA[t.a[i]] + ofB[t.b[i]] - 2*byChance
 		parts[cluster] += (own*left - chance*(1-observed)) / (left * left * n)
 	}
-	return slices.Values(parts)
+	return parts
 }
 
 // meanWeights are how much each rating of one rater agrees, on average, with those
@@ -308,33 +306,19 @@ func AUROC(forecasts []Forecast) (area float64, ok bool) {
 	sorted := slices.Clone(forecasts)
 	slices.SortFunc(sorted, func(a, b Forecast) int { return cmp.Compare(a.Probability, b.Probability) })
 	var ones, zeros, won float64
-	for len(sorted) > 0 {
-		if !isFinite(sorted[0].Probability) {
+	for from, to := 0, 0; from < len(sorted); from = to {
+		if !isFinite(sorted[from].Probability) {
 			return 0, false
 		}
-		tied := tiedWithFirst(sorted)
-		tiedOnes := countOnes(sorted[:tied])
-		tiedZeros := float64(tied) - tiedOnes
+		tiedOnes := 0.0
+		for ; to < len(sorted) && sorted[to].Probability == sorted[from].Probability; to++ {
+			tiedOnes += sorted[to].Outcome
+		}
+		tiedZeros := float64(to-from) - tiedOnes
 		won += tiedOnes*zeros + tiedOnes*tiedZeros/2
 		ones, zeros = ones+tiedOnes, zeros+tiedZeros
-		sorted = sorted[tied:]
 	}
 	return Ratio(won, ones*zeros)
-}
-
-func tiedWithFirst(sorted []Forecast) int {
-	n := 1
-	for n < len(sorted) && sorted[n].Probability == sorted[0].Probability {
-		n++
-	}
-	return n
-}
-
-func countOnes(forecasts []Forecast) (ones float64) {
-	for _, f := range forecasts {
-		ones += f.Outcome
-	}
-	return ones
 }
 
 // calibrationBins is into how many bins ECE sorts.

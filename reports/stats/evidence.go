@@ -302,7 +302,6 @@ func (i Interval) spans() bool {
 	return i.High-i.Low > tolerance*max(math.Abs(i.Low), min(math.Abs(i.High), math.MaxFloat64))
 }
 
-// unsortedQuantile is [Quantile] of numbers in any order.
 func unsortedQuantile(numbers []float64, p float64) float64 {
 	h := float64(len(numbers)-1) * p
 	below := int(h)
@@ -434,12 +433,7 @@ func headsAtMost(k, n float64) float64 {
 }
 
 func isFinite(values ...float64) bool {
-	for _, v := range values {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(values, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
 }
 
 // tolerance is how far, as a share of the largest, two sums may lie apart and

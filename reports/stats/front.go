@@ -205,7 +205,12 @@ func FrontShares(rows [][]Point, draws int, seed uint64) (shares []float64, ok b
 		for i, row := range rows {
 			points[i] = sumOf(row, drawn).rounded(step)
 		}
-		markFront(points, shares)
+		front := Front(points)
+		for i, p := range points {
+			if slices.ContainsFunc(front, func(at int) bool { return points[at] == p }) {
+				shares[i]++
+			}
+		}
 	}
 	for i := range shares {
 		shares[i] /= all
@@ -259,15 +264,6 @@ func stepOf(rows [][]Point) (step Point) {
 // rounded has its numbers in whole steps.
 func (p Point) rounded(step Point) Point {
 	return Point{math.Round(p.Cost * step.Cost), math.Round(p.Quality * step.Quality), math.Round(p.Delay * step.Delay)}
-}
-
-func markFront(points []Point, hits []float64) {
-	front := Front(points)
-	for i, p := range points {
-		if slices.ContainsFunc(front, func(at int) bool { return points[at] == p }) {
-			hits[i]++
-		}
-	}
 }
 
 // Rung is how many rows are tried, and on how much each.

@@ -15,7 +15,6 @@ const (
 	Alpha = 0.05
 )
 
-// checked refuses ends that are no numbers.
 func checked(interval Interval) (Interval, bool) {
 	if !isFinite(interval.Low, interval.High) {
 		return Interval{}, false
