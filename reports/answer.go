@@ -69,10 +69,8 @@ func listsRuns(path string) string {
 
 // AnyCounts is an error where nothing was measured at all.
 func (r *Report) AnyCounts(path string) error {
-	for i := range r.Configurations {
-		if r.Configurations[i].Runs > 0 {
-			return nil
-		}
+	if r.runCount() > 0 {
+		return nil
 	}
 	return exit.With(exit.NotMeasured, listsRuns(path), "no run was measured")
 }
@@ -215,15 +213,12 @@ func FirstLine(text string) string {
 // Judged turns what thresholds say into an error, and tells each of them, but not those
 // that hold where it is to be quiet.
 func Judged(all []Verdict, quiet bool, tell func(line string)) error {
-	wrong, broken := 0, 0
 	for v := range page.EachOf(all) {
-		what, numbers := "holds", v.Detail
+		what, numbers := "holds", v.numbers()
 		switch {
 		case v.Err != nil:
-			broken++
-			what, numbers = "cannot be judged", v.Err.Error()
+			what = "cannot be judged"
 		case !v.OK:
-			wrong++
 			what = "does not hold"
 		case quiet:
 			continue
@@ -236,13 +231,11 @@ func Judged(all []Verdict, quiet bool, tell func(line string)) error {
 			tell(indented("  " + strings.TrimSpace(numbers)))
 		}
 	}
-	switch {
-	case broken > 0:
-		return exit.With(exit.NotMeasured, "", "%d of %s cannot be judged", broken, page.Plural(len(all), "threshold", "thresholds"))
-	case wrong == 1:
-		return exit.With(exit.AnswerNo, "", "1 of %s does not hold", page.Plural(len(all), "threshold", "thresholds"))
-	case wrong > 0:
-		return exit.With(exit.AnswerNo, "", "%d of %d thresholds do not hold", wrong, len(all))
+	switch a := answerOf(all); a.State {
+	case page.Errored:
+		return exit.With(exit.NotMeasured, "", "%s", a.Text)
+	case page.Failed:
+		return exit.With(exit.AnswerNo, "", "%s", a.Text)
 	}
 	return nil
 }

@@ -81,13 +81,7 @@ func (c *collector) calibration(m *measure) *Calibration {
 	k.ConfidenceInterval, k.ScoreInterval, k.GapInterval = mean(confidence), mean(score), mean(gap)
 	k.BrierInterval, k.AUROCInterval = page.NoRange(page.Nothing), page.NoRange(page.Nothing)
 	if probabilities {
-		k.Bins = Binned(func(yield func(probability, outcome float64) bool) {
-			for _, f := range forecasts {
-				if !yield(f.Probability, f.Outcome) {
-					return
-				}
-			}
-		})
+		k.Bins = Binned(forecasts)
 		k.Brier, k.AUROC = page.ValueOf(stats.Brier(forecasts)), page.ValueOf(stats.AUROC(forecasts))
 		k.BrierInterval, k.AUROCInterval = mean(func(f stats.Forecast) float64 { return gap(f) * gap(f) }), RangeOf(stats.AUROCInterval(clusters, stats.Level))
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/agentbench/agentbench/reports/page"
+	"github.com/agentbench/agentbench/reports/stats"
 )
 
 // Bin has the runs whose confidence lies in one tenth of the scale.
@@ -19,14 +20,14 @@ type Bin struct {
 // Bins is how many parts the scale has.
 const Bins = 10
 
-// Binned puts forecasts from 0 to 1 into bins; each gives its probability and what came.
-func Binned(forecasts func(yield func(probability, outcome float64) bool)) []Bin {
+// Binned puts forecasts from 0 to 1 into bins.
+func Binned(forecasts []stats.Forecast) []Bin {
 	var sums [Bins]struct{ n, probability, outcome float64 }
-	for probability, outcome := range forecasts {
-		at := min(Bins-1, int(probability*Bins))
+	for _, f := range forecasts {
+		at := min(Bins-1, int(f.Probability*Bins))
 		sums[at].n++
-		sums[at].probability += probability
-		sums[at].outcome += outcome
+		sums[at].probability += f.Probability
+		sums[at].outcome += f.Outcome
 	}
 	var bins []Bin
 	for tenth, s := range sums {

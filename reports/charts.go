@@ -8,7 +8,6 @@ import (
 	"github.com/agentbench/agentbench/reports/page"
 )
 
-// Charts are those of a report, beside its tables.
 func (r *Report) Charts() []page.Chart {
 	if r.runs == nil {
 		return nil
@@ -72,7 +71,6 @@ func (r *Report) onFront() map[string]bool {
 	return names
 }
 
-// Charts are those of a comparison, beside its tables.
 func (c *Comparison) Charts() []page.Chart {
 	if c.base == nil || len(c.Pairs) == 0 {
 		return nil

@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"slices"
@@ -32,19 +33,25 @@ func (c *Comparison) fails(d *compare.Difference) bool {
 // Checks are those of the thresholds, and the differences of each pair, after why
 // there is no answer.
 func (c *Comparison) Checks() iter.Seq[page.Check] {
-	return func(yield func(page.Check) bool) {
-		if !eachCheck(c.Thresholds, yield) {
-			return
-		}
-		if c.Unanswered != "" && !yield(page.Check{Group: "suite", Name: c.Suite, State: page.Errored, Message: c.Unanswered, Loud: true}) {
-			return
-		}
-		for row := range c.differences() {
-			if !yield(c.check(&row)) {
-				return
-			}
-		}
+	all := suiteChecks(c.Thresholds, "", c.Suite, c.Unanswered)
+	for row := range c.differences() {
+		all = append(all, c.check(&row))
 	}
+	return slices.Values(all)
+}
+
+// suiteChecks are those of the thresholds, then that there was nothing to run, or that the suite has no answer.
+func suiteChecks(thresholds []Verdict, nothingToRun, suite, unanswered string) (all []page.Check) {
+	for v := range page.EachOf(thresholds) {
+		all = append(all, v.check())
+	}
+	if nothingToRun != "" {
+		all = append(all, page.Check{Group: "suite", Name: nothingToRun, State: page.Passed, Loud: true})
+	}
+	if unanswered != "" {
+		all = append(all, page.Check{Group: "suite", Name: suite, State: page.Errored, Message: unanswered, Loud: true})
+	}
+	return all
 }
 
 // check is that of a difference. One that is worse and not gated is none of the
@@ -65,7 +72,6 @@ func (c *Comparison) check(row *differenceRow) page.Check {
 	return k
 }
 
-// message is the verdict with the numbers.
 func (row *differenceRow) message() string {
 	text := fmt.Sprintf("%s: %s -> %s, change %s", words(row.Verdict), row.Value(row.Base).Exact(), row.Value(row.New).Exact(), row.Value(row.Change).Exact())
 	if r := row.Interval(); r.Low.Known() {
@@ -159,16 +165,6 @@ func (c *Comparison) Facts(group string) []page.Fact {
 	}
 }
 
-// eachCheck yields the thresholds as checks, and says whether to go on.
-func eachCheck(verdicts []Verdict, yield func(page.Check) bool) bool {
-	for i := range verdicts {
-		if !yield(verdicts[i].check()) {
-			return false
-		}
-	}
-	return true
-}
-
 // answerOf says whether all thresholds hold.
 func answerOf(verdicts []Verdict) page.Answer {
 	count := map[page.State]int{}
@@ -210,14 +206,10 @@ func (r *Report) Answer(quote func(string) string) page.Answer {
 // together. Before them stands that of the suite where it has no answer.
 func (r *Report) Checks() iter.Seq[page.Check] {
 	return func(yield func(page.Check) bool) {
-		if !eachCheck(r.Thresholds, yield) {
-			return
-		}
-		if r.NothingToRun != "" && !yield(page.Check{Group: "suite", Name: r.NothingToRun, State: page.Passed, Loud: true}) {
-			return
-		}
-		if r.Unanswered != "" && !yield(page.Check{Group: "suite", Name: r.Suite, State: page.Errored, Message: r.Unanswered, Loud: true}) {
-			return
+		for _, c := range suiteChecks(r.Thresholds, r.NothingToRun, r.Suite, r.Unanswered) {
+			if !yield(c) {
+				return
+			}
 		}
 		for i := range r.Configurations {
 			for c := range r.checksOf(i) {
@@ -233,27 +225,28 @@ func (r *Report) Checks() iter.Seq[page.Check] {
 func (r *Report) checksOf(i int) iter.Seq[page.Check] {
 	return func(yield func(page.Check) bool) {
 		rest := r.runs.absent[i]
+		check := func(task string, group []int32) bool {
+			n := 0
+			for n < len(rest) && rest[n].task == task {
+				n++
+			}
+			missed := rest[:n]
+			rest = rest[n:]
+			return yield(r.check(i, task, group, missed))
+		}
 		for group := range r.runs.byTask(i) {
 			task := r.runs.tasks.all[r.runs.all[group[0]].task]
 			for len(rest) > 0 && naturally(rest[0].task, task) < 0 {
-				n := sameTask(rest)
-				if !yield(r.check(i, rest[0].task, nil, rest[:n])) {
+				if !check(rest[0].task, nil) {
 					return
 				}
-				rest = rest[n:]
 			}
-			n := 0
-			if len(rest) > 0 && rest[0].task == task {
-				n = sameTask(rest)
-			}
-			if !yield(r.check(i, task, group, rest[:n])) {
+			if !check(task, group) {
 				return
 			}
-			rest = rest[n:]
 		}
-		for n := 0; len(rest) > 0; rest = rest[n:] {
-			n = sameTask(rest)
-			if !yield(r.check(i, rest[0].task, nil, rest[:n])) {
+		for len(rest) > 0 {
+			if !check(rest[0].task, nil) {
 				return
 			}
 		}
@@ -261,14 +254,6 @@ func (r *Report) checksOf(i int) iter.Seq[page.Check] {
 			yield(missing)
 		}
 	}
-}
-
-// sameTask is how many of the first absent runs are of one task.
-func sameTask(all []absent) (n int) {
-	for n < len(all) && all[n].task == all[0].task {
-		n++
-	}
-	return n
 }
 
 // RestNotRun is the name of the check of runs that left no record, which stands for no task.
@@ -332,12 +317,8 @@ func (r *Report) tally(group []int32) (t taskTally) {
 	return t
 }
 
-// taskMessage is the numbers of a task in words.
 func (r *Report) taskMessage(t *taskTally, missed []absent) string {
-	by := "the loop"
-	if r.Primary() != "" {
-		by = r.Primary()
-	}
+	by := cmp.Or(r.Primary(), "the loop")
 	var parts []string
 	add := func(n int, text string) {
 		if n > 0 {

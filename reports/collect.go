@@ -515,7 +515,6 @@ func (n taskNames) of(task int32) string {
 	return n[task]
 }
 
-// distinct are the names in their natural order.
 func (n taskNames) distinct() []string {
 	seen := map[string]bool{}
 	var all []string
@@ -553,7 +552,6 @@ func (x *index) find(id string) int32 {
 	return x.slots[x.slot(maphash.String(x.seed, id))] - 1
 }
 
-// add numbers an id that has no number.
 func (x *index) add(id string) {
 	if 4*(len(x.hashes)+1) > 3*len(x.slots) {
 		x.resize(2 * len(x.slots))

@@ -30,7 +30,6 @@ func configurationsTable(r *Report) page.Table {
 
 func itself(c *Configuration) *Configuration { return c }
 
-// each gives the configurations.
 func (r *Report) each() iter.Seq[*Configuration] { return page.EachOf(r.Configurations) }
 
 // row is one of the things of which a configuration has several.
@@ -46,7 +45,6 @@ func ofEach[T any](r *Report, fields ...page.Fields[*T]) page.Fields[row[T]] {
 	return append(nameFields(r, configurationOf[T]), page.Over(slices.Concat(fields...), func(r row[T]) *T { return r.of })...)
 }
 
-// rowsOf are the rows of all configurations.
 func rowsOf[T any](r *Report, of func(*Configuration) []T) iter.Seq[row[T]] {
 	return func(yield func(row[T]) bool) {
 		for c := range r.each() {
@@ -77,7 +75,6 @@ func perRun(head, between, key string, form func(page.Value) string, of func(*Co
 	}), page.Interval(between, key, form, func(c *Configuration) page.Range { _, interval := of(c); return interval })...)
 }
 
-// scoreFields are the columns of the i-th scorer.
 func scoreFields(r *Report, i int) configurationFields {
 	key, digits := r.Scorers[i], r.scoreDigits()
 	form := func(v page.Value) string { return page.Score(v, digits) }

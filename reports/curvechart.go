@@ -40,7 +40,6 @@ type curveCharts[P any] struct {
 	ends func(*Configuration) page.Value
 }
 
-// iterationCharts are the curves over iterations.
 func (r *Report) iterationCharts() []page.Chart {
 	digits, shown := r.scoreDigits(), r.shownScore()
 	c := curveCharts[CurvePoint]{
@@ -64,7 +63,6 @@ func (r *Report) iterationCharts() []page.Chart {
 	})
 }
 
-// stepCharts are the curves over the steps of programs.
 func (r *Report) stepCharts() []page.Chart {
 	c := curveCharts[StepPoint]{
 		Report: r, beside: "steps", x: page.Axis{Name: "a limit ends every run at step", Unit: page.InCounts, Form: page.Whole},

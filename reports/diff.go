@@ -244,11 +244,7 @@ func (r *Report) choice(name, where string) ([]int, error) {
 		}
 		return []int{at}, nil
 	}
-	all := make([]int, len(r.Configurations))
-	for i := range all {
-		all[i] = i
-	}
-	return all, nil
+	return spaced(len(r.Configurations), len(r.Configurations)), nil
 }
 
 // named is the number of the configuration with that name or alias.
@@ -454,7 +450,6 @@ func (r *Report) bareSide(i int) *compare.Side {
 	return s
 }
 
-// column are the scores of runs.
 func (s *scores) column(ordered []int32) compare.Column {
 	c := compare.Column{Quantity: compare.Quantity{Name: s.name, Score: true}, Values: make([]float64, len(ordered))}
 	for i, run := range ordered {

@@ -14,7 +14,6 @@ import (
 	"github.com/agentbench/agentbench/reports/page"
 )
 
-// About is a diff of the new side's suite.
 func (c *Comparison) About() (kind, suite string) { return "diff", c.Suite }
 
 // Heading names both sides, and says how many tasks are compared.
@@ -40,7 +39,6 @@ func (c *Comparison) compared(quote func(string) string) string {
 	return quote(c.Suite) + " · " + p.Base.named(quote) + " → " + p.New.named(quote) + " · " + how
 }
 
-// Lacks says what is not here, of either side.
 func (c *Comparison) Lacks() string { return c.Incomplete }
 
 // against is what several configurations are compared with.
@@ -49,10 +47,8 @@ func (c *Comparison) against(quote func(string) string) string {
 		return "nothing"
 	}
 	first := &c.Pairs[0].Base
-	for i := range c.Pairs {
-		if c.Pairs[i].Base.Configuration != first.Configuration {
-			return cmp.Or(quote(first.Where), "the base")
-		}
+	if slices.ContainsFunc(c.Pairs, func(p Pair) bool { return p.Base.Configuration != first.Configuration }) {
+		return cmp.Or(quote(first.Where), "the base")
 	}
 	return first.named(quote)
 }
@@ -64,7 +60,6 @@ func (s *PairSide) named(quote func(string) string) string {
 	return quote(s.Where + ":" + s.Configuration)
 }
 
-// Remark says where nothing real was measured.
 func (c *Comparison) Remark(quote func(string) string) string {
 	if !c.allSimulated() {
 		return ""
@@ -115,23 +110,13 @@ func (c *Comparison) WholeWarnings() []page.Warning {
 
 // Warned are all warnings, those on a pair with its name.
 func (c *Comparison) Warned() iter.Seq2[string, page.Warning] {
-	return func(yield func(string, page.Warning) bool) {
-		for _, w := range c.Warnings {
-			if !yield("", w) {
-				return
-			}
-		}
-		for i := range c.Pairs {
-			for _, w := range c.Pairs[i].Warnings {
-				if !yield(c.Pairs[i].Name, w) {
-					return
-				}
-			}
-		}
+	all := NotedOn(nil, "", c.Warnings)
+	for p := range page.EachOf(c.Pairs) {
+		all = NotedOn(all, p.Name, p.Warnings)
 	}
+	return all.Each
 }
 
-// WriteJSON writes the comparison as one object, whose form is that of Comparison.
 func (c *Comparison) WriteJSON(w io.Writer) error {
 	c.front()
 	for i, of := range c.couples {
@@ -202,7 +187,6 @@ func (p *Pair) simulatedBy() string {
 	return ""
 }
 
-// pairRows are the rows of all pairs.
 func pairRows[T, R any](c *Comparison, of func(*Pair) []T, row func(*Pair, *T) R) iter.Seq[R] {
 	return func(yield func(R) bool) {
 		for i := range c.Pairs {
@@ -218,7 +202,6 @@ func pairRows[T, R any](c *Comparison, of func(*Pair) []T, row func(*Pair, *T) R
 
 func newDifferenceRow(p *Pair, d *compare.Difference) differenceRow { return differenceRow{p, d} }
 
-// differences are those of all pairs.
 func (c *Comparison) differences() iter.Seq[differenceRow] {
 	return pairRows(c, func(p *Pair) []compare.Difference { return p.Differences }, newDifferenceRow)
 }
@@ -277,7 +260,6 @@ func countFields() page.Fields[differenceRow] {
 		word("test", func(row differenceRow) string { return string(row.Test) }))
 }
 
-// warningsAbout are those on the change.
 func warningsAbout(d *compare.Difference) (warnings []Warning) {
 	if d.LeftOut > 0 && d.Tasks > 0 {
 		warnings = append(warnings, Warning{Kind: LeftOut, Name: d.Name, Count: d.LeftOut, Of: d.Runs + d.LeftOut})
@@ -313,11 +295,7 @@ func (c *Comparison) dollarDigits() int {
 func sequentialTable(c *Comparison) page.Table {
 	fields := slices.Concat(c.quantityFields("score"),
 		page.Of(page.Column{Head: "verdict", Key: "verdict"}, func(row differenceRow) page.Cell {
-			verdict := string(row.Sequential.Verdict)
-			if row.Sequential.Verdict == compare.CannotTell {
-				return page.Cell{Text: "~", Raw: verdict}
-			}
-			return page.Text(verdict)
+			return page.Cell{Text: row.Sequential.Verdict.Mark(), Raw: string(row.Sequential.Verdict)}
 		}),
 		page.Valued("evidence", "evidence", weight, func(row differenceRow) page.Value {
 			v := page.ValueOf(float64(row.Sequential.Evidence), true)
@@ -390,9 +368,9 @@ func flipsTable(c *Comparison) page.Table {
 		ids("task", "task", func(f *Flip) string { return f.Task }),
 		page.Valued("base", "base", page.Short, func(row flipRow) page.Value { return page.Known(float64(row.Base)) }),
 		page.Valued("new", "new", page.Short, func(row flipRow) page.Value { return page.Known(float64(row.New)) }),
-		ids("run", "", (*Flip).both).Optional().ForPeople(),
-		ids("base run", "", func(f *Flip) string { return f.one(f.BaseRuns) }).Optional().ForPeople(),
-		ids("new run", "", func(f *Flip) string { return f.one(f.NewRuns) }).Optional().ForPeople(),
+		ids("run", "", func(f *Flip) string { return f.shown(f.BaseRuns, true) }).Optional().ForPeople(),
+		ids("base run", "", func(f *Flip) string { return f.shown(f.BaseRuns, false) }).Optional().ForPeople(),
+		ids("new run", "", func(f *Flip) string { return f.shown(f.NewRuns, false) }).Optional().ForPeople(),
 		ids("", "base_runs", func(f *Flip) string { return strings.Join(f.BaseRuns, " ") }).ForMachines(),
 		ids("", "new_runs", func(f *Flip) string { return strings.Join(f.NewRuns, " ") }).ForMachines())
 	return page.Filled(page.Table{Name: "flips", Title: "Tasks that flipped", Blocks: 1, Shares: c.shareFlips()}, fields,
@@ -421,15 +399,12 @@ func (c *Comparison) shareFlips() *page.Shares {
 			places, pairs = append(places, p), append(pairs, &c.Pairs[i])
 		}
 	}
-	s := &page.Shares{Order: make([]int, len(places)), Group: func(at int) string {
+	s := &page.Shares{Order: spaced(len(places), len(places)), Group: func(at int) string {
 		if len(c.Pairs) < 2 {
 			return ""
 		}
 		return pairs[at].Name
 	}}
-	for at := range s.Order {
-		s.Order[at] = at
-	}
 	slices.SortFunc(s.Order, func(a, b int) int {
 		x, y := places[a], places[b]
 		return cmp.Or(cmp.Compare(x.better, y.better), cmp.Compare(x.round, y.round), cmp.Compare(x.change, y.change), cmp.Compare(a, b))
@@ -445,25 +420,13 @@ func (c *Comparison) severalPairs() page.Audience {
 	return page.Everyone
 }
 
-// both are the ids of the runs where they are the same on both sides, as in two
-// folders of one suite; one are those of a side where they are not.
-func (f *Flip) both() string {
-	if !slices.Equal(f.BaseRuns, f.NewRuns) {
+// shown are the ids of runs where those of both sides are the same, as in two folders of one suite, or where they
+// are not: the first and the last of a task, default/t/1…3.
+func (f *Flip) shown(ids []string, same bool) string {
+	switch {
+	case slices.Equal(f.BaseRuns, f.NewRuns) != same:
 		return ""
-	}
-	return brackets(f.BaseRuns)
-}
-
-func (f *Flip) one(runs []string) string {
-	if slices.Equal(f.BaseRuns, f.NewRuns) {
-		return ""
-	}
-	return brackets(runs)
-}
-
-// brackets tells the first and the last of the runs of a task: default/t/1…3.
-func brackets(ids []string) string {
-	if len(ids) < 2 {
+	case len(ids) < 2:
 		return strings.Join(ids, "")
 	}
 	last := ids[len(ids)-1]

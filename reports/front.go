@@ -291,7 +291,6 @@ func precise(x float64) float64 {
 	return x // which is next to nothing
 }
 
-// row is a configuration that was compared.
 func (c *contender) row(of *stats.Standing, timed bool) FrontRow {
 	r := FrontRow{
 		of: c, Name: c.name, Front: of.Front, Cost: page.Known(of.Cost), Quality: page.Known(of.Quality),
@@ -387,34 +386,13 @@ func (c *contender) terms() []string {
 
 func (c *contender) configuration() *Configuration { return &c.report.Configurations[c.at] }
 
-func (f *Front) each() iter.Seq[*FrontRow] {
-	return func(yield func(*FrontRow) bool) {
-		for i := range f.Rows {
-			if !yield(&f.Rows[i]) {
-				return
-			}
-		}
-	}
-}
-
-func (f *Front) costHead() string {
-	if f.Cost == "cost_usd" {
-		return "cost\nper run"
-	}
-	return f.Cost + "\nper run"
-}
+func (f *Front) each() iter.Seq[*FrontRow] { return page.EachOf(f.Rows) }
 
 func (f *Front) costForm() func(page.Value) string {
 	if f.Cost != "cost_usd" {
 		return page.Whole
 	}
-	digits := page.DollarDigits(func(yield func(page.Value) bool) {
-		for r := range f.each() {
-			if !yield(r.Cost) {
-				return
-			}
-		}
-	})
+	digits := digitsOf(f.each(), func(r *FrontRow) page.Value { return r.Cost })
 	return page.Or(page.Nothing, func(v page.Value) string { return page.Dollars(v, digits) })
 }
 

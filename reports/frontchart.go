@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports/compare"
@@ -21,7 +22,7 @@ func (f *Front) charts(baseline string, differences *Comparison, digits int) []p
 	if f == nil || len(f.Rows) < 2 {
 		return nil
 	}
-	cost := page.Axis{Name: f.costName(), Unit: unitOf(f.Cost), Form: f.costForm()}
+	cost := page.Axis{Name: strings.Replace(f.costHead(), "\n", " ", 1), Unit: unitOf(f.Cost), Form: f.costForm()}
 	latency := page.Axis{Name: "latency per run", Unit: page.InSeconds, Form: page.Or(page.Nothing, page.Seconds)}
 	ofCost := func(r *FrontRow) (page.Value, page.Range) { return r.Cost, r.of.configuration().intervalOf(f.Cost) }
 	ofLatency := func(r *FrontRow) (page.Value, page.Range) {
@@ -34,11 +35,12 @@ func (f *Front) charts(baseline string, differences *Comparison, digits int) []p
 	return charts
 }
 
-func (f *Front) costName() string {
+// costHead is what is to be small, in two lines.
+func (f *Front) costHead() string {
 	if f.Cost == "cost_usd" {
-		return "cost per run"
+		return "cost\nper run"
 	}
-	return f.Cost + " per run"
+	return f.Cost + "\nper run"
 }
 
 func (f *Front) scoreName() string {
@@ -69,7 +71,6 @@ func (c *Configuration) intervalOf(amount string) page.Range {
 	return c.Iterations.MeanInterval
 }
 
-// primaryInterval is the interval of the primary score.
 func (c *Configuration) primaryInterval() page.Range {
 	if len(c.Scores) == 0 {
 		return c.SuccessInterval

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/reports/compare"
@@ -48,7 +47,7 @@ func (c *Comparison) Answerable(g Gates, base, newest *Report, basePath, newPath
 		for _, side := range []*PairSide{&c.Pairs[i].Base, &c.Pairs[i].New} {
 			if side.Runs == 0 || float64(side.Runs) < g.MinCoverage*float64(side.Expected) {
 				return exit.With(exit.NotMeasured, "let agentbench run make the rest, or lower min_coverage in the suite", "%s: %d of %s could be measured; min_coverage is %v",
-					page.Visible(side.name()), side.Runs, page.Plural(side.Expected, "run", "runs"), g.MinCoverage)
+					side.named(page.Visible), side.Runs, page.Plural(side.Expected, "run", "runs"), g.MinCoverage)
 			}
 		}
 	}
@@ -62,13 +61,6 @@ func (c *Comparison) Answerable(g Gates, base, newest *Report, basePath, newPath
 	return cmp.Or(c.gatesOpen(g), c.strict(g))
 }
 
-func (s *PairSide) name() string {
-	if s.Where == "" {
-		return s.Configuration
-	}
-	return s.Where + ":" + s.Configuration
-}
-
 // gatesOpen says why the gated lines have no answer, if they have none.
 func (c *Comparison) gatesOpen(g Gates) error {
 	if c.FailOn == FailOnNothing {
@@ -77,7 +69,7 @@ func (c *Comparison) gatesOpen(g Gates) error {
 	for i := range c.Pairs {
 		if p := &c.Pairs[i]; len(p.Differences) == 0 {
 			return exit.With(exit.NotMeasured, "name one configuration of each side, or --fail-on none to gate nothing",
-				"%s and %s have no common task: nothing of %s could be compared", page.Visible(p.Base.name()), page.Visible(p.New.name()), page.Visible(p.Name))
+				"%s and %s have no common task: nothing of %s could be compared", p.Base.named(page.Visible), p.New.named(page.Visible), page.Visible(p.Name))
 		}
 	}
 	gated := 0
@@ -131,7 +123,7 @@ func (c *Comparison) Gated(tell func(line string)) error {
 			if line.Verdict == compare.CannotTell {
 				untold++
 			}
-			tell(fmt.Sprintf("%s: %s of %s\n  %s", strings.ReplaceAll(string(line.Verdict), "_", " "), page.Visible(line.Name), page.Visible(line.pair.Name), line.numbers()))
+			tell(fmt.Sprintf("%s: %s of %s\n  %s", words(line.Verdict), page.Visible(line.Name), page.Visible(line.pair.Name), line.numbers()))
 		}
 	}
 	if wrong == 0 {

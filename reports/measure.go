@@ -51,7 +51,6 @@ type measure struct {
 	draws, curveDraws int
 }
 
-// measure is that of the i-th configuration.
 func (c *collector) measure(i int) *measure {
 	m := &measure{runs: c.runs, ordered: c.runs.ordered[i], resamples: c.resample, level: c.percentileLevel}
 	m.draws, m.curveDraws = drawn(mostDraws, len(c.sums)), drawn(curveDraws, len(c.sums))
@@ -111,7 +110,6 @@ func (m *measure) sums(of func(*run) float64) []float64 {
 	return sums
 }
 
-// counts are the runs of each cluster.
 func (m *measure) counts() []float64 { return m.sums(func(*run) float64 { return 1 }) }
 
 // byCluster are a number of each run, by cluster, in one piece of memory.
@@ -126,7 +124,6 @@ func (m *measure) byCluster(of func(at int32) float64) [][]float64 {
 	return clusters
 }
 
-// perTask adds up a column by cluster.
 func (m *measure) perTask(u *taskUse, column int, unit func(int64) float64) []float64 {
 	sums := make([]float64, m.groups)
 	if column >= len(u.columns) {
@@ -219,7 +216,6 @@ func (m *measure) meanScore(graded bool) page.Range {
 	return RangeOf(mean.Interval(stats.Level))
 }
 
-// perSuccess is the interval of the cost per success.
 func (m *measure) perSuccess(mean page.Value) page.Range {
 	cost, successes := make([]float64, m.groups), make([]float64, m.groups)
 	for i, at := range m.ordered {
@@ -264,12 +260,7 @@ func (m *measure) clusteredMedian(of func(*run) int64, sorted []int64) (low, hig
 	return 1 + int(share.Low*n), min(len(sorted), 1+int(share.High*n)), ok
 }
 
-func numberOf(is bool) float64 {
-	if is {
-		return 1
-	}
-	return 0
-}
+func numberOf(is bool) float64 { return float64(number(is)) }
 
 // Means are the means of tasks over their scored runs, of which the mean is taken,
 // and what is known of that one. The zero value holds none.

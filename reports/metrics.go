@@ -45,7 +45,6 @@ type GroupMetric struct {
 	MetricValue
 }
 
-// metrics are those of the i-th configuration.
 func (c *collector) metrics(i int, m *measure) []Metric {
 	var all []Metric
 	groups := c.runs.groups.distinct()
@@ -176,7 +175,6 @@ func (r *Report) declared() []Metric {
 	return r.Configurations[0].Declared
 }
 
-// metricFields are the columns of the i-th metric.
 func metricFields(r *Report, i int) page.Fields[metricsRow] {
 	name := r.declared()[i].Name
 	form := func(v page.Value) string { return page.Score(v, r.scoreDigits()) }
@@ -235,7 +233,6 @@ type reducer struct {
 	none      uint64 // the answer none
 }
 
-// madeOf finds what a metric is made of.
 func (c *collector) madeOf(head *record.MetricHead) *reducer {
 	r := &reducer{MetricHead: head, runs: c.runs, score: c.scorers[head.Score], by: c.scorers[head.By], answers: c.answers}
 	if c.answers != nil {

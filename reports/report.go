@@ -17,6 +17,7 @@ package reports
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -278,12 +279,7 @@ func compareNumbers(a, b string) int {
 }
 
 func (r *Report) scoreDigits() int {
-	for i := range r.Configurations {
-		if r.Configurations[i].Runs >= 100 {
-			return 3
-		}
-	}
-	return 2
+	return 2 + number(slices.ContainsFunc(r.Configurations, func(c Configuration) bool { return c.Runs >= 100 }))
 }
 
 // shownScore shows means of the primary score and the ends of their intervals:
@@ -303,9 +299,14 @@ func (r *Report) shownScore() func(page.Value) string {
 }
 
 func (r *Report) dollarDigits() int {
+	return digitsOf(r.each(), func(c *Configuration) page.Value { return c.Cost.Mean })
+}
+
+// digitsOf is how many digits the amounts of money of some rows have.
+func digitsOf[T any](rows iter.Seq[T], of func(T) page.Value) int {
 	return page.DollarDigits(func(yield func(page.Value) bool) {
-		for c := range r.each() {
-			if !yield(c.Cost.Mean) {
+		for row := range rows {
+			if !yield(of(row)) {
 				return
 			}
 		}
@@ -314,9 +315,7 @@ func (r *Report) dollarDigits() int {
 
 func (r *Report) dollars(v page.Value) string { return page.Dollars(v, r.dollarDigits()) }
 
-func (r *Report) extraDollars(v page.Value) string {
-	return page.ExtraDollars(v, r.dollarDigits())
-}
+func (r *Report) extraDollars(v page.Value) string { return page.ExtraDollars(v, r.dollarDigits()) }
 
 // Effort compares what the runs cost as if nothing were cached with what was
 // really paid, all attempts at them together. Two results of the same runs may

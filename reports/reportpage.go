@@ -17,7 +17,6 @@ import (
 	"github.com/agentbench/agentbench/reports/page"
 )
 
-// About is a report on the suite.
 func (r *Report) About() (kind, suite string) { return "report", r.Suite }
 
 // Heading is what a reader needs to know before the first table.
@@ -30,10 +29,7 @@ func (r *Report) headed(quote func(string) string, baseline string) string {
 		parts = append(parts, "incomplete: "+quote(r.Incomplete))
 	}
 	parts = append(parts, quote(r.Suite), page.Plural(len(r.Configurations), "configuration", "configurations"))
-	size := page.Plural(r.TaskCount, "task", "tasks")
-	if r.Clusters > 0 {
-		size += " in " + page.Plural(r.Clusters, "cluster", "clusters")
-	}
+	size := Size(r.TaskCount, r.Clusters)
 	if r.Trials > 1 {
 		size += fmt.Sprintf(" × %d trials", r.Trials)
 	}
@@ -47,8 +43,16 @@ func (r *Report) headed(quote func(string) string, baseline string) string {
 	return strings.Join(parts, " · ")
 }
 
-// Lacks says what of the suite is not here.
 func (r *Report) Lacks() string { return r.Incomplete }
+
+// Size is how many tasks there are, in how many clusters if in any.
+func Size(tasks, clusters int) string {
+	size := page.Plural(tasks, "task", "tasks")
+	if clusters > 0 {
+		size += " in " + page.Plural(clusters, "cluster", "clusters")
+	}
+	return size
+}
 
 // comparedWith is the baseline: the one that was asked for, else the suite's.
 func (r *Report) comparedWith() string {
@@ -65,7 +69,6 @@ func (r *Report) runCount() (n int) {
 	return n
 }
 
-// Remark says where nothing real was measured.
 func (r *Report) Remark(quote func(string) string) string {
 	if !r.allSimulated() {
 		return ""
@@ -112,21 +115,37 @@ func (r *Report) differencesTable() page.Table {
 
 // Warned are all warnings, those on a configuration with its name.
 func (r *Report) Warned() iter.Seq2[string, page.Warning] {
-	return func(yield func(string, page.Warning) bool) {
-		for _, w := range r.WholeWarnings() {
-			if !yield("", w) {
-				return
-			}
-		}
-		for c := range r.each() {
-			for _, w := range c.Warnings {
-				if w.Kind == SimulatedModel && r.allSimulated() {
-					continue // which is among the others
-				}
-				if !yield(c.Name, w) {
-					return
-				}
-			}
+	all, simulated := NotedOn(nil, "", r.WholeWarnings()), r.allSimulated()
+	for c := range r.each() {
+		all = NotedOn(all, c.Name, slices.DeleteFunc(slices.Clone(c.Warnings), func(w Warning) bool {
+			return w.Kind == SimulatedModel && simulated // which is among the others
+		}))
+	}
+	return all.Each
+}
+
+// Noted are warnings with the name of what they are on, "" for those on the whole.
+type Noted []struct {
+	on string
+	page.Warning
+}
+
+// NotedOn adds warnings on something.
+func NotedOn[W page.Warning](all Noted, on string, warnings []W) Noted {
+	for _, w := range warnings {
+		all = append(all, struct {
+			on string
+			page.Warning
+		}{on, w})
+	}
+	return all
+}
+
+// Each yields them in their order.
+func (n Noted) Each(yield func(string, page.Warning) bool) {
+	for _, one := range n {
+		if !yield(one.on, one.Warning) {
+			return
 		}
 	}
 }

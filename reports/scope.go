@@ -232,12 +232,10 @@ func (r *ranged) exact() string {
 	return text
 }
 
-// isWide reports whether there is an interval.
 func (r *ranged) isWide() bool {
 	return r.value.Known() && r.low.Known() && r.high.Known() && r.low.Number < r.high.Number
 }
 
-// wide are the readings that have an interval.
 func (r *readings) wide() (wide []reading) {
 	for _, one := range r.all {
 		if one.isWide() {
@@ -258,19 +256,10 @@ func (p *Pair) metrics(seen *readings) metrics {
 			scores.Set(row.Name, metrics{path: path, fields: row.metrics(), seen: seen})
 			continue
 		}
-		name := fieldOf(row.Name)
+		name := strings.TrimSuffix(row.Name, "_s") // as under `configurations`
 		fields[name] = metrics{path: "diff." + name + ".", fields: row.metrics(), seen: seen}
 	}
 	return metrics{path: "diff.", fields: fields, seen: seen}
-}
-
-// fieldOf is the field of an amount, which is called there as it is under
-// `configurations`.
-func fieldOf(quantity string) string {
-	if quantity == "latency_s" {
-		return "latency"
-	}
-	return quantity
 }
 
 func (row *differenceRow) metrics() map[string]any {

@@ -172,7 +172,6 @@ func (s *scores) among(group []int32) (scored []float64) {
 	return scored
 }
 
-// summary sums up the scores of a configuration's runs.
 func (s *scores) summary(r *runs, configuration int) Score {
 	sum := Score{Name: s.name, Binary: true, unit: true}
 	means := Means{}
@@ -214,7 +213,6 @@ func (s *Score) count(scored []float64) {
 	}
 }
 
-// primary is the primary score of a run.
 func (r *runs) primary(run int32) (score float64, ok bool) {
 	if len(r.scores) == 0 {
 		return 0, false

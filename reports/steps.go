@@ -227,22 +227,15 @@ func (r *runs) scoreSteps(m *measure, p *StepPoint) {
 	}
 }
 
-// outsideSteps are the most runs of a point of which the score is not known although others
-// are.
-func outsideSteps(points []StepPoint) (most int) {
-	for i := range points {
-		most = max(most, points[i].Unscored)
+// mostOf are the most runs of a point: whose score is not known although others are, or was not made.
+func mostOf(points []StepPoint, of func(*StepPoint) int) (most int) {
+	for p := range page.EachOf(points) {
+		most = max(most, of(p))
 	}
 	return most
 }
 
-// mostAssumed are the most runs of a point whose score was not made.
-func mostAssumed(points []StepPoint) (most int) {
-	for i := range points {
-		most = max(most, points[i].Assumed)
-	}
-	return most
-}
+func assumed(p *StepPoint) int { return p.Assumed }
 
 // stepsTable tells what each further step of a program cost and gave, of the configurations whose
 // programs made more than one.
@@ -308,11 +301,11 @@ func (r *Report) stepsLine(c *Configuration, quote func(string) string) string {
 		scores = append(scores, c.Steps[i].Score.Number)
 	}
 	last := &c.Steps[len(c.Steps)-1]
-	assumed := ""
-	if mostAssumed(c.Steps) > 0 {
-		assumed = " (partly assumed)"
+	partly := ""
+	if mostOf(c.Steps, assumed) > 0 {
+		partly = " (partly assumed)"
 	}
-	text := fmt.Sprintf("%s of %s by steps%s %s  ", quote(r.Primary()), quote(c.Name), assumed, page.Spark(scores))
+	text := fmt.Sprintf("%s of %s by steps%s %s  ", quote(r.Primary()), quote(c.Name), partly, page.Spark(scores))
 	enough := slices.IndexFunc(c.Steps, func(p StepPoint) bool { return p.Lost == 0 && p.Score.Number >= last.Score.Number })
 	if enough < 0 || enough == len(c.Steps)-1 {
 		return text + fmt.Sprintf("fewer than %d steps lose successes", last.Step)

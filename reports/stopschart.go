@@ -89,7 +89,6 @@ func (r *Report) stopNames() (names []string) {
 	return names
 }
 
-// limitsChart shows how much of each limit was used.
 func (r *Report) limitsChart() []page.Chart {
 	c := page.Chart{
 		Name: "limits-used", Title: "How much of each limit was used", Beside: "limits",

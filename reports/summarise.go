@@ -12,7 +12,6 @@ import (
 	"github.com/agentbench/agentbench/reports/stats"
 )
 
-// summarise measures the i-th configuration.
 func (c *collector) summarise(i int) Configuration {
 	head, u, ordered := &c.manifest.Configurations[i], &c.sums[i], c.runs.ordered[i]
 	s := Configuration{

@@ -438,16 +438,12 @@ func (c *Comparison) summaryTable() page.Table {
 		}},
 		{Column: page.Column{Head: "change"}, Cell: (*Pair).summary},
 	}
-	order := make([]int, len(c.Pairs))
-	for i := range order {
-		order[i] = i
-	}
+	order := spaced(len(c.Pairs), len(c.Pairs))
 	severity := map[compare.Verdict]int{compare.Worse: 0, compare.Better: 1, compare.CannotTell: 2, compare.Same: 3}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(severity[c.Pairs[a].verdict()], severity[c.Pairs[b].verdict()]) })
 	return page.Filled(page.Table{Keys: 1, Shares: &page.Shares{Order: order}}, fields, page.EachOf(c.Pairs))
 }
 
-// verdict is that of the first score.
 func (p *Pair) verdict() compare.Verdict {
 	if d := p.primary(); d != nil {
 		return d.Verdict
@@ -462,7 +458,6 @@ func sideCell(d *compare.Difference, of func(*compare.Difference) compare.Number
 	return d.Mean(of(d), 0)
 }
 
-// quantityRows are the differences of the only pair.
 func (c *Comparison) quantityRows() page.Table {
 	type row = *compare.Difference
 	dollars := c.dollarDigits()

@@ -231,7 +231,6 @@ func (u *sums) inPhase(name string) *histogram {
 	return &histogram{}
 }
 
-// lengths counts the runs by their number of iterations.
 func (u *sums) lengths() *histogram {
 	h := &histogram{runs: make([]int64, len(u.reached)+1)}
 	for i, at := range u.reached {

@@ -119,10 +119,7 @@ func mostSpread(all []Task, most int) (kept, rest []Task) {
 		return all, nil
 	}
 	most-- // the others have a row
-	order := make([]int, len(all))
-	for i := range order {
-		order[i] = i
-	}
+	order := spaced(len(all), len(all))
 	spread := func(at int) float64 { return all[at].spread().Number }
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(spread(b), spread(a)) })
 	foremost := order[:most]

@@ -237,7 +237,6 @@ func (v *Verdict) named() string {
 	return v.Text + " of " + v.Configuration
 }
 
-// check is the threshold as a check.
 func (v *Verdict) check() page.Check {
 	c := page.Check{Group: page.Thresholds, Name: v.named(), State: page.Passed, Message: v.numbers(), Loud: true}
 	switch {

@@ -38,9 +38,7 @@ type before struct {
 }
 
 // NewTrend makes a trend without results.
-func NewTrend(options DiffOptions) *Trend {
-	return &Trend{options: options, last: map[string]before{}}
-}
+func NewTrend(options DiffOptions) *Trend { return &Trend{options: options, last: map[string]before{}} }
 
 // Add puts a result behind the others. It keeps the reports of the results alone that a next
 // one is compared with.
@@ -129,18 +127,9 @@ func (t *Trend) says(quote func(string) string) string {
 	return strings.Join(all, "; ")
 }
 
-// verdictWord is a verdict in a sentence.
 func verdictWord(v compare.Verdict) string {
 	if v == compare.CannotTell {
 		return "inconclusive"
-	}
-	return string(v)
-}
-
-// verdictMark is a verdict in a table.
-func verdictMark(v compare.Verdict) string {
-	if v == compare.CannotTell {
-		return "~"
 	}
 	return string(v)
 }
@@ -150,14 +139,14 @@ func (r *trendRow) difference(name string) *compare.Difference {
 	if r.pair == nil {
 		return nil
 	}
-	at := slices.IndexFunc(r.pair.Differences, func(d compare.Difference) bool { return d.Name == name })
-	if at < 0 {
-		return nil
+	for d := range page.EachOf(r.pair.Differences) {
+		if d.Name == name {
+			return d
+		}
 	}
-	return &r.pair.Differences[at]
+	return nil
 }
 
-// score is that of a scorer, and its interval.
 func (r *trendRow) score(name string) (page.Value, page.Range) {
 	at := slices.IndexFunc(r.Scores, func(s Score) bool { return s.Name == name })
 	if at < 0 {
@@ -188,13 +177,7 @@ type trendQuantity struct {
 
 // dollars shows amounts with the digits that the smallest needs.
 func (t *Trend) dollars(v page.Value) string {
-	digits := page.DollarDigits(func(yield func(page.Value) bool) {
-		for i := range t.rows {
-			if !yield(t.rows[i].Cost.Mean) {
-				return
-			}
-		}
-	})
+	digits := digitsOf(page.EachOf(t.rows), func(r *trendRow) page.Value { return r.Cost.Mean })
 	return page.Or(page.Nothing, func(v page.Value) string { return page.Dollars(v, digits) })(v)
 }
 
@@ -245,7 +228,7 @@ func (r *trendRow) verdict(name string) page.Cell {
 		return page.Cell{Text: page.Nothing}
 	}
 	digits := page.DollarDigits(slices.Values([]page.Value{d.Value(d.Base), d.Value(d.New)}))
-	return page.Cell{Text: strings.TrimSpace(verdictMark(d.Verdict) + " " + d.ChangeCell(digits).Text), Raw: string(d.Verdict)}
+	return page.Cell{Text: strings.TrimSpace(d.Verdict.Mark() + " " + d.ChangeCell(digits).Text), Raw: string(d.Verdict)}
 }
 
 // change is how much a quantity changed since the result before, amounts as a share.

@@ -64,9 +64,8 @@ func (c *collector) warnAbout(i int, s *Configuration) []Warning {
 	}
 	cut := c.outsideCurve(i)
 	all.add(cut > 0, Warning{Kind: CurveCut, Count: cut, Of: s.Runs})
-	steps := outsideSteps(s.Steps)
-	all.add(steps > 0, Warning{Kind: StepsUnscored, Count: steps, Of: s.Runs})
-	assumed := mostAssumed(s.Steps)
+	unscored, assumed := mostOf(s.Steps, func(p *StepPoint) int { return p.Unscored }), mostOf(s.Steps, assumed)
+	all.add(unscored > 0, Warning{Kind: StepsUnscored, Count: unscored, Of: s.Runs})
 	all.add(assumed > 0, Warning{Kind: StepsAssumed, Count: assumed, Of: s.Runs})
 	all.add(len(u.versions) > 1, Warning{Kind: MixedLoops, Count: len(u.versions)})
 	return all
@@ -352,8 +351,8 @@ func (p *Pair) warn(base, new *Report, of couple) {
 // ofSide are the warnings of a configuration that put a comparison into question.
 func ofSide(side string, c *Configuration, kinds []WarningKind) []Warning {
 	warnings := c.warningsOf("", kinds...)
-	for i := range warnings {
-		warnings[i].Side = side
+	for w := range page.EachOf(warnings) {
+		w.Side = side
 	}
 	return warnings
 }
@@ -370,7 +369,8 @@ func (c *Comparison) warn(base, new *Report, couples []couple, options *DiffOpti
 	}
 	all.add(undeclared > 0, Warning{Kind: SpecsDiffer, Count: undeclared})
 	for _, scorer := range new.Scorers {
-		all.add(judgedOtherwise(base, new, scorer), Warning{Kind: OtherScorer, Name: scorer})
+		x, y := base.scorerVersions(scorer), new.scorerVersions(scorer)
+		all.add(len(x) > 0 && len(y) > 0 && !maps.Equal(x, y), Warning{Kind: OtherScorer, Name: scorer})
 	}
 	for _, side := range []struct {
 		name       string
@@ -392,13 +392,6 @@ func (c *Comparison) warn(base, new *Report, couples []couple, options *DiffOpti
 		}
 	}
 	c.Warnings = all
-}
-
-// judgedOtherwise reports whether both sides have scores by a scorer, and not by the
-// same versions of it.
-func judgedOtherwise(base, new *Report, scorer string) bool {
-	x, y := base.scorerVersions(scorer), new.scorerVersions(scorer)
-	return len(x) > 0 && len(y) > 0 && !maps.Equal(x, y)
 }
 
 func (r *Report) scorerVersions(scorer string) map[string]bool {
@@ -436,8 +429,13 @@ func (c *Comparison) explain() (warnings []Warning) {
 // their margins, that have one of their own.
 func (c *Comparison) howCompared() (text, named string) {
 	text = "change: the mean difference of the tasks, of amounts the ratio of the means"
-	if c.has(compare.CannotTell) {
-		text += fmt.Sprintf("; ~: cannot tell at p < %g, and how many %s a difference of the size seen would take", c.Alpha, c.unit())
+	rows := slices.Collect(c.differences())
+	if slices.ContainsFunc(rows, func(row differenceRow) bool { return row.Verdict == compare.CannotTell }) {
+		unit := "tasks"
+		if slices.ContainsFunc(rows, func(row differenceRow) bool { return row.Clusters > 0 }) {
+			unit = "clusters, as large as these,"
+		}
+		text += fmt.Sprintf("; ~: cannot tell at p < %g, and how many %s a difference of the size seen would take", c.Alpha, unit)
 	}
 	shared, own := c.sameWithin()
 	if len(shared)+len(own) == 0 {
@@ -448,16 +446,6 @@ func (c *Comparison) howCompared() (text, named string) {
 		text += []string{": ", ", "}[min(i, 1)] + margin
 	}
 	return text, strings.Join(own, ", ")
-}
-
-// unit is what is counted, the clusters where tasks have any.
-func (c *Comparison) unit() string {
-	for row := range c.differences() {
-		if row.Clusters > 0 {
-			return "clusters, as large as these,"
-		}
-	}
-	return "tasks"
 }
 
 // sameWithin are the margins within which something is the same: those of all
@@ -483,15 +471,6 @@ func (c *Comparison) sameWithin() (shared, own []string) {
 		}
 	}
 	return shared, own
-}
-
-func (c *Comparison) has(verdict compare.Verdict) bool {
-	for row := range c.differences() {
-		if row.Verdict == verdict {
-			return true
-		}
-	}
-	return false
 }
 
 // The kinds of warnings that only comparisons have.

@@ -75,7 +75,6 @@ func (s *Sources) Collect() (*Data, error) {
 	return &Data{Runs: len(t.rows), WithTexts: texts.in, chunks: append([]chunk{head}, texts.chunks...)}, nil
 }
 
-// read reads the list of all runs.
 func (s *Sources) read() (*table, error) {
 	t := newTable(s)
 	for side := range s.Sides {

@@ -52,7 +52,6 @@ func newTable(s *Sources) *table {
 	return t
 }
 
-// scorer is the number of a scorer.
 func (t *table) scorer(name string) int {
 	at := slices.Index(t.scorers, name)
 	if at < 0 {

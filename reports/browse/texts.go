@@ -102,7 +102,6 @@ func (c *textChunks) scoresOf(picked []int) (map[int][]record.Score, error) {
 	return of, nil
 }
 
-// add takes the texts of a run.
 func (c *textChunks) add(at int, run *record.Run, scores []record.Score) error {
 	side := c.table.rows[at].side
 	texts := trajectory.TextsOf(run, scores, c.changes.of(side, run))

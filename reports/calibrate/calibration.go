@@ -273,7 +273,6 @@ func (m *measure) clusters(a, b func(*Pair) *float64) [][]stats.Rated {
 	return slices.DeleteFunc(all, func(cluster []stats.Rated) bool { return len(cluster) == 0 })
 }
 
-// scores are what scorer and label say.
 func (m *measure) scores() [][]stats.Rated {
 	return m.clusters(func(p *Pair) *float64 { return &p.Score }, func(p *Pair) *float64 { return &p.Label })
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/reports/page"
+	"github.com/agentbench/agentbench/reports/stats"
 )
 
 // Charts are the labels by the scorer's numbers, and what is mistaken for what.
@@ -28,13 +29,11 @@ func (m *measure) bins() []reports.Bin {
 	if slices.ContainsFunc(m.scored, func(p Pair) bool { return !(p.Score >= 0 && p.Score <= 1 && p.Label >= 0 && p.Label <= 1) }) {
 		return nil
 	}
-	return reports.Binned(func(yield func(score, label float64) bool) {
-		for i := range m.scored {
-			if !yield(m.scored[i].Score, m.scored[i].Label) {
-				return
-			}
-		}
-	})
+	all := make([]stats.Forecast, len(m.scored))
+	for i, p := range m.scored {
+		all[i] = stats.Forecast{Probability: p.Score, Outcome: p.Label}
+	}
+	return reports.Binned(all)
 }
 
 // disagreements is the name of the table of outputs on which scorer and label disagree.

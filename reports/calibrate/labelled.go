@@ -3,13 +3,13 @@ package calibrate
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"iter"
 	"slices"
 
 	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/source"
 )
@@ -55,8 +55,7 @@ func (l *Labels) PlaceTexts(tasks iter.Seq2[*spec.Task, error]) error {
 		return err
 	}
 	trials := map[string]int{}
-	for i := range l.Items {
-		at := &l.Items[i]
+	for at := range page.EachOf(l.Items) {
 		if at.Task == nil {
 			l.Faults = append(l.Faults, l.Fault(at.Label, "the column task holds the ids of tasks", "unknown task %q", at.Of))
 			continue
@@ -128,8 +127,7 @@ func (l *Labels) PlaceRuns(m *record.Manifest, scorer, version string, tasks ite
 // runsWanted are the labelled runs by their ids. Two rows may name one run in two ways.
 func (l *Labels) runsWanted(m *record.Manifest) map[string][]*Labelled {
 	wanted := map[string][]*Labelled{}
-	for i := range l.Items {
-		at := &l.Items[i]
+	for at := range page.EachOf(l.Items) {
 		at.ID, at.Of = at.Label.Run, ""
 		if at.ID == "" {
 			name := at.Label.Configuration
@@ -149,12 +147,11 @@ func (l *Labels) runsWanted(m *record.Manifest) map[string][]*Labelled {
 // findRuns reads what the labelled runs are of. The last try of a run counts.
 func (l *Labels) findRuns(wanted map[string][]*Labelled) error {
 	for s, err := range record.ReadSignals(l.Results) {
-		var problem *record.Problem
-		if errors.As(err, &problem) {
-			continue
+		if record.Unreadable(err) {
+			return exit.With(exit.NotMeasured, "", "reading the runs: %w", err)
 		}
 		if err != nil {
-			return exit.With(exit.NotMeasured, "", "reading the runs: %w", err)
+			continue
 		}
 		for _, at := range wanted[s.ID] {
 			at.Of, at.unit, at.Lost = s.Task, cmp.Or(s.Cluster, s.Task), ""
@@ -170,14 +167,10 @@ func (l *Labels) findRuns(wanted map[string][]*Labelled) error {
 // it could not judge it is asked again.
 func (l *Labels) findScores(wanted map[string][]*Labelled, scorer, version string) error {
 	for s, err := range record.ReadScores(l.Results) {
-		var problem *record.Problem
-		if errors.As(err, &problem) {
-			continue
-		}
-		if err != nil {
+		if record.Unreadable(err) {
 			return exit.With(exit.NotMeasured, "", "reading the scores: %w", err)
 		}
-		if s.Name != scorer || s.Iteration != 0 {
+		if err != nil || s.Name != scorer || s.Iteration != 0 {
 			continue
 		}
 		for _, at := range wanted[s.Run] {

@@ -98,7 +98,6 @@ func (s *Scale) turned(value float64) float64 {
 	return value
 }
 
-// holds reports whether a number is on the scale.
 func (s *Scale) holds(x float64) bool {
 	from, to := s.ends()
 	return min(from, to) <= x && x <= max(from, to)
@@ -326,7 +325,6 @@ func (f *File) place(l *Label, row []cell, c columns) (faults source.Faults) {
 	return faults
 }
 
-// named wants a name.
 func (f *File) named(what string, c cell) source.Faults {
 	if c.text != "" {
 		return nil
@@ -358,7 +356,6 @@ func (f *File) judge(scale Scale) (faults source.Faults) {
 	return faults
 }
 
-// texts are what all labels say.
 func (f *File) texts() (all []string) {
 	for i := range f.Labels {
 		for _, c := range []cell{f.Labels[i].first, f.Labels[i].second} {

@@ -17,7 +17,6 @@ var TableNames = []string{"agreement", "confusion", "bias", "measures", "thresho
 // ShownTables are those that people read without asking for them.
 var ShownTables = []string{"agreement", "confusion", "bias", "measures"}
 
-// About is a calibration of a scorer of the suite.
 func (c *Calibration) About() (kind, suite string) { return "calibrate", c.Suite }
 
 // Heading says what is compared.
@@ -49,7 +48,6 @@ func (c *Calibration) Answer(func(string) string) page.Answer {
 	}
 }
 
-// message is the kappa with its interval.
 func (a *Agreement) message() string {
 	kappa, interval := a.kappa()
 	name := "kappa "
@@ -70,30 +68,20 @@ func form(v page.Value) string { return page.Score(v, 2) }
 
 func difference(v page.Value) string { return page.Gain(v, 2) }
 
-// Remark says where nothing real was measured.
 func (c *Calibration) Remark(quote func(string) string) string {
 	return page.SimulatedBy(c.Simulated, quote)
 }
 
-// Tables are all tables of a calibration.
 func (c *Calibration) Tables(page.Audience) []page.Table {
 	return []page.Table{
 		c.agreementTable(), c.confusionTable(), c.biasTable(), c.measuresTable(), c.thresholdsTable(), c.disagreementsTable(), c.unscoredTable(),
 	}
 }
 
-// WholeWarnings are all notes.
 func (c *Calibration) WholeWarnings() []page.Warning { return page.Warnings(c.Notes) }
 
-// Warned are all notes.
 func (c *Calibration) Warned() iter.Seq2[string, page.Warning] {
-	return func(yield func(string, page.Warning) bool) {
-		for _, n := range c.Notes {
-			if !yield("", n) {
-				return
-			}
-		}
-	}
+	return reports.NotedOn(nil, "", c.Notes).Each
 }
 
 // checkGroup is the group of the only check of a calibration.
@@ -101,13 +89,11 @@ const checkGroup = "calibrate"
 
 // Checks ask whether the kappa is large enough; without a least one nothing says so.
 func (c *Calibration) Checks() iter.Seq[page.Check] {
-	return func(yield func(page.Check) bool) {
-		a := c.Answer(func(text string) string { return text })
-		if a.State == page.Undecided {
-			a.State = page.Skipped
-		}
-		yield(page.Check{Group: checkGroup, Name: c.Scorer, State: a.State, Message: a.Text, Loud: true})
+	a := c.Answer(func(text string) string { return text })
+	if a.State == page.Undecided {
+		a.State = page.Skipped
 	}
+	return slices.Values([]page.Check{{Group: checkGroup, Name: c.Scorer, State: a.State, Message: a.Text, Loud: true}})
 }
 
 // Facts are what is compared.
@@ -118,7 +104,6 @@ func (c *Calibration) Facts(group string) []page.Fact {
 	return []page.Fact{{Name: "scorer", Value: c.Scorer}, {Name: "labels", Value: fmt.Sprint(c.Labels)}, {Name: "scored", Value: fmt.Sprint(c.Scored)}}
 }
 
-// WriteJSON writes the calibration as one object, whose form is that of Calibration.
 func (c *Calibration) WriteJSON(w io.Writer) error { return page.WriteObject(w, c) }
 
 // JSONSchema describes the JSON of calibrations in JSON Schema (draft 2020-12).

@@ -1,6 +1,7 @@
 package overview
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"runtime/debug"
@@ -177,11 +178,7 @@ func (p *Progress) parts() []string {
 		parts = append(parts, fmt.Sprintf("%d faults", p.faults))
 	}
 	if p.scored > 0 {
-		name := p.Score
-		if name == "" {
-			name = "success"
-		}
-		parts = append(parts, fmt.Sprintf("%s %.2f", page.Visible(name), p.sum/float64(p.scored)))
+		parts = append(parts, fmt.Sprintf("%s %.2f", page.Visible(cmp.Or(p.Score, "success")), p.sum/float64(p.scored)))
 	}
 	return append(parts, p.spent(), p.left())
 }

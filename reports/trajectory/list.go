@@ -167,7 +167,6 @@ func (s *shortlist) runs() (all []listed) {
 	return all
 }
 
-// fillScores adds the scores by the first scorer.
 func fillScores(dir string, m *record.Manifest, runs []listed) error {
 	if len(m.Scorers) == 0 {
 		return nil

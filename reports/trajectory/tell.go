@@ -105,7 +105,6 @@ func (t *telling) iteration(it *record.Iteration) {
 	t.inside(it)
 }
 
-// inside tells what happened in an iteration.
 func (t *telling) inside(it *record.Iteration) {
 	switch {
 	case it.OfProgram():
@@ -197,7 +196,6 @@ func Differences(run *record.Run, made []*record.Workspace) string {
 	return b.String()
 }
 
-// trouble tells what went wrong in an iteration.
 func (t *telling) trouble(it *record.Iteration) {
 	if it.Error != nil {
 		t.text("failed", it.Error.Error())

@@ -11,7 +11,6 @@ import (
 	"github.com/agentbench/agentbench/reports/page"
 )
 
-// Charts are those of a tuning, beside its tables.
 func (t *Tuning) Charts() []page.Chart {
 	return slices.Concat(t.mapCharts(), t.frontCharts(), t.limitsChart(), t.stopsChart(), t.curveCharts())
 }
@@ -83,7 +82,6 @@ func (t *Tuning) shortPath(path string) string {
 // lastPart is a parameter without the path to it.
 func lastPart(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }
 
-// aboutMap says what the map is of.
 func (t *Tuning) aboutMap(m *Map) string {
 	what := "The objective of the replayed configurations; the stronger the colour, the higher."
 	switch {
@@ -178,7 +176,6 @@ func shade(v page.Value, least, most float64) float64 {
 	return (v.Number - least) / (most - least)
 }
 
-// legend has what occurs.
 func (m *Map) legend(least, most float64) (keys []page.Key) {
 	if least <= most {
 		for _, end := range slices.Compact([]float64{least, most}) {
@@ -317,7 +314,6 @@ func (t *Tuning) costUnit() page.Unit {
 	return page.InNumbers
 }
 
-// stopsChart stacks how runs end.
 func (t *Tuning) stopsChart() []page.Chart {
 	c := page.Chart{
 		Name: "stops-share", Title: "Which limit ends the runs", Beside: "stops", About: "The share of the runs whose end is known, by what ends them.",
@@ -350,7 +346,6 @@ func (t *Tuning) stopsChart() []page.Chart {
 	return []page.Chart{c}
 }
 
-// limitsChart shows how much of each limit is used.
 func (t *Tuning) limitsChart() []page.Chart {
 	c := page.Chart{
 		Name: "limits-used", Title: "How much of each limit is used", Beside: "limits", About: "The mean use of each limit as a share of it. A bar near the line is a limit that binds.",

@@ -205,13 +205,7 @@ func (t *chooser) pointOf(candidate, subset int) stats.Point {
 
 // best is the first with the best objective.
 func (t *chooser) best(order []int, subset int) int {
-	best := order[0]
-	for _, i := range order {
-		if t.value[subset][i] > t.value[subset][best] {
-			best = i
-		}
-	}
-	return best
+	return slices.MaxFunc(order, func(a, b int) int { return cmp.Compare(t.value[subset][a], t.value[subset][b]) })
 }
 
 // allowing is the rule on a subset.
@@ -351,7 +345,6 @@ func (t *chooser) choices(ctx context.Context, r *Tuning, choice *chosen) (err e
 	return nil
 }
 
-// change tells what differs from today.
 func (t *chooser) change(r *Tuning, to int) {
 	if to < 0 {
 		return
@@ -364,7 +357,6 @@ func (t *chooser) change(r *Tuning, to int) {
 	r.Changes = changes(from, &t.candidates[to])
 }
 
-// choice describes a candidate.
 func (t *chooser) choice(ctx context.Context, candidate int) (*Choice, error) {
 	outcomes, of := t.held.Recorded(), &sweep.Candidate{Name: LabelRecorded}
 	if candidate != theRecording {
@@ -483,9 +475,7 @@ func (t *chooser) shown(candidate int) string {
 }
 
 // percent is a share with two digits that count.
-func percent(share float64) string {
-	return fmt.Sprintf("%.3g%%", 100*share)
-}
+func percent(share float64) string { return fmt.Sprintf("%.3g%%", 100*share) }
 
 // whyNone says why the rule finds nothing on a subset.
 func (t *chooser) whyNone(subset int, c *chosen) string {
@@ -641,7 +631,6 @@ func (t *chooser) firstWhy() string {
 	return "nothing is known"
 }
 
-// madeNotes are those on the folds and the bounds.
 func (t *chooser) madeNotes(r *Tuning) {
 	if t.folds == 0 && t.Folds >= 0 {
 		r.Notes = append(r.Notes, Note{Kind: NoFolds})

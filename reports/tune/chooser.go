@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/agentbench/agentbench/engine/replay/sweep"
+	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/stats"
 	"github.com/agentbench/agentbench/spec"
 )
@@ -138,9 +139,7 @@ func (t *chooser) fill() error {
 	if err := t.ChoiceOptions.Check(t.held.Scores); err != nil {
 		return err
 	}
-	if t.Level == 0 {
-		t.Level = stats.Level
-	}
+	t.Level = cmp.Or(t.Level, stats.Level)
 	if t.Choose.Rule == "" {
 		t.Choose.Rule, t.Choose.Number = MaxLoss, cmp.Or(t.Choose.Number, DefaultMaxLoss)
 	}
@@ -169,10 +168,7 @@ func (t *chooser) part(ctx context.Context) (err error) {
 		t.folds, t.without, t.chosenOn = 2, 1, 1
 		return err
 	}
-	k := t.Folds
-	if k == 0 {
-		k = DefaultFolds
-	}
+	k := cmp.Or(t.Folds, DefaultFolds)
 	t.fold = make([]int, len(t.held.Runs))
 	if k > 1 {
 		if t.fold, t.folds, err = foldsOf(ctx, t.held.Runs, k, t.By, t.Seed); err != nil {
@@ -239,11 +235,7 @@ func unitsOf(runs []sweep.Run, seed uint64) (unit []int, units int) {
 	for i := range runs {
 		at[key(&runs[i])] = 0
 	}
-	order := make([]string, 0, len(at))
-	for name := range at {
-		order = append(order, name)
-	}
-	slices.Sort(order)
+	order := slices.Sorted(maps.Keys(at))
 	if len(order) > mostUnits {
 		order = shuffled(at, seed)
 	}
@@ -300,16 +292,13 @@ func (t *chooser) ends(ctx context.Context, r *Tuning, choice *chosen) error {
 				return err
 			}
 		}
-		r.Stops = append(r.Stops, Stops{Of: of.name, Stops: tallied(outcomes).stops(), Unknown: notExactRuns(outcomes)})
+		stops := Stops{Of: of.name, Stops: tallied(outcomes).stops()}
+		for o := range page.EachOf(outcomes) {
+			stops.Unknown += count(o.At > 0)
+		}
+		r.Stops = append(r.Stops, stops)
 	}
 	return nil
-}
-
-func notExactRuns(outcomes []sweep.Outcome) (n int) {
-	for i := range outcomes {
-		n += count(outcomes[i].At > 0)
-	}
-	return n
 }
 
 // axes are the parameters of the candidates, and the values that each takes, the
@@ -356,8 +345,10 @@ func (a *axes) sort(candidates []sweep.Candidate, column map[string]int, first [
 	slices.Sort(bases)
 	places := make([]map[string]int, len(a.paths))
 	for at := range a.paths {
-		slices.SortFunc(a.values[at], func(x, y any) int {
-			return cmp.Or(compareValues(x, y), cmp.Compare(first[at][keyOf(x)], first[at][keyOf(y)]))
+		slices.SortFunc(a.values[at], func(x, y any) int { // numbers before texts, and off behind all
+			one, oneKind := amountOf(x)
+			other, otherKind := amountOf(y)
+			return cmp.Or(cmp.Compare(oneKind, otherKind), cmp.Compare(one, other), cmp.Compare(first[at][keyOf(x)], first[at][keyOf(y)]))
 		})
 		places[at] = map[string]int{}
 		for i, v := range a.values[at] {
@@ -420,13 +411,6 @@ func (a *axes) param(candidate, path int) any {
 	return nil
 }
 
-// compareValues orders numbers before texts, and off behind all.
-func compareValues(x, y any) int {
-	a, aKind := amountOf(x)
-	b, bKind := amountOf(y)
-	return cmp.Or(cmp.Compare(aKind, bKind), cmp.Compare(a, b))
-}
-
 func amountOf(value any) (amount float64, kind int) {
 	switch v := value.(type) {
 	case float64:
@@ -462,6 +446,10 @@ func keyOf(value any) string {
 	case 4:
 		value = nil
 	}
+	return jsonText(value)
+}
+
+func jsonText(value any) string {
 	text, err := json.Marshal(value)
 	if err != nil {
 		return "?"
@@ -496,7 +484,6 @@ func changes(from *spec.Loop, to *sweep.Candidate) []Change {
 	return all
 }
 
-// valueText is a value for people.
 func valueText(value any) string {
 	switch v := value.(type) {
 	case nil:
@@ -506,11 +493,7 @@ func valueText(value any) string {
 	case time.Duration:
 		return v.String()
 	}
-	text, err := json.Marshal(value)
-	if err != nil {
-		return "?"
-	}
-	return string(text)
+	return jsonText(value)
 }
 
 // profile is what a candidate makes of every cell of the runs: those of one unit
@@ -591,7 +574,6 @@ func (t *chooser) profileOf(outcomes []sweep.Outcome) *profile {
 	return &profile{t.parts.Sum(outcomes)}
 }
 
-// sum adds up the cells of a subset.
 func (t *chooser) sum(p *profile, subset int) *sums {
 	s := &sums{}
 	for c := range p.cells {
@@ -602,7 +584,6 @@ func (t *chooser) sum(p *profile, subset int) *sums {
 	return s
 }
 
-// in says whether a cell is in a subset.
 func (t *chooser) in(cell, subset int) bool { return subset == 0 || t.cellFold[cell] != subset-1 }
 
 // influence are the pseudo-values of a term for the units of a subset, whose mean

@@ -45,11 +45,13 @@ func foldsOf(ctx context.Context, runs []sweep.Run, k int, by *Term, seed uint64
 			fold[i] = int(((g.number % int64(k)) + int64(k)) % int64(k))
 		}
 	}
-	folds = renumber(fold)
-	return fold, folds, nil
+	used := slices.Compact(slices.Sorted(slices.Values(fold))) // folds without runs are left out
+	for i, f := range fold {
+		fold[i], _ = slices.BinarySearch(used, f)
+	}
+	return fold, len(used), nil
 }
 
-// groupsOf are the groups of the runs' tasks.
 func groupsOf(ctx context.Context, runs []sweep.Run, by *Term) (groups []group, err error) {
 	groups = make([]group, len(runs))
 	known := map[string]group{}
@@ -67,7 +69,6 @@ func groupsOf(ctx context.Context, runs []sweep.Run, by *Term) (groups []group, 
 	return groups, nil
 }
 
-// groupOf is the group of a run's task.
 func groupOf(ctx context.Context, run *sweep.Run, by *Term) (group, error) {
 	alone := group{key: "task " + run.Run.Task}
 	if by == nil {
@@ -97,7 +98,6 @@ func groupOf(ctx context.Context, run *sweep.Run, by *Term) (group, error) {
 	return group{key: string(text)}, err
 }
 
-// numbered is the group of a whole number.
 func numbered(number int64) group {
 	return group{key: fmt.Sprintf("number %d", number), number: number, whole: true}
 }
@@ -145,15 +145,6 @@ func shuffled[T any](keys map[string]T, seed uint64) []string {
 		order[i] = all[i].key
 	}
 	return order
-}
-
-// renumber leaves out folds without runs, and counts those that are left.
-func renumber(fold []int) (folds int) {
-	used := slices.Compact(slices.Sorted(slices.Values(fold)))
-	for i, f := range fold {
-		fold[i], _ = slices.BinarySearch(used, f)
-	}
-	return len(used)
 }
 
 // OneGroupError says that tasks cannot be held out, because all of them belong

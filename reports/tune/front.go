@@ -66,7 +66,7 @@ const notDrawn = "not drawn"
 // points are those of the candidates that can be chosen, on the tasks of the choice,
 // the ones with the smallest parameters first.
 func (t *chooser) points() (candidates []int, points []stats.Point) {
-	candidates = slices.Clone(t.ordered(t.chosenOn))
+	candidates = t.ordered(t.chosenOn)
 	slices.SortStableFunc(candidates, func(a, b int) int { return cmp.Compare(t.rank[a], t.rank[b]) })
 	for _, i := range candidates {
 		points = append(points, t.pointOf(i, t.chosenOn))
@@ -140,13 +140,17 @@ func (t *chooser) curve(_ context.Context, r *Tuning, _ *chosen) error {
 		r.Notes = append(r.Notes, Note{Kind: CurveTold, More: why})
 		return nil
 	}
-	loop := freed(t.Recordings()[0].Loop)
+	loop := spec.Loop{} // that nothing ends
+	if recorded := t.Recordings()[0].Loop; recorded != nil {
+		loop = *recorded
+		loop.Terminate, loop.Guards = spec.Tree{}, spec.Guards{}
+	}
 	var steps []step
 	left, spent, room := 0, t.ofIteration(), &replay.Room{}
 	for i := range t.held.Tasks {
 		for _, run := range t.held.Tasks[i].Runs {
 			whole := t.held.Runs[run].Whole(room)
-			scores := t.scoresAt(&t.held.Runs[run], whole, loop)
+			scores := t.scoresAt(&t.held.Runs[run], whole, &loop)
 			if scores == nil {
 				left++
 				continue
@@ -191,16 +195,6 @@ type step struct {
 	score, cost   float64 // of all runs; of this iteration
 }
 
-// freed is a loop that nothing ends.
-func freed(loop *spec.Loop) *spec.Loop {
-	if loop == nil {
-		return &spec.Loop{}
-	}
-	free := *loop
-	free.Terminate, free.Guards = spec.Tree{}, spec.Guards{}
-	return &free
-}
-
 // scoresAt are the scores of a run had it stopped after each of its iterations; nil
 // where one is not known.
 func (t *chooser) scoresAt(run *sweep.Run, whole *record.Run, loop *spec.Loop) []float64 {
@@ -230,7 +224,6 @@ func (t *chooser) scoresAt(run *sweep.Run, whole *record.Run, loop *spec.Loop) [
 	return scores
 }
 
-// extend adds a run.
 func extend(steps []step, run *record.Run, scores []float64, spent func(it *record.Iteration) float64) []step {
 	var last step
 	if len(steps) > 0 {

@@ -3,6 +3,7 @@ package tune
 import (
 	"cmp"
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/agentbench/agentbench/engine/record"
@@ -123,9 +124,9 @@ func (u *use) add(iterations int, run *record.Run, spent func(it *record.Iterati
 
 // stage is that of a name. There are few.
 func (u *use) stage(name string) *stageUse {
-	for i := range u.stages {
-		if u.stages[i].name == name {
-			return &u.stages[i]
+	for stage := range page.EachOf(u.stages) {
+		if stage.name == name {
+			return stage
 		}
 	}
 	u.stages = append(u.stages, stageUse{name: name})
@@ -288,12 +289,8 @@ func (t *chooser) gainsByMore(candidate int, l *LimitUse) bool {
 
 // axis is the parameter of that path, which candidates may write short.
 func (t *chooser) axis(full string) (path int, ok bool) {
-	for i, p := range t.paths {
-		if spec.FullPath(p) == full {
-			return i, true
-		}
-	}
-	return 0, false
+	path = slices.IndexFunc(t.paths, func(p string) bool { return spec.FullPath(p) == full })
+	return path, path >= 0
 }
 
 // lossless is the smallest limit that loses nothing: of those that were tried one

@@ -29,10 +29,11 @@ type loss struct {
 // have several runs or stand in clusters, the bounds are by these. A bound that is too
 // large anyway is only computed in full.
 func (t *chooser) lossOf(ctx context.Context, candidate, subset int, level float64, inFull bool) (l loss, err error) {
-	same, err := t.onTheRecording(ctx, candidate)
+	on, err := t.Recording(ctx, candidate)
 	if err != nil {
 		return l, err
 	}
+	same := on == 0 // it is replayed on the recording that losses are counted against
 	if same && t.independent && !t.graded {
 		return t.plainLoss(candidate, subset, level), nil
 	}
@@ -42,13 +43,6 @@ func (t *chooser) lossOf(ctx context.Context, candidate, subset int, level float
 		return l, nil
 	}
 	return t.clusteredLoss(ctx, candidate, subset, level)
-}
-
-// onTheRecording says that a candidate is replayed on the recording that losses
-// are counted against.
-func (t *chooser) onTheRecording(ctx context.Context, candidate int) (bool, error) {
-	on, err := t.Recording(ctx, candidate)
-	return on == 0, err
 }
 
 // flips are the successes lost and gained on a subset, by the totals.
@@ -214,10 +208,7 @@ func shareAtMost(clusters [][]float64, level float64) float64 {
 	}
 	estimate, ok := stats.ClusteredMean(clusters)
 	if !ok { // they do not vary
-		estimate = stats.Estimate{}
-		if filled > 0 {
-			estimate.Value = float64(count(valueAt(clusters) > 0))
-		}
+		estimate = stats.Estimate{Value: float64(count(slices.ContainsFunc(clusters, func(c []float64) bool { return len(c) > 0 && c[0] > 0 })))}
 	}
 	bound, ok := estimate.ProportionAtMost(float64(n), filled, level)
 	none, known := stats.Estimate{}.ProportionAtMost(float64(n), filled, level)
@@ -225,16 +216,6 @@ func shareAtMost(clusters [][]float64, level float64) float64 {
 		return math.Inf(1)
 	}
 	return max(bound, none)
-}
-
-// valueAt is the first of the values.
-func valueAt(clusters [][]float64) float64 {
-	for _, c := range clusters {
-		if len(c) > 0 {
-			return c[0]
-		}
-	}
-	return 0
 }
 
 // fewDiffer is below how many units that lose or gain something Student's t is not
@@ -272,7 +253,6 @@ func (t *chooser) meanLoss(ctx context.Context, cells []lossCell, subset int, le
 	return most, nil
 }
 
-// differing counts the differences that are not 0.
 func differing(d []float64) (n int) {
 	for _, x := range d {
 		n += count(x != 0)
@@ -339,7 +319,6 @@ func (t *chooser) recordingOn(ctx context.Context, recording, subset int) (value
 // first one.
 func recordingNumber(recording int) int { return theRecording - recording }
 
-// measureRecordings fills in what each recording is worth.
 func (t *chooser) measureRecordings(ctx context.Context) error {
 	for s := range t.subsets {
 		t.recorded = append(t.recorded, nil)
@@ -469,7 +448,12 @@ func (t *chooser) side(outcomes []sweep.Outcome) *compare.Side {
 		s.Trials = append(s.Trials, int32(t.held.Runs[i].Run.Trial))
 	}
 	for at, name := range t.held.Scores {
-		s.Columns = append(s.Columns, column(name, true, order, func(i int) float64 { return point(ScoreOf(&outcomes[i], at)) }))
+		s.Columns = append(s.Columns, column(name, true, order, func(i int) float64 {
+			if r := ScoreOf(&outcomes[i], at); r.Least == r.Most {
+				return r.Least
+			}
+			return math.NaN()
+		}))
 	}
 	for _, a := range t.amountsKnown() {
 		s.Columns = append(s.Columns, column(a.name, false, order, func(i int) float64 { return a.of(&outcomes[i]) }))
@@ -489,14 +473,6 @@ func column(name string, isScore bool, order []int, of func(i int) float64) comp
 	return c
 }
 
-// point is the number of a range, NaN where it is none.
-func point(r sweep.Range) float64 {
-	if r.Least != r.Most {
-		return math.NaN()
-	}
-	return r.Least
-}
-
 // amountOfRun is an amount of which less is better. One that has bounds counts at
 // its most.
 type amountOfRun struct {
@@ -504,7 +480,6 @@ type amountOfRun struct {
 	of   func(o *sweep.Outcome) float64
 }
 
-// amountsKnown are those that the recording knows.
 func (t *chooser) amountsKnown() []amountOfRun {
 	var all []amountOfRun
 	add := func(name string, s *Spending) {

@@ -227,7 +227,6 @@ func (t *chooser) stand(totals []sweep.Totals, recorded []int) (label replay.Lab
 	return label, choosable, exact
 }
 
-// wholeOf are the totals of all parts together.
 func wholeOf(totals []sweep.Totals) (whole sweep.Totals) {
 	for f := range totals {
 		whole.Add(&totals[f])
@@ -239,7 +238,6 @@ func (t *chooser) scope(s *sums) *metrics {
 	return &metrics{sums: s, names: t.held.Scores, timed: t.known.times, lumps: t.known.lumps}
 }
 
-// judge evaluates a candidate on a subset.
 func (t *chooser) judge(ctx context.Context, i, s int, scope *metrics) {
 	m := t.measured
 	cost, noCost := t.price.of(ctx, scope)
@@ -388,7 +386,6 @@ func (s *sums) mean(total page.Value) page.Value {
 	return total
 }
 
-// score is the mean over tasks of a score.
 func (s *sums) score(i int) page.Value {
 	if i < 0 || i >= len(s.scores) || s.scores[i].tasks <= 0 {
 		return page.Missing(page.Unscored)
@@ -593,7 +590,6 @@ func (t *term) of(ctx context.Context, m *metrics) (value float64, why string) {
 	return value, ""
 }
 
-// because is why an expression has no value.
 func (m *metrics) because(text string, err error) string {
 	if m.missing != "" {
 		return m.missing
@@ -601,7 +597,6 @@ func (m *metrics) because(text string, err error) string {
 	return fmt.Sprintf("%s: %v", text, err)
 }
 
-// holds reports whether a constraint does.
 func holds(ctx context.Context, t *Term, m *metrics) (ok bool, why string) {
 	m.missing = ""
 	ok, err := t.Bool(ctx, m)
@@ -681,7 +676,6 @@ func scoreRead(t *Term, scores []string) int {
 	})
 }
 
-// scoreNamed is the score that a path reads.
 func scoreNamed(path string) (name string, ok bool) {
 	name, ok = strings.CutPrefix(path, "scores.")
 	for _, field := range []string{".mean", ".n"} {

@@ -89,12 +89,7 @@ type Out struct {
 
 // NewRace begins a race of so many arms over so many tasks.
 func NewRace(arms, tasks int, o RaceOptions) *Race {
-	if o.Alpha == 0 {
-		o.Alpha = 0.05
-	}
-	if o.Block == 0 {
-		o.Block = max(firstTasks, (tasks+looks-1)/looks)
-	}
+	o.Alpha, o.Block = cmp.Or(o.Alpha, 0.05), cmp.Or(o.Block, max(firstTasks, (tasks+looks-1)/looks))
 	return &Race{arms: arms, tasks: tasks, options: o, rungs: rungsOf(arms, tasks), out: make([]Out, arms), lead: -1}
 }
 

@@ -265,7 +265,6 @@ func (r *Replay) whole(held []*Held, o ReplayOptions) {
 	r.Warnings = append(r.wholeNotes(held), o.Warnings...)
 }
 
-// asRecorded is what was recorded.
 func (b *Held) asRecorded(name string) Configuration {
 	c := b.summed(&sweep.Candidate{Name: name}, b.asTheyWere())
 	c.Recording, c.Recorded, c.Label = name, true, LabelRecorded
@@ -404,7 +403,6 @@ func (t *tally) gather(key reason, u *Unknown) {
 	known.Runs, known.First, known.Last = known.Runs+u.Runs, min(known.First, u.First), max(known.Last, u.Last)
 }
 
-// plus adds other runs.
 func (t *tally) plus(o *tally) {
 	t.label = max(t.label, o.label)
 	t.runs, t.exact, t.faults = t.runs+o.runs, t.exact+o.exact, t.faults+o.faults
@@ -842,8 +840,8 @@ const LabelFault = "fault"
 // tallied counts what a configuration makes of the runs.
 func tallied(outcomes []sweep.Outcome) *tally {
 	t, one := &tally{}, &addend{}
-	for i := range outcomes {
-		t.add(one, &outcomes[i])
+	for o := range page.EachOf(outcomes) {
+		t.add(one, o)
 	}
 	return t
 }

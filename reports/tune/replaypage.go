@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/replay"
 	"github.com/agentbench/agentbench/engine/replay/sweep"
 	"github.com/agentbench/agentbench/reports"
@@ -19,17 +20,11 @@ import (
 // TableNames are the tables of a replay, in the order in which people read them.
 var ReplayTableNames = []string{"configurations", "unknown", "stops"}
 
-// About is a replay of the suite.
 func (r *Replay) About() (kind, suite string) { return "replay", r.Suite }
 
 // Heading says what was recorded.
 func (r *Replay) Heading(quote func(string) string) string {
-	parts := []string{quote(r.Suite), "recorded: " + recordings(r.Recordings, quote)}
-	size := page.Plural(r.Tasks, "task", "tasks")
-	if r.Clusters > 0 {
-		size += " in " + page.Plural(r.Clusters, "cluster", "clusters")
-	}
-	parts = append(parts, size, page.Plural(r.Runs, "run", "runs"))
+	parts := []string{quote(r.Suite), "recorded: " + recordings(r.Recordings, quote), reports.Size(r.Tasks, r.Clusters), page.Plural(r.Runs, "run", "runs")}
 	if r.PricesAsOf != "" {
 		parts = append(parts, "prices as of "+quote(r.PricesAsOf))
 	}
@@ -53,14 +48,6 @@ func recordings(names []string, quote func(string) string) string {
 	return strings.Join(quoted, ", ")
 }
 
-// namesOf lists models for a note, which quotes them.
-func namesOf(models []string) string {
-	if len(models) == 0 {
-		return "a model"
-	}
-	return strings.Join(models, ", ")
-}
-
 // Answer counts the configurations by their label.
 func (r *Replay) Answer(func(string) string) page.Answer {
 	counts, of := map[string]int{}, 0
@@ -78,8 +65,7 @@ func (r *Replay) Answer(func(string) string) page.Answer {
 	case counts[replay.PointExact.String()] == of:
 		return page.Answer{State: page.Passed, Text: page.Plural(of, "configuration is exact", "configurations are exact")}
 	}
-	exact := counts[replay.PointExact.String()]
-	are := "are"
+	exact, are := counts[replay.PointExact.String()], "are"
 	if exact == 1 || of == 1 {
 		are = "is"
 	}
@@ -95,38 +81,23 @@ func (r *Replay) Answer(func(string) string) page.Answer {
 	return page.Answer{State: page.Undecided, Text: strings.Join(parts, ", ")}
 }
 
-// Remark says where nothing real was measured.
 func (r *Replay) Remark(quote func(string) string) string {
 	return page.SimulatedBy(r.Simulated, quote)
 }
 
-// Tables are all tables of a replay.
 func (r *Replay) Tables(page.Audience) []page.Table {
 	return []page.Table{r.configurationsTable(), r.unknownTable(), r.stopsTable()}
 }
 
-// WholeWarnings are those on the replay.
 func (r *Replay) WholeWarnings() []page.Warning { return page.Warnings(r.Warnings) }
 
 // Warned are all warnings, those on a configuration with its name.
 func (r *Replay) Warned() iter.Seq2[string, page.Warning] {
-	return func(yield func(string, page.Warning) bool) {
-		for _, n := range r.Warnings {
-			if !yield("", n) {
-				return
-			}
-		}
-		for c := range page.EachOf(r.Configurations) {
-			if !warned(c, yield) {
-				return
-			}
-		}
+	all := reports.NotedOn(nil, "", r.Warnings)
+	for c := range page.EachOf(r.Configurations) {
+		all = reports.NotedOn(all, c.Name, c.Warnings)
 	}
-}
-
-// warned yields the warnings on a configuration, and reports whether more are wanted.
-func warned(c *Configuration, yield func(string, page.Warning) bool) bool {
-	return !slices.ContainsFunc(c.Warnings, func(n ReplayNote) bool { return !yield(c.Name, n) })
+	return all.Each
 }
 
 // Checks ask of each configuration whether it is exact; that it is not is no
@@ -163,18 +134,21 @@ func (c *Configuration) told() string {
 
 // Facts are the parameters of a configuration.
 func (r *Replay) Facts(group string) (facts []page.Fact) {
-	for i := range r.Configurations {
-		if c := &r.Configurations[i]; c.Name == group {
-			for _, p := range c.Params {
-				facts = append(facts, page.Fact{Name: p.Path, Value: string(p.Value)})
-			}
-			return facts
+	for c := range page.EachOf(r.Configurations) {
+		if c.Name == group {
+			return factsOf(c.Params)
 		}
 	}
 	return nil
 }
 
-// WriteJSON writes the replay as one object, whose form is that of Replay.
+func factsOf(params []record.Param) (facts []page.Fact) {
+	for _, p := range params {
+		facts = append(facts, page.Fact{Name: p.Path, Value: string(p.Value)})
+	}
+	return facts
+}
+
 func (r *Replay) WriteJSON(w io.Writer) error { return page.WriteObject(w, r) }
 
 // ReplayJSONSchema describes the JSON of replays in JSON Schema (draft 2020-12).
@@ -593,7 +567,7 @@ func (r *Replay) wholeNotes(held []*Held) []ReplayNote {
 		whole += b.lumped
 		times = times && b.Timed()
 	}
-	add(r.Simulated != nil, ReplayNote{Kind: reports.SimulatedModel, Name: namesOf(r.Simulated)})
+	add(r.Simulated != nil, ReplayNote{Kind: reports.SimulatedModel, Name: cmp.Or(strings.Join(r.Simulated, ", "), "a model")})
 	add(unreported > 0, ReplayNote{Kind: NoUsage, Count: unreported})
 	add(untold > 0, ReplayNote{Kind: NoTokens, Count: untold})
 	add(unpriced > 0, ReplayNote{Kind: NoPrices, Count: unpriced})

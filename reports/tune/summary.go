@@ -98,9 +98,9 @@ func (t *Tuning) summaryTable() page.Table {
 // bar is the mean of a score from 0 to 1 as a bar, "" of others.
 func (c *Choice) bar(name string) string {
 	const width = 10
-	for i := range c.Scores {
-		if mean := c.Scores[i].Mean; c.Scores[i].Name == name && mean.Known() && mean.Number >= 0 && mean.Number <= 1 {
-			return page.Bar(mean.Number, width)
+	for s := range page.EachOf(c.Scores) {
+		if s.Name == name && s.Mean.Known() && s.Mean.Number >= 0 && s.Mean.Number <= 1 {
+			return page.Bar(s.Mean.Number, width)
 		}
 	}
 	return ""

@@ -19,33 +19,26 @@ var TableNames = []string{
 	"choice", "changes", "differences", "front", "folds", "neighbours", "limits", "stops", "curve", "ranges", "excluded", "unknown", "all",
 }
 
-// About is a tuning of the suite.
 func (t *Tuning) About() (kind, suite string) { return "tune", t.Suite }
 
 // Heading says what was tried on what.
 func (t *Tuning) Heading(quote func(string) string) string {
-	size := page.Plural(t.Tasks, "task", "tasks")
-	if t.Clusters > 0 {
-		size += " in " + page.Plural(t.Clusters, "cluster", "clusters")
-	}
 	tried := page.Plural(t.Tried.Candidates, "configuration tried", "configurations tried")
 	parts := []string{quote(t.Suite)}
 	if t.Tuned != "" {
 		parts = append(parts, "configuration "+quote(t.Tuned))
 	}
-	parts = append(parts, size, page.Plural(t.Runs, "recorded run", "recorded runs"), tried)
+	parts = append(parts, reports.Size(t.Tasks, t.Clusters), page.Plural(t.Runs, "recorded run", "recorded runs"), tried)
 	if t.PricesAsOf != "" {
 		parts = append(parts, "prices as of "+quote(t.PricesAsOf))
 	}
 	return strings.Join(parts, " · ")
 }
 
-// Remark says where nothing real was measured.
 func (t *Tuning) Remark(quote func(string) string) string {
 	return page.SimulatedBy(t.Simulated, quote)
 }
 
-// Tables are all tables of a tuning.
 func (t *Tuning) Tables(page.Audience) []page.Table {
 	return []page.Table{
 		t.choiceTable(), t.changesTable(), t.differencesTable(), t.frontTable(), t.foldsTable(), t.neighboursTable(),
@@ -58,18 +51,11 @@ func (t *Tuning) WholeWarnings() []page.Warning { return page.Warnings(t.wholeNo
 
 // Warned are all notes on the tuning, and those on its configurations.
 func (t *Tuning) Warned() iter.Seq2[string, page.Warning] {
-	return func(yield func(string, page.Warning) bool) {
-		for _, n := range t.wholeNotes() {
-			if !yield("", n) {
-				return
-			}
-		}
-		for row := range t.choices() {
-			if !warned(&row.Configuration, yield) {
-				return
-			}
-		}
+	all := reports.NotedOn(nil, "", t.wholeNotes())
+	for row := range t.choices() {
+		all = reports.NotedOn(all, row.Name, row.Warnings)
 	}
+	return all.Each
 }
 
 // checkGroup is the group of the only check of a tuning.
@@ -77,10 +63,8 @@ const checkGroup = "tune"
 
 // Checks ask whether there is something to recommend.
 func (t *Tuning) Checks() iter.Seq[page.Check] {
-	return func(yield func(page.Check) bool) {
-		a := t.Answer(func(text string) string { return text })
-		yield(page.Check{Group: checkGroup, Name: "recommended", State: a.State, Message: a.String(), Loud: true})
-	}
+	a := t.Answer(func(text string) string { return text })
+	return slices.Values([]page.Check{{Group: checkGroup, Name: "recommended", State: a.State, Message: a.String(), Loud: true}})
 }
 
 // Facts are the parameters that are recommended.
@@ -88,14 +72,9 @@ func (t *Tuning) Facts(group string) (facts []page.Fact) {
 	if group != checkGroup || t.Recommended == nil {
 		return nil
 	}
-	facts = append(facts, page.Fact{Name: "configuration", Value: t.Recommended.Name})
-	for _, p := range t.Recommended.Params {
-		facts = append(facts, page.Fact{Name: p.Path, Value: string(p.Value)})
-	}
-	return facts
+	return append([]page.Fact{{Name: "configuration", Value: t.Recommended.Name}}, factsOf(t.Recommended.Params)...)
 }
 
-// WriteJSON writes the tuning as one object, whose form is that of Tuning.
 func (t *Tuning) WriteJSON(w io.Writer) error { return page.WriteObject(w, t) }
 
 // JSONSchema describes the JSON of tunings in JSON Schema (draft 2020-12).
@@ -139,7 +118,6 @@ func (t *Tuning) stable() string {
 	return fmt.Sprintf(" (chosen in %d of %s)", t.Validation.Agree, page.Plural(len(t.Validation.Folds), "fold", "folds"))
 }
 
-// text is the best guess in a sentence.
 func (g *Guess) text(quote func(string) string) string {
 	name, value, best := quote(spaced(g.Name)), objectiveForm(g.Value), objectiveForm(g.Best)
 	text, proof := "best guess: "+name, " would prove it"
@@ -281,7 +259,6 @@ func (t *Tuning) kept(quote func(string) string) []string {
 	return []string{text, "95% confidence: " + t.Bound.text()}
 }
 
-// text is the bound in words.
 func (b *Bound) text() string {
 	switch most := b.Most.Number; {
 	case !b.Net:
@@ -573,9 +550,7 @@ func (t *Tuning) meanCosts() (all []page.Value) {
 }
 
 // extraCost shows a change of the cost of the choice.
-func (t *Tuning) extraCost() func(page.Value) string {
-	return plus(t.costForm(t.meanCosts()...))
-}
+func (t *Tuning) extraCost() func(page.Value) string { return plus(t.costForm(t.meanCosts()...)) }
 
 // plus shows increases with their sign.
 func plus(form func(page.Value) string) func(page.Value) string {

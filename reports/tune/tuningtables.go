@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/agentbench/agentbench/reports"
-	"github.com/agentbench/agentbench/reports/compare"
 	"github.com/agentbench/agentbench/reports/page"
 )
 
@@ -17,7 +16,6 @@ func score(v page.Value) string { return page.Score(v, 3) }
 
 func gain(v page.Value) string { return page.Gain(v, 3) }
 
-// tableOf has one row for each of a list.
 func tableOf[T any](name, title string, keys int, fields page.Fields[*T], all []T) page.Table {
 	return page.Filled(page.Table{Name: name, Title: title, Keys: keys}, fields, page.EachOf(all))
 }
@@ -194,10 +192,7 @@ func (t *Tuning) differencesTable() page.Table {
 		page.Worded("against", "against", func(row differenceRow) string { return row.against.What }),
 		page.Named("quantity", "quantity", func(row differenceRow) string { return row.Name }),
 		page.Of(page.Column{Head: "verdict", Key: "verdict"}, func(row differenceRow) page.Cell {
-			if row.Verdict == compare.CannotTell {
-				return page.Cell{Text: "~", Raw: string(row.Verdict)}
-			}
-			return page.Cell{Text: string(row.Verdict), Raw: string(row.Verdict)}
+			return page.Cell{Text: row.Verdict.Mark(), Raw: string(row.Verdict)}
 		}),
 		page.Right("base", "base", func(row differenceRow) page.Cell { return row.Mean(row.Base, row.dollarDigits()) }),
 		page.Right("new", "new", func(row differenceRow) page.Cell { return row.Mean(row.New, row.dollarDigits()) }),
@@ -520,7 +515,6 @@ func (t *Tuning) excludedTable() page.Table {
 		counts("a number\nis missing", "unknown", func(e *Excluded) int { return e.Unknown })), t.Tried.Excluded)
 }
 
-// unknownTable says why configurations are not exact.
 func (t *Tuning) unknownTable() page.Table {
 	bounds := page.Column{About: t.Terms.Score, Head: "bounds", Right: true, Only: page.People, Optional: true}
 	return tableOf("unknown", "Configurations that are not exact, and cannot be recommended", 1, slices.Concat(

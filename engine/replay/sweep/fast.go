@@ -406,7 +406,6 @@ func kindOf(l *spec.Loop, path string) (spec.Kind, string) {
 	return "", path[at+1:]
 }
 
-// fromIterations gathers a number of every iteration.
 func fromIterations(recordings []Recording, of func(*record.Iteration) (float64, bool)) []float64 {
 	return fromRuns(recordings, func(run *record.Run) []float64 {
 		var all []float64

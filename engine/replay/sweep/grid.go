@@ -132,7 +132,6 @@ func (g *gridding) name() error {
 	return nil
 }
 
-// candidate is combination i.
 func (g *gridding) candidate(i int) (Candidate, source.Faults) {
 	loop, faults := g.loop(i)
 	if loop == nil {
@@ -146,7 +145,6 @@ func (g *gridding) candidate(i int) (Candidate, source.Faults) {
 	return made, nil
 }
 
-// loop is that of combination i.
 func (g *gridding) loop(i int) (*spec.Loop, source.Faults) {
 	return g.base.Loop.With(g.assignments(i)...)
 }
@@ -298,7 +296,6 @@ func plainNumber(v float64) any {
 	return v
 }
 
-// assignment sets one value.
 func (a *Axis) assignment(value *source.Node) spec.Assignment {
 	return spec.Assignment{Path: a.Path, At: a.At, Value: value}
 }

@@ -182,7 +182,6 @@ func (l *ledger) begin(traces []*replay.Trace) {
 	l.rows, l.believed = make([]int64, n*len(l.columns)), make([]float64, n)
 }
 
-// fill fills in the rows of a run.
 func (l *ledger) fill(run int, p *replay.Path, trace *replay.Trace) {
 	l.eachRow(run, p, trace, func(n int, row []int64) {
 		at := l.from[run] + n
@@ -298,7 +297,6 @@ func (a *adding) add(run int, end replay.End, times int64) {
 	}
 }
 
-// cells are what the outcomes add up to.
 func (a *adding) cells() []cell {
 	all := make([]cell, len(a.runs))
 	for at := range all {

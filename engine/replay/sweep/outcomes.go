@@ -312,7 +312,6 @@ func (c *course) sort() {
 	}
 }
 
-// endless walks the paths of a family.
 func (s *Sweep) endless(f *family, on int) *replay.Replay {
 	return s.options.replay(s.recordings[on].Loop, replay.Endless(s.candidates[f.members[0]].Declared()))
 }
@@ -601,7 +600,6 @@ func (e *ending) changes(reads Reads) bool {
 	return e.changed > 0 && e.changed <= e.made
 }
 
-// sameStop reports whether scorers see the same stop.
 func sameStop(a, b *record.Outcome) bool {
 	return a.Status == b.Status && a.Reason == b.Reason && a.Class == b.Class && a.Fired == b.Fired && a.Success == b.Success
 }

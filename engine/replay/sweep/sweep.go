@@ -173,7 +173,6 @@ func widest(recordings []Recording) []Recording {
 	return kept
 }
 
-// placeOf is where a recording stands among others.
 func placeOf(recordings []Recording, r *Recording) int {
 	return slices.IndexFunc(recordings, func(o Recording) bool { return o.Configuration == r.Configuration })
 }

@@ -166,7 +166,6 @@ func newCells(trials, part []int, parts int) *cells {
 	return c
 }
 
-// totals are those of the parts.
 func (c *cells) totals(sums []cell) []Totals {
 	all := make([]Totals, c.parts)
 	for i := range sums {
@@ -198,7 +197,6 @@ func (c *cell) grow(scores int) {
 	}
 }
 
-// plus adds the sums of other runs.
 func (c *cell) plus(o *cell) {
 	c.Totals.Add(&o.Totals)
 	c.grow(len(o.scores))
@@ -294,7 +292,6 @@ func (f *fixed) add(v float64, times int64) {
 	}
 }
 
-// carry adds steps.
 func (f *fixed) carry(steps int64) {
 	f.steps += steps
 	f.whole += f.steps / step
@@ -360,7 +357,6 @@ func (s *Sweep) Totals(ctx context.Context, part []int, parts int, visit func(ca
 // mostSums are made at a time.
 const mostSums = 20_000
 
-// sum adds up the outcomes of candidates.
 func (s *Sweep) sum(ctx context.Context, candidates []int, into *cells, visit func(candidate int, totals []Totals)) error {
 	var workers [][]cell // by candidate and cell
 	n := len(into.trials)
