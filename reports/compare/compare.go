@@ -382,7 +382,7 @@ func (s *sample) groups() [][]float64 {
 	if s.clustered {
 		slices.SortStableFunc(s.tasks, func(a, b taskMeans) int { return cmp.Compare(a.cluster, b.cluster) })
 	}
-	changes := s.values(change)
+	changes := s.values(nil, change)
 	groups := make([][]float64, 0, len(s.tasks))
 	for from, to := 0, 0; from < len(changes); from = to {
 		to = from + 1
@@ -405,12 +405,13 @@ func (s *sample) totals(groups [][]float64) (new, base []float64) {
 	return new, base
 }
 
-func (s *sample) values(of func(*taskMeans) float64) []float64 {
-	values := make([]float64, len(s.tasks))
+// values are a number of each task, in the room that there is.
+func (s *sample) values(room []float64, of func(*taskMeans) float64) []float64 {
+	room = slices.Grow(room[:0], len(s.tasks))
 	for i := range s.tasks {
-		values[i] = of(&s.tasks[i])
+		room = append(room, of(&s.tasks[i]))
 	}
-	return values
+	return room
 }
 
 func change(t *taskMeans) float64 { return t.change }

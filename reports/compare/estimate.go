@@ -46,7 +46,7 @@ func (s *sample) byFlips(d *Difference, o *Options) estimate {
 		e.change = d.logRatio()
 	} else {
 		mean, known = stats.ClusteredMean(groups)
-		e.change, _ = stats.Mean(s.values(change))
+		e.change, _ = stats.Mean(s.values(nil, change))
 	}
 	e.needed = o.needed(mean, known, len(s.tasks))
 	sums := sumsOf(groups)
@@ -247,7 +247,9 @@ func numberNeeded(change, needed float64, have int) int {
 }
 
 func (s *sample) means() (base, new Number) {
-	return meanOf(s.values(func(t *taskMeans) float64 { return t.base })), meanOf(s.values(func(t *taskMeans) float64 { return t.new }))
+	values := s.values(nil, func(t *taskMeans) float64 { return t.base })
+	base = meanOf(values)
+	return base, meanOf(s.values(values, func(t *taskMeans) float64 { return t.new }))
 }
 
 func meanOf(values []float64) Number {
