@@ -8,7 +8,6 @@ package overview
 
 import (
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 
@@ -23,6 +22,13 @@ import (
 // and what they call and cost at most.
 func Plan(s *spec.Suite, p *plan.Plan, w *plan.WorstCase, workers int) *page.Sheet {
 	runs, scores := w.Runs(), w.Scores()
+	configurations, scorers := make([]planned, len(w.Each)), make([]asked, len(w.Asking))
+	for i := range configurations {
+		configurations[i] = planned{&p.Configurations[i], w.Each[i]}
+	}
+	for i := range scorers {
+		scorers[i] = asked{&w.Asking[i], w.Scoring[i]}
+	}
 	sheet := &page.Sheet{
 		Kind: "plan", Suite: s.Name,
 		Head: func(quote func(string) string) string {
@@ -30,14 +36,14 @@ func Plan(s *spec.Suite, p *plan.Plan, w *plan.WorstCase, workers int) *page.She
 				page.Plural(len(p.Configurations), "configuration", "configurations"), page.Plural(p.Trials, "trial", "trials"), page.Plural(p.Runs(), "run", "runs"))
 		},
 		Said: page.Saying(fmt.Sprintf("at most %s, %s, %s", page.Plural(int(runs.Iterations), "iteration", "iterations"), page.Plural(int(runs.Calls), "call", "calls"), spending(runs))),
-		List: []page.Table{page.TableOf("configurations", "At most, by configuration", planFields, configurationsOf(p, w))},
+		List: []page.Table{page.TableOf("configurations", "At most, by configuration", planFields, slices.Values(configurations))},
 	}
 	if p.Part != nil {
 		sheet.Notes = append(sheet.Notes, page.Saying(PartText(p)))
 	}
 	if len(w.Asking) > 0 {
 		title := fmt.Sprintf("Scores: at most %s, %s", page.Plural(int(scores.Calls), "call", "calls"), spending(scores.Worst))
-		sheet.List = append(sheet.List, page.TableOf("scores", title, scoringFields, scorersOf(w)))
+		sheet.List = append(sheet.List, page.TableOf("scores", title, scoringFields, slices.Values(scorers)))
 	}
 	sheet.Notes = append(sheet.Notes, planNotes(s, p, w, workers)...)
 	return sheet
@@ -61,14 +67,6 @@ var PlanTables = []string{"configurations", "scores"}
 type planned struct {
 	*spec.Resolved
 	plan.Worst
-}
-
-func configurationsOf(p *plan.Plan, w *plan.WorstCase) iter.Seq[planned] {
-	all := make([]planned, len(w.Each))
-	for i := range all {
-		all[i] = planned{&p.Configurations[i], w.Each[i]}
-	}
-	return slices.Values(all)
 }
 
 var planFields = []page.Field[planned]{
@@ -156,14 +154,6 @@ func spending(w plan.Worst) string {
 type asked struct {
 	*plan.Asking
 	of plan.Scoring
-}
-
-func scorersOf(w *plan.WorstCase) iter.Seq[asked] {
-	all := make([]asked, len(w.Asking))
-	for i := range all {
-		all[i] = asked{&w.Asking[i], w.Scoring[i]}
-	}
-	return slices.Values(all)
 }
 
 // known is a worst case in which what endpoints use is as little known as what programs do.

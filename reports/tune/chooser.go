@@ -599,7 +599,8 @@ func (t *chooser) influence(ctx context.Context, p *profile, subset int, of *ter
 		}
 	}
 	all := t.sum(p, subset)
-	scope := t.scope(all.copy())
+	scope := t.scope(&sums{})
+	scope.set(all)
 	whole, _ := of.of(ctx, scope)
 	if of.program != nil && t.quantiles || math.IsNaN(whole) {
 		return nil

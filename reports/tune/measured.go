@@ -369,12 +369,6 @@ func (s *sums) times(factor float64) *sums {
 	return s
 }
 
-func (s *sums) copy() *sums {
-	c := &sums{}
-	c.set(s)
-	return c
-}
-
 // mean is that of an amount per run.
 func (s *sums) mean(total page.Value) page.Value {
 	if s.runs == 0 {
@@ -612,12 +606,7 @@ func objective(asked *Term, scores []string, score int) term {
 		return term{text: asked.Text, program: asked}
 	}
 	text := fmt.Sprintf("scores[%q].mean", scores[score])
-	return term{text: text, native: func(s *sums) float64 {
-		if v := s.score(score); v.Known() {
-			return v.Number
-		}
-		return math.NaN()
-	}}
+	return term{text: text, native: func(s *sums) float64 { return numberOf(s.score(score)) }}
 }
 
 // costTerm is what was asked for, or what of the usual is known of the recording.

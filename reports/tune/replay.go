@@ -721,25 +721,22 @@ func used(of func(record.Usage) int64) func(*sweep.Outcome, *replay.Span) (int64
 
 func reported(record.Usage) string { return "" }
 
-func unreported(u record.Usage) string {
-	if u.Unreported > 0 {
-		return page.Unknown
-	}
-	return ""
-}
+func unreported(u record.Usage) string { return unknownIf(u.Unreported > 0) }
 
-func tokensUntold(u record.Usage) string {
-	if !u.TokensTold() {
-		return page.Unknown
-	}
-	return ""
-}
+func tokensUntold(u record.Usage) string { return unknownIf(!u.TokensTold()) }
 
 func unpriced(u record.Usage) string {
 	if u.Unreported == 0 && u.Unpriced > 0 {
 		return page.Unpriced
 	}
 	return unreported(u)
+}
+
+func unknownIf(is bool) string {
+	if is {
+		return page.Unknown
+	}
+	return ""
 }
 
 // spendings are those that are shown, in the order of amounts.
