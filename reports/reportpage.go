@@ -125,7 +125,9 @@ func (r *Report) Warned() iter.Seq2[string, page.Warning] {
 }
 
 // Noted are warnings with the name of what they are on, "" for those on the whole.
-type Noted []struct {
+type Noted []noted
+
+type noted struct {
 	on string
 	page.Warning
 }
@@ -133,10 +135,7 @@ type Noted []struct {
 // NotedOn adds warnings on something.
 func NotedOn[W page.Warning](all Noted, on string, warnings []W) Noted {
 	for _, w := range warnings {
-		all = append(all, struct {
-			on string
-			page.Warning
-		}{on, w})
+		all = append(all, noted{on, w})
 	}
 	return all
 }
