@@ -109,8 +109,7 @@ func lineOf(s *Signals) baselineLine {
 		l.Failed = ""
 	}
 	if n := o.Returned; n > 0 && n <= l.Iterations && s.Iterations[n-1].Evaluated {
-		confidence := s.Iterations[n-1].Confidence
-		l.Confidence = &confidence
+		l.Confidence = new(s.Iterations[n-1].Confidence)
 	}
 	return l
 }

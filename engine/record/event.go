@@ -208,8 +208,7 @@ func toolEvents(calls []ToolCall, step, first int, cut bool) []Event {
 			called.Type, called.Tool, called.Delegate = DelegationRequested, "", c.Delegate
 			returned.Type, returned.Tool, returned.Delegate = DelegationReturned, "", c.Delegate
 			if c.Delegated != nil {
-				used := c.Delegated.Total()
-				returned.Usage = &used
+				returned.Usage = new(c.Delegated.Total())
 			}
 		}
 		if first > 0 {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -668,6 +669,18 @@ func (p *Problem) Error() string {
 // Unreadable reports whether an error of a reader means that the rest of a file cannot be
 // read; after a Problem alone the lines behind it are read.
 func Unreadable(err error) bool { return err != nil && !isDamage(err) }
+
+// Sound are the lines that can be read. Damage is passed over: it is left to those who report it. Why the rest of the file
+// cannot be read is the last error.
+func Sound[T any](lines iter.Seq2[T, error]) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for line, err := range lines {
+			if !isDamage(err) && !yield(line, err) {
+				return
+			}
+		}
+	}
+}
 
 func isDamage(err error) bool {
 	_, is := errors.AsType[*Problem](err)

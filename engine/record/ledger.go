@@ -120,8 +120,7 @@ func (l *Ledger) begin(dir string, b *Balance) (err error) {
 	}
 	l.doubt = b.InDoubt()
 	for _, entry := range slices.Sorted(maps.Keys(b.open)) { // calls in flight when a process ended stay in doubt
-		reserved := b.open[entry]
-		l.append(&ledgerEntry{Of: entry, Doubt: &reserved, Cause: CauseKilled})
+		l.append(&ledgerEntry{Of: entry, Doubt: new(b.open[entry]), Cause: CauseKilled})
 	}
 	l.seal()
 	return l.err
@@ -323,7 +322,7 @@ type Evidence struct {
 	Unsent map[string]int64
 }
 
-// EvidenceOf reads the records and scores of a folder. Damage is left to those who need the runs.
+// EvidenceOf reads the records and scores of a folder, as far as they are sound.
 func EvidenceOf(dir string) (Evidence, error) {
 	found := Evidence{Unsent: map[string]int64{}}
 	type called struct {
@@ -331,12 +330,9 @@ func EvidenceOf(dir string) (Evidence, error) {
 			Calls []Call `json:"calls"`
 		} `json:"iterations"`
 	}
-	for l, err := range fileLines(dir, recordsFile, reading[called]) {
-		if Unreadable(err) {
-			return found, fmt.Errorf("looking for what was paid: %w", err)
-		}
+	for l, err := range Sound(fileLines(dir, recordsFile, reading[called])) {
 		if err != nil {
-			continue
+			return found, fmt.Errorf("looking for what was paid: %w", err)
 		}
 		for i := range l.is.Iterations {
 			for c := range l.is.Iterations[i].Calls {
@@ -347,12 +343,9 @@ func EvidenceOf(dir string) (Evidence, error) {
 	type paid struct {
 		Usage Usage `json:"usage"`
 	}
-	for l, err := range fileLines(dir, scoresFile, reading[scoresLine[paid]]) {
-		if Unreadable(err) {
-			return found, fmt.Errorf("looking for what was paid: %w", err)
-		}
+	for l, err := range Sound(fileLines(dir, scoresFile, reading[scoresLine[paid]])) {
 		if err != nil {
-			continue
+			return found, fmt.Errorf("looking for what was paid: %w", err)
 		}
 		for i := range l.is.Scores {
 			found.Paid = found.Paid.Plus(l.is.Scores[i].Usage)

@@ -241,8 +241,7 @@ func rebuild(record []byte) (*Signals, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := run.Signals()
-	return &s, nil
+	return new(run.Signals()), nil
 }
 
 // readStatus reads the front part of a record or of signals and leaves the rest:

@@ -348,13 +348,11 @@ func (e Effort) Plus(f Effort) Effort {
 // reads the records; the manifest of a folder that was closed knows it already.
 func EffortOf(dir string) (Effort, error) {
 	var sum Effort
-	for l, err := range fileLines(dir, recordsFile, readRun) {
-		if Unreadable(err) {
+	for l, err := range Sound(fileLines(dir, recordsFile, readRun)) {
+		if err != nil {
 			return sum, fmt.Errorf("adding up what was paid: %w", err)
 		}
-		if err == nil { // damage is left to those who need the runs
-			sum.Add(l.is)
-		}
+		sum.Add(l.is)
 	}
 	return sum, nil
 }

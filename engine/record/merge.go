@@ -129,8 +129,7 @@ func (m *merger) write(disk Disk, dir string) error {
 		if err != nil {
 			return err
 		}
-		sealed := ledger.Sealed()
-		m.manifest.Volatile.Ledger = &sealed
+		m.manifest.Volatile.Ledger = new(ledger.Sealed())
 		if err := ledger.Close(); err != nil {
 			return err
 		}

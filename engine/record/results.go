@@ -226,13 +226,11 @@ func (r *Runs) Run(id string) (*Run, error) {
 // places finds out where the record of each run stands, the last record of each first.
 // Bad lines have no id.
 func (r *Runs) places() (all []placedID, err error) {
-	for s, err := range placedSignals(r.dir, r.size, statuses) {
-		if Unreadable(err) {
+	for s, err := range Sound(placedSignals(r.dir, r.size, statuses)) {
+		if err != nil {
 			return nil, err
 		}
-		if err == nil {
-			all = append(all, placedID{maphash.String(r.seed, s.is.ID), RecordPlace{s.offset, s.is.At.bytes}})
-		}
+		all = append(all, placedID{maphash.String(r.seed, s.is.ID), RecordPlace{s.offset, s.is.At.bytes}})
 	}
 	slices.SortFunc(all, func(a, b placedID) int { return cmp.Or(cmp.Compare(a.id, b.id), b.at.Compare(a.at)) })
 	return all, nil

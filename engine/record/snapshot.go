@@ -90,8 +90,7 @@ func cloneSnapshots(all []Snapshot) []Snapshot {
 			s.Evaluation = &e
 		}
 		if s.Error != nil {
-			e := *s.Error
-			s.Error = &e
+			s.Error = new(*s.Error)
 		}
 	}
 	return all
