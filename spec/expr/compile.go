@@ -259,9 +259,7 @@ func NewEnv(vars []Var, options Options) (*Env, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making an expression environment: %w", err)
 	}
-	e := &Env{cel: env, provider: env.CELTypeProvider().(*provider), options: options.withDefaults()}
-	e.names = newSuggestions(env, vars)
-	return e, nil
+	return &Env{cel: env, provider: env.CELTypeProvider().(*provider), options: options.withDefaults(), names: newSuggestions(env, vars)}, nil
 }
 
 // language is what every environment knows: the dialect of CEL and its libraries.
@@ -279,32 +277,55 @@ func language() []cel.EnvOption {
 	}, append(ownFunctions(), growingFunctions()...)...)
 }
 
-// The places of the language. Each makes its environment when it is first needed, one for each type of output: String for
-// text replies, Any for JSON and programs.
+// The places of the language. Each makes its environment when it is first needed, those that see outputs one for each type
+// of output: String for text replies, Any for JSON and programs.
 var (
-	loopPlace     = place{vars: loopVars}
-	evaluatePlace = place{vars: func(output Type) []Var { return append(loopVars(output), Var{"judge", Any}, Var{"command", Any}) }}
-	stepPlace     = place{vars: func(output Type) []Var {
+	// Loop is the environment inside the loop: when, until, of and continue_if, prompts and commands. It has no target: a loop
+	// cannot be scored with the answer it was shown.
+	Loop = place(Options{}, loopVars)
+	// Evaluate is the environment of checks, confidence, passed and feedback: the loop's, and what a judge or a program
+	// answered.
+	Evaluate = place(Options{}, func(output Type) []Var { return append(loopVars(output), Var{"judge", Any}, Var{"command", Any}) })
+	// Step is the environment of guards that look at single steps: the loop's, and the step after which they are asked.
+	// What is of the last iteration there is of the last whole one; the step's own is still under way.
+	Step = place(Options{}, func(output Type) []Var {
 		return append(loopVars(output), Var{"step", Struct("step",
 			Var{"number", Int}, // in its iteration, from 1
 			Var{"text", String},
 			Var{"calls", ListOf(toolCall())})})
-	}}
-	argumentPlace = place{vars: func(output Type) []Var { return append(loopVars(output), Var{"prompt", String}, Var{"trial", Int}) }}
-	scorerPlace   = place{vars: scorerVars}
-	toolCallPlace = place{vars: func(output Type) []Var { return append(scorerVars(output), Var{"call", toolCall()}) }}
-	jsonPathPlace = place{vars: func(output Type) []Var { return append(scorerVars(output), Var{"json", Any}) }}
+	})
+	// Argument is the environment of the arguments of an agent that is a program: the loop's, and the rendered prompt.
+	Argument = place(Options{}, func(output Type) []Var { return append(loopVars(output), Var{"prompt", String}, Var{"trial", Int}) })
+	// Scorer is the environment of cel scorers and extractions, after the loop.
+	Scorer = place(Options{}, scorerVars)
+	// ToolCall is the environment of what judges one tool call after the loop: the scorers', and the call.
+	ToolCall = place(Options{}, func(output Type) []Var { return append(scorerVars(output), Var{"call", toolCall()}) })
+	// JSONPath is the environment of json_path: the scorers', and the JSON that is judged.
+	JSONPath = place(Options{}, func(output Type) []Var { return append(scorerVars(output), Var{"json", Any}) })
 
-	rubricPlace    = fixed(Options{}, Var{"task", task(Var{"target", Any})}, Var{"target", Any})
-	toolPlace      = fixed(Options{}, Var{"args", MapOf(Any)}, Var{"task", task()}, Var{"call", Int})
-	seedPlace      = fixed(Options{}, Var{"task", task()})
-	printedPlace   = fixed(Options{}, Var{"task", task()}, Var{"stdout", String}, Var{"reply", Any}, Var{"workspace", workspace()})
-	userPlace      = fixed(Options{}, Var{"message", String}, Var{"turn", Int}, Var{"task", task()})
-	foldPlace      = fixed(Options{}, Var{"task", task()})
-	objectivePlace = fixed(Options{}, metrics()...)
-	thresholdPlace = fixed(Options{Words: map[string][]string{"verdict": Verdicts}},
+	// Rubric is the environment of what a judge is asked for: the task with its target. The output is shown as data, and
+	// is never a part of what is asked.
+	Rubric = fixed(Options{}, Var{"task", task(Var{"target", Any})}, Var{"target", Any})
+	// Tool is the environment of a tool that is an expression. Call counts the run's tool calls before this one.
+	Tool = fixed(Options{}, Var{"args", MapOf(Any)}, Var{"task", task()}, Var{"call", Int})
+	// Seed is the environment of what a workspace begins with: the task.
+	Seed = fixed(Options{}, Var{"task", task()})
+	// Printed is the environment of what a program's output and usage are: what it printed, that as JSON, and the workspace.
+	Printed = fixed(Options{}, Var{"task", task()}, Var{"stdout", String}, Var{"reply", Any}, Var{"workspace", workspace()})
+	// UserUntil is the environment of what ends a conversation with a user: the user's turn, and its number in the
+	// iteration, from 1.
+	UserUntil = fixed(Options{}, Var{"message", String}, Var{"turn", Int}, Var{"task", task()})
+	// Fold is the environment of `cluster`, `group_by` and `folds: {by: ...}`: the task alone.
+	Fold = fixed(Options{}, Var{"task", task()})
+	// Objective is the environment of tune's objective and constraints: the metrics of one configuration.
+	Objective = fixed(Options{}, metrics()...)
+	// Threshold is the environment of thresholds: the metrics of every configuration by its name, and what differs between
+	// a configuration and the baseline.
+	Threshold = fixed(Options{Words: map[string][]string{"verdict": Verdicts}},
 		Var{"configurations", MapOf(Struct("metrics", append(metrics(), declaredMetrics())...))}, Var{"diff", diff()})
-	simulatedPlace = fixed(Options{},
+	// Simulated is the environment of a simulated model's reply. It is the one place inside the loop that sees the target,
+	// as truth: a simulated model replaces one that knows.
+	Simulated = fixed(Options{},
 		Var{"quality", Double},    // 0 to 1
 		Var{"confidence", Double}, // quality as the model itself would estimate it
 		Var{"correct", Bool},      // true with a probability of quality
@@ -315,110 +336,44 @@ var (
 		Var{"iteration", Int}, // from 1
 		Var{"prompt", String}) // the last message sent
 
-	mappingLimits    = Options{NoEstimate: true, CostLimit: 1_000_000_000, Deadline: 10 * time.Minute, MaxValues: 100_000_000}
-	mappingVars      = []Var{{"doc", Any}, {"row", Any}, {"file", String}, {"line", Int}}
-	mappingPlace     = fixed(mappingLimits, mappingVars...)
-	mappingIteration = fixed(mappingLimits, append(mappingVars[:4:4], Var{"it", Any}, Var{"i", Int}, Var{"after", Any})...)
-	selectionPlace   = fixed(mappingLimits, append(mappingVars[1:4:4], Var{"task", task(Var{"target", Any})})...)
+	mappingLimits = Options{NoEstimate: true, CostLimit: 1_000_000_000, Deadline: 10 * time.Minute, MaxValues: 100_000_000}
+	mappingVars   = []Var{{"doc", Any}, {"row", Any}, {"file", String}, {"line", Int}}
+	// Mapping is the environment of dataset mappings, of the script model and of imports: one file at a time, of any size.
+	Mapping = fixed(mappingLimits, mappingVars...)
+	// MappingIteration is the environment of what an import says of an iteration: a mapping's, and the entry of the log
+	// that the iteration begins with, its index from 0, and the entries after it up to the next iteration.
+	MappingIteration = fixed(mappingLimits, append(mappingVars[:4:4], Var{"it", Any}, Var{"i", Int}, Var{"after", Any})...)
+	// Selection is the environment of what takes or groups the tasks of a dataset: a task with its target, and the row that
+	// it was made of.
+	Selection = fixed(mappingLimits, append(mappingVars[1:4:4], Var{"task", task(Var{"target", Any})})...)
 )
-
-// Loop is the environment inside the loop: when, until, of and continue_if, prompts and commands. It has no target: a loop
-// cannot be scored with the answer it was shown.
-func Loop(output Type) *Env { return loopPlace.of(output) }
-
-// Evaluate is the environment of checks, confidence, passed and feedback: the loop's, and what a judge or a program
-// answered.
-func Evaluate(output Type) *Env { return evaluatePlace.of(output) }
-
-// Step is the environment of guards that look at single steps: the loop's, and the step after which they are asked.
-// What is of the last iteration there is of the last whole one; the step's own is still under way.
-func Step(output Type) *Env { return stepPlace.of(output) }
-
-// Tool is the environment of a tool that is an expression. Call counts the run's tool calls before this one.
-func Tool() *Env { return toolPlace.of(Any) }
-
-// Argument is the environment of the arguments of an agent that is a program: the loop's, and the rendered prompt.
-func Argument(output Type) *Env { return argumentPlace.of(output) }
-
-// Seed is the environment of what a workspace begins with: the task.
-func Seed() *Env { return seedPlace.of(Any) }
-
-// Printed is the environment of what a program's output and usage are: what it printed, that as JSON, and the workspace.
-func Printed() *Env { return printedPlace.of(Any) }
-
-// UserUntil is the environment of what ends a conversation with a user: the user's turn, and its number in the
-// iteration, from 1.
-func UserUntil() *Env { return userPlace.of(Any) }
-
-// Simulated is the environment of a simulated model's reply. It is the one place inside the loop that sees the target,
-// as truth: a simulated model replaces one that knows.
-func Simulated() *Env { return simulatedPlace.of(Any) }
-
-// Scorer is the environment of cel scorers and extractions, after the loop.
-func Scorer(output Type) *Env { return scorerPlace.of(output) }
-
-// ToolCall is the environment of what judges one tool call after the loop: the scorers', and the call.
-func ToolCall(output Type) *Env { return toolCallPlace.of(output) }
-
-// JSONPath is the environment of json_path: the scorers', and the JSON that is judged.
-func JSONPath(output Type) *Env { return jsonPathPlace.of(output) }
-
-// Rubric is the environment of what a judge is asked for: the task with its target. The output is shown as data, and
-// is never a part of what is asked.
-func Rubric() *Env { return rubricPlace.of(Any) }
-
-// Mapping is the environment of dataset mappings, of the script model and of imports: one file at a time, of any size.
-func Mapping() *Env { return mappingPlace.of(Any) }
-
-// MappingIteration is the environment of what an import says of an iteration: a mapping's, and the entry of the log
-// that the iteration begins with, its index from 0, and the entries after it up to the next iteration.
-func MappingIteration() *Env { return mappingIteration.of(Any) }
-
-// Selection is the environment of what takes or groups the tasks of a dataset: a task with its target, and the row that
-// it was made of.
-func Selection() *Env { return selectionPlace.of(Any) }
-
-// Threshold is the environment of thresholds: the metrics of every configuration by its name, and what differs between
-// a configuration and the baseline.
-func Threshold() *Env { return thresholdPlace.of(Any) }
 
 // Verdicts are what a comparison says of a difference.
 var Verdicts = []string{"better", "worse", "same", "cannot_tell"}
 
-// Objective is the environment of tune's objective and constraints: the metrics of one configuration.
-func Objective() *Env { return objectivePlace.of(Any) }
-
-// Fold is the environment of `cluster`, `group_by` and `folds: {by: ...}`: the task alone.
-func Fold() *Env { return foldPlace.of(Any) }
-
-type place struct {
-	vars    func(output Type) []Var
-	options Options
-
-	mu   sync.Mutex
-	envs map[string]*Env
+// place gives the environments of a place by the type of the outputs that it sees.
+func place(options Options, vars func(output Type) []Var) func(output Type) *Env {
+	var mu sync.Mutex
+	envs := map[string]*Env{}
+	return func(output Type) *Env {
+		mu.Lock()
+		defer mu.Unlock()
+		env, known := envs[output.String()]
+		if !known {
+			var err error
+			if env, err = NewEnv(vars(output), options); err != nil {
+				panic(fmt.Sprintf("expr: a place of the language does not compile: %v", err)) // the tables here are wrong
+			}
+			envs[output.String()] = env
+		}
+		return env
+	}
 }
 
 // fixed is a place that knows no outputs.
-func fixed(options Options, vars ...Var) place {
-	return place{options: options, vars: func(Type) []Var { return vars }}
-}
-
-func (p *place) of(output Type) *Env {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if env, ok := p.envs[output.String()]; ok {
-		return env
-	}
-	env, err := NewEnv(p.vars(output), p.options)
-	if err != nil {
-		panic(fmt.Sprintf("expr: a place of the language does not compile: %v", err)) // the tables here are wrong
-	}
-	if p.envs == nil {
-		p.envs = map[string]*Env{}
-	}
-	p.envs[output.String()] = env
-	return env
+func fixed(options Options, vars ...Var) func() *Env {
+	of := place(options, func(Type) []Var { return vars })
+	return func() *Env { return of(Any) }
 }
 
 func loopVars(output Type) []Var {

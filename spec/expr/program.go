@@ -605,8 +605,7 @@ func (e *estimator) EstimateCallCost(function, overload string, target *checker.
 	case overloads.Equals, overloads.NotEquals:
 		return estimate(shorter(), scanCost, nil)
 	case overloads.AddList: // it costs nothing itself, but doubling a list again and again must not come for free
-		both := e.size(args[0]).Add(e.size(args[1]))
-		return estimate(shorter(), copyCost, &both)
+		return estimate(shorter(), copyCost, new(e.size(args[0]).Add(e.size(args[1]))))
 	case "json_any":
 		return &checker.CallEstimate{CostEstimate: checker.FixedCostEstimate(maxJSONChars / 10), ResultSize: upTo(maxJSONChars)}
 	case "parse_json_string":
