@@ -248,14 +248,22 @@ func (d *Document) mocked() ([]Answer, error) {
 
 // Asks reports whether the scorer, or something that its score is made of, asks others. All are the scorers of the suite.
 func (s *Scorer) Asks(all []Scorer) bool {
-	return slices.ContainsFunc(slices.Collect(s.MadeOf(all)), func(part *Scorer) bool { return part.Kind().Asks })
+	for part := range s.MadeOf(all) {
+		if part.Kind().Asks {
+			return true
+		}
+	}
+	return false
 }
 
 // AsksModels reports whether the scorer, or a part of it, calls a model or an endpoint.
 func (s *Scorer) AsksModels(all []Scorer) bool {
-	return slices.ContainsFunc(slices.Collect(s.MadeOf(all)), func(part *Scorer) bool {
-		return slices.Contains([]ScorerType{"judge", "pairwise", "http"}, part.Type)
-	})
+	for part := range s.MadeOf(all) {
+		if slices.Contains([]ScorerType{"judge", "pairwise", "http"}, part.Type) {
+			return true
+		}
+	}
+	return false
 }
 
 // outputs are the words for which outputs a scorer judges, from the fewest on.
@@ -317,8 +325,10 @@ func (p *ScorerPart) of(all []Scorer) *Scorer {
 	if p.Scorer != nil {
 		return p.Scorer
 	}
-	if at := slices.IndexFunc(all, func(s Scorer) bool { return s.Name == p.Named }); at >= 0 {
-		return &all[at]
+	for i := range all {
+		if all[i].Name == p.Named {
+			return &all[i]
+		}
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"cmp"
 	"net/url"
 	"regexp"
 	"slices"
@@ -33,8 +34,13 @@ func (l *loader) checkAgents(loop *Loop) {
 	l.checkBehaviour(loop)
 }
 
-// modelKeys mean something for agents that are models only.
-const modelKeys = "system temperature top_p max_output_tokens seed tool_calls tool_choice tools delegates memory warn_remaining"
+// executorKeys mean something for some kinds of agents only.
+var executorKeys = []struct{ keys, of, hint string }{
+	{"system temperature top_p max_output_tokens seed tool_calls tool_choice tools delegates memory warn_remaining", "model", "it goes with model"},
+	{"max_steps", "model command", "it goes with model, and with a command that has models"},
+	{"env recipe models usage output on_limit steps_of", "command", "it goes with command"},
+	{"headers", "http a2a", "it goes with http and a2a"},
+}
 
 var executorWords = map[string]string{"command": "a program", "http": "an endpoint", "a2a": "a remote agent", "model": "a model"}
 
@@ -49,17 +55,15 @@ func (l *loader) checkAgentKeys(loop *Loop, agent *Agent) {
 	}
 	for _, entry := range agent.Node.Entries {
 		none := entry.Value.Kind == source.List && len(entry.Value.Items) == 0
-		if slices.Contains(strings.Fields(modelKeys), entry.Key) && executors[0] != "model" && !none {
-			l.add(agent.Node.KeyFault(entry.Key, "it goes with model", "%q means nothing for an agent that is %s", entry.Key, executorWords[executors[0]]))
-		}
-		if entry.Key == "max_steps" && executors[0] != "model" && executors[0] != "command" {
-			l.add(agent.Node.KeyFault(entry.Key, "it goes with model, and with a command that has models", "%q means nothing for an agent that is %s", entry.Key, executorWords[executors[0]]))
-		}
-		if slices.Contains(strings.Fields(programKeys), entry.Key) && executors[0] != "command" {
-			l.add(agent.Node.KeyFault(entry.Key, "it goes with command", "%q means nothing for an agent that is %s", entry.Key, executorWords[executors[0]]))
-		}
-		if entry.Key == "headers" && executors[0] != "http" && executors[0] != "a2a" {
-			l.add(agent.Node.KeyFault(entry.Key, "it goes with http and a2a", "%q mean nothing for an agent that is %s", entry.Key, executorWords[executors[0]]))
+		for _, k := range executorKeys {
+			if !slices.Contains(strings.Fields(k.keys), entry.Key) || slices.Contains(strings.Fields(k.of), executors[0]) || none && k.of == "model" {
+				continue
+			}
+			means := "means"
+			if entry.Key == "headers" {
+				means = "mean"
+			}
+			l.add(agent.Node.KeyFault(entry.Key, k.hint, "%q %s nothing for an agent that is %s", entry.Key, means, executorWords[executors[0]]))
 		}
 	}
 }
@@ -205,12 +209,8 @@ func (l *loader) checkBehaviour(loop *Loop) {
 
 // checkWindow wants a window that so many can stand in.
 func (l *loader) checkWindow(n *source.Node, times, window int) {
-	at := n
-	if named := n.Get("times"); named != nil {
-		at = named
-	}
 	if times > window {
-		l.fault(at, "raise the window, or lower times", "%d times among the last %d can never be", times, window)
+		l.fault(cmp.Or(n.Get("times"), n), "raise the window, or lower times", "%d times among the last %d can never be", times, window)
 	}
 }
 
@@ -235,10 +235,7 @@ const taskCompletion = "task_completion"
 
 // completes reports whether a run that the tool ends is a success of the loop.
 func (t *Tool) completes() bool {
-	if t.Success != nil {
-		return *t.Success
-	}
-	return t.Builtin == taskCompletion
+	return *cmp.Or(t.Success, new(t.Builtin == taskCompletion))
 }
 
 // called is what the model calls the tool by; "" for the tools of a server.

@@ -281,16 +281,12 @@ func (l *loader) checkPart(s *Suite, set *Scorer, i int) {
 
 // partHint is a name that could be meant.
 func (s *Suite) partHint(name string) string {
-	var names []string
-	for i := range s.Scorers {
-		names = append(names, s.Scorers[i].Name)
-	}
 	for scorer := range s.AllScorers() {
 		if scorer.Name == name {
 			return "it is part of a set; declare what several sets name under scorers of the suite"
 		}
 	}
-	return didYouMean(name, names)
+	return didYouMean(name, s.scoreNames())
 }
 
 // setWalk finds sets that are parts of themselves.

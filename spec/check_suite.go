@@ -253,12 +253,8 @@ var mappingKeys = []string{"each", "id", "input", "target", "vars", "metadata", 
 var taskKeys = append([]string{"list", "files", "folders", "where", "sample", "shuffle", "limit", "targets"}, mappingKeys...)
 
 func (l *loader) checkMapping(t *Tasks) {
-	list, files, sources := t.Node.Get("list"), t.Node.Get("files"), 0
-	for _, key := range []string{"list", "files", "folders"} {
-		if t.Node.Get(key) != nil {
-			sources++
-		}
-	}
+	list, files := t.Node.Get("list"), t.Node.Get("files")
+	sources := count(list != nil, files != nil, t.Node.Get("folders") != nil)
 	unknown := slices.ContainsFunc(t.Node.Entries, func(e source.Entry) bool { return !slices.Contains(taskKeys, e.Key) })
 	if sources > 1 || sources == 0 && !unknown {
 		l.fault(t.Node, "files: [tasks.jsonl], list: [{input: ...}], or folders: repos/*", "tasks need one of files, list and folders")
@@ -286,21 +282,12 @@ func (s *Sample) saysHowMany() bool {
 // checkGlob wants files of a known format behind a path. Text is one, too, where each file may be a row: in a folder
 // whatever is not rows, elsewhere what is named as text.
 func (l *loader) checkGlob(n *source.Node, text bool) {
-	at, err := l.roots.resolve(l.doc.folder, n.Text)
+	at, files, err := l.roots.files(l.doc.folder, n.Text)
+	for i := 0; i < len(files) && err == nil; i++ {
+		err = readable(at.folder, files[i], text, strings.HasSuffix(at.path, "/"))
+	}
 	if err != nil {
 		l.fileFault(n, err)
-		return
-	}
-	files, err := at.folder.glob(at.path)
-	if err != nil {
-		l.fileFault(n, err)
-		return
-	}
-	for _, file := range files {
-		if err := readable(at.folder, file, text, strings.HasSuffix(at.path, "/")); err != nil {
-			l.fileFault(n, err)
-			return
-		}
 	}
 }
 
@@ -324,13 +311,10 @@ func (l *loader) checkInline(tasks []InlineTask) {
 	first := make(map[string]*source.Node, len(tasks))
 	for i := range tasks {
 		t := &tasks[i]
-		id, at := t.id(i), t.Node
 		if t.Node == nil {
 			continue
 		}
-		if written := t.Node.Get("id"); written != nil {
-			at = written
-		}
+		id, at := t.id(i), cmp.Or(t.Node.Get("id"), t.Node)
 		if other, taken := first[id]; taken {
 			l.fault(at, "give one of them another id", "duplicate task %q; first at line %d", shorten(id), other.Pos.Line)
 		} else {
@@ -594,7 +578,7 @@ func (l *loader) checkLimits(loop *Loop) {
 	at := loop.limitNode()
 	absolute := loop.Guards.AbsoluteMaxIterations
 	total := limit
-	if derived && loop.allPhasesLimited() {
+	if derived && !slices.ContainsFunc(loop.Phases, func(p Phase) bool { return p.MaxIterations == 0 }) {
 		total = sum // the derived limit cannot bind
 	}
 	switch {
@@ -632,15 +616,6 @@ func (l *loader) checkThresholds(conditions []Condition) {
 	}
 }
 
-func (l *Loop) allPhasesLimited() bool {
-	for i := range l.Phases {
-		if l.Phases[i].MaxIterations == 0 {
-			return false
-		}
-	}
-	return true
-}
-
 // limitNode is where the total limit comes from.
 func (l *Loop) limitNode() *source.Node {
 	var smallest *Condition
@@ -658,10 +633,5 @@ func (l *Loop) limitNode() *source.Node {
 			return n
 		}
 	}
-	for _, key := range []string{"phases", "strategies", "loop"} {
-		if n := l.Tree.Get(key); n != nil {
-			return n
-		}
-	}
-	return l.Tree
+	return cmp.Or(l.Tree.Get("phases"), l.Tree.Get("strategies"), l.Tree.Get("loop"), l.Tree)
 }

@@ -235,7 +235,6 @@ func numbered(name string, n int) string {
 	return fmt.Sprintf("%s-%d", name, n)
 }
 
-// JSONSchema describes a map of conditions.
 func (t *Tree) JSONSchema(g *source.Generator) map[string]any {
 	return conditionSchema(g.Struct(conditionKeys{}))
 }
@@ -253,7 +252,6 @@ func conditionSchema(schema map[string]any) map[string]any {
 	return schema
 }
 
-// JSONSchema describes one condition.
 func (c *conditionInAList) JSONSchema(g *source.Generator) map[string]any {
 	return conditionSchema(g.Struct(*c))
 }
@@ -412,51 +410,19 @@ func (s *Several[T]) DecodeNode(n *source.Node, d *source.Decoder) {
 	d.DecodeTagged(n, (*[]T)(s), `minlen:"1"`)
 }
 
-// JSONSchema describes both forms.
 func (s *Several[T]) JSONSchema(g *source.Generator) map[string]any {
 	var one T
 	return map[string]any{"anyOf": []any{g.Of(&one), g.Tagged([]T(*s), `minlen:"1"`)}}
 }
 
-// DecodeNode takes a mapping, or off.
-func (x *Degradation) DecodeNode(n *source.Node, d *source.Decoder) {
-	type mapping Degradation
-	orOff(n, d, (*mapping)(x), &x.Window)
-}
+// Switch is what off in place of the guard's mapping switches off.
+func (x *Degradation) Switch() *source.Maybe[int] { return &x.Window }
 
-// DecodeNode takes a mapping, or off.
-func (x *Stagnation) DecodeNode(n *source.Node, d *source.Decoder) {
-	type mapping Stagnation
-	orOff(n, d, (*mapping)(x), &x.Window)
-}
+// Switch is what off in place of the guard's mapping switches off.
+func (x *Stagnation) Switch() *source.Maybe[int] { return &x.Window }
 
-// DecodeNode takes a mapping, or off.
-func (x *CircuitBreaker) DecodeNode(n *source.Node, d *source.Decoder) {
-	type mapping CircuitBreaker
-	orOff(n, d, (*mapping)(x), &x.Threshold)
-}
-
-// orOff decodes the fields of a guard; off in place of all switches off the one that it cannot do without.
-func orOff(n *source.Node, d *source.Decoder, fields any, main *source.Maybe[int]) {
-	if isOff(n) {
-		*main = source.Maybe[int]{Set: true, Off: true}
-		return
-	}
-	d.Decode(n, fields)
-}
-
-// JSONSchema describes both forms.
-func (x *Degradation) JSONSchema(g *source.Generator) map[string]any { return structOrOff(g, *x) }
-
-// JSONSchema describes both forms.
-func (x *Stagnation) JSONSchema(g *source.Generator) map[string]any { return structOrOff(g, *x) }
-
-// JSONSchema describes both forms.
-func (x *CircuitBreaker) JSONSchema(g *source.Generator) map[string]any { return structOrOff(g, *x) }
-
-func structOrOff(g *source.Generator, value any) map[string]any {
-	return map[string]any{"anyOf": []any{g.Struct(value), map[string]any{"const": "off"}}}
-}
+// Switch is what off in place of the guard's mapping switches off.
+func (x *CircuitBreaker) Switch() *source.Maybe[int] { return &x.Threshold }
 
 // Evaluate is how an iteration is judged inside the loop: checks, and CEL over
 // the output and over what a judge or a program answered.
@@ -530,7 +496,6 @@ func (c *Command) DecodeNode(n *source.Node, d *source.Decoder) {
 	}
 }
 
-// JSONSchema describes both forms.
 func (c *Command) JSONSchema(g *source.Generator) map[string]any {
 	return map[string]any{"anyOf": []any{g.Tagged(c.Argv, `minlen:"1"`), g.Struct(*c)}}
 }

@@ -98,11 +98,7 @@ func (t *Tasks) fileNode(i int) *source.Node {
 func (d *Document) rows(files []string, at func(int) *source.Node, each *Expr, terse *bool) iter.Seq2[row, error] {
 	return func(yield func(row, error) bool) {
 		for i, reference := range files {
-			place, err := d.roots.resolve(d.folder, reference)
-			var found []string
-			if err == nil {
-				found, err = place.folder.glob(place.path)
-			}
+			place, found, err := d.roots.files(d.folder, reference)
 			if err != nil && !yield(row{}, faultOf(at(i), err)) {
 				return
 			}
@@ -403,6 +399,14 @@ func (r roots) resolve(from folder, reference string) (place, error) {
 	}
 	at, err := r.folder(m[1], root)
 	return place{at, m[2]}, err
+}
+
+// files are those that a path or pattern names, by their paths in a folder.
+func (r roots) files(from folder, reference string) (at place, found []string, err error) {
+	if at, err = r.resolve(from, reference); err == nil {
+		found, err = at.folder.glob(at.path)
+	}
+	return at, found, err
 }
 
 // folder is the folder of a root: what its variable names, else its default.

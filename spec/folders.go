@@ -28,7 +28,6 @@ func (p *Paths) DecodeNode(n *source.Node, d *source.Decoder) {
 	*p = oneOrMore[string](n, d, `minlen:"1"`)
 }
 
-// JSONSchema describes both forms.
 func (p *Paths) JSONSchema(g *source.Generator) map[string]any {
 	return oneOrMoreSchema(g.Tagged("", `minlen:"1"`))
 }

@@ -84,7 +84,6 @@ func (m *Members) DecodeNode(n *source.Node, d *source.Decoder) {
 	*m = Members{one}
 }
 
-// JSONSchema describes both forms.
 func (m *Members) JSONSchema(g *source.Generator) map[string]any {
 	return map[string]any{"anyOf": []any{g.Tagged("", `minlen:"1"`), g.Tagged([]string{}, `minlen:"1"`)}}
 }
@@ -152,7 +151,6 @@ func (r *RecordedUnder) DecodeNode(n *source.Node, d *source.Decoder) {
 	d.Decode(n, r.Each)
 }
 
-// JSONSchema describes both forms.
 func (r *RecordedUnder) JSONSchema(g *source.Generator) map[string]any {
 	limits := g.Struct(struct {
 		Terminate Tree   `yaml:"terminate" doc:"As in a loop."`
@@ -177,7 +175,6 @@ func (s *ImportedScores) DecodeNode(n *source.Node, d *source.Decoder) {
 	d.Decode(n, s.Object)
 }
 
-// JSONSchema describes both forms.
 func (s *ImportedScores) JSONSchema(g *source.Generator) map[string]any {
 	return map[string]any{"anyOf": []any{g.Of(&s.Named), g.Of(&Expr{})}}
 }
@@ -198,7 +195,6 @@ func (w *WhenCut) DecodeNode(n *source.Node, d *source.Decoder) {
 	}
 }
 
-// JSONSchema describes both values.
 func (w *WhenCut) JSONSchema(*source.Generator) map[string]any {
 	return map[string]any{"enum": []any{0, "score"}}
 }
@@ -220,7 +216,6 @@ func (c *Counting) DecodeNode(n *source.Node, d *source.Decoder) {
 	}
 }
 
-// JSONSchema describes both values.
 func (c *Counting) JSONSchema(*source.Generator) map[string]any {
 	return map[string]any{"enum": []any{CountsRun, CountsFile}}
 }
@@ -274,13 +269,7 @@ func (m *Import) loop(l *loader, configuration string, limits *Limits) *Loop {
 const recordedRubric = "what was in the log"
 
 func (m *Import) loopTree(configuration string, limits *Limits) *source.Node {
-	object := func(pairs ...any) *source.Object {
-		o := &source.Object{}
-		for i := 0; i < len(pairs); i += 2 {
-			o.Keys, o.Values = append(o.Keys, pairs[i].(string)), append(o.Values, pairs[i+1])
-		}
-		return o
-	}
+	object := source.ObjectOf
 	tree := source.New(m.Tree, object(
 		"loop", m.Name,
 		"agent", object("model", configuration, "reply", "json"),
@@ -289,7 +278,7 @@ func (m *Import) loopTree(configuration string, limits *Limits) *source.Node {
 	if m.Evaluates() {
 		evaluate := object("judge", object("model", configuration, "rubric", recordedRubric), "confidence", "double(judge.confidence)")
 		if m.Iterations.Passed != nil {
-			evaluate.Keys, evaluate.Values = append(evaluate.Keys, "passed"), append(evaluate.Values, "bool(judge.passed)")
+			evaluate.Set("passed", "bool(judge.passed)")
 		}
 		tree.Set("evaluate", source.New(m.Tree, evaluate))
 	}

@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -416,11 +417,8 @@ func (f folder) nearFile(file string) string {
 	if slices.Contains(names, path.Base(file)) {
 		return "it is a link to a file that does not exist"
 	}
-	if closest := source.Closest(path.Base(file), names); closest != "" {
-		return fmt.Sprintf("did you mean %q?", path.Join(path.Dir(file), closest))
-	}
-	if similar := sameStart(path.Base(file), names); similar != "" {
-		return fmt.Sprintf("did you mean %q?", path.Join(path.Dir(file), similar))
+	if near := cmp.Or(source.Closest(path.Base(file), names), sameStart(path.Base(file), names)); near != "" {
+		return fmt.Sprintf("did you mean %q?", path.Join(path.Dir(file), near))
 	}
 	elsewhere := false
 	_ = f.walk(func(fsys fs.FS) error {

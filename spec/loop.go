@@ -336,7 +336,6 @@ func (e *Expr) DecodeNode(n *source.Node, d *source.Decoder) {
 	}
 }
 
-// JSONSchema describes an expression.
 func (e *Expr) JSONSchema(*source.Generator) map[string]any {
 	return map[string]any{"type": []any{"string", "number", "boolean"}, "description": "A CEL expression."}
 }
@@ -347,7 +346,6 @@ func (p *Prompt) DecodeNode(n *source.Node, d *source.Decoder) {
 	d.Decode(n, &p.Text)
 }
 
-// JSONSchema describes a prompt.
 func (p *Prompt) JSONSchema(*source.Generator) map[string]any {
 	return map[string]any{"type": "string", "description": "Text with CEL inside {{ }}."}
 }

@@ -94,7 +94,6 @@ func (c *CacheMarks) DecodeNode(n *source.Node, d *source.Decoder) {
 	}
 }
 
-// JSONSchema describes both forms.
 func (c *CacheMarks) JSONSchema(*source.Generator) map[string]any {
 	part := map[string]any{"enum": cacheMarks}
 	return map[string]any{"anyOf": []any{part, map[string]any{"type": "array", "items": part, "minItems": 1}}}
@@ -162,12 +161,10 @@ func (r *Replies) DecodeNode(n *source.Node, d *source.Decoder) {
 	}
 }
 
-// JSONSchema describes them.
 func (r *Replies) JSONSchema(*source.Generator) map[string]any {
 	return map[string]any{"type": "array", "minItems": 1}
 }
 
-// JSONSchema describes both forms.
 func (r *Responses) JSONSchema(g *source.Generator) map[string]any {
 	return map[string]any{"anyOf": []any{
 		map[string]any{"type": "string", "minLength": 1, "description": "A .yaml, .json or .jsonl file that holds a list."},
@@ -210,7 +207,6 @@ func (h *Headers) DecodeNode(n *source.Node, d *source.Decoder) {
 	}
 }
 
-// JSONSchema describes them.
 func (h *Headers) JSONSchema(g *source.Generator) map[string]any {
 	return (*source.Named[Header])(h).JSONSchema(g)
 }
@@ -235,7 +231,6 @@ func (h *Header) DecodeNode(n *source.Node, d *source.Decoder) {
 	}
 }
 
-// JSONSchema describes both forms.
 func (h *Header) JSONSchema(g *source.Generator) map[string]any {
 	return map[string]any{"anyOf": []any{map[string]any{"type": "string"}, g.Struct(fromEnvironment{})}}
 }

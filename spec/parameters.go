@@ -21,9 +21,7 @@ func (l *loader) checkParameters(t *Tool) {
 		return
 	}
 	if kind := n.Get("type"); kind == nil || kind.Text != "object" {
-		at := n
-		at = cmp.Or(kind, at)
-		l.fault(at, parametersHint, "arguments are an object, so parameters need type: object")
+		l.fault(cmp.Or(kind, n), parametersHint, "arguments are an object, so parameters need type: object")
 		return
 	}
 	if at, what := wrongSchema(t.Parameters, n); what != "" {
@@ -235,8 +233,7 @@ func (l *Loop) applyPresets() {
 	if l.Evaluate != nil {
 		l.Evaluate.Fix = cmp.Or(l.Evaluate.Fix, "all")
 		for i := range l.Evaluate.Checks {
-			one := 1.0
-			l.Evaluate.Checks[i].Weight = cmp.Or(l.Evaluate.Checks[i].Weight, &one)
+			l.Evaluate.Checks[i].Weight = cmp.Or(l.Evaluate.Checks[i].Weight, new(1.0))
 		}
 	}
 }
@@ -274,9 +271,9 @@ func presetNode(tree, at *source.Node) (Kind, *source.Node) {
 	preset := patternConditions[Pattern(pattern.Text)]
 	switch preset.Kind {
 	case KindConfidence:
-		return preset.Kind, source.New(at, &source.Object{Keys: []string{"threshold"}, Values: []any{preset.Confidence.Threshold.Value}})
+		return preset.Kind, source.New(at, source.ObjectOf("threshold", preset.Confidence.Threshold.Value))
 	case KindNoImprovement:
-		return preset.Kind, source.New(at, &source.Object{Keys: []string{"patience"}, Values: []any{preset.NoImprovement.Patience.Value}})
+		return preset.Kind, source.New(at, source.ObjectOf("patience", preset.NoImprovement.Patience.Value))
 	}
 	return "", nil
 }
@@ -356,7 +353,7 @@ func withRole(tree *source.Node) *source.Node {
 	case phases == nil:
 		phases = source.New(preset, []any{})
 		for i, name := range rolePhases {
-			phases.Append(source.New(preset, &source.Object{Keys: []string{"name", "max_iterations"}, Values: []any{name, limits[i]}}))
+			phases.Append(source.New(preset, source.ObjectOf("name", name, "max_iterations", limits[i])))
 		}
 	case phases.Kind == source.List:
 		phases = withLimits(phases, limits, preset)
@@ -403,8 +400,7 @@ func withTotal(tree *source.Node) (*source.Node, *source.Fault) {
 		return tree, nil // which is refused as it stands
 	}
 	if written := totalOf(tree.Get("terminate")); written != nil {
-		f := total.Fault("keep one of them", "max_iterations stands here and in terminate at line %d", written.Pos.Line)
-		return tree, &f
+		return tree, new(total.Fault("keep one of them", "max_iterations stands here and in terminate at line %d", written.Pos.Line))
 	}
 	c := *tree
 	c.Entries = slices.DeleteFunc(slices.Clone(tree.Entries), func(e source.Entry) bool { return e.Key == "max_iterations" })

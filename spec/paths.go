@@ -598,7 +598,8 @@ func combinations(sweep []dimension) int64 {
 	return n
 }
 
-func thousands(n int64) string {
+// Thousands is a whole number, of whatever type, in groups of three digits.
+func Thousands(n any) string {
 	digits := fmt.Sprint(n)
 	for i := len(digits) - 3; i > 0; i -= 3 {
 		digits = digits[:i] + "," + digits[i:]

@@ -172,7 +172,6 @@ func isZero(n *source.Node) bool {
 	return value == int64(0) || value == 0.0
 }
 
-// JSONSchema describes both forms.
 func (p *Price) JSONSchema(g *source.Generator) map[string]any {
 	return map[string]any{"anyOf": []any{map[string]any{"const": "free"}, g.Struct(*p)}}
 }
@@ -195,7 +194,6 @@ func (day *Date) DecodeNode(n *source.Node, d *source.Decoder) {
 	*day = Date(n.Text)
 }
 
-// JSONSchema describes it.
 func (day *Date) JSONSchema(*source.Generator) map[string]any {
 	return map[string]any{"type": "string", "format": "date"}
 }

@@ -64,16 +64,25 @@ func (f *dataFile) yieldDocument(each *Expr, yield func(row, error) bool) {
 
 // yieldGathered makes doc of the rows of a streamed file.
 func (f *dataFile) yieldGathered(streamed iter.Seq2[row, error], each *Expr, yield func(row, error) bool) {
-	doc := []any{}
-	for r, err := range streamed {
-		if err != nil {
-			yield(r, err)
-			return
-		}
-		doc = append(doc, r.value)
+	doc, err := gathered(streamed)
+	if err != nil {
+		yield(row{dataFile: f}, err)
+		return
 	}
 	f.whole = true
 	f.yieldEach(doc, each, yield)
+}
+
+// gathered are the values of rows.
+func gathered(rows iter.Seq2[row, error]) ([]any, error) {
+	doc := []any{}
+	for r, err := range rows {
+		if err != nil {
+			return nil, err
+		}
+		doc = append(doc, r.value)
+	}
+	return doc, nil
 }
 
 func (f *dataFile) yieldEach(doc any, each *Expr, yield func(row, error) bool) {
@@ -213,14 +222,7 @@ func newScanner(r io.Reader) *bufio.Scanner {
 // document reads a file as one value: a .json or .yaml file, or the rows of a .parquet file.
 func (f *dataFile) document() (any, error) {
 	if f.isParquet() {
-		doc := []any{}
-		for r, err := range f.parquetRows {
-			if err != nil {
-				return nil, err
-			}
-			doc = append(doc, r.value)
-		}
-		return doc, nil
+		return gathered(f.parquetRows)
 	}
 	text, err := f.read()
 	if err != nil {
@@ -685,32 +687,18 @@ func (d *Document) TaskFiles() ([]DataFile, error) {
 
 func (d *Document) hashAll(references []string) (files []DataFile, err error) {
 	for _, reference := range references {
-		found, err := d.hashFound(reference)
+		at, found, err := d.roots.files(d.folder, reference)
 		if err != nil {
 			return nil, err
 		}
-		files = append(files, found...)
-	}
-	return files, nil
-}
-
-func (d *Document) hashFound(reference string) ([]DataFile, error) {
-	at, err := d.roots.resolve(d.folder, reference)
-	if err != nil {
-		return nil, err
-	}
-	found, err := at.folder.glob(at.path)
-	if err != nil {
-		return nil, err
-	}
-	prefix := reference[:len(reference)-len(at.path)] // the root
-	var files []DataFile
-	for _, file := range found {
-		sum, err := at.folder.sum(file)
-		if err != nil {
-			return nil, err
+		root := reference[:len(reference)-len(at.path)]
+		for _, file := range found {
+			sum, err := at.folder.sum(file)
+			if err != nil {
+				return nil, err
+			}
+			files = append(files, DataFile{Name: root + file, Hash: sum})
 		}
-		files = append(files, DataFile{Name: prefix + file, Hash: sum})
 	}
 	return files, nil
 }

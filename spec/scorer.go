@@ -205,7 +205,6 @@ func (p *ScorerPart) DecodeNode(n *source.Node, d *source.Decoder) {
 	d.Decode(n, p.Scorer)
 }
 
-// JSONSchema describes both forms.
 func (p *ScorerPart) JSONSchema(g *source.Generator) map[string]any {
 	return map[string]any{"anyOf": []any{map[string]any{"type": "string", "minLength": 1}, g.Struct(Scorer{})}}
 }
@@ -233,7 +232,6 @@ func (e *Extract) DecodeNode(n *source.Node, d *source.Decoder) {
 
 type extractMapping Extract
 
-// JSONSchema describes both forms.
 func (e *Extract) JSONSchema(g *source.Generator) map[string]any {
 	return map[string]any{"anyOf": []any{map[string]any{"type": "string"}, g.Struct(*e)}}
 }
@@ -458,15 +456,15 @@ func (l *loader) affordsConfigurations(at *source.Node, n int64, file *loopFile)
 	switch {
 	case told:
 	case l.effort.combinations > maxCombinations && n == 1:
-		l.fault(at, hint, "a suite may have %s configurations", thousands(maxCombinations))
+		l.fault(at, hint, "a suite may have %s configurations", Thousands(maxCombinations))
 	case l.effort.combinations > maxCombinations:
-		count := thousands(n)
+		count := Thousands(n)
 		if n == manyCombinations {
 			count = "more than " + count
 		}
-		l.fault(at, hint, "this sweep has %s combinations; a suite may have %s", count, thousands(maxCombinations))
+		l.fault(at, hint, "this sweep has %s combinations; a suite may have %s", count, Thousands(maxCombinations))
 	case l.effort.values > maxValues:
-		l.fault(at, hint, "the loops of all configurations have more than %s values together", thousands(maxValues))
+		l.fault(at, hint, "the loops of all configurations have more than %s values together", Thousands(maxValues))
 	default:
 		return true
 	}

@@ -98,7 +98,7 @@ type SuiteBudget struct {
 // resolveAll makes all configurations of a suite. Where there are too many it makes none, which would take long.
 func (l *loader) resolveAll(s *Suite) (all []Resolved) {
 	if len(s.Configurations) > maxCombinations {
-		l.fault(s.Tree.Get("configurations").Items[maxCombinations], "", "a suite may have %s configurations", thousands(maxCombinations))
+		l.fault(s.Tree.Get("configurations").Items[maxCombinations], "", "a suite may have %s configurations", Thousands(maxCombinations))
 		return nil
 	}
 	for i := range s.Configurations {
@@ -247,7 +247,6 @@ func (r *Reducers) DecodeNode(n *source.Node, d *source.Decoder) {
 	*r = oneOrMore[string](n, d, reducerTag)
 }
 
-// JSONSchema describes both forms.
 func (r *Reducers) JSONSchema(g *source.Generator) map[string]any {
 	return oneOrMoreSchema(g.Tagged("", reducerTag))
 }
@@ -260,7 +259,6 @@ const countTag reflect.StructTag = `min:"1" max:"1000000"`
 // DecodeNode takes a number or a list.
 func (k *Numbers) DecodeNode(n *source.Node, d *source.Decoder) { *k = oneOrMore[int](n, d, countTag) }
 
-// JSONSchema describes both forms.
 func (k *Numbers) JSONSchema(g *source.Generator) map[string]any {
 	return oneOrMoreSchema(g.Tagged(0, countTag))
 }
@@ -410,7 +408,6 @@ func (m *Margins) DecodeNode(n *source.Node, d *source.Decoder) {
 	m.Of = append(m.Of, all)
 }
 
-// JSONSchema describes both forms.
 func (m *Margins) JSONSchema(g *source.Generator) map[string]any {
 	number := g.Tagged(float64(0), marginBounds)
 	return map[string]any{"anyOf": []any{number, map[string]any{"type": "object", "additionalProperties": number}}}
@@ -421,10 +418,7 @@ func (l *loader) checkMargins(s *Suite) {
 	if s.Margin == nil {
 		return
 	}
-	names := append([]string{AllScores, AllAmounts}, Amounts...)
-	for i := range s.Scorers {
-		names = append(names, s.Scorers[i].Name)
-	}
+	names := slices.Concat([]string{AllScores, AllAmounts}, Amounts, s.scoreNames())
 	for _, m := range s.Margin.Of {
 		if !slices.Contains(names, m.Key) {
 			l.fault(m.Node, didYouMean(m.Key, names), "nothing that is compared is called %q", m.Key)
@@ -465,7 +459,6 @@ func (j *JSON) DecodeNode(n *source.Node, d *source.Decoder) {
 	*j = text
 }
 
-// JSONSchema describes any mapping.
 func (j *JSON) JSONSchema(*source.Generator) map[string]any { return map[string]any{"type": "object"} }
 
 // valueOf turns a plain value of YAML into one of expressions: every number is a double there, as in JSON.

@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -139,15 +140,8 @@ func (l *Loop) commandNodes() (commands []*source.Node) {
 		commands = append(commands, t.Node.Get("command"), t.Node.Get("mcp").Get("command"))
 	}
 	if l.Evaluate != nil {
-		judge := l.Evaluate.Node.Get("command")
-		if long := judge.Get("command"); long != nil {
-			judge = long
-		}
-		test := l.Evaluate.Node.Get("test")
-		if long := test.Get("command"); long != nil {
-			test = long
-		}
-		commands = append(commands, judge, test)
+		judge, test := l.Evaluate.Node.Get("command"), l.Evaluate.Node.Get("test")
+		commands = append(commands, cmp.Or(judge.Get("command"), judge), cmp.Or(test.Get("command"), test))
 	}
 	if l.Workspace != nil && l.Workspace.Setup != nil {
 		commands = append(commands, l.Workspace.Setup.Node.Get("command"))

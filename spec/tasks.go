@@ -68,7 +68,6 @@ func (s *Shuffle) DecodeNode(n *source.Node, d *source.Decoder) {
 	d.Decode(n, s.Seed)
 }
 
-// JSONSchema describes both forms.
 func (s *Shuffle) JSONSchema(*source.Generator) map[string]any {
 	return map[string]any{"type": []any{"boolean", "integer"}}
 }
@@ -124,7 +123,6 @@ func (t *Tasks) DecodeNode(n *source.Node, d *source.Decoder) {
 	}
 }
 
-// JSONSchema describes the three forms.
 func (t *Tasks) JSONSchema(g *source.Generator) map[string]any {
 	path := map[string]any{"type": "string", "minLength": 1, "description": "A .jsonl, .json, .yaml, .csv or .parquet file, a pattern, or a folder that ends in /."}
 	return map[string]any{"anyOf": []any{path, g.Tagged(t.Inline, `minlen:"1"`), g.Struct(*t)}}
@@ -901,7 +899,7 @@ func (d *Document) noTasks() source.Fault {
 		n++
 	}
 	if t.Where != nil && n > 0 {
-		return t.Where.Node.Fault("", "this leaves none of the %s tasks", thousands(n))
+		return t.Where.Node.Fault("", "this leaves none of the %s tasks", Thousands(n))
 	}
 	return t.Node.Fault(`a task is written {"input": "...", "target": "..."}`, "there are no tasks")
 }

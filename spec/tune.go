@@ -46,7 +46,6 @@ type tuneBounds struct {
 	To   float64 `yaml:"to" need:"required"`
 }
 
-// JSONSchema describes both forms.
 func (t *TuneRange) JSONSchema(g *source.Generator) map[string]any {
 	return map[string]any{"anyOf": []any{g.Tagged(t.Values, `minlen:"1"`), g.Struct(tuneBounds{})}}
 }

@@ -67,7 +67,6 @@ func (b *Bytes) DecodeNode(n *source.Node, d *source.Decoder) {
 	*b = Bytes(size)
 }
 
-// JSONSchema describes both forms.
 func (b *Bytes) JSONSchema(*source.Generator) map[string]any {
 	return map[string]any{"type": []any{"integer", "string"}, "description": "A size such as 500MB."}
 }
@@ -112,7 +111,6 @@ func (s *Seed) DecodeNode(n *source.Node, d *source.Decoder) {
 	s.Git, s.Ref = repository.Git, repository.Ref
 }
 
-// JSONSchema describes both forms.
 func (s *Seed) JSONSchema(*source.Generator) map[string]any {
 	text := map[string]any{"type": "string"}
 	return map[string]any{"anyOf": []any{
@@ -142,7 +140,6 @@ func (s *Sandbox) DecodeNode(n *source.Node, d *source.Decoder) {
 	}
 }
 
-// JSONSchema describes the forms.
 func (s *Sandbox) JSONSchema(g *source.Generator) map[string]any {
 	accept := map[string]any{
 		"type": "object", "properties": map[string]any{SandboxNone: map[string]any{"const": "accept"}},
@@ -198,7 +195,6 @@ func (v *Variables) DecodeNode(n *source.Node, d *source.Decoder) {
 	}
 }
 
-// JSONSchema describes them.
 func (v *Variables) JSONSchema(g *source.Generator) map[string]any {
 	return (*source.Named[Header])(v).JSONSchema(g)
 }
@@ -232,9 +228,6 @@ type Reported struct {
 
 	Node *source.Node `yaml:",here"`
 }
-
-// programKeys mean something for agents that are programs only.
-const programKeys = "env recipe models usage output on_limit steps_of"
 
 // runsPrograms reports whether a stage of the loop is a program.
 func (l *Loop) runsPrograms() bool {

@@ -197,7 +197,7 @@ func plain(v any) any {
 		o := &source.Object{}
 		for i := range x.Len() {
 			key, inside := x.At(i)
-			o.Keys, o.Values = append(o.Keys, key), append(o.Values, plain(inside))
+			o.Set(key, plain(inside))
 		}
 		return o
 	case []any:

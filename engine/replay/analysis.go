@@ -119,16 +119,6 @@ func (a *analysis) programs() bool {
 	return slices.ContainsFunc(a.stages, func(s spec.Stage) bool { return s.Agent.Command != nil })
 }
 
-// callsModels reports whether a program calls models of the suite.
-func (a *analysis) callsModels() bool {
-	return slices.ContainsFunc(a.stages, func(s spec.Stage) bool { return len(s.Agent.Models) > 0 })
-}
-
-// warned reports whether any agent is told how many steps remain.
-func (a *analysis) warned() bool {
-	return slices.ContainsFunc(a.stages, func(s spec.Stage) bool { return s.Agent.WarnRemaining > 0 })
-}
-
 // isLimit reports whether a condition of that name is a max_iterations.
 func isLimit(conditions []spec.Condition, name string) bool {
 	return slices.ContainsFunc(conditions, func(c spec.Condition) bool {
@@ -224,10 +214,10 @@ func (a *analysis) agent(rest string) Parameter {
 	case "warn_remaining":
 		return Parameter{Class: Calls, Why: "it tells the agent how many steps remain"}
 	case "max_steps", "steps_of":
-		if a.callsModels() {
+		if slices.ContainsFunc(a.stages, func(s spec.Stage) bool { return len(s.Agent.Models) > 0 }) {
 			return Parameter{Class: Partly, Why: "runs whose programs make no more steps than both limits are exact, and those that end with the iteration that the lower one ends; the others need calls from the next iteration"}
 		}
-		if a.warned() {
+		if slices.ContainsFunc(a.stages, func(s spec.Stage) bool { return s.Agent.WarnRemaining > 0 }) {
 			return Parameter{Class: Partly, Why: "runs whose conversations end before warn_remaining announces either limit are exact, the others need calls"}
 		}
 		return Parameter{Class: Partly, Why: "runs whose conversations end before both limits are exact, and those that end where the agent reaches the lower one; the others need calls"}

@@ -64,8 +64,7 @@ func (w *Words) Pack(s *record.Signals) Recorded {
 	c := coder{words: w, writing: true, out: w.out[:0], room: &w.room}
 	for i := range s.Iterations {
 		w.room.free()
-		it := iterationOf(&w.room, s, &s.Iterations[i])
-		c.iteration(&it)
+		c.iteration(new(iterationOf(&w.room, s, &s.Iterations[i])))
 	}
 	w.out = c.out
 	return Recorded{Run: run, packed: string(c.out), made: int32(len(s.Iterations)), words: w.all}
@@ -336,8 +335,7 @@ func (c *coder) text(v *string) {
 
 func (c *coder) word(v *string) {
 	if c.writing {
-		at := c.words.place(*v)
-		integer(c, &at)
+		integer(c, new(c.words.place(*v)))
 		return
 	}
 	at := 0

@@ -725,8 +725,7 @@ func (w *walk) recordedCut(p *pass, recorded *record.Iteration) {
 func (w *walk) refusedNext(p *pass, recorded *record.Iteration) {
 	if next := w.run.Next; next != nil && next.Kind != "" {
 		limits, _ := w.rules.CallLimits()
-		call := record.Call{Kind: next.Kind, Reserved: next.Reserved, Arrived: next.Arrived}
-		reason := limits.Refuses(w.callsBefore(recorded, len(recorded.Calls)), &call)
+		reason := limits.Refuses(w.callsBefore(recorded, len(recorded.Calls)), &record.Call{Kind: next.Kind, Reserved: next.Reserved, Arrived: next.Arrived})
 		if reason == "" {
 			reason = w.refusedNextStep(recorded)
 		}

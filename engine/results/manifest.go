@@ -118,13 +118,11 @@ func configurationHead(c *spec.Resolved) (record.ConfigurationHead, error) {
 // which was killed does not say it.
 func Count(dir string, m *record.Manifest) error {
 	m.Totals = record.Totals{Planned: m.Totals.Planned}
-	for s, err := range record.ReadSignals(dir) {
-		if record.Unreadable(err) {
+	for s, err := range record.Sound(record.ReadSignals(dir)) {
+		if err != nil {
 			return exit.Unmeasured(fmt.Errorf("counting the runs: %w", err))
 		}
-		if err == nil {
-			m.Totals.Add(s)
-		}
+		m.Totals.Add(s)
 	}
 	return nil
 }

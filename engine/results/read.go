@@ -93,8 +93,7 @@ func (l *Following) Add(run *record.Run, scores []record.Score) {
 	defer l.mu.Unlock()
 	one := replay.Recorded{Run: run} // others may be reading it
 	if !l.c.selection.Texts {
-		signals := run.Signals()
-		one = l.c.words.Pack(&signals)
+		one = l.c.words.Pack(new(run.Signals()))
 	}
 	l.c.add(one)
 	for i := range scores {

@@ -110,8 +110,7 @@ func Resolve(s *spec.Suite, configurations []spec.Resolved) (*Resolved, error) {
 	}
 	loops := &source.Object{}
 	for i := range configurations {
-		loops.Keys = append(loops.Keys, configurations[i].Name)
-		loops.Values = append(loops.Values, served.plain(configurations[i].Loop))
+		loops.Set(configurations[i].Name, served.plain(configurations[i].Loop))
 	}
 	if r.Configurations, err = objectOf(loops); err == nil {
 		r.Delegates, err = objectOf(served.all())
@@ -125,30 +124,19 @@ func ResolveImport(m *spec.Import, loops []spec.Resolved) (*Resolved, error) {
 	models, configurations, all := &source.Object{}, []any{}, &source.Object{}
 	for i := range loops {
 		name := loops[i].Name
-		models.Keys = append(models.Keys, name)
-		models.Values = append(models.Values, plainObject("provider", "script", "responses", []any{"recorded"}))
-		configurations = append(configurations, plainObject("name", name, "loop", name))
-		all.Keys, all.Values = append(all.Keys, name), append(all.Values, loops[i].Loop.Tree.Plain())
+		models.Set(name, source.ObjectOf("provider", "script", "responses", []any{"recorded"}))
+		configurations = append(configurations, source.ObjectOf("name", name, "loop", name))
+		all.Set(name, loops[i].Loop.Tree.Plain())
 	}
 	r := &Resolved{Import: &Object{}}
 	var err error
-	if r.Suite, err = objectOf(plainObject("suite", m.Name, "tasks", TasksFile, "models", models, "configurations", configurations)); err != nil {
+	if r.Suite, err = objectOf(source.ObjectOf("suite", m.Name, "tasks", TasksFile, "models", models, "configurations", configurations)); err != nil {
 		return nil, err
 	}
 	if *r.Import, err = objectOf(m.Tree.Plain()); err == nil {
 		r.Configurations, err = objectOf(all)
 	}
 	return r, err
-}
-
-// plainObject is a map of a YAML file, of keys and values in turn.
-func plainObject(pairs ...any) *source.Object {
-	o := &source.Object{}
-	for i := 0; i < len(pairs); i += 2 {
-		key, _ := pairs[i].(string)
-		o.Keys, o.Values = append(o.Keys, key), append(o.Values, pairs[i+1])
-	}
-	return o
 }
 
 // objectOf is a value of a YAML file, which is a map, as JSON.
@@ -158,35 +146,13 @@ func objectOf(plain any) (all Object, err error) {
 		return nil, nil
 	}
 	for i, key := range o.Keys {
-		text, err := plainJSON(o.Values[i])
+		text, err := json.Marshal(o.Values[i])
 		if err != nil {
 			return nil, fmt.Errorf("writing the spec: %w", err)
 		}
 		all = append(all, Field{key, text})
 	}
 	return all, nil
-}
-
-// plainJSON is a value of a YAML file as JSON, its keys in their order.
-func plainJSON(value any) (json.RawMessage, error) {
-	switch v := value.(type) {
-	case *source.Object:
-		o, err := objectOf(v)
-		if err != nil {
-			return nil, err
-		}
-		return o.MarshalJSON()
-	case []any:
-		list := make([]json.RawMessage, len(v))
-		for i := range v {
-			var err error
-			if list[i], err = plainJSON(v[i]); err != nil {
-				return nil, err
-			}
-		}
-		return json.Marshal(list)
-	}
-	return json.Marshal(value)
 }
 
 // delegatedLoops are those to which others hand tasks. Their files are named from
@@ -228,8 +194,7 @@ func freeName(base string, taken []string) string {
 func (d *delegatedLoops) all() *source.Object {
 	all := &source.Object{}
 	for i := 0; i < len(d.loops); i++ { // plain finds more
-		plain := d.plain(d.loops[i])
-		all.Keys, all.Values = append(all.Keys, d.names[i]), append(all.Values, plain)
+		all.Set(d.names[i], d.plain(d.loops[i]))
 	}
 	return all
 }
@@ -240,10 +205,8 @@ func field(of any, key string) any {
 	if o == nil {
 		return nil
 	}
-	if i := slices.Index(o.Keys, key); i >= 0 {
-		return o.Values[i]
-	}
-	return nil
+	value, _ := o.Get(key)
+	return value
 }
 
 // ReadResolved reads the resolved spec of a manifest; of one that has none it is
@@ -481,11 +444,10 @@ func (r *Resolved) keepDelegates(kept, now *Resolved) error {
 			}
 			plain := tree.Plain()
 			renameDelegates(plain, func(name string) string { return cmp.Or(names[name], name) })
-			text, err := plainJSON(plain)
-			if err != nil {
+			var err error
+			if loops[i].Value, err = json.Marshal(plain); err != nil {
 				return err
 			}
-			loops[i].Value = text
 		}
 	}
 	return nil

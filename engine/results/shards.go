@@ -267,11 +267,11 @@ func Durations(path string) (map[string]time.Duration, error) {
 		return nil, exit.Usage(Hint(path), "--shard-weights %s: %w", path, err)
 	}
 	sums, runs := map[string]time.Duration{}, map[string]time.Duration{}
-	for s, err := range earlier.Signals() {
-		if record.Unreadable(err) {
+	for s, err := range record.Sound(earlier.Signals()) {
+		if err != nil {
 			return nil, exit.With(exit.NotMeasured, "", "reading the weights: %w", err)
 		}
-		if err == nil && s.Outcome.Counts() && !s.Untimed {
+		if s.Outcome.Counts() && !s.Untimed {
 			sums[s.Task] += s.Elapsed
 			runs[s.Task]++
 		}

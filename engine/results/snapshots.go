@@ -27,13 +27,11 @@ type askedFor struct {
 // again.
 func OpenSnapshots(dir string) (*Snapshots, error) {
 	s := &Snapshots{}
-	for one, err := range record.ReadSnapshots(dir) {
-		if record.Unreadable(err) {
+	for one, err := range record.Sound(record.ReadSnapshots(dir)) {
+		if err != nil {
 			return nil, exit.Unmeasured(err)
 		}
-		if err == nil {
-			s.put(one)
-		}
+		s.put(one)
 	}
 	return s, nil
 }

@@ -122,8 +122,7 @@ func costOf(u record.Usage) *float64 {
 	if !u.Priced() {
 		return nil
 	}
-	usd := u.Cost.Dollars()
-	return &usd
+	return new(u.Cost.Dollars())
 }
 
 // some is nil for what is not there.
@@ -144,12 +143,10 @@ func rowOfRun(r *record.Run) runRow {
 		WaitedS: r.Volatile.Waited.Seconds(), Simulated: r.Simulated,
 	}
 	if !r.Untimed {
-		seconds := r.Elapsed.Seconds()
-		made.ElapsedS = &seconds
+		made.ElapsedS = new(r.Elapsed.Seconds())
 	}
 	if !r.Volatile.Started.IsZero() {
-		started := r.Volatile.Started.UTC()
-		made.Started = &started
+		made.Started = new(r.Volatile.Started.UTC())
 	}
 	if o.Error != nil {
 		made.ErrorClass, made.Error = some(string(o.Error.Class)), some(o.Error.Message)
@@ -219,26 +216,9 @@ func WriteTables(dir, out, format string, warn func(error)) (n Written, err erro
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return n, err
 	}
-	runs, err := newTable[runRow](filepath.Join(out, "runs."+format))
-	if err != nil {
-		return n, err
-	}
-	defer runs.closeInto(&err)
-	iterations, err := newTable[iterationRow](filepath.Join(out, "iterations."+format))
-	if err != nil {
-		return n, err
-	}
-	defer iterations.closeInto(&err)
-	scores, err := newTable[scoreRow](filepath.Join(out, "scores."+format))
-	if err != nil {
-		return n, err
-	}
-	defer scores.closeInto(&err)
-	steps, err := newTable[stepRow](filepath.Join(out, "steps."+format))
-	if err != nil {
-		return n, err
-	}
-	defer steps.closeInto(&err)
+	runs, iterations := newTable[runRow](out, "runs", format), newTable[iterationRow](out, "iterations", format)
+	scores, steps := newTable[scoreRow](out, "scores", format), newTable[stepRow](out, "steps", format)
+	defer func() { err = errors.Join(err, steps.close(), scores.close(), iterations.close(), runs.close()) }()
 	for r, err := range record.ReadRuns(dir) {
 		switch {
 		case record.Unreadable(err):
@@ -268,12 +248,9 @@ func WriteTables(dir, out, format string, warn func(error)) (n Written, err erro
 // the scores.
 func writeSteps(dir string, to *table[stepRow]) (n int, err error) {
 	key := func(s *record.Snapshot) string { return s.Run + "\x00" + s.Key + "\x00" + strconv.Itoa(s.Iteration) }
-	for s, err := range lastOf(record.ReadSnapshots(dir), record.ReadSnapshots(dir), key) {
-		if record.Unreadable(err) {
-			return n, err
-		}
+	for s, err := range record.Sound(lastOf(record.ReadSnapshots(dir), record.ReadSnapshots(dir), key)) {
 		if err != nil {
-			continue
+			return n, err
 		}
 		for _, step := range s.Steps {
 			for _, name := range s.Scorers() {
@@ -340,6 +317,7 @@ type table[T any] struct {
 	parquet *parquet.GenericWriter[T]
 	csv     *csv.Writer
 	cells   []string // of the row that is written
+	err     error    // of the file's beginning
 
 	rows, bytes int // of texts, in the row group of Parquet that is in memory
 }
@@ -347,26 +325,30 @@ type table[T any] struct {
 // A row group of Parquet is in memory until it is written: it ends at so many rows, or bytes of texts.
 const mostRows, mostBytes = 50_000, 8 << 20
 
-func newTable[T any](path string) (*table[T], error) {
-	file, err := os.Create(path)
-	if err != nil {
-		return nil, err
+// newTable begins a file. What goes wrong is told by each write.
+func newTable[T any](dir, name, format string) *table[T] {
+	t := &table[T]{}
+	if t.file, t.err = os.Create(filepath.Join(dir, name+"."+format)); t.err != nil {
+		return t
 	}
-	t := &table[T]{file: file}
-	if filepath.Ext(path) == ".parquet" {
+	if format == "parquet" {
 		options := []parquet.WriterOption{parquet.Compression(&parquet.Snappy), parquet.CreatedBy("agentbench", "", "")}
 		for _, long := range []string{"output", "answer", "explanation", "error"} { // the least and largest text of every page stay in memory
 			options = append(options, parquet.SkipPageBounds(long))
 		}
-		t.parquet = parquet.NewGenericWriter[T](file, options...)
-		return t, nil
+		t.parquet = parquet.NewGenericWriter[T](t.file, options...)
+		return t
 	}
-	t.csv = csv.NewWriter(file)
-	return t, t.csv.Write(columnsOf(reflect.TypeFor[T]()))
+	t.csv = csv.NewWriter(t.file)
+	t.err = t.csv.Write(columnsOf(reflect.TypeFor[T]()))
+	return t
 }
 
 func (t *table[T]) write(row T) error {
 	value := reflect.ValueOf(&row).Elem()
+	if t.err != nil {
+		return t.err
+	}
 	if t.csv != nil {
 		t.cells = appendCells(t.cells[:0], value)
 		return t.csv.Write(t.cells)
@@ -382,14 +364,16 @@ func (t *table[T]) write(row T) error {
 	return t.parquet.Flush()
 }
 
-// closeInto ends the file. What goes wrong is added to the error.
-func (t *table[T]) closeInto(err *error) {
-	if t.csv != nil {
+// close ends the file. It also gives what went wrong at its beginning.
+func (t *table[T]) close() error {
+	switch {
+	case t.csv != nil:
 		t.csv.Flush()
-		*err = errors.Join(*err, t.csv.Error(), t.file.Close())
-		return
+		return errors.Join(t.csv.Error(), t.file.Close())
+	case t.parquet != nil:
+		return errors.Join(t.parquet.Close(), t.file.Close())
 	}
-	*err = errors.Join(*err, t.parquet.Close(), t.file.Close())
+	return t.err
 }
 
 // textBytes is the length of a row's texts.

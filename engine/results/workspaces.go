@@ -59,26 +59,19 @@ func (m Moment) String() string {
 
 // ParseMoment reads RUN, RUN@ITERATION or RUN@ITERATION.STEP.
 func ParseMoment(text string) Moment {
-	run, at, _ := cutLast(text, "@")
-	iteration, step, steps := strings.Cut(at, ".")
+	last := strings.LastIndex(text, "@")
+	iteration, step, steps := strings.Cut(text[last+1:], ".")
 	n, err := strconv.Atoi(iteration)
-	if err != nil || n < 1 {
+	if err != nil || n < 1 || last < 0 {
 		return Moment{Run: text}
 	}
-	m := Moment{Run: run, Iteration: n}
+	m := Moment{Run: text[:last], Iteration: n}
 	if steps {
 		if m.Step, err = strconv.Atoi(step); err != nil || m.Step < 1 {
 			return Moment{Run: text}
 		}
 	}
 	return m
-}
-
-func cutLast(text, mark string) (before, after string, found bool) {
-	if at := strings.LastIndex(text, mark); at >= 0 {
-		return text[:at], text[at+len(mark):], true
-	}
-	return text, "", false
 }
 
 // Tree names the state of a run at a moment.
@@ -228,11 +221,11 @@ func joinKept(ctx context.Context, out string, parts []record.Part) (err error) 
 	if err != nil {
 		return err
 	}
-	for s, err := range record.ReadSignals(out) {
-		if record.Unreadable(err) {
+	for s, err := range record.Sound(record.ReadSignals(out)) {
+		if err != nil {
 			return err
 		}
-		if err != nil || !filepath.IsLocal(filepath.FromSlash(s.ID)) {
+		if !filepath.IsLocal(filepath.FromSlash(s.ID)) {
 			continue
 		}
 		of := filepath.Join(Workspaces, keptFolder, filepath.FromSlash(s.ID))
@@ -339,13 +332,11 @@ func namedStates(dir string) (named map[string][]string, order []string, err err
 		}
 		named[tree] = append(named[tree], at.String())
 	}
-	for run, err := range record.ReadRuns(dir) {
-		if record.Unreadable(err) {
+	for run, err := range record.Sound(record.ReadRuns(dir)) {
+		if err != nil {
 			return nil, nil, exit.Unmeasured(err)
 		}
-		if err == nil {
-			statesOf(run, note)
-		}
+		statesOf(run, note)
 	}
 	return named, order, nil
 }

@@ -306,16 +306,27 @@ type Hinter interface{ KeyHint(key string) string }
 // ValueHinter is implemented by structs that know what people mean by a text in their place.
 type ValueHinter interface{ ValueHint(text string) string }
 
+// Switch is implemented by structs in whose place off may stand: it switches off the one field that they cannot do without.
+type Switch interface{ Switch() *Maybe[int] }
+
 // structure fills the fields of a struct. A required key that was misspelt is not missing as well; beside a key of
 // which only the place is known, the missing ones are told in its hint.
 func (d *Decoder) structure(n *Node, v reflect.Value, r rules) {
 	s := d.shape(v.Type())
+	what := wanted(v.Type(), r)
+	if part, ok := v.Addr().Interface().(Switch); ok {
+		if n.Kind == String && n.Text == "off" {
+			*part.Switch() = Maybe[int]{Set: true, Off: true}
+			return
+		}
+		what = "a mapping"
+	}
 	if n.Kind != Map {
 		instead := ""
 		if h, ok := v.Addr().Interface().(ValueHinter); ok && n.Kind != List {
 			instead = h.ValueHint(n.Text)
 		}
-		d.Fault(n, cmp.Or(instead, hint(n, v.Type()), knownKeys(s.names())), "want %s, got %s", wanted(v.Type(), r), n.describe())
+		d.Fault(n, cmp.Or(instead, hint(n, v.Type()), knownKeys(s.names())), "want %s, got %s", what, n.describe())
 		return
 	}
 	if s.here != nil {

@@ -350,7 +350,7 @@ func wanted(t reflect.Type, r rules) string {
 		return "a duration" + r.interval() + ", such as 30s"
 	case t == durationType:
 		return "a duration such as 30s"
-	case reflect.PointerTo(t).Implements(hookType):
+	case reflect.PointerTo(t).Implements(hookType) || reflect.PointerTo(t).Implements(reflect.TypeFor[Switch]()):
 		return "a value"
 	case kind == reflect.String && r.enum != nil:
 		return "one of " + strings.Join(r.enum, ", ")

@@ -64,8 +64,7 @@ func (w *rewriter) put(from, to int, text string) {
 
 func (w *rewriter) refuse(n *Node, format string, args ...any) {
 	if w.fault == nil {
-		f := n.Fault("change it by hand", format, args...)
-		w.fault = &f
+		w.fault = new(n.Fault("change it by hand", format, args...))
 	}
 }
 

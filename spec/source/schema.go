@@ -76,6 +76,8 @@ func (g *Generator) reference(t reflect.Type) map[string]any {
 			g.definitions[name] = writer.JSONSchema(g)
 		case shapeOf(t).hook:
 			g.definitions[name] = map[string]any{}
+		case reflect.PointerTo(t).Implements(reflect.TypeFor[Switch]()):
+			g.definitions[name] = map[string]any{"anyOf": []any{g.object(t), map[string]any{"const": "off"}}}
 		default:
 			g.definitions[name] = g.object(t)
 		}

@@ -11,6 +11,8 @@
 package source
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"math"
 	"regexp"
@@ -555,14 +557,43 @@ type Object struct {
 	Values []any // as many as keys
 }
 
+// ObjectOf is an object of keys and values in turn.
+func ObjectOf(pairs ...any) *Object {
+	o := &Object{}
+	for i := 0; i < len(pairs); i += 2 {
+		o.Set(pairs[i].(string), pairs[i+1])
+	}
+	return o
+}
+
+// Set adds a key, which the object has not, with its value.
+func (o *Object) Set(key string, value any) {
+	o.Keys, o.Values = append(o.Keys, key), append(o.Values, value)
+}
+
 // Get returns the value of a key.
 func (o *Object) Get(key string) (value any, ok bool) {
-	for i, k := range o.Keys {
-		if k == key {
-			return o.Values[i], true
-		}
+	if at := slices.Index(o.Keys, key); at >= 0 {
+		return o.Values[at], true
 	}
 	return nil, false
+}
+
+// MarshalJSON keeps the order of the keys.
+func (o *Object) MarshalJSON() ([]byte, error) {
+	text := []byte{'{'}
+	for i, key := range o.Keys {
+		name, err := json.Marshal(key)
+		value, wrong := json.Marshal(o.Values[i])
+		if err = cmp.Or(err, wrong); err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = slices.Concat(text, name, []byte{':'}, value)
+	}
+	return append(text, '}'), nil
 }
 
 // Plain returns n as nil, bool, int64, float64, string, []any or *Object. What is no plain decimal number
@@ -580,17 +611,13 @@ func (n *Node) Plain() any {
 		}
 		return list
 	case Map:
-		return n.object()
+		o := &Object{Keys: make([]string, len(n.Entries)), Values: make([]any, len(n.Entries))}
+		for i, entry := range n.Entries {
+			o.Keys[i], o.Values[i] = entry.Key, entry.Value.Plain()
+		}
+		return o
 	}
 	return n.number()
-}
-
-func (n *Node) object() *Object {
-	o := &Object{Keys: make([]string, len(n.Entries)), Values: make([]any, len(n.Entries))}
-	for i, entry := range n.Entries {
-		o.Keys[i], o.Values[i] = entry.Key, entry.Value.Plain()
-	}
-	return o
 }
 
 // number falls back to the text, which is also right for a String. Digits alone are a Float only beyond 64 bits,

@@ -456,8 +456,7 @@ func open(block any, a *answer, place, part int) (opened any, deltas []blockDelt
 		}
 		return textBlock{Type: "text"}, deltas
 	case toolBlock:
-		nothing := ""
-		deltas = append(deltas, blockDelta{Type: "input_json_delta", JSON: &nothing})
+		deltas = append(deltas, blockDelta{Type: "input_json_delta", JSON: new("")})
 		for _, text := range parts(b.written, part) {
 			deltas = append(deltas, blockDelta{Type: "input_json_delta", JSON: &text})
 		}

@@ -393,27 +393,6 @@ func textOf(value any) string {
 	if text, ok := value.(string); ok {
 		return text
 	}
-	text, _ := json.Marshal(jsonOf(value)) // plain values
+	text, _ := json.Marshal(value) // plain values
 	return string(text)
-}
-
-// jsonOf makes encoding/json keep the order of an object's keys.
-func jsonOf(value any) any {
-	switch v := value.(type) {
-	case []any:
-		list := make([]any, len(v))
-		for i := range v {
-			list[i] = jsonOf(v[i])
-		}
-		return list
-	case *source.Object:
-		var text []byte
-		for i, key := range v.Keys {
-			name, _ := json.Marshal(key) // a string
-			inner, _ := json.Marshal(jsonOf(v.Values[i]))
-			text = append(append(append(append(text, ','), name...), ':'), inner...)
-		}
-		return json.RawMessage("{" + string(text[min(1, len(text)):]) + "}")
-	}
-	return value
 }

@@ -51,8 +51,7 @@ func (m *Responses) Call(ctx context.Context, request *model.Request) (*model.Re
 	var failed *model.CallError
 	if asked && errors.As(err, &failed) && refusesSummaries(failed.Cause) {
 		m.unverified.Store(true)
-		again := true
-		failed.Retry = &again
+		failed.Retry = new(true)
 	}
 	return reply, err
 }

@@ -597,8 +597,7 @@ func (m *limited) reserved(ctx context.Context, budget *Budget, request *model.R
 	settled = record.Settlement{Paid: reply.Usage, Cause: record.CauseAnswered}
 	switch {
 	case m.perRun:
-		expected := worst.Expected
-		reply.Reserved = &expected
+		reply.Reserved = new(worst.Expected)
 	case reply.Usage.Estimated > 0 && !m.worst.options.Simulated: // what it used nobody knows: not to exceed the budget, all that was reserved
 		settled = record.Settlement{Doubt: larger(reservation.Worst(), reply.Usage), Cause: record.CauseUnreported}
 	default:

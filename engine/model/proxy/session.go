@@ -295,10 +295,9 @@ func (s *Session) note(ctx context.Context, a *asked, m *Model, raw *model.Raw) 
 	}
 	d := &c.request.Draw
 	d.Call, d.Iteration, d.Conversation, d.Turn = p.call, s.iteration, p.script(), p.turn
-	reserved := m.Pricing.Reserved(c.request)
 	c.noted = &record.Call{
 		Role: record.RoleAgent, Model: m.Name, Request: c.request.Hash(m.Name), Conversation: p.conversation.name, Kind: p.kind, Step: p.step,
-		Reserved: &reserved, Arrived: arrived,
+		Reserved: new(m.Pricing.Reserved(c.request)), Arrived: arrived,
 	}
 	arrival := &Arrival{Before: s.copies(s.run.Before), Call: *c.noted, Steps: slices.Clip(s.steps), Tools: slices.Clip(s.tools)}
 	arrival.Refused = cmp.Or(s.stopped, s.run.Iteration.EndsIteration(s.inIteration(), &arrival.Call), s.run.Limits.Refuses(arrival.Before, &arrival.Call))

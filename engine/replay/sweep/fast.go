@@ -196,8 +196,7 @@ func (s *Sweep) countable(ctx context.Context, f *family) (bool, error) {
 		return eachOn(ctx, len(r.Runs), chunk, func() func(int) {
 			room := &replay.Room{}
 			return func(run int) {
-				path := endless.Path(ctx, room, r.Runs[run].Whole(room), r.Runs[run].Task)
-				do(run, &path)
+				do(run, new(endless.Path(ctx, room, r.Runs[run].Whole(room), r.Runs[run].Task)))
 			}
 		})
 	}

@@ -37,7 +37,7 @@ type TooMany struct {
 
 // Error has the count.
 func (e *TooMany) Error() string {
-	return fmt.Sprintf("the sweep has %s configurations; at most %s are tried", e.Count, Thousands(MostCandidates))
+	return fmt.Sprintf("the sweep has %s configurations; at most %s are tried", e.Count, spec.Thousands(MostCandidates))
 }
 
 // Hint says what to narrow.
@@ -78,7 +78,7 @@ func Affords(bases int, axes []Axis) error {
 	}
 	sorted := slices.Clone(axes)
 	slices.SortStableFunc(sorted, func(a, b Axis) int { return len(b.Values) - len(a.Values) })
-	e := &TooMany{Count: grouped(n.String())}
+	e := &TooMany{Count: spec.Thousands(n)}
 	for i := range sorted {
 		e.Widest = append(e.Widest, sorted[i].Words())
 	}
@@ -273,8 +273,7 @@ func endsOf(n *source.Node) (*Ends, *source.Fault) {
 		return nil, nil
 	}
 	if least > most {
-		fault := n.Fault("write the smaller one first", "want from below to, got %s", n.Text)
-		return nil, &fault
+		return nil, new(n.Fault("write the smaller one first", "want from below to, got %s", n.Text))
 	}
 	return &Ends{From: least, To: most, Node: n}, nil
 }
@@ -305,17 +304,7 @@ func (a *Axis) Words() string {
 	if len(a.Values) == 1 {
 		return a.Path + " has 1 value"
 	}
-	return fmt.Sprintf("%s has %s values", a.Path, Thousands(int64(len(a.Values))))
-}
-
-// Thousands is a whole number in groups of three digits.
-func Thousands(n int64) string { return grouped(strconv.FormatInt(n, 10)) }
-
-func grouped(digits string) string {
-	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	return digits
+	return fmt.Sprintf("%s has %s values", a.Path, spec.Thousands(len(a.Values)))
 }
 
 // conflict says which parameter would get two values at once, "" where none does.

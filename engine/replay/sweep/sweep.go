@@ -458,7 +458,7 @@ func Untold(l *spec.Loop, recordings []Recording) string {
 		{reads("elapsed", "best.elapsed", "previous.elapsed"), "an expression reads the time", untimed},
 	} {
 		if n, of := untold(recordings, goes.untold); goes.by && n > 0 {
-			return fmt.Sprintf("%s, which %s of %s recorded runs do not tell", goes.what, Thousands(n), Thousands(of))
+			return fmt.Sprintf("%s, which %s of %s recorded runs do not tell", goes.what, spec.Thousands(n), spec.Thousands(of))
 		}
 	}
 	return ""
