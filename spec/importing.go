@@ -228,18 +228,9 @@ func (m *Import) Evaluates() bool {
 	return m.Iterations.Confidence != nil || m.Iterations.Passed != nil
 }
 
-// Loop is the loop that stands for the agent of a log: nothing of it can be run,
+// LoopUnder is the loop that stands for the agent of a log: nothing of it can be run,
 // but its conditions and guards, under which the log was made, can be replayed.
-// The model has the name of the configuration.
-func (m *Import) Loop(configuration string) (*Loop, error) {
-	if m.RecordedUnder == nil {
-		return m.LoopUnder(configuration, nil)
-	}
-	return m.LoopUnder(configuration, &m.RecordedUnder.Limits)
-}
-
-// LoopUnder is the loop that stands for the agent under some limits; nil: none are
-// known.
+// The model has the name of the configuration. Limits are nil where none are known.
 func (m *Import) LoopUnder(configuration string, limits *Limits) (*Loop, error) {
 	l := newLoader(&Document{})
 	loop := m.loop(l, configuration, limits)

@@ -239,17 +239,20 @@ func (h *Header) JSONSchema(g *source.Generator) map[string]any {
 func (h Headers) Values(getenv func(string) string) map[string]string {
 	values := make(map[string]string, len(h))
 	for _, header := range h {
-		value := header.Value.Text
-		if env := header.Value.Env; env != "" {
-			held := getenv(env)
-			if held == "" {
-				continue
-			}
-			value += held
+		if value, set := header.Value.value(getenv); set {
+			values[header.Key] = value
 		}
-		values[header.Key] = value
 	}
 	return values
+}
+
+// value is the text with what the variable holds; it is not set where the variable is not.
+func (h Header) value(getenv func(string) string) (value string, set bool) {
+	if h.Env == "" {
+		return h.Text, true
+	}
+	held := getenv(h.Env)
+	return h.Text + held, held != ""
 }
 
 // isHeaderName reports whether HTTP allows the name.

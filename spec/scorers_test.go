@@ -209,7 +209,11 @@ func TestShippedMappingsAreFine(t *testing.T) {
 			t.Errorf("%s:\n%s", file, printed(faults))
 			continue
 		}
-		if _, err := d.Import.Loop("gpt-4"); err != nil {
+		var limits *Limits
+		if under := d.Import.RecordedUnder; under != nil {
+			limits = &under.Limits
+		}
+		if _, err := d.Import.LoopUnder("gpt-4", limits); err != nil {
 			t.Errorf("%s: %v", file, err)
 		}
 	}

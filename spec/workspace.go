@@ -202,15 +202,9 @@ func (v *Variables) JSONSchema(g *source.Generator) map[string]any {
 // Set are the variables as NAME=value; of our own environment those that are set.
 func (v Variables) Set(getenv func(string) string) (set []string) {
 	for _, variable := range v {
-		text := variable.Value.Text
-		if name := variable.Value.Env; name != "" {
-			value := getenv(name)
-			if value == "" {
-				continue
-			}
-			text += value
+		if value, there := variable.Value.value(getenv); there {
+			set = append(set, variable.Key+"="+value)
 		}
-		set = append(set, variable.Key+"="+text)
 	}
 	return set
 }

@@ -1,6 +1,7 @@
 package results
 
 import (
+	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
@@ -219,6 +220,9 @@ func WriteTables(dir, out, format string, warn func(error)) (n Written, err erro
 	runs, iterations := newTable[runRow](out, "runs", format), newTable[iterationRow](out, "iterations", format)
 	scores, steps := newTable[scoreRow](out, "scores", format), newTable[stepRow](out, "steps", format)
 	defer func() { err = errors.Join(err, steps.close(), scores.close(), iterations.close(), runs.close()) }()
+	if err := cmp.Or(runs.err, iterations.err, scores.err, steps.err); err != nil {
+		return n, err
+	}
 	for r, err := range record.ReadRuns(dir) {
 		switch {
 		case record.Unreadable(err):
@@ -317,7 +321,7 @@ type table[T any] struct {
 	parquet *parquet.GenericWriter[T]
 	csv     *csv.Writer
 	cells   []string // of the row that is written
-	err     error    // of the file's beginning
+	err     error    // why the file could not be begun
 
 	rows, bytes int // of texts, in the row group of Parquet that is in memory
 }
@@ -325,7 +329,7 @@ type table[T any] struct {
 // A row group of Parquet is in memory until it is written: it ends at so many rows, or bytes of texts.
 const mostRows, mostBytes = 50_000, 8 << 20
 
-// newTable begins a file. What goes wrong is told by each write.
+// newTable begins a file; err of the table says what went wrong.
 func newTable[T any](dir, name, format string) *table[T] {
 	t := &table[T]{}
 	if t.file, t.err = os.Create(filepath.Join(dir, name+"."+format)); t.err != nil {
@@ -346,9 +350,6 @@ func newTable[T any](dir, name, format string) *table[T] {
 
 func (t *table[T]) write(row T) error {
 	value := reflect.ValueOf(&row).Elem()
-	if t.err != nil {
-		return t.err
-	}
 	if t.csv != nil {
 		t.cells = appendCells(t.cells[:0], value)
 		return t.csv.Write(t.cells)
@@ -364,7 +365,7 @@ func (t *table[T]) write(row T) error {
 	return t.parquet.Flush()
 }
 
-// close ends the file. It also gives what went wrong at its beginning.
+// close ends the file.
 func (t *table[T]) close() error {
 	switch {
 	case t.csv != nil:
@@ -373,7 +374,7 @@ func (t *table[T]) close() error {
 	case t.parquet != nil:
 		return errors.Join(t.parquet.Close(), t.file.Close())
 	}
-	return t.err
+	return nil // it was not begun
 }
 
 // textBytes is the length of a row's texts.

@@ -313,16 +313,15 @@ type Switch interface{ Switch() *Maybe[int] }
 // which only the place is known, the missing ones are told in its hint.
 func (d *Decoder) structure(n *Node, v reflect.Value, r rules) {
 	s := d.shape(v.Type())
-	what := wanted(v.Type(), r)
-	if part, ok := v.Addr().Interface().(Switch); ok {
-		if n.Kind == String && n.Text == "off" {
-			*part.Switch() = Maybe[int]{Set: true, Off: true}
-			return
-		}
-		what = "a mapping"
-	}
 	if n.Kind != Map {
-		instead := ""
+		what, instead := wanted(v.Type(), r), ""
+		if part, ok := v.Addr().Interface().(Switch); ok {
+			if n.Kind == String && n.Text == "off" {
+				*part.Switch() = Maybe[int]{Set: true, Off: true}
+				return
+			}
+			what = "a mapping"
+		}
 		if h, ok := v.Addr().Interface().(ValueHinter); ok && n.Kind != List {
 			instead = h.ValueHint(n.Text)
 		}
