@@ -156,6 +156,18 @@ func (m *Parts) Workspaces(l *spec.Loop) (*agent.Workspaces, error) {
 	}, nil
 }
 
+// States is the store that all loops have for the states of workspaces; nil: none has one.
+func (m *Parts) States() (*workspace.Store, error) {
+	for _, l := range m.doc.Loops() {
+		if w, err := m.Workspaces(l); err != nil {
+			return nil, err
+		} else if w != nil {
+			return w.Store, nil
+		}
+	}
+	return nil, nil
+}
+
 // StateKey is under what scores of a state of a loop's workspaces are kept.
 func (m *Parts) StateKey(l *spec.Loop, tree string) (string, error) {
 	workspaces, err := m.Workspaces(l)

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -90,12 +91,10 @@ func (s *Sandbox) Environment() []string {
 		keep, home = allowed, s.Home
 	}
 	env := Environment(func(name string) string {
-		for _, kept := range keep {
-			if kept == name && name != "HOME" {
-				return s.getenv(name)
-			}
+		if name == "HOME" || !slices.Contains(keep, name) {
+			return ""
 		}
-		return ""
+		return s.getenv(name)
 	})
 	return append(env, "HOME="+home)
 }

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"bytes"
 	"fmt"
 	"html"
 	"os"
@@ -20,10 +19,9 @@ func (p *program) openBrowser(link string) (remove func()) {
 		fmt.Fprintln(p.err, "agentbench: no browser was found to open it")
 		return func() {}
 	}
-	var leads bytes.Buffer
-	fmt.Fprintf(&leads, "<!DOCTYPE html><meta charset=\"utf-8\"><meta http-equiv=\"refresh\" content=\"0;url=%s\"><title>agentbench</title>\n", html.EscapeString(link))
+	leads := fmt.Appendf(nil, "<!DOCTYPE html><meta charset=\"utf-8\"><meta http-equiv=\"refresh\" content=\"0;url=%s\"><title>agentbench</title>\n", html.EscapeString(link))
 	file := filepath.Join(dir, "open.html")
-	if err = os.WriteFile(file, leads.Bytes(), 0o600); err == nil {
+	if err = os.WriteFile(file, leads, 0o600); err == nil {
 		started := exec.Command(browser[0], append(browser[1:], file)...)
 		if err = started.Start(); err == nil {
 			go func() { _ = started.Wait() }() // it may be the browser itself, which outlives us

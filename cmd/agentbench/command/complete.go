@@ -47,28 +47,13 @@ func (p *program) complete(root *cobra.Command) {
 			c.ValidArgsFunction = firstOr(nil)
 		}
 		for flag, known := range map[string]func(loops) []string{"configuration": func(l loops) []string { return l.names }, "scorer": func(l loops) []string { return l.declared }, "set": loops.parameters, "sweep": loops.parameters, "parameter": loops.parameters} {
-			if c.Flags().Lookup(flag) == nil {
-				continue
+			then := cobra.ShellCompDirectiveNoFileComp
+			if flag == "set" || flag == "sweep" || flag == "parameter" {
+				then |= cobra.ShellCompDirectiveNoSpace
 			}
-			_ = c.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-				if len(args) == 0 {
-					return nil, cobra.ShellCompDirectiveNoFileComp
-				}
-				directive := cobra.ShellCompDirectiveNoFileComp
-				if flag == "set" || flag == "sweep" || flag == "parameter" {
-					directive |= cobra.ShellCompDirectiveNoSpace
-				}
-				return known(p.loopsOf(args[0])), directive
-			})
+			completes(c, flag, then, func(path, _ string) []string { return known(p.loopsOf(path)) })
 		}
-		if c.Flags().Lookup("task") != nil {
-			_ = c.RegisterFlagCompletionFunc("task", func(_ *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-				if len(args) == 0 {
-					return nil, cobra.ShellCompDirectiveNoFileComp
-				}
-				return p.tasksLike(args[0], typed), cobra.ShellCompDirectiveNoFileComp
-			})
-		}
+		completes(c, "task", cobra.ShellCompDirectiveNoFileComp, p.tasksLike)
 		if c.Flags().Lookup("baseline") != nil && c.Flags().Lookup("baselines") != nil {
 			_ = c.RegisterFlagCompletionFunc("baseline", func(c *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 				names, _ := results.Baselines(c.Flag("baselines").Value.String()) // none where the folder is not there
@@ -88,6 +73,19 @@ func (p *program) complete(root *cobra.Command) {
 			})
 		}
 	}
+}
+
+// completes completes a flag, where a command has it, by what its first argument names.
+func completes(c *cobra.Command, flag string, then cobra.ShellCompDirective, words func(path, typed string) []string) {
+	if c.Flags().Lookup(flag) == nil {
+		return
+	}
+	_ = c.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if len(args) == 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return words(args[0], typed), then
+	})
 }
 
 // firstOr completes the first argument with names or files, others with files.

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 	"os"
@@ -45,64 +46,59 @@ func listing() string {
 // init copies a suite that ships. It overwrites nothing: if one of the files
 // exists, none is written.
 func (p *program) init(dir string, suite suites.Suite) error {
-	files, err := filesBelow(suite.FS)
+	files, err := initialFiles(suite.FS)
 	if err != nil {
 		return exit.With(exit.NotMeasured, "", "listing the suite: %w", err)
 	}
-	schemas := []string{"suite.schema.json", "loop.schema.json"}
-	for _, name := range append(files, schemas...) {
-		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
-			return exit.Usage("name another folder", "%s exists already, and nothing is overwritten", filepath.Join(dir, name))
+	for _, f := range files {
+		if _, err := os.Lstat(filepath.Join(dir, f.name)); err == nil {
+			return exit.Usage("name another folder", "%s exists already, and nothing is overwritten", filepath.Join(dir, f.name))
 		}
 	}
-	if err := p.writeSuite(dir, suite.FS, files); err != nil {
-		return exit.With(exit.NotMeasured, "name a folder that can be written to", "writing the suite: %w", err)
+	for _, f := range files {
+		to := filepath.Join(dir, f.name)
+		err := os.MkdirAll(filepath.Dir(to), 0o755)
+		if err == nil {
+			err = os.WriteFile(to, f.text, 0o644)
+		}
+		if err != nil {
+			return exit.With(exit.NotMeasured, "name a folder that can be written to", "writing the suite: %w", err)
+		}
 	}
 	path := filepath.Join(dir, suites.File)
 	fmt.Fprintf(p.out, "wrote %s\nrun it: agentbench run %s\n", path, path)
 	return nil
 }
 
-func filesBelow(folder fs.FS) (files []string, err error) {
-	err = fs.WalkDir(folder, ".", func(path string, entry fs.DirEntry, err error) error {
-		if err == nil && !entry.IsDir() {
-			files = append(files, path)
+type initialFile struct {
+	name string
+	text []byte
+}
+
+// initialFiles are those of a suite, with a line that tells editors which schema they follow, and
+// the schemas.
+func initialFiles(suite fs.FS) (files []initialFile, err error) {
+	err = fs.WalkDir(suite, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
 		}
+		text, err := fs.ReadFile(suite, path)
+		schema := ""
+		switch {
+		case path == suites.File:
+			schema = "suite"
+		case strings.HasSuffix(path, ".loop.yaml"):
+			schema = "loop"
+		}
+		if schema != "" {
+			text = append([]byte("# yaml-language-server: $schema="+schema+".schema.json\n"), text...)
+		}
+		files = append(files, initialFile{filepath.FromSlash(path), text})
 		return err
 	})
+	for _, kind := range []string{"suite", "loop"} {
+		text, wrong := schemas[kind]()
+		files, err = append(files, initialFile{kind + ".schema.json", append(text, '\n')}), cmp.Or(err, wrong)
+	}
 	return files, err
-}
-
-func (p *program) writeSuite(dir string, from fs.FS, files []string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	if err := writeSchemas(dir); err != nil {
-		return err
-	}
-	for _, name := range files {
-		text, err := fs.ReadFile(from, name)
-		if err != nil {
-			return err
-		}
-		to := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-			return err
-		}
-		if err := os.WriteFile(to, append(editorLine(name), text...), 0o644); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// editorLine tells editors which schema a file follows.
-func editorLine(name string) []byte {
-	switch {
-	case name == suites.File:
-		return []byte("# yaml-language-server: $schema=suite.schema.json\n")
-	case strings.HasSuffix(name, ".loop.yaml"):
-		return []byte("# yaml-language-server: $schema=loop.schema.json\n")
-	}
-	return nil
 }

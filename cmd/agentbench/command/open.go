@@ -148,6 +148,15 @@ func (p *program) openPlace(text, baselines string) (*results.Place, error) {
 	return results.OpenPlace(text, baselines, p.openManifest)
 }
 
+// openWhole opens what a user named for what needs all of its configurations; why says so.
+func (p *program) openWhole(text, baselines, why string) (*results.Place, error) {
+	at, err := p.openPlace(text, baselines)
+	if err == nil && at.Configuration != "" {
+		return nil, exit.Usage("name "+exit.ShellWord(at.Path)+" alone", "%s is one configuration, and %s", text, why)
+	}
+	return at, err
+}
+
 // openManifest reads what a result folder is about, and warns of a manifest without a
 // digest.
 func (p *program) openManifest(dir string) (record.Manifest, error) {

@@ -146,29 +146,17 @@ func (p *program) pageOf(args []string, f *pageFlags) (page.Page, *browse.Source
 	if len(args) == 2 {
 		return p.comparisonToBrowse(args, f)
 	}
-	at, err := p.openPlace(args[0], f.baselines)
+	at, err := p.openWhole(args[0], f.baselines, "the page compares all of them")
 	if err != nil {
 		return nil, nil, err
-	}
-	if at.Configuration != "" {
-		return nil, nil, exit.Usage("name "+exit.ShellWord(at.Path)+" alone", "%s is one configuration, and the page compares all of them", args[0])
 	}
 	report, err := p.collect(at.Results)
 	if err != nil {
 		return nil, nil, err
 	}
-	options, err := f.options(&at.Manifest)
-	if err != nil {
-		return nil, nil, err
-	}
-	report.Options, report.Where = options.Options, exit.ShellWord(at.Path)
-	if report.Differences, err = reports.DiffBaseline(report, options); err != nil {
-		return nil, nil, reports.Incomparable(err)
-	}
-	if report.Differences != nil {
-		report.Differences.DropFlips()
-	}
-	return report, p.sourcesOf(report.Differences, at), nil
+	report.Where = exit.ShellWord(at.Path)
+	err = p.differ(report, at.Path, &at.Manifest, &againstFlags{compareFlags: f.compareFlags})
+	return report, p.sourcesOf(report.Differences, at), err
 }
 
 // comparisonToBrowse compares two results, as diff does.

@@ -85,24 +85,6 @@ type Limits struct {
 	Parallel int   `json:"parallel,omitempty"`
 }
 
-// statesOf is the store that all loops of a document have for the states of workspaces; nil: none has one.
-func statesOf(parts *engine.Parts, doc *spec.Document) (*workspace.Store, error) {
-	for _, l := range doc.Loops() {
-		w, err := parts.Workspaces(l)
-		if err != nil {
-			return nil, err
-		}
-		if w != nil {
-			return w.Store, nil
-		}
-	}
-	return nil, nil
-}
-
-func fromRepository(l *spec.Loop) bool {
-	return l.Workspace != nil && l.Workspace.From != nil && l.Workspace.From.Git != nil
-}
-
 // limited reports whether a model declares how much it may be asked.
 func limited(m *spec.Model) bool { return m.RPM > 0 || m.TPM > 0 || m.MaxParallel > 0 }
 
@@ -168,9 +150,12 @@ func (p *program) submission(j *job) (*Submission, error) {
 	if err != nil {
 		return nil, exit.Unmeasured(err)
 	}
-	states, err := statesOf(j.parts, j.Document)
+	states, err := j.parts.States()
 	if err != nil {
 		return nil, exit.Unmeasured(err)
+	}
+	fromRepository := func(l *spec.Loop) bool {
+		return l.Workspace != nil && l.Workspace.From != nil && l.Workspace.From.Git != nil
 	}
 	s := &Submission{
 		Dir: dir, States: states, Repository: slices.ContainsFunc(j.Loops(), fromRepository), Workers: workers(j.Suite), Budget: j.budget, Limits: map[string]Limits{}, Duration: j.Suite.Budget.Duration,
@@ -301,7 +286,7 @@ func (s *Prepared) make(p *program, o *opened, planned *plan.Plan, r *Recipe, at
 	if err != nil {
 		return err
 	}
-	if s.states, err = statesOf(parts, o.Document); err != nil {
+	if s.states, err = parts.States(); err != nil {
 		return err
 	}
 	for i := range loops {

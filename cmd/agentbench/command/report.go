@@ -50,12 +50,9 @@ and in JSON to "volatile". Only thresholds given with --threshold can fail it.`,
 // report writes a report of a folder or of a baseline, and judges the thresholds
 // that were given with it.
 func (p *program) report(ctx context.Context, path string, f *judgedFlags) error {
-	at, err := p.openPlace(path, f.baselines)
+	at, err := p.openWhole(path, f.baselines, "report compares all of them")
 	if err != nil {
 		return err
-	}
-	if at.Configuration != "" {
-		return exit.Usage("name "+exit.ShellWord(at.Path)+" alone", "%s is one configuration, and report compares all of them", path)
 	}
 	results := at.Results
 	if err := f.recorded(&results.Manifest); err != nil {

@@ -2,8 +2,6 @@ package command
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -46,18 +44,4 @@ of report, diff, replay, tune or calibrate with --format json, for programs.`,
 			return nil
 		},
 	}
-}
-
-// writeSchemas puts the schemas where the editor line of a suite looks for them.
-func writeSchemas(dir string) error {
-	for _, kind := range []string{"suite", "loop"} {
-		text, err := schemas[kind]()
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(filepath.Join(dir, kind+".schema.json"), append(text, '\n'), 0o644); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -80,13 +80,11 @@ func (p *program) trendPlaces(args []string, baselines string) (places []*result
 			}
 		}
 		for _, path := range found {
-			at, err := p.openPlace(path, baselines)
-			switch {
-			case err != nil:
+			at, err := p.openWhole(path, baselines, "a trend has all of them")
+			if err != nil {
 				return nil, false, err
-			case at.Configuration != "":
-				return nil, false, exit.Usage("name "+exit.ShellWord(at.Path)+" alone", "%s is one configuration, and a trend has all of them", path)
-			case !slices.ContainsFunc(places, at.Same):
+			}
+			if !slices.ContainsFunc(places, at.Same) {
 				places, timed = append(places, at), timed && !at.Manifest.Volatile.Started.IsZero()
 			}
 		}

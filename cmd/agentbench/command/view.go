@@ -93,12 +93,9 @@ func (p *program) viewed(args []string, f *viewFlags) (*view.Server, error) {
 	}
 	s := &view.Server{}
 	for _, arg := range args {
-		at, err := p.openPlace(arg, f.baselines)
+		at, err := p.openWhole(arg, f.baselines, "the page compares all of them")
 		if err != nil {
 			return nil, err
-		}
-		if at.Configuration != "" {
-			return nil, exit.Usage("name "+exit.ShellWord(at.Path)+" alone", "%s is one configuration, and the page compares all of them", arg)
 		}
 		places = append(places, at)
 		s.Pages = append(s.Pages, served([]string{arg}, at))
