@@ -275,10 +275,11 @@ func (s *scoring) tell(done *pass.Pass) error {
 // scoreTable has a line for each scorer. Kept are scores of runs, the others also
 // those of iterations.
 func scoreTable(done *pass.Pass, dry bool) page.Grid {
-	t := scorerGrid("made", "unscored", "removed", "calls", "cost")
+	heads := []string{"made", "unscored", "removed", "calls", "cost"}
 	if dry {
-		t = scorerGrid("to make")
+		heads = []string{"to make"}
 	}
+	t := scorerGrid(heads)
 	for i := range done.Counts {
 		c := &done.Counts[i]
 		version := c.Hash
@@ -300,9 +301,9 @@ func scoreTable(done *pass.Pass, dry bool) page.Grid {
 }
 
 // scorerGrid is a table with a line for each scorer: its scores that are kept, and other counts.
-func scorerGrid(counts ...string) page.Grid {
-	t := page.Grid{Columns: []page.GridColumn{{Head: "scorer"}, {Head: "version"}}}
-	for _, head := range append([]string{"kept"}, counts...) {
+func scorerGrid(counts []string) page.Grid {
+	t := page.Grid{Columns: []page.GridColumn{{Head: "scorer"}, {Head: "version"}, {Head: "kept", Right: true}}}
+	for _, head := range counts {
 		t.Columns = append(t.Columns, page.GridColumn{Head: head, Right: true})
 	}
 	return t

@@ -211,7 +211,7 @@ func (s *scoring) stepTable(done *pass.StepCounts) page.Grid {
 	case monotone:
 		heads = []string{"made", "unscored", "assumed"}
 	}
-	t := scorerGrid(heads...)
+	t := scorerGrid(heads)
 	for i := range done.Scorers {
 		c := &done.Scorers[i]
 		row := []string{page.Visible(c.Name), c.Hash, fmt.Sprint(c.Kept)}
