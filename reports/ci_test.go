@@ -22,7 +22,7 @@ import (
 // them runs or loads anything.
 var htmlAllowed = map[string]string{
 	"html": "lang", "head": "", "meta": "charset http-equiv content name", "title": "id", "style": "", "body": "", "header": "", "main": "",
-	"h1": "", "h2": "", "p": "class", "div": "class role aria-label tabindex", "table": "", "thead": "", "tbody": "", "tr": "id", "th": "class", "td": "class id",
+	"h1": "", "h2": "", "p": "class", "div": "class role aria-label tabindex", "table": "", "thead": "", "tbody": "", "tr": "id", "th": "class", "td": "class id data-raw",
 	"ul": "class", "li": "class", "nav": "aria-label", "section": "id", "details": "open class", "summary": "", "figure": "id", "figcaption": "",
 	"a": "href aria-label tabindex", "svg": "class viewBox width height aria-hidden", "desc": "id", "g": "role aria-labelledby", "defs": "",
 	"pattern": "id width height patternUnits", "path": "class d", "circle": "class cx cy r", "rect": "class fill x y width height", "text": "class x y transform",

@@ -93,6 +93,16 @@ func (t *Trend) Note(text string) { t.note(page.Saying(text)) }
 
 func (t *Trend) note(words page.Words) { t.Notes = append(t.Notes, words) }
 
+// Newest are the results that were compared last, "" where none were.
+func (t *Trend) Newest() (base, compared string) {
+	for i := range t.rows {
+		if row := &t.rows[i]; row.pair != nil {
+			base, compared = row.before, row.result
+		}
+	}
+	return base, compared
+}
+
 // End makes the page of the results that were added.
 func (t *Trend) End() {
 	t.Head = func(quote func(string) string) string {

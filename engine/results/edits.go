@@ -77,7 +77,7 @@ func StateOf(d *spec.Document, wanted []string, limit int) (*SuiteState, error) 
 func (s *SuiteState) Stamps() map[string]string {
 	stamps := map[string]string{}
 	for _, path := range s.Files {
-		stamps[path] = stampOf(path)
+		stamps[path] = stampOf(os.Stat(path))
 	}
 	return stamps
 }

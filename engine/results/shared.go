@@ -3,6 +3,7 @@ package results
 import (
 	"errors"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -62,7 +63,7 @@ func (f *SharedFolder) list() (map[string]string, error) {
 		case len(files) == mostListed:
 			return errMany
 		}
-		files[path] = stampOf(path)
+		files[path] = stampOf(os.Lstat(path)) // what a link leads to is elsewhere
 		return nil
 	})
 	return files, err

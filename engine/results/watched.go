@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -23,8 +24,7 @@ type Watched struct {
 }
 
 // stampOf tells a file from what it was before.
-func stampOf(path string) string {
-	info, err := os.Stat(path)
+func stampOf(info fs.FileInfo, err error) string {
 	if err != nil {
 		return "-"
 	}
@@ -36,11 +36,11 @@ func (w *Watched) Stamp() string {
 	sum := sha256.New()
 	for _, at := range w.Places {
 		if at.Baseline() {
-			fmt.Fprint(sum, stampOf(at.Path))
+			fmt.Fprint(sum, stampOf(os.Stat(at.Path)))
 			continue
 		}
 		for _, name := range []string{"manifest.json", "records.jsonl", "signals.jsonl", "scores.jsonl"} {
-			fmt.Fprint(sum, stampOf(filepath.Join(at.Path, name)))
+			fmt.Fprint(sum, stampOf(os.Stat(filepath.Join(at.Path, name))))
 		}
 	}
 	return base64.RawURLEncoding.EncodeToString(sum.Sum(nil)[:9])
@@ -57,7 +57,7 @@ func (w *Watched) State(now time.Time) (status record.State, progress []string) 
 	if at.Baseline() {
 		return record.StateComplete, []string{}
 	}
-	if stamp := stampOf(filepath.Join(at.Path, "manifest.json")); w.stamp != stamp {
+	if stamp := stampOf(os.Stat(filepath.Join(at.Path, "manifest.json"))); w.stamp != stamp {
 		m, err := record.ReadManifest(at.Path)
 		if w.stamp, w.status = stamp, m.Status; err != nil {
 			w.status = record.StateFailed
@@ -72,7 +72,7 @@ func (w *Watched) State(now time.Time) (status record.State, progress []string) 
 		return w.status, []string{"no progress since " + info.ModTime().Format(time.TimeOnly)}
 	}
 	text, err := os.ReadFile(path)
-	if err != nil || json.Unmarshal(text, &progress) != nil {
+	if err != nil || json.Unmarshal(text, &progress) != nil || progress == nil {
 		return w.status, []string{}
 	}
 	return w.status, progress

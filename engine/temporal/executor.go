@@ -23,6 +23,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
@@ -358,37 +359,51 @@ func mapsKeys(m map[string]Limits) iter.Seq[string] {
 // checkClock tells the workflow that its coordinator is there, and compares the time at which
 // the server heard that with the times between which this machine said it.
 func (e *Executor) checkClock(ctx context.Context) error {
-	first := e.Now()
+	session, first := rand.Text(), e.Now()
 	err := e.insist(ctx, func(ctx context.Context) error {
-		return e.client.SignalWorkflow(ctx, e.suite.Workflow, "", signalHere, nil)
+		return e.client.SignalWorkflow(ctx, e.suite.Workflow, "", signalHere, session)
 	})
 	if err != nil {
 		return fmt.Errorf("joining the suite's workflow: %w", err)
 	}
 	last := e.Now()
-	found, err := e.client.WorkflowService().GetWorkflowExecutionHistoryReverse(ctx, &workflowservice.GetWorkflowExecutionHistoryReverseRequest{
-		Namespace: e.Server.Namespace, Execution: &common.WorkflowExecution{WorkflowId: e.suite.Workflow}, MaximumPageSize: 100,
-	})
-	if err != nil {
-		return fmt.Errorf("asking when the server heard of this session: %w", err)
+	ctx, cancel := context.WithTimeoutCause(ctx, e.Patience, errors.New("the server did not hear of this session"))
+	defer cancel()
+	for {
+		var found *workflowservice.GetWorkflowExecutionHistoryReverseResponse
+		err := e.insist(ctx, func(ctx context.Context) (err error) {
+			found, err = e.client.WorkflowService().GetWorkflowExecutionHistoryReverse(ctx, &workflowservice.GetWorkflowExecutionHistoryReverseRequest{
+				Namespace: e.Server.Namespace, Execution: &common.WorkflowExecution{WorkflowId: e.suite.Workflow}, MaximumPageSize: 100,
+			})
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("asking when the server heard of this session: %w", err)
+		}
+		for _, event := range found.GetHistory().GetEvents() {
+			var of string
+			signal := event.GetWorkflowExecutionSignaledEventAttributes()
+			if signal.GetSignalName() != signalHere || converter.GetDefaultDataConverter().FromPayloads(signal.GetInput(), &of) != nil || of != session {
+				continue
+			}
+			heard := event.GetEventTime().AsTime()
+			here := heard
+			if heard.Before(first) {
+				here = first
+			} else if heard.After(last) {
+				here = last
+			}
+			if err := skewed(heard, here); err != nil {
+				return exit.With(exit.NotMeasured, "set the clocks by NTP; nothing was run", "%w", err)
+			}
+			return nil
+		}
+		select { // while a task of the workflow is in progress, its history lacks what came meanwhile
+		case <-ctx.Done():
+			return fmt.Errorf("joining the suite's workflow: %w", context.Cause(ctx))
+		case <-time.After(20 * time.Millisecond):
+		}
 	}
-	for _, event := range found.GetHistory().GetEvents() {
-		if event.GetWorkflowExecutionSignaledEventAttributes().GetSignalName() != signalHere {
-			continue
-		}
-		heard := event.GetEventTime().AsTime()
-		here := heard
-		if heard.Before(first) {
-			here = first
-		} else if heard.After(last) {
-			here = last
-		}
-		if err := skewed(heard, here); err != nil {
-			return exit.With(exit.NotMeasured, "set the clocks by NTP; nothing was run", "%w", err)
-		}
-		return nil
-	}
-	return nil
 }
 
 // running reports whether the workflow of the suite is there.

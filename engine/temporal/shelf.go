@@ -39,6 +39,7 @@ func (w *Worker) insist(ctx context.Context, try func() error) error {
 		return w.never(kindStore, fmt.Errorf("the store %v cannot be used: %w", w.Store, err))
 	}
 	w.complained.Store(false)
+	w.reported.Store(false)
 	return nil
 }
 
@@ -49,12 +50,11 @@ func (w *Worker) storePatience() time.Duration {
 // complain tells the coordinator that the store refuses or is silent, once for each time that
 // it begins to. What is not for a run tells only who looks at the worker.
 func (w *Worker) complain(ctx context.Context, text string) {
-	if w.complained.Swap(true) {
-		return
-	}
 	text = "worker " + w.Name + ": " + text
-	w.Warn(text)
-	if !activity.IsActivity(ctx) {
+	if !w.complained.Swap(true) {
+		w.Warn(text)
+	}
+	if !activity.IsActivity(ctx) || w.reported.Swap(true) {
 		return
 	}
 	batch := activity.GetInfo(ctx).WorkflowExecution.ID

@@ -94,22 +94,24 @@ func answer[T any](ctx context.Context, patience time.Duration, endless bool, si
 		value T
 		err   error
 	}
-	ctx, cancel := context.WithCancel(ctx)
+	asked, cancel := context.WithCancel(ctx)
 	defer cancel()
 	came := make(chan answered, 1)
 	go func() {
-		value, err := do(ctx)
+		value, err := do(asked)
 		came <- answered{value, err}
 	}()
 	timer := time.NewTimer(patience / 2)
 	defer timer.Stop()
+	var none T
 	for told := false; ; told = true {
 		select {
 		case a := <-came:
 			return a.value, a.err
+		case <-ctx.Done():
+			return none, context.Cause(ctx)
 		case <-timer.C:
 			if told {
-				var none T
 				return none, fmt.Errorf("%w for %v", errSilent, patience)
 			}
 			silent()
@@ -120,8 +122,8 @@ func answer[T any](ctx context.Context, patience time.Duration, endless bool, si
 	}
 }
 
-// watched is a store whose silence is reported, and is a failure in the end. Files may be of any
-// size, and take their time.
+// watched is a store whose silence is reported, and is a failure in the end. Files and archives may
+// be of any size, and take their time.
 type watched struct {
 	Store
 	patience time.Duration
@@ -134,12 +136,14 @@ func (s *watched) tell(ctx context.Context, doing, name string) func() {
 	}
 }
 
+func isArchive(name string) bool { return strings.HasSuffix(name, ".tar.gz") }
+
 func (s *watched) Create(ctx context.Context, name string, content []byte) (bool, error) {
-	return answer(ctx, s.patience, false, s.tell(ctx, "writing", name), func(ctx context.Context) (bool, error) { return s.Store.Create(ctx, name, content) })
+	return answer(ctx, s.patience, isArchive(name), s.tell(ctx, "writing", name), func(ctx context.Context) (bool, error) { return s.Store.Create(ctx, name, content) })
 }
 
 func (s *watched) Read(ctx context.Context, name string) ([]byte, error) {
-	return answer(ctx, s.patience, false, s.tell(ctx, "reading", name), func(ctx context.Context) ([]byte, error) { return s.Store.Read(ctx, name) })
+	return answer(ctx, s.patience, isArchive(name), s.tell(ctx, "reading", name), func(ctx context.Context) ([]byte, error) { return s.Store.Read(ctx, name) })
 }
 
 func (s *watched) Remove(ctx context.Context, name string) error {

@@ -179,6 +179,8 @@ func (f *follower) remove(ctx context.Context) {
 				return
 			}
 		}
-		_ = f.store.Remove(ctx, name)
+		if f.store.Remove(ctx, name) != nil {
+			return
+		}
 	}
 }

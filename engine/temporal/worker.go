@@ -71,8 +71,8 @@ type Worker struct {
 	Alive func(pid int) bool
 
 	shelf *shelf
-	// complained: the coordinator knows that the store refuses. gaveUp: it did so for too long.
-	complained, gaveUp atomic.Bool
+	// complained, reported: who looks at the worker, and the coordinator, know that the store refuses. gaveUp: it did so for too long.
+	complained, reported, gaveUp atomic.Bool
 
 	mu     sync.Mutex
 	suites map[string]*serving
@@ -256,7 +256,7 @@ func (w *Worker) keep(ctx context.Context, s *serving, t *Task, run *record.Run)
 	if err != nil {
 		return nil, err
 	}
-	if !created { // another attempt was first
+	if !created && run.Outcome.Counts() { // another attempt was first
 		return w.made(ctx, t)
 	}
 	return &Outcome{ID: t.Item.ID, Worker: w.Name, Record: name, Digest: digest(line), Status: run.Outcome.Status}, nil

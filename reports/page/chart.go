@@ -81,6 +81,14 @@ func (a *Axis) text(v Value) string {
 	return a.Form(v)
 }
 
+// raw is a number as machines get it, "" where it is a category or unknown.
+func (a *Axis) raw(v Value) string {
+	if a.isCategory() || !v.Known() {
+		return ""
+	}
+	return csvField(v.Number)
+}
+
 // ScaleOf is logarithmic where all numbers are above 0 and the largest is ten times the
 // smallest or more.
 func ScaleOf(values []Value) AxisKind {
@@ -248,9 +256,15 @@ func (c *Chart) tileTip(t *Tile) string {
 }
 
 // numbers are the rows of the table below a chart, the head the first.
-func (c *Chart) numbers() [][]string {
+func (c *Chart) numbers() (rows [][]string, raw map[numberPlace]string) {
+	raw = map[numberPlace]string{}
 	if len(c.Tiles) > 0 {
-		return c.matrix()
+		for t := range EachOf(c.Tiles) {
+			if t.Value.Known() {
+				raw[numberPlace{1 + t.Y, 1 + t.X}] = csvField(t.Value.Number)
+			}
+		}
+		return c.matrix(), raw
 	}
 	var named, labelled, xs, ys, more bool
 	for i := range c.Series {
@@ -268,16 +282,17 @@ func (c *Chart) numbers() [][]string {
 		is   bool
 		head string
 		of   func(*Series, *Dot) string
+		raw  func(*Dot) string
 	}{
-		{labelled, "mark", func(_ *Series, d *Dot) string { return d.Name }},
-		{named, "series", func(s *Series, _ *Dot) string { return s.Name }},
-		{true, c.Y.Name, func(_ *Series, d *Dot) string { return c.Y.text(d.Y) }},
-		{ys, "95%", func(_ *Series, d *Dot) string { return intervalText(&c.Y, d.YRange) }},
-		{true, c.X.Name, func(_ *Series, d *Dot) string { return c.X.text(d.X) }},
-		{xs, "95%", func(_ *Series, d *Dot) string { return intervalText(&c.X, d.XRange) }},
-		{more, "also", func(_ *Series, d *Dot) string { return strings.TrimLeft(d.Text+", "+d.More, ", ") }},
+		{labelled, "mark", func(_ *Series, d *Dot) string { return d.Name }, nil},
+		{named, "series", func(s *Series, _ *Dot) string { return s.Name }, nil},
+		{true, c.Y.Name, func(_ *Series, d *Dot) string { return c.Y.text(d.Y) }, func(d *Dot) string { return c.Y.raw(d.Y) }},
+		{ys, "95%", func(_ *Series, d *Dot) string { return intervalText(&c.Y, d.YRange) }, nil},
+		{true, c.X.Name, func(_ *Series, d *Dot) string { return c.X.text(d.X) }, func(d *Dot) string { return c.X.raw(d.X) }},
+		{xs, "95%", func(_ *Series, d *Dot) string { return intervalText(&c.X, d.XRange) }, nil},
+		{more, "also", func(_ *Series, d *Dot) string { return strings.TrimLeft(d.Text+", "+d.More, ", ") }, nil},
 	}
-	rows := [][]string{nil}
+	rows = [][]string{nil}
 	for _, column := range columns {
 		if column.is {
 			rows[0] = append(rows[0], column.head)
@@ -290,6 +305,9 @@ func (c *Chart) numbers() [][]string {
 			}
 			var row []string
 			for _, column := range columns {
+				if column.is && column.raw != nil {
+					raw[numberPlace{len(rows), len(row)}] = column.raw(&c.Series[i].Dots[k])
+				}
 				if column.is {
 					row = append(row, strings.TrimRight(column.of(&c.Series[i], &c.Series[i].Dots[k]), ", "))
 				}
@@ -297,7 +315,7 @@ func (c *Chart) numbers() [][]string {
 			rows = append(rows, row)
 		}
 	}
-	return rows
+	return rows, raw
 }
 
 // numberPlace is a cell in the table of a chart, or a row.
@@ -321,17 +339,6 @@ func (c *Chart) anchors() map[numberPlace]string {
 		for k := range c.Series[i].Dots {
 			row++
 			all[numberPlace{row, wholeRow}] = c.Series[i].Dots[k].Link
-		}
-	}
-	return all
-}
-
-// raw are the numbers of the tiles as machines get them, in the table of the chart.
-func (c *Chart) raw() map[numberPlace]string {
-	all := map[numberPlace]string{}
-	for i := range c.Tiles {
-		if t := &c.Tiles[i]; t.Value.Known() {
-			all[numberPlace{1 + t.Y, 1 + t.X}] = csvField(t.Value.Number)
 		}
 	}
 	return all

@@ -99,9 +99,9 @@ func (w htmlWriter) figure(c *Chart, choices []Chart) {
 
 // chartNumbers is the table of a chart, the same values once more.
 func (w htmlWriter) chartNumbers(c *Chart) {
-	rows := c.numbers()
+	rows, raw := c.numbers()
 	w.put("<details"+printedAs(len(rows[0]))+"><summary>Numbers of this chart</summary>\n<div class=\"scroll\" role=\"group\" aria-label=\"Numbers: %s\" tabindex=\"0\">\n<table>\n", shown(c.Title))
-	anchors, raw := c.anchors(), c.raw()
+	anchors := c.anchors()
 	open := func(name string, row, column int) {
 		at := numberPlace{row, column}
 		w.put("<" + name)

@@ -241,13 +241,15 @@ func (t *Tuning) frontCharts() []page.Chart {
 	return append(charts, t.frontChart("front-latency", latency, func(r *FrontRow) page.Value { return r.Seconds }, func(c *Choice) page.Value { return c.Latency.Mean }, func(i *Intervals) page.Range { return i.LatencyInterval })...)
 }
 
+const aboutWhiskers = "Whiskers are 95% intervals of what matters to the choice, each of one configuration alone and not corrected for choosing: the table of differences compares them."
+
 // frontChart shows the front, and what else matters to the choice, against an amount of which less
 // is better.
 func (t *Tuning) frontChart(name string, x page.Axis, onFront func(*FrontRow) page.Value, chosen func(*Choice) page.Value, interval func(*Intervals) page.Range) []page.Chart {
 	c := page.Chart{
 		Name: name, Title: "Front: " + t.Terms.objectiveName() + " against " + x.Name, Beside: "front",
 		X: x, Y: page.Axis{Name: t.Terms.objectiveName(), Form: objectiveForm},
-		About: "Up and to the left is better: the steps join what no other replayed configuration beats in these two numbers. Whiskers are 95% intervals, of what matters to the choice.",
+		About: "Up and to the left is better: the steps join what no other replayed configuration beats in these two numbers. " + aboutWhiskers,
 	}
 	roles := map[int]choiceRow{}
 	for row := range t.choices() {
@@ -281,7 +283,7 @@ func (t *Tuning) frontChart(name string, x page.Axis, onFront func(*FrontRow) pa
 	if !t.Terms.Minimize {
 		c.Stairs = page.StairsOf(on.Dots)
 	} else {
-		c.About = "To the left is cheaper, below is better. Whiskers are 95% intervals, of what matters to the choice."
+		c.About = "To the left is cheaper, below is better. " + aboutWhiskers
 	}
 	if t.Terms.HoldOut > 0 {
 		c.About += " The front is of the tasks that are not held out, other marks are of all tasks."

@@ -591,7 +591,7 @@ func (o *Object) MarshalJSON() ([]byte, error) {
 		if i > 0 {
 			text = append(text, ',')
 		}
-		text = slices.Concat(text, name, []byte{':'}, value)
+		text = append(append(append(text, name...), ':'), value...)
 	}
 	return append(text, '}'), nil
 }

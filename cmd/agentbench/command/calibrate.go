@@ -310,7 +310,8 @@ func (c *calibration) judgeAll(ctx context.Context, missing []*calibrate.Labelle
 			return nil
 		})
 	}
-	return interrupts.interrupted(), judging.Wait()
+	err = judging.Wait()
+	return interrupts.interrupted(), err
 }
 
 func (c *calibration) judge(ctx context.Context, runs *record.Runs, at *calibrate.Labelled) {

@@ -296,7 +296,8 @@ type formatFile struct{ format, path string }
 func (f *reportFlags) declare(c *cobra.Command, tables []string) {
 	f.names = tables
 	refusing(c, f.validate)
-	c.Flags().StringVarP(&f.format, "format", "f", "terminal", "output format: "+strings.Join(page.Formats, ", "))
+	f.format = "terminal"
+	formatFlag(c, &f.format, "output format: ")
 	c.Flags().StringArrayVar(&f.tables, "table", nil, "show only this table (repeatable): "+strings.Join(tables, ", "))
 	listFlag(c, &f.writes, "write", "", "also write a file: `FORMAT=FILE`, for example junit=junit.xml (repeatable)", func(text string) (string, error) {
 		if _, path, ok := strings.Cut(text, "="); !ok || path == "" || path == "-" {
@@ -305,7 +306,6 @@ func (f *reportFlags) declare(c *cobra.Command, tables []string) {
 		return text, nil
 	})
 	// Both fail only where there is no such flag.
-	_ = c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(page.Formats, cobra.ShellCompDirectiveNoFileComp))
 	_ = c.RegisterFlagCompletionFunc("table", cobra.FixedCompletions(tables, cobra.ShellCompDirectiveNoFileComp))
 }
 
@@ -339,6 +339,12 @@ func (f *reportFlags) validate([]string) (err error) {
 		f.files = append(f.files, file)
 	}
 	return nil
+}
+
+// formatFlag declares a format, which formatNamed refuses where there is none of its name.
+func formatFlag(c *cobra.Command, to *string, use string) {
+	c.Flags().StringVarP(to, "format", "f", *to, use+strings.Join(page.Formats, ", "))
+	_ = c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(page.Formats, cobra.ShellCompDirectiveNoFileComp))
 }
 
 func (f *reportFlags) formatNamed(name string) (string, error) {

@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -67,7 +66,11 @@ score with its interval, cost and time, compared with the result before. Argumen
 	declareBaselines(c, &f.baselines)
 	c.Flags().BoolVar(&f.trend, "trend", false, "show several results in order of time, each compared with the one before")
 	f.format = "html"
-	choiceFlag(c, &f.format, "format", page.Formats, "of a trend, on stdout unless --out is given: "+strings.Join(page.Formats, ", "))
+	formatFlag(c, &f.format, "of a trend, on stdout unless --out is given: ")
+	refusing(c, func([]string) (err error) {
+		f.format, err = (&reportFlags{}).formatNamed(f.format)
+		return err
+	})
 	f.out = pageFile
 	c.Flags().StringVarP(&f.out, "out", "o", pageFile, "write the page to this `FILE`; a file that is there is replaced")
 	return c

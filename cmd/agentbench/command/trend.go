@@ -45,8 +45,8 @@ func (p *program) trend(args []string, f *pageFlags) error {
 	if runs == 0 {
 		return exit.With(exit.NotMeasured, "agentbench run SUITE makes runs", "no runs to show in %s", exit.Some(args))
 	}
-	if n := len(places); n > 1 {
-		trend.Note("agentbench page " + exit.ShellWord(places[n-2].Text) + " " + exit.ShellWord(places[n-1].Text) + " shows the runs behind the newest comparison")
+	if base, compared := trend.Newest(); base != "" {
+		trend.Note("agentbench page " + exit.ShellWord(base) + " " + exit.ShellWord(compared) + " shows the runs behind the newest comparison")
 	}
 	trend.End()
 	if f.printed {

@@ -33,8 +33,10 @@ func (v *viewing) open() (err error) {
 	if v.shown == now && v.document != nil {
 		return nil
 	}
-	v.document, v.sources, err = v.pageOf(v.args, v.flags)
 	v.shown = now
+	if v.document, v.sources, err = v.pageOf(v.args, v.flags); err != nil {
+		v.document, v.sources = nil, nil // a part of a page is none
+	}
 	return err
 }
 
@@ -48,7 +50,6 @@ func (v *viewing) Write(w io.Writer) error {
 	var document page.Page
 	if err := v.open(); err != nil { // it may be no error once more runs are there
 		document = &page.Sheet{Kind: "view", Head: page.Saying(strings.Join(v.args, " → ")), Said: page.Saying("Nothing can be shown now: " + page.Visible(err.Error())), List: []page.Table{{Name: "runs", Title: "Runs", Rows: func(func([]page.Cell) bool) {}}}}
-		v.document = nil
 	} else {
 		document = v.document
 	}
@@ -73,7 +74,7 @@ func (v *viewing) Texts(side int, run string) ([]byte, error) {
 	v.reading.Lock()
 	defer v.reading.Unlock()
 	if err := v.open(); err != nil {
-		return nil, view.ErrNone
+		return nil, err
 	}
 	text, err := v.sources.Texts(side, run)
 	if errors.Is(err, browse.ErrNone) {

@@ -30,6 +30,29 @@ func TestViewOfResultsThatAreNoPageYet(t *testing.T) {
 	}
 }
 
+// What cannot be compared as it was asked for is said each time, and never a part of the page is shown in its place.
+func TestViewSaysAnErrorEachTime(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "out")
+	typed(t, 0, nil, "run", "quickstart", "-q", "--out", dir)
+	p := &program{env: os.Getenv, in: strings.NewReader(""), out: io.Discard, err: io.Discard, now: time.Now, secrets: secret.New()}
+	at, err := p.openPlace(dir, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	flags := &pageFlags{}
+	flags.margins, flags.alpha = []string{"typo=0.1"}, 0.05
+	v := &viewing{program: p, args: []string{dir}, flags: flags, watched: &results.Watched{Places: []*results.Place{at}}, reading: &sync.Mutex{}}
+	for range 2 {
+		var page bytes.Buffer
+		if err := v.Write(&page); err != nil || !strings.Contains(page.String(), "Nothing can be shown now") {
+			t.Errorf("%v: %.300s", err, page.String())
+		}
+		if _, err := v.Runs(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // Results that are damaged while they are followed: what can be read is shown, with what is wrong, and all of it
 // once they are whole again.
 func TestViewOfResultsThatAreDamaged(t *testing.T) {
@@ -59,8 +82,8 @@ func TestViewOfResultsThatAreDamaged(t *testing.T) {
 		{"signals.jsonl", nil, []string{all}, "", "complete"},
 		{"scores.jsonl", cut, []string{all, "incomplete line", "of 360 runs have no score by right yet"}, "", "complete"},
 		{"scores.jsonl", nil, []string{all, "360 of 360 runs have no score by right yet"}, "", "complete"},
-		{"manifest.json", cut, []string{none, "unexpected end of JSON input"}, "no texts", "failed"},
-		{"manifest.json", nil, []string{none, "manifest.json is missing"}, "no texts", "failed"},
+		{"manifest.json", cut, []string{none, "unexpected end of JSON input"}, "unexpected end of JSON input", "failed"},
+		{"manifest.json", nil, []string{none, "manifest.json is missing"}, "manifest.json is missing", "failed"},
 		{"manifest.json", whole, []string{all, "baseline single-pass"}, "", "complete"},
 	} {
 		path := filepath.Join(dir, c.name)

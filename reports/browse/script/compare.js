@@ -75,8 +75,8 @@ const compareView = (runs, source, rows) => {
     heading.focus();
     const all = await Promise.all(places.map((at) => textsOf(runs, source, at)));
     if (shown !== places) return; // others were opened meanwhile
-    const missing = places.filter((at, n) => !all[n]);
-    if (missing.length > 0) view.append(...missing.flatMap((at) => [leftOut(runs, at), copyable(showCommand(runs, at))]));
+    const missing = places.flatMap((at, n) => (all[n]?.iterations ? [] : [leftOut(runs, at, all[n]), copyable(showCommand(runs, at))]));
+    if (missing.length > 0) view.append(...missing);
     else fillTexts(all);
   };
 

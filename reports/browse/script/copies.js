@@ -9,9 +9,9 @@ const csvOf = (runs, rows) => {
   return [runs.shown.map((column) => csvText(column.key)), ...lines].map((line) => line.join(",") + "\r\n").join("");
 };
 
-// csvOfNumbers is the table below a chart, with the numbers of a heat map as machines get them.
+// csvOfNumbers is the table below a chart, with numbers as machines get them.
 const csvOfNumbers = (table) => {
-  const field = ({ dataset, textContent: text }) => dataset.raw ?? (/^-?[\d.]+$/.test(text) ? text : text && csvText(text));
+  const field = ({ dataset, textContent: text }) => dataset.raw ?? (text && csvText(text));
   return [...table.rows].map((row) => [...row.cells].map(field).join(",") + "\r\n").join("");
 };
 
@@ -44,6 +44,6 @@ const markdownOf = (runs, at, texts) => {
   };
   const part = ({ is, text, left }) => `**${name(is || "…")}**\n\n${fenced(text)}${left ? `\n\n${counted(left, "byte", "bytes")} more` : ""}`;
   const facts = factsOf(runs, at).map(([column, value]) => `- ${name(column.name)}: ${name(cellText(column, value))}`).join("\n");
-  const all = texts ? [...texts.iterations.flatMap((it) => [`## ${iterationTitle(it)}`, it.used, ...it.parts.map(part)]), "## end", ...texts.end.map(part)] : [];
+  const all = texts?.iterations ? [...texts.iterations.flatMap((it) => [`## ${iterationTitle(it)}`, it.used, ...it.parts.map(part)]), "## end", ...texts.end.map(part)] : [];
   return [`# Run ${name(runs.id(at))}`, facts, ...all].join("\n\n") + "\n";
 };

@@ -57,9 +57,9 @@ const labelView = (runs, source) => {
 
   const outputOf = async (run) => {
     const texts = await textsOf(runs, source, run);
-    const returned = texts?.iterations.find(({ n }) => n === texts.returned);
+    const returned = texts?.iterations?.find(({ n }) => n === texts.returned);
     const output = returned?.parts.filter(({ is }) => is === "output").pop();
-    return { prompt: texts?.iterations[0]?.parts.find(({ is }) => is === "prompt"), output, missing: !texts };
+    return { prompt: texts?.iterations?.[0]?.parts.find(({ is }) => is === "prompt"), output, missing: texts ? texts.failed : "The texts of this run are not in this page." };
   };
 
   const choices = () => {
@@ -93,7 +93,7 @@ const labelView = (runs, source) => {
     const shown = [element("h2", {}, "task " + visible(task.get(run)))];
     if (input) shown.push(partElement({ is: "input", text: input }));
     else if (prompt) shown.push(element("details", {}, element("summary", {}, "prompt (it may tell the configuration)"), partElement(prompt)));
-    shown.push(output ? partElement(output) : element("p", {}, missing ? "The texts of this run are left out of this page." : "The run returned no output."));
+    shown.push(output ? partElement(output) : element("p", {}, missing ?? "The run returned no output."));
     view.replaceChildren(heading, ...scorerLinks(), about, element("article", {}, ...shown), choices(), ...saving());
   };
 

@@ -3,8 +3,8 @@
 // showCommand is the command that shows a run in a terminal.
 const showCommand = (runs, at) => "agentbench show " + shellWords(sideOf(runs, at).name, runs.id(at));
 
-// textsOf are the texts of a run, or undefined where they are elsewhere.
-const textsOf = (runs, source, at) => source.texts(runs.columns.side.get(at), runs.id(at), runs.chunk[at]);
+// textsOf are the texts of a run, undefined where they are elsewhere, or why they could not be read.
+const textsOf = (runs, source, at) => source.texts(runs.columns.side.get(at), runs.id(at), runs.chunk[at]).catch(({ message }) => ({ failed: message }));
 
 // nameBeside is what tells a run from another one of the same task.
 const nameBeside = (runs, at, beside) => {
@@ -29,10 +29,11 @@ const compareLinks = (runs, shown) => {
 
 const noRun = (id) => [element("h1", { tabindex: "-1" }, "No run " + visible(id)), element("p", {}, "These results have no run of this id. ", element("a", { href: runsAddress("") }, "All runs"))];
 
-// leftOut tells where the texts of a run are.
-const leftOut = (runs, at) => {
+// leftOut tells why the texts of a run are not here, and where they are.
+const leftOut = (runs, at, texts) => {
+  if (texts) return element("p", { class: "wrong", role: "alert" }, "The texts could not be read: " + texts.failed);
   if (sideOf(runs, at).baseline) return element("p", {}, "A baseline file has no texts.");
-  return element("p", {}, "The texts of this run are left out of this page, to keep it small. This command shows them:");
+  return element("p", {}, "The texts of this run are not in this page, which is kept small. This command shows them, or what is wrong with them:");
 };
 
 // goTo makes an element the current one.
@@ -86,16 +87,10 @@ const runView = (runs, source, rows) => {
     const heading = element("h1", { tabindex: "-1" }, "Run " + visible(runs.id(at)));
     view.replaceChildren(...[heading, copyable(showCommand(runs, at)), facts(at), compareLinks(runs, [at]), tools(at)].filter(Boolean));
     heading.focus();
-    let texts;
-    try {
-      texts = await textsOf(runs, source, at);
-    } catch (error) {
-      view.append(element("p", { class: "wrong", role: "alert" }, "The texts could not be read: " + error.message));
-      return;
-    }
+    const texts = await textsOf(runs, source, at);
     if (shown !== at) return; // another run was opened meanwhile
-    if (!texts) {
-      view.append(leftOut(runs, at));
+    if (!texts?.iterations) {
+      view.append(leftOut(runs, at, texts));
       return;
     }
     view.append(element("p", { class: "used" }, visible(texts.used)), ...texts.iterations.map(iteration), element("article", { class: "ending" }, element("h2", {}, "end"), ...texts.end.map((part) => partElement(part))));

@@ -72,7 +72,7 @@ func TestAServedPageAsksForItsData(t *testing.T) {
 	b.goTo("#q=config:new")
 	b.wait(summary + `.startsWith("40 of 80 runs")`)
 	b.goTo("#run=base%2Ftask-1%2F1")
-	b.wait(`document.querySelector(".run").innerText.includes("The texts of this run are left out of this page")`)
+	b.wait(`document.querySelector(".run").innerText.includes("The texts of this run are not in this page")`)
 	for _, wrong := range b.takeWrong() {
 		if !strings.Contains(wrong, "404") { // which the browser logs
 			t.Error(wrong)

@@ -205,5 +205,9 @@ func TestViewOfDamagedResults(t *testing.T) {
 	}
 	b.goTo("#run=new%2Ftask-2%2F1")
 	b.wait(`document.querySelector(".run")?.innerText.match(/The texts could not be read: .*records.jsonl: no such file/)`)
+	b.goTo("#run=new%2Ftask-2%2F1&with=new%2Ftask-3%2F1")
+	b.wait(`document.querySelector(".compare")?.innerText.match(/The texts could not be read: .*records.jsonl: no such file/)`)
+	b.goTo("#label=")
+	b.wait(`document.querySelector(".label")?.innerText.includes("records.jsonl: no such file")`)
 	b.forget("500")
 }
