@@ -46,10 +46,10 @@ func (w *Watched) Stamp() string {
 	return base64.RawURLEncoding.EncodeToString(sum.Sum(nil)[:9])
 }
 
-// quietTime is how long a command that makes runs may be silent before nobody is thought to make them.
+// quietTime is how old the progress may be before State says that there is none.
 const quietTime = 10 * time.Second
 
-// State is how far the last of the results have come, and what the command says that makes them.
+// State is the status of the newest results, and the progress that their command reports.
 func (w *Watched) State(now time.Time) (status record.State, progress []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -220,7 +220,7 @@ func (c *calibration) simulated() (names []string) {
 	return names
 }
 
-// compile compiles the scorer with those whom it asks; nil: it can ask nobody.
+// compile compiles the scorer; outside are the models and programs that it calls, nil: none.
 func (c *calibration) compile(outside scorers.Outside) error {
 	set, err := c.scorers(c.Suite.Scorers, scorers.Options{Resolved: c.Suite.Resolved, Baseline: c.Suite.Baseline, Outside: outside})
 	if err == nil {

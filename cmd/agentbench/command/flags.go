@@ -26,7 +26,7 @@ import (
 // Flags that several commands have are declared here, or in a group of flags with a
 // declare of its own: once. What can be told from a value alone is refused as soon as it
 // is read, and what can be told from flags together before the command runs: every command
-// refuses the same with the same text, and nothing is paid for before that.
+// refuses the same values with the same text, before anything is paid.
 
 // refusing has a command validate its flags before it runs, in the order of these calls.
 func refusing(c *cobra.Command, validate func(args []string) error) {
@@ -341,7 +341,7 @@ func (f *reportFlags) validate([]string) (err error) {
 	return nil
 }
 
-// formatFlag declares a format, which formatNamed refuses where there is none of its name.
+// formatFlag declares a flag for a format. formatNamed refuses unknown formats.
 func formatFlag(c *cobra.Command, to *string, use string) {
 	c.Flags().StringVarP(to, "format", "f", *to, use+strings.Join(page.Formats, ", "))
 	_ = c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(page.Formats, cobra.ShellCompDirectiveNoFileComp))

@@ -30,8 +30,9 @@ func TestViewOfResultsThatAreNoPageYet(t *testing.T) {
 	}
 }
 
-// What cannot be compared as it was asked for is said each time, and never a part of the page is shown in its place.
-func TestViewSaysAnErrorEachTime(t *testing.T) {
+// viewingQuickstart views new results of the quickstart.
+func viewingQuickstart(t *testing.T) *viewing {
+	t.Helper()
 	dir := filepath.Join(t.TempDir(), "out")
 	typed(t, 0, nil, "run", "quickstart", "-q", "--out", dir)
 	p := &program{env: os.Getenv, in: strings.NewReader(""), out: io.Discard, err: io.Discard, now: time.Now, secrets: secret.New()}
@@ -39,9 +40,13 @@ func TestViewSaysAnErrorEachTime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	flags := &pageFlags{}
-	flags.margins, flags.alpha = []string{"typo=0.1"}, 0.05
-	v := &viewing{program: p, args: []string{dir}, flags: flags, watched: &results.Watched{Places: []*results.Place{at}}, reading: &sync.Mutex{}}
+	return &viewing{program: p, args: []string{dir}, flags: &pageFlags{}, watched: &results.Watched{Places: []*results.Place{at}}, reading: &sync.Mutex{}}
+}
+
+// An error of the flags is shown at each load, and never a part of the page in its place.
+func TestViewSaysAnErrorEachTime(t *testing.T) {
+	v := viewingQuickstart(t)
+	v.flags.margins, v.flags.alpha = []string{"typo=0.1"}, 0.05
 	for range 2 {
 		var page bytes.Buffer
 		if err := v.Write(&page); err != nil || !strings.Contains(page.String(), "Nothing can be shown now") {
@@ -56,14 +61,8 @@ func TestViewSaysAnErrorEachTime(t *testing.T) {
 // Results that are damaged while they are followed: what can be read is shown, with what is wrong, and all of it
 // once they are whole again.
 func TestViewOfResultsThatAreDamaged(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "out")
-	typed(t, 0, nil, "run", "quickstart", "-q", "--out", dir)
-	p := &program{env: os.Getenv, in: strings.NewReader(""), out: io.Discard, err: io.Discard, now: time.Now, secrets: secret.New()}
-	at, err := p.openPlace(dir, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	v := &viewing{program: p, args: []string{dir}, flags: &pageFlags{}, watched: &results.Watched{Places: []*results.Place{at}}, reading: &sync.Mutex{}}
+	v := viewingQuickstart(t)
+	dir := v.args[0]
 	garbage := func(was []byte) []byte { return append(bytes.Clone(was), "garbage\n"...) }
 	cut := func(was []byte) []byte { return was[:len(was)*2/3] }
 	whole := func(was []byte) []byte { return was }
