@@ -64,9 +64,12 @@ func (l *loader) checkNames(loop *Loop) {
 // executors are the keys of what executes an iteration.
 func (a *Agent) executors() []string {
 	var keys []string
-	for key, given := range map[string]bool{"model": a.Model != "", "command": a.Command != nil, "http": a.HTTP != "", "a2a": a.A2A != ""} {
-		if given {
-			keys = append(keys, key)
+	for _, executor := range []struct {
+		key   string
+		given bool
+	}{{"model", a.Model != ""}, {"command", a.Command != nil}, {"http", a.HTTP != ""}, {"a2a", a.A2A != ""}} {
+		if executor.given {
+			keys = append(keys, executor.key)
 		}
 	}
 	return keys

@@ -208,10 +208,11 @@ func (w *leafWalker) seed(seed *Seed, path string) {
 	if seed.Path != nil {
 		w.add(path, seed.Path.Text, false)
 	}
-	for name, text := range map[string]*Prompt{"git": seed.Git, "ref": seed.Ref} {
-		if text != nil {
-			w.add(join(path, name), text.Text, false)
-		}
+	if seed.Git != nil {
+		w.add(join(path, "git"), seed.Git.Text, false)
+	}
+	if seed.Ref != nil {
+		w.add(join(path, "ref"), seed.Ref.Text, false)
 	}
 }
 

@@ -474,6 +474,24 @@ func TestHashCoversDelegates(t *testing.T) {
 	}
 }
 
+// A loop has one hash, however often it is loaded: results are resumed by it.
+func TestHashStays(t *testing.T) {
+	text := `loop: l
+workspace: {from: {git: one, ref: two}, files: '{"a": "b"}', sandbox: {container: {image: busybox}}}
+agent: {command: [ls], env: {A: b, C: {env: D}}}
+evaluate: {test: [ls]}
+terminate: {max_iterations: 2}
+guards: {budget: {tokens: 5}}
+`
+	hashes := map[string]bool{}
+	for range 64 {
+		hashes[loaded(t, "l.yaml", text).Loop.hash] = true
+	}
+	if len(hashes) != 1 {
+		t.Errorf("a loop has %d hashes", len(hashes))
+	}
+}
+
 // Every leaf of a loop moves its hash.
 func TestHashMoves(t *testing.T) {
 	base := withSet(t, parameterLoop, "").hash

@@ -104,9 +104,9 @@ func (s *Sandbox) Inside(path string) string {
 	if s.none() {
 		return path
 	}
-	for outside, inside := range map[string]string{s.Workspace: workspaceInside, s.Home: homeInside} {
-		if below, err := filepath.Rel(outside, path); outside != "" && err == nil && filepath.IsLocal(below) {
-			return filepath.Join(inside, below)
+	for _, at := range [][2]string{{s.Workspace, workspaceInside}, {s.Home, homeInside}} {
+		if below, err := filepath.Rel(at[0], path); at[0] != "" && err == nil && filepath.IsLocal(below) {
+			return filepath.Join(at[1], below)
 		}
 	}
 	return path
