@@ -121,7 +121,7 @@ type Stage struct {
 	Until  *Expr
 }
 
-// Stages are the phases, the strategies, or the loop itself as the only one.
+// Stages are the phases, the strategies, or the loop itself as the only one. They are only read.
 func (l *Loop) Stages() []Stage {
 	var stages []Stage
 	for i := range l.Phases {
@@ -138,7 +138,11 @@ func (l *Loop) Stages() []Stage {
 		stages = append(stages, Stage{Name: s.Name, Agent: l.Agent.with(s.Agent), Prompt: cmp.Or(s.Prompt, l.Prompt), Limit: max(1, s.MaxIterations)})
 	}
 	if len(stages) == 0 {
-		stages = append(stages, Stage{Agent: l.Agent.with(nil), Prompt: l.Prompt})
+		agent := l.Agent
+		if agent == nil {
+			agent = &Agent{}
+		}
+		stages = append(stages, Stage{Agent: agent, Prompt: l.Prompt})
 	}
 	return stages
 }

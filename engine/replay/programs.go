@@ -230,9 +230,12 @@ func (w *walk) treeBefore(recorded *record.Iteration) string {
 
 // leave gives an iteration whose program a limit ended the output that its agent declares of the workspace.
 func (w *walk) leave(step stop.Step, p *pass) (why string) {
+	if !p.ended || p.Workspace == nil {
+		return ""
+	}
 	a := w.target.Stages()[step.StageIndex()].Agent
 	switch {
-	case !p.ended || p.Workspace == nil || a.Output == nil:
+	case a.Output == nil:
 		return ""
 	case w.Left == nil:
 		return "agent.output of what it had left by then is not known without the tasks: --suite SUITE"

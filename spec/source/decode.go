@@ -357,9 +357,12 @@ func (d *Decoder) structure(n *Node, v reflect.Value, r rules) {
 		}
 		unknown = append(unknown, n.KeyFault(entry.Key, cmp.Or(instead, knownKeys(s.names())), "unknown key %s", quote(entry.Key)))
 	}
-	missing := slices.DeleteFunc(slices.Clone(s.fields), func(f field) bool {
-		return !f.rules.required || n.Get(f.name) != nil || containsWord(hints, f.name)
-	})
+	var missing []*field
+	for i := range s.fields {
+		if f := &s.fields[i]; f.rules.required && n.Get(f.name) == nil && !containsWord(hints, f.name) {
+			missing = append(missing, f)
+		}
+	}
 	if len(missing) > 0 && unexplained >= 0 {
 		f := &unknown[unexplained]
 		f.Hint, missing = strings.TrimPrefix(f.Hint+"; "+areMissing(missing), "; "), nil
@@ -377,7 +380,7 @@ func containsWord(text, word string) bool {
 	return slices.Contains(strings.FieldsFunc(text, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }), word)
 }
 
-func areMissing(fields []field) string {
+func areMissing(fields []*field) string {
 	names := make([]string, len(fields))
 	for i, f := range fields {
 		names[i] = f.name

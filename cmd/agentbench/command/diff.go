@@ -199,7 +199,7 @@ func changes(base, newest *results.Place, vary []string) (all []reports.SpecDiff
 // collectBoth reads what both sides say, at the same time, and tells the damage of each.
 // Where both are in one place, the reports are the same.
 func (p *program) collectBoth(s *sides) (base, newest *reports.Report, err error) {
-	defer heap.Leanly()()
+	defer heap.Leanly(heap.Reading)()
 	one := s.within || s.base.Same(s.new)
 	var reading errgroup.Group
 	reading.Go(func() (err error) {

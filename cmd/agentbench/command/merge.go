@@ -78,7 +78,7 @@ func (p *program) merge(ctx context.Context, dirs []string, f *mergeFlags) error
 
 // concludeMerge reports on merged results and judges them, as run does.
 func (p *program) concludeMerge(ctx context.Context, m *record.Manifest, f *mergeFlags) error {
-	defer heap.Leanly()()
+	defer heap.Leanly(heap.Reading)()
 	report, err := reports.Of(&record.Results{Path: f.out, Manifest: *m}, false)
 	if err != nil {
 		return err

@@ -124,7 +124,7 @@ func (p *program) writeAlso(f *alsoPage, document page.Page, sources *browse.Sou
 }
 
 func (p *program) page(args []string, f *pageFlags) error {
-	defer heap.Leanly()()
+	defer heap.Leanly(heap.Reading)()
 	document, sources, err := p.pageOf(args, f)
 	if err != nil {
 		return err

@@ -129,7 +129,7 @@ func (p *program) powerNotes(o *opened, planned *plan.Plan, f *powerFlags) (note
 // variation measures that of one place with several configurations, or that
 // between two places.
 func (p *program) variation(from []string) (*reports.Variation, error) {
-	defer heap.Leanly()()
+	defer heap.Leanly(heap.Reading)()
 	at, first, err := p.readFrom(from[0])
 	if err != nil {
 		return nil, err

@@ -70,7 +70,7 @@ func (p *program) openRecordedRuns(text string, f *recordedFlags) (*recordedRuns
 	r := &recordedRuns{program: p, suite: f.suite, evaluate: f.evaluate}
 	at.Text = text
 	r.Recorded, err = results.OpenRecorded(at, suite, f.configurations, results.RecordedOptions{
-		Warn: r.warnOf, Lean: heap.Leanly, Judge: r.judge, Replay: r.rendering,
+		Warn: r.warnOf, Lean: func() func() { return heap.Leanly(heap.Replaying) }, Judge: r.judge, Replay: r.rendering,
 	})
 	if err != nil {
 		return r, err

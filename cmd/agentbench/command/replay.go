@@ -67,7 +67,7 @@ func (p *program) replay(ctx context.Context, place string, f *replayFlags) erro
 	}
 	defer r.shared.Close()
 	if r.Folder.Manifest.Totals.Runs() > manyRecorded {
-		defer heap.Leanly()()
+		defer heap.Leanly(heap.Replaying)()
 	}
 	if len(set)+len(axes) == 0 && len(f.configurations) == 0 {
 		r.Bases = r.All()

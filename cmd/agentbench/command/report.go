@@ -58,7 +58,7 @@ func (p *program) report(ctx context.Context, path string, f *judgedFlags) error
 	if err := f.recorded(&results.Manifest); err != nil {
 		return err
 	}
-	defer heap.Leanly()()
+	defer heap.Leanly(heap.Reading)()
 	r, err := p.collect(results)
 	if err != nil {
 		return err
@@ -110,7 +110,7 @@ func answered(ctx context.Context, r *reports.Report, unanswered error, o report
 
 // collect reads what results say, and tells their damage.
 func (p *program) collect(from *record.Results) (*reports.Report, error) {
-	defer heap.Leanly()()
+	defer heap.Leanly(heap.Reading)()
 	r, err := reports.Of(from, true)
 	if err == nil {
 		p.tellDamage(r, from)

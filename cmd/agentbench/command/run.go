@@ -516,7 +516,7 @@ func (p *program) conclude(ctx context.Context, j *job, m *record.Manifest, end 
 	if end.cancelled {
 		return stoppedError(j, m, end)
 	}
-	defer heap.Leanly()()
+	defer heap.Leanly(heap.Reading)()
 	report, err := reports.Of(&record.Results{Path: j.dir, Manifest: *m}, false)
 	if err != nil {
 		return err

@@ -17,7 +17,7 @@ import (
 
 // trend writes the page of several results in order of time, or prints it in another format.
 func (p *program) trend(args []string, f *pageFlags) error {
-	defer heap.Leanly()()
+	defer heap.Leanly(heap.Reading)()
 	places, timed, err := p.trendPlaces(args, f.baselines)
 	if err != nil {
 		return err

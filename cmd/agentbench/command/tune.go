@@ -124,7 +124,7 @@ func (p *program) tune(ctx context.Context, path string, f *tuneFlags) error {
 // recommend chooses by the recorded runs, writes the page, and changes the YAML where
 // that was asked for.
 func (t *tuning) recommend(ctx context.Context) error {
-	defer heap.Leanly()()
+	defer heap.Leanly(heap.Replaying)()
 	defer t.shared.Close()
 	if err := t.grid(); err != nil {
 		return err

@@ -50,7 +50,7 @@ Arguments are result folders, baseline files or names of baselines.`,
 }
 
 func (p *program) view(ctx context.Context, args []string, f *viewFlags) error {
-	defer heap.Leanly()()
+	defer heap.Leanly(heap.Reading)()
 	pages, err := p.viewed(args, f)
 	if err != nil {
 		return err

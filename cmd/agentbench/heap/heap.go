@@ -15,12 +15,22 @@ import (
 	"sync/atomic"
 )
 
-const (
-	// room and leanRoom are the sizes that a small heap and the stacks grow to together.
-	room, leanRoom = 22 << 20, 16 << 20
-	// A heap grows by at most that share of what is in use, in percent, and by at least
-	// one of the others.
-	most, usual, lean = 400, 60, 5
+// most is the largest share of what is in use that a heap grows by, in percent, and fewest the smallest.
+const most, fewest = 400, 5
+
+// Garbage is how much of it there may be: the largest of three amounts.
+type Garbage struct {
+	share uint64 // of what is in use, in percent
+	room  uint64 // what a small heap and the stacks grow to together
+	bytes uint64 // of a heap that has as much in use
+}
+
+var (
+	usual = Garbage{share: 60, room: 22 << 20}
+	// Reading leaves hardly any garbage: lines are read into memory that is used again.
+	Reading = Garbage{share: fewest, room: 16 << 20}
+	// Replaying leaves much: with less room, most of the time would go into collecting it.
+	Replaying = Garbage{share: 10, room: 16 << 20, bytes: 56 << 20}
 )
 
 // The first part of it happens before the libraries fill their tables. A program that
@@ -35,7 +45,8 @@ func begin() bool {
 	return true
 }
 
-var leanly atomic.Bool
+// lean is what there may be instead of the usual.
+var lean atomic.Pointer[Garbage]
 
 // Keep decides after each collection, which knows what is in use, when the next one is
 // to come.
@@ -48,14 +59,13 @@ func Keep() {
 	}
 }
 
-// Leanly keeps the garbage small until the function that it returns is called: lines that
-// are read leave much more behind than their numbers.
-func Leanly() (end func()) {
-	before := leanly.Swap(true)
+// Leanly keeps the garbage small until the function that it returns is called.
+func Leanly(garbage Garbage) (end func()) {
+	before := lean.Swap(&garbage)
 	if ours {
 		adjust()
 	}
-	return func() { leanly.Store(before) }
+	return func() { lean.Store(before) }
 }
 
 func adjust() {
@@ -63,7 +73,7 @@ func adjust() {
 	metrics.Read(now)
 	percent := growth(now[0].Value.Uint64(), now[1].Value.Uint64()+now[2].Value.Uint64(), now[3].Value.Uint64())
 	was := int(now[4].Value.Uint64())
-	if was < lean || percent > was*9/10 && percent < was*11/10 { // somebody wants less; or it is not worth stopping the world
+	if was < fewest || percent > was*9/10 && percent < was*11/10 { // somebody wants less; or it is not worth stopping the world
 		return
 	}
 	debug.SetGCPercent(percent)
@@ -73,11 +83,11 @@ func adjust() {
 // stacks of that size: they are megabytes where hundreds of runs wait for their calls. Go lets
 // it grow by as large a share of its roots, what is in use of stacks and globals, as well.
 func growth(live, roots, stacks uint64) int {
-	least, room := uint64(usual), uint64(room)
-	if leanly.Load() {
-		least, room = lean, leanRoom
+	may := usual
+	if leanly := lean.Load(); leanly != nil {
+		may = *leanly
 	}
-	garbage := max(live*least/100, room-min(live+stacks, room))
+	garbage := max(live*may.share/100, may.room-min(live+stacks, may.room), min(live, may.bytes))
 	all := max(live+roots, 1)
-	return int(max(lean, min(most, (100*garbage+all-1)/all)))
+	return int(max(fewest, min(most, (100*garbage+all-1)/all)))
 }
