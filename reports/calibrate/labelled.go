@@ -219,7 +219,7 @@ func (c *Calibration) Verdict(ended string, minKappa *float64) error {
 	kappa := c.Kappa()
 	switch {
 	case ended != "":
-		return exit.With(exit.Stopped, "rerun the same command to resume: its calls are in the cache", "%s: %d of %s have a score", ended, c.Scored, exit.Plural(c.Labels, "labelled output", "labelled outputs"))
+		return exit.With(exit.Stopped, "rerun the same command to resume: its calls are in the cache", "%s: scored %d of %s", ended, c.Scored, exit.Plural(c.Labels, "labelled output", "labelled outputs"))
 	case c.Scored == 0:
 		return exit.With(exit.NotMeasured, "--table unscored lists the reasons", "no labelled output has a score")
 	case minKappa == nil:
