@@ -39,15 +39,21 @@ func (t *chooser) guessBest(ctx context.Context, r *Tuning, choice *chosen) erro
 		return nil
 	}
 	g := &Guess{Candidate: today, Unchanged: true, Best: t.shownValue(t.value[t.chosenOn][choice.best])}
+	cheapest := t.ordered(t.chosenOn)[0]
 	if t.value[t.chosenOn][today] < t.value[t.chosenOn][choice.best] {
 		g.Candidate, g.Unchanged = t.kept(choice.best), false
+	} else if now := t.cost[t.chosenOn][today]; t.cost[t.chosenOn][cheapest] >= now-slack(now) {
+		g.Cheapest = true
 	}
 	l, err := t.lossOf(ctx, g.Candidate, t.chosenOn, t.Level, true)
 	if err != nil {
 		return err
 	}
 	units, _ := t.lossUnits(t.chosenOn)
-	g.Name, g.Value, g.Tasks = t.candidates[g.Candidate].Name, t.shownValue(t.value[t.chosenOn][g.Candidate]), t.tasksOf(t.leastUnits(units))
+	g.Name, g.Value = t.candidates[g.Candidate].Name, t.shownValue(t.value[t.chosenOn][g.Candidate])
+	if !g.Cheapest {
+		g.Tasks = t.tasksOf(t.leastUnits(units))
+	}
 	g.Lost, g.Gained, g.Runs = l.lost, l.gained, l.runs
 	r.Guess = g
 	return nil

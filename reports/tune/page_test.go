@@ -235,7 +235,8 @@ func TestTheAnswerOfTune(t *testing.T) {
 		{tune.Guess{Name: "d", Recorded: true, Value: known(0.192), Best: known(0.177), Tasks: 300}, "best guess: <d> as recorded has 0.192, the best that could be recommended has 0.177; 300 tasks would prove it"},
 		{tune.Guess{Name: "d", Recorded: true, Value: known(0.192), Best: known(0.177)}, "best guess: <d> as recorded has 0.192, the best that could be recommended has 0.177"},
 		{tune.Guess{Name: "e", Least: true, Value: known(0.5), Best: known(0.4), Tasks: 90}, "best guess: <e> has at least 0.500, the best that could be recommended has 0.400; 90 tasks recorded under it would prove it"},
-		{tune.Guess{Name: "f", Unchanged: true, Runs: 40, Tasks: 149}, "best guess: keep today's limits; 149 tasks would prove tighter ones"},
+		{tune.Guess{Name: "f", Unchanged: true, Runs: 40, Tasks: 149}, "best guess: keep today's limits; cheaper ones take at least 149 tasks to prove"},
+		{tune.Guess{Name: "f", Unchanged: true, Cheapest: true, Runs: 40}, "best guess: keep today's limits; no other that was tried is cheaper"},
 		{tune.Guess{Name: "g", Runs: 1, Tasks: 149}, "best guess: <g> loses 0 of 1 run; 149 tasks would prove it"},
 	} {
 		nothing.Guess = &c.guess

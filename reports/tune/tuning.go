@@ -172,7 +172,8 @@ type Guess struct {
 	Candidate int    `json:"candidate"` // below 0: a recording
 	Name      string `json:"name"`
 	Recorded  bool   `json:"recorded,omitempty"`  // it is what was recorded
-	Unchanged bool   `json:"unchanged,omitempty"` // it is today's: Tasks would prove another one
+	Unchanged bool   `json:"unchanged,omitempty"` // it is today's: it takes at least Tasks to prove another one
+	Cheapest  bool   `json:"cheapest,omitempty"`  // it is today's, and nothing that was tried is cheaper
 	// Value is its objective, Least that this is a lower bound, and Best the best
 	// objective of what could be recommended.
 	Value page.Value `json:"objective"`

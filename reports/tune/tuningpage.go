@@ -123,7 +123,11 @@ func (g *Guess) text(quote func(string) string) string {
 	text, proof := "best guess: "+name, " would prove it"
 	switch {
 	case g.Unchanged:
-		text, proof = "best guess: keep today's limits", " would prove tighter ones"
+		text = "best guess: keep today's limits; "
+		if g.Cheapest {
+			return text + "no other that was tried is cheaper"
+		}
+		return text + "cheaper ones take at least " + page.Plural(g.Tasks, "task", "tasks") + " to prove"
 	case g.Recorded:
 		text += fmt.Sprintf(" as recorded has %s, the best that could be recommended has %s", value, best)
 	case g.Least:
