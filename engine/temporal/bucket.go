@@ -45,8 +45,39 @@ func openBucket(address string, getenv func(string) string) (Store, error) {
 	if id := getenv("AWS_ACCESS_KEY_ID"); id != "" {
 		keys = credentials.NewStaticV4(id, getenv("AWS_SECRET_ACCESS_KEY"), getenv("AWS_SESSION_TOKEN"))
 	}
-	client, err := minio.New(host, &minio.Options{Creds: keys, Secure: secure, Region: getenv("AWS_REGION")})
+	plain, err := minio.DefaultTransport(secure)
+	if err != nil {
+		return nil, err
+	}
+	plain.ResponseHeaderTimeout = 0 // who asks waits as long as bytes move, and no call is sent again meanwhile
+	client, err := minio.New(host, &minio.Options{Creds: keys, Secure: secure, Region: getenv("AWS_REGION"), Transport: movingTransport{plain}})
 	return &bucket{client: client, name: name, prefix: prefix}, err
+}
+
+// movingTransport tells the calls of a store that bytes of their requests and answers move.
+type movingTransport struct{ http.RoundTripper }
+
+type movingBody struct {
+	moving
+	io.Closer
+}
+
+func body(ctx context.Context, of io.ReadCloser) io.ReadCloser {
+	if of == nil || of == http.NoBody {
+		return of
+	}
+	return movingBody{moving{ctx, of}, of}
+}
+
+func (t movingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	sent := r.Clone(r.Context())
+	sent.Body = body(r.Context(), r.Body)
+	answer, err := t.RoundTripper.RoundTrip(sent)
+	if err == nil {
+		moved(r.Context())
+		answer.Body = body(r.Context(), answer.Body)
+	}
+	return answer, err
 }
 
 func (b *bucket) Folder() string { return "" }

@@ -19,14 +19,14 @@
 // ledger (book.go): workers borrow from the suite's budget, and get a share of the limits
 // of its models, for as long as they renew their lease (lease.go).
 //
-// The coordinator executes the code of the workflows, and nobody else does. Without it runs
-// in progress end and are stored; the next coordinator finds them.
+// The coordinator alone executes the code of the workflows. Without it runs in progress end
+// and are stored; the next coordinator finds them.
 //
 // An activity may run twice. The record of a run that counts is created if it is absent, by
 // the run's id; the answers of models go to a cache that all workers share. So what is paid
 // twice is what was in flight when a worker was lost.
 //
-// The stages: connect.go (what can be known before money is spent), pack.go and store.go
-// (the suite's files and the records), executor.go, batch.go and suite.go (workflows),
+// The stages: connect.go (what can be known before money is spent), pack.go, store.go and
+// watched.go (the suite's files and the records), executor.go, batch.go and suite.go (workflows),
 // worker.go (activities), clear.go (what killed workers left on their machine).
 package temporal

@@ -132,7 +132,7 @@ func Open(ctx context.Context, o Options) (*Executor, error) {
 		return nil, err
 	}
 	e := &Executor{Options: o, client: c, books: map[string]Books{}}
-	e.Store = &watched{Store: o.Store, patience: o.StorePatience, silent: func(_ context.Context, text string) { e.complain(text) }}
+	e.Store = watching(o.Store, o.StorePatience, func(_ context.Context, text string) { e.complain(text) })
 	if o.Observe != nil {
 		e.live = rand.Text()
 	}
@@ -581,8 +581,7 @@ func (e *Executor) received(ctx context.Context, item plan.Item, o *Outcome) *re
 	}
 	line, err := e.Store.Read(context.WithoutCancel(ctx), o.Record)
 	if errors.Is(err, errSilent) {
-		e.end(exit.With(exit.NotMeasured, "what workers made is in it, and is found by the same command once it answers", "the store %v cannot be used: %w", e.Store, err))
-		return nil
+		return e.unanswered(err)
 	}
 	if err == nil && digest(line) != o.Digest {
 		err = fmt.Errorf("its digest is %s, and the worker wrote %s", digest(line), o.Digest)
@@ -595,7 +594,11 @@ func (e *Executor) received(ctx context.Context, item plan.Item, o *Outcome) *re
 		return e.lost(item, record.Internal, fmt.Sprintf("the record %s of the store: %v", o.Record, err))
 	}
 	if e.receiver != nil {
-		if err := e.receiver.receive(context.WithoutCancel(ctx), run); err != nil {
+		err := e.receiver.receive(context.WithoutCancel(ctx), run)
+		if errors.Is(err, errSilent) {
+			return e.unanswered(err)
+		}
+		if err != nil {
 			return e.lost(item, record.Internal, fmt.Sprintf("the states of the workspace of %s: %v", o.Record, err))
 		}
 	}
@@ -604,6 +607,12 @@ func (e *Executor) received(ctx context.Context, item plan.Item, o *Outcome) *re
 		run.Outcome.Reason = reason
 	}
 	return run
+}
+
+// unanswered ends the suite: the store is silent. There is no record yet.
+func (e *Executor) unanswered(err error) *record.Run {
+	e.end(exit.With(exit.NotMeasured, "what workers made is in it, and is found by the same command once it answers", "the store %v cannot be used: %w", e.Store, err))
+	return nil
 }
 
 // hints say what to do about failures that end a suite.

@@ -23,11 +23,12 @@ import (
 // beside is an executor whose worker is in this process and makes the runs of the test.
 type beside struct {
 	*Executor
-	mu    sync.Mutex
-	run   engine.RunFunc
-	items map[string]plan.Item
-	draws *pace.Budget // of the worker; nil: there is no budget
-	span  string       // of all runs
+	mu     sync.Mutex
+	run    engine.RunFunc
+	items  map[string]plan.Item
+	draws  *pace.Budget     // of the worker; nil: there is no budget
+	span   string           // of all runs
+	states *workspace.Store // nil: there are no workspaces
 }
 
 // Execute implements engine.Executor.
@@ -72,7 +73,7 @@ func (b *beside) Draws() (*pace.Budget, map[string]*pace.Gate) { return b.draws,
 
 func (b *beside) Line(record.Event) ([]byte, error) { return nil, nil }
 
-func (b *beside) States() *workspace.Store { return nil }
+func (b *beside) States() *workspace.Store { return b.states }
 
 func (b *beside) Span(string) string { return b.span }
 

@@ -24,8 +24,8 @@ const DefaultStorePatience = time.Minute
 // The coordinator is told of the first one, and the last one ends the suite. Once a store was given up, it is tried once.
 func (w *Worker) insist(ctx context.Context, try func() error) error {
 	patience := w.storePatience()
-	began, err := time.Now(), try()
-	for wait := patience / 32; err != nil && !w.gaveUp.Load() && time.Since(began) < patience; wait *= 2 {
+	err := try() // which may take long: states are files
+	for began, wait := time.Now(), patience/32; err != nil && !errors.Is(err, errSilent) && !w.gaveUp.Load() && time.Since(began) < patience; wait *= 2 {
 		w.complain(ctx, fmt.Sprintf("the store %v cannot be used: %v; it is tried again for %v, then the suite ends", w.Store, err, patience))
 		select {
 		case <-time.After(wait):

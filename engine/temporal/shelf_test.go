@@ -149,7 +149,7 @@ func TestAStoreThatIsSilentToTheCoordinator(t *testing.T) {
 	b, end := newBeside(t, &server.Server, 1, nil)
 	defer end()
 	store := b.Store.(*watched)
-	own := &silent{store.Store, make(chan struct{})}
+	own := &silent{Store: store.Store, let: make(chan struct{})}
 	store.Store, store.patience = own, time.Second
 	var warnings safe
 	b.Warn = func(text string) { fmt.Fprintln(&warnings, text) }

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"sync"
 
+	"golang.org/x/sync/singleflight"
+
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/results"
 	"github.com/agentbench/agentbench/engine/workspace"
@@ -44,8 +46,9 @@ type sender struct {
 	states *workspace.Store
 	dir    string // for what is on its way
 
-	mu    sync.Mutex
-	seeds map[workspace.ID]*workspace.Parcel // those that were sent
+	sending singleflight.Group // of seeds: who waits for one shares its failure
+	mu      sync.Mutex
+	seeds   map[workspace.ID]*workspace.Parcel // those that were sent
 }
 
 // send sends what a run names. A store that loses something has to be a new one for new
@@ -72,16 +75,22 @@ func (s *sender) send(ctx context.Context, run *record.Run) error {
 
 // seed sends what runs begin with, the first time.
 func (s *sender) seed(ctx context.Context, id workspace.ID) (*workspace.Parcel, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if p := s.seeds[id]; p != nil {
-		return p, nil
-	}
-	p, err := s.parcel(ctx, seedName(id), []workspace.ID{id})
-	if err == nil {
-		s.seeds[id] = p
-	}
-	return p, err
+	sent, err, _ := s.sending.Do(id.String(), func() (any, error) {
+		s.mu.Lock()
+		p := s.seeds[id]
+		s.mu.Unlock()
+		if p != nil {
+			return p, nil
+		}
+		p, err := s.parcel(ctx, seedName(id), []workspace.ID{id})
+		if err == nil {
+			s.mu.Lock()
+			s.seeds[id] = p
+			s.mu.Unlock()
+		}
+		return p, err
+	})
+	return sent.(*workspace.Parcel), err
 }
 
 func (s *sender) parcel(ctx context.Context, name string, trees []workspace.ID, beside ...*workspace.Parcel) (*workspace.Parcel, error) {
@@ -110,7 +119,7 @@ type receiver struct {
 	states *workspace.Store
 	dir    string
 
-	mu sync.Mutex // held for seeds: what many runs begin with is fetched once
+	fetching singleflight.Group // of seeds: what many runs begin with is fetched once
 }
 
 // receive takes all that a run names.
@@ -120,9 +129,7 @@ func (r *receiver) receive(ctx context.Context, run *record.Run) error {
 		return err
 	}
 	for _, id := range seeds {
-		r.mu.Lock()
-		err := r.take(ctx, seedName(id), id)
-		r.mu.Unlock()
+		_, err, _ := r.fetching.Do(id.String(), func() (any, error) { return nil, r.take(ctx, seedName(id), id) })
 		if err != nil {
 			return err
 		}

@@ -49,7 +49,7 @@ func openStore(ctx context.Context, address string, getenv func(string) string, 
 	if address == "" {
 		return nil, exit.Usage("a folder that all machines share, or s3://BUCKET/PREFIX", "--store is missing")
 	}
-	store, err := answer(ctx, patience, false, func() {}, func(ctx context.Context) (store Store, err error) {
+	store, err := answer(ctx, &watch{patience: patience}, func() {}, func(ctx context.Context) (store Store, err error) {
 		if strings.HasPrefix(address, "s3://") {
 			store, err = openBucket(address, getenv)
 		} else {
@@ -83,84 +83,6 @@ func probe(ctx context.Context, store Store) error {
 	return errors.Join(err, store.Remove(ctx, name))
 }
 
-var errSilent = errors.New("it has not answered")
-
-// answer is what do gives. Silent is called if that takes longer than half of the patience, and
-// what takes longer than all of it has failed, unless it is endless. Nobody waits for a call
-// that was given up: a folder whose server is away knows no contexts, and holds it for as long as
-// that takes.
-func answer[T any](ctx context.Context, patience time.Duration, endless bool, silent func(), do func(context.Context) (T, error)) (T, error) {
-	type answered struct {
-		value T
-		err   error
-	}
-	asked, cancel := context.WithCancel(ctx)
-	defer cancel()
-	came := make(chan answered, 1)
-	go func() {
-		value, err := do(asked)
-		came <- answered{value, err}
-	}()
-	timer := time.NewTimer(patience / 2)
-	defer timer.Stop()
-	var none T
-	for told := false; ; told = true {
-		select {
-		case a := <-came:
-			return a.value, a.err
-		case <-ctx.Done():
-			return none, context.Cause(ctx)
-		case <-timer.C:
-			if told {
-				return none, fmt.Errorf("%w for %v", errSilent, patience)
-			}
-			silent()
-			if !endless {
-				timer.Reset(patience / 2)
-			}
-		}
-	}
-}
-
-// watched is a store whose silence is reported, and is a failure in the end. Files and archives may
-// be of any size, and take their time.
-type watched struct {
-	Store
-	patience time.Duration
-	silent   func(ctx context.Context, text string)
-}
-
-func (s *watched) tell(ctx context.Context, doing, name string) func() {
-	return func() {
-		s.silent(ctx, fmt.Sprintf("the store %v has not answered for %v: %s %s", s.Store, s.patience/2, doing, name))
-	}
-}
-
-func isArchive(name string) bool { return strings.HasSuffix(name, ".tar.gz") }
-
-func (s *watched) Create(ctx context.Context, name string, content []byte) (bool, error) {
-	return answer(ctx, s.patience, isArchive(name), s.tell(ctx, "writing", name), func(ctx context.Context) (bool, error) { return s.Store.Create(ctx, name, content) })
-}
-
-func (s *watched) Read(ctx context.Context, name string) ([]byte, error) {
-	return answer(ctx, s.patience, isArchive(name), s.tell(ctx, "reading", name), func(ctx context.Context) ([]byte, error) { return s.Store.Read(ctx, name) })
-}
-
-func (s *watched) Remove(ctx context.Context, name string) error {
-	_, err := answer(ctx, s.patience, false, s.tell(ctx, "removing", name), func(ctx context.Context) (any, error) { return nil, s.Store.Remove(ctx, name) })
-	return err
-}
-
-func (s *watched) Send(ctx context.Context, name, file string) error {
-	_, err := answer(ctx, s.patience, true, s.tell(ctx, "sending", name), func(ctx context.Context) (any, error) { return nil, s.Store.Send(ctx, name, file) })
-	return err
-}
-
-func (s *watched) Fetch(ctx context.Context, name, file string) error {
-	_, err := answer(ctx, s.patience, true, s.tell(ctx, "fetching", name), func(ctx context.Context) (any, error) { return nil, s.Store.Fetch(ctx, name, file) })
-	return err
-}
-
 // folderStore is a folder.
 type folderStore string
 
@@ -182,11 +104,11 @@ func (s folderStore) path(name string) string {
 
 // Create writes the file whole under another name, and links it to its own: that fails
 // where there is one, on network file systems as well.
-func (s folderStore) Create(_ context.Context, name string, content []byte) (bool, error) {
-	return s.create(name, func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil })
+func (s folderStore) Create(ctx context.Context, name string, content []byte) (bool, error) {
+	return s.create(ctx, name, func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil })
 }
 
-func (s folderStore) create(name string, open func() (io.ReadCloser, error)) (bool, error) {
+func (s folderStore) create(ctx context.Context, name string, open func() (io.ReadCloser, error)) (bool, error) {
 	path := s.path(name)
 	if _, err := os.Lstat(path); err == nil {
 		return false, nil
@@ -200,7 +122,7 @@ func (s folderStore) create(name string, open func() (io.ReadCloser, error)) (bo
 		return false, err
 	}
 	temporary := filepath.Join(filepath.Dir(path), "tmp-"+rand.Text())
-	if err = write(temporary, content); err == nil {
+	if err = write(ctx, temporary, content); err == nil {
 		err = os.Link(temporary, path)
 	}
 	_ = os.Remove(temporary)
@@ -210,39 +132,58 @@ func (s folderStore) create(name string, open func() (io.ReadCloser, error)) (bo
 	return err == nil, err
 }
 
+// mostUnsynced is how much of a file is written before it is synced. The last sync of a large
+// file would else be silent for as long as all of it takes.
+const mostUnsynced = 8 << 20
+
 // write writes a file so that it survives the machine.
-func write(path string, content io.Reader) error {
+func write(ctx context.Context, path string, content io.Reader) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(f, content)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+	for err == nil {
+		if _, err = io.CopyN(f, moving{ctx, content}, mostUnsynced); err == nil {
+			err = f.Sync()
+		}
+	}
+	if errors.Is(err, io.EOF) {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
 		_ = os.Remove(path)
 	}
 	return err
 }
 
-func (s folderStore) Send(_ context.Context, name, file string) error {
-	_, err := s.create(name, func() (io.ReadCloser, error) { return os.Open(file) })
+func (s folderStore) Send(ctx context.Context, name, file string) error {
+	_, err := s.create(ctx, name, func() (io.ReadCloser, error) { return os.Open(file) })
 	return err
 }
 
-func (s folderStore) Fetch(_ context.Context, name, file string) error {
+func (s folderStore) Fetch(ctx context.Context, name, file string) error {
 	content, err := os.Open(s.path(name))
 	if err != nil {
 		return fmt.Errorf("reading the store: %w", err)
 	}
 	defer content.Close()
-	return write(file, content)
+	return write(ctx, file, content)
 }
 
-func (s folderStore) Read(_ context.Context, name string) ([]byte, error) {
-	content, err := os.ReadFile(s.path(name))
+func (s folderStore) Read(ctx context.Context, name string) ([]byte, error) {
+	f, err := os.Open(s.path(name))
 	if err != nil {
 		return nil, fmt.Errorf("reading the store: %w", err)
 	}
-	return content, nil
+	defer f.Close()
+	var content bytes.Buffer
+	if info, err := f.Stat(); err == nil {
+		content.Grow(int(info.Size()) + bytes.MinRead)
+	}
+	if _, err := content.ReadFrom(moving{ctx, f}); err != nil {
+		return nil, fmt.Errorf("reading the store: %w", err)
+	}
+	return content.Bytes(), nil
 }
 
 func (s folderStore) Remove(_ context.Context, name string) error { return os.Remove(s.path(name)) }

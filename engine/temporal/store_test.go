@@ -11,12 +11,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/johannesboyne/gofakes3"
@@ -104,7 +102,9 @@ func TestStores(t *testing.T) {
 				})
 			}
 			writers.Wait()
-			content, err := store.Read(t.Context(), "runs/a/b")
+			asked, moves := movesOf(t)
+			content, err := store.Read(asked, "runs/a/b")
+			moves("reading")
 			if err != nil || created.Load() != 1 || len(content) != 5000 || strings.Trim(string(content), string(content[0])) != "" {
 				t.Errorf("%d wrote, %d bytes are there, %v", created.Load(), len(content), err)
 			}
@@ -120,7 +120,12 @@ func TestStores(t *testing.T) {
 			if !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("nothing is there, and the error is %v", err)
 			}
-			err = errors.Join(store.Send(t.Context(), "states/a", from), store.Send(t.Context(), "states/a", from), store.Fetch(t.Context(), "states/a", to))
+			asked, moves = movesOf(t)
+			err = store.Send(asked, "states/a", from)
+			moves("sending")
+			asked, moves = movesOf(t)
+			err = errors.Join(err, store.Fetch(asked, "states/a", to), store.Send(t.Context(), "states/a", from))
+			moves("fetching")
 			if read, unread := os.ReadFile(to); err != nil || unread != nil || !bytes.Equal(read, large) {
 				t.Errorf("%d of %d bytes came: %v, %v", len(read), len(large), err, unread)
 			}
@@ -131,6 +136,17 @@ func TestStores(t *testing.T) {
 				t.Errorf("it was removed, and the error is %v", err)
 			}
 		})
+	}
+}
+
+// movesOf is a context of a call, and fails where no byte of it moved.
+func movesOf(t *testing.T) (context.Context, func(doing string)) {
+	c := &call{began: time.Now()}
+	return context.WithValue(t.Context(), callKey{}, c), func(doing string) {
+		t.Helper()
+		if c.moved.Load() == 0 {
+			t.Errorf("%s makes no progress", doing)
+		}
 	}
 }
 
@@ -186,63 +202,6 @@ func (fullStore) Create(context.Context, string, []byte) (bool, error) {
 func probedFull(s Store) (bool, error) {
 	err := probe(context.Background(), fullStore{s})
 	return err == nil, err
-}
-
-// silent is a store that does not answer until it is let go, whatever its context says.
-type silent struct {
-	Store
-	let chan struct{}
-}
-
-func (s *silent) Create(ctx context.Context, name string, content []byte) (bool, error) {
-	<-s.let
-	return s.Store.Create(ctx, name, content)
-}
-
-func (s *silent) Read(ctx context.Context, name string) ([]byte, error) {
-	<-s.let
-	return s.Store.Read(ctx, name)
-}
-
-func (s *silent) Send(ctx context.Context, name, file string) error {
-	<-s.let
-	return s.Store.Send(ctx, name, file)
-}
-
-// A store that is silent is a warning for each call, after half of the patience. All of it is
-// the end of a call, but for files: they may be large.
-func TestAStoreThatIsSilent(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		dir := t.TempDir()
-		inner := &silent{folderStore(dir), make(chan struct{})}
-		var told []string
-		began := time.Now()
-		s := &watched{Store: inner, patience: time.Minute, silent: func(_ context.Context, text string) {
-			told = append(told, fmt.Sprint(time.Since(began), ": ", text))
-		}}
-		file := filepath.Join(dir, "file")
-		if err := os.WriteFile(file, []byte("large"), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		var sent error
-		var sending sync.WaitGroup
-		_, err := s.Create(t.Context(), "runs/a", nil)
-		_, unread := s.Read(t.Context(), "runs/b")
-		if err == nil || unread == nil || err.Error() != "it has not answered for 1m0s" || !errors.Is(unread, errSilent) || time.Since(began) != 2*time.Minute {
-			t.Errorf("after %v: %v, %v", time.Since(began), err, unread)
-		}
-		sending.Go(func() { sent = s.Send(t.Context(), "states/c", file) })
-		time.Sleep(time.Hour)
-		close(inner.let)
-		sending.Wait()
-		if content, err := s.Read(t.Context(), "states/c"); sent != nil || err != nil || string(content) != "large" {
-			t.Errorf("sent: %v; read: %q, %v", sent, content, err)
-		}
-		says := "the store " + dir + " has not answered for 30s: "
-		if want := []string{"30s: " + says + "writing runs/a", "1m30s: " + says + "reading runs/b", "2m30s: " + says + "sending states/c"}; !slices.Equal(told, want) {
-			t.Errorf("it tells %q, want %q", told, want)
-		}
-	})
 }
 
 // A suite's folder travels whole, but for results, and nothing leads out of it.

@@ -91,7 +91,7 @@ type serving struct {
 // progress then have a grace to end; what does not is made again by another worker.
 func (w *Worker) Listen(ctx context.Context, queue string, parallel int, grace time.Duration) error {
 	w.suites = map[string]*serving{}
-	w.Store = &watched{Store: w.Store, patience: w.storePatience(), silent: w.complain}
+	w.Store = watching(w.Store, w.storePatience(), w.complain)
 	if err := w.clearKilled(); err != nil {
 		w.Warn(fmt.Sprintf("removing what killed workers left: %v", err))
 	}
