@@ -8,8 +8,8 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// batchSize is how many items a batch takes. Each leaves about a dozen events in its
-// history, of which Temporal warns at 10,000.
+// batchSize is how many items a batch takes. Each leaves 6 events in its history, of which
+// Temporal warns at 10,000.
 const batchSize = 500
 
 // The names that workflows, activities, signals and updates have in Temporal.

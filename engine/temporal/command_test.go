@@ -19,7 +19,7 @@ func TestTheProgramSaysWhatIsWrong(t *testing.T) {
 	files["long.yaml"] = files["suite.yaml"] + "budget: {duration: 1000h}\n"
 	s := newSite(t, false, files)
 	s.must(exec.Command(cli(t), "operator", "namespace", "create", "--address", s.Address, "--namespace", "short", "--retention", "1h"))
-	nobody := fmt.Sprint("127.0.0.1:", freePort(t))
+	closed := fmt.Sprint("127.0.0.1:", freePort(t))
 	noStore := filepath.Join(s.dir, "suite", "suite.yaml", "in")
 	run, worker, long := []string{"run", "suite.yaml", "--executor", "temporal"}, []string{"worker"}, []string{"run", "long.yaml", "--executor", "temporal"}
 	var said sync.WaitGroup // one waits for a server for ten seconds
@@ -29,8 +29,8 @@ func TestTheProgramSaysWhatIsWrong(t *testing.T) {
 		code            int
 		want, hint      string
 	}{
-		{run, nobody, "default", s.store, exit.NotMeasured, "no Temporal server answers at " + nobody, "temporal server start-dev"},
-		{worker, nobody, "default", s.store, exit.NotMeasured, "no Temporal server answers at " + nobody, "temporal server start-dev"},
+		{run, closed, "default", s.store, exit.NotMeasured, "no Temporal server answers at " + closed, "temporal server start-dev"},
+		{worker, closed, "default", s.store, exit.NotMeasured, "no Temporal server answers at " + closed, "temporal server start-dev"},
 		{run, s.Address, "absent", s.store, exit.NotMeasured, "has no namespace absent", "temporal operator namespace create --namespace absent"},
 		{worker, s.Address, "absent", s.store, exit.NotMeasured, "has no namespace absent", "temporal operator namespace create --namespace absent"},
 		{long, s.Address, "short", s.store, exit.NotMeasured, "keeps ended workflows for 1h0m0s, and the suite may take 1000h0m0s", "--retention 1024h"},

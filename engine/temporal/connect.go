@@ -67,7 +67,7 @@ func (s *Server) retention(ctx context.Context, c client.Client) (time.Duration,
 const leastKept = 24 * time.Hour
 
 // outlasts refuses a namespace that forgets what was spent while the suite still runs. It
-// warns where nobody knows how long that is, and little is kept.
+// warns where that is unknown, and little is kept.
 func (s *Server) outlasts(ctx context.Context, c client.Client, suite time.Duration, warn func(string)) error {
 	kept, err := s.retention(ctx, c)
 	if err == nil && suite == 0 && 0 < kept && kept < leastKept {

@@ -242,7 +242,7 @@ func (e *Executor) cancelBatches(ctx context.Context) {
 const DefaultPatience = 10 * time.Minute
 
 // insist repeats what a server did not answer that is away for a while. Once it was away for
-// too long, nobody waits for it any more.
+// too long, later calls are repeated for a few seconds.
 func (e *Executor) insist(ctx context.Context, ask func(context.Context) error) error {
 	for since := time.Now(); ; {
 		limited, cancel := context.WithTimeout(ctx, min(time.Minute, e.patience()))

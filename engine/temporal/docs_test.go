@@ -74,7 +74,7 @@ func commands(section string) (lines []string) {
 }
 
 // What the documentation says to type on one machine works as it stands. Only the port is
-// another one, at which nobody listens, and two tasks are enough.
+// another one, which is free, and two tasks are enough.
 func TestTryItOnOneMachine(t *testing.T) {
 	given := commands(section(t, "Try it on one machine"))
 	if len(given) != 5 {
@@ -189,7 +189,7 @@ func pods(t *testing.T) map[string]core.PodTemplateSpec {
 			}
 			found[kind.Kind] = j.Spec.Template
 		default:
-			t.Errorf("%s %s: nobody knows whether it is valid", kind.APIVersion, kind.Kind)
+			t.Errorf("%s %s: its validity is not tested", kind.APIVersion, kind.Kind)
 		}
 	}
 	return found

@@ -92,7 +92,7 @@ type Executor struct {
 	client   client.Client
 	receiver *receiver // nil: there are no workspaces
 	suite    Suite
-	live     string      // of the session's events; "": nobody wants them
+	live     string      // of the session's events; "": they are not followed
 	absent   atomic.Bool // the server was away for too long
 	stop     func()      // of the worker that executes workflows; nil: it has not begun
 	lease    *lease
@@ -324,10 +324,13 @@ func (e *Executor) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = e.client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
-		ID: e.suite.Workflow, TaskQueue: e.flows(), WorkflowExecutionTimeout: longestWorkflow, WorkflowTaskTimeout: taskTimeout,
-		WorkflowIDConflictPolicy: enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING, WorkflowIDReusePolicy: enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
-	}, suiteWorkflow, state)
+	err = e.insist(ctx, func(ctx context.Context) error { // where the answer was lost, it joins what it started
+		_, err := e.client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
+			ID: e.suite.Workflow, TaskQueue: e.flows(), WorkflowExecutionTimeout: longestWorkflow, WorkflowTaskTimeout: taskTimeout,
+			WorkflowIDConflictPolicy: enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING, WorkflowIDReusePolicy: enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
+		}, suiteWorkflow, state)
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("starting the suite's workflow: %w", err)
 	}
@@ -408,12 +411,19 @@ func (e *Executor) checkClock(ctx context.Context) error {
 
 // running reports whether the workflow of the suite is there.
 func (e *Executor) running(ctx context.Context) (bool, error) {
-	d, err := e.client.DescribeWorkflowExecution(ctx, e.suite.Workflow, "")
+	var d *workflowservice.DescribeWorkflowExecutionResponse
+	err := e.insist(ctx, func(ctx context.Context) (err error) {
+		d, err = e.client.DescribeWorkflowExecution(ctx, e.suite.Workflow, "")
+		return err
+	})
 	var never *serviceerror.NotFound
 	if errors.As(err, &never) {
 		return false, nil
 	}
-	return d.GetWorkflowExecutionInfo().GetStatus() == enums.WORKFLOW_EXECUTION_STATUS_RUNNING, err
+	if err != nil {
+		return false, fmt.Errorf("asking for the suite's workflow: %w", err)
+	}
+	return d.GetWorkflowExecutionInfo().GetStatus() == enums.WORKFLOW_EXECUTION_STATUS_RUNNING, nil
 }
 
 // follow executes the code of this suite's workflows.

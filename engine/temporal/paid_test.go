@@ -129,7 +129,7 @@ func TestWhatAKilledWorkerCosts(t *testing.T) {
 			if all != runs*calls+c.twice || twice != c.twice {
 				t.Errorf("%d calls for %d, %d of them a second time; want %d", all, runs*calls, twice, c.twice)
 			}
-			if !c.bucket { // whoever asks again gets answers from the cache
+			if !c.bucket { // the next attempt gets answers from the cache
 				s.must(s.elsewhere("again"))
 				if again := s.records("again", timeless); len(again) != runs || m.all() != all {
 					t.Errorf("%d runs made again cost %d calls", len(again), m.all()-all)

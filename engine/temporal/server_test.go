@@ -35,7 +35,7 @@ func built(t testing.TB, version, name string) string {
 	return path
 }
 
-// freePort is a port that nobody listened at a moment ago.
+// freePort is a port that was free a moment ago.
 func freePort(t testing.TB) int {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

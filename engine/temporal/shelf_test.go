@@ -10,11 +10,16 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/testsuite"
 
 	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/model/mockserver"
@@ -139,6 +144,60 @@ func TestAStoreThatBecomesFull(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// warned notes what a worker tells the batches of runs.
+type warned struct {
+	client.Client
+	told []string
+}
+
+func (c *warned) SignalWorkflow(_ context.Context, _, _, name string, text any) error {
+	c.told = append(c.told, fmt.Sprint(name, " ", text))
+	return nil
+}
+
+// A store that refuses is told once to who looks at the worker, and once to the coordinator, by the
+// first run that meets it: what has no run, as the shelf, cannot tell the coordinator. Once the store
+// takes something, both are told anew.
+func TestTheWorkerAndTheCoordinatorAreWarned(t *testing.T) {
+	var here []string
+	c := &warned{}
+	w := &Worker{Name: "w", Client: c, StorePatience: time.Nanosecond, Warn: func(text string) { here = append(here, text) }}
+	var runs testsuite.WorkflowTestSuite
+	env := runs.NewTestActivityEnvironment()
+	inRun := func(text string) {
+		t.Helper()
+		tell := func(ctx context.Context) error { w.complain(ctx, text); return nil }
+		env.RegisterActivityWithOptions(tell, activity.RegisterOptions{Name: text})
+		if _, err := env.ExecuteActivity(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		w.complain(t.Context(), "of the shelf")
+	}
+	if len(here) != 1 || len(c.told) != 0 {
+		t.Errorf("here: %q; there: %q", here, c.told)
+	}
+	inRun("a run")
+	inRun("another run")
+	if want := []string{"worker w: of the shelf"}; !slices.Equal(here, want) {
+		t.Errorf("here: %q, want %q", here, want)
+	}
+	if want := []string{"warn worker w: a run"}; !slices.Equal(c.told, want) {
+		t.Errorf("there: %q, want %q", c.told, want)
+	}
+	if err := w.insist(t.Context(), func() error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	inRun("a run later")
+	if want := []string{"worker w: of the shelf", "worker w: a run later"}; !slices.Equal(here, want) {
+		t.Errorf("here: %q, want %q", here, want)
+	}
+	if want := []string{"warn worker w: a run", "warn worker w: a run later"}; !slices.Equal(c.told, want) {
+		t.Errorf("there: %q, want %q", c.told, want)
 	}
 }
 

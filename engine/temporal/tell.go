@@ -152,7 +152,7 @@ func (f *follower) read(ctx context.Context) {
 	}
 }
 
-// finish ends it, and tells what was not told of a run that has ended; nil: nobody made it. A
+// finish ends it, and tells what was not told of a run that has ended; nil: there is none. A
 // lost worker may have told more than the run has that was made in its place: how that ended
 // is told in any case.
 func (f *follower) finish(run *record.Run) {

@@ -38,7 +38,7 @@ type Item struct {
 	// Trace is the span that the run's belongs to, as the header traceparent of W3C says it.
 	Trace string `json:"trace,omitempty"`
 	// Live names the events of this session that are told while runs are in progress; "":
-	// nobody follows them.
+	// they are not followed.
 	Live string `json:"live,omitempty"`
 }
 
@@ -94,7 +94,7 @@ type Request struct {
 // Reply is what the ledger answers.
 type Reply struct {
 	Lent pace.Limits `json:"lent"`
-	// Final means that nothing is left, and nobody will give anything back.
+	// Final means that nothing is left, and that nothing will be given back.
 	Final bool `json:"final,omitempty"`
 	// Short means that others wait for what is given back.
 	Short bool `json:"short,omitempty"`

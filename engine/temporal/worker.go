@@ -27,7 +27,7 @@ import (
 
 // Runs are the runs of one suite on a worker.
 type Runs interface {
-	// Run makes one run, and tells what happens in it; nil: nobody wants to know. It fails
+	// Run makes one run, and tells what happens in it; nil: to none. It fails
 	// where the suite has no such item.
 	Run(ctx context.Context, configuration, task string, trial int, observe func(record.Event)) (*record.Run, error)
 	// Encode is a run as a line without secrets.
@@ -36,7 +36,7 @@ type Runs interface {
 	Line(event record.Event) ([]byte, error)
 	// States are those of the runs' workspaces; nil: no loop has one.
 	States() *workspace.Store
-	// Span is that of a run that was made, as Item.Trace says it; "": nobody traces.
+	// Span is that of a run that was made, as Item.Trace says it; "": it is not traced.
 	Span(id string) string
 	// Draws are the budget and the gates that the runs draw on.
 	Draws() (*pace.Budget, map[string]*pace.Gate)
@@ -152,7 +152,7 @@ func (w *Worker) Run(ctx context.Context, t Task) (Outcome, error) {
 		return Outcome{}, w.never(kindItem, err)
 	}
 	if run.Outcome.Status == record.Cancelled && !wanted(ctx) {
-		return Outcome{}, fmt.Errorf("worker %s: the run ended with %w, which nobody asked for", w.Name, context.Cause(ctx))
+		return Outcome{}, fmt.Errorf("worker %s: the run ended with %w, which was not asked for", w.Name, context.Cause(ctx))
 	}
 	made, err = w.keep(ctx, s, &t, run)
 	o := s.tell(made)
