@@ -18,8 +18,8 @@ import (
 	"github.com/agentbench/agentbench/spec"
 )
 
-// recordVariable has the histories recorded anew: after a change of the workflows that suites
-// in progress need not survive.
+// recordVariable has the histories recorded that are not there. Those of earlier versions stay; after a
+// change of the workflows that suites in progress need not survive, they are removed before.
 const recordVariable = "AGENTBENCH_TEMPORAL_RECORD"
 
 const histories = "testdata/histories"
@@ -28,11 +28,19 @@ const histories = "testdata/histories"
 // of this version can go on with a suite of an earlier one.
 func TestReplayRecordedHistories(t *testing.T) {
 	files, err := filepath.Glob(histories + "/*.json")
-	if err != nil || len(files) < 4 {
+	if err != nil || len(files) < 5 {
 		t.Fatalf("%d histories, %v", len(files), err)
 	}
-	if text, err := os.ReadFile(histories + "/continued.json"); err != nil || !bytes.Contains(text, []byte("EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW")) {
-		t.Errorf("no history continues as new: %v", err)
+	for file, c := range map[string]struct {
+		has   string
+		times int
+	}{
+		"continued.json": {"EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW", 1},
+		"joined.json":    {`"signalName": "` + signalHere + `"`, 2},
+	} {
+		if text, err := os.ReadFile(filepath.Join(histories, file)); err != nil || bytes.Count(text, []byte(c.has)) != c.times {
+			t.Errorf("%s is in %s %d times, want %d: %v", c.has, file, bytes.Count(text, []byte(c.has)), c.times, err)
+		}
 	}
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
@@ -46,7 +54,8 @@ func TestReplayRecordedHistories(t *testing.T) {
 	}
 }
 
-// TestRecordHistories records a suite with a budget that ends, and a batch that is cancelled.
+// TestRecordHistories records a suite with a budget that ends, a batch that is cancelled, and a suite
+// that a second coordinator joins.
 func TestRecordHistories(t *testing.T) {
 	if os.Getenv(recordVariable) == "" {
 		t.Skip(recordVariable + " is not set")
@@ -85,10 +94,23 @@ func TestRecordHistories(t *testing.T) {
 	defer end()
 	spend(t, b)
 	show(t, server, b.suite.Workflow, firstRun(t, b), "continued.json")
+	own.Queue = "a third"
+	b, end = newBeside(t, &own, 3, nil)
+	defer end()
+	if err := b.begin(t.Context()); err != nil { // by a coordinator that is killed
+		t.Fatal(err)
+	}
+	if err := b.Execute(t.Context(), items, run, func(context.Context, plan.Item, *record.Run) {}); err != nil {
+		t.Fatal(err)
+	}
+	show(t, server, b.suite.Workflow, "", "joined.json")
 }
 
 func show(t *testing.T, server *devServer, workflow, run, file string) {
 	t.Helper()
+	if _, err := os.Stat(filepath.Join(histories, file)); err == nil {
+		return
+	}
 	args := []string{"workflow", "show", "--address", server.Address, "--workflow-id", workflow, "--output", "json"}
 	if run != "" {
 		args = append(args, "--run-id", run)
