@@ -49,7 +49,10 @@ func items(n int, err error) iter.Seq2[plan.Item, error] {
 func outcomeOf(item plan.Item) *record.Run { return &record.Run{ID: item.ID} }
 
 func deliversOnce(t *testing.T, executor engine.Executor) {
-	const n = 500
+	n := 500
+	if testing.Short() {
+		n = 100
+	}
 	var mutex sync.Mutex
 	delivered := map[string]int{}
 	err := executor.Execute(t.Context(), items(n, nil),
@@ -73,8 +76,12 @@ func deliversOnce(t *testing.T, executor engine.Executor) {
 }
 
 func isBounded(t *testing.T, executor engine.Executor, workers int) {
+	n := 200
+	if testing.Short() {
+		n = 50
+	}
 	var now, most atomic.Int64
-	err := executor.Execute(t.Context(), items(200, nil), func(_ context.Context, item plan.Item) *record.Run {
+	err := executor.Execute(t.Context(), items(n, nil), func(_ context.Context, item plan.Item) *record.Run {
 		running := now.Add(1)
 		defer now.Add(-1)
 		for seen := most.Load(); running > seen && !most.CompareAndSwap(seen, running); seen = most.Load() {

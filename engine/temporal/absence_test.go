@@ -30,6 +30,9 @@ func items(ids string) iter.Seq2[plan.Item, error] {
 // A server that is away for too long ends the suite, soon and with one error. Runs in progress
 // end and are stored; once it is back with its data, they are found and the others are made.
 func TestAServerThatIsAwayForTooLong(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for most of its time")
+	}
 	server := serverOf(t, filepath.Join(t.TempDir(), "temporal.db"))
 	b, end := newBeside(t, &server.Server, 3, nil)
 	defer end()

@@ -83,6 +83,9 @@ func TestTryItOnOneMachine(t *testing.T) {
 	if want := "go install github.com/temporalio/cli/cmd/temporal@" + cliVersion; given[1] != want {
 		t.Errorf("%q installs another server than the tests have: %q", given[1], want)
 	}
+	if testing.Short() {
+		t.Skip("it starts processes")
+	}
 	dir, bin, address := t.TempDir(), t.TempDir(), fmt.Sprint("127.0.0.1:", freePort(t))
 	typed := func(in, line string) *exec.Cmd {
 		c := exec.Command("sh", "-c", "exec "+line)
@@ -197,10 +200,7 @@ func pods(t *testing.T) map[string]core.PodTemplateSpec {
 
 // The manifests of the documentation are valid, and start the program with flags that it has.
 func TestManifests(t *testing.T) {
-	path, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := itself(t)
 	found := pods(t)
 	if len(found) != 2 {
 		t.Fatalf("%d manifests", len(found))
@@ -232,10 +232,7 @@ func TestManifests(t *testing.T) {
 
 // The flags that the documentation tells of are those of the commands that it names.
 func TestFlagsOfTheDocs(t *testing.T) {
-	path, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := itself(t)
 	help := map[string]string{}
 	for _, command := range []string{"run", "worker"} {
 		out, err := exec.Command(path, command, "--help").CombinedOutput()

@@ -40,6 +40,7 @@ var program = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
+	programFolder = dir
 	path := filepath.Join(dir, "agentbench-temporal")
 	build := exec.Command("go", "build", "-trimpath", "-o", path, "./agentbench-temporal")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0") // it is started within containers, too
@@ -50,11 +51,27 @@ var program = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
+// programFolder has what program has built; "": it has not.
+var programFolder string
+
+// itself is the program. Short tests start no processes of it.
+func itself(t testing.TB) string {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("it starts processes")
+	}
+	path, err := program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 // TestMain removes what program has built.
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if path, err := program(); err == nil {
-		os.RemoveAll(filepath.Dir(path))
+	if programFolder != "" {
+		os.RemoveAll(programFolder)
 	}
 	os.Exit(code)
 }
@@ -73,17 +90,13 @@ type site struct {
 // file.
 func newSite(t testing.TB, durable bool, files map[string]string) *site {
 	t.Helper()
-	s := &site{TB: t, dir: t.TempDir()}
+	s := &site{TB: t, dir: t.TempDir(), program: itself(t)}
 	s.store = filepath.Join(s.dir, "store")
 	file := ""
 	if durable {
 		file = filepath.Join(t.TempDir(), "temporal.db")
 	}
 	s.devServer = serverOf(t, file)
-	var err error
-	if s.program, err = program(); err != nil {
-		t.Fatal(err)
-	}
 	for name, text := range files {
 		path := filepath.Join(s.dir, "suite", name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
