@@ -114,15 +114,32 @@ const manyComparisons = 20
 func Correct(results []*Result, options Options) Correction {
 	o := options.Filled()
 	weighAll(results, &o)
-	switch {
-	case len(results) < 2:
-		return NoCorrection
-	case len(results) > manyComparisons:
-		correct(results, stats.BenjaminiHochberg, &o)
-		return BenjaminiHochberg
+	correction, adjust := correctionOf(len(results))
+	if adjust != nil {
+		correct(results, adjust, &o)
 	}
-	correct(results, stats.Holm, &o)
-	return Holm
+	return correction
+}
+
+// correctionOf is how so many comparisons are corrected; nil: not at all.
+func correctionOf(comparisons int) (Correction, func([]float64) ([]float64, bool)) {
+	switch {
+	case comparisons < 2:
+		return NoCorrection, nil
+	case comparisons > manyComparisons:
+		return BenjaminiHochberg, stats.BenjaminiHochberg
+	}
+	return Holm, stats.Holm
+}
+
+// Adjusted are p values of several comparisons of one quantity, adjusted as Correct does it.
+func Adjusted(p []float64) []float64 {
+	if _, adjust := correctionOf(len(p)); adjust != nil {
+		if adjusted, ok := adjust(p); ok {
+			return adjusted
+		}
+	}
+	return p
 }
 
 // harder is how many times as many tasks it takes to show the same change among

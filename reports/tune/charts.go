@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/reports/page"
 )
@@ -26,7 +27,7 @@ func (t *Tuning) mapCharts() []page.Chart {
 	first := t.mapChart(t.Map)
 	first.Name = "map"
 	if t.MapsLeft > 0 {
-		first.Notes = append(first.Notes, page.Plural(t.MapsLeft, "pair", "pairs")+" of other parameters not shown: tune with these parameters alone shows them")
+		first.Notes = append(first.Notes, t.pairsLeft())
 	}
 	charts := []page.Chart{first}
 	for i := range t.OtherMaps {
@@ -36,6 +37,21 @@ func (t *Tuning) mapCharts() []page.Chart {
 		charts = append(charts, c)
 	}
 	return charts
+}
+
+// mostNamedPairs are so many pairs without a map that are named.
+const mostNamedPairs = 12
+
+// pairsLeft names the pairs for which there is no room, those of the stronger parameters first.
+func (t *Tuning) pairsLeft() string {
+	var names []string
+	for _, pair := range t.PairsLeft[:min(len(t.PairsLeft), mostNamedPairs)] {
+		names = append(names, pair.X+" × "+pair.Y)
+	}
+	if more := t.MapsLeft - len(names); more > 0 {
+		names = append(names, fmt.Sprintf("%d more", more))
+	}
+	return page.Plural(t.MapsLeft, "pair", "pairs") + " of other parameters not shown, tune with two of them alone shows them: " + strings.Join(names, ", ")
 }
 
 // mapChart is a heat map.
@@ -93,7 +109,7 @@ func (t *Tuning) aboutMap(m *Map) string {
 			fixed[i] = f.Path + " " + f.Value
 		}
 		of := "The others"
-		if m == t.Map {
+		if m == t.Map && !m.Weaker {
 			of = fmt.Sprintf("Of %d parameters these two change it the most; the others", len(m.Fixed)+2)
 		}
 		what += fmt.Sprintf(" %s are those of the %s configuration: %s.", of, m.Center, strings.Join(fixed, ", "))
@@ -233,23 +249,22 @@ func (t *Tuning) lineOf(m *Map) page.Chart {
 // frontCharts show the front by the cost of the choice and by the latency, where that is another.
 func (t *Tuning) frontCharts() []page.Chart {
 	cost := page.Axis{Name: t.Terms.Cost, Unit: t.costUnit(), Form: t.costForm(t.meanCosts()...)}
-	charts := t.frontChart("front-cost", cost, func(r *FrontRow) page.Value { return r.ChoiceCost }, func(c *Choice) page.Value { return c.ChoiceCost }, func(i *Intervals) page.Range { return i.CostInterval })
+	charts := t.frontChart("front-cost", cost, func(r *FrontRow) page.Value { return r.ChoiceCost }, func(r *BeatenRow) page.Value { return r.ChoiceCost }, func(c *Choice) page.Value { return c.ChoiceCost }, func(i *Intervals) page.Range { return i.CostInterval })
 	if cost.Unit == page.InSeconds {
 		return charts
 	}
 	latency := page.Axis{Name: "latency per run", Unit: page.InSeconds, Form: page.Or(page.Nothing, page.Seconds)}
-	return append(charts, t.frontChart("front-latency", latency, func(r *FrontRow) page.Value { return r.Seconds }, func(c *Choice) page.Value { return c.Latency.Mean }, func(i *Intervals) page.Range { return i.LatencyInterval })...)
+	return append(charts, t.frontChart("front-latency", latency, func(r *FrontRow) page.Value { return r.Seconds }, func(r *BeatenRow) page.Value { return r.Seconds }, func(c *Choice) page.Value { return c.Latency.Mean }, func(i *Intervals) page.Range { return i.LatencyInterval })...)
 }
 
 const aboutWhiskers = "Whiskers are 95% intervals of what matters to the choice, each of one configuration alone and not corrected for choosing: the table of differences compares them."
 
 // frontChart shows the front, and what else matters to the choice, against an amount of which less
 // is better.
-func (t *Tuning) frontChart(name string, x page.Axis, onFront func(*FrontRow) page.Value, chosen func(*Choice) page.Value, interval func(*Intervals) page.Range) []page.Chart {
+func (t *Tuning) frontChart(name string, x page.Axis, onFront func(*FrontRow) page.Value, beaten func(*BeatenRow) page.Value, chosen func(*Choice) page.Value, interval func(*Intervals) page.Range) []page.Chart {
 	c := page.Chart{
 		Name: name, Title: "Front: " + t.Terms.objectiveName() + " against " + x.Name, Beside: "front",
 		X: x, Y: page.Axis{Name: t.Terms.objectiveName(), Form: objectiveForm},
-		About: "Up and to the left is better: the steps join what no other replayed configuration beats in these two numbers. " + aboutWhiskers,
 	}
 	roles := map[int]choiceRow{}
 	for row := range t.choices() {
@@ -257,10 +272,18 @@ func (t *Tuning) frontChart(name string, x page.Axis, onFront func(*FrontRow) pa
 			roles[row.Candidate] = row
 		}
 	}
+	beside, tested := map[int]bool{}, t.testedAgainst()
+	bracket := page.Bracket{Name: "not distinguished from the " + tested}
 	on, other := page.Series{Name: "on the front"}, page.Series{Name: "not on the front", Tone: page.Grey}
 	var costs []page.Value
 	for r := range page.EachOf(t.Front) {
 		d := page.Dot{X: onFront(r), Y: r.Objective, More: r.Name, Link: t.link(r.Candidate, r.Name), Params: reports.ParamTexts(r.Params)}
+		if t.alike(r) {
+			bracket.At = append(bracket.At, r.Objective.Number)
+			if !r.Recommended {
+				d.More += ", not distinguished from the " + tested
+			}
+		}
 		if row, ok := roles[r.Candidate]; ok {
 			d.Name, d.XRange, d.YRange, d.Ring = row.role, interval(&r.Intervals), r.ObjectiveInterval, strings.Contains(row.role, "today")
 			delete(roles, r.Candidate)
@@ -269,7 +292,14 @@ func (t *Tuning) frontChart(name string, x page.Axis, onFront func(*FrontRow) pa
 	}
 	for row := range t.choices() {
 		if _, left := roles[row.Candidate]; left {
+			beside[row.Candidate] = true
 			d := page.Dot{Name: row.role, X: chosen(row.Choice), Y: row.Objective, XRange: interval(&row.Intervals), YRange: row.ObjectiveInterval, More: row.Name, Link: t.link(row.Candidate, row.Name), Ring: strings.Contains(row.role, "today"), Params: reports.ParamTexts(row.Params)}
+			other.Dots, costs = append(other.Dots, d), append(costs, d.X)
+		}
+	}
+	for r := range page.EachOf(t.Beaten) {
+		if !beside[r.Candidate] {
+			d := page.Dot{X: beaten(r), Y: r.Objective, More: r.Name + ", beaten by " + r.BeatenBy, Link: t.link(r.Candidate, r.Name), Params: reports.ParamTexts(r.Params)}
 			other.Dots, costs = append(other.Dots, d), append(costs, d.X)
 		}
 	}
@@ -280,11 +310,13 @@ func (t *Tuning) frontChart(name string, x page.Axis, onFront func(*FrontRow) pa
 	if len(other.Dots) > 0 {
 		c.Series = append(c.Series, other)
 	}
+	if len(bracket.At) > 1 {
+		c.Bracket = &bracket
+	}
 	if !t.Terms.Minimize {
 		c.Stairs = page.StairsOf(on.Dots)
-	} else {
-		c.About = "To the left is cheaper, below is better. " + aboutWhiskers
 	}
+	c.About = t.aboutFront(c.Bracket != nil)
 	if t.Terms.HoldOut > 0 {
 		c.About += " The front is of the tasks that are not held out, other marks are of all tasks."
 	}
@@ -296,6 +328,33 @@ func (t *Tuning) frontChart(name string, x page.Axis, onFront func(*FrontRow) pa
 	}
 	return []page.Chart{c}
 }
+
+// aboutFront is how to read a chart of the front.
+func (t *Tuning) aboutFront(bracket bool) string {
+	text := "Up and to the left is better: the steps join what no other replayed configuration beats in these two numbers. "
+	if t.Terms.Minimize {
+		text = "To the left is cheaper, below is better. "
+	}
+	text += aboutWhiskers
+	if bracket {
+		text += " The bracket is of the front alone, by the paired test of the objective."
+	}
+	if t.BeatenInAll > len(t.Beaten) {
+		text += fmt.Sprintf(" Of %s points that are beaten %d are shown, evenly by their cost.", page.Whole(page.Known(float64(t.BeatenInAll))), len(t.Beaten))
+	}
+	return text
+}
+
+// testedAgainst is what the front is tested against.
+func (t *Tuning) testedAgainst() string {
+	if t.Recommended == nil {
+		return "best one"
+	}
+	return "recommended one"
+}
+
+// alike reports whether no paired test distinguishes a configuration on the front from what it is tested against.
+func (t *Tuning) alike(r *FrontRow) bool { return r.P.Known() && r.P.Number >= 1-t.Level }
 
 // link leads to the runs of a candidate that was recorded, and to the row of one that was replayed.
 func (t *Tuning) link(candidate int, name string) string {
@@ -384,26 +443,59 @@ func (t *Tuning) curveCharts() (charts []page.Chart) {
 	}
 	cost := t.costForm(costs...)
 	x := page.Axis{Name: "every recorded run stops at iteration", Unit: page.InCounts, Form: page.Whole}
+	ends := t.stopsForALimit()
 	for _, of := range []struct {
 		name, title, about string
 		y                  page.Axis
-		of                 func(*CurveStep) page.Value
+		// goesOn says that a run that a limit stopped might have come to another number.
+		goesOn bool
+		of     func(*CurveStep) (page.Value, page.Range)
 	}{
-		{"curve-score", "Score if every recorded run stopped at an iteration", "What the recorded runs would have scored.", page.Axis{Name: t.Terms.Score, Form: score}, func(s *CurveStep) page.Value { return s.Score }},
-		{"curve-cost", "Cost if every recorded run stopped at an iteration", "The sum over all runs up to the iteration.", page.Axis{Name: t.Terms.Cost + " in all", Unit: t.costUnit(), Shown: []float64{0}, Form: cost}, func(s *CurveStep) page.Value { return s.Cost }},
-		{"curve-extra", "What an extra success costs", "The cost of a success that the iteration adds: another iteration pays where a success is worth more.", page.Axis{Name: t.Terms.Cost + " per extra success", Unit: t.costUnit(), Shown: []float64{0}, Form: page.Or(page.Nothing, cost)}, func(s *CurveStep) page.Value { return s.PerExtra }},
-		{"curve-reached", "Recorded runs that reach an iteration", "How many runs came so far.", page.Axis{Name: "runs", Unit: page.InCounts, Shown: []float64{0}, Form: page.Whole}, func(s *CurveStep) page.Value { return page.Known(float64(s.Reached)) }},
+		{"curve-score", "Score if every recorded run stopped at an iteration", "What the recorded runs would have scored.", page.Axis{Name: t.Terms.Score, Form: score}, true,
+			func(s *CurveStep) (page.Value, page.Range) { return s.Score, s.ScoreInterval }},
+		{"curve-cost", "Cost if every recorded run stopped at an iteration", "The sum over all runs up to the iteration.", page.Axis{Name: t.Terms.Cost + " in all", Unit: t.costUnit(), Shown: []float64{0}, Form: cost}, true,
+			func(s *CurveStep) (page.Value, page.Range) { return s.Cost, s.CostInterval }},
+		{"curve-extra", "What an extra success costs", "The cost of a success that the iteration adds: another iteration pays where a success is worth more.", page.Axis{Name: t.Terms.Cost + " per extra success", Unit: t.costUnit(), Shown: []float64{0}, Form: page.Or(page.Nothing, cost)}, false,
+			func(s *CurveStep) (page.Value, page.Range) { return s.PerExtra, page.NoRange(page.Nothing) }},
+		{"curve-reached", "Recorded runs that reach an iteration", "How many runs came so far.", page.Axis{Name: "runs", Unit: page.InCounts, Shown: []float64{0}, Form: page.Whole}, false,
+			func(s *CurveStep) (page.Value, page.Range) {
+				return page.Known(float64(s.Reached)), page.NoRange(page.Nothing)
+			}},
 	} {
-		line := page.Series{Line: true}
-		known := 0
+		line := page.Series{Line: true, Band: of.goesOn}
+		known, cut := 0, false
 		for s := range page.EachOf(t.Curve) {
-			y := of.of(s)
-			known += count(y.Known())
-			line.Dots = append(line.Dots, page.Dot{X: page.Known(float64(s.Iteration)), Y: y, More: page.Plural(s.Extra, "extra success", "extra successes")})
+			d := page.Dot{X: page.Known(float64(s.Iteration)), Censored: s.Cut > 0, More: page.Plural(s.Extra, "extra success", "extra successes")}
+			d.Y, d.YRange = of.of(s)
+			if known += count(d.Y.Known()); s.Cut > 0 {
+				cut, d.More = true, fmt.Sprintf("%s, %s cut before", d.More, page.Plural(s.Cut, "run", "runs"))
+			}
+			line.Dots = append(line.Dots, d)
 		}
-		if known > 1 {
-			charts = append(charts, page.Chart{Name: of.name, Title: of.title, About: of.about, Beside: "curve", X: x, Y: of.y, Series: []page.Series{line}})
+		if known < 2 {
+			continue
 		}
+		c := page.Chart{Name: of.name, Title: of.title, About: of.about, Beside: "curve", X: x, Y: of.y, Series: []page.Series{line}}
+		if slices.ContainsFunc(line.Dots, func(d page.Dot) bool { return d.YRange.Known() }) {
+			c.About += " The band is the 95% interval."
+		}
+		if ends && of.goesOn {
+			last := line.Dots[len(line.Dots)-1]
+			on := last
+			on.X.Number, on.Censored, cut = on.X.Number+0.6, true, true
+			c.Series = append(c.Series, page.Series{Line: true, Mute: true, Guide: true, Dots: []page.Dot{last, on}})
+		}
+		if cut {
+			c.About += " Dashed: a limit, a guard or a budget ended some of the runs, so that what would have followed is unknown."
+		}
+		charts = append(charts, c)
 	}
 	return charts
+}
+
+// stopsForALimit reports whether a maximum of iterations ended some recorded runs.
+func (t *Tuning) stopsForALimit() bool {
+	return slices.ContainsFunc(t.Stops, func(of Stops) bool {
+		return of.Of == "recording" && slices.ContainsFunc(of.Stops, func(s StopCount) bool { return s.Reason == record.ReasonMaxIterations })
+	})
 }

@@ -95,7 +95,9 @@ func TestFrontsHaveWhiskers(t *testing.T) {
 		if recommended == nil || (recommended.Intervals == r.Recommended.Intervals) != (heldOut == 0) {
 			t.Fatalf("held out %v: the intervals of the front are %+v, those of all tasks %+v", heldOut, recommended, r.Recommended.Intervals)
 		}
-		drawn := 0
+		all, none := map[string]tune.Intervals{r.Recording.Name: r.Recording.Intervals, r.Today.Name: r.Today.Intervals, r.Best.Name: r.Best.Intervals}, page.Range{}
+		beside := map[string]bool{"recorded": true}
+		drawn := map[bool]int{}
 		for _, c := range r.Charts() {
 			if c.Name != "front-cost" && c.Name != "front-latency" {
 				continue
@@ -103,21 +105,32 @@ func TestFrontsHaveWhiskers(t *testing.T) {
 			if says := strings.Contains(c.About, "not held out"); says != (heldOut > 0) {
 				t.Errorf("held out %v: %s", heldOut, c.About)
 			}
-			for _, d := range c.Series[0].Dots {
-				if row := rows[d.More]; d.Name != "" {
-					drawn++
-					want, is := row.CostInterval, d.X
-					if c.Name == "front-latency" {
-						want = row.LatencyInterval
+			for _, s := range c.Series {
+				for _, d := range s.Dots {
+					name, _, _ := strings.Cut(d.More, ", ")
+					of := all[name]
+					if row := rows[name]; row != nil && !beside[d.Name] {
+						of = row.Intervals
 					}
-					if middle := (want.Low.Number + want.High.Number) / 2; d.XRange != want || d.YRange != row.ObjectiveInterval || want.Low.Number >= want.High.Number || math.Abs(middle-is.Number) > 1e-9*is.Number {
-						t.Errorf("%s: %s is %v with the whiskers %v and %v, the row has %+v", c.Name, d.More, d.X, d.XRange, d.YRange, row.Intervals)
+					if d.Name == "" {
+						if d.XRange != none || d.YRange != none {
+							t.Errorf("%s: %s has no role, and the whiskers %v and %v", c.Name, name, d.XRange, d.YRange)
+						}
+						continue
+					}
+					drawn[s.Tone == page.Grey || s.Hollow]++
+					want, is := of.CostInterval, d.X
+					if c.Name == "front-latency" {
+						want = of.LatencyInterval
+					}
+					if middle := (want.Low.Number + want.High.Number) / 2; d.XRange != want || d.YRange != of.ObjectiveInterval || want.Low.Number >= want.High.Number || math.Abs(middle-is.Number) > 1e-9*is.Number {
+						t.Errorf("%s: %s is %v with the whiskers %v and %v, the row has %+v", c.Name, d.More, d.X, d.XRange, d.YRange, of)
 					}
 				}
 			}
 		}
-		if drawn < 2 {
-			t.Errorf("%d marks have whiskers", drawn)
+		if drawn[false] < 2 || drawn[true] < 2 {
+			t.Errorf("%v marks have whiskers, grey ones: true", drawn)
 		}
 	}
 }
@@ -183,15 +196,143 @@ func TestMapsOfAllPairs(t *testing.T) {
 				t.Errorf("%s by %s has %d cells", m.X.Path, m.Y.Path, len(m.Cells))
 			}
 		}
-		if len(pairs) != 1+c.others {
-			t.Errorf("the pairs are %v", pairs)
+		for _, left := range r.PairsLeft {
+			if text := strings.Join(r.Charts()[0].Notes, ""); !strings.Contains(text, left.X+" × "+left.Y) {
+				t.Errorf("%v is not named: %s", left, text)
+			}
+			pairs[min(left.X, left.Y)+max(left.X, left.Y)] = true
+		}
+		if len(pairs) != 1+c.others+c.left || len(r.PairsLeft) != c.left {
+			t.Errorf("the pairs are %v, left out are %v", pairs, r.PairsLeft)
 		}
 		for i, chart := range r.Charts()[:1+c.others] {
 			notes := strings.Join(chart.Notes, "")
-			if (chart.InsteadOf == "map") != (i > 0) || chart.Choice == "" || strings.Contains(notes, "2 pairs of other parameters not shown") != (i == 0 && c.left > 0) || (i == 0) != strings.Contains(chart.About, "change it the most") {
+			if (chart.InsteadOf == "map") != (i > 0) || chart.Choice == "" || strings.Contains(notes, "2 pairs of other parameters not shown, tune with two of them alone shows them: ") != (i == 0 && c.left > 0) || (i == 0) != strings.Contains(chart.About, "change it the most") {
 				t.Errorf("chart %d is %s in place of %q: %s %s", i, chart.Name, chart.InsteadOf, chart.About, notes)
 			}
 		}
+	}
+}
+
+// Where the two strongest parameters were never changed without a third one, the next pair has the first map, and
+// does not call itself the strongest.
+func TestTheFirstMapMayBeOfWeakerParameters(t *testing.T) {
+	all := map[limits][]cell{{1, 1, 1}: cells(20, 10, 1, 1), {2, 1, 2}: cells(20, 20, 1, 2), {1, 2, 2}: cells(20, 0, 1, 3), {1, 1, 2}: cells(20, 10, 1, 4)}
+	source := made(20, 1, all, limits{1, 1, 1}, limits{2, 1, 2}, limits{1, 2, 2}, limits{1, 1, 2})
+	r := tuned(t, source, tune.ChoiceOptions{Choose: tune.ChoiceRule{Rule: tune.AtLeast, Number: 0.5}, Today: -1})
+	if r.Map == nil || !r.Map.Weaker || len(r.OtherMaps) != 1 || len(r.Map.Cells) != 3 {
+		t.Fatalf("the first map is %+v, the others %+v", r.Map, r.OtherMaps)
+	}
+	if charts := r.Charts(); charts[0].Name != "map" || charts[1].InsteadOf != "map" || strings.Contains(charts[0].About, "change it the most") {
+		t.Errorf("%s: %s", charts[0].Name, charts[0].About)
+	}
+}
+
+// What is beaten is grey, and stands for what it is beaten by; of many some are drawn, and the description says of how many.
+func TestFrontsShowWhatIsBeaten(t *testing.T) {
+	for _, n := range []int{12, 300} {
+		scores, cents := make([][]float64, n), make([]int64, n)
+		for i := range scores { // the first is the front
+			scores[i], cents[i] = []float64{1, 1, 0, 1}, int64(i+1)
+		}
+		r := tuned(t, drawable(scores, cents), tune.ChoiceOptions{Choose: tune.ChoiceRule{Rule: tune.AtLeast, Number: 0.5}, Today: -1})
+		shown := min(n-1, 100)
+		if len(r.Front) != 1 || r.BeatenInAll != n-1 || len(r.Beaten) != shown {
+			t.Fatalf("%d on the front, %d beaten of %d", len(r.Front), len(r.Beaten), r.BeatenInAll)
+		}
+		if last := r.Beaten[shown-1]; r.Beaten[0].Name != "[2 0 0]" || last.Name != fmt.Sprintf("[%d 0 0]", n) || last.BeatenBy != "[1 0 0]" {
+			t.Errorf("beaten are %+v to %+v", r.Beaten[0], last)
+		}
+		c := r.Charts()[slices.IndexFunc(r.Charts(), func(c page.Chart) bool { return c.Name == "front-cost" })]
+		says := fmt.Sprintf("Of %d points that are beaten 100 are shown", n-1)
+		if strings.Contains(c.About, says) != (n > 101) {
+			t.Errorf("%s", c.About)
+		}
+		marks := 0
+		for _, s := range c.Series {
+			for _, d := range s.Dots {
+				if i := slices.IndexFunc(r.Beaten, func(b tune.BeatenRow) bool { return strings.HasPrefix(d.More, b.Name+", beaten by [1 0 0]") }); i >= 0 && d.X == r.Beaten[i].ChoiceCost && d.Y == r.Beaten[i].Objective && (s.Tone == page.Grey || s.Hollow) {
+					marks++
+				}
+			}
+		}
+		if marks < shown-2 { // but the best and today's, which have a role
+			t.Errorf("%d of %d are drawn: %+v", marks, shown, c.Series)
+		}
+	}
+}
+
+// The bracket joins what no paired test distinguishes from the recommended configuration, corrected as comparisons are.
+func TestFrontsHaveABracket(t *testing.T) {
+	of := func(right int) []float64 {
+		all := make([]float64, 40)
+		for i := range right {
+			all[i] = 1
+		}
+		return all
+	}
+	r := tuned(t, drawable([][]float64{of(5), of(20), of(23), of(40)}, []int64{1, 2, 3, 4}), tune.ChoiceOptions{Choose: tune.ChoiceRule{Rule: tune.AtLeast, Number: 0.45}, Today: -1})
+	if len(r.Front) != 4 || !r.Front[1].Recommended {
+		t.Fatalf("%+v", r.Front)
+	}
+	// Of three tasks that differ, all in one direction, p is 2/8; of fifteen it is 2/2^15, of twenty 2/2^20. Holm takes
+	// these by 1, 2 and 3.
+	for i, want := range []float64{2 * 2 / math.Pow(2, 15), 1, 0.25, 3 * 2 / math.Pow(2, 20)} {
+		if got := r.Front[i].P; math.Abs(got.Number-want) > 1e-9 {
+			t.Errorf("p of row %d is %v, want %v", i, got, want)
+		}
+	}
+	c := r.Charts()[slices.IndexFunc(r.Charts(), func(c page.Chart) bool { return c.Name == "front-cost" })]
+	if c.Bracket == nil || c.Bracket.Name != "not distinguished from the recommended one" || !slices.Equal(c.Bracket.At, []float64{0.5, 0.575}) {
+		t.Errorf("the bracket is %+v", c.Bracket)
+	}
+	text := pagetest.Written(t, r, page.Options{Format: "html"})
+	if n := strings.Count(text, "[3 0 0], not distinguished from the recommended one"); n < 2 { // what a pointer shows, and the table
+		t.Errorf("it is said %d times", n)
+	}
+	none := tuned(t, drawable([][]float64{of(5), of(40)}, []int64{1, 4}), tune.ChoiceOptions{Choose: tune.ChoiceRule{Rule: tune.AtLeast, Number: 0.9}, Today: -1})
+	for _, c := range none.Charts() {
+		if c.Bracket != nil || strings.Contains(c.About, "bracket") {
+			t.Errorf("%s has the bracket %+v: %s", c.Name, c.Bracket, c.About)
+		}
+	}
+}
+
+// The curve has the interval of each point, by tasks, and is dashed where runs were cut.
+func TestTheCurveHasIntervals(t *testing.T) {
+	r := chosenAmong(t, tune.ChoiceOptions{Today: 2})
+	whole := r.Curve[len(r.Curve)-1]
+	same := func(a, b page.Range) bool {
+		return math.Abs(a.Low.Number-b.Low.Number) < 1e-9 && math.Abs(a.High.Number-b.High.Number) < 1e-9
+	}
+	cost := r.Recording.CostInterval // of the mean
+	cost.Low.Number, cost.High.Number = cost.Low.Number*float64(r.Runs), cost.High.Number*float64(r.Runs)
+	if !whole.ScoreInterval.Known() || !same(whole.ScoreInterval, r.Recording.ObjectiveInterval) || !same(whole.CostInterval, cost) {
+		t.Errorf("at its end the curve has %v and %v, the recording %v and %v", whole.ScoreInterval, whole.CostInterval, r.Recording.ObjectiveInterval, cost)
+	}
+	for i := range r.Curve { // as if guards had ended some
+		r.Curve[i].Cut = i / 2
+	}
+	bands := 0
+	for _, c := range r.Charts() {
+		if c.Beside != "curve" {
+			continue
+		}
+		for i, d := range c.Series[0].Dots {
+			if d.Censored != (i/2 > 0) || strings.Contains(d.More, "cut before") != d.Censored {
+				t.Errorf("%s: point %d is censored: %v (%s)", c.Name, i, d.Censored, d.More)
+			}
+			want := map[string]page.Range{"curve-score": r.Curve[i].ScoreInterval, "curve-cost": r.Curve[i].CostInterval}[c.Name]
+			if c.Series[0].Band && d.YRange != want {
+				t.Errorf("%s: point %d has the band %v, want %v", c.Name, i, d.YRange, want)
+			}
+		}
+		if bands += len(map[bool]int{c.Series[0].Band: 1}); !strings.Contains(c.About, "Dashed") || c.Series[0].Band != strings.Contains(c.About, "band") {
+			t.Errorf("%s: %s", c.Name, c.About)
+		}
+	}
+	if bands < 3 {
+		t.Errorf("%d curves", bands)
 	}
 }
 

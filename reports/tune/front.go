@@ -11,6 +11,7 @@ import (
 	"github.com/agentbench/agentbench/engine/replay/sweep"
 	"github.com/agentbench/agentbench/engine/stop"
 	"github.com/agentbench/agentbench/reports"
+	"github.com/agentbench/agentbench/reports/compare"
 	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/stats"
 	"github.com/agentbench/agentbench/spec"
@@ -22,6 +23,10 @@ func (t *chooser) front(ctx context.Context, r *Tuning, choice *chosen) error {
 	r.Unpriced = r.Tried.Costless
 	candidates, points := t.points()
 	spread := func(at int) ([]stats.Point, error) { return t.spread(ctx, candidates[at]) }
+	against, err := t.tested(ctx, choice)
+	if err != nil {
+		return err
+	}
 	standings, err := stats.Standings(points, spread, func(at int) bool { return candidates[at] == choice.candidate }, t.Seed)
 	if err != nil {
 		return err
@@ -38,19 +43,22 @@ func (t *chooser) front(ctx context.Context, r *Tuning, choice *chosen) error {
 			drawn++
 		}
 		row := t.frontRow(s, candidates, choice)
-		row.LostMost, row.Intervals = page.Missing(notDrawn), noIntervals(notDrawn)
+		row.LostMost, row.Intervals, row.P = page.Missing(notDrawn), noIntervals(notDrawn), page.Missing(notDrawn)
 		if s.Drawn { // else it would be replayed for this alone
 			p, err := t.profile(ctx, row.Candidate)
 			if err != nil {
 				return err
 			}
 			row.Intervals = t.intervals(ctx, p, t.chosenOn)
+			row.P = t.pOf(differences(against, t.influence(ctx, p, t.chosenOn, &t.goal)))
 			if row.Loss, err = t.lossAlone(ctx, row.Candidate, t.chosenOn); err != nil {
 				return err
 			}
 		}
 		r.Front = append(r.Front, row)
 	}
+	r.correct()
+	t.beatenRows(r, standings, candidates)
 	switch {
 	case drawn < len(r.Front):
 		r.Notes = append(r.Notes, Note{Kind: FrontThinned, Count: drawn, Of: len(r.Front)})
@@ -58,6 +66,98 @@ func (t *chooser) front(ctx context.Context, r *Tuning, choice *chosen) error {
 		r.Notes = append(r.Notes, Note{Kind: FrontBounded, Count: competing, Of: len(standings)})
 	}
 	return nil
+}
+
+// tested is the objective, unit by unit, of what the others on the front are tested against: the
+// recommended candidate, else the best. It is nil where that is not known.
+func (t *chooser) tested(ctx context.Context, choice *chosen) ([]float64, error) {
+	candidate := choice.candidate
+	if candidate < 0 {
+		candidate = choice.best
+	}
+	if candidate < 0 {
+		return nil, nil
+	}
+	p, err := t.profile(ctx, candidate)
+	if err != nil {
+		return nil, err
+	}
+	return t.influence(ctx, p, t.chosenOn, &t.goal), nil
+}
+
+// pOf is that of the test of the rule indistinguishable.
+func (t *chooser) pOf(d []float64) page.Value {
+	if d == nil {
+		return page.Missing(page.Nothing)
+	}
+	return page.Known(t.same(d))
+}
+
+// correct adjusts what is tested on the front, as comparisons of several configurations are. What is tested
+// against itself is no test.
+func (t *Tuning) correct() {
+	at := slices.IndexFunc(t.Front, func(f FrontRow) bool { return f.Recommended })
+	if at < 0 {
+		at = t.bestOnFront()
+	}
+	var rows []int
+	var p []float64
+	for i := range t.Front {
+		if i != at && t.Front[i].P.Known() {
+			rows, p = append(rows, i), append(p, t.Front[i].P.Number)
+		}
+	}
+	for k, adjusted := range compare.Adjusted(p) {
+		t.Front[rows[k]].P.Number = adjusted
+	}
+}
+
+// bestOnFront is the row with the best objective, the cheapest among equals; -1: there is no row.
+func (t *Tuning) bestOnFront() (best int) {
+	best = -1
+	for i := range t.Front {
+		better := best < 0 || t.Front[i].Objective.Number > t.Front[best].Objective.Number
+		if best >= 0 && t.Terms.Minimize {
+			better = t.Front[i].Objective.Number < t.Front[best].Objective.Number
+		}
+		if better {
+			best = i
+		}
+	}
+	return best
+}
+
+// mostBeaten are so many candidates that the front beats: a chart with all of them hides the front.
+const mostBeaten = 100
+
+// beatenRows are what the front beats, evenly from the cheapest to the dearest.
+func (t *chooser) beatenRows(r *Tuning, standings []stats.Standing, candidates []int) {
+	var front, behind []*stats.Standing
+	for s := range page.EachOf(standings) {
+		if s.Front {
+			front = append(front, s)
+		} else {
+			behind = append(behind, s)
+		}
+	}
+	slices.SortStableFunc(behind, func(a, b *stats.Standing) int {
+		return cmp.Or(cmp.Compare(a.Cost, b.Cost), cmp.Compare(b.Quality, a.Quality), cmp.Compare(a.Delay, b.Delay))
+	})
+	r.BeatenInAll = len(behind)
+	for i := range min(len(behind), mostBeaten) {
+		s := behind[i]
+		if len(behind) > mostBeaten {
+			s = behind[i*(len(behind)-1)/(mostBeaten-1)]
+		}
+		row := t.frontRow(s, candidates, &chosen{candidate: -1})
+		by := slices.IndexFunc(front, func(f *stats.Standing) bool {
+			return f.Cost <= s.Cost && f.Quality >= s.Quality && f.Delay <= s.Delay
+		})
+		r.Beaten = append(r.Beaten, BeatenRow{
+			Candidate: row.Candidate, Name: row.Name, Params: row.Params, Objective: row.Objective, ChoiceCost: row.ChoiceCost, Seconds: row.Seconds,
+			BeatenBy: r.Front[by].Name, Same: row.Same,
+		})
+	}
 }
 
 // notDrawn is why a configuration on the front has no share.
@@ -146,6 +246,7 @@ func (t *chooser) curve(_ context.Context, r *Tuning, _ *chosen) error {
 		loop.Terminate, loop.Guards = spec.Tree{}, spec.Guards{}
 	}
 	var steps []step
+	byUnit, unit, cut := make([]curveUnit, t.units), t.unitOfRun(), map[int]int{} // cut: runs by their last iteration
 	left, spent, room := 0, t.ofIteration(), &replay.Room{}
 	for i := range t.held.Tasks {
 		for _, run := range t.held.Tasks[i].Runs {
@@ -156,6 +257,10 @@ func (t *chooser) curve(_ context.Context, r *Tuning, _ *chosen) error {
 				continue
 			}
 			steps = extend(steps, whole, scores, spent)
+			byUnit[unit[run]].add(whole, scores, spent)
+			if class := whole.Outcome.Class; class == record.ByGuard || class == record.ByBudget {
+				cut[len(scores)]++
+			}
 		}
 	}
 	if left > 0 {
@@ -163,8 +268,81 @@ func (t *chooser) curve(_ context.Context, r *Tuning, _ *chosen) error {
 	}
 	if float64(left) <= mostLeftOut*float64(len(t.held.Runs)) {
 		r.Curve = curveOf(steps, len(t.held.Runs)-left)
+		t.boundCurve(r.Curve, byUnit)
+		before := 0
+		for i := range r.Curve {
+			before += cut[i]
+			r.Curve[i].Cut = before
+		}
 	}
 	return nil
+}
+
+// curveUnit is a task or cluster in the curve.
+type curveUnit struct {
+	runs  int
+	steps []step
+	spent []float64 // up to each step
+}
+
+func (u *curveUnit) add(run *record.Run, scores []float64, spent func(it *record.Iteration) float64) {
+	u.runs, u.steps = u.runs+1, extend(u.steps, run, scores, spent)
+}
+
+// at are the sums of a unit at an iteration: those of its last one where its runs are over.
+func (u *curveUnit) at(i int) (score, cost float64) {
+	i = min(i, len(u.steps)-1)
+	return u.steps[i].score, u.spent[i]
+}
+
+// unitOfRun is the unit of each run.
+func (t *chooser) unitOfRun() []int {
+	unit := make([]int, len(t.cell))
+	for run, cell := range t.cell {
+		unit[run] = t.cellUnit[cell]
+	}
+	return unit
+}
+
+// boundCurve finds the intervals of a curve.
+func (t *chooser) boundCurve(curve []CurveStep, units []curveUnit) {
+	units = slices.DeleteFunc(units, func(u curveUnit) bool { return u.runs == 0 })
+	all := 0
+	for u := range page.EachOf(units) {
+		all += u.runs
+		sum := 0.0
+		for i := range u.steps {
+			sum += u.steps[i].cost
+			u.spent = append(u.spent, sum)
+		}
+	}
+	scores, costs := make([]float64, len(units)), make([]float64, len(units))
+	for i := range curve {
+		for k := range units {
+			scores[k], costs[k] = units[k].at(i)
+		}
+		c := &curve[i]
+		c.ScoreInterval = t.ofUnits(scores, units, 1).OnScale(!t.wide)
+		c.CostInterval = t.ofUnits(costs, units, float64(all))
+	}
+}
+
+// ofUnits is the interval of so many times what the runs of all units have on average.
+func (t *chooser) ofUnits(sums []float64, units []curveUnit, times float64) page.Range {
+	var sum, runs, mean float64
+	for k := range sums {
+		sum, runs = sum+sums[k], runs+float64(units[k].runs)
+	}
+	without := make([]float64, len(sums))
+	for k := range sums {
+		without[k] = times * (sum - sums[k]) / (runs - float64(units[k].runs))
+		mean += without[k] / float64(len(sums))
+	}
+	values := pseudo(without, times*sum/runs, mean)
+	if values == nil {
+		return page.NoRange(page.Nothing)
+	}
+	return t.interval(values)
 }
 
 // mostLeftOut is the share of the runs that a curve may lack.

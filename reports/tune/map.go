@@ -22,6 +22,15 @@ type Map struct {
 	Fixed  []FixedParam `json:"fixed,omitempty"`
 	Center string       `json:"center"`
 	Cells  []MapCell    `json:"cells"`
+	// Weaker says of the first map that parameters which matter more have none: fewer than two of their
+	// combinations were tried beside the center.
+	Weaker bool `json:"weaker,omitempty"`
+}
+
+// Pair are two parameters.
+type Pair struct {
+	X string `json:"x"`
+	Y string `json:"y"`
 }
 
 // FixedParam is a parameter that has one value in all of a map.
@@ -75,14 +84,19 @@ func (t *chooser) mapped(_ context.Context, r *Tuning, choice *chosen) error {
 			marks.folds[f.Chosen]++
 		}
 	}
-	r.Map = t.mapOf(paths[:min(2, len(paths))], &marks)
+	if len(paths) == 1 {
+		r.Map = t.mapOf(paths, &marks)
+		return nil
+	}
 	left := mostOtherCells
-	for second := 2; second < len(paths); second++ {
-		for _, first := range paths[:second] {
+	for second := 1; second < len(paths); second++ {
+		for at, first := range paths[:second] {
 			switch m := t.mapOf([]int{first, paths[second]}, &marks); {
 			case m == nil:
+			case r.Map == nil:
+				r.Map, m.Weaker = m, at > 0 || second > 1
 			case len(m.Cells) > left:
-				r.MapsLeft++
+				r.MapsLeft, r.PairsLeft = r.MapsLeft+1, append(r.PairsLeft, Pair{t.paths[first], t.paths[paths[second]]})
 			default:
 				r.OtherMaps, left = append(r.OtherMaps, *m), left-len(m.Cells)
 			}

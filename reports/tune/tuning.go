@@ -67,14 +67,19 @@ type Tuning struct {
 	AgainInShort string  `json:"-"`
 	Applies      Applies `json:"-"`
 
-	Validation *Validation `json:"validation"`    // nil: none, a note says why
-	Luck       *Luck       `json:"luck"`          // nil where Validation is, or chose nothing
-	Front      []FrontRow  `json:"front"`         // the cheapest first
-	Map        *Map        `json:"map,omitempty"` // nil: fewer than two candidates differ in a parameter
+	Validation *Validation `json:"validation"` // nil: none, a note says why
+	Luck       *Luck       `json:"luck"`       // nil where Validation is, or chose nothing
+	Front      []FrontRow  `json:"front"`      // the cheapest first
+	// Beaten are candidates that the front beats, the cheapest first: of BeatenInAll with distinct numbers
+	// 100 at most, evenly.
+	Beaten      []BeatenRow `json:"beaten,omitempty"`
+	BeatenInAll int         `json:"beaten_in_all,omitempty"`
+	Map         *Map        `json:"map,omitempty"` // nil: fewer than two candidates differ in a parameter
 	// OtherMaps are of other pairs of parameters, those of the stronger ones first. MapsLeft counts those for
-	// which there is no room.
-	OtherMaps []Map `json:"other_maps,omitempty"`
-	MapsLeft  int   `json:"maps_left,omitempty"`
+	// which there is no room, PairsLeft names them.
+	OtherMaps []Map  `json:"other_maps,omitempty"`
+	MapsLeft  int    `json:"maps_left,omitempty"`
+	PairsLeft []Pair `json:"pairs_left,omitempty"`
 	// Unpriced counts exact candidates that the front leaves out since their cost
 	// is not known.
 	Unpriced int `json:"unpriced,omitempty"`
@@ -376,10 +381,25 @@ type FrontRow struct {
 	// Share is how often it is on the front when the tasks, or clusters, are drawn
 	// anew: how sure it is to belong there.
 	Share page.Value `json:"share"`
+	// P is that of the paired test of the objective against the recommended candidate, or, where there is none,
+	// against the best: the test of the rule indistinguishable, adjusted for all that are tested.
+	P page.Value `json:"p"`
 	// Same counts the other candidates with the same numbers.
 	Same        int  `json:"same"`
 	Recommended bool `json:"recommended,omitempty"`
 	Today       bool `json:"today,omitempty"`
+}
+
+// BeatenRow is a candidate that one on the front beats: that is as cheap, as good and as fast.
+type BeatenRow struct {
+	Candidate  int            `json:"candidate"`
+	Name       string         `json:"name"`
+	Params     []record.Param `json:"params,omitempty"`
+	Objective  page.Value     `json:"objective"`
+	ChoiceCost page.Value     `json:"choice_cost"`
+	Seconds    page.Value     `json:"latency_s"` // per run
+	BeatenBy   string         `json:"beaten_by"` // the cheapest that does
+	Same       int            `json:"same"`      // others with the same numbers
 }
 
 // AllRow is a configuration that can be chosen, with what it is chosen by.
@@ -483,6 +503,11 @@ type CurveStep struct {
 	Score     page.Value `json:"score"`
 	Cost      page.Value `json:"cost"`       // sum up to here, in the unit of the choice's cost
 	ExtraCost page.Value `json:"extra_cost"` // of this iteration
+	// The intervals are of Score and Cost, by the jackknife over tasks or clusters; that of the sum is of as many runs.
+	ScoreInterval page.Range `json:"score_interval"`
+	CostInterval  page.Range `json:"cost_interval"`
+	// Cut are runs that a guard or a budget ended before: what they would have made of this iteration is unknown.
+	Cut int `json:"cut,omitempty"`
 	// Hazard is the chance that a run without a success so far has its first here,
 	// of those that come so far.
 	Hazard page.Value `json:"hazard"`

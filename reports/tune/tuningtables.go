@@ -454,8 +454,10 @@ func (t *Tuning) curveTable() page.Table {
 		counts("successes", "successes", func(s *CurveStep) int { return s.Hits }),
 		counts("extra", "extra_successes", func(s *CurveStep) int { return s.Extra }),
 		number("score", "score", score, func(s *CurveStep) page.Value { return s.Score }),
+		page.Interval("95%", "score", score, func(s *CurveStep) page.Range { return s.ScoreInterval }),
 		number("chance of\na success", "hazard", page.Percent, func(s *CurveStep) page.Value { return s.Hazard }),
 		number("cost\nin all", "cost", cost, func(s *CurveStep) page.Value { return s.Cost }),
+		page.Interval("95%", "cost", cost, func(s *CurveStep) page.Range { return s.CostInterval }),
 		number("+cost", "extra_cost", cost, func(s *CurveStep) page.Value { return s.ExtraCost }),
 		number("per\nsuccess", "cost_per_success", page.Or(page.Nothing, cost), func(s *CurveStep) page.Value { return s.PerSuccess }),
 		number("per extra\nsuccess", "cost_per_extra_success", page.Or(page.Nothing, cost), func(s *CurveStep) page.Value { return s.PerExtra }),
@@ -465,6 +467,7 @@ func (t *Tuning) curveTable() page.Table {
 			}
 			return page.Cell{Text: fmt.Sprintf("%s to %d", cost(s.Ahead), s.AheadTo)}
 		}).Optional().ForPeople(),
+		page.Counted("", "cut", func(s *CurveStep) int { return s.Cut }).ForMachines(),
 		page.Valued("", "ahead", cost, func(s *CurveStep) page.Value { return s.Ahead }).ForMachines(),
 		page.Counted("", "ahead_to", func(s *CurveStep) int { return s.AheadTo }).ForMachines()), t.Curve)
 }
