@@ -216,7 +216,12 @@ var closedLists = map[reflect.Type][]any{
 }
 
 func schemaOf(name string, of reflect.Type) ([]byte, error) {
-	s := schemas{definitions: map[string]any{}}
+	return schemaWith(name, of, map[string]any{})
+}
+
+// schemaWith has schemas of some structs that differ from those of their types.
+func schemaWith(name string, of reflect.Type, definitions map[string]any) ([]byte, error) {
+	s := schemas{definitions: definitions}
 	schema := s.object(of)
 	maps.Copy(schema, map[string]any{
 		"$schema": "https://json-schema.org/draft/2020-12/schema", "$defs": s.definitions,

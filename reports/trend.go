@@ -2,6 +2,7 @@ package reports
 
 import (
 	"errors"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -35,6 +36,46 @@ type trendRow struct {
 type before struct {
 	name   string
 	report *Report
+}
+
+// TrendSchema names the form of a trend in JSON.
+const TrendSchema = "agentbench/trend/1"
+
+// writtenTrend and trendOf are what a trend writes as JSON, but the scores, which have keys of their own.
+type writtenTrend struct {
+	Schema  string    `json:"schema"`
+	Suite   string    `json:"suite"`
+	Heading string    `json:"heading"`
+	Trend   []trendOf `json:"trend"`
+	Notes   []string  `json:"notes"`
+}
+
+type trendOf struct {
+	Result         string           `json:"result"`
+	Started        string           `json:"started"` // "": unknown
+	Configuration  string           `json:"configuration"`
+	ComparedWith   string           `json:"compared_with"` // "": it is the first
+	Runs           int              `json:"runs"`
+	Cost           page.Value       `json:"cost_usd"`
+	CostLow        page.Value       `json:"cost_usd_low"`
+	CostHigh       page.Value       `json:"cost_usd_high"`
+	CostVerdict    *compare.Verdict `json:"cost_usd_verdict"`
+	CostChange     page.Value       `json:"cost_usd_change"`
+	Latency        page.Value       `json:"latency_s"`
+	LatencyLow     page.Value       `json:"latency_s_low"`
+	LatencyHigh    page.Value       `json:"latency_s_high"`
+	LatencyVerdict *compare.Verdict `json:"latency_s_verdict"`
+	LatencyChange  page.Value       `json:"latency_s_change"`
+}
+
+// TrendJSONSchema describes the JSON of trends. Of each score a row has the keys that it has of the cost, which
+// begin with the name of the score.
+func TrendJSONSchema() ([]byte, error) {
+	s := schemas{definitions: map[string]any{}}
+	row := s.object(reflect.TypeFor[trendOf]())
+	row["patternProperties"] = map[string]any{"_verdict$": map[string]any{"anyOf": []any{s.of(reflect.TypeFor[page.Value]()), s.of(reflect.TypeFor[compare.Verdict]())}}}
+	row["additionalProperties"] = s.of(reflect.TypeFor[page.Value]())
+	return schemaWith(TrendSchema, reflect.TypeFor[writtenTrend](), map[string]any{"trendOf": row})
 }
 
 // NewTrend makes a trend without results.

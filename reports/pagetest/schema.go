@@ -35,7 +35,7 @@ func Schema(t testing.TB, write func() ([]byte, error)) *jsonschema.Schema {
 func closeObjects(node any) {
 	switch node := node.(type) {
 	case map[string]any:
-		if node["type"] == "object" {
+		if node["type"] == "object" && node["additionalProperties"] == nil {
 			node["additionalProperties"] = false
 		}
 		for _, child := range node {
