@@ -14,11 +14,16 @@ import (
 // machine can read: a file of this user's leads there.
 func (p *program) openBrowser(link string) (remove func()) {
 	browser := p.browser()
-	dir, err := os.MkdirTemp("", "agentbench-view-")
-	if browser == nil || err != nil {
+	if browser == nil {
 		fmt.Fprintln(p.err, "agentbench: no browser was found to open it")
 		return func() {}
 	}
+	dir, err := os.MkdirTemp("", "agentbench-view-")
+	if err != nil {
+		fmt.Fprintf(p.err, "agentbench: the browser does not start: %v\n", err)
+		return func() {}
+	}
+	remove = func() { _ = os.RemoveAll(dir) }
 	leads := fmt.Appendf(nil, "<!DOCTYPE html><meta charset=\"utf-8\"><meta http-equiv=\"refresh\" content=\"0;url=%s\"><title>agentbench</title>\n", html.EscapeString(link))
 	file := filepath.Join(dir, "open.html")
 	if err = os.WriteFile(file, leads, 0o600); err == nil {
@@ -28,9 +33,10 @@ func (p *program) openBrowser(link string) (remove func()) {
 		}
 	}
 	if err != nil {
+		remove() // nothing reads it
 		fmt.Fprintf(p.err, "agentbench: the browser does not start: %v\n", err)
 	}
-	return func() { _ = os.RemoveAll(dir) }
+	return remove
 }
 
 // browser is the command that opens files in a browser; nil: there is none.

@@ -123,3 +123,38 @@ func TestViewOfResultsThatAreDamaged(t *testing.T) {
 		}
 	}
 }
+
+// A browser that is not found, or does not start, leaves no folder; one that starts finds its file until the end.
+func TestNoBrowserLeavesNoFolder(t *testing.T) {
+	temporary := t.TempDir()
+	t.Setenv("TMPDIR", temporary)
+	left := func() int {
+		all, err := os.ReadDir(temporary)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(all)
+	}
+	for _, c := range []struct {
+		name, browser, says string
+		folders             int
+	}{
+		{"none", "", "no browser was found", 0},
+		{"one that is not there", filepath.Join(temporary, "no-such-browser"), "the browser does not start", 0},
+		{"one", os.Args[0] + " -test.run=^$", "", 1},
+	} {
+		var errs bytes.Buffer
+		env := func(name string) string { return map[string]string{"BROWSER": c.browser}[name] }
+		p := &program{env: env, err: &errs}
+		if c.browser == "" && p.browser() != nil {
+			continue // this system always has one
+		}
+		remove := p.openBrowser("http://127.0.0.1:1/?token=secret")
+		if n := left(); n != c.folders || !strings.Contains(errs.String(), c.says) || (c.says == "") != (errs.Len() == 0) {
+			t.Errorf("%s: %d folders are there: %s", c.name, n, errs.String())
+		}
+		if remove(); left() > 0 {
+			t.Errorf("%s: a folder is left", c.name)
+		}
+	}
+}
