@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -51,6 +52,65 @@ func (b *tab) sections() map[string]string {
 		b.t.Fatal(err)
 	}
 	return all
+}
+
+// charted is a number in the own table of a chart.
+type charted struct {
+	Chart, Text, Raw string
+	Beaten           bool // it is of a configuration that the front beats
+}
+
+// inCharts are the numbers of the own tables of fronts, curves and maps.
+func (b *tab) inCharts() (all []charted) {
+	b.t.Helper()
+	text := b.text(`JSON.stringify([...document.querySelectorAll('figure:is([id^="chart-front"], [id^="chart-curve"], [id^="chart-map"]) details td[data-raw], figure:is([id^="chart-front"], [id^="chart-curve"]) details tbody td')]
+		.map((cell) => ({ Chart: cell.closest("figure").id, Text: cell.textContent, Raw: cell.dataset.raw ?? "", Beaten: cell.closest("tr").textContent.includes("beaten by") })))`)
+	if err := json.Unmarshal([]byte(text), &all); err != nil {
+		b.t.Fatal(err)
+	}
+	return slices.DeleteFunc(all, func(c charted) bool { return !quantity.MatchString(c.Text) })
+}
+
+// exactly are the numbers of JSON.
+var exactly = regexp.MustCompile(`-?\d+(\.\d+)?(e-?\d+)?`)
+
+// quantity is a cell that is a number, an interval, or a number with what else is to be said of it.
+var quantity = regexp.MustCompile(`^[-+−≥]?\$?\d[\d.,]*[%a-zA-Z]?( s)?($|[–…,])`)
+
+// compareCharts reports numbers of charts that a terminal has in none of its tables. Whiskers of the front of a tuning, and what it
+// beats, are in no table: JSON has them.
+func (b *tab) compareCharts(name, printed, exact string, charts ...string) {
+	b.t.Helper()
+	is, formed, compared := map[string]bool{}, map[string]bool{}, map[string]int{}
+	for _, number := range numbersIn(printed) {
+		is[strings.TrimRight(number, ",.")] = true
+	}
+	for _, number := range exactly.FindAllString(exact, -1) {
+		x, err := strconv.ParseFloat(number, 64)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		for _, form := range []string{"%.3f", "%.2f", "$%.5f"} {
+			formed[fmt.Sprintf(form, x)] = true
+		}
+	}
+	for _, c := range b.inCharts() {
+		kind := regexp.MustCompile(`^chart-[a-z]+(-[a-z]+)?`).FindString(c.Chart)
+		compared[kind]++
+		first, _, _ := strings.Cut(c.Text, ", ")
+		inJSON := exact != "" && strings.HasPrefix(kind, "chart-front") && (c.Beaten || strings.Contains(first, "–"))
+		for _, number := range numbersIn(first) {
+			if number = strings.TrimRight(number, ",."); !is[number] && !(inJSON && formed[number]) {
+				b.t.Errorf("%s: %s has %s (in %q), the terminal has not", name, c.Chart, number, c.Text)
+			}
+		}
+	}
+	for _, chart := range charts {
+		if compared[chart] < 4 {
+			b.t.Errorf("%s: %d numbers of %s are compared", name, compared[chart], chart)
+		}
+	}
+	b.t.Logf("%s: charts have %v", name, compared)
 }
 
 // inTerminal is the table of a title, as a terminal has it.
@@ -108,6 +168,13 @@ func TestThePageHasTheNumbersOfTheTerminal(t *testing.T) {
 			t.Errorf("%s: only %d numbers are compared", name, compared)
 		}
 		t.Logf("%s: %d numbers in %d tables", name, compared, len(sections))
+		switch name {
+		case "report":
+			b.compareCharts(name, printed, "", "chart-front-cost", "chart-front-latency", "chart-curve-score", "chart-curve-cost", "chart-curve-reached")
+		case "tune":
+			every := printed + printedBy(t, append(tune, "--table", "all", "--format", "markdown")...) // a terminal has some rows
+			b.compareCharts(name, every, printedBy(t, append(tune[:len(tune)-1], "--json")...), "chart-front-cost", "chart-front-latency", "chart-map", "chart-curve-score", "chart-curve-cost", "chart-curve-reached")
+		}
 	}
 }
 
