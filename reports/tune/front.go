@@ -32,6 +32,7 @@ func (t *chooser) front(ctx context.Context, r *Tuning, choice *chosen) error {
 		return err
 	}
 	drawn, competing := 0, 0
+	untested := map[int][]float64{} // by row
 	for s := range page.EachOf(standings) {
 		if s.Drawn {
 			competing++
@@ -50,12 +51,19 @@ func (t *chooser) front(ctx context.Context, r *Tuning, choice *chosen) error {
 				return err
 			}
 			row.Intervals = t.intervals(ctx, p, t.chosenOn)
-			row.P = t.pOf(differences(against, t.influence(ctx, p, t.chosenOn, &t.goal)))
+			untested[len(r.Front)] = differences(against, t.influence(ctx, p, t.chosenOn, &t.goal))
 			if row.Loss, err = t.lossAlone(ctx, row.Candidate, t.chosenOn); err != nil {
 				return err
 			}
 		}
 		r.Front = append(r.Front, row)
+	}
+	if err := sweep.Each(ctx, len(r.Front), 1, func(i int) {
+		if d, tested := untested[i]; tested {
+			r.Front[i].P = t.pOf(d)
+		}
+	}); err != nil {
+		return err
 	}
 	r.correct()
 	t.beatenRows(r, standings, candidates)
