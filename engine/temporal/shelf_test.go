@@ -240,8 +240,10 @@ func TestAStoreThatIsGoneInTheMiddle(t *testing.T) {
 		Rules: []mockserver.Rule{{Replies: []mockserver.Reply{{Text: `{"quality": 0.7}`}}}}, Latency: mockserver.Latency{Median: 100 * time.Millisecond},
 	})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		answered.Add(1)
 		mock.ServeHTTP(w, r)
+		if r.Context().Err() == nil { // a call that the end of the suite cancels has no answer
+			answered.Add(1)
+		}
 	}))
 	defer server.Close()
 	s := newSite(t, false, scaleSuite(runs, "{provider: openai, name: mock, base_url: "+server.URL+"/v1, price: free}", 6))

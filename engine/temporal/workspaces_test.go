@@ -359,11 +359,11 @@ terminate: {max_iterations: 2}
 // of the others are in the store.
 func TestAWorkerWhoseDiskIsGone(t *testing.T) {
 	const runs = 6
-	begun, goOn := filepath.Join(t.TempDir(), "begun"), filepath.Join(t.TempDir(), "go")
+	begun, hanging, goOn := filepath.Join(t.TempDir(), "begun"), filepath.Join(t.TempDir(), "hanging"), filepath.Join(t.TempDir(), "go")
 	s := newSite(t, false, map[string]string{
-		"tasks.jsonl": tasks(runs), "a.loop.yaml": strings.NewReplacer("BEGUN", begun, "GO", goOn).Replace(`loop: a
+		"tasks.jsonl": tasks(runs), "a.loop.yaml": strings.NewReplacer("BEGUN", begun, "HANGING", hanging, "GO", goOn).Replace(`loop: a
 workspace: {files: '{"log.txt": task.input + "\n"}'}
-agent: {command: [sh, -c, "cat log.txt >>BEGUN; test $(wc -l <BEGUN) -le 3 || test -e GO || sleep 600; echo done >>log.txt"]}
+agent: {command: [sh, -c, "cat log.txt >>BEGUN; test $(wc -l <BEGUN) -le 3 || test -e GO || { echo >>HANGING; sleep 600; }; echo done >>log.txt"]}
 prompt: p
 terminate: {max_iterations: 1}
 `),
@@ -384,7 +384,10 @@ terminate: {max_iterations: 1}
 		}
 		return times
 	}
-	await(t, "two runs hang, the others are done", func() bool { return s.done("there") >= 2 && len(timesBegun()) == s.done("there")+2 })
+	await(t, "two runs hang, the others are done", func() bool {
+		text, _ := os.ReadFile(hanging)
+		return len(text) == 2 && s.done("there") >= 2 && len(timesBegun()) == s.done("there")+2
+	})
 	done := s.records("there", timeless)
 	_ = s.workers[0].Process.Kill()
 	_ = s.workers[0].Wait()
