@@ -43,7 +43,7 @@ func (l *loader) suite(tree *source.Node) {
 func (l *loader) tellEqual(s *Suite) {
 	for i := range s.Configurations {
 		c := &s.Configurations[i]
-		if r := s.Configuration(c.Name); r != nil && r.Name != c.Name && len(l.flags) == 0 { // else a flag makes them equal
+		if r := s.resolved(c.Name); r != nil && r.Name != c.Name && len(l.flags) == 0 { // else a flag makes them equal
 			l.warn(c.Node, "set a parameter to another value, or delete it", "the configuration %q is equal to %q: they run once, as %q", shorten(c.Name), shorten(r.Name), shorten(r.Name))
 		}
 	}

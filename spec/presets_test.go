@@ -445,8 +445,10 @@ func TestEqualConfigurationsRunOnce(t *testing.T) {
 	if got, want := namesOf(s), "default=written=commented off=also-off short=long other"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	if s.Configuration("commented") != &s.Resolved[0] || s.Configuration("nothing") != nil {
-		t.Error("an alias does not find its configuration")
+	alias := s.Configuration("commented")
+	if s.Configuration("default") != &s.Resolved[0] || s.Configuration("nothing") != nil || alias == nil || alias.Loop != s.Resolved[0].Loop || alias.Name != "commented" ||
+		strings.Join(alias.Aliases, " ") != "default written" {
+		t.Errorf("an alias finds %+v", alias)
 	}
 }
 

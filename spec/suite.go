@@ -201,14 +201,37 @@ func joinEqual(all []Resolved) []Resolved {
 	return kept
 }
 
-// Configuration finds a configuration by its name or an alias; nil if there is none.
+// Configuration finds a configuration by its name or an alias, and gives it that name; nil if there is none.
 func (s *Suite) Configuration(name string) *Resolved {
+	if r := s.resolved(name); r != nil {
+		return r.As(name)
+	}
+	return nil
+}
+
+func (s *Suite) resolved(name string) *Resolved {
 	for i := range s.Resolved {
-		if r := &s.Resolved[i]; r.Name == name || slices.Contains(r.Aliases, name) {
+		if s.Resolved[i].Called(name) {
 			return &s.Resolved[i]
 		}
 	}
 	return nil
+}
+
+// Called reports whether it is the name of the configuration, or an alias.
+func (r *Resolved) Called(name string) bool {
+	return r.Name == name || slices.Contains(r.Aliases, name)
+}
+
+// As is the configuration with an alias as its name.
+func (r *Resolved) As(alias string) *Resolved {
+	at := slices.Index(r.Aliases, alias)
+	if at < 0 {
+		return r
+	}
+	as := *r
+	as.Name, as.Aliases = alias, slices.Concat([]string{r.Name}, r.Aliases[:at], r.Aliases[at+1:])
+	return &as
 }
 
 // Metric is a number that is made of a score of many runs, or several such numbers: one for each way to reduce and each k.

@@ -30,7 +30,7 @@ type Plan struct {
 
 // Selection narrows a plan. Its zero value selects everything.
 type Selection struct {
-	Configurations []string // by name or alias
+	Configurations []string // by name or alias, under which they run
 	Tasks          []string // by id
 	Limit          int      // the first so many tasks; 0: all
 }
@@ -53,12 +53,15 @@ func New(suite *spec.Suite, tasks int, only Selection) (*Plan, error) {
 		for i := range suite.Resolved {
 			c := &suite.Resolved[i]
 			known = append(known, c.Name)
-			if slices.ContainsFunc(names, func(name string) bool { return goesBy(c, name) }) {
+			switch asked := slices.IndexFunc(names, c.Called); {
+			case slices.Contains(names, c.Name):
 				p.Configurations = append(p.Configurations, *c)
+			case asked >= 0: // it runs under the name that was asked for
+				p.Configurations = append(p.Configurations, *c.As(names[asked]))
 			}
 		}
 		for _, name := range names {
-			if !slices.ContainsFunc(suite.Resolved, func(c spec.Resolved) bool { return goesBy(&c, name) }) {
+			if !slices.ContainsFunc(suite.Resolved, func(c spec.Resolved) bool { return c.Called(name) }) {
 				return nil, &UnknownError{What: "configuration", Name: name, Known: known}
 			}
 		}
@@ -79,10 +82,6 @@ type UnknownError struct {
 }
 
 func (e *UnknownError) Error() string { return fmt.Sprintf("unknown %s %q", e.What, e.Name) }
-
-func goesBy(c *spec.Resolved, name string) bool {
-	return c.Name == name || slices.Contains(c.Aliases, name)
-}
 
 // Runs is the number of runs; -1: not counted.
 func (p *Plan) Runs() int {
@@ -293,7 +292,7 @@ func AskingOf(s *spec.Suite) []Asking {
 		}
 		if kind.Pairs {
 			against := cmp.Or(scorer.Against, s.Baseline)
-			if at := slices.IndexFunc(s.Resolved, func(r spec.Resolved) bool { return goesBy(&r, against) }); at >= 0 {
+			if at := slices.IndexFunc(s.Resolved, func(r spec.Resolved) bool { return r.Called(against) }); at >= 0 {
 				a.beside = &s.Resolved[at]
 			}
 		}

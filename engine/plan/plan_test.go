@@ -60,7 +60,7 @@ func TestSelection(t *testing.T) {
 		want []string
 	}{
 		{"a configuration", Selection{Configurations: []string{"b"}}, []string{"b/x/1", "b/y/1", "b/z/1"}},
-		{"by alias", Selection{Configurations: []string{"a-alias"}}, []string{"a/x/1", "a/y/1", "a/z/1"}},
+		{"by alias", Selection{Configurations: []string{"a-alias"}}, []string{"a-alias/x/1", "a-alias/y/1", "a-alias/z/1"}},
 		{"a task", Selection{Tasks: []string{"y"}}, []string{"a/y/1", "b/y/1"}},
 		{"the first two tasks", Selection{Limit: 2}, []string{"a/x/1", "b/x/1", "a/y/1", "b/y/1"}},
 		{"all three", Selection{Configurations: []string{"a"}, Tasks: []string{"z", "y"}, Limit: 1}, []string{"a/y/1"}},

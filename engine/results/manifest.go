@@ -84,7 +84,7 @@ func Metrics(all []spec.SingleMetric) (heads []record.MetricHead) {
 // PlannedBaseline is the suite's baseline, where its configuration is part of the plan.
 func PlannedBaseline(s *spec.Suite, planned *plan.Plan) string {
 	for i := range planned.Configurations {
-		if c := &planned.Configurations[i]; c.Name == s.Baseline || slices.Contains(c.Aliases, s.Baseline) {
+		if c := &planned.Configurations[i]; c.Called(s.Baseline) {
 			return c.Name
 		}
 	}

@@ -72,6 +72,25 @@ func (e *OtherSpec) Error() string {
 	return strings.Join(append([]string{e.Dir + " was made with another spec:"}, Fewest(e.Lines)...), "\n  ")
 }
 
+// KeepNames gives configurations that a folder has under an alias the name that they have there, so that their
+// runs are not made again. A folder without a manifest that can be read changes nothing.
+func KeepNames(dir string, p *plan.Plan) {
+	m, err := record.ReadManifest(dir)
+	if err != nil {
+		return
+	}
+	p.Configurations = slices.Clone(p.Configurations)
+	for i := range p.Configurations {
+		c := &p.Configurations[i]
+		named := func(of func(string) bool) int {
+			return slices.IndexFunc(m.Configurations, func(head record.ConfigurationHead) bool { return head.Loop == c.Hash && of(head.Name) })
+		}
+		if at := named(c.Called); at >= 0 && named(func(name string) bool { return name == c.Name }) < 0 {
+			*c = *c.As(m.Configurations[at].Name)
+		}
+	}
+}
+
 // Session is what writes to a result folder.
 type Session struct {
 	Dir   string

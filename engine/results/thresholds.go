@@ -20,7 +20,7 @@ func reads(names []string, configuration string) bool {
 func LeftOut(names []string, s *spec.Suite, planned *plan.Plan) string {
 	for i := range s.Resolved {
 		c := &s.Resolved[i]
-		if slices.ContainsFunc(planned.Configurations, func(p spec.Resolved) bool { return p.Name == c.Name }) {
+		if slices.ContainsFunc(planned.Configurations, func(p spec.Resolved) bool { return p.Called(c.Name) }) {
 			continue
 		}
 		for _, name := range append([]string{c.Name}, c.Aliases...) {

@@ -148,6 +148,7 @@ func (p *program) run(ctx context.Context, path string, f *runFlags) error {
 	if j.dir == "" {
 		j.dir = results.Fresh(o.Suite.Name, p.now())
 	}
+	results.KeepNames(j.dir, planned)
 	if err := p.wire(j); err != nil {
 		return err
 	}
