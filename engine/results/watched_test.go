@@ -12,7 +12,7 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 )
 
-// What somebody who follows results is told: their status, and while they run what their command reports, unless that
+// What followers of results see: their status, and while they run what their command reports, unless that
 // is old or cannot be read.
 func TestTheStateOfWatchedResults(t *testing.T) {
 	now := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)

@@ -23,7 +23,11 @@ func (t *chooser) front(ctx context.Context, r *Tuning, choice *chosen) error {
 	r.Unpriced = r.Tried.Costless
 	candidates, points := t.points()
 	spread := func(at int) ([]stats.Point, error) { return t.spread(ctx, candidates[at]) }
-	against, err := t.tested(ctx, choice)
+	tested := choice.candidate // the recommended one, else the best
+	if tested < 0 {
+		tested = choice.best
+	}
+	against, err := t.objectiveOf(ctx, tested)
 	if err != nil {
 		return err
 	}
@@ -32,7 +36,7 @@ func (t *chooser) front(ctx context.Context, r *Tuning, choice *chosen) error {
 		return err
 	}
 	drawn, competing := 0, 0
-	untested := map[int][]float64{} // by row
+	var tests []frontTest
 	for s := range page.EachOf(standings) {
 		if s.Drawn {
 			competing++
@@ -51,21 +55,23 @@ func (t *chooser) front(ctx context.Context, r *Tuning, choice *chosen) error {
 				return err
 			}
 			row.Intervals = t.intervals(ctx, p, t.chosenOn)
-			untested[len(r.Front)] = differences(against, t.influence(ctx, p, t.chosenOn, &t.goal))
+			switch d := differences(against, t.influence(ctx, p, t.chosenOn, &t.goal)); {
+			case d == nil:
+				row.P = page.Missing(page.Nothing)
+			case slices.ContainsFunc(s.At, func(at int) bool { return candidates[at] == tested }):
+				row.P = page.Known(1)
+			default:
+				tests = append(tests, frontTest{len(r.Front), d})
+			}
 			if row.Loss, err = t.lossAlone(ctx, row.Candidate, t.chosenOn); err != nil {
 				return err
 			}
 		}
 		r.Front = append(r.Front, row)
 	}
-	if err := sweep.Each(ctx, len(r.Front), 1, func(i int) {
-		if d, tested := untested[i]; tested {
-			r.Front[i].P = t.pOf(d)
-		}
-	}); err != nil {
+	if err := t.test(ctx, r.Front, tests); err != nil {
 		return err
 	}
-	r.correct()
 	t.beatenRows(r, standings, candidates)
 	switch {
 	case drawn < len(r.Front):
@@ -76,13 +82,8 @@ func (t *chooser) front(ctx context.Context, r *Tuning, choice *chosen) error {
 	return nil
 }
 
-// tested is the objective, unit by unit, of what the others on the front are tested against: the
-// recommended candidate, else the best. It is nil where that is not known.
-func (t *chooser) tested(ctx context.Context, choice *chosen) ([]float64, error) {
-	candidate := choice.candidate
-	if candidate < 0 {
-		candidate = choice.best
-	}
+// objectiveOf is the objective of a candidate, unit by unit; nil where that is not known, or no candidate is given.
+func (t *chooser) objectiveOf(ctx context.Context, candidate int) ([]float64, error) {
 	if candidate < 0 {
 		return nil, nil
 	}
@@ -93,46 +94,23 @@ func (t *chooser) tested(ctx context.Context, choice *chosen) ([]float64, error)
 	return t.influence(ctx, p, t.chosenOn, &t.goal), nil
 }
 
-// pOf is that of the test of the rule indistinguishable.
-func (t *chooser) pOf(d []float64) page.Value {
-	if d == nil {
-		return page.Missing(page.Nothing)
+// test tests what is drawn on the front against the tested candidate, as comparisons of several
+// configurations are. The row of that candidate is the same as itself, which is no test.
+func (t *chooser) test(ctx context.Context, front []FrontRow, tests []frontTest) error {
+	p := make([]float64, len(tests))
+	if err := sweep.Each(ctx, len(tests), 1, func(i int) { p[i] = t.same(tests[i].differences) }); err != nil {
+		return err
 	}
-	return page.Known(t.same(d))
+	for i, adjusted := range compare.Adjusted(p) {
+		front[tests[i].row].P = page.Known(adjusted)
+	}
+	return nil
 }
 
-// correct adjusts what is tested on the front, as comparisons of several configurations are. What is tested
-// against itself is no test.
-func (t *Tuning) correct() {
-	at := slices.IndexFunc(t.Front, func(f FrontRow) bool { return f.Recommended })
-	if at < 0 {
-		at = t.bestOnFront()
-	}
-	var rows []int
-	var p []float64
-	for i := range t.Front {
-		if i != at && t.Front[i].P.Known() {
-			rows, p = append(rows, i), append(p, t.Front[i].P.Number)
-		}
-	}
-	for k, adjusted := range compare.Adjusted(p) {
-		t.Front[rows[k]].P.Number = adjusted
-	}
-}
-
-// bestOnFront is the row with the best objective, the cheapest among equals; -1: there is no row.
-func (t *Tuning) bestOnFront() (best int) {
-	best = -1
-	for i := range t.Front {
-		better := best < 0 || t.Front[i].Objective.Number > t.Front[best].Objective.Number
-		if best >= 0 && t.Terms.Minimize {
-			better = t.Front[i].Objective.Number < t.Front[best].Objective.Number
-		}
-		if better {
-			best = i
-		}
-	}
-	return best
+// frontTest is what a row on the front and the tested candidate differ by in each unit.
+type frontTest struct {
+	row         int
+	differences []float64
 }
 
 // mostBeaten are so many candidates that the front beats: a chart with all of them hides the front.
