@@ -21,6 +21,10 @@ var configuration = []string{
 	"ssl/openssl.cnf", "terminfo", "timezone", "xdg",
 }
 
+// ofTheMachine is what of /proc belongs to no process. Its files are root's: who runs us as root could write them
+// without any capability.
+var ofTheMachine = []string{"acpi", "bus", "driver", "fs", "irq", "mtrr", "pressure", "scsi", "sys", "sysrq-trigger"}
+
 // bubblewrap is a program within a tree of its own that bwrap assembles.
 func (s *Sandbox) bubblewrap(p Program) (Program, error) {
 	bwrap, err := s.lookPath("bwrap")
@@ -31,6 +35,9 @@ func (s *Sandbox) bubblewrap(p Program) (Program, error) {
 		bwrap, "--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try", "--die-with-parent", "--new-session",
 		"--cap-drop", "ALL", // root could write to what is read-only
 		"--hostname", "sandbox", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--dir", "/var/tmp", "--dir", "/run",
+	}
+	for _, name := range ofTheMachine {
+		args = append(args, "--ro-bind-try", "/proc/"+name, "/proc/"+name)
 	}
 	if os.Getuid() == 0 { // who could not make a user namespace for a sandbox of his own without it
 		args = append(args, "--cap-add", "CAP_SETFCAP")

@@ -15,7 +15,7 @@ import (
 // streams and environment, hands signals on to it, reaps its orphans, and gives its exit
 // status, or 128 and the number of its signal. Meanwhile what connects to the address
 // listen is connected to the unix socket; "" is for no address. Without a program it
-// only tries. An error comes with the statuses 125 to 127, as those of shells do.
+// only tries whether it could listen, and fails where it could change the machine. An error comes with the statuses 125 to 127, as those of shells do.
 func Forward(listen, socket string, argv []string) (status int, err error) {
 	const failed, unusable, missing = 125, 126, 127
 	if listen != "" {
@@ -27,6 +27,10 @@ func Forward(listen, socket string, argv []string) (status int, err error) {
 		go accept(listener, socket)
 	}
 	if len(argv) == 0 {
+		if kernel, err := os.OpenFile("/proc/sys/kernel/core_pattern", os.O_WRONLY, 0); err == nil {
+			kernel.Close()
+			return failed, errors.New("programs could write to /proc/sys, which belongs to the machine")
+		}
 		return 0, nil
 	}
 	path, err := exec.LookPath(argv[0])

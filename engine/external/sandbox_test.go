@@ -252,6 +252,24 @@ echo x >$SHOWN/file && echo written; echo x >/etc/passwd && echo written; echo x
 }
 
 // A program is seen with what it needs, wherever it is installed.
+// Root's files in /proc are written without any capability.
+func TestASandboxCannotChangeTheMachine(t *testing.T) {
+	const script = `find /proc -path '/proc/[0-9]*' -prune -o -type f -print 2>/dev/null | while read -r file; do
+		[ -w "$file" ] && (: >>"$file") 2>/dev/null && echo "$file"
+	done; echo end`
+	eachSandbox(t, func(t *testing.T, s *Sandbox) {
+		if open := says(t, s, script); open != "end\n" {
+			t.Errorf("a program can write to\n%s", open)
+		}
+	}, Bubblewrap, Container)
+	if kernel, err := os.OpenFile("/proc/sys/kernel/core_pattern", os.O_WRONLY, 0); err == nil {
+		kernel.Close()
+		if status, err := Forward("", "", nil); status == 0 || err == nil {
+			t.Error("a trial that can write to the machine succeeds")
+		}
+	}
+}
+
 func TestAProgramIsSeenWithItsInstallation(t *testing.T) {
 	s := boxed(t, Bubblewrap)
 	dir := t.TempDir()

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -107,8 +108,11 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Condition: func(name string) (bool, error) {
-			if name == "hidden" {
+			switch name {
+			case "hidden":
 				return (&external.Confinement{}).Exposed() == "", nil
+			case "bubblewrap":
+				return exec.Command("bwrap", "--unshare-user", "--unshare-pid", "--ro-bind", "/", "/", "--proc", "/proc", "true").Run() == nil, nil
 			}
 			return false, fmt.Errorf("unknown condition %s", name)
 		},
