@@ -662,9 +662,14 @@ func (ws *Workspace) Close(kept string) {
 		_ = workspace.Remove(ws.dir)
 		return
 	}
-	at := filepath.Join(ws.Dir, "kept", filepath.FromSlash(kept))
-	if !filepath.IsLocal(filepath.FromSlash(kept)) || workspace.Remove(at) != nil || os.MkdirAll(filepath.Dir(at), 0o755) != nil {
+	root, err := os.OpenRoot(ws.Dir) // no link leads out of it
+	if err != nil {
 		return
 	}
-	_ = os.Rename(ws.dir, at)
+	defer root.Close()
+	at := filepath.Join("kept", filepath.FromSlash(kept))
+	if !filepath.IsLocal(filepath.FromSlash(kept)) || root.MkdirAll(filepath.Dir(at), 0o755) != nil || workspace.Remove(filepath.Join(ws.Dir, at)) != nil {
+		return
+	}
+	_ = root.Rename(filepath.Base(ws.dir), at)
 }

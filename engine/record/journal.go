@@ -42,7 +42,7 @@ func Create(dir string, m Manifest, options Options) (*Journal, error) {
 
 func (j *Journal) create(m Manifest) error {
 	for _, name := range append([]string{manifestFile}, fileNames[:]...) {
-		switch _, err := os.Stat(filepath.Join(j.folder.dir, name)); {
+		switch _, err := os.Lstat(filepath.Join(j.folder.dir, name)); {
 		case err == nil:
 			return fmt.Errorf("%w in %s", ErrExists, j.folder.dir)
 		case !errors.Is(err, fs.ErrNotExist):
@@ -481,7 +481,7 @@ type folder string
 // NotRegular means that something else has the name of a file of results, such as a named pipe, which would be waited for.
 type NotRegular struct {
 	Path string
-	Kind string // a folder, a named pipe
+	Kind string // a folder, a named pipe, a link
 }
 
 // Error names the file and what it is.
@@ -491,16 +491,22 @@ func (e *NotRegular) Error() string { return fmt.Sprintf("%s is %s, not a file",
 func openFile(path string) (*os.File, error) { return openRegular(path, os.O_RDONLY) }
 
 // openRegular looks before it opens: to open a named pipe would wait for another process, and to read a device might
-// never end.
+// never end. A file that is written to is no link either: it may lead out of the folder.
 func openRegular(path string, flags int) (*os.File, error) {
-	if _, err := statRegular(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	stat := os.Stat
+	if flags&(os.O_WRONLY|os.O_RDWR) != 0 {
+		stat, flags = os.Lstat, flags|noFollow
+	}
+	if _, err := regular(path, stat); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	return os.OpenFile(path, flags, 0o644)
 }
 
-func statRegular(path string) (fs.FileInfo, error) {
-	info, err := os.Stat(path)
+func statRegular(path string) (fs.FileInfo, error) { return regular(path, os.Stat) }
+
+func regular(path string, stat func(string) (fs.FileInfo, error)) (fs.FileInfo, error) {
+	info, err := stat(path)
 	if err != nil || info.Mode().IsRegular() {
 		return info, err
 	}
@@ -508,6 +514,8 @@ func statRegular(path string) (fs.FileInfo, error) {
 	switch mode := info.Mode(); {
 	case mode.IsDir():
 		kind = "a folder"
+	case mode&fs.ModeSymlink != 0:
+		kind = "a link"
 	case mode&fs.ModeNamedPipe != 0:
 		kind = "a named pipe"
 	case mode&fs.ModeSocket != 0:
@@ -540,10 +548,13 @@ func (dir folder) Append(name string) (File, error) {
 
 func (dir folder) Replace(name string, write func(io.Writer) error) error {
 	path := filepath.Join(string(dir), name)
-	if _, err := statRegular(path); isNotRegular(err) {
-		return err
+	for _, name := range []string{path, path + ".tmp"} {
+		if _, err := regular(name, os.Lstat); isNotRegular(err) {
+			return err
+		}
 	}
-	f, err := openRegular(path+".tmp", os.O_CREATE|os.O_TRUNC|os.O_WRONLY)
+	_ = os.Remove(path + ".tmp") // left by a crash
+	f, err := openRegular(path+".tmp", os.O_CREATE|os.O_EXCL|os.O_WRONLY)
 	if err != nil {
 		return err
 	}
@@ -562,10 +573,11 @@ func (dir folder) Replace(name string, write func(io.Writer) error) error {
 
 func (dir folder) Truncate(name string, size int64) error {
 	path := filepath.Join(string(dir), name)
-	if _, err := statRegular(path); err != nil {
+	f, err := openRegular(path, os.O_WRONLY)
+	if err != nil {
 		return err
 	}
-	return os.Truncate(path, size)
+	return errors.Join(f.Truncate(size), f.Close())
 }
 
 // sync makes the names in the folder durable.

@@ -258,7 +258,7 @@ func MakeFolder(dir string, written ...string) error {
 	if err == nil && !IsFolder(dir) {
 		for _, e := range entries {
 			same := func(path string) bool { return filepath.Clean(path) == filepath.Join(dir, e.Name()) }
-			ours := !e.IsDir() && slices.Contains(append(ownFiles, TasksFile), strings.TrimSuffix(e.Name(), ".tmp"))
+			ours := e.Type().IsRegular() && slices.Contains(append(ownFiles, TasksFile), strings.TrimSuffix(e.Name(), ".tmp"))
 			if !ours && !strings.HasPrefix(e.Name(), ".") && !slices.ContainsFunc(written, same) {
 				return exit.Usage("name a new or an empty folder with --out", "%s is there already and holds other files, such as %q", dir, e.Name())
 			}

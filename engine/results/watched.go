@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -49,6 +50,8 @@ func (w *Watched) Stamp() string {
 // quietTime is how old the progress may be before State says that there is none.
 const quietTime = 10 * time.Second
 
+const mostProgress = 1 << 20 // bytes
+
 // State is the status of the newest results, and the progress that their command reports.
 func (w *Watched) State(now time.Time) (status record.State, progress []string) {
 	w.mu.Lock()
@@ -64,9 +67,9 @@ func (w *Watched) State(now time.Time) (status record.State, progress []string) 
 		}
 	}
 	path := filepath.Join(at.Path, Progress)
-	info, err := os.Stat(path)
+	info, err := os.Lstat(path)
 	switch {
-	case w.status != record.StateRunning || err != nil:
+	case w.status != record.StateRunning || err != nil || !info.Mode().IsRegular() || info.Size() > mostProgress:
 		return w.status, []string{}
 	case now.Sub(info.ModTime()) > quietTime:
 		return w.status, []string{"no progress since " + info.ModTime().Format(time.TimeOnly)}
@@ -83,7 +86,16 @@ func (w *Watched) State(now time.Time) (status record.State, progress []string) 
 func KeepProgress(dir string, progress []string, redact func([]byte) []byte) {
 	text, err := json.Marshal(progress)
 	path := filepath.Join(dir, Progress)
-	if err == nil && os.WriteFile(path+".tmp", redact(text), 0o644) == nil {
+	if err != nil {
+		return
+	}
+	_ = os.Remove(path + ".tmp") // left by a crash
+	f, err := os.OpenFile(path+".tmp", os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if err != nil {
+		return
+	}
+	_, err = f.Write(redact(text))
+	if errors.Join(err, f.Close()) == nil {
 		_ = os.Rename(path+".tmp", path)
 	}
 }

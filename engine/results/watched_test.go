@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -33,6 +34,7 @@ func TestTheStateOfWatchedResults(t *testing.T) {
 		{"damaged progress", "running", `["12 of`, time.Second, record.StateRunning, []string{}},
 		{"progress of another form", "running", `{"runs": 12}`, time.Second, record.StateRunning, []string{}},
 		{"partly of another form", "running", `["12 of 60 runs", 7]`, time.Second, record.StateRunning, []string{}},
+		{"huge progress", "running", runs + strings.Repeat(" ", mostProgress), time.Second, record.StateRunning, []string{}},
 		{"progress that is null", "running", `null`, time.Second, record.StateRunning, []string{}},
 		{"complete, with progress that was left", "complete", runs, time.Second, record.StateComplete, []string{}},
 		{"stopped", "stopped", runs, time.Hour, record.StateStopped, []string{}},

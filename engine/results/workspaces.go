@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -248,14 +249,24 @@ func joinKept(ctx context.Context, out string, parts []record.Part) (err error) 
 	return nil
 }
 
-// Leftovers are the folders that runs in progress leave behind where their session is killed.
+// ofARun matches the names of the folders that runs and merges have while they are in progress.
+var ofARun = regexp.MustCompile(`^(?:[0-9a-f]{16}(?:-\d+)?(?:-home)?|(?:copy|travel)-\d+|merging)$`)
+
+// Leftovers are the folders that runs in progress leave behind where their session is killed. A link in place of a folder
+// is refused: what lies behind it belongs to somebody else.
 func Leftovers(dir string) (left []string, err error) {
+	for _, name := range []string{"", statesFolder, keptFolder} {
+		path := filepath.Join(dir, Workspaces, name)
+		if info, err := os.Lstat(path); err == nil && !info.IsDir() {
+			return nil, exit.With(exit.NotMeasured, "remove it; the states of workspaces are lost then", "%s is not a folder", path)
+		}
+	}
 	entries, err := os.ReadDir(filepath.Join(dir, Workspaces))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	for _, e := range entries {
-		if e.Name() != statesFolder && e.Name() != keptFolder {
+		if e.IsDir() && ofARun.MatchString(e.Name()) {
 			left = append(left, filepath.Join(dir, Workspaces, e.Name()))
 		}
 	}
@@ -275,7 +286,10 @@ func ClearWorkspaces(dir string) error {
 // ForgetWorkspaces removes all that a folder has of workspaces but those that loops keep. No
 // session may use it.
 func ForgetWorkspaces(dir string) error {
-	err := errors.Join(ClearWorkspaces(dir), workspace.Remove(filepath.Join(dir, Workspaces, statesFolder)))
+	if err := ClearWorkspaces(dir); err != nil {
+		return err
+	}
+	err := workspace.Remove(filepath.Join(dir, Workspaces, statesFolder))
 	_ = os.Remove(filepath.Join(dir, Workspaces)) // it stays where something was kept
 	return err
 }

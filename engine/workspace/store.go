@@ -117,6 +117,9 @@ func (s *Store) refresh() error {
 		return err
 	}
 	for _, name := range names {
+		if strange(name) {
+			continue
+		}
 		if s.packs[name] == nil {
 			f, err := os.Open(name)
 			if errors.Is(err, os.ErrNotExist) {
@@ -145,6 +148,9 @@ func (s *Store) acquire() error {
 	}
 	for n := 1; ; n++ {
 		name := filepath.Join(s.dir, fmt.Sprintf("pack-%06d", n))
+		if strange(name) {
+			continue
+		}
 		flags := os.O_RDWR | os.O_CREATE
 		if !locks {
 			flags |= os.O_EXCL
@@ -179,6 +185,12 @@ func (s *Store) acquire() error {
 		}
 		return os.Mkdir(s.scratch(), 0o700)
 	}
+}
+
+// strange reports whether something else has the name of a pack, such as a link, which may lead out of the store.
+func strange(name string) bool {
+	info, err := os.Lstat(name)
+	return err == nil && !info.Mode().IsRegular()
 }
 
 func (s *Store) find(key ID) (place, bool) {
