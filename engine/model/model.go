@@ -6,6 +6,7 @@
 package model
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -223,29 +224,21 @@ func callBytes(calls []ToolCall) int {
 
 // Identify gives an ID to each call that has none, or that of one before it:
 // call_1 is the first call's, and so on. Always the same calls get the same IDs.
+// A number stands behind an ID that another call has: one that came before, or one that is yet to come and has it of its own.
 func Identify(calls []ToolCall) {
-	for i := range calls {
-		id := calls[i].ID
-		if id == "" {
-			id = "call_" + strconv.Itoa(i+1)
+	own, given, last := map[string]bool{}, map[string]bool{}, map[string]int{}
+	for _, c := range calls {
+		own[c.ID] = true
+	}
+	for i, c := range calls {
+		id := cmp.Or(c.ID, "call_"+strconv.Itoa(i+1))
+		made := id
+		for given[made] || made != c.ID && own[made] {
+			last[id]++
+			made = id + "_" + strconv.Itoa(last[id]+1)
 		}
-		calls[i].ID = distinct(calls, i, id)
+		calls[i].ID, given[made] = made, true
 	}
-}
-
-// distinct is the id with a number behind it where another call has it: one that
-// came before, or one that is yet to come and has it of its own.
-func distinct(calls []ToolCall, at int, id string) string {
-	taken := func(id string) bool {
-		same := func(c ToolCall) bool { return c.ID == id }
-		before := slices.ContainsFunc(calls[:at], same)
-		return before || id != calls[at].ID && slices.ContainsFunc(calls[at+1:], same)
-	}
-	made := id
-	for n := 2; taken(made); n++ {
-		made = id + "_" + strconv.Itoa(n)
-	}
-	return made
 }
 
 // Asked is one call of a model, on behalf of an agent or a judge.

@@ -214,3 +214,16 @@ func TestWritten(t *testing.T) {
 		}
 	}
 }
+
+// An answer may have many calls of one ID.
+func TestManyEqualIDs(t *testing.T) {
+	calls := make([]ToolCall, 20_000)
+	for i := range calls {
+		calls[i].ID = "c"
+	}
+	calls[7].ID = "c_5"
+	Identify(calls)
+	if calls[0].ID != "c" || calls[3].ID != "c_4" || calls[4].ID != "c_6" || calls[7].ID != "c_5" || calls[19_999].ID != "c_20000" {
+		t.Errorf("got %s, %s, %s, %s and %s", calls[0].ID, calls[3].ID, calls[4].ID, calls[7].ID, calls[19_999].ID)
+	}
+}

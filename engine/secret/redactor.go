@@ -43,12 +43,21 @@ type Redactor struct {
 	mu    sync.Mutex // of those who learn
 	known []string
 	forms atomic.Pointer[matcher]
+
+	noShapes bool
 }
 
 // New makes a redactor that knows some values.
 func New(values ...string) *Redactor {
 	r := &Redactor{}
 	r.Learn(values...)
+	return r
+}
+
+// Values makes a redactor that knows the values alone: what else looks like a key is left as it is, as what a model wrote must be.
+func Values(values ...string) *Redactor {
+	r := New(values...)
+	r.noShapes = true
 	return r
 }
 
@@ -115,12 +124,16 @@ func (r *Redactor) String(text string) string {
 func (r *Redactor) find(text []byte) []region {
 	found := r.matcher().find(nil, text)
 	known := len(found)
-	found = findShapes(found, text)
+	if r.shapes() {
+		found = findShapes(found, text)
+	}
 	if len(found) == 0 {
 		return nil
 	}
 	return settle(text, found, known)
 }
+
+func (r *Redactor) shapes() bool { return r == nil || !r.noShapes }
 
 // matcher is nil where no value is known.
 func (r *Redactor) matcher() *matcher {
@@ -177,7 +190,10 @@ func (w *Writer) Flush() error {
 // certain is up to where no text that is still to come can change anything.
 func (w *Writer) certain(regions []region) int {
 	values := w.secrets.matcher()
-	upTo, bound := min(values.open(w.text), openShape(w.text)), mostKept
+	upTo, bound := values.open(w.text), mostKept
+	if w.secrets.shapes() {
+		upTo = min(upTo, openShape(w.text))
+	}
 	if values != nil {
 		bound = max(bound, values.longest)
 	}

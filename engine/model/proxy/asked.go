@@ -29,19 +29,18 @@ type asked struct {
 type sum = [sha256.Size]byte
 
 // read reads a body. What is wrong with it is for the program to read.
-func read(p model.Protocol, header http.Header, body []byte, r *rules, ofRun []string) (*asked, string) {
-	t, err := parse(body)
-	if err != nil {
-		return nil, "the body is not valid JSON"
-	}
+func read(p model.Protocol, header http.Header, t *tree, r *rules, ofRun []string) (*asked, string) {
 	name := t.member(0, "model")
 	if t.kind(0) != '{' || t.kind(name) != '"' {
 		return nil, "the body has no model"
 	}
+	if name := t.twice(0); name != "" {
+		return nil, fmt.Sprintf("the body has %q twice", name)
+	}
 	place := t.nodes[name].at
 	a := &asked{
-		protocol: p, header: header, model: t.string(name), before: body[:place.from], after: body[place.to:], rules: r,
-		stream: t.kind(t.member(0, "stream")) == 't', bytes: t.bytes(),
+		protocol: p, header: header, model: t.string(name), before: t.text[:place.from], after: t.text[place.to:], rules: r,
+		stream: t.kind(t.member(0, "stream")) == 't', bytes: t.bytes(p),
 		tools: t.length(t.member(0, "tools"))+t.length(t.member(0, "functions")) > 0, body: t,
 	}
 	a.sumUp(t, ofRun)
@@ -96,22 +95,28 @@ func (a *asked) results(of []record.ToolCall, behind int) {
 	if behind >= len(a.prefixes) { // the conversation began anew
 		behind = 0
 	}
-	taken := make([]bool, len(of))
+	open := make([]bool, len(of)) // calls without a result yet
+	calls := map[string][]int{}   // by the id that a result may have; all of them by ""
+	for i := range of {
+		open[i] = true
+		calls[""] = append(calls[""], i)
+		calls[of[i].ID] = append(calls[of[i].ID], i)
+	}
+	for i := range of { // behind those that have the id itself: model.Identify numbers equal ids
+		if n := strings.LastIndexByte(of[i].ID, '_'); n > 0 {
+			calls[of[i].ID[:n]] = append(calls[of[i].ID[:n]], i)
+		}
+	}
 	take := func(item int) {
 		if !t.isResult(item) {
 			return
 		}
 		id := t.string(t.member(item, f.result))
-		for _, means := range []func(known string) bool{
-			func(known string) bool { return id == "" || known == id },
-			func(known string) bool { return strings.HasPrefix(known, id+"_") }, // as model.Identify numbers equal ids
-		} {
-			for i := range of {
-				if !taken[i] && means(of[i].ID) {
-					taken[i] = true
-					a.give(&of[i], item)
-					return
-				}
+		for ; len(calls[id]) > 0; calls[id] = calls[id][1:] {
+			if i := calls[id][0]; open[i] {
+				open[i] = false
+				a.give(&of[i], item)
+				return
 			}
 		}
 	}

@@ -115,7 +115,7 @@ func BenchmarkRead(b *testing.B) {
 	asked := []byte(longBody(0))
 	b.SetBytes(int64(len(asked)))
 	for b.Loop() {
-		if a, wrong := read(model.Chat, http.Header{}, asked, &known[0], []string{"/tmp/run"}); a == nil {
+		if a, wrong := readBody(b, model.Chat, nil, string(asked), &known[0], "/tmp/run"); a == nil {
 			b.Fatal(wrong)
 		}
 	}

@@ -152,6 +152,7 @@ func TestWhatIsNoCall(t *testing.T) {
 			"too long":            {mine, body(p, "coder", false, strings.Repeat("x", 1000)), 413, "the request is longer than 1000 bytes"},
 			"no JSON":             {mine, `{"model":"coder"`, 400, "the body is not valid JSON"},
 			"no object":           {mine, `["model"]`, 400, "the body has no model"},
+			"two models":          {mine, `{"model":"coder","mod\u0065l":"wrong"}`, 400, `the body has \"model\" twice`},
 			"no model":            {mine, `{"model":7}`, 400, "the body has no model"},
 			"unknown model":       {mine, body(p, "gpt", false, "x"), 404, `the model \"gpt\" does not exist`},
 			"another protocol":    {mine, body(p, "wrong", false, "x"), 400, "the model other answers in the protocol another, not in " + string(p)},
@@ -422,6 +423,12 @@ func TestFaultsOfTheServer(t *testing.T) {
 			streaming(w, pieces[p][0])
 			panic(http.ErrAbortHandler)
 		}
+		told := func(r *http.Request) string { return r.Header.Get("Authorization") + r.Header.Get("X-Api-Key") }
+		event := func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("X-Told", told(r))
+			key := strings.TrimPrefix(told(r), "Bearer ")
+			streaming(w, pieces[p][0], "event: error\ndata: {\"type\":\"error\",\"error\":{\"message\":\"the key "+key[:9], key[9:]+" is not valid\"}}\n\n")
+		}
 		nothing := func(w http.ResponseWriter, _ *http.Request) { panic(http.ErrAbortHandler) }
 		odd := func(w http.ResponseWriter, _ *http.Request) {
 			streaming(w, pieces[p][0], "data: {\"type\":\"content_block_stop\",\"index\":7,\"choices\":8,\"output_index\":\"x\"}\n\n", "data: what follows\n\n")
@@ -439,6 +446,8 @@ func TestFaultsOfTheServer(t *testing.T) {
 			"refused always":        {9, status(503, "busy "), 503, "busy ", false, 3, record.Server},
 			"refused for good":      {9, status(400, "bad "), 400, "bad ", false, 1, record.InvalidRequest},
 			"its key refused":       {9, status(401, "not "), 401, "not ", false, 1, record.Auth},
+			"refused with 200":      {9, status(200, `{"error":{"message":"bad `), 200, "bad ", false, 3, record.BadResponse},
+			"refused by an event":   {9, event, 200, "the key [redacted] is not valid", false, 1, record.Incomplete},
 			"cut before a byte":     {1, nothing, 200, whole, false, 2, ""},
 			"cut in mid-stream":     {1, cut, 200, pieces[p][0], true, 1, record.Incomplete},
 			"not what was promised": {1, odd, 200, "what follows", false, 1, record.BadResponse},

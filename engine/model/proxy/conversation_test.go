@@ -80,7 +80,7 @@ func TestConversations(t *testing.T) {
 			if call.tools {
 				asked = strings.Replace(asked, `"model"`, `"tools":[{"type":"function"}],"model"`, 1)
 			}
-			a, wrong := read(model.Chat, header, []byte(asked), rulesOf(program, header), nil)
+			a, wrong := readBody(t, model.Chat, header, asked, rulesOf(program, header))
 			if a == nil {
 				t.Fatal(wrong)
 			}
@@ -96,7 +96,7 @@ func TestConversations(t *testing.T) {
 // While a call is in flight, an equal one is another call: a program may ask the same twice.
 func TestAnEqualCallInFlightIsNoRetry(t *testing.T) {
 	c := newConversations()
-	a, _ := read(model.Chat, http.Header{}, []byte(body(model.Chat, "m", false, "x")), &unknown, nil)
+	a, _ := readBody(t, model.Chat, http.Header{}, body(model.Chat, "m", false, "x"), &unknown)
 	one, two := c.arrive(a), c.arrive(a)
 	if one.nth != 0 || two.nth != 1 || two.step != 2 {
 		t.Errorf("got %+v", two)

@@ -198,19 +198,26 @@ func refuse(w http.ResponseWriter, p model.Protocol, status int, code, message s
 // mostRoom is how much memory is made ready at most for a body, as long as a request says that it is.
 const mostRoom = 1 << 20
 
-// body reads the body of a request, or refuses it.
-func (s *Session) body(w http.ResponseWriter, r *http.Request, p model.Protocol) ([]byte, bool) {
+// body reads the body of a request; nil where it was refused.
+func (s *Session) body(w http.ResponseWriter, r *http.Request, p model.Protocol) (t *tree) {
 	var read bytes.Buffer
 	read.Grow(int(min(max(r.ContentLength, 0), mostRoom)) + bytes.MinRead)
 	_, err := read.ReadFrom(http.MaxBytesReader(w, r.Body, s.server.options.MostBody))
+	if err == nil {
+		t, err = parse(read.Bytes())
+	}
 	var tooLong *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLong):
 		refuse(w, p, http.StatusRequestEntityTooLarge, "", fmt.Sprintf("the request is longer than %d bytes", tooLong.Limit))
+	case errors.Is(err, errValues):
+		refuse(w, p, http.StatusRequestEntityTooLarge, "", err.Error())
+	case errors.Is(err, errJSON):
+		refuse(w, p, http.StatusBadRequest, "", err.Error())
 	case err != nil:
 		refuse(w, p, http.StatusBadRequest, "", "the request could not be read")
 	}
-	return read.Bytes(), err == nil
+	return t
 }
 
 // models lists those that the program may ask for, or tells of one.
@@ -254,11 +261,11 @@ func distinct(names []string) (all []string) {
 
 // count tells how many tokens a request of Messages would be, by an estimate. That is no call.
 func (s *Session) count(w http.ResponseWriter, r *http.Request) {
-	body, ok := s.body(w, r, model.Messages)
-	if !ok {
+	t := s.body(w, r, model.Messages)
+	if t == nil {
 		return
 	}
-	tokens, refused := mockserver.CountTokens(r.Header, body)
+	tokens, refused := mockserver.CountTokens(r.Header, t.text)
 	w.Header().Set("Content-Type", "application/json")
 	if refused != nil {
 		w.WriteHeader(http.StatusBadRequest)

@@ -4,7 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/agentbench/agentbench/engine/model"
 )
 
 // A body is read once, without making values of it: requests of coding agents are long, and most of one was in the one before.
@@ -28,7 +33,13 @@ type span struct{ from, to int }
 // deepest bounds how deep values may lie in others, as encoding/json does.
 const deepest = 10_000
 
-var errJSON = errors.New("it is not valid JSON")
+// mostValues bounds the values of a body: each takes more memory here than its text, which may be two bytes.
+const mostValues = 200_000
+
+var (
+	errJSON   = errors.New("the body is not valid JSON")
+	errValues = fmt.Errorf("the body has more than %d JSON values", mostValues)
+)
 
 // parse reads a whole text.
 func parse(text []byte) (*tree, error) {
@@ -56,6 +67,9 @@ func (t *tree) value(at int, key span, depth int) (end int, err error) {
 		return 0, errJSON
 	}
 	place := len(t.nodes)
+	if place == mostValues {
+		return 0, errValues
+	}
 	t.nodes = append(t.nodes, node{key: key})
 	switch c := t.text[at]; {
 	case c == '{' || c == '[':
@@ -165,18 +179,55 @@ func (t *tree) within(place int) func(yield func(int) bool) {
 	}
 }
 
-// member is the place of an object's member, -1 where it has none of that name. Of several the last counts, as everywhere.
+// member is the place of an object's member, -1 where it has none of that name. Upper case and escapes make no difference: some
+// servers, as those in Go, read Model as model.
 func (t *tree) member(of int, name string) (place int) {
 	place = -1
 	if of < 0 || t.kind(of) != '{' {
 		return place
 	}
 	for i := range t.within(of) {
-		if string(t.part(t.nodes[i].key)) == name {
+		if strings.EqualFold(t.name(i), name) {
 			place = i
 		}
 	}
 	return place
+}
+
+// name is that of a member.
+func (t *tree) name(place int) string {
+	key := t.nodes[place].key
+	if bytes.IndexByte(t.part(key), '\\') < 0 {
+		return string(t.part(key))
+	}
+	var name string
+	_ = json.Unmarshal(t.text[key.from-1:key.to+1], &name) // it was read before
+	return name
+}
+
+// twice is a name that two members of an object have, in whatever case; "" where all differ. Of two some servers take the first and
+// some the last.
+func (t *tree) twice(of int) string {
+	seen := map[string]bool{}
+	for i := range t.within(of) {
+		folded := strings.Map(fold, t.name(i))
+		if seen[folded] {
+			return t.name(i)
+		}
+		seen[folded] = true
+	}
+	return ""
+}
+
+// fold is the same for all cases of a letter, as for [strings.EqualFold].
+func fold(r rune) rune {
+	for {
+		next := unicode.SimpleFold(r)
+		if next <= r {
+			return next
+		}
+		r = next
+	}
 }
 
 // kind is the first byte of a value: { [ " or that of a word; 0 where there is none.
@@ -255,25 +306,53 @@ func (t *tree) object(to []byte, place int, leftOut []string) []byte {
 // imageBytes is the text that has as many tokens as a large image.
 const imageBytes = 6400
 
-// shortestFile is how long a text is at least that holds a file: data of base64 have neither spaces nor line ends.
-const shortestFile = 2 << 10
+// images are where parts of a conversation hold an image or a file: the data, or its address.
+var images = map[model.Protocol]map[string][]string{
+	model.Chat:      {"image_url": {"image_url", "url"}, "input_audio": {"input_audio", "data"}, "file": {"file", "file_data"}},
+	model.Responses: {"input_image": {"image_url"}, "input_file": {"file_data"}, "computer_screenshot": {"image_url"}},
+	model.Messages:  {"image": {"source", "data"}, "document": {"source", "data"}},
+}
 
-// bytes is the length of what a model reads: of the whole text, where a file in base64 counts as an image.
-func (t *tree) bytes() int64 {
+// bytes is the length of what a model reads: of the whole text, where an image or a file of the conversation counts as a large image.
+func (t *tree) bytes(p model.Protocol) int64 {
 	bytes := len(t.text)
-	for i := range t.nodes {
-		text := t.part(t.nodes[i].at)
-		if len(text) > shortestFile && text[0] == '"' && isFile(text[1:len(text)-1], t.part(t.nodes[i].key)) {
-			bytes += imageBytes - len(text)
+	var count func(of int)
+	count = func(of int) {
+		if data := t.image(p, of); data >= 0 {
+			bytes += imageBytes - len(t.raw(data))
+			return
+		}
+		for _, name := range []string{"content", "output"} {
+			switch parts := t.member(of, name); t.kind(parts) {
+			case '[':
+				for part := range t.within(parts) {
+					count(part)
+				}
+			case '{':
+				count(parts)
+			}
+		}
+	}
+	if items := t.member(0, forms[p].items); items >= 0 {
+		for item := range t.within(items) {
+			count(item)
 		}
 	}
 	return int64(bytes)
 }
 
-// isFile reports whether a text is a data address, or the data of an image or a document.
-func isFile(text, key []byte) bool {
-	if bytes.HasPrefix(text, []byte("data:")) {
-		return true
+// image is the place of the data of a part that is an image or a file, else -1. What may be read in two ways is none, and a source
+// of Messages may be a text.
+func (t *tree) image(p model.Protocol, part int) (place int) {
+	place = part
+	for _, name := range images[p][t.string(t.member(part, "type"))] {
+		if t.kind(place) != '{' || t.twice(place) != "" || t.string(t.member(place, "type")) == "text" {
+			return -1
+		}
+		place = t.member(place, name)
 	}
-	return (string(key) == "data" || string(key) == "file_data") && bytes.IndexByte(text[:shortestFile], ' ') < 0
+	if place == part || t.kind(place) != '"' {
+		return -1
+	}
+	return place
 }

@@ -2,16 +2,21 @@ package proxy
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"maps"
 	"net/http"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/propertytest"
+	"github.com/agentbench/agentbench/engine/record"
 )
 
 // What is taken for JSON is JSON, and its canonical form means the same.
@@ -108,10 +113,20 @@ func TestTheCanonicalForm(t *testing.T) {
 	})
 }
 
+// readBody reads a body that is valid JSON.
+func readBody(t testing.TB, p model.Protocol, header http.Header, body string, r *rules, own ...string) (*asked, string) {
+	t.Helper()
+	made, err := parse([]byte(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return read(p, header, made, r, own)
+}
+
 // sumOf is the sum of a body, as codex sends it.
 func sumOf(t *testing.T, p model.Protocol, body string) sum {
 	t.Helper()
-	a, wrong := read(p, http.Header{}, []byte(body), &known[0], ofRun([]string{"/tmp", "/tmp/run-7"}))
+	a, wrong := readBody(t, p, nil, body, &known[0], ofRun([]string{"/tmp", "/tmp/run-7"})...)
 	if a == nil {
 		t.Fatal(wrong)
 	}
@@ -155,17 +170,97 @@ func TestEqualRequests(t *testing.T) {
 	}
 }
 
+// Only what the protocol has as an image or a file counts as one.
 func TestAnImageIsNoText(t *testing.T) {
-	image := strings.Repeat("iVBORw0K", 100_000)
-	for _, part := range []string{`{"type":"image_url","image_url":{"url":"data:image/png;base64,` + image + `"}}`, `{"type":"image","source":{"type":"base64","data":"` + image + `"}}`} {
-		a, _ := read(model.Chat, http.Header{}, []byte(`{"model":"m","messages":[{"role":"user","content":[`+part+`]}]}`), &unknown, nil)
-		if a.bytes < imageBytes || a.bytes > imageBytes+300 {
-			t.Errorf("%d bytes", a.bytes)
+	image, text := strings.Repeat("iVBORw0K", 100_000), strings.Repeat("a word ", 100_000)
+	for name, c := range map[string]struct {
+		protocol model.Protocol
+		items    string
+		image    bool
+	}{
+		"an address":        {model.Chat, `{"content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,%image"}}]}`, true},
+		"a sound":           {model.Chat, `{"content":[{"type":"input_audio","input_audio":{"data":"%image"}}]}`, true},
+		"of Responses":      {model.Responses, `{"type":"function_call_output","output":[{"type":"input_image","image_url":"data:%image"}]}`, true},
+		"a screen":          {model.Responses, `{"type":"computer_call_output","output":{"type":"computer_screenshot","image_url":"data:%image"}}`, true},
+		"of Messages":       {model.Messages, `{"content":[{"type":"image","source":{"type":"base64","data":"%image"}}]}`, true},
+		"of a tool":         {model.Messages, `{"content":[{"type":"tool_result","content":[{"type":"image","source":{"type":"base64","data":"%image"}}]}]}`, true},
+		"a text":            {model.Chat, `{"content":"data:%text"}`, false},
+		"a part":            {model.Chat, `{"content":[{"type":"text","text":"data:%image"}]}`, false},
+		"data":              {model.Chat, `{"content":[{"data":"%image"}]}`, false},
+		"two types":         {model.Chat, `{"content":[{"type":"image_url","image_url":{"url":"data:%image"},"Type":"text"}]}`, false},
+		"a source's text":   {model.Messages, `{"content":[{"type":"document","source":{"type":"text","data":"%text"}}]}`, false},
+		"a call's argument": {model.Messages, `{"content":[{"type":"tool_use","input":{"type":"image","source":{"type":"base64","data":"%image"}}}]}`, false},
+	} {
+		body := strings.NewReplacer("%image", image, "%text", text).Replace(`{"model":"m","` + forms[c.protocol].items + `":[` + c.items + `]}`)
+		want := int64(len(body))
+		if c.image {
+			want = int64(imageBytes + len(`{"model":"m","":[]}`) + len(forms[c.protocol].items) + len(c.items))
+		}
+		if a, wrong := readBody(t, c.protocol, nil, body, &unknown); a == nil || a.bytes < want-30 || a.bytes > want {
+			t.Errorf("%s: %s, %d bytes of %d", name, wrong, a.bytes, want)
 		}
 	}
-	text := strings.Repeat("a word ", 100_000)
-	a, _ := read(model.Chat, http.Header{}, []byte(`{"model":"m","messages":[{"role":"user","content":[{"data":"`+text+`"}]}]}`), &unknown, nil)
-	if a.bytes < int64(len(text)) {
-		t.Errorf("a text has %d bytes", a.bytes)
+}
+
+// Whichever of two names a server takes, it is the one that was read.
+func TestNamesThatAreReadInTwoWays(t *testing.T) {
+	for _, body := range []string{
+		`{"model":"cheap","model":"dear"}`, `{"model":"cheap","mod\u0065l":"dear"}`, `{"MODEL":"cheap","model":"dear"}`,
+		`{"model":"m","stream":false,"STREAM":true}`, `{"model":"m","stream":false,"\u017ftream":true}`, `{"model":"m","ſtream":true,"stream":false}`,
+	} {
+		if a, wrong := readBody(t, model.Chat, nil, body, &unknown); a != nil || !strings.Contains(wrong, "twice") {
+			t.Errorf("%s: %s", body, wrong)
+		}
+	}
+	a, wrong := readBody(t, model.Chat, nil, `{"Mod\u0065l":"m","STREAM":true,"metadata":{"a":1,"A":2}}`, &unknown)
+	if a == nil || a.model != "m" || !a.stream || string(a.before) != `{"Mod\u0065l":` {
+		t.Errorf("got %+v, %s", a, wrong)
+	}
+}
+
+// What a body costs to read is bounded by its values, too: two bytes may be one.
+func TestManyValues(t *testing.T) {
+	body := []byte(`{"model":"m","messages":[0` + strings.Repeat(",0", 16<<20) + `]}`)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := parse(body)
+	runtime.ReadMemStats(&after)
+	if made := (after.TotalAlloc - before.TotalAlloc) >> 20; !errors.Is(err, errValues) || made > 300 {
+		t.Errorf("%v, %d MB were made", err, made)
+	}
+	if _, err := parse([]byte(`[` + strings.Repeat("0,", mostValues-2) + `0]`)); err != nil {
+		t.Error(err)
+	}
+}
+
+// Results find their calls in a time that grows as their number does.
+func TestManyResults(t *testing.T) {
+	took := func(n int) time.Duration {
+		calls := make([]record.ToolCall, n)
+		items := make([]string, n)
+		for i := range n {
+			calls[i].ID = fmt.Sprintf("c%d", i)
+			items[n-1-i] = fmt.Sprintf(`{"role":"tool","tool_call_id":"c%d","content":"%d"}`, i, i)
+		}
+		a, wrong := readBody(t, model.Chat, nil, `{"model":"m","messages":[`+strings.Join(items, ",")+`]}`, &unknown)
+		if a == nil {
+			t.Fatal(wrong)
+		}
+		begun := time.Now()
+		a.results(calls, 0)
+		spent := time.Since(begun)
+		for i, c := range calls {
+			if string(c.Result) != fmt.Sprintf(`"%d"`, i) {
+				t.Fatalf("call %d has %s", i, c.Result)
+			}
+		}
+		return spent
+	}
+	few, many := time.Hour, time.Hour
+	for range 3 {
+		few, many = min(few, took(3_000)), min(many, took(30_000))
+	}
+	if many > 50*few {
+		t.Errorf("%v for 3,000, %v for 30,000", few, many)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/secret"
 )
 
 // ours are the headers of a raw request that a model's own request has in another way: its key, and what belongs to one connection.
@@ -58,6 +59,7 @@ type passing struct {
 	status  int
 	header  http.Header
 	to      model.Sink
+	hiding  *secret.Writer       // to it
 	took    func() time.Duration // so far
 
 	part   []byte // read, and not passed on yet
@@ -95,15 +97,23 @@ func (p *passing) flush() {
 		p.begun, p.first = true, p.took()
 		p.to.Begin(p.status, p.header)
 	}
-	if p.length += int64(len(p.part)); p.length <= model.MostKept {
-		p.kept = append(p.kept, p.part...)
-	} else {
-		p.kept = nil
-	}
-	if _, err := p.to.Write(p.part); err != nil {
+	if _, err := p.hiding.Write(p.part); err != nil {
 		p.err = err
 	}
 	p.part = nil
+}
+
+// keeper keeps what is passed on.
+type keeper passing
+
+// Write implements io.Writer.
+func (p *keeper) Write(part []byte) (int, error) {
+	if p.length += int64(len(part)); p.length <= model.MostKept {
+		p.kept = append(p.kept, part...)
+	} else {
+		p.kept = nil
+	}
+	return p.to.Write(part)
 }
 
 // pass passes a stream on and folds it meanwhile. Whatever is wrong with it, all that the server sends is passed on. What is no
@@ -117,51 +127,50 @@ func (l *Line) pass(a *Answer, response *http.Response, silence *silence, raw *m
 		return err
 	}
 	a.passed = &passing{
-		from: from, silence: silence, status: a.Status, header: passedOn(a.Header), to: raw.Answer,
+		from: from, silence: silence, status: a.Status, header: l.passedOn(a.Header), to: raw.Answer,
 		took: func() time.Duration { return l.Now().Sub(a.start) },
 	}
+	a.passed.hiding = l.values.Writer((*keeper)(a.passed))
 	if err = fold(bufio.NewReader(within(a.passed))); err == nil {
 		raw.Answer.Last()
 		silence.idle = drainTime // nothing is missing any more
 		silence.timer.Reset(drainTime)
 	}
 	_, _ = io.Copy(io.Discard, a.passed)
+	_ = a.passed.hiding.Flush() // its error is that of a program that went away
 	return err
 }
 
 // passedOn are the headers of an answer that a program is given.
-func passedOn(header http.Header) http.Header {
-	header = maps.Clone(header)
+func (l *Line) passedOn(header http.Header) http.Header {
+	header = header.Clone()
 	for _, name := range theirs {
 		header.Del(name)
 	}
-	return header
-}
-
-// failedRaw is the answer of a call that failed. Servers repeat keys that they refuse.
-func (l *Line) failedRaw(a *Answer, raw *model.Raw) *model.RawAnswer {
-	came := a.raw(raw)
-	if came == nil || a.passed != nil {
-		return came
-	}
-	came.Body = []byte(l.secrets.String(string(came.Body)))
-	for _, values := range came.Header {
+	for _, values := range header {
 		for i := range values {
 			values[i] = l.secrets.String(values[i])
 		}
 	}
-	return came
+	return header
 }
 
-// raw is the answer as it came; nil where nothing came, or the request is our own.
-func (a *Answer) raw(raw *model.Raw) *model.RawAnswer {
+// raw is the answer as a program is given it: servers repeat keys that they refuse. nil where nothing came, or the request is our own.
+func (l *Line) raw(a *Answer, raw *model.Raw) *model.RawAnswer {
 	if raw == nil || a.Status == 0 {
 		return nil
 	}
-	came := &model.RawAnswer{Status: a.Status, Header: passedOn(a.Header), Body: a.Body, FirstByte: a.Took}
 	if p := a.passed; p != nil {
-		came.Body, came.FirstByte = p.kept, p.first
-		came.Broken = a.broken != nil && p.err != nil && p.err != io.EOF
+		broken := a.broken != nil && p.err != nil && p.err != io.EOF
+		return &model.RawAnswer{Status: a.Status, Header: p.header, Body: p.kept, FirstByte: p.first, Broken: broken}
+	}
+	return &model.RawAnswer{Status: a.Status, Header: l.passedOn(a.Header), Body: l.values.Redact(a.Body), FirstByte: a.Took}
+}
+
+// failedRaw is the answer of a call that failed: no model wrote it, and whatever looks like a key may be one.
+func (l *Line) failedRaw(came *model.RawAnswer) *model.RawAnswer {
+	if came != nil {
+		came.Body = l.secrets.Redact(came.Body)
 	}
 	return came
 }

@@ -124,6 +124,7 @@ type Line struct {
 	server  string        // scheme and host
 	blank   *http.Request // every call sends a copy, with its own body
 	secrets *secret.Redactor
+	values  *secret.Redactor // the same without shapes of keys, of which a model may write
 	counted counted
 }
 
@@ -162,9 +163,10 @@ func New(o Options, protocol func(address, key string, client *Caught) error) (*
 	}
 	made.request.URL.RawQuery = query
 	setHeaders(made.request, headers, o.Stream)
+	secrets := secret.OfServer(o.BaseURL, o.Key, o.Headers)
 	return &Line{
 		Options: o, Host: base.Host, server: base.Scheme + "://" + base.Host, blank: made.request,
-		secrets: secret.New(secret.OfServer(o.BaseURL, o.Key, o.Headers)...),
+		secrets: secret.New(secrets...), values: secret.Values(secrets...),
 	}, nil
 }
 
@@ -210,7 +212,7 @@ func (l *Line) call(ctx context.Context, sent outgoing, fold func(*bufio.Reader)
 		return nil, context.Cause(ctx)
 	}
 	failed := l.fail(l.classify(calling, a, err), a)
-	failed.Answer = l.failedRaw(a, sent.raw)
+	failed.Answer = l.failedRaw(l.raw(a, sent.raw))
 	if a.passed != nil && a.passed.begun { // what was passed on cannot be taken back
 		failed.Retry = new(bool)
 	}
@@ -247,11 +249,11 @@ func (p Protocol[T]) Call(ctx context.Context, line *Line, request *model.Reques
 	if err != nil {
 		return nil, err
 	}
-	cameRaw := answer.raw(request.Raw)
+	cameRaw := line.raw(answer, request.Raw)
 	reply, failed := p.answered(request, answer, whole)
 	if failed != nil {
 		err := line.fail(failed, answer)
-		if err.Reply, err.Answer = reply, cameRaw; answer.passed != nil {
+		if err.Reply, err.Answer = reply, line.failedRaw(cameRaw); answer.passed != nil {
 			err.Retry = new(bool)
 		}
 		return nil, err
