@@ -200,6 +200,11 @@ func (s *access) arrived(ctx context.Context, a *proxy.Arrival) record.Reason {
 	if s.running == nil {
 		return cmp.Or(a.Refused, record.ReasonAgentEnded) // its program has ended
 	}
+	before := slices.IndexFunc(a.Before, func(c record.Call) bool { return c.Arrived > s.elapsed }) // in the iteration
+	if why := s.of.within.MainUnknown(a.Before[max(before, 0):], &a.Call); why != "" {
+		s.running.Kill(record.Errorf(record.InvalidRequest, "%s", why))
+		return record.ReasonError
+	}
 	if a.Refused == "" && s.watch != nil {
 		a.Refused = s.watch(a.Steps, a.Tools)
 	}

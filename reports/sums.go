@@ -333,7 +333,7 @@ func longestIn(s *record.Signals, limit *record.StepsHead) (n int) {
 
 func mainSteps(it *record.IterationSignals) (n int) {
 	for i := range it.Calls {
-		if it.Calls[i].Kind == record.MainCall {
+		if it.Calls[i].Kind == record.MainCall && it.Calls[i].Step > 0 {
 			n++
 		}
 	}

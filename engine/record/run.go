@@ -195,7 +195,7 @@ func (it *Iteration) StepCount() int {
 	}
 	steps := 0
 	for i := range it.Calls {
-		if c := &it.Calls[i]; c.Kind.IsStep() && c.Role == RoleAgent {
+		if c := &it.Calls[i]; c.Step > 0 && c.Role == RoleAgent {
 			steps++
 		}
 	}
@@ -228,7 +228,7 @@ func (it *Iteration) ToolsUnknown() bool {
 // MainStepCount is how many of its steps are of the main conversation of a program.
 func (it *Iteration) MainStepCount() (steps int) {
 	for i := range it.Calls {
-		if c := &it.Calls[i]; c.Kind == MainCall && c.Role == RoleAgent {
+		if c := &it.Calls[i]; c.Step > 0 && c.Kind == MainCall && c.Role == RoleAgent {
 			steps++
 		}
 	}
@@ -422,7 +422,8 @@ type Call struct {
 	Conversation string `json:"conversation,omitempty"`
 	// Kind says what the call of a program is for.
 	Kind CallKind `json:"kind,omitempty"`
-	// Step is the number of the step that the call is, over all conversations of the run, from 1; 0: it is none.
+	// Step is the number of the step that the call is, over all conversations of the run, from 1; 0: it is none, such as one that its
+	// server refused as too long.
 	Step int `json:"step,omitempty"`
 	// Arrived, FirstByte and Ended are when the call of a program arrived, when its answer began and when it was over: as-if, since
 	// the start of the run. No two of a run are equal. 0: that did not happen.
@@ -441,7 +442,7 @@ type Call struct {
 // CallKind says what a program makes a call for.
 type CallKind string
 
-// The kinds. A call of the first two is a step.
+// The kinds. A call of the first two is a step, unless its server refuses it as too long.
 const (
 	MainCall  CallKind = "main"  // its own work
 	AgentCall CallKind = "agent" // the work of a sub-agent
@@ -449,7 +450,7 @@ const (
 	RetryCall CallKind = "retry" // the latest call of the conversation once more, which had no complete answer
 )
 
-// IsStep reports whether a call of the kind is a step.
+// IsStep reports whether a call of the kind is a step when it arrives.
 func (k CallKind) IsStep() bool { return k == MainCall || k == AgentCall }
 
 // ToolCall is one use of a tool, or one task handed to a delegate.

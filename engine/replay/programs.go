@@ -12,7 +12,8 @@ import (
 )
 
 // refusedCall is the first call that a program made in the iteration and that the configuration refuses, by its place among the
-// calls: for the limits of the iteration, those of the run, or a guard that looks at steps; the reason is "" where there is none.
+// calls: for the limits of the iteration, those of the run, or a guard that looks at steps; the reason is "" where there is none, and an
+// error where the limits cannot be counted.
 func (w *walk) refusedCall(recorded *record.Iteration, judged int) (at int, reason record.Reason) {
 	limits, any := w.rules.CallLimits()
 	within := w.differ.stages[w.state.Next().StageIndex()].within
@@ -21,6 +22,9 @@ func (w *walk) refusedCall(recorded *record.Iteration, judged int) (at int, reas
 		c := &recorded.Calls[i]
 		if c.Conversation == "" {
 			continue
+		}
+		if within.MainUnknown(recorded.Calls[:i], c) != "" {
+			return i, record.ReasonError
 		}
 		if reason = within.EndsIteration(recorded.Calls[:i], c); reason != "" {
 			return i, reason
@@ -81,8 +85,11 @@ func (w *walk) endProgram(p *pass, recorded *record.Iteration, at int, reason re
 	p.Steps, p.ToolCalls = stop.StepsBy(recorded, at, refused.Arrived)
 	p.cut(reason)
 	w.unsaid(p)
+	stage := &w.differ.stages[w.state.Next().StageIndex()]
 	switch {
-	case w.differ.stages[w.state.Next().StageIndex()].refuses:
+	case reason == record.ReasonError:
+		p.unknown = stage.within.MainUnknown(recorded.Calls[:at], refused)
+	case stage.refuses:
 		p.unknown = "with on_limit: refuse the program continues after the call that a limit refuses"
 	case recorded.Workspace == nil:
 	case refused.Tree == "":
@@ -96,7 +103,7 @@ func (w *walk) endProgram(p *pass, recorded *record.Iteration, at int, reason re
 // call: one of the main conversation, if these alone counted, else one that may be of any.
 func (w *walk) endedBySteps(p *pass, recorded *record.Iteration) {
 	pair, _ := w.differ.pair(w.state.Next().StageIndex(), recorded)
-	next := record.Call{Kind: record.AgentCall}
+	next := record.Call{Kind: record.AgentCall, Arrived: recorded.End}
 	if pair.recordedWithin.MainSteps > 0 {
 		next.Kind = record.MainCall
 	}

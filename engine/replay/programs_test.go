@@ -152,6 +152,10 @@ func TestMaxStepsOfPrograms(t *testing.T) {
 	}
 	sub := programRun(apart...)
 	sub.Iterations[0].Calls[2].Kind, sub.Iterations[1].Calls[1].Kind = record.AgentCall, record.AgentCall
+	second := programRun(apart...) // it names no conversations
+	second.Iterations[0].Calls[2].Conversation, second.Iterations[1].Calls[1].Conversation = "main2", "main3"
+	tooLong := programRun(apart...)
+	tooLong.Iterations[0].Calls[2].Step = 0
 	for _, c := range []struct {
 		name, was, is, rest string
 		run                 *record.Run
@@ -169,6 +173,11 @@ func TestMaxStepsOfPrograms(t *testing.T) {
 		{"both refuse a call: the iteration ends, and so does the run", "", ", max_steps: 2", "terminate: {max_iterations: 2}\nguards: {budget: {steps: 2}}\n", programRun(apart...), replay.Exact, 0, 20, "t3"},
 		{"the main conversation made fewer", "", ", max_steps: 2, steps_of: main", "terminate: {max_iterations: 2}\n", sub, replay.Exact, 0, 60, ""},
 		{"the main conversation made as many", "", ", max_steps: 1, steps_of: main", "terminate: {max_iterations: 1}\n", sub, replay.Exact, 0, 20, "t3"},
+		{"a second conversation may be a sub-agent's", "", ", max_steps: 2, steps_of: main", "terminate: {max_iterations: 1}\n", second, replay.Branches, 1, 0, ""},
+		{"the limit comes before it", "", ", max_steps: 1, steps_of: main", "terminate: {max_iterations: 1}\n", sub, replay.Exact, 0, 20, "t3"},
+		{"and does not matter where all count", "", ", max_steps: 2", "terminate: {max_iterations: 1}\n", second, replay.Exact, 0, 20, "t3"},
+		{"a call that was too long is no step", "", ", max_steps: 2", "terminate: {max_iterations: 1}\n", tooLong, replay.Exact, 0, 30, ""},
+		{"but is refused as one", "", ", max_steps: 1", "terminate: {max_iterations: 1}\n", tooLong, replay.Exact, 0, 10, "t2"},
 		{"the recorded one is the same", ", max_steps: 3", ", max_steps: 3", "terminate: {max_iterations: 2}\n", ended(), replay.Exact, 0, 60, ""},
 		{"the recorded one was looser", ", max_steps: 3", ", max_steps: 1", "terminate: {max_iterations: 1}\n", ended(), replay.Exact, 0, 10, "t2"},
 		{"the recorded one was tighter", ", max_steps: 3", ", max_steps: 4", "terminate: {max_iterations: 2}\n", ended(), replay.Branches, 1, 0, ""},

@@ -14,7 +14,7 @@ import (
 type CallLimits struct {
 	Limits
 	Steps     int // over all conversations
-	MainSteps int // of the main conversation
+	MainSteps int // of the main conversation, see MainUnknown
 }
 
 // CallLimits are the limits that decide about calls of programs; ok is false where there are none.
@@ -42,6 +42,15 @@ func IterationLimits(a *spec.Agent) (limits CallLimits) {
 	return limits
 }
 
+// MainUnknown is why the main conversation of an iteration, whose steps alone count, is not known when a call arrives; "": it is.
+func (l *CallLimits) MainUnknown(before []record.Call, next *record.Call) string {
+	if l.MainSteps == 0 || next.Kind != record.MainCall ||
+		!slices.ContainsFunc(before, func(c record.Call) bool { return c.Kind == record.MainCall && c.Conversation != next.Conversation }) {
+		return ""
+	}
+	return "agent.steps_of: main cannot be counted: the program began a second conversation, which may be a sub-agent's; write steps_of: all"
+}
+
 // EndsIteration is the reason for which the iteration ends, before a call that arrives after others of the iteration; "": it goes
 // on.
 func (l *CallLimits) EndsIteration(before []record.Call, next *record.Call) record.Reason {
@@ -64,9 +73,10 @@ func (l *CallLimits) Refuses(before []record.Call, next *record.Call) record.Rea
 	}
 	for i := range before {
 		c := &before[i]
-		if c.Kind.IsStep() {
-			steps++
+		if !isStep(c, next) {
+			continue
 		}
+		steps++
 		if c.Kind == record.MainCall {
 			mainSteps++
 		}
@@ -80,6 +90,12 @@ func (l *CallLimits) Refuses(before []record.Call, next *record.Call) record.Rea
 		return record.ReasonBudgetCost
 	}
 	return l.Short(used)
+}
+
+// isStep reports whether a call counts as a step when another one arrives. That it was too long for its server, and is none, is known
+// when it has ended.
+func isStep(c, next *record.Call) bool {
+	return c.Kind.IsStep() && (c.Step > 0 || c.Ended == 0 || c.Ended > next.Arrived)
 }
 
 // NeededFor is how much a budget has to hold so that a call is admitted that arrives after others.

@@ -17,7 +17,7 @@ func used(tokens int64) record.Usage {
 // called is a call of a program that arrived and ended then; 0: it is in flight.
 func called(kind record.CallKind, arrived, ended time.Duration, reserved, tokens int64) record.Call {
 	r := used(reserved)
-	c := record.Call{Conversation: "main", Kind: kind, Arrived: arrived, Ended: ended, Reserved: &r}
+	c := record.Call{Conversation: "main", Kind: kind, Step: 1, Arrived: arrived, Ended: ended, Reserved: &r}
 	if ended > 0 {
 		c.Usage = used(tokens)
 	}
@@ -29,6 +29,11 @@ func TestWhichCallIsRefused(t *testing.T) {
 	failed.Charged = failed.Reserved
 	unpriced := called(record.MainCall, 1, 2, 100, 10)
 	unpriced.Usage.Unpriced = 1
+	tooLong := func(ended time.Duration) record.Call {
+		c := called(record.MainCall, 1, ended, 100, 0)
+		c.Step = 0
+		return c
+	}
 	judge := record.Call{Role: record.RoleJudge, Usage: used(50)}
 	main := called(record.MainCall, 10, 0, 100, 0)
 	for name, c := range map[string]struct {
@@ -51,6 +56,8 @@ func TestWhichCallIsRefused(t *testing.T) {
 		"steps":                         {CallLimits{Steps: 1}, []record.Call{called("agent", 1, 2, 1, 1)}, main, record.ReasonBudgetSteps},
 		"side calls are no steps":       {CallLimits{Steps: 1}, []record.Call{called("side", 1, 2, 1, 1), called("retry", 1, 2, 1, 1)}, main, ""},
 		"and not refused for steps":     {CallLimits{Steps: 1}, []record.Call{main, main}, called("side", 20, 0, 1, 0), ""},
+		"one that was too long is none": {CallLimits{Steps: 1, MainSteps: 1}, []record.Call{tooLong(10)}, main, ""},
+		"which is known when it ends":   {CallLimits{Steps: 1}, []record.Call{tooLong(11)}, main, record.ReasonBudgetSteps},
 		"steps of the main one":         {CallLimits{MainSteps: 1}, []record.Call{main}, main, record.ReasonBudgetSteps},
 		"which those of others are not": {CallLimits{MainSteps: 1}, []record.Call{called("agent", 1, 2, 1, 1)}, main, ""},
 		"nor refused for them":          {CallLimits{MainSteps: 1}, []record.Call{main}, called("agent", 20, 0, 1, 0), ""},

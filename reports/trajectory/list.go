@@ -120,7 +120,7 @@ func fieldsOf(m *record.Manifest) page.Fields[listed] {
 func programStepsIn(s *record.Signals) (steps int) {
 	for i := range s.Iterations {
 		for c := range s.Iterations[i].Calls {
-			if s.Iterations[i].Calls[c].Kind.IsStep() {
+			if s.Iterations[i].Calls[c].Step > 0 {
 				steps++
 			}
 		}

@@ -397,7 +397,7 @@ func (t *telling) program(it *record.Iteration) {
 		}
 		t.WriteString("\n")
 		name, text := "call", []string{c.Conversation, string(c.Kind)}
-		if c.Kind.IsStep() {
+		if c.Step > 0 {
 			name, text = beginsStep+strconv.Itoa(c.Step), text[:1]
 		}
 		text = append(text, c.Model, usageText(c.Usage), seconds(c.Duration, false))

@@ -20,6 +20,9 @@ type arriving struct {
 
 const turn, compaction = `X-Codex-Turn-Metadata: {"request_kind":"turn"}`, `X-Codex-Turn-Metadata: {"request_kind":"compaction"}`
 
+// compact is what claude says last where it compacts a conversation.
+const compact = "CRITICAL: Respond with TEXT ONLY. Do NOT call any tools."
+
 func TestConversations(t *testing.T) {
 	for name, calls := range map[string][]arriving{
 		"codex": {
@@ -44,6 +47,9 @@ func TestConversations(t *testing.T) {
 			{"X-Claude-Code-Agent-Id: 7", true, []string{"find"}, false, "sub1 agent 2 0"},
 			{"", true, []string{"a summary"}, false, "main main 3 0"},
 			{"X-Claude-Code-Agent-Id: 8", true, []string{"find"}, false, "sub2 agent 4 1"},
+			{"", true, []string{"a summary", "y", compact}, false, "main side 0 0"},
+			{"X-Claude-Code-Agent-Id: 8", true, []string{"find", compact}, false, "sub2 side 0 0"},
+			{"", true, []string{compact + " That is what it said.", "y"}, false, "main main 5 0"},
 		},
 		"qwen": {
 			{"", true, []string{"you are qwen", "x"}, false, "main main 1 0"},
@@ -109,7 +115,7 @@ func TestProgramsAreKnownByWhatTheyTell(t *testing.T) {
 		"opencode/1.18.34": "opencode", "python-requests/2": "", "": "",
 	} {
 		header := http.Header{"User-Agent": {agent}}
-		if got := rulesOf("", header).program; got != want {
+		if got := rulesOf("sh", header).program; got != want { // a script that starts it
 			t.Errorf("%s: got %q", agent, got)
 		}
 		if got := rulesOf("claude", header).program; got != "claude" {

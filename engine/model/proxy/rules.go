@@ -25,6 +25,8 @@ type rules struct {
 	kind, member string
 	// toolless says that a call which offers no tools is no step.
 	toolless bool
+	// compaction is how the last text of a request begins that asks for a summary of the conversation, though it offers tools.
+	compaction string
 	// apart says that sub-agents always name their conversations, so that all other calls are the main one's.
 	apart bool
 	// opening says that a conversation that begins anew, as after compaction, is told by how the main one began.
@@ -52,8 +54,8 @@ var known = []rules{
 		masks: []mask{{"Chunk ID: ", hexadecimals, `\n`}, {"Wall time: ", digits, " seconds"}},
 	},
 	{
-		program: "claude", version: 1, agent: "claude-cli/", thread: []string{"X-Claude-Code-Agent-Id"}, child: []string{"X-Claude-Code-Agent-Id"},
-		toolless: true, apart: true,
+		program: "claude", version: 2, agent: "claude-cli/", thread: []string{"X-Claude-Code-Agent-Id"}, child: []string{"X-Claude-Code-Agent-Id"},
+		toolless: true, apart: true, compaction: "CRITICAL: Respond with TEXT ONLY. Do NOT call any tools.",
 	},
 	{program: "qwen", version: 1, agent: "QwenCode/", toolless: true, opening: true},
 	{
@@ -62,12 +64,14 @@ var known = []rules{
 	},
 }
 
-// rulesOf are the rules of a program, by the name that it is known under or else by what it tells of itself.
+// rulesOf are the rules of a program, by the name that it is known under or else, as behind a shell script, by its User-Agent.
 func rulesOf(program string, header http.Header) *rules {
-	for i := range known {
-		r := &known[i]
-		if r.program == program || program == "" && strings.HasPrefix(header.Get("User-Agent"), r.agent) {
-			return r
+	for _, is := range []func(r *rules) bool{
+		func(r *rules) bool { return r.program == program },
+		func(r *rules) bool { return strings.HasPrefix(header.Get("User-Agent"), r.agent) },
+	} {
+		if i := slices.IndexFunc(known, func(r rules) bool { return is(&r) }); i >= 0 {
+			return &known[i]
 		}
 	}
 	return &unknown
@@ -83,13 +87,29 @@ func first(header http.Header, names []string) string {
 	return ""
 }
 
-// isSide reports whether a call is no step: it has another purpose than a turn, or offers no tools.
+// isSide reports whether a call is no step: it has another purpose than a turn, compacts the conversation, or offers no tools.
 func (r *rules) isSide(a *asked) bool {
 	var told map[string]json.RawMessage
 	if r.kind != "" && json.Unmarshal([]byte(a.header.Get(r.kind)), &told) == nil && told[r.member] != nil {
 		return string(told[r.member]) != `"turn"`
 	}
-	return r.toolless && !a.tools
+	return r.toolless && !a.tools || r.compaction != "" && strings.HasPrefix(a.lastText(), r.compaction)
+}
+
+// lastText is the last thing that the user of a conversation says, "" where that is no text.
+func (a *asked) lastText() string {
+	t, content := a.body, -1
+	if items := t.member(0, forms[a.protocol].items); t.kind(items) == '[' {
+		for item := range t.within(items) {
+			content = t.member(item, "content")
+		}
+	}
+	if t.kind(content) == '[' {
+		for part := range t.within(content) {
+			content = t.member(part, "text")
+		}
+	}
+	return t.string(content)
 }
 
 // mask hides what was measured in a canonical form, and texts that only belong to the run, such as its folder.

@@ -373,9 +373,26 @@ func (c *call) end(reply *model.Reply, made *record.Call, err error) *Ended {
 	*c.noted = *made
 	c.noted.Conversation, c.noted.Kind, c.noted.Step, c.noted.Reserved = at.Conversation, at.Kind, at.Step, at.Reserved
 	c.noted.Start, c.noted.Arrived, c.noted.FirstByte, c.noted.Ended = at.Start, at.Arrived, at.FirstByte, s.now()
+	if e := c.noted.Error; e != nil && e.Class == record.ContextLength {
+		s.unstep(c.noted)
+	}
 	c.place.said.ended()
 	ended.Call = *c.noted
 	return ended
+}
+
+// unstep takes the number of a step from a call that is none: the steps after it move up.
+func (s *Session) unstep(refused *record.Call) {
+	if refused.Step == 0 {
+		return
+	}
+	for _, c := range s.calls {
+		if c.Step > refused.Step {
+			c.Step--
+		}
+	}
+	refused.Step = 0
+	s.conversations.steps--
 }
 
 // answered reports whether a failed call has an answer of its server, which is passed on.

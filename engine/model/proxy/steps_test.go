@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/stop"
 )
 
 // What a program is told its tools gave is in the next request of the conversation.
@@ -138,5 +139,43 @@ func TestEqualResultsAreEqual(t *testing.T) {
 	s.post(t, model.Responses, `{"model":"x","input":[{"role":"user","content":"hi"},{"type":"function_call_output","call_id":"c1","output":"Chunk ID: ab12\nWall time: 0.3 seconds\nfine"}]}`)
 	if _, tools := s.Followed(); len(tools) != 1 || string(tools[0].Result) != `"Chunk ID: *\nWall time: * seconds\nfine"` {
 		t.Errorf("%+v", tools)
+	}
+}
+
+// A call that its server refused as too long is no step: those that arrived after it move up, and the limit has room for another one.
+func TestACallThatIsTooLongIsNoStep(t *testing.T) {
+	second, arrived := make(chan struct{}), make(chan struct{})
+	s := opened(t, Run{Iteration: stop.CallLimits{Steps: 3}, Refuse: true, Models: named(behind(t, model.Messages, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked, _ := io.ReadAll(r.Body)
+		w.Header().Set("Content-Type", "application/json")
+		if strings.Contains(string(asked), "long") {
+			close(arrived)
+			<-second
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = io.WriteString(w, `{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 200001 tokens > 200000 maximum"}}`)
+			return
+		}
+		_, _ = io.WriteString(w, `{"stop_reason":"end_turn","content":[{"type":"text","text":"yes"}],"usage":{"input_tokens":1,"output_tokens":1}}`)
+	})))})
+	s.post(t, model.Messages, body(model.Messages, "x", false, "a"))
+	long := make(chan struct{})
+	go func() {
+		defer close(long)
+		s.post(t, model.Messages, body(model.Messages, "x", false, "a", "yes", "long"))
+	}()
+	<-arrived
+	s.post(t, model.Messages, body(model.Messages, "x", false, "b"))
+	close(second)
+	<-long
+	s.post(t, model.Messages, body(model.Messages, "x", false, "a summary"))
+	if response, _ := s.post(t, model.Messages, body(model.Messages, "x", false, "a summary", "yes", "c")); response.StatusCode == 200 {
+		t.Error("a fourth step was answered")
+	}
+	var steps []int
+	for _, c := range s.Calls() {
+		steps = append(steps, c.Step)
+	}
+	if !slices.Equal(steps, []int{1, 0, 2, 3}) {
+		t.Errorf("the calls are the steps %v", steps)
 	}
 }
