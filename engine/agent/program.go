@@ -56,6 +56,11 @@ type Made struct {
 	End     error
 }
 
+// answered reports whether a call of it has an answer.
+func (m *Made) answered() bool {
+	return slices.ContainsFunc(m.Calls, func(c record.Call) bool { return c.Error == nil })
+}
+
 // Access is how a program reaches the model proxy: by an address of this machine, or, in a
 // sandbox without a network, by a socket.
 type Access struct {
@@ -76,15 +81,19 @@ func (a *Program) Execute(ctx context.Context, turn *Turn) (Result, error) {
 	if turn.Workspace != nil {
 		program.Cuts, writer.silent = true, true
 	}
+	found := turn.Workspace.state()
 	done, made, ended := a.run(ctx, turn, program, given.stdin)
 	var state *record.Workspace
 	if turn.Workspace != nil {
 		var wrong error
 		if state, wrong = turn.Workspace.Snapshot(context.WithoutCancel(ctx)); wrong != nil {
 			ended = wrong
+		} else if done.Exit != 0 && made.End == nil && ctx.Err() == nil && (state.Tree != found || made.answered()) {
+			ended = nil // what it left counts, as where it stops at a limit of its own
 		}
 	}
 	call := ProgramCall(record.RoleProgram, given.argv, given.hash, done, ended)
+	call.Exit = done.Exit
 	result, err := writer.result(ctx, a.Spec, turn, done.Stdout, call, ended)
 	result.Workspace, result.Unanswered = state, made.Refused
 	if len(result.Calls) == 0 { // the program ended the run before the iteration

@@ -497,6 +497,14 @@ func isFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
+// state is the name of the newest state, "" where a run has no folder.
+func (ws *Workspace) state() string {
+	if ws == nil {
+		return ""
+	}
+	return ws.Last.ID.String()
+}
+
 // Keep keeps the state of the folder, in which nothing runs meanwhile, and gives its name.
 func (ws *Workspace) Keep(ctx context.Context) (tree string, err error) {
 	shot, err := ws.folder.Snapshot(ctx)

@@ -66,6 +66,7 @@ type Finished struct {
 	Stderr   string        // likewise; not always UTF-8
 	Duration time.Duration // without the time during which it was frozen
 	Frozen   time.Duration
+	Exit     int // the exit code of a program that ended by itself; for a signal 128 and its number
 }
 
 // Run runs the program to its end, or kills it with all its children. Errors

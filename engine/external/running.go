@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"runtime"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/agentbench/agentbench/engine/record"
@@ -134,11 +135,26 @@ func (r *Running) Wait() (Finished, error) {
 	case why != errOver:
 		return done, why
 	case r.ended != nil:
+		done.Exit = exitCode(r.ended)
 		return done, p.explain(r.ended, done.Stderr)
 	case r.stdout.Cut() > 0 && !p.Cuts:
 		return done, record.Errorf(record.Program, "%s wrote %d bytes; %d are allowed", p.called(), r.stdout.total, cmp.Or(p.MaxOutput, defaultMaxOutput))
 	}
 	return done, nil
+}
+
+func exitCode(err error) int {
+	if died, ok := errors.AsType[signalled](err); ok {
+		return 128 + int(died)
+	}
+	exit, ok := errors.AsType[*exec.ExitError](err)
+	if !ok {
+		return 0
+	}
+	if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return 128 + int(status.Signal())
+	}
+	return exit.ExitCode()
 }
 
 // Kill kills the program with all its children, frozen or not, and returns when nothing

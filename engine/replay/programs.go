@@ -125,7 +125,7 @@ func (w *walk) halt(p *pass, calls []record.Call, at time.Duration) {
 		c := &p.Calls[i]
 		w.charge(c)
 		if c.Conversation == "" { // the program
-			c.Duration, c.Stdout, c.Stderr, c.Error = p.End-c.Start, "", "", nil
+			c.Duration, c.Stdout, c.Stderr, c.Exit, c.Error = p.End-c.Start, "", "", 0, nil
 		}
 	}
 	p.Working = p.End - p.Start

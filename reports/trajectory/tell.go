@@ -201,6 +201,9 @@ func (t *telling) trouble(it *record.Iteration) {
 		t.text("failed", it.Error.Error())
 	}
 	for i := range it.Calls {
+		if c := &it.Calls[i]; c.Exit != 0 && it.Error == nil {
+			t.field("exit", fmt.Sprintf("%s exited with %d; what it left counts", c.Model, c.Exit))
+		}
 		t.text("stderr", it.Calls[i].Stderr)
 	}
 	if it.Cut != "" {
