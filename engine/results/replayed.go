@@ -96,11 +96,11 @@ func (r *Recorded) All() (all []sweep.Base) {
 }
 
 // ReadFor reads the runs as far as loops that will be replayed need them: with their texts
-// where a loop, or a scorer that judges again, reads what signals do not have.
+// where a loop, or a scorer that judges again, reads what signals do not have, and with the states of workspaces.
 func (r *Recorded) ReadFor(loops []*spec.Loop) error {
 	recorded := r.All()
 	selection := Selection{Texts: r.judgesAround() || slices.ContainsFunc(recorded, func(base sweep.Base) bool {
-		return slices.ContainsFunc(loops, func(l *spec.Loop) bool { return sweep.NeedsTexts(base.Loop, l) != "" })
+		return base.Loop.Workspace != nil || slices.ContainsFunc(loops, func(l *spec.Loop) bool { return sweep.NeedsTexts(base.Loop, l) != "" })
 	})}
 	if r.Only != "" {
 		selection.Configurations = []string{r.Only}

@@ -72,6 +72,13 @@ func (s *Snapshots) Snapshot(run string, iteration int, key string) (known recor
 	return known, true
 }
 
+// of are the snapshots of a run.
+func (s *Snapshots) of(run string) []record.Snapshot {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.all[run])
+}
+
 // Assumed is how many of the states that were asked for are still not evaluated or scored, but assumed to be worth what others are.
 func (s *Snapshots) Assumed() (n int) {
 	s.mu.Lock()
@@ -122,11 +129,4 @@ func (s *Snapshots) Found() map[string][]string {
 		}
 	}
 	return found
-}
-
-// None reports whether nothing is known of any state.
-func (s *Snapshots) None() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.all) == 0
 }

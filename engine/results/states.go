@@ -3,6 +3,7 @@ package results
 import (
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
@@ -16,11 +17,18 @@ type StateScores struct {
 	versions  map[string]string // of scorers that need no more than a state, by name
 	key       func(l *spec.Loop, tree string) (string, error)
 	evaluate  bool
-	made      map[runScore]record.Score // of whole runs
+	made      map[runScore]record.Score
+	tested    func() map[testedState]float64 // what tests found of states, wherever they are
 }
 
-// runScore is the score of a run by a scorer.
-type runScore struct{ run, scorer string }
+// runScore is the score of a run by a scorer, or of an iteration of it.
+type runScore struct {
+	run, scorer string
+	iteration   int // 0: the run
+}
+
+// testedState is a state that runs of a task may have more than once, and a scorer that runs tests in it: they read nothing else.
+type testedState struct{ configuration, task, key, scorer string }
 
 // NewStateScores reads the scores of a folder's runs. Versions are the hashes of the scorers
 // that need no more than a state, by name; key is under what a state's scores are kept. Only
@@ -28,17 +36,65 @@ type runScore struct{ run, scorer string }
 func NewStateScores(f *Folder, known *Snapshots, versions map[string]string, key func(l *spec.Loop, tree string) (string, error), evaluate bool) *StateScores {
 	s := &StateScores{folder: f, snapshots: known, versions: versions, key: key, evaluate: evaluate, made: map[runScore]record.Score{}}
 	for one, err := range record.ReadScores(f.Path) {
-		if err == nil && one.Iteration == 0 {
-			s.made[runScore{one.Run, one.Name}] = record.Score{Value: one.Value, Scorer: one.Scorer, Unscored: one.Unscored, Removed: one.Removed}
+		if err == nil {
+			s.made[runScore{one.Run, one.Name, one.Iteration}] = record.Score{Value: one.Value, Scorer: one.Scorer, Unscored: one.Unscored, Removed: one.Removed}
 		}
 	}
+	s.tested = sync.OnceValue(s.findTested)
 	return s
+}
+
+// findTested reads what tests found of states: at the ends of runs and of iterations, and of those that were kept at steps.
+func (s *StateScores) findTested() map[testedState]float64 {
+	found := map[testedState]float64{}
+	for run, err := range record.ReadSignals(s.folder.Path) {
+		if err != nil {
+			continue
+		}
+		l := s.folder.Loop(run.Configuration)
+		if l == nil || l.Workspace == nil {
+			continue
+		}
+		put := func(key string, one *record.Score, name string) {
+			at := testedState{run.Configuration, run.Task, key, name}
+			if _, known := found[at]; !known && s.counts(name, one) && s.folder.scorer(name).Type == "test" {
+				found[at] = one.Value
+			}
+		}
+		for i := range run.Iterations {
+			it := &run.Iterations[i]
+			key, err := s.key(l, it.Tree)
+			if err != nil {
+				continue
+			}
+			for name := range s.versions {
+				one := s.made[runScore{run.ID, name, it.N}]
+				put(key, &one, name)
+				if one = s.made[runScore{run.ID, name, 0}]; it.N == run.Outcome.Returned {
+					put(key, &one, name)
+				}
+			}
+		}
+		for _, snapshot := range s.snapshots.of(run.ID) {
+			for i := range snapshot.Scores {
+				if one := &snapshot.Scores[i]; one.Iteration == snapshot.Iteration && !one.Assumed {
+					put(snapshot.Key, one, one.Name)
+				}
+			}
+		}
+	}
+	return found
+}
+
+// counts reports whether this version of a scorer made a score.
+func (s *StateScores) counts(name string, one *record.Score) bool {
+	version, judges := s.versions[name]
+	return judges && one.Scorer == version && one.Unscored == "" && !one.Removed
 }
 
 // Recorded is the score of a run as it was recorded, NaN unless this version of the scorer made it.
 func (s *StateScores) Recorded(run *record.Run, name string) float64 {
-	one, made := s.made[runScore{run.ID, name}]
-	if version, ok := s.versions[name]; ok && made && one.Scorer == version && one.Unscored == "" && !one.Removed {
+	if one, made := s.made[runScore{run.ID, name, 0}]; made && s.counts(name, &one) {
 		return one.Value
 	}
 	return math.NaN()
@@ -55,21 +111,21 @@ func (s *StateScores) state(as *record.Run) (iteration int, key string, ok bool)
 	return n, key, err == nil
 }
 
-// Known is the score of a run that was made before.
+// Known is the score of a run that was made before: of the state that it ends with in this iteration or, by tests, elsewhere.
 func (s *StateScores) Known(as *record.Run, name string) (float64, bool) {
 	n, key, ok := s.state(as)
-	version, judges := s.versions[name]
-	if !ok || !judges {
+	if !ok {
 		return 0, false
 	}
 	found, _ := s.snapshots.Snapshot(as.ID, n, key)
 	for _, one := range found.Scores {
 		of := one.Iteration == n || one.Assumed && n == len(as.Iterations) && !s.evaluate
-		if one.Name == name && of && one.Scorer == version && one.Unscored == "" {
+		if one.Name == name && of && s.counts(name, &one) {
 			return one.Value, true
 		}
 	}
-	return 0, false
+	value, ok := s.tested()[testedState{as.Configuration, as.Task, key, name}]
+	return value, ok
 }
 
 // Keep keeps a score that was made of a run that ends with a state.

@@ -15,8 +15,8 @@ import (
 	"github.com/agentbench/agentbench/spec"
 )
 
-// Steps is a pass over the states of workspaces that were kept when calls of programs arrived. Each state of a run is
-// evaluated and scored once, as if a limit of steps had ended the run there.
+// Steps is a pass over the states of workspaces that were kept when calls of programs arrived, and at the ends of iterations. Each state
+// of a run is evaluated and scored once, as if a limit of steps had ended the run there; those at the ends are only scored.
 type Steps struct {
 	Dir   string
 	Set   *scorers.Set
@@ -178,7 +178,8 @@ func (m *stepper) each(ctx context.Context, visit func(*record.Run)) error {
 	return nil
 }
 
-// keptState is a state of a run that was kept when calls arrived.
+// keptState is a state of a run that was kept when calls arrived, or, without steps, at the end of an iteration that the run does not
+// return.
 type keptState struct {
 	iteration int
 	key       string
@@ -187,24 +188,43 @@ type keptState struct {
 
 // states are those of a run that differ, in their order.
 func (m *stepper) states(l *spec.Loop, run *record.Run) (distinct []keptState, kept int, err error) {
+	put := func(it *record.Iteration, tree string, step int) {
+		kept++
+		key, wrong := m.Key(l, tree)
+		if wrong != nil {
+			err = cmp.Or(err, fmt.Errorf("a state of iteration %d of run %s cannot be read: %w", it.N, run.ID, wrong))
+			return
+		}
+		at := slices.IndexFunc(distinct, func(s keptState) bool { return s.iteration == it.N && s.key == key })
+		if at < 0 {
+			at, distinct = len(distinct), append(distinct, keptState{iteration: it.N, key: key})
+		}
+		if step > 0 {
+			distinct[at].steps = append(distinct[at].steps, step)
+		}
+	}
+	last, taken := 0, 0
 	for i := range run.Iterations {
 		it := &run.Iterations[i]
 		for c := range it.Calls {
 			call := &it.Calls[c]
-			if call.Step < 2 || call.Tree == "" { // no limit ends a run before its first step
+			step := call.Step
+			switch {
+			case step > 0:
+				last = step
+			case call.Kind.IsStep(): // a limit refuses it, before its server does as too long
+				step = last + 1
+			}
+			if step == 0 || step == taken {
 				continue
 			}
-			kept++
-			key, wrong := m.Key(l, call.Tree)
-			if wrong != nil {
-				err = cmp.Or(err, fmt.Errorf("the state of step %d of run %s cannot be read: %w", call.Step, run.ID, wrong))
+			if taken = step; step == 1 || call.Tree == "" { // no limit ends a run before its first step
 				continue
 			}
-			at := slices.IndexFunc(distinct, func(s keptState) bool { return s.iteration == it.N && s.key == key })
-			if at < 0 {
-				at, distinct = len(distinct), append(distinct, keptState{iteration: it.N, key: key})
-			}
-			distinct[at].steps = append(distinct[at].steps, call.Step)
+			put(it, call.Tree, step)
+		}
+		if it.Workspace != nil && it.N != run.Outcome.Returned && kept > 0 {
+			put(it, it.Workspace.Tree, 0)
 		}
 	}
 	return distinct, kept, err
@@ -224,8 +244,9 @@ func (m *stepper) run(ctx context.Context, run *record.Run) {
 	}
 	if m.Monotone {
 		m.bisect(ctx, run, states, score)
-	} else {
-		for i := range states {
+	}
+	for i := range states {
+		if !m.Monotone || len(states[i].steps) == 0 {
 			score(i)
 		}
 	}
@@ -242,7 +263,7 @@ func (m *stepper) run(ctx context.Context, run *record.Run) {
 
 // isWanted reports whether a state is in the sample, and among those that are asked for.
 func (m *stepper) isWanted(run *record.Run, state *keptState) bool {
-	sampled := m.Sample == 0 || slices.ContainsFunc(state.steps, func(step int) bool { return m.limits[run.Configuration](step - 1) })
+	sampled := m.Sample == 0 || len(state.steps) == 0 || slices.ContainsFunc(state.steps, func(step int) bool { return m.limits[run.Configuration](step - 1) })
 	return sampled && (m.Wanted == nil || slices.Contains(m.Wanted[run.ID], state.key))
 }
 
@@ -265,8 +286,12 @@ func (m *stepper) note(run *record.Run, states []keptState, kept int, err error)
 // state evaluates and scores one state, as far as that was not done.
 func (m *stepper) state(ctx context.Context, l *spec.Loop, run *record.Run, state *keptState, before map[returned]record.Score) {
 	known, _ := m.Found.Snapshot(run.ID, state.iteration, state.key)
-	missing := m.missing(&known)
+	missing := m.missing(&known, state)
 	if len(missing) == 0 || m.Dry {
+		return
+	}
+	if len(state.steps) == 0 {
+		m.end(ctx, run, state, missing)
 		return
 	}
 	made, why := m.Cut(ctx, l, run, m.tasks[run.Task], state.steps[len(state.steps)-1]-1)
@@ -295,6 +320,20 @@ func (m *stepper) state(ctx context.Context, l *spec.Loop, run *record.Run, stat
 	if !reflect.DeepEqual(found, known) {
 		m.Found.Find(found)
 	}
+}
+
+// end scores the state at the end of an iteration.
+func (m *stepper) end(ctx context.Context, run *record.Run, state *keptState, names []string) {
+	set := m.Set.Only(func(name string) bool { return slices.Contains(names, name) })
+	scores := set.At(ctx, m.tasks[run.Task], run, []int{state.iteration})
+	if ctx.Err() != nil {
+		return
+	}
+	found, _ := m.Found.Snapshot(run.ID, state.iteration, state.key)
+	found.Run, found.Iteration, found.Key = run.ID, state.iteration, state.key
+	found.Scores = append(slices.DeleteFunc(found.Scores, func(s record.Score) bool { return slices.Contains(names, s.Name) }), scores...)
+	m.made(&found, names)
+	m.Found.Find(found)
 }
 
 // onlyOnce leaves those scorers out that read more than the workspace, such as the tools that were used, where it was the same at several
@@ -328,12 +367,19 @@ func (m *stepper) judgeEnded(ctx context.Context, made *record.Run, names []stri
 	return scores
 }
 
-// missing are the names of the scorers that have not scored a state, and counts those that have.
-func (m *stepper) missing(known *record.Snapshot) (names []string) {
+// missing are the names of the scorers that have not scored a state, and counts those that have. At the end of an iteration only those
+// judge that need no more than that.
+func (m *stepper) missing(known *record.Snapshot, state *keptState) (names []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if len(state.steps) == 0 {
+		known.Steps = []int{0}
+	}
 	for i := range m.counts.Scorers {
 		c := &m.counts.Scorers[i]
+		if len(state.steps) == 0 && (c.LooksAround || c.OfRun) {
+			continue
+		}
 		if s := scoreBy(known, c.Version); s != nil && !s.Assumed {
 			c.Kept++
 			continue

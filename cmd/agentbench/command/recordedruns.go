@@ -87,7 +87,7 @@ func (r *recordedRuns) openSnapshots(at string, suite *spec.Document) error {
 	if err != nil {
 		return err
 	}
-	if r.snapshots, err = results.OpenSnapshots(at); err != nil || r.snapshots.None() && !r.evaluate {
+	if r.snapshots, err = results.OpenSnapshots(at); err != nil {
 		return err
 	}
 	r.parts, err = engine.NewParts(r.Document, engine.BuildOptions{

@@ -522,6 +522,8 @@ type Why string
 const (
 	// NotJudged: the iteration that would tell it has no score.
 	NotJudged Why = "not judged"
+	// StateNotJudged: the state of the workspace that would be left has no score.
+	StateNotJudged Why = "state not judged"
 	// ReturnsEarlier: the scorer reads what is returned and what was done until the
 	// run stops, and no score is of an earlier iteration seen from there.
 	ReturnsEarlier Why = "returns earlier"
@@ -554,9 +556,11 @@ func (r *Recording) value(scores []Range, run int, result *replay.Result, asIf f
 			scores[s] = unknown // a live run would be made again
 		default:
 			v, why := r.worthOf(recorded, s, &by)
-			if why != "" && why != NotJudged {
+			if why != "" && (why != NotJudged || recorded.Run.Seed != "") {
 				if v = r.judge(run, s, &by, asIf); !math.IsNaN(v) {
 					why = ""
+				} else if (why == NotJudged || why == UsesUpSteps) && r.Loop.Workspace.BySteps() {
+					why = StateNotJudged
 				}
 			}
 			scores[s] = point(v)
