@@ -211,7 +211,7 @@ func (j *Journal) writeFiles(g *group) error {
 			return writing(err)
 		}
 	}
-	return nil
+	return writing(j.folder.there())
 }
 
 func writing(err error) error {
@@ -652,6 +652,18 @@ func Hold(dir string) (release func() error, err error) {
 		return nil, err
 	}
 	return folder.unlock, nil
+}
+
+// there fails where the folder was removed or renamed: what is written to its open files is lost with them.
+func (l *locked) there() error {
+	held, err := l.file.Stat()
+	if err != nil {
+		return err
+	}
+	if at, err := os.Lstat(l.file.Name()); err != nil || !os.SameFile(held, at) {
+		return fmt.Errorf("%s was removed or renamed", l.dir)
+	}
+	return nil
 }
 
 func (l *locked) unlock() error { return l.file.Close() }

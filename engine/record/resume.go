@@ -96,7 +96,7 @@ func (j *Journal) recoverRecords(r *Recovered) (order []string, size int64, err 
 	return order, size, nil
 }
 
-// recoverScores finds the runs that lack scores. Damaged scores are made again
+// recoverScores finds the runs that lack scores, or that a scorer could not judge. Damaged scores are made again
 // too; their lines stay.
 func (j *Journal) recoverScores(r *Recovered, order []string) error {
 	const mostJudges = 64 // scorers that have a bit of their own; those beyond share the last one
@@ -117,7 +117,7 @@ func (j *Journal) recoverScores(r *Recovered, order []string) error {
 				continue
 			}
 			bit := uint64(1) << min(at, mostJudges-1)
-			if by |= bit; s.Removed {
+			if by |= bit; s.Removed || s.Unscored != "" {
 				by &^= bit
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -217,7 +218,7 @@ func TestResumeTellsWhichRunsSomeScorerHasNotJudged(t *testing.T) {
 	}{
 		"all have":            {[]string{"exact"}, nil, nil},
 		"one came later":      {[]string{"exact", "late"}, []Score{{Name: "late"}}, []string{run(1)}},
-		"one is unscored":     {[]string{"exact"}, []Score{{Name: "exact", Unscored: "x"}}, nil},
+		"one is unscored":     {[]string{"exact"}, []Score{{Name: "exact", Unscored: "x"}}, []string{run(0)}},
 		"one was taken back":  {[]string{"exact"}, []Score{{Name: "exact", Removed: true}}, []string{run(0)}},
 		"and made again":      {[]string{"exact"}, []Score{{Name: "exact", Removed: true}, {Name: "exact"}}, nil},
 		"only an iteration":   {[]string{"exact", "late"}, []Score{{Name: "late", Iteration: 1}}, []string{run(0), run(1)}},
@@ -331,4 +332,18 @@ func appendForEver(dir string) {
 			os.Exit(1)
 		}
 	}
+}
+
+// What is written to the files of a folder that is gone is lost with them.
+func TestAFolderThatIsRemovedEndsItsJournal(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "results")
+	j, err := Create(dir, Manifest{}, Options{})
+	must(t, err)
+	must(t, errors.Join(j.Append(sampleRun(0, 1), nil, nil), j.Flush()))
+	must(t, os.RemoveAll(dir))
+	err = errors.Join(j.Append(sampleRun(1, 1), nil, nil), j.Flush())
+	if err == nil || !strings.Contains(err.Error(), "results was removed or renamed") {
+		t.Errorf("%v", err)
+	}
+	_ = j.Close()
 }

@@ -18,6 +18,7 @@ import (
 	"iter"
 	"slices"
 	"time"
+	"unicode/utf8"
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
@@ -138,9 +139,22 @@ type files struct {
 // Open implements [fs.FS].
 func (f files) Open(name string) (fs.File, error) {
 	if text, ok := f.texts[name]; ok {
-		return &file{Reader: bytes.NewReader(text), name: name}, nil
+		return &file{Reader: bytes.NewReader(asYAML(text)), name: name}, nil
 	}
 	return f.beneath.Open(name)
+}
+
+// asYAML is a text of JSON as YAML reads it: some characters that JSON allows within texts are none of YAML's, or end a line.
+func asYAML(text []byte) []byte {
+	escaped := make([]byte, 0, len(text))
+	for _, r := range string(text) {
+		if r >= 0x7f && r <= 0x9f || r == 0x2028 || r == 0x2029 || r == 0xfeff || r == 0xfffe || r == 0xffff {
+			escaped = fmt.Appendf(escaped, `\u%04x`, r)
+			continue
+		}
+		escaped = utf8.AppendRune(escaped, r)
+	}
+	return escaped
 }
 
 // file is an open text.

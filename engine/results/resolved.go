@@ -438,7 +438,7 @@ func (r *Resolved) keepDelegates(kept, now *Resolved) error {
 	}
 	for _, loops := range []Object{kept.Configurations, kept.Delegates} {
 		for i := range loops {
-			tree, faults := source.Parse(source.NewFile("loop", loops[i].Value)) // JSON is YAML
+			tree, faults := source.Parse(source.NewFile("loop", asYAML(loops[i].Value)))
 			if err := faults.Err(); err != nil {
 				return fmt.Errorf("reading the resolved spec: %w", err)
 			}

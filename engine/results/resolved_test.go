@@ -2,6 +2,8 @@ package results
 
 import (
 	"encoding/json"
+	"fmt"
+	"io"
 	"reflect"
 	"strings"
 	"testing"
@@ -9,7 +11,37 @@ import (
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
+	"github.com/agentbench/agentbench/spec/source"
 )
+
+// YAML escapes can write every character, and JSON holds most of them as they are.
+func TestTextsOfAnyCharactersAreReadAgain(t *testing.T) {
+	var all strings.Builder
+	for r := range rune(0x11000) {
+		if r < 0x300 || r > 0x1ffe && r < 0x3100 || r > 0xd7f0 && r < 0xd800 || r > 0xdfff && r < 0xe010 || r > 0xfe00 {
+			all.WriteRune(r)
+		}
+	}
+	text, err := json.Marshal(map[string]string{all.String(): all.String()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, err := files{texts: map[string][]byte{"s": text}}.Open("s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	written, err := io.ReadAll(read)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree, faults := source.Parse(source.NewFile("s", written))
+	if err := faults.Err(); err != nil {
+		t.Fatal(err)
+	}
+	if got := tree.Plain(); !reflect.DeepEqual(got, source.ObjectOf(all.String(), all.String())) {
+		t.Errorf("the text is another one: %.200q", fmt.Sprint(got))
+	}
+}
 
 // Loops to which others hand tasks are written once, whoever names their files,
 // and loops of one name are told apart.

@@ -213,12 +213,12 @@ type Written struct{ Runs, Iterations, Scores, Steps int }
 // WriteTables writes the runs, iterations, scores and scores at steps of a result folder as four files of a format into another folder, which it
 // makes. Lines that cannot be read are left out, and warn gets the reason. Memory does not grow with the number of runs, but by
 // 16 bytes for each score, or state that has some.
-func WriteTables(dir, out, format string, warn func(error)) (n Written, err error) {
+func WriteTables(dir, out, format string, cell func(text string) string, warn func(error)) (n Written, err error) {
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return n, err
 	}
-	runs, iterations := newTable[runRow](out, "runs", format), newTable[iterationRow](out, "iterations", format)
-	scores, steps := newTable[scoreRow](out, "scores", format), newTable[stepRow](out, "steps", format)
+	runs, iterations := newTable[runRow](out, "runs", format, cell), newTable[iterationRow](out, "iterations", format, cell)
+	scores, steps := newTable[scoreRow](out, "scores", format, cell), newTable[stepRow](out, "steps", format, cell)
 	defer func() { err = errors.Join(err, steps.close(), scores.close(), iterations.close(), runs.close()) }()
 	if err := cmp.Or(runs.err, iterations.err, scores.err, steps.err); err != nil {
 		return n, err
@@ -321,7 +321,8 @@ type table[T any] struct {
 	parquet *parquet.GenericWriter[T]
 	csv     *csv.Writer
 	cells   []string // of the row that is written
-	err     error    // why the file could not be begun
+	cell    func(text string) string
+	err     error // why the file could not be begun
 
 	rows, bytes int // of texts, in the row group of Parquet that is in memory
 }
@@ -330,8 +331,8 @@ type table[T any] struct {
 const mostRows, mostBytes = 50_000, 8 << 20
 
 // newTable begins a file; err of the table says what went wrong.
-func newTable[T any](dir, name, format string) *table[T] {
-	t := &table[T]{}
+func newTable[T any](dir, name, format string, cell func(text string) string) *table[T] {
+	t := &table[T]{cell: cell}
 	if t.file, t.err = os.Create(filepath.Join(dir, name+"."+format)); t.err != nil {
 		return t
 	}
@@ -351,7 +352,7 @@ func newTable[T any](dir, name, format string) *table[T] {
 func (t *table[T]) write(row T) error {
 	value := reflect.ValueOf(&row).Elem()
 	if t.csv != nil {
-		t.cells = appendCells(t.cells[:0], value)
+		t.cells = t.appendCells(t.cells[:0], value)
 		return t.csv.Write(t.cells)
 	}
 	if _, err := t.parquet.Write([]T{row}); err != nil {
@@ -406,12 +407,12 @@ func columnsOf(row reflect.Type) (names []string) {
 }
 
 // appendCells writes a row as CSV has it: nothing for null, true and false, numbers in their shortest exact form.
-func appendCells(cells []string, row reflect.Value) []string {
+func (t *table[T]) appendCells(cells []string, row reflect.Value) []string {
 	for i := range row.NumField() {
 		field := row.Field(i)
 		switch {
 		case field.Kind() == reflect.Struct:
-			cells = appendCells(cells, field)
+			cells = t.appendCells(cells, field)
 			continue
 		case field.Kind() == reflect.Pointer && field.IsNil():
 			cells = append(cells, "")
@@ -421,7 +422,7 @@ func appendCells(cells []string, row reflect.Value) []string {
 		}
 		switch value := field.Interface().(type) {
 		case string:
-			cells = append(cells, value)
+			cells = append(cells, t.cell(value))
 		case bool:
 			cells = append(cells, strconv.FormatBool(value))
 		case int64:

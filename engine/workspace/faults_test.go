@@ -499,3 +499,28 @@ func TestClonedFilesAreFilesOfTheirOwn(t *testing.T) {
 		t.Error("a kept file that was changed is restored")
 	}
 }
+
+// Each folder is found from the first one: what is nested without end would take the square of its depth.
+func TestFoldersThatAreNestedDeeplyAreLeftOut(t *testing.T) {
+	f := began(t, openStore(t), Options{}, nil)
+	root, err := os.OpenRoot(f.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { root.Close() }()
+	for range 3000 {
+		if err := root.Mkdir("d", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		below, err := root.OpenRoot("d")
+		if err != nil {
+			t.Fatal(err)
+		}
+		root.Close()
+		root = below
+	}
+	shot := snapshot(t, f)
+	if len(shot.Left) != 1 || len(shot.Tree.Entries) != mostLevels || !strings.Contains(shot.Left[0].Reason, "nested deeper than 256") {
+		t.Errorf("%d entries, left out: %.300v", len(shot.Tree.Entries), shot.Left)
+	}
+}

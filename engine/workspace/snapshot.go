@@ -11,6 +11,7 @@ import (
 	"path"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -198,6 +199,9 @@ func openFolder(dir string) (*os.Root, fs.FileInfo, error) {
 	return root, is, nil
 }
 
+// mostLevels is how deep folders are nested at most: a folder is found anew from the first one.
+const mostLevels = 256
+
 // folder reads what a folder holds. What cannot be opened is left out.
 func (w *walk) folder(ctx context.Context, name string, before fs.FileInfo) error {
 	if err := ctx.Err(); err != nil {
@@ -237,6 +241,8 @@ func (w *walk) folder(ctx context.Context, name string, before fs.FileInfo) erro
 		e := Entry{Path: path, Mode: info.Mode().Perm()}
 		var now known
 		switch mode := info.Mode(); {
+		case mode.IsDir() && strings.Count(path, "/") >= mostLevels:
+			err = omission(fmt.Sprintf("folders nested deeper than %d are not kept", mostLevels))
 		case mode.IsDir():
 			e.Kind = KindFolder
 		case mode.IsRegular():

@@ -73,14 +73,16 @@ func csvField(value any) string {
 	return ""
 }
 
-// csvText quotes a text. What a spreadsheet would take for a formula gets an
-// apostrophe before it.
-func csvText(text string) string {
+// csvText quotes a text.
+func csvText(text string) string { return `"` + strings.ReplaceAll(CellText(text), `"`, `""`) + `"` }
+
+// CellText is a text fit for a spreadsheet. What it would take for a formula gets an apostrophe before it.
+func CellText(text string) string {
 	text = Visible(text)
 	if strings.IndexFunc(text, startsFormula) == 0 {
 		text = "'" + text
 	}
-	return `"` + strings.ReplaceAll(text, `"`, `""`) + `"`
+	return text
 }
 
 func startsFormula(r rune) bool { return strings.ContainsRune("=+-@＝＋－＠", r) }

@@ -311,7 +311,7 @@ func (p *Pass) needed(marks string, at int, head *record.RunHead) (list []int) {
 	}
 	return slices.DeleteFunc(list, func(n int) bool {
 		mark := p.at(marks, n, at)
-		return !p.Again && mark != none && (p.Missing || mark == scored)
+		return !p.Again && mark != none && mark != unscored && (p.Missing || mark == scored)
 	})
 }
 

@@ -37,7 +37,7 @@ type Options struct {
 	Tasks iter.Seq2[*spec.Task, error] // nil: none is at hand
 	// Scorers are the names of those that judge; nil: all of the set.
 	Scorers []string
-	// Missing leaves scores alone that are there, whatever they are and whichever version
+	// Missing leaves values alone that are there, whatever they are and whichever version
 	// made them. Again makes also those that are up to date.
 	Missing, Again bool
 	// Iterations has every iteration judged also by scorers that ask others.

@@ -266,6 +266,14 @@ func TestLengthsOfTextAreCountedInRunes(t *testing.T) {
 	}
 }
 
+func TestEnormousMessagesAreCut(t *testing.T) {
+	var printed strings.Builder
+	Faults{{What: "begin" + strings.Repeat("x", 1_000_000) + "end", Hint: strings.Repeat("y", 1_000_000)}}.Print(&printed)
+	if text := printed.String(); len(text) > 5000 || !strings.HasPrefix(text, "begin") || !strings.Contains(text, "end\n") {
+		t.Errorf("%d bytes: %.100s", len(text), text)
+	}
+}
+
 func TestLongValuesAreShortened(t *testing.T) {
 	_, faults := read("name: a\nreply: " + strings.Repeat("x", 50))
 	if faults[0].What != "want one of text, json, got "+strings.Repeat("x", longText)+"..." {

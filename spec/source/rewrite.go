@@ -257,7 +257,7 @@ func spaces(n int) string { return strings.Repeat(" ", max(n, 0)) }
 //	  hint: did you mean "max_iterations"?
 func (fs Faults) Print(w io.Writer) {
 	for _, f := range fs {
-		fmt.Fprintln(w, printable(f.Error()))
+		fmt.Fprintln(w, printable(ends(f.Error())))
 		if f.File != nil && f.Pos.Line > 0 {
 			number := fmt.Sprint(f.Pos.Line)
 			line, caret := f.snippet()
@@ -265,7 +265,7 @@ func (fs Faults) Print(w io.Writer) {
 			fmt.Fprintf(w, "  %s | %s\n", strings.Repeat(" ", len(number)), caret)
 		}
 		if f.Hint != "" {
-			fmt.Fprintf(w, "  hint: %s\n", printable(f.Hint))
+			fmt.Fprintf(w, "  hint: %s\n", printable(ends(f.Hint)))
 		}
 	}
 }
@@ -347,6 +347,16 @@ func visible(r rune, width int, b byte) string {
 		return fmt.Sprintf(`\u%04x`, r)
 	}
 	return string(r)
+}
+
+// ends are the two ends of a message that repeats an enormous text of the user's.
+func ends(s string) string {
+	const most = 1000 // runes of each end
+	if runes(s) <= 2*most {
+		return s
+	}
+	all := []rune(s)
+	return string(all[:most]) + "…" + string(all[len(all)-most:])
 }
 
 func printable(s string) string {

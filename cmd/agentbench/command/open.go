@@ -161,6 +161,9 @@ func (p *program) openWhole(text, baselines, why string) (*results.Place, error)
 // digest.
 func (p *program) openManifest(dir string) (record.Manifest, error) {
 	m, err := results.Manifest(dir)
+	if err == nil {
+		p.learnResolved(&m)
+	}
 	if err == nil && m.Unsealed && !p.unsealed[dir] {
 		if p.unsealed == nil {
 			p.unsealed = map[string]bool{}

@@ -23,6 +23,7 @@ import (
 	"github.com/agentbench/agentbench/engine/plan"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/results"
+	"github.com/agentbench/agentbench/engine/secret"
 	"github.com/agentbench/agentbench/engine/trace"
 	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/reports/overview"
@@ -399,7 +400,11 @@ func (p *program) drive(ctx context.Context, j *job, journal *record.Journal) (_
 		}
 	}
 	j.engine.Journal, j.engine.Skip, j.draining = journal, j.earlier.Done, interrupts.Draining
-	j.engine.Executor = draining{j.engine.Executor, interrupts.Draining, j.tally.Executed}
+	keeping := &keeping{}
+	j.engine.Executor = draining{j.engine.Executor, interrupts.Draining, func(run *record.Run) {
+		keeping.note(run, p.secrets)
+		j.tally.Executed()
+	}}
 	if j.around != nil {
 		j.engine.Executor = j.around(j.engine.Executor)
 	}
@@ -414,7 +419,29 @@ func (p *program) drive(ctx context.Context, j *job, journal *record.Journal) (_
 				page.Visible(folder.Dir), page.Visible(wrote))
 		}
 	}
+	if keeping.runs > 0 {
+		fmt.Fprintf(p.err, "agentbench: warning: the workspaces of %s, such as %s, hold a secret: their states in %s keep it as it is\nhint: name its files under workspace: {ignore: […]}\n",
+			page.Plural(keeping.runs, "run", "runs"), page.Visible(keeping.first), filepath.Join(j.dir, results.Workspaces))
+	}
 	return ending{summary, interrupts.interrupted(), interrupts.cancelled()}, err
+}
+
+// keeping counts runs whose workspaces hold secrets.
+type keeping struct {
+	mu    sync.Mutex
+	runs  int
+	first string
+}
+
+func (k *keeping) note(run *record.Run, secrets *secret.Redactor) {
+	for i := range run.Iterations {
+		if state := run.Iterations[i].Workspace; state != nil && secrets.String(state.Diff) != state.Diff {
+			k.mu.Lock()
+			defer k.mu.Unlock()
+			k.runs, k.first = k.runs+1, cmp.Or(k.first, run.ID)
+			return
+		}
+	}
 }
 
 // finish does what former sessions left to be done: scores first, whose calls
@@ -462,7 +489,7 @@ func (p *program) watched(ctx context.Context, j *job) (engine.Summary, error) {
 type draining struct {
 	engine.Executor
 	stop     <-chan struct{}
-	executed func()
+	executed func(*record.Run)
 }
 
 // Execute implements engine.Executor.
@@ -480,7 +507,7 @@ func (d draining) Execute(ctx context.Context, items iter.Seq2[plan.Item, error]
 		}
 	}
 	return d.Executor.Execute(ctx, until, run, func(ctx context.Context, item plan.Item, r *record.Run) {
-		d.executed()
+		d.executed(r)
 		deliver(ctx, item, r)
 	})
 }
@@ -648,6 +675,9 @@ func (p *program) scoreWanted(ctx context.Context, dir, suite string, wanted map
 	}
 	o := s.options()
 	o.Wanted, o.Scorers = wanted, slices.Clone(s.judging)
+	if err := s.trustedFor(o); err != nil {
+		return used, err
+	}
 	var done *pass.Pass
 	err = s.held(func(journal *record.Journal) (err error) {
 		done, err = s.made(ctx, journal, o)

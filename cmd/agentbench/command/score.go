@@ -1,9 +1,11 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -27,6 +29,7 @@ type scoreFlags struct {
 	cacheFlags
 	scorers, remove                           []string
 	again, iterations, dry, compact, force, q bool
+	trust                                     bool
 	concurrency                               int
 	format                                    string
 	at                                        string // atStep: states of workspaces are scored; "": runs
@@ -43,7 +46,7 @@ func (p *program) scoreCommand() *cobra.Command {
 		Long: `Scores recorded runs without running an agent: computes scores that are missing, unscored
 or of another version of their scorer, and appends them to scores.jsonl, where the last
 one counts. The scorers are those of SUITE, which may have been edited, or those of the
-folder.
+folder. Programs and hosts that only the folder names need --trust: it may be a stranger's.
 
 --at step scores what programs had in their workspaces when each of their model calls arrived
 (workspace: {snapshot: step}): each different state once, as if a limit of steps had ended the run
@@ -69,6 +72,7 @@ the same command to continue.`,
 	c.Flags().BoolVar(&f.dry, "dry-run", false, "only show what would be scored, and the maximum of calls")
 	c.Flags().BoolVar(&f.compact, "compact", false, "rewrite scores.jsonl without superseded scores")
 	c.Flags().BoolVar(&f.force, "force", false, "score even if the tasks changed since the runs")
+	c.Flags().BoolVar(&f.trust, "trust", false, "without SUITE: run the programs and call the hosts that the folder names")
 	concurrencyFlag(c, &f.concurrency, "runs scored")
 	c.Flags().StringVar(&f.format, "format", "terminal", "output format: terminal, json")
 	quietFlag(c, &f.q, "hide notes")
@@ -105,6 +109,9 @@ func (p *program) score(ctx context.Context, args []string, f *scoreFlags) error
 	}
 	defer s.shared.Close()
 	if f.at == atStep {
+		if err := s.trusted(s.judging); err != nil {
+			return err
+		}
 		return s.steps(ctx)
 	}
 	if f.dry {
@@ -113,6 +120,9 @@ func (p *program) score(ctx context.Context, args []string, f *scoreFlags) error
 			return exit.Unmeasured(err)
 		}
 		return errors.Join(s.tell(done), s.tellWorst(done))
+	}
+	if err := s.trustedFor(s.options()); err != nil {
+		return err
 	}
 	ctx, stop := untilSignal(ctx)
 	defer stop()
@@ -381,6 +391,84 @@ func (s *scoring) prepare() error {
 		}
 	}
 	return nil
+}
+
+// trustedFor is trusted of the scorers that have something to score.
+func (s *scoring) trustedFor(o pass.Options) error {
+	if s.trusted(o.Scorers) == nil {
+		return nil
+	}
+	done, err := pass.Look(o)
+	if err != nil {
+		return exit.Unmeasured(err)
+	}
+	var wanted []string
+	for i := range done.Counts {
+		if done.Counts[i].Wanted > 0 {
+			wanted = append(wanted, done.Counts[i].Name)
+		}
+	}
+	return s.trusted(wanted)
+}
+
+// trusted refuses scorers that start programs or call hosts which only the folder names: it may be a stranger's.
+func (s *scoring) trusted(names []string) error {
+	if s.edited || s.flags.trust || s.flags.dry {
+		return nil
+	}
+	var outside []string
+	for i := range s.suite.Suite.Scorers {
+		scorer := &s.suite.Suite.Scorers[i]
+		if !slices.Contains(names, scorer.Name) {
+			continue
+		}
+		for part := range scorer.MadeOf(s.suite.Suite.Scorers) {
+			outside = append(outside, s.outside(part)...)
+		}
+	}
+	if len(outside) == 0 {
+		return nil
+	}
+	return exit.Usage("name the suite: agentbench score "+exit.ShellWord(s.dir)+" SUITE; or add --trust if you trust the folder",
+		"the scorers of %s would %s", s.dir, exit.Some(outside))
+}
+
+// outside is what a scorer starts and calls.
+func (s *scoring) outside(scorer *spec.Scorer) (all []string) {
+	if len(scorer.Command) > 0 {
+		words := make([]string, len(scorer.Command))
+		for i, word := range scorer.Command {
+			words[i] = exit.ShellWord(word)
+		}
+		all = append(all, "run "+page.Visible(strings.Join(words, " ")))
+	}
+	if scorer.URL != "" {
+		var keys []string
+		for _, header := range scorer.Headers {
+			if header.Value.Env != "" {
+				keys = append(keys, header.Value.Env)
+			}
+		}
+		all = append(all, calls(scorer.URL, keys...))
+	}
+	for _, model := range s.suite.Suite.Models {
+		if server, is := model.Value.Server(); is && (model.Key == scorer.Model || slices.Contains(scorer.Models, model.Key)) {
+			all = append(all, calls(cmp.Or(server.BaseURL, server.Provider), server.KeyEnv))
+		}
+	}
+	return all
+}
+
+// calls names a host, and the environment variables that it is sent.
+func calls(address string, keys ...string) string {
+	if u, err := url.Parse(address); err == nil && u.Host != "" {
+		address = u.Host
+	}
+	text := "call " + address
+	if len(keys) > 0 {
+		text += " with $" + strings.Join(keys, " and $")
+	}
+	return page.Visible(text)
 }
 
 // open opens the folder as it was recorded.

@@ -17,12 +17,20 @@ import (
 )
 
 // guard lets nothing that the program prints hold a secret, or a line that a
-// runner of CI obeys. It knows the usual key from the start, those of a suite once
+// runner of CI obeys. It knows the usual keys and the passwords of proxies from the start, those of a suite once
 // that is loaded.
 func (p *program) guard() {
 	var keys []string
 	for _, server := range spec.Servers() {
 		keys = append(keys, p.env(server.KeyEnv))
+	}
+	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"} {
+		for _, address := range []string{p.env(name), p.env(strings.ToLower(name))} {
+			if !strings.Contains(address, "://") {
+				address = "http://" + address
+			}
+			keys = append(keys, secret.OfAddress(address)...)
+		}
 	}
 	p.secrets = secret.New(keys...)
 	p.out, p.err = p.secrets.Writer(page.NewFence(&output{to: p.out})), p.secrets.Writer(page.NewFence(p.err))
@@ -88,8 +96,8 @@ func texts(n *source.Node) any {
 	return n.Text
 }
 
-// learnResolved makes the secrets known that results may hold: those of a version
-// that did not look everywhere.
+// learnResolved makes the secrets known that results may hold: states of workspaces keep them, and records those of a
+// version that did not look everywhere.
 func (p *program) learnResolved(m *record.Manifest) {
 	p.secrets.Learn(secret.Of(results.Plain(m), p.env)...)
 }

@@ -1,8 +1,12 @@
 package command
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"slices"
 	"strings"
 
@@ -172,12 +176,47 @@ func (p *program) restore(ctx context.Context, dir string, run *record.Run, at r
 	if err := states.Restore(ctx, tree, out); err != nil {
 		return err
 	}
+	redacted, err := p.redactFiles(out)
+	if err != nil {
+		return exit.Unmeasured(err)
+	}
 	n := at.Iteration
 	if n == 0 {
 		n = run.Outcome.Returned
 	}
 	fmt.Fprintf(p.out, "%s: the workspace of %s after iteration %d\n", out, page.Visible(run.ID), n)
+	if redacted > 0 {
+		fmt.Fprintf(p.err, "agentbench: warning: secrets in %s of it were redacted\n", page.Plural(redacted, "file", "files"))
+	}
 	return nil
+}
+
+// redactFiles hides secrets in the files below a folder, and counts those that held some. It follows no link.
+func (p *program) redactFiles(dir string) (redacted int, err error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return 0, err
+	}
+	defer root.Close()
+	err = fs.WalkDir(root.FS(), ".", func(path string, e fs.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() {
+			return err
+		}
+		text, err := root.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if hidden := p.secrets.Redact(text); !bytes.Equal(hidden, text) {
+			redacted++
+			info, err := e.Info()
+			if err = errors.Join(err, root.Remove(path)); err != nil { // it may not be written to
+				return err
+			}
+			return root.WriteFile(path, hidden, info.Mode().Perm())
+		}
+		return nil
+	})
+	return redacted, err
 }
 
 // listRecords prints the records themselves, in the order in which they finished.

@@ -248,7 +248,7 @@ func TestRunsThatAreDeliveredAreNotInFlight(t *testing.T) {
 			t.Errorf("%d delivered: %d in flight, %d being saved", delivered, flying, saving)
 		}
 	}
-	if err := (draining{engine.Pool{Workers: 1}, nil, tally.Executed}).Execute(t.Context(), items, run, deliver); err != nil || delivered != 2 {
+	if err := (draining{engine.Pool{Workers: 1}, nil, func(*record.Run) { tally.Executed() }}).Execute(t.Context(), items, run, deliver); err != nil || delivered != 2 {
 		t.Errorf("%d delivered, %v", delivered, err)
 	}
 	if !tally.Any.Load() {
