@@ -11,37 +11,37 @@ import (
 
 // Agent is what executes one iteration: one of model, command, http, a2a.
 type Agent struct {
-	Model   string   `yaml:"model" doc:"A name under models: in the suite."`
-	Command []string `yaml:"command" minlen:"1" doc:"A program and its arguments: JSON on stdin, JSON or text on stdout."`
-	HTTP    string   `yaml:"http" doc:"The address of an endpoint that takes what a program takes."`
-	A2A     string   `yaml:"a2a" doc:"The address of a remote agent."`
-	Headers Headers  `yaml:"headers" doc:"http, a2a: sent with every request; {env: NAME} takes a value from the environment."`
+	Model   string   `yaml:"model" changes:"requests" doc:"A name under models: in the suite."`
+	Command []string `yaml:"command" changes:"requests" minlen:"1" doc:"A program and its arguments: JSON on stdin, JSON or text on stdout."`
+	HTTP    string   `yaml:"http" changes:"path" doc:"The address of an endpoint that takes what a program takes."`
+	A2A     string   `yaml:"a2a" changes:"path" doc:"The address of a remote agent."`
+	Headers Headers  `yaml:"headers" changes:"path" doc:"http, a2a: sent with every request; {env: NAME} takes a value from the environment."`
 
-	System          *Prompt       `yaml:"system" doc:"The system prompt; {{ }} holds CEL." also:"system_prompt instructions"`
-	Reply           Reply         `yaml:"reply" enum:"text|json" doc:"text (default) or json: output is then an object in expressions."`
-	Temperature     *float64      `yaml:"temperature" min:"0" max:"2"`
-	TopP            *float64      `yaml:"top_p" min:"0" max:"1"`
-	MaxOutputTokens int           `yaml:"max_output_tokens" min:"1" max:"10000000" also:"max_tokens max_completion_tokens"`
-	Seed            *int64        `yaml:"seed"`
-	Timeout         time.Duration `yaml:"timeout" above:"0" doc:"Of one call or one program."`
+	System          *Prompt       `yaml:"system" changes:"requests" doc:"The system prompt; {{ }} holds CEL." also:"system_prompt instructions"`
+	Reply           Reply         `yaml:"reply" changes:"path" enum:"text|json" doc:"text (default) or json: output is then an object in expressions."`
+	Temperature     *float64      `yaml:"temperature" changes:"requests" min:"0" max:"2"`
+	TopP            *float64      `yaml:"top_p" changes:"requests" min:"0" max:"1"`
+	MaxOutputTokens int           `yaml:"max_output_tokens" changes:"requests" min:"1" max:"10000000" also:"max_tokens max_completion_tokens"`
+	Seed            *int64        `yaml:"seed" changes:"requests"`
+	Timeout         time.Duration `yaml:"timeout" changes:"stop" above:"0" doc:"Of one call or one program."`
 
-	MaxSteps   int        `yaml:"max_steps" min:"1" doc:"Steps inside one iteration: of a model (default 5), or of a program with models (default: no limit)." also:"max_turns max_tool_calls"`
-	StepsOf    string     `yaml:"steps_of" enum:"all|main" doc:"models: the steps that max_steps counts: those of all conversations of the program (all, default), or of the main one alone (main)."`
-	ToolCalls  string     `yaml:"tool_calls" enum:"native|fenced|xml" doc:"How tool calls are written: native (the server's own, default), fenced or xml blocks in the text."`
-	ToolChoice string     `yaml:"tool_choice" minlen:"1" doc:"native calls: auto, none, required, or the name of a tool."`
-	Tools      []Tool     `yaml:"tools" doc:"What the agent may use; [] means nothing."`
-	Delegates  []Delegate `yaml:"delegates" doc:"Other agents that this one may hand tasks to."`
-	Memory     *Memory    `yaml:"memory" doc:"One conversation over all iterations."`
+	MaxSteps   int        `yaml:"max_steps" changes:"stop" min:"1" doc:"Steps inside one iteration: of a model (default 5), or of a program with models (default: no limit)." also:"max_turns max_tool_calls"`
+	StepsOf    string     `yaml:"steps_of" changes:"stop" enum:"all|main" doc:"models: the steps that max_steps counts: those of all conversations of the program (all, default), or of the main one alone (main)."`
+	ToolCalls  string     `yaml:"tool_calls" changes:"path" enum:"native|fenced|xml" doc:"How tool calls are written: native (the server's own, default), fenced or xml blocks in the text."`
+	ToolChoice string     `yaml:"tool_choice" changes:"requests" minlen:"1" doc:"native calls: auto, none, required, or the name of a tool."`
+	Tools      []Tool     `yaml:"tools" changes:"requests" doc:"What the agent may use; [] means nothing."`
+	Delegates  []Delegate `yaml:"delegates" changes:"requests" doc:"Other agents that this one may hand tasks to."`
+	Memory     *Memory    `yaml:"memory" changes:"requests" doc:"One conversation over all iterations."`
 	// FinalResponse sees the output of the iteration.
-	FinalResponse *Expr `yaml:"final_response" doc:"CEL boolean over output: when it holds the reply is the structured final response, which ends the loop at once and is returned whole."`
-	WarnRemaining int   `yaml:"warn_remaining" min:"1" doc:"Tell the agent when so many steps remain: in the iteration, or in the run where each iteration is one step."`
+	FinalResponse *Expr `yaml:"final_response" changes:"path" doc:"CEL boolean over output: when it holds the reply is the structured final response, which ends the loop at once and is returned whole."`
+	WarnRemaining int   `yaml:"warn_remaining" changes:"requests" min:"1" doc:"Tell the agent when so many steps remain: in the iteration, or in the run where each iteration is one step."`
 
-	Env     Variables `yaml:"env" doc:"command: environment variables of the program; {env: NAME} takes a value from our own."`
-	Recipe  string    `yaml:"recipe" enum:"aider|claude|codex|mini-swe-agent|opencode|qwen" doc:"command: the flags, variables and files that this coding agent needs here."`
-	Models  Served    `yaml:"models" minlen:"1" doc:"command: the models that the program may call, by the names that it asks for, which may hold *; default stands for all others."`
-	OnLimit string    `yaml:"on_limit" enum:"kill|refuse" doc:"models: what becomes of a call beyond a limit: the program is ended (kill, default), or the call is refused."`
-	Usage   *Reported `yaml:"usage" doc:"command: what the program reports of its usage, in CEL over reply, the JSON that it prints."`
-	Output  *Expr     `yaml:"output" doc:"command: CEL that gives the output, over stdout, reply and workspace (default: what the program prints)."`
+	Env     Variables `yaml:"env" changes:"path" doc:"command: environment variables of the program; {env: NAME} takes a value from our own."`
+	Recipe  string    `yaml:"recipe" changes:"path" enum:"aider|claude|codex|mini-swe-agent|opencode|qwen" doc:"command: the flags, variables and files that this coding agent needs here."`
+	Models  Served    `yaml:"models" changes:"path" minlen:"1" doc:"command: the models that the program may call, by the names that it asks for, which may hold *; default stands for all others."`
+	OnLimit string    `yaml:"on_limit" changes:"path" enum:"kill|refuse" doc:"models: what becomes of a call beyond a limit: the program is ended (kill, default), or the call is refused."`
+	Usage   *Reported `yaml:"usage" changes:"path" doc:"command: what the program reports of its usage, in CEL over reply, the JSON that it prints."`
+	Output  *Expr     `yaml:"output" changes:"path" doc:"command: CEL that gives the output, over stdout, reply and workspace (default: what the program prints)."`
 
 	// Arguments are the words of the command that hold CEL in {{ }}, at their places; nil: the program reads JSON.
 	Arguments []*Prompt `yaml:"-"`
@@ -51,44 +51,44 @@ type Agent struct {
 
 // Tool is something an agent may use: a program, an MCP server, a built-in.
 type Tool struct {
-	MCP         *MCP          `yaml:"mcp"`
-	Builtin     string        `yaml:"builtin" enum:"task_completion|ask_question|converse"`
-	Name        string        `yaml:"name" minlen:"1" doc:"What the model calls it by; of an MCP server, what records call the server."`
-	Description string        `yaml:"description"`
-	Parameters  JSON          `yaml:"parameters" doc:"JSON Schema of the arguments."`
-	Command     []string      `yaml:"command" minlen:"1" doc:"A program: the arguments as JSON on stdin, the result on stdout."`
-	HTTP        string        `yaml:"http" doc:"An endpoint: the arguments are posted as JSON."`
-	Headers     Headers       `yaml:"headers" doc:"http: sent with every request; {env: NAME} takes a value from the environment."`
-	CEL         *Expr         `yaml:"cel" doc:"An expression over args, task and call, the number of tool calls before it in the run."`
-	Env         []string      `yaml:"env" doc:"Names of environment variables that the program may see beside the usual ones."`
-	Retries     int           `yaml:"retries" min:"0" max:"10" doc:"How often it is tried again when it fails (default 0)."`
-	Pure        bool          `yaml:"pure" doc:"Same arguments, same result: may be answered from the cache."`
-	BreaksLoop  bool          `yaml:"breaks_loop" doc:"Its result ends the run, and is returned."`
-	Success     *bool         `yaml:"success" doc:"task_completion, breaks_loop: whether a run that it ends is a success of the loop (default: of task_completion it is, of others not)."`
-	Timeout     time.Duration `yaml:"timeout" above:"0" doc:"Of one use (default 60s)."`
+	MCP         *MCP          `yaml:"mcp" changes:"path"`
+	Builtin     string        `yaml:"builtin" changes:"path" enum:"task_completion|ask_question|converse"`
+	Name        string        `yaml:"name" changes:"requests" minlen:"1" doc:"What the model calls it by; of an MCP server, what records call the server."`
+	Description string        `yaml:"description" changes:"requests"`
+	Parameters  JSON          `yaml:"parameters" changes:"requests" doc:"JSON Schema of the arguments."`
+	Command     []string      `yaml:"command" changes:"path" minlen:"1" doc:"A program: the arguments as JSON on stdin, the result on stdout."`
+	HTTP        string        `yaml:"http" changes:"path" doc:"An endpoint: the arguments are posted as JSON."`
+	Headers     Headers       `yaml:"headers" changes:"path" doc:"http: sent with every request; {env: NAME} takes a value from the environment."`
+	CEL         *Expr         `yaml:"cel" changes:"path" doc:"An expression over args, task and call, the number of tool calls before it in the run."`
+	Env         []string      `yaml:"env" changes:"path" doc:"Names of environment variables that the program may see beside the usual ones."`
+	Retries     int           `yaml:"retries" changes:"path" min:"0" max:"10" doc:"How often it is tried again when it fails (default 0)."`
+	Pure        bool          `yaml:"pure" changes:"path" doc:"Same arguments, same result: may be answered from the cache."`
+	BreaksLoop  bool          `yaml:"breaks_loop" changes:"path" doc:"Its result ends the run, and is returned."`
+	Success     *bool         `yaml:"success" changes:"stop" doc:"task_completion, breaks_loop: whether a run that it ends is a success of the loop (default: of task_completion it is, of others not)."`
+	Timeout     time.Duration `yaml:"timeout" changes:"stop" above:"0" doc:"Of one use (default 60s)."`
 
 	Node *source.Node `yaml:",here"`
 }
 
 // MCP is a server of tools.
 type MCP struct {
-	Command []string `yaml:"command" minlen:"1"`
-	URL     string   `yaml:"url" doc:"Of a server that speaks streamable HTTP."`
-	Headers Headers  `yaml:"headers" doc:"url: sent with every request; {env: NAME} takes a value from the environment."`
-	Env     []string `yaml:"env" doc:"Names of environment variables that the server may see beside the usual ones."`
-	Shared  bool     `yaml:"shared" doc:"One server for all runs (default: one for each)."`
-	Only    []string `yaml:"only" doc:"The tools that are used; default: all that it has."`
-	Pure    []string `yaml:"pure" doc:"The tools of which the same arguments give the same result."`
+	Command []string `yaml:"command" changes:"path" minlen:"1"`
+	URL     string   `yaml:"url" changes:"path" doc:"Of a server that speaks streamable HTTP."`
+	Headers Headers  `yaml:"headers" changes:"path" doc:"url: sent with every request; {env: NAME} takes a value from the environment."`
+	Env     []string `yaml:"env" changes:"path" doc:"Names of environment variables that the server may see beside the usual ones."`
+	Shared  bool     `yaml:"shared" changes:"path" doc:"One server for all runs (default: one for each)."`
+	Only    []string `yaml:"only" changes:"requests" doc:"The tools that are used; default: all that it has."`
+	Pure    []string `yaml:"pure" changes:"path" doc:"The tools of which the same arguments give the same result."`
 }
 
 // Delegate is another agent that this one may hand a task to.
 type Delegate struct {
-	Name        string        `yaml:"name" need:"required" minlen:"1"`
-	Description string        `yaml:"description" doc:"The description that the agent sees."`
-	Loop        string        `yaml:"loop" doc:"A loop's file; its input is the task that is handed over."`
-	A2A         string        `yaml:"a2a" doc:"The address of a remote agent."`
-	Headers     Headers       `yaml:"headers" doc:"a2a: sent with every request; {env: NAME} takes a value from the environment."`
-	Timeout     time.Duration `yaml:"timeout" above:"0" doc:"Of one task."`
+	Name        string        `yaml:"name" changes:"requests" need:"required" minlen:"1"`
+	Description string        `yaml:"description" changes:"requests" doc:"The description that the agent sees."`
+	Loop        string        `yaml:"loop" changes:"path" doc:"A loop's file; its input is the task that is handed over."`
+	A2A         string        `yaml:"a2a" changes:"path" doc:"The address of a remote agent."`
+	Headers     Headers       `yaml:"headers" changes:"path" doc:"a2a: sent with every request; {env: NAME} takes a value from the environment."`
+	Timeout     time.Duration `yaml:"timeout" changes:"path" above:"0" doc:"Of one task."`
 
 	// Resolved is the loop, loaded.
 	Resolved *Loop        `yaml:"-"`

@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -14,24 +15,24 @@ import (
 
 // Loop is a declared pattern of iterations, after presets were applied.
 type Loop struct {
-	Name    string  `yaml:"loop" need:"required" minlen:"1" doc:"The loop's name."`
-	Pattern Pattern `yaml:"pattern" enum:"confidence|improvement|checklist|multi_strategy" doc:"Presets: what adapts, what ends the loop, what it returns."`
-	Preset  string  `yaml:"preset" enum:"base|qa_specialist|coordinator|financial_analyst|risk_analyst" doc:"Phase limits of a role: planning, execution, refinement."`
-	Agent   *Agent  `yaml:"agent" doc:"What executes one iteration; strategies and phases may override it." also:"llm"`
-	Prompt  *Prompt `yaml:"prompt" doc:"What the agent is sent; {{ }} holds CEL." also:"template instructions message messages"`
+	Name    string  `yaml:"loop" changes:"scores" need:"required" minlen:"1" doc:"The loop's name."`
+	Pattern Pattern `yaml:"pattern" changes:"stop" enum:"confidence|improvement|checklist|multi_strategy" doc:"Presets: what adapts, what ends the loop, what it returns."`
+	Preset  string  `yaml:"preset" changes:"scores" enum:"base|qa_specialist|coordinator|financial_analyst|risk_analyst" doc:"Phase limits of a role: planning, execution, refinement."`
+	Agent   *Agent  `yaml:"agent" changes:"path" doc:"What executes one iteration; strategies and phases may override it." also:"llm"`
+	Prompt  *Prompt `yaml:"prompt" changes:"requests" doc:"What the agent is sent; {{ }} holds CEL." also:"template instructions message messages"`
 
-	Workspace *Workspace `yaml:"workspace" doc:"A folder for every run, in which its programs work."`
+	Workspace *Workspace `yaml:"workspace" changes:"path" doc:"A folder for every run, in which its programs work."`
 
-	Phases     []Phase    `yaml:"phases" minlen:"1" doc:"Named stages in their order."`
-	Strategies []Strategy `yaml:"strategies" minlen:"1" doc:"Approaches tried in their order (pattern multi_strategy)."`
+	Phases     []Phase    `yaml:"phases" changes:"path" minlen:"1" doc:"Named stages in their order."`
+	Strategies []Strategy `yaml:"strategies" changes:"path" minlen:"1" doc:"Approaches tried in their order (pattern multi_strategy)."`
 
 	// MaxIterations is short for terminate.max_iterations, to which it was moved: see EffectiveMax.
-	MaxIterations source.Maybe[int] `yaml:"max_iterations" min:"1" doc:"Short for terminate.max_iterations." also:"max_turns max_rounds max_attempts"`
-	User          *User             `yaml:"user" doc:"Answers the agent where it calls no tool."`
-	Evaluate      *Evaluate         `yaml:"evaluate" doc:"How an iteration is judged inside the loop. It never sees the target."`
-	Terminate     Tree              `yaml:"terminate" doc:"Conditions that end the loop by design." also:"stop until stop_when exit conditions"`
-	Guards        Guards            `yaml:"guards" doc:"Limits that end the loop for safety."`
-	OnError       *OnError          `yaml:"on_error" doc:"What happens after a failed iteration."`
+	MaxIterations source.Maybe[int] `yaml:"max_iterations" changes:"stop" min:"1" doc:"Short for terminate.max_iterations." also:"max_turns max_rounds max_attempts"`
+	User          *User             `yaml:"user" changes:"requests" doc:"Answers the agent where it calls no tool."`
+	Evaluate      *Evaluate         `yaml:"evaluate" changes:"evaluation" doc:"How an iteration is judged inside the loop. It never sees the target."`
+	Terminate     Tree              `yaml:"terminate" changes:"stop" doc:"Conditions that end the loop by design." also:"stop until stop_when exit conditions"`
+	Guards        Guards            `yaml:"guards" changes:"stop" doc:"Limits that end the loop for safety."`
+	OnError       *OnError          `yaml:"on_error" changes:"stop" doc:"What happens after a failed iteration."`
 
 	// Tree is the text it was decoded from, with presets of its role and `set` applied.
 	Tree *source.Node `yaml:",here"`
@@ -59,23 +60,23 @@ const (
 
 // Phase is a named stage inside a loop.
 type Phase struct {
-	Name          string  `yaml:"name" need:"required" minlen:"1"`
-	Prompt        *Prompt `yaml:"prompt" doc:"Default: the loop's."`
-	Agent         *Agent  `yaml:"agent" doc:"Overrides of the loop's agent in this phase."`
-	Reply         Reply   `yaml:"reply" enum:"text|json"`
-	Tools         *[]Tool `yaml:"tools" doc:"The tools of this phase; [] means none."`
-	MaxIterations int     `yaml:"max_iterations" min:"1" doc:"The phase ends after so many of its iterations; absent: no limit."`
-	Until         *Expr   `yaml:"until" doc:"The phase also ends after an iteration at which this holds (CEL)."`
+	Name          string  `yaml:"name" changes:"requests" need:"required" minlen:"1"`
+	Prompt        *Prompt `yaml:"prompt" changes:"requests" doc:"Default: the loop's."`
+	Agent         *Agent  `yaml:"agent" changes:"path" doc:"Overrides of the loop's agent in this phase."`
+	Reply         Reply   `yaml:"reply" changes:"path" enum:"text|json"`
+	Tools         *[]Tool `yaml:"tools" changes:"requests" doc:"The tools of this phase; [] means none."`
+	MaxIterations int     `yaml:"max_iterations" changes:"stop" min:"1" doc:"The phase ends after so many of its iterations; absent: no limit."`
+	Until         *Expr   `yaml:"until" changes:"stop" doc:"The phase also ends after an iteration at which this holds (CEL)."`
 
 	Node *source.Node `yaml:",here"`
 }
 
 // Strategy is one approach of a multi_strategy loop.
 type Strategy struct {
-	Name          string  `yaml:"name" need:"required" minlen:"1"`
-	Prompt        *Prompt `yaml:"prompt" doc:"Default: the loop's."`
-	Agent         *Agent  `yaml:"agent" doc:"Overrides of the loop's agent for this strategy."`
-	MaxIterations int     `yaml:"max_iterations" min:"1" doc:"1 unless it says more."`
+	Name          string  `yaml:"name" changes:"requests" need:"required" minlen:"1"`
+	Prompt        *Prompt `yaml:"prompt" changes:"requests" doc:"Default: the loop's."`
+	Agent         *Agent  `yaml:"agent" changes:"path" doc:"Overrides of the loop's agent for this strategy."`
+	MaxIterations int     `yaml:"max_iterations" changes:"stop" min:"1" doc:"1 unless it says more."`
 
 	Node *source.Node `yaml:",here"`
 }
@@ -101,6 +102,7 @@ type Value struct {
 	// Parameter says that set and sweep could say it: it is a scalar. The others (texts, expressions, lists) only make loops
 	// different.
 	Parameter bool
+	Class     Class
 }
 
 // Values are all values of a loop that are not zero, in the order of the language.
@@ -110,16 +112,21 @@ func (l *Loop) Values() []Value {
 	return w.leaves
 }
 
-type leafWalker struct{ leaves []Value }
+type leafWalker struct {
+	leaves []Value
+	class  Class // of the key that is walked
+}
 
 func (w *leafWalker) add(path string, value any, parameter bool) {
-	w.leaves = append(w.leaves, Value{path, value, parameter})
+	w.leaves = append(w.leaves, Value{path, value, parameter, w.class})
 }
 
 // fields walks a struct by its yaml tags.
 func (w *leafWalker) fields(v reflect.Value, path string) {
+	outer := w.class
 	for _, key := range keysOf(v.Type()) {
 		field := v.Field(key.field)
+		w.class = cmp.Or(key.class, outer)
 		switch {
 		case field.IsZero():
 		case key.inline:
@@ -128,6 +135,7 @@ func (w *leafWalker) fields(v reflect.Value, path string) {
 			w.value(field, join(path, key.name))
 		}
 	}
+	w.class = outer
 }
 
 // key is a field that has a YAML key, or whose fields have keys of the same level.
@@ -135,6 +143,7 @@ type key struct {
 	field  int
 	name   string
 	inline bool
+	class  Class // "": that of what holds it
 }
 
 // keys are those of the types met so far: sweeps walk loops by the hundred thousand.
@@ -148,7 +157,7 @@ func keysOf(t reflect.Type) []key {
 	for i := range t.NumField() {
 		name, option, _ := strings.Cut(t.Field(i).Tag.Get("yaml"), ",")
 		if inline := option == "inline"; inline || name != "" && name != "-" {
-			all = append(all, key{i, name, inline})
+			all = append(all, key{i, name, inline, Class(t.Field(i).Tag.Get("changes"))})
 		}
 	}
 	keys.Store(t, all)
@@ -226,7 +235,10 @@ func unlessOff(value any, off bool) any {
 func (w *leafWalker) plain(v reflect.Value, path string) {
 	switch v.Kind() {
 	case reflect.Pointer:
-		w.value(v.Elem(), path)
+		before := len(w.leaves)
+		if w.value(v.Elem(), path); len(w.leaves) == before {
+			w.add(path, "{}", false) // a mapping without values says something, too
+		}
 	case reflect.Struct:
 		w.fields(v, path)
 	case reflect.Slice:
@@ -243,6 +255,9 @@ func (w *leafWalker) plain(v reflect.Value, path string) {
 
 // list walks items by their names, or by what they are where that is built in; the others by their number.
 func (w *leafWalker) list(v reflect.Value, path string) {
+	if v.Len() == 0 && !v.IsNil() {
+		w.add(path, "[]", false)
+	}
 	for i := range v.Len() {
 		item := reflect.Indirect(v.Index(i))
 		at := join(path, fmt.Sprint(i))

@@ -362,7 +362,7 @@ func (l *loader) hash(loop *Loop, file *loopFile, leaves []Value) string {
 		line = append(append(append(line, '='), reflect.TypeOf(leaf.Value).String()...), ':')
 		h.Write(append(strconv.AppendQuote(line, text), '\n'))
 	}
-	for i, stage := range loop.Stages() {
+	for _, stage := range loop.Stages() {
 		for _, argument := range stage.Agent.Command {
 			l.hashFile(h, file.folder, argument)
 		}
@@ -371,7 +371,6 @@ func (l *loader) hash(loop *Loop, file *loopFile, leaves []Value) string {
 				fmt.Fprintf(h, "delegate %q=%s\n", delegate.Name, delegate.Resolved.hash)
 			}
 		}
-		loop.hashBare(h, i, stage.Agent)
 	}
 	for _, t := range loop.tools() {
 		for _, argument := range t.programArguments() {
@@ -384,20 +383,6 @@ func (l *loader) hash(loop *Loop, file *loopFile, leaves []Value) string {
 		}
 	}
 	return hex.EncodeToString(h.Sum(nil)[:16])
-}
-
-// hashBare adds what has no values: a memory without limits, and empty lists, which take the loop's tools or delegates
-// away.
-func (loop *Loop) hashBare(h io.Writer, stage int, agent *Agent) {
-	if agent.Memory != nil {
-		fmt.Fprintf(h, "stage %d has a memory\n", stage)
-	}
-	if loop.Agent != nil && len(agent.Tools) == 0 && len(loop.Agent.Tools) > 0 {
-		fmt.Fprintf(h, "stage %d has no tools\n", stage)
-	}
-	if loop.Agent != nil && len(agent.Delegates) == 0 && len(loop.Agent.Delegates) > 0 {
-		fmt.Fprintf(h, "stage %d has no delegates\n", stage)
-	}
 }
 
 // programArguments are those of the program that the tool is, or that its server is.

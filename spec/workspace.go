@@ -12,17 +12,17 @@ import (
 // Workspace is the folder that every run of a loop gets for itself: what it begins with, what is kept of its states, and
 // what the programs in it can reach.
 type Workspace struct {
-	From        *Seed            `yaml:"from" doc:"What it begins with: CEL that gives the path of a folder, a .tar, .tar.gz or .zip; or {git, ref}, two texts in which {{ }} holds CEL. Default: an empty folder."`
-	Files       *Expr            `yaml:"files" doc:"CEL: a map of paths to contents, which are written over it."`
-	Setup       *Setup           `yaml:"setup" doc:"A program that prepares it, once for all runs of a task."`
-	Git         bool             `yaml:"git" doc:"Make a Git repository of a folder that has none."`
-	Reset       string           `yaml:"reset" enum:"never|iteration|strategy|phase" doc:"What begins with the first state again (default never: iterations build on each other)."`
-	Ignore      []string         `yaml:"ignore" doc:"Paths that snapshots leave out, as .gitignore writes them. A .gitignore in the workspace does not count."`
-	ScoreIgnore []string         `yaml:"score_ignore" doc:"Paths that make no difference to scores (default .git/, __pycache__/, *.pyc)."`
-	Snapshot    string           `yaml:"snapshot" enum:"iteration|step" doc:"When its state is kept: after each iteration (default), or also when a model call of the program arrives."`
-	Keep        string           `yaml:"keep" enum:"never|failed|always" doc:"Which workspaces stay on disk after their run (default never)."`
-	Sandbox     *Sandbox         `yaml:"sandbox" doc:"What programs in it can reach: none (default), bubblewrap, or {container: {image}}."`
-	Limits      *WorkspaceLimits `yaml:"limits" doc:"How large it may become."`
+	From        *Seed            `yaml:"from" changes:"path" doc:"What it begins with: CEL that gives the path of a folder, a .tar, .tar.gz or .zip; or {git, ref}, two texts in which {{ }} holds CEL. Default: an empty folder."`
+	Files       *Expr            `yaml:"files" changes:"path" doc:"CEL: a map of paths to contents, which are written over it."`
+	Setup       *Setup           `yaml:"setup" changes:"path" doc:"A program that prepares it, once for all runs of a task."`
+	Git         bool             `yaml:"git" changes:"path" doc:"Make a Git repository of a folder that has none."`
+	Reset       string           `yaml:"reset" changes:"path" enum:"never|iteration|strategy|phase" doc:"What begins with the first state again (default never: iterations build on each other)."`
+	Ignore      []string         `yaml:"ignore" changes:"path" doc:"Paths that snapshots leave out, as .gitignore writes them. A .gitignore in the workspace does not count."`
+	ScoreIgnore []string         `yaml:"score_ignore" changes:"scores" doc:"Paths that make no difference to scores (default .git/, __pycache__/, *.pyc)."`
+	Snapshot    string           `yaml:"snapshot" changes:"scores" enum:"iteration|step" doc:"When its state is kept: after each iteration (default), or also when a model call of the program arrives."`
+	Keep        string           `yaml:"keep" changes:"scores" enum:"never|failed|always" doc:"Which workspaces stay on disk after their run (default never)."`
+	Sandbox     *Sandbox         `yaml:"sandbox" changes:"path" doc:"What programs in it can reach: none (default), bubblewrap, or {container: {image}}."`
+	Limits      *WorkspaceLimits `yaml:"limits" changes:"path" doc:"How large it may become."`
 
 	Node *source.Node `yaml:",here"`
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"time"
 
@@ -546,10 +545,6 @@ func (p *pair) kills(recorded *record.Iteration) bool {
 // exceeds is cautious at the very moment.
 func exceeds(took, limit time.Duration) bool { return limit > 0 && took >= limit }
 
-// retraced are the fields of an agent that converses which show in its requests,
-// or in how many of them it makes.
-var retraced = []string{"tools", "delegates", "memory", "max_steps", "tool_choice", "warn_remaining"}
-
 // others are the tools and delegates of an agent that are other ones than in the
 // recorded loop, by their names: why.
 type others struct {
@@ -599,7 +594,7 @@ func (c *comparison) conversation(p *pair, t, r *spec.Agent) {
 	for i := range t.Delegates {
 		p.tools.compareDelegate(&t.Delegates[i], r.Delegates)
 	}
-	if !declaredAlike(reflect.ValueOf(&c.target.User).Elem(), reflect.ValueOf(&c.recorded.User).Elem()) {
+	if len(spec.Differences(c.target.User, c.recorded.User)) > 0 {
 		p.shown, p.user = otherUser, true
 		p.player = (modelOf(c.target.User) == "") != (modelOf(c.recorded.User) == "")
 	}
@@ -622,34 +617,14 @@ func (o *others) compare(t *spec.Tool, recorded []spec.Tool) {
 	if i < 0 {
 		return // the recorded agent could not call it
 	}
-	fields := slices.DeleteFunc(differing(t, &recorded[i]), func(field string) bool {
-		return slices.Contains(described, field)
-	})
-	switch {
-	case len(fields) == 0:
-	case len(fields) == 1 && fields[0] == "timeout":
-		o.timeouts[name] = timeouts{t.Timeout, recorded[i].Timeout}
-	default:
-		o.tools[name] = fmt.Sprintf("%s of the tool %q differs, and it is called", fields[0], name)
-	}
-}
-
-// described are the fields of a tool that the model is told, and success, which
-// package stop goes by.
-var described = []string{"name", "description", "parameters", "success"}
-
-// differOnlyInSuccess reports whether two lists of tools are alike but for whether the
-// loop believes in a run that one of them ends, which package stop decides.
-func differOnlyInSuccess(a, b []spec.Tool) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if fields := differing(&a[i], &b[i]); len(fields) > 1 || len(fields) == 1 && fields[0] != "success" {
-			return false
+	for _, d := range spec.Differences(t, &recorded[i]) {
+		switch {
+		case d.Path == "timeout":
+			o.timeouts[name] = timeouts{t.Timeout, recorded[i].Timeout}
+		case d.Class == spec.ChangesPath:
+			o.tools[name] = fmt.Sprintf("%s of the tool %q differs, and it is called", d.Path, name)
 		}
 	}
-	return true
 }
 
 // nameOf is what a model calls a tool by that is not of a server.
@@ -673,12 +648,10 @@ func (o *others) compareServers(target, recorded []spec.Tool) {
 	}
 	for i := range target {
 		t, r := target[i], recorded[i]
-		if fields := slices.DeleteFunc(differing(t.MCP, r.MCP), func(field string) bool { return field == "only" || field == "shared" }); len(fields) > 0 {
-			o.servers = fmt.Sprintf("mcp.%s differs, and a tool of the server is called", fields[0])
-		}
-		t.MCP, r.MCP = nil, nil
-		if fields := differing(&t, &r); len(fields) > 0 {
-			o.servers = fmt.Sprintf("%s of a server of tools differs, and it is called", fields[0])
+		for _, d := range spec.Differences(&t, &r) {
+			if d.Class != spec.ChangesRequests {
+				o.servers = fmt.Sprintf("%s of a server of tools differs, and it is called", d.Path)
+			}
 		}
 	}
 }
@@ -689,15 +662,13 @@ func (o *others) compareDelegate(d *spec.Delegate, recorded []spec.Delegate) {
 		return
 	}
 	r := &recorded[i]
-	names := slices.DeleteFunc(differing(d, r), func(name string) bool { return name == "description" })
-	if d.Resolved != nil && r.Resolved != nil {
-		names = slices.DeleteFunc(names, func(name string) bool { return name == "loop" })
-		if d.Resolved.Hash() != r.Resolved.Hash() {
-			names = append(names, "its loop")
+	for _, differs := range spec.Differences(d, r) {
+		if differs.Class == spec.ChangesPath && (differs.Path != "loop" || d.Resolved == nil || r.Resolved == nil) {
+			o.tools[d.Name] = fmt.Sprintf("%s of the delegate %q differs, and it is handed a task", differs.Path, d.Name)
 		}
 	}
-	if len(names) > 0 {
-		o.tools[d.Name] = fmt.Sprintf("%s of the delegate %q differs, and it is handed a task", names[0], d.Name)
+	if d.Resolved != nil && r.Resolved != nil && d.Resolved.Hash() != r.Resolved.Hash() {
+		o.tools[d.Name] = fmt.Sprintf("its loop of the delegate %q differs, and it is handed a task", d.Name)
 	}
 }
 

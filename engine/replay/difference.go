@@ -53,11 +53,18 @@ type evaluation struct {
 // comparison is a difference in the making.
 type comparison struct {
 	recorded, target *spec.Loop
-	minDelta         bool // since_improvement counts otherwise
+	minDelta         bool   // since_improvement counts otherwise
+	path             string // why the loops take another path beside what their stages do
 }
 
 func differenceOf(recorded, target *spec.Loop, minDelta bool) difference {
-	c := &comparison{recorded, target, minDelta}
+	c := &comparison{recorded: recorded, target: target, minDelta: minDelta}
+	for _, d := range spec.Differences(target, recorded) {
+		section, _, _ := strings.Cut(d.Path, ".")
+		if d.Class == spec.ChangesPath && !slices.Contains([]string{"agent", "phases", "strategies"}, section) { // those are compared by stages
+			c.path = cmp.Or(c.path, d.Path+" differs")
+		}
+	}
 	d := difference{values: c.values(), evaluation: c.evaluation()}
 	for _, t := range target.Stages() {
 		s := stage{model: t.Agent.Model != "" || t.Agent.A2A != "", within: stop.IterationLimits(t.Agent), refuses: t.Agent.OnLimit == "refuse", with: map[string]pair{}}
@@ -112,28 +119,28 @@ func valuesOf(l *spec.Loop) map[string][]any {
 	return values
 }
 
-// hashed are the fields of an agent that show in the hash of its request.
-var hashed = []string{"model", "command", "system", "temperature", "top_p", "max_output_tokens", "seed"}
-
 func (c *comparison) pair(t, r *spec.Stage) pair {
 	p := pair{
 		timeout: t.Agent.Timeout, recordedTimeout: r.Agent.Timeout,
 		within: stop.IterationLimits(t.Agent), recordedWithin: stop.IterationLimits(r.Agent),
+		hidden: c.path,
 	}
 	p.converses = c.target.Converses(t.Agent)
-	for _, field := range differing(t.Agent, r.Agent) {
+	for _, d := range spec.Differences(t.Agent, r.Agent) {
+		section, _, _ := strings.Cut(d.Path, ".")
+		differs, used := fmt.Sprintf("agent.%s differs", d.Path), false
+		if section == "tools" || section == "delegates" {
+			differs, used = fmt.Sprintf("agent.%s differs", section), p.converses // they are compared where they were used
+		}
 		switch {
-		case field == "timeout":
-		case (field == "max_steps" || field == "steps_of") && t.Agent.Command != nil && r.Agent.Command != nil: // its calls tell
-		case field == "tools" && differOnlyInSuccess(t.Agent.Tools, r.Agent.Tools):
-		case p.converses && field == "max_steps" && t.Agent.WarnRemaining > 0:
+		case d.Class == spec.ChangesPath && !used:
+			p.hidden = cmp.Or(p.hidden, differs)
+		case d.Class == spec.ChangesPath, d.Class == spec.ChangesRequests:
+			p.shown = cmp.Or(p.shown, differs)
+		case p.converses && d.Path == "max_steps" && t.Agent.WarnRemaining > 0:
 			p.shown = "agent.max_steps differs, and warn_remaining tells the agent how many steps remain"
-		case p.converses && slices.Contains(retraced, field):
-			p.shown = fmt.Sprintf("agent.%s differs", field)
-		case slices.Contains(hashed, field):
-			p.shown = fmt.Sprintf("agent.%s differs", field)
-		default:
-			p.hidden = fmt.Sprintf("agent.%s differs", field)
+		case p.converses && d.Path == "max_steps":
+			p.shown = cmp.Or(p.shown, differs) // in how many requests it makes
 		}
 	}
 	if textOf(t.Prompt) != textOf(r.Prompt) {
@@ -208,9 +215,9 @@ func (c *comparison) evaluation() evaluation {
 	}
 	reads := evaluationReads(e)
 	v := evaluation{readsJudging: readsAny(reads, ofJudging), readsStage: readsAny(reads, ofStages)}
-	for _, field := range differing(e, before) {
-		if field != "from_phase" {
-			v.why = fmt.Sprintf("evaluate.%s differs", field)
+	for _, d := range spec.Differences(e, before) {
+		if d.Path != "from_phase" {
+			v.why = cmp.Or(v.why, fmt.Sprintf("evaluate.%s differs", d.Path))
 		}
 	}
 	if passes(c.target) != passes(c.recorded) {
@@ -359,78 +366,4 @@ func textOf(p *spec.Prompt) string {
 		return ""
 	}
 	return p.Text
-}
-
-// differing names the YAML keys in which two concepts of the language differ, but for
-// some.
-func differing[T any](a, b *T, but ...string) []string {
-	var names []string
-	x, y := reflect.ValueOf(a).Elem(), reflect.ValueOf(b).Elem()
-	for i := range x.NumField() {
-		if key := keyOf(x.Type().Field(i)); key != "" && !slices.Contains(but, key) && !declaredAlike(x.Field(i), y.Field(i)) {
-			names = append(names, key)
-		}
-	}
-	return names
-}
-
-// keyOf is the YAML key of a field, "" for one that is not declared, such as a
-// place in the file.
-func keyOf(f reflect.StructField) string {
-	key, option, _ := strings.Cut(f.Tag.Get("yaml"), ",")
-	if key == "-" {
-		return ""
-	}
-	if option == "inline" {
-		return f.Name
-	}
-	return key
-}
-
-// declaredAlike reports whether two values were declared alike. Expressions and
-// prompts are their texts.
-func declaredAlike(a, b reflect.Value) bool {
-	switch x := a.Interface().(type) {
-	case *spec.Expr:
-		y := b.Interface().(*spec.Expr)
-		return (x == nil) == (y == nil) && (x == nil || x.Text == y.Text)
-	case spec.Headers:
-		return reflect.DeepEqual(x, b.Interface())
-	case *spec.Prompt:
-		y := b.Interface().(*spec.Prompt)
-		return (x == nil) == (y == nil) && (x == nil || x.Text == y.Text)
-	}
-	switch a.Kind() {
-	case reflect.Pointer:
-		if a.IsNil() || b.IsNil() {
-			return a.IsNil() && b.IsNil()
-		}
-		return declaredAlike(a.Elem(), b.Elem())
-	case reflect.Slice:
-		return listsAlike(a, b)
-	case reflect.Struct:
-		return structsAlike(a, b)
-	}
-	return a.Equal(b)
-}
-
-func listsAlike(a, b reflect.Value) bool {
-	if a.Len() != b.Len() {
-		return false
-	}
-	for i := range a.Len() {
-		if !declaredAlike(a.Index(i), b.Index(i)) {
-			return false
-		}
-	}
-	return true
-}
-
-func structsAlike(a, b reflect.Value) bool {
-	for i := range a.NumField() {
-		if keyOf(a.Type().Field(i)) != "" && !declaredAlike(a.Field(i), b.Field(i)) {
-			return false
-		}
-	}
-	return true
 }

@@ -15,10 +15,10 @@ func TestWhatPointsServe(t *testing.T) {
 	for _, c := range []struct{ name, loop, target, why string }{
 		{"itself", plain, plain, ""},
 		{"conditions and guards", plain, plainLoop + "terminate: {no_improvement: {patience: 2}, timeout: {after: 5s, cancel: false}}\nguards: {stagnation: {window: 2}}\n", ""},
-		{"the model", plain, strings.Replace(plain, "model: m", "model: n", 1), "agent differs"},
+		{"the model", plain, strings.Replace(plain, "model: m", "model: n", 1), "agent.model differs"},
 		{"the prompt", plain, strings.Replace(plain, "hello", "hi", 1), "prompt differs"},
-		{"the evaluation", plain, strings.Replace(plain, "0.5", "0.6", 1), "evaluate differs"},
-		{"on_error", plain, plain + "on_error: {continue_if: 'true'}\n", "on_error differs"},
+		{"the evaluation", plain, strings.Replace(plain, "0.5", "0.6", 1), "evaluate.confidence differs"},
+		{"on_error", plain, plain + "on_error: {continue_if: 'true'}\n", "on_error.continue_if differs"},
 		{"a timeout that cancels", plain, plain + "terminate: {timeout: 5s}\n", "cancel"},
 		{"the same timeout", plain + "terminate: {timeout: 5s}\n", plain + "terminate: {timeout: 5s, no_improvement: {patience: 2}}\n", ""},
 		{"a limit that the prompt reads", left + "max_iterations: 4\n", left + "max_iterations: 5\n", "param.max_iterations"},

@@ -390,6 +390,8 @@ func (s *stage) apart(before, after *spec.Stage, followed bool) string {
 		return p.hidden
 	case p.shown != "":
 		return p.shown
+	case len(p.tools.tools)+len(p.tools.timeouts) > 0 || p.tools.servers != "":
+		return "agent.tools differs"
 	case p.timeout != p.recordedTimeout:
 		return "agent.timeout differs"
 	case p.within != p.recordedWithin:

@@ -259,7 +259,6 @@ func TestDifferencesThatNoHashShows(t *testing.T) {
 		"agent: {model: m}\nprompt: hello\n":                                                    "texts",
 		"agent: {model: m, reply: json, final_response: output.x == 2}\nprompt: hello\n":        "agent.final_response differs",
 		"agent: {model: m, reply: json, tools: [{name: t, command: [x]}]}\nprompt: hello\n":     "agent.tools differs",
-		"agent: {model: m, reply: json, max_steps: 3}\nprompt: hello\n":                         "agent.max_steps differs",
 		"agent: {model: m, reply: json, seed: 3}\nprompt: hello\n":                              "agent.seed differs",
 		"agent: {model: m, reply: json, warn_remaining: 1}\nprompt: hello\nmax_iterations: 3\n": "agent.warn_remaining differs",
 		"agent: {model: m, reply: json, system: 'be {{ iteration }}'}\nprompt: hello\n":         "agent.system differs",

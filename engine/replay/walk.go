@@ -388,8 +388,10 @@ func (p *Points) serves(l *spec.Loop, rules *stop.Rules) string {
 	if p.cancels != cancelsOf(rules) {
 		return "timeouts cancel at different times"
 	}
-	for _, key := range differing(p.loop, l, stopping...) {
-		return key + " differs"
+	for _, d := range spec.Differences(p.loop, l) {
+		if section, _, _ := strings.Cut(d.Path, "."); d.Class != spec.ChangesScores && !slices.Contains(conditions, section) {
+			return d.Path + " differs"
+		}
 	}
 	return p.tells(l)
 }
@@ -413,8 +415,8 @@ func (p *Points) tells(l *spec.Loop) string {
 	return ""
 }
 
-// stopping are the keys of a loop that only say when a run stops.
-var stopping = []string{"loop", "preset", "max_iterations", "terminate", "guards"}
+// conditions are the keys of a loop that points evaluate.
+var conditions = []string{"max_iterations", "terminate", "guards"}
 
 // pathReads are the variables that decide on what is sent and how it is judged.
 func pathReads(l *spec.Loop) (reads []string) {
