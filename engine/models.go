@@ -291,7 +291,7 @@ func (m *Parts) tool(l *spec.Loop, declared *spec.Tool) (tool.Tool, error) {
 func defines(declared *spec.Tool) tool.Definition {
 	defined := tool.Definition{
 		Name: declared.Name, Description: declared.Description, Parameters: json.RawMessage(declared.Parameters),
-		Pure: declared.Pure, Retries: declared.Retries, Timeout: cmp.Or(declared.Timeout, tool.DefaultTimeout),
+		Pure: declared.Pure, Retries: declared.Retries, Timeout: cmp.Or(declared.Timeout, spec.DefaultToolTimeout),
 	}
 	if declared.BreaksLoop {
 		defined.Breaks = record.ReasonToolEnded

@@ -88,7 +88,7 @@ func evaluatorHash(l *spec.Loop) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "pattern %v\n", l.Pattern)
 	for _, v := range l.Values() {
-		if strings.HasPrefix(v.Path, "evaluate") || strings.HasSuffix(v.Path, "agent.output") {
+		if strings.HasPrefix(v.Path, "evaluate") || strings.HasSuffix(v.Path, "agent.output") || strings.HasPrefix(v.Path, "workspace") && v.Class == spec.ChangesPath {
 			fmt.Fprintf(h, "%s %v\n", v.Path, v.Value)
 		}
 	}

@@ -152,6 +152,12 @@ func (l *Loop) RepliesText() bool {
 	return !slices.ContainsFunc(l.Stages(), func(s Stage) bool { return s.Agent.Model == "" || s.Agent.Reply == ReplyJSON })
 }
 
+// The limits of time where a loop declares none: of a program, and of one use of a tool.
+const (
+	DefaultProgramTimeout = 10 * time.Minute
+	DefaultToolTimeout    = time.Minute
+)
+
 // StepsOfMain is steps_of where the main conversation of a program alone counts.
 const StepsOfMain = "main"
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/spec"
 )
 
 // freezing is how long the processes of a program may take until all stand still.
@@ -37,7 +38,7 @@ type Running struct {
 // Start starts the program; it runs until it ends, its time is over or the context is.
 func (p *Program) Start(ctx context.Context, stdin []byte) (*Running, error) {
 	stdout := newCapture(cmp.Or(p.MaxOutput, defaultMaxOutput))
-	r := p.launch(ctx, bytes.NewReader(stdin), stdout, cmp.Or(p.Timeout, defaultTimeout), func() {})
+	r := p.launch(ctx, bytes.NewReader(stdin), stdout, cmp.Or(p.Timeout, spec.DefaultProgramTimeout), func() {})
 	r.stdout = stdout
 	if !r.hasBegun() {
 		return nil, r.whyNot(ctx)
@@ -127,7 +128,7 @@ func (r *Running) Wait() (Finished, error) {
 	done := Finished{Stdout: r.stdout.Bytes(), Stderr: string(r.stderr.Bytes())}
 	done.Duration, done.Frozen = r.clock.times()
 	why := context.Cause(r.ctx)
-	limit := cmp.Or(p.Timeout, defaultTimeout)
+	limit := cmp.Or(p.Timeout, spec.DefaultProgramTimeout)
 	switch {
 	case errors.Is(why, errTime):
 		done.Duration = limit

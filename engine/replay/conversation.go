@@ -538,7 +538,7 @@ func (p *pair) kills(recorded *record.Iteration) bool {
 		return false
 	}
 	c := &recorded.Calls[0]
-	limit, was := cmp.Or(p.timeout, defaultProgramTimeout), cmp.Or(p.recordedTimeout, defaultProgramTimeout)
+	limit, was := cmp.Or(p.timeout, spec.DefaultProgramTimeout), cmp.Or(p.recordedTimeout, spec.DefaultProgramTimeout)
 	return limit <= was || c.Duration < was
 }
 
@@ -567,17 +567,9 @@ func (o *others) other(c *record.ToolCall) string {
 	return o.servers
 }
 
-// defaultToolTimeout is that of a tool which declares none.
-const defaultToolTimeout = time.Minute
-
 // inTime reports whether both timeouts leave a call alone.
 func (t *timeouts) inTime(c *record.ToolCall) bool {
-	limit := defaultToolTimeout
-	for _, timeout := range []time.Duration{t.target, t.recorded} {
-		if timeout > 0 {
-			limit = min(limit, timeout)
-		}
-	}
+	limit := min(cmp.Or(t.target, spec.DefaultToolTimeout), cmp.Or(t.recorded, spec.DefaultToolTimeout))
 	return c.Error == nil && c.Duration < limit
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/stop"
+	"github.com/agentbench/agentbench/spec"
 )
 
 // refusedCall is the first call that a program made in the iteration and that the configuration refuses, by its place among the
@@ -145,9 +146,6 @@ func (w *walk) timeOut(p *pass, at time.Duration) {
 	p.Workspace = &record.Workspace{Tree: tree}
 }
 
-// defaultProgramTimeout is agent.timeout of a program that declares none.
-const defaultProgramTimeout = 10 * time.Minute
-
 // overtime is when agent.timeout kills the program of an iteration; ok is false where the program ends
 // before that.
 func (w *walk) overtime(p *pass, recorded *record.Iteration) (at time.Duration, ok bool) {
@@ -155,8 +153,8 @@ func (w *walk) overtime(p *pass, recorded *record.Iteration) (at time.Duration, 
 		return 0, false
 	}
 	pair, _ := w.differ.pair(w.state.Next().StageIndex(), recorded)
-	limit, c := cmp.Or(pair.timeout, defaultProgramTimeout), &recorded.Calls[0]
-	return c.Start + limit, limit != cmp.Or(pair.recordedTimeout, defaultProgramTimeout) && c.Duration >= limit
+	limit, c := cmp.Or(pair.timeout, spec.DefaultProgramTimeout), &recorded.Calls[0]
+	return c.Start + limit, limit != cmp.Or(pair.recordedTimeout, spec.DefaultProgramTimeout) && c.Duration >= limit
 }
 
 // killProgram kills the program of an iteration that takes longer than it may. The iteration fails; what

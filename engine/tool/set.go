@@ -19,10 +19,6 @@ import (
 	"github.com/agentbench/agentbench/spec/source"
 )
 
-// DefaultTimeout is that of one try of a program, an endpoint or a server's tool
-// which declares none.
-const DefaultTimeout = 60 * time.Second
-
 // Options are what the tools of several sets share. The zero Options share nothing.
 type Options struct {
 	Memory  *Memory  // of pure tools; nil: all are asked
