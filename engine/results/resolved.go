@@ -551,22 +551,44 @@ func (r *Resolved) takeModels(now *Resolved) error {
 	if err := decode(now.Suite.Get("models"), &current); err != nil {
 		return err
 	}
-	loops, err := json.Marshal(r.Configurations)
-	if err != nil {
-		return err
-	}
-	for _, model := range current {
-		quoted, err := json.Marshal(model.Key)
-		if err != nil {
+	asked := map[string]bool{}
+	for _, loop := range slices.Concat(r.Configurations, r.Delegates) {
+		var plain any
+		if err := decode(loop.Value, &plain); err != nil {
 			return err
 		}
-		if old.Get(model.Key) == nil || !bytes.Contains(loops, append([]byte(`"model":`), quoted...)) {
+		modelsIn(plain, asked)
+	}
+	for _, model := range current {
+		if old.Get(model.Key) == nil || !asked[model.Key] {
 			old.Set(model.Key, model.Value)
 		}
 	}
 	text, err := json.Marshal(old)
 	r.Suite.Set("models", text)
 	return err
+}
+
+// modelsIn adds the models that a loop names: under model, and those of its programs under models.
+func modelsIn(loop any, names map[string]bool) {
+	switch v := loop.(type) {
+	case []any:
+		for _, element := range v {
+			modelsIn(element, names)
+		}
+	case map[string]any:
+		for key, element := range v {
+			if name, ok := element.(string); ok && key == "model" {
+				names[name] = true
+			}
+			if served, ok := element.(map[string]any); ok && key == "models" {
+				for _, name := range served {
+					names[fmt.Sprint(name)] = true
+				}
+			}
+			modelsIn(element, names)
+		}
+	}
 }
 
 // Keys that change which runs are made, how fast, or how they are judged

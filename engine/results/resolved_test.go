@@ -156,3 +156,21 @@ func TestSpecsOfAnotherShapeAreToldInPlainWords(t *testing.T) {
 		t.Errorf("a configuration without its loop: %v", err)
 	}
 }
+
+// A model that a recorded loop asks stays as it was recorded, also where a delegate asks it or a program is served by it.
+func TestModelsThatLoopsAskStay(t *testing.T) {
+	models := func(of string) json.RawMessage {
+		return json.RawMessage(strings.ReplaceAll(`{"agent":"OF","delegate":"OF","served":"OF","judge":"OF"}`, "OF", of))
+	}
+	r := &Resolved{
+		Suite:          Object{{"models", models("recorded")}},
+		Configurations: Object{{"a", json.RawMessage(`{"agent":{"model":"agent"}}`)}, {"b", json.RawMessage(`{"phases":[{"agent":{"models":{"default":"served"}}}]}`)}},
+		Delegates:      Object{{"d", json.RawMessage(`{"agent":{"model":"delegate"}}`)}},
+	}
+	if err := r.takeModels(&Resolved{Suite: Object{{"models", models("now")}}}); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := string(r.Suite.Get("models")), `{"agent":"recorded","delegate":"recorded","served":"recorded","judge":"now"}`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
