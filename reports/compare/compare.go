@@ -468,5 +468,5 @@ func (c *Changes) Interval() (interval stats.Interval, ok bool) {
 		return stats.BonettPrice(above, below, len(c.tasks), stats.Level)
 	}
 	mean, _ := stats.ClusteredMean(groups)
-	return c.around(mean, groups, differing(sumsOf(groups)) < fewest(DefaultAlpha))
+	return c.around(mean, groups)
 }

@@ -33,11 +33,9 @@ func byMcNemar(wins, losses, n int, o *Options) estimate {
 	return e
 }
 
-// byFlips compares by the changes of tasks: Student's interval of their mean, or of the
-// ratio of the means, with standard errors by cluster, and the sign flips of the
-// clusters' sums.
-func (s *sample) byFlips(d *Difference, o *Options) estimate {
-	groups := s.groups()
+// byFlips compares by the changes of tasks: the interval of their mean, or Student's of the
+// ratio of the means, by clusters, and the sign flips of the clusters' sums.
+func (s *sample) byFlips(groups [][]float64, d *Difference, o *Options) estimate {
 	e := estimate{test: SignFlip}
 	var mean stats.Estimate
 	var known bool
@@ -52,7 +50,7 @@ func (s *sample) byFlips(d *Difference, o *Options) estimate {
 	sums := sumsOf(groups)
 	e.differing = differing(sums)
 	few := e.differing < fewest(o.Alpha)
-	e.bound(s.around(mean, groups, few))
+	e.bound(s.around(mean, groups))
 	if few && e.differing > 0 {
 		if least := float64(fewest(o.Alpha)*len(s.tasks)) / float64(e.differing); !(e.needed > least) { // or is not known
 			e.needed = least
@@ -68,36 +66,31 @@ func (s *sample) byFlips(d *Difference, o *Options) estimate {
 	return e
 }
 
-// around is the interval of the mean change of groups, few of which differ.
-func (s *sample) around(mean stats.Estimate, groups [][]float64, few bool) (stats.Interval, bool) {
-	if few && s.unit {
-		return sparse(groups)
+// around is the interval of the mean change: where the scores are from 0 to 1 one that
+// counts with rare large changes, else Student's, which assumes that there are none.
+func (s *sample) around(mean stats.Estimate, groups [][]float64) (stats.Interval, bool) {
+	if !s.unit {
+		return mean.Interval(stats.Level)
 	}
-	return mean.Interval(stats.Level)
+	bounded, ok := bounded(groups, -1)
+	if !ok {
+		return stats.Interval{}, false
+	}
+	return bounded.Interval(stats.Level), true
+}
+
+// bounded are the values of clusters, which are at most 1.
+func bounded(groups [][]float64, low float64) (*stats.Bounded, bool) {
+	units := make([]stats.Units, len(groups))
+	for i, group := range groups {
+		units[i] = stats.Units{Sum: stats.Sum(group), Size: float64(len(group)), Count: 1}
+	}
+	return stats.NewBounded(units, low, 1)
 }
 
 // mostFlipped is how many changes have their signs flipped. Of more the mean is
 // normal as well as anything can be told from 10,000 draws.
 const mostFlipped = 2000
-
-// sparse is the interval of a mean change of scores from 0 to 1 where hardly any
-// cluster changed, so that Student's would rest on a handful: that of Bonett and
-// Price, which counts one more change of 1 in either direction, for changes of
-// any size. Clusters weigh as much as they have tasks, as in the mean change.
-func sparse(groups [][]float64) (stats.Interval, bool) {
-	n := float64(len(groups) + 2)
-	var sum, squares, tasks float64
-	for _, group := range groups {
-		tasks += float64(len(group))
-	}
-	for _, group := range groups {
-		share := stats.Sum(group) * float64(len(groups)) / tasks
-		sum, squares = sum+share, squares+share*share
-	}
-	z, ok := stats.NormalQuantile((1 + stats.Level) / 2)
-	half := z * math.Sqrt(((squares+2)/n-(sum/n)*(sum/n))/n)
-	return stats.Interval{Low: max(-1, sum/n-half), High: min(1, sum/n+half)}, ok
-}
 
 // seedOf mixes the seed with the sample: the same sample draws the same flips,
 // and over many samples no draw is luckier than others.
@@ -195,15 +188,14 @@ func (d *Difference) compare(s *sample, o *Options) {
 	if !d.Score {
 		d.Wins, d.Losses = below, above
 	}
-	if d.Binary && s.single && !s.clustered {
+	groups := s.groups()
+	if len(groups) < len(s.tasks) {
+		d.Clusters, d.BaseClusters = len(groups), len(groups)
+	} else if d.Binary && s.single {
 		d.know(byMcNemar(above, below, len(s.tasks), o), o)
 		return
 	}
-	if s.clustered {
-		d.Clusters = len(s.groups())
-		d.BaseClusters = d.Clusters
-	}
-	d.know(s.byFlips(d, o), o)
+	d.know(s.byFlips(groups, d, o), o)
 }
 
 // know takes over an estimate, and judges by its p alone.

@@ -187,12 +187,12 @@ type unpaired struct {
 	tasks         int
 	clustered     bool // some cluster holds several tasks
 	runs, leftOut int
-	binary        bool
+	binary, unit  bool
 }
 
 func apart(s *Side, c *Column) *unpaired {
 	clusters := numbered(s.Clusters)
-	l := &unpaired{binary: true, clustered: clusters != nil}
+	l := &unpaired{binary: true, unit: c.Score, clustered: clusters != nil}
 	grouped := map[int32][]float64{}
 	for task := range s.Tasks {
 		mean, ok := l.mean(c.Values[s.Starts[task]:s.Starts[task+1]])
@@ -218,7 +218,7 @@ func (l *unpaired) mean(values []float64) (mean float64, ok bool) {
 			continue
 		}
 		n, sum = n+1, sum+x
-		l.binary = l.binary && (x == 0 || x == 1)
+		l.binary, l.unit = l.binary && (x == 0 || x == 1), l.unit && x >= 0 && x <= 1
 	}
 	if n == 0 {
 		return 0, false
@@ -267,13 +267,20 @@ func byWelch(base, new *unpaired, d *Difference, o *Options) estimate {
 	if math.Abs(e.change) < equal {
 		e.change = 0
 	}
+	if of, ok := bounded(new.groups, 0); ok && new.unit && base.unit {
+		if than, ok := bounded(base.groups, 0); ok {
+			e.bound(of.Minus(than, stats.Level), true)
+		}
+	}
 	y, yOK := mean(new.groups)
 	x, xOK := mean(base.groups)
 	difference, known := y.Minus(x)
 	if !yOK || !xOK || !known {
 		return e
 	}
-	e.bound(difference.Interval(stats.Level))
+	if math.IsNaN(e.low) {
+		e.bound(difference.Interval(stats.Level))
+	}
 	e.needed = o.needed(difference, known, (base.tasks+new.tasks)/2)
 	e.tested(difference.Test())
 	return e

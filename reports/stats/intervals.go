@@ -2,8 +2,6 @@ package stats
 
 import (
 	"math"
-
-	"gonum.org/v1/gonum/mathext"
 )
 
 // Interval is a confidence interval with both ends included.
@@ -191,24 +189,6 @@ func wilsonEnd(exact bool, end, computed float64) float64 {
 	return min(1, max(0, computed))
 }
 
-// ProportionAtMost is the one-sided upper bound of Clopper and Pearson: a
-// proportion above it shows at most x times in n draws with a chance below
-// 1 - level.
-func ProportionAtMost(x, n int, level float64) (bound float64, ok bool) {
-	if x < 0 || n < 1 || x > n || !(level > 0 && level < 1) {
-		return 0, false
-	}
-	return shareAtMost(float64(x), float64(n), level)
-}
-
-func shareAtMost(x, n, level float64) (bound float64, ok bool) {
-	if x >= n {
-		return 1, true
-	}
-	bound = mathext.InvRegIncBeta(x+1, n-x, level)
-	return bound, isFinite(bound)
-}
-
 // ProportionInterval is the interval of the share of ones in clusters of zeros
 // and ones: Wilson's on n when every cluster holds one value, else
 // Estimate.Proportion.
@@ -264,29 +244,6 @@ func (e Estimate) Proportion(n float64, clusters int, level float64) (interval I
 		t = z
 	}
 	return Wilson(e.Value, EffectiveN(e.Value, e.SE*t/z, n), level)
-}
-
-// ProportionAtMost is the one-sided upper bound of an estimated share of ones
-// among n values in clusters: that of Clopper and Pearson on the effective n of
-// Proportion. Where all values are equal the number of clusters takes the place
-// of n.
-func (e Estimate) ProportionAtMost(n float64, clusters int, level float64) (bound float64, ok bool) {
-	if clusters < 1 || e.Value < 0 || e.Value > 1 || !(level > 0 && level < 1) {
-		return 0, false
-	}
-	if e.Value == 0 || e.Value == 1 || e.SE == 0 {
-		return shareAtMost(e.Value*float64(clusters), float64(clusters), level)
-	}
-	z, zOK := NormalQuantile(level)
-	t, tOK := StudentQuantile(level, e.Degrees)
-	if !zOK || !tOK {
-		return 0, false
-	}
-	if e.Degrees >= manyDegreesForShares {
-		t = z
-	}
-	n = EffectiveN(e.Value, e.SE*t/z, n)
-	return shareAtMost(e.Value*n, n, level)
 }
 
 // EffectiveN is the number of independent draws that would give a proportion p

@@ -186,7 +186,6 @@ func TestRecordedLosses(t *testing.T) {
 		lost, runs int
 		bound      float64
 	}{{689, 1034, 0.690574033812122}, {658, 1034, 0.661143366385154}, {29, 200, 0.19240062167679417}, {8, 200, 0.07101416861601978}} {
-		bound, ok := stats.ProportionAtMost(v.lost, v.runs, 0.95)
-		same(t, "ProportionAtMost", bound, ok, v.bound, closed)
+		atMost(t, v.lost, v.runs, 0.95, v.bound)
 	}
 }

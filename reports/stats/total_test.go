@@ -102,6 +102,24 @@ func toFloats(whole []int) (values []float64) {
 // as much time, or memory.
 func modest(n int) int { return min(n, 1000) }
 
+// bounded is a sample of one large unit and small ones.
+func (a arguments) bounded() (*stats.Bounded, bool) {
+	units := []stats.Units{{Sum: a.p, Size: a.q, Count: 1}}
+	for _, x := range a.x {
+		units = append(units, stats.Units{Sum: x, Size: 1, Count: 1})
+	}
+	return stats.NewBounded(units, -1, 1)
+}
+
+func bounds(of func(b *stats.Bounded, a arguments) answer) func(a arguments) answer {
+	return func(a arguments) answer {
+		if b, ok := a.bounded(); ok {
+			return of(b, a)
+		}
+		return answer{}
+	}
+}
+
 var procedures = map[string]func(a arguments) answer{
 	"NormalQuantile":  func(a arguments) answer { return number(stats.NormalQuantile(a.p)) },
 	"StudentQuantile": func(a arguments) answer { return number(stats.StudentQuantile(a.p, a.q)) },
@@ -124,9 +142,6 @@ var procedures = map[string]func(a arguments) answer{
 	"Estimate.Proportion": func(a arguments) answer {
 		return interval(stats.Estimate{Value: a.p, SE: a.q, Degrees: a.r}.Proportion(float64(a.a), a.b, 0.95))
 	},
-	"Estimate.ProportionAtMost": func(a arguments) answer {
-		return chance(stats.Estimate{Value: a.p, SE: a.q, Degrees: a.r}.ProportionAtMost(float64(a.a), a.b, 0.95))
-	},
 	"ClusteredSE":   func(a arguments) answer { return number(stats.ClusteredSE(a.groups)) },
 	"ClusteredMean": func(a arguments) answer { return estimate(stats.ClusteredMean(a.groups)) },
 	"VarianceComponents": func(a arguments) answer {
@@ -136,7 +151,12 @@ var procedures = map[string]func(a arguments) answer{
 	"Components.ICC":         func(a arguments) answer { return number(stats.Components{Between: a.p, Within: a.q}.ICC()) },
 	"Components.MeanSE":      func(a arguments) answer { return number(stats.Components{Between: a.p, Within: a.q}.MeanSE(a.a, a.b)) },
 	"Wilson":                 func(a arguments) answer { return interval(stats.Wilson(a.p, a.q, a.r)) },
-	"ProportionAtMost":       func(a arguments) answer { return chance(stats.ProportionAtMost(a.a, a.b, a.p)) },
+	"NewBounded":             func(a arguments) answer { _, ok := a.bounded(); return answer{ok: ok} },
+	"Bounded.AtMost":         bounds(func(b *stats.Bounded, a arguments) answer { return number(b.AtMost(0.95), true) }),
+	"Bounded.Interval":       bounds(func(b *stats.Bounded, a arguments) answer { return interval(b.Interval(0.95), true) }),
+	"Bounded.Minus":          bounds(func(b *stats.Bounded, a arguments) answer { return interval(b.Minus(b, 0.95), true) }),
+	"Bounded.Chance":         bounds(func(b *stats.Bounded, a arguments) answer { return chance(b.Chance(a.p), a.p == a.p) }),
+	"Bounded.Needed":         bounds(func(b *stats.Bounded, a arguments) answer { return number(b.Needed(a.p, 0.95)) }),
 	"ProportionInterval":     func(a arguments) answer { return interval(stats.ProportionInterval(a.groups, a.p)) },
 	"MeanProportionInterval": func(a arguments) answer { return interval(stats.MeanProportionInterval(a.x, a.a, a.p)) },
 	"EffectiveN":             func(arguments) answer { return answer{} }, // has no ok: Wilson refuses what it gives

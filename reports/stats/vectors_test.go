@@ -136,8 +136,7 @@ type proportion struct {
 func checkProportion(t *testing.T, v proportion) {
 	got, ok := stats.Wilson(float64(v.X)/float64(v.N), float64(v.N), v.Level)
 	within(t, "Wilson", got, ok, v.Wilson, closed)
-	bound, ok := stats.ProportionAtMost(v.X, v.N, v.Level)
-	same(t, "ProportionAtMost", bound, ok, v.OneSided, closed)
+	atMost(t, v.X, v.N, v.Level, v.OneSided)
 }
 
 type clustered struct {

@@ -496,8 +496,8 @@ func (t *chooser) whyNone(subset int, c *chosen) string {
 	}
 	text := fmt.Sprintf("no configuration is proven to lose at most %s", percent(t.Choose.Number))
 	alpha := t.steps.largest()
-	if needed := t.leastUnits(units); needed > 0 {
-		least := percent(t.atMost(0, units, 1-alpha))
+	if needed := t.leastUnits(subset); needed > 0 {
+		least := percent(t.noLoss(subset).AtMost(1 - alpha))
 		text = fmt.Sprintf("%s: %s at best, it takes at least %.0f", text, page.Plural(units, strings.TrimSuffix(what, "s")+" proves "+least, what+" prove "+least), needed)
 	}
 	if least, ok := t.leastShown(subset); ok {
@@ -508,12 +508,12 @@ func (t *chooser) whyNone(subset int, c *chosen) string {
 
 // leastUnits is how many units prove that what loses nothing loses at most what is
 // allowed; 0 where so many do.
-func (t *chooser) leastUnits(units int) float64 {
-	alpha := t.steps.largest()
-	if allowed := t.Choose.Number; allowed > 0 && t.atMost(0, units, 1-alpha) > allowed {
-		return math.Ceil(math.Log(alpha) / math.Log(1-allowed))
+func (t *chooser) leastUnits(subset int) (units float64) {
+	alpha, none := t.steps.largest(), t.noLoss(subset)
+	if none.Chance(t.Choose.Number) > alpha {
+		units, _ = none.Needed(t.Choose.Number, 1-alpha)
 	}
-	return 0
+	return units
 }
 
 // mostLeast is of how many rungs at most it is said what the least loss is that these

@@ -74,13 +74,12 @@ type chooser struct {
 	*measured
 	profiles map[int]*profile
 	outcomes map[int][]sweep.Outcome
-	bounds   map[counted]float64
 	losses   map[int][]lossCell // by candidate
 }
 
 // newChooser prepares what does not depend on the candidates' outcomes.
 func newChooser(ctx context.Context, of Candidates, o ChoiceOptions) (*chooser, error) {
-	t := &chooser{Candidates: of, held: Hold(of.Runs(), of.Scores()), ChoiceOptions: o, candidates: of.Candidates(), profiles: map[int]*profile{}, outcomes: map[int][]sweep.Outcome{}, bounds: map[counted]float64{}, losses: map[int][]lossCell{}}
+	t := &chooser{Candidates: of, held: Hold(of.Runs(), of.Scores()), ChoiceOptions: o, candidates: of.Candidates(), profiles: map[int]*profile{}, outcomes: map[int][]sweep.Outcome{}, losses: map[int][]lossCell{}}
 	if err := t.fill(); err != nil {
 		return nil, err
 	}

@@ -49,10 +49,9 @@ func (t *chooser) guessBest(ctx context.Context, r *Tuning, choice *chosen) erro
 	if err != nil {
 		return err
 	}
-	units, _ := t.lossUnits(t.chosenOn)
 	g.Name, g.Value = t.candidates[g.Candidate].Name, t.shownValue(t.value[t.chosenOn][g.Candidate])
 	if !g.Cheapest {
-		g.Tasks = t.tasksOf(t.leastUnits(units))
+		g.Tasks = t.tasksOf(t.leastUnits(t.chosenOn))
 	}
 	g.Lost, g.Gained, g.Runs = l.lost, l.gained, l.runs
 	r.Guess = g
@@ -125,7 +124,7 @@ func (t *chooser) guessCheap(ctx context.Context, r *Tuning) error {
 			continue
 		}
 		units, _ := t.lossUnits(t.chosenOn)
-		needed, ok := neededUnits(share, l.most, float64(units), t.Choose.Number, level)
+		needed, ok := neededUnits(share, &l, float64(units), t.Choose.Number, level)
 		tasks := t.tasksOf(needed)
 		if !ok || r.Guess != nil && r.Guess.Tasks <= tasks {
 			continue
@@ -138,15 +137,14 @@ func (t *chooser) guessCheap(ctx context.Context, r *Tuning) error {
 }
 
 // neededUnits is how many units show that a share is at most so much, if it stays
-// what it is: a bound comes closer with the root of their number, and where nothing
-// is lost it is that of Clopper and Pearson.
-func neededUnits(share, most, units, allowed, level float64) (needed float64, ok bool) {
-	if share <= 0 {
-		needed = math.Log(1-level) / math.Log(1-allowed)
+// what it is. Student's bound comes closer with the root of their number.
+func neededUnits(share float64, l *loss, units, allowed, level float64) (needed float64, ok bool) {
+	if l.sample != nil {
+		needed, ok = l.sample.Needed(allowed, level)
 	} else {
-		needed = units * math.Pow((most-share)/(allowed-share), 2)
+		needed, ok = math.Ceil(units*math.Pow((l.most-share)/(allowed-share), 2)), allowed > share
 	}
-	return math.Ceil(max(needed, units+1)), allowed > 0 && !math.IsInf(needed, 0) && !math.IsNaN(needed)
+	return max(needed, units+1), ok
 }
 
 // tasksOf is how many tasks so many units are: clusters have several.

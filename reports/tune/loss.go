@@ -22,27 +22,39 @@ type loss struct {
 	// mean loses.
 	most float64
 	net  bool // the latter
+	// sample is what most is the bound of; nil where Student's t has to do.
+	sample *stats.Bounded
 }
 
-// lossOf bounds the loss on a subset, at a level. Runs that are independent have the bound of
-// Clopper and Pearson, and that of Bonett and Price where some gain; where tasks
-// have several runs or stand in clusters, the bounds are by these. A bound that is too
-// large anyway is only computed in full.
+// lossOf bounds the loss on a subset, at a level. Not in full, the bound is max_loss where
+// it is no larger, else infinite.
 func (t *chooser) lossOf(ctx context.Context, candidate, subset int, level float64, inFull bool) (l loss, err error) {
 	on, err := t.Recording(ctx, candidate)
 	if err != nil {
 		return l, err
 	}
 	same := on == 0 // it is replayed on the recording that losses are counted against
-	if same && t.independent && !t.graded {
-		return t.plainLoss(candidate, subset, level), nil
-	}
-	if !inFull && same && t.hopeless(candidate, subset, level) {
+	switch {
+	case same && t.independent && !t.graded:
+		l = t.flips(candidate, subset)
+		l.most, l.net = math.Inf(1), l.gained > 0
+		l.sample, _ = stats.NewBounded([]stats.Units{{Sum: 1, Size: 1, Count: float64(l.lost)}, {Sum: -1, Size: 1, Count: float64(l.gained)}, {Size: 1, Count: float64(l.runs - l.lost - l.gained)}}, -1, 1)
+	case same && !inFull && t.hopeless(candidate, subset):
 		l = t.flips(candidate, subset)
 		l.most = math.Inf(1)
-		return l, nil
+	default:
+		if l, err = t.clusteredLoss(ctx, candidate, subset, level); err != nil {
+			return l, err
+		}
 	}
-	return t.clusteredLoss(ctx, candidate, subset, level)
+	switch {
+	case l.sample == nil:
+	case inFull:
+		l.most = l.sample.AtMost(level)
+	case l.sample.Chance(t.Choose.Number) <= 1-level:
+		l.most = t.Choose.Number
+	}
+	return l, nil
 }
 
 // flips are the successes lost and gained on a subset, by the totals.
@@ -51,49 +63,11 @@ func (t *chooser) flips(candidate, subset int) loss {
 	return loss{lost: int(s.lost), gained: int(s.gained), runs: int(s.known)}
 }
 
-func (t *chooser) plainLoss(candidate, subset int, level float64) loss {
-	l := t.flips(candidate, subset)
-	if l.gained == 0 {
-		l.most = t.atMost(l.lost, l.runs, level)
-		return l
-	}
-	l.net, l.most = true, math.Inf(1)
-	if interval, ok := stats.BonettPrice(l.lost, l.gained, l.runs, 2*level-1); ok {
-		l.most = interval.High
-	}
-	return l
-}
-
-// counted is what a bound of a share follows from.
-type counted struct {
-	x, n  int
-	level float64
-}
-
-// atMost remembers the bounds of Clopper and Pearson: many candidates lose as
-// much.
-func (t *chooser) atMost(x, n int, level float64) float64 {
-	key := counted{x, n, level}
-	bound, known := t.bounds[key]
-	if !known {
-		var ok bool
-		if bound, ok = stats.ProportionAtMost(x, n, level); !ok {
-			bound = math.Inf(1)
-		}
-		t.bounds[key] = bound
-	}
-	return bound
-}
-
-// hopeless says that a candidate loses more than is allowed without any bound, or
-// with that of independent runs, so that its runs need not be looked at.
-func (t *chooser) hopeless(candidate, subset int, level float64) bool {
-	l := t.flips(candidate, subset)
-	if !t.graded && l.gained == 0 {
-		return t.atMost(l.lost, l.runs, level) > t.Choose.Number
-	}
-	before, now := t.recordedSums[subset].score(t.score), t.over(&sums{}, candidate, subset)
-	return numberOf(before)-numberOf(now.score(t.score)) > t.Choose.Number
+// hopeless reports whether a candidate loses more than is allowed without any bound, so
+// that its runs need not be looked at.
+func (t *chooser) hopeless(candidate, subset int) bool {
+	before, now := t.recordedSums[subset], t.over(&sums{}, candidate, subset)
+	return numberOf(before.score(t.score))-numberOf(now.score(t.score)) > t.Choose.Number
 }
 
 // lossCell is what a candidate loses and gains in a cell, and what its score sums up
@@ -143,37 +117,41 @@ func (t *chooser) lossCells(ctx context.Context, candidate int) ([]lossCell, err
 	return cells, nil
 }
 
-func (t *chooser) clusteredLoss(ctx context.Context, candidate, subset int, level float64) (loss, error) {
+// clusteredLoss is by tasks, or clusters of them. The share of runs that lose their success
+// is bounded where scores are zeros and ones and none gains it, else what the mean of the
+// score falls by, in which tasks count alike.
+func (t *chooser) clusteredLoss(ctx context.Context, candidate, subset int, level float64) (l loss, err error) {
 	cells, err := t.lossCells(ctx, candidate)
 	if err != nil {
-		return loss{}, err
+		return l, err
 	}
-	var l loss
-	known := make([]int, t.units)
+	before, err := t.lossCells(ctx, theRecording)
+	if err != nil {
+		return l, err
+	}
+	shares, falls := make([]stats.Units, t.units), make([]stats.Units, t.units)
 	for c := range cells {
 		if s := &cells[c]; t.in(c, subset) {
 			l.lost, l.gained, l.runs = l.lost+int(s.lost), l.gained+int(s.gained), l.runs+int(s.known)
-			known[t.cellUnit[c]] += int(s.known)
-		}
-	}
-	if !t.graded && l.gained == 0 {
-		byUnit, room := make([][]float64, t.units), make([]float64, l.runs)
-		for unit, n := range known {
-			byUnit[unit], room = room[:0:n], room[n:]
-		}
-		for c := range cells {
-			for i := range cells[c].known {
-				if t.in(c, subset) {
-					byUnit[t.cellUnit[c]] = append(byUnit[t.cellUnit[c]], float64(count(i < cells[c].lost)))
-				}
+			u := &shares[t.cellUnit[c]]
+			*u = stats.Units{Sum: u.Sum + float64(s.lost), Size: u.Size + float64(s.known), Count: 1}
+			if u = &falls[t.cellUnit[c]]; s.tasks > 0 {
+				*u = stats.Units{Sum: u.Sum + before[c].sum/before[c].tasks*s.tasks - s.sum, Size: u.Size + s.tasks, Count: 1}
 			}
 		}
-		l.most = shareAtMost(byUnit, level)
-		return l, nil
 	}
-	l.net = true
-	l.most, err = t.meanLoss(ctx, cells, subset, level)
-	return l, err
+	units := shares
+	if l.net = t.graded || l.gained > 0; l.net {
+		units = falls
+	}
+	units = slices.DeleteFunc(units, func(u stats.Units) bool { return u.Size == 0 })
+	switch l.most = math.Inf(1); {
+	case t.wide:
+		l.most = t.meanLoss(before, cells, subset, level)
+	default:
+		l.sample, _ = stats.NewBounded(units, -1, 1)
+	}
+	return l, nil
 }
 
 // means are the pseudo-values of the mean of the score for the units of a subset, as
@@ -199,58 +177,47 @@ func (t *chooser) means(cells []lossCell, subset int) []float64 {
 	return pseudo(values, all.sum/all.tasks, mean/float64(len(values)))
 }
 
-// shareAtMost is the bound of the share of ones. It is no less than that of none: a
-// few, one to a cluster, do not show that the runs of a cluster are independent.
-func shareAtMost(clusters [][]float64, level float64) float64 {
-	n, filled := 0, 0
-	for _, c := range clusters {
-		n, filled = n+len(c), filled+count(len(c) > 0)
+// noLoss is a sample like the recording that loses nothing.
+func (t *chooser) noLoss(subset int) *stats.Bounded {
+	units := make([]stats.Units, t.units)
+	for c := range t.recordedCells.cells {
+		if cell := &t.recordedCells.cells[c]; t.in(c, subset) && t.score < len(cell.Scores) && cell.Runs > 0 {
+			size := float64(cell.Scores[t.score].Known)
+			if t.graded {
+				size *= cell.PerTask.Tasks / float64(cell.Runs)
+			}
+			u := &units[t.cellUnit[c]]
+			u.Size, u.Count = u.Size+size, 1
+		}
 	}
-	estimate, ok := stats.ClusteredMean(clusters)
-	if !ok { // they do not vary
-		estimate = stats.Estimate{Value: float64(count(slices.ContainsFunc(clusters, func(c []float64) bool { return len(c) > 0 && c[0] > 0 })))}
+	if t.independent {
+		n, _ := t.lossUnits(subset)
+		units = []stats.Units{{Size: 1, Count: float64(n)}}
 	}
-	bound, ok := estimate.ProportionAtMost(float64(n), filled, level)
-	none, known := stats.Estimate{}.ProportionAtMost(float64(n), filled, level)
-	if !ok || !known {
-		return math.Inf(1)
-	}
-	return max(bound, none)
+	sample, _ := stats.NewBounded(slices.DeleteFunc(units, func(u stats.Units) bool { return u.Size == 0 }), -1, 1)
+	return sample
 }
 
 // fewDiffer is below how many units that lose or gain something Student's t is not
 // relied on alone: two of them may be near to each other by chance.
 const fewDiffer = 10
 
-// meanLoss is the one-sided bound of what the mean of the score loses, by
-// Student's t. Where no unit loses or gains anything, it is that of the share of
-// units that might; where few do, it is no less.
-func (t *chooser) meanLoss(ctx context.Context, cells []lossCell, subset int, level float64) (float64, error) {
-	before, err := t.lossCells(ctx, theRecording)
-	if err != nil {
-		return 0, err
-	}
+// meanLoss is the one-sided bound of what the mean of a score without a scale falls by, by
+// Student's t: it assumes that no loss is rare and large. Where few units lose or gain
+// anything, it is no less than the share of units that might.
+func (t *chooser) meanLoss(before, cells []lossCell, subset int, level float64) float64 {
 	d := differences(t.means(before, subset), t.means(cells, subset))
-	if len(d) < 2 {
-		return math.Inf(1), nil
-	}
 	estimate, ok := stats.MeanOf(d)
-	if !ok || estimate.SE == 0 {
-		mean, _ := stats.Mean(d)
-		return mean + t.atMost(0, len(d), level), nil
+	quantile, known := stats.StudentQuantile(level, estimate.Degrees)
+	switch none := t.noLoss(subset).AtMost(level); {
+	case !ok || !known:
+		return math.Inf(1)
+	case estimate.SE == 0:
+		return estimate.Value + none
+	case differing(d) < fewDiffer:
+		return max(estimate.Value+quantile*estimate.SE, none)
 	}
-	quantile, ok := stats.StudentQuantile(level, estimate.Degrees)
-	if !ok {
-		return math.Inf(1), nil
-	}
-	most := estimate.Value + quantile*estimate.SE
-	if differing(d) < fewDiffer {
-		most = max(most, t.atMost(0, len(d), level))
-	}
-	if !t.wide {
-		most = min(most, 1) // no score from 0 to 1 falls by more
-	}
-	return most, nil
+	return estimate.Value + quantile*estimate.SE
 }
 
 func differing(d []float64) (n int) {
