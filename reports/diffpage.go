@@ -267,6 +267,9 @@ func warningsAbout(d *compare.Difference) (warnings []Warning) {
 	if !d.Score && !d.Relative && d.Tasks > 0 && d.Wins+d.Losses > 0 {
 		warnings = append(warnings, Warning{Kind: ByDifferences, Name: d.Name})
 	}
+	if d.AssumesNoRareLoss && (d.Verdict == compare.Same || d.NotWorse) {
+		warnings = append(warnings, Warning{Kind: NoRareLoss, Name: d.Name})
+	}
 	if d.Contrary {
 		warnings = append(warnings, Warning{Kind: RanksDisagree})
 	}

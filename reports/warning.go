@@ -298,6 +298,7 @@ var ReportSayings = Sayings{
 	OneSidedScore: {Text: "{name} is a score of this side alone and not compared", Serious: true},
 	OtherScorer:   {Text: "the sides were judged by different versions of {name}: its scores may not mean the same", Serious: true},
 	ByDifferences: {Text: "{name} is 0 on all tasks of one side: its change is a difference, not a ratio"},
+	NoRareLoss:    {Text: "{name} has no scale from 0 to 1: its interval assumes no rare large loss"},
 	RanksDisagree: {Text: "the ranks point one way and the mean the other: a few tasks outweigh the rest, and nothing is better or worse"},
 	TooFewDiffer: {
 		Text: "only {n} {word}[ differs|s differ]: with fewer than {of} no test shows anything",
@@ -475,21 +476,22 @@ func (c *Comparison) sameWithin() (shared, own []string) {
 
 // The kinds of warnings that only comparisons have.
 const (
-	OtherSuite      WarningKind = "other_suite"      // Name: the base's, More: the new side's
-	SpecsDiffer     WarningKind = "specs_differ"     // in Count places that were not declared
-	NotCompared     WarningKind = "not_compared"     // configurations More, of one side
-	NotPaired       WarningKind = "not_paired"       // More says why
-	NothingCommon   WarningKind = "nothing_common"   // the configurations have no common task
-	OneSided        WarningKind = "one_sided"        // Count tasks of the base alone, Of of the new side
-	LoneTrials      WarningKind = "lone_trials"      // Count runs of the base alone, Of of the new side
-	CoverageDiffers WarningKind = "coverage_differs" // More: both
-	FewCommon       WarningKind = "few_common"       // Count tasks are common
-	LeftOut         WarningKind = "left_out"         // Count of Of pairs have no value of Name
-	TooFewDiffer    WarningKind = "too_few_differ"   // Count of what Name is, tasks or clusters, differ, of Of that it takes
-	OneSidedScore   WarningKind = "one_sided_score"  // of the scorer Name, of one side
-	OtherScorer     WarningKind = "other_scorer"     // the scorer Name is another version on either side
-	ByDifferences   WarningKind = "by_differences"   // an amount that is 0 at all tasks of a side
-	RanksDisagree   WarningKind = "ranks_disagree"   // the ranks and the ratio of the means point different ways
-	HowCompared     WarningKind = "how_compared"     // what a change, a p and a verdict is; Name: margins of single quantities
-	HowCorrected    WarningKind = "how_corrected"    // Name: the correction, over Count pairs
+	OtherSuite      WarningKind = "other_suite"          // Name: the base's, More: the new side's
+	SpecsDiffer     WarningKind = "specs_differ"         // in Count places that were not declared
+	NotCompared     WarningKind = "not_compared"         // configurations More, of one side
+	NotPaired       WarningKind = "not_paired"           // More says why
+	NothingCommon   WarningKind = "nothing_common"       // the configurations have no common task
+	OneSided        WarningKind = "one_sided"            // Count tasks of the base alone, Of of the new side
+	LoneTrials      WarningKind = "lone_trials"          // Count runs of the base alone, Of of the new side
+	CoverageDiffers WarningKind = "coverage_differs"     // More: both
+	FewCommon       WarningKind = "few_common"           // Count tasks are common
+	LeftOut         WarningKind = "left_out"             // Count of Of pairs have no value of Name
+	TooFewDiffer    WarningKind = "too_few_differ"       // Count of what Name is, tasks or clusters, differ, of Of that it takes
+	OneSidedScore   WarningKind = "one_sided_score"      // of the scorer Name, of one side
+	OtherScorer     WarningKind = "other_scorer"         // the scorer Name is another version on either side
+	ByDifferences   WarningKind = "by_differences"       // an amount that is 0 at all tasks of a side
+	NoRareLoss      WarningKind = "assumes_no_rare_loss" // of the score Name, whose interval is Student's
+	RanksDisagree   WarningKind = "ranks_disagree"       // the ranks and the ratio of the means point different ways
+	HowCompared     WarningKind = "how_compared"         // what a change, a p and a verdict is; Name: margins of single quantities
+	HowCorrected    WarningKind = "how_corrected"        // Name: the correction, over Count pairs
 )

@@ -76,6 +76,9 @@ type Difference struct {
 	// Contrary is true if the test shows a difference, and another way than the
 	// change, as ranks may beside a mean: then nothing is better or worse.
 	Contrary bool `json:"contrary,omitempty"`
+	// AssumesNoRareLoss is true if it is a score without a scale from 0 to 1: its interval is
+	// Student's, which knows nothing of a large loss that it did not see.
+	AssumesNoRareLoss bool `json:"assumes_no_rare_loss,omitempty"`
 	// Binary is true if it is a score and all values compared are 0 or 1.
 	Binary bool `json:"-"`
 	// Missing is why there is nothing to compare; "" where there is.

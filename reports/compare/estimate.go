@@ -169,6 +169,7 @@ func orNaN(x float64, ok bool) float64 {
 // compare fills the difference with what a sample of pairs says.
 func (d *Difference) compare(s *sample, o *Options) {
 	d.Tasks, d.BaseTasks, d.Runs, d.LeftOut, d.Binary = len(s.tasks), len(s.tasks), s.runs, s.leftOut, s.binary && d.Score
+	d.AssumesNoRareLoss = d.Score && !s.unit
 	d.Base, d.New = s.means()
 	if len(s.tasks) == 0 {
 		d.know(nothing(), o)

@@ -233,6 +233,7 @@ func (l *unpaired) means() []float64 { return slices.Concat(l.groups...) }
 func (d *Difference) compareApart(base, new *unpaired, o *Options) {
 	d.Tasks, d.BaseTasks, d.Runs = new.tasks, base.tasks, base.runs+new.runs
 	d.LeftOut, d.Binary = base.leftOut+new.leftOut, base.binary && new.binary && d.Score
+	d.AssumesNoRareLoss = d.Score && !(base.unit && new.unit)
 	x, y := base.means(), new.means()
 	d.Base, d.New = meanOf(x), meanOf(y)
 	if base.tasks == 0 || new.tasks == 0 {
@@ -251,7 +252,8 @@ func (d *Difference) compareApart(base, new *unpaired, o *Options) {
 }
 
 // byWelch estimates the difference of the means over tasks, or the ratio of those of
-// amounts, with standard errors by cluster. It is what is tested, but for amounts of
+// amounts, with standard errors by cluster; of scores from 0 to 1 the interval counts with
+// rare losses. It is what is tested, but for amounts of
 // tasks without clusters: theirs are the ranks.
 func byWelch(base, new *unpaired, d *Difference, o *Options) estimate {
 	e := nothing()
@@ -267,8 +269,10 @@ func byWelch(base, new *unpaired, d *Difference, o *Options) estimate {
 	if math.Abs(e.change) < equal {
 		e.change = 0
 	}
-	if of, ok := bounded(new.groups, 0); ok && new.unit && base.unit {
-		if than, ok := bounded(base.groups, 0); ok {
+	if d.Score && !d.AssumesNoRareLoss {
+		of, ok := bounded(new.groups, 0)
+		than, thanOK := bounded(base.groups, 0)
+		if ok && thanOK {
 			e.bound(of.Minus(than, stats.Level), true)
 		}
 	}
@@ -278,7 +282,7 @@ func byWelch(base, new *unpaired, d *Difference, o *Options) estimate {
 	if !yOK || !xOK || !known {
 		return e
 	}
-	if math.IsNaN(e.low) {
+	if !d.Score || d.AssumesNoRareLoss {
 		e.bound(difference.Interval(stats.Level))
 	}
 	e.needed = o.needed(difference, known, (base.tasks+new.tasks)/2)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/replay"
 	"github.com/agentbench/agentbench/engine/replay/sweep"
+	"github.com/agentbench/agentbench/reports/stats"
 	"github.com/agentbench/agentbench/reports/tune"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/expr"
@@ -258,7 +260,7 @@ func TestConstraintsOnManyCandidates(t *testing.T) {
 }
 
 func TestGradedScoresAreBoundByTheirMean(t *testing.T) {
-	const n = 200
+	const n = 1000
 	graded := func(by float64, cents int64) []cell {
 		all := make([]cell, n)
 		for i := range all {
@@ -269,6 +271,54 @@ func TestGradedScoresAreBoundByTheirMean(t *testing.T) {
 	source := made(n, 1, map[limits][]cell{{3}: graded(0, 3), {2}: graded(0.01, 2), {1}: graded(0.02, 1)}, limits{3}, limits{2}, limits{1})
 	if got := tuned(t, source, tune.ChoiceOptions{}); name(got.Recommended) != "[2 0 0]" { // the mean falls by 0.015 and by 0.03
 		t.Errorf("%s (%s%s), want [2 0 0]", name(got.Recommended), got.Why, got.WhyNone)
+	}
+}
+
+// Where a limit makes few tasks fail wholly, few tasks prove nothing, however little the
+// scores of the others vary: 12 tasks that saw no failure proved a fall of at most 0.02.
+func TestRareFailuresAreCountedWith(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	for _, c := range []struct {
+		tasks          int
+		allowed, fails float64
+	}{{12, 0.05, 0.075}, {30, 0.05, 0.075}, {60, 0.05, 0.075}, {30, 0.02, 0.03}, {120, 0.02, 0.03}} {
+		const rounds = 40
+		exceeded := 0
+		for range rounds {
+			before, after := make([]cell, c.tasks), make([]cell, c.tasks)
+			for i := range before {
+				before[i], after[i] = cell{0.75 + 0.02*r.Float64(), 2, 2}, cell{0.75 + 0.02*r.Float64(), 1, 1}
+				if r.Float64() < c.fails {
+					after[i].score = 0
+				}
+			}
+			source := made(c.tasks, 1, map[limits][]cell{{2}: before, {1}: after}, limits{2}, limits{1})
+			got := tuned(t, source, tune.ChoiceOptions{Choose: tune.ChoiceRule{Rule: tune.MaxLoss, Number: c.allowed}, Today: 0, Folds: -1})
+			exceeded += toInt(got.Recommended != nil && name(got.Recommended) == "[1 0 0]")
+			if least := 12 / c.allowed / 5; got.Recommended == nil && (got.Guess == nil || !got.Guess.Cheapest && float64(got.Guess.Tasks) < least) {
+				t.Fatalf("%+v: guess %+v", c, got.Guess)
+			}
+		}
+		if exceeded > 4 { // 5 % and two standard errors
+			t.Errorf("%+v: of %d recommendations %d lose more than is allowed", c, rounds, exceeded)
+		}
+	}
+}
+
+// A score without a scale has Student's bound, and the text says what that assumes.
+func TestAScoreWithoutAScaleAssumesNoRareLoss(t *testing.T) {
+	const n = 40
+	of := func(less float64, cents int64) []cell {
+		all := make([]cell, n)
+		for i := range all {
+			all[i] = cell{5 - less*float64(1+i%2), int(cents), cents}
+		}
+		return all
+	}
+	source := made(n, 1, map[limits][]cell{{2}: of(0, 2), {1}: of(0.005, 1)}, limits{2}, limits{1})
+	got := tuned(t, source, tune.ChoiceOptions{})
+	if name(got.Recommended) != "[1 0 0]" || !got.Bound.AssumesNoRareLoss || !strings.Contains(got.Answer(strconv.Quote).String(), "assumes no rare large loss") {
+		t.Errorf("%s, %+v: %s", name(got.Recommended), got.Bound, got.Answer(strconv.Quote))
 	}
 }
 

@@ -164,7 +164,7 @@ func (t *chooser) bound(ctx context.Context, r *Tuning, choice *chosen) error {
 		return nil // the reference loses nothing by definition
 	}
 	if t.Choose.Rule == MaxLoss {
-		r.Bound = &Bound{Most: page.Known(t.Choose.Number), Net: choice.loss.net, Method: InSteps, Tests: len(t.steps.rungs)}
+		r.Bound = &Bound{Most: page.Known(t.Choose.Number), Net: choice.loss.net, Method: InSteps, Tests: len(t.steps.rungs), AssumesNoRareLoss: t.wide}
 		return nil
 	}
 	n := len(t.steps.rungs)
@@ -172,7 +172,7 @@ func (t *chooser) bound(ctx context.Context, r *Tuning, choice *chosen) error {
 	if err != nil {
 		return fmt.Errorf("bounding the loss: %w", err)
 	}
-	r.Bound = &Bound{Most: valueOf(l.most, page.Nothing), Net: l.net, Method: Corrected, Tests: n}
+	r.Bound = &Bound{Most: valueOf(l.most, page.Nothing), Net: l.net, Method: Corrected, Tests: n, AssumesNoRareLoss: t.wide}
 	return nil
 }
 

@@ -159,6 +159,8 @@ type Bound struct {
 	Net    bool        `json:"net,omitempty"`
 	Method BoundMethod `json:"method"`
 	Tests  int         `json:"tests"` // configurations that differ in some run
+	// AssumesNoRareLoss is true if the score has no scale from 0 to 1: the bound is Student's.
+	AssumesNoRareLoss bool `json:"assumes_no_rare_loss,omitempty"`
 }
 
 // BoundMethod is how a bound holds after the choice.

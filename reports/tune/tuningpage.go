@@ -264,6 +264,13 @@ func (t *Tuning) kept(quote func(string) string) []string {
 }
 
 func (b *Bound) text() string {
+	if b.AssumesNoRareLoss {
+		return b.most() + ", which assumes no rare large loss"
+	}
+	return b.most()
+}
+
+func (b *Bound) most() string {
 	switch most := b.Most.Number; {
 	case !b.Net:
 		return "at most " + precisely(b.Most) + " of the runs lose their success"
