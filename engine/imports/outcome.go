@@ -92,7 +92,7 @@ func (b *builder) decide(run *record.Run, recorded *Recorded, task *spec.Task, r
 		reason = record.ReasonUnknown
 	}
 	o := state.StopBefore(reason)
-	o.Status, o.Class, o.Fired = record.Completed, cuts[reason], "the log"
+	o.Status, o.Class, o.Fired = record.Completed, cuts[reason], stop.OfLog
 	return o
 }
 

@@ -410,6 +410,9 @@ func sameExpr(a, b *spec.Expr) bool {
 
 // end is where the record ends and the configuration goes on.
 func (w *walk) end(step stop.Step) Result {
+	if reason := w.run.Outcome.Reason; byTool(reason) {
+		return w.exact(w.state.StopBefore(reason))
+	}
 	next := w.run.Next
 	if next == nil || next.Role == record.RoleJudge {
 		next = &record.Next{} // nothing is known of what the agent would have been sent
@@ -427,6 +430,12 @@ func (w *walk) end(step stop.Step) Result {
 		return w.censored(step.Iteration, "the recording ended here, and the log does not say why")
 	}
 	return w.censored(step.Iteration, fmt.Sprintf("the recording ended here: %s", w.run.Outcome.Reason))
+}
+
+// byTool reports whether a limit of the tool that a log is of ended a run: one that no
+// configuration changes.
+func byTool(reason record.Reason) bool {
+	return reason == record.ReasonMaxSteps || reason == record.ReasonTooManyErrors
 }
 
 // ranDry reports whether the agent had nothing more to give, which it says before an

@@ -283,11 +283,11 @@ func unchanged(it, recorded *record.Iteration) bool {
 		len(it.Calls) == len(recorded.Calls) && len(it.Steps) == len(recorded.Steps) && len(it.ToolCalls) == len(recorded.ToolCalls)
 }
 
-// dry reports whether the agent ends the run after the last iteration made, or before
-// the first.
+// dry reports whether the agent, or the tool of a log, ends the run after the last iteration
+// made, or before the first.
 func (p *Path) dry() bool {
 	if p.End.Verdict != Exact || p.End.Outcome.Reason != record.ReasonAgentEnded {
-		return false
+		return p.End.Verdict == Exact && byTool(p.End.Outcome.Reason)
 	}
 	n := len(p.Made)
 	return n == 0 || p.Made[n-1].Ended == nil

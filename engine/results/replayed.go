@@ -78,7 +78,7 @@ func (r *Recorded) SetBases(names []string) error {
 			known := Names(m)
 			return exit.Usage(exit.DidYouMean(name, known, "there are: "+exit.Some(known)), "%s has no configuration %q", r.Path, name)
 		}
-		r.Bases = append(r.Bases, sweep.Base{Name: head.Name, Loop: r.Loop(head.Name)})
+		r.Bases = append(r.Bases, sweep.Base{Name: head.Name, Aliases: head.Aliases, Loop: r.Loop(head.Name)})
 	}
 	if len(names) == 0 {
 		r.Bases = r.All()
@@ -90,7 +90,7 @@ func (r *Recorded) SetBases(names []string) error {
 func (r *Recorded) All() (all []sweep.Base) {
 	for i := range r.Manifest.Configurations {
 		name := r.Manifest.Configurations[i].Name
-		all = append(all, sweep.Base{Name: name, Loop: r.Loop(name)})
+		all = append(all, sweep.Base{Name: name, Aliases: r.Manifest.Configurations[i].Aliases, Loop: r.Loop(name)})
 	}
 	return all
 }
@@ -102,8 +102,15 @@ func (r *Recorded) ReadFor(loops []*spec.Loop) error {
 	selection := Selection{Texts: r.judgesAround() || slices.ContainsFunc(recorded, func(base sweep.Base) bool {
 		return base.Loop.Workspace != nil || slices.ContainsFunc(loops, func(l *spec.Loop) bool { return sweep.NeedsTexts(base.Loop, l) != "" })
 	})}
-	if r.Only != "" {
+	switch {
+	case r.Only != "":
 		selection.Configurations = []string{r.Only}
+	case r.Imported: // the configurations of a log are other agents, with tasks of their own
+		for _, base := range recorded {
+			if slices.ContainsFunc(loops, func(l *spec.Loop) bool { return replay.Apart(base.Loop, l) == "" }) {
+				selection.Configurations = append(selection.Configurations, base.Name)
+			}
+		}
 	}
 	var err error
 	defer r.Lean()()
@@ -163,8 +170,8 @@ func (r *Recorded) tellMissing() {
 	for i := range r.Replayed {
 		made += len(r.Replayed[i].Runs)
 	}
-	if r.Only != "" {
-		planned /= max(1, len(m.Configurations))
+	if n := len(r.Selection.Configurations); n > 0 {
+		planned = planned * n / max(1, len(m.Configurations))
 	} else {
 		planned -= raced * planned / max(1, len(m.Configurations))
 	}
@@ -176,7 +183,7 @@ func (r *Recorded) tellMissing() {
 // leaveRaced leaves out the configurations that left a race, and counts them: they
 // have the first tasks only, on which the others are not to be compared.
 func (r *Recorded) leaveRaced() (raced int) {
-	if r.Only != "" {
+	if len(r.Selection.Configurations) > 0 {
 		return 0
 	}
 	m := &r.Manifest

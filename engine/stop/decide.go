@@ -68,6 +68,9 @@ func (s *State) judge(leaf int) (held bool, err error) {
 	return held || s.steps.held[i], err
 }
 
+// OfLog is what fired where the log of another tool says why a run ended.
+const OfLog = "the log"
+
 // StopBefore ends a run between iterations: the agent has nothing more to give
 // (agent_ended), a budget is spent, or the run is cancelled.
 func (s *State) StopBefore(reason record.Reason) record.Outcome {
@@ -82,6 +85,10 @@ func (s *State) StopBefore(reason record.Reason) record.Outcome {
 				v.used, v.limit = s.trackers[leaf].used, s.rules.leaves[leaf].limit
 			}
 		}
+	case record.ReasonMaxSteps:
+		v.class, v.fired = record.ByCondition, OfLog
+	case record.ReasonTooManyErrors:
+		v.class, v.fired = record.ByGuard, OfLog
 	default:
 		v.class = record.ByAgent
 	}

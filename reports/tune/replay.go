@@ -45,8 +45,9 @@ type Replay struct {
 
 // Configuration is what the recorded runs say of one configuration.
 type Configuration struct {
-	Name   string         `json:"name"`
-	Params []record.Param `json:"params,omitempty"` // those that were set
+	Name    string         `json:"name"`
+	Aliases []string       `json:"aliases,omitempty"` // equal configurations
+	Params  []record.Param `json:"params,omitempty"`  // those that were set
 	// Recording is the configuration on whose runs it was replayed: lost, gained and
 	// saved are against these.
 	Recording string `json:"recording"`
@@ -284,7 +285,7 @@ func (b *Held) summed(candidate *sweep.Candidate, outcomes iter.Seq[*sweep.Outco
 
 func (b *Held) configuration(candidate *sweep.Candidate, sum *tally, all *taken) Configuration {
 	c := Configuration{
-		Name: candidate.Name, Params: Params(candidate.Params), Runs: sum.runs, Scores: []Score{}, Warnings: []ReplayNote{},
+		Name: candidate.Name, Aliases: candidate.Aliases, Params: Params(candidate.Params), Runs: sum.runs, Scores: []Score{}, Warnings: []ReplayNote{},
 		Exact: sum.exact, Faults: sum.faults, Censored: sum.censored, Branches: sum.branches, Told: sum.told,
 		Label: sum.label.String(), Stops: sum.stops(), Unknown: sum.unknowns(),
 	}

@@ -309,7 +309,7 @@ func TestAxisOf(t *testing.T) {
 // TestGrid: every combination, the last axis fastest, named as sweeps are, equal ones once.
 func TestGrid(t *testing.T) {
 	set, _ := spec.Setting{Path: "terminate.no_improvement.patience", Value: "2"}.Assign("--set")
-	bases := []Base{{"wide", declared(t, wide)}}
+	bases := []Base{{Name: "wide", Loop: declared(t, wide)}}
 	all, err := Grid(bases, []spec.Assignment{set}, []Axis{axis(t, "max_iterations=2,3"), axis(t, "terminate.confidence.threshold=off,0.5")})
 	if err != nil {
 		t.Fatal(err)
@@ -330,7 +330,7 @@ func TestGrid(t *testing.T) {
 	if limit, _, _ := last.Declared().EffectiveMax(); limit != 3 {
 		t.Error("the limit is", limit)
 	}
-	twice := append(bases, Base{"same", declared(t, wide)}, Base{"other", declared(t, plain)})
+	twice := append(bases, Base{Name: "same", Loop: declared(t, wide)}, Base{Name: "other", Loop: declared(t, plain)})
 	all, err = Grid(twice, nil, []Axis{axis(t, "terminate.confidence=off"), axis(t, "max_iterations=2,2")})
 	if got := called(all); err != nil || !slices.Equal(got, []string{"wide@confidence=off,max_iterations=2"}) {
 		t.Errorf("equal candidates are %v, %v", got, err)
@@ -350,7 +350,7 @@ func called(all []Candidate) (found []string) {
 
 // TestGridRefuses: what is too large is not made, and the count is exact however large.
 func TestGridRefuses(t *testing.T) {
-	bases := []Base{{"wide", declared(t, wide)}}
+	bases := []Base{{Name: "wide", Loop: declared(t, wide)}}
 	thousand := make([]string, 1000)
 	for i := range thousand {
 		thousand[i] = fmt.Sprint(i + 1)

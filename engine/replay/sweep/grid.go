@@ -24,8 +24,9 @@ const MostCandidates = 200_000
 
 // Base is a recorded configuration that parameters are set in.
 type Base struct {
-	Name string
-	Loop *spec.Loop
+	Name    string
+	Aliases []string // equal configurations, which were recorded once
+	Loop    *spec.Loop
 }
 
 // TooMany says that a grid has more configurations than are tried.
@@ -139,6 +140,9 @@ func (g *gridding) candidate(i int) (Candidate, source.Faults) {
 	}
 	assignments := g.assignments(i)
 	made := Candidate{Name: g.nameOf(assignments), Params: spec.ParamsOf(assignments), of: g, at: i, hash: loop.Hash(), when: g.kinds.timing(loop)}
+	if len(assignments) == 0 {
+		made.Aliases = slices.Clone(g.base.Aliases)
+	}
 	if g.named {
 		made.Base = g.base.Name
 	}
@@ -174,14 +178,18 @@ func (g *gridding) nameOf(assignments []spec.Assignment) string {
 	return name
 }
 
-// distinct keeps the first of the candidates that are equal.
+// distinct keeps the first of the candidates that are equal, with the names of the others.
 func distinct(all []Candidate) []Candidate {
-	seen := map[string]bool{}
-	return slices.DeleteFunc(all, func(c Candidate) bool {
-		known := seen[c.Hash()]
-		seen[c.Hash()] = true
-		return known
-	})
+	first, kept := map[string]int{}, all[:0]
+	for _, c := range all {
+		if at, known := first[c.Hash()]; known {
+			kept[at].Aliases = append(append(kept[at].Aliases, c.Name), c.Aliases...)
+			continue
+		}
+		first[c.Hash()] = len(kept)
+		kept = append(kept, c)
+	}
+	return kept
 }
 
 // Axis is a parameter with the values that are tried, in their order. It has

@@ -73,6 +73,8 @@ type Run struct {
 // Candidate is a configuration to be tried.
 type Candidate struct {
 	Name string
+	// Aliases are the names of equal ones.
+	Aliases []string
 	// Loop is what is tried; nil: Declared makes it. Candidates of a grid keep none:
 	// together they would be the most that a tuning has in memory.
 	Loop *spec.Loop
