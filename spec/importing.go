@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -19,6 +20,8 @@ type Import struct {
 	Each *Expr  `yaml:"each" doc:"CEL giving the list of rows of a file (default: the items of a list, or a row a line). doc, doc.NAME and doc.map(key, doc[key]) are read row by row."`
 
 	// Run groups rows: those of a file for which it gives the same value are one run.
+	// Beside are files that belong to a file of the log.
+	Beside    *Beside            `yaml:"beside" doc:"Files that are read together with each file: FOLDER/NAME.jsonl with those below FOLDER/NAME. Their rows are rows of that file; it needs run."`
 	Run       *Expr              `yaml:"run" doc:"CEL: the rows of a file with the same value are one run, and row is the list of them (run: file makes a run of a whole file); null: a row that belongs to no run."`
 	Recognize source.Named[Expr] `yaml:"recognize" doc:"What identifies the format, in words, and CEL boolean over doc, one of the first documents of a file. Mappings that ship are found by it."`
 	Refuse    *Expr              `yaml:"refuse" doc:"CEL text: why a row cannot be read; null: it can."`
@@ -60,6 +63,14 @@ type Import struct {
 
 	// Tree is the text it was decoded from.
 	Tree *source.Node `yaml:",here"`
+}
+
+// Beside are the files in the folder that has the name of a file without its extension, whose rows belong to that file.
+type Beside struct {
+	Files string `yaml:"files" need:"required" minlen:"1" doc:"A pattern below that folder: subagents/*.jsonl."`
+	Order *Expr  `yaml:"order" need:"required" doc:"CEL text by which the rows of all of these files are put in order, such as their time."`
+
+	Node *source.Node `yaml:",here"`
 }
 
 // Zip says which members of a zip file are read.
@@ -105,6 +116,7 @@ type ImportedIterations struct {
 	Extra        *Expr           `yaml:"extra" doc:"CEL object: what else the log has of the iteration. The record keeps it as extra."`
 	Error        *Expr           `yaml:"error" doc:"CEL: an error class, or {class, message}; null: none."`
 	Usage        *ImportedUsage  `yaml:"usage" doc:"What the iteration used; absent: unknown."`
+	Model        *Expr           `yaml:"model" doc:"CEL text: the model that was called, for --prices (default: the configuration)."`
 	CostUSD      *Expr           `yaml:"cost_usd" doc:"CEL number; null: unknown."`
 	Duration     *Expr           `yaml:"duration" doc:"CEL: how long it took, seconds or a CEL duration."`
 	At           *Expr           `yaml:"at" doc:"CEL timestamp, or text of one: when it ended. It needs started."`
@@ -288,6 +300,18 @@ func (m *Import) loopTree(configuration string, limits *Limits) *source.Node {
 	return tree
 }
 
+// ScoreWhenCut decides what a run is worth that is stopped before its recorded end, 0 or score, in the place of what the
+// mapping says.
+func (m *Import) ScoreWhenCut(by string) error {
+	if by == "score" && m.Iterations.Scores == nil {
+		return errors.New("the mapping has no scores of iterations, and so none of a run that is cut")
+	}
+	node := source.New(m.Tree, by)
+	m.Tree.Set("when_cut", node)
+	m.WhenCut = &WhenCut{Zero: by == "0", Node: node}
+	return nil
+}
+
 // importing loads a mapping.
 func (l *loader) importing(tree *source.Node) {
 	m := &Import{}
@@ -310,6 +334,9 @@ func (l *loader) compileImport(m *Import) {
 	run.named(m.Recognize)
 	for _, e := range []*Expr{m.Run, m.Refuse, m.Warn, m.Session, m.Started, m.Elapsed, m.Extra, m.Configuration, m.Task, m.Trial, m.Cluster, m.Group, m.Input, m.Target, m.Success, m.Ended, m.GaveUp, m.Stop, m.Fault, m.CostUSD} {
 		run.expr(e, expr.WantAny)
+	}
+	if m.Beside != nil {
+		run.expr(m.Beside.Order, expr.WantAny)
 	}
 	run.named(m.Vars)
 	run.named(m.Metadata)
@@ -375,6 +402,14 @@ func (l *loader) checkImport(m *Import) {
 			l.add(m.Tree.Get("cumulative").KeyFault(counter.Key, didYouMean(counter.Key, Counters), "unknown counter %q", counter.Key))
 		}
 	}
+	if m.Beside != nil {
+		if _, err := path.Match(m.Beside.Files, ""); err != nil {
+			l.fault(m.Beside.Node.Get("files"), "", "invalid file pattern %q", m.Beside.Files)
+		}
+		if m.Run == nil {
+			l.fault(m.Beside.Node, "say with run which rows are one run", "beside needs run")
+		}
+	}
 	if m.Zip != nil {
 		if _, err := path.Match(m.Zip.Rows, ""); err != nil {
 			l.fault(m.Zip.Node.Get("rows"), "", "invalid file pattern %q", m.Zip.Rows)
@@ -385,7 +420,7 @@ func (l *loader) checkImport(m *Import) {
 // perIteration are the expressions that are evaluated for each iteration, but for scores and usage.
 func (its *ImportedIterations) perIteration() []*Expr {
 	return []*Expr{its.Output, its.Confidence, its.Passed, its.Feedback, its.Thinking, its.ToolCalls, its.Observations, its.Extra, its.Error,
-		its.CostUSD, its.Duration, its.Elapsed, its.At}
+		its.Model, its.CostUSD, its.Duration, its.Elapsed, its.At}
 }
 
 func (its *ImportedIterations) readsAfter() bool {

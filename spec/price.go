@@ -229,6 +229,19 @@ func (l *loader) priceModels(s *Suite) {
 	}
 }
 
+// LoadPrices reads a file of prices.
+func LoadPrices(path string) (*PriceFile, source.Faults) {
+	text, err := readTrusted(path)
+	if err != nil {
+		return nil, faultOfFile(path, err)
+	}
+	l, file := newLoader(&Document{}), &PriceFile{}
+	if tree := l.parse(path, text); tree != nil {
+		l.add(source.Decode(tree, file)...)
+	}
+	return file, l.faults
+}
+
 // priceFile reads the file that n names.
 func (l *loader) priceFile(n *source.Node) *PriceFile {
 	at, ok := l.named(n, l.doc.folder)

@@ -92,6 +92,7 @@ func (b *builder) iteration(s *scope, before time.Duration) record.Iteration {
 		it.ToolCalls[i].Start = it.End
 	}
 	used := b.inside.read(m.Usage, m.CostUSD, s)
+	b.price(m.Model, &used, s)
 	if used.calls.known && used.calls.n == 0 && used.input.n == 0 && used.output.n == 0 && used.cost.n == 0 {
 		return it
 	}
@@ -99,6 +100,23 @@ func (b *builder) iteration(s *scope, before time.Duration) record.Iteration {
 		Role: record.RoleAgent, Model: b.configuration, Usage: used.usage(used.callsOr(1)), Start: it.Start, Duration: it.Working,
 	}}
 	return it
+}
+
+// price puts into what calls used what they cost by the prices, where the log has tokens and no cost.
+func (b *builder) price(model *spec.Expr, used *spent, s *scope) {
+	calls := used.callsOr(1)
+	if b.Prices == nil || used.cost.known || calls == 0 || s.err != nil {
+		return
+	}
+	u := used.usage(calls)
+	if !u.TokensTold() {
+		return
+	}
+	name := cmp.Or(text(model, s), b.configuration)
+	if known := b.Prices(name, &u); !known && !slices.Contains(b.notes.Unpriced, name) {
+		b.notes.Unpriced = append(b.notes.Unpriced, name)
+	}
+	used.cost = amount{int64(u.Cost), u.Priced()}
 }
 
 // ending is the time at which an iteration ended; where that is unknown, it is that
@@ -206,23 +224,32 @@ func (b *builder) toolCalls(m *spec.ImportedIterations, s *scope) []record.ToolC
 	answered := make([]bool, len(calls))
 	for i, result := range results {
 		at := i
-		id, value, named := byCall(result)
-		if named {
+		id, value, byID := byCall(result)
+		if byID {
 			at = slices.IndexFunc(calls, func(c record.ToolCall) bool { return id == nil || c.ID == id })
 			for at >= 0 && at < len(calls) && (answered[at] || id != nil && calls[at].ID != id) {
 				at++
 			}
 			result = value
 		}
-		switch {
+		named, _ := id.(string)
+		switch earlier := b.open[named]; {
 		case at >= 0 && at < len(calls):
 			calls[at].Result, answered[at] = encoded(result, s), true
+		case earlier != nil: // a subagent worked in between
+			earlier.Result = encoded(result, s)
+			delete(b.open, named)
 		case id != nil:
 			b.orphans++
 		}
 	}
 	if len(calls) == 0 {
 		return nil
+	}
+	for i := range calls {
+		if calls[i].ID != "" && !answered[i] {
+			b.open[calls[i].ID] = &calls[i]
+		}
 	}
 	return calls
 }

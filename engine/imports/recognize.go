@@ -2,16 +2,20 @@ package imports
 
 import (
 	"archive/zip"
-	"bufio"
 	"bytes"
+	"errors"
 	"io"
 	"slices"
 
 	"github.com/agentbench/agentbench/spec"
 )
 
-// HeadSize is how much of a file is read to find its format.
-const HeadSize = 256 << 10
+// HeadSize is how much of a file is read first to find its format, MostHead how much is read of one whose
+// format does not show by then.
+const (
+	HeadSize = 256 << 10
+	MostHead = 16 << 20
+)
 
 // mostHeads is how many documents of a file are looked at.
 const mostHeads = 20
@@ -23,21 +27,21 @@ type Head struct {
 	zipped    *zip.Reader // nil: no zip file
 }
 
-// NewHead reads the beginning of a file: of a zip file the members that matter, of any
-// other its first documents, of which the last may be cut off.
-func NewHead(name string, r io.Reader) (*Head, error) {
-	start := bufio.NewReaderSize(r, HeadSize)
-	text, err := start.Peek(HeadSize)
-	if err != nil && err != io.EOF {
-		return nil, err
+// NewHead is the head of a file that begins with a text: of a zip file the members that matter, of any
+// other the first documents, of which the last may be cut off.
+func NewHead(name string, text []byte, file io.Reader) (h *Head, err error) {
+	h = &Head{name: name}
+	switch {
+	case bytes.HasPrefix(text, []byte("PK\x03\x04")):
+		h.zipped, err = openZip(file)
+	case len(bytes.TrimSpace(text)) == 0:
+		err = errors.New("the file is empty")
+	case bytes.IndexByte(text, 0) >= 0:
+		err = errors.New("the file is binary: want JSON, JSON lines, CSV or a zip file of them")
+	default:
+		h.documents = documentsOf(text)
 	}
-	h := &Head{name: name}
-	if bytes.HasPrefix(text, []byte("PK\x03\x04")) {
-		h.zipped, err = openZip(r)
-		return h, err
-	}
-	h.documents = documentsOf(text)
-	return h, nil
+	return h, err
 }
 
 // documentsOf are the first documents of a text; lines that are not JSON are passed over.

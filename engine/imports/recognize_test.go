@@ -16,7 +16,7 @@ import (
 // recognizing are the mappings that recognize a text.
 func recognizing(t *testing.T, name string, text []byte) (names []string) {
 	t.Helper()
-	head, err := imports.NewHead(name, bytes.NewReader(text))
+	head, err := imports.NewHead(name, text[:min(len(text), imports.HeadSize)], bytes.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,9 +55,17 @@ func TestEveryFormatIsRecognized(t *testing.T) {
 			t.Errorf("no file of %s", m)
 		}
 	}
-	for _, other := range []string{"", "{", "[]", "nope", `{"a": 1}`, `[1, "a", null]`, `{"messages": 3}`, "a,b\n1,2\n", `{"schema_version": 3}`} {
+	for _, other := range []string{"{", "[]", "nope", `{"a": 1}`, `[1, "a", null]`, `{"messages": 3}`, "a,b\n1,2\n", `{"schema_version": 3}`} {
 		if got := recognizing(t, "log", []byte(other)); len(got) > 0 {
 			t.Errorf("%q: %v", other, got)
+		}
+	}
+}
+
+func TestWhatIsNoLog(t *testing.T) {
+	for text, want := range map[string]string{"": "empty", " \n": "empty", "\x7fELF\x00\x01": "binary"} {
+		if _, err := imports.NewHead("log", []byte(text), nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", text, err)
 		}
 	}
 }
@@ -82,7 +90,7 @@ func TestZipFilesAreRecognized(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer f.Close()
-		head, err := imports.NewHead(filepath.Base(file), f)
+		head, err := imports.NewHead(filepath.Base(file), []byte("PK\x03\x04"), f)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,9 +1,11 @@
 package imports_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/agentbench/agentbench/engine/imports"
@@ -108,6 +110,10 @@ func TestTauBench(t *testing.T) {
 	reward, n := mean(all, "reward")
 	if n != 200 || reward != 84 || iterations(all) != 2454 || distinct(all) != 200 {
 		t.Errorf("%v of %d, %d steps, %d ids", reward, n, iterations(all), distinct(all))
+	}
+	first := all[0].Run
+	if said := string(first.Iterations[0].Output) + fmt.Sprintf("%s", first.Extra); !strings.Contains(said, `"user":["Sure`) || !strings.Contains(said, `"opening":["Hi!`) {
+		t.Errorf("the customer's turns: %s", said)
 	}
 	unfinished := 0
 	for _, i := range all {

@@ -15,6 +15,7 @@ import (
 	"archive/zip"
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -89,11 +90,11 @@ func (f *file) document(s *stream) bool {
 		return f.inMemory(doc, line, 0)
 	case f.shape.values:
 		return f.members(s, '{', notValues, func(string) bool { return f.item(s, expr.NewObject(0)) })
+	case first == '[': // also of a log whose rows are below a path: it was written without the rest
+		return f.list(s, nil)
 	case f.shape.path != nil:
 		doc := expr.NewObject(4)
 		return f.below(s, doc, doc, f.shape.path)
-	case first == '[':
-		return f.list(s, nil)
 	}
 	value, line, err := s.value()
 	return f.yield(row{doc: value, value: value, line: line}, err)
@@ -136,6 +137,9 @@ func (f *file) rowsOf(doc any, line int) ([]any, error) {
 		return rows, nil
 	}
 	value := doc
+	if rows, ok := doc.([]any); ok {
+		return rows, nil
+	}
 	for _, key := range f.shape.path {
 		object, _ := value.(*expr.Object)
 		found, ok := object.Get(key)
@@ -242,6 +246,12 @@ type Importer struct {
 	inside   meter // of iterations
 	overall  meter // of runs
 	notes    Notes
+
+	// Labels are scores of runs that the log does not have; nil: none.
+	Labels *Labels
+	// Prices puts what calls of a model cost into their usage, in which it is unknown; nil: the cost
+	// stays unknown. It reports whether it knows the model.
+	Prices func(model string, u *record.Usage) (known bool)
 }
 
 // Notes are what an import found that a user should know, beside problems.
@@ -256,7 +266,9 @@ type Notes struct {
 	// of several configurations.
 	Parted  []string
 	Untimed int // runs whose time is unknown
-	Uncut   int // runs of several iterations that have a score, but none of an iteration
+	// Unpriced are the models that no price was known of.
+	Unpriced []string
+	Uncut    int // runs of several iterations that have a score, but none of an iteration
 	// Contradicted are runs that continue after the limits that they were
 	// recorded under; First is the place of the first, and its iteration.
 	Contradicted int
@@ -335,9 +347,16 @@ type Imported struct {
 	NewTask bool // it is the first run of the task
 }
 
+// File is a file that is read beside another.
+type File struct {
+	Name string
+	io.Reader
+}
+
 // Read reads a file: JSON, JSON lines or CSV by its name, a zip file by how it
 // begins. What cannot be read is an error, a *Problem; what can be read follows.
-func (im *Importer) Read(name string, r io.Reader) iter.Seq2[*Imported, error] {
+// The rows of files beside it are rows of the file.
+func (im *Importer) Read(name string, r io.Reader, beside ...File) iter.Seq2[*Imported, error] {
 	return func(yield func(*Imported, error) bool) {
 		im.inside.begin(spec.CountsFile)
 		im.overall.begin(spec.CountsFile)
@@ -347,6 +366,10 @@ func (im *Importer) Read(name string, r io.Reader) iter.Seq2[*Imported, error] {
 				return yield(nil, problem)
 			}
 			imported, err := im.run(found)
+			if errors.Is(err, ErrLabels) {
+				yield(nil, err)
+				return false
+			}
 			if err != nil {
 				return yield(nil, &Problem{File: found.file, Line: found.line, What: err.Error()})
 			}
@@ -358,9 +381,24 @@ func (im *Importer) Read(name string, r io.Reader) iter.Seq2[*Imported, error] {
 		}
 		g := &groups{by: im.mapping.Run, of: map[string]*row{}, give: f.give}
 		f.give = g.add
-		if f.read(r); !f.ended {
-			g.end()
+		f.read(r)
+		for _, other := range beside {
+			if !f.ended {
+				more := &file{name: other.Name, of: name, shape: f.shape, give: g.add}
+				more.read(other)
+				f.ended = more.ended
+			}
 		}
+		if f.ended {
+			return
+		}
+		if len(beside) > 0 {
+			if err := g.sort(im.mapping.Beside.Order); err != nil {
+				f.fail(0, err)
+				return
+			}
+		}
+		g.end()
 	}
 }
 
@@ -398,6 +436,30 @@ func (g *groups) add(r row, problem *Problem) bool {
 	return true
 }
 
+// sort puts the rows of each run into the order of an expression.
+func (g *groups) sort(by *spec.Expr) error {
+	for _, group := range g.order {
+		rows, _ := group.value.([]any)
+		type placed struct {
+			key string
+			row any
+		}
+		all, s := make([]placed, len(rows)), &scope{row: *group}
+		for i, r := range rows {
+			s.value = r
+			all[i] = placed{text(by, s), r}
+		}
+		if s.err != nil {
+			return s.err
+		}
+		slices.SortStableFunc(all, func(a, b placed) int { return strings.Compare(a.key, b.key) })
+		for i := range all {
+			rows[i] = all[i].row
+		}
+	}
+	return nil
+}
+
 // end hands out the runs, in the order in which they began.
 func (g *groups) end() {
 	for i, r := range g.order {
@@ -417,7 +479,8 @@ type builder struct {
 	lost                 bool // the duration of an iteration is unknown
 	restarts             int
 	orphans              int
-	contradicts          int // the iteration, from 1
+	open                 map[string]*record.ToolCall // calls without a result, by id
+	contradicts          int                         // the iteration, from 1
 }
 
 func (im *Importer) run(found row) (*Imported, error) {
@@ -429,7 +492,7 @@ func (im *Importer) run(found row) (*Imported, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &builder{Importer: im, configuration: im.mapping.Name}
+	b := &builder{Importer: im, configuration: im.mapping.Name, open: map[string]*record.ToolCall{}}
 	im.inside.begin(spec.CountsRun)
 	im.overall.begin(spec.CountsRun)
 	if im.mapping.Configuration != nil {
@@ -466,6 +529,11 @@ func (im *Importer) run(found row) (*Imported, error) {
 	imported := &Imported{Run: run, Task: task}
 	if err := im.identify(imported, s, int(trial)); err != nil {
 		return nil, err
+	}
+	if im.Labels != nil {
+		if scored.run, err = im.Labels.label(run, scored.run); err != nil {
+			return nil, err
+		}
 	}
 	imported.Scores = scored.all(run, im.mapping.WhenCut)
 	place := fmt.Sprintf("%s:%d", s.file, s.line)
@@ -592,6 +660,7 @@ func (p *Problem) Error() string {
 
 type file struct {
 	name  string
+	of    string // the file that its rows are of; "": this one
 	shape shape
 	zip   *spec.Zip
 	give  func(row, *Problem) bool
@@ -603,7 +672,7 @@ func (f *file) yield(r row, err error) bool {
 	if err != nil {
 		return f.fail(r.line, err)
 	}
-	r.file = f.name
+	r.file = cmp.Or(f.of, f.name)
 	f.ended = !f.give(r, nil)
 	return !f.ended
 }
@@ -672,6 +741,8 @@ func (f *file) lines(r *bufio.Reader) {
 		}
 	}
 	switch err := s.Err(); {
+	case err == nil && line == 0:
+		f.fail(0, errors.New("the file is empty"))
 	case errors.Is(err, bufio.ErrTooLong):
 		f.fail(line+1, fmt.Errorf("a line of more than %d bytes", mostBytes))
 	case err != nil && !f.ended:

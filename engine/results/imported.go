@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -37,6 +38,7 @@ type Import struct {
 	Iterations int
 
 	mapping   *spec.Import
+	beside    map[string]bool // files that are read with others
 	data      []record.DataFile
 	journal   *record.Journal
 	tasksFile *os.File
@@ -48,11 +50,33 @@ func NewImport(mapping *spec.Import) *Import {
 	return &Import{Importer: imports.New(mapping), mapping: mapping}
 }
 
+// Label reads scores of runs that the log does not have.
+func (im *Import) Label(path string) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	log := &logFile{from: file, file: file, hash: sha256.New()}
+	if im.Labels, err = imports.ReadLabels(path, log); err != nil {
+		return err
+	}
+	sum, err := log.sum()
+	im.data = append(im.data, record.DataFile{Name: path, Hash: sum})
+	return err
+}
+
 // Read reads files until they end, or the context does, and closes the folder. It returns
 // what could not be read or written.
 func (im *Import) Read(ctx context.Context, files []string) (err error) {
+	im.beside = map[string]bool{}
 	for _, file := range files {
-		if err == nil && ctx.Err() == nil {
+		for _, other := range im.filesBeside(file) {
+			im.beside[other] = true
+		}
+	}
+	for _, file := range files {
+		if err == nil && ctx.Err() == nil && !im.beside[filepath.Clean(file)] {
 			err = im.readFile(ctx, file)
 		}
 	}
@@ -69,6 +93,25 @@ func (im *Import) Read(ctx context.Context, files []string) (err error) {
 	return exit.Unmeasured(errors.Join(err, im.finish(state)))
 }
 
+// filesBeside are the files that are read together with one.
+func (im *Import) filesBeside(file string) (beside []string) {
+	folder := strings.TrimSuffix(file, filepath.Ext(file))
+	if im.mapping.Beside == nil || folder == file {
+		return nil
+	}
+	found, _ := fs.Glob(os.DirFS(folder), im.mapping.Beside.Files) // the pattern was checked
+	for _, name := range found {
+		beside = append(beside, filepath.Join(folder, filepath.FromSlash(name)))
+	}
+	return beside
+}
+
+// opened is a file that is read.
+type opened struct {
+	path string
+	*logFile
+}
+
 func (im *Import) readFile(ctx context.Context, path string) error {
 	log := &logFile{from: im.Stdin, hash: sha256.New()}
 	var from io.Reader = log
@@ -81,7 +124,17 @@ func (im *Import) readFile(ctx context.Context, path string) error {
 		log.from, log.file = file, file
 		from = &seekableLog{file, log}
 	}
-	for imported, err := range im.Importer.Read(path, from) {
+	logs, beside := []opened{{path, log}}, []imports.File{}
+	for _, other := range im.filesBeside(path) {
+		file, err := os.Open(other)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		logs = append(logs, opened{other, &logFile{from: file, file: file, hash: sha256.New()}})
+		beside = append(beside, imports.File{Name: other, Reader: logs[len(logs)-1].logFile})
+	}
+	for imported, err := range im.Importer.Read(path, from, beside...) {
 		var problem *imports.Problem
 		switch {
 		case errors.As(err, &problem):
@@ -97,11 +150,13 @@ func (im *Import) readFile(ctx context.Context, path string) error {
 			return nil // its hash would be that of the whole file
 		}
 	}
-	sum, err := log.sum()
-	if err != nil {
-		return fmt.Errorf("reading %s: %w", path, err)
+	for _, log := range logs {
+		sum, err := log.sum()
+		if err != nil {
+			return fmt.Errorf("reading %s: %w", log.path, err)
+		}
+		im.data = append(im.data, record.DataFile{Name: log.path, Hash: sum})
 	}
-	im.data = append(im.data, record.DataFile{Name: path, Hash: sum})
 	return nil
 }
 
@@ -109,7 +164,7 @@ func (im *Import) readFile(ctx context.Context, path string) error {
 func (im *Import) begin() (err error) {
 	im.Manifest = record.Manifest{
 		Suite: im.mapping.Name, Agentbench: im.Version, Status: record.StateRunning, Scorers: []string{}, Configurations: []record.ConfigurationHead{},
-		Volatile: record.ManifestVolatile{Started: im.Now().UTC()},
+		PricesAsOf: im.Manifest.PricesAsOf, Volatile: record.ManifestVolatile{Started: im.Now().UTC()},
 	}
 	if err := MakeFolder(im.Dir); err != nil {
 		return err
@@ -280,6 +335,12 @@ func (im *Import) Warnings(mapping *spec.Import, quote func(string) string) (lin
 	for _, w := range notes.Warnings {
 		note(w.Runs, "%s: %s; the first: %s", exit.Plural(w.Runs, "run", "runs"), quote(w.What), quote(w.First))
 	}
-	note(notes.Uncut, "the score after a stop before the end is unknown for %s, so lower limits cannot be judged; in the mapping, write when_cut: 0 if a stopped run has failed, or iterations.scores", exit.Plural(notes.Uncut, "run", "runs"))
+	note(notes.Uncut, "the score after a stop before the end is unknown for %s, so lower limits cannot be judged; import with --when-cut 0 if a stopped run has failed, or write iterations.scores in the mapping", exit.Plural(notes.Uncut, "run", "runs"))
+	note(len(notes.Unpriced), "no price of %s: their costs are unknown", quote(exit.Some(notes.Unpriced)))
+	if l := im.Labels; l != nil {
+		unused := l.Unused()
+		note(len(unused), "--scores: no run or task has the id %s", quote(exit.Some(unused)))
+		note(l.Unlabelled, "--scores has no row of %s, which are unscored; the first: %s", exit.Plural(l.Unlabelled, "run", "runs"), quote(l.FirstUnlabelled))
+	}
 	return lines
 }

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -18,6 +17,8 @@ import (
 
 	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/imports"
+	"github.com/agentbench/agentbench/engine/model/pace"
+	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/results"
 	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/spec"
@@ -26,9 +27,10 @@ import (
 )
 
 type importFlags struct {
-	out         string
-	quiet       bool
-	list, print bool
+	out                     string
+	quiet                   bool
+	list, print             bool
+	whenCut, scores, prices string
 }
 
 func (p *program) importCommand() *cobra.Command {
@@ -62,6 +64,9 @@ FILE can be - for stdin.`,
 	}
 	outFlag(c, &f.out, "result folder (default results/MAPPING-TIME-…)")
 	quietFlag(c, &f.quiet, "hide notes, except for unreadable entries,")
+	choiceFlag(c, &f.whenCut, "when-cut", []string{"score", "0"}, "what a run is worth that a limit stops before its recorded end: the score of the iteration, or 0 (default: the mapping's when_cut)")
+	c.Flags().StringVar(&f.scores, "scores", "", "CSV `FILE` with a column id, of runs or tasks, and a column for each score")
+	c.Flags().StringVar(&f.prices, "prices", "", "price the tokens of the log by a `FILE` of prices, where it has no costs")
 	c.Flags().BoolVar(&f.list, "list", false, "list the mappings that ship")
 	c.Flags().BoolVar(&f.print, "print", false, "print a mapping that ships, as a starting point")
 	return c
@@ -164,14 +169,11 @@ func (p *program) mappingFor(args []string, f *importFlags) (*spec.Import, []str
 	return found, args, nil
 }
 
-// recognized is the mapping that ships and recognizes a file, and by what.
+// recognized is the mapping that ships and recognizes a file, and by what. More and more of the file
+// is read until one does.
 func (p *program) recognized(file string) (found *spec.Import, by string, err error) {
-	log := io.Reader(bufio.NewReaderSize(p.in, imports.HeadSize))
-	if file == "-" {
-		p.in = log // what is peeked at is read again
-		text, _ := log.(*bufio.Reader).Peek(imports.HeadSize)
-		log = bytes.NewReader(text)
-	} else {
+	log := p.in
+	if file != "-" {
 		opened, err := os.Open(file)
 		if err != nil {
 			return nil, "", exit.Unmeasured(err)
@@ -179,20 +181,33 @@ func (p *program) recognized(file string) (found *spec.Import, by string, err er
 		defer opened.Close()
 		log = opened
 	}
-	head, err := imports.NewHead(file, log)
-	if err != nil {
-		return nil, "", exit.With(exit.NotMeasured, "", "%s: %w", file, err)
-	}
+	var shipped []*spec.Import
 	var tried, took []string
-	for _, shipped := range suites.Mappings() {
-		document, _ := spec.LoadFS(suites.MappingFiles(), shipped.File(), spec.Options{Env: p.env})
-		m := document.Import // that they load is tested
-		if words := head.Recognized(m); words != "" {
-			found, by, took = m, words, append(took, m.Name+" (by "+words+")")
+	for _, one := range suites.Mappings() {
+		document, _ := spec.LoadFS(suites.MappingFiles(), one.File(), spec.Options{Env: p.env})
+		shipped = append(shipped, document.Import) // that they load is tested
+		for i := range document.Import.Recognize {
+			tried = append(tried, document.Import.Name+": "+document.Import.Recognize[i].Key)
 		}
-		for i := range m.Recognize {
-			tried = append(tried, m.Name+": "+m.Recognize[i].Key)
+	}
+	var text bytes.Buffer
+	for size, ended := int64(imports.HeadSize), false; len(took) == 0 && !ended && size <= imports.MostHead; size *= 8 {
+		_, err := io.CopyN(&text, log, size-int64(text.Len()))
+		if ended = err == io.EOF; err != nil && !ended {
+			return nil, "", exit.Unmeasured(err)
 		}
+		head, err := imports.NewHead(file, text.Bytes(), log)
+		if err != nil {
+			return nil, "", exit.With(exit.NotMeasured, "", "%s: %w", file, err)
+		}
+		for _, m := range shipped {
+			if words := head.Recognized(m); words != "" {
+				found, by, took = m, words, append(took, m.Name+" (by "+words+")")
+			}
+		}
+	}
+	if file == "-" { // what was looked at is read again
+		p.in = io.MultiReader(&text, p.in)
 	}
 	const name = "name it: agentbench import MAPPING %s; --list lists those that ship, and a mapping of your own is a YAML file"
 	switch {
@@ -211,6 +226,9 @@ func (p *program) importLogs(ctx context.Context, args []string, f *importFlags)
 	}
 	var problems imports.Problems
 	im := results.NewImport(m)
+	if err := p.completeLog(im, m, f); err != nil {
+		return err
+	}
 	im.Writer, im.Dir, im.Stdin, im.Now, im.Problem = p.writer(), cmp.Or(f.out, results.Fresh(m.Name, p.now())), p.in, p.now, problems.Add
 	ctx, end := untilSignal(ctx, syscall.SIGHUP)
 	defer end()
@@ -243,6 +261,44 @@ func (p *program) importLogs(ctx context.Context, args []string, f *importFlags)
 		fmt.Fprintln(p.err, "agentbench: warning:", line)
 	}
 	fmt.Fprintf(p.err, "look at it: agentbench report %s\n", exit.ShellWord(im.Dir))
+	return nil
+}
+
+// completeLog takes what the log lacks from flags: what a run is worth that is cut, labels and prices.
+func (p *program) completeLog(im *results.Import, m *spec.Import, f *importFlags) error {
+	if f.scores != "" {
+		if err := readableLogs([]string{f.scores}); err != nil {
+			return err
+		}
+		if err := im.Label(f.scores); err != nil {
+			return exit.With(exit.WrongSpec, "the first line names the columns, for example id,passed", "--scores: %w", err)
+		}
+	}
+	if f.whenCut != "" {
+		if err := m.ScoreWhenCut(f.whenCut); err != nil {
+			return exit.Usage("--when-cut 0: a run that is cut has failed", "--when-cut %s: %w", f.whenCut, err)
+		}
+	}
+	if f.prices == "" {
+		return nil
+	}
+	if err := readableLogs([]string{f.prices}); err != nil {
+		return err
+	}
+	file, faults := spec.LoadPrices(f.prices)
+	faults.Print(p.err)
+	if faults.Err() != nil {
+		return exit.Quiet(exit.WrongSpec)
+	}
+	im.Manifest.PricesAsOf = string(file.AsOf)
+	im.Prices = func(model string, u *record.Usage) (known bool) {
+		price, known := file.Prices.Get(model)
+		if known {
+			of := pace.PriceOf(&price)
+			*u = of.Charged(*u)
+		}
+		return known
+	}
 	return nil
 }
 

@@ -143,6 +143,14 @@ func (p *Price) tokens(u record.Usage) record.Usage {
 	return u
 }
 
+// Charged is the usage of calls as long as this with what they cost: tokens, and the price of the calls themselves.
+func (p *Price) Charged(u record.Usage) record.Usage {
+	if u = p.tokens(u); u.Unpriced == 0 {
+		u.Cost = u.Cost.Plus(p.perCall.Times(u.Calls))
+	}
+	return u
+}
+
 // charge puts what a call cost into its reply: by the service tier that the provider reports, with the price of the
 // call itself and the fees of what it counts beside tokens. What has no declared price is unknown.
 func (p *Price) charge(reply *model.Reply) {

@@ -1,0 +1,123 @@
+package imports
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/agentbench/agentbench/engine/record"
+)
+
+// ErrLabels is that labels do not fit the runs.
+var ErrLabels = errors.New("wrong labels")
+
+// Labels are scores of runs from a CSV file. Its first line names the columns: id, which is the
+// id of a run or of its task, and a score each.
+type Labels struct {
+	file   string
+	scores []string
+	rows   map[string]*labelled
+	ids    []string // in the order of the file
+	// Unlabelled counts the runs that have no row, and FirstUnlabelled is the first.
+	Unlabelled      int
+	FirstUnlabelled string
+}
+
+// labelled is a row of labels.
+type labelled struct {
+	line   int
+	values []string
+	run    string // that it was used for
+}
+
+// ReadLabels reads a file of labels. The error names the line that is wrong.
+func ReadLabels(name string, r io.Reader) (*Labels, error) {
+	reader := csv.NewReader(r)
+	columns, err := reader.Read()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, tableError(err))
+	}
+	columns[0] = strings.TrimPrefix(columns[0], "\ufeff")
+	at := slices.Index(columns, "id")
+	if at < 0 || len(columns) < 2 {
+		return nil, fmt.Errorf("%s:1: want a column id and a column for each score, got %s", name, strings.Join(columns, ", "))
+	}
+	l := &Labels{file: name, scores: slices.Delete(slices.Clone(columns), at, at+1), rows: map[string]*labelled{}}
+	for {
+		values, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			return l, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, tableError(err))
+		}
+		line, _ := reader.FieldPos(0)
+		id := values[at]
+		if before := l.rows[id]; before != nil {
+			return nil, fmt.Errorf("%s:%d: the id %q is in line %d already", name, line, id, before.line)
+		}
+		row := &labelled{line: line, values: slices.Delete(values, at, at+1)}
+		for i, value := range row.values {
+			if _, err := labelOf(value); err != nil {
+				return nil, fmt.Errorf("%s:%d: %s is %q; want a number, true or false, or nothing where it is unknown", name, line, l.scores[i], value)
+			}
+		}
+		l.rows[id], l.ids = row, append(l.ids, id)
+	}
+}
+
+// labelOf is the number of a score.
+func labelOf(text string) (float64, error) {
+	switch strings.ToLower(text) {
+	case "true":
+		return 1, nil
+	case "false", "":
+		return 0, nil
+	}
+	value, err := strconv.ParseFloat(text, 64)
+	if value-value != 0 {
+		err = strconv.ErrRange
+	}
+	return value, err
+}
+
+// label adds the scores of a run to those that the log has; they replace those of the same name.
+func (l *Labels) label(run *record.Run, scores []record.Score) ([]record.Score, error) {
+	row := l.rows[run.ID]
+	if row == nil {
+		row = l.rows[run.Task]
+	}
+	switch {
+	case row == nil:
+		if l.Unlabelled++; l.Unlabelled == 1 {
+			l.FirstUnlabelled = run.ID
+		}
+		row = &labelled{values: make([]string, len(l.scores))}
+	case row.run != "":
+		return nil, fmt.Errorf("%w: %s:%d is the task of several runs: write their ids, %s and %s", ErrLabels, l.file, row.line, row.run, run.ID)
+	}
+	row.run = run.ID
+	scores = slices.DeleteFunc(scores, func(s record.Score) bool { return slices.Contains(l.scores, s.Name) })
+	for i, name := range l.scores {
+		score := record.Score{Name: name}
+		if score.Value, _ = labelOf(row.values[i]); row.values[i] == "" {
+			score.Unscored = l.file + " has no score of it"
+		}
+		scores = append(scores, score)
+	}
+	return scores, nil
+}
+
+// Unused are the ids that no run has, in the order of the file.
+func (l *Labels) Unused() (ids []string) {
+	for _, id := range l.ids {
+		if l.rows[id].run == "" {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
