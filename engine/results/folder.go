@@ -13,6 +13,7 @@ package results
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"iter"
@@ -22,6 +23,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
+	"github.com/agentbench/agentbench/spec/source"
 )
 
 // Folder is a result folder whose runs can be replayed.
@@ -96,6 +98,27 @@ func (f *Folder) Loop(configuration string) *spec.Loop {
 // folder.
 func (f *Folder) Whole(env func(string) string) (*spec.Document, error) {
 	return f.recorded.whole(f.Path, &f.Manifest, env)
+}
+
+// Scoring is the suite as it was recorded with these scorers alone, and its resolved spec. The error is a source.Faults where
+// a scorer is wrong.
+func (f *Folder) Scoring(scorers ...*source.Object) (*spec.Document, *Resolved, error) {
+	text, err := json.Marshal(scorers)
+	if err != nil {
+		return nil, nil, fmt.Errorf("writing the scorers: %w", err)
+	}
+	alone := *f.recorded
+	alone.Suite = slices.DeleteFunc(slices.Clone(alone.Suite), func(f Field) bool { return slices.Contains(optional, f.Key) })
+	alone.Suite.Set("scorers", text)
+	suite, at, err := alone.replayed(f.Path, &f.Manifest)
+	if err != nil {
+		return nil, nil, err
+	}
+	d, faults, err := at.load(suite, func(string) string { return "" })
+	if err == nil && d == nil {
+		err = faults
+	}
+	return d, &Resolved{Suite: Object{{"scorers", text}}}, err
 }
 
 // Tasks are those that are at hand; see KnowsTasks.

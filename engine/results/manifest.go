@@ -138,6 +138,8 @@ type Rescored struct {
 	Removed []string // those whose scores were taken back
 	// Suite was edited since the runs were made; nil: its scorers are the recorded ones.
 	Suite *spec.Document
+	// Added has scorers that no suite declares; nil: there are none.
+	Added *Resolved
 	// Whole means that all scorers of the suite judge, and not only some.
 	Whole bool
 }
@@ -157,10 +159,10 @@ func (r *Rescored) Into(m *record.Manifest) (err error) {
 		}
 	}
 	m.Metrics = r.metrics(m)
-	if r.Suite == nil && len(r.Removed) == 0 {
+	if r.Suite == nil && r.Added == nil && len(r.Removed) == 0 {
 		return nil
 	}
-	var now *Resolved
+	now := r.Added
 	if r.Suite != nil { // without secrets, as manifests have it
 		if now, err = Resolve(r.Suite.Suite, nil); err != nil {
 			return err

@@ -426,23 +426,29 @@ func (r *Resolved) whole(dir string, m *record.Manifest, env func(string) string
 	return d, err
 }
 
-// document makes the suite of a manifest again, with the recorded loops for its
-// configurations. What cannot be read of optional keys is left out. Models of the same
-// names replace those that would call something: nothing is run.
-func (r *Resolved) document(dir string, m *record.Manifest) (*spec.Document, error) {
-	suite, at, err := r.recorded(dir, m)
-	if err != nil {
-		return nil, err
-	}
-	if recorded := r.Suite.Get("models"); recorded != nil {
+// replayed is the recorded suite, in which models of the same names replace those that would call something:
+// nothing is run.
+func (r *Resolved) replayed(dir string, m *record.Manifest) (suite map[string]any, at files, err error) {
+	suite, at, err = r.recorded(dir, m)
+	if recorded := r.Suite.Get("models"); err == nil && recorded != nil {
 		var models map[string]any
 		if err := json.Unmarshal(recorded, &models); err != nil {
-			return nil, fmt.Errorf("reading the recorded models: %w", err)
+			return nil, at, fmt.Errorf("reading the recorded models: %w", err)
 		}
 		for name := range models {
 			models[name] = map[string]any{"provider": "script", "responses": []string{"recorded"}, "price": "free"}
 		}
 		suite["models"] = models
+	}
+	return suite, at, err
+}
+
+// document makes the suite of a manifest again, with the recorded loops for its
+// configurations. What cannot be read of optional keys is left out.
+func (r *Resolved) document(dir string, m *record.Manifest) (*spec.Document, error) {
+	suite, at, err := r.replayed(dir, m)
+	if err != nil {
+		return nil, err
 	}
 	for {
 		d, faults, err := at.load(suite, func(string) string { return "" })

@@ -23,11 +23,13 @@ import (
 	"github.com/agentbench/agentbench/scorers"
 	"github.com/agentbench/agentbench/scorers/pass"
 	"github.com/agentbench/agentbench/spec"
+	"github.com/agentbench/agentbench/spec/source"
 )
 
 type scoreFlags struct {
 	cacheFlags
 	scorers, remove                           []string
+	inline                                    []*source.Object // scorers that are written out, of the type cel
 	again, iterations, dry, compact, force, q bool
 	trust                                     bool
 	concurrency                               int
@@ -57,12 +59,13 @@ worth it, too; whatever shows such scores says so.
 After an interrupt, or when the suite's budget is spent, finished scores are saved; rerun
 the same command to continue.`,
 		Example: `  agentbench score results/nightly
-  agentbench score results/bugs bugs.suite.yaml --at step --sample 10`,
+  agentbench score results/bugs bugs.suite.yaml --at step --sample 10
+  agentbench score results/log --scorer 'passed=output.contains("refunded")'`,
 		Args: arguments(1, 2, "a result folder, and perhaps a suite"),
 		RunE: func(c *cobra.Command, args []string) error { return p.score(c.Context(), args, &f) },
 	}
 	refusing(c, f.validate)
-	c.Flags().StringArrayVar(&f.scorers, "scorer", nil, "compute only this scorer (repeatable)")
+	c.Flags().StringArrayVar(&f.scorers, "scorer", nil, "compute only this scorer; `NAME` of the suite, or NAME=CEL for a new one (repeatable)")
 	c.Flags().StringArrayVar(&f.remove, "remove", nil, "remove this scorer's scores (repeatable)")
 	c.Flags().BoolVar(&f.again, "again", false, "rescore everything")
 	choiceFlag(c, &f.at, "at", []string{atStep}, "score what programs had left at each step, instead of runs: step")
@@ -80,7 +83,20 @@ the same command to continue.`,
 	return c
 }
 
-func (f *scoreFlags) validate([]string) error {
+func (f *scoreFlags) validate(args []string) error {
+	for i, text := range f.scorers {
+		name, cel, inline := strings.Cut(text, "=")
+		if !inline {
+			continue
+		}
+		if len(args) > 1 || f.at != "" {
+			return exit.Usage("write it into the suite", "--scorer %s: a scorer that is written out goes without SUITE and --at", text)
+		}
+		f.scorers[i], f.inline = name, append(f.inline, source.ObjectOf("name", name, "type", "cel", "expr", cel))
+	}
+	if n := len(f.inline); n > 0 && n < len(f.scorers) {
+		return exit.Usage("run them one after the other", "--scorer NAME=CEL and --scorer NAME do not go together")
+	}
 	if formats := []string{"terminal", "json"}; !slices.Contains(formats, f.format) {
 		return exit.Usage("there are: terminal, json", "unknown format %q", f.format)
 	}
@@ -190,8 +206,13 @@ func (s *scoring) make(ctx context.Context) (done *pass.Pass, err error) {
 // rescored puts into the manifest by which scorers the scores are.
 func (s *scoring) rescored() error {
 	now := results.Rescored{Writer: s.writer(), Judging: s.judging, Removed: s.remove, Whole: len(s.flags.scorers) == 0}
+	if s.added != nil {
+		now.Scorers, now.Added = slices.Clone(s.manifest.Scorers), s.added
+	}
 	for _, v := range s.set.Versions() {
-		now.Scorers = append(now.Scorers, v.Name)
+		if !slices.Contains(now.Scorers, v.Name) {
+			now.Scorers = append(now.Scorers, v.Name)
+		}
 	}
 	if s.edited {
 		now.Suite = s.suite
@@ -355,8 +376,9 @@ type scoring struct {
 	dir      string
 	manifest record.Manifest
 	folder   *results.Folder
-	suite    *spec.Document // whose scorers judge
-	edited   bool           // the user named it
+	suite    *spec.Document    // whose scorers judge
+	edited   bool              // the user named it
+	added    *results.Resolved // the scorers of flags; nil: there are none
 	budget   *pace.Budget
 	parts    *engine.Parts
 	shared   engine.Shared // what the parts keep
@@ -476,6 +498,14 @@ func (s *scoring) open() (err error) {
 	s.folder, err = results.OpenManifest(s.dir, s.manifest, results.Options{Suite: s.suite})
 	if err != nil {
 		return exit.With(exit.NotMeasured, "compare agentbench version with the version in manifest.json", "%s cannot be scored: %w", s.dir, err)
+	}
+	if len(s.flags.inline) > 0 {
+		s.suite, s.added, err = s.folder.Scoring(s.flags.inline...)
+		if faults, wrong := errors.AsType[source.Faults](err); wrong {
+			first := faults[slices.IndexFunc(faults, func(f source.Fault) bool { return !f.Warning })]
+			return exit.Usage(first.Hint, "--scorer %s: %s", strings.Join(s.flags.scorers, ", "), first.What)
+		}
+		return exit.Unmeasured(err)
 	}
 	if s.edited {
 		return nil
