@@ -615,6 +615,9 @@ func (t *chooser) whyNothingLeft(subset int) string {
 	return fmt.Sprintf("of %s none satisfies the constraints on the other folds", all)
 }
 
+// tighterUnscored is why tighter limits cannot be judged, and what to do.
+const tighterUnscored = "the score of a run that stops there is unknown: score every iteration, or import the log with --when-cut 0 if a run that is cut has failed"
+
 // firstWhy is why the first candidate that lacks a number does.
 func (t *chooser) firstWhy() string {
 	for i, why := range t.why {
@@ -622,7 +625,7 @@ func (t *chooser) firstWhy() string {
 			return "runs that stop there would have a fault"
 		}
 		if t.standing[i] == notScored {
-			return "the score of a run that stops there is unknown: score iterations, or set when_cut in the mapping of an import"
+			return tighterUnscored
 		}
 		if why != "" {
 			return why

@@ -20,8 +20,7 @@ import (
 	"github.com/agentbench/agentbench/spec"
 )
 
-// ErrNoScore says that nothing is scored, so that no candidate can be held against
-// what it loses.
+// ErrNoScore says that nothing is scored, so that it is unknown what a candidate loses.
 var ErrNoScore = errors.New("nothing is scored in these runs")
 
 // ErrLossOfSmall says that max_loss counts what a score falls by, which is no loss
@@ -118,8 +117,8 @@ func (o *ChoiceOptions) Check(scores []string) error {
 		return fmt.Errorf("%s: %v is not a number from 0 to 1", rule, o.Choose.Number)
 	case o.Minimize && rule == MaxLoss && (o.Objective == nil || scoreRead(o.Objective, scores) >= 0):
 		return ErrLossOfSmall
-	case len(scores) == 0 && (o.Objective == nil || rule == MaxLoss):
-		return fmt.Errorf("%w: an objective and another rule than %s may serve", ErrNoScore, MaxLoss)
+	case len(scores) == 0:
+		return ErrNoScore
 	}
 	for _, path := range o.reads() {
 		if name, ok := scoreNamed(path); ok && !slices.Contains(scores, name) {

@@ -43,6 +43,9 @@ func (t *chooser) guessBest(ctx context.Context, r *Tuning, choice *chosen) erro
 	if t.value[t.chosenOn][today] < t.value[t.chosenOn][choice.best] {
 		g.Candidate, g.Unchanged = t.kept(choice.best), false
 	} else if now := t.cost[t.chosenOn][today]; t.cost[t.chosenOn][cheapest] >= now-slack(now) {
+		for _, can := range t.can {
+			g.Unjudged += count(!can)
+		}
 		g.Cheapest = true
 	}
 	l, err := t.lossOf(ctx, g.Candidate, t.chosenOn, t.Level, true)

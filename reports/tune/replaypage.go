@@ -425,7 +425,7 @@ var sayings = func() reports.Sayings {
 		ToldLimits: {Text: "the agent knew a limit that changes in {n} of {of} runs: no record shows what it would have done with another one", Serious: true},
 		WouldFault: {Text: "{n} of {of} runs would have a fault and are excluded, as after a live run: see table unknown", Serious: true},
 		ReturnUnscored: {Serious: true, Say: func(n reports.Warning, quote func(string) string) string {
-			return fmt.Sprintf("%s of %d of %d runs is unknown", quote(n.Name), n.Count, n.Of) + cmp.Or(whyUnscored[sweep.Why(n.More)], " for the iteration that would be returned, so the mean is unknown: score iterations, or set when_cut in the mapping of an import")
+			return fmt.Sprintf("%s of %d of %d runs is unknown", quote(n.Name), n.Count, n.Of) + cmp.Or(whyUnscored[sweep.Why(n.More)], " for the iteration that would be returned, so the mean is unknown: score every iteration, or import the log with --when-cut 0")
 		}},
 		NoTimes:  {Text: "the recording has no times, so the latency is unknown"},
 		NoUsage:  {Text: "{n} recorded [run has|runs have] no usage, so calls, tokens and cost are unknown"},

@@ -26,7 +26,7 @@ func (t *Tuning) Summary(quote func(string) string) page.Summary {
 		case simulated && ok && n.Kind == reports.SimulatedModel:
 		case w.Serious():
 			s.Serious = append(s.Serious, w.Text(quote))
-		case ok && (n.Kind == NotTried || n.Kind == TriedLimits):
+		case ok && (n.Kind == NotTried || n.Kind == CannotTake || n.Kind == TriedLimits):
 			s.Lines = append(s.Lines, w.Text(quote))
 		}
 	}

@@ -47,8 +47,7 @@ type Candidates interface {
 // ChoiceOptions say how to choose. The zero value has all defaults.
 type ChoiceOptions struct {
 	// Objective is CEL over the metrics of a configuration ([expr.Objective]);
-	// nil: the mean of the first score, or, where nothing is scored, the share of
-	// runs that the loop believes in. The larger is the better unless Minimize.
+	// nil: the mean of the first score. The larger is the better unless Minimize.
 	Objective *Term
 	Minimize  bool
 	// Constraints are CEL over the same metrics; all have to hold.
@@ -128,6 +127,9 @@ func Choose(ctx context.Context, of Candidates, o ChoiceOptions) (*Tuning, error
 	}
 	if err := t.measure(ctx); err != nil {
 		return nil, err
+	}
+	if t.recordedSums[0].scores[t.score].known == 0 {
+		return nil, ErrNoScore
 	}
 	choice, err := t.choose(ctx, t.chosenOn)
 	if err != nil {

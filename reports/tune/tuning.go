@@ -113,8 +113,7 @@ const (
 type Terms struct {
 	Objective string `json:"objective"` // CEL over metrics
 	Minimize  bool   `json:"minimize,omitempty"`
-	// Score is the score that lost successes are of; "" where nothing is scored:
-	// then a success is what the loop believes.
+	// Score is the score that lost successes are of.
 	Score string `json:"score"`
 	Cost  string `json:"cost"` // CEL over metrics
 	// WhyCost says why the cost is not money; "" where it is, or was asked for.
@@ -180,7 +179,8 @@ type Guess struct {
 	Name      string `json:"name"`
 	Recorded  bool   `json:"recorded,omitempty"`  // it is what was recorded
 	Unchanged bool   `json:"unchanged,omitempty"` // it is today's: it takes at least Tasks to prove another one
-	Cheapest  bool   `json:"cheapest,omitempty"`  // it is today's, and nothing that was tried is cheaper
+	Cheapest  bool   `json:"cheapest,omitempty"`  // it is today's, and nothing that can be judged is cheaper
+	Unjudged  int    `json:"unjudged,omitempty"`  // others that are not exact, or whose score or cost is unknown
 	// Value is its objective, Least that this is a lower bound, and Best the best
 	// objective of what could be recommended.
 	Value page.Value `json:"objective"`

@@ -124,7 +124,10 @@ func (g *Guess) text(quote func(string) string) string {
 	switch {
 	case g.Unchanged:
 		text = "best guess: keep today's limits; "
-		if g.Cheapest {
+		switch {
+		case g.Cheapest && g.Unjudged > 0:
+			return text + page.Plural(g.Unjudged, "other", "others") + " cannot be judged"
+		case g.Cheapest:
 			return text + "no other that was tried is cheaper"
 		}
 		return text + "cheaper ones take at least " + page.Plural(g.Tasks, "task", "tasks") + " to prove"
@@ -247,9 +250,6 @@ func (t *Tuning) lucky(quote func(string) string) string {
 // kept are what becomes of the recorded successes, and the bound of that.
 func (t *Tuning) kept(quote func(string) string) []string {
 	r := t.Recommended
-	if r.scored(t.Terms.Score) == 0 {
-		return []string{"its losses are unknown, because no run is scored"}
-	}
 	text := "compared with " + t.reference(quote) + ", no run loses its success"
 	if r.Lost > 0 {
 		text = fmt.Sprintf("compared with %s, %d of %s %s", t.reference(quote), r.Lost, page.Plural(r.Runs, "run", "runs"), verb(r.Lost, "loses its success", "lose their success"))
@@ -428,7 +428,7 @@ func (t *Tuning) wholeNotes() (notes []Note) {
 	tried := &t.Tried
 	add(tried.Candidates > tried.Exact, Note{Kind: NotTried, Count: tried.Candidates - tried.Exact, Of: tried.Candidates, More: tried.labels()})
 	add(tried.Faulty > 0, Note{Kind: CannotTake, Count: tried.Faulty, More: "some of their runs would have a fault"})
-	add(tried.Unscored > 0, Note{Kind: CannotTake, Count: tried.Unscored, More: "a score of some of their runs is unknown"})
+	add(tried.Unscored > 0, Note{Kind: CannotTake, Count: tried.Unscored, More: tighterUnscored})
 	add(tried.Costless > 0, Note{Kind: CannotTake, Count: tried.Costless, More: "their cost is unknown"})
 	add(tried.Unmeasured > 0, Note{Kind: CannotTake, Count: tried.Unmeasured, More: "the objective is unknown"})
 	return append(notes, t.Notes...)

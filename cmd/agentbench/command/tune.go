@@ -450,6 +450,14 @@ func (t *tuning) unchosen(err error) error {
 		return exit.Usage(aloneHint, "--hold-out %v: %w", t.options.HoldOut, err)
 	case errors.As(err, &alone):
 		return exit.With(exit.WrongSpec, aloneHint, "tune.folds.hold_out: %w", err)
+	case errors.Is(err, tune.ErrNoScore) && t.Folder != nil:
+		hint := "agentbench score " + exit.ShellWord(t.Path) + " --scorer 'passed=CEL'"
+		if t.Folder.Imported {
+			hint += ", or import the log again with --scores labels.csv"
+		}
+		return exit.With(exit.NotMeasured, hint, "tuning %s: %w, so that losses are unknown", t.Path, err)
+	case errors.Is(err, tune.ErrNoScore):
+		return exit.Usage("declare scorers", "tuning %s: the suite scores nothing", t.opened.path)
 	case errors.Is(err, tune.ErrLossOfSmall):
 		return exit.Usage("for example --choose within_one_se", "%w", err)
 	case errors.Is(err, context.Canceled):
