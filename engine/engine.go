@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"regexp"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -387,14 +388,22 @@ func (b *Blown) Remedy(s *spec.Suite) string {
 	case record.Quota:
 		return "the account or its budget is used up"
 	case record.InvalidRequest:
+		for i := range s.Models {
+			if url := s.Models[i].Value.BaseURL; url != "" && strings.Contains(b.Fault.Message, "404") && !versioned.MatchString(url) {
+				return fmt.Sprintf("does the base_url of model %s end in /v1? It is %s", s.Models[i].Key, url)
+			}
+		}
 		return "check the model's name, base_url and settings"
 	case record.Resources:
 		return "raise the number of open files (ulimit -n), or run with a smaller --concurrency"
 	case record.RateLimit:
 		return "declare rpm, tpm or max_parallel of the model, or run with a smaller --concurrency"
 	}
-	return "the server or the network fails; try again later"
+	return "the server or the network fails: see that it is up"
 }
+
+// versioned is the end of an address that names a version of an API.
+var versioned = regexp.MustCompile(`/v\d+\w*/?$`)
 
 // Unreachable is a model at whose server nothing listens.
 type Unreachable struct {
@@ -407,13 +416,22 @@ func (b *Blown) Error() string {
 		return fmt.Sprintf("no server listens at %s, the address of model %s: %v", b.Unreachable.Address, b.Unreachable.Model, b.Fault)
 	}
 	if b.Starved {
-		return fmt.Sprintf("the last calls failed, and what they may have cost leaves no room in the suite's budget: %v", b.Fault)
+		return fmt.Sprintf("%s: the last calls failed, and what they may have cost leaves no room in the suite's budget", b.cause())
 	}
 	if b.Row > 1 {
-		return fmt.Sprintf("%d runs in a row failed, the last one with %v", b.Row, b.Fault)
+		return fmt.Sprintf("%s: the last of %d runs in a row that failed", b.cause(), b.Row)
 	}
-	return fmt.Sprintf("a run of %s failed as all others would: %v", b.Configuration, b.Fault)
+	return fmt.Sprintf("%s: a run of %s failed as all others would", b.cause(), b.Configuration)
 }
+
+// cause is the fault without the request that net/http puts before it, so that it comes
+// first where a line is cut.
+func (b *Blown) cause() string {
+	text, _, _ := strings.Cut(b.Fault.Message, "\n")
+	return string(b.Fault.Class) + ": " + posted.ReplaceAllString(text, "")
+}
+
+var posted = regexp.MustCompile(`^Post "[^"]*": `)
 
 // after takes the outcome of a run, and says why the plan is to be given up; nil:
 // it is not.

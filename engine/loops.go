@@ -70,7 +70,7 @@ func (m *Parts) loop(c *spec.Resolved) (*loop.Loop, error) {
 		Rules: stop.Compile(c.Loop),
 		Param: c.Loop.Param,
 		Head:  record.Run{Configuration: c.Name, Loop: c.Hash, Simulated: m.simulated(c.Loop)},
-		Begin: m.begin(c.Loop.Guards.Budget),
+		Begin: m.begin(c.Loop.Guards.Budget), Reported: m.options.Budget.Reported,
 	}
 	var err error
 	if built.Stages, err = m.stages(c.Loop); err != nil {

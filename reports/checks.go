@@ -86,7 +86,7 @@ func (row *differenceRow) message() string {
 // Answer is why there is none, or what fails, or what the primary score says.
 func (c *Comparison) Answer(quote func(string) string) page.Answer {
 	if c.Unanswered != "" {
-		return page.Answer{State: page.Errored, Text: quote(c.Unanswered)}
+		return page.Answer{State: page.Errored, Text: sentence(quote, c.Unanswered)}
 	}
 	thresholds := answerOf(c.Thresholds)
 	if thresholds.State == page.Errored {
@@ -194,7 +194,7 @@ func (r *Report) Answer(quote func(string) string) page.Answer {
 	case r.NothingToRun != "":
 		return page.Answer{State: page.Passed, Text: quote(r.NothingToRun)}
 	case r.Unanswered != "":
-		return page.Answer{State: page.Errored, Text: quote(r.Unanswered)}
+		return page.Answer{State: page.Errored, Text: sentence(quote, r.Unanswered)}
 	case r.runCount() == 0:
 		return page.Answer{State: page.Errored, Text: "no run counts"}
 	}
@@ -366,4 +366,14 @@ func (r *Report) Facts(group string) []page.Fact {
 	add("iterations_mean", c.Iterations.Mean)
 	add("latency_s_p50", c.Latency.P50)
 	return facts
+}
+
+// sentence quotes a message word by word: quote bears a name, of which it leaves out the
+// middle where it is long, and there a message has its cause.
+func sentence(quote func(string) string, text string) string {
+	words := strings.Fields(text)
+	for i := range words {
+		words[i] = quote(words[i])
+	}
+	return strings.Join(words, " ")
 }

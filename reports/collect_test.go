@@ -374,12 +374,13 @@ func TestMoreTokensThanCanBeCounted(t *testing.T) {
 	}
 }
 
-// effort is a folder of one run whose two calls cost a cent each as-if.
-func effort(e record.Effort) *fixture {
+// effort is a folder of one run whose two calls cost a cent each as-if, with what was spent.
+func effort(e record.Effort, spent record.Usage) *fixture {
 	f := one(1)
 	f.scored(f.run("a", 1, 0.5, 0.6), 0, 1)
 	f.manifest.Totals.Add(f.signals[0])
 	f.manifest.Volatile.Effort = e
+	f.manifest.Volatile.Ledger = &record.LedgerSeal{Entries: 1, AtWorst: spent}
 	return f
 }
 
@@ -390,21 +391,20 @@ func TestF82_WhatWasPaidIsToldWhereItDiffers(t *testing.T) {
 	unpriced := record.Usage{Calls: 1, Unpriced: 1}
 	for name, c := range map[string]struct {
 		effort record.Effort
+		spent  record.Usage
 		want   string
 	}{
-		"an older version did not count": {record.Effort{}, ""},
-		"all as it seems":                {record.Effort{Made: 2, Attempts: 2, Paid: cents(2)}, ""},
-		"from the cache":                 {record.Effort{Cached: 2}, "cache: 2 hits, 0 misses; uncached cost $0.02, paid $0"},
-		"in part":                        {record.Effort{Cached: 1, Made: 1, Attempts: 1, Paid: cents(1)}, "cache: 1 hit, 1 miss; uncached cost $0.02, paid $0.01"},
-		"tried again": {record.Effort{Made: 2, Attempts: 3, Waited: 1500 * time.Millisecond, Paid: cents(2)},
-			"cache: 0 hits, 2 misses; 3 requests sent, 1.50 s waited; uncached cost $0.02, paid $0.02"},
-		"a run made twice": {record.Effort{Made: 3, Attempts: 3, Paid: cents(3)}, "cache: 0 hits, 3 misses; uncached cost $0.02, paid $0.03"},
-		"unpriced":         {record.Effort{Cached: 1, Made: 1, Attempts: 1, Paid: unpriced}, "cache: 1 hit, 1 miss; uncached cost $0.02, paid unpriced"},
+		"nothing was called": {record.Effort{}, record.Usage{}, ""},
+		"all as it seems":    {record.Effort{Made: 2}, cents(2), "cache: 0 hits, 2 misses; 2 requests sent"},
+		"from the cache":     {record.Effort{Cached: 2}, record.Usage{}, "cache: 2 hits, 0 misses; 0 requests sent; uncached cost of the runs $0.02"},
+		"tried again": {record.Effort{Made: 2, Waited: 1500 * time.Millisecond}, cents(3),
+			"cache: 0 hits, 2 misses; 3 requests sent, 1.50 s waited; uncached cost of the runs $0.02"},
+		"unpriced": {record.Effort{Cached: 1, Made: 1}, unpriced, "cache: 1 hit, 1 miss; 1 request sent; uncached cost of the runs $0.02"},
 	} {
-		got := effort(c.effort).collect().Volatile
+		got := effort(c.effort, c.spent).collect().Volatile
 		switch {
 		case got == nil && c.want == "":
-		case got == nil || got.Text() != c.want:
+		case got == nil || got.Text()+got.Uncached() != c.want:
 			t.Errorf("%s: %+v, want %q", name, got, c.want)
 		}
 	}
@@ -412,7 +412,7 @@ func TestF82_WhatWasPaidIsToldWhereItDiffers(t *testing.T) {
 
 // P3: what was paid is in no table, and in JSON only under "volatile".
 func TestP3_ReportsDifferOnlyInWhatIsVolatile(t *testing.T) {
-	made, cached := effort(record.Effort{Made: 2, Attempts: 2}).collect(), effort(record.Effort{Cached: 2}).collect()
+	made, cached := effort(record.Effort{Made: 2}, record.Usage{}).collect(), effort(record.Effort{Cached: 2}, record.Usage{}).collect()
 	for _, format := range []string{"terminal", "markdown", "csv"} {
 		if a, b := pagetest.Written(t, made, page.Options{Format: format}), pagetest.Written(t, cached, page.Options{Format: format}); a != b {
 			t.Errorf("%s differs: %s", format, pagetest.FirstDifference(a, b))
@@ -509,5 +509,18 @@ func TestAComparisonWithSomeShardsBeginsWithThat(t *testing.T) {
 	}
 	if text := writtenDiff(t, differing(t, whole.collect(), whole.collect(), reports.DiffOptions{BaseConfiguration: "once", NewConfiguration: "twice"}), page.Options{Format: "csv"}); strings.Contains(text, "incomplete") {
 		t.Errorf("nothing lacks:\n%s", text)
+	}
+}
+
+// The cause of an error stands at its end; a headline has all of it, though names are cut.
+func TestTheAnswerHasTheWholeCause(t *testing.T) {
+	cause := "aborted after 60 of 100 runs: network: dial tcp 127.0.0.1:43267: connect: connection refused: the last of 20 runs in a row that failed"
+	f := one(1)
+	f.run("a", 1, 0.5)
+	r := f.collect()
+	r.Unanswered = cause
+	text := pagetest.Written(t, r, page.Options{Format: "markdown"})
+	if !strings.Contains(strings.ReplaceAll(text, "\\", ""), cause) {
+		t.Errorf("the page says\n%s", text)
 	}
 }

@@ -317,17 +317,18 @@ func (r *Report) dollars(v page.Value) string { return page.Dollars(v, r.dollarD
 
 func (r *Report) extraDollars(v page.Value) string { return page.ExtraDollars(v, r.dollarDigits()) }
 
-// Effort compares what the runs cost as if nothing were cached with what was
-// really paid, all attempts at them together. Two results of the same runs may
+// Effort compares what the runs cost as if nothing were cached with what the ledger
+// says was spent, all attempts and judges together. Two results of the same runs may
 // differ in it: it is in no table, and stands in JSON under "volatile", which is
 // left out where reports are compared.
 type Effort struct {
-	Cached   int64      `json:"cached"`   // calls that the cache answered
-	Made     int64      `json:"made"`     // calls that it did not
-	Attempts int64      `json:"attempts"` // requests sent
-	Waited   page.Value `json:"waited_s"` // for rate limits, and to try again
-	AsIf     Spent      `json:"as_if"`
-	Paid     Spent      `json:"paid"`
+	Cached int64        `json:"cached"`   // calls that the cache answered
+	Made   int64        `json:"made"`     // calls that it did not
+	Waited page.Value   `json:"waited_s"` // for rate limits, and to try again
+	AsIf   Spent        `json:"as_if"`
+	Spent  Spent        `json:"spent"`
+	Judges Spent        `json:"judges"` // of Spent
+	Ledger record.Spent `json:"-"`
 }
 
 // Spent are the totals of usages.
@@ -337,16 +338,16 @@ type Spent struct {
 	Cost   page.Value `json:"cost_usd"`
 }
 
-// EffortOf is the effort of the manifest's runs; nil where nothing was cached,
-// tried again or paid beyond what the runs show.
+// EffortOf is the effort of the manifest's runs; nil where no ledger is known, and where
+// simulated models alone were called, in the runs alone and once each.
 func EffortOf(m *record.Manifest) *Effort {
-	asIf, e := m.Totals.Used(), &m.Volatile.Effort
-	if e.Made == 0 && e.Cached == 0 || e.Cached == 0 && e.Attempts <= e.Made && spentOf(asIf) == spentOf(e.Paid) {
+	asIf, e, seal := m.Totals.Used(), &m.Volatile.Effort, m.Volatile.Ledger
+	if seal == nil || seal.AtWorst == (record.Usage{}) && e.Cached == 0 || len(m.Simulated) > 0 && spentOf(asIf) == spentOf(seal.AtWorst) {
 		return nil
 	}
 	return &Effort{
-		Cached: e.Cached, Made: e.Made, Attempts: e.Attempts, Waited: page.Known(e.Waited.Seconds()),
-		AsIf: spentOf(asIf), Paid: spentOf(e.Paid),
+		Cached: e.Cached, Made: e.Made, Waited: page.Known(e.Waited.Seconds()),
+		AsIf: spentOf(asIf), Spent: spentOf(seal.AtWorst), Judges: spentOf(seal.Judges), Ledger: record.Spent{Total: seal.AtWorst, Judges: seal.Judges},
 	}
 }
 
@@ -354,16 +355,20 @@ func spentOf(u record.Usage) Spent {
 	return Spent{Calls: u.Calls, Tokens: u.Tokens(), Cost: totalCost(u, 1)}
 }
 
-// Text is the effort for people, in a line.
+// Text tells of the calls for people, in a line.
 func (e *Effort) Text() string {
-	text := fmt.Sprintf("cache: %s, %s", page.Plural(int(e.Cached), "hit", "hits"), page.Plural(int(e.Made), "miss", "misses"))
-	if e.Attempts > e.Made {
-		text += fmt.Sprintf("; %s sent", page.Plural(int(e.Attempts), "request", "requests"))
-	}
+	text := fmt.Sprintf("cache: %s, %s; %s sent", page.Plural(int(e.Cached), "hit", "hits"), page.Plural(int(e.Made), "miss", "misses"),
+		page.Plural(int(e.Spent.Calls), "request", "requests"))
 	if e.Waited.Number > 0 {
 		text += ", " + page.Seconds(e.Waited) + " waited"
 	}
-	return text + fmt.Sprintf("; uncached cost %s, paid %s", e.AsIf.cost(), e.Paid.cost())
+	return text
 }
 
-func (s Spent) cost() string { return page.Dollars(s.Cost, 2) }
+// Uncached says what the runs cost as if nothing were cached, where that is not what was spent.
+func (e *Effort) Uncached() string {
+	if e.AsIf == e.Spent {
+		return ""
+	}
+	return "; uncached cost of the runs " + page.Dollars(e.AsIf.Cost, 2)
+}

@@ -233,18 +233,21 @@ func (t *Tasks) mappedTask(r row) (task *Task, err error) {
 	return task, m.err
 }
 
-// needsTarget names a scorer that cannot do without a target of each task; "" where there is none, or where tasks may
-// be without one.
-func (s *Suite) needsTarget() string {
+// needsTarget names a scorer that cannot do without a target of each task, and one to which it must be a number; ""
+// where there is none, or where tasks may be without one.
+func (s *Suite) needsTarget() (any, number string) {
 	if s.Tasks.Targets == TargetsOptional {
-		return ""
+		return "", ""
 	}
 	for scorer := range s.AllScorers() {
 		if scorer.NeedsTarget() {
-			return scorer.Name
+			any = cmp.Or(any, scorer.Name)
+			if scorer.Type == "numeric" {
+				number = cmp.Or(number, scorer.Name)
+			}
 		}
 	}
-	return ""
+	return any, number
 }
 
 // NeedsTarget reports whether the scorer compares with the target of the task, and nothing else takes its place.

@@ -296,8 +296,8 @@ func TestWhichScorersNeedATarget(t *testing.T) {
 	} {
 		d := loaded(t, "s.yaml", "suite: s\ntasks: [{input: a, target: b}]\nmodels: {m: {provider: script, responses: [a]}}\nconfigurations: [{name: a, loop: l.yaml}]\nscorers:\n  - {name: right, "+c.scorer+"}\n",
 			"l.yaml", "loop: l\nagent: {model: m}\nprompt: p\n")
-		if needs := d.Suite.needsTarget() != ""; needs != c.needs {
-			t.Errorf("%s needs a target: %v", c.scorer, needs)
+		if needy, _ := d.Suite.needsTarget(); (needy != "") != c.needs {
+			t.Errorf("%s needs a target: %v", c.scorer, needy)
 		}
 	}
 }

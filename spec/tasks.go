@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/agentbench/agentbench/spec/expr"
 	"github.com/agentbench/agentbench/spec/source"
@@ -676,7 +677,8 @@ func (d *Document) CountTasks() (int, source.Faults) {
 	if d.Suite == nil {
 		return 0, nil
 	}
-	s := &survey{document: d, needy: d.Suite.needsTarget(), absent: d.readOfTasks()}
+	s := &survey{document: d, absent: d.readOfTasks()}
+	s.needy, s.numeric = d.Suite.needsTarget()
 	tasks := d.eligible(&s.terse)
 	if d.Suite.Tasks.byLot() {
 		s.draw = newDraw(d.Suite)
@@ -722,6 +724,7 @@ type survey struct {
 	draw     *draw // nil: nothing is drawn
 	n        int
 	needy    string   // the scorer that needs targets; "": none
+	numeric  string   // the one to which they are numbers; "": none
 	keys     []uint64 // of the ids, unless the draw has all of them
 	faults   source.Faults
 	warnings source.Faults
@@ -814,6 +817,9 @@ func (s *survey) take(placed placedTask) error {
 	if s.needy != "" && placed.task.Target == nil {
 		return placed.fault("write a target, or targets: optional under tasks, which leaves such runs unscored",
 			"this task has no target, and the scorer %q compares with it", s.needy)
+	}
+	if text, ok := placed.task.Target.(string); ok && s.numeric != "" && !strings.ContainsFunc(text, unicode.IsDigit) {
+		return placed.fault("use type: exact, or name a number in target", "this target is not a number, and the scorer %q compares numbers", s.numeric)
 	}
 	return nil
 }

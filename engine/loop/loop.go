@@ -65,6 +65,8 @@ type Loop struct {
 	// Begin prepares the context of one run, for instance with its budget, and
 	// says what to do when it is over; nil: nothing is to be prepared.
 	Begin func(context.Context) (context.Context, func())
+	// Reported is told what programs and endpoints say that they used themselves; nil: nobody is.
+	Reported func(record.Usage)
 
 	ended sync.Pool // of *stop.State: the memory of runs that are over, for the next ones
 }
@@ -477,12 +479,9 @@ func (r *run) noteVolatile(c *record.Call) {
 		return
 	}
 	v.Waited += c.Waited
-	v.Paid = v.Paid.Plus(c.Usage)
-	if c.Role == record.RoleProgram {
-		return
+	if r.Reported != nil && !r.within && (c.Role == record.RoleProgram || c.Role == record.RoleHTTP) {
+		r.Reported(c.Usage)
 	}
-	v.Attempts += max(1, c.Attempts)
-	v.Paid.Calls += int64(max(1, c.Attempts) - 1 - c.Unsent) // what failed attempts used besides, nobody says
 }
 
 // note puts down how an execution or evaluation went wrong, if it did.

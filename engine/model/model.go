@@ -252,6 +252,14 @@ type Asked struct {
 	Calls   map[string]int // of each model so far in the run; counted on where the call was made
 }
 
+type roleKey struct{}
+
+// Role is whose call a context is of; "": a program's.
+func Role(ctx context.Context) record.Role {
+	role, _ := ctx.Value(roleKey{}).(record.Role)
+	return role
+}
+
 // Ask makes the call and its record, which is nil where no call was made.
 func (a *Asked) Ask(ctx context.Context) (*Reply, *record.Call, error) {
 	calling, cancel := ctx, context.CancelFunc(func() {})
@@ -259,7 +267,7 @@ func (a *Asked) Ask(ctx context.Context) (*Reply, *record.Call, error) {
 		calling, cancel = WithWorkingTime(ctx, a.Timeout, context.DeadlineExceeded)
 	}
 	defer cancel()
-	reply, err := a.Model.Call(calling, a.Request)
+	reply, err := a.Model.Call(context.WithValue(calling, roleKey{}, a.Role), a.Request)
 	if errors.Is(err, ErrEnded) || errors.Is(err, ErrRefused) {
 		return nil, nil, err
 	}

@@ -21,11 +21,15 @@ type Worst struct {
 	// Unbounded counts calls whose output has no limit, Unpriced those whose
 	// model has no price, Open those that send along what tools gave, which has
 	// no known length. Programs counts programs and remote agents run, whose
-	// usage is unknown.
+	// usage is unknown. Served counts the steps of programs that call models, which
+	// are among the calls and not in tokens and cost; Limitless counts those of them
+	// that may make as many as they want.
 	Unbounded int64
 	Unpriced  int64
 	Open      int64
 	Programs  int64
+	Served    int64
+	Limitless int64
 	// Handed counts the tasks that are handed to delegates: one to each in every
 	// step. An agent may hand out more.
 	Handed int64
@@ -41,6 +45,8 @@ func (w Worst) Plus(v Worst) Worst {
 	w.Unpriced = sum(w.Unpriced, v.Unpriced)
 	w.Open = sum(w.Open, v.Open)
 	w.Programs = sum(w.Programs, v.Programs)
+	w.Served = sum(w.Served, v.Served)
+	w.Limitless = sum(w.Limitless, v.Limitless)
 	w.Handed = sum(w.Handed, v.Handed)
 	return w
 }
@@ -50,7 +56,7 @@ func (w Worst) Times(n int64) Worst {
 	return Worst{
 		Iterations: product(w.Iterations, n), Calls: product(w.Calls, n), Tokens: product(w.Tokens, n), Cost: w.Cost.Times(n),
 		Unbounded: product(w.Unbounded, n), Unpriced: product(w.Unpriced, n), Open: product(w.Open, n),
-		Programs: product(w.Programs, n), Handed: product(w.Handed, n),
+		Programs: product(w.Programs, n), Served: product(w.Served, n), Limitless: product(w.Limitless, n), Handed: product(w.Handed, n),
 	}
 }
 
@@ -89,6 +95,9 @@ func (w *worst) run(l *spec.Loop) Worst {
 		total = total.Plus(of.stage(s, carried, n))
 		carried = sum(carried, product(of.remembered(s), n))
 	}
+	if b := l.Guards.Budget; b != nil && b.Steps > 0 && (total.Limitless > 0 || total.Served > b.Steps) { // it counts those of the whole run
+		total.Calls, total.Served, total.Limitless = sum(total.Calls-total.Served, b.Steps), b.Steps, 0
+	}
 	return total
 }
 
@@ -126,6 +135,11 @@ func (w *worst) stage(s spec.Stage, carried, n int64) Worst {
 	switch {
 	case s.Agent.Model == "":
 		total.Programs++
+		if steps := int64(s.Agent.MaxSteps); len(s.Agent.Models) > 0 && steps > 0 {
+			total.Calls, total.Served = total.Calls+steps, steps
+		} else if len(s.Agent.Models) > 0 {
+			total.Limitless++
+		}
 	case !w.loop.Converses(s.Agent):
 		total = total.Plus(w.call(s.Agent.Model, s.Agent.MaxOutputTokens, s.Agent.System, s.Prompt))
 	default:

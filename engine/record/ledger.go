@@ -20,7 +20,7 @@ import (
 // and a number that counts them:
 //
 //	{"crc":"…","seq":1,"v":1,"carried":{"paid":{…},"doubt":{…}},"cause":"begun"}
-//	{"crc":"…","seq":2,"reserved":{"calls":1,"output_tokens":100}}
+//	{"crc":"…","seq":2,"role":"judge","reserved":{"calls":1,"output_tokens":100}}
 //	{"crc":"…","seq":3,"of":2,"paid":{"calls":1,"output_tokens":7},"cause":"answered"}
 //	{"crc":"…","seq":4,"released":{"call_timeout":{…}},"cause":"repair"}
 //
@@ -41,21 +41,37 @@ type Ledger struct {
 	head   *os.File
 	buffer []byte
 	seq    int64
-	paid   Usage
-	doubt  Usage
-	open   Usage // reserved by calls in flight
-	err    error // the first write that failed
+	all    account
+	judges account // the part of it that is judges'
+	err    error   // the first write that failed
 
 	dirty   chan struct{} // holds an element where something is not synced
 	closing chan struct{}
 	ended   chan struct{} // the syncing goroutine has returned
 }
 
-// LedgerSeal says how many entries a ledger has and what they come to at worst.
+// LedgerSeal says how many entries a ledger has and what they come to at worst; Judges is the part of it that is judges'.
 type LedgerSeal struct {
 	Entries int64 `json:"entries"`
 	AtWorst Usage `json:"at_worst,omitzero"`
+	Judges  Usage `json:"judges,omitzero"`
 }
+
+// account is a sum of entries.
+type account struct {
+	paid, doubt Usage
+	open        Usage // reserved by calls in flight
+}
+
+func (a *account) spent() Usage   { return a.paid.Plus(a.doubt) }
+func (a *account) atWorst() Usage { return a.spent().Plus(a.open) }
+
+func (a *account) settle(reserved Usage, s *Settlement) {
+	a.open, a.paid, a.doubt = a.open.Minus(reserved), a.paid.Plus(s.Paid), a.doubt.Plus(s.Doubt)
+}
+
+// Spent is what was spent, with what is in doubt, and the part of it that judges spent.
+type Spent struct{ Total, Judges Usage }
 
 // Cause says what became of a call, or why an entry was made that is no call's. It
 // is one of these, or the ErrorClass that the call failed with.
@@ -78,9 +94,10 @@ const (
 	CauseRepair  Cause = "repair" // the user released it
 )
 
-// Settlement is what became of a reserved call: either what it is known to have
-// used, or what it may have used at most.
+// Settlement is what became of a call that was reserved for a role: either what it is known
+// to have used, or what it may have used at most.
 type Settlement struct {
+	Role  Role
 	Paid  Usage
 	Doubt Usage
 	Cause Cause
@@ -93,7 +110,7 @@ const ledgerVersion = 1
 // of the earlier format, or with damage, is written anew; what was damaged is kept
 // in spent.damaged.jsonl.
 func OpenLedger(dir string, b *Balance) (*Ledger, error) {
-	l := &Ledger{paid: b.Paid, seq: b.entries, dirty: make(chan struct{}, 1), closing: make(chan struct{}), ended: make(chan struct{})}
+	l := &Ledger{all: account{paid: b.Paid, doubt: b.InDoubt()}, judges: b.judges, seq: b.entries, dirty: make(chan struct{}, 1), closing: make(chan struct{}), ended: make(chan struct{})}
 	err := l.begin(dir, b)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("opening the ledger: %w", err), l.closeFiles())
@@ -118,9 +135,8 @@ func (l *Ledger) begin(dir string, b *Balance) (err error) {
 	if l.file, err = disk.Append(ledgerFile); err != nil {
 		return err
 	}
-	l.doubt = b.InDoubt()
 	for _, entry := range slices.Sorted(maps.Keys(b.open)) { // calls in flight when a process ended stay in doubt
-		l.append(&ledgerEntry{Of: entry, Doubt: new(b.open[entry]), Cause: CauseKilled})
+		l.append(&ledgerEntry{Of: entry, Doubt: b.open[entry].Reserved, Cause: CauseKilled})
 	}
 	l.seal()
 	return l.err
@@ -140,7 +156,7 @@ func (l *Ledger) carry(disk folder, b *Balance) error {
 		}
 	}
 	l.seq++
-	line, err := l.line(&ledgerEntry{Version: ledgerVersion, Carried: &carried{b.Paid, withoutZeros(b.Doubt)}, Cause: b.why})
+	line, err := l.line(&ledgerEntry{Version: ledgerVersion, Carried: &carried{b.Paid, withoutZeros(b.Doubt), b.judges.paid, b.judges.doubt}, Cause: b.why})
 	if err != nil {
 		return err
 	}
@@ -150,11 +166,14 @@ func (l *Ledger) carry(disk folder, b *Balance) error {
 // Reserve puts down what a call may cost before it is made, and gives the number to
 // settle it by. After an error no call may be made any more: it could not be told.
 // It is safe for concurrent use.
-func (l *Ledger) Reserve(u Usage) (entry int64, err error) {
+func (l *Ledger) Reserve(role Role, u Usage) (entry int64, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.open = l.open.Plus(u)
-	l.append(&ledgerEntry{Reserved: &u})
+	l.all.open = l.all.open.Plus(u)
+	if role == RoleJudge {
+		l.judges.open = l.judges.open.Plus(u)
+	}
+	l.append(&ledgerEntry{Role: role, Reserved: &u})
 	l.seal()
 	if l.err != nil {
 		return 0, fmt.Errorf("writing what is spent: %w", l.err)
@@ -167,8 +186,10 @@ func (l *Ledger) Reserve(u Usage) (entry int64, err error) {
 func (l *Ledger) Settle(entry int64, reserved Usage, s Settlement) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.open = l.open.Minus(reserved)
-	l.paid, l.doubt = l.paid.Plus(s.Paid), l.doubt.Plus(s.Doubt)
+	l.all.settle(reserved, &s)
+	if s.Role == RoleJudge {
+		l.judges.settle(reserved, &s)
+	}
 	e := ledgerEntry{Of: entry, Paid: &s.Paid, Cause: s.Cause}
 	if s.Doubt != (Usage{}) {
 		e.Paid, e.Doubt = nil, &s.Doubt
@@ -185,7 +206,7 @@ func (l *Ledger) Release(b *Balance, paid Usage) {
 	defer l.mu.Unlock()
 	doubt := withoutZeros(b.Doubt)
 	more := b.prove(paid)
-	l.paid, l.doubt = l.paid.Plus(more), Usage{}
+	l.all.paid, l.all.doubt, l.judges.doubt = l.all.paid.Plus(more), Usage{}, Usage{}
 	l.append(&ledgerEntry{Released: doubt, Paid: &more, Cause: CauseRepair})
 	l.seal()
 }
@@ -194,7 +215,7 @@ func (l *Ledger) Release(b *Balance, paid Usage) {
 // spent of it.
 func (l *Ledger) Correct(cause Cause, doubted Usage, known Settlement) error {
 	if known.Doubt != (Usage{}) {
-		entry, err := l.Reserve(known.Doubt)
+		entry, err := l.Reserve("", known.Doubt)
 		if err != nil {
 			return err
 		}
@@ -202,7 +223,7 @@ func (l *Ledger) Correct(cause Cause, doubted Usage, known Settlement) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.paid, l.doubt = l.paid.Plus(known.Paid), l.doubt.Minus(doubted)
+	l.all.paid, l.all.doubt = l.all.paid.Plus(known.Paid), l.all.doubt.Minus(doubted)
 	l.append(&ledgerEntry{Released: map[Cause]Usage{cause: doubted}, Paid: &known.Paid, Cause: known.Cause})
 	l.seal()
 	return l.err
@@ -212,10 +233,15 @@ func (l *Ledger) Correct(cause Cause, doubted Usage, known Settlement) error {
 func (l *Ledger) Sealed() LedgerSeal {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return LedgerSeal{Entries: l.seq, AtWorst: l.atWorst()}
+	return LedgerSeal{Entries: l.seq, AtWorst: l.all.atWorst(), Judges: l.judges.atWorst()}
 }
 
-func (l *Ledger) atWorst() Usage { return l.paid.Plus(l.doubt).Plus(l.open) }
+// Spent is what was spent so far; calls in flight are not in it.
+func (l *Ledger) Spent() Spent {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return Spent{l.all.spent(), l.judges.spent()}
+}
 
 // append writes the next entry.
 func (l *Ledger) append(e *ledgerEntry) {
@@ -243,9 +269,9 @@ func (l *Ledger) seal() {
 	if l.err != nil {
 		return
 	}
-	atWorst := l.atWorst()
+	atWorst, judges := l.all.atWorst(), l.judges.atWorst()
 	var line []byte
-	if line, l.err = l.line(&ledgerEntry{AtWorst: &atWorst}); l.err == nil {
+	if line, l.err = l.line(&ledgerEntry{AtWorst: &atWorst, Judges: judges}); l.err == nil {
 		_, l.err = l.head.WriteAt(line, 0)
 	}
 	l.touched()
@@ -386,11 +412,12 @@ type Balance struct {
 	// in doubt.
 	Earlier bool
 
-	entries int64           // the number of the last one
-	open    map[int64]Usage // those reserved and not settled, which are in Doubt, too
-	good    int64           // bytes of the file that are whole
-	rewrite bool            // it is to be written anew
-	damaged bool            // and what it was is to be kept
+	judges  account               // the part that is judges'
+	entries int64                 // the number of the last one
+	open    map[int64]ledgerEntry // those reserved and not settled, which are in Doubt, too
+	good    int64                 // bytes of the file that are whole
+	rewrite bool                  // it is to be written anew
+	damaged bool                  // and what it was is to be kept
 	why     Cause
 }
 
@@ -440,6 +467,7 @@ func (b *Balance) join(other *Balance) {
 	b.rewrite, b.why = true, CauseMerged
 	b.Kept = b.Kept || other.Kept
 	b.Paid = b.Paid.Plus(other.Paid)
+	b.judges.settle(Usage{}, &Settlement{Paid: other.judges.paid, Doubt: other.judges.doubt})
 	if b.Doubt == nil {
 		b.Doubt = map[Cause]Usage{}
 	}
@@ -453,7 +481,7 @@ func (b *Balance) join(other *Balance) {
 // other, what is missing counts as spent. The error is a *LostLedger where that
 // is unknown.
 func ReadLedger(dir string, m *Manifest) (*Balance, error) {
-	b := &Balance{Doubt: map[Cause]Usage{}, open: map[int64]Usage{}, rewrite: true, why: CauseBegun}
+	b := &Balance{Doubt: map[Cause]Usage{}, open: map[int64]ledgerEntry{}, rewrite: true, why: CauseBegun}
 	s := seals{noted: m.Volatile.Ledger, final: m.Status != StateRunning}
 	if s.head, s.err = readLedgerHead(dir); s.err != nil && !isDamage(s.err) && !errors.Is(s.err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("reading what was spent: %w", s.err)
@@ -545,6 +573,7 @@ func (b *Balance) entry(l *line[ledgerEntry]) (gap error) {
 	switch {
 	case e.Carried != nil:
 		b.Paid, b.Doubt = e.Carried.Paid, e.Carried.Doubt
+		b.judges.paid, b.judges.doubt = e.Carried.JudgesPaid, e.Carried.JudgesDoubt
 		if b.Doubt == nil {
 			b.Doubt = map[Cause]Usage{}
 		}
@@ -553,13 +582,23 @@ func (b *Balance) entry(l *line[ledgerEntry]) (gap error) {
 		for cause, u := range e.Released {
 			b.Doubt[cause] = b.Doubt[cause].Minus(u)
 		}
+		if e.Cause == CauseRepair {
+			b.judges.doubt = Usage{}
+		}
 	case e.Reserved != nil:
-		b.open[e.Seq] = *e.Reserved
+		b.open[e.Seq] = *e
 		b.Doubt[CauseKilled] = b.Doubt[CauseKilled].Plus(*e.Reserved)
+		if e.Role == RoleJudge {
+			b.judges.doubt = b.judges.doubt.Plus(*e.Reserved)
+		}
 	default:
-		if reserved, known := b.open[e.Of]; known {
+		if of, known := b.open[e.Of]; known {
 			delete(b.open, e.Of)
-			b.Doubt[CauseKilled] = b.Doubt[CauseKilled].Minus(reserved)
+			b.Doubt[CauseKilled] = b.Doubt[CauseKilled].Minus(*of.Reserved)
+			if of.Role == RoleJudge {
+				b.judges.doubt = b.judges.doubt.Minus(*of.Reserved)
+				b.judges.settle(Usage{}, &Settlement{Paid: amount(e.Paid), Doubt: amount(e.Doubt)})
+			}
 		}
 		b.Paid = b.Paid.Plus(amount(e.Paid))
 		b.Doubt[e.Cause] = b.Doubt[e.Cause].Plus(amount(e.Doubt))
@@ -616,7 +655,7 @@ func (b *Balance) without(dir, what string, s *seals) error {
 		b.Damage = append(b.Damage, errors.New(what))
 	}
 	known := s.best(b.entries)
-	b.entries, b.open = max(b.entries, s.most()), map[int64]Usage{}
+	b.entries, b.open = max(b.entries, s.most()), map[int64]ledgerEntry{}
 	if known == nil {
 		if len(b.Damage) == 0 {
 			b.Damage = append(b.Damage, fmt.Errorf("%s: it is empty", ledgerFile))
@@ -633,6 +672,7 @@ type ledgerEntry struct {
 	Seq      int64           `json:"seq"`
 	Version  int64           `json:"v,omitempty"`
 	Of       int64           `json:"of,omitempty"`
+	Role     Role            `json:"role,omitempty"` // whose call is reserved
 	Reserved *Usage          `json:"reserved,omitempty"`
 	Carried  *carried        `json:"carried,omitempty"`
 	Released map[Cause]Usage `json:"released,omitzero"`
@@ -640,12 +680,16 @@ type ledgerEntry struct {
 	Paid     *Usage          `json:"paid,omitempty"`
 	Cause    Cause           `json:"cause,omitempty"`
 	AtWorst  *Usage          `json:"at_worst,omitempty"`
+	Judges   Usage           `json:"judges,omitzero"` // of AtWorst
 }
 
 // carried is the balance that a ledger begins with.
 type carried struct {
 	Paid  Usage           `json:"paid"`
 	Doubt map[Cause]Usage `json:"doubt"`
+	// The parts of both that are judges'.
+	JudgesPaid  Usage `json:"judges_paid,omitzero"`
+	JudgesDoubt Usage `json:"judges_doubt,omitzero"`
 }
 
 func readEntry(object []byte) (ledgerEntry, error) {
@@ -659,6 +703,15 @@ func readEntry(object []byte) (ledgerEntry, error) {
 		return e, errors.New("invalid entry")
 	}
 	return e, nil
+}
+
+// SealOf is the seal of a folder's ledger as it is now, or else what the manifest has noted
+// of it; nil: there is none.
+func SealOf(dir string, m *Manifest) *LedgerSeal {
+	if seal, err := readLedgerHead(dir); err == nil {
+		return seal
+	}
+	return m.Volatile.Ledger
 }
 
 // readLedgerHead reads the seal beside a ledger; an error is a *Problem, or
@@ -681,5 +734,5 @@ func readSeal(file string, text []byte) (*LedgerSeal, error) {
 	if err != nil || e.AtWorst == nil || e.AtWorst.negative() {
 		return nil, &Problem{File: file, Line: 1, Lines: 1, Bytes: int64(len(text)), What: errShape.Error()}
 	}
-	return &LedgerSeal{Entries: e.Seq, AtWorst: *e.AtWorst}, nil
+	return &LedgerSeal{Entries: e.Seq, AtWorst: *e.AtWorst, Judges: e.Judges}, nil
 }

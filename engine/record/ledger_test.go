@@ -40,7 +40,7 @@ func ledgerIn(t fataler, dir string) *Ledger {
 }
 
 func reserve(t fataler, l *Ledger, u Usage) int64 {
-	entry, err := l.Reserve(u)
+	entry, err := l.Reserve(RoleAgent, u)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -470,15 +470,54 @@ func TestEvidenceOfWhatWasSpent(t *testing.T) {
 	}
 }
 
+// What judges spent is told apart, while it runs, in its seal, and after its process was killed.
+func TestALedgerKnowsWhatJudgesSpent(t *testing.T) {
+	dir := t.TempDir()
+	l := ledgerIn(t, dir)
+	of := func(role Role, s Settlement) {
+		entry, err := l.Reserve(role, aCall)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Role = role
+		l.Settle(entry, aCall, s)
+	}
+	of(RoleAgent, Settlement{Paid: anAnswer, Cause: CauseAnswered})
+	of(RoleJudge, Settlement{Paid: anAnswer, Cause: CauseAnswered})
+	of(RoleJudge, Settlement{Doubt: aCall, Cause: Cause(Network)})
+	judges := anAnswer.Plus(aCall)
+	if got := l.Spent(); got.Judges != judges || got.Total != judges.Plus(anAnswer) {
+		t.Errorf("spent %+v", got)
+	}
+	if _, err := l.Reserve(RoleJudge, aCall); err != nil { // it is in flight when the process ends
+		t.Fatal(err)
+	}
+	judges = judges.Plus(aCall)
+	if seal := SealOf(dir, &Manifest{}); seal.Judges != judges || seal.AtWorst != judges.Plus(anAnswer) {
+		t.Errorf("the seal says %+v", seal)
+	}
+	again := ledgerIn(t, dir)
+	if got := again.Spent(); got.Judges != judges || got.Total != judges.Plus(anAnswer) {
+		t.Errorf("after a kill %+v", got)
+	}
+	again.Release(balanceOf(t, dir, &Manifest{}), Usage{})
+	if got := again.Spent(); got.Judges != anAnswer || got.Total != anAnswer.Plus(anAnswer) {
+		t.Errorf("after a release %+v", got)
+	}
+	if got := balanceOf(t, dir, &Manifest{}).judges; got.spent() != anAnswer {
+		t.Errorf("read again %+v", got)
+	}
+}
+
 // A ledger that cannot be written makes no more calls, and says so at its end.
 func TestF4_ALedgerTellsThatItCouldNotWrite(t *testing.T) {
 	l := ledgerIn(t, t.TempDir())
 	real := l.file
 	l.file = fullFile{real}
-	if _, err := l.Reserve(aCall); err == nil || !strings.Contains(err.Error(), "no space") {
+	if _, err := l.Reserve(RoleAgent, aCall); err == nil || !strings.Contains(err.Error(), "no space") {
 		t.Errorf("got %v", err)
 	}
-	if _, err := l.Reserve(aCall); err == nil {
+	if _, err := l.Reserve(RoleAgent, aCall); err == nil {
 		t.Error("the next call is made")
 	}
 	if l.Close() == nil {

@@ -315,31 +315,26 @@ func replaceManifest(disk Disk, text []byte) error {
 }
 
 // Effort is what runs really took, all attempts at them together: unlike their
-// usage, which is as if nothing came from a cache and nothing was done twice.
+// usage, which is as if nothing came from a cache and nothing was done twice. What was
+// spent is in the ledger.
 type Effort struct {
-	Paid     Usage         `json:"paid,omitzero"`       // what was really spent
-	Cached   int64         `json:"cached,omitempty"`    // calls that the cache answered
-	Made     int64         `json:"made,omitempty"`      // calls that it did not
-	Attempts int64         `json:"attempts,omitempty"`  // requests sent, retries included
-	Waited   time.Duration `json:"waited_ns,omitempty"` // rate limits and back-off
+	Cached int64         `json:"cached,omitempty"`    // calls that the cache answered
+	Made   int64         `json:"made,omitempty"`      // calls that it did not
+	Waited time.Duration `json:"waited_ns,omitempty"` // rate limits and back-off
 }
 
 // Add counts a run.
 func (e *Effort) Add(r *Run) {
 	v := &r.Volatile
-	e.Paid = e.Paid.Plus(v.Paid)
 	e.Cached += int64(v.Cached)
 	e.Made += r.Total().Calls - int64(v.Cached)
-	e.Attempts += int64(v.Attempts)
 	e.Waited += v.Waited
 }
 
 // Plus is the sum of both.
 func (e Effort) Plus(f Effort) Effort {
-	e.Paid = e.Paid.Plus(f.Paid)
 	e.Cached += f.Cached
 	e.Made += f.Made
-	e.Attempts += f.Attempts
 	e.Waited += f.Waited
 	return e
 }
@@ -350,7 +345,7 @@ func EffortOf(dir string) (Effort, error) {
 	var sum Effort
 	for l, err := range Sound(fileLines(dir, recordsFile, readRun)) {
 		if err != nil {
-			return sum, fmt.Errorf("adding up what was paid: %w", err)
+			return sum, fmt.Errorf("adding up what the runs took: %w", err)
 		}
 		sum.Add(l.is)
 	}

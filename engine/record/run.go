@@ -86,12 +86,10 @@ type Image struct {
 
 // Volatile is what two equal runs may differ in.
 type Volatile struct {
-	Started  time.Time     `json:"started,omitzero"`
-	Wall     time.Duration `json:"wall_ns,omitempty"`
-	Waited   time.Duration `json:"waited_ns,omitempty"` // rate limits and back-off
-	Attempts int           `json:"attempts,omitempty"`  // requests sent, retries included
-	Cached   int           `json:"cached,omitempty"`    // calls answered from the cache
-	Paid     Usage         `json:"paid,omitzero"`       // what was really spent
+	Started time.Time     `json:"started,omitzero"`
+	Wall    time.Duration `json:"wall_ns,omitempty"`
+	Waited  time.Duration `json:"waited_ns,omitempty"` // rate limits and back-off
+	Cached  int           `json:"cached,omitempty"`    // calls answered from the cache
 }
 
 // Total is the usage of the agent, of the evaluations and of the user together.

@@ -20,7 +20,7 @@ func sampleRun(number, iterations int) *Run {
 			Status: Completed, Reason: ReasonConfidence, Class: ByCondition, Fired: "confidence",
 			Held: []string{"confidence"}, Success: true, Returned: iterations,
 		},
-		Volatile: Volatile{Started: time.Unix(1e9, 0).UTC(), Wall: time.Millisecond, Attempts: iterations},
+		Volatile: Volatile{Started: time.Unix(1e9, 0).UTC(), Wall: time.Millisecond, Cached: iterations},
 	}
 	for n := range iterations {
 		it := sampleIteration(n)
@@ -29,7 +29,6 @@ func sampleRun(number, iterations int) *Run {
 		r.Usage, r.Judging = r.Usage.Plus(agent), r.Judging.Plus(judging)
 		r.Elapsed = it.End
 	}
-	r.Volatile.Paid = r.Total()
 	return r
 }
 

@@ -114,9 +114,10 @@ func configurationHead(c *spec.Resolved) (record.ConfigurationHead, error) {
 	return head, nil
 }
 
-// Count puts into a manifest what the runs of its folder come to. That of a session
-// which was killed does not say it.
+// Count puts into a manifest what the runs of its folder come to, and its ledger. That of a
+// session which was killed does not say it.
 func Count(dir string, m *record.Manifest) error {
+	m.Volatile.Ledger = record.SealOf(dir, m)
 	m.Totals = record.Totals{Planned: m.Totals.Planned}
 	for s, err := range record.Sound(record.ReadSignals(dir)) {
 		if err != nil {

@@ -85,6 +85,39 @@ func Spending(u record.Usage) string {
 	return strings.Join(text, ", ")
 }
 
+// Spent is what was spent of a budget, by its scarcest resource: spent $0.42 of $10.00 (agents $0.00, judges $0.42).
+// Without a budget it is money.
+func Spent(s record.Spent, of *spec.SuiteBudget) string {
+	amount, limit, unit := func(u record.Usage) string { return fmt.Sprint(u.Calls) }, fmt.Sprint(of.Calls), " calls"
+	switch isMoney := of.CostUSD > 0 || of.Calls == 0 && of.Tokens == 0; {
+	case isMoney:
+		amount, limit, unit = money, page.USD(of.CostUSD), ""
+	case of.Calls == 0 && of.Tokens > 0:
+		amount, limit, unit = func(u record.Usage) string { return fmt.Sprint(u.Tokens()) }, fmt.Sprint(of.Tokens), " tokens"
+	}
+	text := "spent " + amount(s.Total)
+	if of.CostUSD > 0 || of.Calls > 0 || of.Tokens > 0 {
+		text += " of " + limit
+	}
+	text += unit
+	if s.Judges != (record.Usage{}) {
+		text += " (agents " + amount(s.Total.Minus(s.Judges)) + ", judges " + amount(s.Judges) + ")"
+	}
+	return text
+}
+
+// money is the cost of a usage, a lower bound where some of it is unknown.
+func money(u record.Usage) string {
+	switch text := page.USD(u.Cost.Dollars()); {
+	case u.Priced():
+		return text
+	case u.Cost == 0:
+		return "an unknown amount"
+	default:
+		return "at least " + text
+	}
+}
+
 // doubtful says what became of calls that may have cost something.
 func doubtful(cause record.Cause) string {
 	known := map[record.Cause]string{

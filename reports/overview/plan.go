@@ -35,7 +35,7 @@ func Plan(s *spec.Suite, p *plan.Plan, w *plan.WorstCase, workers int) *page.She
 			return fmt.Sprintf("%s: %s × %s × %s = %s", quote(s.Name), page.Plural(p.Tasks, "task", "tasks"),
 				page.Plural(len(p.Configurations), "configuration", "configurations"), page.Plural(p.Trials, "trial", "trials"), page.Plural(p.Runs(), "run", "runs"))
 		},
-		Said: page.Saying(fmt.Sprintf("at most %s, %s, %s", page.Plural(int(runs.Iterations), "iteration", "iterations"), page.Plural(int(runs.Calls), "call", "calls"), spending(runs))),
+		Said: page.Saying(fmt.Sprintf("at most %s, %s, %s", page.Plural(int(runs.Iterations), "iteration", "iterations"), callsIn(runs), spending(runs))),
 		List: []page.Table{page.TableOf("configurations", "At most, by configuration", planFields, slices.Values(configurations))},
 	}
 	if p.Part != nil {
@@ -77,12 +77,24 @@ var planFields = []page.Field[planned]{
 		return limit(sum, page.Nothing)
 	}},
 	{Column: page.Column{Head: "iterations\nper run", Key: "iterations_per_run", Right: true}, Cell: func(c planned) page.Cell { return limit(plan.MaxIterations(c.Loop), page.None) }},
-	{Column: page.Column{Head: "calls", Key: "calls", Right: true}, Cell: func(c planned) page.Cell { return whole(c.Calls) }},
+	{Column: page.Column{Head: "calls", Key: "calls", Right: true}, Cell: func(c planned) page.Cell {
+		if c.Limitless > 0 {
+			return page.Cell{Text: page.Unknown}
+		}
+		return whole(c.Calls)
+	}},
 	{Column: page.Column{Head: "tokens", Key: "tokens", Right: true}, Cell: func(c planned) page.Cell { return tokens(c.Worst) }},
 	{Column: page.Column{Head: "cost", Key: "cost_usd", Right: true}, Cell: func(c planned) page.Cell { return cost(c.Worst) }},
 	{Column: page.Column{Key: "lower_bound", Only: page.Machines}, Cell: func(c planned) page.Cell {
 		return page.Text(map[bool]string{true: "yes", false: "no"}[isLower(c.Worst)])
 	}},
+}
+
+func callsIn(w plan.Worst) string {
+	if w.Limitless > 0 {
+		return "an unknown number of calls"
+	}
+	return page.Plural(int(w.Calls), "call", "calls")
 }
 
 // whole is a number that is shown with all its digits.
@@ -124,7 +136,7 @@ func bound(w plan.Worst, number string) string {
 }
 
 func tokens(w plan.Worst) page.Cell {
-	if w.Calls == 0 && w.Programs > 0 {
+	if w.Calls == w.Served && w.Programs > 0 {
 		return page.Cell{Text: page.Unknown}
 	}
 	return page.Cell{Text: bound(w, fmt.Sprint(w.Tokens)), Raw: int(w.Tokens)}
@@ -134,7 +146,7 @@ func cost(w plan.Worst) page.Cell {
 	switch {
 	case w.Unpriced > 0:
 		return page.Cell{Text: page.Unpriced}
-	case w.Calls == 0 && w.Programs > 0:
+	case w.Calls == w.Served && w.Programs > 0:
 		return page.Cell{Text: page.Unknown}
 	}
 	return page.Cell{Text: bound(w, page.USD(w.Cost.Dollars())), Raw: w.Cost.Dollars()}
@@ -142,7 +154,7 @@ func cost(w plan.Worst) page.Cell {
 
 func spending(w plan.Worst) string {
 	switch {
-	case w.Calls == 0 && w.Programs > 0:
+	case w.Calls == w.Served && w.Programs > 0:
 		return "tokens and cost unknown"
 	case w.Unpriced > 0:
 		return tokens(w).Text + " tokens, cost unknown"
@@ -202,9 +214,13 @@ func planNotes(s *spec.Suite, p *plan.Plan, w *plan.WorstCase, workers int) (not
 			notes = append(notes, page.Saying(text))
 		}
 	}
-	if w.Paid.Calls < runs.Calls {
+	paid := w.Paid
+	if runs.Served+runs.Limitless > 0 {
+		paid = runs // how many calls of programs are shared is not known
+	}
+	if paid.Calls < runs.Calls {
 		say(fmt.Sprintf("configurations that begin alike share calls: at most %d of the %d are made and paid (%s), "+
-			"fewer where runs stop early; with --cache off all of them", w.Paid.Calls, runs.Calls, spending(w.Paid)))
+			"fewer where runs stop early; with --cache off all of them", paid.Calls, runs.Calls, spending(paid)))
 	}
 	say(leftOut(runs, scores)...)
 	if s.PricesAsOf != "" {
@@ -212,7 +228,7 @@ func planNotes(s *spec.Suite, p *plan.Plan, w *plan.WorstCase, workers int) (not
 			return "prices as of " + s.PricesAsOf + ", from " + quote(s.Prices)
 		})
 	}
-	say(budgetNotes(s, p, w.Paid.Plus(scores.Worst), workers)...)
+	say(budgetNotes(s, p, paid.Plus(scores.Worst), workers)...)
 	for _, row := range tuned(s) {
 		notes = append(notes, func(quote func(string) string) string {
 			return fmt.Sprintf("tune %s: %s: %s", quote(row.Path), row.Class, row.sentence(quote))
@@ -234,6 +250,8 @@ func leftOut(runs plan.Worst, scores plan.Scoring) (notes []string) {
 		{scores.Posts, "", "request to an endpoint is", "requests to endpoints are", " not in the tokens and the cost, nor are those that are tried again"},
 		{total.Unbounded, "", "call has", "calls have", " no max_output_tokens" + lower},
 		{total.Unpriced, "", "call has", "calls have", " no price: the cost is unknown"},
+		{total.Limitless, "", "run of a program makes", "runs of programs make", " as many calls as they want: guards.budget.steps or agent.max_steps limits them"},
+		{total.Served, "", "call is a step", "calls are steps", " of programs: titles, summaries and retries come on top"},
 		{total.Programs, "", "run of a program is", "runs of programs are", " not in the tokens and the cost"},
 		{runs.Open, "", "call sends", "calls send", " along what tools gave" + lower},
 		{total.Handed, "one task to each delegate in every step is counted, ", "task", "tasks", "; an agent may hand out more"},

@@ -35,6 +35,8 @@ type Progress struct {
 	Total  int // runs planned
 	Before int // of them done by earlier sessions
 	Budget spec.SuiteBudget
+	// Spent is what the ledger says.
+	Spent func() record.Spent
 	// Score is the name of the scorer that is followed, "" for what the loops believe.
 	Score string
 	// Pace is how many calls wait for a rate limit, and for how long none will be
@@ -51,7 +53,6 @@ type Progress struct {
 	faults   int
 	sum      float64 // of the scores
 	scored   int
-	Usage    record.Usage // paid, also by earlier sessions
 	stop     chan struct{}
 	ended    sync.WaitGroup
 	broken   error // the panic of who tells it
@@ -121,7 +122,6 @@ func (p *Progress) Finished(run *record.Run, scores []record.Score) {
 	defer p.mu.Unlock()
 	p.done++
 	p.executed = max(p.executed, p.done)
-	p.Usage = p.Usage.Plus(run.Volatile.Paid)
 	if !run.Outcome.Counts() {
 		p.faults++
 		return
@@ -155,15 +155,13 @@ func (p *Progress) show() {
 	if p.Out == nil {
 		return
 	}
-	line := p.line()
+	line := strings.Join(p.parts(), " · ")
 	if p.Live {
 		fmt.Fprint(p.Out, ClearLine+displaywidth.TruncateString(line, max(20, p.Width-1), "…"))
 		return
 	}
 	fmt.Fprintln(p.Out, line)
 }
-
-func (p *Progress) line() string { return strings.Join(p.parts(), " · ") }
 
 func (p *Progress) parts() []string {
 	p.mu.Lock()
@@ -180,7 +178,7 @@ func (p *Progress) parts() []string {
 	if p.scored > 0 {
 		parts = append(parts, fmt.Sprintf("%s %.2f", page.Visible(cmp.Or(p.Score, "success")), p.sum/float64(p.scored)))
 	}
-	return append(parts, p.spent(), p.left())
+	return append(parts, p.left(), Spent(p.Spent(), &p.Budget))
 }
 
 // InFlight is how many runs are being made, and how many are made and not safe yet.
@@ -207,21 +205,6 @@ func (p *Progress) held() (parts []string) {
 		parts = append(parts, fmt.Sprintf("backing off %v", backingOff.Round(100*time.Millisecond)))
 	}
 	return parts
-}
-
-// spent names what was spent of the budget; without one, the cost or the calls.
-func (p *Progress) spent() string {
-	switch b := p.Budget; {
-	case b.CostUSD > 0:
-		return fmt.Sprintf("%s of %s", page.USD(p.Usage.Cost.Dollars()), page.USD(b.CostUSD))
-	case b.Calls > 0:
-		return fmt.Sprintf("%d of %d calls", p.Usage.Calls, b.Calls)
-	case b.Tokens > 0:
-		return fmt.Sprintf("%d of %d tokens", p.Usage.Tokens(), b.Tokens)
-	case p.Usage.Cost > 0:
-		return page.USD(p.Usage.Cost.Dollars())
-	}
-	return fmt.Sprintf("%d calls", p.Usage.Calls)
 }
 
 // left is the time that the other runs need if they take as long as those before.

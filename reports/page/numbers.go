@@ -375,22 +375,27 @@ func Plural(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// USD is an amount of money with the digits that count; see [TooMuch].
+// USD is an amount of money: $1,234.50, and less than a cent with three digits that count; see [TooMuch].
 func USD(usd float64) string {
-	switch {
-	case usd >= math.MaxInt64/1e12:
+	if usd >= math.MaxInt64/1e12 {
 		return TooMuch
-	case usd != 0 && usd < 0.01:
-		return fmt.Sprintf("$%.4f", usd)
 	}
-	return fmt.Sprintf("$%.2f", usd)
+	rounded, err := strconv.ParseFloat(strconv.FormatFloat(usd, 'e', 2, 64), 64)
+	if err != nil || usd == 0 || rounded >= 0.01 {
+		whole, cents, _ := strings.Cut(fixed(usd, 2), ".")
+		for at := len(whole) - 3; at > 0; at -= 3 {
+			whole = whole[:at] + "," + whole[at:]
+		}
+		return "$" + whole + "." + cents
+	}
+	return "$" + fixed(rounded, max(4, len(strconv.FormatFloat(rounded, 'f', -1, 64))-len("0.")))
 }
 
 // Bytes is a number of bytes: 12.3 MB, with units of 1000.
 func Bytes(n int64) string {
-	units := []string{"B", "kB", "MB", "GB", "TB"}
+	units := []string{"B", "kB", "MB", "GB", "TB", "PB", "EB"}
 	size, at := float64(n), 0
-	for size >= 1000 && at < len(units)-1 {
+	for size >= 999.5 && at < len(units)-1 {
 		size, at = size/1000, at+1
 	}
 	return fmt.Sprintf("%.3g %s", size, units[at])

@@ -88,7 +88,10 @@ func TestRelativeChanges(t *testing.T) {
 }
 
 func TestDollarsShowSmallAmounts(t *testing.T) {
-	for usd, want := range map[float64]string{0: "$0.00", 0.00012: "$0.0001", 0.02: "$0.02", 12.345: "$12.35"} {
+	for usd, want := range map[float64]string{
+		0: "$0.00", 4e-7: "$0.0000004", 0.00012345: "$0.000123", 0.001: "$0.0010", 0.00996: "$0.00996", 0.009996: "$0.01", 0.02: "$0.02", 12.345: "$12.35",
+		999.999: "$1,000.00", 9223371.5: "$9,223,371.50",
+	} {
 		if got := USD(usd); got != want {
 			t.Errorf("USD(%v) = %s, want %s", usd, got, want)
 		}
@@ -96,7 +99,7 @@ func TestDollarsShowSmallAmounts(t *testing.T) {
 }
 
 func TestBytesHaveUnitsOf1000(t *testing.T) {
-	for bytes, want := range map[int64]string{0: "0 B", 999: "999 B", 1000: "1 kB", 1234567: "1.23 MB", 5e9: "5 GB"} {
+	for bytes, want := range map[int64]string{0: "0 B", 999: "999 B", 1000: "1 kB", 999_499: "999 kB", 999_500: "1 MB", 1234567: "1.23 MB", 5e9: "5 GB"} {
 		if got := Bytes(bytes); got != want {
 			t.Errorf("%d: %s, want %s", bytes, got, want)
 		}

@@ -45,6 +45,9 @@ func (p *program) baselineSetCommand() *cobra.Command {
 name is replaced. The same results give the same bytes.`,
 		Args: arguments(2, 2, "a name and a result folder"),
 		RunE: func(_ *cobra.Command, args []string) error {
+			if !results.IsFolder(args[1]) && results.IsFolder(args[0]) {
+				return exit.Usage("agentbench baseline set "+exit.ShellWord(args[1])+" "+exit.ShellWord(args[0]), "the name comes first: %s is a result folder", args[0])
+			}
 			if err := results.CheckBaseline(args[0]); err != nil {
 				return err
 			}

@@ -11,11 +11,11 @@ import (
 
 	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/model/cache"
-	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/results"
+	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/reports/overview"
 	"github.com/agentbench/agentbench/reports/page"
-	"github.com/agentbench/agentbench/reports/trajectory"
+	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/source"
 )
 
@@ -115,16 +115,20 @@ func (p *program) interject(line string) {
 	p.note(line)
 }
 
-// tellCache says what the cache saved, where models that are paid for were asked.
-func (p *program) tellCache(j *job, m *record.Manifest) {
-	s := j.cache.Stats()
-	if s.Hits+s.Misses+s.Stored == 0 {
-		return
+// tellEffort says what the cache saved in this session, where models that are paid for were asked, and what was spent.
+func (p *program) tellEffort(j *job, effort *reports.Effort) {
+	if s := j.cache.Stats(); s.Hits+s.Misses+s.Stored > 0 {
+		fmt.Fprintf(p.err, "cache: %s, %s, %d stored", page.Plural(int(s.Hits), "hit", "hits"), page.Plural(int(s.Misses), "miss", "misses"), s.Stored)
+		if s.Damaged > 0 {
+			fmt.Fprintf(p.err, ", %d damaged", s.Damaged)
+		}
+		fmt.Fprintln(p.err)
 	}
-	fmt.Fprintf(p.err, "cache: %s, %s, %d stored", page.Plural(int(s.Hits), "hit", "hits"), page.Plural(int(s.Misses), "miss", "misses"), s.Stored)
-	if s.Damaged > 0 {
-		fmt.Fprintf(p.err, ", %d damaged", s.Damaged)
+	if effort != nil {
+		p.tellSpent(effort, &j.Suite.Budget)
 	}
-	asIf := m.Totals.Used()
-	fmt.Fprintf(p.err, "; uncached cost %s, paid %s\n", trajectory.Cost(asIf), trajectory.Cost(m.Volatile.Paid))
+}
+
+func (p *program) tellSpent(effort *reports.Effort, of *spec.SuiteBudget) {
+	fmt.Fprintln(p.err, overview.Spent(effort.Ledger, of)+effort.Uncached())
 }

@@ -93,7 +93,7 @@ func TestPaidCallsAreMadeOnce(t *testing.T) {
 	if n := calls.Load(); n != 6 {
 		t.Errorf("the first session made %d calls, want 6", n)
 	}
-	if !regexp.MustCompile(`cache: 3 hits, 6 misses, 6 stored; uncached cost \$0.90*, paid \$0.60*\n`).MatchString(first) {
+	if !regexp.MustCompile(`cache: 3 hits, 6 misses, 6 stored\nspent \$0.60; uncached cost of the runs \$0.90*\n`).MatchString(first) {
 		t.Errorf("the first session says\n%s", first)
 	}
 	_, second := typed(t, 0, key, "run", dir, "--out", filepath.Join(dir, "r2"))
@@ -101,7 +101,7 @@ func TestPaidCallsAreMadeOnce(t *testing.T) {
 		t.Errorf("%d calls; the second session says\n%s", n, second)
 	}
 	table, told := typed(t, 0, nil, "report", filepath.Join(dir, "r2"))
-	if want := "cache: 9 hits, 0 misses; uncached cost $0.90, paid $0\n"; told != want || strings.Contains(table, " hits, ") {
+	if want := "cache: 9 hits, 0 misses; 0 requests sent\nspent $0.00; uncached cost of the runs $0.90\n"; told != want || strings.Contains(table, " hits, ") {
 		t.Errorf("the report says %q on stderr, want %q", told, want)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "cache")); err != nil {

@@ -403,13 +403,13 @@ func (c *coding) leftAsIn(run *record.Run, state string) {
 	}
 }
 
-// spent holds what the runs say that they paid against the calls that they made.
+// spent holds what the calls of the runs cost against how many there are.
 func (c *coding) spent(runs map[string]*record.Run, want int) {
 	c.Helper()
 	var paid record.Money
 	made := 0
 	for _, run := range runs {
-		paid += run.Volatile.Paid.Cost
+		paid += run.Total().Cost
 		made += len(calls(run))
 	}
 	if made != want || paid != cents(want*centsPerCall) {

@@ -146,9 +146,9 @@ func (p *program) openSides(args []string, f *diffFlags) (*sides, error) {
 	case len(args) == 2:
 		base, err = p.openPlace(args[0], f.baselines)
 	case m.Baseline == "":
-		return nil, exit.Usage("declare baseline: in the suite, name two results, or use --baseline NAME", "the suite of %s has no baseline to compare with", newest.Path)
+		return nil, exit.Usage("agentbench diff BASE "+exit.ShellWord(args[0])+", or --baseline NAME, or declare baseline: in the suite", "nothing to compare %s with: its suite has no baseline", newest.Path)
 	case len(m.Configurations) < 2 || newest.Configuration == m.Baseline:
-		return nil, exit.Usage("name two results: agentbench diff BASE NEW", "%s holds only its baseline %s", newest.Path, m.Baseline)
+		return nil, exit.Usage("name two results, the older first: agentbench diff BASE "+exit.ShellWord(args[0]), "%s holds only its baseline %s", newest.Path, m.Baseline)
 	default:
 		within := *newest
 		within.Configuration = m.Baseline

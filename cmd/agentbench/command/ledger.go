@@ -15,15 +15,11 @@ import (
 )
 
 // openLedger charges a suite's budget with what was spent in a folder before, and
-// has every call from now on put down in its ledger; nil where there is no budget
-// and was none. Earlier is what runs without a ledger have paid.
-func (p *program) openLedger(dir string, m *record.Manifest, s *spec.Suite, b *pace.Budget, earlier record.Usage) (*record.Ledger, error) {
-	balance, err := p.balance(dir, m, s, earlier)
+// has every call from now on put down in its ledger.
+func (p *program) openLedger(dir string, m *record.Manifest, s *spec.Suite, b *pace.Budget) (*record.Ledger, error) {
+	balance, err := p.balance(dir, m, s)
 	if err != nil {
 		return nil, err
-	}
-	if !balance.Kept && pace.Unlimited(&s.Budget) {
-		return nil, nil
 	}
 	if !balance.Kept && balance.Paid != (record.Usage{}) && !pace.Unlimited(results.BudgetOf(m)) {
 		fmt.Fprintf(p.err, "agentbench: warning: %s: %s\n", dir, noLedger)
@@ -47,8 +43,8 @@ func (p *program) openLedger(dir string, m *record.Manifest, s *spec.Suite, b *p
 const noLedger = "spent.jsonl is missing: what records and scores prove to be paid counts as spent; what calls may have cost whose answers did not come is unknown"
 
 // balance reads what a folder has spent of its suite's budget.
-func (p *program) balance(dir string, m *record.Manifest, s *spec.Suite, earlier record.Usage) (*record.Balance, error) {
-	balance, err := pace.Balance(dir, m, s, results.BudgetOf(m), earlier, func() int64 { return results.LeastOutput(m) })
+func (p *program) balance(dir string, m *record.Manifest, s *spec.Suite) (*record.Balance, error) {
+	balance, err := pace.Balance(dir, m, s, results.BudgetOf(m), func() int64 { return results.LeastOutput(m) })
 	var lost *record.LostLedger
 	if errors.As(err, &lost) {
 		return nil, exit.With(exit.NotMeasured, "agentbench repair --release "+exit.ShellWord(dir)+" rebuilds the ledger from what the records prove was paid", "%w", err)
@@ -73,7 +69,7 @@ func (p *program) planFolder(dir string, f *reportFlags) error {
 			suite = whole.Suite
 		}
 	}
-	balance, unknown := p.balance(dir, &m, suite, m.Volatile.Paid)
+	balance, unknown := p.balance(dir, &m, suite)
 	var lost *record.LostLedger
 	if errors.As(unknown, &lost) {
 		proven, err := record.EvidenceOf(dir)
@@ -89,7 +85,7 @@ func (p *program) planFolder(dir string, f *reportFlags) error {
 	case lost != nil:
 		sheet.Notes = append(sheet.Notes, page.Saying("the ledger cannot be relied on: paid is what records and scores prove; what else was spent is unknown"))
 	case !balance.Kept && pace.Unlimited(results.BudgetOf(&m)):
-		sheet.Notes = append(sheet.Notes, page.Saying("no ledger: the suite has no budget of calls, tokens or money"))
+		sheet.Notes = append(sheet.Notes, page.Saying("no ledger: no model was called for this folder"))
 	case !balance.Kept:
 		sheet.Notes = append(sheet.Notes, page.Saying(noLedger))
 	}

@@ -131,6 +131,9 @@ func unknownCommand(c *cobra.Command, args []string) error {
 	for _, sub := range c.Commands() {
 		names = append(names, sub.Name())
 	}
+	if len(args) == 2 && slices.Contains(names, args[1]) {
+		return exit.Usage(fmt.Sprintf("did you mean %s %s %s?", c.CommandPath(), args[1], exit.ShellWord(args[0])), "unknown command %q", args[0])
+	}
 	for name, others := range elsewhere {
 		if slices.Contains(others, args[0]) {
 			return exit.Usage("did you mean "+name+"?", "unknown command %q", args[0])
@@ -185,6 +188,9 @@ func wrongFlag(c *cobra.Command, err error) error {
 // means any number.
 func arguments(least, most int, want string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
+		if out := c.Flags().Lookup("out"); out != nil && out.Value.String() == "ut" && len(args) > most {
+			return exit.Usage("write --out "+exit.ShellWord(args[len(args)-1])+" or -o "+exit.ShellWord(args[len(args)-1]), "%s: -out is -o with the value ut", c.Name())
+		}
 		if len(args) < least || most >= 0 && len(args) > most {
 			return exit.Usage(c.CommandPath()+" --help explains it", "%s: want %s, got %d", c.Name(), want, len(args))
 		}

@@ -94,6 +94,8 @@ func find(path string) (file string, shipped fs.FS, err error) {
 	switch {
 	case err == nil && info.IsDir():
 		return inside(path)
+	case err == nil && slices.Contains([]string{".jsonl", ".csv", ".parquet"}, filepath.Ext(path)):
+		return "", nil, exit.With(exit.WrongSpec, "a suite names them: tasks: "+path, "%s: these are tasks, not a suite", path)
 	case !errors.Is(err, fs.ErrNotExist):
 		return path, nil, nil
 	}

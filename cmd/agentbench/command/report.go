@@ -54,7 +54,7 @@ func (p *program) report(ctx context.Context, path string, f *judgedFlags) error
 	if err != nil {
 		return err
 	}
-	results := at.Results
+	budget, results := results.BudgetOf(&at.Results.Manifest), at.Results
 	if err := f.recorded(&results.Manifest); err != nil {
 		return err
 	}
@@ -77,6 +77,7 @@ func (p *program) report(ctx context.Context, path string, f *judgedFlags) error
 	}
 	if r.Volatile != nil {
 		fmt.Fprintln(p.err, r.Volatile.Text())
+		p.tellSpent(r.Volatile, budget)
 	}
 	return p.verdict(r, unanswered, &f.reportFlags, false, true)
 }

@@ -110,7 +110,7 @@ type job struct {
 	tally  *overview.Tally
 	cache  *cache.Store
 	budget *pace.Budget
-	ledger *record.Ledger // of the budget; nil: there is none
+	ledger *record.Ledger
 	gates  []*pace.Gate
 	named  map[string]*pace.Gate // of models that declare limits
 	shared engine.Shared
@@ -334,7 +334,7 @@ func (p *program) keepLedger(j *job, m *record.Manifest, journal *record.Journal
 	if j.earlier.Found != nil {
 		before = &j.earlier.Found.Manifest
 	}
-	if j.ledger, err = p.openLedger(j.dir, before, j.Suite, j.budget, j.earlier.Effort.Paid); err != nil || j.ledger == nil {
+	if j.ledger, err = p.openLedger(j.dir, before, j.Suite, j.budget); err != nil {
 		return err
 	}
 	sealed := j.ledger.Sealed()
@@ -468,7 +468,7 @@ func (p *program) finish(ctx context.Context, j *job, journal *record.Journal) (
 func (p *program) watched(ctx context.Context, j *job) (engine.Summary, error) {
 	view := &overview.Progress{
 		Out: p.err, Live: p.isTerminal(p.err), Width: p.width(p.err), Now: p.now, Total: j.plan.Runs(), Budget: j.Suite.Budget,
-		Pace: j.pace, Before: j.plan.Runs() - j.earlier.Remaining, Usage: j.earlier.Effort.Paid,
+		Pace: j.pace, Before: j.plan.Runs() - j.earlier.Remaining, Spent: j.ledger.Spent,
 		Keep: func(parts []string) { results.KeepProgress(j.dir, parts, p.secrets.Redact) },
 	}
 	if j.flags.quiet {
@@ -514,12 +514,8 @@ func (d draining) Execute(ctx context.Context, items iter.Seq2[plan.Item, error]
 
 // close puts the state of the results down and closes the journal.
 func (p *program) close(j *job, journal *record.Journal, m *record.Manifest, end ending, failed error) error {
-	err := errors.Join(journal.Close(), j.sumUp(m))
-	if j.ledger != nil {
-		err = errors.Join(err, j.ledger.Close())
-		sealed := j.ledger.Sealed()
-		m.Volatile.Ledger = &sealed
-	}
+	err := errors.Join(journal.Close(), j.sumUp(m), j.ledger.Close())
+	m.Volatile.Ledger = new(j.ledger.Sealed())
 	now := p.now()
 	m.Volatile.Finished = now.UTC()
 	m.Volatile.Wall = j.earlier.Wall + max(0, now.Sub(j.began)) // the clock may be set back
@@ -567,7 +563,7 @@ func (p *program) conclude(ctx context.Context, j *job, m *record.Manifest, end 
 	}
 	p.tellOvershoot(j.budget)
 	if !j.flags.quiet && !unreachable {
-		p.tellCache(j, m)
+		p.tellEffort(j, report.Volatile)
 		fmt.Fprintf(p.err, "results: %s\n", j.dir)
 	}
 	return p.verdict(report, unanswered, &j.flags.reportFlags, j.flags.quiet, j.flags.events != "-" && !unreachable)

@@ -651,9 +651,9 @@ func (s *scoring) taskDifferences() (lines []string, err error) {
 // keepLedger opens the ledger of the folder, which is held, until the function that
 // it gives is called.
 func (s *scoring) keepLedger() (end func() error, err error) {
-	ledger, err := s.openLedger(s.dir, &s.manifest, s.suite.Suite, s.budget, s.manifest.Volatile.Paid)
-	if err != nil || ledger == nil {
-		return func() error { return nil }, err
+	ledger, err := s.openLedger(s.dir, &s.manifest, s.suite.Suite, s.budget)
+	if err != nil {
+		return nil, err
 	}
 	return func() error {
 		err := ledger.Close()

@@ -9,6 +9,7 @@ import (
 	"github.com/agentbench/agentbench/engine"
 	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/model/cache"
+	"github.com/agentbench/agentbench/engine/model/pace"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/results"
 	"github.com/agentbench/agentbench/reports"
@@ -76,13 +77,26 @@ func stoppedError(j *job, m *record.Manifest, end ending) error {
 	var why, hint string
 	switch {
 	case end.Stopped == record.ReasonSuiteBudget:
-		why, hint = "the suite's budget is spent", doubtHint(j)+"finished runs are saved; raise the budget in the suite and resume with: "
+		why, hint = "the suite's budget is spent", doubtHint(j)+lastCall(j.budget.Refusal())+"finished runs are saved; raise the budget in the suite and resume with: "
 	case end.interrupted:
 		why, hint = "interrupted", "finished runs are saved; resume with: "
 	default:
 		return exit.With(exit.Stopped, "run without --task, --limit and --trials for the others", "%d of %s are finished", results.Measured(m), page.Plural(m.Totals.Planned, "run", "runs"))
 	}
 	return exit.With(exit.Stopped, hint+j.again(), "%s after %d of %s", why, results.Measured(m), page.Plural(m.Totals.Planned, "run", "runs"))
+}
+
+// lastCall says what the call that was not made reserves of a budget of which something is left.
+func lastCall(r *pace.Refused) string {
+	switch {
+	case r == nil:
+		return ""
+	case r.Resource == pace.Cost && r.Left.Cost > 0:
+		return fmt.Sprintf("the next call reserves %s, and %s is left; ", page.USD(r.Needs.Cost.Dollars()), page.USD(r.Left.Cost.Dollars()))
+	case r.Resource == pace.Tokens && r.Left.Tokens > 0:
+		return fmt.Sprintf("the next call reserves %d tokens, and %d are left; ", r.Needs.Tokens(), r.Left.Tokens)
+	}
+	return ""
 }
 
 // blownError is that of a suite which was given up, because what failed would
@@ -94,7 +108,7 @@ func blownError(j *job, m *record.Manifest, b *engine.Blown) error {
 		return exit.With(exit.NotMeasured, "start the server, or set the model's base_url to its address; then: "+j.again(),
 			"model %s: cannot connect to %s: %s. Is the server running?", page.Visible(dead.Model), page.Visible(dead.Address), page.Visible(cause))
 	}
-	return exit.With(exit.NotMeasured, doubtHint(j)+b.Remedy(j.Suite)+"; finished runs are saved in "+j.dir,
+	return exit.With(exit.NotMeasured, doubtHint(j)+b.Remedy(j.Suite)+"; finished runs are saved; resume with: "+j.again(),
 		"aborted after %d of %s: %s", results.Measured(m), page.Plural(m.Totals.Planned, "run", "runs"), page.Visible(reports.FirstLine(b.Error())))
 }
 
@@ -102,7 +116,7 @@ func blownError(j *job, m *record.Manifest, b *engine.Blown) error {
 // worth a look.
 func doubtHint(j *job) string {
 	doubt := j.budget.InDoubt()
-	if doubt == (record.Usage{}) || j.ledger == nil || !j.budget.Refused() && !j.budget.Exhausted() {
+	if doubt == (record.Usage{}) || !j.budget.Refused() && !j.budget.Exhausted() {
 		return ""
 	}
 	return overview.Spending(doubt) + " of it are in doubt, because no answer came: see agentbench plan " + exit.ShellWord(j.dir) + "; "

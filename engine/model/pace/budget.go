@@ -51,7 +51,7 @@ type Budget struct {
 	doubt    record.Usage // what calls may have used whose answers did not come
 	reserved record.Usage // what calls in flight may use
 	inFlight int
-	refused  bool
+	refusal  *Refused // the last call that was not made; nil: all were
 	starved  bool
 	settled  chan struct{} // closed at the next settlement; nil while nobody waits
 	ledger   *record.Ledger
@@ -75,15 +75,13 @@ func OfSuite(b spec.SuiteBudget) *Budget {
 func Unlimited(b *spec.SuiteBudget) bool { return b.Calls == 0 && b.Tokens == 0 && b.CostUSD == 0 }
 
 // Balance is what a result folder has spent of its suite's budget, by its ledger or, without one, by what its records
-// prove. recorded is the budget that its runs were made under, earlier what sessions without a ledger have paid, and
-// leastOutput the least that a call of them can have reserved for its reply.
-func Balance(dir string, m *record.Manifest, s *spec.Suite, recorded *spec.SuiteBudget, earlier record.Usage, leastOutput func() int64) (*record.Balance, error) {
+// prove. recorded is the budget that its runs were made under, and leastOutput the least that a call of them can have reserved for its reply.
+func Balance(dir string, m *record.Manifest, s *spec.Suite, recorded *spec.SuiteBudget, leastOutput func() int64) (*record.Balance, error) {
 	balance, err := record.ReadLedger(dir, m)
 	switch {
 	case err != nil, balance.Kept && !balance.Earlier:
 		return balance, err
 	case !balance.Kept && Unlimited(&s.Budget) && Unlimited(recorded):
-		balance.Paid = earlier
 		return balance, nil
 	}
 	proven, err := record.EvidenceOf(dir)
@@ -91,7 +89,7 @@ func Balance(dir string, m *record.Manifest, s *spec.Suite, recorded *spec.Suite
 		return nil, err
 	}
 	if !balance.Kept {
-		balance.Paid = earlier.Larger(proven.Paid)
+		balance.Paid = proven.Paid
 		return balance, nil
 	}
 	// A ledger that told no causes is split into what was paid and what is released because it never reached a server.
@@ -184,10 +182,13 @@ func (b *Budget) short(u record.Usage) Resource {
 }
 
 // Refused reports whether a call was not made because there was no room for it.
-func (b *Budget) Refused() bool {
+func (b *Budget) Refused() bool { return b.Refusal() != nil }
+
+// Refusal tells of the last call that was not made because there was no room for it; nil: there was none.
+func (b *Budget) Refusal() *Refused {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.refused
+	return b.refusal
 }
 
 // Starved reports whether the last call that was not made would have had room
@@ -353,7 +354,7 @@ func (b *Budget) Reserve(ctx context.Context, worst Worst) (*Reservation, error)
 		if err := b.borrow(ctx, &worst); err != nil {
 			return nil, err
 		}
-		reserved, wait, err := b.try(&worst)
+		reserved, wait, err := b.try(model.Role(ctx), &worst)
 		if err != nil {
 			return nil, err
 		}
@@ -378,17 +379,18 @@ func await(ctx context.Context, wait <-chan struct{}) error {
 }
 
 // try reserves, or gives what to wait for.
-func (b *Budget) try(worst *Worst) (_ *Reservation, wait <-chan struct{}, err error) {
+func (b *Budget) try(role record.Role, worst *Worst) (_ *Reservation, wait <-chan struct{}, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.limits.Cost > 0 && worst.Expected.Unpriced > 0 {
 		return nil, nil, ErrUnpriced
 	}
 	if short := b.short(b.spent().Plus(worst.Expected)); short != "" {
-		b.refused, b.starved = true, b.short(b.paid.Plus(worst.Expected)) == ""
-		return nil, nil, &Refused{Budget: b, Resource: short}
+		b.starved = b.short(b.paid.Plus(worst.Expected)) == ""
+		b.refusal = &Refused{Budget: b, Resource: short, Needs: worst.Expected, Left: b.limits.Left(b.spent().Plus(b.elsewhere))}
+		return nil, nil, b.refusal
 	}
-	r := &Reservation{budget: b, worst: worst.Expected}
+	r := &Reservation{budget: b, role: role, worst: worst.Expected}
 	switch {
 	case b.short(b.spent().Plus(b.reserved).Plus(worst.Bound)) == "":
 		r.worst = worst.Bound
@@ -399,13 +401,29 @@ func (b *Budget) try(worst *Worst) (_ *Reservation, wait <-chan struct{}, err er
 		return nil, b.settled, nil
 	}
 	if b.ledger != nil {
-		if r.entry, err = b.ledger.Reserve(r.worst); err != nil {
+		if r.entry, err = b.ledger.Reserve(role, r.worst); err != nil {
 			return nil, nil, err
 		}
 	}
 	b.reserved = b.reserved.Plus(r.worst)
 	b.inFlight++
 	return r, nil, nil
+}
+
+// Reported adds what a program or endpoint says that it used itself: it was not asked before. The nil Budget takes nothing.
+func (b *Budget) Reported(u record.Usage) {
+	if b == nil || u == (record.Usage{}) {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.paid = b.paid.Plus(u)
+	if b.ledger == nil {
+		return
+	}
+	if entry, err := b.ledger.Reserve(record.RoleProgram, u); err == nil { // else the next call is told
+		b.ledger.Settle(entry, u, record.Settlement{Paid: u, Cause: record.CauseAnswered})
+	}
 }
 
 // take makes room for a call whose admission was decided before.
@@ -420,6 +438,7 @@ func (b *Budget) take(expected record.Usage) *Reservation {
 // Reservation is the room that a call in flight holds.
 type Reservation struct {
 	budget *Budget
+	role   record.Role
 	worst  record.Usage
 	entry  int64 // of the ledger, if there is one
 	once   sync.Once
@@ -444,6 +463,7 @@ func (b *Budget) settle(r *Reservation, s *record.Settlement) {
 	b.paid, b.doubt = b.paid.Plus(s.Paid), b.doubt.Plus(s.Doubt)
 	b.inFlight--
 	if b.ledger != nil {
+		s.Role = r.role
 		b.ledger.Settle(r.entry, r.worst, *s)
 	}
 	if b.settled != nil {
@@ -462,6 +482,8 @@ var ErrUnpriced = fmt.Errorf("%w: its price is unknown, and the budget limits th
 type Refused struct {
 	Budget   *Budget
 	Resource Resource
+	Needs    record.Usage // what it would have reserved
+	Left     Limits       // what was left
 }
 
 func (e *Refused) Error() string {

@@ -43,7 +43,7 @@ func (b *Budget) HandOver(to Lender) (handed Limits, err error) {
 	left := asUsage(handed)
 	b.handed = &Reservation{budget: b, worst: left}
 	if b.ledger != nil {
-		if b.handed.entry, err = b.ledger.Reserve(left); err != nil {
+		if b.handed.entry, err = b.ledger.Reserve("", left); err != nil {
 			return handed, err
 		}
 	}
@@ -61,7 +61,7 @@ func (b *Budget) TakeBack(others record.Settlement) {
 		return
 	}
 	if others.Doubt != (record.Usage{}) { // an entry tells of one of both
-		entry, err := b.ledger.Reserve(others.Doubt)
+		entry, err := b.ledger.Reserve("", others.Doubt)
 		if err == nil {
 			b.ledger.Settle(entry, others.Doubt, record.Settlement{Doubt: others.Doubt, Cause: others.Cause})
 		}
