@@ -115,7 +115,7 @@ func interval(s *Score, form func(page.Value) string) string {
 
 func costFields(r *Report) configurationFields {
 	return slices.Concat(
-		perRun("cost\nper run", "per run\n95%", "cost_usd_per_run", r.dollars, func(c *Configuration) (page.Value, page.Range) { return c.Cost.Mean, c.Cost.MeanInterval }, Unpriced, Unreported),
+		perRun("cost\nper run", "per run\n95%", "cost_usd_per_run", r.dollars, func(c *Configuration) (page.Value, page.Range) { return c.Cost.Mean, c.Cost.MeanInterval }, CutCalls, Unpriced, Unreported),
 		perRun("cost per\nsuccess", "per success\n95%", "cost_usd_per_success", r.dollars, func(c *Configuration) (page.Value, page.Range) {
 			return c.Cost.PerSuccess, c.Cost.PerSuccessInterval
 		}, Unpriced, Unreported),
@@ -216,7 +216,7 @@ func usageFields() configurationFields {
 	}
 	return slices.Concat(
 		amount("calls", "calls", func(c *Configuration) (page.Value, page.Range) { return c.Calls, c.CallsInterval }, Unreported),
-		amount("tokens", "tokens", func(c *Configuration) (page.Value, page.Range) { return c.Tokens, c.TokensInterval }, Estimated, Uncounted, Unreported),
+		amount("tokens", "tokens", func(c *Configuration) (page.Value, page.Range) { return c.Tokens, c.TokensInterval }, CutCalls, Estimated, Uncounted, Unreported),
 		// People see the mean of what machines have beside the quantiles.
 		page.Valued("iterations\nmean", "", page.Whole, func(c *Configuration) page.Value { return c.Iterations.Mean }).Minor().ForPeople(),
 		page.ShownInterval("mean\n95%", page.Whole, func(c *Configuration) page.Range { return c.Iterations.MeanInterval }),

@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"fmt"
 	"iter"
 	"math"
 	"slices"
@@ -43,7 +44,7 @@ func (c *collector) curve(configuration int, m *measure) []CurvePoint {
 	var spent record.Usage // by iterations, which a log of whole runs does not tell
 	var elapsed time.Duration
 	timed := true
-	spending, scores := m.spending(), &curveScores{measure: m}
+	spending, scores := m.spending(), &curveScores{measure: m, known: DrawsCurve(int(runs)-c.outsideCurve(configuration), int(runs))}
 	before := CurvePoint{Score: page.Missing(page.Nothing), Cost: page.Known(0), Seconds: page.Known(0)}
 	for i, at := range u.reached {
 		spent, elapsed, timed = spent.Plus(at.spent), elapsed+at.elapsed, timed && at.untimed == 0
@@ -68,6 +69,10 @@ func (c *collector) curve(configuration int, m *measure) []CurvePoint {
 // bound finds the score of a point, which is the mean over tasks, its interval and
 // that of the gain.
 func (s *curveScores) bound(p *CurvePoint) {
+	p.Score, p.ScoreInterval, p.GainInterval = page.Missing(page.Nothing), page.NoRange(page.Nothing), page.NoRange(page.Nothing)
+	if !s.known {
+		return
+	}
 	s.changes.Clear()
 	means := Means{}
 	for place, group := range s.runs.inCurveByTask(s.ordered) {
@@ -82,7 +87,6 @@ func (s *curveScores) bound(p *CurvePoint) {
 		s.changes.Add(s.clusters[place], s.before, s.scored)
 	}
 	p.Score, p.ScoreInterval = page.ValueOf(stats.Mean(means.All)), means.Interval()
-	p.GainInterval = page.NoRange(page.Nothing)
 	if p.Iteration > 1 {
 		p.GainInterval = RangeOf(s.changes.Interval())
 	}
@@ -92,6 +96,7 @@ func (s *curveScores) bound(p *CurvePoint) {
 // after the other.
 type curveScores struct {
 	*measure
+	known          bool // of enough runs
 	changes        compare.Changes
 	before, scored []float64 // of a task
 }
@@ -153,14 +158,26 @@ func (r *runs) scoreAt(at int32, iteration int) (score float64, ok bool) {
 	return score, !math.IsNaN(score)
 }
 
-// outsideCurve counts the scored runs that the curve leaves out.
+// outsideCurve counts the runs that the curve leaves out.
 func (c *collector) outsideCurve(configuration int) (n int) {
 	for _, run := range c.runs.ordered[configuration] {
-		if _, scored := c.runs.primary(run); scored && !c.runs.inCurve(run) {
+		if !c.runs.inCurve(run) {
 			n++
 		}
 	}
 	return n
+}
+
+// DrawsCurve reports whether the score is known at every iteration of enough runs for a curve: of at least half of
+// them. Those of fewer are mostly runs that ended early.
+func DrawsCurve(known, runs int) bool { return known > 0 && 2*known >= runs }
+
+func curveCut(w Warning, _ func(string) string) string {
+	text := fmt.Sprintf("%d of %d runs have an iteration without a score and are not in the curve", w.Count, w.Of)
+	if !DrawsCurve(w.Of-w.Count, w.Of) {
+		text += ", which has no score: they are more than half of them"
+	}
+	return text
 }
 
 // curveTable tells what each further iteration brought and cost, of the

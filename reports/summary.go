@@ -336,6 +336,11 @@ func (r *Report) gains(c *Configuration, quote func(string) string) string {
 	if last.ExtraCost.Known() {
 		text += " for " + r.dollars(last.ExtraCost)
 	}
+	for _, w := range c.Warnings {
+		if w.Kind == CurveCut {
+			text += fmt.Sprintf(" (%d of %d runs)", w.Of-w.Count, w.Of)
+		}
+	}
 	return text
 }
 

@@ -30,6 +30,7 @@ func (all *warned) add(is bool, w Warning) {
 func (c *collector) warnAbout(i int, s *Configuration) []Warning {
 	all, u := warned{}, &c.sums[i]
 	usage, faults, failures := u.agent.Plus(u.judging), countAll(s.Faults), countAll(s.Failures)
+	open := page.Known(usage.OpenCost.Dollars() / float64(max(1, s.Runs)))
 	all.add(s.Simulated, Warning{Kind: SimulatedModel, Name: cmp.Or(strings.Join(c.manifest.Simulated, ", "), "a model")})
 	all.add(faults > 0, Warning{Kind: Faults, Count: faults, Of: max(s.Expected, s.Runs+faults), More: countText(s.Faults)})
 	missing := s.Expected - s.Runs - faults
@@ -37,6 +38,7 @@ func (c *collector) warnAbout(i int, s *Configuration) []Warning {
 	all.add(failures > 0, Warning{Kind: AgentFailed, Count: failures, Of: s.Runs, More: countText(s.Failures)})
 	all.add(u.notJSON > 0, Warning{Kind: NotJSON, Count: int(u.notJSON), Of: int(u.replies)})
 	all.add(usage.Unpriced > 0, Warning{Kind: Unpriced, Count: int(usage.Unpriced), Of: int(max(usage.Calls, usage.Unpriced))})
+	all.add(usage.Cut > 0, Warning{Kind: CutCalls, Count: int(usage.Cut), Of: int(max(usage.Calls, usage.Cut)), More: page.Dollars(open, page.DollarDigits(slices.Values([]page.Value{open})))})
 	all.add(usage.Unreported > 0, Warning{Kind: Unreported, Count: int(usage.Unreported)})
 	all.add(usage.Uncounted > 0, Warning{Kind: Uncounted, Count: int(usage.Uncounted), Of: int(max(usage.Calls, usage.Uncounted))})
 	all.add(u.untimed > 0, Warning{Kind: Untimed, Count: int(u.untimed), Of: s.Runs})
@@ -63,7 +65,7 @@ func (c *collector) warnAbout(i int, s *Configuration) []Warning {
 		all.add(j.PlaceP.Known() && j.PlaceP.Number < 1-stats.Level, Warning{Kind: FirstPlace, Name: j.Scorer, Of: j.Pairs, More: more})
 	}
 	cut := c.outsideCurve(i)
-	all.add(cut > 0, Warning{Kind: CurveCut, Count: cut, Of: s.Runs})
+	all.add(cut > 0 && len(s.Scores) > 0, Warning{Kind: CurveCut, Count: cut, Of: s.Runs})
 	unscored, assumed := mostOf(s.Steps, func(p *StepPoint) int { return p.Unscored }), mostOf(s.Steps, assumed)
 	all.add(unscored > 0, Warning{Kind: StepsUnscored, Count: unscored, Of: s.Runs})
 	all.add(assumed > 0, Warning{Kind: StepsAssumed, Count: assumed, Of: s.Runs})
@@ -161,6 +163,7 @@ const (
 	NotRun         WarningKind = "not_run"        // Count of Of runs
 	Unpriced       WarningKind = "unpriced"       // Count of Of calls
 	Estimated      WarningKind = "estimated"      // Count of Of calls
+	CutCalls       WarningKind = "cut_calls"      // Count of Of calls
 	Unreported     WarningKind = "unreported"     // Count runs of programs, or calls of a log
 	Uncounted      WarningKind = "uncounted"      // Count of Of calls
 	Untimed        WarningKind = "untimed"        // Count of Of runs
@@ -253,6 +256,7 @@ var ReportSayings = Sayings{
 	AgentFailed:   {Text: "the agent failed in {n} of {of} runs ({more}), which count", Serious: true},
 	NotJSON:       {Text: "{n} of {of} replies were not JSON, which the loop expects, and have confidence 0", Serious: true},
 	OtherModel:    {Text: "{n} of {of} calls of {name} were answered by another model, as the server calls it: {more}"},
+	CutCalls:      {Text: "{n} of {of} calls were cancelled in flight by a limit: cost and tokens are at least what is shown, and the cost per run at most {detail} more", Serious: true},
 	Unreported:    {Text: "the usage of {n} [call|calls] was not reported: cost, tokens and calls are unknown"},
 	Uncounted:     {Text: "the tokens of {n} of {of} calls are unknown: the log does not tell them"},
 	Untimed:       {Text: "the log does not tell the times of {n} of {of} runs, so the latency is unknown"},
@@ -266,7 +270,7 @@ var ReportSayings = Sayings{
 	UnequalRuns:   {Text: "tasks have {n} to {of} scored runs each: the score is the mean of the tasks' means"},
 	FewTasks:      {Text: "{n} [task|tasks] can show only large differences"},
 	FewClusters:   {Text: "the tasks are in {n} [cluster|clusters]: they can show only large differences"},
-	CurveCut:      {Text: "{n} of {of} runs have an iteration without a score and are not in the curve"},
+	CurveCut:      {Say: curveCut},
 	StepsUnscored: {Text: "up to {n} of {of} runs have no score at a limit of steps: the mean lies within these bounds; agentbench score DIR --at step scores those that it can"},
 	StepsAssumed:  {Text: "scores of up to {n} of {of} runs at a limit of steps were not made: it was assumed that more steps are never worth less (score --monotone assumed); agentbench score DIR --at step makes them"},
 	MixedLoops:    {Text: "the runs were made by {n} versions of the loop", Serious: true},

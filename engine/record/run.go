@@ -437,6 +437,34 @@ type Call struct {
 	// Tree is the state of the run's folder when the call of a program arrived; "": it
 	// was not kept.
 	Tree string `json:"tree,omitempty"`
+	// InputCost is what the input of a program's call costs at least.
+	InputCost Money `json:"input_pusd,omitempty"`
+}
+
+// CutAt is the call of a program as it stands when it is cancelled in flight.
+func (c *Call) CutAt(at time.Duration) Call {
+	cut := Call{
+		Role: c.Role, Model: c.Model, Request: c.Request, Usage: c.Usage, Reserved: c.Reserved, InputCost: c.InputCost, Start: c.Start,
+		Conversation: c.Conversation, Kind: c.Kind, Step: c.Step, Arrived: c.Arrived, Tree: c.Tree,
+	}
+	if c.FirstByte <= at {
+		cut.FirstByte = c.FirstByte
+	}
+	cut.Lose()
+	return cut
+}
+
+// Lose makes the usage of a program's call one that nobody will know: at least its input was used, and at most what was
+// reserved for it, else what it used where it was not cancelled.
+func (c *Call) Lose() {
+	most := c.Usage.AtMost()
+	if c.Charged = c.Reserved; c.Reserved != nil {
+		most = *c.Reserved
+	}
+	c.Usage = Usage{
+		Calls: 1, Cut: 1, InputTokens: most.InputTokens, Unpriced: most.Unpriced, Cost: min(c.InputCost, most.Cost),
+		OpenTokens: most.OutputTokens, OpenCost: max(0, most.Cost-c.InputCost),
+	}
 }
 
 // CallKind says what a program makes a call for.
@@ -732,6 +760,18 @@ type Usage struct {
 	// Unreported counts runs of programs that did not say what they used: then
 	// the other numbers are not all that was used.
 	Unreported int64 `json:"unreported,omitempty"`
+	// Cut counts calls that were cancelled in flight. The other numbers have what these used at least, which is their
+	// input; OpenTokens and OpenCost are what they may have used beyond that.
+	Cut        int64 `json:"cut,omitempty"`
+	OpenTokens int64 `json:"open_tokens,omitempty"`
+	OpenCost   Money `json:"open_pusd,omitempty"`
+}
+
+// AtMost is the most that was used, where calls were cancelled in flight.
+func (u Usage) AtMost() Usage {
+	u.OutputTokens, u.OpenTokens = sum(u.OutputTokens, u.OpenTokens), 0
+	u.Cost, u.OpenCost = u.Cost.Plus(u.OpenCost), 0
+	return u
 }
 
 // Tokens are input and output together.
@@ -764,7 +804,7 @@ func (u Usage) Priced() bool { return u.Unpriced == 0 && u.Unreported == 0 }
 // negative reports whether some number is below zero, which nothing spends.
 func (u Usage) negative() bool {
 	return min(u.Calls, u.InputTokens, u.CachedTokens, u.CacheWriteTokens, u.CacheWrite1hTokens, u.OutputTokens, u.ReasoningTokens, u.ToolCalls,
-		int64(u.Cost), u.Unpriced, u.Estimated, u.Uncounted, u.Unreported) < 0
+		int64(u.Cost), u.Unpriced, u.Estimated, u.Uncounted, u.Unreported, u.Cut, u.OpenTokens, int64(u.OpenCost)) < 0
 }
 
 // Plus is the sum of both; tokens and cost stay the most that fits.
@@ -782,6 +822,9 @@ func (u Usage) Plus(v Usage) Usage {
 	u.Estimated += v.Estimated
 	u.Uncounted += v.Uncounted
 	u.Unreported += v.Unreported
+	u.Cut += v.Cut
+	u.OpenTokens = sum(u.OpenTokens, v.OpenTokens)
+	u.OpenCost = sum(u.OpenCost, v.OpenCost)
 	return u
 }
 
@@ -803,6 +846,9 @@ func (u Usage) Minus(v Usage) Usage {
 		Estimated:          left(u.Estimated, v.Estimated),
 		Uncounted:          left(u.Uncounted, v.Uncounted),
 		Unreported:         left(u.Unreported, v.Unreported),
+		Cut:                left(u.Cut, v.Cut),
+		OpenTokens:         left(u.OpenTokens, v.OpenTokens),
+		OpenCost:           max(0, u.OpenCost-v.OpenCost),
 	}
 }
 

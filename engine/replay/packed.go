@@ -248,6 +248,9 @@ func (c *coder) usage(u *record.Usage) {
 	integer(c, &u.Estimated)
 	integer(c, &u.Uncounted)
 	integer(c, &u.Unreported)
+	integer(c, &u.Cut)
+	integer(c, &u.OpenTokens)
+	integer(c, &u.OpenCost)
 }
 
 // given reports whether there is a value, and makes one that is read: on the shelf, or

@@ -124,12 +124,20 @@ func (w *walk) halt(p *pass, calls []record.Call, at time.Duration) {
 	p.Calls = slices.Clone(calls)
 	for i := range p.Calls {
 		c := &p.Calls[i]
+		p.cancel(c)
 		w.charge(c)
 		if c.Conversation == "" { // the program
 			c.Duration, c.Stdout, c.Stderr, c.Exit, c.Error = p.End-c.Start, "", "", 0, nil
 		}
 	}
 	p.Working = p.End - p.Start
+}
+
+// cancel cuts a call of a program that is in flight when the iteration ends.
+func (p *pass) cancel(c *record.Call) {
+	if c.Conversation != "" && (c.Ended == 0 || c.Ended > p.End) {
+		*c = c.CutAt(p.End)
+	}
 }
 
 // timeOut ends the program of an iteration at a time at which the loop's timeout cancels it. What it left counts.

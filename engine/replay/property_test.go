@@ -315,3 +315,42 @@ func TestFewerStepsAreExactWhereTheyAreUsedUp(t *testing.T) {
 }
 
 func asksToJudge(l *spec.Loop) bool { return l.Evaluate != nil && l.Evaluate.Judge != nil }
+
+// A recording that ends in a fault of the infrastructure tells what a live run does that stops before it, and is in no
+// number where the run comes so far.
+func TestARunWithAFaultAnswersForWhatStopsBefore(t *testing.T) {
+	before, after := 0, 0
+	check(t, func(t *rapid.T) {
+		w, tight := drawWorld(t), drawLoop(t, false)
+		tight.OnError = nil
+		wide := widest(tight)
+		recorded, live := w.run(wide), w.run(tight)
+		if len(recorded.Iterations) == 0 {
+			return
+		}
+		at := number(t, "fault", 1, len(recorded.Iterations))
+		broken := *recorded
+		broken.Iterations, broken.Next = slices.Clone(recorded.Iterations[:at]), nil
+		last := &broken.Iterations[at-1]
+		last.Evaluation, last.Ended, last.Cut = nil, nil, ""
+		last.Fail(record.Errorf(record.Network, "the server is gone"))
+		broken.Outcome = record.Outcome{Status: record.Faulted, Reason: record.ReasonError, Class: record.ByFault, Fired: string(record.Network), Error: last.Error}
+		r := New(wide, tight, Options{}).Run(context.Background(), &broken, task)
+		switch {
+		case refusedToDelegate(&r):
+		case len(live.Iterations) < at && live.Outcome.Counts():
+			before++
+			if hold(t, "before the fault", r, live, &broken); r.Verdict != Exact {
+				t.Fatalf("%s at %d: %s", r.Verdict, r.At, r.Why)
+			}
+		case r.Verdict == Censored:
+			after++
+			if !r.Excluded() || r.Label() != Bounded {
+				t.Fatalf("not excluded: %+v", r)
+			}
+		}
+	})
+	if before == 0 || after == 0 {
+		t.Errorf("%d before the fault, %d after it", before, after)
+	}
+}

@@ -29,7 +29,8 @@
 // so that new calls are needed; Censored where it wanted to continue and the record
 // was cut by its own limits. An agent that ended by itself censors nothing. A run
 // that ended before an iteration, because the agent had nothing more to give or a
-// budget had no room, left the request of that iteration behind.
+// budget had no room, left the request of that iteration behind. A run that ended in
+// a fault is exact for what stops before it, and excluded where it comes so far.
 //
 // A stop inside an iteration returns the one before it, and what was spent is a
 // Span where a call was in flight: what a cancelled call costs is
@@ -163,7 +164,8 @@ type Result struct {
 	// that no request shows what it would have done.
 	Told bool
 
-	// Outcome is that of the run; the zero outcome unless the verdict is exact.
+	// Outcome is that of the run; the zero outcome unless the verdict is exact, or the run comes as far as the fault
+	// that ended the recording.
 	Outcome record.Outcome
 	// Iterations is the number that would have been made, one that was cut
 	// included. What follows is of these: all of the run if the verdict is exact,
@@ -181,13 +183,24 @@ type Result struct {
 	UsedUp bool
 }
 
-// Excluded reports whether a live run would end with a fault here, and so be in no
+// Excluded reports whether a live run would end with a fault here, or the recorded one did, and so is in no
 // number.
-func (r *Result) Excluded() bool { return r.Verdict == Exact && r.Outcome.Status == record.Faulted }
+func (r *Result) Excluded() bool { return r.Outcome.Status == record.Faulted }
 
 // Span is what was used at least and at most: they differ by the calls that were
 // in flight when the run was cut, or because only the whole run tells its cost.
 type Span struct{ Least, Most record.Usage }
+
+// SpanOf is what was used at least and at most where calls of programs were cut.
+func SpanOf(u record.Usage) Span { return Span{u, u.AtMost()} }
+
+// left is what the record of a run has of a span: calls of programs that were cut at their least, others at their most.
+func (s Span) left() record.Usage {
+	if s.Least.Cut > 0 {
+		return s.Least
+	}
+	return s.Most
+}
 
 // Point reports whether both ends are the same.
 func (s Span) Point() bool { return s.Least == s.Most }
@@ -229,7 +242,7 @@ func (r *Replay) AsIf(ctx context.Context, run *record.Run, task *spec.Task) (Re
 func asIf(run *record.Run, result *Result, iterations []*record.Iteration) *record.Run {
 	made := *run
 	made.Outcome, made.Volatile = result.Outcome, record.Volatile{}
-	made.Usage, made.Judging, made.User, made.Elapsed = result.Usage.Most, result.Judging.Most, result.User.Most, result.Elapsed
+	made.Usage, made.Judging, made.User, made.Elapsed = result.Usage.left(), result.Judging.left(), result.User.left(), result.Elapsed
 	made.Iterations = make([]record.Iteration, len(iterations))
 	for i, it := range iterations {
 		made.Iterations[i] = *it
@@ -425,6 +438,9 @@ func (w *walk) end(step stop.Step) Result {
 		if refused, unknown := w.reserve(next.Reserved, true); unknown == "" && refused != "" {
 			return w.stopsBefore(step, waiting, refused)
 		}
+	}
+	if w.run.Outcome.Status == record.Faulted {
+		return w.broken(step.Iteration)
 	}
 	if w.run.Outcome.Reason == record.ReasonUnknown {
 		return w.censored(step.Iteration, "the recording ended here, and the log does not say why")

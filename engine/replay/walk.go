@@ -42,6 +42,7 @@ type walk struct {
 	restaged bool          // an iteration stood in another phase or strategy than recorded
 	rejudged bool          // an iteration was judged otherwise than recorded
 	saw      Result        // usage, of the iterations made
+	total    spent         // of them
 }
 
 // begin takes the room of the walk before; nil: a new one.
@@ -159,10 +160,13 @@ func (w *walk) keep(p *pass) {
 		least = spentIn(&landed)
 	}
 	for i, span := range [...]*Span{&w.saw.Usage, &w.saw.Judging, &w.saw.User} {
-		span.Most, span.Least = span.Most.Plus(most[i]), span.Least.Plus(least[i])
+		span.Most, span.Least = span.Most.Plus(most[i].AtMost()), span.Least.Plus(least[i])
 	}
 	if w.sums {
-		w.room.spent = append(w.room.spent, spent{w.saw.Usage.Most, w.saw.Judging.Most, w.saw.User.Most})
+		for i := range most {
+			w.total[i] = w.total[i].Plus(most[i])
+		}
+		w.room.spent = append(w.room.spent, w.total)
 	}
 }
 
@@ -189,6 +193,9 @@ func (w *walk) known() Result {
 }
 
 func (w *walk) exact(o record.Outcome) Result {
+	if n := len(w.made); n > 0 && w.run.Outcome.Status == record.Faulted && brokenBy(w.made[n-1], &o) {
+		return w.broken(n)
+	}
 	r := w.known()
 	r.Verdict, r.Outcome = Exact, o
 	if r.Changed > r.Iterations {
@@ -207,6 +214,24 @@ func (w *walk) censored(at int, why string) Result {
 	r := w.known()
 	r.Verdict, r.At, r.Why = Censored, at, why
 	return r
+}
+
+// broken is a run that comes as far as the fault that ended the recording. What follows is unknown, and a live run
+// with that fault is in no number either.
+func (w *walk) broken(at int) Result {
+	r := w.censored(at, HadFault(w.run))
+	r.Outcome = w.run.Outcome
+	return r
+}
+
+// brokenBy reports whether the last iteration ends a run by a fault that a live one need not have.
+func brokenBy(last *record.Iteration, o *record.Outcome) bool {
+	return o.Status == record.Faulted && last.Error != nil && last.Error.Class.Infrastructure()
+}
+
+// HadFault is why a recorded run that ended in a fault answers for no configuration that comes so far.
+func HadFault(run *record.Run) string {
+	return "the recorded run had a fault: " + run.Outcome.Fired
 }
 
 // paramOf is what expressions see as param: nothing, rather than a nil object,
@@ -323,7 +348,10 @@ func (s *Stops) Along(p *Path) Result {
 	state := start(&s.states, s.rules, p.Task, s.loop)
 	defer s.states.Put(state)
 	for i, it := range p.Made {
-		if d := state.Fold(it); d.Stop {
+		switch d := state.Fold(it); {
+		case d.Stop && i+1 == len(p.Made) && p.End.Verdict == Censored && p.End.Excluded() && brokenBy(it, &d.Outcome):
+			return p.End
+		case d.Stop:
 			return p.upTo(i+1, d.Outcome)
 		}
 	}
@@ -368,7 +396,7 @@ func (p *Path) upTo(n int, o record.Outcome) Result {
 	}
 	if n > 0 {
 		s := &p.spent[n-1]
-		r.Usage, r.Judging, r.User, r.Elapsed = Span{s[0], s[0]}, Span{s[1], s[1]}, Span{s[2], s[2]}, p.Made[n-1].End
+		r.Usage, r.Judging, r.User, r.Elapsed = SpanOf(s[0]), SpanOf(s[1]), SpanOf(s[2]), p.Made[n-1].End
 	}
 	if p.lump != nil {
 		r.Usage = p.lump.span(r.Usage.Most, n, false)
@@ -446,12 +474,9 @@ type pass struct {
 	ended, killed bool
 }
 
-// flying reports whether a call was in flight when the iteration was cut.
+// flying reports whether a call that no program made was in flight when the iteration was cut.
 func (p *pass) flying(c *record.Call) bool {
-	if c.Conversation != "" {
-		return p.late && (c.Ended == 0 || c.Ended > p.End)
-	}
-	return p.late && c.Start+c.Duration+c.Waited > p.End
+	return p.late && c.Conversation == "" && c.Start+c.Duration+c.Waited > p.End
 }
 
 const (
@@ -660,7 +685,10 @@ func (w *walk) late(p *pass) bool {
 	m := stop.Clip(w.rules, &p.Iteration, w.waited)
 	p.End, p.Working, p.late = m.End, m.Working, true
 	if p.OfProgram() {
-		p.Calls = begunBy(p.Calls, at)
+		p.Calls = slices.Clone(begunBy(p.Calls, at))
+		for i := range p.Calls {
+			p.cancel(&p.Calls[i])
+		}
 		p.Steps, p.ToolCalls = stop.StepsBy(&w.run.Iterations[len(w.made)], len(p.Calls)-1, at)
 	}
 	return true

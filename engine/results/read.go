@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -28,6 +29,8 @@ type Selection struct {
 	// run has hashes in their place, takes a fraction of the memory, and can be
 	// replayed only where nothing reads them: see [sweep.NeedsTexts].
 	Texts bool
+	// Faults are runs that ended in a fault: replays that stop before it can use them.
+	Faults bool
 }
 
 // Notes count what is not among the runs.
@@ -69,7 +72,7 @@ func (f *Folder) Read(s Selection) ([]sweep.Recording, Notes, error) {
 }
 
 func (f *Folder) collect(s Selection) *collection {
-	return &collection{folder: f, selection: s, places: map[string]int{}, tasks: map[string]*spec.Task{}, words: &replay.Words{}}
+	return &collection{folder: f, selection: s, places: map[string]int{}, faults: map[string]replay.Recorded{}, tasks: map[string]*spec.Task{}, words: &replay.Words{}}
 }
 
 // Following is a folder that runs are added to while they are made: what is there is
@@ -116,7 +119,8 @@ type collection struct {
 	selection Selection
 	all       []sweep.Run
 	scores    []string
-	places    map[string]int // of runs among all, by their ids
+	places    map[string]int             // of runs among all, by their ids
+	faults    map[string]replay.Recorded // the last attempts of runs that ended in a fault, by their ids
 	tasks     map[string]*spec.Task
 	words     *replay.Words // that many runs have in common, each kept once
 	notes     Notes
@@ -131,6 +135,7 @@ func (c *collection) read() error {
 			return fmt.Errorf("reading the runs: %w", err)
 		}
 	}
+	c.keepFaults()
 	for score, err := range record.ReadScores(c.folder.Path) {
 		if err == nil {
 			c.score(&score)
@@ -190,18 +195,41 @@ func (c *collection) add(one replay.Recorded) {
 	case len(only) > 0 && !slices.Contains(only, head.Name):
 	case run.Outcome.Status == record.Cancelled:
 		c.notes.Cancelled++
-	case !run.Outcome.Counts():
-		c.notes.Faults++
 	case run.Loop != "" && head.Loop != "" && run.Loop != head.Loop:
 		c.notes.Others++
+	case !run.Outcome.Counts():
+		c.faults[run.ID] = one
 	case repeated:
 		c.notes.Repeated++
 	default:
-		c.places[run.ID] = len(c.all)
-		if c.tasks[run.Task] == nil {
-			c.tasks[run.Task] = nil // wanted
+		c.keep(one)
+	}
+}
+
+func (c *collection) keep(one replay.Recorded) {
+	run := one.Run
+	c.places[run.ID] = len(c.all)
+	if c.tasks[run.Task] == nil {
+		c.tasks[run.Task] = nil // wanted
+	}
+	c.all = append(c.all, sweep.Run{Recorded: one})
+}
+
+// keepFaults keeps runs that ended in a fault, and were not made again, or counts them. A configuration of which no
+// run counts has nothing to be replayed.
+func (c *collection) keepFaults() {
+	counts := map[string]bool{}
+	for i := range c.all {
+		counts[c.all[i].Run.Configuration] = true
+	}
+	for _, id := range slices.Sorted(maps.Keys(c.faults)) {
+		switch _, again := c.places[id]; {
+		case again:
+		case c.selection.Faults && counts[c.faults[id].Run.Configuration]:
+			c.keep(c.faults[id])
+		default:
+			c.notes.Faults++
 		}
-		c.all = append(c.all, sweep.Run{Recorded: one})
 	}
 }
 

@@ -20,7 +20,9 @@ type Recorded struct {
 	Only  string // the configuration whose runs are replayed; "": all
 	Bases []sweep.Base
 	Texts bool // the runs were read with their texts
-	Apart bool // something that is tried takes the path of no recording
+	// Faults are runs that ended in a fault: they are read, too, and answer for what stops before it.
+	Faults bool
+	Apart  bool // something that is tried takes the path of no recording
 	// Selection is what was read, and Replayed are the runs. Notes and Left tell what of
 	// the folder is not among them.
 	Selection Selection
@@ -99,7 +101,8 @@ func (r *Recorded) All() (all []sweep.Base) {
 // where a loop, or a scorer that judges again, reads what signals do not have, and with the states of workspaces.
 func (r *Recorded) ReadFor(loops []*spec.Loop) error {
 	recorded := r.All()
-	selection := Selection{Texts: r.judgesAround() || slices.ContainsFunc(recorded, func(base sweep.Base) bool {
+	faults := r.Faults && r.Manifest.Totals.Faults > 0
+	selection := Selection{Faults: r.Faults, Texts: r.judgesAround() || faults && r.KnowsTasks() || slices.ContainsFunc(recorded, func(base sweep.Base) bool {
 		return base.Loop.Workspace != nil || slices.ContainsFunc(loops, func(l *spec.Loop) bool { return sweep.NeedsTexts(base.Loop, l) != "" })
 	})}
 	switch {

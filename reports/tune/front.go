@@ -216,8 +216,8 @@ func (t *chooser) frontRow(s *stats.Standing, candidates []int, choice *chosen) 
 // curve tells what each iteration of the recorded runs gains and costs, and from
 // where going on pays: by the hazard, the chance of a first success at an iteration,
 // one looks one step ahead, and by the least cost of a success over several steps
-// further. Runs of which the score is not known at every iteration are left out. Where
-// those are many there is no curve: the others are mostly runs that ended early.
+// further. Runs of which the score is not known at every iteration are left out: see
+// [reports.DrawsCurve].
 func (t *chooser) curve(_ context.Context, r *Tuning, _ *chosen) error {
 	if t.score < 0 {
 		return nil
@@ -252,7 +252,7 @@ func (t *chooser) curve(_ context.Context, r *Tuning, _ *chosen) error {
 	if left > 0 {
 		r.Notes = append(r.Notes, Note{Kind: reports.CurveCut, Count: left, Of: len(t.held.Runs)})
 	}
-	if float64(left) <= mostLeftOut*float64(len(t.held.Runs)) {
+	if runs := len(t.held.Runs); reports.DrawsCurve(runs-left, runs) {
 		r.Curve = curveOf(steps, len(t.held.Runs)-left)
 		t.boundCurve(r.Curve, byUnit)
 		before := 0
@@ -330,9 +330,6 @@ func (t *chooser) ofUnits(sums []float64, units []curveUnit, times float64) page
 	}
 	return t.interval(values)
 }
-
-// mostLeftOut is the share of the runs that a curve may lack.
-const mostLeftOut = 0.1
 
 // toldOfIterations says how the agent was told how many iterations it has, so that
 // no record shows what it would have done with fewer; "" where it was not.

@@ -59,7 +59,8 @@ type Configuration struct {
 	Runs  int    `json:"runs"`
 	Exact int    `json:"exact"`
 	// Faults are runs that would end with a fault, for example because a condition
-	// cannot be evaluated on them. As after a live run they are in no number, nor
+	// cannot be evaluated on them, or that did when they were recorded, and not later
+	// than they would stop. As after a live run they are in no number, nor
 	// among the exact ones; saved is against the other runs as recorded.
 	Faults   int `json:"faults"`
 	Censored int `json:"censored"`
@@ -78,6 +79,8 @@ type Configuration struct {
 	// a fault.
 	Unknown  []Unknown    `json:"unknown"`
 	Warnings []ReplayNote `json:"warnings"`
+
+	broken int // of the faults: those of the recording
 }
 
 // Score is what is known of a score.
@@ -293,6 +296,9 @@ func (b *Held) configuration(candidate *sweep.Candidate, sum *tally, all *taken)
 		c.Scores = append(c.Scores, b.score(s, all, sum.label == replay.PointExact))
 	}
 	b.amounts(&c, sum, all)
+	if c.broken = sum.broken; c.broken > 0 && sum.label == replay.PointExact {
+		c.Label = replay.Bounded.String() // what the runs with a fault would have given is unknown
+	}
 	c.note()
 	return c
 }
@@ -301,6 +307,7 @@ func (b *Held) configuration(candidate *sweep.Candidate, sum *tally, all *taken)
 type tally struct {
 	label                                         replay.Label // the worst
 	runs, exact, faults, censored, branches, told int
+	broken                                        int // of the faults: those of the recording
 	ways                                          map[way]*int
 	last                                          way // counted in lastWay
 	lastWay                                       *int
@@ -329,6 +336,7 @@ func (t *tally) add(a *addend, o *sweep.Outcome) {
 type addend struct {
 	label           replay.Label
 	exact, excluded bool
+	broken          bool // by a fault of the recording
 	way             way
 	used            replay.Span
 	spent           [len(spendings)]total
@@ -337,6 +345,9 @@ type addend struct {
 func (c *addend) of(o *sweep.Outcome) {
 	c.label, c.excluded, c.way, c.used = o.Label(), o.Excluded(), way{o.Outcome.Reason, o.Outcome.Fired}, o.Total()
 	c.exact = o.Verdict == replay.Exact && !c.excluded
+	if c.broken = c.excluded && o.Verdict == replay.Censored; c.broken {
+		c.label = replay.PointExact // of the other runs
+	}
 	for i, s := range spendings {
 		least, most := s.Of(o, &c.used)
 		c.spent[i] = total{least, most, o.Verdict != replay.Exact, s.Missing(c.used.Most)}
@@ -348,7 +359,8 @@ func (t *tally) count(c *addend, o *sweep.Outcome) {
 	t.runs++
 	t.exact += count(c.exact)
 	t.faults += count(c.excluded)
-	t.censored += count(o.Verdict == replay.Censored)
+	t.broken += count(c.broken)
+	t.censored += count(o.Verdict == replay.Censored && !c.broken)
 	t.branches += count(o.Verdict == replay.Branches)
 	t.told += count(o.Told)
 	if c.exact {
@@ -381,14 +393,18 @@ func (t *tally) stopped(in way, runs int) {
 // unknown adds why a run is not exact, or would have a fault.
 func (t *tally) unknown(o *sweep.Outcome) {
 	one := Unknown{Label: o.Label().String(), Why: o.Why, Runs: 1, First: o.At, Last: o.At}
-	if o.Excluded() {
+	label := o.Label()
+	switch {
+	case o.Excluded() && o.Verdict != replay.Exact:
+		one.Label, label = LabelFault, replay.PointExact
+	case o.Excluded():
 		one.Label, one.Why, one.First, one.Last = LabelFault, o.Outcome.Fired, o.Iterations, o.Iterations
 		if o.Outcome.Error != nil {
 			one.Why = o.Outcome.Error.Error()
 		}
 		one.Why = "a live run would have a fault: " + one.Why
 	}
-	t.gather(reason{o.Label(), one.Why}, &one)
+	t.gather(reason{label, one.Why}, &one)
 }
 
 func (t *tally) gather(key reason, u *Unknown) {
@@ -406,7 +422,7 @@ func (t *tally) gather(key reason, u *Unknown) {
 
 func (t *tally) plus(o *tally) {
 	t.label = max(t.label, o.label)
-	t.runs, t.exact, t.faults = t.runs+o.runs, t.exact+o.exact, t.faults+o.faults
+	t.runs, t.exact, t.faults, t.broken = t.runs+o.runs, t.exact+o.exact, t.faults+o.faults, t.broken+o.broken
 	t.censored, t.branches, t.told = t.censored+o.censored, t.branches+o.branches, t.told+o.told
 	for key, n := range o.ways {
 		t.stopped(key, *n)
@@ -586,11 +602,14 @@ func (b *Held) asTheyWere() iter.Seq[*sweep.Outcome] {
 func asItWas(run *sweep.Run) sweep.Outcome {
 	o := sweep.Outcome{Result: replay.Result{
 		Verdict: replay.Exact, Outcome: run.Run.Outcome, Iterations: run.Iterations(),
-		Usage:   replay.Span{Least: run.Run.Usage, Most: run.Run.Usage},
-		Judging: replay.Span{Least: run.Run.Judging, Most: run.Run.Judging},
-		User:    replay.Span{Least: run.Run.User, Most: run.Run.User},
+		Usage:   replay.SpanOf(run.Run.Usage),
+		Judging: replay.SpanOf(run.Run.Judging),
+		User:    replay.SpanOf(run.Run.User),
 		Elapsed: run.Run.Elapsed,
 	}}
+	if o.Excluded() {
+		o.Verdict, o.At, o.Why = replay.Censored, run.Iterations(), replay.HadFault(run.Run)
+	}
 	for _, scores := range run.Scores {
 		o.Scores = append(o.Scores, pointOf(scores))
 	}

@@ -106,7 +106,7 @@ func (r *Replay) Checks() iter.Seq[page.Check] {
 	return func(yield func(page.Check) bool) {
 		for c := range page.EachOf(r.Configurations) {
 			k := page.Check{Group: c.Name, Name: "exact", State: page.Passed, Message: c.told()}
-			if c.Label != LabelRecorded && c.Exact+c.Faults < c.Runs {
+			if c.Label != LabelRecorded && c.Label != replay.PointExact.String() {
 				k.State = page.Skipped
 			}
 			if !yield(k) {
@@ -119,8 +119,11 @@ func (r *Replay) Checks() iter.Seq[page.Check] {
 // told is the configuration in one line.
 func (c *Configuration) told() string {
 	parts := []string{fmt.Sprintf("%s: %d of %d runs are exact", c.Label, c.Exact, c.Runs)}
-	if c.Faults > 0 {
-		parts = append(parts, page.Plural(c.Faults, "run", "runs")+" would have a fault")
+	if n := c.Faults - c.broken; n > 0 {
+		parts = append(parts, page.Plural(n, "run", "runs")+" would have a fault")
+	}
+	if c.broken > 0 {
+		parts = append(parts, page.Plural(c.broken, "run", "runs")+" had a fault")
 	}
 	for i := range c.Scores {
 		if s := &c.Scores[i]; s.Mean.Known() {
@@ -333,7 +336,7 @@ func (r *Replay) labelFields(columns *Columns) Fields {
 			if c.Exact != c.Runs {
 				text = fmt.Sprintf("%d/%d", c.Exact, c.Runs)
 			}
-			return page.Cell{Text: text, Raw: c.Exact, Warnings: notesOf(c.Warnings, "", WouldFault)}
+			return page.Cell{Text: text, Raw: c.Exact, Warnings: notesOf(c.Warnings, "", WouldFault, RecordedFault)}
 		}),
 		page.Counted("", "runs", func(c *Configuration) int { return c.Runs }).ForMachines(),
 		number("cut\nruns", "censored", func(c *Configuration) int { return c.Censored }),
@@ -403,6 +406,7 @@ const (
 	Branching      reports.WarningKind = "needs_calls"    // Count of Of runs branch
 	ToldLimits     reports.WarningKind = "counterfactual" // the agent of Count of Of runs knew the limit
 	WouldFault     reports.WarningKind = "would_fault"    // Count of Of runs
+	RecordedFault  reports.WarningKind = "recorded_fault" // Count of Of runs
 	ReturnUnscored reports.WarningKind = "return_unscored"
 	NoTimes        reports.WarningKind = "no_times"
 	NoUsage        reports.WarningKind = "no_usage"
@@ -424,6 +428,10 @@ var sayings = func() reports.Sayings {
 		Branching:  {Text: "{n} of {of} runs would take another path, which needs new calls: their results can lie anywhere within these bounds", Serious: true},
 		ToldLimits: {Text: "the agent knew a limit that changes in {n} of {of} runs: no record shows what it would have done with another one", Serious: true},
 		WouldFault: {Text: "{n} of {of} runs would have a fault and are excluded, as after a live run: see table unknown", Serious: true},
+		RecordedFault: {
+			Text:    "{n} of {of} recorded runs had a fault before they would stop here, and are in no number: longer runs have more faults, so the others may be the easier ones",
+			Serious: true,
+		},
 		ReturnUnscored: {Serious: true, Say: func(n reports.Warning, quote func(string) string) string {
 			return fmt.Sprintf("%s of %d of %d runs is unknown", quote(n.Name), n.Count, n.Of) + cmp.Or(whyUnscored[sweep.Why(n.More)], " for the iteration that would be returned, so the mean is unknown: score every iteration, or import the log with --when-cut 0")
 		}},
@@ -519,7 +527,7 @@ func notesOf(notes []ReplayNote, scorer string, kinds ...reports.WarningKind) (f
 func (c *Configuration) note() {
 	for _, n := range []ReplayNote{
 		{Kind: ToldLimits, Count: c.Told, Of: c.Runs}, {Kind: Branching, Count: c.Branches - c.Told, Of: c.Runs}, {Kind: Bounds, Count: c.Censored, Of: c.Runs},
-		{Kind: WouldFault, Count: c.Faults, Of: c.Runs},
+		{Kind: WouldFault, Count: c.Faults - c.broken, Of: c.Runs}, {Kind: RecordedFault, Count: c.broken, Of: c.Runs},
 	} {
 		if n.Count > 0 {
 			c.Warnings = append(c.Warnings, n)

@@ -66,6 +66,7 @@ func (p *program) replay(ctx context.Context, place string, f *replayFlags) erro
 		return err
 	}
 	defer r.shared.Close()
+	r.Faults = true
 	if r.Folder.Manifest.Totals.Runs() > manyRecorded {
 		defer heap.Leanly(heap.Replaying)()
 	}

@@ -60,7 +60,7 @@ recorded first, under the loosest limits of its tune section. See docs/tune.md.
 
 Exit codes: 0 a configuration is recommended, possibly the current one; 1 nothing meets
 the constraints, or nothing is proven; 4 the recording was interrupted or its budget is
-spent; 5 nothing to choose from.`,
+spent; 5 nothing to choose from, or fewer runs that count than min_coverage.`,
 		Args: arguments(1, 1, "one result folder or suite"),
 		RunE: func(c *cobra.Command, args []string) error { return p.tune(c.Context(), args[0], &f) },
 	}
@@ -391,6 +391,27 @@ func (t *tuning) unusable(err error) error {
 	return &wrong
 }
 
+// covered refuses to choose by runs of which too few could be measured, as run does.
+func (t *tuning) covered() error {
+	bounds, err := results.BoundsOf(&t.Folder.Manifest)
+	if err != nil {
+		return exit.With(exit.NotMeasured, "", "%w", err)
+	}
+	if t.opened != nil && t.opened.Suite.MinCoverage != nil {
+		bounds.MinCoverage = *t.opened.Suite.MinCoverage
+	}
+	measured := 0
+	for i := range t.Replayed {
+		measured += len(t.Replayed[i].Runs)
+	}
+	all := measured + t.Notes.Faults
+	if float64(measured) >= bounds.MinCoverage*float64(all) {
+		return nil
+	}
+	return exit.With(exit.NotMeasured, "agentbench run makes runs with a fault again; agentbench replay "+exit.ShellWord(t.Path)+" shows what is known",
+		"nothing is recommended: %d of %s could be measured; min_coverage is %v", measured, page.Plural(all, "run", "runs"), bounds.MinCoverage)
+}
+
 // grid reads the runs and makes the configurations: every combination of the values, and
 // today's.
 func (t *tuning) grid() error {
@@ -401,7 +422,7 @@ func (t *tuning) grid() error {
 	if err := t.ReadFor(loops); err != nil {
 		return err
 	}
-	if err := cmp.Or(t.Told(loops), t.agentFailed()); err != nil {
+	if err := cmp.Or(t.covered(), t.Told(loops), t.agentFailed()); err != nil {
 		return err
 	}
 	named := map[*source.Node]bool{}

@@ -214,6 +214,20 @@ func (p *Price) most(u record.Usage) record.Usage {
 	return worst
 }
 
+// LeastInput is what so many tokens of input cost at least: those of which the provider may have kept all.
+func (p *Price) LeastInput(tokens int64) record.Money {
+	if p.Unknown {
+		return 0
+	}
+	r := p.rates(tokens)
+	least := min(r.Input, r.CachedInput)
+	for i := range p.asked {
+		tier := p.asked[i].rates(tokens)
+		least = min(least, tier.Input, tier.CachedInput)
+	}
+	return least.Times(tokens)
+}
+
 func (p *Price) dearest(u record.Usage, writes bool) record.Usage {
 	u.Cost, u.Unpriced = 0, 0
 	if p.Unknown {

@@ -132,7 +132,7 @@ func (s *Session) Begin(iteration int, before []record.Call) {
 	}
 }
 
-// Made are the calls that were let through so far, in the order of their arrival; and the steps of the iteration that were answered by
+// Made are the calls that were let through so far, in the order of their arrival, of which those in flight are cut; and the steps of the iteration that were answered by
 // a time, with the tools that the answers ask for: first those that were followed by another one of their conversation. The place of
 // each among all calls begins at 1.
 func (s *Session) Made(until time.Duration) (calls []record.Call, steps []record.Step, tools []record.ToolCall) {
@@ -149,7 +149,13 @@ func (s *Session) Made(until time.Duration) (calls []record.Call, steps []record
 		step.Call = places[t.call]
 		steps, tools = append(steps, step), append(tools, t.tools...)
 	}
-	return s.copies(nil), steps, tools
+	calls = s.copies(nil)
+	for i := range calls {
+		if c := &calls[i]; c.Ended == 0 || c.Ended > until && c.Usage.Cut > 0 {
+			*c = c.CutAt(until)
+		}
+	}
+	return calls, steps, tools
 }
 
 // copies are the calls behind others.
@@ -299,6 +305,7 @@ func (s *Session) note(ctx context.Context, a *asked, m *Model, raw *model.Raw) 
 		Role: record.RoleAgent, Model: m.Name, Request: c.request.Hash(m.Name), Conversation: p.conversation.name, Kind: p.kind, Step: p.step,
 		Reserved: new(m.Pricing.Reserved(c.request)), Arrived: arrived,
 	}
+	c.noted.InputCost = m.Pricing.Price.LeastInput(c.noted.Reserved.InputTokens)
 	arrival := &Arrival{Before: s.copies(s.run.Before), Call: *c.noted, Steps: slices.Clip(s.steps), Tools: slices.Clip(s.tools)}
 	arrival.Refused = cmp.Or(s.stopped, s.run.Iteration.EndsIteration(s.inIteration(), &arrival.Call), s.run.Limits.Refuses(arrival.Before, &arrival.Call))
 	return c, arrival
@@ -371,10 +378,13 @@ func (c *call) end(reply *model.Reply, made *record.Call, err error) *Ended {
 	}
 	at := *c.noted
 	*c.noted = *made
-	c.noted.Conversation, c.noted.Kind, c.noted.Step, c.noted.Reserved = at.Conversation, at.Kind, at.Step, at.Reserved
+	c.noted.Conversation, c.noted.Kind, c.noted.Step, c.noted.Reserved, c.noted.InputCost = at.Conversation, at.Kind, at.Step, at.Reserved, at.InputCost
 	c.noted.Start, c.noted.Arrived, c.noted.FirstByte, c.noted.Ended = at.Start, at.Arrived, at.FirstByte, s.now()
 	if e := c.noted.Error; e != nil && e.Class == record.ContextLength {
 		s.unstep(c.noted)
+	}
+	if err != nil && c.ctx.Err() != nil && c.noted.Charged != nil {
+		c.noted.Lose()
 	}
 	c.place.said.ended()
 	ended.Call = *c.noted

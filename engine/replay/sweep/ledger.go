@@ -75,6 +75,9 @@ var fields = [...]func(*record.Usage) *int64{
 	func(u *record.Usage) *int64 { return &u.Estimated },
 	func(u *record.Usage) *int64 { return &u.Uncounted },
 	func(u *record.Usage) *int64 { return &u.Unreported },
+	func(u *record.Usage) *int64 { return &u.Cut },
+	func(u *record.Usage) *int64 { return &u.OpenTokens },
+	func(u *record.Usage) *int64 { return (*int64)(&u.OpenCost) },
 }
 
 // newLedger has no rows yet. That why a run stops decides on a score no sum tells.
@@ -103,8 +106,9 @@ func (l *ledger) look(run int, p *replay.Path, trace *replay.Trace) {
 	}
 	before := int64(0)
 	for _, it := range p.Made {
-		add(it.Total())
-		whole, took = whole && int64(it.End) >= before, took+float64(int64(it.End)-before)
+		used := it.Total()
+		add(used)
+		whole, took = whole && used.Cut == 0 && int64(it.End) >= before, took+float64(int64(it.End)-before)
 		before = int64(it.End)
 	}
 	add(inFlight(p))

@@ -192,6 +192,7 @@ func (s *Sweep) Visit(ctx context.Context, candidates []int, visitor func() func
 						}
 						if !again || asIf != nil {
 							o.Scores, o.Unscored = r.value(scores, run, &o.Result, asIf)
+							r.leaveOut(run, o)
 							again = false
 						}
 						visit(one.k, run, o, again)
@@ -558,7 +559,7 @@ func (r *Recording) value(scores []Range, run int, result *replay.Result, asIf f
 			scores[s] = unknown // a live run would be made again
 		default:
 			v, why := r.worthOf(recorded, s, &by)
-			if why != "" && (why != NotJudged || recorded.Run.Seed != "") {
+			if why != "" && (why != NotJudged || recorded.Run.Seed != "" || recorded.Run.Outcome.Status == record.Faulted) {
 				if v = r.judge(run, s, &by, asIf); !math.IsNaN(v) {
 					why = ""
 				} else if (why == NotJudged || why == UsesUpSteps) && r.Loop.Workspace.BySteps() {
@@ -575,6 +576,17 @@ func (r *Recording) value(scores []Range, run int, result *replay.Result, asIf f
 		}
 	}
 	return scores, whys
+}
+
+// leaveOut leaves a run out that had a fault later than it would stop, if it is not known what it would be worth.
+func (r *Recording) leaveOut(run int, o *Outcome) {
+	recorded := r.Runs[run].Run
+	known := !slices.ContainsFunc(o.Scores, func(score Range) bool { return !score.Known() })
+	if recorded.Outcome.Status != record.Faulted || o.Verdict != replay.Exact || o.Excluded() || known {
+		return
+	}
+	o.Verdict, o.At, o.Outcome = replay.Censored, o.Iterations, recorded.Outcome
+	o.Why = replay.HadFault(recorded) + ", and what the iteration returned before it is worth is unknown"
 }
 
 // ending is how a run ends, as far as scores go by it.

@@ -377,13 +377,21 @@ const whole = -1
 
 // judge makes a score that no recorded one tells, of a run as it would be left
 // behind. It is NaN where the judge would not give the recorded run the score that
-// it has, because the scorer was another one.
+// it has, because the scorer was another one. A run that ended in a fault has none:
+// the first run that has one shows the scorer.
 func (r *Recording) judge(run, s int, by *ending, asIf func() *record.Run) float64 {
 	if r.Judge == nil || asIf == nil {
 		return math.NaN()
 	}
-	of, name := &r.Runs[run], r.Scores[s]
-	if was := r.once(standing{run: run, score: s, made: whole}, func() float64 { return r.Judge(of, of.Run, name) }); was != at(of.Scores[s], 0) {
+	of, name, scored := &r.Runs[run], r.Scores[s], run
+	if of.Run.Outcome.Status == record.Faulted {
+		scored = slices.IndexFunc(r.Runs, func(o Run) bool { return !math.IsNaN(at(o.Scores[s], 0)) })
+	}
+	if scored < 0 {
+		return math.NaN()
+	}
+	shows := &r.Runs[scored]
+	if was := r.once(standing{run: scored, score: s, made: whole}, func() float64 { return r.Judge(shows, shows.Run, name) }); was != at(shows.Scores[s], 0) {
 		return math.NaN()
 	}
 	judge := func() float64 { return r.Judge(of, asIf(), name) }
