@@ -175,7 +175,7 @@ func DrawsCurve(known, runs int) bool { return known > 0 && 2*known >= runs }
 func curveCut(w Warning, _ func(string) string) string {
 	text := fmt.Sprintf("%d of %d runs have an iteration without a score and are not in the curve", w.Count, w.Of)
 	if !DrawsCurve(w.Of-w.Count, w.Of) {
-		text += ", which has no score: they are more than half of them"
+		text += ": too many for a score"
 	}
 	return text
 }

@@ -328,3 +328,30 @@ func TestEvaluationsByState(t *testing.T) {
 		}
 	}
 }
+
+// A limit that ends a program while other calls are in flight leaves bounds: at least their input, at most what was reserved for
+// them. The run as it is left behind has them, and replays as itself.
+func TestCallsInFlightWhereALimitCutsHaveBounds(t *testing.T) {
+	recorded := coding(t, "", "terminate: {max_iterations: 2}\n")
+	target := coding(t, "", "terminate: {max_iterations: 2}\nguards: {budget: {steps: 2}}\n")
+	run := programRun(apart...)
+	calls := run.Iterations[0].Calls
+	calls[2].Conversation, calls[2].Kind, calls[2].Ended = "sub1", record.AgentCall, 9*second
+	for i := 1; i < len(calls); i++ {
+		calls[i].InputCost, calls[i].Reserved = 5, &record.Usage{Calls: 1, InputTokens: 50, OutputTokens: 40, Cost: 85}
+		calls[i].Usage = record.Usage{Calls: 1, InputTokens: 60, OutputTokens: 10, Cost: 20}
+	}
+	replayed := replay.New(recorded, target, replay.Options{States: &tested{}})
+	result, made := replayed.AsIf(t.Context(), run, &spec.Task{ID: "a"})
+	least := record.Usage{Calls: 2, InputTokens: 110, OutputTokens: 10, Cost: 25, Cut: 1, OpenTokens: 40, OpenCost: 80}
+	if result.Verdict != replay.Exact || result.Outcome.Reason != record.ReasonBudgetSteps || result.Usage != replay.SpanOf(least) {
+		t.Fatalf("%s (%s) by %s, %+v; want from %+v", result.Verdict, result.Why, result.Outcome.Reason, result.Usage, least)
+	}
+	if most := result.Usage.Most; most.OutputTokens != 50 || most.Cost != 105 {
+		t.Errorf("at most %+v", most)
+	}
+	again := replay.New(target, target, replay.Options{States: &tested{}}).Run(t.Context(), made, &spec.Task{ID: "a"})
+	if made.Usage != least || again.Usage != result.Usage {
+		t.Errorf("the run has %+v and replays as %+v", made.Usage, again.Usage)
+	}
+}
