@@ -19,6 +19,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -38,7 +39,9 @@ import (
 // be run at the places, if there are any.
 func Main(places ...Place) int {
 	heap.Keep()
-	return run(context.Background(), os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr, places...)
+	p := newProgram(os.Getenv, os.Stdin, os.Stdout, os.Stderr, places)
+	log.SetOutput(p.err) // net/http logs what a server sends behind its answer
+	return p.run(context.Background(), os.Args[1:])
 }
 
 // Tree returns the commands with their flags and help, for man pages and completions.
@@ -46,10 +49,14 @@ func Tree() *cobra.Command {
 	return (&program{env: os.Getenv, in: os.Stdin, out: os.Stdout, err: os.Stderr, now: time.Now}).commands()
 }
 
-// run is the program: it does what the arguments ask for and returns the exit code.
-func run(ctx context.Context, args []string, env func(string) string, stdin io.Reader, stdout, stderr io.Writer, places ...Place) (code int) {
+func newProgram(env func(string) string, stdin io.Reader, stdout, stderr io.Writer, places []Place) *program {
 	p := &program{env: env, in: stdin, out: stdout, err: stderr, now: time.Now, tick: time.After, places: places}
 	p.guard()
+	return p
+}
+
+// run does what the arguments ask for and returns the exit code.
+func (p *program) run(ctx context.Context, args []string) (code int) {
 	defer func() { code = p.leave(recover(), code) }()
 	root := p.commands()
 	root.SetArgs(args)

@@ -2,11 +2,13 @@ package command
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -25,7 +27,37 @@ import (
 // programs are what tests and scripts start: the test binary, under these names.
 var programs = map[string]func(){
 	"agentbench": func() { os.Exit(Main()) }, "mcp-example": mcpExample, "filings-mcp": serveFilings,
-	"bc": calculate, "reseal": reseal, "flip": flip, "measured": measured, "screen": screen, "caller": callerMain,
+	"bc": calculate, "reseal": reseal, "flip": flip, "measured": measured, "screen": screen, "caller": callerMain, "telltale": telltale,
+}
+
+// run is the program within a test.
+func run(ctx context.Context, args []string, env func(string) string, stdin io.Reader, stdout, stderr io.Writer, places ...Place) int {
+	return newProgram(env, stdin, stdout, stderr, places).run(ctx, args)
+}
+
+// telltale serves chat completions and repeats the key that it is called with: in a header, in an event that is an error, and behind
+// the answer that it announced. It writes its address to a file.
+func telltale() {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err == nil {
+		err = os.WriteFile(os.Args[1], []byte("http://"+l.Addr().String()+"/v1\n"), 0o644)
+	}
+	if err != nil {
+		panic(err)
+	}
+	_ = http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		key := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+		const answer = `{"choices":[{"message":{"content":"fine"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1}}`
+		if asked, _ := io.ReadAll(r.Body); bytes.Contains(asked, []byte(`"stream":true`)) {
+			fmt.Fprintf(w, "data: {\"error\":{\"message\":\"%s is not valid\"}}\n\n", key)
+			return
+		}
+		to, _, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			panic(err)
+		}
+		fmt.Fprintf(to, "HTTP/1.1 200 OK\r\nX-Key: %s\r\nContent-Length: %d\r\n\r\n%s##[error]%s", key, len(answer), answer, key)
+	}))
 }
 
 func TestMain(m *testing.M) {
