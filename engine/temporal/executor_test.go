@@ -264,3 +264,56 @@ func TestServersThatDoNotFit(t *testing.T) {
 		t.Errorf("1000 hours: %v", err)
 	}
 }
+
+// encoding are runs that are only encoded.
+type encoding struct{ Runs }
+
+func (encoding) Encode(run *record.Run) ([]byte, error) {
+	return record.EncodeRun(run, record.Options{})
+}
+
+// A record of the store that is damaged, or is of another run, is made again beside it. The coordinator takes no record of another name.
+func TestADamagedRecordIsMadeAgain(t *testing.T) {
+	for name, of := range map[string]func(line []byte) []byte{
+		"cut":         func(line []byte) []byte { return line[:len(line)/2] },
+		"another run": func([]byte) []byte { line, _ := record.EncodeRun(&record.Run{ID: "b"}, record.Options{}); return line },
+	} {
+		t.Run(name, func(t *testing.T) {
+			store, err := OpenStore(t.Context(), t.TempDir(), nothing)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var warned []string
+			w := &Worker{Name: "w", Store: store, Warn: func(text string) { warned = append(warned, text) }}
+			if w.shelf, err = openShelf(store, t.TempDir()); err != nil {
+				t.Fatal(err)
+			}
+			task := Task{Suite: Suite{Records: "runs/x"}, Item: Item{ID: "a"}}
+			run := &record.Run{Version: record.Version, ID: "a", Outcome: record.Outcome{Status: record.Completed, Reason: record.ReasonPassed}}
+			line, err := record.EncodeRun(run, record.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			damaged := recordName(&task.Suite, "a")
+			if _, err := store.Create(t.Context(), damaged, of(line)); err != nil {
+				t.Fatal(err)
+			}
+			if found, err := w.made(t.Context(), &task); found != nil || err != nil || len(warned) != 1 || !strings.Contains(warned[0], "made again") {
+				t.Fatalf("the worker found %+v, %v, and said %q", found, err, warned)
+			}
+			o, err := w.keep(t.Context(), &serving{runs: encoding{}}, &task, run)
+			if err != nil {
+				t.Fatal(err)
+			}
+			e := &Executor{Options: Options{Store: store}, suite: task.Suite}
+			if got, err := e.fetch(t.Context(), "a", o); err != nil || got.ID != "a" {
+				t.Errorf("the coordinator got %v", err)
+			}
+			for _, other := range []Outcome{{Record: damaged, Digest: digest(of(line))}, {Record: damaged + "./../" + o.Record, Digest: o.Digest}, {Record: "specs/x", Digest: o.Digest}} {
+				if _, err := e.fetch(t.Context(), "a", &other); err == nil {
+					t.Errorf("the coordinator took %s", other.Record)
+				}
+			}
+		})
+	}
+}
