@@ -41,7 +41,7 @@ func Main(places ...Place) int {
 	heap.Keep()
 	p := newProgram(os.Getenv, os.Stdin, os.Stdout, os.Stderr, places)
 	log.SetOutput(p.err) // net/http logs what a server sends behind its answer
-	return p.execute(context.Background(), os.Args[1:])
+	return p.command(context.Background(), os.Args[1:])
 }
 
 // Tree returns the commands with their flags and help, for man pages and completions.
@@ -55,8 +55,8 @@ func newProgram(env func(string) string, stdin io.Reader, stdout, stderr io.Writ
 	return p
 }
 
-// execute does what the arguments ask for and returns the exit code.
-func (p *program) execute(ctx context.Context, args []string) (code int) {
+// command does what the arguments ask for and returns the exit code.
+func (p *program) command(ctx context.Context, args []string) (code int) {
 	defer func() { code = p.leave(recover(), code) }()
 	root := p.commands()
 	root.SetArgs(args)

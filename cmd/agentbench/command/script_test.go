@@ -32,7 +32,7 @@ var programs = map[string]func(){
 
 // run is the program within a test.
 func run(ctx context.Context, args []string, env func(string) string, stdin io.Reader, stdout, stderr io.Writer, places ...Place) int {
-	return newProgram(env, stdin, stdout, stderr, places).execute(ctx, args)
+	return newProgram(env, stdin, stdout, stderr, places).command(ctx, args)
 }
 
 // telltale serves chat completions and repeats the key that it is called with: in a header, in an event that is an error, and behind
