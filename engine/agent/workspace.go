@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -149,7 +148,7 @@ func (w *Workspaces) open(ctx context.Context, id string, task *spec.Task) (*Wor
 	if ws.dir, err = w.claim(id); err != nil {
 		return nil, err
 	}
-	return ws, cmp.Or(ws.moveOut(), ws.begin(ctx, ws.Seed))
+	return ws, ws.restart(ctx)
 }
 
 // claim makes an empty folder for a run. It has the same name in every session; only where tasks
@@ -198,6 +197,14 @@ func (ws *Workspace) begin(ctx context.Context, state *workspace.Tree) error {
 	return err
 }
 
+// restart makes the folder what the run began with, once all that programs left is moved out.
+func (ws *Workspace) restart(ctx context.Context) error {
+	if err := ws.moveOut(); err != nil {
+		return err
+	}
+	return ws.begin(ctx, ws.Seed)
+}
+
 // Ready makes the folder one that a program can work in again, where the program before it
 // removed it, put something else in its place, or took its permissions.
 func (ws *Workspace) Ready(ctx context.Context) error {
@@ -216,7 +223,7 @@ func (ws *Workspace) Ready(ctx context.Context) error {
 // Reset makes the folder what the run began with.
 func (ws *Workspace) Reset(ctx context.Context) error {
 	ws.reset = true
-	return ws.failed(ctx, cmp.Or(ws.moveOut(), ws.begin(ctx, ws.Seed)))
+	return ws.failed(ctx, ws.restart(ctx))
 }
 
 // Folder is where the program works.

@@ -46,6 +46,7 @@ type Ledger struct {
 	err    error   // the first write that failed
 
 	dirty   chan struct{} // holds an element where something is not synced
+	closed  bool // by Close
 	closing chan struct{}
 	ended   chan struct{} // the syncing goroutine has returned
 }
@@ -313,9 +314,14 @@ func (l *Ledger) syncing() {
 	}
 }
 
-// Close seals the ledger and returns the first error of all writes.
+// Close seals the ledger and returns the first error of all writes. Closed again, it does nothing.
 func (l *Ledger) Close() error {
 	l.mu.Lock()
+	if l.closed {
+		l.mu.Unlock()
+		return nil
+	}
+	l.closed = true
 	l.seal()
 	err := l.err
 	l.err = errors.Join(l.err, errors.New("the ledger is closed"))

@@ -539,3 +539,15 @@ func BenchmarkLedger(b *testing.B) {
 		b.Fatal(err)
 	}
 }
+
+// A ledger can be closed again: the first time it wrote all there was.
+func TestALedgerIsClosedTwice(t *testing.T) {
+	dir := t.TempDir()
+	l := spentLedger(t, dir)
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Errorf("the second time: %v", err)
+	}
+}

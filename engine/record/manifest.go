@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math"
 	"os"
@@ -418,6 +419,9 @@ func canonical(text json.RawMessage, escapeHTML bool) []byte {
 	decoder.UseNumber()
 	var value any
 	if decoder.Decode(&value) != nil {
+		return text
+	}
+	if _, err := decoder.Token(); err != io.EOF { // more follows: it is no JSON
 		return text
 	}
 	var b bytes.Buffer

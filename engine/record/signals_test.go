@@ -81,6 +81,7 @@ func TestHashesTellEqualFromDifferent(t *testing.T) {
 		{"the same output", OutputHash([]byte(`{"a":1}`)), OutputHash([]byte("{\"a\": 1}\n")), true},
 		{"text with two blanks", OutputHash([]byte(`"a  b"`)), OutputHash([]byte(`"a b"`)), false},
 		{"a text and a number", OutputHash([]byte(`"1"`)), OutputHash([]byte(`1`)), false},
+		{"a value and two of them", OutputHash([]byte(`1`)), OutputHash([]byte(`1 2`)), false},
 		{"keys in another order", OutputHash([]byte(`{"a":1,"b":[{"c":2,"d":3}]}`)), OutputHash([]byte(`{"b":[{"d":3,"c":2}],"a":1}`)), true},
 		{"a list in another order", OutputHash([]byte(`[1,2]`)), OutputHash([]byte(`[2,1]`)), false},
 		{"a number as another literal", OutputHash([]byte(`[1,-0,1200,0.05]`)), OutputHash([]byte(`[1.0,0.0,1.2E+3,50e-3]`)), true},

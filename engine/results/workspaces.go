@@ -431,7 +431,10 @@ func PruneStates(dir string) (freed int64, err error) {
 // sizeOf is how many bytes the files of a folder have.
 func sizeOf(dir string) (sum int64) {
 	_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
-		if info, failed := e.Info(); err == nil && failed == nil && !e.IsDir() {
+		if err != nil || e.IsDir() {
+			return nil
+		}
+		if info, err := e.Info(); err == nil {
 			sum += info.Size()
 		}
 		return nil

@@ -1,6 +1,7 @@
 package results
 
 import (
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -36,5 +37,12 @@ func TestStatesOf(t *testing.T) {
 	run.Iterations[0].Calls[1].Tree = "none"
 	if _, _, err := StatesOf(run); err == nil || !strings.Contains(err.Error(), `a/mail@example/1@1.2: "none" is no id`) {
 		t.Errorf("a state of no name: %v", err)
+	}
+}
+
+// A folder that is removed meanwhile has no bytes.
+func TestTheSizeOfNoFolder(t *testing.T) {
+	if size := sizeOf(filepath.Join(t.TempDir(), "none")); size != 0 {
+		t.Errorf("%d bytes", size)
 	}
 }

@@ -103,7 +103,7 @@ func newBeside(t *testing.T, server *Server, workers int, worker func(*Worker)) 
 	}
 	w := &Worker{
 		Client: client, Store: store, Version: "v1", Name: "beside", Dir: t.TempDir(), Now: time.Now, Warn: func(string) {},
-		Prepare: func(Files) (Runs, error) { return b, nil },
+		Prepare: func(context.Context, Files) (Runs, error) { return b, nil },
 	}
 	if worker != nil {
 		worker(w)
@@ -154,7 +154,7 @@ func TestWorkersThatDoNotFit(t *testing.T) {
 		"a clock that is slow": {func(w *Worker) { w.Now = func() time.Time { return time.Now().Add(-5 * time.Minute) } }, "a",
 			"worker beside: the clock of this machine differs from that of the Temporal server by -5m0s; at most 2m0s will do"},
 		"another suite": {func(w *Worker) {
-			w.Prepare, w.Wrong = func(Files) (Runs, error) { return nil, otherSuite }, func(err error) bool { return errors.Is(err, otherSuite) }
+			w.Prepare, w.Wrong = func(context.Context, Files) (Runs, error) { return nil, otherSuite }, func(err error) bool { return errors.Is(err, otherSuite) }
 		}, "a", "worker beside: the suite is another one on this machine"},
 		"an item that is too large": {nil, strings.Repeat("x", 70_000), "bytes; at most 65536 travel through Temporal"},
 	} {

@@ -60,7 +60,7 @@ type Worker struct {
 	// Dir is a folder of this machine.
 	Dir string
 	// Prepare makes the loops of a suite.
-	Prepare func(Files) (Runs, error)
+	Prepare func(context.Context, Files) (Runs, error)
 	// Wrong reports whether an error of Prepare means that the suite is another one here.
 	Wrong func(error) bool
 	Warn  func(string)
@@ -366,7 +366,7 @@ func (w *Worker) prepare(ctx context.Context, s *serving, of *Suite) error {
 			return err
 		}
 	}
-	if s.runs, err = w.Prepare(files); err != nil {
+	if s.runs, err = w.Prepare(ctx, files); err != nil {
 		if w.Wrong != nil && w.Wrong(err) {
 			return w.never(kindSuite, err)
 		}

@@ -29,7 +29,7 @@ Exits with 3 if anything is wrong.
 --tune lists the parameters, those under tune first: which values recorded runs can
 answer for, and why not others.`,
 		Args: arguments(1, -1, "one or more files"),
-		RunE: func(_ *cobra.Command, args []string) error { return p.checkAll(args, tune, &f) },
+		RunE: func(c *cobra.Command, args []string) error { return p.checkAll(c.Context(), args, tune, &f) },
 	}
 	c.Flags().BoolVar(&tune, "tune", false, "list which parameters can be replayed, and which need new runs")
 	f.declare(c, overview.ReplayTables)
@@ -38,11 +38,11 @@ answer for, and why not others.`,
 
 // checkAll checks files, and ends with the highest code of all: faults are printed as
 // they are found.
-func (p *program) checkAll(paths []string, tune bool, f *reportFlags) error {
+func (p *program) checkAll(ctx context.Context, paths []string, tune bool, f *reportFlags) error {
 	var worst *exit.Error
 	var fine []overview.Checked
 	for _, path := range paths {
-		checked, err := p.check(path)
+		checked, err := p.check(ctx, path)
 		var e *exit.Error
 		switch {
 		case err == nil:
@@ -83,22 +83,22 @@ func (p *program) checkAll(paths []string, tune bool, f *reportFlags) error {
 }
 
 // sandboxed refuses a suite or a loop whose sandbox cannot be had on this machine.
-func (p *program) sandboxed(o *opened) error {
-	if err := engine.CheckSandboxes(context.Background(), o.Document, p.env); err != nil {
+func (p *program) sandboxed(ctx context.Context, o *opened) error {
+	if err := engine.CheckSandboxes(ctx, o.Document, p.env); err != nil {
 		return exit.With(exit.WrongSpec, "", "%w", err)
 	}
 	return nil
 }
 
 // check reads a file with all that it names; its tasks, too, where it is a suite.
-func (p *program) check(path string) (*overview.Checked, error) {
+func (p *program) check(ctx context.Context, path string) (*overview.Checked, error) {
 	o, err := p.open(path, nil)
 	if err != nil {
 		return nil, err
 	}
 	p.warn(o, nil)
 	o.Hints().Print(p.err)
-	if err := p.sandboxed(o); err != nil {
+	if err := p.sandboxed(ctx, o); err != nil {
 		return nil, err
 	}
 	tasks := 0

@@ -236,7 +236,7 @@ func (e *WrongSuite) Error() string {
 }
 
 // Prepare makes the loops of a suite.
-func (h *Host) Prepare(r *Recipe, at Folders) (*Prepared, error) {
+func (h *Host) Prepare(ctx context.Context, r *Recipe, at Folders) (*Prepared, error) {
 	p := *h.program
 	path := r.Suite
 	if !r.Shipped {
@@ -258,7 +258,7 @@ func (h *Host) Prepare(r *Recipe, at Folders) (*Prepared, error) {
 	if manifest.SpecHash != r.SpecHash {
 		return nil, &WrongSuite{Here: manifest.SpecHash, There: r.SpecHash}
 	}
-	if err := cmp.Or(p.runnable(o), p.sandboxed(o)); err != nil {
+	if err := cmp.Or(p.runnable(o), p.sandboxed(ctx, o)); err != nil {
 		return nil, err
 	}
 	s := &Prepared{Budget: pace.OfSuite(o.Suite.Budget), Gates: map[string]*pace.Gate{}, run: map[string]runner{}, tasks: map[string]*spec.Task{}, host: h}

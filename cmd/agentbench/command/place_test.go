@@ -39,7 +39,7 @@ func (n *neighbour) open(s *Submission) (PlacedExecutor, error) {
 	if n.change != nil {
 		n.change(&s.Recipe)
 	}
-	prepared, err := n.host.Prepare(&s.Recipe, Folders{Suite: s.Folder, Workspaces: filepath.Join(s.Dir, "w"), Cache: filepath.Join(s.Dir, "c")})
+	prepared, err := n.host.Prepare(t.Context(), &s.Recipe, Folders{Suite: s.Folder, Workspaces: filepath.Join(s.Dir, "w"), Cache: filepath.Join(s.Dir, "c")})
 	return &placed{n, s, prepared}, err
 }
 

@@ -211,7 +211,7 @@ func (r *recordedRuns) judge() sweep.Judge {
 			by[name] = set.Only(func(one string) bool { return one == name })
 		}
 	}
-	return func(run *sweep.Run, as *record.Run, score string) float64 {
+	return func(ctx context.Context, run *sweep.Run, as *record.Run, score string) float64 {
 		if states != nil && as != run.Run {
 			if value, ok := states.Known(as, score); ok {
 				return value
@@ -223,7 +223,7 @@ func (r *recordedRuns) judge() sweep.Judge {
 			}
 			return math.NaN()
 		}
-		for _, s := range by[score].At(context.Background(), run.Task, as, []int{0}) {
+		for _, s := range by[score].At(ctx, run.Task, as, []int{0}) {
 			if s.Unscored == "" {
 				if states != nil && as != run.Run {
 					states.Keep(as, s)

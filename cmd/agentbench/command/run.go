@@ -139,7 +139,7 @@ func (p *program) run(ctx context.Context, path string, f *runFlags) error {
 	if f.concurrency > 0 {
 		o.Suite.Concurrency = f.concurrency
 	}
-	if err := cmp.Or(p.runnable(o), p.sandboxed(o), f.read(o.Suite.Misreads), f.comparable(o.Suite, planned)); err != nil {
+	if err := cmp.Or(p.runnable(o), p.sandboxed(ctx, o), f.read(o.Suite.Misreads), f.comparable(o.Suite, planned)); err != nil {
 		return err
 	}
 	if planned.Part != nil && !f.quiet {

@@ -212,7 +212,7 @@ func (s *Sweep) countable(ctx context.Context, f *family) (bool, error) {
 		l.look(run, path, &trace)
 		if trace.Iterations() == 0 {
 			o := &Outcome{Result: stops.Along(path)}
-			o.Scores = r.worth(run, &o.Result, nil)
+			o.Scores, _ = r.value(ctx, make([]Range, len(r.Scores)), run, &o.Result, nil)
 			l.leave(run, o)
 		}
 	})

@@ -191,7 +191,7 @@ func (s *Sweep) Visit(ctx context.Context, candidates []int, visitor func() func
 							}
 						}
 						if !again || asIf != nil {
-							o.Scores, o.Unscored = r.value(scores, run, &o.Result, asIf)
+							o.Scores, o.Unscored = r.value(ctx, scores, run, &o.Result, asIf)
 							r.leaveOut(run, o)
 							again = false
 						}
@@ -540,15 +540,9 @@ const (
 	GoesOtherwise Why = "goes otherwise"
 )
 
-// worth are the scores of a run as a candidate makes it, and leaves it behind.
-func (r *Recording) worth(run int, result *replay.Result, asIf func() *record.Run) []Range {
-	scores, _ := r.value(make([]Range, len(r.Scores)), run, result, asIf)
-	return scores
-}
-
-// value puts them into scores. Of those that are not known though the run as
-// recorded has them it says why.
-func (r *Recording) value(scores []Range, run int, result *replay.Result, asIf func() *record.Run) (all []Range, whys []Why) {
+// value puts the scores of a run, as a candidate makes it and leaves it behind, into
+// scores. Of those that are unknown though the run as recorded has them it says why.
+func (r *Recording) value(ctx context.Context, scores []Range, run int, result *replay.Result, asIf func() *record.Run) (all []Range, whys []Why) {
 	recorded := &r.Runs[run]
 	by := endingOf(result)
 	for s := range scores {
@@ -560,7 +554,7 @@ func (r *Recording) value(scores []Range, run int, result *replay.Result, asIf f
 		default:
 			v, why := r.worthOf(recorded, s, &by)
 			if why != "" && (why != NotJudged || recorded.Run.Seed != "" || recorded.Run.Outcome.Status == record.Faulted) {
-				if v = r.judge(run, s, &by, asIf); !math.IsNaN(v) {
+				if v = r.judge(ctx, run, s, &by, asIf); !math.IsNaN(v) {
 					why = ""
 				} else if (why == NotJudged || why == UsesUpSteps) && r.Loop.Workspace.BySteps() {
 					why = StateNotJudged

@@ -360,7 +360,7 @@ func (r *Recording) wanted(run *Run, score int, by *ending) int {
 
 // Judge judges a run as a live one would be judged, by a scorer that asks nobody.
 // It is NaN where that scorer cannot.
-type Judge func(run *Run, as *record.Run, score string) float64
+type Judge func(ctx context.Context, run *Run, as *record.Run, score string) float64
 
 // standing is a run that goes as recorded up to where it stops, and why it does.
 type standing struct {
@@ -379,7 +379,7 @@ const whole = -1
 // behind. It is NaN where the judge would not give the recorded run the score that
 // it has, because the scorer was another one. A run that ended in a fault has none:
 // the first run that has one shows the scorer.
-func (r *Recording) judge(run, s int, by *ending, asIf func() *record.Run) float64 {
+func (r *Recording) judge(ctx context.Context, run, s int, by *ending, asIf func() *record.Run) float64 {
 	if r.Judge == nil || asIf == nil {
 		return math.NaN()
 	}
@@ -391,10 +391,10 @@ func (r *Recording) judge(run, s int, by *ending, asIf func() *record.Run) float
 		return math.NaN()
 	}
 	shows := &r.Runs[scored]
-	if was := r.once(standing{run: scored, score: s, made: whole}, func() float64 { return r.Judge(shows, shows.Run, name) }); was != at(shows.Scores[s], 0) {
+	if was := r.once(standing{run: scored, score: s, made: whole}, func() float64 { return r.Judge(ctx, shows, shows.Run, name) }); was != at(shows.Scores[s], 0) {
 		return math.NaN()
 	}
-	judge := func() float64 { return r.Judge(of, asIf(), name) }
+	judge := func() float64 { return r.Judge(ctx, of, asIf(), name) }
 	if by.changed > 0 {
 		return judge()
 	}

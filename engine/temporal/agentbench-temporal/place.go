@@ -143,12 +143,12 @@ func work(ctx context.Context, h *command.Host, f *serverFlags, w *temporal.Work
 	w.Client, w.Store, w.Version, w.Host, w.Name = client, store, h.Version(), host, temporal.WorkerName(host, os.Getpid())
 	w.Now, w.Alive = time.Now, alive
 	w.Warn = func(text string) { fmt.Fprintf(h.Errors(), "agentbench: warning: %s\n", text) }
-	w.Prepare = func(at temporal.Files) (temporal.Runs, error) {
+	w.Prepare = func(ctx context.Context, at temporal.Files) (temporal.Runs, error) {
 		var r command.Recipe
 		if err := json.Unmarshal(at.Recipe, &r); err != nil {
 			return nil, err
 		}
-		prepared, err := h.Prepare(&r, command.Folders{Suite: at.Folder, Workspaces: at.Workspaces, Cache: at.Cache})
+		prepared, err := h.Prepare(ctx, &r, command.Folders{Suite: at.Folder, Workspaces: at.Workspaces, Cache: at.Cache})
 		if err != nil {
 			return nil, err
 		}
