@@ -53,6 +53,7 @@ type Parts struct {
 	// client is that of all endpoints that are no model's.
 	client      *http.Client
 	servers     map[*spec.Loop]*serverNames
+	shared      []*mcp.Server // those that all runs use
 	unreachable atomic.Pointer[Unreachable]
 	// together is what the tools of all loops share.
 	together tool.Options
@@ -371,7 +372,19 @@ func (m *Parts) server(l *spec.Loop, declared *spec.Tool) *mcp.Server {
 	if d.Shared {
 		o.Shared = m.options.Shared
 	}
-	return mcp.New(o)
+	server := mcp.New(o)
+	if d.Shared && !m.offline {
+		m.shared = append(m.shared, server)
+	}
+	return server
+}
+
+// StartShared starts the servers of tools that all runs use, so that no run waits for
+// them. One that does not start is the fault of the first run that needs it.
+func (m *Parts) StartShared(ctx context.Context) {
+	for _, server := range m.shared {
+		_, _ = server.Server(ctx)
+	}
 }
 
 // serverNames are what the servers of a loop are called.

@@ -129,7 +129,7 @@ func keyValues(files fstest.MapFS, name string) (pairs [][2]string) {
 
 func printed(faults source.Faults) string {
 	var b strings.Builder
-	faults.Print(&b)
+	faults.Print(&b, nil)
 	return b.String()
 }
 

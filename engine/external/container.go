@@ -61,7 +61,7 @@ func (c *container) tell(ctx context.Context, args ...string) (string, error) {
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("%s %s: %s", filepath.Base(c.engine), args[0], cmp.Or(lastLine(stderr.String()), err.Error()))
+		return "", fmt.Errorf("%s %s: %s", filepath.Base(c.engine), args[0], cmp.Or(errorLine(stderr.String()), err.Error()))
 	}
 	return stdout.String(), nil
 }

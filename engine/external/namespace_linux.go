@@ -171,7 +171,7 @@ func (c *Confinement) try(kind namespace) error {
 	case refused(err) && errors.As(err, &starting):
 		return fmt.Errorf("the system refuses a namespace: %w", starting.Err)
 	}
-	return errors.New(cmp.Or(strings.TrimPrefix(lastLine(said.String()), "agentbench: "), err.Error()))
+	return errors.New(cmp.Or(strings.TrimPrefix(errorLine(said.String()), "agentbench: "), err.Error()))
 }
 
 // outlived is why what a program starts may outlive it where there is no namespace.

@@ -18,11 +18,14 @@ import (
 	"net/http/httptrace"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
+	"unicode"
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/secret"
@@ -165,7 +168,7 @@ func (p *Program) explain(err error, stderr string) error {
 		return err
 	case errors.As(err, &exit), errors.As(err, &died):
 		message := fmt.Sprintf("%s failed: %s", name, err)
-		if line := lastLine(stderr); line != "" {
+		if line := errorLine(stderr); line != "" {
 			message += ": " + line
 		}
 		return &record.Error{Class: record.Program, Message: message}
@@ -179,9 +182,27 @@ func (p *Program) explain(err error, stderr string) error {
 	return record.Errorf(record.InvalidRequest, "%s did not start: %v", name, err)
 }
 
-// lastLine is where programs say what was wrong.
-func lastLine(text string) string {
-	text = strings.TrimSpace(strings.ToValidUTF8(text, "\uFFFD"))
+// complaint matches a line in which a program says what is wrong.
+var complaint = regexp.MustCompile(`(?i)error|exception|panic|fatal|fail|\berr\b|cannot|can't|could not|unable|denied|refused|not found|no such|invalid|missing`)
+
+// errorLine is the line of a program's stderr that says what was wrong: of its last 20
+// lines the last that complains, else the last one. Indented lines, as those of a stack
+// trace, and lines without a letter do not count.
+func errorLine(text string) string {
+	const most = 20
+	lines := slices.DeleteFunc(strings.Split(strings.ToValidUTF8(text, "\uFFFD"), "\n"), func(line string) bool {
+		return strings.HasPrefix(line, " ") || strings.HasPrefix(line, "\t") || !strings.ContainsFunc(line, unicode.IsLetter)
+	})
+	lines = lines[max(0, len(lines)-most):]
+	for _, line := range slices.Backward(lines) {
+		if complaint.MatchString(line) {
+			return short(strings.TrimSpace(line))
+		}
+	}
+	if len(lines) > 0 {
+		return short(strings.TrimSpace(lines[len(lines)-1]))
+	}
+	text = strings.TrimSpace(text) // all lines are indented, or without a letter
 	return short(text[strings.LastIndexByte(text, '\n')+1:])
 }
 
@@ -273,7 +294,7 @@ func (p *Program) find() (string, error) {
 	if filepath.Base(name) != name {
 		return name, nil
 	}
-	for _, entry := range p.Env {
+	for _, entry := range slices.Backward(p.Env) { // of two, programs see the last one
 		folders, ok := strings.CutPrefix(entry, "PATH=")
 		if !ok {
 			continue

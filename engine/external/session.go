@@ -89,7 +89,7 @@ func (s *Session) Err() error {
 		return s.program.explain(ended, s.Stderr())
 	}
 	message := s.program.called() + " ended"
-	if line := lastLine(s.Stderr()); line != "" {
+	if line := errorLine(s.Stderr()); line != "" {
 		message += ": " + line
 	}
 	return &record.Error{Class: record.Program, Message: message}

@@ -67,6 +67,36 @@ func TestProgramsAreFoundInTheirOwnPath(t *testing.T) {
 	}
 }
 
+// Of two variables of a name a program sees the last one: what is declared of its PATH finds it.
+func TestADeclaredPathFindsTheProgram(t *testing.T) {
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "ours"), []byte("#!/bin/sh\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	p := Program{Argv: []string{"ours"}, Env: []string{"PATH=/bin", "PATH=" + folder + ":/bin"}}
+	if _, err := p.Run(t.Context(), nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// An error quotes the line in which a program says what was wrong, whatever follows it.
+func TestTheLineWithTheErrorIsQuoted(t *testing.T) {
+	for stderr, want := range map[string]string{
+		"":                  "",
+		"out of luck\n":     "out of luck",
+		"loading\n  }\n}\n": "loading",
+		"  }\n}\n":          "}",
+		"x.js:3\n    throw e\n    ^\n\nTypeError: x is undefined\n    at f (x.js:3) {\n  code: 'E'\n}\n\nNode.js v22\n": "TypeError: x is undefined",
+		"Traceback (most recent call last):\n  File \"x.py\", line 1\nKeyError: 'x'\n":                                  "KeyError: 'x'",
+		"panic: no luck\n\ngoroutine 1 [running]:\nmain.main()\n\tx.go:3 +0x1\nexit status 2\n":                         "panic: no luck",
+		"an error long ago\n" + strings.Repeat("working\n", 20) + "Killed\n":                                            "Killed",
+	} {
+		if got := errorLine(stderr); got != want {
+			t.Errorf("%q: got %q, want %q", stderr, got, want)
+		}
+	}
+}
+
 func TestTheProgramRunsInItsFolder(t *testing.T) {
 	folder := t.TempDir()
 	if err := os.WriteFile(filepath.Join(folder, "answer.txt"), []byte("found"), 0o600); err != nil {

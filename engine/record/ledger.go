@@ -46,7 +46,7 @@ type Ledger struct {
 	err    error   // the first write that failed
 
 	dirty   chan struct{} // holds an element where something is not synced
-	closed  bool // by Close
+	closed  bool          // by Close
 	closing chan struct{}
 	ended   chan struct{} // the syncing goroutine has returned
 }

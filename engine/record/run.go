@@ -651,11 +651,12 @@ const (
 	InvalidRequest ErrorClass = "invalid_request"
 	Incomplete     ErrorClass = "incomplete"
 	BadResponse    ErrorClass = "bad_response"
-	Exhausted      ErrorClass = "exhausted"  // a script ran out of answers
-	Internal       ErrorClass = "internal"   // a panic, a fault of agentbench
-	Resources      ErrorClass = "resources"  // this machine has none left: file descriptors
-	Expression     ErrorClass = "expression" // of a condition or a prompt
-	Setup          ErrorClass = "setup"      // a workspace could not be made, or its state not be kept
+	Exhausted      ErrorClass = "exhausted"   // a script ran out of answers
+	Internal       ErrorClass = "internal"    // a panic, a fault of agentbench
+	Resources      ErrorClass = "resources"   // this machine has none left: file descriptors
+	Expression     ErrorClass = "expression"  // of a condition or a prompt
+	Setup          ErrorClass = "setup"       // a workspace could not be made, or its state not be kept
+	ToolServer     ErrorClass = "tool_server" // a server of tools did not start
 
 	ContextLength ErrorClass = "context_length"
 	ContentFilter ErrorClass = "content_filter"

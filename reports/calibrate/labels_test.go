@@ -200,7 +200,7 @@ func FuzzRead(f *testing.F) {
 					t.Fatalf("%v in a file of %d lines", fault, lines)
 				}
 			}
-			if faults.Print(&strings.Builder{}); len(file.Labels) == 0 && len(faults) == 0 {
+			if faults.Print(&strings.Builder{}, nil); len(file.Labels) == 0 && len(faults) == 0 {
 				t.Fatal("neither labels nor faults")
 			}
 		}

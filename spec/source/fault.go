@@ -324,11 +324,29 @@ func (n *Node) describe() string {
 
 const longText = 40 // runes of the user's text that a message repeats
 
-func shorten(s string) string {
-	if runes(s) > longText {
-		return string([]rune(s)[:longText]) + "..."
+func shorten(s string) string { return Shorten(s, longText) }
+
+// betweenWords are the characters between the words of a text. Keys have none of them.
+const betweenWords = " \t\r\n\"'=:,;&?@()[]{}<>"
+
+// Shorten keeps the first runes of a text that a message repeats. A word with a digit is
+// left out rather than cut: it may be a key, and a part of a key is not known as one.
+func Shorten(s string, most int) string {
+	if runes(s) <= most {
+		return s
 	}
-	return s
+	head := string([]rune(s)[:most])
+	word := strings.LastIndexAny(head, betweenWords) + 1
+	end := len(head)
+	if rest := strings.IndexAny(s[end:], betweenWords); rest >= 0 {
+		end += rest
+	} else {
+		end = len(s)
+	}
+	if strings.ContainsAny(s[word:end], "0123456789") {
+		head = head[:word]
+	}
+	return head + "..."
 }
 
 func quote(s string) string { return strconv.Quote(shorten(s)) }

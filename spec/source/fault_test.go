@@ -57,7 +57,7 @@ f.yaml:1:5: wrong
 		at := strings.LastIndex(file.text, c.word)
 		f := Fault{File: file, Pos: file.posOf(at), Len: runes(c.word), What: "wrong", Hint: "do better"}
 		var b strings.Builder
-		if (Faults{f}).Print(&b); "\n"+b.String() != c.want {
+		if (Faults{f}).Print(&b, nil); "\n"+b.String() != c.want {
 			t.Errorf("%s\n got %s\nwant %s", c.name, b.String(), c.want)
 		}
 	}
@@ -68,7 +68,7 @@ func TestPrintKeepsLongMarksAndLongLinesShort(t *testing.T) {
 		file := NewFile("f", []byte(strings.Repeat(letter, 100_000)))
 		var b strings.Builder
 		for _, column := range []int{1, 50_000, 100_000} {
-			Faults{{File: file, Pos: Pos{1, column}, Len: 20_000, What: "wrong"}}.Print(&b)
+			Faults{{File: file, Pos: Pos{1, column}, Len: 20_000, What: "wrong"}}.Print(&b, nil)
 		}
 		for line := range strings.Lines(b.String()) {
 			if runes(line) > lineCells+len("  1 | \n") {
@@ -81,7 +81,7 @@ func TestPrintKeepsLongMarksAndLongLinesShort(t *testing.T) {
 func TestFaultWithoutAPlaceOrAFile(t *testing.T) {
 	var b strings.Builder
 	fs := Faults{{What: "nothing to do"}, {File: NewFile("f", nil), What: "cannot be read", Warning: true, Hint: "try again"}}
-	fs.Print(&b)
+	fs.Print(&b, nil)
 	if want := "nothing to do\nf: warning: cannot be read\n  hint: try again\n"; b.String() != want {
 		t.Errorf("got %q, want %q", b.String(), want)
 	}
@@ -90,7 +90,7 @@ func TestFaultWithoutAPlaceOrAFile(t *testing.T) {
 func TestMessagesCannotSteerTheTerminal(t *testing.T) {
 	_, faults := read("name: a\n\"\\e[2J\": 1\n")
 	var b strings.Builder
-	faults.Print(&b)
+	faults.Print(&b, nil)
 	if strings.ContainsRune(b.String(), 0x1b) || !strings.Contains(b.String(), `unknown key "\x1b[2J"`) {
 		t.Errorf("%q", b.String())
 	}
@@ -133,5 +133,33 @@ func TestKeyFaultPointsAtTheKey(t *testing.T) {
 	}
 	if f := root.KeyFault("other", "", "missing"); f.Pos != (Pos{1, 1}) {
 		t.Error(f)
+	}
+}
+
+// Wherever the place of a fault is and a key on its line, no part of the key is shown.
+func TestNoExcerptShowsAPartOfAKey(t *testing.T) {
+	const key = "sk-proj-9aZq4Lw7RtYx2Vb8Nc3Md6Kf1Jh5Gs0Pe"
+	redact := func(text string) string { return strings.ReplaceAll(text, key, "[redacted]") }
+	for _, length := range []int{0, 30, 50, 80, 200, 5000} {
+		padding := strings.Repeat("ab, ", length/4)
+		line := "{" + padding + "api_key: " + key + ", bad: 1, " + padding + "end: 2}"
+		file := NewFile("f.yaml", []byte(line))
+		for at := 0; at < len(line); at += 1 + length/100 {
+			var b strings.Builder
+			Faults{{File: file, Pos: file.posOf(at), Len: 1 + at%70, What: "wrong"}}.Print(&b, redact)
+			for i := range len(key) - 8 {
+				if part := key[i : i+8]; strings.Contains(b.String(), part) {
+					t.Fatalf("padding %d, column %d: shows %q:\n%s", length, at+1, part, b.String())
+				}
+			}
+		}
+	}
+	for _, text := range []string{key + key, "Bearer " + key + key, "https://user:" + key + key + "@host/path", `{"token":"` + key + key + `"}`} {
+		if short := Shorten(text, 40); strings.Contains(short, key[:8]) {
+			t.Errorf("%q is shortened to %q", text, short)
+		}
+	}
+	if short := Shorten("a long text, and more", 10); short != "a long tex..." {
+		t.Error(short)
 	}
 }

@@ -196,7 +196,7 @@ func FuzzParse(f *testing.F) {
 		for _, fault := range faults {
 			checkInside(t, file, fault.Pos)
 		}
-		faults.Print(io.Discard)
+		faults.Print(io.Discard, nil)
 	})
 }
 
@@ -215,7 +215,7 @@ func FuzzDecode(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		s, faults := read(string(text))
-		faults.Print(io.Discard)
+		faults.Print(io.Discard, nil)
 		if faults == nil && (s.Name == "" || s.Here == nil) {
 			t.Fatalf("no fault, but %+v", s)
 		}

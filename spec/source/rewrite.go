@@ -255,12 +255,15 @@ func spaces(n int) string { return strings.Repeat(" ", max(n, 0)) }
 //	  3 |     max_iteration: 3
 //	    |     ^^^^^^^^^^^^^
 //	  hint: did you mean "max_iterations"?
-func (fs Faults) Print(w io.Writer) {
+//
+// Redact hides the secrets of a source line before the line is cut: nobody knows a part
+// of one. It is nil where there are none.
+func (fs Faults) Print(w io.Writer, redact func(string) string) {
 	for _, f := range fs {
 		fmt.Fprintln(w, printable(ends(f.Error())))
 		if f.File != nil && f.Pos.Line > 0 {
 			number := fmt.Sprint(f.Pos.Line)
-			line, caret := f.snippet()
+			line, caret := f.snippet(redact)
 			fmt.Fprintf(w, "  %s | %s\n", number, line)
 			fmt.Fprintf(w, "  %s | %s\n", strings.Repeat(" ", len(number)), caret)
 		}
@@ -277,15 +280,13 @@ const (
 )
 
 // snippet is the source line as it can be shown, and the carets to be printed below it.
-func (f Fault) snippet() (line, caret string) {
-	at := f.File.at(f.Pos)
-	source := f.File.Line(f.Pos.Line)
-	start := len(source) - len(at.rest)
-	at.skip(max(f.Len, 1))
-	end := len(source) - len(at.rest)
-
-	before, marked, after := printable(nearEnd(source[:start])), printable(nearStart(source[start:end])), printable(nearStart(source[end:]))
-	if displaywidth.String(before+marked+after) > lineCells || end-start > cutBytes {
+func (f Fault) snippet(redact func(string) string) (line, caret string) {
+	before, marked, after := f.around()
+	if redact != nil {
+		before, marked, after = redacted(before, marked, after, redact)
+	}
+	before, marked, after = printable(before), printable(marked), printable(after)
+	if displaywidth.String(before+marked+after) > lineCells {
 		before = lastCells(before, beforeCells)
 		marked = truncated(marked, lineCells-displaywidth.String(before))
 		after = truncated(after, lineCells-displaywidth.String(before+marked))
@@ -294,8 +295,41 @@ func (f Fault) snippet() (line, caret string) {
 	return strings.TrimRight(before+marked+after, " "), caret
 }
 
-// cutBytes of a line on each side are looked at; that many never fit into lineCells.
-const cutBytes = 1000
+// around is the line of a fault as far as it is looked at: what is before, at and behind
+// its place.
+func (f Fault) around() (before, marked, after string) {
+	at := f.File.at(f.Pos)
+	line := f.File.Line(f.Pos.Line)
+	start := len(line) - len(at.rest)
+	at.skip(max(f.Len, 1))
+	end := len(line) - len(at.rest)
+	return nearEnd(line[:start]), nearStart(line[start:end]), nearStart(line[end:])
+}
+
+// Excerpt is what a fault's message may show of the file: the line of its place and the
+// one before, each as far as it is looked at.
+func (f Fault) Excerpt() string {
+	if f.File == nil || f.Pos.Line == 0 {
+		return ""
+	}
+	before, marked, after := f.around()
+	return nearEnd(f.File.Line(f.Pos.Line-1)) + "\n" + before + marked + after
+}
+
+// redacted are the parts of a line without its secrets. Where a secret lies across the
+// place of the fault, all of the line is marked.
+func redacted(before, marked, after string, redact func(string) string) (string, string, string) {
+	line := redact(before + marked + after)
+	before, after = redact(before), redact(after)
+	if len(before)+len(after) > len(line) || !strings.HasPrefix(line, before) || !strings.HasSuffix(line, after) {
+		return "", line, ""
+	}
+	return before, line[len(before) : len(line)-len(after)], after
+}
+
+// cutBytes of a line on each side are looked at: far more than lineCells, so that a key
+// at the edge of what is shown is whole.
+const cutBytes = 4000
 
 func nearStart(s string) string {
 	if len(s) <= cutBytes {

@@ -188,7 +188,7 @@ func (c *calibration) tellFaults() {
 	if more > 0 {
 		c.labels.Faults = c.labels.Faults[:mostLabelFaults]
 	}
-	c.labels.Faults.Print(c.err)
+	c.print(c.labels.Faults)
 	if more > 0 {
 		fmt.Fprintf(c.err, "and %s\n", page.Plural(more, "more fault", "more faults"))
 	}

@@ -97,7 +97,7 @@ func (p *program) check(ctx context.Context, path string) (*overview.Checked, er
 		return nil, err
 	}
 	p.warn(o, nil)
-	o.Hints().Print(p.err)
+	p.print(o.Hints())
 	if err := p.sandboxed(ctx, o); err != nil {
 		return nil, err
 	}
@@ -105,7 +105,7 @@ func (p *program) check(ctx context.Context, path string) (*overview.Checked, er
 	if o.Suite != nil {
 		var faults source.Faults
 		tasks, faults = o.CountTasks()
-		faults.Print(p.err)
+		p.print(faults)
 		if faults.Err() != nil {
 			return nil, exit.Quiet(exit.WrongSpec)
 		}

@@ -113,13 +113,13 @@ func (p *program) openMapping(path string) (*spec.Import, error) {
 	}
 	if document == nil {
 		p.learnLines(faults)
-		faults.Print(p.err)
+		p.print(faults)
 		return nil, exit.Quiet(exit.WrongSpec)
 	}
 	if document.Import == nil {
 		return nil, exit.Usage("a mapping begins with import: NAME; agentbench import --print intercode shows one", "%s is not a mapping", path)
 	}
-	document.Warnings.Print(p.err)
+	p.print(document.Warnings)
 	return document.Import, nil
 }
 

@@ -187,7 +187,7 @@ func (f *mockFlags) rules(p *program) ([]mockserver.Rule, error) {
 			return nil, exit.Usage("", "reading the replies: %w", err)
 		}
 		read, faults := mockserver.ParseRules(f.file, text)
-		faults.Print(p.err)
+		p.print(faults)
 		if faults.Err() != nil {
 			return nil, exit.Quiet(exit.WrongSpec)
 		}

@@ -52,7 +52,7 @@ func (p *program) open(path string, set []spec.Setting) (*opened, error) {
 	}
 	if document == nil {
 		p.learnLines(faults)
-		faults.Print(p.err)
+		p.print(faults)
 		return nil, exit.Quiet(exit.WrongSpec)
 	}
 	p.learn(document)
@@ -64,7 +64,7 @@ func (p *program) warn(o *opened, faults source.Faults) {
 	known := func(w source.Fault) bool {
 		return slices.ContainsFunc(faults, func(f source.Fault) bool { return f.File == w.File && f.Pos == w.Pos })
 	}
-	slices.DeleteFunc(slices.Clone(o.Warnings), known).Print(p.err)
+	p.print(slices.DeleteFunc(slices.Clone(o.Warnings), known))
 	if why := engine.Exposed(o.Document, p.env); why != "" {
 		fmt.Fprintf(p.err, `agentbench: warning: the programs that this starts can read the keys in the environment of agentbench and of what started it (%s)
 hint: docs/language.md, Programs, explains how to hide them; or start agentbench without keys that the programs must not have

@@ -184,7 +184,7 @@ func (p *program) openPlan(path string, f *selectionFlags, narrow func(*opened) 
 		o.Suite.Trials = f.trials
 	}
 	tasks, faults := o.CountTasks()
-	faults.Print(p.err)
+	p.print(faults)
 	if faults.Err() != nil {
 		return nil, nil, exit.Quiet(exit.WrongSpec)
 	}

@@ -163,7 +163,7 @@ func (p *program) run(ctx context.Context, path string, f *runFlags) error {
 func (p *program) runnable(o *opened) error {
 	faults := o.Programs()
 	p.warn(o, faults)
-	faults.Print(p.err)
+	p.print(faults)
 	if faults.Err() != nil {
 		return exit.Quiet(exit.WrongSpec)
 	}
@@ -217,7 +217,7 @@ func (p *program) wire(j *job) error {
 // scorers compiles those that a suite declares, and prints what is wrong with them.
 func (p *program) scorers(declared []spec.Scorer, o scorers.Options) (*scorers.Set, error) {
 	set, faults := scorers.New(declared, o)
-	faults.Print(p.err)
+	p.print(faults)
 	if faults.Err() != nil {
 		return nil, exit.Quiet(exit.WrongSpec)
 	}
@@ -239,7 +239,7 @@ func (p *program) unwired(err error) error {
 	default:
 		return exit.With(exit.NotMeasured, "", "%w", err)
 	}
-	faults.Print(p.err)
+	p.print(faults)
 	return exit.Quiet(exit.WrongSpec)
 }
 
@@ -481,6 +481,9 @@ func (p *program) watched(ctx context.Context, j *job) (engine.Summary, error) {
 	view.Start()
 	defer os.Remove(filepath.Join(j.dir, results.Progress)) // it may not be there
 	defer view.Finish()
+	if j.placed == nil && j.earlier.Remaining > 0 {
+		j.parts.StartShared(ctx)
+	}
 	return j.engine.Run(ctx, j.plan, j.Tasks())
 }
 

@@ -102,26 +102,18 @@ func (p *program) learnResolved(m *record.Manifest) {
 	p.secrets.Learn(secret.Of(results.Plain(m), p.env)...)
 }
 
-// learnLines makes the secrets known that the lines of faults may show: from the
-// lines and those before them, or from what is shown of them where they are long.
+// learnLines makes the secrets known that the lines of faults may show.
 func (p *program) learnLines(faults source.Faults) {
-	const long = 1 << 10
 	var text strings.Builder
-	faults.Print(&text)
+	faults.Print(&text, nil)
 	for _, f := range faults {
-		if f.File == nil {
-			continue
-		}
-		before, line := "", f.File.Line(f.Pos.Line)
-		if f.Pos.Line > 1 {
-			before = f.File.Line(f.Pos.Line - 1)
-		}
-		if len(before)+len(line) <= long {
-			text.WriteString(before + "\n" + line + "\n")
-		}
+		text.WriteString(f.Excerpt() + "\n")
 	}
 	p.secrets.Learn(secret.OfText(text.String())...)
 }
+
+// print writes faults without the secrets that are known.
+func (p *program) print(faults source.Faults) { faults.Print(p.err, p.secrets.String) }
 
 // leave ends the program: a panic is told as an error, without its secrets, and
 // what was written is written to its end.

@@ -566,7 +566,7 @@ func (t *tuning) unapplied(err error) error {
 		return exit.Usage(edit.Hint, "--apply: no file is changed: %w", err)
 	case errors.As(err, &faults):
 		fmt.Fprintln(t.err, "agentbench: --apply: no file is changed:")
-		faults.Print(t.err)
+		t.print(faults)
 		return exit.Quiet(exit.WrongUsage)
 	}
 	return exit.With(exit.NotMeasured, "", "--apply: no file is changed: %w", err)

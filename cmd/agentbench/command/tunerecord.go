@@ -57,7 +57,7 @@ func (t *tuning) openLive(ctx context.Context) (*live, error) {
 	l := &live{program: t.program, opened: &opened{Document: &document, path: t.opened.path}, paths: paths, flags: &runFlags{recordFlags: t.flags.recordFlags, all: t.flags.all}}
 	tasks, faults := l.CountTasks()
 	if faults.Err() != nil {
-		faults.Print(l.err)
+		l.print(faults)
 		return nil, exit.Quiet(exit.WrongSpec)
 	}
 	if l.plan, err = plan.New(l.Suite, tasks, plan.Selection{}); err != nil {

@@ -88,7 +88,7 @@ func (p *program) tell(err error) int {
 		f = &exit.Error{Code: exit.WrongUsage, Err: err}
 	}
 	if faults, ok := f.Err.(source.Faults); ok {
-		faults.Print(p.err)
+		p.print(faults)
 	} else if f.Err != nil {
 		fmt.Fprintln(p.err, "agentbench: "+visibleLines(once(f.Err.Error()), "\n"))
 	}

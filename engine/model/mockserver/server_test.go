@@ -403,7 +403,7 @@ func TestFilesOfRepliesWithFaults(t *testing.T) {
 			continue
 		}
 		var told strings.Builder
-		faults.Print(&told)
+		faults.Print(&told, nil)
 		if !strings.Contains(told.String(), says) {
 			t.Errorf("%s: %s", text, told.String())
 		}

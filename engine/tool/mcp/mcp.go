@@ -78,8 +78,20 @@ func New(o Options) *Server {
 func (s *Server) Name() string { return s.options.Name }
 
 // Server is what the server told of itself when the run, or the first of all runs,
-// began. One that cannot be started is a fault of the run.
+// began. One that cannot be started is a fault of the run, of class record.ToolServer
+// unless the key or the address is wrong, or this machine has no file left.
 func (s *Server) Server(ctx context.Context) (record.ToolServer, error) {
+	told, err := s.told(ctx)
+	if failed, ok := errors.AsType[*record.Error](err); ok {
+		switch failed.Class {
+		case record.Server, record.Network, record.CallTimeout, record.BadResponse, record.Incomplete, record.Program:
+			err = &record.Error{Class: record.ToolServer, Message: failed.Message}
+		}
+	}
+	return told, err
+}
+
+func (s *Server) told(ctx context.Context) (record.ToolServer, error) {
 	v, err := s.visit(ctx)
 	if err != nil {
 		return record.ToolServer{}, err
@@ -167,13 +179,10 @@ func result(answer *sdk.CallToolResult, attempts int) (tool.Result, error) {
 func fault(answer *sdk.CallToolResult) string {
 	const most = 4 << 10
 	text := strings.TrimSpace(strings.Join(texts(answer.Content), "\n"))
-	switch {
-	case text == "":
+	if text == "" {
 		return "the tool failed and did not say why"
-	case len(text) > most:
-		return strings.ToValidUTF8(text[:most], "") + " …"
 	}
-	return text
+	return tool.Shorten(text, most)
 }
 
 // content is an answer as JSON: its structured content, else its text, else its
