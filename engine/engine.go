@@ -394,7 +394,7 @@ func (b *Blown) Remedy(s *spec.Suite) string {
 			}
 		}
 		return "check the model's name, base_url and settings"
-	case record.ToolServer:
+	case record.Unstarted:
 		return "start the server by hand to see what it says"
 	case record.Resources:
 		return "raise the number of open files (ulimit -n), or run with a smaller --concurrency"
@@ -461,7 +461,7 @@ func (f *fuse) after(r *record.Run) *Blown {
 	switch fault.Class {
 	case record.Auth, record.Quota, record.Resources:
 		return &Blown{Configuration: r.Configuration, Row: 1, Fault: fault}
-	case record.InvalidRequest, record.ToolServer:
+	case record.InvalidRequest, record.Unstarted:
 		if !f.counted[r.Configuration] {
 			return &Blown{Configuration: r.Configuration, Row: 1, Fault: fault}
 		}

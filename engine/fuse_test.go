@@ -27,7 +27,7 @@ func TestF12_F14_Fuse(t *testing.T) {
 		"no money":                           {[]*record.Run{good, fault(record.Quota)}, 2},
 		"no file descriptors":                {[]*record.Run{good, fault(record.Resources)}, 2},
 		"not understood":                     {[]*record.Run{fault(record.InvalidRequest)}, 1},
-		"no server of tools":                 {[]*record.Run{fault(record.ToolServer)}, 1},
+		"no server of tools":                 {[]*record.Run{fault(record.Unstarted)}, 1},
 		"one task that is not understood":    {[]*record.Run{good, fault(record.InvalidRequest)}, 0},
 		"a configuration that is not":        {[]*record.Run{ended("b", record.Completed, ""), fault(record.InvalidRequest)}, 2},
 		"an agent that failed counts":        {[]*record.Run{ended("a", record.Failed, record.Program), fault(record.InvalidRequest)}, 0},

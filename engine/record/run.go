@@ -656,7 +656,7 @@ const (
 	Resources      ErrorClass = "resources"   // this machine has none left: file descriptors
 	Expression     ErrorClass = "expression"  // of a condition or a prompt
 	Setup          ErrorClass = "setup"       // a workspace could not be made, or its state not be kept
-	ToolServer     ErrorClass = "tool_server" // a server of tools did not start
+	Unstarted      ErrorClass = "tool_server" // a server of tools did not start
 
 	ContextLength ErrorClass = "context_length"
 	ContentFilter ErrorClass = "content_filter"

@@ -78,14 +78,14 @@ func New(o Options) *Server {
 func (s *Server) Name() string { return s.options.Name }
 
 // Server is what the server told of itself when the run, or the first of all runs,
-// began. One that cannot be started is a fault of the run, of class record.ToolServer
+// began. One that cannot be started is a fault of the run, of class record.Unstarted
 // unless the key or the address is wrong, or this machine has no file left.
 func (s *Server) Server(ctx context.Context) (record.ToolServer, error) {
 	told, err := s.told(ctx)
 	if failed, ok := errors.AsType[*record.Error](err); ok {
 		switch failed.Class {
 		case record.Server, record.Network, record.CallTimeout, record.BadResponse, record.Incomplete, record.Program:
-			err = &record.Error{Class: record.ToolServer, Message: failed.Message}
+			err = &record.Error{Class: record.Unstarted, Message: failed.Message}
 		}
 	}
 	return told, err

@@ -288,11 +288,11 @@ func TestServersThatCannotBeStarted(t *testing.T) {
 		message string
 	}{
 		"missing": {missing, record.InvalidRequest, `the program "no-such-server" was not found`},
-		"ends":    {ends, record.ToolServer, "exit status 4: no configuration"},
-		"slow":    {slow, record.ToolServer, `the server "orderly" did not list its tools within 100ms`},
-		"timeout": {impatient, record.ToolServer, `the server "orderly" did not list its tools within 200ms`},
-		"gone":    {gone, record.ToolServer, "connection refused"},
-		"no HTTP": {Options{Name: "x", URL: "nonsense://x"}, record.ToolServer, "unsupported protocol scheme"},
+		"ends":    {ends, record.Unstarted, "exit status 4: no configuration"},
+		"slow":    {slow, record.Unstarted, `the server "orderly" did not list its tools within 100ms`},
+		"timeout": {impatient, record.Unstarted, `the server "orderly" did not list its tools within 200ms`},
+		"gone":    {gone, record.Unstarted, "connection refused"},
+		"no HTTP": {Options{Name: "x", URL: "nonsense://x"}, record.Unstarted, "unsupported protocol scheme"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := New(c.o).Server(begun(t))
@@ -326,7 +326,7 @@ func TestHeadersAreForTheServerAlone(t *testing.T) {
 	_, err := New(Options{Name: "x", URL: server.URL}).Server(begun(t))
 	fails(t, err, record.Auth, "Unauthorized")
 	_, err = New(Options{Name: "x", URL: server.URL + "/away", Headers: key}).Server(begun(t))
-	fails(t, err, record.ToolServer, "it redirects to http://localhost")
+	fails(t, err, record.Unstarted, "it redirects to http://localhost")
 	if strangers.Load() > 0 {
 		t.Error("it was sent to another host")
 	}
