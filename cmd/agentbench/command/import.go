@@ -286,7 +286,7 @@ func (p *program) completeLog(im *results.Import, m *spec.Import, f *importFlags
 		return err
 	}
 	file, faults := spec.LoadPrices(f.prices)
-	faults.Print(p.err)
+	p.print(faults)
 	if faults.Err() != nil {
 		return exit.Quiet(exit.WrongSpec)
 	}
