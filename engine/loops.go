@@ -295,7 +295,7 @@ func (m *Parts) programBeside(l *spec.Loop, argv []string, timeout time.Duration
 
 func (m *Parts) program(folder string, argv []string, timeout time.Duration) external.Program {
 	return external.Program{
-		Argv: argv, Dir: folder, Env: external.Environment(m.options.Getenv), Timeout: timeout, Confinement: m.confinement,
+		Argv: argv, Dir: folder, Env: external.Environment(m.options.Getenv), Timeout: cmp.Or(timeout, spec.DefaultProgramTimeout), Confinement: m.confinement,
 	}
 }
 

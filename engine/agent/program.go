@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/agentbench/agentbench/engine/external"
@@ -356,7 +355,7 @@ func (a *Endpoint) Execute(ctx context.Context, turn *Turn) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	answer, err := a.Endpoint.Post(ctx, cmp.Or(a.Spec.Timeout, 10*time.Minute), given)
+	answer, err := a.Endpoint.Post(ctx, cmp.Or(a.Spec.Timeout, spec.DefaultProgramTimeout), given)
 	call := record.Call{Role: record.RoleHTTP, Model: "http", Request: a.hash(identity), Duration: answer.Duration}
 	if at, wrong := url.Parse(a.Endpoint.URL); wrong == nil && at.Host != "" {
 		call.Model = at.Host

@@ -49,7 +49,7 @@ type Program struct {
 	Argv      []string
 	Dir       string        // relative programs and files are looked up here
 	Env       []string      // the whole environment, see Environment; nil: empty
-	Timeout   time.Duration // 0: spec.DefaultProgramTimeout; below 0: as long as the context
+	Timeout   time.Duration // 0: as long as the context
 	MaxOutput int           // bytes of standard output; 0: defaultMaxOutput
 	// Cuts leaves too much output at its head and tail; otherwise it is a failure.
 	Cuts     bool

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/spec"
 )
 
 // freezing is how long the processes of a program may take until all stand still.
@@ -38,7 +37,7 @@ type Running struct {
 // Start starts the program; it runs until it ends, its time is over or the context is.
 func (p *Program) Start(ctx context.Context, stdin []byte) (*Running, error) {
 	stdout := newCapture(cmp.Or(p.MaxOutput, defaultMaxOutput))
-	r := p.launch(ctx, bytes.NewReader(stdin), stdout, cmp.Or(p.Timeout, spec.DefaultProgramTimeout), func() {})
+	r := p.launch(ctx, bytes.NewReader(stdin), stdout, p.Timeout, func() {})
 	r.stdout = stdout
 	if !r.hasBegun() {
 		return nil, r.whyNot(ctx)
@@ -128,7 +127,7 @@ func (r *Running) Wait() (Finished, error) {
 	done := Finished{Stdout: r.stdout.Bytes(), Stderr: string(r.stderr.Bytes())}
 	done.Duration, done.Frozen = r.clock.times()
 	why := context.Cause(r.ctx)
-	limit := cmp.Or(p.Timeout, spec.DefaultProgramTimeout)
+	limit := p.Timeout
 	switch {
 	case errors.Is(why, errTime):
 		done.Duration = limit

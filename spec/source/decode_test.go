@@ -268,7 +268,7 @@ func TestLengthsOfTextAreCountedInRunes(t *testing.T) {
 
 func TestEnormousMessagesAreCut(t *testing.T) {
 	var printed strings.Builder
-	Faults{{What: "begin" + strings.Repeat("x", 1_000_000) + "end", Hint: strings.Repeat("y", 1_000_000)}}.Print(&printed)
+	Faults{{What: "begin" + strings.Repeat("x", 1_000_000) + "end", Hint: strings.Repeat("y", 1_000_000)}}.Print(&printed, nil)
 	if text := printed.String(); len(text) > 5000 || !strings.HasPrefix(text, "begin") || !strings.Contains(text, "end\n") {
 		t.Errorf("%d bytes: %.100s", len(text), text)
 	}

@@ -30,16 +30,16 @@ type neighbour struct {
 func (n *neighbour) place() Place {
 	return Place{
 		Name: "beside", Flags: func(f *pflag.FlagSet) { f.String("door", "", "where it is") },
-		Open:     func(_ context.Context, s *Submission) (PlacedExecutor, error) { return n.open(s) },
+		Open:     n.open,
 		Commands: func(h *Host) []*cobra.Command { n.host = h; return []*cobra.Command{{Use: "worker"}} },
 	}
 }
 
-func (n *neighbour) open(s *Submission) (PlacedExecutor, error) {
+func (n *neighbour) open(ctx context.Context, s *Submission) (PlacedExecutor, error) {
 	if n.change != nil {
 		n.change(&s.Recipe)
 	}
-	prepared, err := n.host.Prepare(t.Context(), &s.Recipe, Folders{Suite: s.Folder, Workspaces: filepath.Join(s.Dir, "w"), Cache: filepath.Join(s.Dir, "c")})
+	prepared, err := n.host.Prepare(ctx, &s.Recipe, Folders{Suite: s.Folder, Workspaces: filepath.Join(s.Dir, "w"), Cache: filepath.Join(s.Dir, "c")})
 	return &placed{n, s, prepared}, err
 }
 

@@ -214,7 +214,7 @@ func TestF36_AServerOfTenThousandTools(t *testing.T) {
 		t.Errorf("%d tools", len(got))
 	}
 	_, err := New(child("with 9994 more")).Server(ctx)
-	fails(t, err, record.BadResponse, "it has more than 10000 tools")
+	fails(t, err, record.Unstarted, "it has more than 10000 tools")
 }
 
 // Servers that end where they are asked for a version that they do not know are
