@@ -394,9 +394,8 @@ func TestF82_WhatWasPaidIsToldWhereItDiffers(t *testing.T) {
 		spent  record.Usage
 		want   string
 	}{
-		"nothing was called": {record.Effort{}, record.Usage{}, ""},
-		"all as it seems":    {record.Effort{Made: 2}, cents(2), "cache: 0 hits, 2 misses; 2 requests sent"},
-		"from the cache":     {record.Effort{Cached: 2}, record.Usage{}, "cache: 2 hits, 0 misses; 0 requests sent; uncached cost of the runs $0.02"},
+		"all as it seems": {record.Effort{Made: 2}, cents(2), ""},
+		"from the cache":  {record.Effort{Cached: 2}, record.Usage{}, "cache: 2 hits, 0 misses; 0 requests sent; uncached cost of the runs $0.02"},
 		"tried again": {record.Effort{Made: 2, Waited: 1500 * time.Millisecond}, cents(3),
 			"cache: 0 hits, 2 misses; 3 requests sent, 1.50 s waited; uncached cost of the runs $0.02"},
 		"unpriced": {record.Effort{Cached: 1, Made: 1}, unpriced, "cache: 1 hit, 1 miss; 1 request sent; uncached cost of the runs $0.02"},

@@ -339,10 +339,10 @@ type Spent struct {
 }
 
 // EffortOf is the effort of the manifest's runs; nil where no ledger is known, and where
-// simulated models alone were called, in the runs alone and once each.
+// nothing was cached and what was spent is what the runs show.
 func EffortOf(m *record.Manifest) *Effort {
 	asIf, e, seal := m.Totals.Used(), &m.Volatile.Effort, m.Volatile.Ledger
-	if seal == nil || seal.AtWorst == (record.Usage{}) && e.Cached == 0 || len(m.Simulated) > 0 && spentOf(asIf) == spentOf(seal.AtWorst) {
+	if seal == nil || e.Cached == 0 && spentOf(asIf) == spentOf(seal.AtWorst) {
 		return nil
 	}
 	return &Effort{

@@ -11,6 +11,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/model/cache"
+	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/results"
 	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/reports/overview"
@@ -116,7 +117,7 @@ func (p *program) interject(line string) {
 }
 
 // tellEffort says what the cache saved in this session, where models that are paid for were asked, and what was spent.
-func (p *program) tellEffort(j *job, effort *reports.Effort) {
+func (p *program) tellEffort(j *job, m *record.Manifest, effort *reports.Effort) {
 	if s := j.cache.Stats(); s.Hits+s.Misses+s.Stored > 0 {
 		fmt.Fprintf(p.err, "cache: %s, %s, %d stored", page.Plural(int(s.Hits), "hit", "hits"), page.Plural(int(s.Misses), "miss", "misses"), s.Stored)
 		if s.Damaged > 0 {
@@ -124,8 +125,11 @@ func (p *program) tellEffort(j *job, effort *reports.Effort) {
 		}
 		fmt.Fprintln(p.err)
 	}
-	if effort != nil {
+	switch spent := j.ledger.Spent(); {
+	case effort != nil:
 		p.tellSpent(effort, &j.Suite.Budget)
+	case len(m.Simulated) == 0 && spent.Total.Cost > 0:
+		fmt.Fprintln(p.err, overview.Spent(spent, &j.Suite.Budget))
 	}
 }
 

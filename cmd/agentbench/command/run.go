@@ -566,7 +566,7 @@ func (p *program) conclude(ctx context.Context, j *job, m *record.Manifest, end 
 	}
 	p.tellOvershoot(j.budget)
 	if !j.flags.quiet && !unreachable {
-		p.tellEffort(j, report.Volatile)
+		p.tellEffort(j, m, report.Volatile)
 		fmt.Fprintf(p.err, "results: %s\n", j.dir)
 	}
 	return p.verdict(report, unanswered, &j.flags.reportFlags, j.flags.quiet, j.flags.events != "-" && !unreachable)
