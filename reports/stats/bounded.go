@@ -27,7 +27,24 @@ import (
 type Bounded struct {
 	units     []Units
 	size      float64 // of the added unit
+	worst     float64 // what the values of the added unit are
 	low, high float64
+}
+
+// Losing is the sample where no unit can lose more than its own score, of which the scores
+// are given: the added unit loses that of a point of score taken at random, the mean of the
+// squared scores divided by the mean score. Its upper bound is no less than that of a sample
+// that loses nothing where all scores are at the end of the range.
+func (b *Bounded) Losing(scores []Units) *Bounded {
+	var sum, squares float64
+	for _, u := range scores {
+		sum, squares = sum+u.Count*u.Sum, squares+u.Count*u.Sum*u.Sum/u.Size
+	}
+	losing := *b
+	if sum > 0 {
+		losing.worst = min(b.high, squares/sum)
+	}
+	return &losing
 }
 
 // Units are so many units with the same sum of values and the same number of them.
@@ -55,7 +72,7 @@ func NewBounded(units []Units, low, high float64) (b *Bounded, ok bool) {
 			b.units = append(b.units, u)
 		}
 	}
-	b.size = squares / total
+	b.size, b.worst = squares/total, high
 	return b, low < high && total > 0 && isFinite(b.size, low, high)
 }
 
@@ -84,7 +101,7 @@ func (b *Bounded) AtMost(level float64) float64 {
 
 // atLeast is the one-sided lower bound of the mean.
 func (b *Bounded) atLeast(level float64) float64 {
-	mirrored := Bounded{slices.Clone(b.units), b.size, -b.high, -b.low}
+	mirrored := Bounded{slices.Clone(b.units), b.size, -b.low, -b.high, -b.low}
 	for i := range mirrored.units {
 		mirrored.units[i].Sum *= -1
 	}
@@ -119,7 +136,14 @@ func (b *Bounded) Chance(number float64) float64 {
 	for _, u := range b.units {
 		terms = append(terms, exponential{u.Sum - number*u.Size, u.Count})
 	}
-	return chanceAbove0(append(terms, exponential{(b.high - number) * b.size, 1}))
+	chance := chanceAbove0(append(terms, exponential{(b.worst - number) * b.size, 1}))
+	if b.worst == b.high {
+		return chance
+	}
+	for i, u := range b.units {
+		terms[i] = exponential{-number * u.Size, u.Count}
+	}
+	return max(chance, chanceAbove0(append(terms, exponential{(b.high - number) * b.size, 1})))
 }
 
 // Needed is how many units like these show that the mean is at most a number, at least as
@@ -130,7 +154,8 @@ func (b *Bounded) Needed(number, level float64) (units float64, ok bool) {
 		n += u.Count
 	}
 	shown := func(units float64) bool {
-		more := Bounded{slices.Clone(b.units), b.size, b.low, b.high}
+		more := *b
+		more.units = slices.Clone(b.units)
 		for i := range more.units {
 			more.units[i].Count *= units / n
 		}

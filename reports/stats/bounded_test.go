@@ -110,14 +110,14 @@ func TestBoundsTendToStudents(t *testing.T) {
 // lost, bounds of the fall are exceeded in no more than they say.
 func TestBoundsHold(t *testing.T) {
 	const alpha = 0.05
-	type unit struct{ sum, size float64 }
+	type unit struct{ sum, size, score float64 }
 	judged := func(w world) float64 { return min(1, max(0, 0.76+0.1*w.NormFloat64())) }
 	fails := func(share float64, before, after func(w world) float64) func(w world) unit {
 		return func(w world) unit {
 			if score := before(w); w.Float64() >= share {
-				return unit{score - after(w), 1}
+				return unit{score - after(w), 1, score}
 			} else {
-				return unit{score, 1}
+				return unit{score, 1, score}
 			}
 		}
 	}
@@ -130,9 +130,9 @@ func TestBoundsHold(t *testing.T) {
 				share = 0.12 / size // small clusters are lost
 			}
 			if w.Float64() < share {
-				return unit{size, size}
+				return unit{size, size, size}
 			}
-			return unit{0, size}
+			return unit{0, size, size}
 		}
 	}
 	for _, c := range []struct {
@@ -144,6 +144,14 @@ func TestBoundsHold(t *testing.T) {
 		{"a judge, 7.5 % fail", fails(0.075, judged, judged)},
 		{"a judge, 2.5 % fail", fails(0.025, judged, judged)},
 		{"a judge that likes the new side, 3 % fail", fails(0.03, judged, func(w world) float64 { return min(1, judged(w)+0.03) })},
+		{"high scores fail", func(w world) unit {
+			switch score := 0.2 + 0.8*w.coin(0.5); {
+			case score == 1 && w.Float64() < 0.06:
+				return unit{score, 1, score}
+			default:
+				return unit{0, 1, score}
+			}
+		}},
 		{"half of the tasks fail", fails(0.5, quarters, exactly)},
 		{"clusters, 5 % are lost", cluster(0.05, 0.5, false)},
 		{"clusters that differ much, 6 % are lost", cluster(0.06, 1, false)},
@@ -160,10 +168,11 @@ func TestBoundsHold(t *testing.T) {
 		for _, n := range []int{12, 20, 30, 60, 120} {
 			both := 0
 			exceeded := share(t, func(w world) bool {
-				units, mirrored := make([]stats.Units, n), make([]stats.Units, n)
+				units, mirrored, scores := make([]stats.Units, n), make([]stats.Units, n), make([]stats.Units, n)
 				for i := range units {
 					u := c.draw(w)
 					units[i], mirrored[i] = stats.Units{Sum: u.sum, Size: u.size, Count: 1}, stats.Units{Sum: -u.sum, Size: u.size, Count: 1}
+					scores[i] = stats.Units{Sum: u.score, Size: u.size, Count: 1}
 				}
 				up, upOK := stats.NewBounded(units, -1, 1)
 				down, downOK := stats.NewBounded(mirrored, -1, 1)
@@ -173,7 +182,7 @@ func TestBoundsHold(t *testing.T) {
 				if up.Chance(truth) > alpha/2 && down.Chance(-truth) > alpha/2 {
 					both++
 				}
-				return up.Chance(truth) <= alpha
+				return up.Losing(scores).Chance(truth) <= alpha
 			})
 			covered := float64(both) / float64(suites(t))
 			t.Logf("%-50s %4d units: exceeded %.1f %%, covered %.1f %%", c.name, n, 100*exceeded, 100*covered)

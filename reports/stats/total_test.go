@@ -148,12 +148,15 @@ var procedures = map[string]func(a arguments) answer{
 		c, ok := stats.VarianceComponents(a.groups)
 		return all([]float64{c.Between, c.Within}, ok)
 	},
-	"Components.ICC":         func(a arguments) answer { return number(stats.Components{Between: a.p, Within: a.q}.ICC()) },
-	"Components.MeanSE":      func(a arguments) answer { return number(stats.Components{Between: a.p, Within: a.q}.MeanSE(a.a, a.b)) },
-	"Wilson":                 func(a arguments) answer { return interval(stats.Wilson(a.p, a.q, a.r)) },
-	"NewBounded":             func(a arguments) answer { _, ok := a.bounded(); return answer{ok: ok} },
-	"Bounded.AtMost":         bounds(func(b *stats.Bounded, a arguments) answer { return number(b.AtMost(0.95), true) }),
-	"Bounded.Interval":       bounds(func(b *stats.Bounded, a arguments) answer { return interval(b.Interval(0.95), true) }),
+	"Components.ICC":    func(a arguments) answer { return number(stats.Components{Between: a.p, Within: a.q}.ICC()) },
+	"Components.MeanSE": func(a arguments) answer { return number(stats.Components{Between: a.p, Within: a.q}.MeanSE(a.a, a.b)) },
+	"Wilson":            func(a arguments) answer { return interval(stats.Wilson(a.p, a.q, a.r)) },
+	"NewBounded":        func(a arguments) answer { _, ok := a.bounded(); return answer{ok: ok} },
+	"Bounded.AtMost":    bounds(func(b *stats.Bounded, a arguments) answer { return number(b.AtMost(0.95), true) }),
+	"Bounded.Interval":  bounds(func(b *stats.Bounded, a arguments) answer { return interval(b.Interval(0.95), true) }),
+	"Bounded.Losing": bounds(func(b *stats.Bounded, a arguments) answer {
+		return number(b.Losing([]stats.Units{{Sum: 0.5, Size: 1, Count: 1}}).AtMost(0.95), true)
+	}),
 	"Bounded.Minus":          bounds(func(b *stats.Bounded, a arguments) answer { return interval(b.Minus(b, 0.95), true) }),
 	"Bounded.Chance":         bounds(func(b *stats.Bounded, a arguments) answer { return chance(b.Chance(a.p), a.p == a.p) }),
 	"Bounded.Needed":         bounds(func(b *stats.Bounded, a arguments) answer { return number(b.Needed(a.p, 0.95)) }),

@@ -129,27 +129,29 @@ func (t *chooser) clusteredLoss(ctx context.Context, candidate, subset int, leve
 	if err != nil {
 		return l, err
 	}
-	shares, falls := make([]stats.Units, t.units), make([]stats.Units, t.units)
+	shares, falls, scores := make([]stats.Units, t.units), make([]stats.Units, t.units), make([]stats.Units, t.units)
 	for c := range cells {
 		if s := &cells[c]; t.in(c, subset) {
 			l.lost, l.gained, l.runs = l.lost+int(s.lost), l.gained+int(s.gained), l.runs+int(s.known)
 			u := &shares[t.cellUnit[c]]
 			*u = stats.Units{Sum: u.Sum + float64(s.lost), Size: u.Size + float64(s.known), Count: 1}
 			if u = &falls[t.cellUnit[c]]; s.tasks > 0 {
-				*u = stats.Units{Sum: u.Sum + before[c].sum/before[c].tasks*s.tasks - s.sum, Size: u.Size + s.tasks, Count: 1}
+				score := before[c].sum / before[c].tasks * s.tasks
+				*u = stats.Units{Sum: u.Sum + score - s.sum, Size: u.Size + s.tasks, Count: 1}
+				scores[t.cellUnit[c]] = stats.Units{Sum: scores[t.cellUnit[c]].Sum + score, Size: u.Size, Count: 1}
 			}
 		}
 	}
-	units := shares
-	if l.net = t.graded || l.gained > 0; l.net {
-		units = falls
-	}
-	units = slices.DeleteFunc(units, func(u stats.Units) bool { return u.Size == 0 })
-	switch l.most = math.Inf(1); {
+	l.net, l.most = t.graded || l.gained > 0, math.Inf(1)
+	switch {
 	case t.wide:
 		l.most = t.meanLoss(before, cells, subset, level)
+	case !l.net:
+		l.sample, _ = stats.NewBounded(filled(shares), -1, 1)
 	default:
-		l.sample, _ = stats.NewBounded(units, -1, 1)
+		if sample, ok := stats.NewBounded(filled(falls), -1, 1); ok {
+			l.sample = sample.Losing(filled(scores))
+		}
 	}
 	return l, nil
 }
@@ -177,6 +179,10 @@ func (t *chooser) means(cells []lossCell, subset int) []float64 {
 	return pseudo(values, all.sum/all.tasks, mean/float64(len(values)))
 }
 
+func filled(units []stats.Units) []stats.Units {
+	return slices.DeleteFunc(units, func(u stats.Units) bool { return u.Size == 0 })
+}
+
 // noLoss is a sample like the recording that loses nothing.
 func (t *chooser) noLoss(subset int) *stats.Bounded {
 	units := make([]stats.Units, t.units)
@@ -194,7 +200,7 @@ func (t *chooser) noLoss(subset int) *stats.Bounded {
 		n, _ := t.lossUnits(subset)
 		units = []stats.Units{{Size: 1, Count: float64(n)}}
 	}
-	sample, _ := stats.NewBounded(slices.DeleteFunc(units, func(u stats.Units) bool { return u.Size == 0 }), -1, 1)
+	sample, _ := stats.NewBounded(filled(units), -1, 1)
 	return sample
 }
 
