@@ -34,6 +34,9 @@ const (
 	longestLine = 256 << 20
 )
 
+// ErrTooLong means that what was to be written takes more than a line holds.
+var ErrTooLong = fmt.Errorf("a line holds %d MiB", longestLine>>20)
+
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // seal turns lineHead and the object behind it, which start at that offset of
@@ -41,7 +44,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 func seal(buffer []byte, start int) ([]byte, error) {
 	line := buffer[start:]
 	if len(line) >= longestLine {
-		return nil, fmt.Errorf("it takes %d MiB, and a line holds %d", len(line)>>20, longestLine>>20)
+		return nil, fmt.Errorf("it takes %d MiB, and %w", len(line)>>20, ErrTooLong)
 	}
 	line[len(lineHead)] = ','
 	putHex(line[crcAt:len(lineHead)-1], crc32.Checksum(line[len(lineHead):], castagnoli))

@@ -143,7 +143,7 @@ func (im *Import) readFile(ctx context.Context, path string) error {
 		case err != nil:
 			return err
 		}
-		if err := im.add(imported); err != nil {
+		if err := im.add(path, imported); err != nil {
 			return err
 		}
 		if ctx.Err() != nil {
@@ -183,14 +183,19 @@ func (im *Import) begin() (err error) {
 	return nil
 }
 
-// add writes a run, into a folder that is made for the first one.
-func (im *Import) add(i *imports.Imported) error {
+// add writes a run of a file, into a folder that is made for the first one. One that is too long is left out.
+func (im *Import) add(path string, i *imports.Imported) error {
 	if !im.Made {
 		if err := im.begin(); err != nil {
 			return err
 		}
 	}
-	if err := im.journal.Append(i.Run, i.Scores, nil); err != nil {
+	err := im.journal.Append(i.Run, i.Scores, nil)
+	if errors.Is(err, record.ErrTooLong) {
+		im.Problem(&imports.Problem{File: path, What: fmt.Sprintf("run %s is left out: %v", i.Run.ID, err)})
+		return im.addTask(i)
+	}
+	if err != nil {
 		return err
 	}
 	m := &im.Manifest
@@ -203,10 +208,15 @@ func (im *Import) add(i *imports.Imported) error {
 			m.Scorers = append(m.Scorers, name)
 		}
 	}
+	return im.addTask(i)
+}
+
+// addTask writes the task of a run, if it is the first one of it.
+func (im *Import) addTask(i *imports.Imported) error {
 	if !i.NewTask {
 		return nil
 	}
-	m.Tasks++
+	im.Manifest.Tasks++
 	t, line := i.Task, expr.NewObject(5)
 	line.Set("id", t.ID)
 	line.Set("input", t.Input)

@@ -471,18 +471,18 @@ func (s *scoring) outside(scorer *spec.Scorer) (all []string) {
 				keys = append(keys, header.Value.Env)
 			}
 		}
-		all = append(all, contact(scorer.URL, keys...))
+		all = append(all, callOf(scorer.URL, keys...))
 	}
 	for _, model := range s.suite.Suite.Models {
 		if server, is := model.Value.Server(); is && (model.Key == scorer.Model || slices.Contains(scorer.Models, model.Key)) {
-			all = append(all, contact(cmp.Or(server.BaseURL, server.Provider), server.KeyEnv))
+			all = append(all, callOf(cmp.Or(server.BaseURL, server.Provider), server.KeyEnv))
 		}
 	}
 	return all
 }
 
-// contact names a host, and the environment variables that it is sent.
-func contact(address string, keys ...string) string {
+// callOf names a host, and the environment variables that it is sent.
+func callOf(address string, keys ...string) string {
 	if u, err := url.Parse(address); err == nil && u.Host != "" {
 		address = u.Host
 	}
