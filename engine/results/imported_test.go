@@ -1,6 +1,7 @@
 package results
 
 import (
+	"encoding/json"
 	"errors"
 	"path/filepath"
 	"strings"
@@ -21,7 +22,7 @@ func TestAnImportedRunThatIsTooLongIsLeftOut(t *testing.T) {
 		Problem: func(p *imports.Problem) { problems = append(problems, p.Error()) },
 	}
 	for id, output := range map[string]string{"c/long/1": strings.Repeat("x", 257<<20), "c/short/1": "x"} {
-		run := &record.Run{ID: id, Configuration: "c", Iterations: []record.Iteration{{N: 1, Output: output}}}
+		run := &record.Run{ID: id, Configuration: "c", Iterations: []record.Iteration{{N: 1, Output: json.RawMessage(`"` + output + `"`)}}}
 		if err := im.add("log.jsonl", &imports.Imported{Run: run, Task: &spec.Task{ID: id}, NewTask: true}); err != nil {
 			t.Fatal(err)
 		}
