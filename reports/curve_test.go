@@ -54,6 +54,24 @@ func TestCurveLeavesOutRunsWithUnscoredIterations(t *testing.T) {
 	}
 }
 
+// Of fewer runs than half there is no curve of the score: they are mostly those that ended early.
+func TestCurveOfFewerThanHalfOfTheRuns(t *testing.T) {
+	f := one(3)
+	for _, task := range []string{"a", "b"} {
+		f.scored(f.run(task, 1, 0.4, 0.9), 0, 1) // the first iteration has no score
+	}
+	f.scored(f.run("c", 1, 0.9), 0, 1)
+	c := f.collect().Configurations[0]
+	for _, p := range c.Curve {
+		if p.Score.Known() || p.Gain.Known() || p.GainInterval.Known() || !p.Cost.Known() {
+			t.Errorf("point %+v; want no score, and a cost", p)
+		}
+	}
+	if at := slices.IndexFunc(c.Warnings, func(w reports.Warning) bool { return w.Kind == reports.CurveCut }); at < 0 || c.Warnings[at].Count != 2 || c.Warnings[at].Of != 3 {
+		t.Errorf("warnings %v", c.Warnings)
+	}
+}
+
 func TestCurveOfRunsWithoutAnOutput(t *testing.T) {
 	f := one(1)
 	s := f.run("a", 1, -1, 0.5)
