@@ -441,6 +441,9 @@ func (t *Tracer) Trace(p *Path) Trace {
 	defer t.states.Put(state)
 	for i, it := range p.Made {
 		d := state.Fold(it)
+		if p.brokenAt(i, &d) {
+			break
+		}
 		t.leavesAt(&run, i, state)
 		run.returned, run.believed = append(run.returned, state.Returned()), append(run.believed, state.Believed())
 		run.length++
@@ -462,6 +465,12 @@ func (t *Tracer) Trace(p *Path) Trace {
 func (t *Trace) After(n int) (returned int, believed float64) {
 	return t.returned[n-1], t.believed[n-1]
 }
+
+// Disbelieve makes the loop believe in nothing after so many iterations: what they returned is unknown.
+func (t *Trace) Disbelieve(n int) { t.believed[n-1] = math.NaN() }
+
+// Fails reports whether an expression of a condition may fail on the run.
+func (t *Trace) Fails() bool { return t.failed != nil || t.until }
 
 // Iterations are how many a run may stop after.
 func (t *Trace) Iterations() int { return t.length }

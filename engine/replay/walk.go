@@ -229,6 +229,11 @@ func brokenBy(last *record.Iteration, o *record.Outcome) bool {
 	return o.Status == record.Faulted && last.Error != nil && last.Error.Class.Infrastructure()
 }
 
+// brokenAt reports whether the fault that ended the recording ends the path at an iteration.
+func (p *Path) brokenAt(i int, d *stop.Decision) bool {
+	return d.Stop && i+1 == len(p.Made) && p.End.Verdict == Censored && p.End.Excluded() && brokenBy(p.Made[i], &d.Outcome)
+}
+
 // HadFault is why a recorded run that ended in a fault answers for no configuration that comes so far.
 func HadFault(run *record.Run) string {
 	return "the recorded run had a fault: " + run.Outcome.Fired
@@ -348,10 +353,9 @@ func (s *Stops) Along(p *Path) Result {
 	state := start(&s.states, s.rules, p.Task, s.loop)
 	defer s.states.Put(state)
 	for i, it := range p.Made {
-		switch d := state.Fold(it); {
-		case d.Stop && i+1 == len(p.Made) && p.End.Verdict == Censored && p.End.Excluded() && brokenBy(it, &d.Outcome):
+		if d := state.Fold(it); p.brokenAt(i, &d) {
 			return p.End
-		case d.Stop:
+		} else if d.Stop {
 			return p.upTo(i+1, d.Outcome)
 		}
 	}

@@ -109,7 +109,7 @@ func (s *Sweep) ScoreSums(ctx context.Context, candidate, score int, p *Parts) (
 		return nil, err
 	}
 	all, f := make([]ScoreTotals, p.cells.parts), s.of[candidate]
-	if ends == nil || len(f.ledger.empty) > 0 || slices.Contains(ends, 0) {
+	if ends == nil || len(f.ledger.empty) > 0 || f.ledger.inexact(ends) {
 		totals, err := s.Sums(ctx, candidate, p)
 		for part := range totals {
 			if score < len(totals[part].Scores) {
@@ -213,6 +213,7 @@ func (s *Sweep) countable(ctx context.Context, f *family) (bool, error) {
 		if trace.Iterations() == 0 {
 			o := &Outcome{Result: stops.Along(path)}
 			o.Scores, _ = r.value(ctx, make([]Range, len(r.Scores)), run, &o.Result, nil)
+			r.leaveOut(run, o)
 			l.leave(run, o)
 		}
 	})

@@ -96,6 +96,9 @@ func newLedger(r *Recording) *ledger {
 // columns they need. Nor does a sum tell of a run that is judged again.
 func (l *ledger) look(run int, p *replay.Path, trace *replay.Trace) {
 	whole := !p.Lumped() && (l.recording.Judge == nil || p.End.Changed == 0)
+	if l.recording.Runs[run].Run.Outcome.Status == record.Faulted {
+		whole = whole && l.recording.Judge == nil && !trace.Fails()
+	}
 	var spent [len(fields)]float64
 	var took float64
 	add := func(usage record.Usage) {
@@ -230,7 +233,11 @@ func (l *ledger) eachRow(run int, p *replay.Path, trace *replay.Trace, visit fun
 		if n <= trace.Iterations() {
 			returned, _ := trace.After(n)
 			row[ofStops], row[ofFaults] = 1, int64(count(n == len(p.Made) && p.Faults()))
-			l.worth(run, p, n, returned, row)
+			if l.worth(run, p, n, returned, row); l.leavesOut(run, p, n, row) {
+				row[ofStops] = 0
+				clear(row[ofFaults:])
+				trace.Disbelieve(n)
+			}
 			visit(n, row)
 		}
 	}
@@ -255,6 +262,30 @@ func (l *ledger) worth(run int, p *replay.Path, made, returned int, row []int64)
 		row[ofKnown], row[ofValue] = 1, inSteps(v)
 		row[ofHits], row[ofLost], row[ofGained] = int64(count(hit)), int64(count(recorded && !hit)), int64(count(!recorded && hit))
 	}
+}
+
+// leavesOut reports whether a run that had a fault later is left out where it stops: see [Recording.leaveOut].
+func (l *ledger) leavesOut(run int, p *replay.Path, made int, row []int64) bool {
+	if l.recording.Runs[run].Run.Outcome.Status != record.Faulted || made == len(p.Made) && p.Faults() {
+		return false
+	}
+	for s := range l.recording.Scores {
+		if row[ofScores+s*ofScore+ofKnown] == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// inexact reports whether the end of any run is unknown, or left out.
+func (l *ledger) inexact(ends []replay.End) bool {
+	stops := slices.Index(l.columns, ofStops)
+	for run, end := range ends {
+		if end == 0 || stops < 0 || l.row(run, end)[stops] == 0 {
+			return true
+		}
+	}
+	return false
 }
 
 func count(is bool) int {

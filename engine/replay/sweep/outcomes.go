@@ -572,14 +572,15 @@ func (r *Recording) value(ctx context.Context, scores []Range, run int, result *
 	return scores, whys
 }
 
-// leaveOut leaves a run out that had a fault later than it would stop, if it is not known what it would be worth.
+// leaveOut leaves a run out that had a fault later than it would stop, if it is unknown what it would be worth.
 func (r *Recording) leaveOut(run int, o *Outcome) {
 	recorded := r.Runs[run].Run
 	known := !slices.ContainsFunc(o.Scores, func(score Range) bool { return !score.Known() })
 	if recorded.Outcome.Status != record.Faulted || o.Verdict != replay.Exact || o.Excluded() || known {
 		return
 	}
-	o.Verdict, o.At, o.Outcome = replay.Censored, o.Iterations, recorded.Outcome
+	o.Verdict, o.At, o.Outcome, o.Unscored = replay.Censored, o.Iterations, recorded.Outcome, nil
+	copy(o.Scores, r.Bounds)
 	o.Why = replay.HadFault(recorded) + ", and what the iteration returned before it is worth is unknown"
 }
 
