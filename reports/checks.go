@@ -368,12 +368,17 @@ func (r *Report) Facts(group string) []page.Fact {
 	return facts
 }
 
-// sentence quotes a message word by word: quote bears a name, of which it leaves out the
-// middle where it is long, and there a message has its cause.
+// sentence quotes a message in parts of bearable length: quote leaves out the middle of a
+// longer text, and there a message has its cause.
 func sentence(quote func(string) string, text string) string {
-	words := strings.Fields(text)
-	for i := range words {
-		words[i] = quote(words[i])
+	const most = 100
+	var parts []string
+	part := ""
+	for _, word := range strings.Fields(text) {
+		if part != "" && len(part)+len(word) >= most {
+			parts, part = append(parts, quote(part)), ""
+		}
+		part = strings.TrimSpace(part + " " + word)
 	}
-	return strings.Join(words, " ")
+	return strings.Join(append(parts, quote(part)), " ")
 }

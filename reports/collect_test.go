@@ -519,7 +519,7 @@ func TestTheAnswerHasTheWholeCause(t *testing.T) {
 	r := f.collect()
 	r.Unanswered = cause
 	text := pagetest.Written(t, r, page.Options{Format: "markdown"})
-	if !strings.Contains(strings.ReplaceAll(text, "\\", ""), cause) {
+	if !strings.Contains(strings.ReplaceAll(text, "`", ""), cause) {
 		t.Errorf("the page says\n%s", text)
 	}
 }

@@ -417,4 +417,9 @@ func knownNames(known []string) string {
 
 const longName = 60 // runes of a name that a message repeats
 
-func shorten(name string) string { return source.Shorten(name, longName) }
+func shorten(name string) string {
+	if runes := []rune(name); len(runes) > longName {
+		return string(runes[:longName]) + "..."
+	}
+	return name
+}

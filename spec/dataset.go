@@ -394,7 +394,7 @@ func (r roots) resolve(from folder, reference string) (place, error) {
 	}
 	root, ok := r.declared.Get(m[1])
 	if !ok && address.MatchString(reference) {
-		return place{}, &fileError{shorten(reference) + " is an address, want a file", "download it, and write the path of the file"}
+		return place{}, &fileError{source.Shorten(reference, longName) + " is an address, want a file", "download it, and write the path of the file"}
 	}
 	if !ok {
 		declare := fmt.Sprintf("declare it: roots: {%s: {default: ../%s}}", m[1], m[1])

@@ -478,7 +478,7 @@ func TestReplayKeepsTrialsTogether(t *testing.T) {
 // swept is the sweep that replay makes.
 func swept(t *testing.T, dir, flag string) *sweep.Sweep {
 	t.Helper()
-	p := &program{env: func(string) string { return "" }, out: io.Discard, err: io.Discard}
+	p := newProgram(func(string) string { return "" }, nil, io.Discard, io.Discard, nil)
 	axis, faults := sweep.AxisFrom("--sweep", flag)
 	if err := faults.Err(); err != nil {
 		t.Fatal(err)
