@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -78,6 +79,10 @@ func (l *planned) draw(r *rapid.T) {
 	number := func(name string, least, most int) string {
 		return fmt.Sprint(rapid.IntRange(least, most).Draw(r, name))
 	}
+	kinds := []string{"steps", "max_steps", "both", "tokens", "cost", "repeated", "repeated"}
+	if !slices.ContainsFunc(words, func(word string) bool { return word == "s" || word == "t" }) {
+		kinds = append(kinds, "main_steps") // sub-agents without a name cannot be told from the main conversation
+	}
 	for range 6 {
 		hard := rapid.SampledFrom([]string{", guards.budget.hard: true", ""}).Draw(r, "hard")
 		l.limits = append(l.limits, map[string]string{
@@ -88,7 +93,7 @@ func (l *planned) draw(r *rapid.T) {
 			"tokens":     "guards.budget.tokens: " + number("tokens", 50, 2500) + hard,
 			"cost":       "guards.budget.cost_usd: 0.00" + number("cost", 1000, 9999) + hard,
 			"repeated":   "guards.repeated: {of: step.text, scope: step, times: 2, window: " + number("window", 2, 5) + "}",
-		}[rapid.SampledFrom([]string{"steps", "max_steps", "main_steps", "both", "tokens", "cost", "repeated", "repeated"}).Draw(r, "kind")])
+		}[rapid.SampledFrom(kinds).Draw(r, "kind")])
 	}
 	configurations := ""
 	for i, limit := range l.limits {
