@@ -478,7 +478,7 @@ func (t *chooser) shown(candidate int) string {
 func percent(share float64) string { return fmt.Sprintf("%.3g%%", 100*share) }
 
 // whyNone says why the rule finds nothing on a subset.
-func (t *chooser) whyNone(subset int, c *chosen) string {
+func (t *chooser) whyNone(ctx context.Context, subset int, c *chosen) string {
 	if c.best < 0 {
 		return t.whyNothingLeft(subset)
 	}
@@ -500,7 +500,7 @@ func (t *chooser) whyNone(subset int, c *chosen) string {
 		least := percent(t.noLoss(subset).AtMost(1 - alpha))
 		text = fmt.Sprintf("%s: %s at best, it takes at least %.0f", text, page.Plural(units, strings.TrimSuffix(what, "s")+" proves "+least, what+" prove "+least), needed)
 	}
-	if least, ok := t.leastShown(subset); ok {
+	if least, ok := t.leastShown(ctx, subset); ok {
 		text = fmt.Sprintf("%s; the smallest bound that they prove is --choose max_loss:%v", text, roundedUp(least))
 	}
 	return text
@@ -522,11 +522,11 @@ const mostLeast = 2_000
 
 // leastShown is the smallest max_loss at which something is recommended: the least
 // bound on the front, where looser ones have passed.
-func (t *chooser) leastShown(subset int) (least float64, ok bool) {
+func (t *chooser) leastShown(ctx context.Context, subset int) (least float64, ok bool) {
 	if subset > 0 || len(t.steps.rungs) > mostLeast {
 		return 0, false
 	}
-	ctx, known := context.Background(), map[int]float64{}
+	known := map[int]float64{}
 	var opens func(r int) float64
 	bound := func(r int) float64 {
 		l, err := t.lossOf(ctx, t.steps.rungs[r].candidates[0], subset, 1-t.steps.rungs[r].alpha, true)

@@ -201,7 +201,7 @@ func heldOutOf(ctx context.Context, runs []sweep.Run, share float64, by *Term, s
 // validateHoldOut holds what is recommended against the tasks that it was not
 // chosen on.
 func (t *chooser) validateHoldOut(ctx context.Context, choice *chosen) (*Validation, *Luck, error) {
-	v := &Validation{Folds: []Fold{t.foldOf(0, choice)}, HeldOut: noCount(), InSample: noCount()}
+	v := &Validation{Folds: []Fold{t.foldOf(ctx, 0, choice)}, HeldOut: noCount(), InSample: noCount()}
 	heldOut := func(fold int) bool { return fold == 0 }
 	over, name, err := t.measures(ctx, v, heldOut)
 	if err != nil || choice.candidate < 0 {
@@ -267,7 +267,7 @@ func (t *chooser) validate(ctx context.Context, choice *chosen) (*Validation, *L
 		if all[f], err = t.choose(ctx, f+1); err != nil {
 			return nil, nil, fmt.Errorf("choosing without fold %d: %w", f, err)
 		}
-		v.Folds = append(v.Folds, t.foldOf(f, &all[f]))
+		v.Folds = append(v.Folds, t.foldOf(ctx, f, &all[f]))
 		v.Agree += count(choice.candidate >= 0 && all[f].candidate >= 0 && t.steps.rung[all[f].candidate] == t.steps.rung[choice.candidate])
 	}
 	luck, err := t.sumUp(ctx, v, all, choice.candidate)
@@ -275,7 +275,7 @@ func (t *chooser) validate(ctx context.Context, choice *chosen) (*Validation, *L
 }
 
 // foldOf reports what a fold chose, on both sides.
-func (t *chooser) foldOf(f int, c *chosen) Fold {
+func (t *chooser) foldOf(ctx context.Context, f int, c *chosen) Fold {
 	fold := Fold{Fold: f, Chosen: c.candidate, Train: noCount(), HeldOut: noCount()}
 	out := &sums{}
 	for i := range t.recordedCells.cells {
@@ -285,7 +285,7 @@ func (t *chooser) foldOf(f int, c *chosen) Fold {
 	}
 	fold.Tasks = int(math.Round(out.tasks))
 	if c.candidate < 0 {
-		fold.Why = t.whyNone(f+1, c)
+		fold.Why = t.whyNone(ctx, f+1, c)
 		return fold
 	}
 	candidate := &t.candidates[c.candidate]

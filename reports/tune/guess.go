@@ -212,7 +212,7 @@ func (t *chooser) notExact(ctx context.Context, candidate int) (NotExact, error)
 	n := NotExact{Candidate: candidate, Name: t.candidates[candidate].Name, Label: t.labels[candidate].String(), Score: page.NoRange(page.Nothing)}
 	outcomes, err := t.Outcomes(ctx, candidate)
 	if err != nil {
-		return n, nil
+		return n, err
 	}
 	whole := wholeOf(sweep.Sum(outcomes, t.held.Runs, t.fold, max(1, t.folds)))
 	n.Exact, n.Censored, n.Branches = whole.Exact, whole.Censored, whole.Branches

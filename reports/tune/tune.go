@@ -140,7 +140,7 @@ func Choose(ctx context.Context, of Candidates, o ChoiceOptions) (*Tuning, error
 	if choice.candidate >= 0 {
 		r.Why = t.whyChosen(&choice, r.Tried.Within) + t.where()
 	} else {
-		r.WhyNone = t.whyNone(t.chosenOn, &choice) + t.where()
+		r.WhyNone = t.whyNone(ctx, t.chosenOn, &choice) + t.where()
 	}
 	return r, t.report(ctx, r, &choice)
 }
