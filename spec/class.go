@@ -61,9 +61,7 @@ func Differences[T any](a, b *T) (differ []Difference) {
 
 func valuesOf[T any](part *T) []Value {
 	w := leafWalker{}
-	if loop, ok := any(part).(*Loop); ok {
-		w.leaves = loop.Values()
-	} else if part != nil {
+	if part != nil {
 		w.value(reflect.ValueOf(part).Elem(), "")
 	}
 	return slices.DeleteFunc(w.leaves, func(v Value) bool { return v.Value == nil })

@@ -28,8 +28,6 @@ type Options struct {
 	// Recorded says that the suite is that of recorded runs: which values its parameters of tune take is told when they
 	// are tried.
 	Recorded bool
-	// Programs are those of recorded loops, by their files, as [Loop.Programs] gave them.
-	Programs map[string]string
 	// Stdin is read for the path "-"; what it names is relative to the working directory.
 	Stdin io.Reader
 }
@@ -284,8 +282,6 @@ type loopFile struct {
 	tree   *source.Node // as written; nil if it is no YAML
 	made   bool         // plain was made
 	plain  *Loop        // without parameters, for delegates
-	// programs are those of a recorded loop: its files may have changed since.
-	programs string
 }
 
 // loopFile reads the loop that n names, once.
@@ -306,7 +302,7 @@ func (l *loader) loopFile(n *source.Node, from folder) *loopFile {
 		l.fault(tree, "start the file with loop: NAME", "this file is not a loop")
 		tree = nil
 	}
-	file := &loopFile{name: name, folder: at.folder.sub(at.path), tree: tree, programs: l.opt.Programs[name]}
+	file := &loopFile{name: name, folder: at.folder.sub(at.path), tree: tree}
 	l.loops[name] = file
 	return file
 }
@@ -605,7 +601,6 @@ func (l *loader) instance(file *loopFile, settings []Assignment) *Loop {
 	loop.Tree = tree
 	loop.applyPresets()
 	l.delegates(loop, file)
-	loop.programs = cmp.Or(file.programs, l.programs(loop, file))
 	leaves := loop.Values()
 	if understood {
 		loop.Param = l.paramOf(leaves)
@@ -616,7 +611,7 @@ func (l *loader) instance(file *loopFile, settings []Assignment) *Loop {
 	if l.errors > before || !understood {
 		return nil
 	}
-	loop.hash = loop.hashOf(leaves)
+	loop.hash = l.hash(loop, file, leaves)
 	return loop
 }
 

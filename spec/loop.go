@@ -42,9 +42,8 @@ type Loop struct {
 	// of it, and nested. What is off is null.
 	Param *expr.Object `yaml:"-"`
 
-	hash     string
-	programs string // identifies the contents of the files that its programs are given
-	origin   *origin
+	hash   string
+	origin *origin
 }
 
 // Pattern names a set of presets; none is the zero value.
@@ -110,14 +109,8 @@ type Value struct {
 func (l *Loop) Values() []Value {
 	w := leafWalker{leaves: make([]Value, 0, 64)}
 	w.fields(reflect.ValueOf(l).Elem(), "")
-	if w.class = ChangesPath; l.programs != "" {
-		w.add("content of programs", l.programs, false)
-	}
 	return w.leaves
 }
-
-// Programs identifies the contents of the files that the loop's programs are given; "" without one.
-func (l *Loop) Programs() string { return l.programs }
 
 type leafWalker struct {
 	leaves []Value

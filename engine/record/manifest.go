@@ -95,13 +95,11 @@ type DataFile struct {
 
 // ConfigurationHead is what reports need to know of a configuration.
 type ConfigurationHead struct {
-	Name    string   `json:"name"`
-	Aliases []string `json:"aliases,omitempty"` // equal configurations, run once
-	Loop    string   `json:"loop"`              // the hash of the resolved loop
-	// Programs identifies the contents of the files that its programs are given.
-	Programs string      `json:"programs,omitempty"`
-	Params   []Param     `json:"params,omitempty"` // those set, in the order declared
-	Phases   []PhaseHead `json:"phases,omitempty"`
+	Name    string      `json:"name"`
+	Aliases []string    `json:"aliases,omitempty"` // equal configurations, run once
+	Loop    string      `json:"loop"`              // the hash of the resolved loop
+	Params  []Param     `json:"params,omitempty"`  // those set, in the order declared
+	Phases  []PhaseHead `json:"phases,omitempty"`
 	// MaxIterations is the explicit limit, 0 without one; EffectiveMax
 	// the one that is in force.
 	MaxIterations int `json:"max_iterations,omitempty"`

@@ -155,9 +155,8 @@ func (f *Folder) others(now []spec.DataFile, err error) (other []string, _ error
 
 // files are texts by the name of their file; all other files are those beneath.
 type files struct {
-	texts    map[string][]byte
-	beneath  fs.FS
-	programs map[string]string // of loops, by their files
+	texts   map[string][]byte
+	beneath fs.FS
 }
 
 // Open implements [fs.FS].
