@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -80,15 +79,11 @@ func (l *planned) draw(r *rapid.T) {
 		return fmt.Sprint(rapid.IntRange(least, most).Draw(r, name))
 	}
 	kinds := []string{"steps", "max_steps", "both", "tokens", "cost", "repeated", "repeated"}
-	if !slices.ContainsFunc(words, func(word string) bool { return word == "s" || word == "t" }) {
-		kinds = append(kinds, "main_steps") // sub-agents without a name cannot be told from the main conversation
-	}
 	for range 6 {
 		hard := rapid.SampledFrom([]string{", guards.budget.hard: true", ""}).Draw(r, "hard")
 		l.limits = append(l.limits, map[string]string{
 			"steps":      "guards.budget.steps: " + number("steps", 1, 9),
 			"max_steps":  "agent.max_steps: " + number("max_steps", 1, 6),
-			"main_steps": "agent.max_steps: " + number("main_steps", 1, 6) + ", agent.steps_of: main",
 			"both":       "agent.max_steps: " + number("max_steps", 1, 6) + ", guards.budget.steps: " + number("steps", 1, 9),
 			"tokens":     "guards.budget.tokens: " + number("tokens", 50, 2500) + hard,
 			"cost":       "guards.budget.cost_usd: 0.00" + number("cost", 1000, 9999) + hard,
