@@ -20,9 +20,8 @@ type Book struct {
 	// Left is what there was of the budget when the suite was given away. Zero: no limit.
 	Left pace.Limits
 	// Models has the limits of models.
-	Models  []ModelLimits
-	Session string
-	Life    time.Duration
+	Models []ModelLimits
+	Life   time.Duration
 	// Accounts are those of the workers, in the order in which they came.
 	Accounts []Account
 	// Joins counts the accounts that came, and Waits those that got less than they want.
@@ -57,9 +56,6 @@ const coordinator = "coordinator"
 
 // Answer takes a request at a time.
 func (b *Book) Answer(r *Request, now time.Time) Reply {
-	if r.Session != "" && r.Session != b.Session {
-		return Reply{Over: true}
-	}
 	b.expire(now)
 	a := b.account(r, now)
 	switch {
@@ -214,16 +210,14 @@ func (b *Book) shares(of *Account) map[string]Limits {
 	return shares
 }
 
-// Close takes the last word of each worker, and tells what was spent in all. Who did not give back what was lent to it, such as one
-// that was killed, may have spent all of it.
+// Close takes the last word of each worker, and tells what was spent in all.
 func (b *Book) Close(last []Books) Totals {
 	for i := range last {
 		for k := range b.Accounts {
 			a := &b.Accounts[k]
 			if a.Name == last[i].Account && !a.Lost && last[i].Number >= a.Number {
-				if a.Paid, a.Doubt = last[i].Paid, last[i].Doubt; last[i].Leaves {
-					a.leave()
-				}
+				a.Paid, a.Doubt = last[i].Paid, last[i].Doubt
+				a.leave()
 			}
 		}
 	}

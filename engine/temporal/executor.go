@@ -12,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -157,11 +156,10 @@ func (e *Executor) ship(ctx context.Context) error {
 	}
 	s := sent{Recipe: e.Recipe}
 	if e.Folder != "" {
-		packed, contents, err := pack(e.Folder, e.Repository)
+		packed, err := pack(e.Folder, e.Repository)
 		if err != nil {
 			return exit.With(exit.NotMeasured, "", "%w", err)
 		}
-		e.Warn(fmt.Sprintf("workers are sent %s of the folder %s", contents, e.Folder))
 		s.Files = digest(packed)
 		if _, err := e.Store.Create(ctx, filesName(s.Files), packed); err != nil {
 			return exit.With(exit.NotMeasured, "nothing was run", "writing the suite into the store: %w", err)
@@ -258,7 +256,7 @@ func (e *Executor) recall(ctx context.Context) error {
 // handOver lends the budget to all that join.
 func (e *Executor) handOver() error {
 	account := coordinator + "/" + rand.Text()[:8]
-	e.lease = newLease(asking(e.client, e.suite.Workflow), account, "", e.Budget, e.Gates, e.suite.Life, e.Warn)
+	e.lease = newLease(asking(e.client, e.suite.Workflow), account, e.Budget, e.Gates, e.suite.Life, e.Warn)
 	handed, err := e.Budget.HandOver(e.lease)
 	if err != nil {
 		return err
@@ -317,9 +315,8 @@ func (e *Executor) begin(ctx context.Context) error {
 	e.suite.Leased = limits != (pace.Limits{}) || len(e.Models) > 0
 	state := SuiteState{
 		Batch: Batch{Suite: e.suite, Queue: e.Server.Queue, Longest: e.Longest, Heartbeat: e.Heartbeat, Attempts: attempts},
-		Book:  Book{Left: e.left(limits), Life: e.suite.Life, Session: rand.Text()}, Most: e.most,
+		Book:  Book{Left: e.left(limits), Life: e.suite.Life}, Most: e.most,
 	}
-	state.Batch.Suite.Session = state.Book.Session
 	for _, model := range slices.Sorted(mapsKeys(e.Models)) {
 		state.Book.Models = append(state.Book.Models, ModelLimits{model, e.Models[model]})
 	}
@@ -534,7 +531,7 @@ type waiting struct {
 // no worker made it.
 func (e *Executor) through(ctx context.Context, item plan.Item) *record.Run {
 	e.Started(item)
-	w := waiting{item: Item{ID: item.ID, Task: item.Task.ID, Trial: item.Trial, Trace: trace.Parent(ctx), Live: e.live}, outcome: make(chan Outcome, 1)}
+	w := waiting{Item{ID: item.ID, Task: item.Task.ID, Trial: item.Trial, Trace: trace.Parent(ctx), Live: e.live}, make(chan Outcome, 1)}
 	if item.Configuration < len(e.Configurations) {
 		w.item.Configuration = e.Configurations[item.Configuration]
 	}
@@ -571,14 +568,14 @@ func (e *Executor) made(ctx context.Context, item plan.Item, w *waiting) *record
 			return nil
 		}
 	}
-	return e.received(ctx, item, w, &o)
+	return e.received(ctx, item, &o)
 }
 
 // cancelPatience is how long workers have to end runs that are cancelled.
 const cancelPatience = 30 * time.Second
 
-// received is the run of an outcome. Where its record is damaged it is made again, once.
-func (e *Executor) received(ctx context.Context, item plan.Item, w *waiting, o *Outcome) *record.Run {
+// received is the run of an outcome.
+func (e *Executor) received(ctx context.Context, item plan.Item, o *Outcome) *record.Run {
 	if o.Kind == kindStore {
 		e.end(exit.With(exit.NotMeasured, hints[kindStore], "%s; the workers keep the runs that they made, and store them once they can", o.Failure))
 		return nil
@@ -592,15 +589,18 @@ func (e *Executor) received(ctx context.Context, item plan.Item, w *waiting, o *
 		}
 		return e.lost(item, record.Network, "no worker could make the run: "+o.Failure)
 	}
-	run, err := e.fetch(context.WithoutCancel(ctx), item.ID, o)
-	switch {
-	case errors.Is(err, errSilent):
+	line, err := e.Store.Read(context.WithoutCancel(ctx), o.Record)
+	if errors.Is(err, errSilent) {
 		return e.unanswered(err)
-	case err != nil && !w.item.Again:
-		e.Warn(fmt.Sprintf("the record %s of the store: %v; the run is made again", o.Record, err))
-		w.item.Again = true
-		return e.made(ctx, item, w)
-	case err != nil:
+	}
+	if err == nil && digest(line) != o.Digest {
+		err = fmt.Errorf("its digest is %s, and the worker wrote %s", digest(line), o.Digest)
+	}
+	var run *record.Run
+	if err == nil {
+		run, err = record.DecodeRun(bytes.Clone(line))
+	}
+	if err != nil {
 		return e.lost(item, record.Internal, fmt.Sprintf("the record %s of the store: %v", o.Record, err))
 	}
 	if e.receiver != nil {
@@ -617,30 +617,6 @@ func (e *Executor) received(ctx context.Context, item plan.Item, w *waiting, o *
 		run.Outcome.Reason = reason
 	}
 	return run
-}
-
-// fetch reads the record of an outcome. Who writes into the store is not trusted further than that.
-func (e *Executor) fetch(ctx context.Context, id string, o *Outcome) (*record.Run, error) {
-	if more, ok := strings.CutPrefix(o.Record, recordName(&e.suite, id)); !ok || more != "" && more[0] != '.' || strings.Contains(more, "/") {
-		return nil, fmt.Errorf("it is not named as a record of %s", id)
-	}
-	line, err := e.Store.Read(ctx, o.Record)
-	if err != nil {
-		return nil, err
-	}
-	if digest(line) != o.Digest {
-		return nil, fmt.Errorf("its digest is %s, and the worker wrote %s", digest(line), o.Digest)
-	}
-	return decode(line, id)
-}
-
-// decode reads the record of a run.
-func decode(line []byte, id string) (*record.Run, error) {
-	run, err := record.DecodeRun(bytes.Clone(line))
-	if err == nil && run.ID != id {
-		err = fmt.Errorf("it is of the run %s, not of %s", run.ID, id)
-	}
-	return run, err
 }
 
 // unanswered ends the suite: the store is silent. There is no record yet.

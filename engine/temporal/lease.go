@@ -9,7 +9,6 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"github.com/agentbench/agentbench/engine/model/pace"
-	"github.com/agentbench/agentbench/engine/record"
 )
 
 // lease is what one process has of a suite's budget and of the limits of its models. One
@@ -31,12 +30,6 @@ type lease struct {
 	name   string // of the account; another one after it was lost
 	before books  // what was spent when the account began
 	short  bool
-
-	session string      // of the account; "": whichever there is
-	over    bool        // that session is
-	active  int         // runs in progress
-	wanting bool        // something may be lent
-	back    pace.Limits // given back, and not told yet
 }
 
 // books are what a budget has spent.
@@ -53,9 +46,9 @@ const impatience = 300 * time.Millisecond
 // renewal is the part of a lease's life after which it is renewed.
 const renewal = 6
 
-// newLease opens an account of a session.
-func newLease(ask func(context.Context, *Request) (Reply, error), account, session string, budget *pace.Budget, gates map[string]*pace.Gate, life time.Duration, warn func(string)) *lease {
-	l := &lease{ask: ask, account: account, name: account, session: session, budget: budget, gates: gates, warn: warn, wants: make(chan want), end: make(chan struct{})}
+// newLease opens an account.
+func newLease(ask func(context.Context, *Request) (Reply, error), account string, budget *pace.Budget, gates map[string]*pace.Gate, life time.Duration, warn func(string)) *lease {
+	l := &lease{ask: ask, account: account, name: account, budget: budget, gates: gates, warn: warn, wants: make(chan want), end: make(chan struct{})}
 	l.ended.Go(func() { l.keep(life / renewal) })
 	return l
 }
@@ -111,15 +104,6 @@ func (l *lease) keep(every time.Duration) {
 	})
 	l.send(ctx, &Request{Asks: len(l.gates) > 0})
 	for {
-		if l.isOver() {
-			if !l.idle() {
-				return
-			}
-			if !l.isOver() {
-				l.send(ctx, &Request{Asks: len(l.gates) > 0})
-			}
-			continue
-		}
 		pause := every
 		if l.short {
 			pause = min(every, impatience)
@@ -148,24 +132,6 @@ func (l *lease) keep(every time.Duration) {
 	}
 }
 
-// idle waits for a while in a session that is over, and reports false at the end.
-func (l *lease) idle() bool {
-	select {
-	case w := <-l.wants:
-		w.answer <- Reply{Final: l.isOver()}
-	case <-time.After(impatience):
-	case <-l.end:
-		return false
-	}
-	return true
-}
-
-func (l *lease) isOver() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.over
-}
-
 // send sends a request until it is answered, and does what the answer says.
 func (l *lease) send(ctx context.Context, r *Request) Reply {
 	l.fill(r)
@@ -175,7 +141,7 @@ func (l *lease) send(ctx context.Context, r *Request) Reply {
 		reply, err := l.ask(limited, r)
 		cancel()
 		if err == nil {
-			return l.obey(r, &reply, sent)
+			return l.obey(&reply, sent)
 		}
 		select {
 		case <-time.After(wait):
@@ -196,42 +162,14 @@ func (l *lease) once(ctx context.Context, r *Request) {
 
 // fill writes the books into a request.
 func (l *lease) fill(r *Request) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	b := l.books()
-	r.Account, r.Session, r.Number, r.Paid, r.Doubt = b.Account, l.session, b.Number, b.Paid, b.Doubt
-	r.Back = pace.Limits{Calls: r.Back.Calls + l.back.Calls, Tokens: r.Back.Tokens + l.back.Tokens, Cost: r.Back.Cost + l.back.Cost}
-	l.back, l.wanting = pace.Limits{}, r.Want != (pace.Limits{})
-}
-
-// enter begins a run of a session. In another one than before the account is another one.
-func (l *lease) enter(session string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.active++; l.session != session {
-		l.session, l.over = session, false
-		l.renew()
-	}
-}
-
-// exit ends a run, and gives the books for its outcome. Without another run in progress it gives back what was lent: this may be
-// the last that is heard of the worker.
-func (l *lease) exit() Books {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	b := l.books()
-	if l.active--; l.active > 0 || l.wanting {
-		return b
-	}
-	back := l.budget.GiveBack()
-	l.back = pace.Limits{Calls: l.back.Calls + back.Calls, Tokens: l.back.Tokens + back.Tokens, Cost: l.back.Cost + back.Cost}
-	_, _, reserved := l.budget.Books()
-	b.Leaves = reserved == record.Usage{}
-	return b
+	r.Account, r.Number, r.Paid, r.Doubt = b.Account, b.Number, b.Paid, b.Doubt
 }
 
 // books are what was spent through the account; each has a number of its own.
 func (l *lease) books() Books {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.number++
 	paid, doubt, _ := l.budget.Books()
 	return Books{Account: l.name, Number: l.number, Paid: paid.Minus(l.before.Paid), Doubt: doubt.Minus(l.before.Doubt)}
@@ -239,13 +177,15 @@ func (l *lease) books() Books {
 
 // obey takes what the ledger gives. A lease holds from when it was asked for: the ledger
 // counts from a later moment, on its own clock.
-func (l *lease) obey(r *Request, reply *Reply, sent time.Time) Reply {
+func (l *lease) obey(reply *Reply, sent time.Time) Reply {
 	l.short = reply.Short
-	if !l.take(r, reply) {
-		if reply.Lost {
-			l.warn("the ledger heard nothing of this process for too long, and has given its lease up; it takes a new one")
-		}
+	if reply.Lost {
+		l.begin()
+		l.warn("the ledger heard nothing of this process for too long, and has given its lease up; it takes a new one")
 		return Reply{}
+	}
+	if reply.Lent != (pace.Limits{}) {
+		l.budget.Grant(reply.Lent)
 	}
 	for model, gate := range l.gates {
 		share := pace.Share{}
@@ -257,31 +197,15 @@ func (l *lease) obey(r *Request, reply *Reply, sent time.Time) Reply {
 	return *reply
 }
 
-// take takes what was lent. It reports false where the account is no longer: a new one takes its place.
-func (l *lease) take(r *Request, reply *Reply) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.wanting = false
-	switch {
-	case r.Account != l.name:
-		return false
-	case reply.Over || reply.Lost:
-		l.over = reply.Over
-		l.renew()
-		return false
-	case reply.Lent != (pace.Limits{}):
-		l.budget.Grant(reply.Lent)
-	}
-	return true
-}
-
-// renew opens a new account. What was lent to the one before is in doubt there.
-func (l *lease) renew() {
-	l.number++
+// begin opens a new account in place of one that was lost. What that has spent is in doubt
+// there.
+func (l *lease) begin() {
 	l.budget.GiveBack()
 	paid, doubt, _ := l.budget.Books()
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.name = fmt.Sprintf("%s+%d", l.account, l.number)
-	l.before, l.back = Books{Paid: paid, Doubt: doubt}, pace.Limits{}
+	l.before = Books{Paid: paid, Doubt: doubt}
 }
 
 // Close gives everything back.

@@ -94,7 +94,7 @@ func TestLimitsOfTwoWorkers(t *testing.T) {
 							}
 						})
 					}
-					return newLease(ask, who, "", pace.NewBudget(pace.Suite, pace.Limits{}), map[string]*pace.Gate{"m": gate}, life, func(string) {})
+					return newLease(ask, who, pace.NewBudget(pace.Suite, pace.Limits{}), map[string]*pace.Gate{"m": gate}, life, func(string) {})
 				}
 				a := join("a")
 				time.Sleep(3 * time.Minute)
@@ -230,49 +230,4 @@ configurations: [{name: long, loop: a.loop.yaml, set: {terminate.max_iterations:
 	if late > life || late < time.Second/2 {
 		t.Errorf("the last call came %v after the worker was cut; its lease lived %v", late, life)
 	}
-}
-
-// A worker that serves two sessions of one suite tells each ledger what it spent in that session. Between its runs nothing is lent to it.
-func TestAnAccountIsOfASession(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const life = 30 * time.Second
-		var mu sync.Mutex
-		var book *Book
-		ask := func(_ context.Context, r *Request) (Reply, error) {
-			mu.Lock()
-			defer mu.Unlock()
-			return book.Answer(r, time.Now()), nil
-		}
-		budget := pace.NewBudget(pace.Suite, calls(100))
-		var worker *lease
-		for _, session := range []string{"first", "second"} {
-			mu.Lock()
-			book = &Book{Session: session, Life: life, Left: calls(50)}
-			mu.Unlock()
-			if worker == nil {
-				worker = newLease(ask, "w", session, budget, nil, life, func(text string) { t.Error(text) })
-				budget.Borrow(worker)
-			}
-			time.Sleep(life) // it is asked before the next run comes
-			var last Books
-			for range 4 {
-				worker.enter(session)
-				for range 5 {
-					settle, _, err := pace.BudgetCall(t.Context(), budget)
-					if err != nil {
-						t.Fatal(err)
-					}
-					settle(false)
-				}
-				last = worker.exit()
-			}
-			mu.Lock()
-			total := book.Close([]Books{last})
-			mu.Unlock()
-			if !last.Leaves || total.Paid.Calls != 20 || total.Doubt.Calls != 0 || total.Lost != 0 {
-				t.Errorf("%s: %+v after %+v", session, total, last)
-			}
-		}
-		worker.Close()
-	})
 }

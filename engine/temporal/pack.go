@@ -24,20 +24,13 @@ const mostPacked = 512 << 20
 
 // pack makes an archive of a suite's folder. It depends on nothing but names, contents and
 // permissions: the folder may hold what workspaces begin with. Result folders and caches of
-// answers stay behind, and so does the folder's own .git, unless repository says otherwise. Files that usually hold secrets stay
-// behind as well, and what the folder's .gitignore names. Contents says what is in it.
-func pack(folder string, repository bool) (archived []byte, contents string, err error) {
-	ignored, err := ignoredIn(folder)
-	if err != nil {
-		return nil, "", err
-	}
-	var left []string
-	files := 0
+// answers stay behind, and so does the folder's own .git, unless repository says otherwise.
+func pack(folder string, repository bool) ([]byte, error) {
 	var packed bytes.Buffer
 	zipped := gzip.NewWriter(&packed)
 	archive := tar.NewWriter(zipped)
 	size := int64(0)
-	err = filepath.WalkDir(folder, func(path string, e fs.DirEntry, err error) error {
+	err := filepath.WalkDir(folder, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -50,19 +43,11 @@ func pack(folder string, repository bool) (archived []byte, contents string, err
 				return filepath.SkipDir
 			}
 		}
-		if ignored.Match(filepath.ToSlash(name), e.IsDir()) {
-			left = append(left, filepath.ToSlash(name))
-			if e.IsDir() {
-				return filepath.SkipDir
-			}
-			return nil
-		}
 		info, err := e.Info()
 		if err != nil {
 			return err
 		}
 		if info.Mode().IsRegular() {
-			files++
 			size += info.Size()
 		}
 		if size > mostPacked {
@@ -71,28 +56,9 @@ func pack(folder string, repository bool) (archived []byte, contents string, err
 		return add(archive, path, filepath.ToSlash(name), info)
 	})
 	if err = errors.Join(err, archive.Close(), zipped.Close()); err != nil {
-		return nil, "", fmt.Errorf("packing the suite's folder: %w", err)
+		return nil, fmt.Errorf("packing the suite's folder: %w", err)
 	}
-	contents = fmt.Sprintf("%d files with %d bytes", files, size)
-	if len(left) > 0 {
-		contents += ", without " + exit.Some(left)
-	}
-	return packed.Bytes(), contents, nil
-}
-
-// ignoredIn are the files that do not travel. An exception of .gitignore (!) does not count: rather too little is sent.
-func ignoredIn(folder string) (workspace.Patterns, error) {
-	lines := []string{".env*", "*.pem", ".netrc"}
-	text, err := os.ReadFile(filepath.Join(folder, ".gitignore"))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	for line := range strings.Lines(string(text)) {
-		if line = strings.TrimSpace(line); line != "" && line[0] != '#' && line[0] != '!' {
-			lines = append(lines, line)
-		}
-	}
-	return workspace.ParsePatterns(lines)
+	return packed.Bytes(), nil
 }
 
 // ofResults reports whether a folder is one of results. What a workspace begins with may have a

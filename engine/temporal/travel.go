@@ -25,8 +25,6 @@ type Suite struct {
 	Agentbench string `json:"agentbench"`
 	// Leased means that the suite has a budget, or that models have limits.
 	Leased bool `json:"leased,omitempty"`
-	// Session names the ledger: that of each session is another one.
-	Session string `json:"session,omitempty"`
 	// Life is how long a lease holds that is not renewed.
 	Life time.Duration `json:"life,omitempty"`
 }
@@ -42,8 +40,6 @@ type Item struct {
 	// Live names the events of this session that are told while runs are in progress; "":
 	// they are not followed.
 	Live string `json:"live,omitempty"`
-	// Again means that the record which a worker made before is damaged.
-	Again bool `json:"again,omitempty"`
 }
 
 // Outcome is what became of an item.
@@ -73,8 +69,6 @@ type Books struct {
 	Number  int64        `json:"number"`
 	Paid    record.Usage `json:"paid"`
 	Doubt   record.Usage `json:"doubt"`
-	// Leaves means that it has given back all that was lent to it, and has to borrow for its next call.
-	Leaves bool `json:"leaves,omitempty"`
 }
 
 // Limits are what models may be asked in a minute, and at a time.
@@ -87,8 +81,7 @@ type Limits struct {
 // Request is what a worker asks of the ledger, and tells it.
 type Request struct {
 	Account string       `json:"account"`
-	Session string       `json:"session,omitempty"` // that the account is of; "": whichever there is
-	Number  int64        `json:"number"`            // of the request; one that is sent twice counts once
+	Number  int64        `json:"number"` // of the request; one that is sent twice counts once
 	Paid    record.Usage `json:"paid"`
 	Doubt   record.Usage `json:"doubt"`
 	Back    pace.Limits  `json:"back"`
@@ -107,8 +100,6 @@ type Reply struct {
 	Short bool `json:"short,omitempty"`
 	// Lost means that the account was given up, because it was silent for too long.
 	Lost bool `json:"lost,omitempty"`
-	// Over means that the session of the account is over.
-	Over bool `json:"over,omitempty"`
 	// Shares are those of the models' limits, by model. Nil: not yet.
 	Shares map[string]Limits `json:"shares,omitempty"`
 	// Life is how long the lease holds.

@@ -129,7 +129,7 @@ func (w *Worker) Listen(ctx context.Context, queue string, parallel int, grace t
 const beat = 500 * time.Millisecond
 
 // Run is the activity.
-func (w *Worker) Run(ctx context.Context, t Task) (o Outcome, err error) {
+func (w *Worker) Run(ctx context.Context, t Task) (Outcome, error) {
 	info := activity.GetInfo(ctx)
 	if err := skewed(info.StartedTime, w.Now()); err != nil {
 		return Outcome{}, w.never(kindClock, err)
@@ -143,19 +143,9 @@ func (w *Worker) Run(ctx context.Context, t Task) (o Outcome, err error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	if s.lease != nil {
-		s.lease.enter(t.Suite.Session)
-		defer func() {
-			b := s.lease.exit()
-			o.Books = &b
-		}()
-	}
 	made, err := w.made(ctx, &t)
-	if err != nil {
-		return Outcome{}, err
-	}
-	if made != nil {
-		return *made, nil
+	if err != nil || made != nil {
+		return s.tell(made), err
 	}
 	run, err := w.run(ctx, s, &t.Item)
 	if err != nil {
@@ -164,14 +154,13 @@ func (w *Worker) Run(ctx context.Context, t Task) (o Outcome, err error) {
 	if run.Outcome.Status == record.Cancelled && !wanted(ctx) {
 		return Outcome{}, fmt.Errorf("worker %s: the run ended with %w, which was not asked for", w.Name, context.Cause(ctx))
 	}
-	if made, err = w.keep(ctx, s, &t, run); err != nil {
-		return Outcome{}, err
-	}
-	made.Trace = s.runs.Span(t.Item.ID)
-	if large := small("the outcome of "+t.Item.ID, made); large != nil {
+	made, err = w.keep(ctx, s, &t, run)
+	o := s.tell(made)
+	o.Trace = s.runs.Span(t.Item.ID)
+	if large := small("the outcome of "+t.Item.ID, &o); err == nil && large != nil {
 		return Outcome{}, w.never(kindLarge, large)
 	}
-	return *made, nil
+	return o, err
 }
 
 // run makes a run, and tells of it while it is in progress where somebody follows.
@@ -245,16 +234,15 @@ func (w *Worker) made(ctx context.Context, t *Task) (*Outcome, error) {
 	if err != nil || line == nil {
 		return nil, err
 	}
-	run, err := decode(line, t.Item.ID)
+	run, err := record.DecodeRun(line)
 	if err != nil {
-		w.Warn(fmt.Sprintf("the record %s in the store %v: %v; the run is made again", name, w.Store, err))
-		return nil, nil
+		return nil, w.never(kindStore, fmt.Errorf("the record %s in the store %v: %w", name, w.Store, err))
 	}
 	return &Outcome{ID: t.Item.ID, Worker: w.Name, Record: name, Digest: digest(line), Status: run.Outcome.Status, Found: true}, nil
 }
 
 // keep writes a record. That of a run that does not count has a name of its own: the run is
-// made again. So has one in place of a damaged one.
+// made again.
 func (w *Worker) keep(ctx context.Context, s *serving, t *Task, run *record.Run) (*Outcome, error) {
 	line, err := s.runs.Encode(run)
 	if err != nil {
@@ -269,13 +257,7 @@ func (w *Worker) keep(ctx context.Context, s *serving, t *Task, run *record.Run)
 		return nil, err
 	}
 	if !created && run.Outcome.Counts() { // another attempt was first
-		if made, err := w.made(ctx, t); made != nil || err != nil {
-			return made, err
-		}
-		name += "." + rand.Text() // what is there is damaged, and stays
-		if _, err := w.write(ctx, s, name, line, run); err != nil {
-			return nil, err
-		}
+		return w.made(ctx, t)
 	}
 	return &Outcome{ID: t.Item.ID, Worker: w.Name, Record: name, Digest: digest(line), Status: run.Outcome.Status}, nil
 }
@@ -305,6 +287,18 @@ func (w *Worker) write(ctx context.Context, s *serving, name string, line []byte
 		w.shelf.drop(name)
 	}
 	return created, err
+}
+
+// tell adds what the worker has spent.
+func (s *serving) tell(o *Outcome) Outcome {
+	if o == nil {
+		return Outcome{}
+	}
+	if s.lease != nil {
+		b := s.lease.books()
+		o.Books = &b
+	}
+	return *o
 }
 
 // serve is the suite of a task, which is prepared when its first run is made here.
@@ -378,7 +372,7 @@ func (w *Worker) prepare(ctx context.Context, s *serving, of *Suite) error {
 	if of.Leased {
 		budget, gates := s.runs.Draws()
 		account := w.Name + "/" + rand.Text()[:8]
-		s.lease = newLease(asking(w.Client, of.Workflow), account, of.Session, budget, gates, of.Life, w.Warn)
+		s.lease = newLease(asking(w.Client, of.Workflow), account, budget, gates, of.Life, w.Warn)
 		budget.Borrow(s.lease)
 	}
 	return nil
