@@ -82,12 +82,12 @@ func (l *planned) draw(r *rapid.T) {
 	for range 6 {
 		hard := rapid.SampledFrom([]string{", guards.budget.hard: true", ""}).Draw(r, "hard")
 		l.limits = append(l.limits, map[string]string{
-			"steps":      "guards.budget.steps: " + number("steps", 1, 9),
-			"max_steps":  "agent.max_steps: " + number("max_steps", 1, 6),
-			"both":       "agent.max_steps: " + number("max_steps", 1, 6) + ", guards.budget.steps: " + number("steps", 1, 9),
-			"tokens":     "guards.budget.tokens: " + number("tokens", 50, 2500) + hard,
-			"cost":       "guards.budget.cost_usd: 0.00" + number("cost", 1000, 9999) + hard,
-			"repeated":   "guards.repeated: {of: step.text, scope: step, times: 2, window: " + number("window", 2, 5) + "}",
+			"steps":     "guards.budget.steps: " + number("steps", 1, 9),
+			"max_steps": "agent.max_steps: " + number("max_steps", 1, 6),
+			"both":      "agent.max_steps: " + number("max_steps", 1, 6) + ", guards.budget.steps: " + number("steps", 1, 9),
+			"tokens":    "guards.budget.tokens: " + number("tokens", 50, 2500) + hard,
+			"cost":      "guards.budget.cost_usd: 0.00" + number("cost", 1000, 9999) + hard,
+			"repeated":  "guards.repeated: {of: step.text, scope: step, times: 2, window: " + number("window", 2, 5) + "}",
 		}[rapid.SampledFrom(kinds).Draw(r, "kind")])
 	}
 	configurations := ""
