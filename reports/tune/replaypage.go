@@ -506,7 +506,7 @@ func (n ReplayNote) Serious() bool { return sayings[n.Kind].Serious }
 var whyUnscored = map[sweep.Why]string{
 	sweep.ReturnsEarlier: ", so the mean is unknown: it reads what is returned and what was done until the stop, and these runs return an earlier iteration than their last",
 	sweep.StopsOtherwise: ", so the mean is unknown: it reads why a run stops, and these stop for another reason than recorded",
-	sweep.StateNotJudged: ", so the mean is unknown: agentbench score DIR --at step scores the states that workspaces had at steps and at the ends of iterations",
+	sweep.StateNotJudged: ", so the mean is unknown: agentbench score DIR SUITE --at step scores the states that workspaces had at steps and at the ends of iterations",
 	sweep.UsesUpSteps:    ", so the mean is unknown: the agent would reach its maximum of steps, and that output has no score",
 	sweep.GoesOtherwise:  ", so the mean is unknown: it reads how iterations were judged or what they took, which would differ from the recording",
 }
