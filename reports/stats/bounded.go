@@ -28,6 +28,7 @@ type Bounded struct {
 	units     []Units
 	size      float64 // of the added unit
 	worst     float64 // what the values of the added unit are
+	sizes     []Units // with sums of 0, where that is not the end of the range
 	low, high float64
 }
 
@@ -43,6 +44,15 @@ func (b *Bounded) Losing(scores []Units) *Bounded {
 	losing := *b
 	if sum > 0 {
 		losing.worst = min(b.high, squares/sum)
+	}
+	if losing.worst < b.high {
+		for _, u := range b.units {
+			if last := len(losing.sizes) - 1; last >= 0 && losing.sizes[last].Size == u.Size {
+				losing.sizes[last].Count += u.Count
+			} else {
+				losing.sizes = append(losing.sizes, Units{0, u.Size, u.Count})
+			}
+		}
 	}
 	return &losing
 }
@@ -62,7 +72,13 @@ func NewBounded(units []Units, low, high float64) (b *Bounded, ok bool) {
 		}
 		total, squares = total+u.Count*u.Size, squares+u.Count*u.Size*u.Size
 	}
-	units = slices.SortedFunc(slices.Values(units), func(x, y Units) int { return cmp.Or(cmp.Compare(x.Sum, y.Sum), cmp.Compare(x.Size, y.Size)) })
+	units = slices.Clone(units)
+	slices.SortFunc(units, func(x, y Units) int {
+		if x.Sum == y.Sum {
+			return cmp.Compare(x.Size, y.Size)
+		}
+		return cmp.Compare(x.Sum, y.Sum)
+	})
 	for _, u := range units {
 		switch last := len(b.units) - 1; {
 		case u.Count == 0:
@@ -101,7 +117,7 @@ func (b *Bounded) AtMost(level float64) float64 {
 
 // atLeast is the one-sided lower bound of the mean.
 func (b *Bounded) atLeast(level float64) float64 {
-	mirrored := Bounded{slices.Clone(b.units), b.size, -b.low, -b.high, -b.low}
+	mirrored := Bounded{units: slices.Clone(b.units), size: b.size, worst: -b.low, low: -b.high, high: -b.low}
 	for i := range mirrored.units {
 		mirrored.units[i].Sum *= -1
 	}
@@ -132,18 +148,19 @@ func (b *Bounded) mean() float64 {
 // Chance is that of a mean above a number under the random weights: where it is at most
 // 1 - level, the upper bound of that level is at most the number.
 func (b *Bounded) Chance(number float64) float64 {
-	terms := make([]exponential, 0, len(b.units)+1)
-	for _, u := range b.units {
+	chance := b.above(number, b.units, b.worst)
+	if len(b.sizes) > 0 {
+		chance = max(chance, b.above(number, b.sizes, b.high))
+	}
+	return chance
+}
+
+func (b *Bounded) above(number float64, units []Units, worst float64) float64 {
+	terms := make([]exponential, 0, len(units)+1)
+	for _, u := range units {
 		terms = append(terms, exponential{u.Sum - number*u.Size, u.Count})
 	}
-	chance := chanceAbove0(append(terms, exponential{(b.worst - number) * b.size, 1}))
-	if b.worst == b.high {
-		return chance
-	}
-	for i, u := range b.units {
-		terms[i] = exponential{-number * u.Size, u.Count}
-	}
-	return max(chance, chanceAbove0(append(terms, exponential{(b.high - number) * b.size, 1})))
+	return chanceAbove0(append(terms, exponential{(worst - number) * b.size, 1}))
 }
 
 // Needed is how many units like these show that the mean is at most a number, at least as
@@ -155,9 +172,11 @@ func (b *Bounded) Needed(number, level float64) (units float64, ok bool) {
 	}
 	shown := func(units float64) bool {
 		more := *b
-		more.units = slices.Clone(b.units)
-		for i := range more.units {
-			more.units[i].Count *= units / n
+		more.units, more.sizes = slices.Clone(b.units), slices.Clone(b.sizes)
+		for _, all := range [][]Units{more.units, more.sizes} {
+			for i := range all {
+				all[i].Count *= units / n
+			}
 		}
 		return more.Chance(number) <= 1-level
 	}
@@ -188,7 +207,7 @@ type exponential struct{ weight, count float64 }
 // above 0. With K(s), the sum of -log(1 - weight s), it is the integral of exp(K(s)) / s
 // by 2 pi i along a line from below to above. The line goes through the saddle point, where
 // it bends as the path of steepest descent does; the trapezoidal rule on this hyperbola
-// takes some 20 steps (R. Lugannani and S. O. Rice, Adv. Appl. Prob. 12, 1980; J. A. C.
+// takes some 15 steps (R. Lugannani and S. O. Rice, Adv. Appl. Prob. 12, 1980; J. A. C.
 // Weideman and L. N. Trefethen, Math. Comp. 76, 2007).
 func chanceAbove0(terms []exponential) float64 {
 	mean, most := 0.0, 0.0
@@ -215,7 +234,7 @@ func chanceAbove0(terms []exponential) float64 {
 	}
 	width := 1 / math.Sqrt(curve)
 	bend *= 2 * width * width * width / 3
-	const step, enough = 0.2, 1e-14
+	const step, enough = 0.2, 1e-12
 	sum := 0.5 / saddle // half of the first value; all are to be multiplied by exp(K(saddle)) and width
 	for k := 1.0; ; k++ {
 		sinh, cosh := math.Sinh(step*k), math.Cosh(step*k)
@@ -247,7 +266,7 @@ func raised(z complex128, n float64) complex128 {
 // method, and halves where it leaves the bracket.
 func saddleOf(terms []exponential, most float64) (at float64) {
 	low, high := 0.0, 1/most
-	for next := high / 2; math.Abs(next-at) > 1e-6*next; {
+	for next := high / 2; math.Abs(next-at) > 1e-3*next; {
 		at = next
 		slope, curve := -1/at, 1/(at*at)
 		for _, t := range terms {

@@ -37,9 +37,8 @@ func (t *chooser) lossOf(ctx context.Context, candidate, subset int, level float
 	switch {
 	case same && t.independent && !t.graded:
 		l = t.flips(candidate, subset)
-		l.most, l.net = math.Inf(1), l.gained > 0
-		l.sample, _ = stats.NewBounded([]stats.Units{{Sum: 1, Size: 1, Count: float64(l.lost)}, {Sum: -1, Size: 1, Count: float64(l.gained)}, {Size: 1, Count: float64(l.runs - l.lost - l.gained)}}, -1, 1)
-	case same && !inFull && t.hopeless(candidate, subset):
+		l.most, l.net, l.sample = math.Inf(1), l.gained > 0, l.ofRuns()
+	case same && !inFull && t.hopeless(candidate, subset, level):
 		l = t.flips(candidate, subset)
 		l.most = math.Inf(1)
 	default:
@@ -63,9 +62,18 @@ func (t *chooser) flips(candidate, subset int) loss {
 	return loss{lost: int(s.lost), gained: int(s.gained), runs: int(s.known)}
 }
 
-// hopeless reports whether a candidate loses more than is allowed without any bound, so
-// that its runs need not be looked at.
-func (t *chooser) hopeless(candidate, subset int) bool {
+// ofRuns is a sample of runs that do not depend on each other.
+func (l *loss) ofRuns() *stats.Bounded {
+	sample, _ := stats.NewBounded([]stats.Units{{Sum: 1, Size: 1, Count: float64(l.lost)}, {Sum: -1, Size: 1, Count: float64(l.gained)}, {Size: 1, Count: float64(l.runs - l.lost - l.gained)}}, -1, 1)
+	return sample
+}
+
+// hopeless reports whether a candidate loses more than is allowed without any bound, or
+// with that of independent runs, so that its runs need not be looked at.
+func (t *chooser) hopeless(candidate, subset int, level float64) bool {
+	if l := t.flips(candidate, subset); !t.graded && l.gained == 0 {
+		return l.ofRuns().Chance(t.Choose.Number) > 1-level
+	}
 	before, now := t.recordedSums[subset], t.over(&sums{}, candidate, subset)
 	return numberOf(before.score(t.score))-numberOf(now.score(t.score)) > t.Choose.Number
 }
