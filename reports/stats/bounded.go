@@ -97,7 +97,7 @@ func (b *Bounded) AtMost(level float64) float64 {
 	low, high := b.low, b.high
 	last, lastOff := low, math.Inf(1)
 	for at := (low + high) / 2; high-low > 1e-12*(b.high-b.low); { // a secant, and halves where it leaves the bracket
-		off := math.Log(b.Chance(at) / (1 - level))
+		off := math.Log(b.chance(at, 0) / (1 - level))
 		if off > 0 {
 			low = at
 		} else {
@@ -145,22 +145,27 @@ func (b *Bounded) mean() float64 {
 	return sum / n
 }
 
-// Chance is that of a mean above a number under the random weights: where it is at most
-// 1 - level, the upper bound of that level is at most the number.
-func (b *Bounded) Chance(number float64) float64 {
-	chance := b.above(number, b.units, b.worst)
+// Shows reports whether the upper bound is at most a number, which costs less than the bound.
+func (b *Bounded) Shows(number, level float64) bool {
+	return b.chance(number, 1-level) <= 1-level
+}
+
+// chance is that of a mean above a number under the random weights, or another number on the
+// same side of a limit.
+func (b *Bounded) chance(number, limit float64) float64 {
+	chance := b.above(number, limit, b.units, b.worst)
 	if len(b.sizes) > 0 {
-		chance = max(chance, b.above(number, b.sizes, b.high))
+		chance = max(chance, b.above(number, limit, b.sizes, b.high))
 	}
 	return chance
 }
 
-func (b *Bounded) above(number float64, units []Units, worst float64) float64 {
+func (b *Bounded) above(number, limit float64, units []Units, worst float64) float64 {
 	terms := make([]exponential, 0, len(units)+1)
 	for _, u := range units {
 		terms = append(terms, exponential{u.Sum - number*u.Size, u.Count})
 	}
-	return chanceAbove0(append(terms, exponential{(worst - number) * b.size, 1}))
+	return chanceAbove0(append(terms, exponential{(worst - number) * b.size, 1}), limit)
 }
 
 // Needed is how many units like these show that the mean is at most a number, at least as
@@ -178,7 +183,7 @@ func (b *Bounded) Needed(number, level float64) (units float64, ok bool) {
 				all[i].Count *= units / n
 			}
 		}
-		return more.Chance(number) <= 1-level
+		return more.Shows(number, level)
 	}
 	few, enough := n-1, n
 	for ; !shown(enough); few, enough = enough, 2*enough {
@@ -209,17 +214,23 @@ type exponential struct{ weight, count float64 }
 // it bends as the path of steepest descent does; the trapezoidal rule on this hyperbola
 // takes some 15 steps (R. Lugannani and S. O. Rice, Adv. Appl. Prob. 12, 1980; J. A. C.
 // Weideman and L. N. Trefethen, Math. Comp. 76, 2007).
-func chanceAbove0(terms []exponential) float64 {
+//
+// Of a limit above 0 it may give another number on the same side: a sum with a mean above 0
+// is above it with a chance of 1/e at least, as its density is log-concave, and exp(K(s)) is
+// a bound (H. Chernoff, Ann. Math. Statist. 23, 1952).
+func chanceAbove0(terms []exponential, limit float64) float64 {
 	mean, most := 0.0, 0.0
 	for _, t := range terms {
 		mean, most = mean+t.count*t.weight, max(most, t.weight)
 	}
 	switch {
+	case mean > 0 && limit > 0 && limit < 1/math.E:
+		return 1
 	case mean > 0: // the other tail is the shorter one
 		for i := range terms {
 			terms[i].weight *= -1
 		}
-		return 1 - chanceAbove0(terms)
+		return 1 - chanceAbove0(terms, 0)
 	case most == 0:
 		return 0
 	}
@@ -231,6 +242,9 @@ func chanceAbove0(terms []exponential) float64 {
 		t.weight /= 1 - t.weight*saddle // as seen from the saddle point
 		square := t.weight * t.weight
 		curve, bend = curve+t.count*square, bend+t.count*square*t.weight
+	}
+	if bound := math.Exp(log); bound <= limit {
+		return bound
 	}
 	width := 1 / math.Sqrt(curve)
 	bend *= 2 * width * width * width / 3

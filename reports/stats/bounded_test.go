@@ -25,7 +25,7 @@ func bounded(t *testing.T, values ...float64) *stats.Bounded {
 func atMost(t *testing.T, ones, of int, level, want float64) {
 	t.Helper()
 	b, ok := stats.NewBounded([]stats.Units{{Sum: 0, Size: 1, Count: float64(of - ones)}, {Sum: 1, Size: 1, Count: float64(ones)}}, 0, 1)
-	if !ok || math.Abs(b.AtMost(level)-want) > 1e-7*want {
+	if !ok || math.Abs(b.AtMost(level)-want) > 1e-7*want || b.Shows(want*(1-1e-6), level) || !b.Shows(want*(1+1e-6), level) {
 		t.Errorf("%d of %d at %v: %v, want %v", ones, of, level, b.AtMost(level), want)
 	}
 	if got := b.Interval(level).Low; ok && ones == 0 && math.Abs(got) > 1e-9 {
@@ -77,8 +77,10 @@ func TestBoundsOfDrawnWeights(t *testing.T) {
 			}
 		}
 		for k, p := range above {
-			if got := bounded(t, values...).Chance(at[k]); math.Abs(got-p) > 4*math.Sqrt(p*(1-p)/draws)+1e-5 {
-				t.Errorf("%d values at %v: %v, drawn %v", n, at[k], got, p)
+			p = min(p, 1)
+			b, error := bounded(t, values...), 4*math.Sqrt(p*(1-p)/draws)+1e-5
+			if p < 1 && b.Shows(at[k], 1-p+error) || !b.Shows(at[k], 1-p-error) {
+				t.Errorf("%d values at %v: not %v, as drawn", n, at[k], p)
 			}
 		}
 	}
@@ -179,10 +181,10 @@ func TestBoundsHold(t *testing.T) {
 				if !upOK || !downOK {
 					t.Fatalf("%s: no bounds of %v", c.name, units)
 				}
-				if up.Chance(truth) > alpha/2 && down.Chance(-truth) > alpha/2 {
+				if !up.Shows(truth, 1-alpha/2) && !down.Shows(-truth, 1-alpha/2) {
 					both++
 				}
-				return up.Losing(scores).Chance(truth) <= alpha
+				return up.Losing(scores).Shows(truth, 1-alpha)
 			})
 			covered := float64(both) / float64(suites(t))
 			t.Logf("%-50s %4d units: exceeded %.1f %%, covered %.1f %%", c.name, n, 100*exceeded, 100*covered)

@@ -158,7 +158,7 @@ var procedures = map[string]func(a arguments) answer{
 		return number(b.Losing([]stats.Units{{Sum: 0.5, Size: 1, Count: 1}}).AtMost(0.95), true)
 	}),
 	"Bounded.Minus":          bounds(func(b *stats.Bounded, a arguments) answer { return interval(b.Minus(b, 0.95), true) }),
-	"Bounded.Chance":         bounds(func(b *stats.Bounded, a arguments) answer { return chance(b.Chance(a.p), a.p == a.p) }),
+	"Bounded.Shows":          bounds(func(b *stats.Bounded, a arguments) answer { b.Shows(a.p, a.q); return answer{} }),
 	"Bounded.Needed":         bounds(func(b *stats.Bounded, a arguments) answer { return number(b.Needed(a.p, 0.95)) }),
 	"ProportionInterval":     func(a arguments) answer { return interval(stats.ProportionInterval(a.groups, a.p)) },
 	"MeanProportionInterval": func(a arguments) answer { return interval(stats.MeanProportionInterval(a.x, a.a, a.p)) },

@@ -510,7 +510,7 @@ func (t *chooser) whyNone(ctx context.Context, subset int, c *chosen) string {
 // allowed; 0 where so many do.
 func (t *chooser) leastUnits(subset int) (units float64) {
 	alpha, none := t.steps.largest(), t.noLoss(subset)
-	if none.Chance(t.Choose.Number) > alpha {
+	if !none.Shows(t.Choose.Number, 1-alpha) {
 		units, _ = none.Needed(t.Choose.Number, 1-alpha)
 	}
 	return units

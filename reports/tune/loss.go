@@ -50,7 +50,7 @@ func (t *chooser) lossOf(ctx context.Context, candidate, subset int, level float
 	case l.sample == nil:
 	case inFull:
 		l.most = l.sample.AtMost(level)
-	case l.sample.Chance(t.Choose.Number) <= 1-level:
+	case l.sample.Shows(t.Choose.Number, level):
 		l.most = t.Choose.Number
 	}
 	return l, nil
@@ -72,7 +72,7 @@ func (l *loss) ofRuns() *stats.Bounded {
 // with that of independent runs, so that its runs need not be looked at.
 func (t *chooser) hopeless(candidate, subset int, level float64) bool {
 	if l := t.flips(candidate, subset); !t.graded && l.gained == 0 {
-		return l.ofRuns().Chance(t.Choose.Number) > 1-level
+		return !l.ofRuns().Shows(t.Choose.Number, level)
 	}
 	before, now := t.recordedSums[subset], t.over(&sums{}, candidate, subset)
 	return numberOf(before.score(t.score))-numberOf(now.score(t.score)) > t.Choose.Number
