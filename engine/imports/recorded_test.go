@@ -1,7 +1,6 @@
 package imports_test
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -112,7 +111,7 @@ func TestTauBench(t *testing.T) {
 		t.Errorf("%v of %d, %d steps, %d ids", reward, n, iterations(all), distinct(all))
 	}
 	first := all[0].Run
-	if said := string(first.Iterations[0].Output) + fmt.Sprintf("%s", first.Extra); !strings.Contains(said, `"user":["Sure`) || !strings.Contains(said, `"opening":["Hi!`) {
+	if said := string(first.Iterations[0].Output) + string(first.Extra); !strings.Contains(said, `"user":["Sure`) || !strings.Contains(said, `"opening":["Hi!`) {
 		t.Errorf("the customer's turns: %s", said)
 	}
 	unfinished := 0
