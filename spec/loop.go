@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -110,6 +111,30 @@ func (l *Loop) Values() []Value {
 	w := leafWalker{leaves: make([]Value, 0, 64)}
 	w.fields(reflect.ValueOf(l).Elem(), "")
 	return w.leaves
+}
+
+// ValueAt is the value of a key, at its full path: a number, a bool, a text, of a duration its
+// text, and of a list of texts all of them. It is nil where the key is absent, off, or holds
+// keys of its own.
+func (l *Loop) ValueAt(path string) (found any) {
+	var items []any
+	for _, v := range l.Values() {
+		rest, below := strings.CutPrefix(v.Path, path+".")
+		_, notItem := strconv.Atoi(rest)
+		switch d, duration := v.Value.(time.Duration); {
+		case below && notItem == nil:
+			items = append(items, v.Value)
+		case v.Path != path, !v.Parameter && strings.HasPrefix(path, "terminate."): // there it is the kind of a condition
+		case duration:
+			found = d.String()
+		default:
+			found = v.Value
+		}
+	}
+	if found == nil && items != nil {
+		return items
+	}
+	return found
 }
 
 type leafWalker struct {

@@ -97,6 +97,34 @@ func (r *Recorded) All() (all []sweep.Base) {
 	return all
 }
 
+// Swept are the parameters, with their values, by which configurations that were recorded
+// differ from a loop, and that is all by which they do: what a suite sweeps. Each value was
+// recorded, so that a parameter of which only calls can tell is among them.
+func (r *Recorded) Swept(loop *spec.Loop) (axes []sweep.Axis) {
+	for i := range r.Manifest.Configurations {
+		head := &r.Manifest.Configurations[i]
+		var set []spec.Assignment
+		for _, p := range head.Params {
+			if a, faults := (spec.Setting{Path: p.Path, Value: string(p.Value)}).Assign("sweep"); faults.Err() == nil { // JSON is YAML
+				set = append(set, a)
+			}
+		}
+		if same, _ := loop.With(set...); same == nil || same.Hash() != r.Loop(head.Name).Hash() {
+			continue
+		}
+		for _, a := range set {
+			at := slices.IndexFunc(axes, func(known sweep.Axis) bool { return known.Path == a.Path })
+			if at < 0 {
+				at, axes = len(axes), append(axes, sweep.Axis{Path: a.Path})
+			}
+			if !slices.ContainsFunc(axes[at].Values, func(known *source.Node) bool { return spec.Assignment{Value: known}.Text() == a.Text() }) {
+				axes[at].Values = append(axes[at].Values, a.Value)
+			}
+		}
+	}
+	return slices.DeleteFunc(axes, func(a sweep.Axis) bool { return len(a.Values) < 2 })
+}
+
 // ReadFor reads the runs as far as loops that will be replayed need them: with their texts
 // where a loop, or a scorer that judges again, reads what signals do not have, and with the states of workspaces.
 func (r *Recorded) ReadFor(loops []*spec.Loop) error {

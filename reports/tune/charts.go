@@ -268,7 +268,7 @@ func (t *Tuning) frontChart(name string, x page.Axis, onFront func(*FrontRow) pa
 	}
 	roles := map[int]choiceRow{}
 	for row := range t.choices() {
-		if row.Objective.Known() && chosen(row.Choice).Known() && row.role != "next" {
+		if row.Objective.Known() && chosen(row.Choice).Known() && row.role != roleNext && row.role != roleTradeOff {
 			roles[row.Candidate] = row
 		}
 	}

@@ -320,6 +320,9 @@ func (t *chooser) choices(ctx context.Context, r *Tuning, choice *chosen) (err e
 	} else if best >= 0 {
 		best = t.kept(best)
 	}
+	if choice.candidate < 0 {
+		choice.next = t.tradeOff(r.Guess)
+	}
 	if err := t.replay(ctx, append([]int{choice.candidate, t.today(), best}, choice.next...)...); err != nil {
 		return err
 	}
@@ -343,6 +346,37 @@ func (t *chooser) choices(ctx context.Context, r *Tuning, choice *chosen) (err e
 	}
 	t.change(r, choice.candidate)
 	return nil
+}
+
+// mostTraded is how many configurations show what more money buys.
+const mostTraded = 8
+
+// tradeOff shows what more money buys where nothing is recommended: the cheapest candidate
+// that can be chosen, and those that are better than every cheaper one, thinned evenly. The
+// guess is one of them.
+func (t *chooser) tradeOff(guess *Guess) (shown []int) {
+	best := 0.0
+	for _, i := range t.ordered(t.chosenOn) {
+		if value := t.value[t.chosenOn][i]; len(shown) == 0 || value > best+slack(best) {
+			best, shown = value, append(shown, t.kept(i))
+		}
+	}
+	if guess == nil || guess.Candidate < 0 || slices.Contains(shown, guess.Candidate) {
+		return thinnedTo(shown, mostTraded)
+	}
+	return append([]int{guess.Candidate}, thinnedTo(shown, mostTraded-1)...)
+}
+
+// thinnedTo keeps at most so many of a list, evenly, with its ends.
+func thinnedTo(all []int, most int) []int {
+	if len(all) <= most {
+		return all
+	}
+	kept := make([]int, most)
+	for i := range kept {
+		kept[i] = all[i*(len(all)-1)/(most-1)]
+	}
+	return kept
 }
 
 func (t *chooser) change(r *Tuning, to int) {

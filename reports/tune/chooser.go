@@ -473,7 +473,7 @@ func changes(from *spec.Loop, to *sweep.Candidate) []Change {
 		case at >= 0:
 			change.From = valueText(before[at].Value)
 		case from != nil:
-			change.From = valueText(nil)
+			change.From = valueText(from.ValueAt(spec.FullPath(p.Path)))
 		}
 		if change.From != change.To {
 			all = append(all, change)

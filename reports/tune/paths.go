@@ -104,7 +104,7 @@ func ConfigurationOf(s *spec.Suite, path, name string) (*spec.Resolved, error) {
 func Loosest(today sweep.Base, all []sweep.Base, axes []sweep.Axis) (lines []string) {
 	var loosest, apart []string
 	for i := range axes {
-		value := fmt.Sprint(sweep.ValueIn(today.Loop, axes[i].Path))
+		value := fmt.Sprint(today.Loop.ValueAt(axes[i].Path))
 		if set := axes[i].Loosest(today.Loop); len(set) > 0 {
 			value = set[0].Text()
 		}

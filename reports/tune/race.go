@@ -146,11 +146,11 @@ func (r *Race) Next() int {
 }
 
 // Look puts out who is worse after so many tasks. Of arms that are out nothing is
-// read.
+// read. After the last task none leaves: it has all runs, like those that stayed.
 func (r *Race) Look(arms []Arm, tasks int) {
 	standings, lead := r.standings(arms)
 	r.done, r.lead = tasks, lead
-	if lead < 0 {
+	if lead < 0 || tasks >= r.tasks {
 		return
 	}
 	for i := range standings {

@@ -57,17 +57,17 @@ func (t *Tuning) changed(quote func(string) string) string {
 	return strings.Join(changes, ", ")
 }
 
-// summaryTable is the table of the choice without its alternatives. The rows that
-// matter the least come last, and have no room first.
+// summaryTable is the table of the choice, without alternatives to what is recommended. The
+// rows that matter the least come last, and have no room first.
 func (t *Tuning) summaryTable() page.Table {
 	var rows []choiceRow
 	for row := range t.choices() {
-		if row.role != "next" {
-			row.role = strings.TrimSuffix(row.role, ", next")
+		if row.role != roleNext {
+			row.role = strings.TrimSuffix(strings.TrimSuffix(row.role, ", "+roleNext), ", "+roleTradeOff)
 			rows = append(rows, row)
 		}
 	}
-	costs := t.meanCosts()
+	costs, names := t.meanCosts(), briefly(rows)
 	fields := []page.Field[choiceRow]{
 		{Column: page.Column{}, Cell: func(row choiceRow) page.Cell {
 			cell := page.Text("  " + row.role)
@@ -77,7 +77,7 @@ func (t *Tuning) summaryTable() page.Table {
 			return cell
 		}},
 		{Column: page.Column{Head: "configuration", Prose: true}, Cell: func(row choiceRow) page.Cell {
-			return page.Name(spaced(row.Name))
+			return page.Name(spaced(names[row.Candidate]))
 		}},
 		{Column: page.Column{About: t.Terms.Score, Right: true}, Cell: func(row choiceRow) page.Cell { return page.Text(row.scoreText(t.Terms.Score)) }},
 		{Column: page.Column{Wide: true, Optional: true}, Cell: func(row choiceRow) page.Cell { return page.Text(row.bar(t.Terms.Score)) }},
@@ -93,6 +93,41 @@ func (t *Tuning) summaryTable() page.Table {
 		}},
 	}
 	return page.Filled(page.Table{Keys: 1}, fields, slices.Values(rows))
+}
+
+// briefly are the names of configurations without the parameters whose value all of them
+// share, by their candidates.
+func briefly(rows []choiceRow) map[int]string {
+	names, params := map[int]string{}, map[int][]string{}
+	for _, row := range rows {
+		names[row.Candidate] = row.Name
+		if parts := strings.Split(row.Name, ","); row.Candidate >= 0 && len(parts) == len(row.Params) && strings.Contains(parts[0], "=") {
+			params[row.Candidate] = parts
+		}
+	}
+	for candidate, parts := range params {
+		var own []string
+		for i, part := range parts {
+			shared := func(other []string) bool { return i < len(other) && other[i] == part }
+			if !allOf(params, shared) {
+				own = append(own, part)
+			}
+		}
+		if len(own) > 0 {
+			names[candidate] = strings.Join(own, ",")
+		}
+	}
+	return names
+}
+
+// allOf reports whether all values of a map are so.
+func allOf[K comparable, V any](all map[K]V, is func(V) bool) bool {
+	for _, value := range all {
+		if !is(value) {
+			return false
+		}
+	}
+	return true
 }
 
 // bar is the mean of a score from 0 to 1 as a bar, "" of others.

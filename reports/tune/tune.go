@@ -148,7 +148,7 @@ func Choose(ctx context.Context, of Candidates, o ChoiceOptions) (*Tuning, error
 // report fills in what was found.
 func (t *chooser) report(ctx context.Context, r *Tuning, choice *chosen) (err error) {
 	for _, part := range []func(context.Context, *Tuning, *chosen) error{
-		t.choices, t.bound, t.guess, t.against, t.neighbours, t.ends, t.limits, t.curve, t.validation, t.mapped, t.front, t.all, t.unanswered,
+		t.guess, t.choices, t.bound, t.against, t.neighbours, t.ends, t.limits, t.curve, t.validation, t.mapped, t.front, t.all, t.unanswered,
 	} {
 		if err = part(ctx, r, choice); err != nil {
 			return err

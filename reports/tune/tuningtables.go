@@ -39,8 +39,8 @@ type choiceRow struct {
 	*Choice
 }
 
-// choices are today's configuration, the recommended one, what was recorded, the
-// best, and what would have been taken next; each once.
+// choices are today's configuration, the recommended one or the best guess, what was recorded, the
+// best, and what would have been taken next or, without a recommendation, what more money buys; each once.
 func (t *Tuning) choices() iter.Seq[choiceRow] {
 	var rows []choiceRow
 	add := func(role string, c *Choice) {
@@ -56,13 +56,29 @@ func (t *Tuning) choices() iter.Seq[choiceRow] {
 	}
 	add("today", t.Today)
 	add("recommended", t.Recommended)
+	rest := roleNext
+	if t.Recommended == nil {
+		rest = roleTradeOff
+	}
+	for i := range t.Alternatives {
+		if t.Guess != nil && !t.Guess.Unchanged && t.Alternatives[i].Candidate == t.Guess.Candidate {
+			add("best guess", &t.Alternatives[i])
+		}
+	}
 	add("recorded", t.Recording)
 	add("best", t.Best)
 	for i := range t.Alternatives {
-		add("next", &t.Alternatives[i])
+		add(rest, &t.Alternatives[i])
 	}
 	return slices.Values(rows)
 }
+
+// What an alternative is: what the rule would have taken next, or, where nothing is recommended,
+// a row of what more money buys.
+const (
+	roleNext     = "next"
+	roleTradeOff = "trade-off"
+)
 
 // isLike says that all numbers are those of what was recorded.
 func (c *Choice) isLike(recorded *Choice) bool {

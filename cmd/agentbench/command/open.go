@@ -145,6 +145,21 @@ func nearby(path string) []string {
 	return names
 }
 
+// foldersIn lists the result folders of a folder for a hint, "" where there is none.
+func foldersIn(folder string) string {
+	var names []string
+	entries, _ := os.ReadDir(folder) // a hint only
+	for _, e := range entries {
+		if name := filepath.Join(folder, e.Name()); results.IsFolder(name) {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "; there are: " + exit.Some(names)
+}
+
 // openPlace opens what a user named.
 func (p *program) openPlace(text, baselines string) (*results.Place, error) {
 	return results.OpenPlace(text, baselines, p.openManifest)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -84,7 +85,7 @@ spent; 5 nothing to choose from, or fewer runs that count than min_coverage.`,
 	flags.StringVar(&f.configuration, "configuration", "", "tune the loop of this configuration (default: the baseline, else the only one)")
 	evaluateFlag(c, &f.evaluate)
 	setFlag(c, &f.set, "set a parameter in every configuration that is tried")
-	axisFlag(c, &f.parameters, "parameter", "p", "parameter and values: path=1,2,5,off or path=1..10,off (repeatable; default: the suite's tune, else the limits of the loop)")
+	axisFlag(c, &f.parameters, "parameter", "p", "parameter and values: path=1,2,5,off or path=1..10,off (repeatable; default: the suite's tune section, else the limits of the loop and what the suite sweeps)")
 	flags.BoolVar(&f.json, "json", false, "short for --format json")
 	flags.StringVar(&f.apply, "apply", "", "write the recommended values into the files of the suite, or only the limits into `LOOP.yaml`")
 	flags.Lookup("apply").NoOptDefVal = applySuite
@@ -221,6 +222,11 @@ func (p *program) openTuning(ctx context.Context, path string, f *tuneFlags) (*t
 	case folder && f.suite == "":
 		suite = ""
 	}
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) && path != "-" && filepath.Ext(path) == "" && suite == path {
+		if _, ships := suites.Find(path); !ships {
+			return nil, notFound(path, "agentbench run SUITE --out "+exit.ShellWord(path)+" makes a result folder"+foldersIn(filepath.Dir(path)))
+		}
+	}
 	if suite != "" {
 		var err error
 		if t.opened, err = p.openSuite(suite, nil); err != nil {
@@ -337,8 +343,8 @@ func (t *tuning) terms() (err error) {
 	return err
 }
 
-// parameters finds which parameters are tuned: those of the flags, else of the suite,
-// else the limits that the loop has.
+// parameters finds which parameters are tuned: those of the flags, else of the suite's
+// tune section, else the limits of the loop and what the suite sweeps.
 func (t *tuning) parameters() error {
 	if t.axes = slices.Clone(t.flags.parameters); len(t.axes) == 0 && t.declared() != nil {
 		for i := range t.declared().Parameters {
@@ -350,6 +356,13 @@ func (t *tuning) parameters() error {
 		if t.Folder == nil && !t.flags.quiet {
 			for _, line := range tune.Loosest(t.today(), t.all(), t.axes) {
 				fmt.Fprintln(t.err, line)
+			}
+		}
+		if t.Folder != nil && !t.noToday {
+			for _, swept := range t.Swept(t.today().Loop) {
+				if !slices.ContainsFunc(t.axes, func(a sweep.Axis) bool { return a.Path == swept.Path }) {
+					t.axes = append(t.axes, swept)
+				}
 			}
 		}
 	}

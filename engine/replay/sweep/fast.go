@@ -379,7 +379,7 @@ func observe(l *spec.Loop, path string, recordings []Recording) (o observed, ok 
 	case path == "guards.budget.cost_usd":
 		o.values = fromRuns(recordings, spent(dollars))
 	case path == "guards.budget.steps":
-		o.values = fromRuns(recordings, steps)
+		o.values, o.strictly = fromRuns(recordings, steps), true
 	case counts(l, path):
 		o.values = upTo(recordings, counted(l, path))
 		o.strictly = true // no run is longer, so that what lies above the last decides alike

@@ -8,7 +8,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/agentbench/agentbench/engine/replay"
 	"github.com/agentbench/agentbench/spec"
@@ -34,23 +33,10 @@ func NeedsCalls(l *spec.Loop, path string) bool {
 	return false
 }
 
-// ValueIn is the value of a parameter of a loop, nil where it is off.
-func ValueIn(l *spec.Loop, path string) any {
-	for _, v := range l.Values() {
-		if v.Path == path && v.Parameter {
-			if d, ok := v.Value.(time.Duration); ok {
-				return d.String()
-			}
-			return v.Value
-		}
-	}
-	return nil
-}
-
 // LimitsOf are the axes of the limits of a loop and of those that take its path, as far
 // as recorded runs answer for them: what decides when it stops. The values that the
 // loops have are tried, and all below them. Runs that are recorded may have gone on
-// longer: then those above are tried, too.
+// longer: then those above are tried, too, and limits of steps that the loop does not have.
 func LimitsOf(today *spec.Loop, others []Base, recorded bool) (axes []Axis) {
 	loops := []*spec.Loop{today}
 	for i := range others {
@@ -58,7 +44,11 @@ func LimitsOf(today *spec.Loop, others []Base, recorded bool) (axes []Axis) {
 			loops = append(loops, others[i].Loop)
 		}
 	}
-	for _, path := range replayedPaths(loops) {
+	paths := replayedPaths(loops)
+	if path := stepLimit(today); recorded && path != "" && !slices.Contains(paths, path) {
+		paths = append(paths, path)
+	}
+	for _, path := range paths {
 		a := Axis{Path: path, Values: valuesOf(loops, path)}
 		ends, ok := limitEnds(path, a.Values, recorded)
 		a.KeepPossible([]Base{{Loop: today}}, nil)
@@ -76,14 +66,31 @@ func UnknownLimits() []Axis {
 	return []Axis{{Path: "terminate.max_iterations", Between: []Ends{iterations}}}
 }
 
+// stepLimit is the limit of the steps of a run that a loop can have: of a program whose state
+// is known at every step that of its budget, of a model that uses tools its max_steps. It is
+// "" where recorded runs answer for neither.
+func stepLimit(l *spec.Loop) string {
+	switch {
+	case l.Workspace.BySteps():
+		return "guards.budget.steps"
+	case converses(l) && l.Agent.Command == nil && len(l.Stages()) == 1:
+		return "agent.max_steps"
+	}
+	return ""
+}
+
 // replayedPaths are the parameters that one of the loops has, and for which recorded
-// runs answer in all of them.
+// runs answer in all of them, or, where it limits the steps of an iteration, in those
+// that end before it.
 func replayedPaths(loops []*spec.Loop) (paths []string) {
 	for _, l := range loops {
 		for _, parameter := range replay.Analyse(l) {
 			path := parameter.Path
-			calls := func(l *spec.Loop) bool { return replay.AnalysePath(l, path).Class != replay.Replayed }
-			if ValueIn(l, path) != nil && !slices.Contains(paths, path) && !slices.ContainsFunc(loops, calls) {
+			calls := func(l *spec.Loop) bool {
+				class := replay.AnalysePath(l, path).Class
+				return class != replay.Replayed && (class != replay.Partly || lastOf(path) != "max_steps")
+			}
+			if l.ValueAt(path) != nil && !slices.Contains(paths, path) && !slices.ContainsFunc(loops, calls) {
 				paths = append(paths, path)
 			}
 		}
@@ -95,7 +102,7 @@ func replayedPaths(loops []*spec.Loop) (paths []string) {
 func valuesOf(loops []*spec.Loop, path string) (values []*source.Node) {
 	at := source.New(nil, path)
 	for _, l := range loops {
-		value := ValueIn(l, path)
+		value := l.ValueAt(path)
 		value = cmp.Or(value, "off")
 		node := source.New(at, value)
 		if !slices.ContainsFunc(values, func(known *source.Node) bool { return known.Text == node.Text }) {
@@ -110,12 +117,18 @@ const mostIterations = 1e6
 
 // limitEnds are the ends between which a limit is tried that has such values.
 func limitEnds(path string, values []*source.Node, recorded bool) (Ends, bool) {
-	field := path[strings.LastIndexByte(path, '.')+1:]
+	field := lastOf(path)
 	ends := Ends{To: math.Inf(-1), Node: source.New(nil, path)}
 	kind := source.String
+	if field == "max_steps" || field == "steps" {
+		kind = source.Int
+	}
 	for _, v := range values {
 		if n, ok := Number(v.Text); ok {
 			ends.To = max(ends.To, n)
+		}
+		if v.Text == "off" && field == "steps" {
+			ends.To = mostIterations
 		}
 		if kind == source.String && v.Text != "off" {
 			kind = v.Kind
@@ -165,7 +178,7 @@ func KeepToday(today *spec.Loop, bases int, axes []Axis) {
 		if NeedsCalls(today, a.Path) || len(a.Values) < 2 {
 			continue
 		}
-		value := ValueIn(today, spec.FullPath(a.Path))
+		value := today.ValueAt(spec.FullPath(a.Path))
 		switch value.(type) {
 		case nil:
 			value = "off"
@@ -186,6 +199,9 @@ func KeepToday(today *spec.Loop, bases int, axes []Axis) {
 		}
 	}
 }
+
+// mostListed is how many values are listed one by one.
+const mostListed = 6
 
 // mostByDefault is how many configurations are tried where nobody says which.
 const mostByDefault = 4000
@@ -220,8 +236,15 @@ func Thin(axes []Axis, named map[*source.Node]bool) {
 	}
 }
 
-// Range is what of an axis is tried: "terminate.max_iterations 1 to 9 (9)".
+// Range is what of an axis is tried: "terminate.max_iterations 1 to 9 (9)", or its values
+// where the suite names them.
 func (a *Axis) Range() string {
+	switch {
+	case len(a.Between) == 0 && len(a.Values) <= mostListed:
+		return a.List()
+	case len(a.Between) == 0:
+		return a.Words()
+	}
 	text := fmt.Sprintf("%s %s to %s (%d", a.Path, a.Values[0].Text, a.Values[len(a.Values)-1].Text, len(a.Values))
 	if a.Observed > 0 {
 		text += fmt.Sprintf(" of %d observed", a.Observed)
@@ -240,7 +263,7 @@ func (a *Axis) List() string {
 		n, _ := Number(v.Text)
 		among := func(e Ends) bool { return v.Kind == source.Int && n >= e.From && n <= e.To }
 		if !slices.ContainsFunc(a.Between, among) {
-			values = append(values, v.Text)
+			values = append(values, a.assignment(v).Text())
 		}
 	}
 	return a.Path + " " + strings.Join(values, ", ")
@@ -271,7 +294,7 @@ func WithToday(candidates []Candidate, today Base) (all []Candidate, at int) {
 	}
 	c := Candidate{Name: today.Name, Loop: today.Loop}
 	for _, p := range candidates[0].Params {
-		c.Params = append(c.Params, spec.Param{Path: p.Path, Value: ValueIn(c.Loop, p.Path)})
+		c.Params = append(c.Params, spec.Param{Path: p.Path, Value: c.Loop.ValueAt(spec.FullPath(p.Path))})
 	}
 	return append(candidates, c), len(candidates)
 }
