@@ -162,9 +162,10 @@ func (s *access) Stopped(turn *agent.Turn, failed error) agent.Made {
 	}
 	s.mu.Unlock() // the session asks for the time while it is locked
 	all, steps, tools := s.Made(at)
+	named := s.Agent()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	made := agent.Made{Calls: slices.Clone(all[s.told:]), Steps: steps, Tools: tools, Refused: s.refused, End: s.end}
+	made := agent.Made{Calls: slices.Clone(all[s.told:]), Steps: steps, Tools: tools, Agent: named, Refused: s.refused, End: s.end}
 	for i := range made.Calls {
 		c := &made.Calls[i]
 		c.Tree = s.trees[c.Arrived]

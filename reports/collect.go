@@ -92,7 +92,7 @@ func newCollector(m *record.Manifest) *collector {
 	}
 	for i := range m.Configurations {
 		c.at[m.Configurations[i].Name] = int32(i)
-		c.sums[i] = sums{failed: map[record.ErrorClass]int{}, versions: map[string]bool{}, phases: map[string]*histogram{}, answered: map[string]*answered{}}
+		c.sums[i] = sums{failed: map[record.ErrorClass]int{}, versions: map[string]bool{}, phases: map[string]*histogram{}, answered: map[string]*answered{}, programs: map[string]bool{}}
 	}
 	for _, name := range m.Scorers {
 		c.scorer(name)

@@ -22,6 +22,7 @@ type sums struct {
 	untimed              int64                 // runs without a time
 	answered             map[string]*answered  // by models of the suite
 	versions             map[string]bool       // hashes of the loop
+	programs             map[string]bool       // versions of programs, as they name themselves
 	phases               map[string]*histogram // iterations of each run, by phase
 	reached              []reach               // by iteration, from 1 at index 0
 	steps                []histogram           // of each run's longest iteration, one for each limit of steps
@@ -182,6 +183,9 @@ const mostAnswered = 4
 func (u *sums) addAnswered(iterations []record.IterationSignals) {
 	for i := range iterations {
 		for _, call := range iterations[i].Calls {
+			if call.Version != "" {
+				u.programs[call.Version] = true
+			}
 			if call.Model == "" {
 				continue
 			}
@@ -191,6 +195,20 @@ func (u *sums) addAnswered(iterations []record.IterationSignals) {
 			u.answered[call.Model].add(call.Answered)
 		}
 	}
+}
+
+// mixedVersions are those of programs, in order, of which there is another one of the same
+// program: what stands before the first slash, as in codex_exec/0.171.0.
+func mixedVersions(all []string) (mixed []string) {
+	programs := map[string]int{}
+	for _, version := range all {
+		name, _, _ := strings.Cut(version, "/")
+		programs[name]++
+	}
+	return slices.DeleteFunc(all, func(version string) bool {
+		name, _, _ := strings.Cut(version, "/")
+		return programs[name] < 2
+	})
 }
 
 func (a *answered) add(other string) {

@@ -70,6 +70,8 @@ func (c *collector) warnAbout(i int, s *Configuration) []Warning {
 	all.add(unscored > 0, Warning{Kind: StepsUnscored, Count: unscored, Of: s.Runs})
 	all.add(assumed > 0, Warning{Kind: StepsAssumed, Count: assumed, Of: s.Runs})
 	all.add(len(u.versions) > 1, Warning{Kind: MixedLoops, Count: len(u.versions)})
+	mixed := mixedVersions(slices.Sorted(maps.Keys(u.programs)))
+	all.add(len(mixed) > 0, Warning{Kind: OtherProgram, Count: len(mixed), More: strings.Join(mixed, ", ")})
 	return all
 }
 
@@ -180,6 +182,7 @@ const (
 	UnevenRuns     WarningKind = "uneven_runs"    // Count to Of runs a configuration
 	FewTasks       WarningKind = "few_tasks"      // Count tasks
 	MixedLoops     WarningKind = "mixed_loops"    // Count versions of the loop
+	OtherProgram   WarningKind = "other_program"  // Count versions of a program, More: which
 	MixedScorers   WarningKind = "mixed_scorers"
 	MixedSpecs     WarningKind = "mixed_specs"    // Count specs
 	FewClusters    WarningKind = "few_clusters"   // Count clusters
@@ -274,6 +277,7 @@ var ReportSayings = Sayings{
 	StepsUnscored: {Text: "up to {n} of {of} runs have no score at a limit of steps: the mean lies within these bounds; agentbench score DIR SUITE --at step scores those that it can"},
 	StepsAssumed:  {Text: "scores of up to {n} of {of} runs at a limit of steps were not made: it was assumed that more steps are never worth less (score --monotone assumed); agentbench score DIR SUITE --at step makes them"},
 	MixedLoops:    {Text: "the runs were made by {n} versions of the loop", Serious: true},
+	OtherProgram:  {Text: "the runs were made by several versions of a program: {more}", Serious: true},
 	MixedSpecs:    {Text: "the runs were made under {n} specs, mixed by --force"},
 	MixedScorers:  {Text: "the scores were made by {n} versions of {name}", Serious: true},
 	BadLines:      {Text: "{n} [line|lines] could not be read, the first of them: {more}", Serious: true},
@@ -345,7 +349,7 @@ func (p *Pair) warn(base, new *Report, of couple) {
 	x, y := p.Base.Coverage, p.New.Coverage
 	all.add(x.Known() && y.Known() && x.Number != y.Number, Warning{Kind: CoverageDiffers, More: page.Percent(x) + " and " + page.Percent(y)})
 	all.add(p.How.Paired && p.How.Common < fewTasks, Warning{Kind: FewCommon, Count: p.How.Common})
-	kinds := []WarningKind{SimulatedModel, Faults, NotRun, AgentFailed, NotJSON, MixedLoops, OtherModel, Estimated}
+	kinds := []WarningKind{SimulatedModel, Faults, NotRun, AgentFailed, NotJSON, MixedLoops, OtherProgram, OtherModel, Estimated}
 	if base == new {
 		kinds = kinds[:1] // the report tells the others itself
 	}

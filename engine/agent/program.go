@@ -50,6 +50,8 @@ type Made struct {
 	// Steps are those of its calls that are steps and were answered; the place of each among the calls begins at 1.
 	Steps []record.Step
 	Tools []record.ToolCall // that the answers ask for
+	// Agent is what the program named itself in its first call, "" where it made none.
+	Agent string
 	// Refused is the call that a limit refused, End why the program came to an end for another reason than its own.
 	Refused *record.Next
 	End     error
@@ -99,7 +101,7 @@ func (a *Program) Execute(ctx context.Context, turn *Turn) (Result, error) {
 		return result, err
 	}
 	if a.Served != nil {
-		result.Calls[0].Usage = record.Usage{} // its calls tell
+		result.Calls[0].Usage, result.Calls[0].Version = record.Usage{}, made.Agent // its calls tell what it used
 		for i := range made.Steps {
 			made.Steps[i].Call += len(result.Calls)
 		}

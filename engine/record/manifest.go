@@ -108,9 +108,17 @@ type ConfigurationHead struct {
 	Steps []StepsHead `json:"steps,omitempty"`
 	// Completes means that an agent may end a run as a success of the loop.
 	Completes bool `json:"completes,omitempty"`
+	// Programs are the versions of the coding agents that have a recipe, as they print them.
+	Programs []ProgramHead `json:"programs,omitempty"`
 	// LeftRace is after how many tasks, or clusters of them, it left a race: it has no
 	// runs of the others. 0: it did not.
 	LeftRace int `json:"left_race_after,omitempty"`
+}
+
+// ProgramHead is a coding agent and its version.
+type ProgramHead struct {
+	Program string `json:"program"` // its recipe
+	Version string `json:"version"` // the first line of what it prints for --version
 }
 
 // MetricHead is a number that is made of a score of many runs.

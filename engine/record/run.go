@@ -418,6 +418,8 @@ type Call struct {
 	Stderr   string        `json:"stderr,omitempty"` // a program's
 	// Exit is the exit code of a program that ended by itself; for a signal 128 and its number.
 	Exit int `json:"exit,omitempty"`
+	// Version is what a program that called models named itself: the User-Agent of its first call in the iteration.
+	Version string `json:"version,omitempty"`
 	// Conversation is that of the program that made the call: main, or a name such as sub1; "": no program did.
 	Conversation string `json:"conversation,omitempty"`
 	// Kind says what the call of a program is for.

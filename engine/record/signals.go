@@ -105,6 +105,7 @@ type CallSignals struct {
 	Role     Role          `json:"role"`
 	Model    string        `json:"model,omitempty"`
 	Answered string        `json:"answered,omitempty"` // by another model
+	Version  string        `json:"version,omitempty"`  // of a program
 	Request  string        `json:"request,omitempty"`
 	Usage    Usage         `json:"usage"`
 	Reserved *Usage        `json:"reserved,omitempty"`
@@ -165,7 +166,7 @@ func (s *Signals) fill(r *Run) {
 		for c := range it.Calls {
 			c, call := &it.Calls[c], &sig.Calls[c]
 			*call = CallSignals{
-				Role: c.Role, Model: c.Model, Answered: c.Answered, Request: c.Request, Usage: c.Usage,
+				Role: c.Role, Model: c.Model, Answered: c.Answered, Version: c.Version, Request: c.Request, Usage: c.Usage,
 				Reserved: c.Reserved, Charged: c.Charged, Start: c.Start, Duration: c.Duration, Waited: c.Waited,
 				Conversation: c.Conversation, Kind: c.Kind, Step: c.Step, Arrived: c.Arrived, FirstByte: c.FirstByte, Ended: c.Ended,
 				Kept: c.Tree != "",

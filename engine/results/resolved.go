@@ -672,6 +672,29 @@ func DifferencesBetween(before, now *record.Manifest) (Differences, error) {
 	return d, nil
 }
 
+// Programs compares the versions of the coding agents of two configurations. One that is not
+// known is no difference.
+func (d *Differences) Programs(before, now *record.ConfigurationHead) {
+	if before == nil || now == nil {
+		return
+	}
+	for _, p := range now.Programs {
+		for _, was := range before.Programs {
+			if was.Program == p.Program && was.Version != p.Version {
+				d.add("configurations."+now.Name+".version of "+p.Program, was.Version, p.Version, "")
+			}
+		}
+	}
+}
+
+// allPrograms compares the versions of configurations that both manifests have.
+func (d *Differences) allPrograms(before, now *record.Manifest) {
+	for i := range now.Configurations {
+		was, _ := before.Configuration(now.Configurations[i].Name)
+		d.Programs(was, &now.Configurations[i])
+	}
+}
+
 // Difference is a place at which two specs differ; nil is what is not there.
 type Difference struct {
 	Path      string

@@ -158,14 +158,14 @@ func Unresumable(dir string, err error) error {
 
 // sameSpec refuses to mix runs of different specs, unless it is forced to.
 func (s *Session) sameSpec(before, now *record.Manifest) (mixed string, err error) {
-	if before.SpecHash == now.SpecHash {
-		return "", nil
+	var found Differences
+	if before.SpecHash != now.SpecHash {
+		s.Learn(before)
+		if found, err = DifferencesBetween(before, now); err != nil {
+			return "", exit.With(exit.NotMeasured, "", "comparing the specs: %w", err)
+		}
 	}
-	s.Learn(before)
-	found, err := DifferencesBetween(before, now)
-	if err != nil {
-		return "", exit.With(exit.NotMeasured, "", "comparing the specs: %w", err)
-	}
+	found.allPrograms(before, now)
 	if len(found) == 0 { // other configurations only
 		return "", nil
 	}
@@ -175,7 +175,9 @@ func (s *Session) sameSpec(before, now *record.Manifest) (mixed string, err erro
 	if !s.Force {
 		return "", other
 	}
-	now.Mixed = append(now.Mixed, before.SpecHash)
+	if before.SpecHash != now.SpecHash {
+		now.Mixed = append(now.Mixed, before.SpecHash)
+	}
 	return other.Error(), nil
 }
 
@@ -193,6 +195,11 @@ func (s *Session) takeUp(e *Earlier, m *record.Manifest) (err error) {
 	m.Tasks, m.Trials = max(m.Tasks, before.Tasks), max(m.Trials, before.Trials)
 	if err := KeepConfigurations(before, m); err != nil {
 		return exit.Unmeasured(err)
+	}
+	for i := range m.Configurations {
+		if was, ok := before.Configuration(m.Configurations[i].Name); ok && len(m.Configurations[i].Programs) == 0 {
+			m.Configurations[i].Programs = was.Programs
+		}
 	}
 	for _, hash := range before.Mixed {
 		if hash != m.SpecHash && !slices.Contains(m.Mixed, hash) {

@@ -157,6 +157,7 @@ func partDifferences(one, other *record.Manifest) ([]string, error) {
 	all.Compare("agentbench", one.Agentbench, other.Agentbench)
 	all.Compare("trials", one.Trials, other.Trials)
 	all.Compare("configurations", names(one), names(other))
+	all.allPrograms(one, other)
 	lines := all.Lines()
 	if one.SpecHash == other.SpecHash {
 		return lines, nil

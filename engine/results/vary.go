@@ -61,6 +61,9 @@ func Changes(base, newest *Place, vary []string) (all []Change, err error) {
 	for _, c := range Couples(base, newest) {
 		d = nil
 		d.Loops(specs[0], specs[1], c[0], c[1])
+		was, _ := base.Manifest.Configuration(c[0])
+		is, _ := newest.Manifest.Configuration(c[1])
+		d.Programs(was, is)
 		add(d, func(path string) bool {
 			return c[0] != c[1] || varied(path, vary) || varied(strings.TrimPrefix(path, "configurations."+c[1]+"."), vary)
 		})

@@ -280,7 +280,7 @@ func (p *program) make(ctx context.Context, j *job) (*record.Manifest, ending, e
 	if err != nil {
 		return nil, ending{}, err
 	}
-	manifest, journal, err := p.begin(j)
+	manifest, journal, err := p.begin(ctx, j)
 	if err != nil {
 		return nil, ending{}, errors.Join(err, closeEvents())
 	}
@@ -295,13 +295,18 @@ func (p *program) make(ctx context.Context, j *job) (*record.Manifest, ending, e
 }
 
 // begin makes the result folder, or opens it where it is to be gone on with.
-func (p *program) begin(j *job) (*record.Manifest, *record.Journal, error) {
+func (p *program) begin(ctx context.Context, j *job) (*record.Manifest, *record.Journal, error) {
 	if err := j.makeFolder(); err != nil {
 		return nil, nil, err
 	}
 	manifest, err := p.writer().Manifest(j.Document, j.plan)
 	if err != nil {
 		return nil, nil, exit.Unmeasured(err)
+	}
+	for i := range j.plan.Configurations {
+		if j.placed == nil { // else they run on other machines
+			manifest.Configurations[i].Programs = j.parts.Versions(ctx, j.plan.Configurations[i].Loop)
+		}
 	}
 	journal, err := p.openResults(j, &manifest)
 	if err != nil {

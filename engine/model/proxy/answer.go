@@ -44,6 +44,7 @@ func (s *Session) answer(w http.ResponseWriter, r *http.Request, p model.Protoco
 		return
 	}
 	to.call = c
+	s.called(r.Header)
 	if err := c.make(); err != nil {
 		s.fail(to, r, p, err)
 	}

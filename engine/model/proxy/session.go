@@ -5,8 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/http"
 	"path"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -103,6 +105,7 @@ type Session struct {
 	conversations        *conversations
 	asked                map[drawn]int // retries left out
 	iteration            int
+	agent                string         // User-Agent of the first call of the iteration
 	began                time.Duration  // the iteration: its calls arrived later
 	ending               map[*call]bool // the program has their answers, or is about to
 	followed, unfollowed []*said        // steps of the iteration that were answered: followed by another one of their conversation, or not yet
@@ -126,10 +129,28 @@ func (s *Session) Begin(iteration int, before []record.Call) {
 	defer s.mu.Unlock()
 	s.run.Before = before
 	s.iteration, s.began, s.conversations.begun = iteration, s.latest, false
-	s.followed, s.unfollowed, s.steps, s.tools = nil, nil, nil, nil
+	s.followed, s.unfollowed, s.steps, s.tools, s.agent = nil, nil, nil, nil, ""
 	if s.stopped == record.ReasonMaxSteps {
 		s.stopped = ""
 	}
+}
+
+// Agent is the User-Agent of the first call of the iteration, "" where there was none.
+func (s *Session) Agent() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.agent
+}
+
+// mostOfAgent is how many bytes of a User-Agent are kept.
+const mostOfAgent = 200
+
+// called keeps the User-Agent of the first call of the iteration.
+func (s *Session) called(header http.Header) {
+	name := strings.ToValidUTF8(header.Get("User-Agent"), "")
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.agent = cmp.Or(s.agent, strings.ToValidUTF8(name[:min(len(name), mostOfAgent)], ""))
 }
 
 // Made are the calls that were let through so far, in the order of their arrival, of which those in flight are cut; and the steps of the iteration that were answered by
