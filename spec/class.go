@@ -61,7 +61,9 @@ func Differences[T any](a, b *T) (differ []Difference) {
 
 func valuesOf[T any](part *T) []Value {
 	w := leafWalker{}
-	if part != nil {
+	if loop, ok := any(part).(*Loop); ok {
+		w.leaves = loop.Values()
+	} else if part != nil {
 		w.value(reflect.ValueOf(part).Elem(), "")
 	}
 	return slices.DeleteFunc(w.leaves, func(v Value) bool { return v.Value == nil })

@@ -28,6 +28,8 @@ type Options struct {
 	// Recorded says that the suite is that of recorded runs: which values its parameters of tune take is told when they
 	// are tried.
 	Recorded bool
+	// Contents are those of the programs of recorded loops, by the files of the loops, as [Loop.Contents] gave them.
+	Contents map[string]string
 	// Stdin is read for the path "-"; what it names is relative to the working directory.
 	Stdin io.Reader
 }
@@ -282,6 +284,8 @@ type loopFile struct {
 	tree   *source.Node // as written; nil if it is no YAML
 	made   bool         // plain was made
 	plain  *Loop        // without parameters, for delegates
+	// contents are those of the programs of a recorded loop: its files may have changed since.
+	contents string
 }
 
 // loopFile reads the loop that n names, once.
@@ -302,7 +306,7 @@ func (l *loader) loopFile(n *source.Node, from folder) *loopFile {
 		l.fault(tree, "start the file with loop: NAME", "this file is not a loop")
 		tree = nil
 	}
-	file := &loopFile{name: name, folder: at.folder.sub(at.path), tree: tree}
+	file := &loopFile{name: name, folder: at.folder.sub(at.path), tree: tree, contents: l.opt.Contents[name]}
 	l.loops[name] = file
 	return file
 }
@@ -601,6 +605,7 @@ func (l *loader) instance(file *loopFile, settings []Assignment) *Loop {
 	loop.Tree = tree
 	loop.applyPresets()
 	l.delegates(loop, file)
+	loop.contents = cmp.Or(file.contents, l.contents(loop, file))
 	leaves := loop.Values()
 	if understood {
 		loop.Param = l.paramOf(leaves)
@@ -611,7 +616,7 @@ func (l *loader) instance(file *loopFile, settings []Assignment) *Loop {
 	if l.errors > before || !understood {
 		return nil
 	}
-	loop.hash = l.hash(loop, file, leaves)
+	loop.hash = loop.hashOf(leaves)
 	return loop
 }
 

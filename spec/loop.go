@@ -43,8 +43,9 @@ type Loop struct {
 	// of it, and nested. What is off is null.
 	Param *expr.Object `yaml:"-"`
 
-	hash   string
-	origin *origin
+	hash     string
+	contents string // identifies the contents of the files that its programs are given
+	origin   *origin
 }
 
 // Pattern names a set of presets; none is the zero value.
@@ -110,6 +111,9 @@ type Value struct {
 func (l *Loop) Values() []Value {
 	w := leafWalker{leaves: make([]Value, 0, 64)}
 	w.fields(reflect.ValueOf(l).Elem(), "")
+	if w.class = ChangesPath; l.contents != "" {
+		w.add("contents of program files", l.contents, false)
+	}
 	return w.leaves
 }
 
@@ -136,6 +140,9 @@ func (l *Loop) ValueAt(path string) (found any) {
 	}
 	return found
 }
+
+// Contents identifies the contents of the files that the programs of the loop are given, "" without one.
+func (l *Loop) Contents() string { return l.contents }
 
 type leafWalker struct {
 	leaves []Value

@@ -345,9 +345,9 @@ func (h *scorerHashes) named(to io.Writer, s *Scorer) {
 	}
 }
 
-// hash identifies what a loop does: its values after presets and parameters, whatever the layout of its file, the
-// contents of the files that its programs are given, and the loops that it delegates to.
-func (l *loader) hash(loop *Loop, file *loopFile, leaves []Value) string {
+// hashOf identifies what a loop does: its values after presets and parameters, whatever the layout of its file, the contents
+// of the files that its programs are given, and the loops that it delegates to.
+func (l *Loop) hashOf(leaves []Value) string {
 	h := sha256.New()
 	var line []byte
 	for _, leaf := range leaves {
@@ -362,27 +362,44 @@ func (l *loader) hash(loop *Loop, file *loopFile, leaves []Value) string {
 		line = append(append(append(line, '='), reflect.TypeOf(leaf.Value).String()...), ':')
 		h.Write(append(strconv.AppendQuote(line, text), '\n'))
 	}
-	for _, stage := range loop.Stages() {
-		for _, argument := range stage.Agent.Command {
-			l.hashFile(h, file.folder, argument)
-		}
+	for _, stage := range l.Stages() {
 		for _, delegate := range stage.Agent.Delegates {
 			if delegate.Resolved != nil {
 				fmt.Fprintf(h, "delegate %q=%s\n", delegate.Name, delegate.Resolved.hash)
 			}
 		}
 	}
-	for _, t := range loop.tools() {
-		for _, argument := range t.programArguments() {
-			l.hashFile(h, file.folder, argument)
-		}
-	}
-	if loop.Evaluate != nil && loop.Evaluate.Command != nil {
-		for _, argument := range loop.Evaluate.Command.Argv {
-			l.hashFile(h, file.folder, argument)
-		}
-	}
 	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+// contents identifies the contents of the files that the programs of a loop, and of its delegates, are given; "" without one.
+func (l *loader) contents(loop *Loop, file *loopFile) string {
+	var text bytes.Buffer
+	var words []string
+	for _, stage := range loop.Stages() {
+		words = append(words, stage.Agent.Command...)
+		for _, delegate := range stage.Agent.Delegates {
+			if delegate.Resolved != nil {
+				text.WriteString(delegate.Resolved.contents)
+			}
+		}
+	}
+	for _, t := range loop.tools() {
+		words = append(words, t.programArguments()...)
+	}
+	if e := loop.Evaluate; e != nil && e.Command != nil {
+		words = append(words, e.Command.Argv...)
+	}
+	if w := loop.Workspace; w != nil && w.Setup != nil {
+		words = append(words, w.Setup.Command...)
+	}
+	for _, word := range words {
+		l.hashFile(&text, file.folder, word)
+	}
+	if text.Len() == 0 {
+		return ""
+	}
+	return hashed(text.Bytes())
 }
 
 // programArguments are those of the program that the tool is, or that its server is.

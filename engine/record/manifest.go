@@ -95,11 +95,13 @@ type DataFile struct {
 
 // ConfigurationHead is what reports need to know of a configuration.
 type ConfigurationHead struct {
-	Name    string      `json:"name"`
-	Aliases []string    `json:"aliases,omitempty"` // equal configurations, run once
-	Loop    string      `json:"loop"`              // the hash of the resolved loop
-	Params  []Param     `json:"params,omitempty"`  // those set, in the order declared
-	Phases  []PhaseHead `json:"phases,omitempty"`
+	Name    string   `json:"name"`
+	Aliases []string `json:"aliases,omitempty"` // equal configurations, run once
+	Loop    string   `json:"loop"`              // the hash of the resolved loop
+	// Contents identifies the contents of the files that its programs are given.
+	Contents string      `json:"contents,omitempty"`
+	Params   []Param     `json:"params,omitempty"` // those set, in the order declared
+	Phases   []PhaseHead `json:"phases,omitempty"`
 	// MaxIterations is the explicit limit, 0 without one; EffectiveMax
 	// the one that is in force.
 	MaxIterations int `json:"max_iterations,omitempty"`

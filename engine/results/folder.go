@@ -155,8 +155,9 @@ func (f *Folder) others(now []spec.DataFile, err error) (other []string, _ error
 
 // files are texts by the name of their file; all other files are those beneath.
 type files struct {
-	texts   map[string][]byte
-	beneath fs.FS
+	texts    map[string][]byte
+	beneath  fs.FS
+	contents map[string]string // of the programs of loops, by their files
 }
 
 // Open implements [fs.FS].

@@ -93,7 +93,7 @@ func PlannedBaseline(s *spec.Suite, planned *plan.Plan) string {
 
 func configurationHead(c *spec.Resolved) (record.ConfigurationHead, error) {
 	limit, derived, _ := c.Loop.EffectiveMax()
-	head := record.ConfigurationHead{Name: c.Name, Aliases: c.Aliases, Loop: c.Hash, EffectiveMax: limit}
+	head := record.ConfigurationHead{Name: c.Name, Aliases: c.Aliases, Loop: c.Hash, Contents: c.Loop.Contents(), EffectiveMax: limit}
 	if !derived {
 		head.MaxIterations = limit
 	}

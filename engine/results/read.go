@@ -500,13 +500,13 @@ func (f files) load(suite map[string]any, env func(string) string) (*spec.Docume
 		return nil, nil, fmt.Errorf("writing the recorded suite: %w", err)
 	}
 	f.texts[suiteFile] = text
-	d, faults := spec.LoadFS(f, suiteFile, spec.Options{Env: env, Recorded: true})
+	d, faults := spec.LoadFS(f, suiteFile, spec.Options{Env: env, Recorded: true, Contents: f.contents})
 	return d, faults, nil
 }
 
 // recorded is the suite as JSON, and the loops as files beside those of the folder.
 func (r *Resolved) recorded(dir string, m *record.Manifest) (suite map[string]any, at files, err error) {
-	suite, at = map[string]any{}, files{texts: map[string][]byte{}, beneath: os.DirFS(dir)}
+	suite, at = map[string]any{}, files{texts: map[string][]byte{}, beneath: os.DirFS(dir), contents: map[string]string{}}
 	for _, f := range r.Suite {
 		suite[f.Key] = f.Value
 	}
@@ -521,7 +521,7 @@ func (r *Resolved) recorded(dir string, m *record.Manifest) (suite map[string]an
 			return nil, at, fmt.Errorf("the manifest has no loop of the configuration %q", name)
 		}
 		file := fmt.Sprintf("loop-%d", i+1)
-		at.texts[file] = loop
+		at.texts[file], at.contents[file] = loop, m.Configurations[i].Contents
 		configurations = append(configurations, map[string]string{"name": name, "loop": file})
 	}
 	for _, loop := range r.Delegates {
