@@ -225,11 +225,21 @@ func (l *loader) checkModels(s *Suite) {
 			l.fault(m.Node, "base_url: https://RESOURCE.openai.azure.com/openai/v1", "the provider %s needs base_url", m.Provider)
 		case calls:
 			l.checkAddress(m.Node.Get("base_url"), "base_url: http://localhost:8080/v1")
+			if n := m.Node.Get("api_key_env"); n != nil && !isVariable(n.Text) {
+				l.fault(n, "export the key as a variable of the environment and write its name: api_key_env: MY_KEY", "api_key_env is the name of a variable, not the key")
+			}
 			l.checkThinking(m)
 			l.checkTier(m)
 			l.checkFees(m.Price)
 		}
 	}
+}
+
+// isVariable reports whether a text can be the name of an environment variable: letters, digits and underscores.
+func isVariable(text string) bool {
+	return text != "" && !strings.ContainsFunc(text, func(r rune) bool {
+		return r != '_' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+	})
 }
 
 // checkThinking checks how much a model of Anthropic thinks, and that what its cache costs is known.

@@ -275,6 +275,8 @@ type Notes struct {
 	First        string
 	// Orphans are results of tools that name a call that is not there.
 	Orphans int
+	// Replaced are members of zip files of which a later one has the same name, which is read.
+	Replaced int
 	// Warnings are what the mapping warns of, in the order in which they came.
 	Warnings []Warning
 }
@@ -360,7 +362,7 @@ func (im *Importer) Read(name string, r io.Reader, beside ...File) iter.Seq2[*Im
 	return func(yield func(*Imported, error) bool) {
 		im.inside.begin(spec.CountsFile)
 		im.overall.begin(spec.CountsFile)
-		f := &file{name: name, shape: shapeOf(im.mapping.Each), zip: im.mapping.Zip}
+		f := &file{name: name, shape: shapeOf(im.mapping.Each), zip: im.mapping.Zip, notes: &im.notes}
 		f.give = func(found row, problem *Problem) bool {
 			if problem != nil {
 				return yield(nil, problem)
@@ -665,6 +667,7 @@ type file struct {
 	zip   *spec.Zip
 	give  func(row, *Problem) bool
 	ended bool // the caller wants no more
+	notes *Notes
 }
 
 // yield hands out a row, or what is wrong with it.
@@ -835,7 +838,11 @@ func (f *file) archive(r io.Reader) {
 		if f.zip != nil {
 			wanted, _ = path.Match(f.zip.Rows, member.Name) // the pattern was checked
 		}
-		if !wanted || last[member.Name] != member {
+		if !wanted {
+			continue
+		}
+		if last[member.Name] != member {
+			f.notes.Replaced++
 			continue
 		}
 		f.member(member, doc)

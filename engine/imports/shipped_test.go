@@ -164,8 +164,11 @@ func TestInspectEval(t *testing.T) {
 				members = append(members, member{"samples/" + name + ".json", samples[i], method})
 			}
 			members = append(members, member{header, []byte(`{"eval": ` + string(log["eval"]) + `}`), method})
-			got := tellAll(read(t, imports.New(mapping(t, "inspect")), zipped(t, "log.eval", members...)))
-			compare(t, got, inspected)
+			im := imports.New(mapping(t, "inspect"))
+			compare(t, tellAll(read(t, im, zipped(t, "log.eval", members...))), inspected)
+			if got := im.Notes().Replaced; got != 1 {
+				t.Errorf("%d members were replaced, want 1", got)
+			}
 		}
 	}
 }

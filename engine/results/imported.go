@@ -341,6 +341,7 @@ func (im *Import) Warnings(mapping *spec.Import, quote func(string) string) (lin
 	} else {
 		note(n, "the time of %s is unknown, so the latency is unknown", exit.Plural(n, "run", "runs"))
 	}
+	note(notes.Replaced, "%s of zip files had the name of a later one, which is read", exit.Plural(notes.Replaced, "member", "members"))
 	note(notes.Orphans, "%s of tools named a call that is missing", exit.Plural(notes.Orphans, "result", "results"))
 	for _, w := range notes.Warnings {
 		note(w.Runs, "%s: %s; the first: %s", exit.Plural(w.Runs, "run", "runs"), quote(w.What), quote(w.First))

@@ -128,15 +128,16 @@ func (t *terminal) part(write func(*terminal)) *terminal {
 
 func (t *terminal) lines() int { return bytes.Count(t.out.Bytes(), []byte("\n")) }
 
-// summaryTable is the table with as many rows as there is room for.
+// summaryTable is the table with as many rows as there is room for, the best one among them.
 func (t *terminal) summaryTable(s *Summary, room int) (part *terminal, err error) {
+	least := max(1, s.Table.best()+1)
 	for rows := s.Table.Count; ; rows-- {
 		facts := min(2, len(s.Serious)+len(s.Lines))
 		if rows <= leastRows {
 			facts = min(1, len(s.Serious))
 		}
 		part = t.part(func(part *terminal) { err = part.rows(s, rows) })
-		if err != nil || rows <= 1 || part.lines()+facts <= room {
+		if err != nil || rows <= least || part.lines()+facts <= room {
 			return part, err
 		}
 	}

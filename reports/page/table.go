@@ -29,6 +29,21 @@ type Table struct {
 	Shares *Shares
 }
 
+// best is the place of the first row that looks the best, -1 where none does.
+func (t *Table) best() int {
+	if t.Rows == nil {
+		return -1
+	}
+	at := 0
+	for row := range t.Rows {
+		if slices.ContainsFunc(row, func(c Cell) bool { return c.Look == Best }) {
+			return at
+		}
+		at++
+	}
+	return -1
+}
+
 // Shares are how a cut is shared among the groups of a table's rows.
 type Shares struct {
 	Order []int               // the places of all rows, those first that stay the longest

@@ -188,11 +188,19 @@ func TestEqualArmsAreNotHalved(t *testing.T) {
 
 // The evidence against an arm is that against the best of its candidates.
 func TestTheEvidenceIsTheLeast(t *testing.T) {
-	worse, worst := repeat(40, 1, 0, 0, 0), repeat(40, 0)
-	one := raced(NewRace(2, 40, RaceOptions{Block: 40}), []Arm{armOf(repeat(40, 1)...), {Scores: [][]float64{worse, worst}}})
-	alone := raced(NewRace(2, 40, RaceOptions{Block: 40}), []Arm{armOf(repeat(40, 1)...), armOf(worse...)})
+	worse, worst := repeat(80, 1, 0, 0, 0), repeat(80, 0)
+	one := raced(NewRace(2, 80, RaceOptions{Block: 40}), []Arm{armOf(repeat(80, 1)...), {Scores: [][]float64{worse, worst}}})
+	alone := raced(NewRace(2, 80, RaceOptions{Block: 40}), []Arm{armOf(repeat(80, 1)...), armOf(worse...)})
 	if got, want := one.Outs()[1], alone.Outs()[1]; got != want || !got.Shown {
 		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
+// After the last task nobody leaves: who is worse has all runs, like the one that leads.
+func TestNobodyLeavesAfterTheLastTask(t *testing.T) {
+	r := raced(NewRace(2, 40, RaceOptions{Block: 40}), []Arm{armOf(repeat(40, 1)...), armOf(repeat(40, 0)...)})
+	if len(r.Left()) != 2 {
+		t.Errorf("%+v", r.Outs())
 	}
 }
 
