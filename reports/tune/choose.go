@@ -27,6 +27,9 @@ type chosen struct {
 	// passing is one that the rule allows where none is chosen, because by beats it,
 	// which the rule does not allow; -1: there is none.
 	passing, by int
+	// unproven means that the rule allows nothing but the recording itself, which says nothing of
+	// today's configuration: the recorded runs do not answer for that.
+	unproven bool
 	// loss, margin and p are what the rule decided by: the loss of MaxLoss, the
 	// standard error of WithinOneSE, the p of Indistinguishable (1 for the best).
 	loss      loss
@@ -57,6 +60,9 @@ func (t *chooser) choose(ctx context.Context, subset int) (chosen, error) {
 	}
 	if err = t.take(front, subset, allow, &c); err == nil && c.candidate < 0 && t.Choose.Rule == MaxLoss && subset == t.chosenOn {
 		err = t.passOver(order, front, allow, &c)
+	}
+	if today := t.today(); c.candidate >= 0 && today >= 0 && !t.can[today] && t.print[c.candidate] == t.recordedPrint {
+		c.candidate, c.next, c.unproven = -1, nil, true
 	}
 	return c, err
 }
@@ -134,8 +140,8 @@ func (t *chooser) take(order []int, subset int, allow func(candidate int) (bool,
 }
 
 // ordered are the candidates that can be chosen and that satisfy the constraints:
-// the cheapest first, of those the better, of those the faster, of those the smaller
-// parameters.
+// the cheapest first, of those the better, of those the faster, of those the one that
+// changes fewer parameters, of those the smaller parameters.
 func (t *chooser) ordered(subset int) []int {
 	value, cost, seconds := t.value[subset], t.cost[subset], t.seconds[subset]
 	order := []int{}
@@ -145,7 +151,7 @@ func (t *chooser) ordered(subset int) []int {
 		}
 	}
 	slices.SortFunc(order, func(a, b int) int {
-		return cmp.Or(cmp.Compare(cost[a], cost[b]), cmp.Compare(value[b], value[a]), cmp.Compare(seconds[a], seconds[b]), cmp.Compare(t.rank[a], t.rank[b]))
+		return cmp.Or(cmp.Compare(cost[a], cost[b]), cmp.Compare(value[b], value[a]), cmp.Compare(seconds[a], seconds[b]), cmp.Compare(t.changed(a), t.changed(b)), cmp.Compare(t.rank[a], t.rank[b]))
 	})
 	return order
 }
@@ -516,6 +522,9 @@ func (t *chooser) whyNone(ctx context.Context, subset int, c *chosen) string {
 	if c.best < 0 {
 		return t.whyNothingLeft(subset)
 	}
+	if c.unproven {
+		return "no limit that is tighter than the recorded ones is allowed, and looser ones, today's among them, cannot be judged: the runs ended before"
+	}
 	units, what := t.lossUnits(subset)
 	switch {
 	case t.Choose.Rule != MaxLoss && units < 2:
@@ -535,6 +544,9 @@ func (t *chooser) whyNone(ctx context.Context, subset int, c *chosen) string {
 		text = fmt.Sprintf("%s: %s at best, it takes at least %.0f", text, page.Plural(units, strings.TrimSuffix(what, "s")+" proves "+least, what+" prove "+least), needed)
 	}
 	if least, ok := t.leastShown(ctx, subset); ok {
+		if least > mostAdvised {
+			return fmt.Sprintf("%s; these %s cannot rule out a loss of %s", text, what, percent(least))
+		}
 		text = fmt.Sprintf("%s; the smallest bound that they prove is --choose max_loss:%v", text, roundedUp(least))
 	}
 	return text
@@ -549,6 +561,9 @@ func (t *chooser) leastUnits(subset int) (units float64) {
 	}
 	return units
 }
+
+// mostAdvised is the largest loss that is worth a flag: nobody allows more.
+const mostAdvised = 0.2
 
 // mostLeast is of how many rungs at most it is said what the least loss is that these
 // tasks can show.

@@ -109,7 +109,12 @@ func (t *chooser) shownValue(value float64) page.Value {
 // by definition: that needs no proof. What is no cheaper is nothing to guess.
 func (t *chooser) guessCheap(ctx context.Context, r *Tuning) error {
 	recorded, _ := t.price.of(ctx, t.scope(t.recordedSums[t.chosenOn])) // NaN, where it is not known
+	before := -1
 	for _, i := range t.unbeaten(t.ordered(t.chosenOn), t.chosenOn) {
+		if before >= 0 && t.ties(i, before, t.chosenOn) {
+			continue // it changes more for the same
+		}
+		before = i
 		level := 1 - t.steps.rungs[t.steps.rung[i]].alpha
 		l, err := t.lossOf(ctx, i, t.chosenOn, level, true)
 		if err != nil {
