@@ -354,11 +354,11 @@ func checksOf(n int, check string) string {
 // P13: there is an end to what one load does, and the first thing that is too much is told once.
 func TestP13_EffortIsLimited(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
-		"different expressions": {checksOf(3000, "iteration > %d"), "too many expressions: a suite may have 64 KiB of different ones"},
+		"different expressions": {checksOf(3000, "iteration > %d"), "too many expressions: a suite may have 32 KiB of different ones"},
 		"one expression often":  {checksOf(3000, "iteration > 1"), ""},
 		"many, as is usual":     {checksOf(500, "iteration > %d"), ""},
 		"a long prompt":         {"loop: l\nagent: {model: m}\nprompt: \"" + strings.Repeat("prose {{ iteration }} {{{{ ", 1000) + "\"\n", ""},
-		"a prompt of places":    {"loop: l\nagent: {model: m}\nprompt: \"" + strings.Repeat("{{ iteration }}", 3000) + "\"\n", "too many expressions: a suite may have 64 KiB of different ones"},
+		"a prompt of places":    {"loop: l\nagent: {model: m}\nprompt: \"" + strings.Repeat("{{ iteration }}", 3000) + "\"\n", "too many expressions: a suite may have 32 KiB of different ones"},
 	} {
 		_, faults := loadText(c.text)
 		if len(faults) != min(1, len(c.want)) || len(faults) == 1 && faults[0].What != c.want {

@@ -432,7 +432,7 @@ const (
 	// maxValues are made of all loop files together, each counted for every configuration that uses it.
 	maxValues = 500_000
 	// maxEffort is the length of all different expressions. Compiling a kilobyte takes up to 15 ms.
-	maxEffort = 64 << 10
+	maxEffort = 32 << 10
 )
 
 // effort is what a load has done so far.
