@@ -74,6 +74,7 @@ func rerun(t *testing.T, model string, k int) (solved, turns int) {
 // agent really did.
 func TestReplayOfMINT(t *testing.T) {
 	skipLong(t)
+	t.Parallel()
 	var want map[string]mintModel
 	expectedPart(t, "mint", &want)
 	models := mintModels(t)
@@ -117,6 +118,7 @@ when_cut: 0
 // Runs that were made under five limits are five configurations, each with its own.
 func TestImportOfFiveLimitsAtOnce(t *testing.T) {
 	skipLong(t)
+	t.Parallel()
 	const model = "gpt-3.5-turbo-0613"
 	mapping := filepath.Join(t.TempDir(), "mint.yaml")
 	if err := os.WriteFile(mapping, []byte(fiveLimits), 0o600); err != nil {
@@ -245,6 +247,7 @@ func TestAnnouncedLimitsDocument(t *testing.T) {
 // limit; usage that only whole runs tell is nothing to choose by.
 func TestTuneOfMINT(t *testing.T) {
 	skipLong(t)
+	t.Parallel()
 	dir := imported(t, mintMapping(t, true), "mint/gpt-3.5-turbo-0613.json")
 	page := string(says(t, "tune", dir, "--all", "-p", "max_iterations=1,2,3,4,5"))
 	for _, want := range []string{"4 of 5 configurations are not exact (4 counterfactual) and cannot be recommended", "results of stopping earlier are unknown, because the agent knows its limit", "the cost is iterations.mean"} {

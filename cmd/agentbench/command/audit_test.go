@@ -249,6 +249,7 @@ type audit struct {
 }
 
 func TestAudit(t *testing.T) {
+	t.Parallel()
 	n, from := shortAudit, uint64(shortFrom)
 	if text := os.Getenv("AGENTBENCH_AUDIT"); text != "" {
 		var err error

@@ -303,6 +303,7 @@ func TestMergedShardsAddUpToWhatTheirLinesSay(t *testing.T) {
 // that differ by one at most. By weights: the longest first, each to the shard
 // that has the least.
 func TestShardsAreDealtAsTheManualSays(t *testing.T) {
+	t.Parallel()
 	dir := dealtSuite(t)
 	suite := filepath.Join(dir, "suite.yaml")
 	whole := filepath.Join(dir, "whole")
@@ -378,6 +379,7 @@ func tasksOfShards(t *testing.T, suite string, of int, more ...string) (shards [
 // difference is how many tasks show it.
 func TestPlanFromRecordsIsMillersFormula(t *testing.T) {
 	skipRace(t)
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "r")
 	typed(t, 0, nil, "run", "quickstart", "-q", "--out", dir)
 	trials := map[string]map[string][]float64{}

@@ -246,6 +246,7 @@ func TestActionIsWellFormed(t *testing.T) {
 
 func TestActionRunsASuite(t *testing.T) {
 	skipLong(t)
+	t.Parallel()
 	needsBash(t)
 	for _, c := range []struct {
 		name string
@@ -286,6 +287,7 @@ func TestActionRunsASuite(t *testing.T) {
 // A program that was downloaded is used only if it is the one that was meant.
 func TestActionChecksWhatItDownloads(t *testing.T) {
 	skipLong(t)
+	t.Parallel()
 	needsBash(t)
 	for _, tool := range []string{"curl", "sha256sum"} {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -311,6 +313,7 @@ func TestActionChecksWhatItDownloads(t *testing.T) {
 
 func TestActionTakesARelease(t *testing.T) {
 	skipLong(t)
+	t.Parallel()
 	needsBash(t)
 	for _, tool := range []string{"curl", "sha256sum", "tar"} {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -406,6 +409,7 @@ func script(value any) string {
 
 func TestCIOnGitLab(t *testing.T) {
 	skipLong(t)
+	t.Parallel()
 	pipeline := ciBlocks(t)[".gitlab-ci.yml"]
 	dir := suiteFolder(t)
 	jobs, _ := valueAt(pipeline, "agentbench", "parallel").(int64)
@@ -448,6 +452,7 @@ func runActions(t *testing.T, dir string, job any, matrix string) (exits []int, 
 
 func TestCIOnGitHub(t *testing.T) {
 	skipLong(t)
+	t.Parallel()
 	needsBash(t)
 	files := ciBlocks(t)
 	dir := suiteFolder(t)
@@ -476,6 +481,7 @@ func TestCIOnGitHub(t *testing.T) {
 // The comment of an earlier push is found by its marker and replaced.
 func TestCIComment(t *testing.T) {
 	skipLong(t)
+	t.Parallel()
 	needsBash(t)
 	dir := suiteFolder(t)
 	typed(t, 0, nil, "report", filepath.Join(dir, "first"), "--write", "comment="+filepath.Join(dir, "comment.md"))
@@ -508,6 +514,7 @@ func TestCIComment(t *testing.T) {
 
 func TestCIOnKubernetes(t *testing.T) {
 	skipLong(t)
+	t.Parallel()
 	files := ciBlocks(t)
 	run, compare := files["agentbench-run.yaml"], files["agentbench-compare.yaml"]
 	shards, _ := valueAt(run, "spec", "completions").(int64)

@@ -19,7 +19,6 @@ import (
 	"testing"
 	"unicode"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/agentbench/agentbench/engine/exit"
@@ -74,6 +73,7 @@ func properties(node any, found map[string]bool) map[string]bool {
 // records, events, scores and report.
 func TestResultsNamesEveryField(t *testing.T) {
 	skipRace(t)
+	t.Parallel()
 	text := readDoc(t, "results.md") + readDoc(t, "events.md") + readDoc(t, "compare.md")
 	dir := filepath.Join(t.TempDir(), "r")
 	var events, report, errs bytes.Buffer
@@ -238,6 +238,7 @@ func anchors(text string) map[string]bool {
 // Links of the documents lead somewhere, and docs/README.md leads to every document.
 func TestLinksOfTheDocuments(t *testing.T) {
 	skipRace(t)
+	t.Parallel()
 	top := filepath.Join("..", "..", "..")
 	pages, err := filepath.Glob(filepath.Join(top, "docs", "*.md"))
 	if err != nil || len(pages) < 20 {
@@ -442,27 +443,6 @@ func printed(t *testing.T, args ...string) string {
 	return out.String()
 }
 
-// mcpExample is a server of tools that scripts start.
-func mcpExample() {
-	server := mcp.NewServer(&mcp.Implementation{Name: "example", Version: "1"}, nil)
-	type number struct {
-		N int `json:"n"`
-	}
-	type nothing struct{}
-	mcp.AddTool(server, &mcp.Tool{Name: "double", Description: "Doubles a number."}, func(_ context.Context, _ *mcp.CallToolRequest, in number) (*mcp.CallToolResult, number, error) {
-		return nil, number{2 * in.N}, nil
-	})
-	mcp.AddTool(server, &mcp.Tool{Name: "pid", Description: "Tells which process this is."}, func(context.Context, *mcp.CallToolRequest, nothing) (*mcp.CallToolResult, any, error) {
-		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: fmt.Sprint("process ", os.Getpid())}}}, nil, nil
-	})
-	mcp.AddTool(server, &mcp.Tool{Name: "die", Description: "Ends the server."}, func(context.Context, *mcp.CallToolRequest, nothing) (*mcp.CallToolResult, any, error) {
-		fmt.Fprintln(os.Stderr, "out of luck")
-		os.Exit(3)
-		return nil, nil, nil
-	})
-	_ = server.Run(context.Background(), &mcp.StdioTransport{})
-}
-
 // Every example of the language of agents is run, with scripted models.
 func TestAgentsDocument(t *testing.T) { runDocument(t, "../../../docs/agents.md", 20) }
 
@@ -621,11 +601,6 @@ func TestCodingAgentsDocument(t *testing.T) {
 			t.Errorf("%s: exit code %d: %s%s", loop, code, said.String(), errs.String())
 		}
 	}
-	for _, name := range []string{codexVersion, qwenVersion} {
-		if !strings.Contains(text, " "+name+", in CI") {
-			t.Errorf("docs/coding-agents.md does not say that %s was tried", name)
-		}
-	}
 }
 
 func TestWorkspacesDocument(t *testing.T) { runDocument(t, "../../../docs/workspaces.md", 4) }
@@ -710,6 +685,7 @@ func TestEventsDocument(t *testing.T) { runDocument(t, "../../../docs/events.md"
 // the row.
 func TestFeaturesNamesTestsOfEveryFeature(t *testing.T) {
 	skipRace(t)
+	t.Parallel()
 	tests := testsByName(t)
 	wanted := featureRows()
 	for line := range strings.Lines(readDoc(t, "features.md")) {
@@ -771,6 +747,7 @@ var (
 // there are; none has two.
 func TestFaultsNamesTestsOfEveryFault(t *testing.T) {
 	skipRace(t)
+	t.Parallel()
 	text, err := os.ReadFile("../../../docs/faults.md")
 	if err != nil {
 		t.Fatal(err)

@@ -31,7 +31,12 @@ func dealtSuite(t *testing.T) string {
 	}
 	for name, text := range map[string]string{
 		"tasks.jsonl": rows.String(),
-		"a.loop.yaml": crashLoop,
+		"a.loop.yaml": `loop: a
+agent: {model: m, reply: json}
+prompt: "{{ task.input }} {{ feedback }}"
+evaluate: {confidence: "double(output.quality)", feedback: '"more than " + string(output.quality)'}
+terminate: {confidence: {threshold: 0.8}, max_iterations: 2}
+`,
 		"suite.yaml": `suite: dealt
 tasks: tasks.jsonl
 trials: 2
@@ -56,6 +61,7 @@ thresholds: ["configurations.twice.scores.good.mean > 0.1", "configurations.once
 // for byte but for what is volatile, and so are its reports and its exit code.
 func TestMergedShardsAreTheWhole(t *testing.T) {
 	skipLong(t)
+	t.Parallel()
 	dir := dealtSuite(t)
 	suite := filepath.Join(dir, "suite.yaml")
 	at := func(name ...any) string { return filepath.Join(dir, fmt.Sprint(name...)) }

@@ -190,6 +190,7 @@ func TestLostScoresAreMadeAgain(t *testing.T) {
 // in for its models.
 func TestTheCoachIsJudged(t *testing.T) {
 	skipRace(t)
+	t.Parallel()
 	dir := t.TempDir()
 	script := "{provider: script, price: free, after_last: repeat, responses: "
 	for _, name := range []string{"coach.suite.yaml", "interview-analysis.loop.yaml", "interviews.jsonl", "responses.yaml"} {

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rogpeppe/go-internal/txtar"
+
 	"github.com/agentbench/agentbench/engine/record"
 )
 
@@ -50,27 +52,34 @@ func TestRunsLeaveNothingBehind(t *testing.T) {
 func leftBy(t *testing.T, sandbox string, runs int) {
 	temporary := t.TempDir()
 	t.Setenv("TMPDIR", temporary)
-	c := &coding{T: t, folder: t.TempDir(), mark: fmt.Sprintf("%d.%d", 90_000+runs%999, os.Getpid())}
+	folder, mark := t.TempDir(), fmt.Sprintf("%d.%d", 90_000+runs%999, os.Getpid())
 	calls := "calls"
 	if _, err := exec.LookPath("curl"); err != nil {
 		calls = "plain"
 	}
 	make := func(configuration, out string, runs int) {
 		t.Helper()
-		c.unpack("leaks.txtar", "MARK", c.mark, "SANDBOX", sandbox, "TRIALS", fmt.Sprint(runs))
+		packed, err := txtar.ParseFile("../../../testdata/leaks.txtar")
+		if err != nil {
+			t.Fatal(err)
+		}
+		words := strings.NewReplacer("MARK", mark, "SANDBOX", sandbox, "TRIALS", fmt.Sprint(runs))
+		for _, file := range packed.Files {
+			write(t, folder, file.Name, words.Replace(string(file.Data)))
+		}
 		var said bytes.Buffer
-		args := []string{"run", filepath.Join(c.folder, "suite.yaml"), "--out", filepath.Join(c.folder, out), "--configuration", configuration, "--cache", "off", "--concurrency", "64", "-q"}
+		args := []string{"run", filepath.Join(folder, "suite.yaml"), "--out", filepath.Join(folder, out), "--configuration", configuration, "--cache", "off", "--concurrency", "64", "-q"}
 		if code := run(context.Background(), args, os.Getenv, strings.NewReader(""), &said, &said); code != 0 {
 			t.Fatalf("exit code %d: %s", code, said.String())
 		}
 		made := 0
-		for r, err := range record.ReadSignals(filepath.Join(c.folder, out)) {
+		for r, err := range record.ReadSignals(filepath.Join(folder, out)) {
 			if err != nil || !r.Outcome.Counts() {
 				t.Fatalf("%+v, %v", r, err)
 			}
 			made++
 		}
-		if left, _ := filepath.Glob(filepath.Join(c.folder, out, "workspaces", "*")); made != runs || len(left) != 1 {
+		if left, _ := filepath.Glob(filepath.Join(folder, out, "workspaces", "*")); made != runs || len(left) != 1 {
 			t.Errorf("%d runs, and beside the store there is %q", made, left)
 		}
 	}
@@ -83,12 +92,24 @@ func leftBy(t *testing.T, sandbox string, runs int) {
 	if after := holdings(t); !slices.Equal(before, after) {
 		t.Errorf("there was\n%s\nand is\n%s", strings.Join(before, "\n"), strings.Join(after, "\n"))
 	}
-	if left := c.alive(); left != "" {
+	if left := alive(mark, folder); left != "" {
 		t.Errorf("a process outlived its run: %q", left)
 	}
 	if left, _ := os.ReadDir(temporary); len(left) > 0 {
 		t.Errorf("temporary files are left: %v", left)
 	}
+}
+
+// alive is the command line of a process that one of these words is in; "" if there is none.
+func alive(words ...string) string {
+	commands, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, file := range commands {
+		line, err := os.ReadFile(file)
+		if err == nil && slices.ContainsFunc(words, func(word string) bool { return bytes.Contains(line, []byte(word)) }) {
+			return string(bytes.ReplaceAll(line, []byte{0}, []byte{' '}))
+		}
+	}
+	return ""
 }
 
 // holdings is what this process holds of the machine: kinds of open files, mounts, children, and control groups of its programs.

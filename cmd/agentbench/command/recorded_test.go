@@ -245,6 +245,7 @@ var interCode = map[string]string{
 // import and replay.
 func TestReplayOfInterCode(t *testing.T) {
 	skipLong(t)
+	t.Parallel()
 	for key, files := range interCode {
 		t.Run(key, func(t *testing.T) {
 			var want interCodeExpected
@@ -262,6 +263,7 @@ func TestReplayOfInterCode(t *testing.T) {
 
 // tau2 has times, tokens and costs of every message.
 func TestReplayOfTau2(t *testing.T) {
+	t.Parallel()
 	var want struct {
 		Steps   []expectedRow `json:"max_steps"`
 		Dollars []expectedRow `json:"budget_usd"`
@@ -283,6 +285,7 @@ func TestReplayOfTau2(t *testing.T) {
 
 // tau-bench rewards only finished conversations; five were cut at 30 steps.
 func TestReplayOfTauBench(t *testing.T) {
+	t.Parallel()
 	var want struct {
 		Steps  []expectedRow                  `json:"max_steps"`
 		Calls  []expectedRow                  `json:"repeated_tool_call"`
@@ -350,6 +353,7 @@ func tells(t *testing.T, all map[string]declaredMetric, name string, tasks int, 
 // .273 .220 .200.
 func TestPassHatKOfTauBench(t *testing.T) {
 	skipLong(t)
+	t.Parallel()
 	var of struct {
 		Published map[string]any
 		MaxSteps  []map[string]any `json:"max_steps"`
@@ -374,6 +378,7 @@ func TestPassHatKOfTauBench(t *testing.T) {
 // the tasks give the whole.
 func TestPassOfKOfGame24(t *testing.T) {
 	skipLong(t)
+	t.Parallel()
 	for log, key := range map[string]string{"cot_100.json": "tot_game24_cot_100", "tot_b5.json": "tot_game24_tot_b5"} {
 		var of struct {
 			Tasks   int
@@ -448,6 +453,7 @@ func tauBenchTrials(t *testing.T, table string) (values []string, chances [][]fl
 // pass@k are those of real runs with another limit.
 func TestReplayKeepsTrialsTogether(t *testing.T) {
 	skipLong(t)
+	t.Parallel()
 	dir := imported(t, "tau-bench", "taubench/gpt-4o-airline.json")
 	for table, flag := range map[string]struct{ path, form string }{
 		"max_steps":          {"max_iterations", "%s"},
@@ -623,6 +629,7 @@ type tunedExpected struct {
 // the front of all 300 configurations, and the cheapest that reaches a share.
 func TestTuneOfInterCode(t *testing.T) {
 	skipLong(t)
+	t.Parallel()
 	for key, files := range interCode {
 		t.Run(key, func(t *testing.T) {
 			var want tunedExpected

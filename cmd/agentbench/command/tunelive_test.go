@@ -118,6 +118,7 @@ func runsBy(t *testing.T, dir string) map[string]int {
 // same folder decides the same, without a run.
 func TestPathsAreRaced(t *testing.T) {
 	skipLong(t)
+	t.Parallel()
 	dir := liveFolder(t, liveSuite, 80)
 	made := recordedLive(t, dir)
 	name := func(model string) string { return "default@threshold=0.9,max_iterations=6,model=" + model + "" }
@@ -141,6 +142,7 @@ func TestPathsAreRaced(t *testing.T) {
 // How many runs go on at once decides nothing, and the path that leads comes
 // first: it is what losses are counted against.
 func TestARaceIsTheSameAtAnyConcurrency(t *testing.T) {
+	t.Parallel()
 	suite := strings.Replace(liveSuite, "[weak, good, fine]", "[weak, fine, good]", 1) // the one that leads is declared last
 	dirs := []string{liveFolder(t, suite, 60), liveFolder(t, suite, 60)}
 	one, many := recordedBy(t, dirs[0], 1), recordedBy(t, dirs[1], 16)
@@ -163,6 +165,7 @@ func TestARaceIsTheSameAtAnyConcurrency(t *testing.T) {
 
 // A budget ends the race where it stands, and what is not decided then is told.
 func TestARaceKeepsTheBudget(t *testing.T) {
+	t.Parallel()
 	dir := liveFolder(t, liveSuite+"budget: {calls: 60}\n", 80)
 	made := recordedLive(t, dir)
 	code := 0
@@ -190,6 +193,7 @@ func TestARaceKeepsTheBudget(t *testing.T) {
 // Tasks of a cluster depend on each other: they are run together and count as one.
 func TestARaceCountsClusters(t *testing.T) {
 	skipRace(t)
+	t.Parallel()
 	dir := liveFolder(t, liveSuite+"cluster: string(task.metadata.group)\n", 80)
 	made := recordedLive(t, dir)
 	if !strings.Contains(made.lines[0], "after 20 of 20 tasks ") {
@@ -199,6 +203,7 @@ func TestARaceCountsClusters(t *testing.T) {
 
 // Without a parameter that needs calls there is nothing to race.
 func TestOnePathIsRecorded(t *testing.T) {
+	t.Parallel()
 	dir := liveFolder(t, strings.Replace(liveSuite, "agent.model: [weak, good, fine], ", "", 1), 10)
 	made := recordedLive(t, dir)
 	if want := "default@threshold=0.9,max_iterations=6"; made.lines != nil || runsBy(t, dir+"/r")[want] != 10 {

@@ -170,6 +170,7 @@ func tunedAt(t *testing.T, dir string, seed int) (chosen string, calls int64, ca
 // AGENTBENCH_SEEDS says how many seeds.
 func TestTuneFindsWhatRunningEverythingFinds(t *testing.T) {
 	skipLong(t) // TestARaceIsTheSameAtAnyConcurrency runs there
+	t.Parallel()
 	seeds := 2
 	if n, err := strconv.Atoi(os.Getenv("AGENTBENCH_SEEDS")); err == nil {
 		seeds = n

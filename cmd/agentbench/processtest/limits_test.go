@@ -1,4 +1,4 @@
-package command
+package processtest
 
 import (
 	"encoding/json"
@@ -26,6 +26,7 @@ func TestALimitedRunIsTheReplayOfTheWholeOne(t *testing.T) {
 	if _, err := exec.LookPath("curl"); err != nil {
 		t.Skip(err)
 	}
+	t.Parallel()
 	exact := map[string]int{}
 	propertytest.CheckCases(t, 12, func(r *rapid.T) {
 		l := &planned{coding: &coding{T: t, folder: t.TempDir(), env: os.Environ()}}

@@ -1,4 +1,4 @@
-package command
+package processtest
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -32,6 +33,19 @@ const (
 	qwenFolder  = "AGENTBENCH_QWEN"
 )
 
+// The document says which versions are tried.
+func TestCodingAgentsDocumentVersions(t *testing.T) {
+	text, err := os.ReadFile("../../../docs/coding-agents.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, version := range []string{codexVersion, qwenVersion} {
+		if !bytes.Contains(text, []byte(" "+version+", in CI")) {
+			t.Errorf("docs/coding-agents.md does not say that %s was tried", version)
+		}
+	}
+}
+
 // centsPerCall is what a call of the models in testdata/coding.txtar costs.
 const centsPerCall = 3
 
@@ -39,6 +53,7 @@ const centsPerCall = 3
 // is held by agentbench, by what their own tools wrote, and by the files that they left.
 func TestCodingAgents(t *testing.T) {
 	skipLong(t)
+	t.Parallel()
 	newCoding(t, trial{sandbox: "bubblewrap", tasks: []string{"one", "two"}, trials: 1}).try()
 }
 
@@ -114,7 +129,8 @@ func (c *coding) tried(runs map[string]*record.Run, program, of string) {
 // the records that would have been made.
 func TestCodingAgentsAfterAKill(t *testing.T) {
 	skipLong(t)
-	newCoding(t, trial{sandbox: "bubblewrap", tasks: []string{"one", "two"}, trials: 1, spare: 100}).killed()
+	t.Parallel()
+	newCoding(t, trial{sandbox: "bubblewrap", tasks: []string{"one"}, trials: 1, spare: 100}).killed()
 }
 
 // killed kills the run of the suite once its first run has ended, and runs it to its end.
@@ -170,6 +186,7 @@ func (c *coding) until(what string, is func() bool) {
 // The suite's budget ends a coding agent before the call for which there is no room.
 func TestCodingAgentsKeepToTheBudget(t *testing.T) {
 	skipLong(t)
+	t.Parallel()
 	c := newCoding(t, trial{sandbox: "bubblewrap", tasks: []string{"one"}, trials: 1})
 	said, err := c.agentbench("run", "one-run.yaml", "--out", "out", "--cache", "off", "-q")
 	if failed, ok := err.(*exec.ExitError); !ok || failed.ExitCode() != exit.Stopped {
@@ -193,12 +210,15 @@ type coding struct {
 	mark   string // the argument by which a process is known that an agent left behind
 }
 
+// marks counts the folders of this process, each of which has a mark of its own.
+var marks atomic.Int64
+
 func newCoding(t *testing.T, f trial) *coding {
 	t.Helper()
 	if said, err := exec.Command("bwrap", "--unshare-all", "--ro-bind", "/", "/", "--proc", "/proc", "true").CombinedOutput(); err != nil {
 		t.Skipf("no coding agents: bubblewrap: %v %s; apt-get install bubblewrap", err, said)
 	}
-	c := &coding{T: t, trial: f, folder: t.TempDir(), mark: fmt.Sprintf("%d.%09d", 80_000+os.Getpid()%9999, len(t.TempDir())*7919+os.Getpid())}
+	c := &coding{T: t, trial: f, folder: t.TempDir(), mark: fmt.Sprintf("%d.%09d", 80_000+os.Getpid()%9999, marks.Add(1)*7919+int64(os.Getpid()))}
 	installed := []string{installedAgent(t, codexPackage, codexVersion, codexFolder), installedAgent(t, qwenPackage, qwenVersion, qwenFolder)}
 	path := append(installed, os.Getenv("PATH"))
 	seen, sandbox, edit := "find /", f.sandbox, editedByTools
@@ -484,6 +504,7 @@ func (c *coding) alive() string {
 // often each of 16 limits is tried; else four are tried once.
 func TestACutLeavesItsSnapshot(t *testing.T) {
 	skipLong(t)
+	t.Parallel()
 	for _, program := range []string{"bwrap", "curl"} {
 		if _, err := exec.LookPath(program); err != nil {
 			t.Skip(err)

@@ -1,0 +1,7 @@
+//go:build !race
+
+package processtest
+
+const raceEnabled = false
+
+func exitAtOnce() {}
