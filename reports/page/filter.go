@@ -46,8 +46,10 @@ func quotedName(name string) string {
 	if plainName.MatchString(name) {
 		return name
 	}
-	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(name) + `"`
+	return `"` + inQuotes.Replace(name) + `"`
 }
+
+var inQuotes = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
 
 var plainName = regexp.MustCompile(`^[A-Za-z0-9_./-]+$`)
 

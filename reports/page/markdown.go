@@ -189,8 +189,10 @@ func codeInTable(text string) string { return strings.ReplaceAll(code(text), "|"
 
 // plainMarkdown escapes what our own texts may hold.
 func plainMarkdown(text string) string {
-	return strings.NewReplacer("|", `\|`, "*", `\*`, "_", `\_`, "<", "&lt;", ">", "&gt;").Replace(text)
+	return markdownSafe.Replace(text)
 }
+
+var markdownSafe = strings.NewReplacer("|", `\|`, "*", `\*`, "_", `\_`, "<", "&lt;", ">", "&gt;")
 
 func longestRun(text string, of byte) (longest int) {
 	run := 0

@@ -363,9 +363,10 @@ func (f *footnotes) each(whole []Warning, quote func(string) string, yield func(
 }
 
 func superscript(n int) string {
-	return strings.NewReplacer("0", "⁰", "1", "¹", "2", "²", "3", "³", "4", "⁴", "5", "⁵",
-		"6", "⁶", "7", "⁷", "8", "⁸", "9", "⁹").Replace(strconv.Itoa(n))
+	return raised.Replace(strconv.Itoa(n))
 }
+
+var raised = strings.NewReplacer("0", "⁰", "1", "¹", "2", "²", "3", "³", "4", "⁴", "5", "⁵", "6", "⁶", "7", "⁷", "8", "⁸", "9", "⁹")
 
 // ExtraCount is a difference of counts, with its sign.
 func ExtraCount(v Value) string {
