@@ -266,6 +266,7 @@ func TestChartsDoNotDependOnTheOrderOfRecords(t *testing.T) {
 
 // No name of a configuration, task, scorer, phase or condition gets out of a chart.
 func TestNoChartObeysNames(t *testing.T) {
+	t.Parallel()
 	for _, name := range evil {
 		f := coach(4)
 		f.manifest.Suite, f.manifest.Scorers[0] = name, name

@@ -53,6 +53,7 @@ func infested(name string) *reports.Report {
 // F71 to F74, P18: no format holds what a terminal, a spreadsheet, a browser, a
 // reader of Markdown, or a runner of CI obeys.
 func TestNoFormatObeysNames(t *testing.T) {
+	t.Parallel()
 	for _, name := range evil {
 		r := infested(name)
 		checkFormats(t, name, everyFormat(t, r, reports.TableNames, 120))
@@ -207,6 +208,7 @@ func TestNoNameGetsThrough(t *testing.T) {
 
 // A megabyte of one character takes no more room than people can bear.
 func TestNamesWithoutEnd(t *testing.T) {
+	t.Parallel()
 	for char, n := range map[string]int{"a": 1 << 20, "`": 1 << 14, "|": 1 << 14, "<": 1 << 14, "\x00": 1 << 14, "\xff": 1 << 14, "日": 1 << 14, "@": 1 << 14} {
 		name := strings.Repeat(char, n)
 		all := everyFormat(t, infested(name), nil, 100)
@@ -232,6 +234,7 @@ func infestedCalibration(name string) *calibrate.Calibration {
 
 // P18: what holds for reports holds for the page of calibrate.
 func TestNoFormatOfCalibrationsObeysNames(t *testing.T) {
+	t.Parallel()
 	for _, name := range evil {
 		c := infestedCalibration(name)
 		checkFormats(t, name, everyFormat(t, c, calibrate.TableNames, 120))
@@ -260,6 +263,7 @@ func infestedReplay(name string) *tune.Replay {
 
 // P18: what holds for reports holds for the pages of replay and tune.
 func TestNoFormatOfReplaysObeysNames(t *testing.T) {
+	t.Parallel()
 	for _, name := range evil {
 		for _, p := range []page.Page{infestedReplay(name)} {
 			checkFormats(t, name, everyFormat(t, p, tune.ReplayTableNames, 120))
@@ -291,6 +295,7 @@ func infestedTuning(name string) *tune.Tuning {
 }
 
 func TestNoFormatOfTuningsObeysNames(t *testing.T) {
+	t.Parallel()
 	for _, name := range evil {
 		p := infestedTuning(name)
 		checkFormats(t, name, everyFormat(t, p, tune.TableNames, 120))

@@ -59,6 +59,7 @@ func everyFormat(t interface{ Fatal(...any) }, p page.Page, tables []string, wid
 // The same records are the same bytes in every format, in whatever order they
 // come.
 func TestFormatsDoNotDependOnTheOrderOfRecords(t *testing.T) {
+	t.Parallel()
 	make := func() *fixture {
 		f := coach(4).simulated("default")
 		cancelled := *f.signals[7]
@@ -196,6 +197,7 @@ func (f *full) Write(p []byte) (int, error) {
 }
 
 func TestWriteTellsThatItCouldNot(t *testing.T) {
+	t.Parallel()
 	r := coach(24).collect()
 	for _, format := range page.Formats {
 		for _, left := range []int{0, 100, 5000} {
@@ -208,6 +210,7 @@ func TestWriteTellsThatItCouldNot(t *testing.T) {
 }
 
 func TestNoLineIsWiderThanTheTerminal(t *testing.T) {
+	t.Parallel()
 	r := coach(24).simulated("default").collect()
 	for width := 80; width <= 240; width += 8 {
 		for line := range strings.Lines(pagetest.Written(t, r, page.Options{Width: width})) {
@@ -413,6 +416,7 @@ func TestComparisonsAreChecked(t *testing.T) {
 
 // F71 to F74, P18: comparisons obey names no more than reports do.
 func TestNoComparisonObeysNames(t *testing.T) {
+	t.Parallel()
 	for _, name := range evil {
 		if strings.TrimSpace(name) == "" {
 			continue

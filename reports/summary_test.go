@@ -171,6 +171,7 @@ func TestWinnerWithoutAMargin(t *testing.T) {
 // Where all configurations are equally good, none may win often: a winner that is not
 // the best is one in alpha of the suites at most.
 func TestWinnerByChanceIsRare(t *testing.T) {
+	t.Parallel()
 	const suites = 400
 	won := 0
 	for suite := range suites {

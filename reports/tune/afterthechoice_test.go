@@ -300,6 +300,7 @@ func TestTheErrorRateIsShared(t *testing.T) {
 // Many configurations lose more than is allowed, each by chance less in some draw: the
 // stated bound holds for the one that is taken, single bounds do not.
 func TestTheBoundHoldsAfterTheChoice(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("one thing at a time, for long; it runs without -short")
 	}

@@ -160,6 +160,7 @@ func varied(t *testing.T, n, most int) (all []sweep.Candidate) {
 // Every pair of parameters has a map of the candidates that differ from the center in these two alone,
 // up to so many cells; what has no room is counted.
 func TestMapsOfAllPairs(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ n, most, others, left int }{{3, 4, 5, 0}, {20, 2, 3, 2}} {
 		candidates := varied(t, c.n, c.most)
 		r, err := tune.Choose(t.Context(), coachtest.Sweep(t, candidates, coachtest.Recording(t, 10)), tune.ChoiceOptions{All: true, Folds: -1, Choose: tune.ChoiceRule{Rule: tune.AtLeast, Number: 0.01}, Today: -1})

@@ -277,6 +277,7 @@ func TestGradedScoresAreBoundByTheirMean(t *testing.T) {
 // Where a limit makes few tasks fail wholly, few tasks prove nothing, however little the
 // scores of the others vary: 12 tasks that saw no failure proved a fall of at most 0.02.
 func TestRareFailuresAreCountedWith(t *testing.T) {
+	t.Parallel()
 	r := rand.New(rand.NewPCG(7, 8))
 	for _, c := range []struct {
 		tasks          int

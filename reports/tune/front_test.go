@@ -104,6 +104,7 @@ func TestALargeFrontIsShownInFull(t *testing.T) {
 // A terminal shows few of a long front, but always its ends and what is taken, and
 // says how many there are besides.
 func TestATerminalShowsFewOfALongFront(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("one thing at a time, for long; it runs without -short")
 	}

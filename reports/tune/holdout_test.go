@@ -165,6 +165,7 @@ func inAnotherOrder(source *table) *table {
 
 // What the choice makes of the tasks that are held out does not change the choice.
 func TestTheHeldOutRunsDoNotMoveTheChoice(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("one thing at a time, for long; it runs without -short")
 	}

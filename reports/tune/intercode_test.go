@@ -253,6 +253,7 @@ func byTask(t testing.TB, share float64) tune.ChoiceOptions {
 }
 
 func TestCrossValidatedTuningOfInterCode(t *testing.T) {
+	t.Parallel()
 	for name, data := range datasets(t) {
 		t.Run(name, func(t *testing.T) {
 			candidates := grid()
@@ -286,6 +287,7 @@ func TestCrossValidatedTuningOfInterCode(t *testing.T) {
 }
 
 func TestTheCheapestThatReachesAShare(t *testing.T) {
+	t.Parallel()
 	for name, data := range datasets(t) {
 		for share, want := range data.want.Sweep.Cheapest {
 			t.Run(name+" "+share, func(t *testing.T) {
@@ -307,6 +309,7 @@ func TestTheCheapestThatReachesAShare(t *testing.T) {
 }
 
 func TestTheSmallestLimitThatLosesLittle(t *testing.T) {
+	t.Parallel()
 	for name, data := range datasets(t) {
 		var candidates []limits
 		for k := 1; k <= 10; k++ {
@@ -354,6 +357,7 @@ func lossOf(t *testing.T, source tune.Candidates, candidate int) *tune.Choice {
 }
 
 func TestTheFrontOfInterCode(t *testing.T) {
+	t.Parallel()
 	for name, data := range datasets(t) {
 		t.Run(name, func(t *testing.T) {
 			tuned, err := tune.Choose(t.Context(), interCodeTable(data.runs, grid()), byTask(t, 1))
@@ -378,6 +382,7 @@ func TestTheFrontOfInterCode(t *testing.T) {
 }
 
 func TestTheCurveOfInterCode(t *testing.T) {
+	t.Parallel()
 	data := datasets(t)["sql"]
 	tuned, err := tune.Choose(t.Context(), interCodeTable(data.runs, grid()), byTask(t, 0.98))
 	if err != nil {

@@ -237,6 +237,7 @@ func TestARaceOfOne(t *testing.T) {
 // Looked at after every task, the arm that is best by a hair is put out in at most
 // alpha of the races: here none of four is worse than another.
 func TestRacesKeepTheirLevel(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("one thing at a time, for long; it runs without -short")
 	}

@@ -18,6 +18,7 @@ import (
 
 // Coding agents that are installed: two runs of each ask the same, as the rules of its program read it.
 func TestTwoRunsOfAProgramAskTheSame(t *testing.T) {
+	t.Parallel()
 	for program, c := range map[string]struct {
 		variable, tool, arguments string
 		argv                      func(path func(string) string, address string) []string

@@ -52,6 +52,7 @@ func servers(t *testing.T) (good, bad http.Handler) {
 
 // Whatever the clients of the vendors understand without the proxy they understand with it.
 func TestTheClientsOfTheVendors(t *testing.T) {
+	t.Parallel()
 	for vendor, c := range map[string]struct {
 		variable  string
 		protocols []model.Protocol
