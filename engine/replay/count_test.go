@@ -123,7 +123,7 @@ func drawRuns(t *rapid.T, l *spec.Loop) []Recorded {
 // configuration it comes from; runs of no part stay without an end.
 func TestTheFastPathIsTheReference(t *testing.T) {
 	stopped, failed, moved := 0, 0, 0
-	propertytest.CheckCases(t, 60, func(t *rapid.T) {
+	propertytest.CheckCases(t, 30, func(t *rapid.T) {
 		l := drawLoop(t, false)
 		base := widest(l)
 		base.OnError, base.Guards = l.OnError, spec.Guards{AbsoluteMaxIterations: off[int]()}

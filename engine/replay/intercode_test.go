@@ -230,6 +230,7 @@ func (r *rule) stop(turns []turn) int {
 // All of 100,000 configurations are counted on InterCode as plain counters count
 // them; some, spread over all values, are also counted as the reference replays them.
 func TestConfigurationsOnInterCode(t *testing.T) {
+	t.Parallel()
 	c, rules := loadInterCode(t), rules()
 	p := replay.NewPoints(c.loop)
 	const apart = 499 // prime, so that the fast values change, too

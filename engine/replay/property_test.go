@@ -17,10 +17,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-// check tries a property on 5,000 cases, and on fewer where these take long.
+// check tries a property on 2,000 cases, and on fewer where these take long.
 func check(t *testing.T, property func(*rapid.T), seeds ...uint64) {
 	t.Helper()
-	cases := 5_000
+	cases := 2_000
 	if testing.Short() || raceEnabled {
 		cases = 500
 	}
@@ -288,7 +288,7 @@ func alikeButForTheLoop(one, other *record.Run) bool {
 // the run where it ends with that.
 func TestFewerStepsAreExactWhereTheyAreUsedUp(t *testing.T) {
 	usedUp := 0
-	propertytest.CheckCases(t, 3000, func(t *rapid.T) {
+	propertytest.CheckCases(t, 1500, func(t *rapid.T) {
 		w, tight := drawWorld(t), drawLoop(t, false)
 		if !tight.Converses(tight.Agent) {
 			drawTalk(t, tight, false)

@@ -21,7 +21,7 @@ import (
 // totals are the sums of that: for random loops, candidates, recordings and parts.
 func TestASweepIsItsReplays(t *testing.T) {
 	labels := map[replay.Label]int{}
-	propertytest.CheckCases(t, 150, func(t *rapid.T) {
+	propertytest.CheckCases(t, 60, func(t *rapid.T) {
 		w, tells := replay.DrawWorld(t), replay.Often(t, "tells", 50)
 		base := replay.DrawLoop(t, tells)
 		if replay.Often(t, "wide", 60) {
@@ -102,7 +102,7 @@ func TestASweepIsItsReplays(t *testing.T) {
 // or not, whatever was unpacked before in the same room.
 func TestSignalsSuffice(t *testing.T) {
 	same, texts, words, room := 0, 0, replay.Words{}, replay.Room{}
-	propertytest.CheckCases(t, 3000, func(t *rapid.T) {
+	propertytest.CheckCases(t, 1500, func(t *rapid.T) {
 		w, tight := replay.DrawWorld(t), replay.DrawLoop(t, false)
 		wide := replay.Widest(tight)
 		recorded := w.Run(wide)
