@@ -45,6 +45,10 @@ func begin() bool {
 	return true
 }
 
+// keeping says whether collections decide about the next ones: a program where they do not would keep for ever the
+// little garbage that Leanly asks for.
+var keeping atomic.Bool
+
 // lean is what there may be instead of the usual.
 var lean atomic.Pointer[Garbage]
 
@@ -52,6 +56,7 @@ var lean atomic.Pointer[Garbage]
 // to come.
 func Keep() {
 	if ours {
+		keeping.Store(true)
 		runtime.AddCleanup(new([64]byte), func(struct{}) {
 			adjust()
 			Keep()
@@ -59,10 +64,10 @@ func Keep() {
 	}
 }
 
-// Leanly keeps the garbage small until the function that it returns is called.
+// Leanly keeps the garbage small until the function that it returns is called, in a program that calls Keep.
 func Leanly(garbage Garbage) (end func()) {
 	before := lean.Swap(&garbage)
-	if ours {
+	if keeping.Load() {
 		adjust()
 	}
 	return func() { lean.Store(before) }

@@ -59,6 +59,11 @@ func TestKeep(t *testing.T) {
 		t.Skip("GOGC or GOMEMLIMIT is set")
 	}
 	debug.SetGCPercent(most)
+	if !keeping.Load() {
+		if Leanly(Reading)(); percent() != most {
+			t.Errorf("nothing decides about the next collection, and it grows by %d%%", percent())
+		}
+	}
 	Keep()
 	for deadline := time.Now().Add(10 * time.Second); percent() > 60; runtime.GC() {
 		if time.Now().After(deadline) {
