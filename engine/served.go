@@ -201,11 +201,7 @@ func (s *access) arrived(ctx context.Context, a *proxy.Arrival) record.Reason {
 	if s.running == nil {
 		return cmp.Or(a.Refused, record.ReasonAgentEnded) // its program has ended
 	}
-	before := a.Before[:0:0] // in the iteration
-	if at := slices.IndexFunc(a.Before, func(c record.Call) bool { return c.Arrived > s.elapsed }); at >= 0 {
-		before = a.Before[at:]
-	}
-	if why := s.of.within.MainUnknown(before, &a.Call); why != "" {
+	if why := s.of.within.MainUnknown(a.InIteration, &a.Call); why != "" {
 		s.running.Kill(record.Errorf(record.InvalidRequest, "%s", why))
 		return record.ReasonError
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -80,9 +81,15 @@ func (l *planned) draw(r *rapid.T) {
 		return fmt.Sprint(rapid.IntRange(least, most).Draw(r, name))
 	}
 	kinds := []string{"steps", "max_steps", "both", "tokens", "cost", "repeated", "repeated"}
+	named := rapid.SampledFrom([]string{"", "-H X-Session-Id:main"}).Draw(r, "named")
+	if named != "" && !slices.Contains(words, "x") {
+		kinds = append(kinds, "main_steps", "main_steps") // else a call without a name begins another conversation
+	}
 	for range 6 {
 		hard := rapid.SampledFrom([]string{", guards.budget.hard: true", ""}).Draw(r, "hard")
 		l.limits = append(l.limits, map[string]string{
+			"main_steps": "agent.max_steps: " + number("main_steps", 1, 6) + ", agent.steps_of: main",
+
 			"steps":     "guards.budget.steps: " + number("steps", 1, 9),
 			"max_steps": "agent.max_steps: " + number("max_steps", 1, 6),
 			"both":      "agent.max_steps: " + number("max_steps", 1, 6) + ", guards.budget.steps: " + number("steps", 1, 9),
@@ -95,7 +102,7 @@ func (l *planned) draw(r *rapid.T) {
 	for i, limit := range l.limits {
 		configurations += fmt.Sprintf("  - {name: c%d, loop: agent.loop.yaml, set: {%s}}\n", i, limit)
 	}
-	l.unpack("limits.txtar", "PLAN", l.plan, "CONFIGURATIONS", configurations, "ITERATIONS", number("iterations", 1, 2),
+	l.unpack("limits.txtar", "PLAN", l.plan, "NAMED", named, "CONFIGURATIONS", configurations, "ITERATIONS", number("iterations", 1, 2),
 		"OUTPUT", rapid.SampledFrom([]string{"", "output: workspace.diff", "output: size(workspace.added) + size(stdout)"}).Draw(r, "output"))
 }
 

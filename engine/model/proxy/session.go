@@ -71,6 +71,8 @@ type Arrival struct {
 	Call record.Call // with conversation, kind, step, reservation and when it arrived
 	// Before are the calls of the run before it, those in flight without an end.
 	Before []record.Call
+	// InIteration are those of the iteration.
+	InIteration []record.Call
 	// Steps are those of the iteration that were followed by another one of their conversation, in that order, and Tools what they asked
 	// for. Both are read only.
 	Steps []record.Step
@@ -327,8 +329,8 @@ func (s *Session) note(ctx context.Context, a *asked, m *Model, raw *model.Raw) 
 		Reserved: new(m.Pricing.Reserved(c.request)), Arrived: arrived,
 	}
 	c.noted.InputCost = m.Pricing.Price.LeastInput(c.noted.Reserved.InputTokens)
-	arrival := &Arrival{Before: s.copies(s.run.Before), Call: *c.noted, Steps: slices.Clip(s.steps), Tools: slices.Clip(s.tools)}
-	arrival.Refused = cmp.Or(s.stopped, s.run.Iteration.EndsIteration(s.inIteration(), &arrival.Call), s.run.Limits.Refuses(arrival.Before, &arrival.Call))
+	arrival := &Arrival{Before: s.copies(s.run.Before), InIteration: s.inIteration(), Call: *c.noted, Steps: slices.Clip(s.steps), Tools: slices.Clip(s.tools)}
+	arrival.Refused = cmp.Or(s.stopped, s.run.Iteration.EndsIteration(arrival.InIteration, &arrival.Call), s.run.Limits.Refuses(arrival.Before, &arrival.Call))
 	return c, arrival
 }
 
