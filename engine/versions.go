@@ -2,12 +2,17 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
+	"unicode"
 
+	"github.com/agentbench/agentbench/engine/agent"
+	"github.com/agentbench/agentbench/engine/external"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
 )
@@ -15,54 +20,92 @@ import (
 // A coding agent that takes longer to print its version has none, and what is longer is no version.
 const (
 	versionTimeout = 10 * time.Second
-	mostOfVersion  = 200 // bytes
+	mostOfVersion  = 200 // characters
 )
 
-// Versions are the versions of the coding agents of a loop that have a recipe: the first line
-// that each prints for --version, in an empty home. In a container the image says it, which is
-// part of the loop.
-func (m *Parts) Versions(ctx context.Context, l *spec.Loop) (all []record.ProgramHead) {
-	if l.Workspace != nil && l.Workspace.Sandbox != nil && l.Workspace.Sandbox.Kind == spec.SandboxContainer {
-		return nil
-	}
-	for _, s := range l.Stages() {
-		recipe := spec.RecipeOf(s.Agent.Recipe)
-		known := func(p record.ProgramHead) bool { return p.Program == s.Agent.Recipe }
-		if recipe == nil || slices.ContainsFunc(all, known) {
-			continue
+// Versions are the versions of the coding agents that have a recipe, by configuration: the first
+// line that each prints for --version, in the sandbox of its loop, in an empty folder and home.
+// In a container the image says it, which is part of the loop. Each command is asked once. What
+// does not answer is warned of, and has no version. Redact takes secrets out.
+func (m *Parts) Versions(ctx context.Context, configurations []spec.Resolved, redact func(string) string, warn func(string)) [][]record.ProgramHead {
+	var open sync.WaitGroup
+	asked := map[string]*record.ProgramHead{}
+	of := make([][]*record.ProgramHead, len(configurations))
+	for i := range configurations {
+		l := configurations[i].Loop
+		for _, s := range l.Stages() {
+			recipe := spec.RecipeOf(s.Agent.Recipe)
+			at := slices.IndexFunc(s.Agent.Command, func(word string) bool { return recipe != nil && filepath.Base(word) == recipe.Program })
+			if at < 0 || l.Workspace.Sandboxed() == spec.SandboxContainer {
+				continue
+			}
+			command := append(slices.Clone(s.Agent.Command[:at+1]), "--version")
+			key := fmt.Sprintf("%q %q %q %v", l.Folder, l.Workspace.Sandboxed(), command, s.Agent.Env)
+			if asked[key] == nil {
+				head := &record.ProgramHead{Program: recipe.Program}
+				asked[key] = head
+				open.Go(func() {
+					printed, err := m.printed(ctx, l, s.Agent, command)
+					if err != nil && ctx.Err() == nil {
+						warn(fmt.Sprintf("the version of %s is not known: %v", recipe.Program, err))
+					} else if err == nil {
+						head.Version = plainLine(redact(printed))
+					}
+				})
+			}
+			if !slices.Contains(of[i], asked[key]) {
+				of[i] = append(of[i], asked[key])
+			}
 		}
-		if version := m.version(ctx, l, s.Agent, recipe); version != "" {
-			all = append(all, record.ProgramHead{Program: recipe.Program, Version: version})
+	}
+	open.Wait()
+	heads := make([][]record.ProgramHead, len(of))
+	for i := range of {
+		for _, head := range of[i] {
+			if head.Version != "" {
+				heads[i] = append(heads[i], *head)
+			}
 		}
 	}
-	return all
+	return heads
 }
 
-// version asks one coding agent, "" where it does not say.
-func (m *Parts) version(ctx context.Context, l *spec.Loop, a *spec.Agent, recipe *spec.Recipe) string {
-	at := slices.IndexFunc(a.Command, func(word string) bool { return filepath.Base(word) == recipe.Program })
-	if at < 0 {
-		return ""
-	}
-	program := m.programBeside(l, append(slices.Clone(a.Command[:at+1]), "--version"), versionTimeout)
-	set, err := m.variables(a.Env)
-	if err != nil {
-		return ""
-	}
+// printed is what a command prints for its version.
+func (m *Parts) printed(ctx context.Context, l *spec.Loop, a *spec.Agent, command []string) (string, error) {
 	home, err := os.MkdirTemp("", "agentbench-version-")
 	if err != nil {
-		return ""
+		return "", err
 	}
 	defer os.RemoveAll(home)
-	if l.Workspace != nil {
-		program.Dir = home
-	}
-	program.Env = append(append(program.Env, set...), "HOME="+home)
-	done, err := program.Run(ctx, nil)
+	set, err := m.variables(a.Env)
 	if err != nil {
-		return ""
+		return "", err
 	}
-	line, _, _ := strings.Cut(strings.TrimSpace(string(done.Stdout)), "\n")
-	line = strings.TrimSpace(strings.ToValidUTF8(line, ""))
-	return line[:min(len(line), mostOfVersion)]
+	program := m.programBeside(l, command, versionTimeout)
+	program.Env = append(append(program.Env, set...), "HOME="+home)
+	if l.Workspace != nil {
+		box := sandboxOf(l.Workspace, m.options.Getenv)
+		if box.Network = false; box.Kind != external.None && box.Kind != "" {
+			program.Env = append(external.Environment(m.options.Getenv), set...) // the home is that of the sandbox
+		}
+		w := &agent.Workspaces{Spec: l.Workspace, Sandbox: box, Getenv: m.options.Getenv}
+		if program, err = w.Within(program, home, false); err != nil {
+			return "", err
+		}
+	}
+	done, err := program.Run(ctx, nil)
+	return string(done.Stdout), err
+}
+
+// plainLine is the first line of a text, without what cannot be shown, and not too long.
+func plainLine(text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	line = strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) && r != unicode.ReplacementChar {
+			return r
+		}
+		return -1
+	}, line)
+	characters := []rune(strings.TrimSpace(line))
+	return string(characters[:min(len(characters), mostOfVersion)])
 }

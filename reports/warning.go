@@ -70,6 +70,11 @@ func (c *collector) warnAbout(i int, s *Configuration) []Warning {
 	all.add(unscored > 0, Warning{Kind: StepsUnscored, Count: unscored, Of: s.Runs})
 	all.add(assumed > 0, Warning{Kind: StepsAssumed, Count: assumed, Of: s.Runs})
 	all.add(len(u.versions) > 1, Warning{Kind: MixedLoops, Count: len(u.versions)})
+	if head, ok := c.manifest.Configuration(s.Name); ok {
+		for _, p := range head.Programs {
+			u.programs[p.Program+"/"+p.Version] = true
+		}
+	}
 	mixed := mixedVersions(slices.Sorted(maps.Keys(u.programs)))
 	all.add(len(mixed) > 0, Warning{Kind: OtherProgram, Count: len(mixed), More: strings.Join(mixed, ", ")})
 	return all

@@ -110,7 +110,8 @@ type ConfigurationHead struct {
 	Steps []StepsHead `json:"steps,omitempty"`
 	// Completes means that an agent may end a run as a success of the loop.
 	Completes bool `json:"completes,omitempty"`
-	// Programs are the versions of the coding agents that have a recipe, as they print them.
+	// Programs are the versions of the coding agents that have a recipe, as they print them. Of several versions of one, whose runs
+	// were mixed, the latest is the last.
 	Programs []ProgramHead `json:"programs,omitempty"`
 	// LeftRace is after how many tasks, or clusters of them, it left a race: it has no
 	// runs of the others. 0: it did not.

@@ -678,13 +678,26 @@ func (d *Differences) Programs(before, now *record.ConfigurationHead) {
 	if before == nil || now == nil {
 		return
 	}
-	for _, p := range now.Programs {
-		for _, was := range before.Programs {
-			if was.Program == p.Program && was.Version != p.Version {
-				d.add("configurations."+now.Name+".version of "+p.Program, was.Version, p.Version, "")
-			}
+	was, is := versions(before), versions(now)
+	for _, program := range slices.Sorted(maps.Keys(is)) {
+		if known := was[program]; known != nil && !slices.Equal(known, is[program]) {
+			d.add(programPath(now.Name, program), strings.Join(known, ", "), strings.Join(is[program], ", "), "")
 		}
 	}
+}
+
+// programPath is where the version of a coding agent stands among the paths of a spec.
+func programPath(configuration, program string) string {
+	return "configurations." + configuration + ".programs." + program
+}
+
+// versions are those of each coding agent of a configuration.
+func versions(head *record.ConfigurationHead) map[string][]string {
+	all := map[string][]string{}
+	for _, p := range head.Programs {
+		all[p.Program] = append(all[p.Program], p.Version)
+	}
+	return all
 }
 
 // allPrograms compares the versions of configurations that both manifests have.
@@ -693,6 +706,13 @@ func (d *Differences) allPrograms(before, now *record.Manifest) {
 		was, _ := before.Configuration(now.Configurations[i].Name)
 		d.Programs(was, &now.Configurations[i])
 	}
+}
+
+// addPrograms keeps the versions that made the runs of a folder so far, in front of the ones of now.
+// What is to be resumed is compared with the latest.
+func addPrograms(before, now *record.ConfigurationHead) {
+	kept := slices.DeleteFunc(slices.Clone(before.Programs), func(p record.ProgramHead) bool { return slices.Contains(now.Programs, p) })
+	now.Programs = append(kept, now.Programs...)
 }
 
 // Difference is a place at which two specs differ; nil is what is not there.

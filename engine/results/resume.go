@@ -165,7 +165,7 @@ func (s *Session) sameSpec(before, now *record.Manifest) (mixed string, err erro
 			return "", exit.With(exit.NotMeasured, "", "comparing the specs: %w", err)
 		}
 	}
-	found.allPrograms(before, now)
+	found.allPrograms(latest(before), now)
 	if len(found) == 0 { // other configurations only
 		return "", nil
 	}
@@ -179,6 +179,20 @@ func (s *Session) sameSpec(before, now *record.Manifest) (mixed string, err erro
 		now.Mixed = append(now.Mixed, before.SpecHash)
 	}
 	return other.Error(), nil
+}
+
+// latest is a manifest with the latest versions of its coding agents alone.
+func latest(m *record.Manifest) *record.Manifest {
+	of := *m
+	of.Configurations = slices.Clone(m.Configurations)
+	for i := range of.Configurations {
+		head := &of.Configurations[i]
+		head.Programs = nil
+		for program, all := range versions(&m.Configurations[i]) {
+			head.Programs = append(head.Programs, record.ProgramHead{Program: program, Version: all[len(all)-1]})
+		}
+	}
+	return &of
 }
 
 // takeUp puts into a manifest what former sessions did.
@@ -197,8 +211,8 @@ func (s *Session) takeUp(e *Earlier, m *record.Manifest) (err error) {
 		return exit.Unmeasured(err)
 	}
 	for i := range m.Configurations {
-		if was, ok := before.Configuration(m.Configurations[i].Name); ok && len(m.Configurations[i].Programs) == 0 {
-			m.Configurations[i].Programs = was.Programs
+		if was, ok := before.Configuration(m.Configurations[i].Name); ok {
+			addPrograms(was, &m.Configurations[i])
 		}
 	}
 	for _, hash := range before.Mixed {

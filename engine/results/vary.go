@@ -93,6 +93,11 @@ func Unknown(base, newest *Place, vary []string) (unknown []*UnknownPath, err er
 			return nil, exit.With(exit.NotMeasured, "", "comparing the specs: %w", err)
 		}
 		b.Paths(func(path string) { paths[path] = true })
+		for i := range side.Manifest.Configurations {
+			for program := range versions(&side.Manifest.Configurations[i]) {
+				paths[programPath(side.Manifest.Configurations[i].Name, program)] = true
+			}
+		}
 	}
 	for _, path := range vary {
 		if !paths[aliasOf(path)] {

@@ -303,9 +303,14 @@ func (p *program) begin(ctx context.Context, j *job) (*record.Manifest, *record.
 	if err != nil {
 		return nil, nil, exit.Unmeasured(err)
 	}
-	for i := range j.plan.Configurations {
-		if j.placed == nil { // else they run on other machines
-			manifest.Configurations[i].Programs = j.parts.Versions(ctx, j.plan.Configurations[i].Loop)
+	if j.placed == nil { // else they run on other machines
+		ctx, stop := untilSignal(ctx)
+		for i, heads := range j.parts.Versions(ctx, j.plan.Configurations, p.secrets.String, func(text string) { p.note("agentbench: warning: " + page.Visible(text)) }) {
+			manifest.Configurations[i].Programs = heads
+		}
+		ended := ctx.Err() != nil
+		if stop(); ended {
+			return nil, nil, exit.With(exit.Stopped, "", "interrupted before the first run")
 		}
 	}
 	journal, err := p.openResults(j, &manifest)

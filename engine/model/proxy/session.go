@@ -150,9 +150,14 @@ const mostOfAgent = 200
 // called keeps the User-Agent of the first call of the iteration.
 func (s *Session) called(header http.Header) {
 	name := strings.ToValidUTF8(header.Get("User-Agent"), "")
+	if len(name) > mostOfAgent { // what stands behind the first word may be cut in the middle of a secret
+		if name, _, _ = strings.Cut(name, " "); len(name) > mostOfAgent {
+			name = ""
+		}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.agent = cmp.Or(s.agent, strings.ToValidUTF8(name[:min(len(name), mostOfAgent)], ""))
+	s.agent = cmp.Or(s.agent, name)
 }
 
 // Made are the calls that were let through so far, in the order of their arrival, of which those in flight are cut; and the steps of the iteration that were answered by
