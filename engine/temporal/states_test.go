@@ -105,7 +105,7 @@ func TestWorkersClearWhatWorkersLeft(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	gone := []string{"host-1/suite/workspaces/store/pack-000001", "host-1/suite/workspaces/0123/a", "host-1/suite/travel/a", "host-2/suite/workspaces/store/pack-000001"}
+	gone := []string{"host-1/suite/workspaces/store/pack-000001", "host-1/suite/workspaces/0123456789abcdef/a", "host-1/suite/travel/a", "host-2/suite/workspaces/store/pack-000001"}
 	stays := []string{"host-1/suite/workspaces/kept/c/t/1/a", "host-3/suite/workspaces/0123/a", "other-1/suite/workspaces/0123/a", "host-x-1/a", "host-01/a"}
 	for _, name := range append(gone, stays...) {
 		write(name)
