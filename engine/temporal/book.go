@@ -21,7 +21,9 @@ type Book struct {
 	Left pace.Limits
 	// Models has the limits of models.
 	Models []ModelLimits
-	Life   time.Duration
+	// Session is the one that the ledger is of. Accounts of others are not taken.
+	Session string
+	Life    time.Duration
 	// Accounts are those of the workers, in the order in which they came.
 	Accounts []Account
 	// Joins counts the accounts that came, and Waits those that got less than they want.
@@ -56,6 +58,9 @@ const coordinator = "coordinator"
 
 // Answer takes a request at a time.
 func (b *Book) Answer(r *Request, now time.Time) Reply {
+	if r.Session != "" && r.Session != b.Session {
+		return Reply{Over: true}
+	}
 	b.expire(now)
 	a := b.account(r, now)
 	switch {

@@ -256,7 +256,7 @@ func (e *Executor) recall(ctx context.Context) error {
 // handOver lends the budget to all that join.
 func (e *Executor) handOver() error {
 	account := coordinator + "/" + rand.Text()[:8]
-	e.lease = newLease(asking(e.client, e.suite.Workflow), account, e.Budget, e.Gates, e.suite.Life, e.Warn)
+	e.lease = newLease(asking(e.client, e.suite.Workflow), account, "", e.Budget, e.Gates, e.suite.Life, e.Warn)
 	handed, err := e.Budget.HandOver(e.lease)
 	if err != nil {
 		return err
@@ -313,9 +313,13 @@ func (e *Executor) begin(ctx context.Context) error {
 	limits := e.Budget.Limits()
 	e.suite.Life = lives * e.Heartbeat
 	e.suite.Leased = limits != (pace.Limits{}) || len(e.Models) > 0
+	e.suite.Session = ""
+	if e.suite.Leased {
+		e.suite.Session = rand.Text() // unless it joins the workflow of another session
+	}
 	state := SuiteState{
 		Batch: Batch{Suite: e.suite, Queue: e.Server.Queue, Longest: e.Longest, Heartbeat: e.Heartbeat, Attempts: attempts},
-		Book:  Book{Left: e.left(limits), Life: e.suite.Life}, Most: e.most,
+		Book:  Book{Left: e.left(limits), Session: e.suite.Session, Life: e.suite.Life}, Most: e.most,
 	}
 	for _, model := range slices.Sorted(mapsKeys(e.Models)) {
 		state.Book.Models = append(state.Book.Models, ModelLimits{model, e.Models[model]})

@@ -17,11 +17,13 @@ import (
 type lease struct {
 	ask     func(context.Context, *Request) (Reply, error)
 	account string
+	session string // of the ledger; "": whichever there is
 	budget  *pace.Budget
 	gates   map[string]*pace.Gate
 	warn    func(string)
 
 	wants chan want
+	over  chan struct{} // closed once the session is over
 	end   chan struct{}
 	ended sync.WaitGroup
 
@@ -46,9 +48,13 @@ const impatience = 300 * time.Millisecond
 // renewal is the part of a lease's life after which it is renewed.
 const renewal = 6
 
-// newLease opens an account.
-func newLease(ask func(context.Context, *Request) (Reply, error), account string, budget *pace.Budget, gates map[string]*pace.Gate, life time.Duration, warn func(string)) *lease {
-	l := &lease{ask: ask, account: account, name: account, budget: budget, gates: gates, warn: warn, wants: make(chan want), end: make(chan struct{})}
+// newLease opens an account in the ledger of a session.
+func newLease(ask func(context.Context, *Request) (Reply, error), account, session string, budget *pace.Budget, gates map[string]*pace.Gate, life time.Duration, warn func(string)) *lease {
+	l := &lease{
+		ask: ask, account: account, name: account, session: session, budget: budget, gates: gates, warn: warn,
+		wants: make(chan want), over: make(chan struct{}), end: make(chan struct{}),
+	}
+	l.before.Paid, l.before.Doubt, _ = budget.Books() // what earlier sessions spent
 	l.ended.Go(func() { l.keep(life / renewal) })
 	return l
 }
@@ -73,6 +79,8 @@ func (l *lease) Lend(ctx context.Context, more pace.Limits) (lent, final bool, e
 	case l.wants <- w:
 	case <-ctx.Done():
 		return false, false, context.Cause(ctx)
+	case <-l.over:
+		return false, true, nil
 	case <-l.end:
 		return false, true, nil
 	}
@@ -94,7 +102,7 @@ func (l *lease) Lend(ctx context.Context, more pace.Limits) (lent, final bool, e
 	return false, false, nil
 }
 
-// keep renews the lease, and asks for what is wanted.
+// keep renews the lease, and asks for what is wanted, until the end of its session.
 func (l *lease) keep(every time.Duration) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -103,7 +111,7 @@ func (l *lease) keep(every time.Duration) {
 		cancel()
 	})
 	l.send(ctx, &Request{Asks: len(l.gates) > 0})
-	for {
+	for !l.isOver() {
 		pause := every
 		if l.short {
 			pause = min(every, impatience)
@@ -163,7 +171,7 @@ func (l *lease) once(ctx context.Context, r *Request) {
 // fill writes the books into a request.
 func (l *lease) fill(r *Request) {
 	b := l.books()
-	r.Account, r.Number, r.Paid, r.Doubt = b.Account, b.Number, b.Paid, b.Doubt
+	r.Account, r.Session, r.Number, r.Paid, r.Doubt = b.Account, l.session, b.Number, b.Paid, b.Doubt
 }
 
 // books are what was spent through the account; each has a number of its own.
@@ -179,6 +187,10 @@ func (l *lease) books() Books {
 // counts from a later moment, on its own clock.
 func (l *lease) obey(reply *Reply, sent time.Time) Reply {
 	l.short = reply.Short
+	if reply.Over {
+		close(l.over)
+		reply.Final = true
+	}
 	if reply.Lost {
 		l.begin()
 		l.warn("the ledger heard nothing of this process for too long, and has given its lease up; it takes a new one")
@@ -195,6 +207,16 @@ func (l *lease) obey(reply *Reply, sent time.Time) Reply {
 		gate.Share(share)
 	}
 	return *reply
+}
+
+// isOver reports whether the session is over.
+func (l *lease) isOver() bool {
+	select {
+	case <-l.over:
+		return true
+	default:
+		return false
+	}
 }
 
 // begin opens a new account in place of one that was lost. What that has spent is in doubt

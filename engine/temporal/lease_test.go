@@ -94,7 +94,7 @@ func TestLimitsOfTwoWorkers(t *testing.T) {
 							}
 						})
 					}
-					return newLease(ask, who, pace.NewBudget(pace.Suite, pace.Limits{}), map[string]*pace.Gate{"m": gate}, life, func(string) {})
+					return newLease(ask, who, "", pace.NewBudget(pace.Suite, pace.Limits{}), map[string]*pace.Gate{"m": gate}, life, func(string) {})
 				}
 				a := join("a")
 				time.Sleep(3 * time.Minute)

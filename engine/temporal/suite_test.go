@@ -53,6 +53,35 @@ func spend(t *testing.T, b *beside) int64 {
 	return calls.Load()
 }
 
+// A worker that serves a suite again, in another session, tells that ledger what it spent in that session alone. What
+// it has left of the session before takes no part.
+func TestAnAccountIsOfASession(t *testing.T) {
+	server := serverOf(t, "")
+	b, end := newBeside(t, &server.Server, 3, nil)
+	defer end()
+	b.Budget = pace.NewBudget(pace.Suite, pace.Limits{Calls: 50})
+	var calls atomic.Int64
+	run := func(ctx context.Context, item plan.Item) *record.Run {
+		if settle, _, err := pace.BudgetCall(ctx, b.draws); err == nil {
+			time.Sleep(10 * time.Millisecond)
+			calls.Add(1)
+			settle(false)
+		}
+		return &record.Run{ID: item.ID, Outcome: record.Outcome{Status: record.Completed}}
+	}
+	for _, ids := range []string{"a b c d e f g h i j k l m n o p q r s t", "A B C D E F G H I J K L M N O P Q R S T", "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20"} {
+		b.draws = pace.NewBudget(pace.Suite, pace.Limits{Calls: 50})
+		before := calls.Load()
+		if err := b.Execute(t.Context(), items(ids), run, func(context.Context, plan.Item, *record.Run) {}); err != nil {
+			t.Fatal(err)
+		}
+		want := min(50, before+20)
+		if spent, doubt := b.Budget.Spent(), b.Budget.InDoubt(); calls.Load() != want || spent.Calls != want || doubt.Calls != 0 {
+			t.Errorf("%d calls were made, want %d; the budget has %d spent and %d of them in doubt", calls.Load(), want, spent.Calls, doubt.Calls)
+		}
+	}
+}
+
 // firstRun is the first run of the suite's workflow.
 func firstRun(t *testing.T, b *beside) string {
 	t.Helper()

@@ -25,6 +25,8 @@ type Suite struct {
 	Agentbench string `json:"agentbench"`
 	// Leased means that the suite has a budget, or that models have limits.
 	Leased bool `json:"leased,omitempty"`
+	// Session names the ledger that leases are of: when a suite is resumed, that is another one.
+	Session string `json:"session,omitempty"`
 	// Life is how long a lease holds that is not renewed.
 	Life time.Duration `json:"life,omitempty"`
 }
@@ -81,7 +83,8 @@ type Limits struct {
 // Request is what a worker asks of the ledger, and tells it.
 type Request struct {
 	Account string       `json:"account"`
-	Number  int64        `json:"number"` // of the request; one that is sent twice counts once
+	Session string       `json:"session,omitempty"` // of the ledger that is asked; "": whichever there is
+	Number  int64        `json:"number"`            // of the request; one that is sent twice counts once
 	Paid    record.Usage `json:"paid"`
 	Doubt   record.Usage `json:"doubt"`
 	Back    pace.Limits  `json:"back"`
@@ -100,6 +103,8 @@ type Reply struct {
 	Short bool `json:"short,omitempty"`
 	// Lost means that the account was given up, because it was silent for too long.
 	Lost bool `json:"lost,omitempty"`
+	// Over means that the session is over.
+	Over bool `json:"over,omitempty"`
 	// Shares are those of the models' limits, by model. Nil: not yet.
 	Shares map[string]Limits `json:"shares,omitempty"`
 	// Life is how long the lease holds.

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -78,8 +79,12 @@ type Worker struct {
 	suites map[string]*serving
 }
 
-// serving is a suite that the worker makes runs of.
+// serving is a suite that the worker makes runs of, in one session.
 type serving struct {
+	workflow   string
+	uses       int  // runs in progress
+	superseded bool // by another session
+
 	runs   Runs
 	sender *sender // nil: there are no workspaces
 	lease  *lease  // nil: nothing is leased
@@ -140,6 +145,7 @@ func (w *Worker) Run(ctx context.Context, t Task) (Outcome, error) {
 	done := w.beating(ctx)
 	defer done()
 	s, err := w.serve(ctx, &t.Suite)
+	defer w.release(s)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -301,18 +307,23 @@ func (s *serving) tell(o *Outcome) Outcome {
 	return *o
 }
 
-// serve is the suite of a task, which is prepared when its first run is made here.
+// serve is the suite of a task, which is prepared when its first run of the session is made here. It is
+// released after the run.
 func (w *Worker) serve(ctx context.Context, of *Suite) (*serving, error) {
-	key := of.Workflow + " " + of.Spec
+	key := strings.Join([]string{of.Workflow, of.Spec, of.Session}, " ")
 	w.mu.Lock()
 	s, there := w.suites[key]
 	if !there {
-		s = &serving{ready: make(chan struct{})}
+		for _, other := range w.suites {
+			other.superseded = other.superseded || other.workflow == of.Workflow
+		}
+		s = &serving{workflow: of.Workflow, ready: make(chan struct{})}
 		w.suites[key] = s
 	}
+	s.uses++
 	w.mu.Unlock()
 	if !there {
-		if s.err = w.prepare(ctx, s, of); s.err != nil {
+		if s.err = w.prepare(ctx, s, of, filepath.Join(w.folder(), digest([]byte(key)))); s.err != nil {
 			w.mu.Lock()
 			delete(w.suites, key) // it may be there the next time
 			w.mu.Unlock()
@@ -323,7 +334,35 @@ func (w *Worker) serve(ctx context.Context, of *Suite) (*serving, error) {
 	case <-s.ready:
 		return s, s.err
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		return s, context.Cause(ctx)
+	}
+}
+
+// release ends a run. Suites of earlier sessions are closed with their last run, but for those with workspaces: the shelf
+// may hold records whose states are there.
+func (w *Worker) release(s *serving) {
+	var over []*serving
+	w.mu.Lock()
+	s.uses--
+	for key, s := range w.suites {
+		if s.superseded && s.uses == 0 && s.sender == nil {
+			delete(w.suites, key)
+			over = append(over, s)
+		}
+	}
+	w.mu.Unlock()
+	for _, s := range over {
+		s.close()
+	}
+}
+
+// close gives back what the worker has of a suite.
+func (s *serving) close() {
+	if s.lease != nil {
+		s.lease.Close()
+	}
+	if s.runs != nil {
+		s.runs.Close()
 	}
 }
 
@@ -336,7 +375,7 @@ func (w *Worker) read(ctx context.Context, name string) (content []byte, err err
 	return content, err
 }
 
-func (w *Worker) prepare(ctx context.Context, s *serving, of *Suite) error {
+func (w *Worker) prepare(ctx context.Context, s *serving, of *Suite, own string) error {
 	recipe, err := w.read(ctx, specName(of.Spec))
 	if err != nil {
 		return err
@@ -345,7 +384,6 @@ func (w *Worker) prepare(ctx context.Context, s *serving, of *Suite) error {
 	if err := json.Unmarshal(recipe, &spec); err != nil {
 		return err
 	}
-	own := filepath.Join(w.folder(), digest([]byte(of.Workflow+" "+of.Spec)))
 	files := Files{Recipe: spec.Recipe, Workspaces: filepath.Join(own, results.Workspaces), Cache: filepath.Join(w.Dir, "cache")}
 	if shared := w.Store.Folder(); shared != "" {
 		files.Cache = filepath.Join(shared, "cache")
@@ -372,7 +410,7 @@ func (w *Worker) prepare(ctx context.Context, s *serving, of *Suite) error {
 	if of.Leased {
 		budget, gates := s.runs.Draws()
 		account := w.Name + "/" + rand.Text()[:8]
-		s.lease = newLease(asking(w.Client, of.Workflow), account, budget, gates, of.Life, w.Warn)
+		s.lease = newLease(asking(w.Client, of.Workflow), account, of.Session, budget, gates, of.Life, w.Warn)
 		budget.Borrow(s.lease)
 	}
 	return nil
@@ -394,12 +432,7 @@ func (w *Worker) leave() {
 	defer w.mu.Unlock()
 	for _, s := range w.suites {
 		<-s.ready
-		if s.lease != nil {
-			s.lease.Close()
-		}
-		if s.runs != nil {
-			s.runs.Close()
-		}
+		s.close()
 	}
 	if err := clearWorker(w.folder()); err != nil {
 		w.Warn(fmt.Sprintf("removing what the runs left: %v", err))
