@@ -215,14 +215,14 @@ func (b *Book) shares(of *Account) map[string]Limits {
 	return shares
 }
 
-// Close takes the last word of each worker, and tells what was spent in all.
+// Close takes the last word of each worker, and tells what was spent in all. What a worker has not given back is in doubt:
+// it may have been killed after its last word, and have spent that.
 func (b *Book) Close(last []Books) Totals {
 	for i := range last {
 		for k := range b.Accounts {
 			a := &b.Accounts[k]
 			if a.Name == last[i].Account && !a.Lost && last[i].Number >= a.Number {
 				a.Paid, a.Doubt = last[i].Paid, last[i].Doubt
-				a.leave()
 			}
 		}
 	}

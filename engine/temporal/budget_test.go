@@ -67,7 +67,7 @@ func TestABudgetThatEndsWhileWorkersAreKilled(t *testing.T) {
 	}
 	l := s.ledger("there")
 	paid, doubt := l.Paid.Calls, l.InDoubt().Calls
-	if asked.Load() > budget || paid+doubt > budget || paid > asked.Load() || doubt == 0 {
+	if asked.Load() > budget || paid+doubt > budget || paid+doubt < asked.Load() || paid > asked.Load() || doubt == 0 {
 		t.Errorf("%d calls at the server; %d are paid and %d in doubt, of a budget of %d", asked.Load(), paid, doubt, budget)
 	}
 	t.Logf("%d calls at the server; %d are paid and %d in doubt, of a budget of %d", asked.Load(), paid, doubt, budget)

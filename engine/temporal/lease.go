@@ -32,11 +32,14 @@ type lease struct {
 	name   string // of the account; another one after it was lost
 	before books  // what was spent when the account began
 	short  bool
+	active int  // runs in progress
+	holds  bool // something was lent since all was given back
 }
 
 // books are what a budget has spent.
 type books = Books
 
+// want asks for more; for nothing: to give back what no run uses.
 type want struct {
 	more   pace.Limits
 	answer chan Reply
@@ -122,6 +125,9 @@ func (l *lease) keep(every time.Duration) {
 		select {
 		case w := <-l.wants:
 			r.Want, asked = w.more, &w
+			if w.more == (pace.Limits{}) {
+				r.Back = l.surrender()
+			}
 		case <-timer.C:
 			if l.short {
 				r.Back = l.budget.GiveBack()
@@ -138,6 +144,58 @@ func (l *lease) keep(every time.Duration) {
 			asked.answer <- reply
 		}
 	}
+}
+
+// enter begins a run.
+func (l *lease) enter() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.active++
+}
+
+// exit ends a run, and gives the books for its outcome. The last of those in progress gives back all that is left of
+// what was lent: no outcome tells of what the process spends later, and the suite may end now.
+func (l *lease) exit() Books {
+	l.mu.Lock()
+	l.active--
+	rest := l.active == 0 && l.holds
+	l.mu.Unlock()
+	if rest {
+		l.rest()
+	}
+	return l.books()
+}
+
+// rest gives back what no run uses. A server that is away hears of it later.
+func (l *lease) rest() {
+	late := time.NewTimer(farewell)
+	defer late.Stop()
+	w := want{answer: make(chan Reply, 1)}
+	select {
+	case l.wants <- w:
+	case <-late.C:
+		return
+	case <-l.over:
+		return
+	case <-l.end:
+		return
+	}
+	select {
+	case <-w.answer:
+	case <-late.C:
+	case <-l.end:
+	}
+}
+
+// surrender takes what is to be given back, unless a run is in progress again: that may be about to use it.
+func (l *lease) surrender() pace.Limits {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.active > 0 {
+		return pace.Limits{}
+	}
+	l.holds = false
+	return l.budget.GiveBack()
 }
 
 // send sends a request until it is answered, and does what the answer says.
@@ -197,6 +255,9 @@ func (l *lease) obey(reply *Reply, sent time.Time) Reply {
 		return Reply{}
 	}
 	if reply.Lent != (pace.Limits{}) {
+		l.mu.Lock()
+		l.holds = true
+		l.mu.Unlock()
 		l.budget.Grant(reply.Lent)
 	}
 	for model, gate := range l.gates {

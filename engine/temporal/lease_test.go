@@ -124,6 +124,55 @@ func TestLimitsOfTwoWorkers(t *testing.T) {
 	}
 }
 
+// What was lent is given back when the last run in progress ends, and not before: a run may be about to use it. The
+// outcome has what was spent until then.
+func TestALoanIsGivenBackAfterTheLastRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const life = 30 * time.Second
+		book := &Book{Left: calls(1000), Life: life}
+		var mu sync.Mutex
+		ask := func(_ context.Context, r *Request) (Reply, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			return book.Answer(r, time.Now()), nil
+		}
+		unspent := func() int64 {
+			mu.Lock()
+			defer mu.Unlock()
+			a := &book.Accounts[0]
+			return a.Lent.Calls - a.Paid.Calls
+		}
+		budget := pace.NewBudget(pace.Suite, calls(1000))
+		l := newLease(ask, "w", "", budget, nil, life, func(string) {})
+		budget.Borrow(l)
+		call := func() {
+			settle, _, err := pace.BudgetCall(t.Context(), budget)
+			if err != nil {
+				t.Fatal(err)
+			}
+			settle(false)
+		}
+		for n := range int64(3) {
+			l.enter()
+			l.enter()
+			call()
+			l.rest() // as another run's that ended a moment ago
+			if unspent() == 0 {
+				t.Error("all is given back while two runs are in progress")
+			}
+			l.exit()
+			if unspent() == 0 {
+				t.Error("all is given back while a run is in progress")
+			}
+			call()
+			if last := l.exit(); last.Paid.Calls != 2*(n+1) || unspent() != 0 {
+				t.Errorf("the last outcome has %d calls; %d are lent and not spent", last.Paid.Calls, unspent())
+			}
+		}
+		l.Close()
+	})
+}
+
 // proxy passes connections on to an address until it is cut.
 type proxy struct {
 	net.Listener

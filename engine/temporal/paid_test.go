@@ -2,6 +2,7 @@ package temporal
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -73,9 +74,10 @@ func (m *metered) all() (all int) {
 // A killed worker costs the calls that were in flight, each once more, and nothing else, where
 // others find its answers: in the store, if that is a folder, or in its own folder on its
 // machine. A bucket has no cache, so without that folder it costs all calls of the runs that
-// it had begun. Runs whose records are stored are never paid again.
+// it had begun. Runs whose records are stored are never paid again. The ledger has all of its calls, those after its
+// last outcome as well.
 func TestWhatAKilledWorkerCosts(t *testing.T) {
-	const slots, runs, calls = 4, 10, 3
+	const slots, runs, calls, budget = 4, 10, 3, 200
 	for name, c := range map[string]struct {
 		bucket, diskIsThere bool
 		twice               int
@@ -90,7 +92,7 @@ func TestWhatAKilledWorkerCosts(t *testing.T) {
 			}
 			m := meter(t, slots)
 			files := scaleSuite(runs, "{provider: openai, name: mock, base_url: "+m.URL+"/v1, price: free}", slots)
-			files["suite.yaml"] = strings.Replace(files["suite.yaml"], "max_iterations: 1", "max_iterations: "+strconv.Itoa(calls), 1)
+			files["suite.yaml"] = strings.Replace(files["suite.yaml"], "max_iterations: 1", "max_iterations: "+strconv.Itoa(calls), 1) + fmt.Sprintf("budget: {calls: %d}\n", budget)
 			s := newSite(t, false, files)
 			if c.bucket {
 				s.inBucket(s3(t))
@@ -128,6 +130,10 @@ func TestWhatAKilledWorkerCosts(t *testing.T) {
 			}
 			if all != runs*calls+c.twice || twice != c.twice {
 				t.Errorf("%d calls for %d, %d of them a second time; want %d", all, runs*calls, twice, c.twice)
+			}
+			l := s.ledger("there")
+			if spent := l.Paid.Calls + l.InDoubt().Calls; spent < int64(all) || spent > budget {
+				t.Errorf("%d calls were made; of the budget of %d %d are paid and %d in doubt", all, budget, l.Paid.Calls, l.InDoubt().Calls)
 			}
 			if !c.bucket { // the next attempt gets answers from the cache
 				s.must(s.elsewhere("again"))

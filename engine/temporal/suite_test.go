@@ -82,6 +82,32 @@ func TestAnAccountIsOfASession(t *testing.T) {
 	}
 }
 
+// A worker that was killed after its last outcome may have spent all that was lent to it, and so may one that is silent.
+func TestALoanOfAKilledWorkerIsInDoubt(t *testing.T) {
+	server := serverOf(t, "")
+	b, end := newBeside(t, &server.Server, 1, nil)
+	defer end()
+	b.Budget, b.draws = pace.NewBudget(pace.Suite, calls(100)), pace.NewBudget(pace.Suite, calls(100))
+	var lent int64
+	run := func(ctx context.Context, item plan.Item) *record.Run {
+		for _, who := range []string{"killed", "silent"} {
+			reply, err := asking(b.client, b.suite.Workflow)(ctx, &Request{Account: who, Number: 1, Want: calls(5)})
+			if err != nil || reply.Lent.Calls < 5 {
+				t.Errorf("the %s worker got %+v, %v", who, reply, err)
+			}
+			lent += reply.Lent.Calls
+		}
+		b.noteBooks(&Books{Account: "killed", Number: 2, Paid: record.Usage{Calls: 3}})
+		return &record.Run{ID: item.ID}
+	}
+	if err := b.Execute(t.Context(), one("a"), run, func(context.Context, plan.Item, *record.Run) {}); err != nil {
+		t.Fatal(err)
+	}
+	if spent, doubt := b.Budget.Spent(), b.Budget.InDoubt(); spent.Calls != lent || doubt.Calls != lent-3 {
+		t.Errorf("%d calls were lent, and 3 told of; %d are spent, %d of them in doubt", lent, spent.Calls, doubt.Calls)
+	}
+}
+
 // firstRun is the first run of the suite's workflow.
 func firstRun(t *testing.T, b *beside) string {
 	t.Helper()

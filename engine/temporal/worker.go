@@ -134,7 +134,7 @@ func (w *Worker) Listen(ctx context.Context, queue string, parallel int, grace t
 const beat = 500 * time.Millisecond
 
 // Run is the activity.
-func (w *Worker) Run(ctx context.Context, t Task) (Outcome, error) {
+func (w *Worker) Run(ctx context.Context, t Task) (o Outcome, err error) {
 	info := activity.GetInfo(ctx)
 	if err := skewed(info.StartedTime, w.Now()); err != nil {
 		return Outcome{}, w.never(kindClock, err)
@@ -149,9 +149,19 @@ func (w *Worker) Run(ctx context.Context, t Task) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
+	if s.lease != nil {
+		s.lease.enter()
+		defer func() {
+			b := s.lease.exit()
+			o.Books = &b
+		}()
+	}
 	made, err := w.made(ctx, &t)
-	if err != nil || made != nil {
-		return s.tell(made), err
+	if err != nil {
+		return Outcome{}, err
+	}
+	if made != nil {
+		return *made, nil
 	}
 	run, err := w.run(ctx, s, &t.Item)
 	if err != nil {
@@ -160,13 +170,14 @@ func (w *Worker) Run(ctx context.Context, t Task) (Outcome, error) {
 	if run.Outcome.Status == record.Cancelled && !wanted(ctx) {
 		return Outcome{}, fmt.Errorf("worker %s: the run ended with %w, which was not asked for", w.Name, context.Cause(ctx))
 	}
-	made, err = w.keep(ctx, s, &t, run)
-	o := s.tell(made)
-	o.Trace = s.runs.Span(t.Item.ID)
-	if large := small("the outcome of "+t.Item.ID, &o); err == nil && large != nil {
+	if made, err = w.keep(ctx, s, &t, run); err != nil {
+		return Outcome{}, err
+	}
+	made.Trace = s.runs.Span(t.Item.ID)
+	if large := small("the outcome of "+t.Item.ID, made); large != nil {
 		return Outcome{}, w.never(kindLarge, large)
 	}
-	return o, err
+	return *made, nil
 }
 
 // run makes a run, and tells of it while it is in progress where somebody follows.
@@ -293,18 +304,6 @@ func (w *Worker) write(ctx context.Context, s *serving, name string, line []byte
 		w.shelf.drop(name)
 	}
 	return created, err
-}
-
-// tell adds what the worker has spent.
-func (s *serving) tell(o *Outcome) Outcome {
-	if o == nil {
-		return Outcome{}
-	}
-	if s.lease != nil {
-		b := s.lease.books()
-		o.Books = &b
-	}
-	return *o
 }
 
 // serve is the suite of a task, which is prepared when its first run of the session is made here. It is
