@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -65,6 +67,38 @@ func TestTheProgramSaysWhatIsWrong(t *testing.T) {
 	s.workers = append(s.workers, w)
 	if said := s.must(s.elsewhere("there", "--namespace", "short")); !strings.Contains(said, "warning: the namespace short keeps ended workflows for 1h0m0s") {
 		t.Errorf("it says %s", said)
+	}
+}
+
+// A run says what it sends to workers, and warns of what it does not; with -q it only warns.
+func TestWhatIsSentIsSaid(t *testing.T) {
+	files := scaleSuite(2, "{provider: simulate}", 1)
+	s := newSite(t, false, files)
+	s.startWorker(0)
+	loud := func(out string) *exec.Cmd {
+		c := s.elsewhere(out)
+		c.Args = slices.DeleteFunc(c.Args, func(arg string) bool { return arg == "-q" })
+		return c
+	}
+	in := " of the folder " + filepath.Join(s.dir, "suite")
+	if said := s.must(loud("loud")); !strings.Contains(said, "\nworkers get 3 files (") && !strings.HasPrefix(said, "workers get 3 files (") || !strings.Contains(said, in) {
+		t.Errorf("it says %s", said)
+	}
+	if said := s.must(s.elsewhere("quiet")); strings.Contains(said, "workers get") {
+		t.Errorf("with -q it says %s", said)
+	}
+	if err := os.WriteFile(filepath.Join(s.dir, "suite/.env"), []byte("KEY=secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if said := s.must(s.elsewhere("secret")); !strings.Contains(said, "warning: workers get 3 files (") || !strings.Contains(said, "), without .env"+in) {
+		t.Errorf("it says %s", said)
+	}
+	if err := os.WriteFile(filepath.Join(s.dir, "suite/.gitignore"), []byte("*.jsonl\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := s.elsewhere("ignored").CombinedOutput()
+	if failed, _ := errors.AsType[*exec.ExitError](err); failed == nil || failed.ExitCode() != exit.WrongUsage || !bytes.Contains(out, []byte("may hold secrets: tasks.jsonl\nhint: send it by an exception in .gitignore, such as !tasks.jsonl")) {
+		t.Errorf("%v: %s", err, out)
 	}
 }
 

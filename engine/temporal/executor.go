@@ -49,6 +49,8 @@ type Options struct {
 	Folder string
 	// Repository says that the folder's own .git is one of its files.
 	Repository bool
+	// Reads are files of the folder that the suite cannot do without.
+	Reads []string
 	// Dir is the result folder: it tells which workflow is its own. It is there when
 	// Begin is called.
 	Dir string
@@ -74,6 +76,7 @@ type Options struct {
 	Started func(plan.Item)
 	Observe func(record.Event)
 	Warn    func(string)
+	Note    func(string)     // nil: nobody wants notes
 	Now     func() time.Time // nil: time.Now
 }
 
@@ -127,6 +130,9 @@ func Open(ctx context.Context, o Options) (*Executor, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.Note == nil {
+		o.Note = func(string) {}
+	}
 	c, err := o.Server.Dial(ctx)
 	if err != nil {
 		return nil, err
@@ -156,14 +162,19 @@ func (e *Executor) ship(ctx context.Context) error {
 	}
 	s := sent{Recipe: e.Recipe}
 	if e.Folder != "" {
-		packed, err := pack(e.Folder, e.Repository)
+		packed, of, err := pack(e.Folder, e.Repository, e.Reads)
 		if err != nil {
-			return exit.With(exit.NotMeasured, "", "%w", err)
+			return exit.Unmeasured(err)
 		}
 		s.Files = digest(packed)
 		if _, err := e.Store.Create(ctx, filesName(s.Files), packed); err != nil {
 			return exit.With(exit.NotMeasured, "nothing was run", "writing the suite into the store: %w", err)
 		}
+		tell := e.Note
+		if len(of.left) > 0 {
+			tell = e.Warn
+		}
+		tell(fmt.Sprintf("workers get %v of the folder %s", of, e.Folder))
 	}
 	text, err := json.Marshal(s)
 	if err != nil {

@@ -24,13 +24,18 @@ const mostPacked = 512 << 20
 
 // pack makes an archive of a suite's folder. It depends on nothing but names, contents and
 // permissions: the folder may hold what workspaces begin with. Result folders and caches of
-// answers stay behind, and so does the folder's own .git, unless repository says otherwise.
-func pack(folder string, repository bool) ([]byte, error) {
+// answers stay behind, and so does the folder's own .git, unless repository says otherwise. So
+// do files that usually hold secrets, and what the folder's .gitignore names: left are these.
+// A file that the suite reads is an error then.
+func pack(folder string, repository bool, reads []string) (content []byte, of parcel, err error) {
+	ignored, err := readIgnored(folder)
+	if err != nil {
+		return nil, of, err
+	}
 	var packed bytes.Buffer
 	zipped := gzip.NewWriter(&packed)
 	archive := tar.NewWriter(zipped)
-	size := int64(0)
-	err := filepath.WalkDir(folder, func(path string, e fs.DirEntry, err error) error {
+	err = filepath.WalkDir(folder, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -43,22 +48,100 @@ func pack(folder string, repository bool) ([]byte, error) {
 				return filepath.SkipDir
 			}
 		}
+		if slashed := filepath.ToSlash(name); ignored.has(slashed, e.IsDir()) {
+			of.left = append(of.left, slashed)
+			if slices.ContainsFunc(reads, func(file string) bool { return file == slashed || strings.HasPrefix(file, slashed+"/") }) {
+				return exit.Usage("send it by an exception in .gitignore, such as !"+slashed+", or keep it below a root that all machines have",
+					"the suite reads files that are not sent to workers, because .gitignore names them or they may hold secrets: %s", slashed)
+			}
+			if e.IsDir() {
+				return filepath.SkipDir
+			}
+			return nil
+		}
 		info, err := e.Info()
 		if err != nil {
 			return err
 		}
 		if info.Mode().IsRegular() {
-			size += info.Size()
+			of.files++
+			of.size += info.Size()
 		}
-		if size > mostPacked {
+		if of.size > mostPacked {
 			return exit.Usage("keep the suite in a folder of its own, and large data below a root that all machines have", "%s holds more than %d MiB, too much to send to workers", folder, mostPacked>>20)
 		}
 		return add(archive, path, filepath.ToSlash(name), info)
 	})
 	if err = errors.Join(err, archive.Close(), zipped.Close()); err != nil {
-		return nil, fmt.Errorf("packing the suite's folder: %w", err)
+		return nil, of, fmt.Errorf("packing the suite's folder: %w", err)
 	}
-	return packed.Bytes(), nil
+	return packed.Bytes(), of, nil
+}
+
+// parcel is what an archive has, and what was left out of it.
+type parcel struct {
+	files int
+	size  int64
+	left  []string
+}
+
+func (p parcel) String() string {
+	text := fmt.Sprintf("%d files (%d bytes)", p.files, p.size)
+	if len(p.left) > 0 {
+		text += ", without " + exit.Some(p.left)
+	}
+	return text
+}
+
+// secretFiles usually hold secrets. No exception of a .gitignore sends them.
+var secretFiles = []string{".env*", "*.pem", ".netrc"}
+
+// ignored are the paths that stay behind.
+type ignored struct {
+	secrets workspace.Patterns
+	lines   []ignoredLine // of .gitignore; the last one that matches counts
+}
+
+type ignoredLine struct {
+	workspace.Patterns
+	exception bool
+}
+
+func readIgnored(folder string) (i ignored, err error) {
+	if i.secrets, err = workspace.ParsePatterns(secretFiles); err != nil {
+		return i, err
+	}
+	text, err := os.ReadFile(filepath.Join(folder, ".gitignore"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return i, err
+	}
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		var of ignoredLine
+		line, of.exception = strings.CutPrefix(line, "!")
+		of.Patterns, err = workspace.ParsePatterns([]string{strings.ReplaceAll(line, "[!", "[^")})
+		if err != nil {
+			return i, exit.Usage("what it names is not sent to workers", "%s: %w", filepath.Join(folder, ".gitignore"), err)
+		}
+		i.lines = append(i.lines, of)
+	}
+	return i, nil
+}
+
+// has reports whether a path stays behind; whether its folder does, the caller knows.
+func (i *ignored) has(name string, folder bool) bool {
+	if i.secrets.Match(name, folder) {
+		return true
+	}
+	for _, line := range slices.Backward(i.lines) {
+		if line.Match(name, folder) {
+			return !line.exception
+		}
+	}
+	return false
 }
 
 // ofResults reports whether a folder is one of results. What a workspace begins with may have a

@@ -204,7 +204,7 @@ func probedFull(s Store) (bool, error) {
 	return err == nil, err
 }
 
-// A suite's folder travels whole, but for results, and nothing leads out of it.
+// A suite's folder travels whole, but for results, what may hold secrets and what .gitignore names. Nothing leads out of it.
 func TestPack(t *testing.T) {
 	from, into := t.TempDir(), filepath.Join(t.TempDir(), "suite")
 	write := func(name, text string, mode fs.FileMode) {
@@ -233,14 +233,22 @@ func TestPack(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(".git/HEAD", "ref", 0o644)
+	write(".gitignore", "# what is built\n/build/\n*.log\n!keep.log\ndata/*\n!data/tasks.jsonl\n!.env\n", 0o644)
+	for _, name := range []string{".env", "seed/.env.local", "seed/key.pem", ".netrc", "build/out", "bin/run.log", "keep.log", "seed/build/kept", "data/tasks.jsonl", "data/rest"} {
+		write(name, "x", 0o644)
+	}
 	if err := os.Symlink("check.sh", filepath.Join(from, "bin/link")); err != nil {
 		t.Fatal(err)
 	}
-	packed, err := pack(from, false)
+	packed, of, err := pack(from, false, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, err := pack(from, false); err != nil || digest(again) != digest(packed) {
+	left := []string{".env", ".netrc", "bin/run.log", "build", "data/rest", "seed/.env.local", "seed/key.pem"}
+	if want := "9 files (98 bytes), without " + strings.Join(left, ", "); of.String() != want {
+		t.Errorf("it says %s, want %s", of, want)
+	}
+	if again, _, err := pack(from, false, nil); err != nil || digest(again) != digest(packed) {
 		t.Errorf("packed again it is another archive: %v", err)
 	}
 	for range 2 {
@@ -252,19 +260,20 @@ func TestPack(t *testing.T) {
 	if err != nil || info.Mode().Perm() != 0o755 {
 		t.Errorf("the script: %v, %v", info, err)
 	}
-	for _, gone := range []string{"results", ".git", "mine"} {
+	for _, gone := range append(left, "results", ".git", "mine") {
 		if _, err := os.Stat(filepath.Join(into, gone)); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s travelled: %v", gone, err)
 		}
 	}
 	for name, mode := range map[string]fs.FileMode{
 		"seed": fs.ModeDir | 0o755, "seed/manifest.json": 0o644, "seed/.git/HEAD": 0o644, "seed/empty": fs.ModeDir | 0o775, "seed/closed": fs.ModeDir | 0o555, "seed/results/expected.json": 0o664,
+		"keep.log": 0o644, "seed/build/kept": 0o644, "data/tasks.jsonl": 0o644,
 	} {
 		if info, err := os.Stat(filepath.Join(into, name)); err != nil || info.Mode() != mode {
 			t.Errorf("%s did not travel as it was: %v", name, err)
 		}
 	}
-	if packed, err = pack(from, true); err != nil {
+	if packed, _, err = pack(from, true, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := unpack(packed, into+"1"); err != nil {
@@ -276,10 +285,16 @@ func TestPack(t *testing.T) {
 	if err := os.Symlink("../../etc/passwd", filepath.Join(from, "bin/out")); err != nil {
 		t.Fatal(err)
 	}
-	if packed, err = pack(from, false); err != nil {
+	if packed, _, err = pack(from, false, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := unpack(packed, into+"2"); err == nil || !strings.Contains(err.Error(), "leads out of the suite's folder") {
 		t.Errorf("a link that leads out: %v", err)
+	}
+	for _, reads := range []string{"bin/run.log", "build/out", ".env"} {
+		var told *exit.Error
+		if _, _, err := pack(from, false, []string{"data/tasks.jsonl", reads}); !errors.As(err, &told) || told.Hint == "" || !strings.Contains(err.Error(), "the suite reads files that are not sent to workers") {
+			t.Errorf("a suite that reads %s: %v", reads, err)
+		}
 	}
 }

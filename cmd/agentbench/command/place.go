@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path"
 	"path/filepath"
 	"slices"
 	"time"
@@ -54,6 +55,8 @@ type Submission struct {
 	Folder string
 	// Repository says that a loop begins with a commit of a repository, which the folder may be.
 	Repository bool
+	// Reads are the files of tasks and of script models, as the suite names them: most are in the folder.
+	Reads []string
 	// Dir is the result folder, which is there once Begin is called.
 	Dir string
 	// Workers is how many runs may be in progress at a time, on all machines together.
@@ -74,8 +77,8 @@ type Submission struct {
 	// as possible while it is in progress; nil: nobody wants them.
 	Started func(plan.Item)
 	Observe func(record.Event)
-	// Warn tells the user something.
-	Warn func(text string)
+	// Warn tells the user of something, and Note of what is as it should be.
+	Warn, Note func(text string)
 }
 
 // Limits are how much a model may be asked.
@@ -161,6 +164,11 @@ func (p *program) submission(j *job) (*Submission, error) {
 		Dir: dir, States: states, Repository: slices.ContainsFunc(j.Loops(), fromRepository), Workers: workers(j.Suite), Budget: j.budget, Limits: map[string]Limits{}, Duration: j.Suite.Budget.Duration,
 		Started: j.tally.Started,
 		Warn:    func(text string) { fmt.Fprintf(p.err, "agentbench: warning: %s\n", page.Visible(text)) },
+		Note: func(text string) {
+			if !j.flags.quiet {
+				fmt.Fprintln(p.err, page.Visible(text))
+			}
+		},
 		Recipe: Recipe{
 			Agentbench: version(), Suite: j.path, Shipped: j.Dir() == "", Set: j.flags.set, Seed: j.Suite.Seed, Cache: j.flags.mode, SpecHash: manifest.SpecHash,
 		},
@@ -180,6 +188,9 @@ func (p *program) submission(j *job) (*Submission, error) {
 		if limited(m) {
 			s.Limits[j.Suite.Models[i].Key] = Limits{m.RPM, m.TPM, m.MaxParallel}
 		}
+	}
+	for _, file := range manifest.Data {
+		s.Reads = append(s.Reads, path.Clean(filepath.ToSlash(file.Name)))
 	}
 	if !s.Recipe.Shipped {
 		if s.Folder, err = filepath.Abs(j.Dir()); err != nil {

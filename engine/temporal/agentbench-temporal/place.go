@@ -83,9 +83,9 @@ func submit(ctx context.Context, f *serverFlags, s *command.Submission) (command
 		models[name] = temporal.Limits(l)
 	}
 	return temporal.Open(ctx, temporal.Options{
-		Server: f.Server, Store: store, Version: s.Recipe.Agentbench, Recipe: recipe, Folder: s.Folder, Repository: s.Repository, Dir: s.Dir, Workers: s.Workers,
+		Server: f.Server, Store: store, Version: s.Recipe.Agentbench, Recipe: recipe, Folder: s.Folder, Repository: s.Repository, Reads: s.Reads, Dir: s.Dir, Workers: s.Workers,
 		Configurations: s.Recipe.Configurations, Longest: s.Longest, Duration: s.Duration, Heartbeat: f.heartbeat, StorePatience: f.patience,
-		States: s.States, Budget: s.Budget, Models: models, Gates: s.Gates, Started: s.Started, Observe: s.Observe, Warn: s.Warn,
+		States: s.States, Budget: s.Budget, Models: models, Gates: s.Gates, Started: s.Started, Observe: s.Observe, Warn: s.Warn, Note: s.Note,
 	})
 }
 
