@@ -75,7 +75,7 @@ func (b *Batch) retries() *sdk.RetryPolicy {
 type batchState struct {
 	*Batch
 	items    workflow.Context // of all activities
-	taken    map[string]bool
+	taken    map[Item]bool
 	pending  int
 	outcomes []Outcome
 	last     bool
@@ -86,7 +86,7 @@ type batchState struct {
 // fetched by an update, and it ends once all are.
 func BatchWorkflow(ctx workflow.Context, in Batch) error {
 	items, cancel := workflow.WithCancel(ctx)
-	s := &batchState{Batch: &in, taken: map[string]bool{}}
+	s := &batchState{Batch: &in, taken: map[Item]bool{}}
 	s.items = workflow.WithActivityOptions(items, workflow.ActivityOptions{
 		TaskQueue: in.Queue, StartToCloseTimeout: in.Longest, HeartbeatTimeout: in.Heartbeat, WaitForCancellation: true, RetryPolicy: in.retries(),
 	})
@@ -123,10 +123,10 @@ func BatchWorkflow(ctx workflow.Context, in Batch) error {
 // add begins the items, those that are new: a signal may come twice.
 func (s *batchState) add(ctx workflow.Context, add *Add) {
 	for _, item := range add.Items {
-		if s.taken[item.ID] {
+		if s.taken[item] {
 			continue
 		}
-		s.taken[item.ID] = true
+		s.taken[item] = true
 		s.pending++
 		workflow.Go(ctx, func(ctx workflow.Context) { s.run(ctx, item) })
 	}

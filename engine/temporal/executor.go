@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -583,14 +584,14 @@ func (e *Executor) made(ctx context.Context, item plan.Item, w *waiting) *record
 			return nil
 		}
 	}
-	return e.received(ctx, item, &o)
+	return e.received(ctx, item, w, &o)
 }
 
 // cancelPatience is how long workers have to end runs that are cancelled.
 const cancelPatience = 30 * time.Second
 
-// received is the run of an outcome.
-func (e *Executor) received(ctx context.Context, item plan.Item, o *Outcome) *record.Run {
+// received is the run of an outcome. Where its record cannot be used it is made again, once.
+func (e *Executor) received(ctx context.Context, item plan.Item, w *waiting, o *Outcome) *record.Run {
 	if o.Kind == kindStore {
 		e.end(exit.With(exit.NotMeasured, hints[kindStore], "%s; the workers keep the runs that they made, and store them once they can", o.Failure))
 		return nil
@@ -604,16 +605,14 @@ func (e *Executor) received(ctx context.Context, item plan.Item, o *Outcome) *re
 		}
 		return e.lost(item, record.Network, "no worker could make the run: "+o.Failure)
 	}
-	line, err := e.Store.Read(context.WithoutCancel(ctx), o.Record)
+	run, err := e.fetch(context.WithoutCancel(ctx), item.ID, o)
 	if errors.Is(err, errSilent) {
 		return e.unanswered(err)
 	}
-	if err == nil && digest(line) != o.Digest {
-		err = fmt.Errorf("its digest is %s, and the worker wrote %s", digest(line), o.Digest)
-	}
-	var run *record.Run
-	if err == nil {
-		run, err = record.DecodeRun(bytes.Clone(line))
+	if err != nil && !w.item.Again {
+		e.complain(fmt.Sprintf("the record %s of the store: %v; the run is made again, and so are others with such records", o.Record, err))
+		w.item.Again = true
+		return e.made(ctx, item, w)
 	}
 	if err != nil {
 		return e.lost(item, record.Internal, fmt.Sprintf("the record %s of the store: %v", o.Record, err))
@@ -632,6 +631,31 @@ func (e *Executor) received(ctx context.Context, item plan.Item, o *Outcome) *re
 		run.Outcome.Reason = reason
 	}
 	return run
+}
+
+// fetch reads the record of an outcome, which has the name and the id of that run and of no other.
+func (e *Executor) fetch(ctx context.Context, id string, o *Outcome) (*record.Run, error) {
+	more, named := strings.CutPrefix(o.Record, recordName(&e.suite, id))
+	if !named || more != "" && more[0] != '.' || strings.Contains(more, "/") {
+		return nil, fmt.Errorf("its name is not that of a record of %s", id)
+	}
+	line, err := e.Store.Read(ctx, o.Record)
+	if err != nil {
+		return nil, err
+	}
+	if digest(line) != o.Digest {
+		return nil, fmt.Errorf("its digest is %s, and the worker wrote %s", digest(line), o.Digest)
+	}
+	return decode(line, id)
+}
+
+// decode reads the record of a run.
+func decode(line []byte, id string) (*record.Run, error) {
+	run, err := record.DecodeRun(bytes.Clone(line))
+	if err == nil && run.ID != id {
+		err = fmt.Errorf("it is of the run %.40q, not of %.40q", run.ID, id)
+	}
+	return run, err
 }
 
 // unanswered ends the suite: the store is silent. There is no record yet.

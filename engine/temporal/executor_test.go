@@ -264,3 +264,92 @@ func TestServersThatDoNotFit(t *testing.T) {
 		t.Errorf("1000 hours: %v", err)
 	}
 }
+
+// tampered is a store from which records come damaged, so many times.
+type tampered struct {
+	Store
+	times int
+}
+
+func (s *tampered) Read(ctx context.Context, name string) ([]byte, error) {
+	content, err := s.Store.Read(ctx, name)
+	if strings.HasPrefix(name, "runs/") && s.times > 0 {
+		s.times--
+		content = content[:len(content)/2]
+	}
+	return content, err
+}
+
+// A run whose record is damaged, or is of another run, is made again, once. One that the worker reads as it wrote it
+// costs nothing again.
+func TestADamagedRecordIsMadeAgain(t *testing.T) {
+	line := func(id string) []byte {
+		line, err := record.EncodeRun(&record.Run{Version: record.Version, ID: id, Outcome: record.Outcome{Status: record.Completed}}, record.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return line
+	}
+	server := serverOf(t, "")
+	for name, c := range map[string]struct {
+		stored []byte // before the run
+		reads  int    // of the coordinator, that are damaged
+		want   record.Status
+	}{
+		"as it should be":      {nil, 0, record.Completed},
+		"cut in the store":     {line("a")[:20], 0, record.Completed},
+		"of another run":       {line("b"), 0, record.Completed},
+		"damaged on its way":   {nil, 1, record.Completed},
+		"damaged on every way": {nil, 100, record.Faulted},
+	} {
+		t.Run(name, func(t *testing.T) {
+			own := server.Server
+			own.Queue = name
+			b, end := newBeside(t, &own, 2, nil)
+			defer end()
+			var warned []string
+			b.Warn = func(text string) { warned = append(warned, text) }
+			if c.stored != nil {
+				if _, err := b.Store.Create(t.Context(), recordName(&b.suite, "a"), c.stored); err != nil {
+					t.Fatal(err)
+				}
+			}
+			b.Store = &tampered{b.Store, c.reads}
+			all := counted{made: map[string]int{}, ended: map[string]record.Status{}}
+			if err := b.Execute(t.Context(), one("a"), all.run, all.deliver); err != nil || all.made["a"] != 1 || all.ended["a"] != c.want {
+				t.Errorf("%v; it was made %d times, and is %q, want %q", err, all.made["a"], all.ended["a"], c.want)
+			}
+			if told := len(warned) == 1 && strings.Contains(warned[0], "the run is made again"); told != (c.reads > 0) {
+				t.Errorf("the coordinator says %q", warned)
+			}
+		})
+	}
+}
+
+// The coordinator takes no record that has not the name of the run's, whatever an outcome says.
+func TestAnOutcomeNamesItsOwnRecord(t *testing.T) {
+	store, err := OpenStore(t.Context(), t.TempDir(), nothing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := &Executor{Options: Options{Store: store}, suite: Suite{Records: "runs/x"}}
+	own, other := recordName(&e.suite, "a"), recordName(&e.suite, "b")
+	for name, c := range map[string]struct {
+		id    string // of the run that is in it
+		taken bool
+	}{
+		own: {"a", true}, own + ".AGAIN": {"a", true}, own + ".OTHER": {"b", false}, other: {"a", false}, own + "x": {"a", false}, own + ".d/x": {"a", false}, "suites/x": {"a", false},
+	} {
+		line, err := record.EncodeRun(&record.Run{Version: record.Version, ID: c.id}, record.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if created, err := store.Create(t.Context(), name, line); err != nil || !created {
+			t.Fatalf("%s: %v, %v", name, created, err)
+		}
+		run, err := e.fetch(t.Context(), "a", &Outcome{Record: name, Digest: digest(line)})
+		if taken := err == nil && run.ID == "a"; taken != c.taken {
+			t.Errorf("the record %s of the run %s is taken: %v, %v", name, c.id, taken, err)
+		}
+	}
+}

@@ -42,6 +42,8 @@ type Item struct {
 	// Live names the events of this session that are told while runs are in progress; "":
 	// they are not followed.
 	Live string `json:"live,omitempty"`
+	// Again means that the record which a worker made before cannot be used.
+	Again bool `json:"again,omitempty"`
 }
 
 // Outcome is what became of an item.

@@ -235,7 +235,7 @@ func recordName(s *Suite, id string) string {
 	return path.Join(s.Records, d[:2], d[2:])
 }
 
-// made is the outcome of a run that was made before; nil: it was not.
+// made is the outcome of a run that was made before; nil: it was not, or its record is damaged.
 func (w *Worker) made(ctx context.Context, t *Task) (*Outcome, error) {
 	name := recordName(&t.Suite, t.Item.ID)
 	var line []byte
@@ -251,15 +251,16 @@ func (w *Worker) made(ctx context.Context, t *Task) (*Outcome, error) {
 	if err != nil || line == nil {
 		return nil, err
 	}
-	run, err := record.DecodeRun(line)
+	run, err := decode(line, t.Item.ID)
 	if err != nil {
-		return nil, w.never(kindStore, fmt.Errorf("the record %s in the store %v: %w", name, w.Store, err))
+		w.Warn(fmt.Sprintf("the record %s in the store %v: %v; the run is made again", name, w.Store, err))
+		return nil, nil
 	}
 	return &Outcome{ID: t.Item.ID, Worker: w.Name, Record: name, Digest: digest(line), Status: run.Outcome.Status, Found: true}, nil
 }
 
 // keep writes a record. That of a run that does not count has a name of its own: the run is
-// made again.
+// made again. So has one that is made in place of a damaged one, which stays.
 func (w *Worker) keep(ctx context.Context, s *serving, t *Task, run *record.Run) (*Outcome, error) {
 	line, err := s.runs.Encode(run)
 	if err != nil {
@@ -274,7 +275,13 @@ func (w *Worker) keep(ctx context.Context, s *serving, t *Task, run *record.Run)
 		return nil, err
 	}
 	if !created && run.Outcome.Counts() { // another attempt was first
-		return w.made(ctx, t)
+		if made, err := w.made(ctx, t); made != nil || err != nil {
+			return made, err
+		}
+		name += "." + rand.Text()
+		if _, err := w.write(ctx, s, name, line, run); err != nil {
+			return nil, err
+		}
 	}
 	return &Outcome{ID: t.Item.ID, Worker: w.Name, Record: name, Digest: digest(line), Status: run.Outcome.Status}, nil
 }
