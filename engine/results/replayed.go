@@ -168,12 +168,15 @@ func (r *Recorded) leaveOut(text string) {
 
 // tellNotes tells what of the folder is not among the runs.
 func (r *Recorded) tellNotes() {
-	n := &r.Notes
+	n, unlike := &r.Notes, ""
+	if !r.Faults {
+		unlike = "; agentbench replay counts what they did before it"
+	}
 	for _, note := range []struct {
 		count     int
 		one, many string
 	}{
-		{n.Faults, "run with a fault is left out", "runs with a fault are left out"},
+		{n.Faults, "run with a fault is left out of all rows" + unlike, "runs with a fault are left out of all rows" + unlike},
 		{n.Cancelled, "cancelled run is left out", "cancelled runs are left out"},
 		{n.Strangers, "run of no configuration of the manifest is left out", "runs of no configuration of the manifest are left out"},
 		{n.Others, "run was made by another loop than the folder's, and is left out", "runs were made by another loop than the folder's, and are left out"},

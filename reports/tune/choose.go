@@ -361,9 +361,17 @@ const mostTraded = 8
 // that can be chosen, and those that are better than every cheaper one, thinned evenly. The
 // guess is one of them.
 func (t *chooser) tradeOff(guess *Guess) (shown []int) {
-	best := 0.0
+	best, today := 0.0, t.today()
+	alike := func(i, other int) bool { return other >= 0 && t.can[other] && t.ties(i, other, t.chosenOn) }
 	for _, i := range t.ordered(t.chosenOn) {
-		if value := t.value[t.chosenOn][i]; len(shown) == 0 || value > best+slack(best) {
+		switch value := t.value[t.chosenOn][i]; {
+		case len(shown) > 0 && value <= best+slack(best):
+			continue
+		case guess != nil && alike(i, guess.Candidate):
+			best, shown = value, append(shown, guess.Candidate)
+		case alike(i, today):
+			best, shown = value, append(shown, today)
+		default:
 			best, shown = value, append(shown, t.kept(i))
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/stats"
 	"github.com/agentbench/agentbench/spec"
+	"github.com/agentbench/agentbench/spec/source"
 )
 
 // ErrNoScore says that nothing is scored, so that it is unknown what a candidate loses.
@@ -479,8 +480,23 @@ func changes(from *spec.Loop, to *sweep.Candidate) []Change {
 			all = append(all, change)
 		}
 	}
+	declared := to.Declared()
+	if from == nil || declared == nil {
+		return all
+	}
+	for _, d := range spec.Differences(from, declared) { // of the configuration that the parameters are set in
+		set := slices.ContainsFunc(to.Params, func(p spec.Param) bool {
+			return strings.HasPrefix(d.Path, spec.FullPath(p.Path)) || strings.HasPrefix(spec.FullPath(p.Path), d.Path)
+		})
+		if was, is := from.ValueAt(d.Path), declared.ValueAt(d.Path); !set && (was != nil || is != nil) {
+			all = append(all, Change{Path: d.Path, From: source.Shorten(valueText(was), mostOfChange), To: source.Shorten(valueText(is), mostOfChange)})
+		}
+	}
 	return all
 }
+
+// mostOfChange is how many characters of a text that changes are shown.
+const mostOfChange = 40
 
 func valueText(value any) string {
 	switch v := value.(type) {

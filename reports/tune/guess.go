@@ -138,7 +138,7 @@ func (t *chooser) guessCheap(ctx context.Context, r *Tuning) error {
 			continue
 		}
 		kept := t.kept(i)
-		r.Guess = &Guess{Candidate: kept, Name: t.candidates[kept].Name, Lost: l.lost, Gained: l.gained, Runs: l.runs, Tasks: tasks,
+		r.Guess = &Guess{Candidate: kept, Name: t.candidates[kept].Name, Kept: kept == t.today(), Lost: l.lost, Gained: l.gained, Runs: l.runs, Tasks: tasks,
 			Value: t.shownValue(t.value[t.chosenOn][i]), Best: t.shownValue(t.value[t.chosenOn][i])}
 	}
 	return nil

@@ -236,6 +236,7 @@ func TestTheAnswerOfTune(t *testing.T) {
 		{tune.Guess{Name: "f", Unchanged: true, Runs: 40, Tasks: 149}, "best guess: keep today's limits; cheaper ones take at least 149 tasks to prove"},
 		{tune.Guess{Name: "f", Unchanged: true, Cheapest: true, Runs: 40}, "best guess: keep today's limits; no other that was tried is cheaper"},
 		{tune.Guess{Name: "f", Unchanged: true, Cheapest: true, Unjudged: 2, Runs: 40}, "best guess: keep today's limits; 2 others cannot be judged"},
+		{tune.Guess{Name: "g", Kept: true, Runs: 12, Tasks: 149}, "best guess: keep today's limits, which lose 0 of 12 runs; 149 tasks would prove it"},
 		{tune.Guess{Name: "g", Runs: 1, Tasks: 149}, "best guess: <g> loses 0 of 1 run; 149 tasks would prove it"},
 	} {
 		nothing.Guess = &c.guess

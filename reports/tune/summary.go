@@ -96,14 +96,18 @@ func (t *Tuning) summaryTable() page.Table {
 }
 
 // briefly are the names of configurations without the parameters whose value all of them
-// share, by their candidates.
+// share, by their candidates. Where a name is not made of parameters alone, all are whole.
 func briefly(rows []choiceRow) map[int]string {
 	names, params := map[int]string{}, map[int][]string{}
+	whole := false
 	for _, row := range rows {
 		names[row.Candidate] = row.Name
-		if parts := strings.Split(row.Name, ","); row.Candidate >= 0 && len(parts) == len(row.Params) && strings.Contains(parts[0], "=") {
-			params[row.Candidate] = parts
+		if row.Candidate < 0 {
+			continue
 		}
+		parts := strings.Split(row.Name, ",")
+		whole = whole || len(parts) != len(row.Params) || slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(part, "=") })
+		params[row.Candidate] = parts
 	}
 	for candidate, parts := range params {
 		var own []string
@@ -113,7 +117,7 @@ func briefly(rows []choiceRow) map[int]string {
 				own = append(own, part)
 			}
 		}
-		if len(own) > 0 {
+		if len(own) > 0 && !whole {
 			names[candidate] = strings.Join(own, ",")
 		}
 	}

@@ -179,6 +179,7 @@ type Guess struct {
 	Name      string `json:"name"`
 	Recorded  bool   `json:"recorded,omitempty"`  // it is what was recorded
 	Unchanged bool   `json:"unchanged,omitempty"` // it is today's: it takes at least Tasks to prove another one
+	Kept      bool   `json:"kept,omitempty"`      // it is today's, which is cheaper than what was recorded
 	Cheapest  bool   `json:"cheapest,omitempty"`  // it is today's, and nothing that can be judged is cheaper
 	Unjudged  int    `json:"unjudged,omitempty"`  // others that are not exact, or whose score or cost is unknown
 	// Value is its objective, Least that this is a lower bound, and Best the best

@@ -137,7 +137,11 @@ func (g *Guess) text(quote func(string) string) string {
 		text += fmt.Sprintf(" has at least %s, the best that could be recommended has %s", value, best)
 		proof = " recorded under it would prove it"
 	default:
-		text += fmt.Sprintf(" loses %d of %s", g.Lost, page.Plural(g.Runs, "run", "runs"))
+		loses := " loses"
+		if g.Kept {
+			text, loses = "best guess: keep today's limits", ", which lose"
+		}
+		text += fmt.Sprintf("%s %d of %s", loses, g.Lost, page.Plural(g.Runs, "run", "runs"))
 		if g.Gained > 0 {
 			text += fmt.Sprintf(" and gains %d", g.Gained)
 		}

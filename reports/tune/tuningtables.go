@@ -61,7 +61,7 @@ func (t *Tuning) choices() iter.Seq[choiceRow] {
 		rest = roleTradeOff
 	}
 	for i := range t.Alternatives {
-		if t.Guess != nil && !t.Guess.Unchanged && t.Alternatives[i].Candidate == t.Guess.Candidate {
+		if t.Guess != nil && !t.Guess.Unchanged && !t.Guess.Kept && t.Alternatives[i].Candidate == t.Guess.Candidate {
 			add("best guess", &t.Alternatives[i])
 		}
 	}
