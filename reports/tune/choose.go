@@ -61,7 +61,7 @@ func (t *chooser) choose(ctx context.Context, subset int) (chosen, error) {
 	if err = t.take(front, subset, allow, &c); err == nil && c.candidate < 0 && t.Choose.Rule == MaxLoss && subset == t.chosenOn {
 		err = t.passOver(order, front, allow, &c)
 	}
-	if today := t.today(); c.candidate >= 0 && today >= 0 && !t.can[today] && t.print[c.candidate] == t.recordedPrint {
+	if c.candidate >= 0 && t.isRecording(c.candidate) {
 		c.candidate, c.next, c.unproven = -1, nil, true
 	}
 	return c, err
@@ -89,6 +89,13 @@ func (t *chooser) passOver(order, front []int, allow func(candidate int) (bool, 
 		}
 	}
 	return nil
+}
+
+// isRecording reports whether a candidate is the recording itself, where that says nothing of today's
+// configuration.
+func (t *chooser) isRecording(candidate int) bool {
+	today := t.today()
+	return today >= 0 && !t.can[today] && t.print[candidate] == t.recordedPrint
 }
 
 // take finds the chosen one, and for what is recommended what would have come next:
@@ -610,7 +617,9 @@ func (t *chooser) leastShown(ctx context.Context, subset int) (least float64, ok
 	}
 	least = math.Inf(1)
 	for _, i := range t.unbeaten(t.ordered(subset), subset) {
-		least = min(least, bound(t.steps.rung[i]))
+		if !t.isRecording(i) {
+			least = min(least, bound(t.steps.rung[i]))
+		}
 	}
 	return least, least > t.Choose.Number && least < 1
 }

@@ -181,16 +181,16 @@ func TestTheAnswerOfTune(t *testing.T) {
 		"<right> is 0.667; today it is 0.667–0.817",
 		"1,000 runs take $0.08 (7%) and 670 s (7%) less than the recording",
 		"compared with the recording, 15 of 120 runs lose their success and 2 gain one",
-		"95% confidence: the mean score falls by at most 0.200",
+		"95% confidence: at most 0.200 below the recording (max_loss:0.2)",
 	}) {
 		t.Errorf("%s: %s", a.State, a.String())
 	}
 	take.Recommended.Lost, take.Recommended.Gained, take.Bound.Net = 2, 0, false
-	if a := take.Answer(quoted); !strings.HasSuffix(a.String(), "; compared with the recording, 2 of 120 runs lose their success; 95% confidence: at most 20.0% of the runs lose their success") {
+	if a := take.Answer(quoted); !strings.HasSuffix(a.String(), "; compared with the recording, 2 of 120 runs lose their success; 95% confidence: at most 20.0% of the runs lose their success (max_loss:0.2)") {
 		t.Errorf("without gains: %s", a.Text)
 	}
 	take.Recommended.Gained, take.Bound.Most, take.Bound.Net = 9, known(-0.02), true
-	if a := take.Answer(quoted); !strings.HasSuffix(a.String(), " and 9 gain one; 95% confidence: the mean score rises by at least 0.020") {
+	if a := take.Answer(quoted); !strings.HasSuffix(a.String(), " and 9 gain one; 95% confidence: at least 0.020 above the recording (max_loss:0.2)") {
 		t.Errorf("more gained than lost: %s", a.Text)
 	}
 	take.Today.Scores[0].Mean = known(0.66671)

@@ -264,24 +264,28 @@ func (t *Tuning) kept(quote func(string) string) []string {
 	if t.Bound == nil || !t.Bound.Most.Known() {
 		return []string{text}
 	}
-	return []string{text, "95% confidence: " + t.Bound.text()}
-}
-
-func (b *Bound) text() string {
-	if b.AssumesNoRareLoss {
-		return b.most() + ", which assumes no rare large loss"
+	allowed := ""
+	if t.Terms.Rule == string(MaxLoss) {
+		allowed = fmt.Sprintf(" (max_loss:%v)", t.Terms.Number)
 	}
-	return b.most()
+	return []string{text, "95% confidence: " + t.Bound.text(t.reference(quote)) + allowed}
 }
 
-func (b *Bound) most() string {
+func (b *Bound) text(reference string) string {
+	if b.AssumesNoRareLoss {
+		return b.most(reference) + ", which assumes no rare large loss"
+	}
+	return b.most(reference)
+}
+
+func (b *Bound) most(reference string) string {
 	switch most := b.Most.Number; {
 	case !b.Net:
 		return "at most " + precisely(b.Most) + " of the runs lose their success"
 	case most < 0:
-		return "the mean score rises by at least " + page.Score(page.Known(-most), 3)
+		return "at least " + page.Score(page.Known(-most), 3) + " above " + reference
 	}
-	return "the mean score falls by at most " + page.Score(b.Most, 3)
+	return "at most " + page.Score(b.Most, 3) + " below " + reference
 }
 
 // reference names what losses are counted against.
