@@ -571,6 +571,14 @@ func (dir folder) Replace(name string, write func(io.Writer) error) error {
 	return dir.sync()
 }
 
+// ReplaceFile writes a file of a result folder that is no file of results. No link is followed.
+func ReplaceFile(dir, name string, text []byte) error {
+	return folder(dir).Replace(name, func(w io.Writer) error {
+		_, err := w.Write(text)
+		return err
+	})
+}
+
 func (dir folder) Truncate(name string, size int64) error {
 	path := filepath.Join(string(dir), name)
 	f, err := openRegular(path, os.O_WRONLY)

@@ -228,11 +228,7 @@ func (e *Executor) writeLink() error {
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(e.Dir, linkFile)
-	if err := os.WriteFile(path+".tmp", append(text, '\n'), 0o644); err != nil {
-		return err
-	}
-	return os.Rename(path+".tmp", path)
+	return record.ReplaceFile(e.Dir, linkFile, append(text, '\n'))
 }
 
 // recall finds out what was spent of a budget that a killed coordinator had handed over.

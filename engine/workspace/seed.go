@@ -401,12 +401,14 @@ func (s *Store) setup(ctx context.Context, seed *Tree, name ID, limits Limits, r
 	return s.append(record{kind: kindName, key: name, raw: len(name)}, made.Tree.ID[:])
 }
 
+func setupLock(name ID) string { return "setup-" + name.String()[:16] + ".lock" }
+
 // lockSetup waits until no other process makes a setup.
 func (s *Store) lockSetup(ctx context.Context, name ID) (unlock func() error, err error) {
 	if err := os.MkdirAll(s.dir, 0o755); err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(filepath.Join(s.dir, "setup-"+name.String()[:16]+".lock"), os.O_RDWR|os.O_CREATE, 0o644)
+	f, err := openOwn(filepath.Join(s.dir, setupLock(name)), 0)
 	if err != nil {
 		return nil, err
 	}

@@ -151,11 +151,11 @@ func (s *Store) acquire() error {
 		if strange(name) {
 			continue
 		}
-		flags := os.O_RDWR | os.O_CREATE
+		flags := 0
 		if !locks {
-			flags |= os.O_EXCL
+			flags = os.O_EXCL
 		}
-		f, err := os.OpenFile(name, flags, 0o644)
+		f, err := openOwn(name, flags)
 		if errors.Is(err, os.ErrExist) {
 			continue
 		}
@@ -191,6 +191,14 @@ func (s *Store) acquire() error {
 func strange(name string) bool {
 	info, err := os.Lstat(name)
 	return err == nil && !info.Mode().IsRegular()
+}
+
+// openOwn opens a file of the store to write to it, or makes it. Nothing strange is opened.
+func openOwn(name string, flags int) (*os.File, error) {
+	if strange(name) {
+		return nil, fmt.Errorf("%s is not a file", name)
+	}
+	return os.OpenFile(name, flags|os.O_RDWR|os.O_CREATE|noFollow, 0o644)
 }
 
 func (s *Store) find(key ID) (place, bool) {

@@ -12,7 +12,7 @@ import (
 // unchanged one, so every snapshot reads every file.
 func stampOf(fs.FileInfo) (stamp, bool) { return stamp{}, false }
 
-const noWait = 0
+const noWait, noFollow = 0, 0
 
 // Without locks every process appends to a new pack, and a setup may be made twice.
 const locks = false

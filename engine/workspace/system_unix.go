@@ -23,6 +23,9 @@ func stampOf(info fs.FileInfo) (stamp, bool) {
 // noWait keeps an open from waiting for the other end of a FIFO that took a file's place.
 const noWait = syscall.O_NONBLOCK
 
+// noFollow makes an open fail where the name is that of a link.
+const noFollow = syscall.O_NOFOLLOW
+
 // locks means that tryLock tells whether a process holds a file.
 const locks = true
 
