@@ -198,7 +198,7 @@ const (
 
 // plainly is the beginning of a text in lower case, with plain apostrophes, single spaces and short forms written out.
 func plainly(s string) string {
-	words := strings.Fields(strings.ToLower(short(s, refusalWithin)))
+	words := strings.Fields(strings.ToLower(s[:within(s, refusalWithin)]))
 	return shortForms.Replace(strings.Join(words, " "))
 }
 

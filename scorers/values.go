@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/agentbench/agentbench/engine/secret"
 	"github.com/agentbench/agentbench/scorers/textual"
 	"github.com/agentbench/agentbench/spec/expr"
 )
@@ -370,22 +371,23 @@ func isEmpty(value any) bool {
 	return value == nil
 }
 
-// short cuts a text to so many characters, of which the last is then an ellipsis.
+// short cuts a text to at most so many characters, of which the last is then an ellipsis. It is not cut within a word.
 func short(s string, characters int) string {
-	if len(s) > characters {
-		last, left := 0, characters // where the text is cut to make room for the ellipsis
-		for i := range s {
-			if left == 1 {
-				last = i
-			}
-			if left == 0 {
-				s = s[:last] + "…"
-				break
-			}
-			left--
-		}
+	if within(s, characters) < len(s) {
+		s = secret.Prefix(s, within(s, characters-1)) + "…"
 	}
 	return strings.ToValidUTF8(s, "\uFFFD")
+}
+
+// within is how many bytes the first characters of a text have.
+func within(s string, characters int) int {
+	for i := range s {
+		if characters == 0 {
+			return i
+		}
+		characters--
+	}
+	return len(s)
 }
 
 func quoted(s string) string {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/secret"
 )
 
 // maxAnswer is how many bytes an answer may have.
@@ -125,7 +126,7 @@ func read(body io.Reader) (Answer, error) {
 // refusal is the error of another status than 2xx, with the beginning of the answer.
 func refusal(response *http.Response, body []byte) error {
 	said := fmt.Sprintf("HTTP %d", response.StatusCode)
-	text := short(strings.Join(strings.Fields(strings.ToValidUTF8(string(body[:min(len(body), 4*maxSaid)]), "\uFFFD")), " "))
+	text := short(strings.Join(strings.Fields(strings.ToValidUTF8(secret.Prefix(string(body), 4*maxSaid), "\uFFFD")), " "))
 	if to, err := response.Location(); err == nil {
 		said += fmt.Sprintf(": it sends to %s, where nothing is posted", to.Host)
 	} else if text != "" {

@@ -189,10 +189,18 @@ func Prefix(text string, most int) string {
 	for word > 0 && end-word < longestWord && inWord(text[word-1]) && inWord(text[word]) {
 		word--
 	}
-	if end-word == longestWord || word == 0 {
+	if end-word == longestWord {
 		return text[:end]
 	}
-	return text[:word]
+	if word > 0 || end == 0 || !inWord(text[0]) {
+		return text[:word]
+	}
+	for whole := end; whole <= longestWord; whole++ {
+		if whole == len(text) || !inWord(text[whole]) {
+			return ""
+		}
+	}
+	return text[:end]
 }
 
 // inWord says whether a secret may hold the character, escaped or not.

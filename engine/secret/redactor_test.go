@@ -315,7 +315,10 @@ func TestF70_PrefixesEndBetweenWords(t *testing.T) {
 		{`{"key":"sk%2D0123"}`, 12, `{"key":"`},
 		{"é€€", 3, "é"},
 		{"x " + long, 500, "x " + long[:498]},
-		{"onewordonly", 5, "oneword"[:5]},
+		{"onewordonly", 5, ""},
+		{"oneword only", 7, "oneword"},
+		{long, 5, "aaaaa"},
+		{"é€€", 0, ""},
 	} {
 		if got := Prefix(c.text, c.most); got != c.want {
 			t.Errorf("%d of %s: got %q, want %q", c.most, c.text, got, c.want)

@@ -135,7 +135,7 @@ func short(text string) string {
 	if len(text) <= most {
 		return text
 	}
-	return strings.ToValidUTF8(text[:most], "") + " …"
+	return strings.ToValidUTF8(secret.Prefix(text, most), "") + " …"
 }
 
 // maxResult is how many bytes of a result are kept: its head and its tail, half

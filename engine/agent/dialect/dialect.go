@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/secret"
 	"github.com/agentbench/agentbench/spec/expr"
 )
 
@@ -258,5 +259,5 @@ func short(text string) string {
 	if len(text) <= most {
 		return text
 	}
-	return strings.ToValidUTF8(text[:most], "") + " …"
+	return strings.ToValidUTF8(secret.Prefix(text, most), "") + " …"
 }
