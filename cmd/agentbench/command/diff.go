@@ -106,8 +106,10 @@ func (p *program) diff(ctx context.Context, args []string, f *diffFlags) error {
 		compared.Thresholds = reports.Thresholds(ctx, newest, reports.ThresholdOptions{Comparison: compared, MinCoverage: bounds.MinCoverage}, append(f.texts, readsDiff...))
 	}
 	compared.Again = f.again
-	err = p.write(compared, &f.reportFlags)
-	if err = cmp.Or(err, p.writeAlso(&f.alsoPage, compared, p.sourcesOf(compared, s.sides()...))); err != nil {
+	if err = p.write(compared, &f.reportFlags); err != nil {
+		return err
+	}
+	if err = p.writeAlso(&f.alsoPage, compared, p.sourcesOf(compared, s.sides()...)); err != nil {
 		return err
 	}
 	if unanswered != nil {

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -269,7 +268,7 @@ func (h *Host) Prepare(ctx context.Context, r *Recipe, at Folders) (*Prepared, e
 	if manifest.SpecHash != r.SpecHash {
 		return nil, &WrongSuite{Here: manifest.SpecHash, There: r.SpecHash}
 	}
-	if err := cmp.Or(p.runnable(o), p.sandboxed(ctx, o)); err != nil {
+	if err := p.startable(ctx, o); err != nil {
 		return nil, err
 	}
 	s := &Prepared{Budget: pace.OfSuite(o.Suite.Budget), Gates: map[string]*pace.Gate{}, run: map[string]runner{}, tasks: map[string]*spec.Task{}, host: h}

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -71,8 +70,10 @@ func (p *program) report(ctx context.Context, path string, f *judgedFlags) error
 	if _, ships := suites.Find(r.Suite); ships {
 		r.Named = exit.ShellWord(r.Suite)
 	}
-	err = p.write(r, &f.reportFlags)
-	if err = cmp.Or(err, p.writeAlso(&f.alsoPage, r, p.sourcesOf(r.Differences, at))); err != nil {
+	if err = p.write(r, &f.reportFlags); err != nil {
+		return err
+	}
+	if err = p.writeAlso(&f.alsoPage, r, p.sourcesOf(r.Differences, at)); err != nil {
 		return err
 	}
 	if r.Volatile != nil {

@@ -139,7 +139,12 @@ func (p *program) run(ctx context.Context, path string, f *runFlags) error {
 	if f.concurrency > 0 {
 		o.Suite.Concurrency = f.concurrency
 	}
-	if err := cmp.Or(p.runnable(o), p.sandboxed(ctx, o), f.read(o.Suite.Misreads), f.comparable(o.Suite, planned)); err != nil {
+	err = firstError(
+		func() error { return p.startable(ctx, o) },
+		func() error { return f.read(o.Suite.Misreads) },
+		func() error { return f.comparable(o.Suite, planned) },
+	)
+	if err != nil {
 		return err
 	}
 	if planned.Part != nil && !f.quiet {
@@ -157,6 +162,21 @@ func (p *program) run(ctx context.Context, path string, f *runFlags) error {
 		return err
 	}
 	return errors.Join(p.execute(ctx, j), j.closePlace())
+}
+
+// startable refuses what cannot run here, and sandboxes that cannot be had.
+func (p *program) startable(ctx context.Context, o *opened) error {
+	return firstError(func() error { return p.runnable(o) }, func() error { return p.sandboxed(ctx, o) })
+}
+
+// firstError takes steps until one of them fails.
+func firstError(steps ...func() error) error {
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // runnable refuses what cannot run here.
@@ -571,7 +591,10 @@ func (p *program) conclude(ctx context.Context, j *job, m *record.Manifest, end 
 		write = func() error { return p.writeFiles(report, &j.flags.reportFlags) }
 	}
 	at := &results.Place{Text: j.dir, Results: &record.Results{Path: j.dir, Manifest: *m}}
-	if err := cmp.Or(write(), p.writeAlso(&j.flags.alsoPage, report, p.sourcesOf(report.Differences, at))); err != nil {
+	if err := write(); err != nil {
+		return err
+	}
+	if err := p.writeAlso(&j.flags.alsoPage, report, p.sourcesOf(report.Differences, at)); err != nil {
 		return err
 	}
 	p.tellOvershoot(j.budget)

@@ -174,9 +174,11 @@ func (t *tuning) recommend(ctx context.Context) error {
 		tuned.AgainInShort = tuned.Again + " and the same flags"
 	}
 	tuned.Again += t.flags.again()
-	err = t.write(tuned, &t.flags.reportFlags)
+	if err = t.write(tuned, &t.flags.reportFlags); err != nil {
+		return err
+	}
 	at := &results.Place{Text: t.Path, Results: &record.Results{Path: t.Path, Manifest: *m}}
-	if err = cmp.Or(err, t.writeAlso(&t.flags.alsoPage, tuned, t.sourcesOf(nil, at))); err != nil {
+	if err = t.writeAlso(&t.flags.alsoPage, tuned, t.sourcesOf(nil, at)); err != nil {
 		return err
 	}
 	switch {
@@ -243,10 +245,8 @@ func (p *program) openTuning(ctx context.Context, path string, f *tuneFlags) (*t
 	} else if f.Given("seed") {
 		t.opened.Suite.Seed = f.Seed
 	}
-	for _, check := range []func() error{t.base, t.applicable, t.terms, t.parameters} {
-		if err := check(); err != nil {
-			return nil, err
-		}
+	if err := firstError(t.base, t.applicable, t.terms, t.parameters); err != nil {
+		return nil, err
 	}
 	if folder {
 		return t, nil
@@ -435,7 +435,7 @@ func (t *tuning) grid() error {
 	if err := t.ReadFor(loops); err != nil {
 		return err
 	}
-	if err := cmp.Or(t.covered(), t.Told(loops), t.agentFailed()); err != nil {
+	if err := firstError(t.covered, func() error { return t.Told(loops) }, t.agentFailed); err != nil {
 		return err
 	}
 	named := map[*source.Node]bool{}

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -32,7 +31,10 @@ type live struct {
 // openLive prepares the recording of a suite, up to its first call, and checks what else
 // would fail after it.
 func (t *tuning) openLive(ctx context.Context) (*live, error) {
-	if err := cmp.Or(t.target.AppliesTo(t.today().Loop, t.set, t.axes), t.options.RefuseComparing(t.opened.Suite.Scorers)); err != nil {
+	if err := t.target.AppliesTo(t.today().Loop, t.set, t.axes); err != nil {
+		return nil, err
+	}
+	if err := t.options.RefuseComparing(t.opened.Suite.Scorers); err != nil {
 		return nil, err
 	}
 	if left := tune.Comparing(t.opened.Suite.Scorers); len(left) > 0 && !t.flags.quiet {
