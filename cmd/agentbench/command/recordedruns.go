@@ -75,7 +75,28 @@ func (p *program) openRecordedRuns(text string, f *recordedFlags) (*recordedRuns
 	if err != nil {
 		return r, err
 	}
+	if suite == nil && r.evaluate {
+		if err := r.trusted(); err != nil {
+			return r, err
+		}
+	}
 	return r, r.openSnapshots(at.Path, suite)
+}
+
+// trusted refuses tests of states that only the folder names: it may be a stranger's.
+func (r *recordedRuns) trusted() error {
+	var all foreign
+	suite := r.Document.Suite
+	for i := range suite.Scorers {
+		if suite.Scorers[i].Type == "test" {
+			all.scorer(suite, &suite.Scorers[i])
+		}
+	}
+	for _, c := range suite.Resolved {
+		all.evaluation(c.Loop)
+	}
+	return all.refused("name the suite: --suite SUITE; or, if you trust the folder, leave --evaluate out after: agentbench score "+exit.ShellWord(r.Path)+" --at step --trust",
+		"evaluating", r.Path)
 }
 
 // openSnapshots reads what is known of states of workspaces, if any run has them.

@@ -1,11 +1,9 @@
 package command
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -407,12 +405,7 @@ func (p *program) openScoring(args []string, f *scoreFlags) (*scoring, error) {
 
 // prepare opens the folder, and makes the scorers.
 func (s *scoring) prepare() error {
-	for _, step := range []func() error{s.open, s.sameTasks, s.compile, s.name} {
-		if err := step(); err != nil {
-			return err
-		}
-	}
-	return nil
+	return firstError(s.open, s.sameTasks, s.compile, s.name)
 }
 
 // trustedFor is trusted of the scorers that have something to score.
@@ -433,64 +426,30 @@ func (s *scoring) trustedFor(o pass.Options) error {
 	return s.trusted(wanted)
 }
 
-// trusted refuses scorers that start programs or call hosts which only the folder names: it may be a stranger's.
+// trusted refuses scorers that start programs or call hosts which only the folder names: it may be a stranger's. So are what
+// evaluates the states at steps.
 func (s *scoring) trusted(names []string) error {
 	if s.edited || s.flags.trust || s.flags.dry {
 		return nil
 	}
-	var outside []string
-	for i := range s.suite.Suite.Scorers {
-		scorer := &s.suite.Suite.Scorers[i]
-		if !slices.Contains(names, scorer.Name) {
-			continue
-		}
-		for part := range scorer.MadeOf(s.suite.Suite.Scorers) {
-			outside = append(outside, s.outside(part)...)
+	var all foreign
+	suite, steps := s.suite.Suite, s.flags.at == atStep
+	for i := range suite.Scorers {
+		scorer := &suite.Scorers[i]
+		if slices.Contains(names, scorer.Name) && (!steps || !scorer.AsksModels(suite.Scorers)) {
+			all.scorer(suite, scorer)
 		}
 	}
-	if len(outside) == 0 {
-		return nil
-	}
-	return exit.Usage("name the suite: agentbench score "+exit.ShellWord(s.dir)+" SUITE; or add --trust if you trust the folder",
-		"the scorers of %s would %s", s.dir, exit.Some(outside))
-}
-
-// outside is what a scorer starts and calls.
-func (s *scoring) outside(scorer *spec.Scorer) (all []string) {
-	if len(scorer.Command) > 0 {
-		words := make([]string, len(scorer.Command))
-		for i, word := range scorer.Command {
-			words[i] = exit.ShellWord(word)
-		}
-		all = append(all, "run "+page.Visible(strings.Join(words, " ")))
-	}
-	if scorer.URL != "" {
-		var keys []string
-		for _, header := range scorer.Headers {
-			if header.Value.Env != "" {
-				keys = append(keys, header.Value.Env)
+	command := "agentbench score " + exit.ShellWord(s.dir) + " SUITE"
+	if steps {
+		command += " --at step"
+		for _, c := range s.folder.Document.Suite.Resolved {
+			if c.Loop.Workspace.BySteps() {
+				all.evaluation(c.Loop)
 			}
 		}
-		all = append(all, callOf(scorer.URL, keys...))
 	}
-	for _, model := range s.suite.Suite.Models {
-		if server, is := model.Value.Server(); is && (model.Key == scorer.Model || slices.Contains(scorer.Models, model.Key)) {
-			all = append(all, callOf(cmp.Or(server.BaseURL, server.Provider), server.KeyEnv))
-		}
-	}
-	return all
-}
-
-// callOf names a host, and the environment variables that it is sent.
-func callOf(address string, keys ...string) string {
-	if u, err := url.Parse(address); err == nil && u.Host != "" {
-		address = u.Host
-	}
-	text := "call " + address
-	if len(keys) > 0 {
-		text += " with $" + strings.Join(keys, " and $")
-	}
-	return page.Visible(text)
+	return all.refused("name the suite: "+command+"; or add --trust if you trust the folder", "scoring", s.dir)
 }
 
 // open opens the folder as it was recorded.
