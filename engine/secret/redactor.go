@@ -120,6 +120,17 @@ func (r *Redactor) String(text string) string {
 	return string(replace(nil, bytes, 0, regions))
 }
 
+// Knows reports whether a text holds a known value. What only has the shape of a key does not count.
+func (r *Redactor) Knows(text []byte) bool { return len(r.matcher().find(nil, text)) > 0 }
+
+// Longest is how many bytes a known value has at most, in any form; 0: none is known.
+func (r *Redactor) Longest() int {
+	if m := r.matcher(); m != nil {
+		return m.longest
+	}
+	return 0
+}
+
 // find gives the regions of a text that are to be replaced, in their order.
 func (r *Redactor) find(text []byte) []region {
 	found := r.matcher().find(nil, text)

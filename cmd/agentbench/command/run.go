@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"os"
 	"path/filepath"
@@ -25,6 +26,7 @@ import (
 	"github.com/agentbench/agentbench/engine/results"
 	"github.com/agentbench/agentbench/engine/secret"
 	"github.com/agentbench/agentbench/engine/trace"
+	"github.com/agentbench/agentbench/engine/workspace"
 	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/reports/overview"
 	"github.com/agentbench/agentbench/reports/page"
@@ -430,9 +432,12 @@ func (p *program) drive(ctx context.Context, j *job, journal *record.Journal) (_
 		}
 	}
 	j.engine.Journal, j.engine.Skip, j.draining = journal, j.earlier.Done, interrupts.Draining
-	keeping := &keeping{}
+	keeping, err := p.keeping(j)
+	if err != nil {
+		return ending{}, exit.Unmeasured(err)
+	}
 	j.engine.Executor = draining{j.engine.Executor, interrupts.Draining, func(run *record.Run) {
-		keeping.note(run, p.secrets)
+		keeping.note(ctx, run)
 		j.tally.Executed()
 	}}
 	if j.around != nil {
@@ -449,28 +454,78 @@ func (p *program) drive(ctx context.Context, j *job, journal *record.Journal) (_
 				page.Visible(folder.Dir), page.Visible(wrote))
 		}
 	}
-	if keeping.runs > 0 {
-		fmt.Fprintf(p.err, "agentbench: warning: the workspaces of %s, such as %s, hold a secret: their states in %s keep it as it is\nhint: name its files under workspace: {ignore: […]}\n",
-			page.Plural(keeping.runs, "run", "runs"), page.Visible(keeping.first), filepath.Join(j.dir, results.Workspaces))
-	}
+	keeping.tell(p.err, j.dir)
 	return ending{summary, interrupts.interrupted(), interrupts.cancelled()}, err
 }
 
 // keeping counts runs whose workspaces hold secrets.
 type keeping struct {
-	mu    sync.Mutex
+	secrets *secret.Redactor
+	search  *workspace.Search // nil: no secret is known, or there are no workspaces
+
+	mu            sync.Mutex
+	holding, past noted
+}
+
+// noted are runs of which something is told.
+type noted struct {
 	runs  int
 	first string
 }
 
-func (k *keeping) note(run *record.Run, secrets *secret.Redactor) {
-	for i := range run.Iterations {
-		if state := run.Iterations[i].Workspace; state != nil && secrets.String(state.Diff) != state.Diff {
-			k.mu.Lock()
-			defer k.mu.Unlock()
-			k.runs, k.first = k.runs+1, cmp.Or(k.first, run.ID)
-			return
+func (n *noted) add(run *record.Run) { n.runs, n.first = n.runs+1, cmp.Or(n.first, run.ID) }
+
+func (n *noted) String() string {
+	return fmt.Sprintf("%s, such as %s", page.Plural(n.runs, "run", "runs"), page.Visible(n.first))
+}
+
+// mostSearched is how many bytes of the files of a run are searched for secrets.
+const mostSearched = 256 << 20
+
+func (p *program) keeping(j *job) (*keeping, error) {
+	k := &keeping{secrets: p.secrets}
+	store, err := j.parts.States()
+	if longest := p.secrets.Longest(); store != nil && longest > 0 {
+		k.search = &workspace.Search{Store: store, Holds: p.secrets.Knows, Longest: longest, Most: mostSearched}
+	}
+	return k, err
+}
+
+// note looks at what the states of a run have besides their seed.
+func (k *keeping) note(ctx context.Context, run *record.Run) {
+	holds, all := k.shows(run), true
+	if !holds && k.search != nil {
+		seeds, states, err := results.StatesOf(run)
+		if err == nil {
+			holds, all, err = k.search.Find(ctx, seeds, states)
 		}
+		all = all && err == nil
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	switch {
+	case holds:
+		k.holding.add(run)
+	case !all:
+		k.past.add(run)
+	}
+}
+
+// shows reports whether what changed shows a secret, or what looks like one.
+func (k *keeping) shows(run *record.Run) bool {
+	return slices.ContainsFunc(run.Iterations, func(it record.Iteration) bool {
+		return it.Workspace != nil && k.secrets.String(it.Workspace.Diff) != it.Workspace.Diff
+	})
+}
+
+// tell warns of what was found.
+func (k *keeping) tell(to io.Writer, dir string) {
+	states := filepath.Join(dir, results.Workspaces)
+	if k.holding.runs > 0 {
+		fmt.Fprintf(to, "agentbench: warning: the workspaces of %v, hold a secret: their states in %s keep it as it is\nhint: name its files under workspace: {ignore: […]}\n", &k.holding, states)
+	}
+	if k.past.runs > 0 {
+		fmt.Fprintf(to, "agentbench: warning: the workspaces of %v, were not searched to their end for secrets, which their states in %s would keep: they are unreadable, or more than %d MiB changed\n", &k.past, states, mostSearched>>20)
 	}
 }
 
