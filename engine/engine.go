@@ -367,6 +367,8 @@ type Blown struct {
 	// Starved says that the row is shorter than it had to be: what the calls of those
 	// runs may have cost fills the suite's budget.
 	Starved bool
+	// Early says that no run was begun: a server of tools that all runs use did not start.
+	Early bool
 	// Unreachable is the model whose server was never there; nil: it is another cause.
 	Unreachable *Unreachable
 }
@@ -419,6 +421,9 @@ func (b *Blown) Error() string {
 	}
 	if b.Starved {
 		return fmt.Sprintf("%s: the last calls failed, and what they may have cost leaves no room in the suite's budget", b.cause())
+	}
+	if b.Early {
+		return b.cause()
 	}
 	if b.Row > 1 {
 		return fmt.Sprintf("%s: the last of %d runs in a row that failed", b.cause(), b.Row)

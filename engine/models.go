@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -381,11 +382,24 @@ func (m *Parts) server(l *spec.Loop, declared *spec.Tool) *mcp.Server {
 }
 
 // StartShared starts the servers of tools that all runs use, so that no run waits for
-// them. One that does not start is the fault of the first run that needs it.
-func (m *Parts) StartShared(ctx context.Context) {
+// them. The first that does not start is why the plan is given up before any run; nil:
+// all did, or the context ended.
+func (m *Parts) StartShared(ctx context.Context) *Blown {
 	for _, server := range m.shared {
-		_, _ = server.Server(ctx)
+		err := server.Start(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err == nil {
+			continue
+		}
+		fault, ok := errors.AsType[*record.Error](err)
+		if !ok {
+			fault = &record.Error{Class: record.Unstarted, Message: err.Error()}
+		}
+		return &Blown{Fault: fault, Early: true}
 	}
+	return nil
 }
 
 // serverNames are what the servers of a loop are called.

@@ -567,7 +567,9 @@ func (p *program) watched(ctx context.Context, j *job) (engine.Summary, error) {
 	defer os.Remove(filepath.Join(j.dir, results.Progress)) // it may not be there
 	defer view.Finish()
 	if j.placed == nil && j.earlier.Remaining > 0 {
-		j.parts.StartShared(ctx)
+		if blown := j.parts.StartShared(ctx); blown != nil {
+			return engine.Summary{Stopped: record.ReasonCancelled, Blown: blown}, nil
+		}
 	}
 	return j.engine.Run(ctx, j.plan, j.Tasks())
 }
@@ -641,8 +643,8 @@ func (p *program) conclude(ctx context.Context, j *job, m *record.Manifest, end 
 	write := func() error {
 		return p.write(report, &j.flags.reportFlags, "configurations", "metrics", "curve", "steps", "judges")
 	}
-	unreachable := end.Blown != nil && end.Blown.Unreachable != nil // there is nothing to show
-	if j.flags.events == "-" || unreachable {
+	hopeless := end.Blown != nil && (end.Blown.Unreachable != nil || end.Blown.Early) // there is nothing to show
+	if j.flags.events == "-" || hopeless {
 		write = func() error { return p.writeFiles(report, &j.flags.reportFlags) }
 	}
 	at := &results.Place{Text: j.dir, Results: &record.Results{Path: j.dir, Manifest: *m}}
@@ -653,11 +655,11 @@ func (p *program) conclude(ctx context.Context, j *job, m *record.Manifest, end 
 		return err
 	}
 	p.tellOvershoot(j.budget)
-	if !j.flags.quiet && !unreachable {
+	if !j.flags.quiet && !hopeless {
 		p.tellEffort(j, m, report.Volatile)
 		fmt.Fprintf(p.err, "results: %s\n", j.dir)
 	}
-	return p.verdict(report, unanswered, &j.flags.reportFlags, j.flags.quiet, j.flags.events != "-" && !unreachable)
+	return p.verdict(report, unanswered, &j.flags.reportFlags, j.flags.quiet, j.flags.events != "-" && !hopeless)
 }
 
 // again is the command that resumes a job where it was stopped. A round of --watch is narrower than the flags.

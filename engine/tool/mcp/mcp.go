@@ -81,13 +81,28 @@ func (s *Server) Name() string { return s.options.Name }
 // unless the key or the address is wrong, or this machine has no file left.
 func (s *Server) Server(ctx context.Context) (record.ToolServer, error) {
 	told, err := s.told(ctx)
+	return told, unstarted(err)
+}
+
+// Start starts a server that all runs use, before the first of them. One that cannot be
+// started fails as Server says.
+func (s *Server) Start(ctx context.Context) error {
+	if s.options.Shared == nil {
+		return record.Errorf(record.Internal, "the server %q is not that of all runs", s.options.Name)
+	}
+	_, err := s.link(nil).session(ctx)
+	return unstarted(err)
+}
+
+// unstarted is the error of a server that cannot be started.
+func unstarted(err error) error {
 	if failed, ok := errors.AsType[*record.Error](err); ok {
 		switch failed.Class {
 		case record.Server, record.Network, record.CallTimeout, record.BadResponse, record.Incomplete, record.Program:
-			err = &record.Error{Class: record.Unstarted, Message: failed.Message}
+			return &record.Error{Class: record.Unstarted, Message: failed.Message}
 		}
 	}
-	return told, err
+	return err
 }
 
 func (s *Server) told(ctx context.Context) (record.ToolServer, error) {
