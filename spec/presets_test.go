@@ -3,7 +3,10 @@ package spec
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"reflect"
+	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -462,6 +465,56 @@ func TestHashCoversScripts(t *testing.T) {
 	one, again, two := hash("echo 1"), hash("echo 1"), hash("echo 2")
 	if one != again || one == two {
 		t.Error("the hash does not follow the script")
+	}
+}
+
+// Contents identifies what programs are given, however large and wherever on disk; not what the system brings. A suite
+// that ships reads no disk.
+func TestContentsOfProgramFiles(t *testing.T) {
+	const large = 16<<20 + 1
+	outside := t.TempDir()
+	word := func(name string) string { return strconv.Quote(filepath.ToSlash(filepath.Join(outside, name))) }
+	contents := func(words, at, text string) string {
+		t.Helper()
+		dir := folderWith(t, "[{input: x}]", map[string]string{"sub/l.yaml": "loop: l\nagent: {command: [sh, " + words + "]}\n", "sub/in.sh": "1", "up.sh": "1"})
+		must(t, os.WriteFile(filepath.Join(outside, "out.sh"), []byte("1"), 0o644))
+		if !filepath.IsAbs(at) {
+			at = filepath.Join(dir, at)
+		}
+		must(t, os.WriteFile(at, []byte(text), 0o644))
+		_ = os.Symlink(filepath.Join(outside, "out.sh"), filepath.Join(dir, "sub/link.sh"))
+		d, faults := Load(filepath.Join(dir, "sub/l.yaml"), Options{})
+		if d == nil {
+			t.Fatal(faults)
+		}
+		return d.Loop.Contents()
+	}
+	cases := map[string][2]string{
+		"beside":   {"in.sh", "sub/in.sh"},
+		"above":    {"../up.sh", "up.sh"},
+		"absolute": {word("out.sh"), filepath.Join(outside, "out.sh")},
+	}
+	if runtime.GOOS != "windows" {
+		cases["a link"] = [2]string{"link.sh", filepath.Join(outside, "out.sh")}
+	}
+	for name, c := range cases {
+		one, again, two := contents(c[0], c[1], "1"), contents(c[0], c[1], "1"), contents(c[0], c[1], "2")
+		if one == "" || one != again || one == two {
+			t.Errorf("%s: %q, %q, and of another text %q", name, one, again, two)
+		}
+		long := strings.Repeat("x", large)
+		if one, two := contents(c[0], c[1], long+"1"), contents(c[0], c[1], long+"2"); one == "" || one == two {
+			t.Errorf("%s, large: %q and %q", name, one, two)
+		}
+	}
+	for _, words := range []string{"-c", outside, "../nothing.sh", "/usr/bin/env", "/bin/sh"} {
+		if got := contents(words, "other", ""); got != "" {
+			t.Errorf("%s has contents: %s", words, got)
+		}
+	}
+	d, faults := LoadFS(fstest.MapFS{"l.yaml": {Data: []byte("loop: l\nagent: {command: [sh, " + word("out.sh") + "]}\n")}}, "l.yaml", Options{})
+	if d == nil || d.Loop.Contents() != "" {
+		t.Errorf("one that ships: %v", faults)
 	}
 }
 

@@ -7,7 +7,10 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"io/fs"
 	"iter"
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strconv"
@@ -410,19 +413,71 @@ func (t *Tool) programArguments() []string {
 	return t.Command
 }
 
-// hashFile adds a program's argument if it is a file beside the loop, such as a script.
+// hashFile adds a program's argument if it is a file, such as a script: beside the loop, or, where that is on disk, elsewhere
+// there.
 func (l *loader) hashFile(h io.Writer, folder folder, argument string) {
-	key := folder.name(argument)
+	key := folder.shown + "\x00" + argument
 	sum, known := l.scripts[key]
 	if !known {
-		if text, err := folder.read(argument, maxSpecBytes); err == nil {
-			sum = fmt.Sprintf("%x", sha256.Sum256(text))
-		}
+		sum = l.hashOfFile(folder, argument)
 		l.scripts[key] = sum
 	}
 	if sum != "" {
 		fmt.Fprintf(h, "file %q=%s\n", argument, sum)
 	}
+}
+
+// hashOfFile is that of a file's contents, "" of what is none or belongs to the system.
+func (l *loader) hashOfFile(folder folder, argument string) string {
+	file, err := folder.open(argument, 0)
+	if err != nil {
+		switch {
+		case filepath.IsAbs(argument) && (folder.disk != "" || l.opt.Recorded):
+			file, err = openOwn(argument)
+		case folder.disk != "":
+			file, err = openOwn(folder.disk + string(filepath.Separator) + argument) // not cleaned: .. is that of a link's target
+		}
+	}
+	if err != nil {
+		return ""
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return ""
+	}
+	sum := sha256.New()
+	if _, err := io.Copy(sum, io.LimitReader(file, info.Size())); err != nil {
+		return ""
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// openOwn opens a regular file on disk that is not the system's, neither by its path nor behind links.
+func openOwn(path string) (fs.File, error) {
+	real, err := filepath.EvalSymlinks(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case ofSystem(path), ofSystem(real):
+		return nil, errNotRegular
+	}
+	if info, err := os.Stat(real); err != nil || !info.Mode().IsRegular() {
+		return nil, cmp.Or(err, errNotRegular)
+	}
+	return os.Open(real)
+}
+
+// systemFolders hold what changes with the system, such as interpreters, and what is no contents of files.
+var systemFolders = []string{
+	"/bin", "/sbin", "/usr", "/lib", "/lib32", "/lib64", "/opt/homebrew", "/nix/store", "/snap", "/etc", "/proc", "/sys",
+	"/System", "/Library", "/Applications", "/Windows", "/Program Files", "/Program Files (x86)",
+}
+
+func ofSystem(path string) bool {
+	clean := filepath.Clean(path)
+	clean = filepath.ToSlash(clean[len(filepath.VolumeName(clean)):])
+	return slices.ContainsFunc(systemFolders, func(folder string) bool { return strings.HasPrefix(clean, folder+"/") })
 }
 
 // What one load may do, so that check of any file ends within seconds and in little memory.
