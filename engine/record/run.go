@@ -457,14 +457,14 @@ func (c *Call) CutAt(at time.Duration) Call {
 }
 
 // Lose makes the usage of a program's call one that nobody will know: at least its input was used, and at most what was
-// reserved for it, else what it used where it was not cancelled.
+// reserved for it, else what it used where it was not cancelled. Both are estimates where the input is one.
 func (c *Call) Lose() {
 	most := c.Usage.AtMost()
 	if c.Charged = c.Reserved; c.Reserved != nil {
 		most = *c.Reserved
 	}
 	c.Usage = Usage{
-		Calls: 1, Cut: 1, InputTokens: most.InputTokens, Unpriced: most.Unpriced, Cost: min(c.InputCost, most.Cost),
+		Calls: 1, Cut: 1, Estimated: most.Estimated, InputTokens: most.InputTokens, Unpriced: most.Unpriced, Cost: min(c.InputCost, most.Cost),
 		OpenTokens: most.OutputTokens, OpenCost: max(0, most.Cost-c.InputCost),
 	}
 }

@@ -516,6 +516,8 @@ type LimitOptions struct {
 	Price Price
 	// Input is what every prompt is reserved at; 0: at an estimate by its text.
 	Input int64
+	// Guessed says that prompts may have other tokens than that.
+	Guessed bool
 	// MaxOutput is reserved for the reply of a call that names no
 	// MaxOutputTokens; 0 means DefaultMaxOutput.
 	MaxOutput int64
@@ -530,6 +532,7 @@ func OptionsOf(m *spec.Model) LimitOptions {
 		Price:     PriceOfModel(m),
 		Input:     int64(m.Tokens.Most(m.Tokens.Input)),
 		MaxOutput: cmp.Or(m.ReserveOutput, int64(m.Tokens.Most(m.Tokens.Output))),
+		Guessed:   m.Tokens.Input == 0 || m.Tokens.Spread > 0,
 	}
 }
 

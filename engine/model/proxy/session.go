@@ -333,6 +333,9 @@ func (s *Session) note(ctx context.Context, a *asked, m *Model, raw *model.Raw) 
 		Role: record.RoleAgent, Model: m.Name, Request: c.request.Hash(m.Name), Conversation: p.conversation.name, Kind: p.kind, Step: p.step,
 		Reserved: new(m.Pricing.Reserved(c.request)), Arrived: arrived,
 	}
+	if m.Pricing.Guessed { // so is the input that counts where the call is cut
+		c.noted.Reserved.Estimated = 1
+	}
 	c.noted.InputCost = m.Pricing.Price.LeastInput(c.noted.Reserved.InputTokens)
 	arrival := &Arrival{Before: s.copies(s.run.Before), InIteration: s.inIteration(), Call: *c.noted, Steps: slices.Clip(s.steps), Tools: slices.Clip(s.tools)}
 	arrival.Refused = cmp.Or(s.stopped, s.run.Iteration.EndsIteration(arrival.InIteration, &arrival.Call), s.run.Limits.Refuses(arrival.Before, &arrival.Call))
