@@ -3,14 +3,21 @@ package replay
 import (
 	"context"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/source"
+	"pgregory.net/rapid"
 )
 
 // keyField is a key of a loop, and where its value is.
@@ -73,6 +80,9 @@ func change(v reflect.Value) {
 	case *spec.Expr:
 		at.Text += " "
 		return
+	case *spec.Prompt:
+		at.Text += "new"
+		return
 	case *spec.Seed:
 		*at = spec.Seed{Path: &spec.Expr{Text: "'new'"}}
 		return
@@ -84,7 +94,12 @@ func change(v reflect.Value) {
 	case reflect.Pointer:
 		if v.IsNil() {
 			v.Set(reflect.New(v.Type().Elem()))
-			return
+			switch v.Interface().(type) {
+			case *spec.Expr, *spec.Prompt:
+			default:
+				named(v.Elem())
+				return
+			}
 		}
 		change(v.Elem())
 	case reflect.String:
@@ -93,14 +108,30 @@ func change(v reflect.Value) {
 		v.SetBool(!v.Bool())
 	case reflect.Int, reflect.Int64:
 		v.SetInt(v.Int() + 1)
+	case reflect.Float64:
+		v.SetFloat(v.Float() + 1)
 	case reflect.Slice:
 		more := reflect.New(v.Type().Elem()).Elem()
 		if more.Kind() == reflect.String {
 			more.SetString("new")
 		}
+		named(more)
 		v.Set(reflect.Append(v, more))
 	default:
 		panic(v.Type())
+	}
+}
+
+// named gives the first text of a mapping a value, such as its name.
+func named(v reflect.Value) {
+	if v.Kind() != reflect.Struct {
+		return
+	}
+	for i := range v.NumField() {
+		if f := v.Field(i); f.Kind() == reflect.String && f.CanSet() {
+			f.SetString("new")
+			return
+		}
 	}
 }
 
@@ -143,5 +174,237 @@ func TestNoOtherPathIsExact(t *testing.T) {
 		if !met[path] {
 			t.Errorf("%s was not changed: %v", path, fmt.Sprint(met))
 		}
+	}
+}
+
+// Whatever key of what is sent or how it is judged has another value, no replay is exact that neither renders requests nor
+// judges again, and no recording answers for both: what such a key changes is there.
+func TestNoOtherRequestOrEvaluationIsExact(t *testing.T) {
+	talks := "agent: {model: m, system: s, reply: json, tools: [{name: t, command: [x], parameters: {type: object}}, {name: s, mcp: {command: [y], only: [z]}}], " +
+		"delegates: [{name: d, a2a: 'http://localhost/d'}], memory: {max_tokens: 5}}\nprompt: p\nmax_iterations: 1\nuser: {model: u, system: s, max_turns: 2}\n"
+	judged := "agent: {model: m}\nprompt: p\nmax_iterations: 1\nevaluate: {checks: [{name: c, expr: 'true', feedback: f, weight: 2}], judge: {model: j, rubric: r}, confidence: '0.5', passed: 'false', feedback: \"'x'\", fix: one}\n"
+	tested := "agent: {command: [./a]}\nprompt: p\nmax_iterations: 1\nworkspace: {sandbox: {none: accept}}\nevaluate: {command: {command: [./b], timeout: 5s}}\n"
+	staged := "agent: {model: m, tools: [{name: t, command: [x]}]}\nprompt: p\nphases: [{name: a, max_iterations: 1}]\nmax_iterations: 1\nevaluate: {confidence: '0.5'}\n"
+	tried := "agent: {model: m}\nprompt: p\npattern: multi_strategy\nstrategies: [{name: a, max_iterations: 1}]\nmax_iterations: 1\nevaluate: {confidence: '0.5'}\n"
+	met := map[string]bool{}
+	for _, text := range []string{talks, judged, tested, staged, tried} {
+		count := len(keyFields(reflect.ValueOf(declared(t, text)).Elem(), "", ""))
+		for i := range count {
+			base, other := declared(t, text), declared(t, text)
+			key := keyFields(reflect.ValueOf(other).Elem(), "", "")[i]
+			if key.class != spec.ChangesRequests && key.class != spec.ChangesEvaluation || key.path == "evaluate.from_phase" ||
+				key.path == "user" && base.Agent.Model == "" {
+				continue // which iterations are evaluated is seen at each: TestExactIsNeverWrong; a program has no user
+			}
+			met[key.path] = true
+			change(key.value)
+			run := recordedRun(record.ReasonMaxIterations, 0.5)
+			it := &run.Iterations[0]
+			it.Steps = make([]record.Step, 1)
+			if len(base.Phases) > 0 {
+				it.Phase = base.Phases[0].Name
+			}
+			if len(base.Strategies) > 0 {
+				it.Strategy = base.Strategies[0].Name
+			}
+			if r := New(base, base, Options{}).Run(context.Background(), run, task); r.Verdict != Exact {
+				t.Fatalf("%s: itself: %s", text, r.Why)
+			}
+			r, served := New(base, other, Options{}).Run(context.Background(), run, task), NewPoints(base).Serves(other)
+			if r.Verdict != Branches || r.At != 1 || served == "" {
+				t.Errorf("%s: %s at %d: %s; served %q", key.path, r.Verdict, r.At, r.Why, served)
+			}
+		}
+	}
+	for _, path := range []string{"agent.system", "agent.tools.name", "agent.command", "phases.tools", "strategies.prompt", "user.script", "evaluate.judge.rubric", "evaluate.checks.expr", "evaluate.command.timeout"} {
+		if !met[path] {
+			t.Errorf("%s was not changed: %v", path, slices.Sorted(maps.Keys(met)))
+		}
+	}
+}
+
+// stopKeys are the keys below a type that only change when a run stops. What stages say of their agents and
+// tools are the keys of these.
+func stopKeys(of reflect.Type, path string, class spec.Class, known map[reflect.Type]bool) (keys []string) {
+	for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice {
+		of = of.Elem()
+	}
+	switch of {
+	case reflect.TypeFor[spec.Tree](): // its conditions, by their kinds
+		return stopKeys(reflect.TypeFor[spec.Condition](), path, class, known)
+	case reflect.TypeFor[spec.Condition]():
+		if known[of] {
+			return []string{path} // a list of conditions
+		}
+		known[of] = true
+		for i := range of.NumField() {
+			if f := of.Field(i); f.Name != "Kind" && f.Name != "Node" {
+				keys = append(keys, stopKeys(f.Type, path+"."+f.Name, class, known)...)
+			}
+		}
+		return keys
+	case reflect.TypeFor[spec.Expr](), reflect.TypeFor[spec.Prompt](), reflect.TypeFor[spec.Loop]():
+		if len(path) > 0 {
+			return leaf(path, class)
+		}
+	case reflect.TypeFor[spec.Agent](), reflect.TypeFor[spec.Tool]():
+		if known[of] {
+			return nil
+		}
+		known[of] = true
+	}
+	found := false
+	if of.Kind() == reflect.Struct {
+		for i := range of.NumField() {
+			f := of.Field(i)
+			name, option, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+			if name == "-" || name == "" && option != "inline" {
+				continue
+			}
+			found = true
+			below, at := class, strings.Trim(path+"."+name, ".")
+			if c := f.Tag.Get("changes"); c != "" {
+				below = spec.Class(c)
+			}
+			keys = append(keys, stopKeys(f.Type, at, below, known)...)
+		}
+	}
+	if !found {
+		return leaf(path, class)
+	}
+	return keys
+}
+
+func leaf(path string, class spec.Class) []string {
+	if class == spec.ChangesStop {
+		return []string{path}
+	}
+	return nil
+}
+
+// liveTests name a test that compares replays of other values of a key that only changes when a run stops with live runs.
+var liveTests = map[string]string{
+	"pattern":                             "TestExactIsNeverWrong",
+	"max_iterations":                      "TestShortKeysAreTheLongOnes",
+	"agent.timeout":                       "TestExactIsNeverWrong",
+	"agent.max_steps":                     "TestFewerStepsAreExactWhereTheyAreUsedUp",
+	"agent.steps_of":                      "TestALimitedRunIsTheReplayOfTheWholeOne",
+	"agent.tools.success":                 "TestExactIsNeverWrong",
+	"agent.tools.timeout":                 "TestTimeoutsOfToolsAreNeverWrong",
+	"phases.max_iterations":               "TestTheWidestRecordingAnswersForTighterLimits",
+	"phases.until":                        "TestTheWidestRecordingAnswersForTighterLimits",
+	"strategies.max_iterations":           "TestTheWidestRecordingAnswersForTighterLimits",
+	"terminate.Name":                      "TestTheWidestRecordingAnswersForTighterLimits",
+	"terminate.Off":                       "TestTheWidestRecordingAnswersForTighterLimits",
+	"terminate.Confidence.threshold":      "TestTheWidestRecordingAnswersForTighterLimits",
+	"terminate.Confidence.min_iterations": "TestTheWidestRecordingAnswersForTighterLimits",
+	"terminate.When":                      "TestTheWidestRecordingAnswersForTighterLimits",
+	"terminate.Repeated.of":               "TestTheWidestRecordingAnswersForTighterLimits",
+	"terminate.Repeated.times":            "TestTheWidestRecordingAnswersForTighterLimits",
+	"terminate.Consecutive.when":          "TestTheWidestRecordingAnswersForTighterLimits",
+	"terminate.Consecutive.times":         "TestTheWidestRecordingAnswersForTighterLimits",
+	"terminate.NoImprovement.patience":    "TestTheWidestRecordingAnswersForTighterLimits",
+	"terminate.NoImprovement.min_delta":   "TestTheWidestRecordingAnswersForTighterLimits",
+	"terminate.Timeout.after":             "TestTheWidestRecordingAnswersForTighterLimits",
+	"terminate.Timeout.cancel":            "TestTheWidestRecordingAnswersForTighterLimits",
+	"terminate.Timeout.working":           "TestTheWidestRecordingAnswersForTighterLimits",
+	"terminate.MaxIterations":             "TestTheWidestRecordingAnswersForTighterLimits",
+	"terminate.Nested":                    "TestTheWidestRecordingAnswersForTighterLimits",
+	"guards.absolute_max_iterations":      "TestTheWidestRecordingAnswersForTighterLimits",
+	"guards.budget.tokens":                "TestTheWidestRecordingAnswersForTighterLimits",
+	"guards.budget.calls":                 "TestTheWidestRecordingAnswersForTighterLimits",
+	"guards.budget.cost_usd":              "TestTheWidestRecordingAnswersForTighterLimits",
+	"guards.budget.steps":                 "TestALimitedRunIsTheReplayOfTheWholeOne",
+	"guards.budget.hard":                  "TestTheWidestRecordingAnswersForTighterLimits",
+	"guards.repeated_output":              "TestTheWidestRecordingAnswersForTighterLimits",
+	"guards.degradation.window":           "TestTheWidestRecordingAnswersForTighterLimits",
+	"guards.stagnation.window":            "TestTheWidestRecordingAnswersForTighterLimits",
+	"guards.stagnation.times":             "TestTheWidestRecordingAnswersForTighterLimits",
+	"guards.stagnation.signature":         "TestTheWidestRecordingAnswersForTighterLimits",
+	"guards.stagnation.scope":             "TestTheWidestRecordingAnswersForTighterLimits",
+	"guards.circuit_breaker.threshold":    "TestTheWidestRecordingAnswersForTighterLimits",
+	"guards.repeated.name":                "TestTheWidestRecordingAnswersForTighterLimits",
+	"guards.repeated.of":                  "TestTheWidestRecordingAnswersForTighterLimits",
+	"guards.repeated.times":               "TestTheWidestRecordingAnswersForTighterLimits",
+	"guards.repeated.scope":               "TestTheWidestRecordingAnswersForTighterLimits",
+	"guards.repeated.window":              "TestTheWidestRecordingAnswersForTighterLimits",
+	"guards.consecutive.name":             "TestTheWidestRecordingAnswersForTighterLimits",
+	"guards.consecutive.when":             "TestTheWidestRecordingAnswersForTighterLimits",
+	"guards.consecutive.times":            "TestTheWidestRecordingAnswersForTighterLimits",
+	"guards.consecutive.scope":            "TestTheWidestRecordingAnswersForTighterLimits",
+	"on_error.continue_if":                "TestTheWidestRecordingAnswersForTighterLimits",
+}
+
+// A new key that only changes when a run stops needs a test that its replay is the live run.
+func TestEveryStopKeyHasALiveTest(t *testing.T) {
+	exist := map[string]bool{}
+	for _, folder := range []string{".", "../../cmd/agentbench/processtest"} {
+		files, err := filepath.Glob(filepath.Join(folder, "*_test.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range files {
+			file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, d := range file.Decls {
+				if f, ok := d.(*ast.FuncDecl); ok && f.Recv == nil {
+					exist[f.Name.Name] = true
+				}
+			}
+		}
+	}
+	keys := stopKeys(reflect.TypeFor[spec.Loop](), "", "", map[reflect.Type]bool{})
+	for _, key := range keys {
+		switch test := liveTests[key]; {
+		case test == "":
+			t.Errorf("%s only changes when a run stops, and no test holds its replays against live runs", key)
+		case !exist[test]:
+			t.Errorf("%s: there is no %s", key, test)
+		}
+	}
+	for key := range liveTests {
+		if !slices.Contains(keys, key) {
+			t.Errorf("%s is no key that only changes when a run stops", key)
+		}
+	}
+}
+
+// The short key is the long one, for which live runs are compared.
+func TestShortKeysAreTheLongOnes(t *testing.T) {
+	short, long := declared(t, plainLoop+"max_iterations: 3\n"), declared(t, plainLoop+"terminate: {max_iterations: 3}\n")
+	if short.Hash() != long.Hash() || len(New(short, long, Options{}).differ.values) > 0 {
+		t.Error("they differ")
+	}
+}
+
+// Another timeout of a tool is exact only where it leaves all uses alone.
+func TestTimeoutsOfToolsAreNeverWrong(t *testing.T) {
+	exact, cut := 0, 0
+	check(t, func(t *rapid.T) {
+		w, one := drawWorld(t), drawLoop(t, false)
+		if !one.Converses(one.Agent) {
+			drawTalk(t, one, false)
+		}
+		other, agent := *one, *one.Agent
+		agent.Tools = slices.Clone(agent.Tools)
+		for i, of := range []*spec.Agent{one.Agent, &agent} {
+			of.Tools[i].Timeout = time.Duration(number(t, "timeout", 0, 4)) * 20 * time.Second
+		}
+		other.Agent = &agent
+		recorded, live := w.run(one), w.run(&other)
+		for how, o := range map[string]Options{"rendered": {Renderer: w.live(&other)}, "declared": {}} {
+			r := New(one, &other, o).Run(context.Background(), recorded, task)
+			hold(t, how, r, live, recorded)
+			if r.Verdict == Exact {
+				exact++
+			} else if strings.Contains(r.Why, "the timeout of the tool") {
+				cut++
+			}
+		}
+	})
+	if exact == 0 || cut == 0 {
+		t.Errorf("%d were exact, and %d had a use that took as long: the property says little", exact, cut)
 	}
 }

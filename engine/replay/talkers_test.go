@@ -151,6 +151,9 @@ func (g *gadget) use(_ context.Context, use *tool.Use) (tool.Result, error) {
 	if chance(dice, 20) {
 		result.Waited = result.Duration / 2
 	}
+	if limit := g.declared.Timeout; limit > 0 && result.Duration >= limit {
+		return tool.Result{Duration: limit}, &record.Error{Class: record.Tool, Message: "it took too long"}
+	}
 	switch {
 	case chance(dice, g.world.fails/4):
 		return result, &record.Error{Class: record.Server, Message: "down"}
