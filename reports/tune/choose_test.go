@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -302,6 +303,100 @@ func TestRareFailuresAreCountedWith(t *testing.T) {
 		}
 		if exceeded > 4 { // 5 % and two standard errors
 			t.Errorf("%+v: of %d recommendations %d lose more than is allowed", c, rounds, exceeded)
+		}
+	}
+}
+
+// rounds of a simulation: as many as the environment variable AGENTBENCH_SUITES says.
+func rounds(t *testing.T, short int) int {
+	t.Helper()
+	if n, err := strconv.Atoi(os.Getenv("AGENTBENCH_SUITES")); err == nil {
+		return n
+	}
+	return short
+}
+
+// What the other rules take has a bound that counts with rare failures, too.
+func TestBoundsOfOtherRulesCountWithRareFailures(t *testing.T) {
+	t.Parallel()
+	n := rounds(t, 40)
+	for _, rule := range []tune.ChoiceRule{{Rule: tune.WithinOneSE}, {Rule: tune.AtLeast, Number: 0.8}} {
+		for _, c := range []struct {
+			tasks int
+			fails float64
+		}{{12, 0.075}, {30, 0.03}, {60, 0.05}} {
+			r := rand.New(rand.NewPCG(7, 9))
+			taken, exceeded := 0, 0
+			for range n {
+				before, after := make([]cell, c.tasks), make([]cell, c.tasks)
+				for i := range before {
+					before[i], after[i] = cell{0.75 + 0.02*r.Float64(), 2, 2}, cell{0.75 + 0.02*r.Float64(), 1, 1}
+					if r.Float64() < c.fails {
+						after[i].score = 0
+					}
+				}
+				got := tuned(t, made(c.tasks, 1, map[limits][]cell{{2}: before, {1}: after}, limits{2}, limits{1}), tune.ChoiceOptions{Choose: rule, Folds: -1})
+				if got.Bound == nil {
+					continue
+				}
+				if taken++; got.Bound.Method != tune.Corrected {
+					t.Fatalf("%+v", got.Bound)
+				}
+				exceeded += toInt(got.Bound.Most.Number < 0.76*c.fails)
+			}
+			if most := 0.05*float64(n) + 2*math.Sqrt(0.05*float64(n)); taken == 0 || float64(exceeded) > most {
+				t.Errorf("%s, %+v: of %d bounds %d are exceeded", rule.Rule, c, taken, exceeded)
+			}
+			t.Logf("%s, %+v: of %d bounds %d are exceeded", rule.Rule, c, taken, exceeded)
+		}
+	}
+}
+
+// Where scores vary little and nothing fails wholly, counting with rare failures costs little: most of what Student's t of the
+// differences would save is saved. Each limit is one step tighter, saves a tenth of the cost and
+// loses three times as much.
+func TestSmoothAgentsKeepMostOfTheirSavings(t *testing.T) {
+	t.Parallel()
+	n := rounds(t, 20)
+	const steps = 8
+	for _, c := range []struct {
+		tasks          int
+		allowed, least float64
+	}{{60, 0.05, 0.7}, {150, 0.02, 0.6}, {200, 0.02, 0.8}, {300, 0.02, 0.9}} {
+		r := rand.New(rand.NewPCG(3, 4))
+		saved, students := 0, 0
+		for range n {
+			order, all := []limits{}, map[limits][]cell{}
+			for k := range steps {
+				cells := make([]cell, c.tasks)
+				for i := range cells {
+					fall := 0.0
+					if k > 0 {
+						fall = c.allowed * math.Pow(3, float64(k-steps+2))
+					}
+					cells[i] = cell{0.76 - fall + 0.02*r.NormFloat64(), 10 - k, int64(10 - k)}
+				}
+				l := limits{10 - k}
+				order, all[l] = append(order, l), cells
+			}
+			got := tuned(t, made(c.tasks, 1, all, order...), tune.ChoiceOptions{Choose: tune.ChoiceRule{Rule: tune.MaxLoss, Number: c.allowed}, Folds: -1})
+			if got.Recommended != nil {
+				saved += slices.IndexFunc(order, func(l limits) bool { return fmt.Sprint(l) == got.Recommended.Name })
+			}
+			for k := 1; k < steps; k++ {
+				falls := make([]float64, c.tasks)
+				for i := range falls {
+					falls[i] = all[order[0]][i].score - all[order[k]][i].score
+				}
+				if bound, _ := stats.MeanInterval(falls, 0.9); bound.High > c.allowed {
+					break
+				}
+				students++
+			}
+		}
+		t.Logf("%+v: %d of %d tenths are saved, %.0f %%", c, saved, students, 100*float64(saved)/float64(students))
+		if float64(saved) < c.least*float64(students) {
+			t.Errorf("%+v: %d tenths are saved, by Student's t %d", c, saved, students)
 		}
 	}
 }
