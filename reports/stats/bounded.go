@@ -23,7 +23,9 @@ import (
 // sizes divided by the mean size. In simulations with sizes that differ a hundredfold bounds
 // were exceeded in up to 15 % with units of mean size, and in at most 3 % with these; with
 // the largest unit in none, at several times the width. Where large units alone are lost it
-// is up to 9 %.
+// is up to 15 %: half of those of 15 values and more, among 60 units of sizes at spread 1. The
+// largest unit as the added one brings that to 2 %, and doubles the number of units that prove
+// a bound; the geometric mean of both sizes leaves 9 % for half as many more units.
 type Bounded struct {
 	units     []Units
 	size      float64 // of the added unit
