@@ -5,16 +5,12 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"time"
 
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/scorers/judge"
 	"github.com/agentbench/agentbench/spec"
 )
-
-// defaultTimeout is that of asking once.
-const defaultTimeout = time.Minute
 
 // errNoOutside is why a set without an outside makes no calls.
 var errNoOutside = errors.New("no model is configured")
@@ -77,7 +73,7 @@ func judgement(j judge.Judgement) verdict {
 // panel is the models that judge. The first that cannot be asked is why the scorer is unable.
 func (c *compiler) panel() *judge.Panel {
 	p := &judge.Panel{
-		Votes: c.spec.Votes, Reduce: judge.Reduce(c.spec.Reduce), Timeout: cmp.Or(c.spec.Timeout, defaultTimeout),
+		Votes: c.spec.Votes, Reduce: judge.Reduce(c.spec.Reduce), Timeout: cmp.Or(c.spec.Timeout, spec.DefaultScorerTimeout),
 		Temperature: c.spec.Temperature, MaxOutputTokens: c.spec.MaxOutputTokens,
 	}
 	names := c.spec.Models

@@ -15,6 +15,7 @@ import (
 	"github.com/agentbench/agentbench/engine/model/pace"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/testrun"
+	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/expr"
 )
 
@@ -129,7 +130,7 @@ func command(c *compiler) comparison {
 	if c.all.outside == nil {
 		return c.unable(errNoOutside)
 	}
-	started := c.all.outside.Program(c.spec.Command, cmp.Or(c.spec.Timeout, defaultTimeout))
+	started := c.all.outside.Program(c.spec.Command, cmp.Or(c.spec.Timeout, spec.DefaultScorerTimeout))
 	return func(ctx context.Context, s *subject) verdict {
 		if n := s.changedAfter(); n > 0 {
 			return unscored("a program ran again in iteration %d, and what its files were before is not kept: declare workspace in its loop", n)
@@ -204,7 +205,7 @@ func test(c *compiler) comparison {
 	if c.all.outside == nil {
 		return c.unable(errNoOutside)
 	}
-	started := c.all.outside.Program(c.spec.Command, cmp.Or(c.spec.Timeout, testTimeout))
+	started := c.all.outside.Program(c.spec.Command, cmp.Or(c.spec.Timeout, spec.DefaultTestTimeout))
 	started.Called, started.Cuts = fmt.Sprintf("the test %q", strings.Join(c.spec.Command, " ")), true
 	return func(ctx context.Context, s *subject) verdict {
 		switch {
@@ -247,9 +248,6 @@ func (c *compiler) lost(s *subject, program string) bool {
 	return err == nil && workspaces.Lost(program, s.run.Seed, s.run.Iterations[s.n-1].Workspace.Tree)
 }
 
-// testTimeout is how long tests may take where the scorer does not say.
-const testTimeout = 10 * time.Minute
-
 // whyFailed names the tests that failed, or says how they ended.
 func whyFailed(r *testrun.Result, err error) string {
 	switch {
@@ -286,7 +284,7 @@ func endpoint(c *compiler) comparison {
 	if err != nil {
 		return c.unable(err)
 	}
-	answers := pace.Retry(answering{at, cmp.Or(c.spec.Timeout, defaultTimeout)}, pace.RetryOptions{})
+	answers := pace.Retry(answering{at, cmp.Or(c.spec.Timeout, spec.DefaultScorerTimeout)}, pace.RetryOptions{})
 	return c.asked(func(ctx context.Context, request []byte) ([]byte, error) {
 		reply, err := answers.Call(ctx, &model.Request{Messages: []model.Message{{Role: "user", Text: string(request)}}})
 		if err != nil {

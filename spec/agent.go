@@ -152,10 +152,13 @@ func (l *Loop) RepliesText() bool {
 	return !slices.ContainsFunc(l.Stages(), func(s Stage) bool { return s.Agent.Model == "" || s.Agent.Reply == ReplyJSON })
 }
 
-// The limits of time where a loop declares none: of a program, and of one use of a tool.
+// The limits of time where a suite declares none: of a program or a remote agent, of one use of a tool, of asking a scorer's
+// model or program once, and of its tests.
 const (
 	DefaultProgramTimeout = 10 * time.Minute
 	DefaultToolTimeout    = time.Minute
+	DefaultScorerTimeout  = time.Minute
+	DefaultTestTimeout    = 10 * time.Minute
 )
 
 // StepsOfMain is steps_of where the main conversation of a program alone counts.

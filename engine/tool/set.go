@@ -15,13 +15,9 @@ import (
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/secret"
-	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/expr"
 	"github.com/agentbench/agentbench/spec/source"
 )
-
-// DefaultTimeout is that of one use of a tool which declares none.
-const DefaultTimeout = spec.DefaultToolTimeout
 
 // Options are what the tools of several sets share. The zero Options share nothing.
 type Options struct {

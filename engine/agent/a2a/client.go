@@ -26,11 +26,11 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/secret"
 	"github.com/agentbench/agentbench/engine/tool"
+	"github.com/agentbench/agentbench/spec"
 )
 
-// The limits of a remote agent where none are declared.
+// The limits of a remote agent.
 const (
-	defaultTimeout     = 10 * time.Minute
 	defaultMaxResponse = 16 << 20
 	maxCard            = 1 << 20
 	// cancelTime is how long a remote agent has to acknowledge that its task is cancelled.
@@ -41,7 +41,7 @@ const (
 type Options struct {
 	Address     string            // below which the agent's card lies, or the card itself
 	Headers     map[string]string // of every request, for instance with a key
-	Timeout     time.Duration     // of a task, from sending it to its answer; 0: defaultTimeout
+	Timeout     time.Duration     // of a task, from sending it to its answer; 0: spec.DefaultProgramTimeout
 	MaxResponse int64             // bytes; 0: defaultMaxResponse
 	Transport   http.RoundTripper // nil: http.DefaultTransport
 	Now         func() time.Time  // nil: time.Now
@@ -65,7 +65,7 @@ func New(o Options) (*Client, error) {
 	if err != nil || address.Host == "" || address.Scheme != "http" && address.Scheme != "https" {
 		return nil, fmt.Errorf("the remote agent %q is not an http or https address", o.Address)
 	}
-	o.Timeout = cmp.Or(o.Timeout, defaultTimeout)
+	o.Timeout = cmp.Or(o.Timeout, spec.DefaultProgramTimeout)
 	o.MaxResponse = cmp.Or(o.MaxResponse, defaultMaxResponse)
 	if o.Transport == nil {
 		o.Transport = http.DefaultTransport

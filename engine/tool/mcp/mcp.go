@@ -29,6 +29,7 @@ import (
 	"github.com/agentbench/agentbench/engine/external"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/tool"
+	"github.com/agentbench/agentbench/spec"
 )
 
 // defaultStart is how long a server may take until it has told of its tools.
@@ -43,7 +44,7 @@ type Options struct {
 	Only    []string    // the tools that are used; nil: all
 	Pure    []string    // the tools of which the same arguments give the same result
 	// Timeout is how long one call may take, the start of the server included, and the
-	// server to start when the run begins; 0: tool.DefaultTimeout and defaultStart.
+	// server to start when the run begins; 0: spec.DefaultToolTimeout and defaultStart.
 	Timeout time.Duration
 	Retries int // how often a call that failed is made again
 	// Shared is what lasts as long as all runs, which use one server then; nil: each
@@ -65,7 +66,7 @@ func New(o Options) *Server {
 		o.Start = cmp.Or(max(0, o.Timeout), defaultStart)
 	}
 	if o.Timeout <= 0 {
-		o.Timeout = tool.DefaultTimeout
+		o.Timeout = spec.DefaultToolTimeout
 	}
 	if o.Now == nil {
 		o.Now = time.Now

@@ -197,7 +197,7 @@ func TestOnlySomeToolsAreUsed(t *testing.T) {
 	var names []string
 	for _, d := range set.Definitions() {
 		names = append(names, d.Name)
-		if d.Pure != (d.Name == "double") || d.Server != "orderly" || d.Timeout != tool.DefaultTimeout {
+		if d.Pure != (d.Name == "double") || d.Server != "orderly" || d.Timeout != spec.DefaultToolTimeout {
 			t.Errorf("got %+v", d)
 		}
 	}
