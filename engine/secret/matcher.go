@@ -528,6 +528,8 @@ var (
 	// namedValue is a header with its value, or a word that names nothing but a
 	// secret.
 	namedValue = regexp.MustCompile(`(?i)((?:\w+-)+\w+|authorization|cookie|api_?key|password)["']?[:=]\s*\[?["']?([^"',}\]\n]+)`)
+	// tokenValue is the value of a key such as token, client_secret or accessToken.
+	tokenValue = regexp.MustCompile(`(?i)(?:token|secret)["']?:[ \t]*\[?["']?([^\s"',{}\]][^"',}\]\n]*)`)
 	parameter  = regexp.MustCompile(`[?&;#]([^=?&;\s"'#]+)=([^&;\s"'#]+)`)
 	// quoted is a text in quotes, which may be one word of a program.
 	quoted = regexp.MustCompile(`"([^"\n]*)"|'([^'\n]*)'`)
@@ -560,6 +562,9 @@ func OfText(text string) []string {
 		if Telling(found[1]) {
 			values = append(values, strings.TrimSpace(found[2]))
 		}
+	}
+	for _, found := range tokenValue.FindAllStringSubmatch(text, -1) {
+		values = append(values, strings.TrimSpace(found[1]))
 	}
 	return once(values)
 }
