@@ -370,5 +370,9 @@ func (e *Effort) Uncached() string {
 	if e.AsIf == e.Spent {
 		return ""
 	}
-	return "; uncached cost of the runs " + page.Dollars(e.AsIf.Cost, 2)
+	cost := e.AsIf.Cost.Missing
+	if cost == "" {
+		cost = page.USD(e.AsIf.Cost.Number) // as what was spent
+	}
+	return "; uncached cost of the runs " + cost
 }
