@@ -173,7 +173,15 @@ func releaseLedger(dir string, m *Manifest) (*Balance, error) {
 		return nil, err
 	}
 	ledger.Release(b, proven.Paid)
-	return b, ledger.Close()
+	if err := ledger.Close(); err != nil {
+		return nil, err
+	}
+	m.Volatile.Ledger = new(ledger.Sealed())
+	text, err := encodeManifest(m, nil)
+	if err != nil {
+		return nil, err
+	}
+	return b, replaceManifest(folder(dir), text)
 }
 
 // keepDamaged appends bad lines of the records to a file of their own.
