@@ -121,6 +121,16 @@ func (f *Folder) Scoring(scorers ...*source.Object) (*spec.Document, *Resolved, 
 	return d, &Resolved{Suite: Object{{"scorers", text}}}, err
 }
 
+// Declares reports whether the recorded suite has this scorer, as it is written.
+func (f *Folder) Declares(scorer *source.Object) bool {
+	text, err := json.Marshal(scorer)
+	var declared []json.RawMessage
+	if err != nil || json.Unmarshal(f.recorded.Suite.Get("scorers"), &declared) != nil {
+		return false
+	}
+	return slices.ContainsFunc(declared, func(d json.RawMessage) bool { return bytes.Equal(d, text) })
+}
+
 // Tasks are those that are at hand; see KnowsTasks.
 func (f *Folder) Tasks() iter.Seq2[*spec.Task, error] { return f.tasks.Tasks() }
 

@@ -242,6 +242,9 @@ func (p *Pass) join(ctx context.Context, give func(turn)) error {
 	return p.without(left)
 }
 
+// None reports whether no run could be scored, for want of its task.
+func (p *Pass) None() bool { return p.Runs > 0 && p.Taskless == p.Runs }
+
 // tasks is how much of the work needs the task.
 func (w *work) tasks() int { return len(w.parts) + len(w.pairs) }
 

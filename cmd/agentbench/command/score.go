@@ -187,10 +187,10 @@ func (s *scoring) make(ctx context.Context) (done *pass.Pass, err error) {
 	begun := false
 	err = s.held(func(journal *record.Journal) (err error) {
 		begun = true
-		if done, err = s.made(ctx, journal, s.options()); err == nil {
-			err = s.rescored()
+		if done, err = s.made(ctx, journal, s.options()); err != nil || done.None() && len(s.remove) == 0 {
+			return err // what scored nothing is no scorer of the folder
 		}
-		if err == nil {
+		if err = s.rescored(); err == nil {
 			err = journal.WriteManifest(s.manifest)
 		}
 		return err
@@ -254,7 +254,7 @@ func (s *scoring) verdict(ctx context.Context, done *pass.Pass) error {
 		return exit.With(exit.Stopped, "finished scores are saved; raise the budget in the suite and rerun the same command", "the suite's budget is spent")
 	case ctx.Err() != nil:
 		return exit.With(exit.Stopped, again, "interrupted")
-	case done.Runs > 0 && done.Taskless == done.Runs:
+	case done.None():
 		return exit.With(exit.NotMeasured, "name the suite of the runs: agentbench score "+exit.ShellWord(s.dir)+" SUITE", "no run could be scored: the tasks are not in the folder")
 	}
 	return nil
@@ -459,6 +459,9 @@ func (s *scoring) open() (err error) {
 		return exit.With(exit.NotMeasured, "compare agentbench version with the version in manifest.json", "%s cannot be scored: %w", s.dir, err)
 	}
 	if len(s.flags.inline) > 0 {
+		if err := s.newNames(); err != nil {
+			return err
+		}
 		s.suite, s.added, err = s.folder.Scoring(s.flags.inline...)
 		if faults, wrong := errors.AsType[source.Faults](err); wrong {
 			first := faults[slices.IndexFunc(faults, func(f source.Fault) bool { return !f.Warning })]
@@ -475,6 +478,19 @@ func (s *scoring) open() (err error) {
 		return nil // those that ask nobody can judge all the same
 	}
 	s.suite = whole
+	return nil
+}
+
+// newNames refuses scorers that are written out under a name that the folder has: its scores would be replaced, such as labels of
+// an import. The same scorer again is no other one: it goes on where it was interrupted.
+func (s *scoring) newNames() error {
+	known := append(results.DeclaredScorers(&s.manifest), s.manifest.Scorers...)
+	for i, name := range s.flags.scorers {
+		if slices.Contains(known, name) && !s.folder.Declares(s.flags.inline[i]) {
+			return exit.Usage("take another name; there are: "+exit.Some(slices.Compact(slices.Sorted(slices.Values(known)))),
+				"--scorer %s: %s has a scorer of this name already", name, s.dir)
+		}
+	}
 	return nil
 }
 
