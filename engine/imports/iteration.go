@@ -112,7 +112,7 @@ func (b *builder) price(model *spec.Expr, used *spent, s *scope) {
 	if !u.TokensTold() {
 		return
 	}
-	name := cmp.Or(text(model, s), b.configuration)
+	name := cmp.Or(text(model, s), b.under.named(b.configuration))
 	if known := b.Prices(name, &u); !known && !slices.Contains(b.notes.Unpriced, name) {
 		b.notes.Unpriced = append(b.notes.Unpriced, name)
 	}

@@ -46,6 +46,11 @@ func ReadLabels(name string, r io.Reader) (*Labels, error) {
 	if at < 0 || len(columns) < 2 {
 		return nil, fmt.Errorf("%s:1: want a column id and a column for each score, got %s", name, strings.Join(columns, ", "))
 	}
+	for i, column := range columns {
+		if slices.Contains(columns[:i], column) {
+			return nil, fmt.Errorf("%s:1: the column %q is there twice", name, column)
+		}
+	}
 	l := &Labels{file: name, scores: slices.Delete(slices.Clone(columns), at, at+1), rows: map[string]*labelled{}}
 	for {
 		values, err := reader.Read()
@@ -85,31 +90,48 @@ func labelOf(text string) (float64, error) {
 	return value, err
 }
 
-// label adds the scores of a run to those that the log has; they replace those of the same name.
-func (l *Labels) label(run *record.Run, scores []record.Score) ([]record.Score, error) {
-	row := l.rows[run.ID]
-	if row == nil {
-		row = l.rows[run.Task]
-	}
+// label adds the scores of a run to those that the log has; they replace those of the same name. A run without a row keeps
+// those of the log.
+func (l *Labels) label(run *record.Run, j *judged) error {
+	row, ofTask := l.rows[run.ID], l.rows[run.Task]
 	switch {
+	case row != nil && ofTask != nil:
+		first, line, id := ofTask, row.line, run.Task
+		if row.line < line {
+			first, line, id = row, ofTask.line, run.ID
+		}
+		return fmt.Errorf("%w: %s:%d is the run that line %d names already, as %q", ErrLabels, l.file, line, first.line, id)
+	case row == nil && ofTask != nil && ofTask.run != "":
+		return fmt.Errorf("%w: %s:%d is the task of several runs: write their ids, %s and %s", ErrLabels, l.file, ofTask.line, ofTask.run, run.ID)
 	case row == nil:
+		row = ofTask
+	}
+	logged := j.names()
+	for _, s := range j.run {
+		logged = append(logged, s.Name)
+	}
+	unscored := false
+	for i, name := range l.scores {
+		if row == nil && slices.Contains(logged, name) {
+			continue
+		}
+		score := record.Score{Name: name, Unscored: l.file + " has no score of it"}
+		if row != nil && row.values[i] != "" {
+			score.Unscored = ""
+			score.Value, _ = labelOf(row.values[i]) // it was read before
+		}
+		unscored = unscored || row == nil
+		j.run = append(slices.DeleteFunc(j.run, func(s record.Score) bool { return s.Name == name }), score)
+	}
+	if row != nil {
+		row.run = run.ID
+	}
+	if unscored {
 		if l.Unlabelled++; l.Unlabelled == 1 {
 			l.FirstUnlabelled = run.ID
 		}
-		row = &labelled{values: make([]string, len(l.scores))}
-	case row.run != "":
-		return nil, fmt.Errorf("%w: %s:%d is the task of several runs: write their ids, %s and %s", ErrLabels, l.file, row.line, row.run, run.ID)
 	}
-	row.run = run.ID
-	scores = slices.DeleteFunc(scores, func(s record.Score) bool { return slices.Contains(l.scores, s.Name) })
-	for i, name := range l.scores {
-		score := record.Score{Name: name}
-		if score.Value, _ = labelOf(row.values[i]); row.values[i] == "" {
-			score.Unscored = l.file + " has no score of it"
-		}
-		scores = append(scores, score)
-	}
-	return scores, nil
+	return nil
 }
 
 // Unused are the ids that no run has, in the order of the file.

@@ -125,6 +125,14 @@ func (u *underLimits) limits(configuration string) *spec.Limits {
 	return nil
 }
 
+// named is the name that the mapping gave a configuration.
+func (u *underLimits) named(configuration string) string {
+	if known, ok := u.of[configuration]; ok {
+		return known.from
+	}
+	return configuration
+}
+
 // configuration is the name of the configuration that a run is of.
 func (u *underLimits) configuration(named string, s *scope) string {
 	r := u.mapping.RecordedUnder

@@ -533,7 +533,7 @@ func (im *Importer) run(found row) (*Imported, error) {
 		return nil, err
 	}
 	if im.Labels != nil {
-		if scored.run, err = im.Labels.label(run, scored.run); err != nil {
+		if err := im.Labels.label(run, scored); err != nil {
 			return nil, err
 		}
 	}

@@ -80,6 +80,9 @@ func (im *Import) Read(ctx context.Context, files []string) (err error) {
 			err = im.readFile(ctx, file)
 		}
 	}
+	if errors.Is(err, imports.ErrLabels) {
+		return errors.Join(exit.With(exit.WrongSpec, "", "--scores: %w", err), im.discard())
+	}
 	if !im.Made {
 		return err
 	}
@@ -181,6 +184,22 @@ func (im *Import) begin() (err error) {
 	}
 	im.tasks, im.Made = bufio.NewWriter(im.tasksFile), true
 	return nil
+}
+
+// discard removes what was made of the folder, and the folder where it is empty then.
+func (im *Import) discard() error {
+	if !im.Made {
+		return nil
+	}
+	im.Made = false
+	err := errors.Join(im.tasksFile.Close(), im.journal.Close())
+	for _, name := range append([]string{TasksFile}, ownFiles...) {
+		if gone := os.Remove(filepath.Join(im.Dir, name)); gone != nil && !errors.Is(gone, fs.ErrNotExist) {
+			err = errors.Join(err, gone)
+		}
+	}
+	_ = os.Remove(im.Dir) // it may hold hidden files
+	return err
 }
 
 // add writes a run of a file, into a folder that is made for the first one. One that is too long is left out.
