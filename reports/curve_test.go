@@ -247,7 +247,7 @@ func TestS0_6_HintsFromHowLimitsAreUsed(t *testing.T) {
 		want string
 	}{
 		"early":        {used: 2, want: "hardly any run reaches it: 2 would do"},
-		"at the limit": {used: 6, want: "most runs reach it: try a larger limit"},
+		"at the limit": {used: 6, want: "most runs reach it"},
 	} {
 		limit := phasedRuns(2, test.used, 6).collect().Configurations[0].Limits[1]
 		if limit.Hint != test.want {
@@ -270,6 +270,33 @@ func TestS0_6_HintsFromHowLimitsAreUsed(t *testing.T) {
 	balance.manifest.Configurations[0].Phases[0].Limit = 8
 	if hint := balance.collect().Configurations[0].Limits[1].Hint; !strings.Contains(hint, "takes 90% of all iterations") {
 		t.Errorf("hint %q, want one on the balance", hint)
+	}
+}
+
+// A larger limit is advised where the last iteration gains, and a smaller one where it only costs.
+func TestHintsOfTheMaximumReadTheCurve(t *testing.T) {
+	for name, test := range map[string]struct {
+		scores []float64 // by iteration
+		want   string
+	}{
+		"gains":   {[]float64{0, 0, 1}, "most runs reach it: try a larger limit"},
+		"flat":    {[]float64{1, 1, 1}, "the last iteration adds nothing: try a smaller limit"},
+		"loses":   {[]float64{0, 1, 0}, "the last iteration adds nothing: try a smaller limit"},
+		"unknown": {nil, "most runs reach it"},
+	} {
+		f := one(5)
+		f.manifest.Configurations[0].MaxIterations, f.manifest.Configurations[0].EffectiveMax = 3, 3
+		for task := range 5 {
+			run := f.run(fmt.Sprint(task), 1, 0.1, 0.2, 0.3)
+			for i, score := range test.scores {
+				f.scored(run, i+1, score)
+			}
+			f.scored(run, 0, 1)
+		}
+		limits := f.collect().Configurations[0].Limits
+		if len(limits) != 1 || limits[0].Hint != test.want {
+			t.Errorf("%s: limits %+v, want the hint %q", name, limits, test.want)
+		}
 	}
 }
 

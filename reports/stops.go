@@ -159,6 +159,7 @@ func (m *measure) limits(head *record.ConfigurationHead, u *sums, use *taskUse, 
 		maximum := measureLimit("max_iterations", limit, u.lengths(), s.Runs)
 		if maximum.Derived = head.MaxIterations == 0; !maximum.Derived {
 			maximum.suggest(s.Runs)
+			maximum.weigh(s.Curve)
 		}
 		m.bound(&maximum, m.sums(func(r *run) float64 { return float64(r.iterations) }), m.sums(func(r *run) float64 { return numberOf(int(r.iterations) >= limit) }))
 		limits = append(limits, maximum)
@@ -201,9 +202,28 @@ func (l *Limit) suggest(runs int) {
 	switch {
 	case runs < hintRuns:
 	case l.Reached.Number >= often:
-		l.Hint = "most runs reach it: try a larger limit"
+		l.Hint = reachedByMost
 	case l.Reached.Number <= rarely && smaller < l.Limit:
 		l.Hint = fmt.Sprintf("hardly any run reaches it: %d would do", smaller)
+	}
+}
+
+// reachedByMost is the hint where nothing is known of what more iterations would bring.
+const reachedByMost = "most runs reach it"
+
+// weigh adds to the hint of a limit that most runs reach what its last iteration brings, where the curve tells it.
+func (l *Limit) weigh(curve []CurvePoint) {
+	const nothing = 1e-9 // what is left of a difference of equal means
+	if l.Hint != reachedByMost || l.Limit < 2 || len(curve) < l.Limit {
+		return
+	}
+	last := &curve[l.Limit-1]
+	switch {
+	case !last.Gain.Known():
+	case last.Gain.Number > nothing:
+		l.Hint += ": try a larger limit"
+	case last.ExtraCost.Known() && last.ExtraCost.Number > 0:
+		l.Hint = "the last iteration adds nothing: try a smaller limit"
 	}
 }
 

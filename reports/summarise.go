@@ -39,7 +39,8 @@ func (c *collector) summarise(i int) Configuration {
 	s.Stops = c.stops(i, m)
 	s.Limits, s.Curve = []Limit{}, []CurvePoint{}
 	if !c.manifest.Brief { // a baseline does not tell what each iteration did
-		s.Limits, s.Curve, s.Steps = m.limits(head, u, &c.uses[i], &s), c.curve(i, m), c.stepCurve(i, m)
+		s.Curve, s.Steps = c.curve(i, m), c.stepCurve(i, m)
+		s.Limits = m.limits(head, u, &c.uses[i], &s) // it reads the curve
 	}
 	s.KeptSteps = slices.ContainsFunc(ordered, func(at int32) bool { _, kept := c.runs.kept[at]; return kept })
 	s.Calibration, s.Residue = c.calibration(m), c.residue(i)

@@ -40,6 +40,9 @@ func (r *Report) Summary(quote func(string) string) page.Summary {
 			s.Lines = append(s.Lines, gains)
 		}
 	}
+	if r.Silent {
+		s.Lines = append(s.Lines, silentPrograms)
+	}
 	stepped := r.stepped()
 	steps := ""
 	if stepped != nil {
@@ -63,6 +66,7 @@ func (r *Report) Summary(quote func(string) string) page.Summary {
 	}
 	switch {
 	case stepped == nil || len(r.Scorers) == 0:
+	case steps == "" && r.OutputsOnly:
 	case steps == "":
 		s.Next = append(s.Next, page.Command{For: "fewer steps", Line: "agentbench score " + r.Where + " " + cmp.Or(r.Named, "SUITE") + " --at step"})
 	default:
@@ -73,6 +77,9 @@ func (r *Report) Summary(quote func(string) string) page.Summary {
 	}
 	return s
 }
+
+// silentPrograms says how the cost of programs gets known.
+const silentPrograms = `a cost is unknown: let the program print {"output": ..., "usage": {...}}, or set usage: in the loop`
 
 // comparedElsewhere is the baseline, "" where it has a row of the table.
 func (r *Report) comparedElsewhere() string {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/spec/source"
 )
 
 // Where baselines are, unless the user says otherwise.
@@ -330,6 +331,9 @@ func fileHint(file string) string {
 
 // Hint names a result folder that may have been meant.
 func Hint(dir string) string {
+	if meant := besides(dir); meant != "" {
+		return "did you mean " + meant + "?"
+	}
 	for _, above := range []string{dir, "results"} {
 		newest, at := "", time.Time{}
 		found, _ := filepath.Glob(filepath.Join(above, "*", "manifest.json")) // a hint only
@@ -346,4 +350,20 @@ func Hint(dir string) string {
 		}
 	}
 	return "agentbench run SUITE makes results"
+}
+
+// besides is the result folder beside one that is not there whose name is nearly the same, "" where none is.
+func besides(dir string) string {
+	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		return ""
+	}
+	var names []string
+	found, _ := filepath.Glob(filepath.Join(filepath.Dir(dir), "*", "manifest.json")) // a hint only
+	for _, path := range found {
+		names = append(names, filepath.Base(filepath.Dir(path)))
+	}
+	if meant := source.Closest(filepath.Base(dir), names); meant != "" {
+		return filepath.Join(filepath.Dir(dir), meant)
+	}
+	return ""
 }

@@ -313,8 +313,12 @@ func (r *Recorded) Observe(set []spec.Assignment, axes []sweep.Axis, which int) 
 	if base == nil {
 		return Unusable(faults)
 	}
-	if err := axis.Observe(sweep.Beside(base, axes, which), r.Replayed); err != nil {
+	base = sweep.Beside(base, axes, which)
+	if err := axis.Observe(base, r.Replayed); err != nil {
 		return Unusable(err)
+	}
+	if text := axis.Beyond(base, r.Replayed); text != "" {
+		r.Warn(text)
 	}
 	if axis.Observed > 0 {
 		r.Warn(fmt.Sprintf("%s: %d values were observed, of which %d are tried, evenly by rank", axis.Path, axis.Observed, len(axis.Values)))
@@ -337,7 +341,7 @@ func (r *Recorded) Sweep(candidates []sweep.Candidate) (*sweep.Sweep, error) {
 // Held applies candidates to what was read.
 func (r *Recorded) Held(candidates []sweep.Candidate) (*sweep.Sweep, error) {
 	for i := range r.Replayed {
-		r.Replayed[i].Judge = r.Judge()
+		r.Replayed[i].Judge, r.Replayed[i].OfLog = r.Judge(), r.Imported
 	}
 	s, err := sweep.New(r.Replayed, candidates, sweep.Options{Replay: r.Replay()})
 	if err != nil {

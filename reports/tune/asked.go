@@ -62,6 +62,9 @@ func (a *Asked) rule() (ChoiceRule, error) {
 		names = append(names, string(known))
 	}
 	number, err := strconv.ParseFloat(text, 64)
+	if other, value, ok := strings.Cut(a.Choose, "="); ok && isShare(value) && (Rule(other) == MaxLoss || Rule(other) == AtLeast) {
+		return rule, exit.Usage("write "+other+":"+value, "--choose %s: the number stands behind a colon", a.Choose)
+	}
 	switch known := slices.Contains(names, name); {
 	case !known && isShare(name) && !numbered:
 		return rule, exit.Usage("did you mean max_loss:"+name+"?", "--choose %s: want a rule before the number", a.Choose)
@@ -226,6 +229,12 @@ func (c *compiler) hint(f *source.Fault, text string) string {
 	from := min(len(characters), f.Pos.Col-1)
 	name := string(characters[from:min(len(characters), from+f.Len)])
 	switch {
+	case f.File.Name == "--constraint" && strings.HasPrefix(f.What, "this must be true or false, but it is of type"): // a shell takes > for its own
+		than := " < 5.0"
+		if strings.HasPrefix(text, "scores") {
+			than = " >= 0.8"
+		}
+		return "quote it for the shell: --constraint " + exit.ShellWord(page.Visible(text)+than)
 	case f.What == "unknown name "+strconv.Quote(name) && slices.Contains(c.scorers, name):
 		return fmt.Sprintf("did you mean scores[%q].mean?", page.Visible(name))
 	case f.What == "unknown name "+strconv.Quote(name) && metricNames[name] != "":

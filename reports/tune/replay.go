@@ -680,7 +680,7 @@ func at(lists [][]float64, i int) []float64 {
 }
 
 // whys are the reasons in the order in which notes give them.
-var whys = [...]sweep.Why{sweep.NotJudged, sweep.ReturnsEarlier, sweep.StopsOtherwise, sweep.GoesOtherwise, sweep.UsesUpSteps, sweep.StateNotJudged}
+var whys = [...]sweep.Why{sweep.NotJudged, sweep.NotTold, sweep.ReturnsEarlier, sweep.StopsOtherwise, sweep.GoesOtherwise, sweep.UsesUpSteps, sweep.StateNotJudged}
 
 func (sum *Score) count(r sweep.Range, before float64, exact bool) {
 	sum.Scored++

@@ -433,7 +433,7 @@ var sayings = func() reports.Sayings {
 			Serious: true,
 		},
 		ReturnUnscored: {Serious: true, Say: func(n reports.Warning, quote func(string) string) string {
-			return fmt.Sprintf("%s of %d of %d runs is unknown", quote(n.Name), n.Count, n.Of) + cmp.Or(whyUnscored[sweep.Why(n.More)], " for the iteration that would be returned, so the mean is unknown: score every iteration, or import the log with --when-cut 0")
+			return fmt.Sprintf("%s of %d of %d runs is unknown", quote(n.Name), n.Count, n.Of) + whyUnscored[sweep.Why(n.More)]
 		}},
 		NoTimes:  {Text: "the recording has no times, so the latency is unknown"},
 		NoUsage:  {Text: "{n} recorded [run has|runs have] no usage, so calls, tokens and cost are unknown"},
@@ -504,6 +504,8 @@ func (n ReplayNote) Serious() bool { return sayings[n.Kind].Serious }
 
 // whyUnscored is why the score of a run is unknown where it stops otherwise.
 var whyUnscored = map[sweep.Why]string{
+	sweep.NotJudged:      " for the iteration that would be returned, so the mean is unknown: agentbench score DIR SUITE --iterations scores every iteration",
+	sweep.NotTold:        " for the iteration that would be returned, so the mean is unknown: score every iteration, or import the log with --when-cut 0",
 	sweep.ReturnsEarlier: ", so the mean is unknown: it reads what is returned and what was done until the stop, and these runs return an earlier iteration than their last",
 	sweep.StopsOtherwise: ", so the mean is unknown: it reads why a run stops, and these stop for another reason than recorded",
 	sweep.StateNotJudged: ", so the mean is unknown: agentbench score DIR SUITE --at step scores the states that workspaces had at steps and at the ends of iterations",

@@ -223,7 +223,7 @@ func (m *stepper) states(l *spec.Loop, run *record.Run) (distinct []keptState, k
 			}
 			put(it, call.Tree, step)
 		}
-		if it.Workspace != nil && it.N != run.Outcome.Returned && kept > 0 {
+		if it.Workspace != nil && it.N != run.Outcome.Returned && (kept > 0 || l.Workspace.BySteps()) {
 			put(it, it.Workspace.Tree, 0)
 		}
 	}

@@ -84,6 +84,7 @@ func (p *program) concludeMerge(ctx context.Context, m *record.Manifest, f *merg
 		return err
 	}
 	report.Where = exit.ShellWord(f.out)
+	adviseRecorded(report, &record.Results{Path: f.out, Manifest: *m})
 	unanswered := p.judgeMerged(ctx, m, report, f)
 	if err := p.write(report, &f.reportFlags, "configurations", "curve"); err != nil {
 		return err

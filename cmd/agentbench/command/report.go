@@ -67,6 +67,7 @@ func (p *program) report(ctx context.Context, path string, f *judgedFlags) error
 	}
 	unanswered := p.judgeReport(ctx, r, results, f.texts)
 	r.Where = exit.ShellWord(path)
+	adviseRecorded(r, results)
 	if _, ships := suites.Find(r.Suite); ships {
 		r.Named = exit.ShellWord(r.Suite)
 	}
@@ -81,6 +82,30 @@ func (p *program) report(ctx context.Context, path string, f *judgedFlags) error
 		p.tellSpent(r.Volatile, budget)
 	}
 	return p.verdict(r, unanswered, &f.reportFlags, false, true)
+}
+
+// advise tells the summary what a report alone does not know of its suite: whether a scorer can judge what programs
+// left at their steps, and whether programs kept silent on their usage.
+func advise(r *reports.Report, s *spec.Suite) {
+	r.OutputsOnly = !slices.ContainsFunc(s.Scorers, func(scorer spec.Scorer) bool { return !scorer.AsksModels(s.Scorers) })
+	r.Silent = slices.ContainsFunc(r.Configurations, silent)
+}
+
+// silent holds for a configuration whose agent did not report its usage.
+func silent(c reports.Configuration) bool {
+	told := slices.ContainsFunc(c.Warnings, func(w reports.Warning) bool { return w.Kind == reports.Unreported })
+	return told && !c.Calls.Known()
+}
+
+// adviseRecorded is advise for results, as far as their suite can be read. That of an imported log advises nothing.
+func adviseRecorded(r *reports.Report, of *record.Results) {
+	advised := func(c reports.Configuration) bool { return c.KeptSteps || silent(c) }
+	if !slices.ContainsFunc(r.Configurations, advised) {
+		return
+	}
+	if folder, err := results.OpenManifest(of.Path, of.Manifest, results.Options{}); err == nil && !folder.Imported {
+		advise(r, folder.Document.Suite)
+	}
 }
 
 // judgeReport puts into a report what thresholds say, or why that cannot be told.

@@ -636,6 +636,7 @@ func (p *program) conclude(ctx context.Context, j *job, m *record.Manifest, end 
 		return err
 	}
 	report.Where, report.Named = exit.ShellWord(j.dir), exit.ShellWord(j.path)
+	advise(report, j.Suite)
 	if there(j.path) && len(j.flags.set) == 0 { // not one that ships, nor one that only this run has
 		report.From = exit.ShellWord(j.path)
 	}

@@ -162,6 +162,7 @@ func (t *tuning) recommend(ctx context.Context) error {
 	tuned.Again = "agentbench tune " + exit.ShellWord(t.Path)
 	switch {
 	case t.noToday, t.flags.apply != "":
+	case t.opened != nil && t.opened.Editable(t.today().Name) != nil: // such as one of a sweep
 	case t.opened != nil:
 		tuned.Applies = tune.AppliesToSuite
 	default:

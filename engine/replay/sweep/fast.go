@@ -267,6 +267,47 @@ func (a *Axis) Observe(loop *spec.Loop, recordings []Recording) error {
 	return nil
 }
 
+// Beyond says which values between the ends of a limit of iterations cannot be judged, because runs that answer for
+// the loop ended at the limit that they were recorded with; "" where none did, or nobody asks for more.
+func (a *Axis) Beyond(loop *spec.Loop, recordings []Recording) string {
+	if spec.FullPath(a.Path) != "terminate.max_iterations" {
+		return ""
+	}
+	loosest, ended, of := 0, 0, 0
+	for i := range recordings {
+		limit, _, _ := recordings[i].Loop.EffectiveMax()
+		switch {
+		case replay.Apart(recordings[i].Loop, loop) != "":
+			continue
+		case limit == 0:
+			return ""
+		case limit < loosest:
+			continue
+		case limit > loosest:
+			loosest, ended, of = limit, 0, 0
+		}
+		of += len(recordings[i].Runs)
+		for k := range recordings[i].Runs {
+			run := &recordings[i].Runs[k]
+			ended += count(run.Iterations() == limit && run.Run.Outcome.Reason == record.ReasonMaxIterations)
+		}
+	}
+	from, to := math.MaxInt, 0
+	for i := range a.Between {
+		if b := &a.Between[i]; b.To > float64(loosest) && b.To < mostIterations {
+			from, to = min(from, max(int(math.Ceil(b.From)), loosest+1)), max(to, int(b.To))
+		}
+	}
+	if ended == 0 || to < from {
+		return ""
+	}
+	values := strconv.Itoa(from)
+	if to > from {
+		values += " to " + strconv.Itoa(to)
+	}
+	return fmt.Sprintf("%s %s cannot be judged: the recording ended at %d in %d of %d runs", spec.FullPath(a.Path), values, loosest, ended, of)
+}
+
 // join puts values between ends among those that are named.
 func (a *Axis) join(values []float64, write func(float64) any) {
 	a.Values = slices.Clone(a.Values) // those of a copy of the axis stay

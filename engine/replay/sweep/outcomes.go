@@ -35,6 +35,7 @@ type Recording struct {
 	// Judge makes scores that no recorded one tells; nil: they are not known. Runs
 	// have their texts then, and tasks their targets.
 	Judge Judge
+	OfLog bool // of another tool, which may not tell what a run is worth that is cut
 
 	judged *sync.Map // by standing: scores that were made
 }
@@ -525,6 +526,8 @@ type Why string
 const (
 	// NotJudged: the iteration that would tell it has no score.
 	NotJudged Why = "not judged"
+	// NotTold: it has none, and the runs are those of a log, which may tell what a run is worth that is cut.
+	NotTold Why = "not told"
 	// StateNotJudged: the state of the workspace that would be left has no score.
 	StateNotJudged Why = "state not judged"
 	// ReturnsEarlier: the scorer reads what is returned and what was done until the
@@ -559,6 +562,9 @@ func (r *Recording) value(ctx context.Context, scores []Range, run int, result *
 				} else if (why == NotJudged || why == UsesUpSteps) && r.Loop.Workspace.BySteps() {
 					why = StateNotJudged
 				}
+			}
+			if why == NotJudged && r.OfLog {
+				why = NotTold
 			}
 			scores[s] = point(v)
 			if why != "" && !math.IsNaN(at(recorded.Scores[s], 0)) {
