@@ -419,6 +419,7 @@ func TestReleasingALedger(t *testing.T) {
 	dir := emptyFolder(t)
 	l := spentLedger(t, dir)
 	must(t, l.Close())
+	before := readFile(t, dir, manifestFile)
 	paid := anAnswer.Plus(anAnswer).Plus(Usage{Calls: 1})
 	released, err := ReleaseLedger(dir)
 	if err != nil || released.InDoubt() != aCall.Plus(aCall) || released.Paid != paid {
@@ -427,6 +428,10 @@ func TestReleasingALedger(t *testing.T) {
 	if b := balanceOf(t, dir, &Manifest{}); b.atWorst() != paid || len(b.Damage) > 0 {
 		t.Errorf("%+v, want %+v", b, paid)
 	}
+	if m, err := ReadManifest(dir); err != nil || m.Volatile.Ledger == nil || m.Volatile.Ledger.AtWorst != paid {
+		t.Errorf("the manifest notes %+v, %v", m.Volatile.Ledger, err)
+	}
+	writeFile(t, dir, manifestFile, before) // as if nothing were noted
 	text := readFile(t, dir, ledgerFile)
 	writeFile(t, dir, ledgerFile, flipBit(text, 40, 0))
 	must(t, os.Remove(filepath.Join(dir, ledgerHead)))
