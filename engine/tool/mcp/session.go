@@ -402,8 +402,8 @@ func (g *guard) Write(ctx context.Context, m jsonrpc.Message) error {
 	switch {
 	case err == nil:
 		sentTo(ctx)
-	case ctx.Err() == nil:
-		g.session.end(err)
+	case ctx.Err() == nil: // nobody reads any more: it ended, and this was noticed before the end of its output
+		g.session.end(fmt.Errorf("%w: %w", io.EOF, err))
 	}
 	return err
 }
