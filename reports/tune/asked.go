@@ -63,7 +63,7 @@ func (a *Asked) rule() (ChoiceRule, error) {
 	}
 	number, err := strconv.ParseFloat(text, 64)
 	if other, value, ok := strings.Cut(a.Choose, "="); ok && isShare(value) && (Rule(other) == MaxLoss || Rule(other) == AtLeast) {
-		return rule, exit.Usage("write "+other+":"+value, "--choose %s: the number stands behind a colon", a.Choose)
+		return rule, exit.Usage("write "+other+":"+value, "--choose %s: write the number after a colon", a.Choose)
 	}
 	switch known := slices.Contains(names, name); {
 	case !known && isShare(name) && !numbered:

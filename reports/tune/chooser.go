@@ -18,7 +18,6 @@ import (
 	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/stats"
 	"github.com/agentbench/agentbench/spec"
-	"github.com/agentbench/agentbench/spec/source"
 )
 
 // ErrNoScore says that nothing is scored, so that it is unknown what a candidate loses.
@@ -489,7 +488,7 @@ func changes(from *spec.Loop, to *sweep.Candidate) []Change {
 			return strings.HasPrefix(d.Path, spec.FullPath(p.Path)) || strings.HasPrefix(spec.FullPath(p.Path), d.Path)
 		})
 		if was, is := from.ValueAt(d.Path), declared.ValueAt(d.Path); !set && (was != nil || is != nil) {
-			all = append(all, Change{Path: d.Path, From: source.Shorten(valueText(was), mostOfChange), To: source.Shorten(valueText(is), mostOfChange)})
+			all = append(all, Change{Path: d.Path, From: shortText(was), To: shortText(is)})
 		}
 	}
 	return all
@@ -497,6 +496,14 @@ func changes(from *spec.Loop, to *sweep.Candidate) []Change {
 
 // mostOfChange is how many characters of a text that changes are shown.
 const mostOfChange = 40
+
+func shortText(value any) string {
+	text := []rune(valueText(value))
+	if len(text) <= mostOfChange {
+		return string(text)
+	}
+	return string(text[:mostOfChange-1]) + "…"
+}
 
 func valueText(value any) string {
 	switch v := value.(type) {
