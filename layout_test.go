@@ -82,7 +82,7 @@ var unreachable = map[string][]string{
 // The most that there may be: packages and imports between them, and how many
 // imports lead from the command to the packages that import none. Packages that only
 // tests import are not counted.
-const mostPackages, mostImports, longestChain = 52, 234, 7
+const mostPackages, mostImports, longestChain = 52, 235, 7
 
 // packages are our packages' direct imports, tests left out.
 func packages(t *testing.T) map[string][]string {
