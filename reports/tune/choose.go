@@ -147,8 +147,8 @@ func (t *chooser) take(order []int, subset int, allow func(candidate int) (bool,
 }
 
 // ordered are the candidates that can be chosen and that satisfy the constraints:
-// the cheapest first, of those the better, of those the faster, of those the one that
-// changes fewer parameters, of those the smaller parameters.
+// the cheapest first, of those the better, of those the faster, of those the smaller
+// parameters.
 func (t *chooser) ordered(subset int) []int {
 	value, cost, seconds := t.value[subset], t.cost[subset], t.seconds[subset]
 	order := []int{}
@@ -158,7 +158,7 @@ func (t *chooser) ordered(subset int) []int {
 		}
 	}
 	slices.SortFunc(order, func(a, b int) int {
-		return cmp.Or(cmp.Compare(cost[a], cost[b]), cmp.Compare(value[b], value[a]), cmp.Compare(seconds[a], seconds[b]), cmp.Compare(t.changed(a), t.changed(b)), cmp.Compare(t.rank[a], t.rank[b]))
+		return cmp.Or(cmp.Compare(cost[a], cost[b]), cmp.Compare(value[b], value[a]), cmp.Compare(seconds[a], seconds[b]), cmp.Compare(t.rank[a], t.rank[b]))
 	})
 	return order
 }

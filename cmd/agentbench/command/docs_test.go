@@ -312,6 +312,18 @@ func TestCalibrateDocument(t *testing.T) { runDocument(t, "../../../docs/calibra
 
 func TestScoreDocument(t *testing.T) { runDocument(t, "../../../docs/score.md", 5) }
 
+// shellWords are the words of a command as a shell sees them: what single quotes hold is one.
+func shellWords(command string) (words []string) {
+	for i, part := range strings.Split(command, "'") {
+		if i%2 == 1 {
+			words = append(words, part)
+		} else {
+			words = append(words, strings.Fields(part)...)
+		}
+	}
+	return words
+}
+
 func runDocument(t *testing.T, path string, least int) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -366,7 +378,7 @@ func runAll(t *testing.T, lines []string) (commands int) {
 		}
 		var out bytes.Buffer
 		env := func(name string) string { return map[string]string{"COLUMNS": "100", "PATH": os.Getenv("PATH")}[name] }
-		code := run(context.Background(), append(strings.Fields(command), quietly(command)...), env, strings.NewReader(""), &out, &out)
+		code := run(context.Background(), append(shellWords(command), quietly(command)...), env, strings.NewReader(""), &out, &out)
 		if (code == exit.WrongUsage || code == exit.WrongSpec) && slices.Equal(lines[i+1:end], []string{"..."}) {
 			t.Errorf("agentbench %s is a mistake, and the document does not say so:\n%s", command, out.String())
 		}
