@@ -228,7 +228,7 @@ func (w *walk) folder(ctx context.Context, name string, before fs.FileInfo) erro
 	var read []known
 	for _, entry := range names {
 		path := path.Join(name, entry.Name())
-		if w.ignore.match(path, entry.IsDir()) {
+		if w.ignore.Match(path, entry.IsDir()) {
 			continue
 		}
 		info, err := entry.Info()

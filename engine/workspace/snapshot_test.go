@@ -330,7 +330,7 @@ func TestPatterns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := p.match(c.path, c.folder); got != c.want {
+		if got := p.Match(c.path, c.folder); got != c.want {
 			t.Errorf("%s on %s (folder %v): %v", c.pattern, c.path, c.folder, got)
 		}
 	}

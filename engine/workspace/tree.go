@@ -275,8 +275,8 @@ func ParsePatterns(lines []string) (Patterns, error) {
 	return all, nil
 }
 
-// match reports whether a path itself is ignored; whether its folder is, the caller knows.
-func (p Patterns) match(name string, folder bool) bool {
+// Match reports whether a path itself is ignored; whether its folder is, the caller knows.
+func (p Patterns) Match(name string, folder bool) bool {
 	if len(p) == 0 {
 		return false
 	}
@@ -316,7 +316,7 @@ func (p Patterns) split(entries []Entry) (kept, ignored []Entry) {
 	folders := map[string]bool{}
 	for _, e := range entries {
 		isFolder := e.Kind == KindFolder
-		if !folders[path.Dir(e.Path)] && !p.match(e.Path, isFolder) {
+		if !folders[path.Dir(e.Path)] && !p.Match(e.Path, isFolder) {
 			kept = append(kept, e)
 			continue
 		}
