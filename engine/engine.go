@@ -367,7 +367,7 @@ type Blown struct {
 	// Starved says that the row is shorter than it had to be: what the calls of those
 	// runs may have cost fills the suite's budget.
 	Starved bool
-	// Early says that no run was begun: a server of tools that all runs use did not start.
+	// Early means that a server of tools that all runs share did not start, before the first run.
 	Early bool
 	// Unreachable is the model whose server was never there; nil: it is another cause.
 	Unreachable *Unreachable

@@ -54,7 +54,7 @@ func TestCurveLeavesOutRunsWithUnscoredIterations(t *testing.T) {
 	}
 }
 
-// Of fewer runs than half there is no curve of the score: they are mostly those that ended early.
+// The curve of the score takes half of the runs at least: fewer are mostly those that ended early.
 func TestCurveOfFewerThanHalfOfTheRuns(t *testing.T) {
 	f := one(3)
 	for _, task := range []string{"a", "b"} {

@@ -78,9 +78,9 @@ type Report struct {
 	From  string `json:"-"`
 	// Named is how a command names the suite, as a word of a shell; "": it is not known.
 	Named string `json:"-"`
-	// Silent says that programs which ran here did not report their usage.
+	// Silent is set if programs did not report their usage.
 	Silent bool `json:"-"`
-	// OutputsOnly says that no scorer can judge what programs left at their steps: all of them ask models or endpoints.
+	// OutputsOnly is set if all scorers ask models or endpoints: none can judge what programs left at their steps.
 	OutputsOnly bool `json:"-"`
 	// Options are how configurations are compared where none are given.
 	Options compare.Options `json:"-"`

@@ -77,7 +77,7 @@ type Options struct {
 	Started func(plan.Item)
 	Observe func(record.Event)
 	Warn    func(string)
-	Note    func(string)     // nil: nobody wants notes
+	Note    func(string)     // nil: notes are dropped
 	Now     func() time.Time // nil: time.Now
 }
 

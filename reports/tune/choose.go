@@ -577,7 +577,7 @@ func (t *chooser) leastUnits(subset int) (units float64) {
 	return units
 }
 
-// mostAdvised is the largest loss that is worth a flag: nobody allows more.
+// mostAdvised is the largest loss that a hint suggests to allow.
 const mostAdvised = 0.2
 
 // mostLeast is of how many rungs at most it is said what the least loss is that these

@@ -196,7 +196,7 @@ func TestTheEvidenceIsTheLeast(t *testing.T) {
 	}
 }
 
-// After the last task nobody leaves: who is worse has all runs, like the one that leads.
+// No arm leaves after the last task: it has all runs, like the one that leads.
 func TestNobodyLeavesAfterTheLastTask(t *testing.T) {
 	r := raced(NewRace(2, 40, RaceOptions{Block: 40}), []Arm{armOf(repeat(40, 1)...), armOf(repeat(40, 0)...)})
 	if len(r.Left()) != 2 {

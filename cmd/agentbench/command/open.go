@@ -145,7 +145,7 @@ func nearby(path string) []string {
 	return names
 }
 
-// foldersIn lists the result folders of a folder for a hint, "" where there is none.
+// foldersIn lists the result folders in a folder for a hint; "" without any.
 func foldersIn(folder string) string {
 	var names []string
 	entries, _ := os.ReadDir(folder) // a hint only

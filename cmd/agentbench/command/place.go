@@ -76,7 +76,7 @@ type Submission struct {
 	// as possible while it is in progress; nil: nobody wants them.
 	Started func(plan.Item)
 	Observe func(record.Event)
-	// Warn tells the user of something, and Note of what is as it should be.
+	// Warn prints a warning, Note a line of information.
 	Warn, Note func(text string)
 }
 

@@ -467,7 +467,7 @@ type keeping struct {
 	holding, past noted
 }
 
-// noted are runs of which something is told.
+// noted counts the runs that a warning is about, and has the first of them.
 type noted struct {
 	runs  int
 	first string
@@ -644,7 +644,7 @@ func (p *program) conclude(ctx context.Context, j *job, m *record.Manifest, end 
 	write := func() error {
 		return p.write(report, &j.flags.reportFlags, "configurations", "metrics", "curve", "steps", "judges")
 	}
-	hopeless := end.Blown != nil && (end.Blown.Unreachable != nil || end.Blown.Early) // there is nothing to show
+	hopeless := end.Blown != nil && (end.Blown.Unreachable != nil || end.Blown.Early) // no run was made
 	if j.flags.events == "-" || hopeless {
 		write = func() error { return p.writeFiles(report, &j.flags.reportFlags) }
 	}

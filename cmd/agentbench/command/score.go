@@ -482,7 +482,7 @@ func (s *scoring) open() (err error) {
 }
 
 // newNames refuses scorers that are written out under a name that the folder has: its scores would be replaced, such as labels of
-// an import. The same scorer again is no other one: it goes on where it was interrupted.
+// an import. The same scorer again resumes.
 func (s *scoring) newNames() error {
 	known := append(results.DeclaredScorers(&s.manifest), s.manifest.Scorers...)
 	for i, name := range s.flags.scorers {

@@ -45,8 +45,7 @@ func begin() bool {
 	return true
 }
 
-// keeping says whether collections decide about the next ones: a program where they do not would keep for ever the
-// little garbage that Leanly asks for.
+// keeping is set once Keep was called. Without it nothing would raise the limit again that Leanly lowers.
 var keeping atomic.Bool
 
 // lean is what there may be instead of the usual.

@@ -516,7 +516,7 @@ type LimitOptions struct {
 	Price Price
 	// Input is what every prompt is reserved at; 0: at an estimate by its text.
 	Input int64
-	// Guessed says that prompts may have other tokens than that.
+	// Guessed means that Input is an estimate.
 	Guessed bool
 	// MaxOutput is reserved for the reply of a call that names no
 	// MaxOutputTokens; 0 means DefaultMaxOutput.

@@ -267,8 +267,8 @@ func (a *Axis) Observe(loop *spec.Loop, recordings []Recording) error {
 	return nil
 }
 
-// Beyond says which values between the ends of a limit of iterations cannot be judged, because runs that answer for
-// the loop ended at the limit that they were recorded with; "" where none did, or nobody asks for more.
+// Beyond lists the values of max_iterations that cannot be judged: those above the recorded limit, where runs of
+// the loop reached it. It is "" if no run did, or no value is above it.
 func (a *Axis) Beyond(loop *spec.Loop, recordings []Recording) string {
 	if spec.FullPath(a.Path) != "terminate.max_iterations" {
 		return ""

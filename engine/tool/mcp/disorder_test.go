@@ -243,7 +243,7 @@ type unread struct{ sdk.Connection }
 
 func (unread) Write(context.Context, jsonrpc.Message) error { return syscall.EPIPE }
 
-// What a program says at its end is told also where writing to it fails before its output ends.
+// The error quotes the last words of a program that ended, also if writing to it fails first.
 func TestAProgramThatEndsUnreadSaysWhy(t *testing.T) {
 	s := &session{peer: gonePeer{}}
 	g := &guard{Connection: unread{}, session: s}

@@ -402,7 +402,7 @@ func (g *guard) Write(ctx context.Context, m jsonrpc.Message) error {
 	switch {
 	case err == nil:
 		sentTo(ctx)
-	case ctx.Err() == nil: // nobody reads any more: it ended, and this was noticed before the end of its output
+	case ctx.Err() == nil: // the program ended, and the failed write was noticed first
 		g.session.end(fmt.Errorf("%w: %w", io.EOF, err))
 	}
 	return err
