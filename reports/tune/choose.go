@@ -115,17 +115,17 @@ func (t *chooser) take(order []int, subset int, allow func(candidate int) (bool,
 		return nil
 	}
 	c.candidate = t.kept(c.candidate)
-	if today := t.today(); today >= 0 && today != c.candidate && slices.Contains(order, today) && t.ties(today, c.candidate, subset) {
+	for _, i := range t.closer(order, c.candidate) {
 		before := *c
-		ok, err := allow(today)
+		ok, err := allow(i)
 		if err != nil {
 			return err
 		}
-		if !ok {
-			*c = before
-		} else {
-			c.candidate = today
+		if ok {
+			c.candidate = i
+			break
 		}
+		*c = before
 	}
 	decided, last, looked := *c, c.candidate, 0
 	for ; at < len(order) && len(decided.next) < mostNext && looked < nextLooked; at++ {
@@ -170,6 +170,20 @@ func (t *chooser) kept(chosen int) int {
 	return slices.MinFunc(t.steps.rungs[t.steps.rung[chosen]].candidates, func(a, b int) int {
 		return cmp.Or(cmp.Compare(t.changed(a), t.changed(b)), cmp.Compare(t.rank[a], t.rank[b]))
 	})
+}
+
+// closer are the candidates that tie with the chosen one and change fewer of today's parameters,
+// those that change the fewest first.
+func (t *chooser) closer(order []int, chosen int) (all []int) {
+	for _, i := range order {
+		if t.changed(i) < t.changed(chosen) && t.ties(i, chosen, t.chosenOn) {
+			all = append(all, i)
+		}
+	}
+	slices.SortFunc(all, func(a, b int) int {
+		return cmp.Or(cmp.Compare(t.changed(a), t.changed(b)), cmp.Compare(t.rank[a], t.rank[b]))
+	})
+	return all[:min(len(all), nextLooked)]
 }
 
 // ties reports whether two candidates cost as much, are worth as much and take as long.
@@ -330,6 +344,10 @@ func (t *chooser) choices(ctx context.Context, r *Tuning, choice *chosen) (err e
 	best := choice.best
 	if today := t.today(); best >= 0 && today >= 0 && t.can[today] && t.within[t.chosenOn][today] && t.ties(today, best, t.chosenOn) {
 		best = today // no other is better
+	} else if best >= 0 && choice.candidate >= 0 && t.ties(choice.candidate, best, t.chosenOn) {
+		best = choice.candidate
+	} else if best >= 0 && r.Guess != nil && r.Guess.Candidate >= 0 && t.ties(r.Guess.Candidate, best, t.chosenOn) {
+		best = r.Guess.Candidate
 	} else if best >= 0 {
 		best = t.kept(best)
 	}

@@ -268,7 +268,7 @@ func (t *chooser) validate(ctx context.Context, choice *chosen) (*Validation, *L
 			return nil, nil, fmt.Errorf("choosing without fold %d: %w", f, err)
 		}
 		v.Folds = append(v.Folds, t.foldOf(ctx, f, &all[f]))
-		v.Agree += count(choice.candidate >= 0 && all[f].candidate >= 0 && t.steps.rung[all[f].candidate] == t.steps.rung[choice.candidate])
+		v.Agree += count(choice.candidate >= 0 && all[f].candidate >= 0 && (t.steps.rung[all[f].candidate] == t.steps.rung[choice.candidate] || t.ties(all[f].candidate, choice.candidate, t.chosenOn)))
 	}
 	luck, err := t.sumUp(ctx, v, all, choice.candidate)
 	return v, luck, err

@@ -109,12 +109,18 @@ func (t *chooser) shownValue(value float64) page.Value {
 // by definition: that needs no proof. What is no cheaper is nothing to guess.
 func (t *chooser) guessCheap(ctx context.Context, r *Tuning) error {
 	recorded, _ := t.price.of(ctx, t.scope(t.recordedSums[t.chosenOn])) // NaN, where it is not known
-	before := -1
-	for _, i := range t.unbeaten(t.ordered(t.chosenOn), t.chosenOn) {
-		if before >= 0 && t.ties(i, before, t.chosenOn) {
-			continue // it changes more for the same
+	front := t.unbeaten(t.ordered(t.chosenOn), t.chosenOn)
+	fewest := map[stats.Point]int{} // changes, of those that tie
+	for _, i := range front {
+		p := t.pointOf(i, t.chosenOn)
+		if n, known := fewest[p]; !known || t.changed(i) < n {
+			fewest[p] = t.changed(i)
 		}
-		before = i
+	}
+	for _, i := range front {
+		if t.changed(i) > fewest[t.pointOf(i, t.chosenOn)] {
+			continue
+		}
 		level := 1 - t.steps.rungs[t.steps.rung[i]].alpha
 		l, err := t.lossOf(ctx, i, t.chosenOn, level, true)
 		if err != nil {
