@@ -207,7 +207,7 @@ func (r *Report) allSimulated() bool {
 // nameCell names a configuration, with the warnings that are about all of its
 // numbers.
 func (r *Report) nameCell(c *Configuration) page.Cell {
-	warnings := c.warningsOf("", MixedLoops, OtherProgram)
+	warnings := c.warningsOf("", MixedLoops, OtherProgram, OtherSeed)
 	if len(c.Aliases) > 0 {
 		warnings = append(warnings, Warning{Kind: SameAs, Name: c.Name, More: strings.Join(c.Aliases, ", ")})
 	}

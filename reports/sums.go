@@ -23,6 +23,7 @@ type sums struct {
 	answered             map[string]*answered  // by models of the suite
 	versions             map[string]bool       // hashes of the loop
 	programs             map[string]bool       // versions of programs, as they name themselves
+	seeds                map[string]string     // the state that workspaces began with, by task; of tasks with several "several"
 	phases               map[string]*histogram // iterations of each run, by phase
 	reached              []reach               // by iteration, from 1 at index 0
 	steps                []histogram           // of each run's longest iteration, one for each limit of steps
@@ -41,6 +42,9 @@ func (u *sums) add(s *record.Signals, head *record.ConfigurationHead) {
 	u.simulated = u.simulated || s.Simulated
 	if s.Untimed {
 		u.untimed++
+	}
+	if s.Seed != "" {
+		u.addSeed(s.Task, s.Seed)
 	}
 	if s.Loop != "" {
 		u.versions[s.Loop] = true
@@ -195,6 +199,29 @@ func (u *sums) addAnswered(iterations []record.IterationSignals) {
 			u.answered[call.Model].add(call.Answered)
 		}
 	}
+}
+
+// several stands for the seeds of a task whose runs began with different ones.
+const several = "several"
+
+func (u *sums) addSeed(task, seed string) {
+	if u.seeds == nil {
+		u.seeds = map[string]string{}
+	}
+	if known, ok := u.seeds[task]; ok && known != seed {
+		seed = several
+	}
+	u.seeds[task] = seed
+}
+
+// mixedSeeds counts the tasks whose runs began with different files.
+func (u *sums) mixedSeeds() (n int) {
+	for _, seed := range u.seeds {
+		if seed == several {
+			n++
+		}
+	}
+	return n
 }
 
 // mixedVersions are those of programs, in order, of which there is another one of the same

@@ -76,6 +76,8 @@ func (c *collector) warnAbout(i int, s *Configuration) []Warning {
 		}
 	}
 	mixed := mixedVersions(slices.Sorted(maps.Keys(u.programs)))
+	changed := u.mixedSeeds()
+	all.add(changed > 0, Warning{Kind: OtherSeed, Count: changed, Of: len(u.seeds)})
 	all.add(len(mixed) > 0, Warning{Kind: OtherProgram, Count: len(mixed), More: strings.Join(mixed, ", ")})
 	return all
 }
@@ -187,6 +189,7 @@ const (
 	UnevenRuns     WarningKind = "uneven_runs"    // Count to Of runs a configuration
 	FewTasks       WarningKind = "few_tasks"      // Count tasks
 	MixedLoops     WarningKind = "mixed_loops"    // Count versions of the loop
+	OtherSeed      WarningKind = "other_seed"     // Count of Of tasks
 	OtherProgram   WarningKind = "other_program"  // Count versions of a program, More: which
 	MixedScorers   WarningKind = "mixed_scorers"
 	MixedSpecs     WarningKind = "mixed_specs"    // Count specs
@@ -282,6 +285,7 @@ var ReportSayings = Sayings{
 	StepsUnscored: {Text: "up to {n} of {of} runs have no score at a limit of steps: the mean lies within these bounds; agentbench score DIR SUITE --at step scores those that it can"},
 	StepsAssumed:  {Text: "scores of up to {n} of {of} runs at a limit of steps were not made: it was assumed that more steps are never worth less (score --monotone assumed); agentbench score DIR SUITE --at step makes them"},
 	MixedLoops:    {Text: "the runs were made by {n} versions of the loop", Serious: true},
+	OtherSeed:     {Text: "the workspaces of {n} of {of} tasks began with different files in different runs", Serious: true},
 	OtherProgram:  {Text: "the runs were made by several versions of a program: {more}", Serious: true},
 	MixedSpecs:    {Text: "the runs were made under {n} specs, mixed by --force"},
 	MixedScorers:  {Text: "the scores were made by {n} versions of {name}", Serious: true},
@@ -354,7 +358,7 @@ func (p *Pair) warn(base, new *Report, of couple) {
 	x, y := p.Base.Coverage, p.New.Coverage
 	all.add(x.Known() && y.Known() && x.Number != y.Number, Warning{Kind: CoverageDiffers, More: page.Percent(x) + " and " + page.Percent(y)})
 	all.add(p.How.Paired && p.How.Common < fewTasks, Warning{Kind: FewCommon, Count: p.How.Common})
-	kinds := []WarningKind{SimulatedModel, Faults, NotRun, AgentFailed, NotJSON, MixedLoops, OtherProgram, OtherModel, Estimated}
+	kinds := []WarningKind{SimulatedModel, Faults, NotRun, AgentFailed, NotJSON, MixedLoops, OtherProgram, OtherSeed, OtherModel, Estimated}
 	if base == new {
 		kinds = kinds[:1] // the report tells the others itself
 	}

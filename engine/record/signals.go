@@ -20,6 +20,7 @@ type Signals struct {
 	Cluster       string        `json:"cluster,omitempty"`
 	Group         string        `json:"group,omitempty"`
 	Loop          string        `json:"loop,omitempty"`
+	Seed          string        `json:"seed,omitempty"`
 	Outcome       Outcome       `json:"outcome"` // an error keeps its class, not its message
 	Usage         Usage         `json:"usage"`
 	Judging       Usage         `json:"judging,omitzero"`
@@ -148,7 +149,7 @@ func (r *Run) Signals() Signals {
 func (s *Signals) fill(r *Run) {
 	*s = Signals{
 		Version: r.Version, ID: r.ID, Configuration: r.Configuration, Task: r.Task, Trial: r.Trial,
-		Cluster: r.Cluster, Group: r.Group, Loop: r.Loop, Outcome: r.Outcome, Usage: r.Usage, Judging: r.Judging, User: r.User, Elapsed: r.Elapsed, Untimed: r.Untimed,
+		Cluster: r.Cluster, Group: r.Group, Loop: r.Loop, Seed: r.Seed, Outcome: r.Outcome, Usage: r.Usage, Judging: r.Judging, User: r.User, Elapsed: r.Elapsed, Untimed: r.Untimed,
 		Next: r.Next, Simulated: r.Simulated, Iterations: resized(s.Iterations, len(r.Iterations)),
 	}
 	if e := r.Outcome.Error; e != nil {
