@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,12 +26,12 @@ const (
 
 // Versions are the versions of the coding agents that have a recipe, by configuration: the first
 // line that each prints for --version, in the sandbox of its loop, in an empty folder and home.
-// In a container the image says it, which is part of the loop. Each command is asked once. What
-// does not answer is warned of, and has no version. Redact takes secrets out.
+// In a container it is that of the image, which is part of the loop. Each command is asked once.
+// One that does not answer has no version, and warn is called. Redact removes secrets.
 func (m *Parts) Versions(ctx context.Context, configurations []spec.Resolved, redact func(string) string, warn func(string)) [][]record.ProgramHead {
 	var open sync.WaitGroup
-	asked := map[string]*record.ProgramHead{}
-	of := make([][]*record.ProgramHead, len(configurations))
+	asked := map[string]*askedVersion{}
+	of := make([][]*askedVersion, len(configurations))
 	for i := range configurations {
 		l := configurations[i].Loop
 		for _, s := range l.Stages() {
@@ -42,14 +43,12 @@ func (m *Parts) Versions(ctx context.Context, configurations []spec.Resolved, re
 			command := append(slices.Clone(s.Agent.Command[:at+1]), "--version")
 			key := fmt.Sprintf("%q %q %q %v", l.Folder, l.Workspace.Sandboxed(), command, s.Agent.Env)
 			if asked[key] == nil {
-				head := &record.ProgramHead{Program: recipe.Program}
-				asked[key] = head
+				one := &askedVersion{head: record.ProgramHead{Program: recipe.Program}}
+				asked[key] = one
 				open.Go(func() {
-					printed, err := m.printed(ctx, l, s.Agent, command)
-					if err != nil && ctx.Err() == nil {
-						warn(fmt.Sprintf("the version of %s is not known: %v", recipe.Program, err))
-					} else if err == nil {
-						head.Version = plainLine(redact(printed))
+					var printed string
+					if printed, one.err = m.printed(ctx, l, s.Agent, command); one.err == nil {
+						one.head.Version = plainLine(redact(printed))
 					}
 				})
 			}
@@ -59,15 +58,26 @@ func (m *Parts) Versions(ctx context.Context, configurations []spec.Resolved, re
 		}
 	}
 	open.Wait()
+	for _, key := range slices.Sorted(maps.Keys(asked)) {
+		if one := asked[key]; one.err != nil && ctx.Err() == nil {
+			warn(fmt.Sprintf("the version of %s is not known: %v", one.head.Program, one.err))
+		}
+	}
 	heads := make([][]record.ProgramHead, len(of))
 	for i := range of {
-		for _, head := range of[i] {
-			if head.Version != "" {
-				heads[i] = append(heads[i], *head)
+		for _, one := range of[i] {
+			if one.head.Version != "" {
+				heads[i] = append(heads[i], one.head)
 			}
 		}
 	}
 	return heads
+}
+
+// askedVersion is a coding agent that is asked for its version.
+type askedVersion struct {
+	head record.ProgramHead
+	err  error
 }
 
 // printed is what a command prints for its version.
