@@ -1,6 +1,7 @@
 package temporal
 
 import (
+	"bytes"
 	"context"
 	"net"
 	"os"
@@ -57,33 +58,67 @@ type devServer struct {
 // serverOf starts a server whose state is in a file, or in memory; "".
 func serverOf(t testing.TB, file string) *devServer {
 	t.Helper()
-	path, port := cli(t), freePort(t)
-	s := &devServer{Server: Server{Address: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), Namespace: "default", Queue: "agentbench"}}
-	args := []string{"server", "start-dev", "--headless", "--ip", "127.0.0.1", "--port", strconv.Itoa(port), "--log-level", "never"}
-	if file != "" {
-		args = append(args, "--db-filename", file)
-	}
+	path := cli(t)
+	s := &devServer{Server: Server{Namespace: "default", Queue: "agentbench"}}
 	var running *exec.Cmd
-	s.start = func() {
-		running = exec.Command(path, args...)
-		if err := running.Start(); err != nil {
-			t.Fatal(err)
-		}
-		await(t, "the server listens", func() bool {
-			c, err := s.Dial(t.Context())
-			if err == nil {
-				c.Close()
-			}
-			return err == nil
-		})
-	}
+	var said *bytes.Buffer
+	var ended chan struct{}
 	s.pid = func() int { return running.Process.Pid }
 	s.kill = func() {
 		_ = running.Process.Kill()
-		_ = running.Wait()
+		<-ended
+	}
+	// begin reports whether the server listens: it exits where another process has taken one of its ports.
+	begin := func() bool {
+		_, port, _ := net.SplitHostPort(s.Address)
+		args := []string{"server", "start-dev", "--headless", "--ip", "127.0.0.1", "--port", port, "--log-level", "never"}
+		if file != "" {
+			args = append(args, "--db-filename", file)
+		}
+		c, output, over := exec.Command(path, args...), new(bytes.Buffer), make(chan struct{})
+		c.Stdout, c.Stderr = output, output
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		running, said, ended = c, output, over
+		go func() {
+			_ = c.Wait()
+			close(over)
+		}()
+		t.Cleanup(func() {
+			_ = c.Process.Kill()
+			<-over
+		})
+		listens := false
+		await(t, "the server listens", func() bool {
+			select {
+			case <-over:
+				return true
+			default:
+			}
+			if c, err := s.Dial(t.Context()); err == nil {
+				c.Close()
+				listens = true
+			}
+			return listens
+		})
+		return listens
+	}
+	known := false // others know the address
+	s.start = func() {
+		const attempts = 5
+		for range attempts {
+			if !known {
+				s.Address = net.JoinHostPort("127.0.0.1", strconv.Itoa(freePort(t)))
+			}
+			if begin() {
+				known = true
+				return
+			}
+		}
+		t.Fatalf("the server ended %d times: %s", attempts, said)
 	}
 	s.start()
-	t.Cleanup(func() { s.kill() })
 	return s
 }
 

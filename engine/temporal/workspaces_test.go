@@ -302,14 +302,14 @@ func TestARepositoryTravels(t *testing.T) {
 // Runs that a second signal cancels leave whole states, too; the same command makes them again.
 func TestInterruptedWorkspaces(t *testing.T) {
 	const runs = 8
-	goOn := filepath.Join(t.TempDir(), "go")
+	signals := t.TempDir()
 	s := newSite(t, false, map[string]string{
 		"tasks.jsonl": tasks(runs), "a.loop.yaml": strings.ReplaceAll(`loop: a
 workspace: {files: '{"log.txt": task.input + "\n"}'}
-agent: {command: [sh, -c, "test $1 = 0 || test -e $2 || sleep 600; echo $1 >>log.txt", sh, "{{ iteration }}", GO]}
+agent: {command: [sh, -c, "test $1 = 0 || test -e $2/go || sleep 600; echo $1 >>log.txt", sh, "{{ iteration }}", SIGNALS]}
 prompt: p
 terminate: {max_iterations: 2}
-`, "GO", goOn),
+`, "SIGNALS", signals),
 		"suite.yaml": "suite: s\ntasks: tasks.jsonl\nconfigurations: [{name: a, loop: a.loop.yaml}]\nconcurrency: 4\n",
 	})
 	s.startWorker(0)
@@ -345,7 +345,7 @@ terminate: {max_iterations: 2}
 	if cancelled != 4 {
 		t.Errorf("%d cancelled runs have a state, want 4", cancelled)
 	}
-	if err := os.WriteFile(goOn, nil, 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(signals, "go"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	s.must(s.elsewhere("there"))
