@@ -37,7 +37,7 @@ func TestABudgetThatEndsWhileWorkersAreKilled(t *testing.T) {
 	const budget = 120
 	var asked atomic.Int64
 	mock := mockserver.New(mockserver.Options{
-		Rules: []mockserver.Rule{{Replies: []mockserver.Reply{{Text: `{"quality": 0.7}`}}}}, Latency: mockserver.Latency{Median: 60 * time.Millisecond},
+		Rules: []mockserver.Rule{mockserver.Texts(`{"quality": 0.7}`)}, Latency: 60 * time.Millisecond,
 	})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked.Add(1)

@@ -241,7 +241,7 @@ func TestAWorkerThatIsCutEndsItsRun(t *testing.T) {
 	const life = lives * 2 * time.Second // of --worker-timeout 2s
 	var last atomic.Int64
 	var asked atomic.Int64
-	mock := mockserver.New(mockserver.Options{Rules: []mockserver.Rule{{Replies: []mockserver.Reply{{Text: `{"quality": 0.7}`}}}}})
+	mock := mockserver.New(mockserver.Options{Rules: []mockserver.Rule{mockserver.Texts(`{"quality": 0.7}`)}})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		last.Store(time.Now().UnixNano())
 		asked.Add(1)

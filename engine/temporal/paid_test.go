@@ -32,7 +32,7 @@ var asked = regexp.MustCompile(`task [0-9]+, again: [0-9]+`)
 // meter starts one that answers so many third calls, and holds as many.
 func meter(t *testing.T, answers int) *metered {
 	m := &metered{calls: map[string]int{}, let: make(chan struct{})}
-	mock := mockserver.New(mockserver.Options{Rules: []mockserver.Rule{{Replies: []mockserver.Reply{{Text: `{"quality": 0.7}`}}}}})
+	mock := mockserver.New(mockserver.Options{Rules: []mockserver.Rule{mockserver.Texts(`{"quality": 0.7}`)}})
 	m.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		r.Body = io.NopCloser(bytes.NewReader(body))

@@ -237,7 +237,7 @@ func TestAStoreThatIsGoneInTheMiddle(t *testing.T) {
 	const runs = 24
 	var answered atomic.Int64
 	mock := mockserver.New(mockserver.Options{
-		Rules: []mockserver.Rule{{Replies: []mockserver.Reply{{Text: `{"quality": 0.7}`}}}}, Latency: mockserver.Latency{Median: 100 * time.Millisecond},
+		Rules: []mockserver.Rule{mockserver.Texts(`{"quality": 0.7}`)}, Latency: 100 * time.Millisecond,
 	})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		mock.ServeHTTP(w, r)

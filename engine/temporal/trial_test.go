@@ -298,7 +298,7 @@ func TestTrial(t *testing.T) {
 	}
 	var answered, asked atomic.Int64
 	mock := mockserver.New(mockserver.Options{
-		Rules: []mockserver.Rule{{Replies: []mockserver.Reply{{Text: `{"quality": 0.7}`}}}}, Latency: mockserver.Latency{Median: 60 * time.Millisecond},
+		Rules: []mockserver.Rule{mockserver.Texts(`{"quality": 0.7}`)}, Latency: 60 * time.Millisecond,
 	})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if asked.Add(1)%17 == 0 {

@@ -139,21 +139,21 @@ const examples = "../../../../shared/design/examples"
 // filingReplies are what the analyst says, and the researcher, who has the same
 // model. The last prompt comes twice: the first answer is not certain enough.
 const filingReplies = `
-- {match: "^Plan how to answer", reply: "Look the figures up, compute, let it be checked."}
+- {match: "^Plan how to answer", replies: ["Look the figures up, compute, let it be checked."]}
 - match: "^Carry out the plan"
   steps:
-  - tools:
+  - tool_calls:
     - {name: search_filings, arguments: {company: ACME, year: 2023}}
     - {name: researcher, arguments: {task: "What does ACME call its cost of sales?"}}
-  - {tools: [{name: search_filings, arguments: {company: ACME, year: "last"}}, {name: calculator, arguments: {expression: "1200 - 950"}}]}
-  - {reply: "Let it be checked.", tools: [{name: auditor, arguments: {task: "Is 250 of 1200 a margin of 20.8 %?"}}]}
+  - {tool_calls: [{name: search_filings, arguments: {company: ACME, year: "last"}}, {name: calculator, arguments: {expression: "1200 - 950"}}]}
+  - {text: "Let it be checked.", tool_calls: [{name: auditor, arguments: {task: "Is 250 of 1200 a margin of 20.8 %?"}}]}
   - The figures are there.
   - Nothing is left to do.
 - match: "^Write the final answer"
   steps:
   - '{"answer": "20.8 %", "confidence": 0.6}'
   - '{"answer": "20.8 % (10-K p. 42)", "confidence": 0.95}'
-- {match: "call its cost of sales", reply: "Cost of sales (10-K p. 42)."}
+- {match: "call its cost of sales", replies: ["Cost of sales (10-K p. 42)."]}
 `
 
 const filingSuite = `suite: filings

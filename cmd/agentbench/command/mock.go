@@ -17,22 +17,19 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/agentbench/agentbench/engine/exit"
-	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/model/mockserver"
 	"github.com/agentbench/agentbench/engine/model/offline"
 )
 
 // mockFlags say how the server of agentbench mock behaves.
 type mockFlags struct {
-	host                       string
-	port                       int
-	replies, models, faults    []string
-	file, schedule, form, key  string
-	suite                      string
-	latency, pause             time.Duration
-	sigma, burst               float64
-	requestsLimit, tokensLimit int
-	seed                       uint64
+	host                    string
+	port                    int
+	replies, models, faults []string
+	file, suite, key        string
+	latency, pause          time.Duration
+	requests, tokens        int // a minute
+	seed                    uint64
 }
 
 func (p *program) mockCommand() *cobra.Command {
@@ -43,15 +40,13 @@ func (p *program) mockCommand() *cobra.Command {
 		GroupID: "write",
 		Long: `Serves OpenAI's chat completions (POST /v1/chat/completions) and Responses (/v1/responses) and Anthropic's Messages
 (/v1/messages) on this machine, without a model. It echoes the last message or gives the replies of --reply and
---replies, with the latency, limits and faults that the flags set. Its first line is the address to use as the
-base_url of a model. GET /stats counts requests, POST /reset starts again.
+--replies, with the latency, rate limit and faults that the flags set. Its first line is the address to use as the
+base_url of a model. GET /stats counts requests.
 
-  agentbench mock --latency 200ms --sigma 0.5 --rpm 600
+  agentbench mock --latency 200ms --rpm 600
   agentbench mock --reply '{"answer": 42}' --fault every=5:500 --fault share=0.01:cut
-  agentbench mock --schedule 'ok*2,429:retry-after=2,cut,repeat'
 
-A --fault is KIND[:OPTION=VALUE...], preceded by every=N:, first=N:, at=N: or share=P:. A --schedule lists faults,
-one for each request. The kinds:
+A --fault is KIND[:OPTION=VALUE], preceded by every=N:, first=N:, at=N: or share=P:. The kinds:
 ` + kindsListing(),
 		Args: arguments(0, 0, "no arguments"),
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -72,58 +67,40 @@ func (f *mockFlags) declare(c *cobra.Command) {
 	f.port = 8787
 	portFlag(c, &f.port, "port to listen on; 0 takes a free one")
 	flags.StringArrayVar(&f.replies, "reply", nil, "reply; several are used in turn (repeatable; default: echo the last message)")
-	flags.StringVar(&f.file, "replies", "", "`FILE` of replies: a YAML or JSON list of texts or of {match, reply, thinking, finish, tools, steps}")
+	flags.StringVar(&f.file, "replies", "", "`FILE` of replies: a YAML or JSON list of texts or of {match, replies} or {match, steps}")
 	flags.StringVar(&f.suite, "suite", "", "serve the script and simulated models of a suite by their names")
 	flags.StringArrayVar(&f.models, "model", nil, "name listed by GET /v1/models (repeatable; requests may name any)")
-	flags.DurationVar(&f.latency, "latency", 0, "median time until a reply begins")
-	flags.Float64Var(&f.sigma, "sigma", 0, "spread of the latency: the sigma of a lognormal distribution")
-	flags.DurationVar(&f.pause, "pause", 0, "time between the chunks of a stream")
-	flags.IntVar(&f.requestsLimit, "rpm", 0, "requests per minute (default: unlimited)")
-	flags.IntVar(&f.tokensLimit, "tpm", 0, "tokens per minute, input plus allowed output (default: unlimited)")
-	flags.Float64Var(&f.burst, "burst", 1, "burst size, in minutes of rpm and tpm")
-	flags.StringVar(&f.form, "retry-after", string(mockserver.Seconds), "form of the Retry-After header: seconds, ms, date, none")
+	flags.DurationVar(&f.latency, "latency", 0, "time until a reply begins")
+	flags.DurationVar(&f.pause, "pause", 0, "time between the events of a stream")
+	flags.IntVar(&f.requests, "rpm", 0, "requests per minute (default: unlimited)")
+	flags.IntVar(&f.tokens, "tpm", 0, "tokens per minute, input plus allowed output, in place of --rpm (default: unlimited)")
 	flags.StringArrayVar(&f.faults, "fault", nil, "fault to inject (repeatable; the first that applies is used)")
-	flags.StringVar(&f.schedule, "schedule", "", "fault of each request, comma-separated; precedes any --fault")
 	flags.StringVar(&f.key, "key", "", "API key that requests must have (default: any or none)")
-	flags.Uint64Var(&f.seed, "seed", 0, "seed of latencies, ids and random faults")
+	flags.Uint64Var(&f.seed, "seed", 0, "seed of identifiers and random faults")
 }
 
 func kindsListing() string {
 	var b strings.Builder
-	for _, kind := range mockserver.Kinds() {
-		options := ""
-		if isName := kind.Name[0] > '9'; isName && len(kind.Options) > 0 {
-			options = " (" + strings.Join(kind.Options, ", ") + ")"
-		}
-		fmt.Fprintf(&b, "  %-18s %s%s\n", kind.Name, kind.About, options)
+	for _, kind := range mockserver.Kinds {
+		fmt.Fprintf(&b, "  %-18s %s\n", kind.Name, kind.About)
 	}
-	b.WriteString("Any status from 400 to 599 is a kind, with the options retry-after, form, reset, should-retry and body.")
-	return b.String()
+	return strings.TrimSuffix(b.String(), "\n")
 }
 
 func (f *mockFlags) options(p *program) (mockserver.Options, error) {
 	o := mockserver.Options{
-		Models: f.models, Latency: mockserver.Latency{Median: f.latency, Sigma: f.sigma}, Pause: f.pause, Seed: f.seed, Key: f.key, Now: p.now,
-		Limits: mockserver.Limits{Requests: f.requestsLimit, Tokens: f.tokensLimit, Burst: f.burst},
+		Models: f.models, Latency: f.latency, Pause: f.pause, Seed: f.seed, Key: f.key, Now: p.now,
+		Limit: mockserver.Limit{Requests: f.requests, Tokens: f.tokens},
 	}
-	if err := f.checkNumbers(); err != nil {
-		return o, err
+	switch {
+	case f.latency < 0 || f.pause < 0:
+		return o, exit.Usage("", "--latency and --pause are durations of at least 0")
+	case f.requests < 0 || f.tokens < 0 || f.requests > 0 && f.tokens > 0:
+		return o, exit.Usage("", "want one of --rpm and --tpm, a number above 0")
 	}
 	var err error
-	if o.Limits.RetryAfter, err = mockserver.ParseForm(f.form); err != nil {
-		return o, exit.Usage("", "--retry-after: %w", err)
-	}
-	if f.schedule != "" {
-		if o.Schedule, err = mockserver.ParseSchedule(f.schedule); err != nil {
-			return o, exit.Usage("agentbench mock --help lists the kinds", "--schedule: %w", err)
-		}
-	}
-	for _, text := range f.faults {
-		fault, err := mockserver.ParseRated(text)
-		if err != nil {
-			return o, exit.Usage("agentbench mock --help lists the kinds", "--fault %s: %w", text, err)
-		}
-		o.Faults = append(o.Faults, fault)
+	if o.Faults, err = mockserver.ParseFaults(f.faults...); err != nil {
+		return o, exit.Usage("agentbench mock --help lists the kinds", "--fault %w", err)
 	}
 	if f.suite != "" {
 		if err := f.serveSuite(p, &o); err != nil {
@@ -140,40 +117,13 @@ func (f *mockFlags) serveSuite(p *program, o *mockserver.Options) error {
 	if err != nil {
 		return err
 	}
-	o.Offline = map[string]model.Model{}
-	for i := range opened.Suite.Models {
-		name := opened.Suite.Models[i].Key
-		made, err := offline.Of(opened.Document, name, &opened.Suite.Models[i].Value)
-		if err != nil {
-			return exit.With(exit.WrongSpec, "", "--suite %s: %w", f.suite, err)
-		}
-		if made != nil {
-			o.Offline[name] = made
-		}
+	if o.Offline, err = offline.Models(opened.Document); err != nil {
+		return exit.With(exit.WrongSpec, "", "--suite %s: %w", f.suite, err)
 	}
 	if len(o.Offline) == 0 {
 		return exit.Usage("declare one: models: {m: {provider: script, responses: [...]}}", "--suite %s: the suite has no script or simulated model", f.suite)
 	}
 	o.Models = append(o.Models, slices.Sorted(maps.Keys(o.Offline))...)
-	return nil
-}
-
-func (f *mockFlags) checkNumbers() error {
-	for _, number := range []struct {
-		flag  string
-		wrong bool
-	}{
-		{"latency", f.latency < 0},
-		{"sigma", !(f.sigma >= 0 && f.sigma <= 3)},
-		{"pause", f.pause < 0},
-		{"rpm", f.requestsLimit < 0},
-		{"tpm", f.tokensLimit < 0},
-		{"burst", !(f.burst > 0)},
-	} {
-		if number.wrong {
-			return exit.Usage("agentbench mock --help explains it", "--%s: out of range", number.flag)
-		}
-	}
 	return nil
 }
 
@@ -207,7 +157,6 @@ func (p *program) mock(ctx context.Context, handler *mockserver.Server, address 
 		return exit.With(exit.NotMeasured, "--port 0 takes a free port", "listening on %s: %w", address, err)
 	}
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
-	handler.Track(server)
 	fmt.Fprintf(p.out, "listening on http://%s/v1\n", listener.Addr())
 	return serveUntil(ctx, server, listener)
 }

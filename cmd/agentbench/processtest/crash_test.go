@@ -299,7 +299,7 @@ func TestF1_KilledSuitesPayOnce(t *testing.T) {
 	kills, tasks := wantedKills(t, 4)
 	var calls atomic.Int64
 	mock := mockserver.New(mockserver.Options{
-		Rules: []mockserver.Rule{{Replies: []mockserver.Reply{{Text: `{"quality": 0.7}`}}}}, Latency: mockserver.Latency{Median: 10 * time.Millisecond},
+		Rules: []mockserver.Rule{mockserver.Texts(`{"quality": 0.7}`)}, Latency: 10 * time.Millisecond,
 	})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		calls.Add(1)
@@ -338,7 +338,7 @@ func TestF3_KilledSuitesKeepTheirBudget(t *testing.T) {
 	const budget = 60
 	var calls atomic.Int64
 	inFlight := make(chan struct{}, 1000)
-	mock := mockserver.New(mockserver.Options{Rules: []mockserver.Rule{{Replies: []mockserver.Reply{{Text: `{"quality": 0.7}`}}}}})
+	mock := mockserver.New(mockserver.Options{Rules: []mockserver.Rule{mockserver.Texts(`{"quality": 0.7}`)}})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if calls.Add(1)%10 == 0 {
 			inFlight <- struct{}{}
@@ -389,12 +389,22 @@ func TestF10_F21_EveryFifthAnswerIsAFault(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	schedule, err := mockserver.ParseSchedule("ok*4," + strings.Join(passing(), ",ok*4,") + ",repeat")
-	if err != nil {
-		t.Fatal(err)
+	var mocks []*mockserver.Server // the first one has no fault
+	for _, text := range append([]string{"at=1000000:500"}, passing...) {
+		faults, err := mockserver.ParseFaults(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mocks = append(mocks, mockserver.New(mockserver.Options{Rules: []mockserver.Rule{mockserver.Texts("a reply of several chunks")}, Faults: faults}))
 	}
-	mock := mockserver.New(mockserver.Options{Rules: []mockserver.Rule{mockserver.Texts("a reply of several chunks")}, Schedule: schedule})
-	server := httptest.NewServer(mock)
+	var asked atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		next := mocks[0]
+		if n := asked.Add(1); n%5 == 0 {
+			next = mocks[1+n/5%int64(len(passing))]
+		}
+		next.ServeHTTP(w, r)
+	}))
 	defer server.Close()
 	folder := faultySuite(t, server.URL, runs/2)
 	sessions := 0
@@ -404,25 +414,21 @@ func TestF10_F21_EveryFifthAnswerIsAFault(t *testing.T) {
 		}
 		runFaulty(t, folder)
 	}
-	told := mock.Stats(0)
-	if shown := faultsIn(&told); shown < runs/5 || shown != told.Requests/5 || len(told.Faults) != len(passing()) {
-		t.Errorf("%d faults in %d requests", shown, told.Requests)
-	}
-	t.Logf("%d runs scored in %d sessions: %d requests, %d faults of %d kinds", runs, sessions, told.Requests, faultsIn(&told), len(told.Faults))
-}
-
-// passing are the kinds of faults that another attempt may survive.
-func passing() (kinds []string) {
-	for _, kind := range mockserver.Kinds() {
-		switch kind.Class {
-		case record.RateLimit, record.Server, record.Network, record.CallTimeout, record.Incomplete, record.BadResponse:
-			if !slices.Contains(kind.Options, "size") { // those come again as large
-				kinds = append(kinds, kind.Name)
-			}
+	shown := 0
+	for i, mock := range mocks[1:] {
+		told := mock.Stats()
+		if shown += told.Requests; told.Requests == 0 || len(told.Faults) != 1 {
+			t.Errorf("%s: %+v", passing[i], told)
 		}
 	}
-	return kinds
+	if int64(shown) != asked.Load()/5 || shown < runs/5 {
+		t.Errorf("%d faults in %d requests", shown, asked.Load())
+	}
+	t.Logf("%d runs scored in %d sessions: %d requests, %d faults of %d kinds", runs, sessions, asked.Load(), shown, len(passing))
 }
+
+// passing are the faults that another attempt may survive.
+var passing = []string{"408", "409", "429", "429:retry-after=1", "500", "502", "503", "504", "529", "reset", "slow", "stall", "cut", "half-json", "wrong-type"}
 
 // faultySuite asks a server for whole answers and for streams.
 func faultySuite(t *testing.T, address string, tasks int) (folder string) {
@@ -479,13 +485,6 @@ func scoredIn(t *testing.T, folder string) (scored int) {
 	return scored
 }
 
-func faultsIn(told *mockserver.Stats) (shown int) {
-	for _, times := range told.Faults {
-		shown += times
-	}
-	return shown
-}
-
 // TestF23_AnAnswerOf30MB: a whole suite, from the call to the record, needs at most
 // four times the size of a huge answer besides what it needs for a small one.
 func TestF23_AnAnswerOf30MB(t *testing.T) {
@@ -496,7 +495,7 @@ func TestF23_AnAnswerOf30MB(t *testing.T) {
 			if cache == "off" && strings.HasPrefix(options, "provider: anthropic") {
 				continue // behind the provider the way is the same
 			}
-			small, huge := heapOf(t, "100KB", options, cache), heapOf(t, fmt.Sprintf("%dMiB", size), options, cache)
+			small, huge := heapOf(t, 100_000, options, cache), heapOf(t, size<<20, options, cache)
 			t.Logf("%s, cache %s: a heap of %d MiB, %d MiB for a small answer", options, cache, huge, small)
 			if huge-small > 4*size {
 				t.Errorf("%s, cache %s: the heap grew by %d MiB, which is more than four times the answer", options, cache, huge-small)
@@ -505,14 +504,38 @@ func TestF23_AnAnswerOf30MB(t *testing.T) {
 	}
 }
 
-// heapOf is the largest heap, in MiB, of a run with an answer of this size.
-func heapOf(t *testing.T, size, options, cache string) (most int) {
-	t.Helper()
-	fault, err := mockserver.ParseRated("huge:size=" + size)
-	if err != nil {
-		t.Fatal(err)
+// huge answers in chat completions and Messages, whole or as a stream, with a text of so many bytes in one line.
+func huge(size int) http.Handler {
+	const chatUsage, messageUsage = `"usage":{"prompt_tokens":5,"completion_tokens":9}`, `"usage":{"input_tokens":5,"output_tokens":9}`
+	answers := map[string]string{
+		"/v1/chat/completions":        `{"choices":[{"index":0,"message":{"content":"@"},"finish_reason":"stop"}],` + chatUsage + `}`,
+		"/v1/chat/completions stream": `data: {"choices":[{"index":0,"delta":{"content":"@"},"finish_reason":"stop"}],` + chatUsage + "}\n\ndata: [DONE]\n\n",
+		"/v1/messages":                `{"type":"message","content":[{"type":"text","text":"@"}],"stop_reason":"end_turn",` + messageUsage + `}`,
+		"/v1/messages stream": `data: {"type":"message_start","message":{"content":[],` + messageUsage + `}}` + "\n\n" +
+			`data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}` + "\n\n" +
+			`data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"@"}}` + "\n\n" +
+			`data: {"type":"content_block_stop","index":0}` + "\n\n" + `data: {"type":"message_delta","delta":{"stop_reason":"end_turn"},` + messageUsage + "}\n\n" +
+			`data: {"type":"message_stop"}` + "\n\n",
 	}
-	server := httptest.NewServer(mockserver.New(mockserver.Options{Faults: []mockserver.Rated{fault}}))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		form := r.URL.Path
+		if asked, _ := io.ReadAll(r.Body); bytes.Contains(asked, []byte(`"stream":true`)) {
+			form += " stream"
+		}
+		before, after, _ := strings.Cut(answers[form], "@")
+		_, _ = io.WriteString(w, before)
+		letters := bytes.Repeat([]byte("a"), 1000)
+		for range size / len(letters) {
+			_, _ = w.Write(letters) // a client that goes away fails the test
+		}
+		_, _ = io.WriteString(w, after)
+	})
+}
+
+// heapOf is the largest heap, in MiB, of a run with an answer of so many bytes.
+func heapOf(t *testing.T, size int, options, cache string) (most int) {
+	t.Helper()
+	server := httptest.NewServer(huge(size))
 	defer server.Close()
 	folder := t.TempDir()
 	for name, text := range map[string]string{
@@ -529,7 +552,7 @@ func heapOf(t *testing.T, size, options, cache string) (most int) {
 	if err != nil {
 		t.Fatalf("%v: %.2000s", err, out)
 	}
-	if runs, err := os.Stat(filepath.Join(folder, "r", "records.jsonl")); err != nil || size != "100KB" && runs.Size() < 30<<20 {
+	if runs, err := os.Stat(filepath.Join(folder, "r", "records.jsonl")); err != nil || size > 1<<20 && runs.Size() < 30<<20 {
 		t.Fatalf("the record: %v, %v", runs, err)
 	}
 	for _, heaps := range regexp.MustCompile(`(\d+)->(\d+)->\d+ MB`).FindAllSubmatch(out, -1) { // before and at the end of each collection

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -30,6 +31,7 @@ func TestMain(m *testing.M) {
 	}
 	testscript.Main(m, map[string]func(){
 		"agentbench": func() { os.Exit(command.Main()) }, "mcp-example": mcpExample, "reseal": reseal, "flip": flip, "screen": screen, "telltale": telltale,
+		"answers": answers,
 	})
 }
 
@@ -97,6 +99,23 @@ func telltale() {
 			panic(err)
 		}
 		fmt.Fprintf(to, "HTTP/1.1 200 OK\r\nX-Key: %s\r\nContent-Length: %d\r\n\r\n%s##[error]%s", key, len(answer), answer, key)
+	}))
+}
+
+// answers serves files: answers ADDRESS FILE... gives the first request the first file, and so on; the last file stays. It writes its
+// address to a file.
+func answers() {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err == nil {
+		err = os.WriteFile(os.Args[1], []byte("http://"+l.Addr().String()+"/v1\n"), 0o644)
+	}
+	if err != nil {
+		panic(err)
+	}
+	files, asked := os.Args[2:], atomic.Int64{}
+	_ = http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		http.ServeFile(w, r, files[min(int(asked.Add(1)), len(files))-1])
 	}))
 }
 

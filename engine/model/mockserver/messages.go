@@ -1,564 +1,162 @@
 package mockserver
 
 import (
-	"cmp"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
-	"fmt"
-	"net/http"
-	"slices"
-	"strconv"
-	"strings"
-	"time"
+
+	"github.com/agentbench/agentbench/engine/model"
 )
 
-// messages is the Messages API of Anthropic.
-type messages struct {
-	anthropic
-	counting bool // only the tokens of requests
-}
-
-// versionHeader is what every client of Anthropic sends.
-const versionHeader = "Anthropic-Version"
-
-// messagesRequest is what is read of a body; the rest is only hashed.
-type messagesRequest struct {
-	Model        string             `json:"model"`
-	MaxTokens    *int               `json:"max_tokens"`
-	System       textOrParts[block] `json:"system"`
-	Messages     []anthropicMessage `json:"messages"`
-	Tools        []anthropicTool    `json:"tools"`
-	Stream       bool               `json:"stream"`
-	ServiceTier  string             `json:"service_tier"`
-	OutputConfig struct {
-		Format struct {
-			Type string `json:"type"`
-		} `json:"format"`
-	} `json:"output_config"`
-	Thinking struct {
-		Type    string `json:"type"`
-		Budget  int    `json:"budget_tokens"`
-		Display string `json:"display"`
-	} `json:"thinking"`
-	mark // of the whole prompt
-}
-
-type anthropicTool struct {
-	Name        string          `json:"name"`
-	Description string          `json:"description"`
-	Schema      json.RawMessage `json:"input_schema"`
-	mark
-}
-
-type anthropicMessage struct {
-	Role    string             `json:"role"`
-	Content textOrParts[block] `json:"content"`
-}
-
-// block is a part of a message that is asked.
-type block struct {
-	Type      string             `json:"type"`
-	Text      string             `json:"text"`
-	Thinking  string             `json:"thinking"`
-	Signature string             `json:"signature"`
-	ID        string             `json:"id"`
-	Name      string             `json:"name"`
-	Input     json.RawMessage    `json:"input"`
-	ToolUseID string             `json:"tool_use_id"`
-	Content   textOrParts[block] `json:"content"`
-	Source    json.RawMessage    `json:"source"`
-	mark
-}
-
-// bytes is the length of what a model reads of a block.
-func (b *block) bytes() int {
-	all := len(b.Text) + len(b.Thinking) + len(b.Name) + len(b.Input) + len(b.Content.text)
-	for i := range b.Content.parts {
-		all += b.Content.parts[i].bytes()
+// decodeMessages reads a request of Anthropic's Messages.
+func decodeMessages(body []byte) (*turn, error) {
+	t, err := decodePrompt(body)
+	if err == nil && t.MaxOutputTokens < 1 {
+		return nil, missing("max_tokens")
 	}
-	return all
+	return t, err
 }
 
-// messagesOwn is what only the writer of messages needs of a request.
-type messagesOwn struct{ hidden bool } // hidden: thoughts are not told
-
-func (m messages) read(r *request, body []byte, header http.Header) *problem {
-	if header.Get(versionHeader) == "" {
-		return m.invalid("anthropic-version: header is required")
+// decodePrompt reads a request whose reply may have no limit: one that is to be counted.
+func decodePrompt(body []byte) (*turn, error) {
+	var asked struct {
+		Model        string
+		System       content
+		Messages     []part
+		Tools        []json.RawMessage
+		MaxTokens    int `json:"max_tokens"`
+		Stream       bool
+		OutputConfig struct {
+			Format struct{ Type string }
+		} `json:"output_config"`
 	}
-	var asked messagesRequest
 	if err := json.Unmarshal(body, &asked); err != nil {
-		return m.invalid("The request body is not valid JSON: %v", err)
+		return nil, notJSON(err)
 	}
-	if refused := m.check(&asked); refused != nil {
-		return refused
+	t := &turn{name: asked.Model, stream: asked.Stream}
+	t.MaxOutputTokens, t.JSON = asked.MaxTokens, asked.OutputConfig.Format.Type == "json_schema"
+	t.offer(asked.Tools)
+	if asked.System != nil {
+		t.say("system", asked.System.text())
 	}
-	*r = request{
-		model: asked.Model, stream: asked.Stream, json: asked.OutputConfig.Format.Type == "json_schema",
-		tier: asked.ServiceTier, callID: "toolu_", own: messagesOwn{asked.Thinking.Display == "omitted"}, hash: r.hash,
+	for _, m := range asked.Messages {
+		t.message(m.Role, m.Content)
 	}
-	if asked.MaxTokens != nil {
-		r.maxOutput = *asked.MaxTokens
-	}
-	for i := range asked.Tools {
-		r.tools += asked.Tools[i].bytes()
-	}
-	if asked.System.text != "" || asked.System.parts != nil {
-		m.tell(r, "system", &asked.System)
-	}
-	for i := range asked.Messages {
-		m.tell(r, asked.Messages[i].Role, &asked.Messages[i].Content)
-	}
-	if isMarked(body) {
-		asked.cache(&r.cached)
-	}
-	if marks := r.cached.marks; marks > mostMarks {
-		return m.invalid("A maximum of %d blocks with cache_control may be provided. Found %d.", mostMarks, marks)
-	}
-	return nil
+	return t, t.check("messages")
 }
 
-func (t *anthropicTool) bytes() int { return len(t.Name) + len(t.Description) + len(t.Schema) }
-
-// check says what is wrong with a request; nil: nothing is.
-func (m messages) check(asked *messagesRequest) *problem {
-	most := asked.MaxTokens
-	switch {
-	case asked.Model == "":
-		return m.invalid("model: Field required")
-	case m.counting:
-	case most == nil:
-		return m.invalid("max_tokens: Field required")
-	case *most < 1:
-		return m.invalid("max_tokens: Input should be greater than or equal to 1")
-	case asked.Thinking.Type == "enabled" && asked.Thinking.Budget < 1024:
-		return m.invalid("thinking.enabled.budget_tokens: Input should be greater than or equal to 1024")
-	case asked.Thinking.Type == "enabled" && asked.Thinking.Budget >= *most:
-		return m.invalid("`max_tokens` must be greater than `thinking.budget_tokens`.")
-	}
-	switch {
-	case asked.Messages == nil:
-		return m.invalid("messages: Field required")
-	case len(asked.Messages) == 0:
-		return m.invalid("messages: at least one message is required")
-	}
-	for i := range asked.System.parts {
-		if b := &asked.System.parts[i]; b.Type == "text" && b.Text == "" {
-			return m.invalid("system: text content blocks must be non-empty")
+// message adds a message of Anthropic. The results of tools in it are messages of their own.
+func (t *turn) message(role string, said content) {
+	var calls []model.ToolCall
+	results := 0
+	for _, p := range said {
+		switch p.Type {
+		case "tool_use":
+			calls = append(calls, model.ToolCall{Name: p.Name, Arguments: string(p.Input)})
+		case "tool_result":
+			t.say("tool", p.Content.text())
+			results++
 		}
 	}
-	var before *anthropicMessage
-	for i := range asked.Messages {
-		if refused := m.checkMessage(&asked.Messages[i], before, i); refused != nil {
-			return refused
+	if text := said.text(); text != "" || results == 0 {
+		t.say(role, text, calls...)
+	}
+}
+
+// block is a part of an answer: as it is, as a stream begins it, and what a stream adds.
+type block struct {
+	whole, begun object
+	deltas       []object
+}
+
+func (a *answer) blocks(size int) (all []block) {
+	deltas := func(kind, field, text string) (all []object) {
+		for _, part := range chunks(text, size) {
+			all = append(all, object{"type": kind, field: part})
 		}
-		before = &asked.Messages[i]
+		return all
 	}
-	return m.unanswered(before, nil, len(asked.Messages))
-}
-
-// mostMarks is how many prefixes a request may have cached.
-const mostMarks = 4
-
-// checkMessage says what is wrong with the message of a place, after the one before it.
-func (m messages) checkMessage(said, before *anthropicMessage, place int) *problem {
-	switch said.Role {
-	case "user", "assistant", "system":
-	default:
-		return m.invalid("messages.%d.role: Input should be 'user', 'assistant' or 'system'", place)
+	if a.Thinking != "" {
+		signed := object{"type": "signature_delta", "signature": seal(a.Thinking)}
+		all = append(all, block{
+			object{"type": "thinking", "thinking": a.Thinking, "signature": seal(a.Thinking)}, object{"type": "thinking", "thinking": "", "signature": ""},
+			append(deltas("thinking_delta", "thinking", a.Thinking), signed),
+		})
 	}
-	if said.Role == "user" && said.Content.text == "" && len(said.Content.parts) == 0 {
-		return m.invalid("messages.%d: user messages must have non-empty content", place)
+	if a.Text != "" || a.ToolCalls == nil && a.Finish != "content_filter" {
+		all = append(all, block{object{"type": "text", "text": a.Text}, object{"type": "text", "text": ""}, deltas("text_delta", "text", a.Text)})
 	}
-	if refused := m.unanswered(before, said, place); refused != nil {
-		return refused
-	}
-	for i := range said.Content.parts {
-		b := &said.Content.parts[i]
-		at := fmt.Sprintf("messages.%d.content.%d", place, i)
-		switch thoughts, ok := unseal(b.Signature); {
-		case b.Type == "text" && b.Text == "":
-			return m.invalid("messages: text content blocks must be non-empty")
-		case b.Type == "thinking" && (!ok || b.Thinking != "" && b.Thinking != thoughts):
-			return m.invalid("%s: Invalid `signature` in `thinking` block", at)
-		case b.Type == "tool_result" && !before.calls(b.ToolUseID):
-			return m.invalid("%s: unexpected `tool_use_id` found in `tool_result` blocks: %s. Each `tool_result` block must have a corresponding `tool_use` block in the previous message.", at, b.ToolUseID)
-		}
-	}
-	return nil
-}
-
-// unanswered refuses calls of a message whose results are not in the next one.
-func (m messages) unanswered(before, next *anthropicMessage, place int) *problem {
-	if before == nil {
-		return nil
-	}
-	for i := range before.Content.parts {
-		if b := &before.Content.parts[i]; b.Type == "tool_use" && !next.answers(b.ID) {
-			return m.invalid("messages.%d: `tool_use` ids were found without `tool_result` blocks immediately after: %s. Each `tool_use` block must have a corresponding `tool_result` block in the next message.", place-1, b.ID)
-		}
-	}
-	return nil
-}
-
-func (a *anthropicMessage) calls(id string) bool {
-	return a != nil && slices.ContainsFunc(a.Content.parts, func(b block) bool { return b.Type == "tool_use" && b.ID == id })
-}
-
-func (a *anthropicMessage) answers(id string) bool {
-	return a != nil && slices.ContainsFunc(a.Content.parts, func(b block) bool { return b.Type == "tool_result" && b.ToolUseID == id })
-}
-
-// cache is the prompt as a cache sees it: tools, system, messages.
-func (r *messagesRequest) cache(to *cached) {
-	bytes := 0
-	to.add(r.Model, bytes, &mark{})
-	add := func(role string, said *textOrParts[block]) {
-		if said.parts == nil && said.text != "" {
-			bytes += len(said.text)
-			to.add([]string{role, said.text}, bytes, &mark{})
-		}
-		for i := range said.parts {
-			b := said.parts[i]
-			bytes += b.bytes()
-			asked := b.mark
-			b.mark = mark{}
-			to.add([]any{role, b}, bytes, &asked)
-		}
-	}
-	for i := range r.Tools {
-		t := r.Tools[i]
-		bytes += t.bytes()
-		asked := t.mark
-		t.mark = mark{}
-		to.add(t, bytes, &asked)
-	}
-	add("system", &r.System)
-	for i := range r.Messages {
-		add(r.Messages[i].Role, &r.Messages[i].Content)
-	}
-	to.keep(&r.mark)
-}
-
-// tell adds a message to the conversation. What the user gives back of tools are turns of
-// their own.
-func (messages) tell(r *request, role string, content *textOrParts[block]) {
-	if content.parts == nil {
-		r.say(role, content.text, len(content.text))
-		return
-	}
-	text, bytes := "", 0
-	for i := range content.parts {
-		b := &content.parts[i]
-		if b.Type == "tool_result" {
-			r.say("tool", b.Content.text, b.bytes())
-			continue
-		}
-		text, bytes = text+b.Text, bytes+b.bytes()
-	}
-	if bytes > 0 || role != "user" {
-		r.say(role, text, bytes)
-	}
-}
-
-// message is an answer in the API's shape. Where faults make it break the API's
-// promises, fields are nil.
-type message struct {
-	Model        string          `json:"model"`
-	ID           string          `json:"id"`
-	Type         string          `json:"type"`
-	Role         string          `json:"role"`
-	Content      []any           `json:"content"`
-	StopReason   *string         `json:"stop_reason"`
-	StopSequence *string         `json:"stop_sequence"`
-	StopDetails  *stopDetails    `json:"stop_details"`
-	Usage        json.RawMessage `json:"usage,omitempty"`
-}
-
-type stopDetails struct {
-	Type        string  `json:"type"`
-	Category    *string `json:"category"`
-	Explanation string  `json:"explanation"`
-}
-
-type textBlock struct {
-	Type string `json:"type"`
-	Text string `json:"text"`
-}
-
-type thinkingBlock struct {
-	Type      string `json:"type"`
-	Thinking  string `json:"thinking"`
-	Signature string `json:"signature"`
-}
-
-type toolBlock struct {
-	Type   string          `json:"type"`
-	ID     string          `json:"id,omitempty"`
-	Name   string          `json:"name"`
-	Input  json.RawMessage `json:"input"`
-	Caller map[string]any  `json:"caller"`
-
-	written string // the input as the model wrote it
-}
-
-var direct = map[string]any{"type": "direct"}
-
-func (m messages) whole(a *answer) any {
-	said := m.message(a)
-	said.StopReason, said.StopDetails = stopReason(a)
-	said.Content = []any{}
-	switch {
-	case a.content == isNull:
-		said.Content = nil
-	case a.content == noParts || a.refusal != "":
-	default:
-		said.Content = m.blocks(a)
-	}
-	return said
-}
-
-// message is an answer without what it says.
-func (messages) message(a *answer) *message {
-	return &message{Model: a.model, ID: "msg_" + a.id, Type: "message", Role: "assistant", Content: []any{}, Usage: a.anthropicUsage(true, a.outputTokens())}
-}
-
-// blocks are what an answer says.
-func (messages) blocks(a *answer) []any {
-	own, _ := a.own.(messagesOwn)
-	var all []any
-	if a.thinking != "" {
-		block := thinkingBlock{"thinking", a.thinking, seal(a.thinking)}
-		if own.hidden {
-			block.Thinking = ""
-		}
-		all = append(all, block)
-	}
-	if a.text != "" || len(a.calls) == 0 {
-		all = append(all, textBlock{"text", a.text})
-	}
-	for _, call := range a.calls {
+	for _, call := range a.ToolCalls {
 		input := json.RawMessage(call.Arguments)
 		if !json.Valid(input) {
-			input, _ = json.Marshal(call.Arguments) // a string
+			input, _ = json.Marshal(call.Arguments) // a text
 		}
-		all = append(all, toolBlock{"tool_use", call.ID, call.Name, input, direct, call.Arguments})
+		all = append(all, block{
+			object{"type": "tool_use", "id": call.ID, "name": call.Name, "input": input},
+			object{"type": "tool_use", "id": call.ID, "name": call.Name, "input": object{}}, deltas("input_json_delta", "partial_json", call.Arguments),
+		})
 	}
 	return all
 }
 
-// stopReason is why an answer ends, in Anthropic's words.
-func stopReason(a *answer) (*string, *stopDetails) {
-	if a.refusal != "" && a.finish != "" {
-		return nullable("refusal"), &stopDetails{Type: "refusal", Explanation: a.refusal}
-	}
-	switch a.finish {
-	case "stop":
-		return nullable("end_turn"), nil
-	case "length":
-		return nullable("max_tokens"), nil
-	case "tool_calls":
-		return nullable("tool_use"), nil
-	case "content_filter":
-		return nullable("refusal"), &stopDetails{Type: "refusal"}
-	}
-	return nullable(a.finish), nil
+// seal stands for what a provider adds to thoughts and wants back: a signature, encrypted content.
+func seal(thoughts string) string {
+	sum := sha256.Sum256([]byte(thoughts))
+	return base64.StdEncoding.EncodeToString(sum[:15])
 }
 
-// anthropicUsage writes the usage, as a message begins with it or as it ends: nil where it is not told.
-func (a *answer) anthropicUsage(whole bool, output int64) json.RawMessage {
-	u := a.usage
-	if u == nil {
-		return nil
+// stopReasons are Anthropic's words for reasons to finish. Others are the same.
+var stopReasons = map[string]string{"stop": "end_turn", "length": "max_tokens", "tool_calls": "tool_use", "content_filter": "refusal"}
+
+func (a *answer) stopReason() string {
+	if reason, known := stopReasons[a.Finish]; known {
+		return reason
 	}
-	as := cmp.Or(u.as, "%d")
-	text := fmt.Appendf(nil, `{"input_tokens":`+as+`,"cache_creation_input_tokens":%d,"cache_read_input_tokens":%d`,
-		u.input-u.cached-u.written-u.written1h, u.written+u.written1h, u.cached)
-	if whole {
-		text = fmt.Appendf(text, `,"cache_creation":{"ephemeral_5m_input_tokens":%d,"ephemeral_1h_input_tokens":%d}`, u.written, u.written1h)
+	return a.Finish
+}
+
+// message is an answer with these blocks; a stream begins with none of them, and does not yet say why it ends.
+func (a *answer) message(content []object, stopReason any, output int64) object {
+	return object{
+		"id": "msg_" + a.id, "type": "message", "role": "assistant", "model": a.name, "content": content,
+		"stop_reason": stopReason, "stop_sequence": nil, "usage": a.messageUsage(output),
 	}
-	text = fmt.Appendf(text, `,"output_tokens":`+as+`,"output_tokens_details":{"thinking_tokens":%d}`, output, min(u.thinking, output))
-	if whole {
-		tier := a.tier
-		if tier == "" || tier == "auto" || tier == "standard_only" {
-			tier = "standard"
+}
+
+func (a *answer) messageUsage(output int64) object {
+	return object{
+		"input_tokens": a.Usage.InputTokens, "output_tokens": output, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0,
+		"service_tier": "standard",
+	}
+}
+
+// wholeMessage is a message.
+func wholeMessage(a *answer) object {
+	content := []object{}
+	for _, b := range a.blocks(1) {
+		content = append(content, b.whole)
+	}
+	return a.message(content, a.stopReason(), a.Usage.OutputTokens)
+}
+
+// streamMessage is a message in events: its begin, each block, and its end with the usage.
+func streamMessage(a *answer, size int) (frames [][]byte) {
+	send := func(name string, fields object) {
+		fields["type"] = name
+		frames = append(frames, frame(name, fields))
+	}
+	send("message_start", object{"message": a.message([]object{}, nil, min(1, a.Usage.OutputTokens))})
+	for i, b := range a.blocks(size) {
+		send("content_block_start", object{"index": i, "content_block": b.begun})
+		if i == 0 {
+			send("ping", object{})
 		}
-		text = fmt.Appendf(text, `,"service_tier":%q,"inference_geo":"not_available"`, tier)
-	}
-	return append(text, '}')
-}
-
-// messageEvent is an event of a stream.
-type messageEvent struct {
-	Type    string          `json:"type"`
-	Message *message        `json:"message,omitempty"`
-	Index   *int            `json:"index,omitempty"`
-	Block   any             `json:"content_block,omitempty"`
-	Delta   any             `json:"delta,omitempty"`
-	Usage   json.RawMessage `json:"usage,omitempty"`
-}
-
-// blockDelta is the part of a block that an event holds.
-type blockDelta struct {
-	Type      string  `json:"type"`
-	Text      *string `json:"text,omitempty"`
-	Thinking  *string `json:"thinking,omitempty"`
-	Signature *string `json:"signature,omitempty"`
-	JSON      *string `json:"partial_json,omitempty"`
-}
-
-type messageDelta struct {
-	StopReason   *string      `json:"stop_reason"`
-	StopSequence *string      `json:"stop_sequence"`
-	StopDetails  *stopDetails `json:"stop_details"`
-}
-
-func (m messages) stream(a *answer, part int) [][]byte {
-	var frames [][]byte
-	tell := func(e messageEvent) { frames = append(frames, frame(e.Type, e)) }
-	begun := m.message(a)
-	if !a.shrinks {
-		begun.Usage = a.anthropicUsage(true, min(1, a.outputTokens()))
-	}
-	tell(messageEvent{Type: "message_start", Message: begun})
-	if a.content == present && a.refusal == "" {
-		for i, block := range m.blocks(a) {
-			opened, deltas := open(block, a, i, part)
-			tell(messageEvent{Type: "content_block_start", Index: &i, Block: opened})
-			if i == 0 {
-				frames = append(frames, []byte("event: ping\ndata: {\"type\": \"ping\"}\n\n"))
-			}
-			for _, delta := range deltas {
-				tell(messageEvent{Type: "content_block_delta", Index: &i, Delta: delta})
-			}
-			tell(messageEvent{Type: "content_block_stop", Index: &i})
+		for _, delta := range b.deltas {
+			send("content_block_delta", object{"index": i, "delta": delta})
 		}
+		send("content_block_stop", object{"index": i})
 	}
-	var end messageDelta
-	end.StopReason, end.StopDetails = stopReason(a)
-	last := a.ended()
-	tell(messageEvent{Type: "message_delta", Delta: end, Usage: last.anthropicUsage(false, last.outputTokens())})
-	tell(messageEvent{Type: "message_stop"})
-	return a.disordered(frames, "event: content_block_stop\n")
-}
-
-// open is a block as its first event shows it, and the deltas that fill it.
-func open(block any, a *answer, place, part int) (opened any, deltas []blockDelta) {
-	switch b := block.(type) {
-	case thinkingBlock:
-		for _, text := range parts(b.Thinking, part) {
-			deltas = append(deltas, blockDelta{Type: "thinking_delta", Thinking: &text})
-		}
-		deltas = append(deltas, blockDelta{Type: "signature_delta", Signature: &b.Signature})
-		return thinkingBlock{Type: "thinking"}, deltas
-	case textBlock:
-		for _, text := range parts(b.Text, part) {
-			deltas = append(deltas, blockDelta{Type: "text_delta", Text: &text})
-		}
-		return textBlock{Type: "text"}, deltas
-	case toolBlock:
-		deltas = append(deltas, blockDelta{Type: "input_json_delta", JSON: new("")})
-		for _, text := range parts(b.written, part) {
-			deltas = append(deltas, blockDelta{Type: "input_json_delta", JSON: &text})
-		}
-		b.Input = json.RawMessage("{}")
-		return b, deltas
-	}
-	return block, nil
-}
-
-func (m messages) broken(_ *answer, _ int, event bool) []byte {
-	return brokenBy(m, "529", event)
-}
-
-// anthropic words errors and limits.
-type anthropic struct{}
-
-type anthropicError struct {
-	Type  string `json:"type"`
-	Error struct {
-		Type    string `json:"type"`
-		Message string `json:"message"`
-	} `json:"error"`
-	RequestID string `json:"request_id,omitempty"`
-}
-
-func (anthropic) refuse(p *problem, id string) any {
-	told := anthropicError{Type: "error", RequestID: id}
-	told.Error.Type, told.Error.Message = p.kind, p.message
-	return told
-}
-
-func (anthropic) invalid(format string, args ...any) *problem {
-	return &problem{status: http.StatusBadRequest, kind: "invalid_request_error", message: fmt.Sprintf(format, args...)}
-}
-
-func (w anthropic) problem(name string) *problem {
-	switch name {
-	case "quota":
-		return w.invalid("Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing to upgrade or purchase credits.")
-	case "context":
-		return w.invalid("prompt is too long: 210000 tokens > 200000 maximum")
-	case "filter":
-		return w.invalid("Output blocked by content filtering policy")
-	}
-	kinds := map[string][2]string{
-		"401": {"authentication_error", "invalid x-api-key"},
-		"402": {"billing_error", "There is an issue with your billing or payment information."},
-		"403": {"permission_error", "Your API key does not have permission to use the specified resource."},
-		"404": {"not_found_error", "model: not found"},
-		"408": {"timeout_error", "The request timed out."},
-		"413": {"request_too_large", "Request exceeds the maximum size"},
-		"429": {"rate_limit_error", "This request would exceed the rate limit of your organization."},
-		"500": {"api_error", "Internal server error"},
-		"504": {"timeout_error", "The request timed out while processing."},
-		"529": {"overloaded_error", "Overloaded"},
-	}
-	status, _ := strconv.Atoi(name)
-	if words, ok := kinds[name]; ok {
-		return &problem{status: status, kind: words[0], message: words[1]}
-	}
-	kind := "invalid_request_error"
-	if status >= 500 {
-		kind = "api_error"
-	}
-	return &problem{status: status, kind: kind, message: statusText(name)}
-}
-
-func (anthropic) tooFast(what string, limit int, _ float64, _ time.Duration) *problem {
-	return &problem{status: 429, kind: "rate_limit_error", message: fmt.Sprintf("This request would exceed your organization's rate limit of %d %s per minute.", limit, what)}
-}
-
-func (anthropic) identify(header http.Header, id string) { header.Set("Request-Id", id) }
-
-// limits writes the anthropic-ratelimit headers: the reset is when nothing is used.
-func (v anthropic) limits(header http.Header, l limits) {
-	header.Set("Anthropic-Ratelimit-"+l.what+"-Limit", strconv.Itoa(l.limit))
-	header.Set("Anthropic-Ratelimit-"+l.what+"-Remaining", strconv.FormatInt(l.remaining, 10))
-	v.reset(header, l.what, l.now.Add(l.full+time.Second-1).UTC().Truncate(time.Second).Format(time.RFC3339))
-}
-
-func (anthropic) reset(header http.Header, what, when string) {
-	header.Set("Anthropic-Ratelimit-"+what+"-Reset", when)
-}
-
-func (anthropic) key(header http.Header) (key, missing string) {
-	return cmp.Or(header.Get("X-Api-Key"), strings.TrimPrefix(header.Get("Authorization"), "Bearer ")), "x-api-key header is required"
-}
-
-func (anthropic) models(names []string) any {
-	type entry struct {
-		Type      string    `json:"type"`
-		ID        string    `json:"id"`
-		Name      string    `json:"display_name"`
-		CreatedAt time.Time `json:"created_at"`
-	}
-	data := make([]entry, len(names))
-	for i, name := range names {
-		data[i] = entry{"model", name, name, madeAt}
-	}
-	page := map[string]any{"data": data, "has_more": false, "first_id": nil, "last_id": nil}
-	if len(names) > 0 {
-		page["first_id"], page["last_id"] = names[0], names[len(names)-1]
-	}
-	return page
+	send("message_delta", object{"delta": object{"stop_reason": a.stopReason(), "stop_sequence": nil}, "usage": a.messageUsage(a.Usage.OutputTokens)})
+	send("message_stop", object{})
+	return frames
 }

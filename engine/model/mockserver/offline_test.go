@@ -28,8 +28,6 @@ func TestModelsOfASuiteAnswerInAllProtocols(t *testing.T) {
 		messages = "/v1/messages"
 	)
 	said := `[{"role": "user", "content": "hello"}]`
-	// Of a prompt that is longer than the declared tokens, the cache has a share of those.
-	marked := `[{"role": "user", "content": [{"type": "text", "text": "` + strings.Repeat("long ", 2000) + `", "cache_control": {"type": "ephemeral"}}]}]`
 	later := `[{"role": "user", "content": "hello"}, {"role": "assistant", "content": "first"}, {"role": "user", "content": "and?"}]`
 	for _, c := range []struct {
 		path, model, turns, more, task string
@@ -46,11 +44,9 @@ func TestModelsOfASuiteAnswerInAllProtocols(t *testing.T) {
 		{chats, "tasks", said, "", "t1", 200, `"content":"one"`},
 		{messages, "tasks", said, "", "t1", 200, `"text":"one"`},
 		{chats, "tasks", said, "", "t2", 400, `t2`},
-		{chats, "good", said, "", "", 200, `"prompt_tokens":77,"completion_tokens":33`},
+		{chats, "good", said, "", "", 200, `"completion_tokens":33,"prompt_tokens":77`},
 		{answers, "good", said, "", "", 200, `"input_tokens":77`},
 		{messages, "good", said, "", "", 200, `"output_tokens":33`},
-		{messages, "good", marked, "", "", 200, `"input_tokens":0,"cache_creation_input_tokens":77,"cache_read_input_tokens":0`},
-		{messages, "good", marked, "", "", 200, `"input_tokens":0,"cache_creation_input_tokens":0,"cache_read_input_tokens":77`},
 		{chats, "bad", said, "", "", 500, "a simulated server error"},
 		{messages, "bad", said, "", "", 500, "a simulated server error"},
 		{chats, "another", said, "", "", 200, `"content":"hello"`},

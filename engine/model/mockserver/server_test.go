@@ -1,6 +1,7 @@
 package mockserver
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -20,187 +21,190 @@ import (
 
 func fixed() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
 
-func asking(text string) string {
+// The paths of the protocols.
+const (
+	chatPath      = "/v1/chat/completions"
+	responsesPath = "/v1/responses"
+	messagesPath  = "/v1/messages"
+)
+
+var paths = []string{chatPath, responsesPath, messagesPath}
+
+// asking is a body that asks for something in the protocol of a path, with more fields.
+func asking(path, text, more string) string {
 	quoted, _ := json.Marshal(text)
-	return `{"model":"m","messages":[{"role":"system","content":"be kind"},{"role":"user","content":` + string(quoted) + `}]}`
+	switch path {
+	case responsesPath:
+		return `{"model":"m","input":` + string(quoted) + more + `}`
+	case messagesPath:
+		more += `,"max_tokens":50`
+	}
+	return `{"model":"m","messages":[{"role":"user","content":` + string(quoted) + `}]` + more + `}`
 }
 
-func streaming(body string) string {
-	return strings.TrimSuffix(body, "}") + `,"stream":true,"stream_options":{"include_usage":true}}`
-}
+const streamed = `,"stream":true`
 
-// ask sends a body to a server in this process.
-func ask(s *Server, body string) *httptest.ResponseRecorder {
+// post sends a body to a server in this process.
+func post(s *Server, path, body string) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
-	s.ServeHTTP(w, httptest.NewRequest("POST", "/v1/chat/completions", strings.NewReader(body)))
+	r := httptest.NewRequest("POST", path, strings.NewReader(body))
+	if strings.HasPrefix(path, messagesPath) {
+		r.Header.Set(versionHeader, "2023-06-01")
+	}
+	s.ServeHTTP(w, r)
 	return w
 }
 
-// said is the content of a whole answer.
-func said(t *testing.T, w *httptest.ResponseRecorder) (text, finish string) {
+// ask asks in chat completions, and gives the text of the answer and why it ended.
+func ask(t *testing.T, s *Server, text, more string) (said, finish string) {
 	t.Helper()
-	var c completion
+	w := post(s, chatPath, asking(chatPath, text, more))
+	var c struct {
+		Choices []struct {
+			Message struct{ Content string }
+			Finish  string `json:"finish_reason"`
+		}
+	}
 	if err := json.Unmarshal(w.Body.Bytes(), &c); err != nil || w.Code != 200 {
 		t.Fatalf("status %d: %s", w.Code, w.Body)
 	}
-	text, _ = c.Choices[0].Message.Content.(string)
-	return text, *c.Choices[0].Finish
+	return c.Choices[0].Message.Content, c.Choices[0].Finish
 }
 
-func TestReplies(t *testing.T) {
-	rules, faults := ParseRules("replies.yaml", []byte(`
-- {match: "capital of (France|Italy)", reply: [Paris, {city: Rome, n: 2}], finish: length}
-- {match: "^think", reply: so, thinking: hm}
-- one
-- two
-`))
+func rulesOf(t *testing.T, text string) []Rule {
+	t.Helper()
+	rules, faults := ParseRules("r.yaml", []byte(text))
 	if faults.Err() != nil {
 		t.Fatal(faults)
 	}
-	s := New(Options{Rules: rules})
+	return rules
+}
+
+func TestReplies(t *testing.T) {
+	s := New(Options{Rules: rulesOf(t, `
+- {match: "capital of (France|Italy)", replies: [{text: Paris, finish: length}, {city: Rome, n: 2}]}
+- {match: "^think", replies: [{text: so, thinking: hm}]}
+- one
+- two
+`)})
 	for _, c := range []struct{ asked, text, finish string }{
-		{"the capital of Italy?", "Paris", "length"},
-		{"and the capital of France?", `{"city":"Rome","n":2}`, "length"},
-		{"the capital of Italy?", "Paris", "length"},
-		{"think", "so", "stop"},
+		{"the capital of Italy?", "Paris", "length"}, {"and the capital of France?", `{"city":"Rome","n":2}`, "stop"},
+		{"the capital of Italy?", "Paris", "length"}, {"think", "so", "stop"},
 		{"x", "one", "stop"}, {"y", "two", "stop"}, {"x", "one", "stop"},
 	} {
-		if text, finish := said(t, ask(s, asking(c.asked))); text != c.text || finish != c.finish {
+		if text, finish := ask(t, s, c.asked, ""); text != c.text || finish != c.finish {
 			t.Errorf("%s: got %q, %s; want %q, %s", c.asked, text, finish, c.text, c.finish)
 		}
 	}
 }
 
 func TestEcho(t *testing.T) {
-	for body, want := range map[string]string{
-		asking("hello"): "hello",
-		strings.Replace(asking("hello"), `{"model"`, `{"response_format":{"type":"json_object"},"model"`, 1):           `{"echo":"hello"}`,
-		strings.Replace(asking(`{"a": 1}`), `{"model"`, `{"response_format":{"type":"json_object"},"model"`, 1):        `{"a": 1}`,
-		`{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}]}`: "ab",
-		`{"model":"m","messages":[{"role":"system","content":"a"}]}`:                                                   "",
+	for _, c := range []struct{ asked, more, want string }{
+		{"hello", "", "hello"},
+		{"hello", `,"response_format":{"type":"json_object"}`, `{"echo":"hello"}`},
+		{`{"a": 1}`, `,"response_format":{"type":"json_object"}`, `{"a": 1}`},
+		{"", `,"messages":[{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}]`, "ab"},
+		{"", `,"messages":[{"role":"system","content":"a"}]`, ""},
 	} {
-		if text, _ := said(t, ask(New(Options{}), body)); text != want {
-			t.Errorf("%s: got %q, want %q", body, text, want)
+		if text, _ := ask(t, New(Options{}), c.asked, c.more); text != c.want {
+			t.Errorf("%s%s: got %q, want %q", c.asked, c.more, text, c.want)
 		}
 	}
 }
 
 func TestRepliesKeepToTheLimitOfTheRequest(t *testing.T) {
 	s := New(Options{Rules: []Rule{Texts("12345678é")}})
-	for limit, want := range map[string]string{"max_tokens": "12345678", "max_completion_tokens": "12345678"} {
-		body := strings.Replace(asking("x"), `{`, `{"`+limit+`":2,`, 1)
-		if text, finish := said(t, ask(s, body)); text != want || finish != "length" {
+	for _, limit := range []string{"max_tokens", "max_completion_tokens"} {
+		if text, finish := ask(t, s, "x", `,"`+limit+`":2`); text != "12345678" || finish != "length" {
 			t.Errorf("%s: got %q, %s", limit, text, finish)
 		}
 	}
 }
 
+// A request that lacks what its protocol requires is refused in the form of the vendor.
 func TestBadRequests(t *testing.T) {
-	for body, says := range map[string]string{
-		``:                               "could not parse",
-		`{"model":"m"`:                   "could not parse",
-		`[]`:                             "could not parse",
-		`{"messages":[{"role":"user"}]}`: "model parameter",
-		`{"model":"m"}`:                  "'messages'",
-		`{"model":"m","messages":[]}`:    "empty array",
-		`{"model":"m","messages":[{"role":"user","content":7}]}`: "could not parse",
+	for _, c := range []struct{ path, body, says string }{
+		{chatPath, ``, "not valid JSON"}, {chatPath, `[]`, "not valid JSON"}, {responsesPath, `{"model":"m"`, "not valid JSON"},
+		{chatPath, `{"messages":[{"role":"user"}]}`, "model: field required"}, {responsesPath, `{"input":"x"}`, "model: field required"},
+		{chatPath, `{"model":"m","messages":[]}`, "messages: field required"}, {responsesPath, `{"model":"m"}`, "input: field required"},
+		{messagesPath, `{"model":"m","max_tokens":1}`, "messages: field required"},
+		{messagesPath, `{"model":"m","messages":[{"role":"user","content":"x"}]}`, "max_tokens: field required"},
+		{messagesPath + "/count_tokens", `{"model":"m"}`, "messages: field required"},
+		{chatPath, `{"model":"m","messages":[{"role":"user","content":7}]}`, "not valid JSON"},
 	} {
-		w := ask(New(Options{}), body)
-		var answer map[string]apiError
-		if err := json.Unmarshal(w.Body.Bytes(), &answer); err != nil || w.Code != 400 || !strings.Contains(answer["error"].Message, says) {
-			t.Errorf("%s: status %d, %s", body, w.Code, w.Body)
+		w := post(New(Options{}), c.path, c.body)
+		var answer struct {
+			Type  string
+			Error struct{ Type, Message string }
+		}
+		err := json.Unmarshal(w.Body.Bytes(), &answer)
+		ofAnthropic := strings.HasPrefix(c.path, messagesPath)
+		if err != nil || w.Code != 400 || answer.Error.Type != "invalid_request_error" || !strings.Contains(answer.Error.Message, c.says) || ofAnthropic != (answer.Type == "error") {
+			t.Errorf("%s: status %d, %s", c.body, w.Code, w.Body)
 		}
 	}
 }
 
 // C.22: what a match would search for too long is refused, with both numbers.
 func TestMatchesAreBounded(t *testing.T) {
-	rules, faults := ParseRules("replies.yaml", []byte(`
+	s := New(Options{Rules: rulesOf(t, `
 - {match: "^two (.*?,){200}", steps: [one, two]}
-- {match: "(.*?,){200}", reply: one}
+- {match: "(.*?,){200}", replies: [one]}
 - two
-`))
-	if faults.Err() != nil {
-		t.Fatal(faults)
-	}
-	s := New(Options{Rules: rules})
-	if text, _ := said(t, ask(s, asking("a"))); text != "two" {
+`)})
+	if text, _ := ask(t, s, "a", ""); text != "two" {
 		t.Errorf("got %s", text)
 	}
-	w := ask(s, asking(strings.Repeat("a", 1_000_000)))
+	w := post(s, chatPath, asking(chatPath, strings.Repeat("a", 1_000_000), ""))
 	if w.Code != 400 || !strings.Contains(w.Body.String(), "instructions x 1000000 bytes =") {
 		t.Errorf("status %d, %s", w.Code, w.Body)
 	}
 }
 
-func TestOtherPaths(t *testing.T) {
-	s := New(Options{Models: []string{"a", "b"}})
+func TestOtherPathsAndKeys(t *testing.T) {
+	s, locked := New(Options{Models: []string{"a", "b"}}), New(Options{Key: "right"})
 	for _, c := range []struct {
+		server       *Server
 		method, path string
+		header       string
 		status       int
 		says         string
 	}{
-		{"GET", "/v1/models", 200, `"id":"b","object":"model"`},
-		{"POST", "/reset", 204, ""},
-		{"GET", "/v1/chat/completions", 404, "Invalid URL (GET /v1/chat/completions)"},
-		{"GET", "/", 404, `"error"`},
+		{s, "GET", "/v1/models", "", 200, `"id":"b","object":"model"`},
+		{s, "GET", "/v1/models", "Anthropic-Version: 1", 200, `"first_id":"a","has_more":false,"last_id":"b"`},
+		{s, "GET", "/v1/chat/completions", "", 404, "unknown GET /v1/chat/completions"},
+		{s, "GET", "/", "Anthropic-Version: 1", 404, `"type":"not_found_error"`},
+		{s, "POST", "/v1/messages/count_tokens", "", 200, `{"input_tokens":1}`},
+		{s, "GET", "/stats", "", 200, `{"requests":0,"by_status":{},"by_fault":{},"in_flight":0,"max_in_flight":0}`},
+		{locked, "POST", chatPath, "Authorization: Bearer right", 200, ""},
+		{locked, "POST", chatPath, "Authorization: Bearer wrong", 401, `"code":"invalid_api_key"`},
+		{locked, "POST", responsesPath, "", 401, `"code":"invalid_api_key"`},
+		{locked, "POST", messagesPath, "X-Api-Key: right", 200, ""},
+		{locked, "POST", messagesPath, "X-Api-Key: wrong", 401, `"type":"authentication_error"`},
+		{locked, "POST", "/v1/messages/count_tokens", "", 401, "authentication_error"},
+		{locked, "GET", "/v1/models", "Anthropic-Version: 1", 401, "authentication_error"},
 	} {
 		w := httptest.NewRecorder()
-		s.ServeHTTP(w, httptest.NewRequest(c.method, c.path, nil))
-		if w.Code != c.status || !strings.Contains(w.Body.String(), c.says) {
-			t.Errorf("%s %s: status %d, %s", c.method, c.path, w.Code, w.Body)
+		r := httptest.NewRequest(c.method, c.path, strings.NewReader(asking(c.path, "x", "")))
+		if name, value, ok := strings.Cut(c.header, ": "); ok {
+			r.Header.Set(name, value)
+		}
+		if c.server.ServeHTTP(w, r); w.Code != c.status || !strings.Contains(w.Body.String(), c.says) {
+			t.Errorf("%s %s, %s: status %d, %s", c.method, c.path, c.header, w.Code, w.Body)
 		}
 	}
 }
 
-// A stream tells, piece by piece, what a whole answer tells at once.
-func TestStreamsSayTheSame(t *testing.T) {
-	propertytest.Check(t, func(t *rapid.T) {
-		reply := Reply{Text: rapid.String().Draw(t, "text"), Thinking: rapid.String().Draw(t, "thinking")}
-		size := rapid.IntRange(1, 9).Draw(t, "size")
-		c := New(Options{}).complete(&request{model: "m"}, reply).completion()
-		var text, thinking, finish string
-		for _, chunk := range c.chunks(size) {
-			if chunk.ID != c.ID || chunk.Usage != nil || len(chunk.Choices) != 1 {
-				t.Fatalf("chunk %+v", chunk)
-			}
-			part, _ := chunk.Choices[0].Delta.Content.(string)
-			text, thinking = text+part, thinking+chunk.Choices[0].Delta.Thinking
-			if chunk.Choices[0].Finish != nil {
-				finish += *chunk.Choices[0].Finish
-			}
-		}
-		if text != reply.Text || thinking != reply.Thinking || finish != "stop" {
-			t.Fatalf("got %q, %q, %q", text, thinking, finish)
-		}
-	})
-}
-
-func TestStream(t *testing.T) {
-	got := ask(New(Options{Now: fixed, Chunk: 4}), streaming(asking("hello")))
-	if got.Header().Get("Content-Type") != "text/event-stream" || !got.Flushed {
-		t.Errorf("header %v", got.Header())
-	}
-	const form = `data: {"id":"%s","object":"chat.completion.chunk","created":1767323045,"model":"m","choices":[%s]%s}` + "\n\n"
-	var id completion
-	_ = json.Unmarshal([]byte(strings.TrimPrefix(strings.SplitN(got.Body.String(), "\n", 2)[0], "data: ")), &id)
-	want := ""
-	for _, delta := range []string{
-		`{"role":"assistant","content":""},"logprobs":null,"finish_reason":null`,
-		`{"content":"hell"},"logprobs":null,"finish_reason":null`, `{"content":"o"},"logprobs":null,"finish_reason":null`,
-		`{},"logprobs":null,"finish_reason":"stop"`,
-	} {
-		want += fmt.Sprintf(form, id.ID, `{"index":0,"delta":`+delta+`}`, "")
-	}
-	want += fmt.Sprintf(form, id.ID, "", `,"usage":{"prompt_tokens":3,"completion_tokens":2,"total_tokens":5}`) + "data: [DONE]\n\n"
-	if got.Body.String() != want {
-		t.Errorf("got\n%swant\n%s", got.Body, want)
-	}
-}
-
-// With the same seed, equal requests get equal answers, in whatever order they
-// come among others.
+// With the same seed, equal requests get equal answers, in whatever order they come among others.
 func TestAnswersDoNotDependOnTheOrder(t *testing.T) {
+	answersTo := func(asked []int) map[int][]string {
+		s := New(Options{Now: fixed, Seed: 7, Faults: []Fault{{Kind: Empty, Share: 0.4}}})
+		answers := map[int][]string{}
+		for _, n := range asked {
+			answers[n] = append(answers[n], post(s, chatPath, asking(chatPath, fmt.Sprint(n), "")).Body.String())
+		}
+		return answers
+	}
 	propertytest.Check(t, func(t *rapid.T) {
 		asked := rapid.SliceOfN(rapid.IntRange(0, 5), 1, 40).Draw(t, "asked")
 		shuffled := rapid.Permutation(asked).Draw(t, "shuffled")
@@ -210,214 +214,162 @@ func TestAnswersDoNotDependOnTheOrder(t *testing.T) {
 	})
 }
 
-// answersTo are the answers to each request in the order of its repetitions.
-func answersTo(asked []int) map[int][]string {
-	fault, _ := ParseRated("share=0.4:500")
-	s := New(Options{Now: fixed, Seed: 7, Faults: []Rated{fault}})
-	answers := map[int][]string{}
-	for _, n := range asked {
-		answers[n] = append(answers[n], ask(s, asking(fmt.Sprint(n))).Body.String())
-	}
-	return answers
-}
-
-// A request that comes again is another draw: a retry may succeed.
-func TestRepeatedRequestsAreDrawnAnew(t *testing.T) {
-	statuses := map[int]int{}
-	fault, err := ParseRated("share=0.5:500")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := New(Options{Faults: []Rated{fault}})
-	for range 40 {
-		statuses[ask(s, asking("x")).Code]++
-	}
-	if statuses[200] < 5 || statuses[500] < 5 {
-		t.Errorf("got %v", statuses)
-	}
-}
-
 func TestLatency(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var drawn [2]time.Duration
-		for i := range drawn {
-			start := time.Now()
-			ask(New(Options{Latency: Latency{time.Second, 0.5}, Seed: uint64(i)}), asking("x"))
-			drawn[i] = time.Since(start)
-		}
-		if drawn[0] == drawn[1] || drawn[0] < time.Second/10 || drawn[0] > 10*time.Second {
-			t.Errorf("drawn %v", drawn)
-		}
 		start := time.Now()
-		ask(New(Options{Latency: Latency{Median: time.Second}, Pause: time.Second, Chunk: 1}), streaming(asking("ab")))
-		if took := time.Since(start); took != time.Second+5*time.Second { // role, a, b, finish, usage, [DONE]
+		post(New(Options{Latency: time.Second, Pause: time.Second, Chunk: 1}), chatPath, asking(chatPath, "ab", streamed))
+		if took := time.Since(start); took != time.Second+4*time.Second { // role, a, b, finish, [DONE]
 			t.Errorf("the stream took %v", took)
 		}
 	})
 }
 
-func TestLatencyIsLognormal(t *testing.T) {
-	below := 0
-	for i := range 2000 {
-		if (Latency{time.Second, 1}).of(3, &request{hash: uint64(i)}) < time.Second {
-			below++
-		}
-	}
-	if below < 900 || below > 1100 {
-		t.Errorf("%d of 2000 are below the median", below)
-	}
-}
-
+// A client that has read an answer finds it counted.
 func TestStats(t *testing.T) {
-	schedule, err := ParseSchedule("ok,429,ok,reset")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := New(Options{Schedule: schedule, Limits: Limits{Requests: 5}, Now: fixed})
-	server := httptest.NewUnstartedServer(s)
-	s.Track(server.Config)
-	server.Start()
+	s := New(Options{Faults: parse(t, "at=2:429", "at=4:reset")})
+	server := httptest.NewServer(s)
 	defer server.Close()
-	for _, body := range []string{asking("a"), asking("a"), streaming(asking("b")), asking("c"), asking("d"), asking("e"), `{}`} {
-		if answer, err := http.Post(server.URL+"/v1/chat/completions", "application/json", strings.NewReader(body)); err == nil {
+	for i, body := range []string{asking(chatPath, "a", ""), asking(chatPath, "a", ""), asking(chatPath, "b", streamed), asking(chatPath, "c", ""), `{}`} {
+		if answer, err := http.Post(server.URL+chatPath, "application/json", strings.NewReader(body)); err == nil {
 			_, _ = io.Copy(io.Discard, answer.Body)
 			_ = answer.Body.Close()
 		}
+		counted := 0
+		for _, n := range s.Stats().Statuses {
+			counted += n
+		}
+		if counted != i+1 {
+			t.Errorf("after %d answers: %+v", i+1, s.Stats())
+		}
 	}
-	got := s.Stats(1)
-	if got.Connections < 2 {
-		t.Errorf("%d connections", got.Connections)
-	}
-	got.Connections, got.Open = 0, 0 // the server notices later that one was closed
-	want := Stats{
-		Requests: 7, Statuses: map[string]int{"200": 3, "429": 2, "400": 1, "none": 1}, Faults: map[string]int{"429": 1, "reset": 1},
-		Limited: 1, Streams: 1, MaxInFlight: 1, Distinct: 5, Duplicates: 1, Prompts: got.Prompts,
-	}
-	if !reflect.DeepEqual(got, want) || len(got.Prompts) != 1 || got.Prompts[0].Times != 2 {
+	got := s.Stats()
+	got.InFlight, got.MaxInFlight = 0, 0 // a handler may end later than its answer
+	want := Stats{Requests: 5, Statuses: map[string]int{"200": 2, "429": 1, "400": 1, "none": 1}, Faults: map[string]int{"429": 1, "reset": 1}}
+	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
-	}
-	s.reset()
-	if got := s.Stats(1); got.Requests != 0 || len(got.Prompts) != 0 || got.MaxInFlight != 0 {
-		t.Errorf("after a reset: %+v", got)
-	}
-	if w := ask(s, asking("a")); w.Code != 200 {
-		t.Errorf("the schedule did not start anew: %d", w.Code)
 	}
 }
 
 func TestInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := New(Options{Latency: Latency{Median: time.Second}})
+		s := New(Options{Latency: time.Second})
 		var done sync.WaitGroup
 		for i := range 10 {
-			done.Go(func() { ask(s, asking(fmt.Sprint(i))) })
+			done.Go(func() { ask(t, s, fmt.Sprint(i), "") })
 		}
 		synctest.Wait()
-		if got := s.Stats(0); got.InFlight != 10 || got.Requests != 10 {
+		if got := s.Stats(); got.InFlight != 10 || got.Requests != 10 {
 			t.Errorf("in flight: %+v", got)
 		}
 		done.Wait()
-		if got := s.Stats(0); got.InFlight != 0 || got.MaxInFlight != 10 {
+		if got := s.Stats(); got.InFlight != 0 || got.MaxInFlight != 10 {
 			t.Errorf("after: %+v", got)
 		}
 	})
 }
 
-// lastWrite keeps how many requests were in flight at the last write.
-type lastWrite struct {
-	http.ResponseWriter
-	server   *Server
-	inFlight int
-}
-
-func (w *lastWrite) Write(text []byte) (int, error) {
-	w.inFlight = w.server.Stats(0).InFlight
-	return w.ResponseWriter.Write(text)
-}
-
-func (w *lastWrite) Unwrap() http.ResponseWriter { return w.ResponseWriter }
-
-// A client that has read an answer finds it counted.
-func TestAnswersAreCountedBeforeTheyEnd(t *testing.T) {
-	for _, body := range []string{asking("x"), streaming(asking("x")), `{}`} {
-		s := New(Options{})
-		w := &lastWrite{httptest.NewRecorder(), s, -1}
-		s.ServeHTTP(w, httptest.NewRequest("POST", "/v1/chat/completions", strings.NewReader(body)))
-		if w.inFlight != 0 {
-			t.Errorf("%s: %d in flight at the last write", body, w.inFlight)
+// However requests come, no more are taken than the limit allows, and one that waits as long as it is told is taken.
+func TestTheLimitHolds(t *testing.T) {
+	propertytest.Check(t, func(t *rapid.T) {
+		limit, start := Limit{Requests: rapid.IntRange(1, 600).Draw(t, "limit")}, fixed()
+		now, taken := start, 0
+		s := New(Options{Limit: limit, Now: func() time.Time { return now }})
+		for _, gap := range rapid.SliceOf(rapid.IntRange(0, 500)).Draw(t, "gaps") {
+			now = now.Add(time.Duration(gap) * time.Millisecond)
+			path := paths[gap%3]
+			w := post(s, path, asking(path, "x", ""))
+			if w.Code == 429 {
+				wait, err := time.ParseDuration(w.Header().Get("Retry-After") + "s")
+				if err != nil || wait == 0 {
+					t.Fatal(w.Header())
+				}
+				now = now.Add(wait)
+				w = post(s, path, asking(path, "x", ""))
+			}
+			if w.Code != 200 {
+				t.Fatalf("status %d: %s", w.Code, w.Body)
+			}
+			taken++
 		}
-	}
-}
-
-func FuzzRequests(f *testing.F) {
-	f.Add(asking("x"))
-	f.Add(streaming(asking("x")))
-	f.Add(`{"model":"m","messages":[{"content":[{"text":null}]}],"max_tokens":-1}`)
-	s := New(Options{Now: fixed})
-	f.Fuzz(func(t *testing.T, body string) {
-		if w := ask(s, body); w.Code != 200 && w.Code != 400 {
-			t.Errorf("status %d", w.Code)
+		if most := float64(limit.Requests) * (1 + now.Sub(start).Minutes()); float64(taken) > most+1e-6 {
+			t.Fatalf("%d taken, at most %.3f allowed", taken, most)
 		}
 	})
 }
 
+// What is left of a limit is told in the words of the vendor.
+func TestLimitsAreTold(t *testing.T) {
+	for _, c := range []struct {
+		limit Limit
+		path  string
+		left  map[string]string // after the first request
+	}{
+		{Limit{Requests: 1}, chatPath, map[string]string{"X-Ratelimit-Limit-Requests": "1", "X-Ratelimit-Remaining-Requests": "0", "X-Ratelimit-Reset-Requests": "1m0s"}},
+		{Limit{Tokens: 60}, messagesPath, map[string]string{
+			"Anthropic-Ratelimit-Tokens-Limit": "60", "Anthropic-Ratelimit-Tokens-Remaining": "9", "Anthropic-Ratelimit-Tokens-Reset": "2026-01-02T03:04:56Z",
+		}},
+	} {
+		s := New(Options{Limit: c.limit, Now: fixed})
+		first, second := post(s, c.path, asking(c.path, "a", "")), post(s, c.path, asking(c.path, "a", ""))
+		for name, want := range c.left {
+			if got := first.Header().Get(name); got != want {
+				t.Errorf("%s: %s, want %s", name, got, want)
+			}
+		}
+		if wait := second.Header().Get("Retry-After"); first.Code != 200 || second.Code != 429 || wait != map[string]string{chatPath: "60", messagesPath: "42"}[c.path] {
+			t.Errorf("%+v: status %d, then %d with %s", c.limit, first.Code, second.Code, wait)
+		}
+	}
+}
+
 func TestFilesOfReplies(t *testing.T) {
-	got, faults := ParseRules("r.yaml", []byte(`- {match: weather, tools: [{name: lookup, arguments: {b: [1, null], a: x}}, {name: none}]}`))
-	want := []Reply{{Tools: []Tool{{Name: "lookup", Arguments: `{"b":[1,null],"a":"x"}`}, {Name: "none", Arguments: "{}"}}}}
-	if faults.Err() != nil || !reflect.DeepEqual(got[0].Replies, want) || got[0].Match.String() != "weather" {
-		t.Errorf("got %+v (%v)", got, faults)
-	}
-}
-
-func TestFilesOfSteps(t *testing.T) {
-	got, faults := ParseRules("r.yaml", []byte(`
-- match: weather
-  steps:
-  - {thinking: hm, tools: [{id: mine, name: lookup, arguments: "not JSON"}]}
-  - reply: {rain: true}
-  - done
-- else
-`))
-	want := []Reply{{Thinking: "hm", Tools: []Tool{{"mine", "lookup", "not JSON"}}}, {Text: `{"rain":true}`}, {Text: "done"}}
-	if faults.Err() != nil || len(got) != 2 || !got[0].Steps || got[1].Steps || !reflect.DeepEqual(got[0].Replies, want) {
-		t.Errorf("got %+v (%v)", got, faults)
-	}
-}
-
-func TestFilesOfRepliesWithFaults(t *testing.T) {
 	for text, says := range map[string]string{
-		`text`:                        "r.yaml:1:1",
-		`- {match: "(", reply: x}`:    "missing closing )",
-		`- {match: x}`:                "want something to reply",
-		`- {replay: x}`:               `did you mean "reply"?`,
-		`- {reply: []}`:               "r.yaml:1:11",
-		`- {tools: [{arguments: 1}]}`: "name",
-		`- {steps: []}`:               "r.yaml:1:11",
-		`- {steps: [{finish: stop}]}`: "want something to reply",
-		`- {steps: [a], reply: b}`:    "want steps or a reply, not both",
-		`- {steps: [a], finish: b}`:   "want steps or a reply, not both",
+		`text`:                                   "r.yaml:1:1",
+		`- {match: "(", replies: [x]}`:           "missing closing )",
+		`- {match: x}`:                           "want replies or steps",
+		`- {steps: [a], replies: [b]}`:           "want replies or steps",
+		`- {reply: x}`:                           "hint: write replies",
+		`- {replies: []}`:                        "r.yaml:1:13",
+		`- {replies: [{tool_calls: [{id: a}]}]}`: "it has no name",
 	} {
 		_, faults := ParseRules("r.yaml", []byte(text))
-		if faults.Err() == nil {
-			t.Errorf("%s: no fault", text)
-			continue
-		}
 		var told strings.Builder
 		faults.Print(&told, nil)
-		if !strings.Contains(told.String(), says) {
+		if faults.Err() == nil || !strings.Contains(told.String(), says) {
 			t.Errorf("%s: %s", text, told.String())
 		}
 	}
 }
 
+// No body makes the server fail, and its answers are JSON.
+func FuzzRequests(f *testing.F) {
+	for _, path := range paths {
+		f.Add(path, asking(path, "x", ""))
+		f.Add(path, asking(path, "x", streamed))
+	}
+	f.Add(messagesPath, `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":[{"type":"tool_result","content":[{"text":null}]}]},{"role":"assistant","content":null}]}`)
+	f.Add(responsesPath, `{"model":"m","input":[{"type":"reasoning"},{"role":"user","content":[{}]}],"tools":[null]}`)
+	f.Add(chatPath, `{"model":"m","messages":[{"role":"user","content":[{"text":null},{}]},{"role":"assistant","tool_calls":[{}]}],"max_tokens":-1}`)
+	s := New(Options{Now: fixed})
+	f.Fuzz(func(t *testing.T, path, body string) {
+		if path != chatPath && path != responsesPath && path != messagesPath {
+			return
+		}
+		w := post(s, path, body)
+		if w.Code != 200 && w.Code != 400 || cmp.Or(w.Header().Get("Content-Type"), typeJSON) == typeJSON && !json.Valid(w.Body.Bytes()) {
+			t.Errorf("status %d: %s", w.Code, w.Body)
+		}
+	})
+}
+
 // BenchmarkAnswer is what an answer costs the server itself.
 func BenchmarkAnswer(b *testing.B) {
-	for name, body := range map[string]string{"whole": asking("hello"), "stream": streaming(asking("hello"))} {
+	for name, more := range map[string]string{"whole": "", "stream": streamed} {
 		b.Run(name, func(b *testing.B) {
-			s := New(Options{Latency: Latency{Sigma: 0.5}, Limits: Limits{Requests: 1 << 30}})
+			s := New(Options{Limit: Limit{Requests: 1 << 30}})
 			b.ReportAllocs()
 			for b.Loop() {
-				if w := ask(s, body); w.Code != 200 {
+				if w := post(s, chatPath, asking(chatPath, "hello", more)); w.Code != 200 {
 					b.Fatal(w.Code)
 				}
 			}

@@ -132,6 +132,21 @@ func Draws(seed int64, texts []string, numbers ...uint64) *rand.Rand {
 	return rand.New(rand.NewPCG(binary.LittleEndian.Uint64(sum[:8]), binary.LittleEndian.Uint64(sum[8:16])))
 }
 
+// Models are the models of a suite that call no server, by name.
+func Models(doc *spec.Document) (map[string]model.Model, error) {
+	all := map[string]model.Model{}
+	for _, declared := range doc.Suite.Models {
+		made, err := Of(doc, declared.Key, &declared.Value)
+		if err != nil {
+			return nil, err
+		}
+		if made != nil {
+			all[declared.Key] = made
+		}
+	}
+	return all, nil
+}
+
 // Of is the model of a suite by that name, nil where it calls a server.
 func Of(doc *spec.Document, name string, declared *spec.Model) (model.Model, error) {
 	switch declared.Provider {

@@ -200,8 +200,8 @@ func TestConversationsWithTheMockServer(t *testing.T) {
 	rules, faults := mockserver.ParseRules("r.yaml", []byte(`
 - match: "^weather"
   steps:
-  - {thinking: "Which city?", tools: [{name: city}]}
-  - {reply: Looking., tools: [{id: mine, name: weather, arguments: {city: Rome, "days": [1, 2]}}, {name: time, arguments: "{oh"}]}
+  - {thinking: "Which city?", tool_calls: [{name: city}]}
+  - {text: Looking., tool_calls: [{id: mine, name: weather, arguments: {city: Rome, "days": [1, 2]}}, {name: time, arguments: "{oh"}]}
   - It rains.
 `))
 	if faults.Err() != nil {

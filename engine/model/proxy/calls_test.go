@@ -138,9 +138,6 @@ func TestWhatIsNoCall(t *testing.T) {
 		}
 		mine, over := open(), open()
 		over.Close()
-		forms := map[model.Protocol]string{
-			model.Chat: `{"error":{"message":"%s`, model.Responses: `{"error":{"message":"%s`, model.Messages: `"message":"%s`,
-		}
 		for name, c := range map[string]struct {
 			session *Session
 			body    string
@@ -158,7 +155,8 @@ func TestWhatIsNoCall(t *testing.T) {
 			"another protocol":    {mine, body(p, "wrong", false, "x"), 400, "the model other answers in the protocol another, not in " + string(p)},
 		} {
 			response, text := c.session.post(t, p, c.body)
-			if want := fmt.Sprintf(forms[p], c.says); response.StatusCode != c.status || !strings.Contains(text, want) || !json.Valid([]byte(text)) {
+			ofAnthropic := strings.Contains(text, `"type":"error"`)
+			if response.StatusCode != c.status || !strings.Contains(text, `"message":"`+c.says) || !json.Valid([]byte(text)) || ofAnthropic != (p == model.Messages) {
 				t.Errorf("%s: got %d %s", name, response.StatusCode, text)
 			}
 		}
@@ -192,8 +190,8 @@ func TestOtherRequests(t *testing.T) {
 		says             string
 	}{
 		{"HEAD", "/", "", nil, 200, ""}, {"GET", "/", "", nil, 200, ""}, {"GET", "/v1/", "", nil, 200, ""}, {"GET", "/v1/models", "", nil, 401, "invalid_api_key"},
-		{"GET", "/v1/models", "", key, 200, `"data":[{"id":"coder","object":"model"`}, {"GET", "/v1/models", "", version, 200, `"first_id":"coder"`},
-		{"GET", "/models/claude-x", "", key, 200, `{"id":"claude-x"`}, {"GET", "/v1/models/gpt", "", version, 404, "not_found_error"},
+		{"GET", "/v1/models", "", key, 200, `"id":"coder","object":"model"`}, {"GET", "/v1/models", "", version, 200, `"first_id":"coder"`},
+		{"GET", "/models/claude-x", "", key, 200, `"id":"claude-x"`}, {"GET", "/v1/models/gpt", "", version, 404, "not_found_error"},
 		{"POST", "/v1/messages/count_tokens", `{"model":"m","messages":[{"role":"user","content":"four words of text"}]}`, version, 200, `{"input_tokens":5}`},
 		{"POST", "/v1/messages/count_tokens", `{"model":"m"`, version, 400, "invalid_request_error"}, {"POST", "/v1/embeddings", "{}", key, 404, "does not know POST /v1/embeddings"},
 		{"GET", "/v1/messages", "", version, 404, "does not know GET"},
@@ -558,7 +556,7 @@ func TestScriptsInOrder(t *testing.T) {
 			t.Errorf("got %s", text)
 		}
 	}
-	if response, text := s.post(t, model.Messages, `{"model":"x","messages":[]}`); response.StatusCode != 400 || !strings.Contains(text, "max_tokens: Field required") {
+	if response, text := s.post(t, model.Messages, `{"model":"x","messages":[]}`); response.StatusCode != 400 || !strings.Contains(text, "messages: field required") {
 		t.Errorf("got %d %s", response.StatusCode, text)
 	}
 }

@@ -192,7 +192,7 @@ func refuse(w http.ResponseWriter, p model.Protocol, status int, code, message s
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("X-Should-Retry", "false")
 	w.WriteHeader(status)
-	_, _ = w.Write(mockserver.Refusal(p, status, code, message)) // a client that went away needs no answer
+	_, _ = w.Write(mockserver.Refuse(p, status, code, message)) // a client that went away needs no answer
 }
 
 // mostRoom is how much memory is made ready at most for a body, as long as a request says that it is.
@@ -265,7 +265,7 @@ func (s *Session) count(w http.ResponseWriter, r *http.Request) {
 	if t == nil {
 		return
 	}
-	tokens, refused := mockserver.CountTokens(r.Header, t.text)
+	tokens, refused := mockserver.CountTokens(t.text)
 	w.Header().Set("Content-Type", "application/json")
 	if refused != nil {
 		w.WriteHeader(http.StatusBadRequest)

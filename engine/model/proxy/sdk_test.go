@@ -17,12 +17,12 @@ import (
 const sdkScript = "../mockserver/testdata/sdk.mjs"
 
 const sdkRules = `
-- {match: think, thinking: Six times seven., reply: "42"}
+- {match: think, replies: [{thinking: Six times seven., text: "42"}]}
 - match: weather
   steps:
-  - {thinking: Where to., reply: I look., tools: [{name: get_weather, arguments: {city: Paris}}, {name: get_weather, arguments: {city: Rome}}]}
+  - {thinking: Where to., text: I look., tool_calls: [{name: get_weather, arguments: {city: Paris}}, {name: get_weather, arguments: {city: Rome}}]}
   - It rains.
-- {match: long, reply: "This reply is a good deal longer than sixteen tokens, which are about sixty-four characters, may be."}
+- {match: long, replies: ["This reply is a good deal longer than sixteen tokens, which are about sixty-four characters, may be."]}
 `
 
 // told is what the script prints of a client.
@@ -43,11 +43,11 @@ func told(t *testing.T, arguments ...string) map[string]any {
 func servers(t *testing.T) (good, bad http.Handler) {
 	t.Helper()
 	rules, faults := mockserver.ParseRules("r.yaml", []byte(sdkRules))
-	schedule, err := mockserver.ParseSchedule("400,401,403,404,429,500,529,cut-event,cut-error")
+	broken, err := mockserver.ParseFaults("at=1:400", "at=2:401", "at=3:403", "at=4:404", "at=5:429", "at=6:500", "at=7:529", "at=8:cut", "at=9:half-json")
 	if faults.Err() != nil || err != nil {
 		t.Fatal(faults, err)
 	}
-	return mockserver.New(mockserver.Options{Rules: rules, Chunk: 7}), mockserver.New(mockserver.Options{Rules: rules, Schedule: schedule})
+	return mockserver.New(mockserver.Options{Rules: rules, Chunk: 7}), mockserver.New(mockserver.Options{Rules: rules, Faults: broken})
 }
 
 // Whatever the clients of the vendors understand without the proxy they understand with it.

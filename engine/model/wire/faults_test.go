@@ -1,6 +1,7 @@
 package wire_test
 
 import (
+	"cmp"
 	"compress/gzip"
 	"context"
 	"encoding/base64"
@@ -149,6 +150,7 @@ func faults(whole string) []fault {
 		{"204", body(204, ""), record.BadResponse, "empty"},
 
 		{"reset before the answer", step{Instead: reset("")}, record.Network, ""},
+		{"closed before the answer", step{Instead: raw("")}, record.Network, ""},
 		{"reset inside the answer", step{Instead: reset(half)}, record.Incomplete, "inside the answer"},
 		{"something else than HTTP", step{Instead: raw("SSH-2.0-OpenSSH_9.6\r\n")}, record.Network, ""},
 		{"3 MB of headers", step{Instead: raw("HTTP/1.1 200 OK\r\n" + strings.Repeat("X-A: "+strings.Repeat("a", 1000)+"\r\n", 3000) + "Connection: close\r\n\r\n" + whole)}, record.Network, ""},
@@ -167,7 +169,11 @@ func TestFaults(t *testing.T) {
 	each(t, func(t *testing.T, p *protocol) {
 		whole, _ := p.says("hi")
 		for _, f := range faults(whole) {
-			t.Run(f.name, func(t *testing.T) { shows(t, p.connect(t, wire.Options{BaseURL: serve(t, f.step)}), f.class, f.says) })
+			t.Run(f.name, func(t *testing.T) {
+				for _, stream := range []bool{false, true} {
+					shows(t, p.connect(t, wire.Options{BaseURL: serve(t, f.step), Stream: stream}), f.class, f.says)
+				}
+			})
 		}
 	})
 }
@@ -455,88 +461,85 @@ func TestF26b_NoFileDescriptorIsLeft(t *testing.T) {
 	})
 }
 
-// mocked is a server that shows one fault and has one reply.
+// mocked is a mock server that shows one fault and has one reply.
 func mocked(t *testing.T, fault string) *mockserver.Server {
 	t.Helper()
-	rated, err := mockserver.ParseRated(fault)
+	faults, err := mockserver.ParseFaults(fault)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return mockserver.New(mockserver.Options{
 		Rules:  []mockserver.Rule{mockserver.Texts("a reply of several chunks, so that streams have something to cut")},
-		Faults: []mockserver.Rated{rated},
+		Faults: faults,
 	})
 }
 
-// patience is what the client of these tests waits, by a clock that does not
-// pass in earnest.
+// patience is what the client of these tests waits, by the clock of the test.
 const patience = 30 * time.Second
 
-// F10 to F26: each fault that the mock server knows is, to this client, of the
-// class that its manual tells, or is accepted.
+// mockFaults are the faults of the mock server, and what they are to this client; "": a reply.
+var mockFaults = map[string]record.ErrorClass{
+	"429": record.RateLimit, "429:retry-after=2": record.RateLimit, "500": record.Server, "529": record.Server,
+	"reset": record.Network, "slow": "", "stall": record.CallTimeout, "cut": record.Incomplete,
+	"half-json": record.BadResponse, "wrong-type": record.BadResponse, "refusal": "", "empty": "",
+
+	"400": record.InvalidRequest, "401": record.Auth, "402": record.Quota, "403": record.Auth, "404": record.InvalidRequest,
+	"408": record.Server, "409": record.Server, "413": record.ContextLength, "422": record.InvalidRequest,
+	"502": record.Server, "503": record.Server, "504": record.Server,
+}
+
+// F10 to F26: each fault of the mock server is, to this client, of the class that the manual tells, or is a reply.
 func TestF10_F26_MockFaults(t *testing.T) {
+	manual, err := os.ReadFile("../../../docs/mock.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, kind := range mockserver.Kinds {
+		class, known := mockFaults[kind.Name]
+		row := fmt.Sprintf("| `%s` | %s | %s |\n", kind.Name, kind.About, cmp.Or(string(class), "a reply"))
+		if !known || !strings.Contains(string(manual), row) {
+			t.Errorf("docs/mock.md lacks the row\n%s", row)
+		}
+	}
 	each(t, func(t *testing.T, p *protocol) {
-		for _, kind := range mockserver.Kinds() {
-			if kind.Name == "transient" { // stands for others
-				continue
-			}
-			t.Run(kind.Name, func(t *testing.T) { showFault(t, p.means(kind, false), p, false) })
-			t.Run(kind.Name+"/streamed", func(t *testing.T) { showFault(t, p.means(kind, true), p, true) })
+		for fault, class := range mockFaults {
+			t.Run(fault, func(t *testing.T) { showFault(t, fault, class, p, false) })
+			t.Run(fault+"/streamed", func(t *testing.T) { showFault(t, fault, class, p, true) })
 		}
 	})
 }
 
-// means is a kind of fault as the protocol has it. In the Messages API nothing said is an answer, and so is a refusal: with its usage, and
-// for an agent without an output. Chunks of chat completions have no numbers, and what is whole has no order. In Responses
-// an unknown reason says that the answer is incomplete.
-func (p *protocol) means(kind mockserver.Kind, stream bool) mockserver.Kind {
-	silent := kind.Name == "no-choices" || kind.Name == "null-content" && stream // a stream has no null
-	if p.name == "messages" && (silent || kind.Name == "refusal") {
-		kind.Class = ""
-	}
-	switch {
-	case kind.Name == "disorder" && (!stream || p.name == "chat"):
-		kind.Class = ""
-	case kind.Name == "unknown-stop" && p.name == "responses":
-		kind.Class = record.Incomplete
-	}
-	return kind
-}
-
-func showFault(t *testing.T, kind mockserver.Kind, p *protocol, stream bool) {
-	fault := kind.Name
-	if len(kind.Options) > 0 && kind.Options[0] == "size" {
-		fault += ":size=2MB"
-	}
-	if kind.Name == "reset" || kind.Name == "cut-reset" { // only TCP knows resets
+func showFault(t *testing.T, fault string, class record.ErrorClass, p *protocol, stream bool) {
+	if fault == "reset" { // only TCP knows resets
 		address := serve(t, mocked(t, fault))
-		judge(t, kind, p.connect(t, wire.Options{BaseURL: address + "/v1", Stream: stream}))
+		judge(t, fault, class, p.connect(t, wire.Options{BaseURL: address + "/v1", Stream: stream}))
 		return
 	}
 	synctest.Test(t, func(t *testing.T) {
 		transport, stop := pipes(mocked(t, fault))
 		defer stop()
-		judge(t, kind, p.connect(t, wire.Options{
-			BaseURL: "http://mock/v1", Transport: transport, Timeout: patience, MaxResponse: 1 << 20, Stream: stream,
-		}))
+		judge(t, fault, class, p.connect(t, wire.Options{BaseURL: "http://mock/v1", Transport: transport, Timeout: patience, Stream: stream}))
 	})
 }
 
-// judge makes a call and holds what comes of it to what the kind promises.
-func judge(t *testing.T, kind mockserver.Kind, m model.Model) {
+// judge makes a call and compares what comes of it with what the manual says.
+func judge(t *testing.T, fault string, class record.ErrorClass, m model.Model) {
 	t.Helper()
 	start := time.Now()
 	reply, err := m.Call(t.Context(), hello())
 	if took := time.Since(start); took > patience+time.Second {
 		t.Errorf("the call took %v", took)
 	}
-	if kind.Class == "" {
-		accepted(t, kind, reply, err)
+	if class == "" {
+		empty := fault == "empty" || fault == "refusal"
+		if err != nil || (reply.Text == "") != empty || (fault == "refusal") != (reply.Finish == "content_filter") {
+			t.Errorf("got %+v, %v", reply, err)
+		}
 		return
 	}
-	var failed *record.Error
-	if !errors.As(err, &failed) || failed.Class != kind.Class {
-		t.Errorf("got %+v, %v; want class %s", reply, err, kind.Class)
+	var failed *model.CallError
+	if !errors.As(err, &failed) || failed.Cause.Class != class || (failed.RetryAfter == 2*time.Second) != strings.Contains(fault, "retry-after") {
+		t.Errorf("got %+v, %v; want class %s", reply, err, class)
 		return
 	}
 	withoutSecrets(t, err.Error())
@@ -547,60 +550,53 @@ func judge(t *testing.T, kind mockserver.Kind, m model.Model) {
 // stream came to it.
 func TestF24_F25_OddStreams(t *testing.T) {
 	each(t, func(t *testing.T, p *protocol) {
-		ask := func(fault string) (reply *model.Reply, err error) {
-			synctest.Test(t, func(t *testing.T) {
-				transport, stop := pipes(mocked(t, fault))
-				defer stop()
-				reply, err = p.connect(t, wire.Options{BaseURL: "http://mock/v1", Transport: transport, Stream: true}).Call(t.Context(), hello())
-			})
-			return reply, err
+		_, whole := p.says("hi")
+		events := strings.SplitAfter(strings.TrimSuffix(whole, "\n\n"), "\n\n")
+		// swapped has an event come before the one in front of it.
+		swapped := func(i int) string {
+			odd := slices.Clone(events)
+			odd[i-1], odd[i] = odd[i], odd[i-1]
+			return strings.Join(odd, "")
 		}
-		right, err := ask("ok")
-		if err != nil || right.Usage.OutputTokens < 4 {
-			t.Fatalf("got %+v, %v", right, err)
-		}
-		says := map[string]string{}
-		switch p.name {
-		case "messages":
-			says["disorder"] = "an event of the stream is not what the API promises: "
-		case "responses":
-			says["disorder"] = "the events of the stream do not fit together: "
-			says["unknown-stop"] = "the answer is incomplete: unknown_stop"
-		}
-		for _, fault := range []string{"usage-shrinks", "disorder", "unknown-stop"} {
-			got, err := ask(fault)
+		change := func(of, to string) string { return strings.Replace(whole, of, to, 1) }
+		type odd struct{ stream, says string } // says is how the error begins; "": it is a reply
+		for name, c := range map[string]map[string]odd{
+			"chat": {
+				"shrinks": {change("data: ", `data: {"choices":[],"usage":{"prompt_tokens":60,"completion_tokens":40}}`+"\n\ndata: "), ""},
+				"swapped": {swapped(1), ""}, // chunks have no numbers
+				"unknown": {change(`"stop"`, `"tired"`), ""},
+			},
+			"responses": {
+				"shrinks": {change(`"in_progress","output":[]`, `"in_progress","output":[],"usage":{"input_tokens":60,"output_tokens":40}`), ""},
+				"swapped": {swapped(2), "the events of the stream do not fit together: "},
+				"unknown": {
+					strings.ReplaceAll(change(`"completed","model"`, `"incomplete","incomplete_details":{"reason":"tired"},"model"`), "response.completed", "response.incomplete"),
+					"the answer is incomplete: tired",
+				},
+			},
+			"messages": {
+				"shrinks": {change(`"output_tokens":1}`, `"output_tokens":40}`), ""},
+				"swapped": {swapped(3), "an event of the stream is not what the API promises: "},
+				"unknown": {change(`"end_turn"`, `"tired"`), ""},
+			},
+		}[p.name] {
+			if c.stream == whole {
+				t.Errorf("%s: nothing is odd", name)
+			}
+			got, err := p.connect(t, wire.Options{BaseURL: serve(t, body(200, c.stream)), Stream: true}).Call(t.Context(), hello())
 			var failed *model.CallError
 			switch errors.As(err, &failed); {
-			case says[fault] == "":
-				if err != nil || got.Text != right.Text || got.Usage != right.Usage {
-					t.Errorf("%s: got %+v, %v", fault, got, err)
+			case c.says == "":
+				if err != nil || got.Text != "hi" || (got.Usage.OutputTokens == 40) != (name == "shrinks") || (got.Finish == "tired") != (name == "unknown") {
+					t.Errorf("%s: got %+v, %v", name, got, err)
 				}
-			case failed == nil || !strings.HasPrefix(failed.Cause.Message, says[fault]):
-				t.Errorf("%s: got %+v, %v", fault, got, err)
-			case fault == "unknown-stop" && (failed.Reply == nil || failed.Reply.Usage != right.Usage):
-				t.Errorf("%s: the usage is lost: %+v", fault, failed.Reply)
+			case failed == nil || !strings.HasPrefix(failed.Cause.Message, c.says):
+				t.Errorf("%s: got %+v, %v", name, got, err)
+			case name == "unknown" && (failed.Reply == nil || failed.Reply.Usage.OutputTokens != 20):
+				t.Errorf("%s: the usage is lost: %+v", name, failed.Reply)
 			}
 		}
 	})
-}
-
-func accepted(t *testing.T, kind mockserver.Kind, reply *model.Reply, err error) {
-	t.Helper()
-	if err != nil {
-		t.Errorf("not accepted: %v", err)
-		return
-	}
-	empty := slices.Contains([]string{"empty", "no-choices", "null-content", "refusal"}, kind.Name)
-	if reply.Finish == "" || (reply.Text == "") != empty || reply.Text == "another" || (kind.Name == "refusal") != (reply.Finish == "content_filter") {
-		t.Errorf("got %+v", reply)
-	}
-	if kind.Name == "unknown-stop" && reply.Finish != "unknown_stop" {
-		t.Errorf("the reason to stop is %q", reply.Finish)
-	}
-	readable := kind.Row != "F24" || slices.Contains([]string{"usage-decimals", "usage-strings", "usage-shrinks"}, kind.Name)
-	if estimated := reply.Usage.Estimated > 0; estimated == readable {
-		t.Errorf("usage %+v", reply.Usage)
-	}
 }
 
 // pipes is a server within this process, and a transport that reaches it: both
@@ -658,21 +654,16 @@ func (l *pipeListener) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net:
 // What the mock server asks of the client on refusals arrives.
 func TestF10_MockTellsWhenToComeBack(t *testing.T) {
 	each(t, func(t *testing.T, p *protocol) {
-		for _, form := range []mockserver.Form{mockserver.Seconds, mockserver.Millis, mockserver.Date, mockserver.Silent} {
-			server := httptest.NewServer(mockserver.New(mockserver.Options{
-				Limits: mockserver.Limits{Requests: 6, Burst: 1.0 / 6, RetryAfter: form}, Now: fixed,
-			}))
-			m := p.connect(t, wire.Options{BaseURL: server.URL + "/v1", Now: fixed})
-			if _, err := m.Call(t.Context(), hello()); err != nil {
-				t.Fatal(err)
-			}
-			const want = 10 * time.Second // which the silent one tells by its limits' headers
-			_, err := m.Call(t.Context(), hello())
-			var failed *model.CallError
-			if !errors.As(err, &failed) || failed.Status != 429 || failed.RetryAfter != want {
-				t.Errorf("%s: %+v", form, failed)
-			}
-			server.Close()
+		mock := mockserver.New(mockserver.Options{Limit: mockserver.Limit{Requests: 1}, Now: fixed})
+		m := p.connect(t, wire.Options{BaseURL: serve(t, mock) + "/v1", Now: fixed})
+		reply, err := m.Call(t.Context(), hello())
+		if err != nil || len(reply.Limits) != 1 || reply.Limits[0].Left != 0 || !reply.Limits[0].Until.Equal(fixed().Add(time.Minute)) {
+			t.Fatal(reply, err)
+		}
+		_, err = m.Call(t.Context(), hello())
+		var failed *model.CallError
+		if !errors.As(err, &failed) || failed.Status != 429 || failed.RetryAfter != time.Minute {
+			t.Errorf("got %+v", failed)
 		}
 	})
 }

@@ -35,11 +35,11 @@ terminate: {max_iterations: 1}
 // when refuse is called, and answers the others when answer is called.
 func limited(t *testing.T) (address string, refuse, answer func()) {
 	t.Helper()
-	schedule, err := mockserver.ParseSchedule("ok*2,429:retry-after=8")
+	faults, err := mockserver.ParseFaults("at=3:429:retry-after=8")
 	if err != nil {
 		t.Fatal(err)
 	}
-	mock, calls := mockserver.New(mockserver.Options{Schedule: schedule}), atomic.Int32{}
+	mock, calls := mockserver.New(mockserver.Options{Faults: faults}), atomic.Int32{}
 	refused, answered := make(chan struct{}), make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch n := calls.Add(1); {

@@ -61,7 +61,7 @@ async function anthropic() {
   const client = (base, apiKey) => new Anthropic({ apiKey, baseURL: base, maxRetries: 0 });
   const a = client(address, key);
   const short = (m) => ({
-    stop: m.stop_reason, usage: [m.usage.input_tokens, m.usage.output_tokens, m.usage.cache_creation_input_tokens, m.usage.cache_read_input_tokens],
+    stop: m.stop_reason, usage: [m.usage.input_tokens, m.usage.output_tokens],
     blocks: m.content.map((b) => [b.type, b.text ?? b.thinking ?? b.input]), signed: m.content.some((b) => b.signature),
   });
   const ask = { model: "m", max_tokens: 100, messages: [{ role: "user", content: "think" }] };
@@ -82,8 +82,6 @@ async function anthropic() {
     told[name] = [short(first), short(await create({ ...ask, messages, tools }))];
   }
   told.cut = short(await a.messages.create({ ...ask, max_tokens: 2, messages: [{ role: "user", content: "long" }] })).stop;
-  const cached = { ...ask, system: [{ type: "text", text: "Be kind to all who ask.", cache_control: { type: "ephemeral", ttl: "1h" } }] };
-  told.cached = [short(await a.messages.create(cached)).usage, short(await a.messages.stream(cached).finalMessage()).usage];
   told.counted = (await a.messages.countTokens({ model: "m", messages: ask.messages })).input_tokens;
   told.models = [];
   for await (const m of a.models.list()) told.models.push([m.id, m.display_name]);
