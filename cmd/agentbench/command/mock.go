@@ -84,7 +84,8 @@ func kindsListing() string {
 	for _, kind := range mockserver.Kinds {
 		fmt.Fprintf(&b, "  %-18s %s\n", kind.Name, kind.About)
 	}
-	return strings.TrimSuffix(b.String(), "\n")
+	b.WriteString("Any status from 400 to 599 is a kind, with the option retry-after.")
+	return b.String()
 }
 
 func (f *mockFlags) options(p *program) (mockserver.Options, error) {

@@ -12,7 +12,7 @@ import (
 	"github.com/agentbench/agentbench/spec/source"
 )
 
-// The kinds of faults besides statuses: any status from 400 to 599 is a kind, too.
+// The kinds of faults besides statuses.
 const (
 	Reset     = "reset"
 	Slow      = "slow"
@@ -27,10 +27,10 @@ const (
 // Kind is a fault as the manual lists it.
 type Kind struct{ Name, About string }
 
-// Kinds are the faults, with the statuses for which clients have rules of their own.
+// Kinds are the faults. Any other status from 400 to 599 is a kind, too.
 var Kinds = []Kind{
-	{"429", "too many requests, without Retry-After; so is any status from 400 to 599"},
-	{"429:retry-after=2", "the same, with Retry-After: 2"},
+	{"429", "too many requests, without Retry-After"},
+	{"429:retry-after=2", "too many requests, with Retry-After: 2"},
 	{"500", "an error of the server"},
 	{"529", "Anthropic's status for a server with too much to do"},
 	{Reset, "the connection is reset before the answer"},
@@ -112,7 +112,10 @@ func (f *Fault) checkKind() error {
 		f.status = n
 		return nil
 	}
-	names := []string{Reset, Slow, Stall, Cut, HalfJSON, WrongType, Refusal, Empty}
+	var names []string
+	for _, kind := range Kinds {
+		names = append(names, kind.Name)
+	}
 	if slices.Contains(names, f.Kind) {
 		if f.Kind == Slow {
 			f.By = 5 * time.Second

@@ -63,7 +63,7 @@ func (l *limiter) take(p model.Protocol, t *turn, header http.Header, now time.T
 	}
 	wait := until(amount)
 	header.Set("Retry-After", strconv.Itoa(int(wait.Seconds())))
-	return &refusal{
+	return &problem{
 		status:  http.StatusTooManyRequests,
 		message: fmt.Sprintf("rate limit reached: %d %s per minute; try again in %v", l.perMinute, l.of, wait),
 	}

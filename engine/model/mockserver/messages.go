@@ -63,38 +63,32 @@ func (t *turn) message(role string, said content) {
 	}
 }
 
-// block is a part of an answer: as it is, as a stream begins it, and what a stream adds.
+// block is a part of an answer: as it is, as a stream begins it, and the text that a stream adds in deltas.
 type block struct {
 	whole, begun object
-	deltas       []object
+	text         string
+	delta, field string // the type of a delta, and its field with a piece of the text
+	last         object // the last delta; nil: there is none
 }
 
-func (a *answer) blocks(size int) (all []block) {
-	deltas := func(kind, field, text string) (all []object) {
-		for _, part := range chunks(text, size) {
-			all = append(all, object{"type": kind, field: part})
-		}
-		return all
-	}
+func (a *answer) blocks() (all []block) {
 	if a.Thinking != "" {
-		signed := object{"type": "signature_delta", "signature": seal(a.Thinking)}
+		signature := seal(a.Thinking)
 		all = append(all, block{
-			object{"type": "thinking", "thinking": a.Thinking, "signature": seal(a.Thinking)}, object{"type": "thinking", "thinking": "", "signature": ""},
-			append(deltas("thinking_delta", "thinking", a.Thinking), signed),
+			object{"type": "thinking", "thinking": a.Thinking, "signature": signature}, object{"type": "thinking", "thinking": "", "signature": ""},
+			a.Thinking, "thinking_delta", "thinking", object{"type": "signature_delta", "signature": signature},
 		})
 	}
 	if a.Text != "" || a.ToolCalls == nil && a.Finish != "content_filter" {
-		all = append(all, block{object{"type": "text", "text": a.Text}, object{"type": "text", "text": ""}, deltas("text_delta", "text", a.Text)})
+		all = append(all, block{object{"type": "text", "text": a.Text}, object{"type": "text", "text": ""}, a.Text, "text_delta", "text", nil})
 	}
 	for _, call := range a.ToolCalls {
 		input := json.RawMessage(call.Arguments)
 		if !json.Valid(input) {
 			input, _ = json.Marshal(call.Arguments) // a text
 		}
-		all = append(all, block{
-			object{"type": "tool_use", "id": call.ID, "name": call.Name, "input": input},
-			object{"type": "tool_use", "id": call.ID, "name": call.Name, "input": object{}}, deltas("input_json_delta", "partial_json", call.Arguments),
-		})
+		whole := object{"type": "tool_use", "id": call.ID, "name": call.Name, "input": input}
+		all = append(all, block{whole, with(whole, object{"input": object{}}), call.Arguments, "input_json_delta", "partial_json", nil})
 	}
 	return all
 }
@@ -133,7 +127,7 @@ func (a *answer) messageUsage(output int64) object {
 // wholeMessage is a message.
 func wholeMessage(a *answer) object {
 	content := []object{}
-	for _, b := range a.blocks(1) {
+	for _, b := range a.blocks() {
 		content = append(content, b.whole)
 	}
 	return a.message(content, a.stopReason(), a.Usage.OutputTokens)
@@ -146,13 +140,16 @@ func streamMessage(a *answer, size int) (frames [][]byte) {
 		frames = append(frames, frame(name, fields))
 	}
 	send("message_start", object{"message": a.message([]object{}, nil, min(1, a.Usage.OutputTokens))})
-	for i, b := range a.blocks(size) {
+	for i, b := range a.blocks() {
 		send("content_block_start", object{"index": i, "content_block": b.begun})
 		if i == 0 {
 			send("ping", object{})
 		}
-		for _, delta := range b.deltas {
-			send("content_block_delta", object{"index": i, "delta": delta})
+		for _, text := range chunks(b.text, size) {
+			send("content_block_delta", object{"index": i, "delta": object{"type": b.delta, b.field: text}})
+		}
+		if b.last != nil {
+			send("content_block_delta", object{"index": i, "delta": b.last})
 		}
 		send("content_block_stop", object{"index": i})
 	}

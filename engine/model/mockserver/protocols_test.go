@@ -81,7 +81,8 @@ func TestResponsesStream(t *testing.T) {
 		item + "added", "response.content_part.added", text + "delta", text + "done", "response.content_part.done", item + "done",
 		item + "added", "response.function_call_arguments.delta", "response.function_call_arguments.done", item + "done",
 		"response.completed",
-	}, `{"response":{"created_at":1767323045,"error":null,"id":"resp_ID","incomplete_details":null,"instructions":null,"metadata":{},"model":"m","object":"response","output":[`+
+	}, `{"response":{"created_at":1767323045,"error":null,"id":"resp_ID","incomplete_details":null,"instructions":null,"metadata":{},`+
+		`"model":"m","object":"response","output":[`+
 		`{"encrypted_content":"bnLZXLS0/hZO5nf43c5L","id":"rs_ID","summary":[{"text":"Hm.","type":"summary_text"}],"type":"reasoning"},`+
 		`{"content":[{"annotations":[],"logprobs":[],"text":"Look","type":"output_text"}],"id":"msg_ID","role":"assistant","status":"completed","type":"message"},`+
 		`{"arguments":"{\"at\":\"sky\"}","call_id":"call_ID","id":"fc_ID","name":"look","status":"completed","type":"function_call"}],`+

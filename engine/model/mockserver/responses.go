@@ -3,7 +3,6 @@ package mockserver
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 
 	"github.com/agentbench/agentbench/engine/model"
 )
@@ -90,13 +89,6 @@ func (a *answer) items() (all []item) {
 		})
 	}
 	return all
-}
-
-// with is an object with other fields besides or instead.
-func with(o, fields object) object {
-	o = maps.Clone(o)
-	maps.Copy(o, fields)
-	return o
 }
 
 // response is an answer that is in progress.

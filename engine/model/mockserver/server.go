@@ -34,6 +34,9 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 )
 
+// defaultChunk is how many bytes of text an event of a stream has.
+const defaultChunk = 20
+
 // Options say how the server behaves. The zero Options echo at once and never fail.
 type Options struct {
 	Models  []string               // of GET /v1/models; default: mock
@@ -41,7 +44,7 @@ type Options struct {
 	Offline map[string]model.Model // by name; requests for them go to them and not to the rules
 	Latency time.Duration          // until an answer begins
 	Pause   time.Duration          // between the events of a stream
-	Chunk   int                    // bytes of text in an event of a stream; default 20
+	Chunk   int                    // bytes of text in an event of a stream; default: 20
 	Limit   Limit
 	Faults  []Fault // the first that is due shows
 	Seed    uint64
@@ -67,7 +70,7 @@ func New(o Options) *Server {
 	if len(o.Models) == 0 {
 		o.Models = []string{"mock"}
 	}
-	o.Chunk = cmp.Or(o.Chunk, 20)
+	o.Chunk = cmp.Or(o.Chunk, defaultChunk)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -80,7 +83,7 @@ func New(o Options) *Server {
 	s.mux.HandleFunc("GET /v1/models", s.models)
 	s.mux.HandleFunc("GET /stats", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, s.Stats()) })
 	s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		writeJSON(w, http.StatusNotFound, errorBody(ProtocolOf(r.Header), &refusal{status: http.StatusNotFound, message: "unknown " + r.Method + " " + r.URL.Path}, ""))
+		writeError(w, ProtocolOf(r.Header), &problem{status: http.StatusNotFound, message: "unknown " + r.Method + " " + r.URL.Path}, "")
 	})
 	return s
 }
@@ -96,19 +99,22 @@ func (s *Server) answer(p *protocol, w http.ResponseWriter, r *http.Request) {
 		now.MaxInFlight = max(now.MaxInFlight, now.InFlight)
 	})
 	defer s.count(func(now *Stats) { now.InFlight-- })
-	t, err := s.read(p, w, r)
+	t, err := s.read(p.decode, w, r)
 	if err != nil {
 		s.refuse(p, w, err, "")
 		return
 	}
+	t.id = s.identify(t.sum)
 	w.Header().Set(idHeader(p.name), "req_"+t.id)
 	if err := s.limiter.take(p.name, t, w.Header(), s.options.Now()); err != nil {
 		s.refuse(p, w, err, t.id)
 		return
 	}
 	fault := s.fault(t)
+	if !wait(r.Context(), s.options.Latency+fault.By) {
+		return
+	}
 	switch {
-	case !wait(r.Context(), s.options.Latency+fault.By):
 	case fault.Kind == Reset:
 		s.began("none")
 		reset(w)
@@ -116,29 +122,29 @@ func (s *Server) answer(p *protocol, w http.ResponseWriter, r *http.Request) {
 		if fault.RetryAfter != "" {
 			w.Header().Set("Retry-After", fault.RetryAfter)
 		}
-		s.refuse(p, w, &refusal{status: fault.status}, t.id)
+		s.refuse(p, w, &problem{status: fault.status}, t.id)
 	default:
 		s.reply(p, w, r, t, &fault)
 	}
 }
 
-// read reads a request: its key, its body and the identity of its answer.
-func (s *Server) read(p *protocol, w http.ResponseWriter, r *http.Request) (*turn, error) {
+// read checks the key of a request and decodes its body.
+func (s *Server) read(decode func([]byte) (*turn, error), w http.ResponseWriter, r *http.Request) (*turn, error) {
 	if err := s.unlock(r.Header); err != nil {
 		return nil, err
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, mostRequest))
 	var tooLong *http.MaxBytesError
 	if errors.As(err, &tooLong) {
-		return nil, &refusal{status: http.StatusRequestEntityTooLarge, message: fmt.Sprintf("the request is longer than %d bytes", mostRequest)}
+		return nil, &problem{status: http.StatusRequestEntityTooLarge, message: fmt.Sprintf("the request is longer than %d bytes", mostRequest)}
 	} else if err != nil {
 		return nil, err
 	}
-	t, err := p.decode(body)
+	t, err := decode(body)
 	if err != nil {
 		return nil, err
 	}
-	t.id = s.identify(body)
+	t.sum = sha256.Sum256(body)
 	return t, nil
 }
 
@@ -148,10 +154,9 @@ const mostRequest = 32 << 20
 // mostSeen is how many different bodies are remembered.
 const mostSeen = 1 << 20
 
-// identify names the answer to a body, in 32 hexadecimal digits: the n-th answer to equal bodies has the same name whenever
-// it comes.
-func (s *Server) identify(body []byte) string {
-	sum := sha256.Sum256(body)
+// identify names the answer to a body with that sum, in 32 hexadecimal digits: the n-th answer to equal bodies has the same
+// name whenever it comes.
+func (s *Server) identify(sum [sha256.Size]byte) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.seen) == mostSeen {
@@ -168,7 +173,7 @@ func (s *Server) unlock(header http.Header) error {
 	if s.options.Key == "" || key == s.options.Key {
 		return nil
 	}
-	return &refusal{status: http.StatusUnauthorized, message: "the API key is missing or wrong"}
+	return &problem{status: http.StatusUnauthorized, message: "the API key is missing or wrong"}
 }
 
 // fault is the first fault that is due; the zero Fault is none.
@@ -248,25 +253,21 @@ func (s *Server) says(ctx context.Context, t *turn, task string) (*model.Reply, 
 	}
 	reply, err := asked.Call(ctx, &t.Request)
 	if failed, ok := errors.AsType[*model.CallError](err); ok && failed.Cause.Class == record.Server {
-		return nil, &refusal{status: http.StatusInternalServerError, message: err.Error()}
+		return nil, &problem{status: http.StatusInternalServerError, message: err.Error()}
 	}
 	return reply, err
 }
 
-// refuse answers with an error: status 400, unless it is a refusal with a status of its own.
+// refuse answers a request for a reply with an error.
 func (s *Server) refuse(p *protocol, w http.ResponseWriter, err error, id string) {
-	refused, ok := errors.AsType[*refusal](err)
-	if !ok {
-		refused = &refusal{status: http.StatusBadRequest, message: err.Error()}
-	}
-	s.began(strconv.Itoa(refused.status))
-	writeJSON(w, refused.status, errorBody(p.name, refused, id))
+	s.began(strconv.Itoa(problemOf(err).status))
+	writeError(w, p.name, err, id)
 }
 
 // models lists the models as the vendor does whose client asks.
 func (s *Server) models(w http.ResponseWriter, r *http.Request) {
-	if s.unlock(r.Header) != nil {
-		writeJSON(w, http.StatusUnauthorized, errorBody(ProtocolOf(r.Header), &refusal{status: http.StatusUnauthorized}, ""))
+	if err := s.unlock(r.Header); err != nil {
+		writeError(w, ProtocolOf(r.Header), err, "")
 		return
 	}
 	writeJSON(w, http.StatusOK, ModelList(r.Header, s.options.Models))
@@ -274,9 +275,9 @@ func (s *Server) models(w http.ResponseWriter, r *http.Request) {
 
 // countTokens estimates how many tokens a request of Messages would be, which is no call.
 func (s *Server) countTokens(w http.ResponseWriter, r *http.Request) {
-	t, err := s.read(&protocol{decode: decodePrompt}, w, r)
+	t, err := s.read(decodePrompt, w, r)
 	if err != nil {
-		s.refuse(protocols[model.Messages], w, err, "")
+		writeError(w, model.Messages, err, "")
 		return
 	}
 	writeJSON(w, http.StatusOK, object{"input_tokens": t.inputTokens()})
@@ -286,6 +287,11 @@ func writeJSON(w http.ResponseWriter, status int, value any) {
 	w.Header().Set("Content-Type", typeJSON)
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(value) // a client that went away needs no answer
+}
+
+func writeError(w http.ResponseWriter, p model.Protocol, err error, id string) {
+	failed := problemOf(err)
+	writeJSON(w, failed.status, errorBody(p, failed, id))
 }
 
 // wait waits, and reports whether the client is still there.

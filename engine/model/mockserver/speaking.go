@@ -29,14 +29,14 @@ func (m *speaking) Call(ctx context.Context, request *model.Request) (*model.Rep
 	p := protocols[raw.Protocol]
 	t, err := p.decode(raw.Body(raw.Name))
 	if err != nil {
-		return nil, refused(raw.Protocol, err)
+		return nil, invalid(raw.Protocol, err)
 	}
 	t.id, t.Draw = fmt.Sprintf("%08x%x", raw.Nth, raw.Sum[:12]), request.Draw // equal requests have numbers
 	reply, err := m.inner.Call(ctx, &t.Request)
 	if err != nil {
 		return nil, err
 	}
-	kind, frames := p.encode(t.answer(reply, m.now()), 20)
+	kind, frames := p.encode(t.answer(reply, m.now()), defaultChunk)
 	reply.Raw = write(raw.Answer, http.Header{"Content-Type": {kind}, idHeader(p.name): {"req_" + t.id}}, frames)
 	return reply, nil
 }
@@ -60,8 +60,8 @@ func write(to model.Sink, header http.Header, frames [][]byte) *model.RawAnswer 
 	return answer
 }
 
-// refused is the error of a request that the protocol does not allow.
-func refused(p model.Protocol, err error) error {
+// invalid is the error of a request that the protocol does not allow.
+func invalid(p model.Protocol, err error) error {
 	return &model.CallError{
 		Cause:  &record.Error{Class: record.InvalidRequest, Message: err.Error()},
 		Status: http.StatusBadRequest,
@@ -74,7 +74,7 @@ func refused(p model.Protocol, err error) error {
 // Refuse is the body with which the vendor of a protocol refuses a request with a status. Code is what its clients may go by;
 // "": the usual one.
 func Refuse(p model.Protocol, status int, code, message string) []byte {
-	text, _ := json.Marshal(errorBody(p, &refusal{status, code, message}, "")) // plain data
+	text, _ := json.Marshal(errorBody(p, &problem{status, code, message}, "")) // plain data
 	return text
 }
 

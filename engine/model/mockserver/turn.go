@@ -2,8 +2,11 @@ package mockserver
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 	"time"
@@ -17,8 +20,9 @@ type turn struct {
 	model.Request        // the conversation, the tools and the limit of the reply
 	name          string // of the model
 	stream        bool
-	usage         bool   // the stream ends with the usage, where the protocol leaves the choice
-	id            string // of the answer
+	usage         bool              // the stream ends with the usage, where the protocol leaves the choice
+	sum           [sha256.Size]byte // of the body
+	id            string            // of the answer
 }
 
 // say adds a message. What the assistant says until another speaks is one message.
@@ -101,7 +105,7 @@ const (
 
 // encode writes an answer as it was asked for: in one frame, or in those of a stream.
 func (p *protocol) encode(a *answer, chunk int) (contentType string, frames [][]byte) {
-	if a.turn.stream {
+	if a.stream {
 		return typeStream, p.stream(a, chunk)
 	}
 	text, _ := json.Marshal(p.whole(a)) // plain data
@@ -110,6 +114,13 @@ func (p *protocol) encode(a *answer, chunk int) (contentType string, frames [][]
 
 // object is an object of JSON.
 type object map[string]any
+
+// with is an object with other fields besides or instead.
+func with(o, fields object) object {
+	o = maps.Clone(o)
+	maps.Copy(o, fields)
+	return o
+}
 
 // frame is an event of a stream; name "": it has none.
 func frame(name string, value any) []byte {
@@ -191,14 +202,22 @@ func missing(field string) error { return fmt.Errorf("%s: field required", field
 
 func notJSON(err error) error { return fmt.Errorf("the request body is not valid JSON: %w", err) }
 
-// refusal is an error that is answered with a status.
-type refusal struct {
+// problem is an error that is answered with a status.
+type problem struct {
 	status  int
 	code    string // what clients may go by; "": that of the status
 	message string // "": the text of the status
 }
 
-func (r *refusal) Error() string { return r.message }
+func (p *problem) Error() string { return p.message }
+
+// problemOf is how an error is answered: with status 400, unless it has one of its own.
+func problemOf(err error) *problem {
+	if failed, ok := errors.AsType[*problem](err); ok {
+		return failed
+	}
+	return &problem{status: http.StatusBadRequest, message: err.Error()}
+}
 
 // The words that vendors have for a status. What is not listed is an invalid request below 500, and the server's fault above.
 var (
@@ -211,7 +230,7 @@ var (
 )
 
 // errorBody is the error that the vendor of a protocol answers with.
-func errorBody(p model.Protocol, r *refusal, id string) object {
+func errorBody(p model.Protocol, r *problem, id string) object {
 	message := cmp.Or(r.message, http.StatusText(r.status), "Overloaded") // 529 is Anthropic's own
 	kind, ofServer := "invalid_request_error", "server_error"
 	if p == model.Messages {

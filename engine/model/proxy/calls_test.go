@@ -556,7 +556,8 @@ func TestScriptsInOrder(t *testing.T) {
 			t.Errorf("got %s", text)
 		}
 	}
-	if response, text := s.post(t, model.Messages, `{"model":"x","messages":[]}`); response.StatusCode != 400 || !strings.Contains(text, "messages: field required") {
+	response, text := s.post(t, model.Messages, `{"model":"x","messages":[]}`)
+	if response.StatusCode != 400 || !strings.Contains(text, "messages: field required") {
 		t.Errorf("got %d %s", response.StatusCode, text)
 	}
 }

@@ -570,7 +570,8 @@ func TestF24_F25_OddStreams(t *testing.T) {
 				"shrinks": {change(`"in_progress","output":[]`, `"in_progress","output":[],"usage":{"input_tokens":60,"output_tokens":40}`), ""},
 				"swapped": {swapped(2), "the events of the stream do not fit together: "},
 				"unknown": {
-					strings.ReplaceAll(change(`"completed","model"`, `"incomplete","incomplete_details":{"reason":"tired"},"model"`), "response.completed", "response.incomplete"),
+					strings.NewReplacer("response.completed", "response.incomplete", `completed","model"`,
+						`incomplete","incomplete_details":{"reason":"tired"},"model"`).Replace(whole),
 					"the answer is incomplete: tired",
 				},
 			},
