@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/model/anthropic"
+	"github.com/agentbench/agentbench/engine/model/offline"
 	"github.com/agentbench/agentbench/engine/model/openai"
 	"github.com/agentbench/agentbench/engine/model/wire"
 	"github.com/agentbench/agentbench/engine/propertytest"
@@ -116,7 +118,7 @@ func TestClientsUnderstandEveryReply(t *testing.T) {
 			arguments, _ := json.Marshal(map[string]string{"q": rapid.String().Draw(rt, "argument")}) // of texts
 			first.ToolCalls = append(first.ToolCalls, spec.AnswerCall{Name: "look", Arguments: string(arguments)})
 		}
-		s = New(Options{Rules: []Rule{{Steps: spec.Replies{first, {Text: "then"}}}}, Chunk: rapid.IntRange(1, 9).Draw(rt, "chunk")})
+		s = New(Options{Rules: []Rule{{Steps: spec.Replies{first, {Text: "then"}, {Text: "too far"}}}}, Chunk: rapid.IntRange(1, 9).Draw(rt, "chunk")})
 		for _, stream := range []bool{false, true} {
 			for p, client := range clients(t, server.URL, stream) {
 				request := &model.Request{Messages: []model.Message{{Role: "user", Text: "Hi"}}, Tools: []model.Tool{{Name: "look"}}}
@@ -140,6 +142,71 @@ func TestClientsUnderstandEveryReply(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A conversation is the same in each protocol.
+func TestConversationsAreDecodedAlike(t *testing.T) {
+	want := []model.Message{
+		{Role: "system", Text: "Be kind."}, {Role: "user", Text: "Hi there"},
+		{Role: "assistant", Text: "I look.", ToolCalls: []model.ToolCall{{Name: "look", Arguments: `{"at":1}`}}},
+		{Role: "tool", Text: "rain"}, {Role: "user", Text: "and?"},
+	}
+	for p, body := range map[model.Protocol]string{
+		model.Chat: `"max_completion_tokens":20,"messages":[{"role":"system","content":"Be kind."},
+			{"role":"user","content":[{"type":"text","text":"Hi "},{"type":"text","text":"there"}]},
+			{"role":"assistant","content":"I look.","tool_calls":[{"id":"1","type":"function","function":{"name":"look","arguments":"{\"at\":1}"}}]},
+			{"role":"tool","tool_call_id":"1","content":"rain"},{"role":"user","content":"and?"}]`,
+		model.Responses: `"max_output_tokens":20,"instructions":"Be kind.","input":[{"role":"user","content":[{"type":"input_text","text":"Hi there"}]},
+			{"type":"reasoning","summary":[]},{"type":"message","role":"assistant","content":[{"type":"output_text","text":"I look."}]},
+			{"type":"function_call","call_id":"1","name":"look","arguments":"{\"at\":1}"},
+			{"type":"function_call_output","call_id":"1","output":"rain"},{"role":"user","content":"and?"}]`,
+		model.Messages: `"max_tokens":20,"system":[{"type":"text","text":"Be kind."}],"messages":[{"role":"user","content":"Hi there"},
+			{"role":"assistant","content":[{"type":"thinking","thinking":"Hm.","signature":"x"},{"type":"text","text":"I look."},
+			{"type":"tool_use","id":"1","name":"look","input":{"at":1}}]},
+			{"role":"user","content":[{"type":"tool_result","tool_use_id":"1","content":[{"type":"text","text":"rain"}]},{"type":"text","text":"and?"}]}]`,
+	} {
+		got, err := protocols[p].decode([]byte(`{"model":"m","stream":true,"tools":[{"name":"look"}],` + body + `}`))
+		if err != nil || !reflect.DeepEqual(got.Messages, want) || got.name != "m" || !got.stream || got.MaxOutputTokens != 20 || len(got.Tools) != 1 {
+			t.Errorf("%s: got %+v, %v", p, got, err)
+		}
+	}
+}
+
+// sink keeps what is passed on, and when the answer is said to be almost over.
+type sink struct {
+	written []string
+	before  int // frames before the last one; -1: Last was not called
+}
+
+func (s *sink) Begin(int, map[string][]string) {}
+
+func (s *sink) Last() { s.before = len(s.written) }
+
+func (s *sink) Write(b []byte) (int, error) {
+	s.written = append(s.written, string(b))
+	return len(b), nil
+}
+
+// A model that calls no server answers a program as the server would.
+func TestSpeaking(t *testing.T) {
+	script := &offline.Script{Name: "m", All: []spec.Answer{{Text: "first"}}}
+	speaking := Speaking(script, fixed)
+	for _, p := range protocols {
+		to := &sink{before: -1}
+		body := asking("/v1"+p.path, "Hi", streamed)
+		before, after, _ := strings.Cut(body, `"m"`)
+		raw := &model.Raw{Protocol: p.name, Name: "m", Before: []byte(before), After: []byte(after), Answer: to}
+		reply, err := speaking.Call(t.Context(), &model.Request{Raw: raw})
+		if err != nil || to.before != len(to.written)-1 || to.before < 3 {
+			t.Fatalf("%s: %v, %d of %d frames before the last", p.name, err, to.before, len(to.written))
+		}
+		if kept := string(reply.Raw.Body); kept != strings.Join(to.written, "") || !strings.Contains(kept, "first") {
+			t.Errorf("%s: kept %s", p.name, kept)
+		}
+	}
+	if reply, err := speaking.Call(t.Context(), &model.Request{}); err != nil || reply.Text != "first" || reply.Raw != nil {
+		t.Errorf("not a program's: %+v, %v", reply, err)
+	}
 }
 
 // No event waits for the next one: a client has each of them before the next is written.

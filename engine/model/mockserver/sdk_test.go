@@ -2,11 +2,11 @@ package mockserver
 
 import (
 	"encoding/json"
-	"errors"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"reflect"
+	"strings"
 	"testing"
 )
 
@@ -62,13 +62,11 @@ func asked(t *testing.T, vendor, folder string) map[string]any {
 	bad := httptest.NewServer(New(Options{Rules: rules, Faults: parse(t, sdkFaults...)}))
 	defer bad.Close()
 	node := exec.CommandContext(t.Context(), "node", "testdata/sdk.mjs", vendor, folder, good.URL, bad.URL)
+	var wrong strings.Builder
+	node.Stderr = &wrong
 	told, err := node.Output()
 	if err != nil {
-		var exit *exec.ExitError
-		if errors.As(err, &exit) {
-			t.Fatalf("%v: %s", err, exit.Stderr)
-		}
-		t.Fatal(err)
+		t.Fatalf("%v: %s", err, wrong.String())
 	}
 	var all map[string]any
 	if err := json.Unmarshal(told, &all); err != nil {
