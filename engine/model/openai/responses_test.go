@@ -122,6 +122,8 @@ func TestAnswersOfResponses(t *testing.T) {
 		"parts":                        {responseOf("completed", said("", text("a")+","+text("b"))), "ab", "stop", "", false, ""},
 		"a call":                       {responseOf("completed", called1), "", "tool_calls", "", false, ""},
 		"a text and a call":            {responseOf("completed", message1, called1), "hi", "tool_calls", "", false, ""},
+		"two calls of one ID":          {responseOf("completed", called1, called1), "", "tool_calls", "", false, ""},
+		"a call without an ID":         {responseOf("completed", strings.Replace(called1, `"call_id":"call_a",`, "", 1)), "", "tool_calls", "", false, ""},
 		"a text behind a call":         {responseOf("completed", called1, message1), "hi", "tool_calls", "", true, ""},
 		"two texts":                    {responseOf("completed", message1, message1), "hihi", "stop", "", true, ""},
 		"a comment and an answer":      {responseOf("completed", said(`,"phase":"commentary"`, text("hm")), said(`,"phase":"final_answer"`, text("42"))), "42|hm", "stop", "", true, ""},

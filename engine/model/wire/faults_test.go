@@ -488,8 +488,8 @@ var mockFaults = map[string]record.ErrorClass{
 	"502": record.Server, "503": record.Server, "504": record.Server,
 }
 
-// F10 to F26: each fault of the mock server is, to this client, of the class that the manual tells, or is a reply.
-func TestF10_F26_MockFaults(t *testing.T) {
+// F10 to F21: each fault of the mock server is, to this client, of the class that the manual tells, or is a reply.
+func TestF10_F21_MockFaults(t *testing.T) {
 	manual, err := os.ReadFile("../../../docs/mock.md")
 	if err != nil {
 		t.Fatal(err)
@@ -595,6 +595,26 @@ func TestF24_F25_OddStreams(t *testing.T) {
 				t.Errorf("%s: got %+v, %v", name, got, err)
 			case name == "unknown" && (failed.Reply == nil || failed.Reply.Usage.OutputTokens != 20):
 				t.Errorf("%s: the usage is lost: %+v", name, failed.Reply)
+			}
+		}
+	})
+}
+
+// F22, F25: forms that servers use, and another model than the one asked for, are accepted in each protocol.
+func TestF22_F25_FormsInEachProtocol(t *testing.T) {
+	each(t, func(t *testing.T, p *protocol) {
+		whole, stream := p.says("hi")
+		for name, c := range map[string]struct{ whole, stream string }{
+			"kept alive":    {strings.Repeat("\n", 1000) + whole, strings.Repeat(": keep-alive\n\n", 1000) + stream},
+			"CR LF":         {whole, strings.ReplaceAll(stream, "\n", "\r\n")},
+			"no space":      {whole, strings.NewReplacer("data: ", "data:", "event: ", "event:").Replace(stream)},
+			"another model": {strings.Replace(whole, `"model":"m"`, `"model":"another"`, 1), strings.ReplaceAll(stream, `"model":"m"`, `"model":"another"`)},
+		} {
+			for streams, answer := range map[bool]string{false: c.whole, true: c.stream} {
+				reply, err := p.connect(t, wire.Options{BaseURL: serve(t, body(200, answer)), Stream: streams}).Call(t.Context(), hello())
+				if err != nil || reply.Text != "hi" || (reply.Answered == "another") != strings.Contains(answer, `"another"`) {
+					t.Errorf("%s, streamed %v: got %+v, %v", name, streams, reply, err)
+				}
 			}
 		}
 	})
