@@ -14,14 +14,14 @@ import (
 
 // The kinds of faults besides statuses.
 const (
-	Reset     = "reset"
-	Slow      = "slow"
-	Stall     = "stall"
-	Cut       = "cut"
-	HalfJSON  = "half-json"
-	WrongType = "wrong-type"
-	Refusal   = "refusal"
-	Empty     = "empty"
+	reset     = "reset"
+	slow      = "slow"
+	stall     = "stall"
+	cut       = "cut"
+	halfJSON  = "half-json"
+	wrongType = "wrong-type"
+	refusal   = "refusal"
+	empty     = "empty"
 )
 
 // Kind is a fault as the manual lists it.
@@ -33,28 +33,34 @@ var Kinds = []Kind{
 	{"429:retry-after=2", "too many requests, with Retry-After: 2"},
 	{"500", "an error of the server"},
 	{"529", "Anthropic's status for a server with too much to do"},
-	{Reset, "the connection is reset before the answer"},
-	{Slow, "the answer begins later, by 5s or slow:by=TIME"},
-	{Stall, "half an answer, then nothing more"},
-	{Cut, "half an answer, then the end of the connection"},
-	{HalfJSON, "JSON that ends inside, in an answer that is whole"},
-	{WrongType, "a number in place of the list of what is said"},
-	{Refusal, "no text, stopped by a content filter"},
-	{Empty, "an empty reply"},
+	{reset, "the connection is reset before the answer"},
+	{slow, "the answer begins later, by 5s or slow:by=TIME"},
+	{stall, "half an answer, then nothing more"},
+	{cut, "half an answer, then the end of the connection"},
+	{halfJSON, "JSON that ends inside, in an answer that is whole"},
+	{wrongType, "a number in place of the list of what is said"},
+	{refusal, "no text, stopped by a content filter"},
+	{empty, "an empty reply"},
 }
 
 // Fault is what goes wrong, and with which requests. Where none of Every, First, At and Share is set, it goes wrong with all.
 type Fault struct {
 	Kind       string
 	RetryAfter string        // seconds, of a status; "": the header is not sent
-	By         time.Duration // of Slow
+	By         time.Duration // of the kind slow
 
-	Every int     // each so manieth request within the limit
+	Every int     // each n-th request within the limit
 	First int     // the first requests
 	At    int     // the one request, from 1
 	Share float64 // of all requests, drawn for each
+}
 
-	status int
+// status is that of a fault which is one, else 0.
+func (f *Fault) status() int {
+	if n, err := strconv.Atoi(f.Kind); err == nil && n >= 400 && n <= 599 {
+		return n
+	}
+	return 0
 }
 
 // ParseFaults reads faults: each is [WHEN:]KIND[:OPTION=VALUE], where WHEN is every=N, first=N, at=N or share=P.
@@ -108,8 +114,7 @@ func (f *Fault) parseWhen(when string) (err error) {
 }
 
 func (f *Fault) checkKind() error {
-	if n, err := strconv.Atoi(f.Kind); err == nil && n >= 400 && n <= 599 {
-		f.status = n
+	if f.status() != 0 {
 		return nil
 	}
 	var names []string
@@ -117,7 +122,7 @@ func (f *Fault) checkKind() error {
 		names = append(names, kind.Name)
 	}
 	if slices.Contains(names, f.Kind) {
-		if f.Kind == Slow {
+		if f.Kind == slow {
 			f.By = 5 * time.Second
 		}
 		return nil
@@ -131,12 +136,12 @@ func (f *Fault) checkKind() error {
 func (f *Fault) parseOption(option string) (err error) {
 	name, value, _ := strings.Cut(option, "=")
 	switch {
-	case name == "retry-after" && f.status != 0:
+	case name == "retry-after" && f.status() != 0:
 		if _, err := strconv.ParseUint(value, 10, 31); err != nil {
 			return fmt.Errorf("retry-after is a number of seconds, not %q", value)
 		}
 		f.RetryAfter = value
-	case name == "by" && f.Kind == Slow:
+	case name == "by" && f.Kind == slow:
 		if f.By, err = time.ParseDuration(value); err != nil || f.By < 0 {
 			return fmt.Errorf("by is a duration such as 500ms, not %q", value)
 		}
@@ -163,10 +168,10 @@ func (f *Fault) due(n int64, drawn float64) bool {
 
 // change makes another reply of it, where that is the fault.
 func (f *Fault) change(reply *model.Reply) {
-	if f.Kind == Refusal || f.Kind == Empty {
+	if f.Kind == refusal || f.Kind == empty {
 		reply.Text, reply.Thinking, reply.ToolCalls, reply.Finish = "", "", nil, "stop"
 	}
-	if f.Kind == Refusal {
+	if f.Kind == refusal {
 		reply.Finish = "content_filter"
 	}
 }
@@ -174,10 +179,10 @@ func (f *Fault) change(reply *model.Reply) {
 // damage makes the JSON of an answer wrong, where that is the fault.
 func (f *Fault) damage(p *protocol, frames [][]byte) {
 	switch f.Kind {
-	case HalfJSON:
+	case halfJSON:
 		middle := &frames[len(frames)/2]
 		*middle = append((*middle)[:len(*middle)/2], "\n\n"...)
-	case WrongType:
+	case wrongType:
 		list := fmt.Sprintf("%q:[", p.list)
 		for i := range frames {
 			frames[i] = bytes.Replace(frames[i], []byte(list), fmt.Appendf(nil, `%q:7,"was":[`, p.list), 1)

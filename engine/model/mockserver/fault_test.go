@@ -139,11 +139,11 @@ func TestWhenFaultsAreDue(t *testing.T) {
 // A request that comes again is another draw: a retry may succeed.
 func TestFaultsByShare(t *testing.T) {
 	for _, share := range []float64{0.01, 0.3} {
-		s := New(Options{Faults: []Fault{{Kind: Empty, Share: share}}})
+		s := New(Options{Faults: []Fault{{Kind: empty, Share: share}}})
 		for range 10_000 {
 			s.fault(&turn{id: s.identify([32]byte{})})
 		}
-		if n := float64(s.Stats().Faults[Empty]); n < 10_000*share*0.7 || n > 10_000*share*1.3 {
+		if n := float64(s.Stats().Faults[empty]); n < 10_000*share*0.7 || n > 10_000*share*1.3 {
 			t.Errorf("share %v: %v of 10000", share, n)
 		}
 	}

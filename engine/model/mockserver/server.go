@@ -115,14 +115,14 @@ func (s *Server) answer(p *protocol, w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	switch {
-	case fault.Kind == Reset:
+	case fault.Kind == reset:
 		s.began("none")
-		reset(w)
-	case fault.status != 0:
+		breakConnection(w)
+	case fault.status() != 0:
 		if fault.RetryAfter != "" {
 			w.Header().Set("Retry-After", fault.RetryAfter)
 		}
-		s.refuse(p, w, &problem{status: fault.status}, t.id)
+		s.refuse(p, w, &problem{status: fault.status()}, t.id)
 	default:
 		s.reply(p, w, r, t, &fault)
 	}
@@ -211,7 +211,7 @@ func (s *Server) reply(p *protocol, w http.ResponseWriter, r *http.Request, t *t
 	if !t.stream {
 		header.Set("Content-Length", strconv.Itoa(len(frames[0])))
 	}
-	if fault.Kind == Cut || fault.Kind == Stall {
+	if fault.Kind == cut || fault.Kind == stall {
 		frames = half(frames)
 	}
 	s.began("200")
@@ -222,11 +222,11 @@ func (s *Server) reply(p *protocol, w http.ResponseWriter, r *http.Request, t *t
 		if _, err := w.Write(frame); err != nil {
 			return
 		}
-		if t.stream || fault.Kind == Stall {
+		if t.stream || fault.Kind == stall {
 			_ = http.NewResponseController(w).Flush() // the next write fails where this does
 		}
 	}
-	if fault.Kind == Stall {
+	if fault.Kind == stall {
 		<-r.Context().Done()
 	}
 }
@@ -307,8 +307,8 @@ func wait(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// reset closes the connection without an answer, so that the client sees a reset.
-func reset(w http.ResponseWriter) {
+// breakConnection closes the connection without an answer, so that the client sees a reset.
+func breakConnection(w http.ResponseWriter) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil { // HTTP/2 resets the stream
 		panic(http.ErrAbortHandler)

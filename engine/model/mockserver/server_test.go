@@ -197,7 +197,7 @@ func TestOtherPathsAndKeys(t *testing.T) {
 // With the same seed, equal requests get equal answers, in whatever order they come among others.
 func TestAnswersDoNotDependOnTheOrder(t *testing.T) {
 	answersTo := func(asked []int) map[int][]string {
-		s := New(Options{Now: fixed, Seed: 7, Faults: []Fault{{Kind: Empty, Share: 0.4}}})
+		s := New(Options{Now: fixed, Seed: 7, Faults: []Fault{{Kind: empty, Share: 0.4}}})
 		answers := map[int][]string{}
 		for _, n := range asked {
 			answers[n] = append(answers[n], post(s, chatPath, asking(chatPath, fmt.Sprint(n), "")).Body.String())
