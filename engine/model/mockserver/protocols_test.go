@@ -93,10 +93,17 @@ func TestResponsesStream(t *testing.T) {
 		`"sequence_number":19,"type":"response.completed"}`)
 }
 
+// RoundTrip lets clients reach the server without a network.
+func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, r)
+	return w.Result(), nil
+}
+
 // clients are ours, for each protocol.
-func clients(t testing.TB, address string, stream bool) map[model.Protocol]model.Model {
+func clients(t testing.TB, s *Server, stream bool) map[model.Protocol]model.Model {
 	t.Helper()
-	o := wire.Options{Name: "m", BaseURL: address + "/v1", Key: "k", Stream: stream}
+	o := wire.Options{Name: "m", BaseURL: "http://mock/v1", Key: "k", Stream: stream, Transport: s}
 	chat, err1 := openai.New(o)
 	responses, err2 := openai.NewResponses(o)
 	messages, err3 := anthropic.New(o)
@@ -109,18 +116,15 @@ func clients(t testing.TB, address string, stream bool) map[model.Protocol]model
 // Our clients understand any reply, in each protocol, whole and as a stream of chunks of any size; in the next turn the server takes it
 // back and gives the next step.
 func TestClientsUnderstandEveryReply(t *testing.T) {
-	var s *Server
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.ServeHTTP(w, r) }))
-	defer server.Close()
 	propertytest.Check(t, func(rt *rapid.T) {
 		first := spec.Answer{Text: rapid.String().Draw(rt, "text"), Thinking: rapid.String().Draw(rt, "thinking")}
 		for range rapid.IntRange(0, 2).Draw(rt, "calls") {
 			arguments, _ := json.Marshal(map[string]string{"q": rapid.String().Draw(rt, "argument")}) // of texts
 			first.ToolCalls = append(first.ToolCalls, spec.AnswerCall{Name: "look", Arguments: string(arguments)})
 		}
-		s = New(Options{Rules: []Rule{{Steps: spec.Replies{first, {Text: "then"}, {Text: "too far"}}}}, Chunk: rapid.IntRange(1, 9).Draw(rt, "chunk")})
+		s := New(Options{Rules: []Rule{{Steps: spec.Replies{first, {Text: "then"}, {Text: "too far"}}}}, Chunk: rapid.IntRange(1, 9).Draw(rt, "chunk")})
 		for _, stream := range []bool{false, true} {
-			for p, client := range clients(t, server.URL, stream) {
+			for p, client := range clients(t, s, stream) {
 				request := &model.Request{Messages: []model.Message{{Role: "user", Text: "Hi"}}, Tools: []model.Tool{{Name: "look"}}}
 				reply, err := client.Call(t.Context(), request)
 				if err != nil || reply.Text != first.Text || reply.Thinking != first.Thinking || len(reply.ToolCalls) != len(first.ToolCalls) || reply.Usage.Estimated > 0 {
