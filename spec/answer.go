@@ -168,23 +168,23 @@ func (d *Document) Answers(model string) (Script, error) {
 func (d *Document) recorded(m *Model) (map[string][]Answer, error) {
 	answers := map[string][]Answer{}
 	at := func(i int) *source.Node { return fileNodes(m.Node.Get("files"))[i] }
-	for r, err := range d.rows(m.Files, at, m.Each, nil) {
+	for r, err := range d.rows(m.Files, at, m.Each) {
 		if err != nil {
 			return nil, err
 		}
-		key, err := m.Key.String(background, rowScope{r})
+		key, err := m.Key.String(background, r)
 		if err != nil {
-			return nil, mappingFault(m.Key, err, r.place(r.n))
+			return nil, mappingFault(m.Key, err, r.place())
 		}
 		if _, taken := answers[key]; taken {
-			return nil, m.Key.Node.Fault("make the key distinct, for instance with file", "the task %q has answers twice (in %s)", shorten(key), r.place(r.n))
+			return nil, m.Key.Node.Fault("make the key distinct, for instance with file", "the task %q has answers twice (in %s)", shorten(key), r.place())
 		}
-		list, err := m.Answers.List(background, rowScope{r})
+		list, err := m.Answers.List(background, r)
 		if err != nil {
-			return nil, mappingFault(m.Answers, err, r.place(r.n))
+			return nil, mappingFault(m.Answers, err, r.place())
 		}
 		if answers[key], err = answersOf(list); err != nil {
-			return nil, m.Answers.Node.Fault(answerHint, "%v (in %s)", err, r.place(r.n))
+			return nil, m.Answers.Node.Fault(answerHint, "%v (in %s)", err, r.place())
 		}
 	}
 	return answers, nil
@@ -206,13 +206,13 @@ func answersOf(list []any) ([]Answer, error) {
 // replies reads a file that holds a list of replies.
 func (d *Document) replies(r *Responses) ([]Answer, error) {
 	var list []Answer
-	for row, err := range d.rows([]string{r.File}, func(int) *source.Node { return r.Node }, nil, nil) {
+	for row, err := range d.rows([]string{r.File}, func(int) *source.Node { return r.Node }, nil) {
 		if err != nil {
 			return nil, err
 		}
 		answer, err := answerOf(row.value)
 		if err != nil {
-			return nil, row.fault(row.n, answerHint, "%v", err)
+			return nil, row.fault(answerHint, "%v", err)
 		}
 		list = append(list, answer)
 	}
@@ -235,11 +235,11 @@ func (d *Document) mocked() ([]Answer, error) {
 		case err != nil:
 			return nil, jsonFaultIn("$"+variable, []byte(text), 1, err)
 		case !ok:
-			return nil, faultIn("$"+variable, []byte(text), 1, 1, `write ["first reply", "second reply"]`, "want a JSON list of replies")
+			return nil, lineFault("$"+variable, []byte(text), 1, 1, `write ["first reply", "second reply"]`, "want a JSON list of replies")
 		}
 		answers, err := answersOf(list)
 		if err != nil {
-			return nil, faultIn("$"+variable, []byte(text), 1, 1, answerHint, "%v", err)
+			return nil, lineFault("$"+variable, []byte(text), 1, 1, answerHint, "%v", err)
 		}
 		return answers, nil
 	}

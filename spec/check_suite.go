@@ -300,7 +300,7 @@ func readable(f folder, file string, text, any bool) error {
 	if text {
 		formats = slices.Concat(taskFormats, textFormats)
 	}
-	if !(text && any) && !slices.Contains(formats, formatOf(file).ext) {
+	if !(text && any) && !slices.Contains(formats, newDataFile(f, file).ext) {
 		err = &fileError{f.name(file) + " has an unknown format", "data files end in " + strings.Join(formats, ", ") + ", or in .gz behind one of these; save a table as .csv with commas"}
 	}
 	return errors.Join(err, opened.Close())

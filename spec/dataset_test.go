@@ -1,20 +1,15 @@
 package spec
 
 import (
-	"bufio"
 	"bytes"
 	"compress/gzip"
-	"encoding/csv"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
 	"testing/fstest"
-	"time"
 
 	"github.com/agentbench/agentbench/spec/expr"
 )
@@ -245,30 +240,6 @@ configurations: [{name: one, loop: a.loop.yaml}]
 	}
 }
 
-type endless struct{ letter byte }
-
-func (e endless) Read(p []byte) (int, error) {
-	for i := range p {
-		p[i] = e.letter
-	}
-	return len(p), nil
-}
-
-// An unclosed quote makes one record of the rest of a file, which may be longer than memory.
-func TestF57_RecordOfACSVFileIsLimited(t *testing.T) {
-	limited := &lineLimit{Reader: io.MultiReader(strings.NewReader("id,input\none,\""), endless{'\n'}), left: 1 << 16}
-	reader := csv.NewReader(limited)
-	if _, err := reader.Read(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := reader.Read(); !errors.Is(err, bufio.ErrTooLong) {
-		t.Errorf("error %v, want %v", err, bufio.ErrTooLong)
-	}
-	if got := (&dataFile{name: "a.csv"}).csvFault(bufio.ErrTooLong).Error(); !strings.Contains(got, "a.csv has a line of more than") {
-		t.Error(got)
-	}
-}
-
 // Whether a scorer needs the target of each task follows from what it compares with.
 func TestWhichScorersNeedATarget(t *testing.T) {
 	for _, c := range []struct {
@@ -354,27 +325,25 @@ func TestPackedFiles(t *testing.T) {
 	}
 }
 
-// What stands before the damage is read; the damage is a fault that names the file.
+// Damage is a fault that names the file, of which nothing is read.
 func TestDamagedPackedFiles(t *testing.T) {
 	whole := gzipped(strings.Repeat("{\"input\": 1}\n", 10))
 	wrongSum := []byte(whole)
 	wrongSum[len(wrongSum)-5] ^= 1
-	for what, c := range map[string]struct {
-		text string
-		n    int
-	}{
-		"it ends too early":                        {whole[:len(whole)-4], 10},
-		"it is not what gzip writes":               {"{\"input\": 1}\n", 0},
-		"it is damaged, its checksum is another":   {string(wrongSum), 10},
-		"t.jsonl.gz cannot be unpacked: it ends t": {"", 0},
+	for what, text := range map[string]string{
+		"it ends too early":                        whole[:len(whole)-4],
+		"it is not what gzip writes":               "{\"input\": 1}\n",
+		"it is damaged, its checksum is another":   string(wrongSum),
+		"t.jsonl.gz cannot be unpacked: it ends t": "",
 	} {
-		n, faults := suiteWithTasks(t, "t.jsonl.gz", "t.jsonl.gz", c.text).CountTasks()
-		if n != c.n || len(faults) != 1 || !strings.Contains(faults[0].What, what) || faults[0].File.Name != "s.yaml" {
+		n, faults := suiteWithTasks(t, "t.jsonl.gz", "t.jsonl.gz", text).CountTasks()
+		if n != 0 || len(faults) != 1 || !strings.Contains(faults[0].What, what) || faults[0].File.Name != "s.yaml" {
 			t.Errorf("%s: %d tasks, %v", what, n, faults)
 		}
 	}
 }
 
+// C.23: what a packed file costs to read is bounded, in bytes and in tasks.
 func TestFilesThatUnpackToTooMuch(t *testing.T) {
 	if testing.Short() {
 		t.Skip("one thing at a time, for long; it runs without -short")
@@ -384,39 +353,22 @@ func TestFilesThatUnpackToTooMuch(t *testing.T) {
 	for i := range parts {
 		parts[i] = zeros
 	}
-	d := suiteWithTasks(t, "t.json.gz", "t.json.gz", gzipped(parts...))
-	if _, faults := d.CountTasks(); len(faults) != 1 || !strings.Contains(faults[0].What, "unpacks to more than") {
-		t.Errorf("%v", faults)
+	for _, file := range []string{"t.json.gz", "t.jsonl.gz", "t.csv.gz"} {
+		_, faults := suiteWithTasks(t, file, file, gzipped(parts...)).CountTasks()
+		if len(faults) != 1 || !strings.Contains(faults[0].What, "unpacks to more than") {
+			t.Errorf("%s: %v", file, faults)
+		}
 	}
 }
 
-// C.23: what a packed file costs to read is bounded by its size, in bytes and in rows.
-func TestPackedFilesUnpackToSoManyTimesTheirSize(t *testing.T) {
-	if testing.Short() {
-		t.Skip("one thing at a time, for long; it runs without -short")
-	}
-	const mib = 1 << 20
-	for name, c := range map[string]struct {
-		file, part string
-		parts      int
-	}{
-		"blank lines":         {"t.jsonl.gz", strings.Repeat("\n", mib), 80},
-		"lines of spaces":     {"t.jsonl.gz", strings.Repeat(" \t\r\n", mib/4), 80},
-		"very many rows":      {"t.jsonl.gz", strings.Repeat("{\"input\": 1}\n", mib), 2},
-		"very many rows, csv": {"t.csv.gz", "input\n" + strings.Repeat("input\n", mib), 2},
-	} {
-		parts := make([]string, c.parts)
-		for i := range parts {
-			parts[i] = c.part
+// C.23: no more tasks than fit into memory are read, whatever the files hold.
+func TestMoreTasksThanASuiteMayHave(t *testing.T) {
+	for keys, wrong := range map[string]bool{"": true, ", shuffle: 1, limit: 2": true, ", limit: 3": false, ", where: line > 6": false} {
+		set := &taskSet{}
+		set.read(suiteWithTasks(t, "{files: [t.jsonl]"+keys+"}", "t.jsonl", strings.Repeat("{\"input\": 1}\n", 9)), 3)
+		if err := set.faults.Err(); (err != nil) != wrong || err != nil && !strings.HasSuffix(set.faults[0].What, "more than 3 tasks") {
+			t.Errorf("%s: %v", keys, err)
 		}
-		_, faults := suiteWithTasks(t, c.file, c.file, gzipped(strings.Join(parts, ""))).CountTasks()
-		if last := len(faults) - 1; last < 0 || !strings.HasPrefix(faults[last].What, c.file+" unpacks to more than 100 times its size") {
-			t.Errorf("%s: %d faults, the last %v", name, len(faults), faults[max(0, last):])
-		}
-	}
-	rows := strings.Repeat("{\"input\": \"what is it, and why is it that and nothing else?\"}\n", mib/4)
-	if n, faults := suiteWithTasks(t, "t.jsonl.gz", "t.jsonl.gz", gzipped(rows)).CountTasks(); n != mib/4 || faults != nil {
-		t.Errorf("the same line again and again: %d tasks, %v", n, faults)
 	}
 }
 
@@ -437,19 +389,6 @@ func TestBlankLinesBetweenRowsTakeNoneAway(t *testing.T) {
 		if n, faults := suiteWithTasks(t, file, file, text).CountTasks(); n != 3 || len(faults) != 0 {
 			t.Errorf("%s: %d tasks, %v", file, n, faults)
 		}
-	}
-}
-
-// A line is looked at once, however little of it comes at a time: a packed file comes in pieces of 32 KiB.
-func TestABlankLineWithoutAnEndIsReadOnce(t *testing.T) {
-	text := "{\"input\": 1}\n" + strings.Repeat(" ", 60<<20)
-	d := suiteWithTasks(t, "t.jsonl.gz", "t.jsonl.gz", gzipped(text))
-	start := time.Now()
-	if n, faults := d.CountTasks(); n != 1 || len(faults) != 0 {
-		t.Errorf("%d tasks, %v", n, faults)
-	}
-	if took := time.Since(start); took > 10*time.Second { // 30 s and more, where each piece has all before it looked at again
-		t.Errorf("it took %v", took)
 	}
 }
 

@@ -3,14 +3,9 @@ package spec
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"io/fs"
 	"iter"
 	"path"
-	"slices"
-	"strings"
-
-	"github.com/bmatcuk/doublestar/v4"
 
 	"github.com/agentbench/agentbench/spec/expr"
 	"github.com/agentbench/agentbench/spec/source"
@@ -41,8 +36,8 @@ func (t *Tasks) folderNodes() []*source.Node {
 	return []*source.Node{n}
 }
 
-// folderRows streams the folders that are tasks.
-func (d *Document) folderRows(terse *bool) iter.Seq2[row, error] {
+// folderRows are the folders that are tasks.
+func (d *Document) folderRows() iter.Seq2[row, error] {
 	return func(yield func(row, error) bool) {
 		nodes := d.Suite.Tasks.folderNodes()
 		for i, reference := range d.Suite.Tasks.Folders {
@@ -51,8 +46,10 @@ func (d *Document) folderRows(terse *bool) iter.Seq2[row, error] {
 				return
 			}
 			for _, file := range found {
-				file.terse = terse
-				if !yield(file.folderRow(), nil) {
+				object := expr.NewObject(2)
+				object.Set("folder", file.taskFolder)
+				object.Set("name", path.Base(file.taskFolder))
+				if !yield(row{dataFile: file, value: object, n: 1}, nil) {
 					return
 				}
 			}
@@ -74,65 +71,6 @@ func (d *Document) taskFolders(reference string) (files []*dataFile, err error) 
 		files = append(files, file)
 	}
 	return files, err
-}
-
-// folders gives the folders that a pattern means, sorted. One that ends in / means the folders of a folder. Hidden ones
-// are passed over.
-func (f folder) folders(pattern string) (found []string, err error) {
-	clean, err := f.within(pattern)
-	if err != nil {
-		return nil, err
-	}
-	if strings.HasSuffix(pattern, "/") || clean == "." {
-		clean = path.Join(clean, "*")
-	}
-	name := clean // that is looked at
-	err = f.walk(func(fsys fs.FS) error {
-		names := []string{clean}
-		if _, err := fs.Stat(fsys, clean); err != nil && strings.ContainsAny(clean, `*?[{\`) {
-			if names, err = doublestar.Glob(fsys, clean, doublestar.WithNoFollow()); err != nil {
-				return err
-			}
-		}
-		for _, name = range names {
-			info, err := fs.Stat(fsys, name)
-			hidden := strings.HasPrefix(path.Base(name), ".") && name != clean
-			switch {
-			case hidden:
-			case err != nil:
-				return err
-			case info.IsDir():
-				found = append(found, name)
-			case name == clean:
-				return errNoFolder
-			}
-		}
-		return nil
-	})
-	slices.Sort(found)
-	switch {
-	case errors.Is(err, doublestar.ErrBadPattern):
-		return nil, &fileError{what: fmt.Sprintf("invalid pattern %q", pattern)}
-	case errors.Is(err, errNoFolder):
-		return nil, &fileError{f.name(name) + " is a file, not a folder", "files: names files of tasks"}
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, &fileError{"folder not found: " + f.name(name), f.nearFile(name)}
-	case err != nil:
-		return nil, f.explain(name, err)
-	case len(found) == 0:
-		return nil, &fileError{what: "no folder matches " + f.name(clean)}
-	}
-	return found, nil
-}
-
-var errNoFolder = errors.New("no folder")
-
-// folderRow is the row that a folder is.
-func (f *dataFile) folderRow() row {
-	object := expr.NewObject(2)
-	object.Set("folder", f.taskFolder)
-	object.Set("name", path.Base(f.taskFolder))
-	return row{dataFile: f, value: object, n: 1}
 }
 
 // ofFolder makes a task of a folder: what the mapping says, and its task.yaml, which has the last word.

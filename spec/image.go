@@ -157,15 +157,12 @@ func (i *Image) decoded() ([]byte, error) {
 }
 
 // locate finds the files of a task's images: relative to the file that has the task, or below a root.
-func (d *Document) locate(placed placedTask) {
-	if placed.task == nil {
-		return
-	}
+func (d *Document) locate(images []*Image, r row) {
 	from, dir := d.folder, ""
-	if file := placed.row.dataFile; file != nil {
-		from, dir = file.folder, path.Dir(file.path)
+	if r.dataFile != nil {
+		from, dir = r.folder, path.Dir(r.path)
 	}
-	for _, image := range placed.task.Images {
+	for _, image := range images {
 		if image.isURL() {
 			continue
 		}
@@ -181,19 +178,19 @@ func (d *Document) locate(placed placedTask) {
 }
 
 // checkImages finds what is wrong with the images of a task.
-func (placed placedTask) checkImages() error {
+func (r row) checkImages(images []*Image) error {
 	var faults source.Faults
-	for n, image := range placed.task.Images {
-		placed := placed
-		if placed.node != nil {
-			placed.node = placed.node.Get("images").Items[n]
+	for n, image := range images {
+		at := r
+		if r.node != nil {
+			at.node = r.node.Get("images").Items[n]
 		}
 		if err := image.check(); err != nil {
 			hint := ""
 			if known, ok := errors.AsType[*fileError](err); ok {
 				hint = known.hint
 			}
-			faults = append(faults, faultsIn(placed.fault(hint, "an image of this task: %v", err))...)
+			faults = append(faults, at.fault(hint, "an image of this task: %v", err))
 		}
 	}
 	return faults.Err()
@@ -214,12 +211,12 @@ func imagesOf(value any, r row) (images []*Image, err error) {
 		}
 	}
 	if !ok && value != nil {
-		return nil, r.fault(r.n, `write "images": ["photo.png"]`, "images is a list of paths and data: URLs")
+		return nil, r.fault(`write "images": ["photo.png"]`, "images is a list of paths and data: URLs")
 	}
 	for _, entry := range list {
 		text, ok := entry.(string)
 		if !ok || text == "" {
-			return nil, r.fault(r.n, `write "images": ["photo.png"]`, "images is a list of paths and data: URLs")
+			return nil, r.fault(`write "images": ["photo.png"]`, "images is a list of paths and data: URLs")
 		}
 		images = append(images, &Image{reference: text})
 	}

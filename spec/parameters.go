@@ -418,3 +418,29 @@ func totalOf(terminate *source.Node) *source.Node {
 	}
 	return nil
 }
+
+// ShortNames are the shortest suffixes of paths that mean no other parameter of the loop, nor each other: what the
+// parameters of a sweep are called in the names of its configurations.
+func (l *Loop) ShortNames(paths ...string) []string {
+	count := suffixes{}
+	known := map[string]bool{}
+	add := func(path string) {
+		if !known[path] {
+			known[path] = true
+			count.count(path)
+		}
+	}
+	for _, path := range paths {
+		add(FullPath(path))
+	}
+	for _, leaf := range l.Values() {
+		if leaf.Parameter {
+			add(leaf.Path)
+		}
+	}
+	names := make([]string, len(paths))
+	for i, path := range paths {
+		names[i] = count.shortest(FullPath(path))
+	}
+	return names
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"math/big"
 	"strconv"
@@ -18,154 +19,89 @@ import (
 	"github.com/agentbench/agentbench/spec/expr"
 )
 
-// columnar is a .parquet file that is being read, some rows at a time.
-type columnar struct {
-	file   *dataFile
-	opened io.Closer
-	reader *parquet.GenericReader[any]
-	rows   []parquet.Row // that were read together; those from next on are not used yet
-	next   int
-	count  int   // how many of rows hold one
-	at     int64 // the number of the row that next is, from 0
-}
-
 // rowsAtOnce are read together.
 const rowsAtOnce = 64
 
-// columnar opens the file, and reads what it says of itself.
-func (f *dataFile) columnar() (c *columnar, err error) {
-	if f.format.packed {
-		return nil, &fileError{f.name + " is packed", "unpack it: a Parquet file is packed inside, and read in any order"}
-	}
-	opened, err := f.folder.open(f.path, 0)
+// parquetRows are the rows of a .parquet file. After an error there are no more.
+func (f *dataFile) parquetRows(yield func(row, error) bool) {
+	opened, reader, err := f.openParquet()
 	if err != nil {
-		return nil, err
+		yield(row{}, err)
+		return
 	}
-	defer func() {
-		if err != nil {
-			opened.Close()
+	defer func() { _ = errors.Join(f.guarded(reader.Close), opened.Close()) }() // only read
+	rows := make([]parquet.Row, rowsAtOnce)
+	for n := 1; err == nil; {
+		var values []any
+		err = f.guarded(func() error {
+			count, err := reader.ReadRows(rows)
+			for _, r := range rows[:count] {
+				columns := make([][]parquet.Value, 0, 8)
+				r.Range(func(_ int, values []parquet.Value) bool {
+					columns = append(columns, values)
+					return true
+				})
+				values = append(values, groupOf(reader.Schema(), &columns, 0, 0))
+			}
+			return err
+		})
+		for _, value := range values {
+			if !yield(row{dataFile: f, value: value, n: n}, nil) {
+				return
+			}
+			n++
 		}
-	}()
-	info, err := opened.Stat()
-	if err != nil {
-		return nil, f.readFailure(err)
 	}
-	text, ok := opened.(io.ReaderAt)
-	if !ok {
-		return nil, &fileError{what: f.name + " cannot be read in any order"}
+	if !errors.Is(err, io.EOF) {
+		yield(row{}, err)
 	}
-	c = &columnar{file: f, opened: opened, rows: make([]parquet.Row, rowsAtOnce)}
-	err = c.guarded(func() error {
-		read, err := parquet.OpenFile(text, info.Size(), parquet.SkipBloomFilters(true))
+}
+
+// openParquet opens the file, and reads what it says of itself. It may unpack to 100 times its size and 64 MiB.
+func (f *dataFile) openParquet() (opened fs.File, reader *parquet.GenericReader[any], err error) {
+	if f.packed {
+		return nil, nil, &fileError{f.name + " is packed", "unpack it: a Parquet file is packed inside"}
+	}
+	if opened, err = f.folder.open(f.path, 0); err != nil {
+		return nil, nil, err
+	}
+	err = f.guarded(func() error {
+		info, err := opened.Stat()
+		text, ok := opened.(io.ReaderAt)
+		if err != nil || !ok {
+			return errors.Join(err, errors.New("it cannot be read in any order"))
+		}
+		file, err := parquet.OpenFile(text, info.Size(), parquet.SkipBloomFilters(true))
 		if err != nil {
 			return fmt.Errorf("%s", strings.TrimSuffix(err.Error(), ": EOF")) // an end here is no end of the rows
 		}
 		var unpacked int64
-		for _, group := range read.Metadata().RowGroups {
+		for _, group := range file.Metadata().RowGroups {
 			unpacked += group.TotalByteSize
 		}
-		if unpacked > maxUnpackedFree+maxUnpackedTimes*info.Size() {
-			return errUnpacksTooMuch
+		if unpacked > 64<<20+100*info.Size() {
+			return errors.New("it unpacks to more than 100 times its size")
 		}
-		c.reader = parquet.NewGenericReader[any](read, read.Schema())
+		reader = parquet.NewGenericReader[any](file, file.Schema())
 		return nil
 	})
-	return c, err
+	if err != nil {
+		opened.Close()
+	}
+	return opened, reader, err
 }
 
 // guarded explains an error of the library, which panics over some files that are damaged.
-func (c *columnar) guarded(read func() error) (err error) {
+func (f *dataFile) guarded(read func() error) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			err = c.file.damaged(fmt.Errorf("%v", cause))
+			err = fmt.Errorf("%v", cause)
+		}
+		if err != nil && !errors.Is(err, io.EOF) {
+			err = &fileError{fmt.Sprintf("%s is not a whole Parquet file: %v", f.name, err), "get it anew, or write it where it is not cut off"}
 		}
 	}()
-	switch err := read(); {
-	case err == nil, errors.Is(err, io.EOF):
-		return err
-	case errors.Is(err, errUnpacksTooMuch):
-		return c.file.readFailure(err)
-	default:
-		return c.file.damaged(err)
-	}
-}
-
-func (f *dataFile) damaged(err error) error {
-	return &fileError{fmt.Sprintf("%s is not a whole Parquet file: %v", f.name, err), "get it anew, or write it where it is not cut off"}
-}
-
-// Close closes the file.
-func (c *columnar) Close() error {
-	return errors.Join(c.guarded(c.reader.Close), c.opened.Close())
-}
-
-// seek goes to a row, from 0.
-func (c *columnar) seek(row int64) error {
-	if ahead := row - c.at; ahead >= 0 && ahead < int64(c.count-c.next) {
-		c.next, c.at = c.next+int(ahead), row
-		return nil
-	}
-	c.next, c.count, c.at = 0, 0, row
-	return c.guarded(func() error { return c.reader.SeekToRow(row) })
-}
-
-// read gives the next row as an object, or io.EOF.
-func (c *columnar) read() (object any, err error) {
-	if c.next == c.count {
-		c.next = 0
-		err := c.guarded(func() (err error) {
-			for c.count = 0; c.count == 0 && err == nil; {
-				c.count, err = c.reader.ReadRows(c.rows)
-			}
-			return err
-		})
-		if c.count == 0 {
-			return nil, err
-		}
-	}
-	err = c.guarded(func() error {
-		columns := make([][]parquet.Value, 0, 8)
-		c.rows[c.next].Range(func(_ int, values []parquet.Value) bool {
-			columns = append(columns, values)
-			return true
-		})
-		object = groupOf(c.reader.Schema(), &columns, 0, 0)
-		return nil
-	})
-	c.next, c.at = c.next+1, c.at+1
-	return object, err
-}
-
-// row reads the row of a candidate.
-func (c *columnar) row(file *dataFile, l *candidate) (row, error) {
-	made := row{dataFile: file, n: int(l.n), at: l.at}
-	err := c.seek(l.at)
-	if err == nil {
-		made.value, err = c.read()
-	}
-	if errors.Is(err, io.EOF) {
-		err = file.changed()
-	}
-	return made, err
-}
-
-// parquetRows streams a .parquet file.
-func (f *dataFile) parquetRows(yield func(row, error) bool) {
-	c, err := f.columnar()
-	if err != nil {
-		yield(row{dataFile: f}, err)
-		return
-	}
-	defer c.Close()
-	for n := 1; ; n++ {
-		value, err := c.read()
-		if errors.Is(err, io.EOF) {
-			return
-		}
-		if !yield(row{dataFile: f, value: value, n: n, at: int64(n - 1)}, err) || err != nil {
-			return
-		}
-	}
+	return read()
 }
 
 // What a row holds is put together as Dremel describes: every leaf of the schema has its values in a column, each

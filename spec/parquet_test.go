@@ -7,7 +7,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -167,34 +166,6 @@ func TestParquetFilesThatAreDamaged(t *testing.T) {
 		}
 		d := suiteWithTasks(t, mappedParquet, "t.parquet", string(text))
 		_, _ = d.CountTasks()
-	}
-}
-
-// A million rows take no more memory than a few thousand.
-func TestParquetIsReadInFlatMemory(t *testing.T) {
-	if testing.Short() {
-		t.Skip("reads a million rows")
-	}
-	d := suiteWithTasks(t, mappedParquet, "t.parquet", manyRows(t, 1_000_000, 100_000))
-	var most uint64
-	n := 0
-	var m runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&m)
-	before := m.HeapAlloc
-	for task, err := range d.Tasks() {
-		if err != nil {
-			t.Fatal(err)
-		}
-		if n++; n%100_000 == 0 {
-			runtime.GC()
-			runtime.ReadMemStats(&m)
-			most = max(most, m.HeapAlloc-min(before, m.HeapAlloc))
-		}
-		_ = task
-	}
-	if n != 1_000_000 || most > 40<<20 {
-		t.Errorf("%d rows, %d MiB", n, most>>20)
 	}
 }
 

@@ -1,7 +1,6 @@
 package spec
 
 import (
-	"bufio"
 	"bytes"
 	"compress/gzip"
 	"crypto/sha256"
@@ -10,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"iter"
 	"path"
 	"slices"
@@ -21,88 +19,164 @@ import (
 	"github.com/agentbench/agentbench/spec/source"
 )
 
-// row is one row of a data file.
-type row struct {
-	*dataFile
-	value any
-	doc   any // the whole file, where it was read whole
-	// n is the line in a .jsonl or .csv file, else the number of the row; from 1.
-	n int
-	// at is the byte that the row begins at, in a .jsonl or .csv file; in a .parquet file its number, from 0.
-	at int64
+// dataFile is a file of rows.
+type dataFile struct {
+	folder folder
+	path   string
+	name   string // as messages and expressions call it
+	ext    string // what its name ends in, in lower case, without .gz
+	packed bool
+	header []byte // the line that names the columns of a table
+	// taskFolder is the folder that is a task, as the suite names it, and whose task.yaml the file is; "": it holds rows.
+	taskFolder string
 }
 
-// rows gives the rows of a file. A bad row is an error, after which the next rows follow; each may be nil.
+func newDataFile(f folder, file string) *dataFile {
+	unpacked, packed := unpackedName(file)
+	return &dataFile{folder: f, path: file, name: f.name(file), ext: strings.ToLower(path.Ext(unpacked)), packed: packed}
+}
+
+func unpackedName(file string) (name string, packed bool) {
+	ext := path.Ext(file)
+	if packed = strings.EqualFold(ext, ".gz"); packed {
+		file = strings.TrimSuffix(file, ext)
+	}
+	return file, packed
+}
+
+// taskFormats are what files of rows may be; textFormats are files that are one row each, of tasks alone.
+var (
+	taskFormats = []string{".jsonl", ".json", ".yaml", ".yml", ".csv", ".parquet"}
+	textFormats = []string{".txt", ".md"}
+)
+
+// hasRows reports whether the file holds rows; any other is text, and one row.
+func (f *dataFile) hasRows() bool { return slices.Contains(taskFormats, f.ext) }
+
+func (f *dataFile) isCSV() bool { return f.ext == ".csv" }
+
+// fileNode is where the i-th file is named.
+func (t *Tasks) fileNode(i int) *source.Node {
+	if files := fileNodes(t.Node.Get("files")); i < len(files) {
+		return files[i]
+	}
+	return t.Node
+}
+
+// rows are those of all files that the paths and patterns name. The next rows follow an error.
+func (d *Document) rows(files []string, at func(int) *source.Node, each *Expr) iter.Seq2[row, error] {
+	return func(yield func(row, error) bool) {
+		for i, reference := range files {
+			place, found, err := d.roots.files(d.folder, reference)
+			if err != nil && !yield(row{}, faultOf(at(i), err)) {
+				return
+			}
+			for _, file := range found {
+				for r, err := range newDataFile(place.folder, file).rows(each) {
+					if !yield(r, faultOf(at(i), err)) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// faultOf places an error about a file where the file is named.
+func faultOf(n *source.Node, err error) error {
+	if known, ok := errors.AsType[*fileError](err); ok {
+		return n.Fault(known.hint, "%s", known.what)
+	}
+	return err
+}
+
+// rows are those of the file: its lines, or the entries of the list that it holds or that each gives.
 func (f *dataFile) rows(each *Expr) iter.Seq2[row, error] {
-	streamed := f.lines
-	switch {
-	case !f.format.rows():
-		return f.text
-	case f.isCSV():
-		streamed = f.records
-	case f.isParquet():
-		streamed = f.parquetRows
-	case !f.format.streamed():
-		return func(yield func(row, error) bool) { f.yieldDocument(each, yield) }
+	switch lines := f.lines(); {
+	case !f.hasRows():
+		return f.textRow
+	case lines != nil && each == nil:
+		return lines
 	}
-	if each == nil {
-		return streamed
-	}
-	return func(yield func(row, error) bool) { f.yieldGathered(streamed, each, yield) }
-}
-
-// yieldDocument reads a .json or .yaml file whole.
-func (f *dataFile) yieldDocument(each *Expr, yield func(row, error) bool) {
-	f.whole = true
-	doc, err := f.document()
-	if err != nil {
-		yield(row{dataFile: f}, err)
-		return
-	}
-	f.yieldEach(doc, each, yield)
-}
-
-// yieldGathered makes doc of the rows of a streamed file.
-func (f *dataFile) yieldGathered(streamed iter.Seq2[row, error], each *Expr, yield func(row, error) bool) {
-	doc, err := gathered(streamed)
-	if err != nil {
-		yield(row{dataFile: f}, err)
-		return
-	}
-	f.whole = true
-	f.yieldEach(doc, each, yield)
-}
-
-// gathered are the values of rows.
-func gathered(rows iter.Seq2[row, error]) ([]any, error) {
-	doc := []any{}
-	for r, err := range rows {
+	return func(yield func(row, error) bool) {
+		list, doc, err := f.list(each)
 		if err != nil {
-			return nil, err
+			yield(row{}, err)
+			return
 		}
-		doc = append(doc, r.value)
+		for i, value := range list {
+			if !yield(row{dataFile: f, value: value, doc: doc, n: i + 1}, nil) {
+				return
+			}
+		}
 	}
-	return doc, nil
 }
 
-func (f *dataFile) yieldEach(doc any, each *Expr, yield func(row, error) bool) {
-	list, isList := doc.([]any)
-	switch {
-	case each != nil:
-		var err error
-		if list, err = each.List(background, rowScope{row{dataFile: f, doc: doc}}); err != nil {
-			yield(row{dataFile: f}, mappingFault(each, err, f.name))
-			return
-		}
-	case !isList:
-		yield(row{dataFile: f}, &fileError{f.name + " holds no list of rows", f.placeHint(doc)})
-		return
+// list is the list that a file holds, or that each gives of it.
+func (f *dataFile) list(each *Expr) (list []any, doc any, err error) {
+	if doc, err = f.document(); err != nil {
+		return nil, nil, err
 	}
-	for i, value := range list {
-		if !yield(row{dataFile: f, value: value, doc: doc, n: i + 1}, nil) {
-			return
+	if each != nil {
+		if list, err = each.List(background, row{dataFile: f, doc: doc}); err != nil {
+			err = mappingFault(each, err, f.name)
 		}
+		return list, doc, err
 	}
+	list, ok := doc.([]any)
+	if !ok {
+		err = &fileError{f.name + " holds no list of rows", f.placeHint(doc)}
+	}
+	return list, doc, err
+}
+
+// lines are the rows of a file that is read row by row; nil for another one.
+func (f *dataFile) lines() iter.Seq2[row, error] {
+	switch f.ext {
+	case ".jsonl":
+		return f.jsonLines
+	case ".csv":
+		return f.records
+	case ".parquet":
+		return f.parquetRows
+	}
+	return nil
+}
+
+// document reads a file as one value.
+func (f *dataFile) document() (any, error) {
+	if lines := f.lines(); lines != nil {
+		doc := []any{}
+		for r, err := range lines {
+			if err != nil {
+				return nil, err
+			}
+			doc = append(doc, r.value)
+		}
+		return doc, nil
+	}
+	text, err := f.read()
+	if err != nil {
+		return nil, err
+	}
+	if f.ext == ".json" {
+		return f.parseJSON(text, 1)
+	}
+	tree, faults := source.Parse(source.NewFile(f.name, text))
+	var plain any
+	if faults.Err() == nil {
+		faults = source.Decode(tree, &plain)
+	}
+	return valueOf(plain), faults.Err()
+}
+
+// readValue reads a file that a suite names as one value.
+func (l *loader) readValue(reference string) (any, error) {
+	at, err := l.roots.resolve(l.doc.folder, reference)
+	if err != nil {
+		return nil, err
+	}
+	return newDataFile(at.folder, at.path).document()
 }
 
 // placeHint says where a document that is no list has one.
@@ -123,146 +197,33 @@ func (f *dataFile) placeHint(doc any) string {
 	return "write a list of rows, even of one: [{...}]"
 }
 
-// text is the one row of a file that holds no rows.
-func (f *dataFile) text(yield func(row, error) bool) { yield(f.textRow()) }
-
-func (f *dataFile) textRow() (row, error) {
-	r := row{dataFile: f, n: 1}
-	text, err := f.read()
-	if err == nil && !utf8.Valid(text) {
-		err = f.encodingFault(text, 1)
+// read reads the whole file, unpacked and without a byte order mark.
+func (f *dataFile) read() (text []byte, err error) {
+	if f.packed {
+		text, err = f.unpack()
+	} else {
+		text, err = f.folder.read(f.path, maxDataBytes)
 	}
-	object := expr.NewObject(4)
-	object.Set("name", path.Base(f.path))
-	object.Set("stem", stem(f.path))
-	object.Set("path", f.name)
-	object.Set("text", string(bytes.TrimPrefix(text, byteOrderMark)))
-	r.value = object
-	return r, err
+	return bytes.TrimPrefix(text, []byte("\ufeff")), err
 }
 
-// lines streams a .jsonl file; empty lines are passed over.
-func (f *dataFile) lines(yield func(row, error) bool) {
-	opened, err := f.open()
+func (f *dataFile) unpack() (text []byte, err error) {
+	opened, err := f.folder.open(f.path, 0)
 	if err != nil {
-		yield(row{dataFile: f}, err)
-		return
+		return nil, err
 	}
 	defer opened.Close()
-	scanner := newScanner(opened)
-	n, at, next := 0, int64(0), int64(0)
-	searched := 0 // bytes of a line that has no end yet: each is looked at once, however little comes at a time
-	scanner.Split(func(data []byte, atEOF bool) (int, []byte, error) {
-		if !atEOF && bytes.IndexByte(data[searched:], '\n') < 0 {
-			searched = len(data)
-			return 0, nil, nil
-		}
-		searched = 0
-		blank, lines := blankLines(data)                            // millions of them are no work
-		advance, token, err := bufio.ScanLines(data[blank:], atEOF) // at once: a scanner that has come to the end asks no more where it gets no line
-		n += lines
-		if token != nil {
-			n++
-			at = next + int64(blank)
-		}
-		next += int64(blank + advance)
-		return blank + advance, token, err
-	})
-	for scanner.Scan() {
-		countRow(opened, next-at)
-		if r, err := f.lineRow(scanner.Bytes(), n); r.n > 0 {
-			r.at = at
-			if !yield(r, err) {
-				return
-			}
-		}
+	unpacked, err := gzip.NewReader(opened)
+	if err == nil {
+		text, err = io.ReadAll(io.LimitReader(unpacked, maxUnpackedBytes+1))
 	}
-	if err := scanner.Err(); err != nil {
-		yield(row{dataFile: f}, f.readFailure(err))
+	switch {
+	case err != nil:
+		return nil, &fileError{fmt.Sprintf("%s cannot be unpacked: %s", f.name, gzipWords(err)), "pack it again, or write it where it is not cut off"}
+	case len(text) > maxUnpackedBytes:
+		return nil, &fileError{fmt.Sprintf("%s unpacks to more than %d bytes", f.name, maxUnpackedBytes), "unpack it, or divide it into several files"}
 	}
-}
-
-// blankLines are how many bytes and lines at the beginning hold nothing but white space.
-func blankLines(data []byte) (bytes, lines int) {
-	for i, c := range data {
-		switch c {
-		case '\n':
-			bytes, lines = i+1, lines+1
-		case ' ', '\t', '\r':
-		default:
-			return bytes, lines
-		}
-	}
-	return bytes, lines
-}
-
-// lineRow is the row that line n holds; without a number where it is empty.
-func (f *dataFile) lineRow(text []byte, n int) (row, error) {
-	if n == 1 {
-		text = bytes.TrimPrefix(text, byteOrderMark)
-	}
-	if len(bytes.TrimSpace(text)) == 0 {
-		return row{}, nil
-	}
-	value, err := f.parseJSON(text, n)
-	return row{dataFile: f, value: value, n: n}, err
-}
-
-var byteOrderMark = []byte("\ufeff")
-
-// maxLineBytes is how long a line of a .jsonl file may be.
-const maxLineBytes = 64 << 20
-
-func newScanner(r io.Reader) *bufio.Scanner {
-	scanner := bufio.NewScanner(r)
-	scanner.Buffer(make([]byte, 64<<10), maxLineBytes)
-	return scanner
-}
-
-// document reads a file as one value: a .json or .yaml file, or the rows of a .parquet file.
-func (f *dataFile) document() (any, error) {
-	if f.isParquet() {
-		return gathered(f.parquetRows)
-	}
-	text, err := f.read()
-	if err != nil {
-		return nil, err
-	}
-	if f.format.ext == ".json" {
-		text = bytes.TrimPrefix(text, byteOrderMark)
-		return f.parseJSON(text, 1)
-	}
-	tree, faults := source.Parse(source.NewFile(f.name, text))
-	if faults.Err() != nil {
-		return nil, faults
-	}
-	var plain any
-	if faults := source.Decode(tree, &plain); faults.Err() != nil {
-		return nil, faults
-	}
-	return valueOf(plain), nil
-}
-
-// readValue reads a file that a suite names as one value.
-func (l *loader) readValue(reference string) (any, error) {
-	at, err := l.roots.resolve(l.doc.folder, reference)
-	if err != nil {
-		return nil, err
-	}
-	return newDataFile(at.folder, at.path).document()
-}
-
-func (f *dataFile) readFailure(err error) error {
-	if errors.Is(err, bufio.ErrTooLong) {
-		return &fileError{what: fmt.Sprintf("%s has a line of more than %d bytes", f.name, maxLineBytes)}
-	}
-	if errors.Is(err, errUnpacksTooMuch) {
-		return &fileError{fmt.Sprintf("%s unpacks to more than %d times its size and %d bytes, where a row counts as at least %d", f.name, maxUnpackedTimes, maxUnpackedFree, rowBytes), "unpack it, if that is meant"}
-	}
-	if f.format.packed {
-		return &fileError{fmt.Sprintf("%s cannot be unpacked: %s", f.name, gzipWords(err)), "pack it again, or write it where it is not cut off"}
-	}
-	return &fileError{what: fmt.Sprintf("%s cannot be read: %v", f.name, err)}
+	return text, nil
 }
 
 // gzipWords say what is wrong with a packed file.
@@ -278,285 +239,100 @@ func gzipWords(err error) string {
 	return "it is damaged: " + err.Error()
 }
 
-// records streams a .csv file: the first line names the columns, every value is text.
-func (f *dataFile) records(yield func(row, error) bool) {
-	opened, err := f.open()
+// textRow is the one row of a file that holds no rows.
+func (f *dataFile) textRow(yield func(row, error) bool) {
+	text, err := f.read()
+	if err == nil && !utf8.Valid(text) {
+		err = f.encodingFault(text, 1)
+	}
+	name, _ := unpackedName(path.Base(f.path))
+	object := expr.NewObject(4)
+	object.Set("name", path.Base(f.path))
+	object.Set("stem", strings.TrimSuffix(name, path.Ext(name)))
+	object.Set("path", f.name)
+	object.Set("text", string(text))
+	yield(row{dataFile: f, value: object, n: 1, line: nthLine(text, 1)}, err)
+}
+
+// jsonLines are the rows of a .jsonl file; lines of white space are skipped.
+func (f *dataFile) jsonLines(yield func(row, error) bool) {
+	text, err := f.read()
 	if err != nil {
-		yield(row{dataFile: f}, err)
+		yield(row{}, err)
 		return
 	}
-	defer opened.Close()
-	table, err := f.table(opened)
-	for err == nil {
-		at := table.reader.InputOffset()
-		var r row
-		if r, err = table.next(); err == nil {
-			r.at = at
-			countRow(opened, table.reader.InputOffset()-at)
-			if !yield(r, f.checkValues(table.reader, table.values)) {
-				return
-			}
+	n := 0
+	for line := range bytes.Lines(text) {
+		n++
+		if line = bytes.TrimRight(line, "\r\n"); len(bytes.TrimSpace(line)) == 0 {
+			continue
 		}
+		value, err := f.parseJSON(line, n)
+		if !yield(row{dataFile: f, value: value, n: n, line: line}, err) {
+			return
+		}
+	}
+}
+
+// records are the rows of a .csv file: the first line names the columns, every value is text.
+func (f *dataFile) records(yield func(row, error) bool) {
+	text, err := f.read()
+	table := csv.NewReader(bytes.NewReader(text))
+	for columns := []string(nil); err == nil; {
+		start := table.InputOffset()
+		values, failed := table.Read()
+		if failed != nil {
+			err = f.csvFault(text, failed)
+			break
+		}
+		r, wrong := row{dataFile: f, line: bytes.Trim(text[start:table.InputOffset()], "\r\n")}, error(nil)
+		if r.n, _ = table.FieldPos(0); !utf8.Valid(r.line) {
+			wrong = f.encodingFault(r.line, r.n)
+		}
+		if columns == nil {
+			f.header, columns = r.line, values
+			if err = wrong; err == nil {
+				err = r.checkColumns(columns)
+			}
+			continue
+		}
+		object := expr.NewObject(len(columns))
+		for i, column := range columns {
+			object.Set(column, values[i])
+		}
+		if r.value = object; !yield(r, wrong) {
+			return
+		}
+	}
+	if f.header == nil && errors.Is(err, io.EOF) {
+		err = &fileError{f.name + " is empty", "the first line names the columns"}
 	}
 	if !errors.Is(err, io.EOF) {
-		yield(row{dataFile: f}, f.csvFault(err))
+		yield(row{}, err)
 	}
 }
 
-// table is a .csv file that is being read.
-type table struct {
-	file            *dataFile
-	reader          *csv.Reader
-	limited         *lineLimit
-	columns, values []string
-}
-
-func (f *dataFile) newTable(text io.Reader) *table {
-	limited := &lineLimit{Reader: text, left: maxLineBytes}
-	return &table{file: f, reader: csv.NewReader(limited), limited: limited}
-}
-
-// table reads the first line.
-func (f *dataFile) table(opened io.Reader) (*table, error) {
-	t := f.newTable(opened)
-	var err error
-	if t.columns, err = t.reader.Read(); errors.Is(err, io.EOF) {
-		return t, &fileError{f.name + " is empty", "the first line names the columns"}
-	}
-	if err != nil {
-		return t, err
-	}
-	t.columns[0] = strings.TrimPrefix(t.columns[0], string(byteOrderMark))
-	return t, f.checkColumns(t.columns)
-}
-
-func (t *table) next() (row, error) {
-	t.limited.left = maxLineBytes
-	var err error
-	if t.values, err = t.reader.Read(); err != nil {
-		return row{}, err
-	}
-	n, _ := t.reader.FieldPos(0)
-	return row{dataFile: t.file, value: record(t.columns, t.values), n: n}, nil
-}
-
-// checkColumns refuses what would hide a column behind another.
-func (f *dataFile) checkColumns(columns []string) error {
+// checkColumns refuses a column that would hide another one.
+func (r row) checkColumns(columns []string) error {
 	for i, column := range columns {
-		if !utf8.ValidString(column) {
-			return f.encodingFault(f.line(1), 1)
-		}
 		if column != "" && slices.Contains(columns[:i], column) {
-			return f.fault(1, "give one of them another name", "duplicate column %q", shorten(column))
+			return r.fault("give one of them another name", "duplicate column %q", shorten(column))
 		}
 	}
 	return nil
 }
 
-func (f *dataFile) checkValues(reader *csv.Reader, values []string) error {
-	for i, value := range values {
-		if !utf8.ValidString(value) {
-			n, _ := reader.FieldPos(i)
-			return f.encodingFault(f.line(n), n)
-		}
+// csvFault places an error of encoding/csv in the text; the end of the file is none.
+func (f *dataFile) csvFault(text []byte, err error) error {
+	parse, ok := errors.AsType[*csv.ParseError](err)
+	if !ok {
+		return err
 	}
-	return nil
-}
-
-// lineLimit ends a record that an unclosed quote makes of the rest of a file.
-type lineLimit struct {
-	io.Reader
-	left int
-}
-
-func (l *lineLimit) Read(p []byte) (int, error) {
-	if l.left <= 0 {
-		return 0, bufio.ErrTooLong
+	hint := `close the quotes; a quote within a field is written ""`
+	if errors.Is(parse.Err, csv.ErrFieldCount) {
+		hint = "each line has as many fields as the first one; put a field that holds a comma in double quotes"
 	}
-	n, err := l.Reader.Read(p)
-	l.left -= n
-	return n, err
-}
-
-func record(columns, values []string) *expr.Object {
-	object := expr.NewObject(len(columns))
-	for i, column := range columns {
-		object.Set(column, values[i])
-	}
-	return object
-}
-
-// taskFormats are what files of rows may be; textFormats are files that are one row each, of tasks alone.
-var (
-	taskFormats = []string{".jsonl", ".json", ".yaml", ".yml", ".csv", ".parquet"}
-	textFormats = []string{".txt", ".md"}
-)
-
-// format is how a data file is read: what its name ends in, in lower case, and whether it is packed.
-type format struct {
-	ext    string
-	packed bool
-}
-
-func formatOf(file string) format {
-	ext := path.Ext(file)
-	if !strings.EqualFold(ext, ".gz") {
-		return format{ext: strings.ToLower(ext)}
-	}
-	return format{strings.ToLower(path.Ext(strings.TrimSuffix(file, ext))), true}
-}
-
-// stem is the name of a file without what it ends in.
-func stem(file string) string {
-	name := path.Base(file)
-	if ext := path.Ext(name); strings.EqualFold(ext, ".gz") {
-		name = strings.TrimSuffix(name, ext)
-	}
-	return strings.TrimSuffix(name, path.Ext(name))
-}
-
-// rows reports whether the file holds rows; any other is text, and one row.
-func (f format) rows() bool { return slices.Contains(taskFormats, f.ext) }
-
-func (f format) streamed() bool { return f.ext == ".jsonl" || f.ext == ".csv" || f.ext == ".parquet" }
-
-// open opens the file as it reads unpacked.
-func (f *dataFile) open() (io.ReadCloser, error) {
-	opened, err := f.folder.open(f.path, 0)
-	if err != nil || !f.format.packed {
-		return opened, err
-	}
-	info, err := opened.Stat()
-	if err != nil {
-		opened.Close()
-		return nil, f.readFailure(err)
-	}
-	unpacked, err := gzip.NewReader(opened)
-	if err != nil {
-		opened.Close()
-		return nil, f.readFailure(err)
-	}
-	return &packed{unpacked, opened, maxUnpackedFree + maxUnpackedTimes*info.Size()}, nil
-}
-
-// packed is a file that is read through gzip, up to so many bytes: a few that are packed may stand for very many.
-type packed struct {
-	*gzip.Reader
-	file fs.File
-	left int64
-}
-
-var errUnpacksTooMuch = errors.New("it unpacks to too much")
-
-// Read implements [io.Reader].
-func (p *packed) Read(b []byte) (int, error) {
-	n, err := p.Reader.Read(b)
-	if p.left -= int64(n); p.left < 0 {
-		return 0, errUnpacksTooMuch
-	}
-	return n, err
-}
-
-// countRow counts a row of a file as at least rowBytes bytes: what a row takes to read does not end with its length.
-func countRow(opened io.Reader, bytes int64) {
-	if p, ok := opened.(*packed); ok {
-		p.left -= max(0, rowBytes-bytes)
-	}
-}
-
-// Close implements io.Closer.
-func (p *packed) Close() error { return errors.Join(p.Reader.Close(), p.file.Close()) }
-
-// read reads the whole file. What it unpacks to is limited, too.
-func (f *dataFile) read() ([]byte, error) {
-	if !f.format.packed {
-		return f.folder.read(f.path, maxDataBytes)
-	}
-	opened, err := f.open()
-	if err != nil {
-		return nil, err
-	}
-	defer opened.Close()
-	text, err := io.ReadAll(io.LimitReader(opened, maxUnpackedBytes+1))
-	if err == nil && len(text) > maxUnpackedBytes {
-		return nil, &fileError{fmt.Sprintf("%s unpacks to more than %d bytes", f.name, maxUnpackedBytes), "files that end in .jsonl.gz or .csv.gz are not read whole"}
-	}
-	if err != nil {
-		return nil, f.readFailure(err)
-	}
-	return text, nil
-}
-
-// dataFile is a file of rows.
-type dataFile struct {
-	folder folder
-	path   string
-	name   string // as messages and expressions call it
-	format format
-	whole  bool // its rows are numbered, not known by their lines
-	// taskFolder is the folder that is a task, as the suite names it, and whose task.yaml the file is; "": it holds rows.
-	taskFolder string
-	// terse, where it is true, leaves the text of faults away: they are only counted.
-	terse *bool
-}
-
-func newDataFile(f folder, path string) *dataFile {
-	return &dataFile{folder: f, path: path, name: f.name(path), format: formatOf(path)}
-}
-
-// place is where a row stands: FILE:LINE, or FILE:NUMBER for the rows of a whole document; a folder is its own place.
-func (f *dataFile) place(n int) string {
-	if f.taskFolder != "" {
-		return f.name
-	}
-	return fmt.Sprintf("%s:%d", f.name, n)
-}
-
-func (f *dataFile) isCSV() bool { return f.format.ext == ".csv" }
-
-func (f *dataFile) isParquet() bool { return f.format.ext == ".parquet" }
-
-func (f *dataFile) isTerse() bool { return f.terse != nil && *f.terse }
-
-// fault is a fault at row n. Its line is read again to be shown: that happens to a few rows only.
-func (f *dataFile) fault(n int, hint, format string, args ...any) source.Fault {
-	what := fmt.Sprintf(format, args...)
-	if f.isTerse() {
-		return source.Fault{What: what}
-	}
-	if f.taskFolder != "" {
-		return source.Fault{File: source.NewFile(f.name, nil), Hint: hint, What: what}
-	}
-	if f.whole || f.isParquet() {
-		return source.Fault{File: source.NewFile(f.name, nil), Hint: hint, What: fmt.Sprintf("row %d: %s", n, what)}
-	}
-	return faultIn(f.name, f.line(n), n, 1, hint, "%s", what)
-}
-
-// line reads line n again.
-func (f *dataFile) line(n int) []byte {
-	opened, err := f.open()
-	if err != nil {
-		return nil
-	}
-	defer opened.Close()
-	scanner := newScanner(opened)
-	for range n {
-		if !scanner.Scan() {
-			return nil
-		}
-	}
-	return scanner.Bytes()
-}
-
-// faultIn is a fault at a line of a data file, of which only that line is kept.
-func faultIn(name string, text []byte, line, column int, hint, format string, args ...any) source.Fault {
-	const shown = 2000 // bytes; more never fits a terminal
-	if len(text) > shown && column < shown/4 {
-		text = text[:shown]
-	}
-	padded := append(bytes.Repeat([]byte("\n"), line-1), text...)
-	return source.Fault{File: source.NewFile(name, padded), Pos: source.Pos{Line: line, Col: column}, What: fmt.Sprintf(format, args...), Hint: hint}
+	return lineFault(f.name, nthLine(text, parse.Line), parse.Line, max(parse.Column, 1), hint, "not CSV: %v", parse.Err)
 }
 
 // parseJSON reads the text that starts at a line of the file. Bytes that are no UTF-8 are refused: a model would be
@@ -564,7 +340,7 @@ func faultIn(name string, text []byte, line, column int, hint, format string, ar
 func (f *dataFile) parseJSON(text []byte, line int) (any, error) {
 	value, err := expr.ParseJSON(text)
 	if err != nil {
-		return nil, f.jsonFault(text, line, err)
+		return nil, jsonFaultIn(f.name, text, line, err)
 	}
 	if !utf8.Valid(text) {
 		return nil, f.encodingFault(text, line)
@@ -574,35 +350,34 @@ func (f *dataFile) parseJSON(text []byte, line int) (any, error) {
 
 // encodingFault is at the first byte that is no UTF-8 of the text, which starts at a line of the file.
 func (f *dataFile) encodingFault(text []byte, line int) error {
-	if f.isTerse() {
-		return source.Fault{What: "not UTF-8"}
-	}
-	for at := 0; at < len(text); {
-		r, size := utf8.DecodeRune(text[at:])
-		if r == utf8.RuneError && size == 1 {
-			shown, n, column := lineAt(text, line, at)
-			return faultIn(f.name, shown, n, column, "save the file as UTF-8", "the byte 0x%02X is not UTF-8", text[at])
+	at := 0
+	for size := 0; ; at += size {
+		r := rune(0)
+		if r, size = utf8.DecodeRune(text[at:]); r == utf8.RuneError && size <= 1 {
+			break
 		}
-		at += size
 	}
-	return faultIn(f.name, text, line, 1, "save the file as UTF-8", "this holds bytes that are not UTF-8")
+	shown, n, column := lineAt(text, line, at)
+	return lineFault(f.name, shown, n, column, "save the file as UTF-8", "the byte 0x%02X is not UTF-8", text[at])
 }
 
-// jsonFault places an error of expr.ParseJSON in the text, which starts at a line of the file.
-func (f *dataFile) jsonFault(text []byte, line int, err error) error {
-	if f.isTerse() {
-		return source.Fault{What: err.Error()}
+// lineFault is a fault at a line of a data file, of which only that line is kept.
+func lineFault(name string, text []byte, line, column int, hint, format string, args ...any) source.Fault {
+	const shown = 2000 // bytes; more never fits a terminal
+	if len(text) > shown && column < shown/4 {
+		text = text[:shown]
 	}
-	return jsonFaultIn(f.name, text, line, err)
+	return source.Fault{File: source.NewLine(name, line, text), Pos: source.Pos{Line: line, Col: column}, What: fmt.Sprintf(format, args...), Hint: hint}
 }
 
+// jsonFaultIn places an error of expr.ParseJSON in the text, which starts at a line of the file.
 func jsonFaultIn(name string, text []byte, line int, err error) error {
 	at, what := 1, err.Error()
 	if _, scanned := fmt.Sscanf(what, "at byte %d:", &at); scanned == nil {
 		_, what, _ = strings.Cut(what, ": ")
 	}
 	shown, line, column := lineAt(text, line, min(max(at-1, 0), len(text)))
-	return faultIn(name, shown, line, column, jsonHint(what, path.Ext(name) == ".jsonl", column), "not JSON: %s", what)
+	return lineFault(name, shown, line, column, jsonHint(what, path.Ext(name) == ".jsonl", column), "not JSON: %s", what)
 }
 
 // jsonHint knows the usual mistakes.
@@ -631,21 +406,14 @@ func lineAt(text []byte, line, at int) (shown []byte, n, column int) {
 	return text[start:end], line + bytes.Count(before, []byte("\n")), 1 + utf8.RuneCount(before[start:])
 }
 
-func (f *dataFile) csvFault(err error) error {
-	var parse *csv.ParseError
-	var known source.Fault
-	var ofFile *fileError
-	switch {
-	case errors.As(err, &known), errors.As(err, &ofFile):
-		return err
-	case !errors.As(err, &parse):
-		return f.readFailure(err)
+// nthLine is a line of a text by its number, from 1.
+func nthLine(text []byte, n int) []byte {
+	for line := range bytes.Lines(text) {
+		if n--; n == 0 {
+			return bytes.TrimRight(line, "\r\n")
+		}
 	}
-	hint := `close the quotes; a quote within a field is written ""`
-	if errors.Is(parse.Err, csv.ErrFieldCount) {
-		hint = "each line has as many fields as the first one; put a field that holds a comma in double quotes"
-	}
-	return faultIn(f.name, f.line(parse.Line), parse.Line, max(parse.Column, 1), hint, "not CSV: %v", parse.Err)
+	return []byte{}
 }
 
 // DataFile is a file of tasks or of recorded answers, and the hash of its bytes.

@@ -590,3 +590,47 @@ func effortOfPrompt(text string) (sum int) {
 	}
 	return sum
 }
+
+// needsTarget names a scorer that cannot do without a target of each task, and one to which it must be a number; ""
+// where there is none, or where tasks may be without one.
+func (s *Suite) needsTarget() (any, number string) {
+	if s.Tasks.Targets == TargetsOptional {
+		return "", ""
+	}
+	for scorer := range s.AllScorers() {
+		if scorer.NeedsTarget() {
+			any = cmp.Or(any, scorer.Name)
+			if scorer.Type == "numeric" {
+				number = cmp.Or(number, scorer.Name)
+			}
+		}
+	}
+	return any, number
+}
+
+// NeedsTarget reports whether the scorer compares with the target of the task, and nothing else takes its place.
+func (s *Scorer) NeedsTarget() bool {
+	switch s.Type {
+	case "judge", "pairwise":
+		asks := func(rubric *Prompt) bool { return rubric.reads("target", "task.target") }
+		return s.Target == nil && (s.Reference || slices.ContainsFunc(s.rubrics(), asks))
+	case "json_path":
+		return s.Target == nil && s.Expr != nil && s.Expr.Program != nil && !s.Expr.Program.IsBool()
+	case "tools_called", "tools_not_called", "tool_order":
+		return s.Tools == nil && s.Target == nil
+	}
+	return s.Kind().Target && s.Options == nil && s.Target == nil
+}
+
+// rubrics are what a judge is asked for.
+func (s *Scorer) rubrics() (rubrics []*Prompt) {
+	if s.Rubric != nil {
+		rubrics = append(rubrics, s.Rubric)
+	}
+	for i := range s.Criteria {
+		if rubric := s.Criteria[i].Rubric; rubric != nil {
+			rubrics = append(rubrics, rubric)
+		}
+	}
+	return rubrics
+}

@@ -128,6 +128,7 @@ type File struct {
 	text   string // without a byte order mark
 	marked bool   // it had one
 	starts []int  // byte offset of each line in text
+	before int    // how many lines of the file are not kept, before the text
 	ascii  bool   // a column is a byte
 }
 
@@ -147,6 +148,11 @@ func NewFile(name string, text []byte) *File {
 		i += max(width, 1)
 	}
 	return f
+}
+
+// NewLine keeps one line of a file, by its number from 1.
+func NewLine(name string, number int, text []byte) *File {
+	return &File{Name: name, text: string(text), starts: []int{0}, before: number - 1}
 }
 
 // breakWidth is the number of bytes of the line break that s starts with, 0 for none.
@@ -169,7 +175,7 @@ func breakWidth(s string) int {
 
 // Line returns line number n (1-based) without its line break, "" outside the file.
 func (f *File) Line(n int) string {
-	if n < 1 || n > len(f.starts) {
+	if n -= f.before; n < 1 || n > len(f.starts) {
 		return ""
 	}
 	end := len(f.text)
@@ -180,7 +186,7 @@ func (f *File) Line(n int) string {
 }
 
 // Lines is the number of lines; a text that ends in a line break has an empty last line.
-func (f *File) Lines() int { return len(f.starts) }
+func (f *File) Lines() int { return f.before + len(f.starts) }
 
 // cursor walks over a file rune by rune and line by line.
 type cursor struct {

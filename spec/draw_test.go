@@ -2,7 +2,6 @@ package spec
 
 import (
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -140,50 +139,23 @@ func TestStrata(t *testing.T) {
 	}
 }
 
-// What is left away while tasks are read makes no difference to what is taken in the end.
-func TestCutsLoseNothing(t *testing.T) {
-	propertytest.Check(t, func(t *rapid.T) {
-		s := &Suite{Seed: rapid.Int64().Draw(t, "seed")}
-		if rapid.Bool().Draw(t, "sampled") {
-			s.Tasks.Sample = &Sample{N: rapid.IntRange(1, 5).Draw(t, "n")}
-		}
-		s.Tasks.Shuffle = &Shuffle{On: s.Tasks.Sample == nil || rapid.Bool().Draw(t, "shuffled")}
-		s.Tasks.Limit = rapid.IntRange(0, 20).Draw(t, "limit")
-		often, once := newDraw(s), newDraw(s)
-		for i, id := range rapid.SliceOfDistinct(rapid.StringN(1, 4, -1), rapid.ID[string]).Draw(t, "ids") {
-			placed := placedTask{task: &Task{ID: id}, row: row{n: i + 1}}
-			once.put(placed)
-			often.put(placed)
-			if often.prunes() {
-				often.cut(false)
-			}
-		}
-		once.cut(true)
-		often.cut(true)
-		if !slices.Equal(once.candidates, often.candidates) {
-			t.Fatalf("%v, cut often %v", once.candidates, often.candidates)
-		}
-	})
-}
-
 // A share of every stratum is within one task of it, and of all together as near as can be.
 func TestSharesAreProportional(t *testing.T) {
 	propertytest.Check(t, func(t *rapid.T) {
 		sizes := rapid.SliceOfN(rapid.IntRange(1, 50), 1, 8).Draw(t, "sizes")
 		share := rapid.Float64Range(0.01, 1).Draw(t, "share")
-		d := newDraw(&Suite{Tasks: Tasks{Sample: &Sample{Share: share}}})
+		all, stratum := 0, map[string]int{}
 		for i, size := range sizes {
-			d.strata[fmt.Sprint(i)] = &stratum{name: fmt.Sprint(i), number: i, size: size}
-			d.size += size
+			stratum[fmt.Sprint(i)], all = size, all+size
 		}
 		sum := 0
-		for i, quota := range d.quotas() {
-			if exact := share * float64(sizes[i]); float64(quota) <= exact-1 || float64(quota) >= exact+1 || quota > sizes[i] {
-				t.Fatalf("%d of %d at %v", quota, sizes[i], share)
+		for name, quota := range (&Sample{Share: share}).quotas(stratum, all) {
+			if exact := share * float64(stratum[name]); float64(quota) <= exact-1 || float64(quota) >= exact+1 || quota > stratum[name] {
+				t.Fatalf("%d of %d at %v", quota, stratum[name], share)
 			}
 			sum += quota
 		}
-		if exact := share * float64(d.size); float64(sum) < exact-0.5001 || float64(sum) > exact+0.5001 {
+		if exact := share * float64(all); float64(sum) < exact-0.5001 || float64(sum) > exact+0.5001 {
 			t.Fatalf("%d in all, want %v", sum, exact)
 		}
 	})
@@ -221,40 +193,3 @@ func TestFaultsOfTasksThatAreDrawn(t *testing.T) {
 	}
 }
 
-// What a shuffle keeps of the tasks has nothing to do with how long they are.
-func TestShufflingKeepsLittle(t *testing.T) {
-	const n, most = 5_000, 100 // bytes of each
-	var lines strings.Builder
-	for i := range n {
-		fmt.Fprintf(&lines, "{\"id\": \"t%d\", \"input\": \"%s\"}\n", i, strings.Repeat("x", 1000))
-	}
-	for _, keys := range []string{"shuffle: true", "sample: {share: 1}", "sample: {by: string(size(task.input)), n: 4000}, shuffle: 1"} {
-		d := suiteWithTasks(t, "{files: [t.jsonl], "+keys+"}", "t.jsonl", lines.String())
-		before := held()
-		if got := len(ids(t, d)); got < 4000 {
-			t.Errorf("%s: %d tasks", keys, got)
-		}
-		if after := held(); after > before+n*most {
-			t.Errorf("%s: %d bytes of each task are kept", keys, (after-before)/n)
-		}
-		runtime.KeepAlive(d)
-	}
-}
-
-// held is what is in use.
-func held() uint64 {
-	runtime.GC()
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return m.HeapAlloc
-}
-
-// Ids are compared themselves before two tasks are said to have the same.
-func TestIdsOfOneKeyAreCompared(t *testing.T) {
-	d := suiteWithTasks(t, "[{id: a, input: x}, {id: b, input: y}]")
-	s := &survey{document: d, keys: []uint64{keyOf("a"), keyOf("b"), keyOf("a")}} // as if b had the key of a as well
-	if s.findTwins(); len(s.faults) > 0 {
-		t.Errorf("%v", s.faults)
-	}
-}
