@@ -53,32 +53,34 @@ type Agent struct {
 type Tool struct {
 	MCP         *MCP          `yaml:"mcp" changes:"path"`
 	Builtin     string        `yaml:"builtin" changes:"path" enum:"task_completion|ask_question|converse"`
-	Name        string        `yaml:"name" changes:"requests" minlen:"1" doc:"What the model calls it by; of an MCP server, what records call the server."`
-	Description string        `yaml:"description" changes:"requests"`
-	Parameters  JSON          `yaml:"parameters" changes:"requests" doc:"JSON Schema of the arguments."`
-	Command     []string      `yaml:"command" changes:"path" minlen:"1" doc:"A program: the arguments as JSON on stdin, the result on stdout."`
-	HTTP        string        `yaml:"http" changes:"path" doc:"An endpoint: the arguments are posted as JSON."`
-	Headers     Headers       `yaml:"headers" changes:"path" doc:"http: sent with every request; {env: NAME} takes a value from the environment."`
-	CEL         *Expr         `yaml:"cel" changes:"path" doc:"An expression over args, task and call, the number of tool calls before it in the run."`
-	Env         []string      `yaml:"env" changes:"path" doc:"Names of environment variables that the program may see beside the usual ones."`
-	Retries     int           `yaml:"retries" changes:"path" min:"0" max:"10" doc:"How often it is tried again when it fails (default 0)."`
-	Pure        bool          `yaml:"pure" changes:"path" doc:"Same arguments, same result: may be answered from the cache."`
-	BreaksLoop  bool          `yaml:"breaks_loop" changes:"path" doc:"Its result ends the run, and is returned."`
-	Success     *bool         `yaml:"success" changes:"stop" doc:"task_completion, breaks_loop: whether a run that it ends is a success of the loop (default: of task_completion it is, of others not)."`
-	Timeout     time.Duration `yaml:"timeout" changes:"stop" above:"0" doc:"Of one use (default 60s)."`
+	Name        string        `yaml:"name" changes:"requests" minlen:"1" with:"mcp command http cel" doc:"What the model calls it by; of an MCP server, what records call the server."`
+	Description string        `yaml:"description" changes:"requests" with:"builtin command http cel"`
+	Parameters  JSON          `yaml:"parameters" changes:"requests" with:"command http cel" doc:"JSON Schema of the arguments."`
+	Command     []string      `yaml:"command" changes:"path" minlen:"1" with:"name" doc:"A program: the arguments as JSON on stdin, the result on stdout."`
+	HTTP        string        `yaml:"http" changes:"path" with:"name" doc:"An endpoint: the arguments are posted as JSON."`
+	Headers     Headers       `yaml:"headers" changes:"path" with:"http" doc:"http: sent with every request; {env: NAME} takes a value from the environment."`
+	CEL         *Expr         `yaml:"cel" changes:"path" with:"name" doc:"An expression over args, task and call, the number of tool calls before it in the run."`
+	Env         []string      `yaml:"env" changes:"path" with:"command" doc:"Names of environment variables that the program may see beside the usual ones."`
+	Retries     int           `yaml:"retries" changes:"path" min:"0" max:"10" with:"mcp command http" doc:"How often it is tried again when it fails (default 0)."`
+	Pure        bool          `yaml:"pure" changes:"path" with:"command http" doc:"Same arguments, same result: may be answered from the cache. Of the tools of a server: mcp: {pure: [NAME]}."`
+	BreaksLoop  bool          `yaml:"breaks_loop" changes:"path" with:"command http cel" doc:"Its result ends the run, and is returned."`
+	Success     *bool         `yaml:"success" changes:"stop" with:"builtin command http cel" doc:"task_completion, breaks_loop: whether a run that it ends is a success of the loop (default: of task_completion it is, of others not)."`
+	Timeout     time.Duration `yaml:"timeout" changes:"stop" above:"0" with:"mcp command http" doc:"Of one use (default 60s)."`
 
-	Node *source.Node `yaml:",here"`
+	Node *source.Node `yaml:",here" one:"mcp builtin command http cel" hint:"each tool is one thing; several tools are several items"`
 }
 
 // MCP is a server of tools.
 type MCP struct {
 	Command []string `yaml:"command" changes:"path" minlen:"1"`
 	URL     string   `yaml:"url" changes:"path" doc:"Of a server that speaks streamable HTTP."`
-	Headers Headers  `yaml:"headers" changes:"path" doc:"url: sent with every request; {env: NAME} takes a value from the environment."`
-	Env     []string `yaml:"env" changes:"path" doc:"Names of environment variables that the server may see beside the usual ones."`
+	Headers Headers  `yaml:"headers" changes:"path" with:"url" doc:"url: sent with every request; {env: NAME} takes a value from the environment."`
+	Env     []string `yaml:"env" changes:"path" with:"command" doc:"Names of environment variables that the server may see beside the usual ones."`
 	Shared  bool     `yaml:"shared" changes:"path" doc:"One server for all runs (default: one for each)."`
 	Only    []string `yaml:"only" changes:"requests" doc:"The tools that are used; default: all that it has."`
 	Pure    []string `yaml:"pure" changes:"path" doc:"The tools of which the same arguments give the same result."`
+
+	Node *source.Node `yaml:",here" one:"command url" hint:"command starts a server, url reaches one"`
 }
 
 // Delegate is another agent that this one may hand a task to.
@@ -87,23 +89,23 @@ type Delegate struct {
 	Description string        `yaml:"description" changes:"requests" doc:"The description that the agent sees."`
 	Loop        string        `yaml:"loop" changes:"path" doc:"A loop's file; its input is the task that is handed over."`
 	A2A         string        `yaml:"a2a" changes:"path" doc:"The address of a remote agent."`
-	Headers     Headers       `yaml:"headers" changes:"path" doc:"a2a: sent with every request; {env: NAME} takes a value from the environment."`
+	Headers     Headers       `yaml:"headers" changes:"path" with:"a2a" doc:"a2a: sent with every request; {env: NAME} takes a value from the environment."`
 	Timeout     time.Duration `yaml:"timeout" changes:"path" above:"0" doc:"Of one task."`
 
 	// Resolved is the loop, loaded.
 	Resolved *Loop        `yaml:"-"`
-	Node     *source.Node `yaml:",here"`
+	Node     *source.Node `yaml:",here" one:"loop a2a" hint:"loop names a loop's file, a2a the address of a remote agent"`
 }
 
 // User answers the agent where a step has no call.
 type User struct {
 	Script   *Expr   `yaml:"script" doc:"CEL list of texts: the user's turns in their order. When they are over, so is the conversation."`
-	Model    string  `yaml:"model" doc:"A name under models: it plays the user."`
-	System   *Prompt `yaml:"system" doc:"The system prompt of the model that plays the user; {{ }} holds CEL."`
+	Model    string  `yaml:"model" with:"system" doc:"A name under models: it plays the user. System says what it wants, and when it answers ###STOP###."`
+	System   *Prompt `yaml:"system" with:"model" doc:"The system prompt of the model that plays the user; {{ }} holds CEL."`
 	Until    *Expr   `yaml:"until" doc:"CEL boolean over message, the user's turn: when it holds the conversation is over (default: it contains ###STOP###)."`
 	MaxTurns int     `yaml:"max_turns" min:"1" doc:"Turns of the user in one iteration (default: as many as max_steps allows)."`
 
-	Node *source.Node `yaml:",here"`
+	Node *source.Node `yaml:",here" one:"script model" hint:"script is a CEL list of texts, model a name under models"`
 }
 
 // Memory keeps one conversation over all iterations.

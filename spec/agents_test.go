@@ -186,7 +186,7 @@ func TestWrongAnswersHaveAPlace(t *testing.T) {
 	for model, want := range map[string]string{
 		", conversations: {main: []}":                     "want at least 1 item",
 		", conversations: {main: [{tool_calls: 3}]}":      "tool_calls is to be a list",
-		", conversations: {main: [a]}, responses: [a]":    "the model \"m\" has conversations and other replies",
+		", conversations: {main: [a]}, responses: [a]":    "\"conversations\" excludes responses",
 		`, conversations: {"[": [a]}`:                     "invalid pattern",
 		", conversations: {main: [a]}, reserve_output: 0": "want a whole number of at least 1, got 0",
 	} {

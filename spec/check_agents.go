@@ -165,21 +165,10 @@ func (l *loader) checkWarning(loop *Loop) {
 	}
 }
 
-// checkUser wants a script or a model, and an agent that can be answered.
+// checkUser wants an agent that can be answered.
 func (l *loader) checkUser(loop *Loop) {
-	u := loop.User
-	if u == nil {
-		return
-	}
-	switch {
-	case count(u.Script != nil, u.Model != "") != 1:
-		l.fault(u.Node, "script is a CEL list of texts, model a name under models", "the user is one of script and model")
-	case u.Script != nil && u.System != nil:
-		l.add(u.Node.KeyFault("system", "it goes with model", "%q means nothing for a user with a script", "system"))
-	case u.Model != "" && u.System == nil:
-		l.fault(u.Node, "write system: what the user wants, and when to answer ###STOP###", "the model that plays the user needs system: what it wants")
-	}
-	if !slices.ContainsFunc(loop.Stages(), func(s Stage) bool { return s.Agent.Model != "" }) {
+	answered := func(s Stage) bool { return s.Agent.Model != "" }
+	if u := loop.User; u != nil && !slices.ContainsFunc(loop.Stages(), answered) {
 		l.fault(u.Node, "an agent that is a model can talk to a user", "no agent of this loop talks to a user")
 	}
 }
@@ -221,15 +210,6 @@ func (l *loader) checkScope(loop *Loop, n *source.Node, scope string) {
 	}
 }
 
-// toolKeys are the kinds of tools, each with the keys that mean something for it.
-var toolKeys = []struct{ kind, called, keys string }{
-	{"mcp", "a server", "mcp name timeout retries"},
-	{"builtin", "built in", "builtin description success"},
-	{"command", "a program", "command name description parameters env retries pure breaks_loop success timeout"},
-	{"http", "an endpoint", "http name description parameters headers retries pure breaks_loop success timeout"},
-	{"cel", "an expression", "cel name description parameters breaks_loop success"},
-}
-
 // taskCompletion is the tool by which an agent says that the task is done.
 const taskCompletion = "task_completion"
 
@@ -257,26 +237,8 @@ func (t *Tool) server() string {
 	return t.Name
 }
 
-// checkTool wants one thing with a name, and nothing beside it that means nothing.
+// checkTool finds what is wrong with a tool.
 func (l *loader) checkTool(t *Tool) {
-	var kinds []string
-	for _, k := range toolKeys {
-		if t.Node.Get(k.kind) != nil {
-			kinds = append(kinds, k.kind)
-		}
-	}
-	if len(kinds) != 1 {
-		got := "none of them"
-		if len(kinds) > 1 {
-			got = strings.Join(kinds, " and ")
-		}
-		l.fault(t.Node, "each tool is one thing; several tools are several items", "want one of mcp, builtin, command, http and cel, got %s", got)
-		return
-	}
-	l.checkToolKeys(t, kinds[0])
-	if t.MCP == nil && t.Builtin == "" && t.Name == "" {
-		l.fault(t.Node, "the model calls a tool by its name", "this tool needs a name")
-	}
 	if t.Success != nil && t.MCP == nil && !t.BreaksLoop && t.Builtin != taskCompletion {
 		l.add(t.Node.KeyFault("success", "it goes with builtin: task_completion, and with breaks_loop: true", "%q means nothing for a tool that does not end the run", "success"))
 	}
@@ -289,48 +251,9 @@ func (l *loader) checkTool(t *Tool) {
 	}
 }
 
-func (l *loader) checkToolKeys(t *Tool, kind string) {
-	for _, k := range toolKeys {
-		if k.kind != kind {
-			continue
-		}
-		for _, entry := range t.Node.Entries {
-			if !slices.Contains(strings.Fields(k.keys), entry.Key) {
-				l.add(t.Node.KeyFault(entry.Key, "it goes with "+goesWith(entry.Key), "%q means nothing for a tool that is %s", entry.Key, k.called))
-			}
-		}
-	}
-}
-
-// goesWith are the kinds for which a key means something.
-func goesWith(key string) string {
-	var kinds []string
-	for _, k := range toolKeys {
-		if slices.Contains(strings.Fields(k.keys), key) {
-			kinds = append(kinds, k.kind)
-		}
-	}
-	if len(kinds) == 1 {
-		return kinds[0]
-	}
-	all := strings.Join(kinds[:len(kinds)-1], ", ") + " and " + kinds[len(kinds)-1]
-	if key == "pure" {
-		all += "; of a server's tools, mcp: {pure: [NAME]} names those that are"
-	}
-	return all
-}
-
-// checkMCP wants a server that is started, or one that is reached.
+// checkMCP finds what is wrong with a server.
 func (l *loader) checkMCP(t *Tool) {
-	n := t.Node.Get("mcp")
-	switch {
-	case count(t.MCP.Command != nil, t.MCP.URL != "") != 1:
-		l.fault(n, "command starts a server, url reaches one", "want one of command and url")
-	case t.MCP.URL != "" && n.Get("env") != nil:
-		l.add(n.KeyFault("env", "it goes with command", "%q means nothing for a server that is not started here", "env"))
-	case t.MCP.Command != nil && n.Get("headers") != nil:
-		l.add(n.KeyFault("headers", "it goes with url", "%q mean nothing for a server that is started here", "headers"))
-	}
+	n := t.MCP.Node
 	l.checkAddress(n.Get("url"), "url: http://localhost:8080/mcp")
 	l.checkVariables(n.Get("env"))
 	if pure := n.Get("pure"); pure != nil && t.MCP.Only != nil {
@@ -382,24 +305,8 @@ func (l *loader) checkVariables(n *source.Node) {
 	}
 }
 
-// checkDelegate wants a loop or a remote agent.
+// checkDelegate wants a name and an address that can be called.
 func (l *loader) checkDelegate(d *Delegate) {
-	if count(d.Loop != "", d.A2A != "") != 1 {
-		l.fault(d.Node, "loop names a loop's file, a2a the address of a remote agent", "want one of loop and a2a")
-	}
-	if d.A2A == "" && d.Node.Get("headers") != nil {
-		l.add(d.Node.KeyFault("headers", "it goes with a2a", "%q mean nothing for a delegate that is a loop", "headers"))
-	}
 	l.checkCallable(d.Node, d.Name)
 	l.checkAddress(d.Node.Get("a2a"), "a2a: http://localhost:9100")
-}
-
-func count(conditions ...bool) int {
-	n := 0
-	for _, condition := range conditions {
-		if condition {
-			n++
-		}
-	}
-	return n
 }

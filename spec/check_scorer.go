@@ -41,12 +41,6 @@ func (l *loader) checkScorer(scorer *Scorer) {
 	}
 	l.checkAddress(scorer.Node.Get("url"), "url: http://localhost:8080/score")
 	l.checkRange(scorer)
-	for _, key := range []string{"tools", "options"} {
-		if scorer.Target != nil && scorer.Node.Get(key) != nil {
-			l.add(scorer.Node.KeyFault("target", key+" are for all tasks, target names them for each", "want one of %s and target", key))
-			break
-		}
-	}
 	l.checkRegexp(scorer.Node.Get("pattern"), scorer.Pattern)
 	if scorer.Extract != nil {
 		l.checkRegexp(scorer.Extract.Node, scorer.Extract.Regex)
@@ -87,20 +81,11 @@ func listed(names []string) string {
 	return fmt.Sprintf("%s and %d others", strings.Join(names[:fewNames], ", "), len(names)-fewNames)
 }
 
-// checkNormalized refuses what a normalisation already does.
-func (l *loader) checkNormalized(scorer *Scorer) {
-	for _, key := range []string{"ignore_case", "trim"} {
-		if scorer.Normalize != "" && scorer.Node.Get(key) != nil {
-			l.add(scorer.Node.KeyFault(key, "delete it", "%q means nothing beside normalize, which leaves letter case and white space out", key))
-		}
-	}
-}
-
 // checkSchema reads the schema from its file.
 func (l *loader) checkSchema(scorer *Scorer) {
 	at := scorer.Node.Get("schema_file")
 	switch {
-	case (scorer.Node.Get("schema") != nil) == (at != nil):
+	case scorer.Node.Get("schema") == nil && at == nil:
 		l.fault(scorer.Node, "", "a scorer of type json_schema needs one of schema and schema_file")
 	case at != nil:
 		value, err := l.readValue(at.Text)
@@ -128,7 +113,7 @@ func (l *loader) checkRegexp(n *source.Node, text string) {
 
 // checkJudge wants somebody who judges, and what by.
 func (l *loader) checkJudge(scorer *Scorer) {
-	if (scorer.Model == "") == (scorer.Models == nil) && !misspelt(scorer.Node, "model", "models") {
+	if scorer.Model == "" && scorer.Models == nil && !misspelt(scorer.Node, "model", "models") {
 		l.fault(scorer.Node, "model is one judge, models a panel", "a scorer of type %s needs one of model and models", scorer.Type)
 	}
 	l.checkPanel(scorer.Node.Get("models"))
@@ -162,7 +147,7 @@ func (l *loader) checkRubrics(scorer *Scorer) {
 	switch {
 	case scorer.Type == "pairwise" && scorer.Rubric == nil:
 		l.fault(scorer.Node, "rubric: Which is more helpful?", "a scorer of type pairwise needs rubric")
-	case scorer.Type == "judge" && (scorer.Rubric == nil) == (scorer.Criteria == nil):
+	case scorer.Type == "judge" && scorer.Rubric == nil && scorer.Criteria == nil:
 		l.fault(scorer.Node, "rubric asks for one thing, criteria for several", "a scorer of type judge needs one of rubric and criteria")
 	}
 	for _, rubric := range scorer.rubrics() {
@@ -199,8 +184,6 @@ func (l *loader) checkBounds(scorer *Scorer) {
 	case scorer.Min == nil && scorer.Max == nil && scorer.Equals == nil && misspelt(scorer.Node, "min", "max", "equals"):
 	case scorer.Min == nil && scorer.Max == nil && scorer.Equals == nil:
 		l.fault(scorer.Node, "", "a scorer of type %s needs min, max or equals", scorer.Type)
-	case scorer.Equals != nil && (scorer.Min != nil || scorer.Max != nil):
-		l.add(scorer.Node.KeyFault("equals", "", "equals excludes min and max"))
 	case scorer.Min != nil && scorer.Max != nil && *scorer.Min > *scorer.Max:
 		l.add(scorer.Node.KeyFault("min", "", "min %d is above max %d", *scorer.Min, *scorer.Max))
 	}
@@ -208,7 +191,7 @@ func (l *loader) checkBounds(scorer *Scorer) {
 
 // checkAmount wants what an amount is held against.
 func (l *loader) checkAmount(scorer *Scorer) {
-	if (scorer.AtMost == nil) == (scorer.Range == nil) && !misspelt(scorer.Node, "at_most", "range") {
+	if scorer.AtMost == nil && scorer.Range == nil && !misspelt(scorer.Node, "at_most", "range") {
 		l.fault(scorer.Node, "at_most: 10 gives 1 or 0; range: [60, 5] gives 0 at 60 and beyond, 1 at 5 and below",
 			"a scorer of type %s needs one of at_most and range", scorer.Type)
 	}
@@ -225,8 +208,6 @@ func (l *loader) checkRange(scorer *Scorer) {
 		l.fault(n, "write [what is worth 0, what is worth 1]", "both ends of the range are the same")
 	case scorer.Range[1]-scorer.Range[0] > maxSpan || scorer.Range[0]-scorer.Range[1] > maxSpan:
 		l.fault(n, "", "the ends of the range are too far apart")
-	case scorer.Choices != nil:
-		l.add(scorer.Node.KeyFault("range", "choices say themselves what each is worth", "want one of choices and range"))
 	}
 }
 

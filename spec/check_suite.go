@@ -14,13 +14,12 @@ import (
 // suite loads a suite: its configurations with their loops, then all that refers to them.
 func (l *loader) suite(tree *source.Node) {
 	s := &Suite{}
-	before := l.errors
+	before := l.unread
 	l.add(source.Decode(tree, s)...)
-	understood := l.errors == before && !l.broken[tree.File]
+	understood := l.unread == before && !l.broken[tree.File]
 	s.Trials, s.Concurrency, s.MinCoverage = cmp.Or(s.Trials, 1), cmp.Or(s.Concurrency, 8), cmp.Or(s.MinCoverage, new(0.95))
 	l.doc.Suite = s
 	l.roots.declared = s.Roots
-	l.checkRoots(s)
 	l.priceModels(s)
 	l.unique("configuration", len(s.Configurations), func(i int) (string, *source.Node) {
 		return s.Configurations[i].Name, s.Configurations[i].Node
@@ -45,14 +44,6 @@ func (l *loader) tellEqual(s *Suite) {
 		c := &s.Configurations[i]
 		if r := s.resolved(c.Name); r != nil && r.Name != c.Name && len(l.flags) == 0 { // else a flag makes them equal
 			l.warn(c.Node, "set a parameter to another value, or delete it", "the configuration %q is equal to %q: they run once, as %q", shorten(c.Name), shorten(r.Name), shorten(r.Name))
-		}
-	}
-}
-
-func (l *loader) checkRoots(s *Suite) {
-	for _, root := range s.Roots {
-		if root.Value.Env == "" && root.Value.Default == "" {
-			l.fault(root.Node, "write {env: AGENTBENCH_DATA, default: ../data}", "a root needs env, default or both")
 		}
 	}
 }
@@ -249,34 +240,11 @@ func (l *loader) checkTasks(s *Suite) {
 // mappingKeys mean something only where rows become tasks.
 var mappingKeys = []string{"each", "id", "input", "target", "vars", "metadata", "images"}
 
-// taskKeys are all keys of tasks over files; any other has a fault of its own.
-var taskKeys = append([]string{"list", "files", "folders", "where", "sample", "shuffle", "limit", "targets"}, mappingKeys...)
-
 func (l *loader) checkMapping(t *Tasks) {
-	list, files := t.Node.Get("list"), t.Node.Get("files")
-	sources := count(list != nil, files != nil, t.Node.Get("folders") != nil)
-	unknown := slices.ContainsFunc(t.Node.Entries, func(e source.Entry) bool { return !slices.Contains(taskKeys, e.Key) })
-	if sources > 1 || sources == 0 && !unknown {
-		l.fault(t.Node, "files: [tasks.jsonl], list: [{input: ...}], or folders: repos/*", "tasks need one of files, list and folders")
-	}
-	for _, n := range fileNodes(files) {
+	for _, n := range fileNodes(t.Node.Get("files")) {
 		l.checkGlob(n, true)
 	}
 	l.checkFolders(t)
-	for _, key := range mappingKeys {
-		if list != nil && t.Node.Get(key) != nil {
-			l.add(t.Node.KeyFault(key, "write it in the tasks themselves", "%q maps rows of files; these tasks are written in the suite", key))
-		}
-	}
-	if s := t.Sample; s != nil && s.Node != nil && !s.saysHowMany() {
-		l.fault(s.Node, "n: 20 is so many, share: 0.1 a tenth", "a sample needs one of n and share")
-	}
-}
-
-// saysHowMany in one way. A number that could not be read has a fault of its own.
-func (s *Sample) saysHowMany() bool {
-	neither := s.Node.Get("n") == nil && s.Node.Get("share") == nil
-	return !neither && (s.N == 0 || s.Share == 0)
 }
 
 // checkGlob wants files of a known format behind a path. Text is one, too, where each file may be a row: in a folder

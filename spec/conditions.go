@@ -438,7 +438,7 @@ type Evaluate struct {
 	FromPhase  string   `yaml:"from_phase" doc:"Evaluate only from this phase on."`
 	Fix        string   `yaml:"fix" enum:"all|one" doc:"Tell every failing check at once (all, the default) or only the first (one)."`
 
-	Node *source.Node `yaml:",here"`
+	Node *source.Node `yaml:",here" some:"checks confidence passed judge command test"`
 }
 
 // Elsewhere says what an evaluation takes besides the files that a program left; "" where these are enough.

@@ -192,4 +192,3 @@ func TestFaultsOfTasksThatAreDrawn(t *testing.T) {
 		}
 	}
 }
-

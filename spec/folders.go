@@ -177,9 +177,6 @@ func (l *loader) checkFolders(t *Tasks) {
 	if t.Node.Get("folders") == nil {
 		return
 	}
-	if t.Node.Get("each") != nil {
-		l.add(t.Node.KeyFault("each", "delete it: each folder is one task", "%q gives the rows of files", "each"))
-	}
 	if repo := t.Node.Get("vars").Get("repo"); repo != nil {
 		l.fault(repo, "delete it, or give it another name", "vars.repo is the folder of each task")
 	}

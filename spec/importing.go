@@ -21,7 +21,7 @@ type Import struct {
 
 	// Run groups rows: those of a file for which it gives the same value are one run.
 	// Beside are files that belong to a file of the log.
-	Beside    *Beside            `yaml:"beside" doc:"Files that are read together with each file: FOLDER/NAME.jsonl with those below FOLDER/NAME. Their rows are rows of that file; it needs run."`
+	Beside    *Beside            `yaml:"beside" with:"run" doc:"Files that are read together with each file: FOLDER/NAME.jsonl with those below FOLDER/NAME. Their rows are rows of that file; it needs run."`
 	Run       *Expr              `yaml:"run" doc:"CEL: the rows of a file with the same value are one run, and row is the list of them (run: file makes a run of a whole file); null: a row that belongs to no run."`
 	Recognize source.Named[Expr] `yaml:"recognize" doc:"What identifies the format, in words, and CEL boolean over doc, one of the first documents of a file. Mappings that ship are found by it."`
 	Refuse    *Expr              `yaml:"refuse" doc:"CEL text: why a row cannot be read; null: it can."`
@@ -104,7 +104,7 @@ type ImportedIterations struct {
 	Of    *Expr `yaml:"of" need:"required" doc:"CEL list: the entries that iterations begin with, or all entries where begin selects them."`
 	Begin *Expr `yaml:"begin" doc:"CEL boolean: an iteration begins with this entry; the entries after it, up to the next that begins one, are after."`
 
-	ID *Expr `yaml:"id" doc:"CEL, in place of begin: entries with the same value are one iteration, which begins with the first; null: an entry of the iteration before it."`
+	ID *Expr `yaml:"id" without:"begin" doc:"CEL, in place of begin: entries with the same value are one iteration, which begins with the first; null: an entry of the iteration before it."`
 
 	Output       *Expr           `yaml:"output" doc:"CEL."`
 	Confidence   *Expr           `yaml:"confidence" doc:"CEL number; null: not evaluated."`
@@ -112,15 +112,15 @@ type ImportedIterations struct {
 	Feedback     *Expr           `yaml:"feedback" doc:"CEL text."`
 	Thinking     *Expr           `yaml:"thinking" doc:"CEL text: what the model thought."`
 	ToolCalls    *Expr           `yaml:"tool_calls" doc:"CEL list of {name, arguments, id}, the id optional; null: none."`
-	Observations *Expr           `yaml:"observations" doc:"CEL list: the results of the tool calls, in their order, or {call_id, result}, in any order."`
+	Observations *Expr           `yaml:"observations" with:"tool_calls" doc:"CEL list: the results of the tool calls, in their order, or {call_id, result}, in any order."`
 	Extra        *Expr           `yaml:"extra" doc:"CEL object: what else the log has of the iteration. The record keeps it as extra."`
 	Error        *Expr           `yaml:"error" doc:"CEL: an error class, or {class, message}; null: none."`
 	Usage        *ImportedUsage  `yaml:"usage" doc:"What the iteration used; absent: unknown."`
 	Model        *Expr           `yaml:"model" doc:"CEL text: the model that was called, for --prices (default: the configuration)."`
 	CostUSD      *Expr           `yaml:"cost_usd" doc:"CEL number; null: unknown."`
 	Duration     *Expr           `yaml:"duration" doc:"CEL: how long it took, seconds or a CEL duration."`
-	At           *Expr           `yaml:"at" doc:"CEL timestamp, or text of one: when it ended. It needs started."`
-	Elapsed      *Expr           `yaml:"elapsed" doc:"CEL: from the start of the run to its end, seconds or a CEL duration."`
+	At           *Expr           `yaml:"at" without:"duration elapsed" doc:"CEL timestamp, or text of one: when it ended. It needs started."`
+	Elapsed      *Expr           `yaml:"elapsed" without:"duration" doc:"CEL: from the start of the run to its end, seconds or a CEL duration."`
 	Scores       *ImportedScores `yaml:"scores" doc:"The iteration's scores: name and CEL, or CEL giving an object."`
 
 	Node *source.Node `yaml:",here"`
@@ -315,9 +315,9 @@ func (m *Import) ScoreWhenCut(by string) error {
 // importing loads a mapping.
 func (l *loader) importing(tree *source.Node) {
 	m := &Import{}
-	before := l.errors
+	before := l.unread
 	l.add(source.Decode(tree, m)...)
-	understood := l.errors == before && !l.broken[tree.File]
+	understood := l.unread == before && !l.broken[tree.File]
 	m.Tree = tree
 	l.doc.Import = m
 	l.compileImport(m)
@@ -379,17 +379,8 @@ func (c compiler) usage(u *ImportedUsage) {
 // checkImport finds what does not go together.
 func (l *loader) checkImport(m *Import) {
 	its := &m.Iterations
-	if its.Duration != nil && its.Elapsed != nil {
-		l.fault(its.Elapsed.Node, "keep the one that the log tells", "an iteration has duration or elapsed, not both")
-	}
-	if its.At != nil && (its.Duration != nil || its.Elapsed != nil || m.Started == nil) {
-		l.fault(its.At.Node, "at counts from started, and replaces duration and elapsed", "an iteration has at together with started, or duration or elapsed")
-	}
-	if its.Observations != nil && its.ToolCalls == nil {
-		l.fault(its.Observations.Node, "declare tool_calls", "observations are the results of tool calls, and there are none")
-	}
-	if its.Begin != nil && its.ID != nil {
-		l.fault(its.ID.Node, "keep the one that the log tells", "an iteration has begin or id, not both")
+	if its.At != nil && m.Started == nil {
+		l.fault(its.At.Node, "at counts from started", "\"at\" needs started")
 	}
 	if its.Of != nil && its.Begin == nil && its.ID == nil && its.readsAfter() {
 		l.fault(its.Of.Node, "say with begin which entries begin an iteration", "this reads after, but every entry is an iteration")
@@ -405,9 +396,6 @@ func (l *loader) checkImport(m *Import) {
 	if m.Beside != nil {
 		if _, err := path.Match(m.Beside.Files, ""); err != nil {
 			l.fault(m.Beside.Node.Get("files"), "", "invalid file pattern %q", m.Beside.Files)
-		}
-		if m.Run == nil {
-			l.fault(m.Beside.Node, "say with run which rows are one run", "beside needs run")
 		}
 	}
 	if m.Zip != nil {

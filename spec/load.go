@@ -170,6 +170,7 @@ type loader struct {
 	open     []string              // loop files that are being loaded, to find delegates that form a cycle
 	faults   source.Faults
 	errors   int // found so far, those found again included
+	unread   int // of these, values that could not be read
 	seen     map[source.Fault]bool
 }
 
@@ -192,6 +193,9 @@ func (l *loader) add(faults ...source.Fault) {
 		}
 		if !f.Warning {
 			l.errors++
+		}
+		if !f.Warning && !f.Read {
+			l.unread++
 		}
 	}
 }
@@ -315,12 +319,12 @@ func (l *loader) instance(file *loopFile, settings []Assignment) *Loop {
 	if file.tree == nil {
 		return nil
 	}
-	before := l.errors
+	before, unread := l.errors, l.unread
 	tree := l.withSettings(file.tree, settings)
 	loop := &Loop{Folder: file.folder.disk}
 	loop.origin = &origin{file: file, settings: settings, roots: l.roots, loops: l.loops, scripts: l.scripts, decoders: l.decoders, names: l.names}
 	l.add(l.decoder.Whole(tree, loop)...)
-	understood := l.errors == before && !l.broken[file.tree.File]
+	understood := l.unread == unread && !l.broken[file.tree.File]
 	loop.Tree = tree
 	loop.applyPresets()
 	l.delegates(loop, file)

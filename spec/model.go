@@ -28,7 +28,7 @@ type Model struct {
 	Effort      string     `yaml:"effort" enum:"none|minimal|low|medium|high|xhigh|max" doc:"Of a server: how much a model reasons."`
 	Thinking    *Thinking  `yaml:"thinking" doc:"anthropic: extended thinking."`
 	Cache       CacheMarks `yaml:"cache" doc:"anthropic: what the provider is to cache: system, tools, conversation or auto (all of them)."`
-	CacheTTL    string     `yaml:"cache_ttl" enum:"5m|1h" doc:"anthropic: how long it is to be cached (default 5m)."`
+	CacheTTL    string     `yaml:"cache_ttl" enum:"5m|1h" with:"cache" doc:"anthropic: how long it is to be cached (default 5m)."`
 
 	Stream           bool          `yaml:"stream" doc:"Of a server: let the answer come in pieces; then a server that falls silent is noticed sooner."`
 	FirstByteTimeout time.Duration `yaml:"first_byte_timeout" above:"0" doc:"Of a server: until the answer begins (default 120s, or timeout if that is longer)."`
@@ -39,8 +39,8 @@ type Model struct {
 	MaxParallel      int           `yaml:"max_parallel" min:"1" doc:"Of a server: calls at once that the server bears (default: found out, at most 1024)."`
 
 	Responses     *Responses            `yaml:"responses" doc:"script: a file or a list of replies, one per call of a run: a text, or {text, thinking, tool_calls: [{id, name, arguments}], finish}."`
-	Conversations source.Named[Replies] `yaml:"conversations" doc:"script: the replies of a program's conversations, by their names or patterns: main, sub*, side."`
-	Files         []string              `yaml:"files" minlen:"1" doc:"script: files of recorded answers, found by task id."`
+	Conversations source.Named[Replies] `yaml:"conversations" without:"responses files" doc:"script: the replies of a program's conversations, by their names or patterns: main, sub*, side."`
+	Files         []string              `yaml:"files" minlen:"1" without:"responses" doc:"script: files of recorded answers, found by task id."`
 	Each          *Expr                 `yaml:"each" doc:"script: CEL giving the list of rows of a file."`
 	Key           *Expr                 `yaml:"key" doc:"script: CEL giving the task id that a row answers."`
 	Answers       *Expr                 `yaml:"answers" doc:"script: CEL giving the row's list of replies, one per call."`
@@ -70,6 +70,8 @@ type Thinking struct {
 	Adaptive     bool `yaml:"adaptive" doc:"The model decides how much it thinks, in place of a budget."`
 	// Display is what the server shows of the thinking; "": as the model does by itself.
 	Display string `yaml:"display" enum:"summarized|omitted" doc:"What the server shows of the thinking (default: depends on the model)."`
+
+	_ struct{} `one:"budget_tokens adaptive" hint:"write thinking: {budget_tokens: 4096}, or thinking: {adaptive: true}"`
 }
 
 // CacheMarks are the parts of a request that a provider is to cache.

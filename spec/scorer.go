@@ -26,11 +26,11 @@ type Scorer struct {
 	Name    string     `yaml:"name" need:"required" minlen:"1"`
 	Type    ScorerType `yaml:"type" need:"required" also:"kind metric scorer"`
 	Value   *Expr      `yaml:"value" doc:"CEL: what is judged (default output)."`
-	Target  *Expr      `yaml:"target" doc:"CEL: what it is judged against (default target)."`
+	Target  *Expr      `yaml:"target" without:"tools options" doc:"CEL: what it is judged against (default target)."`
 	Extract *Extract   `yaml:"extract" doc:"A regular expression (its first group) applied to the value, or {expr: CEL}."`
 	Not     bool       `yaml:"not" doc:"Turn a score v into 1 - v."`
 	Weight  *float64   `yaml:"weight" above:"0" max:"1000000" doc:"What it counts among the parts of an all_of (default 1)."`
-	Range   []float64  `yaml:"range" minlen:"2" doc:"[a, b]: a number of a is worth 0 and one of b 1, what lies between them in proportion. a may be the larger one."`
+	Range   []float64  `yaml:"range" minlen:"2" without:"choices at_most" doc:"[a, b]: a number of a is worth 0 and one of b 1, what lies between them in proportion. a may be the larger one."`
 	Score   string     `yaml:"score" enum:"returned|every_iteration|when_asked" doc:"What is judged: the output that a run returns, every iteration's, or, besides the one that is returned, those that a replay asks for. Default: every_iteration; of scorers that ask others (command, http, judge) returned."`
 	At      string     `yaml:"at" enum:"step" doc:"step: run also scores what a workspace holds whenever a model call of its program arrives (workspace: {snapshot: step}), as agentbench score --at step does."`
 
@@ -39,15 +39,15 @@ type Scorer struct {
 	Tolerance  *float64 `yaml:"tolerance" min:"0" doc:"numeric, math: the largest absolute difference (default 0)."`
 	Relative   *float64 `yaml:"relative" min:"0" doc:"numeric: the largest difference as a share of the target."`
 	Options    []any    `yaml:"options" minlen:"1" doc:"one_of: the answers allowed. contains_all, contains_any, starts_with, finish_reason: the texts looked for. Default: the target, a list."`
-	IgnoreCase bool     `yaml:"ignore_case" doc:"exact, contains, contains_all, contains_any, starts_with, one_of, regex, similarity." also:"case_sensitive"`
-	Trim       *bool    `yaml:"trim" doc:"exact, one_of: ignore white space at the ends (default true)."`
+	IgnoreCase bool     `yaml:"ignore_case" without:"normalize" doc:"exact, contains, contains_all, contains_any, starts_with, one_of, regex, similarity." also:"case_sensitive"`
+	Trim       *bool    `yaml:"trim" without:"normalize" doc:"exact, one_of: ignore white space at the ends (default true)."`
 	Normalize  string   `yaml:"normalize" enum:"squad" doc:"exact: compare without letter case, punctuation and articles, as SQuAD does."`
 	Method     string   `yaml:"method" enum:"levenshtein|jaro_winkler" doc:"similarity (default levenshtein)."`
 	Dialect    string   `yaml:"dialect" enum:"sqlite" hint:"is_sql reads SQLite's grammar; ask another server by its own client (type: command): see docs/program-scorers.md" doc:"is_sql: whose grammar it is (default sqlite)."`
 	Variant    string   `yaml:"variant" enum:"rouge_1|rouge_2|rouge_l" doc:"rouge (default rouge_l)."`
 	Measure    string   `yaml:"measure" enum:"f1|precision|recall" doc:"f1, rouge (default f1)."`
 	Schema     JSON     `yaml:"schema" doc:"json_schema: the schema."`
-	SchemaFile string   `yaml:"schema_file" doc:"json_schema: a file that holds it."`
+	SchemaFile string   `yaml:"schema_file" without:"schema" doc:"json_schema: a file that holds it."`
 	Check      string   `yaml:"check" doc:"checks: only this one (default: the weighted share of all)."`
 
 	Tools     []string `yaml:"tools" minlen:"1" doc:"tools_called, tools_not_called, tool_order: which (default: the target, a list). tool_args, tool_call_count, no_repeated_calls: only calls of these (default: of all)."`
@@ -55,7 +55,7 @@ type Scorer struct {
 	Every     bool     `yaml:"every" doc:"tool_args: the share of the calls for which it holds (default: whether it holds for one)."`
 	Min       *int     `yaml:"min" min:"0" doc:"tool_call_count, steps, word_count."`
 	Max       *int     `yaml:"max" min:"0" doc:"tool_call_count, steps, word_count."`
-	Equals    *int     `yaml:"equals" min:"0" doc:"tool_call_count, steps, word_count."`
+	Equals    *int     `yaml:"equals" min:"0" without:"min max" doc:"tool_call_count, steps, word_count."`
 	AtMost    *float64 `yaml:"at_most" min:"0" doc:"latency (s), cost (USD), tokens, iterations, calls: up to this the score is 1, beyond it 0."`
 	Delegates bool     `yaml:"delegates" doc:"Scorers of tool calls and steps: those of delegates count, too."`
 
@@ -70,11 +70,11 @@ type Scorer struct {
 	Timeout time.Duration `yaml:"timeout" above:"0" doc:"command, http, judge, pairwise: of one call (default 60s). test: default 10m."`
 
 	Model           string                `yaml:"model" doc:"judge, pairwise: a name under models."`
-	Models          []string              `yaml:"models" minlen:"1" doc:"judge, pairwise: a panel, names under models."`
+	Models          []string              `yaml:"models" minlen:"1" without:"model" doc:"judge, pairwise: a panel, names under models."`
 	Votes           int                   `yaml:"votes" min:"1" max:"1000" doc:"judge, pairwise: how often each model is asked (default 1)."`
 	Reduce          string                `yaml:"reduce" enum:"mean|median|majority" doc:"judge, pairwise: what the votes make together (default mean)."`
 	Rubric          *Prompt               `yaml:"rubric" doc:"judge, pairwise: {{ }} holds CEL over task and target. The task's input and the output are always shown." also:"prompt criteria_prompt"`
-	Criteria        []Criterion           `yaml:"criteria" minlen:"1" doc:"judge: what is asked one by one, each in a call of its own; the score is their weighted mean."`
+	Criteria        []Criterion           `yaml:"criteria" minlen:"1" without:"rubric" doc:"judge: what is asked one by one, each in a call of its own; the score is their weighted mean."`
 	Choices         source.Named[float64] `yaml:"choices" minlen:"2" doc:"judge: the words that it answers with, and what each is worth (default: a number of the range)."`
 	Reference       bool                  `yaml:"reference" doc:"judge, pairwise: the judge is shown the target."`
 	Against         string                `yaml:"against" minlen:"1" doc:"pairwise: the configuration whose output it is compared with (default: the baseline)."`
@@ -127,7 +127,7 @@ func (s *Scorer) Kind() ScorerKind {
 
 // scorerKinds has a row for each type of scorer; package scorers has how they judge.
 var scorerKinds = []ScorerKind{
-	{Type: "exact", Target: true, Answer: true, keys: "value extract target ignore_case trim normalize", check: (*loader).checkNormalized},
+	{Type: "exact", Target: true, Answer: true, keys: "value extract target ignore_case trim normalize"},
 	{Type: "contains", Target: true, Answer: true, keys: "value extract target ignore_case"},
 	{Type: "contains_all", Target: true, Answer: true, keys: "value extract target options ignore_case"},
 	{Type: "contains_any", Target: true, Answer: true, keys: "value extract target options ignore_case"},

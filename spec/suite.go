@@ -57,6 +57,8 @@ const MostTrials = 1_000_000
 type Root struct {
 	Env     string `yaml:"env" doc:"The environment variable that names the folder."`
 	Default string `yaml:"default" doc:"Relative to the suite's folder."`
+
+	Node *source.Node `yaml:",here" some:"env default" hint:"write {env: AGENTBENCH_DATA, default: ../data}"`
 }
 
 // Configuration is a loop with one assignment of its parameters, or a sweep.

@@ -12,18 +12,18 @@ import (
 // Tasks are where the tasks come from: a list (then only Inline is set), a file or pattern (then only Files is set), or
 // a mapping that also says which of them are taken. One of Inline, Files and Folders is set.
 type Tasks struct {
-	Node *source.Node `yaml:",here"`
+	Node *source.Node `yaml:",here" one:"files list folders" hint:"files: [tasks.jsonl], list: [{input: ...}], or folders: repos/*"`
 
 	Inline   []InlineTask       `yaml:"list" minlen:"1" doc:"Tasks in the suite itself, instead of files." also:"tasks items"`
 	Files    []string           `yaml:"files" minlen:"1" doc:"Paths or patterns, also below a root: data:/x/*.json. One that ends in / is all files of a folder." also:"file path source from dataset"`
 	Folders  Paths              `yaml:"folders" doc:"Paths or patterns of folders, each a task: its id is the folder's name, vars.repo its path. A task.yaml in it may say more."`
-	Each     *Expr              `yaml:"each" doc:"CEL giving the list of rows of a file (default: the file is a list, or a row a line)."`
-	ID       *Expr              `yaml:"id" doc:"CEL string."`
-	Input    *Expr              `yaml:"input" doc:"CEL. Without id, input, target, vars and metadata the rows have the keys of a task."`
-	Target   *Expr              `yaml:"target" doc:"CEL; what a right answer is judged against."`
-	Vars     source.Named[Expr] `yaml:"vars"`
-	Metadata source.Named[Expr] `yaml:"metadata"`
-	Images   *Expr              `yaml:"images" doc:"CEL: a list of paths and data: URLs of images, or one of them."`
+	Each     *Expr              `yaml:"each" with:"files" doc:"CEL giving the list of rows of a file (default: the file is a list, or a row a line)."`
+	ID       *Expr              `yaml:"id" without:"list" doc:"CEL string."`
+	Input    *Expr              `yaml:"input" without:"list" doc:"CEL. Without id, input, target, vars and metadata the rows have the keys of a task."`
+	Target   *Expr              `yaml:"target" without:"list" doc:"CEL; what a right answer is judged against."`
+	Vars     source.Named[Expr] `yaml:"vars" without:"list"`
+	Metadata source.Named[Expr] `yaml:"metadata" without:"list"`
+	Images   *Expr              `yaml:"images" without:"list" doc:"CEL: a list of paths and data: URLs of images, or one of them."`
 
 	Where   *Expr    `yaml:"where" doc:"CEL over task and row: the tasks that are taken, before sample, shuffle and limit."`
 	Sample  *Sample  `yaml:"sample" doc:"Some of the tasks, drawn by lot."`
@@ -42,7 +42,7 @@ type Sample struct {
 	Share float64 `yaml:"share" above:"0" max:"1" doc:"This share, of each stratum as near as can be."`
 	Seed  *int64  `yaml:"seed" doc:"Default: the suite's seed."`
 
-	Node *source.Node `yaml:",here"`
+	Node *source.Node `yaml:",here" one:"n share" hint:"n: 20 is so many, share: 0.1 a tenth"`
 }
 
 // Shuffle says whether tasks are shuffled, and by which seed; nil: the suite's.

@@ -63,7 +63,7 @@ type Choose struct {
 // Folds are the parts between which choosing and reporting alternate, or the one
 // part that is held out of the choice.
 type Folds struct {
-	K       int      `yaml:"k" min:"2"`
+	K       int      `yaml:"k" min:"2" without:"hold_out"`
 	HoldOut *float64 `yaml:"hold_out" above:"0" max:"1" doc:"Instead of k: the share of the tasks that one choice is not made on, below 1."`
 	By      *Expr    `yaml:"by"`
 
@@ -96,15 +96,9 @@ func (l *loader) checkTune(s *Suite, t *Tune) {
 	}
 }
 
-// checkHoldOut wants tasks on both sides, and one way to divide them.
+// checkHoldOut wants tasks on both sides.
 func (l *loader) checkHoldOut(f *Folds) {
-	if f.HoldOut == nil {
-		return
-	}
-	if f.Node.Get("k") != nil {
-		l.add(f.Node.KeyFault("k", "give one of them", "k and hold_out do not go together"))
-	}
-	if *f.HoldOut == 1 {
+	if f.HoldOut != nil && *f.HoldOut == 1 {
 		l.fault(f.Node.Get("hold_out"), "for example 0.3", "want a share below 1: something has to be chosen by")
 	}
 }

@@ -33,6 +33,9 @@ type Decoder struct {
 // word that is none of these (or a type with a method Words, which gives them, and Instead, which knows other tools' words); `minlen:"1"` for text, lists and mappings; `doc:"..."`; `also:"a b"`, names by which
 // other tools call the key, for hints. On lists, limits of numbers and enum apply to the items.
 //
+// Keys of one struct: `with:"a b"` needs one of these beside it, `without:"a b"` none of them. A field of the struct without a
+// key may have `one:"a b"`, exactly one of these keys, or `some:"a b"`, at least one; its `hint` says how they differ.
+//
 // Types: string, bool, int, int64, float64, time.Duration (never negative), any (as Plain gives it), *Node, structs,
 // pointers, slices, map[string]T, Maybe[T], and every NodeDecoder.
 func Decode(n *Node, into any) Faults { return (&Decoder{}).Whole(n, into) }
@@ -370,9 +373,58 @@ func (d *Decoder) structure(n *Node, v reflect.Value, r rules) {
 	for _, f := range unknown {
 		d.Add(f)
 	}
+	if len(unknown) == 0 {
+		d.together(n, s)
+	}
 	for _, f := range missing {
 		d.Fault(n, f.rules.doc, "key %q is missing", f.name)
 	}
+}
+
+// together checks which keys stand beside each other. Where keys are missing or too many, what goes with them is not known.
+func (d *Decoder) together(n *Node, s *shape) {
+	present := func(keys []string) []string {
+		return slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return n.Get(key) == nil })
+	}
+	for _, c := range s.choices {
+		switch got := present(c.keys); {
+		case len(got) == 0 && c.several:
+			d.beside(n.Fault(c.hint, "want at least one of %s", joined(c.keys, "and")))
+			return
+		case len(got) == 2 && len(c.keys) == 2 && !c.several:
+			d.beside(n.Fault(c.hint, "want one of %s, got both", joined(c.keys, "and")))
+			return
+		case len(got) != 1 && !c.several:
+			d.beside(n.Fault(c.hint, "want one of %s, got %s", joined(c.keys, "and"), cmp.Or(joined(got, "and"), "none of them")))
+			return
+		}
+	}
+	for i := range s.fields {
+		f := &s.fields[i]
+		if n.Get(f.name) == nil {
+			continue
+		}
+		if len(f.rules.with) > 0 && len(present(f.rules.with)) == 0 {
+			others := joined(f.rules.with, "or")
+			d.beside(n.KeyFault(f.name, fmt.Sprintf("write %s, or delete %s", others, f.name), "%q needs %s", f.name, others))
+		}
+		if other := present(f.rules.without); len(other) > 0 {
+			d.beside(n.KeyFault(f.name, "keep one of them", "%q excludes %s", f.name, joined(other, "and")))
+		}
+	}
+}
+
+func (d *Decoder) beside(f Fault) {
+	f.Read = true
+	d.Add(f)
+}
+
+// joined are words with another one before the last: a, b and c.
+func joined(words []string, last string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:len(words)-1], ", ") + " " + last + " " + words[len(words)-1]
 }
 
 // containsWord reports whether a text has the word, not only as a part of another one.
@@ -388,7 +440,7 @@ func areMissing(fields []*field) string {
 	if len(names) == 1 {
 		return names[0] + " is missing"
 	}
-	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1] + " are missing"
+	return joined(names, "and") + " are missing"
 }
 
 // fewNames are listed in a hint; of more, only the closest helps.
@@ -644,10 +696,18 @@ func (c *crowd) line(line string) {
 
 // shape is what the tags of a struct (and the methods of a type) say about its YAML.
 type shape struct {
-	hook   bool
-	maybe  reflect.Type // the T of a Maybe[T]
-	here   []int        // index of the field that receives the node
-	fields []field      // in the order of declaration, embedded ones in place
+	hook    bool
+	maybe   reflect.Type // the T of a Maybe[T]
+	here    []int        // index of the field that receives the node
+	fields  []field      // in the order of declaration, embedded ones in place
+	choices []choice
+}
+
+// choice is a set of keys of which one is needed, or several may be given.
+type choice struct {
+	keys    []string
+	several bool
+	hint    string
 }
 
 type field struct {
@@ -667,6 +727,7 @@ type rules struct {
 	minLen          int
 	doc             string
 	also            []string // names of other tools
+	with, without   []string // keys beside this one
 	off             bool     // the value of a Maybe: off is allowed beside it
 }
 
@@ -703,6 +764,10 @@ func (s *shape) addFields(t reflect.Type, prefix []int) {
 		f := t.Field(i)
 		name, option, _ := strings.Cut(f.Tag.Get("yaml"), ",")
 		index := append(slices.Clone(prefix), i)
+		one, some := f.Tag.Get("one"), f.Tag.Get("some")
+		if keys := strings.Fields(one + some); len(keys) > 0 {
+			s.choices = append(s.choices, choice{keys, some != "", f.Tag.Get("hint")})
+		}
 		switch {
 		case option == "inline":
 			s.addFields(f.Type, index)
@@ -746,7 +811,8 @@ func (s *shape) names() []string {
 
 // rulesOf reads the tags of a field of that type; one that cannot be read is a mistake of ours and panics.
 func rulesOf(name string, t reflect.Type, tag reflect.StructTag) rules {
-	r := rules{name: name, required: tag.Get("need") == "required", doc: tag.Get("doc"), also: strings.Fields(tag.Get("also"))}
+	r := rules{name: name, required: tag.Get("need") == "required", doc: tag.Get("doc"), also: strings.Fields(tag.Get("also")),
+		with: strings.Fields(tag.Get("with")), without: strings.Fields(tag.Get("without"))}
 	r.min, r.max, r.above = boundOf(tag.Get("min")), boundOf(tag.Get("max")), boundOf(tag.Get("above"))
 	if enum := tag.Get("enum"); enum != "" {
 		r.enum, r.hint = strings.Split(enum, "|"), tag.Get("hint")

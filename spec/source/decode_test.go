@@ -331,3 +331,38 @@ func TestSizes(t *testing.T) {
 		}
 	}
 }
+
+// Keys that need, exclude or replace each other are tags of their struct. Where a key is misspelt, one may be meant by it.
+func TestKeysBesideEachOther(t *testing.T) {
+	type peer struct {
+		Command string `yaml:"command"`
+		URL     string `yaml:"url"`
+		Pipe    string `yaml:"pipe"`
+		Env     string `yaml:"env" with:"command pipe"`
+		Most    int    `yaml:"most" without:"env least"`
+		Least   int    `yaml:"least"`
+		_       any    `one:"command url pipe" hint:"one server"`
+		_       any    `some:"env most"`
+	}
+	for text, want := range map[string]string{
+		"{command: a, env: b}":                    "",
+		"{pipe: a, most: 1}":                      "",
+		"{most: 1}":                               "1:1: want one of command, url and pipe, got none of them; one server",
+		"{command: a, url: b, most: 1, env: c}":   "1:1: want one of command, url and pipe, got command and url; one server",
+		"{url: a}":                                "1:1: want at least one of env and most",
+		"{url: a, env: b}":                        `1:10: "env" needs command or pipe; write command or pipe, or delete env`,
+		"{command: a, env: b, most: 1, least: 2}": `1:22: "most" excludes env and least; keep one of them`,
+		"{comand: a, env: b}":                     `1:2: unknown key "comand"; did you mean "command"?`,
+		"{url: a, env: b, most: 1}":               `1:10: "env" needs command or pipe; write command or pipe, or delete env` + "\n" + `1:18: "most" excludes env; keep one of them`,
+	} {
+		tree, faults := Parse(NewFile("f", []byte(text)))
+		faults = append(faults, Decode(tree, &peer{})...)
+		var got []string
+		for _, f := range faults {
+			got = append(got, strings.TrimPrefix(strings.TrimSuffix(f.Error()+"; "+f.Hint, "; "), "f:"))
+		}
+		if strings.Join(got, "\n") != want {
+			t.Errorf("%s: %s", text, strings.Join(got, "\n"))
+		}
+	}
+}

@@ -20,6 +20,7 @@ type Fault struct {
 	What    string
 	Hint    string // what to do about it, may be empty
 	Warning bool
+	Read    bool // each key was read: it is only that they do not go together
 }
 
 // Error is "file:line:col: what is wrong", without the hint.
