@@ -541,9 +541,9 @@ func TestWhatChangesTheCostOfAnAnswerIsPartOfItsKey(t *testing.T) {
 		{},
 		{ServiceTier: "flex"},
 		{ServiceTier: "priority"},
-		{Cache: spec.CacheMarks{"auto"}},
-		{Cache: spec.CacheMarks{"system", "tools"}},
-		{Cache: spec.CacheMarks{"auto"}, CacheTTL: "1h"},
+		{Cache: []string{"auto"}},
+		{Cache: []string{"system", "tools"}},
+		{Cache: []string{"auto"}, CacheTTL: "1h"},
 		{Effort: "low"},
 		{Thinking: &spec.Thinking{Adaptive: true}},
 	}
@@ -555,7 +555,7 @@ func TestWhatChangesTheCostOfAnAnswerIsPartOfItsKey(t *testing.T) {
 		}
 		seen[text] = i
 	}
-	if one, other := settings(&spec.Model{Cache: spec.CacheMarks{"tools", "system"}}), settings(&declared[4]); one != other {
+	if one, other := settings(&spec.Model{Cache: []string{"tools", "system"}}), settings(&declared[4]); one != other {
 		t.Errorf("the order of the marks changes the settings: %q and %q", one, other)
 	}
 

@@ -335,14 +335,14 @@ type Timeout struct {
 // Guards end the loop for safety. Absent ones are off, but for the absolute
 // limit, which is 10.
 type Guards struct {
-	AbsoluteMaxIterations source.Maybe[int]         `yaml:"absolute_max_iterations" min:"1" doc:"Default 10."`
-	Budget                *RunBudget                `yaml:"budget"`
-	RepeatedOutput        bool                      `yaml:"repeated_output" doc:"The output equals any earlier one of the run, within the strategy."`
-	Degradation           *Degradation              `yaml:"degradation"`
-	Stagnation            *Stagnation               `yaml:"stagnation"`
-	CircuitBreaker        *CircuitBreaker           `yaml:"circuit_breaker"`
-	Repeated              Several[NamedRepeated]    `yaml:"repeated" doc:"One {of, times} or a list of named ones."`
-	Consecutive           Several[NamedConsecutive] `yaml:"consecutive" doc:"One {when, times} or a list of named ones."`
+	AbsoluteMaxIterations source.Maybe[int]  `yaml:"absolute_max_iterations" min:"1" doc:"Default 10."`
+	Budget                *RunBudget         `yaml:"budget"`
+	RepeatedOutput        bool               `yaml:"repeated_output" doc:"The output equals any earlier one of the run, within the strategy."`
+	Degradation           *Degradation       `yaml:"degradation"`
+	Stagnation            *Stagnation        `yaml:"stagnation"`
+	CircuitBreaker        *CircuitBreaker    `yaml:"circuit_breaker"`
+	Repeated              []NamedRepeated    `yaml:"repeated" single:"allowed" doc:"One {of, times} or a list of named ones."`
+	Consecutive           []NamedConsecutive `yaml:"consecutive" single:"allowed" doc:"One {when, times} or a list of named ones."`
 }
 
 // ScopeStep is the scope of guards that are asked after every step of a
@@ -395,24 +395,6 @@ type Stagnation struct {
 // steps whose every call failed.
 type CircuitBreaker struct {
 	Threshold source.Maybe[int] `yaml:"threshold" min:"1" doc:"Default 3."`
-}
-
-// Several is a list that may be written as its only item.
-type Several[T any] []T
-
-// DecodeNode takes one mapping or a list of them.
-func (s *Several[T]) DecodeNode(n *source.Node, d *source.Decoder) {
-	if n.Kind == source.Map {
-		*s = make(Several[T], 1)
-		d.Decode(n, &(*s)[0])
-		return
-	}
-	d.DecodeTagged(n, (*[]T)(s), `minlen:"1"`)
-}
-
-func (s *Several[T]) JSONSchema(g *source.Generator) map[string]any {
-	var one T
-	return map[string]any{"anyOf": []any{g.Of(&one), g.Tagged([]T(*s), `minlen:"1"`)}}
 }
 
 // Switch is what off in place of the guard's mapping switches off.

@@ -15,18 +15,6 @@ import (
 // target.
 const TaskFile = "task.yaml"
 
-// Paths are a path or pattern, or a list of them.
-type Paths []string
-
-// DecodeNode takes a path or a list.
-func (p *Paths) DecodeNode(n *source.Node, d *source.Decoder) {
-	*p = oneOrMore[string](n, d, `minlen:"1"`)
-}
-
-func (p *Paths) JSONSchema(g *source.Generator) map[string]any {
-	return oneOrMoreSchema(g.Tagged("", `minlen:"1"`))
-}
-
 // folderNodes are where the folders of tasks are named.
 func (t *Tasks) folderNodes() []*source.Node {
 	n := t.Node.Get("folders")

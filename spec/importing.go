@@ -75,28 +75,10 @@ type Beside struct {
 
 // Zip says which members of a zip file are read.
 type Zip struct {
-	Rows string  `yaml:"rows" need:"required" minlen:"1" doc:"A pattern: samples/*.json. Each is a row."`
-	Doc  Members `yaml:"doc" doc:"The member that is doc, or a list, of which it is the first that is there."`
+	Rows string   `yaml:"rows" need:"required" minlen:"1" doc:"A pattern: samples/*.json. Each is a row."`
+	Doc  []string `yaml:"doc" single:"allowed" doc:"The member that is doc, or a list, of which it is the first that is there."`
 
 	Node *source.Node `yaml:",here"`
-}
-
-// Members are names of members of a zip file, one or a list.
-type Members []string
-
-// DecodeNode takes a name or a list.
-func (m *Members) DecodeNode(n *source.Node, d *source.Decoder) {
-	if n.Kind == source.List {
-		d.DecodeTagged(n, (*[]string)(m), `minlen:"1"`)
-		return
-	}
-	var one string
-	d.DecodeTagged(n, &one, `minlen:"1"`)
-	*m = Members{one}
-}
-
-func (m *Members) JSONSchema(g *source.Generator) map[string]any {
-	return map[string]any{"anyOf": []any{g.Tagged("", `minlen:"1"`), g.Tagged([]string{}, `minlen:"1"`)}}
 }
 
 // ImportedIterations are the iterations of a run.

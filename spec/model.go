@@ -2,7 +2,6 @@ package spec
 
 import (
 	"math"
-	"slices"
 	"strings"
 	"time"
 
@@ -24,11 +23,11 @@ type Model struct {
 	APIKeyEnv string            `yaml:"api_key_env" doc:"Of a server: the environment variable that holds the key (default: the provider's, such as OPENAI_API_KEY)."`
 	Headers   map[string]string `yaml:"headers" doc:"Of a server: sent with every request."`
 
-	ServiceTier string     `yaml:"service_tier" doc:"Of a server: the service tier to ask for, as its provider names it: flex, priority, auto."`
-	Effort      string     `yaml:"effort" enum:"none|minimal|low|medium|high|xhigh|max" doc:"Of a server: how much a model reasons."`
-	Thinking    *Thinking  `yaml:"thinking" doc:"anthropic: extended thinking."`
-	Cache       CacheMarks `yaml:"cache" doc:"anthropic: what the provider is to cache: system, tools, conversation or auto (all of them)."`
-	CacheTTL    string     `yaml:"cache_ttl" enum:"5m|1h" with:"cache" doc:"anthropic: how long it is to be cached (default 5m)."`
+	ServiceTier string    `yaml:"service_tier" doc:"Of a server: the service tier to ask for, as its provider names it: flex, priority, auto."`
+	Effort      string    `yaml:"effort" enum:"none|minimal|low|medium|high|xhigh|max" doc:"Of a server: how much a model reasons."`
+	Thinking    *Thinking `yaml:"thinking" doc:"anthropic: extended thinking."`
+	Cache       []string  `yaml:"cache" single:"allowed" enum:"system|tools|conversation|auto" doc:"anthropic: what the provider is to cache: system, tools, conversation or auto (all of them)."`
+	CacheTTL    string    `yaml:"cache_ttl" enum:"5m|1h" with:"cache" doc:"anthropic: how long it is to be cached (default 5m)."`
 
 	Stream           bool          `yaml:"stream" doc:"Of a server: let the answer come in pieces; then a server that falls silent is noticed sooner."`
 	FirstByteTimeout time.Duration `yaml:"first_byte_timeout" above:"0" doc:"Of a server: until the answer begins (default 120s, or timeout if that is longer)."`
@@ -72,38 +71,6 @@ type Thinking struct {
 	Display string `yaml:"display" enum:"summarized|omitted" doc:"What the server shows of the thinking (default: depends on the model)."`
 
 	_ struct{} `one:"budget_tokens adaptive" hint:"write thinking: {budget_tokens: 4096}, or thinking: {adaptive: true}"`
-}
-
-// CacheMarks are the parts of a request that a provider is to cache.
-type CacheMarks []string
-
-// cacheMarks are the parts that can be named.
-var cacheMarks = []string{"system", "tools", "conversation", "auto"}
-
-// DecodeNode takes one part, or a list of parts.
-func (c *CacheMarks) DecodeNode(n *source.Node, d *source.Decoder) {
-	parts := []*source.Node{n}
-	if n.Kind == source.List {
-		parts = n.Items
-	}
-	*c = nil
-	for _, part := range parts {
-		if part.Kind != source.String || !slices.Contains(cacheMarks, part.Text) {
-			d.Fault(part, "write cache: auto, or a list: cache: [system, tools]", "want system, tools, conversation or auto")
-			continue
-		}
-		*c = append(*c, part.Text)
-	}
-}
-
-func (c *CacheMarks) JSONSchema(*source.Generator) map[string]any {
-	part := map[string]any{"enum": cacheMarks}
-	return map[string]any{"anyOf": []any{part, map[string]any{"type": "array", "items": part, "minItems": 1}}}
-}
-
-// Marks reports whether a part of the request is to be cached.
-func (c CacheMarks) Marks(part string) bool {
-	return slices.Contains(c, part) || slices.Contains(c, "auto")
 }
 
 // Quality starts at start, moves toward limit by rate of the distance with each

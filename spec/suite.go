@@ -8,7 +8,6 @@ package spec
 
 import (
 	"encoding/json"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -240,8 +239,8 @@ func (r *Resolved) As(alias string) *Resolved {
 type Metric struct {
 	Name      string   `yaml:"name" minlen:"1" doc:"Default: of what it is made of, such as close pass@4."`
 	Score     string   `yaml:"score" minlen:"1" doc:"The scorer (default: the first)."`
-	Reduce    Reducers `yaml:"reduce" need:"required" doc:"What the trials of a task become; the metric is the mean over the tasks."`
-	K         Numbers  `yaml:"k" doc:"pass_at_k, pass_hat_k, best_of_k: of how many trials."`
+	Reduce    []string `yaml:"reduce" need:"required" single:"allowed" enum:"mean|median|min|max|std|pass_rate|pass_at_k|pass_hat_k|majority|best_of_k" hint:"the average is mean, pass@k is pass_at_k with k" doc:"What the trials of a task become; the metric is the mean over the tasks."`
+	K         []int    `yaml:"k" single:"allowed" min:"1" max:"1000000" doc:"pass_at_k, pass_hat_k, best_of_k: of how many trials."`
 	Threshold *float64 `yaml:"threshold" doc:"pass_rate, pass_at_k, pass_hat_k: a run with this score or more is a success (default 1)."`
 	By        string   `yaml:"by" minlen:"1" doc:"best_of_k: the scorer that chooses among the trials."`
 
@@ -261,50 +260,6 @@ const (
 	ReduceMajority = "majority"
 	ReduceBestOfK  = "best_of_k"
 )
-
-const reducerTag reflect.StructTag = `enum:"mean|median|min|max|std|pass_rate|pass_at_k|pass_hat_k|majority|best_of_k" hint:"the average is mean, pass@k is pass_at_k with k"`
-
-// Reducers are one way to reduce, or a list of them.
-type Reducers []string
-
-// DecodeNode takes a word or a list.
-func (r *Reducers) DecodeNode(n *source.Node, d *source.Decoder) {
-	*r = oneOrMore[string](n, d, reducerTag)
-}
-
-func (r *Reducers) JSONSchema(g *source.Generator) map[string]any {
-	return oneOrMoreSchema(g.Tagged("", reducerTag))
-}
-
-// Numbers are a whole number from 1, or a list of them.
-type Numbers []int
-
-const countTag reflect.StructTag = `min:"1" max:"1000000"`
-
-// DecodeNode takes a number or a list.
-func (k *Numbers) DecodeNode(n *source.Node, d *source.Decoder) { *k = oneOrMore[int](n, d, countTag) }
-
-func (k *Numbers) JSONSchema(g *source.Generator) map[string]any {
-	return oneOrMoreSchema(g.Tagged(0, countTag))
-}
-
-func oneOrMore[T any](n *source.Node, d *source.Decoder, tag reflect.StructTag) []T {
-	nodes := []*source.Node{n}
-	if n.Kind == source.List {
-		if nodes = n.Items; len(nodes) == 0 {
-			d.Fault(n, "", "the list is empty")
-		}
-	}
-	values := make([]T, len(nodes))
-	for i := range nodes {
-		d.DecodeTagged(nodes[i], &values[i], tag)
-	}
-	return values
-}
-
-func oneOrMoreSchema(one map[string]any) map[string]any {
-	return map[string]any{"anyOf": []any{one, map[string]any{"type": "array", "items": one, "minItems": 1}}}
-}
 
 // SingleMetric is one number of those that metrics declare.
 type SingleMetric struct {

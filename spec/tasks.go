@@ -16,7 +16,7 @@ type Tasks struct {
 
 	Inline   []InlineTask       `yaml:"list" minlen:"1" doc:"Tasks in the suite itself, instead of files." also:"tasks items"`
 	Files    []string           `yaml:"files" minlen:"1" doc:"Paths or patterns, also below a root: data:/x/*.json. One that ends in / is all files of a folder." also:"file path source from dataset"`
-	Folders  Paths              `yaml:"folders" doc:"Paths or patterns of folders, each a task: its id is the folder's name, vars.repo its path. A task.yaml in it may say more."`
+	Folders  []string           `yaml:"folders" single:"allowed" doc:"Paths or patterns of folders, each a task: its id is the folder's name, vars.repo its path. A task.yaml in it may say more."`
 	Each     *Expr              `yaml:"each" with:"files" doc:"CEL giving the list of rows of a file (default: the file is a list, or a row a line)."`
 	ID       *Expr              `yaml:"id" without:"list" doc:"CEL string."`
 	Input    *Expr              `yaml:"input" without:"list" doc:"CEL. Without id, input, target, vars and metadata the rows have the keys of a task."`

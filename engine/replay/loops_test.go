@@ -217,10 +217,10 @@ func drawGuards(t *rapid.T, l *spec.Loop) {
 		g.CircuitBreaker = &spec.CircuitBreaker{Threshold: set(number(t, "threshold", 1, 3))}
 	}
 	if often(t, "guard", 10) {
-		g.Consecutive = spec.Several[spec.NamedConsecutive]{{Name: "low", Consecutive: spec.Consecutive{When: cel("output.c < 0.7", expr.WantBool), Times: set(2)}}}
+		g.Consecutive = []spec.NamedConsecutive{{Name: "low", Consecutive: spec.Consecutive{When: cel("output.c < 0.7", expr.WantBool), Times: set(2)}}}
 	}
 	if often(t, "repeated guard", 10) {
-		g.Repeated = spec.Several[spec.NamedRepeated]{{Name: "same", Repeated: spec.Repeated{Of: cel(draw(t, "of", "output.o", "confidence"), expr.WantAny), Times: set(number(t, "times", 2, 3))}}}
+		g.Repeated = []spec.NamedRepeated{{Name: "same", Repeated: spec.Repeated{Of: cel(draw(t, "of", "output.o", "confidence"), expr.WantAny), Times: set(number(t, "times", 2, 3))}}}
 	}
 	if l.Converses(l.Agent) {
 		drawStepGuards(t, &g)

@@ -199,10 +199,10 @@ func eachGuard(g spec.Guards) []oneGuard {
 		add(fmt.Sprint("degradation", d.Window), func(o *spec.Guards) { o.Degradation = d })
 	}
 	for _, r := range g.Repeated {
-		add(fmt.Sprint("repeated", r.Times, r.Window, " ", r.Of.Text), func(o *spec.Guards) { o.Repeated = spec.Several[spec.NamedRepeated]{r} })
+		add(fmt.Sprint("repeated", r.Times, r.Window, " ", r.Of.Text), func(o *spec.Guards) { o.Repeated = []spec.NamedRepeated{r} })
 	}
 	for _, c := range g.Consecutive {
-		add(fmt.Sprint("consecutive", c.Times, c.When.Text), func(o *spec.Guards) { o.Consecutive = spec.Several[spec.NamedConsecutive]{c} })
+		add(fmt.Sprint("consecutive", c.Times, c.When.Text), func(o *spec.Guards) { o.Consecutive = []spec.NamedConsecutive{c} })
 	}
 	if b := g.Budget; b != nil {
 		for _, one := range []spec.RunBudget{{Tokens: b.Tokens}, {Calls: b.Calls}, {CostUSD: b.CostUSD}} {

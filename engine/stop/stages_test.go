@@ -129,9 +129,9 @@ func drawGuard(t *rapid.T) (g spec.Guards) {
 	case 2:
 		g.Stagnation = &spec.Stagnation{Window: set(window), Scope: stepScoped, Signature: "normalized"}
 	case 3:
-		g.Repeated = spec.Several[spec.NamedRepeated]{{Scope: stepScoped, Window: window, Repeated: spec.Repeated{Of: ofStep(t, "step.text", expr.WantAny), Times: set(times)}}}
+		g.Repeated = []spec.NamedRepeated{{Scope: stepScoped, Window: window, Repeated: spec.Repeated{Of: ofStep(t, "step.text", expr.WantAny), Times: set(times)}}}
 	case 4:
-		g.Consecutive = spec.Several[spec.NamedConsecutive]{{Scope: stepScoped, Consecutive: spec.Consecutive{
+		g.Consecutive = []spec.NamedConsecutive{{Scope: stepScoped, Consecutive: spec.Consecutive{
 			When: ofStep(t, "step.calls.exists(c, c.error != '' && c.step == step.number)", expr.WantBool), Times: set(times),
 		}}}
 	}
@@ -271,7 +271,7 @@ func TestStepsInExpressions(t *testing.T) {
 		"step.calls.all(c, c.iteration == iteration + 1) && step.number == 3":          3,
 		"tool_calls.size() == 1 && steps == 1 && step.number == 1":                     1,
 	} {
-		rules := guarded(t, spec.Guards{Consecutive: spec.Several[spec.NamedConsecutive]{{
+		rules := guarded(t, spec.Guards{Consecutive: []spec.NamedConsecutive{{
 			Scope: stepScoped, Consecutive: spec.Consecutive{When: ofStep(t, text, expr.WantBool), Times: set(1)},
 		}}})
 		iterations := history("0.1/z 0.1/a:1>b:1!no>c+d>.")
@@ -288,7 +288,7 @@ func TestStepsInExpressions(t *testing.T) {
 // An expression that cannot be evaluated after a step ends the run after the
 // iteration, as others do.
 func TestAStepThatCannotBeJudged(t *testing.T) {
-	rules := guarded(t, spec.Guards{Consecutive: spec.Several[spec.NamedConsecutive]{{
+	rules := guarded(t, spec.Guards{Consecutive: []spec.NamedConsecutive{{
 		Scope: stepScoped, Consecutive: spec.Consecutive{When: ofStep(t, "step.calls[0].arguments.deep == 1.0", expr.WantBool), Times: set(1)},
 	}}})
 	n, outcome, stopped := play(rules, history("0.1/a:{}>a:{} 0.1/a"))

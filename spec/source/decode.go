@@ -31,7 +31,8 @@ type Decoder struct {
 // `yaml:",here"` on a *Node field that receives the struct's own node; `need:"required"`; `min:"0"`, `max:"1"`
 // (inclusive) and `above:"0"` (exclusive) for numbers and durations; `enum:"a|b"` and `hint:"..."` of a
 // word that is none of these (or a type with a method Words, which gives them, and Instead, which knows other tools' words); `minlen:"1"` for text, lists and mappings; `doc:"..."`; `also:"a b"`, names by which
-// other tools call the key, for hints. On lists, limits of numbers and enum apply to the items.
+// other tools call the key, for hints. On lists, limits of numbers and enum apply to the items. `single:"allowed"` is a list that
+// may be written as its only item; then minlen applies to the items, too.
 //
 // Keys of one struct: `with:"a b"` needs one of these beside it, `without:"a b"` none of them. A field of the struct without a
 // key may have `one:"a b"`, exactly one of these keys, or `some:"a b"`, at least one; its `hint` says how they differ.
@@ -255,13 +256,18 @@ func tagHolds(n *Node) bool {
 }
 
 func (d *Decoder) list(n *Node, v reflect.Value, r rules) {
-	if n.Kind != List {
+	nodes := n.Items
+	switch {
+	case n.Kind == List:
+		d.checkLength(n, v.Type(), r)
+	case r.single:
+		nodes = []*Node{n}
+	default:
 		d.mismatch(n, v.Type(), r)
 		return
 	}
-	d.checkLength(n, v.Type(), r)
-	items := reflect.MakeSlice(v.Type(), len(n.Items), len(n.Items))
-	for i, item := range n.Items {
+	items := reflect.MakeSlice(v.Type(), len(nodes), len(nodes))
+	for i, item := range nodes {
 		if item.Kind == Null && !takesNull(v.Type().Elem()) {
 			d.Fault(item, "give a value or delete the item", "want %s, got %s", wanted(v.Type().Elem(), r.ofItems()), item.describe())
 			continue
@@ -725,6 +731,7 @@ type rules struct {
 	enum            []string
 	hint            string // of a word that is none of enum
 	minLen          int
+	single          bool // a list may be written as its only item
 	doc             string
 	also            []string // names of other tools
 	with, without   []string // keys beside this one
@@ -820,6 +827,9 @@ func rulesOf(name string, t reflect.Type, tag reflect.StructTag) rules {
 	if w, ok := reflect.Zero(t).Interface().(interface{ Words() []string }); ok {
 		r.enum = w.Words()
 	}
+	if r.single = tag.Get("single") == "allowed"; r.single {
+		r.minLen = 1
+	}
 	if minLen := tag.Get("minlen"); minLen != "" {
 		r.minLen = must(strconv.Atoi(minLen))
 	}
@@ -850,7 +860,11 @@ func (r rules) allow(x float64) bool {
 
 // ofItems are the rules that a list or mapping hands on to what it holds.
 func (r rules) ofItems() rules {
-	return rules{min: r.min, max: r.max, above: r.above, enum: r.enum, hint: r.hint}
+	items := rules{min: r.min, max: r.max, above: r.above, enum: r.enum, hint: r.hint}
+	if r.single {
+		items.minLen = r.minLen
+	}
+	return items
 }
 
 // orOff are the rules for the value of a Maybe.

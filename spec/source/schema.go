@@ -137,7 +137,12 @@ func (g *Generator) typed(t reflect.Type, r rules) map[string]any {
 	case reflect.Float64:
 		return r.numberSchema("number")
 	case reflect.Slice:
-		return withLeast(map[string]any{"type": "array", "items": g.schema(t.Elem(), r.ofItems())}, "minItems", r.minLen)
+		item := g.schema(t.Elem(), r.ofItems())
+		list := withLeast(map[string]any{"type": "array", "items": item}, "minItems", r.minLen)
+		if r.single {
+			return map[string]any{"anyOf": []any{item, list}}
+		}
+		return list
 	case reflect.Map:
 		return withLeast(map[string]any{"type": "object", "additionalProperties": g.schema(t.Elem(), r.ofItems())}, "minProperties", r.minLen)
 	}

@@ -181,17 +181,20 @@ func (m *Model) body(request *model.Request) ([]byte, error) {
 // markCached sets the breakpoints of the provider's cache: at the end of the system prompt, of the tools, and of what
 // the user said last. A server takes four at most.
 func (m *Model) markCached(body *messagesRequest) {
+	caches := func(part string) bool {
+		return slices.Contains(m.line.Cache, part) || slices.Contains(m.line.Cache, "auto")
+	}
 	mark := &cacheControl{Type: "ephemeral"}
 	if m.line.CacheTTL != "5m" {
 		mark.TTL = m.line.CacheTTL
 	}
-	if n := len(body.System); n > 0 && m.line.Cache.Marks("system") {
+	if n := len(body.System); n > 0 && caches("system") {
 		body.System[n-1].CacheControl = mark
 	}
-	if n := len(body.Tools); n > 0 && m.line.Cache.Marks("tools") {
+	if n := len(body.Tools); n > 0 && caches("tools") {
 		body.Tools[n-1].CacheControl = mark
 	}
-	if !m.line.Cache.Marks("conversation") {
+	if !caches("conversation") {
 		return
 	}
 	for i := range slices.Backward(body.Messages) {

@@ -290,17 +290,17 @@ func TestToolsAreSent(t *testing.T) {
 func TestCacheMarks(t *testing.T) {
 	const mark, long = `,"cache_control":{"type":"ephemeral"}`, `,"cache_control":{"type":"ephemeral","ttl":"1h"}`
 	for name, c := range map[string]struct {
-		marks                      spec.CacheMarks
+		marks                      []string
 		ttl                        string
 		system, tools, conversants string
 	}{
 		"nothing":             {nil, "1h", "", "", ""},
-		"the system prompt":   {spec.CacheMarks{"system"}, "", mark, "", ""},
-		"the tools":           {spec.CacheMarks{"tools"}, "5m", "", mark, ""},
-		"the conversation":    {spec.CacheMarks{"conversation"}, "", "", "", mark},
-		"all, for an hour":    {spec.CacheMarks{"auto"}, "1h", long, long, long},
-		"the first and last":  {spec.CacheMarks{"system", "conversation"}, "", mark, "", mark},
-		"everything by names": {spec.CacheMarks{"conversation", "tools", "system"}, "", mark, mark, mark},
+		"the system prompt":   {[]string{"system"}, "", mark, "", ""},
+		"the tools":           {[]string{"tools"}, "5m", "", mark, ""},
+		"the conversation":    {[]string{"conversation"}, "", "", "", mark},
+		"all, for an hour":    {[]string{"auto"}, "1h", long, long, long},
+		"the first and last":  {[]string{"system", "conversation"}, "", mark, "", mark},
+		"everything by names": {[]string{"conversation", "tools", "system"}, "", mark, mark, mark},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := capture(t, wire.Options{Cache: c.marks, CacheTTL: c.ttl}, conversation())
@@ -309,9 +309,9 @@ func TestCacheMarks(t *testing.T) {
 	}
 	last := hello()
 	last.Messages = append(last.Messages, model.Message{Role: "assistant", Text: "{"})
-	equal(t, capture(t, wire.Options{Cache: spec.CacheMarks{"auto"}}, last).body["messages"],
+	equal(t, capture(t, wire.Options{Cache: []string{"auto"}}, last).body["messages"],
 		`[{"role":"user","content":[{"type":"text","text":"hello"`+mark+`}]},{"role":"assistant","content":[{"type":"text","text":"{"}]}]`)
-	capture(t, wire.Options{Cache: spec.CacheMarks{"auto"}}, &model.Request{}) // nothing to mark
+	capture(t, wire.Options{Cache: []string{"auto"}}, &model.Request{}) // nothing to mark
 }
 
 // Blocks are sent back only where they still are the message, and of this API.

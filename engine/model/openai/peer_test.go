@@ -139,7 +139,7 @@ func TestPeer(t *testing.T) {
 	})
 	t.Run("the client of Messages understands it", func(t *testing.T) {
 		understandsReasoning(t, "", func(stream bool) model.Model {
-			m, err := anthropic.New(wire.Options{BaseURL: peer, Name: "claude-sonnet-4-5", Key: canary, Stream: stream, Thinking: &spec.Thinking{BudgetTokens: 1024}, Cache: spec.CacheMarks{"auto"}})
+			m, err := anthropic.New(wire.Options{BaseURL: peer, Name: "claude-sonnet-4-5", Key: canary, Stream: stream, Thinking: &spec.Thinking{BudgetTokens: 1024}, Cache: []string{"auto"}})
 			if err != nil {
 				t.Fatal(err)
 			}

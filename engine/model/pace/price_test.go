@@ -128,7 +128,7 @@ func TestRefusalsCost(t *testing.T) {
 
 // No call costs more than is reserved for tokens of its kind: cache writes, reasoning and tiers that were asked for.
 func TestReservationKnowsCacheWrites(t *testing.T) {
-	declared := &spec.Model{Provider: "anthropic", Price: fable(), Cache: spec.CacheMarks{"auto"}}
+	declared := &spec.Model{Provider: "anthropic", Price: fable(), Cache: []string{"auto"}}
 	price := PriceOfModel(declared)
 	used := record.Usage{Calls: 1, InputTokens: 10_000, CacheWrite1hTokens: 10_000, OutputTokens: 100}
 	reserved := price.most(record.Usage{Calls: 1, InputTokens: 10_000, OutputTokens: 100})

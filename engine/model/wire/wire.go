@@ -52,7 +52,7 @@ type Options struct {
 	Effort      string            // of the reasoning; "": none is sent
 	Tier        string            // the service tier to ask for; "": none is sent
 	Thinking    *spec.Thinking    // of a model of Anthropic
-	Cache       spec.CacheMarks   // what Anthropic is to cache
+	Cache       []string          // what Anthropic is to cache: system, tools, conversation, or auto, which is all of them
 	CacheTTL    string            // for how long; "": as usual
 	Stream      bool              // let the answer come in pieces
 	FirstByte   time.Duration     // until the answer begins; default DefaultFirstByte, or Timeout if that is longer
