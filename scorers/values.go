@@ -210,7 +210,7 @@ func regex(c *compiler) comparison {
 		if err := searchable(got); err != nil {
 			return unscored("%v", err)
 		}
-		found, err := re.Match(ctx, got)
+		found, err := re.Match(got)
 		if err != nil {
 			return unscored("%v", err)
 		}
@@ -239,7 +239,7 @@ func (c *compiler) extraction() extraction {
 		return nil
 	case x.Expr == nil:
 		re := c.regexp("extract", x.Regex)
-		return func(ctx context.Context, s *subject) (any, error) { return lastMatch(ctx, re, text(s.value)) }
+		return func(_ context.Context, s *subject) (any, error) { return lastMatch(re, text(s.value)) }
 	case c.spec.Value != nil:
 		c.fault("value", "value and extract.expr are both expressions for the answer: write one of them")
 	}
@@ -249,24 +249,21 @@ func (c *compiler) extraction() extraction {
 
 // lastMatch is what the expression took out of its last match, because answers come at the end: the first group that
 // took part in it, else the whole match; "" where nothing matches.
-func lastMatch(ctx context.Context, re *expr.Pattern, s string) (found string, err error) {
+func lastMatch(re *expr.Pattern, s string) (found string, err error) {
 	if err := searchable(s); err != nil {
 		return "", err
 	}
-	_, err = re.All(ctx, s, func(match []int) bool {
-		found = s[match[0]:match[1]]
-		for i := 2; i < len(match); i += 2 {
-			if match[i] >= 0 {
-				found = s[match[i]:match[i+1]]
-				break
-			}
-		}
-		return true
-	})
-	if err != nil {
+	all, err := re.All(s, -1)
+	if len(all) == 0 {
 		return "", err
 	}
-	return found, nil
+	last := all[len(all)-1]
+	for i := 2; i < len(last); i += 2 {
+		if last[i] >= 0 {
+			return s[last[i]:last[i+1]], nil
+		}
+	}
+	return s[last[0]:last[1]], nil
 }
 
 // numeric compares numbers. The difference may be as large as tolerance, or as the relative share of the target,

@@ -78,19 +78,19 @@ func (e *Env) compile(src string, accept func(*Program) []Fault) (program *Progr
 
 // plan estimates the cost and makes the program that the estimate allows.
 func (p *Program) plan(checked *cel.Ast) []Fault {
-	sizes := newEstimator(p.tree)
-	estimate, err := p.env.cel.EstimateCost(checked, sizes)
+	assumed := newEstimator(p.tree)
+	estimate, err := p.env.cel.EstimateCost(checked, assumed)
 	if err != nil {
 		return []Fault{{What: "estimating the cost: " + err.Error()}}
 	}
 	if estimate.Max > maxEstimate && !p.env.options.NoEstimate {
 		return []Fault{tooDear(estimate.Max)}
 	}
-	cheap := estimate.Max <= provedCheap && !sizes.guessed
-	p.watched = searching(p.tree) || !cheap && !(estimate.Max <= maxEstimate && linear(p.tree))
+	cheap := estimate.Max <= provedCheap && !assumed.guessed
+	p.watched = !cheap && !(estimate.Max <= maxEstimate && linear(p.tree))
 	options := []cel.ProgramOption{cel.EvalOptions(cel.OptOptimize), cel.CustomDecoratorV2(ordered(p.tree)), cel.CustomDecoratorV2(bounded)}
 	if p.watched {
-		options = append(options, cel.CustomDecoratorV2(newTariff(p.tree).decorate))
+		options = append(options, cel.InterruptCheckFrequency(1), cel.CustomDecoratorV2(sizesOf(p.tree, p.env.options).decorate))
 	}
 	if p.run, err = p.env.cel.Program(checked, options...); err != nil {
 		return []Fault{{What: err.Error()}}
@@ -220,20 +220,20 @@ const (
 
 // Options sets the limits of an environment; the zero value has those of conditions and prompts.
 type Options struct {
-	NoEstimate bool   // accept expressions whatever their estimated cost
-	CostLimit  uint64 // what one evaluation may cost; 0 means 1,000,000
-	// Deadline is how long one evaluation may take whatever it costs; 0 means a minute. It is far beyond what the
-	// cost limit allows: a result must not depend on how busy the machine is.
+	NoEstimate bool // accept expressions whatever their estimated cost
+	// Deadline is how long one evaluation may take; 0 means 10 s. It is far beyond what expressions take that pass the
+	// estimate: a result must not depend on how busy the machine is.
 	Deadline  time.Duration
-	MaxValues int // how many values a result may hold, counted through; 0 means 1,000,000
+	MaxValues int // how many values a list or a result may hold, counted through; 0 means 1,000,000
+	MaxText   int // how many bytes a text on the way to it may have; 0 means 16 MiB
 	// Words are the fields that hold one of a few words: comparing them with others is a fault.
 	Words map[string][]string
 }
 
 func (o Options) withDefaults() Options {
-	o.CostLimit = cmp.Or(o.CostLimit, maxEstimate)
-	o.Deadline = cmp.Or(o.Deadline, time.Minute)
+	o.Deadline = cmp.Or(o.Deadline, 10*time.Second)
 	o.MaxValues = cmp.Or(o.MaxValues, 1_000_000)
+	o.MaxText = cmp.Or(o.MaxText, 16<<20)
 	return o
 }
 
@@ -336,7 +336,7 @@ var (
 		Var{"iteration", Int}, // from 1
 		Var{"prompt", String}) // the last message sent
 
-	mappingLimits = Options{NoEstimate: true, CostLimit: 1_000_000_000, Deadline: 10 * time.Minute, MaxValues: 100_000_000}
+	mappingLimits = Options{NoEstimate: true, Deadline: 10 * time.Minute, MaxValues: 100_000_000, MaxText: maxText}
 	mappingVars   = []Var{{"doc", Any}, {"row", Any}, {"file", String}, {"line", Int}}
 	// Mapping is the environment of dataset mappings, of the script model and of imports: one file at a time, of any size.
 	Mapping = fixed(mappingLimits, mappingVars...)

@@ -2,7 +2,6 @@ package expr
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"regexp"
@@ -23,10 +22,9 @@ type ErrorKind int
 // The zero kind is an error in what the expression says about the values at hand.
 const (
 	Evaluation ErrorKind = iota
-	CostExceeded
 	DeadlineExceeded
 	Cancelled // by the caller's context
-	TooLarge  // the result, or a text on the way to it
+	TooLarge  // the result, or a text or list on the way to it
 )
 
 // Error is a failed evaluation.
@@ -42,29 +40,15 @@ func (e *Error) Error() string { return e.What }
 // Unwrap gives the cause, if there is one worth telling.
 func (e *Error) Unwrap() error { return e.Err }
 
-// stopped explains why a budget ended an evaluation.
-func (p *Program) stopped(b *budget) error {
-	failed := &Error{Kind: b.stopped, Offset: p.offset(0)}
-	switch b.stopped {
-	case CostExceeded:
-		failed.What = fmt.Sprintf("the expression cost more than %d steps on these values", p.env.options.CostLimit)
-	case DeadlineExceeded:
-		failed.What = fmt.Sprintf("the expression took longer than %v on these values", p.env.options.Deadline)
-		failed.Err = context.DeadlineExceeded
-	case TooLarge:
-		failed.What = textGrows
-	case Cancelled:
-		failed.What = "the evaluation was cancelled"
-		failed.Err = context.Cause(b.ctx)
-	}
-	return failed
-}
-
 // failure explains an error of cel-go.
 func (p *Program) failure(err error) error {
 	var in *types.Err
 	if errors.As(err, &in) {
-		return &Error{What: runTimeMessage(in.Error()), Offset: p.offset(in.NodeID())}
+		failed := &Error{What: runTimeMessage(in.Error()), Offset: p.offset(in.NodeID())}
+		if errors.Is(in, errTextGrows) || errors.Is(in, errTooLong) {
+			failed.Kind = TooLarge
+		}
+		return failed
 	}
 	return &Error{What: err.Error(), Offset: p.offset(0)}
 }

@@ -2,7 +2,6 @@ package expr
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -247,48 +246,6 @@ func TestEveryFunctionBoundsItsSearches(t *testing.T) {
 				if _, err := program.Bool(t.Context(), scope); err != nil {
 					t.Errorf("%s on a short text: %v", src, err)
 				}
-			}
-		}
-	}
-}
-
-// All searches of one evaluation together may cost what one may.
-func TestSearchesAreChargedBeforeTheyRun(t *testing.T) {
-	env, scope := testEnv(t, Options{}), testScope()
-	scope["text"] = strings.Repeat("a", MaxPatternSteps/1002/2)
-	for src, exceeded := range map[string]bool{
-		"text.matches('" + heavy + "') || text == ''":                                 false,
-		strings.Repeat("text.matches('"+heavy+"') || ", 3) + "text == ''":             true,
-		"[1, 2, 3, 4].exists(i, regex.extractAll(text, '" + heavy + "').size() == i)": true,
-	} {
-		program, faults := env.Compile(src, WantBool)
-		if program == nil {
-			t.Fatal(faults)
-		}
-		_, err := program.Bool(t.Context(), scope)
-		var failed *Error
-		if errors.As(err, &failed); (err != nil) != exceeded || exceeded && failed.Kind != CostExceeded {
-			t.Errorf("%.60s: %v", src, err)
-		}
-	}
-}
-
-// A search ends with the evaluation's context, and that of an evaluation that has ended is no result.
-func TestSearchesAreCancelled(t *testing.T) {
-	env, scope := testEnv(t, Options{}), testScope()
-	scope["text"] = strings.Repeat("a", 40_000)
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	for name := range searches {
-		for _, call := range calls[name] {
-			program, faults := env.Compile(fmt.Sprintf(call, "'"+heavy+"'"), WantBool)
-			if program == nil {
-				t.Fatal(faults)
-			}
-			_, err := program.Bool(ctx, scope)
-			var failed *Error
-			if !errors.As(err, &failed) || failed.Kind != Cancelled || !errors.Is(err, context.Canceled) {
-				t.Errorf("%s: %v", call, err)
 			}
 		}
 	}

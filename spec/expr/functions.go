@@ -1,9 +1,8 @@
 package expr
 
 import (
-	"context"
-	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"unicode/utf8"
 
@@ -117,16 +116,12 @@ func fromJSON(text ref.Val) ref.Val {
 
 // searches are the functions that take a regular expression, each after its text. They stand in for those of cel-go,
 // which search whatever they are given.
-var searches = map[string]func(ctx context.Context, re *Pattern, text string, more []ref.Val) (value ref.Val, steps int64, err error){
+var searches = map[string]func(re *Pattern, text string, more []ref.Val) (ref.Val, error){
 	"matches":          matches,
 	"regex.extract":    extract,
 	"regex.extractAll": extractAll,
 	"regex.replace":    replaceMatches,
 }
-
-// stepsOfSearch are the instructions times bytes that a search makes for the price of 1: what one search may take at
-// most is what an evaluation may cost.
-const stepsOfSearch = MaxPatternSteps / maxEstimate
 
 // patternOf is the regular expression that a call is given; nil where it is no search.
 func patternOf(call ast.CallExpr) ast.Expr {
@@ -144,7 +139,7 @@ func patternOf(call ast.CallExpr) ast.Expr {
 type search struct {
 	interpreter.InterpretableV2
 	args []interpreter.InterpretableV2
-	make func(ctx context.Context, re *Pattern, text string, more []ref.Val) (ref.Val, int64, error)
+	make func(re *Pattern, text string, more []ref.Val) (ref.Val, error)
 	re   *Pattern // where the expression holds it
 }
 
@@ -175,14 +170,14 @@ func (s *search) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 			return args[i]
 		}
 	}
-	value, err := s.search(budgetOf(frame), args)
+	value, err := s.search(args)
 	if err != nil {
 		value = types.WrapErr(err)
 	}
 	return types.LabelErrNode(s.ID(), value)
 }
 
-func (s *search) search(b *budget, args []ref.Val) (ref.Val, error) {
+func (s *search) search(args []ref.Val) (ref.Val, error) {
 	text, ok := args[0].(types.String)
 	source, also := args[1].(types.String)
 	if !ok || !also {
@@ -190,55 +185,44 @@ func (s *search) search(b *budget, args []ref.Val) (ref.Val, error) {
 	}
 	re := s.re
 	if re == nil {
-		b.spend(int64(len(source)))
 		var err error
 		if re, err = CompilePattern(string(source)); err != nil {
 			return nil, err
 		}
-		b.spend(int64(re.Instructions()))
 	}
-	once := re.Steps(string(text))
-	if once <= MaxPatternSteps { // others are refused by the search
-		b.spend(1 + once/stepsOfSearch)
-	}
-	value, steps, err := s.make(b.ctx, re, string(text), args[2:])
-	if refused := new(*PatternError); err != nil && !errors.As(err, refused) && b.ctx.Err() != nil {
-		b.stop(Cancelled)
-	}
-	b.spend(max(0, steps-once) / stepsOfSearch)
-	return value, err
+	return s.make(re, string(text), args[2:])
 }
 
-func matches(ctx context.Context, re *Pattern, text string, _ []ref.Val) (ref.Val, int64, error) {
-	found, err := re.Match(ctx, text)
-	return types.Bool(found), 0, err
+func matches(re *Pattern, text string, _ []ref.Val) (ref.Val, error) {
+	found, err := re.Match(text)
+	return types.Bool(found), err
 }
 
 // extract gives the first match, or of an expression with a group what that took, as an optional.
-func extract(ctx context.Context, re *Pattern, text string, _ []ref.Val) (ref.Val, int64, error) {
+func extract(re *Pattern, text string, _ []ref.Val) (ref.Val, error) {
 	if err := oneGroup(re); err != nil {
-		return nil, 0, err
+		return nil, err
 	}
-	match, err := re.Find(ctx, text)
+	match, err := re.Find(text)
 	if match == nil || re.Groups() == 1 && match[2] == match[3] {
-		return types.OptionalNone, 0, err
+		return types.OptionalNone, err
 	}
-	return types.OptionalOf(types.String(taken(text, match))), 0, err
+	return types.OptionalOf(types.String(taken(text, match))), err
 }
 
 // extractAll gives all matches, or of an expression with a group what that took where it took something.
-func extractAll(ctx context.Context, re *Pattern, text string, _ []ref.Val) (ref.Val, int64, error) {
+func extractAll(re *Pattern, text string, _ []ref.Val) (ref.Val, error) {
 	if err := oneGroup(re); err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	found := []string{}
-	steps, err := re.All(ctx, text, func(match []int) bool {
+	all, err := re.All(text, -1)
+	for _, match := range all {
 		if part := taken(text, match); re.Groups() == 0 || part != "" {
 			found = append(found, part)
 		}
-		return true
-	})
-	return types.NewStringList(types.DefaultTypeAdapter, found), steps, err
+	}
+	return types.NewStringList(types.DefaultTypeAdapter, found), err
 }
 
 func oneGroup(re *Pattern) error {
@@ -258,29 +242,28 @@ func taken(text string, match []int) string {
 }
 
 // replaceMatches takes by what to replace matches, where \1 is a group and \\ a backslash, and how many at most.
-func replaceMatches(ctx context.Context, re *Pattern, text string, more []ref.Val) (ref.Val, int64, error) {
-	most := int64(-1)
+func replaceMatches(re *Pattern, text string, more []ref.Val) (ref.Val, error) {
+	most := -1
 	if len(more) > 1 {
-		most = int64(more[1].(types.Int))
+		most = int(max(-1, min(more[1].(types.Int), math.MaxInt32)))
 	}
-	if most == 0 {
-		return types.String(text), 0, nil
+	all, err := re.All(text, most)
+	if err != nil {
+		return nil, err
 	}
 	var out strings.Builder
-	var failed error
 	done := 0
-	steps, err := re.All(ctx, text, func(match []int) bool {
+	for _, match := range all {
 		out.WriteString(text[done:match[0]])
-		failed = replacement(&out, string(more[0].(types.String)), text, match)
-		done = match[1]
-		most--
-		if failed == nil && out.Len() > maxText {
-			failed = errors.New(textGrows)
+		if err := replacement(&out, string(more[0].(types.String)), text, match); err != nil {
+			return nil, err
 		}
-		return failed == nil && most != 0
-	})
+		if done = match[1]; out.Len() > maxText {
+			return nil, errFullText
+		}
+	}
 	out.WriteString(text[done:])
-	return types.String(out.String()), steps, errors.Join(err, failed)
+	return types.String(out.String()), nil
 }
 
 // replacement writes what stands for a match.

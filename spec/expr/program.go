@@ -28,9 +28,9 @@
 // # Limits
 //
 // An expression is at most 4,096 characters and 40 levels deep. When it is compiled its cost is estimated; an
-// estimate above 1,000,000 is a fault. What is left runs under a cost limit, unless its
-// estimate proves it cheap. A regular expression is bounded before it searches (pattern.go), and its steps are part
-// of the cost. There is a deadline, far beyond: results must not depend on how busy the machine is.
+// estimate above 1,000,000 is a fault. What is left runs with bounded texts and lists and a deadline, unless its
+// estimate proves it cheap. A regular expression is bounded before it searches (pattern.go). The deadline is far beyond
+// what bounded values take: results must not depend on how busy the machine is.
 //
 // It is no stable API.
 package expr
@@ -38,11 +38,11 @@ package expr
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"math/bits"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/checker"
@@ -65,7 +65,7 @@ type Program struct {
 	env     *Env
 	run     cel.Program
 	tree    *ast.AST
-	watched bool // cost and time are watched
+	watched bool // sizes and time are watched
 	reads   []string
 }
 
@@ -166,16 +166,19 @@ func (p *Program) eval(ctx context.Context, scope Scope) (ref.Val, error) {
 		}
 		return value, nil
 	}
-	limits := p.env.options
-	b := &budget{ctx: ctx, left: int64(limits.CostLimit), deadline: time.Now().Add(limits.Deadline), unseen: lookEvery}
-	value, _, err := p.run.Eval(&watchedActivation{activation{scope}, b})
+	limited, cancel := context.WithTimeout(ctx, p.env.options.Deadline)
+	defer cancel()
+	value, _, err := p.run.ContextEval(limited, activation{scope})
 	switch {
-	case b.stopped != Evaluation:
-		return nil, p.stopped(b)
-	case err != nil:
-		return nil, p.failure(err)
+	case err == nil:
+		return value, nil
+	case ctx.Err() != nil:
+		return nil, &Error{Kind: Cancelled, What: "the evaluation was cancelled", Offset: p.offset(0), Err: context.Cause(ctx)}
+	case limited.Err() != nil:
+		what := fmt.Sprintf("the expression took longer than %v on these values", p.env.options.Deadline)
+		return nil, &Error{Kind: DeadlineExceeded, What: what, Offset: p.offset(0), Err: context.DeadlineExceeded}
 	}
-	return value, nil
+	return nil, p.failure(err)
 }
 
 // activation hands the scope to cel-go.
@@ -186,20 +189,6 @@ func (a activation) ResolveName(name string) (any, bool) { return a.scope.Lookup
 
 // Parent implements [cel.Activation].
 func (a activation) Parent() interpreter.Activation { return nil }
-
-// watchedActivation carries the budget besides.
-type watchedActivation struct {
-	activation
-	budget *budget
-}
-
-// ResolveName implements [cel.Activation].
-func (w *watchedActivation) ResolveName(name string) (any, bool) {
-	if name == budgetName {
-		return w.budget, true
-	}
-	return w.scope.Lookup(name)
-}
 
 // reads lists the variables and paths that a tree reads. Names bound by comprehensions are not variables.
 func reads(tree *ast.AST) []string {
@@ -306,199 +295,91 @@ func (r *reader) step(operand ast.Expr, key string) (string, bool) {
 	return path + "." + key, true
 }
 
-// The meter charges an evaluation for what it does, where it can grow: every round of a comprehension, and every text
-// or list that flows into or out of a call. cel-go has a cost tracker of its own, but it is quadratic in the rounds of a
-// comprehension (its stack of values is searched to the bottom for every variable; 16,000 rounds take seconds).
-
-// charge is the price of one evaluation of a node.
-type charge struct {
-	fixed      float64
-	perChar    float64
-	perElement float64
-	squared    bool // per pair of elements
+// sizes bound the values of nodes: what comprehensions walk over, and what functions and additions give.
+type sizes struct {
+	elements map[int64]int // by node
+	text     int
 }
 
-// of prices a node by the value that it gave.
-func (c charge) of(value ref.Val) int64 {
-	switch v := value.(type) {
-	case types.String:
-		return int64(c.fixed + c.perChar*float64(len(v)))
-	case traits.Lister, traits.Mapper:
-		n, _ := v.(traits.Sizer).Size().(types.Int)
-		if c.squared {
-			n *= n
-		}
-		return int64(c.fixed + c.perElement*float64(n))
-	}
-	return int64(c.fixed)
-}
+// compared are the functions that compare each element with each other.
+var compared = map[string]bool{"distinct": true, "sets.contains": true, "sets.equivalent": true, "sets.intersects": true}
 
-func (c charge) plus(d charge) charge {
-	return charge{c.fixed + d.fixed, c.perChar + d.perChar, c.perElement + d.perElement, c.squared || d.squared}
-}
-
-// tariff holds the charges of a tree by node.
-type tariff struct {
-	tree    *ast.AST
-	charges map[int64]charge
-	// computed are indexes whose key is computed: the planner shows the key under their id,
-	// as an attribute that must stay one.
-	computed map[int64]bool
-}
-
-func newTariff(tree *ast.AST) *tariff {
-	t := &tariff{tree: tree, charges: map[int64]charge{}, computed: map[int64]bool{}}
+func sizesOf(tree *ast.AST, o Options) sizes {
+	s := sizes{map[int64]int{}, o.MaxText}
 	ast.PreOrderVisit(tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
 		switch e.Kind() {
 		case ast.ComprehensionKind:
-			c := e.AsComprehension()
-			t.add(c.LoopStep(), charge{fixed: float64(1 + nodes(c.LoopCondition()) + nodes(c.LoopStep()))})
+			if walked := e.AsComprehension().IterRange(); walked.Kind() != ast.CallKind {
+				s.elements[walked.ID()] = o.MaxValues
+			}
 		case ast.CallKind:
-			t.addCall(e)
+			call := e.AsCall()
+			_, isOperator := operators.FindReverse(call.FunctionName())
+			_, known := s.elements[e.ID()]
+			if !known && call.FunctionName() != mapInsertFunction && (!isOperator || call.FunctionName() == operators.Add) {
+				s.elements[e.ID()] = o.MaxValues
+			}
+			lists := call.Args()
+			if call.IsMemberFunction() {
+				lists = []ast.Expr{call.Target()}
+			}
+			for _, list := range lists {
+				if compared[call.FunctionName()] {
+					s.elements[list.ID()] = int(math.Sqrt(float64(o.MaxValues)))
+				}
+			}
 		}
 	}))
-	return t
+	return s
 }
 
-func nodes(e ast.Expr) int {
-	n := 0
-	ast.PreOrderVisit(e, ast.NewExprVisitor(func(ast.Expr) { n++ }))
-	return n
-}
-
-func (t *tariff) add(e ast.Expr, c charge) { t.charges[e.ID()] = t.charges[e.ID()].plus(c) }
-
-// addValue charges a value that may be long.
-func (t *tariff) addValue(e ast.Expr, c charge) {
-	if e.Kind() != ast.LiteralKind && !isScalar(t.tree.GetType(e.ID())) {
-		t.add(e, c)
-	}
-}
-
-func (t *tariff) addCall(e ast.Expr) {
-	call := e.AsCall()
-	args := call.Args()
-	switch name := call.FunctionName(); name {
-	case operators.Index, operators.OptIndex:
-		t.computed[e.ID()] = args[1].Kind() == ast.CallKind
-	case operators.Add:
-		t.addValue(args[0], charge{perChar: copyCost})
-		// Joining lists is lazy, but doubling one 25 times must cost something before somebody walks it.
-		t.addValue(args[1], charge{perChar: copyCost, perElement: copyCost})
-	case operators.Equals, operators.NotEquals:
-		if args[0].Kind() != ast.LiteralKind && args[1].Kind() != ast.LiteralKind {
-			t.addValue(args[0], charge{perChar: scanCost, perElement: 1})
-		}
-	case operators.In:
-		t.addValue(args[1], charge{perElement: 1})
-	default:
-		if _, isOperator := operators.FindReverse(name); !isOperator && name != mapInsertFunction {
-			t.addFunction(e, call)
-		}
-	}
-}
-
-// addFunction charges what goes into a function and what comes out.
-func (t *tariff) addFunction(e ast.Expr, call ast.CallExpr) {
-	in := charge{perChar: scanCost, perElement: 1}
-	switch call.FunctionName() {
-	case "distinct", "sets.contains", "sets.equivalent", "sets.intersects":
-		in.squared = true
-	case "sort", "@sortByAssociatedKeys":
-		in.perElement = 10
-	case "size":
-		in.perElement = 0
-	}
-	if call.IsMemberFunction() {
-		t.addValue(call.Target(), in)
-	}
-	for _, arg := range call.Args() {
-		t.addValue(arg, in)
-	}
-	t.addValue(e, charge{perChar: copyCost, perElement: 1})
-}
-
-// decorate wraps the nodes that have a charge. Where an index or a field is taken of a call's result, the planner shows
-// that result once more, as an attribute that must stay one; it has been charged already.
-func (t *tariff) decorate(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
-	c, ok := t.charges[i.ID()]
-	if _, constant := i.(interpreter.InterpretableConst); !ok || constant || t.computed[i.ID()] {
+// decorate wraps the nodes that have a size. Where an index or a field is taken of a call's result, the planner shows
+// that result once more, as an attribute that must stay one; it has been measured already.
+func (s sizes) decorate(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
+	elements, ok := s.elements[i.ID()]
+	if _, constant := i.(interpreter.InterpretableConst); !ok || constant {
 		return i, nil
 	}
-	delete(t.charges, i.ID())
-	return &metered{i, c}, nil
+	delete(s.elements, i.ID())
+	return &measured{i, elements, s.text}, nil
 }
 
-// metered is a node that spends of the evaluation's budget what its value is charged.
-type metered struct {
+// measured is a node whose value may have so many elements, or as a text so many bytes.
+type measured struct {
 	interpreter.InterpretableV2
-	charge charge
+	elements, text int
 }
 
 // Eval implements [interpreter.Interpretable].
-func (m *metered) Eval(vars interpreter.Activation) ref.Val { return m.Exec(interpreter.AsFrame(vars)) }
+func (m *measured) Eval(vars interpreter.Activation) ref.Val {
+	return m.Exec(interpreter.AsFrame(vars))
+}
 
 // Exec implements [interpreter.InterpretableV2].
-func (m *metered) Exec(frame *interpreter.ExecutionFrame) ref.Val {
+func (m *measured) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 	value := m.InterpretableV2.Exec(frame)
-	b := budgetOf(frame)
-	if text, isText := value.(types.String); isText && len(text) > maxText {
-		b.stop(TooLarge)
+	var err error
+	switch v := value.(type) {
+	case types.String:
+		if len(v) > m.text {
+			err = fmt.Errorf("%w beyond %d MiB", errTextGrows, m.text>>20)
+		}
+	case traits.Lister, traits.Mapper:
+		if n, _ := v.(traits.Sizer).Size().(types.Int); int(n) > m.elements {
+			err = fmt.Errorf("%w: %d elements; at most %d are allowed here", errTooLong, n, m.elements)
+		}
 	}
-	b.spend(m.charge.of(value))
+	if err != nil {
+		return types.LabelErrNode(m.ID(), types.WrapErr(err))
+	}
 	return value
 }
 
-// budgetOf is the budget of the evaluation. Where nothing is evaluated yet, when a program is made, there is no limit.
-func budgetOf(frame *interpreter.ExecutionFrame) *budget {
-	if found, ok := frame.ResolveName(budgetName); ok {
-		return found.(*budget)
-	}
-	return &budget{ctx: context.Background(), left: math.MaxInt64, unseen: math.MinInt64}
-}
-
-// budgetName is the variable in which an evaluation carries its budget; no expression can write it.
-const budgetName = "@budget"
-
-// budget is what one evaluation may still spend. It ends the evaluation by the panic that cel-go recovers from.
-type budget struct {
-	ctx      context.Context
-	left     int64
-	deadline time.Time
-	unseen   int64     // spent since the last look at the clock
-	stopped  ErrorKind // why it ended the evaluation
-}
-
-// lookEvery is the cost, about 100 us, between two looks at the clock.
-const lookEvery = 2000
-
-func (b *budget) spend(cost int64) {
-	b.left -= cost
-	if b.left < 0 {
-		b.stop(CostExceeded)
-	}
-	if b.unseen += cost; b.unseen < lookEvery {
-		return
-	}
-	b.unseen = 0
-	if b.ctx.Err() != nil {
-		b.stop(Cancelled)
-	}
-	if time.Now().After(b.deadline) {
-		b.stop(DeadlineExceeded)
-	}
-}
-
-func (b *budget) stop(kind ErrorKind) {
-	b.stopped = kind
-	panic(interpreter.EvalCancelledError{Message: "the evaluation was stopped"})
-}
-
 // Costs are cel-go's: about 50 ns each. An expression is refused when it is compiled if its cost, with data as large
-// as assumed here, could exceed maxEstimate. What it really costs is counted while it is evaluated.
+// as assumed here, could exceed maxEstimate.
 const (
 	maxEstimate  = 1_000_000
-	provedCheap  = 10_000 // below it neither cost nor time is watched
+	provedCheap  = 10_000 // below it neither sizes nor time are watched
 	scanCost     = 0.01   // per character of a search or comparison, which Go does with vector instructions
 	copyCost     = 0.1    // per character copied
 	maxRendered  = 2048   // characters of one element in join
@@ -697,15 +578,6 @@ func literalText(e ast.Expr) (string, bool) {
 	}
 	text, ok := e.AsLiteral().(types.String)
 	return string(text), ok
-}
-
-// searching reports whether a tree searches with a regular expression, which has a price of its own.
-func searching(tree *ast.AST) bool {
-	found := false
-	ast.PreOrderVisit(tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
-		found = found || e.Kind() == ast.CallKind && patternOf(e.AsCall()) != nil
-	}))
-	return found
 }
 
 // linear reports whether a tree has no loop and no function that could take longer than proportional to its input.

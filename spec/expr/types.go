@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -385,11 +386,14 @@ func insert(target *Object, args []ref.Val) ref.Val {
 	return nil
 }
 
-// maxText is how many bytes a text within an evaluation may have. The meter charges a text after it was made; what
+// maxText is how many bytes a text within any evaluation may have. A text is measured after it was made; what
 // makes one that is much longer than all it was given has to look before.
 const maxText = 64 << 20
 
-const textGrows = "a text grows beyond 64 MiB"
+var (
+	errTextGrows = errors.New("a text grows")
+	errFullText  = fmt.Errorf("%w beyond 64 MiB", errTextGrows)
+)
 
 // growingFunctions stand in for those of cel-go whose result can be as long as the product of what they are given:
 // replace('a', text) of 10 KB makes 100 MB, and once more a TB.
@@ -415,7 +419,7 @@ func replaceText(args ...ref.Val) ref.Val {
 		}
 	}
 	if grown := len(by) - len(old); grown > 0 && times > (maxText-min(len(text), maxText))/grown {
-		return types.NewErr(textGrows)
+		return types.WrapErr(errFullText)
 	}
 	return types.String(strings.Replace(text, old, by, times))
 }
@@ -431,7 +435,7 @@ func joinTexts(list, separator ref.Val) ref.Val {
 			return types.NewErr("join: invalid input: %v", element)
 		}
 		if size += len(text) + len(between); size-len(between) > maxText {
-			return types.NewErr(textGrows)
+			return types.WrapErr(errFullText)
 		}
 		texts = append(texts, string(text))
 	}

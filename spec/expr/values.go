@@ -362,7 +362,10 @@ func Maps(value any) any {
 	return value
 }
 
-var errTooManyValues = errors.New("the result holds too many values")
+var (
+	errTooManyValues = errors.New("the result holds too many values")
+	errTooLong       = errors.New("a list is too long")
+)
 
 // plainer turns CEL values into plain ones. The static type tells which record a record is.
 type plainer struct {

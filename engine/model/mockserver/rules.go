@@ -88,7 +88,7 @@ func (r *Rule) matches(ctx context.Context, text string) (bool, error) {
 	if r.Match == nil {
 		return true, nil
 	}
-	return r.Match.Match(ctx, text)
+	return r.Match.Match(text)
 }
 
 // byRule is the reply of the first rule that matches, else the echo. The error is that a match would search for too long.
