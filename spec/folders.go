@@ -127,27 +127,6 @@ func (f *dataFile) says() (there bool) {
 	return there
 }
 
-// hashTaskFolders are the hashes of what the folders of tasks say of them.
-func (d *Document) hashTaskFolders() (files []DataFile, err error) {
-	for _, reference := range d.Suite.Tasks.Folders {
-		found, err := d.taskFolders(reference)
-		if err != nil {
-			return nil, err
-		}
-		for _, file := range found {
-			if !file.says() {
-				continue
-			}
-			sum, err := file.folder.sum(file.path)
-			if err != nil {
-				return nil, err
-			}
-			files = append(files, DataFile{Name: path.Join(file.taskFolder, TaskFile), Hash: sum})
-		}
-	}
-	return files, nil
-}
-
 // checkFolders wants folders behind what folders names, and nothing that is said of files.
 func (l *loader) checkFolders(t *Tasks) {
 	for i, n := range t.folderNodes() {

@@ -433,42 +433,42 @@ func (d *Document) DataFiles() ([]DataFile, error) {
 		}
 	}
 	files, err := d.TaskFiles()
-	if err != nil {
-		return nil, err
-	}
-	answers, err := d.hashAll(references)
-	return append(files, answers...), err
+	answers, failed := d.hashAll(references)
+	return append(files, answers...), errors.Join(err, failed)
 }
 
-// TaskFiles are those of the suite's tasks alone.
+// TaskFiles are those of the suite's tasks alone: their files, and what the folders that are tasks say.
 func (d *Document) TaskFiles() ([]DataFile, error) {
 	if d.Suite == nil {
 		return nil, nil
 	}
 	files, err := d.hashAll(d.Suite.Tasks.Files)
-	if err != nil {
-		return nil, err
+	for _, reference := range d.Suite.Tasks.Folders {
+		found, failed := d.taskFolders(reference)
+		err = errors.Join(err, failed)
+		for _, file := range found {
+			if file.says() {
+				sum, failed := file.folder.sum(file.path)
+				err = errors.Join(err, failed)
+				files = append(files, DataFile{Name: path.Join(file.taskFolder, TaskFile), Hash: sum})
+			}
+		}
 	}
-	said, err := d.hashTaskFolders()
-	return append(files, said...), err
+	return files, err
 }
 
 func (d *Document) hashAll(references []string) (files []DataFile, err error) {
 	for _, reference := range references {
-		at, found, err := d.roots.files(d.folder, reference)
-		if err != nil {
-			return nil, err
-		}
+		at, found, failed := d.roots.files(d.folder, reference)
+		err = errors.Join(err, failed)
 		root := reference[:len(reference)-len(at.path)]
 		for _, file := range found {
-			sum, err := at.folder.sum(file)
-			if err != nil {
-				return nil, err
-			}
+			sum, failed := at.folder.sum(file)
+			err = errors.Join(err, failed)
 			files = append(files, DataFile{Name: root + file, Hash: sum})
 		}
 	}
-	return files, nil
+	return files, err
 }
 
 // sum is the hash of a file of any size.

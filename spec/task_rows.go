@@ -47,24 +47,27 @@ func (r row) fault(hint, format string, args ...any) source.Fault {
 	return source.Fault{File: source.NewFile(r.name, nil), Hint: hint, What: what}
 }
 
-// Lookup implements expr.Scope: what mappings see.
+// Lookup implements expr.Scope: what mappings see. A task in the suite serves as its own row.
 func (r row) Lookup(name string) (any, bool) {
-	inline := r.node // it serves as its own row
-	switch {
-	case name == "doc" && inline == nil:
-		return r.doc, true
-	case name == "row" && inline == nil:
+	inline := r.node != nil
+	switch name {
+	case "doc":
+		return r.doc, !inline
+	case "row":
+		if inline {
+			return valueOf(r.node.Plain()), true
+		}
 		return r.value, true
-	case name == "row":
-		return valueOf(inline.Plain()), true
-	case name == "file" && inline == nil:
+	case "file":
+		if inline {
+			return r.node.File.Name, true
+		}
 		return r.name, true
-	case name == "file":
-		return inline.File.Name, true
-	case name == "line" && inline == nil:
+	case "line":
+		if inline {
+			return int64(r.node.Pos.Line), true
+		}
 		return int64(r.n), true
-	case name == "line":
-		return int64(inline.Pos.Line), true
 	}
 	return nil, false
 }
