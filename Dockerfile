@@ -8,7 +8,7 @@ WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
-RUN CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o /agentbench ./cmd/agentbench
+RUN CGO_ENABLED=0 go build -trimpath -tags grpcnotrace -ldflags '-s -w' -o /agentbench ./cmd/agentbench
 
 FROM build AS build-temporal
 RUN CGO_ENABLED=0 go -C engine/temporal build -trimpath -ldflags '-s -w' -o /agentbench-temporal ./agentbench-temporal

@@ -66,8 +66,7 @@ var soleImporters = map[string]string{
 	"gonum.org/v1/gonum":                "reports/stats",
 	"gonum.org/v1/gonum/stat/distuv":    "a test", // it links lapack
 	"go.opentelemetry.io/otel":          "engine/trace",
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp": "a test", // it links gRPC
-	"go.opentelemetry.io/proto/otlp/collector":                        "a test", // so does this
+	"go.opentelemetry.io/proto":         "a test",
 	"github.com/sqlc-dev/meyer":                                       "scorers",
 	"github.com/klauspost/compress":                                   "engine/imports engine/workspace",
 }

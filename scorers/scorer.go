@@ -93,9 +93,9 @@ func (s *scorer) place(at *subject) standing {
 // suite was cancelled; the calls of every score are numbered anew.
 func (s *scorer) make(ctx context.Context, at *subject) (score record.Score, empty bool) {
 	if s.Asks {
-		var span trace.Score
-		ctx, span = trace.StartScore(cache.WithRun(ctx), s.Name, at.run, at.n)
-		defer func() { span.End(&score) }()
+		var traced func(*record.Score)
+		ctx, traced = trace.StartScore(cache.WithRun(ctx), s.Name, at.run, at.n)
+		defer func() { traced(&score) }()
 	} else {
 		ctx = context.WithoutCancel(ctx)
 	}
@@ -333,7 +333,7 @@ func (s *Set) Score(ctx context.Context, task *spec.Task, run *record.Run) []rec
 			scores[i], _ = scorer.score(ctx, at)
 		}
 	}
-	trace.Evaluated(ctx, run, scores)
+	trace.Scored(ctx, run, scores)
 	return scores
 }
 
@@ -366,7 +366,7 @@ func (s *Set) At(ctx context.Context, task *spec.Task, run *record.Run, iteratio
 			scores = append(scores, score)
 		}
 	}
-	trace.Evaluated(ctx, run, scores)
+	trace.Scored(ctx, run, scores)
 	return scores
 }
 

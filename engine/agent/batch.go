@@ -113,10 +113,10 @@ func (u *use) make(ctx context.Context, set *tool.Set) {
 			u.broken = fmt.Errorf("%v\n%s", cause, debug.Stack())
 		}
 	}()
-	ctx, span := trace.StartTool(ctx, &u.call, u.defined.Description)
+	ctx, traced := trace.StartTool(ctx, &u.call, u.defined.Description)
 	u.result, u.err = set.Use(ctx, u.call.Tool, &u.asked)
 	r := &u.result
-	span.End(trace.Used{Duration: r.Duration, Cached: r.Cached, Attempts: r.Attempts, Content: r.Content}, u.err)
+	traced(trace.Used{Duration: r.Duration, Cached: r.Cached, Attempts: r.Attempts, Content: r.Content}, u.err)
 }
 
 // settle records what the calls gave, each at its time. The error is that of

@@ -103,8 +103,8 @@ func (l *Loop) run(ctx context.Context, r *run, id string, task *spec.Task) *rec
 	if r.observe != nil {
 		r.emit(record.StartEvents(&r.record))
 	}
-	ctx, span := trace.StartRun(ctx, &r.record)
-	defer func() { span.End(&r.record) }()
+	ctx, traced := trace.StartRun(ctx, &r.record)
+	defer traced()
 	if l.Begin != nil {
 		begun, end := l.Begin(ctx)
 		defer end()
@@ -170,8 +170,8 @@ func (r *run) iteration(ctx context.Context) (d stop.Decision, before record.Rea
 	r.record.Iterations = append(earlier, record.Iteration{N: step.Iteration, Phase: step.Phase, Strategy: step.Strategy, Start: r.elapsed, Skipped: r.Evaluator != nil && !step.Evaluate})
 	it := &r.record.Iterations[len(earlier)]
 	r.waitedBefore = r.waited
-	ctx, span := trace.StartIteration(ctx, it)
-	defer func() { span.End(it) }()
+	ctx, traced := trace.StartIteration(ctx, it)
+	defer traced()
 	timed, cancel := r.deadline(ctx)
 	defer cancel()
 	result, err := r.execute(timed, it, step)

@@ -9,16 +9,14 @@ import (
 	"sync"
 	"testing"
 
-	logs "go.opentelemetry.io/proto/otlp/logs/v1"
 	trace "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 )
 
-// collected are the spans and events that a collector was sent, by whatever process.
+// collected are the spans that a collector was sent, by whatever process.
 type collected struct {
-	mu     sync.Mutex
-	spans  []*trace.Span
-	events []*logs.LogRecord
+	mu    sync.Mutex
+	spans []*trace.Span
 }
 
 // collect starts a collector, which all processes of a site then know.
@@ -29,21 +27,11 @@ func (s *site) collect() *collected {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		var traces trace.TracesData
-		var told logs.LogsData
-		var err error
-		if r.URL.Path == "/v1/logs" {
-			err = proto.Unmarshal(body, &told)
-		} else {
-			err = proto.Unmarshal(body, &traces)
-		}
-		if err != nil {
+		if err := proto.Unmarshal(body, &traces); err != nil {
 			s.Error(err)
 		}
 		for _, of := range traces.ResourceSpans {
 			c.spans = append(c.spans, of.ScopeSpans[0].Spans...)
-		}
-		for _, of := range told.ResourceLogs {
-			c.events = append(c.events, of.ScopeLogs[0].LogRecords...)
 		}
 	}))
 	s.Cleanup(server.Close)
@@ -51,8 +39,7 @@ func (s *site) collect() *collected {
 	return c
 }
 
-// The spans of a suite, of its runs on workers and of their scores here are one trace; events
-// of scores are about the spans of the runs.
+// The spans of a suite, of its runs on workers and of their scores here are one trace.
 func TestTheTraceOfASuiteIsOne(t *testing.T) {
 	s := newSite(t, false, map[string]string{
 		"suite.yaml": `suite: traced
@@ -87,17 +74,9 @@ scorers: [{name: good, type: judge, model: canned, rubric: is it good}]
 	}
 	want := map[string]int{
 		" > suite traced": 1, "suite traced > invoke_agent quick": 2, "invoke_agent quick > iteration": 4, "iteration > chat m": 4,
-		"suite traced > evaluate good": 2, "evaluate good > chat canned": 2,
+		"suite traced > evaluate good": 2, "evaluate good > chat canned": 2, "invoke_agent quick > scores": 2,
 	}
 	if !maps.Equal(got, want) {
 		t.Errorf("the spans are\n%v, want\n%v", got, want)
-	}
-	for _, event := range c.events {
-		if names[string(event.SpanId)] != "invoke_agent quick" {
-			t.Errorf("an event %s about %q", event.EventName, names[string(event.SpanId)])
-		}
-	}
-	if len(c.events) != 2 {
-		t.Errorf("%d events for two scores", len(c.events))
 	}
 }

@@ -90,7 +90,7 @@ func (e *eventWriter) end() error {
 // trace lets the runs of a suite be traced, where the environment asks for it. That traces
 // cannot be sent fails nothing: it is only told.
 func (p *program) trace(ctx context.Context, s *spec.Suite) (context.Context, func()) {
-	return engine.Traced(ctx, s, engine.TraceOptions{Getenv: p.env, Version: version(), Secrets: p.secrets, Warn: func(err error) {
+	return engine.StartTracing(ctx, s, engine.TraceOptions{Getenv: p.env, Version: version(), Secrets: p.secrets, Warn: func(err error) {
 		p.interject(fmt.Sprintf("agentbench: warning: traces: %v", err))
 	}})
 }

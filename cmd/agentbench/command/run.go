@@ -424,9 +424,9 @@ func (p *program) drive(ctx context.Context, j *job, journal *record.Journal) (_
 	traced, endTrace := p.trace(interrupts.Context, j.Suite)
 	defer endTrace()
 	if j.placed != nil {
-		var suite trace.Suite
-		traced, suite = trace.StartSuite(traced, j.Suite.Name)
-		defer func() { suite.End(err) }()
+		var end func(error)
+		traced, end = trace.StartSuite(traced, j.Suite.Name)
+		defer func() { end(err) }()
 		if err := j.placed.Begin(traced); err != nil {
 			return ending{}, err
 		}

@@ -182,7 +182,7 @@ func build(ctx context.Context, root, system string) (file, error) {
 		return file{}, err
 	}
 	defer os.RemoveAll(dir)
-	c := exec.CommandContext(ctx, "go", "build", "-C", root, "-trimpath", "-ldflags", "-s -w", "-o", filepath.Join(dir, name), "./cmd/agentbench")
+	c := exec.CommandContext(ctx, "go", "build", "-C", root, "-trimpath", "-tags", "grpcnotrace", "-ldflags", "-s -w", "-o", filepath.Join(dir, name), "./cmd/agentbench")
 	c.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+goos, "GOARCH="+goarch)
 	if _, err := output(c); err != nil {
 		return file{}, err

@@ -19,29 +19,30 @@ type TraceOptions struct {
 	Getenv  func(string) string
 	Version string // of agentbench
 	Secrets *secret.Redactor
-	// Warn is told what cannot be traced, from any goroutine.
+	// Warn is given what cannot be traced, before the first run and at the end.
 	Warn func(error)
 }
 
-// Traced is a context whose runs of a suite are traced, where the environment asks for it,
-// until the function that it gives is called.
-func Traced(ctx context.Context, s *spec.Suite, o TraceOptions) (context.Context, func()) {
+// StartTracing is a context whose runs of a suite are traced, if the environment asks for it, and a function that
+// sends what is left.
+func StartTracing(ctx context.Context, s *spec.Suite, o TraceOptions) (_ context.Context, end func()) {
 	wanted, err := trace.Wanted(o.Getenv)
+	if err == nil && !wanted {
+		return ctx, func() {}
+	}
+	var tracing *trace.Tracing
+	if err == nil {
+		o.learn()
+		tracing, err = trace.Open(ctx, trace.Options{
+			Version: o.Version, Models: tracedModels(s), Contents: trace.ContentsWanted(o.Getenv), Redact: o.Secrets.String,
+		})
+	}
 	if err != nil {
 		o.Warn(fmt.Errorf("nothing is traced: %w", err))
-	}
-	if !wanted {
 		return ctx, func() {}
 	}
-	o.learn()
-	exporter, err := trace.Open(ctx, trace.Options{Version: o.Version, Redact: o.Secrets.String, Warn: o.Warn})
-	if err != nil {
-		o.Warn(err)
-		return ctx, func() {}
-	}
-	traced := trace.With(ctx, &trace.Tracing{Tracer: exporter, Models: tracedModels(s), Contents: trace.Contents(o.Getenv)})
-	return traced, func() {
-		if err := exporter.Close(); err != nil {
+	return trace.With(ctx, tracing), func() {
+		if err := tracing.Close(); err != nil {
 			o.Warn(err)
 		}
 	}
@@ -49,7 +50,7 @@ func Traced(ctx context.Context, s *spec.Suite, o TraceOptions) (context.Context
 
 // learn makes the secrets known that a collector is called with.
 func (o *TraceOptions) learn() {
-	for _, prefix := range []string{"OTEL_EXPORTER_OTLP_", "OTEL_EXPORTER_OTLP_TRACES_", "OTEL_EXPORTER_OTLP_LOGS_"} {
+	for _, prefix := range []string{"OTEL_EXPORTER_OTLP_", "OTEL_EXPORTER_OTLP_TRACES_"} {
 		headers := map[string]string{}
 		for pair := range strings.SplitSeq(o.Getenv(prefix+"HEADERS"), ",") {
 			name, value, _ := strings.Cut(pair, "=")
@@ -62,7 +63,7 @@ func (o *TraceOptions) learn() {
 	}
 }
 
-// tracedModels is what traces say of a suite's models.
+// tracedModels describes the models of a suite.
 func tracedModels(s *spec.Suite) map[string]trace.Model {
 	all := map[string]trace.Model{}
 	for i := range s.Models {
