@@ -118,9 +118,9 @@ type Tool struct {
 
 // ToolCall is a call that a model makes natively.
 type ToolCall struct {
-	ID        string // which a tool's message names
-	Name      string
-	Arguments string // as the model wrote them: JSON, if it did well
+	ID        string `json:"id"` // which a tool's message names
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"` // as the model wrote them: JSON, if it did well
 }
 
 // Draw tells which of several equal requests this one is: equal requests of

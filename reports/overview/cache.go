@@ -3,6 +3,7 @@ package overview
 import (
 	"bufio"
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -96,7 +97,7 @@ func eachEntry(dir string, damaged func(error), yield func(*cache.Listed)) error
 		switch {
 		case err == nil:
 			yield(&e)
-		case cache.IsDamaged(err):
+		case errors.Is(err, cache.ErrDamaged):
 			damaged(err)
 		default:
 			return err

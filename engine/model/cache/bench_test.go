@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -55,28 +54,6 @@ func BenchmarkHit(b *testing.B) {
 	}
 }
 
-func BenchmarkStore(b *testing.B) {
-	m, request := Wrap(&counting{}, Open(b.TempDir(), Options{}), openAI, Write), conversation(1<<10)
-	for i := 0; b.Loop(); i++ {
-		request.Draw.Trial = i
-		if _, err := m.Call(b.Context(), request); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-func BenchmarkKey(b *testing.B) {
-	for _, size := range []int{1 << 10, 16 << 10, 256 << 10} {
-		b.Run(fmt.Sprintf("%dKiB", size>>10), func(b *testing.B) {
-			request, prefix := conversation(size), openAI.prefix()
-			b.SetBytes(int64(size))
-			for b.Loop() {
-				sum(prefix, request).nth(0)
-			}
-		})
-	}
-}
-
 // manyEntries makes a cache of n entries.
 func manyEntries(b *testing.B, n int) string {
 	b.Helper()
@@ -89,45 +66,36 @@ func manyEntries(b *testing.B, n int) string {
 	for i := range n {
 		e := someEntry()
 		e.Key = Key{byte(i), byte(i >> 8), byte(i >> 16)}.String()
-		e.Task, e.text = fmt.Sprint("task-", i), strings.Repeat("word ", 200)
-		content, err := e.encode()
+		e.Task, e.Text = fmt.Sprint("task-", i), strings.Repeat("word ", 200)
+		content, err := encode(e)
 		if err != nil {
 			b.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, e.Key[:2], e.Key[2:]), content, 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, e.Key[:2], e.Key[2:]+".json"), content, 0o644); err != nil {
 			b.Fatal(err)
 		}
 	}
 	return dir
 }
 
-// entries is how many a benchmark lists and prunes; its figure is for 200,000.
-const entries = 200_000
+// entries is how many a benchmark lists and prunes; its figure is for 100,000.
+const entries = 100_000
 
 func BenchmarkList(b *testing.B) {
 	dir := manyEntries(b, entries)
 	defer reportCPU(b)()
 	for b.Loop() {
-		n, most := 0, uint64(0)
+		n := 0
 		for _, err := range List(dir) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			if n++; n%20_000 == 0 {
-				most = max(most, heap())
-			}
+			n++
 		}
 		if n != entries {
 			b.Fatalf("%d entries", n)
 		}
-		b.ReportMetric(float64(most)/1e6, "heap-MB")
 	}
-}
-
-func heap() uint64 {
-	var memory runtime.MemStats
-	runtime.ReadMemStats(&memory)
-	return memory.HeapInuse
 }
 
 // BenchmarkPrune removes half of the entries.
@@ -147,7 +115,6 @@ func BenchmarkPrune(b *testing.B) {
 		if err != nil || got.Removed < entries/2 {
 			b.Fatalf("%+v, %v", got, err)
 		}
-		b.ReportMetric(float64(heap())/1e6, "heap-MB")
 	}
 	b.ReportMetric(float64(took.Nanoseconds())/float64(b.N), "cpu-ns/op")
 }

@@ -1,7 +1,6 @@
 package cache
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -85,38 +84,6 @@ func TestASecondRunGetsTheFirstOnesAnswer(t *testing.T) {
 	}
 }
 
-// The calls of tools are part of the answer, and whoever gets it may change its own.
-func TestToolCallsAreKept(t *testing.T) {
-	for _, mode := range []Mode{On, Read} {
-		store := Open(t.TempDir(), Options{})
-		inner := &counting{finish: "tool_calls", tools: []model.ToolCall{{ID: "1", Name: "f", Arguments: "{}"}}}
-		for run := range 3 {
-			got := call(t, Wrap(inner, store, openAI, mode), WithRun(t.Context()), ask("x"))
-			want := []model.ToolCall{{ID: "1", Name: "f", Arguments: "{}"}}
-			if !reflect.DeepEqual(got.ToolCalls, want) || got.Cached != (run > 0) {
-				t.Errorf("%s: run %d got %+v", mode, run, got)
-			}
-			if got.Cached {
-				got.ToolCalls[0].Name = "changed"
-			}
-		}
-	}
-}
-
-// Arguments and blocks of a provider that hold a secret are written nowhere.
-func TestSecretPartsAreNotStored(t *testing.T) {
-	for name, inner := range map[string]*counting{
-		"arguments": {finish: "tool_calls", tools: []model.ToolCall{{ID: "1", Name: "f", Arguments: `{"key":"sk-1"}`}}},
-		"blocks":    {blocks: json.RawMessage(`[{"type":"web_search_tool_result","content":"sk-1"}]`)},
-	} {
-		store := Open(t.TempDir(), Options{Redact: func(text string) string { return strings.ReplaceAll(text, "sk-1", "***") }})
-		call(t, Wrap(inner, store, openAI, On), WithRun(t.Context()), ask("x"))
-		if got := store.Stats(); got.Misses != 1 || got.Stored != 0 {
-			t.Errorf("%s: stats %+v", name, got)
-		}
-	}
-}
-
 // What each mode does with a stored and with a missing answer.
 func TestModes(t *testing.T) {
 	for _, c := range []struct {
@@ -170,38 +137,6 @@ func TestWriteReplaces(t *testing.T) {
 	}
 	if got := call(t, Wrap(nil, Open(dir, Options{}), openAI, Only), t.Context(), ask("x")); got.Text != "answer 2 to x" {
 		t.Errorf("got %q", got.Text)
-	}
-}
-
-// Runs that send the same share the answer also where it is not on the disk:
-// because it is not to be, because it cannot be, or because it holds a secret.
-func TestAnswersThatAreNotStoredAreShared(t *testing.T) {
-	broken := Open(t.TempDir(), Options{})
-	broken.disk = &failing{disk: folder{}}
-	secret := Open(t.TempDir(), Options{Redact: func(text string) string { return strings.ReplaceAll(text, "x", "*") }})
-	for name, c := range map[string]struct {
-		store *Store
-		mode  Mode
-	}{"not to be": {Open(t.TempDir(), Options{}), Read}, "cannot be": {broken, On}, "cannot be replaced": {broken, Write}, "a secret": {secret, On}} {
-		inner := &counting{}
-		m := Wrap(inner, c.store, openAI, c.mode)
-		first := call(t, m, WithRun(t.Context()), ask("x "+name)).Text
-		if got := call(t, m, WithRun(t.Context()), ask("x "+name)).Text; got != first || inner.calls.Load() != 1 || c.store.Stats().Stored != 0 {
-			t.Errorf("%s: %q, then %q, %d calls, stats %+v", name, first, got, inner.calls.Load(), c.store.Stats())
-		}
-	}
-}
-
-// So many of them are remembered, the oldest are forgotten.
-func TestRecentAnswersAreForgotten(t *testing.T) {
-	var r recent
-	key := func(i int) Key { return Key{byte(i), byte(i >> 8)} }
-	for i := range mostRecent + 10 {
-		r.keep(key(i), &entry{})
-		r.keep(key(i), &entry{})
-	}
-	if len(r.of) != mostRecent || r.find(key(9)) != nil || r.find(key(10)) == nil || r.find(key(mostRecent+9)) == nil {
-		t.Errorf("%d answers are remembered", len(r.of))
 	}
 }
 
@@ -282,28 +217,6 @@ func TestOnlyNormalAnswersAreStored(t *testing.T) {
 	}
 }
 
-// P17: an answer that holds a secret is given, but not written.
-func TestF70_SecretsAreNotStored(t *testing.T) {
-	dir := t.TempDir()
-	redact := func(text string) string { return strings.ReplaceAll(text, "sk-CANARY", "***") }
-	store := Open(dir, Options{Redact: redact})
-	m := Wrap(&counting{}, store, openAI, On)
-	if got := call(t, m, t.Context(), ask("sk-CANARY")).Text; !strings.Contains(got, "sk-CANARY") {
-		t.Errorf("the answer was changed: %q", got)
-	}
-	request := ask("harmless")
-	request.Draw.Task = "sk-CANARY"
-	call(t, m, t.Context(), request)
-	if store.Stats().Stored != 1 {
-		t.Errorf("stats %+v", store.Stats())
-	}
-	for _, content := range contents(t, dir) {
-		if strings.Contains(content, "sk-CANARY") {
-			t.Errorf("written: %s", content)
-		}
-	}
-}
-
 // contents are all files beneath a folder, by path.
 func contents(t *testing.T, dir string) map[string]string {
 	t.Helper()
@@ -343,7 +256,9 @@ func TestCallsBesideEachOtherAreToldApart(t *testing.T) {
 	}
 }
 
-func keyOf(i Identity, request *model.Request, n int) Key { return sum(i.prefix(), request).nth(n) }
+func keyOf(i Identity, request *model.Request, n int) Key {
+	return requestKey(i.prefix(), request, "").nth(n)
+}
 
 // notSent are the fields of a request that cannot change the answer.
 var notSent = []string{"Draw", "Idempotency"}
@@ -449,120 +364,43 @@ func TestTheIdentityInTheKey(t *testing.T) {
 	}
 }
 
-func someEntry() *entry {
-	return &entry{
-		Head: Head{
-			Key: strings.Repeat("ab", 32), Provider: "openai", Model: "m", Task: "a", Trial: 1, N: 2,
-			Created: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC), Finish: "stop", Tier: "flex", Reported: json.RawMessage(`{"searches":2}`),
-			Usage: record.Usage{Calls: 1, InputTokens: 2, OutputTokens: 3, Cost: 4}, Duration: time.Second,
-		},
-		text: "The answer\nis 42.", thinking: "Six times seven?",
-		calls:  []model.ToolCall{{ID: "call_1", Name: "multiply", Arguments: `{"a": 6, "b": 7}`}},
-		blocks: json.RawMessage(`[{"type":"thinking","thinking":"<six times seven>","signature":"c2ln"}]`),
-	}
-}
-
-func encoded(t rapid.TB, e *entry) []byte {
-	t.Helper()
-	b, err := e.encode()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
-
-// decode(encode(e)) = e, also for replies that are no text.
-func TestAnEntryIsReadAsItWasWritten(t *testing.T) {
-	propertytest.Check(t, func(t *rapid.T) {
-		want := someEntry()
-		want.text = string(rapid.SliceOf(rapid.Byte()).Draw(t, "text"))
-		want.thinking = string(rapid.SliceOf(rapid.Byte()).Draw(t, "thinking"))
-		want.calls = rapid.SliceOfN(rapid.Custom(anyCall), 0, 3).Draw(t, "calls")
-		want.Task, want.Model = rapid.String().Draw(t, "task"), rapid.String().Draw(t, "model")
-		want.N, want.Trial = rapid.Int().Draw(t, "n"), rapid.Int().Draw(t, "trial")
-		want.Duration = time.Duration(rapid.Int64().Draw(t, "duration"))
-		want.Usage.Cost = record.Money(rapid.Int64().Draw(t, "cost"))
-		want.Usage.Estimated = rapid.Int64().Draw(t, "estimated")
-		want.Created = time.Unix(rapid.Int64Range(0, 4e9).Draw(t, "created"), 5).UTC()
-		got, err := decode(encoded(t, want))
-		if err != nil {
-			t.Fatal(err)
+// Whoever gets the calls of tools and the blocks of a provider may change its own.
+func TestRepliesAreTheCallersOwn(t *testing.T) {
+	store := Open(t.TempDir(), Options{})
+	inner := &counting{finish: "tool_calls", tools: []model.ToolCall{{ID: "1", Name: "f", Arguments: "{}"}}, blocks: json.RawMessage(`[ "<b>" ]`)}
+	for run := range 3 {
+		got := call(t, Wrap(inner, store, openAI, On), WithRun(t.Context()), ask("x"))
+		want := []model.ToolCall{{ID: "1", Name: "f", Arguments: "{}"}}
+		if !reflect.DeepEqual(got.ToolCalls, want) || string(got.Blocks) != `[ "<b>" ]` || got.Cached != (run > 0) {
+			t.Errorf("run %d got %+v", run, got)
 		}
-		want.TextBytes, want.ThinkingBytes, want.BlockBytes = len(want.text), len(want.thinking), len(want.blocks)
-		want.ToolCallBytes = got.ToolCallBytes
-		if len(want.calls) == 0 {
-			want.calls, want.ToolCallBytes = nil, 0
-		}
-		if !reflect.DeepEqual(got, want) {
-			t.Fatalf("got  %+v\nwant %+v", got, want)
-		}
-	})
-}
-
-func anyCall(t *rapid.T) model.ToolCall {
-	return model.ToolCall{ID: rapid.String().Draw(t, "id"), Name: rapid.String().Draw(t, "name"), Arguments: rapid.String().Draw(t, "arguments")}
-}
-
-// An entry of before there were tool calls is read as it was.
-func TestEntriesOfBeforeToolCalls(t *testing.T) {
-	const old = "agentbench cache 1 %s %s\n%s\nThe answerhm"
-	head := `{"key":"ab","provider":"openai","model":"m","task":"a","trial":1,"n":0,"created":"2026-01-02T03:04:05Z","finish":"stop","usage":{"calls":1},"duration_ns":5,"text_bytes":10,"thinking_bytes":2}`
-	got, err := decode(fmt.Appendf(nil, old, checksum([]byte(head)), checksum([]byte("The answerhm")), head))
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := &model.Reply{Text: "The answer", Thinking: "hm", Finish: "stop", Usage: record.Usage{Calls: 1}, Duration: 5, Cached: true}
-	if reply := got.reply(); !reflect.DeepEqual(reply, want) {
-		t.Errorf("got %+v", reply)
-	}
-}
-
-// F2: whatever bit flips and wherever it is cut, an entry is whole or none.
-func TestF2_DamageIsSeen(t *testing.T) {
-	whole := encoded(t, someEntry())
-	for cut := range len(whole) {
-		if _, err := decode(whole[:cut]); err == nil {
-			t.Fatalf("cut at %d of %d it is read", cut, len(whole))
-		}
-	}
-	if _, err := decode(append(bytes.Clone(whole), 'x')); err == nil {
-		t.Error("with more behind it, it is read")
-	}
-	for bit := range 8 * len(whole) {
-		damaged := bytes.Clone(whole)
-		damaged[bit/8] ^= 1 << (bit % 8)
-		if _, err := decode(damaged); err == nil {
-			t.Fatalf("with bit %d of byte %d flipped it is read", bit%8, bit/8)
+		if got.Cached {
+			got.ToolCalls[0].Name, got.Blocks[0] = "changed", 'x'
 		}
 	}
 }
 
-// Nothing that is read as an entry is written as another one.
-func FuzzDecode(f *testing.F) {
-	whole, err := someEntry().encode()
-	if err != nil {
-		f.Fatal(err)
+// P17: an answer that holds a secret anywhere is given as it is, and not written.
+func TestF70_SecretsAreNotStored(t *testing.T) {
+	const secret = "sk-CANARY"
+	named := ask("x")
+	named.Draw.Task = secret
+	for name, c := range map[string]struct {
+		inner   *counting
+		request *model.Request
+	}{
+		"text":      {&counting{}, ask(secret)},
+		"task":      {&counting{}, named},
+		"arguments": {&counting{finish: "tool_calls", tools: []model.ToolCall{{ID: "1", Name: "f", Arguments: `{"key":"` + secret + `"}`}}}, ask("x")},
+		"blocks":    {&counting{blocks: json.RawMessage(`[{"type":"web_search_tool_result","content":"` + secret + `"}]`)}, ask("x")},
+	} {
+		dir := t.TempDir()
+		store := Open(dir, Options{Redact: func(text string) string { return strings.ReplaceAll(text, secret, "***") }})
+		got := call(t, Wrap(c.inner, store, openAI, On), t.Context(), c.request)
+		if want := "answer 1 to " + c.request.Messages[0].Text; got.Text != want || store.Stats() != (Stats{Misses: 1}) || len(contents(t, dir)) != 0 {
+			t.Errorf("%s: got %q, stats %+v", name, got.Text, store.Stats())
+		}
 	}
-	f.Add(whole)
-	f.Add(whole[:firstLine])
-	f.Add([]byte(magic + "00000000 00000000\n\n"))
-	f.Fuzz(func(t *testing.T, content []byte) {
-		first, err := decode(content)
-		if err != nil {
-			return
-		}
-		again, err := decode(encoded(t, first))
-		if err != nil || !reflect.DeepEqual(again, first) {
-			t.Errorf("read %+v, then %+v (%v)", first, again, err)
-		}
-	})
-}
-
-// encode is the entry as a file holds it.
-func (e *entry) encode() ([]byte, error) {
-	var b bytes.Buffer
-	err := e.write(&b)
-	return b.Bytes(), err
 }
 
 // A number that is taken is the lowest that no other equal request has.
@@ -591,45 +429,26 @@ func TestNumbersAreTheLowestFree(t *testing.T) {
 	})
 }
 
+// What a session recalls of the answers of tools that it kept, and what a later one does, by the mode of the first.
 func TestToolsAreRememberedByMode(t *testing.T) {
-	key := [32]byte{1}
+	key := Key{1}
 	for mode, want := range map[Mode]struct{ same, later bool }{
-		"": {true, true}, On: {true, true}, Read: {true, false}, Only: {true, false}, Write: {false, true}, Off: {false, false},
+		"": {true, true}, On: {true, true}, Read: {false, false}, Only: {false, false}, Write: {false, true}, Off: {false, false},
 	} {
 		dir := t.TempDir()
 		tools := Tools{Store: Open(dir, Options{}), Mode: mode}
-		if _, _, ok := tools.Recall(key); ok {
-			t.Errorf("%s: there is an answer at first", mode)
-		}
-		tools.Keep(key, "calculator", json.RawMessage(`{"a":1}`), time.Second)
+		tools.Keep(key, "calculator", json.RawMessage(`{"a": 1}`), time.Second)
 		if _, _, ok := tools.Recall(key); ok != want.same {
 			t.Errorf("%s: recalled %v", mode, ok)
 		}
-		content, took, ok := Tools{Store: Open(dir, Options{})}.Recall(key)
-		if ok != want.later || ok && (string(content) != `{"a":1}` || took != time.Second) {
+		content, took, ok := Tools{Store: Open(dir, Options{}), Mode: Only}.Recall(key)
+		if ok != want.later || ok && (string(content) != `{"a": 1}` || took != time.Second) {
 			t.Errorf("%s: another session recalls %s, %v, %v", mode, content, took, ok)
 		}
 	}
-}
-
-// What cannot be read, is a model's or holds a secret is not an answer.
-func TestToolsRecallNothingElse(t *testing.T) {
-	dir := t.TempDir()
-	s := Open(dir, Options{Redact: func(text string) string { return strings.ReplaceAll(text, "CANARY", "***") }})
-	tools := Tools{Store: s}
-	s.save(Key{1}, &entry{Head: Head{Provider: "openai", Model: "m"}, text: "hello"})
-	tools.Keep(Key{2}, "t", json.RawMessage(`1`), 0)
-	if err := os.WriteFile(s.path(Key{2}), []byte("damaged"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	tools.Keep(Key{3}, "t", json.RawMessage(`"CANARY"`), 0)
-	if _, _, ok := tools.Recall(Key{3}); !ok {
-		t.Error("an answer with a secret is forgotten at once")
-	}
-	later := Tools{Store: Open(dir, Options{})}
-	for i := range 4 {
-		if content, _, ok := later.Recall(Key{byte(i)}); ok {
-			t.Errorf("%d: recalled %s", i, content)
-		}
+	store := Open(t.TempDir(), Options{})
+	store.save(key, &Entry{Provider: "openai", Text: "hello"})
+	if content, _, ok := (Tools{Store: store}).Recall(key); ok {
+		t.Errorf("recalled the answer %s of a model", content)
 	}
 }

@@ -2,7 +2,6 @@ package cache
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"slices"
 	"strings"
@@ -89,7 +88,8 @@ func TestAnAnswerToAProgramIsGivenAgain(t *testing.T) {
 			replayed.header.Get("Content-Type") != "text/event-stream" {
 			t.Errorf("live %q at %v, again %q at %v, last %d", live.parts, live.at, replayed.parts, replayed.at, replayed.last)
 		}
-		if inner.made != 1 || !reply.Cached || reply.Duration != 3*time.Second || reply.Raw.FirstByte != time.Second || reply.ToolCalls[0].Name != "ls" || reply.Usage.OutputTokens != 4 {
+		if inner.made != 1 || !reply.Cached || reply.Duration != 3*time.Second || reply.Raw.FirstByte != time.Second ||
+			reply.ToolCalls[0].Name != "ls" || reply.Usage.OutputTokens != 4 {
 			t.Errorf("%d calls, %+v", inner.made, reply)
 		}
 	})
@@ -159,7 +159,7 @@ func TestAProgramEndsWhileItWaits(t *testing.T) {
 func TestPartsOfAnAnswer(t *testing.T) {
 	event := func(n int) string { return "data: " + strings.Repeat("x", n) + "\n\n" }
 	for _, raw := range []string{"", "{}", event(1), event(1) + event(2), event(1) + "data: cut", strings.Repeat(event(10), 5000), event(1) + event(1<<20)} {
-		e := &entry{raw: []byte(raw), Head: Head{FirstByte: time.Second, Duration: time.Minute}}
+		e := &Entry{Raw: []byte(raw), FirstByte: time.Second, Duration: time.Minute}
 		all := e.parts(true)
 		text, last := "", time.Duration(0)
 		for _, part := range all {
@@ -174,20 +174,5 @@ func TestPartsOfAnAnswer(t *testing.T) {
 		if whole := e.parts(false); len(whole) != 1 || whole[0].at != time.Minute {
 			t.Errorf("%.20q, no stream: %d parts", raw, len(whole))
 		}
-	}
-}
-
-// Entries of before programs called are what they were.
-func TestOlderEntriesAreRead(t *testing.T) {
-	e := &entry{Head: Head{Key: "k", Finish: "stop"}, text: "a", blocks: json.RawMessage(`[1]`)}
-	var b strings.Builder
-	if err := e.write(&b); err != nil {
-		t.Fatal(err)
-	}
-	if strings.Contains(b.String(), "raw") || strings.Contains(b.String(), "first_byte") || strings.Contains(b.String(), "content_type") {
-		t.Errorf("the format of an entry has changed: %s", b.String())
-	}
-	if found, err := decode([]byte(b.String())); err != nil || found.text != "a" || string(found.blocks) != "[1]" || found.raw != nil {
-		t.Errorf("got %+v, %v", found, err)
 	}
 }

@@ -2,13 +2,15 @@ package cache
 
 import (
 	"bufio"
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"strconv"
 	"strings"
 	"sync"
@@ -17,7 +19,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/engine/record"
 )
 
@@ -34,16 +39,68 @@ func onlyFile(t *testing.T, dir string) string {
 	return ""
 }
 
+func someEntry() *Entry {
+	return &Entry{
+		Key: strings.Repeat("ab", 32), Provider: "openai", Model: "m", Task: "a", Trial: 1, N: 2,
+		Created: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC), Finish: "stop", Tier: "flex", Reported: json.RawMessage(`{"searches":2}`),
+		Usage: record.Usage{Calls: 1, InputTokens: 2, OutputTokens: 3, Cost: 4}, Duration: time.Second,
+		Text: "The answer\nis 42.", Thinking: "Six times seven?", ToolCalls: []model.ToolCall{{ID: "call_1", Name: "multiply", Arguments: `{"a": 6, "b": 7}`}},
+		Blocks: `[{"type":"thinking","thinking":"<six times seven>","signature":"c2ln"}]`, Raw: []byte{0, 255},
+	}
+}
+
+// decode(encode(e)) = e.
+func TestAnEntryIsReadAsItWasWritten(t *testing.T) {
+	propertytest.Check(t, func(t *rapid.T) {
+		want := someEntry()
+		want.Text, want.Thinking, want.Blocks = rapid.String().Draw(t, "text"), rapid.String().Draw(t, "thinking"), rapid.String().Draw(t, "blocks")
+		want.ToolCalls[0].Arguments = rapid.String().Draw(t, "arguments")
+		want.Task, want.Model = rapid.String().Draw(t, "task"), rapid.String().Draw(t, "model")
+		want.N, want.Trial = rapid.Int().Draw(t, "n"), rapid.Int().Draw(t, "trial")
+		want.Raw = rapid.SliceOfN(rapid.Byte(), 1, -1).Draw(t, "raw")
+		want.Duration = time.Duration(rapid.Int64().Draw(t, "duration"))
+		want.Usage.Cost = record.Money(rapid.Int64().Draw(t, "cost"))
+		want.Created = time.Unix(rapid.Int64Range(0, 4e9).Draw(t, "created"), 5).UTC()
+		content, err := encode(want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := decode(content); err != nil || !reflect.DeepEqual(got, want) {
+			t.Fatalf("got  %+v, %v\nwant %+v", got, err, want)
+		}
+	})
+}
+
+// F2: whatever bit flips and wherever it is cut, an entry is damaged or what it was.
+func TestF2_DamageIsSeen(t *testing.T) {
+	whole, err := encode(someEntry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for cut := range len(whole) {
+		if _, err := decode(whole[:cut]); err == nil {
+			t.Fatalf("cut at %d of %d it is read", cut, len(whole))
+		}
+	}
+	if _, err := decode(append(bytes.Clone(whole), 'x')); err == nil {
+		t.Error("with more behind it, it is read")
+	}
+	for bit := range 8 * len(whole) {
+		damaged := bytes.Clone(whole)
+		damaged[bit/8] ^= 1 << (bit % 8)
+		if got, err := decode(damaged); err == nil && !reflect.DeepEqual(got, someEntry()) {
+			t.Fatalf("with bit %d of byte %d flipped it is %+v", bit%8, bit/8, got)
+		}
+	}
+}
+
 // F2: a damaged, half or foreign entry is a miss, and the next answer replaces it.
 func TestF2_DamagedEntriesAreReplaced(t *testing.T) {
 	for name, damage := range map[string]func(content []byte) []byte{
-		"empty":   func([]byte) []byte { return nil },
-		"half":    func(b []byte) []byte { return b[:len(b)/2] },
-		"flipped": func(b []byte) []byte { b[len(b)-1] ^= 1; return b },
-		"another's": func([]byte) []byte {
-			b, _ := someEntry().encode()
-			return b
-		},
+		"empty":     func([]byte) []byte { return nil },
+		"half":      func(b []byte) []byte { return b[:len(b)/2] },
+		"flipped":   func(b []byte) []byte { b[len(b)-4] ^= 1; return b },
+		"another's": func([]byte) []byte { b, _ := encode(someEntry()); return b },
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir, inner := t.TempDir(), &counting{}
@@ -68,124 +125,45 @@ func TestF2_DamagedEntriesAreReplaced(t *testing.T) {
 	}
 }
 
-// failing is a disk on which the n-th operation fails, and all after it.
-type failing struct {
-	disk
-	left int
-}
-
-var errFull = errors.New("no space left on device")
-
-func (f *failing) next() error {
-	if f.left--; f.left < 0 {
-		return errFull
-	}
-	return nil
-}
-
-func (f *failing) Create(path string) (io.WriteCloser, error) {
-	if err := f.next(); err != nil {
-		return nil, err
-	}
-	file, err := f.disk.Create(path)
-	if err != nil {
-		return nil, err
-	}
-	return &failingFile{file, f}, nil
-}
-
-func (f *failing) MakeFolder(path string) error {
-	return errors.Join(f.next(), f.disk.MakeFolder(path))
-}
-
-func (f *failing) Rename(from, to string) error {
-	if err := f.next(); err != nil {
-		return err
-	}
-	return f.disk.Rename(from, to)
-}
-
-type failingFile struct {
-	io.WriteCloser
-	on *failing
-}
-
-func (f *failingFile) Write(b []byte) (int, error) {
-	if err := f.on.next(); err != nil {
-		n, _ := f.WriteCloser.Write(b[:len(b)/2])
-		return n, err
-	}
-	return f.WriteCloser.Write(b)
-}
-
-func (f *failingFile) Close() error { return errors.Join(f.WriteCloser.Close(), f.on.next()) }
-
-// F4: wherever the disk fails, the call is answered, the trouble is told once,
-// no half entry stays, and once there is room again entries are stored.
+// F4: where the disk refuses, calls are answered, the trouble is told once, and no half entry stays; once it takes entries
+// again, they are stored.
 func TestF4_ADiskThatFailsIsAWarning(t *testing.T) {
-	const operations = 6 // create, make folder, create, write, close, rename
-	for n := range operations + 1 {
-		t.Run(fmt.Sprint(n), func(t *testing.T) {
-			dir, warnings := t.TempDir(), 0
-			store := Open(dir, Options{Warn: func(err error) {
-				warnings++
-				if !errors.Is(err, errFull) || !strings.HasPrefix(err.Error(), "writing the cache: ") {
-					t.Errorf("warned: %v", err)
+	for name, blocked := range map[string]func(path string) string{
+		"the cache cannot be made":     func(path string) string { return filepath.Dir(filepath.Dir(path)) },
+		"a folder in it cannot":        func(path string) string { return filepath.Dir(path) },
+		"the entry cannot be replaced": func(path string) string { return path },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, warnings := filepath.Join(t.TempDir(), "cache"), 0
+			store := Open(dir, Options{Warn: func(error) { warnings++ }})
+			at := store.path(keyOf(openAI, ask("x"), 0))
+			obstacle := blocked(at)
+			err := os.MkdirAll(filepath.Dir(obstacle), 0o755)
+			if obstacle == at {
+				err = os.MkdirAll(filepath.Join(at, "full"), 0o755)
+			} else if err == nil {
+				err = os.WriteFile(obstacle, nil, 0o644)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 3 {
+				call(t, Wrap(&counting{}, store, openAI, On), t.Context(), ask("x"))
+			}
+			if got := store.Stats(); warnings != 1 || got.Misses != 3 || got.Hits+got.Stored != 0 {
+				t.Errorf("warned %d times, stats %+v", warnings, got)
+			}
+			for path := range contents(t, filepath.Dir(dir)) {
+				if path != obstacle {
+					t.Errorf("%s stays", path)
 				}
-			}})
-			store.disk = &failing{disk: folder{}, left: n}
-			m := Wrap(&counting{}, store, openAI, On)
-			for i := range 3 {
-				call(t, m, t.Context(), ask(fmt.Sprint("x", i)))
 			}
-			if warnings != 1 {
-				t.Errorf("warned %d times", warnings)
+			if err := os.RemoveAll(obstacle); err != nil {
+				t.Fatal(err)
 			}
-			if got, want := len(contents(t, dir)), n/operations; got != want {
-				t.Errorf("%d files stay, want %d", got, want)
-			}
-			store.disk = folder{}
-			call(t, m, t.Context(), ask("later"))
-			call(t, Wrap(nil, Open(dir, Options{}), openAI, Only), t.Context(), ask("later"))
+			call(t, Wrap(&counting{}, store, openAI, On), t.Context(), ask("x"))
+			call(t, Wrap(nil, Open(dir, Options{}), openAI, Only), t.Context(), ask("x"))
 		})
-	}
-}
-
-// F4: a cache that can be neither read nor written remembers what was answered.
-func TestF4_NoFolderForTheCache(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	var warned []error
-	store := Open(filepath.Join(file, "cache"), Options{Warn: func(err error) { warned = append(warned, err) }})
-	m := Wrap(&counting{}, store, openAI, On)
-	for range 3 {
-		call(t, m, t.Context(), ask("x"))
-	}
-	if len(warned) != 1 || store.Stats() != (Stats{Hits: 2, Misses: 1}) {
-		t.Errorf("warned %v, stats %+v", warned, store.Stats())
-	}
-}
-
-// Runs at once, with requests in common and of their own, get what was answered.
-func TestManyRunsAtOnce(t *testing.T) {
-	dir, inner := t.TempDir(), &counting{}
-	store := Open(dir, Options{Warn: func(err error) { t.Errorf("warned: %v", err) }})
-	m := Wrap(inner, store, openAI, On)
-	var runs sync.WaitGroup
-	for worker := range 32 {
-		runs.Go(func() {
-			ctx := WithRun(t.Context())
-			for i := range 50 {
-				checkAnswer(t, m, ctx, fmt.Sprint((worker*7+i)%60))
-			}
-		})
-	}
-	runs.Wait()
-	got := store.Stats()
-	if n := inner.calls.Load(); n != 60 || got.Hits != 32*50-60 || got.Stored != 60 {
-		t.Errorf("%d calls, stats %+v", n, got)
 	}
 }
 

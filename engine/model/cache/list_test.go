@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -77,27 +76,25 @@ func TestAListTellsWhatWasSent(t *testing.T) {
 	}
 }
 
-// A damaged entry does not hide the others, a head of any length is read, and no
-// folder is not an empty one.
+// A damaged entry does not hide the others, and no folder is not an empty one.
 func TestAListOfOddEntries(t *testing.T) {
-	dir, long := t.TempDir(), string(make([]byte, 20<<10))
-	fill(t, dir, map[string]time.Duration{"a": 0, long: 0, "c": 0})
+	dir := t.TempDir()
+	fill(t, dir, map[string]time.Duration{"a": 0, "b": 0, "c": 0})
 	damaged := Open(dir, Options{}).path(keyOf(openAI, &model.Request{Messages: ask("x").Messages, Draw: model.Draw{Task: "c", Trial: 1}}, 0))
 	if err := os.Truncate(damaged, 60); err != nil {
 		t.Fatal(err)
 	}
 	var tasks []string
-	bad := 0
 	for listed, err := range List(dir) {
-		if err != nil {
-			bad++
-			continue
+		switch {
+		case err == nil:
+			tasks = append(tasks, listed.Task)
+		case !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), damaged):
+			t.Error(err)
 		}
-		tasks = append(tasks, listed.Task)
 	}
-	slices.Sort(tasks)
-	if bad != 1 || !reflect.DeepEqual(tasks, []string{long, "a"}) {
-		t.Errorf("%d bad, %d good", bad, len(tasks))
+	if slices.Sort(tasks); !slices.Equal(tasks, []string{"a", "b"}) {
+		t.Errorf("listed %q", tasks)
 	}
 	for _, err := range List(filepath.Join(dir, "none")) {
 		if !errors.Is(err, fs.ErrNotExist) {
@@ -106,30 +103,6 @@ func TestAListOfOddEntries(t *testing.T) {
 	}
 	if _, err := Prune(filepath.Join(dir, "none"), 0, today); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no folder: %v", err)
-	}
-}
-
-// An entry that is pruned while the list is read is left out of it.
-func TestAListWhileEntriesVanish(t *testing.T) {
-	dir := t.TempDir()
-	var paths []string
-	for _, last := range []string{"00", "01"} {
-		path := filepath.Join(dir, "ab", strings.Repeat("cd", 30)+last)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, encoded(t, someEntry()), 0o644)); err != nil {
-			t.Fatal(err)
-		}
-		paths = append(paths, path)
-	}
-	n := 0
-	for _, err := range List(dir) {
-		if err != nil {
-			t.Error(err)
-		}
-		n++
-		_ = os.Remove(paths[1])
-	}
-	if n != 1 {
-		t.Errorf("listed %d", n)
 	}
 }
 
@@ -170,23 +143,6 @@ func TestPruneRemovesTheOldest(t *testing.T) {
 			t.Fatalf("left %v of %v", left, all)
 		}
 	})
-}
-
-// Of entries of one age no more go than have to.
-func TestPruneOfOneAge(t *testing.T) {
-	dir, ages := t.TempDir(), map[string]time.Duration{}
-	for i := range 20 {
-		ages[fmt.Sprintf("%02d", i)] = time.Hour
-	}
-	fill(t, dir, ages)
-	var size int64
-	for listed := range List(dir) {
-		size = max(size, listed.Bytes)
-	}
-	got, err := Prune(dir, 15*size, today)
-	if err != nil || got.KeptBytes > 15*size || got.Kept < 14 || got.Kept+got.Removed != 20 {
-		t.Errorf("got %+v, %v", got, err)
-	}
 }
 
 // Only entries and what crashed writers left are removed.
