@@ -2,7 +2,6 @@ package reports
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"iter"
 	"regexp"
@@ -13,44 +12,13 @@ import (
 	"github.com/agentbench/agentbench/reports/page"
 )
 
-// Of is the report of a folder or a baseline. Whole looks for damage also where nothing
-// that is needed stands.
-func Of(from *record.Results, whole bool) (*Report, error) {
-	const mostChecked = 256 << 20 // bytes; repair --dry-run checks all
-	signals := from.Signals()
-	if whole && !from.Baseline() {
-		damage, _, err := record.Damage(from.Path, mostChecked)
-		if err != nil {
-			return nil, exit.With(exit.NotMeasured, "", "reading the results: %w", err)
-		}
-		signals = withDamage(signals, damage)
-	}
-	r, err := CollectSteps(&from.Manifest, signals, from.Scores(), from.Snapshots())
+// Of is the report of a folder or a baseline.
+func Of(from *record.Results) (*Report, error) {
+	r, err := CollectSteps(&from.Manifest, from.Signals(), from.Scores(), from.Snapshots())
 	if err != nil {
 		return nil, exit.With(exit.NotMeasured, "", "reading the results: %w", err)
 	}
 	return r, nil
-}
-
-// withDamage adds bad lines of which the signals do not tell.
-func withDamage(signals iter.Seq2[*record.Signals, error], damage []*record.Problem) iter.Seq2[*record.Signals, error] {
-	return func(yield func(*record.Signals, error) bool) {
-		told := map[string]bool{}
-		for s, err := range signals {
-			var problem *record.Problem
-			if errors.As(err, &problem) {
-				told[problem.Error()] = true
-			}
-			if !yield(s, err) {
-				return
-			}
-		}
-		for _, problem := range damage {
-			if !told[problem.Error()] && !yield(nil, problem) {
-				return
-			}
-		}
-	}
 }
 
 // Answerable says why results have no answer, if they have none, of which so many runs are

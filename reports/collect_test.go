@@ -378,7 +378,7 @@ func TestMoreTokensThanCanBeCounted(t *testing.T) {
 func effort(e record.Effort, spent record.Usage) *fixture {
 	f := one(1)
 	f.scored(f.run("a", 1, 0.5, 0.6), 0, 1)
-	f.manifest.Totals.Add(f.signals[0])
+	f.manifest.Totals.Add(f.signals[0].Outcome.Status, f.signals[0].Usage, f.signals[0].Judging, f.signals[0].User)
 	f.manifest.Volatile.Effort = e
 	f.manifest.Volatile.Ledger = &record.LedgerSeal{Entries: 1, AtWorst: spent}
 	return f

@@ -4,17 +4,19 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
-	"math"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // A baseline is a result folder without its trajectories, in one file that is
@@ -26,21 +28,10 @@ import (
 //
 // The same results give the same bytes. It has no text of an output.
 
-// BaselineSchema names the newest form of a baseline. Its number rises with
-// whatever an older reader would not understand; what has nothing of that is
-// written in the form before.
-const BaselineSchema = baselineSchemas + "4"
+// BaselineSchema names the form of a baseline.
+const BaselineSchema = baselineSchemas + "1"
 
-const (
-	baselineSchemas = "agentbench/baseline/"
-	baselineNumber  = 4
-	// baselineGroups is without times and tokens that are unknown.
-	baselineGroups = 3
-	// baselineUsers is without groups of tasks.
-	baselineUsers = 2
-	// baselineOldest is without what users used.
-	baselineOldest = 1
-)
+const baselineSchemas = "agentbench/baseline/"
 
 // baselineHead is the first line.
 type baselineHead struct {
@@ -57,31 +48,33 @@ type baselineHead struct {
 // baselineLine is the line of a run. What the head tells of all runs holds for one
 // that says nothing else.
 type baselineLine struct {
-	Configuration string         `json:"configuration"`
-	Task          string         `json:"task"`
-	Trial         int            `json:"trial"`
-	Cluster       string         `json:"cluster,omitempty"`
-	Group         string         `json:"group,omitempty"`
-	Loop          *string        `json:"loop,omitempty"`
-	Status        Status         `json:"status"`
-	Reason        Reason         `json:"reason,omitempty"`
-	Class         Class          `json:"class,omitempty"`
-	Fired         string         `json:"fired,omitempty"`
-	Error         *ErrorClass    `json:"error,omitempty"`
-	Success       bool           `json:"success,omitempty"`
-	Iterations    int            `json:"iterations"`
-	Returned      int            `json:"returned,omitempty"`
-	Failed        ErrorClass     `json:"failed,omitempty"`
-	Evaluated     bool           `json:"evaluated,omitempty"`
-	Confidence    *float64       `json:"confidence,omitempty"`
-	Elapsed       time.Duration  `json:"elapsed_ns"`
-	Untimed       bool           `json:"untimed,omitempty"`
-	Usage         Usage          `json:"usage"`
-	Judging       Usage          `json:"judging,omitzero"`
-	User          Usage          `json:"user,omitzero"`
-	Simulated     bool           `json:"simulated,omitempty"`
-	Scores        baselineScores `json:"scores,omitempty"`
-	Scorers       scorerHashes   `json:"scorers,omitempty"`
+	Configuration string        `json:"configuration"`
+	Task          string        `json:"task"`
+	Trial         int           `json:"trial"`
+	Cluster       string        `json:"cluster,omitempty"`
+	Group         string        `json:"group,omitempty"`
+	Loop          *string       `json:"loop,omitempty"`
+	Status        Status        `json:"status"`
+	Reason        Reason        `json:"reason,omitempty"`
+	Class         Class         `json:"class,omitempty"`
+	Fired         string        `json:"fired,omitempty"`
+	Error         *ErrorClass   `json:"error,omitempty"`
+	Success       bool          `json:"success,omitempty"`
+	Iterations    int           `json:"iterations"`
+	Returned      int           `json:"returned,omitempty"`
+	Failed        ErrorClass    `json:"failed,omitempty"`
+	Evaluated     bool          `json:"evaluated,omitempty"`
+	Confidence    *float64      `json:"confidence,omitempty"`
+	Elapsed       time.Duration `json:"elapsed_ns"`
+	Untimed       bool          `json:"untimed,omitempty"`
+	Usage         Usage         `json:"usage"`
+	Judging       Usage         `json:"judging,omitzero"`
+	User          Usage         `json:"user,omitzero"`
+	Simulated     bool          `json:"simulated,omitempty"`
+	// Scores are the values by the scorers' names; null is unscored.
+	Scores map[string]*float64 `json:"scores,omitempty"`
+	// Scorers are the hashes of those that are not the head's.
+	Scorers map[string]string `json:"scorers,omitempty"`
 }
 
 // lineOf keeps of a run what a baseline holds.
@@ -148,7 +141,7 @@ func readBaselineHead(object []byte) (head *baselineHead, ours bool, err error) 
 		Version int    `json:"v"`
 		Schema  string `json:"schema"`
 	}
-	if err := json.Unmarshal(object, &form); err != nil {
+	if err := decode(object, &form); err != nil {
 		return nil, false, err
 	}
 	ours = strings.HasPrefix(form.Schema, baselineSchemas)
@@ -159,7 +152,7 @@ func readBaselineHead(object []byte) (head *baselineHead, ours bool, err error) 
 		return nil, ours, err
 	}
 	head = &baselineHead{}
-	if err := json.Unmarshal(object, head); err != nil {
+	if err := decode(object, head); err != nil {
 		return nil, ours, err
 	}
 	head.Manifest.Brief = true
@@ -167,18 +160,17 @@ func readBaselineHead(object []byte) (head *baselineHead, ours bool, err error) 
 }
 
 func knownBaseline(schema string) error {
-	number, err := strconv.Atoi(strings.TrimPrefix(schema, baselineSchemas))
-	switch {
+	number, ours := strings.CutPrefix(schema, baselineSchemas)
+	switch _, err := strconv.Atoi(number); {
 	case schema == "":
 		return errors.New("line 1 is not the head of one")
-	case err != nil || !strings.HasPrefix(schema, baselineSchemas):
+	case schema == BaselineSchema:
+		return nil
+	case !ours || err != nil:
 		return fmt.Errorf("it has the schema %q, not %s", schema, BaselineSchema)
-	case number > baselineNumber:
-		return fmt.Errorf("a newer agentbench wrote it (%s, this one knows %s)", schema, BaselineSchema)
-	case number < baselineOldest:
-		return fmt.Errorf("an older agentbench wrote it (%s, this one knows %s)", schema, BaselineSchema)
+	default:
+		return fmt.Errorf("another agentbench wrote it (%s, this one knows %s)", schema, BaselineSchema)
 	}
-	return nil
 }
 
 // knownVersion refuses what other versions of this package wrote.
@@ -198,57 +190,6 @@ const oldest = 1
 // unscoredInBaseline is the reason of an unscored run: the recorded one may quote
 // what a model said.
 const unscoredInBaseline = "unscored in the baseline, which has no reasons"
-
-// baselineScores are an object of values by the scorers' names; null is unscored.
-type baselineScores []Score
-
-func (scores *baselineScores) encode(w *writer) {
-	w.to = append(w.to, '{')
-	for i := range *scores {
-		s := &(*scores)[i]
-		w.name(s.Name)
-		if s.Unscored != "" {
-			w.to = append(w.to, "null"...)
-			continue
-		}
-		w.number(s.Value)
-		w.at("the score " + s.Name)
-	}
-	w.to = append(w.to, '}')
-}
-
-func (scores *baselineScores) decode(r *reader) {
-	for key := range r.object() {
-		s := Score{Name: r.shared(key)}
-		if r.next() == 'n' {
-			r.word("null")
-			s.Unscored = unscoredInBaseline
-		} else {
-			s.Value = r.number()
-		}
-		*scores = append(*scores, s)
-	}
-}
-
-// scorerHashes are an object of the hashes of scorers by their names, in the order
-// of the scores.
-type scorerHashes []Score
-
-func (scores *scorerHashes) encode(w *writer) {
-	w.to = append(w.to, '{')
-	for i := range *scores {
-		w.name((*scores)[i].Name)
-		w.to = appendString(w.to, (*scores)[i].Scorer)
-	}
-	w.to = append(w.to, '}')
-}
-
-func (scores *scorerHashes) decode(r *reader) {
-	for key := range r.object() {
-		name := r.shared(key)
-		*scores = append(*scores, Score{Name: name, Scorer: r.string()})
-	}
-}
 
 // loop is the hash of a configuration's loop, as the manifest has it.
 func (h *baselineHead) loop(configuration string) string {
@@ -323,12 +264,12 @@ func (r *Results) baselineScores() iter.Seq2[Score, error] {
 				continue
 			}
 			id := RunID(l.Configuration, l.Task, l.Trial)
-			for _, s := range l.Scores {
-				s.Run, s.Scorer = id, r.baseline.Scorers[s.Name]
-				for _, own := range l.Scorers {
-					if own.Name == s.Name {
-						s.Scorer = own.Scorer
-					}
+			for _, name := range slices.Sorted(maps.Keys(l.Scores)) {
+				s := Score{Run: id, Name: name, Scorer: cmp.Or(l.Scorers[name], r.baseline.Scorers[name])}
+				if value := l.Scores[name]; value != nil {
+					s.Value = *value
+				} else {
+					s.Unscored = unscoredInBaseline
 				}
 				if !yield(s, nil) {
 					return
@@ -386,11 +327,7 @@ func (r *Results) baselineLines() iter.Seq2[*baselineLine, error] {
 }
 
 func readBaselineLine(object []byte) (line baselineLine, err error) {
-	r := readers.Get().(*reader)
-	defer readers.Put(r)
-	r.strict = true
-	err = r.decode(object, &line)
-	r.strict = false
+	err = decode(object, &line, json.RejectUnknownMembers(true), jsontext.AllowDuplicateNames(false))
 	return line, err
 }
 
@@ -415,11 +352,7 @@ const mostIterations = 1 << 16
 // check refuses what no writer of this package writes.
 func (o baselineOrder) check(last, l *baselineLine) error {
 	_, ok := o[l.Configuration]
-	impossible := (&Signals{Trial: l.Trial, Elapsed: l.Elapsed, Usage: l.Usage, Judging: l.Judging, User: l.User}).amounts()
-	names := make(map[string]bool, len(l.Scores))
-	for i := range l.Scores {
-		names[l.Scores[i].Name] = true
-	}
+	impossible := cmp.Or(validTrial(l.Trial), negative(l.Elapsed, l.Usage, l.Judging, l.User))
 	switch {
 	case !ok:
 		return fmt.Errorf("its manifest has no configuration %q", l.Configuration)
@@ -427,8 +360,6 @@ func (o baselineOrder) check(last, l *baselineLine) error {
 		return errors.New("the trial or the status of the run is missing")
 	case impossible != nil:
 		return impossible
-	case len(names) < len(l.Scores):
-		return errors.New("it has two scores of one name")
 	case l.Iterations < 0 || l.Iterations > mostIterations || l.Returned < 0 || l.Returned > l.Iterations:
 		return fmt.Errorf("%d iterations, of which %d is returned", l.Iterations, l.Returned)
 	case l.Confidence != nil && l.Returned == 0:
@@ -488,16 +419,13 @@ func newBaseline(from *Results, options BaselineOptions) *baseline {
 	if _, ok := order[m.Baseline]; !ok {
 		m.Baseline = ""
 	}
-	return &baseline{head: baselineHead{Version: Version, Scorers: map[string]string{}, Manifest: m}, order: order, at: map[string]int{}, redact: options.Redact}
+	return &baseline{head: baselineHead{Version: Version, Schema: BaselineSchema, Scorers: map[string]string{}, Manifest: m}, order: order, at: map[string]int{}, redact: options.Redact}
 }
 
 func (b *baseline) read(from *Results) error {
 	for s, err := range from.Signals() {
 		if err != nil {
 			return err
-		}
-		if err := s.amounts(); err != nil { // no reader would take it
-			return fmt.Errorf("run %s: %w", s.ID, err)
 		}
 		b.add(s)
 	}
@@ -530,16 +458,18 @@ func (b *baseline) score(s Score) {
 	if !ok || s.Iteration != 0 {
 		return
 	}
-	s.Answer, s.Explanation, s.Votes = "", "", nil // not to hold them
 	run := &b.runs[at]
-	i := slices.IndexFunc(run.Scores, func(t Score) bool { return t.Name == s.Name })
-	switch {
-	case i >= 0 && s.Removed:
-		run.Scores = slices.Delete(run.Scores, i, i+1)
-	case i >= 0:
-		run.Scores[i] = s
-	case !s.Removed:
-		run.Scores = append(run.Scores, s)
+	if s.Removed {
+		delete(run.Scores, s.Name)
+		delete(run.Scorers, s.Name)
+		return
+	}
+	if run.Scores == nil {
+		run.Scores, run.Scorers = map[string]*float64{}, map[string]string{}
+	}
+	run.Scores[s.Name], run.Scorers[s.Name] = nil, s.Scorer
+	if s.Unscored == "" {
+		run.Scores[s.Name] = new(s.Value)
 	}
 }
 
@@ -549,21 +479,10 @@ func (b *baseline) sort() {
 	slices.SortFunc(b.runs, func(x, y baselineLine) int { return b.order.compare(&x, &y) })
 	m := &b.head.Manifest
 	b.head.Runs, m.Totals = len(b.runs), b.totals()
-	b.head.Schema = b.schema()
-	scorerAt := func(s Score) int {
-		if at := slices.Index(m.Scorers, s.Name); at >= 0 {
-			return at
-		}
-		return math.MaxInt
-	}
 	for i := range b.runs {
-		run := &b.runs[i]
-		slices.SortFunc(run.Scores, func(x, y Score) int {
-			return cmp.Or(cmp.Compare(scorerAt(x), scorerAt(y)), cmp.Compare(x.Name, y.Name))
-		})
-		for _, s := range run.Scores {
-			if _, known := b.head.Scorers[s.Name]; !known && s.Scorer != "" {
-				b.head.Scorers[s.Name] = s.Scorer
+		for name, hash := range b.runs[i].Scorers {
+			if b.head.Scorers[name] == "" && hash != "" {
+				b.head.Scorers[name] = hash
 			}
 		}
 	}
@@ -572,26 +491,8 @@ func (b *baseline) sort() {
 		if run.Loop != nil && *run.Loop == b.head.loop(run.Configuration) {
 			run.Loop = nil
 		}
-		run.Scorers = slices.DeleteFunc(slices.Clone(scorerHashes(run.Scores)), func(s Score) bool { return b.head.Scorers[s.Name] == s.Scorer })
+		maps.DeleteFunc(run.Scorers, func(name, hash string) bool { return b.head.Scorers[name] == hash })
 	}
-}
-
-// schema is the oldest form that holds everything.
-func (b *baseline) schema() string {
-	number := baselineOldest
-	if b.head.Manifest.Totals.User != (Usage{}) {
-		number = baselineUsers
-	}
-	for i := range b.runs {
-		r := &b.runs[i]
-		switch {
-		case r.Untimed || r.Usage.Uncounted+r.Judging.Uncounted+r.User.Uncounted > 0:
-			return BaselineSchema
-		case r.Group != "":
-			number = baselineGroups
-		}
-	}
-	return baselineSchemas + strconv.Itoa(number)
 }
 
 // totals are those of the configurations that are kept.
@@ -600,7 +501,7 @@ func (b *baseline) totals() Totals {
 	t := Totals{Planned: m.Tasks * m.Trials * len(m.Configurations)}
 	for i := range b.runs {
 		r := &b.runs[i]
-		t.Add(&Signals{Outcome: Outcome{Status: r.Status}, Usage: r.Usage, Judging: r.Judging, User: r.User})
+		t.Add(r.Status, r.Usage, r.Judging, r.User)
 	}
 	return t
 }
@@ -624,15 +525,12 @@ func (b *baseline) write(to io.Writer) error {
 }
 
 func (b *baseline) headLine() ([]byte, error) {
-	object := bytes.NewBufferString(lineHead)
-	encoder := json.NewEncoder(object)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(&b.head); err != nil {
-		return nil, err
-	}
-	line := bytes.TrimSuffix(object.Bytes(), []byte{'\n'})
-	if b.redact != nil {
+	line, err := appendObject(nil, &b.head)
+	if err == nil && b.redact != nil {
 		line = slices.Clone(b.redact(line))
+	}
+	if err != nil {
+		return nil, err
 	}
 	return seal(line, 0)
 }

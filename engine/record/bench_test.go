@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// BenchmarkEncode is the record, the signals and the score of a run of one
-// iteration; BenchmarkFloor is what encoding/json and a buffered write of the
+// BenchmarkEncode is the record and the score of a run of one iteration; BenchmarkFloor is what encoding/json and a buffered write of the
 // same record cost at least.
 func BenchmarkEncode(b *testing.B) {
 	run := sampleRun(1, 1)
@@ -22,7 +21,6 @@ func BenchmarkEncode(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(len(p.lines[0])), "record-bytes")
-	b.ReportMetric(float64(len(p.lines[1])), "signals-bytes")
 }
 
 func BenchmarkFloor(b *testing.B) {

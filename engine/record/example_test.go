@@ -75,7 +75,7 @@ func ExampleCreate() {
 	// "Paris" passed <nil>
 }
 
-// Reports read signals and scores, which are small, and no trajectories.
+// Reports read runs without their texts, and scores.
 func ExampleOpen() {
 	dir := exampleFolder()
 	defer os.RemoveAll(filepath.Dir(dir))

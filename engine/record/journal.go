@@ -82,15 +82,15 @@ func (j *Journal) openFiles() error {
 
 // group is what is written and synced together.
 type group struct {
-	lines [3][]byte // for each file
+	lines [2][]byte // for each file
 	done  []func(error)
 	since time.Time // when it began, if it is not empty
 }
 
-func (g *group) size() int { return len(g.lines[0]) + len(g.lines[1]) + len(g.lines[2]) }
+func (g *group) size() int { return len(g.lines[toRecords]) + len(g.lines[toScores]) }
 
 // add puts lines behind those that wait; they may be other ones afterwards.
-func (g *group) add(lines *[3][]byte, done func(error)) {
+func (g *group) add(lines *[2][]byte, done func(error)) {
 	if g.size() == 0 {
 		g.since = time.Now()
 	}
@@ -225,13 +225,12 @@ func writing(err error) error {
 // one goroutine writes and syncs what others appended in the meantime, so that
 // the price of a sync is shared. Its methods are safe for concurrent use.
 //
-// The records of a group are on the disk before its signals and scores are
-// written. So signals.jsonl and scores.jsonl never hold more than records.jsonl
-// does; what a crash leaves them short of, Resume finds.
+// The records of a group are on the disk before its scores are written. So scores.jsonl never holds
+// more than records.jsonl does; what a crash leaves it short of, Resume finds.
 type Journal struct {
 	folder *locked
 	disk   Disk
-	files  [3]File // in the order of fileNames
+	files  [2]File // in the order of fileNames
 	delay  time.Duration
 	redact func([]byte) []byte // nil: nothing is redacted
 	pages  sync.Pool           // of *page, for the encoding
@@ -249,7 +248,12 @@ type Journal struct {
 	ended   chan struct{} // the committing goroutine has returned
 }
 
-var fileNames = [3]string{recordsFile, signalsFile, scoresFile}
+var fileNames = [2]string{recordsFile, scoresFile}
+
+const (
+	toRecords = iota
+	toScores
+)
 
 // Options are the options of a journal; the zero value is what users want.
 type Options struct {
@@ -267,7 +271,6 @@ const (
 	fullGroup    = 1 << 20 // bytes after which a group waits no longer
 	mostPending  = 2 << 20 // bytes after which Append waits
 	leastRoom    = 16 << 10
-	mostKept     = 100 // iterations whose signals' memory is used again
 )
 
 // ErrClosed is returned by what is called after Close.
@@ -290,8 +293,7 @@ func (j *Journal) Append(run *Run, scores []Score, done func(error)) error {
 
 // page is where lines are written before they go to a group.
 type page struct {
-	lines   [3][]byte // for each file
-	signals Signals
+	lines [2][]byte // for each file
 }
 
 // clean keeps a page's memory, but not that of an extraordinary run.
@@ -299,22 +301,14 @@ func (p *page) clean() {
 	for i := range p.lines {
 		p.lines[i] = emptied(p.lines[i])
 	}
-	if cap(p.signals.Iterations) > mostKept {
-		p.signals = Signals{}
-	}
 }
 
 func (j *Journal) encodeRun(p *page, run *Run, scores []Score) (err error) {
-	if p.lines[0], run, err = j.runLine(p.lines[0], run); err != nil {
-		return err
-	}
-	p.signals.fill(run)
-	p.signals.Bytes = int64(len(p.lines[0]))
-	if p.lines[1], err = appendSignals(p.lines[1], &p.signals); err != nil {
+	if p.lines[toRecords], err = j.runLine(p.lines[toRecords], run); err != nil {
 		return err
 	}
 	if len(scores) > 0 && run.Outcome.Counts() {
-		p.lines[2], err = j.scoresLine(p.lines[2], run.ID, scores, nil)
+		p.lines[toScores], err = j.scoresLine(p.lines[toScores], run.ID, scores, nil)
 	}
 	return err
 }
@@ -323,7 +317,7 @@ func (j *Journal) encodeRun(p *page, run *Run, scores []Score) (err error) {
 // as Append does.
 func (j *Journal) AppendScores(run string, scores []Score, done func(error)) error {
 	return j.append(done, func(p *page) (err error) {
-		p.lines[2], err = j.scoresLine(p.lines[2], run, scores, nil)
+		p.lines[toScores], err = j.scoresLine(p.lines[toScores], run, scores, nil)
 		return err
 	})
 }
@@ -332,7 +326,7 @@ func (j *Journal) AppendScores(run string, scores []Score, done func(error)) err
 // Their Run is not read.
 func (j *Journal) AppendSnapshots(run string, snapshots []Snapshot, done func(error)) error {
 	return j.append(done, func(p *page) (err error) {
-		p.lines[2], err = j.scoresLine(p.lines[2], run, nil, snapshots)
+		p.lines[toScores], err = j.scoresLine(p.lines[toScores], run, nil, snapshots)
 		return err
 	})
 }
@@ -430,7 +424,6 @@ const (
 	manifestFile = "manifest.json"
 	manifestCopy = "manifest.copy.json"
 	recordsFile  = "records.jsonl"
-	signalsFile  = "signals.jsonl"
 	scoresFile   = "scores.jsonl"
 	damagedFile  = "records.damaged.jsonl"
 	ledgerFile   = "spent.jsonl"

@@ -33,8 +33,7 @@ func TestARunIsAcknowledgedAfterItsSync(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"---", "write records.jsonl", "sync records.jsonl", "write signals.jsonl", "sync signals.jsonl",
-		"write scores.jsonl", "sync scores.jsonl", "done", "done",
+		"---", "write records.jsonl", "sync records.jsonl", "write scores.jsonl", "sync scores.jsonl", "done", "done",
 	}
 	if at := slices.Index(disk.log, "---"); !reflect.DeepEqual(disk.log[at:], want) {
 		t.Errorf("it did %v\nwant %v", disk.log[at:], want)
@@ -133,10 +132,10 @@ func TestTheWaitCountsFromTheFirstRunOfTheGroup(t *testing.T) {
 		}
 		start, took := time.Now(), make(chan time.Duration, 2)
 		done := func(error) { took <- time.Since(start) }
-		j.Append(sampleRun(1, 1), nil, done) // written at 50 ms, synced until 110 ms
+		j.Append(sampleRun(1, 1), nil, done) // written at 50 ms, synced until 80 ms
 		time.Sleep(60 * time.Millisecond)
-		j.Append(sampleRun(2, 1), nil, done) // written at 110 ms, synced until 170 ms
-		if first, second := <-took, <-took; first != 110*time.Millisecond || second != 170*time.Millisecond {
+		j.Append(sampleRun(2, 1), nil, done) // written at 110 ms, synced until 140 ms
+		if first, second := <-took, <-took; first != 80*time.Millisecond || second != 140*time.Millisecond {
 			t.Errorf("acknowledged after %v and %v", first, second)
 		}
 		if err := j.Close(); err != nil {
@@ -157,12 +156,12 @@ func TestAFullGroupDoesNotHurryTheNext(t *testing.T) {
 		first := make(chan struct{})
 		j.Append(big, nil, func(error) { close(first) })
 		time.Sleep(5 * time.Millisecond)
-		j.Append(big, nil, nil) // full while the first is being synced, until 20 ms
+		j.Append(big, nil, nil) // full while the first is being synced, until 10 ms
 		<-first
-		synctest.Wait() // now the second is being synced, until 40 ms
+		synctest.Wait() // now the second is being synced, until 20 ms
 		start, took := time.Now(), make(chan time.Duration, 1)
 		j.Append(sampleRun(1, 1), nil, func(error) { took <- time.Since(start) })
-		if got := <-took; got != defaultDelay+20*time.Millisecond {
+		if got := <-took; got != defaultDelay+10*time.Millisecond {
 			t.Errorf("acknowledged after %v", got)
 		}
 		if err := j.Close(); err != nil {

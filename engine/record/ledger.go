@@ -9,7 +9,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"sync"
 	"time"
@@ -375,7 +374,10 @@ func EvidenceOf(dir string) (Evidence, error) {
 	type paid struct {
 		Usage Usage `json:"usage"`
 	}
-	for l, err := range Sound(fileLines(dir, scoresFile, reading[scoresLine[paid]])) {
+	type scored struct {
+		Scores []paid `json:"scores"`
+	}
+	for l, err := range Sound(fileLines(dir, scoresFile, reading[scored])) {
 		if err != nil {
 			return found, fmt.Errorf("looking for what was paid: %w", err)
 		}
@@ -393,15 +395,8 @@ func (e *Evidence) add(c *Call) {
 		e.Paid = e.Paid.Plus(c.Usage)
 	case c.Unsent > 0:
 		e.Unsent[c.Model] += int64(c.Unsent)
-	case c.Error.Class == Network && unsentMessage.MatchString(c.Error.Message):
-		e.Unsent[c.Model]++
 	}
 }
-
-// unsentMessage is what the errors of net/http begin with that come before the first
-// byte of a request. Records of earlier versions have nothing but these words; what
-// a server says never stands there.
-var unsentMessage = regexp.MustCompile(`^Post "[^"]*": (proxyconnect tcp: )?(dial tcp|tls: failed to verify certificate|tls: first record does not look like|net/http: TLS handshake timeout|http: server gave HTTP response to HTTPS client)`)
 
 // Balance is what a ledger says of a suite's budget.
 type Balance struct {
@@ -738,7 +733,7 @@ func readSeal(file string, text []byte) (*LedgerSeal, error) {
 	}
 	e, err := reading[ledgerEntry](object)
 	if err != nil || e.AtWorst == nil || e.AtWorst.negative() {
-		return nil, &Problem{File: file, Line: 1, Lines: 1, Bytes: int64(len(text)), What: errShape.Error()}
+		return nil, &Problem{File: file, Line: 1, Lines: 1, Bytes: int64(len(text)), What: "it is no seal of a ledger"}
 	}
 	return &LedgerSeal{Entries: e.Seq, AtWorst: *e.AtWorst, Judges: e.Judges}, nil
 }

@@ -17,10 +17,12 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
-// A line of records.jsonl, signals.jsonl or scores.jsonl is one JSON object and
-// a line feed. Its first key is the checksum of all that follows:
+// A line of records.jsonl or scores.jsonl is one JSON object and a line feed. Its first key is the checksum of all that follows:
 //
 //	{"crc":"1b2d6c3f","v":1,"run":"default/backend-1/1", ...}
 //
@@ -121,14 +123,8 @@ type runLine struct {
 	Raw []rawText `json:"raw,omitempty"`
 }
 
-// appendObject appends the object of a line, to which v points; seal turns it into
-// the line.
-func appendObject(dst []byte, v any) ([]byte, error) {
-	w := writer{to: append(dst, lineHead...)}
-	from := reflect.ValueOf(v)
-	shapeOf(from.Type().Elem()).write(&w, from.UnsafePointer())
-	return w.to, w.err
-}
+// appendObject appends lineHead and the object of a line; seal turns both into the line.
+func appendObject(dst []byte, v any) ([]byte, error) { return appendJSON(append(dst, lineHead...), v) }
 
 func appendLine(dst []byte, v any) ([]byte, error) {
 	line, err := appendObject(dst, v)
@@ -154,7 +150,7 @@ func appendRun(dst []byte, r *Run) ([]byte, error) {
 		r = &with
 	}
 	line, err := appendObject(dst, r)
-	if err == nil && bytes.Contains(line[len(dst):], []byte(`\ufffd`)) { // how a bad byte is written
+	if err == nil && bytes.ContainsRune(line[len(dst):], utf8.RuneError) { // how a bad byte is written
 		whole := &runLine{Run: *r}
 		eachText(reflect.ValueOf(r).Elem(), "", func(at string, text reflect.Value) {
 			if s := text.String(); !utf8.ValidString(s) {
@@ -192,101 +188,62 @@ func readRun(object []byte) (*Run, error) {
 	return &line.Run, nil
 }
 
-// runOf, like signalsOf, statusOf, countsOf, scoresOf and scoredOf, refuses what another
-// version has written, and what cannot be.
+// runOf reads a record, and refuses what another version has written, and what cannot be.
 func runOf(object []byte) (*Run, error) {
 	run, err := readRun(object)
 	if err != nil {
 		return nil, err
 	}
-	s := Signals{Trial: run.Trial, Elapsed: run.Elapsed, Usage: run.Usage, Judging: run.Judging, User: run.User}
-	return run, cmp.Or(knownVersion(run.Version), s.amounts())
+	return run, cmp.Or(knownVersion(run.Version), run.impossible())
 }
 
-// appendSignals appends the signals as a line.
-func appendSignals(dst []byte, s *Signals) ([]byte, error) {
-	if s.Iterations == nil {
-		with := *s
-		with.Iterations = []IterationSignals{}
-		s = &with
-	}
-	line, err := appendLine(dst, s)
-	return unwritten("signals", s.ID, line, err)
-}
-
-func readSignals(object []byte) (*Signals, error) { return readSignalsInto(&Signals{}, object) }
-
-// readSignalsInto takes the memory of signals that are not needed any more.
-func readSignalsInto(s *Signals, object []byte) (*Signals, error) {
-	s.forget()
-	if err := decode(object, s); err != nil {
-		return nil, err
-	}
-	if len(s.Iterations) == 0 {
-		s.Iterations = nil
-	}
-	return s, nil
-}
-
-func signalsOf(object []byte) (*Signals, error) { return signalsInto(&Signals{}, object) }
-
-func signalsInto(s *Signals, object []byte) (*Signals, error) {
-	s, err := readSignalsInto(s, object)
-	if err != nil {
-		return nil, err
-	}
-	return s, cmp.Or(knownVersion(s.Version), s.impossible())
-}
-
-// rebuild makes the signals of a record.
-func rebuild(record []byte) (*Signals, error) {
-	run, err := runOf(record)
+// signalsOf reads a record without its texts.
+func signalsOf(object []byte) (*Signals, error) {
+	run, err := runOf(object)
 	if err != nil {
 		return nil, err
 	}
 	return new(run.Signals()), nil
 }
 
-// readStatus reads the front part of a record or of signals and leaves the rest:
-// version, id, bytes and status.
+// readStatus reads the front part of a record and leaves the rest: version, id and status.
 func readStatus(object []byte) (head RunHead, err error) {
-	r := readers.Get().(*reader)
-	defer readers.Put(r)
-	r.begin(object)
-	for key := range r.object() {
-		switch string(key) {
+	d := jsontext.NewDecoder(bytes.NewBuffer(object), lineJSON)
+	if _, err := d.ReadToken(); err != nil {
+		return head, err
+	}
+	for d.PeekKind() == '"' {
+		key, err := d.ReadToken()
+		if err != nil {
+			return head, err
+		}
+		switch key.String() {
 		case "v":
-			head.version = int(r.integer())
+			err = json.UnmarshalDecode(d, &head.version, lineJSON)
 		case "run":
-			head.ID = string(r.quoted())
-		case "bytes":
-			head.At.bytes = r.integer()
+			err = json.UnmarshalDecode(d, &head.ID, lineJSON)
 		case "outcome":
-			if r.expect('{'); string(r.quoted()) == "status" {
-				r.expect(':')
-				head.Status = Status(r.string())
-				return head, r.err
+			var outcome struct {
+				Status Status `json:"status"`
 			}
-			r.fail()
+			err = json.UnmarshalDecode(d, &outcome, lineJSON)
+			head.Status = outcome.Status
+			return head, cmp.Or(err, knownVersion(head.version))
 		default:
-			r.pass()
+			err = d.SkipValue()
+		}
+		if err != nil {
+			return head, err
 		}
 	}
-	r.fail()
-	return head, r.err
+	return head, errors.New("it has no outcome")
 }
 
-func statusOf(object []byte) (RunHead, error) {
-	head, err := readStatus(object)
-	return head, cmp.Or(err, knownVersion(head.version))
-}
-
-// countsOf reads all that a RunHead holds.
-func countsOf(object []byte) (RunHead, error) {
+// headOf reads all that a RunHead holds.
+func headOf(object []byte) (RunHead, error) {
 	var line struct {
 		Version       int        `json:"v"`
 		ID            string     `json:"run"`
-		Bytes         int64      `json:"bytes"`
 		Configuration string     `json:"configuration"`
 		Task          string     `json:"task"`
 		Trial         int        `json:"trial"`
@@ -296,10 +253,9 @@ func countsOf(object []byte) (RunHead, error) {
 	err := decode(object, &line)
 	head := RunHead{
 		ID: line.ID, Configuration: line.Configuration, Task: line.Task, Trial: line.Trial, Status: line.Outcome.Status,
-		Returned: line.Outcome.Returned, Iterations: len(line.Iterations), At: RecordPlace{bytes: line.Bytes},
+		Returned: line.Outcome.Returned, Iterations: len(line.Iterations), version: line.Version,
 	}
-	possible := &Signals{Trial: line.Trial}
-	return head, cmp.Or(err, knownVersion(line.Version), possible.amounts(), noneReturned(head.Returned, head.Iterations))
+	return head, cmp.Or(err, knownVersion(line.Version), validTrial(line.Trial), noneReturned(head.Returned, head.Iterations))
 }
 
 // A line of scores.jsonl holds all scores that were made of a run at one time,
@@ -307,47 +263,39 @@ func countsOf(object []byte) (RunHead, error) {
 // in snapshots:
 //
 //	{"crc":"…","run":"default/backend-1/1","scores":[{"name":"close","value":1}, …]}
-type scoresLine[S any] struct {
+type scoresLine struct {
 	Run       string     `json:"run"`
-	Scores    []S        `json:"scores"`
+	Scores    []Score    `json:"scores"`
 	Snapshots []Snapshot `json:"snapshots,omitempty"`
 }
 
 // appendScores appends the scores of one run as a line; their Run is not read.
 func appendScores(dst []byte, run string, scores []Score, snapshots []Snapshot) ([]byte, error) {
-	if scores == nil { // a list also where it is empty
-		scores = []Score{}
+	l := scoresLine{run, append(make([]Score, 0, len(scores)), scores...), cloneSnapshots(snapshots)}
+	for i := range l.Scores {
+		l.Scores[i].Run = ""
 	}
-	line, err := appendLine(dst, &scoresLine[Score]{run, scores, snapshots})
+	for i := range l.Snapshots {
+		l.Snapshots[i].of("")
+	}
+	line, err := appendLine(dst, &l)
 	return unwritten("scores", run, line, err)
 }
 
-func readScores(object []byte) (line scoresLine[Score], err error) {
-	err = readScoresInto(&line, object)
-	return line, err
-}
-
-// readScoresInto takes the memory of scores that are not needed any more.
-func readScoresInto(line *scoresLine[Score], object []byte) error {
-	clear(line.Scores[:cap(line.Scores)])
-	*line = scoresLine[Score]{Scores: line.Scores[:0]}
-	err := decode(object, line)
+func readScores(object []byte) (line scoresLine, err error) {
+	err = decode(object, &line)
 	for i := range line.Scores {
 		line.Scores[i].Run = line.Run
 	}
 	for i := range line.Snapshots {
 		line.Snapshots[i].of(line.Run)
 	}
-	return err
-}
-
-func scoresOf(object []byte) (line scoresLine[Score], err error) {
-	err = scoresInto(&line, object)
 	return line, err
 }
 
-func scoresInto(line *scoresLine[Score], object []byte) error {
-	err := readScoresInto(line, object)
+// scoresOf reads scores, and refuses what cannot be.
+func scoresOf(object []byte) (scoresLine, error) {
+	line, err := readScores(object)
 	for i := range line.Scores {
 		s := &line.Scores[i]
 		if err == nil && s.Usage.negative() {
@@ -358,7 +306,7 @@ func scoresInto(line *scoresLine[Score], object []byte) error {
 	for i := range line.Snapshots {
 		err = cmp.Or(err, line.Snapshots[i].impossible())
 	}
-	return err
+	return line, err
 }
 
 func scoredOf(object []byte) (Scored, error) {

@@ -178,8 +178,8 @@ func (t *Totals) Used() Usage { return t.Usage.Plus(t.Judging).Plus(t.User) }
 func (t *Totals) Runs() int { return t.Completed + t.Failed + t.Faults + t.Cancelled }
 
 // Add counts a run.
-func (t *Totals) Add(s *Signals) {
-	switch s.Outcome.Status {
+func (t *Totals) Add(status Status, agent, judging, user Usage) {
+	switch status {
 	case Completed:
 		t.Completed++
 	case Failed:
@@ -189,9 +189,9 @@ func (t *Totals) Add(s *Signals) {
 	case Cancelled:
 		t.Cancelled++
 	}
-	t.Usage = t.Usage.Plus(s.Usage)
-	t.Judging = t.Judging.Plus(s.Judging)
-	t.User = t.User.Plus(s.User)
+	t.Usage = t.Usage.Plus(agent)
+	t.Judging = t.Judging.Plus(judging)
+	t.User = t.User.Plus(user)
 }
 
 // DamagedManifest is the error of a manifest that is not as it was written, or that
@@ -414,7 +414,7 @@ func toolSet(calls []ToolCall) string {
 	}
 	pairs := make([][]byte, len(calls))
 	for i := range calls {
-		pairs[i] = appendString(nil, calls[i].Tool)
+		pairs[i] = strconv.AppendQuote(nil, calls[i].Tool)
 		pairs[i] = append(pairs[i], Canonical(calls[i].Arguments)...)
 	}
 	slices.SortFunc(pairs, bytes.Compare)

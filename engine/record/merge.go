@@ -40,7 +40,7 @@ func (c *Contradiction) Error() string {
 // all. The caller has checked that the parts are of one spec and one partition, and
 // hold different shards.
 //
-// Records, signals and scores are copied line by line, sorted by run, so that the
+// Records and scores are copied line by line, sorted by run, so that the
 // result does not depend on the order of the parts, or on which were merged
 // before. A run that several parts hold is kept once; where it differs in more
 // than what is volatile, the error is a *Contradiction. Its scores are those of the
@@ -107,7 +107,7 @@ func ours(dir string) error {
 	entries, err := os.ReadDir(dir)
 	for _, e := range entries {
 		name := strings.TrimSuffix(e.Name(), ".tmp")
-		if !e.Type().IsRegular() || !slices.Contains([]string{lockFile, recordsFile, signalsFile, scoresFile, ledgerFile, ledgerHead, manifestFile, manifestCopy}, name) {
+		if !e.Type().IsRegular() || !slices.Contains([]string{lockFile, recordsFile, scoresFile, ledgerFile, ledgerHead, manifestFile, manifestCopy}, name) {
 			return &fs.PathError{Op: "merging", Path: filepath.Join(dir, e.Name()), Err: fs.ErrExist}
 		}
 	}
@@ -116,7 +116,7 @@ func ours(dir string) error {
 
 // write writes all files of the result.
 func (m *merger) write(disk Disk, dir string) error {
-	for i, write := range []func(io.Writer) error{m.writeRecords, m.writeSignals, m.writeScores} {
+	for i, write := range []func(io.Writer) error{m.writeRecords, m.writeScores} {
 		if err := disk.Replace(fileNames[i], write); err != nil {
 			return writing(err)
 		}
@@ -245,11 +245,11 @@ func (m *merger) better(records, others []mergedRecord) (bool, error) {
 	if counts != other.status.counts() {
 		return !counts, nil
 	}
-	line, err := m.line(nil, 0, one.part, one.record)
+	line, err := m.line(nil, toRecords, one.part, one.record)
 	if err != nil {
 		return false, err
 	}
-	otherLine, err := m.line(nil, 0, other.part, other.record)
+	otherLine, err := m.line(nil, toRecords, other.part, other.record)
 	if err != nil {
 		return false, err
 	}
@@ -310,9 +310,9 @@ func (m *merger) scoredFurther(one, other []mergedScores) (bool, error) {
 }
 
 // scoresOf are the lines of a run in a part, and the scores in them.
-func (m *merger) scoresOf(lines []mergedScores) (text []byte, all scoresLine[Score], err error) {
+func (m *merger) scoresOf(lines []mergedScores) (text []byte, all scoresLine, err error) {
 	for _, at := range lines {
-		line, err := m.line(nil, 2, at.part, at.line)
+		line, err := m.line(nil, toScores, at.part, at.line)
 		if err != nil {
 			return nil, all, err
 		}
@@ -349,7 +349,7 @@ func counting(scores []Score) []Score {
 // merger knows where the lines of all parts stand.
 type merger struct {
 	parts []Part // by their first shard
-	files [3][]*os.File
+	files [2][]*os.File
 	// records are sorted by run; those of a run are in the order of its attempts.
 	records []mergedRecord
 	scores  []mergedScores // in the order of their runs
@@ -363,13 +363,12 @@ type merger struct {
 	manifest Manifest
 }
 
-// mergedRecord is where a record and its signals stand.
+// mergedRecord is where a record stands.
 type mergedRecord struct {
-	run     string
-	part    int32
-	status  Status
-	record  RecordPlace
-	signals RecordPlace // of no bytes where they are missing
+	run    string
+	part   int32
+	status Status
+	record RecordPlace
 }
 
 // mergedScores is a line of scores.
@@ -409,7 +408,7 @@ func (m *merger) read() (err error) {
 		return err
 	}
 	for part := range m.parts {
-		err := eachGood(m, int32(part), 2, scoresOf, func(l *line[scoresLine[Score]]) {
+		err := eachGood(m, int32(part), toScores, scoresOf, func(l *line[scoresLine]) {
 			at, found := slices.BinarySearchFunc(m.records, l.is.Run, func(r mergedRecord, id string) int { return cmp.Compare(r.run, id) })
 			if found {
 				m.scores = append(m.scores, mergedScores{int32(at), int32(part), RecordPlace{l.offset, l.bytes}})
@@ -460,7 +459,7 @@ func (d *Damaged) Unwrap() error { return d.Problem }
 
 func (m *merger) readRecords(part int32) error {
 	first := len(m.records)
-	err := eachGood(m, part, 0, readStatus, func(l *line[RunHead]) {
+	err := eachGood(m, part, toRecords, readStatus, func(l *line[RunHead]) {
 		m.records = append(m.records, mergedRecord{run: l.is.ID, part: part, status: l.is.Status, record: RecordPlace{l.offset, l.bytes}})
 	})
 	if err != nil {
@@ -475,13 +474,7 @@ func (m *merger) readRecords(part int32) error {
 		maps.DeleteFunc(last, func(_ string, s Status) bool { return s == Cancelled })
 		m.done[m.parts[part].Dir] = len(last)
 	}
-	n, apart := 0, false // as far as signals and records go together
-	return eachGood(m, part, 1, statusOf, func(l *line[RunHead]) {
-		if apart = apart || n == len(records) || l.is.ID != records[n].run || l.is.At.bytes != records[n].record.bytes; !apart {
-			records[n].signals = RecordPlace{l.offset, l.bytes}
-			n++
-		}
-	})
+	return nil
 }
 
 // line reads a line with its line feed, into a buffer where it is large enough.
@@ -493,10 +486,32 @@ func (m *merger) line(buffer []byte, file int, part int32, at RecordPlace) ([]by
 	return line, nil
 }
 
+// writeRecords also counts the runs, each by its last record.
 func (m *merger) writeRecords(w io.Writer) error {
+	m.totals = Totals{}
 	for i := range m.records {
 		r := &m.records[i]
-		if err := m.copy(w, 0, r.part, r.record); err != nil {
+		if last := i+1 == len(m.records) || m.records[i+1].run != r.run; last {
+			var err error
+			if m.text, err = m.line(m.text, toRecords, r.part, r.record); err != nil {
+				return err
+			}
+			object, err := objectOf(recordsFile, m.text, place{offset: r.record.offset})
+			if err != nil {
+				return err
+			}
+			var used struct {
+				Usage   Usage `json:"usage"`
+				Judging Usage `json:"judging"`
+				User    Usage `json:"user"`
+			}
+			if err := decode(object, &used); err != nil {
+				return err
+			}
+			m.totals.Add(r.status, used.Usage, used.Judging, used.User)
+			m.text = emptied(m.text)
+		}
+		if err := m.copy(w, toRecords, r.part, r.record); err != nil {
 			return err
 		}
 	}
@@ -512,56 +527,9 @@ func (m *merger) copy(w io.Writer, file int, part int32, line RecordPlace) error
 	return nil
 }
 
-// writeSignals also counts the runs, each by its last record.
-func (m *merger) writeSignals(w io.Writer) error {
-	m.totals = Totals{}
-	var line []byte
-	for i := range m.records {
-		var s *Signals
-		var err error
-		if line, s, err = m.signals(emptied(line), &m.records[i]); err != nil {
-			return err
-		}
-		if last := i+1 == len(m.records) || m.records[i+1].run != m.records[i].run; last {
-			m.totals.Add(s)
-		}
-		if _, err := w.Write(line); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// signals are the signals of a record and their line, made again where they are
-// missing.
-func (m *merger) signals(line []byte, r *mergedRecord) ([]byte, *Signals, error) {
-	file, at, read := 1, r.signals, readSignals
-	if at.bytes == 0 {
-		file, at, read = 0, r.record, rebuild
-	}
-	text, err := m.line(m.text, file, r.part, at)
-	if err != nil {
-		return nil, nil, err
-	}
-	m.text = emptied(text)
-	if file == 1 {
-		line = append(line, text...)
-	}
-	object, err := objectOf(fileNames[file], text, place{offset: at.offset})
-	if err != nil {
-		return nil, nil, err
-	}
-	s, err := read(object)
-	if err == nil && file == 0 {
-		s.Bytes = at.bytes
-		line, err = appendSignals(line, s)
-	}
-	return line, s, err
-}
-
 func (m *merger) writeScores(w io.Writer) error {
 	for i := range m.scores {
-		if err := m.copy(w, 2, m.scores[i].part, m.scores[i].line); err != nil {
+		if err := m.copy(w, toScores, m.scores[i].part, m.scores[i].line); err != nil {
 			return err
 		}
 	}

@@ -207,7 +207,7 @@ func sameManifests(t fataler, dir, whole string) {
 		t.Fatal(fmt.Sprintf("effort %+v, want %+v", got.Volatile, want.Volatile))
 	}
 	for s := range ReadSignals(whole) {
-		want.Totals.Add(s)
+		want.Totals.Add(s.Outcome.Status, s.Usage, s.Judging, s.User)
 	}
 	got.Volatile, want.Volatile = ManifestVolatile{}, ManifestVolatile{}
 	got.Incomplete, want.Incomplete = "", ""
@@ -351,8 +351,7 @@ func TestMergeKeepsTheSameOfEqualRuns(t *testing.T) {
 	}
 }
 
-// Signals that are missing are made again; what is spent is summed.
-func TestMergeMakesMissingSignals(t *testing.T) {
+func TestMergeSumsWhatWasSpent(t *testing.T) {
 	home := t.TempDir()
 	one, two, out := filepath.Join(home, "one"), filepath.Join(home, "two"), filepath.Join(home, "out")
 	shardFolder(t, one, 1, 2, 3, 4, []attempt{attemptAt(1, 1, Completed), attemptAt(2, 3, Completed), attemptAt(3, 1, Failed)})
@@ -364,18 +363,7 @@ func TestMergeMakesMissingSignals(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	mergedInto(t, filepath.Join(home, "before"), one, two)
-	cutShort(t, filepath.Join(one, signalsFile), 1)
-	if err := os.Remove(filepath.Join(two, signalsFile)); err != nil {
-		t.Fatal(err)
-	}
 	mergedInto(t, out, one, two)
-	before := contents(t, filepath.Join(home, "before"))
-	for name, text := range contents(t, out) {
-		if text != before[name] {
-			t.Errorf("%s:\n%s\nwant:\n%s", name, text, before[name])
-		}
-	}
 	if spent := balanceOf(t, out, &Manifest{}); spent.Doubt[CauseKilled].Calls != 21 || spent.atWorst().Calls != 21 {
 		t.Errorf("spent %+v", spent)
 	}
@@ -402,7 +390,6 @@ func TestMergeNamesDamage(t *testing.T) {
 	}{
 		{"in the middle", recordsFile, 2, func(b []byte) []byte { b[30] ^= 1; return b }, "records.jsonl:1: the checksum does not fit"},
 		{"in the scores", scoresFile, 2, func(b []byte) []byte { b[30] ^= 1; return b }, "scores.jsonl:1: the checksum does not fit"},
-		{"in the signals", signalsFile, 2, func(b []byte) []byte { b[30] ^= 1; return b }, "signals.jsonl:1: the checksum does not fit"},
 		{"at the end of what was said to be whole", recordsFile, 2, func(b []byte) []byte { return append(b, "half"...) }, "records.jsonl:3: incomplete line"},
 		{"at the end of what was killed", recordsFile, 1, func(b []byte) []byte { return append(b, "half"...) }, ""},
 	} {
@@ -458,7 +445,7 @@ func TestMergeAppearsWholeOrNotAtAll(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if files := contents(t, out); len(files) != 5 {
+	if files := contents(t, out); len(files) != 4 {
 		t.Errorf("it made %d files", len(files))
 	}
 	if _, err := Merge(out, partsOf(t, one), Options{}); !errors.Is(err, fs.ErrExist) {

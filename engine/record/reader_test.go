@@ -72,8 +72,7 @@ func TestAFolderIsReadAsItWasWritten(t *testing.T) {
 			t.Errorf("run %d: %+v", n, run)
 		}
 		wantSignals := want.Signals()
-		wantSignals.Bytes = signals[n].Bytes
-		if !reflect.DeepEqual(signals[n], &wantSignals) || wantSignals.Bytes == 0 {
+		if !reflect.DeepEqual(signals[n], &wantSignals) {
 			t.Errorf("signals %d: %+v\nwant %+v", n, signals[n], wantSignals)
 		}
 		if !reflect.DeepEqual(scores[n], sampleScores(want)[0]) {
@@ -82,55 +81,8 @@ func TestAFolderIsReadAsItWasWritten(t *testing.T) {
 	}
 }
 
-func TestSignalsAreRebuiltFromTheRecords(t *testing.T) {
-	dir := sampleFolder(t, 4)
-	want, _ := collected(t, ReadSignals(dir))
-	whole := readFile(t, dir, signalsFile)
-	for cut := 0; cut <= len(whole); cut += 7 {
-		writeFile(t, dir, signalsFile, whole[:cut])
-		got, problems := collected(t, ReadSignals(dir))
-		if len(problems) > 0 || !reflect.DeepEqual(got, want) {
-			t.Fatalf("signals cut to %d bytes: %v, %v", cut, ids(got), problems)
-		}
-	}
-	if err := os.Remove(filepath.Join(dir, signalsFile)); err != nil {
-		t.Fatal(err)
-	}
-	if got, problems := collected(t, ReadSignals(dir)); len(problems) > 0 || !reflect.DeepEqual(got, want) {
-		t.Fatalf("without signals: %v, %v", ids(got), problems)
-	}
-}
-
-func TestDamagedSignalsAreReportedAndRebuilt(t *testing.T) {
-	dir := sampleFolder(t, 4)
-	want, _ := collected(t, ReadSignals(dir))
-	whole := readFile(t, dir, signalsFile)
-	second := bytes.IndexByte(whole, '\n') + 40
-	whole[second] ^= 1
-	writeFile(t, dir, signalsFile, whole)
-	got, problems := collected(t, ReadSignals(dir))
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("read %v", ids(got))
-	}
-	if len(problems) != 1 || problems[0].File != signalsFile || problems[0].Line != 2 || problems[0].Torn {
-		t.Errorf("problems %v", problems)
-	}
-}
-
-func TestSignalsStandForThemselvesWithoutRecords(t *testing.T) {
-	dir := sampleFolder(t, 3)
-	want, _ := collected(t, ReadSignals(dir))
-	if err := os.Remove(filepath.Join(dir, recordsFile)); err != nil {
-		t.Fatal(err)
-	}
-	if got, problems := collected(t, ReadSignals(dir)); len(problems) > 0 || !reflect.DeepEqual(got, want) {
-		t.Errorf("read %v, %v", ids(got), problems)
-	}
-}
-
-// Signals whose checksum fits and whose numbers nobody can have are damage: they
-// are made from the records again, or left out and told.
-func TestImpossibleSignalsAreDamage(t *testing.T) {
+// Records whose checksum fits and whose numbers nobody can have are damage: they are left out and told.
+func TestImpossibleRecordsAreDamage(t *testing.T) {
 	for name, c := range map[string]struct{ was, is, want string }{
 		"a huge trial":         {`"trial":1`, `"trial":4294967297`, "invalid trial 4294967297"},
 		"negative tokens":      {`"input_tokens":100`, `"input_tokens":-100`, "its usage or time is negative"},
@@ -139,25 +91,17 @@ func TestImpossibleSignalsAreDamage(t *testing.T) {
 		"no iteration that is": {`"returned":2`, `"returned":-4`, "iteration -4 is returned, of 2"},
 	} {
 		dir := sampleFolder(t, 4)
-		want, _ := collected(t, ReadSignals(dir))
-		lines := bytes.SplitAfter(readFile(t, dir, signalsFile), []byte("\n"))
+		lines := bytes.SplitAfter(readFile(t, dir, recordsFile), []byte("\n"))
 		object := bytes.Replace(lines[1], []byte(c.was), []byte(c.is), -1)
 		if bytes.Equal(object, lines[1]) {
 			t.Fatalf("%s: nothing to change in %s", name, object)
 		}
 		_, members, _ := bytes.Cut(bytes.TrimSuffix(object, []byte("}\n")), []byte(`",`))
 		lines[1] = []byte(sealed(t, string(members)))
-		writeFile(t, dir, signalsFile, bytes.Join(lines, nil))
+		writeFile(t, dir, recordsFile, bytes.Join(lines, nil))
 		got, problems := collected(t, ReadSignals(dir))
-		if !reflect.DeepEqual(got, want) || len(problems) != 1 || problems[0].Line != 2 || problems[0].What != c.want {
-			t.Errorf("%s, with records: %v, %v", name, ids(got), problems)
-		}
-		if err := os.Remove(filepath.Join(dir, recordsFile)); err != nil {
-			t.Fatal(err)
-		}
-		got, problems = collected(t, ReadSignals(dir))
-		if len(got) != 3 || len(problems) != 1 || problems[0].What != c.want {
-			t.Errorf("%s, without records: %v, %v", name, ids(got), problems)
+		if len(got) != 3 || len(problems) != 1 || problems[0].Line != 2 || problems[0].What != c.want {
+			t.Errorf("%s: %v, %v", name, ids(got), problems)
 		}
 	}
 }
@@ -195,27 +139,6 @@ func TestImpossibleScoresAreDamage(t *testing.T) {
 		if err != nil || len(done.Damage) != 1 || !bytes.Equal(readFile(t, dir, scoresFile), before) {
 			t.Errorf("%s: compacting: %v, %v\n%s", members, done, err, readFile(t, dir, scoresFile))
 		}
-	}
-}
-
-func TestImpossibleRecordsAreDamage(t *testing.T) {
-	dir := sampleFolder(t, 3)
-	line := bytes.SplitAfter(readFile(t, dir, recordsFile), []byte("\n"))[1]
-	object := bytes.Replace(line, []byte(`"trial":1`), []byte(`"trial":4294967297`), 1)
-	_, members, _ := bytes.Cut(bytes.TrimSuffix(object, []byte("}\n")), []byte(`",`))
-	writeFile(t, dir, recordsFile, []byte(sealed(t, string(members))))
-	if runs, problems := collected(t, ReadRuns(dir)); len(runs) != 0 || len(problems) != 1 || problems[0].What != "invalid trial 4294967297" {
-		t.Errorf("%v, %v", runs, problems)
-	}
-}
-
-func TestSignalsBeyondTheRecordsAreLeftOut(t *testing.T) {
-	dir := sampleFolder(t, 3)
-	records := readFile(t, dir, recordsFile)
-	writeFile(t, dir, recordsFile, records[:len(records)-1])
-	got, problems := collected(t, ReadSignals(dir))
-	if len(got) != 2 || len(problems) != 1 || problems[0].File != recordsFile || !problems[0].Torn {
-		t.Errorf("read %v, %v", ids(got), problems)
 	}
 }
 
@@ -380,12 +303,6 @@ func TestFind(t *testing.T) {
 	if _, err := Find(dir, "default/task-9/1"); !errors.Is(err, ErrNoRun) {
 		t.Errorf("found what is not there: %v", err)
 	}
-	if err := os.Remove(filepath.Join(dir, signalsFile)); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := Find(dir, "default/task-3/1"); err != nil || !reflect.DeepEqual(got, sampleRun(3, 1)) {
-		t.Errorf("found %+v, %v without signals", got, err)
-	}
 }
 
 func TestAFolderWithoutResults(t *testing.T) {
@@ -427,8 +344,8 @@ func TestManifestsAreReadAsTheyWereWritten(t *testing.T) {
 	}
 	expectManifest(t, dir, want)
 	want.Status = StateComplete
-	signals := sampleRun(1, 2).Signals()
-	want.Totals.Add(&signals)
+	run := sampleRun(1, 2)
+	want.Totals.Add(run.Outcome.Status, run.Usage, run.Judging, run.User)
 	if err := errors.Join(j.WriteManifest(want), j.Close()); err != nil {
 		t.Fatal(err)
 	}
@@ -545,46 +462,4 @@ func readFileOrNone(dir, name string) []byte {
 		return nil
 	}
 	return text
-}
-
-// What is read into memory that is used again is what is read into new memory.
-func TestSignalsOfResultsAreThoseOfTheFolder(t *testing.T) {
-	dir := t.TempDir()
-	j, err := Create(dir, Manifest{}, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for n := range 3000 {
-		run := sampleRun(n, (n*7)%5)
-		for i := range run.Iterations {
-			if it := &run.Iterations[i]; (n+i)%3 == 0 {
-				*it = Iteration{N: i + 1, Calls: it.Calls[:0], Cut: "timeout"}
-			}
-		}
-		if err := j.Append(run, nil, nil); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := j.Close(); err != nil {
-		t.Fatal(err)
-	}
-	want, _ := collected(t, ReadSignals(dir))
-	results, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	n := 0
-	for s, err := range results.Signals() {
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, _ := appendSignals(nil, s)
-		if line, _ := appendSignals(nil, want[n]); !bytes.Equal(got, line) {
-			t.Fatalf("run %d:\n got %swant %s", n, got, line)
-		}
-		n++
-	}
-	if n != len(want) {
-		t.Errorf("%d runs, want %d", n, len(want))
-	}
 }

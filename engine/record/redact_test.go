@@ -65,7 +65,7 @@ func TestF70_NothingThatIsWrittenHoldsASecret(t *testing.T) {
 	expectReadable(t, dir)
 }
 
-// expectReadable reads the one run of a folder, and makes its signals again.
+// expectReadable reads the one run of a folder.
 func expectReadable(t *testing.T, dir string) {
 	t.Helper()
 	for read, err := range ReadRuns(dir) {
@@ -77,13 +77,6 @@ func expectReadable(t *testing.T, dir string) {
 		}
 		if got := string(read.Iterations[0].OutputB64); got != "[redacted]\xff" {
 			t.Errorf("bytes of the output %q", got)
-		}
-		for s, err := range ReadSignals(dir) {
-			again := read.Signals()
-			again.Bytes = s.Bytes
-			if err != nil || !reflect.DeepEqual(*s, again) {
-				t.Errorf("the signals are not those of the record: %v\n%+v\n%+v", err, *s, again)
-			}
 		}
 	}
 	if _, err := ReadManifest(dir); err != nil {
@@ -117,8 +110,8 @@ func TestRedactionLeavesOtherRunsAlone(t *testing.T) {
 		if err != nil {
 			t.Skip(err)
 		}
-		got, same, err := (&Journal{redact: hide}).runLine(nil, &r)
-		if err != nil || same != &r || !bytes.Equal(got, plain) {
+		got, err := (&Journal{redact: hide}).runLine(nil, &r)
+		if err != nil || !bytes.Equal(got, plain) {
 			t.Fatalf("got %s, %v", got, err)
 		}
 	})

@@ -93,7 +93,7 @@ func lastError[V any](values iter.Seq2[V, error]) (last error) {
 // a pipe, or reads a device without end.
 func TestWhatIsNoFileIsRefusedAtOnce(t *testing.T) {
 	whole, refusals := sampleFolder(t, 2), map[string]int{}
-	for _, name := range []string{manifestFile, recordsFile, signalsFile, scoresFile, ledgerFile, ledgerHead, lockFile, manifestFile + ".tmp", scoresFile + ".tmp"} {
+	for _, name := range []string{manifestFile, recordsFile, scoresFile, ledgerFile, ledgerHead, lockFile, manifestFile + ".tmp", scoresFile + ".tmp"} {
 		for kind, put := range strangers {
 			for use, do := range uses {
 				dir := t.TempDir()
@@ -136,7 +136,7 @@ func TestWhatIsNoFileIsRefusedAtOnce(t *testing.T) {
 // A link may lead out of a folder that came from somebody else.
 func TestNothingIsWrittenThroughALink(t *testing.T) {
 	whole, begun := sampleFolder(t, 2), 0
-	names := []string{manifestFile, manifestCopy, recordsFile, signalsFile, scoresFile, ledgerFile, ledgerHead, lockFile, damagedFile, damagedLedger}
+	names := []string{manifestFile, manifestCopy, recordsFile, scoresFile, ledgerFile, ledgerHead, lockFile, damagedFile, damagedLedger}
 	for _, name := range names {
 		for use, do := range uses {
 			dir, elsewhere := t.TempDir(), filepath.Join(t.TempDir(), "elsewhere")

@@ -1,7 +1,6 @@
 package record
 
 import (
-	"bufio"
 	"cmp"
 	"errors"
 	"fmt"
@@ -9,27 +8,22 @@ import (
 	"io"
 	"io/fs"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
+	"time"
 )
 
 // Repaired is the damage of a result folder: what Repair took out, and what
 // Inspect found.
 type Repaired struct {
 	Kept int // records that are whole
-	// Damage are the bad lines of records, signals and scores.
+	// Damage are the bad lines of records and scores.
 	Damage []*Problem
 	// Moved is how many lines of the records are among them. They are in
 	// records.damaged.jsonl, byte for byte, once they were repaired.
 	Moved int
-	// Lost are the runs that counted and have no whole record any more, as far
-	// as signals.jsonl names them.
+	// Lost are the runs that have no whole record any more, as far as scores name them.
 	Lost []string
-	// Unsignalled is how many whole records had no signals, which are made again.
-	// Disordered means that the others are not in the order of the records.
-	Unsignalled int
-	Disordered  bool
 	// Unscored is how many lines of scores were dropped: bad ones, and those of
 	// runs that have no whole record.
 	Unscored int
@@ -49,18 +43,15 @@ func (r *Repaired) Whole() bool {
 	return r.recordsWhole() && r.Manifest == nil && r.LedgerLost == nil && len(r.Ledger.Damage) == 0
 }
 
-// recordsWhole reports whether no record, signal or score is to be repaired.
-func (r *Repaired) recordsWhole() bool {
-	return len(r.Damage) == 0 && len(r.Lost) == 0 && r.Unscored == 0 && r.Unsignalled == 0 && !r.Disordered
-}
+// recordsWhole reports whether no record or score is to be repaired.
+func (r *Repaired) recordsWhole() bool { return len(r.Damage) == 0 && r.Unscored == 0 }
 
 // Inspect finds what Repair would do, and changes nothing.
 func Inspect(dir string) (*Repaired, error) { return repair(dir, Options{}, false) }
 
 // Repair makes a folder whole again that Resume refuses: a damaged manifest is
 // restored from its copy, damaged records are moved aside, the others stay as they
-// are, the signals are made again, scores of what is no longer there are dropped, and
-// a damaged ledger is written anew. A crash on the way leaves a folder that can be
+// are, scores of what is no longer there are dropped, and a damaged ledger is written anew. A crash on the way leaves a folder that can be
 // repaired.
 func Repair(dir string, options Options) (*Repaired, error) { return repair(dir, options, true) }
 
@@ -77,7 +68,7 @@ func repair(dir string, options Options, change bool) (*Repaired, error) {
 		return nil, err
 	}
 	j := newJournal(folder, options)
-	s := &survey{finished: map[string]bool{}}
+	s := &survey{finished: map[string]bool{}, lost: map[string]bool{}}
 	s.Manifest, s.Unsealed = wrong, m.Unsealed
 	if err = s.look(dir); err == nil {
 		if s.Ledger, err = ReadLedger(dir, &m); errors.As(err, &s.LedgerLost) {
@@ -90,9 +81,7 @@ func repair(dir string, options Options, change bool) (*Repaired, error) {
 	return &s.Repaired, errors.Join(err, j.leave())
 }
 
-// repair changes the files in an order that keeps each of them readable without
-// the next ones: signals would lie about records that have moved, so they go
-// first and are made last.
+// repair changes the files in an order that keeps each of them readable without the next ones.
 func (j *Journal) repair(s *survey, m *Manifest) error {
 	dir := j.folder.dir
 	if s.Manifest != nil || s.Unsealed {
@@ -115,23 +104,10 @@ func (j *Journal) repair(s *survey, m *Manifest) error {
 	if err := j.keepDamaged(s.records); err != nil {
 		return err
 	}
-	if err := j.cut(signalsFile, 0); err != nil {
-		return err
-	}
 	if err := j.without(scoresFile, s.scores); err != nil {
 		return err
 	}
-	if err := j.without(recordsFile, s.records); err != nil {
-		return err
-	}
-	if err := j.openFiles(); err != nil {
-		return err
-	}
-	info, err := statRegular(filepath.Join(dir, recordsFile))
-	if err != nil {
-		return fmt.Errorf("reading the records: %w", err)
-	}
-	return j.rebuildSignals(&Recovered{}, place{}, info.Size())
+	return j.without(recordsFile, s.records)
 }
 
 // ReleaseLedger releases all that is in doubt, and returns what that was. Of a
@@ -230,24 +206,18 @@ func (j *Journal) without(name string, parts []RecordPlace) error {
 	}))
 }
 
-// recordLine is what a line of signals says of a record.
-type recordLine struct {
-	run   string
-	bytes int64
-}
-
 // survey is what the files of a folder hold.
 type survey struct {
 	Repaired
 	finished map[string]bool // the runs with a whole record that counts
-	lines    []recordLine    // the whole records
+	lost     map[string]bool // those of Lost
 	records  []RecordPlace   // to be taken out
 	scores   []RecordPlace
 }
 
 func (s *survey) look(dir string) error {
-	if size, err := sizeOfRecords(dir); err == nil && size == noRecords {
-		return fmt.Errorf("%s is missing: the signals are all that is left, and nothing can be repaired", filepath.Join(dir, recordsFile))
+	if _, err := statRegular(filepath.Join(dir, recordsFile)); err != nil {
+		return fmt.Errorf("reading the records: %w", err)
 	}
 	// damage notes bad lines, which go out of a file; other errors end the survey.
 	damage := func(err error, out *[]RecordPlace, lines *int) error {
@@ -266,13 +236,9 @@ func (s *survey) look(dir string) error {
 			}
 			continue
 		}
-		s.lines = append(s.lines, recordLine{l.is.ID, l.bytes})
 		if s.Kept++; l.is.Status.counts() {
 			s.finished[l.is.ID] = true
 		}
-	}
-	if err := s.lookAtSignals(dir, damage); err != nil {
-		return err
 	}
 	for l, err := range fileLines(dir, scoresFile, scoresOf) {
 		if err != nil {
@@ -282,139 +248,26 @@ func (s *survey) look(dir string) error {
 		} else if !s.finished[l.is.Run] {
 			s.scores = append(s.scores, RecordPlace{l.offset, l.bytes})
 			s.Unscored++
-		}
-	}
-	return nil
-}
-
-// lookAtSignals finds the records that no line of signals is of, and the other way round.
-func (s *survey) lookAtSignals(dir string, damage func(err error, out *[]RecordPlace, lines *int) error) error {
-	signalled, others := 0, map[recordLine]int{} // records that have signals, in their order; what the other lines say
-	for l, err := range fileLines(dir, signalsFile, statusOf) {
-		if err != nil {
-			if err := damage(err, new([]RecordPlace), new(int)); err != nil {
-				return err
+			if !s.lost[l.is.Run] {
+				s.lost[l.is.Run] = true
+				s.Lost = append(s.Lost, l.is.Run)
 			}
-			continue
-		}
-		if l.is.Status.counts() && !s.finished[l.is.ID] {
-			s.Lost = append(s.Lost, l.is.ID)
-		}
-		if of := (recordLine{l.is.ID, l.is.At.bytes}); signalled < len(s.lines) && s.lines[signalled] == of {
-			signalled++
-		} else {
-			others[of]++
 		}
 	}
-	disordered := len(others) > 0
-	for _, line := range s.lines[signalled:] {
-		if others[line] > 0 {
-			others[line]--
-		} else {
-			s.Unsignalled++
-		}
-	}
-	s.Disordered = disordered && s.recordsWhole()
 	return nil
-}
-
-// Damage lists the bad lines of the records of a folder. ReadSignals reads no
-// more of the records than it needs, and so does not know of all of them.
-//
-// It reads all of what is no larger than most bytes; 0 means any size. Of what
-// is larger it reads about so many bytes, at both ends and evenly between, and
-// the rest only where it finds a bad line: whole is then false where there may
-// be more.
-func Damage(dir string, most int64) (found []*Problem, whole bool, err error) {
-	f, size, err := openRecords(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, true, nil
-	}
-	if err != nil {
-		return nil, false, err
-	}
-	defer f.Close()
-	if most > 0 && size > most {
-		sound, err := soundInPlaces(f, size, most)
-		if err != nil {
-			return nil, false, fmt.Errorf("reading the records: %w", err)
-		}
-		if sound {
-			return nil, false, nil
-		}
-	}
-	found, err = badLines(f, 0, size)
-	return found, true, err
-}
-
-// badLines are those of a part of the records that begins with a line.
-func badLines(f io.ReaderAt, from, to int64) (found []*Problem, err error) {
-	for _, err := range sectionLines(recordsFile, f, place{offset: from}, to, checked) {
-		if problem, is := errors.AsType[*Problem](err); is {
-			found = append(found, problem)
-		} else if err != nil {
-			return found, fmt.Errorf("reading the records: %w", err)
-		}
-	}
-	return found, nil
-}
-
-// samples is in how many places large records are looked at.
-const samples = 64
-
-// soundInPlaces reports whether the lines are good that begin in evenly spaced
-// parts of the records, the first at their beginning and the last at their end.
-func soundInPlaces(f *os.File, size, most int64) (bool, error) {
-	length := most / samples
-	for i := range int64(samples) {
-		from := (size - length) / (samples - 1) * i
-		if i == samples-1 {
-			from = size - length
-		}
-		start, err := lineAfter(f, from, size)
-		if err != nil || start > from+length { // one line, or none, fills the part
-			return false, err
-		}
-		end, err := lineAfter(f, min(from+length, size), size)
-		if err != nil {
-			return false, err
-		}
-		if bad, err := badLines(f, start, end); err != nil || len(bad) > 0 {
-			return false, err
-		}
-	}
-	return true, nil
-}
-
-// lineAfter is where the first line begins at or behind an offset.
-func lineAfter(f io.ReaderAt, offset, size int64) (int64, error) {
-	if offset == 0 || offset == size {
-		return offset, nil
-	}
-	in := bufio.NewReader(io.NewSectionReader(f, offset-1, size-offset+1))
-	for at := offset - 1; ; {
-		part, err := in.ReadSlice('\n')
-		at += int64(len(part))
-		switch {
-		case err == nil || err == io.EOF:
-			return at, nil
-		case err != bufio.ErrBufferFull:
-			return 0, err
-		}
-	}
 }
 
 var errNegative = errors.New("its usage or time is negative")
 
 // impossible says what no run can have, though its line is whole: nothing of this
 // package writes it, and sums over it would be wrong.
-func (s *Signals) impossible() error {
-	if err := cmp.Or(s.amounts(), noneReturned(s.Outcome.Returned, len(s.Iterations))); err != nil {
+func (r *Run) impossible() error {
+	if err := cmp.Or(validTrial(r.Trial), negative(r.Elapsed, r.Usage, r.Judging, r.User), noneReturned(r.Outcome.Returned, len(r.Iterations))); err != nil {
 		return err
 	}
-	for i := range s.Iterations {
-		for c := range s.Iterations[i].Calls {
-			if call := &s.Iterations[i].Calls[c]; call.Usage.negative() || call.Duration < 0 {
+	for i := range r.Iterations {
+		for c := range r.Iterations[i].Calls {
+			if call := &r.Iterations[i].Calls[c]; call.Usage.negative() || call.Duration < 0 {
 				return errNegative
 			}
 		}
@@ -429,13 +282,15 @@ func noneReturned(returned, iterations int) error {
 	return nil
 }
 
-// amounts are impossible if one is below zero, or the trial beyond what can be
-// counted.
-func (s *Signals) amounts() error {
-	if s.Trial < 0 || s.Trial > math.MaxInt32 {
-		return fmt.Errorf("invalid trial %d", s.Trial)
+func validTrial(trial int) error {
+	if trial < 0 || trial > math.MaxInt32 {
+		return fmt.Errorf("invalid trial %d", trial)
 	}
-	if s.Elapsed < 0 || s.Usage.negative() || s.Judging.negative() || s.User.negative() {
+	return nil
+}
+
+func negative(elapsed time.Duration, usages ...Usage) error {
+	if elapsed < 0 || slices.ContainsFunc(usages, Usage.negative) {
 		return errNegative
 	}
 	return nil

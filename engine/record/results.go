@@ -42,26 +42,13 @@ func Open(path string) (*Results, error) {
 // Baseline reports whether the results are a baseline file.
 func (r *Results) Baseline() bool { return r.baseline != nil }
 
-// Signals are the runs, as [ReadSignals] gives them, but each is valid until the next one. Those of a
-// baseline have as many iterations as the run had, and of these only the confidence of the
-// returned one.
+// Signals are the runs, as [ReadSignals] gives them. Those of a baseline have as many iterations as
+// the run had, and of these only the confidence of the returned one.
 func (r *Results) Signals() iter.Seq2[*Signals, error] {
 	if r.baseline != nil {
 		return r.baselineSignals()
 	}
-	return func(yield func(*Signals, error) bool) {
-		used := sync.Pool{New: func() any { return &Signals{} }} // lines are read by all processors
-		read := func(object []byte) (*Signals, error) { return signalsInto(used.Get().(*Signals), object) }
-		var last *Signals // what yields it still looks at it until the next one
-		for s, err := range latestSignals(r.Path, form[*Signals]{read, whole.rebuild}) {
-			if last != nil {
-				used.Put(last)
-			}
-			if last = s; !yield(s, err) {
-				return
-			}
-		}
-	}
+	return ReadSignals(r.Path)
 }
 
 // Scores are the scores, as [ReadScores] gives them. Those of a baseline are of
@@ -175,12 +162,16 @@ func (r *Runs) Close() error { return r.file.Close() }
 // [ReadRuns].
 func (r *Runs) Heads() iter.Seq2[*RunHead, error] {
 	return func(yield func(*RunHead, error) bool) {
-		for s, err := range placedSignals(r.dir, r.size, counts) {
-			if err == nil && !s.is.Status.counts() {
+		for l, err := range sectionLines(recordsFile, r.file, place{}, r.size, headOf) {
+			if err == nil && !l.is.Status.counts() {
 				continue
 			}
-			s.is.At.offset = s.offset
-			if !yield(&s.is, err) {
+			var head *RunHead
+			if err == nil {
+				head = &l.is
+				head.At = RecordPlace{l.offset, l.bytes}
+			}
+			if !yield(head, err) {
 				return
 			}
 		}
@@ -226,11 +217,11 @@ func (r *Runs) Run(id string) (*Run, error) {
 // places finds out where the record of each run stands, the last record of each first.
 // Bad lines have no id.
 func (r *Runs) places() (all []placedID, err error) {
-	for s, err := range Sound(placedSignals(r.dir, r.size, statuses)) {
+	for l, err := range Sound(sectionLines(recordsFile, r.file, place{}, r.size, readStatus)) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, placedID{maphash.String(r.seed, s.is.ID), RecordPlace{s.offset, s.is.At.bytes}})
+		all = append(all, placedID{maphash.String(r.seed, l.is.ID), RecordPlace{l.offset, l.bytes}})
 	}
 	slices.SortFunc(all, func(a, b placedID) int { return cmp.Or(cmp.Compare(a.id, b.id), b.at.Compare(a.at)) })
 	return all, nil
@@ -246,55 +237,37 @@ var ErrNoRun = errors.New("no such run")
 // An error that is a *Problem is about bad lines, and the lines behind them are read; any
 // other error is the last element.
 func ReadRuns(dir string) iter.Seq2[*Run, error] {
-	return func(yield func(*Run, error) bool) {
+	return latest(dir, runOf, func(r *Run) string { return r.ID })
+}
+
+// ReadSignals yields the signals of the runs of a result folder, as ReadRuns does.
+func ReadSignals(dir string) iter.Seq2[*Signals, error] {
+	return latest(dir, signalsOf, func(s *Signals) string { return s.ID })
+}
+
+// latest yields what is read of the last record of each run.
+func latest[T any](dir string, read func([]byte) (*T, error), id func(*T) string) iter.Seq2[*T, error] {
+	return func(yield func(*T, error) bool) {
 		f, size, err := openRecords(dir)
 		if err != nil {
 			yield(nil, err)
 			return
 		}
 		defer f.Close()
-		signals, err := derivedSignals(dir, size)
-		if err != nil {
-			yield(nil, err)
-			return
-		}
-		tries := signals.tries()
-		for l, err := range sectionLines(recordsFile, f, place{}, size, runOf) {
-			if err != nil {
-				l = &line[*Run]{}
-			} else if !tries.last(l.is.ID) {
-				continue
-			}
-			if !yield(l.is, err) {
-				return
+		left := tries{}
+		for head, err := range sectionLines(recordsFile, f, place{}, size, readStatus) {
+			if err == nil { // else it is met again
+				left.add(&head.is)
 			}
 		}
-	}
-}
-
-// ReadSignals yields the signals of the runs of a result folder, as ReadRuns
-// does. Where signals.jsonl is missing, damaged or lacks lines they are made from
-// the records. Where there are no records at all, signals.jsonl alone is read.
-func ReadSignals(dir string) iter.Seq2[*Signals, error] { return latestSignals(dir, whole) }
-
-func latestSignals(dir string, as form[*Signals]) iter.Seq2[*Signals, error] {
-	return func(yield func(*Signals, error) bool) {
-		size, err := sizeOfRecords(dir)
-		if err != nil {
-			yield(nil, err)
-			return
-		}
-		signals, err := derivedSignals(dir, size)
-		if err != nil {
-			yield(nil, err)
-			return
-		}
-		tries := signals.tries()
-		for s, err := range placedIn(signals, as) {
-			if err == nil && !tries.last(s.is.ID) {
-				continue
+		for l, err := range sectionLines(recordsFile, f, place{}, size, read) {
+			var is *T
+			if err == nil {
+				if is = l.is; !left.last(id(is)) {
+					continue
+				}
 			}
-			if !yield(s.is, err) {
+			if !yield(is, err) {
 				return
 			}
 		}
@@ -306,12 +279,7 @@ func latestSignals(dir string, as form[*Signals]) iter.Seq2[*Signals, error] {
 // runs whose records were lost; it holds none of a run that does not count.
 func ReadScores(dir string) iter.Seq2[Score, error] {
 	return func(yield func(Score, error) bool) {
-		used := sync.Pool{New: func() any { return &scoresLine[Score]{} }} // lines are read by all processors
-		read := func(object []byte) (*scoresLine[Score], error) {
-			line := used.Get().(*scoresLine[Score])
-			return line, scoresInto(line, object)
-		}
-		for l, err := range fileLines(dir, scoresFile, read) {
+		for l, err := range fileLines(dir, scoresFile, scoresOf) {
 			if err != nil {
 				if !yield(Score{}, err) {
 					return
@@ -323,7 +291,6 @@ func ReadScores(dir string) iter.Seq2[Score, error] {
 					return
 				}
 			}
-			used.Put(l.is)
 		}
 	}
 }
@@ -336,9 +303,9 @@ func Find(dir, run string) (*Run, error) {
 	}
 	defer f.Close()
 	found, length := place{}, int64(0)
-	for s, err := range placedSignals(dir, size, statuses) {
-		if err == nil && s.is.ID == run {
-			found, length = s.place, s.is.At.bytes
+	for l, err := range sectionLines(recordsFile, f, place{}, size, readStatus) {
+		if err == nil && l.is.ID == run {
+			found, length = l.place, l.bytes
 		}
 	}
 	if length == 0 {

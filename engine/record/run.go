@@ -3,9 +3,8 @@
 // written to and read from a result folder.
 //
 // The stages of the data, in order: a Run is appended to records.jsonl as it
-// finishes, its Signals (the same run without texts) to signals.jsonl and its
-// Scores to scores.jsonl; a Manifest says under which spec they came to be.
-// The package uses the standard library only.
+// finishes, and its Scores to scores.jsonl; a Manifest says under which spec they
+// came to be. Signals are a run without its texts.
 package record
 
 import (
@@ -933,8 +932,7 @@ var errSecretName = errors.New("the name of its task or configuration is, or loo
 // EncodeRun is the line that a journal would write of a run, for who keeps it elsewhere:
 // with its checksum, and without secrets.
 func EncodeRun(run *Run, options Options) ([]byte, error) {
-	line, _, err := (&Journal{redact: options.Redact}).runLine(nil, run)
-	return line, err
+	return (&Journal{redact: options.Redact}).runLine(nil, run)
 }
 
 // DecodeRun reads what EncodeRun wrote.
@@ -946,27 +944,25 @@ func DecodeRun(line []byte) (*Run, error) {
 	return runOf(object)
 }
 
-// runLine encodes a run without its secrets, and gives the run as its line has
-// it: what is derived from a record can be derived from the line alone.
-func (j *Journal) runLine(dst []byte, run *Run) ([]byte, *Run, error) {
+// runLine encodes a run without its secrets.
+func (j *Journal) runLine(dst []byte, run *Run) ([]byte, error) {
 	line, err := appendRun(dst, run)
 	if err != nil || !j.secret(line[len(dst):]) {
-		return line, run, err
+		return line, err
 	}
 	object, err := unseal(bytes.Clone(line[len(dst) : len(line)-1]))
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	clean, err := readRun(object)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	redactTexts(reflect.ValueOf(clean).Elem(), j.redact)
 	if clean.ID != run.ID {
-		return nil, nil, errSecretName
+		return nil, errSecretName
 	}
-	line, err = appendRun(dst, clean)
-	return line, clean, err
+	return appendRun(dst, clean)
 }
 
 // scoresLine encodes scores without secrets.

@@ -3,8 +3,6 @@ package record
 import (
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"testing"
@@ -12,29 +10,18 @@ import (
 
 func TestAnyRunIsReadByItsID(t *testing.T) {
 	const runs = 20
-	for _, c := range []struct {
-		name   string
-		change func(t *testing.T, dir string)
-	}{
-		{"with signals", func(*testing.T, string) {}},
-		{"without signals", func(t *testing.T, dir string) { must(t, os.Remove(filepath.Join(dir, signalsFile))) }},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			dir := sampleFolder(t, runs)
-			c.change(t, dir)
-			all, err := OpenRuns(dir)
-			must(t, err)
-			defer all.Close()
-			for n := runs - 1; n >= 0; n-- {
-				want := sampleRun(n, 1+n%3)
-				if got, err := all.Run(want.ID); err != nil || !reflect.DeepEqual(got, want) {
-					t.Fatalf("%s is read as %+v, %v", want.ID, got, err)
-				}
-			}
-			if _, err := all.Run("default/none/1"); !errors.Is(err, ErrNoRun) {
-				t.Errorf("a run that is not there: %v", err)
-			}
-		})
+	dir := sampleFolder(t, runs)
+	all, err := OpenRuns(dir)
+	must(t, err)
+	defer all.Close()
+	for n := runs - 1; n >= 0; n-- {
+		want := sampleRun(n, 1+n%3)
+		if got, err := all.Run(want.ID); err != nil || !reflect.DeepEqual(got, want) {
+			t.Fatalf("%s is read as %+v, %v", want.ID, got, err)
+		}
+	}
+	if _, err := all.Run("default/none/1"); !errors.Is(err, ErrNoRun) {
+		t.Errorf("a run that is not there: %v", err)
 	}
 }
 

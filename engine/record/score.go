@@ -12,7 +12,7 @@ import (
 
 // Score is the judgement of one scorer on one run, or on one of its iterations.
 type Score struct {
-	Run       string `json:"run" line:"-"`
+	Run       string `json:"run,omitempty"`
 	Name      string `json:"name"`
 	Iteration int    `json:"iteration,omitempty"` // 0: the run, as it was returned
 	// Value is meaningless where Unscored is set.
@@ -112,7 +112,7 @@ func (j *Journal) openScores() (Manifest, error) {
 		return m, err
 	}
 	f, err := j.disk.Append(scoresFile)
-	j.files[2] = f
+	j.files[toScores] = f
 	return m, writing(err)
 }
 

@@ -2,36 +2,31 @@ package record
 
 import (
 	"bytes"
-	"slices"
 	"time"
 )
 
-// Signals is a run without its texts: what reports, replay and tune read. It is
-// one line of signals.jsonl and can always be made again from the record.
+// Signals is a run without its texts: what reports, replay and tune go by.
 type Signals struct {
-	Version int    `json:"v"`
-	ID      string `json:"run"`
-	// Bytes is the length of the record's line in records.jsonl, its line feed
-	// included; 0 where the signals were not read from, or for, a file.
-	Bytes         int64         `json:"bytes,omitempty"`
-	Configuration string        `json:"configuration"`
-	Task          string        `json:"task"`
-	Trial         int           `json:"trial"`
-	Cluster       string        `json:"cluster,omitempty"`
-	Group         string        `json:"group,omitempty"`
-	Loop          string        `json:"loop,omitempty"`
-	Seed          string        `json:"seed,omitempty"`
-	Outcome       Outcome       `json:"outcome"` // an error keeps its class, not its message
-	Usage         Usage         `json:"usage"`
-	Judging       Usage         `json:"judging,omitzero"`
-	User          Usage         `json:"user,omitzero"`
-	Elapsed       time.Duration `json:"elapsed_ns"`
-	Untimed       bool          `json:"untimed,omitempty"` // Elapsed is unknown
-	Next          *Next         `json:"next,omitempty"`
-	Simulated     bool          `json:"simulated,omitempty"`
+	Version       int
+	ID            string
+	Configuration string
+	Task          string
+	Trial         int
+	Cluster       string
+	Group         string
+	Loop          string
+	Seed          string
+	Outcome       Outcome // an error keeps its class, not its message
+	Usage         Usage
+	Judging       Usage
+	User          Usage
+	Elapsed       time.Duration
+	Untimed       bool // Elapsed is unknown
+	Next          *Next
+	Simulated     bool
 	// Checks are the checks of all iterations, in the order they first occur.
-	Checks     []CheckHead        `json:"checks,omitempty"`
-	Iterations []IterationSignals `json:"iterations"`
+	Checks     []CheckHead
+	Iterations []IterationSignals
 }
 
 // Total is the usage of the agent, of the evaluations and of the user together.
@@ -39,42 +34,42 @@ func (s *Signals) Total() Usage { return s.Usage.Plus(s.Judging).Plus(s.User) }
 
 // CheckHead is what is the same for a check at every iteration.
 type CheckHead struct {
-	Name   string  `json:"name"`
-	Weight float64 `json:"weight,omitempty"` // 0 means 1
+	Name   string
+	Weight float64 // 0 means 1
 }
 
 // IterationSignals is an iteration without its texts.
 type IterationSignals struct {
-	N        int    `json:"n"`
-	Phase    string `json:"phase,omitempty"`
-	Strategy string `json:"strategy,omitempty"`
+	N        int
+	Phase    string
+	Strategy string
 	// Request is the hash of what the agent was sent.
-	Request string `json:"request,omitempty"`
+	Request string
 	// Output is the hash of the output (OutputHash), Tools the toolSet of the tool calls.
-	Output    string `json:"output,omitempty"`
-	Tools     string `json:"tools,omitempty"`
-	ToolCalls int    `json:"tool_calls,omitempty"`
-	Steps     int    `json:"steps,omitempty"` // of a conversing agent
+	Output    string
+	Tools     string
+	ToolCalls int
+	Steps     int // of a conversing agent
 	// Confidence, Passed, Checks and Fault mean something where Evaluated is set.
-	Evaluated  bool    `json:"evaluated,omitempty"`
-	Confidence float64 `json:"confidence,omitempty"`
-	Passed     bool    `json:"passed,omitempty"`
-	Checks     Marks   `json:"checks,omitempty"`
-	Fault      bool    `json:"fault,omitempty"` // the reply or the evaluation was faulty
-	Skipped    bool    `json:"skipped,omitempty"`
-	Cut        string  `json:"cut,omitempty"`
-	Tree       string  `json:"tree,omitempty"`     // of the workspace
-	Ended      string  `json:"ended,omitempty"`    // the reason, where the agent ended the run
-	EndedBy    string  `json:"ended_by,omitempty"` // the tool that did
+	Evaluated  bool
+	Confidence float64
+	Passed     bool
+	Checks     Marks
+	Fault      bool // the reply or the evaluation was faulty
+	Skipped    bool
+	Cut        string
+	Tree       string // of the workspace
+	Ended      string // the reason, where the agent ended the run
+	EndedBy    string // the tool that did
 	// Error is the class of the iteration's error, ErrorHash tells equal errors
 	// from different ones. Both are empty where the iteration did not fail.
-	Error     ErrorClass    `json:"error,omitempty"`
-	ErrorHash string        `json:"error_hash,omitempty"`
-	Calls     []CallSignals `json:"calls,omitempty"`
-	Start     time.Duration `json:"start_ns"`
-	End       time.Duration `json:"end_ns"`
-	Untimed   bool          `json:"untimed,omitempty"` // End is unknown
-	Working   time.Duration `json:"working_ns,omitempty"`
+	Error     ErrorClass
+	ErrorHash string
+	Calls     []CallSignals
+	Start     time.Duration
+	End       time.Duration
+	Untimed   bool // End is unknown
+	Working   time.Duration
 }
 
 // Spent is what the iteration used, as Iteration.Spent.
@@ -103,26 +98,26 @@ func (it *IterationSignals) Total() (all Usage) {
 
 // CallSignals is a call without its texts.
 type CallSignals struct {
-	Role     Role          `json:"role"`
-	Model    string        `json:"model,omitempty"`
-	Answered string        `json:"answered,omitempty"` // by another model
-	Version  string        `json:"version,omitempty"`  // of a program
-	Request  string        `json:"request,omitempty"`
-	Usage    Usage         `json:"usage"`
-	Reserved *Usage        `json:"reserved,omitempty"`
-	Charged  *Usage        `json:"charged,omitempty"`
-	Start    time.Duration `json:"start_ns"`
-	Duration time.Duration `json:"duration_ns"`
-	Waited   time.Duration `json:"waited_ns,omitempty"`
-	Error    ErrorClass    `json:"error,omitempty"`
+	Role     Role
+	Model    string
+	Answered string // by another model
+	Version  string // of a program
+	Request  string
+	Usage    Usage
+	Reserved *Usage
+	Charged  *Usage
+	Start    time.Duration
+	Duration time.Duration
+	Waited   time.Duration
+	Error    ErrorClass
 
-	Conversation string        `json:"conversation,omitempty"`
-	Kind         CallKind      `json:"kind,omitempty"`
-	Step         int           `json:"step,omitempty"`
-	Arrived      time.Duration `json:"arrived_ns,omitempty"`
-	FirstByte    time.Duration `json:"first_byte_ns,omitempty"`
-	Ended        time.Duration `json:"ended_ns,omitempty"`
-	Kept         bool          `json:"kept,omitempty"` // the state of the workspace that it found
+	Conversation string
+	Kind         CallKind
+	Step         int
+	Arrived      time.Duration
+	FirstByte    time.Duration
+	Ended        time.Duration
+	Kept         bool // the state of the workspace that it found
 }
 
 // Marks are the results of an iteration's checks, one character for each of
@@ -140,20 +135,16 @@ func (m Marks) Passed(i int) (passed, judged bool) {
 
 // Signals is the run without its texts.
 func (r *Run) Signals() Signals {
-	var s Signals
-	s.fill(r)
-	return s
-}
-
-// fill makes them the signals of a run. It uses the memory of the iterations that they had.
-func (s *Signals) fill(r *Run) {
-	*s = Signals{
+	s := Signals{
 		Version: r.Version, ID: r.ID, Configuration: r.Configuration, Task: r.Task, Trial: r.Trial,
-		Cluster: r.Cluster, Group: r.Group, Loop: r.Loop, Seed: r.Seed, Outcome: r.Outcome, Usage: r.Usage, Judging: r.Judging, User: r.User, Elapsed: r.Elapsed, Untimed: r.Untimed,
-		Next: r.Next, Simulated: r.Simulated, Iterations: resized(s.Iterations, len(r.Iterations)),
+		Cluster: r.Cluster, Group: r.Group, Loop: r.Loop, Seed: r.Seed, Outcome: r.Outcome, Usage: r.Usage, Judging: r.Judging, User: r.User,
+		Elapsed: r.Elapsed, Untimed: r.Untimed, Next: r.Next, Simulated: r.Simulated,
 	}
 	if e := r.Outcome.Error; e != nil {
 		s.Outcome.Error = &Error{Class: e.Class}
+	}
+	if len(r.Iterations) > 0 {
+		s.Iterations = make([]IterationSignals, len(r.Iterations))
 	}
 	for i := range r.Iterations {
 		it := &r.Iterations[i]
@@ -162,7 +153,9 @@ func (s *Signals) fill(r *Run) {
 			N: it.N, Phase: it.Phase, Strategy: it.Strategy, Request: it.Request,
 			Output: it.OutputHash(), Tools: toolSet(it.ToolCalls), ToolCalls: len(it.ToolCalls), Steps: it.StepCount(),
 			Skipped: it.Skipped, Cut: it.Cut, Start: it.Start, End: it.End, Untimed: it.Untimed, Working: it.Working,
-			Calls: resized(sig.Calls, len(it.Calls)),
+		}
+		if len(it.Calls) > 0 {
+			sig.Calls = make([]CallSignals, len(it.Calls))
 		}
 		for c := range it.Calls {
 			c, call := &it.Calls[c], &sig.Calls[c]
@@ -190,21 +183,8 @@ func (s *Signals) fill(r *Run) {
 			sig.Error, sig.ErrorHash = it.Error.Class, hash([]byte(it.Error.Error()))
 		}
 	}
+	return s
 }
-
-// forget leaves nothing but the memory of the iterations and their calls.
-func (s *Signals) forget() {
-	iterations := s.Iterations[:cap(s.Iterations)]
-	for i := range iterations {
-		calls := iterations[i].Calls[:cap(iterations[i].Calls)]
-		clear(calls)
-		iterations[i] = IterationSignals{Calls: calls[:0]}
-	}
-	*s = Signals{Iterations: iterations[:0]}
-}
-
-// resized is a list of that length, whatever is in it.
-func resized[T any](list []T, n int) []T { return slices.Grow(list[:0], n)[:n] }
 
 // mark gives the results of checks, and adds those that are new to s.Checks. Checks of one
 // name and weight have heads of their own.

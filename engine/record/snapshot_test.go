@@ -49,7 +49,7 @@ func TestSnapshotsAreReadAsTheyWereWritten(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var want scoresLine[Score]
+		var want scoresLine
 		if err := json.Unmarshal(checkLine(t, line), &want); err != nil {
 			t.Fatal(err)
 		}

@@ -219,7 +219,7 @@ func (im *Import) add(path string, i *imports.Imported) error {
 	}
 	m := &im.Manifest
 	m.Totals.Planned++
-	m.Totals.Add(&record.Signals{Outcome: i.Run.Outcome, Usage: i.Run.Usage})
+	m.Totals.Add(i.Run.Outcome.Status, i.Run.Usage, record.Usage{}, record.Usage{})
 	m.Trials = max(m.Trials, i.Run.Trial)
 	im.Iterations += len(i.Run.Iterations)
 	for k := range i.Scores {

@@ -123,7 +123,7 @@ func Count(dir string, m *record.Manifest) error {
 		if err != nil {
 			return exit.Unmeasured(fmt.Errorf("counting the runs: %w", err))
 		}
-		m.Totals.Add(s)
+		m.Totals.Add(s.Outcome.Status, s.Usage, s.Judging, s.User)
 	}
 	return nil
 }

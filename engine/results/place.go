@@ -235,7 +235,7 @@ func fileName(name string) string {
 }
 
 // ownFiles are those that a result folder consists of.
-var ownFiles = []string{"manifest.json", "manifest.copy.json", "records.jsonl", "signals.jsonl", "scores.jsonl", "spent.jsonl", "spent.head",
+var ownFiles = []string{"manifest.json", "manifest.copy.json", "records.jsonl", "scores.jsonl", "spent.jsonl", "spent.head",
 	"records.damaged.jsonl", "spent.damaged.jsonl", "lock", Progress, Workspaces}
 
 // Progress is the file that tells how far a command has come that makes runs. It is there while one does.

@@ -55,9 +55,6 @@ func (e *Earlier) Text(dir string, planned int) string {
 	if givenUp > 0 {
 		text += fmt.Sprintf(", %d aborted after %s (--attempts)", givenUp, exit.Plural(e.tries, "fault", "faults"))
 	}
-	if e.Found.Rebuilt > 0 {
-		text += fmt.Sprintf(", signals of %d made again", e.Found.Rebuilt)
-	}
 	return text
 }
 

@@ -40,7 +40,7 @@ func (w *Watched) Stamp() string {
 			fmt.Fprint(sum, stampOf(os.Stat(at.Path)))
 			continue
 		}
-		for _, name := range []string{"manifest.json", "records.jsonl", "signals.jsonl", "scores.jsonl"} {
+		for _, name := range []string{"manifest.json", "records.jsonl", "scores.jsonl"} {
 			fmt.Fprint(sum, stampOf(os.Stat(filepath.Join(at.Path, name))))
 		}
 	}

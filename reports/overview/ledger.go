@@ -203,11 +203,6 @@ func Repaired(dir, word string, r *record.Repaired, states string, look bool) st
 	for _, problem := range r.Damage {
 		fmt.Fprintln(&b, problem)
 	}
-	if r.Unsignalled > 0 {
-		fmt.Fprintf(&b, "signals.jsonl: %s; %s from records.jsonl\n", page.Plural(r.Unsignalled, "record has no line", "records have no line"), verb("made again"))
-	} else if r.Disordered {
-		fmt.Fprintf(&b, "signals.jsonl: its lines are not those of the records in their order; %s from records.jsonl\n", verb("made again"))
-	}
 	fmt.Fprintf(&b, "%s%s: %s", states, dir, kept)
 	if r.Moved > 0 {
 		fmt.Fprintf(&b, ", %s %s to records.damaged.jsonl", page.Plural(r.Moved, "line", "lines"), verb("moved"))
@@ -219,7 +214,7 @@ func Repaired(dir, word string, r *record.Repaired, states string, look bool) st
 	for _, id := range r.Lost {
 		fmt.Fprintf(&b, "lost: %s\n", page.Visible(id))
 	}
-	if len(r.Lost) > 0 || r.Moved > 0 || r.Unscored > 0 {
+	if r.Moved > 0 || r.Unscored > 0 {
 		fmt.Fprintf(&b, "agentbench run SUITE --out %s makes what is missing again\n", word)
 	}
 	return b.String()

@@ -239,7 +239,7 @@ func (t *Tally) Started(item plan.Item) {
 // Finished implements engine.Watcher.
 func (t *Tally) Finished(run *record.Run, scores []record.Score) {
 	t.mu.Lock()
-	t.Totals.Add(&record.Signals{Outcome: run.Outcome, Usage: run.Usage, Judging: run.Judging, User: run.User})
+	t.Totals.Add(run.Outcome.Status, run.Usage, run.Judging, run.User)
 	t.Effort.Add(run)
 	if run.Outcome.Status == record.Faulted && (t.Fault == nil || run.ID < t.of) {
 		t.Fault, t.of = run.Outcome.Error, run.ID

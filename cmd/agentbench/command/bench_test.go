@@ -249,8 +249,7 @@ const reportRuns = 20_000
 
 // BenchmarkReport starts `agentbench report` on a folder of five configurations
 // and two trials. A run has three iterations, each with a call of the agent and
-// one of a judge and so many bytes of text: reports read signals, so the texts
-// must make no difference.
+// one of a judge and so many bytes of text.
 func BenchmarkReport(b *testing.B) {
 	runs := benchedRuns(b)
 	for _, bytes := range []int{100, 1000} {
@@ -259,7 +258,6 @@ func BenchmarkReport(b *testing.B) {
 			writeRuns(b, dir, runs, strings.Repeat("ten bytes ", bytes/10))
 			benchCommand(b, "", "report", dir)
 			b.ReportMetric(float64(sizeOf(b, dir, "records.jsonl")>>20), "MiB-records")
-			b.ReportMetric(float64(sizeOf(b, dir, "signals.jsonl")>>20), "MiB-signals")
 		})
 	}
 }

@@ -205,12 +205,12 @@ func (p *program) collectBoth(s *sides) (base, newest *reports.Report, err error
 	one := s.within || s.base.Same(s.new)
 	var reading errgroup.Group
 	reading.Go(func() (err error) {
-		newest, err = reports.Of(s.new.Results, true)
+		newest, err = reports.Of(s.new.Results)
 		return err
 	})
 	if !one {
 		reading.Go(func() (err error) {
-			base, err = reports.Of(s.base.Results, true)
+			base, err = reports.Of(s.base.Results)
 			return err
 		})
 	}

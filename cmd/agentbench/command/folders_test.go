@@ -94,7 +94,7 @@ func TestMergedShardsAreTheWhole(t *testing.T) {
 		typed(t, 1, nil, append([]string{"merge", "-q", "--allow-incomplete", "--out", at(c.name, "-some")}, shards[1:]...)...)
 		typed(t, 1, nil, "merge", "-q", "--out", at(c.name, "-steps"), shards[0], at(c.name, "-some"))
 		sameResults(t, at(c.name, "-steps"), at("whole"))
-		for _, file := range []string{"records.jsonl", "signals.jsonl", "scores.jsonl", "manifest.json", "spent.jsonl"} {
+		for _, file := range []string{"records.jsonl", "scores.jsonl", "manifest.json", "spent.jsonl"} {
 			if text(t, at(c.name, "-steps"), file) != text(t, at(c.name), file) {
 				t.Errorf("%s differs when merged in steps", file)
 			}
@@ -144,10 +144,6 @@ func lastingText(t *testing.T, dir string) string {
 	}
 	for run, err := range record.ReadRuns(dir) {
 		add("run", run.ID, run.Lasting(), err)
-	}
-	for s, err := range record.ReadSignals(dir) {
-		s.Bytes = 0
-		add("signals", s.ID, s, err)
 	}
 	for s, err := range record.ReadScores(dir) {
 		add("score", s.Run, s, err)

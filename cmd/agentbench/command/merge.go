@@ -79,7 +79,7 @@ func (p *program) merge(ctx context.Context, dirs []string, f *mergeFlags) error
 // concludeMerge reports on merged results and judges them, as run does.
 func (p *program) concludeMerge(ctx context.Context, m *record.Manifest, f *mergeFlags) error {
 	defer heap.Leanly(heap.Reading)()
-	report, err := reports.Of(&record.Results{Path: f.out, Manifest: *m}, false)
+	report, err := reports.Of(&record.Results{Path: f.out, Manifest: *m})
 	if err != nil {
 		return err
 	}

@@ -170,7 +170,7 @@ func (p *program) readFrom(text string) (*results.Place, *reports.Report, error)
 	if err != nil {
 		return nil, nil, err
 	}
-	r, err := reports.Of(at.Results, false)
+	r, err := reports.Of(at.Results)
 	return at, r, err
 }
 

@@ -138,7 +138,7 @@ func answered(ctx context.Context, r *reports.Report, unanswered error, o report
 // collect reads what results say, and tells their damage.
 func (p *program) collect(from *record.Results) (*reports.Report, error) {
 	defer heap.Leanly(heap.Reading)()
-	r, err := reports.Of(from, true)
+	r, err := reports.Of(from)
 	if err == nil {
 		p.tellDamage(r, from)
 	}

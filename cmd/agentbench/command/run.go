@@ -631,7 +631,7 @@ func (p *program) conclude(ctx context.Context, j *job, m *record.Manifest, end 
 		return stoppedError(j, m, end)
 	}
 	defer heap.Leanly(heap.Reading)()
-	report, err := reports.Of(&record.Results{Path: j.dir, Manifest: *m}, false)
+	report, err := reports.Of(&record.Results{Path: j.dir, Manifest: *m})
 	if err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ func TestAServedPageAsksForItsData(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	report, err := reports.Of(results, true)
+	report, err := reports.Of(results)
 	if err != nil {
 		t.Fatal(err)
 	}
