@@ -34,7 +34,7 @@ func (b *safe) has(text string) bool {
 
 // done is how many runs of a folder are on the disk.
 func (s *site) done(out string) int {
-	text, _ := os.ReadFile(filepath.Join(s.dir, "suite", out, "signals.jsonl"))
+	text, _ := os.ReadFile(filepath.Join(s.dir, "suite", out, "records.jsonl"))
 	return bytes.Count(text, []byte{'\n'})
 }
 

@@ -358,7 +358,7 @@ func (s *site) troubled(runs int, every time.Duration, slots int) (kills int) {
 	s.Helper()
 	random := rand.New(rand.NewPCG(1, 2))
 	done := func() int {
-		text, _ := os.ReadFile(filepath.Join(s.dir, "suite", "there", "signals.jsonl"))
+		text, _ := os.ReadFile(filepath.Join(s.dir, "suite", "there", "records.jsonl"))
 		return bytes.Count(text, []byte{'\n'})
 	}
 	coordinator := s.elsewhere("there", "--attempts", "1000")

@@ -164,7 +164,7 @@ func earlierFolder(t *testing.T, dir, atWorst string) {
 	edit("manifest.json", func(text string) string {
 		return regexp.MustCompile(`(?s),\n *"ledger": .*"digest": "[^"]*"`).ReplaceAllString(text, "")
 	})
-	for _, name := range []string{"manifest.copy.json", "spent.head", "signals.jsonl"} {
+	for _, name := range []string{"manifest.copy.json", "spent.head"} {
 		if err := os.Remove(filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
 		}

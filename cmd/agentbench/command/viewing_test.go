@@ -76,9 +76,7 @@ func TestViewOfResultsThatAreDamaged(t *testing.T) {
 	}{
 		{"records.jsonl", garbage, []string{all, "1 line could not be read, the first of them: records.jsonl:1081"}, "", "complete"},
 		{"records.jsonl", cut, []string{"incomplete line", "of 360 runs are missing"}, "", "complete"},
-		{"records.jsonl", nil, []string{all}, "records.jsonl: ", "complete"},
-		{"signals.jsonl", cut, []string{all}, "", "complete"}, // which are made anew of the records
-		{"signals.jsonl", nil, []string{all}, "", "complete"},
+		{"records.jsonl", nil, []string{none, "no such file"}, "records.jsonl: ", "complete"},
 		{"scores.jsonl", cut, []string{all, "incomplete line", "of 360 runs have no score by right yet"}, "", "complete"},
 		{"scores.jsonl", nil, []string{all, "360 of 360 runs have no score by right yet"}, "", "complete"},
 		{"manifest.json", cut, []string{none, "unexpected end of JSON input"}, "unexpected end of JSON input", "failed"},
