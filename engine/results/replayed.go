@@ -37,8 +37,6 @@ type Recorded struct {
 type RecordedOptions struct {
 	// Warn gets what is left out.
 	Warn func(text string)
-	// Lean surrounds the reading of runs.
-	Lean func() (end func())
 	// Judge judges runs again; it may return nil. Replay makes replays that render
 	// requests; nil: the runs have no texts for it.
 	Judge  func() sweep.Judge
@@ -144,7 +142,6 @@ func (r *Recorded) ReadFor(loops []*spec.Loop) error {
 		}
 	}
 	var err error
-	defer r.Lean()()
 	if r.Replayed, r.Notes, err = r.Read(selection); err != nil {
 		return exit.With(exit.NotMeasured, "", "%w", err)
 	}

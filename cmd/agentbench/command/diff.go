@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/agentbench/agentbench/cmd/agentbench/heap"
 	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/results"
@@ -201,7 +200,6 @@ func changes(base, newest *results.Place, vary []string) (all []reports.SpecDiff
 // collectBoth reads what both sides say, at the same time, and tells the damage of each.
 // Where both are in one place, the reports are the same.
 func (p *program) collectBoth(s *sides) (base, newest *reports.Report, err error) {
-	defer heap.Leanly(heap.Reading)()
 	one := s.within || s.base.Same(s.new)
 	var reading errgroup.Group
 	reading.Go(func() (err error) {

@@ -30,7 +30,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/agentbench/agentbench/cmd/agentbench/heap"
 	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/secret"
 )
@@ -38,7 +37,6 @@ import (
 // Main runs the command line of this process and returns its exit code. Suites can also
 // be run at the places, if there are any.
 func Main(places ...Place) int {
-	heap.Keep()
 	p := newProgram(os.Getenv, os.Stdin, os.Stdout, os.Stderr, places)
 	log.SetOutput(p.err) // net/http logs what a server sends behind its answer
 	return p.command(context.Background(), os.Args[1:])

@@ -6,7 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/agentbench/agentbench/cmd/agentbench/heap"
 	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/results"
@@ -78,7 +77,6 @@ func (p *program) merge(ctx context.Context, dirs []string, f *mergeFlags) error
 
 // concludeMerge reports on merged results and judges them, as run does.
 func (p *program) concludeMerge(ctx context.Context, m *record.Manifest, f *mergeFlags) error {
-	defer heap.Leanly(heap.Reading)()
 	report, err := reports.Of(&record.Results{Path: f.out, Manifest: *m})
 	if err != nil {
 		return err

@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/agentbench/agentbench/cmd/agentbench/heap"
 	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/results"
 	"github.com/agentbench/agentbench/engine/secret"
@@ -124,7 +123,6 @@ func (p *program) writeAlso(f *alsoPage, document page.Page, sources *browse.Sou
 }
 
 func (p *program) page(args []string, f *pageFlags) error {
-	defer heap.Leanly(heap.Reading)()
 	document, sources, err := p.pageOf(args, f)
 	if err != nil {
 		return err

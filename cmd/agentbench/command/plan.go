@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/agentbench/agentbench/cmd/agentbench/heap"
 	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/plan"
 	"github.com/agentbench/agentbench/engine/results"
@@ -129,7 +128,6 @@ func (p *program) powerNotes(o *opened, planned *plan.Plan, f *powerFlags) (note
 // variation measures that of one place with several configurations, or that
 // between two places.
 func (p *program) variation(from []string) (*reports.Variation, error) {
-	defer heap.Leanly(heap.Reading)()
 	at, first, err := p.readFrom(from[0])
 	if err != nil {
 		return nil, err

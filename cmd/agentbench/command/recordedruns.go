@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/agentbench/agentbench/cmd/agentbench/heap"
 	"github.com/agentbench/agentbench/engine"
 	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/record"
@@ -70,7 +69,7 @@ func (p *program) openRecordedRuns(text string, f *recordedFlags) (*recordedRuns
 	r := &recordedRuns{program: p, suite: f.suite, evaluate: f.evaluate}
 	at.Text = text
 	r.Recorded, err = results.OpenRecorded(at, suite, f.configurations, results.RecordedOptions{
-		Warn: r.warnOf, Lean: func() func() { return heap.Leanly(heap.Replaying) }, Judge: r.judge, Replay: r.rendering,
+		Warn: r.warnOf, Judge: r.judge, Replay: r.rendering,
 	})
 	if err != nil {
 		return r, err

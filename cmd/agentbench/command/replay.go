@@ -5,7 +5,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/agentbench/agentbench/cmd/agentbench/heap"
 	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/replay/sweep"
 	"github.com/agentbench/agentbench/reports/tune"
@@ -56,9 +55,6 @@ calls, which use the cache and count against the suite's budget; --cache only ma
 	return c
 }
 
-// manyRecorded is a number of runs above which memory counts for more than time.
-const manyRecorded = 25_000
-
 func (p *program) replay(ctx context.Context, place string, f *replayFlags) error {
 	set, axes := assigned(f.set), f.sweep
 	r, err := p.openRecordedRuns(place, &f.recordedFlags)
@@ -67,9 +63,6 @@ func (p *program) replay(ctx context.Context, place string, f *replayFlags) erro
 	}
 	defer r.shared.Close()
 	r.Faults = true
-	if r.Folder.Manifest.Totals.Runs() > manyRecorded {
-		defer heap.Leanly(heap.Replaying)()
-	}
 	if len(set)+len(axes) == 0 && len(f.configurations) == 0 {
 		r.Bases = r.All()
 	}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/agentbench/agentbench/cmd/agentbench/heap"
 	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/plan"
 	"github.com/agentbench/agentbench/engine/record"
@@ -57,7 +56,6 @@ func (p *program) report(ctx context.Context, path string, f *judgedFlags) error
 	if err := f.recorded(&results.Manifest); err != nil {
 		return err
 	}
-	defer heap.Leanly(heap.Reading)()
 	r, err := p.collect(results)
 	if err != nil {
 		return err
@@ -137,7 +135,6 @@ func answered(ctx context.Context, r *reports.Report, unanswered error, o report
 
 // collect reads what results say, and tells their damage.
 func (p *program) collect(from *record.Results) (*reports.Report, error) {
-	defer heap.Leanly(heap.Reading)()
 	r, err := reports.Of(from)
 	if err == nil {
 		p.tellDamage(r, from)

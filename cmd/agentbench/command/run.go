@@ -16,7 +16,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/agentbench/agentbench/cmd/agentbench/heap"
 	"github.com/agentbench/agentbench/engine"
 	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/model/cache"
@@ -630,7 +629,6 @@ func (p *program) conclude(ctx context.Context, j *job, m *record.Manifest, end 
 	if end.cancelled {
 		return stoppedError(j, m, end)
 	}
-	defer heap.Leanly(heap.Reading)()
 	report, err := reports.Of(&record.Results{Path: j.dir, Manifest: *m})
 	if err != nil {
 		return err

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agentbench/agentbench/cmd/agentbench/heap"
 	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/results"
 	"github.com/agentbench/agentbench/reports"
@@ -17,7 +16,6 @@ import (
 
 // trend writes the page of several results in order of time, or prints it in another format.
 func (p *program) trend(args []string, f *pageFlags) error {
-	defer heap.Leanly(heap.Reading)()
 	places, timed, err := p.trendPlaces(args, f.baselines)
 	if err != nil {
 		return err

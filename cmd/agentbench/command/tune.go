@@ -15,7 +15,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/agentbench/agentbench/cmd/agentbench/heap"
 	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/replay/sweep"
@@ -125,7 +124,6 @@ func (p *program) tune(ctx context.Context, path string, f *tuneFlags) error {
 // recommend chooses by the recorded runs, writes the page, and changes the YAML where
 // that was asked for.
 func (t *tuning) recommend(ctx context.Context) error {
-	defer heap.Leanly(heap.Replaying)()
 	defer t.shared.Close()
 	if err := t.grid(); err != nil {
 		return err

@@ -14,7 +14,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/agentbench/agentbench/cmd/agentbench/heap"
 	"github.com/agentbench/agentbench/cmd/agentbench/view"
 	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/results"
@@ -50,7 +49,6 @@ Arguments are result folders, baseline files or names of baselines.`,
 }
 
 func (p *program) view(ctx context.Context, args []string, f *viewFlags) error {
-	defer heap.Leanly(heap.Reading)()
 	pages, err := p.viewed(args, f)
 	if err != nil {
 		return err
