@@ -67,8 +67,8 @@ var soleImporters = map[string]string{
 	"gonum.org/v1/gonum/stat/distuv":    "a test", // it links lapack
 	"go.opentelemetry.io/otel":          "engine/trace",
 	"go.opentelemetry.io/proto":         "a test",
-	"github.com/sqlc-dev/meyer":                                       "scorers",
-	"github.com/klauspost/compress":                                   "engine/imports engine/workspace",
+	"github.com/sqlc-dev/meyer":         "scorers",
+	"github.com/klauspost/compress":     "engine/imports engine/workspace",
 }
 
 // unreachable packages are never reached from others, not even indirectly.
