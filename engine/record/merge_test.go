@@ -369,18 +369,6 @@ func TestMergeSumsWhatWasSpent(t *testing.T) {
 	}
 }
 
-// cutShort leaves so many lines of a file.
-func cutShort(t *testing.T, path string, lines int) {
-	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, bytes.Join(bytes.SplitAfter(text, []byte{'\n'})[:lines], nil), 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
-
 func TestMergeNamesDamage(t *testing.T) {
 	for _, c := range []struct {
 		name, file string
