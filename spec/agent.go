@@ -100,7 +100,7 @@ type Delegate struct {
 // User answers the agent where a step has no call.
 type User struct {
 	Script   *Expr   `yaml:"script" doc:"CEL list of texts: the user's turns in their order. When they are over, so is the conversation."`
-	Model    string  `yaml:"model" with:"system" doc:"A name under models: it plays the user. System says what it wants, and when it answers ###STOP###."`
+	Model    string  `yaml:"model" with:"system" doc:"A name under models: it plays the user. System has what it wants, and when it answers ###STOP###."`
 	System   *Prompt `yaml:"system" with:"model" doc:"The system prompt of the model that plays the user; {{ }} holds CEL."`
 	Until    *Expr   `yaml:"until" doc:"CEL boolean over message, the user's turn: when it holds the conversation is over (default: it contains ###STOP###)."`
 	MaxTurns int     `yaml:"max_turns" min:"1" doc:"Turns of the user in one iteration (default: as many as max_steps allows)."`

@@ -733,7 +733,7 @@ func readSeal(file string, text []byte) (*LedgerSeal, error) {
 	}
 	e, err := reading[ledgerEntry](object)
 	if err != nil || e.AtWorst == nil || e.AtWorst.negative() {
-		return nil, &Problem{File: file, Line: 1, Lines: 1, Bytes: int64(len(text)), What: "it is no seal of a ledger"}
+		return nil, &Problem{File: file, Line: 1, Lines: 1, Bytes: int64(len(text)), What: "it is not the seal of a ledger"}
 	}
 	return &LedgerSeal{Entries: e.Seq, AtWorst: *e.AtWorst, Judges: e.Judges}, nil
 }
