@@ -64,6 +64,9 @@ func Values(values ...string) *Redactor {
 // Learn adds values to those that are hidden from now on. One that holds
 // credentials, such as "Bearer sk-…", is also known by its parts.
 func (r *Redactor) Learn(values ...string) {
+	if r == nil {
+		return
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	before := len(r.known)

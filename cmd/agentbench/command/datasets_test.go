@@ -217,7 +217,7 @@ func TestFilingQA(t *testing.T) {
 		}
 	}
 	spans.hold(t, map[string]int{
-		"invoke_agent qa": 1, "invoke_agent qa > iteration planning": 1, "invoke_agent qa > iteration execution": 2, "invoke_agent qa > iteration refinement": 2,
+		"invoke_agent qa": 1, "invoke_agent qa > scores": 1, "invoke_agent qa > iteration planning": 1, "invoke_agent qa > iteration execution": 2, "invoke_agent qa > iteration refinement": 2,
 		"iteration planning > chat analyst-1": 1, "iteration execution > chat analyst-1": 5, "iteration refinement > chat analyst-1": 2,
 		"iteration execution > execute_tool search_filings": 1, "iteration execution > execute_tool calculator": 1,
 		"iteration execution > execute_tool researcher": 1, "iteration execution > execute_tool auditor": 1,

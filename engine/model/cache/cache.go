@@ -100,15 +100,19 @@ func (m *cached) answer(ctx context.Context, d *draw) (*model.Reply, error) {
 	}
 }
 
-// flight is a draw that is looked up or called right now. Once it is over, entry is its answer, or nil.
+// flight is a draw that is looked up or called right now, or whose answer could not be stored. Once it is over, entry is
+// its answer, or nil.
 type flight struct {
 	over  chan struct{}
 	entry *Entry
 }
 
 func (m *cached) lead(ctx context.Context, d *draw, f *flight) (*model.Reply, error) {
+	kept := false // for equal calls of this session
 	defer func() {
-		m.store.flights.Delete(d.key)
+		if !kept {
+			m.store.flights.Delete(d.key)
+		}
 		close(f.over)
 	}()
 	if f.entry = m.store.lookup(d.key, m.since); f.entry != nil {
@@ -122,8 +126,8 @@ func (m *cached) lead(ctx context.Context, d *draw, f *flight) (*model.Reply, er
 		return reply, err
 	}
 	f.entry = m.entry(d, reply)
-	if m.mode != Read {
-		m.store.save(d.key, f.entry)
+	if m.mode == Read || !m.store.save(d.key, f.entry) {
+		kept = m.store.unstored.Add(f.entry.size()) <= mostUnstored
 	}
 	return reply, nil
 }

@@ -116,6 +116,8 @@ type Store struct {
 	warned  sync.Once
 
 	hits, misses, stored, damaged atomic.Int64
+
+	unstored atomic.Int64 // bytes of answers that flights keep
 }
 
 // Stats counts what happened to the calls of a store.
@@ -185,15 +187,34 @@ func (s *Store) read(k Key) (*Entry, error) {
 	return e, nil
 }
 
-// save stores an entry, or warns.
-func (s *Store) save(k Key, e *Entry) {
+const (
+	// mostStored is the size of an answer in bytes that is not stored any more: to write it would take several times its memory.
+	mostStored = 8 << 20
+	// mostUnstored is the size of all answers in bytes that a session keeps in memory because they were not stored.
+	mostUnstored = 64 << 20
+)
+
+// size is about how many bytes an entry takes.
+func (e *Entry) size() int64 {
+	size := len(e.Text) + len(e.Thinking) + len(e.Blocks) + len(e.Reported) + len(e.Raw)
+	for _, call := range e.ToolCalls {
+		size += len(call.Arguments)
+	}
+	return int64(size) + 1<<10
+}
+
+// save stores an entry, or warns. It reports whether the entry is stored.
+func (s *Store) save(k Key, e *Entry) bool {
 	e.Key, e.Created = k.String(), s.options.Now().UTC()
+	if e.size() > mostStored {
+		return false
+	}
 	texts := []string{e.Task, e.Answered, e.Text, e.Thinking, e.Blocks, e.ContentType, string(e.Reported), string(e.Raw)}
 	for _, call := range e.ToolCalls {
 		texts = append(texts, call.ID, call.Name, call.Arguments)
 	}
 	if all := strings.Join(texts, "\n"); s.options.Redact(all) != all || !utf8.ValidString(all) { // JSON would change it
-		return
+		return false
 	}
 	content, err := encode(e)
 	if err == nil {
@@ -201,9 +222,10 @@ func (s *Store) save(k Key, e *Entry) {
 	}
 	if err != nil {
 		s.warn(fmt.Errorf("writing the cache: %w", err))
-		return
+		return false
 	}
 	s.stored.Add(1)
+	return true
 }
 
 const temporaryPrefix = "tmp-"
