@@ -127,7 +127,8 @@ func (m *cached) lead(ctx context.Context, d *draw, f *flight) (*model.Reply, er
 	}
 	f.entry = m.entry(d, reply)
 	if m.mode == Read || !m.store.save(d.key, f.entry) {
-		kept = m.store.unstored.Add(f.entry.size()) <= mostUnstored
+		size := f.entry.size()
+		kept = size <= mostStored && m.store.unstored.Add(size) <= mostUnstored
 	}
 	return reply, nil
 }
