@@ -514,7 +514,7 @@ func TestMergeHoldsNoTrajectories(t *testing.T) {
 		t.Fatal(err)
 	}
 	runtime.ReadMemStats(&after)
-	if taken := after.TotalAlloc - before.TotalAlloc; taken > 8<<20 {
+	if taken := after.TotalAlloc - before.TotalAlloc; taken > 12<<20 {
 		t.Errorf("%d MiB were allocated for %d MiB of records", taken>>20, len(attempts))
 	}
 }
