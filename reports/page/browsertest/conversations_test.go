@@ -92,8 +92,8 @@ func repair(configuration string) record.Iteration {
 		N: 1, End: 2 * time.Second, Output: quoted("mended"), Calls: []record.Call{modelCall(1), modelCall(2)},
 		Workspace: &record.Workspace{Tree: "0123456789abcdef0123", Changed: []string{"sum.go"}, Insertions: 1, Deletions: 1, Diff: diff}, Cut: "timeout",
 	}
-	it.Calls[0].Conversation, it.Calls[0].Kind = "main", record.MainCall
-	it.Calls[1].Conversation, it.Calls[1].Kind = "sub1", record.AgentCall
+	it.Calls[0].Conversation, it.Calls[0].Kind, it.Calls[0].Step = "main", record.MainCall, 1
+	it.Calls[1].Conversation, it.Calls[1].Kind, it.Calls[1].Step = "sub1", record.AgentCall, 2
 	if configuration == "new" {
 		title := modelCall(3)
 		title.Conversation, title.Kind = "main", record.SideCall
