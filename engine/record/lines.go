@@ -142,6 +142,16 @@ func unwritten(what, run string, line []byte, err error) ([]byte, error) {
 	return line, nil
 }
 
+// roomOf is about how many bytes the texts of a run take: a buffer that grows with them is there twice for a while.
+func roomOf(r *Run) int {
+	const others = 4 << 10 // of an iteration
+	room := others
+	for i := range r.Iterations {
+		room += len(r.Iterations[i].Output) + len(r.Iterations[i].Thinking) + others
+	}
+	return room
+}
+
 // appendRun appends the run as a line.
 func appendRun(dst []byte, r *Run) ([]byte, error) {
 	if r.Iterations == nil { // a list also where it is empty
@@ -149,7 +159,7 @@ func appendRun(dst []byte, r *Run) ([]byte, error) {
 		with.Iterations = []Iteration{}
 		r = &with
 	}
-	line, err := appendObject(dst, r)
+	line, err := appendObject(slices.Grow(dst, roomOf(r)), r)
 	if err == nil && bytes.ContainsRune(line[len(dst):], utf8.RuneError) { // how a bad byte is written
 		whole := &runLine{Run: *r}
 		eachText(reflect.ValueOf(r).Elem(), "", func(at string, text reflect.Value) {
