@@ -225,7 +225,7 @@ type Options struct {
 	// estimate: a result must not depend on how busy the machine is.
 	Deadline  time.Duration
 	MaxValues int // how many values a list or a result may hold, counted through; 0 means 1,000,000
-	MaxText   int // how many bytes a text on the way to it may have; 0 means 16 MiB
+	MaxText   int // how many bytes a text on the way to it may have; 0 means 8 MiB
 	// Words are the fields that hold one of a few words: comparing them with others is a fault.
 	Words map[string][]string
 }
@@ -233,7 +233,7 @@ type Options struct {
 func (o Options) withDefaults() Options {
 	o.Deadline = cmp.Or(o.Deadline, 10*time.Second)
 	o.MaxValues = cmp.Or(o.MaxValues, 1_000_000)
-	o.MaxText = cmp.Or(o.MaxText, 16<<20)
+	o.MaxText = cmp.Or(o.MaxText, 8<<20)
 	return o
 }
 
