@@ -201,7 +201,7 @@ func (u *sums) addAnswered(iterations []record.IterationSignals) {
 	}
 }
 
-// several stands for the seeds of a task whose runs began with different ones.
+// several is the seed of a task whose runs began with different seeds.
 const several = "several"
 
 func (u *sums) addSeed(task, seed string) {

@@ -156,7 +156,7 @@ func (r row) named(task *Task, e *Expr, what, orNull string) (string, error) {
 	return text, nil
 }
 
-// maxTaskFaults are told, and maxAlike that say the same; who has made one mistake in 10,000 rows wants to read it once.
+// maxTaskFaults is how many faults of tasks are reported, and maxAlike how many with the same text: one mistake in 10,000 rows is read once.
 const maxTaskFaults, maxAlike = 10, 3
 
 // survey is what is found out about the tasks while they are read.

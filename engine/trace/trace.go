@@ -27,7 +27,7 @@ func With(ctx context.Context, t *Tracing) context.Context {
 	return context.WithValue(ctx, tracingKey{}, t)
 }
 
-// of is the Tracing of a context, nil where there is none.
+// of returns the Tracing of a context, or nil.
 func of(ctx context.Context) *Tracing {
 	t, _ := ctx.Value(tracingKey{}).(*Tracing)
 	return t

@@ -387,7 +387,7 @@ func (d *Decoder) structure(n *Node, v reflect.Value, r rules) {
 	}
 }
 
-// together checks which keys stand beside each other. Where keys are missing or too many, what goes with them is not known.
+// together checks the keys of an object against each other. If one is missing or there are too many, the keys that depend on it are not checked.
 func (d *Decoder) together(n *Node, s *shape) {
 	present := func(keys []string) []string {
 		return slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return n.Get(key) == nil })

@@ -364,7 +364,7 @@ func TestTheIdentityInTheKey(t *testing.T) {
 	}
 }
 
-// Whoever gets the calls of tools and the blocks of a provider may change its own.
+// A caller may change the tool calls and blocks of its reply.
 func TestRepliesAreTheCallersOwn(t *testing.T) {
 	store := Open(t.TempDir(), Options{})
 	inner := &counting{finish: "tool_calls", tools: []model.ToolCall{{ID: "1", Name: "f", Arguments: "{}"}}, blocks: json.RawMessage(`[ "<b>" ]`)}

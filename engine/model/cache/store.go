@@ -100,7 +100,7 @@ func readFile(path string) (*Entry, fs.FileInfo, error) {
 
 // Options of a store. The zero Options work.
 type Options struct {
-	// Warn is told once that the cache cannot be written or read; the calls go on without it.
+	// Warn gets the first error of reading or writing the cache; calls continue without it.
 	Warn func(error)
 	// Redact hides secrets. An answer that it changes is not stored.
 	Redact func(string) string
@@ -153,7 +153,7 @@ func (s *Store) path(k Key) string {
 	return filepath.Join(s.dir, digits[:2], digits[2:]+".json")
 }
 
-// lookup is the entry of a key that was made since a time; nil: there is none that can be read.
+// lookup returns the entry of a key if it can be read and is not older than since, else nil.
 func (s *Store) lookup(k Key, since time.Time) *Entry {
 	e, err := s.read(k)
 	switch {
@@ -230,7 +230,7 @@ func (s *Store) save(k Key, e *Entry) bool {
 
 const temporaryPrefix = "tmp-"
 
-// write writes the file under another name first, so that nobody reads half of it. It is not synced: what a power cut
+// write writes the file under another name first, so that no reader sees half of it. It is not synced: what a power cut
 // tears is a miss.
 func write(path string, content []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

@@ -68,7 +68,7 @@ type block struct {
 	whole, begun object
 	text         string
 	delta, field string // the type of a delta, and its field with a piece of the text
-	last         object // the last delta; nil: there is none
+	last         object // the last delta, or nil
 }
 
 func (a *answer) blocks() (all []block) {
@@ -93,7 +93,7 @@ func (a *answer) blocks() (all []block) {
 	return all
 }
 
-// seal stands for what a provider adds to thoughts and wants back: a signature, encrypted content.
+// seal is the signature or encrypted content that a provider adds to thoughts and expects back.
 func seal(thoughts string) string {
 	sum := sha256.Sum256([]byte(thoughts))
 	return base64.StdEncoding.EncodeToString(sum[:15])
