@@ -116,14 +116,11 @@ func TestMappingsOnLogsOfOthers(t *testing.T) {
 			for _, text := range [][]byte{text, text[:len(text)/2], bytes.ReplaceAll(text, []byte(`"role"`), []byte(`"x"`)), bytes.ReplaceAll(text, []byte(`"content":`), []byte(`"content":7,"c":`))} {
 				im := imports.New(m)
 				runs := 0
-				for i, err := range im.Read(file, bytes.NewReader(text)) {
+				for _, err := range im.Read(file, bytes.NewReader(text)) {
 					var problem *imports.Problem
 					switch {
 					case err == nil:
 						runs++
-						if _, err := imports.ATIF(i.Run, i.Scores); err != nil {
-							t.Errorf("%s of %s: %v", name, file, err)
-						}
 					case !errors.As(err, &problem):
 						t.Errorf("%s of %s: %T", name, file, err)
 					}

@@ -6,7 +6,7 @@
 // The stages, in order: a file becomes rows without being held whole (stream.go), a
 // row becomes a run (rows.go) with iterations, usage and scores (iteration.go), and
 // the run's outcome follows from the rules that the log was made under (outcome.go). Before that,
-// recognize.go finds the format of a file; atif.go is the way back, for one format.
+// recognize.go finds the format of a file.
 //
 // It is no stable API.
 package imports

@@ -1,6 +1,7 @@
 package results
 
 import (
+	"bufio"
 	"cmp"
 	"encoding/csv"
 	"encoding/json"
@@ -12,99 +13,95 @@ import (
 	"path/filepath"
 	"reflect"
 	"strconv"
-	"strings"
 	"time"
 
-	"github.com/parquet-go/parquet-go"
-
-	"github.com/agentbench/agentbench/engine/imports"
 	"github.com/agentbench/agentbench/engine/record"
 )
 
-// Rows of the tables that other programs read. A column that may be unknown is a pointer: null in Parquet, an
+// Rows of the tables that other programs read. A column that may be unknown is a pointer: null in JSON Lines, an
 // empty cell in CSV. docs/export.md explains the columns.
 
 // runRow is a line of the table runs.
 type runRow struct {
-	Run           string  `parquet:"run"`
-	Configuration string  `parquet:"configuration"`
-	Task          string  `parquet:"task"`
-	Trial         int64   `parquet:"trial"`
-	Cluster       *string `parquet:"cluster,optional"`
-	Group         *string `parquet:"group,optional"`
-	Status        string  `parquet:"status"`
-	Reason        string  `parquet:"reason"`
-	Class         string  `parquet:"class"`
-	Success       bool    `parquet:"success"`
-	Returned      *int64  `parquet:"returned,optional"`
-	Iterations    int64   `parquet:"iterations"`
+	Run           string  `json:"run"`
+	Configuration string  `json:"configuration"`
+	Task          string  `json:"task"`
+	Trial         int64   `json:"trial"`
+	Cluster       *string `json:"cluster"`
+	Group         *string `json:"group"`
+	Status        string  `json:"status"`
+	Reason        string  `json:"reason"`
+	Class         string  `json:"class"`
+	Success       bool    `json:"success"`
+	Returned      *int64  `json:"returned"`
+	Iterations    int64   `json:"iterations"`
 	usageCells
-	JudgingUSD *float64   `parquet:"judging_cost_usd,optional"`
-	ElapsedS   *float64   `parquet:"elapsed_s,optional"`
-	WaitedS    float64    `parquet:"waited_s"`
-	Started    *time.Time `parquet:"started,optional,timestamp(microsecond)"`
-	Simulated  bool       `parquet:"simulated"`
-	ErrorClass *string    `parquet:"error_class,optional"`
-	Error      *string    `parquet:"error,optional"`
+	JudgingUSD *float64   `json:"judging_cost_usd"`
+	ElapsedS   *float64   `json:"elapsed_s"`
+	WaitedS    float64    `json:"waited_s"`
+	Started    *time.Time `json:"started"`
+	Simulated  bool       `json:"simulated"`
+	ErrorClass *string    `json:"error_class"`
+	Error      *string    `json:"error"`
 }
 
 // iterationRow is a line of the table iterations.
 type iterationRow struct {
-	Run        string   `parquet:"run"`
-	Iteration  int64    `parquet:"iteration"`
-	Phase      *string  `parquet:"phase,optional"`
-	Strategy   *string  `parquet:"strategy,optional"`
-	Confidence *float64 `parquet:"confidence,optional"`
-	Passed     *bool    `parquet:"passed,optional"`
-	Steps      int64    `parquet:"steps"`
+	Run        string   `json:"run"`
+	Iteration  int64    `json:"iteration"`
+	Phase      *string  `json:"phase"`
+	Strategy   *string  `json:"strategy"`
+	Confidence *float64 `json:"confidence"`
+	Passed     *bool    `json:"passed"`
+	Steps      int64    `json:"steps"`
 	usageCells
-	StartS     *float64 `parquet:"start_s,optional"`
-	EndS       *float64 `parquet:"end_s,optional"`
-	Cut        *string  `parquet:"cut,optional"`
-	ErrorClass *string  `parquet:"error_class,optional"`
-	Output     *string  `parquet:"output,optional"`
+	StartS     *float64 `json:"start_s"`
+	EndS       *float64 `json:"end_s"`
+	Cut        *string  `json:"cut"`
+	ErrorClass *string  `json:"error_class"`
+	Output     *string  `json:"output"`
 }
 
 // scoreRow is a line of the table scores.
 type scoreRow struct {
-	Run         string   `parquet:"run"`
-	Iteration   *int64   `parquet:"iteration,optional"`
-	Scorer      string   `parquet:"scorer"`
-	Version     string   `parquet:"version"`
-	Value       *float64 `parquet:"value,optional"`
-	Unscored    *string  `parquet:"unscored,optional"`
-	Answer      *string  `parquet:"answer,optional"`
-	Explanation *string  `parquet:"explanation,optional"`
-	Votes       int64    `parquet:"votes"`
-	CostUSD     *float64 `parquet:"cost_usd,optional"`
+	Run         string   `json:"run"`
+	Iteration   *int64   `json:"iteration"`
+	Scorer      string   `json:"scorer"`
+	Version     string   `json:"version"`
+	Value       *float64 `json:"value"`
+	Unscored    *string  `json:"unscored"`
+	Answer      *string  `json:"answer"`
+	Explanation *string  `json:"explanation"`
+	Votes       int64    `json:"votes"`
+	CostUSD     *float64 `json:"cost_usd"`
 }
 
 // stepRow is a line of the table steps.
 type stepRow struct {
-	Run         string   `parquet:"run"`
-	Iteration   int64    `parquet:"iteration"`
-	Step        int64    `parquet:"step"`
-	State       string   `parquet:"state"`
-	Scorer      string   `parquet:"scorer"`
-	Version     string   `parquet:"version"`
-	Value       *float64 `parquet:"value,optional"`
-	Unscored    *string  `parquet:"unscored,optional"`
-	Assumed     bool     `parquet:"assumed"`
-	Answer      *string  `parquet:"answer,optional"`
-	Explanation *string  `parquet:"explanation,optional"`
+	Run         string   `json:"run"`
+	Iteration   int64    `json:"iteration"`
+	Step        int64    `json:"step"`
+	State       string   `json:"state"`
+	Scorer      string   `json:"scorer"`
+	Version     string   `json:"version"`
+	Value       *float64 `json:"value"`
+	Unscored    *string  `json:"unscored"`
+	Assumed     bool     `json:"assumed"`
+	Answer      *string  `json:"answer"`
+	Explanation *string  `json:"explanation"`
 }
 
 // usageCells are the columns of a usage; calls and tokens are null where they are unknown.
 type usageCells struct {
-	Calls              *int64   `parquet:"calls,optional"`
-	ToolCalls          int64    `parquet:"tool_calls"`
-	InputTokens        *int64   `parquet:"input_tokens,optional"`
-	CachedTokens       *int64   `parquet:"cached_tokens,optional"`
-	CacheWriteTokens   *int64   `parquet:"cache_write_tokens,optional"`
-	CacheWrite1hTokens *int64   `parquet:"cache_write_1h_tokens,optional"`
-	OutputTokens       *int64   `parquet:"output_tokens,optional"`
-	ReasoningTokens    *int64   `parquet:"reasoning_tokens,optional"`
-	CostUSD            *float64 `parquet:"cost_usd,optional"`
+	Calls              *int64   `json:"calls"`
+	ToolCalls          int64    `json:"tool_calls"`
+	InputTokens        *int64   `json:"input_tokens"`
+	CachedTokens       *int64   `json:"cached_tokens"`
+	CacheWriteTokens   *int64   `json:"cache_write_tokens"`
+	CacheWrite1hTokens *int64   `json:"cache_write_1h_tokens"`
+	OutputTokens       *int64   `json:"output_tokens"`
+	ReasoningTokens    *int64   `json:"reasoning_tokens"`
+	CostUSD            *float64 `json:"cost_usd"`
 }
 
 func cellsOf(u record.Usage) usageCells {
@@ -205,7 +202,7 @@ func rowOfStep(s *record.Snapshot, step int, score *record.Score) stepRow {
 }
 
 // TableFormats are the endings of the files that [WriteTables] writes.
-var TableFormats = []string{"parquet", "csv"}
+var TableFormats = []string{"csv", "jsonl"}
 
 // Written is how many lines each table has.
 type Written struct{ Runs, Iterations, Scores, Steps int }
@@ -317,18 +314,14 @@ func lastOf[T any](lines, again iter.Seq2[T, error], key func(*T) string) iter.S
 
 // table writes rows into a file, in the format that its name ends in.
 type table[T any] struct {
-	file    *os.File
-	parquet *parquet.GenericWriter[T]
-	csv     *csv.Writer
-	cells   []string // of the row that is written
-	cell    func(text string) string
-	err     error // why the file could not be begun
-
-	rows, bytes int // of texts, in the row group of Parquet that is in memory
+	file  *os.File
+	out   *bufio.Writer
+	csv   *csv.Writer   // or
+	lines *json.Encoder // JSON Lines
+	cells []string      // of the row that is written
+	cell  func(text string) string
+	err   error // why the file could not be begun
 }
-
-// A row group of Parquet is in memory until it is written: it ends at so many rows, or bytes of texts.
-const mostRows, mostBytes = 50_000, 8 << 20
 
 // newTable begins a file; err of the table says what went wrong.
 func newTable[T any](dir, name, format string, cell func(text string) string) *table[T] {
@@ -336,60 +329,34 @@ func newTable[T any](dir, name, format string, cell func(text string) string) *t
 	if t.file, t.err = os.Create(filepath.Join(dir, name+"."+format)); t.err != nil {
 		return t
 	}
-	if format == "parquet" {
-		options := []parquet.WriterOption{parquet.Compression(&parquet.Snappy), parquet.CreatedBy("agentbench", "", "")}
-		for _, long := range []string{"output", "answer", "explanation", "error"} { // the least and largest text of every page stay in memory
-			options = append(options, parquet.SkipPageBounds(long))
-		}
-		t.parquet = parquet.NewGenericWriter[T](t.file, options...)
+	t.out = bufio.NewWriter(t.file)
+	if format == "jsonl" {
+		t.lines = json.NewEncoder(t.out)
+		t.lines.SetEscapeHTML(false)
 		return t
 	}
-	t.csv = csv.NewWriter(t.file)
+	t.csv = csv.NewWriter(t.out)
 	t.err = t.csv.Write(columnsOf(reflect.TypeFor[T]()))
 	return t
 }
 
 func (t *table[T]) write(row T) error {
-	value := reflect.ValueOf(&row).Elem()
-	if t.csv != nil {
-		t.cells = t.appendCells(t.cells[:0], value)
-		return t.csv.Write(t.cells)
+	if t.lines != nil {
+		return t.lines.Encode(&row)
 	}
-	if _, err := t.parquet.Write([]T{row}); err != nil {
-		return err
-	}
-	t.rows, t.bytes = t.rows+1, t.bytes+textBytes(value)
-	if t.rows < mostRows && t.bytes < mostBytes {
-		return nil
-	}
-	t.rows, t.bytes = 0, 0
-	return t.parquet.Flush()
+	t.cells = t.appendCells(t.cells[:0], reflect.ValueOf(&row).Elem())
+	return t.csv.Write(t.cells)
 }
 
 // close ends the file.
 func (t *table[T]) close() error {
-	switch {
-	case t.csv != nil:
+	if t.out == nil { // it was not begun
+		return nil
+	}
+	if t.csv != nil {
 		t.csv.Flush()
-		return errors.Join(t.csv.Error(), t.file.Close())
-	case t.parquet != nil:
-		return errors.Join(t.parquet.Close(), t.file.Close())
 	}
-	return nil // it was not begun
-}
-
-// textBytes is the length of a row's texts.
-func textBytes(row reflect.Value) (n int) {
-	for i := range row.NumField() {
-		field := row.Field(i)
-		if field.Kind() == reflect.Pointer {
-			field = field.Elem() // of nil it is invalid
-		}
-		if field.Kind() == reflect.String {
-			n += field.Len()
-		}
-	}
-	return n
+	return errors.Join(t.out.Flush(), t.file.Close())
 }
 
 // columnsOf are the names of a row's columns, in their order.
@@ -400,8 +367,7 @@ func columnsOf(row reflect.Type) (names []string) {
 			names = append(names, columnsOf(field.Type)...)
 			continue
 		}
-		name, _, _ := strings.Cut(field.Tag.Get("parquet"), ",")
-		names = append(names, name)
+		names = append(names, field.Tag.Get("json"))
 	}
 	return names
 }
@@ -436,40 +402,4 @@ func (t *table[T]) appendCells(cells []string, row reflect.Value) []string {
 		}
 	}
 	return cells
-}
-
-// WriteTrajectories writes all runs of a result folder into a new folder, OUT/RUN.json, in
-// the Agent Trajectory Interchange Format.
-func WriteTrajectories(dir, out string, warn func(error)) (written int, err error) {
-	scores := map[string][]record.Score{}
-	for s, err := range record.ReadScores(dir) {
-		switch {
-		case record.Unreadable(err):
-			return written, err
-		case err == nil && s.Iteration == 0:
-			scores[s.Run] = append(scores[s.Run], s)
-		}
-	}
-	for run, err := range record.ReadRuns(dir) {
-		switch {
-		case record.Unreadable(err):
-			return written, err
-		case err != nil:
-			warn(err)
-			continue
-		}
-		text, err := imports.ATIF(run, record.Standing(scores[run.ID]))
-		file := filepath.Join(out, filepath.FromSlash(run.ID)+".json")
-		if err == nil {
-			err = os.MkdirAll(filepath.Dir(file), 0o755)
-		}
-		if err == nil {
-			err = os.WriteFile(file, text, 0o644)
-		}
-		if err != nil {
-			return written, err
-		}
-		written++
-	}
-	return written, nil
 }

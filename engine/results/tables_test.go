@@ -1,27 +1,19 @@
 package results
 
 import (
-	"bytes"
 	"encoding/csv"
 	"encoding/json"
+	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/parquet-go/parquet-go"
-
 	"github.com/agentbench/agentbench/engine/record"
-)
-
-const (
-	duckdbVersion = "1.5.6-r.1"
 )
 
 // exampleRuns have every kind of value, known and unknown.
@@ -129,7 +121,7 @@ func wantOf(name string) [][]string {
 	return rows
 }
 
-// What is known is there, what is unknown is empty in CSV and null in Parquet; of several scores the last counts.
+// What is known is there, what is unknown is empty; of several scores the last counts.
 func TestTables(t *testing.T) {
 	out := exampleTables(t, "csv")
 	for name, row := range map[string]any{"runs": runRow{}, "iterations": iterationRow{}, "scores": scoreRow{}, "steps": stepRow{}} {
@@ -156,89 +148,45 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// DuckDB reads the same values, types and nulls from the Parquet files as CSV has.
-func TestTablesInDuckDB(t *testing.T) {
-	node, err := exec.LookPath("node")
-	if err != nil {
-		t.Skip("node is not installed")
-	}
-	folder := os.Getenv("AGENTBENCH_DUCKDB")
-	if folder == "" {
-		if testing.Short() {
-			t.Skip("not in short tests: set AGENTBENCH_DUCKDB to a folder with @duckdb/node-api " + duckdbVersion)
+// JSON Lines have the values of CSV with their types, and null for what is unknown.
+func TestTablesAsJSONLines(t *testing.T) {
+	out := exampleTables(t, "jsonl")
+	for _, name := range []string{"runs", "iterations", "scores", "steps"} {
+		text, err := os.ReadFile(filepath.Join(out, name+".jsonl"))
+		if err != nil {
+			t.Fatal(err)
 		}
-		folder = t.TempDir()
-		npm := exec.CommandContext(t.Context(), "npm", "install", "--prefix", folder, "--no-save", "--ignore-scripts", "@duckdb/node-api@"+duckdbVersion)
-		if told, err := npm.CombinedOutput(); err != nil {
-			t.Skipf("npm install: %v: %.300s; or set AGENTBENCH_DUCKDB to a folder with @duckdb/node-api %s", err, told, duckdbVersion)
+		var got [][]string
+		for line := range strings.Lines(string(text)) {
+			got = append(got, cellsOfLine(t, line))
 		}
-	}
-	script := filepath.Join(t.TempDir(), "read.mjs")
-	text := `import { createRequire } from 'node:module';
-const { DuckDBInstance } = createRequire(process.argv[2] + '/')('@duckdb/node-api');
-const db = await (await DuckDBInstance.create(':memory:')).connect();
-await db.run("set timezone = 'UTC'");
-const out = {};
-for (const name of ['runs', 'iterations', 'scores', 'steps']) {
-  const file = process.argv[3] + '/' + name + '.parquet';
-  const columns = (await db.runAndReadAll("describe select * from '" + file + "'")).getRowObjectsJson();
-  const rows = (await db.runAndReadAll("select * from '" + file + "'")).getRowsJson();
-  out[name] = { types: columns.map(c => c.column_type), rows };
-}
-console.log(JSON.stringify(out));
-`
-	if err := os.WriteFile(script, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	told, err := exec.CommandContext(t.Context(), node, script, folder, exampleTables(t, "parquet")).Output()
-	if err != nil {
-		t.Fatalf("%v: %s", err, told)
-	}
-	var got map[string]struct {
-		Types []string
-		Rows  [][]any
-	}
-	if err := json.Unmarshal(told, &got); err != nil {
-		t.Fatal(err)
-	}
-	for name, table := range got {
-		var rows [][]string
-		for _, row := range table.Rows {
-			cells := make([]string, len(row))
-			for i, value := range row {
-				cells[i] = cellOf(table.Types[i], value)
-			}
-			rows = append(rows, cells)
+		if want := wantOf(name); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s:\n%q, want\n%q", name, got, want)
 		}
-		if !reflect.DeepEqual(rows, wantOf(name)) {
-			t.Errorf("%s:\n%q, want\n%q", name, rows, wantOf(name))
-		}
-	}
-	if types := strings.Join(got["runs"].Types[3:5], " ") + " " + got["runs"].Types[24]; types != "BIGINT VARCHAR TIMESTAMP WITH TIME ZONE" {
-		t.Errorf("types of runs: %s", types)
 	}
 }
 
-// cellOf is a value of DuckDB as CSV would have it.
-func cellOf(kind string, value any) string {
-	switch v := value.(type) {
-	case nil:
-		return ""
-	case bool:
-		return strconv.FormatBool(v)
-	case float64:
-		return strconv.FormatFloat(v, 'g', -1, 64)
-	case string:
-		if kind == "TIMESTAMP WITH TIME ZONE" {
-			at, err := time.Parse("2006-01-02 15:04:05.999999-07", v)
-			if err != nil {
-				return err.Error()
-			}
-			return at.UTC().Format(time.RFC3339Nano)
+// cellsOfLine are the values of a JSON object, in their order, as CSV has them.
+func cellsOfLine(t *testing.T, line string) (cells []string) {
+	t.Helper()
+	d := json.NewDecoder(strings.NewReader(line))
+	d.UseNumber()
+	for key := true; ; key = !key {
+		token, err := d.Token()
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case token == json.Delim('{'):
+			key = false // the next is one
+		case token == json.Delim('}'):
+			return cells
+		case key:
+		case token == nil:
+			cells = append(cells, "")
+		default:
+			cells = append(cells, fmt.Sprint(token))
 		}
-		return v
 	}
-	return "?"
 }
 
 // docs/export.md names each column of each table, and no other.
@@ -266,51 +214,6 @@ func TestColumnsAreDocumented(t *testing.T) {
 		}
 		if len(documented) != len(columns) {
 			t.Errorf("docs/export.md has %d columns of %s, the table %d", len(documented), name, len(columns))
-		}
-	}
-}
-
-// Long texts end a row group of Parquet early, and none of them is kept for the footer.
-func TestTablesOfLongTextsTakeLittleMemory(t *testing.T) {
-	dir, out := filepath.Join(t.TempDir(), "r"), filepath.Join(t.TempDir(), "out")
-	journal, err := record.Create(dir, record.Manifest{Suite: "s", Tasks: 30, Trials: 1}, record.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, _ := json.Marshal(strings.Repeat("x", 1<<20))
-	for i := range 30 {
-		run := &record.Run{
-			Version: 1, ID: record.RunID("a", strconv.Itoa(i), 1), Configuration: "a", Task: strconv.Itoa(i), Trial: 1,
-			Outcome:    record.Outcome{Status: record.Completed, Reason: record.ReasonPassed, Class: record.ByCondition, Returned: 1},
-			Iterations: []record.Iteration{{N: 1, Output: text}},
-		}
-		if err := journal.Append(run, nil, nil); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := journal.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := WriteTables(dir, out, "parquet", nil, func(err error) { t.Error(err) }); err != nil {
-		t.Fatal(err)
-	}
-	content, err := os.ReadFile(filepath.Join(out, "iterations.parquet"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	file, err := parquet.OpenFile(bytes.NewReader(content), int64(len(content)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	groups := file.Metadata().RowGroups
-	if want := 30 << 20 / mostBytes; len(groups) != want+1 && len(groups) != want {
-		t.Errorf("%d row groups, want %d", len(groups), want)
-	}
-	output, _ := file.Schema().Lookup("output")
-	columns := len(file.Schema().Columns())
-	for i, index := range file.ColumnIndexes() {
-		if i%columns == output.ColumnIndex && len(slices.Concat(slices.Concat(index.MinValues, index.MaxValues)...)) > 0 {
-			t.Error("the least and the largest text of every page are kept")
 		}
 	}
 }

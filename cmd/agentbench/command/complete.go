@@ -29,13 +29,6 @@ func (p *program) complete(root *cobra.Command) {
 			c.ValidArgsFunction = firstOr(suites.Names())
 		case "import":
 			c.ValidArgsFunction = firstOr(suites.MappingNames())
-		case "export":
-			c.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-				if len(args) == 0 {
-					return []cobra.Completion{"atif"}, cobra.ShellCompDirectiveNoFileComp
-				}
-				return nil, cobra.ShellCompDirectiveFilterDirs
-			}
 		case "show":
 			c.ValidArgsFunction = func(_ *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 				if len(args) == 0 {
@@ -43,7 +36,7 @@ func (p *program) complete(root *cobra.Command) {
 				}
 				return runsLike(args[0], typed), cobra.ShellCompDirectiveNoFileComp
 			}
-		case "report", "diff", "page", "view", "replay", "merge", "repair", "score":
+		case "report", "diff", "export", "page", "view", "replay", "merge", "repair", "score":
 			c.ValidArgsFunction = firstOr(nil)
 		}
 		for flag, known := range map[string]func(loops) []string{"configuration": func(l loops) []string { return l.names }, "scorer": func(l loops) []string { return l.declared }, "set": loops.parameters, "sweep": loops.parameters, "parameter": loops.parameters} {

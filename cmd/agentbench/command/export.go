@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -17,35 +15,20 @@ import (
 )
 
 func (p *program) exportCommand() *cobra.Command {
-	var out, to string
-	formats := append([]string{"atif"}, results.TableFormats...)
+	var out string
+	to := "csv"
 	c := &cobra.Command{
-		Use:     "export [FORMAT] DIR",
-		Short:   "Write recorded runs in a format that other tools read",
+		Use:     "export DIR",
+		Short:   "Write recorded runs as tables",
 		GroupID: "look",
-		Long: `Writes a result folder for other tools.
-
-  parquet, csv  four tables: runs, iterations, scores and scores at steps, with one file each
-  atif          a file for each run, FOLDER/CONFIGURATION/TASK/TRIAL.json: the Agent Trajectory Interchange
-                Format of Harbor. agentbench show DIR RUN --format atif prints one run
+		Long: `Writes a result folder as four tables: runs, iterations, scores and scores at steps, with one file
+each. csv is for spreadsheets; jsonl is JSON Lines, which keeps types and unknown values.
 
 export workspace writes the files of one run.`,
-		Example: `  agentbench export results/quickstart --to parquet --out tables
-  agentbench export atif results/quickstart --out trajectories`,
-		Args: arguments(1, 2, "a result folder"),
+		Example: `  agentbench export results/quickstart --to jsonl --out tables`,
+		Args:    arguments(1, 1, "a result folder"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if len(args) == 2 {
-				if to != "" && to != args[0] {
-					return exit.Usage("", "the format is given twice: %s and %s", args[0], to)
-				}
-				to, args = args[0], args[1:]
-			}
-			switch {
-			case to == "":
-				return exit.Usage("agentbench export "+args[0]+" --to parquet --out FOLDER; formats: "+strings.Join(formats, ", "), "export: which format?")
-			case !slices.Contains(formats, to):
-				return exit.Usage(exit.DidYouMean(to, formats, "formats: "+strings.Join(formats, ", ")), "unknown format %q", to)
-			case out == "":
+			if out == "" {
 				return exit.Usage("--out FOLDER", "export: where to?")
 			}
 			if _, err := p.openManifest(args[0]); err != nil {
@@ -54,19 +37,12 @@ export workspace writes the files of one run.`,
 			if entries, err := os.ReadDir(out); len(entries) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return exit.Usage("name a new folder with --out", "%s is not empty", out)
 			}
-			if to == "atif" {
-				written, err := results.WriteTrajectories(args[0], out, func(err error) { fmt.Fprintln(p.err, "agentbench: warning:", err) })
-				if err == nil {
-					fmt.Fprintf(p.out, "%s: exported %s\n", out, page.Plural(written, "run", "runs"))
-				}
-				return exit.Unmeasured(err)
-			}
 			return p.exportTables(args[0], out, to)
 		},
 	}
 	c.AddCommand(p.exportWorkspaceCommand())
 	outFlag(c, &out, "new folder for the files")
-	c.Flags().StringVar(&to, "to", "", "format: "+strings.Join(formats, ", "))
+	choiceFlag(c, &to, "to", results.TableFormats, "format: csv or jsonl")
 	return c
 }
 

@@ -108,7 +108,7 @@ Start with:  agentbench run quickstart`,
 	root.AddGroup(&cobra.Group{ID: "write", Title: "Write a suite:"},
 		&cobra.Group{ID: "run", Title: "Run it:"}, &cobra.Group{ID: "look", Title: "Read and compare results:"})
 	root.SetHelpCommand(helpCommand(root))
-	root.AddCommand(p.initCommand(), p.checkCommand(), p.schemaCommand(), p.pricesCommand(), p.mockCommand(), p.planCommand(),
+	root.AddCommand(p.initCommand(), p.checkCommand(), p.schemaCommand(), p.mockCommand(), p.planCommand(),
 		p.runCommand(), p.scoreCommand(), p.importCommand(), p.mergeCommand(), p.reportCommand(), p.diffCommand(), p.pageCommand(), p.viewCommand(), p.replayCommand(), p.tuneCommand(), p.calibrateCommand(), p.baselineCommand(), p.showCommand(), p.exportCommand(), p.repairCommand(), p.cacheCommand(), p.forwardCommand(),
 		&cobra.Command{Use: "version", Short: "Print the version", Args: arguments(0, 0, "no arguments"), Run: func(*cobra.Command, []string) { p.tellVersion() }})
 	for _, place := range p.places {

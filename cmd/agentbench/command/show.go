@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/agentbench/agentbench/engine/exit"
-	"github.com/agentbench/agentbench/engine/imports"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/results"
 	"github.com/agentbench/agentbench/reports/page"
@@ -25,7 +24,6 @@ type showFlags struct {
 	trajectory.Filter
 	status             string
 	json, events, full bool
-	atif               bool // the format of one run
 	diff               bool
 	files              string // the folder for the returned files
 }
@@ -38,7 +36,6 @@ func (p *program) showCommand() *cobra.Command {
 		GroupID: "look",
 		Long: `Without RUN: lists the runs. With the id of a run, such as default/task-1/1: shows every
 iteration with its output, evaluation and usage, why the run stopped, and what it returned.
---format atif prints it in the Agent Trajectory Interchange Format.
 
 Of a run with a workspace, --diff prints what each iteration changed, and --files FOLDER
 writes the files of the iteration that was returned; export workspace writes others.`,
@@ -86,14 +83,8 @@ func (f *showFlags) validate(args []string) error {
 	if f.Status = record.Status(f.status); f.status != "" && !slices.Contains(states, f.status) {
 		return exit.Usage("there are: "+strings.Join(states, ", "), "unknown status %q", f.status)
 	}
-	if f.atif = one && f.format == "atif"; f.atif {
-		f.format = "terminal"
-	}
-	if f.format == "atif" {
-		return exit.Usage("agentbench show DIR RUN --format atif; all runs: agentbench export atif DIR --out FOLDER", "--format atif needs the name of a run")
-	}
 	ways := 0
-	for _, asked := range []bool{f.json, f.events, f.atif, f.diff, f.files != ""} {
+	for _, asked := range []bool{f.json, f.events, f.diff, f.files != ""} {
 		if asked {
 			ways++
 		}
@@ -106,10 +97,10 @@ func (f *showFlags) validate(args []string) error {
 	case !one:
 		return nil
 	case ways > 1 && (f.diff || f.files != ""):
-		return exit.Usage("", "give one of --diff, --files, --json, --events and --format atif")
+		return exit.Usage("", "give one of --diff, --files, --json and --events")
 	}
 	if f.format != "terminal" || len(f.writes) > 0 {
-		return exit.Usage("--json prints its record, --format atif its trajectory", "--format and --write are for the list of runs")
+		return exit.Usage("--json prints its record", "--format and --write are for the list of runs")
 	}
 	return nil
 }
@@ -132,13 +123,6 @@ func (p *program) show(ctx context.Context, dir string, m *record.Manifest, id s
 		return nil
 	case f.json:
 		return p.line(run)
-	case f.atif:
-		text, err := imports.ATIF(run, scores)
-		if err != nil {
-			return exit.Unmeasured(err)
-		}
-		_, err = p.out.Write(text)
-		return unlessClosed(err)
 	}
 	fmt.Fprint(p.out, trajectory.Tell(run, trajectory.Options{Full: f.full, Width: p.width(p.out), Scores: scores}))
 	return nil
