@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -116,6 +117,9 @@ func eachText(v reflect.Value, at string, visit func(at string, text reflect.Val
 	}
 }
 
+// badByte is how a byte that is not UTF-8 is written.
+const badByte = "\ufffd"
+
 // runLine is a run as its line holds it. Texts that are not UTF-8 have U+FFFD in the run
 // for each bad byte, as JSON demands, and are whole in Raw.
 type runLine struct {
@@ -160,7 +164,7 @@ func appendRun(dst []byte, r *Run) ([]byte, error) {
 		r = &with
 	}
 	line, err := appendObject(slices.Grow(dst, roomOf(r)), r)
-	if err == nil && bytes.ContainsRune(line[len(dst):], utf8.RuneError) { // how a bad byte is written
+	if err == nil && bytes.Contains(line[len(dst):], []byte(badByte)) {
 		whole := &runLine{Run: *r}
 		eachText(reflect.ValueOf(r).Elem(), "", func(at string, text reflect.Value) {
 			if s := text.String(); !utf8.ValidString(s) {
@@ -207,18 +211,14 @@ func runOf(object []byte) (*Run, error) {
 	return run, cmp.Or(knownVersion(run.Version), run.impossible())
 }
 
-// signalsOf reads a record without its texts.
-func signalsOf(object []byte) (*Signals, error) {
-	run, err := runOf(object)
-	if err != nil {
-		return nil, err
-	}
-	return new(run.Signals()), nil
-}
+// decoders read the front of lines.
+var decoders = sync.Pool{New: func() any { return jsontext.NewDecoder(&bytes.Buffer{}, lineJSON) }}
 
 // readStatus reads the front part of a record and leaves the rest: version, id and status.
 func readStatus(object []byte) (head RunHead, err error) {
-	d := jsontext.NewDecoder(bytes.NewBuffer(object), lineJSON)
+	d := decoders.Get().(*jsontext.Decoder)
+	defer decoders.Put(d)
+	d.Reset(bytes.NewBuffer(object), lineJSON)
 	if _, err := d.ReadToken(); err != nil {
 		return head, err
 	}
@@ -229,14 +229,14 @@ func readStatus(object []byte) (head RunHead, err error) {
 		}
 		switch key.String() {
 		case "v":
-			err = json.UnmarshalDecode(d, &head.version, lineJSON)
+			err = json.UnmarshalDecode(d, &head.version)
 		case "run":
-			err = json.UnmarshalDecode(d, &head.ID, lineJSON)
+			err = json.UnmarshalDecode(d, &head.ID)
 		case "outcome":
 			var outcome struct {
 				Status Status `json:"status"`
 			}
-			err = json.UnmarshalDecode(d, &outcome, lineJSON)
+			err = json.UnmarshalDecode(d, &outcome)
 			head.Status = outcome.Status
 			return head, cmp.Or(err, knownVersion(head.version))
 		default:

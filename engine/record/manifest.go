@@ -390,7 +390,8 @@ func OutputHash(output json.RawMessage) string {
 	if output = bytes.TrimSpace(output); len(output) == 0 {
 		return ""
 	}
-	if output[0] == '"' && !bytes.ContainsAny(output, "\\\u2028\u2029") {
+	escaped := bytes.IndexByte(output, '\\') >= 0 || bytes.Contains(output, []byte("\u2028")) || bytes.Contains(output, []byte("\u2029"))
+	if output[0] == '"' && !escaped {
 		return hash(output) // a string that can be written in this way only
 	}
 	return hash(canonical(output, false))
@@ -408,7 +409,7 @@ func (it *Iteration) OutputHash() string {
 // toolSet tells equal sets of tool calls from different ones, whatever their
 // order and that of the keys in their arguments: a hash of the sorted (tool,
 // arguments) pairs. It is "" for no calls.
-func toolSet(calls []ToolCall) string {
+func toolSet(calls []lightToolCall) string {
 	if len(calls) == 0 {
 		return ""
 	}

@@ -2,31 +2,36 @@ package record
 
 import (
 	"bytes"
+	"cmp"
+	"encoding/json"
+	"sync"
 	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Signals is a run without its texts: what reports, replay and tune go by.
 type Signals struct {
-	Version       int
-	ID            string
-	Configuration string
-	Task          string
-	Trial         int
-	Cluster       string
-	Group         string
-	Loop          string
-	Seed          string
-	Outcome       Outcome // an error keeps its class, not its message
-	Usage         Usage
-	Judging       Usage
-	User          Usage
-	Elapsed       time.Duration
-	Untimed       bool // Elapsed is unknown
-	Next          *Next
-	Simulated     bool
+	Version       int           `json:"v"`
+	ID            string        `json:"run"`
+	Configuration string        `json:"configuration"`
+	Task          string        `json:"task"`
+	Trial         int           `json:"trial"`
+	Cluster       string        `json:"cluster"`
+	Group         string        `json:"group"`
+	Loop          string        `json:"loop"`
+	Seed          string        `json:"seed"`
+	Outcome       Outcome       `json:"outcome"` // an error keeps its class, not its message
+	Usage         Usage         `json:"usage"`
+	Judging       Usage         `json:"judging"`
+	User          Usage         `json:"user"`
+	Elapsed       time.Duration `json:"elapsed_ns"`
+	Untimed       bool          `json:"untimed"` // Elapsed is unknown
+	Next          *Next         `json:"next"`
+	Simulated     bool          `json:"simulated"`
 	// Checks are the checks of all iterations, in the order they first occur.
-	Checks     []CheckHead
-	Iterations []IterationSignals
+	Checks     []CheckHead        `json:"-"`
+	Iterations []IterationSignals `json:"-"`
 }
 
 // Total is the usage of the agent, of the evaluations and of the user together.
@@ -40,36 +45,36 @@ type CheckHead struct {
 
 // IterationSignals is an iteration without its texts.
 type IterationSignals struct {
-	N        int
-	Phase    string
-	Strategy string
+	N        int    `json:"n"`
+	Phase    string `json:"phase"`
+	Strategy string `json:"strategy"`
 	// Request is the hash of what the agent was sent.
-	Request string
+	Request string `json:"request"`
 	// Output is the hash of the output (OutputHash), Tools the toolSet of the tool calls.
-	Output    string
-	Tools     string
-	ToolCalls int
-	Steps     int // of a conversing agent
+	Output    string `json:"-"`
+	Tools     string `json:"-"`
+	ToolCalls int    `json:"-"`
+	Steps     int    `json:"-"` // of a conversing agent
 	// Confidence, Passed, Checks and Fault mean something where Evaluated is set.
-	Evaluated  bool
-	Confidence float64
-	Passed     bool
-	Checks     Marks
-	Fault      bool // the reply or the evaluation was faulty
-	Skipped    bool
-	Cut        string
-	Tree       string // of the workspace
-	Ended      string // the reason, where the agent ended the run
-	EndedBy    string // the tool that did
+	Evaluated  bool    `json:"-"`
+	Confidence float64 `json:"-"`
+	Passed     bool    `json:"-"`
+	Checks     Marks   `json:"-"`
+	Fault      bool    `json:"-"` // the reply or the evaluation was faulty
+	Skipped    bool    `json:"skipped"`
+	Cut        string  `json:"cut"`
+	Tree       string  `json:"-"` // of the workspace
+	Ended      string  `json:"-"` // the reason, where the agent ended the run
+	EndedBy    string  `json:"-"` // the tool that did
 	// Error is the class of the iteration's error, ErrorHash tells equal errors
 	// from different ones. Both are empty where the iteration did not fail.
-	Error     ErrorClass
-	ErrorHash string
-	Calls     []CallSignals
-	Start     time.Duration
-	End       time.Duration
-	Untimed   bool // End is unknown
-	Working   time.Duration
+	Error     ErrorClass    `json:"-"`
+	ErrorHash string        `json:"-"`
+	Calls     []CallSignals `json:"-"`
+	Start     time.Duration `json:"start_ns"`
+	End       time.Duration `json:"end_ns"`
+	Untimed   bool          `json:"untimed"` // End is unknown
+	Working   time.Duration `json:"working_ns"`
 }
 
 // Spent is what the iteration used, as Iteration.Spent.
@@ -98,26 +103,26 @@ func (it *IterationSignals) Total() (all Usage) {
 
 // CallSignals is a call without its texts.
 type CallSignals struct {
-	Role     Role
-	Model    string
-	Answered string // by another model
-	Version  string // of a program
-	Request  string
-	Usage    Usage
-	Reserved *Usage
-	Charged  *Usage
-	Start    time.Duration
-	Duration time.Duration
-	Waited   time.Duration
-	Error    ErrorClass
+	Role     Role          `json:"role"`
+	Model    string        `json:"model"`
+	Answered string        `json:"answered"` // by another model
+	Version  string        `json:"version"`  // of a program
+	Request  string        `json:"request"`
+	Usage    Usage         `json:"usage"`
+	Reserved *Usage        `json:"reserved"`
+	Charged  *Usage        `json:"charged"`
+	Start    time.Duration `json:"start_ns"`
+	Duration time.Duration `json:"duration_ns"`
+	Waited   time.Duration `json:"waited_ns"`
+	Error    ErrorClass    `json:"-"`
 
-	Conversation string
-	Kind         CallKind
-	Step         int
-	Arrived      time.Duration
-	FirstByte    time.Duration
-	Ended        time.Duration
-	Kept         bool // the state of the workspace that it found
+	Conversation string        `json:"conversation"`
+	Kind         CallKind      `json:"kind"`
+	Step         int           `json:"step"`
+	Arrived      time.Duration `json:"arrived_ns"`
+	FirstByte    time.Duration `json:"first_byte_ns"`
+	Ended        time.Duration `json:"ended_ns"`
+	Kept         bool          `json:"-"` // the state of the workspace that it found
 }
 
 // Marks are the results of an iteration's checks, one character for each of
@@ -133,14 +138,101 @@ func (m Marks) Passed(i int) (passed, judged bool) {
 	return m[i] == '1', true
 }
 
+// lightRun is what signals are made of: a record without its texts, but for those that are hashed.
+type lightRun struct {
+	Signals
+	Iterations []lightIteration `json:"iterations"`
+}
+
+type lightIteration struct {
+	IterationSignals
+	Output     outputHash      `json:"output"`
+	NotUTF8    bool            `json:"not_utf8"`
+	OutputB64  []byte          `json:"output_b64"`
+	Evaluation *Evaluation     `json:"evaluation"`
+	Calls      []lightCall     `json:"calls"`
+	ToolCalls  []lightToolCall `json:"tool_calls"`
+	Steps      []struct{}      `json:"steps"`
+	Error      *Error          `json:"error"`
+	Ended      struct {
+		Reason string `json:"reason"`
+		Tool   string `json:"tool"`
+	} `json:"ended"`
+	Workspace struct {
+		Tree string `json:"tree"`
+	} `json:"workspace"`
+}
+
+type lightCall struct {
+	CallSignals
+	Error *Error `json:"error"`
+	Tree  string `json:"tree"`
+}
+
+type lightToolCall struct {
+	Tool      string          `json:"tool"`
+	Arguments json.RawMessage `json:"arguments"`
+}
+
+// outputHash is the OutputHash of an output, which is not kept when it is read.
+type outputHash string
+
+// UnmarshalJSONFrom reads an output.
+func (h *outputHash) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	output, err := d.ReadValue()
+	*h = outputHash(OutputHash(json.RawMessage(output)))
+	return err
+}
+
 // Signals is the run without its texts.
 func (r *Run) Signals() Signals {
-	s := Signals{
-		Version: r.Version, ID: r.ID, Configuration: r.Configuration, Task: r.Task, Trial: r.Trial,
-		Cluster: r.Cluster, Group: r.Group, Loop: r.Loop, Seed: r.Seed, Outcome: r.Outcome, Usage: r.Usage, Judging: r.Judging, User: r.User,
-		Elapsed: r.Elapsed, Untimed: r.Untimed, Next: r.Next, Simulated: r.Simulated,
+	light := lightRun{
+		Signals: Signals{
+			Version: r.Version, ID: r.ID, Configuration: r.Configuration, Task: r.Task, Trial: r.Trial,
+			Cluster: r.Cluster, Group: r.Group, Loop: r.Loop, Seed: r.Seed, Outcome: r.Outcome, Usage: r.Usage, Judging: r.Judging, User: r.User,
+			Elapsed: r.Elapsed, Untimed: r.Untimed, Next: r.Next, Simulated: r.Simulated,
+		},
+		Iterations: make([]lightIteration, len(r.Iterations)),
 	}
-	if e := r.Outcome.Error; e != nil {
+	for i := range r.Iterations {
+		light.Iterations[i] = r.Iterations[i].light()
+	}
+	return light.signals()
+}
+
+func (it *Iteration) light() lightIteration {
+	light := lightIteration{
+		IterationSignals: IterationSignals{
+			N: it.N, Phase: it.Phase, Strategy: it.Strategy, Request: it.Request,
+			Skipped: it.Skipped, Cut: it.Cut, Start: it.Start, End: it.End, Untimed: it.Untimed, Working: it.Working,
+		},
+		Output: outputHash(OutputHash(it.Output)), NotUTF8: it.NotUTF8, OutputB64: it.OutputB64, Evaluation: it.Evaluation,
+		Calls: make([]lightCall, len(it.Calls)), ToolCalls: make([]lightToolCall, len(it.ToolCalls)), Steps: make([]struct{}, len(it.Steps)), Error: it.Error,
+	}
+	for i := range it.Calls {
+		c := &it.Calls[i]
+		light.Calls[i] = lightCall{Error: c.Error, Tree: c.Tree, CallSignals: CallSignals{
+			Role: c.Role, Model: c.Model, Answered: c.Answered, Version: c.Version, Request: c.Request, Usage: c.Usage,
+			Reserved: c.Reserved, Charged: c.Charged, Start: c.Start, Duration: c.Duration, Waited: c.Waited,
+			Conversation: c.Conversation, Kind: c.Kind, Step: c.Step, Arrived: c.Arrived, FirstByte: c.FirstByte, Ended: c.Ended,
+		}}
+	}
+	for i := range it.ToolCalls {
+		light.ToolCalls[i] = lightToolCall{it.ToolCalls[i].Tool, it.ToolCalls[i].Arguments}
+	}
+	if it.Ended != nil {
+		light.Ended.Reason, light.Ended.Tool = it.Ended.Reason, it.Ended.Tool
+	}
+	if it.Workspace != nil {
+		light.Workspace.Tree = it.Workspace.Tree
+	}
+	return light
+}
+
+// signals are those of a run that share no memory with it.
+func (r *lightRun) signals() Signals {
+	s := r.Signals
+	if e := s.Outcome.Error; e != nil {
 		s.Outcome.Error = &Error{Class: e.Class}
 	}
 	if len(r.Iterations) > 0 {
@@ -148,42 +240,72 @@ func (r *Run) Signals() Signals {
 	}
 	for i := range r.Iterations {
 		it := &r.Iterations[i]
-		sig := &s.Iterations[i]
-		*sig = IterationSignals{
-			N: it.N, Phase: it.Phase, Strategy: it.Strategy, Request: it.Request,
-			Output: it.OutputHash(), Tools: toolSet(it.ToolCalls), ToolCalls: len(it.ToolCalls), Steps: it.StepCount(),
-			Skipped: it.Skipped, Cut: it.Cut, Start: it.Start, End: it.End, Untimed: it.Untimed, Working: it.Working,
+		sig := it.IterationSignals
+		sig.Output, sig.Tools, sig.ToolCalls = string(it.Output), toolSet(it.ToolCalls), len(it.ToolCalls)
+		if it.NotUTF8 {
+			sig.Output = hash(it.OutputB64)
 		}
-		if len(it.Calls) > 0 {
-			sig.Calls = make([]CallSignals, len(it.Calls))
-		}
-		for c := range it.Calls {
-			c, call := &it.Calls[c], &sig.Calls[c]
-			*call = CallSignals{
-				Role: c.Role, Model: c.Model, Answered: c.Answered, Version: c.Version, Request: c.Request, Usage: c.Usage,
-				Reserved: c.Reserved, Charged: c.Charged, Start: c.Start, Duration: c.Duration, Waited: c.Waited,
-				Conversation: c.Conversation, Kind: c.Kind, Step: c.Step, Arrived: c.Arrived, FirstByte: c.FirstByte, Ended: c.Ended,
-				Kept: c.Tree != "",
-			}
-			if c.Error != nil {
-				call.Error = c.Error.Class
-			}
-		}
+		sig.Calls, sig.Steps = it.calls()
+		sig.Ended, sig.EndedBy, sig.Tree = it.Ended.Reason, it.Ended.Tool, it.Workspace.Tree
 		if e := it.Evaluation; e != nil {
 			sig.Evaluated, sig.Confidence, sig.Passed, sig.Fault = true, e.Confidence, e.Passed, e.Fault != ""
 			sig.Checks = s.mark(e.Checks)
 		}
-		if it.Workspace != nil {
-			sig.Tree = it.Workspace.Tree
-		}
-		if it.Ended != nil {
-			sig.Ended, sig.EndedBy = it.Ended.Reason, it.Ended.Tool
-		}
 		if it.Error != nil {
 			sig.Error, sig.ErrorHash = it.Error.Class, hash([]byte(it.Error.Error()))
 		}
+		s.Iterations[i] = sig
 	}
 	return s
+}
+
+// calls are those of the iteration, and how many steps it has; see [Iteration.StepCount].
+func (it *lightIteration) calls() (calls []CallSignals, steps int) {
+	if len(it.Calls) == 0 {
+		return nil, len(it.Steps)
+	}
+	calls = make([]CallSignals, len(it.Calls))
+	ofProgram := false
+	for i := range it.Calls {
+		c := &it.Calls[i]
+		calls[i] = c.CallSignals
+		calls[i].Kept = c.Tree != ""
+		if c.Error != nil {
+			calls[i].Error = c.Error.Class
+		}
+		if c.Role == RoleAgent {
+			ofProgram = ofProgram || c.Conversation != ""
+			if c.Step > 0 {
+				steps++
+			}
+		}
+	}
+	if !ofProgram {
+		steps = len(it.Steps)
+	}
+	return calls, steps
+}
+
+var lightRuns = sync.Pool{New: func() any { return &lightRun{} }}
+
+// signalsOf reads a record without its texts. One that has texts that are not UTF-8 is read whole.
+func signalsOf(object []byte) (*Signals, error) {
+	if bytes.Contains(object, []byte(badByte)) {
+		run, err := runOf(object)
+		if err != nil {
+			return nil, err
+		}
+		return new(run.Signals()), nil
+	}
+	light := lightRuns.Get().(*lightRun)
+	defer lightRuns.Put(light)
+	clear(light.Iterations)
+	*light = lightRun{Iterations: light.Iterations[:0]}
+	if err := decode(object, light); err != nil {
+		return nil, err
+	}
+	s := light.signals()
+	return &s, cmp.Or(knownVersion(s.Version), s.impossible())
 }
 
 // mark gives the results of checks, and adds those that are new to s.Checks. Checks of one

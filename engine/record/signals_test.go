@@ -3,10 +3,15 @@ package record
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/agentbench/agentbench/engine/propertytest"
 )
 
 func TestMarksTellWhichCheckPassed(t *testing.T) {
@@ -69,6 +74,9 @@ func TestHashesTellEqualFromDifferent(t *testing.T) {
 	call := func(tool, arguments string) ToolCall {
 		return ToolCall{Tool: tool, Arguments: json.RawMessage(arguments), Start: time.Duration(len(tool))}
 	}
+	set := func(calls ...ToolCall) string {
+		return (&Run{Iterations: []Iteration{{ToolCalls: calls}}}).Signals().Iterations[0].Tools
+	}
 	a, b, c := call("find", `{"q":1}`), call("read", `{}`), call("find", `{"q": 1}`)
 	for _, x := range []struct {
 		name       string
@@ -88,11 +96,11 @@ func TestHashesTellEqualFromDifferent(t *testing.T) {
 		{"a text with escapes", OutputHash([]byte(`"caf\u00e9 <b>"`)), OutputHash([]byte(`"café <b>"`)), true},
 		{"a text with a line separator", OutputHash([]byte(`"\u2028"`)), OutputHash([]byte("\"\u2028\"")), true},
 		{"no output and none", OutputHash(nil), "", true},
-		{"calls in another order", toolSet([]ToolCall{a, b}), toolSet([]ToolCall{b, c}), true},
-		{"a call with its keys in another order", toolSet([]ToolCall{call("f", `{"x":1,"y":2}`)}), toolSet([]ToolCall{call("f", `{"y":2.0,"x":1}`)}), true},
-		{"a call twice", toolSet([]ToolCall{a}), toolSet([]ToolCall{a, a}), false},
-		{"other arguments", toolSet([]ToolCall{a}), toolSet([]ToolCall{call("find", `{"q":2}`)}), false},
-		{"no calls", toolSet(nil), "", true},
+		{"calls in another order", set(a, b), set(b, c), true},
+		{"a call with its keys in another order", set(call("f", `{"x":1,"y":2}`)), set(call("f", `{"y":2.0,"x":1}`)), true},
+		{"a call twice", set(a), set(a, a), false},
+		{"other arguments", set(a), set(call("find", `{"q":2}`)), false},
+		{"no calls", set(), "", true},
 	} {
 		if (x.this == x.that) != x.equal {
 			t.Errorf("%s: %q and %q", x.name, x.this, x.that)
@@ -110,4 +118,49 @@ func TestErrorsOfOneClassAreToldApart(t *testing.T) {
 	if its[0].ErrorHash == its[1].ErrorHash || its[0].ErrorHash != its[2].ErrorHash {
 		t.Errorf("hashes %s %s %s", its[0].ErrorHash, its[1].ErrorHash, its[2].ErrorHash)
 	}
+}
+
+// What is read of a record without its texts is what the run's own signals are.
+func TestALightReadIsTheSignalsOfTheRun(t *testing.T) {
+	propertytest.Check(t, func(t *rapid.T) {
+		run := possibleRun(t)
+		line, err := appendRun(nil, run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		light, err := readLine(line, signalsOf)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := run.Signals(); !reflect.DeepEqual(*light, want) {
+			t.Fatalf("signals %+v\nwant %+v", *light, want)
+		}
+		for i := range run.Iterations {
+			it, sig := &run.Iterations[i], &light.Iterations[i]
+			if sig.Steps != it.StepCount() || sig.Output != it.OutputHash() || sig.Evaluated != (it.Evaluation != nil) || sig.Total() != it.Total() {
+				t.Fatalf("iteration %+v has the signals %+v", it, sig)
+			}
+		}
+	})
+}
+
+// possibleRun is any run that may be read; half of them have texts that are all UTF-8.
+func possibleRun(t *rapid.T) *Run {
+	run := anyOf[Run](t)
+	run.Version, run.Trial, run.Elapsed, run.Outcome.Returned = Version, 1, run.Elapsed&math.MaxInt32, 0
+	for _, u := range []*Usage{&run.Usage, &run.Judging, &run.User} {
+		*u = u.Minus(Usage{})
+	}
+	for i := range run.Iterations {
+		for c := range run.Iterations[i].Calls {
+			call := &run.Iterations[i].Calls[c]
+			call.Usage, call.Duration = call.Usage.Minus(Usage{}), call.Duration&math.MaxInt32
+		}
+	}
+	if rapid.Bool().Draw(t, "clean") {
+		eachText(reflect.ValueOf(&run).Elem(), "", func(_ string, text reflect.Value) {
+			text.SetString(strings.ReplaceAll(strings.ToValidUTF8(text.String(), "?"), badByte, "?"))
+		})
+	}
+	return &run
 }
