@@ -173,20 +173,6 @@ func knownBaseline(schema string) error {
 	}
 }
 
-// knownVersion refuses what other versions of this package wrote.
-func knownVersion(version int) error {
-	switch {
-	case version > Version:
-		return fmt.Errorf("a newer agentbench wrote it (format %d, this one knows %d)", version, Version)
-	case version < oldest:
-		return fmt.Errorf("an older agentbench wrote it (format %d, this one knows %d and later)", version, oldest)
-	}
-	return nil
-}
-
-// oldest is the first version that can still be read.
-const oldest = 1
-
 // unscoredInBaseline is the reason of an unscored run: the recorded one may quote
 // what a model said.
 const unscoredInBaseline = "unscored in the baseline, which has no reasons"

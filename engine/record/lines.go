@@ -2,7 +2,6 @@ package record
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -10,17 +9,8 @@ import (
 	"io/fs"
 	"iter"
 	"path/filepath"
-	"reflect"
 	"runtime"
 	"slices"
-	"strconv"
-	"strings"
-	"sync"
-	"time"
-	"unicode/utf8"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // A line of records.jsonl or scores.jsonl is one JSON object and a line feed. Its first key is the checksum of all that follows:
@@ -81,250 +71,6 @@ func putHex(dst []byte, sum uint32) {
 		dst[i] = digits[sum>>28]
 		sum <<= 4
 	}
-}
-
-// rawText is a text of a run that is not UTF-8, whole.
-type rawText struct {
-	At    string `json:"at"`     // for example iterations/0/calls/0/stderr
-	Bytes []byte `json:"base64"` // encoding/json writes bytes as base64
-}
-
-// eachText visits every string in a record with its path in the JSON. JSON
-// values in it (json.RawMessage) are not among them.
-func eachText(v reflect.Value, at string, visit func(at string, text reflect.Value)) {
-	switch v.Kind() {
-	case reflect.String:
-		visit(strings.TrimPrefix(at, "/"), v)
-	case reflect.Pointer:
-		if !v.IsNil() {
-			eachText(v.Elem(), at, visit)
-		}
-	case reflect.Slice:
-		if v.Type().Elem().Kind() == reflect.Uint8 {
-			return
-		}
-		for i := range v.Len() {
-			eachText(v.Index(i), at+"/"+strconv.Itoa(i), visit)
-		}
-	case reflect.Struct:
-		if v.Type() == reflect.TypeFor[time.Time]() {
-			return
-		}
-		for i := range v.NumField() {
-			name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
-			eachText(v.Field(i), at+"/"+name, visit)
-		}
-	}
-}
-
-// badByte is how a byte that is not UTF-8 is written.
-const badByte = "\ufffd"
-
-// runLine is a run as its line holds it. Texts that are not UTF-8 have U+FFFD in the run
-// for each bad byte, as JSON demands, and are whole in Raw.
-type runLine struct {
-	Run
-	Raw []rawText `json:"raw,omitempty"`
-}
-
-// appendObject appends lineHead and the object of a line; seal turns both into the line.
-func appendObject(dst []byte, v any) ([]byte, error) { return appendJSON(append(dst, lineHead...), v) }
-
-func appendLine(dst []byte, v any) ([]byte, error) {
-	line, err := appendObject(dst, v)
-	if err != nil {
-		return nil, err
-	}
-	return seal(line, len(dst))
-}
-
-// unwritten names the run of which something cannot be written.
-func unwritten(what, run string, line []byte, err error) ([]byte, error) {
-	if err != nil {
-		return nil, fmt.Errorf("the %s of run %s cannot be written: %w", what, run, err)
-	}
-	return line, nil
-}
-
-// roomOf is about how many bytes the texts of a run take: a buffer that grows with them is there twice for a while.
-func roomOf(r *Run) int {
-	const others = 4 << 10 // of an iteration
-	room := others
-	for i := range r.Iterations {
-		room += len(r.Iterations[i].Output) + len(r.Iterations[i].Thinking) + others
-	}
-	return room
-}
-
-// appendRun appends the run as a line.
-func appendRun(dst []byte, r *Run) ([]byte, error) {
-	if r.Iterations == nil { // a list also where it is empty
-		with := *r
-		with.Iterations = []Iteration{}
-		r = &with
-	}
-	line, err := appendObject(slices.Grow(dst, roomOf(r)), r)
-	if err == nil && bytes.Contains(line[len(dst):], []byte(badByte)) {
-		whole := &runLine{Run: *r}
-		eachText(reflect.ValueOf(r).Elem(), "", func(at string, text reflect.Value) {
-			if s := text.String(); !utf8.ValidString(s) {
-				whole.Raw = append(whole.Raw, rawText{At: at, Bytes: []byte(s)})
-			}
-		})
-		line, err = appendObject(dst, whole)
-	}
-	if err == nil {
-		line, err = seal(line, len(dst))
-	}
-	return unwritten("record", r.ID, line, err)
-}
-
-// readRun reads the object of a line.
-func readRun(object []byte) (*Run, error) {
-	line := &runLine{}
-	if err := decode(object, line); err != nil {
-		return nil, err
-	}
-	if len(line.Iterations) == 0 {
-		line.Iterations = nil
-	}
-	if len(line.Raw) > 0 {
-		whole := make(map[string][]byte, len(line.Raw))
-		for _, raw := range line.Raw {
-			whole[raw.At] = raw.Bytes
-		}
-		eachText(reflect.ValueOf(&line.Run).Elem(), "", func(at string, text reflect.Value) {
-			if bytes, ok := whole[at]; ok {
-				text.SetString(string(bytes))
-			}
-		})
-	}
-	return &line.Run, nil
-}
-
-// runOf reads a record, and refuses what another version has written, and what cannot be.
-func runOf(object []byte) (*Run, error) {
-	run, err := readRun(object)
-	if err != nil {
-		return nil, err
-	}
-	return run, cmp.Or(knownVersion(run.Version), run.impossible())
-}
-
-// decoders read the front of lines.
-var decoders = sync.Pool{New: func() any { return jsontext.NewDecoder(&bytes.Buffer{}, lineJSON) }}
-
-// readStatus reads the front part of a record and leaves the rest: version, id and status.
-func readStatus(object []byte) (head RunHead, err error) {
-	d := decoders.Get().(*jsontext.Decoder)
-	defer decoders.Put(d)
-	d.Reset(bytes.NewBuffer(object), lineJSON)
-	if _, err := d.ReadToken(); err != nil {
-		return head, err
-	}
-	for d.PeekKind() == '"' {
-		key, err := d.ReadToken()
-		if err != nil {
-			return head, err
-		}
-		switch key.String() {
-		case "v":
-			err = json.UnmarshalDecode(d, &head.version)
-		case "run":
-			err = json.UnmarshalDecode(d, &head.ID)
-		case "outcome":
-			var outcome struct {
-				Status Status `json:"status"`
-			}
-			err = json.UnmarshalDecode(d, &outcome)
-			head.Status = outcome.Status
-			return head, cmp.Or(err, knownVersion(head.version))
-		default:
-			err = d.SkipValue()
-		}
-		if err != nil {
-			return head, err
-		}
-	}
-	return head, errors.New("it has no outcome")
-}
-
-// headOf reads all that a RunHead holds.
-func headOf(object []byte) (RunHead, error) {
-	var line struct {
-		Version       int        `json:"v"`
-		ID            string     `json:"run"`
-		Configuration string     `json:"configuration"`
-		Task          string     `json:"task"`
-		Trial         int        `json:"trial"`
-		Outcome       Outcome    `json:"outcome"`
-		Iterations    []struct{} `json:"iterations"`
-	}
-	err := decode(object, &line)
-	head := RunHead{
-		ID: line.ID, Configuration: line.Configuration, Task: line.Task, Trial: line.Trial, Status: line.Outcome.Status,
-		Returned: line.Outcome.Returned, Iterations: len(line.Iterations), version: line.Version,
-	}
-	return head, cmp.Or(err, knownVersion(line.Version), validTrial(line.Trial), noneReturned(head.Returned, head.Iterations))
-}
-
-// A line of scores.jsonl holds all scores that were made of a run at one time,
-// so that a crash leaves all of them or none; those of states of its workspace stand
-// in snapshots:
-//
-//	{"crc":"…","run":"default/backend-1/1","scores":[{"name":"close","value":1}, …]}
-type scoresLine struct {
-	Run       string     `json:"run"`
-	Scores    []Score    `json:"scores"`
-	Snapshots []Snapshot `json:"snapshots,omitempty"`
-}
-
-// appendScores appends the scores of one run as a line; their Run is not read.
-func appendScores(dst []byte, run string, scores []Score, snapshots []Snapshot) ([]byte, error) {
-	l := scoresLine{run, append(make([]Score, 0, len(scores)), scores...), cloneSnapshots(snapshots)}
-	for i := range l.Scores {
-		l.Scores[i].Run = ""
-	}
-	for i := range l.Snapshots {
-		l.Snapshots[i].of("")
-	}
-	line, err := appendLine(dst, &l)
-	return unwritten("scores", run, line, err)
-}
-
-func readScores(object []byte) (line scoresLine, err error) {
-	err = decode(object, &line)
-	for i := range line.Scores {
-		line.Scores[i].Run = line.Run
-	}
-	for i := range line.Snapshots {
-		line.Snapshots[i].of(line.Run)
-	}
-	return line, err
-}
-
-// scoresOf reads scores, and refuses what cannot be.
-func scoresOf(object []byte) (scoresLine, error) {
-	line, err := readScores(object)
-	for i := range line.Scores {
-		s := &line.Scores[i]
-		if err == nil && s.Usage.negative() {
-			err = errNegative
-		}
-		err = cmp.Or(err, noIteration(s.Iteration))
-	}
-	for i := range line.Snapshots {
-		err = cmp.Or(err, line.Snapshots[i].impossible())
-	}
-	return line, err
-}
-
-func scoredOf(object []byte) (Scored, error) {
-	line, err := reading[Scored](object)
-	for i := range line.Scores {
-		err = cmp.Or(err, noIteration(line.Scores[i].Iteration))
-	}
-	return line, err
 }
 
 // reading reads what a line holds of a type.
@@ -593,4 +339,52 @@ func (b *block[T]) parse(read func([]byte) (T, error)) {
 		}
 		b.lines, text = append(b.lines, l), text[end:]
 	}
+}
+
+// Problem is a fault in a file of a result folder. Readers report it as an error
+// and go on behind it.
+type Problem struct {
+	File   string // its name in the folder
+	Line   int    // the first bad line, from 1
+	Lines  int    // how many bad ones follow each other
+	Offset int64  // of the first one's first byte
+	Bytes  int64  // how many bytes they take
+	// Torn means that nothing good follows: what a crash leaves behind.
+	Torn bool
+	What string
+}
+
+// Error names the place and what is wrong there.
+func (p *Problem) Error() string {
+	more := ""
+	if p.Lines > 1 {
+		more = fmt.Sprintf(", and %d more bad lines", p.Lines-1)
+	}
+	return fmt.Sprintf("%s:%d: %s (byte %d, %d bytes%s)", p.File, p.Line, p.What, p.Offset, p.Bytes, more)
+}
+
+// Unreadable reports whether an error of a reader means that the rest of a file cannot be
+// read; after a Problem alone the lines behind it are read.
+func Unreadable(err error) bool { return err != nil && !isDamage(err) }
+
+// Sound are the lines that can be read. Damage is passed over: it is left to those who report it. Why the rest of the file
+// cannot be read is the last error.
+func Sound[T any](lines iter.Seq2[T, error]) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for line, err := range lines {
+			if !isDamage(err) && !yield(line, err) {
+				return
+			}
+		}
+	}
+}
+
+func isDamage(err error) bool {
+	_, is := errors.AsType[*Problem](err)
+	return is
+}
+
+func isTorn(err error) bool {
+	p, is := errors.AsType[*Problem](err)
+	return is && p.Torn
 }

@@ -274,6 +274,25 @@ func latest[T any](dir string, read func([]byte) (*T, error), id func(*T) string
 	}
 }
 
+// tries counts the records of the runs that have one which does not count: only
+// those are tried again, so that this takes no memory for the others.
+type tries map[string]int
+
+func (t tries) add(head *RunHead) {
+	if _, known := t[head.ID]; known || !head.Status.counts() {
+		t[head.ID]++
+	}
+}
+
+// last takes one try off and reports whether it was the last one.
+func (t tries) last(run string) bool {
+	if _, known := t[run]; !known {
+		return true
+	}
+	t[run]--
+	return t[run] == 0
+}
+
 // ReadScores yields the scores of a result folder in the order in which they
 // were made; the errors are as those of ReadRuns. A folder may hold scores of
 // runs whose records were lost; it holds none of a run that does not count.

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"iter"
 	"path/filepath"
+	"slices"
 )
 
 // Score is the judgement of one scorer on one run, or on one of its iterations.
@@ -136,4 +137,26 @@ func wholeLines(path string) (int64, error) {
 		end = from
 	}
 	return 0, err
+}
+
+// Standing are the scores that count among those of one run, which come in the
+// order in which they were made: of several by one scorer on the same thing the
+// last one, unless it was taken back. They are in the order in which their things
+// were first judged.
+func Standing(scores []Score) []Score {
+	type thing struct {
+		name      string
+		iteration int
+	}
+	at := make(map[thing]int, len(scores))
+	var last []Score
+	for _, s := range scores {
+		key := thing{s.Name, s.Iteration}
+		if i, judged := at[key]; judged {
+			last[i] = s
+		} else {
+			at[key], last = len(last), append(last, s)
+		}
+	}
+	return slices.DeleteFunc(last, func(s Score) bool { return s.Removed })
 }
