@@ -42,6 +42,7 @@ const plain = "import: m\ntask: row.id\ninput: row.?q.orValue(\"\")\niterations:
 func TestWhereRowsAre(t *testing.T) {
 	for _, c := range []struct{ name, each, file, text, want string }{
 		{"a list", "", "f.json", `[{"id": "a"}, {"id": "b", "steps": [1, 2]}]`, "m/a/1 0 \nm/b/1 2 \n"},
+		{"quotes and brackets in texts", "", "f.json", `[{"id": "a\"]}"}, {"id": "b\\"}]`, "m/a\"]}/1 0 \nm/b\\/1 0 \n"},
 		{"doc", "each: doc\n", "f.json", `[{"id": "a"}]`, "m/a/1 0 \n"},
 		{"one document", "", "f.json", "\ufeff {\"id\": \"a\"} ", "m/a/1 0 \n"},
 		{"documents", "", "f.json", `{"id": "a"} {"id": "b"}[{"id": "c"}]`, "m/a/1 0 \nm/b/1 0 \nm/c/1 0 \n"},

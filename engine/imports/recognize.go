@@ -44,25 +44,20 @@ func NewHead(name string, text []byte, file io.Reader) (h *Head, err error) {
 	return h, err
 }
 
-// documentsOf are the first documents of a text; lines that are not JSON are passed over.
+// documentsOf are the first documents of a text, the last of which may be cut off; what is not JSON is passed over.
 func documentsOf(text []byte) (documents []any) {
-	text = bytes.TrimPrefix(text, []byte("\ufeff"))
-	for len(documents) < mostHeads && len(bytes.TrimSpace(text)) > 0 {
-		s := newStream(bytes.NewReader(text))
-		raw, _, err := s.raw()
-		if err != nil || len(raw) == 0 {
-			if v, err := parseJSON(completed(text)); err == nil {
-				documents = append(documents, v)
-			}
-			return documents
+	v := newValues(bytes.NewReader(text))
+	for len(documents) < mostHeads {
+		raw, line, err := v.raw()
+		if err != nil {
+			raw = completed(v.text)
 		}
-		used := len(text) - len(s.buf) + s.pos
-		if v, err := parseJSON(raw); err == nil {
-			documents = append(documents, v)
-		} else if line := bytes.IndexByte(text, '\n'); line >= 0 {
-			used = line + 1
+		if document, wrong := parse(raw, line); wrong == nil {
+			documents = append(documents, document)
 		}
-		text = text[used:]
+		if err != nil {
+			break
+		}
 	}
 	return documents
 }
