@@ -14,6 +14,7 @@ import (
 	"github.com/agentbench/agentbench/engine/imports"
 	"github.com/agentbench/agentbench/engine/record/recordingtest"
 	"github.com/agentbench/agentbench/engine/replay"
+	"github.com/agentbench/agentbench/engine/stop"
 	"github.com/agentbench/agentbench/spec"
 )
 
@@ -75,48 +76,12 @@ func (c *intercode) read(t testing.TB, im *imports.Importer, path string) {
 	}
 }
 
-// table evaluates the points on the runs.
-func (c *intercode) table(p *replay.Points) *replay.Table {
-	endless, tracer := replay.New(c.loop, replay.Endless(c.loop), replay.Options{}), p.Tracer()
-	traces := make([]*replay.Trace, len(c.runs))
-	for i := range c.runs {
-		path := endless.Path(context.Background(), nil, c.runs[i].Run, c.runs[i].Task)
-		trace := tracer.Trace(&path)
-		traces[i] = &trace
-	}
-	return tracer.Table(traces, make([]int, len(traces)))
-}
-
 // solved counts the runs, of one, that have solved their task by the best reward so far.
 func (c *intercode) solved(run, made int) int {
 	if slices.ContainsFunc(c.turns[run][:made], func(t turn) bool { return t.reward >= 1 }) {
 		return 1
 	}
 	return 0
-}
-
-// counted are the steps, the solved tasks and the stops under each configuration, by
-// what a cursor says that changes.
-func (c *intercode) counted(p *replay.Points, configurations []replay.Configuration, visit func(i, steps, solved, stops int)) {
-	cursor := c.table(p).Cursor()
-	steps, solved, stops := 0, 0, 0
-	add := func(run int, end replay.End, times int) {
-		if end == 0 {
-			steps += times * len(c.turns[run])
-			return
-		}
-		steps, solved, stops = steps+times*int(end), solved+times*c.solved(run, int(end)), stops+times
-	}
-	for run := range c.runs {
-		add(run, 0, 1)
-	}
-	for i := range configurations {
-		for _, change := range cursor.Move(&configurations[i]) {
-			add(change.Run, change.Before, -1)
-			add(change.Run, change.After, 1)
-		}
-		visit(i, steps, solved, stops)
-	}
 }
 
 // rule stops a run as soon as a reward is reached, or a lower one and there was no
@@ -150,43 +115,6 @@ const (
 	times     = "repeated: {of: output.action, times: %v}"
 	maximum   = "max_iterations: %v"
 )
-
-// nodes are those of the parts of rules.
-type nodes struct{ thresholds, patience, times, maxima []replay.Node }
-
-func (c *intercode) nodes(t testing.TB, p *replay.Points) (n nodes) {
-	all := func(count int, format string, of func(int) any) (made []replay.Node) {
-		for i := range count {
-			made = append(made, p.Condition(c.condition(t, fmt.Sprintf(format, of(i)))))
-		}
-		return made
-	}
-	n.thresholds = all(21, threshold, func(i int) any { return 0.05 * float64(i) })
-	n.patience = all(5, patience, func(i int) any { return i + 1 })
-	n.times = all(5, times, func(i int) any { return i + 2 })
-	n.maxima = all(10, maximum, func(i int) any { return i + 1 })
-	return n
-}
-
-// grid makes configurations of the rules, in their order: any of these, with all
-// of two nested in it.
-func (c *intercode) grid(t testing.TB, p *replay.Points) []replay.Configuration {
-	n, all := c.nodes(t, p), make([]replay.Configuration, 0, 100_000)
-	for high := range 20 {
-		for low := range 20 {
-			for patience := range n.patience {
-				both := p.All(n.thresholds[low], n.patience[patience])
-				for times := range n.times {
-					tree := []replay.Node{n.thresholds[high+1], both, n.times[times]}
-					for maximum := range n.maxima {
-						all = append(all, replay.Configuration{Tree: tree, Maxima: n.maxima[maximum : maximum+1]})
-					}
-				}
-			}
-		}
-	}
-	return all
-}
 
 func (c *intercode) condition(t testing.TB, text string) *spec.Condition {
 	t.Helper()
@@ -227,27 +155,44 @@ func (r *rule) stop(turns []turn) int {
 	return len(turns)
 }
 
-// All of 100,000 configurations are counted on InterCode as plain counters count
+// Configurations are counted by masks on InterCode as plain counters count
 // them; some, spread over all values, are also counted as the reference replays them.
 func TestConfigurationsOnInterCode(t *testing.T) {
 	t.Parallel()
-	c, rules := loadInterCode(t), rules()
-	p := replay.NewPoints(c.loop)
-	const apart = 499 // prime, so that the fast values change, too
-	c.counted(p, c.grid(t, p), func(i, gotSteps, gotSolved, gotStops int) {
-		steps, solved := 0, 0
+	c, rules, limits := loadInterCode(t), rules(), replay.NewLimits(loadInterCode(t).loop)
+	const every, apart = 11, 499 // prime, so that all values change
+	var configurations []stop.Configuration
+	for i := 0; i < len(rules); i += every {
+		configuration, err := limits.Configuration(c.loopOf(t, &rules[i]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		configurations = append(configurations, configuration)
+	}
+	endless, watcher := replay.New(c.loop, replay.Endless(c.loop), replay.Options{}), limits.Watcher()
+	courses := make([]replay.Course, len(c.runs))
+	for run := range c.runs {
+		courses[run] = watcher.Course(new(endless.Path(context.Background(), nil, c.runs[run].Run, c.runs[run].Task)))
+	}
+	for k := range configurations {
+		rule := &rules[k*every]
+		gotSteps, gotSolved, gotStops, steps, solved := 0, 0, 0, 0, 0
 		for run, turns := range c.turns {
-			made := rules[i].stop(turns)
-			steps += made
-			solved += c.solved(run, made)
+			n, _ := courses[run].Stop(&configurations[k])
+			r := courses[run].Result(n, false)
+			if gotSteps += r.Iterations; r.Verdict == replay.Exact {
+				gotSolved, gotStops = gotSolved+c.solved(run, r.Iterations), gotStops+1
+			}
+			made := rule.stop(turns)
+			steps, solved = steps+made, solved+c.solved(run, made)
 		}
 		if gotSteps != steps || gotSolved != solved {
-			t.Fatalf("%+v: %d steps and %d solved, want %d and %d", rules[i], gotSteps, gotSolved, steps, solved)
+			t.Fatalf("%+v: %d steps and %d solved, want %d and %d", rule, gotSteps, gotSolved, steps, solved)
 		}
-		if i%apart > 0 {
-			return
+		if k%apart > 0 {
+			continue
 		}
-		reference, steps, solved, exact := replay.New(c.loop, c.loopOf(t, &rules[i]), replay.Options{}), 0, 0, 0
+		reference, steps, solved, exact := replay.New(c.loop, c.loopOf(t, rule), replay.Options{}), 0, 0, 0
 		for run := range c.runs {
 			r := reference.Run(context.Background(), c.runs[run].Run, c.runs[run].Task)
 			steps += r.Iterations
@@ -257,9 +202,9 @@ func TestConfigurationsOnInterCode(t *testing.T) {
 			}
 		}
 		if gotSteps != steps || gotSolved != solved || gotStops != exact {
-			t.Fatalf("%+v: %d steps, %d solved and %d stops, want %d, %d and %d", rules[i], gotSteps, gotSolved, gotStops, steps, solved, exact)
+			t.Fatalf("%+v: %d steps, %d solved and %d stops, want %d, %d and %d", rule, gotSteps, gotSolved, gotStops, steps, solved, exact)
 		}
-	})
+	}
 }
 
 // loopOf is the loop of InterCode under a rule.

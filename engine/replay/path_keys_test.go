@@ -152,7 +152,7 @@ func TestNoOtherPathIsExact(t *testing.T) {
 			}
 			met[key.path] = true
 			change(key.value)
-			apart, served := Apart(base, other), NewPoints(base).Serves(other)
+			apart, served := Apart(base, other), NewLimits(base).Serves(other)
 			run := recordedRun(record.ReasonMaxIterations, 0.5)
 			run.Iterations[0].Steps = make([]record.Step, 1)
 			r := New(base, other, Options{}).Run(context.Background(), run, task)
@@ -210,7 +210,7 @@ func TestNoOtherRequestOrEvaluationIsExact(t *testing.T) {
 			if r := New(base, base, Options{}).Run(context.Background(), run, task); r.Verdict != Exact {
 				t.Fatalf("%s: itself: %s", text, r.Why)
 			}
-			r, served := New(base, other, Options{}).Run(context.Background(), run, task), NewPoints(base).Serves(other)
+			r, served := New(base, other, Options{}).Run(context.Background(), run, task), NewLimits(base).Serves(other)
 			if r.Verdict != Branches || r.At != 1 || served == "" {
 				t.Errorf("%s: %s at %d: %s; served %q", key.path, r.Verdict, r.At, r.Why, served)
 			}

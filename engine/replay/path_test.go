@@ -7,7 +7,7 @@ import (
 
 // What differs in more than when it stops is not served; what is read by the
 // path is part of it.
-func TestWhatPointsServe(t *testing.T) {
+func TestWhatLimitsServe(t *testing.T) {
 	plain := plainLoop + "max_iterations: 4\n"
 	reads := "agent: {model: m}\nprompt: '{{ param.style }} {{ since_improvement }}'\nevaluate: {confidence: '0.5'}\n"
 	left := "agent: {model: m}\nprompt: '{{ param.max_iterations }} left'\nevaluate: {confidence: '0.5'}\n"
@@ -26,7 +26,7 @@ func TestWhatPointsServe(t *testing.T) {
 		{"since_improvement in the prompt", strings.Replace(reads, "{{ param.style }}", "", 1) + "max_iterations: 4\n", strings.Replace(reads, "{{ param.style }}", "", 1) + "max_iterations: 5\n", "since_improvement"},
 		{"warnings", warned + "max_iterations: 4\n", warned + "max_iterations: 5\n", "warn_remaining"},
 	} {
-		why := NewPoints(declared(t, c.loop)).Serves(declared(t, c.target))
+		why := NewLimits(declared(t, c.loop)).Serves(declared(t, c.target))
 		if (why == "") != (c.why == "") || !strings.Contains(why, c.why) {
 			t.Errorf("%s: %q, want %q", c.name, why, c.why)
 		}

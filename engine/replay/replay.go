@@ -48,14 +48,13 @@
 // holds for runs made here, which share nothing but the suite's budget, and a run
 // that it ended is censored.
 //
-// Thousands of configurations that differ only in when a run stops are counted at
-// once: each run is walked once without any limit (a Path), Points collects their
-// conditions and guards, a Tracer evaluates these on the path, a Table has each of
-// them as bits over runs and iterations, and Count combines the bits. Any is OR, all
-// is AND at the same iteration, and a run stops at its lowest bit. Stages, and timeouts that
-// cancel, are part of the path: configurations that differ in them are walked for
-// themselves. Hard budgets, and prompts that read what they change, are left to the
-// walk of each configuration, and a test holds the one to the other.
+// Thousands of configurations that differ only in when a run stops are counted at once:
+// each run is walked once without any limit (a Path), and all of their conditions and guards
+// (Limits) are asked after each iteration: a Course has a mask of iterations for each. Any is
+// OR, all is AND, and a run stops at the lowest bit. Stages, and timeouts that cancel, are
+// part of the path: configurations that differ in them are walked for themselves. Hard
+// budgets, and prompts that read what they change, are left to the walk of each
+// configuration, and a test holds the one to the other.
 package replay
 
 import (

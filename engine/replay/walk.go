@@ -6,7 +6,6 @@ import (
 	"math"
 	"reflect"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -39,6 +38,7 @@ type walk struct {
 
 	waited   time.Duration // before this iteration
 	charged  record.Usage  // in the hard budget of the configuration
+	refused  refusal       // of the call that it had no room for
 	restaged bool          // an iteration stood in another phase or strategy than recorded
 	rejudged bool          // an iteration was judged otherwise than recorded
 	saw      Result        // usage, of the iterations made
@@ -257,8 +257,29 @@ type Path struct {
 	// End is what becomes of the run where none of them stops it.
 	End Result
 
-	lump  *lump   // nil: the iterations tell what they used
-	spent []spent // by iteration: up to its end, at most
+	lump    *lump   // nil: the iterations tell what they used
+	spent   []spent // by iteration: up to its end, at most
+	limits  stop.Limits
+	refused refusal
+}
+
+// refusal is why a hard budget had no room for a call, and what would have been used with it; the reason is "" where it had.
+type refusal struct {
+	reason record.Reason
+	need   record.Usage
+}
+
+// HoldsUnder reports whether the path is the same under larger limits of a hard budget: what was refused is refused for the
+// same reason, and what was reached is reached.
+func (p *Path) HoldsUnder(limits stop.Limits) bool {
+	if p.refused.reason != "" && limits.Short(p.refused.need) != p.refused.reason {
+		return false
+	}
+	var used record.Usage
+	if n := len(p.spent); n > 0 {
+		used = p.spent[n-1][0].Plus(p.spent[n-1][1]).Plus(p.spent[n-1][2])
+	}
+	return limits.Reached(used) == p.limits.Reached(used)
 }
 
 // Endless is a loop without conditions and guards, the maximum that follows from
@@ -290,7 +311,7 @@ func cancelsOf(rules *stop.Rules) (c cancels) {
 	return c
 }
 
-// Path walks a recorded run. The configuration of the replay is endless. The path is
+// Path walks a recorded run. The configuration of the replay is endless, or stands for itself. The path is
 // valid until the room is used for another walk; nil: it stays.
 func (r *Replay) Path(ctx context.Context, room *Room, run *record.Run, task *spec.Task) Path {
 	w := r.begin(ctx, room, run, task)
@@ -301,7 +322,8 @@ func (r *Replay) Path(ctx context.Context, room *Room, run *record.Run, task *sp
 			w.made[i] = recorded // so that nothing is kept twice
 		}
 	}
-	return Path{Task: task, Made: w.made, End: end, lump: w.lump, spent: w.room.spent}
+	limits, _ := r.rules.Reservations()
+	return Path{Task: task, Made: w.made, End: end, lump: w.lump, spent: w.room.spent, limits: limits, refused: w.refused}
 }
 
 // unchanged reports whether an iteration that nothing cut is made as it was recorded, but
@@ -313,29 +335,6 @@ func unchanged(it, recorded *record.Iteration) bool {
 		len(it.Calls) == len(recorded.Calls) && len(it.Steps) == len(recorded.Steps) && len(it.ToolCalls) == len(recorded.ToolCalls)
 }
 
-// dry reports whether the agent, or the tool of a log, ends the run after the last iteration
-// made, or before the first.
-func (p *Path) dry() bool {
-	if p.End.Verdict != Exact || p.End.Outcome.Reason != record.ReasonAgentEnded {
-		return p.End.Verdict == Exact && byTool(p.End.Outcome.Reason)
-	}
-	n := len(p.Made)
-	return n == 0 || p.Made[n-1].Ended == nil
-}
-
-// Faults reports whether the run ends with a fault after the last iteration made,
-// whatever its conditions.
-func (p *Path) Faults() bool {
-	return p.End.Verdict == Exact && !p.End.Outcome.Counts() && !p.untilFails()
-}
-
-// untilFails reports whether the last iteration made ends the run because the end of a
-// phase could not be evaluated: unless a condition holds, which comes before.
-func (p *Path) untilFails() bool {
-	n := len(p.Made)
-	return n > 0 && p.End.Verdict == Exact && p.End.Outcome.Status == record.Faulted && p.Made[n-1].Error == nil
-}
-
 // Stops are the conditions and guards of a configuration, to be held against
 // paths. They serve any number of them at once.
 type Stops struct {
@@ -345,7 +344,7 @@ type Stops struct {
 }
 
 // NewStops are those of a configuration that decides after iterations only: one
-// that Points serve.
+// that Limits serve.
 func NewStops(l *spec.Loop) *Stops { return &Stops{loop: l, rules: stop.Compile(l)} }
 
 // Along is what a replay of the run would give.
@@ -406,59 +405,6 @@ func (p *Path) upTo(n int, o record.Outcome) Result {
 		r.Usage = p.lump.span(r.Usage.Most, n, false)
 	}
 	return r
-}
-
-// Serves says why the points do not serve a configuration: it differs from their
-// loop beyond conditions and guards, or these decide at other moments than after
-// an iteration. "" where they do.
-func (p *Points) Serves(l *spec.Loop) string { return p.serves(l, stop.Compile(l)) }
-
-func (p *Points) serves(l *spec.Loop, rules *stop.Rules) string {
-	if why := general(l); why != "" {
-		return why
-	}
-	if p.cancels != cancelsOf(rules) {
-		return "timeouts cancel at different times"
-	}
-	for _, d := range spec.Differences(p.loop, l) {
-		if section, _, _ := strings.Cut(d.Path, "."); d.Class != spec.ChangesScores && !slices.Contains(conditions, section) {
-			return d.Path + " differs"
-		}
-	}
-	return p.tells(l)
-}
-
-// tells says what of the path depends on when a run may stop.
-func (p *Points) tells(l *spec.Loop) string {
-	for _, s := range l.Stages() {
-		if toldIterations(l, s.Agent) {
-			return toldRemaining
-		}
-	}
-	for _, read := range p.reads {
-		variable, rest, _ := strings.Cut(read, ".")
-		switch {
-		case variable == "since_improvement":
-			return "what is sent or judged reads since_improvement"
-		case variable == "param" && !reflect.DeepEqual(paramAt(p.loop, rest), paramAt(l, rest)):
-			return "what is sent or judged reads " + read
-		}
-	}
-	return ""
-}
-
-// conditions are the keys of a loop that points evaluate.
-var conditions = []string{"max_iterations", "terminate", "guards"}
-
-// pathReads are the variables that decide on what is sent and how it is judged.
-func pathReads(l *spec.Loop) (reads []string) {
-	for _, stage := range l.Stages() {
-		reads = append(append(reads, sentReads(&stage)...), readsOf(stage.Agent.FinalResponse)...)
-	}
-	if l.Evaluate != nil {
-		reads = append(reads, evaluationReads(l.Evaluate)...)
-	}
-	return reads
 }
 
 // pass is a recorded iteration as the configuration would have made it, up to
@@ -812,7 +758,11 @@ func (w *walk) reserve(reserved *record.Usage, model bool) (refused record.Reaso
 	case reserved == nil, limits.Cost > 0 && reserved.Unpriced > 0:
 		return "", noReservation
 	}
-	return limits.Short(w.charged.Plus(*reserved)), ""
+	need := w.charged.Plus(*reserved)
+	if refused = limits.Short(need); refused != "" {
+		w.refused = refusal{refused, need}
+	}
+	return refused, ""
 }
 
 // charge settles what a call used.

@@ -256,10 +256,6 @@ type Rules struct {
 	guards []int    // leaves, in the order of reasons
 	// decisive is how many leaves decide; the others are only watched.
 	decisive int
-	// watching are the places of what is watched: among the leaves, or, below 0, the
-	// complement of the place among those that are judged when they are asked for.
-	watching []int
-	asked    []leaf
 	stepping []int // leaves that look at steps
 
 	limit      int // of iterations, that ends every run; unlimited: there is none
@@ -281,6 +277,7 @@ type Rules struct {
 // a history, in order, and says whether the leaf holds after it; step, for every
 // step of it before. A leaf has one of them, or both.
 type leaf struct {
+	identity
 	name   string
 	reason record.Reason
 	class  record.Class

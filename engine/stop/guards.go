@@ -1,11 +1,11 @@
 package stop
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
-	"github.com/agentbench/agentbench/spec/source"
 )
 
 // compileGuards appends the guards in the order in which they give the reason.
@@ -14,16 +14,20 @@ func (r *Rules) compileGuards(l *spec.Loop) {
 	r.compileCircuitBreaker(g.CircuitBreaker)
 	r.compileStagnation(g.Stagnation)
 	if g.RepeatedOutput {
-		r.guard(record.ReasonRepeatedOutput, mostEqual, false, repeatedOutput)
+		r.guardOf(leaf{identity: identity{what: "repeated_output"}, reason: record.ReasonRepeatedOutput, limit: mostEqual, judge: repeatedOutput})
 	}
-	if g.Degradation != nil {
-		r.windowed(record.ReasonDegradation, g.Degradation.Window, true, degradation)
+	if d := g.Degradation; d != nil && !d.Window.Off {
+		window := d.Window.Value
+		r.guardOf(leaf{
+			identity: identity{what: fmt.Sprint("degradation ", window)}, reason: record.ReasonDegradation, limit: float64(window), anew: true,
+			judge: func(s *State, t *tracker) (bool, error) { return t.reaches(window, degradation(s, t)), nil },
+		})
 	}
 	r.compileRows(g)
 	r.compileBudget(g.Budget)
 	if !g.AbsoluteMaxIterations.Off {
 		limit := g.AbsoluteMaxIterations.Value
-		r.guardOf(leaf{reason: record.ReasonAbsolute, limit: float64(limit), newest: true, judge: atLeast(limit)})
+		r.guardOf(leaf{identity: identity{"iterations", float64(limit)}, reason: record.ReasonAbsolute, limit: float64(limit), newest: true, judge: atLeast(limit)})
 	}
 }
 
@@ -36,9 +40,10 @@ func (r *Rules) compileCircuitBreaker(c *spec.CircuitBreaker) {
 	}
 	threshold := c.Threshold.Value
 	r.guardOf(leaf{
-		reason: record.ReasonCircuitBreaker,
-		limit:  float64(threshold),
-		judge:  func(s *State, t *tracker) (bool, error) { return t.reaches(threshold, circuitBreaker(s, t)), nil },
+		identity: identity{what: fmt.Sprint("circuit_breaker ", threshold)},
+		reason:   record.ReasonCircuitBreaker,
+		limit:    float64(threshold),
+		judge:    func(s *State, t *tracker) (bool, error) { return t.reaches(threshold, circuitBreaker(s, t)), nil },
 		step: func(s *stepScope, t *tracker) (bool, error) {
 			return t.reaches(threshold, t.sameText(errorSignature(s.calls))), nil
 		},
@@ -54,6 +59,7 @@ func (r *Rules) compileStagnation(g *spec.Stagnation) {
 		times = window
 	}
 	l := leaf{reason: record.ReasonStagnation, limit: float64(times)}
+	l.identity.what = fmt.Sprint("stagnation ", times, window, " ", g.Signature, " ", g.Scope)
 	if g.Scope == stepScoped {
 		l.step = func(s *stepScope, t *tracker) (bool, error) {
 			return t.reaches(times, t.stagnates(s.calls, g.Signature, window)), nil
@@ -70,6 +76,7 @@ func (r *Rules) compileStagnation(g *spec.Stagnation) {
 func (r *Rules) compileRows(g *spec.Guards) {
 	for _, n := range g.Repeated {
 		l := leaf{name: n.Name, reason: record.ReasonRepeated, limit: float64(n.Times.Value)}
+		l.identity.what = fmt.Sprint("repeated ", n.Times.Value, " ", n.Window, " ", n.Of.Text, n.Scope)
 		if n.Scope == stepScoped {
 			l.step = repeatedStep(n.Of, n.Times.Value, n.Window)
 		} else {
@@ -81,6 +88,7 @@ func (r *Rules) compileRows(g *spec.Guards) {
 	}
 	for _, n := range g.Consecutive {
 		l := leaf{name: n.Name, reason: record.ReasonConsecutive, limit: float64(n.Times.Value)}
+		l.identity.what = fmt.Sprint("consecutive ", n.Times.Value, " ", n.When.Text, n.Scope)
 		if n.Scope == stepScoped {
 			l.step = consecutiveStep(n.When, n.Times.Value)
 		} else {
@@ -92,10 +100,6 @@ func (r *Rules) compileRows(g *spec.Guards) {
 	}
 }
 
-func (r *Rules) guard(reason record.Reason, limit float64, anew bool, judge func(*State, *tracker) (bool, error)) {
-	r.guardOf(leaf{reason: reason, limit: limit, anew: anew, judge: judge})
-}
-
 // guardOf adds a guard; it is called like its reason unless it has a name.
 func (r *Rules) guardOf(l leaf) {
 	if l.name == "" {
@@ -103,14 +107,6 @@ func (r *Rules) guardOf(l leaf) {
 	}
 	l.class = record.ByGuard
 	r.guards = append(r.guards, r.add(l))
-}
-
-// windowed adds a guard that counts a row, unless its window is off.
-func (r *Rules) windowed(reason record.Reason, window source.Maybe[int], anew bool, row func(*State, *tracker) int) {
-	if window.Off {
-		return
-	}
-	r.guard(reason, float64(window.Value), anew, func(s *State, t *tracker) (bool, error) { return t.reaches(window.Value, row(s, t)), nil })
 }
 
 func (r *Rules) compileBudget(b *spec.RunBudget) {
@@ -123,7 +119,7 @@ func (r *Rules) compileBudget(b *spec.RunBudget) {
 	r.compileAmount(record.ReasonBudgetCalls, limits.Calls, 1, func(u record.Usage) int64 { return u.Calls })
 	r.compileAmount(record.ReasonBudgetCost, int64(limits.Cost), float64(record.USD), func(u record.Usage) int64 { return int64(u.Cost) })
 	if b.Steps > 0 {
-		r.guardOf(leaf{reason: record.ReasonBudgetSteps, limit: float64(b.Steps), newest: true, judge: func(s *State, t *tracker) (bool, error) {
+		r.guardOf(leaf{identity: identity{string(record.ReasonBudgetSteps), float64(b.Steps)}, reason: record.ReasonBudgetSteps, limit: float64(b.Steps), newest: true, judge: func(s *State, t *tracker) (bool, error) {
 			steps := int64(0)
 			for i := range s.history {
 				steps += int64(s.history[i].StepCount())
@@ -140,7 +136,7 @@ func (r *Rules) compileAmount(reason record.Reason, limit int64, unit float64, o
 	if limit <= 0 {
 		return
 	}
-	r.guardOf(leaf{reason: reason, limit: float64(limit) / unit, newest: true, judge: func(s *State, t *tracker) (bool, error) {
+	r.guardOf(leaf{identity: identity{string(reason), float64(limit)}, reason: reason, limit: float64(limit) / unit, newest: true, judge: func(s *State, t *tracker) (bool, error) {
 		used := of(s.Usage())
 		t.used = float64(used) / unit
 		return s.last().Cut == string(reason) || used >= limit, nil
@@ -235,6 +231,11 @@ func (l *Limits) Short(u record.Usage) record.Reason {
 		return record.ReasonBudgetCost
 	}
 	return ""
+}
+
+// Reached are the limits that so much usage reaches: of calls, tokens and cost.
+func (l *Limits) Reached(u record.Usage) [3]bool {
+	return [3]bool{l.Calls > 0 && u.Calls >= l.Calls, l.Tokens > 0 && u.Tokens() >= l.Tokens, l.Cost > 0 && u.Cost >= l.Cost}
 }
 
 // Left is what of the limits is left beside a usage; nothing of what is not limited.

@@ -2,6 +2,7 @@ package stop
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 
 	"github.com/agentbench/agentbench/engine/record"
@@ -339,18 +340,23 @@ func TestWatchersShareAnswers(t *testing.T) {
 		of := &spec.Expr{Text: "output", Program: program}
 		conditions = append(conditions, spec.Condition{Kind: spec.KindRepeated, Repeated: spec.Repeated{Of: of, Times: source.Maybe[int]{Set: true, Value: times}}})
 	}
-	rules, _ := Compile(&spec.Loop{}).Watch(conditions, nil)
-	s := rules.Start(nil, nil)
-	for i, output := range []string{`"a"`, `"b"`, `"b"`, `"b"`, `"c"`} {
+	leaves := &Leaves{}
+	rules := Compile(&spec.Loop{})
+	for i := range conditions {
+		l := &spec.Loop{Terminate: spec.Tree{Any: conditions[i : i+1]}}
+		l.Guards.AbsoluteMaxIterations.Off = true
+		leaves.Add(Compile(l))
+	}
+	watcher := rules.Watch(leaves)
+	s := watcher.Start(nil, nil)
+	masks := watcher.Masks(5)
+	for _, output := range []string{`"a"`, `"b"`, `"b"`, `"b"`, `"c"`} {
 		s.Fold(&record.Iteration{Output: json.RawMessage(output)})
-		if len(s.answers) != 1 {
+		if watcher.Note(s, masks); len(s.answers) != 1 {
 			t.Errorf("%d answers to one question", len(s.answers))
 		}
-		for k, want := range [][]bool{{false, false, true, true, false}, {false, false, false, true, false}, {}} {
-			held, err := s.Held(k)
-			if err != nil || held != (i < len(want) && want[i]) {
-				t.Errorf("iteration %d, %d times: %v, %v", i+1, k+2, held, err)
-			}
-		}
+	}
+	if want := []uint64{0b01100, 0b01000, 0}; !slices.Equal(masks.held, want) {
+		t.Errorf("%b, want %b", masks.held, want)
 	}
 }

@@ -24,7 +24,7 @@ type State struct {
 	held     []bool
 	steps    stepping
 	watched  []error // of the leaves that are only watched
-	unkept   tracker // of leaves that are judged when they are asked for
+	unkept   tracker // of leaves that a Watcher judges when it asks them
 
 	usage   record.Usage // of so many iterations as are counted; see Usage
 	counted int
@@ -258,39 +258,6 @@ func parsed(text []byte) any {
 	return value
 }
 
-// Watched is a condition or guard that is looked at, but decides nothing.
-type Watched struct {
-	Name   string
-	Reason record.Reason
-}
-
-// Watch gives rules that decide the same and also tell, after each iteration,
-// whether other conditions (neither any nor all) and guards hold. All tells of
-// them in order: the conditions, then the guards of each set as they give the
-// reason.
-func (r *Rules) Watch(conditions []spec.Condition, guards []spec.Guards) (watching *Rules, all []Watched) {
-	w := *r
-	w.leaves, w.names, w.stepping = slices.Clone(r.leaves), slices.Clone(r.names), slices.Clone(r.stepping)
-	for i := range conditions {
-		w.add(condition(&conditions[i]))
-	}
-	for i := range guards {
-		w.compileGuards(&spec.Loop{Guards: guards[i]})
-	}
-	w.guards, w.budget = r.guards, r.budget
-	watched := w.leaves[w.decisive:]
-	w.leaves, w.names, w.stepping = slices.Clone(r.leaves), slices.Clone(r.names), slices.Clone(r.stepping)
-	for _, l := range watched {
-		all = append(all, Watched{l.name, l.reason})
-		if l.newest {
-			w.watching, w.asked = append(w.watching, ^len(w.asked)), append(w.asked, l)
-		} else {
-			w.watching = append(w.watching, w.add(l))
-		}
-	}
-	return &w, all
-}
-
 // question is an expression that leaves ask: its text, and whether a truth is
 // wanted.
 type question struct {
@@ -328,16 +295,6 @@ func (s *State) answer(q question, a answer) {
 	if s.answers != nil {
 		s.answers[q] = a
 	}
-}
-
-// Held says whether a watched condition or guard held after the last iteration
-// that was decided on, or that it could not be evaluated.
-func (s *State) Held(watched int) (held bool, err error) {
-	at := s.rules.watching[watched]
-	if at < 0 {
-		return s.rules.asked[^at].judge(s, &s.unkept)
-	}
-	return s.held[at], s.watched[at-s.rules.decisive]
 }
 
 // Returned is the iteration that a run returns which stops now, by a condition

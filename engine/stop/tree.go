@@ -1,6 +1,7 @@
 package stop
 
 import (
+	"fmt"
 	"math"
 	"time"
 
@@ -57,18 +58,23 @@ func condition(c *spec.Condition) leaf {
 	l := leaf{name: c.Name, reason: record.Reason(c.Kind), class: record.ByCondition}
 	switch c.Kind {
 	case spec.KindConfidence:
+		l.identity = identity{fmt.Sprint("confidence from ", c.Confidence.MinIterations), c.Confidence.Threshold.Value}
 		l.newest, l.judge = true, reaches(c.Confidence.Threshold.Value, c.Confidence.MinIterations)
 	case spec.KindWhen:
 		l.reason = record.ReasonWhen(c.Name)
-		l.judge = when(c.When)
+		l.identity.what, l.judge = "when "+c.When.Text, when(c.When)
 	case spec.KindRepeated:
+		l.identity.what = fmt.Sprint("repeated ", c.Repeated.Times.Value, " 0 ", c.Repeated.Of.Text)
 		l.judge = repeated(c.Repeated.Of, c.Repeated.Times.Value, 0)
 	case spec.KindConsecutive:
+		l.identity.what = fmt.Sprint("consecutive ", c.Consecutive.Times.Value, " ", c.Consecutive.When.Text)
 		l.judge = consecutive(c.Consecutive.When, c.Consecutive.Times.Value)
 	case spec.KindNoImprovement:
+		l.identity.what = fmt.Sprint("no_improvement ", c.NoImprovement.Patience.Value, " ", c.NoImprovement.MinDelta)
 		l.anew = true
 		l.judge = noImprovement(c.NoImprovement.Patience.Value, c.NoImprovement.MinDelta)
 	case spec.KindTimeout:
+		l.identity.what = fmt.Sprint("timeout ", c.Timeout.After.Value, c.Timeout.Working)
 		l.judge = timeout(c.Timeout.After.Value, c.Timeout.Working)
 	case spec.KindMaxIterations:
 		return maxIterations(c.Name, c.MaxIterations)
@@ -77,7 +83,7 @@ func condition(c *spec.Condition) leaf {
 }
 
 func maxIterations(name string, limit int) leaf {
-	return leaf{name: name, reason: record.ReasonMaxIterations, class: record.ByCondition, limit: float64(limit), newest: true, judge: atLeast(limit)}
+	return leaf{identity: identity{"iterations", float64(limit)}, name: name, reason: record.ReasonMaxIterations, class: record.ByCondition, limit: float64(limit), newest: true, judge: atLeast(limit)}
 }
 
 // holds evaluates the tree over the leaves that hold, and gives the leaf that

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/agentbench/agentbench/engine/replay"
+	"github.com/agentbench/agentbench/engine/stop"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/source"
 )
@@ -393,7 +394,7 @@ func (a *Axis) probes(base *spec.Loop) ([]*spec.Loop, source.Faults) {
 		}
 		loops = append(loops, probed...)
 	}
-	var sized *replay.Points // of the first one of which only the size counts
+	var sized *replay.Limits // of the first one of which only the size counts
 	for _, value := range a.Values {
 		probed, faults := base.With(a.assignment(value))
 		if probed == nil {
@@ -402,7 +403,7 @@ func (a *Axis) probes(base *spec.Loop) ([]*spec.Loop, source.Faults) {
 		if n, ok := Number(value.Text); ok && n > 0 && a.sizes() {
 			switch {
 			case sized == nil:
-				sized = replay.NewPoints(probed)
+				sized = replay.NewLimits(probed)
 			case sized.Serves(probed) == "":
 				continue
 			}
@@ -444,51 +445,43 @@ func meantAsRange(faults source.Faults, value string) source.Faults {
 // after an iteration; or one candidate of which that cannot be said.
 type family struct {
 	members []int // candidates; the first stands for all where a recording is chosen
-	points  *replay.Points
-	// configurations are those of the members; nil: the family has no points.
-	configurations []replay.Configuration
+	limits  *replay.Limits
+	// configurations are those of the members; nil: the family has no limits.
+	configurations []stop.Configuration
 
 	chosen    bool
 	recording int
-	walked
+	counter   *counter // nil: its runs were not walked yet
 }
 
-// walked is what is known of a family once its runs were walked, without limits.
-type walked struct {
-	ledger *ledger // nil: not walked yet
-	tracer *replay.Tracer
-	traces []*replay.Trace
-	cursor *replay.Cursor // of all runs
-}
-
-// timing is when a candidate stops: under one configuration of points that several
-// candidates share. Points are nil where that cannot be said.
+// timing is when a candidate stops: under one configuration of limits that several
+// candidates share. Limits are nil where that cannot be said.
 type timing struct {
-	points        *replay.Points
-	configuration replay.Configuration
+	limits        *replay.Limits
+	configuration stop.Configuration
 }
 
-// kinds are the points of candidates so far. Several may ask at a time.
+// kinds are the limits of candidates so far. Several may ask at a time.
 type kinds struct {
 	one    sync.Mutex
-	points []*replay.Points
+	limits []*replay.Limits
 }
 
-// timing finds the points that serve a loop, or begins new ones.
+// timing finds the limits that serve a loop, or begins new ones.
 func (k *kinds) timing(l *spec.Loop) timing {
 	for at := 0; ; at++ {
 		k.one.Lock()
-		if at == len(k.points) {
+		if at == len(k.limits) {
 			defer k.one.Unlock()
-			p := replay.NewPoints(l)
+			p := replay.NewLimits(l)
 			c, err := p.Configuration(l)
 			if err != nil {
 				return timing{}
 			}
-			k.points = append(k.points, p)
+			k.limits = append(k.limits, p)
 			return timing{p, c}
 		}
-		p := k.points[at]
+		p := k.limits[at]
 		k.one.Unlock()
 		if c, err := p.Configuration(l); err == nil {
 			return timing{p, c}
@@ -498,10 +491,10 @@ func (k *kinds) timing(l *spec.Loop) timing {
 
 // families are those of candidates, and of each candidate the family.
 func families(candidates []Candidate) (all []*family, of []*family) {
-	shared, known := map[*replay.Points]*family{}, &kinds{}
+	shared, known := map[*replay.Limits]*family{}, &kinds{}
 	for i := range candidates {
-		if p := candidates[i].when.points; p != nil && !slices.Contains(known.points, p) {
-			known.points = append(known.points, p)
+		if p := candidates[i].when.limits; p != nil && !slices.Contains(known.limits, p) {
+			known.limits = append(known.limits, p)
 		}
 	}
 	for i := range candidates {
@@ -509,13 +502,13 @@ func families(candidates []Candidate) (all []*family, of []*family) {
 		if candidates[i].Loop != nil {
 			when = known.timing(candidates[i].Loop)
 		}
-		f := shared[when.points]
+		f := shared[when.limits]
 		if f == nil {
-			f = &family{points: when.points}
+			f = &family{limits: when.limits}
 			all = append(all, f)
 		}
-		if when.points != nil {
-			shared[when.points] = f
+		if when.limits != nil {
+			shared[when.limits] = f
 			f.configurations = append(f.configurations, when.configuration)
 		}
 		f.members = append(f.members, i)
@@ -524,14 +517,14 @@ func families(candidates []Candidate) (all []*family, of []*family) {
 	return all, of
 }
 
-// warmFamilies are those of which the walks are kept: with many runs they are
+// warmFamilies are those of which the counters are kept: with many runs they are
 // large, and they can be made again.
 const warmFamilies = 4
 
-// warm keeps a family's walks, and forgets those of the one walked longest ago.
+// warm keeps a family's counter, and forgets that of the one walked longest ago.
 func (s *Sweep) warm(f *family) {
 	if s.walked = append(s.walked, f); len(s.walked) > warmFamilies {
-		s.walked[0].walked = walked{}
+		s.walked[0].counter = nil
 		s.walked = s.walked[1:]
 	}
 }

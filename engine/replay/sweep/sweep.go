@@ -6,7 +6,7 @@
 // configuration with their scores; a Candidate is a loop to be tried on them;
 // a Sweep tries candidates on recordings and answers with an Outcome for
 // each run, or with Totals for parts of the runs. Totals of candidates that
-// differ only in when they stop come from bit sets, of all others from Outcomes;
+// differ only in when they stop come from masks, of all others from Outcomes;
 // they are the same numbers either way, and a test says so.
 //
 // It is no stable API.
@@ -16,16 +16,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"iter"
-	"math"
 	"slices"
-	"strings"
 	"sync"
 
-	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/replay"
-	"github.com/agentbench/agentbench/engine/stop"
 	"github.com/agentbench/agentbench/spec"
 )
 
@@ -53,7 +47,7 @@ type Sweep struct {
 	options    Options
 	families   []*family
 	of         []*family // by candidate
-	walked     []*family // their walks are kept
+	walked     []*family // their counters are kept
 	tasks      []int     // by run: the trials of its task
 }
 
@@ -107,7 +101,7 @@ func (s *Sweep) Lead(recording int) {
 	r := s.recordings[recording]
 	s.recordings = slices.Insert(slices.Delete(slices.Clone(s.recordings), recording, recording+1), 0, r)
 	for _, f := range s.families {
-		f.chosen, f.walked = false, walked{}
+		f.chosen, f.counter = false, nil
 	}
 	s.walked = nil
 }
@@ -123,30 +117,6 @@ func trials(runs []Run) []int {
 		all[i] = of[runs[i].Run.Task]
 	}
 	return all
-}
-
-// Parts are runs divided into parts, so that outcomes of many candidates are added
-// up without dividing the runs each time.
-type Parts struct {
-	runs  []Run
-	cells *cells
-}
-
-// Divide puts each run into a part, from 0; one of a part below 0 is left out.
-func Divide(runs []Run, part []int, parts int) *Parts {
-	return &Parts{runs, newCells(trials(runs), part, parts)}
-}
-
-// Sum adds up outcomes, which are those of the runs in their order, by part. Scores
-// are added up in steps of 1e-9, so that their order does not matter.
-func (p *Parts) Sum(outcomes []Outcome) []Totals {
-	sums := make([]cell, len(p.cells.trials))
-	for i := range outcomes {
-		if at := p.cells.of[i]; at >= 0 {
-			sums[at].add(&outcomes[i], &p.runs[i])
-		}
-	}
-	return p.cells.totals(sums)
 }
 
 // widest keeps one recording of each path: the one whose runs have the most iterations,
@@ -175,38 +145,6 @@ func widest(recordings []Recording) []Recording {
 
 func placeOf(recordings []Recording, r *Recording) int {
 	return slices.IndexFunc(recordings, func(o Recording) bool { return o.Configuration == r.Configuration })
-}
-
-// length is the mean number of iterations of a run.
-func (r *Recording) length() float64 {
-	var sum int
-	for i := range r.Runs {
-		sum += r.Runs[i].Iterations()
-	}
-	return float64(sum) / float64(len(r.Runs))
-}
-
-// steps is how many steps the runs have in all: of those that are equally long, the longer
-// ones answer for more limits of steps.
-func (r *Recording) steps() (sum int) {
-	for run := range r.whole() {
-		for i := range run.Iterations {
-			sum += run.Iterations[i].StepCount()
-		}
-	}
-	return sum
-}
-
-// whole are the runs with their iterations, each valid until the next.
-func (r *Recording) whole() iter.Seq[*record.Run] {
-	return func(yield func(*record.Run) bool) {
-		room := &replay.Room{}
-		for i := range r.Runs {
-			if !yield(r.Runs[i].Whole(room)) {
-				return
-			}
-		}
-	}
 }
 
 // slot is what runs are paired by.
@@ -256,48 +194,6 @@ func names(recordings []Recording) []string {
 		}
 	}
 	return all
-}
-
-// align puts the scores into the order of the names, and finds their bounds.
-func (r *Recording) align(names []string) {
-	at := make([]int, len(names))
-	reads, bounds := make([]Reads, len(names)), make([]Range, len(names))
-	for i, name := range names {
-		at[i], bounds[i] = slices.Index(r.Scores, name), Range{0, 1}
-		if at[i] >= 0 && r.Reads != nil {
-			reads[i] = r.Reads[at[i]]
-		}
-		if at[i] >= 0 && r.Bounds != nil {
-			bounds[i] = r.Bounds[at[i]]
-		}
-	}
-	declared := r.Bounds != nil
-	r.Scores, r.Reads, r.Bounds = names, reads, bounds
-	runs := make([]Run, len(r.Runs))
-	for k := range runs {
-		runs[k].Recorded, runs[k].Scores = r.Runs[k].Recorded, make([][]float64, len(names))
-		for i, from := range at {
-			if from >= 0 && from < len(r.Runs[k].Scores) {
-				runs[k].Scores[i] = r.Runs[k].Scores[from]
-			}
-		}
-	}
-	r.Runs = runs
-	if !declared {
-		r.unbind()
-	}
-}
-
-// unbind says of scores with values that lie outside of their bounds that they
-// have none.
-func (r *Recording) unbind() {
-	for k := range r.Runs {
-		for i, values := range r.Runs[k].Scores {
-			if slices.ContainsFunc(values, func(v float64) bool { return v < 0 || v > 1 }) {
-				r.Bounds[i] = Range{math.Inf(-1), math.Inf(1)}
-			}
-		}
-	}
 }
 
 // Unscored are the iterations, by the ids of recorded runs, that some candidate
@@ -356,150 +252,4 @@ func (r *Recording) wanted(run *Run, score int, by *ending) int {
 		return by.made
 	}
 	return by.returned
-}
-
-// Judge judges a run as a live one would be judged, by a scorer that asks nobody.
-// It is NaN where that scorer cannot.
-type Judge func(ctx context.Context, run *Run, as *record.Run, score string) float64
-
-// standing is a run that goes as recorded up to where it stops, and why it does.
-type standing struct {
-	run, score, made, returned int
-	status                     record.Status
-	reason                     record.Reason
-	class                      record.Class
-	fired                      string
-	success                    bool
-}
-
-// whole stands for the recorded run itself.
-const whole = -1
-
-// judge makes a score that no recorded one tells, of a run as it would be left
-// behind. It is NaN where the judge would not give the recorded run the score that
-// it has, because the scorer was another one. A run that ended in a fault has none:
-// the first run that has one shows the scorer.
-func (r *Recording) judge(ctx context.Context, run, s int, by *ending, asIf func() *record.Run) float64 {
-	if r.Judge == nil || asIf == nil {
-		return math.NaN()
-	}
-	of, name, scored := &r.Runs[run], r.Scores[s], run
-	if of.Run.Outcome.Status == record.Faulted {
-		scored = slices.IndexFunc(r.Runs, func(o Run) bool { return !math.IsNaN(at(o.Scores[s], 0)) })
-	}
-	if scored < 0 {
-		return math.NaN()
-	}
-	shows := &r.Runs[scored]
-	if was := r.once(standing{run: scored, score: s, made: whole}, func() float64 { return r.Judge(ctx, shows, shows.Run, name) }); was != at(shows.Scores[s], 0) {
-		return math.NaN()
-	}
-	judge := func() float64 { return r.Judge(ctx, of, asIf(), name) }
-	if by.changed > 0 {
-		return judge()
-	}
-	o := by.outcome
-	return r.once(standing{run, s, by.made, by.returned, o.Status, o.Reason, o.Class, o.Fired, o.Success}, judge)
-}
-
-// once remembers what many candidates ask for.
-func (r *Recording) once(key standing, judge func() float64) float64 {
-	if known, ok := r.judged.Load(key); ok {
-		return known.(float64)
-	}
-	v := judge()
-	r.judged.Store(key, v)
-	return v
-}
-
-// NeedsTexts says why a loop can be replayed on whole records only, and not on
-// runs without texts (replay.Words); "" where both say the same.
-func NeedsTexts(recorded, target *spec.Loop) string {
-	if texts := replay.New(recorded, target, replay.Options{}).Texts(); len(texts) > 0 {
-		return "it reads " + strings.Join(texts, ", ")
-	}
-	if _, _, cancels := stop.Compile(target).CancelAt(); cancels {
-		return "a timeout cancels the iteration in flight"
-	}
-	if budget := target.Guards.Budget; budget != nil && (budget.Hard || budget.Steps > 0) {
-		return "a budget cuts the iteration in flight"
-	}
-	if converses(target) && timed(target.Terminate.Any, func(t *spec.Timeout) bool { return t.Working }) {
-		return "a timeout goes by the working time, which the tools of a conversation tell"
-	}
-	if apart := replay.Apart(recorded, target); apart != "" {
-		return fmt.Sprintf("it takes another path: %s", apart)
-	}
-	return ""
-}
-
-// ReadsTask reports whether a loop decides by what stands in the task,
-// so that it can only be replayed where the tasks are at hand.
-func ReadsTask(l *spec.Loop) bool {
-	return slices.ContainsFunc(replay.Reads(l), func(path string) bool {
-		variable, _, _ := strings.Cut(path, ".")
-		return variable == "task"
-	})
-}
-
-// Untold says what a loop goes by that a log does not tell: usage, prices or
-// times, which are then unknown and not zero. "" where it goes by nothing such.
-func Untold(l *spec.Loop, recordings []Recording) string {
-	budget := l.Guards.Budget
-	if budget == nil {
-		budget = &spec.RunBudget{}
-	}
-	reads := func(paths ...string) bool {
-		return slices.ContainsFunc(replay.Reads(l), func(path string) bool { return slices.Contains(paths, path) })
-	}
-	tokens, cost := unused(record.Usage.TokensTold), unused(record.Usage.Priced)
-	for _, goes := range []struct {
-		by     bool
-		what   string
-		untold func(*record.Run) bool
-	}{
-		{budget.Tokens > 0, "guards.budget.tokens goes by tokens", tokens},
-		{budget.CostUSD > 0, "guards.budget.cost_usd goes by cost", cost},
-		{timed(l.Terminate.Any, func(*spec.Timeout) bool { return true }), "a timeout goes by time", untimed},
-		{reads("usage", "usage.tokens", "usage.input_tokens", "usage.output_tokens"), "an expression reads tokens", tokens},
-		{reads("usage", "usage.cost_usd"), "an expression reads the cost", cost},
-		{reads("elapsed", "best.elapsed", "previous.elapsed"), "an expression reads the time", untimed},
-	} {
-		if n, of := untold(recordings, goes.untold); goes.by && n > 0 {
-			return fmt.Sprintf("%s, which %s of %s recorded runs do not tell", goes.what, spec.Thousands(n), spec.Thousands(of))
-		}
-	}
-	return ""
-}
-
-// unused reports of a run whether it, or some iteration of it, does not tell what it
-// used: what only the whole run tells decides nothing inside it.
-func unused(told func(record.Usage) bool) func(*record.Run) bool {
-	return func(r *record.Run) bool {
-		return !told(r.Total()) || slices.ContainsFunc(r.Iterations, func(it record.Iteration) bool { return !told(it.Total()) })
-	}
-}
-
-// untimed reports of a run whether some of its times are unknown.
-func untimed(r *record.Run) bool {
-	return r.Untimed || slices.ContainsFunc(r.Iterations, func(it record.Iteration) bool { return it.Untimed })
-}
-
-func untold(recordings []Recording, is func(*record.Run) bool) (n, of int64) {
-	for i := range recordings {
-		for run := range recordings[i].whole() {
-			of++
-			if is(run) {
-				n++
-			}
-		}
-	}
-	return n, of
-}
-
-// timed reports whether one of the conditions is such a timeout.
-func timed(conditions []spec.Condition, is func(*spec.Timeout) bool) bool {
-	return slices.ContainsFunc(conditions, func(c spec.Condition) bool {
-		return !c.Off && (c.Kind == spec.KindTimeout && is(&c.Timeout) || timed(c.Nested, is))
-	})
 }

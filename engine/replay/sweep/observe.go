@@ -2,11 +2,9 @@ package sweep
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"maps"
 	"math"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,217 +16,6 @@ import (
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/source"
 )
-
-// count adds up what the members of a family make of the runs of each cell: by what
-// changes from one member to the next.
-func (s *Sweep) count(ctx context.Context, f *family, into *cells, visit func(candidate int, totals []Totals)) error {
-	table, order := f.tracer.Table(f.traces, into.of), inOrder(f.configurations)
-	stretch := max(64, len(order)/(4*runtime.GOMAXPROCS(0)))
-	stretches := slices.Collect(slices.Chunk(order, stretch))
-	return Each(ctx, len(stretches), 1, func(i int) {
-		cursor, a := table.Cursor(), s.adding(f, into)
-		for run, at := range into.of {
-			if at >= 0 && f.traces[run].Iterations() > 0 {
-				a.add(run, 0, 1)
-			}
-		}
-		for _, k := range stretches[i] {
-			for _, c := range cursor.Move(&f.configurations[k]) {
-				a.add(c.Run, c.Before, -1)
-				a.add(c.Run, c.After, 1)
-			}
-			cursor.Believed(&f.configurations[k], a.believed)
-			visit(f.members[k], into.totals(a.cells()))
-		}
-	})
-}
-
-// inOrder are the places of configurations in an order in which one differs little
-// from the one before: what has the most values changes fastest.
-func inOrder(configurations []replay.Configuration) []int {
-	nodes, values := make([][]replay.Node, len(configurations)), []map[replay.Node]bool{}
-	for i := range configurations {
-		c := &configurations[i]
-		nodes[i] = slices.Concat(c.Tree, c.Maxima, c.Guards)
-		for slot, node := range nodes[i] {
-			if slot == len(values) {
-				values = append(values, map[replay.Node]bool{})
-			}
-			values[slot][node] = true
-		}
-	}
-	slots, order := make([]int, len(values)), make([]int, len(configurations))
-	for slot := range slots {
-		slots[slot] = slot
-	}
-	slices.SortStableFunc(slots, func(a, b int) int { return len(values[a]) - len(values[b]) })
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		if c := cmp.Compare(len(nodes[a]), len(nodes[b])); c != 0 {
-			return c
-		}
-		for _, slot := range slots {
-			if slot < len(nodes[a]) && nodes[a][slot] != nodes[b][slot] {
-				return cmp.Compare(nodes[a][slot], nodes[b][slot])
-			}
-		}
-		return 0
-	})
-	return order
-}
-
-// Sums are what the outcomes of a candidate add up to, by part, as [Parts.Sum] has
-// them. The error is that of the context.
-func (s *Sweep) Sums(ctx context.Context, candidate int, p *Parts) ([]Totals, error) {
-	ends, err := s.ends(ctx, candidate)
-	if err != nil {
-		return nil, err
-	}
-	if ends == nil {
-		outcomes, err := s.Outcomes(ctx, candidate)
-		return p.Sum(outcomes[0]), err
-	}
-	f := s.of[candidate]
-	member, _ := slices.BinarySearch(f.members, candidate)
-	threshold, a := f.configurations[member].Threshold, s.adding(f, p.cells)
-	for run, end := range ends {
-		if at := p.cells.of[run]; at >= 0 && f.traces[run].Iterations() > 0 {
-			a.add(run, end, 1)
-			a.believed[at] += count(end > 0 && f.ledger.believed[f.ledger.from[run]+int(end)] >= threshold)
-		}
-	}
-	return p.cells.totals(a.cells()), nil
-}
-
-// ScoreSums are the sums of one score alone, as [Sweep.Sums] has them.
-func (s *Sweep) ScoreSums(ctx context.Context, candidate, score int, p *Parts) ([]ScoreTotals, error) {
-	ends, err := s.ends(ctx, candidate)
-	if err != nil {
-		return nil, err
-	}
-	all, f := make([]ScoreTotals, p.cells.parts), s.of[candidate]
-	if ends == nil || len(f.ledger.empty) > 0 || f.ledger.inexact(ends) {
-		totals, err := s.Sums(ctx, candidate, p)
-		for part := range totals {
-			if score < len(totals[part].Scores) {
-				all[part] = totals[part].Scores[score]
-			}
-		}
-		return all, err
-	}
-	cells := make([]ScoreTotals, len(p.cells.trials))
-	steps, columns := make([]int64, len(cells)), f.ledger.columnsOf(score)
-	for run, end := range ends {
-		at := p.cells.of[run]
-		if at < 0 || end < 0 { // an expression failed: what the run is worth is not known
-			continue
-		}
-		row, c := f.ledger.row(run, end), &cells[at]
-		value := func(of int) int64 {
-			if columns[of] < 0 {
-				return 0
-			}
-			return row[columns[of]]
-		}
-		steps[at] += value(ofValue)
-		c.Known, c.Hits, c.Lost, c.Gained = c.Known+int(value(ofKnown)), c.Hits+int(value(ofHits)), c.Lost+int(value(ofLost)), c.Gained+int(value(ofGained))
-	}
-	for at := range cells {
-		var sum fixed
-		sum.carry(steps[at])
-		c := &cells[at]
-		c.Least = sum.sum()
-		c.Most = c.Least
-		c.weigh(float64(p.cells.trials[at]))
-		all[p.cells.part[at]].add(c)
-	}
-	return all, nil
-}
-
-// ends are how the runs of the reference end under a candidate, by run; nil where the
-// candidate cannot be counted on it: what runs of another recording lose is counted
-// against those of the reference.
-func (s *Sweep) ends(ctx context.Context, candidate int) ([]replay.End, error) {
-	f := s.of[candidate]
-	if quick, err := s.countable(ctx, f); !quick || f.recording != 0 || s.told(candidate, f.recording) {
-		return nil, err
-	}
-	if f.cursor == nil {
-		f.cursor = f.tracer.Table(f.traces, make([]int, len(f.traces))).Cursor()
-	}
-	member, _ := slices.BinarySearch(f.members, candidate)
-	f.cursor.Move(&f.configurations[member])
-	return f.cursor.Ends(), nil
-}
-
-// adding begins to add up the runs of a family that have an iteration; the others are
-// the same for all members.
-func (s *Sweep) adding(f *family, into *cells) *adding {
-	a := f.ledger.adding(into)
-	for run, o := range f.ledger.empty {
-		if at := into.of[run]; at >= 0 {
-			if a.empty == nil {
-				a.empty = make([]cell, len(into.trials))
-			}
-			a.runs[at]--
-			a.empty[at].add(o, &s.recordings[f.recording].Runs[run])
-		}
-	}
-	return a
-}
-
-// countable walks the runs of a family, evaluates the conditions of all members on
-// them, and reports whether its members can be counted.
-func (s *Sweep) countable(ctx context.Context, f *family) (bool, error) {
-	if f.points == nil {
-		return false, nil
-	}
-	if _, err := s.Recording(ctx, f.members[0]); err != nil {
-		return false, err
-	}
-	if f.ledger != nil {
-		return f.ledger.whole, nil
-	}
-	r, endless, tracer := &s.recordings[f.recording], s.endless(f, f.recording), f.points.Tracer()
-	eachPath := func(do func(run int, path *replay.Path)) error {
-		return eachOn(ctx, len(r.Runs), chunk, func() func(int) {
-			room := &replay.Room{}
-			return func(run int) {
-				do(run, new(endless.Path(ctx, room, r.Runs[run].Whole(room), r.Runs[run].Task)))
-			}
-		})
-	}
-	stops := replay.NewStops(s.candidates[f.members[0]].Declared())
-	l, traces := newLedger(r), make([]*replay.Trace, len(r.Runs))
-	if !l.whole {
-		f.ledger = l
-		return false, nil
-	}
-	err := eachPath(func(run int, path *replay.Path) {
-		trace := tracer.Trace(path)
-		traces[run] = &trace
-		l.look(run, path, &trace)
-		if trace.Iterations() == 0 {
-			o := &Outcome{Result: stops.Along(path)}
-			o.Scores, _ = r.value(ctx, make([]Range, len(r.Scores)), run, &o.Result, nil)
-			r.leaveOut(run, o)
-			l.leave(run, o)
-		}
-	})
-	if err != nil {
-		return false, err
-	}
-	if l.begin(traces); l.whole {
-		err = eachPath(func(run int, path *replay.Path) { l.fill(run, path, traces[run]) })
-	}
-	if err == nil {
-		f.ledger, f.tracer, f.traces = l, tracer, traces
-		s.warm(f)
-	}
-	return l.whole, err
-}
 
 // mostObserved is how many observed values of one parameter are tried. Where
 // there are more, they are thinned evenly by rank.
@@ -273,7 +60,7 @@ func (a *Axis) Beyond(loop *spec.Loop, recordings []Recording) string {
 	if spec.FullPath(a.Path) != "terminate.max_iterations" {
 		return ""
 	}
-	loosest, ended, of := 0, 0, 0
+	loosest, ended, of := 0, int64(0), 0
 	for i := range recordings {
 		limit, _, _ := recordings[i].Loop.EffectiveMax()
 		switch {
@@ -552,3 +339,119 @@ func dollars(u record.Usage) float64 {
 
 // seconds writes a number of them as a duration.
 func seconds(v float64) string { return (time.Duration(math.Round(v * 1e9))).String() }
+
+// ofIterations are the names of parameters that count iterations, or steps where
+// a guard looks at these.
+var ofIterations = []string{"max_iterations", "absolute_max_iterations", "min_iterations", "patience", "times", "window", "threshold"}
+
+// counts reports whether a parameter is a number of iterations, of steps or of turns.
+func counts(l *spec.Loop, path string) bool {
+	// A max_iterations may have a name of its own.
+	isMaximum := slices.ContainsFunc(l.Values(), func(v spec.Value) bool { return v.Path == path && v.Value == string(spec.KindMaxIterations) })
+	if !slices.Contains(ofIterations, lastOf(path)) && !isMaximum && !limitsSteps(l, path) && path != "user.max_turns" {
+		return false
+	}
+	return slices.ContainsFunc(l.Values(), func(v spec.Value) bool {
+		_, whole := v.Value.(int64)
+		return v.Path == path && whole
+	})
+}
+
+func lastOf(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }
+
+// limitsSteps knows how many steps an agent, or a program, makes at most: that of the loop, of a
+// phase or of a strategy.
+func limitsSteps(l *spec.Loop, path string) bool {
+	return lastOf(path) == "max_steps" && (path == "agent.max_steps" || strings.HasSuffix(path, ".agent.max_steps")) && (converses(l) || l.LimitsPrograms())
+}
+
+func converses(l *spec.Loop) bool {
+	return slices.ContainsFunc(l.Stages(), func(s spec.Stage) bool { return l.Converses(s.Agent) })
+}
+
+// counted is what a parameter counts of a run; nil: its iterations.
+func counted(l *spec.Loop, path string) func(*record.Run) int {
+	switch {
+	case limitsSteps(l, path):
+		return mostSteps(l, path)
+	case path == "user.max_turns":
+		return mostTurns
+	case looksAtSteps(l, path):
+		return allSteps
+	}
+	return nil
+}
+
+// looksAtSteps reports whether a parameter is of a guard that looks at the steps of a
+// run. Iterations without any count, too: as failures, of circuit_breaker.
+func looksAtSteps(l *spec.Loop, path string) bool {
+	guard, inside := strings.CutPrefix(path, "guards.")
+	if !inside {
+		return false
+	}
+	if guard == "circuit_breaker.threshold" {
+		return converses(l)
+	}
+	scope := "guards." + strings.TrimSuffix(guard, "."+lastOf(guard)) + ".scope"
+	return slices.ContainsFunc(l.Values(), func(v spec.Value) bool { return v.Path == scope && v.Value == spec.ScopeStep })
+}
+
+// mostSteps are those of the longest iteration, as far as the limit counts them. A call that the recorded limit refused is one more.
+func mostSteps(l *spec.Loop, path string) func(*record.Run) int {
+	steps := (*record.Iteration).StepCount
+	if slices.ContainsFunc(l.StepLimits(), func(of spec.StepLimit) bool { return of.Path == path && of.Main }) {
+		steps = (*record.Iteration).MainStepCount
+	}
+	return func(run *record.Run) (most int) {
+		for i := range run.Iterations {
+			n := steps(&run.Iterations[i])
+			if run.Iterations[i].Cut == string(record.ReasonMaxSteps) {
+				n++
+			}
+			most = max(most, n)
+		}
+		return most
+	}
+}
+
+// mostTurns are those of a user.
+func mostTurns(run *record.Run) (most int) {
+	for i := range run.Iterations {
+		turns := 0
+		for _, step := range run.Iterations[i].Steps {
+			if step.User != "" {
+				turns++
+			}
+		}
+		most = max(most, turns)
+	}
+	return most
+}
+
+func allSteps(run *record.Run) (all int) {
+	for i := range run.Iterations {
+		all += max(1, len(run.Iterations[i].Steps))
+	}
+	return all
+}
+
+// upTo are the whole numbers up to the most that a run has of something.
+func upTo(recordings []Recording, of func(*record.Run) int) []float64 {
+	most := 0
+	for i := range recordings {
+		if of == nil {
+			for k := range recordings[i].Runs {
+				most = max(most, recordings[i].Runs[k].Iterations())
+			}
+			continue
+		}
+		for run := range recordings[i].whole() {
+			most = max(most, of(run))
+		}
+	}
+	values := make([]float64, most)
+	for i := range values {
+		values[i] = float64(i + 1)
+	}
+	return values
+}

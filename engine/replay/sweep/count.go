@@ -1,0 +1,271 @@
+package sweep
+
+import (
+	"context"
+	"math"
+	"slices"
+	"sync"
+
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/replay"
+	"github.com/agentbench/agentbench/engine/stop"
+)
+
+// counter counts what configurations of one path make of the runs of a recording. It knows each way in which a run may
+// end, and what that adds to the sums; which way the run takes under a configuration follows from masks.
+type counter struct {
+	runs    []course
+	columns columns
+}
+
+// course is a recorded run under all configurations of its path.
+type course struct {
+	masks *stop.Masks
+	// believed is, by iterations made, the highest threshold at which the loop believes in the run; the first is that of a
+	// run that comes to its own end.
+	believed []float64
+	// rows are what the run adds to the sums, in the same order; behind them, where expressions may fail, what it adds if
+	// one did.
+	rows  sums
+	width int // columns of a row
+}
+
+// columns are those in which any row has a number, in the order in which they were found. The first are successes.
+type columns struct {
+	finding sync.Mutex
+	found   []int
+	known   []bool
+}
+
+// pack leaves out of rows the columns in which none has a number so far.
+func (c *columns) pack(rows []sums) (packed sums, width int) {
+	c.finding.Lock()
+	defer c.finding.Unlock()
+	for _, row := range rows {
+		for column, v := range row {
+			if v != 0 && !c.known[column] {
+				c.known[column], c.found = true, append(c.found, column)
+			}
+		}
+	}
+	width = len(c.found)
+	packed = make(sums, 0, width*len(rows))
+	for _, row := range rows {
+		for _, column := range c.found {
+			packed = append(packed, row[column])
+		}
+	}
+	return packed, width
+}
+
+// unpack are sums with all columns.
+func (c *columns) unpack(packed sums) sums {
+	all := make(sums, len(c.known))
+	for k, column := range c.found {
+		all[column] = packed[k]
+	}
+	return all
+}
+
+// add adds what the run adds under a configuration.
+func (c *course) add(f *stop.Configuration, to sums) {
+	n, failed := c.masks.Stop(f)
+	to[0] += count(!failed && c.believed[n] >= f.Threshold)
+	if failed {
+		n += len(c.believed) - 1
+	}
+	to.plus(c.rows[n*c.width : (n+1)*c.width])
+}
+
+// addsUp reports whether sums tell all of the scores: not of one that goes by why a run stops.
+func (r *Recording) addsUp() bool {
+	return !slices.Contains(r.Reads, ReadsStop) && (r.Judge == nil || !slices.Contains(r.Reads, ReadsAround))
+}
+
+// counter walks the runs of a family; nil: its members cannot be counted.
+func (s *Sweep) counter(ctx context.Context, f *family) (*counter, error) {
+	if f.limits == nil {
+		return nil, nil
+	}
+	on, err := s.Recording(ctx, f.members[0])
+	if err != nil || f.counter != nil || !s.recordings[on].addsUp() {
+		return f.counter, err
+	}
+	r, endless, watcher, width := &s.recordings[on], s.endless(f, on), f.limits.Watcher(), columnsOf(len(s.scores))
+	c := &counter{runs: make([]course, len(r.Runs)), columns: columns{found: []int{ofSuccesses}, known: make([]bool, width)}}
+	c.columns.known[ofSuccesses] = true
+	err = eachOn(ctx, len(r.Runs), chunk, func() func(int) {
+		room, rows := &replay.Room{}, &rowMaker{ctx: ctx, recording: r, judged: r.judges(s.candidates[f.members[0]].Declared()), scores: make([]Range, len(s.scores)), width: width}
+		return func(run int) {
+			whole := r.Runs[run].Whole(room)
+			path := endless.Path(ctx, room, whole, r.Runs[run].Task)
+			follow := watcher.Course(&path)
+			one := &c.runs[run]
+			one.rows, one.width = c.columns.pack(rows.of(run, whole, &follow))
+			one.masks, one.believed = follow.Masks, follow.Believed
+		}
+	})
+	if err == nil {
+		f.counter = c
+		s.warm(f)
+	}
+	return f.counter, err
+}
+
+// rowMaker makes the rows of one run after the other.
+type rowMaker struct {
+	ctx       context.Context
+	recording *Recording
+	judged    bool // see [Recording.judges]
+	scores    []Range
+	width     int
+	memory    sums
+	rows      []sums
+}
+
+// of are the rows of a run, valid until the next. Where one is not known, nothing is believed.
+func (m *rowMaker) of(run int, whole *record.Run, follow *replay.Course) []sums {
+	n := len(follow.Believed)
+	if follow.Fails() {
+		n += follow.Iterations()
+	}
+	m.memory, m.rows = slices.Grow(m.memory[:0], n*m.width)[:n*m.width], m.rows[:0]
+	clear(m.memory)
+	for i := range n {
+		iterations, failed := i, i >= len(follow.Believed)
+		if failed {
+			iterations -= follow.Iterations()
+		}
+		o := Outcome{Result: follow.Result(iterations, failed)}
+		var asIf func() *record.Run
+		if m.judged {
+			asIf = func() *record.Run { return follow.AsIf(whole, &o.Result) }
+		}
+		o.Scores, o.Unscored = m.recording.value(m.ctx, m.scores, run, &o.Result, asIf)
+		m.recording.leaveOut(run, &o)
+		if o.Outcome.Success = false; o.Verdict != replay.Exact && !failed { // success is for a threshold to say
+			follow.Believed[i] = math.NaN()
+		}
+		row := m.memory[i*m.width : (i+1)*m.width : (i+1)*m.width]
+		row.add(&o, &m.recording.Runs[run])
+		m.rows = append(m.rows, row)
+	}
+	return m.rows
+}
+
+// mostSums are made at a time.
+const mostSums = 20_000
+
+// Totals visits every candidate with the sums of its outcomes over each part of the
+// runs, as Sum gives them, in no order and several candidates at a time. A part is a
+// number from 0; runs of a part below 0 are left out. The error is that of the context.
+func (s *Sweep) Totals(ctx context.Context, part []int, parts int, visit func(candidate int, totals []Totals)) error {
+	into := newCells(s.tasks, part, parts)
+	few := max(1, mostSums/max(1, len(into.trials))) // candidates at a time
+	var others []int                                 // that are not counted
+	for _, f := range s.families {
+		c, err := s.counter(ctx, f)
+		if err != nil {
+			return err
+		}
+		var members []int // places in the family
+		for k, candidate := range f.members {
+			if c == nil || s.told(candidate, f.recording) {
+				others = append(others, candidate)
+			} else {
+				members = append(members, k)
+			}
+		}
+		some := slices.Collect(slices.Chunk(members, min(few, 64)))
+		if err := Each(ctx, len(some), 1, func(i int) { c.count(f, some[i], into, visit) }); err != nil {
+			return err
+		}
+	}
+	for some := range slices.Chunk(others, few) {
+		if err := s.sum(ctx, some, into, visit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// count visits members of a family with their sums over the runs of each part.
+func (c *counter) count(f *family, members []int, into *cells, visit func(candidate int, totals []Totals)) {
+	width := len(c.columns.found)
+	all := into.sums(len(members) * width) // those of one member behind the other
+	for run := range c.runs {
+		if at := into.of[run]; at >= 0 {
+			for i, member := range members {
+				c.runs[run].add(&f.configurations[member], all[at][i*width:(i+1)*width])
+			}
+		}
+	}
+	of := make([]sums, len(all))
+	for i, member := range members {
+		for at := range all {
+			of[at] = c.columns.unpack(all[at][i*width : (i+1)*width])
+		}
+		visit(f.members[member], into.totals(of))
+	}
+}
+
+// sum visits candidates that are replayed run by run.
+func (s *Sweep) sum(ctx context.Context, candidates []int, into *cells, visit func(candidate int, totals []Totals)) error {
+	var workers [][]sums // by cell: those of one candidate behind the other
+	width := columnsOf(len(s.scores))
+	err := s.Visit(ctx, candidates, func() func(int, int, *Outcome, bool) {
+		all := into.sums(len(candidates) * width)
+		workers = append(workers, all)
+		return func(k, run int, o *Outcome, _ bool) {
+			if at := into.of[run]; at >= 0 {
+				all[at][k*width:(k+1)*width].add(o, &s.recordings[s.of[candidates[k]].recording].Runs[run])
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	of := make([]sums, len(into.trials))
+	for _, other := range workers[1:] {
+		for at := range of {
+			workers[0][at].plus(other[at])
+		}
+	}
+	for k, candidate := range candidates {
+		for at := range of {
+			of[at] = workers[0][at][k*width : (k+1)*width]
+		}
+		visit(candidate, into.totals(of))
+	}
+	return nil
+}
+
+// Sums are what the outcomes of a candidate add up to, by part, as [Parts.Sum] has
+// them. The error is that of the context.
+func (s *Sweep) Sums(ctx context.Context, candidate int, p *Parts) (totals []Totals, err error) {
+	f := s.of[candidate]
+	c, err := s.counter(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	// What runs of another recording lose is counted against those of the first.
+	if c == nil || f.recording != 0 || s.told(candidate, f.recording) {
+		outcomes, err := s.Outcomes(ctx, candidate)
+		return p.Sum(outcomes[0]), err
+	}
+	member, _ := slices.BinarySearch(f.members, candidate)
+	c.count(f, []int{member}, p.cells, func(_ int, sums []Totals) { totals = sums })
+	return totals, nil
+}
+
+// ScoreSums are the sums of one score alone, as [Sweep.Sums] has them.
+func (s *Sweep) ScoreSums(ctx context.Context, candidate, score int, p *Parts) ([]ScoreTotals, error) {
+	totals, err := s.Sums(ctx, candidate, p)
+	all := make([]ScoreTotals, len(totals))
+	for part := range totals {
+		if score < len(totals[part].Scores) {
+			all[part] = totals[part].Scores[score]
+		}
+	}
+	return all, err
+}

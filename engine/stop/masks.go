@@ -1,0 +1,230 @@
+package stop
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+	"sync"
+)
+
+// Leaves are the conditions and guards of many rules, equal ones once, so that each is asked once after every
+// iteration of a run. The rules differ only in when they stop a run, which is after an iteration. Several may add at a
+// time.
+type Leaves struct {
+	adding sync.Mutex
+	places map[identity]int
+	all    []leaf
+}
+
+// identity is the same for leaves that hold together. Of leaves that differ in the number alone the one with the
+// larger number holds at no iteration at which the other does not.
+type identity struct {
+	what   string
+	number float64
+}
+
+// Configuration is when one of these rules stops a run.
+type Configuration struct {
+	conditions []node // of the terminate tree: any of them
+	others     []node // maxima and guards, which come after all expressions in the order of decision
+	leaves     []int  // all of them
+	// Threshold is the confidence at which the loop believes in a run.
+	Threshold float64
+}
+
+// Add adds the leaves of rules, and gives their configuration.
+func (l *Leaves) Add(r *Rules) Configuration {
+	l.adding.Lock()
+	defer l.adding.Unlock()
+	c := Configuration{leaves: make([]int, r.decisive), Threshold: r.threshold}
+	for i := range c.leaves {
+		c.leaves[i] = l.place(&r.leaves[i])
+	}
+	for i := range r.tree {
+		c.conditions = append(c.conditions, r.tree[i].at(c.leaves))
+	}
+	for _, leaf := range slices.Concat(r.maxima, r.guards) {
+		c.others = append(c.others, node{leaf: c.leaves[leaf]})
+	}
+	return c
+}
+
+func (l *Leaves) place(one *leaf) int {
+	at, known := l.places[one.identity]
+	if !known {
+		if l.places == nil {
+			l.places = map[identity]int{}
+		}
+		at = len(l.all)
+		l.places[one.identity], l.all = at, append(l.all, *one)
+	}
+	return at
+}
+
+// at is the tree over leaves that have other places.
+func (n *node) at(places []int) node {
+	moved := *n
+	if n.leaf >= 0 {
+		moved.leaf = places[n.leaf]
+		return moved
+	}
+	moved.children = make([]node, len(n.children))
+	for i := range n.children {
+		moved.children[i] = n.children[i].at(places)
+	}
+	return moved
+}
+
+// Watcher are rules that also look at leaves, which decide nothing.
+type Watcher struct {
+	*Rules
+	plain  []int   // leaves that are asked one by one
+	ranked [][]int // leaves that differ in their number alone, the smallest first
+	asked  []leaf  // by leaf: those of ranked, which are judged when they are asked
+	count  int
+}
+
+// Watch gives rules that decide the same and look at the leaves so far.
+func (r *Rules) Watch(l *Leaves) *Watcher {
+	rules := *r
+	w := &Watcher{Rules: &rules, asked: l.all, count: len(l.all)}
+	rules.leaves, rules.names, rules.stepping = slices.Clone(r.leaves), slices.Clone(r.names), slices.Clone(r.stepping)
+	group := map[string]int{}
+	for leaf, one := range l.all {
+		if !one.newest {
+			w.plain = append(w.plain, leaf)
+			rules.add(one)
+			continue
+		}
+		at, known := group[one.what]
+		if !known {
+			at = len(w.ranked)
+			group[one.what], w.ranked = at, append(w.ranked, nil)
+		}
+		w.ranked[at] = append(w.ranked[at], leaf)
+	}
+	for _, leaves := range w.ranked {
+		slices.SortFunc(leaves, func(a, b int) int { return cmp.Compare(l.all[a].number, l.all[b].number) })
+	}
+	return w
+}
+
+// Masks are sets of iterations of a run, a bit each, the first iteration the lowest: for each leaf those after which it
+// holds. A run stops under a configuration after the first iteration of the union of its leaves.
+type Masks struct {
+	words  int
+	held   []uint64 // by leaf, so many words each
+	failed []uint64 // they could not be evaluated; nil: none
+	ends   ending
+}
+
+// ending is what a run that comes to its last iteration does there by itself.
+type ending struct {
+	last    int  // the iteration
+	decided bool // before any condition is asked
+	failed  bool // as the end of a phase could not be evaluated: unless a condition holds
+}
+
+// Masks has room for so many iterations.
+func (w *Watcher) Masks(iterations int) *Masks {
+	words := (iterations + 63) / 64
+	return &Masks{words: words, held: make([]uint64, w.count*words)}
+}
+
+// Note looks at all leaves after the iteration that was decided on last.
+func (w *Watcher) Note(s *State, m *Masks) {
+	word, bit := (s.Len()-1)/64, uint64(1)<<((s.Len()-1)%64)
+	for i, leaf := range w.plain {
+		if s.held[w.decisive+i] {
+			m.held[leaf*m.words+word] |= bit
+		}
+		if s.watched[i] != nil {
+			if m.failed == nil {
+				m.failed = make([]uint64, len(m.held))
+			}
+			m.failed[leaf*m.words+word] |= bit
+		}
+	}
+	for _, leaves := range w.ranked {
+		n, _ := slices.BinarySearchFunc(leaves, true, func(leaf int, _ bool) int {
+			if holds, _ := w.asked[leaf].judge(s, &s.unkept); holds { // a comparison of numbers has no error
+				return -1
+			}
+			return 1
+		})
+		for _, leaf := range leaves[:n] {
+			m.held[leaf*m.words+word] |= bit
+		}
+	}
+}
+
+// End notes that the run ends by itself after its last iteration: decided before any condition is asked, or failed, as the
+// end of a phase could not be evaluated, unless a condition holds.
+func (m *Masks) End(last int, decided, failed bool) { m.ends = ending{last, decided, failed} }
+
+// Fails reports whether an expression may fail on the run.
+func (m *Masks) Fails() bool { return m.failed != nil || m.ends.failed }
+
+// Stop is the iteration, from 1, after which a run stops under a configuration; 0: it comes to its own end. Failed says that
+// it does so because an expression could not be evaluated.
+func (m *Masks) Stop(c *Configuration) (iteration int, failed bool) {
+	for word := range m.words {
+		conditions := m.union(c.conditions, word)
+		stop, bad := conditions|m.union(c.others, word), uint64(0)
+		if m.Fails() {
+			bad = m.failures(c, word) &^ conditions
+			stop |= bad
+		}
+		if stop != 0 {
+			bit := bits.TrailingZeros64(stop)
+			return 64*word + bit + 1, bad>>bit&1 == 1
+		}
+	}
+	return 0, false
+}
+
+// failures are the iterations at which a leaf of the configuration, or the end of a phase, could not be evaluated.
+func (m *Masks) failures(c *Configuration, word int) (bad uint64) {
+	if m.failed != nil {
+		for _, leaf := range c.leaves {
+			bad |= m.failed[leaf*m.words+word]
+		}
+	}
+	if last := m.ends.last - 1; last >= 0 && last/64 == word {
+		bit := uint64(1) << (last % 64)
+		if m.ends.failed {
+			bad |= bit
+		} else if m.ends.decided {
+			bad &^= bit
+		}
+	}
+	return bad
+}
+
+// union is any of the trees.
+func (m *Masks) union(trees []node, word int) (set uint64) {
+	for i := range trees {
+		if leaf := trees[i].leaf; leaf >= 0 {
+			set |= m.held[leaf*m.words+word]
+		} else {
+			set |= m.tree(&trees[i], word)
+		}
+	}
+	return set
+}
+
+func (m *Masks) tree(n *node, word int) uint64 {
+	switch {
+	case n.leaf >= 0:
+		return m.held[n.leaf*m.words+word]
+	case !n.all:
+		return m.union(n.children, word)
+	case len(n.children) == 0:
+		return 0
+	}
+	set := ^uint64(0)
+	for i := range n.children {
+		set &= m.tree(&n.children[i], word)
+	}
+	return set
+}
