@@ -277,7 +277,7 @@ func workers(s *spec.Suite) int {
 func (j *job) pace() (waiting int, backingOff time.Duration) {
 	for _, g := range j.gates {
 		s := g.Status()
-		waiting, backingOff = waiting+s.Waiting, max(backingOff, s.Cooling)
+		waiting, backingOff = waiting+s.Waiting, max(backingOff, s.Pause)
 	}
 	return waiting, backingOff
 }

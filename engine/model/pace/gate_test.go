@@ -133,45 +133,45 @@ func TestDeclaredTokensAMinute(t *testing.T) {
 	propertytest.Check(t, func(r *rapid.T) {
 		perMinute := rapid.Int64Range(100, 10_000).Draw(r, "tokens a minute")
 		sizes := rapid.SliceOfN(rapid.Int64Range(1, 2000), 1, 40).Draw(r, "sizes")
-		synctest.Test(t, func(t *testing.T) {
-			now := time.Now()
-			b := newBucket(perMinute, tokenBurst, now)
-			type taken struct {
-				at time.Time
-				n  int64
-			}
-			var all []taken
-			for _, n := range sizes {
-				now = now.Add(b.wait(n, now))
-				if b.wait(n, now) > time.Microsecond {
-					t.Fatalf("still to wait %v after the wait", b.wait(n, now))
-				}
-				b.take(n, now)
-				all = append(all, taken{now, n})
-			}
-			for from := range all {
-				sum, largest := int64(0), int64(0)
-				for _, next := range all[from:] {
-					if next.at.Sub(all[from].at) < time.Minute {
-						sum, largest = sum+next.n, max(largest, next.n)
-					}
-				}
-				if sum > perMinute+largest {
-					t.Fatalf("%d tokens within a minute that allows %d", sum, perMinute)
+		now := time.Now()
+		l := newLimiter(perMinute, tokenBurst)
+		type taken struct {
+			at time.Time
+			n  int64
+		}
+		var all []taken
+		for _, n := range sizes {
+			now = now.Add(l.take(n, now))
+			all = append(all, taken{now, n})
+		}
+		for from := range all {
+			sum, largest := int64(0), int64(0)
+			for _, next := range all[from:] {
+				if next.at.Sub(all[from].at) < time.Minute {
+					sum, largest = sum+next.n, max(largest, next.n)
 				}
 			}
-		})
+			if sum > perMinute+largest {
+				r.Fatalf("%d tokens within a minute that allows %d", sum, perMinute)
+			}
+		}
 	})
 }
 
-// A reply that used more than its request announced is paid for by the next.
+// A reply that used more than its request announced is paid for by the next call.
 func TestTokensOfTheReplyCount(t *testing.T) {
-	g := NewGate(GateOptions{Tokens: 6000})
-	now := time.Now()
-	g.leave(&ticket{tokens: 10, began: now}, outcome{succeeded: true, usage: record.Usage{Calls: 1, InputTokens: 10, OutputTokens: 1000}})
-	if got := g.tokens.level; got > -390 {
-		t.Errorf("600 at once, 1000 more used than announced: %v are left", got)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		m := NewGate(GateOptions{Tokens: 6000}).Wrap(answering(func() (*model.Reply, error) {
+			return &model.Reply{Usage: record.Usage{Calls: 1, InputTokens: 10, OutputTokens: 1500}}, nil
+		}))
+		begin := time.Now()
+		for range 2 {
+			_, _ = m.Call(t.Context(), &model.Request{MaxOutputTokens: 10})
+		}
+		if took := time.Since(begin); took < 10*time.Second || took > 11*time.Second {
+			t.Errorf("600 at once, 1500 used: the next call began after %v, want about 10 s", took)
+		}
+	})
 }
 
 // F10: after a refusal all calls pause, not only those that were refused.
@@ -218,20 +218,41 @@ func TestF10_ABurstPausesOnce(t *testing.T) {
 	})
 }
 
-// What is started after a pause and refused pauses all again.
-func TestF10_EachBurstPauses(t *testing.T) {
+// A refusal pauses all calls again, but not soon after a pause and among calls that are taken: that concerns the refused call alone.
+func TestF17_SingleRefusalsPauseNoOtherCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := &counting{takes: 100 * time.Millisecond, fail: func(n int) error {
-			if n <= 4 {
+		refused := false
+		g := NewGate(GateOptions{Random: func() float64 { return 0 }})
+		m := g.Wrap(&counting{fail: func(int) error {
+			if refused {
 				return refusal(time.Second)
 			}
 			return nil
-		}}
-		g := NewGate(GateOptions{Parallel: 2, Random: func() float64 { return 0 }})
-		begin := time.Now()
-		together(g.Wrap(m), 6, model.Request{})
-		if got := m.began[len(m.began)-1].Sub(begin); got < 3*time.Second {
-			t.Errorf("the last call began after %v, want three pauses of a second", got)
+		}})
+		for i, c := range []struct {
+			after   time.Duration // the step before
+			refused int           // calls one after the other
+			taken   int           // behind them
+			pause   time.Duration // after the refusals
+		}{
+			{0, 1, 10, time.Second},
+			{2 * time.Second, 1, 10, 0},
+			{2 * time.Second, 1, 10, 0},
+			{restless, 1, 0, time.Second},
+			{2 * time.Second, 1, 1, time.Second},
+		} {
+			time.Sleep(c.after)
+			refused = true
+			for range c.refused {
+				_, _ = m.Call(t.Context(), &model.Request{})
+			}
+			if got := g.Status().Pause; got != c.pause {
+				t.Errorf("step %d: a pause of %v, want %v", i, got, c.pause)
+			}
+			refused = false
+			for range c.taken {
+				_, _ = m.Call(t.Context(), &model.Request{})
+			}
 		}
 	})
 }
@@ -285,9 +306,10 @@ func TestF11_Cooldowns(t *testing.T) {
 			m := g.Wrap(&counting{fail: func(int) error { return refusal(c.after) }})
 			for i, want := range c.want {
 				_, _ = m.Call(t.Context(), &model.Request{})
-				if got := g.Status().Cooling; got != want {
+				if got := g.Status().Pause; got != want {
 					t.Errorf("%s: refusal %d cools for %v, want %v", name, i+1, got, want)
 				}
+				time.Sleep(want)
 			}
 		})
 	}
@@ -307,7 +329,7 @@ func TestRefusalsShrinkTheWindow(t *testing.T) {
 		}}
 		g := NewGate(GateOptions{})
 		together(g.Wrap(m), 200, model.Request{})
-		if got := g.Status(); got.Window > 12 || got.InFlight != 0 || got.Waiting != 0 {
+		if got := g.Status(); got.Window > 12 || got.InFlight != 0 {
 			t.Errorf("%+v", got)
 		}
 	})
@@ -337,7 +359,7 @@ func TestOtherErrorsChangeNothing(t *testing.T) {
 			}})
 			together(m, firstPlaces, model.Request{})
 			got := g.Status()
-			if got.Cooling != c.cools || c.cools == 0 && got.Window != firstPlaces {
+			if got.Pause != c.cools || c.cools == 0 && got.Window != firstPlaces {
 				t.Errorf("%s: %+v", name, got)
 			}
 		})
@@ -414,7 +436,7 @@ func TestCancelledCallsLeaveTheirPlace(t *testing.T) {
 		time.Sleep(25 * time.Second)
 		cancel(cause)
 		calls.Wait()
-		if got := g.Status(); got.InFlight != 0 || got.Waiting != 0 {
+		if got := g.Status(); got.InFlight != 0 {
 			t.Errorf("%+v", got)
 		}
 	})
@@ -509,127 +531,4 @@ func TestCallsCancelledAtTheGateWereNeverSent(t *testing.T) {
 		}
 		<-first
 	})
-}
-
-// said plays refusals to a doubt, as the numbers of the calls taken before each, and
-// tells how many of them it believes.
-func (d *doubt) said(gaps ...int) (believed int) {
-	number := d.last
-	for _, gap := range gaps {
-		number += uint64(gap) + 1
-		if d.believes(number, number, true, false, number) {
-			believed++
-		}
-	}
-	return believed
-}
-
-func repeat(gap, times int) []int {
-	gaps := make([]int, times)
-	for i := range gaps {
-		gaps[i] = gap
-	}
-	return gaps
-}
-
-func TestDoubt(t *testing.T) {
-	for name, c := range map[string]struct {
-		gaps     []int
-		believed int
-		on       bool
-	}{
-		"every fifth call, whatever the pace":       {repeat(4, 50), 1, true},
-		"a server that takes many between":          {repeat(few, 50), 50, false},
-		"a server that takes as many as it refuses": {repeat(1, 50), 50, false},
-		"a server that takes nothing":               {repeat(0, 50), 50, false},
-		"seldom now":                                {[]int{4, 4, 4, calmAgain, few}, 3, false},
-	} {
-		var d doubt
-		if got := d.said(c.gaps...); got != c.believed || d.on != c.on {
-			t.Errorf("%s: %d of %d refusals are believed, in doubt: %v", name, got, len(c.gaps), d.on)
-		}
-	}
-}
-
-// A server that takes fewer and fewer the more it is asked is soon believed again,
-// and not doubted as easily.
-func TestADoubtThatIsWrongEnds(t *testing.T) {
-	var d doubt
-	d.said(4, 4)
-	flood := repeat(0, 20)
-	if doubted := len(flood) - d.said(flood...); doubted > 8 || d.on {
-		t.Errorf("%d of 20 refusals in a row are doubted", doubted)
-	}
-	if d.said(4, 4); d.on {
-		t.Error("the same is doubted again")
-	}
-}
-
-// The first call after a pause that the server asked for is proof where others were
-// taken before it, and that is not soon forgotten: half of the calls may be refused.
-func TestTheFirstCallAfterAPauseIsProof(t *testing.T) {
-	for name, c := range map[string]struct {
-		numbers []uint64 // of the calls refused
-		rested  bool
-		proven  bool
-	}{
-		"the server had its pause":    {[]uint64{1, 3, 4}, true, true},
-		"it had less or more to do":   {[]uint64{1, 3, 4}, false, false},
-		"it took one after the pause": {[]uint64{1, 3, 5}, true, false},
-		"it took nothing before":      {[]uint64{1, 2, 3}, true, false},
-	} {
-		var d doubt
-		for _, number := range c.numbers {
-			d.believes(number, number, true, c.rested, number)
-		}
-		if d.on != c.proven {
-			t.Errorf("%s: in doubt: %v", name, d.on)
-		}
-		if !c.proven {
-			continue
-		}
-		if believed := d.said(repeat(1, 1000)...); believed > 0 {
-			t.Errorf("%s: %d of 1,000 refusals of every other call are believed", name, believed)
-		}
-		if doubted := 40 - d.said(repeat(0, 40)...); doubted > 18 || d.on {
-			t.Errorf("%s: %d of 40 refusals in a row are doubted", name, doubted)
-		}
-	}
-}
-
-// Calls taken among those that are refused count, too: three of a burst of four.
-func TestCallsTakenInABurstCount(t *testing.T) {
-	var d doubt
-	d.believes(1, 1, true, false, 8)
-	d.believes(3, 1, false, false, 8)
-	if d.believes(10, 10, true, false, 10) {
-		t.Error("3 of 10 calls are refused, 1 of 2 after the pause, and that is about load")
-	}
-}
-
-// The pace is what the server bore: starts that were refused do not count, not
-// in the burst in which they were, nor in the next.
-func TestThePaceIsWhatWasBorne(t *testing.T) {
-	var p pace
-	now := time.Now()
-	starts := func(n int) { // a second's worth, half of them refused later
-		for range n {
-			now = now.Add(time.Second / time.Duration(n))
-			p.start(now)
-		}
-	}
-	starts(40)
-	for i := range 20 {
-		p.refuse(now, i == 0)
-	}
-	if got := p.starts.rate; got < 14 || got > 20 {
-		t.Errorf("20 of 40 starts in a second were borne, the pace is %.1f", got)
-	}
-	p.refuse(now, true)
-	if got := p.starts.rate; got > 20 {
-		t.Errorf("the next burst finds a pace of %.1f", got)
-	}
-	if borne, _ := p.meter.perSecond(now); borne < 15 || borne > 23 {
-		t.Errorf("the meter counts %.1f starts a second", borne)
-	}
 }

@@ -139,14 +139,11 @@ func TestF11b_WhatIsLeftHoldsTheNextCall(t *testing.T) {
 		"fewer tokens of input":       {[]model.Limit{{Of: model.InputTokens, Left: 9, Until: in(20 * time.Second)}}, 20 * time.Second},
 		"cached ones do not count":    {[]model.Limit{{Of: model.InputTokens, Left: 10, Until: in(20 * time.Second)}}, 0},
 		"fewer tokens of output":      {[]model.Limit{{Of: model.OutputTokens, Left: 39, Until: in(20 * time.Second)}}, 20 * time.Second},
-		"the longest pause":           {[]model.Limit{{Of: model.Requests, Until: in(longestCooldown)}}, longestCooldown},
+		"the longest pause":           {[]model.Limit{{Of: model.Requests, Until: in(longestPause)}}, longestPause},
 		"tomorrow":                    {[]model.Limit{{Of: model.Requests, Until: in(24 * time.Hour)}}, 0},
 		"in a hundred years":          {[]model.Limit{{Of: model.Requests, Until: in(100 * 365 * 24 * time.Hour)}}, 0},
 		"already reset":               {[]model.Limit{{Of: model.Requests, Until: in(-time.Second)}}, 0},
 		"the next reply knows better": {[]model.Limit{{Of: model.Requests, Left: 1, Until: in(20 * time.Second)}, {Of: model.Requests, Left: 9, Until: in(20 * time.Second)}}, 0},
-		"a reply without, still held": {[]model.Limit{{Of: model.Requests, Left: 1, Until: in(20 * time.Second)}, {}}, 19 * time.Second},
-		"steady": {[]model.Limit{{Of: model.Requests, Left: 10, Until: in(6 * time.Second)}, {Of: model.Requests, Until: in(20 * time.Second)}},
-			2 * time.Second},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			m := &telling{counting: counting{takes: time.Second}, tells: c.tells}
@@ -175,26 +172,6 @@ func TestF11b_CallsInFlightCount(t *testing.T) {
 			t.Errorf("calls began at %v, %d were refused", s.began, s.refused)
 		}
 	})
-}
-
-// Calls that begin together arrive in any order: the one that arrived first may be answered last, and of the others the
-// server may not have known.
-func TestF11b_CallsOfAWaveArriveInAnyOrder(t *testing.T) {
-	now := time.Now()
-	for name, told := range map[string][]float64{"in order": {4, 3, 2, 1}, "in the other order": {1, 2, 3, 4}, "in another": {3, 1, 4, 2}} {
-		a := allowance{used: 1, calls: 1}
-		for i, left := range told {
-			if a.tell(1, left, now.Add(time.Minute), now); a.wait(5, now) == 0 { // four began together, then the fifth took the last
-				t.Errorf("%s: a sixth call would start after %d replies", name, i+1)
-			}
-		}
-		if a.wait(4, now) != 0 {
-			t.Errorf("%s: the fifth would not start", name)
-		}
-		if a.tell(6, 2, now.Add(time.Minute), now); a.wait(7, now) != 0 || a.wait(8, now) == 0 {
-			t.Errorf("%s: the next wave does not decide", name)
-		}
-	}
 }
 
 // A refusal says itself when to come back.

@@ -2,7 +2,6 @@ package pace
 
 import (
 	"context"
-	"time"
 
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
@@ -153,43 +152,4 @@ func (b *Budget) lacks(worst *Worst) (lender Lender, lacks Limits, fits bool) {
 	}
 	lacks = b.limits.Excess(b.spent().Plus(b.reserved).Plus(b.elsewhere).Plus(worst.Bound))
 	return b.lender, lacks, b.short(b.spent().Plus(worst.Expected)) == ""
-}
-
-// Share is the part of a model's limits that one of several processes may use for a
-// while. Zero: the limit is not shared.
-type Share struct {
-	Requests, Tokens int64 // a minute
-	Parallel         int
-	// Until is when it ends: then no call starts until there is a new one.
-	Until time.Time
-}
-
-// over reports whether a share has ended, or is none.
-func (s *Share) over(now time.Time) bool { return s != nil && !now.Before(s.Until) }
-
-// Share gives a gate its share from now on. The zero Share lets no call start. Who had none
-// before begins with nothing saved up: others have used what there was.
-func (g *Gate) Share(s Share) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	now := time.Now()
-	had := !g.share.over(now)
-	g.share = &s
-	g.requests = g.requests.paced(s.Requests, requestBurst, now)
-	g.tokens = g.tokens.paced(s.Tokens, tokenBurst, now)
-	if !had {
-		g.requests.level, g.tokens.level = min(0, g.requests.level), min(0, g.tokens.level)
-	}
-	g.admit(now)
-}
-
-// paced is a bucket at another rate, which holds no more than this one does.
-func (b bucket) paced(perMinute int64, share float64, now time.Time) bucket {
-	if perMinute <= 0 {
-		return b
-	}
-	b.fill(now)
-	other := newBucket(perMinute, share, now)
-	other.level = min(other.level, b.level)
-	return other
 }
