@@ -41,10 +41,10 @@ func names(n int) []string {
 	return ids
 }
 
-func dealt(t interface{ Fatal(...any) }, ids []string, s Shard, weights map[string]time.Duration) *Plan {
+func shardOf(t interface{ Fatal(...any) }, ids []string, s Shard) *Plan {
 	p, err := New(suiteOf(2, "a", "b"), len(ids), Selection{})
 	if err == nil {
-		err = p.Shard(s, tasks(ids...), weights)
+		err = p.Shard(s, tasks(ids...))
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -68,21 +68,12 @@ func TestShardsAreThePlan(t *testing.T) {
 	propertytest.Check(t, func(t *rapid.T) {
 		ids := names(rapid.IntRange(1, 60).Draw(t, "tasks"))
 		of := rapid.IntRange(1, len(ids)).Draw(t, "of")
-		var weights map[string]time.Duration
-		if rapid.Bool().Draw(t, "by weights") {
-			weights = map[string]time.Duration{ids[0]: 1}
-			for _, id := range ids[1:] {
-				if rapid.Bool().Draw(t, "known") {
-					weights[id] = time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(t, "weight"))
-				}
-			}
-		}
 		whole, _ := New(suiteOf(2, "a", "b"), len(ids), Selection{})
 		want := runsOf(t, whole, tasks(ids...))
 		shuffled := rapid.Permutation(ids).Draw(t, "order")
 		var got []string
 		for i := range of {
-			p := dealt(t, shuffled, Shard{i + 1, of}, weights)
+			p := shardOf(t, shuffled, Shard{i + 1, of})
 			runs := runsOf(t, p, tasks(ids...))
 			if p.Tasks == 0 || len(runs) != p.Runs() || p.Part.Whole() != len(ids) {
 				t.Fatalf("shard %d/%d has %d tasks of %d, and %d runs of %d", i+1, of, p.Tasks, p.Part.Whole(), len(runs), p.Runs())
@@ -97,13 +88,13 @@ func TestShardsAreThePlan(t *testing.T) {
 	})
 }
 
-// By hash, shards differ by one task at most, and a new task moves few others.
-func TestDealingByHash(t *testing.T) {
+// Shards differ by one task at most, and a new task moves few others.
+func TestPartitions(t *testing.T) {
 	const of = 7
 	ids := names(101)
 	where := map[string]int{}
 	for i := range of {
-		p := dealt(t, ids[:100], Shard{i + 1, of}, nil)
+		p := shardOf(t, ids[:100], Shard{i + 1, of})
 		if p.Tasks != 14 && p.Tasks != 15 {
 			t.Errorf("shard %d has %d of 100 tasks", i+1, p.Tasks)
 		}
@@ -115,7 +106,7 @@ func TestDealingByHash(t *testing.T) {
 	}
 	moved := 0
 	for i := range of {
-		p := dealt(t, ids, Shard{i + 1, of}, nil)
+		p := shardOf(t, ids, Shard{i + 1, of})
 		for id, before := range where {
 			if p.Part.has(id) && before != i {
 				moved++
@@ -127,33 +118,13 @@ func TestDealingByHash(t *testing.T) {
 	}
 }
 
-func TestDealingByWeights(t *testing.T) {
-	weights := map[string]time.Duration{"long": 10 * time.Second, "b": 4 * time.Second, "c": 3 * time.Second, "d": 3 * time.Second, "elsewhere": time.Hour}
-	ids := []string{"c", "new", "long", "d", "b"} // new counts as (3s + 4s) / 2
-	p := dealt(t, ids, Shard{1, 2}, weights)
-	if d := p.Part.Deal; p.Part.Known != 4 || d.By != ByWeights || !slices.Equal(d.loads, []int64{10e6 + 3e6, 4e6 + 3.5e6 + 3e6}) && !slices.Equal(d.loads, []int64{10e6, 4e6 + 3.5e6 + 6e6}) {
-		t.Errorf("%d known, dealt by %s: %v", p.Part.Known, d.By, d.loads)
-	}
-	if !p.Part.has("long") || p.Part.has("b") {
-		t.Error("the longest is not first")
-	}
-	other := map[string]time.Duration{"long": 11 * time.Second, "b": 4 * time.Second, "c": 3 * time.Second, "d": 3 * time.Second}
-	if dealt(t, ids, Shard{1, 2}, other).Part.Hash == p.Part.Hash {
-		t.Error("other weights have the same hash")
-	}
-	delete(weights, "elsewhere")
-	if dealt(t, ids, Shard{2, 2}, weights).Part.Hash != p.Part.Hash {
-		t.Error("what no task needs counts")
-	}
-}
-
-// A shard of a selection is dealt from the selection only.
+// A shard of a selection is cut from the selection only.
 func TestShardsOfASelection(t *testing.T) {
 	all := []string{}
 	for i := range 2 {
 		p, err := New(suiteOf(1, "a"), 9, Selection{Tasks: []string{"task-2", "task-4", "task-6"}, Limit: 2})
 		if err == nil {
-			err = p.Shard(Shard{i + 1, 2}, tasks(names(9)...), nil)
+			err = p.Shard(Shard{i + 1, 2}, tasks(names(9)...))
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -166,21 +137,18 @@ func TestShardsOfASelection(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeDealt(t *testing.T) {
+func TestWhatCannotBeDivided(t *testing.T) {
 	p, err := New(suiteOf(1, "a"), 2, Selection{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var few *FewTasksError
-	if err := p.Shard(Shard{1, 3}, tasks("x", "y"), nil); !errors.As(err, &few) || *few != (FewTasksError{2, 3}) {
+	if err := p.Shard(Shard{1, 3}, tasks("x", "y")); !errors.As(err, &few) || *few != (FewTasksError{2, 3}) {
 		t.Errorf("two tasks for three: %v", err)
-	}
-	if err := p.Shard(Shard{1, 2}, tasks("x", "y"), map[string]time.Duration{"z": 1}); !errors.Is(err, ErrNoWeight) {
-		t.Errorf("weights of other tasks: %v", err)
 	}
 	broken := errors.New("broken")
 	failing := func(yield func(*spec.Task, error) bool) { yield(nil, broken) }
-	if err := p.Shard(Shard{1, 2}, failing, nil); !errors.Is(err, broken) {
+	if err := p.Shard(Shard{1, 2}, failing); !errors.Is(err, broken) {
 		t.Errorf("tasks that cannot be read: %v", err)
 	}
 }
@@ -191,17 +159,13 @@ func TestSharesAreTogetherTheWhole(t *testing.T) {
 	propertytest.Check(t, func(t *rapid.T) {
 		ids := names(rapid.IntRange(2, 40).Draw(t, "tasks"))
 		of := rapid.IntRange(2, min(9, len(ids))).Draw(t, "of")
-		weights := map[string]time.Duration{}
-		for _, id := range ids {
-			weights[id] = time.Duration(rapid.Int64Range(1, int64(time.Minute)).Draw(t, "weight"))
-		}
 		whole := spec.SuiteBudget{
 			Calls: rapid.Int64Range(1, math.MaxInt64).Draw(t, "calls"), Tokens: rapid.Int64Range(0, 1e6).Draw(t, "tokens"),
 			CostUSD: rapid.Float64Range(0, 1e6).Draw(t, "usd"), Duration: time.Hour,
 		}
 		var calls, tokens, cost int64
 		for i := range of {
-			share, err := dealt(t, ids, Shard{i + 1, of}, weights).Part.Budget(whole)
+			share, err := shardOf(t, ids, Shard{i + 1, of}).Part.Budget(whole)
 			if small := (*TooSmallError)(nil); errors.As(err, &small) {
 				return
 			}
@@ -246,7 +210,7 @@ func TestDivide(t *testing.T) {
 }
 
 func TestRates(t *testing.T) {
-	p := dealt(t, names(3), Shard{2, 2}, nil).Part
+	p := shardOf(t, names(3), Shard{2, 2}).Part
 	got, err := p.Rates("m", spec.Model{RPM: 5, TPM: 0, MaxParallel: 2, Name: "x"})
 	if err != nil || got.RPM != 2 || got.TPM != 0 || got.MaxParallel != 1 || got.Name != "x" {
 		t.Errorf("%+v, %v", got, err)

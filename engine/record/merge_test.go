@@ -74,7 +74,7 @@ func shardFolder(t fataler, dir string, number, of, tasks, whole int, attempts [
 	if len(done) < tasks {
 		m.Status = StateStopped
 	}
-	m.Volatile.Shards = &Shards{Of: of, By: "hash", Deal: "d", Tasks: whole, Held: []Shard{{number, tasks, tasks, len(done), m.Status}}}
+	m.Volatile.Shards = &Shards{Of: of, Partition: "d", Tasks: whole, Held: []Shard{{number, tasks, tasks, len(done), m.Status}}}
 	m.Incomplete = m.Volatile.Shards.Incomplete()
 	j, err := Create(dir, m, Options{Delay: soon, Disk: unsynced(dir)})
 	if err != nil {

@@ -12,10 +12,8 @@ import (
 // results are the same whatever the partition.
 type Shards struct {
 	Of int `json:"of"` // how many parts the tasks were divided into
-	// By is hash or weights; Deal identifies the tasks that were divided, and the
-	// weights. Only shards of one partition belong together.
-	By   string `json:"by"`
-	Deal string `json:"deal"`
+	// Partition identifies the tasks that were divided. Only shards of one partition belong together.
+	Partition string `json:"partition"`
 	// Tasks are those of all shards.
 	Tasks int     `json:"tasks"`
 	Held  []Shard `json:"held"` // by number

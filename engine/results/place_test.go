@@ -62,7 +62,7 @@ func TestConfigurationsOfOneNameAreCompared(t *testing.T) {
 
 func part(dir string, number int, status record.State) record.Part {
 	return record.Part{Dir: dir, Manifest: record.Manifest{SpecHash: "h", Volatile: record.ManifestVolatile{
-		Shards: &record.Shards{Of: 2, By: "id", Deal: "d", Tasks: 4, Held: []record.Shard{{Number: number, Tasks: 2, Runs: 2, Done: 2, Status: status}}},
+		Shards: &record.Shards{Of: 2, Partition: "d", Tasks: 4, Held: []record.Shard{{Number: number, Tasks: 2, Runs: 2, Done: 2, Status: status}}},
 	}}}
 }
 

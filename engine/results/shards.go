@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/plan"
@@ -23,7 +22,7 @@ func shardsOf(planned *plan.Plan) *record.Shards {
 		return nil
 	}
 	held := record.Shard{Number: part.Number, Tasks: planned.Tasks, Runs: planned.Runs(), Status: record.StateRunning}
-	return &record.Shards{Of: part.Of, By: part.By, Deal: part.Hash, Tasks: part.Whole(), Held: []record.Shard{held}}
+	return &record.Shards{Of: part.Of, Partition: part.Hash, Tasks: part.Whole(), Held: []record.Shard{held}}
 }
 
 // EndShard puts into the manifest what became of a shard.
@@ -50,8 +49,8 @@ func sameShard(dir string, before, now *record.Manifest) error {
 	case was.Of != is.Of || !slices.Equal(numbersOf(was), numbersOf(is)) || before.Tasks != was.Held[0].Tasks:
 		return exit.Usage("give each shard a folder of its own with --out, and merge them",
 			"%s holds %s of %d, not shard %d of %d", dir, HeldBy(was), was.Of, is.Held[0].Number, is.Of)
-	case was.Deal != is.Deal || was.By != is.By:
-		return exit.Usage("resume with the same tasks, --task, --limit and --shard-weights, or name another --out",
+	case was.Partition != is.Partition:
+		return exit.Usage("resume with the same tasks, --task and --limit, or name another --out",
 			"%s holds shard %d of %d of a different partition of the tasks", dir, is.Held[0].Number, is.Of)
 	}
 	return nil
@@ -135,9 +134,9 @@ func together(one, other *record.Part) error {
 	switch {
 	case s.Of != t.Of:
 		return exit.Usage("divide a suite into the same number of shards each time", "%s is one of %d shards, %s one of %d", one.Dir, s.Of, other.Dir, t.Of)
-	case s.Deal != t.Deal || s.By != t.By:
-		return exit.Usage("give all shards the same --task, --limit and --shard-weights", "%s and %s have different partitions of the tasks: by %s of %s, by %s of %s",
-			one.Dir, other.Dir, s.By, exit.Plural(s.Tasks, "task", "tasks"), t.By, exit.Plural(t.Tasks, "task", "tasks"))
+	case s.Partition != t.Partition:
+		return exit.Usage("give all shards the same --task and --limit", "%s and %s have different partitions of the tasks: of %s, of %s",
+			one.Dir, other.Dir, exit.Plural(s.Tasks, "task", "tasks"), exit.Plural(t.Tasks, "task", "tasks"))
 	}
 	return nil
 }
@@ -258,29 +257,6 @@ func slurmShard(env func(string) string) (plan.Shard, error) {
 		return plan.Shard{}, exit.Usage(repeats, "--shard auto: the Slurm array has one job with the index %d: is it a part of another array?", first)
 	}
 	return plan.ShardOf(strconv.Itoa((index-first)/step+1), strconv.Itoa(of))
-}
-
-// Durations are how long the runs of each task took in earlier results, in the mean over
-// the runs that count.
-func Durations(path string) (map[string]time.Duration, error) {
-	earlier, err := record.Open(path)
-	if err != nil {
-		return nil, exit.Usage(Hint(path), "--shard-weights %s: %w", path, err)
-	}
-	sums, runs := map[string]time.Duration{}, map[string]time.Duration{}
-	for s, err := range record.Sound(earlier.Signals()) {
-		if err != nil {
-			return nil, exit.With(exit.NotMeasured, "", "reading the weights: %w", err)
-		}
-		if s.Outcome.Counts() && !s.Untimed {
-			sums[s.Task] += s.Elapsed
-			runs[s.Task]++
-		}
-	}
-	for task := range sums {
-		sums[task] /= runs[task]
-	}
-	return sums, nil
 }
 
 // OpenShards reads the manifests of folders that hold shards, each named once. Caches beside

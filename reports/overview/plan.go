@@ -50,14 +50,10 @@ func Plan(s *spec.Suite, p *plan.Plan, w *plan.WorstCase, workers int) *page.She
 }
 
 // PartText says in words which part of a suite a plan is: shard 2 of 3, with 13 of 40
-// tasks, assigned by hash.
+// tasks.
 func PartText(p *plan.Plan) string {
 	part := p.Part
-	text := fmt.Sprintf("shard %d of %d, with %d of %s, assigned by %s", part.Number, part.Of, p.Tasks, page.Plural(part.Whole(), "task", "tasks"), part.By)
-	if part.By == plan.ByWeights && part.Known < part.Whole() {
-		text += fmt.Sprintf(" (%d of them known)", part.Known)
-	}
-	return text
+	return fmt.Sprintf("shard %d of %d, with %d of %s", part.Number, part.Of, p.Tasks, page.Plural(part.Whole(), "task", "tasks"))
 }
 
 // PlanTables are the tables of a plan.

@@ -43,7 +43,7 @@ var refusedValues = map[string]map[string]string{
 // otherMeaning are flags of one name that mean different things, and those whose values
 // are texts, files, or names of what has to be there.
 var otherMeaning = []string{
-	"baseline", "baselines", "cache-dir", "configuration", "dir", "events", "from", "help", "iterations", "limit", "no-descriptions", "out", "scorer", "shard", "shard-weights", "suite", "task", "threshold", "tune",
+	"baseline", "baselines", "cache-dir", "configuration", "dir", "events", "from", "help", "iterations", "limit", "no-descriptions", "out", "scorer", "shard", "suite", "task", "threshold", "tune",
 }
 
 // Every flag that two commands have refuses the same values, with the same text.

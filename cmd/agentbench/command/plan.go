@@ -198,7 +198,7 @@ func (p *program) openPlan(path string, f *selectionFlags, narrow func(*opened) 
 	if err != nil {
 		return nil, nil, unknown(err)
 	}
-	return o, planned, p.dealPlan(o, planned, &f.shardFlags)
+	return o, planned, p.shardPlan(o, planned, &f.shardFlags)
 }
 
 // knowsTasks refuses the ids of tasks that the suite does not have.

@@ -3,7 +3,6 @@ package command
 import (
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -14,39 +13,25 @@ import (
 )
 
 // shardFlags say which part of a suite is run here.
-type shardFlags struct{ shard, weights string }
+type shardFlags struct{ shard string }
 
 func (f *shardFlags) declare(c *cobra.Command) {
 	c.Flags().StringVar(&f.shard, "shard", "", "run part `I/N` of the tasks; auto reads it from the variables of the CI system or Kubernetes")
-	c.Flags().StringVar(&f.weights, "shard-weights", "", "balance shards by task duration in the earlier results in `DIR` (default: by a hash of the task ids)")
 }
 
-// dealPlan narrows a plan to the shard that the flags name, and the suite's
+// shardPlan narrows a plan to the shard that the flags name, and the suite's
 // limits to its share.
-func (p *program) dealPlan(o *opened, planned *plan.Plan, f *shardFlags) error {
+func (p *program) shardPlan(o *opened, planned *plan.Plan, f *shardFlags) error {
 	if f.shard == "" {
-		if f.weights != "" {
-			return exit.Usage("for example --shard 1/3 --shard-weights "+exit.ShellWord(f.weights), "--shard-weights needs --shard")
-		}
 		return nil
 	}
 	shard, err := p.shardNamed(f)
 	if err != nil {
 		return err
 	}
-	var weights map[string]time.Duration // nil: by a hash of the ids
-	if f.weights != "" {
-		if weights, err = results.Durations(f.weights); err != nil {
-			return err
-		}
-	}
-	if err := planned.Shard(shard, o.Tasks(), weights); err != nil {
-		var few *plan.FewTasksError
-		switch {
-		case errors.As(err, &few):
+	if err := planned.Shard(shard, o.Tasks()); err != nil {
+		if few := (*plan.FewTasksError)(nil); errors.As(err, &few) {
 			return exit.Usage(fmt.Sprintf("at most %d shards", few.Tasks), "--shard %s: %w", f.shard, err)
-		case errors.Is(err, plan.ErrNoWeight):
-			return exit.Usage("without --shard-weights tasks are assigned by a hash of their ids", "--shard-weights %s: %w", f.weights, err)
 		}
 		return exit.With(exit.WrongSpec, "", "%w", err)
 	}
