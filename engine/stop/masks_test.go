@@ -63,3 +63,37 @@ func TestMasksOfLongRuns(t *testing.T) {
 		}
 	})
 }
+
+// Leaves without an identity would be taken for each other.
+func TestEveryLeafHasAnIdentity(t *testing.T) {
+	rules := load(t, `terminate:
+  any:
+  - {confidence: {threshold: 0.8}}
+  - {name: w, when: iteration > 2}
+  - {repeated: {of: output, times: 2}}
+  - {consecutive: {when: iteration > 2, times: 2}}
+  - {no_improvement: {patience: 2}}
+  - {timeout: 5s}
+  - {all: [{max_iterations: 3}, {confidence: {threshold: 0.7}}]}
+  - {max_iterations: 5}
+guards:
+  circuit_breaker: {threshold: 3}
+  stagnation: {window: 3}
+  repeated_output: true
+  degradation: {window: 2}
+  repeated: [{name: r, of: output, times: 3}]
+  consecutive: [{name: c, when: iteration > 2, times: 3}]
+  budget: {calls: 3, tokens: 100, cost_usd: 1}
+  absolute_max_iterations: 9
+`)
+	places := map[identity]string{}
+	for _, leaf := range rules.leaves {
+		if other, taken := places[leaf.identity]; leaf.what == "" || taken && other != leaf.name {
+			t.Errorf("%s has the identity %q of %q", leaf.name, leaf.what, other)
+		}
+		places[leaf.identity] = leaf.name
+	}
+	if len(places) < 17 {
+		t.Errorf("only %d leaves", len(places))
+	}
+}
