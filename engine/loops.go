@@ -391,23 +391,13 @@ func (p *Parts) Endpoint(url string, headers spec.Headers) (external.Endpoint, e
 	return p.endpoint(url, headers), err
 }
 
-// Exposed is why the programs of a document, or those of a loop's, can read keys in
-// the environment of this process and of those that started it; "" where they cannot,
-// or there are none.
-func Exposed(doc *spec.Document, getenv func(string) string) string {
+// Unconfined is why the programs of a document, or those of a loop's, can read keys in the environment of what
+// started this process, and may leave processes behind; "" where they cannot, or there are none.
+func Unconfined(doc *spec.Document, getenv func(string) string) string {
 	if !doc.StartsPrograms() {
 		return ""
 	}
-	return confinement(getenv).Exposed()
-}
-
-// Outlived is why what the programs of a document start may outlive them, or agentbench
-// when it is killed; "" where it cannot, or there are none.
-func Outlived(doc *spec.Document, getenv func(string) string) string {
-	if !doc.StartsPrograms() {
-		return ""
-	}
-	return confinement(getenv).Outlived()
+	return confinement(getenv).Missing()
 }
 
 // confinement is what holds programs, unless the user switched it off.

@@ -193,8 +193,8 @@ func (r refused) Error() string {
 func (r refused) StopReason() record.Reason { return r.reason }
 func (r refused) Is(target error) bool      { return target == model.ErrRefused }
 
-// arrived decides about a call, which waits meanwhile. Where the state of the workspace is
-// kept, or the limits end the run, the program stands still.
+// arrived decides about a call, which waits meanwhile. Where the limits end the run, the program is killed. Where the
+// state of the workspace is kept, the program stands still.
 func (s *access) arrived(ctx context.Context, a *proxy.Arrival) record.Reason {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -218,21 +218,21 @@ func (s *access) arrived(ctx context.Context, a *proxy.Arrival) record.Reason {
 	}
 	begun := s.clock()
 	defer func() { s.frozen += s.clock().Sub(begun) }()
-	err := s.running.Freeze(ctx)
-	if err == nil && s.steps {
-		var tree string
-		tree, err = s.workspace.Keep(context.WithoutCancel(ctx))
-		s.trees[a.Call.Arrived] = tree
+	if kills {
+		s.running.Kill(s.end)
 	}
-	switch {
-	case err != nil && ctx.Err() == nil:
+	if !s.steps {
+		return a.Refused
+	}
+	err := s.running.Freeze()
+	if err == nil {
+		s.trees[a.Call.Arrived], err = s.workspace.Keep(context.WithoutCancel(ctx))
+	}
+	if err != nil && ctx.Err() == nil {
 		s.running.Kill(record.Errorf(record.Setup, "keeping the state of the workspace when call %d of the program arrived: %v", len(a.Before)+1, err))
 		return cmp.Or(a.Refused, record.ReasonError)
-	case kills:
-		s.running.Kill(s.end)
-	default:
-		s.running.Thaw()
 	}
+	s.running.Thaw()
 	return a.Refused
 }
 

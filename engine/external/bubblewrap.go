@@ -32,7 +32,7 @@ func (s *Sandbox) bubblewrap(p Program) (Program, error) {
 		return p, fmt.Errorf("sandbox bubblewrap: bwrap was not found: apt-get install bubblewrap")
 	}
 	args := []string{
-		bwrap, "--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try", "--die-with-parent", "--new-session",
+		bwrap, "--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try", "--die-with-parent",
 		"--cap-drop", "ALL", // root could write to what is read-only
 		"--hostname", "sandbox", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--dir", "/var/tmp", "--dir", "/run",
 	}

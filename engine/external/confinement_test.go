@@ -3,6 +3,7 @@
 package external
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -19,7 +20,7 @@ import (
 
 // confinements are the ways in which programs are held on this system.
 func confinements() map[string]*Confinement {
-	all := map[string]*Confinement{"group": nil, "keeper": (&Confinement{Off: true}).of(namespace{})}
+	all := map[string]*Confinement{"group": nil}
 	for _, kind := range namespaces {
 		c := &Confinement{}
 		if c.try(kind) == nil {
@@ -94,26 +95,48 @@ func TestF32_CancellingEmptiesANamespace(t *testing.T) {
 	}
 }
 
-// F33: if we are killed, all die with us, those of another session as well.
+// F33: if we are killed, all die with us, those of another session as well, stopped or not.
 func TestF33_ANamespaceDiesWithUs(t *testing.T) {
 	if m := os.Getenv("AGENTBENCH_TEST_MARK"); m != "" {
 		p := shell(escaping(t, m) + "sleep 300; true")
-		p.Confinement = inNamespace(t)
-		_, _ = p.Run(t.Context(), nil)
+		p.Confinement = confinements()[os.Getenv("AGENTBENCH_TEST_HELD")]
+		r, err := p.Start(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		until(t, "all have started", func() bool { return alive(t, m) >= 5 })
+		if os.Getenv("AGENTBENCH_TEST_FREEZES") != "" {
+			if err := r.Freeze(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		fmt.Println("now")
+		<-r.Done()
 		return
 	}
 	inNamespace(t)
-	m := mark()
-	escaping(t, m)
-	us := exec.Command(os.Args[0], "-test.run=^TestF33_ANamespaceDiesWithUs$")
-	us.Env = append(os.Environ(), "AGENTBENCH_TEST_MARK="+m)
-	if err := us.Start(); err != nil {
-		t.Fatal(err)
+	for held, c := range confinements() {
+		for _, freezes := range []string{"", "frozen"} {
+			if c == nil {
+				continue
+			}
+			t.Run(held+" "+freezes, func(t *testing.T) {
+				m := mark()
+				us := exec.Command(os.Args[0], "-test.run=^TestF33_ANamespaceDiesWithUs$")
+				us.Env = append(os.Environ(), "AGENTBENCH_TEST_MARK="+m, "AGENTBENCH_TEST_HELD="+held, "AGENTBENCH_TEST_FREEZES="+freezes)
+				said, err := us.StdoutPipe()
+				if err := errors.Join(err, us.Start()); err != nil {
+					t.Fatal(err)
+				}
+				if line, err := bufio.NewReader(said).ReadString('\n'); line != "now\n" {
+					t.Fatalf("got %q, %v", line, err)
+				}
+				_ = us.Process.Kill()
+				_ = us.Wait()
+				until(t, "all are dead", func() bool { return alive(t, m) == 0 })
+			})
+		}
 	}
-	until(t, "the program runs", func() bool { return alive(t, m) >= 4 })
-	_ = us.Process.Kill()
-	_ = us.Wait()
-	until(t, "all are dead", func() bool { return alive(t, m) == 0 })
 }
 
 // However a program is held, it is given and leaves the same.

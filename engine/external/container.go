@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -25,7 +26,7 @@ type container struct {
 	name   string
 }
 
-// prefix begins the names of containers and control groups, before our process id.
+// prefix begins the names of containers, before our process id.
 const prefix = "agentbench-"
 
 // engineEnvironment are our variables that an engine's command reads.
@@ -55,7 +56,15 @@ func (s *Sandbox) engine() (*container, error) {
 func (c *container) isDocker() bool { return filepath.Base(c.engine) == "docker" }
 
 // tell runs a command of the engine.
-func (c *container) tell(ctx context.Context, args ...string) (string, error) {
+func (c *container) tell(args ...string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), stopping)
+	defer cancel()
+	_, err := c.ask(ctx, args...)
+	return err
+}
+
+// ask is tell, and gives what the command prints.
+func (c *container) ask(ctx context.Context, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, c.engine, args...)
 	cmd.Env, cmd.WaitDelay = c.env, time.Second
 	var stdout, stderr bytes.Buffer
@@ -72,19 +81,15 @@ func (s *Sandbox) contained(p Program) (Program, error) {
 	if err != nil {
 		return p, err
 	}
-	if p.Confinement == nil {
-		return p, errors.New("sandbox container: without a confinement nothing removes the container")
-	}
 	us, err := s.ourselves()
 	if err != nil {
 		return p, err
 	}
-	c.name = fmt.Sprintf("%s%s-%016x", prefix, owner(os.Getpid()), rand.Uint64())
+	c.name = fmt.Sprintf("%s%d-%016x", prefix, os.Getpid(), rand.Uint64())
 	args := []string{
 		c.engine, "run", "--rm", "--interactive", "--name", c.name, "--hostname", "sandbox", "--pull", "never", "--security-opt", "no-new-privileges",
 		"--entrypoint", ourselvesInside, "--workdir", s.Inside(p.Dir), "--tmpfs", "/tmp:rw,exec,mode=1777",
 	}
-	args = append(args, ourLimits()...)
 	if !s.Network {
 		args = append(args, "--network", "none")
 	}
@@ -142,41 +147,13 @@ func (s *Sandbox) contained(p Program) (Program, error) {
 	return p, nil
 }
 
-// removal is the command that ends the container, whatever it does, and removes it.
-func (c *container) removal() []string {
-	if c == nil {
-		return nil
-	}
-	args := []string{c.engine, "rm", "--force", "--volumes"}
+// remove ends the container, whatever it does, and removes it.
+func (c *container) remove() {
+	args := []string{"rm", "--force", "--volumes"}
 	if !c.isDocker() {
 		args = append(args, "--time", "0")
 	}
-	return append(args, c.name)
-}
-
-// pauses reports whether the engine has to freeze its container. Those of podman are
-// among our own processes.
-func (c *container) pauses() bool { return c != nil && c.isDocker() }
-
-// pause pauses the container. A freezer of version 1 may fail while processes begin others.
-func (c *container) pause(ctx context.Context) error {
-	for {
-		_, err := c.tell(ctx, "pause", c.name)
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return err
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
-}
-
-func (c *container) unpause() {
-	ctx, cancel := context.WithTimeout(context.Background(), freezing)
-	defer cancel()
-	_, _ = c.tell(ctx, "unpause", c.name) // it may have been killed
+	_ = c.tell(append(args, c.name)...) // RemoveAbandoned tries again
 }
 
 // checkEngine fails where there is no engine, no image, or where we cannot be started
@@ -193,7 +170,7 @@ func (s *Sandbox) checkEngine(ctx context.Context) error {
 	if !static(us) {
 		return errors.New("sandbox container: this agentbench needs libraries that an image may not have; build it with CGO_ENABLED=0")
 	}
-	if _, err := c.tell(ctx, "image", "inspect", s.Image); err != nil {
+	if _, err := c.ask(ctx, "image", "inspect", s.Image); err != nil {
 		return fmt.Errorf("sandbox container: %w; is the image there? %s pull %s%s", err, filepath.Base(c.engine), s.Image, advice(err.Error()))
 	}
 	return nil
@@ -209,8 +186,7 @@ func static(path string) bool {
 	return !slices.ContainsFunc(file.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP })
 }
 
-// RemoveAbandoned removes the containers of those of us that were killed together with
-// what was to remove them.
+// RemoveAbandoned removes the containers of those of us that were killed.
 func (s *Sandbox) RemoveAbandoned(ctx context.Context) error {
 	if s.Kind != Container {
 		return nil
@@ -219,32 +195,19 @@ func (s *Sandbox) RemoveAbandoned(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	names, err := c.tell(ctx, "ps", "--all", "--filter", "name="+prefix, "--format", "{{.Names}}")
-	if err != nil {
-		return err
-	}
+	names, err := c.ask(ctx, "ps", "--all", "--filter", "name="+prefix, "--format", "{{.Names}}")
 	for name := range strings.FieldsSeq(names) {
-		words := strings.Split(strings.TrimPrefix(name, prefix), "-")
-		if len(words) != 3 || !strings.HasPrefix(name, prefix) {
-			continue
-		}
-		if pid, wrong := strconv.Atoi(words[0]); wrong == nil && owner(pid) != words[0]+"-"+words[1] {
+		id, _, ours := strings.Cut(strings.TrimPrefix(name, prefix), "-")
+		if pid, wrong := strconv.Atoi(id); ours && wrong == nil && gone(pid) {
 			c.name = name
-			_, failed := c.tell(ctx, c.removal()[1:]...)
-			err = errors.Join(err, failed)
+			c.remove()
 		}
 	}
 	return err
 }
 
-// owner is a process by its id and the time at which it was started, so that another one
-// of its id is not taken for it.
-func owner(pid int) string {
-	line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	fields := strings.Fields(string(line[max(0, bytes.LastIndexByte(line, ')')):]))
-	const startTime = 20 // behind the name
-	if len(fields) <= startTime {
-		return fmt.Sprintf("%d-gone", pid)
-	}
-	return fmt.Sprintf("%d-%s", pid, fields[startTime])
+// gone reports whether there is no such process.
+func gone(pid int) bool {
+	process, err := os.FindProcess(pid)
+	return err != nil || errors.Is(process.Signal(syscall.Signal(0)), os.ErrProcessDone)
 }

@@ -40,7 +40,7 @@ func NewClient() *http.Client {
 		CheckRedirect: follow,
 		Transport: &http.Transport{
 			Proxy:                  http.ProxyFromEnvironment,
-			DialContext:            Counting((&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext),
+			DialContext:            (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
 			ForceAttemptHTTP2:      true,
 			MaxIdleConns:           connections,
 			MaxIdleConnsPerHost:    connections,

@@ -162,8 +162,8 @@ func TestAnEndpointThatHangsIsGivenUp(t *testing.T) {
 	})
 }
 
-// What comes before the first byte of a request never reached a server, and what
-// comes after it may have, whatever the error says.
+// Where there was no connection, nothing reached a server; where there was one, something
+// may have, whatever the error says.
 func TestF16_WhatNeverReachedAServer(t *testing.T) {
 	long := strings.Repeat("x", 8<<20)
 	for name, c := range map[string]struct {
@@ -176,7 +176,6 @@ func TestF16_WhatNeverReachedAServer(t *testing.T) {
 		"a certificate that nobody knows":   {at: unknownCertificate},
 		"no TLS at all":                     {at: noTLS},
 		"closed inside the handshake":       {at: closedHandshake},
-		"reset before a byte was sent":      {at: resetFirst},
 		"the proxy is refused":              {at: noProxy},
 		"cancelled while it was dialled":    {at: neverDialled},
 		"reset when the request was there":  {at: after(func(in *bufio.Reader) { _, _ = http.ReadRequest(in) }), began: true},
@@ -248,6 +247,22 @@ func TestF16_ConnectionsThatAreKept(t *testing.T) {
 	}
 }
 
+// What a server has answered stays sent, whatever happens to what follows.
+func TestF16_WhatFollowsAnAnswer(t *testing.T) {
+	ctx, sending := Watch(t.Context())
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	for range 2 {
+		request, _ := http.NewRequestWithContext(ctx, http.MethodPost, server.URL, strings.NewReader("{}"))
+		if response, err := NewClient().Do(request); err == nil {
+			response.Body.Close()
+		}
+		server.Close()
+	}
+	if !sending.Began() {
+		t.Error("it has not begun")
+	}
+}
+
 // mute fails without a word of what it did.
 type mute struct{}
 
@@ -302,7 +317,7 @@ func noName(t *testing.T, transport *http.Transport) string {
 	resolver := &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "udp", names.LocalAddr().String())
 	}}
-	transport.DialContext = Counting((&net.Dialer{Resolver: resolver}).DialContext)
+	transport.DialContext = (&net.Dialer{Resolver: resolver}).DialContext
 	return "http://model.example."
 }
 
@@ -322,28 +337,6 @@ func noTLS(t *testing.T, _ *http.Transport) string {
 
 func closedHandshake(t *testing.T, _ *http.Transport) string {
 	return strings.Replace(after(func(in *bufio.Reader) { _, _ = in.ReadByte() })(t, nil), "http:", "https:", 1)
-}
-
-// resetFirst resets each connection, and lets the client go on once it has.
-func resetFirst(t *testing.T, transport *http.Transport) string {
-	l, done := listener(t), make(chan struct{})
-	go func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			reset(conn)
-			done <- struct{}{}
-		}
-	}()
-	dial := transport.DialContext
-	transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
-		conn, err := dial(ctx, network, address)
-		<-done
-		return conn, err
-	}
-	return "http://" + l.Addr().String()
 }
 
 // after resets a connection when so much of it was read.

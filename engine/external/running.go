@@ -15,9 +15,6 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 )
 
-// freezing is how long the processes of a program may take until all stand still.
-const freezing = 10 * time.Second
-
 // Running is a program that was started. It is safe for concurrent use. Whoever has
 // started it waits for it, or kills it.
 type Running struct {
@@ -25,13 +22,11 @@ type Running struct {
 	ctx            context.Context
 	cancel         context.CancelCauseFunc
 	stdout, stderr *capture
-	held           *held         // set before begun is closed
 	begun          chan struct{} // closed when the program runs
 	over           chan struct{} // closed when it has ended and its children are killed
-	ended          error         // set before over is
-	clock          *clock        // set before begun is closed
-	turn           chan struct{} // full while the program is frozen
-	thawing        sync.Mutex
+	ended          error         // set before over is closed
+	processes      *processes    // set before begun is closed, as clock is
+	clock          *clock
 }
 
 // Start starts the program; it runs until it ends, its time is over or the context is.
@@ -46,19 +41,13 @@ func (p *Program) Start(ctx context.Context, stdin []byte) (*Running, error) {
 }
 
 // launch starts the program and its owner, and returns when it runs or has not
-// started. started is called once the program has its files.
+// started. started is called once the program has its files. A limit below 0 is none.
 func (p *Program) launch(ctx context.Context, stdin io.Reader, stdout io.Writer, limit time.Duration, started func()) *Running {
-	r := &Running{
-		program: p, stderr: newCapture(maxStderr),
-		begun: make(chan struct{}), over: make(chan struct{}), turn: make(chan struct{}, 1),
-	}
+	r := &Running{program: p, stderr: newCapture(maxStderr), begun: make(chan struct{}), over: make(chan struct{})}
 	r.ctx, r.cancel = context.WithCancelCause(ctx)
 	go func() {
 		defer close(r.over)
-		r.ended = p.start(func(h *held) error {
-			h.cmd.Stdin, h.cmd.Stdout, h.cmd.Stderr = stdin, stdout, r.stderr
-			return r.run(h, limit, started)
-		})
+		r.ended = r.run(stdin, stdout, limit, started)
 		r.cancel(errOver)
 	}()
 	select {
@@ -68,29 +57,29 @@ func (p *Program) launch(ctx context.Context, stdin io.Reader, stdout io.Writer,
 	return r
 }
 
-// run owns the program from its start to its end. It stays on its thread: a system may
-// tie the child to the thread that started it, and kill it when that ends.
-func (r *Running) run(h *held, limit time.Duration, started func()) error {
+// run owns the program from its start to its end. It stays on its thread: the system
+// kills the program when the thread that started it ends.
+func (r *Running) run(stdin io.Reader, stdout io.Writer, limit time.Duration, started func()) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	defer h.release()
+	ps, err := r.program.processes()
+	if err != nil {
+		return err
+	}
+	defer ps.release()
 	if r.ctx.Err() != nil {
 		return r.ctx.Err()
 	}
-	if err := h.start(); err != nil {
+	ps.cmd.Stdin, ps.cmd.Stdout, ps.cmd.Stderr = stdin, stdout, r.stderr
+	if err := ps.start(); err != nil {
 		return err
 	}
 	started()
-	r.held, r.clock = h, startClock(r.program.now, limit, func() { r.cancel(errTime) })
+	r.processes, r.clock = ps, startClock(limit, func() { r.cancel(errTime) })
 	close(r.begun)
-	killing := context.AfterFunc(r.ctx, h.kill)
-	err := h.cmd.Wait()
-	r.clock.stop()
-	killing()
-	h.afterwards()
-	if errors.Is(err, exec.ErrWaitDelay) {
-		return nil
-	}
+	defer context.AfterFunc(r.ctx, func() { killGroup(ps.cmd) })()
+	err = ps.wait()
+	r.clock.pause()
 	return err
 }
 
@@ -125,7 +114,7 @@ func (r *Running) Wait() (Finished, error) {
 	<-r.over
 	p := r.program
 	done := Finished{Stdout: r.stdout.Bytes(), Stderr: string(r.stderr.Bytes())}
-	done.Duration, done.Frozen = r.clock.times()
+	done.Duration = r.clock.ran
 	why := context.Cause(r.ctx)
 	limit := p.Timeout
 	switch {
@@ -157,78 +146,52 @@ func exitCode(err error) int {
 	return exit.ExitCode()
 }
 
-// Kill kills the program with all its children, frozen or not, and returns when nothing
-// of it is left. The cause is the error of Wait; nil: context.Canceled. A program that
-// has ended stays as it ended.
+// Kill kills the program with all its children, and returns when nothing of it is left. The
+// cause is the error of Wait; nil: context.Canceled. A program that has ended stays as it ended.
 func (r *Running) Kill(cause error) {
 	r.cancel(cause)
 	<-r.over
 }
 
-// Freeze lets all processes of the program stand still until Thaw, and returns when all
-// do: then none of them changes a file. It fails where that takes longer than the
-// context or 10 seconds; then they run on. The time until Thaw is not the program's. A
-// program that has ended stands still. One that is frozen is frozen again after Thaw.
-func (r *Running) Freeze(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, freezing)
-	defer cancel()
-	select {
-	case r.turn <- struct{}{}:
-	default:
-		select {
-		case r.turn <- struct{}{}:
-		case <-r.over:
-			return nil
-		case <-ctx.Done():
-			return record.Errorf(record.Internal, "freezing %s: it is frozen already", r.program.called())
-		}
-	}
-	r.clock.pause()
-	err := r.held.freeze(ctx)
+// Freeze stops all processes of the program until Thaw: none of them begins another system
+// call, but where a process group alone holds them, those that left it run on. That time is
+// not the program's. Where it fails, some may be stopped. A program that has ended stands still.
+func (r *Running) Freeze() error {
 	select {
 	case <-r.over:
-		return nil // whatever failed, nothing runs
+		return nil
 	default:
 	}
-	if err != nil {
-		r.Thaw()
-		return record.Errorf(record.Internal, "freezing %s: %v", r.program.called(), err)
+	r.clock.pause()
+	if err := r.processes.stop(); err != nil {
+		return record.Errorf(record.Internal, "stopping %s: %v", r.program.called(), err)
 	}
 	return nil
 }
 
-// Thaw lets a frozen program run on.
+// Thaw lets the program run on.
 func (r *Running) Thaw() {
-	r.thawing.Lock()
-	defer r.thawing.Unlock()
-	if len(r.turn) == 0 {
-		return // it is not frozen
-	}
 	select {
 	case <-r.over: // its process ids may be others' by now
 	default:
-		r.held.thaw()
+		r.processes.resume()
+		r.clock.resume()
 	}
-	r.clock.resume()
-	<-r.turn
 }
 
 // clock is the time of a program, which stands still while the program does.
 type clock struct {
-	now   func() time.Time
+	limit time.Duration
 	timer *time.Timer // nil: there is no limit
 
-	mu         sync.Mutex
-	begin, end time.Time
-	left       time.Duration // until the limit, at the last start of the timer
-	started    time.Time     // the timer, by the system's clock
-	paused     time.Time     // zero: it runs
-	frozen     time.Duration
+	mu    sync.Mutex
+	since time.Time // zero: it stands still
+	ran   time.Duration
 }
 
 // startClock calls late once the limit is over; below 0 it never is.
-func startClock(now func() time.Time, limit time.Duration, late func()) *clock {
-	c := &clock{now: now, begin: now(), left: limit, started: time.Now()}
+func startClock(limit time.Duration, late func()) *clock {
+	c := &clock{limit: limit, since: time.Now()}
 	if limit > 0 {
 		c.timer = time.AfterFunc(limit, late)
 	}
@@ -238,42 +201,23 @@ func startClock(now func() time.Time, limit time.Duration, late func()) *clock {
 func (c *clock) pause() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.paused = c.now()
-	if c.timer != nil && c.timer.Stop() {
-		c.left -= time.Since(c.started)
+	if c.since.IsZero() {
+		return
+	}
+	c.ran, c.since = c.ran+time.Since(c.since), time.Time{}
+	if c.timer != nil {
+		c.timer.Stop()
 	}
 }
 
 func (c *clock) resume() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.paused.IsZero() {
+	if !c.since.IsZero() {
 		return
 	}
-	c.frozen += c.now().Sub(c.paused)
-	c.paused = time.Time{}
-	if c.timer != nil && c.end.IsZero() {
-		c.started = time.Now()
-		c.timer.Reset(max(c.left, 0))
-	}
-}
-
-func (c *clock) stop() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.end = c.now()
-	if !c.paused.IsZero() {
-		c.frozen += c.end.Sub(c.paused)
-		c.paused = time.Time{}
-	}
+	c.since = time.Now()
 	if c.timer != nil {
-		c.timer.Stop()
+		c.timer.Reset(max(c.limit-c.ran, 0))
 	}
-}
-
-// times are how long the program ran and how long it was frozen.
-func (c *clock) times() (ran, frozen time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.end.Sub(c.begin) - c.frozen, c.frozen
 }

@@ -3,7 +3,6 @@
 package external
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -12,45 +11,25 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/agentbench/agentbench/engine/external/confine"
-	"github.com/agentbench/agentbench/engine/record"
 )
 
-// holds are the ways in which programs can be frozen on this system: with each kind of
-// control group and with none, where there is the best of namespaces and where there is none.
-func holds() map[string]*Confinement {
-	all := map[string]*Confinement{}
-	best := (&Confinement{}).namespace()
+func eachConfinement(t *testing.T, test func(t *testing.T, c *Confinement)) {
 	for held, c := range confinements() {
-		if c == nil {
-			continue
-		}
-		for version, name := range map[confine.Group]string{confine.NoGroup: "one by one", confine.GroupV1: "freezer v1", confine.GroupV2: "freezer v2"} {
-			c := (&Confinement{}).of(c.kind)
-			if c.groups.only = version; version == confine.NoGroup {
-				c.groups.once.Do(func() {})
-			}
-			g, err := c.groups.make()
-			g.remove()
-			if err != nil || version != confine.NoGroup && g == nil || version == confine.GroupV1 && c.kind.pid && c.kind != best {
-				continue
-			}
-			all[held+" "+name] = c
-		}
-	}
-	return all
-}
-
-func eachHold(t *testing.T, test func(t *testing.T, c *Confinement)) {
-	for held, c := range holds() {
 		t.Run(held, func(t *testing.T) { test(t, c) })
 	}
+}
+
+func eachNamespace(t *testing.T, test func(t *testing.T, c *Confinement)) {
+	inNamespace(t)
+	eachConfinement(t, func(t *testing.T, c *Confinement) {
+		if c != nil {
+			test(t, c)
+		}
+	})
 }
 
 // begin starts a shell script in a folder.
@@ -121,15 +100,15 @@ func allGrow(dir string, since [4]int64) bool {
 }
 
 func TestAFrozenProgramWritesNothing(t *testing.T) {
-	eachHold(t, func(t *testing.T, c *Confinement) {
-		dir, m := t.TempDir(), mark()
+	eachNamespace(t, func(t *testing.T, c *Confinement) {
+		dir, m, begun, stood := t.TempDir(), mark(), time.Now(), time.Duration(0)
 		r := begin(t, c, dir, busy(t, m))
 		until(t, "all write", func() bool { return allGrow(dir, [4]int64{}) })
 		for range 5 {
-			if err := r.Freeze(t.Context()); err != nil {
+			if err := r.Freeze(); err != nil {
 				t.Fatal(err)
 			}
-			before := sizes(dir)
+			frozen, before := time.Now(), sizes(dir)
 			other := shell(`i=0; while [ $i -lt 2000 ]; do echo x >>other; i=$((i+1)); done`)
 			other.Dir = t.TempDir()
 			if _, err := other.Run(t.Context(), nil); err != nil {
@@ -138,6 +117,7 @@ func TestAFrozenProgramWritesNothing(t *testing.T) {
 			if after := sizes(dir); after != before {
 				t.Errorf("%v became %v while another program wrote", before, after)
 			}
+			stood += time.Since(frozen)
 			r.Thaw()
 			until(t, "all write again", func() bool { return allGrow(dir, before) })
 		}
@@ -147,18 +127,45 @@ func TestAFrozenProgramWritesNothing(t *testing.T) {
 			t.Errorf("%d processes are left", left)
 		}
 		done, err := r.Wait()
-		if err != cause || done.Frozen <= 0 || done.Duration <= 0 {
-			t.Errorf("got %v; it ran for %v and was frozen for %v", err, done.Duration, done.Frozen)
+		if err != cause || done.Duration <= 0 || done.Duration > time.Since(begun)-stood {
+			t.Errorf("got %v; it ran for %v and stood for %v", err, done.Duration, stood)
 		}
 	})
 }
 
+// Where there is no namespace, what stays in the process group is stopped.
+func TestAFrozenGroupWritesNothing(t *testing.T) {
+	dir := t.TempDir()
+	r := begin(t, nil, dir, "(while :; do echo x >>child; done) & while :; do echo x >>parent; done")
+	size := func(name string) int64 {
+		info, err := os.Stat(filepath.Join(dir, name))
+		if err != nil {
+			return 0
+		}
+		return info.Size()
+	}
+	for range 3 {
+		child, parent := size("child"), size("parent")
+		until(t, "both write", func() bool { return size("child") > child && size("parent") > parent })
+		if err := r.Freeze(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Millisecond) // a call that had begun ends
+		child, parent = size("child"), size("parent")
+		time.Sleep(20 * time.Millisecond)
+		if size("child") != child || size("parent") != parent {
+			t.Error("it writes")
+		}
+		r.Thaw()
+	}
+}
+
 func TestAFrozenProgramCanBeKilled(t *testing.T) {
-	eachHold(t, func(t *testing.T, c *Confinement) {
+	eachNamespace(t, func(t *testing.T, c *Confinement) {
 		dir, m := t.TempDir(), mark()
 		r := begin(t, c, dir, busy(t, m))
 		until(t, "all write", func() bool { return allGrow(dir, [4]int64{}) })
-		if err := r.Freeze(t.Context()); err != nil {
+		if err := r.Freeze(); err != nil {
 			t.Fatal(err)
 		}
 		before := sizes(dir)
@@ -172,65 +179,8 @@ func TestAFrozenProgramCanBeKilled(t *testing.T) {
 	})
 }
 
-// If we are killed, nothing is left, whether the program runs or is frozen.
-func TestNothingOutlivesUs(t *testing.T) {
-	if testing.Short() {
-		t.Skip("one thing at a time, for long; it runs without -short")
-	}
-	if m := os.Getenv("AGENTBENCH_TEST_MARK"); m != "" {
-		dir := os.Getenv("AGENTBENCH_TEST_FOLDER")
-		r := begin(t, holds()[os.Getenv("AGENTBENCH_TEST_HOLD")], dir, busy(t, m))
-		until(t, "all write", func() bool { return allGrow(dir, [4]int64{}) })
-		if os.Getenv("AGENTBENCH_TEST_FREEZES") != "" {
-			if err := r.Freeze(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-		}
-		fmt.Println("now")
-		<-r.Done()
-		return
-	}
-	for held := range holds() {
-		for _, freezes := range []string{"", "frozen"} {
-			t.Run(held+" "+freezes, func(t *testing.T) {
-				m := mark()
-				us := exec.Command(os.Args[0], "-test.run=^TestNothingOutlivesUs$")
-				us.Env = append(os.Environ(), "AGENTBENCH_TEST_MARK="+m, "AGENTBENCH_TEST_HOLD="+held, "AGENTBENCH_TEST_FREEZES="+freezes, "AGENTBENCH_TEST_FOLDER="+t.TempDir(), "TMPDIR="+shortDir(t))
-				said, err := us.StdoutPipe()
-				if err := errors.Join(err, us.Start()); err != nil {
-					t.Fatal(err)
-				}
-				if line, err := bufio.NewReader(said).ReadString('\n'); line != "now\n" {
-					t.Fatalf("got %q, %v", line, err)
-				}
-				if alive(t, m) == 0 {
-					t.Error("the program does not run")
-				}
-				_ = us.Process.Kill()
-				_ = us.Wait()
-				until(t, "all are dead", func() bool { return alive(t, m) == 0 })
-			})
-		}
-	}
-}
-
-// What is left of a program that ends is ended with it: what ignores signals and what
-// has a session of its own.
-func TestNothingOutlivesTheProgram(t *testing.T) {
-	eachHold(t, func(t *testing.T, c *Confinement) {
-		for end, failure := range map[string]string{"exit 0": "", "exit 3": "exit status 3", "kill -9 $$": "signal: killed"} {
-			m := mark()
-			r := begin(t, c, "", escaping(t, m)+end)
-			_, err := r.Wait()
-			if left := alive(t, m); left > 0 || (err == nil) != (failure == "") || err != nil && !strings.Contains(err.Error(), failure) {
-				t.Errorf("%s: %d processes are left (%v)", end, left, err)
-			}
-		}
-	})
-}
-
 func TestAProgramThatIgnoresSignalsIsKilled(t *testing.T) {
-	eachHold(t, func(t *testing.T, c *Confinement) {
+	eachConfinement(t, func(t *testing.T, c *Confinement) {
 		dir, m := t.TempDir(), mark()
 		r := begin(t, c, dir, `trap "" TERM INT HUP QUIT; echo x >ready; while :; do sleep 300; done; true `+m)
 		until(t, "it ignores signals", func() bool { _, err := os.Stat(dir + "/ready"); return err == nil })
@@ -242,7 +192,7 @@ func TestAProgramThatIgnoresSignalsIsKilled(t *testing.T) {
 }
 
 func TestAProgramMayCloseItsOutput(t *testing.T) {
-	eachHold(t, func(t *testing.T, c *Confinement) {
+	eachConfinement(t, func(t *testing.T, c *Confinement) {
 		dir := t.TempDir()
 		if err := syscall.Mkfifo(dir+"/go", 0o600); err != nil {
 			t.Fatal(err)
@@ -281,30 +231,11 @@ func TestAGigabyteOfOutputNeedsNoMemory(t *testing.T) {
 	}
 }
 
-func TestFreezeIsBounded(t *testing.T) {
-	eachHold(t, func(t *testing.T, c *Confinement) {
-		dir := t.TempDir()
-		r := begin(t, c, dir, busy(t, mark()))
-		ctx, cancel := context.WithCancelCause(t.Context())
-		cancel(errors.New("too late"))
-		err := r.Freeze(ctx)
-		if failed, ok := errors.AsType[*record.Error](err); ok && (failed.Class != record.Internal || !strings.HasPrefix(failed.Message, `freezing the program "sh": `) || !strings.HasSuffix(failed.Message, "too late")) {
-			t.Errorf("got %v", err)
-		}
-		if err == nil {
-			r.Thaw() // it was quick enough
-		}
-		until(t, "all write", func() bool { return allGrow(dir, [4]int64{}) })
-		before := sizes(dir)
-		until(t, "all write on", func() bool { return allGrow(dir, before) })
-	})
-}
-
 func TestAnEndedProgramStandsStill(t *testing.T) {
-	eachHold(t, func(t *testing.T, c *Confinement) {
+	eachConfinement(t, func(t *testing.T, c *Confinement) {
 		r := begin(t, c, "", "true")
 		<-r.Done()
-		if err := r.Freeze(t.Context()); err != nil {
+		if err := r.Freeze(); err != nil {
 			t.Error(err)
 		}
 		r.Thaw()
@@ -315,61 +246,11 @@ func TestAnEndedProgramStandsStill(t *testing.T) {
 	})
 }
 
-func TestOneFreezeWaitsForTheOther(t *testing.T) {
-	r := begin(t, &Confinement{}, "", "sleep 300; true")
-	if err := r.Freeze(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := r.Freeze(ctx); err == nil || !strings.HasSuffix(err.Error(), "it is frozen already") {
-		t.Errorf("got %v", err)
-	}
-	again := make(chan error)
-	go func() { again <- r.Freeze(t.Context()) }()
-	r.Thaw()
-	if err := <-again; err != nil {
-		t.Error(err)
-	}
-}
-
-func TestAProgramThatNothingHoldsIsNotFrozen(t *testing.T) {
-	r := begin(t, nil, "", "sleep 300; true")
-	if err := r.Freeze(t.Context()); err == nil || !strings.Contains(err.Error(), "nothing but a process group holds it") {
-		t.Errorf("got %v", err)
-	}
-}
-
-// What a program has stopped itself stays stopped.
-func TestThawLetsNothingElseRun(t *testing.T) {
-	eachHold(t, func(t *testing.T, c *Confinement) {
-		dir, m := t.TempDir(), mark()
-		r := begin(t, c, dir, `sh -c 'kill -STOP $$; echo x >woken' `+m+` & sleep 300; true`)
-		standing := func() bool {
-			pids, _ := exec.Command("pgrep", "-f", "kill -STOP .*"+m).Output()
-			for id := range strings.FieldsSeq(string(pids)) {
-				if line, _ := os.ReadFile("/proc/" + id + "/stat"); bytes.Contains(line, []byte(") T ")) {
-					return true
-				}
-			}
-			return false
-		}
-		until(t, "it has stopped itself", standing)
-		if err := r.Freeze(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		r.Thaw()
-		if !standing() {
-			t.Error("it was woken")
-		}
-	})
-}
-
 func TestATimeoutDoesNotPassWhileAProgramIsFrozen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		late := make(chan time.Time, 1)
 		begun := time.Now()
-		c := startClock(time.Now, 10*time.Second, func() { late <- time.Now() })
+		c := startClock(10*time.Second, func() { late <- time.Now() })
 		time.Sleep(4 * time.Second)
 		c.pause()
 		time.Sleep(time.Hour)
@@ -379,59 +260,18 @@ func TestATimeoutDoesNotPassWhileAProgramIsFrozen(t *testing.T) {
 		time.Sleep(time.Minute)
 		c.resume()
 		at := <-late
-		c.stop()
+		c.pause()
 		if took := at.Sub(begun); took != time.Hour+time.Minute+10*time.Second {
 			t.Errorf("it was late after %v", took)
 		}
-		if ran, frozen := c.times(); ran != 10*time.Second || frozen != time.Hour+time.Minute {
-			t.Errorf("it ran for %v and was frozen for %v", ran, frozen)
+		if c.ran != 10*time.Second {
+			t.Errorf("it ran for %v", c.ran)
 		}
 	})
 }
 
-func TestOutlivedSaysWhy(t *testing.T) {
-	for held, c := range holds() {
-		kept := c.kind.pid || strings.HasSuffix(held, "v2")
-		if why := c.Outlived(); (why == "") != kept {
-			t.Errorf("%s: got %q", held, why)
-		}
-	}
-	var none *Confinement
-	if why := none.Outlived(); !strings.Contains(why, "process group") {
-		t.Errorf("got %q", why)
-	}
-}
-
-// Groups that we leave behind when we are killed are removed by the next of us.
-func TestAbandonedGroupsAreRemoved(t *testing.T) {
-	c := &Confinement{}
-	g, err := c.groups.make()
-	if g == nil {
-		t.Skip("no control group can be made here: ", err)
-	}
-	g.remove()
-	gone := exec.Command("true")
-	if err := gone.Run(); err != nil {
-		t.Fatal(err)
-	}
-	abandoned := filepath.Join(g.own, fmt.Sprintf("%s%d-1", prefix, gone.Process.Pid))
-	if err := os.Mkdir(abandoned, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	next, err := (&Confinement{}).groups.make()
-	if err != nil {
-		t.Fatal(err)
-	}
-	next.remove()
-	for _, dir := range []string{abandoned, g.dir} {
-		if _, err := os.Stat(dir); err == nil {
-			t.Errorf("%s is left", dir)
-		}
-	}
-}
-
 func BenchmarkFreeze(b *testing.B) {
-	for held, c := range holds() {
+	for held, c := range confinements() {
 		b.Run(held, func(b *testing.B) {
 			p := shell("for i in 1 2 3 4 5 6 7 8; do sleep 300 & done; wait")
 			p.Confinement = c
@@ -440,7 +280,7 @@ func BenchmarkFreeze(b *testing.B) {
 				b.Fatal(err)
 			}
 			for b.Loop() {
-				if err := r.Freeze(b.Context()); err != nil {
+				if err := r.Freeze(); err != nil {
 					b.Fatal(err)
 				}
 				r.Thaw()

@@ -386,7 +386,7 @@ func TestAProgramInASandboxIsFrozenAndKilled(t *testing.T) {
 		defer r.Kill(nil)
 		until(t, "all write", writesWithin(s, [4]int64{}))
 		for range 3 {
-			if err := r.Freeze(t.Context()); err != nil {
+			if err := r.Freeze(); err != nil {
 				t.Fatal(err)
 			}
 			before := sizes(s.Workspace)
@@ -401,7 +401,7 @@ func TestAProgramInASandboxIsFrozenAndKilled(t *testing.T) {
 			r.Thaw()
 			until(t, "all write again", writesWithin(s, before))
 		}
-		if err := r.Freeze(t.Context()); err != nil {
+		if err := r.Freeze(); err != nil {
 			t.Fatal(err)
 		}
 		before := sizes(s.Workspace)
@@ -409,7 +409,7 @@ func TestAProgramInASandboxIsFrozenAndKilled(t *testing.T) {
 		if left, after := alive(t, m), sizes(s.Workspace); left > 0 || staysFrozen && after != before {
 			t.Errorf("%d processes are left; %v became %v", left, before, after)
 		}
-		noContainer(t, s)
+		noContainer(t, s, os.Getpid())
 	}
 	eachSandbox(t, func(t *testing.T, s *Sandbox) { test(t, s, true) }, Bubblewrap, Container)
 	t.Run("docker", func(t *testing.T) { // an engine whose containers are not below us is told to freeze them
@@ -429,12 +429,12 @@ func TestAProgramInASandboxIsFrozenAndKilled(t *testing.T) {
 	})
 }
 
-// noContainer fails a test that leaves a container of this process.
-func noContainer(t *testing.T, s *Sandbox) {
+// noContainer fails a test that leaves a container of a process.
+func noContainer(t *testing.T, s *Sandbox, pid int) {
 	t.Helper()
 	if s.Kind == Container {
 		names, err := exec.Command("podman", "ps", "--all", "--format", "{{.Names}}").Output()
-		if err != nil || bytes.Contains(names, []byte(prefix+owner(os.Getpid()))) {
+		if err != nil || bytes.Contains(names, []byte(fmt.Sprintf("%s%d-", prefix, pid))) {
 			t.Errorf("%s are left, %v", names, err)
 		}
 	}
@@ -453,11 +453,11 @@ func TestNothingInASandboxOutlivesUs(t *testing.T) {
 		}
 		until(t, "all write", writesWithin(s, [4]int64{}))
 		if os.Getenv("AGENTBENCH_TEST_FREEZES") != "" {
-			if err := r.Freeze(t.Context()); err != nil {
+			if err := r.Freeze(); err != nil {
 				t.Fatal(err)
 			}
 		}
-		fmt.Println("now " + owner(os.Getpid()))
+		fmt.Println("now")
 		<-r.Done()
 		return
 	}
@@ -471,8 +471,7 @@ func TestNothingInASandboxOutlivesUs(t *testing.T) {
 			if err := errors.Join(err, us.Start()); err != nil {
 				t.Fatal(err)
 			}
-			line, err := bufio.NewReader(said).ReadString('\n')
-			if !strings.HasPrefix(line, "now ") {
+			if line, err := bufio.NewReader(said).ReadString('\n'); line != "now\n" {
 				t.Fatalf("got %q, %v", line, err)
 			}
 			if alive(t, m) == 0 {
@@ -480,19 +479,16 @@ func TestNothingInASandboxOutlivesUs(t *testing.T) {
 			}
 			_ = us.Process.Kill()
 			_ = us.Wait()
-			until(t, "all are dead", func() bool { return alive(t, m) == 0 })
-			if s.Kind == Container {
-				until(t, "the container is removed", func() bool {
-					names, _ := exec.Command("podman", "ps", "--all", "--format", "{{.Names}}").Output()
-					return !bytes.Contains(names, []byte(strings.Fields(line)[1]))
-				})
+			if err := s.RemoveAbandoned(t.Context()); err != nil {
+				t.Error(err)
 			}
+			until(t, "all are dead", func() bool { return alive(t, m) == 0 })
+			noContainer(t, s, us.Process.Pid)
 		}
 	}, Bubblewrap, Container)
 }
 
-// Containers of those of us that were killed with what watched over them are removed by
-// the next of us, those of others are not.
+// Containers of those of us that were killed are removed by the next of us, those of others are not.
 func TestAbandonedContainersAreRemoved(t *testing.T) {
 	s := boxed(t, Container)
 	gone := exec.Command("true")
@@ -500,8 +496,7 @@ func TestAbandonedContainersAreRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, stays := range map[string]bool{
-		fmt.Sprintf("%s%d-1-0", prefix, gone.Process.Pid): false, fmt.Sprintf("%s%d-1-0", prefix, os.Getpid()): false,
-		prefix + owner(os.Getpid()) + "-0": true, prefix + "somebody": true,
+		fmt.Sprintf("%s%d-0", prefix, gone.Process.Pid): false, fmt.Sprintf("%s%d-0", prefix, os.Getpid()): true, prefix + "somebody": true,
 	} {
 		if said, err := exec.Command("podman", "create", "--name", name, testImage, "true").CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, said)

@@ -114,8 +114,5 @@ func (p *program) check(ctx context.Context, path string) (*overview.Checked, er
 	if engine.Unboxed(o.Document) {
 		checked.About = strings.TrimPrefix(checked.About+"; without a sandbox, its programs can read all files of this user", "; ")
 	}
-	if why := engine.Outlived(o.Document, p.env); why != "" {
-		checked.About = strings.TrimPrefix(checked.About+"; what its programs start may outlive them ("+page.Visible(why)+")", "; ")
-	}
 	return &checked, nil
 }

@@ -61,7 +61,7 @@ func TestScripts(t *testing.T) {
 		Condition: func(name string) (bool, error) {
 			switch name {
 			case "hidden":
-				return (&external.Confinement{}).Exposed() == "", nil
+				return (&external.Confinement{}).Missing() == "", nil
 			case "bubblewrap":
 				return exec.Command("bwrap", "--unshare-user", "--unshare-pid", "--ro-bind", "/", "/", "--proc", "/proc", "true").Run() == nil, nil
 			}

@@ -1,57 +1,39 @@
-// Package confine decides what a program is started behind: a copy of ourselves that
-// ends all of the program's processes when the program ends, and when we do. Where it
-// can be, the copy is the first process of a PID namespace, and of a mount namespace
-// with a /proc of its own, so that the program does not see the processes outside.
-// Elsewhere it is what the program's orphans are handed to.
+// Package confine is the first process of a PID namespace: Command.Args is what it is started with. It is a copy of
+// the running binary, which starts a program, reaps orphans, and gives the program's exit status. With the
+// copy the kernel ends every process of the namespace. Where it can be, the copy gives the program a /proc of its
+// own, so that the program does not see the processes outside.
 //
-// The copy recognizes itself before anything else is initialized, in every binary
-// that has this package in it. So a start costs a few milliseconds, and nobody has
-// to call it. That is why the package imports next to nothing, and why it is the one
-// place that does something before main.
+// The copy recognizes itself before other packages are initialized, in every binary that has this package in it. So a
+// start costs a few milliseconds, and nobody has to call it. That is why the package imports next to nothing, and why
+// it is the one place that does something before main.
 //
 // It is no stable API.
 package confine
 
-// Command is what a confined program is started with. The copy's file 3 is a socket, the
-// other end of which is ours: the copy sends a byte once the program is started, and
-// answers Stop by a byte. When our end closes, whatever the reason, the program's
-// processes are killed.
+// Path is where a process finds itself.
+const Path = "/proc/self/exe"
+
+// Command is what the copy is started with. Its file 3 is a socket that takes orders.
 type Command struct {
 	// Hide gives the program a /proc that holds the namespace alone.
 	Hide bool
-	// Root drops what would let root in a user namespace undo that. Nobody else has
-	// it.
+	// Root is set where root is in a user namespace: it drops what would let root undo Hide. Nobody else has it.
 	Root bool
 	// Whole is set where the namespaces are of our own user namespace, so that the
 	// old /proc can be taken away rather than covered.
 	Whole bool
-	// First is behind which process id the namespace counts; 0: there is no namespace.
+	// First is behind which process id the namespace counts, above 0.
 	First int
-	// Group is the kind of control group that the program is put into. The copy itself
-	// stays outside, so that it acts while the program stands still. Its files 4 and 5
-	// are the lists of processes of the group and of the one it was in; with a group
-	// of version 1, file 6 is its state, else what kills it.
-	Group Group
-	// Last is a command that runs when the program is to end, and where a signal has
-	// ended it, before what is left of it is killed; none: nothing.
-	Last []string
 	// Argv is the program by its path, with its arguments; none: only try.
 	Argv []string
 }
 
-// Group is a kind of control group.
-type Group int
-
-// The kinds of control groups: none, one of the freezer of version 1, one of version 2.
+// The orders that the copy takes, a byte each: to stop all processes of its namespace, and to let them run on. It
+// answers each with a byte. None of the processes can begin another between the order and the answer.
 const (
-	NoGroup Group = iota
-	GroupV1
-	GroupV2
+	Stop     = 's'
+	Continue = 'c'
 )
-
-// Stop lets the copy stop all processes of its namespace at once, so that none of them
-// can begin another.
-const Stop = 's'
 
 // The exit statuses of the copy that are not the program's: what shells use, too.
 // A line on standard error says more.
