@@ -27,20 +27,6 @@ func (r *Run) impossible() error {
 	return nil
 }
 
-func (s *Signals) impossible() error {
-	if err := cmp.Or(validTrial(s.Trial), negative(s.Elapsed, s.Usage, s.Judging, s.User), noneReturned(s.Outcome.Returned, len(s.Iterations))); err != nil {
-		return err
-	}
-	for i := range s.Iterations {
-		for c := range s.Iterations[i].Calls {
-			if call := &s.Iterations[i].Calls[c]; call.Usage.negative() || call.Duration < 0 {
-				return errNegative
-			}
-		}
-	}
-	return nil
-}
-
 func noneReturned(returned, iterations int) error {
 	if iterations > 0 && (returned < 0 || returned > iterations) {
 		return fmt.Errorf("iteration %d is returned, of %d", returned, iterations)

@@ -4,9 +4,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"io"
-	"io/fs"
+	"maps"
 	"path/filepath"
 	"slices"
 )
@@ -21,7 +20,7 @@ type Compacted struct {
 // CompactScores writes scores.jsonl anew with the scores that count: of several
 // by one scorer on the same thing the last one, unless it was taken back. Each run
 // has one line, where its last one stood. A crash leaves the old file or the new
-// one. Memory grows by 24 bytes a line.
+// one. Memory grows with the number of lines, not with what they say.
 func CompactScores(dir string, options Options) (*Compacted, error) {
 	if _, err := ReadManifest(dir); err != nil {
 		return nil, err
@@ -36,27 +35,25 @@ func CompactScores(dir string, options Options) (*Compacted, error) {
 }
 
 func (c *Compacted) compact(dir string, disk Disk) error {
-	f, err := openFile(filepath.Join(dir, scoresFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+	lines, err := c.linesOfRuns(dir)
+	if err != nil || c.Before == 0 {
+		return err
 	}
+	f, err := openFile(filepath.Join(dir, scoresFile))
 	if err != nil {
 		return fmt.Errorf("reading the scores: %w", err)
 	}
 	defer f.Close()
-	lines, err := c.readLines(f)
-	if err != nil {
-		return err
-	}
+	end := func(run string) int64 { return lines[run][len(lines[run])-1].offset }
+	runs := slices.SortedFunc(maps.Keys(lines), func(a, b string) int { return cmp.Compare(end(a), end(b)) })
 	return writing(disk.Replace(scoresFile, func(to io.Writer) error {
-		sameRun := func(a, b *scoreLine) bool { return a.run == b.run }
-		var text []byte
-		for of, rest := splitOff(lines, sameRun); len(of) > 0; of, rest = splitOff(rest, sameRun) {
-			if text, err = appendStanding(emptied(text), f, of); err != nil {
+		for _, run := range runs {
+			line, err := standingLine(f, run, lines[run])
+			if err != nil {
 				return err
 			}
-			c.After += int64(len(text))
-			if _, err := to.Write(text); err != nil {
+			c.After += int64(len(line))
+			if _, err := to.Write(line); err != nil {
 				return err
 			}
 		}
@@ -64,11 +61,10 @@ func (c *Compacted) compact(dir string, disk Disk) error {
 	}))
 }
 
-// readLines finds the lines of each run and puts them beside each other, the runs in
-// the order of their last lines.
-func (c *Compacted) readLines(f io.Reader) (lines []scoreLine, err error) {
-	seed, last := maphash.MakeSeed(), map[uint64]int64{}
-	for l, err := range walk(scoresFile, f, place{}, scoresOf) {
+// linesOfRuns finds the lines of each run.
+func (c *Compacted) linesOfRuns(dir string) (map[string][]RecordPlace, error) {
+	lines := map[string][]RecordPlace{}
+	for l, err := range fileLines(dir, scoresFile, scoresOf) {
 		if bad, is := errors.AsType[*Problem](err); is {
 			c.Before += bad.Bytes
 			c.Damage = append(c.Damage, bad)
@@ -78,23 +74,16 @@ func (c *Compacted) readLines(f io.Reader) (lines []scoreLine, err error) {
 			return nil, fmt.Errorf("reading the scores: %w", err)
 		}
 		c.Before += l.bytes
-		run := maphash.String(seed, l.is.Run)
-		lines = append(lines, scoreLine{run, RecordPlace{l.offset, l.bytes}})
-		last[run] = l.offset
+		lines[l.is.Run] = append(lines[l.is.Run], RecordPlace{l.offset, l.bytes})
 	}
-	slices.SortFunc(lines, func(a, b scoreLine) int {
-		return cmp.Or(cmp.Compare(last[a.run], last[b.run]), cmp.Compare(a.offset, b.offset))
-	})
 	return lines, nil
 }
 
-// appendStanding appends the one line of all lines of a run; none where nothing counts.
-// Runs whose ids share a hash have a line each.
-func appendStanding(text []byte, f io.ReaderAt, lines []scoreLine) ([]byte, error) {
-	var runs []string
-	all, snapshots := map[string][]Score{}, map[string][]Snapshot{}
-	for _, l := range lines {
-		object, err := objectAt(scoresFile, f, place{offset: l.offset}, l.bytes)
+// standingLine is the one line of all lines of a run; none where nothing counts.
+func standingLine(f io.ReaderAt, run string, lines []RecordPlace) ([]byte, error) {
+	var all scoresLine
+	for _, at := range lines {
+		object, err := objectAt(scoresFile, f, place{offset: at.offset}, at.bytes)
 		if err != nil {
 			return nil, err
 		}
@@ -102,25 +91,11 @@ func appendStanding(text []byte, f io.ReaderAt, lines []scoreLine) ([]byte, erro
 		if err != nil {
 			return nil, err
 		}
-		if _, known := all[line.Run]; !known {
-			runs = append(runs, line.Run)
-		}
-		all[line.Run] = append(all[line.Run], line.Scores...)
-		snapshots[line.Run] = append(snapshots[line.Run], line.Snapshots...)
+		all.Scores, all.Snapshots = append(all.Scores, line.Scores...), append(all.Snapshots, line.Snapshots...)
 	}
-	for _, run := range runs {
-		if standing := Standing(all[run]); len(standing)+len(snapshots[run]) > 0 {
-			var err error
-			if text, err = appendScores(text, run, standing, StandingSnapshots(snapshots[run])); err != nil {
-				return nil, err
-			}
-		}
+	scores, snapshots := Standing(all.Scores), StandingSnapshots(all.Snapshots)
+	if len(scores)+len(snapshots) == 0 {
+		return nil, nil
 	}
-	return text, nil
-}
-
-// scoreLine is where a line stands, and whose it is.
-type scoreLine struct {
-	run uint64 // the hash of its id
-	RecordPlace
+	return appendScores(nil, run, scores, snapshots)
 }

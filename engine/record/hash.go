@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -33,22 +32,6 @@ func (it *Iteration) OutputHash() string {
 		return hash(it.OutputB64)
 	}
 	return OutputHash(it.Output)
-}
-
-// toolSet tells equal sets of tool calls from different ones, whatever their
-// order and that of the keys in their arguments: a hash of the sorted (tool,
-// arguments) pairs. It is "" for no calls.
-func toolSet(calls []lightToolCall) string {
-	if len(calls) == 0 {
-		return ""
-	}
-	pairs := make([][]byte, len(calls))
-	for i := range calls {
-		pairs[i] = strconv.AppendQuote(nil, calls[i].Tool)
-		pairs[i] = append(pairs[i], Canonical(calls[i].Arguments)...)
-	}
-	slices.SortFunc(pairs, bytes.Compare)
-	return hash(bytes.Join(pairs, []byte{'\n'}))
 }
 
 // Canonical is JSON with sorted keys, without white space, and with one form for

@@ -2,6 +2,7 @@ package record
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -101,6 +102,12 @@ func (l *line[T]) problem(file string, err error) *Problem {
 	return &Problem{File: file, Line: l.line + 1, Lines: 1, Offset: l.offset, Bytes: l.bytes, What: err.Error()}
 }
 
+// RecordPlace is where a record stands.
+type RecordPlace struct{ offset, bytes int64 }
+
+// Compare orders places as they are in the file.
+func (p RecordPlace) Compare(q RecordPlace) int { return cmp.Compare(p.offset, q.offset) }
+
 // objectAt reads the line at a place of a file, and gives the object in it.
 func objectAt(file string, in io.ReaderAt, at place, bytes int64) ([]byte, error) {
 	text := make([]byte, bytes)
@@ -144,6 +151,21 @@ func fileLines[T any](dir, name string, read func([]byte) (T, error)) iter.Seq2[
 		}
 		defer f.Close()
 		walk(name, f, place{}, read)(yield)
+	}
+}
+
+// values are what was made of lines.
+func values[T any](lines iter.Seq2[*line[T], error]) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for l, err := range lines {
+			var value T
+			if err == nil {
+				value = l.is
+			}
+			if !yield(value, err) {
+				return
+			}
+		}
 	}
 }
 

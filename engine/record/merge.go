@@ -1,16 +1,13 @@
 package record
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 )
@@ -28,31 +25,27 @@ type Merged struct {
 	Dropped []error
 }
 
-// Contradiction means that two folders hold one run with different content.
-type Contradiction struct{ Run, One, Other, What string }
+// Overlap means that two folders hold the same run.
+type Overlap struct{ Run, One, Other string }
 
-func (c *Contradiction) Error() string {
-	return fmt.Sprintf("%s and %s contradict each other: %s of run %s", c.One, c.Other, c.What, c.Run)
+func (o *Overlap) Error() string {
+	return fmt.Sprintf("%s and %s both hold run %s", o.One, o.Other, o.Run)
 }
 
 // Merge joins the parts of a suite in a new folder, which appears whole or not at
 // all. The caller has checked that the parts are of one spec and one partition, and
 // hold different shards.
 //
-// Records and scores are copied line by line, sorted by run, so that the
-// result does not depend on the order of the parts, or on which were merged
-// before. A run that several parts hold is kept once; where it differs in more
-// than what is volatile, the error is a *Contradiction. Its scores are those of the
-// part that was scored on from what the others have; without such a part
-// and not the same scores count in all, they contradict each other. Damage is an error that
-// is a *Problem, except for a torn end of a part that is not complete. Memory
-// grows with the number of runs, not with their trajectories.
+// Records and scores are copied line by line, sorted by run, so that the result does
+// not depend on the order of the parts, or on which were merged before. A run that two
+// parts hold is an *Overlap. Damage is a *Damaged, except for a torn end of a part that
+// is not complete. Memory grows with the number of runs, not with their trajectories.
 func Merge(out string, parts []Part, options Options) (*Merged, error) {
 	out = filepath.Clean(out)
 	if _, err := os.Lstat(out); !errors.Is(err, fs.ErrNotExist) {
 		return nil, errors.Join(err, fmt.Errorf("%w: %s", fs.ErrExist, out))
 	}
-	m := &merger{parts: slices.Clone(parts), done: map[string]int{}, buffer: make([]byte, 1<<16)}
+	m := &merger{parts: slices.Clone(parts), done: make([]int, len(parts))}
 	first := func(p Part) int { return p.Manifest.Volatile.Shards.Held[0].Number }
 	slices.SortStableFunc(m.parts, func(a, b Part) int { return cmp.Compare(first(a), first(b)) })
 	defer m.close()
@@ -115,8 +108,8 @@ func ours(dir string) error {
 
 // write writes all files of the result.
 func (m *merger) write(disk Disk, dir string) error {
-	for i, write := range []func(io.Writer) error{m.writeRecords, m.writeScores} {
-		if err := disk.Replace(fileNames[i], write); err != nil {
+	for i, name := range fileNames {
+		if err := disk.Replace(name, func(w io.Writer) error { return m.copyLines(w, i) }); err != nil {
 			return writing(err)
 		}
 	}
@@ -147,7 +140,7 @@ func (m *merger) join() error {
 	v := &all.Volatile
 	for i := range m.parts {
 		part := &m.parts[i].Manifest
-		if err := m.account(&m.parts[i]); err != nil {
+		if err := m.account(i); err != nil {
 			return err
 		}
 		if i == 0 {
@@ -184,7 +177,8 @@ func (m *merger) join() error {
 
 // account sums up what a part spent, and what a session that was killed could
 // not say.
-func (m *merger) account(part *Part) error {
+func (m *merger) account(number int) error {
+	part := &m.parts[number]
 	spent, err := ReadLedger(part.Dir, &part.Manifest)
 	if err != nil {
 		return err
@@ -199,162 +193,18 @@ func (m *merger) account(part *Part) error {
 	if len(v.Shards.Held) == 1 && v.Shards.Held[0].Unfinished() {
 		shards := *v.Shards
 		shards.Held = slices.Clone(shards.Held)
-		shards.Held[0].Done = m.done[part.Dir]
+		shards.Held[0].Done = m.done[number]
 		v.Shards = &shards
 	}
 	return nil
-}
-
-// keepOnce leaves of each run what one part holds of it. Better reports whether that is
-// to be the other part.
-func keepOnce[E any](list []E, oneRun, onePart func(a, b *E) bool, better func(one, other []E) (bool, error)) ([]E, error) {
-	kept := list[:0]
-	for of, rest := splitOff(list, oneRun); len(of) > 0; of, rest = splitOff(rest, oneRun) {
-		chosen, others := splitOff(of, onePart)
-		for len(others) > 0 {
-			var next []E
-			next, others = splitOff(others, onePart)
-			isBetter, err := better(chosen, next)
-			if err != nil {
-				return nil, err
-			}
-			if isBetter {
-				chosen = next
-			}
-		}
-		kept = append(kept, chosen...)
-	}
-	return kept, nil
-}
-
-// splitOff gives the elements at the front that are like the first one.
-func splitOff[E any](list []E, alike func(a, b *E) bool) (front, rest []E) {
-	n := min(1, len(list))
-	for n < len(list) && alike(&list[0], &list[n]) {
-		n++
-	}
-	return list[:n], list[n:]
-}
-
-// better reports whether a run is to be kept as the other part has it: where only
-// that counts; of two that do, or do not, the one whose line comes first.
-func (m *merger) better(records, others []mergedRecord) (bool, error) {
-	one, other := &records[len(records)-1], &others[len(others)-1]
-	counts := one.status.counts()
-	if counts != other.status.counts() {
-		return !counts, nil
-	}
-	line, err := m.line(nil, toRecords, one.part, one.record)
-	if err != nil {
-		return false, err
-	}
-	otherLine, err := m.line(nil, toRecords, other.part, other.record)
-	if err != nil {
-		return false, err
-	}
-	first := bytes.Compare(line, otherLine)
-	if first == 0 || !counts {
-		return first > 0, nil
-	}
-	was, err := lasting(line)
-	if err != nil {
-		return false, err
-	}
-	is, err := lasting(otherLine)
-	if err == nil && !bytes.Equal(was, is) {
-		err = m.contradiction(one.part, other.part, one.run, "the record")
-	}
-	return first > 0, err
-}
-
-func (m *merger) contradiction(one, other int32, run, what string) error {
-	return &Contradiction{Run: run, One: m.parts[one].Dir, Other: m.parts[other].Dir, What: what}
-}
-
-// lasting is a record's line without what is volatile. It changes the line.
-func lasting(line []byte) ([]byte, error) {
-	object, err := objectOf(recordsFile, line, place{})
-	if err != nil {
-		return nil, err
-	}
-	run, err := readRun(object)
-	if err != nil {
-		return nil, err
-	}
-	return appendRun(nil, run.Lasting())
-}
-
-// scoredFurther reports whether the scores of a run are to be kept as the other part
-// has them: where it was scored on from what the one has. Where the same
-// scores count in both, the fewer lines are kept, of as many those that come first;
-// where neither continues the other, they contradict each other.
-func (m *merger) scoredFurther(one, other []mergedScores) (bool, error) {
-	was, before, err := m.scoresOf(one)
-	if err != nil {
-		return false, err
-	}
-	is, now, err := m.scoresOf(other)
-	if err != nil {
-		return false, err
-	}
-	switch {
-	case reflect.DeepEqual(counting(before.Scores), counting(now.Scores)) && reflect.DeepEqual(ordered(before.Snapshots), ordered(now.Snapshots)):
-		return cmp.Or(cmp.Compare(len(other), len(one)), bytes.Compare(is, was)) < 0, nil
-	case bytes.HasPrefix(is, was):
-		return true, nil
-	case bytes.HasPrefix(was, is):
-		return false, nil
-	}
-	return false, m.contradiction(one[0].part, other[0].part, m.records[one[0].run].run, "the scores")
-}
-
-// scoresOf are the lines of a run in a part, and the scores in them.
-func (m *merger) scoresOf(lines []mergedScores) (text []byte, all scoresLine, err error) {
-	for _, at := range lines {
-		line, err := m.line(nil, toScores, at.part, at.line)
-		if err != nil {
-			return nil, all, err
-		}
-		text = append(text, line...)
-		object, err := objectOf(scoresFile, line, place{})
-		if err != nil {
-			return nil, all, err
-		}
-		more, err := readScores(object)
-		if err != nil {
-			return nil, all, err
-		}
-		all.Scores, all.Snapshots = append(all.Scores, more.Scores...), append(all.Snapshots, more.Snapshots...)
-	}
-	return text, all, nil
-}
-
-// counting are the scores that count, in an order that does not depend on when
-// they were made. What came from a cache makes no difference.
-func counting(scores []Score) []Score {
-	standing := Standing(scores)
-	for i := range standing {
-		standing[i].Votes = slices.Clone(standing[i].Votes)
-		for k := range standing[i].Votes {
-			standing[i].Votes[k].Cached = false
-		}
-	}
-	slices.SortFunc(standing, func(a, b Score) int {
-		return cmp.Or(cmp.Compare(a.Iteration, b.Iteration), cmp.Compare(a.Name, b.Name))
-	})
-	return standing
 }
 
 // merger knows where the lines of all parts stand.
 type merger struct {
 	parts []Part // by their first shard
 	files [2][]*os.File
-	// records are sorted by run; those of a run are in the order of its attempts.
-	records []mergedRecord
-	scores  []mergedScores // in the order of their runs
-	done    map[string]int // finished runs of each folder that is not complete
-
-	buffer, text []byte // for lines that pass through
+	lines [2][]mergedLine // of records and scores, by run; those of a run in the order in which they were written
+	done  []int           // runs of each part that ended
 
 	dropped  []error
 	totals   Totals
@@ -362,69 +212,89 @@ type merger struct {
 	manifest Manifest
 }
 
-// mergedRecord is where a record stands.
-type mergedRecord struct {
-	run    string
-	part   int32
-	status Status
-	record RecordPlace
-}
-
-// mergedScores is a line of scores.
-type mergedScores struct {
-	run  int32 // index of the run's first record
-	part int32
-	line RecordPlace
+// mergedLine is where a line stands, and whose it is.
+type mergedLine struct {
+	run  string
+	part int
+	at   RecordPlace
 }
 
 func (m *merger) close() {
-	for i := range m.files {
-		for _, f := range m.files[i] {
-			if f != nil {
-				f.Close()
-			}
+	for _, f := range slices.Concat(m.files[toRecords], m.files[toScores]) {
+		if f != nil {
+			f.Close()
 		}
 	}
 }
 
 // read finds out where everything stands, and checks every line on the way.
-func (m *merger) read() (err error) {
+func (m *merger) read() error {
 	for part := range m.parts {
 		for i, name := range fileNames {
 			f, err := openFile(filepath.Join(m.parts[part].Dir, name))
-			if err != nil && (i == 0 || !errors.Is(err, fs.ErrNotExist)) {
+			if err != nil && (i == toRecords || !errors.Is(err, fs.ErrNotExist)) {
 				return fmt.Errorf("reading the results: %w", err)
 			}
 			m.files[i] = append(m.files[i], f)
 		}
-		if err := m.readRecords(int32(part)); err != nil {
+		if err := m.readPart(part); err != nil {
 			return err
 		}
 	}
-	slices.SortStableFunc(m.records, func(a, b mergedRecord) int { return cmp.Compare(a.run, b.run) })
-	m.records, err = keepOnce(m.records, func(a, b *mergedRecord) bool { return a.run == b.run }, func(a, b *mergedRecord) bool { return a.part == b.part }, m.better)
+	for _, lines := range m.lines {
+		slices.SortStableFunc(lines, func(a, b mergedLine) int { return cmp.Compare(a.run, b.run) })
+	}
+	records := m.lines[toRecords]
+	for i := range records[:max(0, len(records)-1)] {
+		if a, b := &records[i], &records[i+1]; a.run == b.run && a.part != b.part {
+			return &Overlap{a.run, m.parts[a.part].Dir, m.parts[b.part].Dir}
+		}
+	}
+	return nil
+}
+
+// ending is the part of a record that totals are made of.
+type ending struct {
+	Version int     `json:"v"`
+	Run     string  `json:"run"`
+	Outcome Outcome `json:"outcome"`
+	Usage   Usage   `json:"usage"`
+	Judging Usage   `json:"judging"`
+	User    Usage   `json:"user"`
+}
+
+func endingOf(object []byte) (ending, error) {
+	e, err := reading[ending](object)
+	return e, cmp.Or(err, knownVersion(e.Version))
+}
+
+// readPart adds the lines of a part, and its runs to the totals, each as its last record
+// has it. Scores of runs that the part does not hold are left out.
+func (m *merger) readPart(part int) error {
+	last := map[string]ending{}
+	err := eachGood(m, part, toRecords, endingOf, func(l *line[ending]) {
+		last[l.is.Run] = l.is
+		m.lines[toRecords] = append(m.lines[toRecords], mergedLine{l.is.Run, part, RecordPlace{l.offset, l.bytes}})
+	})
 	if err != nil {
 		return err
 	}
-	for part := range m.parts {
-		err := eachGood(m, int32(part), toScores, scoresOf, func(l *line[scoresLine]) {
-			at, found := slices.BinarySearchFunc(m.records, l.is.Run, func(r mergedRecord, id string) int { return cmp.Compare(r.run, id) })
-			if found {
-				m.scores = append(m.scores, mergedScores{int32(at), int32(part), RecordPlace{l.offset, l.bytes}})
-			}
-		})
-		if err != nil {
-			return err
+	for _, e := range last {
+		m.totals.Add(e.Outcome.Status, e.Usage, e.Judging, e.User)
+		if e.Outcome.Status != Cancelled {
+			m.done[part]++
 		}
 	}
-	slices.SortStableFunc(m.scores, func(a, b mergedScores) int { return cmp.Compare(a.run, b.run) })
-	m.scores, err = keepOnce(m.scores, func(a, b *mergedScores) bool { return a.run == b.run }, func(a, b *mergedScores) bool { return a.part == b.part }, m.scoredFurther)
-	return err
+	return eachGood(m, part, toScores, scoresOf, func(l *line[scoresLine]) {
+		if _, held := last[l.is.Run]; held {
+			m.lines[toScores] = append(m.lines[toScores], mergedLine{l.is.Run, part, RecordPlace{l.offset, l.bytes}})
+		}
+	})
 }
 
 // eachGood visits the good lines of a file of a part; a missing file has none. A bad line is
 // an error that names the folder, but what a crash has left half written is dropped.
-func eachGood[T any](m *merger, part int32, file int, read func([]byte) (T, error), see func(*line[T])) error {
+func eachGood[T any](m *merger, part, file int, read func([]byte) (T, error), see func(*line[T])) error {
 	f := m.files[file][part]
 	if f == nil {
 		return nil
@@ -456,80 +326,13 @@ type Damaged struct {
 
 func (d *Damaged) Unwrap() error { return d.Problem }
 
-func (m *merger) readRecords(part int32) error {
-	first := len(m.records)
-	err := eachGood(m, part, toRecords, readStatus, func(l *line[RunHead]) {
-		m.records = append(m.records, mergedRecord{run: l.is.ID, part: part, status: l.is.Status, record: RecordPlace{l.offset, l.bytes}})
-	})
-	if err != nil {
-		return err
-	}
-	records := m.records[first:]
-	if m.parts[part].Manifest.Status != StateComplete { // each run is as its last record has it
-		last := map[string]Status{}
-		for i := range records {
-			last[records[i].run] = records[i].status
-		}
-		maps.DeleteFunc(last, func(_ string, s Status) bool { return s == Cancelled })
-		m.done[m.parts[part].Dir] = len(last)
-	}
-	return nil
-}
-
-// line reads a line with its line feed, into a buffer where it is large enough.
-func (m *merger) line(buffer []byte, file int, part int32, at RecordPlace) ([]byte, error) {
-	line := slices.Grow(buffer[:0], int(at.bytes))[:at.bytes]
-	if _, err := m.files[file][part].ReadAt(line, at.offset); err != nil {
-		return nil, fmt.Errorf("reading the results: %w", err)
-	}
-	return line, nil
-}
-
-// writeRecords also counts the runs, each by its last record.
-func (m *merger) writeRecords(w io.Writer) error {
-	m.totals = Totals{}
-	for i := range m.records {
-		r := &m.records[i]
-		if last := i+1 == len(m.records) || m.records[i+1].run != r.run; last {
-			var err error
-			if m.text, err = m.line(m.text, toRecords, r.part, r.record); err != nil {
-				return err
-			}
-			object, err := objectOf(recordsFile, m.text, place{offset: r.record.offset})
-			if err != nil {
-				return err
-			}
-			var used struct {
-				Usage   Usage `json:"usage"`
-				Judging Usage `json:"judging"`
-				User    Usage `json:"user"`
-			}
-			if err := decode(object, &used); err != nil {
-				return err
-			}
-			m.totals.Add(r.status, used.Usage, used.Judging, used.User)
-			m.text = emptied(m.text)
-		}
-		if err := m.copy(w, toRecords, r.part, r.record); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// copy goes through one buffer for all lines.
-func (m *merger) copy(w io.Writer, file int, part int32, line RecordPlace) error {
-	plain := struct{ io.Writer }{w} // whose ReadFrom would take a buffer for each
-	if _, err := io.CopyBuffer(plain, io.NewSectionReader(m.files[file][part], line.offset, line.bytes), m.buffer); err != nil {
-		return fmt.Errorf("copying the results: %w", err)
-	}
-	return nil
-}
-
-func (m *merger) writeScores(w io.Writer) error {
-	for i := range m.scores {
-		if err := m.copy(w, toScores, m.scores[i].part, m.scores[i].line); err != nil {
-			return err
+// copyLines copies the lines of one of the files of all parts.
+func (m *merger) copyLines(w io.Writer, file int) error {
+	buffer := make([]byte, 1<<16)
+	for _, l := range m.lines[file] {
+		part := io.NewSectionReader(m.files[file][l.part], l.at.offset, l.at.bytes)
+		if _, err := io.CopyBuffer(struct{ io.Writer }{w}, part, buffer); err != nil { // w has a ReadFrom, which would take a buffer for each line
+			return fmt.Errorf("copying the results: %w", err)
 		}
 	}
 	return nil

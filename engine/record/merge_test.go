@@ -218,101 +218,29 @@ func sameManifests(t fataler, dir, whole string) {
 	}
 }
 
-func TestMergeOfEqualAndContradictingRuns(t *testing.T) {
-	other := attemptAt(1, 2, Completed)
-	later := attemptAt(1, 1, Completed)
-	later.run.Volatile.Wall = time.Hour
-	rescored := attemptAt(1, 1, Completed)
-	rescored.scores[0].Value = 0
-	unscored := attemptAt(1, 1, Completed)
-	unscored.scores = nil
-	for _, c := range []struct {
-		name  string
-		again attempt
-		want  string
-	}{
-		{"the same", attemptAt(1, 1, Completed), ""},
-		{"another time", later, ""},
-		{"without its scores", unscored, ""},
-		{"a fault elsewhere", attemptAt(1, 1, Faulted), ""},
-		{"another trajectory", other, "contradict each other: the record of run default/task-1/1"},
-		{"another score", rescored, "contradict each other: the scores of run default/task-1/1"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			home := t.TempDir()
-			one, two, out := filepath.Join(home, "one"), filepath.Join(home, "two"), filepath.Join(home, "out")
-			shardFolder(t, one, 1, 2, 1, 2, []attempt{attemptAt(1, 1, Completed)})
-			shardFolder(t, two, 2, 2, 1, 2, []attempt{c.again, attemptAt(2, 1, Completed)})
-			for i, dirs := range [][]string{{one, two}, {two, one}} {
-				into := fmt.Sprint(out, i)
-				merged, err := Merge(into, partsOf(t, dirs...), Options{})
-				if c.want != "" {
-					if err == nil || !strings.Contains(err.Error(), c.want) {
-						t.Fatalf("the error is %v", err)
-					}
-					if left, _ := filepath.Glob(out + "*"); len(left) > 0 {
-						t.Fatalf("it left %v", left)
-					}
-					continue
-				}
-				if err != nil {
-					t.Fatal(err)
-				}
-				files := contents(t, into)
-				if n := strings.Count(files[recordsFile], "\n"); n != 2 || merged.Manifest.Totals.Completed != 2 || strings.Count(files[scoresFile], "\n") != 2 {
-					t.Errorf("%d records, %+v, scores:\n%s", n, merged.Manifest.Totals, files[scoresFile])
-				}
-			}
-			if c.want == "" && contents(t, out+"0")[recordsFile] != contents(t, out+"1")[recordsFile] {
-				t.Error("the order decides which record is kept")
-			}
-		})
+func TestMergeRefusesARunThatTwoFoldersHold(t *testing.T) {
+	home := t.TempDir()
+	one, two, out := filepath.Join(home, "one"), filepath.Join(home, "two"), filepath.Join(home, "out")
+	shardFolder(t, one, 1, 2, 1, 2, []attempt{attemptAt(1, 1, Completed)})
+	shardFolder(t, two, 2, 2, 1, 2, []attempt{attemptAt(2, 1, Completed), attemptAt(1, 1, Completed)})
+	_, err := Merge(out, partsOf(t, two, one), Options{})
+	if want := (Overlap{"default/task-1/1", one, two}); err == nil || err.Error() != want.Error() {
+		t.Errorf("the error is %v, want %v", err, &want)
+	}
+	if left, _ := filepath.Glob(out + "*"); len(left) > 0 {
+		t.Errorf("it left %v", left)
 	}
 }
 
-// Of a run that two parts hold, the scores of the part are kept that was scored on.
-func TestMergeTakesTheScoresThatGoOnFromTheOthers(t *testing.T) {
-	run := sampleRun(1, 1).ID
-	exact := sampleScores(sampleRun(1, 1))[0]
-	for _, c := range []struct {
-		name     string
-		one, two []Score // that are added, a line each
-		want     []Score // nil: they contradict each other
-	}{
-		{"one was scored again", nil, []Score{{Run: run, Name: "exact", Value: 0, Scorer: "2"}}, []Score{{Run: run, Name: "exact", Value: 0, Scorer: "2"}}},
-		{"one has a score more", []Score{{Run: run, Name: "late"}}, nil, []Score{exact, {Run: run, Name: "late"}}},
-		{"one took a score back", nil, []Score{{Run: run, Name: "exact", Removed: true}}, []Score{}},
-		{"both ended alike", []Score{{Run: run, Name: "late", Value: 1}, {Run: run, Name: "late"}}, []Score{{Run: run, Name: "late"}}, []Score{exact, {Run: run, Name: "late"}}},
-		{"each has another score", []Score{{Run: run, Name: "late"}}, []Score{{Run: run, Name: "later"}}, nil},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			home := t.TempDir()
-			one, two := filepath.Join(home, "one"), filepath.Join(home, "two")
-			shardFolder(t, one, 1, 2, 1, 2, []attempt{attemptAt(1, 1, Completed)})
-			shardFolder(t, two, 2, 2, 1, 2, []attempt{attemptAt(1, 1, Completed), attemptAt(2, 1, Completed)})
-			for _, s := range c.one {
-				scoreMore(t, one, run, s)
-			}
-			for _, s := range c.two {
-				scoreMore(t, two, run, s)
-			}
-			for i, dirs := range [][]string{{one, two}, {two, one}} {
-				into := filepath.Join(home, fmt.Sprint("out", i))
-				_, err := Merge(into, partsOf(t, dirs...), Options{})
-				if c.want == nil {
-					if contradiction := (*Contradiction)(nil); !errors.As(err, &contradiction) {
-						t.Fatalf("the error is %v", err)
-					}
-					continue
-				}
-				if got := standing(t, into)[run]; err != nil || len(got)+len(c.want) > 0 && !slices.EqualFunc(got, c.want, func(a, b Score) bool { return a.Name == b.Name && a.Value == b.Value && a.Scorer == b.Scorer }) {
-					t.Errorf("%+v count, want %+v; %v", got, c.want, err)
-				}
-			}
-			if c.want != nil && contents(t, filepath.Join(home, "out0"))[scoresFile] != contents(t, filepath.Join(home, "out1"))[scoresFile] {
-				t.Error("the order of the parts decides which lines are kept")
-			}
-		})
+// Scores of a run whose record was lost are left out.
+func TestMergeLeavesOutTheScoresOfLostRuns(t *testing.T) {
+	home := t.TempDir()
+	one, out := filepath.Join(home, "one"), filepath.Join(home, "out")
+	shardFolder(t, one, 1, 1, 1, 1, []attempt{attemptAt(1, 1, Completed)})
+	scoreMore(t, one, "default/lost/1", Score{Name: "exact", Value: 1})
+	mergedInto(t, out, one)
+	if scores := contents(t, out)[scoresFile]; strings.Count(scores, "\n") != 1 || strings.Contains(scores, "lost") {
+		t.Errorf("the scores are\n%s", scores)
 	}
 }
 
@@ -327,27 +255,6 @@ func TestMergeJoinsTheNamesOfScorers(t *testing.T) {
 	merged, err := Merge(filepath.Join(home, "out"), parts, Options{})
 	if err != nil || !slices.Equal(merged.Manifest.Scorers, []string{"exact", "late"}) {
 		t.Errorf("%q, %v", merged.Manifest.Scorers, err)
-	}
-}
-
-// Of a run that two parts hold the same record is kept, whatever was merged
-// before.
-func TestMergeKeepsTheSameOfEqualRuns(t *testing.T) {
-	home := t.TempDir()
-	at := func(name string) string { return filepath.Join(home, name) }
-	for i := range 2 {
-		early, late := attemptAt(2, 1, Completed), attemptAt(2, 1, Completed)
-		early.run.Volatile.Wall, late.run.Volatile.Wall = time.Duration(1+i), time.Duration(2-i)
-		n := fmt.Sprint(i)
-		shardFolder(t, at("one"+n), 1, 3, 1, 3, []attempt{attemptAt(1, 1, Completed)})
-		shardFolder(t, at("two"+n), 2, 3, 1, 3, []attempt{early})
-		shardFolder(t, at("three"+n), 3, 3, 1, 3, []attempt{late})
-		mergedInto(t, at("at-once"+n), at("one"+n), at("two"+n), at("three"+n))
-		mergedInto(t, at("some"+n), at("three"+n), at("one"+n))
-		mergedInto(t, at("in-steps"+n), at("some"+n), at("two"+n))
-		if got, want := contents(t, at("in-steps"+n))[recordsFile], contents(t, at("at-once"+n))[recordsFile]; got != want {
-			t.Fatalf("in steps\n%s\nat once\n%s", got, want)
-		}
 	}
 }
 

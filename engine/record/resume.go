@@ -1,8 +1,10 @@
 package record
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -153,4 +155,60 @@ func eachLine[T any](j *Journal, name string, r *Recovered, read func([]byte) (T
 		}
 	}
 	return j.cut(name, size)
+}
+
+// OpenScores opens the journal of a folder that holds results, for scores alone:
+// nothing else may be appended to it. It cuts off a score that a crash left half
+// written; no reader has seen that. The caller closes the journal.
+func OpenScores(dir string, options Options) (*Journal, Manifest, error) {
+	folder, err := lock(dir)
+	if err != nil {
+		return nil, Manifest{}, err
+	}
+	j := newJournal(folder, options)
+	m, err := j.openScores()
+	if err != nil {
+		return nil, m, errors.Join(err, j.leave())
+	}
+	go j.commit()
+	return j, m, nil
+}
+
+func (j *Journal) openScores() (Manifest, error) {
+	m, err := ReadManifest(j.folder.dir)
+	if err != nil {
+		return m, err
+	}
+	whole, err := wholeLines(filepath.Join(j.folder.dir, scoresFile))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return m, fmt.Errorf("opening the results: %w", err)
+	}
+	if err := j.cut(scoresFile, whole); err != nil {
+		return m, err
+	}
+	f, err := j.disk.Append(scoresFile)
+	j.files[toScores] = f
+	return m, writing(err)
+}
+
+// wholeLines is the size of a file up to its last line feed.
+func wholeLines(path string) (int64, error) {
+	f, err := openFile(path)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	end, err := f.Seek(0, io.SeekEnd)
+	for part := make([]byte, 1<<16); err == nil && end > 0; {
+		from := max(0, end-int64(len(part)))
+		part = part[:end-from]
+		if _, err = f.ReadAt(part, from); err != nil {
+			break
+		}
+		if at := bytes.LastIndexByte(part, '\n'); at >= 0 {
+			return from + int64(at) + 1, nil
+		}
+		end = from
+	}
+	return 0, err
 }

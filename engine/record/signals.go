@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -306,6 +308,37 @@ func signalsOf(object []byte) (*Signals, error) {
 	}
 	s := light.signals()
 	return &s, cmp.Or(knownVersion(s.Version), s.impossible())
+}
+
+// impossible is as that of a run.
+func (s *Signals) impossible() error {
+	if err := cmp.Or(validTrial(s.Trial), negative(s.Elapsed, s.Usage, s.Judging, s.User), noneReturned(s.Outcome.Returned, len(s.Iterations))); err != nil {
+		return err
+	}
+	for i := range s.Iterations {
+		for c := range s.Iterations[i].Calls {
+			if call := &s.Iterations[i].Calls[c]; call.Usage.negative() || call.Duration < 0 {
+				return errNegative
+			}
+		}
+	}
+	return nil
+}
+
+// toolSet tells equal sets of tool calls from different ones, whatever their
+// order and that of the keys in their arguments: a hash of the sorted (tool,
+// arguments) pairs. It is "" for no calls.
+func toolSet(calls []lightToolCall) string {
+	if len(calls) == 0 {
+		return ""
+	}
+	pairs := make([][]byte, len(calls))
+	for i := range calls {
+		pairs[i] = strconv.AppendQuote(nil, calls[i].Tool)
+		pairs[i] = append(pairs[i], Canonical(calls[i].Arguments)...)
+	}
+	slices.SortFunc(pairs, bytes.Compare)
+	return hash(bytes.Join(pairs, []byte{'\n'}))
 }
 
 // mark gives the results of checks, and adds those that are new to s.Checks. Checks of one

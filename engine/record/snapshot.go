@@ -1,9 +1,7 @@
 package record
 
 import (
-	"cmp"
 	"errors"
-	"iter"
 	"slices"
 	"time"
 )
@@ -107,44 +105,4 @@ func StandingSnapshots(all []Snapshot) (standing []Snapshot) {
 		standing[at] = s
 	}
 	return standing
-}
-
-// ordered are the snapshots that count as far as they decide anything, in an order that does not depend on when
-// they were made: what tests print and how long they take differs each time.
-func ordered(all []Snapshot) []Snapshot {
-	standing := cloneSnapshots(StandingSnapshots(all))
-	for i := range standing {
-		s := &standing[i]
-		s.Took = 0
-		if s.Evaluation != nil {
-			s.Evaluation.Feedback = ""
-		}
-		for k := range s.Scores {
-			s.Scores[k].Explanation = ""
-		}
-	}
-	slices.SortFunc(standing, func(a, b Snapshot) int {
-		return cmp.Or(cmp.Compare(a.Iteration, b.Iteration), cmp.Compare(a.Key, b.Key))
-	})
-	return standing
-}
-
-// ReadSnapshots yields what was found of states of workspaces, in the order in which it was
-// written; the errors are as those of [ReadScores].
-func ReadSnapshots(dir string) iter.Seq2[Snapshot, error] {
-	return func(yield func(Snapshot, error) bool) {
-		for l, err := range fileLines(dir, scoresFile, scoresOf) {
-			if err != nil {
-				if !yield(Snapshot{}, err) {
-					return
-				}
-				continue
-			}
-			for _, s := range l.is.Snapshots {
-				if !yield(s, nil) {
-					return
-				}
-			}
-		}
-	}
 }

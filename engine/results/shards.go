@@ -77,8 +77,8 @@ func Unmerged(out string, err error) error {
 	if damaged, is := errors.AsType[*record.Damaged](err); is {
 		return exit.With(exit.NotMeasured, "agentbench repair "+exit.ShellWord(damaged.Dir)+" moves the damaged lines aside and keeps the rest", "%w", err)
 	}
-	if contradiction, is := errors.AsType[*record.Contradiction](err); is {
-		return exit.With(exit.NotMeasured, "agentbench show DIR "+exit.ShellWord(contradiction.Run)+" prints it; leave out the folder that is wrong", "%w", err)
+	if overlap, is := errors.AsType[*record.Overlap](err); is {
+		return exit.With(exit.NotMeasured, "agentbench show DIR "+exit.ShellWord(overlap.Run)+" prints it; leave out the folder that is wrong", "%w", err)
 	}
 	if _, is := errors.AsType[*record.InUse](err); is {
 		return exit.With(exit.NotMeasured, "wait until it ends, or name another folder with --out", "%w", err)
