@@ -172,9 +172,6 @@ func inBase64(encoding *base64.Encoding, value string, before int) []string {
 	return []string{encoded[first:whole], encoded[first:]}
 }
 
-// longestWord bounds how much a prefix is shortened for the sake of a word.
-const longestWord = 256
-
 // Prefix is the beginning of a text, at most so many bytes. It does not end
 // within a word, for that could be half a secret, which nobody would know.
 func Prefix(text string, most int) string {
@@ -182,28 +179,13 @@ func Prefix(text string, most int) string {
 		return text
 	}
 	end := most
-	for end > 0 && !utf8.RuneStart(text[end]) {
+	for end > 0 && (!utf8.RuneStart(text[end]) || inWord(text[end]) && inWord(text[end-1])) {
 		end--
-	}
-	word := end
-	for word > 0 && end-word < longestWord && inWord(text[word-1]) && inWord(text[word]) {
-		word--
-	}
-	if end-word == longestWord {
-		return text[:end]
-	}
-	if word > 0 || end == 0 || !inWord(text[0]) {
-		return text[:word]
-	}
-	for whole := end; whole <= longestWord; whole++ {
-		if whole == len(text) || !inWord(text[whole]) {
-			return ""
-		}
 	}
 	return text[:end]
 }
 
-// inWord says whether a secret may hold the character, escaped or not.
+// inWord reports whether a secret may hold the character, escaped or not.
 func inWord(c byte) bool { return inToken[c] || c == '%' }
 
 // shape is how the keys of a vendor begin, and how long they are at least.
@@ -290,31 +272,25 @@ func findInToken(found []region, text []byte, begin, end int) []region {
 	if follows(text, begin) && random(text[begin:end]) {
 		return append(found, region{begin, end})
 	}
-	for at := begin; at < end; at++ {
-		if n := keyAt(text, at, end); n > 0 {
+	for at := begin; at < end; {
+		n, isKey := keyAt(text, at, end)
+		if isKey {
 			found = append(found, region{at, at + n})
-			at += n
 		}
+		at += n
 	}
 	return found
 }
 
-// follows says whether a scheme stands right before that place.
+// follows reports whether a scheme stands right before that place.
 func follows(text []byte, at int) bool {
-	for _, scheme := range schemes {
-		if bytes.HasSuffix(text[:at], []byte(scheme)) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(schemes, func(scheme string) bool { return bytes.HasSuffix(text[:at], []byte(scheme)) })
 }
 
-// keyAt is the length of the key that begins there, 0 if none does.
-func keyAt(text []byte, at, end int) int {
-	switch text[at] {
-	case 's', 'g', 'h', 'A', 'x':
-	default:
-		return 0
+// keyAt is the length of the key that begins there, or else how many bytes further another may begin.
+func keyAt(text []byte, at, end int) (n int, isKey bool) {
+	if !strings.ContainsRune("sghAx", rune(text[at])) || !boundary(text, at) {
+		return 1, false
 	}
 	for i := range shapes {
 		s := &shapes[i]
@@ -325,14 +301,18 @@ func keyAt(text []byte, at, end int) int {
 		for at+n < end && s.has(text[at+n]) {
 			n++
 		}
-		if n >= s.least && (!s.random || random(text[at+len(s.prefix):at+n])) && boundary(text, at) {
-			return n
+		switch {
+		case n < s.least:
+			return 1, false
+		case s.random && !random(text[at+len(s.prefix):at+n]): // nor is any part of it
+			return n, false
 		}
+		return n, true
 	}
-	return 0
+	return 1, false
 }
 
-// has says whether a key of the shape may hold the character.
+// has reports whether a key of the shape may hold the character.
 func (s *shape) has(c byte) bool {
 	return alphanumeric(c) || !s.plain && (c == '-' || c == '_')
 }
@@ -359,7 +339,7 @@ func random(token []byte) bool {
 	return digits && (upper && lower || longest >= 16)
 }
 
-// boundary says whether a word can begin there: nothing stands before it that
+// boundary reports whether a word can begin there: nothing stands before it that
 // would be of the same word, unless it is the end of an escape (\n, \u003c, %3D).
 func boundary(text []byte, at int) bool {
 	if at == 0 || !alphanumeric(text[at-1]) && text[at-1] != '_' {
@@ -403,7 +383,7 @@ func openScheme(text []byte, token int) int {
 	return open
 }
 
-// begun says whether a text is a key as far as it goes.
+// begun reports whether a text is a key as far as it goes.
 func begun(text []byte) bool {
 	for i := range shapes {
 		s := &shapes[i]
@@ -461,7 +441,7 @@ func replace(dst, text []byte, from int, regions []region) []byte {
 	return append(dst, text[from:]...)
 }
 
-// structural says whether a known value is there by chance: a number that is
+// structural reports whether a known value is there by chance: a number that is
 // the value of a JSON member, or the name of a member that is one plain word.
 func structural(text []byte, r region) bool {
 	value := text[r.begin:r.end]
@@ -507,7 +487,7 @@ func escapeAfter(text []byte, r region) int {
 	return min(len(text), begin+escapeLength(text, begin))
 }
 
-// escaping says whether a backslash begins an escape there, and is none itself.
+// escaping reports whether a backslash begins an escape there, and is none itself.
 func escaping(text []byte, at int) bool {
 	n := 0
 	for n <= at && text[at-n] == '\\' {
