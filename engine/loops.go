@@ -218,7 +218,7 @@ func sandboxOf(w *spec.Workspace, getenv func(string) string) external.Sandbox {
 	return box
 }
 
-// served is how a program calls models; nil: it calls none.
+// programModels is how a program calls models; nil: it calls none.
 func (m *Parts) served(l *spec.Loop, a *spec.Agent) (agent.Served, error) {
 	if len(a.Models) == 0 || m.offline {
 		return nil, nil
@@ -228,7 +228,7 @@ func (m *Parts) served(l *spec.Loop, a *spec.Agent) (agent.Served, error) {
 		return nil, err
 	}
 	limits, _ := stop.Compile(l).CallLimits()
-	return &served{proxy: m.proxy, models: models, limits: limits, within: stop.IterationLimits(a), now: time.Now}, nil
+	return &programModels{proxy: m.proxy, models: models, limits: limits, within: stop.IterationLimits(a), now: time.Now}, nil
 }
 
 // proxy is the model proxy, which is closed after the last run. In sandboxes without a
@@ -641,8 +641,8 @@ func (d *delegate) calls(run *record.Run) []record.Call {
 // waited is what a run waited. What calls beside each other waited, it waited once.
 func waited(run *record.Run) (sum time.Duration) {
 	for i := range run.Iterations {
-		for _, leg := range stop.Legs(&run.Iterations[i]) {
-			sum += leg.Waited
+		for _, stretch := range stop.Timeline(&run.Iterations[i]) {
+			sum += stretch.Waited
 		}
 	}
 	return sum

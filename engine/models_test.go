@@ -688,7 +688,7 @@ func TestCallsBesideEachOther(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer server.Close()
-	s := &access{of: &served{}, made: programCalls{}, trees: map[time.Duration]string{}, clock: time.Now}
+	s := &access{of: &programModels{}, made: programCalls{}, trees: map[time.Duration]string{}, clock: time.Now}
 	s.Session, err = server.Open(t.Context(), proxy.Run{Models: []proxy.Name{{Asked: "default", Model: coder}}, Clock: s.clocked, Arrived: s.arrived, Ended: s.ended, Ask: s.ask})
 	if err != nil {
 		t.Fatal(err)

@@ -492,7 +492,7 @@ func (a *answer) setImprovements(v any) bool {
 type progress struct {
 	*run
 	it    *record.Iteration
-	watch *stop.Watch // nil: no rule looks at steps
+	watch *stop.StepGuards // nil: no rule looks at steps
 	told  int         // events
 }
 

@@ -223,7 +223,7 @@ func (r *run) execute(ctx context.Context, it *record.Iteration, step stop.Step)
 	turn.Workspace = r.workspace
 	turn.Elapsed, turn.Calls, turn.ToolCalls = r.elapsed, r.calls, r.tools
 	turn.Earlier, turn.Servers = r.record.Iterations[:len(r.record.Iterations)-1], r.record.Servers
-	p := &progress{run: r, it: it, watch: r.state.Watch()}
+	p := &progress{run: r, it: it, watch: r.state.StepGuards()}
 	turn.AfterStep, turn.Late = p.step, p.late
 	if p.watch != nil {
 		turn.BeforeCall = p.call

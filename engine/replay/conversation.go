@@ -81,10 +81,10 @@ func neverAsked(it *record.Iteration) bool {
 }
 
 // cutAtItsEnd reports whether a timeout cut a conversation at the very moment at which
-// its last leg ended.
+// its last stretch ended.
 func cutAtItsEnd(it *record.Iteration) bool {
-	legs := stop.Legs(it)
-	return it.Cut == string(record.ReasonTimeout) && len(legs) > 0 && legs[len(legs)-1].End == it.End
+	stretches := stop.Timeline(it)
+	return it.Cut == string(record.ReasonTimeout) && len(stretches) > 0 && stretches[len(stretches)-1].End == it.End
 }
 
 // endedTalk reports whether a recorded conversation came to its end: neither did its
@@ -208,15 +208,15 @@ func sentIn(it *record.Iteration) []string {
 // go, up to the first call of the evaluation.
 func (w *walk) converse(step stop.Step, p *pass, recorded *record.Iteration, judged int) {
 	p.Calls, p.Working, p.End = recorded.Calls[:judged:judged], 0, recorded.Start
-	t := &talk{walk: w, p: p, watch: w.state.Watch(), waited: w.waited, ended: recorded.End}
-	legs := stop.Legs(&p.Iteration)
-	for i := range legs {
-		t.whole = i+1 < len(legs) || w.wholeLast(recorded)
-		t.goesOn = i+1 < len(legs) || w.cutBetween(recorded) && t.whole && !w.follows.over || w.follows.ranOut || w.follows.why == oneMore
-		t.asks = t.goesOn || w.asksUser(step, recorded, &legs[i])
-		t.cutLast = recorded.Cut == string(record.ReasonTimeout) && i+1 == len(legs) && !w.judgeCut(recorded)
-		last := i+1 == len(legs) || legs[i+1].Step != legs[i].Step
-		if t.leg(&legs[i], last) {
+	t := &talk{walk: w, p: p, watch: w.state.StepGuards(), waited: w.waited, ended: recorded.End}
+	stretches := stop.Timeline(&p.Iteration)
+	for i := range stretches {
+		t.whole = i+1 < len(stretches) || w.wholeLast(recorded)
+		t.goesOn = i+1 < len(stretches) || w.cutBetween(recorded) && t.whole && !w.follows.over || w.follows.ranOut || w.follows.why == oneMore
+		t.asks = t.goesOn || w.asksUser(step, recorded, &stretches[i])
+		t.cutLast = recorded.Cut == string(record.ReasonTimeout) && i+1 == len(stretches) && !w.judgeCut(recorded)
+		last := i+1 == len(stretches) || stretches[i+1].Step != stretches[i].Step
+		if t.stretch(&stretches[i], last) {
 			return
 		}
 	}
@@ -238,19 +238,19 @@ func (w *walk) converse(step stop.Step, p *pass, recorded *record.Iteration, jud
 type talk struct {
 	*walk
 	p      *pass
-	watch  *stop.Watch
-	waited time.Duration // up to the end of the newest leg
-	whole  bool          // the step of the newest leg is, if that is the last of it
-	goesOn bool          // another step would follow the newest leg
+	watch  *stop.StepGuards
+	waited time.Duration // up to the end of the newest stretch
+	whole  bool          // the step of the newest stretch is, if that is the last of it
+	goesOn bool          // another step would follow the newest stretch
 	asks   bool          // or a turn of the user
-	// cutLast says that a timeout cut the recording within the newest leg.
+	// cutLast says that a timeout cut the recording within the newest stretch.
 	cutLast bool
 	ended   time.Duration // when something cut the recording
 }
 
-// leg takes the next leg. Last says that it is the last one of its step. Over says
+// stretch takes the next stretch. Last says that it is the last one of its step. Over says
 // that nothing more happens in the iteration.
-func (t *talk) leg(l *stop.Leg, last bool) (over bool) {
+func (t *talk) stretch(l *stop.Stretch, last bool) (over bool) {
 	step := l.Step
 	if step == 0 {
 		step = len(t.p.Steps) + 1 // a call that failed
@@ -272,7 +272,7 @@ func (t *talk) leg(l *stop.Leg, last bool) (over bool) {
 	return last && l.Step > 0 && t.watches(l.Step)
 }
 
-// isLate reports whether a timeout cancels the iteration within the newest leg, or before
+// isLate reports whether a timeout cancels the iteration within the newest stretch, or before
 // what follows it; earlier than one cut the recording, if one did.
 func (t *talk) isLate() bool {
 	at, cancels := t.cancelsAt(func() time.Duration { return t.waited })
@@ -286,8 +286,8 @@ func (t *talk) isLate() bool {
 	return at < t.ended
 }
 
-// refuses asks the budget for the calls of a leg.
-func (t *talk) refuses(l *stop.Leg) bool {
+// refuses asks the budget for the calls of a stretch.
+func (t *talk) refuses(l *stop.Stretch) bool {
 	from := l.Calls - 1
 	if l.Tools {
 		from = l.Calls
@@ -365,8 +365,8 @@ func says(used []record.ToolCall) bool {
 	return len(used) == 0 || slices.ContainsFunc(used, func(c record.ToolCall) bool { return c.Tool == "converse" && c.Error == nil })
 }
 
-// asksUser reports whether the user's turn would follow the last leg of a conversation.
-func (w *walk) asksUser(step stop.Step, it *record.Iteration, last *stop.Leg) bool {
+// asksUser reports whether the user's turn would follow the last stretch of a conversation.
+func (w *walk) asksUser(step stop.Step, it *record.Iteration, last *stop.Stretch) bool {
 	n := len(it.Steps)
 	if w.target.User == nil || n == 0 || last.Step != n || it.Ended != nil || !says(ofLastStep(it)) {
 		return false

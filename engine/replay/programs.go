@@ -18,7 +18,7 @@ import (
 func (w *walk) refusedCall(recorded *record.Iteration, judged int) (at int, reason record.Reason) {
 	limits, any := w.rules.CallLimits()
 	within := w.differ.stages[w.state.Next().StageIndex()].within
-	watch := w.state.Watch()
+	watch := w.state.StepGuards()
 	for i := 0; (any || watch != nil || within != stop.CallLimits{}) && i < judged; i++ {
 		c := &recorded.Calls[i]
 		if c.Conversation == "" {
@@ -48,7 +48,7 @@ func (w *walk) refusedCall(recorded *record.Iteration, judged int) (at int, reas
 // stepless says why guards that look at steps cannot be asked about an iteration: its record does not have what the program's
 // calls were answered; "" where they can.
 func (w *walk) stepless(recorded *record.Iteration) string {
-	if w.state.Watch() == nil || !recorded.ToolsUnknown() {
+	if w.state.StepGuards() == nil || !recorded.ToolsUnknown() {
 		return ""
 	}
 	return "the recording does not have the tools that its program used"
@@ -67,7 +67,7 @@ func (w *walk) callsBefore(recorded *record.Iteration, at int) (before []record.
 // refusedNextStep is the guard that looks at steps and refuses the call of a program that was refused when the run was recorded;
 // "": none does.
 func (w *walk) refusedNextStep(recorded *record.Iteration) record.Reason {
-	next, watch := w.run.Next, w.state.Watch()
+	next, watch := w.run.Next, w.state.StepGuards()
 	if watch == nil || next == nil || next.Kind == "" {
 		return ""
 	}

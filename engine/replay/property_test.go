@@ -86,8 +86,8 @@ func told(r *record.Run) string {
 		if it.Error != nil {
 			text += " " + it.Error.Error()
 		}
-		for _, leg := range stop.Legs(it) {
-			text += fmt.Sprintf("\n    leg %+v", leg)
+		for _, stretch := range stop.Timeline(it) {
+			text += fmt.Sprintf("\n    stretch %+v", stretch)
 		}
 		for _, call := range it.ToolCalls {
 			text += fmt.Sprintf("\n    %s %s at %v for %v: %s %v", call.Tool, call.Arguments, call.Start, call.Duration, call.Result, call.Error)

@@ -667,8 +667,8 @@ func (w *walk) clipsAt(p *pass) (at time.Duration, cancels bool) {
 }
 
 func waitedIn(it *record.Iteration) (sum time.Duration) {
-	for _, leg := range stop.Legs(it) {
-		sum += leg.Waited
+	for _, stretch := range stop.Timeline(it) {
+		sum += stretch.Waited
 	}
 	return sum
 }

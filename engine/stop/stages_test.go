@@ -170,7 +170,7 @@ func TestWatchesAgreeWithTheFold(t *testing.T) {
 		rules, iterations := guarded(t, drawGuard(t)), drawSteps(t)
 		s := rules.Start(nil, nil)
 		for i, it := range iterations {
-			watch := s.Watch()
+			watch := s.StepGuards()
 			for n := 1; n <= len(it.Steps); n++ {
 				cut := watch.Step(upTo(it, n))
 				again := rules.Start(nil, nil)
@@ -202,7 +202,7 @@ func TestAWatchChangesNothing(t *testing.T) {
 		rules, iterations := guarded(t, drawGuard(t)), drawSteps(t)
 		watched, alone := rules.Start(nil, nil), rules.Start(nil, nil)
 		for i, it := range iterations {
-			watched.Watch().Step(it)
+			watched.StepGuards().Step(it)
 			a, b := watched.Fold(it), alone.Fold(it)
 			if a.Stop != b.Stop || a.Outcome.Reason != b.Outcome.Reason {
 				t.Fatalf("iteration %d: %+v when it was watched, else %+v", i+1, a.Outcome, b.Outcome)

@@ -129,7 +129,7 @@ func upTo(it *record.Iteration, steps int) *record.Iteration {
 
 // lived is an iteration as a run makes it that looks at its steps.
 func lived(s *State, it *record.Iteration) *record.Iteration {
-	watch := s.Watch()
+	watch := s.StepGuards()
 	for n := 1; n < len(it.Steps) && watch != nil; n++ {
 		part := upTo(it, n)
 		if reason := watch.Step(part); reason != "" {

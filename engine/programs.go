@@ -27,8 +27,8 @@ type listening struct {
 	socket string
 }
 
-// served is how programs of a stage call models of the suite.
-type served struct {
+// programModels is how programs of a stage call models of the suite.
+type programModels struct {
 	// proxy is started when it is first asked for.
 	proxy  func() (*listening, error)
 	models []proxy.Name
@@ -39,12 +39,12 @@ type served struct {
 }
 
 // programCalls are those that the programs of a run have made, by stage.
-type programCalls map[*served][]record.Call
+type programCalls map[*programModels][]record.Call
 
 type programCallsKey struct{}
 
 // besides are those of the other stages.
-func (made programCalls) besides(v *served) (calls []record.Call) {
+func (made programCalls) besides(v *programModels) (calls []record.Call) {
 	for stage, of := range made {
 		if stage != v {
 			calls = append(calls, of...)
@@ -56,7 +56,7 @@ func (made programCalls) besides(v *served) (calls []record.Call) {
 // access is that of a run's programs of one stage to models. It is kept as long as the run takes.
 type access struct {
 	*proxy.Session
-	of     *served
+	of     *programModels
 	made   programCalls // changes between the iterations alone
 	socket string
 	refuse bool
@@ -79,7 +79,7 @@ type access struct {
 }
 
 // Calls is the access of the run to which the context belongs.
-func (v *served) Calls(ctx context.Context, turn *agent.Turn, program *agent.Program) (agent.Calls, error) {
+func (v *programModels) Calls(ctx context.Context, turn *agent.Turn, program *agent.Program) (agent.Calls, error) {
 	made, err := tool.RunOf(ctx).Keep(programCallsKey{}, func() (any, func(), error) { return programCalls{}, func() {}, nil })
 	if err != nil {
 		return nil, err
