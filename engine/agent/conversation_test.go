@@ -355,9 +355,9 @@ func TestWhatWasWaitedIsThatOfTheRecord(t *testing.T) {
 	}
 	c, _ := stage(t, spec.Agent{}, []tool.Tool{one, gives("beside", "ok", time.Second)}, calls("one", "{}", "beside", "{}", "one", "{}"), says("ok"))
 	result := converse(t, c, turn())
-	legs := stop.Legs(&record.Iteration{Calls: result.Calls, Steps: result.Steps, ToolCalls: result.ToolCalls})
-	if len(legs) != 3 || legs[1].Waited != result.Waited || legs[2].End != result.Took {
-		t.Errorf("waited %v of %v, the record has %+v", result.Waited, result.Took, legs)
+	stretches := stop.Timeline(&record.Iteration{Calls: result.Calls, Steps: result.Steps, ToolCalls: result.ToolCalls})
+	if len(stretches) != 3 || stretches[1].Waited != result.Waited || stretches[2].End != result.Took {
+		t.Errorf("waited %v of %v, the record has %+v", result.Waited, result.Took, stretches)
 	}
 }
 
