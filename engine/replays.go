@@ -34,28 +34,24 @@ func Replay(recorded, target *spec.Loop, announced ...string) *replay.Replay {
 	return replay.New(recorded, target, replay.Options{Renderer: Offline(target), Judge: judge(target), Announced: announced})
 }
 
-// Replaying makes replays as Replay does, or, where the tasks are not at hand, as ReplayDeclared, which know states
-// of workspaces that were found before. With evaluate they run the tests of the loop in states that the
+// Replaying makes replays as Replay does, which know states of workspaces that were found before. With evaluate they run the tests of the loop in states that the
 // recording kept and did not evaluate, and find them. They call no model.
-func (p *Parts) Replaying(found loop.Found, evaluate, tasks bool) func(recorded, target *spec.Loop, announced ...string) *replay.Replay {
-	return p.replaying(found, evaluate, tasks, false)
+func (p *Parts) Replaying(found loop.Found, evaluate bool) func(recorded, target *spec.Loop, announced ...string) *replay.Replay {
+	return p.replaying(found, evaluate, false)
 }
 
 // replaying is Replaying, or, where it leaves states, without an evaluation of those that cannot be evaluated.
-func (p *Parts) replaying(found loop.Found, evaluate, tasks, leaves bool) func(recorded, target *spec.Loop, announced ...string) *replay.Replay {
+func (p *Parts) replaying(found loop.Found, evaluate, leaves bool) func(recorded, target *spec.Loop, announced ...string) *replay.Replay {
 	return func(recorded, target *spec.Loop, announced ...string) *replay.Replay {
-		o := declared(target, announced)
-		if tasks {
-			o.Renderer, o.Judge = Offline(target), judge(target)
-		}
+		o := replay.Options{Renderer: Offline(target), Judge: judge(target), Announced: announced}
 		leaves := leaves && target.Evaluate.Elsewhere() != ""
-		if target.Workspace != nil && tasks {
+		if target.Workspace != nil {
 			o.Left = p.left(target)
 		}
 		if target.Workspace != nil && target.Evaluate != nil && (leaves || target.Evaluate.Judge == nil) {
 			states := &loop.States{Found: found, Leaves: leaves, Anew: !replay.EvaluatesByState(target), By: evaluatorHash(target)}
 			var wrong error
-			if evaluate && tasks {
+			if evaluate {
 				states.Evaluator, wrong = p.evaluator(target)
 			}
 			var err error
@@ -103,7 +99,7 @@ func (p *Parts) Cutting(found loop.Found) func(ctx context.Context, l *spec.Loop
 		limit int
 	}
 	var mu sync.Mutex
-	replays, replaying := map[limited]*replay.Replay{}, p.replaying(found, true, true, true)
+	replays, replaying := map[limited]*replay.Replay{}, p.replaying(found, true, true)
 	under := func(l *spec.Loop, limit int) (*replay.Replay, error) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -126,21 +122,6 @@ func (p *Parts) Cutting(found loop.Found) func(ctx context.Context, l *spec.Loop
 		result, made := r.AsIf(ctx, run, task)
 		return made, result.Why
 	}
-}
-
-// ReplayDeclared is Replay where nobody knows the tasks: requests are compared as
-// they are declared, and outputs judged again only by what does not read the
-// task.
-func ReplayDeclared(recorded, target *spec.Loop, announced ...string) *replay.Replay {
-	return replay.New(recorded, target, declared(target, announced))
-}
-
-func declared(target *spec.Loop, announced []string) replay.Options {
-	o := replay.Options{Announced: announced}
-	if !replay.JudgesByTask(target) {
-		o.Judge = judge(target)
-	}
-	return o
 }
 
 // judge judges as a loop does; nil where the loop judges nothing.

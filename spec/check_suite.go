@@ -138,6 +138,19 @@ func (l *loader) checkSpoken(s *Suite, agent *Agent) {
 	}
 }
 
+// Models are the models that the loop names, and those to which it hands tasks.
+func (l *Loop) Models() (names []string) {
+	for _, n := range l.modelNodes() {
+		names = append(names, n.Text)
+	}
+	for _, d := range l.delegates() {
+		if d.Resolved != nil {
+			names = append(names, d.Resolved.Models()...)
+		}
+	}
+	return names
+}
+
 // modelNodes are where a loop names models.
 func (l *Loop) modelNodes() []*source.Node {
 	var nodes []*source.Node
@@ -250,6 +263,9 @@ func (l *loader) checkMapping(t *Tasks) {
 // checkGlob wants files of a known format behind a path. Text is one, too, where each file may be a row: in a folder
 // whatever is not rows, elsewhere what is named as text.
 func (l *loader) checkGlob(n *source.Node, text bool) {
+	if l.opt.Recorded != nil {
+		return // large ones are not in a copy
+	}
 	at, files, err := l.roots.files(l.doc.folder, n.Text)
 	for i := 0; i < len(files) && err == nil; i++ {
 		err = readable(at.folder, files[i], text, strings.HasSuffix(at.path, "/"))

@@ -58,6 +58,13 @@ const maxTasks = 1_000_000
 
 // read reads all tasks that where selects, or up to the limit, and draws from them. More than so many are a fault.
 func (set *taskSet) read(d *Document, most int) {
+	if d.roots.copies {
+		list, there, err := d.copiedTasks()
+		if there {
+			set.tasks, set.unread = list, faultsIn(err)
+			return
+		}
+	}
 	t, read := &d.Suite.Tasks, 0
 	s := &survey{Suite: d.Suite, absent: d.readOfTasks(), first: map[string]string{}}
 	s.needy, s.numeric = d.Suite.needsTarget()

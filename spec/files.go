@@ -25,6 +25,9 @@ type folder struct {
 	disk  string // where it is on disk; "" for one that is embedded
 	fsys  fs.FS  // of one that is embedded
 	root  bool   // declared under roots
+	// copied is where the folder is in a copy of the document, and read notes the files that are opened; nil: nobody asks.
+	copied string
+	read   *filesRead
 }
 
 // What may be read of a file.
@@ -64,8 +67,17 @@ func (f folder) escape(file string) error {
 		"declare the other folder: roots: {data: {default: ../data}}, and write data:/" + path.Base(filepath.ToSlash(file))}
 }
 
-// open opens a regular file of at most limit bytes (0: of any size).
+// open opens a regular file of at most limit bytes (0: of any size), which is then one that the document was made of.
 func (f folder) open(file string, limit int64) (fs.File, error) {
+	opened, err := f.look(file, limit)
+	if err == nil {
+		f.read.note(f, path.Clean(filepath.ToSlash(file)))
+	}
+	return opened, err
+}
+
+// look is open of a file of which no copy is kept.
+func (f folder) look(file string, limit int64) (fs.File, error) {
 	clean, err := f.within(file)
 	if err != nil {
 		return nil, err
@@ -176,8 +188,8 @@ func (f folder) walk(do func(fs.FS) error) error {
 	return do(root.FS())
 }
 
-// read reads a whole file.
-func (f folder) read(file string, limit int64) ([]byte, error) {
+// content reads a whole file.
+func (f folder) content(file string, limit int64) ([]byte, error) {
 	opened, err := f.open(file, limit)
 	if err != nil {
 		return nil, err
@@ -331,7 +343,7 @@ func (f folder) sub(file string) folder {
 	if dir == "." {
 		return f
 	}
-	below := folder{shown: f.name(dir), root: f.root}
+	below := folder{shown: f.name(dir), root: f.root, copied: path.Join(f.copied, dir), read: f.read}
 	if f.root {
 		below.shown += "/"
 	}
@@ -363,6 +375,7 @@ type roots struct {
 	declared source.Named[Root]
 	base     folder // relative to which defaults are
 	getenv   func(string) string
+	copies   bool // they are in a copy of the document
 }
 
 // resolve finds what a path means for a file in the folder from: a path below it, or below a root.
@@ -393,6 +406,12 @@ func (r roots) files(from folder, reference string) (at place, found []string, e
 
 // folder is the folder of a root: what its variable names, else its default.
 func (r roots) folder(name string, root Root) (folder, error) {
+	at := folder{shown: name + ":/", root: true, copied: path.Join(rootCopies, name), read: r.base.read}
+	if r.copies {
+		var err error
+		at.fsys, err = fs.Sub(r.base.fsys, at.copied)
+		return at, err
+	}
 	disk := ""
 	if root.Env != "" {
 		disk = r.getenv(root.Env)
@@ -413,5 +432,6 @@ func (r roots) folder(name string, root Root) (folder, error) {
 	if info, err := os.Stat(disk); err != nil || !info.IsDir() {
 		return folder{}, &fileError{fmt.Sprintf("the root %q names %s, which is not a folder", name, disk), hint}
 	}
-	return folder{shown: name + ":/", disk: disk, root: true}, nil
+	at.disk = disk
+	return at, nil
 }

@@ -98,7 +98,7 @@ func (f *dataFile) taskFile() (*InlineTask, error) {
 		return nil, nil
 	}
 	name := f.folder.name(f.path)
-	text, err := f.folder.read(f.path, maxSpecBytes)
+	text, err := f.folder.content(f.path, maxSpecBytes)
 	if err != nil {
 		return nil, faultOfFile(name, err)
 	}
@@ -130,6 +130,9 @@ func (f *dataFile) says() (there bool) {
 // checkFolders wants folders behind what folders names, and nothing that is said of files.
 func (l *loader) checkFolders(t *Tasks) {
 	for i, n := range t.folderNodes() {
+		if l.opt.Recorded != nil {
+			break // copies have the tasks, not the folders
+		}
 		if i >= len(t.Folders) || t.Folders[i] == "" {
 			continue // it has a fault of its own
 		}

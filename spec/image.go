@@ -87,7 +87,7 @@ func (i *Image) Content() (data []byte, kind string, err error) {
 	if i.isURL() {
 		data, err = i.decoded()
 	} else if err = i.err; err == nil {
-		data, err = i.folder.read(i.path, maxImageBytes)
+		data, err = i.folder.content(i.path, maxImageBytes)
 	}
 	if err != nil {
 		return nil, "", err

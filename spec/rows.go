@@ -176,7 +176,11 @@ func (l *loader) readValue(reference string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newDataFile(at.folder, at.path).document()
+	value, err := newDataFile(at.folder, at.path).document()
+	if err == nil {
+		at.folder.read.isSpec(at)
+	}
+	return value, err
 }
 
 // placeHint says where a document that is no list has one.
@@ -202,7 +206,7 @@ func (f *dataFile) read() (text []byte, err error) {
 	if f.packed {
 		text, err = f.unpack()
 	} else {
-		text, err = f.folder.read(f.path, maxDataBytes)
+		text, err = f.folder.content(f.path, maxDataBytes)
 	}
 	return bytes.TrimPrefix(text, []byte("\ufeff")), err
 }
@@ -473,7 +477,7 @@ func (d *Document) hashAll(references []string) (files []DataFile, err error) {
 
 // sum is the hash of a file of any size.
 func (f folder) sum(file string) (string, error) {
-	opened, err := f.open(file, 0)
+	opened, err := f.look(file, 0)
 	if err != nil {
 		return "", err
 	}

@@ -416,10 +416,13 @@ func (t *Tool) programArguments() []string {
 // hashFile adds a program's argument if it is a file, such as a script: beside the loop, or, where that is on disk, elsewhere
 // there.
 func (l *loader) hashFile(h io.Writer, folder folder, argument string) {
-	key := folder.shown + "\x00" + argument
+	key := argument
+	if folder.copied != "" {
+		key = folder.copied + ":" + argument
+	}
 	sum, known := l.scripts[key]
-	if !known {
-		sum = l.hashOfFile(folder, argument)
+	if !known && l.opt.Recorded == nil {
+		sum = hashOfFile(folder, argument)
 		l.scripts[key] = sum
 	}
 	if sum != "" {
@@ -428,11 +431,11 @@ func (l *loader) hashFile(h io.Writer, folder folder, argument string) {
 }
 
 // hashOfFile is that of a file's contents, "" of what is none or belongs to the system.
-func (l *loader) hashOfFile(folder folder, argument string) string {
-	file, err := folder.open(argument, 0)
+func hashOfFile(folder folder, argument string) string {
+	file, err := folder.look(argument, 0)
 	if err != nil {
 		switch {
-		case filepath.IsAbs(argument) && (folder.disk != "" || l.opt.Recorded):
+		case filepath.IsAbs(argument) && folder.disk != "":
 			file, err = openOwn(argument)
 		case folder.disk != "":
 			file, err = openOwn(folder.disk + string(filepath.Separator) + argument) // not cleaned: .. is that of a link's target

@@ -73,6 +73,8 @@ type Configuration struct {
 // Resolved is one configuration as it runs.
 type Resolved struct {
 	Name string
+	// Of is the configuration of the suite in which Params are set; "": the suite has this one itself.
+	Of string
 	// Aliases are the names of the configurations that are equal to this one.
 	Aliases []string
 	Loop    *Loop

@@ -213,7 +213,7 @@ func (d *Document) ReadFile(reference string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return at.folder.read(at.path, maxSpecBytes)
+	return at.folder.content(at.path, maxSpecBytes)
 }
 
 // Find is where a file or folder is that a suite or loop names, below its own folder or a root: a path on disk, or, of one

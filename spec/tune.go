@@ -131,7 +131,7 @@ func (l *loader) checkTuned(s *Suite, p *source.Pair[TuneRange]) {
 	first := firstOfRange(p)
 	faults := taken(s, others, first, func(l *Loop, set ...Assignment) source.Faults { return tryOn(l.Tree, set...) })
 	l.add(faults...)
-	if faults != nil || l.opt.Recorded {
+	if faults != nil || l.opt.Recorded != nil {
 		return
 	}
 	whole := func(loop *Loop, set ...Assignment) source.Faults {

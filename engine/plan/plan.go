@@ -103,7 +103,7 @@ func (p *Plan) Once() *Plan {
 // once and runs that may share calls come together. It ends at the first error.
 func (p *Plan) Items(tasks iter.Seq2[*spec.Task, error]) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
-		for task, err := range p.selected(tasks) {
+		for task, err := range p.Selected(tasks) {
 			if err != nil {
 				yield(Item{}, err)
 				return
@@ -123,8 +123,8 @@ func (p *Plan) Items(tasks iter.Seq2[*spec.Task, error]) iter.Seq2[Item, error] 
 	}
 }
 
-// selected are the tasks that the plan is made of, those of all shards.
-func (p *Plan) selected(tasks iter.Seq2[*spec.Task, error]) iter.Seq2[*spec.Task, error] {
+// Selected are the tasks that the plan is made of, those of all shards.
+func (p *Plan) Selected(tasks iter.Seq2[*spec.Task, error]) iter.Seq2[*spec.Task, error] {
 	return func(yield func(*spec.Task, error) bool) {
 		taken, only := 0, make(map[string]bool, len(p.only))
 		for _, id := range p.only {

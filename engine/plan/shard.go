@@ -83,7 +83,7 @@ func (e *FewTasksError) Error() string {
 // of their ids and cut into equal parts, so that a new task moves few others.
 func (p *Plan) Shard(s Shard, tasks iter.Seq2[*spec.Task, error]) error {
 	var keys []taskKey
-	for task, err := range p.selected(tasks) {
+	for task, err := range p.Selected(tasks) {
 		if err != nil {
 			return err
 		}

@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"iter"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -33,6 +35,8 @@ type baselineHead struct {
 	Schema   string   `json:"schema"`
 	Runs     int      `json:"runs"` // how many lines follow
 	Manifest Manifest `json:"manifest"`
+	// Files are those that make the suites of the manifest.
+	Files map[string]string `json:"files,omitempty"`
 }
 
 // baselineLine is the line of a run.
@@ -195,7 +199,11 @@ func WriteBaseline(to io.Writer, from *Results, options BaselineOptions) error {
 	if m.Totals.Completed+m.Totals.Failed == 0 {
 		return ErrNoneCounts
 	}
-	head, err := appendObject(nil, &baselineHead{Version, BaselineSchema, len(runs), m})
+	files, err := m.specTexts(from, options.Redact)
+	if err != nil {
+		return err
+	}
+	head, err := appendObject(nil, &baselineHead{Version, BaselineSchema, len(runs), m, files})
 	if err == nil {
 		head, err = seal(slices.Clone(options.Redact(head)), 0)
 	}
@@ -208,6 +216,27 @@ func WriteBaseline(to io.Writer, from *Results, options BaselineOptions) error {
 		return fmt.Errorf("writing the baseline: %w", err)
 	}
 	return nil
+}
+
+// specTexts are the files of the suites of a manifest, without secrets. The data is left out.
+func (m *Manifest) specTexts(from *Results, redact func([]byte) []byte) (map[string]string, error) {
+	m.Specs = slices.Clone(m.Specs)
+	files := map[string]string{}
+	for i := range m.Specs {
+		s, hashes := &m.Specs[i], map[string]string{}
+		for name, hash := range s.Files {
+			text, err := fs.ReadFile(from.Files(), path.Join(s.Dir, name))
+			if err != nil {
+				return nil, fmt.Errorf("reading the copy of the suite: %w", err)
+			}
+			if clean := redact(text); !bytes.Equal(clean, text) {
+				text, hash = clean, FileHash(clean)
+			}
+			files[path.Join(s.Dir, name)], hashes[name] = string(text), hash
+		}
+		s.Data, s.Files = nil, hashes
+	}
+	return files, nil
 }
 
 // baselineRun is the line of a run, and what it is sorted by.

@@ -2,7 +2,6 @@ package record
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -21,8 +20,11 @@ import (
 func baselineFolder(t testing.TB, shuffled bool) string {
 	t.Helper()
 	dir := t.TempDir()
+	if err := errors.Join(os.MkdirAll(filepath.Join(dir, "spec", "1"), 0o755), os.WriteFile(filepath.Join(dir, "spec", "1", "suite.yaml"), []byte("suite: sample\n"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
 	j, err := Create(dir, Manifest{
-		Suite: "sample", SpecHash: "5ec", Spec: json.RawMessage(`{"suite": {"name": "sample"}}`), Status: StateComplete,
+		Suite: "sample", SpecHash: "5ec", Specs: []Spec{{Dir: "spec/1", Suite: "suite.yaml", Files: map[string]string{"suite.yaml": FileHash([]byte("suite: sample\n"))}}}, Status: StateComplete,
 		Configurations: []ConfigurationHead{{Name: "default", Aliases: []string{"also"}, Loop: "0123456789abcdef"}, {Name: "other", Loop: "feed"}},
 		Baseline:       "default", Tasks: 3, Trials: 1, Scorers: []string{"exact"}, Totals: Totals{Planned: 6},
 	}, Options{})
@@ -135,7 +137,6 @@ func TestBaselineIsWhatReportsReadOfAFolder(t *testing.T) {
 	m := folder.Manifest
 	m.Volatile, m.Brief = ManifestVolatile{}, true
 	m.Totals = Totals{Planned: 6, Completed: 3, Faults: 1, Usage: file.Manifest.Totals.Usage}
-	m.Spec = json.RawMessage(`{"suite":{"name":"sample"}}`)
 	if !reflect.DeepEqual(file.Manifest, m) {
 		t.Errorf("manifest\n got %+v\nwant %+v", file.Manifest, m)
 	}
@@ -173,10 +174,12 @@ func TestBaselineOfSomeConfigurations(t *testing.T) {
 func TestBaselineHidesSecrets(t *testing.T) {
 	dir := baselineFolder(t, false)
 	hide := func(text []byte) []byte {
-		return bytes.ReplaceAll(text, []byte(`"name":"sample"`), []byte(`"name":"hidden"`))
+		return bytes.ReplaceAll(text, []byte("suite: sample"), []byte("suite: hidden"))
 	}
-	if text := written(t, dir, BaselineOptions{Redact: hide}); strings.Contains(text, `"name":"sample"`) || !strings.Contains(text, `"name":"hidden"`) {
-		t.Errorf("the spec was not redacted: %s", text)
+	text := written(t, dir, BaselineOptions{Redact: hide})
+	if file, err := reopened(t, text); err != nil || strings.Contains(text, "suite: sample") || !strings.Contains(text, "suite: hidden") ||
+		file.Manifest.Specs[0].Files["suite.yaml"] != FileHash([]byte("suite: hidden\n")) {
+		t.Errorf("the suite was not redacted: %s, %v", text, err)
 	}
 	results, _ := Open(dir)
 	hide = func(text []byte) []byte { return bytes.ReplaceAll(text, []byte("task-3"), []byte("******")) }

@@ -24,6 +24,7 @@ const (
 	ledgerFile   = "spent.jsonl"
 	ledgerHead   = "spent.head"
 	lockFile     = "lock"
+	specFolder   = "spec" // copies of what the runs were made of
 
 	damagedLedger = "spent.damaged.jsonl"
 )

@@ -23,8 +23,10 @@ type Manifest struct {
 	Agentbench string `json:"agentbench"` // the version that made it
 	// SpecHash identifies the resolved spec; only runs of the same one may be
 	// added to the folder.
-	SpecHash string          `json:"spec_hash"`
-	Spec     json.RawMessage `json:"spec,omitempty"` // the resolved spec
+	SpecHash string `json:"spec_hash"`
+	// Specs are the copies of what the runs were made of, and judged by; the last one has the thresholds and the budget. None:
+	// it is not known how the records came to be.
+	Specs []Spec `json:"specs,omitempty"`
 	// Mixed are the hashes of other specs under which runs of the folder were
 	// made, because the user wanted so.
 	Mixed  []string   `json:"mixed_specs,omitempty"`
@@ -83,6 +85,30 @@ const (
 	StateFailed   State = "failed"  // the results could not be measured or written
 )
 
+// Spec is the copy of a suite in a result folder: its YAML with the files that it names.
+type Spec struct {
+	Dir   string `json:"dir"`   // below the result folder
+	Suite string `json:"suite"` // the file in it
+	// Import is the file of the mapping that made the runs of the log of another tool; "": they were run.
+	Import string `json:"import,omitempty"`
+	// Set is what was set in all configurations over what the suite says.
+	Set []Setting `json:"set,omitempty"`
+	// Configurations are those of the results that are as this suite has them, Scorers those that judge as it says.
+	Configurations []string `json:"configurations,omitempty"`
+	Scorers        []string `json:"scorers,omitempty"`
+	// Files are the hashes of what makes the suite, and Data those of the data sets and images that are copied; Programs those
+	// of files that programs were given, of which there is no copy.
+	Files    map[string]string `json:"files"`
+	Data     map[string]string `json:"data,omitempty"`
+	Programs map[string]string `json:"programs,omitempty"`
+}
+
+// Setting is a parameter, and its value as YAML.
+type Setting struct {
+	Path  string `json:"path"`
+	Value string `json:"value"`
+}
+
 // DataFile is a file that a suite names, and the hash of its bytes.
 type DataFile struct {
 	Name string `json:"name"`
@@ -95,9 +121,11 @@ type ConfigurationHead struct {
 	Aliases []string `json:"aliases,omitempty"` // equal configurations, run once
 	Loop    string   `json:"loop"`              // the hash of the resolved loop
 	// Contents identifies the contents of the files that its programs are given.
-	Contents string      `json:"contents,omitempty"`
-	Params   []Param     `json:"params,omitempty"` // those set, in the order declared
-	Phases   []PhaseHead `json:"phases,omitempty"`
+	Contents string  `json:"contents,omitempty"`
+	Params   []Param `json:"params,omitempty"` // those set, in the order declared
+	// Of is the configuration of the suite in which the parameters are set; "": the suite has this one itself.
+	Of     string      `json:"of,omitempty"`
+	Phases []PhaseHead `json:"phases,omitempty"`
 	// MaxIterations is the explicit limit, 0 without one; EffectiveMax
 	// the one that is in force.
 	MaxIterations int `json:"max_iterations,omitempty"`

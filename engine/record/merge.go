@@ -99,6 +99,9 @@ func ours(dir string) error {
 	entries, err := os.ReadDir(dir)
 	for _, e := range entries {
 		name := strings.TrimSuffix(e.Name(), ".tmp")
+		if name == specFolder && e.IsDir() {
+			continue
+		}
 		if !e.Type().IsRegular() || !slices.Contains([]string{lockFile, recordsFile, scoresFile, ledgerFile, ledgerHead, manifestFile, manifestCopy}, name) {
 			return &fs.PathError{Op: "merging", Path: filepath.Join(dir, e.Name()), Err: fs.ErrExist}
 		}
@@ -124,6 +127,11 @@ func (m *merger) write(disk Disk, dir string) error {
 		m.manifest.Volatile.Ledger = new(ledger.Sealed())
 		if err := ledger.Close(); err != nil {
 			return err
+		}
+	}
+	for _, s := range m.manifest.Specs { // those of all parts say the same
+		if err := os.CopyFS(filepath.Join(dir, s.Dir), os.DirFS(filepath.Join(m.parts[0].Dir, s.Dir))); err != nil {
+			return writing(err)
 		}
 	}
 	text, err := encodeManifest(&m.manifest, nil)

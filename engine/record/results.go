@@ -2,9 +2,11 @@ package record
 
 import (
 	"fmt"
+	"io/fs"
 	"iter"
 	"os"
 	"slices"
+	"strings"
 )
 
 // Results are what reports read, in a result folder or in a baseline file.
@@ -30,6 +32,14 @@ func Open(path string) (*Results, error) {
 		return nil, err
 	}
 	return &Results{Path: path, Manifest: m}, nil
+}
+
+// Files has the copies of specs that the manifest names. Of baselines they have no data.
+func (r *Results) Files() fs.FS {
+	if r.baseline != nil {
+		return TextFiles(r.baseline.Files)
+	}
+	return os.DirFS(r.Path)
 }
 
 // Baseline reports whether the results are a baseline file.
@@ -73,7 +83,19 @@ func (m *Manifest) Configuration(name string) (*ConfigurationHead, bool) {
 
 // Called reports whether this is the configuration's name or an alias.
 func (c *ConfigurationHead) Called(name string) bool {
-	return c.Name == name || slices.Contains(c.Aliases, name)
+	return SameName(c.Name, name) || slices.Contains(c.Aliases, name)
+}
+
+// SameName reports whether two names are of one configuration. Versions before this one wrote the names of a sweep with
+// brackets: plain[max_iterations=2], now plain@max_iterations=2.
+func SameName(a, b string) bool { return a == b || withoutBrackets(a) == withoutBrackets(b) }
+
+func withoutBrackets(name string) string {
+	base, params, swept := strings.Cut(strings.TrimSuffix(name, "]"), "[")
+	if !swept || !strings.HasSuffix(name, "]") {
+		return name
+	}
+	return base + "@" + params
 }
 
 // NoBaseline is why a file is not a baseline.

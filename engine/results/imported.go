@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"hash"
@@ -21,6 +22,7 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/expr"
+	"github.com/agentbench/agentbench/spec/source"
 )
 
 // Import makes a result folder of the logs of another tool.
@@ -179,7 +181,11 @@ func (im *Import) begin() (err error) {
 	case err != nil:
 		return exit.With(exit.NotMeasured, "name a folder that can be written to with --out", "making the results: %w", err)
 	}
-	if im.tasksFile, err = os.Create(filepath.Join(im.Dir, TasksFile)); err != nil {
+	tasks := filepath.Join(im.Dir, specFolder, "1", importedTasks)
+	if err = os.MkdirAll(filepath.Dir(tasks), 0o755); err == nil {
+		im.tasksFile, err = os.Create(tasks)
+	}
+	if err != nil {
 		return errors.Join(fmt.Errorf("writing the tasks: %w", err), im.journal.Close())
 	}
 	im.tasks, im.Made = bufio.NewWriter(im.tasksFile), true
@@ -193,10 +199,8 @@ func (im *Import) discard() error {
 	}
 	im.Made = false
 	err := errors.Join(im.tasksFile.Close(), im.journal.Close())
-	for _, name := range append([]string{TasksFile}, ownFiles...) {
-		if gone := os.Remove(filepath.Join(im.Dir, name)); gone != nil && !errors.Is(gone, fs.ErrNotExist) {
-			err = errors.Join(err, gone)
-		}
+	for _, name := range ownFiles {
+		err = errors.Join(err, os.RemoveAll(filepath.Join(im.Dir, name)))
 	}
 	_ = os.Remove(im.Dir) // it may hold hidden files
 	return err
@@ -265,9 +269,9 @@ func (im *Import) finish(state record.State) error {
 	m.Status, m.Data = state, im.data
 	m.Volatile.Finished = im.Now().UTC()
 	m.Volatile.Wall = m.Volatile.Finished.Sub(m.Volatile.Started)
-	err := im.conclude(m)
+	err := im.tasks.Flush()
 	if err == nil {
-		err = im.tasks.Flush()
+		err = im.conclude(m)
 	}
 	err = errors.Join(err, im.tasksFile.Close())
 	if err == nil {
@@ -276,24 +280,52 @@ func (im *Import) finish(state record.State) error {
 	return errors.Join(err, im.journal.Close())
 }
 
+// importedTasks is the file of a suite that was imported which has its tasks.
+const importedTasks = "tasks.jsonl"
+
 func (im *Import) conclude(m *record.Manifest) error {
 	m.Metrics = Metrics(im.mapping.SingleMetrics(m.Scorers))
-	var loops []spec.Resolved
-	for _, name := range im.Configurations() {
+	models, configurations := &source.Object{}, []any{}
+	files := map[string]any{"mapping.yaml": im.mapping.Tree.Plain()}
+	made := record.Spec{Suite: "suite.yaml", Import: "mapping.yaml", Files: map[string]string{}, Data: map[string]string{importedTasks: ""}}
+	for i, name := range im.Configurations() {
 		recorded, err := im.Recorded(name)
 		if err != nil {
 			return err
 		}
-		loops = append(loops, spec.Resolved{Name: name, Loop: recorded.Loop, Hash: recorded.Loop.Hash()})
+		head, err := configurationHead(&spec.Resolved{Name: name, Loop: recorded.Loop, Hash: recorded.Loop.Hash()})
+		if err != nil {
+			return err
+		}
+		m.Configurations, made.Configurations = append(m.Configurations, head), append(made.Configurations, name)
+		loop := fmt.Sprintf("loop-%d.yaml", i+1)
+		files[loop] = recorded.Loop.Tree.Plain()
+		models.Set(name, source.ObjectOf("provider", "script", "responses", []any{"recorded"}, "price", "free")) // nothing is called
+		configurations = append(configurations, source.ObjectOf("name", name, "loop", loop))
 	}
-	resolved, err := ResolveImport(im.mapping, loops)
+	files[made.Suite] = source.ObjectOf("suite", im.mapping.Name, "tasks", importedTasks, "models", models, "configurations", configurations)
+	copies := &Copies{spec: made, files: map[string][]byte{}}
+	for name, plain := range files {
+		text, err := json.MarshalIndent(plain, "", "  ")
+		if err != nil {
+			return fmt.Errorf("writing the suite: %w", err)
+		}
+		made.Files[name], copies.files[name] = "", im.Redact(spec.JSONAsYAML(text))
+	}
+	copies.hash()
+	var err error
+	if made.Data[importedTasks], err = (&logFile{file: im.tasksFile, hash: sha256.New()}).sum(); err != nil {
+		return err
+	}
+	if made, err = copies.Keep(im.Dir, nil); err != nil {
+		return err
+	}
+	m.Specs = []record.Spec{made}
+	folder, err := Open(&record.Results{Path: im.Dir, Manifest: *m}, nil)
 	if err != nil {
 		return err
 	}
-	if err := im.describe(m, resolved, loops); err != nil {
-		return err
-	}
-	m.SpecHash, err = Hash(m)
+	m.SpecHash, err = im.hash(folder.Document.Suite, m)
 	return err
 }
 

@@ -38,12 +38,12 @@ func (w Writer) Manifest(d *spec.Document, planned *plan.Plan) (record.Manifest,
 			m.Simulated = append(m.Simulated, d.Suite.Models[i].Key)
 		}
 	}
-	resolved, err := Resolve(d.Suite, planned.Configurations)
-	if err != nil {
-		return m, err
-	}
-	if err := w.describe(&m, resolved, planned.Configurations); err != nil {
-		return m, err
+	for i := range planned.Configurations {
+		head, err := configurationHead(&planned.Configurations[i])
+		if err != nil {
+			return m, err
+		}
+		m.Configurations = append(m.Configurations, head)
 	}
 	files, err := d.DataFiles()
 	if err != nil {
@@ -52,25 +52,17 @@ func (w Writer) Manifest(d *spec.Document, planned *plan.Plan) (record.Manifest,
 	for _, f := range files {
 		m.Data = append(m.Data, record.DataFile(f))
 	}
-	m.SpecHash, err = Hash(&m)
+	m.SpecHash, err = w.hash(d.Suite, &m)
 	return m, err
 }
 
-// describe puts a resolved spec and its configurations into a manifest.
-func (w Writer) describe(m *record.Manifest, resolved *Resolved, configurations []spec.Resolved) error {
-	for i := range configurations {
-		head, err := configurationHead(&configurations[i])
-		if err != nil {
-			return err
-		}
-		m.Configurations = append(m.Configurations, head)
-	}
-	text, err := json.Marshal(resolved)
+// hash identifies what the runs of a manifest are made of.
+func (w Writer) hash(s *spec.Suite, m *record.Manifest) (string, error) {
+	b, err := w.Binding(s, m)
 	if err != nil {
-		return fmt.Errorf("writing the resolved spec: %w", err)
+		return "", err
 	}
-	m.Spec = w.Redact(text)
-	return nil
+	return b.Hash()
 }
 
 // Metrics are the metrics as manifests have them.
@@ -93,7 +85,7 @@ func PlannedBaseline(s *spec.Suite, planned *plan.Plan) string {
 
 func configurationHead(c *spec.Resolved) (record.ConfigurationHead, error) {
 	limit, derived, _ := c.Loop.EffectiveMax()
-	head := record.ConfigurationHead{Name: c.Name, Aliases: c.Aliases, Loop: c.Hash, Contents: c.Loop.Contents(), EffectiveMax: limit}
+	head := record.ConfigurationHead{Name: c.Name, Of: c.Of, Aliases: c.Aliases, Loop: c.Hash, Contents: c.Loop.Contents(), EffectiveMax: limit}
 	if !derived {
 		head.MaxIterations = limit
 	}
@@ -134,22 +126,22 @@ func Measured(m *record.Manifest) int { return m.Totals.Completed + m.Totals.Fai
 // Rescored is how the runs of a folder are judged from now on.
 type Rescored struct {
 	Writer
+	*Folder          // as it was
 	Scorers []string // of the suite, in its order
 	Judging []string // those that judged now
 	Removed []string // those whose scores were taken back
-	// Suite was edited since the runs were made; nil: its scorers are the recorded ones.
-	Suite *spec.Document
-	// Added has scorers that no suite declares; nil: there are none.
-	Added *Resolved
-	// Whole means that all scorers of the suite judge, and not only some.
+	// Suite has the scorers that judged, of which Copies are kept; nil: they are the recorded ones.
+	Suite  *spec.Document
+	Copies *Copies
+	// Whole means that the suite takes the place of the recorded one with all that it says of results.
 	Whole bool
 }
 
-// Into puts into a manifest by which scorers its runs are judged.
+// Into puts into a manifest by which scorers its runs are judged, and keeps a copy of the suite that has them.
 func (r *Rescored) Into(m *record.Manifest) (err error) {
-	known := m.Scorers
+	known, declared := m.Scorers, r.Declared()
 	m.Scorers = []string{}
-	for _, name := range r.Scorers { // first those of the suite
+	for _, name := range r.Scorers {
 		if !slices.Contains(r.Removed, name) && (slices.Contains(r.Judging, name) || slices.Contains(known, name)) {
 			m.Scorers = append(m.Scorers, name)
 		}
@@ -159,47 +151,65 @@ func (r *Rescored) Into(m *record.Manifest) (err error) {
 			m.Scorers = append(m.Scorers, name)
 		}
 	}
-	m.Metrics = r.metrics(m)
-	if r.Suite == nil && r.Added == nil && len(r.Removed) == 0 {
+	m.Metrics = r.metrics(m, declared)
+	if r.Suite != nil {
+		if err := r.take(m, declared); err != nil {
+			return err
+		}
+	}
+	for i := range m.Specs {
+		m.Specs[i].Scorers = slices.DeleteFunc(slices.Clone(m.Specs[i].Scorers), func(name string) bool { return slices.Contains(r.Removed, name) })
+	}
+	if r.Suite == nil && len(r.Removed) == 0 {
 		return nil
 	}
-	now := r.Added
-	if r.Suite != nil { // without secrets, as manifests have it
-		if now, err = Resolve(r.Suite.Suite, nil); err != nil {
-			return err
-		}
-		var clean record.Manifest
-		if err = r.describe(&clean, now, nil); err == nil {
-			now, err = ReadResolved(&clean)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if err := TakeOverScorers(m, now, r.Judging, r.Whole); err != nil {
+	now, err := Open(&record.Results{Path: r.Path, Manifest: *m}, nil)
+	if err != nil {
 		return err
 	}
-	if r.Suite != nil { // files of recorded answers that were not there
-		files, err := r.Suite.DataFiles()
-		if err != nil {
-			return fmt.Errorf("hashing the data: %w", err)
-		}
-		for _, f := range files {
-			if !slices.ContainsFunc(m.Data, func(d record.DataFile) bool { return d.Name == f.Name }) {
-				m.Data = append(m.Data, record.DataFile(f))
-			}
-		}
-	}
-	m.SpecHash, err = Hash(m)
+	m.SpecHash, err = r.hash(now.Document.Suite, m)
 	return err
 }
 
+// take has the scorers of the suite that judged, and those that were not declared before, judge as the suite says.
+func (r *Rescored) take(m *record.Manifest, declared []string) error {
+	taken, err := r.Copies.Keep(r.Path, m.Specs)
+	if err != nil {
+		return err
+	}
+	for i := range r.Suite.Suite.Scorers {
+		name := r.Suite.Suite.Scorers[i].Name
+		if slices.Contains(m.Scorers, name) && (slices.Contains(r.Judging, name) || !slices.Contains(declared, name)) {
+			taken.Scorers = append(taken.Scorers, name)
+		}
+	}
+	specs, at := slices.Clone(m.Specs), 0
+	for i := range specs {
+		specs[i].Scorers = slices.DeleteFunc(slices.Clone(specs[i].Scorers), func(name string) bool { return slices.Contains(taken.Scorers, name) })
+	}
+	if same := slices.IndexFunc(specs, func(s record.Spec) bool { return s.Dir == taken.Dir }); same >= 0 {
+		at, taken.Configurations, taken.Scorers = same, specs[same].Configurations, append(taken.Scorers, specs[same].Scorers...)
+		specs = slices.Delete(specs, same, same+1)
+	}
+	if r.Whole { // the last one has the thresholds
+		at = len(specs)
+	}
+	specs = slices.Insert(specs, at, taken)
+	last := specs[len(specs)-1].Dir
+	m.Specs = slices.DeleteFunc(specs, func(s record.Spec) bool { return len(s.Configurations)+len(s.Scorers) == 0 && s.Dir != last })
+	for _, f := range r.Copies.data { // of recorded answers that were not there
+		if !slices.ContainsFunc(m.Data, func(d record.DataFile) bool { return d.Name == f.Name }) {
+			m.Data = append(m.Data, record.DataFile(f))
+		}
+	}
+	return nil
+}
+
 // metrics are those of the suite, and those of other scorers that there are.
-func (r *Rescored) metrics(m *record.Manifest) []record.MetricHead {
+func (r *Rescored) metrics(m *record.Manifest, declared []string) []record.MetricHead {
 	heads := slices.Clone(m.Metrics)
 	if r.Suite != nil && r.Whole {
 		heads = Metrics(r.Suite.Suite.SingleMetrics())
-		declared := DeclaredScorers(m)
 		for _, head := range m.Metrics {
 			same := func(h record.MetricHead) bool { return h.Name == head.Name }
 			if !slices.Contains(declared, head.Score) && !slices.ContainsFunc(heads, same) {
@@ -211,17 +221,10 @@ func (r *Rescored) metrics(m *record.Manifest) []record.MetricHead {
 	return slices.DeleteFunc(heads, func(h record.MetricHead) bool { return !known(h.Score) || !known(h.By) })
 }
 
-// DeclaredScorers are the scorers that the recorded suite declares, those that judged the
-// log of another tool not among them.
-func DeclaredScorers(m *record.Manifest) (names []string) {
-	var recorded struct {
-		Suite struct{ Scorers []struct{ Name string } }
-	}
-	if json.Unmarshal(m.Spec, &recorded) != nil {
-		return nil // it declares none that can be read
-	}
-	for _, scorer := range recorded.Suite.Scorers {
-		names = append(names, scorer.Name)
+// Declared are the scorers that the suite of the folder declares, those that judged the log of another tool not among them.
+func (f *Folder) Declared() (names []string) {
+	for i := range f.Document.Suite.Scorers {
+		names = append(names, f.Document.Suite.Scorers[i].Name)
 	}
 	return names
 }

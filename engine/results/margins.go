@@ -1,7 +1,6 @@
 package results
 
 import (
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,10 +15,16 @@ type Margins map[string]float64
 
 // MarginsOver are those that suites name, the first of them first, and over that those of
 // the command line.
-func MarginsOver(texts []string, suites ...*record.Manifest) (Margins, error) {
+func MarginsOver(texts []string, suites ...*record.Results) (Margins, error) {
 	of := Margins{}
-	for _, m := range slices.Backward(suites) {
-		maps.Copy(of, marginsOf(m))
+	for _, r := range slices.Backward(suites) {
+		folder, err := Open(r, nil)
+		if err != nil || folder.Document.Suite.Margin == nil {
+			continue
+		}
+		for _, margin := range folder.Document.Suite.Margin.Of {
+			of[margin.Key] = margin.Value
+		}
 	}
 	for _, text := range texts {
 		name, value, err := ParseMargin(text)
@@ -71,10 +76,10 @@ func ParseMargin(text string) (name string, value float64, err error) {
 }
 
 // Compared refuses the name of what is not compared.
-func Compared(name string, suites ...*record.Manifest) error {
+func Compared(name string, suites ...*record.Results) error {
 	names := append([]string{spec.AllScores, spec.AllAmounts}, spec.Amounts...)
-	for _, m := range suites {
-		names = append(names, m.Scorers...)
+	for _, r := range suites {
+		names = append(names, r.Manifest.Scorers...)
 	}
 	if slices.Contains(names, name) {
 		return nil

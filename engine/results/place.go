@@ -236,7 +236,7 @@ func fileName(name string) string {
 
 // ownFiles are those that a result folder consists of.
 var ownFiles = []string{"manifest.json", "manifest.copy.json", "records.jsonl", "scores.jsonl", "spent.jsonl", "spent.head",
-	"records.damaged.jsonl", "spent.damaged.jsonl", "lock", Progress, Workspaces}
+	"records.damaged.jsonl", "spent.damaged.jsonl", "lock", Progress, Workspaces, specFolder}
 
 // Progress is the file that tells how far a command has come that makes runs. It is there while one does.
 const Progress = "progress.json"
@@ -259,7 +259,7 @@ func MakeFolder(dir string, written ...string) error {
 	if err == nil && !IsFolder(dir) {
 		for _, e := range entries {
 			same := func(path string) bool { return filepath.Clean(path) == filepath.Join(dir, e.Name()) }
-			ours := e.Type().IsRegular() && slices.Contains(append(ownFiles, TasksFile), strings.TrimSuffix(e.Name(), ".tmp"))
+			ours := (e.Type().IsRegular() || e.Name() == specFolder) && slices.Contains(ownFiles, strings.TrimSuffix(e.Name(), ".tmp"))
 			if !ours && !strings.HasPrefix(e.Name(), ".") && !slices.ContainsFunc(written, same) {
 				return exit.Usage("name a new or an empty folder with --out", "%s is there already and holds other files, such as %q", dir, e.Name())
 			}

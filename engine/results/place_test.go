@@ -92,9 +92,9 @@ func TestShardsAreMergedOnceAndWhole(t *testing.T) {
 	}
 }
 
-func TestMarginsOfTheCommandLineStandOverTheSuites(t *testing.T) {
-	m := &record.Manifest{Scorers: []string{"close"}, Spec: []byte(`{"suite": {"margins": {"scores": 0.1, "close": 0.2}}, "configurations": {}}`)}
-	got, err := MarginsOver([]string{"close=5%", "0", "10%"}, m)
+func TestMarginsOfTheCommandLine(t *testing.T) {
+	r := &record.Results{Manifest: record.Manifest{Scorers: []string{"close"}}}
+	got, err := MarginsOver([]string{"close=5%", "0", "10%"}, r)
 	if want := (Margins{"scores": 0, "amounts": 0.1, "close": 0.05}); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%v, %v, want %v", got, err, want)
 	}
@@ -102,7 +102,7 @@ func TestMarginsOfTheCommandLineStandOverTheSuites(t *testing.T) {
 		t.Errorf("a margin of 0 is %v, and %v are left", none, got)
 	}
 	for _, wrong := range []string{"far=0.1", "2", "x", "-0.1"} {
-		if _, err := MarginsOver([]string{wrong}, m); err == nil {
+		if _, err := MarginsOver([]string{wrong}, r); err == nil {
 			t.Errorf("--margin %s is taken", wrong)
 		}
 	}

@@ -2,14 +2,11 @@ package results
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
 	"maps"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -18,7 +15,6 @@ import (
 	"github.com/agentbench/agentbench/engine/replay"
 	"github.com/agentbench/agentbench/engine/replay/sweep"
 	"github.com/agentbench/agentbench/spec"
-	"github.com/agentbench/agentbench/spec/source"
 )
 
 // Selection is what is read of a folder.
@@ -58,14 +54,12 @@ func (f *Folder) Read(s Selection) ([]sweep.Recording, Notes, error) {
 		return nil, c.notes, err
 	}
 	c.forgetRemoved()
-	if f.tasks != nil {
-		for task, err := range f.tasks.Tasks() {
-			if err != nil {
-				return nil, c.notes, fmt.Errorf("reading the tasks: %w", err)
-			}
-			if known, wanted := c.tasks[task.ID]; wanted && known == nil {
-				c.tasks[task.ID] = task
-			}
+	for task, err := range f.tasks.Tasks() {
+		if err != nil {
+			return nil, c.notes, fmt.Errorf("reading the tasks: %w", err)
+		}
+		if known, wanted := c.tasks[task.ID]; wanted && known == nil {
+			c.tasks[task.ID] = task
 		}
 	}
 	return c.recordings(), c.notes, nil
@@ -276,9 +270,7 @@ func (c *collection) recordings() []sweep.Recording {
 			}
 			if run.Task = c.tasks[run.Run.Task]; run.Task == nil {
 				run.Task = &spec.Task{ID: run.Run.Task, Input: ""}
-				if c.folder.tasks != nil {
-					c.notes.Taskless++
-				}
+				c.notes.Taskless++
 			}
 			runs = append(runs, run)
 		}
@@ -419,133 +411,4 @@ func (f *Folder) dependsOf(s *spec.Scorer, depth int) (d depends) {
 		d = depends{d.output || o.output, d.iteration || o.iteration, d.course || o.course, d.stop || o.stop}
 	}
 	return d
-}
-
-// TasksFile is the file of an imported folder that holds its tasks.
-const TasksFile = "tasks.jsonl"
-
-// suiteFile is the name of the suite in what faults print.
-const suiteFile = "manifest.json"
-
-// unused are the keys of a suite that name what is not in the folder, or that
-// say nothing of recorded runs.
-var unused = []string{"prices", "baseline", "thresholds", "budget"}
-
-// optional are the keys without which runs can still be replayed.
-var optional = []string{"scorers", "tune", "cluster", "metrics", "group_by", "margin"}
-
-// whole is the suite of a manifest as it was recorded, with its models and its
-// budget: its scorers can ask others. That takes that everything that the suite
-// names is in the manifest.
-func (r *Resolved) whole(dir string, m *record.Manifest, env func(string) string) (*spec.Document, error) {
-	suite, at, err := r.recorded(dir, m)
-	if err != nil {
-		return nil, err
-	}
-	for _, key := range []string{"prices", "budget"} {
-		if value := r.Suite.Get(key); value != nil {
-			suite[key] = value
-		}
-	}
-	d, faults, err := at.load(suite, env)
-	if err == nil && d == nil {
-		err = fmt.Errorf("reading the recorded spec: %w", faults.Err())
-	}
-	return d, err
-}
-
-// replayed is the recorded suite, in which models of the same names replace those that would call something:
-// nothing is run.
-func (r *Resolved) replayed(dir string, m *record.Manifest) (suite map[string]any, at files, err error) {
-	suite, at, err = r.recorded(dir, m)
-	if recorded := r.Suite.Get("models"); err == nil && recorded != nil {
-		var models map[string]any
-		if err := json.Unmarshal(recorded, &models); err != nil {
-			return nil, at, fmt.Errorf("reading the recorded models: %w", err)
-		}
-		for name := range models {
-			models[name] = map[string]any{"provider": "script", "responses": []string{"recorded"}, "price": "free"}
-		}
-		suite["models"] = models
-	}
-	return suite, at, err
-}
-
-// document makes the suite of a manifest again, with the recorded loops for its
-// configurations. What cannot be read of optional keys is left out.
-func (r *Resolved) document(dir string, m *record.Manifest) (*spec.Document, error) {
-	suite, at, err := r.replayed(dir, m)
-	if err != nil {
-		return nil, err
-	}
-	for {
-		d, faults, err := at.load(suite, func(string) string { return "" })
-		if d != nil || err != nil {
-			return d, err
-		}
-		keys := len(suite)
-		for _, key := range optional {
-			delete(suite, key)
-		}
-		if len(suite) == keys {
-			return nil, fmt.Errorf("reading the recorded spec: %w", faults.Err())
-		}
-	}
-}
-
-// load reads a suite whose other files are there.
-func (f files) load(suite map[string]any, env func(string) string) (*spec.Document, source.Faults, error) {
-	text, err := json.Marshal(suite)
-	if err != nil {
-		return nil, nil, fmt.Errorf("writing the recorded suite: %w", err)
-	}
-	f.texts[suiteFile] = text
-	d, faults := spec.LoadFS(f, suiteFile, spec.Options{Env: env, Recorded: true, Contents: f.contents})
-	return d, faults, nil
-}
-
-// recorded is the suite as JSON, and the loops as files beside those of the folder.
-func (r *Resolved) recorded(dir string, m *record.Manifest) (suite map[string]any, at files, err error) {
-	suite, at = map[string]any{}, files{texts: map[string][]byte{}, beneath: os.DirFS(dir), contents: map[string]string{}}
-	for _, f := range r.Suite {
-		suite[f.Key] = f.Value
-	}
-	for _, key := range unused {
-		delete(suite, key)
-	}
-	var configurations []map[string]string
-	for i := range m.Configurations {
-		name := m.Configurations[i].Name
-		loop := r.Configurations.Get(name)
-		if loop == nil {
-			return nil, at, fmt.Errorf("the manifest has no loop of the configuration %q", name)
-		}
-		file := fmt.Sprintf("loop-%d", i+1)
-		at.texts[file], at.contents[file] = loop, m.Configurations[i].Contents
-		configurations = append(configurations, map[string]string{"name": name, "loop": file})
-	}
-	for _, loop := range r.Delegates {
-		at.texts[loop.Key] = loop.Value
-	}
-	suite["configurations"] = configurations
-	if suite["tasks"] = r.tasks(dir); suite["tasks"] == nil {
-		suite["tasks"] = []map[string]string{{"id": "unknown", "input": "unknown"}} // no run is of it
-	}
-	if m.Baseline != "" {
-		suite["baseline"] = m.Baseline
-	}
-	return suite, at, nil
-}
-
-// tasks are those in the suite, or the file of the folder that has them; nil: the tasks of
-// the runs are not at hand.
-func (r *Resolved) tasks(dir string) any {
-	var inline []json.RawMessage
-	if json.Unmarshal(r.Suite.Get("tasks"), &inline) == nil {
-		return inline
-	}
-	if _, err := os.Stat(filepath.Join(dir, TasksFile)); r.Import != nil && err == nil {
-		return TasksFile
-	}
-	return nil
 }

@@ -1,8 +1,8 @@
 package results_test
 
 import (
-	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/agentbench/agentbench/engine/record"
@@ -32,16 +32,10 @@ func TestWhatScorersRead(t *testing.T) {
 		`{"name": "right", "type": "any_of", "scorers": [{"name": "p", "type": "regex", "pattern": "a"}]}`:       sweep.ReadsOutput,
 		`{"name": "right", "type": "any_of", "scorers": [{"name": "p", "type": "all_of", "scorers": ["slow"]}]}`: sweep.ReadsCourse,
 	} {
-		var tree map[string]map[string]any
-		if err := json.Unmarshal([]byte(spec), &tree); err != nil {
-			t.Fatal(err)
-		}
-		tree["suite"]["scorers"] = []json.RawMessage{json.RawMessage(text), json.RawMessage(`{"name": "slow", "type": "tokens", "at_most": 9}`)}
-		resolved, err := json.Marshal(tree)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, recordings, _ := open(t, folder(t, string(resolved), made("wide", "a", 1, record.Completed)), results.Selection{})
+		files := with("suite.yaml", "models: {", "models: {n: {provider: script, price: free, responses: [a]}, ")
+		head, _, _ := strings.Cut(files["suite.yaml"], "scorers:")
+		files["suite.yaml"] = head + "scorers: [" + text + `, {"name": "slow", "type": "tokens", "at_most": 9}]`
+		_, recordings, _ := open(t, folder(t, files, made("wide", "a", 1, record.Completed)), results.Selection{})
 		at := slices.Index(recordings[0].Scores, "right")
 		if got := recordings[0].Reads[at]; got != want {
 			t.Errorf("%s reads %v, want %v", text, got, want)

@@ -1,16 +1,17 @@
 package results_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/agentbench/agentbench/engine/record"
@@ -19,20 +20,55 @@ import (
 	suite "github.com/agentbench/agentbench/spec"
 )
 
-const spec = `{
- "suite": {"suite": "s", "tasks": [{"id": "b", "input": "x"}, {"id": "a", "input": "y"}], "prices": "prices.yaml", "baseline": "gone",
-  "models": {"m": {"provider": "openai", "base_url": "http://localhost:1/v1"}},
-  "configurations": [{"name": "wide", "loop": "somewhere/else.yaml"}],
-  "scorers": [{"name": "right", "type": "exact", "target": "\"yes\""}, {"name": "short", "type": "cel", "expr": "size(iterations) < 3"}, {"name": "reads", "type": "cel", "expr": "stop.success"}]},
- "configurations": {"wide": {"loop": "l", "agent": {"model": "m"}, "prompt": "{{ task.input }}",
-  "evaluate": {"checks": [{"name": "c", "expr": "output != \"\""}], "confidence": "0.5"}, "terminate": {"max_iterations": 3, "no_improvement": "off"}}}}`
+// suiteFiles is a suite of two tasks, with the loop of its configuration.
+var suiteFiles = map[string]string{
+	"suite.yaml": `suite: s
+tasks: tasks.jsonl
+models: {m: {provider: openai, base_url: "http://localhost:1/v1"}}
+configurations: [{name: wide, loop: l.yaml}, {name: also, loop: l.yaml}]
+scorers:
+  - {name: right, type: exact, target: '"yes"'}
+  - {name: short, type: cel, expr: 'size(iterations) < 3'}
+  - {name: reads, type: cel, expr: stop.success}
+`,
+	"tasks.jsonl": `{"id": "b", "input": "x"}
+{"id": "a", "input": "y"}
+`,
+	"l.yaml": `loop: l
+agent: {model: m}
+prompt: '{{ task.input }}'
+evaluate: {checks: [{name: c, expr: 'output != ""'}], confidence: "0.5"}
+terminate: {max_iterations: 3, no_improvement: off}
+`,
+}
+
+var writer = results.Writer{Redact: func(text []byte) []byte { return text }}
 
 // folder writes a result folder with runs of the configuration wide.
-func folder(t testing.TB, resolved string, runs ...*record.Run) string {
+func folder(t testing.TB, files map[string]string, runs ...*record.Run) *record.Results {
 	t.Helper()
-	dir := filepath.Join(t.TempDir(), "r")
-	m := record.Manifest{Suite: "s", Spec: json.RawMessage(resolved), Status: record.StateComplete, Tasks: 2, Trials: 1,
+	home, dir := t.TempDir(), filepath.Join(t.TempDir(), "r")
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(home, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d, faults := suite.Load(filepath.Join(home, "suite.yaml"), suite.Options{})
+	if d == nil {
+		t.Fatal(faults.Err())
+	}
+	copies, err := writer.NewCopies(d, d.Tasks())
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := record.Manifest{Suite: "s", Status: record.StateComplete, Tasks: 2, Trials: 1,
 		Scorers: []string{"right", "short", "reads"}, Configurations: []record.ConfigurationHead{{Name: "wide", Loop: "hash", Aliases: []string{"also"}}}}
+	made, err := copies.Keep(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made.Configurations, made.Scorers = []string{"wide"}, append([]string{"slow"}, m.Scorers...)
+	m.Specs = []record.Spec{made}
 	j, err := record.Create(dir, m, record.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -45,7 +81,14 @@ func folder(t testing.TB, resolved string, runs ...*record.Run) string {
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
-	return dir
+	return &record.Results{Path: dir, Manifest: m}
+}
+
+// with is the suite with one of its files written another way.
+func with(name, old, new string) map[string]string {
+	files := maps.Clone(suiteFiles)
+	files[name] = strings.ReplaceAll(files[name], old, new)
+	return files
 }
 
 func scoresOf(run *record.Run) []record.Score {
@@ -66,9 +109,9 @@ func made(configuration, task string, trial int, status record.Status) *record.R
 	return r
 }
 
-func open(t *testing.T, dir string, s results.Selection) (*results.Folder, []sweep.Recording, results.Notes) {
+func open(t *testing.T, of *record.Results, s results.Selection) (*results.Folder, []sweep.Recording, results.Notes) {
 	t.Helper()
-	f, err := results.Open(dir, results.Options{})
+	f, err := results.Open(of, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +128,7 @@ func TestRead(t *testing.T) {
 	again := made("wide", "b", 2, record.Completed)
 	mixed := made("wide", "b", 3, record.Completed)
 	mixed.Loop = "other hash"
-	dir := folder(t, spec, made("wide", "b", 1, record.Completed), made("wide", "a", 1, record.Completed), faulted, again, mixed,
+	dir := folder(t, suiteFiles, made("wide", "b", 1, record.Completed), made("wide", "a", 1, record.Completed), faulted, again, mixed,
 		made("wide", "a", 2, record.Faulted), made("wide", "a", 3, record.Cancelled), made("other", "a", 1, record.Completed), made("wide", "c", 1, record.Completed))
 	for _, texts := range []bool{false, true} {
 		f, recordings, notes := open(t, dir, results.Selection{Texts: texts})
@@ -124,7 +167,7 @@ func TestRead(t *testing.T) {
 
 // TestReadReplays: what is read replays as it was recorded.
 func TestReadReplays(t *testing.T) {
-	dir := folder(t, spec, made("wide", "b", 1, record.Completed))
+	dir := folder(t, suiteFiles, made("wide", "b", 1, record.Completed))
 	for _, texts := range []bool{false, true} {
 		f, recordings, _ := open(t, dir, results.Selection{Texts: texts})
 		s, err := sweep.New(recordings, []sweep.Candidate{{Name: "wide", Loop: f.Loop("wide")}}, sweep.Options{})
@@ -140,38 +183,16 @@ func TestReadReplays(t *testing.T) {
 
 // TestSelection: only the runs of the configurations that are asked for are read.
 func TestSelection(t *testing.T) {
-	dir := folder(t, spec, made("wide", "b", 1, record.Completed))
+	dir := folder(t, suiteFiles, made("wide", "b", 1, record.Completed))
 	if _, recordings, _ := open(t, dir, results.Selection{Configurations: []string{"narrow"}}); len(recordings) != 0 {
 		t.Error("runs of another configuration:", recordings)
 	}
 }
 
-// TestUnknownTasks: tasks of a file that is not in the folder are not known, and nothing else is said of them.
-func TestUnknownTasks(t *testing.T) {
-	var suite map[string]map[string]any
-	if err := json.Unmarshal([]byte(spec), &suite); err != nil {
-		t.Fatal(err)
-	}
-	suite["suite"]["tasks"] = "tasks.jsonl"
-	text, _ := json.Marshal(suite)
-	dir := folder(t, string(text), made("wide", "b", 1, record.Completed))
-	f, recordings, notes := open(t, dir, results.Selection{})
-	if f.KnowsTasks() || notes.Taskless != 0 || recordings[0].Runs[0].Task.ID != "b" {
-		t.Error(f.KnowsTasks(), notes, recordings[0].Runs[0].Task)
-	}
-	// A file of that name in the folder of runs that were not imported is not theirs.
-	if err := os.WriteFile(filepath.Join(dir, "tasks.jsonl"), []byte(`{"id": "b", "input": "other"}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if f, _, _ := open(t, dir, results.Selection{}); f.KnowsTasks() {
-		t.Error("tasks of nobody are taken for theirs")
-	}
-}
-
 // TestDamage: bad lines are counted, and the rest is read.
 func TestDamage(t *testing.T) {
-	dir := folder(t, spec, made("wide", "b", 1, record.Completed), made("wide", "a", 1, record.Completed))
-	path := filepath.Join(dir, "records.jsonl")
+	dir := folder(t, suiteFiles, made("wide", "b", 1, record.Completed), made("wide", "a", 1, record.Completed))
+	path := filepath.Join(dir.Path, "records.jsonl")
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -186,30 +207,76 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// TestWithoutScorers: a spec whose scorers cannot be read any more can still be replayed.
-func TestWithoutScorers(t *testing.T) {
-	var suite map[string]map[string]any
-	if err := json.Unmarshal([]byte(spec), &suite); err != nil {
-		t.Fatal(err)
-	}
-	suite["suite"]["scorers"] = []any{map[string]any{"name": "right", "type": "of another version"}}
-	text, _ := json.Marshal(suite)
-	dir := folder(t, string(text), made("wide", "b", 1, record.Completed))
-	if _, recordings, _ := open(t, dir, results.Selection{}); recordings[0].Runs[0].Scores[0][0] != 1 || recordings[0].Reads[0] != sweep.ReadsUnknown {
-		t.Error(recordings[0])
+// A copy that was changed, or that lacks a file, is named; so is a manifest that names no suite.
+func TestOpenRefuses(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(of *record.Results, spec string) error
+		want   string
+	}{
+		"no suite":         {func(of *record.Results, _ string) error { of.Manifest.Specs = nil; return nil }, "it is not known of which suite"},
+		"no configuration": {func(of *record.Results, _ string) error { of.Manifest.Specs[0].Configurations = nil; return nil }, `no suite of the configuration "wide"`},
+		"other": {func(of *record.Results, _ string) error {
+			of.Manifest.Configurations[0].Name, of.Manifest.Specs[0].Configurations = "x", []string{"x"}
+			return nil
+		}, `has no configuration "x"`},
+		"a file is changed": {func(_ *record.Results, spec string) error {
+			return os.WriteFile(filepath.Join(spec, "l.yaml"), []byte("loop: l"), 0o600)
+		}, "l.yaml cannot be read: it was changed"},
+		"a file is gone":    {func(_ *record.Results, spec string) error { return os.Remove(filepath.Join(spec, "l.yaml")) }, "l.yaml"},
+		"the suite is gone": {func(_ *record.Results, spec string) error { return os.Remove(filepath.Join(spec, "suite.yaml")) }, "suite.yaml"},
+		"the data is damaged": {func(_ *record.Results, spec string) error {
+			return os.WriteFile(filepath.Join(spec, "tasks.jsonl"), []byte("{}"), 0o600)
+		}, "tasks.jsonl"},
+	} {
+		of := folder(t, suiteFiles, made("wide", "b", 1, record.Completed))
+		if err := c.change(of, filepath.Join(of.Path, "spec", "1")); err != nil {
+			t.Fatal(err)
+		}
+		f, err := results.Open(of, nil)
+		if err == nil {
+			_, _, err = f.Read(results.Selection{})
+		}
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %s", name, err, c.want)
+		}
 	}
 }
 
-// TestOpenRefuses: a spec that has no loop of a configuration is told.
-func TestOpenRefuses(t *testing.T) {
-	for _, resolved := range []string{`{"suite": {"suite": "s", "tasks": []}}`, `{}`, `[]`} {
-		dir := folder(t, resolved)
-		if _, err := results.Open(dir, results.Options{}); err == nil {
-			t.Errorf("%s can be opened", resolved)
-		}
+// A folder with a large data set has the tasks that ran, and those of small ones as they are; its tasks are the same.
+func TestALargeDataSetIsCopiedByItsTasks(t *testing.T) {
+	files := with("tasks.jsonl", `"x"`, `"`+strings.Repeat("long ", 1<<18)+`"`)
+	of := folder(t, files, made("wide", "b", 1, record.Completed))
+	if names := slices.Sorted(maps.Keys(of.Manifest.Specs[0].Data)); !slices.Equal(names, []string{suite.TasksCopy}) {
+		t.Errorf("the data is %v", names)
 	}
-	if _, err := results.Open(t.TempDir(), results.Options{}); !errors.Is(err, fs.ErrNotExist) {
-		t.Error("an empty folder:", err)
+	_, recordings, _ := open(t, of, results.Selection{})
+	if input, _ := recordings[0].Runs[0].Task.Input.(string); len(input) != 5<<18 {
+		t.Errorf("the input has %d bytes", len(input))
+	}
+}
+
+// The scores of a baseline are compared by its suite, which it holds without data.
+func TestABaselineHoldsItsSuite(t *testing.T) {
+	of := folder(t, with("suite.yaml", "configurations:", "margin: 0.1\nthresholds: ['true']\nconfigurations:"), made("wide", "b", 1, record.Completed))
+	file := filepath.Join(t.TempDir(), "b.jsonl")
+	var text bytes.Buffer
+	if err := record.WriteBaseline(&text, of, record.BaselineOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, text.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	baseline, err := record.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bounds, err := results.BoundsOf(baseline)
+	if err != nil || !slices.Equal(bounds.Thresholds, []string{"true"}) {
+		t.Errorf("%v, %v", bounds, err)
+	}
+	margins, err := results.MarginsOver([]string{"right=5%"}, baseline)
+	if err != nil || margins["scores"] != 0.1 || margins["right"] != 0.05 {
+		t.Errorf("%v, %v", margins, err)
 	}
 }
 
@@ -219,7 +286,7 @@ func BenchmarkRead(b *testing.B) {
 	for i := range 10_000 {
 		runs = append(runs, made("wide", []string{"a", "b"}[i%2], 1+i/2, record.Completed))
 	}
-	f, err := results.Open(folder(b, spec, runs...), results.Options{})
+	f, err := results.Open(folder(b, suiteFiles, runs...), nil)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -236,11 +303,11 @@ func TestFollow(t *testing.T) {
 	for _, texts := range []bool{false, true} {
 		early := made("wide", "b", 1, record.Completed)
 		later := []*record.Run{made("wide", "a", 1, record.Completed), made("wide", "a", 2, record.Cancelled), made("wide", "b", 1, record.Completed), made("none", "a", 1, record.Completed)}
-		before, err := results.Open(folder(t, spec, early), results.Options{})
+		before, err := results.Open(folder(t, suiteFiles, early), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		after, err := results.Open(folder(t, spec, append([]*record.Run{early}, later...)...), results.Options{})
+		after, err := results.Open(folder(t, suiteFiles, append([]*record.Run{early}, later...)...), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

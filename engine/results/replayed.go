@@ -49,7 +49,7 @@ func OpenRecorded(at *Place, suite *spec.Document, configurations []string, o Re
 	if at.Baseline() {
 		return nil, exit.Usage("name the result folder that it was made of", "%s is a baseline, which does not hold what runs did: it cannot be replayed", at.Text)
 	}
-	folder, err := OpenManifest(at.Path, at.Manifest, Options{Suite: suite})
+	folder, err := Open(at.Results, suite)
 	if err != nil {
 		return nil, exit.With(exit.NotMeasured, "agentbench version prints this version, and the manifest holds the version that made it", "%s cannot be replayed: %w", at.Path, err)
 	}
@@ -128,7 +128,7 @@ func (r *Recorded) Swept(loop *spec.Loop) (axes []sweep.Axis) {
 func (r *Recorded) ReadFor(loops []*spec.Loop) error {
 	recorded := r.All()
 	faults := r.Faults && r.Manifest.Totals.Faults > 0
-	selection := Selection{Faults: r.Faults, Texts: r.judgesAround() || faults && r.KnowsTasks() || slices.ContainsFunc(recorded, func(base sweep.Base) bool {
+	selection := Selection{Faults: r.Faults, Texts: r.judgesAround() || faults || slices.ContainsFunc(recorded, func(base sweep.Base) bool {
 		return base.Loop.Workspace != nil || slices.ContainsFunc(loops, func(l *spec.Loop) bool { return sweep.NeedsTexts(base.Loop, l) != "" })
 	})}
 	switch {
@@ -262,7 +262,6 @@ func (r *Recorded) Candidates(set []spec.Assignment, axes []sweep.Axis) ([]sweep
 
 // Probes are loops that have each of the values once: what a combination reads,
 // one of them reads. Parameters that no base has are a mistake; where one has them, the others are left out.
-// Nothing may be decided by tasks that are not available.
 func (r *Recorded) Probes(set []spec.Assignment, axes []sweep.Axis) ([]*spec.Loop, error) {
 	var loops []*spec.Loop
 	var bases []sweep.Base
@@ -279,9 +278,6 @@ func (r *Recorded) Probes(set []spec.Assignment, axes []sweep.Axis) ([]*spec.Loo
 		return nil, Unusable(first)
 	}
 	r.Bases = bases
-	if !r.KnowsTasks() && slices.ContainsFunc(loops, sweep.ReadsTask) {
-		return loops, exit.Usage("name the suite that has the tasks: --suite SUITE", "a condition reads the task, and the tasks are not in %s", r.Path)
-	}
 	return loops, nil
 }
 
@@ -351,7 +347,7 @@ func (r *Recorded) Held(candidates []sweep.Candidate) (*sweep.Sweep, error) {
 // iterations do not give: they judge the runs again that a replay gives.
 func (r *Recorded) judgesAround() bool {
 	all := r.Document.Suite.Scorers
-	return r.KnowsTasks() && slices.ContainsFunc(all, func(s spec.Scorer) bool {
+	return slices.ContainsFunc(all, func(s spec.Scorer) bool {
 		reads := r.Reads(s.Name)
 		return (reads == sweep.ReadsAround || reads == sweep.ReadsStop) && !s.Asks(all)
 	})

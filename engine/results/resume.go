@@ -98,15 +98,20 @@ type Session struct {
 	// Tries is how often a run with faults is tried.
 	Tries   int
 	Options record.Options
+	// Document is the suite, of which a copy is kept.
+	Document *spec.Document
+	Writer
 	// Read reads the manifest of a folder, as [Manifest] does.
 	Read func(dir string) (record.Manifest, error)
-	// Learn gets a manifest whose spec will be shown.
-	Learn func(*record.Manifest)
 }
 
 // Open opens the journal of a folder, whose results may have been begun before. The
 // manifest is then that of all sessions together.
 func (s *Session) Open(m *record.Manifest) (*record.Journal, Earlier, error) {
+	copies, err := s.NewCopies(s.Document, s.Plan.Selected(s.Tasks))
+	if err != nil {
+		return nil, Earlier{}, exit.Unmeasured(err)
+	}
 	if _, err := record.ReadManifest(s.Dir); errors.Is(err, fs.ErrNotExist) {
 		journal, err := record.Create(s.Dir, *m, s.Options)
 		if _, busy := errors.AsType[*record.InUse](err); busy {
@@ -114,6 +119,9 @@ func (s *Session) Open(m *record.Manifest) (*record.Journal, Earlier, error) {
 		}
 		if err != nil {
 			return nil, Earlier{}, exit.With(exit.NotMeasured, "name a folder that can be written to with --out", "making the results: %w", err)
+		}
+		if err := s.keep(copies, nil, m); err != nil {
+			return nil, Earlier{}, errors.Join(err, journal.Close())
 		}
 		return journal, Earlier{Remaining: s.Plan.Runs()}, nil
 	}
@@ -136,10 +144,28 @@ func (s *Session) Open(m *record.Manifest) (*record.Journal, Earlier, error) {
 		return nil, e, errors.Join(exit.Unmeasured(err), journal.Close())
 	}
 	e.Found, e.tries = found, s.Tries
-	if err := s.takeUp(&e, m); err != nil {
+	err = s.keep(copies, before.Specs, m)
+	if err == nil {
+		err = s.takeUp(&e, m)
+	}
+	if err != nil {
 		return nil, e, errors.Join(err, journal.Close())
 	}
 	return journal, e, nil
+}
+
+// keep keeps a copy of the suite, beside those of former sessions, and names it in the manifest.
+func (s *Session) keep(copies *Copies, before []record.Spec, m *record.Manifest) error {
+	made, err := copies.Keep(s.Dir, before)
+	if err != nil {
+		return exit.Unmeasured(err)
+	}
+	made.Scorers = m.Scorers
+	for i := range m.Configurations {
+		made.Configurations = append(made.Configurations, m.Configurations[i].Name)
+	}
+	m.Specs = []record.Spec{made}
+	return nil
 }
 
 // Unresumable is why results cannot be resumed, and what to do.
@@ -157,8 +183,7 @@ func Unresumable(dir string, err error) error {
 func (s *Session) sameSpec(before, now *record.Manifest) (mixed string, err error) {
 	var found Differences
 	if before.SpecHash != now.SpecHash {
-		s.Learn(before)
-		if found, err = DifferencesBetween(before, now); err != nil {
+		if found, err = s.differences(before, now); err != nil {
 			return "", exit.With(exit.NotMeasured, "", "comparing the specs: %w", err)
 		}
 	}
@@ -176,6 +201,23 @@ func (s *Session) sameSpec(before, now *record.Manifest) (mixed string, err erro
 		now.Mixed = append(now.Mixed, before.SpecHash)
 	}
 	return other.Error(), nil
+}
+
+// differences are those between the suite of a folder, and the one that is run now.
+func (s *Session) differences(before, now *record.Manifest) (Differences, error) {
+	folder, err := Open(&record.Results{Path: s.Dir, Manifest: *before}, nil)
+	if err != nil {
+		return nil, err
+	}
+	was, err := s.Binding(folder.Document.Suite, before)
+	if err != nil {
+		return nil, err
+	}
+	is, err := s.Binding(s.Document.Suite, now)
+	if err != nil {
+		return nil, err
+	}
+	return DifferencesBetween(was, is), nil
 }
 
 // latest is a manifest with the latest versions of its coding agents alone.
@@ -204,7 +246,8 @@ func (s *Session) takeUp(e *Earlier, m *record.Manifest) (err error) {
 	m.Volatile = record.ManifestVolatile{Started: before.Volatile.Started, Wall: e.Wall, Shards: m.Volatile.Shards, Effort: e.Effort, Ledger: before.Volatile.Ledger}
 	// Who selects or declares less than before does not make a folder smaller.
 	m.Tasks, m.Trials = max(m.Tasks, before.Tasks), max(m.Trials, before.Trials)
-	if err := KeepConfigurations(before, m); err != nil {
+	keepConfigurations(before, m)
+	if m.SpecHash, err = s.hash(s.Document.Suite, m); err != nil {
 		return exit.Unmeasured(err)
 	}
 	for i := range m.Configurations {
@@ -228,6 +271,35 @@ func (s *Session) takeUp(e *Earlier, m *record.Manifest) (err error) {
 		}
 	}
 	return nil
+}
+
+// keepConfigurations adds to a manifest those of the one before it that only former
+// sessions ran, with the copies that have them.
+func keepConfigurations(before, m *record.Manifest) {
+	var kept []string
+	for _, head := range before.Configurations {
+		if slices.ContainsFunc(m.Configurations, func(c record.ConfigurationHead) bool { return c.Name == head.Name }) {
+			continue
+		}
+		kept = append(kept, head.Name)
+		m.Configurations = append(m.Configurations, head)
+		if head.Name == before.Baseline && m.Baseline == "" {
+			m.Baseline = head.Name
+		}
+	}
+	now := &m.Specs[0]
+	var specs []record.Spec
+	for _, s := range before.Specs {
+		s.Scorers = nil
+		s.Configurations = slices.DeleteFunc(slices.Clone(s.Configurations), func(name string) bool { return !slices.Contains(kept, name) })
+		switch {
+		case s.Dir == now.Dir:
+			now.Configurations = append(now.Configurations, s.Configurations...)
+		case len(s.Configurations) > 0:
+			specs = append(specs, s)
+		}
+	}
+	m.Specs = append(specs, m.Specs...)
 }
 
 // Fewest are the first of many lines.

@@ -122,7 +122,7 @@ func Mergeable(parts []record.Part, incomplete bool) error {
 
 // together refuses two parts that are not of one suite, made and divided in one way.
 func together(one, other *record.Part) error {
-	lines, err := partDifferences(&one.Manifest, &other.Manifest)
+	lines, err := partDifferences(one, other)
 	if err != nil {
 		return exit.With(exit.NotMeasured, "", "comparing the specs: %w", err)
 	}
@@ -143,7 +143,8 @@ func together(one, other *record.Part) error {
 
 // partDifferences are lines of what differs between the manifests of two
 // parts, and may not.
-func partDifferences(one, other *record.Manifest) ([]string, error) {
+func partDifferences(first, second *record.Part) ([]string, error) {
+	one, other := &first.Manifest, &second.Manifest
 	names := func(m *record.Manifest) string {
 		var names []string
 		for i := range m.Configurations {
@@ -161,13 +162,21 @@ func partDifferences(one, other *record.Manifest) ([]string, error) {
 	if one.SpecHash == other.SpecHash {
 		return lines, nil
 	}
-	within, err := DifferencesBetween(one, other)
-	for _, line := range within.Lines() {
+	specs, _, err := bindings(partPlace(first), partPlace(second))
+	if err != nil || specs[1] == nil {
+		return lines, err
+	}
+	found := DifferencesBetween(specs[0], specs[1])
+	for _, line := range found.Lines() {
 		if !strings.HasPrefix(line, "suite:") { // it is among them
 			lines = append(lines, line)
 		}
 	}
-	return lines, err
+	return lines, nil
+}
+
+func partPlace(p *record.Part) *Place {
+	return &Place{Text: p.Dir, Results: &record.Results{Path: p.Dir, Manifest: p.Manifest}}
 }
 
 // shardVariable names a shard as i/n wherever nothing else does, and before all

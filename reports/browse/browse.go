@@ -15,6 +15,7 @@ import (
 	"io"
 
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/spec"
 )
 
 // Format is the version of the data. It changes where a script of this version could
@@ -29,6 +30,8 @@ type Side struct {
 	*record.Results
 	Name          string // as the user named it
 	Configuration string // the only one that is shown; "": all are
+	// Document is the suite that the results were made of; nil: it is unknown.
+	Document *spec.Document
 }
 
 // Sources are what a page is made of.

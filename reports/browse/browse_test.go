@@ -12,10 +12,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports/trajectory"
+	"github.com/agentbench/agentbench/spec"
 )
 
 // A folder that a test records: two configurations on so many tasks, in that order.
@@ -142,12 +144,18 @@ func TestAPageHasTheNumbersOfItsRuns(t *testing.T) {
 // What tasks ask and what labels can say is in the page where the suite says it.
 func TestAPageHasWhatTheSuiteDeclares(t *testing.T) {
 	results := recorded(t, []int{1, 2}, "x")
-	results.Manifest.Spec = json.RawMessage(`{"suite": {"tasks": {"list": [{"id": "task-2", "input": "What is it?"}, {"id": "task-1", "input": {"n": 1}}]},
-		"scorers": [{"name": "right", "range": [1, 5]}, {"name": "kind", "choices": {"good": 1, "bad": 0, "so so": 0.5}}]}}`)
 	s := sourcesOf(results)
+	document, faults := spec.LoadFS(fstest.MapFS{"s.yaml": {Data: []byte(`{suite: s, tasks: [{id: task-2, input: "What is it?"}, {id: task-1, input: {n: 1}}],
+		models: {m: {provider: script, price: free, responses: [a]}}, configurations: [{name: a, loop: l.yaml}],
+		scorers: [{name: right, type: judge, model: m, rubric: r, range: [1, 5]}, {name: kind, type: judge, model: m, rubric: r, choices: {good: 1, bad: 0, "so so": 0.5}}]}`)},
+		"l.yaml": {Data: []byte("{loop: l, agent: {model: m}, prompt: p}")}}, "s.yaml", spec.Options{})
+	if document == nil {
+		t.Fatal(faults.Err())
+	}
+	s.Sides[0].Document = document
 	var h readHead
 	unpack(t, written(t, s), "runs", &h)
-	if want := []string{`{"n": 1}`, "What is it?"}; !slices.Equal(h.Inputs, want) {
+	if want := []string{`{"n":1}`, "What is it?"}; !slices.Equal(h.Inputs, want) {
 		t.Errorf("the inputs are %q, want %q", h.Inputs, want)
 	}
 	if !slices.Equal(h.Scores[0].Range, []float64{1, 5}) || h.Scores[0].Choices != nil {
@@ -156,10 +164,10 @@ func TestAPageHasWhatTheSuiteDeclares(t *testing.T) {
 	if is := declaredBy(s.Sides).scales["kind"].Choices; !slices.Equal(is, []string{"bad", "so so", "good"}) {
 		t.Errorf("the choices are %q", is)
 	}
-	results.Manifest.Spec = json.RawMessage(`{"suite": {"tasks": "tasks.csv"}}`)
+	s.Sides[0].Document = nil
 	h = readHead{}
 	if unpack(t, written(t, s), "runs", &h); h.Inputs != nil {
-		t.Errorf("the inputs of a file are %q", h.Inputs)
+		t.Errorf("the inputs of an unknown suite are %q", h.Inputs)
 	}
 }
 

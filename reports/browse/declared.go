@@ -2,15 +2,14 @@ package browse
 
 import (
 	"cmp"
-	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/agentbench/agentbench/spec/expr"
 )
 
-// declared is what a page needs of the suite's spec: what tasks ask, and what labels of
-// a scorer can say. Where the spec does not say so itself, because its tasks are in
-// files, it is unknown.
+// declared is what a page needs of the suites: what tasks ask, and what labels of a scorer can say.
 type declared struct {
 	inputs map[string]string // by task
 	scales map[string]scale  // by scorer
@@ -22,53 +21,35 @@ type scale struct {
 	Choices []string  `json:"choices,omitempty"` // the words of a judge, the worst first
 }
 
-// resolved is the part of a manifest's spec that is read here.
-type resolved struct {
-	Suite struct {
-		Tasks   json.RawMessage
-		Scorers []struct {
-			Name    string
-			Range   []float64
-			Choices map[string]float64
-		}
-	}
-}
-
-// declaredBy reads the specs of all sides; of one name the last one counts. A spec that
-// cannot be read says nothing.
+// declaredBy reads the suites of all sides; of one name the last one counts. A side whose suite is unknown says nothing.
 func declaredBy(sides []Side) declared {
 	d := declared{map[string]string{}, map[string]scale{}}
 	for i := range sides {
-		var spec resolved
-		if json.Unmarshal(sides[i].Manifest.Spec, &spec) != nil {
+		document := sides[i].Document
+		if document == nil {
 			continue
 		}
-		for _, s := range spec.Suite.Scorers {
-			byWorth := func(a, b string) int { return cmp.Or(cmp.Compare(s.Choices[a], s.Choices[b]), strings.Compare(a, b)) }
-			d.scales[s.Name] = scale{s.Range, slices.SortedFunc(maps.Keys(s.Choices), byWorth)}
+		for _, s := range document.Suite.Scorers {
+			words := map[string]float64{}
+			for _, choice := range s.Choices {
+				words[choice.Key] = choice.Value
+			}
+			byWorth := func(a, b string) int { return cmp.Or(cmp.Compare(words[a], words[b]), strings.Compare(a, b)) }
+			d.scales[s.Name] = scale{s.Range, slices.SortedFunc(maps.Keys(words), byWorth)}
 		}
-		d.readInputs(spec.Suite.Tasks)
+		for task, err := range document.Tasks() {
+			if err != nil {
+				break // baselines have no data
+			}
+			text, isText := task.Input.(string)
+			if !isText {
+				json, _ := expr.AppendJSON(nil, task.Input) // it was read from JSON
+				text = string(json)
+			}
+			d.inputs[task.ID] = text
+		}
 	}
 	return d
-}
-
-// readInputs reads the tasks that stand in a suite itself.
-func (d *declared) readInputs(tasks json.RawMessage) {
-	type task struct {
-		ID    string
-		Input json.RawMessage
-	}
-	var list struct{ List []task }
-	if json.Unmarshal(tasks, &list) != nil && json.Unmarshal(tasks, &list.List) != nil {
-		return
-	}
-	for _, t := range list.List {
-		var text string
-		if json.Unmarshal(t.Input, &text) != nil {
-			text = string(t.Input)
-		}
-		d.inputs[t.ID] = text
-	}
 }
 
 // mostInputs is how many bytes of inputs a page has.

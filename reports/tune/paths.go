@@ -22,6 +22,7 @@ import (
 // answers is recorded once, under the loosest values; parameters that need calls make
 // paths, one for each combination, and each is recorded.
 type Paths struct {
+	Of             string // the configuration that is tuned
 	Configurations []sweep.Candidate
 	Today          []int        // the path that today's configuration takes, if one does
 	Axes           []sweep.Axis // all
@@ -37,7 +38,7 @@ func PathsOf(base *spec.Resolved, set []spec.Assignment, axes []sweep.Axis) (*Pa
 	if _, err := sweep.Probes(base.Loop, set, axes); err != nil {
 		return nil, err
 	}
-	p := &Paths{Axes: slices.Clone(axes)}
+	p := &Paths{Of: base.Name, Axes: slices.Clone(axes)}
 	var fixed, loosest []spec.Assignment
 	var calls []sweep.Axis
 	for _, s := range set {
@@ -170,7 +171,7 @@ func (p *Paths) Suite(s *spec.Suite) *spec.Suite {
 		return slices.Contains(left, of) || slices.Contains(left, m.By)
 	})
 	for _, c := range p.Configurations {
-		suite.Resolved = append(suite.Resolved, spec.Resolved{Name: c.Name, Loop: c.Loop, Params: c.Params, Hash: c.Loop.Hash()})
+		suite.Resolved = append(suite.Resolved, spec.Resolved{Name: c.Name, Of: p.Of, Loop: c.Loop, Params: c.Params, Hash: c.Loop.Hash()})
 	}
 	return &suite
 }

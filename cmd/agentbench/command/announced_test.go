@@ -125,7 +125,11 @@ func TestImportOfFiveLimitsAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := imported(t, mapping, "mint/"+model+".json")
-	f, err := results.Open(dir, results.Options{})
+	made, err := record.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := results.Open(made, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

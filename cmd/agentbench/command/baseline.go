@@ -74,7 +74,7 @@ func (p *program) setBaseline(name, dir string, from *results.Place, incomplete 
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return exit.With(exit.NotMeasured, "name another folder with --dir", "making the folder of the baselines: %w", err)
 	}
-	p.learnResolved(m)
+	p.learnFolder(from.Results)
 	options := record.BaselineOptions{Redact: p.secrets.Redact}
 	if from.Configuration != "" {
 		options.Configurations = []string{from.Configuration}

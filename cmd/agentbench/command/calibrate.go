@@ -169,7 +169,7 @@ func (c *calibration) place() error {
 	if err != nil || unscored == 0 {
 		return err
 	}
-	folder, err := results.OpenManifest(c.flags.results, m, results.Options{})
+	folder, err := results.Open(&record.Results{Path: c.flags.results, Manifest: m}, nil)
 	if err != nil {
 		return nil // what it was made of is not known
 	}

@@ -101,7 +101,7 @@ type loops struct {
 func (p *program) loopsOf(path string) (all loops) {
 	path, _, _ = strings.Cut(path, ":")
 	if m, err := record.ReadManifest(path); err == nil {
-		folder, err := results.OpenManifest(path, m, results.Options{})
+		folder, err := results.Open(&record.Results{Path: path, Manifest: m}, nil)
 		if err != nil {
 			return loops{}
 		}

@@ -71,9 +71,9 @@ func (p *program) diff(ctx context.Context, args []string, f *diffFlags) error {
 	if err != nil {
 		return err
 	}
-	suites := []*record.Manifest{&s.new.Manifest, &s.base.Manifest}
+	suites := []*record.Results{s.new.Results, s.base.Results}
 	options, err := f.options(suites...)
-	err = cmp.Or(err, f.recorded(suites[0], suites[1]))
+	err = cmp.Or(err, f.recorded(&s.new.Manifest, &s.base.Manifest))
 	for _, name := range f.gates {
 		err = cmp.Or(err, results.Compared(name, suites...))
 	}
@@ -85,7 +85,7 @@ func (p *program) diff(ctx context.Context, args []string, f *diffFlags) error {
 	if err != nil {
 		return err
 	}
-	bounds, err := results.BoundsOf(&s.new.Manifest)
+	bounds, err := results.BoundsOf(s.new.Results)
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func (p *program) diff(ctx context.Context, args []string, f *diffFlags) error {
 		return err
 	}
 	gates := reports.Gates{
-		FailOn: f.failOn, Lines: f.gates, MinCoverage: bounds.MinCoverage, Scored: len(suites[0].Scorers)+len(suites[1].Scorers) > 0, Strict: f.strict,
+		FailOn: f.failOn, Lines: f.gates, MinCoverage: bounds.MinCoverage, Scored: len(s.new.Manifest.Scorers)+len(s.base.Manifest.Scorers) > 0, Strict: f.strict,
 	}
 	compared.Gate(gates)
 	unanswered := compared.Answerable(gates, base, newest, s.base.Path, s.new.Path)

@@ -251,7 +251,7 @@ func (f *compareFlags) validate([]string) error {
 
 // options are those of a comparison: what the suites say, the first of them first, and
 // over that the flags.
-func (f *compareFlags) options(suites ...*record.Manifest) (reports.DiffOptions, error) {
+func (f *compareFlags) options(suites ...*record.Results) (reports.DiffOptions, error) {
 	of, err := results.MarginsOver(f.margins, suites...)
 	if err != nil {
 		return reports.DiffOptions{}, err

@@ -213,7 +213,7 @@ terminate: {max_iterations: 1}
 `
 
 // manifestOf is the manifest of a run of the files.
-func manifestOf(t *testing.T, files map[string]string, args ...string) record.Manifest {
+func manifestOf(t *testing.T, files map[string]string, args ...string) (record.Manifest, *results.Binding) {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range files {
@@ -226,11 +226,19 @@ func manifestOf(t *testing.T, files map[string]string, args ...string) record.Ma
 	if code := run(context.Background(), args, func(string) string { return "" }, strings.NewReader(""), &out, &errs); code != 0 {
 		t.Fatalf("exit code %d: %s", code, errs.String())
 	}
-	m, err := record.ReadManifest(filepath.Join(dir, "r"))
+	made, err := record.Open(filepath.Join(dir, "r"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return m
+	folder, err := results.Open(made, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	binding, err := results.Writer{}.Binding(folder.Document.Suite, &made.Manifest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made.Manifest, binding
 }
 
 func TestSpecDifferencesAreThoseThatAreWithinRuns(t *testing.T) {
@@ -242,7 +250,7 @@ func TestSpecDifferencesAreThoseThatAreWithinRuns(t *testing.T) {
 			"tasks.jsonl": r.Replace(`{"id": "one", "input": "first"}` + "\n"),
 		}
 	}
-	before := manifestOf(t, files())
+	before, was := manifestOf(t, files())
 	for name, c := range map[string]struct {
 		files map[string]string
 		args  []string
@@ -266,11 +274,10 @@ func TestSpecDifferencesAreThoseThatAreWithinRuns(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			now := manifestOf(t, c.files, c.args...)
-			found, err := results.DifferencesBetween(&before, &now)
-			got := found.Lines()
-			if err != nil || !reflect.DeepEqual(got, c.want) {
-				t.Errorf("%v\n got %q\nwant %q", err, got, c.want)
+			now, is := manifestOf(t, c.files, c.args...)
+			found := results.DifferencesBetween(was, is)
+			if got := found.Lines(); !reflect.DeepEqual(got, c.want) {
+				t.Errorf("\n got %q\nwant %q", got, c.want)
 			}
 			same := before.SpecHash == now.SpecHash
 			if other := len(now.Configurations) < len(before.Configurations); same != (len(c.want) == 0 && !other) {

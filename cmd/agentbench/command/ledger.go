@@ -21,7 +21,7 @@ func (p *program) openLedger(dir string, m *record.Manifest, s *spec.Suite, b *p
 	if err != nil {
 		return nil, err
 	}
-	if !balance.Kept && balance.Paid != (record.Usage{}) && !pace.Unlimited(results.BudgetOf(m)) {
+	if !balance.Kept && balance.Paid != (record.Usage{}) && !pace.Unlimited(results.BudgetOf(&record.Results{Path: dir, Manifest: *m})) {
 		fmt.Fprintf(p.err, "agentbench: warning: %s: %s\n", dir, noLedger)
 	}
 	for _, damage := range balance.Damage {
@@ -44,7 +44,14 @@ const noLedger = "spent.jsonl is missing: what records and scores prove to be pa
 
 // balance reads what a folder has spent of its suite's budget.
 func (p *program) balance(dir string, m *record.Manifest, s *spec.Suite) (*record.Balance, error) {
-	balance, err := pace.Balance(dir, m, s, results.BudgetOf(m), func() int64 { return results.LeastOutput(m) })
+	least := func() int64 {
+		folder, err := results.Open(&record.Results{Path: dir, Manifest: *m}, nil)
+		if err != nil {
+			return 0
+		}
+		return folder.LeastOutput()
+	}
+	balance, err := pace.Balance(dir, m, s, results.BudgetOf(&record.Results{Path: dir, Manifest: *m}), least)
 	var lost *record.LostLedger
 	if errors.As(err, &lost) {
 		return nil, exit.With(exit.NotMeasured, "agentbench repair --release "+exit.ShellWord(dir)+" rebuilds the ledger from what the records prove was paid", "%w", err)
@@ -63,11 +70,8 @@ func (p *program) planFolder(dir string, f *reportFlags) error {
 		}
 	}
 	suite := &spec.Suite{}
-	if folder, err := results.OpenManifest(dir, m, results.Options{}); err == nil {
+	if folder, err := results.Open(&record.Results{Path: dir, Manifest: m}, nil); err == nil {
 		suite = folder.Document.Suite
-		if whole, err := folder.Whole(p.env); err == nil {
-			suite = whole.Suite
-		}
 	}
 	balance, unknown := p.balance(dir, &m, suite)
 	var lost *record.LostLedger
@@ -80,11 +84,11 @@ func (p *program) planFolder(dir string, f *reportFlags) error {
 	} else if unknown != nil {
 		return unknown
 	}
-	sheet := overview.Ledger(&m, results.Measured(&m), results.BudgetOf(&m), balance, "agentbench repair --release "+exit.ShellWord(dir))
+	sheet := overview.Ledger(&m, results.Measured(&m), &suite.Budget, balance, "agentbench repair --release "+exit.ShellWord(dir))
 	switch {
 	case lost != nil:
 		sheet.Notes = append(sheet.Notes, page.Saying("the ledger cannot be relied on: paid is what records and scores prove; what else was spent is unknown"))
-	case !balance.Kept && pace.Unlimited(results.BudgetOf(&m)):
+	case !balance.Kept && pace.Unlimited(&suite.Budget):
 		sheet.Notes = append(sheet.Notes, page.Saying("no ledger: no model was called for this folder"))
 	case !balance.Kept:
 		sheet.Notes = append(sheet.Notes, page.Saying(noLedger))

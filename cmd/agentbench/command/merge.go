@@ -96,7 +96,7 @@ func (p *program) concludeMerge(ctx context.Context, m *record.Manifest, f *merg
 // judgeMerged puts into a report what its thresholds say, or why that cannot be
 // told, which is an error of its own.
 func (p *program) judgeMerged(ctx context.Context, m *record.Manifest, report *reports.Report, f *mergeFlags) error {
-	b, err := results.BoundsOf(m)
+	b, err := results.BoundsOf(&record.Results{Path: f.out, Manifest: *m})
 	expected, ofMade := m.Totals.Planned, f.incomplete && m.Incomplete != ""
 	if ofMade { // who allows that wants to see what is there, but no faults
 		expected = m.Totals.Runs() - m.Totals.Cancelled
@@ -105,7 +105,7 @@ func (p *program) judgeMerged(ctx context.Context, m *record.Manifest, report *r
 		err = report.Answerable(f.out, m, expected, b.MinCoverage)
 	}
 	if err == nil {
-		err = p.differ(report, f.out, m, &f.againstFlags)
+		err = p.differ(report, &record.Results{Path: f.out, Manifest: *m}, &f.againstFlags)
 	}
 	var texts []string
 	for _, text := range b.Thresholds {

@@ -179,7 +179,7 @@ func (p *program) openWhole(text, baselines, why string) (*results.Place, error)
 func (p *program) openManifest(dir string) (record.Manifest, error) {
 	m, err := results.Manifest(dir)
 	if err == nil {
-		p.learnResolved(&m)
+		p.learnFolder(&record.Results{Path: dir, Manifest: m})
 	}
 	if err == nil && m.Unsealed && !p.unsealed[dir] {
 		if p.unsealed == nil {

@@ -156,7 +156,7 @@ func (p *program) pageOf(args []string, f *pageFlags) (page.Page, *browse.Source
 		return nil, nil, err
 	}
 	report.Where = exit.ShellWord(at.Path)
-	err = p.differ(report, at.Path, &at.Manifest, &againstFlags{compareFlags: f.compareFlags})
+	err = p.differ(report, at.Results, &againstFlags{compareFlags: f.compareFlags})
 	return report, p.sourcesOf(report.Differences, at), err
 }
 
@@ -167,7 +167,7 @@ func (p *program) comparisonToBrowse(args []string, f *pageFlags) (page.Page, *b
 	if err != nil {
 		return nil, nil, err
 	}
-	options, err := f.options(&s.new.Manifest, &s.base.Manifest)
+	options, err := f.options(s.new.Results, s.base.Results)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -199,7 +199,11 @@ func (p *program) sourcesOf(compared *reports.Comparison, places ...*results.Pla
 	}
 	for _, at := range places {
 		sources.Suite = at.Manifest.Suite
-		sources.Sides = append(sources.Sides, browse.Side{Results: at.Results, Name: at.Path, Configuration: at.Configuration})
+		side := browse.Side{Results: at.Results, Name: at.Path, Configuration: at.Configuration}
+		if folder, err := results.Open(at.Results, nil); err == nil {
+			side.Document = folder.Document
+		}
+		sources.Sides = append(sources.Sides, side)
 	}
 	return sources
 }

@@ -137,7 +137,6 @@ func TestPlaces(t *testing.T) {
 	n.change = func(r *Recipe) { r.SpecHash = "other" }
 	for want, args := range map[string][]string{
 		"a suite from stdin has no folder that workers could get": {"run", "-", "--executor", "beside"},
-		"--watch does not go together with --executor beside":     {"run", plain, "--watch", "--executor", "beside"},
 		"the suite is another one on this machine":                {"run", plain, "--executor", "beside", "--out", filepath.Join(dir, "no")},
 		"--executor nowhere: unknown value":                       {"run", plain, "--executor", "nowhere"},
 	} {

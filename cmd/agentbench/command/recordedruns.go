@@ -150,26 +150,15 @@ func (p *program) tasksOf(f *recordedFlags) (_ *spec.Document, err error) {
 	return f.opened.Document, nil
 }
 
-// rendering makes replays that judge outputs again and, where the tasks are at
-// hand, render requests again; nil where the runs have no texts for it.
+// rendering makes replays that judge outputs and render requests again; nil where the runs have no texts for it.
 func (r *recordedRuns) rendering() func(was, target *spec.Loop, announced ...string) *replay.Replay {
 	switch {
 	case !r.Texts:
 		return nil
-	case !r.Folder.KnowsTasks():
-		if r.evaluate {
-			r.warnOf(fmt.Sprintf("--evaluate does nothing: the tasks are not in %s\nhint: name their suite: --suite SUITE", r.Path))
-		}
-		if r.Apart {
-			r.warnOf(fmt.Sprintf("the tasks are not in %s: prompts are compared as they are declared; --suite SUITE compares what would be sent", r.Path))
-		}
-		if r.parts == nil {
-			return engine.ReplayDeclared
-		}
 	case r.parts == nil:
 		return engine.Replay
 	}
-	return r.parts.Replaying(r.snapshots, r.evaluate, r.Folder.KnowsTasks())
+	return r.parts.Replaying(r.snapshots, r.evaluate)
 }
 
 // scored is a sweep whose scores are there as far as scorers judge when they are
@@ -207,10 +196,10 @@ func (r *recordedRuns) scored(ctx context.Context, s *sweep.Sweep, cached cacheF
 }
 
 // judge judges runs as the recorded suite does, by scorers that ask nobody and by what is known of
-// states; nil where the runs have no texts, or neither tasks nor states are at hand.
+// states; nil where the runs have no texts.
 func (r *recordedRuns) judge() sweep.Judge {
 	suite := r.Folder.Document.Suite
-	if !r.Texts || !r.Folder.KnowsTasks() && r.parts == nil {
+	if !r.Texts {
 		return nil
 	}
 	options := scorers.Options{Resolved: suite.Resolved, Baseline: suite.Baseline}
@@ -223,9 +212,6 @@ func (r *recordedRuns) judge() sweep.Judge {
 	}
 	by, states := map[string]*scorers.Set{}, r.states(set)
 	for i := range suite.Scorers {
-		if !r.Folder.KnowsTasks() {
-			break
-		}
 		tests := r.evaluate && r.parts != nil && suite.Scorers[i].Type == "test" // in states that were kept, and without a call
 		if name := suite.Scorers[i].Name; tests || !suite.Scorers[i].Asks(suite.Scorers) {
 			by[name] = set.Only(func(one string) bool { return one == name })

@@ -52,7 +52,7 @@ func (p *program) report(ctx context.Context, path string, f *judgedFlags) error
 	if err != nil {
 		return err
 	}
-	budget, results := results.BudgetOf(&at.Results.Manifest), at.Results
+	budget, results := results.BudgetOf(at.Results), at.Results
 	if err := f.recorded(&results.Manifest); err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func (p *program) report(ctx context.Context, path string, f *judgedFlags) error
 	if err != nil {
 		return err
 	}
-	if err := p.differ(r, results.Path, &results.Manifest, &f.againstFlags); err != nil {
+	if err := p.differ(r, results, &f.againstFlags); err != nil {
 		return err
 	}
 	unanswered := p.judgeReport(ctx, r, results, f.texts)
@@ -101,7 +101,7 @@ func adviseRecorded(r *reports.Report, of *record.Results) {
 	if !slices.ContainsFunc(r.Configurations, advised) {
 		return
 	}
-	if folder, err := results.OpenManifest(of.Path, of.Manifest, results.Options{}); err == nil && !folder.Imported {
+	if folder, err := results.Open(of, nil); err == nil && !folder.Imported {
 		advise(r, folder.Document.Suite)
 	}
 }
@@ -111,7 +111,7 @@ func (p *program) judgeReport(ctx context.Context, r *reports.Report, of *record
 	if err := r.AnyCounts(of.Path); err != nil && len(texts) == 0 {
 		return err
 	}
-	b, err := results.BoundsOf(&of.Manifest)
+	b, err := results.BoundsOf(of)
 	switch {
 	case len(texts) == 0: // the suite's bounds are not read
 		err = r.AgentFailed(of.Path)
@@ -157,8 +157,8 @@ func (p *program) tellDamage(r *reports.Report, results *record.Results) {
 
 // differ puts into a report what differs from the baseline that was asked for,
 // else from the suite's.
-func (p *program) differ(r *reports.Report, path string, m *record.Manifest, f *againstFlags) error {
-	options, err := f.options(m)
+func (p *program) differ(r *reports.Report, of *record.Results, f *againstFlags) error {
+	options, err := f.options(of)
 	if err != nil {
 		return err
 	}
@@ -166,7 +166,7 @@ func (p *program) differ(r *reports.Report, path string, m *record.Manifest, f *
 	if f.baseline == "" {
 		r.Differences, err = reports.DiffBaseline(r, options)
 	} else {
-		r.Differences, err = p.differFrom(r, path, m, f, options)
+		r.Differences, err = p.differFrom(r, of, f, options)
 	}
 	if err != nil {
 		return reports.Incomparable(err)
@@ -178,7 +178,7 @@ func (p *program) differ(r *reports.Report, path string, m *record.Manifest, f *
 }
 
 // differFrom compares a report with the baseline that was asked for.
-func (p *program) differFrom(r *reports.Report, path string, m *record.Manifest, f *againstFlags, options reports.DiffOptions) (*reports.Comparison, error) {
+func (p *program) differFrom(r *reports.Report, of *record.Results, f *againstFlags, options reports.DiffOptions) (*reports.Comparison, error) {
 	at, err := results.OpenNamed(f.baseline, f.baselines)
 	if err != nil {
 		return nil, err
@@ -187,8 +187,7 @@ func (p *program) differFrom(r *reports.Report, path string, m *record.Manifest,
 	if err != nil {
 		return nil, err
 	}
-	newest := &results.Place{Text: path, Results: &record.Results{Path: path, Manifest: *m}}
-	if options.Spec, err = changes(at, newest, nil); err != nil {
+	if options.Spec, err = changes(at, &results.Place{Text: of.Path, Results: of}, nil); err != nil {
 		return nil, err
 	}
 	options.BaseName = f.baseline

@@ -2,11 +2,8 @@ package command
 
 import (
 	"cmp"
-	"context"
 	"fmt"
-	"maps"
 	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -21,7 +18,6 @@ import (
 type rerunFlags struct {
 	// lastFailed is the folder whose failed tasks are run again: newestResults, or its path; "": all tasks are run.
 	lastFailed string
-	watch      bool
 }
 
 // newestResults selects the newest results of the suite.
@@ -30,7 +26,6 @@ const newestResults = "newest"
 func (f *rerunFlags) declare(c *cobra.Command) {
 	c.Flags().StringVar(&f.lastFailed, "last-failed", "", "run only tasks that scored below 1 or had faults in the newest results of the suite, or in `DIR`")
 	c.Flags().Lookup("last-failed").NoOptDefVal = newestResults
-	c.Flags().BoolVar(&f.watch, "watch", false, "run, then run again what an edit of the suite or its files affects; until interrupted")
 }
 
 // onlyFailed narrows a selection to the tasks that failed before, and to the configurations that failed in any of them.
@@ -156,97 +151,4 @@ func (f *runFlags) still(o *opened, planned *plan.Plan, failed map[string][]stri
 		}
 	}
 	return configurations, tasks, nil
-}
-
-// pollEvery is how often the files of a watched suite are looked at.
-const pollEvery = 500 * time.Millisecond
-
-// watch runs a suite, and again what edits of its files affect, until it is interrupted. Each round has a folder of its own.
-func (p *program) watch(ctx context.Context, path string, f *runFlags) error {
-	switch _, shipped, err := find(path); {
-	case err != nil:
-		return err
-	case shipped != nil || path == "-":
-		return exit.Usage("agentbench init DIR writes a suite to edit", "--watch needs the file of a suite")
-	case f.executor != "" && f.executor != here:
-		return exit.Usage("leave out one of both", "--watch does not go together with --executor %s", f.executor)
-	case f.out != "" || f.events != "" || f.all.Changed("last-failed") || f.shard != "":
-		return exit.Usage("every round runs into a new folder", "--watch does not go together with --out, --events, --last-failed and --shard")
-	}
-	stopped, stop := untilSignal(ctx)
-	defer stop()
-	last, round := p.snapshot(path, f, nil), *f
-	stamps := last.Stamps()
-	for {
-		err := p.run(ctx, path, &round)
-		if code := p.tell(err); stopped.Err() != nil {
-			return exit.Quiet(code)
-		}
-		for affected := false; !affected; {
-			p.note("waiting for an edit of " + path + " or its files; press Ctrl-C to stop")
-			p.flush()
-			for maps.Equal(stamps, last.Stamps()) {
-				select {
-				case <-stopped.Done():
-					return nil
-				case <-p.tick(pollEvery):
-				}
-			}
-			seen := last.Stamps() // an edit while the files are read is another one
-			now := p.snapshot(path, f, last)
-			round = *f
-			affected = round.affectedBy(last, now)
-			if !affected {
-				p.note("the edit affects no run")
-			}
-			last, stamps = now, now.Stamps()
-			for _, path := range last.Files {
-				if stamp, ok := seen[path]; ok {
-					stamps[path] = stamp
-				}
-			}
-		}
-	}
-}
-
-// snapshot reads the state of a suite. One that cannot be read now has the files of the last one, and nothing else. Files of the
-// last one that are missing now are watched, too: they may come back.
-func (p *program) snapshot(path string, f *runFlags, last *results.SuiteState) *results.SuiteState {
-	file, _, _ := find(path)
-	before := &results.SuiteState{Files: []string{file}}
-	if last != nil {
-		before.Files = slices.Compact(slices.Sorted(slices.Values(append(before.Files, last.Files...))))
-	}
-	o, err := p.silent().openSuite(path, f.set)
-	if err != nil {
-		return before
-	}
-	now, err := results.StateOf(o.Document, f.tasks, f.limit)
-	if err != nil {
-		before.Files = append(before.Files, now.Files...)
-		return before
-	}
-	for _, file := range before.Files {
-		if !slices.Contains(now.Files, file) && !there(file) {
-			now.Files = append(now.Files, file)
-		}
-	}
-	return now
-}
-
-// affectedBy narrows what is run to what differs between two states, and reports whether that is anything: tasks where only
-// tasks differ, configurations where only these do, else everything. A suite that cannot be read is run, which prints the cause.
-func (f *runFlags) affectedBy(last, now *results.SuiteState) bool {
-	tasks, configurations, rest := now.Since(last, f.configurations)
-	switch {
-	case rest:
-		return true
-	case len(tasks) == 0 && len(configurations) == 0:
-		return false
-	case len(configurations) == 0:
-		f.tasks = tasks
-	case len(tasks) == 0:
-		f.configurations = configurations
-	}
-	return true
 }

@@ -14,7 +14,7 @@ import (
 func (p *program) openResults(j *job, m *record.Manifest) (*record.Journal, error) {
 	s := results.Session{
 		Dir: j.dir, Plan: j.plan, Tasks: j.Tasks(), Force: j.flags.force, Tries: j.flags.attempts,
-		Options: p.recording(), Read: p.openManifest, Learn: p.learnResolved,
+		Options: p.recording(), Document: j.Document, Writer: p.writer(), Read: p.openManifest,
 	}
 	journal, earlier, err := s.Open(m)
 	var other *results.OtherSpec

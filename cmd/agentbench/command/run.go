@@ -76,9 +76,6 @@ Exit codes: 0 success; 1 a threshold fails; 2 wrong usage; 3 the suite is wrong;
 		},
 		RunE: func(c *cobra.Command, args []string) error {
 			keepPipes()
-			if f.watch {
-				return p.watch(c.Context(), args[0], &f)
-			}
 			return p.run(c.Context(), args[0], &f)
 		},
 	}
@@ -661,19 +658,10 @@ func (p *program) conclude(ctx context.Context, j *job, m *record.Manifest, end 
 	return p.verdict(report, unanswered, &j.flags.reportFlags, j.flags.quiet, j.flags.events != "-" && !hopeless)
 }
 
-// again is the command that resumes a job where it was stopped. A round of --watch is narrower than the flags.
+// again is the command that resumes a job where it was stopped.
 func (j *job) again() string {
-	words, without := []string{cmp.Or(j.command, "run"), j.path}, []string{"out", "force", "events", "all", "color", "no-color", "watch"}
-	if j.flags.watch {
-		without = append(without, "task", "configuration")
-		for _, name := range j.flags.configurations {
-			words = append(words, "--configuration", name)
-		}
-		for _, id := range j.flags.tasks {
-			words = append(words, "--task", id)
-		}
-	}
-	return commandLine(words, j.flags.all, without...) + " --out " + exit.ShellWord(j.dir)
+	words := []string{cmp.Or(j.command, "run"), j.path}
+	return commandLine(words, j.flags.all, "out", "force", "events", "all", "color", "no-color") + " --out " + exit.ShellWord(j.dir)
 }
 
 // rescore makes the scores that finished runs lack, because a crash came in

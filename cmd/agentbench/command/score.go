@@ -203,9 +203,9 @@ func (s *scoring) make(ctx context.Context) (done *pass.Pass, err error) {
 
 // rescored puts into the manifest by which scorers the scores are.
 func (s *scoring) rescored() error {
-	now := results.Rescored{Writer: s.writer(), Judging: s.judging, Removed: s.remove, Whole: len(s.flags.scorers) == 0}
-	if s.added != nil {
-		now.Scorers, now.Added = slices.Clone(s.manifest.Scorers), s.added
+	now := results.Rescored{Writer: s.writer(), Folder: s.folder, Judging: s.judging, Removed: s.remove, Whole: len(s.flags.scorers) == 0}
+	if s.copies != nil {
+		now.Scorers, now.Suite, now.Copies = slices.Clone(s.manifest.Scorers), s.suite, s.copies
 	}
 	for _, v := range s.set.Versions() {
 		if !slices.Contains(now.Scorers, v.Name) {
@@ -213,6 +213,10 @@ func (s *scoring) rescored() error {
 		}
 	}
 	if s.edited {
+		var err error
+		if now.Copies, err = now.NewCopies(s.suite, s.suite.Tasks()); err != nil {
+			return err
+		}
 		now.Suite = s.suite
 	}
 	return now.Into(&s.manifest)
@@ -221,10 +225,7 @@ func (s *scoring) rescored() error {
 func (s *scoring) options() pass.Options {
 	o := pass.Options{
 		Dir: s.dir, Set: s.set, Scorers: s.judging, Again: s.flags.again, Iterations: s.flags.iterations,
-		Remove: s.remove, Workers: runtime.GOMAXPROCS(0), Spent: s.budget.Refused,
-	}
-	if s.folder.KnowsTasks() {
-		o.Tasks = s.folder.Tasks()
+		Remove: s.remove, Workers: runtime.GOMAXPROCS(0), Spent: s.budget.Refused, Tasks: s.folder.Tasks(),
 	}
 	for _, v := range s.set.Versions() {
 		if v.Asks && slices.Contains(s.judging, v.Name) {
@@ -374,9 +375,9 @@ type scoring struct {
 	dir      string
 	manifest record.Manifest
 	folder   *results.Folder
-	suite    *spec.Document    // whose scorers judge
-	edited   bool              // the user named it
-	added    *results.Resolved // the scorers of flags; nil: there are none
+	suite    *spec.Document  // whose scorers judge
+	edited   bool            // the user named it
+	copies   *results.Copies // of the suite with the scorers of flags; nil: there are none
 	budget   *pace.Budget
 	parts    *engine.Parts
 	shared   engine.Shared // what the parts keep
@@ -454,7 +455,7 @@ func (s *scoring) trusted(names []string) error {
 
 // open opens the folder as it was recorded.
 func (s *scoring) open() (err error) {
-	s.folder, err = results.OpenManifest(s.dir, s.manifest, results.Options{Suite: s.suite})
+	s.folder, err = results.Open(&record.Results{Path: s.dir, Manifest: s.manifest}, s.suite)
 	if err != nil {
 		return exit.With(exit.NotMeasured, "compare agentbench version with the version in manifest.json", "%s cannot be scored: %w", s.dir, err)
 	}
@@ -462,7 +463,7 @@ func (s *scoring) open() (err error) {
 		if err := s.newNames(); err != nil {
 			return err
 		}
-		s.suite, s.added, err = s.folder.Scoring(s.flags.inline...)
+		s.suite, s.copies, err = s.folder.Alone(s.flags.inline...)
 		if faults, wrong := errors.AsType[source.Faults](err); wrong {
 			first := faults[slices.IndexFunc(faults, func(f source.Fault) bool { return !f.Warning })]
 			return exit.Usage(first.Hint, "--scorer %s: %s", strings.Join(s.flags.scorers, ", "), first.What)
@@ -473,18 +474,13 @@ func (s *scoring) open() (err error) {
 		return nil
 	}
 	s.suite = s.folder.Document
-	whole, err := s.folder.Whole(s.env)
-	if err != nil {
-		return nil // those that ask nobody can judge all the same
-	}
-	s.suite = whole
 	return nil
 }
 
 // newNames refuses scorers that are written out under a name that the folder has: its scores would be replaced, such as labels of
 // an import. The same scorer again resumes.
 func (s *scoring) newNames() error {
-	known := append(results.DeclaredScorers(&s.manifest), s.manifest.Scorers...)
+	known := append(s.folder.Declared(), s.manifest.Scorers...)
 	for i, name := range s.flags.scorers {
 		if slices.Contains(known, name) && !s.folder.Declares(s.flags.inline[i]) {
 			return exit.Usage("take another name; there are: "+exit.Some(slices.Compact(slices.Sorted(slices.Values(known)))),
@@ -539,11 +535,11 @@ func (s *scoring) name() error {
 		if !wanted || slices.Contains(s.remove, v.Name) {
 			continue
 		}
-		if v.Asks && !s.edited && !s.asksAsRecorded(v.Name) {
+		if lacks := s.lacks(v.Name); v.Asks && !s.edited && lacks != "" {
 			if len(s.flags.scorers) > 0 {
-				return exit.Usage("agentbench score "+exit.ShellWord(s.dir)+" SUITE", "scorer %s needs the suite, which is not in the folder", v.Name)
+				return exit.Usage("agentbench score "+exit.ShellWord(s.dir)+" SUITE", "scorer %s needs the suite: the folder lacks %s", v.Name, lacks)
 			}
-			fmt.Fprintf(s.err, "agentbench: warning: the scores of %s are unchanged: it needs the suite, which is not in the folder\n", page.Visible(v.Name))
+			fmt.Fprintf(s.err, "agentbench: warning: the scores of %s are unchanged: it needs the suite, because the folder lacks %s\n", page.Visible(v.Name), page.Visible(lacks))
 			continue
 		}
 		s.judging = append(s.judging, v.Name)
@@ -558,18 +554,20 @@ func (s *scoring) name() error {
 	return nil
 }
 
-// asksAsRecorded says whether a scorer of the recorded suite asks as it did then: a
-// program needs the suite's folder.
-func (s *scoring) asksAsRecorded(name string) bool {
-	if s.suite == s.folder.Document {
-		return false
-	}
+// lacks is what a scorer of the recorded suite needs in order to ask as it did then, and the folder does not have.
+func (s *scoring) lacks(name string) string {
 	for i := range s.suite.Suite.Scorers {
-		if scorer := &s.suite.Suite.Scorers[i]; scorer.Name == name {
-			return !pass.StartsPrograms(s.suite.Suite, scorer)
+		switch scorer := &s.suite.Suite.Scorers[i]; {
+		case scorer.Name != name:
+		case pass.StartsPrograms(s.suite.Suite, scorer):
+			return "its programs"
+		default:
+			if model := s.suite.Suite.WithoutKey(scorer); model != "" {
+				return "the key of the model " + model
+			}
 		}
 	}
-	return false
+	return ""
 }
 
 // nameRemoved finds those whose scores are taken back: the ones that the user named,
@@ -583,7 +581,7 @@ func (s *scoring) nameRemoved(known []string) error {
 	}
 	s.remove = slices.Clone(s.flags.remove)
 	if s.edited && len(s.flags.scorers) == 0 {
-		for _, name := range results.DeclaredScorers(&s.manifest) {
+		for _, name := range s.folder.Declared() {
 			if !slices.Contains(known, name) && !slices.Contains(s.remove, name) {
 				s.remove = append(s.remove, name)
 			}
@@ -616,7 +614,7 @@ func (s *scoring) taskDifferences() (lines []string, err error) {
 	for _, file := range other {
 		lines = append(lines, file+": its content has changed")
 	}
-	found, err := results.TaskDifferences(&s.manifest, s.suite.Suite)
+	found, err := s.folder.TaskDifferences(s.suite.Suite)
 	if err != nil {
 		return nil, err
 	}

@@ -111,13 +111,10 @@ func (s *scoring) stepPass() (steps *pass.Steps, left []string, err error) {
 	steps = &pass.Steps{
 		Dir: s.dir, Set: s.set.Only(func(name string) bool { return slices.Contains(judging, name) }), Found: found, Sample: s.flags.sample, Monotone: s.flags.monotone != "", Dry: s.flags.dry,
 		Loop: s.folder.Stepped, Cut: s.parts.Cutting(found), Workers: runtime.GOMAXPROCS(0),
-		Key: s.parts.StateKey,
+		Key: s.parts.StateKey, Tasks: s.folder.Tasks(),
 	}
 	if s.flags.concurrency > 0 {
 		steps.Workers = s.flags.concurrency
-	}
-	if s.folder.KnowsTasks() {
-		steps.Tasks = s.folder.Tasks()
 	}
 	return steps, left, nil
 }

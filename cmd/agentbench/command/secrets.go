@@ -96,10 +96,12 @@ func texts(n *source.Node) any {
 	return n.Text
 }
 
-// learnResolved makes the secrets known that results may hold: states of workspaces keep them, and records those of a
-// version that did not look everywhere.
-func (p *program) learnResolved(m *record.Manifest) {
-	p.secrets.Learn(secret.Of(results.Plain(m), p.env)...)
+// learnFolder makes the secrets known that results may hold: states of workspaces keep them, and records those of a
+// version that did not look everywhere. A folder whose suite cannot be read has none that are known.
+func (p *program) learnFolder(r *record.Results) {
+	if folder, err := results.Open(r, nil); err == nil {
+		p.learn(folder.Document)
+	}
 }
 
 // learnLines makes the secrets known that the lines of faults may show.

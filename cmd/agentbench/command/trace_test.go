@@ -248,13 +248,4 @@ configurations: [{name: c, loop: top.yaml}]
 	if told := do("show", results, "c/a/1"); !strings.Contains(told, "top") || !strings.Contains(told, "middle") {
 		t.Errorf("show says\n%s", told)
 	}
-	manifest, err := os.ReadFile(filepath.Join(results, "manifest.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, prompt := range []string{"deep {{ task.input }}", "middle {{ task.input }}", "never"} {
-		if strings.Count(string(manifest), prompt) != 1 {
-			t.Errorf("the manifest has %q %d times", prompt, strings.Count(string(manifest), prompt))
-		}
-	}
 }

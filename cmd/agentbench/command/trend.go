@@ -20,7 +20,7 @@ func (p *program) trend(args []string, f *pageFlags) error {
 	if err != nil {
 		return err
 	}
-	options, err := f.options(&places[len(places)-1].Manifest)
+	options, err := f.options(places[len(places)-1].Results)
 	if err != nil {
 		return err
 	}

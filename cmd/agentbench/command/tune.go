@@ -405,7 +405,7 @@ func (t *tuning) unusable(err error) error {
 
 // covered refuses to choose by runs of which too few could be measured, as run does.
 func (t *tuning) covered() error {
-	bounds, err := results.BoundsOf(&t.Folder.Manifest)
+	bounds, err := results.BoundsOf(&record.Results{Path: t.Path, Manifest: t.Folder.Manifest})
 	if err != nil {
 		return exit.With(exit.NotMeasured, "", "%w", err)
 	}

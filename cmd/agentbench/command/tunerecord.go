@@ -194,7 +194,11 @@ func (r *racing) follow() error {
 			return err
 		}
 	}
-	folder, err := results.Open(r.job.dir, results.Options{Suite: r.job.Document})
+	made, err := record.Open(r.job.dir)
+	if err != nil {
+		return err
+	}
+	folder, err := results.Open(made, r.job.Document)
 	if err != nil {
 		return err
 	}

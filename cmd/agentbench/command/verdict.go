@@ -22,7 +22,7 @@ import (
 func (p *program) judge(ctx context.Context, j *job, m *record.Manifest, report *reports.Report, end ending) error {
 	err := answerable(j, m, report, end)
 	if err == nil {
-		err = p.differ(report, j.dir, m, &j.flags.againstFlags)
+		err = p.differ(report, &record.Results{Path: j.dir, Manifest: *m}, &j.flags.againstFlags)
 	}
 	if err != nil {
 		return answered(ctx, report, err, reports.ThresholdOptions{}, nil)

@@ -113,7 +113,7 @@ func (l *planned) open() {
 	if err != nil {
 		l.Fatal(err)
 	}
-	if l.folder, err = results.OpenManifest(out, m, results.Options{}); err != nil {
+	if l.folder, err = results.Open(&record.Results{Path: out, Manifest: m}, nil); err != nil {
 		l.Fatal(err)
 	}
 	l.parts, err = engine.NewParts(l.folder.Document, engine.BuildOptions{
@@ -135,7 +135,7 @@ func (l *planned) replayed(configuration string, whole *record.Run) (replay.Resu
 		}
 		task = one
 	}
-	makes := l.parts.Replaying(&results.Snapshots{}, true, true)
+	makes := l.parts.Replaying(&results.Snapshots{}, true)
 	return makes(l.folder.Loop("whole"), l.folder.Loop(configuration)).AsIf(l.Context(), whole, task)
 }
 

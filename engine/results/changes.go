@@ -39,14 +39,12 @@ func Couples(base, newest *Place) (all [][2]string) {
 // that are compared. They are declared by the paths that vary, and where the user named
 // two configurations, by that.
 func Changes(base, newest *Place, vary []string) (all []Change, err error) {
-	var specs [2]*Binding
-	for i, side := range []*Place{base, newest} {
-		if len(side.Manifest.Spec) == 0 {
-			return []Change{{Path: "suite", New: "the spec of " + side.Text + " is not known"}}, nil
-		}
-		if specs[i], err = BindingOf(&side.Manifest); err != nil {
-			return nil, exit.With(exit.NotMeasured, "", "comparing the specs: %s: %w", side.Text, err)
-		}
+	specs, unknown, err := bindings(base, newest)
+	switch {
+	case err != nil:
+		return nil, err
+	case unknown != nil:
+		return []Change{{Path: "suite", New: "the spec of " + unknown.Text + " is not known"}}, nil
 	}
 	add := func(d Differences, declared func(path string) bool) {
 		for i := range d {
@@ -71,6 +69,23 @@ func Changes(base, newest *Place, vary []string) (all []Change, err error) {
 	return all, nil
 }
 
+// bindings are those of two places; or the place of which it is not known how its results were made.
+func bindings(base, newest *Place) (both [2]*Binding, unknown *Place, err error) {
+	for i, side := range []*Place{base, newest} {
+		if len(side.Manifest.Specs) == 0 {
+			return both, side, nil
+		}
+		folder, err := Open(side.Results, nil)
+		if err == nil {
+			both[i], err = Writer{}.Binding(folder.Document.Suite, &side.Manifest)
+		}
+		if err != nil {
+			return both, nil, exit.With(exit.NotMeasured, "", "comparing the specs: %s: %w", side.Text, err)
+		}
+	}
+	return both, nil, nil
+}
+
 // UnknownPath is a path that no spec has.
 type UnknownPath struct {
 	Path string
@@ -84,15 +99,12 @@ func (e *UnknownPath) Error() string {
 // Unknown are the paths that neither spec has: a slip of the pen would declare nothing.
 func Unknown(base, newest *Place, vary []string) (unknown []*UnknownPath, err error) {
 	paths := map[string]bool{}
-	for _, side := range []*Place{base, newest} {
-		if len(side.Manifest.Spec) == 0 {
-			return nil, nil // nobody knows what it has
-		}
-		b, err := BindingOf(&side.Manifest)
-		if err != nil {
-			return nil, exit.With(exit.NotMeasured, "", "comparing the specs: %w", err)
-		}
-		b.Paths(func(path string) { paths[path] = true })
+	specs, nobodyKnows, err := bindings(base, newest)
+	if err != nil || nobodyKnows != nil {
+		return nil, err
+	}
+	for i, side := range []*Place{base, newest} {
+		specs[i].Paths(func(path string) { paths[path] = true })
 		for i := range side.Manifest.Configurations {
 			for program := range versions(&side.Manifest.Configurations[i]) {
 				paths[programPath(side.Manifest.Configurations[i].Name, program)] = true
