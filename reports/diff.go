@@ -250,7 +250,7 @@ func (r *Report) choice(name, where string) ([]int, error) {
 // named is the number of the configuration with that name or alias.
 func (r *Report) named(name string) (at int, ok bool) {
 	at = slices.IndexFunc(r.Configurations, func(c Configuration) bool {
-		return record.SameName(c.Name, name) || slices.Contains(c.Aliases, name)
+		return c.Name == name || slices.Contains(c.Aliases, name)
 	})
 	return at, at >= 0
 }
@@ -278,7 +278,7 @@ func (r *Report) names(of []int) string {
 // alike holds for configurations that share a name.
 func alike(a, b *Configuration) bool {
 	names := append([]string{b.Name}, b.Aliases...)
-	return slices.ContainsFunc(names, func(name string) bool { return record.SameName(a.Name, name) }) || slices.ContainsFunc(a.Aliases, func(alias string) bool { return slices.Contains(names, alias) })
+	return slices.Contains(names, a.Name) || slices.ContainsFunc(a.Aliases, func(alias string) bool { return slices.Contains(names, alias) })
 }
 
 func newComparison(base, new *Report, options *DiffOptions) *Comparison {

@@ -80,9 +80,6 @@ func reading[T any](object []byte) (value T, err error) {
 	return value, err
 }
 
-// checked reads nothing: it is for those who want to know whether a line is whole.
-func checked([]byte) (none struct{}, err error) { return none, nil }
-
 // place is where a line of a file begins.
 type place struct {
 	line   int // lines before it

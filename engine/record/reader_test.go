@@ -167,7 +167,7 @@ func TestF2_EveryFlippedBitOfTheRecordsIsReported(t *testing.T) {
 	for bit := 0; bit < len(whole)*8; bit++ {
 		flipped := bytes.Clone(whole)
 		flipped[bit/8] ^= 1 << (bit % 8)
-		seq := walk(recordsFile, bytes.NewReader(flipped), place{}, checked)
+		seq := walk(recordsFile, bytes.NewReader(flipped), place{}, reading[struct{}])
 		objects, problems := collected(t, seq)
 		if len(problems) != 1 || len(objects) < 3 {
 			t.Fatalf("bit %d: %d good lines, problems %v", bit, len(objects), problems)

@@ -6,7 +6,6 @@ import (
 	"iter"
 	"os"
 	"slices"
-	"strings"
 )
 
 // Results are what reports read, in a result folder or in a baseline file.
@@ -83,19 +82,7 @@ func (m *Manifest) Configuration(name string) (*ConfigurationHead, bool) {
 
 // Called reports whether this is the configuration's name or an alias.
 func (c *ConfigurationHead) Called(name string) bool {
-	return SameName(c.Name, name) || slices.Contains(c.Aliases, name)
-}
-
-// SameName reports whether two names are of one configuration. Versions before this one wrote the names of a sweep with
-// brackets: plain[max_iterations=2], now plain@max_iterations=2.
-func SameName(a, b string) bool { return a == b || withoutBrackets(a) == withoutBrackets(b) }
-
-func withoutBrackets(name string) string {
-	base, params, swept := strings.Cut(strings.TrimSuffix(name, "]"), "[")
-	if !swept || !strings.HasSuffix(name, "]") {
-		return name
-	}
-	return base + "@" + params
+	return c.Name == name || slices.Contains(c.Aliases, name)
 }
 
 // NoBaseline is why a file is not a baseline.
