@@ -12,7 +12,7 @@ import (
 // Workspace is the folder that every run of a loop gets for itself: what it begins with, what is kept of its states, and
 // what the programs in it can reach.
 type Workspace struct {
-	From        *Seed            `yaml:"from" changes:"path" doc:"What it begins with: CEL that gives the path of a folder, a .tar, .tar.gz or .zip; or {git, ref}, two texts in which {{ }} holds CEL. Default: an empty folder."`
+	From        *Seed            `yaml:"from" changes:"path" doc:"What it begins with: CEL that gives the path of a folder; or {git, ref}, two texts in which {{ }} holds CEL. Default: an empty folder."`
 	Files       *Expr            `yaml:"files" changes:"path" doc:"CEL: a map of paths to contents, which are written over it."`
 	Setup       *Setup           `yaml:"setup" changes:"path" doc:"A program that prepares it, once for all runs of a task."`
 	Git         bool             `yaml:"git" changes:"path" doc:"Make a Git repository of a folder that has none."`
@@ -114,7 +114,7 @@ func (s *Seed) DecodeNode(n *source.Node, d *source.Decoder) {
 func (s *Seed) JSONSchema(*source.Generator) map[string]any {
 	text := map[string]any{"type": "string"}
 	return map[string]any{"anyOf": []any{
-		map[string]any{"type": "string", "description": "CEL that gives the path of a folder or an archive."},
+		map[string]any{"type": "string", "description": "CEL that gives the path of a folder."},
 		map[string]any{
 			"type": "object", "properties": map[string]any{"git": text, "ref": text},
 			"required": []any{"git"}, "additionalProperties": false,

@@ -36,7 +36,7 @@ type Workspaces struct {
 	Spec  *spec.Workspace
 	Store *workspace.Store
 	Dir   string // in which the folders of runs are made
-	// Find is where a folder or an archive of the suite is, as spec.Document.Find.
+	// Find is where a folder of the suite is, as spec.Document.Find.
 	Find func(path string) (at string, embedded fs.FS, err error)
 	// Program makes a program of the loop.
 	Program func(argv []string, timeout time.Duration) external.Program
@@ -278,7 +278,7 @@ func (w *Workspaces) from(ctx context.Context, declared *spec.Expr, task *spec.T
 	}
 	text, ok := value.(string)
 	if !ok {
-		return fmt.Errorf("want the path of a folder or an archive, got %s", kindOf(value))
+		return fmt.Errorf("want the path of a folder, got %s", kindOf(value))
 	}
 	seed.Without = taskFile(text, task)
 	at, embedded, err := w.Find(text)

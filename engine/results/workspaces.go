@@ -26,6 +26,9 @@ const (
 	keptFolder   = "kept"
 )
 
+// scratchFolder is what the store has of processes that write to it.
+var scratchFolder = filepath.Join(statesFolder, "scratch")
+
 // States are the states of workspaces that a result folder has.
 type States struct{ store *workspace.Store }
 
@@ -255,22 +258,24 @@ var ofARun = regexp.MustCompile(`^(?:[0-9a-f]{16}(?:-\d+)?(?:-home)?|(?:copy|tra
 // Leftovers are the folders that runs in progress leave behind where their session is killed. A link in place of a folder
 // is refused: what lies behind it belongs to somebody else.
 func Leftovers(dir string) (left []string, err error) {
-	for _, name := range []string{"", statesFolder, keptFolder} {
+	for _, name := range []string{"", statesFolder, keptFolder, scratchFolder} {
 		path := filepath.Join(dir, Workspaces, name)
 		if info, err := os.Lstat(path); err == nil && !info.IsDir() {
 			return nil, exit.With(exit.NotMeasured, "remove it; the states of workspaces are lost then", "%s is not a folder", path)
 		}
 	}
-	entries, err := os.ReadDir(filepath.Join(dir, Workspaces))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	for _, e := range entries {
-		if e.IsDir() && ofARun.MatchString(e.Name()) {
-			left = append(left, filepath.Join(dir, Workspaces, e.Name()))
+	for _, in := range []string{Workspaces, filepath.Join(Workspaces, scratchFolder)} {
+		entries, err := os.ReadDir(filepath.Join(dir, in))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		for _, e := range entries {
+			if e.IsDir() && (in != Workspaces || ofARun.MatchString(e.Name())) {
+				left = append(left, filepath.Join(dir, in, e.Name()))
+			}
 		}
 	}
-	return left, err
+	return left, nil
 }
 
 // ClearWorkspaces removes what a killed session left of its runs' folders. No other session may
@@ -432,7 +437,7 @@ func PruneStates(dir string) (freed int64, err error) {
 func sizeOf(dir string) (sum int64) {
 	_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
-			return nil
+			return nil // it may have been removed
 		}
 		if info, err := e.Info(); err == nil {
 			sum += info.Size()

@@ -155,7 +155,7 @@ func (r *receiver) take(ctx context.Context, name string, trees ...workspace.ID)
 	}
 	path := filepath.Join(dir, "parcel")
 	if err = r.store.Fetch(ctx, name, path); err == nil {
-		err = r.states.Import(path)
+		err = r.states.Import(path, trees)
 	}
 	return errors.Join(err, os.RemoveAll(dir))
 }

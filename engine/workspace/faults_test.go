@@ -292,7 +292,7 @@ func TestNamesAreBytes(t *testing.T) {
 // A file system that does not tell two names apart finds the second there already.
 func TestNamesThatCollideAreAnError(t *testing.T) {
 	s := openStore(t)
-	hash, size, err := s.putFile(context.Background(), strings.NewReader("x"), ID{})
+	hash, size, err := s.putFile(context.Background(), strings.NewReader("x"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"archive/tar"
 	"bufio"
 	"bytes"
 	"cmp"
@@ -8,11 +9,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
-	"strconv"
 	"strings"
 )
 
@@ -36,7 +37,7 @@ func git(ctx context.Context, repository string, stdin io.Reader, stdout io.Writ
 	c := exec.CommandContext(ctx, program, append([]string{
 		"-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "core.logAllRefUpdates=false", "-c", "gc.auto=0", "-c", "maintenance.auto=false",
 		"-c", "protocol.ext.allow=never", "-c", "credential.helper=", "-c", "fetch.recurseSubmodules=false", "-c", "submodule.recurse=false",
-		"-c", "fastimport.unpackLimit=0", "-c", "pack.writeReverseIndex=false", "-c", "core.attributesFile=/dev/null",
+		"-c", "fastimport.unpackLimit=0", "-c", "pack.writeReverseIndex=false", "-c", "core.attributesFile=/dev/null", "-c", "tar.umask=0022",
 	}, arguments...)...)
 	c.Dir = filepath.Dir(repository)
 	c.Env = []string{
@@ -67,20 +68,71 @@ func (b *builder) commit(seed GitSeed) error {
 	if err := git(b.ctx, repository, nil, nil, "init", "--quiet", "--bare", "--template="); err != nil {
 		return err
 	}
+	if err := errors.Join(os.MkdirAll(filepath.Join(repository, "info"), 0o755), os.WriteFile(filepath.Join(repository, "info", "attributes"), []byte(asTheyAre), 0o644)); err != nil {
+		return err
+	}
 	commit, err := fetch(b.ctx, repository, seed)
 	if err != nil {
 		return err
 	}
-	var list bytes.Buffer
-	if err := git(b.ctx, repository, nil, &list, "ls-tree", "-r", "-z", "-l", "--full-tree", commit); err != nil {
-		return err
-	}
-	entries, err := listed(list.String())
-	if err != nil {
-		return err
-	}
-	return b.blobs(repository, entries)
+	reader, writer := io.Pipe()
+	ended := make(chan struct{})
+	go func() {
+		writer.CloseWithError(git(b.ctx, repository, nil, writer, "archive", "--format=tar", commit))
+		close(ended)
+	}()
+	err = b.archive(tar.NewReader(reader))
+	reader.Close()
+	<-ended
+	return err
 }
+
+// asTheyAre are attributes that come before those of the files themselves: nothing is left out or rewritten.
+const asTheyAre = "* -export-ignore -export-subst -text -ident !eol !filter !working-tree-encoding\n"
+
+// archive takes what git archive writes of a commit.
+func (b *builder) archive(from *tar.Reader) error {
+	for {
+		h, err := from.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		if h.Typeflag == tar.TypeXGlobalHeader {
+			continue
+		}
+		clean, err := cleanPath(h.Name)
+		if err != nil || clean != strings.TrimSuffix(h.Name, "/") || len(h.Linkname) > longestLink {
+			return fmt.Errorf("%q is no path below the workspace", h.Name)
+		}
+		switch h.Typeflag {
+		case tar.TypeDir:
+			err = b.add(Entry{Path: clean, Kind: KindFolder, Mode: 0o755})
+		case tar.TypeSymlink:
+			err = b.add(Entry{Path: clean, Kind: KindLink, Link: h.Linkname})
+		default:
+			err = b.file(clean, fs.FileMode(h.Mode), from)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	filled := map[string]bool{}
+	for name := range b.entries {
+		filled[path.Dir(name)] = true
+	}
+	for name, e := range b.entries {
+		if e.Kind == KindFolder && !filled[name] { // git knows no other empty folders
+			b.left = append(b.left, Omission{name, "of a submodule the folder alone is kept"})
+		}
+	}
+	return nil
+}
+
+// longestLink is how long the target of a link may be: PATH_MAX of Linux.
+const longestLink = 4096
 
 // fetch gets a commit: alone, or where a server or a name such as main~2 does not let it, with all refs.
 func fetch(ctx context.Context, repository string, seed GitSeed) (commit string, err error) {
@@ -106,95 +158,6 @@ func fetch(ctx context.Context, repository string, seed GitSeed) (commit string,
 		return "", fmt.Errorf("it has no commit %q", ref)
 	}
 	return strings.TrimSpace(out.String()), nil
-}
-
-// A listedFile is a line of git ls-tree.
-type listedFile struct {
-	mode, object, path string
-	size               int64
-}
-
-func listed(text string) (all []listedFile, err error) {
-	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\x00"), "\x00") {
-		if line == "" {
-			continue
-		}
-		head, name, _ := strings.Cut(line, "\t")
-		fields := strings.Fields(head)
-		if len(fields) != 4 {
-			return nil, fmt.Errorf("git ls-tree: %q", line)
-		}
-		clean, err := cleanPath(name)
-		if err != nil || clean != name {
-			return nil, fmt.Errorf("%q is no path below the workspace", name)
-		}
-		size, _ := strconv.ParseInt(fields[3], 10, 64) // "-" of a submodule
-		all = append(all, listedFile{fields[0], fields[2], name, size})
-	}
-	return all, nil
-}
-
-const submodule = "160000"
-
-// blobs reads the bytes of listed files, all by one process.
-func (b *builder) blobs(repository string, files []listedFile) error {
-	var asked bytes.Buffer
-	for _, f := range files {
-		if f.mode != submodule {
-			fmt.Fprintln(&asked, f.object)
-		}
-	}
-	reader, writer := io.Pipe()
-	ended := make(chan error, 1)
-	ctx, cancel := context.WithCancel(b.ctx)
-	go func() {
-		err := git(ctx, repository, &asked, writer, "cat-file", "--batch")
-		writer.CloseWithError(err)
-		ended <- err
-	}()
-	err := b.listed(bufio.NewReader(reader), files)
-	cancel() // it has nothing more to say, or nobody listens
-	reader.Close()
-	<-ended
-	return err
-}
-
-func (b *builder) listed(from *bufio.Reader, files []listedFile) error {
-	for _, f := range files {
-		if f.mode == submodule {
-			if err := b.add(Entry{Path: f.path, Kind: KindFolder, Mode: 0o755}); err != nil {
-				return err
-			}
-			b.left = append(b.left, Omission{f.path, "of a submodule the folder alone is kept"})
-			continue
-		}
-		head, err := from.ReadString('\n')
-		if err != nil {
-			return err
-		}
-		if fields := strings.Fields(head); len(fields) != 3 || fields[0] != f.object || fields[2] != strconv.FormatInt(f.size, 10) {
-			return fmt.Errorf("git cat-file: %q for %q", head, f.path)
-		}
-		content := io.LimitReader(from, f.size)
-		switch f.mode {
-		case "120000":
-			var target []byte
-			if target, err = io.ReadAll(io.LimitReader(content, longestLink)); err == nil {
-				err = b.add(Entry{Path: f.path, Kind: KindLink, Link: string(target)})
-			}
-		case "100755":
-			err = b.file(f.path, 0o755, content)
-		default:
-			err = b.file(f.path, 0o644, content)
-		}
-		if err != nil {
-			return err
-		}
-		if _, err := from.Discard(1); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // ownRepositories refuses a seed with a repository that is partly elsewhere: programs in a workspace
@@ -288,7 +251,7 @@ func (b *builder) writeCommit(to io.Writer, t *Tree) error {
 		fmt.Fprintf(out, "M %s inline \"%s\"\ndata %d\n", mode, quoted.Replace(e.Path), e.Size)
 		if e.Kind == KindLink {
 			out.WriteString(e.Link)
-		} else if err := b.store.eachChunk(e.Hash, func(chunk []byte) error { _, err := out.Write(chunk); return err }); err != nil {
+		} else if err := b.store.eachChunk(e.Hash, e.Size, func(chunk []byte) error { _, err := out.Write(chunk); return err }); err != nil {
 			return err
 		}
 		out.WriteByte('\n')

@@ -164,10 +164,13 @@ func (r *restoring) file(dir *os.Root, e Entry) (k known, err error) {
 	return k, nil
 }
 
+// A hole of a sparse file is read as chunks of zeros.
+var zeros [chunkSize]byte
+
 // writeTo writes a file's bytes, and leaves holes for chunks of zeros.
 func (s *Store) writeTo(f *os.File, e Entry) error {
 	var at int64
-	err := s.eachChunk(e.Hash, func(chunk []byte) error {
+	err := s.eachChunk(e.Hash, e.Size, func(chunk []byte) error {
 		begins := at
 		at += int64(len(chunk))
 		if e.Size > chunkSize && bytes.Equal(chunk, zeros[:len(chunk)]) {
@@ -195,7 +198,7 @@ func (s *Store) keep(ctx context.Context, seed *Tree, dir string) (*Folder, erro
 	if seed == nil || seed.Size() < worthCloning {
 		return nil, nil
 	}
-	if err := s.acquireScratch(); err != nil || !clones(s.scratch(), filepath.Dir(dir)) {
+	if _, err := s.open(true); err != nil || !clones(filepath.Join(s.dir, s.scratch), filepath.Dir(dir)) {
 		return nil, err
 	}
 	defer s.single("kept " + seed.ID.String())()

@@ -49,7 +49,7 @@ func (s *Search) Find(ctx context.Context, seeds, states []ID) (found, all bool,
 				if left -= e.Size; left < 0 {
 					return false, false, nil
 				}
-				if holds, err = s.holds(ctx, e.Hash); err != nil {
+				if holds, err = s.holds(ctx, e); err != nil {
 					return false, false, err
 				}
 				s.read.Store(e.Hash, holds)
@@ -63,9 +63,9 @@ func (s *Search) Find(ctx context.Context, seeds, states []ID) (found, all bool,
 }
 
 // holds looks into a file, also where its chunks meet.
-func (s *Search) holds(ctx context.Context, file ID) (found bool, err error) {
+func (s *Search) holds(ctx context.Context, file *Entry) (found bool, err error) {
 	var end []byte // of the chunk before
-	err = s.Store.eachChunk(file, func(chunk []byte) error {
+	err = s.Store.eachChunk(file.Hash, file.Size, func(chunk []byte) error {
 		if err := ctx.Err(); err != nil || found {
 			return err
 		}

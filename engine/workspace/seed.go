@@ -1,9 +1,6 @@
 package workspace
 
 import (
-	"archive/tar"
-	"archive/zip"
-	"compress/gzip"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -23,7 +20,7 @@ import (
 
 // Seed is what a workspace begins with. Without From and Git it has the Files alone.
 type Seed struct {
-	From string   // a folder, or an archive: .tar, .tar.gz, .tgz or .zip
+	From string   // a folder
 	Git  *GitSeed // instead of From
 	// Without is a file that From or Git has, and the workspace has not.
 	Without string
@@ -44,8 +41,6 @@ type Planted struct {
 }
 
 // Plant reads a seed into the store: once, however often and by however many it is asked.
-// An archive is never unpacked to the disk, and one that leaves the workspace, or writes through its own links, is
-// refused.
 func (s *Store) Plant(ctx context.Context, seed Seed, limits Limits) (*Planted, error) {
 	key, err := json.Marshal([]any{seed, limits})
 	if err != nil {
@@ -54,9 +49,6 @@ func (s *Store) Plant(ctx context.Context, seed Seed, limits Limits) (*Planted, 
 	defer s.single(string(key))()
 	if known, ok := s.planted.Load(string(key)); ok {
 		return known.(*Planted), nil
-	}
-	if err := s.refresh(); err != nil {
-		return nil, err
 	}
 	b := &builder{ctx: ctx, store: s, limits: limits, entries: map[string]Entry{}}
 	p, err := b.plant(seed)
@@ -115,7 +107,7 @@ func (b *builder) plant(seed Seed) (*Planted, error) {
 		p.Tree = b.tree()
 	}
 	p.Tree.seed = p.Tree
-	return p, b.store.putTree(p.Tree)
+	return p, b.store.putTree(p.Tree, nil)
 }
 
 func (b *builder) tree() *Tree { return newTree(slices.Collect(maps.Values(b.entries))) }
@@ -141,24 +133,7 @@ func (b *builder) from(seed Seed) error {
 	if info.IsDir() {
 		return b.dir(place)
 	}
-	f, err := os.Open(place)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	switch name := strings.ToLower(seed.From); {
-	case strings.HasSuffix(name, ".zip"):
-		return b.zip(f, info.Size())
-	case strings.HasSuffix(name, ".tar"):
-		return b.tar(f)
-	case strings.HasSuffix(name, ".tar.gz"), strings.HasSuffix(name, ".tgz"):
-		unpacked, err := gzip.NewReader(f)
-		if err != nil {
-			return err
-		}
-		return b.tar(unpacked)
-	}
-	return errors.New("want a folder, or a file named .tar, .tar.gz, .tgz or .zip")
+	return errors.New("want a folder, or {git: PATH-OR-URL}")
 }
 
 // dir takes what a folder holds.
@@ -206,7 +181,7 @@ func (b *builder) file(name string, mode fs.FileMode, from io.Reader) error {
 	if b.limits.Size > 0 {
 		from = io.LimitReader(from, b.limits.Size-b.size+1)
 	}
-	hash, size, err := b.store.putFile(b.ctx, from, ID{})
+	hash, size, err := b.store.putFile(b.ctx, from)
 	if err != nil {
 		return fmt.Errorf("%q: %w", name, err)
 	}
@@ -236,103 +211,6 @@ func (b *builder) over(name, content string) error {
 	return b.file(clean, mode, strings.NewReader(content))
 }
 
-// entry takes what both kinds of archives have of a path. Link is where a link leads.
-func (b *builder) entry(name string, mode fs.FileMode, link string, from io.Reader) error {
-	if path.Clean(name) == "." {
-		return nil
-	}
-	clean, err := cleanPath(name)
-	if err != nil {
-		return err
-	}
-	switch {
-	case mode.IsDir():
-		return b.add(Entry{Path: clean, Kind: KindFolder, Mode: mode})
-	case mode.Type() == fs.ModeSymlink:
-		return b.add(Entry{Path: clean, Kind: KindLink, Link: link})
-	case !mode.IsRegular():
-		b.left = append(b.left, Omission{clean, whatIs(mode) + " is not kept"})
-		return nil
-	}
-	if mode&(fs.ModeSetuid|fs.ModeSetgid) != 0 {
-		b.left = append(b.left, Omission{clean, "kept without its setuid and setgid bits"})
-	}
-	return b.file(clean, mode, from)
-}
-
-func (b *builder) tar(from io.Reader) error {
-	archive := tar.NewReader(from)
-	for {
-		h, err := archive.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		switch h.Typeflag {
-		case tar.TypeXGlobalHeader:
-		case tar.TypeLink:
-			err = b.hardLink(h)
-		default:
-			err = b.entry(h.Name, h.FileInfo().Mode(), h.Linkname, archive)
-		}
-		if err != nil {
-			return err
-		}
-	}
-}
-
-// hardLink takes a second name of an earlier file as a file of its own.
-func (b *builder) hardLink(h *tar.Header) error {
-	clean, err := cleanPath(h.Name)
-	if err != nil {
-		return err
-	}
-	e, ok := b.entries[path.Clean(h.Linkname)]
-	if !ok || e.Kind != KindFile {
-		return fmt.Errorf("%q is another name of %q, but no file of that name comes before it", h.Name, h.Linkname)
-	}
-	if b.size += e.Size; b.limits.Size > 0 && b.size > b.limits.Size {
-		return fmt.Errorf("%w: more than %d bytes", ErrLimit, b.limits.Size)
-	}
-	e.Path = clean
-	return b.add(e)
-}
-
-func (b *builder) zip(from io.ReaderAt, size int64) error {
-	archive, err := zip.NewReader(from, size)
-	if err != nil {
-		return err
-	}
-	for _, member := range archive.File {
-		if err := b.member(member); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// longestLink is how long the target of a link may be: PATH_MAX of Linux.
-const longestLink = 4096
-
-func (b *builder) member(member *zip.File) error {
-	content, err := member.Open()
-	if err != nil {
-		return fmt.Errorf("%q: %w", member.Name, err)
-	}
-	defer content.Close()
-	link := ""
-	if member.Mode().Type() == fs.ModeSymlink {
-		target, err := io.ReadAll(io.LimitReader(content, longestLink))
-		if err != nil {
-			return fmt.Errorf("%q: %w", member.Name, err)
-		}
-		link = string(target)
-	}
-	return b.entry(member.Name, member.Mode(), link, content)
-}
-
 // cleanPath is a path of a tree. Those that leave the workspace are refused.
 func cleanPath(name string) (string, error) {
 	clean := path.Clean(name)
@@ -347,41 +225,42 @@ func cleanPath(name string) (string, error) {
 // that begins as the seed, by one process of those that share the store; the others
 // wait for it. One that fails leaves nothing.
 func (s *Store) Setup(ctx context.Context, seed *Tree, key string, limits Limits, run func(dir string) error) (*Tree, error) {
-	name := setupName(key)
+	sum := ID(sha256.Sum256([]byte(key)))
+	at := name(setupsFolder, sum)
 	defer s.single("setup " + key)()
-	if err := s.refresh(); err != nil {
-		return nil, err
-	}
-	if _, ok := s.find(name); !ok {
-		unlock, err := s.lockSetup(ctx, name)
+	if !s.has(at) {
+		unlock, err := s.lockSetup(ctx, sum)
 		if err != nil {
 			return nil, fmt.Errorf("setup: %w", err)
 		}
 		defer unlock()
-		if err := s.refresh(); err != nil {
-			return nil, err
-		}
 	}
-	if _, ok := s.find(name); !ok {
-		if err := s.setup(ctx, seed, name, limits, run); err != nil {
+	if !s.has(at) {
+		if err := s.setup(ctx, seed, at, limits, run); err != nil {
 			return nil, fmt.Errorf("setup: %w", err)
 		}
 	}
-	id, err := s.get(name)
+	id, err := s.setupTree(at)
 	if err != nil {
 		return nil, err
 	}
-	t, err := s.Tree(ID(id))
+	t, err := s.Tree(id)
 	if err == nil {
 		t.seed = t
 	}
 	return t, err
 }
 
-// setupName is what the record of a setup is found by.
-func setupName(key string) ID { return sha256.Sum256([]byte("setup\x00" + key)) }
+// setupTree is the tree of a setup.
+func (s *Store) setupTree(at string) (ID, error) {
+	text, err := s.read(at)
+	if err != nil {
+		return ID{}, err
+	}
+	return ParseID(string(text))
+}
 
-func (s *Store) setup(ctx context.Context, seed *Tree, name ID, limits Limits, run func(dir string) error) error {
+func (s *Store) setup(ctx context.Context, seed *Tree, at string, limits Limits, run func(dir string) error) error {
 	dir, err := s.makeScratch("setup")
 	if err != nil {
 		return err
@@ -398,17 +277,16 @@ func (s *Store) setup(ctx context.Context, seed *Tree, name ID, limits Limits, r
 	if err != nil {
 		return err
 	}
-	return s.append(record{kind: kindName, key: name, raw: len(name)}, made.Tree.ID[:])
+	return s.putBytes(at, []byte(made.Tree.ID.String()))
 }
 
-func setupLock(name ID) string { return "setup-" + name.String()[:16] + ".lock" }
-
-// lockSetup waits until no other process makes a setup.
-func (s *Store) lockSetup(ctx context.Context, name ID) (unlock func() error, err error) {
-	if err := os.MkdirAll(s.dir, 0o755); err != nil {
+// lockSetup waits until no other process makes that setup.
+func (s *Store) lockSetup(ctx context.Context, key ID) (unlock func() error, err error) {
+	root, err := s.open(true)
+	if err != nil {
 		return nil, err
 	}
-	f, err := openOwn(filepath.Join(s.dir, setupLock(name)), 0)
+	f, err := root.OpenFile("setup-"+key.String()[:16]+".lock", os.O_RDWR|os.O_CREATE|noFollow, 0o644)
 	if err != nil {
 		return nil, err
 	}

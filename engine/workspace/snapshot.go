@@ -92,7 +92,7 @@ func (s *Store) Track(dir string, base *Tree, o Options) *Folder {
 
 // Snapshot stores the folder as it is. The folder must stand still meanwhile.
 func (f *Folder) Snapshot(ctx context.Context) (Snapshot, error) {
-	w := &walk{store: f.store, ignore: f.options.Ignore, limits: f.options.Limits, known: f.known, last: f.last}
+	w := &walk{store: f.store, ignore: f.options.Ignore, limits: f.options.Limits, known: f.known}
 	began := time.Now()
 	if err := w.start(ctx, f.Dir); err != nil {
 		return Snapshot{}, fmt.Errorf("snapshot of %s: %w", f.Dir, err)
@@ -103,7 +103,7 @@ func (f *Folder) Snapshot(ctx context.Context) (Snapshot, error) {
 	} else {
 		tree.seed = f.base.seed
 	}
-	if err := f.store.putTree(tree, f.base, f.last); err != nil {
+	if err := f.store.putTree(tree, cmp.Or(f.base.seed, f.base)); err != nil {
 		return Snapshot{}, fmt.Errorf("snapshot of %s: %w", f.Dir, err)
 	}
 	f.last = tree
@@ -145,7 +145,6 @@ type walk struct {
 	ignore Patterns
 	limits Limits
 	known  map[string]known // files that need not be read where their stamp is the same
-	last   *Tree            // earlier states of files; nil: there are none
 
 	root  *os.Root
 	group *errgroup.Group
@@ -336,14 +335,8 @@ func (w *walk) file(ctx context.Context, dir *os.Root, name string, info fs.File
 	if k, ok := w.known[name]; ok && k.stamp == now {
 		return k, info.Size(), nil
 	}
-	var earlier ID
-	if w.last != nil {
-		if e := w.last.find(name); e != nil {
-			earlier = e.Hash
-		}
-	}
 	for range 3 {
-		hash, size, after, err := w.bytes(ctx, dir, path.Base(name), info, earlier)
+		hash, size, after, err := w.bytes(ctx, dir, path.Base(name), info)
 		if err != nil && !errors.Is(err, errUnsteady) {
 			return known{}, 0, err
 		}
@@ -359,13 +352,13 @@ func (w *walk) file(ctx context.Context, dir *os.Root, name string, info fs.File
 }
 
 // bytes stores a file's bytes. It is errUnsteady if they are not those of one moment.
-func (w *walk) bytes(ctx context.Context, dir *os.Root, name string, before fs.FileInfo, earlier ID) (ID, int64, fs.FileInfo, error) {
+func (w *walk) bytes(ctx context.Context, dir *os.Root, name string, before fs.FileInfo) (ID, int64, fs.FileInfo, error) {
 	f, err := dir.OpenFile(name, os.O_RDONLY|noWait, 0)
 	if err != nil {
 		return ID{}, 0, nil, err
 	}
 	defer f.Close()
-	hash, size, err := w.store.putFile(ctx, io.LimitReader(f, before.Size()+1), earlier)
+	hash, size, err := w.store.putFile(ctx, io.LimitReader(f, before.Size()+1))
 	if err != nil {
 		return ID{}, 0, nil, err
 	}

@@ -26,9 +26,6 @@ const noWait = syscall.O_NONBLOCK
 // noFollow makes an open fail where the name is that of a link.
 const noFollow = syscall.O_NOFOLLOW
 
-// locks means that tryLock tells whether a process holds a file.
-const locks = true
-
 // tryLock reports whether the file is now this process's own, until it is closed.
 func tryLock(f *os.File) (bool, error) {
 	err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)

@@ -29,14 +29,17 @@ package workspace
 import (
 	"cmp"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
 )
 
 // ID is a SHA-256: of a file's bytes, or of all that a tree holds.
@@ -80,15 +83,26 @@ type Tree struct {
 	Entries []Entry // sorted by path; the folder of each is an entry too
 
 	seed *Tree // what its folder began with, which has most of its files; nil: unknown
+	base *ID   // what it is stored by the difference from; nil: it is stored whole, or not read
 }
-
-// treeVersion begins what a tree's id is the hash of.
-const treeVersion = "workspace tree 1\n"
 
 // newTree makes a tree of entries, which it sorts.
 func newTree(entries []Entry) *Tree {
 	slices.SortFunc(entries, func(a, b Entry) int { return strings.Compare(a.Path, b.Path) })
-	return &Tree{ID: sha256.Sum256(encodeTree(entries)), Entries: entries}
+	return &Tree{ID: identity(entries), Entries: entries}
+}
+
+// identity is the hash of all that entries say.
+func identity(entries []Entry) ID {
+	text := make([]byte, 0, 120*len(entries))
+	for i := range entries {
+		e := &entries[i]
+		text = strconv.AppendUint(append(text, byte('0'+e.Kind), ' '), uint64(e.Mode), 8)
+		text = strconv.AppendInt(append(text, ' '), e.Size, 10)
+		text = hex.AppendEncode(append(text, ' '), e.Hash[:])
+		text = strconv.AppendQuote(strconv.AppendQuote(text, e.Path), e.Link)
+	}
+	return sha256.Sum256(text)
 }
 
 // find is the entry of a path; nil where there is none.
@@ -108,76 +122,132 @@ func (t *Tree) Size() (sum int64) {
 	return sum
 }
 
-func encodeTree(entries []Entry) []byte {
-	raw := make([]byte, 0, len(treeVersion)+80*len(entries))
-	raw = append(raw, treeVersion...)
-	for i := range entries {
-		raw = appendEntry(raw, &entries[i])
-	}
-	return raw
+// storedTree is a tree as the store keeps it: whole, or by what differs from another one, as that of a seed.
+type storedTree struct {
+	Base    string        `json:"base,omitzero"`
+	Removed []storedEntry `json:"removed,omitzero"` // of the base; paths alone
+	Entries []storedEntry `json:"entries"`
 }
 
-func appendEntry(to []byte, e *Entry) []byte {
-	to = append(to, byte(e.Kind))
-	to = binary.AppendUvarint(to, uint64(e.Mode))
-	to = appendText(to, e.Path)
-	switch e.Kind {
-	case KindFile:
-		to = binary.AppendUvarint(to, uint64(e.Size))
-		to = append(to, e.Hash[:]...)
-	case KindLink:
-		to = appendText(to, e.Link)
+// storedEntry is an entry. Paths that are not UTF-8 are bytes. Without a hash and a link it is a folder.
+type storedEntry struct {
+	Path  string      `json:"path,omitzero"`
+	Bytes []byte      `json:"bytes,omitzero"` // instead of path and, behind a zero, of link
+	Mode  fs.FileMode `json:"mode,omitzero"`
+	Size  int64       `json:"size,omitzero"`
+	Hash  string      `json:"hash,omitzero"`
+	Link  string      `json:"link,omitzero"`
+}
+
+func (e *Entry) stored() storedEntry {
+	to := storedEntry{Path: e.Path, Mode: e.Mode, Size: e.Size, Link: e.Link}
+	if !utf8.ValidString(e.Path) || !utf8.ValidString(e.Link) {
+		to.Path, to.Link, to.Bytes = "", "", []byte(e.Path+"\x00"+e.Link)
+	}
+	if e.Kind == KindFile {
+		to.Hash = e.Hash.String()
 	}
 	return to
 }
 
-func appendText(to []byte, text string) []byte {
-	return append(binary.AppendUvarint(to, uint64(len(text))), text...)
+func (from *storedEntry) entry() (e Entry, err error) {
+	e = Entry{Path: from.Path, Kind: KindFolder, Mode: from.Mode, Size: from.Size, Link: from.Link}
+	if from.Bytes != nil {
+		e.Path, e.Link, _ = strings.Cut(string(from.Bytes), "\x00")
+	}
+	switch {
+	case from.Hash != "":
+		e.Kind = KindFile
+		e.Hash, err = ParseID(from.Hash)
+	case e.Link != "":
+		e.Kind = KindLink
+	}
+	return e, err
 }
 
-// removed is the kind of an entry that a delta takes away.
-const removed Kind = 0
+// Tree is a stored tree.
+func (s *Store) Tree(id ID) (*Tree, error) {
+	t, err := s.tree(id, mostBases)
+	if err != nil {
+		return nil, fmt.Errorf("reading a tree: %w", err)
+	}
+	return t, nil
+}
 
-var errBadTree = errors.New("a stored tree cannot be read")
+// mostBases is how many trees are read at most to make one of what differs.
+const mostBases = 8
 
-// decodeEntries reads what appendEntry wrote.
-func decodeEntries(raw []byte) (entries []Entry, err error) {
-	number := func() uint64 {
-		n, size := binary.Uvarint(raw)
-		if size <= 0 {
-			err, raw = errBadTree, nil
-			return 0
-		}
-		raw = raw[size:]
-		return n
+func (s *Store) tree(id ID, bases int) (*Tree, error) {
+	var stored storedTree
+	at := name(treesFolder, id)
+	raw, err := s.read(at)
+	if err != nil {
+		return nil, err
 	}
-	bytes := func(n uint64) []byte {
-		if uint64(len(raw)) < n {
-			err, raw = errBadTree, nil
-			return nil
-		}
-		taken := raw[:n]
-		raw = raw[n:]
-		return taken
+	if err := json.Unmarshal(raw, &stored); err != nil {
+		return nil, fmt.Errorf("%s: %w: %w", at, errDamaged, err)
 	}
-	for len(raw) > 0 && err == nil {
-		e := Entry{Kind: Kind(raw[0])}
-		raw = raw[1:]
-		e.Mode = fs.FileMode(number())
-		e.Path = string(bytes(number()))
-		switch e.Kind {
-		case KindFile:
-			e.Size = int64(number())
-			copy(e.Hash[:], bytes(uint64(len(e.Hash))))
-		case KindLink:
-			e.Link = string(bytes(number()))
-		case KindFolder, removed:
-		default:
-			err = errBadTree
+	entries, of := map[string]Entry{}, (*ID)(nil)
+	if stored.Base != "" {
+		key, err := ParseID(stored.Base)
+		if err != nil || bases == 0 {
+			return nil, fmt.Errorf("%s: %w", at, errDamaged)
 		}
-		entries = append(entries, e)
+		base, err := s.tree(key, bases-1)
+		if err != nil {
+			return nil, err
+		}
+		of = &key
+		for _, e := range base.Entries {
+			entries[e.Path] = e
+		}
 	}
-	return entries, err
+	for i := range stored.Removed {
+		e, _ := stored.Removed[i].entry()
+		delete(entries, e.Path)
+	}
+	for i := range stored.Entries {
+		e, err := stored.Entries[i].entry()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w: %w", at, errDamaged, err)
+		}
+		entries[e.Path] = e
+	}
+	t := newTree(slices.Collect(maps.Values(entries)))
+	if t.base = of; t.ID != id {
+		return nil, fmt.Errorf("%s: %w", at, errDamaged)
+	}
+	return t, nil
+}
+
+// putTree keeps a tree, whose files are kept: by what differs from the base if that is much less. A nil base is none.
+func (s *Store) putTree(t, base *Tree) error {
+	at := name(treesFolder, t.ID)
+	if s.has(at) {
+		return nil
+	}
+	var stored storedTree
+	if base != nil && s.Has(base.ID) {
+		compare(base.Entries, t.Entries, func(old, new *Entry) {
+			if new != nil {
+				stored.Entries = append(stored.Entries, new.stored())
+			} else {
+				stored.Removed = append(stored.Removed, (&Entry{Path: old.Path}).stored())
+			}
+		})
+		stored.Base = base.ID.String()
+	}
+	if stored.Base == "" || len(stored.Entries)+len(stored.Removed) > len(t.Entries)/2 {
+		stored = storedTree{}
+		for i := range t.Entries {
+			stored.Entries = append(stored.Entries, t.Entries[i].stored())
+		}
+	}
+	raw, err := json.Marshal(&stored)
+	if err != nil {
+		return err
+	}
+	return s.putBytes(at, raw)
 }
 
 // compare visits the paths at which two trees differ, in order. One of both is nil
@@ -200,43 +270,11 @@ func compare(from, to []Entry, visit func(old, new *Entry)) {
 	}
 }
 
-// treeDelta is what makes one list of entries of another.
-func treeDelta(from, to []Entry) (delta []byte) {
-	compare(from, to, func(old, new *Entry) {
-		if new == nil {
-			new = &Entry{Kind: removed, Path: old.Path}
-		}
-		delta = appendEntry(delta, new)
-	})
-	return delta
-}
-
-// applyDelta merges a delta into the entries that it was made from.
-func applyDelta(from []Entry, delta []byte) ([]Entry, error) {
-	changes, err := decodeEntries(delta)
-	if err != nil {
-		return nil, err
-	}
-	to := make([]Entry, 0, len(from)+len(changes))
-	for _, change := range changes {
-		at, found := slices.BinarySearchFunc(from, change.Path, func(e Entry, path string) int { return cmp.Compare(e.Path, path) })
-		to = append(to, from[:at]...)
-		from = from[at:]
-		if found {
-			from = from[1:]
-		}
-		if change.Kind != removed {
-			to = append(to, change)
-		}
-	}
-	return append(to, from...), nil
-}
-
 // ScoreKey is the key under which scores of a tree are reused: the id that it has
 // without the ignored paths.
 func ScoreKey(t *Tree, ignore Patterns) ID {
 	kept, _ := ignore.split(t.Entries)
-	return sha256.Sum256(encodeTree(kept))
+	return identity(kept)
 }
 
 // ScoreIgnore are the patterns of ScoreKey where a loop names none.

@@ -1,213 +1,173 @@
 package workspace
 
 import (
-	"bytes"
+	"archive/tar"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 )
 
-// Join copies trees of another store and what they need: all, or those named.
-// Setups that made one of them come along.
-func (s *Store) Join(from *Store, trees ...ID) error {
-	if err := errors.Join(s.refresh(), from.refresh()); err != nil {
-		return err
-	}
-	from.mu.RLock()
-	keys, names := slices.Clone(trees), map[ID]bool{}
-	for key, at := range from.index {
-		if at.kind == kindName {
-			names[key] = true
-		} else if len(trees) == 0 {
-			keys = append(keys, key)
+// needs are the names of what trees consist of, in the order in which they are written: files before the
+// trees, and those before the trees that are stored by what differs from them. Setups that made one of
+// them come last.
+func (s *Store) needs(trees []ID) (names []string, err error) {
+	seen := map[string]bool{}
+	add := func(name string) {
+		if !seen[name] {
+			seen[name], names = true, append(names, name)
 		}
 	}
-	from.mu.RUnlock()
-	for _, key := range keys {
-		if err := s.transfer(from, key); err != nil {
-			return fmt.Errorf("joining %s with %s: %w", s.dir, from.dir, err)
+	var visit func(id ID, bases int) error
+	visit = func(id ID, bases int) error {
+		if seen[name(treesFolder, id)] {
+			return nil
 		}
-	}
-	for key := range names {
-		r, tree, err := from.read(key)
+		t, err := s.tree(id, bases)
 		if err != nil {
 			return err
 		}
-		if len(trees) > 0 && !slices.Contains(trees, ID(tree)) {
-			continue
+		for i := range t.Entries {
+			if e := &t.Entries[i]; e.Kind == KindFile {
+				add(name(filesFolder, e.Hash))
+			}
 		}
-		if err := s.append(r, tree); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// transfer copies a record as it is stored, after what it needs.
-func (s *Store) transfer(from *Store, key ID) error {
-	if _, ok := s.find(key); ok {
-		return nil
-	}
-	r, payload, err := from.read(key)
-	if err != nil {
-		return err
-	}
-	needs := func(keys []byte) error {
-		for key := range slices.Chunk(keys, len(ID{})) {
-			if err := s.transfer(from, ID(key)); err != nil {
+		if t.base != nil {
+			if err := visit(*t.base, bases-1); err != nil {
 				return err
 			}
 		}
+		add(name(treesFolder, id))
 		return nil
 	}
-	if r.codec == codecBeside || r.codec == codecDelta {
-		if err := needs(payload[:len(ID{})]); err != nil {
-			return err
-		}
-		base, _ := s.find(ID(payload))
-		r.depth = base.depth + 1
-	}
-	if r.kind == kindList {
-		raw, err := from.decode(r, payload, mostDepth)
-		if err != nil {
-			return err
-		}
-		if err := needs(raw); err != nil {
-			return err
+	for _, id := range trees {
+		if err := visit(id, mostBases); err != nil {
+			return nil, err
 		}
 	}
-	if r.depth > mostDepth { // what it needs may be here alone
-		raw, err := s.decode(r, payload, mostDepth+1)
-		if err != nil {
-			return err
+	err = s.each(setupsFolder, func(setup string, _ ID) error {
+		if tree, err := s.setupTree(setup); err == nil && seen[name(treesFolder, tree)] {
+			add(setup)
 		}
-		return s.put(r.kind, key, raw, ID{})
-	}
-	if r.kind == kindTree {
-		if err := s.transferFiles(from, r, payload); err != nil {
-			return err
-		}
-	}
-	return s.append(r, payload)
+		return nil
+	})
+	return names, err
 }
 
-// transferFiles copies the files that a record of a tree names. Those that it shares
-// with the tree it is a difference from came with that one.
-func (s *Store) transferFiles(from *Store, r record, payload []byte) error {
-	whole := r.codec != codecDelta
-	if !whole {
-		r.codec, payload = codecZstd, payload[len(ID{}):]
+// all are the names of all that is kept, in the order in which they are written.
+func (s *Store) all() (names []string, err error) {
+	for _, folder := range []string{filesFolder, treesFolder, setupsFolder} {
+		err = errors.Join(err, s.each(folder, func(name string, _ ID) error {
+			names = append(names, name)
+			return nil
+		}))
 	}
-	raw, err := from.decode(r, payload, mostDepth)
+	return names, err
+}
+
+// Join copies trees of another store and what they need: all, or those named. Setups that made one of them come along.
+func (s *Store) Join(from *Store, trees ...ID) error {
+	names, err := from.all()
+	if len(trees) > 0 {
+		names, err = from.needs(trees)
+	}
+	for _, name := range names {
+		if err == nil && !s.has(name) {
+			err = s.copy(from, name)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("joining %s with %s: %w", s.dir, from.dir, err)
+	}
+	return nil
+}
+
+func (s *Store) copy(from *Store, name string) error {
+	f, err := from.get(name)
 	if err != nil {
 		return err
 	}
-	entries, err := decodeEntries(bytes.TrimPrefix(raw, []byte(treeVersion)))
-	for _, e := range entries {
-		if e.Kind == KindFile && err == nil {
-			err = s.transfer(from, e.Hash)
+	defer f.Close()
+	return s.put(name, func(to io.Writer) (string, error) {
+		_, err := io.Copy(to, f)
+		return "", err
+	})
+}
+
+// Prune keeps the named trees and removes all others. No other process may use the store.
+func (s *Store) Prune(keep ...ID) error {
+	kept, err := s.needs(keep)
+	if err != nil {
+		return fmt.Errorf("pruning the store %s: %w", s.dir, err)
+	}
+	stays := map[string]bool{}
+	for _, name := range kept {
+		stays[name] = true
+	}
+	all, err := s.all()
+	for _, name := range slices.Backward(all) { // no tree lacks files where this ends early
+		if err == nil && !stays[name] {
+			err = s.remove(name)
 		}
 	}
+	s.planted.Clear()
+	s.kept.Clear()
 	return err
 }
 
-// Prune keeps the named trees and removes all others. No other process may use the store, and
-// folders that are followed have to be tracked anew.
-func (s *Store) Prune(keep ...ID) error {
-	if err := s.prune(keep); err != nil {
-		return fmt.Errorf("pruning the store %s: %w", s.dir, err)
-	}
-	return nil
-}
-
-func (s *Store) prune(keep []ID) error {
-	if err := s.refresh(); err != nil {
-		return err
-	}
-	if err := s.takeAll(); err != nil {
-		return err
-	}
-	fresh, err := Open(filepath.Join(s.scratch(), "pruned"))
-	if err != nil {
-		return err
-	}
-	if len(keep) > 0 {
-		err = fresh.Join(s, keep...)
-	}
-	if err = errors.Join(err, fresh.acquireScratch(), fresh.Sync(), fresh.Close()); err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var last int
-	if _, err := fmt.Sscanf(filepath.Base(slices.Max(slices.Collect(maps.Keys(s.packs)))), "pack-%d", &last); err != nil {
-		return err
-	}
-	// A crash between these steps leaves records twice, which does no harm.
-	if err := os.Rename(filepath.Join(fresh.dir, "pack-000001"), filepath.Join(s.dir, fmt.Sprintf("pack-%06d", last+1))); err != nil {
-		return err
-	}
-	scratch := s.scratch()
-	for old, p := range s.packs {
-		if err := errors.Join(os.Remove(old), p.close()); err != nil {
-			return err
-		}
-	}
-	s.packs, s.index, s.own = map[string]*pack{}, map[ID]place{}, nil
-	s.planted.Clear()
-	s.kept.Clear()
-	return Remove(scratch)
-}
-
-// takeAll makes sure that no other process appends to a pack.
-func (s *Store) takeAll() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := s.acquire(); err != nil {
-		return err
-	}
-	for name, p := range s.packs {
-		if p == s.own {
-			continue
-		}
-		if free, err := tryLock(p.file); err != nil || !free {
-			return fmt.Errorf("another process uses %s", filepath.Base(name))
-		}
-	}
-	return nil
-}
-
-// Verify reads all records and reports what is damaged or missing.
+// Verify reads all that is kept, and reports what is damaged or missing.
 func (s *Store) Verify(ctx context.Context) (faults []error) {
-	if err := s.refresh(); err != nil {
+	names, err := s.all()
+	if err != nil {
 		return []error{err}
 	}
-	s.mu.RLock()
-	places := make([]place, 0, len(s.index))
-	for _, p := range s.packs {
-		for _, at := range p.damaged {
-			faults = append(faults, fmt.Errorf("%s, byte %d: %w", filepath.Base(p.file.Name()), at, errDamaged))
-		}
-	}
-	for _, at := range s.index {
-		places = append(places, at)
-	}
-	s.mu.RUnlock()
-	slices.SortFunc(places, func(a, b place) int { return bytes.Compare(a.key[:], b.key[:]) })
-	for _, at := range places {
+	for _, name := range names {
 		if err := ctx.Err(); err != nil {
 			return append(faults, err)
 		}
-		if err := s.verify(at); err != nil {
-			faults = append(faults, fmt.Errorf("%s: %w", at.key, err))
+		if err := s.verify(name); err != nil {
+			faults = append(faults, err)
 		}
 	}
 	return faults
+}
+
+func (s *Store) verify(at string) error {
+	key, err := keyOf(at)
+	if err != nil {
+		return err
+	}
+	switch filepath.Dir(filepath.Dir(at)) {
+	case setupsFolder:
+		tree, err := s.setupTree(at)
+		if err == nil && !s.Has(tree) {
+			err = fmt.Errorf("%s: %w", at, errMissing)
+		}
+		return err
+	case treesFolder:
+		return s.complete(key)
+	}
+	return s.sound(key, chunkSize)
+}
+
+// complete fails where a tree, or a file of it, is missing.
+func (s *Store) complete(id ID) error {
+	t, err := s.Tree(id)
+	if err != nil {
+		return err
+	}
+	for i := range t.Entries {
+		if e := &t.Entries[i]; e.Kind == KindFile && !s.has(name(filesFolder, e.Hash)) {
+			return fmt.Errorf("%q: %w", e.Path, errMissing)
+		}
+	}
+	return nil
 }
 
 // Check reports why a tree cannot be restored, nil where it can. Known are the files that were
@@ -223,7 +183,7 @@ func (s *Store) Check(id ID, known map[ID]error) error {
 		}
 		wrong, read := known[e.Hash]
 		if !read {
-			wrong = s.sound(e.Hash)
+			wrong = s.sound(e.Hash, e.Size)
 			known[e.Hash] = wrong
 		}
 		if wrong != nil {
@@ -234,35 +194,106 @@ func (s *Store) Check(id ID, known map[ID]error) error {
 }
 
 // sound reads a file and compares it with its hash.
-func (s *Store) sound(key ID) error {
+func (s *Store) sound(key ID, size int64) error {
 	hash := sha256.New()
-	err := s.eachChunk(key, func(chunk []byte) error { hash.Write(chunk); return nil })
+	err := s.eachChunk(key, size, func(chunk []byte) error { hash.Write(chunk); return nil })
 	if err == nil && ID(hash.Sum(nil)) != key {
-		err = errDamaged
+		err = fmt.Errorf("%s: %w", name(filesFolder, key), errDamaged)
 	}
 	return err
 }
 
-func (s *Store) verify(at place) error {
-	payload, err := at.payload()
+// Parcel is a tar file with trees and what they need, on its way from one store to another.
+type Parcel struct {
+	// Path is of the file. It may be removed; the parcel still tells what was in it.
+	Path  string
+	names map[string]bool
+}
+
+// Export writes trees, and what they need that other parcels do not have, to a new file. Who
+// takes it has to have taken the others.
+func (s *Store) Export(path string, trees []ID, beside ...*Parcel) (_ *Parcel, err error) {
+	p := &Parcel{Path: path, names: map[string]bool{}}
+	for _, other := range beside {
+		maps.Copy(p.names, other.names)
+	}
+	names, err := s.needs(trees)
+	if err != nil {
+		return nil, err
+	}
+	to, err := os.Create(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, to.Close()) }()
+	archive := tar.NewWriter(to)
+	for _, name := range names {
+		if !p.names[name] {
+			if err := s.pack(archive, name); err != nil {
+				return nil, err
+			}
+			p.names[name] = true
+		}
+	}
+	return p, archive.Close()
+}
+
+func (s *Store) pack(archive *tar.Writer, name string) error {
+	f, err := s.get(name)
 	if err != nil {
 		return err
 	}
-	switch at.kind {
-	case kindName:
-		_, err := s.Tree(ID(payload))
-		return err
-	case kindTree:
-		t, err := s.Tree(at.key)
-		if err != nil {
-			return err
-		}
-		for _, e := range t.Entries {
-			if _, ok := s.find(e.Hash); e.Kind == KindFile && !ok {
-				return fmt.Errorf("%q: %w", e.Path, errMissing)
-			}
-		}
-		return nil
+	defer f.Close()
+	info, err := f.Stat()
+	if err == nil {
+		err = archive.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: info.Size()})
 	}
-	return s.sound(at.key)
+	if err == nil {
+		_, err = io.Copy(archive, f)
+	}
+	return err
+}
+
+// Import takes the trees that Export wrote, and removes the file. All that it takes is sound.
+func (s *Store) Import(path string, trees []ID) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	err = s.unpack(tar.NewReader(f))
+	if err == nil && !slices.ContainsFunc(trees, func(id ID) bool { return !s.Has(id) }) {
+		return os.Remove(path)
+	}
+	return fmt.Errorf("importing %s: %w", path, cmp.Or(err, errDamaged))
+}
+
+func (s *Store) unpack(archive *tar.Reader) error {
+	for {
+		head, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("%w: %w", errDamaged, err)
+		}
+		key, err := keyOf(head.Name)
+		folder := filepath.Dir(filepath.Dir(head.Name))
+		if err != nil || head.Name != name(folder, key) || !slices.Contains([]string{filesFolder, treesFolder, setupsFolder}, folder) {
+			return fmt.Errorf("%w: %q", errDamaged, head.Name)
+		}
+		if s.has(head.Name) {
+			continue
+		}
+		err = s.put(head.Name, func(to io.Writer) (string, error) {
+			_, err := io.Copy(to, archive)
+			return "", err
+		})
+		if err == nil {
+			err = s.verify(head.Name)
+		}
+		if err != nil {
+			return errors.Join(fmt.Errorf("%w: %w", errDamaged, err), s.remove(head.Name))
+		}
+	}
 }
