@@ -253,7 +253,7 @@ func (s *Store) Setup(ctx context.Context, seed *Tree, key string, limits Limits
 
 // setupTree is the tree of a setup.
 func (s *Store) setupTree(at string) (ID, error) {
-	text, err := s.read(at)
+	text, err := s.read(at, nil)
 	if err != nil {
 		return ID{}, err
 	}

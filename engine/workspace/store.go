@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -170,18 +171,26 @@ func (s *Store) get(name string) (*os.File, error) {
 
 var errDamaged = errors.New("the stored bytes are damaged")
 
-// read are the bytes that are kept under a name.
-func (s *Store) read(name string) ([]byte, error) {
+// read appends the bytes that are kept under a name.
+func (s *Store) read(name string, to []byte) ([]byte, error) {
 	f, err := s.get(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	stored, err := io.ReadAll(f)
-	if err != nil {
+	buffer := chunks.Get().(*[chunkSize]byte)
+	defer chunks.Put(buffer)
+	n, err := io.ReadFull(f, buffer[:])
+	stored := buffer[:n]
+	if err == nil { // there may be more
+		var rest []byte
+		rest, err = io.ReadAll(f)
+		stored = append(bytes.Clone(stored), rest...)
+	}
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil, err
 	}
-	raw, err := s.decoder.DecodeAll(stored, nil)
+	raw, err := s.decoder.DecodeAll(stored, to)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w: %w", name, errDamaged, err)
 	}
@@ -301,8 +310,10 @@ func (e storeError) Unwrap() error { return e.error }
 // eachChunk visits the bytes of a file in order. They must not be changed or kept.
 func (s *Store) eachChunk(file ID, size int64, visit func(chunk []byte) error) error {
 	at := name(filesFolder, file)
+	buffer := chunks.Get().(*[chunkSize]byte)
+	defer chunks.Put(buffer)
 	if size < chunkSize {
-		raw, err := s.read(at)
+		raw, err := s.read(at, buffer[:0])
 		if err != nil {
 			return err
 		}
@@ -318,8 +329,6 @@ func (s *Store) eachChunk(file ID, size int64, visit func(chunk []byte) error) e
 		return err
 	}
 	defer decoder.Close()
-	buffer := chunks.Get().(*[chunkSize]byte)
-	defer chunks.Put(buffer)
 	for {
 		n, err := io.ReadFull(decoder, buffer[:])
 		if n > 0 {

@@ -180,7 +180,7 @@ const mostBases = 8
 func (s *Store) tree(id ID, bases int) (*Tree, error) {
 	var stored storedTree
 	at := name(treesFolder, id)
-	raw, err := s.read(at)
+	raw, err := s.read(at, nil)
 	if err != nil {
 		return nil, err
 	}
