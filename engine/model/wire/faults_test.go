@@ -454,7 +454,7 @@ func TestF26b_NoFileDescriptorIsLeft(t *testing.T) {
 			if !errors.As(err, &failed) || failed.Cause.Class != record.Resources || !strings.Contains(failed.Cause.Message, "no file descriptor left") {
 				t.Errorf("%s: got %v", name, err)
 			}
-			if dials != 1 || g.Status().Cooling > 0 || !model.NeverSent(err) {
+			if dials != 1 || g.Status().Pause > 0 || !model.NeverSent(err) {
 				t.Errorf("%s: %d attempts, %+v, never sent: %v", name, dials, g.Status(), model.NeverSent(err))
 			}
 		}
