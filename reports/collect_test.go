@@ -380,7 +380,7 @@ func effort(e record.Effort, spent record.Usage) *fixture {
 	f.scored(f.run("a", 1, 0.5, 0.6), 0, 1)
 	f.manifest.Totals.Add(f.signals[0].Outcome.Status, f.signals[0].Usage, f.signals[0].Judging, f.signals[0].User)
 	f.manifest.Volatile.Effort = e
-	f.manifest.Volatile.Ledger = &record.LedgerSeal{Entries: 1, AtWorst: spent}
+	f.manifest.Volatile.Ledger = &record.Spent{Total: spent}
 	return f
 }
 

@@ -346,12 +346,12 @@ type Spent struct {
 // nothing was cached and what was spent is what the runs show.
 func EffortOf(m *record.Manifest) *Effort {
 	asIf, e, seal := m.Totals.Used(), &m.Volatile.Effort, m.Volatile.Ledger
-	if seal == nil || e.Cached == 0 && spentOf(asIf) == spentOf(seal.AtWorst) {
+	if seal == nil || e.Cached == 0 && spentOf(asIf) == spentOf(seal.Total) {
 		return nil
 	}
 	return &Effort{
 		Cached: e.Cached, Made: e.Made, Waited: page.Known(e.Waited.Seconds()),
-		AsIf: spentOf(asIf), Spent: spentOf(seal.AtWorst), Judges: spentOf(seal.Judges), Ledger: record.Spent{Total: seal.AtWorst, Judges: seal.Judges},
+		AsIf: spentOf(asIf), Spent: spentOf(seal.Total), Judges: spentOf(seal.Judges), Ledger: *seal,
 	}
 }
 

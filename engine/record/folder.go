@@ -22,11 +22,8 @@ const (
 	scoresFile   = "scores.jsonl"
 	damagedFile  = "records.damaged.jsonl"
 	ledgerFile   = "spent.jsonl"
-	ledgerHead   = "spent.head"
 	lockFile     = "lock"
 	specFolder   = "spec" // copies of what the runs were made of
-
-	damagedLedger = "spent.damaged.jsonl"
 )
 
 // Disk is what a journal does to its folder; names are those of files in it.

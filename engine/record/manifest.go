@@ -67,8 +67,8 @@ type ManifestVolatile struct {
 	Wall     time.Duration `json:"wall_ns,omitempty"` // of all sessions together
 	Shards   *Shards       `json:"shards,omitempty"`  // nil: the suite has no shards
 	Effort
-	// Ledger is what there was of the ledger when the manifest was written; nil: none.
-	Ledger *LedgerSeal `json:"ledger,omitempty"`
+	// Ledger is what the ledger came to when the manifest was written; nil: there is none.
+	Ledger *Spent `json:"ledger,omitempty"`
 	// Digest is the SHA-256 of the file with zeros for its own digits. It is the last
 	// key of the file, there only.
 	Digest string `json:"digest,omitempty"`

@@ -102,7 +102,7 @@ func ours(dir string) error {
 		if name == specFolder && e.IsDir() {
 			continue
 		}
-		if !e.Type().IsRegular() || !slices.Contains([]string{lockFile, recordsFile, scoresFile, ledgerFile, ledgerHead, manifestFile, manifestCopy}, name) {
+		if !e.Type().IsRegular() || !slices.Contains([]string{lockFile, recordsFile, scoresFile, ledgerFile, manifestFile, manifestCopy}, name) {
 			return &fs.PathError{Op: "merging", Path: filepath.Join(dir, e.Name()), Err: fs.ErrExist}
 		}
 	}
@@ -124,7 +124,7 @@ func (m *merger) write(disk Disk, dir string) error {
 		if err != nil {
 			return err
 		}
-		m.manifest.Volatile.Ledger = new(ledger.Sealed())
+		m.manifest.Volatile.Ledger = new(ledger.Spent())
 		if err := ledger.Close(); err != nil {
 			return err
 		}
@@ -188,7 +188,7 @@ func (m *merger) join() error {
 func (m *merger) account(number int) error {
 	part := &m.parts[number]
 	spent, err := ReadLedger(part.Dir, &part.Manifest)
-	if err != nil {
+	if err = errors.Join(err, damageOf(spent)); err != nil {
 		return err
 	}
 	m.spent.join(spent)

@@ -271,7 +271,7 @@ func TestMergeSumsWhatWasSpent(t *testing.T) {
 		}
 	}
 	mergedInto(t, out, one, two)
-	if spent := balanceOf(t, out, &Manifest{}); spent.Doubt[CauseKilled].Calls != 21 || spent.atWorst().Calls != 21 {
+	if spent := balanceOf(t, out, &Manifest{}); spent.Doubt.Calls != 21 || spent.Spent().Total.Calls != 21 {
 		t.Errorf("spent %+v", spent)
 	}
 }

@@ -78,7 +78,6 @@ var uses = map[string]func(dir string) error{
 		}
 		return err
 	},
-	"EvidenceOf": func(dir string) error { _, err := EvidenceOf(dir); return err },
 }
 
 // lastError is how a sequence ends.
@@ -93,7 +92,7 @@ func lastError[V any](values iter.Seq2[V, error]) (last error) {
 // a pipe, or reads a device without end.
 func TestWhatIsNoFileIsRefusedAtOnce(t *testing.T) {
 	whole, refusals := sampleFolder(t, 2), map[string]int{}
-	for _, name := range []string{manifestFile, recordsFile, scoresFile, ledgerFile, ledgerHead, lockFile, manifestFile + ".tmp", scoresFile + ".tmp"} {
+	for _, name := range []string{manifestFile, recordsFile, scoresFile, ledgerFile, lockFile, manifestFile + ".tmp", scoresFile + ".tmp"} {
 		for kind, put := range strangers {
 			for use, do := range uses {
 				dir := t.TempDir()
@@ -136,7 +135,7 @@ func TestWhatIsNoFileIsRefusedAtOnce(t *testing.T) {
 // A link may lead out of a folder that came from somebody else.
 func TestNothingIsWrittenThroughALink(t *testing.T) {
 	whole, begun := sampleFolder(t, 2), 0
-	names := []string{manifestFile, manifestCopy, recordsFile, scoresFile, ledgerFile, ledgerHead, lockFile, damagedFile, damagedLedger}
+	names := []string{manifestFile, manifestCopy, recordsFile, scoresFile, ledgerFile, lockFile, damagedFile}
 	for _, name := range names {
 		for use, do := range uses {
 			dir, elsewhere := t.TempDir(), filepath.Join(t.TempDir(), "elsewhere")

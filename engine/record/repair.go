@@ -25,16 +25,13 @@ type Repaired struct {
 	// nil: nothing. Unsealed means that it has no digest: it gets one.
 	Manifest error
 	Unsealed bool
-	// Ledger is what the ledger comes to; what was wrong with it is its Damage. What
-	// damaged entries came to stays in doubt. LedgerLost means that it cannot be read:
-	// it stays as it is.
-	Ledger     *Balance
-	LedgerLost *LostLedger
+	// Ledger is what the ledger comes to. What is damaged of it is dropped.
+	Ledger *Balance
 }
 
 // Whole reports whether nothing is to be repaired.
 func (r *Repaired) Whole() bool {
-	return r.recordsWhole() && r.Manifest == nil && r.LedgerLost == nil && len(r.Ledger.Damage) == 0
+	return r.recordsWhole() && r.Manifest == nil && len(r.Ledger.Damage) == 0
 }
 
 // recordsWhole reports whether no record or score is to be repaired.
@@ -45,7 +42,7 @@ func Inspect(dir string) (*Repaired, error) { return repair(dir, Options{}, fals
 
 // Repair makes a folder whole again that Resume refuses: a damaged manifest is
 // restored from its copy, damaged records are moved aside, the others stay as they
-// are, scores of what is no longer there are dropped, and a damaged ledger is written anew. A crash on the way leaves a folder that can be
+// are, scores of what is no longer there are dropped, and a damaged ledger is begun anew with what is whole of it. A crash on the way leaves a folder that can be
 // repaired.
 func Repair(dir string, options Options) (*Repaired, error) { return repair(dir, options, true) }
 
@@ -65,9 +62,7 @@ func repair(dir string, options Options, change bool) (*Repaired, error) {
 	s := &survey{finished: map[string]bool{}, lost: map[string]bool{}}
 	s.Manifest, s.Unsealed = wrong, m.Unsealed
 	if err = s.look(dir); err == nil {
-		if s.Ledger, err = ReadLedger(dir, &m); errors.As(err, &s.LedgerLost) {
-			err = nil
-		}
+		s.Ledger, err = ReadLedger(dir, &m)
 	}
 	if err == nil && change {
 		err = j.repair(s, &m)
@@ -83,7 +78,7 @@ func (j *Journal) repair(s *survey, m *Manifest) error {
 			return err
 		}
 	}
-	if s.LedgerLost == nil && len(s.Ledger.Damage) > 0 {
+	if len(s.Ledger.Damage) > 0 {
 		ledger, err := OpenLedger(dir, s.Ledger)
 		if err == nil {
 			err = ledger.Close()
@@ -104,9 +99,7 @@ func (j *Journal) repair(s *survey, m *Manifest) error {
 	return j.without(recordsFile, s.records)
 }
 
-// ReleaseLedger releases all that is in doubt, and returns what that was. Of a
-// ledger that cannot be read, has lost entries, or recorded no causes, what records and
-// scores prove to be paid stays.
+// ReleaseLedger releases all that is in doubt, and returns what the ledger came to before.
 func ReleaseLedger(dir string) (*Balance, error) {
 	m, err := ReadManifest(dir)
 	if err != nil {
@@ -122,31 +115,17 @@ func ReleaseLedger(dir string) (*Balance, error) {
 
 func releaseLedger(dir string, m *Manifest) (*Balance, error) {
 	b, err := ReadLedger(dir, m)
-	_, lost := errors.AsType[*LostLedger](err)
-	if !lost && (err != nil || !b.Kept) {
+	if err != nil || !b.Kept {
 		return b, err
-	}
-	proven := Evidence{}
-	if lost || b.Earlier || b.Doubt[CauseLost] != (Usage{}) {
-		if proven, err = EvidenceOf(dir); err != nil {
-			return nil, err
-		}
-	}
-	if lost {
-		b.rewrite, b.damaged, b.why = true, true, CauseRepair
-		b.Paid, b.Doubt = proven.Paid, map[Cause]Usage{}
-	} else if b.Earlier {
-		b.Split(proven.Paid, Usage{})
 	}
 	ledger, err := OpenLedger(dir, b)
 	if err != nil {
 		return nil, err
 	}
-	ledger.Release(b, proven.Paid)
-	if err := ledger.Close(); err != nil {
+	if err := errors.Join(ledger.Correct(b.Doubt, Settlement{}), ledger.Close()); err != nil {
 		return nil, err
 	}
-	m.Volatile.Ledger = new(ledger.Sealed())
+	m.Volatile.Ledger = new(ledger.Spent())
 	text, err := encodeManifest(m, nil)
 	if err != nil {
 		return nil, err

@@ -109,7 +109,13 @@ func configurationHead(c *spec.Resolved) (record.ConfigurationHead, error) {
 // Count puts into a manifest what the runs of its folder come to, and its ledger. That of a
 // session which was killed does not say it.
 func Count(dir string, m *record.Manifest) error {
-	m.Volatile.Ledger = record.SealOf(dir, m)
+	balance, err := record.ReadLedger(dir, m)
+	if err != nil {
+		return exit.Unmeasured(err)
+	}
+	if balance.Kept {
+		m.Volatile.Ledger = new(balance.Spent())
+	}
 	m.Totals = record.Totals{Planned: m.Totals.Planned}
 	for s, err := range record.Sound(record.ReadSignals(dir)) {
 		if err != nil {

@@ -235,8 +235,8 @@ func fileName(name string) string {
 }
 
 // ownFiles are those that a result folder consists of.
-var ownFiles = []string{"manifest.json", "manifest.copy.json", "records.jsonl", "scores.jsonl", "spent.jsonl", "spent.head",
-	"records.damaged.jsonl", "spent.damaged.jsonl", "lock", Progress, Workspaces, specFolder}
+var ownFiles = []string{"manifest.json", "manifest.copy.json", "records.jsonl", "scores.jsonl", "spent.jsonl",
+	"records.damaged.jsonl", "lock", Progress, Workspaces, specFolder}
 
 // Progress is the file that tells how far a command has come that makes runs. It is there while one does.
 const Progress = "progress.json"

@@ -25,8 +25,8 @@ func TestABudgetOfTwoWorkers(t *testing.T) {
 	if failed, ok := errors.AsType[*exec.ExitError](err); !ok || failed.ExitCode() != 4 || !strings.Contains(string(out), "the suite's budget is spent after 50 of 80 runs") {
 		t.Errorf("%v: %s", err, out)
 	}
-	if l := s.ledger("there"); l.Paid.Calls != 50 || l.InDoubt().Calls != 0 {
-		t.Errorf("%d calls are paid and %d in doubt, want 50 and 0", l.Paid.Calls, l.InDoubt().Calls)
+	if l := s.ledger("there"); l.Paid.Calls != 50 || l.Doubt.Calls != 0 {
+		t.Errorf("%d calls are paid and %d in doubt, want 50 and 0", l.Paid.Calls, l.Doubt.Calls)
 	}
 }
 
@@ -66,7 +66,7 @@ func TestABudgetThatEndsWhileWorkersAreKilled(t *testing.T) {
 		t.Errorf("%v: %s", failed, said.String())
 	}
 	l := s.ledger("there")
-	paid, doubt := l.Paid.Calls, l.InDoubt().Calls
+	paid, doubt := l.Paid.Calls, l.Doubt.Calls
 	if asked.Load() > budget || paid+doubt > budget || paid+doubt < asked.Load() || paid > asked.Load() || doubt == 0 {
 		t.Errorf("%d calls at the server; %d are paid and %d in doubt, of a budget of %d", asked.Load(), paid, doubt, budget)
 	}

@@ -246,7 +246,7 @@ func (e *Executor) recall(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	known := record.Settlement{Cause: record.CauseKilled}
+	known := record.Settlement{}
 	if d.GetWorkflowExecutionInfo().GetStatus() != enums.WORKFLOW_EXECUTION_STATUS_RUNNING {
 		value, err := e.client.QueryWorkflow(ctx, e.suite.Workflow, "", queryTotals)
 		var t Totals
@@ -525,7 +525,7 @@ func (e *Executor) finish(ctx context.Context) (failed error) {
 	if e.lease != nil && err == nil {
 		e.link.Handed = nil
 		defer func() { failed = errors.Join(failed, e.writeLink()) }()
-		e.Budget.TakeBack(record.Settlement{Paid: t.Paid.Minus(t.OwnPaid), Doubt: t.Doubt.Minus(t.OwnDoubt), Cause: record.CauseKilled})
+		e.Budget.TakeBack(record.Settlement{Paid: t.Paid.Minus(t.OwnPaid), Doubt: t.Doubt.Minus(t.OwnDoubt)})
 	}
 	if err != nil {
 		return fmt.Errorf("ending the suite's workflow: %w", err)

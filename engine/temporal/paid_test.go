@@ -132,8 +132,8 @@ func TestWhatAKilledWorkerCosts(t *testing.T) {
 				t.Errorf("%d calls for %d, %d of them a second time; want %d", all, runs*calls, twice, c.twice)
 			}
 			l := s.ledger("there")
-			if spent := l.Paid.Calls + l.InDoubt().Calls; spent < int64(all) || spent > budget {
-				t.Errorf("%d calls were made; of the budget of %d %d are paid and %d in doubt", all, budget, l.Paid.Calls, l.InDoubt().Calls)
+			if spent := l.Paid.Calls + l.Doubt.Calls; spent < int64(all) || spent > budget {
+				t.Errorf("%d calls were made; of the budget of %d %d are paid and %d in doubt", all, budget, l.Paid.Calls, l.Doubt.Calls)
 			}
 			if !c.bucket { // the next attempt gets answers from the cache
 				s.must(s.elsewhere("again"))

@@ -1,7 +1,6 @@
 package overview
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -29,10 +28,7 @@ func Ledger(m *record.Manifest, made int, b *spec.SuiteBudget, balance *record.B
 	for _, damage := range balance.Damage {
 		sheet.Notes = append(sheet.Notes, func(quote func(string) string) string { return "damaged: " + quote(damage.Error()) })
 	}
-	for _, cause := range balance.Causes() {
-		sheet.Notes = append(sheet.Notes, page.Saying(fmt.Sprintf("in doubt: %s: %s", Spending(balance.Doubt[cause]), doubtful(cause))))
-	}
-	if len(balance.Causes()) > 0 {
+	if balance.Doubt != (record.Usage{}) {
 		sheet.Notes = append(sheet.Notes, func(quote func(string) string) string {
 			return "what is in doubt counts as spent; " + quote(release) + " releases it"
 		})
@@ -48,7 +44,7 @@ type resource struct {
 }
 
 func resourcesOf(b *spec.SuiteBudget, balance *record.Balance) []resource {
-	paid, doubt := balance.Paid, balance.InDoubt()
+	paid, doubt := balance.Paid, balance.Doubt
 	usd := func(n int64) page.Cell {
 		amount := record.Money(n).Dollars()
 		return page.Cell{Text: page.USD(amount), Raw: amount}
@@ -118,22 +114,9 @@ func money(u record.Usage) string {
 	}
 }
 
-// doubtful says what became of calls that may have cost something.
-func doubtful(cause record.Cause) string {
-	known := map[record.Cause]string{
-		record.CauseUnreported:  "the server did not report what they used, or reported impossible numbers",
-		record.CauseInterrupted: "in flight when their runs ended",
-		record.CauseKilled:      "in flight when the process ended",
-		record.CauseEarlier:     "an earlier version recorded no cause",
-		record.CauseLost:        "their entries in the ledger are damaged or missing",
-		record.CauseUnknown:     "they failed for an unknown cause",
-	}
-	return cmp.Or(known[cause], fmt.Sprintf("no whole answer came (%s)", cause))
-}
-
 // Released says what was released.
 func Released(dir string, b *record.Balance) string {
-	switch doubt := b.InDoubt(); {
+	switch doubt := b.Doubt; {
 	case !b.Kept:
 		return dir + ": no ledger, and nothing is in doubt\n"
 	case doubt == record.Usage{}:
@@ -197,8 +180,8 @@ func Repaired(dir, word string, r *record.Repaired, states string, look bool) st
 	for _, problem := range r.Ledger.Damage {
 		fmt.Fprintln(&b, problem)
 	}
-	if lost := r.Ledger.Doubt[record.CauseLost]; lost != (record.Usage{}) && r.LedgerLost == nil {
-		fmt.Fprintf(&b, "what is missing of the ledger counts as spent: %s\n", Spending(lost))
+	if len(r.Ledger.Damage) > 0 {
+		fmt.Fprintf(&b, "the ledger %s with its whole entries: %s are paid, %s in doubt\n", verb("begun anew"), Spending(r.Ledger.Paid), Spending(r.Ledger.Doubt))
 	}
 	for _, problem := range r.Damage {
 		fmt.Fprintln(&b, problem)

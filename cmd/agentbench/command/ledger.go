@@ -11,52 +11,32 @@ import (
 	"github.com/agentbench/agentbench/engine/results"
 	"github.com/agentbench/agentbench/reports/overview"
 	"github.com/agentbench/agentbench/reports/page"
-	"github.com/agentbench/agentbench/spec"
 )
 
-// openLedger charges a suite's budget with what was spent in a folder before, and
-// has every call from now on put down in its ledger.
-func (p *program) openLedger(dir string, m *record.Manifest, s *spec.Suite, b *pace.Budget) (*record.Ledger, error) {
-	balance, err := p.balance(dir, m, s)
+// openLedger charges a suite's budget with what was spent in a folder before, and has every call from now on written into its ledger.
+func (p *program) openLedger(dir string, m *record.Manifest, b *pace.Budget) (*record.Ledger, error) {
+	balance, err := record.ReadLedger(dir, m)
 	if err != nil {
+		return nil, exit.Unmeasured(err)
+	}
+	if err := damagedLedger(dir, balance); err != nil {
 		return nil, err
-	}
-	if !balance.Kept && balance.Paid != (record.Usage{}) && !pace.Unlimited(results.BudgetOf(&record.Results{Path: dir, Manifest: *m})) {
-		fmt.Fprintf(p.err, "agentbench: warning: %s: %s\n", dir, noLedger)
-	}
-	for _, damage := range balance.Damage {
-		fmt.Fprintf(p.err, "agentbench: warning: %s: %v\n", dir, damage)
-	}
-	if len(balance.Damage) > 0 {
-		fmt.Fprintf(p.err, "hint: what is unknown counts as spent; agentbench plan %s shows the ledger\n", exit.ShellWord(dir))
 	}
 	ledger, err := record.OpenLedger(dir, balance)
 	if err != nil {
 		return nil, exit.Unmeasured(err)
 	}
-	b.Charge(balance.Paid, balance.InDoubt())
+	b.Charge(balance.Paid, balance.Doubt)
 	b.Keep(ledger)
 	return ledger, nil
 }
 
-// noLedger says what is known where a suite with a budget has no ledger.
-const noLedger = "spent.jsonl is missing: what records and scores prove to be paid counts as spent; what calls may have cost whose answers did not come is unknown"
-
-// balance reads what a folder has spent of its suite's budget.
-func (p *program) balance(dir string, m *record.Manifest, s *spec.Suite) (*record.Balance, error) {
-	least := func() int64 {
-		folder, err := results.Open(&record.Results{Path: dir, Manifest: *m}, nil)
-		if err != nil {
-			return 0
-		}
-		return folder.LeastOutput()
+// damagedLedger is the error of a ledger that cannot be relied on.
+func damagedLedger(dir string, b *record.Balance) error {
+	if len(b.Damage) == 0 {
+		return nil
 	}
-	balance, err := pace.Balance(dir, m, s, results.BudgetOf(&record.Results{Path: dir, Manifest: *m}), least)
-	var lost *record.LostLedger
-	if errors.As(err, &lost) {
-		return nil, exit.With(exit.NotMeasured, "agentbench repair --release "+exit.ShellWord(dir)+" rebuilds the ledger from what the records prove was paid", "%w", err)
-	}
-	return balance, exit.Unmeasured(err)
+	return exit.With(exit.NotMeasured, "agentbench repair "+exit.ShellWord(dir)+" drops what is damaged and lists what was lost", "%s: %w", dir, errors.Join(b.Damage...))
 }
 
 func (p *program) planFolder(dir string, f *reportFlags) error {
@@ -69,31 +49,15 @@ func (p *program) planFolder(dir string, f *reportFlags) error {
 			return exit.Unmeasured(err)
 		}
 	}
-	suite := &spec.Suite{}
-	if folder, err := results.Open(&record.Results{Path: dir, Manifest: m}, nil); err == nil {
-		suite = folder.Document.Suite
+	balance, err := record.ReadLedger(dir, &m)
+	if err != nil {
+		return exit.Unmeasured(err)
 	}
-	balance, unknown := p.balance(dir, &m, suite)
-	var lost *record.LostLedger
-	if errors.As(unknown, &lost) {
-		proven, err := record.EvidenceOf(dir)
-		if err != nil {
-			return exit.Unmeasured(err)
-		}
-		balance = &record.Balance{Kept: true, Paid: proven.Paid}
-	} else if unknown != nil {
-		return unknown
-	}
-	sheet := overview.Ledger(&m, results.Measured(&m), &suite.Budget, balance, "agentbench repair --release "+exit.ShellWord(dir))
-	switch {
-	case lost != nil:
-		sheet.Notes = append(sheet.Notes, page.Saying("the ledger cannot be relied on: paid is what records and scores prove; what else was spent is unknown"))
-	case !balance.Kept && pace.Unlimited(&suite.Budget):
+	sheet := overview.Ledger(&m, results.Measured(&m), results.BudgetOf(&record.Results{Path: dir, Manifest: m}), balance, "agentbench repair --release "+exit.ShellWord(dir))
+	if !balance.Kept {
 		sheet.Notes = append(sheet.Notes, page.Saying("no ledger: no model was called for this folder"))
-	case !balance.Kept:
-		sheet.Notes = append(sheet.Notes, page.Saying(noLedger))
 	}
-	return cmp.Or(p.write(sheet, f), unknown)
+	return cmp.Or(p.write(sheet, f), damagedLedger(dir, balance))
 }
 
 // tellOvershoot says that more was spent than the suite's budget allows, which

@@ -23,7 +23,7 @@ func (p *program) repairCommand() *cobra.Command {
 		Long: `Keeps every intact record, moves damaged lines to records.damaged.jsonl, rebuilds the
 signals, drops scores of lost runs, and lists what was lost. Afterwards run --out DIR
 reruns the lost runs. A damaged manifest.json is restored from its copy. A damaged
-budget ledger is rebuilt: what its bad entries add up to counts as spent. The states of
+budget ledger is rebuilt from its whole entries. The states of
 workspaces are read: those that are damaged are listed, and folders that a killed session
 left are removed.
 
@@ -72,17 +72,13 @@ func (p *program) repair(ctx context.Context, dir string, f repairFlags) error {
 		if err != nil {
 			return results.Unresumable(dir, err)
 		}
-		found.LedgerLost = nil
 		text += overview.Released(dir, released)
 	}
 	if _, err := fmt.Fprint(p.out, text); unlessClosed(err) != nil {
 		return exit.Unmeasured(err)
 	}
-	switch {
-	case f.look && !(found.Whole() && states.None()):
+	if f.look && !(found.Whole() && states.None()) {
 		return exit.Quiet(exit.AnswerNo)
-	case found.LedgerLost != nil:
-		return exit.With(exit.NotMeasured, "agentbench repair --release "+exit.ShellWord(dir)+" rebuilds the ledger from what the records prove was paid", "%w", found.LedgerLost)
 	}
 	return nil
 }

@@ -362,11 +362,10 @@ func (p *program) keepLedger(j *job, m *record.Manifest, journal *record.Journal
 	if j.earlier.Found != nil {
 		before = &j.earlier.Found.Manifest
 	}
-	if j.ledger, err = p.openLedger(j.dir, before, j.Suite, j.budget); err != nil {
+	if j.ledger, err = p.openLedger(j.dir, before, j.budget); err != nil {
 		return err
 	}
-	sealed := j.ledger.Sealed()
-	m.Volatile.Ledger = &sealed
+	m.Volatile.Ledger = new(j.ledger.Spent())
 	if err := journal.WriteManifest(*m); err != nil {
 		return errors.Join(exit.Unmeasured(err), j.ledger.Close())
 	}
@@ -601,7 +600,7 @@ func (d draining) Execute(ctx context.Context, items iter.Seq2[plan.Item, error]
 // close puts the state of the results down and closes the journal.
 func (p *program) close(j *job, journal *record.Journal, m *record.Manifest, end ending, failed error) error {
 	err := errors.Join(journal.Close(), j.sumUp(m), j.ledger.Close())
-	m.Volatile.Ledger = new(j.ledger.Sealed())
+	m.Volatile.Ledger = new(j.ledger.Spent())
 	now := p.now()
 	m.Volatile.Finished = now.UTC()
 	m.Volatile.Wall = j.earlier.Wall + max(0, now.Sub(j.began)) // the clock may be set back

@@ -624,14 +624,13 @@ func (s *scoring) taskDifferences() (lines []string, err error) {
 // keepLedger opens the ledger of the folder, which is held, until the function that
 // it gives is called.
 func (s *scoring) keepLedger() (end func() error, err error) {
-	ledger, err := s.openLedger(s.dir, &s.manifest, s.suite.Suite, s.budget)
+	ledger, err := s.openLedger(s.dir, &s.manifest, s.budget)
 	if err != nil {
 		return nil, err
 	}
 	return func() error {
 		err := ledger.Close()
-		sealed := ledger.Sealed()
-		s.manifest.Volatile.Ledger = &sealed
+		s.manifest.Volatile.Ledger = new(ledger.Spent())
 		return err
 	}, nil
 }

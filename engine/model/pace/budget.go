@@ -74,45 +74,6 @@ func OfSuite(b spec.SuiteBudget) *Budget {
 // Unlimited reports whether a suite may spend what it wants; its duration is the engine's concern.
 func Unlimited(b *spec.SuiteBudget) bool { return b.Calls == 0 && b.Tokens == 0 && b.CostUSD == 0 }
 
-// Balance is what a result folder has spent of its suite's budget, by its ledger or, without one, by what its records
-// prove. recorded is the budget that its runs were made under, and leastOutput the least that a call of them can have reserved for its reply.
-func Balance(dir string, m *record.Manifest, s *spec.Suite, recorded *spec.SuiteBudget, leastOutput func() int64) (*record.Balance, error) {
-	balance, err := record.ReadLedger(dir, m)
-	switch {
-	case err != nil, balance.Kept && !balance.Earlier:
-		return balance, err
-	case !balance.Kept && Unlimited(&s.Budget) && Unlimited(recorded):
-		return balance, nil
-	}
-	proven, err := record.EvidenceOf(dir)
-	if err != nil {
-		return nil, err
-	}
-	if !balance.Kept {
-		balance.Paid = proven.Paid
-		return balance, nil
-	}
-	// A ledger that told no causes is split into what was paid and what is released because it never reached a server.
-	// The records do not say how much was reserved for a call, but the least that can have been is known; of what there
-	// was less of than that, all that was not paid is released.
-	var unspent record.Usage
-	for name, attempts := range proven.Unsent {
-		least := record.Usage{Calls: 1}
-		if declared, ok := s.Models.Get(name); ok {
-			least = OptionsOf(&declared).Least(leastOutput())
-		}
-		for range attempts {
-			unspent = unspent.Plus(least)
-		}
-	}
-	over := proven.Paid.Plus(unspent).Minus(balance.InDoubt())
-	if unspent = unspent.Minus(over); over.Calls > 0 {
-		unspent = record.Usage{} // some were made when there was no budget, and it is unknown which
-	}
-	balance.Split(proven.Paid, unspent)
-	return balance, nil
-}
-
 // OfRun makes the budget of one run under a hard budget guard.
 func OfRun(b *spec.RunBudget) *Budget {
 	return NewBudget(Run, stop.LimitsOf(b))
@@ -237,17 +198,17 @@ func BudgetCall(ctx context.Context, suite *Budget) (settle func(unsent bool), r
 	}
 	ofSuite, err := suite.one(ctx)
 	if err != nil {
-		ofRun.Settle(record.Settlement{Cause: record.CauseNotMade})
+		ofRun.Settle(record.Settlement{})
 		return nil, nil, err
 	}
 	if ofRun != nil {
 		reserved = &record.Usage{Calls: 1}
 	}
 	return func(unsent bool) {
-		one := record.Settlement{Paid: oneCall.Expected, Cause: record.CauseAnswered}
+		one := record.Settlement{Paid: oneCall.Expected}
 		ofRun.Settle(one)
 		if unsent {
-			one = record.Settlement{Cause: record.CauseUnsent}
+			one = record.Settlement{}
 		}
 		ofSuite.Settle(one)
 	}, reserved, nil
@@ -312,7 +273,7 @@ func (e *estimate) of(request *model.Request) Worst {
 		expected = int64(math.Ceil(density * float64(request.InputTokens()+framing)))
 		bound = max(expected, request.Bytes()+framing)
 	}
-	return Worst{Expected: e.priced(expected, output), Bound: e.priced(bound, output)}
+	return Worst{Expected: e.priced(expected, output), Bound: e.priced(bound, output), Simulated: e.options.Simulated}
 }
 
 func framingTokens(request *model.Request) int64 {
@@ -341,7 +302,10 @@ func (e *estimate) learn(request *model.Request, used record.Usage) {
 
 // Worst is what a call may use. What is expected rests on an estimate of the
 // prompt's tokens; the bound does not, and is at least as much.
-type Worst struct{ Expected, Bound record.Usage }
+type Worst struct {
+	Expected, Bound record.Usage
+	Simulated       bool // no server is paid for it
+}
 
 // Reserve makes room for a call. There is none where even what is expected does
 // not fit beside what was spent. Where the bound fits as well, the call may be
@@ -359,12 +323,24 @@ func (b *Budget) Reserve(ctx context.Context, worst Worst) (*Reservation, error)
 			return nil, err
 		}
 		if wait == nil {
-			return reserved, nil
+			return reserved, reserved.sync(&worst)
 		}
 		if err := await(ctx, wait); err != nil {
 			return nil, err
 		}
 	}
+}
+
+// sync has the reservation on disk, so that no crash forgets what a call may cost. Simulated calls cost nothing.
+func (r *Reservation) sync(worst *Worst) error {
+	if r.budget.ledger == nil || worst.Simulated {
+		return nil
+	}
+	err := r.budget.ledger.Sync()
+	if err != nil {
+		r.Settle(record.Settlement{})
+	}
+	return err
 }
 
 // await is no work of the run that waits.
@@ -422,7 +398,7 @@ func (b *Budget) Reported(u record.Usage) {
 		return
 	}
 	if entry, err := b.ledger.Reserve(record.RoleProgram, u); err == nil { // else the next call is told
-		b.ledger.Settle(entry, u, record.Settlement{Paid: u, Cause: record.CauseAnswered})
+		b.ledger.Settle(entry, u, record.Settlement{Paid: u})
 	}
 }
 
@@ -536,20 +512,6 @@ func OptionsOf(m *spec.Model) LimitOptions {
 	}
 }
 
-// Least is the least that is reserved for any call whose reply is limited to so many
-// tokens, or to none.
-func (o LimitOptions) Least(output int64) record.Usage {
-	e := newEstimate(o)
-	if output <= 0 || output > e.longest {
-		output = e.longest
-	}
-	input := o.Input
-	if input == 0 {
-		input = framingTokens(&model.Request{Messages: make([]model.Message, 1)})
-	}
-	return e.priced(input, output)
-}
-
 // Reserved is what the run's own budget reserves for a request.
 func (o LimitOptions) Reserved(request *model.Request) record.Usage {
 	return newEstimate(o).of(request).Expected
@@ -609,7 +571,7 @@ func (m *limited) reserved(ctx context.Context, budget *Budget, request *model.R
 	if err != nil {
 		return nil, m.noted(err, &worst, record.Usage{})
 	}
-	settled := record.Settlement{Doubt: reservation.Worst(), Cause: record.CauseUnknown} // and so it stays where the model panics
+	settled := record.Settlement{Doubt: reservation.Worst()} // and so it stays where the model panics
 	defer func() { reservation.Settle(settled) }()
 	reply, err := m.call(ctx, request)
 	if err != nil {
@@ -619,12 +581,12 @@ func (m *limited) reserved(ctx context.Context, budget *Budget, request *model.R
 		settled = settlementOf(err, settled.Doubt, m.perRun)
 		return nil, m.noted(err, &worst, settled.Paid.Plus(settled.Doubt))
 	}
-	settled = record.Settlement{Paid: reply.Usage, Cause: record.CauseAnswered}
+	settled = record.Settlement{Paid: reply.Usage}
 	switch {
 	case m.perRun:
 		reply.Reserved = new(worst.Expected)
 	case reply.Usage.Estimated > 0 && !m.worst.options.Simulated: // what it used nobody knows: not to exceed the budget, all that was reserved
-		settled = record.Settlement{Doubt: larger(reservation.Worst(), reply.Usage), Cause: record.CauseUnreported}
+		settled = record.Settlement{Doubt: larger(reservation.Worst(), reply.Usage)}
 	default:
 		m.worst.learn(request, reply.Usage)
 	}
@@ -687,16 +649,15 @@ func settlementOf(err error, reserved record.Usage, ofRun bool) record.Settlemen
 	var failed *record.Error
 	switch {
 	case errors.Is(err, model.ErrEnded), errors.Is(err, model.ErrRefused):
-		return record.Settlement{Paid: known, Cause: record.CauseNotMade}
+		return record.Settlement{Paid: known}
 	case model.NeverSent(err) && !ofRun:
-		return record.Settlement{Cause: record.CauseUnsent}
+		return record.Settlement{}
 	case !errors.As(err, &failed):
-		return record.Settlement{Doubt: reserved, Cause: record.CauseInterrupted}
+		return record.Settlement{Doubt: reserved}
 	}
-	cause := record.Cause(failed.Class)
 	switch failed.Class {
 	case record.CallTimeout, record.Network, record.Incomplete, record.BadResponse, record.Internal:
-		return record.Settlement{Doubt: reserved, Cause: cause}
+		return record.Settlement{Doubt: reserved}
 	}
-	return record.Settlement{Paid: known, Cause: cause}
+	return record.Settlement{Paid: known}
 }

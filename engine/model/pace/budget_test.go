@@ -19,7 +19,7 @@ import (
 
 // paid is the settlement of an answered call.
 func paid(u record.Usage) record.Settlement {
-	return record.Settlement{Paid: u, Cause: record.CauseAnswered}
+	return record.Settlement{Paid: u}
 }
 
 func tokens(n int64) record.Usage { return record.Usage{Calls: 1, OutputTokens: n} }
@@ -242,10 +242,10 @@ func TestF3_ALedgerKnowsOfACallBeforeItIsMade(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return now.Paid.OutputTokens, now.InDoubt().OutputTokens
+		return now.Paid.OutputTokens, now.Doubt.OutputTokens
 	}
 	var all []int64
-	for _, s := range []record.Settlement{paid(tokens(5)), {Doubt: call, Cause: record.Cause(record.CallTimeout)}, {Cause: record.CauseUnsent}} {
+	for _, s := range []record.Settlement{paid(tokens(5)), {Doubt: call}, {}} {
 		reservation, err := b.Reserve(t.Context(), Worst{Expected: call, Bound: call})
 		if err != nil {
 			t.Fatal(err)

@@ -56,16 +56,9 @@ func (b *Budget) TakeBack(others record.Settlement) {
 	defer b.mu.Unlock()
 	b.lender, b.elsewhere = nil, record.Usage{}
 	b.paid, b.doubt = b.paid.Plus(others.Paid), b.doubt.Plus(others.Doubt)
-	if b.ledger == nil {
-		return
+	if b.ledger != nil {
+		b.ledger.Settle(b.handed.entry, b.handed.worst, others)
 	}
-	if others.Doubt != (record.Usage{}) { // an entry tells of one of both
-		entry, err := b.ledger.Reserve("", others.Doubt)
-		if err == nil {
-			b.ledger.Settle(entry, others.Doubt, record.Settlement{Doubt: others.Doubt, Cause: others.Cause})
-		}
-	}
-	b.ledger.Settle(b.handed.entry, b.handed.worst, record.Settlement{Paid: others.Paid, Cause: record.CauseAnswered})
 }
 
 // Recall is for a budget that was handed over by a process that was killed: what was left
@@ -77,7 +70,7 @@ func (b *Budget) Recall(handed Limits, others record.Settlement) error {
 	if b.ledger == nil {
 		return nil
 	}
-	return b.ledger.Correct(record.CauseKilled, asUsage(handed), others)
+	return b.ledger.Correct(asUsage(handed), others)
 }
 
 // GiveBack gives up what was lent and is neither spent nor reserved, and says what that

@@ -104,7 +104,7 @@ func TestHandOverIsPutDown(t *testing.T) {
 	if _, err := b.HandOver(holder{p, b}); err != nil {
 		t.Fatal(err)
 	}
-	if worst := ledger.Sealed().AtWorst; worst.Calls != 9 {
+	if worst := ledger.Spent().Total; worst.Calls != 9 {
 		t.Errorf("%d calls are put down, want all 9 that are left", worst.Calls)
 	}
 	r, err := b.Reserve(t.Context(), oneCall)
@@ -112,11 +112,11 @@ func TestHandOverIsPutDown(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Settle(paid(record.Usage{Calls: 1}))
-	b.TakeBack(record.Settlement{Paid: record.Usage{Calls: 3}, Doubt: record.Usage{Calls: 1}, Cause: record.CauseKilled})
+	b.TakeBack(record.Settlement{Paid: record.Usage{Calls: 3}, Doubt: record.Usage{Calls: 1}})
 	if spent := b.Spent(); spent.Calls != 6 || b.InDoubt().Calls != 1 {
 		t.Errorf("%d calls are spent, %d in doubt; want 6 and 1", spent.Calls, b.InDoubt().Calls)
 	}
-	if worst := ledger.Sealed().AtWorst; worst.Calls != 5 {
+	if worst := ledger.Spent().Total; worst.Calls != 5 {
 		t.Errorf("%d calls are put down at last, want 5", worst.Calls)
 	}
 
@@ -128,14 +128,14 @@ func TestHandOverIsPutDown(t *testing.T) {
 	if err := ledger.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if balance, err = record.ReadLedger(dir, &record.Manifest{}); err != nil || balance.InDoubt().Calls != 5 {
-		t.Fatalf("in doubt are %+v, %v; want 5 calls", balance.InDoubt(), err)
+	if balance, err = record.ReadLedger(dir, &record.Manifest{}); err != nil || balance.Doubt.Calls != 5 {
+		t.Fatalf("in doubt are %+v, %v; want 5 calls", balance.Doubt, err)
 	}
 	if ledger, err = record.OpenLedger(dir, balance); err != nil {
 		t.Fatal(err)
 	}
 	b = NewBudget(Suite, Limits{Calls: 10})
-	b.Charge(balance.Paid, balance.InDoubt())
+	b.Charge(balance.Paid, balance.Doubt)
 	b.Keep(ledger)
 	if err := b.Recall(handed, record.Settlement{Paid: record.Usage{Calls: 2}}); err != nil {
 		t.Fatal(err)
@@ -144,8 +144,8 @@ func TestHandOverIsPutDown(t *testing.T) {
 		t.Fatal(err)
 	}
 	balance, err = record.ReadLedger(dir, &record.Manifest{})
-	if err != nil || balance.Paid.Calls != b.Spent().Calls-1 || balance.InDoubt().Calls != 1 || b.InDoubt().Calls != 1 {
-		t.Errorf("the ledger has %+v paid and %+v in doubt (%v), the budget %+v", balance.Paid, balance.InDoubt(), err, b.Spent())
+	if err != nil || balance.Paid.Calls != b.Spent().Calls-1 || balance.Doubt.Calls != 1 || b.InDoubt().Calls != 1 {
+		t.Errorf("the ledger has %+v paid and %+v in doubt (%v), the budget %+v", balance.Paid, balance.Doubt, err, b.Spent())
 	}
 }
 

@@ -8,10 +8,8 @@ import (
 	"testing"
 
 	"github.com/agentbench/agentbench/engine/model"
-	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
-	"pgregory.net/rapid"
 )
 
 // answers is a model that gives one answer.
@@ -140,25 +138,6 @@ func TestABudgetThatIsFullOfDoubtIsStarved(t *testing.T) {
 	if !errors.Is(err, ErrBudget) || b.Starved() {
 		t.Errorf("%v, starved %v of what was paid", err, b.Starved())
 	}
-}
-
-// No call reserves less than the least of its model.
-func TestTheLeastThatIsReserved(t *testing.T) {
-	propertytest.Check(t, func(t *rapid.T) {
-		o := LimitOptions{
-			Price:     Price{Rates: Rates{Input: record.Money(rapid.Int64Range(0, 9).Draw(t, "in")), Output: record.Money(rapid.Int64Range(0, 9).Draw(t, "out"))}},
-			Input:     rapid.Int64Range(0, 50).Draw(t, "input"),
-			MaxOutput: rapid.Int64Range(0, 5000).Draw(t, "most"),
-		}
-		r := &model.Request{MaxOutputTokens: rapid.IntRange(0, 6000).Draw(t, "limit")}
-		for range rapid.IntRange(1, 4).Draw(t, "messages") {
-			r.Messages = append(r.Messages, model.Message{Text: rapid.StringN(0, 20, 40).Draw(t, "text")})
-		}
-		least, worst := o.Least(int64(r.MaxOutputTokens)), newEstimate(o).of(r)
-		if least.Minus(worst.Expected) != (record.Usage{}) || least.Minus(worst.Bound) != (record.Usage{}) {
-			t.Fatalf("the least is %+v, and reserved are %+v", least, worst)
-		}
-	})
 }
 
 func TestNoRoomMeansNoCall(t *testing.T) {
