@@ -249,7 +249,7 @@ type runs struct {
 	programs map[int32][]spentUntil // of runs whose programs called models, at each step
 	// kept are the primary scores of states that were kept, by the step that found them; of runs that
 	// kept any.
-	kept map[int32]map[int]stateScore
+	kept map[int32]map[int]float64
 
 	tasks    names
 	clusters taskNames // a task without one is its own

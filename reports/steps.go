@@ -23,9 +23,8 @@ type StepPoint struct {
 	Score         page.Value `json:"score"`
 	ScoreInterval page.Range `json:"score_interval"`
 	Bounds        page.Range `json:"score_bounds"`
-	Unscored      int        `json:"unscored"`          // runs of which it is not known
-	Assumed       int        `json:"assumed,omitempty"` // runs whose score was not made: more steps are assumed never to be worth less
-	Lost          int        `json:"lost"`              // runs that are a success and would be none
+	Unscored      int        `json:"unscored"` // runs of which it is not known
+	Lost          int        `json:"lost"`     // runs that are a success and would be none
 	// Cost and Tokens are those of the calls that had begun, to their end.
 	Cost            page.Value `json:"cost_usd"`
 	CostInterval    page.Range `json:"cost_usd_interval"`
@@ -70,16 +69,10 @@ func (r *runs) keepProgram(s *record.Signals) {
 	r.programs[at] = points
 	if kept {
 		if r.kept == nil {
-			r.kept = map[int32]map[int]stateScore{}
+			r.kept = map[int32]map[int]float64{}
 		}
 		r.kept[at] = nil
 	}
-}
-
-// stateScore is what the run that a limit ends with a state is worth; NaN: that is not known.
-type stateScore struct {
-	value   float64
-	assumed bool // it was not made
 }
 
 // snapshot keeps what the run that a limit ends with a state is worth, by the version of the
@@ -89,16 +82,16 @@ func (c *collector) snapshot(s *record.Snapshot) {
 	if at < 0 || len(c.manifest.Scorers) == 0 {
 		return
 	}
-	found := stateScore{value: math.NaN()}
+	found := math.NaN()
 	column := c.scorer(c.manifest.Scorers[0])
 	if score := s.Score(column.name); score != nil && score.Unscored == "" && int(at) < len(column.made) && column.made[at] == column.version(score.Scorer) {
-		found = stateScore{score.Value, score.Assumed}
+		found = score.Value
 	}
 	if c.runs.kept[at] == nil {
 		if c.runs.kept == nil {
-			c.runs.kept = map[int32]map[int]stateScore{}
+			c.runs.kept = map[int32]map[int]float64{}
 		}
-		c.runs.kept[at] = map[int]stateScore{}
+		c.runs.kept[at] = map[int]float64{}
 	}
 	for _, step := range s.Steps {
 		c.runs.kept[at][step] = found
@@ -107,15 +100,15 @@ func (c *collector) snapshot(s *record.Snapshot) {
 
 // scoreWithin is the primary score of a run that a limit of steps ends, NaN where it is not known: that
 // of the state that the next step found. One that made no such step is worth what it is.
-func (r *runs) scoreWithin(at int32, limit int) stateScore {
+func (r *runs) scoreWithin(at int32, limit int) float64 {
 	if limit >= len(r.programs[at]) {
 		value, _ := r.primary(at)
-		return stateScore{value: value}
+		return value
 	}
 	if score, ok := r.kept[at][limit+1]; ok {
 		return score
 	}
-	return stateScore{value: math.NaN()}
+	return math.NaN()
 }
 
 // spentBy adds up the calls that had begun at a time.
@@ -200,9 +193,7 @@ func (r *runs) scoreSteps(m *measure, p *StepPoint) {
 			if !scored {
 				continue
 			}
-			at := r.scoreWithin(run, p.Step)
-			score := at.value
-			p.Assumed += int(numberOf(at.assumed))
+			score := r.scoreWithin(run, p.Step)
 			any, unit = any || len(r.kept[run]) > 0, unit && whole >= 0 && whole <= 1
 			if whole >= success && score < success {
 				p.Lost++
@@ -227,15 +218,13 @@ func (r *runs) scoreSteps(m *measure, p *StepPoint) {
 	}
 }
 
-// mostOf are the most runs of a point: whose score is not known although others are, or was not made.
+// mostOf are the most runs of a point: whose score is not known although others are.
 func mostOf(points []StepPoint, of func(*StepPoint) int) (most int) {
 	for p := range page.EachOf(points) {
 		most = max(most, of(p))
 	}
 	return most
 }
-
-func assumed(p *StepPoint) int { return p.Assumed }
 
 // stepsTable tells what each further step of a program cost and gave, of the configurations whose
 // programs made more than one.
@@ -250,9 +239,6 @@ func stepsTable(r *Report) page.Table {
 			if row.of.Unscored > 0 {
 				cell.Warnings = row.notesOf("", StepsUnscored)
 			}
-			if row.of.Assumed > 0 {
-				cell.Warnings = append(cell.Warnings, row.notesOf("", StepsAssumed)...)
-			}
 			return cell
 		}).About(r.Primary()).Optional(),
 		page.Of(page.Column{Head: "95%", Right: true}, func(row at) page.Cell { return page.Text(row.of.shownRange().Text(score)) }).Optional().ForPeople(),
@@ -260,8 +246,7 @@ func stepsTable(r *Report) page.Table {
 		page.Ends("score_bound", func(row at) page.Range { return row.of.Bounds }),
 		page.Measured("cost", "cost_usd", r.dollars, func(row at) (page.Value, page.Range) { return row.of.Cost, row.of.CostInterval }),
 		page.Measured("tokens", "tokens", page.Whole, func(row at) (page.Value, page.Range) { return row.of.Tokens, row.of.TokensInterval }),
-		page.Measured("latency", "latency_s", page.Seconds, func(row at) (page.Value, page.Range) { return row.of.Seconds, row.of.SecondsInterval }),
-		page.Counted("", "assumed", func(row at) int { return row.of.Assumed }).ForMachines())
+		page.Measured("latency", "latency_s", page.Seconds, func(row at) (page.Value, page.Range) { return row.of.Seconds, row.of.SecondsInterval }))
 	return page.Filled(page.Table{Keys: 2, Name: "steps", Title: "If a limit of steps ended every run (means per run, when the next call arrived)"}, fields,
 		rowsOf(r, func(c *Configuration) []StepPoint {
 			if len(c.Steps) < 2 {
@@ -301,11 +286,7 @@ func (r *Report) stepsLine(c *Configuration, quote func(string) string) string {
 		scores = append(scores, c.Steps[i].Score.Number)
 	}
 	last := &c.Steps[len(c.Steps)-1]
-	partly := ""
-	if mostOf(c.Steps, assumed) > 0 {
-		partly = " (partly assumed)"
-	}
-	text := fmt.Sprintf("%s of %s by steps%s %s  ", quote(r.Primary()), quote(c.Name), partly, page.Spark(scores))
+	text := fmt.Sprintf("%s of %s by steps %s  ", quote(r.Primary()), quote(c.Name), page.Spark(scores))
 	enough := slices.IndexFunc(c.Steps, func(p StepPoint) bool { return p.Lost == 0 && p.Score.Number >= last.Score.Number })
 	if enough < 0 || enough == len(c.Steps)-1 {
 		return text + fmt.Sprintf("fewer than %d steps lose successes", last.Step)

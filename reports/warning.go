@@ -66,9 +66,8 @@ func (c *collector) warnAbout(i int, s *Configuration) []Warning {
 	}
 	cut := c.outsideCurve(i)
 	all.add(cut > 0 && len(s.Scores) > 0, Warning{Kind: CurveCut, Count: cut, Of: s.Runs})
-	unscored, assumed := mostOf(s.Steps, func(p *StepPoint) int { return p.Unscored }), mostOf(s.Steps, assumed)
+	unscored := mostOf(s.Steps, func(p *StepPoint) int { return p.Unscored })
 	all.add(unscored > 0, Warning{Kind: StepsUnscored, Count: unscored, Of: s.Runs})
-	all.add(assumed > 0, Warning{Kind: StepsAssumed, Count: assumed, Of: s.Runs})
 	all.add(len(u.versions) > 1, Warning{Kind: MixedLoops, Count: len(u.versions)})
 	if head, ok := c.manifest.Configuration(s.Name); ok {
 		for _, p := range head.Programs {
@@ -196,7 +195,6 @@ const (
 	FewClusters    WarningKind = "few_clusters"   // Count clusters
 	CurveCut       WarningKind = "curve_cut"      // Count of Of runs are not in the curve
 	StepsUnscored  WarningKind = "steps_unscored" // up to Count of Of runs have no score at a limit of steps
-	StepsAssumed   WarningKind = "steps_assumed"  // up to Count of Of runs have an assumed score at a limit of steps
 	BadLines       WarningKind = "bad_lines"      // Count lines
 	UnknownRuns    WarningKind = "unknown_runs"
 	Repeated       WarningKind = "repeated_runs"
@@ -283,7 +281,6 @@ var ReportSayings = Sayings{
 	FewClusters:   {Text: "the tasks are in {n} [cluster|clusters]: they can show only large differences"},
 	CurveCut:      {Say: curveCut},
 	StepsUnscored: {Text: "up to {n} of {of} runs have no score at a limit of steps: the mean lies within these bounds; agentbench score DIR SUITE --at step scores those that it can"},
-	StepsAssumed:  {Text: "scores of up to {n} of {of} runs at a limit of steps were not made: it was assumed that more steps are never worth less (score --monotone assumed); agentbench score DIR SUITE --at step makes them"},
 	MixedLoops:    {Text: "the runs were made by {n} versions of the loop", Serious: true},
 	OtherSeed:     {Text: "the workspaces of {n} of {of} tasks began with different files in different runs", Serious: true},
 	OtherProgram:  {Text: "the runs were made by several versions of a program: {more}", Serious: true},

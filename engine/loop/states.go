@@ -50,7 +50,7 @@ func (s *States) Evaluate(ctx context.Context, run *record.Run, task *spec.Task,
 		return nil, nil, 0, false
 	}
 	found, known := s.Found.Snapshot(run.ID, it.N, key)
-	if !known || s.Anew || found.Evaluator != s.By || found.Assumed && s.Evaluator != nil {
+	if !known || s.Anew || found.Evaluator != s.By {
 		if s.Evaluator == nil || s.Evaluator.Spec.Elsewhere() != "" {
 			return nil, nil, 0, false
 		}

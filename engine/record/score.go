@@ -21,9 +21,6 @@ type Score struct {
 	Usage Usage  `json:"usage,omitzero"`
 	// Removed takes a score back that was made before.
 	Removed bool `json:"removed,omitempty"`
-	// Assumed says that nothing was judged: steps before and after this one have this value, and it was assumed that
-	// more steps are never worth less.
-	Assumed bool `json:"assumed,omitempty"`
 }
 
 // Vote is what one of those said who were asked for a score.

@@ -23,8 +23,6 @@ type Snapshot struct {
 	Evaluation *Evaluation   `json:"evaluation,omitempty"`
 	Error      *Error        `json:"error,omitempty"` // with which the evaluation failed
 	Took       time.Duration `json:"took_ns,omitempty"`
-	// Assumed says that the evaluation is that of a step before this one, and was not made.
-	Assumed bool `json:"assumed,omitempty"`
 	// Scores are those of the state, with its iteration, and those of the run that a limit of steps
 	// ends there, with iteration 0, where they may be others.
 	Scores []Score `json:"scores,omitempty"`
@@ -50,11 +48,6 @@ func (s *Snapshot) Scorers() (names []string) {
 		}
 	}
 	return names
-}
-
-// AnyAssumed reports whether its evaluation or one of its scores was not made.
-func (s *Snapshot) AnyAssumed() bool {
-	return s.Assumed || slices.ContainsFunc(s.Scores, func(score Score) bool { return score.Assumed })
 }
 
 func (s *Snapshot) of(run string) {

@@ -14,13 +14,6 @@ type Snapshots struct {
 	mu    sync.Mutex
 	all   map[string][]record.Snapshot // by run, those that count
 	fresh map[string]map[string]bool   // by run, the keys of those that the folder does not have so
-	asked map[askedFor]bool            // those of which something is assumed
-}
-
-// askedFor is a state that was asked for.
-type askedFor struct {
-	run, key  string
-	iteration int
 }
 
 // OpenSnapshots reads those of a folder. Lines that cannot be read are skipped: what they say is found
@@ -63,12 +56,6 @@ func (s *Snapshots) Snapshot(run string, iteration int, key string) (known recor
 	}
 	known = s.all[run][at]
 	known.Scores = slices.Clone(known.Scores)
-	if known.AnyAssumed() {
-		if s.asked == nil {
-			s.asked = map[askedFor]bool{}
-		}
-		s.asked[askedFor{run, key, iteration}] = true
-	}
 	return known, true
 }
 
@@ -77,18 +64,6 @@ func (s *Snapshots) of(run string) []record.Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.all[run])
-}
-
-// Assumed is how many of the states that were asked for are still not evaluated or scored, but assumed to be worth what others are.
-func (s *Snapshots) Assumed() (n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for at := range s.asked {
-		if i := indexOf(s.all[at.run], at.iteration, at.key); i >= 0 && s.all[at.run][i].AnyAssumed() {
-			n++
-		}
-	}
-	return n
 }
 
 // Find implements loop.Found. What was found is written by Fresh's caller.

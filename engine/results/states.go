@@ -32,7 +32,7 @@ type testedState struct{ configuration, task, key, scorer string }
 
 // NewStateScores reads the scores of a folder's runs. Versions are the hashes of the scorers
 // that need no more than a state, by name; key is under what a state's scores are kept. Only
-// with evaluate are scores kept, and those that are assumed left out.
+// with evaluate are scores kept.
 func NewStateScores(f *Folder, known *Snapshots, versions map[string]string, key func(l *spec.Loop, tree string) (string, error), evaluate bool) *StateScores {
 	s := &StateScores{folder: f, snapshots: known, versions: versions, key: key, evaluate: evaluate, made: map[runScore]record.Score{}}
 	for one, err := range record.ReadScores(f.Path) {
@@ -77,7 +77,7 @@ func (s *StateScores) findTested() map[testedState]float64 {
 		}
 		for _, snapshot := range s.snapshots.of(run.ID) {
 			for i := range snapshot.Scores {
-				if one := &snapshot.Scores[i]; one.Iteration == snapshot.Iteration && !one.Assumed {
+				if one := &snapshot.Scores[i]; one.Iteration == snapshot.Iteration {
 					put(snapshot.Key, one, one.Name)
 				}
 			}
@@ -119,8 +119,7 @@ func (s *StateScores) Known(as *record.Run, name string) (float64, bool) {
 	}
 	found, _ := s.snapshots.Snapshot(as.ID, n, key)
 	for _, one := range found.Scores {
-		of := one.Iteration == n || one.Assumed && n == len(as.Iterations) && !s.evaluate
-		if one.Name == name && of && s.counts(name, &one) {
+		if one.Name == name && one.Iteration == n && s.counts(name, &one) {
 			return one.Value, true
 		}
 	}
@@ -137,7 +136,7 @@ func (s *StateScores) Keep(as *record.Run, one record.Score) {
 	found, _ := s.snapshots.Snapshot(as.ID, n, key)
 	found.Run, found.Iteration, found.Key = as.ID, n, key
 	one.Iteration = n
-	found.Scores = append(slices.DeleteFunc(found.Scores, func(o record.Score) bool { return o.Name == one.Name && (o.Iteration == n || o.Assumed) }), one)
+	found.Scores = append(slices.DeleteFunc(found.Scores, func(o record.Score) bool { return o.Name == one.Name && o.Iteration == n }), one)
 	s.snapshots.Find(found)
 }
 

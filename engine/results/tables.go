@@ -86,7 +86,6 @@ type stepRow struct {
 	Version     string   `json:"version"`
 	Value       *float64 `json:"value"`
 	Unscored    *string  `json:"unscored"`
-	Assumed     bool     `json:"assumed"`
 	Answer      *string  `json:"answer"`
 	Explanation *string  `json:"explanation"`
 }
@@ -193,7 +192,7 @@ func rowOfScore(s *record.Score) scoreRow {
 func rowOfStep(s *record.Snapshot, step int, score *record.Score) stepRow {
 	made := stepRow{
 		Run: s.Run, Iteration: int64(s.Iteration), Step: int64(step), State: s.Key, Scorer: score.Name, Version: score.Scorer,
-		Unscored: some(score.Unscored), Assumed: score.Assumed, Answer: some(score.Answer), Explanation: some(score.Explanation),
+		Unscored: some(score.Unscored), Answer: some(score.Answer), Explanation: some(score.Explanation),
 	}
 	if score.Unscored == "" {
 		made.Value = &score.Value

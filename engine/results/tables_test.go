@@ -51,7 +51,7 @@ func exampleRuns() ([]*record.Run, []record.Score) {
 func exampleSnapshots() [][]record.Snapshot {
 	one := record.Snapshot{Iteration: 2, Key: "k1", Steps: []int{2, 3}, Scores: []record.Score{{Name: "right", Scorer: "h1", Iteration: 2, Value: 0.5}}}
 	two := record.Snapshot{Iteration: 2, Key: "k2", Steps: []int{4}, Scores: []record.Score{
-		{Name: "right", Scorer: "h2", Iteration: 2, Value: 1}, {Name: "right", Scorer: "h2", Value: 0.25, Assumed: true}, {Name: "ended", Scorer: "h4", Unscored: "not known"},
+		{Name: "right", Scorer: "h2", Iteration: 2, Value: 1}, {Name: "right", Scorer: "h2", Value: 0.25}, {Name: "ended", Scorer: "h4", Unscored: "not known"},
 	}}
 	again := one
 	again.Scores = []record.Score{{Name: "right", Scorer: "h2", Iteration: 2, Value: 0, Answer: "41", Explanation: "differs"}}
@@ -107,10 +107,10 @@ var wantScores = [][]string{
 }
 
 var wantSteps = [][]string{
-	{"a/x/1", "2", "4", "k2", "right", "h2", "0.25", "", "true", "", ""},
-	{"a/x/1", "2", "4", "k2", "ended", "h4", "", "not known", "false", "", ""},
-	{"a/x/1", "2", "2", "k1", "right", "h2", "0", "", "false", "41", "differs"},
-	{"a/x/1", "2", "3", "k1", "right", "h2", "0", "", "false", "41", "differs"},
+	{"a/x/1", "2", "4", "k2", "right", "h2", "0.25", "", "", ""},
+	{"a/x/1", "2", "4", "k2", "ended", "h4", "", "not known", "", ""},
+	{"a/x/1", "2", "2", "k1", "right", "h2", "0", "", "41", "differs"},
+	{"a/x/1", "2", "3", "k1", "right", "h2", "0", "", "41", "differs"},
 }
 
 func wantOf(name string) [][]string {

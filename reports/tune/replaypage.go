@@ -412,12 +412,11 @@ const (
 	NoUsage        reports.WarningKind = "no_usage"
 	NoPrices       reports.WarningKind = "no_prices"
 	NoTokens       reports.WarningKind = "no_tokens"
-	WholeCosts     reports.WarningKind = "whole_costs"    // Count of Of runs
-	LeftOut        reports.WarningKind = "left_out"       // More: which of the folder's runs are not among these
-	Against        reports.WarningKind = "against"        // what lost, gained and saved mean
-	StatesAssumed  reports.WarningKind = "states_assumed" // Count states have an assumed evaluation or score
-	RaceTold       reports.WarningKind = "race"           // More: how recorded paths raced
-	TriedLimits    reports.WarningKind = "tried"          // Name: whose limits were tried, More: at which values
+	WholeCosts     reports.WarningKind = "whole_costs" // Count of Of runs
+	LeftOut        reports.WarningKind = "left_out"    // More: which of the folder's runs are not among these
+	Against        reports.WarningKind = "against"     // what lost, gained and saved mean
+	RaceTold       reports.WarningKind = "race"        // More: how recorded paths raced
+	TriedLimits    reports.WarningKind = "tried"       // Name: whose limits were tried, More: at which values
 )
 
 // sayings are the texts of the notes on replays and tunings, those of reports among them.
@@ -448,10 +447,6 @@ var sayings = func() reports.Sayings {
 		TriedLimits: {Say: func(n reports.Warning, quote func(string) string) string {
 			return "tried: the limits of " + quote(n.Name) + ", at the values that its runs distinguish: " + plainly(n.More, quote)
 		}},
-		StatesAssumed: {
-			Text:    "{n} [state|states] of workspaces [was|were] not evaluated and scored: it was assumed that more steps are never worth less (score --monotone assumed); --evaluate makes what was only assumed",
-			Serious: true,
-		},
 		RaceTold: {Text: "{detail}"},
 		LeftOut:  {Text: "{detail}"},
 

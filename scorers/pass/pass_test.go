@@ -246,7 +246,7 @@ func TestScoresAreTakenBack(t *testing.T) {
 // Those of states are taken back as well; what else was found of these states stays.
 func TestScoresOfStatesAreTakenBack(t *testing.T) {
 	k := newKept(t, []int{1, 1, 3}, []int{0, 1, 0})
-	k.score(false)
+	k.score()
 	o := asked(t, k.dir, k.tasks, &outside{})
 	o.Remove, o.Tasks = []string{"value"}, nil
 	if p := made(t, ctx, o); p.Counts[0].TakenBack != 3 {

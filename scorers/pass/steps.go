@@ -33,10 +33,9 @@ type Steps struct {
 	Wanted map[string][]string
 	// Sample is for how many limits of steps states are scored, evenly spread; 0: for all.
 	Sample int
-	// Monotone assumes that more steps are never worth less, so that not every state is scored.
-	Monotone bool
-	Dry      bool // nothing is scored: it is only counted
-	Workers  int  // that score at the same time; default 1
+	Dry    bool // nothing is scored: it is only counted
+	// Workers are how many score at the same time; default 1.
+	Workers int
 }
 
 // Found is what is known of states.
@@ -63,7 +62,6 @@ type StepCounts struct {
 	Unknown  int
 	Why      string
 	Taskless int // runs whose task is not at hand
-	Falling  int // runs in which a score falls, though it was assumed that none does
 	Problems []*record.Problem
 }
 
@@ -71,7 +69,6 @@ type StepCounts struct {
 type StepCount struct {
 	scorers.Version
 	Kept, Made, Unscored, Wanted int
-	Assumed                      int    // that were not made
 	Reason                       string // why one is unscored
 }
 
@@ -237,17 +234,9 @@ func (m *stepper) run(ctx context.Context, run *record.Run) {
 		return
 	}
 	before := map[returned]record.Score{}
-	score := func(i int) {
+	for i := range states {
 		if m.isWanted(run, &states[i]) && ctx.Err() == nil {
 			m.state(ctx, l, run, &states[i], before)
-		}
-	}
-	if m.Monotone {
-		m.bisect(ctx, run, states, score)
-	}
-	for i := range states {
-		if !m.Monotone || len(states[i].steps) == 0 {
-			score(i)
 		}
 	}
 	fresh := m.Found.Fresh(run.ID)
@@ -380,7 +369,7 @@ func (m *stepper) missing(known *record.Snapshot, state *keptState) (names []str
 		if len(state.steps) == 0 && (c.LooksAround || c.OfRun) {
 			continue
 		}
-		if s := scoreBy(known, c.Version); s != nil && !s.Assumed {
+		if s := scoreBy(known, c.Version); s != nil {
 			c.Kept++
 			continue
 		}

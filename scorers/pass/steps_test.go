@@ -43,7 +43,7 @@ func newKept(t *testing.T, values, marks []int) *kept {
 func tree(value, mark int) string { return fmt.Sprintf("%d.%d", value, mark) }
 
 // score makes scores at steps, and gives those that count then, by step.
-func (k *kept) score(monotone bool) (*pass.StepCounts, map[int]record.Score) {
+func (k *kept) score() (*pass.StepCounts, map[int]record.Score) {
 	k.t.Helper()
 	found, err := results.OpenSnapshots(k.dir)
 	if err != nil {
@@ -51,7 +51,7 @@ func (k *kept) score(monotone bool) (*pass.StepCounts, map[int]record.Score) {
 	}
 	k.judged = 0
 	steps := &pass.Steps{
-		Dir: k.dir, Set: k.set, Tasks: k.tasks.Tasks(), Found: found, Monotone: monotone,
+		Dir: k.dir, Set: k.set, Tasks: k.tasks.Tasks(), Found: found,
 		Loop: func(*record.Run) *spec.Loop { return &spec.Loop{} },
 		Key:  func(_ *spec.Loop, tree string) (string, error) { return tree, nil },
 		Cut: func(_ context.Context, _ *spec.Loop, run *record.Run, _ *spec.Task, limit int) (*record.Run, string) {
@@ -88,52 +88,27 @@ func (k *kept) score(monotone bool) (*pass.StepCounts, map[int]record.Score) {
 	return counts, scores
 }
 
-// Whatever the values of a run's states: where they do not fall, the bisection finds them all, with few of them judged;
-// where it sees one fall, all are judged. What was assumed says so, and a pass without the assumption makes it.
-func TestABisectionFindsScoresThatDoNotFall(t *testing.T) {
+// Whatever the values of a run's states: each different one is judged once, every step that found it is worth it, and another pass judges none.
+func TestEveryStateIsScoredOnce(t *testing.T) {
 	propertytest.Check(t, func(r *rapid.T) {
 		values := rapid.SliceOfN(rapid.IntRange(0, 3), 1, 40).Draw(r, "values")
-		if rising := rapid.IntRange(0, 3).Draw(r, "falling") > 0; rising {
-			slices.Sort(values)
-		}
 		marks := rapid.SliceOfN(rapid.IntRange(0, 5), len(values), len(values)).Draw(r, "marks")
+		distinct := map[string]bool{}
+		for i := range values {
+			distinct[tree(values[i], marks[i])] = true
+		}
 		k := newKept(t, values, marks)
-		counts, scores := k.score(true)
-		c, distinct := &counts.Scorers[0], counts.Distinct
-		if c.Made != k.judged || c.Made+c.Assumed != distinct || c.Kept != 0 {
-			r.Fatalf("%+v of %d states, %d judged", c, distinct, k.judged)
+		counts, scores := k.score()
+		if c := &counts.Scorers[0]; c.Made != k.judged || c.Made != len(distinct) || counts.Distinct != len(distinct) || c.Kept != 0 {
+			r.Fatalf("%+v of %d states, %d judged", c, len(distinct), k.judged)
 		}
-		if counts.Falling > 0 && (slices.IsSorted(values) || c.Made != distinct) {
-			r.Fatalf("%d of %d states were judged although a score falls", c.Made, distinct)
-		}
-		if most := 2 + 3*6; slices.IsSorted(values) && c.Made > most { // three times a value changes, found by halving 40 states
-			r.Fatalf("%d of %d states were judged", c.Made, distinct)
-		}
-		last := 0.0
 		for i, value := range values {
-			if s := scores[i+2]; !s.Assumed {
-				if s.Value < last && counts.Falling == 0 {
-					r.Fatalf("step %d is worth less than one before it, and nobody minded", i+2)
-				}
-				last = s.Value
-			}
-			s, ok := scores[i+2]
-			if !ok || (slices.IsSorted(values) || !s.Assumed) && s.Value != float64(value)/10 {
+			if s := scores[i+2]; s.Value != float64(value)/10 {
 				r.Fatalf("step %d is worth %+v, not %d", i+2, s, value)
 			}
 		}
-		counts, again := k.score(true)
-		if counts.Scorers[0].Kept != distinct || len(again) != len(scores) || k.judged != 0 {
-			r.Fatalf("again: %+v of %d states", counts.Scorers[0], distinct)
-		}
-		counts, scores = k.score(false)
-		if counts.Scorers[0].Made != c.Assumed || counts.Scorers[0].Kept != c.Made {
-			r.Fatalf("without the assumption: %+v, after %+v", counts.Scorers[0], c)
-		}
-		for i, value := range values {
-			if s := scores[i+2]; s.Assumed || s.Value != float64(value)/10 {
-				r.Fatalf("step %d is worth %+v, not %d", i+2, s, value)
-			}
+		if counts, _ = k.score(); counts.Scorers[0].Kept != len(distinct) || k.judged != 0 {
+			r.Fatalf("again: %+v of %d states", counts.Scorers[0], len(distinct))
 		}
 	})
 }

@@ -128,17 +128,6 @@ func (r *recordedRuns) left() (notes []tune.ReplayNote) {
 	return notes
 }
 
-// assumed tells what of states was assumed, after runs were replayed.
-func (r *recordedRuns) assumed() (notes []tune.ReplayNote) {
-	if r.snapshots == nil {
-		return nil
-	}
-	if n := r.snapshots.Assumed(); n > 0 {
-		notes = append(notes, tune.ReplayNote{Kind: tune.StatesAssumed, Count: n})
-	}
-	return notes
-}
-
 // tasksOf is the suite of --suite; nil where none is named.
 func (p *program) tasksOf(f *recordedFlags) (_ *spec.Document, err error) {
 	if f.opened == nil && f.suite != "" {

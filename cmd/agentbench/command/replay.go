@@ -83,6 +83,5 @@ func (p *program) replay(ctx context.Context, place string, f *replayFlags) erro
 		return exit.With(exit.Stopped, "", "%w", err)
 	}
 	r.keepFound(ctx)
-	told.Warnings = append(told.Warnings, r.assumed()...)
 	return p.write(told, &f.reportFlags)
 }

@@ -34,7 +34,6 @@ type scoreFlags struct {
 	format                                    string
 	at                                        string // atStep: states of workspaces are scored; "": runs
 	sample                                    int
-	monotone                                  string // assumedMonotone: states between two that are worth the same are not scored
 }
 
 func (p *program) scoreCommand() *cobra.Command {
@@ -51,8 +50,6 @@ folder. Programs and hosts that only the folder names need --trust: it may be a 
 --at step scores what programs had in their workspaces when each of their model calls arrived
 (workspace: {snapshot: step}): each different state once, as if a limit of steps had ended the run
 there. Afterwards report shows the score by limit of steps, and replay and tune need no --evaluate.
-With --monotone assumed, states between two that are worth the same are not scored but taken for
-worth it, too; whatever shows such scores says so.
 
 After an interrupt, or when the suite's budget is spent, finished scores are saved; rerun
 the same command to continue.`,
@@ -68,7 +65,6 @@ the same command to continue.`,
 	c.Flags().BoolVar(&f.again, "again", false, "rescore everything")
 	choiceFlag(c, &f.at, "at", []string{atStep}, "score what programs had left at each step, instead of runs: step")
 	wholeFlag(c, &f.sample, "sample", 1, noMost, "--sample 10 scores ten limits of steps", "with --at step: score only this many limits of steps, evenly spread (default: all)")
-	choiceFlag(c, &f.monotone, "monotone", []string{assumedMonotone}, "with --at step: assumed scores only the states that it takes if more steps are never worth less")
 	c.Flags().BoolVar(&f.iterations, "iterations", false, "score every iteration, also with scorers that call models or programs")
 	c.Flags().BoolVar(&f.dry, "dry-run", false, "only show what would be scored, and the maximum of calls")
 	c.Flags().BoolVar(&f.compact, "compact", false, "rewrite scores.jsonl without superseded scores")
@@ -101,10 +97,6 @@ func (f *scoreFlags) validate(args []string) error {
 	switch {
 	case f.sample > 0 && f.at == "":
 		return exit.Usage("agentbench score DIR --at step --sample "+fmt.Sprint(f.sample), "--sample goes with --at step")
-	case f.monotone != "" && f.at == "":
-		return exit.Usage("agentbench score DIR --at step --monotone "+f.monotone, "--monotone goes with --at step")
-	case f.monotone != "" && f.sample > 0:
-		return exit.Usage("use one of them", "--monotone and --sample do not go together")
 	case f.at != "" && (f.iterations || f.compact || len(f.remove) > 0):
 		return exit.Usage("run them one after the other", "--at step does not go together with --iterations, --compact and --remove")
 	}

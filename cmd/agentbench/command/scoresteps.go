@@ -16,9 +16,6 @@ import (
 // atStep is the word for the moments at which calls of programs arrive.
 const atStep = "step"
 
-// assumedMonotone is the word for scores that are taken for never falling with more steps.
-const assumedMonotone = "assumed"
-
 // steps scores what programs had left when their calls arrived, and tells what was done.
 func (s *scoring) steps(ctx context.Context) error {
 	steps, left, err := s.stepPass()
@@ -43,7 +40,7 @@ func (s *scoring) steps(ctx context.Context) error {
 		return exit.With(exit.NotMeasured, "name the suite of the runs: agentbench score "+exit.ShellWord(s.dir)+" SUITE --at step", "no state could be scored: the tasks are not in the folder")
 	case done.Unknown == done.Distinct && !s.flags.dry:
 		return exit.With(exit.NotMeasured, "", "no state could be scored: %s", done.Why)
-	case !s.flags.dry && !slices.ContainsFunc(done.Scorers, func(c pass.StepCount) bool { return c.Kept+c.Made+c.Assumed > 0 }):
+	case !s.flags.dry && !slices.ContainsFunc(done.Scorers, func(c pass.StepCount) bool { return c.Kept+c.Made > 0 }):
 		return exit.With(exit.NotMeasured, "", "no state could be scored: %s", done.Scorers[0].Reason)
 	}
 	return nil
@@ -109,7 +106,7 @@ func (s *scoring) stepPass() (steps *pass.Steps, left []string, err error) {
 		return nil, nil, exit.Usage("scorers that call models or endpoints judge outputs only", "%s has no scorer that judges what programs left", s.dir)
 	}
 	steps = &pass.Steps{
-		Dir: s.dir, Set: s.set.Only(func(name string) bool { return slices.Contains(judging, name) }), Found: found, Sample: s.flags.sample, Monotone: s.flags.monotone != "", Dry: s.flags.dry,
+		Dir: s.dir, Set: s.set.Only(func(name string) bool { return slices.Contains(judging, name) }), Found: found, Sample: s.flags.sample, Dry: s.flags.dry,
 		Loop: s.folder.Stepped, Cut: s.parts.Cutting(found), Workers: runtime.GOMAXPROCS(0),
 		Key: s.parts.StateKey, Tasks: s.folder.Tasks(),
 	}
@@ -138,7 +135,6 @@ type stepScores struct {
 	Kept     int    `json:"kept"`
 	Made     int    `json:"made"`
 	Unscored int    `json:"unscored"`
-	Assumed  int    `json:"assumed"` // that were not made, because more steps are assumed never to be worth less
 	Reason   string `json:"reason,omitempty"`
 	Wanted   int    `json:"wanted"`
 	States   int    `json:"states"` // that were kept
@@ -151,7 +147,7 @@ func (s *scoring) tellSteps(done *pass.StepCounts, left []string) error {
 	if s.flags.format == "json" {
 		for i := range done.Scorers {
 			c := &done.Scorers[i]
-			if err := s.line(stepScores{c.Name, c.Hash, c.Kept, c.Made, c.Unscored, c.Assumed, c.Reason, c.Wanted, done.States, done.Distinct, done.Unknown}); err != nil {
+			if err := s.line(stepScores{c.Name, c.Hash, c.Kept, c.Made, c.Unscored, c.Reason, c.Wanted, done.States, done.Distinct, done.Unknown}); err != nil {
 				return err
 			}
 		}
@@ -165,12 +161,6 @@ func (s *scoring) tellSteps(done *pass.StepCounts, left []string) error {
 		if c := &done.Scorers[i]; c.Unscored > 0 {
 			fmt.Fprintf(s.out, "%s: one of the reasons for what is unscored: %s\n", page.Visible(c.Name), page.Visible(c.Reason))
 		}
-	}
-	if !s.flags.dry && slices.ContainsFunc(done.Scorers, func(c pass.StepCount) bool { return c.Assumed > 0 }) {
-		fmt.Fprintln(s.out, "assumed: not scored, because more steps are assumed never to be worth less")
-	}
-	if done.Falling > 0 && !s.flags.dry {
-		fmt.Fprintf(s.out, "in %s a score falls with more steps, so that nothing is assumed there: all states were scored\n", page.Plural(done.Falling, "run", "runs"))
 	}
 	if s.flags.q {
 		return nil
@@ -200,23 +190,15 @@ func (s *scoring) tellSteps(done *pass.StepCounts, left []string) error {
 // stepTable has a line for each scorer; its numbers are of different states.
 func (s *scoring) stepTable(done *pass.StepCounts) page.Grid {
 	heads := []string{"made", "unscored"}
-	switch monotone := s.flags.monotone != ""; {
-	case s.flags.dry && monotone:
-		heads = []string{"to make at most"}
-	case s.flags.dry:
+	if s.flags.dry {
 		heads = []string{"to make"}
-	case monotone:
-		heads = []string{"made", "unscored", "assumed"}
 	}
 	t := scorerGrid(heads)
 	for i := range done.Scorers {
 		c := &done.Scorers[i]
-		row := []string{page.Visible(c.Name), c.Hash, fmt.Sprint(c.Kept)}
-		for _, n := range []int{c.Made, c.Unscored, c.Assumed}[:len(heads)] {
-			if s.flags.dry {
-				n = c.Wanted
-			}
-			row = append(row, fmt.Sprint(n))
+		row := []string{page.Visible(c.Name), c.Hash, fmt.Sprint(c.Kept), fmt.Sprint(c.Made), fmt.Sprint(c.Unscored)}
+		if s.flags.dry {
+			row = append(row[:3], fmt.Sprint(c.Wanted))
 		}
 		t.Rows = append(t.Rows, row)
 	}

@@ -154,9 +154,6 @@ func (t *tuning) recommend(ctx context.Context) error {
 	if err != nil {
 		return t.unchosen(err)
 	}
-	for _, note := range t.assumed() {
-		tuned.Notes = append(tuned.Notes, tune.Note(note))
-	}
 	tuned.Again = "agentbench tune " + exit.ShellWord(t.Path)
 	switch {
 	case t.noToday, t.flags.apply != "":
