@@ -48,6 +48,7 @@ var reaches = []reach{
 	{"reports/trajectory", "spec/source engine/exit engine/record reports/page"},
 	{"reports/calibrate", "spec/... engine/exit engine/secret engine/record reports reports/compare reports/page reports/stats"},
 	{"reports/tune/...", "spec/... engine/exit engine/secret engine/record engine/stop engine/replay/... reports reports/compare reports/page reports/stats reports/tune"},
+	{"reports/browse", "spec/... engine/exit engine/secret engine/record engine/replay reports/..."},
 	{"reports/...", "spec/expr spec/source reports/... engine/exit engine/record engine/replay"},
 	{"suites/...", ""},
 }

@@ -493,7 +493,7 @@ type progress struct {
 	*run
 	it    *record.Iteration
 	watch *stop.StepGuards // nil: no rule looks at steps
-	told  int         // events
+	told  int              // events
 }
 
 // step is told of every whole step. One after which a timeout cuts the iteration

@@ -15,7 +15,7 @@
 // asks. A call for which this machine has no file descriptor left was not sent: it waits until one of those in flight has ended, and fails
 // only where there is none.
 //
-// The package is no stable API.
+// It is no stable API.
 package pace
 
 import (

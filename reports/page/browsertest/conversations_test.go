@@ -19,8 +19,8 @@ func conversations(t testing.TB) string {
 	m := record.Manifest{
 		Suite: "conversations", Tasks: 2, Trials: 2, Scorers: []string{"helpful"}, Baseline: "base", Totals: record.Totals{Planned: 8},
 		Configurations: []record.ConfigurationHead{{Name: "base", MaxIterations: 3, EffectiveMax: 3}, {Name: "new", MaxIterations: 3, EffectiveMax: 3}},
-		Spec:           []byte(`{"suite": {"tasks": {"list": [{"id": "filings", "input": "What did they earn?"}, {"id": "repair", "input": "Mend it."}]}, "scorers": [{"name": "helpful", "type": "judge", "range": [1, 5]}]}}`),
 	}
+	m.Specs = madeOf(t, dir, `tasks: [{id: filings, input: "What did they earn?"}, {id: repair, input: Mend it.}], scorers: [{name: helpful, type: judge, model: m, rubric: r, range: [1, 5]}]`, []string{"base", "new"}, "helpful")
 	journal, err := record.Create(dir, m, record.Options{Delay: time.Nanosecond})
 	if err != nil {
 		t.Fatal(err)

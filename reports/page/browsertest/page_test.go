@@ -203,7 +203,7 @@ func hostileFolder(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.spec = fmt.Sprintf(`{"suite": {"tasks": {"list": %s}, "scorers": [{"name": %q, "choices": {"<b>good</b>": 1, "</script><img src=x onerror=owned=1>": 0}}]}}`, tasks, s.scorer)
+	s.declares = fmt.Sprintf(`tasks: %s, scorers: [{name: %q, type: judge, model: m, rubric: r, choices: {"<b>good</b>": 1, "</script><img src=x onerror=owned=1>": 0}}]`, tasks, s.scorer)
 	s.change = func(run *record.Run, n int) {
 		text, it := hostile[n], &run.Iterations[0]
 		it.Prompt, it.Phase, it.Strategy, it.Adaptation, it.Cut = text, text, text, text, text

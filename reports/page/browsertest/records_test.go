@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -13,14 +14,14 @@ import (
 
 // suite is what a test records: runs of two configurations on so many tasks.
 type suite struct {
-	tasks          int
-	configurations []string
-	task, output   func(task int) string
-	scorer, spec   string
-	change         func(*record.Run, int) // may change the run of a task
-	votes          func(task int) []record.Vote
-	judge          func(*record.Score, int)               // may change the score of a task; nil: does not
-	params         func(configuration int) []record.Param // nil: none
+	tasks            int
+	configurations   []string
+	task, output     func(task int) string
+	scorer, declares string                 // of the YAML of the suite; "": it is unknown
+	change           func(*record.Run, int) // may change the run of a task
+	votes            func(task int) []record.Vote
+	judge            func(*record.Score, int)               // may change the score of a task; nil: does not
+	params           func(configuration int) []record.Param // nil: none
 }
 
 // usual has runs that differ in all that a list shows.
@@ -37,13 +38,16 @@ func usual() suite {
 func (s suite) folder(t testing.TB) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "results")
-	m := record.Manifest{Suite: "browsed", Tasks: s.tasks, Trials: 1, Scorers: []string{s.scorer}, Spec: json.RawMessage(s.spec), Baseline: s.configurations[0], Totals: record.Totals{Planned: s.tasks * len(s.configurations)}}
+	m := record.Manifest{Suite: "browsed", Tasks: s.tasks, Trials: 1, Scorers: []string{s.scorer}, Baseline: s.configurations[0], Totals: record.Totals{Planned: s.tasks * len(s.configurations)}}
 	for c, name := range s.configurations {
 		head := record.ConfigurationHead{Name: name, MaxIterations: 5, EffectiveMax: 5}
 		if s.params != nil {
 			head.Params = s.params(c)
 		}
 		m.Configurations = append(m.Configurations, head)
+	}
+	if s.declares != "" {
+		m.Specs = madeOf(t, dir, s.declares, s.configurations, s.scorer)
 	}
 	journal, err := record.Create(dir, m, record.Options{Delay: time.Nanosecond})
 	if err != nil {
@@ -67,6 +71,32 @@ func (s suite) folder(t testing.TB) string {
 		t.Fatal(err)
 	}
 	return dir
+}
+
+// madeOf puts a copy of the suite into a result folder that is to be made: its tasks and its scorer, as YAML.
+func madeOf(t testing.TB, dir, declares string, configurations []string, scorer string) []record.Spec {
+	t.Helper()
+	var named []map[string]string
+	for _, name := range configurations {
+		named = append(named, map[string]string{"name": name, "loop": "l.yaml"})
+	}
+	list, err := json.Marshal(named)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{
+		"l.yaml":     "{loop: l, agent: {model: m}, prompt: p}",
+		"suite.yaml": fmt.Sprintf("{suite: s, models: {m: {provider: script, price: free, responses: [a]}}, configurations: %s, %s}", list, declares),
+	}
+	s := record.Spec{Dir: "spec/1", Suite: "suite.yaml", Configurations: configurations, Scorers: []string{scorer}, Files: map[string]string{}}
+	for name, text := range files {
+		path := filepath.Join(dir, "spec", "1", name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+		s.Files[name] = record.FileHash([]byte(text))
+	}
+	return []record.Spec{s}
 }
 
 // run is one of 1 to 4 iterations, of which more cost more.
