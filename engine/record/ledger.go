@@ -124,11 +124,10 @@ func OpenLedger(dir string, b *Balance) (*Ledger, error) {
 func (l *Ledger) Reserve(role Role, u Usage) (entry int64, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.account.add(role, Usage{}, u)
-	l.append(&ledgerEntry{Role: role, Reserved: &u})
-	if l.err != nil {
+	if !l.append(&ledgerEntry{Role: role, Reserved: &u}) {
 		return 0, fmt.Errorf("writing what is spent: %w", l.err)
 	}
+	l.account.add(role, Usage{}, u)
 	return l.seq, nil
 }
 
@@ -136,17 +135,19 @@ func (l *Ledger) Reserve(role Role, u Usage) (entry int64, err error) {
 func (l *Ledger) Settle(entry int64, reserved Usage, s Settlement) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.account.undoubt(s.Role, reserved)
-	l.account.add(s.Role, s.Paid, s.Doubt)
-	l.append(&ledgerEntry{Of: entry, Paid: s.Paid, Doubt: s.Doubt})
+	if l.append(&ledgerEntry{Of: entry, Paid: s.Paid, Doubt: s.Doubt}) {
+		l.account.undoubt(s.Role, reserved)
+		l.account.add(s.Role, s.Paid, s.Doubt)
+	}
 }
 
 // Correct takes back what was in doubt, where it has become known what was spent of it.
 func (l *Ledger) Correct(doubt Usage, known Settlement) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.account.release(doubt, known)
-	l.append(&ledgerEntry{Released: &doubt, Paid: known.Paid, Doubt: known.Doubt})
+	if l.append(&ledgerEntry{Released: &doubt, Paid: known.Paid, Doubt: known.Doubt}) {
+		l.account.release(doubt, known)
+	}
 	return l.err
 }
 
@@ -157,16 +158,17 @@ func (l *Ledger) Spent() Spent {
 	return l.account.spent()
 }
 
-// append writes the next entry.
-func (l *Ledger) append(e *ledgerEntry) {
+// append writes the next entry, and reports whether it is written. One that is not adds nothing to what was spent.
+func (l *Ledger) append(e *ledgerEntry) bool {
 	if l.err != nil {
-		return // what comes behind a torn line could not be read
+		return false // what comes behind a torn line could not be read
 	}
 	l.seq++
 	e.Seq = l.seq
 	if l.buffer, l.err = appendLine(l.buffer[:0], e); l.err == nil {
 		_, l.err = l.file.Write(l.buffer)
 	}
+	return l.err == nil
 }
 
 // Sync returns once all entries so far are on disk. Of those who ask at once, one syncs for all.

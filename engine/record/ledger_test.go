@@ -252,15 +252,21 @@ func TestF3_AReservationIsSyncedBeforeItsCall(t *testing.T) {
 	}
 }
 
-// A ledger that cannot be written makes no more calls, and says so at its end.
+// A ledger that cannot be written makes no more calls, and says so at its end. It knows of no more than its file does.
 func TestF4_ALedgerTellsThatItCouldNotWrite(t *testing.T) {
-	l := ledgerIn(t, t.TempDir())
+	dir := t.TempDir()
+	l := ledgerIn(t, dir)
+	entry := reserve(t, l, aCall)
 	l.file = fullFile{l.file}
+	l.Settle(entry, aCall, Settlement{Doubt: aCall.Plus(aCall)})
 	if _, err := l.Reserve(RoleAgent, aCall); err == nil || !strings.Contains(err.Error(), "no space") {
 		t.Errorf("got %v", err)
 	}
 	if _, err := l.Reserve(RoleAgent, aCall); err == nil {
 		t.Error("the next call is made")
+	}
+	if b := balanceOf(t, dir, &Manifest{Volatile: ManifestVolatile{Ledger: new(l.Spent())}}); len(b.Damage) > 0 || b.Spent().Total != aCall {
+		t.Errorf("%v, %+v spent", b.Damage, b.Spent().Total)
 	}
 	if l.Close() == nil {
 		t.Error("a full disk, and not a word")
