@@ -39,7 +39,6 @@ func TestTheProgramSaysWhatIsWrong(t *testing.T) {
 		{run, s.Address, "default", noStore, exit.NotMeasured, "the store " + noStore + " cannot be used", "nothing was run"},
 		{worker, s.Address, "default", noStore, exit.NotMeasured, "the store " + noStore + " cannot be used", "workers and the coordinator write to it"},
 		{run, s.Address, "default", "", exit.WrongUsage, "--store is missing", "a folder that all machines share"},
-		{append(run, "--watch"), s.Address, "default", s.store, exit.WrongUsage, "--watch does not go together with --executor temporal", "leave out"},
 		{[]string{"run", "-", "--executor", "temporal"}, s.Address, "default", s.store, exit.WrongUsage, "a suite from stdin has no folder", "write it to a file"},
 		{append(run, "--store-timeout", "1ms"), s.Address, "default", s.store, exit.WrongUsage, "--store-timeout 1ms: want at least 1s", "1m"},
 		{[]string{"worker", "--store-timeout", "1ms"}, s.Address, "default", s.store, exit.WrongUsage, "--store-timeout 1ms: want at least 1s", "1m"},
