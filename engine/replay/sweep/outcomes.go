@@ -97,7 +97,7 @@ func (s *Sweep) Visit(ctx context.Context, candidates []int, visitor func() func
 		groups[on] = s.join(groups[on], k, candidate, on)
 	}
 	for _, g := range slices.Concat(groups...) {
-		slices.SortStableFunc(g.members, func(a, b member) int { return cmp.Compare(a.limit, b.limit) })
+		g.sort()
 	}
 	return eachOn(ctx, len(s.Runs()), chunk, func() func(run int) {
 		v := &visitorOf{ctx: ctx, visit: visitor(), scores: make([]Range, len(s.scores))}
@@ -112,46 +112,90 @@ func (s *Sweep) Visit(ctx context.Context, candidates []int, visitor func() func
 }
 
 // group is candidates that a run is walked for together: those of a family, which take one path; or those that differ in a
-// limit of a hard budget alone, from the smallest on.
+// limit of a hard budget, and, where limits serve them without that budget, in when else they stop.
 type group struct {
 	family  *family
-	endless *replay.Replay // which walks the path of the family; nil: each candidate walks its own
+	endless *replay.Replay // which walks the path of the family; nil: there is a path for each value of the budget's limit
 	budget  hardLimit
-	members []member
+	limits  *replay.Limits // that serve all members without the hard budget; nil: none do
+	values  []budgetValue  // the smallest first
+	members []member       // those with the same other parameters together, the smallest limit first
+}
+
+// budgetValue is a value of the limit of a hard budget.
+type budgetValue struct {
+	limit  float64
+	limits stop.Limits    // all of the budget
+	replay *replay.Replay // which walks the path
 }
 
 // member is a candidate in a group.
 type member struct {
 	k      int
-	stops  *replay.Stops  // along the path of the family
-	replay *replay.Replay // which walks its own path
-	limit  float64        // of the hard budget
-	limits stop.Limits    // all of it
-	judged bool           // see [Recording.judges]
+	stops  *replay.Stops // along the path; nil: it ends as the path does
+	limit  float64       // of the hard budget
+	value  int           // its place among the values
+	rest   string        // the other parameters
+	judged bool          // see [Recording.judges]
+}
+
+// sort puts the members of a budget into their order, and finds the places of their limits.
+func (g *group) sort() {
+	slices.SortStableFunc(g.members, func(a, b member) int { return cmp.Or(cmp.Compare(a.rest, b.rest), cmp.Compare(a.limit, b.limit)) })
+	for i := range g.members {
+		g.members[i].value, _ = g.valueOf(g.members[i].limit)
+	}
+}
+
+func (g *group) valueOf(limit float64) (at int, known bool) {
+	return slices.BinarySearchFunc(g.values, limit, func(v budgetValue, limit float64) int { return cmp.Compare(v.limit, limit) })
 }
 
 // join adds a candidate to the groups on a recording.
 func (s *Sweep) join(groups []*group, k, candidate, on int) []*group {
 	f, r, loop := s.of[candidate], &s.recordings[on], s.candidates[candidate].Declared()
 	one := member{k: k, judged: r.judges(loop)}
+	if f.limits == nil || s.told(candidate, on) {
+		return s.joinBudget(groups, candidate, on, loop, one)
+	}
+	one.stops = replay.NewStops(loop)
+	at := slices.IndexFunc(groups, func(g *group) bool { return g.family == f })
+	if at < 0 {
+		at, groups = len(groups), append(groups, &group{family: f, endless: s.endless(f, on)})
+	}
+	groups[at].members = append(groups[at].members, one)
+	return groups
+}
+
+// joinBudget adds a candidate that takes the path of no family.
+func (s *Sweep) joinBudget(groups []*group, candidate, on int, loop *spec.Loop, one member) []*group {
+	r, walked, at := &s.recordings[on], loop, -1
+	var value budgetValue
 	joined := &group{}
-	at := -1
-	if f.limits != nil && !s.told(candidate, on) {
-		one.stops = replay.NewStops(loop)
-		if at = slices.IndexFunc(groups, func(g *group) bool { return g.family == f }); at < 0 {
-			joined.family, joined.endless = f, s.endless(f, on)
+	if len(r.Announced) == 0 {
+		joined.budget, one.limit = s.candidates[candidate].hardLimit(loop)
+	}
+	if joined.budget.path != "" {
+		hard, soft := *loop.Guards.Budget, *loop
+		soft.Guards.Budget = nil
+		if limits := replay.NewLimits(&soft); limits.Serves(&soft) == "" {
+			joined.limits, one.rest, one.stops, joined.budget.rest = limits, joined.budget.rest, replay.NewStops(loop), ""
+			walked = replay.Endless(loop)
+			walked.Guards.Budget = &hard
 		}
-	} else {
-		one.replay = s.options.replay(r.Loop, loop, r.Announced...)
-		if joined.budget, one.limit = s.candidates[candidate].hardLimit(loop); joined.budget.path != "" && len(r.Announced) == 0 {
-			one.limits = stop.LimitsOf(loop.Guards.Budget)
-			at = slices.IndexFunc(groups, func(g *group) bool { return g.budget == joined.budget })
-		}
+		value.limit, value.limits = one.limit, stop.LimitsOf(&hard)
+		at = slices.IndexFunc(groups, func(g *group) bool {
+			return g.budget == joined.budget && (g.limits == nil) == (joined.limits == nil) && (g.limits == nil || g.limits.Serves(&soft) == "")
+		})
 	}
 	if at >= 0 {
 		joined = groups[at]
 	} else {
 		groups = append(groups, joined)
+	}
+	if place, known := joined.valueOf(one.limit); !known {
+		value.replay = s.options.replay(r.Loop, walked, r.Announced...)
+		joined.values = slices.Insert(joined.values, place, value)
 	}
 	joined.members = append(joined.members, one)
 	return groups
@@ -208,46 +252,78 @@ type visitorOf struct {
 	room    replay.Room
 	scores  []Range
 	outcome Outcome
+
+	paths []*pathRoom // of the values of a budget
+	of    []int       // by value: its path
+}
+
+// pathRoom is a path that is kept beside others.
+type pathRoom struct {
+	replay.Room
+	path replay.Path
 }
 
 // run visits what groups of candidates make of a run.
 func (v *visitorOf) run(r *Recording, groups []*group, run int) {
 	whole, task := r.Runs[run].Whole(&v.room), r.Runs[run].Task
-	var path replay.Path
-	tell := func(m *member, again bool) {
-		var asIf func() *record.Run
-		if m.judged {
-			asIf = func() *record.Run { return path.AsIf(whole, &v.outcome.Result) }
-		}
-		if !again || asIf != nil {
-			v.outcome.Scores, v.outcome.Unscored = r.value(v.ctx, v.scores, run, &v.outcome.Result, asIf)
-			r.leaveOut(run, &v.outcome)
-			again = false
-		}
-		v.visit(m.k, run, &v.outcome, again)
-	}
 	for _, g := range groups {
 		if g.endless != nil {
-			path = g.endless.Path(v.ctx, &v.room, whole, task)
+			path := g.endless.Path(v.ctx, &v.room, whole, task)
+			for i := range g.members {
+				v.outcome.Result = g.members[i].stops.Along(&path)
+				v.tell(r, run, whole, &g.members[i], &path, false)
+			}
+			continue
 		}
+		v.walk(g, whole, task)
 		for i := range g.members {
 			m := &g.members[i]
-			again := false
+			path := &v.paths[v.of[m.value]].path
+			again := i > 0 && m.rest == g.members[i-1].rest && v.of[m.value] == v.of[g.members[i-1].value]
 			switch {
-			case g.endless != nil:
-				v.outcome.Result = m.stops.Along(&path)
-			case i > 0 && path.HoldsUnder(m.limits):
-				again = true
-				if v.outcome.Outcome.Reason == g.budget.reason {
-					v.outcome.Outcome.Limit = m.limit
-				}
+			case again:
+			case m.stops != nil:
+				v.outcome.Result = m.stops.Along(path)
 			default:
-				path = m.replay.Path(v.ctx, &v.room, whole, task)
 				v.outcome.Result = path.End
 			}
-			tell(m, again)
+			if g.budget.reason != "" && v.outcome.Outcome.Reason == g.budget.reason {
+				v.outcome.Outcome.Limit = m.limit
+			}
+			v.tell(r, run, whole, m, path, again)
 		}
 	}
+}
+
+// walk walks a run under each value of a budget's limit, the smallest first, unless the path before holds under it.
+func (v *visitorOf) walk(g *group, run *record.Run, task *spec.Task) {
+	paths := 0
+	v.of = v.of[:0]
+	for i := range g.values {
+		if paths == 0 || !v.paths[paths-1].path.HoldsUnder(g.values[i].limits) {
+			if paths == len(v.paths) {
+				v.paths = append(v.paths, &pathRoom{})
+			}
+			room := v.paths[paths]
+			room.path = g.values[i].replay.Path(v.ctx, &room.Room, run, task)
+			paths++
+		}
+		v.of = append(v.of, paths-1)
+	}
+}
+
+// tell visits the outcome of a member, of which the result is known.
+func (v *visitorOf) tell(r *Recording, run int, whole *record.Run, m *member, path *replay.Path, again bool) {
+	var asIf func() *record.Run
+	if m.judged {
+		asIf = func() *record.Run { return path.AsIf(whole, &v.outcome.Result) }
+	}
+	if !again || asIf != nil && slices.Contains(r.Reads, ReadsStop) { // which may go by the limit
+		v.outcome.Scores, v.outcome.Unscored = r.value(v.ctx, v.scores, run, &v.outcome.Result, asIf)
+		r.leaveOut(run, &v.outcome)
+		again = false
+	}
+	v.visit(m.k, run, &v.outcome, again)
 }
 
 // chunk is how many runs a worker takes at a time.
