@@ -206,7 +206,7 @@ func (s *Sandbox) RemoveAbandoned(ctx context.Context) error {
 	return err
 }
 
-// gone reports whether there is no such process.
+// gone reports whether a process has ended.
 func gone(pid int) bool {
 	process, err := os.FindProcess(pid)
 	return err != nil || errors.Is(process.Signal(syscall.Signal(0)), os.ErrProcessDone)

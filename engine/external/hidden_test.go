@@ -202,7 +202,7 @@ func breakIn(t *testing.T, burglar string) {
 	}
 }
 
-// What a system refuses, and what is switched off, leaves the environment of who started us open, and says why.
+// Where the system refuses a namespace, or one is switched off, Missing says why the environment of agentbench can be read.
 func TestF77_MissingSaysWhy(t *testing.T) {
 	asAnybody(t, func() {
 		c := &Confinement{}
@@ -308,7 +308,7 @@ func TestARefusedNamespaceIsNotDoneWithout(t *testing.T) {
 	})
 }
 
-// Where there is no namespace, other programs of our user cannot read our memory: only root can.
+// Without a namespace only root can read the memory of agentbench, and no other program of its user.
 func TestOurMemoryIsHidden(t *testing.T) {
 	asAnybody(t, func() {
 		us := exec.Command("/proc/self/exe")

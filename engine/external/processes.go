@@ -117,7 +117,7 @@ func (ps *processes) resume() {
 	}
 }
 
-// order gives an order, and waits until it is done. There is nobody to do it once the program has ended.
+// order gives an order, and waits until it is done. It fails once the program has ended.
 func (ps *processes) order(what byte) error {
 	_ = ps.control.SetDeadline(time.Now().Add(stopping))
 	_, err := ps.control.Write([]byte{what})

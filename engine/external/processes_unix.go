@@ -10,7 +10,7 @@ import (
 // session is a session of the program's own, without a terminal: it is the first process group in it.
 func session() *syscall.SysProcAttr { return mortal(&syscall.SysProcAttr{Setsid: true}) }
 
-func killGroup(cmd *exec.Cmd)       { _ = signalGroup(cmd, syscall.SIGKILL) } // most often nobody is left
+func killGroup(cmd *exec.Cmd)       { _ = signalGroup(cmd, syscall.SIGKILL) } // an error means that all have ended
 func stopGroup(cmd *exec.Cmd) error { return signalGroup(cmd, syscall.SIGSTOP) }
 func resumeGroup(cmd *exec.Cmd)     { _ = signalGroup(cmd, syscall.SIGCONT) }
 

@@ -133,7 +133,7 @@ func TestAFrozenProgramWritesNothing(t *testing.T) {
 	})
 }
 
-// Where there is no namespace, what stays in the process group is stopped.
+// Without a namespace the process group is stopped.
 func TestAFrozenGroupWritesNothing(t *testing.T) {
 	dir := t.TempDir()
 	r := begin(t, nil, dir, "(while :; do echo x >>child; done) & while :; do echo x >>parent; done")

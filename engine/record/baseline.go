@@ -127,8 +127,8 @@ func (u unixLines) Read(p []byte) (int, error) {
 	return len(kept), err
 }
 
-// baselineLines are the lines behind the head. The last error says that there are not as
-// many as there should be.
+// baselineLines are the lines after the head. The last error is that their number differs
+// from that in the head.
 func baselineLines[T any](r *Results, read func([]byte) (T, error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T

@@ -45,7 +45,7 @@ func canonical(text json.RawMessage, escapeHTML bool) []byte {
 	if decoder.Decode(&value) != nil {
 		return text
 	}
-	if _, err := decoder.Token(); err != io.EOF { // more follows: it is no JSON
+	if _, err := decoder.Token(); err != io.EOF { // more follows: the JSON is invalid
 		return text
 	}
 	var b bytes.Buffer

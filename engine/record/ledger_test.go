@@ -58,8 +58,8 @@ func spentLedger(t testing.TB, dir string) *Ledger {
 
 func atLeast(u, least Usage) bool { return least.Minus(u) == Usage{} }
 
-// What a ledger says is what was reserved, settled and corrected, whatever it was and whoever spent it, over any number of sessions, some of
-// which are killed. Nothing is ever written over.
+// A ledger has all that was reserved, settled and corrected, for every role, over any number of sessions, some of
+// which are killed. The file is only ever appended.
 func TestF3_ALedgerSaysWhatWasSpent(t *testing.T) {
 	propertytest.Check(t, func(t *rapid.T) {
 		dir, err := os.MkdirTemp("", "ledger")

@@ -67,7 +67,7 @@ type ManifestVolatile struct {
 	Wall     time.Duration `json:"wall_ns,omitempty"` // of all sessions together
 	Shards   *Shards       `json:"shards,omitempty"`  // nil: the suite has no shards
 	Effort
-	// Ledger is what the ledger came to when the manifest was written; nil: there is none.
+	// Ledger is the sum of the ledger when the manifest was written; nil: the folder has no ledger.
 	Ledger *Spent `json:"ledger,omitempty"`
 	// Digest is the SHA-256 of the file with zeros for its own digits. It is the last
 	// key of the file, there only.
@@ -97,7 +97,7 @@ type Spec struct {
 	Configurations []string `json:"configurations,omitempty"`
 	Scorers        []string `json:"scorers,omitempty"`
 	// Files are the hashes of what makes the suite, and Data those of the data sets and images that are copied; Programs those
-	// of files that programs were given, of which there is no copy.
+	// of files that programs were given, which are not copied.
 	Files    map[string]string `json:"files"`
 	Data     map[string]string `json:"data,omitempty"`
 	Programs map[string]string `json:"programs,omitempty"`

@@ -243,13 +243,13 @@ type talk struct {
 	whole  bool          // the step of the newest stretch is, if that is the last of it
 	goesOn bool          // another step would follow the newest stretch
 	asks   bool          // or a turn of the user
-	// cutLast says that a timeout cut the recording within the newest stretch.
+	// cutLast: a timeout cut the recording within the newest stretch.
 	cutLast bool
 	ended   time.Duration // when something cut the recording
 }
 
-// stretch takes the next stretch. Last says that it is the last one of its step. Over says
-// that nothing more happens in the iteration.
+// stretch takes the next stretch, which may be the last one of its step. Over reports
+// whether the iteration ends with it.
 func (t *talk) stretch(l *stop.Stretch, last bool) (over bool) {
 	step := l.Step
 	if step == 0 {

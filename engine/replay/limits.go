@@ -27,10 +27,10 @@ func NewLimits(l *spec.Loop) *Limits {
 	return &Limits{loop: l, cancels: cancelsOf(stop.Compile(l)), reads: pathReads(l)}
 }
 
-// GeneralError says why a configuration has to be replayed by itself.
+// GeneralError is the reason why a configuration has to be replayed by itself.
 type GeneralError struct{ Why string }
 
-// Error says it in words.
+// Error is the reason in words.
 func (e *GeneralError) Error() string { return "replayed by itself: " + e.Why }
 
 // Configuration adds a loop that differs from that of the limits in them alone. The error is a *GeneralError: it differs in
@@ -43,7 +43,7 @@ func (l *Limits) Configuration(of *spec.Loop) (c stop.Configuration, err error) 
 	return l.leaves.Add(rules), nil
 }
 
-// Serves says why a configuration differs in more than the limits; "" where it does not.
+// Serves is the reason why a configuration differs in more than the limits; "": it does not.
 func (l *Limits) Serves(of *spec.Loop) string { return l.serves(of, stop.Compile(of)) }
 
 func (l *Limits) serves(of *spec.Loop, rules *stop.Rules) string {

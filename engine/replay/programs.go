@@ -251,7 +251,7 @@ func (w *walk) leave(step stop.Step, p *pass) (why string) {
 	case a.Output == nil:
 		return ""
 	case w.Left == nil:
-		return "agent.output of what it had left by then is not known without the tasks: --suite SUITE"
+		return "agent.output of what it had left by then is not known"
 	}
 	var err error
 	if p.Output, err = w.Left(w.ctx, w.run, w.task, a, p.Workspace.Tree); err != nil {

@@ -151,8 +151,3 @@ func Reads(l *spec.Loop) []string {
 func ReadsParameters(l *spec.Loop) bool {
 	return readsAny(append(Reads(l), pathReads(l)...), []string{"param"})
 }
-
-// JudgesByTask reports whether a loop evaluates by what stands in the task.
-func JudgesByTask(l *spec.Loop) bool {
-	return l.Evaluate != nil && readsAny(evaluationReads(l.Evaluate), []string{"task"})
-}

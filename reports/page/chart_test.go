@@ -347,9 +347,6 @@ func TestFilter(t *testing.T) {
 			t.Errorf("%.80q becomes %q, want %q", terms, got, want)
 		}
 	}
-	if got := RunFragment("default/problem 1/2"); got != "run=default/problem%201/2" {
-		t.Error(got)
-	}
 	propertytest.Check(t, func(rt *rapid.T) {
 		name := rapid.String().Draw(rt, "name")
 		fragment := Filter(Term("config", name))

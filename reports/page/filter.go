@@ -56,9 +56,6 @@ var plainName = regexp.MustCompile(`^[A-Za-z0-9_./-]+$`)
 // OfConfiguration is the fragment of the runs of a configuration.
 func OfConfiguration(name string) string { return Filter(Term("config", name)) }
 
-// RunFragment is the fragment of one run, by the id that `agentbench list` shows.
-func RunFragment(id string) string { return "run=" + inFragment(strings.ToValidUTF8(id, "\uFFFD")) }
-
 // inFragment leaves what neither a browser nor the page's script takes for anything else.
 func inFragment(text string) string {
 	var b strings.Builder

@@ -54,13 +54,6 @@ func (s *table) Sums(_ context.Context, candidate int, parts *sweep.Parts) ([]sw
 	return parts.Sum(s.outcomes[candidate]), nil
 }
 
-func (s *table) ScoreSums(_ context.Context, candidate, score int, parts *sweep.Parts) (all []sweep.ScoreTotals, err error) {
-	for _, t := range parts.Sum(s.outcomes[candidate]) {
-		all = append(all, t.Scores[score])
-	}
-	return all, nil
-}
-
 // interCodeRun is a run of the recordings of InterCode.
 type interCodeRun struct {
 	Task    int `json:"task_id"`

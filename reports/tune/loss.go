@@ -94,29 +94,29 @@ func (t *chooser) lossCells(ctx context.Context, candidate int) ([]lossCell, err
 	if known, ok := t.losses[candidate]; ok {
 		return known, nil
 	}
-	var scores []sweep.ScoreTotals
-	var err error
-	if candidate >= 0 {
-		scores, err = t.ScoreSums(ctx, candidate, t.score, t.parts)
-	} else {
-		var p *profile
-		if p, err = t.profile(ctx, candidate); err == nil {
-			scores = make([]sweep.ScoreTotals, len(p.cells))
-			for c := range p.cells {
-				if t.score < len(p.cells[c].Scores) {
-					scores[c] = p.cells[c].Scores[t.score]
-				}
-			}
+	var totals []sweep.Totals
+	if candidate >= 0 { // of which a profile is not kept
+		sums, err := t.Sums(ctx, candidate, t.parts)
+		if err != nil {
+			return nil, err
 		}
+		totals = sums
+	} else {
+		p, err := t.profile(ctx, candidate)
+		if err != nil {
+			return nil, err
+		}
+		totals = p.cells
 	}
-	if err != nil {
-		return nil, err
-	}
-	cells := make([]lossCell, len(scores))
-	for c := range scores {
+	cells := make([]lossCell, len(totals))
+	for c := range totals {
+		var of sweep.ScoreTotals
+		if t.score < len(totals[c].Scores) {
+			of = totals[c].Scores[t.score]
+		}
 		var score scoreSums
-		score.include(&scores[c], &t.recordedCells.cells[c], 1) // in every candidate a cell has as many runs
-		cells[c] = lossCell{int32(scores[c].Lost), int32(scores[c].Gained), int32(scores[c].Known), score.sum, score.tasks}
+		score.include(&of, &t.recordedCells.cells[c], 1) // in every candidate a cell has as many runs
+		cells[c] = lossCell{int32(of.Lost), int32(of.Gained), int32(of.Known), score.sum, score.tasks}
 	}
 	if (len(t.losses)+1)*len(cells) > mostLossCells {
 		clear(t.losses)

@@ -34,8 +34,6 @@ type Candidates interface {
 	Totals(ctx context.Context, part []int, parts int, visit func(candidate int, totals []sweep.Totals)) error
 	// Sums are those of one candidate over other parts of the runs.
 	Sums(ctx context.Context, candidate int, parts *sweep.Parts) ([]sweep.Totals, error)
-	// ScoreSums are those of one score alone.
-	ScoreSums(ctx context.Context, candidate, score int, parts *sweep.Parts) ([]sweep.ScoreTotals, error)
 	// Recordings are those that answer, and Recording is the one that a candidate is replayed on. The first, 0, has
 	// the Runs, and is the reference that losses are counted against; Lead makes
 	// another one the first.

@@ -4,7 +4,7 @@
 // own, so that the program does not see the processes outside.
 //
 // The copy recognizes itself before other packages are initialized, in every binary that has this package in it. So a
-// start costs a few milliseconds, and nobody has to call it. That is why the package imports next to nothing, and why
+// start costs a few milliseconds, and needs no call. That is why the package imports next to nothing, and why
 // it is the one place that does something before main.
 //
 // It is no stable API.
@@ -17,7 +17,7 @@ const Path = "/proc/self/exe"
 type Command struct {
 	// Hide gives the program a /proc that holds the namespace alone.
 	Hide bool
-	// Root is set where root is in a user namespace: it drops what would let root undo Hide. Nobody else has it.
+	// Root is set where root is in a user namespace: it drops the capabilities with which root could undo Hide.
 	Root bool
 	// Whole is set where the namespaces are of our own user namespace, so that the
 	// old /proc can be taken away rather than covered.

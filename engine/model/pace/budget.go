@@ -71,9 +71,6 @@ func OfSuite(b spec.SuiteBudget) *Budget {
 	return NewBudget(Suite, Limits{Calls: b.Calls, Tokens: b.Tokens, Cost: stop.Dollars(b.CostUSD)})
 }
 
-// Unlimited reports whether a suite may spend what it wants; its duration is the engine's concern.
-func Unlimited(b *spec.SuiteBudget) bool { return b.Calls == 0 && b.Tokens == 0 && b.CostUSD == 0 }
-
 // OfRun makes the budget of one run under a hard budget guard.
 func OfRun(b *spec.RunBudget) *Budget {
 	return NewBudget(Run, stop.LimitsOf(b))
@@ -304,7 +301,7 @@ func (e *estimate) learn(request *model.Request, used record.Usage) {
 // prompt's tokens; the bound does not, and is at least as much.
 type Worst struct {
 	Expected, Bound record.Usage
-	Simulated       bool // no server is paid for it
+	Simulated       bool // the call is free
 }
 
 // Reserve makes room for a call. There is none where even what is expected does

@@ -12,8 +12,8 @@
 //   - what the server says is left of its limits (left).
 //
 // Where a server takes nothing at all, all calls that wait are refused like the one that was sent, so that none waits longer than the server
-// asks. A call for which this machine has no file descriptor left was not sent: it waits until one of those in flight has ended, and fails
-// only where there is none.
+// asks. A call for which this machine has no file descriptor left was not sent: it waits until a call in flight has ended, and fails
+// if there is none.
 //
 // It is no stable API.
 package pace
@@ -257,7 +257,7 @@ func (g *Gate) refuse(t *ticket, refusal *model.CallError, full bool, now time.T
 func (g *Gate) change() {
 	select {
 	case g.changed <- struct{}{}:
-	default: // it was told, and has not looked yet
+	default: // a signal is waiting already
 	}
 }
 

@@ -158,7 +158,7 @@ func TestDeclaredTokensAMinute(t *testing.T) {
 	})
 }
 
-// A reply that used more than its request announced is paid for by the next call.
+// Where a reply used more tokens than its request announced, the next call waits for them.
 func TestTokensOfTheReplyCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := NewGate(GateOptions{Tokens: 6000}).Wrap(answering(func() (*model.Reply, error) {

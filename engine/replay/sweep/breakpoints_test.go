@@ -404,9 +404,6 @@ func TestNeedsTexts(t *testing.T) {
 			t.Errorf("%q: %q", text, why)
 		}
 	}
-	if ReadsTask(base) || !ReadsTask(declared(t, plain+"terminate: {when: 'task.id == \"a\"'}\n")) {
-		t.Error("which loops read the task is not known")
-	}
 }
 
 // TestUntold: a loop that goes by what no run tells cannot be replayed.

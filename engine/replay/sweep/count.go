@@ -257,15 +257,3 @@ func (s *Sweep) Sums(ctx context.Context, candidate int, p *Parts) (totals []Tot
 	c.count(f, []int{member}, p.cells, func(_ int, sums []Totals) { totals = sums })
 	return totals, nil
 }
-
-// ScoreSums are the sums of one score alone, as [Sweep.Sums] has them.
-func (s *Sweep) ScoreSums(ctx context.Context, candidate, score int, p *Parts) ([]ScoreTotals, error) {
-	totals, err := s.Sums(ctx, candidate, p)
-	all := make([]ScoreTotals, len(totals))
-	for part := range totals {
-		if score < len(totals[part].Scores) {
-			all[part] = totals[part].Scores[score]
-		}
-	}
-	return all, err
-}

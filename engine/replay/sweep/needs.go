@@ -32,15 +32,6 @@ func NeedsTexts(recorded, target *spec.Loop) string {
 	return ""
 }
 
-// ReadsTask reports whether a loop decides by what stands in the task,
-// so that it can only be replayed where the tasks are at hand.
-func ReadsTask(l *spec.Loop) bool {
-	return slices.ContainsFunc(replay.Reads(l), func(path string) bool {
-		variable, _, _ := strings.Cut(path, ".")
-		return variable == "task"
-	})
-}
-
 // Untold says what a loop goes by that a log does not tell: usage, prices or
 // times, which are then unknown and not zero. "" where it goes by nothing such.
 func Untold(l *spec.Loop, recordings []Recording) string {
