@@ -149,6 +149,17 @@ func TestF2_NoDamageToALedgerIsSpentTwice(t *testing.T) {
 		if bytes.HasSuffix(text[:cut], []byte("\n")) && bytes.Count(text[:cut], []byte("\n"))%2 == 1 && b.Doubt.Calls == 0 {
 			t.Fatalf("cut at byte %d: the call in flight is not in doubt: %+v", cut, b)
 		}
+		again, err := OpenLedger(dir, b) // what is appended comes after whole lines
+		if err != nil {
+			t.Fatal(err)
+		}
+		reserve(t, again, aCall)
+		if err := again.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if now := balanceOf(t, dir, &Manifest{}); len(now.Damage) > 0 || now.Spent().Total != b.Spent().Total.Plus(aCall) {
+			t.Fatalf("cut at byte %d and resumed: %+v became %+v", cut, b, now)
+		}
 		noted := whole.Spent()
 		if b = damaged(text[:cut], &Manifest{Volatile: ManifestVolatile{Ledger: &noted}}); len(b.Damage) == 0 || !atLeast(b.Spent().Total, noted.Total) {
 			t.Fatalf("cut at byte %d: the manifest knows of %+v: %+v", cut, noted, b)

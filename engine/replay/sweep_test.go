@@ -71,6 +71,14 @@ func TestASweepIsItsReplays(t *testing.T) {
 				}
 			}
 			want := sweep.Sum(outcomes, s.Runs(), part, 3)
+			for n := range want {
+				if naive := naiveTotals(outcomes, s.Runs(), part, n); !naive.are(&want[n]) {
+					t.Fatalf("candidate %d, part %d: %+v, one by one %+v", i, n, want[n], naive)
+				}
+				if want[n].Least != want[n].Most {
+					labels[-1]++
+				}
+			}
 			if got := fmt.Sprintf("%+v", totals[i]); !slices.Equal(strings.Fields(got), strings.Fields(fmt.Sprintf("%+v", want))) {
 				t.Fatalf("candidate %d:\n%s, want\n%+v\n%+v %+v", i, got, want, candidates[i].Loop.Terminate, candidates[i].Loop.Guards)
 			}
@@ -81,9 +89,76 @@ func TestASweepIsItsReplays(t *testing.T) {
 			labels[totals[i][0].Label()]++
 		}
 	})
-	if len(labels) < 4 {
-		t.Errorf("only %v: the property says little", labels)
+	if len(labels) < 5 {
+		t.Errorf("only %v, and spans in %d parts: the property says little", labels, labels[-1])
 	}
+}
+
+// naive are sums that are added up run by run.
+type naive sweep.Totals
+
+// naiveTotals are those of one part.
+func naiveTotals(outcomes []sweep.Outcome, runs []sweep.Run, part []int, of int) (t naive) {
+	t.Scores = make([]sweep.ScoreTotals, len(runs[0].Scores))
+	for i := range outcomes {
+		o := &outcomes[i]
+		if part[i] != of {
+			continue
+		}
+		t.Runs++
+		used := o.Total()
+		t.Iterations, t.Elapsed, t.Least, t.Most = t.Iterations+int64(o.Iterations), t.Elapsed+int64(o.Elapsed), t.Least.Plus(used.Least), t.Most.Plus(used.Most)
+		switch o.Verdict {
+		case replay.Exact:
+			t.Exact++
+			if o.Outcome.Success {
+				t.Successes++
+			}
+			if !o.Outcome.Counts() {
+				t.Faults++
+			}
+		case replay.Censored:
+			t.Censored++
+		default:
+			t.Branches++
+			if o.Told {
+				t.Told++
+			}
+		}
+		for s, r := range o.Scores {
+			sum, hit := &t.Scores[s], r.Least >= 1 && r.Least == r.Most
+			if !r.Known() {
+				continue
+			}
+			sum.Known, sum.Least, sum.Most = sum.Known+1, sum.Least+r.Least, sum.Most+r.Most
+			if recorded := runs[i].Scores[s][0] >= 1; o.Verdict == replay.Exact && hit {
+				sum.Hits++
+				if !recorded {
+					sum.Gained++
+				}
+			} else if o.Verdict == replay.Exact && recorded {
+				sum.Lost++
+			}
+		}
+	}
+	return t
+}
+
+// are reports whether sums are the same, scores up to the steps in which they are added.
+func (t naive) are(o *sweep.Totals) bool {
+	a, b := sweep.Totals(t), *o
+	if a.Runs == 0 {
+		return b.Runs == 0
+	}
+	for s := range a.Scores {
+		x, y := &a.Scores[s], &b.Scores[s]
+		near := func(x, y float64) bool { return x == y || math.Abs(x-y) < 1e-6 }
+		if x.Known != y.Known || x.Hits != y.Hits || x.Lost != y.Lost || x.Gained != y.Gained || !near(x.Least, y.Least) || !near(x.Most, y.Most) {
+			return false
+		}
+	}
+	a.Scores, b.Scores, b.PerTask = nil, nil, a.PerTask
+	return reflect.DeepEqual(a, b)
 }
 
 // Where a loop needs no texts, the signals of a run say what its record says, packed
