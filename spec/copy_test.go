@@ -36,7 +36,7 @@ scorers:
 `,
 	"home/prices.yaml":      "as_of: 2026-11-01\nprices: {m: {input: 1, output: 2}}\n",
 	"home/loops/a.yaml":     "loop: a\nagent: {model: m, delegates: [{name: d, loop: sub/d.yaml}]}\nprompt: p\nevaluate: {command: {command: [sh, judge.sh]}}\nterminate: {max_iterations: 3}\n",
-	"home/loops/sub/d.yaml": "loop: d\nagent: {model: m}\nprompt: p\n",
+	"home/loops/sub/d.yaml": "# sk-secret-of-a-loop\nloop: d\nagent: {model: m}\nprompt: p\n",
 	"home/loops/judge.sh":   "echo 1\n",
 	"home/shape.json":       `{"type": "object"}`,
 	"home/other.yaml":       "nobody: names it\n",
