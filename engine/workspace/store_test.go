@@ -96,7 +96,7 @@ func reopen(t *testing.T, dir string) *Store {
 
 // Whatever names, kinds, modes and bytes there are: a tree that was stored by what differs from another one is read as it was.
 func TestTreesAreReadAsTheyWere(t *testing.T) {
-	s := openStore(t)
+	s, differences := openStore(t), 0
 	entry := rapid.Custom(func(t *rapid.T) Entry {
 		e := Entry{Path: string(rapid.SliceOfN(rapid.Byte(), 1, 4).Draw(t, "path")), Kind: rapid.SampledFrom([]Kind{KindFolder, KindFile, KindLink}).Draw(t, "kind")}
 		switch e.Kind {
@@ -114,18 +114,33 @@ func TestTreesAreReadAsTheyWere(t *testing.T) {
 	propertytest.Check(t, func(t *rapid.T) {
 		entries := rapid.SliceOfNDistinct(entry, 0, 12, func(e Entry) string { return e.Path })
 		var base *Tree
-		for range 3 {
-			tree := newTree(entries.Draw(t, "entries"))
+		for range 4 {
+			next := entries.Draw(t, "entries")
+			if base != nil && len(base.Entries) > 3 { // most stay as they were
+				more := entry.Draw(t, "more")
+				next = slices.DeleteFunc(slices.Clone(base.Entries), func(e Entry) bool { return e.Path == more.Path })
+				if at := rapid.IntRange(0, len(next)-1).Draw(t, "removed"); rapid.Bool().Draw(t, "removes") {
+					next = slices.Delete(next, at, at+1)
+				}
+				next = append(next, more)
+			}
+			tree := newTree(next)
 			if err := s.putTree(tree, base); err != nil {
 				t.Fatal(err)
 			}
 			got, err := s.Tree(tree.ID)
+			if err == nil && got.base != nil {
+				differences++
+			}
 			if err != nil || !slices.Equal(got.Entries, tree.Entries) {
 				t.Fatalf("got %v (%v), want %v", got, err, tree.Entries)
 			}
 			base = tree
 		}
 	})
+	if differences == 0 {
+		t.Error("no tree was stored by what differs: the property says little")
+	}
 }
 
 // A bit that the disk lost is found, and costs what it is in.
