@@ -397,7 +397,7 @@ func TestAFileThatChangesWhileItIsRead(t *testing.T) {
 	if err != nil || size != 2*chunkSize+4 {
 		t.Errorf("a file that changed once is read again: %d bytes, %v", size, err)
 	}
-	if content, err := s.ReadFile(Entry{Path: "log", Hash: read.hash}, 3*chunkSize); err != nil || !strings.HasSuffix(string(content), "xmore") {
+	if content, err := s.ReadFile(Entry{Path: "log", Hash: read.hash, Size: size}, 3*chunkSize); err != nil || !strings.HasSuffix(string(content), "xmore") {
 		t.Errorf("it was kept without its end: %v", err)
 	}
 	ctx.left = 1000

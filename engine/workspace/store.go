@@ -307,13 +307,20 @@ type storeError struct{ error }
 
 func (e storeError) Unwrap() error { return e.error }
 
-// eachChunk visits the bytes of a file in order. They must not be changed or kept.
+// unknownSize is the size of a file of which only the hash is known.
+const unknownSize = -1
+
+// eachChunk visits the bytes of a file of a size in order. They must not be changed or kept. The error is errDamaged where the stored bytes
+// are not as many.
 func (s *Store) eachChunk(file ID, size int64, visit func(chunk []byte) error) error {
 	at := name(filesFolder, file)
 	buffer := chunks.Get().(*[chunkSize]byte)
 	defer chunks.Put(buffer)
-	if size < chunkSize {
+	if size >= 0 && size < chunkSize {
 		raw, err := s.read(at, buffer[:0])
+		if err == nil && int64(len(raw)) != size {
+			err = fmt.Errorf("%s: %w", at, errDamaged)
+		}
 		if err != nil {
 			return err
 		}
@@ -329,15 +336,19 @@ func (s *Store) eachChunk(file ID, size int64, visit func(chunk []byte) error) e
 		return err
 	}
 	defer decoder.Close()
-	for {
+	for read := int64(0); ; {
 		n, err := io.ReadFull(decoder, buffer[:])
+		read += int64(n)
 		if n > 0 {
 			if err := visit(buffer[:n]); err != nil {
 				return err
 			}
 		}
 		switch {
-		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF) && n > 0:
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF): // of the file, or of its stored bytes, which were cut
+			if size >= 0 && read != size {
+				return fmt.Errorf("%s: %w", at, errDamaged)
+			}
 			return nil
 		case err != nil:
 			return fmt.Errorf("%s: %w: %w", at, errDamaged, err)

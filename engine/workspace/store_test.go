@@ -167,6 +167,11 @@ func TestDamageIsFound(t *testing.T) {
 				if faults := s.Verify(context.Background()); !slices.ContainsFunc(faults, func(err error) bool { return errors.Is(err, errDamaged) }) {
 					t.Errorf("%s is damaged at byte %d of %d, and found is %v", file, at, len(content), faults)
 				}
+				if large := *tree.find("large"); strings.HasSuffix(filepath.ToSlash(file), name(filesFolder, large.Hash)) {
+					if _, err := s.ReadFile(large, large.Size); !errors.Is(err, errDamaged) {
+						t.Errorf("damaged at byte %d of %d, it is read: %v", at, len(content), err)
+					}
+				}
 			}
 		}
 		if err := os.WriteFile(file, content, 0o644); err != nil {
@@ -175,6 +180,18 @@ func TestDamageIsFound(t *testing.T) {
 	}
 	if faults := s.Verify(context.Background()); len(faults) > 0 {
 		t.Error(faults)
+	}
+	write(t, f.Dir, map[string]string{"b": "c"})
+	other := snapshot(t, f).Tree
+	text, err := os.ReadFile(filepath.Join(s.dir, name(treesFolder, other.ID)))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(s.dir, name(treesFolder, tree.ID)), text, 0o644)
+	}
+	if _, wrong := s.Tree(tree.ID); err != nil || !errors.Is(wrong, errDamaged) {
+		t.Errorf("another tree is in its place: %v, %v", wrong, err)
+	}
+	if err := errors.Join(s.remove(name(treesFolder, tree.ID)), s.remove(name(treesFolder, other.ID)), s.putTree(tree, nil)); err != nil {
+		t.Fatal(err)
 	}
 	if err := s.remove(name(filesFolder, tree.find("large").Hash)); err != nil {
 		t.Fatal(err)

@@ -153,7 +153,7 @@ func (s *Store) verify(at string) error {
 	case treesFolder:
 		return s.complete(key)
 	}
-	return s.sound(key, chunkSize)
+	return s.sound(key, unknownSize)
 }
 
 // complete fails where a tree, or a file of it, is missing.
