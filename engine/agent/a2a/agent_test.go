@@ -25,32 +25,30 @@ func turn(prompt string) *agent.Turn {
 
 // The iterations of one run are one conversation, those of another are another.
 func TestS4_6_ARemoteAgentExecutesIterations(t *testing.T) {
-	for _, spoken := range wires {
-		f := &fake{t: t, wire: spoken, states: []string{"completed"}, parts: `[{"text":"four"}]`}
-		a := &Agent{Client: f.client(t, Options{Now: ticking()}), Spec: &spec.Agent{}}
-		for range 2 {
-			ctx, run := tool.WithRun(t.Context())
-			for _, prompt := range []string{"2+2", ""} {
-				result, err := a.Execute(ctx, turn(prompt))
-				if err != nil || string(result.Output) != `"four"` || result.Value != "four" || result.Ended != nil {
-					t.Fatalf("%v, %+v", err, result)
-				}
-				call := result.Calls[0]
-				if call.Role != record.RoleA2A || call.Model != "agent.test" || call.Usage.Calls != 1 || call.Usage.Unreported != 1 || call.Duration != time.Second {
-					t.Errorf("call %+v", call)
-				}
-				if sends, err := a.Sends(turn(prompt)); err != nil || sends != result.Request || sends != call.Request || sends == "" {
-					t.Errorf("it would send %s and sent %s", sends, result.Request)
-				}
+	f := answers(four)
+	a := &Agent{Client: f.client(t, Options{Now: ticking()}), Spec: &spec.Agent{}}
+	for range 2 {
+		ctx, run := tool.WithRun(t.Context())
+		for _, prompt := range []string{"2+2", ""} {
+			result, err := a.Execute(ctx, turn(prompt))
+			if err != nil || string(result.Output) != `"four"` || result.Value != "four" || result.Ended != nil {
+				t.Fatalf("%v, %+v", err, result)
 			}
-			run.Close()
+			call := result.Calls[0]
+			if call.Role != record.RoleA2A || call.Model != "agent.test" || call.Usage.Calls != 1 || call.Usage.Unreported != 1 || call.Duration != time.Second {
+				t.Errorf("call %+v", call)
+			}
+			if sends, err := a.Sends(turn(prompt)); err != nil || sends != result.Request || sends != call.Request || sends == "" {
+				t.Errorf("it would send %s and sent %s", sends, result.Request)
+			}
 		}
-		if want := []string{"2+2", "the input", "2+2", "the input"}; !slices.Equal(f.texts, want) {
-			t.Errorf("sent %q", f.texts)
-		}
-		if want := []string{"", "ctx", "", "ctx"}; !slices.Equal(f.contexts, want) {
-			t.Errorf("in %q", f.contexts)
-		}
+		run.Close()
+	}
+	if want := []string{"2+2", "the input", "2+2", "the input"}; !slices.Equal(f.texts, want) {
+		t.Errorf("sent %q", f.texts)
+	}
+	if want := []string{"", "ctx", "", "ctx"}; !slices.Equal(f.contexts, want) {
+		t.Errorf("in %q", f.contexts)
 	}
 }
 
@@ -64,7 +62,7 @@ func ticking() func() time.Time {
 }
 
 func TestAQuestionEndsTheRun(t *testing.T) {
-	f := &fake{t: t, wire: wire10, states: []string{"TASK_STATE_INPUT_REQUIRED"}, parts: `[{"text":"which year?"}]`}
+	f := &fake{states: []string{"input-required"}, parts: `[{"kind":"text","text":"which year?"}]`}
 	a := &Agent{Client: f.client(t, Options{}), Spec: &spec.Agent{}}
 	result, err := a.Execute(t.Context(), turn("x"))
 	if err != nil || result.Ended == nil || result.Ended.Reason != "question_asked" || string(result.Ended.Output) != `"which year?"` {
@@ -78,14 +76,14 @@ func TestWhatRemoteAgentsReply(t *testing.T) {
 		reply                spec.Reply
 		class                record.ErrorClass
 	}{
-		{`[{"text":"{\"n\": 1}"}]`, `"{\"n\": 1}"`, "", spec.ReplyText, ""},
-		{`[{"text":"{\"n\": 1}"}]`, `{"n": 1}`, "", spec.ReplyJSON, ""},
-		{`[{"text":"see:"},{"data":{"n": 1}}]`, `{"n": 1}`, "", spec.ReplyJSON, ""},
-		{`[{"text":"see:"},{"data":{"n": 1}}]`, `"see:\n{\"n\":1}"`, "", spec.ReplyText, ""},
-		{`[{"text":"none"}]`, `"none"`, "the reply is not JSON", spec.ReplyJSON, ""},
+		{`[{"kind":"text","text":"{\"n\": 1}"}]`, `"{\"n\": 1}"`, "", spec.ReplyText, ""},
+		{`[{"kind":"text","text":"{\"n\": 1}"}]`, `{"n": 1}`, "", spec.ReplyJSON, ""},
+		{`[{"kind":"text","text":"see:"},{"kind":"data","data":{"n": 1}}]`, `{"n":1}`, "", spec.ReplyJSON, ""},
+		{`[{"kind":"text","text":"see:"},{"kind":"data","data":{"n": 1}}]`, `"see:\n{\"n\":1}"`, "", spec.ReplyText, ""},
+		{`[{"kind":"text","text":"none"}]`, `"none"`, "the reply is not JSON", spec.ReplyJSON, ""},
 		{`[]`, ``, "", spec.ReplyText, record.NoAnswer},
 	} {
-		f := &fake{t: t, wire: wire10, states: []string{"TASK_STATE_COMPLETED"}, parts: c.parts}
+		f := answers(c.parts)
 		result, err := (&Agent{Client: f.client(t, Options{}), Spec: &spec.Agent{Reply: c.reply}}).Execute(t.Context(), turn("x"))
 		if classOf(err) != c.class || string(result.Output) != c.output || !strings.HasPrefix(result.Fault, c.fault) || len(result.Calls) != 1 {
 			t.Errorf("%s: %v, %s, %s", c.parts, err, result.Output, result.Fault)
@@ -95,7 +93,7 @@ func TestWhatRemoteAgentsReply(t *testing.T) {
 
 // What goes wrong is the iteration's error and the call's, of its own class.
 func TestErrorsOfRemoteAgents(t *testing.T) {
-	f := &fake{t: t, wire: wire03, wrong: map[string]string{"message/send": `{"id":"1","error":{"code":-32603,"message":"broken"}}`}}
+	f := &fake{wrong: map[string]string{"message/send": `{"id":"1","error":{"code":-32603,"message":"broken"}}`}}
 	result, err := (&Agent{Client: f.client(t, Options{}), Spec: &spec.Agent{}}).Execute(t.Context(), turn("x"))
 	if classOf(err) != record.Server || len(result.Calls) != 1 || result.Calls[0].Error == nil || result.Calls[0].Error.Class != record.Server {
 		t.Errorf("%v, %+v", err, result)
@@ -113,15 +111,15 @@ func TestS4_6_ARemoteAgentTakesATask(t *testing.T) {
 	for name, c := range map[string]struct {
 		state, parts, content, told string
 	}{
-		"a text":         {"completed", `[{"text":"four"}]`, `"four"`, ""},
-		"data":           {"completed", `[{"data":{"n":4}}]`, `{"n":4}`, ""},
-		"both":           {"completed", `[{"text":"n"},{"data":4}]`, `"n\n4"`, ""},
-		"a question":     {"input-required", `[{"text":"which?"}]`, `"which?"`, ""},
+		"a text":         {"completed", `[{"kind":"text","text":"four"}]`, `"four"`, ""},
+		"data":           {"completed", `[{"kind":"data","data":{"n":4}}]`, `{"n":4}`, ""},
+		"both":           {"completed", `[{"kind":"text","text":"n"},{"kind":"data","data":{"n":4}}]`, `"n\n{\"n\":4}"`, ""},
+		"a question":     {"input-required", `[{"kind":"text","text":"which?"}]`, `"which?"`, ""},
 		"nothing":        {"completed", `[]`, "", "tool: no_answer: the remote agent's answer is empty"},
-		"a failure":      {"failed", `[{"text":"no"}]`, "", "tool: program: the remote agent failed: no"},
-		"too much of it": {"completed", `[{"text":"` + strings.Repeat("x", 10<<20) + `"}]`, `"` + strings.Repeat("x", 10<<20) + `"`, ""},
+		"a failure":      {"failed", `[{"kind":"text","text":"no"}]`, "", "tool: program: the remote agent failed: no"},
+		"too much of it": {"completed", `[{"kind":"text","text":"` + strings.Repeat("x", 10<<20) + `"}]`, `"` + strings.Repeat("x", 10<<20) + `"`, ""},
 	} {
-		f := &fake{t: t, wire: wire03, states: []string{c.state}, parts: c.parts}
+		f := &fake{states: []string{c.state}, parts: c.parts}
 		d := f.client(t, Options{}).Delegate("auditor", "checks")
 		result, err := d.Use(t.Context(), handing("2+2"))
 		told := ""
@@ -143,7 +141,7 @@ func TestS4_6_ARemoteAgentTakesATask(t *testing.T) {
 // Whoever ends the run ends what was handed over, with the same reason.
 func TestTheEndOfARunEndsWhatWasHandedOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := stalled(t, wire03)
+		f := &fake{states: []string{"working"}}
 		enough := errors.New("enough")
 		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, enough)
 		defer cancel()
@@ -151,7 +149,7 @@ func TestTheEndOfARunEndsWhatWasHandedOver(t *testing.T) {
 		if result, err := d.Use(ctx, handing("x")); err != enough || len(result.Calls) != 1 {
 			t.Error(err)
 		}
-		if len(f.canceled) != 1 {
+		if f.canceled != 1 {
 			t.Errorf("cancelled %v", f.canceled)
 		}
 	})
@@ -160,7 +158,7 @@ func TestTheEndOfARunEndsWhatWasHandedOver(t *testing.T) {
 // F37: tasks that are handed to remote agents are calls in the budgets, all of
 // them together.
 func TestF37_TasksForRemoteAgentsAreInTheBudget(t *testing.T) {
-	f := &fake{t: t, wire: wire10, states: []string{"TASK_STATE_COMPLETED"}, parts: `[{"text":"four"}]`}
+	f := answers(four)
 	client := f.client(t, Options{})
 	d := client.Delegate("auditor", "")
 	run := pace.NewBudget(pace.Run, pace.Limits{Calls: 20})

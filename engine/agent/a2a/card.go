@@ -3,160 +3,65 @@ package a2a
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
 	"net"
-	"net/http"
 	"net/url"
+	"slices"
 	"strings"
+
+	"github.com/a2aproject/a2a-go/a2a"
+	"github.com/a2aproject/a2a-go/a2aclient"
+	"github.com/a2aproject/a2a-go/a2aclient/agentcard"
 
 	"github.com/agentbench/agentbench/engine/record"
 )
 
-// places are where agents keep their cards, the older place last.
-var places = []string{"/.well-known/agent-card.json", "/.well-known/agent.json"}
-
-// endpoint is where and how an agent is spoken to.
-type endpoint struct {
-	url    string
-	wire   wire
-	tenant string // "": none
-}
-
-// endpoint is what the agent's card says. A card that could not be read is asked
-// for again with the next task.
-func (c *Client) endpoint(ctx context.Context) (*endpoint, error) {
-	c.mu.Lock()
-	known := c.card
-	c.mu.Unlock()
-	if known != nil {
-		return known, nil
+// connect is the agent at the endpoint that its card names. A card that could not
+// be read is asked for again with the next task.
+func (c *Client) connect(ctx context.Context) (*a2aclient.Client, error) {
+	if remote := c.remote.Load(); remote != nil {
+		return remote, nil
 	}
-	text, err := c.findCard(ctx)
-	if err != nil {
-		return nil, err
-	}
-	found, err := readCard(text, c.address)
-	if err != nil {
-		return nil, err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.card = found
-	return found, nil
-}
-
-// findCard looks for the card in its places; an address that ends in .json is one
-// itself.
-func (c *Client) findCard(ctx context.Context) ([]byte, error) {
+	var place []agentcard.ResolveOption // the well-known one
 	if strings.HasSuffix(c.address.Path, ".json") {
-		return c.get(ctx, c.address.String())
+		place = append(place, agentcard.WithPath(""))
 	}
-	var first error
-	for _, place := range places {
-		at := *c.address
-		at.Path = strings.TrimSuffix(at.Path, "/") + place
-		text, err := c.get(ctx, at.String())
-		refused, ok := errors.AsType[*statusError](err)
-		if !ok || refused.status != http.StatusNotFound && refused.status != http.StatusGone {
-			return text, err
-		}
-		if first == nil {
-			first = err
-		}
-	}
-	return nil, first
-}
-
-func (c *Client) get(ctx context.Context, address string) ([]byte, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-	if err != nil {
-		return nil, record.Errorf(record.InvalidRequest, "asking for the agent's card: %v", err)
-	}
-	status, text, err := c.do(request, maxCard)
+	card, err := agentcard.NewResolver(c.http).Resolve(ctx, c.address.String(), place...)
 	if err != nil {
 		return nil, err
 	}
-	if status != http.StatusOK {
-		return nil, c.refused(status, text, "the agent's card at "+address)
+	address, err := endpoint(card, c.address)
+	if err != nil {
+		return nil, err
 	}
-	return text, nil
+	remote, err := a2aclient.NewFromEndpoints(ctx, []a2a.AgentInterface{{Transport: a2a.TransportProtocolJSONRPC, URL: address}},
+		a2aclient.WithDefaultsDisabled(), a2aclient.WithJSONRPCTransport(c.http),
+		a2aclient.WithConfig(a2aclient.Config{Polling: true, AcceptedOutputModes: []string{"text/plain", "application/json"}}))
+	if err != nil {
+		return nil, err
+	}
+	c.remote.Store(remote)
+	return remote, nil
 }
 
-// card is what is read of an agent's card: 1.0 lists interfaces, before it there
-// was one address with a transport, and others beside it.
-type card struct {
-	Supported  []face `json:"supportedInterfaces"`
-	URL        string `json:"url"`
-	Transport  string `json:"preferredTransport"`
-	Additional []face `json:"additionalInterfaces"`
-	Version    string `json:"protocolVersion"`
-}
-
-type face struct {
-	URL       string `json:"url"`
-	Binding   string `json:"protocolBinding"`
-	Transport string `json:"transport"`
-	Version   string `json:"protocolVersion"`
-	Tenant    string `json:"tenant"`
-}
-
-// faces are all interfaces of a card, the preferred one first.
-func (c *card) faces() []face {
-	all := c.Supported
-	if c.URL != "" {
-		all = append(all, face{URL: c.URL, Binding: cmp.Or(c.Transport, jsonRPC), Version: c.Version})
+// endpoint is where a card says that JSON-RPC is spoken. It must have the host that
+// the agent was addressed at: a card does not send tasks and keys elsewhere.
+func endpoint(card *a2a.AgentCard, address *url.URL) (string, error) {
+	if v := card.ProtocolVersion; v != "" && !strings.HasPrefix(v, "0.3") && !strings.HasPrefix(v, "0.2") {
+		return "", record.Errorf(record.InvalidRequest, "the agent's card is of protocol version %s; 0.3 is supported", v)
 	}
-	for _, f := range c.Additional {
-		all = append(all, face{URL: f.URL, Binding: f.Transport, Version: c.Version})
+	offers := append([]a2a.AgentInterface{{URL: card.URL, Transport: cmp.Or(card.PreferredTransport, a2a.TransportProtocolJSONRPC)}}, card.AdditionalInterfaces...)
+	i := slices.IndexFunc(offers, func(o a2a.AgentInterface) bool { return o.URL != "" && o.Transport == a2a.TransportProtocolJSONRPC })
+	if i < 0 {
+		return "", record.Errorf(record.InvalidRequest, "the agent's card offers no JSONRPC of protocol version 0.3")
 	}
-	return all
-}
-
-const jsonRPC = "JSONRPC"
-
-// readCard takes the newest wire that both speak. The agent must have the host that
-// it was addressed at: a card does not send tasks and keys elsewhere.
-func readCard(text []byte, address *url.URL) (*endpoint, error) {
-	var read card
-	if err := json.Unmarshal(text, &read); err != nil {
-		return nil, record.Errorf(record.BadResponse, "the agent's card is not what the protocol promises: %v", err)
-	}
-	var best *endpoint
-	var others []string
-	for _, f := range read.faces() {
-		spoken := wireOf(f.Version)
-		if f.Binding != jsonRPC || spoken == (wire{}) {
-			others = append(others, strings.TrimSpace(f.Binding+" "+f.Version))
-			continue
-		}
-		if best == nil || best.wire == wire03 && spoken == wire10 {
-			best = &endpoint{url: f.URL, wire: spoken, tenant: f.Tenant}
-		}
-	}
-	if best == nil {
-		return nil, record.Errorf(record.InvalidRequest, "the agent's card offers neither JSONRPC 0.3 nor 1.0; it has %s", cmp.Or(strings.Join(others, ", "), "no interface"))
-	}
-	at, err := address.Parse(best.url)
+	at, err := address.Parse(offers[i].URL)
 	if err != nil || at.Scheme != "http" && at.Scheme != "https" {
-		return nil, record.Errorf(record.BadResponse, "the agent's card names %q, which is not an http or https address", best.url)
+		return "", record.Errorf(record.BadResponse, "the agent's card names %q, which is not an http or https address", offers[i].URL)
 	}
 	if !sameHost(at.Hostname(), address.Hostname()) {
-		return nil, record.Errorf(record.InvalidRequest, "the agent's card names another host, %s: set that as the address if it is right", at.Host)
+		return "", record.Errorf(record.InvalidRequest, "the agent's card names another host, %s: set that as the address if it is right", at.Host)
 	}
-	best.url = at.String()
-	return best, nil
-}
-
-// wireOf is how a version is spoken; a card without a version is an old one.
-func wireOf(version string) wire {
-	switch {
-	case version == "" || strings.HasPrefix(version, "0.2") || strings.HasPrefix(version, "0.3"):
-		return wire03
-	case version == "1" || strings.HasPrefix(version, "1."):
-		return wire10
-	}
-	return wire{}
+	return at.String(), nil
 }
 
 // sameHost takes all names of this machine for one: an agent here often

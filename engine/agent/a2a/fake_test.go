@@ -1,15 +1,20 @@
 package a2a
 
 import (
-	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/a2aproject/a2a-go/a2a"
+	"github.com/a2aproject/a2a-go/a2asrv"
+	"github.com/a2aproject/a2a-go/a2asrv/eventqueue"
 
 	"github.com/agentbench/agentbench/engine/record"
 )
@@ -36,36 +41,32 @@ func (t inside) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 }
 
-// fake is an agent that speaks one of the wires and holds callers to it. Version
-// 0.3 is as its specification has it (sections 5, 6 and 7 of v0.3.0), 1.0 as
-// specification/a2a.proto of a2aproject/A2A has it since return_immediately
-// (pull request 1507): what its messages do not have is refused.
+// fake is an agent whose answers and delays are chosen by a test.
 type fake struct {
-	t    testing.TB
-	wire wire
-	// tasks are the states through which a task goes, one for every question after
+	// states are the states through which a task goes, one for every question after
 	// it; the last stays.
 	states []string
-	// answer is what the task or, where said, the message gives.
-	parts string
-	said  bool // it answers by a message
-	hang  bool // it never answers
-	// wrong replaces the answer to a method.
-	wrong map[string]string
+	parts  string            // what the task or, where said, the message gives; "": []
+	said   bool              // it answers by a message
+	hang   bool              // it never answers
+	wrong  map[string]string // the answer to a method in place of the right one
+	status int               // of answers to methods; 0: 200
 
 	mu       sync.Mutex
 	asked    int
 	texts    []string // what it was sent
 	contexts []string // the conversations that it was sent it in
-	canceled []string
-	gets     int
+	canceled int
 }
 
-const fakeAddress = "http://agent.test/below"
+const (
+	fakeAddress = "http://agent.test/below"
+	key         = "sk-0123456789abcdef"
+)
 
 func (f *fake) client(t testing.TB, o Options) *Client {
 	t.Helper()
-	o.Address, o.Transport = fakeAddress, inside{f}
+	o.Address, o.Transport, o.Headers = fakeAddress, inside{f}, map[string]string{"Authorization": "Bearer " + key}
 	c, err := New(o)
 	if err != nil {
 		t.Fatal(err)
@@ -77,170 +78,142 @@ func (f *fake) client(t testing.TB, o Options) *Client {
 func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	switch r.Method + " " + r.URL.Path {
-	case "GET /below/.well-known/agent-card.json":
-		fmt.Fprint(w, f.card())
-	case "POST /rpc":
+	switch {
+	case r.Header.Get("Authorization") != "Bearer "+key:
+		w.WriteHeader(http.StatusUnauthorized)
+	case r.URL.Path == "/below/.well-known/agent-card.json":
+		fmt.Fprint(w, `{"name":"f","url":"http://agent.test/rpc","preferredTransport":"JSONRPC","protocolVersion":"0.3.0"}`)
+	case r.URL.Path == "/rpc" && f.hang:
+		f.mu.Unlock()
+		<-r.Context().Done()
+		f.mu.Lock()
+	case r.URL.Path == "/rpc":
 		f.rpc(w, r)
 	default:
 		http.NotFound(w, r)
 	}
 }
 
-func (f *fake) card() string {
-	if f.wire == wire10 {
-		return `{"name":"f","supportedInterfaces":[{"url":"/grpc","protocolBinding":"GRPC","protocolVersion":"1.0"},{"url":"/old","protocolBinding":"JSONRPC","protocolVersion":"0.3"},{"url":"/rpc","protocolBinding":"JSONRPC","protocolVersion":"1.0","tenant":"me"}]}`
-	}
-	return `{"name":"f","url":"http://agent.test/rpc","preferredTransport":"JSONRPC","protocolVersion":"0.3.0"}`
-}
-
-type sent struct {
-	JSONRPC string          `json:"jsonrpc"`
-	ID      json.RawMessage `json:"id"`
-	Method  string          `json:"method"`
-	Params  json.RawMessage `json:"params"`
-}
-
 func (f *fake) rpc(w http.ResponseWriter, r *http.Request) {
-	var in sent
-	if err := strict(r.Body, &in); err != nil || in.JSONRPC != "2.0" {
-		f.t.Errorf("%v in %+v", err, in)
+	var in struct {
+		ID, Method string
+		Params     a2a.MessageSendParams
 	}
-	if wrong, ok := f.wrong[in.Method]; ok {
+	_ = json.NewDecoder(r.Body).Decode(&in)
+	if f.status != 0 {
+		w.WriteHeader(f.status)
+	}
+	wrong, isWrong := f.wrong[in.Method]
+	switch {
+	case isWrong:
 		fmt.Fprint(w, wrong)
 		return
+	case in.Method == "message/send":
+		f.texts = append(f.texts, in.Params.Message.Parts[0].(a2a.TextPart).Text)
+		f.contexts = append(f.contexts, in.Params.Message.ContextID)
+	case in.Method == "tasks/cancel":
+		f.canceled++
 	}
-	if f.hang {
-		f.mu.Unlock()
-		<-r.Context().Done()
-		f.mu.Lock()
-		return
+	result := `{"kind":"message","messageId":"a","contextId":"ctx","role":"agent","parts":` + f.content() + `}`
+	if !f.said {
+		result = f.task()
 	}
-	version := r.Header.Get("A2A-Version")
-	if (f.wire == wire10) != (version == "1.0") {
-		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32009,"message":"version %q"}}`, in.ID, version)
-		return
-	}
-	fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, in.ID, f.do(in))
-}
-
-func strict(from io.Reader, into any) error {
-	decoder := json.NewDecoder(from)
-	decoder.DisallowUnknownFields()
-	return decoder.Decode(into)
-}
-
-func (f *fake) do(in sent) string {
-	switch {
-	case f.wire == wire03 && in.Method == "message/send":
-		f.take03(in.Params)
-	case f.wire == wire10 && in.Method == "SendMessage":
-		f.take10(in.Params)
-	case f.wire == wire03 && in.Method == "tasks/get", f.wire == wire10 && in.Method == "GetTask":
-		f.gets++
-		f.named(in.Params)
-		return f.task()
-	case f.wire == wire03 && in.Method == "tasks/cancel", f.wire == wire10 && in.Method == "CancelTask":
-		f.canceled = append(f.canceled, f.named(in.Params))
-		return f.task()
-	default:
-		f.t.Errorf("%s was called over wire %s", in.Method, f.wire)
-	}
-	switch {
-	case f.said && f.wire == wire10:
-		return `{"message":{"messageId":"a","contextId":"ctx","role":"ROLE_AGENT","parts":` + f.parts + `}}`
-	case f.said:
-		return `{"kind":"message","messageId":"a","contextId":"ctx","role":"agent","parts":` + f.parts + `}`
-	case f.wire == wire10:
-		return `{"task":` + f.task() + `}`
-	}
-	return f.task()
+	fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%q,"result":%s}`, in.ID, result)
 }
 
 // task is the task in its next state.
 func (f *fake) task() string {
 	state := f.states[min(f.asked, len(f.states)-1)]
 	f.asked++
-	place := `"artifacts":[{"artifactId":"1","parts":` + f.parts + `}],"status":{"state":"` + state + `"}`
-	if stateOf(state) != completed {
-		place = `"status":{"state":"` + state + `","message":{"messageId":"a","role":"agent","parts":` + f.parts + `}}`
+	if state == "completed" {
+		return `{"kind":"task","id":"t1","contextId":"ctx","artifacts":[{"artifactId":"1","parts":` + f.content() + `}],"status":{"state":"completed"}}`
 	}
-	return `{"kind":"task","id":"t1","contextId":"ctx",` + place + `}`
+	return `{"kind":"task","id":"t1","contextId":"ctx","status":{"state":"` + state + `","message":{"role":"agent","parts":` + f.content() + `}}}`
 }
 
-func (f *fake) named(params json.RawMessage) string {
-	var in struct {
-		ID     string `json:"id"`
-		Tenant string `json:"tenant"`
+func (f *fake) content() string {
+	if f.parts == "" {
+		return "[]"
 	}
-	if err := strict(bytes.NewReader(params), &in); err != nil || in.ID != "t1" || (in.Tenant == "me") != (f.wire == wire10) {
-		f.t.Errorf("%v: a task is named by %s", err, params)
-	}
-	return in.ID
+	return f.parts
 }
 
-func (f *fake) take03(params json.RawMessage) {
-	var in struct {
-		Message struct {
-			Kind      string `json:"kind"`
-			MessageID string `json:"messageId"`
-			ContextID string `json:"contextId"`
-			Role      string `json:"role"`
-			Parts     []struct{ Kind, Text string }
-		} `json:"message"`
-		Configuration struct {
-			AcceptedOutputModes []string `json:"acceptedOutputModes"`
-			Blocking            bool     `json:"blocking"`
-		} `json:"configuration"`
-	}
-	err := strict(bytes.NewReader(params), &in)
-	if m := &in.Message; err != nil || m.Kind != "message" || m.MessageID == "" || m.Role != "user" || len(m.Parts) != 1 || m.Parts[0].Kind != "text" {
-		f.t.Fatalf("%v: sent %s", err, params)
-	}
-	f.texts, f.contexts = append(f.texts, in.Message.Parts[0].Text), append(f.contexts, in.Message.ContextID)
-}
+// answers is an agent that makes these parts of every task.
+func answers(parts string) *fake { return &fake{states: []string{"completed"}, parts: parts} }
 
-func (f *fake) take10(params json.RawMessage) {
-	var in struct {
-		Tenant  string `json:"tenant"`
-		Message struct {
-			MessageID string `json:"messageId"`
-			ContextID string `json:"contextId"`
-			Role      string `json:"role"`
-			Parts     []struct {
-				Text      string `json:"text"`
-				MediaType string `json:"mediaType"`
-			}
-		} `json:"message"`
-		Configuration struct {
-			AcceptedOutputModes []string `json:"acceptedOutputModes"`
-			ReturnImmediately   bool     `json:"returnImmediately"`
-		} `json:"configuration"`
-	}
-	err := strict(bytes.NewReader(params), &in)
-	if m := &in.Message; err != nil || in.Tenant != "me" || m.MessageID == "" || m.Role != "ROLE_USER" || len(m.Parts) != 1 {
-		f.t.Fatalf("%v: sent %s", err, params)
-	}
-	f.texts, f.contexts = append(f.texts, in.Message.Parts[0].Text), append(f.contexts, in.Message.ContextID)
-}
-
-// stalled is an agent that works on a task and never ends it.
-func stalled(t testing.TB, w wire) *fake {
-	return &fake{t: t, wire: w, states: []string{"working"}, parts: "[]"}
-}
+const four = `[{"kind":"text","text":"four"}]`
 
 // classOf is the class of an error, "" for none.
 func classOf(err error) record.ErrorClass {
-	if err == nil {
-		return ""
-	}
-	if e, ok := err.(*record.Error); ok {
+	if e, ok := errors.AsType[*record.Error](err); ok {
 		return e.Class
 	}
-	if e, ok := err.(*statusError); ok {
-		return e.cause.Class
+	if err != nil {
+		return "of no class: " + record.ErrorClass(err.Error())
 	}
-	return "of no class: " + record.ErrorClass(err.Error())
+	return ""
 }
 
-const soon = 3 * time.Second
+// official is an agent on the protocol's own server, which does what the first
+// word of its task says, and tells of every task that is cancelled.
+type official struct{ canceled chan string }
+
+// Execute implements a2asrv.AgentExecutor.
+func (o official) Execute(ctx context.Context, rc *a2asrv.RequestContext, queue eventqueue.Queue) error {
+	text := rc.Message.Parts[0].(a2a.TextPart).Text
+	end := func(state a2a.TaskState, text string) error {
+		event := a2a.NewStatusUpdateEvent(rc, state, nil)
+		if text != "" {
+			event.Status.Message = a2a.NewMessageForTask(a2a.MessageRoleAgent, rc, a2a.TextPart{Text: text})
+		}
+		event.Final = true
+		return queue.Write(ctx, event)
+	}
+	if strings.HasPrefix(text, "say") {
+		return queue.Write(ctx, a2a.NewMessage(a2a.MessageRoleAgent, a2a.TextPart{Text: "said in " + rc.ContextID}))
+	}
+	if err := queue.Write(ctx, a2a.NewSubmittedTask(rc, rc.Message)); err != nil {
+		return err
+	}
+	switch text {
+	case "ask me":
+		return end(a2a.TaskStateInputRequired, "which year?")
+	case "fail":
+		return end(a2a.TaskStateFailed, "no such filing")
+	case "forever":
+		<-ctx.Done()
+		return ctx.Err()
+	case "slow one":
+		time.Sleep(100 * time.Millisecond)
+	}
+	if err := queue.Write(ctx, a2a.NewArtifactEvent(rc, a2a.TextPart{Text: "did: " + text}, a2a.DataPart{Data: map[string]any{"n": 4}})); err != nil {
+		return err
+	}
+	return end(a2a.TaskStateCompleted, "")
+}
+
+// Cancel implements a2asrv.AgentExecutor.
+func (o official) Cancel(ctx context.Context, rc *a2asrv.RequestContext, queue eventqueue.Queue) error {
+	o.canceled <- string(rc.TaskID)
+	event := a2a.NewStatusUpdateEvent(rc, a2a.TaskStateCanceled, nil)
+	event.Final = true
+	return queue.Write(ctx, event)
+}
+
+// officialClient speaks to an official server that ends with the test.
+func officialClient(t *testing.T, timeout time.Duration) (*Client, official) {
+	t.Helper()
+	agent := official{make(chan string, 10)}
+	mux := http.NewServeMux()
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	mux.Handle("/rpc", a2asrv.NewJSONRPCHandler(a2asrv.NewHandler(agent)))
+	mux.Handle(a2asrv.WellKnownAgentCardPath, a2asrv.NewStaticAgentCardHandler(&a2a.AgentCard{
+		Name: "peer", URL: server.URL + "/rpc", PreferredTransport: a2a.TransportProtocolJSONRPC, ProtocolVersion: "0.3.0", Skills: []a2a.AgentSkill{},
+	}))
+	client, err := New(Options{Address: server.URL, Timeout: timeout, Transport: server.Client().Transport})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client, agent
+}
