@@ -67,9 +67,9 @@ func TestEditChangesTheValueWhereItStands(t *testing.T) {
 		"added to the set, as the other configuration reads the loop file": {"plain", []string{"terminate.confidence.threshold=0.9"},
 			[2]string{"loop: a.loop.yaml}   #", "loop: a.loop.yaml, set: {terminate.confidence.threshold: 0.9}}   #"}, [2]string{}},
 		"added to a set": {"wide", []string{"terminate.confidence.threshold=0.9"},
-			[2]string{"patience: off\n", "patience: off\n      terminate.confidence.threshold: 0.9\n"}, [2]string{}},
+			[2]string{"      terminate.no_improvement", "      terminate.confidence.threshold: 0.9\n      terminate.no_improvement"}, [2]string{}},
 		"a condition that is missing": {"plain", []string{"terminate.no_improvement.patience=2"}, [2]string{},
-			[2]string{"0.85}\n", "0.85}\n  no_improvement: {patience: 2}\n"}},
+			[2]string{"  confidence: {th", "  no_improvement: {patience: 2}\n  confidence: {th"}},
 		"what is so already": {"plain", []string{"terminate.max_iterations=3"}, [2]string{}, [2]string{}},
 	} {
 		dir := t.TempDir()
@@ -269,7 +269,7 @@ func TestSettingAConditionTwiceIsSettingItOnce(t *testing.T) {
 }
 
 // The file of a loop is changed by itself, comments and layout stay.
-func TestEditLoop(t *testing.T) {
+func TestEditOfALoop(t *testing.T) {
 	dir := t.TempDir()
 	onDisk(t, dir, editSuite, editLoop)
 	open := func() *Document {
@@ -279,17 +279,17 @@ func TestEditLoop(t *testing.T) {
 		}
 		return d
 	}
-	edited, err := open().EditLoop(assigned(t, "max_iterations=5", "terminate.confidence.threshold=0.85")...)
+	edited, err := open().Edit("", assigned(t, "max_iterations=5", "terminate.confidence.threshold=0.85")...)
 	if err != nil || len(edited) != 1 || string(edited[0].Text) != strings.Replace(editLoop, "max_iterations: 3 ", "max_iterations: 5 ", 1) {
 		t.Fatalf("%v, %v", err, edited)
 	}
 	if err := ReplaceFiles(edited); err != nil {
 		t.Fatal(err)
 	}
-	if edited, err = open().EditLoop(assigned(t, "max_iterations=5")...); err != nil || len(edited) > 0 {
+	if edited, err = open().Edit("", assigned(t, "max_iterations=5")...); err != nil || len(edited) > 0 {
 		t.Errorf("%v, %v", err, edited)
 	}
-	if _, err := open().EditLoop(assigned(t, "nosuch.path=3")...); err == nil {
+	if _, err := open().Edit("", assigned(t, "nosuch.path=3")...); err == nil {
 		t.Error("it has no such path")
 	}
 }

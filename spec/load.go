@@ -52,8 +52,7 @@ type Document struct {
 	getenv  func(string) string
 	taskSet *taskSet
 	// load loads the document again, with texts in the place of files; nil where it is not on disk.
-	load  func(texts map[string][]byte) (*Document, source.Faults)
-	texts map[string][]byte
+	load func(texts map[string][]byte) (*Document, source.Faults)
 }
 
 // Dir is where the document stands on disk: what a suite's scorers start runs there. Empty for one that is embedded.
@@ -85,7 +84,6 @@ func loadDisk(path string, opt Options, texts map[string][]byte) (*Document, sou
 	}
 	d, faults := load(at, name, text, opt, texts)
 	if d != nil {
-		d.texts = texts
 		d.load = func(texts map[string][]byte) (*Document, source.Faults) { return loadDisk(path, opt, texts) }
 	}
 	return d, faults

@@ -163,54 +163,6 @@ func nest(object *expr.Object, path string, value any) {
 	nest(inner, rest, value)
 }
 
-// suffixes counts the ends of paths, to find the shortest that means one path only.
-type suffixes map[string]int
-
-func newSuffixes(leaves []Value) suffixes {
-	s := suffixes{}
-	for _, leaf := range leaves {
-		if leaf.Parameter {
-			s.count(leaf.Path)
-		}
-	}
-	return s
-}
-
-func (s suffixes) count(path string) {
-	for {
-		s[path]++
-		_, rest, more := strings.Cut(path, ".")
-		if !more {
-			return
-		}
-		path = rest
-	}
-}
-
-// unambiguous are the path itself and its suffixes that were counted once.
-func (s suffixes) unambiguous(path string) []string {
-	names := []string{path}
-	for {
-		_, rest, more := strings.Cut(path, ".")
-		if !more {
-			return names
-		}
-		if path = rest; s[path] == 1 {
-			names = append(names, path)
-		}
-	}
-}
-
-// shortest is the shortest suffix of a path that was counted once.
-func (s suffixes) shortest(path string) string {
-	for at := strings.LastIndexByte(path, '.'); at >= 0; at = strings.LastIndexByte(path[:at], '.') {
-		if s[path[at+1:]] == 1 {
-			return path[at+1:]
-		}
-	}
-	return path
-}
-
 // patternConditions are the conditions that a pattern presets.
 var patternConditions = map[Pattern]Condition{
 	PatternConfidence:  {Kind: KindConfidence, Confidence: Confidence{Threshold: source.Maybe[float64]{Value: 0.85, Set: true}}},
@@ -417,30 +369,4 @@ func totalOf(terminate *source.Node) *source.Node {
 		return list.Items[i].Get("max_iterations")
 	}
 	return nil
-}
-
-// ShortNames are the shortest suffixes of paths that mean no other parameter of the loop, nor each other: what the
-// parameters of a sweep are called in the names of its configurations.
-func (l *Loop) ShortNames(paths ...string) []string {
-	count := suffixes{}
-	known := map[string]bool{}
-	add := func(path string) {
-		if !known[path] {
-			known[path] = true
-			count.count(path)
-		}
-	}
-	for _, path := range paths {
-		add(FullPath(path))
-	}
-	for _, leaf := range l.Values() {
-		if leaf.Parameter {
-			add(leaf.Path)
-		}
-	}
-	names := make([]string, len(paths))
-	for i, path := range paths {
-		names[i] = count.shortest(FullPath(path))
-	}
-	return names
 }

@@ -1,22 +1,78 @@
 package spec
 
 import (
-	"cmp"
-	"errors"
-	"fmt"
-	"io/fs"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"unicode"
 
 	"github.com/agentbench/agentbench/spec/expr"
 	"github.com/agentbench/agentbench/spec/source"
 )
+
+// Assignment is a parameter and the value that it gets, both with their places, for faults to point at.
+type Assignment struct {
+	Path  string
+	At    source.Pos // of the path, in the file of the value
+	Value *source.Node
+}
+
+// Text is the value as it is written in the name of a configuration.
+func (a Assignment) Text() string {
+	if a.Value.Kind != source.List && a.Value.Kind != source.Map {
+		return a.Value.Text
+	}
+	text, err := expr.AppendJSON(nil, valueOf(a.Value.Plain()))
+	if err != nil {
+		return "?" // it is refused when it is decoded
+	}
+	return string(text)
+}
+
+// With is the loop with more parameters set, as `set` in a suite sets them: after those that are set already. It is
+// nil exactly if one of the faults is no warning. Loops that differ in parameters alone share what was compiled.
+func (l *Loop) With(assignments ...Assignment) (*Loop, source.Faults) {
+	settings := append(l.origin.settings[:len(l.origin.settings):len(l.origin.settings)], assignments...)
+	again := newLoader(&Document{folder: l.origin.file.folder})
+	again.roots, again.scripts, again.loops = l.origin.roots, maps.Clone(l.origin.scripts), maps.Clone(l.origin.loops)
+	decoder := l.origin.decoders.Get().(*source.Decoder)
+	defer l.origin.decoders.Put(decoder)
+	again.decoder, again.decoders, again.names = *decoder, l.origin.decoders, l.origin.names
+	loop := again.instance(l.origin.file, settings)
+	*decoder = again.decoder
+	again.faults.Sort()
+	return loop, again.faults
+}
+
+// origin is what a loop was made of.
+type origin struct {
+	file     *loopFile
+	settings []Assignment
+	roots    roots
+	loops    map[string]*loopFile
+	scripts  map[string]string
+	decoders *sync.Pool // of *source.Decoder, which know the types that they have met
+	names    *atomic.Pointer[paramNames]
+}
+
+// Assign reads a setting of the command line, of the flag of that name: its value is YAML. It parses the value in a text
+// that is as long as the flag, so that its places are those of the flag. The value is nil where it is not YAML.
+func (s Setting) Assign(flag string) (Assignment, source.Faults) {
+	shown := source.NewFile(flag, []byte(s.Path+"="+s.Value))
+	if strings.TrimSpace(s.Value) == "" {
+		return Assignment{}, source.Faults{{File: shown, Pos: source.Pos{Line: 1, Col: 1}, What: "no value for " + s.Path, Hint: "write " + s.Path + "=VALUE"}}
+	}
+	tree, faults := source.Parse(source.NewFile(flag, []byte(strings.Repeat(" ", len([]rune(s.Path))+1)+s.Value)))
+	for i := range faults {
+		faults[i].File = shown
+	}
+	if tree == nil {
+		return Assignment{}, faults
+	}
+	tree.Relocate(shown)
+	return Assignment{Path: s.Path, At: source.Pos{Line: 1, Col: 1}, Value: tree}, faults
+}
 
 // setter puts one value into the tree of a loop.
 type setter struct {
@@ -303,429 +359,4 @@ func find(n *source.Node, name string) int {
 		}
 	}
 	return -1
-}
-
-// Edited is a file in which values were changed.
-type Edited struct {
-	File *source.File // as it was read
-	Text []byte       // as it is to be
-}
-
-// EditError says why a file is not changed.
-type EditError struct{ What, Hint string }
-
-func (e *EditError) Error() string { return e.What }
-
-// Edit gives the texts of the files of a suite in which a configuration has parameters of other values; of one that is given twice the last holds. A parameter is
-// changed where its value stands: in the configuration's set, else in its loop file, unless this would change another
-// configuration; then it is added to the set. Comments and layout stay. The files are loaded again as they would be: the
-// error is a source.Faults or an *EditError where they would not mean exactly what is wanted. No file: nothing would change.
-func (d *Document) Edit(configuration string, params ...Assignment) ([]Edited, error) {
-	e, err := d.editor(configuration, params)
-	if err != nil || len(e.params) == 0 {
-		return nil, err
-	}
-	edited, err := e.try(func(a Assignment) bool { return e.set(a) != "" })
-	if err == nil {
-		return edited, nil
-	}
-	if inSet, again := e.try(func(Assignment) bool { return true }); again == nil {
-		return inSet, nil
-	}
-	return nil, err
-}
-
-// EditLoop gives the text of a loop file in which parameters have other values. Comments
-// and layout stay. The file is loaded again as it would be, as Edit does. No file: nothing
-// would change.
-func (d *Document) EditLoop(params ...Assignment) ([]Edited, error) {
-	if d.load == nil {
-		return nil, errNotOnDisk
-	}
-	loop, faults := d.Loop.With(params...)
-	switch {
-	case loop == nil:
-		return nil, faults
-	case loop.Hash() == d.Loop.Hash():
-		return nil, nil
-	}
-	e := editor{Document: d, resolved: &Resolved{Loop: d.Loop}, wanted: loop.Hash()}
-	edited, err := e.loopText(e.needed(params))
-	if err != nil {
-		return nil, err
-	}
-	again, faults := d.load(map[string][]byte{edited.File.Name: edited.Text})
-	switch {
-	case again == nil:
-		return nil, faults
-	case again.Loop.Hash() != e.wanted:
-		return nil, &EditError{"the change would not make the loop what it is to be", "change the file by hand"}
-	}
-	return []Edited{*edited}, nil
-}
-
-var errNotOnDisk = &EditError{"this suite is not on disk", "agentbench init DIR writes one of those that ship into a folder"}
-
-// Editable says why the values of a configuration cannot be changed in files; nil where they can.
-func (d *Document) Editable(configuration string) error {
-	_, err := d.editor(configuration, nil)
-	return err
-}
-
-// editor changes the files of one configuration.
-type editor struct {
-	*Document
-	name     string // of the configuration
-	resolved *Resolved
-	at       int // of the configuration in its list
-	params   []Assignment
-	wanted   string // the hash of the loop as it is to be
-}
-
-func (d *Document) editor(configuration string, params []Assignment) (*editor, error) {
-	if d.load == nil {
-		return nil, errNotOnDisk
-	}
-	e := &editor{Document: d, name: configuration, resolved: d.Suite.Configuration(configuration)}
-	if e.resolved == nil {
-		return nil, &EditError{fmt.Sprintf("the suite has no configuration %q", configuration), didYouMean(configuration, d.Suite.names())}
-	}
-	e.at = slices.IndexFunc(d.Suite.Configurations, func(c Configuration) bool {
-		return c.Name == configuration && c.Node.Get("sweep") == nil
-	})
-	if e.at < 0 {
-		return nil, &EditError{configuration + " is one of a sweep, so it has no values of its own in the suite", "write it as a configuration"}
-	}
-	loop, faults := e.resolved.Loop.With(params...)
-	if loop == nil {
-		return nil, faults
-	}
-	e.wanted = loop.Hash()
-	e.params = e.needed(params)
-	return e, nil
-}
-
-// needed are the parameters without which the loop would not be the wanted one, the last of each path.
-func (e *editor) needed(params []Assignment) []Assignment {
-	for i := 0; i < len(params); i++ {
-		without := slices.Delete(slices.Clone(params), i, i+1)
-		if loop, _ := e.resolved.Loop.With(without...); loop != nil && loop.Hash() == e.wanted {
-			params, i = without, -1
-		}
-	}
-	return params
-}
-
-// set is the key under which the configuration sets a parameter, "" if it does not.
-func (e *editor) set(a Assignment) string {
-	written := e.Suite.Configurations[e.at].Node.Get("set")
-	if written == nil {
-		return ""
-	}
-	for _, entry := range written.Entries {
-		if FullPath(entry.Key) == FullPath(a.Path) {
-			return entry.Key
-		}
-	}
-	return ""
-}
-
-// try changes the files, some parameters in the suite, the others in the loop, and sees whether that is what is wanted.
-func (e *editor) try(inSet func(Assignment) bool) ([]Edited, error) {
-	var set, loop []Assignment
-	for _, a := range e.params {
-		if inSet(a) {
-			set = append(set, a)
-		} else {
-			loop = append(loop, a)
-		}
-	}
-	var edited []Edited
-	if len(loop) > 0 {
-		text, err := e.loopText(loop)
-		if err != nil {
-			return nil, err
-		}
-		edited = append(edited, *text)
-	}
-	if len(set) > 0 {
-		text, err := e.suiteText(set)
-		if err != nil {
-			return nil, err
-		}
-		edited = append(edited, *text)
-	}
-	return edited, e.means(edited)
-}
-
-// loopText is the text of the loop file with parameters of other values.
-func (e *editor) loopText(params []Assignment) (*Edited, error) {
-	file := e.resolved.Loop.origin.file
-	tree := file.tree
-	for _, a := range params {
-		changed, fault := written(tree, a)
-		if fault != nil {
-			return nil, source.Faults{*fault}
-		}
-		tree = changed
-	}
-	return rewritten(file.tree, tree)
-}
-
-func rewritten(was, now *source.Node) (*Edited, error) {
-	text, fault := source.Rewrite(was, now)
-	if fault != nil {
-		return nil, source.Faults{*fault}
-	}
-	return &Edited{was.File, text}, nil
-}
-
-// written sets a parameter in the tree of a loop file, where a person would write it.
-func written(tree *source.Node, a Assignment) (*source.Node, *source.Fault) {
-	if FullPath(a.Path) == "terminate.max_iterations" && tree.Get("max_iterations") != nil {
-		return withEntry(tree, "max_iterations", a.Value), nil
-	}
-	changed, fault := a.with(tree)
-	if fault == nil {
-		return changed, nil
-	}
-	return a.with(withRole(tree)) // of a phase that only the role presets
-}
-
-// suiteText is the text of the suite whose configuration sets parameters.
-func (e *editor) suiteText(params []Assignment) (*Edited, error) {
-	tree := e.Suite.Tree.Clone()
-	configuration := tree.Get("configurations").Items[e.at]
-	set := configuration.Get("set")
-	if set == nil {
-		set = source.New(configuration, &source.Object{})
-		configuration.Set("set", set)
-	}
-	for _, a := range params {
-		key := e.set(a)
-		key = cmp.Or(key, a.Path)
-		set.Set(key, a.Value)
-	}
-	return rewritten(e.Suite.Tree, tree)
-}
-
-// means loads the suite as it would be: the configuration is to be the wanted one, and all others what they are.
-func (e *editor) means(edited []Edited) error {
-	texts := maps.Clone(e.texts)
-	if texts == nil {
-		texts = map[string][]byte{}
-	}
-	for _, file := range edited {
-		texts[file.File.Name] = file.Text
-	}
-	again, faults := e.load(texts)
-	if again == nil {
-		return faults
-	}
-	for i := range e.Suite.Resolved {
-		was := &e.Suite.Resolved[i]
-		for _, name := range append([]string{was.Name}, was.Aliases...) {
-			wanted := was.Hash
-			if name == e.name {
-				wanted = e.wanted
-			}
-			if now := again.Suite.Configuration(name); now == nil || now.Hash != wanted {
-				return &EditError{fmt.Sprintf("the change would not make %s what it is to be", name), "change the files by hand"}
-			}
-		}
-	}
-	return nil
-}
-
-// ReplaceFiles puts new texts in the place of files. All are written beside what they
-// replace, with its mode, before the first takes its place; a symbolic link stays one. A
-// file that has changed since it was read is an error, and then nothing is replaced.
-func ReplaceFiles(files []Edited) (err error) {
-	type replacement struct{ temporary, path string }
-	var all []replacement
-	defer func() {
-		for _, r := range all {
-			if gone := os.Remove(r.temporary); !errors.Is(gone, fs.ErrNotExist) {
-				err = errors.Join(err, gone)
-			}
-		}
-	}()
-	for _, f := range files {
-		path, err := filepath.EvalSymlinks(filepath.FromSlash(f.File.Name))
-		if err != nil {
-			return err
-		}
-		info, err := os.Stat(path)
-		if err != nil {
-			return err
-		}
-		now, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		if string(now) != f.File.Text() {
-			return fmt.Errorf("%s has changed in the meantime", f.File.Name)
-		}
-		temporary, err := os.CreateTemp(filepath.Dir(path), ".agentbench-*")
-		if err != nil {
-			return err
-		}
-		all = append(all, replacement{temporary.Name(), path})
-		_, err = temporary.Write(f.Text)
-		if err = errors.Join(err, temporary.Chmod(info.Mode().Perm()), temporary.Sync(), temporary.Close()); err != nil {
-			return err
-		}
-	}
-	for _, r := range all {
-		if err := os.Rename(r.temporary, r.path); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// dimension is a parameter of a sweep with its values.
-type dimension []Assignment
-
-// manyCombinations is where counting ends: a count that nobody could run need not be exact.
-const manyCombinations = int64(1_000_000_000_000)
-
-func combinations(sweep []dimension) int64 {
-	n := int64(1)
-	for _, d := range sweep {
-		n = min(n*int64(len(d)), manyCombinations)
-	}
-	return n
-}
-
-// Thousands is a whole number, of whatever type, in groups of three digits.
-func Thousands(n any) string {
-	digits := fmt.Sprint(n)
-	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	return digits
-}
-
-// spread makes every combination, the last parameter changing fastest.
-func (l *loader) spread(file *loopFile, name string, base []Assignment, sweep []dimension) []Resolved {
-	var all []Resolved
-	names, taken := l.sweepNames(file, base, sweep), map[string]bool{}
-	chosen := make([]int, len(sweep))
-	for range combinations(sweep) {
-		settings := append([]Assignment(nil), base...)
-		values := make([]string, len(sweep))
-		for i, d := range sweep {
-			settings = append(settings, d[chosen[i]])
-			values[i] = names[i] + "=" + d[chosen[i]].Text()
-		}
-		variant := VariantName(name, strings.Join(values, ","), func(name string) bool { return taken[name] })
-		taken[variant] = true
-		all = append(all, l.resolved(file, variant, settings)...)
-		for i := len(chosen) - 1; i >= 0; i-- {
-			if chosen[i]++; chosen[i] < len(sweep[i]) {
-				break
-			}
-			chosen[i] = 0
-		}
-	}
-	return all
-}
-
-// VariantName names a configuration after another one and its parameters: plain@max_iterations=2,threshold=0.9. What shells
-// interpret becomes _ or is left out, so that the name needs no quotes; a name that is taken gets a number.
-func VariantName(base, params string, taken func(string) bool) string {
-	plain := func(r rune) rune {
-		switch {
-		case unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("-_./=:,@%+", r):
-			return r
-		case strings.ContainsRune("\"'{}[]", r): // of lists and mappings
-			return -1
-		}
-		return '_'
-	}
-	name := base + "@" + strings.Map(plain, params)
-	for n := 2; taken(name); n++ {
-		name = fmt.Sprintf("%s@%s+%d", base, strings.Map(plain, params), n)
-	}
-	return name
-}
-
-// sweepNames are the shortest suffixes of the paths of a sweep that mean no other parameter of the loop.
-func (l *loader) sweepNames(file *loopFile, base []Assignment, sweep []dimension) []string {
-	first := slices.Clone(base)
-	paths := make([]string, len(sweep))
-	for i, d := range sweep {
-		first = append(first, d[0])
-		paths[i] = d[0].Path
-	}
-	loop := &Loop{}
-	if l.decoder.Whole(l.withSettings(file.tree, first), loop).Err() == nil {
-		loop.applyPresets()
-		return loop.ShortNames(paths...)
-	}
-	return (&Loop{}).ShortNames(paths...)
-}
-
-// Assignment is a parameter and the value that it gets, both with their places, for faults to point at.
-type Assignment struct {
-	Path  string
-	At    source.Pos // of the path, in the file of the value
-	Value *source.Node
-}
-
-// Text is the value as it is written in the name of a configuration.
-func (a Assignment) Text() string {
-	if a.Value.Kind != source.List && a.Value.Kind != source.Map {
-		return a.Value.Text
-	}
-	text, err := expr.AppendJSON(nil, valueOf(a.Value.Plain()))
-	if err != nil {
-		return "?" // it is refused when it is decoded
-	}
-	return string(text)
-}
-
-// With is the loop with more parameters set, as `set` in a suite sets them: after those that are set already. It is
-// nil exactly if one of the faults is no warning. Loops that differ in parameters alone share what was compiled.
-func (l *Loop) With(assignments ...Assignment) (*Loop, source.Faults) {
-	settings := append(l.origin.settings[:len(l.origin.settings):len(l.origin.settings)], assignments...)
-	again := newLoader(&Document{folder: l.origin.file.folder})
-	again.roots, again.scripts, again.loops = l.origin.roots, maps.Clone(l.origin.scripts), maps.Clone(l.origin.loops)
-	decoder := l.origin.decoders.Get().(*source.Decoder)
-	defer l.origin.decoders.Put(decoder)
-	again.decoder, again.decoders, again.names = *decoder, l.origin.decoders, l.origin.names
-	loop := again.instance(l.origin.file, settings)
-	*decoder = again.decoder
-	again.faults.Sort()
-	return loop, again.faults
-}
-
-// origin is what a loop was made of.
-type origin struct {
-	file     *loopFile
-	settings []Assignment
-	roots    roots
-	loops    map[string]*loopFile
-	scripts  map[string]string
-	decoders *sync.Pool // of *source.Decoder, which know the types that they have met
-	names    *atomic.Pointer[paramNames]
-}
-
-// Assign reads a setting of the command line, of the flag of that name: its value is YAML. It parses the value in a text
-// that is as long as the flag, so that its places are those of the flag. The value is nil where it is not YAML.
-func (s Setting) Assign(flag string) (Assignment, source.Faults) {
-	shown := source.NewFile(flag, []byte(s.Path+"="+s.Value))
-	if strings.TrimSpace(s.Value) == "" {
-		return Assignment{}, source.Faults{{File: shown, Pos: source.Pos{Line: 1, Col: 1}, What: "no value for " + s.Path, Hint: "write " + s.Path + "=VALUE"}}
-	}
-	tree, faults := source.Parse(source.NewFile(flag, []byte(strings.Repeat(" ", len([]rune(s.Path))+1)+s.Value)))
-	for i := range faults {
-		faults[i].File = shown
-	}
-	if tree == nil {
-		return Assignment{}, faults
-	}
-	tree.Relocate(shown)
-	return Assignment{Path: s.Path, At: source.Pos{Line: 1, Col: 1}, Value: tree}, faults
 }

@@ -1,6 +1,7 @@
 package tune
 
 import (
+	"cmp"
 	"reflect"
 	"slices"
 	"strings"
@@ -73,15 +74,7 @@ func (c *Target) Files(tuned *Tuning, candidate *sweep.Candidate, set []spec.Ass
 	} else if !ofLog && (loop == nil || !reflect.DeepEqual(loop.Values(), candidate.Declared().Values())) {
 		return nil, "", exit.Usage("record it again, or edit the values by hand", "--apply: %s is not the one that was recorded", where)
 	}
-	params = slices.DeleteFunc(params, func(a spec.Assignment) bool {
-		same, _ := known.With(a)
-		return same != nil && same.Hash() == known.Hash()
-	})
-	if c.Loop != nil {
-		files, err = c.Loop.EditLoop(params...)
-	} else {
-		files, err = c.Suite.Edit(c.Name, params...)
-	}
+	files, err = cmp.Or(c.Loop, c.Suite).Edit(c.Name, params...)
 	if err == nil && len(files) == 0 {
 		unchanged = where + " has these values already"
 	}

@@ -3,12 +3,13 @@ package source
 import (
 	"cmp"
 	"fmt"
-	"reflect"
-	"regexp"
+	"io"
 	"slices"
-	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
+
+	"github.com/clipperhouse/displaywidth"
 )
 
 // Fault is one thing wrong (or, as a warning, doubtful) at one place of a file.
@@ -118,420 +119,156 @@ func (n *Node) KeyFault(key, hint, format string, args ...any) Fault {
 	return fault
 }
 
-// Pos is a place in a file: line and column, both 1-based, the column in code points.
-// The zero Pos means the file as a whole.
-type Pos struct{ Line, Col int }
-
-// File is a text with a name, kept by lines so that faults can show the line they point at.
-type File struct {
-	Name string
-
-	text   string // without a byte order mark
-	marked bool   // it had one
-	starts []int  // byte offset of each line in text
-	before int    // how many lines of the file are not kept, before the text
-	ascii  bool   // a column is a byte
-}
-
-const byteOrderMark = "\ufeff"
-
-// NewFile keeps text under the name that faults print.
-func NewFile(name string, text []byte) *File {
-	body, marked := strings.CutPrefix(string(text), byteOrderMark)
-	f := &File{Name: name, text: body, marked: marked, ascii: true}
-	f.starts = append(make([]int, 0, strings.Count(f.text, "\n")+1), 0)
-	for i := 0; i < len(f.text); {
-		f.ascii = f.ascii && f.text[i] < utf8.RuneSelf
-		width := breakWidth(f.text[i:])
-		if width > 0 {
-			f.starts = append(f.starts, i+width)
+// Print writes every fault with its source line, a caret under the place, and its hint:
+//
+//	suite.yaml:3:5: unknown key "max_iteration"
+//	  3 |     max_iteration: 3
+//	    |     ^^^^^^^^^^^^^
+//	  hint: did you mean "max_iterations"?
+//
+// Redact hides the secrets of a source line before the line is cut: nobody knows a part
+// of one. It is nil where there are none.
+func (fs Faults) Print(w io.Writer, redact func(string) string) {
+	for _, f := range fs {
+		fmt.Fprintln(w, printable(ends(f.Error())))
+		if f.File != nil && f.Pos.Line > 0 {
+			number := fmt.Sprint(f.Pos.Line)
+			line, caret := f.snippet(redact)
+			fmt.Fprintf(w, "  %s | %s\n", number, line)
+			fmt.Fprintf(w, "  %s | %s\n", strings.Repeat(" ", len(number)), caret)
 		}
-		i += max(width, 1)
+		if f.Hint != "" {
+			fmt.Fprintf(w, "  hint: %s\n", printable(ends(f.Hint)))
+		}
 	}
-	return f
 }
 
-// NewLine keeps one line of a file, by its number from 1.
-func NewLine(name string, number int, text []byte) *File {
-	return &File{Name: name, text: string(text), starts: []int{0}, before: number - 1}
-}
+// What is shown of a line that is too long, in terminal cells.
+const (
+	lineCells   = 100 // in all
+	beforeCells = 60  // left of the caret, at most
+)
 
-// breakWidth is the number of bytes of the line break that s starts with, 0 for none.
-// NEL, LS and PS end a line too, because yaml.v3 counts them so.
-func breakWidth(s string) int {
-	switch {
-	case s[0] == '\n':
-		return 1
-	case s[0] == '\r' && len(s) > 1 && s[1] == '\n':
-		return 2
-	case s[0] == '\r':
-		return 1
-	case s[0] == 0xC2 && strings.HasPrefix(s, "\u0085"):
-		return 2
-	case s[0] == 0xE2 && (strings.HasPrefix(s, "\u2028") || strings.HasPrefix(s, "\u2029")):
-		return 3
+// snippet is the source line as it can be shown, and the carets to be printed below it.
+func (f Fault) snippet(redact func(string) string) (line, caret string) {
+	before, marked, after := f.around()
+	if redact != nil {
+		before, marked, after = redacted(before, marked, after, redact)
 	}
-	return 0
+	before, marked, after = printable(before), printable(marked), printable(after)
+	if displaywidth.String(before+marked+after) > lineCells {
+		before = lastCells(before, beforeCells)
+		marked = truncated(marked, lineCells-displaywidth.String(before))
+		after = truncated(after, lineCells-displaywidth.String(before+marked))
+	}
+	caret = strings.Repeat(" ", displaywidth.String(before)) + strings.Repeat("^", max(displaywidth.String(marked), 1))
+	return strings.TrimRight(before+marked+after, " "), caret
 }
 
-// Line returns line number n (1-based) without its line break, "" outside the file.
-func (f *File) Line(n int) string {
-	if n -= f.before; n < 1 || n > len(f.starts) {
+// around is the line of a fault as far as it is looked at: what is before, at and behind
+// its place.
+func (f Fault) around() (before, marked, after string) {
+	at := f.File.at(f.Pos)
+	line := f.File.Line(f.Pos.Line)
+	start := len(line) - len(at.rest)
+	at.skip(max(f.Len, 1))
+	end := len(line) - len(at.rest)
+	return nearEnd(line[:start]), nearStart(line[start:end]), nearStart(line[end:])
+}
+
+// Excerpt is what a fault's message may show of the file: the line of its place and the
+// one before, each as far as it is looked at.
+func (f Fault) Excerpt() string {
+	if f.File == nil || f.Pos.Line == 0 {
 		return ""
 	}
-	end := len(f.text)
-	if n < len(f.starts) {
-		end = f.starts[n]
-	}
-	return strings.TrimRight(f.text[f.starts[n-1]:end], "\r\n\u0085\u2028\u2029")
+	before, marked, after := f.around()
+	return nearEnd(f.File.Line(f.Pos.Line-1)) + "\n" + before + marked + after
 }
 
-// Lines is the number of lines; a text that ends in a line break has an empty last line.
-func (f *File) Lines() int { return f.before + len(f.starts) }
-
-// cursor walks over a file rune by rune and line by line.
-type cursor struct {
-	file      *File
-	line, col int    // 1-based
-	rest      string // what is left of the line
+// redacted are the parts of a line without its secrets. Where a secret lies across the
+// place of the fault, all of the line is marked.
+func redacted(before, marked, after string, redact func(string) string) (string, string, string) {
+	line := redact(before + marked + after)
+	before, after = redact(before), redact(after)
+	if len(before)+len(after) > len(line) || !strings.HasPrefix(line, before) || !strings.HasSuffix(line, after) {
+		return "", line, ""
+	}
+	return before, line[len(before) : len(line)-len(after)], after
 }
 
-func (f *File) at(p Pos) cursor {
-	c := cursor{file: f, line: max(p.Line, 1), col: 1}
-	c.rest = f.Line(c.line)
-	c.skip(p.Col - 1)
-	return c
-}
+// cutBytes of a line on each side are looked at: far more than lineCells, so that a key
+// at the edge of what is shown is whole.
+const cutBytes = 4000
 
-func (c *cursor) pos() Pos { return Pos{c.line, c.col} }
-
-// peek returns the next rune, '\n' at the end of a line.
-func (c *cursor) peek() rune {
-	if c.rest == "" {
-		return '\n'
-	}
-	r, _ := utf8.DecodeRuneInString(c.rest)
-	return r
-}
-
-// skip goes n runes on, at most to the end of the line.
-func (c *cursor) skip(n int) {
-	if c.file.ascii {
-		n = min(max(n, 0), len(c.rest))
-		c.rest, c.col = c.rest[n:], c.col+n
-		return
-	}
-	for ; n > 0 && c.rest != ""; n-- {
-		_, width := utf8.DecodeRuneInString(c.rest)
-		c.rest = c.rest[width:]
-		c.col++
-	}
-}
-
-func (c *cursor) nextLine() {
-	c.line, c.col = c.line+1, 1
-	c.rest = c.file.Line(c.line)
-}
-
-func (c *cursor) atEnd() bool { return c.line > c.file.Lines() }
-
-// blank tells that only spaces and tabs are left of the line.
-func (c *cursor) blank() bool { return isBlank(c.rest) }
-
-func (c *cursor) skipBlanks() { c.skip(len(c.rest) - len(strings.TrimLeft(c.rest, " \t"))) }
-
-func isBlank(s string) bool { return strings.TrimLeft(s, " \t") == "" }
-
-// runeEnd is the end of the rune that byte i of s belongs to.
-func runeEnd(s string, i int) int {
-	for i++; i < len(s) && !utf8.RuneStart(s[i]); i++ {
-	}
-	return i
-}
-
-// Text is the whole text of the file, a byte order mark included.
-func (f *File) Text() string {
-	if f.marked {
-		return byteOrderMark + f.text
-	}
-	return f.text
-}
-
-// Closest returns the word that the misspelt one is most likely to mean, "" when none is near: at most a third of
-// its letters (but at least one) may be wrong, missing, too many or swapped (optimal string alignment distance). Else it
-// is the longest word that the misspelt one continues after an underscore.
-func Closest(word string, words []string) string {
-	best, bestDistance := "", max(1, runes(word)/3)+1
-	for _, candidate := range words {
-		if normal(word) == normal(candidate) {
-			return candidate
-		}
-		if tooFar := runes(word)-runes(candidate) >= bestDistance; tooFar {
-			continue
-		}
-		if d := distance([]rune(normal(word)), []rune(normal(candidate))); d < bestDistance {
-			best, bestDistance = candidate, d
-		}
-	}
-	if best != "" {
-		return best
-	}
-	for _, candidate := range words { // exact_match for exact
-		if strings.HasPrefix(normal(word), normal(candidate)+"_") && len(candidate) > len(best) {
-			best = candidate
-		}
-	}
-	return best
-}
-
-// normal makes Max-Iterations and max_iterations the same.
-func normal(word string) string {
-	return strings.NewReplacer("-", "_", " ", "_").Replace(strings.ToLower(word))
-}
-
-// distance keeps three rows of the table of distances between prefixes of a and b.
-func distance(a, b []rune) int {
-	before, above, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range above {
-		above[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			substitution := above[j-1]
-			if a[i-1] != b[j-1] {
-				substitution++
-			}
-			row[j] = min(above[j]+1, row[j-1]+1, substitution)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				row[j] = min(row[j], before[j-2]+1)
-			}
-		}
-		before, above, row = above, row, before
-	}
-	return above[len(b)]
-}
-
-// describe says what stands in the file, as it stands there.
-func (n *Node) describe() string {
-	switch {
-	case n.Kind == List:
-		return "a list"
-	case n.Kind == Map:
-		return "a mapping"
-	case n.Kind == Null && n.Text == "":
-		return "nothing"
-	case n.form == date:
-		return "the date " + n.Text
-	case n.Kind == String && n.form != plain:
-		return quote(n.Text)
-	}
-	return shorten(n.Text)
-}
-
-const longText = 40 // runes of the user's text that a message repeats
-
-func shorten(s string) string { return Shorten(s, longText) }
-
-// betweenWords are the characters between the words of a text. Keys have none of them.
-const betweenWords = " \t\r\n\"'=:,;&?@()[]{}<>"
-
-// Shorten keeps the first runes of a text that a message repeats. A word with a digit is
-// left out rather than cut: it may be a key, and a part of a key is not known as one.
-func Shorten(s string, most int) string {
-	if runes(s) <= most {
+func nearStart(s string) string {
+	if len(s) <= cutBytes {
 		return s
 	}
-	head := string([]rune(s)[:most])
-	word := strings.LastIndexAny(head, betweenWords) + 1
-	end := len(head)
-	if rest := strings.IndexAny(s[end:], betweenWords); rest >= 0 {
-		end += rest
-	} else {
-		end = len(s)
-	}
-	if strings.ContainsAny(s[word:end], "0123456789") {
-		head = head[:word]
-	}
-	return head + "..."
+	return s[:runeEnd(s, cutBytes)]
 }
 
-func quote(s string) string { return strconv.Quote(shorten(s)) }
-
-// wanted says what a type takes: "a number from 0 to 1".
-func wanted(t reflect.Type, r rules) string {
-	if t.Kind() == reflect.Pointer {
-		return wanted(t.Elem(), r)
+func nearEnd(s string) string {
+	if len(s) <= cutBytes {
+		return s
 	}
-	if m, ok := reflect.Zero(t).Interface().(interface{ inner() reflect.Type }); ok {
-		return wanted(m.inner(), r) + " or off"
-	}
-	if r.off {
-		r.off = false
-		return wanted(t, r) + " or off"
-	}
-	switch kind := t.Kind(); {
-	case t == durationType && r.interval() != "":
-		return "a duration" + r.interval() + ", such as 30s"
-	case t == durationType:
-		return "a duration such as 30s"
-	case reflect.PointerTo(t).Implements(hookType) || reflect.PointerTo(t).Implements(reflect.TypeFor[Switch]()):
-		return "a value"
-	case kind == reflect.String && r.enum != nil:
-		return "one of " + strings.Join(r.enum, ", ")
-	case kind == reflect.String && r.minLen == 1:
-		return "text that is not empty"
-	case kind == reflect.String && r.minLen > 1:
-		return fmt.Sprintf("text of at least %d characters", r.minLen)
-	case kind == reflect.String:
-		return "text"
-	case kind == reflect.Bool:
-		return "true or false"
-	case kind == reflect.Int || kind == reflect.Int64:
-		return "a whole number" + r.interval()
-	case kind == reflect.Float64:
-		return "a number" + r.interval()
-	case kind == reflect.Slice:
-		return "a list"
-	case kind == reflect.Struct || kind == reflect.Map:
-		return "a mapping"
-	}
-	return "a value"
+	return s[runeEnd(s, len(s)-cutBytes):]
 }
 
-// interval says which numbers are allowed, "" when all are.
-func (r rules) interval() string {
-	switch {
-	case r.above != nil && r.max != nil:
-		return " above " + r.above.text + ", at most " + r.max.text
-	case r.above != nil:
-		return " above " + r.above.text
-	case r.min != nil && r.max != nil:
-		return " from " + r.min.text + " to " + r.max.text
-	case r.min != nil:
-		return " of at least " + r.min.text
-	case r.max != nil:
-		return " of at most " + r.max.text
-	}
-	return ""
-}
-
-// hint says how n becomes what t takes, "" when there is no telling.
-func hint(n *Node, t reflect.Type) string {
-	switch kind := t.Kind(); {
-	case t == durationType:
-		return durationHint(n)
-	case kind == reflect.String:
-		return quoteHint(n)
-	case kind == reflect.Bool:
-		return boolHint(n)
-	case kind == reflect.Int, kind == reflect.Int64, kind == reflect.Float64:
-		return numberHint(n, kind)
-	case kind == reflect.Slice && n.form == block:
-		return `start each item with "- "`
-	case kind == reflect.Slice && n.Kind != Map:
-		return listHint(shorten(n.Text))
-	case kind == reflect.Slice:
-		return "write a list: [first, second]"
-	case n.Kind == String && n.form == plain && strings.Contains(n.Text, ":"):
-		return "put a space after the colon"
-	}
-	return ""
-}
-
-// listHint says how a text is written as a list. Whether its words are one item, only its author knows.
-func listHint(text string) string {
-	words := strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == ',' })
-	if len(words) < 2 || strings.ContainsAny(text, "'\"") {
-		return "write a list: [" + text + "]"
-	}
-	return "write a list: [" + strings.Join(words, ", ") + "], or [" + inList(text) + "] if it is one item"
-}
-
-// inList is a text as it stands in a flow list.
-func inList(text string) string {
-	if strings.Contains(text, ",") {
-		return strconv.Quote(text)
-	}
-	return text
-}
-
-func quoteHint(n *Node) string {
-	switch {
-	case n.Kind == Map && n.form == flow && len(n.Entries) == 1 && n.Entries[0].Value.Kind == String:
-		return "write the text alone: " + shorten(n.Entries[0].Value.Text)
-	case n.Kind == Map && n.form == flow && !slices.ContainsFunc(n.Entries, func(e Entry) bool { return e.Value.Text != "" || e.Value.Len() > 0 }):
-		return "put text that starts with { in quotes"
-	case n.Kind == Map && n.form == flow:
-		return ""
-	case n.Kind == List && n.form == flow:
-		return "put text that starts with [ in quotes"
-	case n.Kind == Map || n.Kind == List:
+func truncated(s string, cells int) string {
+	if cells < 1 {
 		return ""
 	}
-	return fmt.Sprintf(`put it in quotes: "%s"`, n.Text)
+	return displaywidth.TruncateString(s, cells, "…")
 }
 
-func boolHint(n *Node) string {
-	switch strings.ToLower(n.Text) {
-	case "yes", "on", "y", "1":
-		return "write true"
-	case "no", "off", "n", "0":
-		return "write false"
-	case "true", "false":
-		return "remove the quotes"
+// lastCells keeps the end of s that fits, marked as cut.
+func lastCells(s string, cells int) string {
+	left := displaywidth.String(s)
+	if left <= cells {
+		return s
 	}
-	return ""
+	graphemes := displaywidth.StringGraphemes(s)
+	for left > cells-1 && graphemes.Next() {
+		left -= graphemes.Width()
+		s = s[len(graphemes.Value()):]
+	}
+	return "…" + s
 }
 
-func durationHint(n *Node) string {
-	if _, isNumber := n.decimal(); isNumber {
-		return "write a unit: " + n.Text + "s"
-	}
-	return "write numbers with units: 500ms, 30s, 5m, 1h30m"
-}
-
-// splitUnit reads the numbers that people write: 95%, $5, 5 USD, 5k, 5,000. The unit is "" where it is no such number.
-func splitUnit(text string) (number float64, unit string) {
-	m := numberWithUnit.FindStringSubmatch(text)
-	if m == nil {
-		return 0, ""
-	}
-	number, err := strconv.ParseFloat(strings.ReplaceAll(m[2], ",", ""), 64)
-	if err != nil {
-		return 0, ""
-	}
-	switch unit = strings.ToLower(m[1] + m[3]); {
-	case unit == "k":
-		number *= 1e3
-	case unit == "m":
-		number *= 1e6
-	case unit == "" && strings.Contains(m[2], ","):
-		unit = ","
-	}
-	return number, unit
-}
-
-var numberWithUnit = regexp.MustCompile(`^([$€]?) ?([0-9]{1,3}(?:,[0-9]{3})+|[0-9]+(?:\.[0-9]+)?) ?(%|k|K|m|M|USD|usd)?$`)
-
-func numberHint(n *Node, kind reflect.Kind) string {
-	_, isNumber := n.decimal()
-	digits, unit := splitUnit(n.Text)
+// visible shows a tab as spaces and what has no picture, or moves the text around, by a stand-in.
+func visible(r rune, width int, b byte) string {
 	switch {
-	case n.Kind == String && unit == "%" && kind == reflect.Float64:
-		return "write " + strconv.FormatFloat(digits/100, 'f', -1, 64)
-	case n.Kind == String && unit != "":
-		return "write " + strconv.FormatFloat(digits, 'f', -1, 64)
-	case n.Kind == String && n.form != plain && (decimalFloat.MatchString(n.Text)):
-		return "remove the quotes"
-	case n.Kind == Int && !plainDigits(n.Text):
-		return "write it in decimal digits, without a leading 0"
-	case n.Kind == Int && !isNumber, n.Kind == Float && plainDigits(n.Text):
-		return "at most 9223372036854775807 fits; put longer digits in quotes where text is wanted"
-	case n.Kind == Float && !isNumber:
-		return "write a finite number in decimal digits"
-	case n.Kind == Float && kind != reflect.Float64:
-		return "write it without a fraction or exponent"
+	case r == utf8.RuneError && width == 1:
+		return fmt.Sprintf(`\x%02x`, b)
+	case r == '\t':
+		return "    "
+	case r < ' ':
+		return string(r + 0x2400)
+	case r == 0x7f:
+		return "\u2421"
+	case unicode.In(r, unicode.C, unicode.Zl, unicode.Zp) && r != '\u200d':
+		return fmt.Sprintf(`\u%04x`, r)
 	}
-	return ""
+	return string(r)
+}
+
+// ends are the two ends of a message that repeats an enormous text of the user's.
+func ends(s string) string {
+	const most = 1000 // runes of each end
+	if runes(s) <= 2*most {
+		return s
+	}
+	all := []rune(s)
+	return string(all[:most]) + "…" + string(all[len(all)-most:])
+}
+
+func printable(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		r, width := utf8.DecodeRuneInString(s[i:])
+		b.WriteString(visible(r, width, s[i]))
+		i += width
+	}
+	return b.String()
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"reflect"
+	"strings"
 )
 
 // SchemaWriter is a NodeDecoder that says in JSON Schema what it takes.
@@ -164,4 +165,15 @@ func withLeast(schema map[string]any, keyword string, least int) map[string]any 
 		schema[keyword] = least
 	}
 	return schema
+}
+
+// definitionName is the Go name of a type without the package path of a type parameter: Named[x/y.Root] is NamedRoot.
+func definitionName(t reflect.Type) string {
+	name, parameter, _ := strings.Cut(strings.TrimSuffix(t.Name(), "]"), "[")
+	item, list := strings.CutPrefix(parameter, "[]")
+	item = strings.ReplaceAll(item[strings.LastIndexByte(item, '.')+1:], "interface {}", "Any")
+	if list {
+		item += "List"
+	}
+	return name + item
 }
