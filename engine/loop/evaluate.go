@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"strings"
-	"time"
 
 	"github.com/agentbench/agentbench/engine/agent"
 	"github.com/agentbench/agentbench/engine/external"
@@ -491,16 +490,15 @@ func (a *answer) setImprovements(v any) bool {
 // progress is an iteration while its agent converses.
 type progress struct {
 	*run
-	it    *record.Iteration
-	watch *stop.StepGuards // nil: no rule looks at steps
-	told  int              // events
+	it   *record.Iteration
+	told int // events
 }
 
 // step is told of every whole step. One after which a timeout cuts the iteration
 // is told of with the rest of it.
 func (p *progress) step(sofar *agent.Result) record.Reason {
 	p.take(sofar)
-	if p.late(sofar.Took, sofar.Waited) {
+	if p.Late(sofar.Took, sofar.Waited) {
 		return record.ReasonTimeout
 	}
 	if p.observe != nil {
@@ -508,17 +506,14 @@ func (p *progress) step(sofar *agent.Result) record.Reason {
 		p.told += len(events)
 		p.emit(events)
 	}
-	if p.watch == nil {
-		return ""
-	}
-	return p.watch.Step(p.it)
+	return p.AfterStep(p.it)
 }
 
 // call checks the steps of a program that are whole when one of its calls arrives. The iteration in progress is not changed.
 func (p *progress) call(steps []record.Step, tools []record.ToolCall) record.Reason {
 	it := *p.it
 	it.Steps, it.ToolCalls = steps, tools
-	return p.watch.Step(&it)
+	return p.AfterStep(&it)
 }
 
 // take puts down what was not put down yet, in the time of the run.
@@ -537,16 +532,6 @@ func (p *progress) take(sofar *agent.Result) {
 	}
 }
 
-// late says that nothing more begins in an iteration that took so long: a timeout
-// cuts it.
-func (p *progress) late(took, waited time.Duration) bool {
-	at, working, ok := p.Rules.CancelAt()
-	if working {
-		at += p.waited + waited
-	}
-	return ok && p.it.Start+took >= at
-}
-
 // end puts down all that an agent gave. One that does not converse makes its
 // calls one after the other.
 func (p *progress) end(result *agent.Result) {
@@ -556,9 +541,7 @@ func (p *progress) end(result *agent.Result) {
 		return
 	}
 	p.take(result)
-	p.elapsed += result.Took
-	p.run.waited += result.Waited
-	p.it.Working += result.Took - result.Waited
+	p.Take(p.it, result.Took, result.Waited)
 }
 
 // Again judges recorded outputs by another configuration's evaluation, for

@@ -9,7 +9,6 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"time"
 
 	"github.com/agentbench/agentbench/engine/agent"
 	"github.com/agentbench/agentbench/engine/model"
@@ -92,7 +91,8 @@ func (l *Loop) Within(ctx context.Context, id string, task *spec.Task, trial int
 }
 
 func (l *Loop) run(ctx context.Context, r *run, id string, task *spec.Task) *record.Run {
-	r.Loop, r.task, r.state = l, task, l.start(task)
+	r.Loop, r.task = l, task
+	r.State, r.Run.Record = l.start(task), &r.record
 	r.record = l.Head
 	r.record.Version, r.record.ID, r.record.Task, r.record.Trial = record.Version, id, task.ID, r.trial
 	r.record.Cluster, r.record.Group = task.Cluster, task.Group
@@ -110,12 +110,13 @@ func (l *Loop) run(ctx context.Context, r *run, id string, task *spec.Task) *rec
 		defer end()
 		ctx = begun
 	}
-	r.record.Outcome = r.iterate(ctx)
+	r.ctx = ctx
+	r.record.Outcome = r.Iterate(r)
 	r.leave()
 	r.finish()
-	r.state.Restart(nil, nil) // it holds nothing of this run
-	l.ended.Put(r.state)
-	r.task, r.calls, r.state, r.workspace = nil, nil, nil, nil // the record is part of r, and lives longer
+	r.State.Restart(nil, nil) // it holds nothing of this run
+	l.ended.Put(r.State)
+	r.ctx, r.task, r.calls, r.State, r.workspace = nil, nil, nil, nil, nil // the record is part of r, and lives longer
 	return &r.record
 }
 
@@ -128,92 +129,65 @@ func (l *Loop) start(task *spec.Task) *stop.State {
 	return l.Rules.Start(task, l.Param)
 }
 
-// run is a run in progress.
+// run is a live run in progress.
 type run struct {
 	*Loop
-	task    *spec.Task
-	trial   int
-	state   *stop.State
-	calls   map[string]int
-	elapsed time.Duration // as-if
-	waited  time.Duration // part of elapsed: for rate limits and the like
-	// waitedBefore is what was waited before the iteration in flight.
-	waitedBefore time.Duration
-	tools        int              // calls of tools, before the iteration in flight
-	told         int              // events of the iteration in flight that were told of
-	within       bool             // on behalf of another run
-	workspace    *agent.Workspace // nil: the loop has none, or it is not made yet
-	record       record.Run
-	observe      func(record.Event)
+	stop.Run
+	ctx       context.Context // of the run; that of an iteration is beneath it
+	task      *spec.Task
+	trial     int
+	calls     map[string]int
+	tools     int              // calls of tools, before the iteration in flight
+	told      int              // events of the iteration in flight that were told of
+	within    bool             // on behalf of another run
+	workspace *agent.Workspace // nil: the loop has none, or it is not made yet
+	record    record.Run
+	observe   func(record.Event)
 }
 
-func (r *run) iterate(ctx context.Context) record.Outcome {
-	for {
-		if reason, ok := Interrupted(ctx, nil); ok {
-			return r.state.StopBefore(reason)
-		}
-		decision, before := r.iteration(ctx)
-		if before != "" {
-			return r.state.StopBefore(before)
-		}
-		if decision.Stop {
-			return decision.Outcome
-		}
+// Make executes an iteration and evaluates it.
+func (r *run) Make(it *record.Iteration, step stop.Step) (before record.Reason) {
+	if reason, ok := Interrupted(r.ctx, nil); ok {
+		return reason
 	}
-}
-
-// iteration executes, evaluates and decides once. Before is the reason where
-// the run ends before the iteration, which then leaves nothing behind.
-func (r *run) iteration(ctx context.Context) (d stop.Decision, before record.Reason) {
-	step := r.state.Next()
-	earlier := r.record.Iterations
-	r.record.Iterations = append(earlier, record.Iteration{N: step.Iteration, Phase: step.Phase, Strategy: step.Strategy, Start: r.elapsed, Skipped: r.Evaluator != nil && !step.Evaluate})
-	it := &r.record.Iterations[len(earlier)]
-	r.waitedBefore = r.waited
-	ctx, traced := trace.StartIteration(ctx, it)
+	ctx, traced := trace.StartIteration(r.ctx, it)
 	defer traced()
 	timed, cancel := r.deadline(ctx)
 	defer cancel()
 	result, err := r.execute(timed, it, step)
 	if reason, ok := endsBefore(timed, it, err); ok {
-		r.record.Next, r.record.Iterations = next(it, err), earlier
-		return stop.Decision{}, reason
+		r.record.Next = next(it, err)
+		return reason
 	}
 	r.note(it, err, timed)
-	if it.Cut != "" {
-		it.Ended = nil // its end came too late
-		if len(it.Steps) > 0 && !it.OfProgram() {
-			it.Output, it.NotUTF8, it.OutputB64, result.Value = nil, false, nil, nil // what was said last is not what was to be said
-		}
-	}
 	ends := it.Cut != string(record.ReasonMaxSteps) // the run; else it makes other calls after this one
 	if next := result.Unanswered; next != nil && ends && (it.Cut == "" || next.Kind != "") {
 		next.Phase, next.Strategy = it.Phase, it.Strategy
 		r.record.Next = next
 	}
-	it.End = r.elapsed // so far: what the evaluation sees
-	r.state.Append(it, result.Value)
 	switch {
-	case !step.Evaluate || it.Error != nil:
+	case !r.Executed(it, result.Value):
 	case it.Cut == "":
 		r.evaluate(timed, it, &result)
-	case it.Workspace != nil && ctx.Err() == nil: // what it left counts
+	case ctx.Err() == nil: // what it left counts
 		r.evaluate(ctx, it, &result)
 	}
-	it.End = r.elapsed
-	d = r.state.Decide()
-	it.Adaptation = d.Adaptation
+	it.End = r.Elapsed
+	return ""
+}
+
+// Decided tells of the rest of an iteration.
+func (r *run) Decided(it *record.Iteration) {
 	r.tools += len(it.ToolCalls)
 	if r.observe != nil {
 		r.emit(record.IterationEvents(&r.record, len(r.record.Iterations)-1)[r.told:])
 	}
-	return d, ""
 }
 
 // execute renders the prompts of the step and lets the agent act on them.
 func (r *run) execute(ctx context.Context, it *record.Iteration, step stop.Step) (agent.Result, error) {
 	r.told = 0
-	turn, err := r.turn(ctx, r.task, r.trial, step, r.state, true)
+	turn, err := r.turn(ctx, r.task, r.trial, step, r.State, true)
 	if err == nil && r.Workspaces != nil {
 		err = r.enter(ctx, step)
 	}
@@ -221,11 +195,11 @@ func (r *run) execute(ctx context.Context, it *record.Iteration, step stop.Step)
 		return agent.Result{}, err
 	}
 	turn.Workspace = r.workspace
-	turn.Elapsed, turn.Calls, turn.ToolCalls = r.elapsed, r.calls, r.tools
+	turn.Elapsed, turn.Calls, turn.ToolCalls = r.Elapsed, r.calls, r.tools
 	turn.Earlier, turn.Servers = r.record.Iterations[:len(r.record.Iterations)-1], r.record.Servers
-	p := &progress{run: r, it: it, watch: r.state.StepGuards()}
-	turn.AfterStep, turn.Late = p.step, p.late
-	if p.watch != nil {
+	p := &progress{run: r, it: it}
+	turn.AfterStep, turn.Late = p.step, r.Late
+	if r.LooksAtSteps() {
 		turn.BeforeCall = p.call
 	}
 	result, err := r.Stages[step.StageIndex()].Agent.Execute(ctx, turn)
@@ -331,7 +305,7 @@ func render(ctx context.Context, prompt *spec.Prompt, scope expr.Scope) (string,
 
 func (r *run) evaluate(ctx context.Context, it *record.Iteration, result *agent.Result) {
 	evaluation, calls, err := r.Evaluator.Evaluate(ctx, &Trial{
-		Scope: r.state, Task: r.task, Trial: r.trial, Output: result.Value, Fault: result.Fault,
+		Scope: r.State, Task: r.task, Trial: r.trial, Output: result.Value, Fault: result.Fault,
 		Confidence: result.Confidence,
 		Calls:      r.calls, Iteration: it.N, Workspace: r.workspace, Seed: r.record.Seed, State: it.Workspace,
 	})
@@ -372,7 +346,7 @@ func (r *run) finish() {
 		r.record.Judging = r.record.Judging.Plus(judging)
 		r.record.User = r.record.User.Plus(r.record.Iterations[i].SpentByUser())
 	}
-	r.record.Elapsed = r.elapsed
+	r.record.Elapsed = r.Elapsed
 	if r.observe != nil {
 		r.emit(record.EndEvents(&r.record))
 	}
@@ -435,41 +409,22 @@ func next(it *record.Iteration, err error) *record.Next {
 
 // deadline limits an iteration to what is left until a timeout cancels it.
 func (r *run) deadline(ctx context.Context) (context.Context, context.CancelFunc) {
-	at, ok := r.cancelAt()
+	at, ok := r.CancelAt(0)
 	if !ok {
 		return ctx, func() {}
 	}
 	if _, working, _ := r.Rules.CancelAt(); working {
-		return model.WithWorkingTime(ctx, at-r.elapsed, errTimeout{})
+		return model.WithWorkingTime(ctx, at-r.Elapsed, errTimeout{})
 	}
-	return context.WithTimeoutCause(ctx, at-r.elapsed, errTimeout{})
+	return context.WithTimeoutCause(ctx, at-r.Elapsed, errTimeout{})
 }
 
-// cancelAt is the as-if time at which the iteration in flight is cancelled.
-// Where only working time counts, what was waited so far comes on top.
-func (r *run) cancelAt() (time.Duration, bool) {
-	at, working, ok := r.Rules.CancelAt()
-	if working {
-		at += r.waited
-	}
-	return at, ok
-}
-
-// add appends calls, one after the other on the as-if clock.
+// add appends calls, one after the other.
 func (r *run) add(it *record.Iteration, calls []record.Call) {
 	for i := range calls {
-		c := &calls[i]
-		c.Start = r.elapsed
-		r.elapsed += c.Duration + c.Waited
-		r.waited += c.Waited
-		it.Working += c.Duration
-		r.noteVolatile(c)
+		r.noteVolatile(&calls[i])
 	}
-	if it.Calls == nil {
-		it.Calls = calls
-		return
-	}
-	it.Calls = append(it.Calls, calls...)
+	r.Add(it, calls)
 }
 
 func (r *run) noteVolatile(c *record.Call) {
@@ -486,14 +441,14 @@ func (r *run) noteVolatile(c *record.Call) {
 
 // note puts down how an execution or evaluation went wrong, if it did.
 func (r *run) note(it *record.Iteration, err error, ctx context.Context) {
-	if at, ok := r.cancelAt(); ok && (r.elapsed > at || it.Cut == string(record.ReasonTimeout)) {
-		r.cut(it, record.ReasonTimeout)
+	if r.Overdue() || it.Cut == string(record.ReasonTimeout) {
+		r.Cut(it, record.ReasonTimeout)
 	}
 	if err == nil || it.Cut != "" {
 		return
 	}
 	if reason, ok := Interrupted(ctx, err); ok {
-		r.cut(it, reason)
+		r.Cut(it, reason)
 		if errors.Is(err, model.ErrRefused) {
 			r.record.Next = next(&record.Iteration{}, err)
 		}
@@ -504,16 +459,6 @@ func (r *run) note(it *record.Iteration, err error, ctx context.Context) {
 		fault = &record.Error{Class: record.Internal, Message: err.Error()}
 	}
 	it.Fail(fault)
-}
-
-// cut ends the iteration in flight; one cut by a timeout ends at the deadline.
-func (r *run) cut(it *record.Iteration, reason record.Reason) {
-	it.Cut = string(reason)
-	if reason != record.ReasonTimeout {
-		return
-	}
-	made := stop.Clip(r.Rules, it, r.waitedBefore)
-	r.elapsed, r.waited, it.Working = made.End, r.waitedBefore+made.Waited, made.Working
 }
 
 // view is the scope of an evaluation's expressions: the loop's, and what the
