@@ -1,6 +1,5 @@
-// Package loop decides what happens within one run: execute, evaluate, ask package
-// stop, adapt. It declares what it needs of an agent's stage and of an evaluator;
-// package engine builds them.
+// Package loop makes the iterations of a live run, whose course package stop decides: it executes and evaluates
+// them. Call Loop.Run. It declares what it needs of an agent's stage and of an evaluator; package engine builds them.
 //
 // It is no stable API.
 package loop

@@ -38,8 +38,8 @@ func (w *walk) follow(step stop.Step, recorded *record.Iteration, pair *pair) fo
 		return tools
 	}
 	run := *w.run
-	run.Iterations = append(run.Iterations[:w.state.Len():w.state.Len()], *recorded)
-	trace, _, err := w.Renderer.Retrace(w.ctx, w.task, step, w.state, &run)
+	run.Iterations = append(run.Iterations[:w.State.Len():w.State.Len()], *recorded)
+	trace, _, err := w.Renderer.Retrace(w.ctx, w.task, step, w.State, &run)
 	var failure *record.Error
 	switch {
 	case errors.As(err, &failure) && recorded.Error != nil && *recorded.Error == *failure:
@@ -206,76 +206,81 @@ func sentIn(it *record.Iteration) []string {
 
 // converse makes the recorded conversation as far as the configuration lets it
 // go, up to the first call of the evaluation.
-func (w *walk) converse(step stop.Step, p *pass, recorded *record.Iteration, judged int) {
-	p.Calls, p.Working, p.End = recorded.Calls[:judged:judged], 0, recorded.Start
-	t := &talk{walk: w, p: p, watch: w.state.StepGuards(), waited: w.waited, ended: recorded.End}
-	stretches := stop.Timeline(&p.Iteration)
+func (w *walk) converse(p *pass) (before record.Reason) {
+	recorded := p.recorded
+	p.Calls, p.Working, p.End = recorded.Calls[:p.judged:p.judged], 0, recorded.Start
+	t := &talk{walk: w, p: p}
+	stretches := stop.Timeline(p.Iteration)
 	for i := range stretches {
+		s := &stretches[i]
 		t.whole = i+1 < len(stretches) || w.wholeLast(recorded)
 		t.goesOn = i+1 < len(stretches) || w.cutBetween(recorded) && t.whole && !w.follows.over || w.follows.ranOut || w.follows.why == oneMore
-		t.asks = t.goesOn || w.asksUser(step, recorded, &stretches[i])
+		t.asks = t.goesOn || w.asksUser(p.step, recorded, s)
 		t.cutLast = recorded.Cut == string(record.ReasonTimeout) && i+1 == len(stretches) && !w.judgeCut(recorded)
-		last := i+1 == len(stretches) || stretches[i+1].Step != stretches[i].Step
-		if t.stretch(&stretches[i], last) {
-			return
+		last := i+1 == len(stretches) || stretches[i+1].Step != s.Step
+		if before = t.stretch(s, last); before != "" || p.Cut != "" {
+			return before
+		}
+	}
+	if w.follows.why != "" {
+		return w.branches(w.follows.why)
+	}
+	if w.follows.ranOut {
+		if before = t.refusesNext(); before != "" || p.Cut != "" {
+			return before
 		}
 	}
 	switch {
-	case w.follows.why != "":
-		p.unknown = w.follows.why
-	case w.follows.ranOut && t.refusesNext():
 	case recorded.Cut != "" && !w.judgeCut(recorded):
 		p.End, p.Working = recorded.End, recorded.Working
-		w.recordedCut(p, recorded)
-	case judged < len(recorded.Calls):
-		p.End = recorded.Calls[judged].Start
+		return w.recordedCut(p)
+	case p.judged < len(recorded.Calls):
+		p.End = recorded.Calls[p.judged].Start
 	case recorded.Cut == "":
 		p.End = recorded.End
 	}
+	return ""
 }
 
 // talk is a recorded conversation under the rules of the configuration.
 type talk struct {
 	*walk
-	p      *pass
-	watch  *stop.StepGuards
-	waited time.Duration // up to the end of the newest stretch
-	whole  bool          // the step of the newest stretch is, if that is the last of it
-	goesOn bool          // another step would follow the newest stretch
-	asks   bool          // or a turn of the user
+	p       *pass
+	waiting time.Duration // in the iteration, up to the end of the newest stretch
+	whole   bool          // the step of the newest stretch is, if that is the last of it
+	goesOn  bool          // another step would follow the newest stretch
+	asks    bool          // or a turn of the user
 	// cutLast: a timeout cut the recording within the newest stretch.
 	cutLast bool
-	ended   time.Duration // when something cut the recording
 }
 
-// stretch takes the next stretch, which may be the last one of its step. Over reports
-// whether the iteration ends with it.
-func (t *talk) stretch(l *stop.Stretch, last bool) (over bool) {
-	step := l.Step
+// stretch takes the next stretch, which may be the last one of its step.
+func (t *talk) stretch(s *stop.Stretch, last bool) (before record.Reason) {
+	step := s.Step
 	if step == 0 {
 		step = len(t.p.Steps) + 1 // a call that failed
 	}
 	if t.follows.why != "" && step > t.follows.steps {
-		t.p.unknown = t.follows.why
-		return true
+		return t.branches(t.follows.why)
 	}
-	if t.refuses(l) {
-		return true
+	if before = t.refuses(s); before != "" || t.p.Cut != "" {
+		return before
 	}
-	t.p.Working += l.Worked()
-	t.waited += l.Waited
-	t.p.End = l.End
-	if t.isLate() {
-		t.timeOut()
-		return true
+	t.p.Working += s.Worked()
+	t.p.End, t.waiting = s.End, t.waiting+s.Waited
+	switch {
+	case t.isLate():
+		t.timedOut(t.p)
+	case last && s.Step > 0 && t.whole && t.LooksAtSteps():
+		t.watches(s.Step)
 	}
-	return last && l.Step > 0 && t.watches(l.Step)
+	return ""
 }
 
 // isLate reports whether a timeout cancels the iteration within the newest stretch, or before
 // what follows it; earlier than one cut the recording, if one did.
 func (t *talk) isLate() bool {
-	at, cancels := t.cancelsAt(func() time.Duration { return t.waited })
+	at, cancels := t.CancelAt(t.waiting)
 	if !cancels || t.p.End < at || t.p.End == at && !t.asks {
 		return false
 	}
@@ -283,58 +288,70 @@ func (t *talk) isLate() bool {
 		return true
 	}
 	at, _ = t.clipsAt(t.p)
-	return at < t.ended
+	return at < t.p.recorded.End
 }
 
 // refuses asks the budget for the calls of a stretch.
-func (t *talk) refuses(l *stop.Stretch) bool {
-	from := l.Calls - 1
-	if l.Tools {
-		from = l.Calls
+func (t *talk) refuses(s *stop.Stretch) (before record.Reason) {
+	from := s.Calls - 1
+	if s.Tools {
+		from = s.Calls
 		for from > 0 && t.p.Calls[from-1].Role == record.RoleDelegate {
 			from--
 		}
 	}
-	for i := from; i < l.Calls; i++ {
+	for i := from; i < s.Calls; i++ {
 		c := &t.p.Calls[i]
 		refused, unknown := t.reserve(c.Reserved, t.reserves(c, true))
 		switch {
 		case unknown != "":
-			t.p.unknown = unknown
-		case refused != "" && c.Role == record.RoleDelegate:
-			t.p.unknown = "the budget has no room for a call of a delegate, and the record does not have what follows"
-		case refused != "" && i == 0:
-			t.p.before = refused
-		case refused != "":
-			m := stop.ClipBefore(&t.p.Iteration, i)
-			t.p.End, t.p.Working, t.p.Ended, t.p.Thinking = m.End, m.Working, nil, ""
-			t.p.cut(refused)
-		default:
+			return t.branches(unknown)
+		case refused == "":
 			t.charge(c)
-			continue
+		case c.Role == record.RoleDelegate:
+			return t.branches("the budget has no room for a call of a delegate, and the record does not have what follows")
+		case i == 0:
+			return refused
+		default:
+			t.p.clipped(stop.ClipBefore(t.p.Iteration, i))
+			t.p.cut(refused)
+			return ""
 		}
-		return true
 	}
-	return false
+	return ""
 }
 
 // refusesNext asks the budget for the call to which nobody would have answered.
-func (t *talk) refusesNext() bool {
+func (t *talk) refusesNext() (before record.Reason) {
 	next := t.run.Next
 	if next == nil {
 		next = &record.Next{}
 	}
 	refused, unknown := t.reserve(next.Reserved, true)
-	if t.p.unknown = unknown; unknown != "" {
-		return true
+	if unknown != "" {
+		return t.branches(unknown)
 	}
-	if refused == "" {
-		return false
+	if refused != "" {
+		t.p.clipped(stop.ClipAfter(t.p.Iteration, len(t.p.Steps)))
+		t.p.cut(refused)
 	}
-	stop.ClipAfter(&t.p.Iteration, len(t.p.Steps))
-	t.p.Ended, t.p.Thinking = nil, ""
-	t.p.cut(refused)
-	return true
+	return ""
+}
+
+// watches asks the guards that look at steps. At the end of a conversation they
+// cut nothing.
+func (t *talk) watches(step int) {
+	sofar := *t.p.Iteration
+	stop.ClipAfter(&sofar, step)
+	if reason := t.AfterStep(&sofar); reason != "" && t.goesOn {
+		t.p.clipped(stop.ClipAfter(t.p.Iteration, step))
+		t.p.cut(reason)
+	}
+}
+
+// clipped is a conversation as far as something lets it go.
+func (p *pass) clipped(made stop.Made) {
+	p.End, p.Working = made.End, made.Working
 }
 
 // wholeLast reports whether the last step of a recorded conversation was made whole,
@@ -373,31 +390,6 @@ func (w *walk) asksUser(step stop.Step, it *record.Iteration, last *stop.Stretch
 	}
 	byUser := !last.Tools && it.Calls[last.Calls-1].Role == record.RoleUser
 	return !byUser && n < w.target.Steps(w.target.Stages()[step.StageIndex()].Agent)
-}
-
-// timeOut cuts the conversation where a timeout cancels it.
-func (t *talk) timeOut() {
-	t.p.cut(record.ReasonTimeout)
-	m := stop.Clip(t.rules, &t.p.Iteration, t.walk.waited)
-	t.p.End, t.p.Working, t.p.Ended, t.p.late = m.End, m.Working, nil, true
-}
-
-// watches asks the guards that look at steps. At the end of a conversation they
-// cut nothing.
-func (t *talk) watches(step int) bool {
-	if t.watch == nil || !t.whole {
-		return false
-	}
-	sofar := t.p.Iteration
-	stop.ClipAfter(&sofar, step)
-	reason := t.watch.Step(&sofar)
-	if reason == "" || !t.goesOn {
-		return false
-	}
-	m := stop.ClipAfter(&t.p.Iteration, step)
-	t.p.End, t.p.Working, t.p.Ended = m.End, m.Working, nil
-	t.p.cut(reason)
-	return true
 }
 
 // usesOther says before which step the agent uses a tool, or a delegate, that is
@@ -482,7 +474,7 @@ func because(why string, p *pair) string {
 // rendersOther renders the request again. Known is false where that tells
 // nothing, for instance because a log has no requests.
 func (w *walk) rendersOther(step stop.Step, recorded *record.Iteration) (why string, known bool) {
-	hash, err := w.Renderer.Request(w.ctx, w.task, w.run.Trial, step, w.state)
+	hash, err := w.Renderer.Request(w.ctx, w.task, w.run.Trial, step, w.State)
 	var failure *record.Error
 	switch {
 	case errors.As(err, &failure) && recorded.Request == "" && recorded.Error != nil && *recorded.Error == *failure:

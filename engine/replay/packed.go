@@ -87,9 +87,9 @@ func (w *Words) place(text string) int {
 
 // Room is where packed runs are unpacked, and runs are walked, one after the other.
 type Room struct {
-	walk   walk
-	passes shelf[pass]
-	spent  []spent
+	walk  walk
+	made  []record.Iteration
+	spent []spent
 
 	run         record.Run
 	iterations  shelf[record.Iteration]

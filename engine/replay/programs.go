@@ -15,11 +15,11 @@ import (
 // refusedCall is the first call that a program made in the iteration and that the configuration refuses, by its place among the
 // calls: for the limits of the iteration, those of the run, or a guard that looks at steps; the reason is "" where there is none, and an
 // error where the limits cannot be counted.
-func (w *walk) refusedCall(recorded *record.Iteration, judged int) (at int, reason record.Reason) {
+func (w *walk) refusedCall(p *pass) (at int, reason record.Reason) {
+	recorded := p.recorded
 	limits, any := w.rules.CallLimits()
-	within := w.differ.stages[w.state.Next().StageIndex()].within
-	watch := w.state.StepGuards()
-	for i := 0; (any || watch != nil || within != stop.CallLimits{}) && i < judged; i++ {
+	within := w.differ.stages[p.step.StageIndex()].within
+	for i := 0; (any || w.LooksAtSteps() || within != stop.CallLimits{}) && i < p.judged; i++ {
 		c := &recorded.Calls[i]
 		if c.Conversation == "" {
 			continue
@@ -31,12 +31,12 @@ func (w *walk) refusedCall(recorded *record.Iteration, judged int) (at int, reas
 			return i, reason
 		}
 		if any {
-			reason = limits.Refuses(w.callsBefore(recorded, i), c)
+			reason = limits.Refuses(w.callsBefore(p, i), c)
 		}
-		if reason == "" && watch != nil {
+		if reason == "" {
 			sofar := *recorded
 			sofar.Steps = recorded.Steps[:stop.WholeSteps(recorded, i)]
-			reason = watch.Step(&sofar)
+			reason = w.AfterStep(&sofar)
 		}
 		if reason != "" {
 			return i, reason
@@ -48,7 +48,7 @@ func (w *walk) refusedCall(recorded *record.Iteration, judged int) (at int, reas
 // stepless says why guards that look at steps cannot be asked about an iteration: its record does not have what the program's
 // calls were answered; "" where they can.
 func (w *walk) stepless(recorded *record.Iteration) string {
-	if w.state.StepGuards() == nil || !recorded.ToolsUnknown() {
+	if !w.LooksAtSteps() || !recorded.ToolsUnknown() {
 		return ""
 	}
 	return "the recording does not have the tools that its program used"
@@ -56,70 +56,70 @@ func (w *walk) stepless(recorded *record.Iteration) string {
 
 // callsBefore are the calls of the run that its limits count when one arrives: those of
 // programs stand in the order in which they arrived.
-func (w *walk) callsBefore(recorded *record.Iteration, at int) (before []record.Call) {
-	for _, it := range w.made {
-		before = append(before, it.Calls...)
+func (w *walk) callsBefore(p *pass, at int) (before []record.Call) {
+	for i := range w.made.Iterations[:p.step.Iteration-1] {
+		before = append(before, w.made.Iterations[i].Calls...)
 	}
-	before = append(before, recorded.Calls[:at]...)
+	before = append(before, p.recorded.Calls[:at]...)
 	return slices.DeleteFunc(before, func(c record.Call) bool { return c.Conversation == "" })
 }
 
 // refusedNextStep is the guard that looks at steps and refuses the call of a program that was refused when the run was recorded;
 // "": none does.
 func (w *walk) refusedNextStep(recorded *record.Iteration) record.Reason {
-	next, watch := w.run.Next, w.state.StepGuards()
-	if watch == nil || next == nil || next.Kind == "" {
+	next := w.run.Next
+	if !w.LooksAtSteps() {
 		return ""
 	}
 	sofar := *recorded
 	sofar.Calls = append(slices.Clip(sofar.Calls), record.Call{Conversation: next.Conversation, Kind: next.Kind, Arrived: next.Arrived})
 	sofar.Steps = recorded.Steps[:stop.WholeSteps(&sofar, len(recorded.Calls))]
-	return watch.Step(&sofar)
+	return w.AfterStep(&sofar)
 }
 
 // endProgram ends the program of an iteration at one of its calls, which is not made. What it
 // left is the state that was kept when the call arrived.
-func (w *walk) endProgram(p *pass, recorded *record.Iteration, at int, reason record.Reason) {
-	refused := &recorded.Calls[at]
-	p.ended = true
-	w.halt(p, recorded.Calls[:at], refused.Arrived)
-	p.Steps, p.ToolCalls = stop.StepsBy(recorded, at, refused.Arrived)
-	p.cut(reason)
-	w.unsaid(p)
-	stage := &w.differ.stages[w.state.Next().StageIndex()]
+func (w *walk) endProgram(p *pass, at int, reason record.Reason) record.Reason {
+	refused, stage := &p.recorded.Calls[at], &w.differ.stages[p.step.StageIndex()]
 	switch {
 	case reason == record.ReasonError:
-		p.unknown = stage.within.MainUnknown(recorded.Calls[:at], refused)
+		return w.branches(stage.within.MainUnknown(p.recorded.Calls[:at], refused))
 	case stage.refuses:
-		p.unknown = "with on_limit: refuse the program continues after the call that a limit refuses"
-	case recorded.Workspace == nil:
+		return w.branches("with on_limit: refuse the program continues after the call that a limit refuses")
+	case p.recorded.Workspace == nil:
 	case refused.Tree == "":
-		p.unknown = fmt.Sprintf("the state of the workspace when call %d of the program arrived was not kept: record with workspace: {snapshot: step}", at)
+		return w.branches(fmt.Sprintf("the state of the workspace when call %d of the program arrived was not kept: record with workspace: {snapshot: step}", at))
 	default:
 		p.Workspace = &record.Workspace{Tree: refused.Tree}
 	}
+	w.halt(p, p.recorded.Calls[:at], refused.Arrived)
+	p.Steps, p.ToolCalls = stop.StepsBy(p.recorded, at, refused.Arrived)
+	p.ended = true
+	p.cut(reason)
+	w.unsaid(p)
+	return ""
 }
 
 // endedBySteps is an iteration that agent.max_steps of the recording ended. The configuration ends it too if it refuses the same
 // call: one of the main conversation, if these alone counted, else one that may be of any.
-func (w *walk) endedBySteps(p *pass, recorded *record.Iteration) {
-	pair, _ := w.differ.pair(w.state.Next().StageIndex(), recorded)
-	next := record.Call{Kind: record.AgentCall, Arrived: recorded.End}
+func (w *walk) endedBySteps(p *pass) record.Reason {
+	pair, _ := w.differ.pair(p.step.StageIndex(), p.recorded)
+	next := record.Call{Kind: record.AgentCall, Arrived: p.recorded.End}
 	if pair.recordedWithin.MainSteps > 0 {
 		next.Kind = record.MainCall
 	}
-	if pair.within == pair.recordedWithin || pair.within.EndsIteration(recorded.Calls, &next) != "" {
-		p.cut(record.ReasonMaxSteps)
-		return
+	if pair.within != pair.recordedWithin && pair.within.EndsIteration(p.recorded.Calls, &next) == "" {
+		return w.branches("it would make a call that agent.max_steps of the recording refused")
 	}
-	p.unknown = "it would make a call that agent.max_steps of the recording refused"
+	p.cut(record.ReasonMaxSteps)
+	return ""
 }
 
 // halt ends the program of an iteration at a time, by which it had made some of its calls.
 func (w *walk) halt(p *pass, calls []record.Call, at time.Duration) {
 	p.late, p.End = true, at
-	if recorded := &w.run.Iterations[len(w.made)]; recorded.OfProgram() {
-		p.Steps, p.ToolCalls = stop.StepsBy(recorded, len(calls)-1, at)
+	if p.recorded.OfProgram() {
+		p.Steps, p.ToolCalls = stop.StepsBy(p.recorded, len(calls)-1, at)
 	}
 	p.Calls = slices.Clone(calls)
 	for i := range p.Calls {
@@ -141,48 +141,49 @@ func (p *pass) cancel(c *record.Call) {
 }
 
 // timeOut ends the program of an iteration at a time at which the loop's timeout cancels it. What it left counts.
-func (w *walk) timeOut(p *pass, at time.Duration) {
+func (w *walk) timeOut(p *pass, at time.Duration) record.Reason {
 	tree, known := w.stateAt(p, at)
-	p.ended = true
-	w.halt(p, begunBy(p.Calls, at), at)
 	if !known {
-		p.censored = "a timeout ends the program, and what it had left in its workspace by then is not known"
-		return
+		return w.censored("a timeout ends the program, and what it had left in its workspace by then is not known")
 	}
+	w.halt(p, begunBy(p.Calls, at), at)
+	p.ended = true
 	p.cut(record.ReasonTimeout)
 	w.unsaid(p)
 	p.Workspace = &record.Workspace{Tree: tree}
+	return ""
 }
 
 // overtime is when agent.timeout kills the program of an iteration; ok is false where the program ends
 // before that.
-func (w *walk) overtime(p *pass, recorded *record.Iteration) (at time.Duration, ok bool) {
+func (w *walk) overtime(p *pass) (at time.Duration, ok bool) {
+	recorded := p.recorded
 	if len(recorded.Calls) == 0 || recorded.Calls[0].Role != record.RoleProgram {
 		return 0, false
 	}
-	pair, _ := w.differ.pair(w.state.Next().StageIndex(), recorded)
+	pair, _ := w.differ.pair(p.step.StageIndex(), recorded)
 	limit, c := cmp.Or(pair.timeout, spec.DefaultProgramTimeout), &recorded.Calls[0]
 	return c.Start + limit, limit != cmp.Or(pair.recordedTimeout, spec.DefaultProgramTimeout) && c.Duration >= limit
 }
 
 // killProgram kills the program of an iteration that takes longer than it may. The iteration fails; what
 // it left is where the next one would begin.
-func (w *walk) killProgram(p *pass, recorded *record.Iteration, at time.Duration) {
-	program := &recorded.Calls[0]
+func (w *walk) killProgram(p *pass, at time.Duration) record.Reason {
+	program := &p.recorded.Calls[0]
 	tree, known := w.stateAt(p, at)
-	w.halt(p, begunBy(recorded.Calls, at), at)
+	if !known && p.Workspace != nil && slices.ContainsFunc(Reads(w.target), func(path string) bool { return strings.HasPrefix(path, "workspace") }) {
+		return w.censored("agent.timeout ends the program, and what it had left in its workspace by then is not known")
+	}
+	w.halt(p, begunBy(p.recorded.Calls, at), at)
 	failed := record.Errorf(record.Program, "the program %q took longer than %v and was killed", program.Model, at-program.Start)
 	p.Calls[0].Error = failed
 	w.unsaid(p)
 	p.Fail(failed)
 	p.killed = true
-	if p.Workspace == nil {
-		return
+	if p.Workspace != nil {
+		p.Workspace = &record.Workspace{Tree: tree}
 	}
-	p.Workspace = &record.Workspace{Tree: tree}
-	if !known && slices.ContainsFunc(Reads(w.target), func(path string) bool { return strings.HasPrefix(path, "workspace") }) {
-		p.censored = "agent.timeout ends the program, and what it had left in its workspace by then is not known"
-	}
+	return ""
 }
 
 // begunBy are the calls that had begun before a time: those of a program stand in the order in which they
@@ -205,8 +206,8 @@ func begun(c *record.Call) time.Duration {
 // stateAt is the state of the workspace at a time within an iteration: that which the latest call found, if its
 // answer had not begun and nothing else ran, or if the next state that was kept is the same.
 func (w *walk) stateAt(p *pass, at time.Duration) (tree string, known bool) {
-	recorded := &w.run.Iterations[len(w.made)]
-	before, waiting, after := w.treeBefore(recorded), false, ""
+	recorded := p.recorded
+	before, waiting, after := w.treeBefore(p), false, ""
 	var in []string // the conversations so far
 	for i := range recorded.Calls {
 		c := &recorded.Calls[i]
@@ -231,52 +232,49 @@ func (w *walk) stateAt(p *pass, at time.Duration) (tree string, known bool) {
 }
 
 // treeBefore is the state in which an iteration finds its workspace, "" where that is not known.
-func (w *walk) treeBefore(recorded *record.Iteration) string {
-	if len(w.made) == 0 || recorded.Workspace != nil && recorded.Workspace.Reset {
+func (w *walk) treeBefore(p *pass) string {
+	if p.step.Iteration == 1 || p.recorded.Workspace != nil && p.recorded.Workspace.Reset {
 		return w.run.Seed
 	}
-	if last := w.run.Iterations[len(w.made)-1].Workspace; last != nil {
+	if last := w.run.Iterations[p.step.Iteration-2].Workspace; last != nil {
 		return last.Tree
 	}
 	return ""
 }
 
 // leave gives an iteration whose program a limit ended the output that its agent declares of the workspace.
-func (w *walk) leave(step stop.Step, p *pass) (why string) {
-	if !p.ended || p.Workspace == nil {
+func (w *walk) leave(p *pass) record.Reason {
+	a := w.target.Stages()[p.step.StageIndex()].Agent
+	if p.Workspace == nil || a.Output == nil {
 		return ""
 	}
-	a := w.target.Stages()[step.StageIndex()].Agent
-	switch {
-	case a.Output == nil:
-		return ""
-	case w.Left == nil:
-		return "agent.output of what it had left by then is not known"
+	const unknown = "agent.output of what it had left by then is not known"
+	if w.Left == nil {
+		return w.branches(unknown)
 	}
 	var err error
 	if p.Output, err = w.Left(w.ctx, w.run, w.task, a, p.Workspace.Tree); err != nil {
-		return "agent.output of what it had left by then is not known: " + err.Error()
+		return w.branches(unknown + ": " + err.Error())
 	}
 	return ""
 }
 
 // evaluateState judges what a program left that a limit ended where the recording's went on.
-func (w *walk) evaluateState(_ stop.Step, _, it *record.Iteration) (why string) {
-	why = "what it had left by then was not evaluated: it is, with --evaluate --suite SUITE"
+func (w *walk) evaluateState(p *pass) {
+	if w.States != nil {
+		if evaluation, failure, took, ok := w.States.Evaluate(w.ctx, w.run, w.task, p.Iteration, w.State); ok {
+			p.Evaluation = evaluation
+			p.Fail(failure)
+			w.Take(p.Iteration, took, 0)
+			return
+		}
+	}
 	switch e := w.target.Evaluate; {
 	case e.Judge != nil:
-		why = "what it had left by then was not shown to the judge"
+		w.branches("what it had left by then was not shown to the judge")
 	case e.Elsewhere() != "":
-		why = "what it had left by then was not evaluated, and cannot be: " + e.Elsewhere()
+		w.branches("what it had left by then was not evaluated, and cannot be: " + e.Elsewhere())
+	default:
+		w.branches("what it had left by then was not evaluated: it is, with --evaluate --suite SUITE")
 	}
-	if w.States == nil {
-		return why
-	}
-	evaluation, failure, took, ok := w.States.Evaluate(w.ctx, w.run, w.task, it, w.state)
-	if !ok {
-		return why
-	}
-	it.Evaluation, it.End, it.Working = evaluation, it.End+took, it.Working+took
-	it.Fail(failure)
-	return ""
 }

@@ -4,8 +4,8 @@
 // A run is a path: what the agent was sent, what it answered, how that was
 // judged. Decisions are a pure function of that path (package stop), so a
 // recorded run answers for every configuration that takes the same path and
-// stops no later. Replay walks the record under the rules of the other
-// configuration, iteration by iteration, and asks at each:
+// stops no later. A replay is a stop.Run under the rules of the other
+// configuration, whose iterations are made of the record. It asks at each:
 //
 //   - Would it send the same? A Renderer renders the request again; its hash is
 //     compared with the recorded one. Without a Renderer, texts and settings are
@@ -62,6 +62,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -229,7 +230,7 @@ func (r *Replay) AsIf(ctx context.Context, run *record.Run, task *spec.Task) (Re
 	if result.Verdict != Exact {
 		return result, nil
 	}
-	made := asIf(run, &result, w.made)
+	made := asIf(run, &result, slices.Clone(w.made.Iterations))
 	made.Loop = r.target.Hash()
 	if w.lump != nil && !result.Usage.Point() {
 		made.Usage = w.saw.Usage.Most // what is known is no number
@@ -238,14 +239,10 @@ func (r *Replay) AsIf(ctx context.Context, run *record.Run, task *spec.Task) (Re
 }
 
 // asIf is a recorded run of which these iterations were made.
-func asIf(run *record.Run, result *Result, iterations []*record.Iteration) *record.Run {
+func asIf(run *record.Run, result *Result, iterations []record.Iteration) *record.Run {
 	made := *run
-	made.Outcome, made.Volatile = result.Outcome, record.Volatile{}
+	made.Outcome, made.Volatile, made.Iterations = result.Outcome, record.Volatile{}, iterations
 	made.Usage, made.Judging, made.User, made.Elapsed = result.Usage.left(), result.Judging.left(), result.User.left(), result.Elapsed
-	made.Iterations = make([]record.Iteration, len(iterations))
-	for i, it := range iterations {
-		made.Iterations[i] = *it
-	}
 	if len(iterations) < len(run.Iterations) {
 		made.Next = nil
 	}
@@ -420,31 +417,40 @@ func sameExpr(a, b *spec.Expr) bool {
 	return (a == nil) == (b == nil) && (a == nil || a.Text == b.Text)
 }
 
-// end is where the record ends and the configuration goes on.
-func (w *walk) end(step stop.Step) Result {
+// end is where the record ends and the configuration goes on: it is the reason for which it ends there, too.
+func (w *walk) end(step stop.Step) record.Reason {
 	if reason := w.run.Outcome.Reason; byTool(reason) {
-		return w.exact(w.state.StopBefore(reason))
+		return reason
 	}
 	next := w.run.Next
 	if next == nil || next.Role == record.RoleJudge {
 		next = &record.Next{} // nothing is known of what the agent would have been sent
 	}
-	waiting := &record.Iteration{Phase: next.Phase, Strategy: next.Strategy, Request: next.Request}
-	if w.ranDry() {
-		return w.dry(step, waiting, next)
+	dry := w.ranDry()
+	model := next.Reserved != nil
+	if dry {
+		model = w.differ.stages[step.StageIndex()].model
 	}
-	if next.Reserved != nil {
-		if refused, unknown := w.reserve(next.Reserved, true); unknown == "" && refused != "" {
-			return w.stopsBefore(step, waiting, refused)
+	refused, unknown := w.reserve(next.Reserved, model)
+	switch {
+	case unknown != "" && dry:
+		return w.branches(unknown)
+	case refused == "" && dry: // a budget comes before it
+		refused = record.ReasonAgentEnded
+	}
+	switch {
+	case refused != "":
+		waiting := &record.Iteration{Phase: next.Phase, Strategy: next.Strategy, Request: next.Request}
+		if why := w.sendsOther(step, waiting); why != "" {
+			return w.branches(why)
 		}
-	}
-	if w.run.Outcome.Status == record.Faulted {
+		return refused
+	case w.run.Outcome.Status == record.Faulted:
 		return w.broken(step.Iteration)
+	case w.run.Outcome.Reason == record.ReasonUnknown:
+		return w.censored("the recording ended here, and the log does not say why")
 	}
-	if w.run.Outcome.Reason == record.ReasonUnknown {
-		return w.censored(step.Iteration, "the recording ended here, and the log does not say why")
-	}
-	return w.censored(step.Iteration, fmt.Sprintf("the recording ended here: %s", w.run.Outcome.Reason))
+	return w.censored(fmt.Sprintf("the recording ended here: %s", w.run.Outcome.Reason))
 }
 
 // byTool reports whether a limit of the tool that a log is of ended a run: one that no
@@ -463,58 +469,33 @@ func (w *walk) ranDry() bool {
 	return n == 0 || w.run.Iterations[n-1].Ended == nil
 }
 
-// dry asks the agent once more. A budget comes before it.
-func (w *walk) dry(step stop.Step, waiting *record.Iteration, next *record.Next) Result {
-	model := w.differ.stages[step.StageIndex()].model
-	refused, unknown := w.reserve(next.Reserved, model)
-	switch {
-	case unknown != "":
-		return w.branches(step.Iteration, unknown)
-	case refused != "":
-		return w.stopsBefore(step, waiting, refused)
-	}
-	return w.stopsBefore(step, waiting, record.ReasonAgentEnded)
-}
-
-// stopsBefore ends the run before an iteration, if the request is the one that
-// was not answered.
-func (w *walk) stopsBefore(step stop.Step, waiting *record.Iteration, reason record.Reason) Result {
-	if why := w.sendsOther(step, waiting); why != "" {
-		return w.branches(step.Iteration, why)
-	}
-	return w.exact(w.state.StopBefore(reason))
-}
-
 // evaluate gives the iteration its evaluation: the recorded one, or that of a
-// Judge. Why says why nobody knows it.
-func (w *walk) evaluate(step stop.Step, recorded, it *record.Iteration) (why string) {
-	why = w.judgesOther(step, recorded)
+// Judge.
+func (w *walk) evaluate(p *pass) {
+	why := w.judgesOther(p)
 	if w.usedUp && why == "" {
 		why = reached
 	}
 	if why == "" {
-		it.Evaluation = recorded.Evaluation
-		it.Fail(recorded.Error)
-		return ""
+		p.Evaluation = p.recorded.Evaluation
+		p.Fail(p.recorded.Error)
+		return
 	}
-	if w.Judge == nil {
-		return why
+	if w.Judge != nil {
+		if evaluation, failure, ok := w.Judge.Judge(w.ctx, w.task, p.recorded, w.State); ok {
+			p.Evaluation = evaluation
+			p.Fail(failure)
+			return
+		}
 	}
-	it.Fail(nil)
-	evaluation, failure, ok := w.Judge.Judge(w.ctx, w.task, recorded, w.state)
-	if !ok {
-		return why
-	}
-	it.Evaluation = evaluation
-	it.Fail(failure)
-	return ""
+	w.branches(why)
 }
 
 // judgesOther says why the configuration's evaluation of a recorded iteration may
 // not be the recorded one.
-func (w *walk) judgesOther(step stop.Step, recorded *record.Iteration) string {
-	e := &w.differ.evaluation
-	moved := w.restaged || step.Phase != recorded.Phase || step.Strategy != recorded.Strategy
+func (w *walk) judgesOther(p *pass) string {
+	e, recorded := &w.differ.evaluation, p.recorded
+	moved := w.restaged || p.Phase != recorded.Phase || p.Strategy != recorded.Strategy
 	switch {
 	case e.why != "":
 		return e.why

@@ -3,30 +3,28 @@ package replay
 import (
 	"context"
 	"fmt"
-	"math"
 	"reflect"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/stop"
 	"github.com/agentbench/agentbench/spec"
-	"github.com/agentbench/agentbench/spec/source"
 )
 
-// walk is a recorded run under the rules of the configuration.
+// walk makes the iterations of a run of the configuration from what a recorded run has of them.
 type walk struct {
+	stop.Run
 	*Replay
 	Options
-	ctx   context.Context
-	run   *record.Run
-	task  *spec.Task
-	state *stop.State
-	room  *Room
-	made  []*record.Iteration
-	sums  bool  // Room has what was spent so far, by iteration
-	lump  *lump // nil: the iterations tell what they used
+	ctx  context.Context
+	run  *record.Run // the recorded one
+	task *spec.Task
+	room *Room
+	sums bool       // Room has what was spent so far, by iteration
+	lump *lump      // nil: the iterations tell what they used
+	made record.Run // as far as it is
+	open Result     // the verdict on an iteration that is not known; zero: all are
 
 	converses bool    // the agent of this iteration does
 	follows   follows // and goes along so far
@@ -36,12 +34,13 @@ type walk struct {
 	usedUp, shortened bool
 	endedEarly        bool // agent.max_steps ended an iteration of a program earlier than anything ended the recorded one
 
+	pass     pass          // the newest
 	waited   time.Duration // before this iteration
 	charged  record.Usage  // in the hard budget of the configuration
 	refused  refusal       // of the call that it had no room for
 	restaged bool          // an iteration stood in another phase or strategy than recorded
 	rejudged bool          // an iteration was judged otherwise than recorded
-	saw      Result        // usage, of the iterations made
+	saw      Result        // of the iterations that are known
 	total    spent         // of them
 }
 
@@ -50,90 +49,86 @@ func (r *Replay) begin(ctx context.Context, room *Room, run *record.Run, task *s
 	if room == nil {
 		room = &Room{}
 	}
-	room.passes.free()
 	room.spent = room.spent[:0]
-	room.walk = walk{Replay: r, Options: r.options, ctx: ctx, run: run, task: task, room: room, made: room.walk.made[:0]}
+	if cap(room.made) <= len(run.Iterations) {
+		room.made = make([]record.Iteration, 0, 2*len(run.Iterations)+1)
+	}
+	room.walk = walk{Replay: r, Options: r.options, ctx: ctx, run: run, task: task, room: room}
+	room.walk.made.Iterations, room.walk.Record = room.made[:0], &room.walk.made
 	return &room.walk
 }
 
 func (w *walk) walk() Result {
-	w.lump = lumpOf(w.run)
-	w.state = start(&w.states, w.rules, w.task, w.target)
-	defer w.states.Put(w.state)
 	if path := w.Tells(); path != "" {
-		result := w.branches(1, fmt.Sprintf("the agent got %s", path))
-		result.Told = true
-		return result
+		w.branches(fmt.Sprintf("the agent got %s", path))
+		w.open.At, w.open.Told = 1, true
+		return w.known(w.open)
 	}
+	w.lump = lumpOf(w.run)
+	w.State = start(&w.states, w.rules, w.task, w.target)
+	defer w.states.Put(w.State)
 	if checklist := spec.PatternChecklist; (w.target.Pattern == checklist) != (w.recorded.Pattern == checklist) {
 		w.saw.Changed = 1 // another iteration may be the best one
 	}
-	for {
-		if result, done := w.step(); done {
-			return result
-		}
+	outcome := w.Iterate(w)
+	if w.open.Verdict != "" {
+		return w.known(w.open)
 	}
+	n := w.saw.Iterations
+	if n > 0 && w.run.Outcome.Status == record.Faulted && brokenBy(&w.made.Iterations[n-1], &outcome) {
+		w.broken(n)
+		return w.known(w.open)
+	}
+	result := w.known(Result{Verdict: Exact, Outcome: outcome})
+	if result.Changed > n {
+		result.Changed = 0 // no iteration is made that could differ
+	}
+	return result
 }
 
-// step takes the next iteration from the record.
-func (w *walk) step() (result Result, done bool) {
-	step := w.state.Next()
+// Make makes the next iteration as far as the record tells it.
+func (w *walk) Make(it *record.Iteration, step stop.Step) (before record.Reason) {
 	switch {
-	case len(w.made) < len(w.run.Iterations):
+	case w.open.Verdict != "": // how the last one was judged is not known
+		return record.ReasonUnknown
+	case step.Iteration <= len(w.run.Iterations):
 	case w.endedEarly:
-		return w.branches(step.Iteration, anew), true
+		return w.branches(anew)
 	default:
-		return w.end(step), true
+		return w.end(step)
 	}
-	recorded := &w.run.Iterations[len(w.made)]
+	recorded := &w.run.Iterations[step.Iteration-1]
 	if why := w.sendsOther(step, recorded); why != "" {
-		return w.branches(step.Iteration, why), true
+		return w.branches(why)
 	}
 	w.usedUp = w.converses && w.follows.usedUp != nil
 	if w.usedUp {
 		recorded = upToItsSteps(recorded, &w.follows)
 	}
-	it := w.inside(step, recorded)
-	switch {
-	case it.unknown != "":
-		return w.branches(step.Iteration, it.unknown), true
-	case it.censored != "":
-		return w.censored(step.Iteration, it.censored), true
-	case it.before != "":
-		return w.exact(w.state.StopBefore(it.before)), true
+	w.pass = pass{Iteration: it, recorded: recorded, step: step, judged: judgedFrom(recorded)}
+	if before = w.execute(&w.pass); before == "" && w.Executed(it, nil) {
+		w.judge(&w.pass)
 	}
-	return w.decide(step, recorded, it)
+	return before
 }
 
-// decide judges the iteration where that is due and asks the rules.
-func (w *walk) decide(step stop.Step, recorded *record.Iteration, p *pass) (result Result, done bool) {
-	if why := w.leave(step, p); why != "" {
-		return w.branches(step.Iteration, why), true
+// Decided notes what the newest iteration, which is known, changes for those after it, and adds up what it used.
+func (w *walk) Decided(it *record.Iteration) {
+	if w.open.Verdict != "" {
+		return
 	}
-	w.state.Append(&p.Iteration, nil)
-	if p.evaluate {
-		judge := w.evaluate
-		if p.ended {
-			judge = w.evaluateState
-		}
-		if why := judge(step, recorded, &p.Iteration); why != "" {
-			return w.branches(step.Iteration, why), true
-		}
+	p, recorded := &w.pass, w.pass.recorded
+	w.rejudged = w.rejudged || it.Skipped != recorded.Skipped || !alike(it.Evaluation, recorded.Evaluation) || !alike(it.Error, recorded.Error)
+	w.endedEarly = w.endedEarly || p.ended && it.Cut == string(record.ReasonMaxSteps)
+	w.shortened = w.shortened || w.usedUp || p.killed || w.endedEarly
+	w.restaged = w.restaged || it.Phase != recorded.Phase || it.Strategy != recorded.Strategy
+	w.saw.UsedUp = w.usedUp || p.ended
+	w.saw.Iterations++
+	if w.saw.Changed == 0 && wentOtherwise(it, recorded) {
+		w.saw.Changed = p.step.Iteration
 	}
-	w.rejudged = w.rejudged || p.Skipped != recorded.Skipped || !alike(p.Evaluation, recorded.Evaluation) || !alike(p.Error, recorded.Error)
-	w.endedEarly = w.endedEarly || p.ended && p.Cut == string(record.ReasonMaxSteps)
-	w.shortened, w.saw.UsedUp = w.shortened || w.usedUp || p.killed || w.endedEarly, w.usedUp || p.ended
-	w.restaged = w.restaged || step.Phase != recorded.Phase || step.Strategy != recorded.Strategy
-	d := w.state.Decide()
-	p.Adaptation = d.Adaptation
-	if w.saw.Changed == 0 && wentOtherwise(&p.Iteration, recorded) {
-		w.saw.Changed = step.Iteration
-	}
-	w.keep(p)
-	if d.Stop {
-		return w.exact(d.Outcome), true
-	}
-	return Result{}, false
+	w.waited = w.Waited
+	w.add(p)
 }
 
 // wentOtherwise reports whether a score that goes by what was done in an iteration
@@ -146,16 +141,12 @@ func wentOtherwise(it, recorded *record.Iteration) bool {
 
 func alike[T any](a, b *T) bool { return a == b || reflect.DeepEqual(a, b) }
 
-// keep adds up what an iteration used.
-func (w *walk) keep(p *pass) {
-	w.made = append(w.made, &p.Iteration)
-	if _, working, _ := w.rules.CancelAt(); working {
-		w.waited += waitedIn(&p.Iteration)
-	}
-	most := spentIn(&p.Iteration)
+// add adds up what an iteration used.
+func (w *walk) add(p *pass) {
+	most := spentIn(p.Iteration)
 	least := most
 	if p.late {
-		landed := p.Iteration
+		landed := *p.Iteration
 		landed.Calls = slices.DeleteFunc(slices.Clone(p.Calls), func(c record.Call) bool { return p.flying(&c) })
 		least = spentIn(&landed)
 	}
@@ -179,49 +170,35 @@ func spentIn(it *record.Iteration) (s spent) {
 	return s
 }
 
-// known is the part of the run that was walked.
-func (w *walk) known() Result {
-	r := w.saw
-	r.Iterations = len(w.made)
-	if n := len(w.made); n > 0 {
-		r.Elapsed = w.made[n-1].End
+// known completes a result with what the iterations that are known used.
+func (w *walk) known(r Result) Result {
+	saw, n := w.saw, w.saw.Iterations
+	r.Iterations, r.Changed, r.UsedUp, r.Usage, r.Judging, r.User = n, saw.Changed, saw.UsedUp, saw.Usage, saw.Judging, saw.User
+	if n > 0 {
+		last := &w.made.Iterations[n-1]
+		r.Elapsed = last.End
 		if w.lump != nil {
-			r.Usage = w.lump.span(r.Usage.Most, n, w.made[n-1].Cut != w.run.Iterations[n-1].Cut)
+			r.Usage = w.lump.span(r.Usage.Most, n, last.Cut != w.run.Iterations[n-1].Cut)
 		}
 	}
 	return r
 }
 
-func (w *walk) exact(o record.Outcome) Result {
-	if n := len(w.made); n > 0 && w.run.Outcome.Status == record.Faulted && brokenBy(w.made[n-1], &o) {
-		return w.broken(n)
-	}
-	r := w.known()
-	r.Verdict, r.Outcome = Exact, o
-	if r.Changed > r.Iterations {
-		r.Changed = 0 // no iteration is made that could differ
-	}
-	return r
-}
+// branches says why the newest iteration needs calls, and censored why the record ends before it. Both end the walk.
+func (w *walk) branches(why string) record.Reason { return w.leaves(Branches, why) }
 
-func (w *walk) branches(at int, why string) Result {
-	r := w.known()
-	r.Verdict, r.At, r.Why = Branches, at, why
-	return r
-}
+func (w *walk) censored(why string) record.Reason { return w.leaves(Censored, why) }
 
-func (w *walk) censored(at int, why string) Result {
-	r := w.known()
-	r.Verdict, r.At, r.Why = Censored, at, why
-	return r
+func (w *walk) leaves(verdict Verdict, why string) record.Reason {
+	w.open = Result{Verdict: verdict, At: len(w.made.Iterations), Why: why}
+	return record.ReasonUnknown
 }
 
 // broken is a run that comes as far as the fault that ended the recording. What follows is unknown, and a live run
 // with that fault is in no number either.
-func (w *walk) broken(at int) Result {
-	r := w.censored(at, HadFault(w.run))
-	r.Outcome = w.run.Outcome
-	return r
+func (w *walk) broken(at int) record.Reason {
+	w.open = Result{Verdict: Censored, At: at, Why: HadFault(w.run), Outcome: w.run.Outcome}
+	return record.ReasonUnknown
 }
 
 // brokenBy reports whether the last iteration ends a run by a fault that a live one need not have.
@@ -229,194 +206,17 @@ func brokenBy(last *record.Iteration, o *record.Outcome) bool {
 	return o.Status == record.Faulted && last.Error != nil && last.Error.Class.Infrastructure()
 }
 
-// brokenAt reports whether the fault that ended the recording ends the path at an iteration.
-func (p *Path) brokenAt(i int, d *stop.Decision) bool {
-	return d.Stop && i+1 == len(p.Made) && p.End.Verdict == Censored && p.End.Excluded() && brokenBy(p.Made[i], &d.Outcome)
-}
-
 // HadFault is why a recorded run that ended in a fault answers for no configuration that comes so far.
 func HadFault(run *record.Run) string {
 	return "the recorded run had a fault: " + run.Outcome.Fired
 }
 
-// paramOf is what expressions see as param: nothing, rather than a nil object,
-// where a loop has none.
-func paramOf(l *spec.Loop) any {
-	if l.Param == nil {
-		return nil
-	}
-	return l.Param
-}
-
-// Path is a recorded run as far as it answers for the configurations that differ
-// only in when they stop.
-type Path struct {
-	Task *spec.Task
-	// Made are the iterations as these configurations make them.
-	Made []*record.Iteration
-	// End is what becomes of the run where none of them stops it.
-	End Result
-
-	lump    *lump   // nil: the iterations tell what they used
-	spent   []spent // by iteration: up to its end, at most
-	limits  stop.Limits
-	refused refusal
-}
-
-// refusal is why a hard budget had no room for a call, and what would have been used with it; the reason is "" where it had.
-type refusal struct {
-	reason record.Reason
-	need   record.Usage
-}
-
-// HoldsUnder reports whether the path is the same under larger limits of a hard budget: what was refused is refused for the
-// same reason, and what was reached is reached.
-func (p *Path) HoldsUnder(limits stop.Limits) bool {
-	if p.refused.reason != "" && limits.Short(p.refused.need) != p.refused.reason {
-		return false
-	}
-	var used record.Usage
-	if n := len(p.spent); n > 0 {
-		used = p.spent[n-1][0].Plus(p.spent[n-1][1]).Plus(p.spent[n-1][2])
-	}
-	return limits.Reached(used) == p.limits.Reached(used)
-}
-
-// Endless is a loop without conditions and guards, the maximum that follows from
-// its stages included: what it does is the path of all configurations that differ
-// from it in nothing else. A timeout that cancels is part of the path: it decides
-// what becomes of an iteration.
-func Endless(l *spec.Loop) *spec.Loop {
-	endless := *l
-	endless.Terminate, endless.Guards = spec.Tree{}, spec.Guards{}
-	endless.Guards.AbsoluteMaxIterations.Off = true
-	if _, derived, _ := endless.EffectiveMax(); derived {
-		endless.Terminate.Any = []spec.Condition{{Kind: spec.KindMaxIterations, MaxIterations: math.MaxInt}}
-	}
-	if c := cancelsOf(stop.Compile(l)); c.ok {
-		after := source.Maybe[time.Duration]{Set: true, Value: c.at}
-		endless.Terminate.Any = append(endless.Terminate.Any, spec.Condition{Kind: spec.KindTimeout, Timeout: spec.Timeout{After: after, Working: c.working}})
-	}
-	return &endless
-}
-
-// cancels is when a loop cancels an iteration in flight.
-type cancels struct {
-	at          time.Duration
-	working, ok bool
-}
-
-func cancelsOf(rules *stop.Rules) (c cancels) {
-	c.at, c.working, c.ok = rules.CancelAt()
-	return c
-}
-
-// Path walks a recorded run. The configuration of the replay is endless, or stands for itself. The path is
-// valid until the room is used for another walk; nil: it stays.
-func (r *Replay) Path(ctx context.Context, room *Room, run *record.Run, task *spec.Task) Path {
-	w := r.begin(ctx, room, run, task)
-	w.sums = true
-	end := w.walk()
-	for i, it := range w.made {
-		if recorded := &run.Iterations[i]; unchanged(it, recorded) {
-			w.made[i] = recorded // so that nothing is kept twice
-		}
-	}
-	limits, _ := r.rules.Reservations()
-	return Path{Task: task, Made: w.made, End: end, lump: w.lump, spent: w.room.spent, limits: limits, refused: w.refused}
-}
-
-// unchanged reports whether an iteration that nothing cut is made as it was recorded, but
-// for what it adapts, which replays do not read.
-func unchanged(it, recorded *record.Iteration) bool {
-	return it.Cut == "" && recorded.Cut == "" && it.Skipped == recorded.Skipped && it.Phase == recorded.Phase && it.Strategy == recorded.Strategy &&
-		it.Evaluation == recorded.Evaluation && it.Error == recorded.Error && it.Ended == recorded.Ended &&
-		it.End == recorded.End && it.Working == recorded.Working &&
-		len(it.Calls) == len(recorded.Calls) && len(it.Steps) == len(recorded.Steps) && len(it.ToolCalls) == len(recorded.ToolCalls)
-}
-
-// Stops are the conditions and guards of a configuration, to be held against
-// paths. They serve any number of them at once.
-type Stops struct {
-	loop   *spec.Loop
-	rules  *stop.Rules
-	states sync.Pool // of histories that are over
-}
-
-// NewStops are those of a configuration that decides after iterations only: one
-// that Limits serve.
-func NewStops(l *spec.Loop) *Stops { return &Stops{loop: l, rules: stop.Compile(l)} }
-
-// Along is what a replay of the run would give.
-func (s *Stops) Along(p *Path) Result {
-	state := start(&s.states, s.rules, p.Task, s.loop)
-	defer s.states.Put(state)
-	for i, it := range p.Made {
-		if d := state.Fold(it); p.brokenAt(i, &d) {
-			return p.End
-		} else if d.Stop {
-			return p.upTo(i+1, d.Outcome)
-		}
-	}
-	if p.End.Verdict != Exact {
-		return p.End
-	}
-	return p.upTo(len(p.Made), state.StopBefore(p.End.Outcome.Reason)) // the agent has nothing more to give, or a hard budget no room
-}
-
-// start begins a history, in the memory of one that is over.
-func start(states *sync.Pool, rules *stop.Rules, task *spec.Task, loop *spec.Loop) *stop.State {
-	if state, ok := states.Get().(*stop.State); ok {
-		state.Restart(task, paramOf(loop))
-		return state
-	}
-	return rules.Start(task, paramOf(loop))
-}
-
-// AsIf is the run that such a result leaves behind, of the recorded one.
-func (p *Path) AsIf(run *record.Run, result *Result) *record.Run {
-	made := asIf(run, result, p.Made[:result.Iterations])
-	if p.lump != nil && !result.Usage.Point() {
-		made.Usage = record.Usage{} // what iterations tell is no number
-		for _, it := range p.Made[:result.Iterations] {
-			agent, _ := it.Spent()
-			made.Usage = made.Usage.Plus(agent)
-		}
-	}
-	return made
-}
-
-// upTo is an exact result of so many iterations.
-func (p *Path) upTo(n int, o record.Outcome) Result {
-	r := Result{Verdict: Exact, Outcome: o, Iterations: n}
-	if p.End.Changed <= n {
-		r.Changed = p.End.Changed
-	}
-	if n == len(p.Made) {
-		r.UsedUp = p.End.UsedUp
-		r.Usage, r.Judging, r.User, r.Elapsed = p.End.Usage, p.End.Judging, p.End.User, p.End.Elapsed
-		return r
-	}
-	if n > 0 {
-		s := &p.spent[n-1]
-		r.Usage, r.Judging, r.User, r.Elapsed = SpanOf(s[0]), SpanOf(s[1]), SpanOf(s[2]), p.Made[n-1].End
-	}
-	if p.lump != nil {
-		r.Usage = p.lump.span(r.Usage.Most, n, false)
-	}
-	return r
-}
-
-// pass is a recorded iteration as the configuration would have made it, up to
-// its evaluation.
+// pass is a recorded iteration as the configuration makes it.
 type pass struct {
-	record.Iteration
-	// evaluate says that its evaluation is due.
-	evaluate bool
-	// before is the reason where the run ends before the iteration.
-	before record.Reason
-	// unknown and censored say why nobody can tell how the iteration goes.
-	unknown, censored string
+	*record.Iteration
+	recorded *record.Iteration
+	step     stop.Step
+	judged   int // the recorded call with which its evaluation begins
 	// late says that it was cut earlier than anything cut the recorded one.
 	late bool
 	// ended says that a limit ended its program at a call that the recorded one made, or a timeout did; killed
@@ -436,37 +236,39 @@ const (
 	guarded       = "a guard of the recording refused the next call"
 )
 
-// inside looks for what cuts an iteration: as live, first what the agent's calls
-// meet, then what those of the evaluation meet.
-func (w *walk) inside(step stop.Step, recorded *record.Iteration) *pass {
-	p := &w.room.passes.take(1)[0]
-	p.Iteration = *recorded
-	p.Phase, p.Strategy = step.Phase, step.Strategy
-	never := w.neverEvaluated(recorded)
-	p.Skipped = w.target.Evaluate != nil && !step.Evaluate || never && recorded.Skipped
-	p.Evaluation, p.Cut = nil, ""
-	judged := judgedFrom(recorded)
+// execute makes the iteration up to its evaluation, as far as its agent meets nothing that cuts it.
+func (w *walk) execute(p *pass) (before record.Reason) {
+	it, recorded := p.Iteration, p.recorded
+	skipped := it.Skipped
+	*it = *recorded
+	it.Phase, it.Strategy, it.Skipped, it.Evaluation, it.Cut = p.step.Phase, p.step.Strategy, skipped, nil, ""
+	if w.neverEvaluated(recorded) {
+		it.Skipped = it.Skipped || recorded.Skipped
+	}
 	if w.converses {
-		w.converse(step, p, recorded, judged)
+		before = w.converse(p)
 	} else {
-		w.execute(p, recorded, judged)
+		before = w.act(p)
 	}
+	w.clock(p)
 	switch {
-	case p.killed || p.censored != "":
-	case p.ended && p.unknown == "" && p.Workspace != nil:
-		p.evaluate = step.Evaluate
-	case p.Cut != "" && p.unknown == "" && recorded.Workspace != nil:
-		w.cutWorkspace(step, p, recorded)
-	case p.over():
-	case !step.Evaluate || never:
-		w.unevaluated(p, recorded, judged)
-	case w.differ.evaluation.why != "" && (judged < len(recorded.Calls) || w.judgeCut(recorded)):
-		p.unknown = w.differ.evaluation.why
-	case recorded.Error == nil || w.failedJudging(recorded):
-		w.judge(p, recorded, judged)
-		p.evaluate = !p.over()
+	case before != "" || p.killed:
+		return before
+	case p.ended:
+		return w.leave(p)
+	case p.Cut != "" && p.late && recorded.Workspace != nil:
+		return w.branches("the record does not have the workspace of that moment")
+	case p.Cut == "" && !p.step.Evaluate && p.judged < len(recorded.Calls): // it took time that it would not have taken
+		return w.branches("the recording evaluated this iteration with calls")
+	case p.Cut == "" && w.failedJudging(recorded):
+		p.Fail(nil)
 	}
-	return p
+	return ""
+}
+
+// clock is the virtual time at which the iteration ends so far.
+func (w *walk) clock(p *pass) {
+	w.Elapsed, w.Waited = p.End, w.waited+waitedIn(p.Iteration)
 }
 
 // neverEvaluated reports whether a log has no evaluation of an iteration, though its
@@ -498,69 +300,65 @@ func (w *walk) failedJudging(it *record.Iteration) bool {
 	return it.Error.Class == record.Expression && len(it.Calls) > 0 // the prompt's comes before any call
 }
 
-// over reports whether nothing more happens inside the iteration.
-func (p *pass) over() bool {
-	return p.Cut != "" || p.before != "" || p.unknown != "" || p.censored != ""
-}
-
-// unevaluated is an iteration that the configuration does not evaluate. One that
-// was, by calls, took time that it would not have taken.
-func (w *walk) unevaluated(p *pass, recorded *record.Iteration, judged int) {
-	if judged < len(recorded.Calls) {
-		p.unknown = "the recording evaluated this iteration with calls"
-	}
-	if w.failedJudging(recorded) {
-		p.Fail(nil)
-	}
-}
-
-// execute makes the agent's calls, up to the first of the evaluation.
-func (w *walk) execute(p *pass, recorded *record.Iteration, judged int) {
+// act makes the calls of an agent that does not converse, up to the first of the evaluation.
+func (w *walk) act(p *pass) (before record.Reason) {
+	recorded := p.recorded
 	p.Calls = nil
 	if len(recorded.Calls) > 0 {
 		p.Working = 0
 	}
-	if p.unknown = w.stepless(recorded); p.unknown != "" {
-		return
+	if why := w.stepless(recorded); why != "" {
+		return w.branches(why)
 	}
-	over, late := w.overtime(p, recorded)
-	if at, reason := w.refusedCall(recorded, judged); reason != "" && !(late && over <= recorded.Calls[at].Arrived) {
-		w.endProgram(p, recorded, at, reason)
-		return
+	over, late := w.overtime(p)
+	if at, reason := w.refusedCall(p); reason != "" && !(late && over <= recorded.Calls[at].Arrived) {
+		return w.endProgram(p, at, reason)
 	}
-	if at, cancels := w.cancelsAt(func() time.Duration { return w.waited }); late && !(cancels && at <= over) {
-		w.killProgram(p, recorded, over)
-		return
+	if at, cancels := w.CancelAt(0); late && !(cancels && at <= over) {
+		return w.killProgram(p, over)
 	}
-	refused := w.calls(p, recorded, 0, judged)
-	if refused != "" && p.unknown == "" {
+	refused, why := w.calls(p, 0, p.judged)
+	if refused != "" {
 		w.unsaid(p)
 	}
 	switch {
-	case p.unknown != "":
+	case why != "":
+		return w.branches(why)
 	case refused != "" && len(p.Calls) == 0:
-		p.before = refused
-	case w.late(p):
-		p.Ended = nil
+		return refused
+	}
+	if cut, unknown := w.overdue(p); cut || unknown != "" {
+		return unknown
+	}
+	switch {
 	case refused != "":
 		p.cut(refused)
-	case recorded.Cut != "" && (judged == len(recorded.Calls) || recorded.Workspace != nil) && !w.judgeCut(recorded):
-		w.recordedCut(p, recorded)
+	case recorded.Cut != "" && (p.judged == len(recorded.Calls) || recorded.Workspace != nil) && !w.judgeCut(recorded):
+		return w.recordedCut(p)
 	}
+	return ""
 }
 
-// cutWorkspace is an iteration that was cut and leaves files, which are evaluated. Where the recorded one was
-// cut at the same moment, they are the same.
-func (w *walk) cutWorkspace(step stop.Step, p *pass, recorded *record.Iteration) {
+// judge evaluates an iteration.
+func (w *walk) judge(p *pass) {
+	recorded := p.recorded
 	switch {
-	case p.late:
-		p.Cut, p.unknown = "", "the record does not have the workspace of that moment"
-	case !step.Evaluate:
-	case w.differ.evaluation.why != "":
-		p.Cut, p.unknown = "", w.differ.evaluation.why
-	default:
+	case p.ended:
+		w.evaluateState(p)
+	case p.Cut == "" && w.neverEvaluated(recorded):
+		if p.judged < len(recorded.Calls) {
+			w.branches("the recording evaluated this iteration with calls")
+		}
+	case w.differ.evaluation.why != "" && (p.Cut != "" || p.judged < len(recorded.Calls) || w.judgeCut(recorded)):
+		w.branches(w.differ.evaluation.why)
+	case p.Cut != "": // as the recorded one was, at the same moment: it left the same files
 		p.Calls, p.Evaluation, p.Error, p.Confidence = recorded.Calls, recorded.Evaluation, recorded.Error, recorded.Confidence
 		p.End, p.Working = recorded.End, recorded.Working
+		w.clock(p)
+	default:
+		if w.askJudges(p); p.Cut == "" && w.open.Verdict == "" {
+			w.evaluate(p)
+		}
 	}
 }
 
@@ -570,28 +368,33 @@ func (w *walk) judgeCut(recorded *record.Iteration) bool {
 	return recorded.Cut != "" && recorded.Cut != string(record.ReasonMaxSteps) && w.run.Next != nil && w.run.Next.Role == record.RoleJudge
 }
 
-// judge makes the calls of the evaluation.
-func (w *walk) judge(p *pass, recorded *record.Iteration, judged int) {
-	refused := w.calls(p, recorded, judged, len(recorded.Calls))
+// askJudges makes the calls of the evaluation.
+func (w *walk) askJudges(p *pass) {
+	refused, why := w.calls(p, p.judged, len(p.recorded.Calls))
+	if why != "" {
+		w.branches(why)
+		return
+	}
+	cut, unknown := w.overdue(p)
 	switch {
-	case p.unknown != "":
-	case w.late(p):
+	case cut || unknown != "":
 	case refused != "":
 		p.cut(refused)
-	case recorded.Cut != "":
-		w.recordedCut(p, recorded)
+	case p.recorded.Cut != "":
+		w.recordedCut(p)
 	}
 }
 
-// calls takes over the calls from one to another that the configuration's budget
-// has room for, and sets the time at which they ended.
-func (w *walk) calls(p *pass, recorded *record.Iteration, from, to int) (refused record.Reason) {
+// calls takes over the recorded calls from one to another that the configuration's budget
+// has room for, and sets the time at which they ended. Why says why the record does not tell whether it has.
+func (w *walk) calls(p *pass, from, to int) (refused record.Reason, why string) {
+	recorded := p.recorded
 	p.End = recorded.End
 	for i := from; i < to; i++ {
 		c := &recorded.Calls[i]
-		if refused, p.unknown = w.reserve(c.Reserved, w.reserves(c, i == from)); p.unknown != "" || refused != "" {
+		if refused, why = w.reserve(c.Reserved, w.reserves(c, i == from)); why != "" || refused != "" {
 			p.End = c.Start
-			return refused
+			return refused, why
 		}
 		w.charge(c)
 		p.Calls = recorded.Calls[: i+1 : i+1]
@@ -602,7 +405,7 @@ func (w *walk) calls(p *pass, recorded *record.Iteration, from, to int) (refused
 	if to < len(recorded.Calls) {
 		p.End = recorded.Calls[to].Start
 	}
-	return ""
+	return "", ""
 }
 
 func (p *pass) cut(reason record.Reason) {
@@ -617,41 +420,35 @@ func (w *walk) unsaid(p *pass) {
 	p.ToolCalls = stop.BegunTools(p.ToolCalls, p.End)
 }
 
-// late cuts the iteration where a timeout cancels it before it ended.
-func (w *walk) late(p *pass) bool {
-	at, cancels := w.cancelsAt(func() time.Duration { return w.waited + waitedIn(&p.Iteration) })
-	if !cancels || p.End <= at {
-		return false
+// overdue cuts the iteration where a timeout of the loop passed before it ended.
+func (w *walk) overdue(p *pass) (cut bool, unknown record.Reason) {
+	w.clock(p)
+	if !w.Overdue() {
+		return false, ""
 	}
+	at, _ := w.CancelAt(0)
 	if p.Workspace != nil {
 		if program := &p.Calls[0]; program.Start+program.Duration <= at {
-			p.unknown = "a timeout cancels the evaluation of what the program left"
-		} else {
-			w.timeOut(p, at)
+			return false, w.branches("a timeout cancels the evaluation of what the program left")
 		}
-		return true
+		return true, w.timeOut(p, at)
 	}
-	p.cut(record.ReasonTimeout)
-	m := stop.Clip(w.rules, &p.Iteration, w.waited)
-	p.End, p.Working, p.late = m.End, m.Working, true
+	w.timedOut(p)
 	if p.OfProgram() {
 		p.Calls = slices.Clone(begunBy(p.Calls, at))
 		for i := range p.Calls {
 			p.cancel(&p.Calls[i])
 		}
-		p.Steps, p.ToolCalls = stop.StepsBy(&w.run.Iterations[len(w.made)], len(p.Calls)-1, at)
+		p.Steps, p.ToolCalls = stop.StepsBy(p.recorded, len(p.Calls)-1, at)
 	}
-	return true
+	return true, ""
 }
 
-// cancelsAt is the as-if time at which a timeout cancels the iteration in flight, where
-// so much of the run was waited: it comes on top where only working time counts.
-func (w *walk) cancelsAt(waited func() time.Duration) (at time.Duration, cancels bool) {
-	at, working, cancels := w.rules.CancelAt()
-	if working {
-		at += waited()
-	}
-	return at, cancels
+// timedOut cuts the iteration where a timeout cancels it earlier than anything cut the recorded one.
+func (w *walk) timedOut(p *pass) {
+	p.Fail(nil)
+	w.Cut(p.Iteration, record.ReasonTimeout)
+	p.End, p.late = w.Elapsed, true
 }
 
 // clipsAt is the as-if time at which a timeout ends what the record has of an
@@ -661,7 +458,7 @@ func (w *walk) clipsAt(p *pass) (at time.Duration, cancels bool) {
 	if _, _, cancels = w.rules.CancelAt(); !cancels {
 		return 0, false
 	}
-	left := p.Iteration
+	left := *p.Iteration
 	left.Steps = slices.Clone(left.Steps)
 	return stop.Clip(w.rules, &left, w.waited).End, true
 }
@@ -675,60 +472,46 @@ func waitedIn(it *record.Iteration) (sum time.Duration) {
 
 // recordedCut is an iteration of which the record has no more: something cut it.
 // The configuration cuts it too where the same thing stands in its way.
-func (w *walk) recordedCut(p *pass, recorded *record.Iteration) {
-	switch record.Reason(recorded.Cut) {
+func (w *walk) recordedCut(p *pass) record.Reason {
+	switch cut := record.Reason(p.recorded.Cut); cut {
 	case record.ReasonTimeout:
 		if at, cancels := w.clipsAt(p); cancels && at == p.End {
 			p.cut(record.ReasonTimeout)
-			return
+			return ""
 		}
 	case record.ReasonBudgetCalls, record.ReasonBudgetTokens, record.ReasonBudgetCost, record.ReasonBudgetSteps:
-		w.refusedNext(p, recorded)
-		return
+		return w.refusedNext(p, noRoom)
 	case record.ReasonMaxSteps:
-		w.endedBySteps(p, recorded)
-		return
+		return w.endedBySteps(p)
 	case record.ReasonStagnation, record.ReasonRepeated, record.ReasonConsecutive, record.ReasonCircuitBreaker:
-		if recorded.OfProgram() {
-			w.refusedNext(p, recorded)
-			if p.censored != "" {
-				p.censored = guarded
-			}
-			return
+		if p.recorded.OfProgram() {
+			return w.refusedNext(p, guarded)
 		}
 	}
-	p.censored = cutShort
+	return w.censored(cutShort)
 }
 
-// refusedNext asks whether the configuration has room for the call that the
-// recording's budget refused.
-func (w *walk) refusedNext(p *pass, recorded *record.Iteration) {
-	if next := w.run.Next; next != nil && next.Kind != "" {
+// refusedNext asks whether the configuration refuses the call that was refused when the run was recorded; where it has room, why the record has no more.
+func (w *walk) refusedNext(p *pass, why string) record.Reason {
+	next := w.run.Next
+	var refused record.Reason
+	if next != nil && next.Kind != "" {
 		limits, _ := w.rules.CallLimits()
-		reason := limits.Refuses(w.callsBefore(recorded, len(recorded.Calls)), &record.Call{Kind: next.Kind, Reserved: next.Reserved, Arrived: next.Arrived})
-		if reason == "" {
-			reason = w.refusedNextStep(recorded)
+		refused = limits.Refuses(w.callsBefore(p, len(p.recorded.Calls)), &record.Call{Kind: next.Kind, Reserved: next.Reserved, Arrived: next.Arrived})
+		if refused == "" {
+			refused = w.refusedNextStep(p.recorded)
 		}
-		if reason != "" {
-			p.cut(reason)
-			return
+	} else if _, hard := w.rules.Reservations(); hard && next != nil {
+		var unknown string
+		if refused, unknown = w.reserve(next.Reserved, true); unknown != "" {
+			return w.branches(unknown)
 		}
-		p.censored = noRoom
-		return
 	}
-	if _, hard := w.rules.Reservations(); !hard || w.run.Next == nil {
-		p.censored = noRoom
-		return
+	if refused == "" {
+		return w.censored(why)
 	}
-	refused, unknown := w.reserve(w.run.Next.Reserved, true)
-	switch {
-	case unknown != "":
-		p.unknown = unknown
-	case refused == "":
-		p.censored = noRoom
-	default:
-		p.cut(refused)
-	}
+	p.cut(refused)
+	return ""
 }
 
 // reserves reports whether a call is reserved in a hard budget: those of models

@@ -1,9 +1,12 @@
 // Package stop decides whether a loop continues. It folds the iterations so far
 // into a State and answers with the next Step, or with the Outcome of the run.
-// It has no clock, no I/O and no randomness: elapsed time and usage are data on
-// the iterations, so that the live loop and replay decide alike.
+// It reads no clock, has no I/O and no randomness: elapsed time and usage are data on
+// the iterations.
 //
-// The stages, in order: Compile turns a declared loop into Rules, Start begins
+// Call Run.Iterate with a Maker of iterations: package loop makes them with agents, package replay with what
+// a record has of them. Both follow one course, and are cut and decided alike.
+//
+// The stages beneath it, in order: Compile turns a declared loop into Rules, Start begins
 // a history, Append adds an executed iteration (so that it can be evaluated),
 // Decide judges every leaf of the rules on it and answers by the order of
 // decision.

@@ -1,0 +1,192 @@
+package replay
+
+import (
+	"context"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/stop"
+	"github.com/agentbench/agentbench/spec"
+	"github.com/agentbench/agentbench/spec/source"
+)
+
+// paramOf is what expressions see as param: nothing, rather than a nil object,
+// where a loop has none.
+func paramOf(l *spec.Loop) any {
+	if l.Param == nil {
+		return nil
+	}
+	return l.Param
+}
+
+// Path is a recorded run as far as it answers for the configurations that differ
+// only in when they stop.
+type Path struct {
+	Task *spec.Task
+	// Made are the iterations as these configurations make them.
+	Made []*record.Iteration
+	// End is what becomes of the run where none of them stops it.
+	End Result
+
+	lump    *lump   // nil: the iterations tell what they used
+	spent   []spent // by iteration: up to its end, at most
+	limits  stop.Limits
+	refused refusal
+}
+
+// refusal is why a hard budget had no room for a call, and what would have been used with it; the reason is "" where it had.
+type refusal struct {
+	reason record.Reason
+	need   record.Usage
+}
+
+// HoldsUnder reports whether the path is the same under larger limits of a hard budget: what was refused is refused for the
+// same reason, and what was reached is reached.
+func (p *Path) HoldsUnder(limits stop.Limits) bool {
+	if p.refused.reason != "" && limits.Short(p.refused.need) != p.refused.reason {
+		return false
+	}
+	var used record.Usage
+	if n := len(p.spent); n > 0 {
+		used = p.spent[n-1][0].Plus(p.spent[n-1][1]).Plus(p.spent[n-1][2])
+	}
+	return limits.Reached(used) == p.limits.Reached(used)
+}
+
+// Endless is a loop without conditions and guards, the maximum that follows from
+// its stages included: what it does is the path of all configurations that differ
+// from it in nothing else. A timeout that cancels is part of the path: it decides
+// what becomes of an iteration.
+func Endless(l *spec.Loop) *spec.Loop {
+	endless := *l
+	endless.Terminate, endless.Guards = spec.Tree{}, spec.Guards{}
+	endless.Guards.AbsoluteMaxIterations.Off = true
+	if _, derived, _ := endless.EffectiveMax(); derived {
+		endless.Terminate.Any = []spec.Condition{{Kind: spec.KindMaxIterations, MaxIterations: math.MaxInt}}
+	}
+	if c := cancelsOf(stop.Compile(l)); c.ok {
+		after := source.Maybe[time.Duration]{Set: true, Value: c.at}
+		endless.Terminate.Any = append(endless.Terminate.Any, spec.Condition{Kind: spec.KindTimeout, Timeout: spec.Timeout{After: after, Working: c.working}})
+	}
+	return &endless
+}
+
+// cancels is when a loop cancels an iteration in flight.
+type cancels struct {
+	at          time.Duration
+	working, ok bool
+}
+
+func cancelsOf(rules *stop.Rules) (c cancels) {
+	c.at, c.working, c.ok = rules.CancelAt()
+	return c
+}
+
+// Path walks a recorded run. The configuration of the replay is endless, or stands for itself. The path is
+// valid until the room is used for another walk; nil: it stays.
+func (r *Replay) Path(ctx context.Context, room *Room, run *record.Run, task *spec.Task) Path {
+	w := r.begin(ctx, room, run, task)
+	w.sums = true
+	end := w.walk()
+	made := make([]*record.Iteration, end.Iterations)
+	for i := range made {
+		made[i] = &w.made.Iterations[i]
+		if recorded := &run.Iterations[i]; unchanged(made[i], recorded) {
+			made[i] = recorded // so that nothing is kept twice
+		}
+	}
+	limits, _ := r.rules.Reservations()
+	return Path{Task: task, Made: made, End: end, lump: w.lump, spent: w.room.spent, limits: limits, refused: w.refused}
+}
+
+// unchanged reports whether an iteration that nothing cut is made as it was recorded, but
+// for what it adapts, which replays do not read.
+func unchanged(it, recorded *record.Iteration) bool {
+	return it.Cut == "" && recorded.Cut == "" && it.Skipped == recorded.Skipped && it.Phase == recorded.Phase && it.Strategy == recorded.Strategy &&
+		it.Evaluation == recorded.Evaluation && it.Error == recorded.Error && it.Ended == recorded.Ended &&
+		it.End == recorded.End && it.Working == recorded.Working &&
+		len(it.Calls) == len(recorded.Calls) && len(it.Steps) == len(recorded.Steps) && len(it.ToolCalls) == len(recorded.ToolCalls)
+}
+
+// Stops are the conditions and guards of a configuration, to be held against
+// paths. They serve any number of them at once.
+type Stops struct {
+	loop   *spec.Loop
+	rules  *stop.Rules
+	states sync.Pool // of histories that are over
+}
+
+// NewStops are those of a configuration that decides after iterations only: one
+// that Limits serve.
+func NewStops(l *spec.Loop) *Stops { return &Stops{loop: l, rules: stop.Compile(l)} }
+
+// Along is what a replay of the run would give.
+func (s *Stops) Along(p *Path) Result {
+	state := start(&s.states, s.rules, p.Task, s.loop)
+	defer s.states.Put(state)
+	for i, it := range p.Made {
+		if d := state.Fold(it); p.brokenAt(i, &d) {
+			return p.End
+		} else if d.Stop {
+			return p.upTo(i+1, d.Outcome)
+		}
+	}
+	if p.End.Verdict != Exact {
+		return p.End
+	}
+	return p.upTo(len(p.Made), state.StopBefore(p.End.Outcome.Reason)) // the agent has nothing more to give, or a hard budget no room
+}
+
+// start begins a history, in the memory of one that is over.
+func start(states *sync.Pool, rules *stop.Rules, task *spec.Task, loop *spec.Loop) *stop.State {
+	if state, ok := states.Get().(*stop.State); ok {
+		state.Restart(task, paramOf(loop))
+		return state
+	}
+	return rules.Start(task, paramOf(loop))
+}
+
+// AsIf is the run that such a result leaves behind, of the recorded one.
+func (p *Path) AsIf(run *record.Run, result *Result) *record.Run {
+	iterations := make([]record.Iteration, result.Iterations)
+	for i := range iterations {
+		iterations[i] = *p.Made[i]
+	}
+	made := asIf(run, result, iterations)
+	if p.lump != nil && !result.Usage.Point() {
+		made.Usage = record.Usage{} // what iterations tell is no number
+		for _, it := range p.Made[:result.Iterations] {
+			agent, _ := it.Spent()
+			made.Usage = made.Usage.Plus(agent)
+		}
+	}
+	return made
+}
+
+// upTo is an exact result of so many iterations.
+func (p *Path) upTo(n int, o record.Outcome) Result {
+	r := Result{Verdict: Exact, Outcome: o, Iterations: n}
+	if p.End.Changed <= n {
+		r.Changed = p.End.Changed
+	}
+	if n == len(p.Made) {
+		r.UsedUp = p.End.UsedUp
+		r.Usage, r.Judging, r.User, r.Elapsed = p.End.Usage, p.End.Judging, p.End.User, p.End.Elapsed
+		return r
+	}
+	if n > 0 {
+		s := &p.spent[n-1]
+		r.Usage, r.Judging, r.User, r.Elapsed = SpanOf(s[0]), SpanOf(s[1]), SpanOf(s[2]), p.Made[n-1].End
+	}
+	if p.lump != nil {
+		r.Usage = p.lump.span(r.Usage.Most, n, false)
+	}
+	return r
+}
+
+// brokenAt reports whether the fault that ended the recording ends the path at an iteration.
+func (p *Path) brokenAt(i int, d *stop.Decision) bool {
+	return d.Stop && i+1 == len(p.Made) && p.End.Verdict == Censored && p.End.Excluded() && brokenBy(p.Made[i], &d.Outcome)
+}
