@@ -254,7 +254,7 @@ func asIf(run *record.Run, result *Result, iterations []record.Iteration) *recor
 func (r *Replay) Tells() string { return r.differ.announced(r.options.Announced) }
 
 // Texts are what the decisions of the configuration read that signals do not
-// have, such as "output"; none: a run that is packed serves.
+// have, such as "output"; none: a light run serves.
 func (r *Replay) Texts() []string { return r.texts }
 
 // Label says how far what is known of a configuration can be trusted.

@@ -25,8 +25,7 @@ func iterationOf(room *Room, s *record.Signals, sig *record.IterationSignals) re
 		it.ToolCalls[0].Tool = sig.Tools // the first stands for their set
 	}
 	if sig.Output != "" {
-		it.Output = strconv.AppendQuote(room.outputs.all[:0], sig.Output)
-		room.outputs.all = it.Output
+		it.Output = strconv.AppendQuote(room.outputs.take(len(sig.Output) + len(`""`))[:0], sig.Output)
 	}
 	if sig.Evaluated {
 		it.Evaluation = &room.evaluations.take(1)[0]

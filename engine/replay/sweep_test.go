@@ -161,10 +161,10 @@ func (t naive) are(o *sweep.Totals) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// Where a loop needs no texts, the signals of a run say what its record says, packed
-// or not, whatever was unpacked before in the same room.
+// Where a loop needs no texts, the signals of a run say what its record says, whatever was
+// made whole before in the same room.
 func TestSignalsSuffice(t *testing.T) {
-	same, texts, words, room := 0, 0, replay.Words{}, replay.Room{}
+	same, texts, room := 0, 0, replay.Room{}
 	propertytest.CheckCases(t, 1500, func(t *rapid.T) {
 		w, tight := replay.DrawWorld(t), replay.DrawLoop(t, false)
 		wide := replay.Widest(tight)
@@ -175,8 +175,8 @@ func TestSignalsSuffice(t *testing.T) {
 		}
 		same++
 		replayed, signals := replay.New(wide, tight, replay.Options{}), recorded.Run.Signals()
-		packed := words.Pack(&signals)
-		r, whole := replayed.Run(context.Background(), packed.Whole(&room), recorded.Task), replayed.Run(context.Background(), recorded.Run, recorded.Task)
+		light := replay.Light(&signals)
+		r, whole := replayed.Run(context.Background(), light.Whole(&room), recorded.Task), replayed.Run(context.Background(), recorded.Run, recorded.Task)
 		if whole.Outcome.Error != nil { // signals have the class alone
 			whole.Outcome.Error = &record.Error{Class: whole.Outcome.Error.Class}
 			r.Outcome.Error = &record.Error{Class: r.Outcome.Error.Class}

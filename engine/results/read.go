@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unique"
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/replay"
@@ -66,7 +67,7 @@ func (f *Folder) Read(s Selection) ([]sweep.Recording, Notes, error) {
 }
 
 func (f *Folder) collect(s Selection) *collection {
-	return &collection{folder: f, selection: s, places: map[string]int{}, faults: map[string]replay.Recorded{}, tasks: map[string]*spec.Task{}, words: &replay.Words{}}
+	return &collection{folder: f, selection: s, places: map[string]int{}, faults: map[string]replay.Recorded{}, tasks: map[string]*spec.Task{}}
 }
 
 // Following is a folder that runs are added to while they are made: what is there is
@@ -90,7 +91,7 @@ func (l *Following) Add(run *record.Run, scores []record.Score) {
 	defer l.mu.Unlock()
 	one := replay.Recorded{Run: run} // others may be reading it
 	if !l.c.selection.Texts {
-		one = l.c.words.Pack(new(run.Signals()))
+		one = replay.Light(new(run.Signals()))
 	}
 	l.c.add(one)
 	for i := range scores {
@@ -116,7 +117,6 @@ type collection struct {
 	places    map[string]int             // of runs among all, by their ids
 	faults    map[string]replay.Recorded // the last attempts of runs that ended in a fault, by their ids
 	tasks     map[string]*spec.Task
-	words     *replay.Words // that many runs have in common, each kept once
 	notes     Notes
 }
 
@@ -140,13 +140,13 @@ func (c *collection) read() error {
 	return nil
 }
 
-// runs are records, or signals that are packed.
+// runs are records, or signals.
 func (c *collection) runs() iter.Seq2[replay.Recorded, error] {
 	return func(yield func(replay.Recorded, error) bool) {
 		if c.selection.Texts {
 			for run, err := range record.ReadRuns(c.folder.Path) {
 				if err == nil {
-					c.share(run)
+					share(run)
 				}
 				if !yield(replay.Recorded{Run: run}, err) {
 					return
@@ -155,11 +155,11 @@ func (c *collection) runs() iter.Seq2[replay.Recorded, error] {
 			return
 		}
 		for s, err := range record.ReadSignals(c.folder.Path) {
-			var packed replay.Recorded
+			var light replay.Recorded
 			if err == nil {
-				packed = c.words.Pack(s)
+				light = replay.Light(s)
 			}
-			if !yield(packed, err) {
+			if !yield(light, err) {
 				return
 			}
 		}
@@ -228,10 +228,10 @@ func (c *collection) keepFaults() {
 }
 
 // share keeps words that many runs have in common once.
-func (c *collection) share(run *record.Run) {
+func share(run *record.Run) {
 	once := func(words ...*string) {
 		for _, word := range words {
-			*word = c.words.Word(*word)
+			*word = unique.Make(*word).Value()
 		}
 	}
 	once(&run.Configuration, &run.Task, &run.Loop, &run.Cluster, &run.Group, &run.Outcome.Fired)
