@@ -1,30 +1,22 @@
-// Package mcp decides how the tools of an MCP server are listed and called. A server
-// is a program that speaks over its standard streams, or an endpoint that speaks
-// streamable HTTP. It is started when its tools are asked for, once for each run or
-// once for all, started again once when it dies, and ended with the run.
+// Package mcp lists and calls the tools of MCP servers: New makes a server, its
+// Server asks for what there is, and Tools gives that to an agent. A server is a program
+// that speaks over its standard streams, or an endpoint that speaks streamable HTTP. It
+// is started when its tools are asked for, once for each run or once for all, started
+// again once when it dies, and ended with the run.
 //
 // It is no stable API.
 package mcp
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"net/url"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
-
-	"golang.org/x/sync/semaphore"
-
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/agentbench/agentbench/engine/external"
 	"github.com/agentbench/agentbench/engine/record"
@@ -111,17 +103,14 @@ func (s *Server) told(ctx context.Context) (record.ToolServer, error) {
 	if err != nil {
 		return record.ToolServer{}, err
 	}
-	v.link.mu.Lock()
-	tools, known := v.link.tools, v.link.begun
-	v.link.mu.Unlock()
-	if !known {
-		begun, err := v.session(ctx)
-		if err != nil {
-			return record.ToolServer{}, err
-		}
-		tools = begun.tools
+	if tools := v.link.tools.Load(); tools != nil {
+		return record.ToolServer{Name: s.options.Name, Tools: *tools}, nil
 	}
-	return record.ToolServer{Name: s.options.Name, Tools: tools}, nil
+	begun, err := v.session(ctx)
+	if err != nil {
+		return record.ToolServer{}, err
+	}
+	return record.ToolServer{Name: s.options.Name, Tools: begun.tools}, nil
 }
 
 // Tools are those that are used of a server that told this of itself.
@@ -157,7 +146,7 @@ func (s *Server) tool(t *record.ServerTool) tool.Tool {
 			return tool.Result{}, err
 		}
 		begin := s.options.Now()
-		result, err := v.call(ctx, &request{name: name, arguments: use.Arguments, pure: defined.Pure})
+		result, err := v.call(ctx, name, use.Arguments, defined.Pure)
 		result.Duration = s.options.Now().Sub(begin)
 		return result, err
 	}}
@@ -179,152 +168,6 @@ func names(all []record.ServerTool) string {
 	return strings.Join(list, ", ")
 }
 
-func result(answer *sdk.CallToolResult, attempts int) (tool.Result, error) {
-	r := tool.Result{Attempts: attempts}
-	if answer.IsError {
-		return r, record.Errorf(record.Tool, "%s", fault(answer))
-	}
-	var err error
-	if r.Content, err = content(answer); err != nil {
-		return r, record.Errorf(record.Tool, "the answer cannot be read: %v", err)
-	}
-	return r, nil
-}
-
-func fault(answer *sdk.CallToolResult) string {
-	const most = 4 << 10
-	text := strings.TrimSpace(strings.Join(texts(answer.Content), "\n"))
-	if text == "" {
-		return "the tool failed and did not say why"
-	}
-	return tool.Shorten(text, most)
-}
-
-// content is an answer as JSON: its structured content, else its text, else its
-// parts.
-func content(answer *sdk.CallToolResult) (json.RawMessage, error) {
-	said := texts(answer.Content)
-	switch {
-	case answer.StructuredContent != nil:
-		return structured(answer.StructuredContent, said)
-	case len(said) == len(answer.Content):
-		return marshal(strings.Join(said, "\n"))
-	}
-	parts := make([]any, len(answer.Content))
-	for i, c := range answer.Content {
-		parts[i] = part(c)
-	}
-	return marshal(parts)
-}
-
-func texts(parts []sdk.Content) []string {
-	var said []string
-	for _, c := range parts {
-		if text, ok := c.(*sdk.TextContent); ok {
-			said = append(said, text.Text)
-		}
-	}
-	return said
-}
-
-// structured is the structured content. Servers give the same as text, too, which
-// is preferred: numbers that were decoded have lost digits.
-func structured(value any, said []string) (json.RawMessage, error) {
-	for _, text := range said {
-		var same any
-		if json.Unmarshal([]byte(text), &same) == nil && reflect.DeepEqual(same, value) {
-			var compact bytes.Buffer
-			err := json.Compact(&compact, []byte(text))
-			return compact.Bytes(), err
-		}
-	}
-	return marshal(value)
-}
-
-// part is a part as an agent can be told it: what is not text is only noted.
-func part(c sdk.Content) any {
-	switch c := c.(type) {
-	case *sdk.TextContent:
-		return c.Text
-	case *sdk.ImageContent:
-		return note{Type: "image", MIME: c.MIMEType, Bytes: len(c.Data)}
-	case *sdk.AudioContent:
-		return note{Type: "audio", MIME: c.MIMEType, Bytes: len(c.Data)}
-	case *sdk.ResourceLink:
-		return note{Type: "resource_link", URI: c.URI, Name: c.Name, MIME: c.MIMEType}
-	case *sdk.EmbeddedResource:
-		if c.Resource == nil {
-			return note{Type: "resource"}
-		}
-		return note{Type: "resource", URI: c.Resource.URI, MIME: c.Resource.MIMEType, Text: c.Resource.Text, Bytes: len(c.Resource.Blob)}
-	}
-	return note{Type: fmt.Sprintf("%T", c)}
-}
-
-type note struct {
-	Type  string `json:"type"`
-	Name  string `json:"name,omitempty"`
-	URI   string `json:"uri,omitempty"`
-	MIME  string `json:"mime,omitempty"`
-	Text  string `json:"text,omitempty"`
-	Bytes int    `json:"bytes,omitempty"`
-}
-
-// marshal leaves the characters of HTML as they are.
-func marshal(value any) (json.RawMessage, error) {
-	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	err := encoder.Encode(value)
-	return bytes.TrimRight(out.Bytes(), "\n"), err
-}
-
-// visit is what one run has of a server. A run sees a server die once; one that
-// dies again is of no more use to it.
-type visit struct {
-	link   *link
-	name   string
-	turn   *semaphore.Weighted // of 1: waiting for it ends with a context
-	now    *session            // nil: none yet, or it died
-	deaths int
-	why    string // of the last death
-}
-
-type request struct {
-	name      string
-	arguments json.RawMessage
-	pure      bool
-}
-
-// A run keeps these by the server's identity: stages that declare the same server share them.
-type (
-	visitKey string
-	linkKey  string
-)
-
-func (s *Server) visit(ctx context.Context) (*visit, error) {
-	run := tool.RunOf(ctx)
-	if run == nil {
-		return nil, record.Errorf(record.Internal, "the server %q was asked for its tools outside of a run", s.options.Name)
-	}
-	v, _ := run.Keep(visitKey(s.identity), func() (any, func(), error) { // it never fails
-		return &visit{link: s.link(run), name: s.options.Name, turn: semaphore.NewWeighted(1)}, nil, nil
-	})
-	return v.(*visit), nil
-}
-
-// link is that of the run, or the one of all runs.
-func (s *Server) link(run *tool.Run) *link {
-	if s.options.Shared != nil {
-		run = s.options.Shared
-	}
-	l, _ := run.Keep(linkKey(s.identity), func() (any, func(), error) {
-		l := &link{options: &s.options, turn: semaphore.NewWeighted(1)}
-		return l, l.close, nil
-	})
-	return l.(*link)
-}
-
 // identity is a hash of what the server is, and not of what is used of it; there
 // may be keys among that.
 func (o *Options) identity() string {
@@ -333,68 +176,4 @@ func (o *Options) identity() string {
 		is = fmt.Sprintf("%q %q %q", p.Argv, p.Dir, p.Env)
 	}
 	return fmt.Sprintf("mcp %x", sha256.Sum256([]byte(is)))
-}
-
-// session is one that lives, as far as can be told.
-func (v *visit) session(ctx context.Context) (*session, error) {
-	if v.turn.Acquire(ctx, 1) != nil {
-		return nil, context.Cause(ctx)
-	}
-	defer v.turn.Release(1)
-	if v.now != nil {
-		why, dead := v.now.dead()
-		if !dead {
-			return v.now, nil
-		}
-		v.now, v.why, v.deaths = nil, why, v.deaths+1
-	}
-	if v.deaths > 1 {
-		return nil, record.Errorf(record.Tool, "the server %q died again: %s", v.name, v.why)
-	}
-	s, err := v.link.session(ctx)
-	if err != nil && ctx.Err() == nil {
-		v.why, v.deaths = message(err), v.deaths+1
-	}
-	v.now = s
-	return s, err
-}
-
-// call calls a tool, again on another session where that is safe: the server died
-// before it had the request, or the tool is pure.
-func (v *visit) call(ctx context.Context, r *request) (tool.Result, error) {
-	for attempt := 1; ; attempt++ {
-		s, err := v.session(ctx)
-		switch {
-		case err != nil && ctx.Err() != nil:
-			return tool.Result{Attempts: attempt}, context.Cause(ctx)
-		case err != nil: // whatever class it has, to the agent it is an error of the tool
-			return tool.Result{Attempts: attempt}, record.Errorf(record.Tool, "%s", message(err))
-		}
-		answer, sent, err := s.call(ctx, r)
-		if err == nil {
-			return result(answer, attempt)
-		}
-		why, dead := s.dead()
-		switch {
-		case ctx.Err() != nil:
-			return tool.Result{Attempts: attempt}, context.Cause(ctx)
-		case !dead:
-			return tool.Result{Attempts: attempt}, record.Errorf(record.Tool, "%s", refusal(err))
-		case sent && !r.pure:
-			return tool.Result{Attempts: attempt}, record.Errorf(record.Tool, "the server %q died during the call: %s", v.name, why)
-		}
-	}
-}
-
-// refusal is the error of a call that the server survived, whose answer may be
-// none.
-func refusal(err error) string {
-	_, sending := errors.AsType[*url.Error](err)
-	switch {
-	case !errors.Is(err, io.EOF):
-		return message(err)
-	case sending:
-		return "the connection ended without an answer: EOF"
-	}
-	return "the answer has no result"
 }
