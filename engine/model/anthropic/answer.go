@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"strings"
 
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/model/wire"
@@ -14,11 +15,31 @@ import (
 // message is what is read of an answer, whole or made of a stream.
 type message struct {
 	Model      string   `json:"model"`
-	Content    []block  `json:"content"`
+	Content    content  `json:"content"`
 	StopReason string   `json:"stop_reason"`
 	Usage      reported `json:"usage"`
+}
 
-	blocks json.RawMessage // all of Content as the provider gave it, where text and calls do not tell it
+// content is what the model said.
+type content struct {
+	blocks []block
+	given  json.RawMessage // the blocks as the provider gave them, where text and calls do not tell it
+}
+
+// UnmarshalJSON takes a list of blocks.
+func (c *content) UnmarshalJSON(raw []byte) error {
+	if err := json.Unmarshal(raw, &c.blocks); err != nil {
+		return err
+	}
+	for i := range c.blocks {
+		if b := &c.blocks[i]; b.Type == toolUse {
+			b.Input = compact(b.Input)
+		}
+	}
+	if !told(c.blocks) {
+		c.given = compact(raw)
+	}
+	return nil
 }
 
 // block is a part of what the model said.
@@ -100,20 +121,20 @@ const standardTier = "standard"
 // reply makes a reply of an answer with status 200. An answer is complete only with a reason to stop.
 func (m *Model) reply(request *model.Request, a *message) (*model.Reply, *record.Error) {
 	switch {
-	case a.Content == nil:
+	case a.Content.blocks == nil:
 		return nil, &record.Error{Class: record.BadResponse, Message: "the answer has no content"}
 	case a.StopReason == "":
 		return nil, &record.Error{Class: record.Incomplete, Message: "the answer has no stop_reason: it was cut off"}
 	}
 	made := &model.Reply{
 		Answered: m.line.AnsweredBy(a.Model), Finish: cmp.Or(finishes[a.StopReason], wire.Shorten(a.StopReason)),
-		Blocks: a.blocks, Reported: wire.Reported(counted, a.Usage.raw...),
+		Blocks: a.Content.given, Reported: a.Usage.Beyond(counted),
 	}
-	if a.Usage.Tier != standardTier {
-		made.Tier = wire.Shorten(a.Usage.Tier)
+	if a.Usage.tier != standardTier {
+		made.Tier = wire.Shorten(a.Usage.tier)
 	}
-	for i := range a.Content {
-		switch b := &a.Content[i]; b.Type {
+	for i := range a.Content.blocks {
+		switch b := &a.Content.blocks[i]; b.Type {
 		case textType:
 			made.Text += b.Text
 		case thinkingType:
@@ -126,35 +147,8 @@ func (m *Model) reply(request *model.Request, a *message) (*model.Reply, *record
 		}
 	}
 	model.Identify(made.ToolCalls)
-	made.Usage = m.usage(&a.Usage, request.InputTokens(), model.EstimateTokens(made.Bytes()))
+	made.Usage = m.usage(a.Usage.Usage, request.InputTokens(), model.EstimateTokens(made.Bytes()))
 	return made, nil
-}
-
-// read decodes an answer that was not streamed, or gives the error. The bytes are not kept.
-func read(from *wire.Answer) (*message, *record.Error) {
-	answer := from.Body
-	from.Body = nil
-	a := &message{}
-	if json.Unmarshal(answer, a) != nil {
-		return nil, &record.Error{Class: record.BadResponse, Message: wire.Unreadable(answer)}
-	}
-	if a.Content == nil {
-		if told := wire.Tell(answer); told.Message != "" {
-			return nil, &record.Error{Class: cmp.Or(told.Class(), record.BadResponse), Message: "status 200 with an error: " + told.Message}
-		}
-		return a, nil
-	}
-	for i := range a.Content {
-		if b := &a.Content[i]; b.Type == toolUse {
-			b.Input = compact(b.Input)
-		}
-	}
-	if !told(a.Content) {
-		var raw struct{ Content json.RawMessage }
-		_ = json.Unmarshal(answer, &raw) // as before
-		a.blocks = compact(raw.Content)
-	}
-	return a, nil
 }
 
 // compact is JSON without spaces; invalid JSON stays as it is.
@@ -190,10 +184,10 @@ type folded struct {
 type streamed struct {
 	block
 	begun     json.RawMessage // as it was announced
-	text      wire.Text
-	thinking  wire.Text
-	signature wire.Text
-	input     wire.Text
+	text      []string        // in pieces, as all of these
+	thinking  []string
+	signature []string
+	input     []string
 	citations []json.RawMessage
 	closed    bool
 	unknown   bool // a part of it has a type that is not known
@@ -203,7 +197,7 @@ type streamed struct {
 type event struct {
 	Type    string          `json:"type"`
 	Message message         `json:"message"`
-	Index   wire.Count      `json:"index"`
+	Index   wire.Index      `json:"index"`
 	Block   json.RawMessage `json:"content_block"`
 	Delta   delta           `json:"delta"`
 	Usage   json.RawMessage `json:"usage"`
@@ -268,14 +262,14 @@ func (f *folded) open(begun json.RawMessage) bool {
 	if json.Unmarshal(begun, &b.block) != nil || b.Type == "" {
 		return false
 	}
-	b.text.Add(b.Text)
-	b.thinking.Add(b.Thinking)
+	b.text = append(b.text, b.Text)
+	b.thinking = append(b.thinking, b.Thinking)
 	f.blocks = append(f.blocks, b)
 	return true
 }
 
 // at is the block of that index, nil where it has not begun or has ended.
-func (f *folded) at(index wire.Count) *streamed {
+func (f *folded) at(index wire.Index) *streamed {
 	if !index.Known || index.N < 0 || index.N >= int64(len(f.blocks)) || f.blocks[index.N].closed {
 		return nil
 	}
@@ -285,13 +279,13 @@ func (f *folded) at(index wire.Count) *streamed {
 func (b *streamed) add(d *delta) {
 	switch d.Type {
 	case "text_delta":
-		b.text.Add(d.Text)
+		b.text = append(b.text, d.Text)
 	case "thinking_delta":
-		b.thinking.Add(d.Thinking)
+		b.thinking = append(b.thinking, d.Thinking)
 	case "signature_delta":
-		b.signature.Add(d.Signature)
+		b.signature = append(b.signature, d.Signature)
 	case "input_json_delta":
-		b.input.Add(d.PartialJSON)
+		b.input = append(b.input, d.PartialJSON)
 	case "citations_delta":
 		b.citations = append(b.citations, d.Citation)
 	default:
@@ -323,12 +317,12 @@ func (f *folded) incomplete() error {
 // blocks are not known either.
 func (f *folded) answer() *message {
 	whole := f.message
-	whole.Content = make([]block, len(f.blocks))
+	whole.Content.blocks = make([]block, len(f.blocks))
 	known := true
 	for i, b := range f.blocks {
 		known = known && !b.unknown
-		b.Text, b.Thinking = b.text.String(), b.thinking.String()
-		if came := b.input.String(); came != "" {
+		b.Text, b.Thinking = strings.Join(b.text, ""), strings.Join(b.thinking, "")
+		if came := strings.Join(b.input, ""); came != "" {
 			b.Input = json.RawMessage(came)
 		}
 		if b.Type == toolUse {
@@ -337,94 +331,33 @@ func (f *folded) answer() *message {
 		if len(b.citations) > 0 {
 			b.Citations, _ = json.Marshal(b.citations)
 		}
-		whole.Content[i] = b.block
+		whole.Content.blocks[i] = b.block
 	}
-	if known && !told(whole.Content) {
-		whole.blocks = f.given()
+	if known && !told(whole.Content.blocks) {
+		whole.Content.given = f.given()
 	}
 	return &whole
 }
 
-// given are the blocks as the provider would have given them without streaming.
+// given are the blocks as the provider would have given them without streaming: as they were announced, with what came since.
 func (f *folded) given() json.RawMessage {
-	all := []byte("[")
+	all := make([]map[string]json.RawMessage, len(f.blocks))
 	for i, b := range f.blocks {
-		if i > 0 {
-			all = append(all, ',')
+		_ = json.Unmarshal(b.begun, &all[i]) // it was read before
+		for name, text := range map[string]string{"text": b.Text, "thinking": b.Thinking, "signature": strings.Join(b.signature, "")} {
+			if text != "" {
+				all[i][name], _ = encoded(text)
+			}
 		}
-		all = b.given(all)
-	}
-	return append(all, ']')
-}
-
-// given appends the block as it was announced, with what came of it since then.
-func (b *streamed) given(to []byte) []byte {
-	came := map[string][]byte{}
-	if b.Text != "" {
-		came["text"] = quoted(b.Text)
-	}
-	if b.Thinking != "" {
-		came["thinking"] = quoted(b.Thinking)
-	}
-	if signature := b.signature.String(); signature != "" {
-		came["signature"] = quoted(signature)
-	}
-	if isObject(b.Input) {
-		came["input"] = b.Input
-	}
-	if len(b.citations) > 0 {
-		came["citations"] = b.Citations
-	}
-	fields := json.NewDecoder(bytes.NewReader(b.begun))
-	_, _ = fields.Token() // begun is an object: it was read before
-	to = append(to, '{')
-	for first := true; fields.More(); first = false {
-		var value json.RawMessage
-		name, _ := fields.Token()
-		_ = fields.Decode(&value)
-		if now, changed := came[name.(string)]; changed {
-			value = now
+		if isObject(b.Input) {
+			all[i]["input"] = b.Input
 		}
-		if !first {
-			to = append(to, ',')
-		}
-		to = append(append(to, quoted(name.(string))...), ':')
-		to = append(to, compact(value)...)
-		delete(came, name.(string))
-	}
-	for _, name := range []string{"text", "thinking", "signature", "input", "citations"} {
-		if value, missing := came[name]; missing {
-			to = append(append(append(append(to, ','), quoted(name)...), ':'), value...)
+		if len(b.citations) > 0 {
+			all[i]["citations"] = b.Citations
 		}
 	}
-	return append(to, '}')
-}
-
-// quoted is a text in JSON, as the provider writes it.
-func quoted(text string) []byte {
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(text) // of a text
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
-}
-
-// reported is what a server says of the usage of a call. A stream says it several times, more each time: of each counter
-// the largest value counts.
-type reported struct {
-	raw       []json.RawMessage
-	Input     wire.Count `json:"input_tokens"` // without what was read from the cache or written into it
-	Output    wire.Count `json:"output_tokens"`
-	CacheRead wire.Count `json:"cache_read_input_tokens"`
-	Written   wire.Count `json:"cache_creation_input_tokens"`
-	ByTTL     struct {
-		Written5m wire.Count `json:"ephemeral_5m_input_tokens"`
-		Written1h wire.Count `json:"ephemeral_1h_input_tokens"`
-	} `json:"cache_creation"`
-	OfOutput struct {
-		Thinking wire.Count `json:"thinking_tokens"`
-	} `json:"output_tokens_details"`
-	Tier string `json:"service_tier"`
+	text, _ := encoded(all) // of JSON
+	return text
 }
 
 // counted are the names in a usage that record.Usage has.
@@ -433,37 +366,37 @@ var counted = []string{
 	"cache_creation.ephemeral_5m_input_tokens", "cache_creation.ephemeral_1h_input_tokens", "output_tokens_details.thinking_tokens",
 }
 
-// UnmarshalJSON adds what an event reports to what earlier ones did. A counter of a wrong type stays unknown; the
-// answer still counts.
-func (r *reported) UnmarshalJSON(raw []byte) error {
-	type plain reported
-	var now plain
-	_ = json.Unmarshal(raw, &now)
-	for _, counter := range []struct{ so, now *wire.Count }{
-		{&r.Input, &now.Input}, {&r.Output, &now.Output}, {&r.CacheRead, &now.CacheRead}, {&r.Written, &now.Written},
-		{&r.ByTTL.Written5m, &now.ByTTL.Written5m}, {&r.ByTTL.Written1h, &now.ByTTL.Written1h}, {&r.OfOutput.Thinking, &now.OfOutput.Thinking},
-	} {
-		counter.so.Raise(*counter.now)
-	}
-	r.Tier = cmp.Or(now.Tier, r.Tier)
-	r.raw = append(r.raw, bytes.Clone(raw))
-	return nil
+// reported is what a server says of the usage of a call, in one report or in several.
+type reported struct {
+	wire.Usage
+	tier string
 }
 
-// usage believes the server where what it says can be.
-func (m *Model) usage(said *reported, input, output int64) record.Usage {
-	for5m, for1h := said.ByTTL.Written5m.N, said.ByTTL.Written1h.N
-	if rest := said.Written.N - for5m - for1h; rest > 0 && m.line.CacheTTL == "1h" {
+// UnmarshalJSON adds a report, and never fails.
+func (r *reported) UnmarshalJSON(report []byte) error {
+	var now struct {
+		Tier string `json:"service_tier"`
+	}
+	_ = json.Unmarshal(report, &now)
+	r.tier = cmp.Or(now.Tier, r.tier)
+	return r.Usage.UnmarshalJSON(report)
+}
+
+// usage believes the server where what it says can be. Its input_tokens are without what was read from the cache or written
+// into it.
+func (m *Model) usage(said wire.Usage, input, output int64) record.Usage {
+	fresh, read, written := said.Tokens("input_tokens"), said.Tokens("cache_read_input_tokens"), said.Tokens("cache_creation_input_tokens")
+	for5m, for1h := said.Tokens("cache_creation.ephemeral_5m_input_tokens"), said.Tokens("cache_creation.ephemeral_1h_input_tokens")
+	if rest := written - for5m - for1h; rest > 0 && m.line.CacheTTL == "1h" {
 		for1h += rest
 	} else if rest > 0 {
 		for5m += rest
 	}
 	used := record.Usage{
-		Calls: 1, InputTokens: said.Input.N + said.CacheRead.N + for5m + for1h, OutputTokens: said.Output.N,
-		CachedTokens: said.CacheRead.N, CacheWriteTokens: for5m, CacheWrite1hTokens: for1h,
+		Calls: 1, InputTokens: fresh + read + for5m + for1h, OutputTokens: said.Tokens("output_tokens"),
+		CachedTokens: read, CacheWriteTokens: for5m, CacheWrite1hTokens: for1h,
 	}
-	used.ReasoningTokens = max(0, min(said.OfOutput.Thinking.N, used.OutputTokens))
-	plausible := said.Input.Known && said.Output.Known && min(said.Input.N, said.Written.N) >= 0 &&
-		max(said.Input.N, said.CacheRead.N, for5m, for1h) <= wire.MostTokens && wire.Plausible(used, output)
+	used.ReasoningTokens = max(0, min(said.Tokens("output_tokens_details.thinking_tokens"), used.OutputTokens))
+	plausible := said.Tells("input_tokens", "output_tokens") && min(fresh, written) >= 0 && wire.Plausible(used, output)
 	return m.line.Used(used, plausible, input, output)
 }

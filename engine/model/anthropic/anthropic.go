@@ -64,7 +64,10 @@ func New(o wire.Options) (*Model, error) {
 
 // Call sends one request and waits for the whole answer.
 func (m *Model) Call(ctx context.Context, request *model.Request) (*model.Reply, error) {
-	return wire.Protocol[message]{Name: model.Messages, Body: m.body, Fold: fold, Read: read, Reply: m.reply}.Call(ctx, m.line, request)
+	return wire.Protocol[message]{
+		Name: model.Messages, Body: m.body, Fold: fold, Reply: m.reply,
+		Empty: func(a *message) bool { return a.Content.blocks == nil },
+	}.Call(ctx, m.line, request)
 }
 
 // messagesRequest is the body of a call.
@@ -169,13 +172,20 @@ func (m *Model) body(request *model.Request) ([]byte, error) {
 		body.OutputConfig = &outputConfig{m.line.Effort}
 	}
 	m.markCached(&body)
-	var encoded bytes.Buffer
-	encoder := json.NewEncoder(&encoded)
-	encoder.SetEscapeHTML(false) // blocks of the provider stay as they were
-	if err := encoder.Encode(&body); err != nil {
+	text, err := encoded(&body)
+	if err != nil {
 		return nil, fmt.Errorf("encoding the request: %w", err)
 	}
-	return bytes.TrimSuffix(encoded.Bytes(), []byte("\n")), nil
+	return text, nil
+}
+
+// encoded is a value as JSON, in which the blocks of the provider stay as they were.
+func encoded(value any) ([]byte, error) {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(value)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
 // markCached sets the breakpoints of the provider's cache: at the end of the system prompt, of the tools, and of what

@@ -5,11 +5,8 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"errors"
-	"io"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/sashabaranov/go-openai"
 
@@ -21,14 +18,14 @@ import (
 // completion is what is read of an answer, whole or made of a stream. The type of
 // go-openai would refuse whole answers for a number that is written in another way.
 type completion struct {
-	Model   string   `json:"model"`
-	Choices []choice `json:"choices"`
-	Tier    loose    `json:"service_tier"`
-	Usage   reported `json:"usage"`
+	Model   string     `json:"model"`
+	Choices []choice   `json:"choices"`
+	Tier    loose      `json:"service_tier"`
+	Usage   wire.Usage `json:"usage"`
 }
 
 type choice struct {
-	Index   wire.Count `json:"index"`
+	Index   wire.Index `json:"index"`
 	Message said       `json:"message"`
 	Finish  string     `json:"finish_reason"`
 }
@@ -52,10 +49,6 @@ type content struct {
 // UnmarshalJSON takes text, a list of parts, or null.
 func (c *content) UnmarshalJSON(raw []byte) error {
 	c.some = !bytes.Equal(raw, []byte("null"))
-	if raw[0] == '"' && bytes.IndexByte(raw, '\\') < 0 && utf8.Valid(raw) {
-		c.text = string(raw[1 : len(raw)-1]) // most texts: they stand for themselves
-		return nil
-	}
 	if raw[0] != '[' {
 		return json.Unmarshal(raw, &c.text)
 	}
@@ -103,104 +96,19 @@ func (m *Model) reply(request *model.Request, c *completion) (*model.Reply, *rec
 		Answered: m.line.AnsweredBy(c.Model), Finish: choice.Finish,
 		Thinking: string(cmp.Or(said.ReasoningContent, said.Reasoning)),
 		Tier:     tierOf(string(c.Tier)),
-		Reported: wire.Reported(counted, c.Usage.raw...),
+		Reported: c.Usage.Beyond(counted),
 	}
 	switch {
 	case choice.Finish == "" || choice.Finish == "null":
 		return nil, &record.Error{Class: record.Incomplete, Message: "the answer has no finish_reason: it was cut off"}
 	case made.Text == "" && said.Refusal != "":
-		made.Usage = m.usage(&c.Usage, request.InputTokens(), model.EstimateTokens(len(said.Refusal)))
+		made.Usage = m.usage(c.Usage, request.InputTokens(), model.EstimateTokens(len(said.Refusal)))
 		return made, &record.Error{Class: record.ContentFilter, Message: "the model refused: " + wire.Shorten(said.Refusal)}
 	case made.Text == "" && made.ToolCalls == nil && choice.Finish == string(openai.FinishReasonStop) && !said.Content.some:
 		return nil, &record.Error{Class: record.BadResponse, Message: "the answer's message has no content"}
 	}
-	made.Usage = m.usage(&c.Usage, request.InputTokens(), model.EstimateTokens(made.Bytes()))
+	made.Usage = m.usage(c.Usage, request.InputTokens(), model.EstimateTokens(made.Bytes()))
 	return made, nil
-}
-
-// completionOf decodes an answer; nil: it is none. Most are read without encoding/json.
-func completionOf(answer []byte) *completion {
-	c := &completion{}
-	if json.Valid(answer) && wire.Fields(answer, c.field) {
-		return c
-	}
-	c = &completion{}
-	if json.Unmarshal(answer, c) != nil {
-		return nil
-	}
-	return c
-}
-
-func (c *completion) field(name []byte) any {
-	switch string(name) {
-	case "model":
-		return &c.Model
-	case "choices":
-		return c.readChoices
-	case "service_tier":
-		return &c.Tier
-	case "usage":
-		return &c.Usage
-	}
-	return nil
-}
-
-func (c *completion) readChoices(list []byte) (ok bool) {
-	if list[0] != '[' || c.Choices != nil {
-		return false
-	}
-	for element := range wire.Elements(list) {
-		c.Choices = append(c.Choices, choice{})
-		if !wire.Fields(element, c.Choices[len(c.Choices)-1].field) {
-			return false
-		}
-	}
-	return true
-}
-
-func (c *choice) field(name []byte) any {
-	switch string(name) {
-	case "index":
-		return &c.Index
-	case "message":
-		return func(value []byte) bool { return wire.Fields(value, c.Message.field) }
-	case "finish_reason":
-		return &c.Finish
-	}
-	return nil
-}
-
-func (s *said) field(name []byte) any {
-	switch string(name) {
-	case "content":
-		return &s.Content
-	case "refusal":
-		return &s.Refusal
-	case "reasoning_content":
-		return &s.ReasoningContent
-	case "reasoning":
-		return &s.Reasoning
-	case "tool_calls":
-		return &s.ToolCalls
-	}
-	return nil
-}
-
-// read decodes an answer that was not streamed, or gives the error. The bytes are not kept.
-func read(from *wire.Answer) (*completion, *record.Error) {
-	answer := from.Body
-	from.Body = nil
-	c := completionOf(answer)
-	if c == nil {
-		return nil, &record.Error{Class: record.BadResponse, Message: wire.Unreadable(answer)}
-	}
-	if len(c.Choices) > 0 {
-		return c, nil
-	}
-	if told := wire.Tell(answer); told.Message != "" {
-		return nil, &record.Error{Class: cmp.Or(told.Class(), record.BadResponse), Message: "status 200 with an error: " + told.Message}
-	}
-	return c, nil
 }
 
 // fold makes one whole answer of a stream of events, so that both kinds of
@@ -208,46 +116,34 @@ func read(from *wire.Answer) (*completion, *record.Error) {
 // reader's error.
 func fold(from *bufio.Reader) (*completion, error) {
 	var f folded
-	for !f.done {
-		line, err := wire.ReadLine(from)
-		if err != nil && !errors.Is(err, io.EOF) {
-			return nil, err
-		}
-		if failed := f.line(bytes.TrimRight(line, "\r\n")); failed != nil {
-			return nil, failed
-		}
-		if err != nil {
-			break
-		}
+	if err := wire.Events(from, f.take); err != nil {
+		return nil, err
 	}
-	if failed := f.incomplete(); failed != nil {
-		return nil, failed
+	if f.finish == "" && (f.chosen || !f.done) {
+		return nil, &record.Error{Class: record.Incomplete, Message: "the stream ended without a finish_reason: the answer was cut off"}
 	}
 	return f.answer(), nil
 }
 
 // folded is what a stream has told so far.
 type folded struct {
-	event   string // the name of the event that is being read
-	pending []byte // data that are no JSON yet
-	done    bool   // [DONE] came
-
-	chosen   bool // a choice came
-	spoken   bool // content came, if only an empty one
-	text     wire.Text
-	thinking wire.Text
-	refusal  wire.Text
+	done     bool     // [DONE] came
+	chosen   bool     // a choice came
+	spoken   bool     // content came, if only an empty one
+	text     []string // in pieces, as the next ones
+	thinking []string
+	refusal  []string
 	calls    calls
 	finish   string
 	model    loose
 	tier     loose
-	usage    reported
+	usage    wire.Usage
 }
 
 // chunk is one event of a stream.
 type chunk struct {
 	Choices []struct {
-		Index wire.Count `json:"index"`
+		Index wire.Index `json:"index"`
 		Delta struct {
 			Content          *string     `json:"content"`
 			ReasoningContent loose       `json:"reasoning_content"`
@@ -259,60 +155,26 @@ type chunk struct {
 	} `json:"choices"`
 	Model loose           `json:"model"`
 	Tier  loose           `json:"service_tier"`
-	Usage *reported       `json:"usage"`
+	Usage json.RawMessage `json:"usage"`
 	Error json.RawMessage `json:"error"`
 }
 
-// line takes one line: a field of an event, a comment, or the end of an event.
-func (f *folded) line(line []byte) error {
-	name, value, _ := bytes.Cut(line, []byte(":"))
-	value = bytes.TrimPrefix(value, []byte(" "))
-	switch {
-	case len(line) == 0:
-		f.event = ""
-		if f.pending != nil {
-			return wire.Broken(f.pending)
-		}
-	case string(name) == "event":
-		f.event = string(value)
-	case string(name) == "data":
-		return f.data(value)
-	}
-	return nil
-}
-
-// data takes the data of an event as soon as they are whole, for there are
-// servers that leave out the empty line.
-func (f *folded) data(text []byte) error {
-	if string(bytes.TrimSpace(text)) == "[DONE]" {
+// take takes an event.
+func (f *folded) take(name string, data []byte) (last bool, err error) {
+	if string(data) == "[DONE]" {
 		f.done = true
-		if f.pending != nil {
-			return wire.Broken(f.pending)
-		}
-		return nil
-	}
-	if f.pending != nil {
-		text = append(append(f.pending, '\n'), text...)
+		return true, nil
 	}
 	var c chunk
-	err := json.Unmarshal(text, &c)
+	err = json.Unmarshal(data, &c)
 	switch {
-	case f.event == "error", err == nil && isSet(c.Error):
-		return wire.ToldInStream(text)
-	case err == nil:
-		f.pending = nil
-		f.add(&c)
-	case isSyntax(err):
-		f.pending = bytes.Clone(text) // a line is read over by the next
-	default:
-		return wire.Broken(text)
+	case name == "error", err == nil && isSet(c.Error):
+		return false, wire.ToldInStream(data)
+	case err != nil:
+		return false, wire.Broken(data)
 	}
-	return nil
-}
-
-func isSyntax(err error) bool {
-	var syntax *json.SyntaxError
-	return errors.As(err, &syntax)
+	f.add(&c)
+	return false, nil
 }
 
 func isSet(raw json.RawMessage) bool { return len(raw) > 0 && !bytes.Equal(raw, []byte("null")) }
@@ -320,9 +182,7 @@ func isSet(raw json.RawMessage) bool { return len(raw) > 0 && !bytes.Equal(raw, 
 // add takes a chunk; of several choices that of index 0.
 func (f *folded) add(c *chunk) {
 	f.model, f.tier = cmp.Or(c.Model, f.model), cmp.Or(c.Tier, f.tier)
-	if c.Usage != nil {
-		f.usage.raise(c.Usage)
-	}
+	_ = f.usage.UnmarshalJSON(c.Usage)
 	for i := range c.Choices {
 		choice := &c.Choices[i]
 		if choice.Index.Known && choice.Index.N != 0 {
@@ -331,26 +191,15 @@ func (f *folded) add(c *chunk) {
 		f.chosen = true
 		if choice.Delta.Content != nil {
 			f.spoken = true
-			f.text.Add(*choice.Delta.Content)
+			f.text = append(f.text, *choice.Delta.Content)
 		}
-		f.thinking.Add(string(cmp.Or(choice.Delta.ReasoningContent, choice.Delta.Reasoning)))
-		f.refusal.Add(choice.Delta.Refusal)
+		f.thinking = append(f.thinking, string(cmp.Or(choice.Delta.ReasoningContent, choice.Delta.Reasoning)))
+		f.refusal = append(f.refusal, choice.Delta.Refusal)
 		for i := range choice.Delta.ToolCalls {
 			f.calls.add(&choice.Delta.ToolCalls[i])
 		}
 		f.finish = cmp.Or(choice.Finish, f.finish)
 	}
-}
-
-// incomplete says what a stream that has ended lacks.
-func (f *folded) incomplete() error {
-	switch {
-	case f.pending != nil:
-		return &record.Error{Class: record.Incomplete, Message: "the stream ended inside an event"}
-	case f.finish == "" && (f.chosen || !f.done):
-		return &record.Error{Class: record.Incomplete, Message: "the stream ended without a finish_reason: the answer was cut off"}
-	}
-	return nil
 }
 
 // answer is what the server would have sent without streaming.
@@ -359,8 +208,8 @@ func (f *folded) answer() *completion {
 		return &completion{}
 	}
 	message := said{
-		Content: content{f.text.String(), f.spoken}, Refusal: f.refusal.String(),
-		ReasoningContent: loose(f.thinking.String()), ToolCalls: f.calls.whole(),
+		Content: content{strings.Join(f.text, ""), f.spoken}, Refusal: strings.Join(f.refusal, ""),
+		ReasoningContent: loose(strings.Join(f.thinking, "")), ToolCalls: f.calls.whole(),
 	}
 	return &completion{Model: string(f.model), Choices: []choice{{Message: message, Finish: f.finish}}, Tier: f.tier, Usage: f.usage}
 }

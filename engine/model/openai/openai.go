@@ -13,7 +13,6 @@
 package openai
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -55,7 +54,10 @@ func New(o wire.Options) (*Model, error) {
 
 // Call sends one request and waits for the whole answer.
 func (m *Model) Call(ctx context.Context, request *model.Request) (*model.Reply, error) {
-	return wire.Protocol[completion]{Name: model.Chat, Body: m.body, Fold: fold, Read: read, Reply: m.reply}.Call(ctx, m.line, request)
+	return wire.Protocol[completion]{
+		Name: model.Chat, Body: m.body, Fold: fold, Reply: m.reply,
+		Empty: func(c *completion) bool { return len(c.Choices) == 0 },
+	}.Call(ctx, m.line, request)
 }
 
 // reasons tells by its name that a model counts its reasoning as output, and so
@@ -221,67 +223,6 @@ func callsOf(said []toolCall) []model.ToolCall {
 	return calls
 }
 
-// reported is what a server says of the usage of a call.
-type reported struct {
-	raw                                  []json.RawMessage
-	Prompt, Completion, Total, CacheHits wire.Count
-	OfPrompt                             struct{ Cached, Written wire.Count }
-	OfCompletion                         struct{ Reasoning wire.Count }
-}
-
-// UnmarshalJSON never fails: a counter of a wrong type stays unknown, and the answer still counts.
-func (r *reported) UnmarshalJSON(raw []byte) error {
-	r.raw = []json.RawMessage{bytes.Clone(raw)}
-	wire.Counters(raw, func(name, value []byte) {
-		if counter := r.counter(name); counter != nil {
-			_ = counter.UnmarshalJSON(value)
-		}
-	})
-	return nil
-}
-
-func (r *reported) counter(name []byte) *wire.Count {
-	switch string(name) {
-	case "prompt_tokens":
-		return &r.Prompt
-	case "completion_tokens":
-		return &r.Completion
-	case "total_tokens":
-		return &r.Total
-	case "prompt_cache_hit_tokens":
-		return &r.CacheHits
-	case "prompt_tokens_details.cached_tokens":
-		return &r.OfPrompt.Cached
-	case "prompt_tokens_details.cache_write_tokens":
-		return &r.OfPrompt.Written
-	case "completion_tokens_details.reasoning_tokens":
-		return &r.OfCompletion.Reasoning
-	}
-	return nil
-}
-
-// raise takes what a later event of a stream reports. Of each counter the largest value counts, so that nothing is lost
-// where a usage shrinks.
-func (r *reported) raise(now *reported) {
-	less := false
-	for _, counter := range []struct{ so, now *wire.Count }{
-		{&r.Prompt, &now.Prompt}, {&r.Completion, &now.Completion}, {&r.Total, &now.Total}, {&r.CacheHits, &now.CacheHits},
-		{&r.OfPrompt.Cached, &now.OfPrompt.Cached}, {&r.OfPrompt.Written, &now.OfPrompt.Written},
-		{&r.OfCompletion.Reasoning, &now.OfCompletion.Reasoning},
-	} {
-		less = counter.so.Raise(*counter.now) || less
-	}
-	r.raw = raised(r.raw, now.raw, less)
-}
-
-// raised are the reports of which the largest numbers count: all, or the last one where it has no smaller number.
-func raised(so, now []json.RawMessage, less bool) []json.RawMessage {
-	if less {
-		return append(so, now...)
-	}
-	return now
-}
-
 // counted are the names in a usage that record.Usage has, and their sums.
 var counted = []string{
 	"prompt_tokens", "completion_tokens", "total_tokens", "prompt_cache_hit_tokens", "prompt_cache_miss_tokens",
@@ -297,16 +238,17 @@ func tierOf(reported string) string {
 }
 
 // usage believes the server where what it says can be.
-func (m *Model) usage(said *reported, input, output int64) record.Usage {
+func (m *Model) usage(said wire.Usage, input, output int64) record.Usage {
+	hits, cached := said.Tokens("prompt_cache_hit_tokens"), said.Tokens("prompt_tokens_details.cached_tokens")
 	used := record.Usage{
-		Calls: 1, InputTokens: said.Prompt.N, OutputTokens: said.Completion.N,
-		CachedTokens: max(said.CacheHits.N, said.OfPrompt.Cached.N), CacheWriteTokens: said.OfPrompt.Written.N,
-		ReasoningTokens: said.OfCompletion.Reasoning.N,
+		Calls: 1, InputTokens: said.Tokens("prompt_tokens"), OutputTokens: said.Tokens("completion_tokens"),
+		CachedTokens: max(hits, cached), CacheWriteTokens: said.Tokens("prompt_tokens_details.cache_write_tokens"),
+		ReasoningTokens: said.Tokens("completion_tokens_details.reasoning_tokens"),
 	}
-	if said.Total.N <= 2*wire.MostTokens {
-		used = used.WithTotal(said.Total.N)
+	if total := said.Tokens("total_tokens"); total <= 2*wire.MostTokens {
+		used = used.WithTotal(total)
 	}
 	used.ReasoningTokens = max(0, min(used.ReasoningTokens, used.OutputTokens))
-	plausible := said.Prompt.Known && said.Completion.Known && min(said.CacheHits.N, said.OfPrompt.Cached.N) >= 0 && wire.Plausible(used, output)
+	plausible := said.Tells("prompt_tokens", "completion_tokens") && min(hits, cached) >= 0 && wire.Plausible(used, output)
 	return m.line.Used(used, plausible, input, output)
 }

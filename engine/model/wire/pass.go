@@ -123,7 +123,7 @@ func (l *Line) pass(a *Answer, response *http.Response, silence *silence, raw *m
 	within := func(r io.Reader) io.Reader { return &limited{from: r, left: l.MaxResponse, most: l.MaxResponse} }
 	if !isStream(from) {
 		a.unasked = true
-		a.Body, err = readAll(within(from), response.ContentLength)
+		a.Body, err = readAll(within(from))
 		return err
 	}
 	a.passed = &passing{

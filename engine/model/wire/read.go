@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -26,89 +25,18 @@ func Shorten(text string) string {
 	return fmt.Sprintf("%s … (%d bytes)", secret.Prefix(text, most), len(text))
 }
 
-// longestPiece is in what pieces long answers are kept while they are read. They
-// are joined at the end, and not at all where they turn out to be too long.
-const longestPiece = 1 << 20
-
-// firstPiece is the first of them; shorter where the answer tells that it is.
-const firstPiece = 4 << 10
-
-// pieces are what was read so far.
-type pieces struct {
-	full [][]byte
-	last []byte
-}
-
-// room is where to read on.
-func (p *pieces) room() []byte {
-	if len(p.last) == cap(p.last) {
-		if p.last != nil {
-			p.full = append(p.full, p.last)
-		}
-		p.last = make([]byte, 0, max(firstPiece, min(2*cap(p.last), longestPiece)))
-	}
-	return p.last[len(p.last):cap(p.last)]
-}
-
-func (p *pieces) read(n int) { p.last = p.last[:len(p.last)+n] }
-
-// join makes one of the pieces, each of which is let go once it is copied.
-func (p *pieces) join() []byte {
-	if p.full == nil {
-		return p.last
-	}
-	length := len(p.last)
-	for _, piece := range p.full {
-		length += len(piece)
-	}
-	whole := make([]byte, 0, length)
-	for i, piece := range p.full {
-		whole = append(whole, piece...)
-		p.full[i] = nil
-	}
-	whole = append(whole, p.last...)
-	*p = pieces{}
-	return whole
-}
-
-// readAll reads to the end; on an error it gives nothing. The length is a hint,
-// negative where nothing is known.
-func readAll(from io.Reader, length int64) ([]byte, error) {
-	var p pieces
-	if length >= 0 {
-		p.last = make([]byte, 0, min(firstPiece-1, length)+1) // the end is seen where there is room to read
-	}
+// readAll reads to the end, in pieces that are joined then, and not at all where they
+// turn out to be too long.
+func readAll(from io.Reader) ([]byte, error) {
+	const longest = 1 << 20
+	var pieces [][]byte
 	for {
-		n, err := from.Read(p.room())
-		p.read(n)
-		switch {
-		case errors.Is(err, io.EOF):
-			return p.join(), nil
-		case err != nil:
+		piece, err := io.ReadAll(io.LimitReader(from, longest))
+		if err != nil {
 			return nil, err
 		}
-	}
-}
-
-// ReadLine reads a line with its end. At the end of all it gives what is left,
-// and io.EOF; on another error nothing.
-func ReadLine(from *bufio.Reader) ([]byte, error) {
-	var p pieces
-	for {
-		part, err := from.ReadSlice('\n')
-		switch {
-		case err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, bufio.ErrBufferFull):
-			return nil, err
-		case p.last == nil && !errors.Is(err, bufio.ErrBufferFull):
-			return part, err // most lines: nothing is copied
-		}
-		for len(part) > 0 {
-			n := copy(p.room(), part)
-			p.read(n)
-			part = part[n:]
-		}
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return p.join(), err
+		if pieces = append(pieces, piece); len(piece) < longest {
+			return slices.Concat(pieces...), nil
 		}
 	}
 }
@@ -175,79 +103,44 @@ func notStreamed(text string) *record.Error {
 }
 
 // Events reads the events of a stream up to its end: the name of each, "" where it has none, and its data. It ends early where
-// take reports that it was the last, or gives an error. Data that are cut off are an error, and none follow them.
+// take reports that it was the last, or gives an error. Data are taken as soon as they are whole JSON, for there are servers
+// that leave out the empty line. Data that are cut off are an error, and none follow them.
 func Events(from *bufio.Reader, take func(name string, data []byte) (last bool, err error)) error {
 	var name string
-	var data []byte
+	var data []byte // of the event so far
 	for {
-		line, err := ReadLine(from)
+		line, err := from.ReadBytes('\n')
 		if err != nil && !errors.Is(err, io.EOF) {
 			return err
 		}
-		ended := err != nil
+		end := err != nil
 		line = bytes.TrimRight(line, "\r\n")
 		key, value, _ := bytes.Cut(line, []byte(":"))
 		value = bytes.TrimPrefix(value, []byte(" "))
-		switch string(key) {
-		case "event":
+		switch {
+		case string(key) == "event":
 			name = string(value)
-		case "data":
-			if data == nil && len(line) > from.Size() {
-				data = slices.Clip(value) // a long line is in memory of its own
-				break
-			}
-			if data != nil {
-				data = append(data, '\n')
-			}
-			data = append(data, value...)
+		case string(key) == "data" && data == nil:
+			data = value
+		case string(key) == "data":
+			data = append(append(data, '\n'), value...)
 		}
-		if len(line) > 0 && !ended {
-			continue
+		whole := data != nil && (json.Valid(data) || string(data) == "[DONE]")
+		if data != nil && end && !whole {
+			return &record.Error{Class: record.Incomplete, Message: "the stream ended inside an event"}
 		}
-		if data != nil {
-			if ended && !json.Valid(data) && string(data) != "[DONE]" {
-				return &record.Error{Class: record.Incomplete, Message: "the stream ended inside an event"}
-			}
+		if whole || data != nil && len(line) == 0 {
 			if last, err := take(name, data); last || err != nil {
 				return err
 			}
 		}
-		if ended {
+		if end {
 			return nil
 		}
-		name, data = "", data[:0]
-		if len(data) == 0 {
-			data = nil
+		if whole || len(line) == 0 {
+			name, data = "", nil
 		}
 	}
-}
-
-// Text is a text that comes in pieces; one alone is not copied.
-type Text struct {
-	first string
-	all   strings.Builder
-}
-
-// Add adds a piece.
-func (t *Text) Add(piece string) {
-	switch {
-	case piece == "":
-	case t.first == "":
-		t.first = piece
-	default:
-		if t.all.Len() == 0 {
-			t.all.WriteString(t.first)
-		}
-		t.all.WriteString(piece)
-	}
-}
-
-// String is the text so far.
-func (t *Text) String() string {
-	if t.all.Len() == 0 {
-		return t.first
-	}
-	return t.all.String()
 }
 
 // silent is the fault of a server that says nothing for too long.

@@ -14,6 +14,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -125,7 +126,7 @@ type Line struct {
 	blank   *http.Request // every call sends a copy, with its own body
 	secrets *secret.Redactor
 	values  *secret.Redactor // the same without shapes of keys, of which a model may write
-	counted counted
+	estimates
 }
 
 // Caught is an HTTP client that keeps the request and sends nothing.
@@ -223,15 +224,12 @@ func (l *Line) call(ctx context.Context, sent outgoing, fold func(*bufio.Reader)
 // may not be counted yet.
 func (a *Answer) sent() bool { return a.Status != 0 || a.sending.Began() }
 
-// longText is how many bytes a reply has that was read from memory worth collecting.
-const longText = 8 << 20
-
 // Protocol is how a request becomes a body, and an answer, which is a T, a reply.
 type Protocol[T any] struct {
 	Name  model.Protocol
 	Body  func(*model.Request) ([]byte, error)
-	Fold  func(*bufio.Reader) (*T, error)   // of a stream
-	Read  func(*Answer) (*T, *record.Error) // of what was not streamed
+	Fold  func(*bufio.Reader) (*T, error) // of a stream
+	Empty func(*T) bool                   // of what was not streamed: it may be an error
 	Reply func(*model.Request, *T) (*model.Reply, *record.Error)
 }
 
@@ -261,8 +259,8 @@ func (p Protocol[T]) Call(ctx context.Context, line *Line, request *model.Reques
 	if reply.Raw = cameRaw; cameRaw != nil && answer.passed == nil {
 		cameRaw.PassOn(request.Raw.Answer)
 	}
-	if len(reply.Text) >= longText {
-		runtime.GC() // else what it was read from stays until the heap has doubled, itself included
+	if len(reply.Text) > 8<<20 {
+		runtime.GC() // a huge reply costs at most five times its size: what it was read from goes at once
 	}
 	reply.Duration, reply.Limits = answer.Took, answer.limits
 	return reply, nil
@@ -284,7 +282,7 @@ func (p Protocol[T]) outgoing(line *Line, request *model.Request) (outgoing, err
 func (p Protocol[T]) answered(request *model.Request, answer *Answer, whole *T) (*model.Reply, *record.Error) {
 	if whole == nil {
 		var failed *record.Error
-		if whole, failed = p.Read(answer); failed != nil {
+		if whole, failed = p.decode(answer); failed != nil {
 			return nil, failed
 		}
 	}
@@ -293,6 +291,21 @@ func (p Protocol[T]) answered(request *model.Request, answer *Answer, whole *T) 
 		return nil, notStreamed(reply.Text)
 	}
 	return reply, failed
+}
+
+// decode decodes an answer that was not streamed, or gives the error that it tells. The bytes are not kept.
+func (p Protocol[T]) decode(answer *Answer) (*T, *record.Error) {
+	body, whole := answer.Body, new(T)
+	answer.Body = nil
+	if json.Unmarshal(body, whole) != nil {
+		return nil, &record.Error{Class: record.BadResponse, Message: unreadable(body)}
+	}
+	if p.Empty(whole) {
+		if told := Tell(body); told.Message != "" {
+			return nil, &record.Error{Class: cmp.Or(told.Class(), record.BadResponse), Message: "status 200 with an error: " + told.Message}
+		}
+	}
+	return whole, nil
 }
 
 // invalid is the error of a request that cannot be encoded, and was not sent.
@@ -415,7 +428,7 @@ func (l *Line) read(a *Answer, response *http.Response, silence *silence, raw *m
 		stream = raw.Stream
 	}
 	if !stream || a.Status >= 300 {
-		a.Body, err = readAll(limited, response.ContentLength)
+		a.Body, err = readAll(limited)
 		return err
 	}
 	if raw != nil {
@@ -424,7 +437,7 @@ func (l *Line) read(a *Answer, response *http.Response, silence *silence, raw *m
 	from := bufio.NewReader(limited)
 	if !isStream(from) {
 		a.unasked = true
-		a.Body, err = readAll(from, response.ContentLength)
+		a.Body, err = readAll(from)
 		return err
 	}
 	if err = fold(from); err == nil {

@@ -37,12 +37,14 @@ func TestF22_Events(t *testing.T) {
 		"data:1\r\n\r\nevent:b\r\ndata:2\r\n\r\n":        "=1 b=2",
 		": comment\n\nid: 7\nretry: 3\ndata: 1\n\n":      "=1",
 		"data: {\ndata: }\n\n":                           "={\n}",
+		"data: {}\nevent: b\ndata: {}\n":                 "={} b={}",
+		"data: {\n\n":                                    "={",
 		"data: 1\n\nevent: last\ndata: 2":                "=1 last=2",
 		"data: 1\n\ndata: {\"a\":":                       "=1 incomplete",
 		"data: 1\n\nevent: stop\ndata: 2\n\ndata: 3\n\n": "=1 stop=2",
 		"data: 1\n\nevent: error\ndata: 2\n\n":           "=1 error=2 failed",
 		"event: empty\n\ndata: 1\n\n":                    "=1",
-		"data: " + long + "\ndata: 2\n\ndata: 3\n\n":     "=" + long + "\n2 =3",
+		"data: [" + long + "\ndata: ]\n\ndata: 3\n\n":    "=[" + long + "\n] =3",
 	} {
 		var got []string
 		err := Events(bufio.NewReader(strings.NewReader(text)), func(name string, data []byte) (bool, error) {
