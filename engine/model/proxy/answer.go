@@ -12,11 +12,11 @@ import (
 
 // answer answers a call.
 func (s *Session) answer(w http.ResponseWriter, r *http.Request, p model.Protocol) {
-	t := s.body(w, r, p)
-	if t == nil {
+	body := s.body(w, r, p)
+	if body == nil {
 		return
 	}
-	a, wrong := read(p, r.Header, t, rulesOf(s.run.Program, r.Header), s.run.Own)
+	a, wrong := read(p, r.Header, body, rulesOf(s.run.Program, r.Header), s.run.Own)
 	if a == nil {
 		refuse(w, p, http.StatusBadRequest, "", wrong)
 		return

@@ -1,7 +1,7 @@
 // Package proxy decides how programs call models through agentbench: who may, which model answers, which call of which
 // conversation it is, and whether it is admitted. A call then takes the road of every other call.
 //
-// The stages of a call: it is let in by its token (proxy.go), read (asked.go, scan.go), given its place among the calls of its run
+// The stages of a call: it is let in by its token (proxy.go), read (request.go, results.go), given its place among the calls of its run
 // (conversation.go, by the rules of its program: rules.go), admitted or refused (session.go), made by its model, and its answer
 // passed on as it comes (answer.go).
 //
@@ -199,25 +199,21 @@ func refuse(w http.ResponseWriter, p model.Protocol, status int, code, message s
 const mostRoom = 1 << 20
 
 // body reads the body of a request; nil where it was refused.
-func (s *Session) body(w http.ResponseWriter, r *http.Request, p model.Protocol) (t *tree) {
+func (s *Session) body(w http.ResponseWriter, r *http.Request, p model.Protocol) []byte {
 	var read bytes.Buffer
 	read.Grow(int(min(max(r.ContentLength, 0), mostRoom)) + bytes.MinRead)
 	_, err := read.ReadFrom(http.MaxBytesReader(w, r.Body, s.server.options.MostBody))
-	if err == nil {
-		t, err = parse(read.Bytes())
-	}
-	var tooLong *http.MaxBytesError
-	switch {
-	case errors.As(err, &tooLong):
+	switch tooLong, isTooLong := errors.AsType[*http.MaxBytesError](err); {
+	case isTooLong:
 		refuse(w, p, http.StatusRequestEntityTooLarge, "", fmt.Sprintf("the request is longer than %d bytes", tooLong.Limit))
-	case errors.Is(err, errValues):
-		refuse(w, p, http.StatusRequestEntityTooLarge, "", err.Error())
-	case errors.Is(err, errJSON):
-		refuse(w, p, http.StatusBadRequest, "", err.Error())
 	case err != nil:
 		refuse(w, p, http.StatusBadRequest, "", "the request could not be read")
+	case values(read.Bytes()) > mostValues:
+		refuse(w, p, http.StatusRequestEntityTooLarge, "", fmt.Sprintf("the body has more than %d JSON values", mostValues))
+	default:
+		return read.Bytes()
 	}
-	return t
+	return nil
 }
 
 // models lists those that the program may ask for, or tells of one.
@@ -261,11 +257,11 @@ func distinct(names []string) (all []string) {
 
 // count tells how many tokens a request of Messages would be, by an estimate. That is no call.
 func (s *Session) count(w http.ResponseWriter, r *http.Request) {
-	t := s.body(w, r, model.Messages)
-	if t == nil {
+	body := s.body(w, r, model.Messages)
+	if body == nil {
 		return
 	}
-	tokens, refused := mockserver.CountTokens(t.text)
+	tokens, refused := mockserver.CountTokens(body)
 	w.Header().Set("Content-Type", "application/json")
 	if refused != nil {
 		w.WriteHeader(http.StatusBadRequest)

@@ -98,18 +98,17 @@ func (r *rules) isSide(a *asked) bool {
 
 // lastText is the last thing that the user of a conversation says, "" where that is no text.
 func (a *asked) lastText() string {
-	t, content := a.body, -1
-	if items := t.member(0, forms[a.protocol].items); t.kind(items) == '[' {
-		for item := range t.within(items) {
-			content = t.member(item, "content")
-		}
+	if len(a.items) == 0 {
+		return ""
 	}
-	if t.kind(content) == '[' {
-		for part := range t.within(content) {
-			content = t.member(part, "text")
-		}
+	last, _ := a.items[len(a.items)-1].(map[string]any)
+	content := last["content"]
+	if parts, isList := content.([]any); isList && len(parts) > 0 {
+		part, _ := parts[len(parts)-1].(map[string]any)
+		content = part["text"]
 	}
-	return t.string(content)
+	text, _ := content.(string)
+	return text
 }
 
 // mask hides what was measured in a canonical form, and texts that only belong to the run, such as its folder.

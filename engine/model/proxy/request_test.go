@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -19,33 +18,25 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 )
 
-// What is taken for JSON is JSON, and its canonical form means the same.
-func FuzzParse(f *testing.F) {
+// Whatever comes, a body is read or refused, and the text around the model's name is that of the body.
+func FuzzRead(f *testing.F) {
 	for _, text := range []string{
-		`{"a":[1,-2.5e+3,true,false,null,"x\n\u00e9\"",{}],"b":{"c":[]}}`, ` [ ] `, `{"a":1,}`, `[1 2]`, `"\x"`, `"\u12g4"`, `01`, `1.`, "\"\x01\"", `{"a"}`, `{`, ``, `nul`, `[[[[`, `"a`, `1 1`, `{"a":1}}`,
+		`{"model":"m","messages":[1,{"role":"tool","content":[{"text":"x"}]}]}`, ` {"a":1, "model" : "x\u00e9" ,"b":[]} `, `{"model":7}`, `[1]`, `{`, ``, `{"model":"a","Model":"b"}`,
 	} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		read, err := parse([]byte(text))
-		if valid := json.Valid([]byte(text)); (err == nil) != valid {
-			t.Fatalf("%q: valid %v, got %v", text, valid, err)
+		a, wrong := read(model.Chat, nil, []byte(text), &known[0], nil)
+		if (a == nil) == (wrong == "") || a != nil && !json.Valid([]byte(text)) {
+			t.Fatalf("%q: %+v, %s", text, a, wrong)
 		}
-		if err != nil {
+		if a == nil {
 			return
 		}
-		var before, after any
-		form := read.canonical(nil, 0, nil)
-		if err := json.Unmarshal(form, &after); err != nil {
-			t.Fatalf("%q became %s: %v", text, form, err)
-		}
-		if _ = json.Unmarshal([]byte(text), &before); strings.Contains(text, "cache_control") {
-			return
-		}
-		was, _ := json.Marshal(before) // of JSON
-		is, _ := json.Marshal(after)
-		if string(was) != string(is) {
-			t.Errorf("%q became %s", text, form)
+		name, _ := json.Marshal("other") // a text
+		var other struct{ Model string }
+		if err := json.Unmarshal(slices.Concat(a.before, name, a.after), &other); err != nil || other.Model != "other" {
+			t.Fatalf("%q with another model: %v, %+v", text, err, other)
 		}
 	})
 }
@@ -97,13 +88,7 @@ func TestTheCanonicalForm(t *testing.T) {
 	propertytest.Check(t, func(t *rapid.T) {
 		value := anyValue(t, 4)
 		text, _ := json.Marshal(value) // plain data
-		form := func(text string) string {
-			read, err := parse([]byte(text))
-			if err != nil {
-				t.Fatalf("%s: %v", text, err)
-			}
-			return string(read.canonical(nil, 0, nil))
-		}
+		form := func(text string) string { return string(canonical(decode([]byte(text)))) }
 		if a, b := form(string(text)), form(reordered(value)); a != b {
 			t.Fatalf("%s\nand %s", a, b)
 		}
@@ -116,11 +101,7 @@ func TestTheCanonicalForm(t *testing.T) {
 // readBody reads a body that is valid JSON.
 func readBody(t testing.TB, p model.Protocol, header http.Header, body string, r *rules, own ...string) (*asked, string) {
 	t.Helper()
-	made, err := parse([]byte(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return read(p, header, made, r, own)
+	return read(p, header, []byte(body), r, own)
 }
 
 // sumOf is the sum of a body, as codex sends it.
@@ -220,16 +201,19 @@ func TestNamesThatAreReadInTwoWays(t *testing.T) {
 
 // What a body costs to read is bounded by its values, too: two bytes may be one.
 func TestManyValues(t *testing.T) {
-	body := []byte(`{"model":"m","messages":[0` + strings.Repeat(",0", 16<<20) + `]}`)
+	s := opened(t, Run{Models: named(behind(t, model.Chat, http.HandlerFunc(answerLate)))})
+	many := `{"model":"x","messages":[0` + strings.Repeat(",0", 15<<20) + `]}`
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	_, err := parse(body)
+	response, said := s.post(t, model.Chat, many)
 	runtime.ReadMemStats(&after)
-	if made := (after.TotalAlloc - before.TotalAlloc) >> 20; !errors.Is(err, errValues) || made > 300 {
-		t.Errorf("%v, %d MB were made", err, made)
+	if made := (after.TotalAlloc - before.TotalAlloc) >> 20; response.StatusCode != http.StatusRequestEntityTooLarge || made > 300 {
+		t.Errorf("%d, %s, %d MB were made", response.StatusCode, said, made)
 	}
-	if _, err := parse([]byte(`[` + strings.Repeat("0,", mostValues-2) + `0]`)); err != nil {
-		t.Error(err)
+	for text, want := range map[string]int{`[0,0,{"a":"x,[{\\","b":[]}]`: 6, `"a,b"`: 0, `{}`: 1} {
+		if n := values([]byte(text)); n != want {
+			t.Errorf("%s has %d values, got %d", text, want, n)
+		}
 	}
 }
 
