@@ -2,7 +2,6 @@ package reports
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"hash/maphash"
 	"iter"
@@ -21,8 +20,7 @@ import (
 // which runs and scores come makes no difference, except that of several scores
 // by one scorer on the same thing the last one stands, unless it was taken back.
 //
-// Lines that cannot be read ([record.Problem]) become a warning; any other
-// error ends the collection.
+// An error, such as a [record.Damage], ends the collection.
 func Collect(m *record.Manifest, signals iter.Seq2[*record.Signals, error], scores iter.Seq2[record.Score, error]) (*Report, error) {
 	return CollectSteps(m, signals, scores, func(func(record.Snapshot, error) bool) {})
 }
@@ -31,28 +29,25 @@ func Collect(m *record.Manifest, signals iter.Seq2[*record.Signals, error], scor
 func CollectSteps(m *record.Manifest, signals iter.Seq2[*record.Signals, error], scores iter.Seq2[record.Score, error], snapshots iter.Seq2[record.Snapshot, error]) (*Report, error) {
 	c := newCollector(m)
 	for s, err := range signals {
-		if err == nil {
-			c.add(s)
-		} else if err = c.unread(err); err != nil {
+		if err != nil {
 			return nil, fmt.Errorf("reading signals: %w", err)
 		}
+		c.add(s)
 	}
 	for s, err := range scores {
-		if err == nil {
-			c.score(&s)
-		} else if err = c.unread(err); err != nil {
+		if err != nil {
 			return nil, fmt.Errorf("reading scores: %w", err)
 		}
+		c.score(&s)
 	}
 	if len(c.runs.kept) == 0 {
 		return c.report(), nil
 	}
 	for s, err := range snapshots {
-		if err == nil {
-			c.snapshot(&s)
-		} else if record.Unreadable(err) { // lines that cannot be read were counted with the scores
+		if err != nil {
 			return nil, fmt.Errorf("reading scores of states: %w", err)
 		}
+		c.snapshot(&s)
 	}
 	return c.report(), nil
 }
@@ -72,8 +67,7 @@ type collector struct {
 	resamples map[[2]int]*stats.Resamples
 	levels    map[int]float64 // of percentiles, by the number of clusters
 
-	badLines, unknown, repeated int
-	firstBad                    string
+	unknown, repeated int
 }
 
 // absent is a run that does not count.
@@ -98,18 +92,6 @@ func newCollector(m *record.Manifest) *collector {
 		c.scorer(name)
 	}
 	return c
-}
-
-func (c *collector) unread(err error) error {
-	var problem *record.Problem
-	if !errors.As(err, &problem) {
-		return err
-	}
-	if c.badLines == 0 {
-		c.firstBad = problem.Error()
-	}
-	c.badLines += max(1, problem.Lines)
-	return nil
 }
 
 func (c *collector) add(s *record.Signals) {

@@ -286,17 +286,9 @@ func hasWarning(all []reports.Warning, kind reports.WarningKind) bool {
 	return slices.ContainsFunc(all, func(w reports.Warning) bool { return w.Kind == kind })
 }
 
-func TestBadLinesWarnAndOtherErrorsEnd(t *testing.T) {
+func TestWhatCannotBeReadEndsTheReport(t *testing.T) {
 	f := one(1)
 	f.scored(f.run("a", 1, 0.5), 0, 1)
-	bad := &record.Problem{File: "scores.jsonl", Line: 3, Lines: 2, What: "not JSON"}
-	r, err := reports.Collect(&f.manifest, each(f.signals), thenError(f.scores, bad))
-	if err != nil || !hasWarning(r.Warnings, reports.BadLines) || r.Configurations[0].Scores[0].Scored != 1 {
-		t.Errorf("a bad line: %v, %v", err, r)
-	}
-	if text := pagetest.Written(t, r, page.Options{}); !strings.Contains(text, "2 lines could not be read, the first of them: scores.jsonl:3: not JSON") {
-		t.Errorf("the bad line is not named:\n%s", text)
-	}
 	broken := errors.New("the disk is gone")
 	if _, err := reports.Collect(&f.manifest, thenError(f.signals, broken), each(f.scores)); !errors.Is(err, broken) {
 		t.Errorf("an unreadable file: error %v, want %v", err, broken)

@@ -107,7 +107,6 @@ func (c *collector) warn(r *Report) {
 	all.add(r.Status == record.StateFailed, Warning{Kind: NotComplete, More: "failed before the end"})
 	fewest, most := uneven(r.Configurations)
 	all.add(fewest < most, Warning{Kind: UnevenRuns, Count: fewest, Of: most})
-	all.add(c.badLines > 0, Warning{Kind: BadLines, Count: c.badLines, More: c.firstBad})
 	all.add(c.unknown > 0, Warning{Kind: UnknownRuns, Count: c.unknown})
 	all.add(c.repeated > 0, Warning{Kind: Repeated, Count: c.repeated})
 	for _, s := range c.runs.scores {
@@ -195,7 +194,6 @@ const (
 	FewClusters    WarningKind = "few_clusters"   // Count clusters
 	CurveCut       WarningKind = "curve_cut"      // Count of Of runs are not in the curve
 	StepsUnscored  WarningKind = "steps_unscored" // up to Count of Of runs have no score at a limit of steps
-	BadLines       WarningKind = "bad_lines"      // Count lines
 	UnknownRuns    WarningKind = "unknown_runs"
 	Repeated       WarningKind = "repeated_runs"
 	NotComplete    WarningKind = "not_complete"
@@ -286,7 +284,6 @@ var ReportSayings = Sayings{
 	OtherProgram:  {Text: "the runs were made by several versions of a program: {more}", Serious: true},
 	MixedSpecs:    {Text: "the runs were made under {n} specs, mixed by --force"},
 	MixedScorers:  {Text: "the scores were made by {n} versions of {name}", Serious: true},
-	BadLines:      {Text: "{n} [line|lines] could not be read, the first of them: {more}", Serious: true},
 	UnknownRuns:   {Text: "{n} [run|runs] of configurations that the suite does not have were left out", Serious: true},
 	Repeated:      {Text: "{n} [run is|runs are] recorded more than once and counted once", Serious: true},
 	UnevenRuns:    {Text: "the configurations have {n} to {of} runs: compare them with care, for their tasks differ", Serious: true},
@@ -403,7 +400,7 @@ func (c *Comparison) warn(base, new *Report, couples []couple, options *DiffOpti
 		}
 		for _, w := range side.of.Warnings {
 			w.Side = side.name
-			all.add(slices.Contains([]WarningKind{NotComplete, BadLines, UnknownRuns, Repeated, MixedScorers, MixedSpecs}, w.Kind), w)
+			all.add(slices.Contains([]WarningKind{NotComplete, UnknownRuns, Repeated, MixedScorers, MixedSpecs}, w.Kind), w)
 		}
 	}
 	c.Warnings = all

@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"iter"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -92,16 +91,17 @@ func openBaseline(path string) (*Results, error) {
 	if err != nil && err != io.EOF {
 		return nil, fmt.Errorf("opening the baseline: %w", err)
 	}
-	object, err := objectOf(filepath.Base(path), text, place{})
-	if problem := (*Problem)(nil); errors.As(err, &problem) {
-		return nil, &NoBaseline{File: path, What: "line 1: " + problem.What, Ours: problem.What == errChecksum.Error()}
+	l := line[baselineHead]{Place: Place{line: 1, bytes: int64(len(text))}, text: text}
+	l.parse(reading[baselineHead])
+	if l.damage == errTorn || l.damage == errNoChecksum || l.damage == errChecksum {
+		return nil, &NoBaseline{File: path, What: "line 1: " + l.damage.Error(), Ours: l.damage == errChecksum}
 	}
-	head, err := reading[baselineHead](object)
-	if err = cmp.Or(err, head.check()); err != nil {
+	head := &l.is
+	if err = cmp.Or(l.damage, head.check()); err != nil {
 		return nil, &NoBaseline{File: path, What: err.Error(), Ours: strings.HasPrefix(head.Schema, baselineSchemas)}
 	}
 	head.Manifest.Brief = true
-	return &Results{Path: path, Manifest: head.Manifest, baseline: &head}, nil
+	return &Results{Path: path, Manifest: head.Manifest, baseline: head}, nil
 }
 
 func (h *baselineHead) check() error {
@@ -129,36 +129,28 @@ func (u unixLines) Read(p []byte) (int, error) {
 
 // baselineLines are the lines after the head. The last error is that their number differs
 // from that in the head.
-func baselineLines[T any](r *Results, read func([]byte) (T, error)) iter.Seq2[T, error] {
-	return func(yield func(T, error) bool) {
-		var none T
+func baselineLines[T any](r *Results, read func([]byte) (T, error)) iter.Seq2[*line[T], error] {
+	return func(yield func(*line[T], error) bool) {
 		f, err := openFile(r.Path)
 		if err != nil {
-			yield(none, fmt.Errorf("reading the baseline: %w", err))
+			yield(nil, fmt.Errorf("reading the baseline: %w", err))
 			return
 		}
 		defer f.Close()
 		in := bufio.NewReader(unixLines{f})
-		head, err := in.ReadBytes('\n') // it was read before
-		if err != nil && err != io.EOF {
-			yield(none, fmt.Errorf("reading the baseline: %w", err))
+		if _, err := in.ReadBytes('\n'); err != nil && err != io.EOF { // the head was read before
+			yield(nil, fmt.Errorf("reading the baseline: %w", err))
 			return
 		}
-		file, end, runs := filepath.Base(r.Path), place{1, int64(len(head))}, 0
-		for l, err := range walk(file, in, end, read) {
-			is := none
-			if bad, damaged := errors.AsType[*Problem](err); damaged {
-				runs += bad.Lines
-			} else if err == nil {
-				is, end, runs = l.is, l.end(), runs+1
-			}
-			if !yield(is, err) {
+		runs := 0
+		for l, err := range goodLines(r.Path, in, 2, read) {
+			if !yield(l, err) || err != nil {
 				return
 			}
+			runs++
 		}
 		if runs != r.baseline.Runs {
-			yield(none, &Problem{File: file, Line: end.line + 1, Lines: 1, Offset: end.offset, Torn: true,
-				What: fmt.Sprintf("it has %d runs, and its head says %d", runs, r.baseline.Runs)})
+			yield(nil, &Damage{r.Path, runs + 2, fmt.Sprintf("it has %d runs, and its head says %d", runs, r.baseline.Runs)})
 		}
 	}
 }
@@ -175,8 +167,7 @@ type BaselineOptions struct {
 // ErrNoneCounts is about results of which no run counts.
 var ErrNoneCounts = errors.New("no run counts")
 
-// WriteBaseline writes results as a baseline. Results with bad lines are
-// refused, a baseline is kept for long, and results of which no run counts.
+// WriteBaseline writes results as a baseline. The error may be a *[Damage] of the results, or ErrNoneCounts.
 func WriteBaseline(to io.Writer, from *Results, options BaselineOptions) error {
 	m := from.Manifest
 	m.Volatile, m.Brief = ManifestVolatile{}, true

@@ -1,26 +1,44 @@
 package record
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"path/filepath"
 	"slices"
 )
 
-// Compacted is what CompactScores has done to scores.jsonl.
-type Compacted struct {
-	Before, After int64 // bytes
-	// Damage are the bad lines that went.
-	Damage []*Problem
+// rewrite writes a file of a folder anew: in the place of each line, good or damaged, what keep gives for it, which may be nothing.
+// A crash leaves the old file or the new one.
+func rewrite[T any](disk Disk, path string, read func([]byte) (T, error), keep func(*line[T]) ([]byte, error)) error {
+	f, err := openFile(path)
+	if err != nil {
+		return fmt.Errorf("reading the results: %w", err)
+	}
+	defer f.Close()
+	return writing(disk.Replace(filepath.Base(path), func(to io.Writer) error {
+		for l, err := range allLines(f, 1, read) {
+			var text []byte
+			if err == nil {
+				text, err = keep(l)
+			}
+			if err == nil {
+				_, err = to.Write(text)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
 }
 
+// Compacted is what CompactScores has done to scores.jsonl.
+type Compacted struct{ Before, After int64 } // bytes
+
 // CompactScores writes scores.jsonl anew with the scores that count: of several
-// by one scorer on the same thing the last one, unless it was taken back. Each run
-// has one line, where its last one stood. A crash leaves the old file or the new
-// one. Memory grows with the number of lines, not with what they say.
+// by one scorer on the same thing the last one, unless it was taken back. The error may be a *[Damage].
+// Memory grows with the number of scores, not with what they say.
 func CompactScores(dir string, options Options) (*Compacted, error) {
 	if _, err := ReadManifest(dir); err != nil {
 		return nil, err
@@ -30,72 +48,45 @@ func CompactScores(dir string, options Options) (*Compacted, error) {
 		return nil, err
 	}
 	c := &Compacted{}
-	err = c.compact(dir, newJournal(home, options).disk)
+	err = c.compact(filepath.Join(dir, scoresFile), newJournal(home, options).disk)
 	return c, errors.Join(err, home.unlock())
 }
 
-func (c *Compacted) compact(dir string, disk Disk) error {
-	lines, err := c.linesOfRuns(dir)
-	if err != nil || c.Before == 0 {
-		return err
-	}
-	f, err := openFile(filepath.Join(dir, scoresFile))
-	if err != nil {
-		return fmt.Errorf("reading the scores: %w", err)
-	}
-	defer f.Close()
-	end := func(run string) int64 { return lines[run][len(lines[run])-1].offset }
-	runs := slices.SortedFunc(maps.Keys(lines), func(a, b string) int { return cmp.Compare(end(a), end(b)) })
-	return writing(disk.Replace(scoresFile, func(to io.Writer) error {
-		for _, run := range runs {
-			line, err := standingLine(f, run, lines[run])
-			if err != nil {
-				return err
-			}
-			c.After += int64(len(line))
-			if _, err := to.Write(line); err != nil {
-				return err
-			}
-		}
-		return nil
-	}))
+// judged is what a score or a snapshot is of.
+type judged struct {
+	run, of   string // the scorer, or the key of the snapshot's state
+	iteration int
+	snapshot  bool
 }
 
-// linesOfRuns finds the lines of each run.
-func (c *Compacted) linesOfRuns(dir string) (map[string][]RecordPlace, error) {
-	lines := map[string][]RecordPlace{}
-	for l, err := range fileLines(dir, scoresFile, scoresOf) {
-		if bad, is := errors.AsType[*Problem](err); is {
-			c.Before += bad.Bytes
-			c.Damage = append(c.Damage, bad)
-			continue
-		}
+func (s *Score) judged() judged    { return judged{s.Run, s.Name, s.Iteration, false} }
+func (s *Snapshot) judged() judged { return judged{s.Run, s.Key, s.Iteration, true} }
+
+func (c *Compacted) compact(path string, disk Disk) error {
+	last := map[judged]int{} // the line of the one that counts
+	for l, err := range fileLines(path, scoresOf) {
 		if err != nil {
-			return nil, fmt.Errorf("reading the scores: %w", err)
+			return err
 		}
 		c.Before += l.bytes
-		lines[l.is.Run] = append(lines[l.is.Run], RecordPlace{l.offset, l.bytes})
-	}
-	return lines, nil
-}
-
-// standingLine is the one line of all lines of a run; none where nothing counts.
-func standingLine(f io.ReaderAt, run string, lines []RecordPlace) ([]byte, error) {
-	var all scoresLine
-	for _, at := range lines {
-		object, err := objectAt(scoresFile, f, place{offset: at.offset}, at.bytes)
-		if err != nil {
-			return nil, err
+		for i := range l.is.Scores {
+			last[l.is.Scores[i].judged()] = l.line
 		}
-		line, err := readScores(object)
-		if err != nil {
-			return nil, err
+		for i := range l.is.Snapshots {
+			last[l.is.Snapshots[i].judged()] = l.line
 		}
-		all.Scores, all.Snapshots = append(all.Scores, line.Scores...), append(all.Snapshots, line.Snapshots...)
 	}
-	scores, snapshots := Standing(all.Scores), StandingSnapshots(all.Snapshots)
-	if len(scores)+len(snapshots) == 0 {
-		return nil, nil
+	if c.Before == 0 {
+		return nil
 	}
-	return appendScores(nil, run, scores, snapshots)
+	return rewrite(disk, path, scoresOf, func(l *line[scoresLine]) ([]byte, error) {
+		scores := slices.DeleteFunc(Standing(l.is.Scores), func(s Score) bool { return last[s.judged()] != l.line })
+		snapshots := slices.DeleteFunc(StandingSnapshots(l.is.Snapshots), func(s Snapshot) bool { return last[s.judged()] != l.line })
+		if l.damage != nil || len(scores)+len(snapshots) == 0 {
+			return nil, nil
+		}
+		text, err := appendScores(nil, l.is.Run, scores, snapshots)
+		c.After += int64(len(text))
+		return text, err
+	})
 }

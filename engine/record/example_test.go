@@ -85,18 +85,18 @@ func ExampleOpen() {
 		return
 	}
 	for run, err := range results.Signals() {
-		if record.Unreadable(err) {
+		if err != nil {
 			fmt.Println(err)
 			return
 		}
-		if err == nil { // else some lines are bad, and those behind them are read
-			fmt.Printf("%s: %d iteration, %.3f USD\n", run.ID, len(run.Iterations), run.Total().Cost.Dollars())
-		}
+		fmt.Printf("%s: %d iteration, %.3f USD\n", run.ID, len(run.Iterations), run.Total().Cost.Dollars())
 	}
 	for score, err := range results.Scores() {
-		if err == nil {
-			fmt.Printf("%s: %s %v\n", score.Run, score.Name, score.Value)
+		if err != nil {
+			fmt.Println(err)
+			return
 		}
+		fmt.Printf("%s: %s %v\n", score.Run, score.Name, score.Value)
 	}
 	// Output:
 	// default/france/1: 1 iteration, 0.002 USD
@@ -127,8 +127,8 @@ func ExampleResume() {
 	defer journal.Close()
 	_, france := found.Finished["default/france/1"]
 	_, peru := found.Finished["default/peru/1"]
-	fmt.Println(france, peru, len(found.Problems))
-	// Output: true false 1
+	fmt.Println(france, peru)
+	// Output: true false
 }
 
 // The events of a run are derived from its record.

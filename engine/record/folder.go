@@ -17,7 +17,6 @@ import (
 // The files of a result folder.
 const (
 	manifestFile = "manifest.json"
-	manifestCopy = "manifest.copy.json"
 	recordsFile  = "records.jsonl"
 	scoresFile   = "scores.jsonl"
 	damagedFile  = "records.damaged.jsonl"

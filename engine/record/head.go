@@ -19,7 +19,7 @@ type RunHead struct {
 	Status        Status
 	Returned      int // the iteration whose output is returned, 0: none
 	Iterations    int
-	At            RecordPlace
+	At            Place
 
 	version int
 }

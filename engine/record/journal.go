@@ -380,7 +380,7 @@ func (j *Journal) WriteManifest(m Manifest) error {
 	}
 	j.manifest.Lock()
 	defer j.manifest.Unlock()
-	return replaceManifest(j.disk, text)
+	return writing(replaceWith(j.disk, manifestFile, text))
 }
 
 // Close writes what is pending, waits for it and leaves the folder. It returns

@@ -3,6 +3,7 @@ package record
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path/filepath"
 	"sync"
@@ -218,8 +219,6 @@ type Balance struct {
 	account
 	// Kept means that there is a ledger, or was. Without one nothing was spent.
 	Kept bool
-	// Damage is what is wrong with the ledger, but for a last line that is torn. Then the balance is what its whole entries come to.
-	Damage []error
 
 	entries int64
 	open    map[int64]ledgerEntry // those reserved and not settled, which are in Doubt, too
@@ -237,64 +236,68 @@ func (b *Balance) join(other *Balance) {
 	b.JudgesPaid, b.JudgesDoubt = b.JudgesPaid.Plus(other.JudgesPaid), b.JudgesDoubt.Plus(other.JudgesDoubt)
 }
 
-// ReadLedger reads what the ledger of a folder comes to, whose manifest is given. A ledger that says less than the manifest has noted of it is
-// damaged, or missing: the difference is in doubt.
+// ReadLedger reads what the ledger of a folder comes to, whose manifest is given. A ledger that is damaged, or says less than the
+// manifest has noted of it, is a *[Damage].
 func ReadLedger(dir string, m *Manifest) (*Balance, error) {
-	b := &Balance{open: map[int64]ledgerEntry{}}
-	if err := b.read(dir); err != nil {
-		return nil, fmt.Errorf("reading what was spent: %w", err)
+	b, damage, err := readLedger(dir, m)
+	if err == nil && len(damage) > 0 {
+		err = damage[0]
+	}
+	return b, err
+}
+
+// readLedger passes over damage. The balance is then what whole entries come to, and what the manifest has noted beyond them is in
+// doubt.
+func readLedger(dir string, m *Manifest) (b *Balance, damage []*Damage, err error) {
+	path := filepath.Join(dir, ledgerFile)
+	b = &Balance{open: map[int64]ledgerEntry{}}
+	f, err := openFile(path)
+	switch {
+	case err == nil:
+		defer f.Close()
+		b.Kept = true
+		damage, err = b.read(path, f)
+	case errors.Is(err, fs.ErrNotExist):
+		err = nil
+	}
+	if err != nil {
+		return b, nil, fmt.Errorf("reading what was spent: %w", err)
 	}
 	if noted := m.Volatile.Ledger; noted != nil {
 		switch lost := noted.Total.Minus(b.Spent().Total); {
 		case !b.Kept:
-			b.Damage = []error{errors.New(ledgerFile + ": it is missing")}
+			damage = append(damage, &Damage{File: path, What: "it is missing"})
 		case lost != (Usage{}):
-			b.Damage = append(b.Damage, errors.New(ledgerFile+": its end is missing: manifest.json knows of more that was spent"))
+			damage = append(damage, &Damage{File: path, What: "its end is missing: manifest.json knows of more that was spent"})
 		}
 		b.Kept = true
 		b.Doubt = b.Doubt.Plus(noted.Total.Minus(b.Spent().Total))
 		b.JudgesDoubt = b.JudgesDoubt.Plus(noted.Judges.Minus(b.Spent().Judges))
 	}
-	b.rewrite = len(b.Damage) > 0
-	return b, nil
+	b.rewrite = len(damage) > 0
+	return b, damage, nil
 }
 
-// read adds the entries of a ledger that is there.
-func (b *Balance) read(dir string) error {
-	f, err := openFile(filepath.Join(dir, ledgerFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	b.Kept = true
-	for l, err := range walk(ledgerFile, f, place{}, readEntry) {
-		if err == nil {
-			err = b.add(l)
+// read adds the whole entries of a ledger.
+func (b *Balance) read(path string, in io.Reader) (damage []*Damage, err error) {
+	for l, err := range allLines(in, 1, readEntry) {
+		if err != nil {
+			return nil, err
 		}
-		switch {
-		case err == nil:
-			b.whole = l.end().offset
-		case isDamage(err):
-			b.Damage = append(b.Damage, err)
-		default:
-			return err
+		if l.damage == nil {
+			if e := &l.is; e.Seq != b.entries+1 && len(damage) == 0 {
+				damage = append(damage, &Damage{path, l.line, fmt.Sprintf("entry %d follows entry %d", e.Seq, b.entries)})
+			}
+			b.add(&l.is)
+			b.whole = l.offset + l.bytes
+		} else if l.damage != errTorn {
+			damage = append(damage, &Damage{path, l.line, l.damage.Error()})
 		}
 	}
-	if len(b.Damage) == 1 && isTorn(b.Damage[0]) {
-		b.Damage = nil
-	}
-	return nil
+	return damage, nil
 }
 
-// add adds an entry. The error tells of those that are missing before it.
-func (b *Balance) add(l *line[ledgerEntry]) (err error) {
-	e := &l.is
-	if e.Seq != b.entries+1 && len(b.Damage) == 0 {
-		err = l.problem(ledgerFile, fmt.Errorf("entry %d follows entry %d", e.Seq, b.entries))
-	}
+func (b *Balance) add(e *ledgerEntry) {
 	b.entries = e.Seq
 	switch {
 	case e.Carried != nil:
@@ -312,7 +315,6 @@ func (b *Balance) add(l *line[ledgerEntry]) (err error) {
 		}
 		b.account.add(of.Role, e.Paid, e.Doubt)
 	}
-	return err
 }
 
 func readEntry(object []byte) (ledgerEntry, error) {
@@ -321,12 +323,4 @@ func readEntry(object []byte) (ledgerEntry, error) {
 		err = errors.New("invalid entry")
 	}
 	return e, err
-}
-
-// damageOf is the damage of a ledger that was read.
-func damageOf(b *Balance) error {
-	if b == nil {
-		return nil
-	}
-	return errors.Join(b.Damage...)
 }

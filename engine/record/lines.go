@@ -1,6 +1,7 @@
 package record
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"errors"
@@ -9,7 +10,6 @@ import (
 	"io"
 	"io/fs"
 	"iter"
-	"path/filepath"
 	"runtime"
 	"slices"
 )
@@ -48,6 +48,8 @@ func seal(buffer []byte, start int) ([]byte, error) {
 var (
 	errNoChecksum = errors.New("no checksum")
 	errChecksum   = errors.New("the checksum does not fit")
+	errTorn       = errors.New("incomplete line")
+	errTooLong    = fmt.Errorf("a line of more than %d MiB", longestLine>>20)
 )
 
 // unseal checks a line, without its line feed, and returns the object in it
@@ -80,65 +82,78 @@ func reading[T any](object []byte) (value T, err error) {
 	return value, err
 }
 
-// place is where a line of a file begins.
-type place struct {
-	line   int // lines before it
-	offset int64
+// Damage is a part of a file of results that is not as it was written. Readers end with it; only Repair goes past it.
+type Damage struct {
+	File string // its path
+	Line int    // from 1; 0: the file as a whole
+	What string
 }
 
-// line is a good line of a file, and what was made of it.
-type line[T any] struct {
-	place
-	bytes int64 // of the whole line
-	is    T
+// Error names the place and what is wrong there.
+func (d *Damage) Error() string {
+	if d.Line == 0 {
+		return d.File + ": " + d.What
+	}
+	return fmt.Sprintf("%s:%d: %s", d.File, d.Line, d.What)
 }
 
-func (l *line[T]) end() place { return place{l.line + 1, l.offset + l.bytes} }
-
-func (l *line[T]) problem(file string, err error) *Problem {
-	return &Problem{File: file, Line: l.line + 1, Lines: 1, Offset: l.offset, Bytes: l.bytes, What: err.Error()}
+// Place is where a line of a file stands.
+type Place struct {
+	line          int // from 1
+	offset, bytes int64
 }
-
-// RecordPlace is where a record stands.
-type RecordPlace struct{ offset, bytes int64 }
 
 // Compare orders places as they are in the file.
-func (p RecordPlace) Compare(q RecordPlace) int { return cmp.Compare(p.offset, q.offset) }
+func (p Place) Compare(q Place) int { return cmp.Compare(p.line, q.line) }
 
-// objectAt reads the line at a place of a file, and gives the object in it.
-func objectAt(file string, in io.ReaderAt, at place, bytes int64) ([]byte, error) {
-	text := make([]byte, bytes)
-	if _, err := in.ReadAt(text, at.offset); err != nil {
-		return nil, fmt.Errorf("reading the results: %w", err)
-	}
-	return objectOf(file, text, at)
+// line is a line of a file: what was made of it, or what is wrong with it.
+type line[T any] struct {
+	Place
+	text   []byte // with its line feed
+	is     T
+	damage error
 }
 
-// objectOf is the object in a line that stood at a place. It shares its memory and
-// changes it.
-func objectOf(file string, text []byte, at place) (object []byte, err error) {
-	end := len(text) - 1
-	if end < 0 || text[end] != '\n' {
-		err = errTorn
-	} else {
-		object, err = unseal(text[:end])
+// parse makes of the object in the line what read makes of it.
+func (l *line[T]) parse(read func(object []byte) (T, error)) {
+	end := len(l.text) - 1
+	switch {
+	case l.bytes > longestLine:
+		l.damage = errTooLong
+	case l.text[end] != '\n':
+		if l.damage = errTorn; isWhole(l.text[:end]) { // it is not cut: its last byte was a line feed
+			l.damage = errChecksum
+		}
+	default:
+		var object []byte
+		if object, l.damage = unseal(l.text[:end]); l.damage == nil {
+			l.is, l.damage = read(object)
+			object[0] = ','
+		}
 	}
-	if err != nil {
-		l := line[struct{}]{place: at, bytes: int64(len(text))}
-		return nil, l.problem(file, err)
-	}
-	return object, nil
 }
 
-var (
-	errTorn    = errors.New("incomplete line")
-	errTooLong = fmt.Errorf("a line of more than %d MiB", longestLine>>20)
-)
+func isWhole(text []byte) bool {
+	_, err := unseal(bytes.Clone(text))
+	return err == nil
+}
 
-// fileLines are the lines of a file of a result folder; a missing file has none.
-func fileLines[T any](dir, name string, read func([]byte) (T, error)) iter.Seq2[*line[T], error] {
+// lineAt reads one line of a file.
+func lineAt[T any](file string, in io.ReaderAt, at Place, read func([]byte) (T, error)) (T, error) {
+	l := line[T]{Place: at, text: make([]byte, at.bytes)}
+	if _, err := in.ReadAt(l.text, at.offset); err != nil {
+		return l.is, fmt.Errorf("reading the results: %w", err)
+	}
+	if l.parse(read); l.damage != nil {
+		return l.is, &Damage{file, at.line, l.damage.Error()}
+	}
+	return l.is, nil
+}
+
+// fileLines are the good lines of a file, as goodLines are; a missing file has none.
+func fileLines[T any](path string, read func([]byte) (T, error)) iter.Seq2[*line[T], error] {
 	return func(yield func(*line[T], error) bool) {
-		f, err := openFile(filepath.Join(dir, name))
+		f, err := openFile(path)
 		if errors.Is(err, fs.ErrNotExist) {
 			return
 		}
@@ -147,7 +162,28 @@ func fileLines[T any](dir, name string, read func([]byte) (T, error)) iter.Seq2[
 			return
 		}
 		defer f.Close()
-		walk(name, f, place{}, read)(yield)
+		goodLines(path, f, 1, read)(yield)
+	}
+}
+
+// goodLines are the lines of a file up to the first damaged one, which is a *Damage. A last line that is torn is what a crash
+// leaves behind: it is passed over.
+func goodLines[T any](path string, in io.Reader, first int, read func([]byte) (T, error)) iter.Seq2[*line[T], error] {
+	return func(yield func(*line[T], error) bool) {
+		for l, err := range allLines(in, first, read) {
+			switch {
+			case err != nil:
+				yield(nil, fmt.Errorf("reading the results: %w", err))
+				return
+			case l.damage == errTorn:
+				return
+			case l.damage != nil:
+				yield(nil, &Damage{path, l.line, l.damage.Error()})
+				return
+			case !yield(l, nil):
+				return
+			}
+		}
 	}
 }
 
@@ -166,244 +202,110 @@ func values[T any](lines iter.Seq2[*line[T], error]) iter.Seq2[T, error] {
 	}
 }
 
-// sectionLines are those of a part of a file, which begins with a line.
-func sectionLines[T any](name string, in io.ReaderAt, from place, to int64, read func([]byte) (T, error)) iter.Seq2[*line[T], error] {
-	return walk(name, io.NewSectionReader(in, from.offset, to-from.offset), from, read)
-}
-
-// walk yields the lines of a file in their order, each valid until the next one, as
-// read makes them of the objects in them; the input begins at the given place of the
-// file. What is wrong with a line is a *Problem. There is one for all lines that follow
-// each other and are not whole; what read refuses has one of its own. Any other error
-// is the last element.
-//
-// Lines are read in blocks, as many at the same time as there are processors, so read
-// must be safe for concurrent use.
-func walk[T any](name string, in io.Reader, from place, read func([]byte) (T, error)) iter.Seq2[*line[T], error] {
+// allLines are the lines of a file, good or damaged, each valid until the next one, and numbered from first. Why the file cannot
+// be read on is the last error. Batches of lines are parsed side by side, so read must be safe for concurrent use.
+func allLines[T any](in io.Reader, first int, read func([]byte) (T, error)) iter.Seq2[*line[T], error] {
 	return func(yield func(*line[T], error) bool) {
-		w := &walker[T]{in: in, read: read, room: blockSize}
+		s := &scanner[T]{in: bufio.NewReaderSize(in, batchSize), read: read, next: Place{line: first}}
 		defer func() {
-			for _, b := range w.ahead { // that are not wanted any more
-				<-b.done
+			for _, b := range s.queue { // that are not wanted any more
+				<-b.parsed
 			}
 		}()
-		var bad *Problem // of the lines before
-		for b := w.next(); b != nil; b = w.next() {
+		for b := s.batch(); b != nil; b = s.batch() {
 			for i := range b.lines {
-				l := &b.lines[i]
-				l.place, from = from, place{from.line + 1, from.offset + l.bytes}
-				switch {
-				case l.broken == nil:
-				case bad == nil:
-					bad = l.problem(name, l.broken)
-					continue
-				default:
-					bad.Lines, bad.Bytes = bad.Lines+1, bad.Bytes+l.bytes
-					continue
-				}
-				if bad != nil && !yield(nil, bad) {
-					return
-				}
-				bad = nil
-				var err error
-				if l.refused != nil {
-					err = l.problem(name, l.refused)
-				}
-				if !yield(&l.line, err) {
+				if !yield(&b.lines[i], nil) {
 					return
 				}
 			}
-			w.free = append(w.free, b)
+			s.free = append(s.free, b)
 		}
-		if bad != nil {
-			bad.Torn = w.err == nil
-			if !yield(nil, bad) {
-				return
-			}
-		}
-		if w.err != nil {
-			yield(nil, w.err)
+		if s.err != io.EOF {
+			yield(nil, s.err)
 		}
 	}
-}
-
-// walker reads a file block by block.
-type walker[T any] struct {
-	in    io.Reader
-	read  func([]byte) (T, error)
-	rest  []byte // the beginning of the next block's first line
-	ended bool   // nothing is left to be read
-	err   error  // why that is so, where it is not the end
-
-	ahead []*block[T] // those in the works, in their order
-	free  []*block[T]
-	room  int // for the text of a block
-}
-
-// block is a part of a file: whole lines, the last one perhaps without its end.
-type block[T any] struct {
-	text  []byte
-	long  int64 // the length of a line that is too long, instead of a text; 0: none
-	lines []blockLine[T]
-	done  chan struct{}
-}
-
-// blockLine is a line that may not be good: it is not whole, or read refuses it.
-type blockLine[T any] struct {
-	line[T]
-	broken, refused error
 }
 
 const (
-	blockSize = 128 << 10
-	mostAhead = 1 << 20 // bytes of blocks in the works, but for the next one
+	batchSize = 128 << 10
+	mostAhead = 1 << 20 // bytes of batches that are parsed, but for the first
 )
 
-// next is the next block whose lines were read; nil at the end. The first one is read
-// before others are begun: it may be all there is, or all that is wanted.
-func (w *walker[T]) next() *block[T] {
-	for first := w.free == nil; !w.ended && len(w.ahead) <= min(runtime.GOMAXPROCS(0), mostAhead/w.room); {
-		b := w.fill()
-		w.ahead = append(w.ahead, b)
-		if first {
-			b.parse(w.read)
-			break
-		}
-		go b.parse(w.read)
+// scanner reads a file in batches of lines.
+type scanner[T any] struct {
+	in    *bufio.Reader
+	read  func([]byte) (T, error)
+	next  Place // of the next line
+	err   error // why nothing more is read
+	queue []*batch[T]
+	ahead int         // bytes of the queue
+	free  []*batch[T] // whose memory can be used again
+}
+
+// batch is some lines that follow each other.
+type batch[T any] struct {
+	text   []byte
+	lines  []line[T]
+	parsed chan struct{}
+}
+
+// batch is the next one; nil at the end.
+func (s *scanner[T]) batch() *batch[T] {
+	for s.err == nil && (len(s.queue) == 0 || s.ahead < mostAhead && len(s.queue) <= runtime.GOMAXPROCS(0)) {
+		b := s.fill()
+		s.queue, s.ahead = append(s.queue, b), s.ahead+len(b.text)
+		go func() {
+			for i := range b.lines {
+				b.lines[i].parse(s.read)
+			}
+			b.parsed <- struct{}{}
+		}()
 	}
-	if len(w.ahead) == 0 {
+	if len(s.queue) == 0 {
 		return nil
 	}
-	b := w.ahead[0]
-	w.ahead = slices.Delete(w.ahead, 0, 1)
-	<-b.done
+	b := s.queue[0]
+	s.queue, s.ahead = slices.Delete(s.queue, 0, 1), s.ahead-len(b.text)
+	<-b.parsed
 	return b
 }
 
-// fill reads the text of a block.
-func (w *walker[T]) fill() *block[T] {
-	b := &block[T]{done: make(chan struct{}, 1)}
-	if last := len(w.free) - 1; last >= 0 {
-		b, w.free = w.free[last], w.free[:last]
+// fill reads the lines of a batch.
+func (s *scanner[T]) fill() *batch[T] {
+	b := &batch[T]{parsed: make(chan struct{}, 1)}
+	if last := len(s.free) - 1; last >= 0 {
+		b, s.free = s.free[last], s.free[:last]
 	}
-	b.long, b.text = 0, append(slices.Grow(emptied(b.text), w.room), w.rest...)
-	w.rest = emptied(w.rest)
-	for {
-		from := len(b.text)
-		n, err := io.ReadFull(w.in, b.text[from:cap(b.text)])
-		b.text = b.text[:from+n]
-		end := bytes.LastIndexByte(b.text, '\n') + 1
-		switch {
-		case err == io.EOF || err == io.ErrUnexpectedEOF:
-			w.ended = true
-			return b
-		case err != nil:
-			w.ended, w.err = true, err
-			b.text = b.text[:end]
-			return b
-		case end > 0:
-			w.rest = append(w.rest, b.text[end:]...)
-			b.text = b.text[:end]
-			return b
-		case len(b.text) >= longestLine:
-			w.skip(b)
-			return b
+	b.text, b.lines = emptied(b.text), b.lines[:0]
+	for len(b.text) < batchSize && s.err == nil {
+		var length int64
+		if b.text, length, s.err = appendLineOf(b.text, s.in); length > 0 && (s.err == nil || s.err == io.EOF) {
+			at := s.next
+			at.bytes = length
+			b.lines = append(b.lines, line[T]{Place: at})
+			s.next = Place{line: at.line + 1, offset: at.offset + length}
 		}
-		w.room = 4 * len(b.text)
-		b.text = slices.Grow(b.text, w.room-len(b.text))
 	}
+	rest := b.text // which does not move any more
+	for i := range b.lines {
+		if l := &b.lines[i]; l.bytes <= longestLine {
+			l.text, rest = rest[:l.bytes], rest[l.bytes:]
+		}
+	}
+	return b
 }
 
-// skip reads on to the end of a line that is too long.
-func (w *walker[T]) skip(b *block[T]) {
-	b.long, b.text = int64(len(b.text)), b.text[:0]
-	for part := b.text[:blockSize]; ; {
-		n, err := io.ReadFull(w.in, part)
-		end := bytes.IndexByte(part[:n], '\n') + 1
-		if end == 0 {
-			b.long += int64(n)
+// appendLineOf appends the next line of a file, unless it is too long, and gives its length. The last line may lack a line feed.
+func appendLineOf(text []byte, in *bufio.Reader) (longer []byte, length int64, err error) {
+	longer, err = text, bufio.ErrBufferFull
+	for err == bufio.ErrBufferFull {
+		var part []byte
+		part, err = in.ReadSlice('\n')
+		if length += int64(len(part)); length <= longestLine {
+			longer = append(longer, part...)
 		} else {
-			b.long += int64(end)
-			w.rest = append(w.rest, part[end:n]...)
-		}
-		if w.ended = err != nil && len(w.rest) == 0; w.ended || end > 0 {
-			return
+			longer = text
 		}
 	}
-}
-
-// parse takes the text apart into lines.
-func (b *block[T]) parse(read func([]byte) (T, error)) {
-	defer func() { b.done <- struct{}{} }()
-	b.lines = b.lines[:0]
-	if b.long > 0 {
-		b.lines = append(b.lines, blockLine[T]{line: line[T]{bytes: b.long}, broken: errTooLong})
-	}
-	for text := b.text; len(text) > 0; {
-		end, whole := bytes.IndexByte(text, '\n')+1, true
-		if end == 0 {
-			end, whole = len(text), false
-		}
-		l := blockLine[T]{line: line[T]{bytes: int64(end)}}
-		switch {
-		case !whole:
-			l.broken = errTorn
-		case end > longestLine:
-			l.broken = errTooLong
-		default:
-			var object []byte
-			if object, l.broken = unseal(text[:end-1]); l.broken == nil {
-				l.is, l.refused = read(object)
-			}
-		}
-		b.lines, text = append(b.lines, l), text[end:]
-	}
-}
-
-// Problem is a fault in a file of a result folder. Readers report it as an error
-// and go on behind it.
-type Problem struct {
-	File   string // its name in the folder
-	Line   int    // the first bad line, from 1
-	Lines  int    // how many bad ones follow each other
-	Offset int64  // of the first one's first byte
-	Bytes  int64  // how many bytes they take
-	// Torn means that nothing good follows: what a crash leaves behind.
-	Torn bool
-	What string
-}
-
-// Error names the place and what is wrong there.
-func (p *Problem) Error() string {
-	more := ""
-	if p.Lines > 1 {
-		more = fmt.Sprintf(", and %d more bad lines", p.Lines-1)
-	}
-	return fmt.Sprintf("%s:%d: %s (byte %d, %d bytes%s)", p.File, p.Line, p.What, p.Offset, p.Bytes, more)
-}
-
-// Unreadable reports whether an error of a reader means that the rest of a file cannot be
-// read; after a Problem alone the lines behind it are read.
-func Unreadable(err error) bool { return err != nil && !isDamage(err) }
-
-// Sound are the lines that can be read. Damage is passed over: it is left to those who report it. Why the rest of the file
-// cannot be read is the last error.
-func Sound[T any](lines iter.Seq2[T, error]) iter.Seq2[T, error] {
-	return func(yield func(T, error) bool) {
-		for line, err := range lines {
-			if !isDamage(err) && !yield(line, err) {
-				return
-			}
-		}
-	}
-}
-
-func isDamage(err error) bool {
-	_, is := errors.AsType[*Problem](err)
-	return is
-}
-
-func isTorn(err error) bool {
-	p, is := errors.AsType[*Problem](err)
-	return is && p.Torn
+	return longer, length, err
 }

@@ -25,6 +25,36 @@ func readLine[V any](line []byte, read func([]byte) (V, error)) (V, error) {
 	return read(object)
 }
 
+// Lines of any length are found where they stand, over any number of batches.
+func TestLinesAreWhatLineFeedsPart(t *testing.T) {
+	propertytest.Check(t, func(t *rapid.T) {
+		var text []byte
+		var want []string
+		for range rapid.IntRange(0, 40).Draw(t, "lines") {
+			size := rapid.SampledFrom([]int{1, 100, 10_000, batchSize - 80, 3 * batchSize}).Draw(t, "size")
+			line, err := appendLine(nil, map[string]string{"text": strings.Repeat("a", size)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, text = append(want, string(line)), append(text, line...)
+		}
+		last := rapid.SampledFrom([]string{"", "torn"}).Draw(t, "last")
+		n, offset := 0, int64(0)
+		for l, err := range allLines(bytes.NewReader(append(text, last...)), 1, unread) {
+			if err == nil && l.damage == errTorn && last != "" && n == len(want) {
+				want, last = append(want, last), ""
+			}
+			if err != nil || n == len(want) || string(l.text) != want[n] || l.Place != (Place{n + 1, offset, int64(len(l.text))}) {
+				t.Fatalf("line %d: %v, %+v", n+1, err, l)
+			}
+			n, offset = n+1, offset+l.bytes
+		}
+		if n != len(want) || last != "" {
+			t.Fatalf("%d lines of %d", n, len(want))
+		}
+	})
+}
+
 func freshScores(object []byte) ([]Score, error) {
 	line, err := readScores(object)
 	return line.Scores, err

@@ -2,11 +2,10 @@ package record
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io/fs"
 	"math"
 	"os"
@@ -54,10 +53,6 @@ type Manifest struct {
 	Totals Totals `json:"totals"`
 	// Volatile is left out where manifests are compared byte for byte.
 	Volatile ManifestVolatile `json:"volatile,omitzero"`
-
-	// Unsealed means that the file had no digest: whether it is as it was written is
-	// unknown.
-	Unsealed bool `json:"-"`
 }
 
 // ManifestVolatile is what the manifests of two equal results may differ in.
@@ -69,9 +64,6 @@ type ManifestVolatile struct {
 	Effort
 	// Ledger is the sum of the ledger when the manifest was written; nil: the folder has no ledger.
 	Ledger *Spent `json:"ledger,omitempty"`
-	// Digest is the SHA-256 of the file with zeros for its own digits. It is the last
-	// key of the file, there only.
-	Digest string `json:"digest,omitempty"`
 }
 
 // State is how far a result folder has come.
@@ -218,53 +210,34 @@ func (t *Totals) Add(status Status, agent, judging, user Usage) {
 	t.User = t.User.Plus(user)
 }
 
-// DamagedManifest is the error of a manifest that is not as it was written, or that
-// is missing where its copy is not.
-type DamagedManifest struct {
-	Path    string
-	Missing bool
-}
-
-// Error names the file.
-func (e *DamagedManifest) Error() string {
-	if e.Missing {
-		return e.Path + " is missing"
-	}
-	return e.Path + " is damaged: its digest does not fit"
-}
-
-// ReadManifest reads the manifest of a result folder. One that is not as it was
-// written is a *DamagedManifest, as is one that is missing beside its copy; one
-// without a digest is read, and says so. The error is an fs.ErrNotExist where there
-// are no results.
+// ReadManifest reads the manifest of a result folder. One that is not as it was written, or is missing beside records, is a
+// *[Damage]. The error is an fs.ErrNotExist where there are no results.
 func ReadManifest(dir string) (Manifest, error) {
 	path := filepath.Join(dir, manifestFile)
 	m, err := readManifest(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		if _, of := os.Stat(filepath.Join(dir, manifestCopy)); of == nil {
-			return m, &DamagedManifest{Path: path, Missing: true}
+		if _, beside := os.Stat(filepath.Join(dir, recordsFile)); beside == nil {
+			return m, &Damage{File: path, What: "it is missing"}
 		}
 	}
 	return m, err
 }
 
-func readManifest(path string) (Manifest, error) {
-	var m Manifest
+func readManifest(path string) (m Manifest, err error) {
 	text, err := readWhole(path)
 	if err != nil {
 		return m, fmt.Errorf("reading the manifest: %w", err)
 	}
-	digits, sealed := manifestDigits(text)
-	if sealed && string(digits) != manifestDigest(text, digits) {
-		return m, &DamagedManifest{Path: path}
+	object, err := checkedManifest(text)
+	if err == nil {
+		err = decode(object, &m)
 	}
-	if err := json.Unmarshal(text, &m); err != nil {
-		return m, fmt.Errorf("reading %s: %w", path, err)
+	if err == nil {
+		err = m.valid()
 	}
-	if !sealed && m.Volatile.Digest != "" { // it was written again, by something else
-		return m, &DamagedManifest{Path: path}
+	if err != nil {
+		return m, &Damage{File: path, What: err.Error()}
 	}
-	m.Unsealed, m.Volatile.Digest = !sealed, ""
 	switch {
 	case m.Version > Version:
 		return m, fmt.Errorf("%s was written by a newer agentbench (format %d, this one knows %d)",
@@ -273,13 +246,14 @@ func readManifest(path string) (Manifest, error) {
 		return m, fmt.Errorf("%s was written by an older agentbench (format %d, this one knows %d and later), or is no manifest",
 			path, m.Version, oldest)
 	}
-	if shards := m.Volatile.Shards; shards != nil && !shards.valid() {
-		return m, fmt.Errorf("%s has invalid shards", path)
-	}
-	if err := m.countable(); err != nil {
-		return m, fmt.Errorf("reading %s: %w", path, err)
-	}
 	return m, nil
+}
+
+func (m *Manifest) valid() error {
+	if shards := m.Volatile.Shards; shards != nil && !shards.valid() {
+		return errors.New("invalid shards")
+	}
+	return m.countable()
 }
 
 // countable refuses numbers of tasks and trials that no suite has, which would
@@ -291,63 +265,40 @@ func (m *Manifest) countable() error {
 	return nil
 }
 
-// What stands around the digits of a manifest's digest: nothing but the ends of
-// volatile and of the file comes behind them.
-const (
-	beforeDigits = `"digest": "sha256:`
-	behindDigits = "\"\n  }\n}\n"
-)
+// manifestHead begins a manifest, which is indented for its readers: the checksum, as lines have it, of all that follows.
+const manifestHead = "{\n  \"crc\": \"%08x\","
 
-// encodeManifest writes a manifest and seals it. Redact comes before the seal; nil:
-// nothing is hidden.
+// encodeManifest writes a manifest without what redact hides; nil hides nothing.
 func encodeManifest(m *Manifest, redact func([]byte) []byte) ([]byte, error) {
-	m.Version, m.Unsealed = Version, false
-	m.Volatile.Digest = "sha256:" + strings.Repeat("0", 2*sha256.Size)
+	m.Version = Version
 	text, err := json.MarshalIndent(m, "", "  ")
-	m.Volatile.Digest = ""
 	if err != nil {
 		return nil, fmt.Errorf("encoding the manifest: %w", err)
 	}
-	if text = append(text, '\n'); redact != nil {
+	if redact != nil {
 		text = redact(text)
 	}
-	digits, ok := manifestDigits(text)
-	if !ok {
-		return nil, errors.New("encoding the manifest: no place for its digest")
-	}
-	copy(digits, manifestDigest(text, digits))
-	return text, nil
+	return sealManifest(append(text, '\n')), nil
 }
 
-// manifestDigits are the digits of a manifest's digest, where it has one.
-func manifestDigits(text []byte) ([]byte, bool) {
-	rest, ok := bytes.CutSuffix(text, []byte(behindDigits))
-	if !ok || len(rest) < 2*sha256.Size {
-		return nil, false
-	}
-	at := len(rest) - 2*sha256.Size
-	return rest[at:], bytes.HasSuffix(rest[:at], []byte(beforeDigits))
+// sealManifest puts the checksum into a manifest.
+func sealManifest(text []byte) []byte {
+	text = text[1:] // behind the brace
+	return append(fmt.Appendf(nil, manifestHead, crc32.Checksum(text, castagnoli)), text...)
 }
 
-// manifestDigest is what the digits have to be, which are a part of the text.
-func manifestDigest(text, digits []byte) string {
-	hash := sha256.New()
-	at := len(text) - len(behindDigits) - len(digits)
-	hash.Write(text[:at])
-	hash.Write(bytes.Repeat([]byte("0"), len(digits)))
-	hash.Write(text[at+len(digits):])
-	return hex.EncodeToString(hash.Sum(nil))
-}
-
-// replaceManifest writes a manifest, and then its copy, from which repair restores
-// it: a crash leaves one of the two as it was.
-func replaceManifest(disk Disk, text []byte) error {
-	for _, name := range []string{manifestFile, manifestCopy} {
-		if err := replaceWith(disk, name, text); err != nil {
-			return writing(err)
-		}
+// checkedManifest is the object in a manifest, without its checksum.
+func checkedManifest(text []byte) ([]byte, error) {
+	begin, _, _ := strings.Cut(manifestHead, "%")
+	head := len(begin) + len(`00000000",`)
+	if len(text) < head || !bytes.HasPrefix(text, []byte(begin)) {
+		return nil, errors.New("it is no manifest of agentbench, or its beginning is damaged")
 	}
-	return nil
+	rest := text[head:]
+	if string(text[:head]) != fmt.Sprintf(manifestHead, crc32.Checksum(rest, castagnoli)) {
+		return nil, errChecksum
+	}
+	return append([]byte("{"), rest...), nil
 }
 
 // Effort is what runs really took, all attempts at them together: unlike their
@@ -379,7 +330,7 @@ func (e Effort) Plus(f Effort) Effort {
 // reads the records; the manifest of a folder that was closed knows it already.
 func EffortOf(dir string) (Effort, error) {
 	var sum Effort
-	for l, err := range Sound(fileLines(dir, recordsFile, readRun)) {
+	for l, err := range fileLines(filepath.Join(dir, recordsFile), readRun) {
 		if err != nil {
 			return sum, fmt.Errorf("adding up what the runs took: %w", err)
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,13 +17,6 @@ import (
 type Part struct {
 	Dir      string
 	Manifest Manifest
-}
-
-// Merged is what Merge has made.
-type Merged struct {
-	Manifest Manifest
-	// Dropped are what crashes left half written at the ends of files.
-	Dropped []error
 }
 
 // Overlap means that two folders hold the same run.
@@ -38,9 +32,8 @@ func (o *Overlap) Error() string {
 //
 // Records and scores are copied line by line, sorted by run, so that the result does
 // not depend on the order of the parts, or on which were merged before. A run that two
-// parts hold is an *Overlap. Damage is a *Damaged, except for a torn end of a part that
-// is not complete. Memory grows with the number of runs, not with their trajectories.
-func Merge(out string, parts []Part, options Options) (*Merged, error) {
+// parts hold is an *Overlap; the error may also be a *[Damage]. Memory grows with the number of runs, not with their trajectories.
+func Merge(out string, parts []Part, options Options) (*Manifest, error) {
 	out = filepath.Clean(out)
 	if _, err := os.Lstat(out); !errors.Is(err, fs.ErrNotExist) {
 		return nil, errors.Join(err, fmt.Errorf("%w: %s", fs.ErrExist, out))
@@ -55,7 +48,7 @@ func Merge(out string, parts []Part, options Options) (*Merged, error) {
 	if err := m.build(out, options); err != nil {
 		return nil, err
 	}
-	return &Merged{m.manifest, m.dropped}, nil
+	return &m.manifest, nil
 }
 
 // build makes the folder beside its place and moves it there.
@@ -102,7 +95,7 @@ func ours(dir string) error {
 		if name == specFolder && e.IsDir() {
 			continue
 		}
-		if !e.Type().IsRegular() || !slices.Contains([]string{lockFile, recordsFile, scoresFile, ledgerFile, manifestFile, manifestCopy}, name) {
+		if !e.Type().IsRegular() || !slices.Contains([]string{lockFile, recordsFile, scoresFile, ledgerFile, manifestFile}, name) {
 			return &fs.PathError{Op: "merging", Path: filepath.Join(dir, e.Name()), Err: fs.ErrExist}
 		}
 	}
@@ -138,7 +131,7 @@ func (m *merger) write(disk Disk, dir string) error {
 	if err != nil {
 		return err
 	}
-	return replaceManifest(disk, text)
+	return writing(replaceWith(disk, manifestFile, text))
 }
 
 // join makes the manifest of all parts from theirs, after their runs were counted.
@@ -188,7 +181,7 @@ func (m *merger) join() error {
 func (m *merger) account(number int) error {
 	part := &m.parts[number]
 	spent, err := ReadLedger(part.Dir, &part.Manifest)
-	if err = errors.Join(err, damageOf(spent)); err != nil {
+	if err != nil {
 		return err
 	}
 	m.spent.join(spent)
@@ -214,7 +207,6 @@ type merger struct {
 	lines [2][]mergedLine // of records and scores, by run; those of a run in the order in which they were written
 	done  []int           // runs of each part that ended
 
-	dropped  []error
 	totals   Totals
 	spent    Balance
 	manifest Manifest
@@ -224,7 +216,7 @@ type merger struct {
 type mergedLine struct {
 	run  string
 	part int
-	at   RecordPlace
+	at   Place
 }
 
 func (m *merger) close() {
@@ -280,12 +272,12 @@ func endingOf(object []byte) (ending, error) {
 // has it. Scores of runs that the part does not hold are left out.
 func (m *merger) readPart(part int) error {
 	last := map[string]ending{}
-	err := eachGood(m, part, toRecords, endingOf, func(l *line[ending]) {
+	for l, err := range partLines(m, part, toRecords, endingOf) {
+		if err != nil {
+			return err
+		}
 		last[l.is.Run] = l.is
-		m.lines[toRecords] = append(m.lines[toRecords], mergedLine{l.is.Run, part, RecordPlace{l.offset, l.bytes}})
-	})
-	if err != nil {
-		return err
+		m.lines[toRecords] = append(m.lines[toRecords], mergedLine{l.is.Run, part, l.Place})
 	}
 	for _, e := range last {
 		m.totals.Add(e.Outcome.Status, e.Usage, e.Judging, e.User)
@@ -293,46 +285,25 @@ func (m *merger) readPart(part int) error {
 			m.done[part]++
 		}
 	}
-	return eachGood(m, part, toScores, scoresOf, func(l *line[scoresLine]) {
-		if _, held := last[l.is.Run]; held {
-			m.lines[toScores] = append(m.lines[toScores], mergedLine{l.is.Run, part, RecordPlace{l.offset, l.bytes}})
-		}
-	})
-}
-
-// eachGood visits the good lines of a file of a part; a missing file has none. A bad line is
-// an error that names the folder, but what a crash has left half written is dropped.
-func eachGood[T any](m *merger, part, file int, read func([]byte) (T, error), see func(*line[T])) error {
-	f := m.files[file][part]
-	if f == nil {
-		return nil
-	}
-	for l, err := range sectionLines(fileNames[file], f, place{}, 1<<62, read) {
-		bad, damaged := errors.AsType[*Problem](err)
-		switch {
-		case err == nil:
-			see(l)
-		case !damaged:
+	for l, err := range partLines(m, part, toScores, scoresOf) {
+		if err != nil {
 			return err
-		default:
-			named := *bad
-			named.File = filepath.Join(m.parts[part].Dir, bad.File)
-			if !bad.Torn || m.parts[part].Manifest.Status == StateComplete {
-				return &Damaged{m.parts[part].Dir, &named}
-			}
-			m.dropped = append(m.dropped, &named)
+		}
+		if _, held := last[l.is.Run]; held {
+			m.lines[toScores] = append(m.lines[toScores], mergedLine{l.is.Run, part, l.Place})
 		}
 	}
 	return nil
 }
 
-// Damaged is a problem in a folder that is merged. The problem's file is its whole path.
-type Damaged struct {
-	Dir string
-	*Problem
+// partLines are the lines of a file of a part; a missing file has none.
+func partLines[T any](m *merger, part, file int, read func([]byte) (T, error)) iter.Seq2[*line[T], error] {
+	f := m.files[file][part]
+	if f == nil {
+		return func(func(*line[T], error) bool) {}
+	}
+	return goodLines(filepath.Join(m.parts[part].Dir, fileNames[file]), f, 1, read)
 }
-
-func (d *Damaged) Unwrap() error { return d.Problem }
 
 // copyLines copies the lines of one of the files of all parts.
 func (m *merger) copyLines(w io.Writer, file int) error {

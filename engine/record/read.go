@@ -1,129 +1,18 @@
 package record
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"io"
 	"iter"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 )
 
-// Runs are the records of a result folder, each of which can be read by itself,
-// in any order. They are safe for concurrent use. What is written to the folder
-// after OpenRuns is not among them.
-type Runs struct {
-	dir  string
-	file *os.File
-	size int64
-
-	seed  maphash.Seed
-	index func() ([]placedID, error) // of all records
-}
-
-// placedID is where the record of a run stands: 24 bytes for each.
-type placedID struct {
-	id uint64 // hashed
-	at RecordPlace
-}
-
-// OpenRuns opens the records of a result folder. The caller closes them.
-func OpenRuns(dir string) (*Runs, error) {
-	f, size, err := openRecords(dir)
-	if err != nil {
-		return nil, err
-	}
-	r := &Runs{dir: dir, file: f, size: size, seed: maphash.MakeSeed()}
-	r.index = sync.OnceValues(r.places)
-	return r, nil
-}
-
-// Close closes the file.
-func (r *Runs) Close() error { return r.file.Close() }
-
-// Heads yields the head of every run that counts, in the order in which they
-// finished. Each is valid until the next one; the errors are as those of
-// [ReadRuns].
-func (r *Runs) Heads() iter.Seq2[*RunHead, error] {
-	return func(yield func(*RunHead, error) bool) {
-		for l, err := range sectionLines(recordsFile, r.file, place{}, r.size, headOf) {
-			if err == nil && !l.is.Status.counts() {
-				continue
-			}
-			var head *RunHead
-			if err == nil {
-				head = &l.is
-				head.At = RecordPlace{l.offset, l.bytes}
-			}
-			if !yield(head, err) {
-				return
-			}
-		}
-	}
-}
-
-// Read reads the record at a place.
-func (r *Runs) Read(at RecordPlace) (*Run, error) {
-	return runAt(r.file, place{offset: at.offset}, at.bytes)
-}
-
-func runAt(records io.ReaderAt, at place, bytes int64) (*Run, error) {
-	object, err := objectAt(recordsFile, records, at, bytes)
-	if err != nil {
-		return nil, err
-	}
-	run, err := runOf(object)
-	if err != nil {
-		l := line[*Run]{place: at, bytes: bytes}
-		return nil, l.problem(recordsFile, err)
-	}
-	return run, nil
-}
-
-// Run reads the run of that id; of one that was tried again, the last record. The
-// first call reads the heads of all. The error is ErrNoRun for an unknown id.
-func (r *Runs) Run(id string) (*Run, error) {
-	all, err := r.index()
-	if err != nil {
-		return nil, err
-	}
-	hashed := maphash.String(r.seed, id)
-	at, _ := slices.BinarySearchFunc(all, hashed, func(p placedID, id uint64) int { return cmp.Compare(p.id, id) })
-	for ; at < len(all) && all[at].id == hashed; at++ {
-		run, err := r.Read(all[at].at)
-		if err != nil || run.ID == id {
-			return run, err
-		}
-	}
-	return nil, fmt.Errorf("%w in %s: %q", ErrNoRun, r.dir, id)
-}
-
-// places finds out where the record of each run stands, the last record of each first.
-// Bad lines have no id.
-func (r *Runs) places() (all []placedID, err error) {
-	for l, err := range Sound(sectionLines(recordsFile, r.file, place{}, r.size, readStatus)) {
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, placedID{maphash.String(r.seed, l.is.ID), RecordPlace{l.offset, l.bytes}})
-	}
-	slices.SortFunc(all, func(a, b placedID) int { return cmp.Or(cmp.Compare(a.id, b.id), b.at.Compare(a.at)) })
-	return all, nil
-}
-
-// ErrNoRun means that a folder holds no run of that id.
-var ErrNoRun = errors.New("no such run")
-
-// ReadRuns yields the runs of a result folder in the order in which they
-// finished, each once: of a run that was tried again, the last record. Memory
-// does not grow with the number of runs.
-//
-// An error that is a *Problem is about bad lines, and the lines behind them are read; any
-// other error is the last element.
+// ReadRuns yields the runs of a result folder in the order in which they finished, each once: of a run that was tried again, the
+// last record. Memory does not grow with the number of runs. The last element may be an error: a [*Damage], or why the folder
+// cannot be read.
 func ReadRuns(dir string) iter.Seq2[*Run, error] {
 	return latest(dir, runOf, func(r *Run) string { return r.ID })
 }
@@ -136,26 +25,24 @@ func ReadSignals(dir string) iter.Seq2[*Signals, error] {
 // latest yields what is read of the last record of each run.
 func latest[T any](dir string, read func([]byte) (*T, error), id func(*T) string) iter.Seq2[*T, error] {
 	return func(yield func(*T, error) bool) {
-		f, size, err := openRecords(dir)
+		r, err := OpenRuns(dir)
 		if err != nil {
 			yield(nil, err)
 			return
 		}
-		defer f.Close()
+		defer r.Close()
 		left := tries{}
-		for head, err := range sectionLines(recordsFile, f, place{}, size, readStatus) {
-			if err == nil { // else it is met again
-				left.add(&head.is)
+		for head, err := range runLines(r, readStatus) {
+			if err != nil {
+				break // it is met again
 			}
+			left.add(&head.is)
 		}
-		for l, err := range sectionLines(recordsFile, f, place{}, size, read) {
-			var is *T
-			if err == nil {
-				if is = l.is; !left.last(id(is)) {
-					continue
-				}
+		for value, err := range values(runLines(r, read)) {
+			if err == nil && !left.last(id(value)) {
+				continue
 			}
-			if !yield(is, err) {
+			if !yield(value, err) {
 				return
 			}
 		}
@@ -181,87 +68,139 @@ func (t tries) last(run string) bool {
 	return t[run] == 0
 }
 
-// ReadScores yields the scores of a result folder in the order in which they
-// were made; the errors are as those of ReadRuns. A folder may hold scores of
-// runs whose records were lost; it holds none of a run that does not count.
-func ReadScores(dir string) iter.Seq2[Score, error] {
-	return scoresIn(values(fileLines(dir, scoresFile, scoresOf)))
+// Runs are the records of a result folder, each of which can be read by itself,
+// in any order. They are safe for concurrent use. What is written to the folder
+// after OpenRuns is not among them.
+type Runs struct {
+	dir    string
+	file   *os.File
+	size   int64
+	places func() (map[string]Place, error) // of the last record of each run
 }
 
-func scoresIn(lines iter.Seq2[scoresLine, error]) iter.Seq2[Score, error] {
-	return func(yield func(Score, error) bool) {
-		for line, err := range lines {
-			if err != nil && !yield(Score{}, err) {
-				return
-			}
-			for i := 0; err == nil && i < len(line.Scores); i++ {
-				if !yield(line.Scores[i], nil) {
-					return
-				}
-			}
-		}
+// OpenRuns opens the records of a result folder. The caller closes them.
+func OpenRuns(dir string) (*Runs, error) {
+	r := &Runs{dir: dir}
+	r.places = sync.OnceValues(r.index)
+	var err error
+	if r.file, err = openFile(r.path()); err != nil {
+		return nil, fmt.Errorf("reading the records: %w", err)
 	}
+	info, err := r.file.Stat()
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("reading the records: %w", err), r.file.Close())
+	}
+	r.size = info.Size()
+	return r, nil
 }
 
-// ReadScored yields the heads of the scores of a result folder in the order in
-// which they were made; of several on the same thing by one scorer the last one
-// counts. Each is valid until the next one; the errors are as those of
+func (r *Runs) path() string { return filepath.Join(r.dir, recordsFile) }
+
+// Close closes the file.
+func (r *Runs) Close() error { return r.file.Close() }
+
+func runLines[T any](r *Runs, read func([]byte) (T, error)) iter.Seq2[*line[T], error] {
+	return goodLines(r.path(), io.NewSectionReader(r.file, 0, r.size), 1, read)
+}
+
+// Heads yields the head of every run that counts, in the order in which they
+// finished. Each is valid until the next one; errors are as those of
 // [ReadRuns].
-func ReadScored(dir string) iter.Seq2[*Scored, error] {
-	return func(yield func(*Scored, error) bool) {
-		for scored, err := range values(fileLines(dir, scoresFile, scoredOf)) {
-			if !yield(&scored, err) {
+func (r *Runs) Heads() iter.Seq2[*RunHead, error] {
+	return func(yield func(*RunHead, error) bool) {
+		for l, err := range runLines(r, headOf) {
+			if err == nil && !l.is.Status.counts() {
+				continue
+			}
+			var head *RunHead
+			if err == nil {
+				head = &l.is
+				head.At = l.Place
+			}
+			if !yield(head, err) {
 				return
 			}
 		}
 	}
 }
 
-// ReadSnapshots yields what was found of states of workspaces, in the order in which it was
-// written; the errors are as those of [ReadScores].
-func ReadSnapshots(dir string) iter.Seq2[Snapshot, error] {
-	return func(yield func(Snapshot, error) bool) {
-		for line, err := range values(fileLines(dir, scoresFile, scoresOf)) {
-			if err != nil && !yield(Snapshot{}, err) {
-				return
-			}
-			for i := 0; err == nil && i < len(line.Snapshots); i++ {
-				if !yield(line.Snapshots[i], nil) {
-					return
-				}
-			}
-		}
+// Read reads the record at a place.
+func (r *Runs) Read(at Place) (*Run, error) { return lineAt(r.path(), r.file, at, runOf) }
+
+// ErrNoRun means that a folder holds no run of that id.
+var ErrNoRun = errors.New("no such run")
+
+// Run reads the run of that id; of one that was tried again, the last record. The
+// first call reads the heads of all. The error is ErrNoRun for an unknown id.
+func (r *Runs) Run(id string) (*Run, error) {
+	places, err := r.places()
+	if err != nil {
+		return nil, err
 	}
+	at, known := places[id]
+	if !known {
+		return nil, fmt.Errorf("%w in %s: %q", ErrNoRun, r.dir, id)
+	}
+	return r.Read(at)
+}
+
+func (r *Runs) index() (map[string]Place, error) {
+	places := map[string]Place{}
+	for l, err := range runLines(r, readStatus) {
+		if err != nil {
+			return nil, err
+		}
+		places[l.is.ID] = l.Place
+	}
+	return places, nil
 }
 
 // Find reads the run of that id, or returns ErrNoRun.
 func Find(dir, run string) (*Run, error) {
-	f, size, err := openRecords(dir)
+	r, err := OpenRuns(dir)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	found, length := place{}, int64(0)
-	for l, err := range sectionLines(recordsFile, f, place{}, size, readStatus) {
-		if err == nil && l.is.ID == run {
-			found, length = l.place, l.bytes
-		}
-	}
-	if length == 0 {
-		return nil, fmt.Errorf("%w in %s: %q", ErrNoRun, dir, run)
-	}
-	return runAt(f, found, length)
+	defer r.Close()
+	return r.Run(run)
 }
 
-func openRecords(dir string) (*os.File, int64, error) {
-	f, err := openFile(filepath.Join(dir, recordsFile))
-	if err != nil {
-		return nil, 0, fmt.Errorf("reading the records: %w", err)
+// ReadScores yields the scores of a result folder in the order in which they
+// were made; errors are as those of ReadRuns. A folder may hold scores of
+// runs whose records were lost; it holds none of a run that does not count.
+func ReadScores(dir string) iter.Seq2[Score, error] {
+	return each(scoreLines(dir, scoresOf), func(l *scoresLine) []Score { return l.Scores })
+}
+
+// ReadSnapshots yields what was found of states of workspaces, in the order in which it was
+// written; errors are as those of [ReadScores].
+func ReadSnapshots(dir string) iter.Seq2[Snapshot, error] {
+	return each(scoreLines(dir, scoresOf), func(l *scoresLine) []Snapshot { return l.Snapshots })
+}
+
+// ReadScored yields the heads of the scores of a result folder in the order in
+// which they were made; of several on the same thing by one scorer the last one
+// counts. Errors are as those of [ReadRuns].
+func ReadScored(dir string) iter.Seq2[Scored, error] { return values(scoreLines(dir, scoredOf)) }
+
+func scoreLines[T any](dir string, read func([]byte) (T, error)) iter.Seq2[*line[T], error] {
+	return fileLines(filepath.Join(dir, scoresFile), read)
+}
+
+// each yields what lines of scores list.
+func each[T any](lines iter.Seq2[*line[scoresLine], error], list func(*scoresLine) []T) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for l, err := range lines {
+			if err != nil {
+				var none T
+				yield(none, err)
+				return
+			}
+			for _, one := range list(&l.is) {
+				if !yield(one, nil) {
+					return
+				}
+			}
+		}
 	}
-	info, err := f.Stat()
-	if err != nil {
-		f.Close()
-		return nil, 0, fmt.Errorf("reading the records: %w", err)
-	}
-	return f, info.Size(), nil
 }

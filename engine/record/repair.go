@@ -1,9 +1,11 @@
 package record
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path/filepath"
 )
 
@@ -11,8 +13,8 @@ import (
 // Inspect found.
 type Repaired struct {
 	Kept int // records that are whole
-	// Damage are the bad lines of records and scores.
-	Damage []*Problem
+	// Damage are the bad lines of ledger, records and scores.
+	Damage []*Damage
 	// Moved is how many lines of the records are among them. They are in
 	// records.damaged.jsonl, byte for byte, once they were repaired.
 	Moved int
@@ -21,64 +23,43 @@ type Repaired struct {
 	// Unscored is how many lines of scores were dropped: bad ones, and those of
 	// runs that have no whole record.
 	Unscored int
-	// Manifest is what was wrong with the manifest, which was restored from its copy;
-	// nil: nothing. Unsealed means that it has no digest: it gets one.
-	Manifest error
-	Unsealed bool
-	// Ledger is what the ledger comes to. What is damaged of it is dropped.
+	// Ledger is what the whole entries of a damaged ledger come to, with which it begins anew; nil: it is not damaged.
 	Ledger *Balance
 }
 
 // Whole reports whether nothing is to be repaired.
-func (r *Repaired) Whole() bool {
-	return r.recordsWhole() && r.Manifest == nil && len(r.Ledger.Damage) == 0
-}
-
-// recordsWhole reports whether no record or score is to be repaired.
-func (r *Repaired) recordsWhole() bool { return len(r.Damage) == 0 && r.Unscored == 0 }
+func (r *Repaired) Whole() bool { return len(r.Damage) == 0 && r.Unscored == 0 }
 
 // Inspect finds what Repair would do, and changes nothing.
 func Inspect(dir string) (*Repaired, error) { return repair(dir, Options{}, false) }
 
-// Repair makes a folder whole again that Resume refuses: a damaged manifest is
-// restored from its copy, damaged records are moved aside, the others stay as they
-// are, scores of what is no longer there are dropped, and a damaged ledger is begun anew with what is whole of it. A crash on the way leaves a folder that can be
-// repaired.
+// Repair makes a folder whole again that readers refuse: damaged records are moved aside, the others stay as they
+// are, scores of what is no longer there are dropped, and a damaged ledger is begun anew with what is whole of it. A crash on the way
+// leaves a folder that can be repaired. A damaged manifest is an error: what it said is nowhere else.
 func Repair(dir string, options Options) (*Repaired, error) { return repair(dir, options, true) }
 
 func repair(dir string, options Options, change bool) (*Repaired, error) {
-	m, wrong := ReadManifest(dir)
-	if wrong != nil {
-		var err error
-		if m, err = readManifest(filepath.Join(dir, manifestCopy)); err != nil || m.Unsealed {
-			return nil, wrong
-		}
+	m, err := ReadManifest(dir)
+	if err != nil {
+		return nil, err
 	}
 	folder, err := lock(dir)
 	if err != nil {
 		return nil, err
 	}
 	j := newJournal(folder, options)
-	s := &survey{finished: map[string]bool{}, lost: map[string]bool{}}
-	s.Manifest, s.Unsealed = wrong, m.Unsealed
-	if err = s.look(dir); err == nil {
-		s.Ledger, err = ReadLedger(dir, &m)
-	}
+	s := &survey{finished: map[string]bool{}}
+	err = s.look(dir, &m)
 	if err == nil && change {
-		err = j.repair(s, &m)
+		err = j.repair(s)
 	}
 	return &s.Repaired, errors.Join(err, j.leave())
 }
 
 // repair changes the files in an order that keeps each of them readable without the next ones.
-func (j *Journal) repair(s *survey, m *Manifest) error {
+func (j *Journal) repair(s *survey) error {
 	dir := j.folder.dir
-	if s.Manifest != nil || s.Unsealed {
-		if err := j.WriteManifest(*m); err != nil {
-			return err
-		}
-	}
-	if len(s.Ledger.Damage) > 0 {
+	if s.Ledger != nil {
 		ledger, err := OpenLedger(dir, s.Ledger)
 		if err == nil {
 			err = ledger.Close()
@@ -87,16 +68,111 @@ func (j *Journal) repair(s *survey, m *Manifest) error {
 			return err
 		}
 	}
-	if s.recordsWhole() {
+	if s.Moved > 0 {
+		err := appendTo(j.disk, damagedFile, func(to io.Writer) error {
+			_, err := to.Write(s.moved)
+			return err
+		})
+		if err != nil {
+			return writing(err)
+		}
+	}
+	if s.Unscored > 0 {
+		if err := rewrite(j.disk, filepath.Join(dir, scoresFile), scoresOf, s.keepScores); err != nil {
+			return err
+		}
+	}
+	if s.Moved == 0 {
 		return nil
 	}
-	if err := j.keepDamaged(s.records); err != nil {
+	return rewrite(j.disk, filepath.Join(dir, recordsFile), readStatus, func(l *line[RunHead]) ([]byte, error) {
+		if l.damage != nil {
+			return nil, nil
+		}
+		return l.text, nil
+	})
+}
+
+// survey is what the files of a folder hold.
+type survey struct {
+	Repaired
+	finished map[string]bool // the runs with a whole record that counts
+	moved    []byte          // the damaged records
+}
+
+func (s *survey) keepScores(l *line[scoresLine]) ([]byte, error) {
+	if l.damage != nil || !s.finished[l.is.Run] {
+		return nil, nil
+	}
+	return l.text, nil
+}
+
+func (s *survey) look(dir string, m *Manifest) error {
+	ledger, damage, err := readLedger(dir, m)
+	if err != nil {
 		return err
 	}
-	if err := j.without(scoresFile, s.scores); err != nil {
+	if s.Damage = damage; len(damage) > 0 {
+		s.Ledger = ledger
+	}
+	records := filepath.Join(dir, recordsFile)
+	if _, err := statRegular(records); err != nil {
+		return fmt.Errorf("reading the records: %w", err)
+	}
+	err = surveyLines(records, readStatus, func(l *line[RunHead]) {
+		switch {
+		case l.damage != nil:
+			s.damaged(records, l.Place, l.damage)
+			s.moved = append(append(s.moved, bytes.TrimSuffix(l.text, []byte{'\n'})...), '\n')
+			s.Moved++
+		default:
+			s.Kept++
+			s.finished[l.is.ID] = s.finished[l.is.ID] || l.is.Status.counts()
+		}
+	})
+	if err != nil {
 		return err
 	}
-	return j.without(recordsFile, s.records)
+	scores, lost := filepath.Join(dir, scoresFile), map[string]bool{}
+	return surveyLines(scores, scoresOf, func(l *line[scoresLine]) {
+		run := l.is.Run
+		switch {
+		case l.damage != nil:
+			s.damaged(scores, l.Place, l.damage)
+			s.Unscored++
+		case !s.finished[run]:
+			if !lost[run] {
+				s.Lost = append(s.Lost, run)
+			}
+			lost[run] = true
+			s.Unscored++
+		}
+	})
+}
+
+func (s *survey) damaged(path string, at Place, what error) {
+	s.Damage = append(s.Damage, &Damage{path, at.line, what.Error()})
+}
+
+// surveyLines visits all lines of a file but a torn one; a missing file has none.
+func surveyLines[T any](path string, read func([]byte) (T, error), visit func(*line[T])) error {
+	f, err := openFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading the results: %w", err)
+	}
+	defer f.Close()
+	for l, err := range allLines(f, 1, read) {
+		if err != nil {
+			return fmt.Errorf("reading the results: %w", err)
+		}
+		if l.damage != errTorn {
+			visit(l)
+		}
+	}
+	return nil
 }
 
 // ReleaseLedger releases all that is in doubt, and returns what the ledger came to before.
@@ -130,102 +206,5 @@ func releaseLedger(dir string, m *Manifest) (*Balance, error) {
 	if err != nil {
 		return nil, err
 	}
-	return b, replaceManifest(folder(dir), text)
-}
-
-// keepDamaged appends bad lines of the records to a file of their own.
-func (j *Journal) keepDamaged(lines []RecordPlace) error {
-	if len(lines) == 0 {
-		return nil
-	}
-	from, _, err := openRecords(j.folder.dir)
-	if err != nil {
-		return err
-	}
-	defer from.Close()
-	return writing(appendTo(j.disk, damagedFile, func(to io.Writer) error {
-		for _, bad := range lines {
-			if _, err := io.Copy(to, io.NewSectionReader(from, bad.offset, bad.bytes)); err != nil {
-				return err
-			}
-			if _, err := to.Write([]byte{'\n'}); err != nil { // the end of one that was torn; else a gap
-				return err
-			}
-		}
-		return nil
-	}))
-}
-
-// without writes a file anew without some of its parts.
-func (j *Journal) without(name string, parts []RecordPlace) error {
-	if len(parts) == 0 {
-		return nil
-	}
-	f, err := openFile(filepath.Join(j.folder.dir, name))
-	if err != nil {
-		return fmt.Errorf("reading the results: %w", err)
-	}
-	defer f.Close()
-	return writing(j.disk.Replace(name, func(w io.Writer) error {
-		at := int64(0)
-		for _, part := range parts {
-			if _, err := io.Copy(w, io.NewSectionReader(f, at, part.offset-at)); err != nil {
-				return err
-			}
-			at = part.offset + part.bytes
-		}
-		_, err := io.Copy(w, io.NewSectionReader(f, at, 1<<62-at))
-		return err
-	}))
-}
-
-// survey is what the files of a folder hold.
-type survey struct {
-	Repaired
-	finished map[string]bool // the runs with a whole record that counts
-	lost     map[string]bool // those of Lost
-	records  []RecordPlace   // to be taken out
-	scores   []RecordPlace
-}
-
-func (s *survey) look(dir string) error {
-	if _, err := statRegular(filepath.Join(dir, recordsFile)); err != nil {
-		return fmt.Errorf("reading the records: %w", err)
-	}
-	// damage notes bad lines, which go out of a file; other errors end the survey.
-	damage := func(err error, out *[]RecordPlace, lines *int) error {
-		bad, is := errors.AsType[*Problem](err)
-		if !is {
-			return err
-		}
-		s.Damage = append(s.Damage, bad)
-		*out, *lines = append(*out, RecordPlace{bad.Offset, bad.Bytes}), *lines+bad.Lines
-		return nil
-	}
-	for l, err := range fileLines(dir, recordsFile, readStatus) {
-		if err != nil {
-			if err := damage(err, &s.records, &s.Moved); err != nil {
-				return err
-			}
-			continue
-		}
-		if s.Kept++; l.is.Status.counts() {
-			s.finished[l.is.ID] = true
-		}
-	}
-	for l, err := range fileLines(dir, scoresFile, scoresOf) {
-		if err != nil {
-			if err := damage(err, &s.scores, &s.Unscored); err != nil {
-				return err
-			}
-		} else if !s.finished[l.is.Run] {
-			s.scores = append(s.scores, RecordPlace{l.offset, l.bytes})
-			s.Unscored++
-			if !s.lost[l.is.Run] {
-				s.lost[l.is.Run] = true
-				s.Lost = append(s.Lost, l.is.Run)
-			}
-		}
-	}
-	return nil
+	return b, writing(replaceWith(folder(dir), manifestFile, text))
 }

@@ -48,7 +48,7 @@ func (r *Results) Baseline() bool { return r.baseline != nil }
 // whether it failed, and its confidence.
 func (r *Results) Signals() iter.Seq2[*Signals, error] {
 	if r.baseline != nil {
-		return baselineLines(r, signalsOf)
+		return values(baselineLines(r, signalsOf))
 	}
 	return ReadSignals(r.Path)
 }
@@ -57,7 +57,7 @@ func (r *Results) Signals() iter.Seq2[*Signals, error] {
 // runs, not of iterations, and do not tell why a run is unscored.
 func (r *Results) Scores() iter.Seq2[Score, error] {
 	if r.baseline != nil {
-		return scoresIn(Sound(baselineLines(r, scoresOf))) // the signals told of its damage
+		return each(baselineLines(r, scoresOf), func(l *scoresLine) []Score { return l.Scores })
 	}
 	return ReadScores(r.Path)
 }

@@ -1,10 +1,8 @@
 package record
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -22,14 +20,11 @@ type Recovered struct {
 	// judged, in the order in which they finished: a crash came in between, a score
 	// was taken back, or there are no scorers and no scores.
 	Unscored []string
-	// Problems are the lines that were dropped. None of them were acknowledged,
-	// unless the disk lost them.
-	Problems []*Problem
 }
 
-// Resume opens the journal of a folder that holds results. It cuts off what a
-// crash left half written, and tells what is still to be done. Damage in the middle of the records is an error that is a
-// *Problem. The caller closes the journal.
+// Resume opens the journal of a folder that holds results. It cuts off the line that a
+// crash left half written, and tells what is still to be done. The error may be a *[Damage] or
+// *[InUse]. The caller closes the journal.
 func Resume(dir string, options Options) (*Journal, *Recovered, error) {
 	folder, err := lock(dir)
 	if err != nil {
@@ -61,11 +56,7 @@ func (j *Journal) resume(r *Recovered) error {
 
 // recoverRecords returns the ids of the finished runs in their order.
 func (j *Journal) recoverRecords(r *Recovered) (order []string, err error) {
-	err = eachLine(j, recordsFile, r, readStatus, func(l *line[RunHead], err error) error {
-		if err != nil {
-			return err
-		}
-		head := &l.is
+	err = wholeLines(j, recordsFile, readStatus, func(head *RunHead) {
 		_, finished := r.Finished[head.ID]
 		switch {
 		case finished:
@@ -76,30 +67,18 @@ func (j *Journal) recoverRecords(r *Recovered) (order []string, err error) {
 		case head.Status == Faulted:
 			r.Faults[head.ID]++
 		}
-		return nil
 	})
-	if err != nil {
-		return nil, fmt.Errorf("%s is damaged: %w", j.folder.dir, err)
-	}
-	return order, nil
+	return order, err
 }
 
-// recoverScores finds the runs that lack scores, or that a scorer could not judge. Damaged scores are made again
-// too; their lines stay.
+// recoverScores finds the runs that lack scores, or that a scorer could not judge.
 func (j *Journal) recoverScores(r *Recovered, order []string) error {
 	const mostJudges = 64 // scorers that have a bit of their own; those beyond share the last one
 	scorers := r.Manifest.Scorers
 	scored := map[string]uint64{} // by the id of a run: bits of those who judged it
-	err := eachLine(j, scoresFile, r, reading[Scored], func(l *line[Scored], err error) error {
-		if damage, is := errors.AsType[*Problem](err); is {
-			r.Problems = append(r.Problems, damage)
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		by := scored[l.is.Run]
-		for _, s := range l.is.Scores {
+	err := wholeLines(j, scoresFile, scoredOf, func(line *Scored) {
+		by := scored[line.Run]
+		for _, s := range line.Scores {
 			at := slices.Index(scorers, s.Name)
 			if at < 0 || s.Iteration != 0 {
 				continue
@@ -109,8 +88,7 @@ func (j *Journal) recoverScores(r *Recovered, order []string) error {
 				by &^= bit
 			}
 		}
-		scored[l.is.Run] = by
-		return nil
+		scored[line.Run] = by
 	})
 	if err != nil {
 		return err
@@ -124,37 +102,26 @@ func (j *Journal) recoverScores(r *Recovered, order []string) error {
 	return nil
 }
 
-// cut shortens a file that is longer.
-func (j *Journal) cut(name string, size int64) error {
-	info, err := statRegular(filepath.Join(j.folder.dir, name))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("opening the results: %w", err)
-	}
-	if info.Size() <= size {
-		return nil
-	}
-	return writing(j.disk.Truncate(name, size))
-}
-
-// eachLine visits the lines of a file and the errors between them, and cuts off a torn end. A missing file has no lines.
-func eachLine[T any](j *Journal, name string, r *Recovered, read func([]byte) (T, error), visit func(*line[T], error) error) error {
-	size := int64(0)
-	for l, err := range fileLines(j.folder.dir, name, read) {
-		if torn, is := errors.AsType[*Problem](err); is && torn.Torn {
-			r.Problems = append(r.Problems, torn)
-			break
-		}
-		if err := visit(l, err); err != nil {
+// wholeLines visits the lines of a file, and cuts off one that is torn.
+func wholeLines[T any](j *Journal, name string, read func([]byte) (T, error), visit func(*T)) error {
+	path, size := filepath.Join(j.folder.dir, name), int64(0)
+	for l, err := range fileLines(path, read) {
+		if err != nil {
 			return err
 		}
-		if err == nil {
-			size = l.end().offset
-		}
+		visit(&l.is)
+		size = l.offset + l.bytes
 	}
-	return j.cut(name, size)
+	info, err := statRegular(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return fmt.Errorf("opening the results: %w", err)
+	case info.Size() > size:
+		return writing(j.disk.Truncate(name, size))
+	}
+	return nil
 }
 
 // OpenScores opens the journal of a folder that holds results, for scores alone:
@@ -179,11 +146,7 @@ func (j *Journal) openScores() (Manifest, error) {
 	if err != nil {
 		return m, err
 	}
-	whole, err := wholeLines(filepath.Join(j.folder.dir, scoresFile))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return m, fmt.Errorf("opening the results: %w", err)
-	}
-	if err := j.cut(scoresFile, whole); err != nil {
+	if err := wholeLines(j, scoresFile, unread, func(*struct{}) {}); err != nil {
 		return m, err
 	}
 	f, err := j.disk.Append(scoresFile)
@@ -191,24 +154,5 @@ func (j *Journal) openScores() (Manifest, error) {
 	return m, writing(err)
 }
 
-// wholeLines is the size of a file up to its last line feed.
-func wholeLines(path string) (int64, error) {
-	f, err := openFile(path)
-	if err != nil {
-		return 0, err
-	}
-	defer f.Close()
-	end, err := f.Seek(0, io.SeekEnd)
-	for part := make([]byte, 1<<16); err == nil && end > 0; {
-		from := max(0, end-int64(len(part)))
-		part = part[:end-from]
-		if _, err = f.ReadAt(part, from); err != nil {
-			break
-		}
-		if at := bytes.LastIndexByte(part, '\n'); at >= 0 {
-			return from + int64(at) + 1, nil
-		}
-		end = from
-	}
-	return 0, err
-}
+// unread reads nothing of a line.
+func unread([]byte) (none struct{}, err error) { return none, nil }

@@ -193,8 +193,8 @@ func TestF2_DamageInTheMiddleOfTheRecordsIsAnError(t *testing.T) {
 	whole[20] ^= 1
 	writeFile(t, dir, recordsFile, whole)
 	_, _, err := Resume(dir, Options{})
-	var damage *Problem
-	if !errors.As(err, &damage) || damage.File != recordsFile || damage.Line != 1 || damage.Offset != 0 {
+	var damage *Damage
+	if !errors.As(err, &damage) || damage.File != filepath.Join(dir, recordsFile) || damage.Line != 1 {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(readFile(t, dir, recordsFile), whole) {
@@ -238,17 +238,23 @@ func TestResumeTellsWhichRunsSomeScorerHasNotJudged(t *testing.T) {
 	}
 }
 
-func TestDamagedScoresAreMadeAgain(t *testing.T) {
+func TestF2_DamagedScoresAreAnError(t *testing.T) {
 	dir := sampleFolder(t, 3)
 	whole := readFile(t, dir, scoresFile)
-	whole[20] ^= 1
-	writeFile(t, dir, scoresFile, whole)
-	found := finish(t, dir, 3)
-	if !reflect.DeepEqual(found.Unscored, []string{"default/task-0/1"}) || len(found.Problems) != 1 {
-		t.Errorf("unscored %v, problems %v", found.Unscored, found.Problems)
-	}
-	if scores, _ := collected(t, ReadScores(dir)); len(scores) != 3 {
-		t.Errorf("%d scores", len(scores))
+	for name, at := range map[string]int{"scores.jsonl:1: ": 20, "scores.jsonl:3: ": len(whole) - 1} {
+		damaged := bytes.Clone(whole)
+		damaged[at] ^= 1
+		writeFile(t, dir, scoresFile, damaged)
+		_, _, resumed := Resume(dir, Options{})
+		_, _, opened := OpenScores(dir, Options{})
+		for _, err := range []error{resumed, opened} {
+			if err == nil || !strings.Contains(err.Error(), name) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if !bytes.Equal(readFile(t, dir, scoresFile), damaged) {
+			t.Errorf("%s: the scores were changed", name)
+		}
 	}
 }
 
@@ -264,9 +270,8 @@ func TestF1_KilledWriters(t *testing.T) {
 	var acknowledged []string
 	for kill := range 4 {
 		acknowledged = append(acknowledged, killedAfter(t, dir, 20+30*kill)...)
-		_, problems := collected(t, ReadRuns(dir))
-		if len(problems) > 1 || len(problems) == 1 && !problems[0].Torn {
-			t.Fatalf("problems %v", problems)
+		if _, damage := collected(t, ReadRuns(dir)); damage != nil {
+			t.Fatal(damage)
 		}
 	}
 	signals, _ := collected(t, ReadSignals(dir))

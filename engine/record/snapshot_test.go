@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -80,6 +81,7 @@ func TestSnapshotsAreNoScoresOfRuns(t *testing.T) {
 	if _, err := CompactScores(dir, Options{}); err != nil {
 		t.Fatal(err)
 	}
+	slices.Reverse(want) // the last one that was found comes last
 	if got := snapshotsOf(t, dir, run); !reflect.DeepEqual(got, want) || !reflect.DeepEqual(standing(t, dir), before) {
 		t.Errorf("compacted, %+v count, want %+v", got, want)
 	}
@@ -146,14 +148,14 @@ func TestSnapshotsThatCannotBeAreRefused(t *testing.T) {
 		one := aSnapshot(run, 2, "k", 1)
 		wrong(&one)
 		addSnapshots(t, dir, run, Options{}, one)
-		var problem *Problem
+		var damage *Damage
 		for _, err := range ReadSnapshots(dir) {
-			if err != nil && !errors.As(err, &problem) {
+			if err != nil && !errors.As(err, &damage) {
 				t.Fatal(err)
 			}
 		}
-		if problem == nil {
-			t.Errorf("%s: no problem", name)
+		if damage == nil {
+			t.Errorf("%s: no damage", name)
 		}
 	}
 }

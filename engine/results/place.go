@@ -3,7 +3,6 @@ package results
 import (
 	"crypto/rand"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -235,7 +234,7 @@ func fileName(name string) string {
 }
 
 // ownFiles are those that a result folder consists of.
-var ownFiles = []string{"manifest.json", "manifest.copy.json", "records.jsonl", "scores.jsonl", "spent.jsonl",
+var ownFiles = []string{"manifest.json", "records.jsonl", "scores.jsonl", "spent.jsonl",
 	"records.damaged.jsonl", "lock", Progress, Workspaces, specFolder}
 
 // Progress is the file that tells how far a command has come that makes runs. It is there while one does.
@@ -271,10 +270,9 @@ func MakeFolder(dir string, written ...string) error {
 	return nil
 }
 
-// IsFolder reports whether a folder is one of results: it has a manifest, or the copy of
-// one that is missing.
+// IsFolder reports whether a folder is one of results: it has a manifest, or records that lack theirs.
 func IsFolder(dir string) bool {
-	return there(filepath.Join(dir, "manifest.json")) || there(filepath.Join(dir, "manifest.copy.json"))
+	return there(filepath.Join(dir, "manifest.json")) || there(filepath.Join(dir, "records.jsonl"))
 }
 
 // Holds reports whether a file is a baseline, or one that a result folder consists of.
@@ -296,29 +294,28 @@ func Manifest(dir string) (record.Manifest, error) {
 		return record.Manifest{}, exit.Usage(fileHint(dir), "%s is a file, not a result folder", dir)
 	}
 	m, err := record.ReadManifest(dir)
-	var damaged *record.DamagedManifest
-	var syntax *json.SyntaxError
-	var kind *json.UnmarshalTypeError
-	hint, unreadable := "agentbench version prints this version", errors.As(err, &syntax) || errors.As(err, &kind)
-	switch {
+	hint := ""
+	switch _, damaged := errors.AsType[*record.Damage](err); {
 	case err == nil:
 		return m, nil
 	case errors.Is(err, fs.ErrNotExist):
 		return m, exit.Usage(Hint(dir), "%s holds no results", dir)
-	case errors.As(err, &damaged), unreadable && there(filepath.Join(dir, "manifest.copy.json")):
-		hint = "agentbench repair " + exit.ShellWord(dir) + " restores it from its copy"
-	case unreadable:
-		hint = MakeAgain
-	case m.Version == 0:
-		hint = "if another program wrote this file, name another folder; " + hint
-	case errors.Is(err, fs.ErrPermission):
-		hint = ""
+	case !damaged && !errors.Is(err, fs.ErrPermission):
+		hint = "agentbench version prints this version"
 	}
 	return m, exit.With(exit.NotMeasured, hint, "%w", err)
 }
 
-// MakeAgain is what helps where nothing is left of a manifest.
-const MakeAgain = "the runs are in records.jsonl, one a line; run with another --out makes the suite again, mostly from the cache"
+// RepairHint is what helps against a damage.
+func RepairHint(d *record.Damage) string {
+	switch name := filepath.Base(d.File); {
+	case name == "manifest.json":
+		return "name another folder; run with another --out makes the suite again, mostly from the cache (the runs of this one are in records.jsonl)"
+	case slices.Contains(ownFiles, name):
+		return "agentbench repair " + exit.ShellWord(filepath.Dir(d.File)) + " drops what is damaged and lists what was lost"
+	}
+	return "take " + exit.ShellWord(d.File) + " from git again, or make it anew with agentbench baseline set"
+}
 
 // fileHint says what may have been meant by a file.
 func fileHint(file string) string {

@@ -2,7 +2,6 @@ package results
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"iter"
 	"maps"
@@ -42,9 +41,6 @@ type Notes struct {
 	Repeated int
 	// Taskless are runs of tasks that are not among the tasks at hand.
 	Taskless int
-	// BadLines could not be read; FirstBad tells of the first.
-	BadLines int
-	FirstBad string
 }
 
 // Read reads the runs that count, a recording for each configuration that has
@@ -123,19 +119,17 @@ type collection struct {
 // read reads the runs and their scores.
 func (c *collection) read() error {
 	for run, err := range c.runs() {
-		if err == nil {
-			c.add(run)
-		} else if err = c.unread(err); err != nil {
+		if err != nil {
 			return fmt.Errorf("reading the runs: %w", err)
 		}
+		c.add(run)
 	}
 	c.keepFaults()
 	for score, err := range record.ReadScores(c.folder.Path) {
-		if err == nil {
-			c.score(&score)
-		} else if err = c.unread(err); err != nil {
+		if err != nil {
 			return fmt.Errorf("reading the scores: %w", err)
 		}
+		c.score(&score)
 	}
 	return nil
 }
@@ -164,19 +158,6 @@ func (c *collection) runs() iter.Seq2[replay.Recorded, error] {
 			}
 		}
 	}
-}
-
-// unread counts lines that cannot be read; any other error is one.
-func (c *collection) unread(err error) error {
-	problem, is := errors.AsType[*record.Problem](err)
-	if !is {
-		return err
-	}
-	if c.notes.BadLines == 0 {
-		c.notes.FirstBad = problem.Error()
-	}
-	c.notes.BadLines += max(1, problem.Lines)
-	return nil
 }
 
 func (c *collection) add(one replay.Recorded) {

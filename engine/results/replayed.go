@@ -184,11 +184,6 @@ func (r *Recorded) tellNotes() {
 			r.leaveOut(exit.Plural(note.count, note.one, note.many))
 		}
 	}
-	if n.BadLines > 0 {
-		lines := exit.Plural(n.BadLines, "line", "lines") + " cannot be read"
-		r.Warn(fmt.Sprintf("%s, the first: %s\nhint: agentbench repair --dry-run %s lists what is damaged", lines, n.FirstBad, exit.ShellWord(r.Path)))
-		r.Left = append(r.Left, lines)
-	}
 	r.tellMissing()
 }
 

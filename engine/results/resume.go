@@ -173,8 +173,8 @@ func Unresumable(dir string, err error) error {
 	hint := "finished runs are saved; fix the cause and rerun the same command to resume"
 	if _, busy := errors.AsType[*record.InUse](err); busy {
 		hint = "wait until it ends, or name another folder with --out"
-	} else if _, damaged := errors.AsType[*record.Problem](err); damaged {
-		hint = "agentbench repair " + exit.ShellWord(dir) + " moves the damaged lines aside and keeps the rest"
+	} else if damage, is := errors.AsType[*record.Damage](err); is {
+		hint = RepairHint(damage)
 	}
 	return exit.With(exit.NotMeasured, hint, "%w", err)
 }

@@ -74,9 +74,6 @@ func Unmerged(out string, err error) error {
 		}
 		return exit.Usage("name another folder with --out", "%s exists already", out)
 	}
-	if damaged, is := errors.AsType[*record.Damaged](err); is {
-		return exit.With(exit.NotMeasured, "agentbench repair "+exit.ShellWord(damaged.Dir)+" moves the damaged lines aside and keeps the rest", "%w", err)
-	}
 	if overlap, is := errors.AsType[*record.Overlap](err); is {
 		return exit.With(exit.NotMeasured, "agentbench show DIR "+exit.ShellWord(overlap.Run)+" prints it; leave out the folder that is wrong", "%w", err)
 	}

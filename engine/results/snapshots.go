@@ -16,11 +16,10 @@ type Snapshots struct {
 	fresh map[string]map[string]bool   // by run, the keys of those that the folder does not have so
 }
 
-// OpenSnapshots reads those of a folder. Lines that cannot be read are skipped: what they say is found
-// again.
+// OpenSnapshots reads those of a folder.
 func OpenSnapshots(dir string) (*Snapshots, error) {
 	s := &Snapshots{}
-	for one, err := range record.Sound(record.ReadSnapshots(dir)) {
+	for one, err := range record.ReadSnapshots(dir) {
 		if err != nil {
 			return nil, exit.Unmeasured(err)
 		}

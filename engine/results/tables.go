@@ -207,9 +207,9 @@ var TableFormats = []string{"csv", "jsonl"}
 type Written struct{ Runs, Iterations, Scores, Steps int }
 
 // WriteTables writes the runs, iterations, scores and scores at steps of a result folder as four files of a format into another folder, which it
-// makes. Lines that cannot be read are left out, and warn gets the reason. Memory does not grow with the number of runs, but by
+// makes. Memory does not grow with the number of runs, but by
 // 16 bytes for each score, or state that has some.
-func WriteTables(dir, out, format string, cell func(text string) string, warn func(error)) (n Written, err error) {
+func WriteTables(dir, out, format string, cell func(text string) string) (n Written, err error) {
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return n, err
 	}
@@ -220,12 +220,8 @@ func WriteTables(dir, out, format string, cell func(text string) string, warn fu
 		return n, err
 	}
 	for r, err := range record.ReadRuns(dir) {
-		switch {
-		case record.Unreadable(err):
+		if err != nil {
 			return n, err
-		case err != nil:
-			warn(err)
-			continue
 		}
 		if err := runs.write(rowOfRun(r)); err != nil {
 			return n, err
@@ -237,18 +233,17 @@ func WriteTables(dir, out, format string, cell func(text string) string, warn fu
 		}
 		n.Runs, n.Iterations = n.Runs+1, n.Iterations+len(r.Iterations)
 	}
-	if n.Scores, err = writeScores(dir, scores, warn); err != nil {
+	if n.Scores, err = writeScores(dir, scores); err != nil {
 		return n, err
 	}
 	n.Steps, err = writeSteps(dir, steps)
 	return n, err
 }
 
-// writeSteps writes the scores of states that count, for each step that found the state. Lines that cannot be read were told with
-// the scores.
+// writeSteps writes the scores of states that count, for each step that found the state.
 func writeSteps(dir string, to *table[stepRow]) (n int, err error) {
 	key := func(s *record.Snapshot) string { return s.Run + "\x00" + s.Key + "\x00" + strconv.Itoa(s.Iteration) }
-	for s, err := range record.Sound(lastOf(record.ReadSnapshots(dir), record.ReadSnapshots(dir), key)) {
+	for s, err := range lastOf(record.ReadSnapshots(dir), record.ReadSnapshots(dir), key) {
 		if err != nil {
 			return n, err
 		}
@@ -265,16 +260,13 @@ func writeSteps(dir string, to *table[stepRow]) (n int, err error) {
 }
 
 // writeScores writes the scores that count: of one run, iteration and scorer the last one, unless that was removed.
-func writeScores(dir string, to *table[scoreRow], warn func(error)) (n int, err error) {
+func writeScores(dir string, to *table[scoreRow]) (n int, err error) {
 	key := func(s *record.Score) string { return s.Run + "\x00" + s.Name + "\x00" + strconv.Itoa(s.Iteration) }
 	for s, err := range lastOf(record.ReadScores(dir), record.ReadScores(dir), key) {
-		switch {
-		case record.Unreadable(err):
+		if err != nil {
 			return n, err
-		case err != nil:
-			warn(err)
-			continue
-		case s.Removed:
+		}
+		if s.Removed {
 			continue
 		}
 		if err := to.write(rowOfScore(&s)); err != nil {
@@ -285,20 +277,18 @@ func writeScores(dir string, to *table[scoreRow], warn func(error)) (n int, err 
 	return n, nil
 }
 
-// lastOf reads lines twice, and gives of those with the same key the last one, and what could not be read.
+// lastOf reads lines twice, and gives of those with the same key the last one.
 func lastOf[T any](lines, again iter.Seq2[T, error], key func(*T) string) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		seed := maphash.MakeSeed()
 		sum := func(line *T) uint64 { return maphash.String(seed, key(line)) } // a file may have millions
 		last, at := map[uint64]int32{}, int32(0)
 		for line, err := range lines {
-			if record.Unreadable(err) {
+			if err != nil {
 				yield(line, err)
 				return
 			}
-			if err == nil {
-				last[sum(&line)] = at
-			}
+			last[sum(&line)] = at
 			at++
 		}
 		at = 0

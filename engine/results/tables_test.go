@@ -84,7 +84,7 @@ func exampleTables(t *testing.T, format string) (out string) {
 	if err := journal.Close(); err != nil {
 		t.Fatal(err)
 	}
-	n, err := WriteTables(dir, out, format, strings.ToUpper, func(err error) { t.Error(err) })
+	n, err := WriteTables(dir, out, format, strings.ToUpper)
 	if want := (Written{Runs: 2, Iterations: 2, Scores: 2, Steps: 4}); err != nil || n != want {
 		t.Fatalf("%+v, %v", n, err)
 	}

@@ -1,7 +1,6 @@
 package results
 
 import (
-	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -50,8 +49,8 @@ func TestTheStateOfWatchedResults(t *testing.T) {
 					t.Fatal(err)
 				}
 			default:
-				text, err := json.Marshal(record.Manifest{Version: record.Version, Status: record.State(c.manifest)})
-				if err != nil || os.WriteFile(filepath.Join(dir, "manifest.json"), text, 0o644) != nil {
+				journal, err := record.Create(dir, record.Manifest{Status: record.State(c.manifest)}, record.Options{})
+				if err != nil || journal.Close() != nil {
 					t.Fatal("no manifest is written")
 				}
 			}

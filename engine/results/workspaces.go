@@ -225,7 +225,7 @@ func joinKept(ctx context.Context, out string, parts []record.Part) (err error) 
 	if err != nil {
 		return err
 	}
-	for s, err := range record.Sound(record.ReadSignals(out)) {
+	for s, err := range record.ReadSignals(out) {
 		if err != nil {
 			return err
 		}
@@ -351,7 +351,7 @@ func namedStates(dir string) (named map[string][]string, order []string, err err
 		}
 		named[tree] = append(named[tree], at.String())
 	}
-	for run, err := range record.Sound(record.ReadRuns(dir)) {
+	for run, err := range record.ReadRuns(dir) {
 		if err != nil {
 			return nil, nil, exit.Unmeasured(err)
 		}

@@ -68,10 +68,10 @@ func (t *table) read(side int) error {
 		order[from.Manifest.Configurations[i].Name] = i
 	}
 	for s, err := range from.Signals() {
-		if record.Unreadable(err) {
+		if err != nil {
 			return err
 		}
-		if err != nil || from.Configuration != "" && s.Configuration != from.Configuration {
+		if from.Configuration != "" && s.Configuration != from.Configuration {
 			continue
 		}
 		r := rowOf(s, words)
@@ -83,10 +83,10 @@ func (t *table) read(side int) error {
 		t.rows = append(t.rows, r)
 	}
 	for s, err := range from.Scores() {
-		if record.Unreadable(err) {
+		if err != nil {
 			return err
 		}
-		if at, is := t.at[place{side, s.Run}]; err == nil && is && s.Iteration == 0 {
+		if at, is := t.at[place{side, s.Run}]; is && s.Iteration == 0 {
 			t.score(at, &s)
 		}
 	}

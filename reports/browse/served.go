@@ -43,10 +43,10 @@ func (s *Sources) Texts(side int, run string) ([]byte, error) {
 	}
 	var scores []record.Score
 	for score, err := range from.Scores() {
-		if record.Unreadable(err) {
+		if err != nil {
 			return nil, fmt.Errorf("reading its scores: %w", err)
 		}
-		if err == nil && score.Run == run {
+		if score.Run == run {
 			score.Votes = slices.Clone(score.Votes) // the reader uses its memory again
 			scores = append(scores, score)
 		}

@@ -86,11 +86,8 @@ func (c *textChunks) scoresOf(picked []int) (map[int][]record.Score, error) {
 	}
 	for side := range c.sources.Sides {
 		for s, err := range c.sources.Sides[side].Scores() {
-			if record.Unreadable(err) {
-				return nil, err
-			}
 			if err != nil {
-				continue
+				return nil, err
 			}
 			at, known := c.table.at[place{side, s.Run}]
 			if _, wanted := of[at]; known && wanted {

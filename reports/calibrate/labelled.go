@@ -147,11 +147,8 @@ func (l *Labels) runsWanted(m *record.Manifest) map[string][]*Labelled {
 // findRuns reads what the labelled runs are of. The last try of a run counts.
 func (l *Labels) findRuns(wanted map[string][]*Labelled) error {
 	for s, err := range record.ReadSignals(l.Results) {
-		if record.Unreadable(err) {
-			return exit.With(exit.NotMeasured, "", "reading the runs: %w", err)
-		}
 		if err != nil {
-			continue
+			return exit.With(exit.NotMeasured, "", "reading the runs: %w", err)
 		}
 		for _, at := range wanted[s.ID] {
 			at.Of, at.unit, at.Lost = s.Task, cmp.Or(s.Cluster, s.Task), ""
@@ -167,10 +164,10 @@ func (l *Labels) findRuns(wanted map[string][]*Labelled) error {
 // it could not judge it is asked again.
 func (l *Labels) findScores(wanted map[string][]*Labelled, scorer, version string) error {
 	for s, err := range record.ReadScores(l.Results) {
-		if record.Unreadable(err) {
+		if err != nil {
 			return exit.With(exit.NotMeasured, "", "reading the scores: %w", err)
 		}
-		if err != nil || s.Name != scorer || s.Iteration != 0 {
+		if s.Name != scorer || s.Iteration != 0 {
 			continue
 		}
 		for _, at := range wanted[s.Run] {

@@ -25,9 +25,6 @@ func Ledger(m *record.Manifest, made int, b *spec.SuiteBudget, balance *record.B
 		},
 		List: []page.Table{page.TableOf("budget", "Budget", resourceFields, slices.Values(resourcesOf(b, balance)))},
 	}
-	for _, damage := range balance.Damage {
-		sheet.Notes = append(sheet.Notes, func(quote func(string) string) string { return "damaged: " + quote(damage.Error()) })
-	}
 	if balance.Doubt != (record.Usage{}) {
 		sheet.Notes = append(sheet.Notes, func(quote func(string) string) string {
 			return "what is in doubt counts as spent; " + quote(release) + " releases it"
@@ -174,17 +171,11 @@ func Repaired(dir, word string, r *record.Repaired, states string, look bool) st
 		}
 		return done
 	}
-	if r.Manifest != nil {
-		fmt.Fprintf(&b, "%v; %s from manifest.copy.json\n", r.Manifest, verb("restored"))
+	for _, damage := range r.Damage {
+		fmt.Fprintln(&b, damage)
 	}
-	for _, problem := range r.Ledger.Damage {
-		fmt.Fprintln(&b, problem)
-	}
-	if len(r.Ledger.Damage) > 0 {
+	if r.Ledger != nil {
 		fmt.Fprintf(&b, "the ledger %s with its whole entries: %s are paid, %s in doubt\n", verb("begun anew"), Spending(r.Ledger.Paid), Spending(r.Ledger.Doubt))
-	}
-	for _, problem := range r.Damage {
-		fmt.Fprintln(&b, problem)
 	}
 	fmt.Fprintf(&b, "%s%s: %s", states, dir, kept)
 	if r.Moved > 0 {

@@ -31,16 +31,12 @@ func (f *Filter) Wants(configuration, task string, status record.Status) bool {
 }
 
 // List is a table of the runs of a folder by configuration, those that went wrong
-// first. Lines that cannot be read go to warn.
-func List(dir string, m *record.Manifest, f Filter, warn func(error)) (*page.Sheet, error) {
+// first.
+func List(dir string, m *record.Manifest, f Filter) (*page.Sheet, error) {
 	first := shortlist{most: f.Most, of: map[int][]listed{}}
 	for s, err := range record.ReadSignals(dir) {
-		if record.Unreadable(err) {
-			return nil, exit.Unmeasured(err)
-		}
 		if err != nil {
-			warn(err)
-			continue
+			return nil, exit.Unmeasured(err)
 		}
 		if !f.Wants(s.Configuration, s.Task, s.Outcome.Status) {
 			continue
@@ -176,11 +172,11 @@ func fillScores(dir string, m *record.Manifest, runs []listed) error {
 		at[runs[i].id] = i
 	}
 	for s, err := range record.ReadScores(dir) {
-		if record.Unreadable(err) {
+		if err != nil {
 			return exit.Unmeasured(err)
 		}
 		i, wanted := at[s.Run]
-		if err == nil && wanted && s.Iteration == 0 && s.Name == m.Scorers[0] {
+		if wanted && s.Iteration == 0 && s.Name == m.Scorers[0] {
 			runs[i].score = page.Cell{Text: cmp.Or(scoreText(&s), page.Nothing)}
 			if !s.Removed && s.Unscored == "" {
 				runs[i].score.Raw = s.Value
@@ -234,7 +230,7 @@ func Find(dir string, m *record.Manifest, id string) (*record.Run, []record.Scor
 			for s, err := range record.ReadSignals(dir) {
 				switch {
 				case err != nil:
-					continue
+					return nil, nil, exit.Unmeasured(err)
 				case s.Configuration == own:
 					hint = "agentbench show " + dir + " --configuration " + id + " lists its runs"
 				case s.Task == own:
@@ -251,10 +247,10 @@ func Find(dir string, m *record.Manifest, id string) (*record.Run, []record.Scor
 	}
 	var scores []record.Score
 	for s, err := range record.ReadScores(dir) {
-		if record.Unreadable(err) {
+		if err != nil {
 			return nil, nil, exit.Unmeasured(err)
 		}
-		if err == nil && s.Run == run.ID {
+		if s.Run == run.ID {
 			scores = append(scores, s)
 		}
 	}

@@ -77,12 +77,6 @@ func (m *maker) do(ctx context.Context, t *turn) {
 		return
 	}
 	run, err := m.runs.Read(t.at)
-	if bad, is := errors.AsType[*record.Problem](err); is {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		m.Problems = append(m.Problems, bad)
-		return
-	}
 	if err != nil {
 		m.fail(err)
 		return
@@ -197,7 +191,7 @@ type thing struct{ judge, iteration int }
 // entry is a run with which there is something to do, and where it stands.
 type entry struct {
 	task uint64 // the hash of its id
-	at   record.RecordPlace
+	at   record.Place
 	work int32 // index of works; -1: done
 }
 
@@ -217,10 +211,7 @@ func (p *Pass) readHeads(s *standing) error {
 	known := map[alike]int32{}
 	for head, err := range runs.Heads() {
 		if err != nil {
-			if err := p.unread(err); err != nil {
-				return err
-			}
-			continue
+			return err
 		}
 		key := alike{s.marksOf(head.ID), head.Iterations}
 		at, ok := known[key]

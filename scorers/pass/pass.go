@@ -62,8 +62,6 @@ type Pass struct {
 	Counts []Count
 	// Runs is how many runs there is something to do with.
 	Runs int
-	// Problems are lines that cannot be read.
-	Problems []*record.Problem
 	// Taskless are runs whose task is not at hand; FirstTaskless is the task of one
 	// of them.
 	Taskless      int
@@ -193,7 +191,7 @@ func (w *work) of(at int) (n int, run bool) {
 // turn is a run whose turn it is, with its task; nil where that is not needed.
 type turn struct {
 	task *spec.Task
-	at   record.RecordPlace
+	at   record.Place
 	work *work
 }
 
@@ -271,7 +269,7 @@ func (m *maker) beside(run *record.Run, configuration string) *record.Run {
 		return run
 	}
 	other, err := m.runs.Run(record.RunID(configuration, run.Task, run.Trial))
-	if record.Unreadable(err) && !errors.Is(err, record.ErrNoRun) {
+	if err != nil && !errors.Is(err, record.ErrNoRun) {
 		m.fail(err)
 	}
 	return other
@@ -336,10 +334,7 @@ func (p *Pass) readScores() (*standing, error) {
 	var marks []byte
 	for line, err := range record.ReadScored(p.Dir) {
 		if err != nil {
-			if err := p.unread(err); err != nil {
-				return nil, err
-			}
-			continue
+			return nil, err
 		}
 		marks = append(marks[:0], s.marks[s.marksOf(line.Run)]...)
 		for i := range line.Scores {
@@ -374,16 +369,6 @@ func (p *Pass) at(marks string, iteration, judge int) byte {
 		return none
 	}
 	return marks[place]
-}
-
-// unread notes bad lines; other errors end the pass.
-func (p *Pass) unread(err error) error {
-	bad, is := errors.AsType[*record.Problem](err)
-	if !is {
-		return err
-	}
-	p.Problems = append(p.Problems, bad)
-	return nil
 }
 
 // CallsAtMost is how many calls one score takes, each answer asked for twice.

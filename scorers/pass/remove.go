@@ -14,12 +14,10 @@ func (p *Pass) removeAtSteps(journal Journal) error {
 	}
 	all := map[string][]record.Snapshot{}
 	for s, err := range record.ReadSnapshots(p.Dir) {
-		if record.Unreadable(err) {
+		if err != nil {
 			return err
 		}
-		if err == nil { // lines that cannot be read were counted with the scores
-			all[s.Run] = append(all[s.Run], s)
-		}
+		all[s.Run] = append(all[s.Run], s)
 	}
 	for _, run := range slices.Sorted(maps.Keys(all)) {
 		var changed []record.Snapshot

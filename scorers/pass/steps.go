@@ -62,7 +62,6 @@ type StepCounts struct {
 	Unknown  int
 	Why      string
 	Taskless int // runs whose task is not at hand
-	Problems []*record.Problem
 }
 
 // StepCount is that of one scorer, over distinct states.
@@ -125,11 +124,8 @@ func (m *stepper) prepare() error {
 	}
 	most := map[string]int{}
 	for s, err := range record.ReadSignals(m.Dir) {
-		if record.Unreadable(err) {
-			return err
-		}
 		if err != nil {
-			continue
+			return err
 		}
 		for i := range s.Iterations {
 			for _, c := range s.Iterations[i].Calls {
@@ -160,10 +156,7 @@ func Spread(n, most int) (some []int) {
 // each visits the runs whose states are scored.
 func (m *stepper) each(ctx context.Context, visit func(*record.Run)) error {
 	for run, err := range record.ReadRuns(m.Dir) {
-		problem, bad := errors.AsType[*record.Problem](err)
 		switch {
-		case bad:
-			m.counts.Problems = append(m.counts.Problems, problem)
 		case err != nil:
 			return err
 		case ctx.Err() != nil:

@@ -81,10 +81,7 @@ func (p *program) setBaseline(name, dir string, from *results.Place, incomplete 
 	}
 	file := results.BaselineFile(dir, name)
 	err := p.replaceFile(file, func(to io.Writer) error { return record.WriteBaseline(to, from.Results, options) })
-	var damage *record.Problem
 	switch {
-	case errors.As(err, &damage):
-		return exit.With(exit.NotMeasured, "agentbench repair "+exit.ShellWord(from.Path)+" moves the damaged lines aside and keeps the rest", "%w", err)
 	case errors.Is(err, record.ErrNoneCounts):
 		return exit.With(exit.NotMeasured, "agentbench show "+exit.ShellWord(from.Path)+" lists the runs", "%s holds no run that counts", from.Path)
 	case err != nil:

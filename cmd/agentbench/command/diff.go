@@ -215,10 +215,8 @@ func (p *program) collectBoth(s *sides) (base, newest *reports.Report, err error
 	if err := reading.Wait(); err != nil {
 		return nil, nil, err
 	}
-	p.tellDamage(newest, s.new.Results)
 	if one {
 		return newest, newest, nil
 	}
-	p.tellDamage(base, s.base.Results)
 	return base, newest, nil
 }

@@ -76,7 +76,7 @@ iteration it is the one that the run returned.`,
 }
 
 func (p *program) exportTables(dir, out, format string) error {
-	n, err := results.WriteTables(dir, out, format, page.CellText, func(err error) { fmt.Fprintln(p.err, "agentbench: warning:", err) })
+	n, err := results.WriteTables(dir, out, format, page.CellText)
 	if err != nil {
 		return exit.Unmeasured(err)
 	}

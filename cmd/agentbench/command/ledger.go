@@ -1,8 +1,6 @@
 package command
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
 
 	"github.com/agentbench/agentbench/engine/exit"
@@ -19,9 +17,6 @@ func (p *program) openLedger(dir string, m *record.Manifest, b *pace.Budget) (*r
 	if err != nil {
 		return nil, exit.Unmeasured(err)
 	}
-	if err := damagedLedger(dir, balance); err != nil {
-		return nil, err
-	}
 	ledger, err := record.OpenLedger(dir, balance)
 	if err != nil {
 		return nil, exit.Unmeasured(err)
@@ -29,14 +24,6 @@ func (p *program) openLedger(dir string, m *record.Manifest, b *pace.Budget) (*r
 	b.Charge(balance.Paid, balance.Doubt)
 	b.Keep(ledger)
 	return ledger, nil
-}
-
-// damagedLedger is the error of a ledger that cannot be relied on.
-func damagedLedger(dir string, b *record.Balance) error {
-	if len(b.Damage) == 0 {
-		return nil
-	}
-	return exit.With(exit.NotMeasured, "agentbench repair "+exit.ShellWord(dir)+" drops what is damaged and lists what was lost", "%s: %w", dir, errors.Join(b.Damage...))
 }
 
 func (p *program) planFolder(dir string, f *reportFlags) error {
@@ -57,7 +44,7 @@ func (p *program) planFolder(dir string, f *reportFlags) error {
 	if !balance.Kept {
 		sheet.Notes = append(sheet.Notes, page.Saying("no ledger: no model was called for this folder"))
 	}
-	return cmp.Or(p.write(sheet, f), damagedLedger(dir, balance))
+	return p.write(sheet, f)
 }
 
 // tellOvershoot says that more was spent than the suite's budget allows, which

@@ -79,8 +79,6 @@ type program struct {
 	color string
 	// secrets are what out, err and all files are kept free of.
 	secrets *secret.Redactor
-	// unsealed are the folders of which it got that their manifest has no digest.
-	unsealed map[string]bool
 }
 
 func (p *program) commands() *cobra.Command {

@@ -58,16 +58,12 @@ func (p *program) merge(ctx context.Context, dirs []string, f *mergeFlags) error
 	if f.out == "" {
 		f.out = results.Fresh(parts[0].Manifest.Suite, p.now())
 	}
-	merged, err := record.Merge(f.out, parts, record.Options{})
+	m, err := record.Merge(f.out, parts, record.Options{})
 	if err != nil {
 		return results.Unmerged(f.out, err)
 	}
 	if err := results.JoinStates(ctx, f.out, parts); err != nil {
 		return err
-	}
-	m := &merged.Manifest
-	for _, dropped := range merged.Dropped {
-		fmt.Fprintf(p.err, "agentbench: warning: dropped: %v\n", dropped)
 	}
 	if !f.quiet {
 		fmt.Fprintf(p.err, "merged %s of %d: %s\n", results.HeldBy(m.Volatile.Shards), m.Volatile.Shards.Of, page.Plural(m.Totals.Runs(), "run", "runs"))

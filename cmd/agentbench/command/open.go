@@ -174,19 +174,11 @@ func (p *program) openWhole(text, baselines, why string) (*results.Place, error)
 	return at, err
 }
 
-// openManifest reads what a result folder is about, and warns of a manifest without a
-// digest.
+// openManifest reads what a result folder is about.
 func (p *program) openManifest(dir string) (record.Manifest, error) {
 	m, err := results.Manifest(dir)
 	if err == nil {
 		p.learnFolder(&record.Results{Path: dir, Manifest: m})
-	}
-	if err == nil && m.Unsealed && !p.unsealed[dir] {
-		if p.unsealed == nil {
-			p.unsealed = map[string]bool{}
-		}
-		p.unsealed[dir] = true
-		fmt.Fprintf(p.err, "agentbench: warning: %s has no digest: damage to it would go unnoticed; agentbench repair %s adds one\n", filepath.Join(dir, "manifest.json"), exit.ShellWord(dir))
 	}
 	return m, err
 }

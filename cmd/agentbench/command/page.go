@@ -151,7 +151,7 @@ func (p *program) pageOf(args []string, f *pageFlags) (page.Page, *browse.Source
 	if err != nil {
 		return nil, nil, err
 	}
-	report, err := p.collect(at.Results)
+	report, err := reports.Of(at.Results)
 	if err != nil {
 		return nil, nil, err
 	}

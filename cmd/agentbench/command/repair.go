@@ -20,12 +20,11 @@ func (p *program) repairCommand() *cobra.Command {
 		Use:     "repair DIR",
 		Short:   "Repair a damaged result folder",
 		GroupID: "look",
-		Long: `Keeps every intact record, moves damaged lines to records.damaged.jsonl, rebuilds the
-signals, drops scores of lost runs, and lists what was lost. Afterwards run --out DIR
-reruns the lost runs. A damaged manifest.json is restored from its copy. A damaged
-budget ledger is rebuilt from its whole entries. The states of
-workspaces are read: those that are damaged are listed, and folders that a killed session
-left are removed.
+		Long: `Keeps every intact record, moves damaged lines to records.damaged.jsonl, drops
+damaged scores and those of lost runs, and lists what was lost. Afterwards run --out DIR
+reruns the lost runs. A damaged budget ledger is rebuilt from its whole entries. The
+states of workspaces are read: those that are damaged are listed, and folders that a
+killed session left are removed.
 
 --release also returns to the budget what is in doubt: the possible cost of calls that
 got no answer. --prune removes states of workspaces that no run has any more, such as
@@ -52,19 +51,17 @@ type repairFlags struct{ look, release, prune bool }
 
 func (p *program) repair(ctx context.Context, dir string, f repairFlags) error {
 	found, err := p.repaired(dir, f.look)
-	var manifest *record.DamagedManifest
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return exit.Usage(results.Hint(dir), "%s holds no results", dir)
-	case errors.As(err, &manifest):
-		return exit.With(exit.NotMeasured, results.MakeAgain,
-			"%w, and it has no intact copy: it cannot be restored", err)
 	case err != nil:
 		return results.Unresumable(dir, err)
 	}
-	states, pruned, err := p.repairStates(ctx, dir, f)
-	if err != nil {
-		return results.Unresumable(dir, err)
+	states, pruned := &results.Damage{}, ""
+	if !f.look || found.Moved == 0 { // damaged records do not say which states they name
+		if states, pruned, err = p.repairStates(ctx, dir, f); err != nil {
+			return results.Unresumable(dir, err)
+		}
 	}
 	text := overview.Repaired(dir, exit.ShellWord(dir), found, overview.States(states.Faults, states.Lost, states.Left, f.look), f.look) + pruned
 	if f.release {

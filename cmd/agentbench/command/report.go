@@ -12,7 +12,6 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/results"
 	"github.com/agentbench/agentbench/reports"
-	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/suites"
 )
@@ -56,7 +55,7 @@ func (p *program) report(ctx context.Context, path string, f *judgedFlags) error
 	if err := f.recorded(&results.Manifest); err != nil {
 		return err
 	}
-	r, err := p.collect(results)
+	r, err := reports.Of(at.Results)
 	if err != nil {
 		return err
 	}
@@ -133,28 +132,6 @@ func answered(ctx context.Context, r *reports.Report, unanswered error, o report
 	return nil
 }
 
-// collect reads what results say, and tells their damage.
-func (p *program) collect(from *record.Results) (*reports.Report, error) {
-	r, err := reports.Of(from)
-	if err == nil {
-		p.tellDamage(r, from)
-	}
-	return r, err
-}
-
-// tellDamage says that a folder is damaged, as the report's footnotes do.
-func (p *program) tellDamage(r *reports.Report, results *record.Results) {
-	hint := "agentbench repair --dry-run " + exit.ShellWord(results.Path) + " lists what is damaged"
-	if results.Baseline() {
-		hint = "take " + exit.ShellWord(results.Path) + " from git again, or make it anew with agentbench baseline set"
-	}
-	for _, w := range r.Warnings {
-		if w.Kind == reports.BadLines {
-			fmt.Fprintf(p.err, "agentbench: warning: %s\nhint: %s\n", w.Text(page.Visible), hint)
-		}
-	}
-}
-
 // differ puts into a report what differs from the baseline that was asked for,
 // else from the suite's.
 func (p *program) differ(r *reports.Report, of *record.Results, f *againstFlags) error {
@@ -183,7 +160,7 @@ func (p *program) differFrom(r *reports.Report, of *record.Results, f *againstFl
 	if err != nil {
 		return nil, err
 	}
-	base, err := p.collect(at.Results)
+	base, err := reports.Of(at.Results)
 	if err != nil {
 		return nil, err
 	}

@@ -103,7 +103,7 @@ func (p *program) lastResults(o *opened, f *runFlags) (at *results.Place, dir st
 
 // failedIn are the tasks that failed, by configuration, and what is to be said of runs that were not made.
 func (p *program) failedIn(at *results.Place, dir string) (failed map[string][]string, rest string, err error) {
-	report, err := p.collect(at.Results)
+	report, err := reports.Of(at.Results)
 	if err != nil {
 		return nil, "", err
 	}

@@ -36,9 +36,6 @@ func (p *program) openResults(j *job, m *record.Manifest) (*record.Journal, erro
 	if earlier.Mixed != "" {
 		fmt.Fprintf(p.err, "agentbench: warning: %s\nagentbench: warning: the runs of both are mixed from now on\n", visibleLines(earlier.Mixed, "\n"))
 	}
-	for _, problem := range earlier.Found.Problems {
-		fmt.Fprintf(p.err, "agentbench: warning: dropped in %s: %v\n", j.dir, problem)
-	}
 	if !j.flags.quiet {
 		fmt.Fprintln(p.err, earlier.Text(j.dir, m.Totals.Planned))
 	}

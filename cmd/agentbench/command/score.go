@@ -350,10 +350,6 @@ func (s *scoring) tellWorst(done *pass.Pass) error {
 
 // tellProblems warns of what could not be scored.
 func (s *scoring) tellProblems(done *pass.Pass) {
-	if n := len(done.Problems); n > 0 {
-		fmt.Fprintf(s.err, "agentbench: warning: %s cannot be read, the first: %v\nhint: agentbench repair --dry-run %s lists what is damaged\n",
-			page.Plural(n, "place", "places"), done.Problems[0], exit.ShellWord(s.dir))
-	}
 	if done.Taskless > 0 && done.Taskless < done.Runs {
 		fmt.Fprintf(s.err, "agentbench: warning: %s of tasks that are not available, such as %s, and not scored\n",
 			page.Plural(done.Taskless, "run is", "runs are"), page.Visible(strings.TrimSpace(done.FirstTaskless)))

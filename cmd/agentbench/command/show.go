@@ -56,7 +56,7 @@ writes the files of the iteration that was returned; export workspace writes oth
 			case f.json:
 				return p.listRecords(args[0], &f)
 			}
-			sheet, err := trajectory.List(args[0], &m, f.Filter, func(err error) { fmt.Fprintln(p.err, "agentbench: warning:", err) })
+			sheet, err := trajectory.List(args[0], &m, f.Filter)
 			if err != nil {
 				return err
 			}
@@ -207,10 +207,8 @@ func (p *program) redactFiles(dir string) (redacted int, err error) {
 func (p *program) listRecords(dir string, f *showFlags) error {
 	for run, err := range record.ReadRuns(dir) {
 		switch {
-		case record.Unreadable(err):
-			return exit.Unmeasured(err)
 		case err != nil:
-			fmt.Fprintln(p.err, "agentbench:", err)
+			return exit.Unmeasured(err)
 		case f.Wants(run.Configuration, run.Task, run.Outcome.Status):
 			if err := p.line(run); err != nil {
 				return err

@@ -29,7 +29,7 @@ func (p *program) trend(args []string, f *pageFlags) error {
 		trend.Note("results without a time, such as baselines, are among them: the order is that of the command line")
 	}
 	for _, at := range places {
-		report, err := p.collect(at.Results)
+		report, err := reports.Of(at.Results)
 		if err != nil {
 			return err
 		}

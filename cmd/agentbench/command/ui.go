@@ -17,6 +17,8 @@ import (
 	"golang.org/x/term"
 
 	"github.com/agentbench/agentbench/engine/exit"
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/results"
 	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/spec/source"
 )
@@ -86,6 +88,9 @@ func (p *program) tell(err error) int {
 	var f *exit.Error
 	if !errors.As(err, &f) {
 		f = &exit.Error{Code: exit.WrongUsage, Err: err}
+	}
+	if damage, is := errors.AsType[*record.Damage](err); is {
+		f = &exit.Error{Code: exit.NotMeasured, Err: f.Err, Hint: results.RepairHint(damage)}
 	}
 	if faults, ok := f.Err.(source.Faults); ok {
 		p.print(faults)

@@ -58,8 +58,7 @@ func TestViewSaysAnErrorEachTime(t *testing.T) {
 	}
 }
 
-// Results that are damaged while they are followed: what can be read is shown, with what is wrong, and all of it
-// once they are whole again.
+// Results that are damaged while they are followed: the damage is named, and all of them are shown once they are whole again.
 func TestViewOfResultsThatAreDamaged(t *testing.T) {
 	v := viewingQuickstart(t)
 	dir := v.args[0]
@@ -74,13 +73,13 @@ func TestViewOfResultsThatAreDamaged(t *testing.T) {
 		texts  string // the error of texts
 		status string
 	}{
-		{"records.jsonl", garbage, []string{all, "1 line could not be read, the first of them: records.jsonl:1081"}, "", "complete"},
-		{"records.jsonl", cut, []string{"incomplete line", "of 360 runs are missing"}, "", "complete"},
+		{"records.jsonl", garbage, []string{none, "records.jsonl:1081: no checksum"}, "records.jsonl:1081: ", "complete"},
+		{"records.jsonl", cut, []string{"of 360 runs are missing"}, "", "complete"},
 		{"records.jsonl", nil, []string{none, "no such file"}, "records.jsonl: ", "complete"},
-		{"scores.jsonl", cut, []string{all, "incomplete line", "of 360 runs have no score by right yet"}, "", "complete"},
+		{"scores.jsonl", cut, []string{all, "of 360 runs have no score by right yet"}, "", "complete"},
 		{"scores.jsonl", nil, []string{all, "360 of 360 runs have no score by right yet"}, "", "complete"},
-		{"manifest.json", cut, []string{none, "unexpected end of JSON input"}, "unexpected end of JSON input", "failed"},
-		{"manifest.json", nil, []string{none, "manifest.json is missing"}, "manifest.json is missing", "failed"},
+		{"manifest.json", cut, []string{none, "manifest.json: the checksum does not fit"}, "the checksum does not fit", "failed"},
+		{"manifest.json", nil, []string{none, "manifest.json: it is missing"}, "manifest.json: it is missing", "failed"},
 		{"manifest.json", whole, []string{all, "baseline single-pass"}, "", "complete"},
 	} {
 		path := filepath.Join(dir, c.name)

@@ -155,10 +155,7 @@ func (c *crashes) recordsAs(out string, form func(*record.Run) *record.Run) map[
 	dir := filepath.Join(c.folder, out)
 	found := map[string]string{}
 	for run, err := range record.ReadRuns(dir) {
-		var damage *record.Problem
 		switch {
-		case errors.As(err, &damage) && damage.Torn:
-			continue
 		case errors.Is(err, os.ErrNotExist):
 			return found
 		case err != nil:

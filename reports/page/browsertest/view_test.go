@@ -187,17 +187,17 @@ func TestViewOfDamagedResults(t *testing.T) {
 		b.wait(ready + fmt.Sprintf(` && document.querySelector("#report").textContent.includes(%q)`, text))
 	}
 	put(path, append(slices.Clone(records), "garbage\n"...))
-	says("1 line could not be read")
+	says("Nothing can be shown now: ")
 	for _, step := range []struct {
 		path string
 		text []byte
 		says string
-	}{{path, records[:len(records)/2+100], "incomplete line"}, {manifest, head[:len(head)/2], "Nothing can be shown now: "}, {manifest, head, "incomplete line"}, {path, records, "80 runs"}} {
+	}{{path, records[:len(records)/2+100], "are missing"}, {manifest, head[:len(head)/2], "Nothing can be shown now: "}, {manifest, head, "are missing"}, {path, records, "80 runs"}} {
 		put(step.path, step.text)
 		b.run("location.reload()") // it would take longer by itself
 		says(step.says)
 	}
-	if is := b.text(`document.querySelector("#report").textContent`); strings.Contains(is, "could not be read") {
+	if is := b.text(`document.querySelector("#report").textContent`); strings.Contains(is, "Nothing can be shown") {
 		t.Errorf("of whole results the page says %.600s", is)
 	}
 	if err := os.Remove(path); err != nil {
