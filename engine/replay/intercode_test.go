@@ -160,7 +160,7 @@ func (r *rule) stop(turns []turn) int {
 func TestConfigurationsOnInterCode(t *testing.T) {
 	t.Parallel()
 	c, rules, limits := loadInterCode(t), rules(), replay.NewLimits(loadInterCode(t).loop)
-	const every, apart = 11, 499 // prime, so that all values change
+	const every, apart = 101, 53 // prime, so that all values change
 	var configurations []stop.Configuration
 	for i := 0; i < len(rules); i += every {
 		configuration, err := limits.Configuration(c.loopOf(t, &rules[i]))
