@@ -67,8 +67,8 @@ func TestFigures(t *testing.T) {
 	t.Logf("%-32s %6s %6s %8s %6s %6s", "package", "lines", "tests", "exported", "once", "up")
 	for _, dir := range slices.Sorted(maps.Keys(rooms)) {
 		r := rooms[dir]
-		for path, file := range r.files {
-			r.count(files, path, file)
+		for _, path := range slices.Sorted(maps.Keys(r.files)) {
+			r.count(files, path, r.files[path])
 		}
 		called, back := r.calledOnce(), r.back()
 		t.Logf("%-32s %6d %6d %8d %6d %6d", dir, r.lines, r.tests, r.exported, called, back)

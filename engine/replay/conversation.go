@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,7 +8,6 @@ import (
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/stop"
-	"github.com/agentbench/agentbench/spec"
 )
 
 // follows is how far the configuration goes along with a recorded conversation.
@@ -31,15 +29,16 @@ type follows struct {
 
 // follow says how far the configuration goes along with the recorded iteration of
 // an agent that converses.
-func (w *walk) follow(step stop.Step, recorded *record.Iteration, pair *pair) follows {
+func (w *walk) follow(p *pass) follows {
+	step, recorded, pair := p.step, p.recorded, p.pair
 	tools := pair.usesOther(recorded)
 	tools.unfinished, tools.ranOut = !w.endedTalk(recorded), ranOut(recorded)
-	if w.Renderer == nil {
+	if w.options.Renderer == nil {
 		return tools
 	}
 	run := *w.run
 	run.Iterations = append(run.Iterations[:w.State.Len():w.State.Len()], *recorded)
-	trace, _, err := w.Renderer.Retrace(w.ctx, w.task, step, w.State, &run)
+	trace, _, err := w.options.Renderer.Retrace(w.ctx, w.task, step, w.State, &run)
 	var failure *record.Error
 	switch {
 	case errors.As(err, &failure) && recorded.Error != nil && *recorded.Error == *failure:
@@ -214,7 +213,7 @@ func (w *walk) converse(p *pass) (before record.Reason) {
 	for i := range stretches {
 		s := &stretches[i]
 		t.whole = i+1 < len(stretches) || w.wholeLast(recorded)
-		t.goesOn = i+1 < len(stretches) || w.cutBetween(recorded) && t.whole && !w.follows.over || w.follows.ranOut || w.follows.why == oneMore
+		t.goesOn = i+1 < len(stretches) || w.cutBetween(recorded) && t.whole && !p.follows.over || p.follows.ranOut || p.follows.why == oneMore
 		t.asks = t.goesOn || w.asksUser(p.step, recorded, s)
 		t.cutLast = recorded.Cut == string(record.ReasonTimeout) && i+1 == len(stretches) && !w.judgeCut(recorded)
 		last := i+1 == len(stretches) || stretches[i+1].Step != s.Step
@@ -222,10 +221,10 @@ func (w *walk) converse(p *pass) (before record.Reason) {
 			return before
 		}
 	}
-	if w.follows.why != "" {
-		return w.branches(w.follows.why)
+	if p.follows.why != "" {
+		return w.branches(p.follows.why)
 	}
-	if w.follows.ranOut {
+	if p.follows.ranOut {
 		if before = t.refusesNext(); before != "" || p.Cut != "" {
 			return before
 		}
@@ -260,8 +259,8 @@ func (t *talk) stretch(s *stop.Stretch, last bool) (before record.Reason) {
 	if step == 0 {
 		step = len(t.p.Steps) + 1 // a call that failed
 	}
-	if t.follows.why != "" && step > t.follows.steps {
-		return t.branches(t.follows.why)
+	if t.p.follows.why != "" && step > t.p.follows.steps {
+		return t.branches(t.p.follows.why)
 	}
 	if before = t.refuses(s); before != "" || t.p.Cut != "" {
 		return before
@@ -390,294 +389,4 @@ func (w *walk) asksUser(step stop.Step, it *record.Iteration, last *stop.Stretch
 	}
 	byUser := !last.Tools && it.Calls[last.Calls-1].Role == record.RoleUser
 	return !byUser && n < w.target.Steps(w.target.Stages()[step.StageIndex()].Agent)
-}
-
-// usesOther says before which step the agent uses a tool, or a delegate, that is
-// another one in the configuration than in the recorded loop, though it is called
-// and described alike.
-func (p *pair) usesOther(recorded *record.Iteration) follows {
-	at := 0
-	for i := range recorded.Steps {
-		until := min(at+recorded.Steps[i].Tools, len(recorded.ToolCalls))
-		if p.player && says(recorded.ToolCalls[at:until]) {
-			return follows{steps: i, why: otherUser}
-		}
-		for ; at < until; at++ {
-			if why := p.tools.other(&recorded.ToolCalls[at]); why != "" {
-				return follows{steps: i, why: why}
-			}
-		}
-	}
-	return follows{steps: len(recorded.Steps)}
-}
-
-// sendsOther says why the configuration would not have made the recorded
-// iteration: it would send something else, or treat the answer in another way.
-// "": it would have.
-func (w *walk) sendsOther(step stop.Step, recorded *record.Iteration) string {
-	pair, ok := w.differ.pair(step.StageIndex(), recorded)
-	switch {
-	case !ok:
-		return fmt.Sprintf("the recorded loop has no stage %q", recorded.Phase+recorded.Strategy)
-	case pair.hidden != "":
-		return pair.hidden
-	case w.shortened:
-		return anew
-	case !pair.kills(recorded) && !pair.inTime(recorded):
-		return "agent.timeout decides on a call that took this long"
-	case w.lacksSteps(pair, recorded):
-		return "the recording does not have the steps of its conversation"
-	}
-	w.converses = pair.converses
-	if w.converses {
-		return w.talksOther(step, recorded, pair)
-	}
-	if w.Renderer != nil {
-		if why, known := w.rendersOther(step, recorded); known {
-			return because(why, pair)
-		}
-	}
-	return w.declaresOther(step, recorded, pair)
-}
-
-// lacksSteps reports whether an agent that converses answered, and nobody knows how it
-// came to that: an import, or a loop that did not converse, made the record.
-func (w *walk) lacksSteps(pair *pair, recorded *record.Iteration) bool {
-	return pair.converses && len(recorded.Steps) == 0 && len(recorded.Output) > 0
-}
-
-// talksOther is sendsOther of an agent that converses: nothing of the iteration
-// would be as recorded.
-func (w *walk) talksOther(step stop.Step, recorded *record.Iteration, pair *pair) string {
-	if w.Renderer == nil || len(sentIn(recorded)) == 0 {
-		if why := w.declaresOther(step, recorded, pair); why != "" {
-			return why
-		}
-	}
-	w.follows = w.follow(step, recorded, pair)
-	if w.follows.steps == 0 && (len(sentIn(recorded)) > 0 || neverAsked(recorded)) {
-		return w.follows.why
-	}
-	return ""
-}
-
-const otherRequest = "it would send another request"
-
-// because says of a request that differs what is declared otherwise.
-func because(why string, p *pair) string {
-	if why == otherRequest && p.shown != "" {
-		return p.shown
-	}
-	return why
-}
-
-// rendersOther renders the request again. Known is false where that tells
-// nothing, for instance because a log has no requests.
-func (w *walk) rendersOther(step stop.Step, recorded *record.Iteration) (why string, known bool) {
-	hash, err := w.Renderer.Request(w.ctx, w.task, w.run.Trial, step, w.State)
-	var failure *record.Error
-	switch {
-	case errors.As(err, &failure) && recorded.Request == "" && recorded.Error != nil && *recorded.Error == *failure:
-		return "", true
-	case err != nil && recorded.Request != "":
-		return "its prompt cannot be rendered: " + err.Error(), true
-	case err != nil || hash == "" || recorded.Request == "":
-		return "", false
-	case hash != recorded.Request:
-		return otherRequest, true
-	}
-	return "", true
-}
-
-// declaresOther compares what is declared, and what prompts read.
-func (w *walk) declaresOther(step stop.Step, recorded *record.Iteration, pair *pair) string {
-	switch {
-	case step.Phase != recorded.Phase:
-		return fmt.Sprintf("it would be in phase %q, not %q", step.Phase, recorded.Phase)
-	case step.Strategy != recorded.Strategy:
-		return fmt.Sprintf("it would try strategy %q, not %q", step.Strategy, recorded.Strategy)
-	case pair.shown != "":
-		return pair.shown
-	case w.rejudged && pair.toldOfJudging:
-		return "the agent gets evaluations, and they differ"
-	}
-	return ""
-}
-
-// inTime reports whether both limits on a call's time leave the recorded calls alone.
-func (p *pair) inTime(recorded *record.Iteration) bool {
-	if p.timeout == p.recordedTimeout {
-		return true
-	}
-	for i := range recorded.Calls {
-		c := &recorded.Calls[i]
-		switch c.Role {
-		case record.RoleJudge, record.RoleUser, record.RoleDelegate:
-			continue
-		}
-		late := c.Error != nil && c.Error.Class == record.CallTimeout
-		if late || exceeds(c.Duration, p.timeout) || exceeds(c.Duration, p.recordedTimeout) {
-			return false
-		}
-	}
-	return true
-}
-
-// kills reports whether a program of the recording was not killed before the configuration would
-// kill it, so that it is known what it did until then.
-func (p *pair) kills(recorded *record.Iteration) bool {
-	if len(recorded.Calls) == 0 || recorded.Calls[0].Role != record.RoleProgram {
-		return false
-	}
-	c := &recorded.Calls[0]
-	limit, was := cmp.Or(p.timeout, spec.DefaultProgramTimeout), cmp.Or(p.recordedTimeout, spec.DefaultProgramTimeout)
-	return limit <= was || c.Duration < was
-}
-
-// exceeds is cautious at the very moment.
-func exceeds(took, limit time.Duration) bool { return limit > 0 && took >= limit }
-
-// others are the tools and delegates of an agent that are other ones than in the
-// recorded loop, by their names: why.
-type others struct {
-	tools    map[string]string
-	timeouts map[string]timeouts
-	servers  string // why those of servers are
-}
-
-// timeouts are those of a tool that differs in nothing else.
-type timeouts struct{ target, recorded time.Duration }
-
-// other says why a recorded call might have given something else.
-func (o *others) other(c *record.ToolCall) string {
-	if both, ok := o.timeouts[c.Tool]; ok && !both.inTime(c) {
-		return fmt.Sprintf("the timeout of the tool %q differs, and it took this long", c.Tool)
-	}
-	if why := o.tools[c.Tool]; why != "" || c.Server == "" {
-		return why
-	}
-	return o.servers
-}
-
-// inTime reports whether both timeouts leave a call alone.
-func (t *timeouts) inTime(c *record.ToolCall) bool {
-	limit := min(cmp.Or(t.target, spec.DefaultToolTimeout), cmp.Or(t.recorded, spec.DefaultToolTimeout))
-	return c.Error == nil && c.Duration < limit
-}
-
-// conversation compares what two agents that converse do with what they are
-// answered.
-func (c *comparison) conversation(p *pair, t, r *spec.Agent) {
-	p.tools = others{tools: map[string]string{}, timeouts: map[string]timeouts{}}
-	for i := range t.Tools {
-		if t.Tools[i].MCP == nil {
-			p.tools.compare(&t.Tools[i], r.Tools)
-		}
-	}
-	p.tools.compareServers(serversOf(t), serversOf(r))
-	for i := range t.Delegates {
-		p.tools.compareDelegate(&t.Delegates[i], r.Delegates)
-	}
-	if len(spec.Differences(c.target.User, c.recorded.User)) > 0 {
-		p.shown, p.user = otherUser, true
-		p.player = (modelOf(c.target.User) == "") != (modelOf(c.recorded.User) == "")
-	}
-}
-
-const otherUser = "the user differs"
-
-// modelOf is the model that plays a user, "" where none does.
-func modelOf(u *spec.User) string {
-	if u == nil {
-		return ""
-	}
-	return u.Model
-}
-
-// compare finds a tool among the recorded ones.
-func (o *others) compare(t *spec.Tool, recorded []spec.Tool) {
-	name := nameOf(t)
-	i := slices.IndexFunc(recorded, func(r spec.Tool) bool { return r.MCP == nil && nameOf(&r) == name })
-	if i < 0 {
-		return // the recorded agent could not call it
-	}
-	for _, d := range spec.Differences(t, &recorded[i]) {
-		switch {
-		case d.Path == "timeout":
-			o.timeouts[name] = timeouts{t.Timeout, recorded[i].Timeout}
-		case d.Class == spec.ChangesPath:
-			o.tools[name] = fmt.Sprintf("%s of the tool %q differs, and it is called", d.Path, name)
-		}
-	}
-}
-
-// nameOf is what a model calls a tool by that is not of a server.
-func nameOf(t *spec.Tool) string { return cmp.Or(t.Name, t.Builtin) }
-
-func serversOf(a *spec.Agent) (servers []spec.Tool) {
-	for i := range a.Tools {
-		if a.Tools[i].MCP != nil {
-			servers = append(servers, a.Tools[i])
-		}
-	}
-	return servers
-}
-
-// compareServers compares servers in their order, from which they have their
-// names. Which of their tools are used, the model is told.
-func (o *others) compareServers(target, recorded []spec.Tool) {
-	if len(target) != len(recorded) {
-		o.servers = "the servers of tools differ, and one is called"
-		return
-	}
-	for i := range target {
-		t, r := target[i], recorded[i]
-		for _, d := range spec.Differences(&t, &r) {
-			if d.Class != spec.ChangesRequests {
-				o.servers = fmt.Sprintf("%s of a server of tools differs, and it is called", d.Path)
-			}
-		}
-	}
-}
-
-func (o *others) compareDelegate(d *spec.Delegate, recorded []spec.Delegate) {
-	i := slices.IndexFunc(recorded, func(r spec.Delegate) bool { return r.Name == d.Name })
-	if i < 0 {
-		return
-	}
-	r := &recorded[i]
-	for _, differs := range spec.Differences(d, r) {
-		if differs.Class == spec.ChangesPath && (differs.Path != "loop" || d.Resolved == nil || r.Resolved == nil) {
-			o.tools[d.Name] = fmt.Sprintf("%s of the delegate %q differs, and it is handed a task", differs.Path, d.Name)
-		}
-	}
-	if d.Resolved != nil && r.Resolved != nil && d.Resolved.Hash() != r.Resolved.Hash() {
-		o.tools[d.Name] = fmt.Sprintf("its loop of the delegate %q differs, and it is handed a task", d.Name)
-	}
-}
-
-// userReads are the variables that a user's turns depend on.
-func userReads(u *spec.User) []string {
-	reads := append(readsOf(u.Script), readsOf(u.Until)...)
-	if u.System != nil && u.System.Template != nil {
-		reads = append(reads, u.System.Reads()...)
-	}
-	return reads
-}
-
-// looksAtSteps says which guard decides by the steps of an iteration, and so may
-// cut it; "": none.
-func looksAtSteps(l *spec.Loop) string {
-	g := &l.Guards
-	switch makesSteps := slices.ContainsFunc(l.Stages(), func(s spec.Stage) bool { return l.MakesSteps(s.Agent) }); {
-	case g.Stagnation != nil && g.Stagnation.Scope == spec.ScopeStep && !g.Stagnation.Window.Off && !g.Stagnation.Times.Off:
-		return "guards.stagnation looks at steps"
-	case slices.ContainsFunc(g.Repeated, func(r spec.NamedRepeated) bool { return r.Scope == spec.ScopeStep && !r.Times.Off }):
-		return "guards.repeated looks at steps"
-	case slices.ContainsFunc(g.Consecutive, func(c spec.NamedConsecutive) bool { return c.Scope == spec.ScopeStep && !c.Times.Off }):
-		return "guards.consecutive looks at steps"
-	case makesSteps && g.CircuitBreaker != nil && !g.CircuitBreaker.Threshold.Off:
-		return "guards.circuit_breaker looks at the errors of tools"
-	}
-	return ""
 }

@@ -103,7 +103,7 @@ func (w *walk) endProgram(p *pass, at int, reason record.Reason) record.Reason {
 // endedBySteps is an iteration that agent.max_steps of the recording ended. The configuration ends it too if it refuses the same
 // call: one of the main conversation, if these alone counted, else one that may be of any.
 func (w *walk) endedBySteps(p *pass) record.Reason {
-	pair, _ := w.differ.pair(p.step.StageIndex(), p.recorded)
+	pair := p.pair
 	next := record.Call{Kind: record.AgentCall, Arrived: p.recorded.End}
 	if pair.recordedWithin.MainSteps > 0 {
 		next.Kind = record.MainCall
@@ -161,7 +161,7 @@ func (w *walk) overtime(p *pass) (at time.Duration, ok bool) {
 	if len(recorded.Calls) == 0 || recorded.Calls[0].Role != record.RoleProgram {
 		return 0, false
 	}
-	pair, _ := w.differ.pair(p.step.StageIndex(), recorded)
+	pair := p.pair
 	limit, c := cmp.Or(pair.timeout, spec.DefaultProgramTimeout), &recorded.Calls[0]
 	return c.Start + limit, limit != cmp.Or(pair.recordedTimeout, spec.DefaultProgramTimeout) && c.Duration >= limit
 }
@@ -249,11 +249,11 @@ func (w *walk) leave(p *pass) record.Reason {
 		return ""
 	}
 	const unknown = "agent.output of what it had left by then is not known"
-	if w.Left == nil {
+	if w.options.Left == nil {
 		return w.branches(unknown)
 	}
 	var err error
-	if p.Output, err = w.Left(w.ctx, w.run, w.task, a, p.Workspace.Tree); err != nil {
+	if p.Output, err = w.options.Left(w.ctx, w.run, w.task, a, p.Workspace.Tree); err != nil {
 		return w.branches(unknown + ": " + err.Error())
 	}
 	return ""
@@ -261,8 +261,8 @@ func (w *walk) leave(p *pass) record.Reason {
 
 // evaluateState judges what a program left that a limit ended where the recording's went on.
 func (w *walk) evaluateState(p *pass) {
-	if w.States != nil {
-		if evaluation, failure, took, ok := w.States.Evaluate(w.ctx, w.run, w.task, p.Iteration, w.State); ok {
+	if w.options.States != nil {
+		if evaluation, failure, took, ok := w.options.States.Evaluate(w.ctx, w.run, w.task, p.Iteration, w.State); ok {
 			p.Evaluation = evaluation
 			p.Fail(failure)
 			w.Take(p.Iteration, took, 0)

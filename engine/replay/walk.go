@@ -16,7 +16,6 @@ import (
 type walk struct {
 	stop.Run
 	*Replay
-	Options
 	ctx  context.Context
 	run  *record.Run // the recorded one
 	task *spec.Task
@@ -26,22 +25,17 @@ type walk struct {
 	made record.Run // as far as it is
 	open Result     // the verdict on an iteration that is not known; zero: all are
 
-	converses bool    // the agent of this iteration does
-	follows   follows // and goes along so far
+	pass pass // the newest iteration
 
-	// usedUp says that the agent uses up its steps in this iteration earlier than the
-	// recorded one; shortened that it did so in one before.
-	usedUp, shortened bool
-	endedEarly        bool // agent.max_steps ended an iteration of a program earlier than anything ended the recorded one
-
-	pass     pass          // the newest
-	waited   time.Duration // before this iteration
-	charged  record.Usage  // in the hard budget of the configuration
-	refused  refusal       // of the call that it had no room for
-	restaged bool          // an iteration stood in another phase or strategy than recorded
-	rejudged bool          // an iteration was judged otherwise than recorded
-	saw      Result        // of the iterations that are known
-	total    spent         // of them
+	shortened  bool          // an agent used up its steps in an iteration earlier than the recorded one
+	endedEarly bool          // agent.max_steps ended an iteration of a program earlier than anything ended the recorded one
+	waited     time.Duration // before this iteration
+	charged    record.Usage  // in the hard budget of the configuration
+	refused    refusal       // of the call that it had no room for
+	restaged   bool          // an iteration stood in another phase or strategy than recorded
+	rejudged   bool          // an iteration was judged otherwise than recorded
+	saw        Result        // of the iterations that are known
+	total      spent         // of them
 }
 
 // begin takes the room of the walk before; nil: a new one.
@@ -53,7 +47,7 @@ func (r *Replay) begin(ctx context.Context, room *Room, run *record.Run, task *s
 	if cap(room.made) <= len(run.Iterations) {
 		room.made = make([]record.Iteration, 0, 2*len(run.Iterations)+1)
 	}
-	room.walk = walk{Replay: r, Options: r.options, ctx: ctx, run: run, task: task, room: room}
+	room.walk = walk{Replay: r, ctx: ctx, run: run, task: task, room: room}
 	room.walk.made.Iterations, room.walk.Record = room.made[:0], &room.walk.made
 	return &room.walk
 }
@@ -97,17 +91,17 @@ func (w *walk) Make(it *record.Iteration, step stop.Step) (before record.Reason)
 	default:
 		return w.end(step)
 	}
-	recorded := &w.run.Iterations[step.Iteration-1]
-	if why := w.sendsOther(step, recorded); why != "" {
+	p := &w.pass
+	*p = pass{Iteration: it, recorded: &w.run.Iterations[step.Iteration-1], step: step}
+	if why := w.sendsOther(p); why != "" {
 		return w.branches(why)
 	}
-	w.usedUp = w.converses && w.follows.usedUp != nil
-	if w.usedUp {
-		recorded = upToItsSteps(recorded, &w.follows)
+	if p.follows.usedUp != nil {
+		p.recorded = upToItsSteps(p.recorded, &p.follows)
 	}
-	w.pass = pass{Iteration: it, recorded: recorded, step: step, judged: judgedFrom(recorded)}
-	if before = w.execute(&w.pass); before == "" && w.Executed(it, nil) {
-		w.judge(&w.pass)
+	p.judged = judgedFrom(p.recorded)
+	if before = w.execute(p); before == "" && w.Executed(it, nil) {
+		w.judge(p)
 	}
 	return before
 }
@@ -120,15 +114,67 @@ func (w *walk) Decided(it *record.Iteration) {
 	p, recorded := &w.pass, w.pass.recorded
 	w.rejudged = w.rejudged || it.Skipped != recorded.Skipped || !alike(it.Evaluation, recorded.Evaluation) || !alike(it.Error, recorded.Error)
 	w.endedEarly = w.endedEarly || p.ended && it.Cut == string(record.ReasonMaxSteps)
-	w.shortened = w.shortened || w.usedUp || p.killed || w.endedEarly
+	w.shortened = w.shortened || p.follows.usedUp != nil || p.killed || w.endedEarly
 	w.restaged = w.restaged || it.Phase != recorded.Phase || it.Strategy != recorded.Strategy
-	w.saw.UsedUp = w.usedUp || p.ended
+	w.saw.UsedUp = p.follows.usedUp != nil || p.ended
 	w.saw.Iterations++
 	if w.saw.Changed == 0 && wentOtherwise(it, recorded) {
 		w.saw.Changed = p.step.Iteration
 	}
 	w.waited = w.Waited
 	w.add(p)
+}
+
+// end is where the record ends and the configuration goes on: it is the reason for which it ends there, too.
+func (w *walk) end(step stop.Step) record.Reason {
+	if reason := w.run.Outcome.Reason; byTool(reason) {
+		return reason
+	}
+	next := w.run.Next
+	if next == nil || next.Role == record.RoleJudge {
+		next = &record.Next{} // nothing is known of what the agent would have been sent
+	}
+	dry := w.ranDry()
+	model := next.Reserved != nil
+	if dry {
+		model = w.differ.stages[step.StageIndex()].model
+	}
+	refused, unknown := w.reserve(next.Reserved, model)
+	switch {
+	case unknown != "" && dry:
+		return w.branches(unknown)
+	case refused == "" && dry: // a budget comes before it
+		refused = record.ReasonAgentEnded
+	}
+	switch {
+	case refused != "":
+		waiting := &pass{step: step, recorded: &record.Iteration{Phase: next.Phase, Strategy: next.Strategy, Request: next.Request}}
+		if why := w.sendsOther(waiting); why != "" {
+			return w.branches(why)
+		}
+		return refused
+	case w.run.Outcome.Status == record.Faulted:
+		return w.broken(step.Iteration)
+	case w.run.Outcome.Reason == record.ReasonUnknown:
+		return w.censored("the recording ended here, and the log does not say why")
+	}
+	return w.censored(fmt.Sprintf("the recording ended here: %s", w.run.Outcome.Reason))
+}
+
+// byTool reports whether a limit of the tool that a log is of ended a run: one that no
+// configuration changes.
+func byTool(reason record.Reason) bool {
+	return reason == record.ReasonMaxSteps || reason == record.ReasonTooManyErrors
+}
+
+// ranDry reports whether the agent had nothing more to give, which it says before an
+// iteration.
+func (w *walk) ranDry() bool {
+	if w.run.Outcome.Reason != record.ReasonAgentEnded {
+		return false
+	}
+	n := len(w.run.Iterations)
+	return n == 0 || w.run.Iterations[n-1].Ended == nil
 }
 
 // wentOtherwise reports whether a score that goes by what was done in an iteration
@@ -216,7 +262,9 @@ type pass struct {
 	*record.Iteration
 	recorded *record.Iteration
 	step     stop.Step
-	judged   int // the recorded call with which its evaluation begins
+	pair     *pair   // the stages of both
+	follows  follows // of an agent that converses: how far it goes along
+	judged   int     // the recorded call with which its evaluation begins
 	// late says that it was cut earlier than anything cut the recorded one.
 	late bool
 	// ended says that a limit ended its program at a call that the recorded one made, or a timeout did; killed
@@ -245,7 +293,7 @@ func (w *walk) execute(p *pass) (before record.Reason) {
 	if w.neverEvaluated(recorded) {
 		it.Skipped = it.Skipped || recorded.Skipped
 	}
-	if w.converses {
+	if p.pair.converses {
 		before = w.converse(p)
 	} else {
 		before = w.act(p)
@@ -260,7 +308,7 @@ func (w *walk) execute(p *pass) (before record.Reason) {
 		return w.branches("the record does not have the workspace of that moment")
 	case p.Cut == "" && !p.step.Evaluate && p.judged < len(recorded.Calls): // it took time that it would not have taken
 		return w.branches("the recording evaluated this iteration with calls")
-	case p.Cut == "" && w.failedJudging(recorded):
+	case p.Cut == "" && p.failedJudging():
 		p.Fail(nil)
 	}
 	return ""
@@ -269,35 +317,6 @@ func (w *walk) execute(p *pass) (before record.Reason) {
 // clock is the virtual time at which the iteration ends so far.
 func (w *walk) clock(p *pass) {
 	w.Elapsed, w.Waited = p.End, w.waited+waitedIn(p.Iteration)
-}
-
-// neverEvaluated reports whether a log has no evaluation of an iteration, though its
-// loop evaluates all of them, and the configuration evaluates alike. Conditions on its
-// output hold as on any other.
-func (w *walk) neverEvaluated(recorded *record.Iteration) bool {
-	e := w.recorded.Evaluate
-	return recorded.Evaluation == nil && recorded.Error == nil && recorded.Cut == "" && e != nil && e.FromPhase == "" && w.target.Evaluate != nil && w.differ.evaluation.why == ""
-}
-
-// judgedFrom is the index of the first call of the evaluation.
-func judgedFrom(it *record.Iteration) int {
-	for i := range it.Calls {
-		if it.Calls[i].Role == record.RoleJudge {
-			return i
-		}
-	}
-	return len(it.Calls)
-}
-
-// failedJudging reports whether the evaluation failed, not the agent.
-func (w *walk) failedJudging(it *record.Iteration) bool {
-	switch {
-	case it.Error == nil || w.converses && w.follows.unfinished:
-		return false
-	case judgedFrom(it) < len(it.Calls), it.Error.Class == record.Unjudged:
-		return true
-	}
-	return it.Error.Class == record.Expression && len(it.Calls) > 0 // the prompt's comes before any call
 }
 
 // act makes the calls of an agent that does not converse, up to the first of the evaluation.
@@ -337,52 +356,6 @@ func (w *walk) act(p *pass) (before record.Reason) {
 		return w.recordedCut(p)
 	}
 	return ""
-}
-
-// judge evaluates an iteration.
-func (w *walk) judge(p *pass) {
-	recorded := p.recorded
-	switch {
-	case p.ended:
-		w.evaluateState(p)
-	case p.Cut == "" && w.neverEvaluated(recorded):
-		if p.judged < len(recorded.Calls) {
-			w.branches("the recording evaluated this iteration with calls")
-		}
-	case w.differ.evaluation.why != "" && (p.Cut != "" || p.judged < len(recorded.Calls) || w.judgeCut(recorded)):
-		w.branches(w.differ.evaluation.why)
-	case p.Cut != "": // as the recorded one was, at the same moment: it left the same files
-		p.Calls, p.Evaluation, p.Error, p.Confidence = recorded.Calls, recorded.Evaluation, recorded.Error, recorded.Confidence
-		p.End, p.Working = recorded.End, recorded.Working
-		w.clock(p)
-	default:
-		if w.askJudges(p); p.Cut == "" && w.open.Verdict == "" {
-			w.evaluate(p)
-		}
-	}
-}
-
-// judgeCut reports whether the recording was cut inside the evaluation, so that the
-// agent came to its end.
-func (w *walk) judgeCut(recorded *record.Iteration) bool {
-	return recorded.Cut != "" && recorded.Cut != string(record.ReasonMaxSteps) && w.run.Next != nil && w.run.Next.Role == record.RoleJudge
-}
-
-// askJudges makes the calls of the evaluation.
-func (w *walk) askJudges(p *pass) {
-	refused, why := w.calls(p, p.judged, len(p.recorded.Calls))
-	if why != "" {
-		w.branches(why)
-		return
-	}
-	cut, unknown := w.overdue(p)
-	switch {
-	case cut || unknown != "":
-	case refused != "":
-		p.cut(refused)
-	case p.recorded.Cut != "":
-		w.recordedCut(p)
-	}
 }
 
 // calls takes over the recorded calls from one to another that the configuration's budget
