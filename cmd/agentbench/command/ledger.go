@@ -50,13 +50,16 @@ func (p *program) planFolder(dir string, f *reportFlags) error {
 // tellOvershoot says that more was spent than the suite's budget allows, which
 // happens only where calls use more than can be known before they are made.
 func (p *program) tellOvershoot(b *pace.Budget) {
-	over := b.Overshoot()
-	if over == nil {
+	var limited, spent string
+	switch limits, used := b.Limits(), b.Spent(); b.Overshoot() {
+	case record.ReasonBudgetCalls:
+		limited, spent = fmt.Sprintf("%d calls", limits.Calls), fmt.Sprint(used.Calls)
+	case record.ReasonBudgetTokens:
+		limited, spent = fmt.Sprintf("%d tokens", limits.Tokens), fmt.Sprint(used.Tokens())
+	case record.ReasonBudgetCost:
+		limited, spent = page.USD(limits.Cost.Dollars()), page.USD(used.Cost.Dollars())
+	default:
 		return
-	}
-	limited, spent := fmt.Sprintf("%d %s", over.Limit, over.Resource), fmt.Sprint(over.Spent)
-	if over.Resource == pace.Cost {
-		limited, spent = page.USD(record.Money(over.Limit).Dollars()), page.USD(record.Money(over.Spent).Dollars())
 	}
 	fmt.Fprintf(p.err, "agentbench: warning: the budget of %s was exceeded: %s spent, because calls used more than was reserved for them\n", limited, spent)
 }

@@ -225,7 +225,7 @@ func (p *program) wire(j *job) error {
 		Loops:    loops,
 		Score:    set.Score,
 		Watch:    j.tally,
-		Starved:  j.budget.Starved, Unreachable: parts.Unreachable,
+		Starved:  func() bool { r := j.budget.Refusal(); return r != nil && r.InDoubt }, Unreachable: parts.Unreachable,
 		Duration: j.Suite.Budget.Duration,
 		Now:      p.now,
 	}

@@ -91,9 +91,9 @@ func lastCall(r *pace.Refused) string {
 	switch {
 	case r == nil:
 		return ""
-	case r.Resource == pace.Cost && r.Left.Cost > 0:
+	case r.Reason == record.ReasonBudgetCost && r.Left.Cost > 0:
 		return fmt.Sprintf("the next call reserves %s, and %s is left; ", page.USD(r.Needs.Cost.Dollars()), page.USD(r.Left.Cost.Dollars()))
-	case r.Resource == pace.Tokens && r.Left.Tokens > 0:
+	case r.Reason == record.ReasonBudgetTokens && r.Left.Tokens > 0:
 		return fmt.Sprintf("the next call reserves %d tokens, and %d are left; ", r.Needs.Tokens(), r.Left.Tokens)
 	}
 	return ""
@@ -115,7 +115,7 @@ func blownError(j *job, m *record.Manifest, b *engine.Blown) error {
 // doubtHint says how much of the budget may not have been spent, where that is
 // worth a look.
 func doubtHint(j *job) string {
-	doubt := j.budget.InDoubt()
+	_, doubt, _ := j.budget.Books()
 	if doubt == (record.Usage{}) || !j.budget.Refused() && !j.budget.Exhausted() {
 		return ""
 	}

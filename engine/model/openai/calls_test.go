@@ -502,3 +502,8 @@ func TestTextsArriveAsTheyAre(t *testing.T) {
 		}
 	})
 }
+
+func indent(value any) string {
+	text, _ := json.MarshalIndent(value, "", "  ") // of maps, lists and texts
+	return string(text)
+}

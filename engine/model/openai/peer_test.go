@@ -2,31 +2,23 @@ package openai
 
 import (
 	"bufio"
-	"bytes"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"reflect"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/model/anthropic"
-	"github.com/agentbench/agentbench/engine/model/mockserver"
 	"github.com/agentbench/agentbench/engine/model/wire"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
 )
 
-// The peer is an OpenAI-compatible server that nobody here wrote. Where it and
-// the mock server differ, the mock server is wrong.
+// The peer is a server of all three protocols that nobody here wrote.
 const (
 	peerPackage = "@copilotkit/aimock"
 	peerVersion = "1.43.0"
@@ -35,7 +27,7 @@ const (
 	peerFolder = "AGENTBENCH_AIMOCK"
 )
 
-// peerFixtures are the peer's replies; peerRules are the same for the mock server.
+// peerFixtures are the peer's replies.
 const peerFixtures = `{"fixtures": [
 	{"match": {"userMessage": "hello"}, "response": {"content": "Hi there, this is a reply that takes several chunks."}},
 	{"match": {"userMessage": "think"}, "response": {"content": "42", "reasoning": "Six times seven."}},
@@ -44,19 +36,6 @@ const peerFixtures = `{"fixtures": [
 	{"match": {"userMessage": "who"}, "response": {"error": {"message": "Incorrect API key", "type": "invalid_request_error", "code": "invalid_api_key"}, "status": 401}},
 	{"match": {"userMessage": "broken"}, "response": {"error": {"message": "boom", "type": "server_error"}, "status": 500}}
 ]}`
-
-const peerRules = `
-- {match: hello, replies: ["Hi there, this is a reply that takes several chunks."]}
-- {match: think, replies: [{text: "42", thinking: Six times seven.}]}
-- {match: weather, replies: [{tool_calls: [{name: get_weather, arguments: {city: Paris}}]}]}
-`
-
-// The protocols that the peer and the mock server speak.
-const (
-	chatPath      = "/chat/completions"
-	responsesPath = "/responses"
-	messagesPath  = "/messages"
-)
 
 // peerProgram is the peer's program. The test is skipped where there is none.
 func peerProgram(t *testing.T) string {
@@ -114,17 +93,6 @@ func startPeer(t *testing.T) string {
 	}
 }
 
-// mockOfPeer is the mock server with the peer's replies.
-func mockOfPeer(t *testing.T, o mockserver.Options) string {
-	t.Helper()
-	rules, faults := mockserver.ParseRules("rules.yaml", []byte(peerRules))
-	if faults.Err() != nil {
-		t.Fatal(faults)
-	}
-	o.Rules = rules
-	return serve(t, mockserver.New(o)) + "/v1"
-}
-
 func says(text string) *model.Request {
 	return &model.Request{Messages: []model.Message{{Role: "system", Text: "be kind"}, {Role: "user", Text: text}}}
 }
@@ -146,10 +114,6 @@ func TestPeer(t *testing.T) {
 			return m
 		})
 	})
-	t.Run("mock answers like it", func(t *testing.T) { answersLike(t, peer) })
-	t.Run("mock speaks the other protocols like it", func(t *testing.T) { speaksLike(t, peer) })
-	t.Run("mock refuses like it", func(t *testing.T) { refusesLike(t, peer) })
-	t.Run("mock tells its limits like it", func(t *testing.T) { limitsLike(t, peer) })
 }
 
 // The client and the peer understand each other.
@@ -237,268 +201,4 @@ func callsTools(t *testing.T, m model.Model) {
 	if reply, err := m.Call(t.Context(), request); err != nil || reply.Finish != "stop" || reply.Text == "" {
 		t.Errorf("after the tool's result: %+v, %v", reply, err)
 	}
-}
-
-// answered is what a server answers to a body, without go-openai.
-type answered struct {
-	status      int
-	contentType string
-	header      http.Header
-	shape       any // of JSON, or of the frames of a stream in turn
-}
-
-func send(t *testing.T, address, path, body string) answered {
-	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), "POST", address+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set("Authorization", "Bearer "+canary)
-	request.Header.Set("Anthropic-Version", "2023-06-01")
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := answered{status: response.StatusCode, header: response.Header}
-	got.contentType, _, _ = strings.Cut(response.Header.Get("Content-Type"), ";")
-	if got.contentType == "text/event-stream" {
-		got.shape = frames(t, text)
-	} else {
-		got.shape = shapeOf(t, text)
-	}
-	return got
-}
-
-// frames are the shapes of a stream's frames; equal ones in a row count once,
-// because how a reply is parted is a server's own business.
-func frames(t *testing.T, text []byte) []any {
-	t.Helper()
-	var all []any
-	for frame := range bytes.SplitSeq(bytes.TrimSpace(text), []byte("\n\n")) {
-		name, data, ok := bytes.Cut(append([]byte("\n"), frame...), []byte("\ndata: "))
-		var shape any = string(data)
-		if !ok {
-			t.Errorf("the frame %q", frame)
-		} else if string(data) != "[DONE]" {
-			shape = shapeOf(t, data)
-		}
-		if event, named := bytes.CutPrefix(name, []byte("\nevent: ")); named {
-			shape = []any{string(event), shape}
-		}
-		if len(all) == 0 || !reflect.DeepEqual(all[len(all)-1], shape) {
-			all = append(all, shape)
-		}
-	}
-	return all
-}
-
-func shapeOf(t *testing.T, text []byte) any {
-	t.Helper()
-	var value any
-	if err := json.Unmarshal(text, &value); err != nil {
-		t.Errorf("%q: %v", text, err)
-	}
-	return shape(value, "")
-}
-
-// exact are the fields whose values matter, not only their types.
-var exact = []string{"object", "role", "content", "finish_reason", "type", "name", "arguments", "model", "index", "status", "stop_reason"}
-
-// shape is a value with texts and numbers replaced by what they are.
-func shape(value any, field string) any {
-	switch v := value.(type) {
-	case map[string]any:
-		shapes := map[string]any{}
-		for name, inner := range v {
-			shapes[name] = shape(inner, name)
-		}
-		return shapes
-	case []any:
-		var shapes []any
-		for _, inner := range v {
-			shapes = append(shapes, shape(inner, field))
-		}
-		return shapes
-	case nil:
-		return nil
-	}
-	if slices.Contains(exact, field) && value != "" {
-		return value
-	}
-	return fmt.Sprintf("%T", value)
-}
-
-const (
-	weatherTools = `"tools":[{"type":"function","function":{"name":"get_weather","parameters":{"type":"object","properties":{"city":{"type":"string"}}}}}]`
-	withUsage    = `"stream":true,"stream_options":{"include_usage":true}`
-)
-
-// What the peer answers to good requests, the mock server answers too: fields,
-// their types, the values that a client goes by, the order of a stream.
-func answersLike(t *testing.T, peer string) {
-	mock := mockOfPeer(t, mockserver.Options{})
-	for name, body := range map[string]string{
-		"chat":                 `{"model":"gpt-4o","messages":[{"role":"user","content":"hello"}]}`,
-		"settings":             `{"model":"gpt-4o","temperature":0,"top_p":0,"seed":1,"max_tokens":100,"messages":[{"role":"system","content":"x"},{"role":"user","content":"hello"}]}`,
-		"parts":                `{"model":"gpt-4o","messages":[{"role":"user","content":[{"type":"text","text":"hello"}]}]}`,
-		"stream":               `{"model":"gpt-4o","stream":true,"messages":[{"role":"user","content":"hello"}]}`,
-		"stream with usage":    `{"model":"gpt-4o",` + withUsage + `,"messages":[{"role":"user","content":"hello"}]}`,
-		"tools":                `{"model":"gpt-4o",` + weatherTools + `,"messages":[{"role":"user","content":"weather"}]}`,
-		"tools in a stream":    `{"model":"gpt-4o",` + withUsage + `,` + weatherTools + `,"messages":[{"role":"user","content":"weather"}]}`,
-		"after a tool's reply": `{"model":"gpt-4o","messages":[{"role":"user","content":"hello"},{"role":"assistant","content":null,"tool_calls":[{"id":"call_1","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"call_1","content":""}]}`,
-	} {
-		t.Run(name, func(t *testing.T) {
-			want, got := send(t, peer, chatPath, body), send(t, mock, chatPath, body)
-			if got.status != want.status || got.contentType != want.contentType {
-				t.Errorf("got %d %s, the peer gives %d %s", got.status, got.contentType, want.status, want.contentType)
-			}
-			if !reflect.DeepEqual(got.shape, want.shape) {
-				t.Errorf("got\n%s\nthe peer gives\n%s", indent(got.shape), indent(want.shape))
-			}
-		})
-	}
-}
-
-// In the other protocols the peer leaves out much of what the vendors send. What it sends the mock server sends too, in the
-// same order, and the pings of Anthropic besides.
-func speaksLike(t *testing.T, peer string) {
-	mock := mockOfPeer(t, mockserver.Options{})
-	for _, stream := range []string{"", `,"stream":true`} {
-		for _, asked := range []string{"hello", "think", "weather"} {
-			for path, body := range map[string]string{
-				responsesPath: `{"model":"gpt-5","input":"` + asked + `"` + stream + `}`,
-				messagesPath:  `{"model":"claude-opus-4-5","max_tokens":100,"messages":[{"role":"user","content":"` + asked + `"}]` + stream + `}`,
-			} {
-				t.Run(path+" "+asked+stream, func(t *testing.T) {
-					want, got := send(t, peer, path, body), send(t, mock, path, body)
-					if got.status != want.status || got.contentType != want.contentType {
-						t.Errorf("got %d %s, the peer gives %d %s", got.status, got.contentType, want.status, want.contentType)
-					}
-					if !holds(withoutPings(got.shape), want.shape) {
-						t.Errorf("got\n%s\nthe peer gives\n%s", indent(got.shape), indent(want.shape))
-					}
-				})
-			}
-		}
-	}
-}
-
-// holds reports whether a shape has all that another one has.
-func holds(got, want any) bool {
-	switch want := want.(type) {
-	case map[string]any:
-		fields, _ := got.(map[string]any)
-		for name, inner := range want {
-			if has, ok := fields[name]; !ok || !holds(has, inner) {
-				return false
-			}
-		}
-		return true
-	case []any:
-		list, _ := got.([]any)
-		for i := range want {
-			if i >= len(list) || !holds(list[i], want[i]) {
-				return false
-			}
-		}
-		return len(list) == len(want)
-	}
-	return reflect.DeepEqual(got, want)
-}
-
-func withoutPings(shape any) any {
-	frames, ok := shape.([]any)
-	if !ok {
-		return shape
-	}
-	return slices.DeleteFunc(slices.Clone(frames), func(frame any) bool {
-		event, _ := frame.([]any)
-		return len(event) > 0 && event[0] == "ping"
-	})
-}
-
-func indent(value any) string {
-	text, _ := json.MarshalIndent(value, "", "  ") // of maps, lists and texts
-	return string(text)
-}
-
-// Errors have the same status and fields; param and code may be null.
-func refusesLike(t *testing.T, peer string) {
-	chat := func(asked string) string {
-		return `{"model":"gpt-4o","messages":[{"role":"user","content":"` + asked + `"}]}`
-	}
-	responses := func(asked string) string { return `{"model":"gpt-4o","input":"` + asked + `"}` }
-	messages := func(asked string) string { return `{"max_tokens":9,` + chat(asked)[1:] }
-	for name, c := range map[string]struct{ path, body, fault string }{
-		"rate limit":            {chatPath, chat("too fast"), "429"},
-		"key":                   {chatPath, chat("who"), "401"},
-		"server":                {chatPath, chat("broken"), "500"},
-		"in a stream":           {chatPath, `{"stream":true,` + chat("broken")[1:], "500"},
-		"no JSON":               {chatPath, `{"model":"gpt-4o"`, ""},
-		"no messages":           {chatPath, `{"model":"gpt-4o"}`, ""},
-		"responses: rate limit": {responsesPath, responses("too fast"), "429"},
-		"responses: key":        {responsesPath, responses("who"), "401"},
-		"responses: server":     {responsesPath, responses("broken"), "500"},
-		"messages: rate limit":  {messagesPath, messages("too fast"), "429"},
-		"messages: key":         {messagesPath, messages("who"), "401"},
-		"messages: server":      {messagesPath, messages("broken"), "500"},
-		"messages: no JSON":     {messagesPath, `{"model":"gpt-4o"`, ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var o mockserver.Options
-			if c.fault != "" {
-				var err error
-				if o.Faults, err = mockserver.ParseFaults(c.fault); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, got := send(t, peer, c.path, c.body), send(t, mockOfPeer(t, o), c.path, c.body)
-			if got.status != want.status || got.contentType != want.contentType {
-				t.Errorf("got %d %s, the peer gives %d %s", got.status, got.contentType, want.status, want.contentType)
-			}
-			if got, want := errorFields(got), errorFields(want); !slices.Equal(got, want) {
-				t.Errorf("got %v, the peer gives %v", got, want)
-			}
-		})
-	}
-}
-
-func errorFields(a answered) []string {
-	top, _ := a.shape.(map[string]any)
-	fields, _ := top["error"].(map[string]any)
-	var names []string
-	for name := range fields {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
-
-// A refusal for too many requests tells its limits in the same headers.
-func limitsLike(t *testing.T, peer string) {
-	mock := mockOfPeer(t, mockserver.Options{Limit: mockserver.Limit{Requests: 1}})
-	body := `{"model":"gpt-4o","messages":[{"role":"user","content":"too fast"}]}`
-	send(t, mock, chatPath, body)
-	want, got := limitHeaders(send(t, peer, chatPath, body)), limitHeaders(send(t, mock, chatPath, body))
-	want = slices.DeleteFunc(want, func(name string) bool { return strings.HasSuffix(name, "-Tokens") }) // the mock server has one limit
-	if !slices.Equal(got, want) || len(want) < 4 {
-		t.Errorf("got %v, the peer gives %v", got, want)
-	}
-}
-
-func limitHeaders(a answered) []string {
-	var names []string
-	for name := range a.header {
-		if name == "Retry-After" || strings.HasPrefix(name, "X-Ratelimit-") {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
 }

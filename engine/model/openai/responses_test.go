@@ -14,12 +14,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/sashabaranov/go-openai"
-
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/model/pace"
 	"github.com/agentbench/agentbench/engine/model/wire"
-	"github.com/agentbench/agentbench/engine/model/wire/wiretest"
 	"github.com/agentbench/agentbench/engine/record"
 )
 
@@ -547,69 +544,4 @@ func TestF14_KeysOfOtherVendors(t *testing.T) {
 			t.Errorf("%s: got %v, want %s", name, err, want)
 		}
 	}
-}
-
-// BenchmarkResponses: a call of a transport that answers at once, by this client and by go-openai alone, whose texts and calls are
-// read. The answer is one of 200 pieces, with reasoning.
-func BenchmarkResponses(b *testing.B) {
-	said := strings.Repeat("word ", 200)
-	item := strings.Replace(message1, `"hi"`, `"`+said+`"`, 1)
-	whole := responseOf("completed", thought, item)
-	all := append([]string{}, eventsOfResponse[:8]...)
-	for range 200 {
-		all = append(all, `{"type":"response.output_text.delta","item_id":"msg_1","output_index":1,"content_index":0,"delta":"word ","logprobs":[],"obfuscation":"x7Jk2m"}`)
-	}
-	stream := events(append(all, ended(whole))...)
-	b.Run("whole", func(b *testing.B) {
-		m := connectResponses(b, wire.Options{BaseURL: "http://here", Transport: wiretest.Only(whole)})
-		for b.Loop() {
-			if reply, err := m.Call(b.Context(), hello()); err != nil || reply.Text != said {
-				b.Fatal(reply, err)
-			}
-		}
-	})
-	b.Run("streamed", func(b *testing.B) {
-		m := connectResponses(b, wire.Options{BaseURL: "http://here", Transport: wiretest.Only(stream), Stream: true})
-		for b.Loop() {
-			if reply, err := m.Call(b.Context(), hello()); err != nil || reply.Text != said {
-				b.Fatal(reply, err)
-			}
-		}
-	})
-	bare := func(answer string) *openai.Client {
-		config := openai.DefaultConfig(canary)
-		config.BaseURL, config.HTTPClient = "http://here", &http.Client{Transport: wiretest.Only(answer)}
-		return openai.NewClientWithConfig(config)
-	}
-	request := openai.CreateResponseRequest{Model: "m", Input: []any{openai.ResponseInputMessage{
-		Type: "message", Role: "user", Content: []any{openai.ResponseInputText{Type: "input_text", Text: "hello"}},
-	}}}
-	b.Run("whole, go-openai", func(b *testing.B) {
-		client := bare(whole)
-		for b.Loop() {
-			if answer, err := client.CreateResponse(b.Context(), request); err != nil || answer.GetOutputText() != said {
-				b.Fatal(answer, err)
-			}
-		}
-	})
-	b.Run("streamed, go-openai", func(b *testing.B) {
-		client := bare(stream)
-		for b.Loop() {
-			answer, err := client.CreateResponseStream(b.Context(), request)
-			if err != nil {
-				b.Fatal(err)
-			}
-			var text strings.Builder
-			for err == nil {
-				var e openai.ResponseStreamEvent
-				if e, err = answer.Recv(); err == nil {
-					text.WriteString(e.Delta)
-				}
-			}
-			answer.Close()
-			if !strings.HasSuffix(text.String(), said) {
-				b.Fatal(text.String())
-			}
-		}
-	})
 }

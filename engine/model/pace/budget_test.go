@@ -92,8 +92,8 @@ func TestReserveStopsWaitingWithTheContext(t *testing.T) {
 		if err := <-got; err != cause {
 			t.Errorf("got %v", err)
 		}
-		if b.Reserved().Calls != 1 {
-			t.Errorf("%d calls are reserved, want only the first", b.Reserved().Calls)
+		if reservedOf(b).Calls != 1 {
+			t.Errorf("%d calls are reserved, want only the first", reservedOf(b).Calls)
 		}
 	})
 }
@@ -130,8 +130,8 @@ func TestOnlyTheFirstSettlementCounts(t *testing.T) {
 	}
 	r.Settle(paid(tokens(1)))
 	r.Settle(paid(tokens(100)))
-	if b.Reserved() != (record.Usage{}) || b.Spent() != tokens(1) {
-		t.Errorf("spent %+v, reserved %+v", b.Spent(), b.Reserved())
+	if reservedOf(b) != (record.Usage{}) || b.Spent() != tokens(1) {
+		t.Errorf("spent %+v, reserved %+v", b.Spent(), reservedOf(b))
 	}
 }
 
@@ -161,22 +161,30 @@ func TestF40_ACallThatMayExceedIsMadeAlone(t *testing.T) {
 }
 
 func TestF40_AnOvershootIsTold(t *testing.T) {
-	for _, c := range []struct {
-		limits Limits
-		want   *Overshoot
-	}{
-		{Limits{}, nil},
-		{Limits{Calls: 2, Tokens: 20, Cost: 50}, nil},
-		{Limits{Tokens: 19}, &Overshoot{Tokens, 19, 20}},
-		{Limits{Tokens: 20, Cost: 49}, &Overshoot{Cost, 49, 50}},
-		{Limits{Calls: 1, Cost: 50}, &Overshoot{Calls, 1, 2}},
+	for limits, want := range map[Limits]record.Reason{
+		{}:                               "",
+		{Calls: 2, Tokens: 20, Cost: 50}: "",
+		{Tokens: 19}:                     record.ReasonBudgetTokens,
+		{Tokens: 20, Cost: 49}:           record.ReasonBudgetCost,
+		{Calls: 1, Cost: 50}:             record.ReasonBudgetCalls,
 	} {
-		b := NewBudget(Suite, c.limits)
+		b := NewBudget(Suite, limits)
 		b.Charge(record.Usage{Calls: 2, InputTokens: 8, OutputTokens: 12, Cost: 50}, record.Usage{})
-		if got := b.Overshoot(); (got == nil) != (c.want == nil) || got != nil && *got != *c.want {
-			t.Errorf("of %+v: %+v, want %+v", c.limits, got, c.want)
+		if got := b.Overshoot(); got != want {
+			t.Errorf("of %+v: %q, want %q", limits, got, want)
 		}
 	}
+}
+
+// reservedOf and doubtOf are from the books of a budget.
+func reservedOf(b *Budget) record.Usage {
+	_, _, reserved := b.Books()
+	return reserved
+}
+
+func doubtOf(b *Budget) record.Usage {
+	_, doubt, _ := b.Books()
+	return doubt
 }
 
 // P8: a budget of money and a call of unknown price do not go together.
@@ -463,8 +471,8 @@ func TestF40_NoBudgetIsExceeded(t *testing.T) {
 		if err != nil {
 			t.Fatalf("suite %d, %+v: %v", seed, s, err)
 		}
-		if budget.Reserved() != (record.Usage{}) {
-			t.Fatalf("suite %d: %+v stays reserved", seed, budget.Reserved())
+		if reservedOf(budget) != (record.Usage{}) {
+			t.Fatalf("suite %d: %+v stays reserved", seed, reservedOf(budget))
 		}
 		if refused {
 			met++
@@ -572,21 +580,6 @@ func (m *within) Call(_ context.Context, request *model.Request) (*model.Reply, 
 	return &model.Reply{Text: "yes", Usage: used}, nil
 }
 
-func TestABudgetTellsThatItRefusedACall(t *testing.T) {
-	b := NewBudget(Suite, Limits{Tokens: 100})
-	r, err := b.Reserve(context.Background(), exactly(tokens(100)))
-	if err != nil || b.Refused() {
-		t.Fatalf("refused %v, %v", b.Refused(), err)
-	}
-	r.Settle(paid(tokens(100)))
-	if b.Refused() {
-		t.Error("it refused a call that it made room for")
-	}
-	if _, err := b.Reserve(context.Background(), exactly(tokens(1))); err == nil || !b.Refused() {
-		t.Errorf("refused %v, %v", b.Refused(), err)
-	}
-}
-
 // A program's call was admitted when it arrived: the run's own budget counts it as that did, and neither refuses it nor lets it
 // wait. The suite's budget does.
 func TestCallsOfPrograms(t *testing.T) {
@@ -598,13 +591,13 @@ func TestCallsOfPrograms(t *testing.T) {
 	}
 	run := NewBudget(Run, Limits{Tokens: 10})
 	within := answering(func() (*model.Reply, error) {
-		if r := run.Reserved(); r != reserved {
+		if r := reservedOf(run); r != reserved {
 			t.Errorf("in flight %+v are reserved", r)
 		}
 		return &model.Reply{Usage: tokens(7)}, nil
 	})
 	reply, err := LimitRun(within, priced).Call(WithRun(t.Context(), run), asked)
-	if err != nil || *reply.Reserved != reserved || run.Spent().Tokens() != 7 || run.Reserved() != (record.Usage{}) {
+	if err != nil || *reply.Reserved != reserved || run.Spent().Tokens() != 7 || reservedOf(run) != (record.Usage{}) {
 		t.Errorf("got %+v, %v, spent %+v", reply, err, run.Spent())
 	}
 	failing := answering(func() (*model.Reply, error) { return nil, model.Fail(record.Incomplete, "cut", 0) })

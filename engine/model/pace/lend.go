@@ -83,14 +83,6 @@ func (b *Budget) GiveBack() Limits {
 	return back
 }
 
-// Books are what is paid, what is in doubt and what calls in flight may spend, at one
-// moment.
-func (b *Budget) Books() (paid, doubt, reserved record.Usage) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.paid, b.doubt, b.reserved
-}
-
 // left is the room for more calls. Of what is not limited there is none.
 func (b *Budget) left() Limits {
 	used := b.spent().Plus(b.reserved).Plus(b.elsewhere)

@@ -113,8 +113,8 @@ func TestHandOverIsPutDown(t *testing.T) {
 	}
 	r.Settle(paid(record.Usage{Calls: 1}))
 	b.TakeBack(record.Settlement{Paid: record.Usage{Calls: 3}, Doubt: record.Usage{Calls: 1}})
-	if spent := b.Spent(); spent.Calls != 6 || b.InDoubt().Calls != 1 {
-		t.Errorf("%d calls are spent, %d in doubt; want 6 and 1", spent.Calls, b.InDoubt().Calls)
+	if spent := b.Spent(); spent.Calls != 6 || doubtOf(b).Calls != 1 {
+		t.Errorf("%d calls are spent, %d in doubt; want 6 and 1", spent.Calls, doubtOf(b).Calls)
 	}
 	if worst := ledger.Spent().Total; worst.Calls != 5 {
 		t.Errorf("%d calls are put down at last, want 5", worst.Calls)
@@ -144,7 +144,7 @@ func TestHandOverIsPutDown(t *testing.T) {
 		t.Fatal(err)
 	}
 	balance, err = record.ReadLedger(dir, &record.Manifest{})
-	if err != nil || balance.Paid.Calls != b.Spent().Calls-1 || balance.Doubt.Calls != 1 || b.InDoubt().Calls != 1 {
+	if err != nil || balance.Paid.Calls != b.Spent().Calls-1 || balance.Doubt.Calls != 1 || doubtOf(b).Calls != 1 {
 		t.Errorf("the ledger has %+v paid and %+v in doubt (%v), the budget %+v", balance.Paid, balance.Doubt, err, b.Spent())
 	}
 }

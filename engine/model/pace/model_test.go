@@ -101,8 +101,8 @@ func TestCallsAreReservedAtTheirWorstAndSettled(t *testing.T) {
 		if !errors.Is(err, c.err) {
 			t.Errorf("%s: error %v", name, err)
 		}
-		if b.Spent() != c.paid.Plus(c.doubt) || b.InDoubt() != c.doubt || b.Reserved() != (record.Usage{}) {
-			t.Errorf("%s: spent %+v, in doubt %+v, reserved %+v; want %+v and %+v", name, b.Spent(), b.InDoubt(), b.Reserved(), c.paid, c.doubt)
+		if b.Spent() != c.paid.Plus(c.doubt) || doubtOf(b) != c.doubt || reservedOf(b) != (record.Usage{}) {
+			t.Errorf("%s: spent %+v, in doubt %+v, reserved %+v; want %+v and %+v", name, b.Spent(), doubtOf(b), reservedOf(b), c.paid, c.doubt)
 		}
 	}
 }
@@ -128,15 +128,15 @@ func TestABudgetThatIsFullOfDoubtIsStarved(t *testing.T) {
 	for range 3 {
 		_, err = late.Call(t.Context(), request)
 	}
-	if !errors.Is(err, ErrBudget) || !b.Starved() {
-		t.Errorf("%v, starved %v", err, b.Starved())
+	if !errors.Is(err, ErrBudget) || !b.Refusal().InDoubt {
+		t.Errorf("%v, starved %v", err, b.Refusal().InDoubt)
 	}
 	b = NewBudget(Suite, Limits{Calls: 1})
 	for range 2 {
 		_, err = Limit(answers{used: record.Usage{Calls: 1}}, b, LimitOptions{}).Call(t.Context(), request)
 	}
-	if !errors.Is(err, ErrBudget) || b.Starved() {
-		t.Errorf("%v, starved %v of what was paid", err, b.Starved())
+	if !errors.Is(err, ErrBudget) || b.Refusal().InDoubt {
+		t.Errorf("%v, starved %v of what was paid", err, b.Refusal().InDoubt)
 	}
 }
 
@@ -185,8 +185,8 @@ func TestAPanicKeepsTheReservation(t *testing.T) {
 		defer func() { _ = recover() }()
 		_, _ = Limit(panicsBeneath{}, b, LimitOptions{}).Call(t.Context(), request)
 	}()
-	if b.Spent().OutputTokens != 50 || b.Reserved() != (record.Usage{}) {
-		t.Errorf("spent %+v, reserved %+v", b.Spent(), b.Reserved())
+	if b.Spent().OutputTokens != 50 || reservedOf(b) != (record.Usage{}) {
+		t.Errorf("spent %+v, reserved %+v", b.Spent(), reservedOf(b))
 	}
 }
 

@@ -406,7 +406,7 @@ func TestCallsThatAreNoModels(t *testing.T) {
 				}
 			}
 		}
-		if want := (record.Usage{Calls: int64(c.made)}); made != c.made || run.Spent() != want || suite.Spent() != want || run.Reserved().Calls+suite.Reserved().Calls != 0 {
+		if want := (record.Usage{Calls: int64(c.made)}); made != c.made || run.Spent() != want || suite.Spent() != want || reservedOf(run).Calls+reservedOf(suite).Calls != 0 {
 			t.Errorf("%s: %d calls, %+v of the run, %+v of the suite", name, made, run.Spent(), suite.Spent())
 		}
 		var refused *Refused
@@ -437,7 +437,7 @@ func TestCallsThatReachedNobody(t *testing.T) {
 		t.Fatal(err)
 	}
 	settle(true)
-	if run.Spent().Calls != 1 || suite.Spent() != (record.Usage{}) || suite.Reserved() != (record.Usage{}) {
+	if run.Spent().Calls != 1 || suite.Spent() != (record.Usage{}) || reservedOf(suite) != (record.Usage{}) {
 		t.Errorf("spent %+v of the run, %+v of the suite", run.Spent(), suite.Spent())
 	}
 }

@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"bytes"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -108,31 +107,4 @@ func (s *Session) timed(client *http.Client, asked string) (time.Duration, error
 	defer response.Body.Close()
 	_, err = io.Copy(io.Discard, response.Body)
 	return time.Since(start), err
-}
-
-// BenchmarkRead reads a request and makes its sums.
-func BenchmarkRead(b *testing.B) {
-	asked := []byte(longBody(0))
-	b.SetBytes(int64(len(asked)))
-	for b.Loop() {
-		if a, wrong := readBody(b, model.Chat, nil, string(asked), &known[0], "/tmp/run"); a == nil {
-			b.Fatal(wrong)
-		}
-	}
-}
-
-// BenchmarkAnswer passes a stream of 100 events on, whose server answers at once.
-func BenchmarkAnswer(b *testing.B) {
-	stream := bytes.Repeat([]byte(pieces[model.Chat][0]), 100)
-	m := behind(b, model.Chat, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		streaming(w, string(stream), pieces[model.Chat][1])
-	}))
-	s := opened(b, Run{Models: named(m)})
-	client, asked := &http.Client{}, body(model.Chat, "x", true, "hello")
-	for b.Loop() {
-		if _, err := s.timed(client, asked); err != nil {
-			b.Fatal(err)
-		}
-	}
 }

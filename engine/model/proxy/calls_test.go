@@ -379,8 +379,8 @@ func TestAProgramThatGoesAway(t *testing.T) {
 		if e.Reply != nil || e.Call.Error == nil || e.Call.Charged == nil || *e.Call.Charged != *e.Call.Reserved || e.Call.Ended == 0 {
 			t.Errorf("noted %+v, charged %+v", e.Call, e.Call.Charged)
 		}
-		if doubt := suite.InDoubt(); doubt.OutputTokens < DefaultReserve || suite.Reserved() != (record.Usage{}) {
-			t.Errorf("%+v in doubt, %+v reserved", doubt, suite.Reserved())
+		if _, doubt, reserved := suite.Books(); doubt.OutputTokens < DefaultReserve || reserved != (record.Usage{}) {
+			t.Errorf("%+v in doubt, %+v reserved", doubt, reserved)
 		}
 	})
 }

@@ -210,10 +210,19 @@ func TestManyValues(t *testing.T) {
 	if made := (after.TotalAlloc - before.TotalAlloc) >> 20; response.StatusCode != http.StatusRequestEntityTooLarge || made > 300 {
 		t.Errorf("%d, %s, %d MB were made", response.StatusCode, said, made)
 	}
-	for text, want := range map[string]int{`[0,0,{"a":"x,[{\\","b":[]}]`: 6, `"a,b"`: 0, `{}`: 1} {
+	for text, want := range map[string]int{`{"a":"\\\",[{"}`: 1, `[0,0,{"a":"x,[{\\","b":[]}]`: 6, `"a,b"`: 0, `{}`: 1} {
 		if n := values([]byte(text)); n != want {
 			t.Errorf("%s has %d values, got %d", text, want, n)
 		}
+	}
+}
+
+// A conversation that began anew has its results from its first item on.
+func TestResultsOfAConversationThatBeganAnew(t *testing.T) {
+	a, _ := readBody(t, model.Chat, nil, `{"model":"m","messages":[{"role":"tool","tool_call_id":"c","content":"x"}]}`, &unknown)
+	calls := []record.ToolCall{{ID: "c"}}
+	if a.results(calls, 7); string(calls[0].Result) != `"x"` {
+		t.Errorf("got %s", calls[0].Result)
 	}
 }
 
