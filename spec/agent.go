@@ -15,33 +15,33 @@ type Agent struct {
 	Command []string `yaml:"command" changes:"requests" minlen:"1" doc:"A program and its arguments: JSON on stdin, JSON or text on stdout."`
 	HTTP    string   `yaml:"http" changes:"path" doc:"The address of an endpoint that takes what a program takes."`
 	A2A     string   `yaml:"a2a" changes:"path" doc:"The address of a remote agent."`
-	Headers Headers  `yaml:"headers" changes:"path" doc:"http, a2a: sent with every request; {env: NAME} takes a value from the environment."`
+	Headers Headers  `yaml:"headers" changes:"path" doc:"http, a2a: sent with every request; {env: NAME} takes a value from the environment." of:"http a2a"`
 
-	System          *Prompt       `yaml:"system" changes:"requests" doc:"The system prompt; {{ }} holds CEL." also:"system_prompt instructions"`
+	System          *Prompt       `yaml:"system" changes:"requests" doc:"The system prompt; {{ }} holds CEL." also:"system_prompt instructions" of:"model"`
 	Reply           Reply         `yaml:"reply" changes:"path" enum:"text|json" doc:"text (default) or json: output is then an object in expressions."`
-	Temperature     *float64      `yaml:"temperature" changes:"requests" min:"0" max:"2"`
-	TopP            *float64      `yaml:"top_p" changes:"requests" min:"0" max:"1"`
-	MaxOutputTokens int           `yaml:"max_output_tokens" changes:"requests" min:"1" max:"10000000" also:"max_tokens max_completion_tokens"`
-	Seed            *int64        `yaml:"seed" changes:"requests"`
+	Temperature     *float64      `yaml:"temperature" changes:"requests" min:"0" max:"2" of:"model"`
+	TopP            *float64      `yaml:"top_p" changes:"requests" min:"0" max:"1" of:"model"`
+	MaxOutputTokens int           `yaml:"max_output_tokens" changes:"requests" min:"1" max:"10000000" also:"max_tokens max_completion_tokens" of:"model"`
+	Seed            *int64        `yaml:"seed" changes:"requests" of:"model"`
 	Timeout         time.Duration `yaml:"timeout" changes:"stop" above:"0" doc:"Of one call or one program."`
 
-	MaxSteps   int        `yaml:"max_steps" changes:"stop" min:"1" doc:"Steps inside one iteration: of a model (default 5), or of a program with models (default: no limit)." also:"max_turns max_tool_calls"`
-	StepsOf    string     `yaml:"steps_of" changes:"stop" enum:"all|main" doc:"models: the steps that max_steps counts: those of all conversations of the program (all, default), or of the main one alone (main)."`
-	ToolCalls  string     `yaml:"tool_calls" changes:"path" enum:"native|fenced|xml" doc:"How tool calls are written: native (the server's own, default), fenced or xml blocks in the text."`
-	ToolChoice string     `yaml:"tool_choice" changes:"requests" minlen:"1" doc:"native calls: auto, none, required, or the name of a tool."`
-	Tools      []Tool     `yaml:"tools" changes:"requests" doc:"What the agent may use; [] means nothing."`
-	Delegates  []Delegate `yaml:"delegates" changes:"requests" doc:"Other agents that this one may hand tasks to."`
-	Memory     *Memory    `yaml:"memory" changes:"requests" doc:"One conversation over all iterations."`
+	MaxSteps   int        `yaml:"max_steps" changes:"stop" min:"1" doc:"Steps inside one iteration: of a model (default 5), or of a program with models (default: no limit)." also:"max_turns max_tool_calls" of:"model command"`
+	StepsOf    string     `yaml:"steps_of" changes:"stop" enum:"all|main" doc:"models: the steps that max_steps counts: those of all conversations of the program (all, default), or of the main one alone (main)." of:"command"`
+	ToolCalls  string     `yaml:"tool_calls" changes:"path" enum:"native|fenced|xml" doc:"How tool calls are written: native (the server's own, default), fenced or xml blocks in the text." of:"model"`
+	ToolChoice string     `yaml:"tool_choice" changes:"requests" minlen:"1" doc:"native calls: auto, none, required, or the name of a tool." of:"model"`
+	Tools      []Tool     `yaml:"tools" changes:"requests" doc:"What the agent may use; [] means nothing." of:"model"`
+	Delegates  []Delegate `yaml:"delegates" changes:"requests" doc:"Other agents that this one may hand tasks to." of:"model"`
+	Memory     *Memory    `yaml:"memory" changes:"requests" doc:"One conversation over all iterations." of:"model"`
 	// FinalResponse sees the output of the iteration.
 	FinalResponse *Expr `yaml:"final_response" changes:"path" doc:"CEL boolean over output: when it holds the reply is the structured final response, which ends the loop at once and is returned whole."`
-	WarnRemaining int   `yaml:"warn_remaining" changes:"requests" min:"1" doc:"Tell the agent when so many steps remain: in the iteration, or in the run where each iteration is one step."`
+	WarnRemaining int   `yaml:"warn_remaining" changes:"requests" min:"1" doc:"Tell the agent when so many steps remain: in the iteration, or in the run where each iteration is one step." of:"model"`
 
-	Env     Variables `yaml:"env" changes:"path" doc:"command: environment variables of the program; {env: NAME} takes a value from our own."`
-	Recipe  string    `yaml:"recipe" changes:"path" enum:"aider|claude|codex|mini-swe-agent|opencode|qwen" doc:"command: the flags, variables and files that this coding agent needs here."`
-	Models  Served    `yaml:"models" changes:"path" minlen:"1" doc:"command: the models that the program may call, by the names that it asks for, which may hold *; default stands for all others."`
-	OnLimit string    `yaml:"on_limit" changes:"path" enum:"kill|refuse" doc:"models: what becomes of a call beyond a limit: the program is ended (kill, default), or the call is refused."`
-	Usage   *Reported `yaml:"usage" changes:"path" doc:"command: what the program reports of its usage, in CEL over reply, the JSON that it prints."`
-	Output  *Expr     `yaml:"output" changes:"path" doc:"command: CEL that gives the output, over stdout, reply and workspace (default: what the program prints)."`
+	Env     Variables `yaml:"env" changes:"path" doc:"command: environment variables of the program; {env: NAME} takes a value from our own." of:"command"`
+	Recipe  string    `yaml:"recipe" changes:"path" enum:"aider|claude|codex|mini-swe-agent|opencode|qwen" doc:"command: the flags, variables and files that this coding agent needs here." of:"command"`
+	Models  Served    `yaml:"models" changes:"path" minlen:"1" doc:"command: the models that the program may call, by the names that it asks for, which may hold *; default stands for all others." of:"command"`
+	OnLimit string    `yaml:"on_limit" changes:"path" enum:"kill|refuse" doc:"models: what becomes of a call beyond a limit: the program is ended (kill, default), or the call is refused." of:"command"`
+	Usage   *Reported `yaml:"usage" changes:"path" doc:"command: what the program reports of its usage, in CEL over reply, the JSON that it prints." of:"command"`
+	Output  *Expr     `yaml:"output" changes:"path" doc:"command: CEL that gives the output, over stdout, reply and workspace (default: what the program prints)." of:"command"`
 
 	// Arguments are the words of the command that hold CEL in {{ }}, at their places; nil: the program reads JSON.
 	Arguments []*Prompt `yaml:"-"`

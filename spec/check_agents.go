@@ -34,14 +34,6 @@ func (l *loader) checkAgents(loop *Loop) {
 	l.checkBehaviour(loop)
 }
 
-// executorKeys mean something for some kinds of agents only.
-var executorKeys = []struct{ keys, of, hint string }{
-	{"system temperature top_p max_output_tokens seed tool_calls tool_choice tools delegates memory warn_remaining", "model", "it goes with model"},
-	{"max_steps", "model command", "it goes with model, and with a command that has models"},
-	{"env recipe models usage output on_limit steps_of", "command", "it goes with command"},
-	{"headers", "http a2a", "it goes with http and a2a"},
-}
-
 var executorWords = map[string]string{"command": "a program", "http": "an endpoint", "a2a": "a remote agent", "model": "a model"}
 
 // checkAgentKeys refuses keys that mean nothing for what executes. An override may name another executor than its loop.
@@ -53,19 +45,7 @@ func (l *loader) checkAgentKeys(loop *Loop, agent *Agent) {
 	if len(executors) != 1 {
 		return
 	}
-	for _, entry := range agent.Node.Entries {
-		none := entry.Value.Kind == source.List && len(entry.Value.Items) == 0
-		for _, k := range executorKeys {
-			if !slices.Contains(strings.Fields(k.keys), entry.Key) || slices.Contains(strings.Fields(k.of), executors[0]) || none && k.of == "model" {
-				continue
-			}
-			means := "means"
-			if entry.Key == "headers" {
-				means = "mean"
-			}
-			l.add(agent.Node.KeyFault(entry.Key, k.hint, "%q %s nothing for an agent that is %s", entry.Key, means, executorWords[executors[0]]))
-		}
-	}
+	l.checkOwners(agent.Node, *agent, "an agent that is "+executorWords[executors[0]], "", executors[0])
 }
 
 // checkPhaseTools refuses tools of a phase whose agent cannot use any.

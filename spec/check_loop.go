@@ -3,6 +3,7 @@ package spec
 import (
 	"fmt"
 	"path"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -169,24 +170,6 @@ func (l *loader) confidenceOf(conditions []Condition) {
 	}
 }
 
-// providerKeys are the keys that belong to one provider or several; the others belong to all.
-var providerKeys = map[string]string{
-	"base_url": aServer, "api_key_env": aServer, "headers": aServer,
-	"stream": aServer, "first_byte_timeout": aServer, "idle_timeout": aServer, "retries": aServer,
-	"rpm": aServer, "tpm": aServer, "max_parallel": aServer, "service_tier": aServer, "effort": aServer,
-	"thinking": anthropic, "cache": anthropic, "cache_ttl": anthropic,
-	"responses": "script", "files": "script", "each": "script", "key": "script", "answers": "script", "after_last": "script",
-	"conversations": "script",
-	"quality":       "simulate", "errors": "simulate", "reply": "simulate",
-	"latency": "simulate script", "tokens": "simulate script", "sleep": "simulate script",
-}
-
-// aServer stands for every provider whose models are called over HTTP.
-const (
-	aServer   = "openai"
-	anthropic = "anthropic"
-)
-
 func (l *loader) checkModels(s *Suite) {
 	for i := range s.Models {
 		m := &s.Models[i].Value
@@ -194,26 +177,21 @@ func (l *loader) checkModels(s *Suite) {
 			continue
 		}
 		server, calls := m.Server()
-		kind := m.Provider
+		kinds := []string{m.Provider}
 		if calls {
-			kind = aServer
+			kinds = append(kinds, aServer)
 		}
-		for _, entry := range m.Node.Entries {
-			owners := strings.Fields(providerKeys[entry.Key])
-			if len(owners) > 0 && !slices.Contains(owners, kind) && !slices.Contains(owners, m.Provider) {
-				hint := "it belongs to provider: " + strings.Join(owners, " or ")
-				if entry.Key == "key" {
-					hint, m.Key = m.KeyHint("api_key"), nil
-				}
-				l.add(m.Node.KeyFault(entry.Key, hint,
-					"%q means nothing for the provider %s", entry.Key, m.Provider))
-			}
+		if m.Key != nil && m.Provider != "script" { // it may be a secret, which no expression is
+			l.add(m.Node.KeyFault("key", "write api_key_env: NAME, the environment variable that holds the key", "%q means nothing for the provider %s", "key", m.Provider))
+			m.Key = nil
+		} else {
+			l.checkOwners(m.Node, *m, "the provider "+m.Provider, "provider: ", kinds...)
 		}
 		switch {
 		case m.Provider == "script":
 			l.checkScript(s.Models[i].Key, m)
 		case calls && server.BaseURL == "" && m.Provider == "azure":
-			if slices.ContainsFunc(m.Node.Entries, func(e source.Entry) bool { return strings.Contains(m.KeyHint(e.Key), "base_url") }) {
+			if slices.ContainsFunc(m.Node.Entries, func(e source.Entry) bool { return source.Meant[Model](e.Key) == "base_url" }) {
 				continue // it is there under another name, and was refused for that
 			}
 			l.fault(m.Node, "base_url: https://RESOURCE.openai.azure.com/openai/v1", "the provider %s needs base_url", m.Provider)
@@ -226,6 +204,26 @@ func (l *loader) checkModels(s *Suite) {
 			l.checkTier(m)
 			l.checkFees(m.Price)
 		}
+	}
+}
+
+// aServer owns the keys of all models that are called over HTTP.
+const aServer = "server"
+
+// checkOwners refuses keys of a part, the struct of n, that belong to other kinds than those that it is, as the tags `of` of its
+// fields say. What and key say what it is.
+func (l *loader) checkOwners(n *source.Node, part any, what, key string, kinds ...string) {
+	t := reflect.TypeOf(part)
+	for i := range t.NumField() {
+		name, _, _ := strings.Cut(t.Field(i).Tag.Get("yaml"), ",")
+		value := n.Get(name)
+		owners := strings.Fields(t.Field(i).Tag.Get("of"))
+		isKind := func(owner string) bool { return slices.Contains(kinds, owner) }
+		if len(owners) == 0 || value == nil || value.Kind == source.List && value.Len() == 0 || slices.ContainsFunc(owners, isKind) {
+			continue
+		}
+		hint := "it goes with " + key + strings.Replace(strings.Join(owners, " and "), aServer, "openai and other servers", 1)
+		l.add(n.KeyFault(name, hint, "%q means nothing for %s", name, what))
 	}
 }
 

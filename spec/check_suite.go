@@ -15,7 +15,7 @@ import (
 func (l *loader) suite(tree *source.Node) {
 	s := &Suite{}
 	before := l.unread
-	l.add(source.Decode(tree, s)...)
+	l.add(l.decoder.Whole(tree, s)...)
 	understood := l.unread == before && !l.broken[tree.File]
 	s.Trials, s.Concurrency, s.MinCoverage = cmp.Or(s.Trials, 1), cmp.Or(s.Concurrency, 8), cmp.Or(s.MinCoverage, new(0.95))
 	l.doc.Suite = s

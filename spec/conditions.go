@@ -42,12 +42,12 @@ func (k Kind) rank() int {
 // conditionKeys are what a map of conditions may hold.
 type conditionKeys struct {
 	Confidence    Confidence         `yaml:"confidence" doc:"The confidence reaches a threshold."`
-	When          *Expr              `yaml:"when" doc:"A CEL boolean holds."`
+	When          *Expr              `yaml:"when" doc:"A CEL boolean holds." also:"until stop if cel expr condition"`
 	Repeated      Repeated           `yaml:"repeated" doc:"The last values of an expression are equal."`
 	Consecutive   Consecutive        `yaml:"consecutive" doc:"An expression was true so many times in a row."`
-	NoImprovement NoImprovement      `yaml:"no_improvement" doc:"So many iterations in a row did not improve."`
-	Timeout       Timeout            `yaml:"timeout" doc:"So much time has passed: 60s, or {after, cancel, working}."`
-	MaxIterations source.Maybe[int]  `yaml:"max_iterations" min:"1" doc:"So many iterations were made."`
+	NoImprovement NoImprovement      `yaml:"no_improvement" doc:"So many iterations in a row did not improve." also:"patience no_progress plateau early_stopping"`
+	Timeout       Timeout            `yaml:"timeout" doc:"So much time has passed: 60s, or {after, cancel, working}." also:"max_time duration deadline"`
+	MaxIterations source.Maybe[int]  `yaml:"max_iterations" min:"1" doc:"So many iterations were made." also:"max_turns max_steps max_rounds max_attempts limit"`
 	Any           []conditionInAList `yaml:"any" minlen:"1" doc:"One of them holds."`
 	All           []conditionInAList `yaml:"all" minlen:"1" doc:"All of them hold after the same iteration."`
 }
@@ -86,21 +86,8 @@ func nearKind(word string) string {
 	for i := range conditionKinds {
 		words[i] = string(conditionKinds[i].kind)
 	}
-	switch word {
-	case "max_turns", "max_steps", "max_rounds", "max_attempts", "limit":
-		return "write max_iterations"
-	case "until", "stop", "if", "cel", "expr", "condition":
-		return "write when: CEL"
-	case "patience", "no_progress", "plateau", "early_stopping":
-		return "write no_improvement: {patience: 2}"
-	case "threshold", "min_confidence", "score":
-		return "write confidence: {threshold: 0.9}"
-	case "budget", "degradation", "stagnation", "repeated_output", "circuit_breaker", "absolute_max_iterations":
-		return word + " belongs under guards"
-	case "max_tokens", "max_cost", "cost_usd":
-		return "write guards: {budget: {tokens: …, cost_usd: …}}"
-	case "max_time", "duration", "deadline":
-		return "write timeout: 60s"
+	if meant := source.Meant[conditionKeys](word); meant != "" {
+		return "write " + meant
 	}
 	return didYouMean(word, words)
 }
@@ -169,8 +156,6 @@ func conditionOf(kind Kind, n *source.Node, d *source.Decoder, underAll bool) Co
 		row := &conditionKinds[kind.rank()]
 		fields, off := row.fields(&c)
 		switch bare := n.Kind != source.Map && n.Kind != source.List && n.Kind != source.Null; {
-		case kind == KindTimeout && n.Kind != source.Map:
-			d.DecodeTagged(n, &c.Timeout.After, `above:"0s"`)
 		case bare && row.short != "":
 			value := n.Text
 			if n.Kind != source.Int && n.Kind != source.Float {
@@ -239,15 +224,11 @@ func (t *Tree) JSONSchema(g *source.Generator) map[string]any {
 	return conditionSchema(g.Struct(conditionKeys{}))
 }
 
-// conditionSchema allows off for every condition, and the short form of a timeout.
+// conditionSchema allows off for every condition.
 func conditionSchema(schema map[string]any) map[string]any {
 	properties := schema["properties"].(map[string]any)
 	for _, row := range conditionKinds {
-		forms := []any{properties[string(row.kind)], map[string]any{"const": "off"}}
-		if row.kind == KindTimeout {
-			forms = append(forms, map[string]any{"type": "string", "description": "A duration."})
-		}
-		properties[string(row.kind)] = map[string]any{"anyOf": forms}
+		properties[string(row.kind)] = map[string]any{"anyOf": []any{properties[string(row.kind)], map[string]any{"const": "off"}}}
 	}
 	return schema
 }
@@ -327,7 +308,7 @@ type Consecutive struct {
 // Timeout holds when so much as-if time has passed. `timeout: 60s` is short for
 // {after: 60s}.
 type Timeout struct {
-	After   source.Maybe[time.Duration] `yaml:"after" need:"required" above:"0"`
+	After   source.Maybe[time.Duration] `yaml:"after" short:"text" need:"required" above:"0"`
 	Cancel  *bool                       `yaml:"cancel" doc:"Also cancel the iteration in flight (default true at the top and under any, false under all)."`
 	Working bool                        `yaml:"working" doc:"Count working time only, not what was waited for rate limits."`
 }
@@ -336,7 +317,7 @@ type Timeout struct {
 // limit, which is 10.
 type Guards struct {
 	AbsoluteMaxIterations source.Maybe[int]  `yaml:"absolute_max_iterations" min:"1" doc:"Default 10."`
-	Budget                *RunBudget         `yaml:"budget"`
+	Budget                *RunBudget         `yaml:"budget" also:"max_cost cost_usd max_tokens tokens"`
 	RepeatedOutput        bool               `yaml:"repeated_output" doc:"The output equals any earlier one of the run, within the strategy."`
 	Degradation           *Degradation       `yaml:"degradation"`
 	Stagnation            *Stagnation        `yaml:"stagnation"`
@@ -380,12 +361,12 @@ type RunBudget struct {
 
 // Degradation is so many evaluated iterations, each worse than the one before.
 type Degradation struct {
-	Window source.Maybe[int] `yaml:"window" min:"2" doc:"Default 3."`
+	Window source.Maybe[int] `yaml:"window" short:"off" min:"2" doc:"Default 3."`
 }
 
 // Stagnation is the same set of tool calls so many times in a row.
 type Stagnation struct {
-	Window    source.Maybe[int] `yaml:"window" min:"2" doc:"Default 3."`
+	Window    source.Maybe[int] `yaml:"window" short:"off" min:"2" doc:"Default 3."`
 	Times     source.Maybe[int] `yaml:"times" min:"2" doc:"How often among the window (default: all of it)."`
 	Signature string            `yaml:"signature" enum:"calls|normalized|observations" doc:"What is compared (default calls)."`
 	Scope     string            `yaml:"scope" enum:"iteration|step" doc:"Of what the calls are a set (default iteration)."`
@@ -394,17 +375,8 @@ type Stagnation struct {
 // CircuitBreaker is the same error so many times in a row: of iterations, and of
 // steps whose every call failed.
 type CircuitBreaker struct {
-	Threshold source.Maybe[int] `yaml:"threshold" min:"1" doc:"Default 3."`
+	Threshold source.Maybe[int] `yaml:"threshold" short:"off" min:"1" doc:"Default 3."`
 }
-
-// Switch is what off in place of the guard's mapping switches off.
-func (x *Degradation) Switch() *source.Maybe[int] { return &x.Window }
-
-// Switch is what off in place of the guard's mapping switches off.
-func (x *Stagnation) Switch() *source.Maybe[int] { return &x.Window }
-
-// Switch is what off in place of the guard's mapping switches off.
-func (x *CircuitBreaker) Switch() *source.Maybe[int] { return &x.Threshold }
 
 // Evaluate is how an iteration is judged inside the loop: checks, and CEL over
 // the output and over what a judge or a program answered.
@@ -458,26 +430,8 @@ type Judge struct {
 
 // Command is a program that judges. In YAML: a list, or {command, timeout}.
 type Command struct {
-	Argv    []string      `yaml:"command" need:"required" minlen:"1"`
+	Argv    []string      `yaml:"command" short:"list" need:"required" minlen:"1"`
 	Timeout time.Duration `yaml:"timeout" above:"0"`
 
 	Node *source.Node `yaml:",here"`
-}
-
-// DecodeNode takes the program and its arguments, or a mapping.
-func (c *Command) DecodeNode(n *source.Node, d *source.Decoder) {
-	type mapping Command
-	switch n.Kind {
-	case source.List:
-		c.Node = n
-		d.DecodeTagged(n, &c.Argv, `minlen:"1"`)
-	case source.Map:
-		d.Decode(n, (*mapping)(c))
-	default:
-		d.Fault(n, "write the program and its arguments: [program, argument]", "want a list or a mapping")
-	}
-}
-
-func (c *Command) JSONSchema(g *source.Generator) map[string]any {
-	return map[string]any{"anyOf": []any{g.Tagged(c.Argv, `minlen:"1"`), g.Struct(*c)}}
 }

@@ -298,7 +298,7 @@ func (m *Import) ScoreWhenCut(by string) error {
 func (l *loader) importing(tree *source.Node) {
 	m := &Import{}
 	before := l.unread
-	l.add(source.Decode(tree, m)...)
+	l.add(l.decoder.Whole(tree, m)...)
 	understood := l.unread == before && !l.broken[tree.File]
 	m.Tree = tree
 	l.doc.Import = m

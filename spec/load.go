@@ -178,9 +178,12 @@ type loader struct {
 	seen     map[source.Fault]bool
 }
 
+// language is where keys in the wrong place are looked for.
+var language = []source.Part{{Name: "terminate of a loop", Of: conditionKeys{}}, {Name: "a loop", Of: Loop{}}, {Name: "the suite", Of: Suite{}}}
+
 func newLoader(doc *Document) *loader {
-	return &loader{doc: doc, loops: map[string]*loopFile{}, scripts: map[string]string{}, seen: map[source.Fault]bool{},
-		broken: map[*source.File]bool{}, decoders: &sync.Pool{New: func() any { return &source.Decoder{} }}, names: &atomic.Pointer[paramNames]{}}
+	return &loader{doc: doc, decoder: source.Decoder{Language: language}, loops: map[string]*loopFile{}, scripts: map[string]string{}, seen: map[source.Fault]bool{},
+		broken: map[*source.File]bool{}, decoders: &sync.Pool{New: func() any { return &source.Decoder{Language: language} }}, names: &atomic.Pointer[paramNames]{}}
 }
 
 // add keeps each fault once: the configurations of a sweep share most of theirs, and of warnings that differ only in

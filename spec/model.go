@@ -19,48 +19,48 @@ type Model struct {
 	ReserveOutput int64         `yaml:"reserve_output" min:"1" doc:"Tokens of output that a budget reserves for a call of a program, and for one without max_output_tokens (default: tokens.output, else 4,000 and 4,096)."`
 	Timeout       time.Duration `yaml:"timeout" above:"0" doc:"Of one call."`
 
-	BaseURL   string            `yaml:"base_url" doc:"Of a server: its address (default: the provider's own; azure has none)."`
-	APIKeyEnv string            `yaml:"api_key_env" doc:"Of a server: the environment variable that holds the key (default: the provider's, such as OPENAI_API_KEY)."`
-	Headers   map[string]string `yaml:"headers" doc:"Of a server: sent with every request."`
+	BaseURL   string            `yaml:"base_url" doc:"Of a server: its address (default: the provider's own; azure has none)." also:"url api_base endpoint host" of:"server"`
+	APIKeyEnv string            `yaml:"api_key_env" doc:"Of a server: the environment variable that holds the key (default: the provider's, such as OPENAI_API_KEY)." also:"api_key apikey apiKey key_env token" hint:"write api_key_env: NAME, the environment variable that holds the key; never write keys into a suite" of:"server"`
+	Headers   map[string]string `yaml:"headers" doc:"Of a server: sent with every request." of:"server"`
 
-	ServiceTier string    `yaml:"service_tier" doc:"Of a server: the service tier to ask for, as its provider names it: flex, priority, auto."`
-	Effort      string    `yaml:"effort" enum:"none|minimal|low|medium|high|xhigh|max" doc:"Of a server: how much a model reasons."`
-	Thinking    *Thinking `yaml:"thinking" doc:"anthropic: extended thinking."`
-	Cache       []string  `yaml:"cache" single:"allowed" enum:"system|tools|conversation|auto" doc:"anthropic: what the provider is to cache: system, tools, conversation or auto (all of them)."`
-	CacheTTL    string    `yaml:"cache_ttl" enum:"5m|1h" with:"cache" doc:"anthropic: how long it is to be cached (default 5m)."`
+	ServiceTier string    `yaml:"service_tier" doc:"Of a server: the service tier to ask for, as its provider names it: flex, priority, auto." of:"server"`
+	Effort      string    `yaml:"effort" enum:"none|minimal|low|medium|high|xhigh|max" doc:"Of a server: how much a model reasons." of:"server"`
+	Thinking    *Thinking `yaml:"thinking" doc:"anthropic: extended thinking." of:"anthropic"`
+	Cache       []string  `yaml:"cache" single:"allowed" enum:"system|tools|conversation|auto" doc:"anthropic: what the provider is to cache: system, tools, conversation or auto (all of them)." of:"anthropic"`
+	CacheTTL    string    `yaml:"cache_ttl" enum:"5m|1h" with:"cache" doc:"anthropic: how long it is to be cached (default 5m)." of:"anthropic"`
 
-	Stream           bool          `yaml:"stream" doc:"Of a server: let the answer come in pieces; then a server that falls silent is noticed sooner."`
-	FirstByteTimeout time.Duration `yaml:"first_byte_timeout" above:"0" doc:"Of a server: until the answer begins (default 120s, or timeout if that is longer)."`
-	IdleTimeout      time.Duration `yaml:"idle_timeout" above:"0" doc:"Of a server: between two pieces of an answer (default 60s)."`
-	Retries          *int          `yaml:"retries" min:"0" max:"100" doc:"Of a server: attempts after the first that fails for a while (default 3)." also:"max_retries"`
-	RPM              int64         `yaml:"rpm" min:"1" doc:"Of a server: requests a minute that the server allows."`
-	TPM              int64         `yaml:"tpm" min:"1" doc:"Of a server: tokens a minute that the server allows, input and max_output_tokens."`
-	MaxParallel      int           `yaml:"max_parallel" min:"1" doc:"Of a server: calls at once that the server bears (default: found out, at most 1024)."`
+	Stream           bool          `yaml:"stream" doc:"Of a server: let the answer come in pieces; then a server that falls silent is noticed sooner." of:"server"`
+	FirstByteTimeout time.Duration `yaml:"first_byte_timeout" above:"0" doc:"Of a server: until the answer begins (default 120s, or timeout if that is longer)." of:"server"`
+	IdleTimeout      time.Duration `yaml:"idle_timeout" above:"0" doc:"Of a server: between two pieces of an answer (default 60s)." of:"server"`
+	Retries          *int          `yaml:"retries" min:"0" max:"100" doc:"Of a server: attempts after the first that fails for a while (default 3)." also:"max_retries" of:"server"`
+	RPM              int64         `yaml:"rpm" min:"1" doc:"Of a server: requests a minute that the server allows." of:"server"`
+	TPM              int64         `yaml:"tpm" min:"1" doc:"Of a server: tokens a minute that the server allows, input and max_output_tokens." of:"server"`
+	MaxParallel      int           `yaml:"max_parallel" min:"1" doc:"Of a server: calls at once that the server bears (default: found out, at most 1024)." of:"server"`
 
-	Responses     *Responses            `yaml:"responses" doc:"script: a file or a list of replies, one per call of a run: a text, or {text, thinking, tool_calls: [{id, name, arguments}], finish}."`
-	Conversations source.Named[Replies] `yaml:"conversations" without:"responses files" doc:"script: the replies of a program's conversations, by their names or patterns: main, sub*, side."`
-	Files         []string              `yaml:"files" minlen:"1" without:"responses" doc:"script: files of recorded answers, found by task id."`
-	Each          *Expr                 `yaml:"each" doc:"script: CEL giving the list of rows of a file."`
-	Key           *Expr                 `yaml:"key" doc:"script: CEL giving the task id that a row answers."`
-	Answers       *Expr                 `yaml:"answers" doc:"script: CEL giving the row's list of replies, one per call."`
-	AfterLast     string                `yaml:"after_last" enum:"error|repeat|end" doc:"script: what follows the last reply (default error)."`
+	Responses     *Responses            `yaml:"responses" doc:"script: a file or a list of replies, one per call of a run: a text, or {text, thinking, tool_calls: [{id, name, arguments}], finish}." of:"script"`
+	Conversations source.Named[Replies] `yaml:"conversations" without:"responses files" doc:"script: the replies of a program's conversations, by their names or patterns: main, sub*, side." of:"script"`
+	Files         []string              `yaml:"files" minlen:"1" without:"responses" doc:"script: files of recorded answers, found by task id." of:"script"`
+	Each          *Expr                 `yaml:"each" doc:"script: CEL giving the list of rows of a file." of:"script"`
+	Key           *Expr                 `yaml:"key" doc:"script: CEL giving the task id that a row answers." of:"script"`
+	Answers       *Expr                 `yaml:"answers" doc:"script: CEL giving the row's list of replies, one per call." of:"script"`
+	AfterLast     string                `yaml:"after_last" enum:"error|repeat|end" doc:"script: what follows the last reply (default error)." of:"script"`
 
-	Quality Quality     `yaml:"quality" doc:"simulate: how good a reply is, by iteration."`
-	Latency Latency     `yaml:"latency" doc:"simulate, script: how long a call takes."`
-	Tokens  TokenCounts `yaml:"tokens" doc:"simulate, script: what a call uses."`
-	Errors  float64     `yaml:"errors" min:"0" max:"1" doc:"simulate: share of calls that fail with a server error."`
-	Sleep   bool        `yaml:"sleep" doc:"simulate, script: really wait; false (default): time is virtual."`
-	Reply   *Prompt     `yaml:"reply" doc:"simulate: the reply; {{ }} sees quality (0 to 1), draw, task, iteration. Default: a JSON object with quality."`
+	Quality Quality     `yaml:"quality" doc:"simulate: how good a reply is, by iteration." of:"simulate"`
+	Latency Latency     `yaml:"latency" doc:"simulate, script: how long a call takes." of:"simulate script"`
+	Tokens  TokenCounts `yaml:"tokens" doc:"simulate, script: what a call uses." of:"simulate script"`
+	Errors  float64     `yaml:"errors" min:"0" max:"1" doc:"simulate: share of calls that fail with a server error." of:"simulate"`
+	Sleep   bool        `yaml:"sleep" doc:"simulate, script: really wait; false (default): time is virtual." of:"simulate script"`
+	Reply   *Prompt     `yaml:"reply" doc:"simulate: the reply; {{ }} sees quality (0 to 1), draw, task, iteration. Default: a JSON object with quality." of:"simulate"`
 
 	Node *source.Node `yaml:",here"`
 }
 
 // Responses are canned replies: a file, or a list.
 type Responses struct {
-	File string
-	List []Answer
+	File string  `short:"text" minlen:"1" doc:"A .yaml, .json or .jsonl file that holds a list."`
+	List Replies `short:"list"`
 
-	Node *source.Node
+	Node *source.Node `yaml:",here"`
 }
 
 // Thinking is how much a model of Anthropic may think before it answers.
@@ -104,16 +104,6 @@ func (t TokenCounts) Most(mean int) int {
 	return int(min(math.Ceil(float64(mean)*(1+4*t.Spread)), 1e9))
 }
 
-// DecodeNode takes a path or a list of replies.
-func (r *Responses) DecodeNode(n *source.Node, d *source.Decoder) {
-	r.Node = n
-	if n.Kind != source.List {
-		d.DecodeTagged(n, &r.File, `minlen:"1"`)
-		return
-	}
-	(*Replies)(&r.List).DecodeNode(n, d)
-}
-
 // Replies are canned replies in their order.
 type Replies []Answer
 
@@ -134,13 +124,6 @@ func (r *Replies) JSONSchema(*source.Generator) map[string]any {
 	return map[string]any{"type": "array", "minItems": 1}
 }
 
-func (r *Responses) JSONSchema(g *source.Generator) map[string]any {
-	return map[string]any{"anyOf": []any{
-		map[string]any{"type": "string", "minLength": 1, "description": "A .yaml, .json or .jsonl file that holds a list."},
-		(*Replies)(nil).JSONSchema(g),
-	}}
-}
-
 // replyText is a reply as a model would send it: text as it is, anything else as JSON.
 func replyText(value any) string {
 	if text, ok := value.(string); ok {
@@ -159,14 +142,17 @@ type Headers source.Named[Header]
 // Header is what a header holds: a text, or, where Env is set, the value of that environment variable with a text
 // before it.
 type Header struct {
-	Text string
-	Env  string
+	Text string `yaml:"prefix" short:"text" doc:"Text before it, such as Bearer and a space."`
+	Env  string `yaml:"env" need:"required" minlen:"1" doc:"The environment variable that holds the value."`
 }
 
 // DecodeNode takes a mapping of names to headers.
 func (h *Headers) DecodeNode(n *source.Node, d *source.Decoder) {
 	(*source.Named[Header])(h).DecodeNode(n, d)
 	for _, header := range *h {
+		if strings.ContainsAny(header.Value.Text, "\r\n\x00") {
+			d.Fault(header.Node, "", "a header is one line")
+		}
 		if !isHeaderName(header.Key) {
 			d.Add(n.KeyFault(header.Key, "write letters, digits and -", "invalid header name"))
 		} else if header.Value.Env == "" && secret.Telling(header.Key) && header.Node.Kind == source.String {
@@ -178,30 +164,6 @@ func (h *Headers) DecodeNode(n *source.Node, d *source.Decoder) {
 
 func (h *Headers) JSONSchema(g *source.Generator) map[string]any {
 	return (*source.Named[Header])(h).JSONSchema(g)
-}
-
-// fromEnvironment is the long form of a header.
-type fromEnvironment struct {
-	Env    string `yaml:"env" need:"required" minlen:"1" doc:"The environment variable that holds the value."`
-	Prefix string `yaml:"prefix" doc:"Text before it, such as Bearer and a space."`
-}
-
-// DecodeNode takes a text, or {env, prefix}.
-func (h *Header) DecodeNode(n *source.Node, d *source.Decoder) {
-	if n.Kind == source.Map {
-		var long fromEnvironment
-		d.Decode(n, &long)
-		h.Text, h.Env = long.Prefix, long.Env
-	} else {
-		d.Decode(n, &h.Text)
-	}
-	if strings.ContainsAny(h.Text, "\r\n\x00") {
-		d.Fault(n, "", "a header is one line")
-	}
-}
-
-func (h *Header) JSONSchema(g *source.Generator) map[string]any {
-	return map[string]any{"anyOf": []any{map[string]any{"type": "string"}, g.Struct(fromEnvironment{})}}
 }
 
 // Values are the headers as they are sent; one whose variable is not set is left out.

@@ -13,7 +13,7 @@ import (
 
 // Price is what calls of a model cost, or the word free.
 type Price struct {
-	Free  bool `yaml:"-"`
+	Free  bool `short:"free"`
 	Rates `yaml:",inline"`
 
 	Above   source.Named[Rates]   `yaml:"above" doc:"Rates of calls whose input is longer than so many tokens: {\"200000\": {input: 6, output: 22.5}}. They apply to the whole call."`
@@ -33,26 +33,17 @@ type Rates struct {
 	Reasoning    *float64 `yaml:"reasoning" min:"0" max:"100000" doc:"Output that is reasoning (default: output)."`
 }
 
-// priceHint shows both forms of a price.
-const priceHint = "write {input: 0.15, output: 0.60} in USD per million tokens, or free"
-
-type priceMapping Price
-
-// DecodeNode takes the word free, or a mapping. Prices of 0 may be a table's gap: what is free has to be called so.
+// DecodeNode also refuses prices of 0, which may be a table's gap: what is free has to be called so.
 func (p *Price) DecodeNode(n *source.Node, d *source.Decoder) {
-	switch {
-	case n.Kind == source.Map:
-		d.Decode(n, (*priceMapping)(p))
-		if isZero(n.Get("input")) && isZero(n.Get("output")) && p.PerCall == 0 {
-			d.Fault(n, "write free if calls cost nothing, or the price", "both prices are 0")
-		}
-		p.checkSteps(n, d)
-	case n.Kind == source.String && n.Text == "free":
-		p.Free = true
-	default:
-		d.Fault(n, priceHint, "want a price")
+	type plain Price
+	d.Decode(n, (*plain)(p))
+	if isZero(n.Get("input")) && isZero(n.Get("output")) && p.PerCall == 0 {
+		d.Fault(n, "write free if calls cost nothing, or the price", "both prices are 0")
 	}
+	p.checkSteps(n, d)
 }
+
+func (p *Price) JSONSchema(g *source.Generator) map[string]any { return g.Struct(*p) }
 
 // checkSteps checks the names in the mappings of a price: token counts in ascending order, fees of 0 or more.
 func (p *Price) checkSteps(n *source.Node, d *source.Decoder) {
@@ -115,7 +106,7 @@ func (p *Price) Steps() []Step {
 
 // WritesCache reports whether calls may be charged for what they write into the provider's cache. Anthropic
 // caches what the model declares, other providers what they like.
-func (m *Model) WritesCache() bool { return m.Provider != anthropic || len(m.Cache) > 0 }
+func (m *Model) WritesCache() bool { return m.Provider != "anthropic" || len(m.Cache) > 0 }
 
 // Dearest are the highest rates of input and output that a call of the model may be charged, in USD per million tokens,
 // and the most that it costs beside its tokens. It reports false where the price is unknown.
@@ -170,10 +161,6 @@ func isZero(n *source.Node) bool {
 	}
 	value := n.Plain()
 	return value == int64(0) || value == 0.0
-}
-
-func (p *Price) JSONSchema(g *source.Generator) map[string]any {
-	return map[string]any{"anyOf": []any{map[string]any{"const": "free"}, g.Struct(*p)}}
 }
 
 // PriceFile is a dated table of prices, by what the providers call their models.
@@ -237,7 +224,7 @@ func LoadPrices(path string) (*PriceFile, source.Faults) {
 	}
 	l, file := newLoader(&Document{}), &PriceFile{}
 	if tree := l.parse(path, text); tree != nil {
-		l.add(source.Decode(tree, file)...)
+		l.add(l.decoder.Whole(tree, file)...)
 	}
 	return file, l.faults
 }
@@ -253,6 +240,6 @@ func (l *loader) priceFile(n *source.Node) *PriceFile {
 		return nil
 	}
 	file := &PriceFile{}
-	l.add(source.Decode(tree, file)...)
+	l.add(l.decoder.Whole(tree, file)...)
 	return file
 }

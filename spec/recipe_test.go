@@ -12,7 +12,7 @@ func TestRecipesOfTheLanguage(t *testing.T) {
 	field, _ := reflect.TypeFor[Agent]().FieldByName("Recipe")
 	names := strings.Split(field.Tag.Get("enum"), "|")
 	var known []string
-	for _, r := range recipes {
+	for _, r := range recipes() {
 		known = append(known, r.Program)
 		if r.Version < 1 {
 			t.Errorf("%s has no version", r.Program)

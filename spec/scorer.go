@@ -26,7 +26,7 @@ type Scorer struct {
 	Name    string     `yaml:"name" need:"required" minlen:"1"`
 	Type    ScorerType `yaml:"type" need:"required" also:"kind metric scorer"`
 	Value   *Expr      `yaml:"value" doc:"CEL: what is judged (default output)."`
-	Target  *Expr      `yaml:"target" without:"tools options" doc:"CEL: what it is judged against (default target)."`
+	Target  *Expr      `yaml:"target" without:"tools options" doc:"CEL: what it is judged against (default target)." also:"expected answer"`
 	Extract *Extract   `yaml:"extract" doc:"A regular expression (its first group) applied to the value, or {expr: CEL}."`
 	Not     bool       `yaml:"not" doc:"Turn a score v into 1 - v."`
 	Weight  *float64   `yaml:"weight" above:"0" max:"1000000" doc:"What it counts among the parts of an all_of (default 1)."`
@@ -96,6 +96,17 @@ func (ScorerType) Words() (words []string) {
 	return words
 }
 
+// Instead says which type other tools call by a word; "": none.
+func (ScorerType) Instead(word string) string {
+	word = strings.ReplaceAll(strings.ToLower(word), "-", "_")
+	for _, kind := range scorerKinds {
+		if slices.Contains(strings.Fields(kind.also), word) {
+			return "write type: " + string(kind.Type)
+		}
+	}
+	return ""
+}
+
 // ScorerKind is what is known of all scorers of a type.
 type ScorerKind struct {
 	Type ScorerType
@@ -110,6 +121,7 @@ type ScorerKind struct {
 	// Pairs: it judges a run beside another one, for which both have to be there.
 	Pairs bool
 
+	also  string                 // what other tools call it
 	keys  string                 // those that not every type has
 	needs string                 // the key that it cannot do without; "": none, or check knows
 	check func(*loader, *Scorer) // what else has to be right
@@ -127,8 +139,8 @@ func (s *Scorer) Kind() ScorerKind {
 
 // scorerKinds has a row for each type of scorer; package scorers has how they judge.
 var scorerKinds = []ScorerKind{
-	{Type: "exact", Target: true, Answer: true, keys: "value extract target ignore_case trim normalize"},
-	{Type: "contains", Target: true, Answer: true, keys: "value extract target ignore_case"},
+	{Type: "exact", also: "equals equal match exact_match accuracy", Target: true, Answer: true, keys: "value extract target ignore_case trim normalize"},
+	{Type: "contains", also: "icontains includes", Target: true, Answer: true, keys: "value extract target ignore_case"},
 	{Type: "contains_all", Target: true, Answer: true, keys: "value extract target options ignore_case"},
 	{Type: "contains_any", Target: true, Answer: true, keys: "value extract target options ignore_case"},
 	{Type: "starts_with", Target: true, Answer: true, keys: "value extract target options ignore_case"},
@@ -137,7 +149,7 @@ var scorerKinds = []ScorerKind{
 	{Type: "math", Target: true, Answer: true, keys: "value extract target tolerance"},
 	{Type: "one_of", Target: true, Answer: true, keys: "value extract target options ignore_case trim"},
 	{Type: "word_count", Answer: true, keys: "value extract min max equals", check: (*loader).checkBounds},
-	{Type: "similarity", Target: true, Answer: true, keys: "value extract target ignore_case method"},
+	{Type: "similarity", also: "levenshtein cosine similar fuzzy", Target: true, Answer: true, keys: "value extract target ignore_case method"},
 	{Type: "f1", Target: true, Answer: true, keys: "value extract target measure"},
 	{Type: "rouge", Target: true, Answer: true, keys: "value extract target variant measure"},
 	{Type: "bleu", Target: true, Answer: true, keys: "value extract target"},
@@ -157,10 +169,10 @@ var scorerKinds = []ScorerKind{
 	{Type: "tokens", Course: true, keys: "at_most range", check: (*loader).checkAmount},
 	{Type: "iterations", Course: true, keys: "at_most range", check: (*loader).checkAmount},
 	{Type: "calls", Course: true, keys: "at_most range", check: (*loader).checkAmount},
-	{Type: "command", Answer: true, Asks: true, keys: "value extract target timeout range command overlay", needs: "command"},
+	{Type: "command", also: "python javascript script program", Answer: true, Asks: true, keys: "value extract target timeout range command overlay", needs: "command"},
 	{Type: "test", Asks: true, keys: "timeout command overlay share", needs: "command"},
 	{Type: "http", Answer: true, Asks: true, keys: "value extract target timeout range url headers", needs: "url"},
-	{Type: "judge", Answer: true, Asks: true, keys: "value extract target timeout model models votes reduce rubric reference temperature max_output_tokens range criteria choices", check: (*loader).checkJudge},
+	{Type: "judge", also: "llm_rubric llm_judge llm model_graded_qa model_graded_fact g_eval factuality rubric", Answer: true, Asks: true, keys: "value extract target timeout model models votes reduce rubric reference temperature max_output_tokens range criteria choices", check: (*loader).checkJudge},
 	{Type: "pairwise", Answer: true, Asks: true, Pairs: true, keys: "value extract target timeout model models votes reduce rubric reference temperature max_output_tokens against", check: (*loader).checkJudge},
 	{Type: "all_of", keys: "scorers threshold", needs: "scorers"},
 	{Type: "any_of", keys: "scorers threshold", needs: "scorers"},
@@ -214,29 +226,10 @@ func (p *ScorerPart) JSONSchema(g *source.Generator) map[string]any {
 
 // Extract takes the answer out of a value. One of both is set.
 type Extract struct {
-	Regex string `yaml:"regex" minlen:"1"`
+	Regex string `yaml:"regex" short:"text" minlen:"1"`
 	Expr  *Expr  `yaml:"expr"`
 
-	Node *source.Node `yaml:",here"`
-}
-
-// DecodeNode takes a regular expression, or one of {regex} and {expr}.
-func (e *Extract) DecodeNode(n *source.Node, d *source.Decoder) {
-	if n.Kind != source.Map {
-		d.Decode(n, &e.Regex)
-		e.Node = n
-		return
-	}
-	d.Decode(n, (*extractMapping)(e))
-	if (e.Regex == "") == (e.Expr == nil) && n.Len() != 1 {
-		d.Fault(n, "", "want one of regex and expr")
-	}
-}
-
-type extractMapping Extract
-
-func (e *Extract) JSONSchema(g *source.Generator) map[string]any {
-	return map[string]any{"anyOf": []any{map[string]any{"type": "string"}, g.Struct(*e)}}
+	Node *source.Node `yaml:",here" one:"regex expr" hint:"regex is a regular expression, expr is CEL"`
 }
 
 // AllScorers are the scorers of the suite, and those that only stand within others.

@@ -33,7 +33,7 @@ type Suite struct {
 	Trials         int                 `yaml:"trials" min:"1" max:"1000000" doc:"Repetitions of every task (default 1)." also:"repeat repetitions epochs runs n"`
 	Seed           int64               `yaml:"seed"`
 	Concurrency    int                 `yaml:"concurrency" min:"1" doc:"Runs at the same time (default 8)." also:"workers parallel max_concurrency jobs"`
-	Budget         SuiteBudget         `yaml:"budget"`
+	Budget         SuiteBudget         `yaml:"budget" also:"max_cost max_cost_usd cost_usd"`
 	Thresholds     []Expr              `yaml:"thresholds" doc:"CEL over the report; a false one makes run exit 1."`
 	Margin         *Margins            `yaml:"margin" doc:"The smallest change that matters: of scores (default 0.02), or {scores: 0.02, amounts: 0.05} and names of single ones."`
 	Tune           *Tune               `yaml:"tune"`

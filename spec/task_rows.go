@@ -309,3 +309,11 @@ func idOf(value any, r row) (string, error) {
 	}
 	return "", r.fault("", "an id is text that is not empty, or a whole number")
 }
+
+// inFlow is a text as it stands between braces.
+func inFlow(text string) string {
+	if strings.ContainsAny(text, ",:[]{}#\"'") {
+		return fmt.Sprintf("%q", text)
+	}
+	return text
+}

@@ -14,8 +14,8 @@ import (
 type Tasks struct {
 	Node *source.Node `yaml:",here" one:"files list folders" hint:"files: [tasks.jsonl], list: [{input: ...}], or folders: repos/*"`
 
-	Inline   []InlineTask       `yaml:"list" minlen:"1" doc:"Tasks in the suite itself, instead of files." also:"tasks items"`
-	Files    []string           `yaml:"files" minlen:"1" doc:"Paths or patterns, also below a root: data:/x/*.json. One that ends in / is all files of a folder." also:"file path source from dataset"`
+	Inline   []InlineTask       `yaml:"list" short:"list" minlen:"1" doc:"Tasks in the suite itself, instead of files." also:"tasks items"`
+	Files    []string           `yaml:"files" short:"text" minlen:"1" doc:"Paths or patterns, also below a root: data:/x/*.json. One that ends in / is all files of a folder." also:"file path source from dataset"`
 	Folders  []string           `yaml:"folders" single:"allowed" doc:"Paths or patterns of folders, each a task: its id is the folder's name, vars.repo its path. A task.yaml in it may say more."`
 	Each     *Expr              `yaml:"each" with:"files" doc:"CEL giving the list of rows of a file (default: the file is a list, or a row a line)."`
 	ID       *Expr              `yaml:"id" without:"list" doc:"CEL string."`
@@ -94,31 +94,6 @@ type Task struct {
 	// Group is what group_by gives; "" where there is none, or where the task is in
 	// no group.
 	Group string
-}
-
-type taskMapping Tasks
-
-// DecodeNode takes a list of tasks, a path, or a mapping over files.
-func (t *Tasks) DecodeNode(n *source.Node, d *source.Decoder) {
-	t.Node = n
-	switch n.Kind {
-	case source.List:
-		d.Decode(n, &t.Inline)
-		if len(n.Items) == 0 {
-			d.Fault(n, "a task is written {input: ..., target: ...}", "the list of tasks is empty")
-		}
-	case source.Map:
-		d.Decode(n, (*taskMapping)(t))
-	default:
-		var path string
-		d.DecodeTagged(n, &path, `minlen:"1"`)
-		t.Files = []string{path}
-	}
-}
-
-func (t *Tasks) JSONSchema(g *source.Generator) map[string]any {
-	path := map[string]any{"type": "string", "minLength": 1, "description": "A .jsonl, .json, .yaml, .csv or .parquet file, a pattern, or a folder that ends in /."}
-	return map[string]any{"anyOf": []any{path, g.Tagged(t.Inline, `minlen:"1"`), g.Struct(*t)}}
 }
 
 // id is the task's own or, from 1, that of its number.

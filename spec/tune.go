@@ -20,41 +20,18 @@ type Tune struct {
 
 // TuneRange is a list of values, or {from, to} whose breakpoints are observed.
 type TuneRange struct {
-	Values   []any
-	From, To float64
+	Values []any   `short:"list" minlen:"1"`
+	From   float64 `yaml:"from" need:"required"`
+	To     float64 `yaml:"to" need:"required"`
 
-	Node *source.Node
-}
-
-// DecodeNode takes a list of values, or {from, to}.
-func (t *TuneRange) DecodeNode(n *source.Node, d *source.Decoder) {
-	t.Node = n
-	if n.Kind == source.List {
-		d.DecodeTagged(n, &t.Values, `minlen:"1"`)
-		return
-	}
-	var bounds tuneBounds
-	d.Decode(n, &bounds)
-	t.From, t.To = bounds.From, bounds.To
-	if n.Get("from") != nil && n.Get("to") != nil && bounds.From >= bounds.To {
-		d.Fault(n, "", "want from below to, got %v and %v", bounds.From, bounds.To)
-	}
-}
-
-type tuneBounds struct {
-	From float64 `yaml:"from" need:"required"`
-	To   float64 `yaml:"to" need:"required"`
-}
-
-func (t *TuneRange) JSONSchema(g *source.Generator) map[string]any {
-	return map[string]any{"anyOf": []any{g.Tagged(t.Values, `minlen:"1"`), g.Struct(tuneBounds{})}}
+	Node *source.Node `yaml:",here"`
 }
 
 // Choose is the rule by which a configuration is recommended.
 type Choose struct {
 	Rule    string   `yaml:"rule" need:"required" enum:"max_loss|indistinguishable|within_one_se|at_least"`
-	MaxLoss *float64 `yaml:"max_loss" min:"0" max:"1" doc:"Of max_loss: the most successes that may be lost, as a share of the runs (default 0.02)."`
-	Share   *float64 `yaml:"share" min:"0" max:"1" doc:"Of at_least: the share of the best objective that is enough."`
+	MaxLoss *float64 `yaml:"max_loss" of:"max_loss" min:"0" max:"1" doc:"Of max_loss: the most successes that may be lost, as a share of the runs (default 0.02)."`
+	Share   *float64 `yaml:"share" of:"at_least" min:"0" max:"1" doc:"Of at_least: the share of the best objective that is enough."`
 	Cost    *Expr    `yaml:"cost" doc:"CEL over the metrics of a configuration; minimised (default: cost_usd.mean, else tokens.mean, else iterations.mean)."`
 
 	Node *source.Node `yaml:",here"`
@@ -105,15 +82,10 @@ func (l *loader) checkHoldOut(f *Folds) {
 
 // checkRule wants the number that a rule has, and no other.
 func (l *loader) checkRule(c *Choose) {
-	switch {
-	case c.Rule == "at_least" && c.Share == nil:
+	if c.Rule == "at_least" && c.Share == nil {
 		l.fault(c.Node, "for example {rule: at_least, share: 0.98}", "at_least needs a share")
-	case c.Rule != "at_least" && c.Share != nil:
-		l.add(c.Node.KeyFault("share", "it belongs to at_least", "%s has no share", c.Rule))
 	}
-	if c.Rule != "max_loss" && c.MaxLoss != nil {
-		l.add(c.Node.KeyFault("max_loss", "it belongs to the rule max_loss", "%s has no max_loss", c.Rule))
-	}
+	l.checkOwners(c.Node, *c, "the rule "+c.Rule, "rule: ", c.Rule)
 }
 
 // checkTuned sets the first value of a range in every loop: one must take it, by itself or beside those of the others.
@@ -127,6 +99,10 @@ func (l *loader) checkTuned(s *Suite, p *source.Pair[TuneRange]) {
 		if other := &s.Tune.Parameters[i]; other != p && other.Node != nil {
 			others = append(others, firstOfRange(other))
 		}
+	}
+	if n, r := p.Node, &p.Value; n.Get("from") != nil && n.Get("to") != nil && r.From >= r.To {
+		l.fault(n, "", "want from below to, got %v and %v", r.From, r.To)
+		return
 	}
 	first := firstOfRange(p)
 	faults := taken(s, others, first, func(l *Loop, set ...Assignment) source.Faults { return tryOn(l.Tree, set...) })

@@ -29,11 +29,11 @@ type Workspace struct {
 
 // Seed is what a workspace begins with: a path, or a repository.
 type Seed struct {
-	Path *Expr
-	Git  *Prompt
-	Ref  *Prompt
+	Path *Expr   `short:"text" doc:"CEL that gives the path of a folder."`
+	Git  *Prompt `yaml:"git" need:"required"`
+	Ref  *Prompt `yaml:"ref"`
 
-	Node *source.Node
+	Node *source.Node `yaml:",here"`
 }
 
 // Setup is a program that prepares a workspace. Its result is kept for all runs that begin with the same files.
@@ -94,32 +94,6 @@ type Container struct {
 	Network bool    `yaml:"network" doc:"It may use the network (default false: only the models)."`
 	CPUs    float64 `yaml:"cpus" above:"0"`
 	Memory  Bytes   `yaml:"memory" doc:"Such as 2GB."`
-}
-
-// DecodeNode takes CEL, or {git, ref}.
-func (s *Seed) DecodeNode(n *source.Node, d *source.Decoder) {
-	s.Node = n
-	if n.Kind != source.Map {
-		d.Decode(n, &s.Path)
-		return
-	}
-	var repository struct {
-		Git *Prompt `yaml:"git" need:"required"`
-		Ref *Prompt `yaml:"ref"`
-	}
-	d.Decode(n, &repository)
-	s.Git, s.Ref = repository.Git, repository.Ref
-}
-
-func (s *Seed) JSONSchema(*source.Generator) map[string]any {
-	text := map[string]any{"type": "string"}
-	return map[string]any{"anyOf": []any{
-		map[string]any{"type": "string", "description": "CEL that gives the path of a folder."},
-		map[string]any{
-			"type": "object", "properties": map[string]any{"git": text, "ref": text},
-			"required": []any{"git"}, "additionalProperties": false,
-		},
-	}}
 }
 
 // DecodeNode takes a word, {none: accept} or {container: {...}}.

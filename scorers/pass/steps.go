@@ -31,8 +31,6 @@ type Steps struct {
 	Found Found
 	// Wanted are the keys of the states that are scored, by run; nil: all.
 	Wanted map[string][]string
-	// Sample is for how many limits of steps states are scored, evenly spread; 0: for all.
-	Sample int
 	Dry    bool // nothing is scored: it is only counted
 	// Workers are how many score at the same time; default 1.
 	Workers int
@@ -78,7 +76,7 @@ func (s *Steps) Make(ctx context.Context, journal SnapshotJournal) (*StepCounts,
 	for _, v := range s.Set.Versions() {
 		m.counts.Scorers = append(m.counts.Scorers, StepCount{Version: v})
 	}
-	if err := m.prepare(); err != nil {
+	if err := m.readTasks(); err != nil {
 		return nil, err
 	}
 	runs := make(chan *record.Run)
@@ -101,15 +99,14 @@ type stepper struct {
 	*Steps
 	journal SnapshotJournal
 	tasks   map[string]*spec.Task
-	limits  map[string]func(steps int) bool // by configuration, whether a limit is in the sample
 
 	mu     sync.Mutex
 	counts StepCounts
 	err    error
 }
 
-// prepare reads the tasks, and spreads the sample.
-func (m *stepper) prepare() error {
+// readTasks reads the tasks.
+func (m *stepper) readTasks() error {
 	m.tasks = map[string]*spec.Task{}
 	if m.Tasks != nil {
 		for task, err := range m.Tasks {
@@ -119,38 +116,7 @@ func (m *stepper) prepare() error {
 			m.tasks[task.ID] = task
 		}
 	}
-	if m.Sample == 0 {
-		return nil
-	}
-	most := map[string]int{}
-	for s, err := range record.ReadSignals(m.Dir) {
-		if err != nil {
-			return err
-		}
-		for i := range s.Iterations {
-			for _, c := range s.Iterations[i].Calls {
-				most[s.Configuration] = max(most[s.Configuration], c.Step)
-			}
-		}
-	}
-	m.limits = map[string]func(int) bool{}
-	for configuration, steps := range most {
-		sample := Spread(m.Sample, steps-1)
-		m.limits[configuration] = func(limit int) bool { return slices.Contains(sample, limit) }
-	}
 	return nil
-}
-
-// Spread are n of the numbers from 1 to most, evenly spread, the ends among them; of one the
-// middle.
-func Spread(n, most int) (some []int) {
-	if n == 1 && most > 0 {
-		return []int{(most + 1) / 2}
-	}
-	for i := range min(n, most) {
-		some = append(some, 1+i*(most-1)/max(1, min(n, most)-1))
-	}
-	return some
 }
 
 // each visits the runs whose states are scored.
@@ -228,7 +194,7 @@ func (m *stepper) run(ctx context.Context, run *record.Run) {
 	}
 	before := map[returned]record.Score{}
 	for i := range states {
-		if m.isWanted(run, &states[i]) && ctx.Err() == nil {
+		if (m.Wanted == nil || slices.Contains(m.Wanted[run.ID], states[i].key)) && ctx.Err() == nil {
 			m.state(ctx, l, run, &states[i], before)
 		}
 	}
@@ -241,12 +207,6 @@ func (m *stepper) run(ctx context.Context, run *record.Run) {
 		defer m.mu.Unlock()
 		m.err = cmp.Or(m.err, err)
 	}
-}
-
-// isWanted reports whether a state is in the sample, and among those that are asked for.
-func (m *stepper) isWanted(run *record.Run, state *keptState) bool {
-	sampled := m.Sample == 0 || len(state.steps) == 0 || slices.ContainsFunc(state.steps, func(step int) bool { return m.limits[run.Configuration](step - 1) })
-	return sampled && (m.Wanted == nil || slices.Contains(m.Wanted[run.ID], state.key))
 }
 
 // note counts a run with states, and reports whether its task is missing.

@@ -2,11 +2,12 @@ package textual
 
 import (
 	"math"
-	"math/bits"
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
+	"github.com/agnivade/levenshtein"
 	"golang.org/x/text/cases"
 	"golang.org/x/text/language"
 )
@@ -126,98 +127,14 @@ func known(vocabulary map[string]int32, tokens []string, grows bool) []int32 {
 // Levenshtein is 1 - distance / length of the longer text, in code points. Two empty texts are alike. It fails where
 // the texts are too long.
 func Levenshtein(a, b string) (float64, error) {
-	all, others := []rune(a), []rune(b)
-	longer := max(len(all), len(others))
-	if longer == 0 {
-		return 1, nil
-	}
-	x, y := differing(all, others)
-	if tooLong(len(x), len(y)) {
-		return 0, errTooLong("characters", len(all), len(others))
-	}
-	return 1 - float64(distance(x, y))/float64(longer), nil
-}
-
-// differing are two texts without the beginning and the end that they share.
-func differing(x, y []rune) ([]rune, []rune) {
-	for len(x) > 0 && len(y) > 0 && x[0] == y[0] {
-		x, y = x[1:], y[1:]
-	}
-	for len(x) > 0 && len(y) > 0 && x[len(x)-1] == y[len(y)-1] {
-		x, y = x[:len(x)-1], y[:len(y)-1]
-	}
-	return x, y
-}
-
-// distance is the number of insertions, deletions and replacements between two texts. It fills 64 rows of the table at
-// a time. Within them only the differences between neighbours are kept, as bits, and below them the differences
-// between columns (G. Myers, A fast bit-vector algorithm for approximate string matching based on dynamic programming,
-// J. ACM 46, 1999).
-func distance(x, y []rune) int {
-	rows, columns, n := numbered(x, y)
-	below := make([]int8, len(y))
-	for i := range below {
-		below[i] = 1 // the first row counts up
-	}
-	equal := make([]uint64, n)
-	for len(rows) > 0 {
-		block := rows[:min(64, len(rows))]
-		rows = rows[len(block):]
-		mark(equal, block)
-		last := uint64(1) << (len(block) - 1)
-		s := steps{up: ^uint64(0)} // so does the first column
-		for j, item := range columns {
-			below[j] = s.advance(equal[item], below[j], last)
-		}
-		unmark(equal, block)
-	}
-	score := len(x)
-	for _, step := range below {
-		score += int(step)
-	}
-	return score
-}
-
-// mark sets in equal[item] the bits of the rows of the block with that item.
-func mark(equal []uint64, block []int32) {
-	for i, item := range block {
-		equal[item] |= 1 << i
-	}
-}
-
-func unmark(equal []uint64, block []int32) {
-	for _, item := range block {
-		equal[item] = 0
-	}
-}
-
-// steps are the differences of 64 cells from those above them: where a bit of up is set it is 1, of down -1.
-type steps struct{ up, down uint64 }
-
-// advance fills the next column, whose item is that of the rows in equal. above is the difference of
-// the cell above from its neighbour in the column before; the result is that of the cell in the row of the bit last.
-func (s *steps) advance(equal uint64, above int8, last uint64) (below int8) {
-	vertical := equal | s.down
-	if above < 0 {
-		equal |= 1
-	}
-	diagonal := (equal&s.up + s.up) ^ s.up | equal
-	up, down := s.down|^(diagonal|s.up), s.up&diagonal
+	x, y := utf8.RuneCountInString(a), utf8.RuneCountInString(b)
 	switch {
-	case up&last != 0:
-		below = 1
-	case down&last != 0:
-		below = -1
+	case a == b:
+		return 1, nil
+	case tooLong(x, y):
+		return 0, errTooLong("characters", x, y)
 	}
-	up, down = up<<1, down<<1
-	switch above {
-	case 1:
-		up |= 1
-	case -1:
-		down |= 1
-	}
-	s.up, s.down = down|^(vertical|up), up&vertical
-	return below
+	return 1 - float64(levenshtein.ComputeDistance(a, b))/float64(max(x, y)), nil
 }
 
 // JaroWinkler is the similarity of Jaro with Winkler's bonus for a shared beginning: 0.1 for each of at most four code
@@ -362,28 +279,32 @@ func grams(tokens []string, n int) []string {
 	return found
 }
 
-// subsequence is the length of the longest common subsequence. It fills 64 rows of the table at a time: a bit is 0
-// where the length grows (M. Crochemore et al., A fast and practical bit-vector algorithm for the longest common
-// subsequence problem, Information Processing Letters 80, 2001).
+// subsequence is the length of the longest common subsequence.
 func subsequence(x, y []string) int {
-	rows, columns, n := numbered(x, y)
-	below := make([]uint8, len(y)) // what a column carries to the rows below
-	equal := make([]uint64, n)
-	length := 0
-	for len(rows) > 0 {
-		block := rows[:min(64, len(rows))]
-		rows = rows[len(block):]
-		mark(equal, block)
-		v := ^uint64(0)
-		for j, item := range columns {
-			matched := v & equal[item]
-			sum, carry := bits.Add64(v, matched, uint64(below[j]))
-			v, below[j] = sum|v&^equal[item], uint8(carry)
+	number := map[string]int{}
+	numbered := func(tokens []string) []int {
+		numbers := make([]int, len(tokens))
+		for i, token := range tokens {
+			if number[token] == 0 {
+				number[token] = len(number) + 1
+			}
+			numbers[i] = number[token]
 		}
-		unmark(equal, block)
-		length += bits.OnesCount64(^v << (64 - len(block)))
+		return numbers
 	}
-	return length
+	rows, columns := numbered(x), numbered(y)
+	above, row := make([]int32, len(y)+1), make([]int32, len(y)+1)
+	for _, item := range rows {
+		for j, other := range columns {
+			if item == other {
+				row[j+1] = above[j] + 1
+			} else {
+				row[j+1] = max(row[j], above[j+1])
+			}
+		}
+		above, row = row, above
+	}
+	return int(above[len(y)])
 }
 
 // SQuAD is a text in the normalisation of SQuAD's official script (evaluate-v2.0.py): in lower case, without ASCII

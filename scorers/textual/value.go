@@ -12,6 +12,7 @@
 package textual
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/big"
@@ -23,8 +24,8 @@ import (
 	"unicode/utf8"
 )
 
-// maxCells is how much of a table may be filled, 64 cells at a time: less than a second.
-const maxCells = 4 << 30
+// maxCells is how much of a table may be filled: about a second.
+const maxCells = 1 << 28
 
 // tooLong reports whether a table of so many cells takes too long to fill.
 func tooLong(rows, columns int) bool { return rows > 0 && columns > maxCells/rows }
@@ -35,22 +36,6 @@ func errTooLong(items string, a, b int) error {
 
 // isSpace is the white space of the references, which are Python: that of Unicode and four separators of ASCII.
 func isSpace(r rune) bool { return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f }
-
-// numbered tells the items of both lists by numbers below n: those of x from 1, and all in y that are not in x by 0.
-func numbered[K comparable](x, y []K) (xs, ys []int32, n int) {
-	number := make(map[K]int32, len(x))
-	xs, ys = make([]int32, len(x)), make([]int32, len(y))
-	for i, item := range x {
-		if number[item] == 0 {
-			number[item] = int32(len(number) + 1)
-		}
-		xs[i] = number[item]
-	}
-	for i, item := range y {
-		ys[i] = number[item]
-	}
-	return xs, ys, len(number) + 1
-}
 
 const (
 	maxList  = 2000 // bytes of a list
@@ -491,46 +476,24 @@ func (v Value) Equal(w Value, tolerance *big.Rat) bool {
 		if v.list != w.list || len(v.items) != len(w.items) {
 			return false
 		}
-		if v.list == "{}" {
-			return matched(v.items, w.items, tolerance)
+		items, others := v.items, w.items
+		if v.list == "{}" { // in order numbers that are near are side by side
+			items, others = slices.SortedFunc(slices.Values(items), compare), slices.SortedFunc(slices.Values(others), compare)
 		}
-		return slices.EqualFunc(v.items, w.items, func(a, b Value) bool { return a.Equal(b, tolerance) })
+		return slices.EqualFunc(items, others, func(a, b Value) bool { return a.Equal(b, tolerance) })
 	}
 	return v.isText() && w.isText() && expression(v.Text) == expression(w.Text)
 }
 
-// matched reports whether each item can be given one of the others that it equals. As what is equal within a tolerance
-// is not so for all, an item that was given may be exchanged for another (H. W. Kuhn's method).
-func matched(items, others []Value, tolerance *big.Rat) bool {
-	fits := make([][]int, len(items))
-	for i := range items {
-		for j := range others {
-			if items[i].Equal(others[j], tolerance) {
-				fits[i] = append(fits[i], j)
-			}
-		}
+// compare is an order of values: numbers by what they are, lists by their items, all else by its text.
+func compare(a, b Value) int {
+	switch {
+	case a.number != nil && b.number != nil:
+		return cmp.Or(a.number.Cmp(b.number), strings.Compare(a.unit, b.unit))
+	case a.list != "" && b.list != "":
+		return cmp.Or(strings.Compare(a.list, b.list), slices.CompareFunc(a.items, b.items, compare))
 	}
-	owner := make([]int, len(others)) // the item, from 1, that another is given to
-	for i := range items {
-		if !give(fits, owner, i, make([]bool, len(others))) {
-			return false
-		}
-	}
-	return true
-}
-
-func give(fits [][]int, owner []int, item int, seen []bool) bool {
-	for _, j := range fits[item] {
-		if seen[j] {
-			continue
-		}
-		seen[j] = true
-		if owner[j] == 0 || give(fits, owner, owner[j]-1, seen) {
-			owner[j] = item + 1
-			return true
-		}
-	}
-	return false
+	return strings.Compare(expression(a.Text), expression(b.Text))
 }
 
 // tidy is an answer without what only lays it out: of a text with \boxed{} the contents of the last one, without the

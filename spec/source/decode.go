@@ -17,6 +17,9 @@ type NodeDecoder interface {
 
 // Decoder fills Go values from nodes and gathers all that is wrong.
 type Decoder struct {
+	// Language has what a file may begin with; keys in the wrong place are looked for in it, for hints.
+	Language []Part
+
 	faults Faults
 	shapes map[reflect.Type]*shape
 }
@@ -26,9 +29,12 @@ type Decoder struct {
 // Struct tags: `yaml:"name"` (fields without it are left alone), `yaml:",inline"` on an embedded struct,
 // `yaml:",here"` on a *Node field that receives the struct's own node; `need:"required"`; `min:"0"`, `max:"1"`
 // (inclusive) and `above:"0"` (exclusive) for numbers and durations; `enum:"a|b"` and `hint:"..."` of a
-// word that is none of these (or a type with a method Words, which gives them, and Instead, which knows other tools' words); `minlen:"1"` for text, lists and mappings; `doc:"..."`; `also:"a b"`, names by which
-// other tools call the key, for hints. On lists, limits of numbers and enum apply to the items. `single:"allowed"` is a list that
-// may be written as its only item; then minlen applies to the items, too.
+// word that is none of these (or a type with a method Words, which gives them, and Instead, which knows other tools' words); `minlen:"1"` for
+// text, lists and mappings; `doc:"..."`; `also:"a b"`, names by which other tools call the key, for hints. On lists, limits of numbers
+// and enum apply to the items. `single:"allowed"` is a list that may be written as its only item; then minlen applies to the items, too.
+//
+// A struct is a mapping, or what a field with the tag `short` takes in its place: `short:"text"` a scalar, `short:"list"` a list, any
+// other tag that word alone, which is true for a bool. Such a field needs no key.
 //
 // Keys of one struct: `with:"a b"` needs one of these beside it, `without:"a b"` none of them. A field of the struct without a
 // key may have `one:"a b"`, exactly one of these keys, or `some:"a b"`, at least one; its `hint` says how they differ.
@@ -188,38 +194,15 @@ func (d *Decoder) checkLength(n *Node, t reflect.Type, r rules) {
 	}
 }
 
-// Hinter is implemented by structs that know what people mean by keys of other tools:
-// the hint says what to write here, "" nothing.
-type Hinter interface{ KeyHint(key string) string }
-
-// ValueHinter is implemented by structs that know what people mean by a text in their place.
-type ValueHinter interface{ ValueHint(text string) string }
-
-// Switch is implemented by structs in whose place off may stand: it switches off the one field that they cannot do without.
-type Switch interface{ Switch() *Maybe[int] }
-
 // structure fills the fields of a struct. A required key that was misspelt is not missing as well; beside a key of
 // which only the place is known, the missing ones are told in its hint.
 func (d *Decoder) structure(n *Node, v reflect.Value, r rules) {
 	s := d.shape(v.Type())
 	if n.Kind != Map {
-		what, instead := wanted(v.Type(), r), ""
-		if part, ok := v.Addr().Interface().(Switch); ok {
-			if n.Kind == String && n.Text == "off" {
-				*part.Switch() = Maybe[int]{Set: true, Off: true}
-				return
-			}
-			what = "a mapping"
-		}
-		if h, ok := v.Addr().Interface().(ValueHinter); ok && n.Kind != List {
-			instead = h.ValueHint(n.Text)
-		}
-		d.Fault(n, cmp.Or(instead, hint(n, v.Type()), knownKeys(s.names())), "want %s, got %s", what, n.describe())
+		d.short(n, v, s, r)
 		return
 	}
-	if s.here != nil {
-		v.FieldByIndex(s.here).Set(reflect.ValueOf(n))
-	}
+	s.setHere(v, n)
 	for i, entry := range n.Entries[min(1, len(n.Entries)):] { // the rest of a text that a comma ended
 		if _, known := s.field(entry.Key); !known && quoteHintOf(n, entry) != "" {
 			n.Entries[i].Value.bad = true
@@ -233,14 +216,7 @@ func (d *Decoder) structure(n *Node, v reflect.Value, r rules) {
 			d.value(entry.Value, v.FieldByIndex(f.index), f.rules)
 			continue
 		}
-		instead := quoteHintOf(n, entry)
-		if h, ok := v.Addr().Interface().(Hinter); ok && instead == "" {
-			instead = h.KeyHint(entry.Key)
-		}
-		if meant := s.meant(entry.Key); meant != "" {
-			instead = cmp.Or(instead, "write "+meant)
-		}
-		instead = cmp.Or(instead, didYouMean(entry.Key, s.names()))
+		instead := cmp.Or(quoteHintOf(n, entry), s.meant(entry.Key), didYouMean(entry.Key, s.names()), d.elsewhere(n, entry.Key, v.Type()))
 		if hints += instead + "\n"; instead == "" && unexplained < 0 {
 			unexplained = len(unknown)
 		}
@@ -264,6 +240,113 @@ func (d *Decoder) structure(n *Node, v reflect.Value, r rules) {
 	}
 	for _, f := range missing {
 		d.Fault(n, f.rules.doc, "key %q is missing", f.name)
+	}
+}
+
+// short fills the field of a struct that takes what is no mapping.
+func (d *Decoder) short(n *Node, v reflect.Value, s *shape, r rules) {
+	for i := range s.shorts {
+		f := &s.shorts[i]
+		if !f.rules.takes(n) {
+			continue
+		}
+		s.setHere(v, n)
+		rules := f.rules
+		rules.single = rules.short == "text" // the only item of a list of texts
+		if field := v.FieldByIndex(f.index); field.Kind() == reflect.Bool {
+			field.SetBool(true)
+		} else {
+			d.value(n, field, rules)
+		}
+		return
+	}
+	instead := hint(n, v.Type())
+	for _, f := range s.shorts {
+		instead = cmp.Or(instead, hint(n, f.typ))
+	}
+	d.Fault(n, cmp.Or(instead, s.example()), "want %s, got %s", wanted(v.Type(), r), n.describe())
+}
+
+func (s *shape) setHere(v reflect.Value, n *Node) {
+	if s.here != nil {
+		v.FieldByIndex(s.here).Set(reflect.ValueOf(n))
+	}
+}
+
+// takes reports whether a field with the tag short takes a value in the place of its struct.
+func (r rules) takes(n *Node) bool {
+	switch r.short {
+	case "text":
+		return n.Kind < List
+	case "list":
+		return n.Kind == List
+	}
+	return n.Kind == String && n.Text == r.short
+}
+
+// elsewhere says where a key of n belongs that the struct of a type does not have: below it, or in another place of the language.
+// Where a key is missing, that one was meant.
+func (d *Decoder) elsewhere(n *Node, key string, t reflect.Type) string {
+	if slices.ContainsFunc(d.shape(t).fields, func(f field) bool { return f.rules.required && n.Get(f.name) == nil }) {
+		return ""
+	}
+	if path, ok := find(t, key); ok && path != "" {
+		return "write " + path + ": {" + key + ": …}"
+	}
+	for _, part := range d.Language {
+		if path, ok := find(reflect.TypeOf(part.Of), key); ok {
+			return "it belongs to " + strings.TrimPrefix(path+" of "+part.Name, " of ")
+		}
+	}
+	return ""
+}
+
+// Part is a struct that a language begins with, and what messages call it.
+type Part struct {
+	Name string
+	Of   any
+}
+
+// levels are how many of a struct a key is looked for in.
+const levels = 2
+
+// find is the path of the mapping that has a key, or calls it by another name; "" is the struct itself.
+func find(t reflect.Type, key string) (path string, ok bool) {
+	type place struct {
+		t    reflect.Type
+		path string
+	}
+	level := []place{{t, ""}}
+	for range levels {
+		var below []place
+		for _, at := range level {
+			for _, f := range shapeOf(at.t).fields {
+				if f.name == key || slices.Contains(f.rules.also, key) {
+					return at.path, true
+				}
+				if inner := structOf(f.typ); inner != nil {
+					below = append(below, place{inner, strings.TrimPrefix(at.path+"."+f.name, ".")})
+				}
+			}
+		}
+		level = below
+	}
+	return "", false
+}
+
+// structOf is the struct that a field holds, or a list or mapping of; nil: none.
+func structOf(t reflect.Type) reflect.Type {
+	for {
+		switch {
+		case t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice:
+			t = t.Elem()
+		case t.Kind() == reflect.Struct && strings.HasPrefix(t.Name(), "Pair["):
+			t = t.Field(1).Type
+		case t.Kind() == reflect.Struct:
+			return t
+		default:
+			return nil
+		}
 	}
 }
 

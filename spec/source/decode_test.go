@@ -70,7 +70,7 @@ var badValues = []struct{ text, want string }{
 	{"tags: [a, ~, 1]", "1:11: want text, got ~; give a value or delete the item\n" + `1:14: want text, got 1; put it in quotes: "1"`},
 	{"limits: [1, -1, 1.5]", "1:13: want a whole number of at least 0, got -1\n" +
 		"1:17: want a whole number of at least 0, got 1.5; write it without a fraction or exponent"},
-	{"phases: [a]", `1:10: want a mapping, got a; known keys: name, max_iterations, inner`},
+	{"phases: [a]", `1:10: want a mapping, got a; write {name: …}`},
 	{"phases: [{max_iterations: 1}]", `1:10: key "name" is missing`},
 	{"phase: name:x", `1:8: want a mapping, got name:x; put a space after the colon`},
 	{"phase: {nme: a}", `1:9: unknown key "nme"; did you mean "name"?`},
@@ -90,7 +90,7 @@ var badValues = []struct{ text, want string }{
 	{"patience: none", `1:11: want a whole number of at least 1 or off, got none; write off`},
 	{"patience: Off", `1:11: want a whole number of at least 1 or off, got Off; write off`},
 	{"patience: ~", `1:11: want a whole number of at least 1 or off, got ~; give a value or delete the key`},
-	{"after: x", `1:8: want a mapping or off, got x; known keys: name, max_iterations, inner`},
+	{"after: x", `1:8: want a mapping or off, got x; write {name: …}`},
 	{"after: {}", `1:8: key "name" is missing`},
 	{"command: 5", `1:10: want a list, got 5; write a list: [5]`},
 	{"tags: python score.py", `1:7: want a list, got python score.py; write a list: [python, score.py], or [python score.py] if it is one item`},
@@ -116,8 +116,8 @@ func TestDecodeRefusesFiles(t *testing.T) {
 		{"{}", `1:1: key "name" is missing; what it is called`},
 		{"name: ''", `1:7: want text that is not empty, got ""`},
 		{"nam: a", `1:1: unknown key "nam"; did you mean "name"?`},
-		{"- a", `1:1: want a mapping, got a list; known keys: name, reply, max_iterations, seed, threshold, price, strict, timeout, wait, phase, tags, limits, phases, env, vars, raw, patience, after, command, weights, note`},
-		{"hello", `1:1: want a mapping, got hello; known keys: name, reply, max_iterations, seed, threshold, price, strict, timeout, wait, phase, tags, limits, phases, env, vars, raw, patience, after, command, weights, note`},
+		{"- a", `1:1: want a mapping, got a list; write {name: …}`},
+		{"hello", `1:1: want a mapping, got hello; write {name: …}`},
 		{"~", `1:1: want a mapping, got ~; give a value or delete the key`},
 	} {
 		if _, faults := read(c.text); inShort(faults) != c.want {
@@ -247,6 +247,84 @@ func TestWantedSaysTheLimits(t *testing.T) {
 		x := tagged{tag: tag}
 		if faults := Decode(New(nil, []any{}), &x); faults.Error() != want {
 			t.Errorf("%s: %v", tag, faults)
+		}
+	}
+}
+
+// tool is a mapping, or one of its short forms.
+type tool struct {
+	Argv    []string `yaml:"command" short:"list" minlen:"1"`
+	Paths   []string `short:"text" minlen:"2"`
+	Free    bool     `short:"free"`
+	Timeout int      `yaml:"timeout" min:"1"`
+	Node    *Node    `yaml:",here"`
+}
+
+func TestShortForms(t *testing.T) {
+	for text, want := range map[string]tool{
+		"[a, b]":            {Argv: []string{"a", "b"}},
+		"abc":               {Paths: []string{"abc"}},
+		"{command: [a]}":    {Argv: []string{"a"}},
+		"{timeout: 3}":      {Timeout: 3},
+		"{command: [free]}": {Argv: []string{"free"}},
+	} {
+		var got tool
+		if faults := Decode(parsed(t, text), &got); faults != nil || got.Node == nil {
+			t.Errorf("%s: %v, %v", text, faults, got.Node)
+		}
+		if got.Node = nil; !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v", text, got)
+		}
+	}
+	for text, want := range map[string]string{
+		"[]":           "1:1: want at least 1 item, got 0",
+		"a":            "1:1: want text of at least 2 characters, got a",
+		"{paths: abc}": `1:2: unknown key "paths"; known keys: command, timeout`,
+		"{timeout: 0}": "1:11: want a whole number of at least 1, got 0",
+	} {
+		if got := inShort(Decode(parsed(t, text), &tool{})); got != want {
+			t.Errorf("%s: %s", text, got)
+		}
+	}
+	type priced struct {
+		Free  bool    `short:"free"`
+		Input float64 `yaml:"input" need:"required"`
+	}
+	var p priced
+	if faults := Decode(parsed(t, "free"), &p); faults != nil || !p.Free {
+		t.Error(faults)
+	}
+	if got := inShort(Decode(parsed(t, "fre"), &p)); got != "1:1: want free or a mapping, got fre; write {input: …}" {
+		t.Error(got)
+	}
+	schema := compiled(t, Schema(priced{}))
+	for text, want := range map[string]bool{"free": true, "fre": false, "{input: 1}": true, "{}": false, "[]": false} {
+		if got := schema.Validate(jsonOf(parsed(t, text))) == nil; got != want {
+			t.Errorf("%s: %v", text, got)
+		}
+	}
+}
+
+func TestKeysInTheWrongPlace(t *testing.T) {
+	type below struct {
+		Rate int     `yaml:"rate"`
+		Each []phase `yaml:"each"`
+	}
+	type loop struct {
+		Limit *below        `yaml:"limit"`
+		Named Named[tagged] `yaml:"named"`
+		More  Named[below]  `yaml:"more"`
+	}
+	type suite struct {
+		Trials int `yaml:"trials"`
+	}
+	for key, want := range map[string]string{
+		"rate": "write limit: {rate: …}", "each": "write limit: {each: …}", "inner": "known keys: limit, named, more", "trials": "it belongs to the suite", "colour": "known keys: limit, named, more",
+	} {
+		d := Decoder{Language: []Part{{"the suite", suite{}}}}
+		faults := d.Whole(parsed(t, key+": 1"), &loop{})
+		if len(faults) != 1 || faults[0].Hint != want {
+			t.Errorf("%s: %v", key, faults)
 		}
 	}
 }

@@ -45,8 +45,8 @@ func (g *Generator) Tagged(value any, tag reflect.StructTag) map[string]any {
 	return g.schema(reflect.TypeOf(value), rulesOf("", reflect.TypeOf(value), tag))
 }
 
-// Struct is the schema of a struct's fields in place, even if the struct is a SchemaWriter.
-func (g *Generator) Struct(value any) map[string]any { return g.object(reflect.TypeOf(value)) }
+// Struct is the schema of a struct in place, by its tags even if it is a SchemaWriter.
+func (g *Generator) Struct(value any) map[string]any { return g.structure(reflect.TypeOf(value)) }
 
 func (g *Generator) schema(t reflect.Type, r rules) map[string]any {
 	if t.Kind() == reflect.Pointer && t != nodeType {
@@ -77,13 +77,35 @@ func (g *Generator) reference(t reflect.Type) map[string]any {
 			g.definitions[name] = writer.JSONSchema(g)
 		case shapeOf(t).hook:
 			g.definitions[name] = map[string]any{}
-		case reflect.PointerTo(t).Implements(reflect.TypeFor[Switch]()):
-			g.definitions[name] = map[string]any{"anyOf": []any{g.object(t), map[string]any{"const": "off"}}}
 		default:
-			g.definitions[name] = g.object(t)
+			g.definitions[name] = g.structure(t)
 		}
 	}
 	return map[string]any{"$ref": "#/$defs/" + name}
+}
+
+// structure is the schema of a struct with its short forms.
+func (g *Generator) structure(t reflect.Type) map[string]any {
+	s := &shape{}
+	s.addFields(t, nil)
+	var forms []any
+	for _, f := range s.shorts {
+		switch {
+		case f.rules.short == "text" && f.typ.Kind() == reflect.Slice:
+			forms = append(forms, g.schema(f.typ.Elem(), rules{minLen: f.rules.minLen}))
+		case f.rules.short == "text" || f.rules.short == "list":
+			forms = append(forms, g.schema(f.typ, f.rules))
+		default:
+			forms = append(forms, map[string]any{"const": f.rules.short})
+		}
+	}
+	switch {
+	case forms == nil:
+		return g.object(t)
+	case len(s.fields) > 0:
+		forms = append(forms, g.object(t))
+	}
+	return map[string]any{"anyOf": forms}
 }
 
 // freeName keeps types of one name in several packages apart.

@@ -172,23 +172,11 @@ func TestDefinitionsOfOneNameStayApart(t *testing.T) {
 	}
 }
 
-// either is a union of a number and a struct of its own fields.
+// either is a number or a struct of its own fields.
 type either struct {
+	Number float64 `short:"text" max:"1"`
 	Share  float64 `yaml:"share" min:"0"`
 	Reason string  `yaml:"reason" need:"required"`
-}
-
-func (e *either) DecodeNode(n *Node, d *Decoder) {
-	type fields either
-	if n.Kind == Map {
-		d.Decode(n, (*fields)(e))
-		return
-	}
-	d.DecodeTagged(n, &e.Share, `max:"1"`)
-}
-
-func (*either) JSONSchema(g *Generator) map[string]any {
-	return map[string]any{"anyOf": []any{g.Tagged(0.0, `max:"1"`), g.Struct(either{})}}
 }
 
 func TestUnionsDescribeThemselves(t *testing.T) {

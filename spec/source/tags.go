@@ -14,6 +14,7 @@ type shape struct {
 	maybe   reflect.Type // the T of a Maybe[T]
 	here    []int        // index of the field that receives the node
 	fields  []field      // in the order of declaration, embedded ones in place
+	shorts  []field      // that take what is no mapping
 	choices []choice
 }
 
@@ -37,11 +38,12 @@ type rules struct {
 	required        bool
 	min, max, above *bound
 	enum            []string
-	hint            string // of a word that is none of enum
+	hint            string // of a word that is none of enum, or of another name
 	minLen          int
 	single          bool // a list may be written as its only item
 	doc             string
 	also            []string // names of other tools
+	short           string   // what the field takes in the place of its struct; "": nothing
 	with, without   []string // keys beside this one
 	off             bool     // the value of a Maybe: off is allowed beside it
 }
@@ -83,6 +85,9 @@ func (s *shape) addFields(t reflect.Type, prefix []int) {
 		if keys := strings.Fields(one + some); len(keys) > 0 {
 			s.choices = append(s.choices, choice{keys, some != "", f.Tag.Get("hint")})
 		}
+		if rules := rulesOf(name, f.Type, f.Tag); rules.short != "" {
+			s.shorts = append(s.shorts, field{name, index, f.Type, rules})
+		}
 		switch {
 		case option == "inline":
 			s.addFields(f.Type, index)
@@ -103,9 +108,23 @@ func (s *shape) field(name string) (field, bool) {
 	return field{}, false
 }
 
-// meant is the key that other tools call by a name; "": none.
+// meant says which key other tools call by a name; "": none.
 func (s *shape) meant(name string) string {
 	for _, f := range s.fields {
+		switch {
+		case !slices.Contains(f.rules.also, name):
+		case f.rules.hint != "" && f.rules.enum == nil:
+			return f.rules.hint
+		default:
+			return "write " + f.name
+		}
+	}
+	return ""
+}
+
+// Meant is the key of a struct that other tools call by a name, as its tags have it; "": none.
+func Meant[T any](name string) string {
+	for _, f := range shapeOf(reflect.TypeFor[T]()).fields {
 		if slices.Contains(f.rules.also, name) {
 			return f.name
 		}
@@ -113,8 +132,19 @@ func (s *shape) meant(name string) string {
 	return ""
 }
 
-// Meant is the key of a struct that other tools call by a name, as its tags have it; "": none.
-func Meant[T any](name string) string { return shapeOf(reflect.TypeFor[T]()).meant(name) }
+// example is the hint how to write a struct: with the keys that it needs, else those that are known.
+func (s *shape) example() string {
+	var needed []string
+	for _, f := range s.fields {
+		if f.rules.required {
+			needed = append(needed, f.name+": …")
+		}
+	}
+	if needed == nil {
+		return knownKeys(s.names())
+	}
+	return "write {" + strings.Join(needed, ", ") + "}"
+}
 
 func (s *shape) names() []string {
 	names := make([]string, len(s.fields))
@@ -126,15 +156,16 @@ func (s *shape) names() []string {
 
 // rulesOf reads the tags of a field of that type; one that cannot be read is a mistake of ours and panics.
 func rulesOf(name string, t reflect.Type, tag reflect.StructTag) rules {
-	r := rules{name: name, required: tag.Get("need") == "required", doc: tag.Get("doc"), also: strings.Fields(tag.Get("also")),
+	r := rules{name: name, hint: tag.Get("hint"), required: tag.Get("need") == "required", doc: tag.Get("doc"), also: strings.Fields(tag.Get("also")),
 		with: strings.Fields(tag.Get("with")), without: strings.Fields(tag.Get("without"))}
 	r.min, r.max, r.above = boundOf(tag.Get("min")), boundOf(tag.Get("max")), boundOf(tag.Get("above"))
 	if enum := tag.Get("enum"); enum != "" {
-		r.enum, r.hint = strings.Split(enum, "|"), tag.Get("hint")
+		r.enum = strings.Split(enum, "|")
 	}
 	if w, ok := reflect.Zero(t).Interface().(interface{ Words() []string }); ok {
 		r.enum = w.Words()
 	}
+	r.short = tag.Get("short")
 	if r.single = tag.Get("single") == "allowed"; r.single {
 		r.minLen = 1
 	}

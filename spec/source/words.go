@@ -127,7 +127,7 @@ func wanted(t reflect.Type, r rules) string {
 		return "a duration" + r.interval() + ", such as 30s"
 	case t == durationType:
 		return "a duration such as 30s"
-	case reflect.PointerTo(t).Implements(hookType) || reflect.PointerTo(t).Implements(reflect.TypeFor[Switch]()):
+	case reflect.PointerTo(t).Implements(hookType):
 		return "a value"
 	case kind == reflect.String && r.enum != nil:
 		return "one of " + strings.Join(r.enum, ", ")
@@ -145,10 +145,28 @@ func wanted(t reflect.Type, r rules) string {
 		return "a number" + r.interval()
 	case kind == reflect.Slice:
 		return "a list"
-	case kind == reflect.Struct || kind == reflect.Map:
+	case kind == reflect.Struct:
+		return shapeOf(t).wanted()
+	case kind == reflect.Map:
 		return "a mapping"
 	}
 	return "a value"
+}
+
+// wanted says what a struct may be written as.
+func (s *shape) wanted() string {
+	var forms []string
+	for _, f := range s.shorts {
+		form := f.rules.short
+		if form == "list" {
+			form = "a list"
+		}
+		forms = append(forms, form)
+	}
+	if len(s.fields) > 0 {
+		forms = append(forms, "a mapping")
+	}
+	return joined(forms, "or")
 }
 
 // interval says which numbers are allowed, "" when all are.

@@ -33,7 +33,6 @@ type scoreFlags struct {
 	concurrency                               int
 	format                                    string
 	at                                        string // atStep: states of workspaces are scored; "": runs
-	sample                                    int
 }
 
 func (p *program) scoreCommand() *cobra.Command {
@@ -54,7 +53,7 @@ there. Afterwards report shows the score by limit of steps, and replay and tune 
 After an interrupt, or when the suite's budget is spent, finished scores are saved; rerun
 the same command to continue.`,
 		Example: `  agentbench score results/nightly
-  agentbench score results/bugs bugs.suite.yaml --at step --sample 10
+  agentbench score results/bugs bugs.suite.yaml --at step
   agentbench score results/log --scorer 'passed=output.contains("refunded")'`,
 		Args: arguments(1, 2, "a result folder, and perhaps a suite"),
 		RunE: func(c *cobra.Command, args []string) error { return p.score(c.Context(), args, &f) },
@@ -64,7 +63,6 @@ the same command to continue.`,
 	c.Flags().StringArrayVar(&f.remove, "remove", nil, "remove this scorer's scores (repeatable)")
 	c.Flags().BoolVar(&f.again, "again", false, "rescore everything")
 	choiceFlag(c, &f.at, "at", []string{atStep}, "score what programs had left at each step, instead of runs: step")
-	wholeFlag(c, &f.sample, "sample", 1, noMost, "--sample 10 scores ten limits of steps", "with --at step: score only this many limits of steps, evenly spread (default: all)")
 	c.Flags().BoolVar(&f.iterations, "iterations", false, "score every iteration, also with scorers that call models or programs")
 	c.Flags().BoolVar(&f.dry, "dry-run", false, "only show what would be scored, and the maximum of calls")
 	c.Flags().BoolVar(&f.compact, "compact", false, "rewrite scores.jsonl without superseded scores")
@@ -95,8 +93,6 @@ func (f *scoreFlags) validate(args []string) error {
 		return exit.Usage("there are: terminal, json", "unknown format %q", f.format)
 	}
 	switch {
-	case f.sample > 0 && f.at == "":
-		return exit.Usage("agentbench score DIR --at step --sample "+fmt.Sprint(f.sample), "--sample goes with --at step")
 	case f.at != "" && (f.iterations || f.compact || len(f.remove) > 0):
 		return exit.Usage("run them one after the other", "--at step does not go together with --iterations, --compact and --remove")
 	}

@@ -106,7 +106,7 @@ func (s *scoring) stepPass() (steps *pass.Steps, left []string, err error) {
 		return nil, nil, exit.Usage("scorers that call models or endpoints judge outputs only", "%s has no scorer that judges what programs left", s.dir)
 	}
 	steps = &pass.Steps{
-		Dir: s.dir, Set: s.set.Only(func(name string) bool { return slices.Contains(judging, name) }), Found: found, Sample: s.flags.sample, Dry: s.flags.dry,
+		Dir: s.dir, Set: s.set.Only(func(name string) bool { return slices.Contains(judging, name) }), Found: found, Dry: s.flags.dry,
 		Loop: s.folder.Stepped, Cut: s.parts.Cutting(found), Workers: runtime.GOMAXPROCS(0),
 		Key: s.parts.StateKey, Tasks: s.folder.Tasks(),
 	}
