@@ -285,16 +285,14 @@ func (r rules) takes(n *Node) bool {
 }
 
 // elsewhere says where a key of n belongs that the struct of a type does not have: below it, or in another place of the language.
-// Where a key is missing, that one was meant.
+// What other tools call a key counts where no key is missing, for that one may be meant.
 func (d *Decoder) elsewhere(n *Node, key string, t reflect.Type) string {
-	if slices.ContainsFunc(d.shape(t).fields, func(f field) bool { return f.rules.required && n.Get(f.name) == nil }) {
-		return ""
-	}
-	if path, ok := find(t, key); ok && path != "" {
+	whole := !slices.ContainsFunc(d.shape(t).fields, func(f field) bool { return f.rules.required && n.Get(f.name) == nil })
+	if path, ok := find(t, key, whole); ok && path != "" {
 		return "write " + path + ": {" + key + ": …}"
 	}
 	for _, part := range d.Language {
-		if path, ok := find(reflect.TypeOf(part.Of), key); ok {
+		if path, ok := find(reflect.TypeOf(part.Of), key, whole); ok {
 			return "it belongs to " + strings.TrimPrefix(path+" of "+part.Name, " of ")
 		}
 	}
@@ -310,8 +308,8 @@ type Part struct {
 // levels are how many of a struct a key is looked for in.
 const levels = 2
 
-// find is the path of the mapping that has a key, or calls it by another name; "" is the struct itself.
-func find(t reflect.Type, key string) (path string, ok bool) {
+// find is the path of the mapping that has a key, also by the names of other tools; "" is the struct itself.
+func find(t reflect.Type, key string, also bool) (path string, ok bool) {
 	type place struct {
 		t    reflect.Type
 		path string
@@ -321,7 +319,7 @@ func find(t reflect.Type, key string) (path string, ok bool) {
 		var below []place
 		for _, at := range level {
 			for _, f := range shapeOf(at.t).fields {
-				if f.name == key || slices.Contains(f.rules.also, key) {
+				if f.name == key || also && slices.Contains(f.rules.also, key) {
 					return at.path, true
 				}
 				if inner := structOf(f.typ); inner != nil {
