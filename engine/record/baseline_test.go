@@ -116,6 +116,9 @@ func TestBaselineIsWhatReportsReadOfAFolder(t *testing.T) {
 		}
 		got = append(got, s)
 	}
+	byID := func(a, b *Signals) int { return strings.Compare(a.ID, b.ID) }
+	slices.SortFunc(got, byID)
+	slices.SortFunc(want, byID)
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("signals\n got %+v\nwant %+v", got, want)
 	}

@@ -253,31 +253,16 @@ func (m *merger) read() error {
 	return nil
 }
 
-// ending is the part of a record that totals are made of.
-type ending struct {
-	Version int     `json:"v"`
-	Run     string  `json:"run"`
-	Outcome Outcome `json:"outcome"`
-	Usage   Usage   `json:"usage"`
-	Judging Usage   `json:"judging"`
-	User    Usage   `json:"user"`
-}
-
-func endingOf(object []byte) (ending, error) {
-	e, err := reading[ending](object)
-	return e, cmp.Or(err, knownVersion(e.Version))
-}
-
 // readPart adds the lines of a part, and its runs to the totals, each as its last record
 // has it. Scores of runs that the part does not hold are left out.
 func (m *merger) readPart(part int) error {
-	last := map[string]ending{}
-	for l, err := range partLines(m, part, toRecords, endingOf) {
+	last := map[string]RunHead{}
+	for l, err := range partLines(m, part, toRecords, headOf) {
 		if err != nil {
 			return err
 		}
-		last[l.is.Run] = l.is
-		m.lines[toRecords] = append(m.lines[toRecords], mergedLine{l.is.Run, part, l.Place})
+		last[l.is.ID] = l.is
+		m.lines[toRecords] = append(m.lines[toRecords], mergedLine{l.is.ID, part, l.Place})
 	}
 	for _, e := range last {
 		m.totals.Add(e.Outcome.Status, e.Usage, e.Judging, e.User)

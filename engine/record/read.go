@@ -5,25 +5,27 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 )
 
-// ReadRuns yields the runs of a result folder in the order in which they finished, each once: of a run that was tried again, the
-// last record. Memory does not grow with the number of runs. The last element may be an error: a [*Damage], or why the folder
-// cannot be read.
+// ReadRuns yields the runs of a result folder, each once: those that count in the order in which they finished, then the last records
+// of the others. Memory does not grow with the number of runs that count. The last element may be an error: a [*Damage], or why the
+// folder cannot be read.
 func ReadRuns(dir string) iter.Seq2[*Run, error] {
-	return latest(dir, runOf, func(r *Run) string { return r.ID })
+	return latest(dir, runOf, func(r *Run) (string, Status) { return r.ID, r.Outcome.Status })
 }
 
 // ReadSignals yields the signals of the runs of a result folder, as ReadRuns does.
 func ReadSignals(dir string) iter.Seq2[*Signals, error] {
-	return latest(dir, signalsOf, func(s *Signals) string { return s.ID })
+	return latest(dir, signalsOf, func(s *Signals) (string, Status) { return s.ID, s.Outcome.Status })
 }
 
-// latest yields what is read of the last record of each run.
-func latest[T any](dir string, read func([]byte) (*T, error), id func(*T) string) iter.Seq2[*T, error] {
+// latest yields what is read of the last record of each run. Only a run that does not count is tried again.
+func latest[T any](dir string, read func([]byte) (*T, error), of func(*T) (string, Status)) iter.Seq2[*T, error] {
 	return func(yield func(*T, error) bool) {
 		r, err := OpenRuns(dir)
 		if err != nil {
@@ -31,41 +33,24 @@ func latest[T any](dir string, read func([]byte) (*T, error), id func(*T) string
 			return
 		}
 		defer r.Close()
-		left := tries{}
-		for head, err := range runLines(r, readStatus) {
+		rest := map[string]Place{} // of the records that may be tried again
+		for l, err := range runLines(r, read) {
 			if err != nil {
-				break // it is met again
+				yield(nil, err)
+				return
 			}
-			left.add(&head.is)
+			if id, status := of(l.is); !status.counts() {
+				rest[id] = l.Place
+			} else if delete(rest, id); !yield(l.is, nil) {
+				return
+			}
 		}
-		for value, err := range values(runLines(r, read)) {
-			if err == nil && !left.last(id(value)) {
-				continue
-			}
-			if !yield(value, err) {
+		for _, at := range slices.SortedFunc(maps.Values(rest), Place.Compare) {
+			if !yield(lineAt(r.path(), r.file, at, read)) {
 				return
 			}
 		}
 	}
-}
-
-// tries counts the records of the runs that have one which does not count: only
-// those are tried again, so that this takes no memory for the others.
-type tries map[string]int
-
-func (t tries) add(head *RunHead) {
-	if _, known := t[head.ID]; known || !head.Status.counts() {
-		t[head.ID]++
-	}
-}
-
-// last takes one try off and reports whether it was the last one.
-func (t tries) last(run string) bool {
-	if _, known := t[run]; !known {
-		return true
-	}
-	t[run]--
-	return t[run] == 0
 }
 
 // Runs are the records of a result folder, each of which can be read by itself,
@@ -109,7 +94,7 @@ func runLines[T any](r *Runs, read func([]byte) (T, error)) iter.Seq2[*line[T], 
 func (r *Runs) Heads() iter.Seq2[*RunHead, error] {
 	return func(yield func(*RunHead, error) bool) {
 		for l, err := range runLines(r, headOf) {
-			if err == nil && !l.is.Status.counts() {
+			if err == nil && !l.is.Outcome.Counts() {
 				continue
 			}
 			var head *RunHead
@@ -146,7 +131,7 @@ func (r *Runs) Run(id string) (*Run, error) {
 
 func (r *Runs) index() (map[string]Place, error) {
 	places := map[string]Place{}
-	for l, err := range runLines(r, readStatus) {
+	for l, err := range runLines(r, headOf) {
 		if err != nil {
 			return nil, err
 		}

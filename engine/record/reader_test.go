@@ -247,7 +247,7 @@ func TestOfARunThatWasTriedAgainTheLastRecordCounts(t *testing.T) {
 		id     string
 		status Status
 	}
-	want := []end{{"default/task-2/1", Completed}, {"default/task-3/1", Cancelled}, {"default/task-1/1", Failed}}
+	want := []end{{"default/task-2/1", Completed}, {"default/task-1/1", Failed}, {"default/task-3/1", Cancelled}}
 	runs, _ := collected(t, ReadRuns(dir))
 	signals, _ := collected(t, ReadSignals(dir))
 	var fromRuns, fromSignals []end

@@ -85,7 +85,7 @@ func (j *Journal) repair(s *survey) error {
 	if s.Moved == 0 {
 		return nil
 	}
-	return rewrite(j.disk, filepath.Join(dir, recordsFile), readStatus, func(l *line[RunHead]) ([]byte, error) {
+	return rewrite(j.disk, filepath.Join(dir, recordsFile), headOf, func(l *line[RunHead]) ([]byte, error) {
 		if l.damage != nil {
 			return nil, nil
 		}
@@ -119,7 +119,7 @@ func (s *survey) look(dir string, m *Manifest) error {
 	if _, err := statRegular(records); err != nil {
 		return fmt.Errorf("reading the records: %w", err)
 	}
-	err = surveyLines(records, readStatus, func(l *line[RunHead]) {
+	err = surveyLines(records, headOf, func(l *line[RunHead]) {
 		switch {
 		case l.damage != nil:
 			s.damaged(records, l.Place, l.damage)
@@ -127,7 +127,7 @@ func (s *survey) look(dir string, m *Manifest) error {
 			s.Moved++
 		default:
 			s.Kept++
-			s.finished[l.is.ID] = s.finished[l.is.ID] || l.is.Status.counts()
+			s.finished[l.is.ID] = s.finished[l.is.ID] || l.is.Outcome.Counts()
 		}
 	})
 	if err != nil {

@@ -56,15 +56,15 @@ func (j *Journal) resume(r *Recovered) error {
 
 // recoverRecords returns the ids of the finished runs in their order.
 func (j *Journal) recoverRecords(r *Recovered) (order []string, err error) {
-	err = wholeLines(j, recordsFile, readStatus, func(head *RunHead) {
+	err = wholeLines(j, recordsFile, headOf, func(head *RunHead) {
 		_, finished := r.Finished[head.ID]
 		switch {
 		case finished:
-		case head.Status.counts():
+		case head.Outcome.Counts():
 			r.Finished[head.ID] = struct{}{}
 			order = append(order, head.ID)
 			delete(r.Faults, head.ID)
-		case head.Status == Faulted:
+		case head.Outcome.Status == Faulted:
 			r.Faults[head.ID]++
 		}
 	})
@@ -73,29 +73,21 @@ func (j *Journal) recoverRecords(r *Recovered) (order []string, err error) {
 
 // recoverScores finds the runs that lack scores, or that a scorer could not judge.
 func (j *Journal) recoverScores(r *Recovered, order []string) error {
-	const mostJudges = 64 // scorers that have a bit of their own; those beyond share the last one
-	scorers := r.Manifest.Scorers
-	scored := map[string]uint64{} // by the id of a run: bits of those who judged it
+	type judgement struct{ run, scorer string }
+	scored, judged := map[string]bool{}, map[judgement]bool{}
 	err := wholeLines(j, scoresFile, scoredOf, func(line *Scored) {
-		by := scored[line.Run]
+		scored[line.Run] = true
 		for _, s := range line.Scores {
-			at := slices.Index(scorers, s.Name)
-			if at < 0 || s.Iteration != 0 {
-				continue
-			}
-			bit := uint64(1) << min(at, mostJudges-1)
-			if by |= bit; s.Removed || s.Unscored != "" {
-				by &^= bit
+			if s.Iteration == 0 {
+				judged[judgement{line.Run, s.Name}] = !s.Removed && s.Unscored == ""
 			}
 		}
-		scored[line.Run] = by
 	})
 	if err != nil {
 		return err
 	}
-	all := uint64(1)<<min(len(scorers), mostJudges) - 1
 	for _, id := range order {
-		if by, ok := scored[id]; !ok || by&all != all {
+		if !scored[id] || slices.ContainsFunc(r.Manifest.Scorers, func(name string) bool { return !judged[judgement{id, name}] }) {
 			r.Unscored = append(r.Unscored, id)
 		}
 	}

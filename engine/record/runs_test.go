@@ -41,7 +41,7 @@ func TestOfARunThatWasTriedAgainTheLastRecordIsRead(t *testing.T) {
 	var heads []string
 	for head, err := range all.Heads() {
 		must(t, err)
-		heads = append(heads, fmt.Sprint(head.ID, " ", head.Iterations, " ", head.Returned))
+		heads = append(heads, fmt.Sprint(head.ID, " ", head.Iterations, " ", head.Outcome.Returned))
 	}
 	if want := []string{again.ID + " 2 2"}; !slices.Equal(heads, want) {
 		t.Errorf("the runs that count are %q, want %q", heads, want)
