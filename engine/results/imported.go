@@ -59,14 +59,33 @@ func (im *Import) Label(path string) error {
 		return err
 	}
 	defer file.Close()
-	log := &logFile{from: file, file: file, hash: sha256.New()}
-	if im.Labels, err = imports.ReadLabels(path, log); err != nil {
+	if im.Labels, err = imports.ReadLabels(path, file); err != nil {
 		return err
 	}
-	sum, err := log.sum()
+	return im.note(path)
+}
+
+// note notes the hash of a file that was read.
+func (im *Import) note(path string) error {
+	sum, err := hashOf(path)
 	im.data = append(im.data, record.DataFile{Name: path, Hash: sum})
 	return err
 }
+
+func hashOf(path string) (string, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, file); err != nil {
+		return "", fmt.Errorf("reading %s: %w", path, err)
+	}
+	return shortSum(sum), nil
+}
+
+func shortSum(sum hash.Hash) string { return hex.EncodeToString(sum.Sum(nil)[:16]) }
 
 // Read reads files until they end, or the context does, and closes the folder. It returns
 // what could not be read or written.
@@ -111,33 +130,25 @@ func (im *Import) filesBeside(file string) (beside []string) {
 	return beside
 }
 
-// opened is a file that is read.
-type opened struct {
-	path string
-	*logFile
-}
-
 func (im *Import) readFile(ctx context.Context, path string) error {
-	log := &logFile{from: im.Stdin, hash: sha256.New()}
-	var from io.Reader = log
+	stdin := sha256.New()
+	from := io.TeeReader(im.Stdin, stdin)
 	if path != "-" {
 		file, err := os.Open(path)
 		if err != nil {
 			return err
 		}
 		defer file.Close()
-		log.from, log.file = file, file
-		from = &seekableLog{file, log}
+		from = file
 	}
-	logs, beside := []opened{{path, log}}, []imports.File{}
+	var beside []imports.File
 	for _, other := range im.filesBeside(path) {
 		file, err := os.Open(other)
 		if err != nil {
 			return err
 		}
 		defer file.Close()
-		logs = append(logs, opened{other, &logFile{from: file, file: file, hash: sha256.New()}})
-		beside = append(beside, imports.File{Name: other, Reader: logs[len(logs)-1].logFile})
+		beside = append(beside, imports.File{Name: other, Reader: file})
 	}
 	for imported, err := range im.Importer.Read(path, from, beside...) {
 		var problem *imports.Problem
@@ -155,12 +166,15 @@ func (im *Import) readFile(ctx context.Context, path string) error {
 			return nil // its hash would be that of the whole file
 		}
 	}
-	for _, log := range logs {
-		sum, err := log.sum()
-		if err != nil {
-			return fmt.Errorf("reading %s: %w", log.path, err)
+	if path == "-" {
+		im.data = append(im.data, record.DataFile{Name: path, Hash: shortSum(stdin)})
+	} else if err := im.note(path); err != nil {
+		return err
+	}
+	for _, other := range beside {
+		if err := im.note(other.Name); err != nil {
+			return err
 		}
-		im.data = append(im.data, record.DataFile{Name: log.path, Hash: sum})
 	}
 	return nil
 }
@@ -314,7 +328,7 @@ func (im *Import) conclude(m *record.Manifest) error {
 	}
 	copies.hash()
 	var err error
-	if made.Data[importedTasks], err = (&logFile{file: im.tasksFile, hash: sha256.New()}).sum(); err != nil {
+	if made.Data[importedTasks], err = hashOf(im.tasksFile.Name()); err != nil {
 		return err
 	}
 	if made, err = copies.Keep(im.Dir, nil); err != nil {
@@ -327,45 +341,6 @@ func (im *Import) conclude(m *record.Manifest) error {
 	}
 	m.SpecHash, err = im.hash(folder.Document.Suite, m)
 	return err
-}
-
-// logFile is a log that is hashed as it is read.
-type logFile struct {
-	from io.Reader
-	file *os.File // nil: stdin, which cannot be read at any place
-	hash hash.Hash
-	read int64
-}
-
-func (l *logFile) Read(b []byte) (int, error) {
-	n, err := l.from.Read(b)
-	l.hash.Write(b[:n])
-	l.read += int64(n)
-	return n, err
-}
-
-// seekableLog is a log of which parts can be read anywhere.
-type seekableLog struct {
-	*os.File
-	log *logFile
-}
-
-func (l *seekableLog) Read(b []byte) (int, error) { return l.log.Read(b) }
-
-// sum is the hash of the whole file, also where it was not read in its order.
-func (l *logFile) sum() (string, error) {
-	if l.file != nil {
-		if info, err := l.file.Stat(); err != nil || info.Size() != l.read {
-			l.hash.Reset()
-			if _, err := l.file.Seek(0, io.SeekStart); err != nil {
-				return "", err
-			}
-			if _, err := io.Copy(l.hash, l.file); err != nil {
-				return "", err
-			}
-		}
-	}
-	return hex.EncodeToString(l.hash.Sum(nil)[:16]), nil
 }
 
 // Warnings are what needs to be known of what was imported. Quote makes texts of the log fit to

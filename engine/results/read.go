@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"unique"
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/replay"
@@ -139,9 +138,6 @@ func (c *collection) runs() iter.Seq2[replay.Recorded, error] {
 	return func(yield func(replay.Recorded, error) bool) {
 		if c.selection.Texts {
 			for run, err := range record.ReadRuns(c.folder.Path) {
-				if err == nil {
-					share(run)
-				}
 				if !yield(replay.Recorded{Run: run}, err) {
 					return
 				}
@@ -204,32 +200,6 @@ func (c *collection) keepFaults() {
 			c.keep(c.faults[id])
 		default:
 			c.notes.Faults++
-		}
-	}
-}
-
-// share keeps words that many runs have in common once.
-func share(run *record.Run) {
-	once := func(words ...*string) {
-		for _, word := range words {
-			*word = unique.Make(*word).Value()
-		}
-	}
-	once(&run.Configuration, &run.Task, &run.Loop, &run.Cluster, &run.Group, &run.Outcome.Fired)
-	for i := range run.Iterations {
-		it := &run.Iterations[i]
-		once(&it.Phase, &it.Strategy)
-		for k := range it.Calls {
-			call := &it.Calls[k]
-			once(&call.Model)
-			if call.Request == it.Request {
-				call.Request = it.Request
-			}
-		}
-		if it.Evaluation != nil {
-			for k := range it.Evaluation.Checks {
-				once(&it.Evaluation.Checks[k].Name)
-			}
 		}
 	}
 }

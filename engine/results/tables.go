@@ -206,146 +206,112 @@ var TableFormats = []string{"csv", "jsonl"}
 // Written is how many lines each table has.
 type Written struct{ Runs, Iterations, Scores, Steps int }
 
-// WriteTables writes the runs, iterations, scores and scores at steps of a result folder as four files of a format into another folder, which it
-// makes. Memory does not grow with the number of runs, but by
-// 16 bytes for each score, or state that has some.
+// WriteTables writes the runs, iterations, scores and scores at steps of a result folder as four files of a format into another
+// folder, which it makes. Cell makes texts fit for CSV. Memory grows with the number of scores, not with that of runs.
 func WriteTables(dir, out, format string, cell func(text string) string) (n Written, err error) {
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return n, err
 	}
-	runs, iterations := newTable[runRow](out, "runs", format, cell), newTable[iterationRow](out, "iterations", format, cell)
-	scores, steps := newTable[scoreRow](out, "scores", format, cell), newTable[stepRow](out, "steps", format, cell)
-	defer func() { err = errors.Join(err, steps.close(), scores.close(), iterations.close(), runs.close()) }()
-	if err := cmp.Or(runs.err, iterations.err, scores.err, steps.err); err != nil {
-		return n, err
+	runs := func(write func(runRow) error) error {
+		return eachOf(record.ReadRuns(dir), func(r *record.Run) error { return write(rowOfRun(r)) })
 	}
-	for r, err := range record.ReadRuns(dir) {
-		if err != nil {
-			return n, err
-		}
-		if err := runs.write(rowOfRun(r)); err != nil {
-			return n, err
-		}
-		for i := range r.Iterations {
-			if err := iterations.write(rowOfIteration(r, &r.Iterations[i])); err != nil {
-				return n, err
+	iterations := func(write func(iterationRow) error) error {
+		return eachOf(record.ReadRuns(dir), func(r *record.Run) (err error) {
+			for i := range r.Iterations {
+				err = cmp.Or(err, write(rowOfIteration(r, &r.Iterations[i])))
 			}
-		}
-		n.Runs, n.Iterations = n.Runs+1, n.Iterations+len(r.Iterations)
+			return err
+		})
 	}
-	if n.Scores, err = writeScores(dir, scores); err != nil {
-		return n, err
+	scores := func(write func(scoreRow) error) error {
+		key := func(s record.Score) string { return s.Run + "\x00" + s.Name + "\x00" + strconv.Itoa(s.Iteration) }
+		return eachLast(record.ReadScores(dir), key, func(s record.Score) error {
+			if s.Removed {
+				return nil
+			}
+			return write(rowOfScore(&s))
+		})
 	}
-	n.Steps, err = writeSteps(dir, steps)
+	steps := func(write func(stepRow) error) error {
+		key := func(s record.Snapshot) string { return s.Run + "\x00" + s.Key + "\x00" + strconv.Itoa(s.Iteration) }
+		return eachLast(record.ReadSnapshots(dir), key, func(s record.Snapshot) (err error) {
+			for _, step := range s.Steps {
+				for _, name := range s.Scorers() {
+					err = cmp.Or(err, write(rowOfStep(&s, step, s.Score(name))))
+				}
+			}
+			return err
+		})
+	}
+	file := func(name string) string { return filepath.Join(out, name+"."+format) }
+	if n.Runs, err = writeTable(file("runs"), cell, runs); err == nil {
+		n.Iterations, err = writeTable(file("iterations"), cell, iterations)
+	}
+	if err == nil {
+		n.Scores, err = writeTable(file("scores"), cell, scores)
+	}
+	if err == nil {
+		n.Steps, err = writeTable(file("steps"), cell, steps)
+	}
 	return n, err
 }
 
-// writeSteps writes the scores of states that count, for each step that found the state.
-func writeSteps(dir string, to *table[stepRow]) (n int, err error) {
-	key := func(s *record.Snapshot) string { return s.Run + "\x00" + s.Key + "\x00" + strconv.Itoa(s.Iteration) }
-	for s, err := range lastOf(record.ReadSnapshots(dir), record.ReadSnapshots(dir), key) {
+// eachOf visits what was read, until an error.
+func eachOf[T any](lines iter.Seq2[T, error], visit func(T) error) error {
+	for line, err := range lines {
+		if err == nil {
+			err = visit(line)
+		}
 		if err != nil {
-			return n, err
-		}
-		for _, step := range s.Steps {
-			for _, name := range s.Scorers() {
-				if err := to.write(rowOfStep(&s, step, s.Score(name))); err != nil {
-					return n, err
-				}
-				n++
-			}
+			return err
 		}
 	}
-	return n, nil
+	return nil
 }
 
-// writeScores writes the scores that count: of one run, iteration and scorer the last one, unless that was removed.
-func writeScores(dir string, to *table[scoreRow]) (n int, err error) {
-	key := func(s *record.Score) string { return s.Run + "\x00" + s.Name + "\x00" + strconv.Itoa(s.Iteration) }
-	for s, err := range lastOf(record.ReadScores(dir), record.ReadScores(dir), key) {
-		if err != nil {
-			return n, err
-		}
-		if s.Removed {
-			continue
-		}
-		if err := to.write(rowOfScore(&s)); err != nil {
-			return n, err
-		}
-		n++
-	}
-	return n, nil
-}
-
-// lastOf reads lines twice, and gives of those with the same key the last one.
-func lastOf[T any](lines, again iter.Seq2[T, error], key func(*T) string) iter.Seq2[T, error] {
-	return func(yield func(T, error) bool) {
-		seed := maphash.MakeSeed()
-		sum := func(line *T) uint64 { return maphash.String(seed, key(line)) } // a file may have millions
-		last, at := map[uint64]int32{}, int32(0)
-		for line, err := range lines {
-			if err != nil {
-				yield(line, err)
-				return
-			}
-			last[sum(&line)] = at
-			at++
-		}
-		at = 0
-		for line, err := range again {
-			if (err != nil || last[sum(&line)] == at) && !yield(line, err) {
-				return
-			}
-			at++
-		}
-	}
-}
-
-// table writes rows into a file, in the format that its name ends in.
-type table[T any] struct {
-	file  *os.File
-	out   *bufio.Writer
-	csv   *csv.Writer   // or
-	lines *json.Encoder // JSON Lines
-	cells []string      // of the row that is written
-	cell  func(text string) string
-	err   error // why the file could not be begun
-}
-
-// newTable begins a file; err of the table says what went wrong.
-func newTable[T any](dir, name, format string, cell func(text string) string) *table[T] {
-	t := &table[T]{cell: cell}
-	if t.file, t.err = os.Create(filepath.Join(dir, name+"."+format)); t.err != nil {
-		return t
-	}
-	t.out = bufio.NewWriter(t.file)
-	if format == "jsonl" {
-		t.lines = json.NewEncoder(t.out)
-		t.lines.SetEscapeHTML(false)
-		return t
-	}
-	t.csv = csv.NewWriter(t.out)
-	t.err = t.csv.Write(columnsOf(reflect.TypeFor[T]()))
-	return t
-}
-
-func (t *table[T]) write(row T) error {
-	if t.lines != nil {
-		return t.lines.Encode(&row)
-	}
-	t.cells = t.appendCells(t.cells[:0], reflect.ValueOf(&row).Elem())
-	return t.csv.Write(t.cells)
-}
-
-// close ends the file.
-func (t *table[T]) close() error {
-	if t.out == nil { // it was not begun
+// eachLast visits, of lines with the same key, the last one. The lines are read twice.
+func eachLast[T any](lines iter.Seq2[T, error], key func(T) string, visit func(T) error) error {
+	seed, last, at := maphash.MakeSeed(), map[uint64]int{}, 0
+	sum := func(line T) uint64 { return maphash.String(seed, key(line)) } // a file may have millions
+	err := eachOf(lines, func(line T) error {
+		last[sum(line)] = at
+		at++
 		return nil
+	})
+	if err != nil {
+		return err
 	}
-	if t.csv != nil {
-		t.csv.Flush()
+	at = -1
+	return eachOf(lines, func(line T) error {
+		if at++; last[sum(line)] != at {
+			return nil
+		}
+		return visit(line)
+	})
+}
+
+// writeTable writes rows into a file, in the format that its name ends in, and counts them.
+func writeTable[T any](path string, cell func(text string) string, rows func(write func(T) error) error) (n int, err error) {
+	file, err := os.Create(path)
+	if err != nil {
+		return 0, err
 	}
-	return errors.Join(t.out.Flush(), t.file.Close())
+	out := bufio.NewWriter(file)
+	lines, table := json.NewEncoder(out), csv.NewWriter(out)
+	lines.SetEscapeHTML(false)
+	write := func(row T) error { return lines.Encode(&row) }
+	if filepath.Ext(path) == ".csv" {
+		err = table.Write(columnsOf(reflect.TypeFor[T]()))
+		write = func(row T) error { return table.Write(appendCells(nil, reflect.ValueOf(&row).Elem(), cell)) }
+	}
+	if err == nil {
+		err = rows(func(row T) error {
+			n++
+			return write(row)
+		})
+	}
+	table.Flush()
+	return n, errors.Join(err, table.Error(), out.Flush(), file.Close())
 }
 
 // columnsOf are the names of a row's columns, in their order.
@@ -362,12 +328,12 @@ func columnsOf(row reflect.Type) (names []string) {
 }
 
 // appendCells writes a row as CSV has it: nothing for null, true and false, numbers in their shortest exact form.
-func (t *table[T]) appendCells(cells []string, row reflect.Value) []string {
+func appendCells(cells []string, row reflect.Value, cell func(text string) string) []string {
 	for i := range row.NumField() {
 		field := row.Field(i)
 		switch {
 		case field.Kind() == reflect.Struct:
-			cells = t.appendCells(cells, field)
+			cells = appendCells(cells, field, cell)
 			continue
 		case field.Kind() == reflect.Pointer && field.IsNil():
 			cells = append(cells, "")
@@ -377,7 +343,7 @@ func (t *table[T]) appendCells(cells []string, row reflect.Value) []string {
 		}
 		switch value := field.Interface().(type) {
 		case string:
-			cells = append(cells, t.cell(value))
+			cells = append(cells, cell(value))
 		case bool:
 			cells = append(cells, strconv.FormatBool(value))
 		case int64:
