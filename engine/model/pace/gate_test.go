@@ -257,39 +257,6 @@ func TestF17_SingleRefusalsPauseNoOtherCall(t *testing.T) {
 	})
 }
 
-// Calls that wait are refused with the one that shows that the server takes nothing;
-// they are not made. One that is taken opens the gate again.
-func TestAServerThatTakesNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const first, second, takes = 4, 8, 10 * time.Millisecond
-		m := &counting{takes: takes, fail: func(n int) error {
-			if n <= first+second {
-				return refusal(time.Second)
-			}
-			return nil
-		}}
-		g := NewGate(GateOptions{Parallel: second, Random: func() float64 { return 0 }})
-		gated := g.Wrap(m)
-		together(gated, first, model.Request{})
-		begin := time.Now()
-		together(gated, 20, model.Request{})
-		if took := time.Since(begin); took != time.Second+takes || len(m.began) != first+second {
-			t.Fatalf("after %v: %d calls were made", took, len(m.began))
-		}
-		_, err := gated.Call(t.Context(), &model.Request{})
-		var failed *model.CallError
-		if !errors.As(err, &failed) || failed.Cause.Class != record.RateLimit || failed.RetryAfter != time.Second || failed.Usage.Calls != 0 {
-			t.Errorf("a call that comes in the pause: %v, %+v", err, failed)
-		}
-		time.Sleep(time.Second)
-		for range 3 {
-			if _, err := gated.Call(t.Context(), &model.Request{}); err != nil {
-				t.Errorf("once the server takes calls again: %v", err)
-			}
-		}
-	})
-}
-
 // Without a word of the server, refusals in a row double the pause; a wait that
 // nobody will sleep is no pause.
 func TestF11_Cooldowns(t *testing.T) {
@@ -313,26 +280,6 @@ func TestF11_Cooldowns(t *testing.T) {
 			}
 		})
 	}
-}
-
-// A server that bears so many at once is soon asked by no more than these.
-func TestRefusalsShrinkTheWindow(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var m *counting
-		m = &counting{takes: time.Second, fail: func(int) error {
-			m.mu.Lock()
-			defer m.mu.Unlock()
-			if m.inFlight > 8 {
-				return refusal(0)
-			}
-			return nil
-		}}
-		g := NewGate(GateOptions{})
-		together(g.Wrap(m), 200, model.Request{})
-		if got := g.Status(); got.Window > 12 || got.InFlight != 0 {
-			t.Errorf("%+v", got)
-		}
-	})
 }
 
 // Other errors say nothing of how much a server bears, unless it says that it is

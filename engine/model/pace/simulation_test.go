@@ -214,55 +214,6 @@ func busiest(times []time.Time) int {
 	return most
 }
 
-// hiccups refuses every hundredth call, however few there are.
-type hiccups struct {
-	calls atomic.Int64
-	takes time.Duration
-}
-
-func (h *hiccups) Call(context.Context, *model.Request) (*model.Reply, error) {
-	time.Sleep(h.takes)
-	if h.calls.Add(1)%100 == 0 {
-		return nil, model.Fail(record.RateLimit, "slow down", h.takes)
-	}
-	return &model.Reply{Duration: h.takes}, nil
-}
-
-// Refusals that have nothing to do with the rate do not throttle a model for
-// good: of 2,000 calls 20 are refused, and each costs about a second.
-func TestF17_RefusalsNowAndThen(t *testing.T) {
-	for _, c := range []struct {
-		workers     int
-		takes, most time.Duration
-	}{
-		{8, 10 * time.Millisecond, 40 * time.Second},
-		{8, time.Second, 330 * time.Second},
-		{256, 10 * time.Millisecond, 30 * time.Second},
-		{256, time.Second, 100 * time.Second},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			m := pace.Retry(pace.NewGate(pace.GateOptions{}).Wrap(&hiccups{takes: c.takes}), pace.RetryOptions{})
-			begin := time.Now()
-			var left, lost atomic.Int64
-			left.Store(calls)
-			var working sync.WaitGroup
-			for range c.workers {
-				working.Go(func() {
-					for left.Add(-1) >= 0 {
-						if _, err := m.Call(t.Context(), &model.Request{}); err != nil {
-							lost.Add(1)
-						}
-					}
-				})
-			}
-			working.Wait()
-			if took := time.Since(begin); took > c.most || lost.Load() > 0 {
-				t.Errorf("%d workers, calls of %v: took %v, %d lost", c.workers, c.takes, took, lost.Load())
-			}
-		})
-	}
-}
-
 // capricious refuses every so many-eth call that arrives, however few there are, and
 // asks to wait a second.
 type capricious struct {

@@ -22,5 +22,5 @@ func (s *Session) Steps(until time.Duration) ([]record.Step, []record.ToolCall) 
 func (s *Session) Followed() ([]record.Step, []record.ToolCall) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.steps, s.tools
+	return s.iteration.steps, s.iteration.tools
 }

@@ -2,7 +2,7 @@
 // conversation it is, and whether it is admitted. A call then takes the road of every other call.
 //
 // The stages of a call: it is let in by its token (proxy.go), read (request.go, results.go), given its place among the calls of its run
-// (conversation.go, by the rules of its program: rules.go), admitted or refused (session.go), made by its model, and its answer
+// (conversation.go, by the rules of its program: rules.go; what it is a step of: steps.go), admitted or refused (session.go), made by its model, and its answer
 // passed on as it comes (answer.go).
 //
 // It is no stable API.
@@ -115,7 +115,7 @@ func (s *Server) Open(ctx context.Context, run Run) (*Session, error) {
 	run.Own = ofRun(run.Own)
 	opened := &Session{
 		// It has the shape of a key, so that it is hidden as one where a program prints it.
-		BaseURL: s.address, Token: "sk-agentbench-0" + rand.Text(), server: s, run: run, iteration: 1,
+		BaseURL: s.address, Token: "sk-agentbench-0" + rand.Text(), server: s, run: run, iteration: iteration{number: 1},
 		conversations: newConversations(), asked: map[drawn]int{}, ending: map[*call]bool{},
 	}
 	opened.ctx, opened.end = context.WithCancelCause(ctx)

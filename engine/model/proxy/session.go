@@ -3,7 +3,6 @@ package proxy
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"path"
@@ -102,20 +101,15 @@ type Session struct {
 
 	arrivals sync.Mutex // calls arrive one after the other
 
-	mu                   sync.Mutex
-	calls                []*record.Call // in the order of their arrival
-	conversations        *conversations
-	asked                map[drawn]int // retries left out
-	iteration            int
-	agent                string         // User-Agent of the first call of the iteration
-	began                time.Duration  // the iteration: its calls arrived later
-	ending               map[*call]bool // the program has their answers, or is about to
-	followed, unfollowed []*said        // steps of the iteration that were answered: followed by another one of their conversation, or not yet
-	steps                []record.Step  // that were followed, for those who look at them when a call arrives
-	tools                []record.ToolCall
-	longest              int64         // reply, in tokens
-	stopped              record.Reason // for which a call was refused: so are all later ones
-	latest               time.Duration
+	mu            sync.Mutex
+	calls         []*record.Call // in the order of their arrival
+	conversations *conversations
+	asked         map[drawn]int // retries left out
+	iteration     iteration
+	ending        map[*call]bool // the program has their answers, or is about to
+	longest       int64          // reply, in tokens
+	stopped       record.Reason  // for which a call was refused: so are all later ones
+	latest        time.Duration
 }
 
 // drawn are calls of a model: all, or those of one name in a script.
@@ -126,12 +120,11 @@ var ErrClosed = errors.New("the session of the model proxy was closed")
 
 // Begin says that what arrives from now on belongs to an iteration; before are the calls of the run that are not the session's. What
 // ended the iteration before does not end this one.
-func (s *Session) Begin(iteration int, before []record.Call) {
+func (s *Session) Begin(number int, before []record.Call) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.run.Before = before
-	s.iteration, s.began, s.conversations.begun = iteration, s.latest, false
-	s.followed, s.unfollowed, s.steps, s.tools, s.agent = nil, nil, nil, nil, ""
+	s.iteration, s.conversations.begun = iteration{number: number, began: s.latest}, false
 	if s.stopped == record.ReasonMaxSteps {
 		s.stopped = ""
 	}
@@ -141,7 +134,7 @@ func (s *Session) Begin(iteration int, before []record.Call) {
 func (s *Session) Agent() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.agent
+	return s.iteration.agent
 }
 
 // mostOfAgent is how many bytes of a User-Agent are kept.
@@ -157,7 +150,7 @@ func (s *Session) called(header http.Header) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.agent = cmp.Or(s.agent, name)
+	s.iteration.agent = cmp.Or(s.iteration.agent, name)
 }
 
 // Made are the calls that were let through so far, in the order of their arrival, of which those in flight are cut; and the steps of the iteration that were answered by
@@ -166,13 +159,13 @@ func (s *Session) called(header http.Header) {
 func (s *Session) Made(until time.Duration) (calls []record.Call, steps []record.Step, tools []record.ToolCall) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	open := slices.DeleteFunc(slices.Clone(s.unfollowed), func(t *said) bool { return t.call.Ended > until })
+	open := slices.DeleteFunc(slices.Clone(s.iteration.unfollowed), func(t *said) bool { return t.call.Ended > until })
 	slices.SortFunc(open, func(a, b *said) int { return cmp.Compare(a.call.Arrived, b.call.Arrived) })
 	places := make(map[*record.Call]int, len(s.calls))
 	for i, c := range s.calls {
 		places[c] = i + 1
 	}
-	for _, t := range slices.Concat(s.followed, open) {
+	for _, t := range slices.Concat(s.iteration.followed, open) {
 		step := t.step
 		step.Call = places[t.call]
 		steps, tools = append(steps, step), append(tools, t.tools...)
@@ -328,7 +321,7 @@ func (s *Session) note(ctx context.Context, a *asked, m *Model, raw *model.Raw) 
 		s.asked[named]++
 	}
 	d := &c.request.Draw
-	d.Call, d.Iteration, d.Conversation, d.Turn = p.call, s.iteration, p.script(), p.turn
+	d.Call, d.Iteration, d.Conversation, d.Turn = p.call, s.iteration.number, p.script(), p.turn
 	c.noted = &record.Call{
 		Role: record.RoleAgent, Model: m.Name, Request: c.request.Hash(m.Name), Conversation: p.conversation.name, Kind: p.kind, Step: p.step,
 		Reserved: new(m.Pricing.Reserved(c.request)), Arrived: arrived,
@@ -337,7 +330,7 @@ func (s *Session) note(ctx context.Context, a *asked, m *Model, raw *model.Raw) 
 		c.noted.Reserved.Estimated = 1
 	}
 	c.noted.InputCost = m.Pricing.Price.LeastInput(c.noted.Reserved.InputTokens)
-	arrival := &Arrival{Before: s.copies(s.run.Before), InIteration: s.inIteration(), Call: *c.noted, Steps: slices.Clip(s.steps), Tools: slices.Clip(s.tools)}
+	arrival := &Arrival{Before: s.copies(s.run.Before), InIteration: s.inIteration(), Call: *c.noted, Steps: slices.Clip(s.iteration.steps), Tools: slices.Clip(s.iteration.tools)}
 	arrival.Refused = cmp.Or(s.stopped, s.run.Iteration.EndsIteration(arrival.InIteration, &arrival.Call), s.run.Limits.Refuses(arrival.Before, &arrival.Call))
 	return c, arrival
 }
@@ -345,7 +338,7 @@ func (s *Session) note(ctx context.Context, a *asked, m *Model, raw *model.Raw) 
 // inIteration are the calls of the iteration so far.
 func (s *Session) inIteration() (calls []record.Call) {
 	for _, c := range s.calls {
-		if c.Arrived > s.began {
+		if c.Arrived > s.iteration.began {
 			calls = append(calls, *c)
 		}
 	}
@@ -393,9 +386,9 @@ func (c *call) end(reply *model.Reply, made *record.Call, err error) *Ended {
 	switch {
 	case err == nil:
 		s.longest = max(s.longest, reply.Usage.OutputTokens)
-		if !c.place.side && c.noted.Arrived > s.began { // else it came too late for its iteration
+		if !c.place.side && c.noted.Arrived > s.iteration.began { // else it came too late for its iteration
 			c.place.said = newSaid(c.noted, reply)
-			s.unfollowed = append(s.unfollowed, c.place.said)
+			s.iteration.unfollowed = append(s.iteration.unfollowed, c.place.said)
 		}
 	case made == nil: // it was not made after all
 		s.calls = slices.DeleteFunc(s.calls, func(noted *record.Call) bool { return noted == c.noted })
@@ -422,20 +415,6 @@ func (c *call) end(reply *model.Reply, made *record.Call, err error) *Ended {
 	return ended
 }
 
-// unstep takes the number of a step from a call that is none: the steps after it move up.
-func (s *Session) unstep(refused *record.Call) {
-	if refused.Step == 0 {
-		return
-	}
-	for _, c := range s.calls {
-		if c.Step > refused.Step {
-			c.Step--
-		}
-	}
-	refused.Step = 0
-	s.conversations.steps--
-}
-
 // answered reports whether a failed call has an answer of its server, which is passed on.
 func answered(err error) bool {
 	failed, ok := errors.AsType[*model.CallError](err)
@@ -450,48 +429,4 @@ func (c *call) fail(made *record.Call, err error) {
 	if made.Error == nil {
 		made.Error = &record.Error{Class: record.Incomplete, Message: "the program ended the call: " + err.Error()}
 	}
-}
-
-// said is what the model said in a step, and the tools that it asked for.
-type said struct {
-	call  *record.Call
-	step  record.Step
-	tools []record.ToolCall
-}
-
-func newSaid(call *record.Call, reply *model.Reply) *said {
-	t := &said{call: call, step: record.Step{Text: reply.Text, Thinking: reply.Thinking, Tools: len(reply.ToolCalls)}}
-	for _, asked := range reply.ToolCalls {
-		arguments := json.RawMessage(asked.Arguments)
-		if !json.Valid(arguments) {
-			arguments, _ = json.Marshal(asked.Arguments) // a text
-		}
-		t.tools = append(t.tools, record.ToolCall{Tool: asked.Name, ID: asked.ID, Arguments: arguments})
-	}
-	return t
-}
-
-// ended says that the call of a step has ended: its tools begin.
-func (t *said) ended() {
-	if t == nil {
-		return
-	}
-	for i := range t.tools {
-		t.tools[i].Start = t.call.Ended
-	}
-}
-
-// follow takes what the tools of a step gave from the next call of its conversation.
-func (s *Session) follow(p *place, a *asked, arrived time.Duration) {
-	if p == nil || p.said == nil || !slices.Contains(s.unfollowed, p.said) {
-		return
-	}
-	t := p.said
-	a.results(t.tools, p.items)
-	for i := range t.tools {
-		t.tools[i].Duration = arrived - t.tools[i].Start
-	}
-	s.unfollowed = slices.DeleteFunc(s.unfollowed, func(other *said) bool { return other == t })
-	s.followed = append(s.followed, t)
-	s.steps, s.tools = append(s.steps, t.step), append(s.tools, t.tools...)
 }
