@@ -6,9 +6,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/agentbench/agentbench/engine/model"
 )
@@ -22,7 +23,7 @@ type asked struct {
 	stream, tools bool
 	bytes         int64 // of what a model reads, where an image or a file counts as a large image
 	rules         *rules
-	items         []any // of the conversation
+	items         []json.RawMessage // of the conversation
 	sum           sum
 	opening       sum   // of what stands before the conversation
 	prefixes      []sum // of the conversation up to each of its items
@@ -32,8 +33,6 @@ type sum = [sha256.Size]byte
 
 // object are the members of a body. Their names are folded, for some servers, as those in Go, read Model as model.
 type object map[string]json.RawMessage
-
-func (o object) member(name string) any { return decode(o[folded(name)]) }
 
 // folded is the same for a name in any case.
 func folded(name string) string {
@@ -45,77 +44,87 @@ func folded(name string) string {
 	}, name)
 }
 
+// lenient reads JSON as encoding/json does.
+var lenient = []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
+
 // read reads a body. What is wrong with it is for the program to read.
 func read(p model.Protocol, header http.Header, body []byte, r *rules, ofRun []string) (a *asked, wrong string) {
-	if !json.Valid(body) {
+	if !jsontext.Value(body).IsValid(lenient...) {
 		return nil, "the body is not valid JSON"
 	}
 	a = &asked{protocol: p, header: header, rules: r, bytes: int64(len(body))}
 	members := object{}
-	decoder := json.NewDecoder(bytes.NewReader(body))
-	begin, _ := decoder.Token() // it is valid, as all that follows
-	for begin == json.Delim('{') && decoder.More() {
-		name, _ := decoder.Token()
-		var value json.RawMessage
-		_ = decoder.Decode(&value)
-		key := folded(name.(string))
-		if _, twice := members[key]; twice { // some servers take the first and some the last
+	decoder := jsontext.NewDecoder(bytes.NewBuffer(body), lenient...)
+	begin, _ := decoder.ReadToken() // it is valid, as all that follows
+	for begin.Kind() == '{' && decoder.PeekKind() == '"' {
+		token, _ := decoder.ReadToken()
+		name := token.String()
+		value, _ := decoder.ReadValue()
+		if _, twice := members[folded(name)]; twice { // some servers take the first and some the last
 			return nil, fmt.Sprintf("the body has %q twice", name)
 		}
-		if members[key] = value; key == folded("model") {
-			end := decoder.InputOffset()
-			a.before, a.after = body[:end-int64(len(value))], body[end:]
+		end := int(decoder.InputOffset())
+		members[folded(name)] = body[end-len(value) : end]
+		if folded(name) == folded("model") {
+			a.before, a.after = body[:end-len(value)], body[end:]
 		}
 	}
 	var isText bool
-	if a.model, isText = members.member("model").(string); !isText {
+	if a.model, isText = decode(members[folded("model")]).(string); !isText {
 		return nil, "the body has no model"
 	}
-	a.stream = members.member("stream") == true
-	for _, name := range []string{"tools", "functions"} {
-		list, _ := members.member(name).([]any)
-		a.tools = a.tools || len(list) > 0
+	a.stream = string(members[folded("stream")]) == "true"
+	a.tools = len(elements(members[folded("tools")]))+len(elements(members[folded("functions")])) > 0
+	items := members[folded(forms[p].items)]
+	if a.items = elements(items); len(items) > 0 && items[0] == '"' {
+		a.items = []json.RawMessage{items}
 	}
-	switch items := members.member(forms[p].items).(type) {
-	case []any:
-		a.items = items
-	case string:
-		a.items = []any{items}
-	}
-	for _, item := range a.items {
-		a.bytes -= imagesIn(p, item)
-	}
+	a.bytes -= a.imageBytes(body)
 	a.sumUp(members, ofRun)
 	return a, ""
 }
 
+// elements are those of a list; anything else has none.
+func elements(list []byte) (all []json.RawMessage) {
+	decoder := jsontext.NewDecoder(bytes.NewBuffer(list), lenient...)
+	if begin, err := decoder.ReadToken(); err != nil || begin.Kind() != '[' {
+		return nil
+	}
+	for decoder.PeekKind() != ']' {
+		value, _ := decoder.ReadValue() // it is valid
+		end := int(decoder.InputOffset())
+		all = append(all, list[end-len(value):end])
+	}
+	return all
+}
+
 // sumUp makes the sums: of the conversation item by item, each with what was before it, and with them of all that is asked.
+// Of the members only those stay that count beside the conversation.
 func (a *asked) sumUp(members object, ofRun []string) {
 	f := forms[a.protocol]
-	of := func(value any) sum { return sha256.Sum256(a.rules.mask(canonical(value), ofRun)) }
+	of := func(text json.RawMessage, leftOut []string) sum {
+		return sha256.Sum256(a.rules.mask(canonical(text, leftOut), ofRun))
+	}
 	for _, name := range f.opening {
-		if value := members.member(name); value != nil {
-			s := of(value)
+		if text := members[folded(name)]; text != nil {
+			s := of(text, nil)
 			a.opening = sha256.Sum256(append(a.opening[:], s[:]...))
 		}
 	}
 	var so sum
 	for _, item := range a.items {
-		s := of(without(item, f.ofItems))
+		s := of(item, f.ofItems)
 		so = sha256.Sum256(append(so[:], s[:]...))
 		a.prefixes = append(a.prefixes, so)
 	}
 	if a.opening == (sum{}) && len(a.prefixes) > 0 {
 		a.opening = a.prefixes[0]
 	}
-	rest := map[string]any{}
-	for name := range members {
-		rest[name] = members.member(name)
-	}
 	for _, name := range append(f.leftOut[:len(f.leftOut):len(f.leftOut)], f.items) {
-		delete(rest, folded(name))
+		delete(members, folded(name))
 	}
-	s := of(rest)
+	rest, _ := json.Marshal(members) // of JSON
+	s := of(rest, nil)
 	a.sum = sha256.Sum256(append(append([]byte(a.protocol), s[:]...), so[:]...))
 }
 
@@ -146,28 +155,19 @@ func strip(value any) {
 	}
 }
 
-// without is an item without some of its own members.
-func without(item any, names []string) any {
-	whole, isObject := item.(map[string]any)
-	if !isObject || len(names) == 0 {
-		return item
-	}
-	rest := map[string]any{}
-	for name, value := range whole {
-		if !slices.Contains(names, name) {
-			rest[name] = value
+// canonical is a value without spaces, the members of objects sorted, and without those members of its own that are left out.
+func canonical(text json.RawMessage, leftOut []string) []byte {
+	if len(leftOut) > 0 || bytes.Contains(text, []byte(`"`+always+`"`)) {
+		value := decode(text)
+		members, _ := value.(map[string]any)
+		for _, name := range leftOut {
+			delete(members, name)
 		}
+		text, _ = json.Marshal(value) // it was JSON
 	}
-	return rest
-}
-
-// canonical is a value without spaces, the members of objects sorted.
-func canonical(value any) []byte {
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(value) // it was JSON
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	form := jsontext.Value(bytes.Clone(text))
+	_ = form.Format(append(lenient[:len(lenient):len(lenient)], jsontext.ReorderRawObjects(true))...) // it is valid
+	return form
 }
 
 // mostValues bounds the values of a body: each takes more memory here than its text, which may be two bytes.
@@ -199,7 +199,20 @@ var images = map[model.Protocol]map[string][]string{
 	model.Messages:  {"image": {"source", "data"}, "document": {"source", "data"}},
 }
 
-// imagesIn is how many bytes the images and files of an item have beyond those of a large image.
+// imageBytes is how many bytes the images and files of a conversation have beyond those of large images.
+func (a *asked) imageBytes(body []byte) (bytes int64) {
+	for kind := range images[a.protocol] {
+		if strings.Contains(string(body), `"`+kind+`"`) {
+			for _, item := range a.items {
+				bytes += imagesIn(a.protocol, decode(item))
+			}
+			break
+		}
+	}
+	return bytes
+}
+
+// imagesIn is the same of an item, or a part of one.
 func imagesIn(p model.Protocol, item any) (bytes int64) {
 	members, _ := item.(map[string]any)
 	if data, isImage := image(p, members); isImage {

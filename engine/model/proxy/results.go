@@ -13,6 +13,9 @@ import (
 // Results without an id, or with the same one, go to the calls in their order. Measured times are masked, so that equal results are
 // equal.
 func (a *asked) results(of []record.ToolCall, behind int) {
+	if len(of) == 0 {
+		return
+	}
 	if behind >= len(a.items) { // the conversation began anew
 		behind = 0
 	}
@@ -42,7 +45,8 @@ func (a *asked) results(of []record.ToolCall, behind int) {
 			}
 		}
 	}
-	for _, item := range a.items[behind:] {
+	for _, text := range a.items[behind:] {
+		item := decode(text)
 		take(item)
 		members, _ := item.(map[string]any)
 		parts, _ := members["content"].([]any)
@@ -86,14 +90,17 @@ func textOf(gave any) string {
 			text, isText := part["text"].(string)
 			if !isText { // an image or a file
 				kind, _ := part["type"].(string)
-				s := sha256.Sum256(canonical(value))
-				text = fmt.Sprintf("[%s %x]", kind, s[:6])
+				text, _ := json.Marshal(value) // it was JSON
+				s := sha256.Sum256(text)
+				texts[i] = fmt.Sprintf("[%s %x]", kind, s[:6])
+				continue
 			}
 			texts[i] = text
 		}
 		return strings.Join(texts, "\n")
 	}
-	return string(canonical(gave))
+	text, _ := json.Marshal(gave) // it was JSON
+	return string(text)
 }
 
 // longestResult is how much of what a tool gave is kept, in bytes.

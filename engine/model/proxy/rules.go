@@ -101,7 +101,7 @@ func (a *asked) lastText() string {
 	if len(a.items) == 0 {
 		return ""
 	}
-	last, _ := a.items[len(a.items)-1].(map[string]any)
+	last, _ := decode(a.items[len(a.items)-1]).(map[string]any)
 	content := last["content"]
 	if parts, isList := content.([]any); isList && len(parts) > 0 {
 		part, _ := parts[len(parts)-1].(map[string]any)
