@@ -149,6 +149,10 @@ func TestEqualRequests(t *testing.T) {
 	if sumOf(t, model.Chat, `{"model":"m"}`) == sumOf(t, model.Messages, `{"model":"m"}`) {
 		t.Error("two protocols are one")
 	}
+	const marked = `{"model":"m","system":[{"text":"s","cache_control":{"type":"ephemeral"}}],"messages":[{"content":[{"text":"<x>","cache_control":{}}]}]}`
+	if sumOf(t, model.Messages, marked) != sumOf(t, model.Messages, `{"model":"m","system":[{"text":"s"}],"messages":[{"content":[{"text":"<x>"}]}]}`) {
+		t.Error("marks of the provider's cache make another request")
+	}
 }
 
 // Only what the protocol has as an image or a file counts as one.
