@@ -112,7 +112,7 @@ func (l *loader) checkLoopModels(s *Suite, loop *Loop, priced bool) {
 		l.checkModel(s, n, priced)
 	}
 	for _, agent := range loop.agents() {
-		l.checkSpoken(s, agent)
+		l.checkProtocol(s, agent)
 	}
 	for _, d := range loop.delegates() {
 		if d.Resolved != nil {
@@ -121,9 +121,9 @@ func (l *loader) checkLoopModels(s *Suite, loop *Loop, priced bool) {
 	}
 }
 
-// checkSpoken finds models whose servers speak another protocol than the program that calls them. Models without a
+// checkProtocol finds models whose servers speak another protocol than the program that calls them. Models without a
 // server answer in any.
-func (l *loader) checkSpoken(s *Suite, agent *Agent) {
+func (l *loader) checkProtocol(s *Suite, agent *Agent) {
 	recipe := RecipeOf(agent.Recipe)
 	if recipe == nil {
 		return

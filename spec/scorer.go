@@ -1,23 +1,12 @@
 package spec
 
 import (
-	"bytes"
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
-	"fmt"
-	"io"
-	"io/fs"
 	"iter"
-	"os"
-	"path/filepath"
-	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
-	"github.com/agentbench/agentbench/spec/expr"
 	"github.com/agentbench/agentbench/spec/source"
 )
 
@@ -268,325 +257,6 @@ func (s *Scorer) modelNodes() []*source.Node {
 	return nodes
 }
 
-// Hash identifies what the scorer does, whatever the layout of its file: what it says itself, and what it names: the
-// file of a schema, the files that its program is given, the scorers that are its parts, the models that it asks
-// (provider, name and address) and the configuration that it compares with. It is "" for one that comes from no file.
-func (s *Scorer) Hash() string {
-	if s.hash == "" && s.Node != nil {
-		return hashed(s.plainText())
-	}
-	return s.hash
-}
-
-// plainText is what the scorer says itself.
-func (s *Scorer) plainText() []byte {
-	text, err := expr.AppendJSON(nil, valueOf(s.Node.Plain()))
-	if err != nil {
-		return []byte(s.Name + "\n" + string(s.Type)) // no value of a file is without JSON
-	}
-	return text
-}
-
-func hashed(text []byte) string {
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:8])
-}
-
-// hashScorers gives scorers the hashes of what they say and name.
-func (l *loader) hashScorers(s *Suite) {
-	h := scorerHashes{loader: l, suite: s}
-	for scorer := range s.AllScorers() {
-		h.hash(scorer)
-	}
-}
-
-type scorerHashes struct {
-	*loader
-	suite *Suite
-	open  []*Scorer // that are being hashed; a set that is a part of itself is a fault
-}
-
-func (h *scorerHashes) hash(s *Scorer) string {
-	if s.hash != "" || s.Node == nil || slices.Contains(h.open, s) {
-		return s.hash
-	}
-	h.open = append(h.open, s)
-	text := bytes.NewBuffer(s.plainText())
-	h.named(text, s)
-	s.hash = hashed(text.Bytes())
-	h.open = h.open[:len(h.open)-1]
-	return s.hash
-}
-
-// named writes what a scorer names. A scorer that names nothing has the hash of what it says.
-func (h *scorerHashes) named(to io.Writer, s *Scorer) {
-	if s.SchemaFile != "" {
-		fmt.Fprintf(to, "\nschema %s", s.Schema)
-	}
-	for _, argument := range s.Command {
-		h.hashFile(to, h.doc.folder, argument)
-	}
-	for _, n := range s.modelNodes() {
-		if m, ok := h.suite.Models.Get(n.Text); ok {
-			fmt.Fprintf(to, "\nmodel %q %q %q %q", n.Text, m.Provider, m.Name, m.BaseURL)
-		}
-	}
-	if s.Type == "pairwise" {
-		fmt.Fprintf(to, "\nagainst %q", cmp.Or(s.Against, h.suite.Baseline))
-	}
-	for i := range s.Parts {
-		if part := s.Parts[i].of(h.suite.Scorers); part != nil {
-			fmt.Fprintf(to, "\npart %q %s", part.Name, h.hash(part))
-		}
-	}
-}
-
-// hashOf identifies what a loop does: its values after presets and parameters, whatever the layout of its file, the contents
-// of the files that its programs are given, and the loops that it delegates to.
-func (l *Loop) hashOf(leaves []Value) string {
-	h := sha256.New()
-	var line []byte
-	for _, leaf := range leaves {
-		if leaf.Value == nil {
-			continue // off is the same as absent
-		}
-		text, isText := leaf.Value.(string)
-		if !isText {
-			text = fmt.Sprint(leaf.Value)
-		}
-		line = strconv.AppendQuote(line[:0], leaf.Path) // %q=%T:%q
-		line = append(append(append(line, '='), reflect.TypeOf(leaf.Value).String()...), ':')
-		h.Write(append(strconv.AppendQuote(line, text), '\n'))
-	}
-	for _, stage := range l.Stages() {
-		for _, delegate := range stage.Agent.Delegates {
-			if delegate.Resolved != nil {
-				fmt.Fprintf(h, "delegate %q=%s\n", delegate.Name, delegate.Resolved.hash)
-			}
-		}
-	}
-	return hex.EncodeToString(h.Sum(nil)[:16])
-}
-
-// contents identifies the contents of the files that the programs of a loop, and of its delegates, are given; "" without one.
-func (l *loader) contents(loop *Loop, file *loopFile) string {
-	var text bytes.Buffer
-	var words []string
-	for _, stage := range loop.Stages() {
-		words = append(words, stage.Agent.Command...)
-		for _, delegate := range stage.Agent.Delegates {
-			if delegate.Resolved != nil {
-				text.WriteString(delegate.Resolved.contents)
-			}
-		}
-	}
-	for _, t := range loop.tools() {
-		words = append(words, t.programArguments()...)
-	}
-	if e := loop.Evaluate; e != nil && e.Command != nil {
-		words = append(words, e.Command.Argv...)
-	}
-	if w := loop.Workspace; w != nil && w.Setup != nil {
-		words = append(words, w.Setup.Command...)
-	}
-	for _, word := range words {
-		l.hashFile(&text, file.folder, word)
-	}
-	if text.Len() == 0 {
-		return ""
-	}
-	return hashed(text.Bytes())
-}
-
-// programArguments are those of the program that the tool is, or that its server is.
-func (t *Tool) programArguments() []string {
-	if t.MCP != nil {
-		return t.MCP.Command
-	}
-	return t.Command
-}
-
-// hashFile adds a program's argument if it is a file, such as a script: beside the loop, or, where that is on disk, elsewhere
-// there.
-func (l *loader) hashFile(h io.Writer, folder folder, argument string) {
-	key := argument
-	if folder.copied != "" {
-		key = folder.copied + ":" + argument
-	}
-	sum, known := l.scripts[key]
-	if !known && l.opt.Recorded == nil {
-		sum = hashOfFile(folder, argument)
-		l.scripts[key] = sum
-	}
-	if sum != "" {
-		fmt.Fprintf(h, "file %q=%s\n", argument, sum)
-	}
-}
-
-// hashOfFile is that of a file's contents, "" of what is none or belongs to the system.
-func hashOfFile(folder folder, argument string) string {
-	file, err := folder.look(argument, 0)
-	if err != nil {
-		switch {
-		case filepath.IsAbs(argument) && folder.disk != "":
-			file, err = openOwn(argument)
-		case folder.disk != "":
-			file, err = openOwn(folder.disk + string(filepath.Separator) + argument) // not cleaned: .. is that of a link's target
-		}
-	}
-	if err != nil {
-		return ""
-	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return ""
-	}
-	sum := sha256.New()
-	if _, err := io.Copy(sum, io.LimitReader(file, info.Size())); err != nil {
-		return ""
-	}
-	return hex.EncodeToString(sum.Sum(nil))
-}
-
-// openOwn opens a regular file on disk that is not the system's, neither by its path nor behind links.
-func openOwn(path string) (fs.File, error) {
-	real, err := filepath.EvalSymlinks(path)
-	switch {
-	case err != nil:
-		return nil, err
-	case ofSystem(path), ofSystem(real):
-		return nil, errNotRegular
-	}
-	if info, err := os.Stat(real); err != nil || !info.Mode().IsRegular() {
-		return nil, cmp.Or(err, errNotRegular)
-	}
-	return os.Open(real)
-}
-
-// systemFolders hold what changes with the system, such as interpreters, and what is no contents of files.
-var systemFolders = []string{
-	"/bin", "/sbin", "/usr", "/lib", "/lib32", "/lib64", "/opt/homebrew", "/nix/store", "/snap", "/etc", "/proc", "/sys",
-	"/System", "/Library", "/Applications", "/Windows", "/Program Files", "/Program Files (x86)",
-}
-
-func ofSystem(path string) bool {
-	clean := filepath.Clean(path)
-	clean = filepath.ToSlash(clean[len(filepath.VolumeName(clean)):])
-	return slices.ContainsFunc(systemFolders, func(folder string) bool { return strings.HasPrefix(clean, folder+"/") })
-}
-
-// What one load may do, so that check of any file ends within seconds and in little memory.
-const (
-	// maxCombinations of all sweeps of a suite are spread out. Who wants to try more lets tune replay them.
-	maxCombinations = 10_000
-	// maxValues are made of all loop files together, each counted for every configuration that uses it.
-	maxValues = 500_000
-	// maxEffort is the length of all different expressions. Compiling a kilobyte takes up to 15 ms.
-	maxEffort = 32 << 10
-)
-
-// effort is what a load has done so far.
-type effort struct {
-	combinations, values int64
-	expressions          int
-	compiled             map[compiledText]bool
-	toldExpressions      bool
-}
-
-type compiledText struct {
-	env  *expr.Env
-	text string
-}
-
-// affordsConfigurations reports whether so many more configurations of a loop can be made, and tells the first that
-// cannot.
-func (l *loader) affordsConfigurations(at *source.Node, n int64, file *loopFile) bool {
-	const hint = "sweep fewer values; tune tries thousands without running them"
-	told := l.effort.combinations > maxCombinations || l.effort.values > maxValues
-	l.effort.combinations += n
-	l.effort.values += n * sizeOf(file.tree)
-	switch {
-	case told:
-	case l.effort.combinations > maxCombinations && n == 1:
-		l.fault(at, hint, "a suite may have %s configurations", Thousands(maxCombinations))
-	case l.effort.combinations > maxCombinations:
-		count := Thousands(n)
-		if n == manyCombinations {
-			count = "more than " + count
-		}
-		l.fault(at, hint, "this sweep has %s combinations; a suite may have %s", count, Thousands(maxCombinations))
-	case l.effort.values > maxValues:
-		l.fault(at, hint, "the loops of all configurations have more than %s values together", Thousands(maxValues))
-	default:
-		return true
-	}
-	return false
-}
-
-// sizeOf counts the values of a tree.
-func sizeOf(n *source.Node) int64 {
-	if n == nil {
-		return 0
-	}
-	size := int64(1)
-	for _, item := range n.Items {
-		size += sizeOf(item)
-	}
-	for _, entry := range n.Entries {
-		size += sizeOf(entry.Value)
-	}
-	return size
-}
-
-// affords reports whether one more expression can be compiled, and tells the first that cannot. One that was met before
-// costs nothing.
-func (c compiler) affords(n *source.Node, text string, cost int) bool {
-	known := compiledText{c.env, text}
-	if !c.effort.compiled[known] {
-		if c.effort.compiled == nil {
-			c.effort.compiled = map[compiledText]bool{}
-		}
-		c.effort.compiled[known] = true
-		c.effort.expressions += cost
-	}
-	if c.effort.expressions <= maxEffort {
-		return true
-	}
-	if !c.effort.toldExpressions {
-		c.effort.toldExpressions = true
-		c.fault(n, "let expressions read parameters, or split the suite", "too many expressions: a suite may have %d KiB of different ones", maxEffort>>10)
-	}
-	return false
-}
-
-// effortOf is what compiling an expression costs: its length, and more where literals are nested, whose types take
-// long to find.
-func effortOf(text string) int {
-	const perExpression, shallow, longest = 16, 4, 4096 // what is longer is refused at once
-	depth, deepest := 0, 0
-	for _, char := range text {
-		switch char {
-		case '[', '{':
-			depth++
-			deepest = max(deepest, depth)
-		case ']', '}':
-			depth--
-		}
-	}
-	return (perExpression + min(len(text), longest)) * max(shallow, deepest) / shallow
-}
-
-// effortOfPrompt is the effort of the expressions in a text.
-func effortOfPrompt(text string) (sum int) {
-	pieces := strings.Split(strings.ReplaceAll(text, "{{{{", ""), "{{")
-	for _, piece := range pieces[1:] {
-		inside, _, _ := strings.Cut(piece, "}}")
-		sum += effortOf(inside)
-	}
-	return sum
-}
-
 // needsTarget names a scorer that cannot do without a target of each task, and one to which it must be a number; ""
 // where there is none, or where tasks may be without one.
 func (s *Suite) needsTarget() (any, number string) {
@@ -629,4 +299,91 @@ func (s *Scorer) rubrics() (rubrics []*Prompt) {
 		}
 	}
 	return rubrics
+}
+
+// Asks reports whether the scorer, or something that its score is made of, asks others. All are the scorers of the suite.
+func (s *Scorer) Asks(all []Scorer) bool {
+	for part := range s.MadeOf(all) {
+		if part.Kind().Asks {
+			return true
+		}
+	}
+	return false
+}
+
+// AsksModels reports whether the scorer, or a part of it, calls a model or an endpoint.
+func (s *Scorer) AsksModels(all []Scorer) bool {
+	for part := range s.MadeOf(all) {
+		if slices.Contains([]ScorerType{"judge", "pairwise", "http"}, part.Type) {
+			return true
+		}
+	}
+	return false
+}
+
+// outputs are the words for which outputs a scorer judges, from the fewest on.
+var outputs = []string{ScoreReturned, ScoreWhenAsked, ScoreEveryIteration}
+
+// Judges is which outputs the scorer judges, as it declares, or by default: those of every iteration; where it asks
+// others, or reads how the run stopped, the one that is returned; a set those that all of its parts judge.
+func (s *Scorer) Judges(all []Scorer) string {
+	fewest := cmp.Or(s.Score, ScoreEveryIteration)
+	if s.Score == "" {
+		for part := range s.MadeOf(all) {
+			fewest = fewerOutputs(fewest, part.judgesItself())
+		}
+	}
+	return fewest
+}
+
+func (s *Scorer) judgesItself() string {
+	switch {
+	case s.readsStop():
+		return ScoreReturned
+	case s.Score != "":
+		return s.Score
+	case s.Kind().Asks:
+		return ScoreReturned
+	}
+	return ScoreEveryIteration
+}
+
+func fewerOutputs(a, b string) string {
+	return outputs[max(0, min(slices.Index(outputs, a), slices.Index(outputs, b)))]
+}
+
+// readsStop reports whether the scorer reads how the run stopped, which iterations do not know.
+func (s *Scorer) readsStop() bool {
+	reads := s.Value.reads("stop") || s.Target.reads("stop") || s.Expr.reads("stop")
+	return reads || s.Extract != nil && s.Extract.Expr.reads("stop")
+}
+
+// MadeOf are the scorer, its parts and theirs, each once. What is named and not there is left out.
+func (s *Scorer) MadeOf(all []Scorer) iter.Seq[*Scorer] {
+	return func(yield func(*Scorer) bool) {
+		found := []*Scorer{s}
+		for i := 0; i < len(found); i++ {
+			if !yield(found[i]) {
+				return
+			}
+			for j := range found[i].Parts {
+				if part := found[i].Parts[j].of(all); part != nil && !slices.Contains(found, part) {
+					found = append(found, part)
+				}
+			}
+		}
+	}
+}
+
+// of is the scorer that the part is; nil: there is none of that name.
+func (p *ScorerPart) of(all []Scorer) *Scorer {
+	if p.Scorer != nil {
+		return p.Scorer
+	}
+	for i := range all {
+		if all[i].Name == p.Named {
+			return &all[i]
+		}
+	}
+	return nil
 }
