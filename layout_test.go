@@ -303,7 +303,7 @@ func TestTopLevel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	allowed := strings.Fields("CHANGELOG.md CONTRIBUTING.md Dockerfile LICENSE NOTICE README.md SECURITY.md action.yml bench_test.go ci_test.go cmd docs engine go.mod go.sum layout_test.go norace_test.go race_test.go recorded_test.go recorded_compare_test.go recorded_conversations_test.go recorded_stats_test.go words_test.go reports scorers spec suites testdata results")
+	allowed := strings.Fields("CHANGELOG.md CONTRIBUTING.md Dockerfile LICENSE NOTICE README.md SECURITY.md action.yml bench_test.go ci_test.go cmd docs engine go.mod go.sum figures_test.go layout_test.go norace_test.go race_test.go recorded_test.go recorded_compare_test.go recorded_conversations_test.go recorded_stats_test.go words_test.go reports scorers spec suites testdata results")
 	for _, entry := range entries {
 		if name := entry.Name(); !strings.HasPrefix(name, ".") && !slices.Contains(allowed, name) && path.Ext(name) != ".test" {
 			t.Errorf("%s does not belong at the top level", name)

@@ -292,7 +292,7 @@ func checkedManifest(text []byte) ([]byte, error) {
 	begin, _, _ := strings.Cut(manifestHead, "%")
 	head := len(begin) + len(`00000000",`)
 	if len(text) < head || !bytes.HasPrefix(text, []byte(begin)) {
-		return nil, errors.New("it is no manifest of agentbench, or its beginning is damaged")
+		return nil, errors.New("this is not a manifest of agentbench, or its beginning is damaged")
 	}
 	rest := text[head:]
 	if string(text[:head]) != fmt.Sprintf(manifestHead, crc32.Checksum(rest, castagnoli)) {
