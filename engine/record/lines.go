@@ -296,16 +296,24 @@ func (s *scanner[T]) fill() *batch[T] {
 }
 
 // appendLineOf appends the next line of a file, unless it is too long, and gives its length. The last line may lack a line feed.
+// What is long is joined once, when all of it is there: memory that grows step by step would take a multiple of it.
 func appendLineOf(text []byte, in *bufio.Reader) (longer []byte, length int64, err error) {
 	longer, err = text, bufio.ErrBufferFull
+	var parts [][]byte
 	for err == bufio.ErrBufferFull {
 		var part []byte
 		part, err = in.ReadSlice('\n')
-		if length += int64(len(part)); length <= longestLine {
+		switch length += int64(len(part)); {
+		case length > longestLine:
+			longer, parts = text, nil
+		case length <= mostPending:
 			longer = append(longer, part...)
-		} else {
-			longer = text
+		default:
+			parts = append(parts, bytes.Clone(part))
 		}
+	}
+	if parts != nil {
+		longer = slices.Concat(append([][]byte{longer}, parts...)...)
 	}
 	return longer, length, err
 }
