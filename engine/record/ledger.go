@@ -22,7 +22,9 @@ import (
 //
 // A ledger that is made of others, or of what is whole of a damaged one, begins with what they come to:
 //
-//	{"crc":"…","seq":1,"carried":{"paid":{…},"doubt":{…}}}
+//	{"crc":"…","seq":41,"carried":{"paid":{…},"doubt":{…}}}
+//
+// Its number is that of the last entry that is known of what it carries: entries are never fewer than a manifest has noted.
 //
 // A Ledger is safe for concurrent use.
 type Ledger struct {
@@ -67,14 +69,16 @@ func (a *account) release(doubt Usage, known Settlement) {
 	a.add("", known.Paid, known.Doubt)
 }
 
-func (a *account) spent() Spent {
-	return Spent{a.Paid.Plus(a.Doubt), a.JudgesPaid.Plus(a.JudgesDoubt)}
+func (a *account) spent(entries int64) Spent {
+	return Spent{a.Paid.Plus(a.Doubt), a.JudgesPaid.Plus(a.JudgesDoubt), entries}
 }
 
-// Spent is what was spent, with what is in doubt, and the part of it that judges spent.
+// Spent is what was spent, with what is in doubt, and the part of it that judges spent. It may fall, when less was spent than was in doubt:
+// how many entries tell it never does.
 type Spent struct {
-	Total  Usage `json:"total,omitzero"`
-	Judges Usage `json:"judges,omitzero"`
+	Total   Usage `json:"total,omitzero"`
+	Judges  Usage `json:"judges,omitzero"`
+	Entries int64 `json:"entries,omitempty"`
 }
 
 // Settlement is what became of a call that was reserved for a role: what it is known to have used, and what it may have used at most.
@@ -104,10 +108,11 @@ func OpenLedger(dir string, b *Balance) (*Ledger, error) {
 	switch {
 	case b.rewrite:
 		var line []byte
-		if line, err = appendLine(nil, &ledgerEntry{Seq: 1, Carried: &b.account}); err == nil {
+		l.seq = max(1, b.entries)
+		if line, err = appendLine(nil, &ledgerEntry{Seq: l.seq, Carried: &b.account}); err == nil {
 			err = replaceWith(disk, ledgerFile, line)
 		}
-		l.seq, l.synced = 1, 1
+		l.synced = l.seq
 	case b.Kept:
 		err = disk.Truncate(ledgerFile, b.whole)
 	}
@@ -156,7 +161,7 @@ func (l *Ledger) Correct(doubt Usage, known Settlement) error {
 func (l *Ledger) Spent() Spent {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.account.spent()
+	return l.account.spent(l.seq)
 }
 
 // append writes the next entry, and reports whether it is written. One that is not adds nothing to what was spent.
@@ -164,10 +169,12 @@ func (l *Ledger) append(e *ledgerEntry) bool {
 	if l.err != nil {
 		return false // what comes behind a torn line could not be read
 	}
-	l.seq++
-	e.Seq = l.seq
+	e.Seq = l.seq + 1
 	if l.buffer, l.err = appendLine(l.buffer[:0], e); l.err == nil {
 		_, l.err = l.file.Write(l.buffer)
+	}
+	if l.err == nil {
+		l.seq++
 	}
 	return l.err == nil
 }
@@ -227,11 +234,11 @@ type Balance struct {
 }
 
 // Spent is what was spent, with what is in doubt.
-func (b *Balance) Spent() Spent { return b.account.spent() }
+func (b *Balance) Spent() Spent { return b.account.spent(b.entries) }
 
 // join adds another balance, for a ledger that is begun with both.
 func (b *Balance) join(other *Balance) {
-	b.rewrite, b.Kept = true, b.Kept || other.Kept
+	b.rewrite, b.Kept, b.entries = true, b.Kept || other.Kept, b.entries+other.entries
 	b.Paid, b.Doubt = b.Paid.Plus(other.Paid), b.Doubt.Plus(other.Doubt)
 	b.JudgesPaid, b.JudgesDoubt = b.JudgesPaid.Plus(other.JudgesPaid), b.JudgesDoubt.Plus(other.JudgesDoubt)
 }
@@ -264,15 +271,17 @@ func readLedger(dir string, m *Manifest) (b *Balance, damage []*Damage, err erro
 		return b, nil, fmt.Errorf("reading what was spent: %w", err)
 	}
 	if noted := m.Volatile.Ledger; noted != nil {
-		switch lost := noted.Total.Minus(b.Spent().Total); {
+		switch {
 		case !b.Kept:
 			damage = append(damage, &Damage{File: path, What: "it is missing"})
-		case lost != (Usage{}):
+		case b.entries < noted.Entries:
 			damage = append(damage, &Damage{File: path, What: "its end is missing: manifest.json knows of more that was spent"})
 		}
-		b.Kept = true
-		b.Doubt = b.Doubt.Plus(noted.Total.Minus(b.Spent().Total))
-		b.JudgesDoubt = b.JudgesDoubt.Plus(noted.Judges.Minus(b.Spent().Judges))
+		if b.Kept = true; len(damage) > 0 {
+			b.entries = max(b.entries, noted.Entries)
+			b.Doubt = b.Doubt.Plus(noted.Total.Minus(b.Spent().Total))
+			b.JudgesDoubt = b.JudgesDoubt.Plus(noted.Judges.Minus(b.Spent().Judges))
+		}
 	}
 	b.rewrite = len(damage) > 0
 	return b, damage, nil
@@ -285,7 +294,7 @@ func (b *Balance) read(path string, in io.Reader) (damage []*Damage, err error) 
 			return nil, err
 		}
 		if l.damage == nil {
-			if e := &l.is; e.Seq != b.entries+1 && len(damage) == 0 {
+			if e := &l.is; e.Seq != b.entries+1 && (e.Carried == nil || b.entries > 0) && len(damage) == 0 {
 				damage = append(damage, &Damage{path, l.line, fmt.Sprintf("entry %d follows entry %d", e.Seq, b.entries)})
 			}
 			b.add(&l.is)

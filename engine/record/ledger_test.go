@@ -71,6 +71,7 @@ func TestF3_ALedgerSaysWhatWasSpent(t *testing.T) {
 		var before []byte
 		for range rapid.IntRange(1, 3).Draw(t, "sessions") {
 			l := ledgerIn(t, dir)
+			early := l.Spent() // as a manifest notes it, whose session is killed
 			for range rapid.IntRange(0, 5).Draw(t, "calls") {
 				u := Usage{Calls: 1, InputTokens: rapid.Int64Range(0, 1e6).Draw(t, "in"), Cost: Money(rapid.Int64Range(0, 1e12).Draw(t, "cost"))}
 				role := rapid.SampledFrom([]Role{RoleAgent, RoleJudge}).Draw(t, "role")
@@ -111,6 +112,9 @@ func TestF3_ALedgerSaysWhatWasSpent(t *testing.T) {
 			b := balanceOf(t, dir, &Manifest{Volatile: ManifestVolatile{Ledger: &noted}})
 			if b.Paid != paid || b.Doubt != doubt || b.Spent().Judges != judges || b.Spent() != noted {
 				t.Fatalf("%+v, want %+v and %+v, judges %+v; noted %+v", b, paid, doubt, judges, noted)
+			}
+			if later := balanceOf(t, dir, &Manifest{Volatile: ManifestVolatile{Ledger: &early}}); later.account != b.account {
+				t.Fatalf("%+v, and %+v where %+v is noted", b, later, early)
 			}
 			if after, _ := os.ReadFile(filepath.Join(dir, ledgerFile)); !bytes.HasPrefix(after, before) {
 				t.Fatal("the ledger was written over")
@@ -190,8 +194,18 @@ func TestF2_NoDamageToALedgerIsSpentTwice(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, ledgerFile)); err != nil {
 		t.Fatal(err)
 	}
-	if b, err := ReadLedger(dir, &Manifest{Volatile: ManifestVolatile{Ledger: &Spent{}}}); !b.Kept || err == nil {
-		t.Errorf("it is missing: %+v, %v", b, err)
+	noted := whole.Spent()
+	m := &Manifest{Volatile: ManifestVolatile{Ledger: &noted}}
+	b, damage, _ := readLedger(dir, m)
+	if !b.Kept || len(damage) == 0 || b.Spent().Total != noted.Total {
+		t.Errorf("it is missing: %v, %+v", damage, b)
+	}
+	again, err := OpenLedger(dir, b) // and killed before the manifest is written
+	if err == nil {
+		err = again.Close()
+	}
+	if now, refused := ReadLedger(dir, m); err != nil || refused != nil || now.account != b.account {
+		t.Errorf("begun anew: %+v became %+v; %v, %v", b, now, err, refused)
 	}
 }
 
