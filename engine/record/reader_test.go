@@ -80,7 +80,7 @@ func TestAFolderIsReadAsItWasWritten(t *testing.T) {
 	}
 }
 
-// Records whose checksum fits and whose numbers nobody can have are damage.
+// Records with impossible numbers are damage, even if their checksum fits.
 func TestImpossibleRecordsAreDamage(t *testing.T) {
 	for name, c := range map[string]struct{ was, is, want string }{
 		"a huge trial":         {`"trial":1`, `"trial":4294967297`, "invalid trial 4294967297"},
@@ -105,7 +105,7 @@ func TestImpossibleRecordsAreDamage(t *testing.T) {
 	}
 }
 
-// Scores whose checksum fits and whose numbers nobody can have are damage to all
+// Scores with impossible numbers are damage, even if their checksum fits, to all
 // who read them, and take no memory.
 func TestImpossibleScoresAreDamage(t *testing.T) {
 	for members, want := range map[string]string{
@@ -341,7 +341,7 @@ func expectManifest(t *testing.T, dir string, want Manifest) {
 	}
 }
 
-// F2: any bit of a manifest that flips is told, and any end that is missing.
+// F2: every flipped bit of a manifest is reported, and every missing end.
 func TestF2_EveryFlippedBitOfTheManifestIsTold(t *testing.T) {
 	dir := emptyFolder(t)
 	text := readFile(t, dir, manifestFile)

@@ -368,7 +368,7 @@ func textOf(p *spec.Prompt) string {
 	return p.Text
 }
 
-// Apart says why two loops do not take the same path: in what they differ beyond
+// Apart is the reason why two loops do not take the same path: what differs beyond
 // when they stop. "" where they differ in nothing else. It goes by what is
 // declared, and may be more cautious than a replay.
 func Apart(recorded, target *spec.Loop) string {
@@ -401,7 +401,7 @@ func evaluateApart(before, after *spec.Evaluate) string {
 	return ""
 }
 
-// apart compares a stage with the one in its place. Followed says that another
+// apart compares a stage with the one in its place. Followed means that another
 // comes after it, so that its limits are part of the path.
 func (s *stage) apart(before, after *spec.Stage, followed bool) string {
 	p, ok := s.with[after.Name]

@@ -102,8 +102,8 @@ func (w *walk) evaluate(p *pass) {
 	w.branches(why)
 }
 
-// judgesOther says why the configuration's evaluation of a recorded iteration may
-// not be the recorded one.
+// judgesOther is the reason why the configuration may evaluate a recorded iteration
+// otherwise; "": it does not.
 func (w *walk) judgesOther(p *pass) string {
 	e, recorded := &w.differ.evaluation, p.recorded
 	moved := w.restaged || p.Phase != recorded.Phase || p.Strategy != recorded.Strategy

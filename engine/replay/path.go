@@ -84,7 +84,7 @@ func cancelsOf(rules *stop.Rules) (c cancels) {
 	return c
 }
 
-// Path walks a recorded run. The configuration of the replay is endless, or stands for itself. The path is
+// Path replays a recorded run as far as it answers for the configuration and those that stop earlier. It is
 // valid until the room is used for another walk; nil: it stays.
 func (r *Replay) Path(ctx context.Context, room *Room, run *record.Run, task *spec.Task) Path {
 	w := r.begin(ctx, room, run, task)
@@ -110,8 +110,8 @@ func unchanged(it, recorded *record.Iteration) bool {
 		len(it.Calls) == len(recorded.Calls) && len(it.Steps) == len(recorded.Steps) && len(it.ToolCalls) == len(recorded.ToolCalls)
 }
 
-// Stops are the conditions and guards of a configuration, to be held against
-// paths. They serve any number of them at once.
+// Stops are the conditions and guards of a configuration, which are applied to
+// paths, any number of them at once.
 type Stops struct {
 	loop   *spec.Loop
 	rules  *stop.Rules

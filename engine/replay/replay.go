@@ -116,7 +116,7 @@ type Options struct {
 	Announced []string
 }
 
-// Replay is one configuration of a loop, to be held against runs recorded under
+// Replay evaluates one configuration of a loop on runs that were recorded under
 // another. It is read-only and serves any number of runs at once, as far as its
 // Renderer and Judge do.
 type Replay struct {

@@ -10,7 +10,7 @@ import (
 	"github.com/agentbench/agentbench/spec"
 )
 
-// sendsOther says why the configuration would not have made the recorded
+// sendsOther is the reason why the configuration would not have made the recorded
 // iteration: it would send something else, or treat the answer in another way.
 // "": it would have.
 func (w *walk) sendsOther(p *pass) string {

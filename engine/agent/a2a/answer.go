@@ -16,7 +16,7 @@ import (
 // Answer is what a remote agent made of a task.
 type Answer struct {
 	State   a2a.TaskState     // completed for a message
-	Text    string            // all of it as text; data stands in it as JSON
+	Text    string            // all of it as text, with data as JSON
 	Data    []json.RawMessage // the parts that are data
 	Prose   bool              // there are parts that are not
 	Context string            // the conversation, "" where the agent has none

@@ -43,7 +43,7 @@ func (c *Client) connect(ctx context.Context) (*a2aclient.Client, error) {
 	return remote, nil
 }
 
-// endpoint is where a card says that JSON-RPC is spoken. It must have the host that
+// endpoint is the JSON-RPC address of a card. It must have the host that
 // the agent was addressed at: a card does not send tasks and keys elsewhere.
 func endpoint(card *a2a.AgentCard, address *url.URL) (string, error) {
 	if v := card.ProtocolVersion; v != "" && !strings.HasPrefix(v, "0.3") && !strings.HasPrefix(v, "0.2") {

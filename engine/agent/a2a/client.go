@@ -179,7 +179,7 @@ func (c *Client) await(ctx context.Context, remote *a2aclient.Client, task *a2a.
 	return task, nil
 }
 
-// pending reports whether a task goes on by itself.
+// pending reports whether a task is still running.
 func pending(state a2a.TaskState) bool {
 	return !state.Terminal() && state != a2a.TaskStateInputRequired && state != a2a.TaskStateAuthRequired
 }

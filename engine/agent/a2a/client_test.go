@@ -219,7 +219,7 @@ func TestTheOfficialServer(t *testing.T) {
 	}
 }
 
-// A task that nobody waits for any more is cancelled at the official server, too.
+// A cancelled call cancels its task at the official server.
 func TestTheOfficialServerCancels(t *testing.T) {
 	client, agent := officialClient(t, 150*time.Millisecond)
 	if _, _, err := client.Send(t.Context(), "forever", ""); classOf(err) != record.CallTimeout {

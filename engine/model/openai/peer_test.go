@@ -18,7 +18,7 @@ import (
 	"github.com/agentbench/agentbench/spec"
 )
 
-// The peer is a server of all three protocols that nobody here wrote.
+// The peer is an independent server of all three protocols.
 const (
 	peerPackage = "@copilotkit/aimock"
 	peerVersion = "1.43.0"

@@ -25,7 +25,7 @@ type LimitOptions struct {
 	// MaxOutput is reserved for the reply of a call that names no
 	// MaxOutputTokens; 0 means DefaultMaxOutput.
 	MaxOutput int64
-	// Simulated says that calls use what is estimated, for no server knows better.
+	// Simulated means that calls use exactly what is estimated: no server is asked.
 	Simulated bool
 }
 
@@ -76,7 +76,7 @@ func newEstimate(o LimitOptions) *estimate {
 	return &estimate{options: o, density: 1, longest: o.MaxOutput}
 }
 
-// of is what a call may use. A token stands for a byte at least, so that the
+// of is what a call may use. A token has at least one byte, so that the
 // text's length bounds its tokens.
 func (e *estimate) of(request *model.Request) Worst {
 	e.mu.Lock()

@@ -76,7 +76,7 @@ func (m *limited) reserved(ctx context.Context, budget *Budget, request *model.R
 	switch {
 	case m.perRun:
 		reply.Reserved = new(worst.Expected)
-	case reply.Usage.Estimated > 0 && !m.worst.options.Simulated: // what it used nobody knows: not to exceed the budget, all that was reserved
+	case reply.Usage.Estimated > 0 && !m.worst.options.Simulated: // its usage is unknown, so that all that was reserved counts
 		settled = record.Settlement{Doubt: larger(reservation.Worst(), reply.Usage)}
 	default:
 		m.worst.learn(request, reply.Usage)
@@ -132,7 +132,7 @@ func (m *limited) call(ctx context.Context, request *model.Request) (*model.Repl
 }
 
 // settlementOf is what becomes of the reservation of a failed call: all of it is in
-// doubt where the server may have worked and nobody will ever say how much, and none
+// doubt where the server may have worked without telling how much, and none
 // of it is spent where the server never received a byte. A run's own budget does
 // not tell the two apart: what it decides must not depend on when a server died.
 func settlementOf(err error, reserved record.Usage, ofRun bool) record.Settlement {

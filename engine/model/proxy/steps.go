@@ -40,7 +40,7 @@ func newSaid(call *record.Call, reply *model.Reply) *said {
 	return t
 }
 
-// ended says that the call of a step has ended: its tools begin.
+// ended begins the tools of a step, whose call has ended.
 func (t *said) ended() {
 	if t == nil {
 		return
@@ -65,7 +65,7 @@ func (s *Session) follow(p *place, a *asked, arrived time.Duration) {
 	s.iteration.steps, s.iteration.tools = append(s.iteration.steps, t.step), append(s.iteration.tools, t.tools...)
 }
 
-// unstep takes the number of a step from a call that is none: the steps after it move up.
+// unstep makes a refused call no step: the steps after it move up.
 func (s *Session) unstep(refused *record.Call) {
 	if refused.Step == 0 {
 		return
