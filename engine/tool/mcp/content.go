@@ -2,8 +2,8 @@ package mcp
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
-	"fmt"
 	"reflect"
 	"strings"
 
@@ -13,29 +13,19 @@ import (
 	"github.com/agentbench/agentbench/engine/tool"
 )
 
-func result(answer *sdk.CallToolResult, attempts int) (tool.Result, error) {
-	r := tool.Result{Attempts: attempts}
+// result is what an agent gets of an answer; a failure that the server reports is an error.
+func result(answer *sdk.CallToolResult) (r tool.Result, err error) {
 	if answer.IsError {
-		return r, record.Errorf(record.Tool, "%s", fault(answer))
+		why := strings.TrimSpace(strings.Join(texts(answer.Content), "\n"))
+		return r, record.Errorf(record.Tool, "%s", cmp.Or(why, "the tool failed and did not say why"))
 	}
-	var err error
 	if r.Content, err = content(answer); err != nil {
 		return r, record.Errorf(record.Tool, "the answer cannot be read: %v", err)
 	}
 	return r, nil
 }
 
-func fault(answer *sdk.CallToolResult) string {
-	const most = 4 << 10
-	text := strings.TrimSpace(strings.Join(texts(answer.Content), "\n"))
-	if text == "" {
-		return "the tool failed and did not say why"
-	}
-	return tool.Shorten(text, most)
-}
-
-// content is an answer as JSON: its structured content, else its text, else its
-// parts.
+// content is an answer as JSON: its structured content, else its text, else its parts.
 func content(answer *sdk.CallToolResult) (json.RawMessage, error) {
 	said := texts(answer.Content)
 	switch {
@@ -46,7 +36,10 @@ func content(answer *sdk.CallToolResult) (json.RawMessage, error) {
 	}
 	parts := make([]any, len(answer.Content))
 	for i, c := range answer.Content {
-		parts[i] = part(c)
+		var err error
+		if parts[i], err = part(c); err != nil {
+			return nil, err
+		}
 	}
 	return marshal(parts)
 }
@@ -61,8 +54,7 @@ func texts(parts []sdk.Content) []string {
 	return said
 }
 
-// structured is the structured content. Servers give the same as text, too, which
-// is preferred: numbers that were decoded have lost digits.
+// structured is the structured content. Servers give the same as text, too, which is preferred: decoded numbers have lost digits.
 func structured(value any, said []string) (json.RawMessage, error) {
 	for _, text := range said {
 		var same any
@@ -75,33 +67,34 @@ func structured(value any, said []string) (json.RawMessage, error) {
 	return marshal(value)
 }
 
-// part is a part as an agent can be told it: what is not text is only noted.
-func part(c sdk.Content) any {
-	switch c := c.(type) {
-	case *sdk.TextContent:
-		return c.Text
-	case *sdk.ImageContent:
-		return note{Type: "image", MIME: c.MIMEType, Bytes: len(c.Data)}
-	case *sdk.AudioContent:
-		return note{Type: "audio", MIME: c.MIMEType, Bytes: len(c.Data)}
-	case *sdk.ResourceLink:
-		return note{Type: "resource_link", URI: c.URI, Name: c.Name, MIME: c.MIMEType}
-	case *sdk.EmbeddedResource:
-		if c.Resource == nil {
-			return note{Type: "resource"}
-		}
-		return note{Type: "resource", URI: c.Resource.URI, MIME: c.Resource.MIMEType, Text: c.Resource.Text, Bytes: len(c.Resource.Blob)}
+// part is what a model is given of a part: its text, or the protocol's object with the size of its data in place of the data.
+func part(c sdk.Content) (any, error) {
+	if text, ok := c.(*sdk.TextContent); ok {
+		return text.Text, nil
 	}
-	return note{Type: fmt.Sprintf("%T", c)}
+	encoded, err := c.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	var object map[string]any
+	if err := json.Unmarshal(encoded, &object); err != nil {
+		return nil, err
+	}
+	measure(object)
+	if resource, ok := object["resource"].(map[string]any); ok {
+		measure(resource)
+	}
+	return object, nil
 }
 
-type note struct {
-	Type  string `json:"type"`
-	Name  string `json:"name,omitempty"`
-	URI   string `json:"uri,omitempty"`
-	MIME  string `json:"mime,omitempty"`
-	Text  string `json:"text,omitempty"`
-	Bytes int    `json:"bytes,omitempty"`
+// measure replaces data in base64 by the number of its bytes.
+func measure(object map[string]any) {
+	for _, key := range []string{"data", "blob"} {
+		if data, ok := object[key].(string); ok {
+			delete(object, key)
+			object["bytes"] = len(strings.TrimRight(data, "=")) * 3 / 4
+		}
+	}
 }
 
 // marshal leaves the characters of HTML as they are.

@@ -11,7 +11,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -69,48 +68,31 @@ func New(o Options) *Server {
 // Name is how records call the server.
 func (s *Server) Name() string { return s.options.Name }
 
-// Server is what the server told of itself when the run, or the first of all runs,
-// began. One that cannot be started is a fault of the run, of class record.Unstarted
-// unless the key or the address is wrong, or this machine has no file left.
+// Server is what the server told of itself when the run, or the first of all runs, began. One that cannot be started is a fault of the
+// run, of class record.Unstarted unless the key or the address is wrong, or this machine has no file left.
 func (s *Server) Server(ctx context.Context) (record.ToolServer, error) {
-	told, err := s.told(ctx)
-	return told, unstarted(err)
+	told := record.ToolServer{Name: s.options.Name}
+	v, err := s.visit(ctx)
+	if err != nil {
+		return told, err
+	}
+	if v.tools.Load() == nil {
+		if _, err := v.session(ctx); err != nil {
+			return told, err
+		}
+	}
+	told.Tools = *v.tools.Load()
+	return told, nil
 }
 
-// Start starts a server that all runs use, before the first of them. One that cannot be
-// started fails as Server says.
+// Start starts a server that all runs use, before the first of them. One that cannot be started fails as Server says.
 func (s *Server) Start(ctx context.Context) error {
 	if s.options.Shared == nil {
 		return record.Errorf(record.Internal, "the server %q is not that of all runs", s.options.Name)
 	}
-	_, err := s.link(nil).session(ctx)
-	return unstarted(err)
-}
-
-// unstarted is the error of a server that cannot be started.
-func unstarted(err error) error {
-	if failed, ok := errors.AsType[*record.Error](err); ok {
-		switch failed.Class {
-		case record.Server, record.Network, record.CallTimeout, record.BadResponse, record.Incomplete, record.Program:
-			return &record.Error{Class: record.Unstarted, Message: failed.Message}
-		}
-	}
+	first := &visit{process: s.process(nil)}
+	_, err := first.session(ctx)
 	return err
-}
-
-func (s *Server) told(ctx context.Context) (record.ToolServer, error) {
-	v, err := s.visit(ctx)
-	if err != nil {
-		return record.ToolServer{}, err
-	}
-	if tools := v.link.tools.Load(); tools != nil {
-		return record.ToolServer{Name: s.options.Name, Tools: *tools}, nil
-	}
-	begun, err := v.session(ctx)
-	if err != nil {
-		return record.ToolServer{}, err
-	}
-	return record.ToolServer{Name: s.options.Name, Tools: begun.tools}, nil
 }
 
 // Tools are those that are used of a server that told this of itself.
@@ -155,17 +137,14 @@ func (s *Server) tool(t *record.ServerTool) tool.Tool {
 // names lists tools, some of them where there are many.
 func names(all []record.ServerTool) string {
 	const most = 20
-	var list []string
-	for i := range all[:min(len(all), most)] {
-		list = append(list, all[i].Name)
+	list := make([]string, len(all))
+	for i := range all {
+		list[i] = all[i].Name
 	}
-	switch {
-	case len(all) == 0:
-		return "none"
-	case len(all) > most:
-		list = append(list, fmt.Sprintf("and %d others", len(all)-most))
+	if more := len(list) - most; more > 0 {
+		list = append(list[:most], fmt.Sprintf("and %d others", more))
 	}
-	return strings.Join(list, ", ")
+	return cmp.Or(strings.Join(list, ", "), "none")
 }
 
 // identity is a hash of what the server is, and not of what is used of it; there

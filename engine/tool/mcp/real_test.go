@@ -103,7 +103,7 @@ func understandsEverything(t *testing.T, o Options) {
 		{"echo", `{"message": "h\u00e9 \ud83d\ude00 </script>"}`, `"Echo: hé 😀 </script>"`},
 		{"get-sum", `{"a": 0.5, "b": 2}`, `"The sum of 0.5 and 2 is 2.5."`},
 		{"get-structured-content", `{"location": "Chicago"}`, `{"temperature":36,"conditions":"Light rain / drizzle","humidity":82}`},
-		{"get-tiny-image", `{}`, `["Here's the image you requested:",{"type":"image","mime":"image/png","bytes":4033},"The image above is the MCP logo."]`},
+		{"get-tiny-image", `{}`, `["Here's the image you requested:",{"bytes":4033,"mimeType":"image/png","type":"image"},"The image above is the MCP logo."]`},
 		{"trigger-long-running-operation", `{"duration": 0.1, "steps": 3}`, `"Long running operation completed. Duration: 0.1 seconds, Steps: 3."`},
 	} {
 		if got, err := use(ctx, set, c.tool, c.arguments); err != nil || got != c.want {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"regexp"
 	"strings"
 	"sync"
@@ -33,49 +34,54 @@ const (
 	patience = time.Second
 )
 
-// session is one conversation with a server, from its start to its end. It is safe
-// for concurrent use.
+// session is one conversation with a server, from its start to its end. It is safe for concurrent use.
 type session struct {
-	client  *sdk.ClientSession
-	tools   []record.ServerTool
-	program *external.Session     // nil: an endpoint
-	kill    context.CancelFunc    // ends the program at once
-	leave   func()                // closes the connections to an endpoint
-	broken  atomic.Pointer[error] // how the output of the program ended; nil: it has not
-	ending  sync.Once
-	ended   chan struct{} // closed when the session is of no more use
-	why     string        // it was closed; read after ended
+	client *sdk.ClientSession // nil: it could not be started
+	tools  []record.ServerTool
+	pipes  *pipes             // to a program; nil: an endpoint
+	kill   context.CancelFunc // ends the program at once
+	leave  func()             // closes the connections to an endpoint
+	ending sync.Once
+	ended  chan struct{} // closed when the session is of no more use
+	why    string        // it was closed; read after ended
 }
 
-// open starts a server and asks it for its tools.
+// open starts a server and asks it for its tools. Beside an error the session is a dead one.
 func open(ctx context.Context, o *Options) (*session, error) {
-	s, err := dial(ctx, o, "")
-	if broke, ok := errors.AsType[*record.Error](err); ok && o.Program != nil && ctx.Err() == nil && broke.Class == record.Server {
-		return dial(ctx, o, handshake)
+	starting, cancel := context.WithTimeout(ctx, o.Start)
+	defer cancel()
+	s, err := dial(starting, o, "")
+	if isEnd(err) && o.Program != nil && starting.Err() == nil {
+		s.close(err)
+		s, err = dial(starting, o, handshake)
 	}
-	return s, err
+	switch {
+	case err == nil:
+		return s, nil
+	case starting.Err() != nil && ctx.Err() == nil:
+		err = record.Errorf(record.Unstarted, "the server %q did not list its tools within %v", o.Name, o.Start)
+	}
+	s.close(err)
+	if failed, ok := errors.AsType[*record.Error](err); ok && failed.Class != record.Program {
+		return s, err
+	}
+	return s, record.Errorf(class(err), "the server %q cannot be used: %s", o.Name, s.why)
 }
 
-// dial begins a session in a version of the protocol, "" for the newest. It does not
-// end with the context.
-func dial(ctx context.Context, o *Options, version string) (*session, error) {
-	s := &session{ended: make(chan struct{})}
+// dial begins a session in a version of the protocol, "" for the newest. It does not end with the context.
+func dial(ctx context.Context, o *Options, version string) (s *session, err error) {
+	s = &session{ended: make(chan struct{})}
 	transport, err := s.transport(ctx, o)
 	if err != nil {
-		return nil, err
+		return s, err
 	}
 	client := sdk.NewClient(&sdk.Implementation{Name: "agentbench", Version: "1"}, &sdk.ClientOptions{
 		Capabilities: &sdk.ClientCapabilities{}, // no roots, which nil would offer
 	})
-	s.client, err = client.Connect(ctx, transport, &sdk.ClientSessionOptions{ProtocolVersion: version})
-	if err == nil {
+	if s.client, err = client.Connect(ctx, transport, &sdk.ClientSessionOptions{ProtocolVersion: version}); err == nil {
 		s.tools, err = list(ctx, s.client)
 	}
-	if err != nil {
-		s.close(err)
-		return nil, record.Errorf(class(err), "the server %q cannot be used: %s", o.Name, s.why)
-	}
-	return s, nil
+	return s, err
 }
 
 // transport starts a program, or reaches an endpoint.
@@ -88,58 +94,52 @@ func (s *session) transport(ctx context.Context, o *Options) (sdk.Transport, err
 	}
 	var running context.Context
 	running, s.kill = context.WithCancel(context.WithoutCancel(ctx))
-	var err error
-	if s.program, err = o.Program.Open(running); err != nil {
+	program, err := o.Program.Open(running)
+	if err != nil {
 		s.kill()
 		return nil, err
 	}
-	streams := kept{s.program}
-	return &watched{&sdk.IOTransport{Reader: streams, Writer: streams}, s}, nil
+	s.pipes = &pipes{program: program}
+	return s.pipes, nil
 }
 
-// watched is a transport whose session knows when the program's output has ended.
-type watched struct {
-	sdk.Transport
-	session *session
-}
-
-func (w *watched) Connect(ctx context.Context) (sdk.Connection, error) {
-	c, err := w.Transport.Connect(ctx)
-	return &watchedConnection{c, w.session}, err
-}
-
-type watchedConnection struct {
+// pipes are the transport to a program, and its connection, which knows how the program's output ended. The protocol does not
+// close them: the session does, after the program could say how it ended.
+type pipes struct {
 	sdk.Connection
-	session *session
+	program *external.Session
+	broken  atomic.Pointer[error] // nil: the output has not ended
 }
 
-func (w *watchedConnection) Read(ctx context.Context) (jsonrpc.Message, error) {
-	m, err := w.Connection.Read(ctx)
+type unclosed struct{ io.ReadWriter }
+
+func (unclosed) Close() error { return nil }
+
+// Connect implements sdk.Transport.
+func (p *pipes) Connect(ctx context.Context) (_ sdk.Connection, err error) {
+	streams := unclosed{p.program}
+	p.Connection, err = (&sdk.IOTransport{Reader: streams, Writer: streams}).Connect(ctx)
+	return p, err
+}
+
+// Read implements sdk.Connection.
+func (p *pipes) Read(ctx context.Context) (jsonrpc.Message, error) {
+	m, err := p.Connection.Read(ctx)
 	if err != nil {
-		w.session.broken.CompareAndSwap(nil, &err)
+		p.broken.CompareAndSwap(nil, &err)
 	}
 	return m, err
 }
 
-// kept are streams that the protocol does not close: who closes the session does,
-// after the program could say how it ended.
-type kept struct{ io.ReadWriter }
-
-func (kept) Close() error { return nil }
-
-// class is what kind of fault it is when a session cannot begin.
+// class is whose fault it is when a session cannot begin.
 func class(err error) record.ErrorClass {
 	switch text := err.Error(); {
-	case isEnd(err):
-		return record.Server
-	case isDial(err):
-		return record.Network
 	case strings.HasSuffix(text, "Unauthorized"), strings.HasSuffix(text, "Forbidden"):
 		return record.Auth
 	case strings.HasSuffix(text, "Not Found"):
 		return record.InvalidRequest
 	}
-	return record.BadResponse
+	return record.Unstarted
 }
 
 // isEnd reports whether an error is that the other end is gone.
@@ -198,22 +198,19 @@ func (s *session) call(ctx context.Context, name string, arguments json.RawMessa
 	return answer, err
 }
 
-// breaks reports whether a session cannot be used after an error of a call. Of an
-// endpoint whatever is no answer is the end: the server forgot the session, or died over
-// the call, and a new session costs nothing. Of a program the end of its output is.
+// breaks reports whether a session cannot be used after an error of a call. Of an endpoint whatever is no answer is the end: the
+// server forgot the session, or died over the call, and a new session costs nothing. Of a program the end of its output is.
 func (s *session) breaks(err error) bool {
 	_, answered := errors.AsType[*jsonrpc.Error](err)
-	return !answered && (s.program == nil || s.broken.Load() != nil || errors.Is(err, syscall.EPIPE))
+	return !answered && (s.pipes == nil || s.pipes.broken.Load() != nil || errors.Is(err, syscall.EPIPE))
 }
 
-// forgotten reports whether a server did not make a call since it knew no such session.
-func forgotten(err error) bool { return errors.Is(err, sdk.ErrSessionMissing) }
-
-// dead reports whether the session is of no more use. A dead one is ended for good,
-// and has a why.
+// dead reports whether the session is of no more use. A dead one is ended for good, and has a why.
 func (s *session) dead() bool {
-	if err := s.broken.Load(); err != nil {
-		s.close(*err)
+	if s.pipes != nil {
+		if err := s.pipes.broken.Load(); err != nil {
+			s.close(*err)
+		}
 	}
 	select {
 	case <-s.ended:
@@ -223,18 +220,18 @@ func (s *session) dead() bool {
 	}
 }
 
-// close ends the session, and its program: at once where something is wrong, which is
-// the cause, since what is blocked on the program would hold up the client.
+// close ends the session, and its program: at once where something is wrong, which is the cause, since what is blocked on the
+// program would hold up the client.
 func (s *session) close(cause error) {
 	s.ending.Do(func() {
 		if s.why = "the session was ended"; cause != nil {
 			s.why = s.because(cause)
 		}
-		if s.program != nil {
+		if s.pipes != nil {
 			if cause != nil {
 				s.kill()
 			}
-			_ = s.program.Close()
+			_ = s.pipes.program.Close()
 			s.kill()
 		}
 		if s.client != nil {
@@ -247,20 +244,19 @@ func (s *session) close(cause error) {
 	})
 }
 
-// because is a cause in words. A program that is gone had words of its own, which come a
-// moment after the end of its output.
+// because is a cause in words. A program that is gone had words of its own, which come a moment after the end of its output.
 func (s *session) because(cause error) string {
-	if s.program == nil || !isEnd(cause) && s.broken.Load() == nil {
-		return message(cause)
-	}
-	if !isEnd(cause) {
+	switch {
+	case s.pipes != nil && isEnd(cause):
+		select {
+		case <-s.pipes.program.Done():
+		case <-time.After(patience):
+		}
+		return message(cmp.Or(s.pipes.program.Err(), cause))
+	case s.pipes != nil && s.pipes.broken.Load() != nil:
 		return "its output is not the protocol, in which its logs have no place: " + message(cause)
 	}
-	select {
-	case <-s.program.Done():
-	case <-time.After(patience):
-	}
-	return message(cmp.Or(s.program.Err(), cause))
+	return message(cause)
 }
 
 // message is an error without the names of the protocol's parts.
@@ -268,11 +264,14 @@ func message(err error) string {
 	if failed, ok := errors.AsType[*record.Error](err); ok {
 		return failed.Message
 	}
-	if elsewhere, ok := errors.AsType[redirected](err); ok {
-		return elsewhere.Error()
+	if unsent, ok := errors.AsType[*url.Error](err); ok {
+		err = unsent.Err
 	}
 	text := strings.TrimSpace(wrapping.ReplaceAllString(err.Error(), ""))
-	if text == "EOF" || strings.HasSuffix(text, ": EOF") {
+	switch {
+	case strings.HasSuffix(text, "request body too large"): // so is an answer's called, as text
+		return fmt.Sprintf("an answer of more than %d bytes", maxBody)
+	case text == "EOF", strings.HasSuffix(text, ": EOF"):
 		return "it ended without an answer: EOF"
 	}
 	return text
