@@ -145,13 +145,9 @@ func (m *Parts) Workspaces(l *spec.Loop) (*agent.Workspaces, error) {
 			return nil, func() {}, nil
 		})
 	}
-	var apart *agent.Apart
-	if m.options.Recorded && m.options.Beside == nil {
-		apart = &m.apart
-	}
 	return &agent.Workspaces{
 		Spec: l.Workspace, Store: kept.(*workspace.Store), Dir: m.options.Workspaces, Find: m.doc.Find,
-		Sandbox: box, Getenv: m.options.Getenv, Apart: apart,
+		Sandbox: box, Getenv: m.options.Getenv, Alone: m.options.Recorded && m.options.Beside == nil,
 		Program: func(argv []string, timeout time.Duration) external.Program { return m.programBeside(l, argv, timeout) },
 	}, nil
 }

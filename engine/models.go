@@ -17,7 +17,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/agentbench/agentbench/engine/agent"
 	"github.com/agentbench/agentbench/engine/external"
 	"github.com/agentbench/agentbench/engine/loop"
 	"github.com/agentbench/agentbench/engine/model"
@@ -43,9 +42,7 @@ const confinementVariable = "AGENTBENCH_PIDNS"
 // Parts are what a suite is run with, each made when something asks for it. Its loops and
 // those that score them ask the same models, behind one gate and one cache.
 type Parts struct {
-	doc *spec.Document
-	// apart are the states of runs of which the suite is not at hand.
-	apart   agent.Apart
+	doc     *spec.Document
 	options BuildOptions
 	offline bool // nothing is made that could be called: agents only tell what they would send
 	made    map[string]model.Model

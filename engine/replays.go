@@ -118,7 +118,6 @@ func (p *Parts) Cutting(found loop.Found) func(ctx context.Context, l *spec.Loop
 		if err != nil {
 			return nil, err.Error()
 		}
-		p.apart.Add(run)
 		result, made := r.AsIf(ctx, run, task)
 		return made, result.Why
 	}

@@ -13,7 +13,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/agentbench/agentbench/engine/external"
@@ -43,35 +42,8 @@ type Workspaces struct {
 	// Sandbox holds the loop's programs; the workspace is that of each.
 	Sandbox external.Sandbox
 	Getenv  func(string) string
-	// Apart are the states of runs whose suite is known from its results alone, so that files beside it are not at
-	// hand; nil: they are.
-	Apart *Apart
-}
-
-// Apart are the names of the states that recorded runs had, by run. It is safe for concurrent use.
-type Apart struct{ trees sync.Map }
-
-// Add adds the states of a run, of which a replay may give a part only.
-func (a *Apart) Add(run *record.Run) {
-	trees := []string{run.Seed}
-	for i := range run.Iterations {
-		if it := &run.Iterations[i]; it.Workspace != nil {
-			trees = append(trees, it.Workspace.Tree)
-		}
-		for c := range run.Iterations[i].Calls {
-			if tree := run.Iterations[i].Calls[c].Tree; tree != "" {
-				trees = append(trees, tree)
-			}
-		}
-	}
-	if known, ok := a.trees.Load(run.ID); !ok || len(known.([]string)) < len(trees) {
-		a.trees.Store(run.ID, trees)
-	}
-}
-
-func (a *Apart) of(run string) []string {
-	trees, _ := a.trees.Load(run)
-	return trees.([]string)
+	// Alone says that results are at hand without their suite, and so without the files beside it.
+	Alone bool
 }
 
 // Workspace is the folder of one run. One goroutine uses it at a time.
@@ -593,15 +565,21 @@ func texts(paths []string) []string {
 	return paths
 }
 
-// Stranger is a file that a command names, and that a run's workspace never had: it lies beside the suite, and is
+// Stranger is a file that a command names, and that no state of a run has: it lies beside the suite, and is
 // not at hand. "": there is none.
 func (w *Workspaces) Stranger(run *record.Run, argv []string, overlay map[string]string) string {
-	if w.Apart == nil {
+	if !w.Alone {
 		return ""
 	}
-	w.Apart.Add(run)
+	trees := []string{run.Seed}
+	for i := range run.Iterations {
+		if state := run.Iterations[i].Workspace; state != nil {
+			trees = append(trees, state.Tree)
+		}
+	}
 	for i, word := range argv {
-		if _, laid := overlay[word]; !laid && namesFile(word) && (i > 0 || strings.Contains(word, "/")) && !w.had(run, path.Clean(word)) {
+		had := func(tree string) bool { return w.entry(tree, word) != nil }
+		if _, laid := overlay[word]; !laid && namesFile(word) && (i > 0 || strings.Contains(word, "/")) && !slices.ContainsFunc(trees, had) {
 			return word
 		}
 	}
@@ -614,29 +592,23 @@ func namesFile(word string) bool {
 	return fileName.MatchString(word) && filepath.IsLocal(filepath.FromSlash(word))
 }
 
-// had reports whether any state of a run has a path.
-func (w *Workspaces) had(run *record.Run, name string) bool {
-	return slices.ContainsFunc(w.Apart.of(run.ID), func(tree string) bool {
-		state, err := w.tree(tree)
-		return err == nil && slices.ContainsFunc(state.Entries, func(e workspace.Entry) bool { return e.Path == name })
-	})
-}
-
 // Lost reports whether a program is a file of a run's seed that the run removed, or that may not
 // be executed any more.
 func (w *Workspaces) Lost(program, seed, state string) bool {
-	if filepath.Base(program) == program || !filepath.IsLocal(filepath.FromSlash(program)) {
-		return false
-	}
-	path := filepath.ToSlash(filepath.Clean(program))
-	return w.startable(seed, path) && !w.startable(state, path)
+	return filepath.Base(program) != program && startable(w.entry(seed, program)) && !startable(w.entry(state, program))
 }
 
-func (w *Workspaces) startable(tree, path string) bool {
+func startable(e *workspace.Entry) bool {
+	return e != nil && (e.Kind == workspace.KindLink || e.Kind == workspace.KindFile && e.Mode&0o111 != 0)
+}
+
+// entry is a path in a state; nil where there is none.
+func (w *Workspaces) entry(tree, name string) *workspace.Entry {
 	state, err := w.tree(tree)
-	return err == nil && slices.ContainsFunc(state.Entries, func(e workspace.Entry) bool {
-		return e.Path == path && (e.Kind == workspace.KindLink || e.Kind == workspace.KindFile && e.Mode&0o111 != 0)
-	})
+	if err != nil {
+		return nil
+	}
+	return state.Find(path.Clean(filepath.ToSlash(name)))
 }
 
 // Copy makes a folder of a state, with files laid over it. Done removes it.
@@ -658,14 +630,11 @@ func (w *Workspaces) copy(ctx context.Context, tree string, overlay map[string]s
 	if err != nil {
 		return err
 	}
-	if _, err := w.Store.Restore(ctx, state, dir, workspace.Options{}); err != nil || len(overlay) == 0 {
+	if state, err = w.Store.Over(ctx, state, overlay); err != nil {
 		return err
 	}
-	planted, err := w.Store.Plant(ctx, workspace.Seed{Files: overlay}, workspace.Limits{})
-	if err != nil {
-		return err
-	}
-	return w.Store.Overlay(ctx, planted.Tree, dir)
+	_, err = w.Store.Restore(ctx, state, dir, workspace.Options{})
+	return err
 }
 
 // Close removes the folder, or keeps it for people under the id of its run; "": it is not

@@ -47,63 +47,54 @@ type sender struct {
 	dir    string // for what is on its way
 
 	sending singleflight.Group // of seeds: who waits for one shares its failure
-	mu      sync.Mutex
-	seeds   map[workspace.ID]*workspace.Parcel // those that were sent
+	sent    sync.Map           // seeds
 }
 
 // send sends what a run names. A store that loses something has to be a new one for new
 // workers: nothing is sent again.
 func (s *sender) send(ctx context.Context, run *record.Run) error {
 	seeds, others, err := results.StatesOf(run)
-	if err != nil || len(seeds)+len(others) == 0 {
+	if err != nil {
 		return err
 	}
-	var began []*workspace.Parcel
 	for _, id := range seeds {
-		p, err := s.seed(ctx, id)
-		if err != nil {
+		if err := s.seed(ctx, id); err != nil {
 			return err
 		}
-		began = append(began, p)
 	}
 	if len(others) == 0 {
 		return nil
 	}
-	_, err = s.parcel(ctx, statesName(seeds, others), others, began...)
-	return err
+	return s.parcel(ctx, statesName(seeds, others), others, seeds...)
 }
 
 // seed sends what runs begin with, the first time.
-func (s *sender) seed(ctx context.Context, id workspace.ID) (*workspace.Parcel, error) {
-	sent, err, _ := s.sending.Do(id.String(), func() (any, error) {
-		s.mu.Lock()
-		p := s.seeds[id]
-		s.mu.Unlock()
-		if p != nil {
-			return p, nil
+func (s *sender) seed(ctx context.Context, id workspace.ID) error {
+	_, err, _ := s.sending.Do(id.String(), func() (any, error) {
+		if _, sent := s.sent.Load(id); sent {
+			return nil, nil
 		}
-		p, err := s.parcel(ctx, seedName(id), []workspace.ID{id})
+		err := s.parcel(ctx, seedName(id), []workspace.ID{id})
 		if err == nil {
-			s.mu.Lock()
-			s.seeds[id] = p
-			s.mu.Unlock()
+			s.sent.Store(id, true)
 		}
-		return p, err
+		return nil, err
 	})
-	return sent.(*workspace.Parcel), err
+	return err
 }
 
-func (s *sender) parcel(ctx context.Context, name string, trees []workspace.ID, beside ...*workspace.Parcel) (*workspace.Parcel, error) {
+// parcel sends trees, without what others need that were sent before.
+func (s *sender) parcel(ctx context.Context, name string, trees []workspace.ID, others ...workspace.ID) error {
 	dir, err := temporary(s.dir)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer os.RemoveAll(dir)
-	p, err := s.states.Export(filepath.Join(dir, "parcel"), trees, beside...)
-	if err != nil {
-		return nil, err
+	path := filepath.Join(dir, "parcel")
+	if err := s.states.Export(path, trees, others...); err != nil {
+		return err
 	}
-	return p, s.store.Send(ctx, name, p.Path)
+	return s.store.Send(ctx, name, path)
 }
 
 func temporary(in string) (string, error) {

@@ -61,7 +61,7 @@ func TestStatesTravel(t *testing.T) {
 				t.Fatal(err)
 			}
 			from, run := states(t)
-			out := &sender{store: store, states: from, dir: t.TempDir(), seeds: map[workspace.ID]*workspace.Parcel{}}
+			out := &sender{store: store, states: from, dir: t.TempDir()}
 			dir := t.TempDir()
 			in := &receiver{store: store, states: openStates(t, dir), dir: filepath.Join(dir, "travel")}
 			if err := in.receive(t.Context(), run); !errors.Is(err, fs.ErrNotExist) {

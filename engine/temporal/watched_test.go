@@ -324,7 +324,7 @@ func TestSeedsThatHang(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := &silent{Store: folderStore(t.TempDir()), let: make(chan struct{})}
 		s := watching(inner, time.Minute, func(context.Context, string) {})
-		out := &sender{store: s, states: from, dir: t.TempDir(), seeds: map[workspace.ID]*workspace.Parcel{}}
+		out := &sender{store: s, states: from, dir: t.TempDir()}
 		in := &receiver{store: s, states: into, dir: filepath.Join(dir, "travel")}
 		for i, do := range []func(context.Context, *record.Run) error{out.send, in.receive} {
 			began := time.Now()

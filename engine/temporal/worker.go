@@ -411,7 +411,7 @@ func (w *Worker) prepare(ctx context.Context, s *serving, of *Suite, own string)
 		return fmt.Errorf("worker %s: %w", w.Name, err)
 	}
 	if states := s.runs.States(); states != nil {
-		s.sender = &sender{store: w.Store, states: states, dir: filepath.Join(own, travelFolder), seeds: map[workspace.ID]*workspace.Parcel{}}
+		s.sender = &sender{store: w.Store, states: states, dir: filepath.Join(own, travelFolder)}
 	}
 	if of.Leased {
 		budget, gates := s.runs.Draws()

@@ -33,7 +33,7 @@ func TestLinksAreKeptAndNeverFollowed(t *testing.T) {
 	if len(made.Left) > 0 || len(made.Tree.Entries) != 8 {
 		t.Errorf("got %q, left out %v", paths(made.Tree), made.Left)
 	}
-	if e := made.Tree.find("abs"); e.Kind != KindLink || e.Link != outside {
+	if e := made.Tree.Find("abs"); e.Kind != KindLink || e.Link != outside {
 		t.Errorf("got %+v", e)
 	}
 	copied := filepath.Join(t.TempDir(), "copy")
@@ -256,7 +256,7 @@ func TestAFileOfAGigabyteOfHoles(t *testing.T) {
 	if grown := int64(after.Sys) - int64(before.Sys); grown > 100<<20 {
 		t.Errorf("it took %d bytes of memory", grown)
 	}
-	if e := made.Tree.find("huge"); e.Size != size {
+	if e := made.Tree.Find("huge"); e.Size != size {
 		t.Errorf("kept as %+v", e)
 	}
 	info, err := os.Stat(filepath.Join(copied, "huge"))
@@ -409,36 +409,39 @@ func TestAFileThatChangesWhileItIsRead(t *testing.T) {
 	}
 }
 
-func TestOverlayFollowsNoLink(t *testing.T) {
+func TestFilesOverAStateFollowNoLink(t *testing.T) {
 	s := openStore(t)
 	outside := t.TempDir()
 	write(t, outside, map[string]string{"a_test.go": "host's"})
-	hidden, err := s.Plant(context.Background(), Seed{Files: map[string]string{"tests/a_test.go": "hidden", "b_test.go": "hidden", "c/d": "hidden", "kept/e": "hidden"}}, Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	hidden := map[string]string{"tests/a_test.go": "hidden", "b_test.go": "hidden", "c/d": "hidden", "kept/e": "hidden"}
 	f := began(t, s, Options{}, map[string]string{"c": "a file", "b_test.go/x": "a folder", "kept/f": "stays", "real/a_test.go": "not this"})
 	if err := errors.Join(os.Symlink(outside, filepath.Join(f.Dir, "tests")), os.Chmod(filepath.Join(f.Dir, "kept"), 0o700)); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Overlay(context.Background(), hidden.Tree, f.Dir); err != nil {
-		t.Fatal(err)
+	overlaid := func() map[string]string {
+		t.Helper()
+		tree, err := s.Over(context.Background(), snapshot(t, f).Tree, hidden)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := filepath.Join(t.TempDir(), "copy")
+		if _, err := s.Restore(context.Background(), tree, dir, Options{}); err != nil {
+			t.Fatal(err)
+		}
+		return seen(t, dir)
 	}
 	want := map[string]string{
 		"tests": "drwxr-xr-x ", "tests/a_test.go": "-rw-r--r-- hidden", "b_test.go": "-rw-r--r-- hidden", "c": "drwxr-xr-x ", "c/d": "-rw-r--r-- hidden",
 		"kept": "drwx------ ", "kept/e": "-rw-r--r-- hidden", "kept/f": "-rw-r--r-- stays", "real": "drwxr-xr-x ", "real/a_test.go": "-rw-r--r-- not this",
 	}
-	if got := seen(t, f.Dir); fmt.Sprint(got) != fmt.Sprint(want) {
+	if got := overlaid(); fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("got %q", got)
 	}
 	// Inside of the workspace no link is followed either, nor one that takes the place of the file.
-	if err := errors.Join(os.RemoveAll(filepath.Join(f.Dir, "tests")), os.Symlink("real", filepath.Join(f.Dir, "tests")), os.Remove(filepath.Join(f.Dir, "b_test.go")), os.Symlink(filepath.Join(outside, "a_test.go"), filepath.Join(f.Dir, "b_test.go"))); err != nil {
+	if err := errors.Join(os.RemoveAll(filepath.Join(f.Dir, "tests")), os.Symlink("real", filepath.Join(f.Dir, "tests")), os.RemoveAll(filepath.Join(f.Dir, "b_test.go")), os.Symlink(filepath.Join(outside, "a_test.go"), filepath.Join(f.Dir, "b_test.go"))); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Overlay(context.Background(), hidden.Tree, f.Dir); err != nil {
-		t.Fatal(err)
-	}
-	if got := seen(t, f.Dir); fmt.Sprint(got) != fmt.Sprint(want) {
+	if got := overlaid(); fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("got %q", got)
 	}
 	if content, err := os.ReadFile(filepath.Join(outside, "a_test.go")); err != nil || string(content) != "host's" {
@@ -465,7 +468,7 @@ func TestClonedFilesAreFilesOfTheirOwn(t *testing.T) {
 			t.Fatal(err)
 		}
 		now, _ := stampOf(info)
-		kept.known[path] = known{now, f.base.find(path).Hash}
+		kept.known[path] = known{now, f.base.Find(path).Hash}
 	}
 	var dirs []string
 	for i := range 2 {
@@ -479,7 +482,7 @@ func TestClonedFilesAreFilesOfTheirOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer target.Close()
-	if err := kept.cloneTo(target, *f.base.find("a")); err != nil {
+	if err := kept.cloneTo(target, *f.base.Find("a")); err != nil {
 		t.Errorf("an untouched file is not cloned: %v", err)
 	}
 	write(t, dirs[0], map[string]string{"b": "edited"})
@@ -488,7 +491,7 @@ func TestClonedFilesAreFilesOfTheirOwn(t *testing.T) {
 		t.Error("an edit in one copy is seen in another")
 	}
 	write(t, kept.Dir, map[string]string{"b": strings.Repeat("x", 5000)})
-	if err := kept.cloneTo(target, *f.base.find("b")); err == nil {
+	if err := kept.cloneTo(target, *f.base.Find("b")); err == nil {
 		t.Error("a kept file that was changed is cloned")
 	}
 	third := filepath.Join(dir, "third")

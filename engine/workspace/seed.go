@@ -15,7 +15,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 )
 
 // Seed is what a workspace begins with. Without From and Git it has the Files alone.
@@ -86,10 +85,8 @@ func (b *builder) plant(seed Seed) (*Planted, error) {
 		b.size -= left.Size
 		delete(b.entries, seed.Without)
 	}
-	for _, name := range slices.Sorted(maps.Keys(seed.Files)) {
-		if err == nil {
-			err = b.over(name, seed.Files[name])
-		}
+	if err == nil {
+		err = b.overAll(seed.Files)
 	}
 	if err == nil {
 		err = b.ownRepositories()
@@ -191,7 +188,16 @@ func (b *builder) file(name string, mode fs.FileMode, from io.Reader) error {
 	return b.add(Entry{Path: name, Kind: KindFile, Mode: mode, Size: size, Hash: hash})
 }
 
-// over writes a file of the seed's own over what is there.
+func (b *builder) overAll(files map[string]string) error {
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if err := b.over(name, files[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// over writes a file over what is there.
 func (b *builder) over(name, content string) error {
 	clean, err := cleanPath(name)
 	if err != nil {
@@ -211,6 +217,19 @@ func (b *builder) over(name, content string) error {
 	return b.file(clean, mode, strings.NewReader(content))
 }
 
+// Over is a tree with files written over it: contents by path. What is in their way is not in it: links, files where a
+// folder is needed, folders where a file is. A file that was there keeps its mode. The tree itself is not kept.
+func (s *Store) Over(ctx context.Context, t *Tree, files map[string]string) (*Tree, error) {
+	b := &builder{ctx: ctx, store: s, entries: make(map[string]Entry, len(t.Entries)+len(files))}
+	for _, e := range t.Entries {
+		b.entries[e.Path] = e
+	}
+	if err := b.overAll(files); err != nil {
+		return nil, err
+	}
+	return b.tree(), nil
+}
+
 // cleanPath is a path of a tree. Those that leave the workspace are refused.
 func cleanPath(name string) (string, error) {
 	clean := path.Clean(name)
@@ -222,19 +241,10 @@ func cleanPath(name string) (string, error) {
 
 // Setup is the tree that a setup makes of another, by a key of all that it depends on:
 // the seed's identity, the command, the sandbox. It is made once, in a folder
-// that begins as the seed, by one process of those that share the store; the others
-// wait for it. One that fails leaves nothing.
+// that begins as the seed. One that fails leaves nothing.
 func (s *Store) Setup(ctx context.Context, seed *Tree, key string, limits Limits, run func(dir string) error) (*Tree, error) {
-	sum := ID(sha256.Sum256([]byte(key)))
-	at := name(setupsFolder, sum)
+	at := name(setupsFolder, sha256.Sum256([]byte(key)))
 	defer s.single("setup " + key)()
-	if !s.has(at) {
-		unlock, err := s.lockSetup(ctx, sum)
-		if err != nil {
-			return nil, fmt.Errorf("setup: %w", err)
-		}
-		defer unlock()
-	}
 	if !s.has(at) {
 		if err := s.setup(ctx, seed, at, limits, run); err != nil {
 			return nil, fmt.Errorf("setup: %w", err)
@@ -253,7 +263,7 @@ func (s *Store) Setup(ctx context.Context, seed *Tree, key string, limits Limits
 
 // setupTree is the tree of a setup.
 func (s *Store) setupTree(at string) (ID, error) {
-	text, err := s.read(at, nil)
+	text, err := s.read(at)
 	if err != nil {
 		return ID{}, err
 	}
@@ -278,28 +288,4 @@ func (s *Store) setup(ctx context.Context, seed *Tree, at string, limits Limits,
 		return err
 	}
 	return s.putBytes(at, []byte(made.Tree.ID.String()))
-}
-
-// lockSetup waits until no other process makes that setup.
-func (s *Store) lockSetup(ctx context.Context, key ID) (unlock func() error, err error) {
-	root, err := s.open(true)
-	if err != nil {
-		return nil, err
-	}
-	f, err := root.OpenFile("setup-"+key.String()[:16]+".lock", os.O_RDWR|os.O_CREATE|noFollow, 0o644)
-	if err != nil {
-		return nil, err
-	}
-	retry := time.NewTicker(20 * time.Millisecond)
-	defer retry.Stop()
-	for {
-		if free, err := tryLock(f); err != nil || free {
-			return f.Close, err
-		}
-		select {
-		case <-ctx.Done():
-			return nil, errors.Join(ctx.Err(), f.Close())
-		case <-retry.C:
-		}
-	}
 }

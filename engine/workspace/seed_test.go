@@ -2,7 +2,6 @@ package workspace
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"maps"
 	"os"
@@ -269,11 +268,6 @@ func TestASeedIsReadOnce(t *testing.T) {
 func TestASetupIsMadeOnce(t *testing.T) {
 	s := openStore(t)
 	seed := began(t, s, Options{}, map[string]string{"package.json": "{}"}).base
-	other, err := Open(s.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer other.Close()
 	var made atomic.Int32
 	install := func(dir string) error {
 		made.Add(1)
@@ -292,9 +286,9 @@ func TestASetupIsMadeOnce(t *testing.T) {
 	}
 	var all sync.WaitGroup
 	ids := make([]ID, 8)
-	for i := range ids { // of two that share the store as two processes would
+	for i := range ids {
 		all.Go(func() {
-			tree, err := []*Store{s, other}[i%2].Setup(context.Background(), seed, "key", Limits{}, install)
+			tree, err := s.Setup(context.Background(), seed, "key", Limits{}, install)
 			if err != nil {
 				t.Error(err)
 				return
@@ -308,18 +302,6 @@ func TestASetupIsMadeOnce(t *testing.T) {
 	}
 	if tree, err := s.Tree(ids[0]); err != nil || !slices.Equal(paths(tree), []string{"installed", "package.json"}) {
 		t.Errorf("got %v", err)
-	}
-	// Meanwhile another process waits, as long as it may.
-	impatient, cancel := context.WithCancel(context.Background())
-	cancel()
-	_, err = s.Setup(context.Background(), seed, "slow", Limits{}, func(dir string) error {
-		if _, err := other.lockSetup(impatient, sha256.Sum256([]byte("slow"))); !errors.Is(err, context.Canceled) {
-			t.Errorf("another process does not wait: %v", err)
-		}
-		return nil
-	})
-	if err != nil {
-		t.Error(err)
 	}
 	if _, err := s.Setup(context.Background(), seed, "other key", Limits{Files: 1}, install); !errors.Is(err, ErrLimit) {
 		t.Errorf("a setup over the limits: %v", err)

@@ -215,7 +215,7 @@ func TestAnEditThatIsHiddenIsSeen(t *testing.T) {
 			before := snapshot(t, f)
 			stamp, tells := stampOf(was)
 			if tells { // as if it had been written long ago
-				f.known["a.txt"] = known{stamp, before.Tree.find("a.txt").Hash}
+				f.known["a.txt"] = known{stamp, before.Tree.Find("a.txt").Hash}
 			}
 			if err := hide(file, was); err != nil {
 				t.Fatal(err)
@@ -256,7 +256,7 @@ func TestAFileThatWasJustWrittenIsReadAgain(t *testing.T) {
 		content := fmt.Sprintf("%03d", i)
 		write(t, f.Dir, map[string]string{"a.txt": content})
 		made := snapshot(t, f)
-		if got, err := s.ReadFile(*made.Tree.find("a.txt"), 10); err != nil || string(got) != content {
+		if got, err := s.ReadFile(*made.Tree.Find("a.txt"), 10); err != nil || string(got) != content {
 			t.Fatalf("snapshot %d has %q: %v", i, got, err)
 		}
 	}
@@ -282,7 +282,7 @@ func TestIgnoredPathsStayAsTheyWere(t *testing.T) {
 	if got := paths(second.Tree); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if got, err := s.ReadFile(*second.Tree.find("node_modules/dep/index.js"), 10); err != nil || string(got) != "1" {
+	if got, err := s.ReadFile(*second.Tree.Find("node_modules/dep/index.js"), 10); err != nil || string(got) != "1" {
 		t.Errorf("the ignored file is %q: %v", got, err)
 	}
 }

@@ -2,7 +2,6 @@ package workspace
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -13,7 +12,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"runtime"
 	"sync"
 	"sync/atomic"
 
@@ -34,9 +32,8 @@ const chunkSize = 1 << 20
 // whole, after all that it names. So a process that is killed loses nothing but what it was writing. What has to
 // outlive the machine needs Sync.
 type Store struct {
-	dir     string
-	encoder *zstd.Encoder
-	decoder *zstd.Decoder
+	dir                string
+	encoders, decoders sync.Pool
 
 	mu      sync.Mutex
 	root    *os.Root // through which no link leads out; nil until the folder is there
@@ -58,19 +55,22 @@ const (
 
 // Open opens a store on a folder, which is made once something is written.
 func Open(dir string) (*Store, error) {
-	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(runtime.GOMAXPROCS(0)), zstd.WithLowerEncoderMem(true), zstd.WithAllLitEntropyCompression(true))
-	if err != nil {
-		return nil, err
+	s := &Store{dir: dir}
+	s.encoders.New = func() any {
+		encoder, _ := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true), zstd.WithAllLitEntropyCompression(true))
+		return encoder // no option is wrong
 	}
-	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(runtime.GOMAXPROCS(0)))
-	return &Store{dir: dir, encoder: encoder, decoder: decoder}, err
+	s.decoders.New = func() any {
+		decoder, _ := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true))
+		return decoder
+	}
+	return s, nil
 }
 
 // Close lets go of the folder, and removes what only this process used.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.decoder.Close()
 	if s.root == nil {
 		return nil
 	}
@@ -171,35 +171,55 @@ func (s *Store) get(name string) (*os.File, error) {
 
 var errDamaged = errors.New("the stored bytes are damaged")
 
-// read appends the bytes that are kept under a name.
-func (s *Store) read(name string, to []byte) ([]byte, error) {
-	f, err := s.get(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	buffer := chunks.Get().(*[chunkSize]byte)
-	defer chunks.Put(buffer)
-	n, err := io.ReadFull(f, buffer[:])
-	stored := buffer[:n]
-	if err == nil { // there may be more
-		var rest []byte
-		rest, err = io.ReadAll(f)
-		stored = append(bytes.Clone(stored), rest...)
-	}
-	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return nil, err
-	}
-	raw, err := s.decoder.DecodeAll(stored, to)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w: %w", name, errDamaged, err)
-	}
-	return raw, nil
+// read gives the bytes that are kept under a name.
+func (s *Store) read(name string) ([]byte, error) {
+	var all bytes.Buffer
+	err := s.stream(name, func(from io.Reader) error {
+		_, err := all.ReadFrom(from)
+		return err
+	})
+	return all.Bytes(), err
 }
 
-// put keeps what write writes under a name, unless something is kept there. It takes the name once it is whole, and
-// write can give another one.
-func (s *Store) put(name string, write func(to io.Writer) (string, error)) error {
+// stream lets use read what is kept under a name.
+func (s *Store) stream(name string, use func(from io.Reader) error) error {
+	f, err := s.get(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	decoder := s.decoders.Get().(*zstd.Decoder)
+	defer s.decoders.Put(decoder)
+	if err := decoder.Reset(f); err != nil {
+		return fmt.Errorf("%s: %w: %w", name, errDamaged, err)
+	}
+	return use(storedFile{decoder, name})
+}
+
+// storedFile is a file of the store as it is read. What cannot be read of them is damaged.
+type storedFile struct {
+	*zstd.Decoder
+	name string
+}
+
+// Read implements io.Reader.
+func (s storedFile) Read(p []byte) (n int, err error) {
+	if n, err = s.Decoder.Read(p); err != nil && !errors.Is(err, io.EOF) {
+		err = fmt.Errorf("%s: %w: %v", s.name, errDamaged, err) // no end of a file
+	}
+	return n, err
+}
+
+// put keeps what write writes under a name, unless something is kept there.
+func (s *Store) put(name string, write func(to io.Writer) error) error {
+	if s.has(name) {
+		return nil
+	}
+	return s.create(func(to io.Writer) (string, error) { return name, write(to) })
+}
+
+// create keeps what write writes under the name that it gives once all is written.
+func (s *Store) create(write func(to io.Writer) (name string, err error)) error {
 	root, err := s.open(true)
 	if err != nil {
 		return err
@@ -210,9 +230,8 @@ func (s *Store) put(name string, write func(to io.Writer) (string, error)) error
 	if err != nil {
 		return err
 	}
-	given, err := write(f)
+	name, err := write(f)
 	if err = errors.Join(err, f.Close()); err == nil {
-		name = cmp.Or(given, name)
 		if err = root.Rename(temporary, name); errors.Is(err, fs.ErrNotExist) {
 			if err = root.MkdirAll(path.Dir(name), 0o755); err == nil {
 				err = root.Rename(temporary, name)
@@ -233,74 +252,67 @@ func (s *Store) remove(name string) error {
 	return root.Remove(name)
 }
 
-// putBytes keeps bytes under a name.
+// putBytes keeps bytes under a name, compressed.
 func (s *Store) putBytes(name string, raw []byte) error {
-	if s.has(name) {
-		return nil
-	}
-	return s.put(name, func(to io.Writer) (string, error) {
-		_, err := to.Write(s.encoder.EncodeAll(raw, nil))
-		return "", err
+	return s.put(name, func(to io.Writer) error {
+		return s.compress(to, func(to io.Writer) error {
+			_, err := to.Write(raw)
+			return err
+		})
 	})
+}
+
+func (s *Store) compress(to io.Writer, write func(to io.Writer) error) error {
+	encoder := s.encoders.Get().(*zstd.Encoder)
+	defer s.encoders.Put(encoder)
+	encoder.Reset(to)
+	return errors.Join(write(encoder), encoder.Close())
 }
 
 var chunks = sync.Pool{New: func() any { return new([chunkSize]byte) }}
 
-// putFile keeps what a reader gives.
+// putFile keeps what a reader gives. A failure to keep what could be read is a storeError.
 func (s *Store) putFile(ctx context.Context, from io.Reader) (hash ID, size int64, err error) {
-	buffer := chunks.Get().(*[chunkSize]byte)
-	defer chunks.Put(buffer)
-	n, err := io.ReadFull(from, buffer[:])
-	if whole := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF); whole || err != nil {
-		if !whole {
-			return hash, size, err
-		}
-		hash = sha256.Sum256(buffer[:n])
-		if err := s.putBytes(name(filesFolder, hash), buffer[:n]); err != nil {
-			return hash, size, storeError{err}
+	chunk := chunks.Get().(*[chunkSize]byte)
+	defer chunks.Put(chunk)
+	n, unread := io.ReadFull(from, chunk[:])
+	if ended(unread) { // it is no larger than a chunk
+		hash = sha256.Sum256(chunk[:n])
+		if err := s.putBytes(name(filesFolder, hash), chunk[:n]); err != nil {
+			return hash, 0, storeError{err}
 		}
 		return hash, int64(n), ctx.Err()
 	}
-	var unread error
-	err = s.put("", func(to io.Writer) (string, error) {
-		hash, size, unread = s.compress(ctx, to, buffer, from)
-		return name(filesFolder, hash), unread
+	sum := sha256.New()
+	err = s.create(func(to io.Writer) (string, error) {
+		err := s.compress(to, func(to io.Writer) error {
+			for n > 0 && unread == nil {
+				sum.Write(chunk[:n])
+				size += int64(n)
+				if _, err := to.Write(chunk[:n]); err != nil {
+					return err
+				}
+				if n, unread = io.ReadFull(from, chunk[:]); ended(unread) {
+					unread = nil
+				}
+				unread = errors.Join(unread, ctx.Err())
+			}
+			return unread
+		})
+		hash = ID(sum.Sum(nil))
+		return name(filesFolder, hash), err
 	})
 	switch {
 	case unread != nil:
-		return hash, size, unread
+		return hash, 0, unread
 	case err != nil:
-		return hash, size, storeError{err}
+		return hash, 0, storeError{err}
 	}
 	return hash, size, nil
 }
 
-// compress writes what was read, which fills a chunk, and what follows.
-func (s *Store) compress(ctx context.Context, to io.Writer, chunk *[chunkSize]byte, from io.Reader) (hash ID, size int64, err error) {
-	encoder, err := zstd.NewWriter(to, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true))
-	if err != nil {
-		return hash, 0, err
-	}
-	sum, n := sha256.New(), len(chunk)
-	for n > 0 {
-		if err := ctx.Err(); err != nil {
-			return hash, 0, errors.Join(err, encoder.Close())
-		}
-		sum.Write(chunk[:n])
-		if _, err := encoder.Write(chunk[:n]); err != nil {
-			return hash, 0, storeError{err}
-		}
-		size += int64(n)
-		n, err = io.ReadFull(from, chunk[:])
-		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-			return hash, 0, errors.Join(err, encoder.Close())
-		}
-	}
-	if err := encoder.Close(); err != nil {
-		return hash, 0, storeError{err}
-	}
-	return ID(sum.Sum(nil)), size, nil
-}
+// ended reports whether io.ReadFull read all that there is.
+func ended(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }
 
 // storeError is a failure to keep what could be read.
 type storeError struct{ error }
@@ -313,47 +325,24 @@ const unknownSize = -1
 // eachChunk visits the bytes of a file of a size in order. They must not be changed or kept. The error is errDamaged where the stored bytes
 // are not as many.
 func (s *Store) eachChunk(file ID, size int64, visit func(chunk []byte) error) error {
+	chunk := chunks.Get().(*[chunkSize]byte)
+	defer chunks.Put(chunk)
 	at := name(filesFolder, file)
-	buffer := chunks.Get().(*[chunkSize]byte)
-	defer chunks.Put(buffer)
-	if size >= 0 && size < chunkSize {
-		raw, err := s.read(at, buffer[:0])
-		if err == nil && int64(len(raw)) != size {
-			err = fmt.Errorf("%s: %w", at, errDamaged)
-		}
-		if err != nil {
-			return err
-		}
-		return visit(raw)
-	}
-	f, err := s.get(at)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	decoder, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true))
-	if err != nil {
-		return err
-	}
-	defer decoder.Close()
-	for read := int64(0); ; {
-		n, err := io.ReadFull(decoder, buffer[:])
-		read += int64(n)
-		if n > 0 {
-			if err := visit(buffer[:n]); err != nil {
+	return s.stream(at, func(from io.Reader) error {
+		for read := int64(0); ; {
+			n, err := io.ReadFull(from, chunk[:])
+			read += int64(n)
+			switch {
+			case err != nil && !ended(err):
 				return err
-			}
-		}
-		switch {
-		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF): // of the file, or of its stored bytes, which were cut
-			if size >= 0 && read != size {
+			case err != nil && size >= 0 && read != size:
 				return fmt.Errorf("%s: %w", at, errDamaged)
 			}
-			return nil
-		case err != nil:
-			return fmt.Errorf("%s: %w: %w", at, errDamaged, err)
+			if wrong := visit(chunk[:n]); wrong != nil || err != nil {
+				return wrong
+			}
 		}
-	}
+	})
 }
 
 // ReadFile are the bytes of a file of a tree, at most so many.

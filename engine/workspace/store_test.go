@@ -167,7 +167,7 @@ func TestDamageIsFound(t *testing.T) {
 				if faults := s.Verify(context.Background()); !slices.ContainsFunc(faults, func(err error) bool { return errors.Is(err, errDamaged) }) {
 					t.Errorf("%s is damaged at byte %d of %d, and found is %v", file, at, len(content), faults)
 				}
-				if large := *tree.find("large"); strings.HasSuffix(filepath.ToSlash(file), name(filesFolder, large.Hash)) {
+				if large := *tree.Find("large"); strings.HasSuffix(filepath.ToSlash(file), name(filesFolder, large.Hash)) {
 					if _, err := s.ReadFile(large, large.Size); !errors.Is(err, errDamaged) {
 						t.Errorf("damaged at byte %d of %d, it is read: %v", at, len(content), err)
 					}
@@ -193,7 +193,7 @@ func TestDamageIsFound(t *testing.T) {
 	if err := errors.Join(s.remove(name(treesFolder, tree.ID)), s.remove(name(treesFolder, other.ID)), s.putTree(tree, nil)); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.remove(name(filesFolder, tree.find("large").Hash)); err != nil {
+	if err := s.remove(name(filesFolder, tree.Find("large").Hash)); err != nil {
 		t.Fatal(err)
 	}
 	if faults := s.Verify(context.Background()); len(faults) != 1 || !errors.Is(faults[0], errMissing) {
@@ -328,7 +328,7 @@ func TestPrune(t *testing.T) {
 		}
 	}
 	write(t, f.Dir, map[string]string{"d": "d"})
-	if more := snapshot(t, s.Track(f.Dir, kept, Options{})); reopen(t, s.dir).Verify(context.Background()) != nil || more.Tree.find("d") == nil {
+	if more := snapshot(t, s.Track(f.Dir, kept, Options{})); reopen(t, s.dir).Verify(context.Background()) != nil || more.Tree.Find("d") == nil {
 		t.Error("the store cannot be used after it was pruned")
 	}
 }

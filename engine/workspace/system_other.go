@@ -12,10 +12,7 @@ import (
 // unchanged one, so every snapshot reads every file.
 func stampOf(fs.FileInfo) (stamp, bool) { return stamp{}, false }
 
-const noWait, noFollow = 0, 0
-
-// Without locks a setup may be made twice.
-func tryLock(*os.File) (bool, error) { return true, nil }
+const noWait = 0
 
 func clone(_, _ *os.File) error { return errors.ErrUnsupported }
 

@@ -3,9 +3,7 @@
 package workspace
 
 import (
-	"errors"
 	"io/fs"
-	"os"
 	"syscall"
 )
 
@@ -22,15 +20,3 @@ func stampOf(info fs.FileInfo) (stamp, bool) {
 
 // noWait keeps an open from waiting for the other end of a FIFO that took a file's place.
 const noWait = syscall.O_NONBLOCK
-
-// noFollow makes an open fail where the name is that of a link.
-const noFollow = syscall.O_NOFOLLOW
-
-// tryLock reports whether the file is now this process's own, until it is closed.
-func tryLock(f *os.File) (bool, error) {
-	err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-	if errors.Is(err, syscall.EWOULDBLOCK) {
-		return false, nil
-	}
-	return err == nil, err
-}

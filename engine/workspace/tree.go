@@ -105,8 +105,8 @@ func identity(entries []Entry) ID {
 	return sha256.Sum256(text)
 }
 
-// find is the entry of a path; nil where there is none.
-func (t *Tree) find(path string) *Entry {
+// Find is the entry of a path; nil where there is none.
+func (t *Tree) Find(path string) *Entry {
 	at, ok := slices.BinarySearchFunc(t.Entries, path, func(e Entry, path string) int { return cmp.Compare(e.Path, path) })
 	if !ok {
 		return nil
@@ -180,7 +180,7 @@ const mostBases = 8
 func (s *Store) tree(id ID, bases int) (*Tree, error) {
 	var stored storedTree
 	at := name(treesFolder, id)
-	raw, err := s.read(at, nil)
+	raw, err := s.read(at)
 	if err != nil {
 		return nil, err
 	}

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -78,7 +77,7 @@ func (s *Store) Join(from *Store, trees ...ID) error {
 		names, err = from.needs(trees)
 	}
 	for _, name := range names {
-		if err == nil && !s.has(name) {
+		if err == nil {
 			err = s.copy(from, name)
 		}
 	}
@@ -94,9 +93,9 @@ func (s *Store) copy(from *Store, name string) error {
 		return err
 	}
 	defer f.Close()
-	return s.put(name, func(to io.Writer) (string, error) {
+	return s.put(name, func(to io.Writer) error {
 		_, err := io.Copy(to, f)
-		return "", err
+		return err
 	})
 }
 
@@ -106,10 +105,7 @@ func (s *Store) Prune(keep ...ID) error {
 	if err != nil {
 		return fmt.Errorf("pruning the store %s: %w", s.dir, err)
 	}
-	stays := map[string]bool{}
-	for _, name := range kept {
-		stays[name] = true
-	}
+	stays := setOf(kept)
 	all, err := s.all()
 	for _, name := range slices.Backward(all) { // no tree lacks files where this ends early
 		if err == nil && !stays[name] {
@@ -203,39 +199,39 @@ func (s *Store) sound(key ID, size int64) error {
 	return err
 }
 
-// Parcel is a tar file with trees and what they need, on its way from one store to another.
-type Parcel struct {
-	// Path is of the file. It may be removed; the parcel still tells what was in it.
-	Path  string
-	names map[string]bool
-}
-
-// Export writes trees, and what they need that other parcels do not have, to a new file. Who
-// takes it has to have taken the others.
-func (s *Store) Export(path string, trees []ID, beside ...*Parcel) (_ *Parcel, err error) {
-	p := &Parcel{Path: path, names: map[string]bool{}}
-	for _, other := range beside {
-		maps.Copy(p.names, other.names)
-	}
+// Export writes trees, and what they need, to a new tar file: without what others need, which are where it is taken.
+func (s *Store) Export(path string, trees []ID, others ...ID) (err error) {
 	names, err := s.needs(trees)
 	if err != nil {
-		return nil, err
+		return err
+	}
+	there, err := s.needs(others)
+	if err != nil {
+		return err
 	}
 	to, err := os.Create(path)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { err = errors.Join(err, to.Close()) }()
 	archive := tar.NewWriter(to)
+	taken := setOf(there)
 	for _, name := range names {
-		if !p.names[name] {
+		if !taken[name] {
 			if err := s.pack(archive, name); err != nil {
-				return nil, err
+				return err
 			}
-			p.names[name] = true
 		}
 	}
-	return p, archive.Close()
+	return archive.Close()
+}
+
+func setOf(names []string) map[string]bool {
+	set := make(map[string]bool, len(names))
+	for _, name := range names {
+		set[name] = true
+	}
+	return set
 }
 
 func (s *Store) pack(archive *tar.Writer, name string) error {
@@ -285,9 +281,9 @@ func (s *Store) unpack(archive *tar.Reader) error {
 		if s.has(head.Name) {
 			continue
 		}
-		err = s.put(head.Name, func(to io.Writer) (string, error) {
+		err = s.put(head.Name, func(to io.Writer) error {
 			_, err := io.Copy(to, archive)
-			return "", err
+			return err
 		})
 		if err == nil {
 			err = s.verify(head.Name)
