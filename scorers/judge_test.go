@@ -154,7 +154,7 @@ func TestAJudgeOfIterations(t *testing.T) {
 	if got := shownAll(lazy.Score(t.Context(), task(t, ""), r)); got != "quality 0 0.2 (0.2): it is 0.2" {
 		t.Errorf("unasked:\n%s", got)
 	}
-	scores = lazy.At(t.Context(), task(t, ""), r, []int{0, 1, 2, 3})
+	scores = lazy.At(t.Context(), task(t, ""), r, 0, 1, 2, 3)
 	if got := shownAll(scores); got != lines {
 		t.Errorf("asked:\n%s", got)
 	}
@@ -175,7 +175,7 @@ func TestJudgedAgainEveryVoteIsInTheCache(t *testing.T) {
 	if len(inner.asked) != 6 || len(first[0].Votes) != 3 || first[0].Votes[0].Value == first[0].Votes[1].Value {
 		t.Fatalf("%d calls: %s", len(inner.asked), shownAll(first))
 	}
-	again := s.At(t.Context(), task(t, ""), r, []int{3, 2, 1})
+	again := s.At(t.Context(), task(t, ""), r, 1, 2, 3)
 	if len(inner.asked) != 6 {
 		t.Errorf("%d calls were made again", len(inner.asked)-6)
 	}

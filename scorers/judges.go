@@ -200,14 +200,14 @@ func (s *subject) other(ctx context.Context, by *scorer) (value any, why string)
 }
 
 // Pair judges a run by the scorers that compare it with the run of another configuration, of the same task and trial,
-// which beside gives; nil where there is none. The scores are of the run itself.
-func (s *Set) Pair(ctx context.Context, task *spec.Task, run *record.Run, beside func(configuration string) *record.Run) []record.Score {
+// which beside gives; nil where there is none. The scores are of the run itself (iteration 0).
+func (s *Set) Pair(ctx context.Context, task *spec.Task, run *record.Run, wanted func(v *Version, iteration int) bool, beside func(configuration string) *record.Run) []record.Score {
 	at := newSubject(task, run, s.checklist[run.Configuration])
 	at.beside, at.checklists = beside, s.checklist
 	at.standAtEnd()
 	var scores []record.Score
 	for _, scorer := range s.declared {
-		if scorer.Pairs {
+		if scorer.Pairs && wanted(&scorer.Version, 0) {
 			score, _ := scorer.score(ctx, at)
 			scores = append(scores, score)
 		}

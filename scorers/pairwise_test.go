@@ -86,7 +86,7 @@ func TestPairs(t *testing.T) {
 			if err := faults.Err(); err != nil {
 				t.Fatal(err)
 			}
-			scores := s.Pair(t.Context(), task(t, ""), c.own, besideOnly(c.beside))
+			scores := s.Pair(t.Context(), task(t, ""), c.own, all, besideOnly(c.beside))
 			if got := shownAll(scores); len(scores) != 1 || !strings.HasPrefix(got, "s 0 "+c.want) || asked != c.calls {
 				t.Errorf("got %s after %d calls, want %s after %d", got, asked, c.want, c.calls)
 			}
@@ -109,11 +109,13 @@ func TestPairsAreApart(t *testing.T) {
 	if got := shownAll(s.Score(t.Context(), task(t, `"x"`), run(`"x"`))); got != "e 0 1 (x)\ne 1 1 (x)" {
 		t.Errorf("got %s", got)
 	}
-	if got := shownAll(s.Pair(t.Context(), nil, run(`"x"`), besideOnly(other("base", `"y"`)))); got != "s 0 unscored: no model is configured" {
+	if got := shownAll(s.Pair(t.Context(), nil, run(`"x"`), all, besideOnly(other("base", `"y"`)))); got != "s 0 unscored: no model is configured" {
 		t.Errorf("nobody to ask: %s", got)
 	}
 	alone, _ := New(decoded(t, "- {name: s, type: pairwise, model: j, rubric: r}"), Options{Outside: outside{models: map[string]model.Model{"j": polite{new(int)}}}})
-	if got := shownAll(alone.Pair(t.Context(), nil, run(`"x"`), besideOnly(nil))); got != "s 0 unscored: no baseline is configured to compare with" {
+	if got := shownAll(alone.Pair(t.Context(), nil, run(`"x"`), all, besideOnly(nil))); got != "s 0 unscored: no baseline is configured to compare with" {
 		t.Errorf("no baseline: %s", got)
 	}
 }
+
+func all(*Version, int) bool { return true }

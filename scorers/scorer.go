@@ -297,75 +297,50 @@ func (s *Set) Unable() error {
 	return nil
 }
 
-// subject is a run that the scorers judge.
-func (s *Set) subject(task *spec.Task, run *record.Run) *subject {
-	at := newSubject(task, run, s.checklist[run.Configuration])
-	at.scorers = s.scorers
-	return at
+// Score judges a run and its iterations by every scorer, as far as it judges them unasked.
+func (s *Set) Score(ctx context.Context, task *spec.Task, run *record.Run) []record.Score {
+	return s.Make(ctx, task, run, func(v *Version, n int) bool { return n == 0 || v.Judges == spec.ScoreEveryIteration })
 }
 
-// Score judges a run: first the scores of the run itself (Iteration 0) by every scorer in the order declared, then
-// those of its first iteration, and so on, by the scorers that judge every one. It does not fail and does not panic:
-// what cannot be judged is unscored. Once ctx has ended, only those are that ask others.
+// At judges a run at some of its iterations, whether or not its scorers judge them unasked; 0 is the run itself. Of
+// iterations that it does not have there are no scores.
+func (s *Set) At(ctx context.Context, task *spec.Task, run *record.Run, iterations ...int) []record.Score {
+	return s.Make(ctx, task, run, func(_ *Version, n int) bool { return slices.Contains(iterations, n) })
+}
+
+// Make makes the scores of a run that are wanted of each scorer: first those of the run itself (iteration 0) in the
+// order declared, then those of its first iteration, and so on, by the scorers that judge iterations. It does not fail
+// and does not panic: what cannot be judged is unscored. Once ctx has ended, only what asks others is.
 //
-// Where the score of the run is that of the iteration that it returned, Votes and Usage are the run's alone.
-func (s *Set) Score(ctx context.Context, task *spec.Task, run *record.Run) []record.Score {
-	at := s.subject(task, run)
-	scores := make([]record.Score, len(s.scorers), len(s.scorers)*(1+len(run.Iterations)))
+// Where the score of the run is that of the iteration that it returned, and both are wanted, Votes and Usage are the
+// run's alone.
+func (s *Set) Make(ctx context.Context, task *spec.Task, run *record.Run, wanted func(v *Version, iteration int) bool) []record.Score {
+	at := newSubject(task, run, s.checklist[run.Configuration])
+	at.scorers = s.scorers
+	own := make([]record.Score, len(s.scorers), len(s.scorers)*(1+len(run.Iterations)))
+	var below []record.Score
 	for n := 1; n <= len(run.Iterations); n++ {
 		at.stand(n, n)
 		for i, scorer := range s.scorers {
-			if scorer.Judges != spec.ScoreEveryIteration {
+			if scorer.OfRun || !wanted(&scorer.Version, n) {
 				continue
 			}
 			score, _ := scorer.score(ctx, at)
-			if n == run.Outcome.Returned && !scorer.LooksAround { // it is the run's as well
-				scores[i] = score
+			if n == run.Outcome.Returned && !scorer.LooksAround && wanted(&scorer.Version, 0) { // it is the run's as well
+				own[i] = score
 				score.Votes, score.Usage = nil, record.Usage{}
 			}
 			score.Iteration = n
-			scores = append(scores, score)
+			below = append(below, score)
 		}
 	}
 	at.standAtEnd()
 	for i, scorer := range s.scorers {
-		if scores[i].Name == "" {
-			scores[i], _ = scorer.score(ctx, at)
+		if own[i].Name == "" && wanted(&scorer.Version, 0) {
+			own[i], _ = scorer.score(ctx, at)
 		}
 	}
-	trace.Scored(ctx, run, scores)
-	return scores
-}
-
-// At judges a run at some of its iterations, whether or not its scorers judge them unasked; 0 is the run itself. Of
-// iterations that it does not have, and by scorers that say nothing of iterations, there are no scores.
-func (s *Set) At(ctx context.Context, task *spec.Task, run *record.Run, iterations []int) []record.Score {
-	at := s.subject(task, run)
-	judged := map[*scorer]bool{} // the output that the run returned
-	var scores []record.Score
-	for _, n := range iterations {
-		if n < 0 || n > len(run.Iterations) {
-			continue
-		}
-		at.stand(n, n)
-		if n == 0 {
-			at.standAtEnd()
-		}
-		for _, scorer := range s.scorers {
-			if n > 0 && scorer.OfRun {
-				continue
-			}
-			score, _ := scorer.score(ctx, at)
-			score.Iteration = n
-			if at.n == run.Outcome.Returned && !scorer.LooksAround {
-				if judged[scorer] {
-					score.Votes, score.Usage = nil, record.Usage{}
-				}
-				judged[scorer] = true
-			}
-			scores = append(scores, score)
-		}
-	}
+	scores := append(slices.DeleteFunc(own, func(s record.Score) bool { return s.Name == "" }), below...)
 	trace.Scored(ctx, run, scores)
 	return scores
 }

@@ -14,8 +14,8 @@ func TestASetJudgesWhereItIsAsked(t *testing.T) {
 - {name: stopped, type: cel, expr: 'stop.reason == "max_iterations"'}`)
 	r := run(`"b"`, `"a"`, `"cc"`)
 	r.Outcome.Returned = 2
-	want := "right 3 0 (cc): want a, got cc\nshort 3 0: size(string(output)) < 2 is false\nright 0 1 (a)\nshort 0 1\nstopped 0 0: stop.reason == \"max_iterations\" is false"
-	if got := shownAll(s.At(context.Background(), task(t, `"a"`), r, []int{3, 4, -1, 0})); got != want {
+	want := "right 0 1 (a)\nshort 0 1\nstopped 0 0: stop.reason == \"max_iterations\" is false\nright 3 0 (cc): want a, got cc\nshort 3 0: size(string(output)) < 2 is false"
+	if got := shownAll(s.At(context.Background(), task(t, `"a"`), r, 3, 4, -1, 0)); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	r.Outcome.Reason = record.ReasonMaxIterations

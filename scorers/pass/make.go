@@ -4,7 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"hash/maphash"
+	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -27,7 +28,7 @@ func (p *Pass) Make(ctx context.Context, journal Journal) error {
 	if err := p.removeAtSteps(journal); err != nil {
 		return err
 	}
-	if len(p.entries) == 0 {
+	if len(p.works) == 0 {
 		return nil
 	}
 	runs, err := record.OpenRuns(p.Dir)
@@ -43,7 +44,7 @@ func (p *Pass) Make(ctx context.Context, journal Journal) error {
 	for range max(1, p.Workers) {
 		working.Go(func() {
 			for t := range turns {
-				m.do(ctx, &t)
+				m.do(ctx, t)
 			}
 		})
 	}
@@ -53,12 +54,54 @@ func (p *Pass) Make(ctx context.Context, journal Journal) error {
 	return errors.Join(err, m.err)
 }
 
+// turn is a run whose turn it is, with its task; nil where that is not needed.
+type turn struct {
+	task *spec.Task
+	*work
+}
+
+// join gives the runs of which scores are only removed, then goes through the tasks once and gives the runs of each. It
+// ends when all is done, or when the context ends.
+func (p *Pass) join(ctx context.Context, give func(turn)) error {
+	of := map[string][]*work{} // by task
+	for i := range p.works {
+		if w := &p.works[i]; w.judged {
+			of[w.task] = append(of[w.task], w)
+		} else {
+			give(turn{nil, w})
+		}
+	}
+	tasks := p.Tasks
+	if tasks == nil || len(of) == 0 {
+		tasks = func(func(*spec.Task, error) bool) {}
+	}
+	for task, err := range tasks {
+		if err != nil {
+			return fmt.Errorf("reading the tasks: %w", err)
+		}
+		for _, w := range of[task.ID] {
+			if ctx.Err() != nil {
+				return nil
+			}
+			give(turn{task, w})
+		}
+		if delete(of, task.ID); len(of) == 0 {
+			break
+		}
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	for i := range p.works {
+		if w := &p.works[i]; of[w.task] != nil && w.judged {
+			p.Taskless, p.FirstTaskless = p.Taskless+1, cmp.Or(p.FirstTaskless, w.task)
+		}
+	}
+	return nil
+}
+
 // errSpent ends a pass.
 var errSpent = errors.New("the budget is spent")
-
-// Ended reports whether a pass ended before everything was done, because nothing might be
-// asked any more.
-func (p *Pass) Ended() bool { return p.spent }
 
 // maker is a pass that works.
 type maker struct {
@@ -72,11 +115,11 @@ type maker struct {
 }
 
 // do does what is to be done with a run, unless the context has ended.
-func (m *maker) do(ctx context.Context, t *turn) {
+func (m *maker) do(ctx context.Context, t turn) {
 	if ctx.Err() != nil {
 		return
 	}
-	run, err := m.runs.Read(t.at)
+	run, err := m.runs.Read(t.work.at)
 	if err != nil {
 		m.fail(err)
 		return
@@ -92,7 +135,7 @@ func (m *maker) do(ctx context.Context, t *turn) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for i := range scores {
-		m.Counts[m.judgeOf(scores[i].Name)].add(&scores[i])
+		m.Counts[m.counted(scores[i].Name)].add(&scores[i])
 	}
 	if m.Made != nil {
 		m.Made(scores)
@@ -108,31 +151,42 @@ func (m *maker) fail(err error) {
 	m.stop(err)
 }
 
+// judge makes the scores of a run, and those that take others back.
 func (m *maker) judge(ctx context.Context, task *spec.Task, run *record.Run, w *work) (scores []record.Score) {
-	for _, t := range w.remove {
-		scores = append(scores, record.Score{Run: run.ID, Name: m.judges[t.judge].Name, Iteration: t.iteration, Removed: true})
-	}
-	for i := range w.parts {
-		part := &w.parts[i]
-		if part.unasked {
-			scores = append(scores, part.set.Score(ctx, task, run)...)
-			continue
-		}
-		for _, s := range part.set.At(ctx, task, run, part.iterations) {
-			// Votes and usage of the iteration that the run returned are in the run's own score,
-			// where that stays.
-			at := m.judgeOf(s.Name)
-			_, runToo := w.of(at)
-			if s.Iteration > 0 && s.Iteration == run.Outcome.Returned && !runToo && !m.judges[at].LooksAround && m.at(w.marks, 0, at) == scored {
-				s.Votes, s.Usage = nil, record.Usage{}
+	for at := range m.Counts {
+		for n := range w.iterations + 1 {
+			if m.Counts[at].Removed && m.mark(w.marks, n, at) != 0 {
+				scores = append(scores, record.Score{Run: run.ID, Name: m.Counts[at].Name, Iteration: n, Removed: true})
 			}
-			scores = append(scores, s)
 		}
 	}
-	for _, at := range w.pairs { // with the runs of the same task and trial of other configurations
-		scores = append(scores, m.judges[at].alone.Pair(ctx, task, run, func(configuration string) *record.Run { return m.beside(run, configuration) })...)
+	if !w.judged {
+		return scores
 	}
-	return scores
+	wanted := func(v *scorers.Version, n int) bool { return m.needs(w, m.counted(v.Name), n) }
+	for _, s := range m.Set.Make(ctx, task, run, wanted) {
+		at := m.counted(s.Name)
+		version, judged := m.version(m.mark(w.marks, 0, at))
+		stays := judged && version == m.Counts[at].Hash && !m.needs(w, at, 0)
+		if s.Iteration > 0 && s.Iteration == run.Outcome.Returned && stays && !m.Counts[at].LooksAround {
+			s.Votes, s.Usage = nil, record.Usage{} // they are in the run's own score
+		}
+		scores = append(scores, s)
+	}
+	return append(scores, m.Set.Pair(ctx, task, run, wanted, func(configuration string) *record.Run { return m.beside(run, configuration) })...)
+}
+
+// beside is the run of a configuration for the task and trial of another one; nil without one
+// that can be read. Whether it counts the scorer sees.
+func (m *maker) beside(run *record.Run, configuration string) *record.Run {
+	if configuration == run.Configuration {
+		return run
+	}
+	other, err := m.runs.Run(record.RunID(configuration, run.Task, run.Trial))
+	if err != nil && !errors.Is(err, record.ErrNoRun) {
+		m.fail(err)
+	}
+	return other
 }
 
 // fresh leaves out what is not new: that a scorer, asked again, still cannot
@@ -147,14 +201,16 @@ func (m *maker) fresh(ctx context.Context, scores []record.Score, w *work) []rec
 	}
 	ended := ctx.Err() != nil
 	return slices.DeleteFunc(scores, func(s record.Score) bool {
-		at := m.judgeOf(s.Name)
-		cut := s.Unscored != "" && ended && m.judges[at].Asks
-		if !cut && (s.Unscored == "" || m.at(w.marks, s.Iteration, at) != unscored) {
+		at := m.counted(s.Name)
+		c := &m.Counts[at]
+		version, judged := m.version(m.mark(w.marks, s.Iteration, at))
+		cut := s.Unscored != "" && ended && c.Asks
+		if !cut && (s.Unscored == "" || judged || version != c.Hash) {
 			return false
 		}
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		if c := &m.Counts[at]; cut {
+		if cut {
 			c.Usage = c.Usage.Plus(s.Usage)
 		} else {
 			c.add(&s)
@@ -163,161 +219,44 @@ func (m *maker) fresh(ctx context.Context, scores []record.Score, w *work) []rec
 	})
 }
 
-// judgeOf is the judge of a name: a set gives scores of its own scorers only.
-func (m *maker) judgeOf(name string) int {
-	return max(0, slices.IndexFunc(m.judges, func(j judge) bool { return j.Name == name }))
-}
-
-// work is what is to be done with a run. Runs with the same marks and as many
-// iterations have the same.
-type work struct {
-	marks  string
-	parts  []part
-	pairs  []int // judges that judge the run beside another one
-	remove []thing
-}
-
-// part is what some judges make of a run.
-type part struct {
-	judges     []int
-	set        *scorers.Set // of these judges
-	iterations []int        // 0 is the run
-	unasked    bool         // these are the iterations that they judge unasked
-}
-
-// thing is what one score is of.
-type thing struct{ judge, iteration int }
-
-// entry is a run with which there is something to do, and where it stands.
-type entry struct {
-	task uint64 // the hash of its id
-	at   record.Place
-	work int32 // index of works; -1: done
-}
-
-// alike are runs of which the same is to be done.
-type alike struct {
-	marks      int32
-	iterations int
-}
-
-// readHeads decides what is to be done with each run that counts.
-func (p *Pass) readHeads(s *standing) error {
-	runs, err := record.OpenRuns(p.Dir)
-	if err != nil {
-		return err
+// removeAtSteps takes the scores of states back that removed scorers made.
+func (p *Pass) removeAtSteps(journal Journal) error {
+	if len(p.Remove) == 0 {
+		return nil
 	}
-	defer runs.Close()
-	known := map[alike]int32{}
-	for head, err := range runs.Heads() {
+	all := map[string][]record.Snapshot{}
+	for s, err := range record.ReadSnapshots(p.Dir) {
 		if err != nil {
 			return err
 		}
-		key := alike{s.marksOf(head.ID), head.Iterations}
-		at, ok := known[key]
-		if !ok || p.Wanted != nil {
-			at = int32(len(p.works))
-			p.works = append(p.works, p.plan(s.marks[key.marks], head))
-			known[key] = at
+		all[s.Run] = append(all[s.Run], s)
+	}
+	for _, run := range slices.Sorted(maps.Keys(all)) {
+		var changed []record.Snapshot
+		for _, s := range record.StandingSnapshots(all[run]) {
+			if left := p.withoutRemoved(s.Scores); len(left) < len(s.Scores) {
+				s.Scores = left
+				changed = append(changed, s)
+			}
 		}
-		w := &p.works[at]
-		p.count(w)
-		switch {
-		case w.tasks()+len(w.remove) > 0:
-			p.Runs++
-			p.entries = append(p.entries, entry{maphash.String(taskSeed, head.Task), head.At, at})
-		case p.Wanted != nil:
-			p.works = p.works[:at]
+		if len(changed) == 0 {
+			continue
+		}
+		if err := journal.AppendSnapshots(run, changed, nil); err != nil {
+			return err
 		}
 	}
-	slices.SortFunc(p.entries, func(a, b entry) int {
-		return cmp.Or(cmp.Compare(a.task, b.task), a.at.Compare(b.at))
-	})
 	return nil
 }
 
-// taskSeed is one for all: who looks and who joins hash alike.
-var taskSeed = maphash.MakeSeed()
-
-// plan decides what is to be done with runs of such marks.
-func (p *Pass) plan(marks string, head *record.RunHead) work {
-	w := work{marks: marks}
-	for at := range p.judges {
-		j := &p.judges[at]
-		if j.removed {
-			for n := range head.Iterations + 1 {
-				if p.at(marks, n, at) != none {
-					w.remove = append(w.remove, thing{at, n})
-				}
-			}
+// withoutRemoved leaves out the scores of removed scorers, and counts them.
+func (p *Pass) withoutRemoved(scores []record.Score) (left []record.Score) {
+	for _, s := range scores {
+		if !slices.Contains(p.Remove, s.Name) {
+			left = append(left, s)
 			continue
 		}
-		list := p.needed(marks, at, head)
-		if len(list) == 0 {
-			continue
-		}
-		if j.Pairs {
-			w.pairs = append(w.pairs, at)
-			continue
-		}
-		unasked := slices.Equal(list, p.unasked(j, head))
-		same := func(p part) bool { return p.unasked == unasked && slices.Equal(p.iterations, list) }
-		if i := slices.IndexFunc(w.parts, same); i >= 0 {
-			w.parts[i].judges = append(w.parts[i].judges, at)
-		} else {
-			w.parts = append(w.parts, part{judges: []int{at}, iterations: list, unasked: unasked})
-		}
+		p.Counts[p.counted(s.Name)].TakenBack++
 	}
-	for i := range w.parts {
-		w.parts[i].set = p.Set.Only(func(name string) bool {
-			return slices.ContainsFunc(w.parts[i].judges, func(at int) bool { return p.judges[at].Name == name })
-		})
-	}
-	return w
-}
-
-// needed are the iterations that a judge is to judge; 0 is the run. Those of which it is to
-// have a score are the wanted ones, else what it judges unasked and what it was asked for before.
-func (p *Pass) needed(marks string, at int, head *record.RunHead) (list []int) {
-	j := &p.judges[at]
-	if !j.wanted {
-		return nil
-	}
-	if p.Wanted != nil {
-		for _, n := range slices.Compact(slices.Sorted(slices.Values(p.Wanted[head.ID]))) {
-			if n == 0 || n > 0 && n <= head.Iterations && !j.OfRun && !j.Pairs {
-				list = append(list, n)
-			}
-		}
-	} else {
-		list = p.unasked(j, head)
-		if p.Iterations && !j.OfRun && !j.Pairs {
-			list = upTo(head.Iterations)
-		}
-		for n := len(list); n <= head.Iterations; n++ {
-			if p.at(marks, n, at) != none && !j.OfRun {
-				list = append(list, n)
-			}
-		}
-	}
-	return slices.DeleteFunc(list, func(n int) bool {
-		mark := p.at(marks, n, at)
-		return !p.Again && mark != none && mark != unscored && (p.Missing || mark == scored)
-	})
-}
-
-// unasked are the iterations that a judge judges unasked: the run alone, or all.
-func (p *Pass) unasked(j *judge, head *record.RunHead) []int {
-	if j.OfRun || j.Pairs || j.Judges != spec.ScoreEveryIteration {
-		return []int{0}
-	}
-	return upTo(head.Iterations)
-}
-
-func upTo(n int) []int {
-	list := make([]int, n+1)
-	for i := range list {
-		list[i] = i
-	}
-	return list
+	return left
 }

@@ -1,26 +1,16 @@
 // Package pass decides which scores of recorded runs are made, and makes them: those
-// that are missing or out of date. No agent is called again.
+// that are missing or out of date. No agent is called again. Call Look, then Pass.Make.
 //
-// The stages of a pass, in order: Look reads which scores there are, by which
-// versions of their scorers, and decides for every run that counts
-// what is to be made of it; Make goes through the tasks once, in
-// their order, reads the records of each beside it, has them judged by
-// many workers at a time (make.go), alone or beside another run, and
-// writes what is new.
-//
-// Memory grows by some 60 bytes a run, not with trajectories or tasks: a record is
-// read when it is its turn, wherever in the file it stands, so that the order in
-// which runs finished, or folders were merged, makes no difference.
+// Look reads which scores there are, by which versions of their scorers. Make goes
+// through the tasks once, in their order, reads the records of each beside it, has them
+// judged by many workers at a time (make.go), alone or beside another run, and
+// writes what is new. Memory holds the scores that there are as numbers, but
+// neither trajectories nor tasks.
 //
 // It is no stable API.
 package pass
 
 import (
-	"cmp"
-	"context"
-	"errors"
-	"fmt"
-	"hash/maphash"
 	"iter"
 	"slices"
 	"strings"
@@ -67,16 +57,16 @@ type Pass struct {
 	Taskless      int
 	FirstTaskless string
 
-	judges  []judge
-	works   []work
-	entries []entry
-	spent   bool
+	versions []string // of scorers that made scores
+	works    []work   // in the order of the records
+	spent    bool
 }
 
 // Count is what a pass finds and does of one scorer.
 type Count struct {
 	scorers.Version
 	Removed bool // its scores are taken back
+	judges  bool // it is to judge
 	// Found are the scores of runs there were, by the version that made them.
 	Found map[string]int
 	// Kept are scores of runs that stay as they are; Wanted is how many scores are
@@ -100,64 +90,6 @@ func (c *Count) Others() (scores, versions int) {
 	return scores, versions
 }
 
-// judge is a scorer as its place in marks: an index of Counts.
-type judge struct {
-	scorers.Version
-	wanted  bool // it is to judge
-	removed bool
-	others  []string     // hashes of other versions that were found
-	alone   *scorers.Set // with nobody else, to judge beside another run
-}
-
-// Look finds what is to be done.
-func Look(o Options) (*Pass, error) {
-	p := &Pass{Options: o}
-	for _, v := range o.Set.Versions() {
-		wanted := o.Scorers == nil || slices.Contains(o.Scorers, v.Name)
-		p.add(judge{Version: v, wanted: wanted && !slices.Contains(o.Remove, v.Name), removed: slices.Contains(o.Remove, v.Name)})
-	}
-	for _, name := range o.Remove {
-		if !slices.ContainsFunc(p.judges, func(j judge) bool { return j.Name == name }) {
-			p.add(judge{Version: scorers.Version{Name: name}, removed: true})
-		}
-	}
-	standing, err := p.readScores()
-	if err != nil {
-		return nil, err
-	}
-	return p, p.readHeads(standing)
-}
-
-func (p *Pass) add(j judge) {
-	if j.Pairs {
-		j.alone = p.Set.Only(func(name string) bool { return name == j.Name })
-	}
-	p.judges = append(p.judges, j)
-	p.Counts = append(p.Counts, Count{Version: j.Version, Removed: j.removed, Found: map[string]int{}})
-}
-
-// count adds a run to what is found and wanted.
-func (p *Pass) count(w *work) {
-	for at := range p.judges {
-		c := &p.Counts[at]
-		mark := p.at(w.marks, 0, at)
-		if mark != none {
-			version := c.Hash
-			if mark >= other {
-				version = p.judges[at].others[mark-other]
-			}
-			c.Found[version]++
-		}
-		n, run := w.of(at)
-		c.Wanted += n
-		if run {
-			c.WantedOfRuns++
-		} else if mark != none && !c.Removed {
-			c.Kept++
-		}
-	}
-}
-
 // add counts a score that was made.
 func (c *Count) add(s *record.Score) {
 	c.Usage = c.Usage.Plus(s.Usage)
@@ -174,202 +106,173 @@ func (c *Count) add(s *record.Score) {
 	}
 }
 
-// of is how many scores a judge makes of a run, and whether that of the run itself
-// is among them.
-func (w *work) of(at int) (n int, run bool) {
-	if slices.Contains(w.pairs, at) {
-		return 1, true
-	}
-	for i := range w.parts {
-		if part := &w.parts[i]; slices.Contains(part.judges, at) {
-			return len(part.iterations), part.iterations[0] == 0
-		}
-	}
-	return 0, false
+// work is a run with which there is something to do.
+type work struct {
+	run, task  string
+	at         record.Place
+	iterations int
+	marks      []mark
+	judged     bool // there are scores to be made, for which the task is needed
 }
 
-// turn is a run whose turn it is, with its task; nil where that is not needed.
-type turn struct {
-	task *spec.Task
-	at   record.Place
-	work *work
+// mark says which score there is of one scorer on one thing: 0 none, n one by the version of that number, from 1, and
+// -n one by which that version could not judge. The marks of a run are of itself by each scorer, then of its first
+// iteration, and so on, as far as there are scores.
+type mark int32
+
+// mark is that of a scorer on an iteration; 0 is the run.
+func (p *Pass) mark(marks []mark, iteration, scorer int) mark {
+	if place := iteration*len(p.Counts) + scorer; place < len(marks) {
+		return marks[place]
+	}
+	return 0
 }
 
-// join goes through the tasks once and gives those to judge the runs of each, in
-// the order of the tasks; first those of which only scores are removed. It
-// ends when all is done, or when the context ends.
-func (p *Pass) join(ctx context.Context, give func(turn)) error {
-	left := len(p.entries)
-	take := func(task *spec.Task, e *entry) {
-		w := &p.works[e.work]
-		e.work = -1
-		give(turn{task, e.at, w})
-		left--
+// version is the one by which a score was made, and whether that could judge; "" where there is no score.
+func (p *Pass) version(m mark) (version string, judged bool) {
+	if m == 0 {
+		return "", false
 	}
-	for i := range p.entries {
-		if e := &p.entries[i]; p.works[e.work].tasks() == 0 {
-			take(nil, e)
+	return p.versions[max(m, -m)-1], m > 0
+}
+
+// Look finds what is to be done.
+func Look(o Options) (*Pass, error) {
+	p := &Pass{Options: o}
+	for _, v := range o.Set.Versions() {
+		removed := slices.Contains(o.Remove, v.Name)
+		p.Counts = append(p.Counts, Count{
+			Version: v, Removed: removed, judges: !removed && (o.Scorers == nil || slices.Contains(o.Scorers, v.Name)), Found: map[string]int{},
+		})
+	}
+	for _, name := range o.Remove {
+		if p.counted(name) < 0 {
+			p.Counts = append(p.Counts, Count{Version: scorers.Version{Name: name}, Removed: true, Found: map[string]int{}})
 		}
 	}
-	if left == 0 || ctx.Err() != nil {
-		return nil
+	marks, err := p.readScores()
+	if err != nil {
+		return nil, err
 	}
-	tasks := p.Tasks
-	if tasks == nil {
-		tasks = func(func(*spec.Task, error) bool) {}
-	}
-	for task, err := range tasks {
+	return p, p.readHeads(marks)
+}
+
+// counted is the place of a scorer in the counts; -1: it is not among them.
+func (p *Pass) counted(name string) int {
+	return slices.IndexFunc(p.Counts, func(c Count) bool { return c.Name == name })
+}
+
+// readScores finds the last score of each scorer on each thing, by run.
+func (p *Pass) readScores() (map[string][]mark, error) {
+	marks, numbers := map[string][]mark{}, map[string]mark{}
+	for line, err := range record.ReadScored(p.Dir) {
 		if err != nil {
-			return fmt.Errorf("reading the tasks: %w", err)
+			return nil, err
 		}
-		hash := maphash.String(taskSeed, task.ID)
-		at, _ := slices.BinarySearchFunc(p.entries, hash, func(e entry, hash uint64) int { return cmp.Compare(e.task, hash) })
-		for ; at < len(p.entries) && p.entries[at].task == hash; at++ {
-			if p.entries[at].work < 0 {
+		of := marks[line.Run]
+		for i := range line.Scores {
+			s := &line.Scores[i]
+			at := p.counted(s.Name)
+			if at < 0 || s.Iteration < 0 {
 				continue
 			}
-			if ctx.Err() != nil {
-				return nil
+			place := s.Iteration*len(p.Counts) + at
+			if more := place + 1 - len(of); more > 0 {
+				of = append(of, make([]mark, more)...)
 			}
-			take(task, &p.entries[at])
+			number := numbers[s.Scorer]
+			if number == 0 {
+				version := strings.Clone(s.Scorer)
+				p.versions = append(p.versions, version)
+				number = mark(len(p.versions))
+				numbers[version] = number
+			}
+			switch {
+			case s.Removed:
+				number = 0
+			case s.Unscored != "":
+				number = -number
+			}
+			of[place] = number
 		}
-		if left == 0 {
-			return nil
-		}
+		marks[strings.Clone(line.Run)] = of
 	}
-	return p.without(left)
+	return marks, nil
 }
 
-// None reports whether no run could be scored, for want of its task.
-func (p *Pass) None() bool { return p.Runs > 0 && p.Taskless == p.Runs }
-
-// tasks is how much of the work needs the task.
-func (w *work) tasks() int { return len(w.parts) + len(w.pairs) }
-
-// without notes the runs whose task did not come.
-func (p *Pass) without(left int) error {
-	p.Taskless = left
+// readHeads decides what is to be done with each run that counts.
+func (p *Pass) readHeads(marks map[string][]mark) error {
 	runs, err := record.OpenRuns(p.Dir)
 	if err != nil {
 		return err
 	}
 	defer runs.Close()
-	first := slices.IndexFunc(p.entries, func(e entry) bool { return e.work >= 0 })
-	run, err := runs.Read(p.entries[first].at)
-	if err == nil {
-		p.FirstTaskless = run.Task
+	for head, err := range runs.Heads() {
+		if err != nil {
+			return err
+		}
+		w := work{run: strings.Clone(head.ID), task: strings.Clone(head.Task), at: head.At, iterations: head.Iterations, marks: marks[head.ID]}
+		removed := p.count(&w)
+		if w.judged || removed {
+			p.works = append(p.works, w)
+		}
 	}
+	p.Runs = len(p.works)
 	return nil
 }
 
-// beside is the run of a configuration for the task and trial of another one; nil without one
-// that can be read. Whether it counts the scorer sees.
-func (m *maker) beside(run *record.Run, configuration string) *record.Run {
-	if configuration == run.Configuration {
-		return run
+// count adds a run to what is found and wanted, and reports whether scores of it are taken back.
+func (p *Pass) count(w *work) (removed bool) {
+	for at := range p.Counts {
+		c := &p.Counts[at]
+		there := p.mark(w.marks, 0, at)
+		if there != 0 {
+			version, _ := p.version(there)
+			c.Found[version]++
+		}
+		for n := range w.iterations + 1 {
+			removed = removed || c.Removed && p.mark(w.marks, n, at) != 0
+			if p.needs(w, at, n) {
+				c.Wanted, w.judged = c.Wanted+1, true
+			}
+		}
+		switch {
+		case p.needs(w, at, 0):
+			c.WantedOfRuns++
+		case there != 0 && !c.Removed:
+			c.Kept++
+		}
 	}
-	other, err := m.runs.Run(record.RunID(configuration, run.Task, run.Trial))
-	if err != nil && !errors.Is(err, record.ErrNoRun) {
-		m.fail(err)
-	}
-	return other
+	return removed
 }
 
-// A mark says which score there is of one scorer on one thing. Those from other
-// on are of scores that other versions of the scorer made.
-const (
-	none     byte = '-'
-	scored   byte = 's' // by this version
-	unscored byte = 'u' // by this version, which could not judge
-	other    byte = 128
-)
-
-// mostOthers are the versions that are distinguished; the last one is also that of those
-// beyond.
-const mostOthers = 100
-
-// mark is that of a version of the judge.
-func (j *judge) mark(version string, isUnscored bool) byte {
+// needs reports whether a scorer is to judge an iteration of a run; 0 is the run itself. There is to be a score of
+// what is wanted, or else of what the scorer judges unasked, or was asked for before.
+func (p *Pass) needs(w *work, at, n int) bool {
+	c, there := &p.Counts[at], p.mark(w.marks, n, at)
 	switch {
-	case version == j.Hash && isUnscored:
-		return unscored
-	case version == j.Hash:
-		return scored
+	case !c.judges || n > 0 && (c.OfRun || c.Pairs):
+		return false
+	case p.Wanted != nil && !slices.Contains(p.Wanted[w.run], n):
+		return false
+	case p.Wanted == nil && n > 0 && c.Judges != spec.ScoreEveryIteration && !p.Iterations && there == 0:
+		return false
+	case p.Again || there == 0:
+		return true
 	}
-	at := slices.Index(j.others, version)
-	if at < 0 && len(j.others) < mostOthers {
-		at, j.others = len(j.others), append(j.others, strings.Clone(version))
-	} else if at < 0 {
-		at = mostOthers - 1
+	version, judged := p.version(there)
+	if version == c.Hash {
+		return !judged
 	}
-	return other + byte(at)
+	return !p.Missing
 }
 
-// standing are the marks of all runs. Those of a run are of itself by each scorer,
-// then of its first iteration, and so on, as far as there are scores; runs that
-// are alike share them, so that a run takes some 20 bytes.
-type standing struct {
-	seed  maphash.Seed
-	of    map[uint64]int32 // by the hash of a run's id: an index of marks
-	marks []string
-	at    map[string]int32
-}
+// None reports whether no run could be scored, for want of its task.
+func (p *Pass) None() bool { return p.Runs > 0 && p.Taskless == p.Runs }
 
-// marksOf are those of a run, by their number; 0 has none.
-func (s *standing) marksOf(run string) int32 { return s.of[maphash.String(s.seed, run)] }
-
-func (s *standing) put(run string, marks []byte) {
-	n, known := s.at[string(marks)]
-	if !known {
-		n = int32(len(s.marks))
-		s.marks = append(s.marks, string(marks))
-		s.at[s.marks[n]] = n
-	}
-	s.of[maphash.String(s.seed, run)] = n
-}
-
-// readScores finds the last score of each scorer on each thing.
-func (p *Pass) readScores() (*standing, error) {
-	s := &standing{seed: maphash.MakeSeed(), of: map[uint64]int32{}, marks: []string{""}, at: map[string]int32{"": 0}}
-	var marks []byte
-	for line, err := range record.ReadScored(p.Dir) {
-		if err != nil {
-			return nil, err
-		}
-		marks = append(marks[:0], s.marks[s.marksOf(line.Run)]...)
-		for i := range line.Scores {
-			marks = p.mark(marks, &line.Scores[i])
-		}
-		s.put(line.Run, marks)
-	}
-	return s, nil
-}
-
-// mark notes a score where one of the judges made it.
-func (p *Pass) mark(marks []byte, s *record.ScoreHead) []byte {
-	at := slices.IndexFunc(p.judges, func(j judge) bool { return j.Name == s.Name })
-	if at < 0 || s.Iteration < 0 {
-		return marks
-	}
-	place := s.Iteration*len(p.judges) + at
-	for len(marks) <= place {
-		marks = append(marks, none)
-	}
-	marks[place] = none
-	if !s.Removed {
-		marks[place] = p.judges[at].mark(s.Scorer, s.Unscored != "")
-	}
-	return marks
-}
-
-// at is the mark of a scorer on an iteration; 0 is the run.
-func (p *Pass) at(marks string, iteration, judge int) byte {
-	place := iteration*len(p.judges) + judge
-	if place >= len(marks) {
-		return none
-	}
-	return marks[place]
-}
+// Ended reports whether a pass ended before everything was done, because nothing might be
+// asked any more.
+func (p *Pass) Ended() bool { return p.spent }
 
 // CallsAtMost is how many calls one score takes, each answer asked for twice.
 // Scorers of the suite that are parts of another one count for themselves.

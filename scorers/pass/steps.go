@@ -267,7 +267,7 @@ func (m *stepper) state(ctx context.Context, l *spec.Loop, run *record.Run, stat
 // end scores the state at the end of an iteration.
 func (m *stepper) end(ctx context.Context, run *record.Run, state *keptState, names []string) {
 	set := m.Set.Only(func(name string) bool { return slices.Contains(names, name) })
-	scores := set.At(ctx, m.tasks[run.Task], run, []int{state.iteration})
+	scores := set.At(ctx, m.tasks[run.Task], run, state.iteration)
 	if ctx.Err() != nil {
 		return
 	}
@@ -415,7 +415,7 @@ func (m *stepper) earlier(ctx context.Context, made *record.Run, v scorers.Versi
 		return score
 	}
 	set := m.Set.Only(func(name string) bool { return name == v.Name })
-	for _, score = range set.At(ctx, m.tasks[made.Task], made, []int{0}) {
+	for _, score = range set.At(ctx, m.tasks[made.Task], made, 0) {
 		if !around {
 			before[at] = score
 		}
@@ -447,7 +447,7 @@ func (m *stepper) judge(ctx context.Context, made *record.Run, names []string, t
 	only := func(names ...string) *scorers.Set {
 		return m.Set.Only(func(name string) bool { return slices.Contains(names, name) })
 	}
-	scores = append(scores, only(judging...).At(ctx, task, made, []int{last})...)
+	scores = append(scores, only(judging...).At(ctx, task, made, last)...)
 	for _, v := range only(names...).Versions() {
 		if made.Outcome.Returned == last && !v.LooksAround && !v.OfRun {
 			continue

@@ -323,7 +323,7 @@ func (c *calibration) judge(ctx context.Context, runs *record.Runs, at *calibrat
 			return
 		}
 	}
-	scores := c.set.At(ctx, at.Task, run, []int{0})
+	scores := c.set.At(ctx, at.Task, run, 0)
 	if len(scores) == 1 {
 		at.Score = &scores[0]
 	}

@@ -218,7 +218,7 @@ func (r *recordedRuns) judge() sweep.Judge {
 			}
 			return math.NaN()
 		}
-		for _, s := range by[score].At(ctx, run.Task, as, []int{0}) {
+		for _, s := range by[score].At(ctx, run.Task, as, 0) {
 			if s.Unscored == "" {
 				if states != nil && as != run.Run {
 					states.Keep(as, s)
