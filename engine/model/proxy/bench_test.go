@@ -108,3 +108,14 @@ func (s *Session) timed(client *http.Client, asked string) (time.Duration, error
 	_, err = io.Copy(io.Discard, response.Body)
 	return time.Since(start), err
 }
+
+// BenchmarkRead reads a request and makes its sums.
+func BenchmarkRead(b *testing.B) {
+	asked := []byte(longBody(0))
+	b.SetBytes(int64(len(asked)))
+	for b.Loop() {
+		if a, wrong := read(model.Chat, nil, asked, &known[0], []string{"/tmp/run"}); a == nil {
+			b.Fatal(wrong)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"unicode"
@@ -44,57 +45,74 @@ func folded(name string) string {
 	}, name)
 }
 
-// lenient reads JSON as encoding/json does.
-var lenient = []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
+// lenient reads JSON as encoding/json does, sorted writes it with the members of objects in order.
+var (
+	lenient = []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
+	sorted  = append(lenient[:2:2], jsontext.ReorderRawObjects(true))
+)
 
 // read reads a body. What is wrong with it is for the program to read.
 func read(p model.Protocol, header http.Header, body []byte, r *rules, ofRun []string) (a *asked, wrong string) {
-	if !jsontext.Value(body).IsValid(lenient...) {
-		return nil, "the body is not valid JSON"
-	}
 	a = &asked{protocol: p, header: header, rules: r, bytes: int64(len(body))}
 	members := object{}
 	decoder := jsontext.NewDecoder(bytes.NewBuffer(body), lenient...)
-	begin, _ := decoder.ReadToken() // it is valid, as all that follows
-	for begin.Kind() == '{' && decoder.PeekKind() == '"' {
+	if decoder.PeekKind() != '{' {
+		return nil, "the body is no JSON object"
+	}
+	_, _ = decoder.ReadToken()
+	for decoder.PeekKind() == '"' {
 		token, _ := decoder.ReadToken()
-		name := token.String()
-		value, _ := decoder.ReadValue()
-		if _, twice := members[folded(name)]; twice { // some servers take the first and some the last
-			return nil, fmt.Sprintf("the body has %q twice", name)
+		name := folded(token.String())
+		if _, twice := members[name]; twice { // some servers take the first and some the last
+			return nil, fmt.Sprintf("the body has %q twice", token.String())
 		}
+		if name == folded(forms[p].items) && decoder.PeekKind() == '[' {
+			a.items, members[name] = elements(decoder, body), nil
+			continue
+		}
+		value, _ := decoder.ReadValue() // where it is none, neither is the end
 		end := int(decoder.InputOffset())
-		members[folded(name)] = body[end-len(value) : end]
-		if folded(name) == folded("model") {
+		members[name] = body[end-len(value) : end]
+		if name == folded("model") {
 			a.before, a.after = body[:end-len(value)], body[end:]
 		}
+	}
+	_, err := decoder.ReadToken()
+	if _, end := decoder.ReadToken(); err != nil || end != io.EOF {
+		return nil, "the body is not valid JSON"
 	}
 	var isText bool
 	if a.model, isText = decode(members[folded("model")]).(string); !isText {
 		return nil, "the body has no model"
 	}
 	a.stream = string(members[folded("stream")]) == "true"
-	a.tools = len(elements(members[folded("tools")]))+len(elements(members[folded("functions")])) > 0
-	items := members[folded(forms[p].items)]
-	if a.items = elements(items); len(items) > 0 && items[0] == '"' {
-		a.items = []json.RawMessage{items}
+	a.tools = isList(members[folded("tools")]) || isList(members[folded("functions")])
+	if text := members[folded(forms[p].items)]; len(text) > 0 && text[0] == '"' {
+		a.items = []json.RawMessage{text}
 	}
 	a.bytes -= a.imageBytes(body)
 	a.sumUp(members, ofRun)
 	return a, ""
 }
 
-// elements are those of a list; anything else has none.
-func elements(list []byte) (all []json.RawMessage) {
-	decoder := jsontext.NewDecoder(bytes.NewBuffer(list), lenient...)
-	if begin, err := decoder.ReadToken(); err != nil || begin.Kind() != '[' {
-		return nil
-	}
+// isList reports whether a value is a list that is not empty.
+func isList(value json.RawMessage) bool {
+	inner, isList := bytes.CutPrefix(value, []byte("["))
+	return isList && !bytes.HasPrefix(bytes.TrimLeft(inner, " \t\r\n"), []byte("]"))
+}
+
+// elements are those of the list that a decoder of the text reads next, as far as they are valid.
+func elements(decoder *jsontext.Decoder, text []byte) (all []json.RawMessage) {
+	_, _ = decoder.ReadToken()
 	for decoder.PeekKind() != ']' {
-		value, _ := decoder.ReadValue() // it is valid
+		value, err := decoder.ReadValue()
+		if err != nil {
+			return all
+		}
 		end := int(decoder.InputOffset())
-		all = append(all, list[end-len(value):end])
+		all = append(all, text[end-len(value):end])
 	}
+	_, _ = decoder.ReadToken()
 	return all
 }
 
@@ -102,8 +120,10 @@ func elements(list []byte) (all []json.RawMessage) {
 // Of the members only those stay that count beside the conversation.
 func (a *asked) sumUp(members object, ofRun []string) {
 	f := forms[a.protocol]
+	var room []byte
 	of := func(text json.RawMessage, leftOut []string) sum {
-		return sha256.Sum256(a.rules.mask(canonical(text, leftOut), ofRun))
+		room = canonical(room[:0], text, leftOut)
+		return sha256.Sum256(a.rules.mask(room, ofRun))
 	}
 	for _, name := range f.opening {
 		if text := members[folded(name)]; text != nil {
@@ -155,8 +175,8 @@ func strip(value any) {
 	}
 }
 
-// canonical is a value without spaces, the members of objects sorted, and without those members of its own that are left out.
-func canonical(text json.RawMessage, leftOut []string) []byte {
+// canonical appends a value without spaces, the members of objects sorted, and without those members of its own that are left out.
+func canonical(to []byte, text json.RawMessage, leftOut []string) []byte {
 	if len(leftOut) > 0 || bytes.Contains(text, []byte(`"`+always+`"`)) {
 		value := decode(text)
 		members, _ := value.(map[string]any)
@@ -165,9 +185,8 @@ func canonical(text json.RawMessage, leftOut []string) []byte {
 		}
 		text, _ = json.Marshal(value) // it was JSON
 	}
-	form := jsontext.Value(bytes.Clone(text))
-	_ = form.Format(append(lenient[:len(lenient):len(lenient)], jsontext.ReorderRawObjects(true))...) // it is valid
-	return form
+	to, _ = jsontext.AppendFormat(to, text, sorted...) // it is valid
+	return to
 }
 
 // mostValues bounds the values of a body: each takes more memory here than its text, which may be two bytes.
@@ -200,16 +219,16 @@ var images = map[model.Protocol]map[string][]string{
 }
 
 // imageBytes is how many bytes the images and files of a conversation have beyond those of large images.
-func (a *asked) imageBytes(body []byte) (bytes int64) {
+func (a *asked) imageBytes(body []byte) (excess int64) {
 	for kind := range images[a.protocol] {
-		if strings.Contains(string(body), `"`+kind+`"`) {
+		if bytes.Contains(body, []byte(`"`+kind+`"`)) {
 			for _, item := range a.items {
-				bytes += imagesIn(a.protocol, decode(item))
+				excess += imagesIn(a.protocol, decode(item))
 			}
 			break
 		}
 	}
-	return bytes
+	return excess
 }
 
 // imagesIn is the same of an item, or a part of one.
