@@ -191,7 +191,7 @@ func TestAnImageIsNoText(t *testing.T) {
 func TestNamesThatAreReadInTwoWays(t *testing.T) {
 	for _, body := range []string{
 		`{"model":"cheap","model":"dear"}`, `{"model":"cheap","mod\u0065l":"dear"}`, `{"MODEL":"cheap","model":"dear"}`,
-		`{"model":"m","stream":false,"STREAM":true}`, `{"model":"m","stream":false,"\u017ftream":true}`, `{"model":"m","ſtream":true,"stream":false}`,
+		`{"model":"m","stream":false,"STREAM":true}`, `{"model":"m","stream":false,"\u017ftream":true}`, `{"model":"m","ſtream":true,"stream":false}`, `{"model":"m","messages":[1],"messages":[2]}`,
 	} {
 		if a, wrong := readBody(t, model.Chat, nil, body, &unknown); a != nil || !strings.Contains(wrong, "twice") {
 			t.Errorf("%s: %s", body, wrong)
