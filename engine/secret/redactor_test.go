@@ -2,6 +2,7 @@ package secret
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
@@ -379,6 +380,27 @@ func TestF70_SecretsInLinesThatCouldNotBeRead(t *testing.T) {
 	} {
 		if got := OfText(text); !slices.Equal(got, want) {
 			t.Errorf("%s: %q", text, got)
+		}
+	}
+}
+
+// BenchmarkSecrets redacts a megabyte in which each of 20 secrets stands now and then.
+func BenchmarkSecrets(b *testing.B) {
+	var secrets []string
+	var text strings.Builder
+	for i := range 20 {
+		secrets = append(secrets, fmt.Sprintf("secret-%02d-%x", i, sha256.Sum256([]byte{byte(i)})))
+	}
+	for i := 0; text.Len() < 1<<20; i++ {
+		text.WriteString(sample)
+		text.WriteString(strings.Repeat("The answer is in /usr/share/doc/a-long-name-of-a-file.txt, line 42. ", 10))
+		text.WriteString(secrets[i%len(secrets)])
+	}
+	r := New(secrets...)
+	b.SetBytes(int64(text.Len()))
+	for b.Loop() {
+		if got := r.String(text.String()); strings.Contains(got, "secret-") {
+			b.Fatal("a secret is left")
 		}
 	}
 }
