@@ -51,7 +51,6 @@ type Gate struct {
 	mu       sync.Mutex
 	waiting  int // calls that came and have not begun
 	inFlight int
-	full     time.Time // when a call last waited for a place
 	requests limiter
 	tokens   limiter
 	window   window
@@ -189,7 +188,6 @@ func (g *Gate) start(t *ticket, paced *time.Time, now time.Time) (wait time.Dura
 	}
 	switch {
 	case g.inFlight >= g.places():
-		g.full = now
 		return untilChanged, nil
 	case g.share.over(now):
 		return untilChanged, nil
@@ -218,17 +216,15 @@ func (g *Gate) leave(t *ticket, reply *model.Reply, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	now := time.Now()
-	waited := !g.full.Before(t.began) // another call, for this one
-	full := waited || g.inFlight >= g.places()
 	g.inFlight--
 	if refusal := refusalOf(err); refusal != nil {
-		g.refuse(t, refusal, full, now)
+		g.refuse(t, refusal, now)
 	} else if reply != nil {
 		g.tokens.take(reply.Usage.Tokens()-t.tokens, now)
 		g.left.tell(t.began, reply, now)
 		g.pause.takes()
 		if t.began.After(g.pause.began) { // the others tell of the time before the refusal
-			g.window.grow(t.others, waited)
+			g.window.grow(t.others)
 		}
 	}
 	g.change()
@@ -236,7 +232,7 @@ func (g *Gate) leave(t *ticket, reply *model.Reply, err error) {
 
 // refuse learns from a refusal. Those of calls that had started when the pause began belong to it; they show that the server
 // took even less.
-func (g *Gate) refuse(t *ticket, refusal *model.CallError, full bool, now time.Time) {
+func (g *Gate) refuse(t *ticket, refusal *model.CallError, now time.Time) {
 	g.left = nil // the server itself says when to come back
 	g.throttle.forgive()
 	ofPause := !t.began.After(g.pause.began)
@@ -247,10 +243,10 @@ func (g *Gate) refuse(t *ticket, refusal *model.CallError, full bool, now time.T
 	}
 	if !ofPause {
 		g.pause.begin(refusal, now)
-		g.window.begin(full)
+		g.window.taken = 0
 	}
 	g.throttle.slow(now, g.pause.until)
-	g.window.refuse(g.inFlight)
+	g.window.cut(g.inFlight)
 }
 
 // change tells the call whose turn it is.

@@ -7,13 +7,12 @@ import (
 	"github.com/agentbench/agentbench/engine/model"
 )
 
-// window is how many calls may be in flight. It grows by one with each answer that others wait for, so that it doubles with every
-// round of answers, until a call is refused while all places are taken. Then it is what the server took, and grows by one a round at most.
+// window is how many calls may be in flight. It grows by one with each answer, so that it doubles with every round of answers, until
+// a call is refused. Then it is what the server took, and grows by one a round at most.
 type window struct {
 	size, most float64
 	slow       bool
-	bound      bool // all places were taken when the last pause began
-	taken      int  // most others in flight when a call began that was taken, since the last refusal
+	taken      int // most others in flight when a call began that was taken, since the last refusal
 }
 
 const firstPlaces = 16 // of a server that is not known
@@ -30,26 +29,14 @@ func newWindow(parallel int, known bool) window {
 	return w
 }
 
-// grow learns from a call that was taken beside others. A window that keeps no call waiting is large enough.
-func (w *window) grow(others int, keepsWaiting bool) {
+// grow learns from a call that was taken beside others.
+func (w *window) grow(others int) {
 	w.taken = max(w.taken, others)
 	step := 1.0
 	if w.slow {
 		step = 1 / max(10, w.size)
 	}
-	if keepsWaiting {
-		w.size = min(w.most, w.size+step)
-	}
-}
-
-// begin begins a pause.
-func (w *window) begin(full bool) { w.bound, w.taken = full, 0 }
-
-// refuse learns from a refusal of the pause.
-func (w *window) refuse(inFlight int) {
-	if w.bound {
-		w.cut(inFlight)
-	}
+	w.size = min(w.most, w.size+step)
 }
 
 // single learns from a refusal beside others that is no reason for a pause: the server has too few places where it took none beside as many.
@@ -60,6 +47,7 @@ func (w *window) single(others int) {
 	w.taken = 0
 }
 
+// cut leaves so many places at most.
 func (w *window) cut(places int) {
 	w.size, w.slow = max(1, min(w.size, float64(places))), true
 }
