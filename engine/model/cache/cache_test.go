@@ -14,10 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"github.com/agentbench/agentbench/engine/model"
-	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
 )
@@ -401,32 +398,6 @@ func TestF70_SecretsAreNotStored(t *testing.T) {
 			t.Errorf("%s: got %q, stats %+v", name, got.Text, store.Stats())
 		}
 	}
-}
-
-// A number that is taken is the lowest that no other equal request has.
-func TestNumbersAreTheLowestFree(t *testing.T) {
-	propertytest.Check(t, func(t *rapid.T) {
-		requests := []Key{{1}, {2}}
-		n, held := numbersOf(WithRun(context.Background())), map[Key][]int{}
-		for range rapid.IntRange(0, 40).Draw(t, "steps") {
-			k := rapid.SampledFrom(requests).Draw(t, "request")
-			if len(held[k]) > 0 && rapid.Bool().Draw(t, "fails") {
-				failed := rapid.SampledFrom(held[k]).Draw(t, "number")
-				n.giveBack(k, failed)
-				held[k] = slices.DeleteFunc(held[k], func(h int) bool { return h == failed })
-				continue
-			}
-			want := 0
-			for slices.Contains(held[k], want) {
-				want++
-			}
-			got := n.take(k)
-			if got != want {
-				t.Fatalf("got %d, want %d beside %v", got, want, held[k])
-			}
-			held[k] = append(held[k], got)
-		}
-	})
 }
 
 // What a session recalls of the answers of tools that it kept, and what a later one does, by the mode of the first.
