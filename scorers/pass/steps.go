@@ -192,10 +192,10 @@ func (m *stepper) run(ctx context.Context, run *record.Run) {
 	if kept == 0 || m.note(run, states, kept, err) {
 		return
 	}
-	before := map[returned]record.Score{}
+	cut := &cutting{stepper: m, loop: l, run: run, before: map[returned]record.Score{}}
 	for i := range states {
 		if (m.Wanted == nil || slices.Contains(m.Wanted[run.ID], states[i].key)) && ctx.Err() == nil {
-			m.state(ctx, l, run, &states[i], before)
+			cut.state(ctx, &states[i])
 		}
 	}
 	fresh := m.Found.Fresh(run.ID)
@@ -225,72 +225,135 @@ func (m *stepper) note(run *record.Run, states []keptState, kept int, err error)
 	return taskless
 }
 
+// cutting ends one run at its states.
+type cutting struct {
+	*stepper
+	loop   *spec.Loop
+	run    *record.Run
+	before map[returned]record.Score
+}
+
+// returned is an iteration that was over before a state was kept, by the scorer that judges it where
+// it is what the run returns.
+type returned struct {
+	scorer    string
+	iteration int
+}
+
 // state evaluates and scores one state, as far as that was not done.
-func (m *stepper) state(ctx context.Context, l *spec.Loop, run *record.Run, state *keptState, before map[returned]record.Score) {
-	known, _ := m.Found.Snapshot(run.ID, state.iteration, state.key)
-	missing := m.missing(&known, state)
-	if len(missing) == 0 || m.Dry {
+func (c *cutting) state(ctx context.Context, state *keptState) {
+	known, _ := c.Found.Snapshot(c.run.ID, state.iteration, state.key)
+	missing := c.missing(&known, state)
+	if len(missing) == 0 || c.Dry {
 		return
 	}
-	if len(state.steps) == 0 {
-		m.end(ctx, run, state, missing)
-		return
+	made, why := c.run, ""
+	if len(state.steps) > 0 {
+		made, why = c.Cut(ctx, c.loop, c.run, c.tasks[c.run.Task], state.steps[len(state.steps)-1]-1)
 	}
-	made, why := m.Cut(ctx, l, run, m.tasks[run.Task], state.steps[len(state.steps)-1]-1)
-	if made != nil && made.Outcome.Reason != record.ReasonBudgetSteps && !cutAt(made, state) {
+	if made != nil && len(state.steps) > 0 && made.Outcome.Reason != record.ReasonBudgetSteps && !cutAt(made, state) {
 		made, why = nil, fmt.Sprintf("something else would have ended the run: %s", made.Outcome.Reason)
 	}
 	if made == nil {
-		m.unknown(ctx, why)
+		c.unknown(ctx, why)
 		return
 	}
-	found, _ := m.Found.Snapshot(run.ID, state.iteration, state.key) // it was evaluated
-	found.Run, found.Iteration, found.Key, found.Steps = run.ID, state.iteration, state.key, state.steps
-	switch {
-	case !cutAt(made, state): // the call was to be the first one of an iteration, which is not begun
-		found.Scores = m.judgeEnded(ctx, made, missing, found.Scores, before)
-	case l.Evaluate.Elsewhere() != "" && !made.Iterations[state.iteration-1].Skipped:
-		found.Scores = m.judgeEither(ctx, l, made, missing, found.Scores, before)
-	default:
-		found.Scores = m.judge(ctx, made, missing, found.Scores, before)
-	}
-	if ctx.Err() != nil {
-		return
-	}
-	m.onlyOnce(&found, missing)
-	m.made(&found, missing)
-	if !reflect.DeepEqual(found, known) {
-		m.Found.Find(found)
-	}
-}
-
-// end scores the state at the end of an iteration.
-func (m *stepper) end(ctx context.Context, run *record.Run, state *keptState, names []string) {
-	set := m.Set.Only(func(name string) bool { return slices.Contains(names, name) })
-	scores := set.At(ctx, m.tasks[run.Task], run, state.iteration)
-	if ctx.Err() != nil {
-		return
-	}
-	found, _ := m.Found.Snapshot(run.ID, state.iteration, state.key)
-	found.Run, found.Iteration, found.Key = run.ID, state.iteration, state.key
-	found.Scores = append(slices.DeleteFunc(found.Scores, func(s record.Score) bool { return slices.Contains(names, s.Name) }), scores...)
-	m.made(&found, names)
-	m.Found.Find(found)
-}
-
-// onlyOnce leaves those scorers out that read more than the workspace, such as the tools that were used, where it was the same at several
-// steps.
-func (m *stepper) onlyOnce(found *record.Snapshot, names []string) {
-	if len(found.Steps) == 1 {
-		return
-	}
-	for _, v := range m.Set.Versions() {
-		for i := range found.Scores {
-			if s := &found.Scores[i]; s.Name == v.Name && v.LooksAround && slices.Contains(names, v.Name) {
-				*s = record.Score{Run: s.Run, Iteration: s.Iteration, Name: s.Name, Scorer: s.Scorer, Unscored: "the scorer reads more than the workspace, which was the same at several steps"}
+	found, _ := c.Found.Snapshot(c.run.ID, state.iteration, state.key) // it was evaluated
+	others := slices.Clone(found.Scores)
+	found.Run, found.Iteration, found.Key, found.Steps, found.Scores = c.run.ID, state.iteration, state.key, state.steps, nil
+	for _, v := range c.Set.Versions() {
+		var of []record.Score
+		others = slices.DeleteFunc(others, func(s record.Score) bool {
+			if s.Name == v.Name {
+				of = append(of, s)
 			}
+			return s.Name == v.Name
+		})
+		if slices.Contains(missing, v.Name) {
+			of = c.scores(ctx, made, state, &v, of)
+		}
+		found.Scores = append(found.Scores, of...)
+	}
+	found.Scores = append(found.Scores, others...) // of scorers that are not asked now
+	if ctx.Err() != nil {
+		return
+	}
+	c.made(&found, missing)
+	if !reflect.DeepEqual(found, known) {
+		c.Found.Find(found)
+	}
+}
+
+// scores are those that a scorer makes of a run that ends with a state. Some of its own may be there.
+func (c *cutting) scores(ctx context.Context, made *record.Run, state *keptState, v *scorers.Version, there []record.Score) []record.Score {
+	around := v.LooksAround || v.OfRun
+	unscored := func(format string, args ...any) record.Score {
+		return record.Score{Run: made.ID, Name: v.Name, Scorer: v.Hash, Unscored: fmt.Sprintf(format, args...)}
+	}
+	best, last := made.Outcome.Returned, len(made.Iterations)
+	switch {
+	case len(state.steps) == 0: // the end of an iteration
+		return c.at(ctx, made, v, state.iteration)
+	case len(state.steps) > 1 && v.LooksAround:
+		return []record.Score{unscored("the scorer reads more than the workspace, which was the same at several steps")}
+	case !cutAt(made, state): // the call was to be the first one of an iteration, which is not begun
+		return []record.Score{c.earlier(ctx, made, v)}
+	case c.loop.Evaluate.Elsewhere() == "" || made.Iterations[last-1].Skipped:
+		return c.ending(ctx, made, v, there)
+	case around:
+		return []record.Score{unscored("%s, and the scorer reads how that went", c.loop.Evaluate.Elsewhere())}
+	}
+	// The last iteration cannot be evaluated: the run returns this one or the best one before it. Where both are worth
+	// the same, so is the run.
+	ends := record.Snapshot{Scores: c.ending(ctx, returning(made, last), v, there)}
+	if best == 0 || best == last {
+		return ends.Scores
+	}
+	earlier := c.earlier(ctx, made, v)
+	if s := scoreBy(&ends, v); s == nil || earlier.Unscored != "" || s.Value != earlier.Value {
+		ends.Scores = append(ends.Scores, unscored("%s, which decides whether iteration %d or %d is returned", c.loop.Evaluate.Elsewhere(), best, last))
+	}
+	return ends.Scores
+}
+
+// returning is a run that returns another iteration.
+func returning(run *record.Run, iteration int) *record.Run {
+	other := *run
+	other.Outcome.Returned = iteration
+	return &other
+}
+
+// ending are the scores of a run whose last iteration ends with a state: that of the iteration, which a replay may have
+// asked for before, and that of the run where it may be another one.
+func (c *cutting) ending(ctx context.Context, made *record.Run, v *scorers.Version, there []record.Score) []record.Score {
+	last := len(made.Iterations)
+	scores := slices.DeleteFunc(there, func(s record.Score) bool { return s.Iteration == 0 || s.Scorer != v.Hash || s.Unscored != "" })
+	if len(scores) == 0 {
+		scores = c.at(ctx, made, v, last)
+	}
+	if made.Outcome.Returned != last || v.LooksAround || v.OfRun {
+		scores = append(scores, c.earlier(ctx, made, v))
+	}
+	return scores
+}
+
+// earlier is the score of a run that returns an iteration which was over before the state was kept.
+func (c *cutting) earlier(ctx context.Context, made *record.Run, v *scorers.Version) (score record.Score) {
+	place := returned{v.Name, made.Outcome.Returned}
+	if score, judged := c.before[place]; judged {
+		return score
+	}
+	for _, score = range c.at(ctx, made, v, 0) {
+		if !v.LooksAround && !v.OfRun {
+			c.before[place] = score
 		}
 	}
+	return score
+}
+
+// at is the score by a scorer of an iteration; 0 is the run.
+func (c *cutting) at(ctx context.Context, run *record.Run, v *scorers.Version, iteration int) []record.Score {
+	return c.Set.Make(ctx, c.tasks[run.Task], run, func(by *scorers.Version, n int) bool { return by.Name == v.Name && n == iteration })
 }
 
 // cutAt reports whether a limit of steps ends the run within the iteration in which a state was kept.
@@ -298,43 +361,29 @@ func cutAt(made *record.Run, state *keptState) bool {
 	return len(made.Iterations) == state.iteration && made.Iterations[state.iteration-1].Cut == string(record.ReasonBudgetSteps)
 }
 
-// judgeEnded makes the scores of a run that ends between two iterations.
-func (m *stepper) judgeEnded(ctx context.Context, made *record.Run, names []string, there []record.Score, before map[returned]record.Score) []record.Score {
-	scores := slices.DeleteFunc(there, func(s record.Score) bool { return slices.Contains(names, s.Name) })
-	for _, v := range m.Set.Versions() {
-		if slices.Contains(names, v.Name) {
-			scores = append(scores, m.earlier(ctx, made, v, before))
-		}
-	}
-	return scores
-}
-
 // missing are the names of the scorers that have not scored a state, and counts those that have. At the end of an iteration only those
 // judge that need no more than that.
 func (m *stepper) missing(known *record.Snapshot, state *keptState) (names []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if len(state.steps) == 0 {
-		known.Steps = []int{0}
-	}
+	ends := len(state.steps) == 0
 	for i := range m.counts.Scorers {
 		c := &m.counts.Scorers[i]
-		if len(state.steps) == 0 && (c.LooksAround || c.OfRun) {
-			continue
-		}
-		if s := scoreBy(known, c.Version); s != nil {
+		switch {
+		case ends && (c.LooksAround || c.OfRun):
+		case (ends || len(known.Steps) > 0) && scoreBy(known, &c.Version) != nil:
 			c.Kept++
-			continue
+		default:
+			c.Wanted++
+			names = append(names, c.Name)
 		}
-		c.Wanted++
-		names = append(names, c.Name)
 	}
 	return names
 }
 
 // scoreBy is the score of the run that ends with a state by this version of a scorer; nil where there is none.
-func scoreBy(known *record.Snapshot, v scorers.Version) *record.Score {
-	if s := known.Score(v.Name); s != nil && len(known.Steps) > 0 && s.Scorer == v.Hash && s.Unscored == "" {
+func scoreBy(known *record.Snapshot, v *scorers.Version) *record.Score {
+	if s := known.Score(v.Name); s != nil && s.Scorer == v.Hash && s.Unscored == "" {
 		return s
 	}
 	return nil
@@ -367,92 +416,4 @@ func (m *stepper) made(found *record.Snapshot, names []string) {
 			c.Made++
 		}
 	}
-}
-
-// judgeEither makes the scores of a run whose last iteration, which ends with a state, cannot be evaluated: the run returns this one
-// or the best one before it. Where both are worth the same, so is the run.
-func (m *stepper) judgeEither(ctx context.Context, l *spec.Loop, made *record.Run, names []string, there []record.Score, before map[returned]record.Score) (scores []record.Score) {
-	last, best := len(made.Iterations), made.Outcome.Returned
-	returning := func(n int) *record.Run {
-		run := *made
-		run.Outcome.Returned = n
-		return &run
-	}
-	var some []string // that read nothing of the evaluation
-	unscored := func(v scorers.Version, why string) {
-		scores = append(scores, record.Score{Run: made.ID, Name: v.Name, Scorer: v.Hash, Unscored: l.Evaluate.Elsewhere() + ", " + why})
-	}
-	for _, v := range m.Set.Versions() {
-		switch {
-		case !slices.Contains(names, v.Name):
-		case v.LooksAround || v.OfRun:
-			unscored(v, "and the scorer reads how that went")
-		default:
-			some = append(some, v.Name)
-		}
-	}
-	scores = append(scores, m.judge(ctx, returning(last), some, there, before)...)
-	if best == 0 || best == last {
-		return scores
-	}
-	ends := record.Snapshot{Steps: []int{last}, Scores: slices.Clone(scores)}
-	for _, v := range m.Set.Versions() {
-		if !slices.Contains(some, v.Name) {
-			continue
-		}
-		earlier := m.earlier(ctx, returning(best), v, before)
-		if s := scoreBy(&ends, v); s == nil || earlier.Unscored != "" || s.Value != earlier.Value {
-			unscored(v, fmt.Sprintf("which decides whether iteration %d or %d is returned", best, last))
-		}
-	}
-	return scores
-}
-
-// earlier is the score of a run that returns an iteration which was over before the state was kept.
-func (m *stepper) earlier(ctx context.Context, made *record.Run, v scorers.Version, before map[returned]record.Score) (score record.Score) {
-	at, around := returned{v.Name, made.Outcome.Returned}, v.LooksAround || v.OfRun
-	if score, judged := before[at]; judged && !around {
-		return score
-	}
-	set := m.Set.Only(func(name string) bool { return name == v.Name })
-	for _, score = range set.At(ctx, m.tasks[made.Task], made, 0) {
-		if !around {
-			before[at] = score
-		}
-	}
-	return score
-}
-
-// returned is an iteration that was over before a state was kept, by the scorer that judges it where
-// it is what the run returns.
-type returned struct {
-	scorer    string
-	iteration int
-}
-
-// judge makes the scores of a run that ends with a state: those of its last iteration, and those of the
-// run where they may be others. Some are there: those that others than the named scorers made, and those of
-// the iteration that a replay asked for.
-func (m *stepper) judge(ctx context.Context, made *record.Run, names []string, there []record.Score, before map[returned]record.Score) (scores []record.Score) {
-	last, task := len(made.Iterations), m.tasks[made.Task]
-	var judging []string
-	for _, v := range m.Set.Versions() {
-		of := slices.DeleteFunc(slices.Clone(there), func(s record.Score) bool {
-			return s.Name != v.Name || slices.Contains(names, v.Name) && (s.Iteration == 0 || s.Scorer != v.Hash || s.Unscored != "")
-		})
-		if scores = append(scores, of...); len(of) == 0 && slices.Contains(names, v.Name) {
-			judging = append(judging, v.Name)
-		}
-	}
-	only := func(names ...string) *scorers.Set {
-		return m.Set.Only(func(name string) bool { return slices.Contains(names, name) })
-	}
-	scores = append(scores, only(judging...).At(ctx, task, made, last)...)
-	for _, v := range only(names...).Versions() {
-		if made.Outcome.Returned == last && !v.LooksAround && !v.OfRun {
-			continue
-		}
-		scores = append(scores, m.earlier(ctx, made, v, before))
-	}
-	return scores
 }
