@@ -18,15 +18,15 @@ import (
 // kept is a journal that keeps what reports read.
 type kept struct {
 	mutex   sync.Mutex
-	signals []*record.Signals
+	signals []*record.Run
 	scores  []record.Score
 }
 
 func (k *kept) Append(run *record.Run, scores []record.Score, done func(error)) error {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
-	signals := run.Signals()
-	k.signals, k.scores = append(k.signals, &signals), append(k.scores, scores...)
+	light := run.Light()
+	k.signals, k.scores = append(k.signals, light), append(k.scores, scores...)
 	done(nil)
 	return nil
 }

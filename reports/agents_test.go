@@ -24,19 +24,19 @@ func warned(c *reports.Configuration, kind reports.WarningKind) (texts []string)
 }
 
 func TestAnAgentThatFailsDoesNotOnlyScoreBadly(t *testing.T) {
-	failed := func(s *record.Signals) {
+	failed := func(s *record.Run) {
 		s.Outcome = record.Outcome{Status: record.Failed, Class: record.ByFault, Reason: record.ReasonError, Error: &record.Error{Class: record.Program}}
 	}
 	for name, c := range map[string]struct {
 		confidences []float64
-		then        func(*record.Signals)
+		then        func(*record.Run)
 		want        []string
 	}{
 		"an error ends the run":          {[]float64{0.5, -1}, failed, []string{"the agent failed in 1 of 2 runs (program 1), which count"}},
-		"no iteration goes well":         {[]float64{-1, -1}, func(*record.Signals) {}, []string{"the agent failed in 1 of 2 runs (no_answer 1), which count"}},
-		"one iteration goes well":        {[]float64{-1, 0.5}, func(*record.Signals) {}, nil},
-		"a fault is not the agent's":     {[]float64{-1}, func(s *record.Signals) { s.Outcome.Status = record.Faulted }, nil},
-		"an agent that ended beforehand": {nil, func(*record.Signals) {}, nil},
+		"no iteration goes well":         {[]float64{-1, -1}, func(*record.Run) {}, []string{"the agent failed in 1 of 2 runs (no_answer 1), which count"}},
+		"one iteration goes well":        {[]float64{-1, 0.5}, func(*record.Run) {}, nil},
+		"a fault is not the agent's":     {[]float64{-1}, func(s *record.Run) { s.Outcome.Status = record.Faulted }, nil},
+		"an agent that ended beforehand": {nil, func(*record.Run) {}, nil},
 	} {
 		f := one(2)
 		f.scored(f.run("a", 1, 0.5), 0, 1)
@@ -56,7 +56,7 @@ func TestAnAgentThatFailsDoesNotOnlyScoreBadly(t *testing.T) {
 func TestRepliesThatAreNotJSONAreCounted(t *testing.T) {
 	f := one(1)
 	s := f.run("a", 1, 0.5, 0, 0)
-	s.Iterations[1].Fault, s.Iterations[2].Fault = true, true
+	s.Iterations[1].Evaluation.Fault, s.Iterations[2].Evaluation.Fault = "no JSON", "no JSON"
 	want := "2 of 3 replies were not JSON, which the loop expects, and have confidence 0"
 	r := f.collect()
 	if got := warned(&r.Configurations[0], reports.NotJSON); !slices.Equal(got, []string{want}) {

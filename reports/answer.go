@@ -14,7 +14,7 @@ import (
 
 // Of is the report of a folder or a baseline.
 func Of(from *record.Results) (*Report, error) {
-	r, err := CollectSteps(&from.Manifest, from.Signals(), from.Scores(), from.Snapshots())
+	r, err := CollectSteps(&from.Manifest, from.Runs(), from.Scores(), from.Snapshots())
 	if err != nil {
 		return nil, exit.With(exit.NotMeasured, "", "reading the results: %w", err)
 	}

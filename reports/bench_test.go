@@ -37,8 +37,8 @@ func BenchmarkCollect(b *testing.B) {
 	}
 }
 
-func signalsOf(runs int) iter.Seq2[*record.Signals, error] {
-	return func(yield func(*record.Signals, error) bool) {
+func signalsOf(runs int) iter.Seq2[*record.Run, error] {
+	return func(yield func(*record.Run, error) bool) {
 		s := one(1).run("", 1, 0.5)
 		for task := range runs {
 			s.Task = strconv.Itoa(task)

@@ -15,22 +15,22 @@ import (
 	"github.com/agentbench/agentbench/reports/stats"
 )
 
-// Collect reads the signals and scores of a result folder into a report. It
+// Collect reads the light runs and scores of a result folder into a report. It
 // keeps some numbers for each run and nothing of its trajectory. The order in
 // which runs and scores come makes no difference, except that of several scores
 // by one scorer on the same thing the last one stands, unless it was taken back.
 //
 // An error, such as a [record.Damage], ends the collection.
-func Collect(m *record.Manifest, signals iter.Seq2[*record.Signals, error], scores iter.Seq2[record.Score, error]) (*Report, error) {
-	return CollectSteps(m, signals, scores, func(func(record.Snapshot, error) bool) {})
+func Collect(m *record.Manifest, runs iter.Seq2[*record.Run, error], scores iter.Seq2[record.Score, error]) (*Report, error) {
+	return CollectSteps(m, runs, scores, func(func(record.Snapshot, error) bool) {})
 }
 
 // CollectSteps also reads what was found of states of workspaces, if any run kept them.
-func CollectSteps(m *record.Manifest, signals iter.Seq2[*record.Signals, error], scores iter.Seq2[record.Score, error], snapshots iter.Seq2[record.Snapshot, error]) (*Report, error) {
+func CollectSteps(m *record.Manifest, runs iter.Seq2[*record.Run, error], scores iter.Seq2[record.Score, error], snapshots iter.Seq2[record.Snapshot, error]) (*Report, error) {
 	c := newCollector(m)
-	for s, err := range signals {
+	for s, err := range runs {
 		if err != nil {
-			return nil, fmt.Errorf("reading signals: %w", err)
+			return nil, fmt.Errorf("reading the runs: %w", err)
 		}
 		c.add(s)
 	}
@@ -94,7 +94,7 @@ func newCollector(m *record.Manifest) *collector {
 	return c
 }
 
-func (c *collector) add(s *record.Signals) {
+func (c *collector) add(s *record.Run) {
 	configuration, ok := c.at[s.Configuration]
 	switch {
 	case !ok:
@@ -122,7 +122,7 @@ func (c *collector) add(s *record.Signals) {
 
 // addAbsent keeps one entry for each run, the same whatever the order of its
 // attempts.
-func (c *collector) addAbsent(configuration int32, s *record.Signals) {
+func (c *collector) addAbsent(configuration int32, s *record.Run) {
 	a := absent{configuration: configuration, task: strings.Clone(s.Task)}
 	if s.Outcome.Status == record.Faulted {
 		a.fault = "unknown"
@@ -266,7 +266,7 @@ const mostExpected = 1 << 20
 func (r *runs) find(id string) int32 { return r.index.find(id) }
 
 // add keeps a run that find does not know.
-func (r *runs) add(configuration int32, s *record.Signals, head *record.ConfigurationHead) {
+func (r *runs) add(configuration int32, s *record.Run, head *record.ConfigurationHead) {
 	total, task := s.Total(), r.tasks.number(s.Task)
 	r.clusters.note(task, s.Cluster, len(r.tasks.all))
 	r.groups.note(task, s.Group, len(r.tasks.all))
@@ -278,8 +278,8 @@ func (r *runs) add(configuration int32, s *record.Signals, head *record.Configur
 		elapsed: s.Elapsed, cost: total.Cost, confidence: math.NaN(),
 		tokens: total.Tokens(), calls: int32(min(total.Calls, math.MaxInt32)),
 	}
-	if n := s.Outcome.Returned; n > 0 && n <= len(s.Iterations) && s.Iterations[n-1].Evaluated {
-		kept.confidence = s.Iterations[n-1].Confidence
+	if n := s.Outcome.Returned; n > 0 && n <= len(s.Iterations) && s.Iterations[n-1].Evaluation != nil {
+		kept.confidence = s.Iterations[n-1].Evaluation.Confidence
 	}
 	kept.unknown = unpriced.where(total.Unpriced > 0) | unreported.where(total.Unreported > 0) |
 		uncounted.where(!total.TokensTold()) | untimed.where(s.Untimed)
@@ -288,10 +288,10 @@ func (r *runs) add(configuration int32, s *record.Signals, head *record.Configur
 }
 
 // agentSteps is how many steps the agents of a run made.
-func agentSteps(s *record.Signals) int32 {
+func agentSteps(s *record.Run) int32 {
 	steps := 0
 	for i := range s.Iterations {
-		steps += s.Iterations[i].Steps
+		steps += s.Iterations[i].StepCount()
 	}
 	return int32(min(steps, math.MaxInt32))
 }
@@ -331,7 +331,7 @@ func (r *runs) countClusters() int {
 }
 
 // keepSteps keeps what the iterations of the run added last spent.
-func (r *runs) keepSteps(s *record.Signals) {
+func (r *runs) keepSteps(s *record.Run) {
 	var before time.Duration
 	for i := range s.Iterations {
 		it := &s.Iterations[i]
@@ -343,7 +343,7 @@ func (r *runs) keepSteps(s *record.Signals) {
 
 // keepReturned keeps what the run added last would have returned, had it stopped
 // at any of its iterations.
-func (r *runs) keepReturned(s *record.Signals) {
+func (r *runs) keepReturned(s *record.Run) {
 	r.stepReturned = appendReturned(r.stepReturned, s)
 	for len(r.stepScores) < len(r.stepReturned) {
 		r.stepScores = append(r.stepScores, math.NaN())
@@ -354,13 +354,13 @@ func (r *runs) keepReturned(s *record.Signals) {
 // run stopped there, 0 for none: the one with the highest confidence, the
 // earliest among equals; while nothing is evaluated, the last with an output. At
 // the last iteration it is what was returned.
-func appendReturned(returned []int32, s *record.Signals) []int32 {
+func appendReturned(returned []int32, s *record.Run) []int32 {
 	best, last := 0, 0
 	for i := range s.Iterations {
 		it := &s.Iterations[i]
-		if whole := it.Error == "" && it.Cut == "" && it.Output != ""; whole {
+		if whole := it.Error == nil && it.Cut == "" && len(it.Output) > 0; whole {
 			last = i + 1
-			if it.Evaluated && !it.Skipped && (best == 0 || it.Confidence > s.Iterations[best-1].Confidence) {
+			if it.Evaluation != nil && !it.Skipped && (best == 0 || it.Evaluation.Confidence > s.Iterations[best-1].Evaluation.Confidence) {
 				best = i + 1
 			}
 		}

@@ -51,18 +51,18 @@ func one(tasks int) *fixture {
 
 // run adds a run with these confidences; below 0 the iteration failed. The best
 // is returned.
-func (f *fixture) run(task string, trial int, confidences ...float64) *record.Signals {
-	s := &record.Signals{
+func (f *fixture) run(task string, trial int, confidences ...float64) *record.Run {
+	s := &record.Run{
 		ID: record.RunID("c", task, trial), Configuration: "c", Task: task, Trial: trial,
 		Outcome: record.Outcome{Status: record.Completed, Reason: record.ReasonMaxIterations, Class: record.ByCondition},
 	}
 	for i, confidence := range confidences {
-		it := record.IterationSignals{
-			N: i + 1, Output: "x", Evaluated: true, Confidence: confidence, Start: s.Elapsed, End: s.Elapsed + 1e9,
-			Calls: []record.CallSignals{{Role: record.RoleAgent, Usage: record.Usage{Calls: 1, Cost: record.USD / 100}}},
+		it := record.Iteration{
+			N: i + 1, Output: []byte(`"x"`), Evaluation: &record.Evaluation{Confidence: confidence}, Start: s.Elapsed, End: s.Elapsed + 1e9,
+			Calls: []record.Call{{Role: record.RoleAgent, Usage: record.Usage{Calls: 1, Cost: record.USD / 100}}},
 		}
 		if confidence < 0 {
-			it.Confidence, it.Error, it.Output = 0, record.NoAnswer, ""
+			it.Evaluation.Confidence, it.Error, it.Output = 0, &record.Error{Class: record.NoAnswer}, nil
 		} else if n := s.Outcome.Returned; n == 0 || confidence > confidences[n-1] {
 			s.Outcome.Returned = i + 1
 		}
@@ -74,7 +74,7 @@ func (f *fixture) run(task string, trial int, confidences ...float64) *record.Si
 	return s
 }
 
-func (f *fixture) scored(s *record.Signals, iteration int, value float64) {
+func (f *fixture) scored(s *record.Run, iteration int, value float64) {
 	f.scores = append(f.scores, record.Score{Run: s.ID, Name: "right", Iteration: iteration, Value: value})
 }
 
@@ -178,7 +178,7 @@ func TestWithoutScorersTheLoopSaysWhatASuccessIs(t *testing.T) {
 		t.Errorf("success = %v, cost per success = %v; want 0.5 and 0.02", c.Success, c.Cost.PerSuccess)
 	}
 	for i := range f.signals {
-		f.signals[i].Iterations[0].Evaluated = false
+		f.signals[i].Iterations[0].Evaluation = nil
 	}
 	if got := f.collect().Configurations[0].Success; got.Known() {
 		t.Errorf("success = %v although nothing was evaluated", got)
@@ -203,7 +203,7 @@ func TestTheLastOfSeveralScoresStands(t *testing.T) {
 func TestScoresThatWereTakenBackAreNone(t *testing.T) {
 	f := one(2)
 	a, b := f.run("a", 1, 0.5, 0.6), f.run("b", 1, 0.5)
-	for _, s := range []*record.Signals{a, b} {
+	for _, s := range []*record.Run{a, b} {
 		f.scored(s, 0, 1)
 		f.scores = append(f.scores, record.Score{Run: s.ID, Name: "other", Value: 1}, record.Score{Run: s.ID, Name: "other", Removed: true})
 	}
@@ -253,7 +253,7 @@ func TestMixedVersionsOfAScorerWarn(t *testing.T) {
 		"an unknown one":       {[]string{"", "1"}, false},
 	} {
 		f := one(2)
-		runs := []*record.Signals{f.run("a", 1, 0.5), f.run("b", 1, 0.5)}
+		runs := []*record.Run{f.run("a", 1, 0.5), f.run("b", 1, 0.5)}
 		for i, version := range test.versions {
 			f.scores = append(f.scores, record.Score{Run: runs[i%2].ID, Name: "right", Value: 1, Scorer: version})
 		}
@@ -268,7 +268,7 @@ func TestUnusualRecordsWarn(t *testing.T) {
 	s := f.run("a", 1, 0.5)
 	f.scored(s, 0, 1)
 	f.scored(s, 99, 1) // an iteration that the run does not have
-	f.signals = append(f.signals, s, &record.Signals{ID: "other/a/1", Configuration: "other", Task: "a"})
+	f.signals = append(f.signals, s, &record.Run{ID: "other/a/1", Configuration: "other", Task: "a"})
 	f.scores = append(f.scores, record.Score{Run: "other/a/1", Name: "right", Value: 1})
 	s.Outcome.Returned = 7 // an iteration that the run does not have
 	r := f.collect()
@@ -459,7 +459,7 @@ func TestF41_TheDayOfThePricesIsShown(t *testing.T) {
 // What some shards of a suite say is never taken for what all of them say.
 func TestAReportOfSomeShardsBeginsWithThat(t *testing.T) {
 	m := record.Manifest{Suite: "dealt", Incomplete: "only shard 2 of 3, with 10 of 30 tasks", Tasks: 10, Trials: 1}
-	none := func(func(*record.Signals, error) bool) {}
+	none := func(func(*record.Run, error) bool) {}
 	r, err := reports.Collect(&m, none, func(func(record.Score, error) bool) {})
 	if err != nil {
 		t.Fatal(err)

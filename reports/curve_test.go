@@ -104,23 +104,23 @@ func TestCurveOfSteps(t *testing.T) {
 	f := one(3)
 	long := f.run("a", 1, 0.5, 0.9)
 	long.Elapsed = 10 * time.Second
-	call := func(step int, arrived time.Duration, cost record.Money) record.CallSignals {
-		return record.CallSignals{
+	call := func(step int, arrived time.Duration, cost record.Money) record.Call {
+		return record.Call{
 			Role: record.RoleAgent, Kind: record.MainCall, Step: step, Arrived: arrived * time.Second, Start: arrived*time.Second + 1,
 			Usage: record.Usage{Calls: 1, InputTokens: int64(cost), Cost: cost * 1e9},
 		}
 	}
 	side := call(0, 3, 40)
 	side.Kind = record.SideCall
-	judge := record.CallSignals{Role: record.RoleJudge, Start: 4 * time.Second, Usage: record.Usage{Calls: 1, InputTokens: 100, Cost: 100e9}}
-	long.Iterations[0].Calls = []record.CallSignals{call(1, 1, 10), side, call(2, 2, 20), judge}
-	long.Iterations[1].Calls = []record.CallSignals{call(3, 5, 80)}
+	judge := record.Call{Role: record.RoleJudge, Start: 4 * time.Second, Usage: record.Usage{Calls: 1, InputTokens: 100, Cost: 100e9}}
+	long.Iterations[0].Calls = []record.Call{call(1, 1, 10), side, call(2, 2, 20), judge}
+	long.Iterations[1].Calls = []record.Call{call(3, 5, 80)}
 	short := f.run("b", 1, 0.5)
 	short.Elapsed = 4 * time.Second
-	short.Iterations[0].Calls = []record.CallSignals{call(1, 3, 5)}
+	short.Iterations[0].Calls = []record.Call{call(1, 3, 5)}
 	without := f.run("c", 1, 0.5)
 	without.Elapsed, without.Iterations[0].Calls = time.Second, nil
-	for _, s := range []*record.Signals{long, short, without} {
+	for _, s := range []*record.Run{long, short, without} {
 		s.Usage = record.Usage{}
 		for i := range s.Iterations {
 			for _, c := range s.Iterations[i].Calls {
@@ -168,7 +168,7 @@ func cutAt(runs [][]float64, limit int, right func(task, iteration int) float64)
 func TestCurveOfUnevaluatedIterations(t *testing.T) {
 	f := one(1)
 	s := f.run("a", 1, 0.1, 0.9, 0.5, 0.8, 0.3)
-	s.Iterations[0].Evaluated = false // the last output stands while nothing is evaluated
+	s.Iterations[0].Evaluation = nil // the last output stands while nothing is evaluated
 	s.Iterations[1].Cut = "timeout"
 	s.Iterations[3].Skipped = true
 	s.Outcome.Returned = 5
@@ -401,13 +401,14 @@ func TestStepsInLimitsAndStops(t *testing.T) {
 	}
 	for task := range 6 {
 		s := f.run(fmt.Sprint(task), 1, 0, 0)
-		s.Iterations[0].Steps, s.Iterations[1].Steps = 2, 3
+		steps := func(n int) []record.Step { return make([]record.Step, n) }
+		s.Iterations[0].Steps, s.Iterations[1].Steps = steps(2), steps(3)
 		s.Iterations[1].Phase = "act"
 		switch task {
 		case 1:
-			s.Iterations[0].Steps = 1
+			s.Iterations[0].Steps = steps(1)
 		case 0:
-			s.Iterations[0].Steps, s.Iterations[1].Steps = 5, 4
+			s.Iterations[0].Steps, s.Iterations[1].Steps = steps(5), steps(4)
 			s.Outcome.Reason, s.Outcome.Fired, s.Outcome.Class = record.ReasonStagnation, "stagnation", record.ByGuard
 		}
 	}
@@ -435,7 +436,7 @@ func TestALoopBelievesInCompletedTasks(t *testing.T) {
 	f := one(4)
 	for task := range 4 {
 		s := f.run(fmt.Sprint(task), 1, 0)
-		s.Iterations[0].Evaluated, s.Outcome.Success = false, task == 0
+		s.Iterations[0].Evaluation, s.Outcome.Success = nil, task == 0
 	}
 	if share := f.collect().Configurations[0].Success; share.Known() {
 		t.Errorf("nothing is evaluated, and %v of the runs are believed", share)

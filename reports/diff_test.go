@@ -53,7 +53,7 @@ func quantity(t *testing.T, p *reports.Pair, name string) *compare.Difference {
 func better() *fixture {
 	f := coach(24)
 	f.manifest.Configurations = f.manifest.Configurations[:4]
-	f.signals = slices.DeleteFunc(f.signals, func(s *record.Signals) bool { return s.Configuration == "phased" })
+	f.signals = slices.DeleteFunc(f.signals, func(s *record.Run) bool { return s.Configuration == "phased" })
 	for i := range f.scores {
 		if s := &f.scores[i]; s.Name == "close" && strings.HasPrefix(s.Run, "default/interview-1") {
 			s.Value = 1

@@ -14,7 +14,7 @@ import (
 // fixture is a result folder in memory.
 type fixture struct {
 	manifest record.Manifest
-	signals  []*record.Signals
+	signals  []*record.Run
 	scores   []record.Score
 }
 
@@ -77,7 +77,7 @@ func coach(tasks int) *fixture {
 // play makes up one run of a configuration.
 func (f *fixture) play(c int, task string, trial int, threshold float64) {
 	head := &f.manifest.Configurations[c]
-	s := &record.Signals{
+	s := &record.Run{
 		ID: record.RunID(head.Name, task, trial), Configuration: head.Name, Task: task, Trial: trial, Group: []string{"easy", "hard"}[int(2*draw("hard", task))],
 		Outcome: record.Outcome{Status: record.Completed, Reason: record.ReasonMaxIterations, Class: record.ByCondition, Fired: "max_iterations"},
 	}
@@ -90,9 +90,9 @@ func (f *fixture) play(c int, task string, trial int, threshold float64) {
 	hard := draw("hard", task)
 	for n := 1; n <= head.EffectiveMax; n++ {
 		confidence := 0.5 + 0.1*float64(n)*draw("confidence", task, trial, n) + 0.2*(1-hard)
-		it := record.IterationSignals{
-			N: n, Phase: phaseAt(head, n), Output: "x", Evaluated: true, Confidence: min(1, confidence),
-			Start: s.Elapsed, Calls: []record.CallSignals{
+		it := record.Iteration{
+			N: n, Phase: phaseAt(head, n), Output: []byte(`"x"`), Evaluation: &record.Evaluation{Confidence: min(1, confidence)},
+			Start: s.Elapsed, Calls: []record.Call{
 				{Role: record.RoleAgent, Usage: record.Usage{Calls: 1, InputTokens: 900 + int64(100*n), OutputTokens: 200, Cost: 255_000_000}},
 				{Role: record.RoleJudge, Usage: record.Usage{Calls: 1, InputTokens: 400, OutputTokens: 40, Cost: 84_000_000}},
 			},

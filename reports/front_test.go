@@ -38,9 +38,9 @@ func rivals(scores map[string][]float64, prices map[string]priced) *fixture {
 				continue
 			}
 			id, price := fmt.Sprint("t", task), prices[name]
-			s := &record.Signals{ID: record.RunID(name, id, 1), Configuration: name, Task: id, Trial: 1, Elapsed: time.Duration(price.seconds) * time.Second,
+			s := &record.Run{ID: record.RunID(name, id, 1), Configuration: name, Task: id, Trial: 1, Elapsed: time.Duration(price.seconds) * time.Second,
 				Outcome:    record.Outcome{Status: record.Completed, Reason: record.ReasonMaxIterations, Returned: 1},
-				Iterations: []record.IterationSignals{{N: 1, Evaluated: true, Confidence: 1}},
+				Iterations: []record.Iteration{{N: 1, Evaluation: &record.Evaluation{Confidence: 1}}},
 				Usage:      record.Usage{Calls: 1, InputTokens: 10 * price.cents, OutputTokens: 1, Cost: record.Money(price.cents * 1e10)},
 			}
 			if price.cents == 0 {

@@ -349,7 +349,7 @@ func TestMeansOfTasksSayWhyTheyHaveNoInterval(t *testing.T) {
 	if !pending.IterationsInterval.Known() || !unpriced.SecondsInterval.Known() {
 		t.Errorf("what is known of them: %+v, %+v", pending, unpriced)
 	}
-	f.signals = append(f.signals, &record.Signals{ID: record.RunID("c", "faulty", 1), Configuration: "c", Task: "faulty", Trial: 1, Outcome: record.Outcome{Status: record.Faulted}})
+	f.signals = append(f.signals, &record.Run{ID: record.RunID("c", "faulty", 1), Configuration: "c", Task: "faulty", Trial: 1, Outcome: record.Outcome{Status: record.Faulted}})
 	for task := range f.collect().Tasks() {
 		if task.ID == "faulty" {
 			t.Error("a task of faults alone has a row")

@@ -90,13 +90,13 @@ func newAnswers(metrics []record.MetricHead) *answers {
 }
 
 // returned notes what the run added last returned.
-func (a *answers) returned(s *record.Signals) {
+func (a *answers) returned(s *record.Run) {
 	if a == nil {
 		return
 	}
 	hash := uint64(0)
-	if n := s.Outcome.Returned; n > 0 && n <= len(s.Iterations) && s.Iterations[n-1].Output != "" {
-		hash = a.hash(s.Iterations[n-1].Output)
+	if n := s.Outcome.Returned; n > 0 && n <= len(s.Iterations) && len(s.Iterations[n-1].Output) > 0 {
+		hash = a.hash(string(s.Iterations[n-1].Output))
 	}
 	a.outputs = append(a.outputs, hash)
 }

@@ -30,7 +30,7 @@ func tried(metrics []record.MetricHead, tasks map[string][]trial) *fixture {
 	for _, task := range []string{"a", "b", "c", "d"} {
 		for i, of := range tasks[task] {
 			s := f.run(task, i+1, 0.5)
-			s.Iterations[0].Output = "output " + of.answer
+			s.Iterations[0].Output = []byte("output " + of.answer)
 			f.scores = append(f.scores, scored(s.ID, "right", of.right, of.answer), scored(s.ID, "judged", of.judged, ""))
 			f.manifest.Trials = max(f.manifest.Trials, i+1)
 		}
@@ -116,7 +116,7 @@ func TestMajorityTakesOutputsForAnswers(t *testing.T) {
 		t.Errorf("%+v", m)
 	}
 	for _, s := range f.signals {
-		s.Iterations[0].Output = ""
+		s.Iterations[0].Output = nil
 	}
 	m := f.collect().Configurations[0].Declared[0]
 	if m.Value.Missing != "no answers" || m.LeftOut != 1 {

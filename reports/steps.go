@@ -43,13 +43,13 @@ type spentUntil struct {
 
 // keepProgram keeps what the run added last had spent at each step of its program: at
 // index 0 when the second one arrived, at the end in all.
-func (r *runs) keepProgram(s *record.Signals) {
+func (r *runs) keepProgram(s *record.Run) {
 	var arrived []time.Duration
 	kept := false
 	for i := range s.Iterations {
 		for _, c := range s.Iterations[i].Calls {
 			if c.Step > 0 {
-				arrived, kept = append(arrived, c.Arrived), kept || c.Kept
+				arrived, kept = append(arrived, c.Arrived), kept || c.Tree != ""
 			}
 		}
 	}
@@ -112,7 +112,7 @@ func (r *runs) scoreWithin(at int32, limit int) float64 {
 }
 
 // spentBy adds up the calls that had begun at a time.
-func spentBy(s *record.Signals, until time.Duration) spentUntil {
+func spentBy(s *record.Run, until time.Duration) spentUntil {
 	var spent record.Usage
 	for i := range s.Iterations {
 		for _, c := range s.Iterations[i].Calls {

@@ -17,8 +17,8 @@ func stepped() *fixture {
 		s := f.run(task, 1, 0.5)
 		s.Elapsed, s.Iterations[0].Calls = 4*time.Second, nil
 		for step := range 3 {
-			s.Iterations[0].Calls = append(s.Iterations[0].Calls, record.CallSignals{
-				Role: record.RoleAgent, Kind: record.MainCall, Step: step + 1, Arrived: time.Duration(step+1) * time.Second, Kept: true,
+			s.Iterations[0].Calls = append(s.Iterations[0].Calls, record.Call{
+				Role: record.RoleAgent, Kind: record.MainCall, Step: step + 1, Arrived: time.Duration(step+1) * time.Second, Tree: "kept",
 			})
 		}
 		f.scores = append(f.scores, record.Score{Run: s.ID, Name: "solved", Value: solved, Scorer: "v2"})
@@ -34,7 +34,7 @@ func (f *fixture) collectSteps(snapshots ...record.Snapshot) *reports.Configurat
 	return &r.Configurations[0]
 }
 
-func atSteps(run *record.Signals, version string, value float64, steps ...int) record.Snapshot {
+func atSteps(run *record.Run, version string, value float64, steps ...int) record.Snapshot {
 	return record.Snapshot{
 		Run: run.ID, Iteration: 1, Key: run.ID, Steps: steps,
 		Scores: []record.Score{{Name: "solved", Iteration: 1, Value: value, Scorer: version}},
@@ -45,7 +45,7 @@ func atSteps(run *record.Signals, version string, value float64, steps ...int) r
 // steps it is that of the runs.
 func TestScoresOfSteps(t *testing.T) {
 	f := stepped()
-	runs := map[string]*record.Signals{}
+	runs := map[string]*record.Run{}
 	for _, s := range f.signals {
 		runs[s.Task] = s
 	}

@@ -58,11 +58,11 @@ func ratesBy(tasks int, right func(c rate, task int) bool, of ...rate) *fixture 
 	for _, c := range of {
 		f.manifest.Configurations = append(f.manifest.Configurations, record.ConfigurationHead{Name: c.name, MaxIterations: 1, EffectiveMax: 1})
 		for task := range tasks {
-			s := &record.Signals{
+			s := &record.Run{
 				ID: record.RunID(c.name, fmt.Sprint(task), 1), Configuration: c.name, Task: fmt.Sprint(task), Trial: 1, Elapsed: time.Second,
 				Outcome:    record.Outcome{Status: record.Completed, Reason: record.ReasonMaxIterations, Class: record.ByCondition, Returned: 1},
 				Usage:      record.Usage{Calls: 1, InputTokens: 10, OutputTokens: 10, Cost: record.Money(c.cost * 1e9)},
-				Iterations: []record.IterationSignals{{N: 1, Output: "x"}},
+				Iterations: []record.Iteration{{N: 1, Output: []byte(`"x"`)}},
 			}
 			f.signals = append(f.signals, s)
 			f.scores = append(f.scores, record.Score{Run: s.ID, Name: "right", Value: number(right(c, task))})

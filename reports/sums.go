@@ -37,7 +37,7 @@ type reach struct {
 	untimed int64         // runs that do not tell it
 }
 
-func (u *sums) add(s *record.Signals, head *record.ConfigurationHead) {
+func (u *sums) add(s *record.Run, head *record.ConfigurationHead) {
 	u.agent, u.judging, u.user = u.agent.Plus(s.Usage), u.judging.Plus(s.Judging), u.user.Plus(s.User)
 	u.simulated = u.simulated || s.Simulated
 	if s.Untimed {
@@ -72,41 +72,43 @@ func (u *sums) add(s *record.Signals, head *record.ConfigurationHead) {
 
 // assessed reports whether the loop has a belief at all: an iteration was evaluated, or
 // its agent could have said that the task is done.
-func assessed(s *record.Signals, head *record.ConfigurationHead) bool {
-	return head.Completes || slices.ContainsFunc(s.Iterations, func(it record.IterationSignals) bool { return it.Evaluated })
+func assessed(s *record.Run, head *record.ConfigurationHead) bool {
+	return head.Completes || slices.ContainsFunc(s.Iterations, func(it record.Iteration) bool { return it.Evaluation != nil })
 }
 
 // failedBy is the class of the error by which the agent failed in a run: the one
 // that ended it, or the last one where no iteration went well. It is "" where the
 // agent did not fail.
-func failedBy(s *record.Signals) record.ErrorClass {
+func failedBy(s *record.Run) record.ErrorClass {
 	if e := s.Outcome.Error; s.Outcome.Status == record.Failed && e != nil {
 		return e.Class
 	}
 	class := record.ErrorClass("")
 	for i := range s.Iterations {
-		if class = s.Iterations[i].Error; class == "" {
+		if s.Iterations[i].Error == nil {
 			return ""
 		}
+		class = s.Iterations[i].Error.Class
 	}
 	return class
 }
 
-func (u *sums) addReplies(iterations []record.IterationSignals) {
+func (u *sums) addReplies(iterations []record.Iteration) {
 	for i := range iterations {
-		if iterations[i].Evaluated {
-			u.replies++
+		e := iterations[i].Evaluation
+		if e == nil {
+			continue
 		}
-		if iterations[i].Fault {
+		if u.replies++; e.Fault != "" {
 			u.notJSON++
 		}
 	}
 }
 
-func (u *sums) addPhases(iterations []record.IterationSignals) {
+func (u *sums) addPhases(iterations []record.Iteration) {
 	for i := range iterations {
 		phase := iterations[i].Phase
-		if slices.ContainsFunc(iterations[:i], func(it record.IterationSignals) bool { return it.Phase == phase }) {
+		if slices.ContainsFunc(iterations[:i], func(it record.Iteration) bool { return it.Phase == phase }) {
 			continue // counted at its first iteration
 		}
 		n := 0
@@ -122,7 +124,7 @@ func (u *sums) addPhases(iterations []record.IterationSignals) {
 	}
 }
 
-func (u *sums) addReached(iterations []record.IterationSignals) {
+func (u *sums) addReached(iterations []record.Iteration) {
 	var before time.Duration
 	for i := range iterations {
 		if i == len(u.reached) {
@@ -184,7 +186,7 @@ type answered struct {
 // mostAnswered are named: a server could find a new name for every call.
 const mostAnswered = 4
 
-func (u *sums) addAnswered(iterations []record.IterationSignals) {
+func (u *sums) addAnswered(iterations []record.Iteration) {
 	for i := range iterations {
 		for _, call := range iterations[i].Calls {
 			if call.Version != "" {
@@ -308,7 +310,7 @@ const (
 )
 
 // add takes a run of a task. At once there is room for as many tasks as are expected.
-func (u *taskUse) add(task int32, s *record.Signals, head *record.ConfigurationHead, expected int) {
+func (u *taskUse) add(task int32, s *record.Run, head *record.ConfigurationHead, expected int) {
 	put := func(column int, n int64) {
 		if n == 0 {
 			return
@@ -362,24 +364,15 @@ func (u *taskUse) add(task int32, s *record.Signals, head *record.ConfigurationH
 func useSteps(head *record.ConfigurationHead, i int) int { return usePhases + 2*len(head.Phases) + 2*i }
 
 // longestIn is how many steps, of those that a limit counts, the longest iteration made that it limits.
-func longestIn(s *record.Signals, limit *record.StepsHead) (n int) {
+func longestIn(s *record.Run, limit *record.StepsHead) (n int) {
 	for i := range s.Iterations {
 		it := &s.Iterations[i]
 		switch {
 		case limit.Stage != "" && it.Phase+it.Strategy != limit.Stage:
 		case limit.Main:
-			n = max(n, mainSteps(it))
+			n = max(n, it.MainStepCount())
 		default:
-			n = max(n, it.Steps)
-		}
-	}
-	return n
-}
-
-func mainSteps(it *record.IterationSignals) (n int) {
-	for i := range it.Calls {
-		if it.Calls[i].Kind == record.MainCall && it.Calls[i].Step > 0 {
-			n++
+			n = max(n, it.StepCount())
 		}
 	}
 	return n

@@ -397,7 +397,7 @@ cumulative: {cost_usd: file}
 				t.Fatalf("%s stands twice", i.Run.ID)
 			}
 			ids[i.Run.ID] = true
-			s := i.Run.Signals()
+			s := i.Run.Light()
 			if len(s.Iterations) != len(i.Run.Iterations) || s.Usage.Cost < 0 || s.Elapsed < 0 {
 				t.Fatalf("%+v", s)
 			}

@@ -145,11 +145,11 @@ func TestAnAgentThatEndsLeavesNoIteration(t *testing.T) {
 func TestTheClusterAndTheGroupOfTheTaskAreRecorded(t *testing.T) {
 	l := build(t, "prompt: p\nmax_iterations: 1", says("a"))
 	r := l.Run(t.Context(), "c/t/1", &spec.Task{ID: "t", Cluster: "topic", Group: "hard"}, 1, nil)
-	if r.Cluster != "topic" || r.Signals().Cluster != "topic" {
-		t.Errorf("the cluster is %q, in the signals %q", r.Cluster, r.Signals().Cluster)
+	if r.Cluster != "topic" || r.Light().Cluster != "topic" {
+		t.Errorf("the cluster is %q, in the signals %q", r.Cluster, r.Light().Cluster)
 	}
-	if r.Group != "hard" || r.Signals().Group != "hard" {
-		t.Errorf("the group is %q, in the signals %q", r.Group, r.Signals().Group)
+	if r.Group != "hard" || r.Light().Group != "hard" {
+		t.Errorf("the group is %q, in the signals %q", r.Group, r.Light().Group)
 	}
 }
 

@@ -44,24 +44,18 @@ type baselineLine struct {
 	Scores []Score `json:"scores,omitempty"`
 }
 
-// withoutTexts is the record that a baseline holds of a run.
-func (s *Signals) withoutTexts() Run {
-	r := Run{
-		Version: Version, ID: s.ID, Configuration: s.Configuration, Task: s.Task, Trial: s.Trial, Cluster: s.Cluster, Group: s.Group, Loop: s.Loop,
-		Outcome: s.Outcome, Iterations: make([]Iteration, len(s.Iterations)),
-		Elapsed: s.Elapsed, Untimed: s.Untimed, Usage: s.Usage, Judging: s.Judging, User: s.User, Simulated: s.Simulated,
-	}
-	for i := range s.Iterations {
-		it := &s.Iterations[i]
-		r.Iterations[i].N = it.N
-		if it.Error != "" {
-			r.Iterations[i].Error = &Error{Class: it.Error}
-		}
-		if it.Evaluated {
-			r.Iterations[i].Evaluation = &Evaluation{Confidence: it.Confidence, Passed: it.Passed}
+// withoutCourse is the record that a baseline holds of a light run: of an iteration, whether it failed, and its confidence.
+func (r *Run) withoutCourse() Run {
+	brief := *r
+	brief.Version, brief.Seed, brief.Next, brief.Volatile, brief.Iterations = Version, "", nil, Volatile{}, make([]Iteration, len(r.Iterations))
+	for i := range r.Iterations {
+		it := &r.Iterations[i]
+		brief.Iterations[i] = Iteration{N: it.N, Error: it.Error.withoutMessage()}
+		if e := it.Evaluation; e != nil {
+			brief.Iterations[i].Evaluation = &Evaluation{Confidence: e.Confidence, Passed: e.Passed}
 		}
 	}
-	return r
+	return brief
 }
 
 // unscoredInBaseline is the reason of an unscored run: the recorded one may quote
@@ -253,25 +247,25 @@ func baselineRuns(from *Results, m *Manifest, redact func([]byte) []byte) (runs 
 			scores[s.Run] = append(scores[s.Run], s.withoutText())
 		}
 	}
-	for s, err := range from.Signals() {
+	for r, err := range from.Runs() {
 		if err != nil {
 			return nil, err
 		}
-		at, named := places[s.Configuration]
+		at, named := places[r.Configuration]
 		if !named {
 			continue
 		}
-		standing := Standing(scores[s.ID])
+		standing := Standing(scores[r.ID])
 		slices.SortFunc(standing, func(a, b Score) int { return cmp.Compare(a.Name, b.Name) })
-		line, err := appendLine(nil, &baselineLine{s.withoutTexts(), standing})
+		line, err := appendLine(nil, &baselineLine{r.withoutCourse(), standing})
 		if err == nil && !bytes.Equal(redact(line), line) {
 			err = errSecretName
 		}
 		if err != nil {
-			return nil, fmt.Errorf("run %s: %w", s.ID, err)
+			return nil, fmt.Errorf("run %s: %w", r.ID, err)
 		}
-		runs = append(runs, baselineRun{at, s.Task, s.Trial, line})
-		m.Totals.Add(s.Outcome.Status, s.Usage, s.Judging, s.User)
+		runs = append(runs, baselineRun{at, r.Task, r.Trial, line})
+		m.Totals.Add(r.Outcome.Status, r.Usage, r.Judging, r.User)
 	}
 	slices.SortFunc(runs, func(a, b baselineRun) int {
 		return cmp.Or(cmp.Compare(a.configuration, b.configuration), cmp.Compare(a.task, b.task), cmp.Compare(a.trial, b.trial))

@@ -96,27 +96,30 @@ func TestBaselineIsWhatReportsReadOfAFolder(t *testing.T) {
 	if err != nil || !file.Baseline() {
 		t.Fatal(file, err)
 	}
-	var want []*Signals
-	for s := range folder.Signals() {
-		s.Checks = nil
+	var want []*Run
+	for s := range folder.Runs() {
 		for i := range s.Iterations {
 			it := &s.Iterations[i]
-			kept := IterationSignals{N: it.N, Error: it.Error, Evaluated: it.Evaluated, Confidence: it.Confidence, Passed: it.Passed}
-			if it.Error != "" {
-				kept.ErrorHash = hash([]byte(it.Error + ": "))
+			kept := Iteration{N: it.N, Digest: &Digest{}}
+			if e := it.Evaluation; e != nil {
+				kept.Evaluation = &Evaluation{Confidence: e.Confidence, Passed: e.Passed}
+			}
+			if it.Error != nil {
+				kept.Fail(&Error{it.Error.Class, textHash(string(it.Error.Class) + ": ")})
 			}
 			*it = kept
 		}
+		s.Volatile = Volatile{}
 		want = append(want, s)
 	}
-	var got []*Signals
-	for s, err := range file.Signals() {
+	var got []*Run
+	for s, err := range file.Runs() {
 		if err != nil {
 			t.Fatal(err)
 		}
 		got = append(got, s)
 	}
-	byID := func(a, b *Signals) int { return strings.Compare(a.ID, b.ID) }
+	byID := func(a, b *Run) int { return strings.Compare(a.ID, b.ID) }
 	slices.SortFunc(got, byID)
 	slices.SortFunc(want, byID)
 	if !reflect.DeepEqual(got, want) {
@@ -245,7 +248,7 @@ func TestBaselineTellsItsDamage(t *testing.T) {
 				t.Fatal(err)
 			}
 			runs, told := 0, ""
-			for _, err := range file.Signals() {
+			for _, err := range file.Runs() {
 				if err == nil {
 					runs++
 				} else {
@@ -311,13 +314,13 @@ func TestManifestsOfOtherVersions(t *testing.T) {
 // Whatever the records say, the baseline says the same, and what it says stays.
 func TestBaselineKeepsWhatItIsGiven(t *testing.T) {
 	propertytest.Check(t, func(t *rapid.T) {
-		s := possibleRun(t).Signals()
-		first := s.withoutTexts()
+		s := possibleRun(t).Light()
+		first := s.withoutCourse()
 		line, err := appendLine(nil, &baselineLine{Run: first})
 		if err != nil {
 			t.Fatal(err)
 		}
-		back, err := readLine(line, signalsOf)
+		back, err := readLine(line, lightOf)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -326,7 +329,7 @@ func TestBaselineKeepsWhatItIsGiven(t *testing.T) {
 			len(back.Iterations) != len(s.Iterations) || back.Outcome.Success != s.Outcome.Success {
 			t.Fatalf("%+v\nbecomes %+v", s, back)
 		}
-		again, err := appendLine(nil, &baselineLine{Run: back.withoutTexts()})
+		again, err := appendLine(nil, &baselineLine{Run: back.withoutCourse()})
 		if err != nil || !bytes.Equal(again, line) {
 			t.Fatalf("%s\nbecomes %s, %v", line, again, err)
 		}
@@ -341,7 +344,7 @@ func FuzzBaseline(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for s, err := range file.Signals() {
+		for s, err := range file.Runs() {
 			if err == nil && (s.Usage.negative() || s.Trial < 0) {
 				t.Errorf("%+v", s)
 			}

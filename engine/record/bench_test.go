@@ -54,8 +54,8 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
-// BenchmarkReadSignals reads runs of one iteration.
-func BenchmarkReadSignals(b *testing.B) {
+// BenchmarkReadLight reads runs of one iteration.
+func BenchmarkReadLight(b *testing.B) {
 	const runs = 10_000
 	dir := b.TempDir()
 	j, err := Create(dir, Manifest{}, Options{})
@@ -71,7 +71,7 @@ func BenchmarkReadSignals(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		n := 0
-		for _, err := range ReadSignals(dir) {
+		for _, err := range ReadLight(dir) {
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -87,11 +87,7 @@ func roomOf(r *Run) int {
 
 // appendRun appends the run as a line.
 func appendRun(dst []byte, r *Run) ([]byte, error) {
-	if r.Iterations == nil { // a list also where it is empty
-		with := *r
-		with.Iterations = []Iteration{}
-		r = &with
-	}
+	r = r.withDigests()
 	line, err := appendObject(slices.Grow(dst, roomOf(r)), r)
 	if err == nil && bytes.Contains(line[len(dst):], []byte(badByte)) {
 		whole := &runLine{Run: *r}
@@ -128,7 +124,7 @@ func readRun(object []byte) (*Run, error) {
 			}
 		})
 	}
-	return &line.Run, nil
+	return &line.Run, line.checkDigests()
 }
 
 // runOf reads a record, and refuses what another version has written, and what cannot be.

@@ -84,7 +84,7 @@ func ExampleOpen() {
 		fmt.Println(err)
 		return
 	}
-	for run, err := range results.Signals() {
+	for run, err := range results.Runs() {
 		if err != nil {
 			fmt.Println(err)
 			return

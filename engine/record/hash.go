@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -112,6 +113,30 @@ func positional(digits string, exponent int) string {
 	default:
 		return "0." + strings.Repeat("0", -point) + digits
 	}
+}
+
+// toolSet tells equal sets of tool calls from different ones, whatever their
+// order and that of the keys in their arguments: a hash of the sorted (tool,
+// arguments) pairs. It is "" for no calls.
+func toolSet(calls []ToolCall) string {
+	if len(calls) == 0 {
+		return ""
+	}
+	pairs := make([][]byte, len(calls))
+	for i := range calls {
+		pairs[i] = strconv.AppendQuote(nil, calls[i].Tool)
+		pairs[i] = append(pairs[i], Canonical(calls[i].Arguments)...)
+	}
+	slices.SortFunc(pairs, bytes.Compare)
+	return hash(bytes.Join(pairs, []byte{'\n'}))
+}
+
+// textHash tells equal texts from different ones, "" is "".
+func textHash(text string) string {
+	if text == "" {
+		return ""
+	}
+	return hash([]byte(text))
 }
 
 func hash(text []byte) string {

@@ -239,7 +239,7 @@ func TestManyAppendAtTheSameTime(t *testing.T) {
 // expectOnce expects the first so many sample runs, each once and with a score.
 func expectOnce(t *testing.T, dir string, runs int) {
 	t.Helper()
-	signals, damage := collected(t, ReadSignals(dir))
+	signals, damage := collected(t, ReadLight(dir))
 	scores, more := collected(t, ReadScores(dir))
 	seen := map[string]int{}
 	for _, s := range signals {

@@ -206,7 +206,7 @@ func sameManifests(t fataler, dir, whole string) {
 	if got.Volatile.Effort != want.Volatile.Effort || got.Volatile.Wall != time.Duration(got.Volatile.Shards.Of)*time.Second {
 		t.Fatal(fmt.Sprintf("effort %+v, want %+v", got.Volatile, want.Volatile))
 	}
-	for s := range ReadSignals(whole) {
+	for s := range ReadLight(whole) {
 		want.Totals.Add(s.Outcome.Status, s.Usage, s.Judging, s.User)
 	}
 	got.Volatile, want.Volatile = ManifestVolatile{}, ManifestVolatile{}

@@ -16,17 +16,15 @@ import (
 // of the others. Memory does not grow with the number of runs that count. The last element may be an error: a [*Damage], or why the
 // folder cannot be read.
 func ReadRuns(dir string) iter.Seq2[*Run, error] {
-	return latest(dir, runOf, func(r *Run) (string, Status) { return r.ID, r.Outcome.Status })
+	return latest(dir, runOf)
 }
 
-// ReadSignals yields the signals of the runs of a result folder, as ReadRuns does.
-func ReadSignals(dir string) iter.Seq2[*Signals, error] {
-	return latest(dir, signalsOf, func(s *Signals) (string, Status) { return s.ID, s.Outcome.Status })
-}
+// ReadLight yields the runs of a result folder without their texts, as [Run.Light] gives them, in the order of ReadRuns.
+func ReadLight(dir string) iter.Seq2[*Run, error] { return latest(dir, lightOf) }
 
 // latest yields what is read of the last record of each run. Only a run that does not count is tried again.
-func latest[T any](dir string, read func([]byte) (*T, error), of func(*T) (string, Status)) iter.Seq2[*T, error] {
-	return func(yield func(*T, error) bool) {
+func latest(dir string, read func([]byte) (*Run, error)) iter.Seq2[*Run, error] {
+	return func(yield func(*Run, error) bool) {
 		r, err := OpenRuns(dir)
 		if err != nil {
 			yield(nil, err)
@@ -39,9 +37,9 @@ func latest[T any](dir string, read func([]byte) (*T, error), of func(*T) (strin
 				yield(nil, err)
 				return
 			}
-			if id, status := of(l.is); !status.counts() {
-				rest[id] = l.Place
-			} else if delete(rest, id); !yield(l.is, nil) {
+			if run := l.is; !run.Outcome.Counts() {
+				rest[run.ID] = l.Place
+			} else if delete(rest, run.ID); !yield(run, nil) {
 				return
 			}
 		}

@@ -30,7 +30,7 @@ func collected[V any](t testing.TB, seq iter.Seq2[V, error]) (values []V, damage
 	return values, damage
 }
 
-func ids(signals []*Signals) []string {
+func ids(signals []*Run) []string {
 	list := []string{}
 	for _, s := range signals {
 		list = append(list, s.ID)
@@ -57,7 +57,7 @@ func writeFile(t testing.TB, dir, name string, text []byte) {
 func TestAFolderIsReadAsItWasWritten(t *testing.T) {
 	dir := sampleFolder(t, 5)
 	runs, damage := collected(t, ReadRuns(dir))
-	signals, more := collected(t, ReadSignals(dir))
+	signals, more := collected(t, ReadLight(dir))
 	scores, evenMore := collected(t, ReadScores(dir))
 	if damage != nil || more != nil || evenMore != nil {
 		t.Fatal(damage, more, evenMore)
@@ -70,9 +70,8 @@ func TestAFolderIsReadAsItWasWritten(t *testing.T) {
 		if !reflect.DeepEqual(run, want) {
 			t.Errorf("run %d: %+v", n, run)
 		}
-		wantSignals := want.Signals()
-		if !reflect.DeepEqual(signals[n], &wantSignals) {
-			t.Errorf("signals %d: %+v\nwant %+v", n, signals[n], wantSignals)
+		if !reflect.DeepEqual(signals[n], want.Light()) {
+			t.Errorf("light run %d: %+v\nwant %+v", n, signals[n], want.Light())
 		}
 		if !reflect.DeepEqual(scores[n], sampleScores(want)[0]) {
 			t.Errorf("score %d: %+v", n, scores[n])
@@ -98,7 +97,7 @@ func TestImpossibleRecordsAreDamage(t *testing.T) {
 		_, members, _ := bytes.Cut(bytes.TrimSuffix(object, []byte("}\n")), []byte(`",`))
 		lines[1] = []byte(sealed(t, string(members)))
 		writeFile(t, dir, recordsFile, bytes.Join(lines, nil))
-		got, damage := collected(t, ReadSignals(dir))
+		got, damage := collected(t, ReadLight(dir))
 		if len(got) != 1 || damage == nil || *damage != (Damage{filepath.Join(dir, recordsFile), 2, c.want}) {
 			t.Errorf("%s: %v, %v", name, ids(got), damage)
 		}
@@ -216,7 +215,7 @@ func TestLinesOfANewerVersionAreReported(t *testing.T) {
 	}
 	writeFile(t, dir, recordsFile, append(readFile(t, dir, recordsFile), line...))
 	runs, damage := collected(t, ReadRuns(dir))
-	signals, same := collected(t, ReadSignals(dir))
+	signals, same := collected(t, ReadLight(dir))
 	if len(runs) != 1 || len(signals) != 1 || damage == nil || same == nil || *damage != *same || damage.Line != 2 {
 		t.Errorf("%d runs, %v; %d signals, %v", len(runs), damage, len(signals), same)
 	}
@@ -249,7 +248,7 @@ func TestOfARunThatWasTriedAgainTheLastRecordCounts(t *testing.T) {
 	}
 	want := []end{{"default/task-2/1", Completed}, {"default/task-1/1", Failed}, {"default/task-3/1", Cancelled}}
 	runs, _ := collected(t, ReadRuns(dir))
-	signals, _ := collected(t, ReadSignals(dir))
+	signals, _ := collected(t, ReadLight(dir))
 	var fromRuns, fromSignals []end
 	for i := range runs {
 		fromRuns = append(fromRuns, end{runs[i].ID, runs[i].Outcome.Status})
@@ -289,7 +288,7 @@ func TestAFolderWithoutResults(t *testing.T) {
 		}
 	}
 	errs := 0
-	for _, err := range ReadSignals(dir) {
+	for _, err := range ReadLight(dir) {
 		errs++
 		if !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("signals: %v", err)

@@ -34,7 +34,7 @@ var strangers = map[string]func(path string) error{
 var uses = map[string]func(dir string) error{
 	"ReadManifest": func(dir string) error { _, err := ReadManifest(dir); return err },
 	"ReadRuns":     func(dir string) error { return lastError(ReadRuns(dir)) },
-	"ReadSignals":  func(dir string) error { return lastError(ReadSignals(dir)) },
+	"ReadLight":    func(dir string) error { return lastError(ReadLight(dir)) },
 	"ReadScores":   func(dir string) error { return lastError(ReadScores(dir)) },
 	"ReadScored":   func(dir string) error { return lastError(ReadScored(dir)) },
 	"Open": func(dir string) error {

@@ -44,13 +44,13 @@ func (r *Results) Files() fs.FS {
 // Baseline reports whether the results are a baseline file.
 func (r *Results) Baseline() bool { return r.baseline != nil }
 
-// Signals are the runs, as [ReadSignals] gives them. Those of a baseline tell of an iteration
+// Runs are the runs without their texts, as [ReadLight] gives them. Those of a baseline tell of an iteration
 // whether it failed, and its confidence.
-func (r *Results) Signals() iter.Seq2[*Signals, error] {
+func (r *Results) Runs() iter.Seq2[*Run, error] {
 	if r.baseline != nil {
-		return values(baselineLines(r, signalsOf))
+		return values(baselineLines(r, lightOf))
 	}
-	return ReadSignals(r.Path)
+	return ReadLight(r.Path)
 }
 
 // Scores are the scores, as [ReadScores] gives them. Those of a baseline are of

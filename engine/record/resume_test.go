@@ -274,7 +274,7 @@ func TestF1_KilledWriters(t *testing.T) {
 			t.Fatal(damage)
 		}
 	}
-	signals, _ := collected(t, ReadSignals(dir))
+	signals, _ := collected(t, ReadLight(dir))
 	there := ids(signals)
 	slices.Sort(there)
 	if len(slices.Compact(slices.Clone(there))) != len(there) {

@@ -4,7 +4,7 @@
 //
 // The stages of the data, in order: a Run is appended to records.jsonl as it
 // finishes, and its Scores to scores.jsonl; a Manifest says under which spec they
-// came to be. Signals are a run without its texts.
+// came to be. A light run is one without its texts.
 package record
 
 import (
@@ -138,6 +138,8 @@ type Iteration struct {
 	Adaptation string `json:"adaptation,omitempty"`
 	// Extra is what the log of another tool has of the iteration beyond all this: an object.
 	Extra json.RawMessage `json:"extra,omitempty"`
+	// Digest is what records and light runs have; nil of a run that is whole.
+	Digest *Digest `json:"digest,omitempty"`
 }
 
 // Fail makes the iteration one that failed, and so has the confidence 0; nil: it

@@ -64,15 +64,15 @@ func TestTheUserHasALedgerOfItsOwn(t *testing.T) {
 	it := &run.Iterations[0]
 	run.Usage, run.Judging = it.Spent()
 	run.User = it.SpentByUser()
-	signals := run.Signals()
-	agent, judging := signals.Iterations[0].Spent()
+	light := run.Light()
+	agent, judging := it.Spent()
 	if run.User != user || agent != run.Usage || judging != run.Judging || run.Usage.InputTokens+run.Judging.InputTokens != 0 {
-		t.Errorf("agent %+v, judging %+v, user %+v; by the signals %+v and %+v", run.Usage, run.Judging, run.User, agent, judging)
+		t.Errorf("agent %+v, judging %+v, user %+v; by the iteration %+v and %+v", run.Usage, run.Judging, run.User, agent, judging)
 	}
 	var totals Totals
 	totals.Add(run.Outcome.Status, run.Usage, run.Judging, run.User)
 	for name, total := range map[string]Usage{
-		"run": run.Total(), "iteration": it.Total(), "signals": signals.Total(), "iteration's signals": signals.Iterations[0].Total(), "manifest": totals.Used(),
+		"run": run.Total(), "iteration": it.Total(), "light run": light.Total(), "manifest": totals.Used(),
 	} {
 		if total != (Usage{Calls: 3, InputTokens: 7, Cost: USD, ToolCalls: 1}) {
 			t.Errorf("%s: %+v in all", name, total)

@@ -60,6 +60,7 @@ func anyOf[V any](t *rapid.T) V {
 			reflect.TypeFor[json.RawMessage](): rapid.Custom(drawJSON).AsAny(),
 			reflect.TypeFor[time.Time]():       rapid.Custom(drawTime).AsAny(),
 			reflect.TypeFor[*Run]():            rapid.Custom(drawDelegated).AsAny(),
+			reflect.TypeFor[*Digest]():         rapid.Just[any]((*Digest)(nil)), // records alone have them
 		},
 		Kinds: map[reflect.Kind]*rapid.Generator[any]{
 			reflect.Float64: rapid.Custom(drawNumber).AsAny(),

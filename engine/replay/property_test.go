@@ -271,14 +271,14 @@ func TestAsIfIsTheLiveRun(t *testing.T) {
 			return
 		}
 		if !alikeButForTheLoop(got, live) {
-			t.Fatalf("as if %+v\nlive  %+v", got.Signals(), live.Signals())
+			t.Fatalf("as if %+v\nlive  %+v", got.Light(), live.Light())
 		}
 	})
 }
 
-// alikeButForTheLoop reports whether two runs leave the same signals.
+// alikeButForTheLoop reports whether two runs leave the same, but for texts.
 func alikeButForTheLoop(one, other *record.Run) bool {
-	a, b := one.Signals(), other.Signals()
+	a, b := one.Lasting().Light(), other.Lasting().Light()
 	a.Loop, a.Next, b.Loop, b.Next = "", nil, "", nil
 	return reflect.DeepEqual(a, b)
 }
@@ -304,7 +304,7 @@ func TestFewerStepsAreExactWhereTheyAreUsedUp(t *testing.T) {
 		r, got := New(wide, tight, o).AsIf(context.Background(), recorded, task)
 		hold(t, "rendered", r, live, recorded)
 		if got != nil && !alikeButForTheLoop(got, live) {
-			t.Fatalf("as if %+v\nlive  %+v", got.Signals(), live.Signals())
+			t.Fatalf("as if %+v\nlive  %+v", got.Light(), live.Light())
 		}
 		reaches := len(live.Iterations) == 1 && live.Next == nil && strings.HasPrefix(string(live.Iterations[0].Output), `"Reached maximum reasoning steps`)
 		if !reaches || refusedToDelegate(&r) || asksToJudge(tight) && live.Iterations[0].Evaluation != nil && live.Iterations[0].Evaluation.Fault == "" {

@@ -117,11 +117,11 @@ func Count(dir string, m *record.Manifest) error {
 		m.Volatile.Ledger = new(balance.Spent())
 	}
 	m.Totals = record.Totals{Planned: m.Totals.Planned}
-	for s, err := range record.ReadSignals(dir) {
+	for r, err := range record.ReadLight(dir) {
 		if err != nil {
 			return exit.Unmeasured(fmt.Errorf("counting the runs: %w", err))
 		}
-		m.Totals.Add(s.Outcome.Status, s.Usage, s.Judging, s.User)
+		m.Totals.Add(r.Outcome.Status, r.Usage, r.Judging, r.User)
 	}
 	return nil
 }

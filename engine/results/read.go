@@ -3,7 +3,6 @@ package results
 import (
 	"cmp"
 	"fmt"
-	"iter"
 	"maps"
 	"math"
 	"slices"
@@ -20,9 +19,8 @@ import (
 type Selection struct {
 	// Configurations are the names of those that are read; none: all.
 	Configurations []string
-	// Texts means that outputs and tool calls are needed as they are. Without them a
-	// run has hashes in their place, takes a fraction of the memory, and can be
-	// replayed only where nothing reads them: see [sweep.NeedsTexts].
+	// Texts means that outputs and tool calls are needed as they are. Without them runs are
+	// light, and can be replayed only where nothing reads texts: see [sweep.NeedsTexts].
 	Texts bool
 	// Faults are runs that ended in a fault: replays that stop before it can use them.
 	Faults bool
@@ -62,7 +60,7 @@ func (f *Folder) Read(s Selection) ([]sweep.Recording, Notes, error) {
 }
 
 func (f *Folder) collect(s Selection) *collection {
-	return &collection{folder: f, selection: s, places: map[string]int{}, faults: map[string]replay.Recorded{}, tasks: map[string]*spec.Task{}}
+	return &collection{folder: f, selection: s, places: map[string]int{}, faults: map[string]*record.Run{}, tasks: map[string]*spec.Task{}}
 }
 
 // Following is a folder that runs are added to while they are made: what is there is
@@ -84,11 +82,10 @@ func (f *Folder) Follow(s Selection, tasks map[string]*spec.Task) (*Following, e
 func (l *Following) Add(run *record.Run, scores []record.Score) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	one := replay.Recorded{Run: run} // others may be reading it
 	if !l.c.selection.Texts {
-		one = replay.Light(new(run.Signals()))
+		run = run.Light()
 	}
-	l.c.add(one)
+	l.c.add(run)
 	for i := range scores {
 		l.c.score(&scores[i])
 	}
@@ -109,15 +106,19 @@ type collection struct {
 	selection Selection
 	all       []sweep.Run
 	scores    []string
-	places    map[string]int             // of runs among all, by their ids
-	faults    map[string]replay.Recorded // the last attempts of runs that ended in a fault, by their ids
+	places    map[string]int         // of runs among all, by their ids
+	faults    map[string]*record.Run // the last attempts of runs that ended in a fault, by their ids
 	tasks     map[string]*spec.Task
 	notes     Notes
 }
 
 // read reads the runs and their scores.
 func (c *collection) read() error {
-	for run, err := range c.runs() {
+	runs := record.ReadLight
+	if c.selection.Texts {
+		runs = record.ReadRuns
+	}
+	for run, err := range runs(c.folder.Path) {
 		if err != nil {
 			return fmt.Errorf("reading the runs: %w", err)
 		}
@@ -133,31 +134,7 @@ func (c *collection) read() error {
 	return nil
 }
 
-// runs are records, or signals.
-func (c *collection) runs() iter.Seq2[replay.Recorded, error] {
-	return func(yield func(replay.Recorded, error) bool) {
-		if c.selection.Texts {
-			for run, err := range record.ReadRuns(c.folder.Path) {
-				if !yield(replay.Recorded{Run: run}, err) {
-					return
-				}
-			}
-			return
-		}
-		for s, err := range record.ReadSignals(c.folder.Path) {
-			var light replay.Recorded
-			if err == nil {
-				light = replay.Light(s)
-			}
-			if !yield(light, err) {
-				return
-			}
-		}
-	}
-}
-
-func (c *collection) add(one replay.Recorded) {
-	run := one.Run
+func (c *collection) add(run *record.Run) {
 	head, known := c.folder.Manifest.Configuration(run.Configuration)
 	_, repeated := c.places[run.ID]
 	switch only := c.selection.Configurations; {
@@ -169,21 +146,20 @@ func (c *collection) add(one replay.Recorded) {
 	case run.Loop != "" && head.Loop != "" && run.Loop != head.Loop:
 		c.notes.Others++
 	case !run.Outcome.Counts():
-		c.faults[run.ID] = one
+		c.faults[run.ID] = run
 	case repeated:
 		c.notes.Repeated++
 	default:
-		c.keep(one)
+		c.keep(run)
 	}
 }
 
-func (c *collection) keep(one replay.Recorded) {
-	run := one.Run
+func (c *collection) keep(run *record.Run) {
 	c.places[run.ID] = len(c.all)
 	if c.tasks[run.Task] == nil {
 		c.tasks[run.Task] = nil // wanted
 	}
-	c.all = append(c.all, sweep.Run{Recorded: one})
+	c.all = append(c.all, sweep.Run{Recorded: replay.Recorded{Run: run}})
 }
 
 // keepFaults keeps runs that ended in a fault, and were not made again, or counts them. A configuration of which no
@@ -196,7 +172,7 @@ func (c *collection) keepFaults() {
 	for _, id := range slices.Sorted(maps.Keys(c.faults)) {
 		switch _, again := c.places[id]; {
 		case again:
-		case c.selection.Faults && counts[c.faults[id].Run.Configuration]:
+		case c.selection.Faults && counts[c.faults[id].Configuration]:
 			c.keep(c.faults[id])
 		default:
 			c.notes.Faults++
@@ -245,7 +221,7 @@ func (c *collection) score(s *record.Score) {
 		return
 	}
 	run := &c.all[at]
-	if s.Iteration < 0 || s.Iteration > run.Iterations() {
+	if s.Iteration < 0 || s.Iteration > len(run.Run.Iterations) {
 		return
 	}
 	if len(c.scores) == 0 {
@@ -260,7 +236,7 @@ func (c *collection) score(s *record.Score) {
 		run.Scores = append(run.Scores, nil)
 	}
 	if run.Scores[name] == nil {
-		run.Scores[name] = slices.Repeat([]float64{math.NaN()}, 1+run.Iterations())
+		run.Scores[name] = slices.Repeat([]float64{math.NaN()}, 1+len(run.Run.Iterations))
 	}
 	value := s.Value
 	if s.Unscored != "" || s.Removed {

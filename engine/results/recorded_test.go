@@ -150,7 +150,7 @@ func TestRead(t *testing.T) {
 		if first.Task.Input != "y" || first.Task.ID != "a" {
 			t.Errorf("texts %v: the task is %+v", texts, first.Task)
 		}
-		if output := first.Whole(nil).Iterations[0].Output; (string(output) == `"yes"`) != texts {
+		if output := first.Run.Iterations[0].Output; (string(output) == `"yes"`) != texts {
 			t.Errorf("texts %v: the output is %s", texts, output)
 		}
 		right, short, late := first.Scores[0], first.Scores[1], first.Scores[3]

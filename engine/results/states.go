@@ -47,7 +47,7 @@ func NewStateScores(f *Folder, known *Snapshots, versions map[string]string, key
 // findTested reads what tests found of states: at the ends of runs and of iterations, and of those that were kept at steps.
 func (s *StateScores) findTested() map[testedState]float64 {
 	found := map[testedState]float64{}
-	for run, err := range record.ReadSignals(s.folder.Path) {
+	for run, err := range record.ReadLight(s.folder.Path) {
 		if err != nil {
 			continue
 		}
@@ -63,7 +63,10 @@ func (s *StateScores) findTested() map[testedState]float64 {
 		}
 		for i := range run.Iterations {
 			it := &run.Iterations[i]
-			key, err := s.key(l, it.Tree)
+			if it.Workspace == nil {
+				continue
+			}
+			key, err := s.key(l, it.Workspace.Tree)
 			if err != nil {
 				continue
 			}

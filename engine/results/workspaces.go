@@ -225,14 +225,14 @@ func joinKept(ctx context.Context, out string, parts []record.Part) (err error) 
 	if err != nil {
 		return err
 	}
-	for s, err := range record.ReadSignals(out) {
+	for run, err := range record.ReadLight(out) {
 		if err != nil {
 			return err
 		}
-		if !filepath.IsLocal(filepath.FromSlash(s.ID)) {
+		if !filepath.IsLocal(filepath.FromSlash(run.ID)) {
 			continue
 		}
-		of := filepath.Join(Workspaces, keptFolder, filepath.FromSlash(s.ID))
+		of := filepath.Join(Workspaces, keptFolder, filepath.FromSlash(run.ID))
 		to := filepath.Join(out, of)
 		at := slices.IndexFunc(parts, func(p record.Part) bool { return there(filepath.Join(p.Dir, of)) })
 		if at < 0 || there(to) {

@@ -62,11 +62,11 @@ func (r *Rules) compileStagnation(g *spec.Stagnation) {
 	l.identity.what = fmt.Sprint("stagnation ", times, window, " ", g.Signature, " ", g.Scope)
 	if g.Scope == stepScoped {
 		l.step = func(s *stepScope, t *tracker) (bool, error) {
-			return t.reaches(times, t.stagnates(s.calls, g.Signature, window)), nil
+			return t.reaches(times, t.stagnates(callSignature(s.calls, g.Signature), window)), nil
 		}
 	} else {
 		l.judge = func(s *State, t *tracker) (bool, error) {
-			return t.reaches(times, t.stagnates(s.last().ToolCalls, g.Signature, window)), nil
+			return t.reaches(times, t.stagnates(s.last().callSignature(g.Signature), window)), nil
 		}
 	}
 	r.guardOf(l)
@@ -151,11 +151,11 @@ func circuitBreaker(s *State, t *tracker) int {
 	return t.sameText("")
 }
 
-// stagnates puts down a set of tool calls: how often it stands among the last
+// stagnates puts down the signature of a set of tool calls: how often it stands among the last
 // ones. No call at all takes a place as well, and equals nothing.
-func (t *tracker) stagnates(calls []record.ToolCall, signature string, window int) int {
-	if same := callSignature(calls, signature); same != "" {
-		return t.among(same, window)
+func (t *tracker) stagnates(signature string, window int) int {
+	if signature != "" {
+		return t.among(signature, window)
 	}
 	return t.among(nil, window)
 }

@@ -249,6 +249,14 @@ func (e *entry) outputHash() string {
 	return e.hash
 }
 
+// callSignature is that of the iteration's tool calls. A light run has no more of them than a digest.
+func (e *entry) callSignature(option string) string {
+	if e.Digest != nil {
+		return e.Digest.Tools
+	}
+	return callSignature(e.ToolCalls, option)
+}
+
 // parsed is JSON as expressions see it, null where there is none.
 func parsed(text []byte) any {
 	if len(text) == 0 {

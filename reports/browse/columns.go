@@ -67,7 +67,7 @@ func (t *table) read(side int) error {
 	for i := range from.Manifest.Configurations {
 		order[from.Manifest.Configurations[i].Name] = i
 	}
-	for s, err := range from.Signals() {
+	for s, err := range from.Runs() {
 		if err != nil {
 			return err
 		}
@@ -116,7 +116,7 @@ func (r *row) scored(scorer int) float64 {
 	return r.scores[scorer]
 }
 
-func rowOf(s *record.Signals, words words) row {
+func rowOf(s *record.Run, words words) row {
 	r := row{
 		id: strings.Clone(s.ID), name: words.one(s.Configuration), task: words.one(s.Task), trial: s.Trial, iterations: len(s.Iterations),
 		status: words.one(string(s.Outcome.Status)), stop: words.one(string(s.Outcome.Reason)), chunk: -1,
@@ -125,8 +125,8 @@ func rowOf(s *record.Signals, words words) row {
 	if s.Outcome.Error != nil {
 		r.fault = words.one(string(s.Outcome.Error.Class))
 	}
-	if n := s.Outcome.Returned; n > 0 && n <= len(s.Iterations) && s.Iterations[n-1].Evaluated {
-		r.confidence = s.Iterations[n-1].Confidence
+	if n := s.Outcome.Returned; n > 0 && n <= len(s.Iterations) && s.Iterations[n-1].Evaluation != nil {
+		r.confidence = s.Iterations[n-1].Evaluation.Confidence
 	}
 	used := s.Total()
 	r.cost, r.tokens, r.seconds = used.Cost.Dollars(), float64(used.Tokens()), math.Round(s.Elapsed.Seconds()*1000)/1000

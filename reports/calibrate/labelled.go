@@ -146,7 +146,7 @@ func (l *Labels) runsWanted(m *record.Manifest) map[string][]*Labelled {
 
 // findRuns reads what the labelled runs are of. The last try of a run counts.
 func (l *Labels) findRuns(wanted map[string][]*Labelled) error {
-	for s, err := range record.ReadSignals(l.Results) {
+	for s, err := range record.ReadLight(l.Results) {
 		if err != nil {
 			return exit.With(exit.NotMeasured, "", "reading the runs: %w", err)
 		}

@@ -34,7 +34,7 @@ func (f *Filter) Wants(configuration, task string, status record.Status) bool {
 // first.
 func List(dir string, m *record.Manifest, f Filter) (*page.Sheet, error) {
 	first := shortlist{most: f.Most, of: map[int][]listed{}}
-	for s, err := range record.ReadSignals(dir) {
+	for s, err := range record.ReadLight(dir) {
 		if err != nil {
 			return nil, exit.Unmeasured(err)
 		}
@@ -113,7 +113,7 @@ func fieldsOf(m *record.Manifest) page.Fields[listed] {
 }
 
 // programStepsIn is how many steps the programs of a run made.
-func programStepsIn(s *record.Signals) (steps int) {
+func programStepsIn(s *record.Run) (steps int) {
 	for i := range s.Iterations {
 		for c := range s.Iterations[i].Calls {
 			if s.Iterations[i].Calls[c].Step > 0 {
@@ -227,7 +227,7 @@ func Find(dir string, m *record.Manifest, id string) (*record.Run, []record.Scor
 		if run, err = record.Find(dir, own+"/1"); err != nil {
 			var known []string
 			hint := "agentbench show " + dir + " lists the runs"
-			for s, err := range record.ReadSignals(dir) {
+			for s, err := range record.ReadLight(dir) {
 				switch {
 				case err != nil:
 					return nil, nil, exit.Unmeasured(err)

@@ -233,10 +233,10 @@ func (t *chooser) curve(_ context.Context, r *Tuning, _ *chosen) error {
 	}
 	var steps []step
 	byUnit, unit, cut := make([]curveUnit, t.units), t.unitOfRun(), map[int]int{} // cut: runs by their last iteration
-	left, spent, room := 0, t.ofIteration(), &replay.Room{}
+	left, spent := 0, t.ofIteration()
 	for i := range t.held.Tasks {
 		for _, run := range t.held.Tasks[i].Runs {
-			whole := t.held.Runs[run].Whole(room)
+			whole := t.held.Runs[run].Run
 			scores := t.scoresAt(&t.held.Runs[run], whole, &loop)
 			if scores == nil {
 				left++

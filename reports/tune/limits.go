@@ -95,10 +95,10 @@ func (t *chooser) use(ctx context.Context, candidate int) (*use, error) {
 		return nil, err
 	}
 	runs, spent := t.Recordings()[on].Runs, t.ofIteration()
-	u, room := &use{}, &replay.Room{}
+	u := &use{}
 	for i := range outcomes {
 		if outcomes[i].Verdict == replay.Exact {
-			u.add(outcomes[i].Iterations, runs[i].Whole(room), spent)
+			u.add(outcomes[i].Iterations, runs[i].Run, spent)
 		}
 	}
 	return u, nil

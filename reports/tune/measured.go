@@ -429,9 +429,8 @@ type usageKnown struct {
 // byIteration forgets what only whole runs tell: it is unknown of a run that
 // stops earlier.
 func (k usageKnown) byIteration(runs []sweep.Run) usageKnown {
-	room := &replay.Room{}
 	for i := range runs {
-		run := runs[i].Whole(room)
+		run := runs[i].Run
 		k.lumps = k.lumps || replay.OnlyWholeCost(run)
 		for j := range run.Iterations {
 			told := run.Iterations[j].Total()

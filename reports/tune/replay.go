@@ -8,7 +8,6 @@ import (
 	"iter"
 	"math"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/agentbench/agentbench/engine/record"
@@ -547,11 +546,9 @@ func Hold(runs []sweep.Run, scores []string) *Held {
 	b := &Held{Scores: scores, Runs: runs}
 	at, clusters := map[string]int{}, map[string]bool{}
 	type seen struct{ untimed, lumped bool }
-	within, rooms := make([]seen, len(b.Runs)), sync.Pool{New: func() any { return &replay.Room{} }}
+	within := make([]seen, len(b.Runs))
 	_ = sweep.Each(context.Background(), len(b.Runs), chunk, func(i int) { // nothing stops it
-		room := rooms.Get().(*replay.Room)
-		defer rooms.Put(room)
-		run := b.Runs[i].Whole(room)
+		run := b.Runs[i].Run
 		within[i] = seen{slices.ContainsFunc(run.Iterations, func(it record.Iteration) bool { return it.Untimed }), replay.OnlyWholeCost(run)}
 	})
 	b.timed = true
@@ -601,14 +598,14 @@ func (b *Held) asTheyWere() iter.Seq[*sweep.Outcome] {
 // asItWas is what a recorded run says of the configuration that made it.
 func asItWas(run *sweep.Run) sweep.Outcome {
 	o := sweep.Outcome{Result: replay.Result{
-		Verdict: replay.Exact, Outcome: run.Run.Outcome, Iterations: run.Iterations(),
+		Verdict: replay.Exact, Outcome: run.Run.Outcome, Iterations: len(run.Run.Iterations),
 		Usage:   replay.SpanOf(run.Run.Usage),
 		Judging: replay.SpanOf(run.Run.Judging),
 		User:    replay.SpanOf(run.Run.User),
 		Elapsed: run.Run.Elapsed,
 	}}
 	if o.Excluded() {
-		o.Verdict, o.At, o.Why = replay.Censored, run.Iterations(), replay.HadFault(run.Run)
+		o.Verdict, o.At, o.Why = replay.Censored, len(run.Run.Iterations), replay.HadFault(run.Run)
 	}
 	for _, scores := range run.Scores {
 		o.Scores = append(o.Scores, pointOf(scores))

@@ -331,10 +331,9 @@ func TestIntervalsAreCutOnlyWhereTheyAreShown(t *testing.T) {
 // reported is the configuration as a report of its runs has it.
 func reported(t *testing.T, from *sweep.Recording) *reports.Configuration {
 	m := &record.Manifest{Suite: "s", Status: record.StateComplete, Tasks: 30, Trials: 2, Scorers: from.Scores, Configurations: []record.ConfigurationHead{{Name: "wide"}}}
-	signals := func(yield func(*record.Signals, error) bool) {
+	signals := func(yield func(*record.Run, error) bool) {
 		for i := range from.Runs {
-			s := from.Runs[i].Run.Signals()
-			if !yield(&s, nil) {
+			if !yield(from.Runs[i].Run.Light(), nil) {
 				return
 			}
 		}

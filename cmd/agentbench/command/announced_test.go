@@ -134,7 +134,7 @@ func TestImportOfFiveLimitsAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	cut, solved, turns, of := map[string]int{}, map[string]int{}, map[string]int{}, map[string]string{}
-	for s, err := range record.ReadSignals(dir) {
+	for s, err := range record.ReadLight(dir) {
 		if err != nil {
 			t.Fatal(err)
 		}

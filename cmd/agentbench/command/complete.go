@@ -163,7 +163,7 @@ func (p *program) tasksLike(path, typed string) (ids []string) {
 	}
 	dir, _, _ := strings.Cut(path, ":")
 	if results.IsFolder(dir) {
-		for s, err := range record.ReadSignals(dir) {
+		for s, err := range record.ReadLight(dir) {
 			if err != nil || !add(s.Task) {
 				break
 			}
@@ -181,7 +181,7 @@ func (p *program) tasksLike(path, typed string) (ids []string) {
 
 // runsLike are the first runs of a result folder whose ids begin so.
 func runsLike(dir, typed string) (ids []string) {
-	for s, err := range record.ReadSignals(dir) {
+	for s, err := range record.ReadLight(dir) {
 		if err != nil || len(ids) == mostCompleted {
 			break
 		}

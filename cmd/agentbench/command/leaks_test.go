@@ -72,7 +72,7 @@ func leftBy(t *testing.T, sandbox string, runs int) {
 			t.Fatalf("exit code %d: %s", code, said.String())
 		}
 		made := 0
-		for r, err := range record.ReadSignals(filepath.Join(folder, out)) {
+		for r, err := range record.ReadLight(filepath.Join(folder, out)) {
 			if err != nil || !r.Outcome.Counts() {
 				t.Fatalf("%+v, %v", r, err)
 			}

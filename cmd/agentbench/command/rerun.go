@@ -68,7 +68,7 @@ func (p *program) onlyFailed(o *opened, f *runFlags) error {
 // an earlier command is taken for that of this one.
 func (p *program) writeNone(m record.Manifest, why string, f *reportFlags) error {
 	m.Configurations, m.Metrics, m.Totals, m.Status, m.Volatile = nil, nil, record.Totals{}, record.StateComplete, record.ManifestVolatile{}
-	none, err := reports.Collect(&m, func(func(*record.Signals, error) bool) {}, func(func(record.Score, error) bool) {})
+	none, err := reports.Collect(&m, func(func(*record.Run, error) bool) {}, func(func(record.Score, error) bool) {})
 	if err != nil {
 		return exit.Unmeasured(err)
 	}

@@ -104,7 +104,7 @@ func recordedBy(t *testing.T, dir string, concurrency int) *recording {
 func runsBy(t *testing.T, dir string) map[string]int {
 	t.Helper()
 	runs := map[string]int{}
-	for r, err := range record.ReadSignals(dir) {
+	for r, err := range record.ReadLight(dir) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -179,7 +179,7 @@ func TestARaceKeepsTheBudget(t *testing.T) {
 		t.Errorf("told:\n%s", lines)
 	}
 	calls := int64(0)
-	for r, err := range record.ReadSignals(dir + "/r") {
+	for r, err := range record.ReadLight(dir + "/r") {
 		if err != nil {
 			t.Fatal(err)
 		}

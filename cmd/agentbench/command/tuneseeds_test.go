@@ -59,7 +59,7 @@ func exhaustive(t *testing.T, dir string, seed int) (chosen string, calls int64)
 	out := filepath.Join(dir, fmt.Sprint("all", seed))
 	typed(t, 0, nil, "run", filepath.Join(dir, "exhaustive.yaml"), "--seed", fmt.Sprint(seed), "--out", out, "--quiet")
 	all := map[string]*triedOut{}
-	for s, err := range record.ReadSignals(out) {
+	for s, err := range record.ReadLight(out) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -156,7 +156,7 @@ func tunedAt(t *testing.T, dir string, seed int) (chosen string, calls int64, ca
 	for _, note := range told.Notes {
 		cannotTell = cannotTell || note.Kind == "race" && strings.Contains(note.Detail, "inconclusive")
 	}
-	for s, err := range record.ReadSignals(out) {
+	for s, err := range record.ReadLight(out) {
 		if err != nil {
 			t.Fatal(err)
 		}

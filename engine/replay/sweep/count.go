@@ -97,7 +97,7 @@ func (s *Sweep) counter(ctx context.Context, f *family) (*counter, error) {
 	err = eachOn(ctx, len(r.Runs), chunk, func() func(int) {
 		room, rows := &replay.Room{}, &rowMaker{ctx: ctx, recording: r, judged: r.judges(s.candidates[f.members[0]].Declared()), scores: make([]Range, len(s.scores)), width: width}
 		return func(run int) {
-			whole := r.Runs[run].Whole(room)
+			whole := r.Runs[run].Run
 			path := endless.Path(ctx, room, whole, r.Runs[run].Task)
 			follow := watcher.Course(&path)
 			one := &c.runs[run]

@@ -77,9 +77,9 @@ func untimed(r *record.Run) bool {
 
 func untold(recordings []Recording, is func(*record.Run) bool) (n, of int64) {
 	for i := range recordings {
-		for run := range recordings[i].whole() {
+		for k := range recordings[i].Runs {
 			of++
-			if is(run) {
+			if is(recordings[i].Runs[k].Run) {
 				n++
 			}
 		}

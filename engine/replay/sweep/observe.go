@@ -75,8 +75,8 @@ func (a *Axis) Beyond(loop *spec.Loop, recordings []Recording) string {
 		}
 		of += len(recordings[i].Runs)
 		for k := range recordings[i].Runs {
-			run := &recordings[i].Runs[k]
-			ended += count(run.Iterations() == limit && run.Run.Outcome.Reason == record.ReasonMaxIterations)
+			run := recordings[i].Runs[k].Run
+			ended += count(len(run.Iterations) == limit && run.Outcome.Reason == record.ReasonMaxIterations)
 		}
 	}
 	from, to := math.MaxInt, 0
@@ -250,8 +250,8 @@ func fromIterations(recordings []Recording, of func(*record.Iteration) (float64,
 func fromRuns(recordings []Recording, of func(*record.Run) []float64) []float64 {
 	seen := map[float64]bool{}
 	for i := range recordings {
-		for run := range recordings[i].whole() {
-			for _, v := range of(run) {
+		for k := range recordings[i].Runs {
+			for _, v := range of(recordings[i].Runs[k].Run) {
 				seen[v] = true
 			}
 		}
@@ -369,7 +369,7 @@ func converses(l *spec.Loop) bool {
 	return slices.ContainsFunc(l.Stages(), func(s spec.Stage) bool { return l.Converses(s.Agent) })
 }
 
-// counted is what a parameter counts of a run; nil: its iterations.
+// counted is what a parameter counts of a run.
 func counted(l *spec.Loop, path string) func(*record.Run) int {
 	switch {
 	case limitsSteps(l, path):
@@ -379,7 +379,7 @@ func counted(l *spec.Loop, path string) func(*record.Run) int {
 	case looksAtSteps(l, path):
 		return allSteps
 	}
-	return nil
+	return func(run *record.Run) int { return len(run.Iterations) }
 }
 
 // looksAtSteps reports whether a parameter is of a guard that looks at the steps of a
@@ -439,14 +439,8 @@ func allSteps(run *record.Run) (all int) {
 func upTo(recordings []Recording, of func(*record.Run) int) []float64 {
 	most := 0
 	for i := range recordings {
-		if of == nil {
-			for k := range recordings[i].Runs {
-				most = max(most, recordings[i].Runs[k].Iterations())
-			}
-			continue
-		}
-		for run := range recordings[i].whole() {
-			most = max(most, of(run))
+		for k := range recordings[i].Runs {
+			most = max(most, of(recordings[i].Runs[k].Run))
 		}
 	}
 	values := make([]float64, most)

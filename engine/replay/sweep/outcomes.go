@@ -265,7 +265,7 @@ type pathRoom struct {
 
 // run visits what groups of candidates make of a run.
 func (v *visitorOf) run(r *Recording, groups []*group, run int) {
-	whole, task := r.Runs[run].Whole(&v.room), r.Runs[run].Task
+	whole, task := r.Runs[run].Run, r.Runs[run].Task
 	for _, g := range groups {
 		if g.endless != nil {
 			path := g.endless.Path(v.ctx, &v.room, whole, task)
@@ -387,9 +387,8 @@ func (s *Sweep) choose(ctx context.Context, candidate int) (int, error) {
 		r := &s.recordings[i]
 		replayed, exact := s.options.replay(r.Loop, s.candidates[candidate].Declared(), r.Announced...), atomic.Int64{}
 		err := eachOn(ctx, len(r.Runs), chunk, func() func(int) {
-			room := &replay.Room{}
 			return func(run int) {
-				if result := replayed.Run(ctx, r.Runs[run].Whole(room), r.Runs[run].Task); result.Verdict == replay.Exact {
+				if result := replayed.Run(ctx, r.Runs[run].Run, r.Runs[run].Task); result.Verdict == replay.Exact {
 					exact.Add(1)
 				}
 			}

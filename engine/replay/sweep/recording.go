@@ -2,7 +2,6 @@ package sweep
 
 import (
 	"context"
-	"iter"
 	"math"
 	"slices"
 	"sync"
@@ -86,7 +85,7 @@ var unknown = point(math.NaN())
 func (r *Recording) length() float64 {
 	var sum int
 	for i := range r.Runs {
-		sum += r.Runs[i].Iterations()
+		sum += len(r.Runs[i].Run.Iterations)
 	}
 	return float64(sum) / float64(len(r.Runs))
 }
@@ -94,24 +93,13 @@ func (r *Recording) length() float64 {
 // steps is how many steps the runs have in all: of those that are equally long, the longer
 // ones answer for more limits of steps.
 func (r *Recording) steps() (sum int) {
-	for run := range r.whole() {
+	for k := range r.Runs {
+		run := r.Runs[k].Run
 		for i := range run.Iterations {
 			sum += run.Iterations[i].StepCount()
 		}
 	}
 	return sum
-}
-
-// whole are the runs with their iterations, each valid until the next.
-func (r *Recording) whole() iter.Seq[*record.Run] {
-	return func(yield func(*record.Run) bool) {
-		room := &replay.Room{}
-		for i := range r.Runs {
-			if !yield(r.Runs[i].Whole(room)) {
-				return
-			}
-		}
-	}
 }
 
 // align puts the scores into the order of the names, and finds their bounds.
@@ -241,7 +229,7 @@ func endingOf(r *replay.Result) ending {
 
 // asRecorded reports whether a run makes and returns what the recorded one did.
 func (e *ending) asRecorded(run *Run) bool {
-	return e.made == run.Iterations() && e.returned == run.Run.Outcome.Returned
+	return e.made == len(run.Run.Iterations) && e.returned == run.Run.Outcome.Returned
 }
 
 // changes reports whether a score goes by an iteration that is judged or cut

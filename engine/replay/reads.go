@@ -2,74 +2,17 @@ package replay
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 
-	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
 )
-
-// iterationOf is an iteration whose texts are hashes: equal where the texts are, so
-// that what only compares them decides alike. Its tool calls have no times. It is valid
-// until the room is used again.
-func iterationOf(room *Room, s *record.Signals, sig *record.IterationSignals) record.Iteration {
-	it := record.Iteration{
-		N: sig.N, Phase: sig.Phase, Strategy: sig.Strategy, Request: sig.Request, Skipped: sig.Skipped, Cut: sig.Cut,
-		Start: sig.Start, End: sig.End, Untimed: sig.Untimed, Working: sig.Working,
-		Steps: room.steps.take(sig.Steps), ToolCalls: room.toolCalls.take(sig.ToolCalls), Calls: room.calls.take(len(sig.Calls)),
-	}
-	for i := range it.Calls {
-		callOf(&it.Calls[i], &sig.Calls[i])
-	}
-	if len(it.ToolCalls) > 0 {
-		it.ToolCalls[0].Tool = sig.Tools // the first stands for their set
-	}
-	if sig.Output != "" {
-		it.Output = strconv.AppendQuote(room.outputs.take(len(sig.Output) + len(`""`))[:0], sig.Output)
-	}
-	if sig.Evaluated {
-		it.Evaluation = &room.evaluations.take(1)[0]
-		*it.Evaluation = record.Evaluation{Confidence: sig.Confidence, Passed: sig.Passed, Checks: checksOf(s.Checks, sig.Checks)}
-	}
-	if sig.Tree != "" {
-		it.Workspace = &record.Workspace{Tree: sig.Tree}
-	}
-	if sig.Ended != "" {
-		it.Ended = &record.Ended{Reason: sig.Ended, Tool: sig.EndedBy}
-	}
-	if sig.Error != "" {
-		it.Fail(&record.Error{Class: sig.Error, Message: sig.ErrorHash})
-	}
-	return it
-}
-
-func callOf(call *record.Call, c *record.CallSignals) {
-	*call = record.Call{
-		Role: c.Role, Model: c.Model, Request: c.Request, Usage: c.Usage, Reserved: c.Reserved, Charged: c.Charged,
-		Start: c.Start, Duration: c.Duration, Waited: c.Waited,
-		Conversation: c.Conversation, Kind: c.Kind, Step: c.Step, Arrived: c.Arrived, FirstByte: c.FirstByte, Ended: c.Ended,
-	}
-	if c.Error != "" {
-		call.Error = &record.Error{Class: c.Error}
-	}
-}
-
-func checksOf(heads []record.CheckHead, marks record.Marks) []record.Check {
-	var checks []record.Check
-	for i := range heads {
-		if passed, judged := marks.Passed(i); judged {
-			checks = append(checks, record.Check{Name: heads[i].Name, Weight: heads[i].Weight, Passed: passed})
-		}
-	}
-	return checks
-}
 
 // textsOf are the texts that the decisions of a loop read, sorted.
 func textsOf(l *spec.Loop) []string {
 	texts := map[string]bool{}
 	for _, e := range decisions(l) {
 		for _, path := range readsOf(e) {
-			if !inSignals(path) {
+			if !inLightRuns(path) {
 				texts[path] = true
 			}
 		}
@@ -119,8 +62,8 @@ func conditionsOf(conditions []spec.Condition) []*spec.Expr {
 	return all
 }
 
-// inSignals reports whether signals have what an expression reads.
-func inSignals(path string) bool {
+// inLightRuns reports whether light runs have what an expression reads.
+func inLightRuns(path string) bool {
 	variable, rest, _ := strings.Cut(path, ".")
 	switch variable {
 	case "task", "param", "iteration", "phase", "strategy", "confidence", "passed", "elapsed", "usage", "since_improvement", "iteration_tool_calls", "steps":
