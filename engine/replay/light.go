@@ -13,7 +13,8 @@ type Recorded struct {
 
 // Room is memory in which runs are walked, one after the other.
 type Room struct {
-	walk  walk
-	made  []record.Iteration
-	spent []spent
+	walk     walk
+	made     []record.Iteration
+	spent    []spent
+	reserved []Reservation
 }

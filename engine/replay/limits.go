@@ -34,7 +34,7 @@ type GeneralError struct{ Why string }
 func (e *GeneralError) Error() string { return "replayed by itself: " + e.Why }
 
 // Configuration adds a loop that differs from that of the limits in them alone. The error is a *GeneralError: it differs in
-// more, or limits decide at other moments than after an iteration, as hard budgets do. Several may ask at a time.
+// more, or limits decide at other moments than after an iteration and, of a hard budget, before a call. Several may ask at a time.
 func (l *Limits) Configuration(of *spec.Loop) (c stop.Configuration, err error) {
 	rules := stop.Compile(of)
 	if why := l.serves(of, rules); why != "" {
@@ -50,8 +50,11 @@ func (l *Limits) serves(of *spec.Loop, rules *stop.Rules) string {
 	if why := general(of); why != "" {
 		return why
 	}
-	if l.cancels != cancelsOf(rules) {
+	switch {
+	case l.cancels != cancelsOf(rules):
 		return "timeouts cancel at different times"
+	case hardLimits(l.loop) != hardLimits(of):
+		return "hard budgets limit different amounts"
 	}
 	for _, d := range spec.Differences(l.loop, of) {
 		if section, _, _ := strings.Cut(d.Path, "."); d.Class != spec.ChangesScores && !slices.Contains(conditions, section) {
@@ -83,12 +86,22 @@ func (l *Limits) tells(of *spec.Loop) string {
 	return ""
 }
 
-// general says which limit of a loop decides elsewhere than after an iteration, or by what the configuration decides.
-func general(l *spec.Loop) string {
+// hardLimits are the amounts that a hard budget of a loop limits: calls, tokens and cost.
+func hardLimits(l *spec.Loop) (hard [3]bool) {
 	if b := l.Guards.Budget; b != nil && b.Hard {
-		return "its budget is hard"
-	} else if b != nil && b.Steps > 0 {
+		hard = [3]bool{b.Calls > 0, b.Tokens > 0, b.CostUSD > 0}
+	}
+	return hard
+}
+
+// general says which limit of a loop decides elsewhere than after an iteration or before a call, or by what the configuration decides.
+func general(l *spec.Loop) string {
+	callsModels := func(s spec.Stage) bool { return len(s.Agent.Models) > 0 }
+	switch b := l.Guards.Budget; {
+	case b != nil && b.Steps > 0:
 		return "its budget limits steps"
+	case b != nil && b.Hard && slices.ContainsFunc(l.Stages(), callsModels):
+		return "its hard budget decides about the calls of a program"
 	}
 	if why := looksAtSteps(l); why != "" {
 		return why

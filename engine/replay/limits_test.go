@@ -78,12 +78,23 @@ func along(t fataler, base, target *spec.Loop, runs []Recorded) {
 	stops, whole := NewStops(target), New(base, target, Options{})
 	endless := New(base, Endless(base), Options{})
 	for i := range runs {
-		path := endless.Path(context.Background(), nil, runs[i].Run, runs[i].Task)
+		path := pathUnder(endless, target, runs[i])
 		got, want := stops.Along(&path), whole.Run(context.Background(), runs[i].Run, runs[i].Task)
 		if !reflect.DeepEqual(got, want) {
 			t.Fatalf("along %+v\nwhole %+v", got, want)
 		}
 	}
+}
+
+// pathUnder is the path that the hard budget of a loop makes of the one that has room for everything.
+func pathUnder(endless *Replay, target *spec.Loop, run Recorded) Path {
+	path := endless.Path(context.Background(), nil, run.Run, run.Task)
+	if b := target.Guards.Budget; b != nil && b.Hard {
+		if refusal := Refused(path.Reserved, new(stop.LimitsOf(b))); refusal.Limit != "" {
+			path = endless.PathTo(context.Background(), nil, run.Run, run.Task, refusal)
+		}
+	}
+	return path
 }
 
 // courses are runs that were recorded under a loop under all limits.
@@ -167,7 +178,7 @@ func TestMasksAreTheReference(t *testing.T) {
 func TestWhatIsReplayedByItself(t *testing.T) {
 	limits := NewLimits(declared(t, plainLoop))
 	for text, why := range map[string]string{
-		plainLoop + "guards: {budget: {calls: 3, hard: true}}":                               "hard",
+		plainLoop + "guards: {budget: {calls: 3, hard: true}}":                               "hard budgets limit different amounts",
 		plainLoop + "terminate: {when: since_improvement > 2}":                               "since_improvement",
 		plainLoop + "terminate: {when: iteration > param.max_iterations}\nmax_iterations: 3": "param",
 	} {

@@ -30,35 +30,40 @@ type Path struct {
 	// End is what becomes of the run where none of them stops it.
 	End Result
 
-	lump    *lump   // nil: the iterations tell what they used
-	spent   []spent // by iteration: up to its end, at most
-	limits  stop.Limits
-	refused refusal
+	// Reserved are the calls that a hard budget is asked for room for, in their order.
+	Reserved []Reservation
+
+	lump  *lump   // nil: the iterations tell what they used
+	spent []spent // by iteration: up to its end, at most
 }
 
-// refusal is why a hard budget had no room for a call, and what would have been used with it; the reason is "" where it had.
-type refusal struct {
-	reason record.Reason
-	need   record.Usage
+// Reservation is a call that a hard budget is asked for room for.
+type Reservation struct {
+	After int          // so many iterations
+	Need  record.Usage // what is used with it
 }
 
-// HoldsUnder reports whether the path is the same under larger limits of a hard budget: what was refused is refused for the
-// same reason, and what was reached is reached.
-func (p *Path) HoldsUnder(limits stop.Limits) bool {
-	if p.refused.reason != "" && limits.Short(p.refused.need) != p.refused.reason {
-		return false
+// Refusal is the first call for which a hard budget has no room: its place among the reservations, the iterations before it, and
+// the limit that it would exceed; "": there is none. Budgets with one refusal take one path, which is the wide one up to that call.
+type Refusal struct {
+	At, After int
+	Limit     record.Reason
+}
+
+// Refused is what limits refuse of the reservations of a path that has room for all.
+func Refused(all []Reservation, limits *stop.Limits) Refusal {
+	for i := range all {
+		if limit := limits.Short(all[i].Need); limit != "" {
+			return Refusal{i, all[i].After, limit}
+		}
 	}
-	var used record.Usage
-	if n := len(p.spent); n > 0 {
-		used = p.spent[n-1][0].Plus(p.spent[n-1][1]).Plus(p.spent[n-1][2])
-	}
-	return limits.Reached(used) == p.limits.Reached(used)
+	return Refusal{}
 }
 
 // Endless is a loop without conditions and guards, the maximum that follows from
 // its stages included: what it does is the path of all configurations that differ
 // from it in nothing else. A timeout that cancels is part of the path: it decides
-// what becomes of an iteration.
+// what becomes of an iteration. A hard budget has room for everything.
 func Endless(l *spec.Loop) *spec.Loop {
 	endless := *l
 	endless.Terminate, endless.Guards = spec.Tree{}, spec.Guards{}
@@ -66,11 +71,22 @@ func Endless(l *spec.Loop) *spec.Loop {
 	if _, derived, _ := endless.EffectiveMax(); derived {
 		endless.Terminate.Any = []spec.Condition{{Kind: spec.KindMaxIterations, MaxIterations: math.MaxInt}}
 	}
+	if hard := hardLimits(l); hard != [3]bool{} {
+		endless.Guards.Budget = &spec.RunBudget{Calls: most(hard[0]), Tokens: most(hard[1]), CostUSD: float64(most(hard[2])), Hard: true}
+	}
 	if c := cancelsOf(stop.Compile(l)); c.ok {
 		after := source.Maybe[time.Duration]{Set: true, Value: c.at}
 		endless.Terminate.Any = append(endless.Terminate.Any, spec.Condition{Kind: spec.KindTimeout, Timeout: spec.Timeout{After: after, Working: c.working}})
 	}
 	return &endless
+}
+
+// most is more than is ever used, of an amount that is limited.
+func most(limited bool) int64 {
+	if limited {
+		return math.MaxInt64
+	}
+	return 0
 }
 
 // cancels is when a loop cancels an iteration in flight.
@@ -87,8 +103,13 @@ func cancelsOf(rules *stop.Rules) (c cancels) {
 // Path replays a recorded run as far as it answers for the configuration and those that stop earlier. It is
 // valid until the room is used for another walk; nil: it stays.
 func (r *Replay) Path(ctx context.Context, room *Room, run *record.Run, task *spec.Task) Path {
+	return r.PathTo(ctx, room, run, task, Refusal{})
+}
+
+// PathTo is the Path where a hard budget refuses a call of it.
+func (r *Replay) PathTo(ctx context.Context, room *Room, run *record.Run, task *spec.Task, refusal Refusal) Path {
 	w := r.begin(ctx, room, run, task)
-	w.sums = true
+	w.sums, w.refusal = true, refusal
 	end := w.walk()
 	made := make([]*record.Iteration, end.Iterations)
 	for i := range made {
@@ -97,8 +118,7 @@ func (r *Replay) Path(ctx context.Context, room *Room, run *record.Run, task *sp
 			made[i] = recorded // so that nothing is kept twice
 		}
 	}
-	limits, _ := r.rules.Reservations()
-	return Path{Task: task, Made: made, End: end, lump: w.lump, spent: w.room.spent, limits: limits, refused: w.refused}
+	return Path{Task: task, Made: made, End: end, Reserved: w.room.reserved, lump: w.lump, spent: w.room.spent}
 }
 
 // unchanged reports whether an iteration that nothing cut is made as it was recorded, but

@@ -87,9 +87,3 @@ func Reads(l *spec.Loop) []string {
 	}
 	return reads
 }
-
-// ReadsParameters reports whether anything reads a parameter by which a loop sends,
-// judges or decides.
-func ReadsParameters(l *spec.Loop) bool {
-	return readsAny(append(Reads(l), pathReads(l)...), []string{"param"})
-}

@@ -170,7 +170,7 @@ func TestCostsOfWholeRuns(t *testing.T) {
 func alongPath(t *testing.T, target string, r *record.Run) Result {
 	t.Helper()
 	l := declared(t, target)
-	path := New(declared(t, wide), Endless(l), Options{}).Path(context.Background(), nil, r, task)
+	path := pathUnder(New(declared(t, wide), Endless(l), Options{}), l, Recorded{Run: r, Task: task})
 	return NewStops(l).Along(&path)
 }
 

@@ -216,6 +216,15 @@ func drawCandidates(t *rapid.T, base *spec.Loop) []sweep.Candidate {
 		tighter := *l
 		tighter.Terminate.Any = append(slices.Clone(l.Terminate.Any), spec.Condition{Kind: spec.KindMaxIterations, Name: "tighter", MaxIterations: 2})
 		loops = append(loops, &tighter)
+		if hard := l.Guards.Budget; hard != nil && hard.Hard { // its limits divided, so that members of a family are cut at different calls
+			for _, by := range []int64{2, 3, 5} {
+				smaller, budget := *l, *hard
+				part := func(n int64) int64 { return (n + by - 1) / by }
+				budget.Calls, budget.Tokens, budget.CostUSD = part(budget.Calls), part(budget.Tokens), budget.CostUSD/float64(by)
+				smaller.Guards.Budget = &budget
+				loops = append(loops, &smaller)
+			}
+		}
 	}
 	candidates := make([]sweep.Candidate, len(loops))
 	for i, l := range loops {

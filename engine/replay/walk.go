@@ -20,7 +20,7 @@ type walk struct {
 	run  *record.Run // the recorded one
 	task *spec.Task
 	room *Room
-	sums bool       // Room has what was spent so far, by iteration
+	sums bool       // Room has what was spent so far, by iteration, and reserved
 	lump *lump      // nil: the iterations tell what they used
 	made record.Run // as far as it is
 	open Result     // the verdict on an iteration that is not known; zero: all are
@@ -31,7 +31,7 @@ type walk struct {
 	endedEarly bool          // agent.max_steps ended an iteration of a program earlier than anything ended the recorded one
 	waited     time.Duration // before this iteration
 	charged    record.Usage  // in the hard budget of the configuration
-	refused    refusal       // of the call that it had no room for
+	refusal    Refusal       // of a smaller one
 	restaged   bool          // an iteration stood in another phase or strategy than recorded
 	rejudged   bool          // an iteration was judged otherwise than recorded
 	saw        Result        // of the iterations that are known
@@ -43,7 +43,7 @@ func (r *Replay) begin(ctx context.Context, room *Room, run *record.Run, task *s
 	if room == nil {
 		room = &Room{}
 	}
-	room.spent = room.spent[:0]
+	room.spent, room.reserved = room.spent[:0], room.reserved[:0]
 	if cap(room.made) <= len(run.Iterations) {
 		room.made = make([]record.Iteration, 0, 2*len(run.Iterations)+1)
 	}
@@ -515,10 +515,13 @@ func (w *walk) reserve(reserved *record.Usage, model bool) (refused record.Reaso
 		return "", noReservation
 	}
 	need := w.charged.Plus(*reserved)
-	if refused = limits.Short(need); refused != "" {
-		w.refused = refusal{refused, need}
+	if w.sums {
+		if w.refusal.Limit != "" && w.refusal.At == len(w.room.reserved) {
+			return w.refusal.Limit, ""
+		}
+		w.room.reserved = append(w.room.reserved, Reservation{w.saw.Iterations, need})
 	}
-	return refused, ""
+	return limits.Short(need), ""
 }
 
 // charge settles what a call used.

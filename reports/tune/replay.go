@@ -157,7 +157,7 @@ type Recorded interface {
 	// Recording is the index of the one that a candidate is replayed on.
 	Recording(ctx context.Context, candidate int) (int, error)
 	// Visit tells what candidates make of the runs: see [sweep.Sweep.Visit].
-	Visit(ctx context.Context, candidates []int, visitor func() func(k, run int, o *sweep.Outcome, again bool)) error
+	Visit(ctx context.Context, candidates []int, visitor func() func(k, run int, o *sweep.Outcome)) error
 }
 
 // ReplayOptions are what the runs do not say.
@@ -221,18 +221,12 @@ func replayed(ctx context.Context, of Recorded, candidates []int, held []*Held) 
 		on[k], all[k] = at, held[at].take(known[at])
 	}
 	var workers [][]tally // by candidate
-	err := of.Visit(ctx, candidates, func() func(int, int, *sweep.Outcome, bool) {
+	err := of.Visit(ctx, candidates, func() func(int, int, *sweep.Outcome) {
 		sums := make([]tally, len(candidates))
 		workers = append(workers, sums)
-		var last addend
-		var lastAt uint16
-		return func(k, run int, o *sweep.Outcome, again bool) {
-			if !again {
-				last.of(o)
-				lastAt = all[k].place(run, o)
-			}
-			sums[k].count(&last, o)
-			all[k].at[run] = lastAt
+		return func(k, run int, o *sweep.Outcome) {
+			sums[k].add(o)
+			all[k].at[run] = all[k].place(run, o)
 		}
 	})
 	if err != nil {
@@ -276,9 +270,9 @@ func (b *Held) asRecorded(name string) Configuration {
 
 func (b *Held) summed(candidate *sweep.Candidate, outcomes iter.Seq[*sweep.Outcome]) Configuration {
 	var sum tally
-	all, run, one := b.take(b.endings()), 0, &addend{}
+	all, run := b.take(b.endings()), 0
 	for o := range outcomes {
-		sum.add(one, o)
+		sum.add(o)
 		all.at[run] = all.place(run, o)
 		run++
 	}
@@ -326,52 +320,33 @@ type reason struct {
 	why   string
 }
 
-func (t *tally) add(a *addend, o *sweep.Outcome) {
-	a.of(o)
-	t.count(a, o)
-}
-
-// addend is what one run adds to a tally.
-type addend struct {
-	label           replay.Label
-	exact, excluded bool
-	broken          bool // by a fault of the recording
-	way             way
-	used            replay.Span
-	spent           [len(spendings)]total
-}
-
-func (c *addend) of(o *sweep.Outcome) {
-	c.label, c.excluded, c.way, c.used = o.Label(), o.Excluded(), way{o.Outcome.Reason, o.Outcome.Fired}, o.Total()
-	c.exact = o.Verdict == replay.Exact && !c.excluded
-	if c.broken = c.excluded && o.Verdict == replay.Censored; c.broken {
-		c.label = replay.PointExact // of the other runs
+func (t *tally) add(o *sweep.Outcome) {
+	excluded := o.Excluded()
+	broken := excluded && o.Verdict == replay.Censored // by a fault of the recording
+	label := o.Label()
+	if broken {
+		label = replay.PointExact // of the other runs
 	}
-	for i, s := range spendings {
-		least, most := s.Of(o, &c.used)
-		c.spent[i] = total{least, most, o.Verdict != replay.Exact, s.Missing(c.used.Most)}
-	}
-}
-
-func (t *tally) count(c *addend, o *sweep.Outcome) {
-	t.label = max(t.label, c.label)
+	t.label = max(t.label, label)
 	t.runs++
-	t.exact += count(c.exact)
-	t.faults += count(c.excluded)
-	t.broken += count(c.broken)
-	t.censored += count(o.Verdict == replay.Censored && !c.broken)
+	t.faults += count(excluded)
+	t.broken += count(broken)
+	t.censored += count(o.Verdict == replay.Censored && !broken)
 	t.branches += count(o.Verdict == replay.Branches)
 	t.told += count(o.Told)
-	if c.exact {
-		t.stopped(c.way, 1)
+	if o.Verdict == replay.Exact && !excluded {
+		t.exact++
+		t.stopped(way{o.Outcome.Reason, o.Outcome.Fired}, 1)
 	} else {
 		t.unknown(o)
 	}
-	if c.excluded {
+	if excluded {
 		return
 	}
-	for i := range c.spent {
-		t.spent[i].add(&c.spent[i])
+	used := o.Total()
+	for i, s := range spendings {
+		least, most := s.Of(o, &used)
+		t.spent[i].add(&total{least, most, o.Verdict != replay.Exact, s.Missing(used.Most)})
 	}
 }
 
@@ -784,10 +759,10 @@ func (b *Held) tookBefore() *tally {
 
 // took adds up some of them.
 func (b *Held) took(in func(run int) bool) *tally {
-	sum, run, one := &tally{}, 0, &addend{}
+	sum, run := &tally{}, 0
 	for o := range b.asTheyWere() {
 		if in(run) {
-			sum.add(one, o)
+			sum.add(o)
 		}
 		run++
 	}
@@ -853,9 +828,9 @@ const LabelFault = "fault"
 
 // tallied counts what a configuration makes of the runs.
 func tallied(outcomes []sweep.Outcome) *tally {
-	t, one := &tally{}, &addend{}
+	t := &tally{}
 	for o := range page.EachOf(outcomes) {
-		t.add(one, o)
+		t.add(o)
 	}
 	return t
 }

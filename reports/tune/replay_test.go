@@ -183,11 +183,11 @@ func (f *fewer) Recording(context.Context, int) (int, error) { return 0, nil }
 func (f *fewer) Outcomes(_ context.Context, candidates ...int) ([][]sweep.Outcome, error) {
 	return slices.Repeat([][]sweep.Outcome{f.outcomes}, len(candidates)), nil
 }
-func (f *fewer) Visit(_ context.Context, candidates []int, visitor func() func(k, run int, o *sweep.Outcome, again bool)) error {
+func (f *fewer) Visit(_ context.Context, candidates []int, visitor func() func(k, run int, o *sweep.Outcome)) error {
 	visit := visitor()
 	for run := range f.outcomes {
 		for k := range candidates {
-			visit(k, run, &f.outcomes[run], false)
+			visit(k, run, &f.outcomes[run])
 		}
 	}
 	return nil

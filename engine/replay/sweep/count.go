@@ -11,23 +11,32 @@ import (
 	"github.com/agentbench/agentbench/engine/stop"
 )
 
-// counter counts what configurations of one path make of the runs of a recording. It knows each way in which a run may
-// end, and what that adds to the sums; which way the run takes under a configuration follows from masks.
+// counter counts what configurations of one family make of the runs of a recording. It knows each way in which a run may
+// end, and what that adds to the sums; which way the run takes under a configuration follows from masks, and from what its hard
+// budget refuses.
 type counter struct {
 	runs    []course
 	columns columns
 }
 
-// course is a recorded run under all configurations of its path.
+// course is a recorded run under all configurations of its family.
 type course struct {
 	masks *stop.Masks
 	// believed is, by iterations made, the highest threshold at which the loop believes in the run; the first is that of a
 	// run that comes to its own end.
 	believed []float64
 	// rows are what the run adds to the sums, in the same order; behind them, where expressions may fail, what it adds if
-	// one did.
-	rows  sums
-	width int // columns of a row
+	// one did; behind these those of cuts.
+	rows     sums
+	width    int // columns of a row
+	reserved []replay.Reservation
+	cuts     []cut
+}
+
+// cut is what a run adds that a hard budget ends at a call that it refuses.
+type cut struct {
+	by       replay.Refusal
+	believed float64
 }
 
 // columns are those in which any row has a number, in the order in which they were found. The first are successes.
@@ -67,14 +76,18 @@ func (c *columns) unpack(packed sums) sums {
 	return all
 }
 
-// add adds what the run adds under a configuration.
-func (c *course) add(f *stop.Configuration, to sums) {
+// add adds what the run adds under a configuration and the limits of its hard budget.
+func (c *course) add(f *stop.Configuration, hard *stop.Limits, to sums) {
 	n, failed := c.masks.Stop(f)
-	to[0] += count(!failed && c.believed[n] >= f.Threshold)
-	if failed {
-		n += len(c.believed) - 1
+	row, believed := n, c.believed[n]
+	if by := replay.Refused(c.reserved, hard); by.Limit != "" && (n == 0 || n > by.After) {
+		at := slices.IndexFunc(c.cuts, func(one cut) bool { return one.by == by })
+		row, believed, failed = len(c.rows)/c.width-len(c.cuts)+at, c.cuts[at].believed, false
+	} else if failed {
+		row += len(c.believed) - 1
 	}
-	to.plus(c.rows[n*c.width : (n+1)*c.width])
+	to[0] += count(!failed && believed >= f.Threshold)
+	to.plus(c.rows[row*c.width : (row+1)*c.width])
 }
 
 // addsUp reports whether sums tell all of the scores: not of one that goes by why a run stops.
@@ -92,17 +105,29 @@ func (s *Sweep) counter(ctx context.Context, f *family) (*counter, error) {
 		return f.counter, err
 	}
 	r, endless, watcher, width := &s.recordings[on], s.endless(f, on), f.limits.Watcher(), columnsOf(len(s.scores))
+	budgets := map[stop.Limits]bool{}
+	for _, hard := range f.hard {
+		budgets[hard] = true
+	}
 	c := &counter{runs: make([]course, len(r.Runs)), columns: columns{found: []int{ofSuccesses}, known: make([]bool, width)}}
 	c.columns.known[ofSuccesses] = true
 	err = eachOn(ctx, len(r.Runs), chunk, func() func(int) {
-		room, rows := &replay.Room{}, &rowMaker{ctx: ctx, recording: r, judged: r.judges(s.candidates[f.members[0]].Declared()), scores: make([]Range, len(s.scores)), width: width}
+		paths := &paths{ctx: ctx}
+		rows := &rowMaker{ctx: ctx, recording: r, judged: r.judges(s.candidates[f.members[0]].Declared()), scores: make([]Range, len(s.scores)), width: width}
 		return func(run int) {
-			whole := r.Runs[run].Run
-			path := endless.Path(ctx, room, whole, r.Runs[run].Task)
-			follow := watcher.Course(&path)
-			one := &c.runs[run]
-			one.rows, one.width = c.columns.pack(rows.of(run, whole, &follow))
-			one.masks, one.believed = follow.Masks, follow.Believed
+			whole, one := r.Runs[run].Run, &c.runs[run]
+			paths.begin(endless, whole, r.Runs[run].Task)
+			follow := watcher.Course(&paths.whole.Path)
+			rows.begin(run, whole, &follow)
+			one.masks, one.believed, one.reserved = follow.Masks, follow.Believed, slices.Clone(paths.whole.Reserved)
+			for hard := range budgets {
+				paths.under(&hard)
+			}
+			for _, path := range paths.cut[:paths.known] {
+				own := watcher.Course(&path.Path)
+				one.cuts = append(one.cuts, cut{path.by, rows.add(&own, 0, false)})
+			}
+			one.rows, one.width = c.columns.pack(rows.rows)
 		}
 	})
 	if err == nil {
@@ -119,38 +144,46 @@ type rowMaker struct {
 	judged    bool // see [Recording.judges]
 	scores    []Range
 	width     int
-	memory    sums
 	rows      []sums
+
+	run   int
+	whole *record.Run
 }
 
-// of are the rows of a run, valid until the next. Where one is not known, nothing is believed.
-func (m *rowMaker) of(run int, whole *record.Run, follow *replay.Course) []sums {
-	n := len(follow.Believed)
-	if follow.Fails() {
-		n += follow.Iterations()
+// begin makes the rows of a wide path. Where one is not known, nothing is believed.
+func (m *rowMaker) begin(run int, whole *record.Run, follow *replay.Course) {
+	m.run, m.whole, m.rows = run, whole, m.rows[:0]
+	for i := range follow.Believed {
+		follow.Believed[i] = m.add(follow, i, false)
 	}
-	m.memory, m.rows = slices.Grow(m.memory[:0], n*m.width)[:n*m.width], m.rows[:0]
-	clear(m.memory)
-	for i := range n {
-		iterations, failed := i, i >= len(follow.Believed)
-		if failed {
-			iterations -= follow.Iterations()
+	for i := range follow.Iterations() {
+		if follow.Fails() {
+			m.add(follow, i+1, true)
 		}
-		o := Outcome{Result: follow.Result(iterations, failed)}
-		var asIf func() *record.Run
-		if m.judged {
-			asIf = func() *record.Run { return follow.AsIf(whole, &o.Result) }
-		}
-		o.Scores, o.Unscored = m.recording.value(m.ctx, m.scores, run, &o.Result, asIf)
-		m.recording.leaveOut(run, &o)
-		if o.Outcome.Success = false; o.Verdict != replay.Exact && !failed { // success is for a threshold to say
-			follow.Believed[i] = math.NaN()
-		}
-		row := m.memory[i*m.width : (i+1)*m.width : (i+1)*m.width]
-		row.add(&o, &m.recording.Runs[run])
-		m.rows = append(m.rows, row)
 	}
-	return m.rows
+}
+
+// add adds the row of a run that makes so many iterations, and gives the threshold up to which the loop believes in it.
+func (m *rowMaker) add(follow *replay.Course, iterations int, failed bool) (believed float64) {
+	o := Outcome{Result: follow.Result(iterations, failed)}
+	var asIf func() *record.Run
+	if m.judged {
+		asIf = func() *record.Run { return follow.AsIf(m.whole, &o.Result) }
+	}
+	o.Scores, o.Unscored = m.recording.value(m.ctx, m.scores, m.run, &o.Result, asIf)
+	m.recording.leaveOut(m.run, &o)
+	believed = follow.Believed[iterations]
+	if o.Outcome.Success = false; o.Verdict != replay.Exact { // success is for a threshold to say
+		believed = math.NaN()
+	}
+	m.rows = slices.Grow(m.rows, 1)[:len(m.rows)+1] // a row of earlier runs serves again
+	row := &m.rows[len(m.rows)-1]
+	if *row == nil {
+		*row = make(sums, m.width)
+	}
+	clear(*row)
+	row.add(&o, &m.recording.Runs[m.run])
+	return believed
 }
 
 // mostSums are made at a time.
@@ -196,7 +229,7 @@ func (c *counter) count(f *family, members []int, into *cells, visit func(candid
 	for run := range c.runs {
 		if at := into.of[run]; at >= 0 {
 			for i, member := range members {
-				c.runs[run].add(&f.configurations[member], all[at][i*width:(i+1)*width])
+				c.runs[run].add(&f.configurations[member], &f.hard[member], all[at][i*width:(i+1)*width])
 			}
 		}
 	}
@@ -213,10 +246,10 @@ func (c *counter) count(f *family, members []int, into *cells, visit func(candid
 func (s *Sweep) sum(ctx context.Context, candidates []int, into *cells, visit func(candidate int, totals []Totals)) error {
 	var workers [][]sums // by cell: those of one candidate behind the other
 	width := columnsOf(len(s.scores))
-	err := s.Visit(ctx, candidates, func() func(int, int, *Outcome, bool) {
+	err := s.Visit(ctx, candidates, func() func(int, int, *Outcome) {
 		all := into.sums(len(candidates) * width)
 		workers = append(workers, all)
-		return func(k, run int, o *Outcome, _ bool) {
+		return func(k, run int, o *Outcome) {
 			if at := into.of[run]; at >= 0 {
 				all[at][k*width:(k+1)*width].add(o, &s.recordings[s.of[candidates[k]].recording].Runs[run])
 			}

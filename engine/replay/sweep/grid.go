@@ -441,13 +441,14 @@ func meantAsRange(faults source.Faults, value string) source.Faults {
 	return faults
 }
 
-// family is candidates that take one path and differ only in when they stop,
-// after an iteration; or one candidate of which that cannot be said.
+// family is candidates that differ only in when they stop, after an iteration or, by
+// a hard budget, before a call; or one candidate of which that cannot be said.
 type family struct {
 	members []int // candidates; the first stands for all where a recording is chosen
 	limits  *replay.Limits
 	// configurations are those of the members; nil: the family has no limits.
 	configurations []stop.Configuration
+	hard           []stop.Limits // of their hard budgets
 
 	chosen    bool
 	recording int
@@ -459,6 +460,7 @@ type family struct {
 type timing struct {
 	limits        *replay.Limits
 	configuration stop.Configuration
+	hard          stop.Limits // of its hard budget
 }
 
 // kinds are the limits of candidates so far. Several may ask at a time.
@@ -479,12 +481,12 @@ func (k *kinds) timing(l *spec.Loop) timing {
 				return timing{}
 			}
 			k.limits = append(k.limits, p)
-			return timing{p, c}
+			return timing{p, c, hardLimits(l)}
 		}
 		p := k.limits[at]
 		k.one.Unlock()
 		if c, err := p.Configuration(l); err == nil {
-			return timing{p, c}
+			return timing{p, c, hardLimits(l)}
 		}
 	}
 }
@@ -509,7 +511,7 @@ func families(candidates []Candidate) (all []*family, of []*family) {
 		}
 		if when.limits != nil {
 			shared[when.limits] = f
-			f.configurations = append(f.configurations, when.configuration)
+			f.configurations, f.hard = append(f.configurations, when.configuration), append(f.hard, when.hard)
 		}
 		f.members = append(f.members, i)
 		of = append(of, f)

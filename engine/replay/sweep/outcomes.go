@@ -1,9 +1,7 @@
 package sweep
 
 import (
-	"cmp"
 	"context"
-	"fmt"
 	"runtime"
 	"slices"
 	"sync"
@@ -70,8 +68,8 @@ func (s *Sweep) Outcomes(ctx context.Context, candidates ...int) ([][]Outcome, e
 	for k := range all {
 		all[k] = make([]Outcome, runs)
 	}
-	err := s.Visit(ctx, candidates, func() func(int, int, *Outcome, bool) {
-		return func(k, run int, o *Outcome, _ bool) {
+	err := s.Visit(ctx, candidates, func() func(int, int, *Outcome) {
+		return func(k, run int, o *Outcome) {
 			at := n * (k*runs + run)
 			into := &all[k][run]
 			*into = *o
@@ -85,9 +83,8 @@ func (s *Sweep) Outcomes(ctx context.Context, candidates ...int) ([][]Outcome, e
 // Visit tells what candidates make of each run: the outcomes of one run after the
 // other, and of several runs at a time. It asks for a visitor for every worker,
 // which is given the place among the candidates, the run, and an outcome that is
-// valid until the next one; again says that it is the one before, but for the limit
-// that decided. The error is that of the context.
-func (s *Sweep) Visit(ctx context.Context, candidates []int, visitor func() func(k, run int, o *Outcome, again bool)) error {
+// valid until the next one. The error is that of the context.
+func (s *Sweep) Visit(ctx context.Context, candidates []int, visitor func() func(k, run int, o *Outcome)) error {
 	groups := make([][]*group, len(s.recordings))
 	for k, candidate := range candidates {
 		on, err := s.Recording(ctx, candidate)
@@ -96,11 +93,8 @@ func (s *Sweep) Visit(ctx context.Context, candidates []int, visitor func() func
 		}
 		groups[on] = s.join(groups[on], k, candidate, on)
 	}
-	for _, g := range slices.Concat(groups...) {
-		g.sort()
-	}
 	return eachOn(ctx, len(s.Runs()), chunk, func() func(run int) {
-		v := &visitorOf{ctx: ctx, visit: visitor(), scores: make([]Range, len(s.scores))}
+		v := &visitorOf{visit: visitor(), paths: paths{ctx: ctx}, scores: make([]Range, len(s.scores))}
 		return func(run int) {
 			for on := range groups {
 				if len(groups[on]) > 0 {
@@ -111,44 +105,19 @@ func (s *Sweep) Visit(ctx context.Context, candidates []int, visitor func() func
 	})
 }
 
-// group is candidates that a run is walked for together: those of a family, which take one path; or those that differ in a
-// limit of a hard budget, and, where limits serve them without that budget, in when else they stop.
+// group is candidates that a run is walked for together: those of a family, or one by itself.
 type group struct {
-	family  *family
-	endless *replay.Replay // which walks the path of the family; nil: there is a path for each value of the budget's limit
-	budget  hardLimit
-	limits  *replay.Limits // that serve all members without the hard budget; nil: none do
-	values  []budgetValue  // the smallest first
-	members []member       // those with the same other parameters together, the smallest limit first
-}
-
-// budgetValue is a value of the limit of a hard budget.
-type budgetValue struct {
-	limit  float64
-	limits stop.Limits    // all of the budget
-	replay *replay.Replay // which walks the path
+	replay  *replay.Replay
+	family  *family // nil: the path of the only member is its outcome
+	members []member
 }
 
 // member is a candidate in a group.
 type member struct {
 	k      int
-	stops  *replay.Stops // along the path; nil: it ends as the path does
-	limit  float64       // of the hard budget
-	value  int           // its place among the values
-	rest   string        // the other parameters
+	stops  *replay.Stops // along the path
+	hard   stop.Limits   // of its hard budget
 	judged bool          // see [Recording.judges]
-}
-
-// sort puts the members of a budget into their order, and finds the places of their limits.
-func (g *group) sort() {
-	slices.SortStableFunc(g.members, func(a, b member) int { return cmp.Or(cmp.Compare(a.rest, b.rest), cmp.Compare(a.limit, b.limit)) })
-	for i := range g.members {
-		g.members[i].value, _ = g.valueOf(g.members[i].limit)
-	}
-}
-
-func (g *group) valueOf(limit float64) (at int, known bool) {
-	return slices.BinarySearchFunc(g.values, limit, func(v budgetValue, limit float64) int { return cmp.Compare(v.limit, limit) })
 }
 
 // join adds a candidate to the groups on a recording.
@@ -156,175 +125,50 @@ func (s *Sweep) join(groups []*group, k, candidate, on int) []*group {
 	f, r, loop := s.of[candidate], &s.recordings[on], s.candidates[candidate].Declared()
 	one := member{k: k, judged: r.judges(loop)}
 	if f.limits == nil || s.told(candidate, on) {
-		return s.joinBudget(groups, candidate, on, loop, one)
+		return append(groups, &group{replay: s.options.replay(r.Loop, loop, r.Announced...), members: []member{one}})
 	}
-	one.stops = replay.NewStops(loop)
+	one.stops, one.hard = replay.NewStops(loop), hardLimits(loop)
 	at := slices.IndexFunc(groups, func(g *group) bool { return g.family == f })
 	if at < 0 {
-		at, groups = len(groups), append(groups, &group{family: f, endless: s.endless(f, on)})
+		at, groups = len(groups), append(groups, &group{replay: s.endless(f, on), family: f})
 	}
 	groups[at].members = append(groups[at].members, one)
 	return groups
 }
 
-// joinBudget adds a candidate that takes the path of no family.
-func (s *Sweep) joinBudget(groups []*group, candidate, on int, loop *spec.Loop, one member) []*group {
-	r, walked, at := &s.recordings[on], loop, -1
-	var value budgetValue
-	joined := &group{}
-	if len(r.Announced) == 0 {
-		joined.budget, one.limit = s.candidates[candidate].hardLimit(loop)
-	}
-	if joined.budget.path != "" {
-		hard, soft := *loop.Guards.Budget, *loop
-		soft.Guards.Budget = nil
-		if limits := replay.NewLimits(&soft); limits.Serves(&soft) == "" {
-			joined.limits, one.rest, one.stops, joined.budget.rest = limits, joined.budget.rest, replay.NewStops(loop), ""
-			walked = replay.Endless(loop)
-			walked.Guards.Budget = &hard
-		}
-		value.limit, value.limits = one.limit, stop.LimitsOf(&hard)
-		at = slices.IndexFunc(groups, func(g *group) bool {
-			return g.budget == joined.budget && (g.limits == nil) == (joined.limits == nil) && (g.limits == nil || g.limits.Serves(&soft) == "")
-		})
-	}
-	if at >= 0 {
-		joined = groups[at]
-	} else {
-		groups = append(groups, joined)
-	}
-	if place, known := joined.valueOf(one.limit); !known {
-		value.replay = s.options.replay(r.Loop, walked, r.Announced...)
-		joined.values = slices.Insert(joined.values, place, value)
-	}
-	joined.members = append(joined.members, one)
-	return groups
-}
-
-func (s *Sweep) endless(f *family, on int) *replay.Replay {
-	return s.options.replay(s.recordings[on].Loop, replay.Endless(s.candidates[f.members[0]].Declared()))
-}
-
-// hardLimit is what candidates have in common that differ in one limit of a hard budget,
-// which nothing reads that is sent, judged or decided. The path is "" where there is no such limit.
-type hardLimit struct {
-	of     *gridding
-	path   string        // of the limit
-	reason record.Reason // why a run ends that reaches it
-	others spec.RunBudget
-	rest   string // the other parameters
-}
-
-// hardLimit is that of a candidate of a grid, and its value as outcomes tell it.
-func (c *Candidate) hardLimit(loop *spec.Loop) (in hardLimit, limit float64) {
-	budget := loop.Guards.Budget
-	callsModels := func(s spec.Stage) bool { return len(s.Agent.Models) > 0 } // limits decide about each of its calls
-	if c.of == nil || budget == nil || !budget.Hard || replay.ReadsParameters(loop) || slices.ContainsFunc(loop.Stages(), callsModels) {
-		return hardLimit{}, 0
-	}
-	limits, most := stop.LimitsOf(budget), 0
-	for i := range c.of.axes {
-		one, at := hardLimit{of: c.of, path: c.of.axes[i].Path, others: *budget}, 0.0
-		switch spec.FullPath(one.path) {
-		case "guards.budget.calls":
-			at, one.reason, one.others.Calls = float64(limits.Calls), record.ReasonBudgetCalls, 0
-		case "guards.budget.tokens":
-			at, one.reason, one.others.Tokens = float64(limits.Tokens), record.ReasonBudgetTokens, 0
-		case "guards.budget.cost_usd":
-			at, one.reason, one.others.CostUSD = float64(limits.Cost)/float64(record.USD), record.ReasonBudgetCost, 0
-		}
-		if n := len(c.of.axes[i].Values); at > 0 && n > most {
-			in, limit, most = one, at, n
-		}
-	}
-	for _, p := range c.Params {
-		if most > 0 && p.Path != in.path {
-			in.rest += fmt.Sprintf("%s=%v,", p.Path, p.Value)
-		}
-	}
-	return in, limit
-}
-
 // visitorOf visits the outcomes of one run after the other.
 type visitorOf struct {
-	ctx     context.Context
-	visit   func(k, run int, o *Outcome, again bool)
-	room    replay.Room
+	visit   func(k, run int, o *Outcome)
+	paths   paths
 	scores  []Range
 	outcome Outcome
-
-	paths []*pathRoom // of the values of a budget
-	of    []int       // by value: its path
-}
-
-// pathRoom is a path that is kept beside others.
-type pathRoom struct {
-	replay.Room
-	path replay.Path
 }
 
 // run visits what groups of candidates make of a run.
 func (v *visitorOf) run(r *Recording, groups []*group, run int) {
-	whole, task := r.Runs[run].Run, r.Runs[run].Task
+	whole := r.Runs[run].Run
 	for _, g := range groups {
-		if g.endless != nil {
-			path := g.endless.Path(v.ctx, &v.room, whole, task)
-			for i := range g.members {
-				v.outcome.Result = g.members[i].stops.Along(&path)
-				v.tell(r, run, whole, &g.members[i], &path, false)
-			}
-			continue
-		}
-		v.walk(g, whole, task)
+		v.paths.begin(g.replay, whole, r.Runs[run].Task)
 		for i := range g.members {
 			m := &g.members[i]
-			path := &v.paths[v.of[m.value]].path
-			again := i > 0 && m.rest == g.members[i-1].rest && v.of[m.value] == v.of[g.members[i-1].value]
-			switch {
-			case again:
-			case m.stops != nil:
+			path := v.paths.under(&m.hard)
+			if m.stops != nil {
 				v.outcome.Result = m.stops.Along(path)
-			default:
+			} else {
 				v.outcome.Result = path.End
 			}
-			if g.budget.reason != "" && v.outcome.Outcome.Reason == g.budget.reason {
-				v.outcome.Outcome.Limit = m.limit
+			var asIf func() *record.Run
+			if m.judged {
+				asIf = func() *record.Run { return path.AsIf(whole, &v.outcome.Result) }
 			}
-			v.tell(r, run, whole, m, path, again)
+			v.outcome.Scores, v.outcome.Unscored = r.value(v.ctx(), v.scores, run, &v.outcome.Result, asIf)
+			r.leaveOut(run, &v.outcome)
+			v.visit(m.k, run, &v.outcome)
 		}
 	}
 }
 
-// walk walks a run under each value of a budget's limit, the smallest first, unless the path before holds under it.
-func (v *visitorOf) walk(g *group, run *record.Run, task *spec.Task) {
-	paths := 0
-	v.of = v.of[:0]
-	for i := range g.values {
-		if paths == 0 || !v.paths[paths-1].path.HoldsUnder(g.values[i].limits) {
-			if paths == len(v.paths) {
-				v.paths = append(v.paths, &pathRoom{})
-			}
-			room := v.paths[paths]
-			room.path = g.values[i].replay.Path(v.ctx, &room.Room, run, task)
-			paths++
-		}
-		v.of = append(v.of, paths-1)
-	}
-}
-
-// tell visits the outcome of a member, of which the result is known.
-func (v *visitorOf) tell(r *Recording, run int, whole *record.Run, m *member, path *replay.Path, again bool) {
-	var asIf func() *record.Run
-	if m.judged {
-		asIf = func() *record.Run { return path.AsIf(whole, &v.outcome.Result) }
-	}
-	if !again || asIf != nil && slices.Contains(r.Reads, ReadsStop) { // which may go by the limit
-		v.outcome.Scores, v.outcome.Unscored = r.value(v.ctx, v.scores, run, &v.outcome.Result, asIf)
-		r.leaveOut(run, &v.outcome)
-		again = false
-	}
-	v.visit(m.k, run, &v.outcome, again)
-}
+func (v *visitorOf) ctx() context.Context { return v.paths.ctx }
 
 // chunk is how many runs a worker takes at a time.
 const chunk = 64

@@ -216,8 +216,8 @@ func (s *Sweep) Unscored(ctx context.Context, scores []string) (map[string][]int
 		all[i] = i
 	}
 	var one sync.Mutex
-	return missing, s.Visit(ctx, all, func() func(int, int, *Outcome, bool) {
-		return func(candidate, run int, o *Outcome, _ bool) {
+	return missing, s.Visit(ctx, all, func() func(int, int, *Outcome) {
+		return func(candidate, run int, o *Outcome) {
 			r := &s.recordings[s.of[candidate].recording]
 			one.Lock()
 			defer one.Unlock()

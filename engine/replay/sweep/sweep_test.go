@@ -363,8 +363,8 @@ func TestBudgetsAreTheirReplays(test *testing.T) {
 		for i := range all {
 			all[i], together[i] = i, make([]Outcome, len(runs))
 		}
-		if err := s.Visit(context.Background(), all, func() func(int, int, *Outcome, bool) {
-			return func(k, run int, o *Outcome, _ bool) {
+		if err := s.Visit(context.Background(), all, func() func(int, int, *Outcome) {
+			return func(k, run int, o *Outcome) {
 				together[k][run] = *o
 				together[k][run].Scores = slices.Clone(o.Scores)
 			}
