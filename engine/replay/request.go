@@ -29,7 +29,7 @@ func (w *walk) sendsOther(p *pass) string {
 		return "the recording does not have the steps of its conversation"
 	case p.pair.converses:
 		return w.talksOther(p)
-	case w.refusal.Limit != "" && p.step.Iteration <= w.refusal.After+1: // the wide path came as far
+	case w.refusal.Limit != "" && p.step.Iteration <= len(w.run.Iterations): // the wide path came as far
 		return ""
 	case w.options.Renderer != nil:
 		if why, known := w.rendersOther(p); known {
