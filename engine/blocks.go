@@ -4,7 +4,6 @@ import (
 	"context"
 	"iter"
 	"slices"
-	"sync"
 
 	"github.com/agentbench/agentbench/engine/plan"
 	"github.com/agentbench/agentbench/engine/record"
@@ -12,9 +11,7 @@ import (
 
 // Blocks is an executor that runs tasks in an order of its own, in blocks, and after
 // each block decides which configurations go on. What is decided is decided once all
-// runs of a block are written, so it does not depend on how many run at a time.
-//
-// The engine that uses it has the Watcher that Watching gives.
+// runs of a block were delivered, so it does not depend on how many run at a time.
 type Blocks struct {
 	// Inner runs the items of a block.
 	Inner Executor
@@ -26,12 +23,10 @@ type Blocks struct {
 	Next func() int
 	// In reports whether a configuration of the plan goes on.
 	In func(configuration int) bool
-	// Look decides, once all items before a place are run. Its error ends the plan
+	// Look decides, once all items before a place were delivered. Its error ends the plan
 	// without being that of Execute: it is kept in Failed.
 	Look   func(ctx context.Context, place int) error
 	Failed error
-
-	written written
 }
 
 // Execute implements [Executor].
@@ -77,56 +72,7 @@ func (b *Blocks) block(ctx context.Context, items []plan.Item, run RunFunc, deli
 		if run.Outcome.Reason == record.ReasonSuiteBudget {
 			end()
 		}
-		b.written.add(1)
 		deliver(ctx, item, run)
 	})
-	b.written.wait(ctx)
 	return taken < len(items) || over.Err() != nil, err
-}
-
-// Watching is a watcher that also tells the executor which runs are written.
-func (b *Blocks) Watching(w Watcher) Watcher { return watching{w, &b.written} }
-
-type watching struct {
-	Watcher
-	written *written
-}
-
-// Finished implements [Watcher].
-func (w watching) Finished(run *record.Run, scores []record.Score) {
-	w.Watcher.Finished(run, scores)
-	w.written.add(-1)
-}
-
-// written counts the runs that were delivered and are not written yet.
-type written struct {
-	mu      sync.Mutex
-	open    int
-	nothing chan struct{} // closed once nothing is open; nil: nobody waits
-}
-
-func (w *written) add(n int) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.open += n; w.open == 0 && w.nothing != nil {
-		close(w.nothing)
-		w.nothing = nil
-	}
-}
-
-// wait waits until all is written, or the context ends, as it does where nothing can be
-// written any more.
-func (w *written) wait(ctx context.Context) {
-	w.mu.Lock()
-	nothing := make(chan struct{})
-	if w.open == 0 {
-		close(nothing)
-	} else {
-		w.nothing = nothing
-	}
-	w.mu.Unlock()
-	select {
-	case <-nothing:
-	case <-ctx.Done():
-	}
 }

@@ -143,7 +143,7 @@ func (l *live) race(ctx context.Context) (ended, err error) {
 	j, c := l.job, l.contest
 	r := &racing{contest: c, job: j, Watcher: j.engine.Watch}
 	r.Blocks = &engine.Blocks{Place: c.Place, Places: c.Places(), Next: c.Next, In: c.In, Look: r.look}
-	j.engine.Watch = r.Watching(r)
+	j.engine.Watch = r
 	j.around = func(inner engine.Executor) engine.Executor {
 		r.Inner = inner
 		return r
@@ -189,10 +189,8 @@ func (r *racing) follow() error {
 	if r.contest.Score == "" {
 		return nil
 	}
-	if journal, ok := r.job.engine.Journal.(*record.Journal); ok { // scores that were made up for
-		if err := journal.Flush(); err != nil {
-			return err
-		}
+	if err := r.flush(); err != nil { // scores that were made up for
+		return err
 	}
 	made, err := record.Open(r.job.dir)
 	if err != nil {
@@ -207,8 +205,19 @@ func (r *racing) follow() error {
 	return err
 }
 
+// flush waits until everything that was made is written, and counted by Finished.
+func (r *racing) flush() error {
+	if journal, ok := r.job.engine.Journal.(*record.Journal); ok {
+		return journal.Flush()
+	}
+	return nil
+}
+
 // look holds the paths against each other by what is recorded.
 func (r *racing) look(ctx context.Context, place int) error {
+	if err := r.flush(); err != nil {
+		return err
+	}
 	o := sweep.Options{}
 	if r.texts {
 		o.Replay = engine.Replay
