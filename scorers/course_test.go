@@ -7,9 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
-
-	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec/expr"
 )
@@ -172,27 +169,6 @@ func TestToolsThatAreNotKnownAreUnscored(t *testing.T) {
 	if got := set(t, "- {name: s, type: steps, max: 1}").Score(context.Background(), task(t, ``), r)[0]; got.Unscored != "" || got.Value != 1 {
 		t.Errorf("steps: %+v", got)
 	}
-}
-
-// Whatever is put between the tools wanted, they are in order; and one that is called no more lowers the share by one.
-func TestToolOrderPassesOverOthers(t *testing.T) {
-	propertytest.Check(t, func(t *rapid.T) {
-		want := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "c"}), 1, 8).Draw(t, "want")
-		var got []string
-		for _, name := range want {
-			got = append(got, rapid.SliceOfN(rapid.Just("x"), 0, 3).Draw(t, "between")...)
-			got = append(got, name)
-		}
-		if n := inOrder(want, got); n != len(want) {
-			t.Fatalf("%d of %d", n, len(want))
-		}
-		if n := inOrder(want, got[:len(got)-1]); n != len(want)-1 {
-			t.Fatalf("without the last: %d of %d", n, len(want))
-		}
-		if inOrder(want, got) != inOrder(got, want) {
-			t.Fatal("it is not symmetric")
-		}
-	})
 }
 
 // The example of the manual is one.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/stop"
+	"github.com/agentbench/agentbench/scorers/textual"
 	"github.com/agentbench/agentbench/spec/expr"
 )
 
@@ -193,7 +194,7 @@ func toolOrder(c *compiler) comparison {
 	wanted, delegates, exactly := c.wanted(), c.spec.Delegates, c.spec.Exactly
 	return func(_ context.Context, s *subject) verdict {
 		want, got := wanted(s), made(s.calls(delegates))
-		v := verdict{value: share(inOrder(want, got), len(want)), answer: sequence(got)}
+		v := verdict{value: share(textual.Subsequence(want, got), len(want)), answer: sequence(got)}
 		if exactly && !slices.Equal(want, got) {
 			v.value = 0
 		}
@@ -202,23 +203,6 @@ func toolOrder(c *compiler) comparison {
 		}
 		return v
 	}
-}
-
-// inOrder is the length of the longest list that is left of both when names are left out of them.
-func inOrder(want, got []string) int {
-	best := make([]int, len(want)+1) // best[i]: of the first i wanted and those got so far
-	for _, name := range got {
-		before := 0 // best[i-1] without this name
-		for i := range want {
-			old := best[i+1]
-			if want[i] == name {
-				best[i+1] = before + 1
-			}
-			best[i+1] = max(best[i+1], best[i], old)
-			before = old
-		}
-	}
-	return best[len(want)]
 }
 
 // toolsCalled is the share of the tools that were called at least once.

@@ -68,9 +68,9 @@ func TestWorstCaseOfConversations(t *testing.T) {
 		{"a loop", "agent: {model: toy, max_steps: 2, delegates: [{name: h, loop: helper.yaml}]}\nmax_iterations: 1",
 			Worst{Iterations: 1, Calls: 2 + 2*2, Tokens: 110 + 160 + 100 + 2*2*150, Programs: 4, Handed: 2, Open: 2}},
 		{"loops of loops", "agent: {model: toy, max_steps: 3, delegates: [{name: c, loop: chain.yaml}]}\nmax_iterations: 1",
-			Worst{Iterations: 1, Calls: 3 + 3*(2+2*2*2), Tokens: 3*110 + 150 + 150 + 3*(100+150+100+2*2*2*150), Programs: 3 * 2 * 2 * 2, Handed: 3 * (1 + 4), Open: 3 + 3*2}},
+			Worst{Iterations: 1, Calls: 3 + 3*(2+2*2*2), Tokens: 3*110 + 150 + 150 + 3*(100+150+100+2*2*2*150), Programs: 3 * 2 * 2 * 2, Handed: 3 * (1 + 4), Open: 3 + 3*2, Beside: 2}},
 		{"no limit of replies", "agent: {model: dear, max_steps: 2, " + tool + "}\nmax_iterations: 1",
-			Worst{Iterations: 1, Calls: 2, Tokens: 224, Cost: 224 * record.USD / 1e6, Unbounded: 2, Open: 2}},
+			Worst{Iterations: 1, Calls: 2, Tokens: 224, Cost: 224 * record.USD / 1e6, Unbounded: 2, Open: 2, Dearest: record.USD / 100}},
 		{"a remote agent", "agent: {a2a: 'http://localhost'}\nmax_iterations: 2", Worst{Iterations: 2, Programs: 2}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -141,8 +141,8 @@ func TestF43_OvershootOfConversations(t *testing.T) {
 		if err := faults.Err(); err != nil {
 			t.Fatal(err)
 		}
-		p := &Plan{Configurations: []spec.Resolved{{Loop: doc.Loop}}, Trials: 1, Tasks: 100}
-		if got := OvershootOf(p, nil, models, 4); got != want {
+		w := &WorstCase{Each: []Worst{WorstOfRun(doc.Loop, models, 0)}}
+		if got := w.Overshoot(&Plan{Trials: 1, Tasks: 100}, 4); got != want {
 			t.Errorf("%s: %+v, want %+v", name, got, want)
 		}
 	}

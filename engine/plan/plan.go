@@ -161,6 +161,9 @@ func (w *worst) conversations(s spec.Stage, carried, n int64) Worst {
 		in := series{n: turns, first: sum(tokensOf(w.characters, u.System), w.perStep(s)), more: w.perStep(s)}
 		total = total.Plus(w.calls(u.Model, 0, in).Times(n))
 	}
+	if n := len(s.Agent.Delegates); n > 1 {
+		total.Beside = n
+	}
 	for i := range s.Agent.Delegates {
 		handed := w.delegate(&s.Agent.Delegates[i])
 		handed.Handed++
@@ -360,6 +363,9 @@ func (a *Asking) asked(w *worst, l *spec.Loop) Worst {
 		}
 	}
 	var total Worst
+	if n := len(a.Models); n > 1 {
+		total.Beside = n
+	}
 	for _, name := range a.Models {
 		_, reply := declaredTokens(w.models[name], a.MaxOutputTokens)
 		for _, rubric := range rubrics {

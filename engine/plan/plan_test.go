@@ -151,8 +151,8 @@ func TestF43_Overshoot(t *testing.T) {
 		if err := faults.Err(); err != nil {
 			t.Fatal(err)
 		}
-		p := &Plan{Configurations: []spec.Resolved{{Loop: doc.Loop}}, Trials: 1, Tasks: c.runs}
-		if got := OvershootOf(p, nil, models, 8); got != c.want {
+		w := &WorstCase{Each: []Worst{WorstOfRun(doc.Loop, models, 0)}}
+		if got := w.Overshoot(&Plan{Trials: 1, Tasks: c.runs}, 8); got != c.want {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
 		}
 	}

@@ -42,13 +42,15 @@ func TestWorstCaseOfScores(t *testing.T) {
 	// A judge is shown 400 characters of input and 800 of instructions, 4 of a rubric and 100 tokens of output: 401
 	// tokens, and again with its answer of 10.
 	asked := Worst{Calls: 2, Tokens: 401 + 411 + 20}
+	panel := asked.Times(6)
+	panel.Beside = 2
 	for _, c := range []struct {
 		name, loop, scorers string
 		one, three          Scoring
 	}{
 		{"nobody is asked", limited, "- {name: s, type: exact}", Scoring{}, Scoring{}},
 		{"a judge", limited, "- {name: s, type: judge, model: free, rubric: good, max_output_tokens: 10}", Scoring{1, asked, 0}, Scoring{1, asked, 0}},
-		{"a panel with votes", limited, "- {name: s, type: judge, models: [free, also], votes: 3, rubric: good, max_output_tokens: 10}", Scoring{1, asked.Times(6), 0}, Scoring{1, asked.Times(6), 0}},
+		{"a panel with votes", limited, "- {name: s, type: judge, models: [free, also], votes: 3, rubric: good, max_output_tokens: 10}", Scoring{1, panel, 0}, Scoring{1, panel, 0}},
 		{"criteria", limited, "- {name: s, type: judge, model: free, criteria: [{name: a, rubric: good}, {name: b, rubric: fair}], max_output_tokens: 10}", Scoring{1, asked.Times(2), 0}, Scoring{1, asked.Times(2), 0}},
 		{"every iteration", limited, "- {name: s, type: judge, model: free, rubric: good, max_output_tokens: 10, score: every_iteration}", Scoring{1, asked, 0}, Scoring{3, asked.Times(3), 0}},
 		{"every iteration, seen from the end as well", limited, "- {name: s, type: judge, model: free, rubric: good, max_output_tokens: 10, score: every_iteration, value: best.output}", Scoring{2, asked.Times(2), 0}, Scoring{4, asked.Times(4), 0}},
@@ -82,10 +84,12 @@ func TestF43_OvershootOfJudges(t *testing.T) {
 	judge := &spec.Scorer{Type: "judge"}
 	models := map[string]*spec.Model{"dear": {Price: &spec.Price{Rates: spec.Rates{Input: 1, Output: 10}}}, "cheap": {Price: &spec.Price{Rates: spec.Rates{Input: 1, Output: 1}}}}
 	loop := &spec.Loop{Agent: &spec.Agent{Model: "cheap", MaxOutputTokens: 5}}
-	p := &Plan{Configurations: []spec.Resolved{{Loop: loop}}, Trials: 1, Tasks: 100}
+	p := &Plan{Trials: 1, Tasks: 100}
 	for names, want := range map[string]Overshoot{"": {}, "dear": {8, 8 * record.USD / 100}, "dear cheap dear": {24, 24 * record.USD / 100}} {
-		asking := []Asking{{Scorer: judge, Models: strings.Fields(names)}}
-		if got := OvershootOf(p, asking, models, 8); got != want {
+		asking := Asking{Scorer: judge, Models: strings.Fields(names)}
+		scores := asking.WorstOfRun(&spec.Resolved{Loop: loop}, models, 0, 0)
+		w := &WorstCase{Each: []Worst{WorstOfRun(loop, models, 0)}, Scoring: []Scoring{scores}}
+		if got := w.Overshoot(p, 8); got != want {
 			t.Errorf("%q: %+v, want %+v", names, got, want)
 		}
 	}

@@ -33,6 +33,10 @@ type Worst struct {
 	// Handed counts the tasks that are handed to delegates: one to each in every
 	// step. An agent may hand out more.
 	Handed int64
+	// Beside is how many calls are made at the same time at most, where these are several: by delegates, or the
+	// members of a panel. Dearest is what 1000 tokens more cost of a reply without a limit.
+	Beside  int
+	Dearest record.Money
 }
 
 // Plus is the sum of both; what does not fit stays the most that does.
@@ -48,6 +52,7 @@ func (w Worst) Plus(v Worst) Worst {
 	w.Served = sum(w.Served, v.Served)
 	w.Limitless = sum(w.Limitless, v.Limitless)
 	w.Handed = sum(w.Handed, v.Handed)
+	w.Beside, w.Dearest = max(w.Beside, v.Beside), max(w.Dearest, v.Dearest)
 	return w
 }
 
@@ -57,6 +62,7 @@ func (w Worst) Times(n int64) Worst {
 		Iterations: product(w.Iterations, n), Calls: product(w.Calls, n), Tokens: product(w.Tokens, n), Cost: w.Cost.Times(n),
 		Unbounded: product(w.Unbounded, n), Unpriced: product(w.Unpriced, n), Open: product(w.Open, n),
 		Programs: product(w.Programs, n), Served: product(w.Served, n), Limitless: product(w.Limitless, n), Handed: product(w.Handed, n),
+		Beside: w.Beside, Dearest: w.Dearest,
 	}
 }
 
@@ -187,10 +193,10 @@ func (w *worst) calls(name string, maxOutput int, s series) Worst {
 	}
 	outputs := product(int64(output), s.n)
 	calls := Worst{Calls: s.n, Tokens: sum(input, outputs)}
-	if output == 0 {
-		calls.Unbounded = s.n
-	}
 	in, out, perCall, known := m.Dearest()
+	if output == 0 {
+		calls.Unbounded, calls.Dearest = s.n, dollarsPerMillion(out, 1000)
+	}
 	if !known {
 		calls.Unpriced = s.n
 	}
@@ -225,73 +231,24 @@ type Overshoot struct {
 	Per1000 record.Money
 }
 
-// OvershootOf is the possible overshoot of the budget of a suite, so many of
-// whose runs are in flight at once. Each makes one call at a time, and one for
-// each delegate of an agent's; its scorers ask all members of a panel at once.
-func OvershootOf(p *Plan, scorers []Asking, models map[string]*spec.Model, concurrency int) Overshoot {
+// Overshoot is the possible overshoot of the budget of a suite, so many of whose runs are in flight at once. Each makes
+// one call at a time, and one for each delegate of an agent's; its scorers ask all members of a panel at once.
+func (w *WorstCase) Overshoot(p *Plan, concurrency int) Overshoot {
 	var dearest record.Money
-	calls, tasks := 0, p.Tasks
+	calls, widest, tasks := 0, 1, p.Tasks
 	if tasks < 0 { // not counted
 		tasks = concurrency
 	}
-	widest := 1
-	for i := range p.Configurations {
-		of := unlimited{models: models, seen: map[*spec.Loop]bool{}}
-		of.loop(p.Configurations[i].Loop)
-		for k := range scorers {
-			for _, name := range scorers[k].Models {
-				of.model(name, scorers[k].MaxOutputTokens)
-			}
-			of.wide = max(of.wide, len(scorers[k].Models))
-		}
-		if len(of.names) > 0 {
-			calls += tasks * p.Trials * of.wide
-			widest = max(widest, of.wide)
-		}
-		for _, name := range of.names {
-			_, output, _, _ := models[name].Dearest()
-			dearest = max(dearest, dollarsPerMillion(output, 1000))
+	scores := w.Scores().Worst
+	for i := range w.Each {
+		if of := w.Each[i].Plus(scores); of.Unbounded > 0 {
+			wide := max(1, of.Beside)
+			calls += tasks * p.Trials * wide
+			widest, dearest = max(widest, wide), max(dearest, of.Dearest)
 		}
 	}
 	calls = min(calls, concurrency*widest)
 	return Overshoot{Calls: calls, Per1000: dearest.Times(int64(calls))}
-}
-
-// unlimited are the models whose replies a loop does not limit, and which declare
-// nothing about them; those of its delegates are among them.
-type unlimited struct {
-	models map[string]*spec.Model
-	seen   map[*spec.Loop]bool
-	names  []string
-	wide   int // how many delegates an agent has at most, at least 1
-}
-
-func (u *unlimited) loop(l *spec.Loop) {
-	if u.seen[l] {
-		return
-	}
-	u.seen[l], u.wide = true, max(u.wide, 1)
-	for _, s := range l.Stages() {
-		u.model(s.Agent.Model, s.Agent.MaxOutputTokens)
-		u.wide = max(u.wide, len(s.Agent.Delegates))
-		for i := range s.Agent.Delegates {
-			if d := s.Agent.Delegates[i].Resolved; d != nil {
-				u.loop(d)
-			}
-		}
-	}
-	if l.Evaluate != nil && l.Evaluate.Judge != nil {
-		u.model(l.Evaluate.Judge.Model, l.Evaluate.Judge.MaxOutputTokens)
-	}
-	if l.User != nil {
-		u.model(l.User.Model, 0)
-	}
-}
-
-func (u *unlimited) model(name string, maxOutput int) {
-	if m := u.models[name]; name != "" && maxOutput == 0 && (m == nil || m.Tokens.Output == 0) {
-		u.names = append(u.names, name)
-	}
 }
 
 // WorstCase is the worst case of all runs of a plan, and of their scores.

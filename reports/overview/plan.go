@@ -224,7 +224,7 @@ func planNotes(s *spec.Suite, p *plan.Plan, w *plan.WorstCase, workers int) (not
 			return "prices as of " + s.PricesAsOf + ", from " + quote(s.Prices)
 		})
 	}
-	say(budgetNotes(s, p, paid.Plus(scores.Worst), workers)...)
+	say(budgetNotes(s, p, w, paid.Plus(scores.Worst), workers)...)
 	for _, row := range tuned(s) {
 		notes = append(notes, func(quote func(string) string) string {
 			return fmt.Sprintf("tune %s: %s: %s", quote(row.Path), row.Class, row.sentence(quote))
@@ -262,7 +262,7 @@ func leftOut(runs plan.Worst, scores plan.Scoring) (notes []string) {
 // budgetNotes report whether the budget of the suite covers the worst case, and by how much it
 // may be exceeded, where replies have no limit that could be reserved. Only what is paid
 // counts against it.
-func budgetNotes(s *spec.Suite, p *plan.Plan, total plan.Worst, workers int) (notes []string) {
+func budgetNotes(s *spec.Suite, p *plan.Plan, w *plan.WorstCase, total plan.Worst, workers int) (notes []string) {
 	short := func(is bool, what string) {
 		if is {
 			notes = append(notes, "the worst case exceeds the budget of "+what+": the suite may stop before its end")
@@ -272,7 +272,7 @@ func budgetNotes(s *spec.Suite, p *plan.Plan, total plan.Worst, workers int) (no
 	short(b.CostUSD > 0 && total.Cost > stop.Dollars(b.CostUSD), page.USD(b.CostUSD))
 	short(b.Tokens > 0 && total.Tokens > b.Tokens, fmt.Sprintf("%d tokens", b.Tokens))
 	short(b.Calls > 0 && total.Calls > b.Calls, fmt.Sprintf("%d calls", b.Calls))
-	over, longer := plan.OvershootOf(p, plan.AskingOf(s), plan.ModelsOf(s), workers), ""
+	over, longer := w.Overshoot(p, workers), ""
 	switch {
 	case over.Calls == 0:
 	case b.CostUSD > 0 && over.Per1000 > 0:

@@ -241,7 +241,7 @@ func RougeL(answer, target string) (Overlap, error) {
 	if tooLong(len(got), len(want)) {
 		return Overlap{}, errTooLong("tokens", len(got), len(want))
 	}
-	return overlapOf(subsequence(got, want), len(got), len(want)), nil
+	return overlapOf(Subsequence(got, want), len(got), len(want)), nil
 }
 
 func rougeTokens(s string) []string {
@@ -279,8 +279,8 @@ func grams(tokens []string, n int) []string {
 	return found
 }
 
-// subsequence is the length of the longest common subsequence.
-func subsequence(x, y []string) int {
+// Subsequence is the length of the longest list that is left of both when items are left out of them.
+func Subsequence(x, y []string) int {
 	number := map[string]int{}
 	numbered := func(tokens []string) []int {
 		numbers := make([]int, len(tokens))

@@ -63,10 +63,10 @@ func TestRougeOfFewWords(t *testing.T) {
 // testLcsTable of the same file.
 func TestSubsequence(t *testing.T) {
 	target := strings.Split("12345", "")
-	if n := subsequence(target, strings.Split("2534", "")); n != 3 {
+	if n := Subsequence(target, strings.Split("2534", "")); n != 3 {
 		t.Error(n)
 	}
-	if n := subsequence(target, strings.Split("89", "")); n != 0 {
+	if n := Subsequence(target, strings.Split("89", "")); n != 0 {
 		t.Error(n)
 	}
 }
@@ -104,7 +104,7 @@ func TestSubsequenceIsTheLongest(t *testing.T) {
 	propertytest.Check(t, func(t *rapid.T) {
 		tokens := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "c"}), 0, 9)
 		x, y := tokens.Draw(t, "x"), tokens.Draw(t, "y")
-		if got, want := subsequence(x, y), longest(x, y); got != want || subsequence(y, x) != want {
+		if got, want := Subsequence(x, y), longest(x, y); got != want || Subsequence(y, x) != want {
 			t.Fatalf("%d; want %d", got, want)
 		}
 	})
