@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"html"
 	"net/url"
 	"regexp"
@@ -183,6 +184,14 @@ func Prefix(text string, most int) string {
 		end--
 	}
 	return text[:end]
+}
+
+// Shorten keeps a message to so many bytes, and its length.
+func Shorten(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return fmt.Sprintf("%s … (%d bytes)", Prefix(text, most), len(text))
 }
 
 // inWord reports whether a secret may hold the character, escaped or not.

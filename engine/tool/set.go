@@ -179,15 +179,7 @@ func boundedFault(err error) error {
 	if !ok || len(failed.Message) <= maxFault {
 		return err
 	}
-	return &record.Error{Class: failed.Class, Message: Shorten(failed.Message, maxFault)}
-}
-
-// Shorten keeps a message to so many bytes, and its length.
-func Shorten(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	return fmt.Sprintf("%s … (%d bytes)", secret.Prefix(text, most), len(text))
+	return &record.Error{Class: failed.Class, Message: secret.Shorten(failed.Message, maxFault)}
 }
 
 // Text is a text as the content of a result; bytes that are not UTF-8 become

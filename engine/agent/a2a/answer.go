@@ -9,6 +9,7 @@ import (
 	"github.com/a2aproject/a2a-go/a2a"
 
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/secret"
 	"github.com/agentbench/agentbench/engine/tool"
 	"github.com/agentbench/agentbench/spec"
 )
@@ -110,7 +111,7 @@ func (a *Answer) Asks() bool { return a.State == a2a.TaskStateInputRequired }
 func (a *Answer) failure() error {
 	because := ""
 	if a.Text != "" {
-		because = ": " + tool.Shorten(a.Text, 500)
+		because = ": " + secret.Shorten(a.Text, 500)
 	}
 	switch a.State {
 	case a2a.TaskStateFailed:

@@ -23,7 +23,6 @@ import (
 	"github.com/agentbench/agentbench/engine/model/pace"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/secret"
-	"github.com/agentbench/agentbench/engine/tool"
 	"github.com/agentbench/agentbench/spec"
 )
 
@@ -113,7 +112,7 @@ func (c *Client) fault(err error) *record.Error {
 	if known, ok := errors.AsType[*record.Error](err); ok {
 		return known
 	}
-	said := c.secrets.String(tool.Shorten(err.Error(), 500))
+	said := c.secrets.String(secret.Shorten(err.Error(), 500))
 	return record.Errorf(record.BadResponse, "the remote agent's answer is not what the protocol promises: %s", said)
 }
 

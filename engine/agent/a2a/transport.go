@@ -9,7 +9,6 @@ import (
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/secret"
-	"github.com/agentbench/agentbench/engine/tool"
 )
 
 // transport is HTTP with our limits: every request has the headers, a response is
@@ -72,7 +71,7 @@ func (t *transport) fault(class record.ErrorClass, message string) error {
 	return record.Errorf(class, "%s", t.shown(message))
 }
 
-func (t *transport) shown(text string) string { return t.secrets.String(tool.Shorten(text, 500)) }
+func (t *transport) shown(text string) string { return t.secrets.String(secret.Shorten(text, 500)) }
 
 // classOfCode classes the codes of JSON-RPC, and those of the protocol from -32001 on.
 func classOfCode(code int) record.ErrorClass {

@@ -87,13 +87,13 @@ func told(content []block) bool {
 	for i := range content {
 		switch b := &content[i]; b.Type {
 		case textType:
-			if called || isSet(b.Citations) && string(b.Citations) != "[]" {
+			if called || wire.IsSet(b.Citations) && string(b.Citations) != "[]" {
 				return false
 			}
 		case toolUse:
 			called = true
 			var caller struct{ Type string }
-			if isSet(b.Toolset) || isSet(b.Caller) && (json.Unmarshal(b.Caller, &caller) != nil || caller.Type != "direct") {
+			if wire.IsSet(b.Toolset) || wire.IsSet(b.Caller) && (json.Unmarshal(b.Caller, &caller) != nil || caller.Type != "direct") {
 				return false
 			}
 		default:
@@ -102,8 +102,6 @@ func told(content []block) bool {
 	}
 	return true
 }
-
-func isSet(raw json.RawMessage) bool { return len(raw) > 0 && !bytes.Equal(raw, []byte("null")) }
 
 // finishes are the reasons to stop, in the words of the engine; others stay as they are.
 var finishes = map[string]string{

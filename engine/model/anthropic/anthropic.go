@@ -332,15 +332,12 @@ func given(m *model.Message) (content []any) {
 	return content
 }
 
-// noParameters is the schema of a tool that declares none.
-var noParameters = json.RawMessage(`{"type":"object","properties":{}}`)
-
 func offers(tools []model.Tool) []tool {
 	all := make([]tool, len(tools))
 	for i := range tools {
 		all[i] = tool{Name: tools[i].Name, Description: tools[i].Description, InputSchema: tools[i].Parameters}
 		if len(all[i].InputSchema) == 0 {
-			all[i].InputSchema = noParameters
+			all[i].InputSchema = wire.NoParameters
 		}
 	}
 	return all

@@ -97,23 +97,27 @@ func idHeader(p model.Protocol) string {
 	return "X-Request-Id"
 }
 
-// ModelList is the list of models as the vendor gives it whose client asks.
-func ModelList(header http.Header, names []string) any {
+// ModelOf is a model as the vendor tells of it whose client asks.
+func ModelOf(header http.Header, name string) map[string]any {
 	created := time.Unix(1_700_000_000, 0).UTC()
-	data := []object{}
-	list := object{"object": "list"}
-	for _, name := range names {
-		entry := object{"id": name, "object": "model", "created": created.Unix(), "owned_by": "agentbench"}
-		if ProtocolOf(header) == model.Messages {
-			entry = object{"id": name, "type": "model", "display_name": name, "created_at": created}
-		}
-		data = append(data, entry)
+	if ProtocolOf(header) == model.Messages {
+		return object{"id": name, "type": "model", "display_name": name, "created_at": created}
 	}
+	return object{"id": name, "object": "model", "created": created.Unix(), "owned_by": "agentbench"}
+}
+
+// ModelList is the list of models as the vendor gives it whose client asks.
+func ModelList(header http.Header, names []string) map[string]any {
+	list := object{"object": "list"}
 	if ProtocolOf(header) == model.Messages {
 		list = object{"has_more": false, "first_id": nil, "last_id": nil}
 		if len(names) > 0 {
 			list["first_id"], list["last_id"] = names[0], names[len(names)-1]
 		}
+	}
+	data := []object{}
+	for _, name := range names {
+		data = append(data, ModelOf(header, name))
 	}
 	list["data"] = data
 	return list

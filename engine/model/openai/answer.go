@@ -168,7 +168,7 @@ func (f *folded) take(name string, data []byte) (last bool, err error) {
 	var c chunk
 	err = json.Unmarshal(data, &c)
 	switch {
-	case name == "error", err == nil && isSet(c.Error):
+	case name == "error", err == nil && wire.IsSet(c.Error):
 		return false, wire.ToldInStream(data)
 	case err != nil:
 		return false, wire.Broken(data)
@@ -176,8 +176,6 @@ func (f *folded) take(name string, data []byte) (last bool, err error) {
 	f.add(&c)
 	return false, nil
 }
-
-func isSet(raw json.RawMessage) bool { return len(raw) > 0 && !bytes.Equal(raw, []byte("null")) }
 
 // add takes a chunk; of several choices that of index 0.
 func (f *folded) add(c *chunk) {

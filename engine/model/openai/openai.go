@@ -152,17 +152,13 @@ type functionCall struct {
 	Arguments string `json:"arguments"`
 }
 
-// noParameters is the schema of a tool that declares none: there are servers that
-// refuse a tool without one.
-var noParameters = json.RawMessage(`{"type":"object","properties":{}}`)
-
 func offers(tools []model.Tool) []offered {
 	all := make([]offered, len(tools))
 	for i := range tools {
 		o := &all[i]
 		o.Type, o.Function.Name, o.Function.Description = "function", tools[i].Name, tools[i].Description
 		if o.Function.Parameters = tools[i].Parameters; len(o.Function.Parameters) == 0 {
-			o.Function.Parameters = noParameters
+			o.Function.Parameters = wire.NoParameters
 		}
 	}
 	return all

@@ -140,7 +140,7 @@ func (m *Responses) body(request *model.Request) ([]byte, error) {
 		tool := &request.Tools[i]
 		parameters := tool.Parameters
 		if len(parameters) == 0 {
-			parameters = noParameters
+			parameters = wire.NoParameters
 		}
 		body.Tools = append(body.Tools, offeredFunction{"function", tool.Name, tool.Description, parameters, isStrict(parameters)})
 	}
@@ -241,9 +241,9 @@ func sentBack(said *model.Message) []any {
 		case "reasoning":
 			known = true
 			delete(block, "status")
-			if isSet(block["encrypted_content"]) {
+			if wire.IsSet(block["encrypted_content"]) {
 				delete(block, "id")
-			} else if !isSet(block["content"]) {
+			} else if !wire.IsSet(block["content"]) {
 				continue
 			}
 		default:

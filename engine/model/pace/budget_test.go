@@ -378,13 +378,6 @@ func TestF41_CostIsNeverBelowZero(t *testing.T) {
 	}
 }
 
-// failing is a model whose calls end in an error.
-type failingBeneath struct{ err error }
-
-func (f failingBeneath) Call(context.Context, *model.Request) (*model.Reply, error) {
-	return nil, f.err
-}
-
 // What a run's own budget made of a call without an answer can be recorded: it
 // does not depend on what is left of the budget.
 func TestARunsBudgetTellsOfFailedCalls(t *testing.T) {
@@ -402,7 +395,7 @@ func TestARunsBudgetTellsOfFailedCalls(t *testing.T) {
 		"a refusal":                        {model.ErrEnded, 1, func(record.Usage) record.Usage { return record.Usage{} }},
 	} {
 		budget := NewBudget(Run, Limits{Tokens: c.tokens})
-		_, err := LimitRun(failingBeneath{c.err}, LimitOptions{}).Call(WithRun(t.Context(), budget), request)
+		_, err := LimitRun(answers{err: c.err}, LimitOptions{}).Call(WithRun(t.Context(), budget), request)
 		var told *model.Unanswered
 		if !errors.As(err, &told) {
 			t.Errorf("%s: the error %v does not tell", name, err)
@@ -613,11 +606,6 @@ func TestCallsOfPrograms(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
-
-// answering is a model of one answer.
-type answering func() (*model.Reply, error)
-
-func (a answering) Call(context.Context, *model.Request) (*model.Reply, error) { return a() }
 
 // What a model may write is declared, or what was seen.
 func TestReserveOutput(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -363,28 +364,34 @@ func TestWaitedIsTold(t *testing.T) {
 }
 
 // Whoever is cancelled, waiting or in flight, leaves with the cause and its
-// place to others; queueing does not use up the time that may be worked.
+// place to others; queueing does not use up the time that may be worked. What waited was never sent.
 func TestCancelledCallsLeaveTheirPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		inner := &counting{takes: 10 * time.Second}
 		g := NewGate(GateOptions{Parallel: 2})
-		m := g.Wrap(&counting{takes: 10 * time.Second})
+		m := g.Wrap(inner)
 		cause := errors.New("budget")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		var calls sync.WaitGroup
+		var unsent atomic.Int64
 		for range 50 {
 			calls.Go(func() {
 				working, stop := model.WithWorkingTime(ctx, 11*time.Second, errors.New("late"))
 				defer stop()
-				if _, err := m.Call(working, &model.Request{}); err != nil && !errors.Is(err, cause) {
+				_, err := m.Call(working, &model.Request{})
+				if err != nil && !errors.Is(err, cause) {
 					t.Errorf("got %v", err)
+				}
+				if err != nil && model.NeverSent(err) {
+					unsent.Add(1)
 				}
 			})
 		}
 		time.Sleep(25 * time.Second)
 		cancel(cause)
 		calls.Wait()
-		if got := g.Status(); got.InFlight != 0 {
-			t.Errorf("%+v", got)
+		if got, sent := g.Status(), len(inner.began); got.InFlight != 0 || sent != 6 || unsent.Load() != 44 {
+			t.Errorf("%+v, %d calls were sent, %d were not", got, sent, unsent.Load())
 		}
 	})
 }
@@ -394,17 +401,13 @@ func TestAPanicLeavesItsPlace(t *testing.T) {
 	for range 3 {
 		func() {
 			defer func() { _ = recover() }()
-			_, _ = g.Wrap(panics{}).Call(t.Context(), &model.Request{})
+			_, _ = g.Wrap(panicking).Call(t.Context(), &model.Request{})
 		}()
 	}
 	if got := g.Status().InFlight; got != 0 {
 		t.Errorf("%d in flight", got)
 	}
 }
-
-type panics struct{}
-
-func (panics) Call(context.Context, *model.Request) (*model.Reply, error) { panic("no") }
 
 // F26b: a call for which no file descriptor is left waits until another one has ended;
 // where none is in flight, it fails.
@@ -458,24 +461,4 @@ func (m *descriptorsOf) Call(context.Context, *model.Request) (*model.Reply, err
 	defer m.mu.Unlock()
 	m.left++
 	return &model.Reply{Duration: m.takes}, nil
-}
-
-// A call that is cancelled at the gate was never sent.
-func TestCallsCancelledAtTheGateWereNeverSent(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := NewGate(GateOptions{Parallel: 1}).Wrap(&counting{takes: time.Minute})
-		first := make(chan struct{})
-		go func() {
-			defer close(first)
-			_, _ = m.Call(t.Context(), &model.Request{})
-		}()
-		synctest.Wait()
-		cause := errors.New("budget")
-		ctx, cancel := context.WithCancelCause(t.Context())
-		time.AfterFunc(time.Second, func() { cancel(cause) })
-		if _, err := m.Call(ctx, &model.Request{}); !errors.Is(err, cause) || !model.NeverSent(err) {
-			t.Errorf("got %v", err)
-		}
-		<-first
-	})
 }

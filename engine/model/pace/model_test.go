@@ -25,6 +25,13 @@ func (a answers) Call(context.Context, *model.Request) (*model.Reply, error) {
 	return &model.Reply{Text: "yes", Usage: a.used}, nil
 }
 
+// answering is a model of one answer.
+type answering func() (*model.Reply, error)
+
+func (a answering) Call(context.Context, *model.Request) (*model.Reply, error) { return a() }
+
+var panicking = answering(func() (*model.Reply, error) { panic("no") })
+
 func cents(n float64) *float64 { return &n }
 
 func TestF41_Prices(t *testing.T) {
@@ -140,13 +147,6 @@ func TestABudgetThatIsFullOfDoubtIsStarved(t *testing.T) {
 	}
 }
 
-func TestNoRoomMeansNoCall(t *testing.T) {
-	m := Limit(answers{err: errors.New("was called")}, NewBudget(Suite, Limits{Tokens: 61}), LimitOptions{})
-	if _, err := m.Call(t.Context(), request); !errors.Is(err, ErrBudget) {
-		t.Errorf("got %v", err)
-	}
-}
-
 // A call without a limit reserves the documented default.
 func TestF43_UnknownOutputReservesTheDefault(t *testing.T) {
 	b := NewBudget(Suite, Limits{Tokens: messageTokens + DefaultMaxOutput})
@@ -183,16 +183,12 @@ func TestAPanicKeepsTheReservation(t *testing.T) {
 	b := NewBudget(Suite, Limits{Tokens: 100})
 	func() {
 		defer func() { _ = recover() }()
-		_, _ = Limit(panicsBeneath{}, b, LimitOptions{}).Call(t.Context(), request)
+		_, _ = Limit(panicking, b, LimitOptions{}).Call(t.Context(), request)
 	}()
 	if b.Spent().OutputTokens != 50 || reservedOf(b) != (record.Usage{}) {
 		t.Errorf("spent %+v, reserved %+v", b.Spent(), reservedOf(b))
 	}
 }
-
-type panicsBeneath struct{}
-
-func (panicsBeneath) Call(context.Context, *model.Request) (*model.Reply, error) { panic("no") }
 
 // F24: an answer whose usage is not known is charged to the suite as it was reserved,
 // at least; a run's own budget goes by the estimate, as replays do.

@@ -75,7 +75,8 @@ func (m *retrying) Call(ctx context.Context, request *model.Request) (*model.Rep
 		if !again {
 			return nil, err
 		}
-		model.Forgive(ctx, spent(err))
+		took, _ := model.Failure(err)
+		model.Forgive(ctx, took)
 		if err := c.sleep(ctx, wait); err != nil {
 			return nil, err
 		}
@@ -133,12 +134,6 @@ func (c *call) noRoom(err error) error {
 	failed := *c.last
 	failed.Attempts, failed.Unsent, failed.Waited = c.attempts, c.unsent, c.waited-failed.Duration
 	return &model.NoRoom{Failed: &failed, Refusal: refusal}
-}
-
-// spent is how long the failed attempt itself took.
-func spent(err error) time.Duration {
-	after, _ := model.Failure(err)
-	return after
 }
 
 // worthwhile says whether another attempt is left and may end otherwise.

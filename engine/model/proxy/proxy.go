@@ -18,6 +18,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -225,16 +226,14 @@ func (s *Session) models(w http.ResponseWriter, r *http.Request, one string) {
 		}
 		names = append(names, n.Model.Name)
 	}
-	var told any = mockserver.ModelList(r.Header, distinct(names))
+	slices.Sort(names)
+	told := mockserver.ModelList(r.Header, slices.Compact(names))
 	if one != "" {
 		if s.run.resolve(one) == nil {
 			refuse(w, mockserver.ProtocolOf(r.Header), http.StatusNotFound, "", unknownModel(one))
 			return
 		}
-		var list struct{ Data []json.RawMessage }
-		text, _ := json.Marshal(mockserver.ModelList(r.Header, []string{one})) // plain data
-		_ = json.Unmarshal(text, &list)
-		told = list.Data[0]
+		told = mockserver.ModelOf(r.Header, one)
 	}
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(told)
@@ -242,17 +241,6 @@ func (s *Session) models(w http.ResponseWriter, r *http.Request, one string) {
 
 func unknownModel(name string) string {
 	return fmt.Sprintf("the model %q does not exist: the loop's models do not name it", name)
-}
-
-func distinct(names []string) (all []string) {
-	seen := map[string]bool{}
-	for _, name := range names {
-		if !seen[name] {
-			all = append(all, name)
-		}
-		seen[name] = true
-	}
-	return all
 }
 
 // count tells how many tokens a request of Messages would be, by an estimate. That is no call.

@@ -17,13 +17,13 @@ import (
 )
 
 // Shorten keeps messages readable.
-func Shorten(text string) string {
-	const most = 500
-	if len(text) <= most {
-		return text
-	}
-	return fmt.Sprintf("%s … (%d bytes)", secret.Prefix(text, most), len(text))
-}
+func Shorten(text string) string { return secret.Shorten(text, 500) }
+
+// NoParameters is the schema of a tool that declares none: there are servers that refuse a tool without one.
+var NoParameters = json.RawMessage(`{"type":"object","properties":{}}`)
+
+// IsSet reports whether a value is there and not null.
+func IsSet(value json.RawMessage) bool { return len(value) > 0 && string(value) != "null" }
 
 // readAll reads to the end, in pieces that are joined then, and not at all where they
 // turn out to be too long.
