@@ -121,14 +121,6 @@ func TestStreamedToolCalls(t *testing.T) {
 		deltas []string
 		want   []model.ToolCall
 	}{
-		"in turn": {[]string{
-			`{"index":0,"id":"1","type":"function","function":{"name":"f","arguments":""}}`, `{"index":0,"function":{"arguments":"{\"a\""}}`, `{"index":0,"function":{"arguments":": 1}"}}`,
-			`{"index":1,"id":"2","function":{"name":"g"}}`, `{"index":1,"function":{"arguments":"{}"}}`,
-		}, both},
-		"mixed": {[]string{
-			`{"index":1,"id":"2","function":{"name":"g"}}`, `{"index":0,"id":"1","function":{"name":"f","arguments":"{\"a\""}}`,
-			`{"index":1,"function":{"arguments":"{}"}}`, `{"index":0,"function":{"arguments":": 1}"}}`,
-		}, both},
 		"at once": {[]string{`{"index":0,"id":"1","function":{"name":"f","arguments":"{\"a\": 1}"}},{"index":1,"id":"2","function":{"name":"g","arguments":"{}"}}`}, both},
 		"no index": {[]string{
 			`{"id":"1","function":{"name":"f","arguments":"{\"a\""}}`, `{"function":{"arguments":": 1}"}}`, `{"id":"2","function":{"name":"g","arguments":"{}"}}`,
