@@ -108,7 +108,7 @@ func (s *Set) unknown(name string) string {
 	for i := range s.members {
 		names[i] = s.members[i].Name
 	}
-	said := fmt.Sprintf("there is no tool %q", short(name))
+	said := fmt.Sprintf("there is no tool %q", secret.Shorten(name, mostOfName))
 	if near := source.Closest(name, names); near != "" {
 		said += fmt.Sprintf("; did you mean %q?", near)
 	}
@@ -125,14 +125,8 @@ func badCall(format string, args ...any) *record.Error {
 	return record.Errorf(record.BadCall, format, args...)
 }
 
-// short keeps what a model made up from filling the message.
-func short(text string) string {
-	const most = 100
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(secret.Prefix(text, most), "") + " …"
-}
+// mostOfName is how many bytes of a name that a model made up are shown.
+const mostOfName = 100
 
 // maxResult is how many bytes of a result are kept: its head and its tail, half
 // of it each.
@@ -379,7 +373,7 @@ func listed(all []expr.Violation) string {
 	for i := range all {
 		v := &all[i]
 		for _, key := range v.Path {
-			lines[i] += "/" + short(key)
+			lines[i] += "/" + secret.Shorten(key, mostOfName)
 		}
 		if lines[i] != "" {
 			lines[i] += ": "
