@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"fmt"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -77,7 +76,7 @@ func unwritten(what, run string, line []byte, err error) ([]byte, error) {
 
 // roomOf is about how many bytes the texts of a run take: a buffer that grows with them is there twice for a while.
 func roomOf(r *Run) int {
-	const others = 4 << 10 // of an iteration
+	const others = 1 << 10 // of an iteration
 	room := others
 	for i := range r.Iterations {
 		room += len(r.Iterations[i].Output) + len(r.Iterations[i].Thinking) + others
@@ -85,21 +84,21 @@ func roomOf(r *Run) int {
 	return room
 }
 
-// appendRun appends the run as a line.
-func appendRun(dst []byte, r *Run) ([]byte, error) {
+// lineOfRun is the line of a run.
+func lineOfRun(r *Run) ([]byte, error) {
 	r = r.withDigests()
-	line, err := appendObject(slices.Grow(dst, roomOf(r)), r)
-	if err == nil && bytes.Contains(line[len(dst):], []byte(badByte)) {
+	line, err := appendObject(make([]byte, 0, roomOf(r)), r)
+	if err == nil && bytes.Contains(line, []byte(badByte)) {
 		whole := &runLine{Run: *r}
 		eachText(reflect.ValueOf(r).Elem(), "", func(at string, text reflect.Value) {
 			if s := text.String(); !utf8.ValidString(s) {
 				whole.Raw = append(whole.Raw, rawText{At: at, Bytes: []byte(s)})
 			}
 		})
-		line, err = appendObject(dst, whole)
+		line, err = appendObject(nil, whole)
 	}
 	if err == nil {
-		line, err = seal(line, len(dst))
+		line, err = seal(line, 0)
 	}
 	return unwritten("record", r.ID, line, err)
 }
@@ -147,8 +146,8 @@ type scoresLine struct {
 	Snapshots []Snapshot `json:"snapshots,omitempty"`
 }
 
-// appendScores appends the scores of one run as a line; their Run is not read.
-func appendScores(dst []byte, run string, scores []Score, snapshots []Snapshot) ([]byte, error) {
+// lineOfScores is the line of scores of one run; their Run is not read.
+func lineOfScores(run string, scores []Score, snapshots []Snapshot) ([]byte, error) {
 	l := scoresLine{run, append(make([]Score, 0, len(scores)), scores...), cloneSnapshots(snapshots)}
 	for i := range l.Scores {
 		l.Scores[i].Run = ""
@@ -156,7 +155,7 @@ func appendScores(dst []byte, run string, scores []Score, snapshots []Snapshot) 
 	for i := range l.Snapshots {
 		l.Snapshots[i].of("")
 	}
-	line, err := appendLine(dst, &l)
+	line, err := appendLine(nil, &l)
 	return unwritten("scores", run, line, err)
 }
 
@@ -198,7 +197,7 @@ func scoredOf(object []byte) (Scored, error) {
 // EncodeRun is the line that a journal would write of a run, for who keeps it elsewhere:
 // with its checksum, and without secrets.
 func EncodeRun(run *Run, options Options) ([]byte, error) {
-	return (&Journal{redact: options.Redact}).runLine(nil, run)
+	return (&Journal{redact: options.Redact}).runLine(run)
 }
 
 // DecodeRun reads what EncodeRun wrote.

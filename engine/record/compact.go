@@ -85,7 +85,7 @@ func (c *Compacted) compact(path string, disk Disk) error {
 		if l.damage != nil || len(scores)+len(snapshots) == 0 {
 			return nil, nil
 		}
-		text, err := appendScores(nil, l.is.Run, scores, snapshots)
+		text, err := lineOfScores(l.is.Run, scores, snapshots)
 		c.After += int64(len(text))
 		return text, err
 	})

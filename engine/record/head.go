@@ -1,6 +1,9 @@
 package record
 
-import "cmp"
+import (
+	"cmp"
+	"time"
+)
 
 // RunHead is what a run is of, what became of it, and where its record stands.
 type RunHead struct {
@@ -13,8 +16,13 @@ type RunHead struct {
 	Usage         Usage   `json:"usage"`
 	Judging       Usage   `json:"judging"`
 	User          Usage   `json:"user"`
-	Iterations    int     `json:"-"` // how many there are
-	At            Place   `json:"-"`
+	// Volatile has what the run really took.
+	Volatile struct {
+		Waited time.Duration `json:"waited_ns"`
+		Cached int64         `json:"cached"`
+	} `json:"volatile"`
+	Iterations int   `json:"-"` // how many there are
+	At         Place `json:"-"`
 }
 
 // headOf reads the head of a record.
@@ -28,4 +36,10 @@ func headOf(object []byte) (RunHead, error) {
 	head.Iterations = len(line.Iterations)
 	return head, cmp.Or(err, knownVersion(head.Version), validTrial(head.Trial), noneReturned(head.Outcome.Returned, head.Iterations),
 		negative(0, head.Usage, head.Judging, head.User))
+}
+
+// effort is what the run really took.
+func (h *RunHead) effort() Effort {
+	v := &h.Volatile
+	return Effort{Cached: v.Cached, Made: h.Usage.Plus(h.Judging).Plus(h.User).Calls - v.Cached, Waited: v.Waited}
 }

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
-	"slices"
 	"sync"
 	"time"
 )
@@ -52,8 +51,7 @@ func (j *Journal) create(m Manifest) error {
 func newJournal(home *locked, options Options) *Journal {
 	j := &Journal{
 		folder: home, disk: options.Disk, delay: options.Delay, redact: options.Redact,
-		pending: &group{}, spare: &group{},
-		hurry: make(chan struct{}, 1), ended: make(chan struct{}),
+		pending: &group{}, hurry: make(chan struct{}, 1), ended: make(chan struct{}),
 	}
 	j.changed.L = &j.mu
 	if j.disk == nil {
@@ -83,18 +81,15 @@ type group struct {
 
 func (g *group) size() int { return len(g.lines[toRecords]) + len(g.lines[toScores]) }
 
-// add puts lines behind those that wait; they may be other ones afterwards.
-func (g *group) add(lines *[2][]byte, done func(error)) {
+// add puts lines behind those that wait, and keeps them.
+func (g *group) add(lines [2][]byte, done func(error)) {
 	if g.size() == 0 {
 		g.since = time.Now()
 	}
 	for i := range lines {
-		if len(g.lines[i]) == 0 && len(lines[i]) > fullGroup {
-			g.lines[i], lines[i] = lines[i], g.lines[i] // not copied: it may be huge
+		if len(g.lines[i]) == 0 {
+			g.lines[i] = lines[i]
 			continue
-		}
-		if have, more := g.lines[i], len(lines[i]); more > cap(have)-len(have) {
-			g.lines[i] = slices.Grow(have, max(more, len(have), leastRoom)) // twice as much: append would copy more often
 		}
 		g.lines[i] = append(g.lines[i], lines[i]...)
 	}
@@ -103,24 +98,11 @@ func (g *group) add(lines *[2][]byte, done func(error)) {
 	}
 }
 
-// finish reports to everyone what became of the group, and empties it.
+// finish reports to everyone what became of the group.
 func (g *group) finish(err error) {
 	for _, done := range g.done {
 		done(err)
 	}
-	clear(g.done)
-	g.done = g.done[:0]
-	for i := range g.lines {
-		g.lines[i] = emptied(g.lines[i])
-	}
-}
-
-// emptied keeps a buffer's memory, but not that of an extraordinary run.
-func emptied(buffer []byte) []byte {
-	if cap(buffer) > 2*mostPending {
-		return nil
-	}
-	return buffer[:0]
 }
 
 // commit writes one group after the other until the journal is closed.
@@ -134,12 +116,12 @@ func (j *Journal) commit() {
 		default:
 		}
 		g := j.pending
-		j.pending, j.spare, j.writing, last = j.spare, nil, true, j.closed
+		j.pending, j.writing, last = &group{}, true, j.closed
 		j.changed.Broadcast()
 		j.mu.Unlock()
 		j.settle(g)
 		j.mu.Lock()
-		j.spare, j.writing = g, false // its memory is for the group after the next
+		j.writing = false
 		j.changed.Broadcast()
 		j.mu.Unlock()
 	}
@@ -171,8 +153,6 @@ func (j *Journal) settle(g *group) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			j.fail(fmt.Errorf("panic: %v\n%s", cause, debug.Stack()))
-			g.done = nil // it may have been one of them
-			g.finish(nil)
 		}
 	}()
 	err := j.err
@@ -227,14 +207,12 @@ type Journal struct {
 	files  [2]File // in the order of fileNames
 	delay  time.Duration
 	redact func([]byte) []byte // nil: nothing is redacted
-	pages  sync.Pool           // of *page, for the encoding
 
 	manifest sync.Mutex // one writes it at a time
 
 	mu      sync.Mutex
 	changed sync.Cond // of any of these
 	pending *group
-	spare   *group
 	writing bool  // a group is on its way to the disk
 	err     error // the first write that failed; it is the last one
 	closed  bool
@@ -264,7 +242,6 @@ const (
 	defaultDelay = 50 * time.Millisecond
 	fullGroup    = 1 << 20 // bytes after which a group waits no longer
 	mostPending  = 2 << 20 // bytes after which Append waits
-	leastRoom    = 16 << 10
 )
 
 // ErrClosed is returned by what is called after Close.
@@ -282,57 +259,31 @@ var ErrClosed = errors.New("the journal is closed")
 // The scores of a run that does not count are not written: it will be tried
 // again. Their Run is not read.
 func (j *Journal) Append(run *Run, scores []Score, done func(error)) error {
-	return j.append(done, func(p *page) error { return j.encodeRun(p, run, scores) })
-}
-
-// page is where lines are written before they go to a group.
-type page struct {
-	lines [2][]byte // for each file
-}
-
-// clean keeps a page's memory, but not that of an extraordinary run.
-func (p *page) clean() {
-	for i := range p.lines {
-		p.lines[i] = emptied(p.lines[i])
+	record, err := j.runLine(run)
+	if err != nil || len(scores) == 0 || !run.Outcome.Counts() {
+		return j.append(record, nil, err, done)
 	}
-}
-
-func (j *Journal) encodeRun(p *page, run *Run, scores []Score) (err error) {
-	if p.lines[toRecords], err = j.runLine(p.lines[toRecords], run); err != nil {
-		return err
-	}
-	if len(scores) > 0 && run.Outcome.Counts() {
-		p.lines[toScores], err = j.scoresLine(p.lines[toScores], run.ID, scores, nil)
-	}
-	return err
+	scored, err := j.scoresLine(run.ID, scores, nil)
+	return j.append(record, scored, err, done)
 }
 
 // AppendScores writes the scores of a run whose record is in the folder already,
 // as Append does.
 func (j *Journal) AppendScores(run string, scores []Score, done func(error)) error {
-	return j.append(done, func(p *page) (err error) {
-		p.lines[toScores], err = j.scoresLine(p.lines[toScores], run, scores, nil)
-		return err
-	})
+	line, err := j.scoresLine(run, scores, nil)
+	return j.append(nil, line, err, done)
 }
 
 // AppendSnapshots writes what was found of states of a run's workspace, as Append does.
 // Their Run is not read.
 func (j *Journal) AppendSnapshots(run string, snapshots []Snapshot, done func(error)) error {
-	return j.append(done, func(p *page) (err error) {
-		p.lines[toScores], err = j.scoresLine(p.lines[toScores], run, nil, snapshots)
-		return err
-	})
+	line, err := j.scoresLine(run, nil, snapshots)
+	return j.append(nil, line, err, done)
 }
 
-func (j *Journal) append(done func(error), encode func(*page) error) error {
-	p, _ := j.pages.Get().(*page)
-	if p == nil {
-		p = &page{}
-	}
-	defer j.pages.Put(p)
-	p.clean()
-	if err := encode(p); err != nil {
+// append has lines of both files written, unless they could not be made.
+func (j *Journal) append(records, scores []byte, err error, done func(error)) error {
+	if err != nil {
 		return err
 	}
 	j.mu.Lock()
@@ -346,7 +297,7 @@ func (j *Journal) append(done func(error), encode func(*page) error) error {
 	case j.closed:
 		return ErrClosed
 	}
-	j.pending.add(&p.lines, done)
+	j.pending.add([2][]byte{records, scores}, done)
 	if j.pending.size() >= fullGroup {
 		j.hurryUp()
 	}
@@ -396,9 +347,6 @@ func (j *Journal) Close() error {
 	if again {
 		return j.err
 	}
-	j.mu.Lock()
-	j.pending, j.spare = &group{}, &group{} // their memory is for who reads the results now
-	j.mu.Unlock()
 	return errors.Join(j.err, j.leave())
 }
 

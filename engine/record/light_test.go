@@ -103,7 +103,7 @@ func TestErrorsOfOneClassAreToldApart(t *testing.T) {
 func TestALightReadIsTheRunWithoutItsTexts(t *testing.T) {
 	propertytest.Check(t, func(t *rapid.T) {
 		run := possibleRun(t)
-		line, err := appendRun(nil, run)
+		line, err := lineOfRun(run)
 		if err != nil {
 			t.Fatal(err)
 		}

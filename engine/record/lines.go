@@ -270,6 +270,14 @@ func (s *scanner[T]) batch() *batch[T] {
 	return b
 }
 
+// emptied keeps a buffer's memory, but not that of an extraordinary line.
+func emptied(buffer []byte) []byte {
+	if cap(buffer) > 2*mostPending {
+		return nil
+	}
+	return buffer[:0]
+}
+
 // fill reads the lines of a batch.
 func (s *scanner[T]) fill() *batch[T] {
 	b := &batch[T]{parsed: make(chan struct{}, 1)}

@@ -63,11 +63,11 @@ func freshScores(object []byte) ([]Score, error) {
 func TestARunIsReadAsItWasWritten(t *testing.T) {
 	propertytest.Check(t, func(t *rapid.T) {
 		run := anyOf[Run](t)
-		line, err := appendRun([]byte("before"), &run)
+		line, err := lineOfRun(&run)
 		if err != nil {
 			t.Fatal(err)
 		}
-		line = checkLine(t, line)
+		checkLine(t, line)
 		got, err := readLine(line, readRun)
 		if err != nil {
 			t.Fatal(err)
@@ -78,11 +78,10 @@ func TestARunIsReadAsItWasWritten(t *testing.T) {
 	})
 }
 
-// checkLine expects the line behind the word before: one line, valid JSON.
-func checkLine(t *rapid.T, buffer []byte) []byte {
-	line, ok := bytes.CutPrefix(buffer, []byte("before"))
-	if !ok || bytes.Count(line, []byte{'\n'}) != 1 || !bytes.HasSuffix(line, []byte{'\n'}) {
-		t.Fatalf("not one line behind what was there before: %q", buffer)
+// checkLine expects one line of valid JSON.
+func checkLine(t *rapid.T, line []byte) []byte {
+	if bytes.Count(line, []byte{'\n'}) != 1 || !bytes.HasSuffix(line, []byte{'\n'}) {
+		t.Fatalf("not one line: %q", line)
 	}
 	if !json.Valid(line) || !utf8.Valid(line) {
 		t.Fatalf("not valid JSON: %q", line)
@@ -134,7 +133,7 @@ func TestScoresAreReadAsTheyWereWritten(t *testing.T) {
 		for i := range scores {
 			scores[i].Run = "default/task/1"
 		}
-		line, err := appendScores([]byte("before"), "default/task/1", scores, nil)
+		line, err := lineOfScores("default/task/1", scores, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -155,7 +154,7 @@ func TestScoresAreReadAsTheyWereWritten(t *testing.T) {
 func TestF75_TextsThatAreNotUTF8AreKept(t *testing.T) {
 	run := sampleRun(1, 2)
 	run.Iterations[1].Calls[0].Stderr = "caf\xe9\n"
-	line, err := appendRun(nil, run)
+	line, err := lineOfRun(run)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +180,7 @@ func TestF75_OutputsThatAreNotUTF8ComeBack(t *testing.T) {
 		for i := range run.Iterations {
 			run.Iterations[i].Output, run.Iterations[i].NotUTF8, run.Iterations[i].OutputB64 = []byte(`"\ufffd"`), true, draw(fmt.Sprint(i))
 		}
-		line, err := appendRun(nil, run)
+		line, err := lineOfRun(run)
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -201,8 +200,8 @@ func TestNotANumberNeverEntersAFile(t *testing.T) {
 	for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
 		run := sampleRun(7, 1)
 		run.Iterations[0].Evaluation.Confidence = bad
-		_, runErr := appendRun(nil, run)
-		_, scoresErr := appendScores(nil, run.ID, []Score{{Name: "exact", Value: bad}}, nil)
+		_, runErr := lineOfRun(run)
+		_, scoresErr := lineOfScores(run.ID, []Score{{Name: "exact", Value: bad}}, nil)
 		for _, err := range []error{runErr, scoresErr} {
 			if err == nil || !strings.Contains(err.Error(), "default/task-7/1") {
 				t.Errorf("%v: error %v does not name the run", bad, err)
@@ -212,7 +211,7 @@ func TestNotANumberNeverEntersAFile(t *testing.T) {
 }
 
 func TestEveryFlippedBitOfALineIsNoticed(t *testing.T) {
-	line, err := appendRun(nil, sampleRun(1, 1))
+	line, err := lineOfRun(sampleRun(1, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -256,7 +255,7 @@ func TestRecordsOfAnotherShapeAreRefused(t *testing.T) {
 }
 
 func FuzzRun(f *testing.F) {
-	line, _ := appendRun(nil, sampleRun(1, 2))
+	line, _ := lineOfRun(sampleRun(1, 2))
 	object, _ := unseal(line[:len(line)-1])
 	f.Add(object)
 	f.Add(bytes.ReplaceAll(object, []byte("o"), []byte(`\u006f`))) // each text goes by the memory for escapes
@@ -267,7 +266,7 @@ func FuzzRun(f *testing.F) {
 			return
 		}
 		clear(object) // a run shares no memory with its line
-		first, err := appendRun(nil, run)
+		first, err := lineOfRun(run)
 		if err != nil {
 			return // for example a year that RFC 3339 cannot hold
 		}
@@ -275,10 +274,10 @@ func FuzzRun(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%v\nline %s", err, first)
 		}
-		if second, err := appendRun(nil, again); err != nil || !bytes.Equal(first, second) {
+		if second, err := lineOfRun(again); err != nil || !bytes.Equal(first, second) {
 			t.Fatalf("written %s\nthen    %s (%v)", first, second, err)
 		}
-		if later, err := appendRun(nil, run); err != nil || !bytes.Equal(first, later) { // nor with the reader
+		if later, err := lineOfRun(run); err != nil || !bytes.Equal(first, later) { // nor with the reader
 			t.Fatalf("written %s\nlater   %s (%v)", first, later, err)
 		}
 	})

@@ -325,16 +325,3 @@ func (e Effort) Plus(f Effort) Effort {
 	e.Waited += f.Waited
 	return e
 }
-
-// EffortOf is what the records of a folder say that their runs really took. It
-// reads the records; the manifest of a folder that was closed knows it already.
-func EffortOf(dir string) (Effort, error) {
-	var sum Effort
-	for l, err := range fileLines(filepath.Join(dir, recordsFile), readRun) {
-		if err != nil {
-			return sum, fmt.Errorf("adding up what the runs took: %w", err)
-		}
-		sum.Add(l.is)
-	}
-	return sum, nil
-}

@@ -38,7 +38,7 @@ func Merge(out string, parts []Part, options Options) (*Manifest, error) {
 	if _, err := os.Lstat(out); !errors.Is(err, fs.ErrNotExist) {
 		return nil, errors.Join(err, fmt.Errorf("%w: %s", fs.ErrExist, out))
 	}
-	m := &merger{parts: slices.Clone(parts), done: make([]int, len(parts))}
+	m := &merger{parts: slices.Clone(parts), done: make([]int, len(parts)), took: make([]Effort, len(parts))}
 	first := func(p Part) int { return p.Manifest.Volatile.Shards.Held[0].Number }
 	slices.SortStableFunc(m.parts, func(a, b Part) int { return cmp.Compare(first(a), first(b)) })
 	defer m.close()
@@ -187,9 +187,7 @@ func (m *merger) account(number int) error {
 	m.spent.join(spent)
 	v := &part.Manifest.Volatile
 	if part.Manifest.Status == StateRunning {
-		if v.Effort, err = EffortOf(part.Dir); err != nil {
-			return err
-		}
+		v.Effort = m.took[number]
 	}
 	if len(v.Shards.Held) == 1 && v.Shards.Held[0].Unfinished() {
 		shards := *v.Shards
@@ -206,6 +204,7 @@ type merger struct {
 	files [2][]*os.File
 	lines [2][]mergedLine // of records and scores, by run; those of a run in the order in which they were written
 	done  []int           // runs of each part that ended
+	took  []Effort        // what all attempts at the runs of each part took
 
 	totals   Totals
 	spent    Balance
@@ -262,6 +261,7 @@ func (m *merger) readPart(part int) error {
 			return err
 		}
 		last[l.is.ID] = l.is
+		m.took[part] = m.took[part].Plus(l.is.effort())
 		m.lines[toRecords] = append(m.lines[toRecords], mergedLine{l.is.ID, part, l.Place})
 	}
 	for _, e := range last {

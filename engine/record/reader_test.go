@@ -181,10 +181,11 @@ func emptyRuns(t *testing.T, runs int) string {
 	var lines []byte
 	for n := range runs {
 		run := &Run{Version: Version, ID: RunID("c", strconv.Itoa(n), 1), Outcome: Outcome{Status: Completed}}
-		var err error
-		if lines, err = appendRun(lines, run); err != nil {
+		line, err := lineOfRun(run)
+		if err != nil {
 			t.Fatal(err)
 		}
+		lines = append(lines, line...)
 	}
 	writeFile(t, dir, recordsFile, lines)
 	return dir
@@ -209,7 +210,7 @@ func TestLinesOfANewerVersionAreReported(t *testing.T) {
 	dir := sampleFolder(t, 1)
 	run := sampleRun(9, 1)
 	run.Version = Version + 1
-	line, err := appendRun(nil, run)
+	line, err := lineOfRun(run)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,12 +13,12 @@ import (
 var errSecretName = errors.New("the name of its task or configuration is, or looks like, a secret; name it otherwise")
 
 // runLine encodes a run without its secrets.
-func (j *Journal) runLine(dst []byte, run *Run) ([]byte, error) {
-	line, err := appendRun(dst, run)
-	if err != nil || !j.secret(line[len(dst):]) {
+func (j *Journal) runLine(run *Run) ([]byte, error) {
+	line, err := lineOfRun(run)
+	if err != nil || !j.secret(line) {
 		return line, err
 	}
-	object, err := unseal(bytes.Clone(line[len(dst) : len(line)-1]))
+	object, err := unseal(line[:len(line)-1])
 	if err != nil {
 		return nil, err
 	}
@@ -30,13 +30,13 @@ func (j *Journal) runLine(dst []byte, run *Run) ([]byte, error) {
 	if clean.ID != run.ID {
 		return nil, errSecretName
 	}
-	return appendRun(dst, clean)
+	return lineOfRun(clean)
 }
 
 // scoresLine encodes scores without secrets.
-func (j *Journal) scoresLine(dst []byte, run string, scores []Score, snapshots []Snapshot) ([]byte, error) {
-	line, err := appendScores(dst, run, scores, snapshots)
-	if err != nil || !j.secret(line[len(dst):]) {
+func (j *Journal) scoresLine(run string, scores []Score, snapshots []Snapshot) ([]byte, error) {
+	line, err := lineOfScores(run, scores, snapshots)
+	if err != nil || !j.secret(line) {
 		return line, err
 	}
 	scores = slices.Clone(scores)
@@ -46,7 +46,7 @@ func (j *Journal) scoresLine(dst []byte, run string, scores []Score, snapshots [
 	redactTexts(reflect.ValueOf(scores), j.redact)
 	snapshots = cloneSnapshots(snapshots)
 	redactTexts(reflect.ValueOf(snapshots), j.redact)
-	return appendScores(dst, run, scores, snapshots)
+	return lineOfScores(run, scores, snapshots)
 }
 
 // secret reports whether a text holds something that must not be written.

@@ -20,6 +20,8 @@ type Recovered struct {
 	// judged, in the order in which they finished: a crash came in between, a score
 	// was taken back, or there are no scorers and no scores.
 	Unscored []string
+	// Effort is what all attempts at runs really took.
+	Effort Effort
 }
 
 // Resume opens the journal of a folder that holds results. It cuts off the line that a
@@ -57,6 +59,7 @@ func (j *Journal) resume(r *Recovered) error {
 // recoverRecords returns the ids of the finished runs in their order.
 func (j *Journal) recoverRecords(r *Recovered) (order []string, err error) {
 	err = wholeLines(j, recordsFile, headOf, func(head *RunHead) {
+		r.Effort = r.Effort.Plus(head.effort())
 		_, finished := r.Finished[head.ID]
 		switch {
 		case finished:

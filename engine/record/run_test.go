@@ -145,8 +145,12 @@ func TestEffortCountsEveryAttemptAtARun(t *testing.T) {
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := EffortOf(dir); err != nil || got != want {
-		t.Errorf("%+v, %v; want %+v", got, err, want)
+	j, found, err := Resume(dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Close(); err != nil || found.Effort != want {
+		t.Errorf("%+v, %v; want %+v", found.Effort, err, want)
 	}
 }
 

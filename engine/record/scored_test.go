@@ -58,7 +58,7 @@ func TestOfSeveralScoresTheLastOneCounts(t *testing.T) {
 func TestHeadsOfScoresAreThoseOfTheScores(t *testing.T) {
 	propertytest.Check(t, func(t *rapid.T) {
 		scores := rapid.SliceOfN(rapid.Custom(anyOf[Score]), 1, 4).Draw(t, "scores")
-		line, err := appendScores(nil, "default/task-1/1", scores, nil)
+		line, err := lineOfScores("default/task-1/1", scores, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -138,6 +138,3 @@ func (u Usage) Plus(v Usage) Usage { return u.with(v, sum[int64]) }
 func (u Usage) Minus(v Usage) Usage {
 	return u.with(v, func(a, b int64) int64 { return max(0, a-b) })
 }
-
-// Larger is the larger one of each number.
-func (u Usage) Larger(v Usage) Usage { return u.Plus(v.Minus(u)) }

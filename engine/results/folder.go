@@ -283,29 +283,6 @@ func BudgetOf(r *record.Results) *spec.SuiteBudget {
 	return &f.Document.Suite.Budget
 }
 
-// LeastOutput is the smallest limit of a reply that the suite and its loops
-// declare anywhere; 0: they declare none.
-func (f *Folder) LeastOutput() (least int64) {
-	var walk func(n *source.Node)
-	walk = func(n *source.Node) {
-		for _, item := range n.Items {
-			walk(item)
-		}
-		for _, entry := range n.Entries {
-			var tokens int64
-			if entry.Key == "max_output_tokens" && source.Decode(entry.Value, &tokens).Err() == nil && tokens > 0 && (least == 0 || tokens < least) {
-				least = tokens
-			}
-			walk(entry.Value)
-		}
-	}
-	walk(f.Document.Suite.Tree)
-	for _, loop := range f.Document.Loops() {
-		walk(loop.Tree)
-	}
-	return least
-}
-
 // TaskDifferences are those between the tasks that a suite declares, and those that were run.
 func (f *Folder) TaskDifferences(now *spec.Suite) (d Differences, err error) {
 	var b Binding

@@ -239,9 +239,7 @@ func (s *Session) takeUp(e *Earlier, m *record.Manifest) (err error) {
 	before := &e.Found.Manifest
 	e.Effort, e.Wall = before.Volatile.Effort, before.Volatile.Wall
 	if before.Status == record.StateRunning { // it was killed
-		if e.Effort, err = record.EffortOf(s.Dir); err != nil {
-			return exit.Unmeasured(err)
-		}
+		e.Effort = e.Found.Effort
 	}
 	m.Volatile = record.ManifestVolatile{Started: before.Volatile.Started, Wall: e.Wall, Shards: m.Volatile.Shards, Effort: e.Effort, Ledger: before.Volatile.Ledger}
 	// Who selects or declares less than before does not make a folder smaller.
