@@ -5,9 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/agentbench/agentbench/engine/agent"
@@ -36,6 +40,64 @@ type programModels struct {
 	// within one iteration
 	within stop.CallLimits
 	now    func() time.Time
+}
+
+// served is how a program calls models; nil: it calls none.
+func (m *Parts) served(l *spec.Loop, a *spec.Agent) (agent.Served, error) {
+	if len(a.Models) == 0 || m.offline {
+		return nil, nil
+	}
+	models, err := m.behindProxy(a.Models)
+	if err != nil {
+		return nil, err
+	}
+	limits, _ := stop.Compile(l).CallLimits()
+	return &programModels{proxy: m.proxy, models: models, limits: limits, within: stop.IterationLimits(a), now: time.Now}, nil
+}
+
+// proxy is the model proxy, which is closed after the last run. In sandboxes without a
+// network it is reached by a socket.
+func (m *Parts) proxy() (*listening, error) {
+	kept, err := m.options.Shared.Keep("model proxy", func() (any, func(), error) {
+		p := &listening{Server: proxy.New(proxy.Options{Now: time.Now})}
+		if err := p.Server.Listen(); err != nil {
+			return nil, nil, err
+		}
+		removeAbandonedSockets(socketRoot())
+		dir, err := os.MkdirTemp(socketRoot(), socketFolder)
+		if err == nil {
+			p.socket = filepath.Join(dir, "proxy.sock")
+			err = p.Server.ListenUnix(p.socket)
+		}
+		return p, func() { p.Server.Close(); os.RemoveAll(dir) }, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return kept.(*listening), nil
+}
+
+const socketFolder = "agentbench-proxy-"
+
+// socketRoot is the folder for temporary files, or /tmp where its name is too long for the path of a socket.
+func socketRoot() string {
+	if dir := os.TempDir(); len(dir) < 60 || runtime.GOOS == "windows" {
+		return dir
+	}
+	return "/tmp"
+}
+
+// removeAbandonedSockets removes the socket folders of killed processes: their sockets refuse connections.
+func removeAbandonedSockets(in string) {
+	sockets, _ := filepath.Glob(filepath.Join(in, socketFolder+"*", "proxy.sock"))
+	for _, socket := range sockets {
+		connection, err := net.Dial("unix", socket)
+		if err == nil {
+			_ = connection.Close()
+		} else if errors.Is(err, syscall.ECONNREFUSED) {
+			_ = os.RemoveAll(filepath.Dir(socket))
+		}
+	}
 }
 
 // programCalls are those that the programs of a run have made, by stage.

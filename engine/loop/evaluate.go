@@ -442,142 +442,145 @@ func parse(text string, parseJSON func([]byte) (any, error)) (answer, error) {
 		return answer{}, fmt.Errorf("it is not a JSON object")
 	}
 	a := answer{value: object}
-	readers := []struct {
-		key  string
-		read func(any) bool
-		want string
-	}{
-		{"confidence", a.setConfidence, "a number from 0 to 1"},
-		{"passed", a.setPassed, "true or false"},
-		{"feedback", a.setFeedback, "a text"},
-		{"improvements", a.setImprovements, "a list of texts"},
+	if a.confidence, err = member[float64](object, "confidence", "a number from 0 to 1"); err != nil {
+		return answer{}, err
 	}
-	for _, r := range readers {
-		if v, ok := object.Get(r.key); ok && v != nil && !r.read(v) {
-			return answer{}, fmt.Errorf("its %s is not %s", r.key, r.want)
+	if c := a.confidence; c != nil && !(*c >= 0 && *c <= 1) {
+		return answer{}, errors.New("its confidence is not a number from 0 to 1")
+	}
+	if a.passed, err = member[bool](object, "passed", "true or false"); err != nil {
+		return answer{}, err
+	}
+	feedback, err := member[string](object, "feedback", "a text")
+	if err != nil {
+		return answer{}, err
+	}
+	if feedback != nil {
+		a.feedback = *feedback
+	}
+	items, err := member[[]any](object, "improvements", "a list of texts")
+	if err != nil || items == nil {
+		return a, err
+	}
+	for _, item := range *items {
+		text, ok := item.(string)
+		if !ok {
+			return answer{}, errors.New("its improvements is not a list of texts")
 		}
+		a.improvements = append(a.improvements, text)
 	}
 	return a, nil
 }
 
-func (a *answer) setConfidence(v any) bool {
-	number, ok := v.(float64)
-	a.confidence = &number
-	return ok && number >= 0 && number <= 1
-}
-
-func (a *answer) setPassed(v any) bool {
-	passed, ok := v.(bool)
-	a.passed = &passed
-	return ok
-}
-
-func (a *answer) setFeedback(v any) (ok bool) {
-	a.feedback, ok = v.(string)
-	return ok
-}
-
-func (a *answer) setImprovements(v any) bool {
-	items, ok := v.([]any)
-	for _, item := range items {
-		text, isText := item.(string)
-		ok = ok && isText
-		a.improvements = append(a.improvements, text)
+// member is a member of an answer; nil where it is missing or null.
+func member[T any](object *expr.Object, key, want string) (*T, error) {
+	value, _ := object.Get(key)
+	typed, ok := value.(T)
+	switch {
+	case value == nil:
+		return nil, nil
+	case !ok:
+		return nil, fmt.Errorf("its %s is not %s", key, want)
 	}
-	return ok
+	return &typed, nil
 }
 
-// progress is an iteration while its agent converses.
-type progress struct {
-	*run
-	it   *record.Iteration
-	told int // events
+// view is the scope of an evaluation's expressions: the loop's, and what the
+// evaluation has found so far.
+type view struct {
+	expr.Scope
+	output        any
+	judge         answer
+	command, test answer
+	own           *float64 // what the agent's program said of its output
+	one           bool     // tell only the first failing check
+	checks        []record.Check
+
+	confidence      float64
+	confidenceKnown bool
+	passed          bool
+	passedKnown     bool
+	feedback        string
 }
 
-// step is told of every whole step. One after which a timeout cuts the iteration
-// is told of with the rest of it.
-func (p *progress) step(sofar *agent.Result) record.Reason {
-	p.take(sofar)
-	if p.Late(sofar.Took, sofar.Waited) {
-		return record.ReasonTimeout
+// Lookup prefers what is known of this iteration. Until the checks are known
+// the loop's are those of the last evaluation, and so on.
+func (v *view) Lookup(name string) (any, bool) {
+	switch name {
+	case "output":
+		return v.output, true
+	case "judge":
+		return v.judge.value, true
+	case "command":
+		return v.command.value, true
 	}
-	if p.observe != nil {
-		events := record.StepEvents(&record.Run{ID: p.record.ID, Iterations: []record.Iteration{*p.it}}, 0, len(p.it.Steps)-1)
-		p.told += len(events)
-		p.emit(events)
+	if value, ok := v.ofChecks(name); ok {
+		return value, true
 	}
-	return p.AfterStep(p.it)
+	switch {
+	case name == "confidence" && v.confidenceKnown:
+		return v.confidence, true
+	case name == "passed" && v.passedKnown:
+		return v.passed, true
+	}
+	return v.Scope.Lookup(name)
 }
 
-// call checks the steps of a program that are whole when one of its calls arrives. The iteration in progress is not changed.
-func (p *progress) call(steps []record.Step, tools []record.ToolCall) record.Reason {
-	it := *p.it
-	it.Steps, it.ToolCalls = steps, tools
-	return p.AfterStep(&it)
+func (v *view) ofChecks(name string) (any, bool) {
+	if v.checks == nil {
+		return nil, false
+	}
+	switch name {
+	case "checks":
+		return stop.ChecksByName(v.checks), true
+	case "failing":
+		list := []any{}
+		for _, check := range v.failing() {
+			list = append(list, stop.CheckFields{Check: check})
+		}
+		return list, true
+	case "improvements":
+		list := []any{}
+		for _, text := range v.improvements() {
+			list = append(list, text)
+		}
+		return list, true
+	}
+	return nil, false
 }
 
-// take puts down what was not put down yet, in the time of the run.
-func (p *progress) take(sofar *agent.Result) {
-	p.it.Prompt, p.it.Steps = sofar.Prompt, sofar.Steps
-	for i := len(p.it.Calls); i < len(sofar.Calls); i++ {
-		c := sofar.Calls[i]
-		c.Start += p.it.Start
-		p.noteVolatile(&c)
-		p.it.Calls = append(p.it.Calls, c)
-	}
-	for i := len(p.it.ToolCalls); i < len(sofar.ToolCalls); i++ {
-		c := sofar.ToolCalls[i]
-		c.Start += p.it.Start
-		p.it.ToolCalls = append(p.it.ToolCalls, c)
-	}
+func (v *view) setConfidence(confidence float64) {
+	v.confidence, v.confidenceKnown = confidence, true
 }
 
-// end puts down all that an agent gave. One that does not converse makes its
-// calls one after the other.
-func (p *progress) end(result *agent.Result) {
-	if result.Took == 0 && len(result.Steps) == 0 {
-		p.it.Prompt, p.it.ToolCalls = result.Prompt, result.ToolCalls
-		p.add(p.it, result.Calls)
-		return
+// failing are the failing checks that the next iteration is told of.
+func (v *view) failing() []*record.Check {
+	var failing []*record.Check
+	for i := range v.checks {
+		if v.checks[i].Passed {
+			continue
+		}
+		failing = append(failing, &v.checks[i])
+		if v.one {
+			break
+		}
 	}
-	p.take(result)
-	p.Take(p.it, result.Took, result.Waited)
+	return failing
 }
 
-// Again judges recorded outputs by another configuration's evaluation, for
-// replay. It makes no calls.
-type Again struct {
-	Evaluator *DeclaredEvaluator
-	// Programs says that programs execute iterations. What one says of its own
-	// confidence is not in the record.
-	Programs bool
+// advice is the feedback of the failing checks.
+func (v *view) advice() []string {
+	var texts []string
+	for _, check := range v.failing() {
+		texts = append(texts, check.Feedback)
+	}
+	return texts
 }
 
-// Judge judges the last iteration of a history, of which the recorded one is
-// given. Ok is false where the evaluation asks a judge or a program, or where the
-// record does not tell enough.
-func (a Again) Judge(ctx context.Context, task *spec.Task, it *record.Iteration, state *stop.State) (v *record.Evaluation, failure *record.Error, ok bool) {
-	if !a.can(it) {
-		return nil, nil, false
-	}
-	trial := &Trial{Scope: state, Task: task, Iteration: it.N}
-	trial.Output, _ = state.Lookup("output")
-	if it.Evaluation != nil {
-		trial.Fault = it.Evaluation.Fault
-	}
-	v, _, err := a.Evaluator.Evaluate(ctx, trial)
-	if err == nil || errors.As(err, &failure) {
-		return v, failure, true
-	}
-	return nil, nil, false
-}
-
-// can says whether the output alone decides. Whether a reply was the JSON that it
-// was to be only an evaluation tells.
-func (a Again) can(it *record.Iteration) bool {
-	e := a.Evaluator.Spec
-	judged := it.Evaluation != nil || it.Error != nil && it.Error.Class == record.Unjudged
-	own := a.Programs && e.Confidence == nil && len(e.Checks) == 0
-	unreadable := it.Evaluation != nil && it.Evaluation.Fault != "" // nobody is asked about that
-	return judged && (unreadable || e.Judge == nil && e.Command == nil && e.Test == nil && !own)
+// improvements are the feedback of the failing checks, then what the program
+// and the judge would improve.
+func (v *view) improvements() []string {
+	texts := v.advice()
+	texts = append(texts, v.command.improvements...)
+	return append(texts, v.judge.improvements...)
 }

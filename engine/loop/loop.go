@@ -211,6 +211,63 @@ func (r *run) execute(ctx context.Context, it *record.Iteration, step stop.Step)
 	return result, err
 }
 
+// progress is an iteration while its agent converses.
+type progress struct {
+	*run
+	it   *record.Iteration
+	told int // events
+}
+
+// step is told of every whole step. One after which a timeout cuts the iteration
+// is told of with the rest of it.
+func (p *progress) step(sofar *agent.Result) record.Reason {
+	p.take(sofar)
+	if p.Late(sofar.Took, sofar.Waited) {
+		return record.ReasonTimeout
+	}
+	if p.observe != nil {
+		events := record.StepEvents(&record.Run{ID: p.record.ID, Iterations: []record.Iteration{*p.it}}, 0, len(p.it.Steps)-1)
+		p.told += len(events)
+		p.emit(events)
+	}
+	return p.AfterStep(p.it)
+}
+
+// call checks the steps of a program that are whole when one of its calls arrives. The iteration in progress is not changed.
+func (p *progress) call(steps []record.Step, tools []record.ToolCall) record.Reason {
+	it := *p.it
+	it.Steps, it.ToolCalls = steps, tools
+	return p.AfterStep(&it)
+}
+
+// take puts down what was not put down yet, in the time of the run.
+func (p *progress) take(sofar *agent.Result) {
+	p.it.Prompt, p.it.Steps = sofar.Prompt, sofar.Steps
+	for i := len(p.it.Calls); i < len(sofar.Calls); i++ {
+		c := sofar.Calls[i]
+		c.Start += p.it.Start
+		p.noteVolatile(&c)
+		p.it.Calls = append(p.it.Calls, c)
+	}
+	for i := len(p.it.ToolCalls); i < len(sofar.ToolCalls); i++ {
+		c := sofar.ToolCalls[i]
+		c.Start += p.it.Start
+		p.it.ToolCalls = append(p.it.ToolCalls, c)
+	}
+}
+
+// end puts down all that an agent gave. One that does not converse makes its
+// calls one after the other.
+func (p *progress) end(result *agent.Result) {
+	if result.Took == 0 && len(result.Steps) == 0 {
+		p.it.Prompt, p.it.ToolCalls = result.Prompt, result.ToolCalls
+		p.add(p.it, result.Calls)
+		return
+	}
+	p.take(result)
+	p.Take(p.it, result.Took, result.Waited)
+}
+
 // enter makes the folder of the run, or what it began with again where the loop says so.
 func (r *run) enter(ctx context.Context, step stop.Step) (err error) {
 	if r.workspace == nil {
@@ -458,104 +515,4 @@ func (r *run) note(it *record.Iteration, err error, ctx context.Context) {
 		fault = &record.Error{Class: record.Internal, Message: err.Error()}
 	}
 	it.Fail(fault)
-}
-
-// view is the scope of an evaluation's expressions: the loop's, and what the
-// evaluation has found so far.
-type view struct {
-	expr.Scope
-	output        any
-	judge         answer
-	command, test answer
-	own           *float64 // what the agent's program said of its output
-	one           bool     // tell only the first failing check
-	checks        []record.Check
-
-	confidence      float64
-	confidenceKnown bool
-	passed          bool
-	passedKnown     bool
-	feedback        string
-}
-
-// Lookup prefers what is known of this iteration. Until the checks are known
-// the loop's are those of the last evaluation, and so on.
-func (v *view) Lookup(name string) (any, bool) {
-	switch name {
-	case "output":
-		return v.output, true
-	case "judge":
-		return v.judge.value, true
-	case "command":
-		return v.command.value, true
-	}
-	if value, ok := v.ofChecks(name); ok {
-		return value, true
-	}
-	switch {
-	case name == "confidence" && v.confidenceKnown:
-		return v.confidence, true
-	case name == "passed" && v.passedKnown:
-		return v.passed, true
-	}
-	return v.Scope.Lookup(name)
-}
-
-func (v *view) ofChecks(name string) (any, bool) {
-	if v.checks == nil {
-		return nil, false
-	}
-	switch name {
-	case "checks":
-		return stop.ChecksByName(v.checks), true
-	case "failing":
-		list := []any{}
-		for _, check := range v.failing() {
-			list = append(list, stop.CheckFields{Check: check})
-		}
-		return list, true
-	case "improvements":
-		list := []any{}
-		for _, text := range v.improvements() {
-			list = append(list, text)
-		}
-		return list, true
-	}
-	return nil, false
-}
-
-func (v *view) setConfidence(confidence float64) {
-	v.confidence, v.confidenceKnown = confidence, true
-}
-
-// failing are the failing checks that the next iteration is told of.
-func (v *view) failing() []*record.Check {
-	var failing []*record.Check
-	for i := range v.checks {
-		if v.checks[i].Passed {
-			continue
-		}
-		failing = append(failing, &v.checks[i])
-		if v.one {
-			break
-		}
-	}
-	return failing
-}
-
-// advice is the feedback of the failing checks.
-func (v *view) advice() []string {
-	var texts []string
-	for _, check := range v.failing() {
-		texts = append(texts, check.Feedback)
-	}
-	return texts
-}
-
-// improvements are the feedback of the failing checks, then what the program
-// and the judge would improve.
-func (v *view) improvements() []string {
-	texts := v.advice()
-	texts = append(texts, v.command.improvements...)
-	return append(texts, v.judge.improvements...)
 }
