@@ -107,9 +107,9 @@ func TestWhatIsAnswered(t *testing.T) {
 func TestF80_AnswersThatAreNoScores(t *testing.T) {
 	for answer, want := range map[string]string{
 		``:                                `reading the answer: it is empty; want a number or {"score": 0.5}`,
-		`The code is fine.`:               "reading the answer: it is not JSON: at byte 1: 'T' where a JSON value should begin",
-		`NaN`:                             "reading the answer: it is not JSON: at byte 1: 'N' where a JSON value should begin",
-		`{"score": Infinity}`:             "reading the answer: it is not JSON: at byte 11: 'I' where a JSON value should begin",
+		`The code is fine.`:               "reading the answer: it is not JSON: at byte 1: invalid character 'T' at start of value",
+		`NaN`:                             "reading the answer: it is not JSON: at byte 1: invalid character 'N' at start of value",
+		`{"score": Infinity}`:             "reading the answer: it is not JSON: at byte 11: invalid character 'I' at start of value",
 		`1e999`:                           "",
 		`0.5 0.6`:                         "",
 		`7`:                               "scorer s gave 7, which is not between 0 and 1",

@@ -32,9 +32,9 @@ var forms = []struct{ scorer, target, output, want string }{
 	{`type: is_json`, ``, `"{\"a\": [1, null]}"`, `1 ({"a": [1, null]})`},
 	{`type: is_json`, ``, `"18"`, `1 (18)`},
 	{`type: is_json`, ``, `{"a": 1}`, `1 ({"a":1})`},
-	{`type: is_json`, ``, `"{a: 1}"`, `0 ({a: 1}): invalid JSON: at byte 2: 'a' where a key in quotes should stand`},
-	{`type: is_json`, ``, `"{} {}"`, `0 ({} {}): invalid JSON: at byte 4: '{' after the end of the JSON value`},
-	{"type: is_json", ``, "\"```json\\n{}\\n```\"", "0 (```json\n{}\n```): invalid JSON: at byte 1: '`' where a JSON value should begin"},
+	{`type: is_json`, ``, `"{a: 1}"`, `0 ({a: 1}): invalid JSON: at byte 2: invalid character 'a' at start of value`},
+	{`type: is_json`, ``, `"{} {}"`, `0 ({} {}): invalid JSON: at byte 4: invalid character '{' after top-level value`},
+	{"type: is_json", ``, "\"```json\\n{}\\n```\"", "0 (```json\n{}\n```): invalid JSON: at byte 1: invalid character '`' at start of value"},
 	{`type: is_json, extract: '(?s)[^{]*(\{.*\})'`, ``, "\"```json\\n{}\\n```\"", `1 ({})`},
 
 	{`type: json_path, expr: 'json.items.size() > 1'`, ``, `"{\"items\": [1, 2]}"`, `1 ({"items": [1, 2]})`},
@@ -49,7 +49,7 @@ var forms = []struct{ scorer, target, output, want string }{
 	{`type: json_path, expr: 'json[task.vars.key] == 1.0'`, ``, `{"a": 1}`, `unscored: key "key" not found`},
 	{`type: json_path, expr: 'json.a == target'`, `1`, `{"a": 1}`, `1 ({"a":1})`},
 	{`type: json_path, expr: 'json(json.a) == "[1]"'`, ``, `{"a": [1]}`, `1 ({"a":[1]})`},
-	{`type: json_path, expr: 'json.a == 1.0'`, ``, `"so: {}"`, `0 (so: {}): invalid JSON: at byte 1: 's' where a JSON value should begin`},
+	{`type: json_path, expr: 'json.a == 1.0'`, ``, `"so: {}"`, `0 (so: {}): invalid JSON: at byte 1: invalid character 's' at start of value`},
 	{`type: json_path, expr: 'json.a == 1.0'`, ``, ``, `0 (none)`},
 
 	{`type: is_xml`, ``, `"<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?>\n<!DOCTYPE a>\n<a b=\"1\"><c/>&lt;<!-- x --></a>\n"`, "1 (<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?>\n<!DOCTYPE a>\n<a b=\"1\"><c/>&lt;<!-- x --></a>)"},

@@ -695,7 +695,11 @@ func (s *subject) Lookup(name string) (any, bool) {
 		}
 		return nil, true
 	case "iterations":
-		return iterationList{s}, true
+		iterations := make([]any, s.seen)
+		for i := range iterations {
+			iterations[i] = iterationFields{s, i + 1}
+		}
+		return iterations, true
 	case "usage":
 		return stop.UsageFields{Usage: s.used()}, true
 	case "stop":
@@ -721,11 +725,6 @@ func (f stopFields) Field(name string) any {
 	}
 	return nil
 }
-
-type iterationList struct{ *subject }
-
-func (l iterationList) Len() int     { return l.seen }
-func (l iterationList) At(i int) any { return iterationFields{l.subject, i + 1} }
 
 // iterationFields is iteration n as expressions see it, with the fields of the loop's history.
 type iterationFields struct {

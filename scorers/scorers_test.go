@@ -116,7 +116,7 @@ var verdicts = []struct{ scorer, target, output, want string }{
 	{`type: json_schema, schema: {type: object, required: [a]}`, ``, `{}`, `0 ({}): missing property 'a'`},
 	{`type: json_schema, schema: {properties: {a: {type: integer}}}`, ``, `{"a": 1.0}`, `1 ({"a":1})`},
 	{`type: json_schema, schema: {properties: {a: {type: integer}}}`, ``, `{"a": "x"}`, `0 ({"a":"x"}): at /a: got string, want integer`},
-	{`type: json_schema, schema: {type: object}`, ``, `"no JSON"`, `0 (no JSON): invalid JSON: at byte 1: 'n' where a JSON value should begin`},
+	{`type: json_schema, schema: {type: object}`, ``, `"no JSON"`, `0 (no JSON): invalid JSON: at byte 2: invalid character 'o' in literal null (expecting 'u')`},
 	{`type: json_schema, schema: {type: object}`, ``, ``, `0 (none)`},
 
 	{`type: cel, expr: output.n >= 1 && output.n <= 10`, ``, `{"n": 3}`, `1`},

@@ -387,13 +387,13 @@ func jsonFaultIn(name string, text []byte, line int, err error) error {
 // jsonHint knows the usual mistakes.
 func jsonHint(what string, lines bool, column int) string {
 	switch {
-	case strings.HasPrefix(what, `'\'' where`):
+	case strings.HasPrefix(what, `invalid character '\''`):
 		return "put keys and texts in double quotes"
-	case strings.HasPrefix(what, "'}' where a key"), strings.HasPrefix(what, "']' where a JSON value"):
-		return "remove the comma before it"
-	case lines && strings.HasSuffix(what, "after the end of the JSON value"):
+	case strings.HasPrefix(what, "invalid character ','"):
+		return "remove this comma"
+	case lines && strings.HasSuffix(what, "after top-level value"):
 		return "write one object a line"
-	case lines && (column == 1 || strings.HasPrefix(what, "end of text")):
+	case lines && (column == 1 || strings.HasSuffix(what, "too early")):
 		return `each line is one whole JSON object: {"input": "...", "target": "..."}`
 	}
 	return ""

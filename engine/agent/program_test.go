@@ -49,7 +49,7 @@ func TestOutputs(t *testing.T) {
 		"text enveloped":  {`{"output": "42"}`, "", Result{Output: []byte(`"42"`)}},
 		"with confidence": {`{"output": 1, "confidence": 0.5, "thinking": "hm"}`, "", Result{Output: []byte("1"), Thinking: "hm", Confidence: &half}},
 		"JSON wanted":     {`42`, "json", Result{Output: []byte("42")}},
-		"JSON missed":     {`nope`, "json", Result{Output: []byte(`"nope"`), Fault: "the reply is not JSON: at byte 1: 'n' where a JSON value should begin"}},
+		"JSON missed":     {`nope`, "json", Result{Output: []byte(`"nope"`), Fault: "the reply is not JSON: at byte 2: invalid character 'o' in literal null (expecting 'u')"}},
 		"an end": {`{"end": "capability", "output": [1]}`, "",
 			Result{Output: []byte("[1]"), Ended: &record.Ended{Reason: "capability", Output: []byte("[1]")}}},
 		"an end without output": {`{"end": "question_asked"}`, "", Result{Ended: &record.Ended{Reason: "question_asked"}}},

@@ -205,7 +205,7 @@ func TestAReplyThatIsNotJSON(t *testing.T) {
 		Pattern: spec.PatternMultiStrategy,
 	}
 	trial := trialOf(t, `"Sorry."`)
-	trial.Fault = "the reply is not JSON: at byte 1: 'S' where a JSON value should begin"
+	trial.Fault = "the reply is not JSON: at byte 1: invalid character 'S' at start of value"
 	got, calls, err := e.Evaluate(t.Context(), trial)
 	if err != nil || len(calls) != 0 {
 		t.Fatal(calls, err)
@@ -346,9 +346,9 @@ func TestAJudgesAnswer(t *testing.T) {
 // A verdict that cannot be read is no verdict: it is never guessed from prose.
 func TestAJudgeThatCannotBeRead(t *testing.T) {
 	for text, want := range map[string]string{
-		"SCORE: 10": "it is not JSON: at byte 1: 'S' where a JSON value should begin",
+		"SCORE: 10": "it is not JSON: at byte 1: invalid character 'S' at start of value",
 		`9`:         "it is not a JSON object",
-		"It says:\n```json\n{\"confidence\": 1}\n```\nI do not think so.": "it is not JSON: at byte 1: 'I' where a JSON value should begin",
+		"It says:\n```json\n{\"confidence\": 1}\n```\nI do not think so.": "it is not JSON: at byte 1: invalid character 'I' at start of value",
 		`{"feedback": "nice"}`:                   "it has no confidence",
 		`{"confidence": "0.9"}`:                  "its confidence is not a number from 0 to 1",
 		`{"confidence": 0, "confidence": 1}`:     "it is not JSON: at byte 31: duplicate key \"confidence\"",
@@ -358,7 +358,7 @@ func TestAJudgeThatCannotBeRead(t *testing.T) {
 		`{"confidence": 1, "feedback": 3}`:       "its feedback is not a text",
 		`{"confidence": 1, "improvements": 3}`:   "its improvements is not a list of texts",
 		`{"confidence": 1, "improvements": [3]}`: "its improvements is not a list of texts",
-		"":                                       "it is not JSON: at byte 1: end of text where a JSON value should begin",
+		"":                                       "it is not JSON: at byte 1: the text ends too early",
 	} {
 		_, calls, err := judged(t, &judge{text: text}, spec.Evaluate{}).Evaluate(t.Context(), withTask(t, `{}`))
 		want := record.Error{Class: record.BadResponse, Message: "reading the judge's answer: " + want}
@@ -461,7 +461,7 @@ func TestAProgramThatSaysOnlyPassed(t *testing.T) {
 func TestAProgramThatFails(t *testing.T) {
 	for script, want := range map[string]record.Error{
 		"echo broken >&2; exit 2":     {Class: record.Program, Message: `the program "sh" failed: exit status 2: broken`},
-		"echo ok":                     {Class: record.BadResponse, Message: "reading the answer of the evaluation's program: it is not JSON: at byte 1: 'o' where a JSON value should begin, in \"ok\"; want {\"confidence\": 0.5} or {\"passed\": true}"},
+		"echo ok":                     {Class: record.BadResponse, Message: "reading the answer of the evaluation's program: it is not JSON: at byte 1: invalid character 'o' at start of value, in \"ok\"; want {\"confidence\": 0.5} or {\"passed\": true}"},
 		`echo '{"feedback": "fine"}'`: {Class: record.BadResponse, Message: "reading the answer of the evaluation's program: it has neither confidence nor passed, in \"{\\\"feedback\\\": \\\"fine\\\"}\"; want {\"confidence\": 0.5} or {\"passed\": true}"},
 		`echo '{"confidence": 2}'`:    {Class: record.BadResponse, Message: "reading the answer of the evaluation's program: its confidence is not a number from 0 to 1, in \"{\\\"confidence\\\": 2}\"; want {\"confidence\": 0.5} or {\"passed\": true}"},
 	} {

@@ -42,7 +42,7 @@ func (s *State) lookupRun(name string) (any, bool) {
 	case "since_improvement":
 		return int64(s.sinceImprovement), true
 	case "history":
-		return historyList{s}, true
+		return s.historyFields(), true
 	case "usage":
 		return UsageFields{s.Usage()}, true
 	case "param":
@@ -97,9 +97,13 @@ func (s *State) outputs() *expr.Object {
 
 func (s *State) fieldsAt(i int) iterationFields { return iterationFields{s, i} }
 
-type historyList struct{ *State }
-
-func (h historyList) At(i int) any { return h.fieldsAt(i) }
+func (s *State) historyFields() []any {
+	history := make([]any, s.Len())
+	for i := range history {
+		history[i] = s.fieldsAt(i)
+	}
+	return history
+}
 
 // iterationFields is an iteration as expressions see it. Index -1 is the one
 // before the first: empty, null or 0.

@@ -271,11 +271,11 @@ func TestTheHistoryHasTheAdaptationsOfItsRules(t *testing.T) {
 	s.Append(iterations[1], nil)
 	all, _ := s.Lookup("history")
 	for i, want := range []string{"general refinement", ""} {
-		if got := all.(historyList).At(i).(iterationFields).Field("adaptation"); got != want {
+		if got := all.([]any)[i].(iterationFields).Field("adaptation"); got != want {
 			t.Errorf("iteration %d: %q, want %q", i+1, got, want)
 		}
 	}
-	if took := all.(historyList).At(1).(iterationFields).Field("duration"); took != time.Second {
+	if took := all.([]any)[1].(iterationFields).Field("duration"); took != time.Second {
 		t.Errorf("the second iteration took %v, want 1s", took)
 	}
 }

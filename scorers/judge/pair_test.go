@@ -90,7 +90,7 @@ func TestHalfAVoteIsNone(t *testing.T) {
 		return "I cannot tell."
 	})
 	got := panel(onlyStraight).Compare(t.Context(), &Case{Output: "a", Beside: "bb"}, "Which is longer?")
-	const want = "bad_response: the judge's answer cannot be read: it is not JSON: at byte 1: 'I' where a JSON value should begin, and that twice"
+	const want = "bad_response: the judge's answer cannot be read: it is not JSON: at byte 1: invalid character 'I' at start of value, and that twice"
 	if got.Unscored != want || got.Value != 0 || got.Answer != "" || got.Usage.Calls != 3 || !strings.HasPrefix(got.Votes[1].Unscored, "bad_response") {
 		t.Errorf("got %+v", got)
 	}

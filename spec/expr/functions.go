@@ -143,9 +143,9 @@ type search struct {
 	re   *Pattern // where the expression holds it
 }
 
-// bounded replaces the calls that take a regular expression by searches. These must not look like calls any more, or
+// searching replaces the calls that take a regular expression by searches. These must not look like calls any more, or
 // cel-go puts its own in their place.
-func bounded(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
+func searching(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
 	call, ok := i.(interpreter.InterpretableCall)
 	if !ok || searches[call.Function()] == nil {
 		return i, nil
@@ -251,47 +251,23 @@ func replaceMatches(re *Pattern, text string, more []ref.Val) (ref.Val, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out strings.Builder
+	by := groupReferences.Replace(string(more[0].(types.String)))
+	var out []byte
 	done := 0
 	for _, match := range all {
-		out.WriteString(text[done:match[0]])
-		if err := replacement(&out, string(more[0].(types.String)), text, match); err != nil {
-			return nil, err
-		}
-		if done = match[1]; out.Len() > maxText {
-			return nil, errFullText
+		out = re.re.ExpandString(append(out, text[done:match[0]]...), by, text, match)
+		if done = match[1]; len(out) > maxReplaced {
+			return fullText(maxReplaced), nil
 		}
 	}
-	out.WriteString(text[done:])
-	return types.String(out.String()), nil
+	return types.String(append(out, text[done:]...)), nil
 }
 
-// replacement writes what stands for a match.
-func replacement(out *strings.Builder, by, text string, match []int) error {
-	for {
-		plain, rest, found := strings.Cut(by, `\`)
-		out.WriteString(plain)
-		switch {
-		case !found:
-			return nil
-		case rest == "":
-			return fmt.Errorf(`invalid replacement string: '%s' \ not allowed at end`, by)
-		case rest[0] == '\\':
-			out.WriteByte('\\')
-		case rest[0] < '0' || rest[0] > '9':
-			return fmt.Errorf(`invalid replacement string: '%s' \ must be followed by a digit or \`, by)
-		default:
-			group := 2 * int(rest[0]-'0')
-			if group >= len(match) {
-				return fmt.Errorf("replacement string references group %d but regex has only %d group(s)", group/2, len(match)/2-1)
-			}
-			if match[group] >= 0 {
-				out.WriteString(text[match[group]:match[group+1]])
-			}
-		}
-		by = rest[1:]
-	}
-}
+const maxReplaced = 64 << 20 // bytes
+
+// groupReferences turns those of CEL into those of Go.
+var groupReferences = strings.NewReplacer(`\\`, `\`, `$`, `$$`, `\0`, `${0}`, `\1`, `${1}`, `\2`, `${2}`, `\3`, `${3}`, `\4`, `${4}`,
+	`\5`, `${5}`, `\6`, `${6}`, `\7`, `${7}`, `\8`, `${8}`, `\9`, `${9}`)
 
 // piece is a run of text or the inside of one {{ }}.
 type piece struct {

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	violation "github.com/santhosh-tekuri/jsonschema/v6/kind"
@@ -20,7 +18,6 @@ import (
 // safe for concurrent use.
 type JSONSchema struct {
 	compiled *jsonschema.Schema
-	searches *searchesOf
 }
 
 // Violation is one thing that a schema does not allow.
@@ -80,52 +77,32 @@ func CompileSchema(text []byte) (*JSONSchema, error) {
 	compiler := jsonschema.NewCompiler()
 	compiler.DefaultDraft(jsonschema.Draft2020)
 	compiler.UseLoader(jsonschema.SchemeURLLoader{}) // knows no scheme, so nothing is loaded
-	searches := &searchesOf{}
-	compiler.UseRegexpEngine(searches.compile)
+	compiler.UseRegexpEngine(compileSchemaPattern)
 	var compiled *jsonschema.Schema
-	err = searches.during(func() error {
+	invalid, err := refused(func() error {
 		if err := compiler.AddResource(url, document); err != nil {
 			return err
 		}
 		compiled, err = compiler.Compile(url)
 		return err
 	})
-	if err != nil {
+	if err = cmp.Or(err, invalid); err != nil {
 		return nil, faultOf(err)
 	}
-	return &JSONSchema{compiled, searches}, nil
+	return &JSONSchema{compiled}, nil
 }
 
-// searches are those of the regular expressions of a schema. The library does not let one of them fail, nor does it
-// tell to which validation it belongs.
-type searchesOf struct {
-	mu    sync.Mutex
-	steps int64       // what the validation may still take
-	some  atomic.Bool // there are expressions
-}
+// schemaPattern is a regular expression of a schema. The library lets no search fail, so one that is refused panics.
+type schemaPattern struct{ *Pattern }
 
-// search is an expression of a schema.
-type searchSchema struct {
-	*Pattern
-	of *searchesOf
-}
-
-func (s *searchesOf) compile(source string) (jsonschema.Regexp, error) {
+func compileSchemaPattern(source string) (jsonschema.Regexp, error) {
 	p, err := CompilePattern(source)
-	if err != nil {
-		return nil, err
-	}
-	s.some.Store(true)
-	return searchSchema{p, s}, nil
+	return schemaPattern{p}, err
 }
 
 // MatchString implements [jsonschema.Regexp].
-func (s searchSchema) MatchString(text string) bool {
-	s.of.steps -= s.Steps(text)
-	if s.of.steps < 0 && s.Steps(text) <= MaxPatternSteps {
-		panic(tooLong{fmt.Errorf("the regular expressions of the schema search for more than %d steps, which is how many instructions they have times the bytes that they read", MaxPatternSteps)})
-	}
-	found, err := s.Match(text)
+func (p schemaPattern) MatchString(text string) bool {
+	found, err := p.Match(text)
 	if err != nil {
 		panic(tooLong{err})
 	}
@@ -135,21 +112,17 @@ func (s searchSchema) MatchString(text string) bool {
 // tooLong ends a validation.
 type tooLong struct{ error }
 
-// during lets all searches of one validation take as many steps as one may.
-func (s *searchesOf) during(validate func() error) (err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// refused gives the error with which a search ended a validation.
+func refused(validate func() error) (invalid, err error) {
 	defer func() {
-		switch r := recover().(type) {
-		case nil:
-		case tooLong:
-			err = r
-		default:
+		r := recover()
+		if search, ok := r.(tooLong); ok {
+			err = search.error
+		} else if r != nil {
 			panic(r)
 		}
 	}()
-	s.steps = MaxPatternSteps
-	return validate()
+	return validate(), nil
 }
 
 func faultOf(err error) *SchemaFault {
@@ -163,18 +136,11 @@ func faultOf(err error) *SchemaFault {
 }
 
 // Violations are all that is wrong with a value, as expressions see it, in the
-// order of their places; nil where nothing is. The error is that its regular
+// order of their places; nil where nothing is. The error is that one of its regular
 // expressions would search for too long.
 func (s *JSONSchema) Violations(value any) (found []Violation, err error) {
-	value = Maps(value)
-	if !s.searches.some.Load() {
-		return violations(s.compiled.Validate(value)), nil
-	}
-	err = s.searches.during(func() error { return s.compiled.Validate(value) })
-	if refused, ok := err.(tooLong); ok {
-		return nil, refused.error
-	}
-	return violations(err), nil
+	invalid, err := refused(func() error { return s.compiled.Validate(Maps(value)) })
+	return violations(invalid), err
 }
 
 func violations(err error) []Violation {

@@ -224,7 +224,7 @@ type panicking struct{}
 func (panicking) Lookup(string) (any, bool) { panic("boom") }
 
 func TestCancelledEvaluations(t *testing.T) {
-	env := testEnv(t, Options{NoEstimate: true, Deadline: time.Hour})
+	env := testEnv(t, Options{Deadline: time.Hour})
 	program, faults := env.Compile("lists.range(1000000).all(i, lists.range(1000000).all(j, i + j >= 0))", WantBool)
 	if program == nil {
 		t.Fatal(faults)
@@ -290,7 +290,7 @@ func TestEnvironmentsAreSafeForConcurrentUse(t *testing.T) {
 
 // F56: without the static estimate, as in dataset mappings, a text must not outgrow memory before it is charged.
 func TestF56_TextsDoNotOutgrowMemory(t *testing.T) {
-	env, scope := testEnv(t, Options{NoEstimate: true, Deadline: time.Minute}), bombScope()
+	env, scope := testEnv(t, Options{Deadline: time.Minute}), bombScope()
 	for name, src := range map[string]string{
 		"replace by itself":       "text.replace('a', text)",
 		"replace again":           "text.replace('a', text.substring(0, 1000)).replace('a', text)",

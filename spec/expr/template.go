@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 )
@@ -163,5 +164,5 @@ func appendDouble(out []byte, n float64) []byte {
 	if math.IsNaN(n) || math.IsInf(n, 0) {
 		return strconv.AppendFloat(out, n, 'g', -1, 64)
 	}
-	return appendNumber(out, n)
+	return jsontext.AppendFloat(out, n, 64)
 }

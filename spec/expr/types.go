@@ -1,10 +1,8 @@
 package expr
 
 import (
-	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/google/cel-go/cel"
@@ -169,14 +167,8 @@ func (p *provider) FindStructFieldType(name, field string) (*types.FieldType, bo
 }
 
 // Fields is a record at run time: what a variable of a struct type holds. Field gives a plain value, Fields or a
-// [List]; nil for null. A record that is not there is nil itself, never a nil pointer in Fields.
+// list of these; nil for null. A record that is not there is nil itself, never a nil pointer in Fields.
 type Fields interface{ Field(name string) any }
-
-// List is a list that is read where it lies. Its elements are plain values or Fields.
-type List interface {
-	Len() int
-	At(i int) any
-}
 
 // adapter makes CEL values of plain ones. It is the only place that knows both sides.
 type adapter struct{}
@@ -211,22 +203,14 @@ func (a adapter) NativeToValue(value any) ref.Val {
 		}
 		return (*objectValue)(v)
 	case []any:
-		return &listValue{items: slice(v)}
+		return &listValue{types.NewDynamicList(a, v), v}
 	case []string:
 		return types.NewStringList(a, v)
-	case List:
-		return &listValue{items: v}
 	case Fields:
 		return &recordValue{record: v}
 	}
 	return types.DefaultTypeAdapter.NativeToValue(value)
 }
-
-// slice is the plain list as a List.
-type slice []any
-
-func (s slice) Len() int     { return len(s) }
-func (s slice) At(i int) any { return s[i] }
 
 // mapInsertFunction is what transformMap and transformMapEntry call in every round.
 const mapInsertFunction = "cel.@mapInsert"
@@ -241,7 +225,7 @@ func ordered(tree *ast.AST) interpreter.InterpretableDecoratorV2 {
 			if step.Type() != types.MapType {
 				return i, nil
 			}
-			return newMapLiteral(step, optional[i.ID()]), nil
+			return &mapLiteral{step, step.InitVals(), optional[i.ID()]}, nil
 		case interpreter.InterpretableCall:
 			if step.Function() == mapInsertFunction {
 				return &mapInsert{step}, nil
@@ -255,17 +239,10 @@ func ordered(tree *ast.AST) interpreter.InterpretableDecoratorV2 {
 func optionalEntries(tree *ast.AST) map[int64][]bool {
 	found := map[int64][]bool{}
 	ast.PreOrderVisit(tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
-		if e.Kind() != ast.MapKind {
-			return
-		}
-		var flags []bool
-		any := false
-		for _, entry := range e.AsMap().Entries() {
-			flags = append(flags, entry.AsMapEntry().IsOptional())
-			any = any || entry.AsMapEntry().IsOptional()
-		}
-		if any {
-			found[e.ID()] = flags
+		if e.Kind() == ast.MapKind {
+			for _, entry := range e.AsMap().Entries() {
+				found[e.ID()] = append(found[e.ID()], entry.AsMapEntry().IsOptional())
+			}
 		}
 	}))
 	return found
@@ -275,20 +252,7 @@ func optionalEntries(tree *ast.AST) map[int64][]bool {
 type mapLiteral struct {
 	interpreter.InterpretableConstructor
 	parts    []interpreter.InterpretableV2 // key, value, key, value ...
-	optional []bool                        // by entry; nil for none
-}
-
-func newMapLiteral(step interpreter.InterpretableConstructor, optional []bool) interpreter.InterpretableV2 {
-	m := &mapLiteral{InterpretableConstructor: step, parts: step.InitVals(), optional: optional}
-	for _, part := range m.parts {
-		if _, ok := part.(interpreter.InterpretableConst); !ok {
-			return m
-		}
-	}
-	if len(m.parts) > 0 && optional == nil {
-		return interpreter.NewConstValue(step.ID(), m.Eval(interpreter.EmptyActivation()))
-	}
-	return m
+	optional []bool                        // by entry
 }
 
 // Eval implements [interpreter.Interpretable].
@@ -298,8 +262,7 @@ func (m *mapLiteral) Eval(vars interpreter.Activation) ref.Val {
 
 // Exec implements [interpreter.InterpretableV2].
 func (m *mapLiteral) Exec(frame *interpreter.ExecutionFrame) ref.Val {
-	out := NewObject(len(m.parts) / 2)
-	out.inCEL = true
+	out := &Object{inCEL: true}
 	for i := 0; i < len(m.parts); i += 2 {
 		key, value := m.parts[i].Exec(frame), m.parts[i+1].Exec(frame)
 		if types.IsError(key) {
@@ -308,7 +271,7 @@ func (m *mapLiteral) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 		if types.IsError(value) {
 			return value
 		}
-		if m.optional != nil && m.optional[i/2] {
+		if m.optional[i/2] {
 			opt, ok := value.(*types.Optional)
 			if !ok {
 				return types.NewErrWithNodeID(m.ID(), "the value of an optional entry is no optional")
@@ -384,60 +347,4 @@ func insert(target *Object, args []ref.Val) ref.Val {
 		}
 	}
 	return nil
-}
-
-// maxText is how many bytes a text within any evaluation may have. A text is measured after it was made; what
-// makes one that is much longer than all it was given has to look before.
-const maxText = 64 << 20
-
-var (
-	errTextGrows = errors.New("a text grows")
-	errFullText  = fmt.Errorf("%w beyond 64 MiB", errTextGrows)
-)
-
-// growingFunctions stand in for those of cel-go whose result can be as long as the product of what they are given:
-// replace('a', text) of 10 KB makes 100 MB, and once more a TB.
-func growingFunctions() []cel.EnvOption {
-	text, texts := cel.StringType, cel.ListType(cel.StringType)
-	return []cel.EnvOption{
-		cel.Function("replace",
-			cel.MemberOverload("string_replace_string_string", []*cel.Type{text, text, text}, text, cel.FunctionBinding(replaceText)),
-			cel.MemberOverload("string_replace_string_string_int", []*cel.Type{text, text, text, cel.IntType}, text, cel.FunctionBinding(replaceText))),
-		cel.Function("join",
-			cel.MemberOverload("list_join", []*cel.Type{texts}, text, cel.UnaryBinding(func(list ref.Val) ref.Val { return joinTexts(list, types.String("")) })),
-			cel.MemberOverload("list_join_string", []*cel.Type{texts, text}, text, cel.BinaryBinding(joinTexts))),
-	}
-}
-
-// replaceText takes a text, what to replace, by what, and how often at most.
-func replaceText(args ...ref.Val) ref.Val {
-	text, old, by := string(args[0].(types.String)), string(args[1].(types.String)), string(args[2].(types.String))
-	times := strings.Count(text, old)
-	if len(args) > 3 {
-		if most := int64(args[3].(types.Int)); most >= 0 && most < int64(times) {
-			times = int(most)
-		}
-	}
-	if grown := len(by) - len(old); grown > 0 && times > (maxText-min(len(text), maxText))/grown {
-		return types.WrapErr(errFullText)
-	}
-	return types.String(strings.Replace(text, old, by, times))
-}
-
-func joinTexts(list, separator ref.Val) ref.Val {
-	between := string(separator.(types.String))
-	var texts []string
-	size := 0
-	for it := list.(traits.Lister).Iterator(); it.HasNext() == types.True; {
-		element := it.Next()
-		text, ok := element.(types.String)
-		if !ok {
-			return types.NewErr("join: invalid input: %v", element)
-		}
-		if size += len(text) + len(between); size-len(between) > maxText {
-			return types.WrapErr(errFullText)
-		}
-		texts = append(texts, string(text))
-	}
-	return types.String(strings.Join(texts, between))
 }

@@ -85,78 +85,16 @@ func (o *objectValue) Fold(f traits.Folder) {
 }
 
 func (o *objectValue) Iterator() traits.Iterator {
-	return &iterator{n: len(o.keys), at: func(i int) ref.Val { return types.String(o.keys[i]) }}
+	return types.NewStringList(adapter{}, o.keys).Iterator()
 }
 
-// listValue is a List as CEL sees it.
-type listValue struct{ items List }
-
-func (l *listValue) ConvertToNative(reflect.Type) (any, error) { return nil, errNotNative }
-func (l *listValue) Type() ref.Type                            { return types.ListType }
-func (l *listValue) Value() any                                { return l.items }
-func (l *listValue) Size() ref.Val                             { return types.Int(l.items.Len()) }
-func (l *listValue) IsZeroValue() bool                         { return l.items.Len() == 0 }
-
-func (l *listValue) ConvertToType(t ref.Type) ref.Val { return convert(l, types.ListType, t) }
-
-func (l *listValue) at(i int) ref.Val { return adapter{}.NativeToValue(l.items.At(i)) }
-
-func (l *listValue) Get(index ref.Val) ref.Val {
-	i, err := types.IndexOrError(index)
-	if err != nil {
-		return types.WrapErr(err)
-	}
-	if i < 0 || i >= l.items.Len() {
-		return types.NewErr("index %d of a list with %d elements", i, l.items.Len())
-	}
-	return l.at(i)
+// listValue is a plain list as CEL sees it.
+type listValue struct {
+	traits.Lister
+	items []any
 }
 
-func (l *listValue) Contains(elem ref.Val) ref.Val {
-	for i := range l.items.Len() {
-		if types.Equal(elem, l.at(i)) == types.True {
-			return types.True
-		}
-	}
-	return types.False
-}
-
-func (l *listValue) Equal(other ref.Val) ref.Val {
-	theirs, ok := other.(traits.Lister)
-	if !ok || theirs.Size() != l.Size() {
-		return types.False
-	}
-	for i := range l.items.Len() {
-		if equal := types.Equal(l.at(i), theirs.Get(types.Int(i))); equal != types.True {
-			return equal
-		}
-	}
-	return types.True
-}
-
-// Add leaves the joining to cel-go's lists, which join without copying.
-func (l *listValue) Add(other ref.Val) ref.Val {
-	items, ok := l.items.(slice)
-	if !ok {
-		items = make(slice, l.items.Len())
-		for i := range items {
-			items[i] = l.items.At(i)
-		}
-	}
-	return types.NewDynamicList(adapter{}, []any(items)).Add(other)
-}
-
-func (l *listValue) Fold(f traits.Folder) {
-	for i := range l.items.Len() {
-		if !f.FoldEntry(types.Int(i), l.items.At(i)) {
-			return
-		}
-	}
-}
-
-func (l *listValue) Iterator() traits.Iterator {
-	return &iterator{n: l.items.Len(), at: l.at}
-}
+func (l *listValue) IsZeroValue() bool { return len(l.items) == 0 }
 
 // recordValue is a record that is used as a whole: the element of a comprehension, or an operand of ==.
 type recordValue struct{ record Fields }
@@ -197,25 +135,6 @@ func convert(v ref.Val, own *types.Type, to ref.Type) ref.Val {
 	}
 	return types.NewErr("%s cannot become %s", own, to.TypeName())
 }
-
-// iterator walks n values; it is handed to cel-go, which asks nothing of it but HasNext and Next.
-type iterator struct {
-	n, i int
-	at   func(int) ref.Val
-}
-
-func (it *iterator) HasNext() ref.Val { return types.Bool(it.i < it.n) }
-
-func (it *iterator) Next() ref.Val {
-	it.i++
-	return it.at(it.i - 1)
-}
-
-func (it *iterator) ConvertToNative(reflect.Type) (any, error) { return nil, errNotNative }
-func (it *iterator) ConvertToType(t ref.Type) ref.Val          { return convert(it, types.IteratorType, t) }
-func (it *iterator) Equal(ref.Val) ref.Val                     { return types.False }
-func (it *iterator) Type() ref.Type                            { return types.IteratorType }
-func (it *iterator) Value() any                                { return fmt.Sprint(it.i) }
 
 // indexFrom is the number of keys from which an Object keeps a map beside its slice: below it a scan is faster.
 const indexFrom = 9
@@ -362,11 +281,6 @@ func Maps(value any) any {
 	return value
 }
 
-var (
-	errTooManyValues = errors.New("the result holds too many values")
-	errTooLong       = errors.New("a list is too long")
-)
-
 // plainer turns CEL values into plain ones. The static type tells which record a record is.
 type plainer struct {
 	structs map[string]*structType
@@ -446,9 +360,7 @@ func (p *plainer) object(v *objectValue, elem *cel.Type) (any, error) {
 
 func (p *plainer) list(v traits.Lister, elem *cel.Type) (any, error) {
 	if own, ok := v.(*listValue); ok && !holdsRecords(elem) {
-		if items, ok := own.items.(slice); ok {
-			return []any(items), nil
-		}
+		return own.items, nil
 	}
 	out := []any{}
 	for it := v.Iterator(); it.HasNext() == types.True; {
