@@ -313,18 +313,7 @@ func (l *loader) checkInline(tasks []InlineTask) {
 
 // compileTasks compiles the mapping.
 func (l *loader) compileTasks(t *Tasks) {
-	c := compiler{l, expr.Mapping(), nil}
-	c.expr(t.Each, expr.WantList)
-	c.expr(t.ID, expr.WantString)
-	c.expr(t.Input, expr.WantAny)
-	c.expr(t.Target, expr.WantAny)
-	for i := range t.Vars {
-		c.expr(&t.Vars[i].Value, expr.WantAny)
-	}
-	for i := range t.Metadata {
-		c.expr(&t.Metadata[i].Value, expr.WantAny)
-	}
-	c.expr(t.Images, expr.WantAny)
+	compiler{l, expr.Mapping(), nil}.all(t)
 	selection := compiler{l, expr.Selection(), nil}
 	selection.expr(t.Where, expr.WantBool)
 	if t.Sample != nil {

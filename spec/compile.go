@@ -3,6 +3,7 @@ package spec
 import (
 	"cmp"
 	"fmt"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -102,10 +103,8 @@ func (c compiler) program(agent *Agent) {
 	}
 	of := compiler{c.loader, expr.Printed(), c.loop}
 	of.expr(agent.Output, expr.WantAny)
-	if u := agent.Usage; u != nil {
-		for _, number := range []*Expr{u.CostUSD, u.InputTokens, u.OutputTokens, u.Calls} {
-			of.expr(number, expr.WantAny)
-		}
+	if agent.Usage != nil {
+		of.all(agent.Usage)
 	}
 }
 
@@ -184,6 +183,59 @@ func (c compiler) expr(e *Expr, want expr.Want) {
 	c.report(e.Node, faults)
 	if program != nil {
 		c.checkReads(e.Node, program.Reads())
+	}
+}
+
+// wantedExpr is an expression with what its place wants of it.
+type wantedExpr struct {
+	*Expr
+	want expr.Want
+}
+
+// wants are the words of the tag `want`. An expression without the tag may give anything; what has "-" is looked at elsewhere.
+var wants = map[string]expr.Want{"bool": expr.WantBool, "string": expr.WantString, "list": expr.WantList}
+
+// expressionsOf are the expressions that stand in a part of the language.
+func expressionsOf(part any) (found []wantedExpr) {
+	var walk func(v reflect.Value, want expr.Want)
+	walk = func(v reflect.Value, want expr.Want) {
+		switch value := v.Interface().(type) {
+		case *Expr:
+			if value != nil {
+				found = append(found, wantedExpr{value, want})
+			}
+			return
+		case Expr:
+			found = append(found, wantedExpr{v.Addr().Interface().(*Expr), want})
+			return
+		case *source.Node:
+			return
+		}
+		switch v.Kind() {
+		case reflect.Pointer:
+			if !v.IsNil() {
+				walk(v.Elem(), want)
+			}
+		case reflect.Slice:
+			for i := range v.Len() {
+				walk(v.Index(i), want)
+			}
+		case reflect.Struct:
+			for i := range v.NumField() {
+				if f := v.Type().Field(i); f.IsExported() && f.Tag.Get("want") != "-" {
+					walk(v.Field(i), wants[f.Tag.Get("want")])
+				}
+			}
+		}
+	}
+	walk(reflect.ValueOf(part).Elem(), expr.WantAny)
+	return found
+}
+
+// all compiles the expressions of a part.
+func (c compiler) all(part any) {
+	for _, e := range expressionsOf(part) {
+		c.expr(e.Expr, e.want)
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 type Import struct {
 	Name string `yaml:"import" need:"required" minlen:"1" doc:"The mapping's name."`
 	Zip  *Zip   `yaml:"zip" doc:"Which members of a zip file are rows."`
-	Each *Expr  `yaml:"each" doc:"CEL giving the list of rows of a file (default: the items of a list, or a row a line). doc, doc.NAME and doc.map(key, doc[key]) are read row by row."`
+	Each *Expr  `yaml:"each" want:"list" doc:"CEL giving the list of rows of a file (default: the items of a list, or a row a line). doc, doc.NAME and doc.map(key, doc[key]) are read row by row."`
 
 	// Run groups rows: those of a file for which it gives the same value are one run.
 	// Beside are files that belong to a file of the log.
@@ -42,7 +42,7 @@ type Import struct {
 	Elapsed *Expr `yaml:"elapsed" doc:"CEL: how long the whole run took, seconds or a CEL duration (default: until the end of the last iteration)."`
 	Extra   *Expr `yaml:"extra" doc:"CEL object: what else the log has of the run. The record keeps it as extra."`
 
-	Iterations ImportedIterations `yaml:"iterations" need:"required" doc:"Where the iterations of a run are, and what each was."`
+	Iterations ImportedIterations `yaml:"iterations" want:"-" need:"required" doc:"Where the iterations of a run are, and what each was."`
 
 	Scores  *ImportedScores `yaml:"scores" doc:"The run's scores: name and CEL, or CEL giving an object. A number or a truth; null is unscored."`
 	Metrics []Metric        `yaml:"metrics" minlen:"1" doc:"Numbers over many runs, such as pass^k of a score."`
@@ -83,7 +83,7 @@ type Zip struct {
 
 // ImportedIterations are the iterations of a run.
 type ImportedIterations struct {
-	Of    *Expr `yaml:"of" need:"required" doc:"CEL list: the entries that iterations begin with, or all entries where begin selects them."`
+	Of    *Expr `yaml:"of" want:"-" need:"required" doc:"CEL list: the entries that iterations begin with, or all entries where begin selects them."`
 	Begin *Expr `yaml:"begin" doc:"CEL boolean: an iteration begins with this entry; the entries after it, up to the next that begins one, are after."`
 
 	ID *Expr `yaml:"id" without:"begin" doc:"CEL, in place of begin: entries with the same value are one iteration, which begins with the first; null: an entry of the iteration before it."`
@@ -125,32 +125,14 @@ type ImportedUsage struct {
 // RecordedUnder are the limits under which runs were made: the same for all, or an
 // expression that gives those of each.
 type RecordedUnder struct {
-	Limits
-	Each *Expr
+	Limits `yaml:",inline"`
+	Each   *Expr `short:"text"`
 }
 
 // Limits is the part of a loop that says when runs were ended.
 type Limits struct {
-	Terminate *source.Node `yaml:"terminate"`
-	Guards    *source.Node `yaml:"guards"`
-}
-
-// DecodeNode takes limits, or an expression.
-func (r *RecordedUnder) DecodeNode(n *source.Node, d *source.Decoder) {
-	if n.Kind == source.Map {
-		d.Decode(n, &r.Limits)
-		return
-	}
-	r.Each = &Expr{}
-	d.Decode(n, r.Each)
-}
-
-func (r *RecordedUnder) JSONSchema(g *source.Generator) map[string]any {
-	limits := g.Struct(struct {
-		Terminate Tree   `yaml:"terminate" doc:"As in a loop."`
-		Guards    Guards `yaml:"guards" doc:"As in a loop; absolute_max_iterations is off unless it is written here."`
-	}{})
-	return map[string]any{"anyOf": []any{limits, g.Of(&Expr{})}}
+	Terminate *source.Node `yaml:"terminate" doc:"As in a loop."`
+	Guards    *source.Node `yaml:"guards" doc:"As in a loop; absolute_max_iterations is off unless it is written here."`
 }
 
 // ImportedScores are named expressions, or one that gives an object.
@@ -202,17 +184,8 @@ const (
 	CountsFile Counting = "file" // from the start of the file, or of the process that wrote it
 )
 
-// DecodeNode takes run or file.
-func (c *Counting) DecodeNode(n *source.Node, d *source.Decoder) {
-	*c = Counting(n.Text)
-	if *c != CountsRun && *c != CountsFile {
-		d.Fault(n, "run: it counts from the start of the run; file: from the start of the file", "want run or file")
-	}
-}
-
-func (c *Counting) JSONSchema(*source.Generator) map[string]any {
-	return map[string]any{"enum": []any{CountsRun, CountsFile}}
-}
+// Words are the beginnings, for the decoder and the schema.
+func (Counting) Words() []string { return []string{string(CountsRun), string(CountsFile)} }
 
 // Counters are what may be declared cumulative.
 var Counters = []string{"cost_usd", "input_tokens", "output_tokens", "cached_tokens", "cache_write_tokens", "cache_write_1h_tokens", "reasoning_tokens", "total_tokens", "calls"}
@@ -312,50 +285,9 @@ func (l *loader) importing(tree *source.Node) {
 
 func (l *loader) compileImport(m *Import) {
 	run, iteration := compiler{l, expr.Mapping(), nil}, compiler{l, expr.MappingIteration(), nil}
-	run.expr(m.Each, expr.WantList)
-	run.named(m.Recognize)
-	for _, e := range []*Expr{m.Run, m.Refuse, m.Warn, m.Session, m.Started, m.Elapsed, m.Extra, m.Configuration, m.Task, m.Trial, m.Cluster, m.Group, m.Input, m.Target, m.Success, m.Ended, m.GaveUp, m.Stop, m.Fault, m.CostUSD} {
-		run.expr(e, expr.WantAny)
-	}
-	if m.Beside != nil {
-		run.expr(m.Beside.Order, expr.WantAny)
-	}
-	run.named(m.Vars)
-	run.named(m.Metadata)
-	run.scores(m.Scores)
-	run.usage(m.Usage)
-	if m.RecordedUnder != nil {
-		run.expr(m.RecordedUnder.Each, expr.WantAny)
-	}
-	its := &m.Iterations
-	run.expr(its.Of, expr.WantList)
-	for _, e := range append([]*Expr{its.Begin, its.ID}, its.perIteration()...) {
-		iteration.expr(e, expr.WantAny)
-	}
-	iteration.scores(its.Scores)
-	iteration.usage(its.Usage)
-}
-
-func (c compiler) named(named source.Named[Expr]) {
-	for i := range named {
-		c.expr(&named[i].Value, expr.WantAny)
-	}
-}
-
-func (c compiler) scores(s *ImportedScores) {
-	if s != nil {
-		c.named(s.Named)
-		c.expr(s.Object, expr.WantAny)
-	}
-}
-
-func (c compiler) usage(u *ImportedUsage) {
-	if u == nil {
-		return
-	}
-	for _, e := range []*Expr{u.InputTokens, u.OutputTokens, u.CachedTokens, u.CacheWriteTokens, u.CacheWrite1hTokens, u.ReasoningTokens, u.TotalTokens, u.Calls} {
-		c.expr(e, expr.WantAny)
-	}
+	run.all(m)
+	run.expr(m.Iterations.Of, expr.WantList)
+	iteration.all(&m.Iterations)
 }
 
 // checkImport finds what does not go together.
@@ -387,21 +319,8 @@ func (l *loader) checkImport(m *Import) {
 	}
 }
 
-// perIteration are the expressions that are evaluated for each iteration, but for scores and usage.
-func (its *ImportedIterations) perIteration() []*Expr {
-	return []*Expr{its.Output, its.Confidence, its.Passed, its.Feedback, its.Thinking, its.ToolCalls, its.Observations, its.Extra, its.Error,
-		its.Model, its.CostUSD, its.Duration, its.Elapsed, its.At}
-}
-
 func (its *ImportedIterations) readsAfter() bool {
-	all := its.perIteration()
-	if its.Scores != nil {
-		all = append(all, its.Scores.Object)
-		for i := range its.Scores.Named {
-			all = append(all, &its.Scores.Named[i].Value)
-		}
-	}
-	return slices.ContainsFunc(all, func(e *Expr) bool { return e.reads("after") })
+	return slices.ContainsFunc(expressionsOf(its), func(e wantedExpr) bool { return e.reads("after") })
 }
 
 // checkRecordedUnder makes the loop that the limits belong to, which finds what is wrong with them.

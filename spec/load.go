@@ -11,8 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 
 	"github.com/agentbench/agentbench/spec/source"
 )
@@ -166,24 +164,21 @@ type loader struct {
 	flags   []Assignment         // of --set
 	scripts map[string]string    // hashes of programs' files, "" for what is none
 	decoder source.Decoder
-	// for loops that are made of this document's later on
-	decoders *sync.Pool
-	names    *atomic.Pointer[paramNames]
-	effort   effort
-	broken   map[*source.File]bool // whose text had faults
-	open     []string              // loop files that are being loaded, to find delegates that form a cycle
-	faults   source.Faults
-	errors   int // found so far, those found again included
-	unread   int // of these, values that could not be read
-	seen     map[source.Fault]bool
+	effort  effort
+	broken  map[*source.File]bool // whose text had faults
+	open    []string              // loop files that are being loaded, to find delegates that form a cycle
+	faults  source.Faults
+	errors  int // found so far, those found again included
+	unread  int // of these, values that could not be read
+	seen    map[source.Fault]bool
 }
 
 // language is where keys in the wrong place are looked for.
 var language = []source.Part{{Name: "terminate of a loop", Of: conditionKeys{}}, {Name: "a loop", Of: Loop{}}, {Name: "the suite", Of: Suite{}}}
 
 func newLoader(doc *Document) *loader {
-	return &loader{doc: doc, decoder: source.Decoder{Language: language}, loops: map[string]*loopFile{}, scripts: map[string]string{}, seen: map[source.Fault]bool{},
-		broken: map[*source.File]bool{}, decoders: &sync.Pool{New: func() any { return &source.Decoder{Language: language} }}, names: &atomic.Pointer[paramNames]{}}
+	return &loader{doc: doc, decoder: source.Decoder{Language: language}, loops: map[string]*loopFile{}, scripts: map[string]string{},
+		seen: map[source.Fault]bool{}, broken: map[*source.File]bool{}}
 }
 
 // add keeps each fault once: the configurations of a sweep share most of theirs, and of warnings that differ only in
@@ -331,7 +326,7 @@ func (l *loader) instance(file *loopFile, settings []Assignment) *Loop {
 	before, unread := l.errors, l.unread
 	tree := l.withSettings(file.tree, settings)
 	loop := &Loop{Folder: file.folder.disk}
-	loop.origin = &origin{file: file, settings: settings, roots: l.roots, loops: l.loops, scripts: l.scripts, decoders: l.decoders, names: l.names}
+	loop.origin = &origin{file: file, settings: settings, roots: l.roots, loops: l.loops, scripts: l.scripts}
 	l.add(l.decoder.Whole(tree, loop)...)
 	understood := l.unread == unread && !l.broken[file.tree.File]
 	loop.Tree = tree
@@ -340,7 +335,7 @@ func (l *loader) instance(file *loopFile, settings []Assignment) *Loop {
 	loop.contents = l.contents(loop, file)
 	leaves := loop.Values()
 	if understood {
-		loop.Param = l.paramOf(leaves)
+		loop.Param = paramOf(leaves)
 		l.checkLoop(loop)
 	}
 	l.checkNames(loop)

@@ -188,7 +188,8 @@ func keysOf(t reflect.Type) []key {
 	var all []key
 	for i := range t.NumField() {
 		name, option, _ := strings.Cut(t.Field(i).Tag.Get("yaml"), ",")
-		if inline := option == "inline"; inline || name != "" && name != "-" {
+		inline, short := option == "inline", name == "" && t.Field(i).Tag.Get("short") != ""
+		if inline || short || name != "" && name != "-" {
 			all = append(all, key{i, name, inline, Class(t.Field(i).Tag.Get("changes"))})
 		}
 	}
@@ -197,8 +198,8 @@ func keysOf(t reflect.Type) []key {
 }
 
 func join(path, name string) string {
-	if path == "" {
-		return name
+	if path == "" || name == "" {
+		return path + name
 	}
 	return path + "." + name
 }
@@ -229,8 +230,6 @@ func (w *leafWalker) value(v reflect.Value, path string) {
 		for _, served := range value {
 			w.add(join(path, served.Key), served.Value, false)
 		}
-	case *Seed:
-		w.seed(value, path)
 	case *Sandbox:
 		w.add(path, value.Kind, false)
 		w.fields(reflect.ValueOf(&value.Container).Elem(), join(path, SandboxContainer))
@@ -242,18 +241,6 @@ func (w *leafWalker) value(v reflect.Value, path string) {
 func (w *leafWalker) named(headers source.Named[Header], path string) {
 	for _, header := range headers {
 		w.add(join(path, header.Key), header.Value, false)
-	}
-}
-
-func (w *leafWalker) seed(seed *Seed, path string) {
-	if seed.Path != nil {
-		w.add(path, seed.Path.Text, false)
-	}
-	if seed.Git != nil {
-		w.add(join(path, "git"), seed.Git.Text, false)
-	}
-	if seed.Ref != nil {
-		w.add(join(path, "ref"), seed.Ref.Text, false)
 	}
 }
 

@@ -111,41 +111,21 @@ func lookup(n *source.Node, path []string) *source.Node {
 
 // paramOf is what expressions see as param: the parameters by full path, by every unambiguous suffix, and nested,
 // so that param.terminate.max_iterations, param["terminate.max_iterations"] and param.max_iterations are the same.
-func (l *loader) paramOf(leaves []Value) *expr.Object {
+func paramOf(leaves []Value) *expr.Object {
 	parameters := slices.DeleteFunc(slices.Clone(leaves), func(leaf Value) bool { return !leaf.Parameter })
-	names := l.names.Load()
-	if names == nil || !slices.EqualFunc(names.paths, parameters, func(path string, leaf Value) bool { return path == leaf.Path }) {
-		names = paramNamesOf(parameters)
-		l.names.Store(names)
-	}
-	param := expr.NewObject(names.count + len(parameters))
+	suffixes := newSuffixes(parameters)
+	param := expr.NewObject(2 * len(parameters))
 	for _, leaf := range parameters {
 		nest(param, leaf.Path, leaf.Value)
 	}
-	for i, leaf := range parameters {
-		for _, name := range names.of[i] {
+	for _, leaf := range parameters {
+		for _, name := range suffixes.unambiguous(leaf.Path) {
 			if _, taken := param.Get(name); !taken {
 				param.Set(name, leaf.Value)
 			}
 		}
 	}
 	return param
-}
-
-// paramNames are the names of parameters. Loops of a sweep mostly have the same ones.
-type paramNames struct {
-	paths []string
-	of    [][]string
-	count int
-}
-
-func paramNamesOf(parameters []Value) *paramNames {
-	names, suffixes := &paramNames{}, newSuffixes(parameters)
-	for _, leaf := range parameters {
-		all := suffixes.unambiguous(leaf.Path)
-		names.paths, names.of, names.count = append(names.paths, leaf.Path), append(names.of, all), names.count+len(all)
-	}
-	return names
 }
 
 func nest(object *expr.Object, path string, value any) {

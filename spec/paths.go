@@ -4,8 +4,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 
 	"github.com/agentbench/agentbench/spec/expr"
 	"github.com/agentbench/agentbench/spec/source"
@@ -36,11 +34,7 @@ func (l *Loop) With(assignments ...Assignment) (*Loop, source.Faults) {
 	settings := append(l.origin.settings[:len(l.origin.settings):len(l.origin.settings)], assignments...)
 	again := newLoader(&Document{folder: l.origin.file.folder})
 	again.roots, again.scripts, again.loops = l.origin.roots, maps.Clone(l.origin.scripts), maps.Clone(l.origin.loops)
-	decoder := l.origin.decoders.Get().(*source.Decoder)
-	defer l.origin.decoders.Put(decoder)
-	again.decoder, again.decoders, again.names = *decoder, l.origin.decoders, l.origin.names
 	loop := again.instance(l.origin.file, settings)
-	*decoder = again.decoder
 	again.faults.Sort()
 	return loop, again.faults
 }
@@ -52,8 +46,6 @@ type origin struct {
 	roots    roots
 	loops    map[string]*loopFile
 	scripts  map[string]string
-	decoders *sync.Pool // of *source.Decoder, which know the types that they have met
-	names    *atomic.Pointer[paramNames]
 }
 
 // Assign reads a setting of the command line, of the flag of that name: its value is YAML. It parses the value in a text

@@ -17,16 +17,16 @@ type Tasks struct {
 	Inline   []InlineTask       `yaml:"list" short:"list" minlen:"1" doc:"Tasks in the suite itself, instead of files." also:"tasks items"`
 	Files    []string           `yaml:"files" short:"text" minlen:"1" doc:"Paths or patterns, also below a root: data:/x/*.json. One that ends in / is all files of a folder." also:"file path source from dataset"`
 	Folders  []string           `yaml:"folders" single:"allowed" doc:"Paths or patterns of folders, each a task: its id is the folder's name, vars.repo its path. A task.yaml in it may say more."`
-	Each     *Expr              `yaml:"each" with:"files" doc:"CEL giving the list of rows of a file (default: the file is a list, or a row a line)."`
-	ID       *Expr              `yaml:"id" without:"list" doc:"CEL string."`
+	Each     *Expr              `yaml:"each" want:"list" with:"files" doc:"CEL giving the list of rows of a file (default: the file is a list, or a row a line)."`
+	ID       *Expr              `yaml:"id" want:"string" without:"list" doc:"CEL string."`
 	Input    *Expr              `yaml:"input" without:"list" doc:"CEL. Without id, input, target, vars and metadata the rows have the keys of a task."`
 	Target   *Expr              `yaml:"target" without:"list" doc:"CEL; what a right answer is judged against."`
 	Vars     source.Named[Expr] `yaml:"vars" without:"list"`
 	Metadata source.Named[Expr] `yaml:"metadata" without:"list"`
 	Images   *Expr              `yaml:"images" without:"list" doc:"CEL: a list of paths and data: URLs of images, or one of them."`
 
-	Where   *Expr    `yaml:"where" doc:"CEL over task and row: the tasks that are taken, before sample, shuffle and limit."`
-	Sample  *Sample  `yaml:"sample" doc:"Some of the tasks, drawn by lot."`
+	Where   *Expr    `yaml:"where" want:"-" doc:"CEL over task and row: the tasks that are taken, before sample, shuffle and limit."`
+	Sample  *Sample  `yaml:"sample" want:"-" doc:"Some of the tasks, drawn by lot."`
 	Shuffle *Shuffle `yaml:"shuffle" doc:"true or a seed: another order, drawn by lot (default seed: the suite's)."`
 	Limit   int      `yaml:"limit" min:"1" doc:"The first so many tasks, after where, sample and shuffle."`
 	Targets string   `yaml:"targets" enum:"required|optional" doc:"Whether tasks need a target where scorers compare with it (default required)."`

@@ -351,7 +351,7 @@ func TestAJudgeThatCannotBeRead(t *testing.T) {
 		"It says:\n```json\n{\"confidence\": 1}\n```\nI do not think so.": "it is not JSON: at byte 1: invalid character 'I' at start of value",
 		`{"feedback": "nice"}`:                   "it has no confidence",
 		`{"confidence": "0.9"}`:                  "its confidence is not a number from 0 to 1",
-		`{"confidence": 0, "confidence": 1}`:     "it is not JSON: at byte 31: duplicate key \"confidence\"",
+		`{"confidence": 0, "confidence": 1}`:     "it is not JSON: at byte 19: duplicate key \"confidence\"",
 		`{"confidence": 7}`:                      "its confidence is not a number from 0 to 1",
 		`{"confidence": -0.1}`:                   "its confidence is not a number from 0 to 1",
 		`{"confidence": 1, "passed": "yes"}`:     "its passed is not true or false",

@@ -42,37 +42,21 @@ func CompilePattern(source string) (*Pattern, error) {
 	if err != nil {
 		return nil, err
 	}
-	if about := size(tree) + 2; about > maxInstructions {
-		return nil, fmt.Errorf("the regular expression is compiled to about %d instructions; at most %d are allowed", about, maxInstructions)
-	}
 	if groups := tree.MaxCap(); groups > maxGroups {
 		return nil, fmt.Errorf("the regular expression has %d groups; at most %d are allowed", groups, maxGroups)
-	}
-	re, err := regexp.Compile(source)
-	if err != nil {
-		return nil, err
 	}
 	program, err := syntax.Compile(tree.Simplify())
 	if err != nil {
 		return nil, err
 	}
+	if n := len(program.Inst); n > maxInstructions {
+		return nil, fmt.Errorf("the regular expression is compiled to %d instructions; at most %d are allowed", n, maxInstructions)
+	}
+	re, err := regexp.Compile(source)
+	if err != nil {
+		return nil, err
+	}
 	return &Pattern{re, len(program.Inst)}, nil
-}
-
-// size is at least how many instructions an expression is compiled to, but for the first and the last. It counts repetitions without making them.
-func size(tree *syntax.Regexp) int {
-	const most = 1 << 40
-	n := 2 // its own, and one of what it is a part of
-	for _, part := range tree.Sub {
-		n += size(part)
-	}
-	switch tree.Op {
-	case syntax.OpLiteral:
-		n += len(tree.Rune)
-	case syntax.OpRepeat:
-		n *= max(tree.Max, tree.Min+1)
-	}
-	return min(n, most)
 }
 
 // String is the expression as it was written.

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -53,7 +54,7 @@ func (e *Env) template(src string) (*Template, []Fault) {
 	if !utf8.ValidString(src) {
 		return nil, []Fault{{What: "the text is not valid UTF-8"}}
 	}
-	pieces, faults := split(src)
+	pieces, faults := e.split(src)
 	t := &Template{}
 	for _, piece := range pieces {
 		if !piece.isExpression {
@@ -165,4 +166,76 @@ func appendDouble(out []byte, n float64) []byte {
 		return strconv.AppendFloat(out, n, 'g', -1, 64)
 	}
 	return jsontext.AppendFloat(out, n, 64)
+}
+
+// piece is a run of text or the inside of one {{ }}.
+type piece struct {
+	text         string
+	isExpression bool
+	offset       int // of the text in the template, in characters
+}
+
+// split cuts a template into texts and expressions. What cannot be cut is a fault at its {{.
+func (e *Env) split(src string) (pieces []piece, faults []Fault) {
+	var text strings.Builder
+	for pos := 0; pos < len(src); {
+		open := strings.Index(src[pos:], "{{")
+		if open < 0 {
+			text.WriteString(src[pos:])
+			break
+		}
+		text.WriteString(src[pos : pos+open])
+		pos += open
+		if strings.HasPrefix(src[pos:], "{{{{") {
+			text.WriteString("{{")
+			pos += 4
+			continue
+		}
+		at := utf8.RuneCountInString(src[:pos])
+		length := e.expressionEnd(src[pos+2:])
+		if length < 0 {
+			return nil, append(faults, Fault{Offset: at, Len: 2, What: "{{ without }}", Hint: "close it with }}; two braces in the text are written {{{{"})
+		}
+		inside := src[pos+2 : pos+2+length]
+		if strings.TrimSpace(inside) == "" {
+			faults = append(faults, Fault{Offset: at, Len: 4, What: "the expression between {{ and }} is empty"})
+		}
+		pieces = append(pieces, textPiece(&text)...)
+		pieces = append(pieces, piece{text: inside, isExpression: true, offset: at + 2})
+		pos += length + 4
+	}
+	if len(faults) > 0 {
+		return nil, faults
+	}
+	return append(pieces, textPiece(&text)...), nil
+}
+
+func textPiece(text *strings.Builder) []piece {
+	if text.Len() == 0 {
+		return nil
+	}
+	defer text.Reset()
+	return []piece{{text: text.String()}}
+}
+
+// expressionEnd finds the }} that ends an expression: the first one before which all can be parsed, because }} may also stand
+// in its texts and maps, else the first of all. -1 if there is none.
+func (e *Env) expressionEnd(s string) int {
+	const most = 16 // are tried
+	first := strings.Index(s, "}}")
+	end := first
+	for range most {
+		if end < 0 || end > maxExpression*utf8.UTFMax {
+			break
+		}
+		if _, issues := e.cel.Parse(s[:end]); issues.Err() == nil {
+			return end
+		}
+		next := strings.Index(s[end+1:], "}}")
+		if next < 0 {
+			break
+		}
+		end += 1 + next
+	}
+	return first
 }

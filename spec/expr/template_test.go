@@ -59,7 +59,7 @@ func TestTemplateFaults(t *testing.T) {
 		{"ä {{ txet }}", Fault{5, 4, `unknown name "txet"`, `did you mean "text"?`, false}},
 		{"a\nb {{\n  iteratoin }}", Fault{9, 9, `unknown name "iteratoin"`, `did you mean "iteration"?`, false}},
 		{"x {{ text", Fault{2, 2, "{{ without }}", "close it with }}; two braces in the text are written {{{{", false}},
-		{"x {{ 'text }}", Fault{2, 2, "{{ without }}", "close it with }}; two braces in the text are written {{{{", false}},
+		{"x {{ 'text }} {{ text }}", Fault{5, 0, "syntax error: a string is not closed", "end it with the quote that it starts with", false}},
 		{"x {{ }}", Fault{2, 4, "the expression between {{ and }} is empty", "", false}},
 		{"{{ tags }}", Fault{2, 0, "a list cannot be printed", `make it a text, for instance with .map(x, ...).join("\n"), or json(...)`, false}},
 		{"{{ best }}", Fault{2, 0, "a record (step) cannot be printed", "print one of its fields", false}},

@@ -21,7 +21,6 @@ type Decoder struct {
 	Language []Part
 
 	faults Faults
-	shapes map[reflect.Type]*shape
 }
 
 // Decode fills what into points to and returns every fault, sorted. Fields whose key is absent keep their value.
@@ -43,7 +42,7 @@ type Decoder struct {
 // pointers, slices, map[string]T, Maybe[T], and every NodeDecoder.
 func Decode(n *Node, into any) Faults { return (&Decoder{}).Whole(n, into) }
 
-// Whole is the function Decode by a Decoder that is used again: it knows the types that it has met.
+// Whole is the function Decode by a Decoder, which may be used again.
 func (d *Decoder) Whole(n *Node, into any) Faults {
 	d.Decode(n, into)
 	faults := d.faults
@@ -93,9 +92,9 @@ func (d *Decoder) value(n *Node, v reflect.Value, r rules) {
 	case t.Kind() == reflect.Pointer:
 		v.Set(reflect.New(t.Elem()))
 		d.value(n, v.Elem(), r)
-	case d.shape(t).hook:
+	case shapeOf(t).hook:
 		v.Addr().Interface().(NodeDecoder).DecodeNode(n, d)
-	case d.shape(t).maybe != nil:
+	case shapeOf(t).maybe != nil:
 		d.maybe(n, v, r)
 	default:
 		d.typed(n, v, r)
@@ -197,7 +196,7 @@ func (d *Decoder) checkLength(n *Node, t reflect.Type, r rules) {
 // structure fills the fields of a struct. A required key that was misspelt is not missing as well; beside a key of
 // which only the place is known, the missing ones are told in its hint.
 func (d *Decoder) structure(n *Node, v reflect.Value, r rules) {
-	s := d.shape(v.Type())
+	s := shapeOf(v.Type())
 	if n.Kind != Map {
 		d.short(n, v, s, r)
 		return
@@ -287,7 +286,7 @@ func (r rules) takes(n *Node) bool {
 // elsewhere says where a key of n belongs that the struct of a type does not have: below it, or in another place of the language.
 // What other tools call a key counts where no key is missing, for that one may be meant.
 func (d *Decoder) elsewhere(n *Node, key string, t reflect.Type) string {
-	whole := !slices.ContainsFunc(d.shape(t).fields, func(f field) bool { return f.rules.required && n.Get(f.name) == nil })
+	whole := !slices.ContainsFunc(shapeOf(t).fields, func(f field) bool { return f.rules.required && n.Get(f.name) == nil })
 	if path, ok := find(t, key, whole); ok && path != "" {
 		return "write " + path + ": {" + key + ": …}"
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -54,25 +55,20 @@ type bound struct {
 	text  string
 }
 
-func (d *Decoder) shape(t reflect.Type) *shape {
-	s, known := d.shapes[t]
-	if !known {
-		s = shapeOf(t)
-		if d.shapes == nil {
-			d.shapes = map[reflect.Type]*shape{}
-		}
-		d.shapes[t] = s
-	}
-	return s
-}
+// shapes are those of the types met so far.
+var shapes sync.Map // of *shape, by reflect.Type
 
 func shapeOf(t reflect.Type) *shape {
+	if known, ok := shapes.Load(t); ok {
+		return known.(*shape)
+	}
 	s := &shape{hook: reflect.PointerTo(t).Implements(hookType)}
 	if m, ok := reflect.Zero(t).Interface().(interface{ inner() reflect.Type }); ok {
 		s.maybe = m.inner()
 	} else if t.Kind() == reflect.Struct && !s.hook {
 		s.addFields(t, nil)
 	}
+	shapes.Store(t, s)
 	return s
 }
 
