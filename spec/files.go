@@ -209,122 +209,71 @@ func (f folder) content(file string, limit int64) ([]byte, error) {
 	return text.Bytes(), nil
 }
 
-// glob gives the files that a pattern means, sorted; a path without a pattern means itself, and one that ends in / the
-// files of a folder.
-func (f folder) glob(pattern string) ([]string, error) {
+// match gives the files that a path or pattern means, or the folders, sorted. A file without a pattern means itself, there or
+// not; a path that ends in / means what a folder holds. What is hidden in a folder is passed over, and hidden folders are.
+func (f folder) match(pattern string, folders bool) (found []string, err error) {
 	clean, err := f.within(pattern)
 	if err != nil {
 		return nil, err
 	}
-	if strings.HasSuffix(pattern, "/") {
-		return f.list(clean)
+	kind, inside := "file", strings.HasSuffix(pattern, "/") || folders && clean == "."
+	if folders {
+		kind = "folder"
 	}
-	if !strings.ContainsAny(clean, `*?[{\`) {
-		return []string{clean}, nil
-	}
-	var files []string
 	err = f.walk(func(fsys fs.FS) error {
-		if _, err := fs.Stat(fsys, clean); err == nil {
-			files = []string{clean}
-			return nil
-		}
-		// Links that lead back to a folder above would be followed round and round.
-		files, err = doublestar.Glob(fsys, clean, doublestar.WithFilesOnly(), doublestar.WithNoFollow())
-		files = slices.DeleteFunc(files, func(file string) bool {
-			info, err := fs.Stat(fsys, file)
-			return err == nil && info.IsDir() // a link to one
-		})
-		return err
-	})
-	switch {
-	case errors.Is(err, doublestar.ErrBadPattern):
-		return nil, &fileError{what: fmt.Sprintf("invalid file pattern %q", pattern)}
-	case err != nil:
-		return nil, f.explain(clean, err)
-	case len(files) == 0:
-		return nil, &fileError{what: fmt.Sprintf("no file matches %s", f.name(clean))}
-	}
-	slices.Sort(files)
-	return files, nil
-}
-
-// folders gives the folders that a pattern means, sorted. One that ends in / means the folders of a folder. Hidden ones
-// are passed over.
-func (f folder) folders(pattern string) (found []string, err error) {
-	clean, err := f.within(pattern)
-	if err != nil {
-		return nil, err
-	}
-	if strings.HasSuffix(pattern, "/") || clean == "." {
-		clean = path.Join(clean, "*")
-	}
-	name := clean // that is looked at
-	err = f.walk(func(fsys fs.FS) error {
-		names := []string{clean}
-		if _, err := fs.Stat(fsys, clean); err != nil && strings.ContainsAny(clean, `*?[{\`) {
-			if names, err = doublestar.Glob(fsys, clean, doublestar.WithNoFollow()); err != nil {
-				return err
-			}
-		}
-		for _, name = range names {
-			info, err := fs.Stat(fsys, name)
-			hidden := strings.HasPrefix(path.Base(name), ".") && name != clean
+		names, err := meantBy(fsys, clean, inside)
+		for _, name := range names {
+			info, missing := fs.Stat(fsys, name)
+			isFolder := missing == nil && info.IsDir()
 			switch {
-			case hidden:
-			case err != nil:
-				return err
-			case info.IsDir():
+			case strings.HasPrefix(path.Base(name), ".") && name != clean && (inside || folders):
+			case isFolder == folders || !folders && name == clean:
 				found = append(found, name)
-			case name == clean:
-				return errNoFolder
+			case folders && name == clean:
+				return cmp.Or(missing, errNoFolder)
 			}
 		}
-		return nil
+		return err
 	})
 	slices.Sort(found)
 	switch {
 	case errors.Is(err, doublestar.ErrBadPattern):
-		return nil, &fileError{what: fmt.Sprintf("invalid pattern %q", pattern)}
+		return nil, &fileError{what: fmt.Sprintf("invalid %s pattern %q", kind, pattern)}
 	case errors.Is(err, errNoFolder):
-		return nil, &fileError{f.name(name) + " is a file, not a folder", "files: names files of tasks"}
+		return nil, &fileError{f.name(clean) + " is a file, not a folder", "files: names files of tasks"}
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, &fileError{"folder not found: " + f.name(name), f.nearFile(name)}
+		return nil, &fileError{"folder not found: " + f.name(clean), f.nearFile(clean)}
 	case err != nil:
-		return nil, f.explain(name, err)
+		return nil, f.explain(clean, err)
+	case len(found) == 0 && inside && !folders:
+		return nil, &fileError{what: fmt.Sprintf("the folder %s holds no files", f.name(clean))}
 	case len(found) == 0:
-		return nil, &fileError{what: "no folder matches " + f.name(clean)}
+		return nil, &fileError{what: fmt.Sprintf("no %s matches %s", kind, f.name(clean))}
 	}
 	return found, nil
 }
 
-var errNoFolder = errors.New("no folder")
-
-// list gives the files of a folder, sorted, without those that are hidden and those of the folders in it.
-func (f folder) list(dir string) ([]string, error) {
-	var files []string
-	err := f.walk(func(fsys fs.FS) error {
-		entries, err := fs.ReadDir(fsys, dir)
-		for _, entry := range entries {
-			file := path.Join(dir, entry.Name())
-			if strings.HasPrefix(entry.Name(), ".") {
-				continue
-			}
-			if info, err := fs.Stat(fsys, file); err != nil || !info.IsDir() {
-				files = append(files, file)
-			}
-		}
-		return err
-	})
+// meantBy are what a path or pattern means, or what is inside of it. Links that lead back to a folder above are not followed
+// round and round.
+func meantBy(fsys fs.FS, pattern string, inside bool) (names []string, err error) {
+	_, missing := fs.Stat(fsys, pattern)
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, &fileError{what: fmt.Sprintf("folder not found: %s", f.name(dir))}
-	case err != nil:
-		return nil, f.explain(dir, err)
-	case len(files) == 0:
-		return nil, &fileError{what: fmt.Sprintf("the folder %s holds no files", f.name(dir))}
+	case missing != nil && strings.ContainsAny(pattern, `*?[{\`):
+		if inside {
+			pattern += "/*"
+		}
+		return doublestar.Glob(fsys, pattern, doublestar.WithNoFollow())
+	case !inside:
+		return []string{pattern}, nil
 	}
-	return files, nil
+	entries, err := fs.ReadDir(fsys, pattern)
+	for _, entry := range entries {
+		names = append(names, path.Join(pattern, entry.Name()))
+	}
+	return names, err
 }
+
+var errNoFolder = errors.New("no folder")
 
 // folderHint says how the files of a folder are named.
 func (f folder) folderHint(file string) (hint string) {
@@ -399,7 +348,7 @@ func (r roots) resolve(from folder, reference string) (place, error) {
 // files are those that a path or pattern names, by their paths in a folder.
 func (r roots) files(from folder, reference string) (at place, found []string, err error) {
 	if at, err = r.resolve(from, reference); err == nil {
-		found, err = at.folder.glob(at.path)
+		found, err = at.folder.match(at.path, false)
 	}
 	return at, found, err
 }

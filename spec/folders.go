@@ -51,7 +51,7 @@ func (d *Document) taskFolders(reference string) (files []*dataFile, err error) 
 	if err != nil {
 		return nil, err
 	}
-	found, err := at.folder.folders(at.path)
+	found, err := at.folder.match(at.path, true)
 	root := reference[:len(reference)-len(at.path)]
 	for _, name := range found {
 		file := newDataFile(at.folder, path.Join(name, TaskFile))
@@ -138,7 +138,7 @@ func (l *loader) checkFolders(t *Tasks) {
 		}
 		at, err := l.roots.resolve(l.doc.folder, t.Folders[i])
 		if err == nil {
-			_, err = at.folder.folders(at.path)
+			_, err = at.folder.match(at.path, true)
 		}
 		if err != nil {
 			l.fileFault(n, err)

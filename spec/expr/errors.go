@@ -9,13 +9,12 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/agnivade/levenshtein"
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
-
-	"github.com/agentbench/agentbench/spec/source"
 )
 
 // ErrorKind tells why an evaluation failed.
@@ -385,7 +384,7 @@ func (s suggestions) near(name string) string {
 	if meant := otherNames[name]; meant != "" && s.has(meant) {
 		return fmt.Sprintf("did you mean %q?", meant)
 	}
-	if meant := source.Closest(name, s.names); meant != "" {
+	if meant := closest(name, s.names); meant != "" {
 		return fmt.Sprintf("did you mean %q?", meant)
 	}
 	return thereAre(s.vars)
@@ -411,7 +410,7 @@ func (e *Env) nearField(name, before string) string {
 			names = append(names, f.Name)
 		}
 	}
-	meant := source.Closest(name, names)
+	meant := closest(name, names)
 	for _, field := range names { // cost for cost_usd, avg for mean
 		if meant == "" && (strings.HasPrefix(field, name+"_") || field == otherNames[name]) {
 			meant = field
@@ -453,4 +452,21 @@ func thereAre(vars []Var) string {
 		names[i] = v.Name
 	}
 	return "there are " + strings.Join(names, ", ")
+}
+
+// closest is the known word that a misspelt one most likely means, "" without one: at most a third of its letters, but at
+// least one, may be wrong.
+func closest(word string, known []string) (best string) {
+	letters := func(s string) string { return string(slices.Sorted(slices.Values([]rune(s)))) }
+	nearest := max(1, len(word)/3) + 1
+	for _, k := range known {
+		d := levenshtein.ComputeDistance(word, k)
+		if d == 2 && letters(word) == letters(k) {
+			d = 1 // two letters are swapped
+		}
+		if d < nearest && d < len(word) {
+			best, nearest = k, d
+		}
+	}
+	return best
 }
