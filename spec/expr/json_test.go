@@ -113,6 +113,9 @@ func TestParseJSONLimitsDepth(t *testing.T) {
 	if _, err := ParseJSON(nested(maxJSONDepth + 1)); err == nil {
 		t.Errorf("%d levels were accepted", maxJSONDepth+1)
 	}
+	if _, err := ParseJSON([]byte(strings.Repeat(`{"a":`, maxJSONDepth+1))); err == nil || !strings.Contains(err.Error(), "nested deeper") {
+		t.Errorf("objects: %v", err)
+	}
 	wide := "[" + strings.Repeat("[],", 2*maxJSONDepth) + "{}]"
 	if _, err := ParseJSON([]byte(wide)); err != nil {
 		t.Errorf("a wide list: %v", err)
