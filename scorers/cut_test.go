@@ -7,14 +7,12 @@ import (
 	"github.com/agentbench/agentbench/engine/model/wire"
 	"github.com/agentbench/agentbench/engine/secret"
 	"github.com/agentbench/agentbench/engine/secret/cuttest"
-	"github.com/agentbench/agentbench/engine/tool"
 )
 
 func TestF70_NoCutLeavesAPartOfAKey(t *testing.T) {
 	cutters := map[string]func(string) string{"wire.Shorten": wire.Shorten, "quoted": quoted}
 	for _, most := range []int{60, maxAnswer, maxExplanation} {
 		cutters[fmt.Sprintf("secret.Prefix %d", most)] = func(s string) string { return secret.Prefix(s, most) }
-		cutters[fmt.Sprintf("tool.Shorten %d", most)] = func(s string) string { return tool.Shorten(s, most) }
 		cutters[fmt.Sprintf("short %d", most)] = func(s string) string { return short(s, most) }
 	}
 	cuttest.LeavesNoPart(t, maxExplanation+100, cutters)
