@@ -160,7 +160,7 @@ func TestDamageIsFound(t *testing.T) {
 		for at := frame; at < len(content); at += max(1, len(content)/7) {
 			changed := bytes.Clone(content)
 			changed[at] ^= 4
-			for _, damaged := range [][]byte{changed, content[:at]} {
+			for _, damaged := range [][]byte{changed, content[:at], nil} {
 				if err := os.WriteFile(file, damaged, 0o644); err != nil {
 					t.Fatal(err)
 				}
