@@ -176,22 +176,17 @@ func surveyLines[T any](path string, read func([]byte) (T, error), visit func(*l
 }
 
 // ReleaseLedger releases all that is in doubt, and returns what the ledger came to before.
-func ReleaseLedger(dir string) (*Balance, error) {
+func ReleaseLedger(dir string) (b *Balance, err error) {
 	m, err := ReadManifest(dir)
 	if err != nil {
 		return nil, err
 	}
-	folder, err := lock(dir)
+	home, err := lock(dir)
 	if err != nil {
 		return nil, err
 	}
-	b, err := releaseLedger(dir, &m)
-	return b, errors.Join(err, folder.unlock())
-}
-
-func releaseLedger(dir string, m *Manifest) (*Balance, error) {
-	b, err := ReadLedger(dir, m)
-	if err != nil || !b.Kept {
+	defer func() { err = errors.Join(err, home.unlock()) }()
+	if b, err = ReadLedger(dir, &m); err != nil || !b.Kept {
 		return b, err
 	}
 	ledger, err := OpenLedger(dir, b)
@@ -202,7 +197,7 @@ func releaseLedger(dir string, m *Manifest) (*Balance, error) {
 		return nil, err
 	}
 	m.Volatile.Ledger = new(ledger.Spent())
-	text, err := encodeManifest(m, nil)
+	text, err := encodeManifest(&m, nil)
 	if err != nil {
 		return nil, err
 	}
