@@ -2,6 +2,7 @@ package stop
 
 import (
 	"cmp"
+	"math"
 	"math/bits"
 	"slices"
 	"sync"
@@ -28,6 +29,7 @@ type Configuration struct {
 	conditions []node // of the terminate tree: any of them
 	others     []node // maxima and guards, which come after all expressions in the order of decision
 	leaves     []int  // all of them
+	any        []int  // those of which any stops a run; nil: the trees have more to say
 	// Threshold is the confidence at which the loop believes in a run.
 	Threshold float64
 }
@@ -45,6 +47,13 @@ func (l *Leaves) Add(r *Rules) Configuration {
 	}
 	for _, leaf := range slices.Concat(r.maxima, r.guards) {
 		c.others = append(c.others, node{leaf: c.leaves[leaf]})
+	}
+	for _, n := range slices.Concat(c.conditions, c.others) {
+		if n.leaf < 0 {
+			c.any = nil
+			break
+		}
+		c.any = append(c.any, n.leaf)
 	}
 	return c
 }
@@ -80,18 +89,22 @@ type Watcher struct {
 	*Rules
 	plain  []int   // leaves that are asked one by one
 	ranked [][]int // leaves that differ in their number alone, the smallest first
+	places []place // by leaf
 	asked  []leaf  // by leaf: those of ranked, which are judged when they are asked
-	count  int
 }
+
+// place is where a leaf stands: in one of the ranked lists, or, with the list -1, among the plain ones.
+type place struct{ list, at int32 }
 
 // Watch gives rules that decide the same and look at the leaves so far.
 func (r *Rules) Watch(l *Leaves) *Watcher {
 	rules := *r
-	w := &Watcher{Rules: &rules, asked: l.all, count: len(l.all)}
+	w := &Watcher{Rules: &rules, asked: l.all, places: make([]place, len(l.all))}
 	rules.leaves, rules.names, rules.stepping = slices.Clone(r.leaves), slices.Clone(r.names), slices.Clone(r.stepping)
 	group := map[string]int{}
 	for leaf, one := range l.all {
 		if !one.newest {
+			w.places[leaf] = place{-1, int32(len(w.plain))}
 			w.plain = append(w.plain, leaf)
 			rules.add(one)
 			continue
@@ -103,19 +116,26 @@ func (r *Rules) Watch(l *Leaves) *Watcher {
 		}
 		w.ranked[at] = append(w.ranked[at], leaf)
 	}
-	for _, leaves := range w.ranked {
+	for list, leaves := range w.ranked {
 		slices.SortFunc(leaves, func(a, b int) int { return cmp.Compare(l.all[a].number, l.all[b].number) })
+		for at, leaf := range leaves {
+			w.places[leaf] = place{int32(list), int32(at)}
+		}
 	}
 	return w
 }
 
 // Masks are sets of iterations of a run, a bit each, the first iteration the lowest: for each leaf those after which it
-// holds. A run stops under a configuration after the first iteration of the union of its leaves.
+// holds. A run stops under a configuration after the first iteration of the union of its leaves. Of leaves that differ in their
+// number alone the smallest hold, so that their count says which.
 type Masks struct {
-	words  int
-	held   []uint64 // by leaf, so many words each
-	failed []uint64 // they could not be evaluated; nil: none
-	ends   ending
+	iterations int
+	words      int
+	places     []place  // by leaf
+	held       []uint64 // by plain leaf, so many words each
+	failed     []uint64 // they could not be evaluated; nil: none
+	counts     []int32  // by ranked list, so many iterations each: how many of its leaves hold
+	ends       ending
 }
 
 // ending is what a run that comes to its last iteration does there by itself.
@@ -128,34 +148,49 @@ type ending struct {
 // Masks has room for so many iterations.
 func (w *Watcher) Masks(iterations int) *Masks {
 	words := (iterations + 63) / 64
-	return &Masks{words: words, held: make([]uint64, w.count*words)}
+	return &Masks{iterations: iterations, words: words, places: w.places, held: make([]uint64, len(w.plain)*words), counts: make([]int32, len(w.ranked)*iterations)}
 }
 
 // Note looks at all leaves after the iteration that was decided on last.
 func (w *Watcher) Note(s *State, m *Masks) {
-	word, bit := (s.Len()-1)/64, uint64(1)<<((s.Len()-1)%64)
-	for i, leaf := range w.plain {
+	last := s.Len() - 1
+	word, bit := last/64, uint64(1)<<(last%64)
+	for i := range w.plain {
 		if s.held[w.decisive+i] {
-			m.held[leaf*m.words+word] |= bit
+			m.held[i*m.words+word] |= bit
 		}
 		if s.watched[i] != nil {
 			if m.failed == nil {
 				m.failed = make([]uint64, len(m.held))
 			}
-			m.failed[leaf*m.words+word] |= bit
+			m.failed[i*m.words+word] |= bit
 		}
 	}
-	for _, leaves := range w.ranked {
+	for list, leaves := range w.ranked {
 		n, _ := slices.BinarySearchFunc(leaves, true, func(leaf int, _ bool) int {
 			if holds, _ := w.asked[leaf].judge(s, &s.unkept); holds { // a comparison of numbers has no error
 				return -1
 			}
 			return 1
 		})
-		for _, leaf := range leaves[:n] {
-			m.held[leaf*m.words+word] |= bit
+		m.counts[list*m.iterations+last] = int32(n)
+	}
+}
+
+// of is the set of a leaf.
+func (m *Masks) of(leaf, word int) (set uint64) {
+	at := m.places[leaf]
+	if at.list < 0 {
+		return m.held[int(at.at)*m.words+word]
+	}
+	first := 64 * word
+	counts := m.counts[int(at.list)*m.iterations:][first:min(first+64, m.iterations)]
+	for i, n := range counts {
+		if n > at.at {
+			set |= 1 << i
 		}
 	}
+	return set
 }
 
 // End notes that the run ends by itself after its last iteration: decided before any condition is asked, or failed, as the
@@ -164,6 +199,56 @@ func (m *Masks) End(last int, decided, failed bool) { m.ends = ending{last, deci
 
 // Fails reports whether an expression may fail on the run.
 func (m *Masks) Fails() bool { return m.failed != nil || m.ends.failed }
+
+// atNone is later than any iteration.
+const atNone = math.MaxInt32
+
+// first is the iteration, from 1, after which a leaf holds first.
+func (m *Masks) first(leaf int) int32 {
+	at := m.places[leaf]
+	if at.list < 0 {
+		for word, set := range m.held[int(at.at)*m.words:][:m.words] {
+			if set != 0 {
+				return int32(64*word + bits.TrailingZeros64(set) + 1)
+			}
+		}
+		return atNone
+	}
+	for i, n := range m.counts[int(at.list)*m.iterations:][:m.iterations] {
+		if n > at.at {
+			return int32(i + 1)
+		}
+	}
+	return atNone
+}
+
+// Firsts are the iterations after which the leaves hold first, for many calls of [Masks.StopBy], in the memory of a list before.
+func (m *Masks) Firsts(memory []int32) []int32 {
+	firsts := memory[:0]
+	for leaf := range m.places {
+		firsts = append(firsts, m.first(leaf))
+	}
+	return firsts
+}
+
+// StopBy is Stop by what Firsts gave, or nil.
+func (m *Masks) StopBy(c *Configuration, firsts []int32) (iteration int, failed bool) {
+	if c.any == nil || m.Fails() {
+		return m.Stop(c)
+	}
+	at := int32(atNone)
+	for _, leaf := range c.any {
+		if firsts != nil {
+			at = min(at, firsts[leaf])
+		} else {
+			at = min(at, m.first(leaf))
+		}
+	}
+	if at == atNone {
+		return 0, false
+	}
+	return int(at), false
+}
 
 // Stop is the iteration, from 1, after which a run stops under a configuration; 0: it comes to its own end. Failed says that
 // it does so because an expression could not be evaluated.
@@ -187,7 +272,9 @@ func (m *Masks) Stop(c *Configuration) (iteration int, failed bool) {
 func (m *Masks) failures(c *Configuration, word int) (bad uint64) {
 	if m.failed != nil {
 		for _, leaf := range c.leaves {
-			bad |= m.failed[leaf*m.words+word]
+			if at := m.places[leaf]; at.list < 0 {
+				bad |= m.failed[int(at.at)*m.words+word]
+			}
 		}
 	}
 	if last := m.ends.last - 1; last >= 0 && last/64 == word {
@@ -205,7 +292,7 @@ func (m *Masks) failures(c *Configuration, word int) (bad uint64) {
 func (m *Masks) union(trees []node, word int) (set uint64) {
 	for i := range trees {
 		if leaf := trees[i].leaf; leaf >= 0 {
-			set |= m.held[leaf*m.words+word]
+			set |= m.of(leaf, word)
 		} else {
 			set |= m.tree(&trees[i], word)
 		}
@@ -216,7 +303,7 @@ func (m *Masks) union(trees []node, word int) (set uint64) {
 func (m *Masks) tree(n *node, word int) uint64 {
 	switch {
 	case n.leaf >= 0:
-		return m.held[n.leaf*m.words+word]
+		return m.of(n.leaf, word)
 	case !n.all:
 		return m.union(n.children, word)
 	case len(n.children) == 0:

@@ -12,7 +12,10 @@ import (
 func TestMasksOfLongRuns(t *testing.T) {
 	propertytest.CheckCases(t, 500, func(t *rapid.T) {
 		n, leaves := rapid.IntRange(1, 200).Draw(t, "iterations"), rapid.IntRange(1, 5).Draw(t, "leaves")
-		w := &Watcher{count: leaves}
+		w := &Watcher{}
+		for leaf := range leaves {
+			w.plain, w.places = append(w.plain, leaf), append(w.places, place{-1, int32(leaf)})
+		}
 		m, held, failed := w.Masks(n), make([][]bool, leaves), make([][]bool, leaves)
 		seldom := rapid.Map(rapid.IntRange(0, 40), func(i int) bool { return i == 0 })
 		for leaf := range leaves {
@@ -28,6 +31,21 @@ func TestMasksOfLongRuns(t *testing.T) {
 					m.failed[leaf*m.words+i/64] |= 1 << (i % 64)
 				}
 			}
+		}
+		ranked := rapid.IntRange(0, 3).Draw(t, "ranked")
+		if ranked > 0 { // of whose leaves so many hold
+			m.counts = make([]int32, n)
+			for i := range n {
+				m.counts[i] = max(0, rapid.Int32Range(-40, int32(ranked)).Draw(t, "hold"))
+			}
+		}
+		for at := range ranked {
+			m.places = append(m.places, place{0, int32(at)})
+			held, failed = append(held, make([]bool, n)), append(failed, make([]bool, n))
+			for i := range n {
+				held[leaves][i] = int32(at) < m.counts[i]
+			}
+			leaves++
 		}
 		var draw func(depth int) node
 		draw = func(depth int) node {

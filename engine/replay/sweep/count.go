@@ -76,9 +76,9 @@ func (c *columns) unpack(packed sums) sums {
 	return all
 }
 
-// add adds what the run adds under a configuration and the limits of its hard budget.
-func (c *course) add(f *stop.Configuration, hard *stop.Limits, to sums) {
-	n, failed := c.masks.Stop(f)
+// add adds what the run adds under a configuration and the limits of its hard budget. Firsts are those of the masks, or nil.
+func (c *course) add(f *stop.Configuration, hard *stop.Limits, firsts []int32, to sums) {
+	n, failed := c.masks.StopBy(f, firsts)
 	row, believed := n, c.believed[n]
 	if by := replay.Refused(c.reserved, hard); by.Limit != "" && (n == 0 || n > by.After) {
 		at := slices.IndexFunc(c.cuts, func(one cut) bool { return one.by == by })
@@ -209,7 +209,7 @@ func (s *Sweep) Totals(ctx context.Context, part []int, parts int, visit func(ca
 				members = append(members, k)
 			}
 		}
-		some := slices.Collect(slices.Chunk(members, min(few, 64)))
+		some := slices.Collect(slices.Chunk(members, min(few, 1024)))
 		if err := Each(ctx, len(some), 1, func(i int) { c.count(f, some[i], into, visit) }); err != nil {
 			return err
 		}
@@ -222,15 +222,24 @@ func (s *Sweep) Totals(ctx context.Context, part []int, parts int, visit func(ca
 	return nil
 }
 
+// fewMembers are those for which not all leaves are asked.
+const fewMembers = 32
+
 // count visits members of a family with their sums over the runs of each part.
 func (c *counter) count(f *family, members []int, into *cells, visit func(candidate int, totals []Totals)) {
 	width := len(c.columns.found)
 	all := into.sums(len(members) * width) // those of one member behind the other
+	var firsts []int32
 	for run := range c.runs {
-		if at := into.of[run]; at >= 0 {
-			for i, member := range members {
-				c.runs[run].add(&f.configurations[member], &f.hard[member], all[at][i*width:(i+1)*width])
-			}
+		one, at := &c.runs[run], into.of[run]
+		if at < 0 {
+			continue
+		}
+		if len(members) >= fewMembers {
+			firsts = one.masks.Firsts(firsts)
+		}
+		for i, member := range members {
+			one.add(&f.configurations[member], &f.hard[member], firsts, all[at][i*width:(i+1)*width])
 		}
 	}
 	of := make([]sums, len(all))
