@@ -140,6 +140,11 @@ func (l *Limits) Watcher() *Watcher {
 	return &Watcher{rules: stop.Compile(Endless(l.loop)).Watch(&l.leaves), param: paramOf(l.loop)}
 }
 
+// Chains are those of configurations: see [stop.Watcher.Chains].
+func (w *Watcher) Chains(all []stop.Configuration, members []int) ([]stop.Chain, []int) {
+	return w.rules.Chains(all, members)
+}
+
 // Course is a path under all configurations: the masks say after how many iterations each of them stops the run.
 type Course struct {
 	*stop.Masks

@@ -2,9 +2,11 @@ package stop
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"math/bits"
 	"slices"
+	"sort"
 	"sync"
 )
 
@@ -222,37 +224,103 @@ func (m *Masks) first(leaf int) int32 {
 	return atNone
 }
 
-// Firsts are the iterations after which the leaves hold first, for many calls of [Masks.StopBy], in the memory of a list before.
-func (m *Masks) Firsts(memory []int32) []int32 {
-	firsts := memory[:0]
-	for leaf := range m.places {
-		firsts = append(firsts, m.first(leaf))
-	}
-	return firsts
+// Chain is configurations that differ in the number of one leaf alone, the smallest first, and of which any leaf stops a run.
+type Chain struct {
+	Members []int // their places
+	others  []int // the leaves in which they do not differ
+	list    int32 // of the one in which they do
+	ranks   []int32
 }
 
-// StopBy is Stop by what Firsts gave, or nil.
-func (m *Masks) StopBy(c *Configuration, firsts []int32) (iteration int, failed bool) {
-	if c.any == nil || m.Fails() {
-		return m.Stop(c)
-	}
-	at := int32(atNone)
-	for _, leaf := range c.any {
-		if firsts != nil {
-			at = min(at, firsts[leaf])
-		} else {
-			at = min(at, m.first(leaf))
+// Chains are those among configurations, by their places; all others are alone. The leaf is one of the longest ranked list.
+func (w *Watcher) Chains(all []Configuration, members []int) (chains []Chain, alone []int) {
+	longest := int32(-1)
+	for list := range w.ranked {
+		if longest < 0 || len(w.ranked[list]) > len(w.ranked[longest]) {
+			longest = int32(list)
 		}
 	}
-	if at == atNone {
-		return 0, false
+	known := map[string]int{}
+	for _, member := range members {
+		c, rank, others, several := &all[member], int32(-1), []int(nil), false
+		for _, leaf := range c.any {
+			if at := w.places[leaf]; at.list != longest {
+				others = append(others, leaf)
+			} else {
+				several, rank = rank >= 0, at.at
+			}
+		}
+		if several || rank < 0 {
+			alone = append(alone, member)
+			continue
+		}
+		slices.Sort(others)
+		key := fmt.Sprint(others)
+		at, ok := known[key]
+		if !ok {
+			at = len(chains)
+			known[key], chains = at, append(chains, Chain{others: others, list: longest})
+		}
+		chains[at].Members, chains[at].ranks = append(chains[at].Members, member), append(chains[at].ranks, rank)
 	}
-	return int(at), false
+	for i := range chains {
+		sort.Sort(&chains[i])
+	}
+	return chains, alone
+}
+
+// Len is how many members a chain has.
+func (c *Chain) Len() int { return len(c.Members) }
+
+// Less orders members by their numbers.
+func (c *Chain) Less(i, j int) bool { return c.ranks[i] < c.ranks[j] }
+
+// Swap changes the places of two members.
+func (c *Chain) Swap(i, j int) {
+	c.ranks[i], c.ranks[j] = c.ranks[j], c.ranks[i]
+	c.Members[i], c.Members[j] = c.Members[j], c.Members[i]
+}
+
+// Stops visits members of a chain, from one to before another, with the iteration, as of [Masks.Stop], after which the run stops
+// under them. No expression may fail.
+func (m *Masks) Stops(c *Chain, visit func(from, to, iteration int)) {
+	bound, at := int32(atNone), 0
+	for _, leaf := range c.others {
+		bound = min(bound, m.first(leaf))
+	}
+	for i, n := range m.counts[int(c.list)*m.iterations:][:m.iterations] {
+		if int32(i+1) >= bound || at == len(c.ranks) {
+			break
+		}
+		if n <= c.ranks[at] {
+			continue
+		}
+		to, _ := slices.BinarySearch(c.ranks, n)
+		visit(at, to, i+1)
+		at = to
+	}
+	switch {
+	case at == len(c.ranks):
+	case bound == atNone:
+		visit(at, len(c.ranks), 0)
+	default:
+		visit(at, len(c.ranks), int(bound))
+	}
 }
 
 // Stop is the iteration, from 1, after which a run stops under a configuration; 0: it comes to its own end. Failed says that
 // it does so because an expression could not be evaluated.
 func (m *Masks) Stop(c *Configuration) (iteration int, failed bool) {
+	if c.any != nil && !m.Fails() {
+		at := int32(atNone)
+		for _, leaf := range c.any {
+			at = min(at, m.first(leaf))
+		}
+		if at == atNone {
+			at = 0
+		}
+		return int(at), false
+	}
 	for word := range m.words {
 		conditions := m.union(c.conditions, word)
 		stop, bad := conditions|m.union(c.others, word), uint64(0)

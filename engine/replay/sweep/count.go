@@ -17,6 +17,7 @@ import (
 type counter struct {
 	runs    []course
 	columns columns
+	watcher *replay.Watcher
 }
 
 // course is a recorded run under all configurations of its family.
@@ -76,9 +77,9 @@ func (c *columns) unpack(packed sums) sums {
 	return all
 }
 
-// add adds what the run adds under a configuration and the limits of its hard budget. Firsts are those of the masks, or nil.
-func (c *course) add(f *stop.Configuration, hard *stop.Limits, firsts []int32, to sums) {
-	n, failed := c.masks.StopBy(f, firsts)
+// of is what the run adds under a configuration and the limits of its hard budget, and whether the loop believes in it.
+func (c *course) of(f *stop.Configuration, hard *stop.Limits) (added sums, success bool) {
+	n, failed := c.masks.Stop(f)
 	row, believed := n, c.believed[n]
 	if by := replay.Refused(c.reserved, hard); by.Limit != "" && (n == 0 || n > by.After) {
 		at := slices.IndexFunc(c.cuts, func(one cut) bool { return one.by == by })
@@ -86,9 +87,10 @@ func (c *course) add(f *stop.Configuration, hard *stop.Limits, firsts []int32, t
 	} else if failed {
 		row += len(c.believed) - 1
 	}
-	to[0] += count(!failed && believed >= f.Threshold)
-	to.plus(c.rows[row*c.width : (row+1)*c.width])
+	return c.row(row), !failed && believed >= f.Threshold
 }
+
+func (c *course) row(n int) sums { return c.rows[n*c.width : (n+1)*c.width] }
 
 // addsUp reports whether sums tell all of the scores: not of one that goes by why a run stops.
 func (r *Recording) addsUp() bool {
@@ -109,7 +111,7 @@ func (s *Sweep) counter(ctx context.Context, f *family) (*counter, error) {
 	for _, hard := range f.hard {
 		budgets[hard] = true
 	}
-	c := &counter{runs: make([]course, len(r.Runs)), columns: columns{found: []int{ofSuccesses}, known: make([]bool, width)}}
+	c := &counter{runs: make([]course, len(r.Runs)), watcher: watcher, columns: columns{found: []int{ofSuccesses}, known: make([]bool, width)}}
 	c.columns.known[ofSuccesses] = true
 	err = eachOn(ctx, len(r.Runs), chunk, func() func(int) {
 		paths := &paths{ctx: ctx}
@@ -222,27 +224,72 @@ func (s *Sweep) Totals(ctx context.Context, part []int, parts int, visit func(ca
 	return nil
 }
 
-// fewMembers are those for which not all leaves are asked.
-const fewMembers = 32
-
 // count visits members of a family with their sums over the runs of each part.
 func (c *counter) count(f *family, members []int, into *cells, visit func(candidate int, totals []Totals)) {
+	chains, alone := c.watcher.Chains(f.configurations, members)
+	for i := range chains {
+		c.chain(f, &chains[i], into, visit)
+	}
 	width := len(c.columns.found)
-	all := into.sums(len(members) * width) // those of one member behind the other
-	var firsts []int32
-	for run := range c.runs {
-		one, at := &c.runs[run], into.of[run]
-		if at < 0 {
-			continue
+	all := c.sum(into, len(alone), func(one *course, sum sums) { // those of one member behind the other
+		for i, member := range alone {
+			added, success := one.of(&f.configurations[member], &f.hard[member])
+			sum[i*width:].plus(added)
+			sum[i*width] += count(success)
 		}
-		if len(members) >= fewMembers {
-			firsts = one.masks.Firsts(firsts)
+	})
+	c.visit(f, alone, all, into, visit)
+}
+
+// chain visits members that differ in one number alone. From one to the next few runs stop elsewhere, so that sums are of what
+// changes: all that the first adds, and what each adds more than the one before.
+func (c *counter) chain(f *family, chain *stop.Chain, into *cells, visit func(candidate int, totals []Totals)) {
+	width, members := len(c.columns.found), chain.Members
+	all := c.sum(into, len(members)+1, func(one *course, sum sums) {
+		between := func(from, to int, added sums) {
+			sum[from*width:].plus(added)
+			sum[to*width:].minus(added)
 		}
-		for i, member := range members {
-			one.add(&f.configurations[member], &f.hard[member], firsts, all[at][i*width:(i+1)*width])
+		if one.masks.Fails() || len(one.cuts) > 0 {
+			for i, member := range members {
+				added, success := one.of(&f.configurations[member], &f.hard[member])
+				between(i, i+1, added)
+				sum[i*width] += count(success)
+				sum[(i+1)*width] -= count(success)
+			}
+			return
+		}
+		one.masks.Stops(chain, func(from, to, n int) {
+			between(from, to, one.row(n))
+			for i := from; i < to; i++ {
+				success := count(one.believed[n] >= f.configurations[members[i]].Threshold)
+				sum[i*width] += success
+				sum[(i+1)*width] -= success
+			}
+		})
+	})
+	for _, sum := range all {
+		for i := width; i < len(sum); i++ {
+			sum[i] += sum[i-width]
 		}
 	}
-	of := make([]sums, len(all))
+	c.visit(f, members, all, into, visit)
+}
+
+// sum adds up runs in the sums of each cell, which have so many rows.
+func (c *counter) sum(into *cells, rows int, add func(one *course, sum sums)) []sums {
+	all := into.sums(rows * len(c.columns.found))
+	for run := range c.runs {
+		if at := into.of[run]; at >= 0 {
+			add(&c.runs[run], all[at])
+		}
+	}
+	return all
+}
+
+// visit visits members with their sums, those of one member behind the other.
+func (c *counter) visit(f *family, members []int, all []sums, into *cells, visit func(candidate int, totals []Totals)) {
+	width, of := len(c.columns.found), make([]sums, len(all))
 	for i, member := range members {
 		for at := range all {
 			of[at] = c.columns.unpack(all[at][i*width : (i+1)*width])

@@ -345,6 +345,13 @@ func (s sums) plus(o sums) {
 	}
 }
 
+func (s sums) minus(o sums) {
+	s = s[:len(o)]
+	for column, v := range o {
+		s[column] -= v
+	}
+}
+
 // totals are the sums over tasks that have so many trials each.
 func (s sums) totals(trials int) Totals {
 	t := Totals{
