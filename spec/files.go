@@ -220,17 +220,20 @@ func (f folder) match(pattern string, folders bool) (found []string, err error) 
 	if folders {
 		kind = "folder"
 	}
+	name := clean // that is looked at
 	err = f.walk(func(fsys fs.FS) error {
 		names, err := meantBy(fsys, clean, inside)
-		for _, name := range names {
+		for _, name = range names {
 			info, missing := fs.Stat(fsys, name)
 			isFolder := missing == nil && info.IsDir()
 			switch {
 			case strings.HasPrefix(path.Base(name), ".") && name != clean && (inside || folders):
+			case folders && missing != nil: // a link that leads out, or nowhere
+				return missing
 			case isFolder == folders || !folders && name == clean:
 				found = append(found, name)
 			case folders && name == clean:
-				return cmp.Or(missing, errNoFolder)
+				return errNoFolder
 			}
 		}
 		return err
@@ -242,9 +245,9 @@ func (f folder) match(pattern string, folders bool) (found []string, err error) 
 	case errors.Is(err, errNoFolder):
 		return nil, &fileError{f.name(clean) + " is a file, not a folder", "files: names files of tasks"}
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, &fileError{"folder not found: " + f.name(clean), f.nearFile(clean)}
+		return nil, &fileError{"folder not found: " + f.name(name), f.nearFile(name)}
 	case err != nil:
-		return nil, f.explain(clean, err)
+		return nil, f.explain(name, err)
 	case len(found) == 0 && inside && !folders:
 		return nil, &fileError{what: fmt.Sprintf("the folder %s holds no files", f.name(clean))}
 	case len(found) == 0:

@@ -187,6 +187,11 @@ const (
 // Words are the beginnings, for the decoder and the schema.
 func (Counting) Words() []string { return []string{string(CountsRun), string(CountsFile)} }
 
+// Instead says what the words mean.
+func (Counting) Instead(string) string {
+	return "run: it counts from the start of the run; file: from the start of the file"
+}
+
 // Counters are what may be declared cumulative.
 var Counters = []string{"cost_usd", "input_tokens", "output_tokens", "cached_tokens", "cache_write_tokens", "cache_write_1h_tokens", "reasoning_tokens", "total_tokens", "calls"}
 

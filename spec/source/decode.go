@@ -53,7 +53,8 @@ func (d *Decoder) Whole(n *Node, into any) Faults {
 
 // Decode fills what into points to, as part of a larger value.
 func (d *Decoder) Decode(n *Node, into any) {
-	d.value(n, reflect.ValueOf(into).Elem(), rules{})
+	v := reflect.ValueOf(into).Elem()
+	d.value(n, v, rules{enum: wordsOf(v.Type())})
 }
 
 // DecodeTagged is Decode with the tags that a field of that type would have, such as `min:"0" max:"1"`.

@@ -38,7 +38,10 @@ type Generator struct {
 }
 
 // Of is the schema of value's type.
-func (g *Generator) Of(value any) map[string]any { return g.schema(reflect.TypeOf(value), rules{}) }
+func (g *Generator) Of(value any) map[string]any {
+	t := reflect.TypeOf(value)
+	return g.schema(t, rules{enum: wordsOf(t)})
+}
 
 // Tagged is Of with the tags that a field of that type would have.
 func (g *Generator) Tagged(value any, tag reflect.StructTag) map[string]any {

@@ -150,6 +150,17 @@ func (s *shape) names() []string {
 	return names
 }
 
+// wordsOf are those of a type that has the method Words; nil: it has none.
+func wordsOf(t reflect.Type) []string {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if w, ok := reflect.Zero(t).Interface().(interface{ Words() []string }); ok {
+		return w.Words()
+	}
+	return nil
+}
+
 // rulesOf reads the tags of a field of that type; one that cannot be read is a mistake of ours and panics.
 func rulesOf(name string, t reflect.Type, tag reflect.StructTag) rules {
 	r := rules{name: name, hint: tag.Get("hint"), required: tag.Get("need") == "required", doc: tag.Get("doc"), also: strings.Fields(tag.Get("also")),
@@ -158,8 +169,8 @@ func rulesOf(name string, t reflect.Type, tag reflect.StructTag) rules {
 	if enum := tag.Get("enum"); enum != "" {
 		r.enum = strings.Split(enum, "|")
 	}
-	if w, ok := reflect.Zero(t).Interface().(interface{ Words() []string }); ok {
-		r.enum = w.Words()
+	if words := wordsOf(t); words != nil {
+		r.enum = words
 	}
 	r.short = tag.Get("short")
 	if r.single = tag.Get("single") == "allowed"; r.single {
