@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"math"
+	"reflect"
 	"regexp"
 	"strconv"
 	"strings"
@@ -228,4 +229,17 @@ func TestRunIDsAreSafe(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A run without a folder has the fields of a state in which nothing changed.
+func TestFieldsOfAState(t *testing.T) {
+	state := &Workspace{Changed: []string{"a"}, Added: []string{"b"}, Deleted: []string{"c"}, Insertions: 2, Deletions: 3, Diff: "d", Truncated: true}
+	for name, want := range map[string][2]any{
+		"changed": {[]any{"a"}, []any{}}, "added": {[]any{"b"}, []any{}}, "deleted": {[]any{"c"}, []any{}},
+		"insertions": {int64(2), int64(0)}, "deletions": {int64(3), int64(0)}, "diff": {"d", ""}, "truncated": {true, false}, "other": {nil, nil},
+	} {
+		if got := [2]any{state.Field(name), (*Workspace)(nil).Field(name)}; !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %v, want %v", name, got, want)
+		}
+	}
 }
