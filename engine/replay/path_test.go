@@ -1,8 +1,14 @@
 package replay
 
 import (
+	"context"
+	"fmt"
+	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/spec"
 )
 
 // What differs in more than when it stops is not served; what is read by the
@@ -50,6 +56,27 @@ func TestPathsThatAreApart(t *testing.T) {
 		why := Apart(declared(t, c.recorded), declared(t, c.target))
 		if (why == "") != (c.why == "") || !strings.Contains(why, c.why) {
 			t.Errorf("%s: %q, want %q", c.name, why, c.why)
+		}
+	}
+}
+
+// A call that a smaller budget refuses where the record ends is compared, too: another request needs another reservation.
+func TestARefusedCallAtTheEndIsCompared(t *testing.T) {
+	hard := func(usd float64) *spec.Loop {
+		return declared(t, plainLoop+fmt.Sprintf("terminate: {confidence: off}\nguards: {budget: {cost_usd: %v, hard: true}}\n", usd))
+	}
+	reserved, o := record.Usage{Calls: 1, Cost: 2 * record.USD}, Options{Renderer: sender{}} // which always sends "r"; a call costs a dollar
+	run := recordedRun(record.ReasonBudgetCost, 0.2, 0.4)
+	for i := range run.Iterations {
+		it := &run.Iterations[i]
+		it.Request, it.Calls[0].Reserved = "r", &reserved
+	}
+	for request, want := range map[string]Verdict{"r": Exact, "other": Branches} {
+		run.Next = &record.Next{Request: request, Reserved: &reserved}
+		path := pathUnder(New(hard(9), Endless(hard(3.5)), o), hard(3.5), Recorded{Run: run, Task: task})
+		got, whole := NewStops(hard(3.5)).Along(&path), New(hard(9), hard(3.5), o).Run(context.Background(), run, task)
+		if got.Verdict != want || got.Iterations != 2 || !reflect.DeepEqual(got, whole) {
+			t.Errorf("the next request is %q: %+v, want %+v", request, got, whole)
 		}
 	}
 }
