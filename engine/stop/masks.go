@@ -2,11 +2,9 @@ package stop
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"math/bits"
 	"slices"
-	"sort"
 	"sync"
 )
 
@@ -234,51 +232,47 @@ type Chain struct {
 
 // Chains are those among configurations, by their places; all others are alone. The leaf is one of the longest ranked list.
 func (w *Watcher) Chains(all []Configuration, members []int) (chains []Chain, alone []int) {
-	longest := int32(-1)
+	longest := int32(0)
 	for list := range w.ranked {
-		if longest < 0 || len(w.ranked[list]) > len(w.ranked[longest]) {
+		if len(w.ranked[list]) > len(w.ranked[longest]) {
 			longest = int32(list)
 		}
 	}
-	known := map[string]int{}
+	var ranked []link
 	for _, member := range members {
-		c, rank, others, several := &all[member], int32(-1), []int(nil), false
-		for _, leaf := range c.any {
-			if at := w.places[leaf]; at.list != longest {
-				others = append(others, leaf)
+		one := link{member: member}
+		for _, leaf := range all[member].any {
+			if at := w.places[leaf]; at.list == longest {
+				one.ranks = append(one.ranks, at.at)
 			} else {
-				several, rank = rank >= 0, at.at
+				one.others = append(one.others, leaf)
 			}
 		}
-		if several || rank < 0 {
+		if len(one.ranks) != 1 {
 			alone = append(alone, member)
 			continue
 		}
-		slices.Sort(others)
-		key := fmt.Sprint(others)
-		at, ok := known[key]
-		if !ok {
-			at = len(chains)
-			known[key], chains = at, append(chains, Chain{others: others, list: longest})
-		}
-		chains[at].Members, chains[at].ranks = append(chains[at].Members, member), append(chains[at].ranks, rank)
+		slices.Sort(one.others)
+		ranked = append(ranked, one)
 	}
-	for i := range chains {
-		sort.Sort(&chains[i])
+	slices.SortFunc(ranked, func(a, b link) int {
+		return cmp.Or(slices.Compare(a.others, b.others), cmp.Compare(a.ranks[0], b.ranks[0]))
+	})
+	for i, one := range ranked {
+		if i == 0 || !slices.Equal(one.others, ranked[i-1].others) {
+			chains = append(chains, Chain{others: one.others, list: longest})
+		}
+		c := &chains[len(chains)-1]
+		c.Members, c.ranks = append(c.Members, one.member), append(c.ranks, one.ranks[0])
 	}
 	return chains, alone
 }
 
-// Len is how many members a chain has.
-func (c *Chain) Len() int { return len(c.Members) }
-
-// Less orders members by their numbers.
-func (c *Chain) Less(i, j int) bool { return c.ranks[i] < c.ranks[j] }
-
-// Swap changes the places of two members.
-func (c *Chain) Swap(i, j int) {
-	c.ranks[i], c.ranks[j] = c.ranks[j], c.ranks[i]
-	c.Members[i], c.Members[j] = c.Members[j], c.Members[i]
+// link is a configuration that may be in a chain: its leaves of the ranked list, by their ranks, and the others.
+type link struct {
+	member int
+	ranks  []int32
+	others []int
 }
 
 // Stops visits members of a chain, from one to before another, with the iteration, as of [Masks.Stop], after which the run stops
