@@ -234,6 +234,7 @@ func TestTheAnswerOfTune(t *testing.T) {
 		{tune.Guess{Name: "d", Recorded: true, Value: known(0.192), Best: known(0.177)}, "best guess: <d> as recorded has 0.192, the best that could be recommended has 0.177"},
 		{tune.Guess{Name: "e", Least: true, Value: known(0.5), Best: known(0.4), Tasks: 90}, "best guess: <e> has at least 0.500, the best that could be recommended has 0.400; 90 tasks recorded under it would prove it"},
 		{tune.Guess{Name: "f", Unchanged: true, Runs: 40, Tasks: 149}, "best guess: keep today's limits; cheaper ones take at least 149 tasks to prove"},
+		{tune.Guess{Name: "f", Unchanged: true, Runs: 40}, "best guess: keep today's limits; the cheaper ones that were tried lose too much"},
 		{tune.Guess{Name: "f", Unchanged: true, Cheapest: true, Runs: 40}, "best guess: keep today's limits; no other that was tried is cheaper"},
 		{tune.Guess{Name: "f", Unchanged: true, Cheapest: true, Unjudged: 2, Runs: 40}, "best guess: keep today's limits; 2 others cannot be judged"},
 		{tune.Guess{Name: "g", Kept: true, Runs: 12, Tasks: 149}, "best guess: keep today's limits, which lose 0 of 12 runs; 149 tasks would prove it"},

@@ -129,6 +129,8 @@ func (g *Guess) text(quote func(string) string) string {
 			return text + page.Plural(g.Unjudged, "other", "others") + " cannot be judged"
 		case g.Cheapest:
 			return text + "no other that was tried is cheaper"
+		case g.Tasks == 0: // there are enough of them
+			return text + "the cheaper ones that were tried lose too much"
 		}
 		return text + "cheaper ones take at least " + page.Plural(g.Tasks, "task", "tasks") + " to prove"
 	case g.Recorded:
