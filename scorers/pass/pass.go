@@ -157,9 +157,15 @@ func Look(o Options) (*Pass, error) {
 	return p, p.readHeads(marks)
 }
 
-// counted is the place of a scorer in the counts; -1: it is not among them.
+// counted is the place of a scorer in the counts; -1: it is not among them. It reads names
+// alone: workers ask while others count.
 func (p *Pass) counted(name string) int {
-	return slices.IndexFunc(p.Counts, func(c Count) bool { return c.Name == name })
+	for at := range p.Counts {
+		if p.Counts[at].Name == name {
+			return at
+		}
+	}
+	return -1
 }
 
 // readScores finds the last score of each scorer on each thing, by run.
