@@ -529,7 +529,7 @@ func TestLoopsDocument(t *testing.T) {
 		t.Fatal(err)
 	}
 	examples := docExample.FindAllStringSubmatch(string(text), -1)
-	if blocks := strings.Count(string(text), "```yaml"); len(examples) != blocks || blocks < 20 {
+	if blocks := strings.Count(string(text), "```yaml"); len(examples) != blocks || blocks < 15 {
 		t.Fatalf("%d of %d examples have histories", len(examples), blocks)
 	}
 	for _, example := range examples {

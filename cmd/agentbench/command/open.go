@@ -67,7 +67,7 @@ func (p *program) warn(o *opened, faults source.Faults) {
 	p.print(slices.DeleteFunc(slices.Clone(o.Warnings), known))
 	if why := engine.Unconfined(o.Document, p.env); why != "" {
 		fmt.Fprintf(p.err, `agentbench: warning: the programs that this starts can read the keys in the environment of agentbench and of what started it, and leave processes behind (%s)
-hint: docs/language.md, Programs, explains how to hide them; or start agentbench without keys that the programs must not have
+hint: docs/coding-agents.md, Isolation of programs, explains how to hide them; or start agentbench without keys that the programs must not have
 `, page.Visible(why))
 	}
 }

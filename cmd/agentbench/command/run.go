@@ -445,7 +445,7 @@ func (p *program) drive(ctx context.Context, j *job, journal *record.Journal) (_
 	summary, err := p.finish(traced, j, journal)
 	for _, folder := range shared {
 		if wrote := folder.Wrote(); wrote != "" {
-			fmt.Fprintf(p.err, "agentbench: warning: runs share the folder %s, and programs wrote files there, such as %s: each run sees those of the others\nhint: declare workspace: {from: …} in the loop; docs/workspaces.md\n",
+			fmt.Fprintf(p.err, "agentbench: warning: runs share the folder %s, and programs wrote files there, such as %s: each run sees those of the others\nhint: declare workspace: {from: …} in the loop; docs/coding-agents.md\n",
 				page.Visible(folder.Dir), page.Visible(wrote))
 		}
 	}

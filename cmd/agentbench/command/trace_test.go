@@ -201,9 +201,6 @@ func TestTracesThatCannotBeSent(t *testing.T) {
 	}
 }
 
-// TestDelegationDocument runs the examples of docs/delegation.md.
-func TestDelegationDocument(t *testing.T) { runDocument(t, "../../../docs/delegation.md", 3) }
-
 // The loops of delegates are in the folder of results, those of delegates
 // included, wherever their files lay: two files of one name are two loops.
 func TestResultsHaveTheLoopsOfDelegates(t *testing.T) {

@@ -490,7 +490,7 @@ var mockFaults = map[string]record.ErrorClass{
 
 // F10 to F21: each fault of the mock server is, to this client, of the class that the manual tells, or is a reply.
 func TestF10_F21_MockFaults(t *testing.T) {
-	manual, err := os.ReadFile("../../../docs/mock.md")
+	manual, err := os.ReadFile("../../../docs/providers.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -498,7 +498,7 @@ func TestF10_F21_MockFaults(t *testing.T) {
 		class, known := mockFaults[kind.Name]
 		row := fmt.Sprintf("| `%s` | %s | %s |\n", kind.Name, kind.About, cmp.Or(string(class), "a reply"))
 		if !known || !strings.Contains(string(manual), row) {
-			t.Errorf("docs/mock.md lacks the row\n%s", row)
+			t.Errorf("docs/providers.md lacks the row\n%s", row)
 		}
 	}
 	each(t, func(t *testing.T, p *protocol) {
