@@ -32,7 +32,7 @@ type Scorer struct {
 	Trim       *bool    `yaml:"trim" without:"normalize" doc:"exact, one_of: ignore white space at the ends (default true)."`
 	Normalize  string   `yaml:"normalize" enum:"squad" doc:"exact: compare without letter case, punctuation and articles, as SQuAD does."`
 	Method     string   `yaml:"method" enum:"levenshtein|jaro_winkler" doc:"similarity (default levenshtein)."`
-	Dialect    string   `yaml:"dialect" enum:"sqlite" hint:"is_sql reads SQLite's grammar; ask another server by its own client (type: command): see docs/program-scorers.md" doc:"is_sql: whose grammar it is (default sqlite)."`
+	Dialect    string   `yaml:"dialect" enum:"sqlite" hint:"is_sql reads SQLite's grammar; ask another server by its own client (type: command): see docs/scorers.md" doc:"is_sql: whose grammar it is (default sqlite)."`
 	Variant    string   `yaml:"variant" enum:"rouge_1|rouge_2|rouge_l" doc:"rouge (default rouge_l)."`
 	Measure    string   `yaml:"measure" enum:"f1|precision|recall" doc:"f1, rouge (default f1)."`
 	Schema     JSON     `yaml:"schema" doc:"json_schema: the schema."`

@@ -50,7 +50,7 @@ func (p *program) calibrateCommand() *cobra.Command {
   configuration,task,trial,label  the same
 
 A label is yes or no, a number in the scorer's range, or one of the judge's choices; label2 may hold the label of a
-second person. Missing or outdated scores are computed, through the cache. docs/calibrate.md explains the numbers.
+second person. Missing or outdated scores are computed, through the cache. docs/scorers.md explains the numbers.
 
 Exit codes: 1 kappa is below --min-kappa; 3 the suite or the labels are wrong; 4 interrupted, or the budget is spent;
 5 no labelled output has a score, or kappa is undefined.`,

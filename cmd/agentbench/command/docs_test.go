@@ -30,7 +30,7 @@ import (
 // TestLanguageNamesEveryKey compares the keys of the schemas with docs/language.md and the pages that it leads to.
 func TestLanguageNamesEveryKey(t *testing.T) {
 	text := ""
-	for _, page := range []string{"language.md", "loops.md", "agents.md", "coding-agents.md", "scorers.md", "providers.md", "metrics.md", "tune.md"} {
+	for _, page := range []string{"language.md", "loops.md", "agents.md", "coding-agents.md", "scorers.md", "providers.md", "tune.md"} {
 		text += readDoc(t, page)
 	}
 	for _, schema := range []func() ([]byte, error){spec.SchemaSuite, spec.SchemaLoop} {
@@ -307,8 +307,6 @@ func TestStartDocument(t *testing.T) { runDocument(t, "../../../docs/start.md", 
 
 func TestCompareDocument(t *testing.T) { runDocument(t, "../../../docs/compare.md", 2) }
 
-func TestCalibrateDocument(t *testing.T) { runDocument(t, "../../../docs/calibrate.md", 3) }
-
 func TestScoreDocument(t *testing.T) { runDocument(t, "../../../docs/score.md", 5) }
 
 // shellWords are the words of a command as a shell sees them: what single quotes hold is one.
@@ -339,7 +337,9 @@ func playDocument(t *testing.T, text string, least int) {
 	for _, b := range blocks(text) {
 		switch b.language {
 		case "yaml", "csv":
-			writeNamed(t, b.lines)
+			if b.lines[0] != "scorers:" { // an example of TestScorersDocument in package scorers
+				writeNamed(t, b.lines)
+			}
 		case "jsonl":
 			if err := os.WriteFile("log.jsonl", []byte(strings.Join(b.lines, "\n")), 0o600); err != nil {
 				t.Fatal(err)
@@ -564,30 +564,8 @@ func TestMockServesASuite(t *testing.T) {
 
 func TestLanguageDocument(t *testing.T) { runDocument(t, "../../../docs/language.md", 3) }
 
-func TestMetricsDocument(t *testing.T) { runDocument(t, "../../../docs/metrics.md", 4) }
-
-// The examples of scorers that ask others are run. What a server of MySQL says of the statements in them stands in
-// mysqlSays.
-func TestProgramScorersDocument(t *testing.T) {
-	bin := t.TempDir()
-	if err := os.WriteFile(filepath.Join(bin, "mysql"), []byte(mysqlSays), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("PATH", bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
-	runDocument(t, "../../../docs/program-scorers.md", 5)
-}
-
-const mysqlSays = `#!/bin/sh
-case $(cat) in
-'SET @s = "SELECT count(*) FROM \"users\""; SET sql_mode = ANSI; PREPARE p FROM @s;')
-	echo "ERROR 1146 (42S02) at line 1: Table 'test.users' doesn't exist" >&2; exit 1 ;;
-'SET @s = "SHOW TABLES"; SET sql_mode = ANSI; PREPARE p FROM @s;') ;;
-'SET @s = "SELECT FROM names"; SET sql_mode = ANSI; PREPARE p FROM @s;')
-	echo "ERROR 1064 (42000) at line 1: You have an error in your SQL syntax; check the manual that corresponds to your MySQL server version for the right syntax to use near 'FROM names' at line 1" >&2; exit 1 ;;
-*)
-	echo "ERROR 2002 (HY000): Can't connect to local MySQL server through socket '/run/mysqld/mysqld.sock' (2)" >&2; exit 1 ;;
-esac
-`
+// The judges, labels and metrics of docs/scorers.md are run; scorers.TestScorersDocument plays the other examples.
+func TestScorersDocument(t *testing.T) { runDocument(t, "../../../docs/scorers.md", 4) }
 
 // The commands of docs/coding-agents.md print what they are said to. The logs of MINT are recorded ones.
 func TestCodingAgentsDocumentCommands(t *testing.T) {
@@ -627,8 +605,6 @@ func TestCodingAgentsDocument(t *testing.T) {
 		}
 	}
 }
-
-func TestJudgesDocument(t *testing.T) { runDocument(t, "../../../docs/judges.md", 3) }
 
 // documentedEvents are the rows of the table in docs/events.md, in their order,
 // with their fields.
