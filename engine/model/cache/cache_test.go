@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,6 +26,7 @@ var openAI = Identity{Provider: "openai", Model: "m"}
 type counting struct {
 	calls  atomic.Int64
 	finish string
+	text   string // of every answer
 	tools  []model.ToolCall
 	blocks json.RawMessage
 	fail   func(call int64) error
@@ -37,12 +39,8 @@ func (c *counting) Call(_ context.Context, request *model.Request) (*model.Reply
 			return nil, err
 		}
 	}
-	finish := c.finish
-	if finish == "" {
-		finish = "stop"
-	}
 	return &model.Reply{
-		Text: fmt.Sprintf("answer %d to %s", call, request.Messages[0].Text), Thinking: "hm", Finish: finish, ToolCalls: c.tools, Blocks: c.blocks,
+		Text: cmp.Or(c.text, fmt.Sprintf("answer %d to %s", call, request.Messages[0].Text)), Thinking: "hm", Finish: cmp.Or(c.finish, "stop"), ToolCalls: c.tools, Blocks: c.blocks,
 		Usage:    record.Usage{Calls: 1, InputTokens: 3, OutputTokens: call, Cost: 7},
 		Duration: time.Second, Waited: time.Minute, Attempts: 2,
 	}, nil
@@ -61,23 +59,22 @@ func call(t *testing.T, m model.Model, ctx context.Context, request *model.Reque
 	return reply
 }
 
-// A hit is the answer as if the call had been made, but for what was really
-// waited and tried.
-func TestASecondRunGetsTheFirstOnesAnswer(t *testing.T) {
-	dir, inner := t.TempDir(), &counting{}
-	first := call(t, Wrap(inner, Open(dir, Options{}), openAI, On), WithRun(t.Context()), ask("x"))
-	store := Open(dir, Options{})
-	again := call(t, Wrap(inner, store, openAI, On), WithRun(t.Context()), ask("x"))
-	want := *first
+// A hit is the answer as if the call had been made, but for what was really waited and tried. A caller may change it.
+func TestAHitIsTheAnswerOfTheCall(t *testing.T) {
+	dir := t.TempDir()
+	inner := &counting{finish: "tool_calls", tools: []model.ToolCall{{ID: "1", Name: "f", Arguments: "{}"}}, blocks: json.RawMessage(`[ "<b>" ]`)}
+	want := *call(t, Wrap(inner, Open(dir, Options{}), openAI, On), WithRun(t.Context()), ask("x"))
 	want.Attempts, want.Waited, want.Cached = 0, 0, true
-	if !reflect.DeepEqual(again, &want) {
-		t.Errorf("got  %+v\nwant %+v", again, &want)
+	store := Open(dir, Options{})
+	for range 2 {
+		got := call(t, Wrap(inner, store, openAI, On), WithRun(t.Context()), ask("x"))
+		if !reflect.DeepEqual(got, &want) {
+			t.Errorf("got  %+v\nwant %+v", got, &want)
+		}
+		got.ToolCalls[0].Name, got.Blocks[0] = "changed", 'x'
 	}
-	if n := inner.calls.Load(); n != 1 {
-		t.Errorf("%d calls were made", n)
-	}
-	if got := store.Stats(); got != (Stats{Hits: 1}) {
-		t.Errorf("stats %+v", got)
+	if n := inner.calls.Load(); n != 1 || store.Stats() != (Stats{Hits: 2}) {
+		t.Errorf("%d calls were made, stats %+v", n, store.Stats())
 	}
 }
 
@@ -155,26 +152,6 @@ func TestF82_OnlyMakesNoCall(t *testing.T) {
 	}
 }
 
-// Equal requests of one run are different draws, the same ones in every run.
-func TestRepetitionsAreDrawsOfTheirOwn(t *testing.T) {
-	dir, inner := t.TempDir(), &counting{}
-	m := Wrap(inner, Open(dir, Options{}), openAI, On)
-	var texts [2][]string
-	for run := range texts {
-		ctx := WithRun(t.Context())
-		for range 3 {
-			texts[run] = append(texts[run], call(t, m, ctx, ask("x")).Text)
-			call(t, m, ctx, ask("y")) // another request has numbers of its own
-		}
-	}
-	if !reflect.DeepEqual(texts[0], texts[1]) {
-		t.Errorf("the runs got %q", texts)
-	}
-	if texts[0][0] == texts[0][1] || inner.calls.Load() != 6 {
-		t.Errorf("got %q with %d calls", texts[0], inner.calls.Load())
-	}
-}
-
 // A call that failed and is made again is the same draw.
 func TestFailuresDoNotAdvanceTheNumber(t *testing.T) {
 	dir := t.TempDir()
@@ -235,7 +212,7 @@ func contents(t *testing.T, dir string) map[string]string {
 // Calls beside each other have the answers of their places, whichever comes first.
 func TestCallsBesideEachOtherAreToldApart(t *testing.T) {
 	dir, inner := t.TempDir(), &counting{}
-	answers := func(order ...int) map[string]string {
+	answers := func(order ...int) map[string]string { // and those to another request have numbers of their own
 		ctx, given := WithRun(t.Context()), map[string]string{}
 		m := Wrap(inner, Open(dir, Options{}), openAI, On)
 		for n, place := range order {
@@ -244,11 +221,12 @@ func TestCallsBesideEachOtherAreToldApart(t *testing.T) {
 				at = ctx
 			}
 			given[fmt.Sprint(place, " ", slices.Index(order, place) == n)] = call(t, m, at, ask("x")).Text
+			given[fmt.Sprint("y ", n)] = call(t, m, ctx, ask("y")).Text
 		}
 		return given
 	}
 	first := answers(0, 1, 2, 1, 0, 2)
-	if again := answers(2, 1, 2, 0, 1, 0); !reflect.DeepEqual(first, again) || inner.calls.Load() != 6 {
+	if again := answers(2, 1, 2, 0, 1, 0); !reflect.DeepEqual(first, again) || inner.calls.Load() != 12 {
 		t.Errorf("first %v, then %v after %d calls", first, again, inner.calls.Load())
 	}
 }
@@ -307,72 +285,41 @@ func change(t *testing.T, v reflect.Value) {
 	}
 }
 
-// Of the draw, what a run may differ in without asking anything else is not
-// part of the key.
-func TestTheDrawInTheKey(t *testing.T) {
-	draw := model.Draw{Task: "a", Trial: 1}
-	request := func(d model.Draw) *model.Request { return &model.Request{Draw: d} }
-	want := keyOf(openAI, request(draw), 0)
-	for name, c := range map[string]struct {
-		draw model.Draw
-		n    int
-		same bool
-	}{
-		"another task":                   {model.Draw{Task: "b", Trial: 1}, 0, false},
-		"another trial":                  {model.Draw{Task: "a", Trial: 2}, 0, false},
-		"another repetition":             {draw, 1, false},
-		"later in the run":               {model.Draw{Task: "a", Trial: 1, Call: 4, Iteration: 3}, 0, true},
-		"with a target that is not sent": {model.Draw{Task: "a", Trial: 1, Of: spec.TaskFields{Task: &spec.Task{ID: "a"}}}, 0, true},
-	} {
-		if same := keyOf(openAI, request(c.draw), c.n) == want; same != c.same {
-			t.Errorf("%s: the same key is %v", name, same)
-		}
-	}
-}
-
-func TestTheIdentityInTheKey(t *testing.T) {
-	base := Identity{Provider: "openai", BaseURL: "http://a/v1", Model: "m", Headers: map[string]string{"X-Route": "one", "Authorization": "1"}}
-	with := func(change func(*Identity)) Identity {
-		i := base
-		i.Headers = map[string]string{"X-Route": "one", "Authorization": "1"}
-		change(&i)
-		return i
-	}
-	want := keyOf(base, ask("x"), 0)
-	for name, c := range map[string]struct {
+// Of the draw, what a run may differ in without asking anything else is not part of the key; nor is who asks.
+func TestTheDrawAndTheModelInTheKey(t *testing.T) {
+	type asked struct {
 		identity Identity
-		same     bool
-	}{
-		"provider":           {with(func(i *Identity) { i.Provider = "other" }), false},
-		"server":             {with(func(i *Identity) { i.BaseURL = "http://b/v1" }), false},
-		"name":               {with(func(i *Identity) { i.Model = "n" }), false},
-		"border":             {with(func(i *Identity) { i.BaseURL, i.Model = "http://a/v", "1m" }), false},
-		"header":             {with(func(i *Identity) { i.Headers["X-Route"] = "two" }), false},
-		"another header":     {with(func(i *Identity) { i.Headers["X-More"] = "" }), false},
-		"a query":            {with(func(i *Identity) { i.BaseURL += "?version=2" }), false},
-		"a user":             {with(func(i *Identity) { i.BaseURL = "http://me:password@a/v1?api_key=1" }), true},
-		"slash at the end":   {with(func(i *Identity) { i.BaseURL += "/" }), true},
-		"case of a header":   {with(func(i *Identity) { delete(i.Headers, "X-Route"); i.Headers["x-route"] = "one" }), true},
-		"another credential": {with(func(i *Identity) { i.Headers["Authorization"] = "2"; i.Headers["api-key"] = "3" }), true},
-	} {
-		if same := keyOf(c.identity, ask("x"), 0) == want; same != c.same {
-			t.Errorf("%s: the same key is %v", name, same)
-		}
+		draw     model.Draw
+		n        int
 	}
-}
-
-// A caller may change the tool calls and blocks of its reply.
-func TestRepliesAreTheCallersOwn(t *testing.T) {
-	store := Open(t.TempDir(), Options{})
-	inner := &counting{finish: "tool_calls", tools: []model.ToolCall{{ID: "1", Name: "f", Arguments: "{}"}}, blocks: json.RawMessage(`[ "<b>" ]`)}
-	for run := range 3 {
-		got := call(t, Wrap(inner, store, openAI, On), WithRun(t.Context()), ask("x"))
-		want := []model.ToolCall{{ID: "1", Name: "f", Arguments: "{}"}}
-		if !reflect.DeepEqual(got.ToolCalls, want) || string(got.Blocks) != `[ "<b>" ]` || got.Cached != (run > 0) {
-			t.Errorf("run %d got %+v", run, got)
-		}
-		if got.Cached {
-			got.ToolCalls[0].Name, got.Blocks[0] = "changed", 'x'
+	key := func(change func(*asked)) Key {
+		a := asked{identity: Identity{Provider: "openai", BaseURL: "http://a/v1", Model: "m", Headers: map[string]string{"X-Route": "one", "Authorization": "1"}}, draw: model.Draw{Task: "a", Trial: 1}}
+		change(&a)
+		return keyOf(a.identity, &model.Request{Draw: a.draw}, a.n)
+	}
+	for name, c := range map[string]struct {
+		same   bool
+		change func(*asked)
+	}{
+		"another task":                   {false, func(a *asked) { a.draw.Task = "b" }},
+		"another trial":                  {false, func(a *asked) { a.draw.Trial = 2 }},
+		"another repetition":             {false, func(a *asked) { a.n = 1 }},
+		"later in the run":               {true, func(a *asked) { a.draw.Call, a.draw.Iteration = 4, 3 }},
+		"with a target that is not sent": {true, func(a *asked) { a.draw.Of = spec.TaskFields{Task: &spec.Task{ID: "a"}} }},
+		"provider":                       {false, func(a *asked) { a.identity.Provider = "other" }},
+		"server":                         {false, func(a *asked) { a.identity.BaseURL = "http://b/v1" }},
+		"name":                           {false, func(a *asked) { a.identity.Model = "n" }},
+		"border":                         {false, func(a *asked) { a.identity.BaseURL, a.identity.Model = "http://a/v", "1m" }},
+		"header":                         {false, func(a *asked) { a.identity.Headers["X-Route"] = "two" }},
+		"another header":                 {false, func(a *asked) { a.identity.Headers["X-More"] = "" }},
+		"a query":                        {false, func(a *asked) { a.identity.BaseURL += "?version=2" }},
+		"a user":                         {true, func(a *asked) { a.identity.BaseURL = "http://me:password@a/v1?api_key=1" }},
+		"slash at the end":               {true, func(a *asked) { a.identity.BaseURL += "/" }},
+		"case of a header":               {true, func(a *asked) { delete(a.identity.Headers, "X-Route"); a.identity.Headers["x-route"] = "one" }},
+		"another credential":             {true, func(a *asked) { a.identity.Headers["Authorization"], a.identity.Headers["api-key"] = "2", "3" }},
+	} {
+		if same := key(c.change) == key(func(*asked) {}); same != c.same {
+			t.Errorf("%s: the same key is %v", name, same)
 		}
 	}
 }

@@ -280,7 +280,7 @@ func TestAnswersThatAreNotStoredAreKept(t *testing.T) {
 		text  string
 		calls int64
 	}{{Read, "x", 1}, {Read, strings.Repeat("x", mostStored), 2}, {Write, strings.Repeat("x", mostStored), 2}} {
-		inner := answering(c.text)
+		inner := &counting{text: c.text}
 		store := Open(t.TempDir(), Options{})
 		for range 2 {
 			call(t, Wrap(inner, store, openAI, c.mode), WithRun(t.Context()), ask("x"))
@@ -289,22 +289,6 @@ func TestAnswersThatAreNotStoredAreKept(t *testing.T) {
 			t.Errorf("%s, %d bytes: %d calls, %d stored", c.mode, len(c.text), n, stored)
 		}
 	}
-}
-
-// answers is a model that always gives one text.
-type answers struct {
-	counting
-	text string
-}
-
-func answering(text string) *answers { return &answers{text: text} }
-
-func (a *answers) Call(ctx context.Context, request *model.Request) (*model.Reply, error) {
-	reply, err := a.counting.Call(ctx, request)
-	if err == nil {
-		reply.Text = a.text
-	}
-	return reply, err
 }
 
 // The context of who makes the call is not that of who waits for it.
@@ -426,7 +410,7 @@ func checkWhole(t *testing.T, dir string, entries, leftOver int) {
 // answered is not called again.
 func TestF1_KilledWhileItWrites(t *testing.T) {
 	dir := t.TempDir()
-	const kills = 8
+	const kills = 4
 	for kill := range kills {
 		c := filling(t, dir, 10*kill)
 		answered, err := c.StdoutPipe()
