@@ -15,7 +15,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/agentbench/agentbench/engine/model"
-	"github.com/agentbench/agentbench/engine/model/pace"
 	"github.com/agentbench/agentbench/engine/model/wire"
 	"github.com/agentbench/agentbench/engine/model/wire/wiretest"
 	"github.com/agentbench/agentbench/engine/propertytest"
@@ -75,81 +74,46 @@ func TestOtherReplies(t *testing.T) {
 	}
 }
 
-// F24: usage that cannot be is replaced by an estimate, and marked.
-func TestUsage(t *testing.T) {
-	estimated := record.Usage{Calls: 1, InputTokens: 2, OutputTokens: 3, Estimated: 1}
-	for said, want := range map[string]record.Usage{
-		`null`: estimated,
-		`{}`:   estimated,
-		`{"prompt_tokens":0,"completion_tokens":0}`:              estimated,
-		`{"prompt_tokens":-5,"completion_tokens":3}`:             estimated,
-		`{"prompt_tokens":5,"completion_tokens":-3}`:             estimated,
-		`{"prompt_tokens":5,"completion_tokens":0}`:              estimated,
-		`{"prompt_tokens":5000000000000,"completion_tokens":3}`:  estimated,
-		`{"prompt_tokens":5,"completion_tokens":90000000000000}`: estimated,
-		`{"prompt_tokens":5,"completion_tokens":4}`:              {Calls: 1, InputTokens: 5, OutputTokens: 4},
-		`{"prompt_tokens":5.0,"completion_tokens":0.4e1}`:        {Calls: 1, InputTokens: 5, OutputTokens: 4},
-		`{"prompt_tokens":"5","completion_tokens":"4.0"}`:        {Calls: 1, InputTokens: 5, OutputTokens: 4},
-		`{"prompt_tokens":5,"completion_tokens":4,"prompt_tokens_details":{"cached_tokens":"3"},"completion_tokens_details":{"reasoning_tokens":2.0}}`: {Calls: 1, InputTokens: 5, CachedTokens: 3, OutputTokens: 4, ReasoningTokens: 2},
-		`{"prompt_tokens":5,"completion_tokens":4,"prompt_tokens_details":"none","completion_tokens_details":[1],"total_tokens":"many"}`:               {Calls: 1, InputTokens: 5, OutputTokens: 4},
-		// xAI and Gemini count reasoning beside the other output; Gemini tells it by the total alone.
-		`{"prompt_tokens":32,"completion_tokens":9,"total_tokens":135,"prompt_tokens_details":{"cached_tokens":6},"completion_tokens_details":{"reasoning_tokens":94}}`: {Calls: 1, InputTokens: 32, CachedTokens: 6, OutputTokens: 103, ReasoningTokens: 94},
-		`{"prompt_tokens":20,"completion_tokens":198,"total_tokens":623}`:                                                                                               {Calls: 1, InputTokens: 20, OutputTokens: 603, ReasoningTokens: 405},
-		`{"prompt_tokens":20,"completion_tokens":4,"total_tokens":27,"prompt_tokens_details":{"cached_tokens":3}}`:                                                      {Calls: 1, InputTokens: 20, CachedTokens: 3, OutputTokens: 4},
-		`{"prompt_tokens":20,"completion_tokens":4,"total_tokens":9,"completion_tokens_details":{"reasoning_tokens":10}}`:                                               {Calls: 1, InputTokens: 20, OutputTokens: 4, ReasoningTokens: 4},
-		`{"prompt_tokens":20,"completion_tokens":-4,"total_tokens":30}`:                                                                                                 estimated,
-		`{"prompt_tokens":20,"completion_tokens":4,"total_tokens":9223372036854775807}`:                                                                                 {Calls: 1, InputTokens: 20, OutputTokens: 4},
-		`{"prompt_tokens":5.5,"completion_tokens":4}`:                                                                                                                   estimated,
-		`{"prompt_tokens":5,"completion_tokens":"4 tokens"}`:                                                                                                            estimated,
-		`{"prompt_tokens":"","completion_tokens":4}`:                                                                                                                    estimated,
-		`{"prompt_tokens":1e400,"completion_tokens":4}`:                                                                                                                 estimated,
-		`{"prompt_tokens":[5],"completion_tokens":{"n":4}}`:                                                                                                             estimated,
-		`{"prompt_tokens":true,"completion_tokens":null}`:                                                                                                               estimated,
-		`{"prompt_tokens":5}`: estimated,
-		`"5"`:                 estimated,
-		`[5, 4]`:              estimated,
-		`12.5`:                estimated,
-		`{"prompt_tokens":5,"completion_tokens":4,"prompt_tokens_details":{"cached_tokens":5},"completion_tokens_details":{"reasoning_tokens":-1}}`: {Calls: 1, InputTokens: 5, CachedTokens: 5, OutputTokens: 4},
-		`{"prompt_tokens":5,"completion_tokens":4,"prompt_tokens_details":{"cached_tokens":6}}`:                                                     estimated,
-		`{"prompt_tokens":5,"completion_tokens":4,"prompt_tokens_details":{"cached_tokens":-1}}`:                                                    estimated,
-		`{"prompt_tokens":5,"completion_tokens":4,"prompt_cache_hit_tokens":6}`:                                                                     estimated,
-		`{"prompt_tokens":5,"completion_tokens":4,"prompt_cache_hit_tokens":-1,"prompt_tokens_details":{"cached_tokens":3}}`:                        estimated,
-	} {
-		answer := `{"choices":[{"message":{"content":"0123456789"},"finish_reason":"stop"}],"usage":` + said + `}`
+// F24: odd numbers are read; usage that cannot be is replaced by an estimate, and marked.
+func TestF24_Usage(t *testing.T) {
+	asked := func(usage string) record.Usage {
+		answer := `{"created":"today","choices":[{"message":{"content":"0123456789","reasoning":{"effort":"low"}},"finish_reason":"stop","logprobs":"none"}],"usage":` + usage + `}`
 		got, err := connect(t, wire.Options{BaseURL: serve(t, body(200, answer))}).Call(t.Context(), hello())
 		if err != nil {
-			t.Fatalf("%s: %v", said, err)
+			t.Fatalf("%s: %v", usage, err)
 		}
-		if got.Usage != want {
-			t.Errorf("%s: got %+v, want %+v", said, got.Usage, want)
+		return got.Usage
+	}
+	for usage, want := range map[string]record.Usage{
+		`{"prompt_tokens":5.0,"completion_tokens":0.4e1}`: {InputTokens: 5, OutputTokens: 4},
+		`{"prompt_tokens":"5","completion_tokens":"4.0"}`: {InputTokens: 5, OutputTokens: 4},
+		`{"prompt_tokens":5,"completion_tokens":4,"prompt_tokens_details":{"cached_tokens":"3"},"completion_tokens_details":{"reasoning_tokens":2.0}}`: {InputTokens: 5, CachedTokens: 3, OutputTokens: 4, ReasoningTokens: 2},
+		`{"prompt_tokens":5,"completion_tokens":4,"prompt_tokens_details":"none","completion_tokens_details":[1],"total_tokens":"many"}`:               {InputTokens: 5, OutputTokens: 4},
+		`{"prompt_tokens":5,"completion_tokens":4,"prompt_tokens_details":{"cached_tokens":5},"completion_tokens_details":{"reasoning_tokens":-1}}`:    {InputTokens: 5, CachedTokens: 5, OutputTokens: 4},
+		// xAI and Gemini count reasoning beside the other output; Gemini tells it by the total alone.
+		`{"prompt_tokens":32,"completion_tokens":9,"total_tokens":135,"completion_tokens_details":{"reasoning_tokens":94}}`: {InputTokens: 32, OutputTokens: 103, ReasoningTokens: 94},
+		`{"prompt_tokens":20,"completion_tokens":198,"total_tokens":623}`:                                                   {InputTokens: 20, OutputTokens: 603, ReasoningTokens: 405},
+		`{"prompt_tokens":20,"completion_tokens":4,"total_tokens":27,"prompt_tokens_details":{"cached_tokens":3}}`:          {InputTokens: 20, CachedTokens: 3, OutputTokens: 4},
+		`{"prompt_tokens":20,"completion_tokens":4,"total_tokens":9,"completion_tokens_details":{"reasoning_tokens":10}}`:   {InputTokens: 20, OutputTokens: 4, ReasoningTokens: 4},
+		`{"prompt_tokens":20,"completion_tokens":4,"total_tokens":9223372036854775807}`:                                     {InputTokens: 20, OutputTokens: 4},
+	} {
+		if want.Calls = 1; asked(usage) != want {
+			t.Errorf("%s: got %+v, want %+v", usage, asked(usage), want)
 		}
 	}
-}
-
-// F24: an answer whose usage or other numbers are odd is the answer: it is not asked
-// for, and paid, again. Streamed or not, the choice of index 0 counts.
-func TestF24_AnOddAnswerIsNotPaidTwice(t *testing.T) {
-	const choices = `"choices":[{"index":"1","%[1]s":{"content":"other"},"finish_reason":"stop"},{"index":0.0,"%[1]s":{"content":"hi","reasoning":{"effort":"low"}},"finish_reason":"stop","logprobs":"none"}]`
-	const usage = `"created":"today","usage":{"prompt_tokens":"5","completion_tokens":4.0}`
-	for name, answer := range map[string]string{
-		"whole":    "{" + fmt.Sprintf(choices, "message") + "," + usage + "}",
-		"streamed": event("{"+fmt.Sprintf(choices, "delta")+"}") + event(`{"choices":[],`+usage+"}") + event("[DONE]"),
+	const counted = `{"prompt_tokens":5,"completion_tokens":4,`
+	for _, usage := range []string{
+		`null`, `{}`, `"5"`, `[5, 4]`, `12.5`, `{"prompt_tokens":5}`, `{"prompt_tokens":0,"completion_tokens":0}`, `{"prompt_tokens":5,"completion_tokens":0}`,
+		`{"prompt_tokens":-5,"completion_tokens":3}`, `{"prompt_tokens":5,"completion_tokens":-3}`, `{"prompt_tokens":20,"completion_tokens":-4,"total_tokens":30}`,
+		`{"prompt_tokens":5000000000000,"completion_tokens":3}`, `{"prompt_tokens":5,"completion_tokens":90000000000000}`, `{"prompt_tokens":1e400,"completion_tokens":4}`,
+		`{"prompt_tokens":5.5,"completion_tokens":4}`, `{"prompt_tokens":5,"completion_tokens":"4 tokens"}`, `{"prompt_tokens":"","completion_tokens":4}`,
+		`{"prompt_tokens":[5],"completion_tokens":{"n":4}}`, `{"prompt_tokens":true,"completion_tokens":null}`,
+		counted + `"prompt_tokens_details":{"cached_tokens":6}}`, counted + `"prompt_tokens_details":{"cached_tokens":-1}}`,
+		counted + `"prompt_cache_hit_tokens":6}`, counted + `"prompt_cache_hit_tokens":-1,"prompt_tokens_details":{"cached_tokens":3}}`,
 	} {
-		t.Run(name, func(t *testing.T) {
-			asked := 0
-			address := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-				asked++
-				fmt.Fprint(w, answer)
-			}))
-			m := pace.Retry(connect(t, wire.Options{BaseURL: address, Stream: name == "streamed"}), pace.RetryOptions{})
-			got, err := m.Call(t.Context(), hello())
-			if err != nil || asked != 1 {
-				t.Fatalf("asked %d times, %v", asked, err)
-			}
-			if want := (record.Usage{Calls: 1, InputTokens: 5, OutputTokens: 4}); got.Text != "hi" || got.Usage != want {
-				t.Errorf("got %q, %+v", got.Text, got.Usage)
-			}
-		})
+		if got, want := asked(usage), (record.Usage{Calls: 1, InputTokens: 2, OutputTokens: 3, Estimated: 1}); got != want {
+			t.Errorf("%s: got %+v, want %+v", usage, got, want)
+		}
 	}
 }
 
@@ -236,11 +200,11 @@ func capture(t *testing.T, o wire.Options, request *model.Request) sent {
 
 func float(n float64) *float64 { return &n }
 
-// go-openai alone would not send the zeros.
+// Zeros are sent; a choice among no tools is not: it would be refused.
 func TestZerosAreSent(t *testing.T) {
 	seed := int64(0)
 	request := hello()
-	request.Temperature, request.TopP, request.Seed = float(0), float(0), &seed
+	request.Temperature, request.TopP, request.Seed, request.ToolChoice = float(0), float(0), &seed, "auto"
 	got := capture(t, wire.Options{}, request).body
 	want := map[string]any{
 		"model": "m", "stream": false, "temperature": 0.0, "top_p": 0.0, "seed": 0.0,
@@ -278,11 +242,13 @@ func TestTheLimitOfOutputTokens(t *testing.T) {
 
 // What stands behind the ? of an address is sent with every request, and a header may replace the key.
 func TestHeadersAndPath(t *testing.T) {
-	got := capture(t, wire.Options{BaseURL: "/v1/?api-version=1&key=a%2Fb", Headers: map[string]string{"X-Title": "agentbench"}}, hello())
+	request := hello()
+	request.Idempotency = "key-1"
+	got := capture(t, wire.Options{BaseURL: "/v1/?api-version=1&key=a%2Fb", Headers: map[string]string{"X-Title": "agentbench"}}, request)
 	if got.path != "/v1/chat/completions" || got.query != "api-version=1&key=a%2Fb" {
 		t.Errorf("path %s, query %s", got.path, got.query)
 	}
-	if got.header.Get("Authorization") != "Bearer "+canary || got.header.Get("X-Title") != "agentbench" {
+	if got.header.Get("Authorization") != "Bearer "+canary || got.header.Get("X-Title") != "agentbench" || got.header.Get("Idempotency-Key") != "key-1" {
 		t.Errorf("headers %v", got.header)
 	}
 	got = capture(t, wire.Options{Headers: map[string]string{"Authorization": "Basic other"}}, hello())
@@ -378,20 +344,6 @@ func TestAddressesThatAreNone(t *testing.T) {
 			continue
 		}
 		withoutSecrets(t, err.Error())
-	}
-}
-
-// F25: what the server says has answered is kept where it is another model.
-func TestF25_TheModelThatAnswered(t *testing.T) {
-	for said, want := range map[string]string{`"m"`: "", `"m-2026-01-02"`: "m-2026-01-02", `""`: "", `null`: ""} {
-		answer := strings.Replace(goodAnswer, `"model":"m"`, `"model":`+said, 1)
-		got, err := connect(t, wire.Options{BaseURL: serve(t, body(200, answer))}).Call(t.Context(), hello())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got.Answered != want {
-			t.Errorf("%s: answered by %q", said, got.Answered)
-		}
 	}
 }
 

@@ -477,35 +477,6 @@ func TestSummariesThatAreRefused(t *testing.T) {
 	})
 }
 
-// Of calls at once all are asked again, also those that are refused when another one knows it already.
-func TestSummariesThatAreRefusedTwiceAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		sent := make(chan chan struct{})
-		transport := handled(func(w http.ResponseWriter, _ *http.Request) {
-			answer := make(chan struct{})
-			sent <- answer
-			<-answer
-			w.WriteHeader(400)
-			fmt.Fprint(w, `{"error":{"message":"Your organization must be verified to generate reasoning summaries.","type":"invalid_request_error"}}`)
-		})
-		m := connectResponses(t, wire.Options{BaseURL: "http://mock", Transport: transport, Effort: "low"})
-		failures := make(chan error)
-		for range 2 {
-			go func() {
-				_, err := m.Call(t.Context(), hello())
-				failures <- err
-			}()
-		}
-		for _, answer := range []chan struct{}{<-sent, <-sent} {
-			close(answer)
-			var failed *model.CallError
-			if err := <-failures; !errors.As(err, &failed) || failed.Retry == nil || !*failed.Retry {
-				t.Errorf("would not be tried again: %v", err)
-			}
-		}
-	})
-}
-
 // A refusal is an error with the usage that is paid for.
 func TestRefusalsHaveAUsage(t *testing.T) {
 	chat := `{"choices":[{"message":{"content":null,"refusal":"I cannot help"},"finish_reason":"stop"}],"service_tier":"flex","usage":{"prompt_tokens":30,"completion_tokens":20}}`

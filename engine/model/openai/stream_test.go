@@ -2,7 +2,6 @@ package openai
 
 import (
 	"bufio"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -46,6 +45,7 @@ func TestF22_FormsOfStreams(t *testing.T) {
 		"a second choice":        delta(`"content":"hi","reasoning_content":"because"`) + event(`{"choices":[{"index":1,"delta":{"content":"other"}}]}`) + event(finished) + usage,
 		"nulls":                  delta(`"content":null,"refusal":null`) + delta(`"content":"hi","reasoning_content":"because"`) + event(`{"choices":[],"usage":null,"error":null}`) + event(finished) + usage,
 		"300 kB in one line":     delta(`"reasoning_content":"because","x":"`+strings.Repeat("x", 300_000)+`"`) + delta(`"content":"hi"`) + event(finished) + usage,
+		"odd numbers":            event(`{"choices":[{"index":"1","delta":{"content":"other"}},{"index":0.0,"delta":{"content":"hi","reasoning":"because"},"logprobs":"none"}]}`) + event(finished) + event(`{"choices":[],"created":"today","usage":{"prompt_tokens":"30","completion_tokens":20.0,"prompt_cache_hit_tokens":"10"}}`) + event("[DONE]"),
 		"finish_reason repeated": delta(`"content":"hi","reasoning_content":"because"`) + event(finished) + event(finished) + usage,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -96,24 +96,6 @@ func TestF20_CutStreams(t *testing.T) {
 				t.Errorf("got %+v, %v; want %s", reply, err, c.class)
 			}
 		})
-	}
-}
-
-func TestStreamsAreAskedFor(t *testing.T) {
-	var got sent
-	address := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		got.header = r.Header
-		_ = json.NewDecoder(r.Body).Decode(&got.body)
-		fmt.Fprint(w, goodStream)
-	}))
-	request := hello()
-	request.Idempotency = "key-1"
-	if _, err := connect(t, wire.Options{BaseURL: address, Stream: true}).Call(t.Context(), request); err != nil {
-		t.Fatal(err)
-	}
-	options, _ := got.body["stream_options"].(map[string]any)
-	if got.body["stream"] != true || options["include_usage"] != true || got.header.Get("Accept") != "text/event-stream" || got.header.Get("Idempotency-Key") != "key-1" {
-		t.Errorf("got %v, %v", got.body, got.header)
 	}
 }
 

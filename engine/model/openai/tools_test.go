@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/agentbench/agentbench/engine/model"
-	"github.com/agentbench/agentbench/engine/model/mockserver"
 	"github.com/agentbench/agentbench/engine/model/wire"
 	"github.com/agentbench/agentbench/engine/propertytest"
 	"pgregory.net/rapid"
@@ -63,18 +62,6 @@ func TestToolsAreSent(t *testing.T) {
 		}
 		if got := capture(t, wire.Options{}, conversation(choice)).body; !reflect.DeepEqual(got, body) {
 			t.Errorf("choice %q: got\n%s\nwant\n%s", choice, indent(got), indent(body))
-		}
-	}
-}
-
-// A choice among no tools would be refused.
-func TestNoChoiceWithoutTools(t *testing.T) {
-	request := hello()
-	request.ToolChoice = "auto"
-	body := capture(t, wire.Options{}, request).body
-	for _, name := range []string{"tools", "tool_choice"} {
-		if value, ok := body[name]; ok {
-			t.Errorf("%s: %v", name, value)
 		}
 	}
 }
@@ -184,56 +171,4 @@ func TestCallsAreJoined(t *testing.T) {
 			t.Fatalf("got  %+v\nwant %+v", whole, want)
 		}
 	})
-}
-
-// A conversation with the mock server goes by its own steps, whatever else
-// arrives, whole or as a stream.
-func TestConversationsWithTheMockServer(t *testing.T) {
-	rules, faults := mockserver.ParseRules("r.yaml", []byte(`
-- match: "^weather"
-  steps:
-  - {thinking: "Which city?", tool_calls: [{name: city}]}
-  - {text: Looking., tool_calls: [{id: mine, name: weather, arguments: {city: Rome, "days": [1, 2]}}, {name: time, arguments: "{oh"}]}
-  - It rains.
-`))
-	if faults.Err() != nil {
-		t.Fatal(faults)
-	}
-	for _, stream := range []bool{false, true} {
-		m := connect(t, wire.Options{BaseURL: serve(t, mockserver.New(mockserver.Options{Rules: rules, Chunk: 3})) + "/v1", Stream: stream})
-		first, second := converses(t, m, "weather today"), converses(t, m, "weather tomorrow")
-		if !reflect.DeepEqual(first, second) {
-			t.Errorf("one heard %v, the other one %v", first, second)
-		}
-		want := []string{
-			`Which city?  tool_calls city {}`, ` Looking. tool_calls weather {"city":"Rome","days":[1,2]} time {oh`,
-			` It rains. stop`, ` It rains. stop`,
-		}
-		if !reflect.DeepEqual(first, want) {
-			t.Errorf("got %q", first)
-		}
-	}
-}
-
-// converses tells what a model says in four steps, of which each asks for tools.
-func converses(t *testing.T, m *Model, prompt string) (heard []string) {
-	t.Helper()
-	request := &model.Request{Messages: []model.Message{{Role: "user", Text: prompt}}, Tools: []model.Tool{{Name: "city"}}}
-	for step := range 4 {
-		reply, err := m.Call(t.Context(), request)
-		if err != nil {
-			t.Fatal(err)
-		}
-		said := fmt.Sprintf("%s %s %s", reply.Thinking, reply.Text, reply.Finish)
-		request.Messages = append(request.Messages, model.Message{Role: "assistant", Text: reply.Text, ToolCalls: reply.ToolCalls})
-		for _, call := range reply.ToolCalls {
-			said += " " + call.Name + " " + call.Arguments
-			request.Messages = append(request.Messages, model.Message{Role: "tool", ToolCallID: call.ID})
-		}
-		if step == 2 { // the conversation goes on with the user
-			request.Messages = append(request.Messages, model.Message{Role: "user", Text: "weather, again"})
-		}
-		heard = append(heard, said)
-	}
-	return heard
 }
