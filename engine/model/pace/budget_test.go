@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -26,28 +25,6 @@ func tokens(n int64) record.Usage { return record.Usage{Calls: 1, OutputTokens: 
 
 // exactly is a call whose worst is known.
 func exactly(u record.Usage) Worst { return Worst{Expected: u, Bound: u} }
-
-// A budget is used up: as long as single calls fit, nothing is left that a call
-// would have fitted into.
-func TestABudgetIsUsedUp(t *testing.T) {
-	suite := NewBudget(Suite, Limits{Tokens: 1000})
-	var workers sync.WaitGroup
-	for range 64 {
-		workers.Go(func() {
-			for {
-				r, err := suite.Reserve(context.Background(), exactly(tokens(100)))
-				if err != nil {
-					return
-				}
-				r.Settle(paid(tokens(10)))
-			}
-		})
-	}
-	workers.Wait()
-	if spent := suite.Spent().Tokens(); spent <= 900 || spent > 1000 {
-		t.Errorf("spent %d of 1000 with calls of at most 100", spent)
-	}
-}
 
 func TestF40_ReserveWaitsForCallsInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -199,34 +176,21 @@ func TestF41_UnpricedCallsMeetNoBudgetOfMoney(t *testing.T) {
 }
 
 func TestF3_WhatEarlierSessionsSpentCounts(t *testing.T) {
-	for name, c := range map[string]struct {
-		limits    Limits
-		earlier   record.Usage
-		exhausted bool
-	}{
-		"nothing":           {Limits{Calls: 3}, record.Usage{}, false},
-		"room is left":      {Limits{Calls: 3}, record.Usage{Calls: 2}, false},
-		"calls":             {Limits{Calls: 3}, record.Usage{Calls: 3}, true},
-		"tokens":            {Limits{Tokens: 10}, record.Usage{InputTokens: 6, OutputTokens: 4}, true},
-		"cost":              {Limits{Cost: 10}, record.Usage{Cost: 11}, true},
-		"there is no limit": {Limits{}, record.Usage{Calls: 1e9, Cost: 1e15}, false},
-	} {
-		b := NewBudget(Suite, c.limits)
-		b.Charge(c.earlier, record.Usage{})
-		if got := b.Exhausted(); got != c.exhausted {
-			t.Errorf("%s: exhausted %v", name, got)
+	for earlier, left := range map[int64]int64{0: 3, 2: 1, 3: 0} {
+		b := NewBudget(Suite, Limits{Calls: 3})
+		b.Charge(record.Usage{Calls: earlier}, record.Usage{})
+		if b.Exhausted() != (left == 0) || b.Spent() != (record.Usage{Calls: earlier}) {
+			t.Errorf("%d of 3 calls: exhausted %v, spent %+v", earlier, b.Exhausted(), b.Spent())
 		}
-		if b.Spent() != c.earlier {
-			t.Errorf("%s: spent %+v", name, b.Spent())
+		if _, err := b.Reserve(t.Context(), exactly(record.Usage{Calls: left + 1})); !errors.Is(err, ErrBudget) {
+			t.Errorf("%d of 3 calls: one too many: %v", earlier, err)
+		}
+		if _, err := b.Reserve(t.Context(), exactly(record.Usage{Calls: left})); err != nil {
+			t.Errorf("%d of 3 calls: %v", earlier, err)
 		}
 	}
-	b := NewBudget(Suite, Limits{Calls: 3})
-	b.Charge(record.Usage{Calls: 2}, record.Usage{})
-	if _, err := b.Reserve(t.Context(), exactly(record.Usage{Calls: 1})); err != nil {
-		t.Error(err)
-	}
-	if _, err := b.Reserve(t.Context(), exactly(record.Usage{Calls: 2})); !errors.Is(err, ErrBudget) {
-		t.Error(err)
+	if unlimited := NewBudget(Suite, Limits{}); unlimited.Exhausted() {
+		t.Error("without limits it is exhausted")
 	}
 }
 
@@ -357,27 +321,6 @@ func TestF41_ReservationsAreOfTheDearestPrice(t *testing.T) {
 	}
 }
 
-// F24, F41: what a server says of its tokens and a slip in a price never make a cost below zero.
-func TestF41_CostIsNeverBelowZero(t *testing.T) {
-	half := 0.5
-	for name, c := range map[string]struct {
-		price spec.Price
-		usage record.Usage
-		want  record.Money
-	}{
-		"cached tokens cost their own price": {spec.Price{Rates: spec.Rates{Input: 1, CachedInput: &half, Output: 2}}, record.Usage{InputTokens: 10, CachedTokens: 4, OutputTokens: 1}, 10_000_000},
-		"a price beyond all money":           {spec.Price{Rates: spec.Rates{Input: 1e30, Output: 1}}, record.Usage{InputTokens: 2}, math.MaxInt64},
-		"tokens beyond all money":            {spec.Price{Rates: spec.Rates{Input: 1, Output: 1000}}, record.Usage{InputTokens: 1, OutputTokens: math.MaxInt64}, math.MaxInt64},
-		"tokens below zero":                  {spec.Price{Rates: spec.Rates{Input: 1, Output: 1}}, record.Usage{InputTokens: -5, OutputTokens: -5}, 0},
-		"more cached tokens than input":      {spec.Price{Rates: spec.Rates{Input: 1, CachedInput: &half, Output: 1}}, record.Usage{InputTokens: 10, CachedTokens: 100}, 5_000_000},
-	} {
-		price := PriceOf(&c.price)
-		if got := price.tokens(c.usage).Cost; got != c.want {
-			t.Errorf("%s: %d, want %d", name, got, c.want)
-		}
-	}
-}
-
 // What a run's own budget made of a call without an answer can be recorded: it
 // does not depend on what is left of the budget.
 func TestARunsBudgetTellsOfFailedCalls(t *testing.T) {
@@ -453,9 +396,9 @@ func limitsOf(chance *rand.Rand, p Price, calls int64) (l Limits) {
 // was reserved. Prompts denser than expected exceed by what one call has too
 // much.
 func TestF40_NoBudgetIsExceeded(t *testing.T) {
-	suites := 10_000
+	suites := 2000
 	if testing.Short() || raceEnabled {
-		suites = 500
+		suites = 300
 	}
 	met := 0
 	for seed := range suites {

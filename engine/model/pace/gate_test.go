@@ -70,17 +70,6 @@ func refusal(after time.Duration) error {
 	return err
 }
 
-func TestParallelIsALimit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := &counting{takes: time.Second}
-		begin := time.Now()
-		together(NewGate(GateOptions{Parallel: 5}).Wrap(m), 20, model.Request{})
-		if took := time.Since(begin); m.most != 5 || took != 4*time.Second {
-			t.Errorf("%d at once, took %v; want 5 and 4s", m.most, took)
-		}
-	})
-}
-
 // A server of which nothing is known is asked by more at once as it answers.
 func TestSlowStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -173,23 +173,3 @@ func TestF11b_CallsInFlightCount(t *testing.T) {
 		}
 	})
 }
-
-// A refusal says itself when to come back.
-func TestF11b_ARefusalKnowsBetterThanWhatWasLeft(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := &telling{counting: counting{takes: time.Second}, tells: []model.Limit{{Of: model.Requests, Left: 1, Until: time.Time{}.Add(time.Minute)}}}
-		m.fail = func(n int) error {
-			if n == 2 {
-				return refusal(2 * time.Second)
-			}
-			return nil
-		}
-		gated := NewGate(GateOptions{Random: func() float64 { return 0 }}).Wrap(m)
-		for range 3 {
-			_, _ = gated.Call(t.Context(), &model.Request{})
-		}
-		if pause := m.began[2].Sub(m.began[1]) - m.takes; pause != 2*time.Second {
-			t.Errorf("a pause of %v, want that of the refusal", pause)
-		}
-	})
-}

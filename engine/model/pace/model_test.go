@@ -3,6 +3,7 @@ package pace
 import (
 	"context"
 	"errors"
+	"math"
 	"math/big"
 	"math/rand/v2"
 	"testing"
@@ -34,50 +35,59 @@ var panicking = answering(func() (*model.Reply, error) { panic("no") })
 
 func cents(n float64) *float64 { return &n }
 
+// F24, F41: what tokens cost. What a server says of them and a slip in a price never make a cost below zero.
 func TestF41_Prices(t *testing.T) {
 	used := record.Usage{Calls: 1, InputTokens: 1000, CachedTokens: 400, OutputTokens: 100}
+	rates := func(input, output float64) spec.Rates { return spec.Rates{Input: input, Output: output} }
+	cached := func(input, output float64) spec.Rates {
+		return spec.Rates{Input: input, CachedInput: cents(0.5), Output: output}
+	}
 	for name, c := range map[string]struct {
-		price    *spec.Price
-		cost     record.Money
-		unpriced int64
+		rates spec.Rates
+		used  record.Usage
+		cost  record.Money
 	}{
-		"unknown":       {nil, 0, 1},
-		"free":          {&spec.Price{Free: true}, 0, 0},
-		"no discount":   {&spec.Price{Rates: spec.Rates{Input: 0.15, Output: 0.60}}, 210_000_000, 0},
-		"cached input":  {&spec.Price{Rates: spec.Rates{Input: 0.15, CachedInput: cents(0.075), Output: 0.60}}, 180_000_000, 0},
-		"fractions":     {&spec.Price{Rates: spec.Rates{Input: 0.000001, Output: 0}}, 1000, 0},
-		"never nothing": {&spec.Price{Rates: spec.Rates{Input: 1e-9, Output: 0}}, 1000, 0},
+		"no discount":                        {rates(0.15, 0.60), used, 210_000_000},
+		"cached input":                       {cached(1, 2), used, 1_000_000_000},
+		"fractions":                          {rates(0.000001, 0), used, 1000},
+		"never nothing":                      {rates(1e-9, 0), used, 1000},
+		"cached tokens cost their own price": {cached(1, 2), record.Usage{InputTokens: 10, CachedTokens: 4, OutputTokens: 1}, 10_000_000},
+		"a price beyond all money":           {rates(1e30, 1), record.Usage{InputTokens: 2}, math.MaxInt64},
+		"tokens beyond all money":            {rates(1, 1000), record.Usage{InputTokens: 1, OutputTokens: math.MaxInt64}, math.MaxInt64},
+		"tokens below zero":                  {rates(1, 1), record.Usage{InputTokens: -5, OutputTokens: -5}, 0},
+		"more cached tokens than input":      {cached(1, 1), record.Usage{InputTokens: 10, CachedTokens: 100}, 5_000_000},
 	} {
-		price := PriceOf(c.price)
-		got := price.tokens(used)
-		if got.Cost != c.cost || got.Unpriced != c.unpriced {
-			t.Errorf("%s: cost %d, unpriced %d; want %d, %d", name, got.Cost, got.Unpriced, c.cost, c.unpriced)
+		price := PriceOf(&spec.Price{Rates: c.rates})
+		if got := price.tokens(c.used); got.Cost != c.cost || got.Unpriced != 0 {
+			t.Errorf("%s: cost %d, unpriced %d; want %d", name, got.Cost, got.Unpriced, c.cost)
+		}
+	}
+	for price, unpriced := range map[*spec.Price]int64{nil: 1, {Free: true}: 0} {
+		p := PriceOf(price)
+		if got := p.tokens(used); got.Cost != 0 || got.Unpriced != unpriced {
+			t.Errorf("%+v: %+v", price, got)
 		}
 	}
 }
 
 // F45: a million additions drift by nothing, whatever the prices and the order.
 func TestF45_CostDoesNotDrift(t *testing.T) {
-	seeds := uint64(3)
-	if raceEnabled {
-		seeds = 1
+	chance := rand.New(rand.NewPCG(0, 45))
+	price := PriceOf(&spec.Price{Rates: spec.Rates{Input: 0.1 + chance.Float64(), Output: 10 * chance.Float64()}})
+	costs, input, output := make([]record.Usage, 1_000_000), int64(0), int64(0)
+	for i := range costs {
+		used := record.Usage{Calls: 1, InputTokens: chance.Int64N(5000), OutputTokens: chance.Int64N(2000)}
+		costs[i], input, output = price.tokens(used), input+used.InputTokens, output+used.OutputTokens
 	}
-	for seed := range seeds {
-		chance := rand.New(rand.NewPCG(seed, 45))
-		price := PriceOf(&spec.Price{Rates: spec.Rates{Input: 0.1 + chance.Float64(), Output: 10 * chance.Float64()}})
-		exact, costs := new(big.Int), make([]record.Usage, 1_000_000)
-		for i := range costs {
-			used := record.Usage{Calls: 1, InputTokens: chance.Int64N(5000), OutputTokens: chance.Int64N(2000)}
-			costs[i] = price.tokens(used)
-			exact.Add(exact, big.NewInt(used.InputTokens*int64(price.Input)+used.OutputTokens*int64(price.Output)))
-		}
-		var forth, back record.Usage
-		for i := range costs {
-			forth, back = forth.Plus(costs[i]), back.Plus(costs[len(costs)-1-i])
-		}
-		if forth != back || big.NewInt(int64(forth.Cost)).Cmp(exact) != 0 {
-			t.Errorf("summed up to %d and backwards to %d, want %d", forth.Cost, back.Cost, exact)
-		}
+	var forth, back record.Usage
+	for i := range costs {
+		forth, back = forth.Plus(costs[i]), back.Plus(costs[len(costs)-1-i])
+	}
+	exact := func(tokens int64, rate record.Money) *big.Int {
+		return new(big.Int).Mul(big.NewInt(tokens), big.NewInt(int64(rate)))
+	}
+	if want := new(big.Int).Add(exact(input, price.Input), exact(output, price.Output)); forth != back || big.NewInt(int64(forth.Cost)).Cmp(want) != 0 {
+		t.Errorf("summed up to %d and backwards to %d, want %d", forth.Cost, back.Cost, want)
 	}
 }
 
@@ -144,19 +154,6 @@ func TestABudgetThatIsFullOfDoubtIsStarved(t *testing.T) {
 	}
 	if !errors.Is(err, ErrBudget) || b.Refusal().InDoubt {
 		t.Errorf("%v, starved %v of what was paid", err, b.Refusal().InDoubt)
-	}
-}
-
-// A call without a limit reserves the documented default.
-func TestF43_UnknownOutputReservesTheDefault(t *testing.T) {
-	b := NewBudget(Suite, Limits{Tokens: messageTokens + DefaultMaxOutput})
-	_, err := Limit(answers{}, b, LimitOptions{}).Call(t.Context(), &model.Request{})
-	if err != nil {
-		t.Errorf("the default itself has no room: %v", err)
-	}
-	b = NewBudget(Suite, Limits{Tokens: messageTokens + DefaultMaxOutput - 1})
-	if _, err = Limit(answers{}, b, LimitOptions{}).Call(t.Context(), &model.Request{}); !errors.Is(err, ErrBudget) {
-		t.Errorf("got %v", err)
 	}
 }
 
