@@ -31,13 +31,9 @@ func handedTo(t *testing.T, models, research, declared string) tool.Tool {
 		"research.yaml": {Data: []byte("loop: research\n" + research)},
 	}
 	doc, faults := spec.LoadFS(files, "s.yaml", spec.Options{})
-	if err := faults.Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, faults.Err())
 	made, err := NewParts(doc, BuildOptions{Getenv: func(string) string { return "" }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	l := doc.Suite.Resolved[0].Loop
 	delegates, err := made.delegates(l, l.Agent)
 	if err != nil || len(delegates) != 1 {
@@ -246,9 +242,7 @@ func TestModelsOfDelegates(t *testing.T) {
 		"research.yaml": {Data: []byte("loop: research\n" + onePass)},
 	}
 	doc, faults := spec.LoadFS(files, "s.yaml", spec.Options{})
-	if err := faults.Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, faults.Err())
 	l := doc.Suite.Resolved[0].Loop
 	made, _ := NewParts(doc, BuildOptions{Getenv: func(string) string { return "" }})
 	if _, err := made.delegates(l, l.Agent); err == nil || !strings.Contains(err.Error(), `delegate "research": model "m" needs a key: the environment variable MISSING`) {
@@ -280,9 +274,7 @@ func TestHeadersOfRemoteAgents(t *testing.T) {
 			"r.yaml": {Data: []byte("loop: r\nagent: {a2a: '" + server.URL + "', headers: " + declared + "}\nterminate: {max_iterations: 1}\n")},
 		}
 		doc, faults := spec.LoadFS(files, "s.yaml", spec.Options{})
-		if err := faults.Err(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, faults.Err())
 		made, _ := NewParts(doc, BuildOptions{Getenv: func(string) string { return key }})
 		delegates, err := made.delegates(nil, doc.Suite.Resolved[0].Loop.Agent)
 		remote, ofAgent := made.loop(&doc.Suite.Resolved[1])
@@ -312,13 +304,9 @@ func TestHeadersOfRemoteAgents(t *testing.T) {
 func built(t *testing.T, files fstest.MapFS) (*spec.Document, []*loop.Loop) {
 	t.Helper()
 	doc, faults := spec.LoadFS(files, "s.yaml", spec.Options{})
-	if err := faults.Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, faults.Err())
 	loops, err := Loops(doc, doc.Suite.Resolved, BuildOptions{Getenv: func(string) string { return "" }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return doc, loops
 }
 
@@ -487,10 +475,19 @@ func TestALoopConverses(t *testing.T) {
 func onlyTask(t *testing.T, doc *spec.Document) *spec.Task {
 	t.Helper()
 	for task, err := range doc.Tasks() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return task
 	}
 	return nil
+}
+
+// must ends a test at an error.
+func must(t interface {
+	Helper()
+	Fatal(...any)
+}, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -50,9 +50,7 @@ func overhears(t *testing.T) (address string, sent *[]string) {
 func illustrated(t *testing.T, doc *spec.Document) *spec.Task {
 	t.Helper()
 	for task, err := range doc.Tasks() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return task
 	}
 	t.Fatal("the suite has no task")
@@ -116,21 +114,13 @@ func TestProgramsGetThePathsOfImages(t *testing.T) {
 			"pics/cat.png": "\x89PNG\r\n\x1a\n a picture",
 		} {
 			file := filepath.Join(dir, name)
-			if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.MkdirAll(filepath.Dir(file), 0o755))
+			must(t, os.WriteFile(file, []byte(text), 0o600))
 		}
 		doc, faults := spec.Load(filepath.Join(dir, "s.yaml"), spec.Options{})
-		if err := faults.Err(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, faults.Err())
 		loops, err := Loops(doc, doc.Suite.Resolved, BuildOptions{Getenv: func(string) string { return "" }})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		task := illustrated(t, doc)
 		run := loops[0].Run(t.Context(), "r", task, 1, nil)
 		var read struct {

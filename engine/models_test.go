@@ -63,14 +63,10 @@ func runWith(t *testing.T, address, options string, o BuildOptions) *record.Run 
 		"l.yaml": {Data: []byte("loop: l\nagent: {model: m}\nprompt: p\nterminate: {max_iterations: 1}\n")},
 	}
 	doc, faults := spec.LoadFS(files, "s.yaml", spec.Options{})
-	if err := faults.Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, faults.Err())
 	o.Getenv = func(string) string { return "" }
 	loops, err := Loops(doc, doc.Suite.Resolved, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return loops[0].Run(context.Background(), "r", &spec.Task{ID: "t"}, 1, nil)
 }
 
@@ -194,14 +190,10 @@ func TestEndpointsAreAgents(t *testing.T) {
 		"l.yaml": {Data: []byte("loop: l\nagent:\n  http: " + server.URL + "\n  headers: {Authorization: {env: KEY, prefix: 'Bearer '}}\nprompt: go\nterminate: {max_iterations: 3}\n")},
 	}
 	doc, faults := spec.LoadFS(files, "s.yaml", spec.Options{})
-	if err := faults.Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, faults.Err())
 	getenv := func(name string) string { return map[string]string{"KEY": "secret-word"}[name] }
 	loops, err := Loops(doc, doc.Suite.Resolved, BuildOptions{Getenv: getenv})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	task := &spec.Task{ID: "t", Input: "x"}
 	recorded := loops[0].Run(t.Context(), "r", task, 1, nil)
 	if recorded.Outcome.Reason != record.ReasonMaxIterations || string(recorded.Output()) != `"done"` || recorded.Usage.Calls != 3 || recorded.Usage.Cost != 3*record.USD/2 {
@@ -359,9 +351,7 @@ func toldDiffers(t *testing.T, name string, limit told, place, form string) bool
 		t.Fatalf("%s: %v", name, err)
 	}
 	loops, err := Loops(doc, doc.Suite.Resolved, BuildOptions{Getenv: func(string) string { return "" }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	task := &spec.Task{ID: "t", Input: "x"}
 	recorded, live := loops[0].Run(t.Context(), "r", task, 1, nil), loops[1].Run(t.Context(), "r", task, 1, nil)
 	before, after := doc.Suite.Resolved[0].Loop, doc.Suite.Resolved[1].Loop
@@ -578,38 +568,26 @@ func TestModelsBehindTheProxy(t *testing.T) {
 		"l.yaml": {Data: []byte("loop: l\nagent: {model: coder}\nprompt: p\n")},
 	}
 	doc, faults := spec.LoadFS(files, "s.yaml", spec.Options{})
-	if err := faults.Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, faults.Err())
 	suite := pace.NewBudget(pace.Suite, pace.Limits{Calls: 10})
 	m, err := NewParts(doc, BuildOptions{Getenv: func(string) string { return "" }, Budget: suite, Cache: cache.Open(t.TempDir(), cache.Options{}), CacheMode: cache.On})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	names, err := m.behindProxy(source.Named[string]{{Key: "default", Value: "coder"}, {Key: "canned", Value: "canned"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	server := proxy.New(proxy.Options{})
-	if err := server.Listen(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, server.Listen())
 	defer server.Close()
 	for trial, want := range []record.Call{{Attempts: 2}, {Cached: true}} {
 		ctx, end := m.begin(&spec.RunBudget{Tokens: 1000, Hard: true})(t.Context())
 		defer end()
 		session, err := server.Open(ctx, proxy.Run{Models: names, Draw: model.Draw{Task: "t", Trial: 1}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		post := func(at, body string) string {
 			request, _ := http.NewRequestWithContext(t.Context(), "POST", session.BaseURL+at, strings.NewReader(body))
 			request.Header.Set("Authorization", "Bearer "+session.Token)
 			request.Header.Set("Anthropic-Version", "2023-06-01")
 			response, err := http.DefaultClient.Do(request)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer response.Body.Close()
 			text, _ := io.ReadAll(response.Body)
 			return string(text)
@@ -635,16 +613,12 @@ func TestModelsBehindTheProxy(t *testing.T) {
 // A proxy whose process was killed leaves its socket behind; the next one removes it, and none that is in use.
 func TestSocketsOfKilledProxiesAreRemoved(t *testing.T) {
 	temporary, err := os.MkdirTemp("", "t") // the path of a socket is short
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer os.RemoveAll(temporary)
 	folders := map[string]bool{"dead": false, "alive": true}
 	for name, alive := range folders {
 		dir := filepath.Join(temporary, socketFolder+name)
-		if err := os.Mkdir(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Mkdir(dir, 0o700))
 		listener, err := net.Listen("unix", filepath.Join(dir, "proxy.sock"))
 		if err != nil {
 			t.Skip(err)
@@ -678,21 +652,15 @@ func TestCallsBesideEachOther(t *testing.T) {
 	}))
 	defer up.Close()
 	made, err := openai.New(wire.Options{Name: "m", BaseURL: up.URL + "/v1", Key: "k", Transport: wire.NewTransport()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var free pace.LimitOptions
 	coder := &proxy.Model{Name: "coder", Model: pace.LimitRun(pace.Retry(pace.Limit(made, nil, free), pace.RetryOptions{Retries: -1}), free), Speaks: model.Chat, Pricing: free}
 	server := proxy.New(proxy.Options{})
-	if err := server.Listen(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, server.Listen())
 	defer server.Close()
 	s := &access{of: &programModels{}, made: programCalls{}, trees: map[time.Duration]string{}, clock: time.Now}
 	s.Session, err = server.Open(t.Context(), proxy.Run{Models: []proxy.Name{{Asked: "default", Model: coder}}, Clock: s.clocked, Arrived: s.arrived, Ended: s.ended, Ask: s.ask})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var seen atomic.Int64
 	turn := &agent.Turn{Iteration: 1, BeforeCall: func(steps []record.Step, _ []record.ToolCall) record.Reason {
 		seen.Store(int64(len(steps)))

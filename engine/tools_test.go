@@ -32,20 +32,14 @@ func oneTool(t *testing.T, o BuildOptions, declared string, arguments ...string)
 		"l.yaml": {Data: []byte("loop: l\nagent:\n  model: m\n  max_steps: 20\n  tools:\n  - " + strings.ReplaceAll(declared, "\n", "\n    ") + "\nprompt: go\nterminate: {max_iterations: 1}\n" + loop)},
 	}
 	doc, faults := spec.LoadFS(files, "s.yaml", spec.Options{})
-	if err := faults.Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, faults.Err())
 	if o.Getenv == nil {
 		o.Getenv = os.Getenv
 	}
 	loops, err := Loops(doc, doc.Suite.Resolved, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for task, err := range doc.Tasks() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return loops[0].Run(t.Context(), "r", task, 1, nil)
 	}
 	return nil

@@ -59,9 +59,7 @@ func setWith(t testing.TB, o Outside, yaml string) *Set {
 func bySh(t *testing.T, script, more string) string {
 	t.Helper()
 	o := outside{folder: t.TempDir()}
-	if err := os.WriteFile(o.folder+"/score.sh", []byte(script), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(o.folder+"/score.sh", []byte(script), 0o600))
 	s := setWith(t, o, "- {name: s, type: command, command: [sh, score.sh]"+more+"}")
 	return shown(s.Score(t.Context(), task(t, `"the target"`), run(`"the output"`))[0])
 }
@@ -158,9 +156,7 @@ func TestF30_AScorerThatHangs(t *testing.T) {
 func TestWhatThoseWhoAreAskedAreTold(t *testing.T) {
 	echo := "cat >request; echo 1"
 	o := outside{folder: t.TempDir()}
-	if err := os.WriteFile(o.folder+"/score.sh", []byte(echo), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(o.folder+"/score.sh", []byte(echo), 0o600))
 	of := task(t, `{"answer": 4}`)
 	metadata := expr.NewObject(1)
 	metadata.Set("level", "easy")
@@ -188,9 +184,7 @@ func TestThoseWhoAreAskedAreToldTheIterations(t *testing.T) {
 		t.Fatal(got)
 	}
 	text, err := os.ReadFile(o.folder + "/request")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	type call struct {
 		Tool      string
 		Arguments map[string]any
@@ -337,4 +331,15 @@ func TestF80_AnEmptyOutputIsNoAnswer(t *testing.T) {
 var needed = map[string]string{
 	"regex": ", pattern: x", "json_schema": ", schema: {}", "json_path": ", expr: 'true'", "word_count": ", min: 0",
 	"command": ", command: [no-such-program]", "http": ", url: 'http://127.0.0.1/'", "judge": ", model: j, rubric: r",
+}
+
+// must ends a test at an error.
+func must(t interface {
+	Helper()
+	Fatal(...any)
+}, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

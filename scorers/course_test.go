@@ -174,9 +174,7 @@ func TestToolsThatAreNotKnownAreUnscored(t *testing.T) {
 // The example of the manual is one.
 func TestTheExampleOfTheManual(t *testing.T) {
 	manual, err := os.ReadFile("../docs/scorers.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, section, _ := strings.Cut(string(manual), "## Tool calls and steps")
 	_, example, found := strings.Cut(section, "```yaml\nscorers:\n")
 	if !found {

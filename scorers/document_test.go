@@ -39,9 +39,7 @@ type example struct{ scorers, runs string }
 func documented(t *testing.T, path string) (examples []example) {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, block := range strings.Split(string(text), "\n```yaml\nscorers:\n")[1:] {
 		scorers, rest, _ := strings.Cut(block, "\n```\n")
 		e := example{scorers: scorers + "\n"}

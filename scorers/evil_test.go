@@ -14,9 +14,7 @@ import (
 func quotedJSON(t testing.TB, s string) string {
 	t.Helper()
 	text, err := json.Marshal(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(text)
 }
 

@@ -54,9 +54,7 @@ func TestFaultsWithoutAFile(t *testing.T) {
 // A reference to a schema that is there is refused as one that is not: nothing but the suite is read.
 func TestSchemaReadsNoOtherFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "other.json")
-	if err := os.WriteFile(file, []byte(`{"type": "object"}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, []byte(`{"type": "object"}`), 0o600))
 	s, faults := New(decoded(t, `- {name: s, type: json_schema, schema: {$ref: "file://`+filepath.ToSlash(file)+`"}}`), Options{})
 	if s != nil || !strings.Contains(faults.Error(), "other.json, but only the schema itself is read") {
 		t.Errorf("got %v", faults)

@@ -171,9 +171,7 @@ func FuzzForms(f *testing.F) {
 - {name: starts, type: starts_with, options: [a], ignore_case: true}`)
 	f.Fuzz(func(t *testing.T, output string) {
 		written, err := json.Marshal(output)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, score := range s.Score(context.Background(), task(t, ""), run(string(written))) {
 			if score.Unscored != "" || score.Value != 0 && score.Value != 1 {
 				t.Errorf("%q: %s", output, shown(score))

@@ -41,9 +41,7 @@ func task(t testing.TB, target string) *spec.Task {
 	task := &spec.Task{ID: "t"}
 	if target != "" {
 		value, err := expr.ParseJSON([]byte(target))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		task.Target = value
 	}
 	return task

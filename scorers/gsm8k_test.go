@@ -18,9 +18,7 @@ import (
 func recorded(t *testing.T, name string) *bufio.Scanner {
 	t.Helper()
 	file, err := os.Open(recordingtest.File(t, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { file.Close() })
 	lines := bufio.NewScanner(file)
 	lines.Buffer(nil, 1<<20)
@@ -102,7 +100,5 @@ func goldAnswer(t *testing.T, line []byte) string {
 
 func read(t *testing.T, text []byte, into any) {
 	t.Helper()
-	if err := json.Unmarshal(text, into); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(text, into))
 }

@@ -52,9 +52,7 @@ vowel 4 0 (c): no match of [aeiou]`
 func scoreLines(t *testing.T, expression string, r *record.Run, options Options) string {
 	t.Helper()
 	s, faults := New(decoded(t, "- {name: s, type: cel, expr: '"+expression+"'}"), options)
-	if err := faults.Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, faults.Err())
 	return shownAll(s.Score(context.Background(), task(t, `"a"`), r))
 }
 

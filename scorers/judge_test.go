@@ -63,9 +63,7 @@ func scripted(scores ...string) model.Model {
 func judgedBy(t *testing.T, outside Outside, scorers string) *Set {
 	t.Helper()
 	s, faults := New(decoded(t, scorers), Options{Outside: outside})
-	if err := faults.Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, faults.Err())
 	return s
 }
 
@@ -105,9 +103,7 @@ func TestAJudgeSeesTheImagesOfTheTask(t *testing.T) {
 		"a.gif":  {Data: []byte("GIF87a and more")},
 	}
 	doc, faults := spec.LoadFS(files, "s.yaml", spec.Options{})
-	if err := faults.Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, faults.Err())
 	m := &counted{}
 	s := judgedBy(t, judging{"j": m}, quality)
 	for _, gone := range []bool{false, true} {
@@ -115,9 +111,7 @@ func TestAJudgeSeesTheImagesOfTheTask(t *testing.T) {
 			delete(files, "a.gif")
 		}
 		for task, err := range doc.Tasks() {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			got := shownAll(s.Score(t.Context(), task, run(`"a"`)))
 			if want := map[bool]string{false: "quality 0 0.1 (0.1): call 1", true: "file not found: a.gif"}[gone]; !strings.Contains(got, want) {
 				t.Errorf("got %s, want %s", got, want)

@@ -83,9 +83,7 @@ func TestPairs(t *testing.T) {
 				Outside: outside{models: map[string]model.Model{"j": polite{&asked}}}, Baseline: "base",
 				Resolved: []spec.Resolved{{Name: "rude", Aliases: []string{"blunt"}, Loop: &spec.Loop{}}},
 			})
-			if err := faults.Err(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, faults.Err())
 			scores := s.Pair(t.Context(), task(t, ""), c.own, all, besideOnly(c.beside))
 			if got := shownAll(scores); len(scores) != 1 || !strings.HasPrefix(got, "s 0 "+c.want) || asked != c.calls {
 				t.Errorf("got %s after %d calls, want %s after %d", got, asked, c.want, c.calls)
@@ -100,9 +98,7 @@ func TestPairs(t *testing.T) {
 // A set tells who needs another run, and scores a run without them.
 func TestPairsAreApart(t *testing.T) {
 	s, faults := New(decoded(t, "- {name: s, type: pairwise, model: j, rubric: r}\n- {name: e, type: exact}"), Options{Baseline: "base"})
-	if err := faults.Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, faults.Err())
 	if v := s.Versions()[0]; !v.Asks || !v.Pairs || v.Against != "base" || v.Judges != spec.ScoreReturned {
 		t.Errorf("the version is %+v", v)
 	}

@@ -99,9 +99,7 @@ func TestPartsOfSetsAreAskedOnce(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	asked, err := os.ReadFile(o.folder + "/asked")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for line, times := range map[string]int{"asked\n": 1, "own\n": 1, "every\n": 2} {
 		if got := strings.Count(string(asked), line); got != times {
 			t.Errorf("%q was asked %d times, want %d", line, got, times)

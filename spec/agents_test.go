@@ -115,9 +115,7 @@ phases:
 func fromJSON(t *testing.T, text string) any {
 	t.Helper()
 	value, err := expr.ParseJSON([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return value
 }
 
@@ -266,9 +264,7 @@ func TestF41_DatesOfPrices(t *testing.T) {
 // A provider by name has an address, a variable for its key, a row in docs/providers.md, and a place in the schema.
 func TestProvidersByName(t *testing.T) {
 	text, err := os.ReadFile("../docs/providers.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	field, _ := reflect.TypeFor[Model]().FieldByName("Provider")
 	names := strings.Split(field.Tag.Get("enum"), "|")
 	var want []string

@@ -60,21 +60,15 @@ func copyOf(t *testing.T, files map[string]string) (*spec.Document, *spec.Copy) 
 	dir := t.TempDir()
 	for name, text := range files {
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must(t, os.WriteFile(path, []byte(text), 0o644))
 	}
 	d, faults := spec.Load(filepath.Join(dir, "home", "suite.yaml"), spec.Options{Set: []spec.Setting{{Path: "agent.top_p", Value: "0.9"}}})
 	if d == nil {
 		t.Fatal(faults.Err())
 	}
 	c, err := d.Copy(d.Tasks(), clean)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return d, c
 }
 
@@ -104,9 +98,7 @@ func said(t *testing.T, d *spec.Document) (lines []string) {
 		lines = append(lines, fmt.Sprint(d.Suite.Scorers[i].Name, d.Suite.Scorers[i].Type))
 	}
 	for task, err := range d.Tasks() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		line := fmt.Sprint(task.ID, task.Target, task.Vars, task.Cluster, task.Group, task.Folder)
 		if text, _ := task.Input.(string); len(text) < 100 {
 			line += string(clean([]byte(text)))
@@ -152,9 +144,7 @@ func TestACopyIsTheSuiteWithoutSecrets(t *testing.T) {
 				t.Errorf("the tasks are packed: %v", packed != nil)
 			} else if packed != nil {
 				unpacked, err := gzip.NewReader(bytes.NewReader(packed))
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				if c.Data[spec.TasksCopy], err = io.ReadAll(unpacked); err != nil {
 					t.Fatal(err)
 				}
@@ -182,14 +172,21 @@ func TestJSONOfAnyCharactersIsYAML(t *testing.T) {
 		}
 	}
 	text, err := json.Marshal(map[string]string{"\u0085k\ufeff": all.String()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	tree, faults := source.Parse(source.NewFile("s", spec.JSONAsYAML(text)))
-	if err := faults.Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, faults.Err())
 	if got := tree.Plain(); !reflect.DeepEqual(got, source.ObjectOf("\u0085k\ufeff", all.String())) {
 		t.Errorf("the text is another one: %.200q", fmt.Sprint(got))
+	}
+}
+
+// must ends a test at an error.
+func must(t interface {
+	Helper()
+	Fatal(...any)
+}, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -19,9 +19,7 @@ func tasksInShort(t *testing.T, d *Document) string {
 	t.Helper()
 	var parts []string
 	for task, err := range d.Tasks() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		parts = append(parts, task.ID+"="+fmt.Sprint(task.Input))
 	}
 	return strings.Join(parts, " ")
@@ -84,9 +82,7 @@ func TestMappedTask(t *testing.T) {
 	d := suiteWithTasks(t, `{files: [t.json], id: row.id + "@" + file, input: row.q, target: "row.?a.orValue(null)", vars: {level: row.level, n: size(doc)}, metadata: {place: line}}`,
 		"t.json", `[{"id": "one", "q": "x", "level": 3}]`)
 	for task, err := range d.Tasks() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		vars, _ := expr.AppendJSON(nil, task.Vars)
 		metadata, _ := expr.AppendJSON(nil, task.Metadata)
 		got := fmt.Sprint(task.ID, " ", task.Target, " ", string(vars), string(metadata))
@@ -126,9 +122,7 @@ func scriptSuite(t *testing.T, env map[string]string, model string, files ...str
 		"l.yaml", "loop: l\nagent: {model: m}\nprompt: p\n"}, files...)
 	d := loadedWith(t, Options{Env: func(name string) string { return env[name] }}, all...)
 	script, err := d.Answers("m")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return script
 }
 
@@ -196,12 +190,8 @@ func TestDataFilesAreThoseOfTasksAndAnswers(t *testing.T) {
 	write := func(name, text string) {
 		t.Helper()
 		path := filepath.Join(base, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must(t, os.WriteFile(path, []byte(text), 0o644))
 	}
 	write("s/suite.yaml", `suite: s
 roots: {data: {default: ../data}}
@@ -220,9 +210,7 @@ configurations: [{name: one, loop: a.loop.yaml}]
 			t.Fatal(faults)
 		}
 		files, err := document.DataFiles()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return files
 	}
 	before := look()

@@ -11,11 +11,12 @@ import (
 	"pgregory.net/rapid"
 )
 
-func ids(t interface{ Fatal(...any) }, d *Document) (all []string) {
+func ids(t interface {
+	Helper()
+	Fatal(...any)
+}, d *Document) (all []string) {
 	for task, err := range d.Tasks() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		all = append(all, task.ID)
 	}
 	return all

@@ -45,9 +45,7 @@ func onDisk(t interface {
 }, dir, suite, loop string) *Document {
 	t.Helper()
 	for name, text := range map[string]string{"s.yaml": suite, "a.loop.yaml": loop} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	}
 	d, faults := Load(filepath.Join(dir, "s.yaml"), Options{})
 	if d == nil {
@@ -256,9 +254,7 @@ func TestSettingAConditionTwiceIsSettingItOnce(t *testing.T) {
 	var params []Assignment
 	for range 2 {
 		a, faults := (Setting{Path: "terminate.timeout.after", Value: "90s"}).Assign("--set")
-		if err := faults.Err(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, faults.Err())
 		params = append(params, a)
 	}
 	once, _ := d.Suite.Configuration("plain").Loop.With(params[:1]...)
@@ -283,9 +279,7 @@ func TestEditOfALoop(t *testing.T) {
 	if err != nil || len(edited) != 1 || string(edited[0].Text) != strings.Replace(editLoop, "max_iterations: 3 ", "max_iterations: 5 ", 1) {
 		t.Fatalf("%v, %v", err, edited)
 	}
-	if err := ReplaceFiles(edited); err != nil {
-		t.Fatal(err)
-	}
+	must(t, ReplaceFiles(edited))
 	if edited, err = open().Edit("", assigned(t, "max_iterations=5")...); err != nil || len(edited) > 0 {
 		t.Errorf("%v, %v", err, edited)
 	}
@@ -299,26 +293,18 @@ func TestReplaceFiles(t *testing.T) {
 	dir := t.TempDir()
 	d := onDisk(t, dir, editSuite, editLoop)
 	edited, err := d.Edit("wide", assigned(t, "max_iterations=7", "terminate.confidence.threshold=0.9")...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	loop, err := d.Edit("plain", assigned(t, "max_iterations=2")...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	file, link := filepath.Join(dir, "s.yaml"), filepath.Join(dir, "real.yaml")
-	if err := errors.Join(os.Rename(file, link), os.Symlink("real.yaml", file), os.Chmod(link, 0o640), os.WriteFile(filepath.Join(dir, "a.loop.yaml"), []byte("# mine\n"+editLoop), 0o644)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.Rename(file, link), os.Symlink("real.yaml", file), os.Chmod(link, 0o640), os.WriteFile(filepath.Join(dir, "a.loop.yaml"), []byte("# mine\n"+editLoop), 0o644)))
 	if err := ReplaceFiles(append(edited, loop...)); err == nil || !strings.Contains(err.Error(), "a.loop.yaml has changed in the meantime") {
 		t.Errorf("the error is %v", err)
 	}
 	if text, _ := os.ReadFile(file); string(text) != editSuite {
 		t.Errorf("one file was replaced:\n%s", text)
 	}
-	if err := ReplaceFiles(edited); err != nil {
-		t.Fatal(err)
-	}
+	must(t, ReplaceFiles(edited))
 	info, err := os.Stat(link)
 	if text, _ := os.ReadFile(link); err != nil || string(text) != string(edited[0].Text) || info.Mode().Perm() != 0o640 {
 		t.Errorf("%v, %v:\n%s", err, info.Mode(), text)

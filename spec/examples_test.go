@@ -11,9 +11,7 @@ import (
 // exampleFolders hold suites and loops that must load: those that ship, and the language's examples where they are.
 func exampleFolders(t testing.TB) []string {
 	folders, err := filepath.Glob("../suites/*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if examples := os.Getenv("AGENTBENCH_EXAMPLES"); examples != "" {
 		return append(folders, examples)
 	}
@@ -29,9 +27,7 @@ func exampleFiles(t testing.TB) []string {
 	for _, folder := range exampleFolders(t) {
 		for _, pattern := range []string{"*.suite.yaml", "*.loop.yaml", "suite.yaml", "loop.yaml"} {
 			found, err := filepath.Glob(filepath.Join(folder, pattern))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			files = append(files, found...)
 		}
 	}
@@ -98,9 +94,7 @@ func TestPrograms(t *testing.T) {
 func TestProgramThatMayNotBeExecuted(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"l.yaml": "loop: l\nagent: {command: [./x.sh]}\n", "x.sh": "#!/bin/sh\n"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	}
 	d, faults := Load(filepath.Join(dir, "l.yaml"), Options{Env: onlyPath})
 	if d == nil {

@@ -33,9 +33,7 @@ func TestFaults(t *testing.T) {
 
 func testArchive(t *testing.T, archive string) {
 	ar, err := txtar.ParseFile(archive)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i, file := range ar.Files {
 		name, wants := strings.CutSuffix(file.Name, "/want")
 		if !wants {
@@ -51,9 +49,7 @@ func testArchive(t *testing.T, archive string) {
 		})
 	}
 	if *update {
-		if err := os.WriteFile(archive, txtar.Format(ar), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(archive, txtar.Format(ar), 0o644))
 	}
 }
 
@@ -174,9 +170,7 @@ func FuzzLoad(f *testing.F) {
 	}
 	for _, archive := range []string{"loops", "parameters", "tasks", "keys"} {
 		ar, err := txtar.ParseFile("../testdata/spec/" + archive + ".txtar")
-		if err != nil {
-			f.Fatal(err)
-		}
+		must(f, err)
 		for _, file := range ar.Files {
 			f.Add(string(file.Data))
 		}

@@ -19,21 +19,18 @@ func folderWith(t *testing.T, tasks string, files map[string]string) string {
 	files["l.yaml"] = "loop: l\nagent: {model: m}\nprompt: p\n"
 	for name, text := range files {
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must(t, os.WriteFile(path, []byte(text), 0o644))
 	}
 	return dir
 }
 
-func must(t *testing.T, err error) {
+func must(t interface {
+	Helper()
+	Fatal(...any)
+}, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }
 
 // FAULTS F57: a pattern does not follow links to folders, of which ten that lead back have very many paths.

@@ -21,15 +21,11 @@ func imagesInShort(t *testing.T, d *Document) string {
 	t.Helper()
 	var parts []string
 	for task, err := range d.Tasks() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		said := task.ID
 		for _, image := range task.Images {
 			data, kind, err := image.Content()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			sum, same, err := image.Sum()
 			if hash := sha256.Sum256(data); err != nil || sum != hex.EncodeToString(hash[:]) || same != kind {
 				t.Errorf("%s: sum %s, %s, %v", image.Name(), sum, same, err)
@@ -70,12 +66,8 @@ func TestImagesBelowRoots(t *testing.T) {
 	write := func(name, text string) {
 		t.Helper()
 		file := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(file), 0o755))
+		must(t, os.WriteFile(file, []byte(text), 0o600))
 	}
 	write("pictures/a.png", png)
 	write("pictures/large.png", png+strings.Repeat("x", maxImageBytes))

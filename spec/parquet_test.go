@@ -19,9 +19,7 @@ import (
 func duckdbFile(t testing.TB) string {
 	t.Helper()
 	text, err := os.ReadFile("testdata/duckdb.parquet")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(text)
 }
 
@@ -35,13 +33,9 @@ func TestParquetOfNoNumbers(t *testing.T) {
 	var text bytes.Buffer
 	w := parquet.NewGenericWriter[numbers](&text)
 	_, err := w.Write([]numbers{{"a", []float64{1, math.NaN(), math.Inf(1), math.Inf(-1)}, float32(math.NaN())}})
-	if err := errors.Join(err, w.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(err, w.Close()))
 	for task, err := range suiteWithTasks(t, "{files: [t.parquet]}", "t.parquet", text.String()).Tasks() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		got, err := expr.AppendJSON(nil, []any{task.Input, task.Target})
 		if want := `[[1,null,"+Inf","-Inf"],null]`; err != nil || string(got) != want {
 			t.Errorf("got %s, %v; want %s", got, err, want)
@@ -54,13 +48,9 @@ func TestParquetOfAnotherWriter(t *testing.T) {
 	d := suiteWithTasks(t, "{files: [t.parquet], id: string(int(row.id)), input: row}", "t.parquet", duckdbFile(t))
 	var got []string
 	for task, err := range d.Tasks() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		text, err := expr.AppendJSON(nil, task.Input)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		got = append(got, task.ID+" "+string(text))
 	}
 	row := func(id int, weight string, even bool, choices string) string {
@@ -108,9 +98,7 @@ func manyRows(t testing.TB, n, group int) string {
 			rows = rows[:0]
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Close())
 	return out.String()
 }
 
@@ -120,9 +108,7 @@ func TestParquetRowsAreDrawn(t *testing.T) {
 	d := suiteWithTasks(t, "{files: [t.parquet], id: string(row.id), input: row.input, shuffle: true, limit: 300}", "t.parquet", text)
 	seen := map[string]bool{}
 	for task, err := range d.Tasks() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if input := task.Input.(string); !strings.HasSuffix(input, "x"+task.ID) {
 			t.Fatalf("task %s has the input %s", task.ID, input)
 		}
@@ -176,9 +162,7 @@ func BenchmarkParquet(b *testing.B) {
 	for b.Loop() {
 		n := 0
 		for _, err := range d.Tasks() {
-			if err != nil {
-				b.Fatal(err)
-			}
+			must(b, err)
 			n++
 		}
 		if n != 100_000 {

@@ -21,17 +21,11 @@ import (
 func compiledSchema(t *testing.T, make func() ([]byte, error)) *jsonschema.Schema {
 	t.Helper()
 	text, err := make()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	compiler := jsonschema.NewCompiler()
-	if err := compiler.AddResource("schema.json", document); err != nil {
-		t.Fatal(err)
-	}
+	must(t, compiler.AddResource("schema.json", document))
 	return compiler.MustCompile("schema.json")
 }
 
@@ -39,13 +33,9 @@ type schemas struct{ suite, loop *jsonschema.Schema }
 
 func (s schemas) validate(t testing.TB, tree *source.Node) error {
 	text, err := expr.AppendJSON(nil, valueOf(tree.Plain()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if tree.Get("suite") != nil {
 		return s.suite.Validate(document)
 	}
@@ -54,9 +44,7 @@ func (s schemas) validate(t testing.TB, tree *source.Node) error {
 
 func parsed(t testing.TB, file string) *source.Node {
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	tree, faults := source.Parse(source.NewFile(file, text))
 	if faults.Err() != nil {
 		t.Fatal(faults)
@@ -171,9 +159,7 @@ func TestDenseFilesLoad(t *testing.T) {
 func memoryFolder(t *testing.T, dir string) fstest.MapFS {
 	files := fstest.MapFS{}
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, entry := range entries {
 		if text, err := os.ReadFile(filepath.Join(dir, entry.Name())); err == nil {
 			files[entry.Name()] = &fstest.MapFile{Data: text}
@@ -216,9 +202,7 @@ func randomNode(r *rapid.T) *source.Node {
 func TestSchemaNamesAreReadable(t *testing.T) {
 	for _, make := range []func() ([]byte, error){SchemaSuite, SchemaLoop} {
 		text, err := make()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, bad := range []string{"github.com", "interface", "\"$ref\": \"\""} {
 			if strings.Contains(string(text), bad) {
 				t.Errorf("the schema holds %q", bad)

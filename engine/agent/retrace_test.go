@@ -119,9 +119,7 @@ func drawn(t *rapid.T, tt *testing.T) (live, twin *agent.Conversation) {
 		servers = append(servers, remote{})
 	}
 	box, err := agent.NewToolbox(tools, servers, tool.Options{})
-	if err != nil {
-		tt.Fatal(err)
-	}
+	must(tt, err)
 	live = &agent.Conversation{
 		Model: &babbler{t, a.ToolCalls, "m", true}, ModelName: "m", Spec: a, Tools: box,
 		MaxSteps: rapid.IntRange(0, 6).Draw(t, "steps"),
@@ -163,9 +161,7 @@ func TestWhatIsRetracedIsWhatWasSent(t *testing.T) {
 			again := *of
 			again.Servers, again.Calls = run.Servers, nil
 			trace, failed := twin.Retrace(t.Context(), &again, onDisk(t, it))
-			if failed != nil {
-				t.Fatal(failed)
-			}
+			must(t, failed)
 			hold(rt, trace, it, err)
 			if err != nil || it.Ended != nil {
 				return
@@ -188,13 +184,9 @@ func iterationOf(n int, r *agent.Result, err error) *record.Iteration {
 func onDisk(t *testing.T, it *record.Iteration) *record.Iteration {
 	t.Helper()
 	line, err := json.Marshal(it)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	read := &record.Iteration{}
-	if err := json.Unmarshal(line, read); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(line, read))
 	return read
 }
 
@@ -311,5 +303,16 @@ func TestRetraceOfAnAgentThatEnded(t *testing.T) {
 		if err != nil || len(trace.Requests) != steps || trace.Over != want.Over || trace.Why != want.Why || string(trace.Output) != string(want.Output) {
 			t.Errorf("with %d steps: %+v, %v", steps, trace, err)
 		}
+	}
+}
+
+// must ends a test at an error.
+func must(t interface {
+	Helper()
+	Fatal(...any)
+}, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -32,17 +32,13 @@ func (a *actor) offered() (names []string) {
 // own; the record says what the server told, once.
 func TestToolsOfServers(t *testing.T) {
 	box, err := agent.NewToolbox([]tool.Tool{echo()}, []tool.Source{remote{}}, tool.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	m := &actor{replies: slices.Repeat([]model.Reply{calls("s__echo", `{}`), says("ok")}, 2)}
 	c := &agent.Conversation{Model: m, ModelName: "m", Spec: &spec.Agent{}, Tools: box}
 	ctx, run := tool.WithRun(t.Context())
 	defer run.Close()
 	first, err := c.Execute(ctx, turn())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if want := []string{"echo", "far", "s__echo"}; !slices.Equal(m.offered(), want) {
 		t.Errorf("offered %q, want %q", m.offered(), want)
 	}
@@ -84,9 +80,7 @@ func TestF36_NamesOfToolsOfServers(t *testing.T) {
 	box, err := agent.NewToolbox([]tool.Tool{echo()}, []tool.Source{
 		many{"echo", "a_b", "a_b", "a_b", "a_server__a_b_2", "", "", long, long, long},
 	}, tool.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	m := &actor{replies: []model.Reply{says("ok")}}
 	converse(t, &agent.Conversation{Model: m, ModelName: "m", Spec: &spec.Agent{}, Tools: box}, turn())
 	want := []string{
@@ -118,9 +112,7 @@ func (absent) Tools(record.ToolServer) ([]tool.Tool, error) { return nil, errAbs
 func TestAServerThatIsNotThereFailsTheIteration(t *testing.T) {
 	for _, starts := range []bool{false, true} {
 		box, err := agent.NewToolbox(nil, []tool.Source{absent{starts: starts}}, tool.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		m := &actor{replies: []model.Reply{says("never")}}
 		c := &agent.Conversation{Model: m, ModelName: "m", Spec: &spec.Agent{}, Tools: box}
 		if _, err := c.Execute(t.Context(), turn()); !errors.Is(err, errAbsent) || len(m.sent) > 0 {

@@ -275,9 +275,7 @@ func echo() tool.Tool {
 func toolbox(t testing.TB, tools ...tool.Tool) *agent.Toolbox {
 	t.Helper()
 	box, err := agent.NewToolbox(tools, nil, tool.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return box
 }
 
@@ -302,9 +300,7 @@ func turn() *agent.Turn {
 func converse(t *testing.T, c *agent.Conversation, of *agent.Turn) agent.Result {
 	t.Helper()
 	result, err := c.Execute(t.Context(), of)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return result
 }
 

@@ -101,14 +101,10 @@ func TestF33_ANamespaceDiesWithUs(t *testing.T) {
 		p := shell(escaping(t, m) + "sleep 300; true")
 		p.Confinement = confinements()[os.Getenv("AGENTBENCH_TEST_HELD")]
 		r, err := p.Start(t.Context(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		until(t, "all have started", func() bool { return alive(t, m) >= 5 })
 		if os.Getenv("AGENTBENCH_TEST_FREEZES") != "" {
-			if err := r.Freeze(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, r.Freeze())
 		}
 		fmt.Println("now")
 		<-r.Done()
@@ -125,9 +121,7 @@ func TestF33_ANamespaceDiesWithUs(t *testing.T) {
 				us := exec.Command(os.Args[0], "-test.run=^TestF33_ANamespaceDiesWithUs$")
 				us.Env = append(os.Environ(), "AGENTBENCH_TEST_MARK="+m, "AGENTBENCH_TEST_HELD="+held, "AGENTBENCH_TEST_FREEZES="+freezes)
 				said, err := us.StdoutPipe()
-				if err := errors.Join(err, us.Start()); err != nil {
-					t.Fatal(err)
-				}
+				must(t, errors.Join(err, us.Start()))
 				if line, err := bufio.NewReader(said).ReadString('\n'); line != "now\n" {
 					t.Fatalf("got %q, %v", line, err)
 				}
@@ -147,13 +141,9 @@ func TestF31_ProgramsEndAlike(t *testing.T) {
 		if strings.HasPrefix(content, "#!") {
 			mode = 0o700
 		}
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), mode); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(folder, name), []byte(content), mode))
 	}
-	if err := os.Mkdir(filepath.Join(folder, "folder"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(filepath.Join(folder, "folder"), 0o700))
 	for name, c := range map[string]struct {
 		argv           []string
 		stdout, failed string
@@ -296,5 +286,16 @@ func BenchmarkStart(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// must ends a test at an error.
+func must(t interface {
+	Helper()
+	Fatal(...any)
+}, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

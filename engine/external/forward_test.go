@@ -28,9 +28,7 @@ func forwarding(t *testing.T, socket, script string) (cmd *exec.Cmd, said *bufio
 	cmd = exec.Command(os.Args[0], "forward", "--listen", loopback(), "--socket", socket, "--", "sh", "-c", "echo ready; "+script)
 	out, err := cmd.StdoutPipe()
 	stdin, err2 := cmd.StdinPipe()
-	if err := errors.Join(err, err2, cmd.Start()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(err, err2, cmd.Start()))
 	t.Cleanup(func() {
 		stdin.Close()
 		_ = cmd.Process.Kill()
@@ -48,20 +46,14 @@ func pair(t *testing.T) (client *net.TCPConn, server *net.UnixConn) {
 	t.Helper()
 	socket := filepath.Join(t.TempDir(), "s")
 	listener, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { listener.Close() })
 	forwarding(t, socket, "read -r line")
 	conn, err := net.Dial("tcp", loopback())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { conn.Close() })
 	accepted, err := listener.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { accepted.Close() })
 	return conn.(*net.TCPConn), accepted.(*net.UnixConn)
 }
@@ -105,16 +97,12 @@ func TestForwardEndsEachDirectionByItself(t *testing.T) {
 				ends, goesOn = goesOn, ends
 			}
 			fmt.Fprint(ends, "last")
-			if err := ends.CloseWrite(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, ends.CloseWrite())
 			if all, err := io.ReadAll(goesOn); err != nil || string(all) != "last" {
 				t.Errorf("got %q, %v", all, err)
 			}
 			fmt.Fprint(goesOn, "still here")
-			if err := goesOn.CloseWrite(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, goesOn.CloseWrite())
 			if all, err := io.ReadAll(ends); err != nil || string(all) != "still here" {
 				t.Errorf("got %q, %v", all, err)
 			}

@@ -148,19 +148,13 @@ func TestF77_ProgramsCannotReadOurEnvironment(t *testing.T) {
 		return
 	}
 	us, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	folder, err := os.MkdirTemp("/tmp", "agentbench-test-") // that anybody may enter
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { os.RemoveAll(folder) })
 	burglar := filepath.Join(folder, "burglar")
 	copied, err := os.ReadFile(us)
-	if err := errors.Join(err, os.Chmod(folder, 0o755), os.WriteFile(burglar, copied, 0o755)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(err, os.Chmod(folder, 0o755), os.WriteFile(burglar, copied, 0o755)))
 	for _, rights := range []string{"ours", "nobody's"} {
 		again := exec.Command("/proc/self/exe", "-test.run=^TestF77_ProgramsCannotReadOurEnvironment$", "-test.v", "-test.count=1", fmt.Sprintf("CANARY-%d-argument", time.Now().UnixNano()))
 		again.Dir, again.Env = "/", append(os.Environ(), "TMPDIR=/tmp", "AGENTBENCH_TEST_BROKEN_INTO="+burglar, fmt.Sprintf("OPENAI_API_KEY=CANARY-%d-key", time.Now().UnixNano()))
@@ -231,20 +225,14 @@ func started(t *testing.T, script string, test func(t *testing.T, cmd *exec.Cmd,
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			ps, err := c.within(c.kind, "/bin/sh", "-c", script)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer ps.release()
 			cmd := ps.cmd
 			defer context.AfterFunc(ctx, func() { killGroup(cmd) })()
 			cmd.Env = Environment(os.Getenv)
 			out, err := cmd.StdoutPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := ps.start(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
+			must(t, ps.start())
 			test(t, cmd, out)
 		})
 	}
@@ -258,9 +246,7 @@ func TestSignalsReachAConfinedProgram(t *testing.T) {
 		if _, err := io.ReadFull(out, line); err != nil {
 			t.Fatal(err)
 		}
-		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-			t.Fatal(err)
-		}
+		must(t, cmd.Process.Signal(syscall.SIGTERM))
 		rest, _ := io.ReadAll(out)
 		if err := cmd.Wait(); string(rest) != "told\n" || cmd.ProcessState.ExitCode() != 7 {
 			t.Errorf("got %q, %v", rest, err)
@@ -315,9 +301,7 @@ func TestOurMemoryIsHidden(t *testing.T) {
 		us.Env = []string{"AGENTBENCH_TEST_BURGLAR=is looked for", "OPENAI_API_KEY=CANARY-" + strconv.Itoa(os.Getpid()) + "-key"}
 		out, err := us.StdoutPipe()
 		stdin, err2 := us.StdinPipe()
-		if err := errors.Join(err, err2, us.Start()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(err, err2, us.Start()))
 		defer us.Wait()
 		defer stdin.Close()
 		if _, err := out.Read(make([]byte, 1)); err != nil {

@@ -203,9 +203,7 @@ func TestF16_WhatNeverReachedAServer(t *testing.T) {
 				via = mute{}
 			}
 			request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, strings.NewReader("{}"+c.body))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			response, err := via.RoundTrip(request)
 			if err == nil {
 				response.Body.Close()
@@ -273,9 +271,7 @@ func silentTransport(*testing.T, *http.Transport) string { return "http://127.0.
 func listener(t *testing.T) net.Listener {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { l.Close() })
 	return l
 }
@@ -299,9 +295,7 @@ func neverDialled(t *testing.T, _ *http.Transport) string {
 // noName has a server of names that knows none.
 func noName(t *testing.T, transport *http.Transport) string {
 	names, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { names.Close() })
 	go func() {
 		for message := make([]byte, 512); ; {

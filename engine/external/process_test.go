@@ -32,9 +32,7 @@ func alive(t *testing.T, argument string) int {
 		t.Skip("the table of processes is read from /proc")
 	}
 	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	n := 0
 	for _, entry := range entries {
 		line, err := os.ReadFile("/proc/" + entry.Name() + "/cmdline")
@@ -122,9 +120,7 @@ func TestTheProgramDiesWithUs(t *testing.T) {
 	alive(t, m) // skips where there is no /proc
 	us := exec.Command(os.Args[0], "-test.run=^TestTheProgramDiesWithUs$")
 	us.Env = append(os.Environ(), "AGENTBENCH_TEST_MARK="+m)
-	if err := us.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, us.Start())
 	until(t, "the program runs", func() bool { return alive(t, m) == 1 })
 	_ = us.Process.Kill()
 	_ = us.Wait()

@@ -36,14 +36,10 @@ func eachNamespace(t *testing.T, test func(t *testing.T, c *Confinement)) {
 func begin(t *testing.T, c *Confinement, dir, script string) *Running {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "script")
-	if err := os.WriteFile(file, []byte(script), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, []byte(script), 0o600))
 	p := Program{Argv: []string{"sh", file}, Env: Environment(os.Getenv), Timeout: time.Minute, Confinement: c, Dir: dir}
 	r, err := p.Start(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { r.Kill(nil) })
 	return r
 }
@@ -67,9 +63,7 @@ func forkForever(file string) {
 func busy(t *testing.T, m string) string {
 	t.Helper()
 	us, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return fmt.Sprintf(`case $1 in
 session|orphan) while :; do echo x >>$1; done;;
 hopping) echo x >>hopping; sh "$0" hopping %[2]s & ;;
@@ -105,9 +99,7 @@ func TestAFrozenProgramWritesNothing(t *testing.T) {
 		r := begin(t, c, dir, busy(t, m))
 		until(t, "all write", func() bool { return allGrow(dir, [4]int64{}) })
 		for range 5 {
-			if err := r.Freeze(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, r.Freeze())
 			frozen, before := time.Now(), sizes(dir)
 			other := shell(`i=0; while [ $i -lt 2000 ]; do echo x >>other; i=$((i+1)); done`)
 			other.Dir = t.TempDir()
@@ -147,9 +139,7 @@ func TestAFrozenGroupWritesNothing(t *testing.T) {
 	for range 3 {
 		child, parent := size("child"), size("parent")
 		until(t, "both write", func() bool { return size("child") > child && size("parent") > parent })
-		if err := r.Freeze(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, r.Freeze())
 		time.Sleep(time.Millisecond) // a call that had begun ends
 		child, parent = size("child"), size("parent")
 		time.Sleep(20 * time.Millisecond)
@@ -165,9 +155,7 @@ func TestAFrozenProgramCanBeKilled(t *testing.T) {
 		dir, m := t.TempDir(), mark()
 		r := begin(t, c, dir, busy(t, m))
 		until(t, "all write", func() bool { return allGrow(dir, [4]int64{}) })
-		if err := r.Freeze(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, r.Freeze())
 		before := sizes(dir)
 		r.Kill(nil)
 		if left := alive(t, m); left > 0 || sizes(dir) != before {
@@ -194,14 +182,10 @@ func TestAProgramThatIgnoresSignalsIsKilled(t *testing.T) {
 func TestAProgramMayCloseItsOutput(t *testing.T) {
 	eachConfinement(t, func(t *testing.T, c *Confinement) {
 		dir := t.TempDir()
-		if err := syscall.Mkfifo(dir+"/go", 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, syscall.Mkfifo(dir+"/go", 0o600))
 		r := begin(t, c, dir, `echo last; exec >&- 2>&-; read -r line <go; echo x >ended`)
 		told, err := os.OpenFile(dir+"/go", os.O_WRONLY, 0) // once it reads
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		select {
 		case <-r.Done():
 			t.Error("it is over")
@@ -276,13 +260,9 @@ func BenchmarkFreeze(b *testing.B) {
 			p := shell("for i in 1 2 3 4 5 6 7 8; do sleep 300 & done; wait")
 			p.Confinement = c
 			r, err := p.Start(b.Context(), nil)
-			if err != nil {
-				b.Fatal(err)
-			}
+			must(b, err)
 			for b.Loop() {
-				if err := r.Freeze(); err != nil {
-					b.Fatal(err)
-				}
+				must(b, r.Freeze())
 				r.Thaw()
 			}
 			r.Kill(nil)

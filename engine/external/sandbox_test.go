@@ -65,9 +65,7 @@ var image = sync.OnceValue(func() error {
 func shortDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "t")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	return dir
 }
@@ -104,16 +102,12 @@ func eachSandbox(t *testing.T, test func(t *testing.T, s *Sandbox), kinds ...Kin
 // within is a shell script of the workspace, in the sandbox.
 func within(t *testing.T, s *Sandbox, script string, declared ...string) *Program {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(s.Workspace, "script"), []byte(script), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(s.Workspace, "script"), []byte(script), 0o600))
 	p, err := s.Program(Program{
 		Argv: []string{"sh", s.Inside(filepath.Join(s.Workspace, "script"))}, Env: append(s.Environment(), declared...),
 		Timeout: time.Minute, Confinement: &Confinement{},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return &p
 }
 
@@ -130,9 +124,7 @@ func says(t *testing.T, s *Sandbox, script string, declared ...string) string {
 func TestASandboxHasItsPlaces(t *testing.T) {
 	eachSandbox(t, func(t *testing.T, s *Sandbox) {
 		s.Home = t.TempDir()
-		if err := s.SeedHome(map[string]string{".config/tool/settings": "seeded"}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.SeedHome(map[string]string{".config/tool/settings": "seeded"}))
 		got := says(t, s, `pwd; echo $HOME; cat $HOME/.config/tool/settings; echo x >$HOME/made; echo x >made; echo x >/tmp/made && echo; echo "$DECLARED"`, "DECLARED=a b")
 		want := "/workspace\n/home/agent\nseeded\na b\n"
 		if s.none() {
@@ -197,9 +189,7 @@ func TestASandboxHidesWhatIsNotItsOwn(t *testing.T) {
 		s := boxed(t, Kind(os.Getenv("AGENTBENCH_TEST_KIND")))
 		s.Workspace, s.Proxy = filepath.Join(dir, "runs", "ours"), filepath.Join(dir, "socket")
 		listener, err := net.Listen("unix", s.Proxy)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer listener.Close()
 		// It looks everywhere but where programs are installed.
 		const search = `cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline | grep -ao 'CANARY-[0-9]*-[a-z]*'
@@ -212,9 +202,7 @@ ls -d "$THERE" "$THERE"/* /root/.* /etc/shadow /etc/ssh /etc/ssl/private 2>/dev/
 		dir := t.TempDir()
 		for name, kind := range map[string]string{"runs/ours/file": "own", "runs/theirs/file": "sibling", "results/records.jsonl": "result", "key": "file"} {
 			path := filepath.Join(dir, name)
-			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, fmt.Appendf(nil, "CANARY-%d-%s", os.Getpid(), kind), 0o644)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, fmt.Appendf(nil, "CANARY-%d-%s", os.Getpid(), kind), 0o644)))
 		}
 		us := exec.Command("/proc/self/exe", "-test.run=^TestASandboxHidesWhatIsNotItsOwn$", "-test.v", fmt.Sprintf("CANARY-%d-argument", os.Getpid()))
 		us.Env = append(os.Environ(), "AGENTBENCH_TEST_SANDBOX="+dir, "AGENTBENCH_TEST_KIND="+string(s.Kind), fmt.Sprintf("OPENAI_API_KEY=CANARY-%d-key", os.Getpid()))
@@ -231,9 +219,7 @@ ls -d "$THERE" "$THERE"/* /root/.* /etc/shadow /etc/ssh /etc/ssl/private 2>/dev/
 // What is read-only stays so, also for root, and a program can have a sandbox of its own.
 func TestASandboxCannotBeOpenedFromWithin(t *testing.T) {
 	shown := t.TempDir()
-	if err := os.WriteFile(shown+"/file", []byte("theirs"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(shown+"/file", []byte("theirs"), 0o666))
 	eachSandbox(t, func(t *testing.T, s *Sandbox) {
 		s.ReadOnly = []string{shown}
 		got := says(t, s, `cat $SHOWN/file; echo; for at in / $SHOWN; do mount -o remount,rw,bind $at; mount -o remount,rw $at; done 2>/dev/null
@@ -284,19 +270,13 @@ func TestAProgramIsSeenWithItsInstallation(t *testing.T) {
 	}
 	for name, content := range files {
 		path := filepath.Join(dir, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content), 0o755)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content), 0o755)))
 	}
-	if err := os.Symlink("lib/node_modules/@x/tool/bin/tool", dir+"/tool"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink("lib/node_modules/@x/tool/bin/tool", dir+"/tool"))
 	for program, want := range map[string]string{"/tool": "a dependency", "/venv/bin/python": "an environment", "/alone/one": "one\n"} {
 		env := slices.DeleteFunc(s.Environment(), func(entry string) bool { return strings.HasPrefix(entry, "PATH=") })
 		p, err := s.Program(Program{Argv: []string{dir + program}, Env: append(env, "PATH="+os.Getenv("PATH")+":"+dir+"/tongue"), Confinement: &Confinement{}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if done, err := p.Run(t.Context(), nil); err != nil || string(done.Stdout) != want {
 			t.Errorf("%s: got %q, %v", program, done.Stdout, err)
 		}
@@ -308,9 +288,7 @@ func TestAProgramIsSeenWithItsInstallation(t *testing.T) {
 func TestTheProxyIsReachedFromASandbox(t *testing.T) {
 	eachSandbox(t, func(t *testing.T, s *Sandbox) {
 		outside, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer outside.Close()
 		_, port, _ := net.SplitHostPort(outside.Addr().String())
 		s.Proxy = filepath.Join(t.TempDir(), "proxy")
@@ -318,9 +296,7 @@ func TestTheProxyIsReachedFromASandbox(t *testing.T) {
 			t.Errorf("got %s", url)
 		}
 		listener, err := net.Listen("unix", s.Proxy)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer listener.Close()
 		go func() {
 			for {
@@ -347,9 +323,7 @@ func TestANetworkIsSharedWhereItIsAllowed(t *testing.T) {
 		t.Errorf("got %s", url)
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer listener.Close()
 	go func() {
 		if conn, err := listener.Accept(); err == nil {
@@ -380,15 +354,11 @@ func TestAProgramInASandboxIsFrozenAndKilled(t *testing.T) {
 	test := func(t *testing.T, s *Sandbox, staysFrozen bool) {
 		m := mark()
 		r, err := within(t, s, busyWithin, "M="+m).Start(t.Context(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer r.Kill(nil)
 		until(t, "all write", writesWithin(s, [4]int64{}))
 		for range 3 {
-			if err := r.Freeze(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, r.Freeze())
 			before := sizes(s.Workspace)
 			other := shell(`i=0; while [ $i -lt 2000 ]; do echo x >>other; i=$((i+1)); done`)
 			other.Dir = t.TempDir()
@@ -401,9 +371,7 @@ func TestAProgramInASandboxIsFrozenAndKilled(t *testing.T) {
 			r.Thaw()
 			until(t, "all write again", writesWithin(s, before))
 		}
-		if err := r.Freeze(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, r.Freeze())
 		before := sizes(s.Workspace)
 		r.Kill(nil)
 		if left, after := alive(t, m), sizes(s.Workspace); left > 0 || staysFrozen && after != before {
@@ -416,9 +384,7 @@ func TestAProgramInASandboxIsFrozenAndKilled(t *testing.T) {
 		s := boxed(t, Container)
 		podman, _ := exec.LookPath("podman")
 		dir := t.TempDir()
-		if err := os.WriteFile(dir+"/docker", []byte("#!/bin/sh\nexec "+podman+" \"$@\"\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(dir+"/docker", []byte("#!/bin/sh\nexec "+podman+" \"$@\"\n"), 0o755))
 		s.Getenv = func(name string) string {
 			if name == "PATH" {
 				return dir
@@ -448,14 +414,10 @@ func TestNothingInASandboxOutlivesUs(t *testing.T) {
 		s := boxed(t, Kind(kind))
 		s.Workspace = os.Getenv("AGENTBENCH_TEST_FOLDER")
 		r, err := within(t, s, busyWithin, "M="+os.Getenv("AGENTBENCH_TEST_MARK")).Start(t.Context(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		until(t, "all write", writesWithin(s, [4]int64{}))
 		if os.Getenv("AGENTBENCH_TEST_FREEZES") != "" {
-			if err := r.Freeze(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, r.Freeze())
 		}
 		fmt.Println("now")
 		<-r.Done()
@@ -468,9 +430,7 @@ func TestNothingInASandboxOutlivesUs(t *testing.T) {
 			us.Env = append(os.Environ(), "AGENTBENCH_TEST_MARK="+m, "AGENTBENCH_TEST_KIND="+string(s.Kind), "AGENTBENCH_TEST_FREEZES="+freezes, "AGENTBENCH_TEST_FOLDER="+t.TempDir(),
 				"AGENTBENCH_TEST_FORWARDER="+forwarderFolder, "TMPDIR="+shortDir(t))
 			said, err := us.StdoutPipe()
-			if err := errors.Join(err, us.Start()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, errors.Join(err, us.Start()))
 			if line, err := bufio.NewReader(said).ReadString('\n'); line != "now\n" {
 				t.Fatalf("got %q, %v", line, err)
 			}
@@ -492,9 +452,7 @@ func TestNothingInASandboxOutlivesUs(t *testing.T) {
 func TestAbandonedContainersAreRemoved(t *testing.T) {
 	s := boxed(t, Container)
 	gone := exec.Command("true")
-	if err := gone.Run(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, gone.Run())
 	for name, stays := range map[string]bool{
 		fmt.Sprintf("%s%d-0", prefix, gone.Process.Pid): false, fmt.Sprintf("%s%d-0", prefix, os.Getpid()): true, prefix + "somebody": true,
 	} {
@@ -515,9 +473,7 @@ func TestAbandonedContainersAreRemoved(t *testing.T) {
 func TestCheckSaysWhatIsMissing(t *testing.T) {
 	dir := t.TempDir()
 	for name, said := range map[string]string{"bwrap": "bwrap: No permissions to create new namespace, likely because the kernel does not allow non-privileged user namespaces.", "podman": "Error: no such image"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\necho '"+said+"' >&2; exit 1\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\necho '"+said+"' >&2; exit 1\n"), 0o755))
 	}
 	path := func(value string) func(string) string {
 		return func(name string) string {
@@ -528,9 +484,7 @@ func TestCheckSaysWhatIsMissing(t *testing.T) {
 		}
 	}
 	static, err := forwarder()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, c := range []struct {
 		s    Sandbox
 		want string
@@ -560,9 +514,7 @@ func TestAProgramOutsideOfTheWorkspaceIsRefused(t *testing.T) {
 
 func BenchmarkSandbox(b *testing.B) {
 	binary, err := forwarder()
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	confinement := &Confinement{}
 	for _, kind := range []Kind{None, Bubblewrap, Container} {
 		for _, proxied := range []bool{false, true} {
@@ -571,16 +523,12 @@ func BenchmarkSandbox(b *testing.B) {
 				if proxied {
 					s.Proxy = filepath.Join(b.TempDir(), "s")
 					l, err := net.Listen("unix", s.Proxy)
-					if err != nil {
-						b.Fatal(err)
-					}
+					must(b, err)
 					defer l.Close()
 				}
 				for b.Loop() {
 					p, err := s.Program(Program{Argv: []string{"true"}, Env: s.Environment(), Confinement: confinement})
-					if err != nil {
-						b.Fatal(err)
-					}
+					must(b, err)
 					if _, err := p.Run(b.Context(), nil); err != nil {
 						b.Fatal(err)
 					}
@@ -593,15 +541,11 @@ func BenchmarkSandbox(b *testing.B) {
 // A script of npm's is seen with all packages beside it, also where a link leads to it.
 func TestInstallationsAreSeenWhole(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	packages := filepath.Join(dir, "lib", "node_modules")
 	script, linked, alone := filepath.Join(packages, "qwen", "cli.js"), filepath.Join(dir, "qwen"), filepath.Join(dir, "run.sh")
 	for _, file := range []string{script, alone} {
-		if err := cmp.Or(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, nil, 0o755)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, cmp.Or(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, nil, 0o755)))
 	}
 	if err := os.Symlink(script, linked); err != nil {
 		t.Skip(err)

@@ -24,9 +24,7 @@ func open(t *testing.T, held *Confinement, script string) *Session {
 	p := shell(script)
 	p.Confinement = held
 	s, err := p.Open(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
@@ -109,9 +107,7 @@ func TestF32_ClosingASessionKillsWhatItLeft(t *testing.T) {
 				p := shell(text)
 				p.Argv, p.Confinement, p.Farewell = append(p.Argv, m), confinement, 100*time.Millisecond
 				s, err := p.Open(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				s.Close()
 				until(t, "nobody is left", func() bool { return alive(t, m) == 0 })
 			})
@@ -125,9 +121,7 @@ func TestASessionEndsWithItsContext(t *testing.T) {
 	p := shell("sleep 300; true")
 	p.Argv = append(p.Argv, m)
 	s, err := p.Open(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	cancel()
 	<-s.Done()
 	if left := alive(t, m); left > 0 {
@@ -142,9 +136,7 @@ func TestF33_ASessionDiesWithUs(t *testing.T) {
 		p := shell("sleep 300; true")
 		p.Argv = append(p.Argv, m)
 		s, err := p.Open(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		<-s.Done()
 		return
 	}
@@ -154,9 +146,7 @@ func TestF33_ASessionDiesWithUs(t *testing.T) {
 	m := mark()
 	us := exec.Command(os.Args[0], "-test.run=^TestF33_ASessionDiesWithUs$")
 	us.Env = append(os.Environ(), "AGENTBENCH_TEST_SESSION="+m)
-	if err := us.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, us.Start())
 	until(t, "the program runs", func() bool { return alive(t, m) >= 1 })
 	_ = us.Process.Kill()
 	_ = us.Wait()

@@ -19,9 +19,7 @@ func shell(script string) Program {
 // F31: what cannot be started says what to do.
 func TestProgramsThatDoNotStart(t *testing.T) {
 	folder := t.TempDir()
-	if err := os.WriteFile(filepath.Join(folder, "plain.txt"), []byte("x"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(folder, "plain.txt"), []byte("x"), 0o600))
 	for program, want := range map[string]string{
 		"no-such-program-of-agentbench": `the program "no-such-program-of-agentbench" was not found; is it installed and on PATH?`,
 		"./missing.sh":                  `the program "./missing.sh" was not found; a path is relative to the folder of the file that names it`,
@@ -55,9 +53,7 @@ func TestEnvironment(t *testing.T) {
 func TestProgramsAreFoundInTheirOwnPath(t *testing.T) {
 	folder := t.TempDir()
 	script := []byte("#!/bin/sh\necho \"$0 $1\"\n")
-	if err := os.WriteFile(filepath.Join(folder, "ours"), script, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(folder, "ours"), script, 0o700))
 	for path, found := range map[string]bool{"/nowhere:" + folder: true, "/nowhere": false, ".": false} {
 		p := Program{Argv: []string{"ours", "here"}, Env: []string{"PATH=" + path}, Dir: folder}
 		done, err := p.Run(t.Context(), nil)
@@ -70,9 +66,7 @@ func TestProgramsAreFoundInTheirOwnPath(t *testing.T) {
 // Of two variables of a name a program sees the last one: what is declared of its PATH finds it.
 func TestADeclaredPathFindsTheProgram(t *testing.T) {
 	folder := t.TempDir()
-	if err := os.WriteFile(filepath.Join(folder, "ours"), []byte("#!/bin/sh\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(folder, "ours"), []byte("#!/bin/sh\n"), 0o700))
 	p := Program{Argv: []string{"ours"}, Env: []string{"PATH=/bin", "PATH=" + folder + ":/bin"}}
 	if _, err := p.Run(t.Context(), nil); err != nil {
 		t.Error(err)
@@ -99,9 +93,7 @@ func TestTheLineWithTheErrorIsQuoted(t *testing.T) {
 
 func TestTheProgramRunsInItsFolder(t *testing.T) {
 	folder := t.TempDir()
-	if err := os.WriteFile(filepath.Join(folder, "answer.txt"), []byte("found"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(folder, "answer.txt"), []byte("found"), 0o600))
 	p := shell("cat answer.txt")
 	p.Dir = folder
 	if done, err := p.Run(t.Context(), nil); err != nil || string(done.Stdout) != "found" {

@@ -29,9 +29,7 @@ func BenchmarkImport(b *testing.B) {
 			if err == nil {
 				err = keep(i)
 			}
-			if err != nil {
-				b.Fatal(err)
-			}
+			must(b, err)
 		}
 	}
 	b.Run("read", func(b *testing.B) {
@@ -44,13 +42,9 @@ func BenchmarkImport(b *testing.B) {
 		b.SetBytes(int64(len(log)))
 		for b.Loop() {
 			journal, err := record.Create(b.TempDir(), record.Manifest{}, record.Options{})
-			if err != nil {
-				b.Fatal(err)
-			}
+			must(b, err)
 			importing(b, func(i *imports.Imported) error { return journal.Append(i.Run, i.Scores, nil) })
-			if err := journal.Close(); err != nil {
-				b.Fatal(err)
-			}
+			must(b, journal.Close())
 		}
 	})
 }
@@ -68,26 +62,20 @@ func TestLogsToMeasure(t *testing.T) {
 	const size = 100e6
 	lines, _ := longLog(t, "atif", size)
 	samples, head := longLog(t, "inspect", size)
-	if err := errors.Join(os.WriteFile(filepath.Join(dir, "atif.jsonl"), append(bytes.Join(lines, []byte("\n")), '\n'), 0o600),
-		os.WriteFile(filepath.Join(dir, "inspect.json"), slices.Concat(head, []byte(`,"samples":[`), bytes.Join(samples, []byte(",\n")), []byte("]}")), 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.WriteFile(filepath.Join(dir, "atif.jsonl"), append(bytes.Join(lines, []byte("\n")), '\n'), 0o600),
+		os.WriteFile(filepath.Join(dir, "inspect.json"), slices.Concat(head, []byte(`,"samples":[`), bytes.Join(samples, []byte(",\n")), []byte("]}")), 0o600)))
 	members := []member{{"header.json", append(head, '}'), zip.Deflate}}
 	for i, sample := range samples {
 		members = append(members, member{fmt.Sprintf("samples/%d_epoch_1.json", i), sample, zstd.ZipMethodWinZip})
 	}
-	if err := os.Rename(zipped(t, "inspect.eval", members...), filepath.Join(dir, "inspect.eval")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Rename(zipped(t, "inspect.eval", members...), filepath.Join(dir, "inspect.eval")))
 }
 
 // longLog are long runs of a format, made of its example, and what stands before them in their document, unclosed.
 func longLog(t testing.TB, format string, size int) (runs [][]byte, head []byte) {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/import.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	words := string(text[2000:2700])
 	var long map[string]any
 	list, id := "steps", "session_id"
@@ -129,9 +117,7 @@ func longLog(t testing.TB, format string, size int) (runs [][]byte, head []byte)
 			long["id"] = len(runs)
 		}
 		run, err := json.Marshal(long)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		runs, written = append(runs, run), written+len(run)
 	}
 	return runs, head
@@ -143,18 +129,14 @@ func decoded(t testing.TB, file string) (v map[string]any) {
 	if err == nil {
 		err = json.Unmarshal(bytes.ReplaceAll(text, []byte("NaN"), []byte("null")), &v)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return v
 }
 
 // repeated is a list of runs in a file, repeated up to so many bytes.
 func repeated(b *testing.B, path string, size int) []byte {
 	text, err := os.ReadFile(recordingtest.File(b, path))
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	runs := bytes.TrimSpace(text)
 	runs = runs[1 : len(runs)-1]
 	log := append(make([]byte, 0, size+len(text)+1), '[')
@@ -165,4 +147,15 @@ func repeated(b *testing.B, path string, size int) []byte {
 		log = append(log, runs...)
 	}
 	return append(log, ']')
+}
+
+// must ends a test at an error.
+func must(t interface {
+	Helper()
+	Fatal(...any)
+}, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

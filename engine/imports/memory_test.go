@@ -47,9 +47,7 @@ func TestMemoryIsFlat(t *testing.T) {
 		log := io.MultiReader(strings.NewReader(c.begin), &endless{row: c.between, left: rows}, strings.NewReader(strings.Repeat("]}}", min(1, len(c.begin)))))
 		before, n := held(), 0
 		for _, err := range im.Read(c.file, log) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if n++; n%64 == 0 {
 				if more := held() - before; more > 12<<20 {
 					t.Errorf("%s: %d bytes more are held after %d rows", c.file, more, n)

@@ -112,9 +112,7 @@ func usages(t *testing.T, im *imports.Importer, texts ...string) (used []record.
 	t.Helper()
 	for n, text := range texts {
 		for i, err := range im.Read(fmt.Sprint(n, ".json"), strings.NewReader(text)) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			used = append(used, i.Run.Usage)
 		}
 	}
@@ -252,9 +250,7 @@ large/a/1 1 <nil>
 	}
 	for name, limit := range map[string]int{"small": 3, "small@max_iterations=1": 1, "small@max_iterations=unknown": 0, "large": 1} {
 		recorded, err := im.Recorded(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if most, _, _ := recorded.Loop.EffectiveMax(); most != limit {
 			t.Errorf("%s has %d iterations at most, want %d", name, most, limit)
 		}
@@ -274,9 +270,7 @@ func TestTimesThatAreUnknown(t *testing.T) {
 	} {
 		im := imports.New(written(t, "import: m\niterations: {of: row, "+c.times+"}\n"))
 		for i, err := range im.Read("f.json", strings.NewReader("[[null, 3, null]]")) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			var untimed []bool
 			for _, it := range i.Run.Iterations {
 				untimed = append(untimed, it.Untimed)
@@ -300,9 +294,7 @@ when_cut: score
 `))
 	var all []*imports.Imported
 	for i, err := range im.Read("f.json", strings.NewReader(`[{"actions": ["a", "b", "c"], "rewards": [-0.5, 2]}]`)) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		all = append(all, i)
 	}
 	run, scores := all[0].Run, all[0].Scores
@@ -324,9 +316,7 @@ when_cut: score
 func TestWhenCutZero(t *testing.T) {
 	im := imports.New(written(t, "import: m\niterations: {of: row.steps}\nscores: {reward: row.reward}\nended: true\nwhen_cut: 0\n"))
 	for i, err := range im.Read("f.json", strings.NewReader(`{"steps": [1, 2, 3], "reward": 0.5}`)) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var values []float64
 		for n, s := range i.Scores {
 			if s.Iteration != n {
@@ -409,9 +399,7 @@ cumulative: {cost_usd: file}
 func TestElapsedThatFalls(t *testing.T) {
 	im := imports.New(written(t, "import: m\niterations: {of: row, elapsed: it}\nrecorded_under: {terminate: {max_iterations: 3}}\n"))
 	for i, err := range im.Read("f.json", strings.NewReader(`[[1, 2.5, 0.5, 1, null, 3]]`)) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var ends []float64
 		for _, it := range i.Run.Iterations {
 			ends = append(ends, it.End.Seconds())

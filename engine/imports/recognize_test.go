@@ -17,9 +17,7 @@ import (
 func recognizing(t *testing.T, name string, text []byte) (names []string) {
 	t.Helper()
 	head, err := imports.NewHead(name, text[:min(len(text), imports.HeadSize)], bytes.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, m := range suites.MappingNames() {
 		if head.Recognized(mapping(t, m)) != "" {
 			names = append(names, m)
@@ -42,9 +40,7 @@ func TestEveryFormatIsRecognized(t *testing.T) {
 		recordingtest.File(t, "tau2/claude-sonnet-4-5_airline.json"):            "tau2",
 	} {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got := recognizing(t, "log", text); len(got) != 1 || got[0] != want {
 			t.Errorf("%s: %v", file, got)
 		}
@@ -86,14 +82,10 @@ func TestZipFilesAreRecognized(t *testing.T) {
 	others := zipped(t, "log", member{"readme.txt", []byte("x"), 8}, member{"a.json", []byte(`{"schema_version": "ATIF-v1.4", "steps": []}`), 8})
 	for file, want := range map[string]string{inspect: "inspect", others: "atif"} {
 		f, err := os.Open(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer f.Close()
 		head, err := imports.NewHead(filepath.Base(file), []byte("PK\x03\x04"), f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if words := head.Recognized(mapping(t, want)); words == "" {
 			t.Errorf("%s is not recognized", want)
 		}
@@ -110,9 +102,7 @@ func TestMappingsOnLogsOfOthers(t *testing.T) {
 		m := mapping(t, name)
 		for _, file := range files {
 			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for _, text := range [][]byte{text, text[:len(text)/2], bytes.ReplaceAll(text, []byte(`"role"`), []byte(`"x"`)), bytes.ReplaceAll(text, []byte(`"content":`), []byte(`"content":7,"c":`))} {
 				im := imports.New(m)
 				runs := 0

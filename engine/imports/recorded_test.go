@@ -29,14 +29,10 @@ func read(t testing.TB, im *imports.Importer, files ...string) []*imports.Import
 	var all []*imports.Imported
 	for _, path := range files {
 		f, err := os.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer f.Close()
 		for imported, err := range im.Read(filepath.Base(path), f) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			all = append(all, imported)
 		}
 	}

@@ -32,9 +32,7 @@ func session(t *testing.T, text string, beside ...string) *record.Run {
 	}
 	var runs []*record.Run
 	for imported, err := range imports.New(mapping(t, "claude-code")).Read("s.jsonl", strings.NewReader(text), files...) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		runs = append(runs, imported.Run)
 	}
 	if len(runs) != 1 {

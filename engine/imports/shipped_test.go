@@ -123,9 +123,7 @@ func zipped(t testing.TB, name string, members ...member) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
 	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	z := zip.NewWriter(f)
 	z.RegisterCompressor(zstd.ZipMethodWinZip, zstd.ZipCompressor())
 	for _, m := range members {
@@ -133,13 +131,9 @@ func zipped(t testing.TB, name string, members ...member) string {
 		if err == nil {
 			_, err = w.Write(m.text)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
-	if err := errors.Join(z.Close(), f.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(z.Close(), f.Close()))
 	return path
 }
 
@@ -147,15 +141,11 @@ func zipped(t testing.TB, name string, members ...member) string {
 // evaluation did not end has no header; of a sample that was written twice the last is meant.
 func TestInspectEval(t *testing.T) {
 	text, err := os.ReadFile("testdata/inspect.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var log map[string]json.RawMessage
 	var samples []json.RawMessage
 	parsed := bytes.ReplaceAll(text, []byte("NaN"), []byte("null"))
-	if err := errors.Join(json.Unmarshal(parsed, &log), json.Unmarshal(log["samples"], &samples)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(json.Unmarshal(parsed, &log), json.Unmarshal(log["samples"], &samples)))
 	names := []string{"1_epoch_1", "1_epoch_2", "long_epoch_1", "broken_epoch_1"}
 	for _, method := range []uint16{zip.Deflate, zstd.ZipMethodWinZip} {
 		for _, header := range []string{"header.json", "_journal/start.json"} {
@@ -180,17 +170,13 @@ func TestInspectLimits(t *testing.T) {
 		{"event": "model", "timestamp": "2026-01-02T10:00:01Z", "completed": "2026-01-02T10:00:05Z", "output": {"choices": [{"message": {"content": "b"}}]}}]}`
 	im := imports.New(mapping(t, "inspect"))
 	for i, err := range im.Read("f.json", strings.NewReader(`{"eval": {"model": "m", "config": {"turn_limit": 2, "time_limit": 60, "token_limit": 1000, "cost_limit": 0.5}}, "samples": [`+sample+`]}`)) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if i.Run.Outcome.Reason != record.ReasonMaxIterations || i.Run.Outcome.Limit != 2 {
 			t.Errorf("%+v", i.Run.Outcome)
 		}
 	}
 	recorded, err := im.Recorded("m")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if l := recorded.Loop; l.Guards.Budget == nil || l.Guards.Budget.Tokens != 1000 || l.Guards.Budget.CostUSD != 0.5 {
 		t.Errorf("%+v", l.Guards)
 	}
@@ -200,16 +186,12 @@ func TestZipFilesThatAreWrong(t *testing.T) {
 	header := member{"header.json", []byte(`{"eval": {"model": "m"}}`), zip.Deflate}
 	bomb := append(append([]byte(`{"id": "`), bytes.Repeat([]byte{'0'}, 70<<20)...), `"}`...)
 	whole, err := os.ReadFile(zipped(t, "whole.eval", header, member{"samples/1.json", []byte(`{"id": 1}`), zip.Deflate}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	cut := filepath.Join(t.TempDir(), "cut.eval")
 	broken := filepath.Join(t.TempDir(), "broken.eval")
 	damaged := bytes.Clone(whole)
 	damaged[bytes.Index(damaged, []byte("samples/1.json"))+len("samples/1.json")+3] ^= 0x55
-	if err := errors.Join(os.WriteFile(cut, whole[:len(whole)-30], 0o600), os.WriteFile(broken, damaged, 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.WriteFile(cut, whole[:len(whole)-30], 0o600), os.WriteFile(broken, damaged, 0o600)))
 	good := member{"samples/2.json", []byte(`{"id": 2, "epoch": 1, "input": "", "messages": []}`), zip.Deflate}
 	for path, want := range map[string]string{
 		zipped(t, "bomb.eval", header, member{"samples/1.json", bomb, zip.Deflate}, good):               "bytes expand to more than 67",
@@ -220,9 +202,7 @@ func TestZipFilesThatAreWrong(t *testing.T) {
 		broken: "samples/1.json:",
 	} {
 		f, err := os.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer f.Close()
 		var problems []string
 		runs := 0
@@ -296,9 +276,7 @@ func TestChatCountsReasoningBeside(t *testing.T) {
 // known, arguments that are no JSON stay text.
 func TestChat(t *testing.T) {
 	text, err := os.ReadFile("testdata/chat.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var got []told
 	var problems []string
 	for i, err := range imports.New(mapping(t, "openai-chat")).Read("chat.jsonl", bytes.NewReader(text)) {
@@ -475,9 +453,7 @@ func TestTranscriptsAndTraces(t *testing.T) {
 	} {
 		t.Run(c.mapping, func(t *testing.T) {
 			f, err := os.Open(filepath.Join("testdata", c.file))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer f.Close()
 			im := imports.New(mapping(t, c.mapping))
 			var got []*imports.Imported

@@ -51,9 +51,7 @@ func check(t *testing.T, name, text, feedback string, weight float64) spec.Check
 func trialOf(t *testing.T, output string) *Trial {
 	t.Helper()
 	value, err := expr.ParseJSON([]byte(output))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return &Trial{
 		Scope:     loopScope{"confidence": nil, "passed": false, "iteration": int64(1), "checks": expr.NewObject(0)},
 		Task:      &spec.Task{ID: "x", Input: "the question", Target: "TARGET"},
@@ -164,9 +162,7 @@ func TestAnErrorInACheckFailsIt(t *testing.T) {
 		check(t, "fine", "true", "never told", 0),
 	}}}
 	got, _, err := e.Evaluate(t.Context(), trialOf(t, `{"nom": "Ann"}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := []record.Check{
 		{Name: "present", Weight: 3, Feedback: "say the name", Error: `key "name" not found`},
 		{Name: "fine", Passed: true},
@@ -329,9 +325,7 @@ func TestAJudgesAnswer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			trial := withTask(t, `{"a": 1}`)
 			got, calls, err := judged(t, &judge{text: c.text}, c.spec).Evaluate(t.Context(), trial)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			got.Checks = nil
 			if !reflect.DeepEqual(*got, c.want) {
 				t.Errorf("got  %+v\nwant %+v", *got, c.want)
@@ -439,9 +433,7 @@ func TestAProgramJudges(t *testing.T) {
 	e := program(script)
 	e.Spec.Feedback = compile(t, `string(command.feedback) + ": " + string(command.read.output.a) + string(command.read.task.input)`, expr.WantString)
 	got, calls, err := e.Evaluate(t.Context(), withTask(t, `{"a": "b "}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if want := (record.Evaluation{Confidence: 0.25, Feedback: "2 of 8 tests: b the question"}); !reflect.DeepEqual(*got, want) {
 		t.Errorf("got %+v", got)
 	}
@@ -490,4 +482,15 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("%q has the confidence %v", text, *c)
 		}
 	})
+}
+
+// must ends a test at an error.
+func must(t interface {
+	Helper()
+	Fatal(...any)
+}, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -60,9 +60,7 @@ func declared(t *testing.T, text string) *spec.Loop {
 	t.Helper()
 	files := fstest.MapFS{"l.yaml": {Data: []byte("loop: l\nagent: {model: m}\nevaluate: {confidence: '0.0'}\n" + text)}}
 	doc, faults := spec.LoadFS(files, "l.yaml", spec.Options{})
-	if err := faults.Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, faults.Err())
 	return doc.Loop
 }
 

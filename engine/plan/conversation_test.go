@@ -27,9 +27,7 @@ func worstOfConversation(t testing.TB, loop string) Worst {
 		"helper.yaml": {Data: []byte("loop: helper\nagent: {model: toy}\nprompt: ''\nmax_iterations: 2\nevaluate: {command: [cat]}")},
 		"chain.yaml":  {Data: []byte("loop: chain\nagent: {model: toy, max_steps: 2, delegates: [{name: a, loop: helper.yaml}, {name: b, loop: helper.yaml}]}\nprompt: ''\nmax_iterations: 1")}}
 	doc, faults := spec.LoadFS(files, "l.yaml", spec.Options{})
-	if err := faults.Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, faults.Err())
 	return WorstOfRun(doc.Loop, conversing, 400)
 }
 
@@ -117,9 +115,7 @@ func TestWorstCaseOfManyDelegates(t *testing.T) {
 	}
 	files["l5.yaml"] = &fstest.MapFile{Data: []byte("loop: l\nagent: {model: toy}\nprompt: ''\n")}
 	doc, faults := spec.LoadFS(files, "l0.yaml", spec.Options{})
-	if err := faults.Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, faults.Err())
 	if w := WorstOfRun(doc.Loop, conversing, 1); w.Calls < 1e13 {
 		t.Errorf("%+v", w)
 	}
@@ -138,12 +134,21 @@ func TestF43_OvershootOfConversations(t *testing.T) {
 		"free.yaml": {}, "user.yaml": {4, 4 * record.USD / 100}, "hand.yaml": {12, 12 * record.USD / 100},
 	} {
 		doc, faults := spec.LoadFS(files, name, spec.Options{})
-		if err := faults.Err(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, faults.Err())
 		w := &WorstCase{Each: []Worst{WorstOfRun(doc.Loop, models, 0)}}
 		if got := w.Overshoot(&Plan{Trials: 1, Tasks: 100}, 4); got != want {
 			t.Errorf("%s: %+v, want %+v", name, got, want)
 		}
+	}
+}
+
+// must ends a test at an error.
+func must(t interface {
+	Helper()
+	Fatal(...any)
+}, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -22,9 +22,7 @@ scorers:
 ` + scorers
 	files := fstest.MapFS{"suite.yaml": {Data: []byte(suite)}, "l.yaml": {Data: []byte("loop: l\nprompt: x\nmax_iterations: 3\nagent: " + loop)}}
 	doc, faults := spec.LoadFS(files, "suite.yaml", spec.Options{})
-	if err := faults.Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, faults.Err())
 	models := map[string]*spec.Model{}
 	for i := range doc.Suite.Models {
 		models[doc.Suite.Models[i].Key] = &doc.Suite.Models[i].Value

@@ -41,22 +41,24 @@ func names(n int) []string {
 	return ids
 }
 
-func shardOf(t interface{ Fatal(...any) }, ids []string, s Shard) *Plan {
+func shardOf(t interface {
+	Helper()
+	Fatal(...any)
+}, ids []string, s Shard) *Plan {
 	p, err := New(suiteOf(2, "a", "b"), len(ids), Selection{})
 	if err == nil {
 		err = p.Shard(s, tasks(ids...))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return p
 }
 
-func runsOf(t interface{ Fatal(...any) }, p *Plan, all iter.Seq2[*spec.Task, error]) (ids []string) {
+func runsOf(t interface {
+	Helper()
+	Fatal(...any)
+}, p *Plan, all iter.Seq2[*spec.Task, error]) (ids []string) {
 	for item, err := range p.Items(all) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		ids = append(ids, item.ID)
 	}
 	return ids
@@ -126,9 +128,7 @@ func TestShardsOfASelection(t *testing.T) {
 		if err == nil {
 			err = p.Shard(Shard{i + 1, 2}, tasks(names(9)...))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		all = append(all, items(t, p, names(9)...)...)
 	}
 	slices.Sort(all)
@@ -139,9 +139,7 @@ func TestShardsOfASelection(t *testing.T) {
 
 func TestWhatCannotBeDivided(t *testing.T) {
 	p, err := New(suiteOf(1, "a"), 2, Selection{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var few *FewTasksError
 	if err := p.Shard(Shard{1, 3}, tasks("x", "y")); !errors.As(err, &few) || *few != (FewTasksError{2, 3}) {
 		t.Errorf("two tasks for three: %v", err)

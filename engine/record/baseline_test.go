@@ -20,17 +20,13 @@ import (
 func baselineFolder(t testing.TB, shuffled bool) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := errors.Join(os.MkdirAll(filepath.Join(dir, "spec", "1"), 0o755), os.WriteFile(filepath.Join(dir, "spec", "1", "suite.yaml"), []byte("suite: sample\n"), 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.MkdirAll(filepath.Join(dir, "spec", "1"), 0o755), os.WriteFile(filepath.Join(dir, "spec", "1", "suite.yaml"), []byte("suite: sample\n"), 0o600)))
 	j, err := Create(dir, Manifest{
 		Suite: "sample", SpecHash: "5ec", Specs: []Spec{{Dir: "spec/1", Suite: "suite.yaml", Files: map[string]string{"suite.yaml": FileHash([]byte("suite: sample\n"))}}}, Status: StateComplete,
 		Configurations: []ConfigurationHead{{Name: "default", Aliases: []string{"also"}, Loop: "0123456789abcdef"}, {Name: "other", Loop: "feed"}},
 		Baseline:       "default", Tasks: 3, Trials: 1, Scorers: []string{"exact"}, Totals: Totals{Planned: 6},
 	}, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	order := []int{0, 1, 2, 3}
 	if shuffled {
 		slices.Reverse(order)
@@ -52,13 +48,9 @@ func baselineFolder(t testing.TB, shuffled bool) string {
 			run.Configuration, run.ID, run.Loop = "other", RunID("other", run.Task, 1), "beef"
 			scores[0].Scorer = "newer"
 		}
-		if err := j.Append(run, scores, nil); err != nil {
-			t.Fatal(err)
-		}
+		must(t, j.Append(run, scores, nil))
 	}
-	if err := j.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, j.Close())
 	return dir
 }
 
@@ -66,13 +58,9 @@ func baselineFolder(t testing.TB, shuffled bool) string {
 func written(t testing.TB, dir string, options BaselineOptions) string {
 	t.Helper()
 	results, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var b bytes.Buffer
-	if err := WriteBaseline(&b, results, options); err != nil {
-		t.Fatal(err)
-	}
+	must(t, WriteBaseline(&b, results, options))
 	return b.String()
 }
 
@@ -80,9 +68,7 @@ func written(t testing.TB, dir string, options BaselineOptions) string {
 func reopened(t testing.TB, text string) (*Results, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "b.jsonl")
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(text), 0o644))
 	return Open(path)
 }
 
@@ -114,9 +100,7 @@ func TestBaselineIsWhatReportsReadOfAFolder(t *testing.T) {
 	}
 	var got []*Run
 	for s, err := range file.Runs() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		got = append(got, s)
 	}
 	byID := func(a, b *Run) int { return strings.Compare(a.ID, b.ID) }
@@ -127,9 +111,7 @@ func TestBaselineIsWhatReportsReadOfAFolder(t *testing.T) {
 	}
 	var scores []Score
 	for s, err := range file.Scores() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		scores = append(scores, s)
 	}
 	if want := []Score{
@@ -168,9 +150,7 @@ func TestBaselineHasTheSameBytesInAnyOrderAndNoTexts(t *testing.T) {
 func TestBaselineOfSomeConfigurations(t *testing.T) {
 	text := written(t, baselineFolder(t, false), BaselineOptions{Configurations: []string{"other"}})
 	file, err := reopened(t, text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	m := file.Manifest
 	if strings.Count(text, "\n") != 2 || len(m.Configurations) != 1 || m.Baseline != "" || m.Totals.Runs() != 1 || m.Totals.Planned != 3 {
 		t.Errorf("%+v of\n%s", m, text)
@@ -198,12 +178,8 @@ func TestBaselineOfDamagedResultsIsRefused(t *testing.T) {
 	dir := baselineFolder(t, false)
 	path := filepath.Join(dir, scoresFile)
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, bytes.Replace(text, []byte("0.25"), []byte("0.75"), 1), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, os.WriteFile(path, bytes.Replace(text, []byte("0.25"), []byte("0.75"), 1), 0o644))
 	results, _ := Open(dir)
 	var damage *Damage
 	if err := WriteBaseline(&bytes.Buffer{}, results, BaselineOptions{}); !errors.As(err, &damage) {
@@ -213,9 +189,7 @@ func TestBaselineOfDamagedResultsIsRefused(t *testing.T) {
 
 func TestBaselineOfFaultsOnlyIsRefused(t *testing.T) {
 	results, err := Open(baselineFolder(t, false))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var out bytes.Buffer
 	if err := WriteBaseline(&out, results, BaselineOptions{Configurations: []string{"none"}}); !errors.Is(err, ErrNoneCounts) || out.Len() > 0 {
 		t.Errorf("%v, %d bytes", err, out.Len())
@@ -244,9 +218,7 @@ func TestBaselineTellsItsDamage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			file, err := reopened(t, c.text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			runs, told := 0, ""
 			for _, err := range file.Runs() {
 				if err == nil {
@@ -266,9 +238,7 @@ func TestBaselineTellsItsDamage(t *testing.T) {
 func sealed(t testing.TB, members string) string {
 	t.Helper()
 	line, err := seal([]byte(lineHead+"{"+members+"}"), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(line)
 }
 
@@ -302,9 +272,7 @@ func TestManifestsOfOtherVersions(t *testing.T) {
 		`{"v":1,"trials":-4}`: "invalid numbers of tasks", `{"v":1,"tasks":4611686018427387904}`: "invalid numbers of tasks",
 	} {
 		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, manifestFile), sealManifest([]byte(text)), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, manifestFile), sealManifest([]byte(text)), 0o644))
 		if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", text, err)
 		}
@@ -317,13 +285,9 @@ func TestBaselineKeepsWhatItIsGiven(t *testing.T) {
 		s := possibleRun(t).Light()
 		first := s.withoutCourse()
 		line, err := appendLine(nil, &baselineLine{Run: first})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		back, err := readLine(line, lightOf)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		text := func(s string) string { return string([]rune(s)) } // a badByte for each
 		if back.Task != text(s.Task) || back.Usage != s.Usage || back.Judging != s.Judging || back.Elapsed != s.Elapsed || back.Cluster != text(s.Cluster) ||
 			len(back.Iterations) != len(s.Iterations) || back.Outcome.Success != s.Outcome.Success {

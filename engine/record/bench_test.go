@@ -18,9 +18,7 @@ func BenchmarkEncode(b *testing.B) {
 		if err == nil {
 			_, err = lineOfScores(run.ID, scores, nil)
 		}
-		if err != nil {
-			b.Fatal(err)
-		}
+		must(b, err)
 	}
 }
 
@@ -30,29 +28,21 @@ func BenchmarkFloor(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		text, err := json.Marshal(run)
-		if err != nil {
-			b.Fatal(err)
-		}
+		must(b, err)
 		w.Write(text)
 	}
 }
 
 func BenchmarkAppend(b *testing.B) {
 	j, err := Create(b.TempDir(), Manifest{}, Options{Disk: nowhere{}})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	run := sampleRun(1, 1)
 	scores := sampleScores(run)
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := j.Append(run, scores, func(error) {}); err != nil {
-			b.Fatal(err)
-		}
+		must(b, j.Append(run, scores, func(error) {}))
 	}
-	if err := j.Close(); err != nil {
-		b.Fatal(err)
-	}
+	must(b, j.Close())
 }
 
 // BenchmarkReadLight reads runs of one iteration.
@@ -60,22 +50,16 @@ func BenchmarkReadLight(b *testing.B) {
 	const runs = 10_000
 	dir := b.TempDir()
 	j, err := Create(dir, Manifest{}, Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	for n := range runs {
 		j.Append(sampleRun(n, 1), nil, nil)
 	}
-	if err := j.Close(); err != nil {
-		b.Fatal(err)
-	}
+	must(b, j.Close())
 	b.ReportAllocs()
 	for b.Loop() {
 		n := 0
 		for _, err := range ReadLight(dir) {
-			if err != nil {
-				b.Fatal(err)
-			}
+			must(b, err)
 			n++
 		}
 		if n != runs {

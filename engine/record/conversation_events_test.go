@@ -46,9 +46,7 @@ func lines(t *testing.T, events []Event) string {
 	var all []string
 	for _, e := range events {
 		line, err := json.Marshal(e)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		all = append(all, strings.Replace(string(line), `"run":"default/task-1/1","iteration":1,`, "", 1))
 	}
 	return strings.ReplaceAll(strings.Join(all, "\n"), `"phase":"execution",`, "")

@@ -12,9 +12,7 @@ func TestEncodeRun(t *testing.T) {
 	run := &Run{Version: Version, ID: "a/b/1", Configuration: "a", Task: "b", Trial: 1, Outcome: Outcome{Status: Completed, Reason: ReasonMaxIterations}}
 	run.Iterations = []Iteration{{N: 1, Output: []byte(`"the key is sk-1234567890"`)}}
 	line, err := EncodeRun(run, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	read, err := DecodeRun(line)
 	if err != nil || !reflect.DeepEqual(read, run) {
 		t.Errorf("got %+v, %v; want %+v", read, err, run)

@@ -19,19 +19,13 @@ func TestARunIsAcknowledgedAfterItsSync(t *testing.T) {
 	dir := t.TempDir()
 	disk := &faultyDisk{Disk: folder(dir)}
 	j, err := Create(dir, Manifest{}, Options{Disk: disk})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	disk.note("---")
 	for n := range 2 {
 		run := sampleRun(n, 1)
-		if err := j.Append(run, sampleScores(run), func(err error) { disk.note("done") }); err != nil {
-			t.Fatal(err)
-		}
+		must(t, j.Append(run, sampleScores(run), func(err error) { disk.note("done") }))
 	}
-	if err := j.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, j.Close())
 	want := []string{
 		"---", "write records.jsonl", "sync records.jsonl", "write scores.jsonl", "sync scores.jsonl", "done", "done",
 	}
@@ -55,14 +49,10 @@ func TestAGroupWaits50MillisecondsUnlessItIsFull(t *testing.T) {
 			dir := t.TempDir()
 			synctest.Test(t, func(t *testing.T) {
 				j, err := Create(dir, Manifest{}, Options{Disk: nowhere{}})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				start, took := time.Now(), make(chan time.Duration, len(c.runs))
 				for _, run := range c.runs {
-					if err := j.Append(run, nil, func(error) { took <- time.Since(start) }); err != nil {
-						t.Fatal(err)
-					}
+					must(t, j.Append(run, nil, func(error) { took <- time.Since(start) }))
 				}
 				for range c.runs {
 					if got := <-took; got != c.want {
@@ -92,14 +82,10 @@ func TestAGroupBehindAFailedOneIsToldSo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := broken{goOn: make(chan struct{}), writes: new(int)}
 		j, err := Create(dir, Manifest{}, Options{Disk: disk})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		told := make(chan error, 2)
 		for n := range 2 {
-			if err := j.Append(sampleRun(n, 1), nil, func(err error) { told <- err }); err != nil {
-				t.Fatal(err)
-			}
+			must(t, j.Append(sampleRun(n, 1), nil, func(err error) { told <- err }))
 			time.Sleep(2 * defaultDelay) // the first group is now being written
 		}
 		close(disk.goOn)
@@ -127,9 +113,7 @@ func TestTheWaitCountsFromTheFirstRunOfTheGroup(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		j, err := Create(dir, Manifest{}, Options{Disk: slow{sync: 30 * time.Millisecond}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		start, took := time.Now(), make(chan time.Duration, 2)
 		done := func(error) { took <- time.Since(start) }
 		j.Append(sampleRun(1, 1), nil, done) // written at 50 ms, synced until 80 ms
@@ -150,9 +134,7 @@ func TestAFullGroupDoesNotHurryTheNext(t *testing.T) {
 	big.Iterations[0].Thinking = strings.Repeat("x", fullGroup)
 	synctest.Test(t, func(t *testing.T) {
 		j, err := Create(dir, Manifest{}, Options{Disk: slow{sync: 10 * time.Millisecond}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		first := make(chan struct{})
 		j.Append(big, nil, func(error) { close(first) })
 		time.Sleep(5 * time.Millisecond)
@@ -187,9 +169,7 @@ func TestAppendWaitsWhileTheDiskIsSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := stalled{goOn: make(chan struct{})}
 		j, err := Create(dir, Manifest{}, Options{Disk: disk})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		appended, acknowledged := 0, 0
 		go func() {
 			for range runs {
@@ -215,9 +195,7 @@ func TestManyAppendAtTheSameTime(t *testing.T) {
 	const writers, each = 8, 40
 	dir := t.TempDir()
 	j, err := Create(dir, Manifest{}, Options{Delay: soon})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var all sync.WaitGroup
 	for w := range writers {
 		all.Go(func() {
@@ -230,9 +208,7 @@ func TestManyAppendAtTheSameTime(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if err := j.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, j.Close())
 	expectOnce(t, dir, writers*each)
 }
 
@@ -263,13 +239,9 @@ func expectOnce(t *testing.T, dir string, runs int) {
 func TestF8_APanicOfTheJournalIsItsError(t *testing.T) {
 	dir := t.TempDir()
 	j, err := Create(dir, Manifest{}, Options{Delay: soon})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	told, run := make(chan struct{}), sampleRun(0, 1)
-	if err := j.Append(run, sampleScores(run), func(error) { defer close(told); panic("no view") }); err != nil {
-		t.Fatal(err)
-	}
+	must(t, j.Append(run, sampleScores(run), func(error) { defer close(told); panic("no view") }))
 	<-told
 	if err := j.Close(); err == nil || !strings.HasPrefix(err.Error(), "panic: no view\n") {
 		t.Errorf("Close returns %v", err)
@@ -279,9 +251,7 @@ func TestF8_APanicOfTheJournalIsItsError(t *testing.T) {
 
 func TestNothingIsAppendedAfterClose(t *testing.T) {
 	j, err := Create(t.TempDir(), Manifest{}, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for range 2 {
 		if err := j.Close(); err != nil {
 			t.Error(err)
@@ -296,9 +266,7 @@ func TestNothingIsAppendedAfterClose(t *testing.T) {
 func TestARunThatCannotBeEncodedDoesNotHarmTheOthers(t *testing.T) {
 	dir := t.TempDir()
 	j, err := Create(dir, Manifest{}, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	bad := sampleRun(1, 1)
 	bad.Iterations[0].Output = []byte(`{"broken`)
 	err = j.Append(bad, nil, func(error) { t.Error("acknowledged") })
@@ -306,18 +274,14 @@ func TestARunThatCannotBeEncodedDoesNotHarmTheOthers(t *testing.T) {
 		t.Errorf("error %v does not name the run", err)
 	}
 	run := sampleRun(0, 1)
-	if err := errors.Join(j.Append(run, sampleScores(run), nil), j.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(j.Append(run, sampleScores(run), nil), j.Close()))
 	expectOnce(t, dir, 1)
 }
 
 func TestF9_ASecondJournalIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	j, err := Create(dir, Manifest{}, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for name, open := range map[string]func() error{
 		"create": func() error { _, err := Create(dir, Manifest{}, Options{}); return err },
 		"resume": func() error { _, _, err := Resume(dir, Options{}); return err },
@@ -327,13 +291,9 @@ func TestF9_ASecondJournalIsRefused(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := j.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, j.Close())
 	again, _, err := Resume(dir, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if err := again.Close(); err != nil {
 		t.Error(err)
 	}
@@ -345,14 +305,10 @@ func TestF9_ASecondJournalIsRefused(t *testing.T) {
 func TestAfterAFlushEverythingIsOnTheDisk(t *testing.T) {
 	dir := t.TempDir()
 	j, err := Create(dir, Manifest{}, Options{Delay: time.Hour})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for n := range 5 {
 		run := sampleRun(n, 1)
-		if err := errors.Join(j.Append(run, sampleScores(run), nil), j.Flush()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(j.Append(run, sampleScores(run), nil), j.Flush()))
 		if runs, _ := collected(t, ReadRuns(dir)); len(runs) != n+1 {
 			t.Fatalf("%d runs, want %d", len(runs), n+1)
 		}
@@ -366,9 +322,7 @@ func TestAFlushTellsThatTheDiskIsFull(t *testing.T) {
 	dir := t.TempDir()
 	disk := &faultyDisk{Disk: folder(dir)}
 	j, err := Create(dir, Manifest{}, Options{Disk: disk})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	disk.failAt = disk.calls + 1
 	run := sampleRun(1, 1)
 	if err := errors.Join(j.Append(run, nil, nil), j.Flush()); err == nil {

@@ -18,25 +18,19 @@ import (
 // balanceOf reads a ledger that can be read.
 func balanceOf(t fataler, dir string, m *Manifest) *Balance {
 	b, err := ReadLedger(dir, m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return b
 }
 
 func ledgerIn(t fataler, dir string) *Ledger {
 	l, err := OpenLedger(dir, balanceOf(t, dir, &Manifest{}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return l
 }
 
 func reserve(t fataler, l *Ledger, u Usage) int64 {
 	entry, err := l.Reserve(RoleAgent, u)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return entry
 }
 
@@ -63,9 +57,7 @@ func atLeast(u, least Usage) bool { return least.Minus(u) == Usage{} }
 func TestF3_ALedgerSaysWhatWasSpent(t *testing.T) {
 	propertytest.Check(t, func(t *rapid.T) {
 		dir, err := os.MkdirTemp("", "ledger")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer os.RemoveAll(dir)
 		var paid, doubt, judges Usage
 		var before []byte
@@ -76,9 +68,7 @@ func TestF3_ALedgerSaysWhatWasSpent(t *testing.T) {
 				u := Usage{Calls: 1, InputTokens: rapid.Int64Range(0, 1e6).Draw(t, "in"), Cost: Money(rapid.Int64Range(0, 1e12).Draw(t, "cost"))}
 				role := rapid.SampledFrom([]Role{RoleAgent, RoleJudge}).Draw(t, "role")
 				entry, err := l.Reserve(role, u)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				spent := u
 				switch rapid.IntRange(0, 3).Draw(t, "end") {
 				case 0:
@@ -98,16 +88,12 @@ func TestF3_ALedgerSaysWhatWasSpent(t *testing.T) {
 				}
 			}
 			if rapid.Bool().Draw(t, "corrected") {
-				if err := l.Correct(doubt, Settlement{Paid: anAnswer}); err != nil {
-					t.Fatal(err)
-				}
+				must(t, l.Correct(doubt, Settlement{Paid: anAnswer}))
 				paid, doubt, judges = paid.Plus(anAnswer), Usage{}, balanceOf(t, dir, &Manifest{}).JudgesPaid
 			}
 			noted := l.Spent()
 			if rapid.Bool().Draw(t, "closed") {
-				if err := l.Close(); err != nil {
-					t.Fatal(err)
-				}
+				must(t, l.Close())
 			}
 			b := balanceOf(t, dir, &Manifest{Volatile: ManifestVolatile{Ledger: &noted}})
 			if b.Paid != paid || b.Doubt != doubt || b.Spent().Judges != judges || b.Spent() != noted {
@@ -130,9 +116,7 @@ func TestF3_ALedgerSaysWhatWasSpent(t *testing.T) {
 func TestF2_NoDamageToALedgerIsSpentTwice(t *testing.T) {
 	dir := t.TempDir()
 	l := spentLedger(t, dir)
-	if err := l.Sync(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Sync())
 	text := readFile(t, dir, ledgerFile)
 	whole := balanceOf(t, dir, &Manifest{})
 	lines := bytes.SplitAfter(text, []byte{'\n'})
@@ -156,13 +140,9 @@ func TestF2_NoDamageToALedgerIsSpentTwice(t *testing.T) {
 			t.Fatalf("cut at byte %d: the call in flight is not in doubt: %+v", cut, b)
 		}
 		again, err := OpenLedger(dir, b) // what is appended comes after whole lines
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		reserve(t, again, aCall)
-		if err := again.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, again.Close())
 		if now := balanceOf(t, dir, &Manifest{}); now.Spent().Total != b.Spent().Total.Plus(aCall) {
 			t.Fatalf("cut at byte %d and resumed: %+v became %+v", cut, b, now)
 		}
@@ -191,9 +171,7 @@ func TestF2_NoDamageToALedgerIsSpentTwice(t *testing.T) {
 			t.Fatalf("line %d is missing: %+v became %+v, %v", i+1, b, now, err)
 		}
 	}
-	if err := os.Remove(filepath.Join(dir, ledgerFile)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(filepath.Join(dir, ledgerFile)))
 	noted := whole.Spent()
 	m := &Manifest{Volatile: ManifestVolatile{Ledger: &noted}}
 	b, damage, _ := readLedger(dir, m)
@@ -216,17 +194,13 @@ func TestReleasingALedger(t *testing.T) {
 	if err = errors.Join(err, replaceWith(folder(dir), manifestFile, manifest)); err != nil {
 		t.Fatal(err)
 	}
-	if err := spentLedger(t, dir).Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, spentLedger(t, dir).Close())
 	b, err := ReleaseLedger(dir)
 	if err != nil || b.Doubt != aCall.Plus(aCall) {
 		t.Fatalf("%+v, %v", b, err)
 	}
 	m, err := ReadManifest(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	after := balanceOf(t, dir, &m)
 	if want := anAnswer.Plus(anAnswer).Plus(Usage{Calls: 1}); after.Paid != want || after.Doubt != (Usage{}) {
 		t.Errorf("%+v", after)
@@ -313,7 +287,5 @@ func BenchmarkLedger(b *testing.B) {
 	for b.Loop() {
 		l.Settle(reserve(b, l, aCall), aCall, Settlement{Paid: anAnswer})
 	}
-	if err := l.Close(); err != nil {
-		b.Fatal(err)
-	}
+	must(b, l.Close())
 }

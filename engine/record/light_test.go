@@ -104,22 +104,16 @@ func TestALightReadIsTheRunWithoutItsTexts(t *testing.T) {
 	propertytest.Check(t, func(t *rapid.T) {
 		run := possibleRun(t)
 		line, err := lineOfRun(run)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		lines := [][]byte{line}
 		if !bytes.Contains(line, []byte(badByte)) {
 			without, err := appendLine(nil, run)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			lines = append(lines, without)
 		}
 		for _, line := range lines {
 			light, err := readLine(line, lightOf)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if want := run.Light(); !reflect.DeepEqual(light, want) {
 				t.Fatalf("light %+v\nwant %+v", *light, want)
 			}
@@ -137,9 +131,7 @@ func TestADigestIsChecked(t *testing.T) {
 		change(run.Iterations[1].Digest)
 		same := *run.Iterations[1].Digest == *sampleRun(1, 2).Iterations[1].digest()
 		line, err := appendLine(nil, run)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if _, err := readLine(line, runOf); (err == nil) != same {
 			t.Errorf("%+v: %v", run.Iterations[1].Digest, err)
 		}

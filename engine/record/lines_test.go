@@ -33,9 +33,7 @@ func TestLinesAreWhatLineFeedsPart(t *testing.T) {
 		for range rapid.IntRange(0, 40).Draw(t, "lines") {
 			size := rapid.SampledFrom([]int{1, 100, 10_000, batchSize - 80, 3 * batchSize}).Draw(t, "size")
 			line, err := appendLine(nil, map[string]string{"text": strings.Repeat("a", size)})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			want, text = append(want, string(line)), append(text, line...)
 		}
 		last := rapid.SampledFrom([]string{"", "torn"}).Draw(t, "last")
@@ -64,14 +62,10 @@ func TestARunIsReadAsItWasWritten(t *testing.T) {
 	propertytest.Check(t, func(t *rapid.T) {
 		run := anyOf[Run](t)
 		line, err := lineOfRun(&run)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		checkLine(t, line)
 		got, err := readLine(line, readRun)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if !reflect.DeepEqual(got, &run) {
 			t.Fatalf("read %+v\nwrote %+v\nline %s", got, &run, line)
 		}
@@ -95,9 +89,7 @@ func sameAsEncodingJSON(t *rapid.T, line []byte, v any) {
 	want := bytes.NewBufferString(lineHead)
 	encoder := json.NewEncoder(want)
 	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(v); err != nil {
-		t.Fatal(err)
-	}
+	must(t, encoder.Encode(v))
 	escaped, plain := []byte(`\ufffd`), []byte("\ufffd")
 	object, expected := line[len(lineHead):], want.Bytes()[len(lineHead):]
 	expected[0] = ','
@@ -113,14 +105,10 @@ func TestRunsAreWrittenAndReadAsEncodingJSONDoes(t *testing.T) {
 			run.Iterations = []Iteration{}
 		}
 		line, err := appendLine(nil, &run)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		sameAsEncodingJSON(t, line, &run)
 		var want Run
-		if err := json.Unmarshal(line, &want); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal(line, &want))
 		if got, err := readLine(line, reading[Run]); err != nil || !reflect.DeepEqual(got, want) {
 			t.Fatalf("read %+v (%v)\nwant %+v\nline %s", got, err, want, line)
 		}
@@ -134,13 +122,9 @@ func TestScoresAreReadAsTheyWereWritten(t *testing.T) {
 			scores[i].Run = "default/task/1"
 		}
 		line, err := lineOfScores("default/task/1", scores, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var want struct{ Scores []Score }
-		if err := json.Unmarshal(checkLine(t, line), &want); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal(checkLine(t, line), &want))
 		for i := range want.Scores {
 			want.Scores[i].Run = "default/task/1"
 		}
@@ -155,9 +139,7 @@ func TestF75_TextsThatAreNotUTF8AreKept(t *testing.T) {
 	run := sampleRun(1, 2)
 	run.Iterations[1].Calls[0].Stderr = "caf\xe9\n"
 	line, err := lineOfRun(run)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, want := range []string{"\"stderr\":\"caf\ufffd\\n\"", `"raw":[{"at":"iterations/1/calls/0/stderr","base64":"Y2Fm6Qo="}]`} {
 		if !strings.Contains(string(line), want) {
 			t.Errorf("no %s in %s", want, line)
@@ -181,9 +163,7 @@ func TestF75_OutputsThatAreNotUTF8ComeBack(t *testing.T) {
 			run.Iterations[i].Output, run.Iterations[i].NotUTF8, run.Iterations[i].OutputB64 = []byte(`"\ufffd"`), true, draw(fmt.Sprint(i))
 		}
 		line, err := lineOfRun(run)
-		if err != nil {
-			rt.Fatal(err)
-		}
+		must(rt, err)
 		got, err := readLine(line, readRun)
 		if err != nil || !reflect.DeepEqual(got, run) {
 			rt.Fatalf("read %+v (%v), wrote %+v", got, err, run)
@@ -212,9 +192,7 @@ func TestNotANumberNeverEntersAFile(t *testing.T) {
 
 func TestEveryFlippedBitOfALineIsNoticed(t *testing.T) {
 	line, err := lineOfRun(sampleRun(1, 1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for bit := range (len(line) - 1) * 8 {
 		flipped := bytes.Clone(line)
 		flipped[bit/8] ^= 1 << (bit % 8)

@@ -54,7 +54,10 @@ func (dir unsynced) Replace(name string, write func(io.Writer) error) error {
 
 func (dir unsynced) Truncate(string, int64) error { return errors.ErrUnsupported }
 
-type fataler interface{ Fatal(...any) }
+type fataler interface {
+	Helper()
+	Fatal(...any)
+}
 
 // shardFolder is the result folder of a shard, of which the wanted tasks are
 // done.
@@ -77,25 +80,17 @@ func shardFolder(t fataler, dir string, number, of, tasks, whole int, attempts [
 	m.Volatile.Shards = &Shards{Of: of, Partition: "d", Tasks: whole, Held: []Shard{{number, tasks, tasks, len(done), m.Status}}}
 	m.Incomplete = m.Volatile.Shards.Incomplete()
 	j, err := Create(dir, m, Options{Delay: soon, Disk: unsynced(dir)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, a := range attempts {
-		if err := j.Append(a.run, a.scores, nil); err != nil {
-			t.Fatal(err)
-		}
+		must(t, j.Append(a.run, a.scores, nil))
 	}
-	if err := j.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, j.Close())
 }
 
 func partsOf(t fataler, dirs ...string) (parts []Part) {
 	for _, dir := range dirs {
 		m, err := ReadManifest(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		parts = append(parts, Part{dir, m})
 	}
 	return parts
@@ -103,9 +98,7 @@ func partsOf(t fataler, dirs ...string) (parts []Part) {
 
 func mergedInto(t fataler, out string, dirs ...string) *Manifest {
 	merged, err := Merge(out, partsOf(t, dirs...), Options{Disk: unsynced(out + ".merging")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return merged
 }
 
@@ -113,14 +106,10 @@ func mergedInto(t fataler, out string, dirs ...string) *Manifest {
 func contents(t fataler, dir string) map[string]string {
 	all := map[string]string{}
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, e := range entries {
 		text, err := os.ReadFile(filepath.Join(dir, e.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if e.Name() != lockFile {
 			all[e.Name()] = string(text)
 		}
@@ -157,9 +146,7 @@ func drawAttempts(t *rapid.T, runs int) (all [][]attempt) {
 func TestMergeIsAssociativeAndKnowsNoOrder(t *testing.T) {
 	propertytest.Check(t, func(t *rapid.T) {
 		home, err := os.MkdirTemp("", "merge")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer os.RemoveAll(home)
 		runs := rapid.IntRange(3, 9).Draw(t, "runs")
 		of := rapid.IntRange(2, 4).Draw(t, "of")
@@ -266,9 +253,7 @@ func TestMergeSumsWhatWasSpent(t *testing.T) {
 	for i, dir := range []string{one, two} {
 		ledger := ledgerIn(t, dir)
 		reserve(t, ledger, Usage{Calls: int64(10 + i)})
-		if err := ledger.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, ledger.Close())
 	}
 	mergedInto(t, out, one, two)
 	if spent := balanceOf(t, out, &Manifest{}); spent.Doubt.Calls != 21 || spent.Spent().Total.Calls != 21 {
@@ -339,9 +324,7 @@ func TestMergeRemovesNothingOfOthers(t *testing.T) {
 	home := t.TempDir()
 	one, theirs := filepath.Join(home, "one"), filepath.Join(home, "theirs")
 	shardFolder(t, one, 1, 1, 2, 2, []attempt{attemptAt(1, 1, Completed), attemptAt(2, 1, Completed)})
-	if err := errors.Join(os.Mkdir(theirs, 0o755), os.WriteFile(filepath.Join(theirs, "notes"), nil, 0o644)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.Mkdir(theirs, 0o755), os.WriteFile(filepath.Join(theirs, "notes"), nil, 0o644)))
 	for name, occupy := range map[string]func(beside string) error{
 		"a folder": func(beside string) error { return os.CopyFS(beside, os.DirFS(theirs)) },
 		"a link":   func(beside string) error { return os.Symlink(theirs, beside) },
@@ -377,9 +360,7 @@ func TestMergeOfAShardThatWasKilled(t *testing.T) {
 	want := killed.Volatile.Effort
 	killed.Status, killed.Volatile.Effort, killed.Volatile.Shards.Held[0] = StateRunning, Effort{}, Shard{1, 3, 3, 0, StateRunning}
 	merged, err := Merge(filepath.Join(home, "out"), parts, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	m := merged
 	if m.Incomplete != "shard 1 did 2 of 3 runs" || m.Status != StateStopped || m.Totals.Planned != 4 || m.Totals.Completed != 3 {
 		t.Errorf("%q, %s, %+v", m.Incomplete, m.Status, m.Totals)
@@ -424,9 +405,7 @@ func TestMergeTellsOfMixedSpecs(t *testing.T) {
 	parts := partsOf(t, one, two)
 	parts[0].Manifest.Mixed, parts[1].Manifest.Mixed = []string{"c", "b"}, []string{"a", "b"}
 	merged, err := Merge(filepath.Join(home, "out"), parts, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got := merged.Mixed; !slices.Equal(got, []string{"a", "b", "c"}) {
 		t.Errorf("the specs are %v", got)
 	}
@@ -479,9 +458,7 @@ func TestManifestsOfShardsThatCannotBeAreRefused(t *testing.T) {
 		if err == nil {
 			err = os.WriteFile(filepath.Join(dir, manifestFile), text, 0o600)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if _, err := ReadManifest(dir); err == nil || !strings.HasSuffix(err.Error(), "manifest.json: invalid shards") {
 			t.Errorf("%s: %v", name, err)
 		}

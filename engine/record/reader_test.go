@@ -41,17 +41,13 @@ func ids(signals []*Run) []string {
 func readFile(t testing.TB, dir, name string) []byte {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return text
 }
 
 func writeFile(t testing.TB, dir, name string, text []byte) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(dir, name), text, 0o644))
 }
 
 func TestAFolderIsReadAsItWasWritten(t *testing.T) {
@@ -182,9 +178,7 @@ func emptyRuns(t *testing.T, runs int) string {
 	for n := range runs {
 		run := &Run{Version: Version, ID: RunID("c", strconv.Itoa(n), 1), Outcome: Outcome{Status: Completed}}
 		line, err := lineOfRun(run)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		lines = append(lines, line...)
 	}
 	writeFile(t, dir, recordsFile, lines)
@@ -211,9 +205,7 @@ func TestLinesOfANewerVersionAreReported(t *testing.T) {
 	run := sampleRun(9, 1)
 	run.Version = Version + 1
 	line, err := lineOfRun(run)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	writeFile(t, dir, recordsFile, append(readFile(t, dir, recordsFile), line...))
 	runs, damage := collected(t, ReadRuns(dir))
 	signals, same := collected(t, ReadLight(dir))
@@ -225,24 +217,18 @@ func TestLinesOfANewerVersionAreReported(t *testing.T) {
 func TestOfARunThatWasTriedAgainTheLastRecordCounts(t *testing.T) {
 	dir := t.TempDir()
 	j, err := Create(dir, Manifest{}, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	appendStatus := func(number int, status Status) {
 		run := sampleRun(number, 1)
 		run.Outcome.Status = status
-		if err := j.Append(run, sampleScores(run), nil); err != nil {
-			t.Fatal(err)
-		}
+		must(t, j.Append(run, sampleScores(run), nil))
 	}
 	appendStatus(1, Faulted)
 	appendStatus(2, Completed)
 	appendStatus(1, Cancelled)
 	appendStatus(3, Cancelled)
 	appendStatus(1, Failed)
-	if err := j.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, j.Close())
 	type end struct {
 		id     string
 		status Status
@@ -313,16 +299,12 @@ func TestManifestsAreReadAsTheyWereWritten(t *testing.T) {
 		Volatile: ManifestVolatile{Started: time.Unix(1e9, 0).UTC()},
 	}
 	j, err := Create(dir, want, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	expectManifest(t, dir, want)
 	want.Status = StateComplete
 	run := sampleRun(1, 2)
 	want.Totals.Add(run.Outcome.Status, run.Usage, run.Judging, run.User)
-	if err := errors.Join(j.WriteManifest(want), j.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(j.WriteManifest(want), j.Close()))
 	expectManifest(t, dir, want)
 	if want.Totals.Runs() != 1 || want.Totals.Usage.Calls != 2 {
 		t.Errorf("totals %+v", want.Totals)
@@ -332,9 +314,7 @@ func TestManifestsAreReadAsTheyWereWritten(t *testing.T) {
 func expectManifest(t *testing.T, dir string, want Manifest) {
 	t.Helper()
 	got, err := ReadManifest(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	got.Configurations[0].Params[0].Value = Canonical(got.Configurations[0].Params[0].Value)
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("read %+v\nwrote %+v", got, want)

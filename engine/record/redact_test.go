@@ -45,14 +45,10 @@ func TestF70_NothingThatIsWrittenHoldsASecret(t *testing.T) {
 	dir := t.TempDir()
 	m := Manifest{Suite: "s", Baseline: canary}
 	j, err := Create(dir, m, Options{Redact: hide})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r := leaky()
 	scores := []Score{{Name: "exact", Value: 1, Answer: canary, Explanation: "it said " + canary}}
-	if err := errors.Join(j.Append(r, scores, nil), j.AppendScores("other", scores, nil), j.WriteManifest(m), j.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(j.Append(r, scores, nil), j.AppendScores("other", scores, nil), j.WriteManifest(m), j.Close()))
 	if !reflect.DeepEqual(r, leaky()) || scores[0].Answer != canary {
 		t.Error("the caller's run or scores were changed")
 	}
@@ -69,9 +65,7 @@ func TestF70_NothingThatIsWrittenHoldsASecret(t *testing.T) {
 func expectReadable(t *testing.T, dir string) {
 	t.Helper()
 	for read, err := range ReadRuns(dir) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got := read.Iterations[0].Thinking; got != "\xff[redacted]" {
 			t.Errorf("thinking %q", got)
 		}
@@ -86,9 +80,7 @@ func expectReadable(t *testing.T, dir string) {
 
 func TestF70_ANameThatIsASecretIsRefused(t *testing.T) {
 	j, err := Create(t.TempDir(), Manifest{}, Options{Redact: hide})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r := sampleRun(1, 1)
 	r.ID = canary + "/task/1"
 	if err := j.Append(r, nil, nil); !errors.Is(err, errSecretName) {

@@ -96,16 +96,12 @@ func TestWhatIsNoFileIsRefusedAtOnce(t *testing.T) {
 		for kind, put := range strangers {
 			for use, do := range uses {
 				dir := t.TempDir()
-				if err := os.CopyFS(dir, os.DirFS(whole)); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.CopyFS(dir, os.DirFS(whole)))
 				path := filepath.Join(dir, name)
 				if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 					t.Fatal(err)
 				}
-				if err := put(path); err != nil {
-					t.Fatal(err)
-				}
+				must(t, put(path))
 				done := make(chan error, 1)
 				go func() { done <- do(dir) }()
 				select {
@@ -139,13 +135,9 @@ func TestNothingIsWrittenThroughALink(t *testing.T) {
 	for _, name := range names {
 		for use, do := range uses {
 			dir, elsewhere := t.TempDir(), filepath.Join(t.TempDir(), "elsewhere")
-			if err := os.CopyFS(dir, os.DirFS(whole)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.CopyFS(dir, os.DirFS(whole)))
 			torn, err := os.OpenFile(filepath.Join(dir, recordsFile), os.O_APPEND|os.O_WRONLY, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if _, err := torn.WriteString("{damaged}\n{torn"); errors.Join(err, torn.Close()) != nil {
 				t.Fatal(err)
 			}
@@ -153,9 +145,7 @@ func TestNothingIsWrittenThroughALink(t *testing.T) {
 			if err := os.Rename(filepath.Join(dir, name), elsewhere); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				t.Fatal(err)
 			}
-			if err := os.Symlink(elsewhere, filepath.Join(dir, name)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Symlink(elsewhere, filepath.Join(dir, name)))
 			if do(dir) == nil {
 				begun++
 			}
@@ -172,9 +162,7 @@ func TestNothingIsWrittenThroughALink(t *testing.T) {
 func TestReplacedFilesAreNotWrittenThroughALink(t *testing.T) {
 	for _, name := range []string{"other.json", "other.json.tmp"} {
 		dir, elsewhere := t.TempDir(), filepath.Join(t.TempDir(), "elsewhere")
-		if err := os.Symlink(elsewhere, filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Symlink(elsewhere, filepath.Join(dir, name)))
 		if err := ReplaceFile(dir, "other.json", []byte("{}\n")); !isNotRegular(err) {
 			t.Errorf("%s is a link: %v", name, err)
 		}

@@ -45,9 +45,7 @@ func TestF2_RepairKeepsEveryGoodRecordAndMovesTheOthers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir, lines := flipped(t, recordsFile, c.at)
 			r, err := Repair(dir, Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if r.Kept != 5-len(c.lost) || !reflect.DeepEqual(r.Lost, c.lost) || r.Moved != 1 || r.Unscored != len(c.lost) {
 				t.Errorf("repaired %+v", r)
 			}
@@ -133,9 +131,7 @@ func TestInspectFindsTheSameAndChangesNothing(t *testing.T) {
 func filesOf(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	files := map[string]string{}
 	for _, e := range entries {
 		if e.Name() != lockFile {
@@ -175,17 +171,13 @@ func TestRepairRefusesWhatItCannotKnow(t *testing.T) {
 		t.Error(err)
 	}
 	dir := sampleFolder(t, 2)
-	if err := os.Remove(filepath.Join(dir, recordsFile)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(filepath.Join(dir, recordsFile)))
 	before := filesOf(t, dir)
 	if _, err := Repair(dir, Options{}); err == nil || !reflect.DeepEqual(filesOf(t, dir), before) {
 		t.Error(err)
 	}
 	j, _, err := Resume(sampleFolder(t, 1), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer j.Close()
 	var busy *InUse
 	if _, err := Repair(j.folder.dir, Options{}); !errors.As(err, &busy) {

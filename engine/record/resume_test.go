@@ -19,26 +19,18 @@ import (
 func finish(t *testing.T, dir string, runs int) *Recovered {
 	t.Helper()
 	j, found, err := Resume(dir, Options{Delay: soon})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, id := range found.Unscored {
-		if err := j.AppendScores(id, []Score{{Name: "exact", Value: 1}}, nil); err != nil {
-			t.Fatal(err)
-		}
+		must(t, j.AppendScores(id, []Score{{Name: "exact", Value: 1}}, nil))
 	}
 	for n := range runs {
 		run := sampleRun(n, 1)
 		if _, ok := found.Finished[run.ID]; ok {
 			continue
 		}
-		if err := j.Append(run, sampleScores(run), nil); err != nil {
-			t.Fatal(err)
-		}
+		must(t, j.Append(run, sampleScores(run), nil))
 	}
-	if err := j.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, j.Close())
 	return found
 }
 
@@ -96,14 +88,10 @@ func TestAfterAFailedWriteNothingIsWrittenAnyMore(t *testing.T) {
 	dir := t.TempDir()
 	disk := &faultyDisk{Disk: folder(dir)}
 	j, err := Create(dir, Manifest{}, Options{Delay: soon, Disk: disk})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	disk.failAt = disk.calls + 1
 	told := make(chan error, 1)
-	if err := j.Append(sampleRun(1, 1), nil, func(err error) { told <- err }); err != nil {
-		t.Fatal(err)
-	}
+	must(t, j.Append(sampleRun(1, 1), nil, func(err error) { told <- err }))
 	if err := <-told; !errors.Is(err, errFull) {
 		t.Errorf("told %v", err)
 	}
@@ -150,12 +138,8 @@ func TestResumeFindsWhatACrashLeftUndone(t *testing.T) {
 	scores := readFile(t, dir, scoresFile)
 	writeFile(t, dir, scoresFile, scores[:len(scores)/2])
 	j, found, err := Resume(dir, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := j.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, j.Close())
 	if want := []string{"default/task-2/1", "default/task-3/1"}; !reflect.DeepEqual(found.Unscored, want) {
 		t.Errorf("unscored %v", found.Unscored)
 	}
@@ -167,19 +151,13 @@ func TestResumeFindsWhatACrashLeftUndone(t *testing.T) {
 func TestRunsThatDoNotCountAreToBeTriedAgain(t *testing.T) {
 	dir := t.TempDir()
 	j, err := Create(dir, Manifest{}, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for n, status := range []Status{Completed, Failed, Faulted, Cancelled} {
 		run := sampleRun(n, 1)
 		run.Outcome.Status = status
-		if err := j.Append(run, sampleScores(run), nil); err != nil {
-			t.Fatal(err)
-		}
+		must(t, j.Append(run, sampleScores(run), nil))
 	}
-	if err := j.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, j.Close())
 	found := finish(t, dir, 4)
 	if len(found.Finished) != 2 || len(found.Unscored) != 0 {
 		t.Errorf("finished %v, unscored %v", found.Finished, found.Unscored)
@@ -292,12 +270,8 @@ func killedAfter(t *testing.T, dir string, acknowledgements int) (ids []string) 
 	child := exec.Command(os.Args[0], "-test.run=^TestF1_KilledWriters$")
 	child.Env = append(os.Environ(), crashFolder+"="+dir)
 	out, err := child.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := child.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, child.Start())
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		if id, ok := strings.CutPrefix(lines.Text(), "done "); ok {
 			ids = append(ids, id)

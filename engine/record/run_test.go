@@ -121,35 +121,25 @@ func TestRunsOfDelegatesLastAsTheSame(t *testing.T) {
 func marshalled(t *testing.T, run *Run) []byte {
 	t.Helper()
 	text, err := json.Marshal(run)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return text
 }
 
 func TestEffortCountsEveryAttemptAtARun(t *testing.T) {
 	dir := t.TempDir()
 	j, err := Create(dir, Manifest{}, Options{Delay: soon})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	failed, done := sampleRun(1, 1), sampleRun(1, 1)
 	failed.Outcome.Status = Faulted
 	failed.Volatile = Volatile{Cached: 1, Waited: time.Second}
 	done.Volatile = Volatile{Cached: 2, Waited: time.Second}
 	want := Effort{Cached: 3, Made: 2*done.Total().Calls - 3, Waited: 2 * time.Second}
 	for _, run := range []*Run{failed, done} {
-		if err := j.Append(run, nil, nil); err != nil {
-			t.Fatal(err)
-		}
+		must(t, j.Append(run, nil, nil))
 	}
-	if err := j.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, j.Close())
 	j, found, err := Resume(dir, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if err := j.Close(); err != nil || found.Effort != want {
 		t.Errorf("%+v, %v; want %+v", found.Effort, err, want)
 	}

@@ -67,9 +67,7 @@ func TestHeadsSayWhereRecordsStand(t *testing.T) {
 	}
 }
 
-func must(t *testing.T, err error) {
+func must(t fataler, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }

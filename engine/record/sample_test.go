@@ -130,17 +130,11 @@ func sampleFolder(t testing.TB, runs int) string {
 	t.Helper()
 	dir := t.TempDir()
 	j, err := Create(dir, Manifest{Suite: "sample"}, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for n := range runs {
 		run := sampleRun(n, 1+n%3)
-		if err := j.Append(run, sampleScores(run), nil); err != nil {
-			t.Fatal(err)
-		}
+		must(t, j.Append(run, sampleScores(run), nil))
 	}
-	if err := j.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, j.Close())
 	return dir
 }

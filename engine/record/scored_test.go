@@ -59,21 +59,15 @@ func TestHeadsOfScoresAreThoseOfTheScores(t *testing.T) {
 	propertytest.Check(t, func(t *rapid.T) {
 		scores := rapid.SliceOfN(rapid.Custom(anyOf[Score]), 1, 4).Draw(t, "scores")
 		line, err := lineOfScores("default/task-1/1", scores, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		object, err := unseal(line[:len(line)-1])
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		got, err := reading[Scored](object)
 		if err != nil || got.Run != "default/task-1/1" || len(got.Scores) != len(scores) {
 			t.Fatalf("read %+v, %v", got, err)
 		}
 		read, err := readScores(object)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for i, s := range read.Scores {
 			want := ScoreHead{Name: s.Name, Iteration: s.Iteration, Scorer: s.Scorer, Unscored: s.Unscored, Removed: s.Removed}
 			if got.Scores[i] != want {

@@ -47,13 +47,9 @@ func TestSnapshotsAreReadAsTheyWereWritten(t *testing.T) {
 	propertytest.Check(t, func(t *rapid.T) {
 		wrote := anyOf[Snapshot](t)
 		line, err := lineOfScores("default/task/1", nil, []Snapshot{wrote})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var want scoresLine
-		if err := json.Unmarshal(checkLine(t, line), &want); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal(checkLine(t, line), &want))
 		want.Snapshots[0].of("default/task/1")
 		got, err := readLine(checkLine(t, line), readScores)
 		dropEmpty(reflect.ValueOf(&want))

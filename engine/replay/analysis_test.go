@@ -13,9 +13,7 @@ func declared(t *testing.T, text string) *spec.Loop {
 	t.Helper()
 	files := fstest.MapFS{"l.yaml": {Data: []byte("loop: l\n" + text)}}
 	doc, faults := spec.LoadFS(files, "l.yaml", spec.Options{})
-	if err := faults.Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, faults.Err())
 	return doc.Loop
 }
 
@@ -119,3 +117,14 @@ func TestTheAnalysisIsNeverLessCautious(t *testing.T) {
 }
 
 func hard(l *spec.Loop) bool { return l.Guards.Budget != nil && l.Guards.Budget.Hard }
+
+// must ends a test at an error.
+func must(t interface {
+	Helper()
+	Fatal(...any)
+}, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -45,31 +45,23 @@ func loadInterCode(t testing.TB) *intercode {
 		all.read(t, im, "intercode/ic_"+name+".json")
 	}
 	recorded, err := im.Recorded(im.Configurations()[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	all.loop = recorded.Loop
 	return all
 }
 
 func (c *intercode) read(t testing.TB, im *imports.Importer, path string) {
 	f, err := os.Open(recordingtest.File(t, path))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
 	for imported, err := range im.Read(filepath.Base(path), f) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		c.runs = append(c.runs, replay.Recorded{Run: imported.Run, Task: imported.Task})
 		var turns []turn
 		for i := range imported.Run.Iterations {
 			it := &imported.Run.Iterations[i]
 			var output struct{ Action string }
-			if err := json.Unmarshal(it.Output, &output); err != nil {
-				t.Fatal(err)
-			}
+			must(t, json.Unmarshal(it.Output, &output))
 			turns = append(turns, turn{it.Evaluation.Confidence, output.Action})
 		}
 		c.turns = append(c.turns, turns)
@@ -123,9 +115,7 @@ func (c *intercode) condition(t testing.TB, text string) *spec.Condition {
 	}
 	files := fstest.MapFS{"l.yaml": {Data: []byte("loop: l\nagent: {model: m, reply: json}\nprompt: p\nevaluate: {confidence: '0.5'}\nterminate: {any: [{" + text + "}]}\n")}}
 	d, faults := spec.LoadFS(files, "l.yaml", spec.Options{})
-	if err := faults.Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, faults.Err())
 	for i := range d.Loop.Terminate.Any {
 		if strings.HasPrefix(text, string(d.Loop.Terminate.Any[i].Kind)) {
 			c.declared[text] = &d.Loop.Terminate.Any[i]
@@ -164,9 +154,7 @@ func TestConfigurationsOnInterCode(t *testing.T) {
 	var configurations []stop.Configuration
 	for i := 0; i < len(rules); i += every {
 		configuration, err := limits.Configuration(c.loopOf(t, &rules[i]))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		configurations = append(configurations, configuration)
 	}
 	endless, watcher := replay.New(c.loop, replay.Endless(c.loop), replay.Options{}), limits.Watcher()
@@ -214,4 +202,15 @@ func (c *intercode) loopOf(t testing.TB, r *rule) *spec.Loop {
 	l := replay.Endless(c.loop)
 	l.Terminate.Any = []spec.Condition{condition(threshold, r.high), {Kind: spec.KindAll, Nested: both}, condition(times, r.times), condition(maximum, r.maximum)}
 	return l
+}
+
+// must ends a test at an error.
+func must(t interface {
+	Helper()
+	Fatal(...any)
+}, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

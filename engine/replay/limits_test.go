@@ -134,9 +134,7 @@ func TestMasksAreTheReference(t *testing.T) {
 				t.Fatalf("the limits do not serve %+v: %s", target.Terminate, why)
 			}
 			c, err := limits.Configuration(target)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			loops, configurations = append(loops, target), append(configurations, c)
 		}
 		all := courses(limits, base, runs)
@@ -203,9 +201,7 @@ func TestTheEndOfAPhaseMayFail(t *testing.T) {
 	}{{"{confidence: off}", true}, {"{confidence: {threshold: 0.8}}", false}, {"{confidence: {threshold: 0.95}}", true}} {
 		target := declared(t, phases+"terminate: "+c.terminate+"\n")
 		configuration, err := limits.Configuration(target)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		runs := []Recorded{{Run: run, Task: task}}
 		along(t, l, target, runs)
 		course := courses(limits, l, runs)[0]
@@ -220,9 +216,7 @@ func TestEndsByTimeoutsThatCancel(t *testing.T) {
 	l := declared(t, plainLoop+"terminate: {confidence: {threshold: 0.8}, timeout: 120s}\n")
 	limits := NewLimits(l)
 	c, err := limits.Configuration(l)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	runs := []Recorded{{Run: recordedRun(record.ReasonMaxIterations, 0.2, 0.4, 0.6), Task: task}, {Run: recordedRun(record.ReasonMaxIterations, 0.2, 0.9, 0.4), Task: task}}
 	along(t, l, l, runs)
 	for i, course := range courses(limits, l, runs) {

@@ -340,14 +340,10 @@ func TestEveryStopKeyHasALiveTest(t *testing.T) {
 	exist := map[string]bool{}
 	for _, folder := range []string{".", "../../cmd/agentbench/processtest"} {
 		files, err := filepath.Glob(filepath.Join(folder, "*_test.go"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, name := range files {
 			file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for _, d := range file.Decls {
 				if f, ok := d.(*ast.FuncDecl); ok && f.Recv == nil {
 					exist[f.Name.Name] = true

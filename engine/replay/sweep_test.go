@@ -43,20 +43,14 @@ func TestASweepIsItsReplays(t *testing.T) {
 			return replay.New(recorded, target, o)
 		}
 		s, err := sweep.New([]sweep.Recording{r}, candidates, sweep.Options{Replay: options})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		part := rapid.SliceOfN(rapid.IntRange(-1, 2), len(r.Runs), len(r.Runs)).Draw(t, "part")
 		totals := make([][]sweep.Totals, len(candidates))
-		if err := s.Totals(context.Background(), part, 3, func(candidate int, all []sweep.Totals) { totals[candidate] = all }); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Totals(context.Background(), part, 3, func(candidate int, all []sweep.Totals) { totals[candidate] = all }))
 		parts := sweep.Divide(s.Runs(), rapid.SliceOfN(rapid.IntRange(-1, 9), len(r.Runs), len(r.Runs)).Draw(t, "other part"), 10)
 		for i := range candidates {
 			all, err := s.Outcomes(context.Background(), i)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			outcomes := all[0]
 			replayed := options(base, candidates[i].Loop, announced...)
 			for k := range outcomes {

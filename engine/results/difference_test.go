@@ -22,9 +22,7 @@ func linesOf(found Differences) (lines []string) {
 func TestSpecDifferencesNameTools(t *testing.T) {
 	lists := func(tools string) any {
 		var list any
-		if err := json.Unmarshal([]byte(tools), &list); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal([]byte(tools), &list))
 		return list
 	}
 	const all = `[{"name": "price", "cel": "1"}, {"mcp": {"command": ["files"]}}, {"builtin": "ask_question"}]`
@@ -79,9 +77,7 @@ func TestModelsThatLoopsAskStay(t *testing.T) {
 		Scorers: []string{"good"}, Configurations: []record.ConfigurationHead{{Name: "a"}},
 		Specs: []record.Spec{{Dir: "spec/1", Configurations: []string{"a"}}, {Dir: "spec/2", Scorers: []string{"good"}}},
 	}}
-	if err := f.join([]*spec.Document{loadedSuite(t, "recorded"), loadedSuite(t, "now")}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, f.join([]*spec.Document{loadedSuite(t, "recorded"), loadedSuite(t, "now")}))
 	for name, want := range map[string]string{"agent": "recorded", "helper": "recorded", "judge": "now"} {
 		if m, _ := f.Document.Suite.Models.Get(name); m.Responses.List[0].Text != want {
 			t.Errorf("%s answers %q, want %q", name, m.Responses.List[0].Text, want)
@@ -93,13 +89,22 @@ func TestDifferencesNameAProgramsFile(t *testing.T) {
 	d := loadedSuite(t, "m")
 	bound := func(loop string) *Binding {
 		b, err := Writer{}.Binding(d.Suite, &record.Manifest{Configurations: []record.ConfigurationHead{{Name: "a", Loop: loop}}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return b
 	}
 	got := linesOf(DifferencesBetween(bound("1"), bound("2")))
 	if want := []string{"configurations.a: a file that its programs are given has changed"}; !reflect.DeepEqual(got, want) {
 		t.Errorf("%q", got)
+	}
+}
+
+// must ends a test at an error.
+func must(t interface {
+	Helper()
+	Fatal(...any)
+}, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

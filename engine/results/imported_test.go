@@ -23,13 +23,9 @@ func TestAnImportedRunThatIsTooLongIsLeftOut(t *testing.T) {
 	}
 	for id, output := range map[string]string{"c/long/1": strings.Repeat("x", 257<<20), "c/short/1": "x"} {
 		run := &record.Run{ID: id, Configuration: "c", Iterations: []record.Iteration{{N: 1, Output: json.RawMessage(`"` + output + `"`)}}}
-		if err := im.add("log.jsonl", &imports.Imported{Run: run, Task: &spec.Task{ID: id}, NewTask: true}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, im.add("log.jsonl", &imports.Imported{Run: run, Task: &spec.Task{ID: id}, NewTask: true}))
 	}
-	if err := errors.Join(im.tasks.Flush(), im.tasksFile.Close(), im.journal.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(im.tasks.Flush(), im.tasksFile.Close(), im.journal.Close()))
 	if len(problems) != 1 || !strings.HasPrefix(problems[0], "log.jsonl: run c/long/1 is left out: ") || im.Manifest.Totals.Planned != 1 || im.Manifest.Tasks != 2 {
 		t.Errorf("%q, %d runs of %d tasks", problems, im.Manifest.Totals.Planned, im.Manifest.Tasks)
 	}

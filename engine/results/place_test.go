@@ -15,9 +15,7 @@ import (
 func TestPlacesArePartedAtTheFirstPathThatIsThere(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"a", "a:b", "main.jsonl"} {
-		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
 	}
 	at := func(name string) string { return filepath.Join(dir, name) }
 	for text, want := range map[string][2]string{

@@ -50,38 +50,26 @@ func folder(t testing.TB, files map[string]string, runs ...*record.Run) *record.
 	t.Helper()
 	home, dir := t.TempDir(), filepath.Join(t.TempDir(), "r")
 	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(home, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(home, name), []byte(text), 0o600))
 	}
 	d, faults := suite.Load(filepath.Join(home, "suite.yaml"), suite.Options{})
 	if d == nil {
 		t.Fatal(faults.Err())
 	}
 	copies, err := writer.NewCopies(d, d.Tasks())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	m := record.Manifest{Suite: "s", Status: record.StateComplete, Tasks: 2, Trials: 1,
 		Scorers: []string{"right", "short", "reads"}, Configurations: []record.ConfigurationHead{{Name: "wide", Loop: "hash", Aliases: []string{"also"}}}}
 	made, err := copies.Keep(dir, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	made.Configurations, made.Scorers = []string{"wide"}, append([]string{"slow"}, m.Scorers...)
 	m.Specs = []record.Spec{made}
 	j, err := record.Create(dir, m, record.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, run := range runs {
-		if err := j.Append(run, scoresOf(run), nil); err != nil {
-			t.Fatal(err)
-		}
+		must(t, j.Append(run, scoresOf(run), nil))
 	}
-	if err := j.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, j.Close())
 	return &record.Results{Path: dir, Manifest: m}
 }
 
@@ -113,13 +101,9 @@ func made(configuration, task string, trial int, status record.Status) *record.R
 func open(t *testing.T, of *record.Results, s results.Selection) (*results.Folder, []sweep.Recording, results.Notes) {
 	t.Helper()
 	f, err := results.Open(of, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	recordings, notes, err := f.Read(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return f, recordings, notes
 }
 
@@ -172,9 +156,7 @@ func TestReadReplays(t *testing.T) {
 	for _, texts := range []bool{false, true} {
 		f, recordings, _ := open(t, dir, results.Selection{Texts: texts})
 		s, err := sweep.New(recordings, []sweep.Candidate{{Name: "wide", Loop: f.Loop("wide")}}, sweep.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		outcomes, err := s.Outcomes(context.Background(), 0)
 		if err != nil || outcomes[0][0].Verdict != "exact" || outcomes[0][0].Iterations != 3 || outcomes[0][0].Scores[0] != (sweep.Range{Least: 1, Most: 1}) {
 			t.Errorf("texts %v: %+v, %v", texts, outcomes, err)
@@ -195,17 +177,11 @@ func TestDamage(t *testing.T) {
 	dir := folder(t, suiteFiles, made("wide", "b", 1, record.Completed), made("wide", "a", 1, record.Completed))
 	path := filepath.Join(dir.Path, "records.jsonl")
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	text[20] ^= 1
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, text, 0o600))
 	f, err := results.Open(dir, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, texts := range []bool{true, false} {
 		_, _, err = f.Read(results.Selection{Texts: texts})
 		if damage, is := errors.AsType[*record.Damage](err); !is || *damage != (record.Damage{File: path, Line: 1, What: "the checksum does not fit"}) {
@@ -236,9 +212,7 @@ func TestOpenRefuses(t *testing.T) {
 		}, "tasks.jsonl"},
 	} {
 		of := folder(t, suiteFiles, made("wide", "b", 1, record.Completed))
-		if err := c.change(of, filepath.Join(of.Path, "spec", "1")); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.change(of, filepath.Join(of.Path, "spec", "1")))
 		f, err := results.Open(of, nil)
 		if err == nil {
 			_, _, err = f.Read(results.Selection{})
@@ -267,16 +241,10 @@ func TestABaselineHoldsItsSuite(t *testing.T) {
 	of := folder(t, with("suite.yaml", "configurations:", "margin: 0.1\nthresholds: ['true']\nconfigurations:"), made("wide", "b", 1, record.Completed))
 	file := filepath.Join(t.TempDir(), "b.jsonl")
 	var text bytes.Buffer
-	if err := record.WriteBaseline(&text, of, record.BaselineOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, text.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, record.WriteBaseline(&text, of, record.BaselineOptions{}))
+	must(t, os.WriteFile(file, text.Bytes(), 0o600))
 	baseline, err := record.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	bounds, err := results.BoundsOf(baseline)
 	if err != nil || !slices.Equal(bounds.Thresholds, []string{"true"}) {
 		t.Errorf("%v, %v", bounds, err)
@@ -294,9 +262,7 @@ func BenchmarkRead(b *testing.B) {
 		runs = append(runs, made("wide", []string{"a", "b"}[i%2], 1+i/2, record.Completed))
 	}
 	f, err := results.Open(folder(b, suiteFiles, runs...), nil)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	for b.Loop() {
 		if recordings, _, err := f.Read(results.Selection{}); err != nil || len(recordings[0].Runs) != len(runs) {
 			b.Fatal(err)
@@ -311,28 +277,18 @@ func TestFollow(t *testing.T) {
 		early := made("wide", "b", 1, record.Completed)
 		later := []*record.Run{made("wide", "a", 1, record.Completed), made("wide", "a", 2, record.Cancelled), made("wide", "b", 1, record.Completed), made("none", "a", 1, record.Completed)}
 		before, err := results.Open(folder(t, suiteFiles, early), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		after, err := results.Open(folder(t, suiteFiles, append([]*record.Run{early}, later...)...), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		want, _, err := after.Read(results.Selection{Texts: texts})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		known := map[string]*suite.Task{}
 		for task, err := range after.Tasks() {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			known[task.ID] = task
 		}
 		following, err := before.Follow(results.Selection{Texts: texts}, known)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if err := os.RemoveAll(before.Path); err != nil { // nothing is read any more
 			t.Fatal(err)
 		}
@@ -349,4 +305,15 @@ func TestFollow(t *testing.T) {
 // alikeRuns compares runs; scores that are not known are NaN.
 func alikeRuns(a, b sweep.Run) bool {
 	return fmt.Sprintf("%v %v", a.Scores, *a.Task) == fmt.Sprintf("%v %v", b.Scores, *b.Task) && reflect.DeepEqual(a.Run, b.Run)
+}
+
+// must ends a test at an error.
+func must(t interface {
+	Helper()
+	Fatal(...any)
+}, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

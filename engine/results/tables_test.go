@@ -63,27 +63,19 @@ func exampleTables(t *testing.T, format string) (out string) {
 	t.Helper()
 	dir, out := filepath.Join(t.TempDir(), "r"), filepath.Join(t.TempDir(), "out")
 	journal, err := record.Create(dir, record.Manifest{Suite: "s", Tasks: 2, Trials: 1}, record.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	runs, scores := exampleRuns()
 	for i, run := range runs {
 		of := scores
 		if i > 0 {
 			of = nil
 		}
-		if err := journal.Append(run, of, nil); err != nil {
-			t.Fatal(err)
-		}
+		must(t, journal.Append(run, of, nil))
 	}
 	for _, of := range exampleSnapshots() {
-		if err := journal.AppendSnapshots("a/x/1", of, nil); err != nil {
-			t.Fatal(err)
-		}
+		must(t, journal.AppendSnapshots("a/x/1", of, nil))
 	}
-	if err := journal.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, journal.Close())
 	n, err := WriteTables(dir, out, format, strings.ToUpper)
 	if want := (Written{Runs: 2, Iterations: 2, Scores: 2, Steps: 4}); err != nil || n != want {
 		t.Fatalf("%+v, %v", n, err)
@@ -126,9 +118,7 @@ func TestTables(t *testing.T) {
 	out := exampleTables(t, "csv")
 	for name, row := range map[string]any{"runs": runRow{}, "iterations": iterationRow{}, "scores": scoreRow{}, "steps": stepRow{}} {
 		file, err := os.Open(filepath.Join(out, name+".csv"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer file.Close()
 		got, err := csv.NewReader(file).ReadAll()
 		if err != nil || !reflect.DeepEqual(got[0], columnsOf(reflect.TypeOf(row))) {
@@ -153,9 +143,7 @@ func TestTablesAsJSONLines(t *testing.T) {
 	out := exampleTables(t, "jsonl")
 	for _, name := range []string{"runs", "iterations", "scores", "steps"} {
 		text, err := os.ReadFile(filepath.Join(out, name+".jsonl"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var got [][]string
 		for line := range strings.Lines(string(text)) {
 			got = append(got, cellsOfLine(t, line))
@@ -192,9 +180,7 @@ func cellsOfLine(t *testing.T, line string) (cells []string) {
 // docs/export.md names each column of each table, and no other.
 func TestColumnsAreDocumented(t *testing.T) {
 	manual, err := os.ReadFile("../../docs/export.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for name, row := range map[string]any{"runs": runRow{}, "iterations": iterationRow{}, "scores": scoreRow{}, "steps": stepRow{}} {
 		_, section, _ := strings.Cut(string(manual), "\n## "+name+"\n")
 		section, _, _ = strings.Cut(section, "\n## ")

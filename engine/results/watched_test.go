@@ -45,9 +45,7 @@ func TestTheStateOfWatchedResults(t *testing.T) {
 			switch c.manifest {
 			case "":
 			case "damaged":
-				if err := os.WriteFile(filepath.Join(dir, "manifest.json"), []byte("{"), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.WriteFile(filepath.Join(dir, "manifest.json"), []byte("{"), 0o644))
 			default:
 				journal, err := record.Create(dir, record.Manifest{Status: record.State(c.manifest)}, record.Options{})
 				if err != nil || journal.Close() != nil {
@@ -55,9 +53,7 @@ func TestTheStateOfWatchedResults(t *testing.T) {
 				}
 			}
 			if path := filepath.Join(dir, Progress); c.progress != "" {
-				if err := os.WriteFile(path, []byte(c.progress), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.WriteFile(path, []byte(c.progress), 0o644))
 				if at := now.Add(-c.age); os.Chtimes(path, at, at) != nil {
 					t.Fatal("the progress has no time")
 				}
@@ -77,29 +73,17 @@ func TestTheStateOfWatchedResults(t *testing.T) {
 func TestTheStateOfABaseline(t *testing.T) {
 	dir := t.TempDir()
 	j, err := record.Create(dir, record.Manifest{Version: record.Version, Status: record.StateRunning, Configurations: []record.ConfigurationHead{{Name: "a"}}}, record.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	run := &record.Run{Version: record.Version, ID: "a/t/1", Configuration: "a", Task: "t", Trial: 1, Outcome: record.Outcome{Status: record.Completed}}
-	if err := errors.Join(j.Append(run, nil, nil), j.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(j.Append(run, nil, nil), j.Close()))
 	from, err := record.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	path := filepath.Join(t.TempDir(), "base.jsonl")
 	file, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(record.WriteBaseline(file, from, record.BaselineOptions{}), file.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, errors.Join(record.WriteBaseline(file, from, record.BaselineOptions{}), file.Close()))
 	base, err := record.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	KeepProgress(filepath.Dir(path), []string{"1 of 2 runs"}, func(text []byte) []byte { return text })
 	w := &Watched{Places: []*Place{{Results: from}, {Results: base}}}
 	if status, says := w.State(time.Now()); status != record.StateComplete || says == nil || len(says) > 0 {

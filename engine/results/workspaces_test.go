@@ -16,9 +16,7 @@ func TestStatesOf(t *testing.T) {
 	name := func(digit string) string { return strings.Repeat(digit, 64) }
 	id := func(digit string) workspace.ID {
 		id, err := workspace.ParseID(name(digit))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return id
 	}
 	run := &record.Run{ID: "a/mail@example/1", Seed: name("1"), Iterations: []record.Iteration{

@@ -31,9 +31,7 @@ func named(names ...string) []Tool {
 func newSet(t testing.TB, o Options, tools ...Tool) *Set {
 	t.Helper()
 	s, err := NewSet(tools, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return s
 }
 
@@ -156,15 +154,11 @@ func set(t *testing.T, names ...string) *Set {
 	var tools []Tool
 	for _, name := range names {
 		made, err := Builtin(name, "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		tools = append(tools, made)
 	}
 	s, err := NewSet(tools, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return s
 }
 
@@ -197,9 +191,7 @@ func TestConverseSaysItsMessage(t *testing.T) {
 func parsed(t *testing.T, text string) any {
 	t.Helper()
 	value, err := expr.ParseJSON([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return value
 }
 
@@ -227,9 +219,7 @@ func TestS2_4_AskQuestion(t *testing.T) {
 			for i, question := range c.questions {
 				arguments, _ := json.Marshal(map[string]string{"question": question})
 				result, err := s.Use(ctx, askQuestion, &Use{Arguments: arguments, Task: task})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				if ended := result.Ended; c.want[i] == "" {
 					if asked, _ := json.Marshal(question); ended == nil || ended.Reason != string(record.ReasonQuestionAsked) || string(ended.Output) != string(asked) {
 						t.Errorf("%s: got %+v", question, result)
@@ -340,9 +330,7 @@ func served(t *testing.T, handler http.HandlerFunc) *Set {
 	set, err := NewSet([]Tool{
 		Endpoint(Definition{Name: "t", Timeout: 300 * time.Millisecond}, external.Endpoint{URL: server.URL, Client: client}),
 	}, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return set
 }
 

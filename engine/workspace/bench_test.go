@@ -22,18 +22,14 @@ func makeRepository(b testing.TB, dir string, files, size int) {
 	}
 	for i := range files {
 		if i%20 == 0 {
-			if err := os.MkdirAll(filepath.Join(dir, fmt.Sprintf("src/%02d/pkg%03d", i/400, i/20)), 0o755); err != nil {
-				b.Fatal(err)
-			}
+			must(b, os.MkdirAll(filepath.Join(dir, fmt.Sprintf("src/%02d/pkg%03d", i/400, i/20)), 0o755))
 		}
 		var text strings.Builder
 		for want := size/2 + random.IntN(size); text.Len() < want; {
 			text.WriteString(words[random.IntN(len(words))])
 			text.WriteString(" \n"[random.IntN(2):][:1])
 		}
-		if err := os.WriteFile(filepath.Join(dir, fileName(i)), []byte(text.String()), 0o644); err != nil {
-			b.Fatal(err)
-		}
+		must(b, os.WriteFile(filepath.Join(dir, fileName(i)), []byte(text.String()), 0o644))
 	}
 }
 
@@ -44,14 +40,10 @@ func editLine(b testing.TB, dir string, i, round int) {
 	b.Helper()
 	name := filepath.Join(dir, fileName(i))
 	text, err := os.ReadFile(name)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	lines := strings.SplitAfter(string(text), "\n")
 	lines[len(lines)/2] = fmt.Sprintf("edit %d of file %d\n", round, i)
-	if err := os.WriteFile(name, []byte(strings.Join(lines, "")), 0o644); err != nil {
-		b.Fatal(err)
-	}
+	must(b, os.WriteFile(name, []byte(strings.Join(lines, "")), 0o644))
 }
 
 func run(b testing.TB, dir string, command ...string) {
@@ -66,9 +58,7 @@ func run(b testing.TB, dir string, command ...string) {
 func plantFolder(b testing.TB, s *Store, dir string) *Tree {
 	b.Helper()
 	planted, err := s.Plant(context.Background(), Seed{From: dir}, Limits{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	return planted.Tree
 }
 
@@ -110,9 +100,7 @@ func BenchmarkSnapshot(b *testing.B) {
 	tree := plantFolder(b, s, from)
 	into := b.TempDir()
 	f, err := s.Restore(context.Background(), tree, filepath.Join(into, "ours"), Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	run(b, into, "cp", "-a", from, "theirs")
 	theirDir := filepath.Join(into, "theirs")
 	run(b, theirDir, "git", "init", "--quiet")
@@ -155,18 +143,14 @@ func BenchmarkStore(b *testing.B) {
 		round := 0
 		for range runs {
 			f, err := s.Restore(context.Background(), tree, dir, Options{})
-			if err != nil {
-				b.Fatal(err)
-			}
+			must(b, err)
 			for range snapshots {
 				round++
 				editLine(b, dir, round*13%500, round)
 				editLine(b, dir, round*29%500, round)
 				snapshot(b, f)
 			}
-			if err := Remove(dir); err != nil {
-				b.Fatal(err)
-			}
+			must(b, Remove(dir))
 		}
 		whole := storeSize(b, s)
 		b.ReportMetric(float64(tree.Size())/1e6, "MB")
@@ -175,12 +159,19 @@ func BenchmarkStore(b *testing.B) {
 		b.ReportMetric(float64(whole)/1e6, "store-MB")
 		began := time.Now()
 		again, err := Open(s.dir)
-		if err != nil {
-			b.Fatal(err)
-		}
+		must(b, err)
 		b.ReportMetric(time.Since(began).Seconds()*1000, "open-ms")
-		if err := again.Close(); err != nil {
-			b.Fatal(err)
-		}
+		must(b, again.Close())
+	}
+}
+
+// must ends a test at an error.
+func must(t interface {
+	Helper()
+	Fatal(...any)
+}, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -18,9 +18,7 @@ import (
 func changes(t testing.TB, s *Store, from, to *Tree, most int) Changes {
 	t.Helper()
 	c, err := s.Changes(context.Background(), from, to, most)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return c
 }
 
@@ -29,14 +27,12 @@ func TestChanges(t *testing.T) {
 	f := began(t, s, Options{}, map[string]string{
 		"changed.txt": "one\ntwo\nthree\n", "deleted.txt": "gone\n", "mode.sh": "run\n", "same": "same", "binary": "a\x00b", "large": strings.Repeat("x", chunkSize+1),
 	})
-	if err := errors.Join(
+	must(t, errors.Join(
 		os.Remove(filepath.Join(f.Dir, "deleted.txt")),
 		os.Chmod(filepath.Join(f.Dir, "mode.sh"), 0o755),
 		os.Symlink("same", filepath.Join(f.Dir, "link")),
 		os.Mkdir(filepath.Join(f.Dir, "empty"), 0o755),
-	); err != nil {
-		t.Fatal(err)
-	}
+	))
 	write(t, f.Dir, map[string]string{
 		"changed.txt": "one\n2\n2b\nthree\n", "sub/added\n.txt": "first\nlast", "binary": "b\x00b", "large": strings.Repeat("y", chunkSize+1), "latin": "caf\xe9\n",
 	})
@@ -129,17 +125,13 @@ func TestTheDiffAppliedGivesTheOtherTree(t *testing.T) {
 		var trees []*Tree
 		for _, name := range []string{"from", "to"} {
 			planted, err := s.Plant(context.Background(), Seed{Files: files.Draw(r, name)}, Limits{})
-			if err != nil {
-				r.Fatal(err)
-			}
+			must(r, err)
 			trees = append(trees, planted.Tree)
 		}
 		c := changes(t, s, trees[0], trees[1], 1<<20)
 		dir := filepath.Join(t.TempDir(), "run")
 		f, err := s.Restore(context.Background(), trees[0], dir, Options{})
-		if err != nil {
-			r.Fatal(err)
-		}
+		must(r, err)
 		if c.Diff != "" {
 			apply := exec.Command("git", "apply", "--whitespace=nowarn", "-")
 			apply.Dir, apply.Stdin = dir, strings.NewReader(c.Diff)

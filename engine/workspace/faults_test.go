@@ -25,9 +25,7 @@ func TestLinksAreKeptAndNeverFollowed(t *testing.T) {
 	write(t, outside, map[string]string{"secret": "canary"})
 	f := began(t, s, Options{}, map[string]string{"a": "a"})
 	for name, to := range map[string]string{"abs": outside, "file": filepath.Join(outside, "secret"), "up": "../../..", "self": ".", "loop": "loop", "nowhere": "x/y", "in": "a"} {
-		if err := os.Symlink(to, filepath.Join(f.Dir, name)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Symlink(to, filepath.Join(f.Dir, name)))
 	}
 	made := snapshot(t, f)
 	if len(made.Left) > 0 || len(made.Tree.Entries) != 8 {
@@ -54,14 +52,10 @@ func TestLinksAreKeptAndNeverFollowed(t *testing.T) {
 func TestWhatIsNoFileIsLeftOutAndReported(t *testing.T) {
 	s := openStore(t)
 	f := began(t, s, Options{}, map[string]string{"a": "a"})
-	if err := syscall.Mkfifo(filepath.Join(f.Dir, "pipe"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, syscall.Mkfifo(filepath.Join(f.Dir, "pipe"), 0o600))
 	t.Chdir(f.Dir) // the path of a socket is short
 	socket, err := net.Listen("unix", "socket")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer socket.Close()
 	want := []Omission{{"pipe", "a FIFO is not kept"}, {"socket", "a socket is not kept"}}
 	if mknod(filepath.Join(f.Dir, "device")) == nil { // root alone may
@@ -77,9 +71,7 @@ func TestModesAreKeptWithoutSetuid(t *testing.T) {
 	s := openStore(t)
 	f := began(t, s, Options{}, map[string]string{"su": "x", "sub/odd": "x", "ro/a": "x"})
 	for name, mode := range map[string]fs.FileMode{"su": 0o755 | fs.ModeSetuid | fs.ModeSetgid, "sub": 0o1777 | fs.ModeSticky, "sub/odd": 0o602, "ro": 0o555, "ro/a": 0o444} {
-		if err := os.Chmod(filepath.Join(f.Dir, name), mode); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Chmod(filepath.Join(f.Dir, name), mode))
 	}
 	made := snapshot(t, f)
 	if want := []Omission{{"su", "kept without its setuid and setgid bits"}}; !slices.Equal(made.Left, want) {
@@ -105,22 +97,14 @@ func asNobody(t *testing.T) bool {
 		return true
 	}
 	binary, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	dir, err := os.MkdirTemp("/tmp", "nobody")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { Remove(dir) })
 	content, err := os.ReadFile(binary)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	copied := filepath.Join(dir, "test")
-	if err := errors.Join(os.WriteFile(copied, content, 0o755), os.Mkdir(filepath.Join(dir, "tmp"), 0o777), os.Chmod(filepath.Join(dir, "tmp"), 0o777), os.Chmod(dir, 0o755)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.WriteFile(copied, content, 0o755), os.Mkdir(filepath.Join(dir, "tmp"), 0o777), os.Chmod(filepath.Join(dir, "tmp"), 0o777), os.Chmod(dir, 0o755)))
 	c := exec.Command(copied, "-test.run", "^"+t.Name()+"$", "-test.v")
 	c.Dir, c.Env = filepath.Join(dir, "tmp"), []string{"TMPDIR=" + filepath.Join(dir, "tmp"), "PATH=" + os.Getenv("PATH")}
 	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
@@ -138,9 +122,7 @@ func TestUnreadablePathsAreLeftOutAndReported(t *testing.T) {
 	s := openStore(t)
 	f := began(t, s, Options{}, map[string]string{"a": "a", "locked": "x", "closed/below": "x", "ro/a": "a"})
 	for name, mode := range map[string]fs.FileMode{"locked": 0, "closed": 0, "ro": 0o555} {
-		if err := os.Chmod(filepath.Join(f.Dir, name), mode); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Chmod(filepath.Join(f.Dir, name), mode))
 	}
 	made := snapshot(t, s.Track(f.Dir, f.base, Options{}))
 	if want := []Omission{{"closed", "it may not be read"}, {"locked", "it may not be read"}}; !slices.Equal(made.Left, want) {
@@ -153,9 +135,7 @@ func TestUnreadablePathsAreLeftOutAndReported(t *testing.T) {
 	if _, err := s.Restore(context.Background(), made.Tree, copied, Options{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chmod(f.Dir, 0); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(f.Dir, 0))
 	if made := snapshot(t, f); len(made.Tree.Entries) > 0 || !slices.Equal(made.Left, []Omission{{".", "it may not be read"}}) {
 		t.Errorf("of an unreadable workspace %q is kept, %v left out", paths(made.Tree), made.Left)
 	}
@@ -185,9 +165,7 @@ func TestAWorkspaceThatIsGone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := openStore(t)
 			f := began(t, s, Options{}, map[string]string{"a": "a"})
-			if err := c.do(f.Dir); err != nil {
-				t.Fatal(err)
-			}
+			must(t, c.do(f.Dir))
 			made := snapshot(t, f)
 			if len(made.Tree.Entries) > 0 || !slices.Equal(made.Left, []Omission{c.want}) {
 				t.Errorf("kept %q, left out %v", paths(made.Tree), made.Left)
@@ -196,9 +174,7 @@ func TestAWorkspaceThatIsGone(t *testing.T) {
 	}
 	s := openStore(t)
 	f := began(t, s, Options{}, map[string]string{"a": "a"})
-	if err := os.RemoveAll(f.Dir); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.RemoveAll(f.Dir))
 	write(t, f.Dir, map[string]string{"b": "b"})
 	if made := snapshot(t, f); !slices.Equal(paths(made.Tree), []string{"b"}) || len(made.Left) > 0 {
 		t.Errorf("made anew it holds %q, left out %v", paths(made.Tree), made.Left)
@@ -217,15 +193,11 @@ func TestAWorkspaceOverItsLimits(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := over(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, over())
 			if _, err := f.Snapshot(context.Background()); !errors.Is(err, ErrLimit) {
 				t.Errorf("got %v", err)
 			}
-			if err := errors.Join(os.RemoveAll(filepath.Join(f.Dir, "1")), os.WriteFile(filepath.Join(f.Dir, "grows"), []byte(strings.Repeat("x", 999)), 0o644)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, errors.Join(os.RemoveAll(filepath.Join(f.Dir, "1")), os.WriteFile(filepath.Join(f.Dir, "grows"), []byte(strings.Repeat("x", 999)), 0o644)))
 			if back := snapshot(t, f); back.Tree.ID != within.Tree.ID {
 				t.Error("within its limits again, the folder is another tree")
 			}
@@ -241,9 +213,7 @@ func TestAFileOfAGigabyteOfHoles(t *testing.T) {
 	s := openStore(t)
 	f := began(t, s, Options{}, map[string]string{"huge": "begin"})
 	const size = 1 << 30
-	if err := os.Truncate(filepath.Join(f.Dir, "huge"), size); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Truncate(filepath.Join(f.Dir, "huge"), size))
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
@@ -293,9 +263,7 @@ func TestNamesAreBytes(t *testing.T) {
 func TestNamesThatCollideAreAnError(t *testing.T) {
 	s := openStore(t)
 	hash, size, err := s.putFile(context.Background(), strings.NewReader("x"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, twice := range []Entry{{Path: "a", Kind: KindFile, Mode: 0o644, Size: size, Hash: hash}, {Path: "a", Kind: KindFolder, Mode: 0o755}, {Path: "a", Kind: KindLink, Link: "x"}} {
 		dir := filepath.Join(t.TempDir(), "run")
 		_, err := s.Restore(context.Background(), newTree([]Entry{twice, twice}), dir, Options{})
@@ -336,9 +304,7 @@ func TestRepositoriesBelowAreKeptWhole(t *testing.T) {
 	s := openStore(t)
 	files := map[string]string{".git/HEAD": "ref: refs/heads/main\n", ".git/objects/ab/cd": "\x00", ".gitignore": "ignored\n", "ignored": "kept", "nested/.git/HEAD": "x", "nested/f": "f", "sub/.git": "gitdir: ../.git/modules/sub\n", ".gitattributes": "* text eol=crlf\n", "text": "a\nb\r\n"}
 	f := began(t, s, Options{}, files)
-	if err := os.MkdirAll(filepath.Join(f.Dir, ".git/refs/heads"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(filepath.Join(f.Dir, ".git/refs/heads"), 0o755))
 	made := snapshot(t, f)
 	copied := filepath.Join(t.TempDir(), "copy")
 	if _, err := s.Restore(context.Background(), made.Tree, copied, Options{}); err != nil {
@@ -383,13 +349,9 @@ func TestAFileThatChangesWhileItIsRead(t *testing.T) {
 	f := began(t, s, Options{}, nil)
 	write(t, f.Dir, map[string]string{"log": strings.Repeat("x", 2*chunkSize), "still": "x"})
 	info, err := os.Lstat(filepath.Join(f.Dir, "log"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	root, err := os.OpenRoot(f.Dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer root.Close()
 	w := &walk{store: s}
 	ctx := &grower{context.Background(), filepath.Join(f.Dir, "log"), t, 1}
@@ -415,15 +377,11 @@ func TestFilesOverAStateFollowNoLink(t *testing.T) {
 	write(t, outside, map[string]string{"a_test.go": "host's"})
 	hidden := map[string]string{"tests/a_test.go": "hidden", "b_test.go": "hidden", "c/d": "hidden", "kept/e": "hidden"}
 	f := began(t, s, Options{}, map[string]string{"c": "a file", "b_test.go/x": "a folder", "kept/f": "stays", "real/a_test.go": "not this"})
-	if err := errors.Join(os.Symlink(outside, filepath.Join(f.Dir, "tests")), os.Chmod(filepath.Join(f.Dir, "kept"), 0o700)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.Symlink(outside, filepath.Join(f.Dir, "tests")), os.Chmod(filepath.Join(f.Dir, "kept"), 0o700)))
 	overlaid := func() map[string]string {
 		t.Helper()
 		tree, err := s.Over(context.Background(), snapshot(t, f).Tree, hidden)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		dir := filepath.Join(t.TempDir(), "copy")
 		if _, err := s.Restore(context.Background(), tree, dir, Options{}); err != nil {
 			t.Fatal(err)
@@ -438,9 +396,7 @@ func TestFilesOverAStateFollowNoLink(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	// Inside of the workspace no link is followed either, nor one that takes the place of the file.
-	if err := errors.Join(os.RemoveAll(filepath.Join(f.Dir, "tests")), os.Symlink("real", filepath.Join(f.Dir, "tests")), os.RemoveAll(filepath.Join(f.Dir, "b_test.go")), os.Symlink(filepath.Join(outside, "a_test.go"), filepath.Join(f.Dir, "b_test.go"))); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.RemoveAll(filepath.Join(f.Dir, "tests")), os.Symlink("real", filepath.Join(f.Dir, "tests")), os.RemoveAll(filepath.Join(f.Dir, "b_test.go")), os.Symlink(filepath.Join(outside, "a_test.go"), filepath.Join(f.Dir, "b_test.go"))))
 	if got := overlaid(); fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("got %q", got)
 	}
@@ -464,9 +420,7 @@ func TestClonedFilesAreFilesOfTheirOwn(t *testing.T) {
 	}
 	for _, path := range []string{"a", "b"} { // also those that were written just now
 		info, err := os.Stat(filepath.Join(kept.Dir, path))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		now, _ := stampOf(info)
 		kept.known[path] = known{now, f.base.Find(path).Hash}
 	}
@@ -478,9 +432,7 @@ func TestClonedFilesAreFilesOfTheirOwn(t *testing.T) {
 		}
 	}
 	target, err := os.Create(filepath.Join(dir, "target"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer target.Close()
 	if err := kept.cloneTo(target, *f.base.Find("a")); err != nil {
 		t.Errorf("an untouched file is not cloned: %v", err)
@@ -507,18 +459,12 @@ func TestClonedFilesAreFilesOfTheirOwn(t *testing.T) {
 func TestFoldersThatAreNestedDeeplyAreLeftOut(t *testing.T) {
 	f := began(t, openStore(t), Options{}, nil)
 	root, err := os.OpenRoot(f.Dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { root.Close() }()
 	for range 3000 {
-		if err := root.Mkdir("d", 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must(t, root.Mkdir("d", 0o755))
 		below, err := root.OpenRoot("d")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		root.Close()
 		root = below
 	}

@@ -14,9 +14,7 @@ import (
 func TestNothingOfTheStoreIsWrittenThroughALink(t *testing.T) {
 	for _, name := range []string{filesFolder, treesFolder, scratchFolder} {
 		s, elsewhere := openStore(t), filepath.Join(t.TempDir(), "elsewhere")
-		if err := errors.Join(os.MkdirAll(s.dir, 0o755), os.Symlink(elsewhere, filepath.Join(s.dir, name))); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(os.MkdirAll(s.dir, 0o755), os.Symlink(elsewhere, filepath.Join(s.dir, name))))
 		if _, err := s.Plant(context.Background(), Seed{Files: map[string]string{"a": "a"}}, Limits{}); err == nil {
 			t.Errorf("a link was taken for %s", name)
 		}

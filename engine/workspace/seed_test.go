@@ -22,9 +22,7 @@ func held(t testing.TB, s *Store, tree *Tree) map[string]string {
 		content := e.Link
 		if e.Kind == KindFile {
 			raw, err := s.ReadFile(e, 1<<20)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			content = string(raw)
 		}
 		all[e.Path] = string("?dfl"[e.Kind]) + e.Mode.String()[1:] + " " + content
@@ -36,13 +34,9 @@ func TestFilesAreWrittenOverASeed(t *testing.T) {
 	s := openStore(t)
 	from := filepath.Join(t.TempDir(), "seed")
 	write(t, from, map[string]string{"a": "old", "folder/x": "x"})
-	if err := errors.Join(os.Chmod(filepath.Join(from, "a"), 0o755), os.Symlink("/etc", filepath.Join(from, "link"))); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.Chmod(filepath.Join(from, "a"), 0o755), os.Symlink("/etc", filepath.Join(from, "link"))))
 	planted, err := s.Plant(context.Background(), Seed{From: from, Files: map[string]string{"a": "new", "link/b": "b", "folder": "file", "deep/er": "d"}}, Limits{Size: 10})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := map[string]string{
 		"a": "frwxr-xr-x new", "deep": "drwxr-xr-x ", "deep/er": "frw-r--r-- d", "folder": "frw-r--r-- file", "link": "drwxr-xr-x ", "link/b": "frw-r--r-- b",
 	}
@@ -70,9 +64,7 @@ func TestSeedsThatShareARepositoryAreRefused(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "seed")
 			write(t, dir, c.files)
 			if c.link != "" {
-				if err := os.Symlink(c.link, filepath.Join(dir, ".git")); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.Symlink(c.link, filepath.Join(dir, ".git")))
 			}
 			_, err := openStore(t).Plant(context.Background(), Seed{From: dir}, Limits{})
 			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
@@ -107,9 +99,7 @@ func needGit(t testing.TB) string {
 	write(t, dir, map[string]string{
 		"a.txt": "one\n", "bin/run": "run\n", ".gitattributes": "*.txt text eol=crlf filter=evil\nsecret export-ignore\n", "secret": "kept\n", "n\xff\n": "odd\n",
 	})
-	if err := errors.Join(os.Chmod(filepath.Join(dir, "bin/run"), 0o755), os.Symlink("/etc/passwd", filepath.Join(dir, "link"))); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.Chmod(filepath.Join(dir, "bin/run"), 0o755), os.Symlink("/etc/passwd", filepath.Join(dir, "link"))))
 	commands := [][]string{{"init", "-q", "-b", "main"}, {"-c", "core.autocrlf=false", "add", "-A"}, {"update-index", "--add", "--cacheinfo", "160000,1111111111111111111111111111111111111111,module"}}
 	commands = append(commands, []string{"commit", "-qm", "one"}, []string{"branch", "old"}, []string{"tag", "v1"})
 	for _, command := range commands {
@@ -132,16 +122,12 @@ func TestASeedOfACommit(t *testing.T) {
 	}
 	hook := filepath.Join(dir, ".git/hooks/post-checkout")
 	write(t, dir, map[string]string{".git/hooks/post-checkout": "#!/bin/sh\ntouch " + mark})
-	if err := os.Chmod(hook, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(hook, 0o755))
 	t.Setenv("GIT_EXTERNAL_DIFF", "touch "+mark)
 	t.Setenv("GIT_DIR", "/nowhere")
 
 	commit, err := exec.Command("git", "--git-dir", filepath.Join(dir, ".git"), "rev-parse", "old").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s := openStore(t)
 	for ref, first := range map[string]string{"": "two\n", "main": "two\n", "old": "one\n", "v1": "one\n", "main~1": "one\n", strings.TrimSpace(string(commit)): "one\n", string(commit[:9]): "one\n"} {
 		planted, err := s.Plant(context.Background(), Seed{Git: &GitSeed{Repository: dir, Ref: ref}}, Limits{})
@@ -189,9 +175,7 @@ func TestASeedBecomesARepository(t *testing.T) {
 	for range 2 { // in stores of their own
 		s := openStore(t)
 		planted, err := s.Plant(context.Background(), seed, Limits{Files: 10})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if first == nil {
 			first = planted
 		}
@@ -223,9 +207,7 @@ func TestASeedBecomesARepository(t *testing.T) {
 	plain.Repository = false
 	s := openStore(t)
 	without, err := s.Plant(context.Background(), plain, Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if without.Identity == first.Identity || without.Identity != without.Tree.ID {
 		t.Error("a repository has the identity of what it was made of")
 	}
@@ -256,9 +238,7 @@ func TestASeedIsReadOnce(t *testing.T) {
 		t.Error("later runs of the task begin with other bytes")
 	}
 	other, err := Open(s.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer other.Close()
 	if third := plantFolder(t, other, dir); third.ID == first.ID {
 		t.Error("another session does not see that the seed has changed")

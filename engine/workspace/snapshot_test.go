@@ -21,9 +21,7 @@ import (
 func openStore(t testing.TB) *Store {
 	t.Helper()
 	s, err := Open(filepath.Join(t.TempDir(), "store"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)
@@ -37,9 +35,7 @@ func write(t testing.TB, dir string, files map[string]string) {
 	t.Helper()
 	for name, content := range files {
 		file := filepath.Join(dir, filepath.FromSlash(name))
-		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(content), 0o644)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(content), 0o644)))
 	}
 }
 
@@ -72,18 +68,14 @@ func seen(t testing.TB, dir string) map[string]string {
 		all[below] = info.Mode().String() + " " + content
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return all
 }
 
 func snapshot(t testing.TB, f *Folder) Snapshot {
 	t.Helper()
 	made, err := f.Snapshot(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return made
 }
 
@@ -91,13 +83,9 @@ func snapshot(t testing.TB, f *Folder) Snapshot {
 func began(t testing.TB, s *Store, o Options, files map[string]string) *Folder {
 	t.Helper()
 	planted, err := s.Plant(context.Background(), Seed{Files: files}, Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	f, err := s.Restore(context.Background(), planted.Tree, filepath.Join(t.TempDir(), "run"), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return f
 }
 
@@ -152,9 +140,7 @@ func TestASnapshotRestoredIsTheSameTree(t *testing.T) {
 		dir := filepath.Join(base, "run")
 		empty := newTree(nil)
 		f, err := s.Restore(ctx, empty, dir, Options{})
-		if err != nil {
-			r.Fatal(err)
-		}
+		must(r, err)
 		for range rapid.IntRange(1, 4).Draw(r, "snapshots") {
 			for range rapid.IntRange(0, 8).Draw(r, "edits") {
 				edit(r, dir)
@@ -181,13 +167,9 @@ func TestASnapshotRestoredIsTheSameTree(t *testing.T) {
 			if back := snapshot(t, s.Track(copied, empty, Options{})); back.Tree.ID != made.Tree.ID {
 				r.Fatalf("the copy is tree %s, want %s", back.Tree.ID, made.Tree.ID)
 			}
-			if err := Remove(copied); err != nil {
-				r.Fatal(err)
-			}
+			must(r, Remove(copied))
 		}
-		if err := Remove(base); err != nil {
-			r.Fatal(err)
-		}
+		must(r, Remove(base))
 	})
 	if faults := s.Verify(ctx); len(faults) > 0 {
 		t.Error(faults)
@@ -209,17 +191,13 @@ func TestAnEditThatIsHiddenIsSeen(t *testing.T) {
 			f := began(t, s, Options{}, map[string]string{"a.txt": "one"})
 			file := filepath.Join(f.Dir, "a.txt")
 			was, err := os.Stat(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			before := snapshot(t, f)
 			stamp, tells := stampOf(was)
 			if tells { // as if it had been written long ago
 				f.known["a.txt"] = known{stamp, before.Tree.Find("a.txt").Hash}
 			}
-			if err := hide(file, was); err != nil {
-				t.Fatal(err)
-			}
+			must(t, hide(file, was))
 			if after := snapshot(t, f); after.Tree.ID == before.Tree.ID {
 				t.Error("the edit was not seen")
 			}
@@ -264,9 +242,7 @@ func TestAFileThatWasJustWrittenIsReadAgain(t *testing.T) {
 
 func TestIgnoredPathsStayAsTheyWere(t *testing.T) {
 	ignore, err := ParsePatterns([]string{"node_modules/", "*.log", "build"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s := openStore(t)
 	f := began(t, s, Options{Ignore: ignore}, map[string]string{"a.txt": "a", "node_modules/dep/index.js": "1", "sub/node_modules/x": "1", "sub/b": "b", "build/out": "1"})
 	first := snapshot(t, f)
@@ -274,9 +250,7 @@ func TestIgnoredPathsStayAsTheyWere(t *testing.T) {
 		t.Fatalf("an untouched folder is %v", paths(first.Tree))
 	}
 	write(t, f.Dir, map[string]string{"node_modules/dep/index.js": "2", "node_modules/new": "2", "run.log": "2", "a.txt": "b"})
-	if err := errors.Join(os.RemoveAll(filepath.Join(f.Dir, "sub")), os.RemoveAll(filepath.Join(f.Dir, "node_modules"))); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.RemoveAll(filepath.Join(f.Dir, "sub")), os.RemoveAll(filepath.Join(f.Dir, "node_modules"))))
 	second := snapshot(t, f)
 	want := []string{"a.txt", "build", "build/out", "node_modules", "node_modules/dep", "node_modules/dep/index.js"}
 	if got := paths(second.Tree); !slices.Equal(got, want) {
@@ -292,9 +266,7 @@ func TestAFileInThePlaceOfAnIgnoredFolderIsKept(t *testing.T) {
 	ignore, _ := ParsePatterns([]string{"build/"})
 	s := openStore(t)
 	f := began(t, s, Options{Ignore: ignore}, map[string]string{"build/out": "1"})
-	if err := os.RemoveAll(filepath.Join(f.Dir, "build")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.RemoveAll(filepath.Join(f.Dir, "build")))
 	write(t, f.Dir, map[string]string{"build": "a file"})
 	if got := paths(snapshot(t, f).Tree); !slices.Equal(got, []string{"build"}) {
 		t.Errorf("got %q", got)
@@ -327,9 +299,7 @@ func TestPatterns(t *testing.T) {
 		{"[ab]", "b", false, true},
 	} {
 		p, err := ParsePatterns([]string{c.pattern})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got := p.Match(c.path, c.folder); got != c.want {
 			t.Errorf("%s on %s (folder %v): %v", c.pattern, c.path, c.folder, got)
 		}
@@ -343,9 +313,7 @@ func TestPatterns(t *testing.T) {
 
 func TestScoresAreReusedWhereOnlyIgnoredPathsDiffer(t *testing.T) {
 	ignore, err := ParsePatterns(ScoreIgnore)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s := openStore(t)
 	f := began(t, s, Options{}, map[string]string{"a.py": "a", "sub/b.py": "b"})
 	first := snapshot(t, f).Tree

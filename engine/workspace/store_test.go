@@ -39,9 +39,7 @@ func stored(t testing.TB, dir string) (files []string) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return files
 }
 
@@ -56,9 +54,7 @@ func TestASnapshotTakesWhatWasEdited(t *testing.T) {
 	}
 	seed := storeSize(t, s)
 	f, err := s.Restore(context.Background(), tree, filepath.Join(t.TempDir(), "run"), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var last Snapshot
 	const snapshots = 60
 	for round := range snapshots {
@@ -71,9 +67,7 @@ func TestASnapshotTakesWhatWasEdited(t *testing.T) {
 		t.Errorf("a snapshot takes %d bytes", each)
 	}
 	again, err := Open(s.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer again.Close()
 	read, err := again.Tree(last.Tree.ID)
 	if err != nil || !slices.Equal(read.Entries, last.Tree.Entries) {
@@ -87,9 +81,7 @@ func TestASnapshotTakesWhatWasEdited(t *testing.T) {
 func reopen(t *testing.T, dir string) *Store {
 	t.Helper()
 	s, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
@@ -125,9 +117,7 @@ func TestTreesAreReadAsTheyWere(t *testing.T) {
 				next = append(next, more)
 			}
 			tree := newTree(next)
-			if err := s.putTree(tree, base); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.putTree(tree, base))
 			got, err := s.Tree(tree.ID)
 			if err == nil && got.base != nil {
 				differences++
@@ -153,17 +143,13 @@ func TestDamageIsFound(t *testing.T) {
 	tree := snapshot(t, f).Tree
 	for _, file := range stored(t, s.dir) {
 		content, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		const frame = 8 // bytes of a header, of which some change nothing
 		for at := frame; at < len(content); at += max(1, len(content)/7) {
 			changed := bytes.Clone(content)
 			changed[at] ^= 4
 			for _, damaged := range [][]byte{changed, content[:at], nil} {
-				if err := os.WriteFile(file, damaged, 0o644); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.WriteFile(file, damaged, 0o644))
 				if faults := s.Verify(context.Background()); !slices.ContainsFunc(faults, func(err error) bool { return errors.Is(err, errDamaged) }) {
 					t.Errorf("%s is damaged at byte %d of %d, and found is %v", file, at, len(content), faults)
 				}
@@ -174,9 +160,7 @@ func TestDamageIsFound(t *testing.T) {
 				}
 			}
 		}
-		if err := os.WriteFile(file, content, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(file, content, 0o644))
 	}
 	if faults := s.Verify(context.Background()); len(faults) > 0 {
 		t.Error(faults)
@@ -190,12 +174,8 @@ func TestDamageIsFound(t *testing.T) {
 	if _, wrong := s.Tree(tree.ID); err != nil || !errors.Is(wrong, errDamaged) {
 		t.Errorf("another tree is in its place: %v, %v", wrong, err)
 	}
-	if err := errors.Join(s.remove(name(treesFolder, tree.ID)), s.remove(name(treesFolder, other.ID)), s.putTree(tree, nil)); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.remove(name(filesFolder, tree.Find("large").Hash)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(s.remove(name(treesFolder, tree.ID)), s.remove(name(treesFolder, other.ID)), s.putTree(tree, nil)))
+	must(t, s.remove(name(filesFolder, tree.Find("large").Hash)))
 	if faults := s.Verify(context.Background()); len(faults) != 1 || !errors.Is(faults[0], errMissing) {
 		t.Errorf("a file is missing: %v", faults)
 	}
@@ -251,21 +231,15 @@ func TestJoin(t *testing.T) {
 		made, err := s.Setup(context.Background(), f.base, fmt.Sprint("setup", i), Limits{}, func(dir string) error {
 			return os.WriteFile(filepath.Join(dir, "installed"), nil, 0o644)
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		trees = append(trees, made)
 	}
 	into := openStore(t)
 	for _, s := range []*Store{stores[0], stores[1], stores[0]} {
-		if err := into.Join(s); err != nil {
-			t.Fatal(err)
-		}
+		must(t, into.Join(s))
 	}
 	some := openStore(t)
-	if err := some.Join(stores[1], trees[4].ID, trees[5].ID); err != nil {
-		t.Fatal(err)
-	}
+	must(t, some.Join(stores[1], trees[4].ID, trees[5].ID))
 	for _, c := range []struct {
 		store *Store
 		holds []*Tree
@@ -301,18 +275,14 @@ func TestPrune(t *testing.T) {
 	f := began(t, s, Options{}, map[string]string{"a": "a"})
 	write(t, f.Dir, map[string]string{"large": strings.Repeat("0123456789abcdef", chunkSize/10), "b": "b"})
 	dropped := snapshot(t, f).Tree
-	if err := os.Remove(filepath.Join(f.Dir, "large")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(filepath.Join(f.Dir, "large")))
 	kept := snapshot(t, f).Tree
 	for i := range 5 {
 		write(t, f.Dir, map[string]string{"c": strings.Repeat(fmt.Sprint(i), 1000+i)})
 		snapshot(t, f)
 	}
 	before := storeSize(t, s)
-	if err := s.Prune(kept.ID); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Prune(kept.ID))
 	if after := storeSize(t, s); after >= before {
 		t.Errorf("%d bytes before, %d after", before, after)
 	}
@@ -343,12 +313,8 @@ func TestAProcessIsKilledWhileItWrites(t *testing.T) {
 		c := exec.Command(os.Args[0], "-test.run", "^"+t.Name()+"$")
 		c.Env = append(os.Environ(), "WRITE_SNAPSHOTS_TO="+dir, "TMPDIR="+t.TempDir())
 		out, err := c.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, c.Start())
 		lines := bufio.NewScanner(out)
 		told := ""
 		for range 5 + 20*round {
@@ -357,14 +323,10 @@ func TestAProcessIsKilledWhileItWrites(t *testing.T) {
 			}
 			told = lines.Text()
 		}
-		if err := c.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.Process.Kill())
 		c.Wait() // killed
 		id, err := ParseID(told)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		s := reopen(t, dir)
 		if _, err := s.Tree(id); err != nil {
 			t.Errorf("a finished snapshot is lost: %v", err)
@@ -382,9 +344,7 @@ func TestAProcessIsKilledWhileItWrites(t *testing.T) {
 func writeSnapshots(t *testing.T, dir string) {
 	s := reopen(t, dir)
 	f, err := s.Restore(context.Background(), newTree(nil), filepath.Join(t.TempDir(), "run"), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i := 0; ; i++ {
 		write(t, f.Dir, map[string]string{"a": fmt.Sprint(os.Getpid(), i), fmt.Sprint("file", i%50): strings.Repeat(fmt.Sprint(i), 10_000)})
 		fmt.Println(snapshot(t, f).Tree.ID)

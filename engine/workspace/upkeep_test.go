@@ -25,9 +25,7 @@ func TestExport(t *testing.T) {
 
 	seeds, states, nothing := filepath.Join(dir, "seed"), filepath.Join(dir, "states"), filepath.Join(dir, "nothing")
 	err := errors.Join(from.Export(seeds, []ID{seed.ID}), from.Export(states, []ID{first.ID, second.ID, seed.ID}, seed.ID), from.Export(nothing, []ID{seed.ID}, seed.ID))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if size(t, states) > 12_000 || size(t, seeds) < int64(len(large)) || size(t, nothing) > 1024 {
 		t.Errorf("the seed takes %d bytes, the states %d, nothing %d", size(t, seeds), size(t, states), size(t, nothing))
 	}
@@ -41,9 +39,7 @@ func TestExport(t *testing.T) {
 		t.Errorf("without the seed: %v", err)
 	}
 	for _, p := range []string{seeds, nothing, states} {
-		if err := into.Import(p, []ID{seed.ID}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, into.Import(p, []ID{seed.ID}))
 	}
 	for _, want := range []*Tree{seed, first, second} {
 		if err := into.Check(want.ID, map[ID]error{}); err != nil || !into.Has(want.ID) {
@@ -61,9 +57,7 @@ func TestExport(t *testing.T) {
 func size(t testing.TB, path string) int64 {
 	t.Helper()
 	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return info.Size()
 }
 
@@ -74,9 +68,7 @@ func copied(t *testing.T, path string) string {
 		path = filepath.Join(t.TempDir(), "copy")
 		err = os.WriteFile(path, text, 0o644)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return path
 }
 
@@ -85,20 +77,14 @@ func TestImportRefusesDamage(t *testing.T) {
 	from, dir := openStore(t), t.TempDir()
 	f := began(t, from, Options{}, map[string]string{"a": "a", "b": "b"})
 	whole := filepath.Join(dir, "whole")
-	if err := from.Export(whole, []ID{f.base.ID}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, from.Export(whole, []ID{f.base.ID}))
 	text, err := os.ReadFile(whole)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	taken := 0
 	try := func(content []byte) {
 		t.Helper()
 		path := filepath.Join(t.TempDir(), "parcel")
-		if err := os.WriteFile(path, content, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, content, 0o644))
 		into := openStore(t)
 		if into.Import(path, []ID{f.base.ID}) == nil {
 			taken++

@@ -96,9 +96,7 @@ func (o *outside) Call(ctx context.Context, _ *model.Request) (*model.Reply, err
 func asked(t testing.TB, dir string, d *spec.Document, by *outside) pass.Options {
 	t.Helper()
 	set, faults := scorers.New(d.Suite.Scorers, scorers.Options{Resolved: d.Suite.Resolved, Outside: by, Baseline: d.Suite.Baseline})
-	if err := faults.Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, faults.Err())
 	return pass.Options{Dir: dir, Set: set, Tasks: d.Tasks(), Workers: 3, Spent: by.spent}
 }
 
@@ -131,17 +129,11 @@ func folder(t testing.TB, runs ...*record.Run) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "r")
 	j, err := record.Create(dir, record.Manifest{Suite: "s"}, record.Options{Delay: time.Nanosecond})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, r := range runs {
-		if err := j.Append(r, nil, nil); err != nil {
-			t.Fatal(err)
-		}
+		must(t, j.Append(r, nil, nil))
 	}
-	if err := j.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, j.Close())
 	return dir
 }
 
@@ -149,28 +141,18 @@ func folder(t testing.TB, runs ...*record.Run) string {
 func made(t testing.TB, ctx context.Context, o pass.Options) *pass.Pass {
 	t.Helper()
 	p, err := pass.Look(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	j, _, err := record.OpenScores(o.Dir, record.Options{Delay: time.Nanosecond})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(p.Make(ctx, j), j.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, errors.Join(p.Make(ctx, j), j.Close()))
 	return p
 }
 
 func add(t testing.TB, dir, run string, scores ...record.Score) {
 	t.Helper()
 	j, _, err := record.OpenScores(dir, record.Options{Delay: time.Nanosecond})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(j.AppendScores(run, scores, nil), j.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, errors.Join(j.AppendScores(run, scores, nil), j.Close()))
 }
 
 // shown are the scores of a folder that count, a line each, sorted.
@@ -192,9 +174,7 @@ func standing(t testing.TB, dir string) (all []record.Score) {
 	t.Helper()
 	of := map[string][]record.Score{}
 	for s, err := range record.ReadScores(dir) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		of[s.Run] = append(of[s.Run], s)
 	}
 	for _, scores := range of {
@@ -207,9 +187,7 @@ func standing(t testing.TB, dir string) (all []record.Score) {
 func lines(t testing.TB, dir string) (n int) {
 	t.Helper()
 	for _, err := range record.ReadScored(dir) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		n++
 	}
 	return n
@@ -225,5 +203,16 @@ func without(tasks iter.Seq2[*spec.Task, error], id string) iter.Seq2[*spec.Task
 				return
 			}
 		}
+	}
+}
+
+// must ends a test at an error.
+func must(t interface {
+	Helper()
+	Fatal(...any)
+}, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

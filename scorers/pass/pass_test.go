@@ -257,9 +257,7 @@ func TestScoresOfStatesAreTakenBack(t *testing.T) {
 	}
 	found := 0
 	snapshots, err := results.OpenSnapshots(k.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, tree := range []string{"1.0", "1.1", "3.0"} {
 		if s, ok := snapshots.Snapshot("base/t1/1", 1, tree); ok && len(s.Steps) == 1 && len(s.Scores) == 0 {
 			found++
@@ -360,9 +358,7 @@ func (broken) AppendSnapshots(string, []record.Snapshot, func(error)) error {
 
 func TestF4_APassThatCannotPutScoresDownFails(t *testing.T) {
 	p, err := pass.Look(asked(t, folder(t, sixRuns()...), load(t, right), &outside{}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if err := p.Make(ctx, broken{}); err == nil || !strings.Contains(err.Error(), "disk full") {
 		t.Errorf("the error is %v", err)
 	}
@@ -372,9 +368,7 @@ func TestAPassFailsWhereTasksCannotBeRead(t *testing.T) {
 	o := asked(t, folder(t, sixRuns()...), load(t, right), &outside{})
 	o.Tasks = func(yield func(*spec.Task, error) bool) { yield(nil, errors.New("no such file")) }
 	p, err := pass.Look(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if err := p.Make(ctx, broken{}); err == nil || !strings.Contains(err.Error(), "no such file") {
 		t.Errorf("the error is %v", err)
 	}

@@ -79,9 +79,7 @@ func BenchmarkPrompt(b *testing.B) {
 
 func BenchmarkCompile(b *testing.B) {
 	env, err := NewEnv(loopVars(Any), Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	for b.Loop() {
 		env.programs.Clear()
 		env.Compile(`confidence >= 0.9 && iteration >= 2`, WantBool)
@@ -106,5 +104,16 @@ func BenchmarkParseJSON(b *testing.B) {
 		if _, err := ParseJSON(text); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// must ends a test at an error.
+func must(t interface {
+	Helper()
+	Fatal(...any)
+}, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

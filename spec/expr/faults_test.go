@@ -21,9 +21,7 @@ func testEnv(t testing.TB, options Options) *Env {
 		{"passed", Bool}, {"elapsed", Duration}, {"best", step}, {"history", ListOf(step)}, {"param", MapOf(Any)},
 		{"run", Struct("run", Var{"score", Double})}, {"checks", MapOf(Struct("check", Var{"passed", Bool}))}, {"tags", ListOf(String)},
 	}, options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return env
 }
 
@@ -253,14 +251,10 @@ func TestEveryFunctionBoundsItsSearches(t *testing.T) {
 // What a search gives is what cel-go's function gives, errors included.
 func TestSearchesGiveWhatCELGives(t *testing.T) {
 	ours, err := NewEnv([]Var{{"text", String}, {"re", String}, {"by", String}, {"n", Int}}, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	theirs, err := cel.NewEnv(cel.OptionalTypes(), ext.Regex(), cel.Variable("text", cel.StringType),
 		cel.Variable("re", cel.StringType), cel.Variable("by", cel.StringType), cel.Variable("n", cel.IntType))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	propertytest.Check(t, func(t *rapid.T) {
 		re := rapid.SampledFrom([]string{"a", "a*", "(a)b?", "(a)(b)?", "(b)|a", "x", "", "^a", `\bab`, "[ab]+", "(", "é?"}).Draw(t, "re")
 		src := rapid.SampledFrom([]string{"text.matches(RE)", "matches(text, RE)", "regex.extract(text, RE).orValue('none')",
@@ -287,9 +281,7 @@ func TestSearchesGiveWhatCELGives(t *testing.T) {
 			t.Fatal(src, issues.Err())
 		}
 		peer, err := theirs.Program(tree)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		want, _, wantErr := peer.Eval(scope)
 		switch {
 		case wantErr != nil:

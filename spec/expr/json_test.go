@@ -29,9 +29,7 @@ func TestJSONRoundTrip(t *testing.T) {
 	propertytest.Check(t, func(t *rapid.T) {
 		value := plainValues().Draw(t, "value")
 		text, err := AppendJSON(nil, value)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		back, err := ParseJSON(text)
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)
@@ -148,9 +146,7 @@ func TestObjectKeepsOrder(t *testing.T) {
 
 func TestObjectInJSONOfOthers(t *testing.T) {
 	var o Object
-	if err := json.Unmarshal([]byte(`{"z": 1, "a": {"y": 2, "b": 3.25}}`), &o); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(`{"z": 1, "a": {"y": 2, "b": 3.25}}`), &o))
 	text, err := json.Marshal(map[string]any{"o": &o})
 	if want := `{"o":{"z":1,"a":{"y":2,"b":3.25}}}`; err != nil || string(text) != want {
 		t.Errorf("got %s, %v, want %s", text, err, want)
@@ -163,9 +159,7 @@ func TestObjectInJSONOfOthers(t *testing.T) {
 func TestEqual(t *testing.T) {
 	parse := func(text string) any {
 		value, err := ParseJSON([]byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return value
 	}
 	for _, c := range []struct {
@@ -231,9 +225,7 @@ func excused(_ []byte, err error) bool {
 // Maps have what objects have, lists and objects within them as well.
 func TestMaps(t *testing.T) {
 	value, err := ParseJSON([]byte(`{"b": [{"c": 1}, null], "a": {}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := map[string]any{"b": []any{map[string]any{"c": 1.0}, nil}, "a": map[string]any{}}
 	if got := Maps(value); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %#v", got)
@@ -260,24 +252,18 @@ func TestEmptyObjectsTakeLittleMemory(t *testing.T) {
 func TestViolations(t *testing.T) {
 	s, err := CompileSchema([]byte(`{"type": "object", "required": ["z"], "additionalProperties": false, "properties": {
 		"a": {"items": {"anyOf": [{"type": "integer"}, {"type": "string", "minLength": 2}]}}, "b": {"type": "boolean"}}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for text, want := range map[string][]string{
 		`{"z": 1, "y": 2, "b": 0}`: {": additional properties 'y', 'z' not allowed", "/b: got number, want boolean"},
 		`{"a": [1, "x"]}`:          {": missing property 'z'", "/a/1: minLength: got 1, want 2", "/a/1: got string, want integer"},
 		`[]`:                       {": got array, want object"},
 	} {
 		value, err := ParseJSON([]byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for range 20 { // validation visits keys at random
 			var got []string
 			found, err := s.Violations(value)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for _, v := range found {
 				got = append(got, v.Where()+": "+v.What)
 			}
@@ -288,9 +274,7 @@ func TestViolations(t *testing.T) {
 	}
 	value, _ := ParseJSON([]byte(`{}`))
 	anything, err := CompileSchema([]byte(`true`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if found, err := anything.Violations(value); err != nil || found != nil {
 		t.Errorf("a schema that allows everything: %v, %v", found, err)
 	}
@@ -326,13 +310,9 @@ func TestRegularExpressionsOfSchemasAreBounded(t *testing.T) {
 		{`{"anyOf": [{"pattern": "` + heavy + `"}, {"type": "string"}]}`, `"a"`, ""},
 	} {
 		s, err := CompileSchema([]byte(c.schema))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		value, err := ParseJSON([]byte(c.value))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for range 2 { // what one validation took is not taken from the next
 			found, err := s.Violations(value)
 			if len(found) > 0 || (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {

@@ -46,13 +46,9 @@ func texts(most int) *rapid.Generator[string] {
 func instructions(t rapid.TB, source string) *syntax.Prog {
 	t.Helper()
 	tree, err := syntax.Parse(source, syntax.Perl)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	program, err := syntax.Compile(tree.Simplify())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return program
 }
 
@@ -143,9 +139,7 @@ func patternSearches(p *Pattern) map[string]func(text string) error {
 func TestAllMatchesAreThoseOfGo(t *testing.T) {
 	propertytest.Check(t, func(t *rapid.T) {
 		p, err := CompilePattern(expressions(4).Draw(t, "expression"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		text, most := texts(300).Draw(t, "text"), rapid.IntRange(-1, 100).Draw(t, "most")
 		got, err := p.All(text, most)
 		if want := p.re.FindAllStringSubmatchIndex(text, most); err != nil || !reflect.DeepEqual(got, want) {
@@ -182,9 +176,7 @@ func TestSizes(t *testing.T) {
 
 func TestRefusalsNameBothNumbers(t *testing.T) {
 	p, err := CompilePattern("(.*?,){200}")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, err = p.Match(strings.Repeat("a", 1_000_000))
 	want := "the regular expression takes too long: 1002 instructions x 1000000 bytes = 1002000000 steps; at most 50000000 are allowed"
 	if err == nil || err.Error() != want {
@@ -205,16 +197,12 @@ func BenchmarkSearch(b *testing.B) {
 		"one character": "[^b]*b",
 	} {
 		p, err := CompilePattern(source)
-		if err != nil {
-			b.Fatal(err)
-		}
+		must(b, err)
 		text := strings.Repeat("a", MaxPatternSteps/p.instructions)
 		for kind, search := range patternSearches(p) {
 			b.Run(name+"/"+kind, func(b *testing.B) {
 				for b.Loop() {
-					if err := search(text); err != nil {
-						b.Fatal(err)
-					}
+					must(b, search(text))
 				}
 				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/MaxPatternSteps, "ns/step")
 			})

@@ -536,9 +536,7 @@ func TestComputedKeysWhereEvaluationsAreLimited(t *testing.T) {
 	}
 	for row, want := range map[string]string{`{"key": "#a", "texts": {"a": "found"}}`: "found!", `{"key": "#b", "texts": {}}`: "#b!"} {
 		value, err := ParseJSON([]byte(row))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got, err := p.String(t.Context(), vars{"row": value}); got != want || err != nil {
 			t.Errorf("%s: %q, %v", row, got, err)
 		}

@@ -26,9 +26,7 @@ func TestCards(t *testing.T) {
 		`{"url":"http://a.test/%zz"}`:                                                                                                       "not an http or https address",
 	} {
 		var read a2a.AgentCard
-		if err := json.Unmarshal([]byte(card), &read); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal([]byte(card), &read))
 		address, _ := url.Parse("http://a.test:80/below")
 		got, err := endpoint(&read, address)
 		if err != nil {
@@ -70,9 +68,7 @@ func TestWhereCardsLie(t *testing.T) {
 			}
 		}
 		c, err := New(Options{Address: address, Transport: inside{http.HandlerFunc(serve)}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for range 2 {
 			if _, _, err := c.Send(t.Context(), "x", ""); err == nil || !strings.Contains(err.Error(), "a.test sends the request on") {
 				t.Errorf("%s: %v", address, err)
@@ -110,4 +106,15 @@ func FuzzCard(f *testing.F) {
 			t.Fatalf("%s sends tasks to %s", text, at)
 		}
 	})
+}
+
+// must ends a test at an error.
+func must(t interface {
+	Helper()
+	Fatal(...any)
+}, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -178,9 +178,7 @@ func TestStatuses(t *testing.T) {
 
 func TestAnAgentThatIsNotThere(t *testing.T) {
 	c, err := New(Options{Address: "http://127.0.0.1:1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, _, err := c.Send(t.Context(), "x", ""); classOf(err) != record.Network {
 		t.Error(err)
 	}
@@ -258,9 +256,7 @@ func TestF37_RemoteAgentsThatHandATaskToEachOther(t *testing.T) {
 	a, b := serve("a"), serve("b")
 	agents["a"], agents["b"] = b.URL, a.URL
 	client, err := New(Options{Address: a.URL, Timeout: 200 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, _, err := client.Send(t.Context(), "x", ""); classOf(err) != record.CallTimeout || handed.Load() < 3 {
 		t.Errorf("%v after %d tasks", err, handed.Load())
 	}

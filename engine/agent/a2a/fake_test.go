@@ -68,9 +68,7 @@ func (f *fake) client(t testing.TB, o Options) *Client {
 	t.Helper()
 	o.Address, o.Transport, o.Headers = fakeAddress, inside{f}, map[string]string{"Authorization": "Bearer " + key}
 	c, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return c
 }
 
@@ -212,8 +210,6 @@ func officialClient(t *testing.T, timeout time.Duration) (*Client, official) {
 		Name: "peer", URL: server.URL + "/rpc", PreferredTransport: a2a.TransportProtocolJSONRPC, ProtocolVersion: "0.3.0", Skills: []a2a.AgentSkill{},
 	}))
 	client, err := New(Options{Address: server.URL, Timeout: timeout, Transport: server.Client().Transport})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return client, agent
 }

@@ -41,9 +41,7 @@ func goodReply() *model.Reply {
 func TestReply(t *testing.T) {
 	m := connect(t, wire.Options{BaseURL: serve(t, body(200, goodAnswer)), Now: ticking(time.Second)})
 	got, err := m.Call(t.Context(), hello())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if want := goodReply(); !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
@@ -54,9 +52,7 @@ func answered(t *testing.T, content, stop string) *model.Reply {
 	t.Helper()
 	answer := fmt.Sprintf(`{"type":"message","model":"m","content":%s,"stop_reason":%q}`, content, stop)
 	got, err := connect(t, wire.Options{BaseURL: serve(t, body(200, answer))}).Call(t.Context(), hello())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return got
 }
 
@@ -181,9 +177,7 @@ func theSDKReads(t *testing.T, body []byte) {
 		return
 	}
 	again, err := json.Marshal(read)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var ours, theirs map[string]any
 	_, _ = json.Unmarshal(body, &ours), json.Unmarshal(again, &theirs)
 	delete(ours, "stream") // which its client adds
@@ -223,9 +217,7 @@ func TestBody(t *testing.T) {
 func equal(t *testing.T, got any, want string) {
 	t.Helper()
 	var wanted any
-	if err := json.Unmarshal([]byte(want), &wanted); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(want), &wanted))
 	if !reflect.DeepEqual(got, wanted) {
 		text, _ := json.MarshalIndent(got, "", "  ")
 		t.Errorf("got\n%s\nwant\n%s", text, want)
@@ -432,9 +424,7 @@ func TestTheEnvironmentIsNotRead(t *testing.T) {
 		fmt.Fprint(w, goodAnswer)
 	}))
 	m, err := New(wire.Options{Name: "m", BaseURL: address})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := m.Call(t.Context(), hello()); err != nil {
 		t.Fatal(err)
 	}
@@ -463,5 +453,16 @@ func TestF14_WrongKeysAndModels(t *testing.T) {
 		if want := strings.Replace(c.want, "ADDRESS", address, 1); err == nil || err.Error() != want {
 			t.Errorf("%s: got %v, want %s", name, err, want)
 		}
+	}
+}
+
+// must ends a test at an error.
+func must(t interface {
+	Helper()
+	Fatal(...any)
+}, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -57,9 +57,7 @@ func sorted(t *testing.T, text json.RawMessage) json.RawMessage {
 		return nil
 	}
 	var value any
-	if err := json.Unmarshal(text, &value); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(text, &value))
 	text, _ = encoded(value)
 	return text
 }
@@ -68,9 +66,7 @@ func sorted(t *testing.T, text json.RawMessage) json.RawMessage {
 func TestStreamedReply(t *testing.T) {
 	m := connect(t, wire.Options{BaseURL: serve(t, body(200, goodStream)), Stream: true, Now: ticking(time.Second)})
 	got, err := m.Call(t.Context(), hello())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := goodReply()
 	got.Blocks, want.Blocks = sorted(t, got.Blocks), sorted(t, want.Blocks)
 	if !reflect.DeepEqual(got, want) {
@@ -103,9 +99,7 @@ func TestStreamsAndWholeAnswersAreAlike(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			stream := begun + c.stream + stopped(c.stop) + end
 			got, err := connect(t, wire.Options{BaseURL: serve(t, body(200, stream)), Stream: true}).Call(t.Context(), hello())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			want := answered(t, c.content, c.stop)
 			got.Blocks, want.Blocks = sorted(t, got.Blocks), sorted(t, want.Blocks)
 			got.Duration, got.Usage, got.Reported, want.Duration, want.Usage = 0, record.Usage{}, nil, 0, record.Usage{}
@@ -131,9 +125,7 @@ func theSDKFolds(t *testing.T, stream string, got *model.Reply) {
 		}
 		return false, theirs.Accumulate(e)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var text, thinking string
 	var calls []model.ToolCall
 	for _, b := range theirs.Content {
@@ -151,9 +143,7 @@ func theSDKFolds(t *testing.T, stream string, got *model.Reply) {
 	}
 	if got.Blocks != nil {
 		var whole struct{ Content any }
-		if err := json.Unmarshal([]byte(theirs.RawJSON()), &whole); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal([]byte(theirs.RawJSON()), &whole))
 		equal(t, whole.Content, string(got.Blocks))
 	}
 }

@@ -24,9 +24,7 @@ func reportCPU(b *testing.B) (done func()) {
 func cpu(b *testing.B) time.Duration {
 	b.Helper()
 	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		b.Fatal(err)
-	}
+	must(b, syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
@@ -59,21 +57,15 @@ func manyEntries(b *testing.B, n int) string {
 	b.Helper()
 	dir := b.TempDir()
 	for part := range 256 {
-		if err := os.Mkdir(filepath.Join(dir, fmt.Sprintf("%02x", part)), 0o755); err != nil {
-			b.Fatal(err)
-		}
+		must(b, os.Mkdir(filepath.Join(dir, fmt.Sprintf("%02x", part)), 0o755))
 	}
 	for i := range n {
 		e := someEntry()
 		e.Key = Key{byte(i), byte(i >> 8), byte(i >> 16)}.String()
 		e.Task, e.Text = fmt.Sprint("task-", i), strings.Repeat("word ", 200)
 		content, err := encode(e)
-		if err != nil {
-			b.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, e.Key[:2], e.Key[2:]+".json"), content, 0o644); err != nil {
-			b.Fatal(err)
-		}
+		must(b, err)
+		must(b, os.WriteFile(filepath.Join(dir, e.Key[:2], e.Key[2:]+".json"), content, 0o644))
 	}
 	return dir
 }
@@ -87,9 +79,7 @@ func BenchmarkList(b *testing.B) {
 	for b.Loop() {
 		n := 0
 		for _, err := range List(dir) {
-			if err != nil {
-				b.Fatal(err)
-			}
+			must(b, err)
 			n++
 		}
 		if n != entries {
@@ -117,4 +107,15 @@ func BenchmarkPrune(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(took.Nanoseconds())/float64(b.N), "cpu-ns/op")
+}
+
+// must ends a test at an error.
+func must(t interface {
+	Helper()
+	Fatal(...any)
+}, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -53,9 +53,7 @@ func ask(text string) *model.Request {
 func call(t *testing.T, m model.Model, ctx context.Context, request *model.Request) *model.Reply {
 	t.Helper()
 	reply, err := m.Call(ctx, request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return reply
 }
 
@@ -203,9 +201,7 @@ func contents(t *testing.T, dir string) map[string]string {
 		found[path] = string(content)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return found
 }
 

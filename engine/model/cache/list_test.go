@@ -32,9 +32,7 @@ func fill(t rapid.TB, dir string, ages map[string]time.Duration) {
 			t.Fatal(err)
 		}
 		path := store.path(keyOf(openAI, request, 0))
-		if err := os.Chtimes(path, today.Add(-age), today.Add(-age)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Chtimes(path, today.Add(-age), today.Add(-age)))
 	}
 }
 
@@ -42,9 +40,7 @@ func fill(t rapid.TB, dir string, ages map[string]time.Duration) {
 func tasksIn(t rapid.TB, dir string) (tasks []string) {
 	t.Helper()
 	for listed, err := range List(dir) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		tasks = append(tasks, listed.Task)
 	}
 	slices.Sort(tasks)
@@ -60,9 +56,7 @@ func TestAListOfOddEntries(t *testing.T) {
 	for _, stray := range []string{"README", filepath.Join("ab", "notes"), filepath.Join("ab", temporaryPrefix+"1")} {
 		err = errors.Join(err, os.WriteFile(filepath.Join(dir, stray), nil, 0o644))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	whole, broken := 0, 0
 	for e, err := range List(dir) {
 		switch {
@@ -92,18 +86,14 @@ func TestAListOfOddEntries(t *testing.T) {
 func TestPruneRemovesTheOldest(t *testing.T) {
 	propertytest.Check(t, func(t *rapid.T) {
 		dir, err := os.MkdirTemp("", "cache")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer os.RemoveAll(dir)
 		ages := map[string]time.Duration{}
 		days := rapid.SliceOfNDistinct(rapid.IntRange(1, 40), 0, 12, rapid.ID).Draw(t, "days")
 		for _, n := range days { // 0 to 40 days, never closer than a day
 			ages[fmt.Sprintf("%02d", n)] = time.Duration(n) * 24 * time.Hour
 		}
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(dir, 0o755))
 		fill(t, dir, ages)
 		all := tasksIn(t, dir) // the younger the earlier
 		keep := rapid.IntRange(0, len(all)).Draw(t, "keep")
@@ -139,9 +129,7 @@ func TestPruneLeavesTheRestAlone(t *testing.T) {
 		filepath.Join(dir, "README"):                 1000 * time.Hour,
 	}
 	for path, age := range ages {
-		if err := errors.Join(os.WriteFile(path, []byte("x"), 0o644), os.Chtimes(path, today.Add(-age), today.Add(-age))); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(os.WriteFile(path, []byte("x"), 0o644), os.Chtimes(path, today.Add(-age), today.Add(-age))))
 	}
 	if _, err := Prune(dir, 0, today); err != nil {
 		t.Fatal(err)

@@ -81,9 +81,7 @@ func TestAnAnswerToAProgramIsGivenAgain(t *testing.T) {
 		}
 		again, replayed := asks("x", 0, true)
 		reply, err := Wrap(inner, Open(dir, Options{}), Identity{Model: "m"}, On).Call(t.Context(), again)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if !slices.Equal(live.parts, replayed.parts) || !slices.Equal(live.at, replayed.at) || replayed.last != 2 || replayed.status != 200 ||
 			replayed.header.Get("Content-Type") != "text/event-stream" {
 			t.Errorf("live %q at %v, again %q at %v, last %d", live.parts, live.at, replayed.parts, replayed.at, replayed.last)

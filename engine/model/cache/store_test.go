@@ -62,9 +62,7 @@ func TestAnEntryIsReadAsItWasWritten(t *testing.T) {
 		want.Usage.Cost = record.Money(rapid.Int64().Draw(t, "cost"))
 		want.Created = time.Unix(rapid.Int64Range(0, 4e9).Draw(t, "created"), 5).UTC()
 		content, err := encode(want)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got, err := decode(content); err != nil || !reflect.DeepEqual(got, want) {
 			t.Fatalf("got  %+v, %v\nwant %+v", got, err, want)
 		}
@@ -74,9 +72,7 @@ func TestAnEntryIsReadAsItWasWritten(t *testing.T) {
 // F2: whatever bit flips and wherever it is cut, an entry is damaged or what it was.
 func TestF2_DamageIsSeen(t *testing.T) {
 	whole, err := encode(someEntry())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for cut := range len(whole) {
 		if _, err := decode(whole[:cut]); err == nil {
 			t.Fatalf("cut at %d of %d it is read", cut, len(whole))
@@ -114,9 +110,7 @@ func isReplaced(t *testing.T, put func(path string, content []byte) error) {
 	call(t, Wrap(inner, Open(dir, Options{}), openAI, On), t.Context(), ask("x"))
 	path := onlyFile(t, dir)
 	content, err := os.ReadFile(path)
-	if err := errors.Join(err, os.Remove(path), put(path, content)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(err, os.Remove(path), put(path, content)))
 	store := Open(dir, Options{Warn: func(err error) { t.Errorf("warned: %v", err) }})
 	call(t, Wrap(inner, store, openAI, On), t.Context(), ask("x"))
 	if got := store.Stats(); got != (Stats{Misses: 1, Stored: 1, Damaged: 1}) {
@@ -146,9 +140,7 @@ func TestF4_ADiskThatFailsIsAWarning(t *testing.T) {
 			} else if err == nil {
 				err = os.WriteFile(obstacle, nil, 0o644)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for range 3 {
 				call(t, Wrap(&counting{}, store, openAI, On), t.Context(), ask("x"))
 			}
@@ -160,9 +152,7 @@ func TestF4_ADiskThatFailsIsAWarning(t *testing.T) {
 					t.Errorf("%s stays", path)
 				}
 			}
-			if err := os.RemoveAll(obstacle); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.RemoveAll(obstacle))
 			later := Open(dir, Options{})
 			call(t, Wrap(&counting{}, later, openAI, On), t.Context(), ask("x"))
 			call(t, Wrap(nil, Open(dir, Options{}), openAI, Only), t.Context(), ask("x"))
@@ -190,14 +180,10 @@ func TestTheLastUse(t *testing.T) {
 		{23 * time.Hour, 23 * time.Hour},
 		{25 * time.Hour, 0},
 	} {
-		if err := os.Chtimes(path, now, now.Add(-c.used)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Chtimes(path, now, now.Add(-c.used)))
 		call(t, m, t.Context(), ask("x"))
 		info, err := os.Stat(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got := now.Sub(info.ModTime()); got != c.want {
 			t.Errorf("last used %v ago, now %v ago", c.used, got)
 		}
@@ -380,9 +366,7 @@ func fillAsProcess(dir string) int {
 func filling(t *testing.T, dir string, from int) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	c := exec.CommandContext(t.Context(), self)
 	c.Env = append(os.Environ(), fillDir+"="+dir, fmt.Sprintf("%s=%d", fillFrom, from))
 	return c
@@ -414,19 +398,13 @@ func TestF1_KilledWhileItWrites(t *testing.T) {
 	for kill := range kills {
 		c := filling(t, dir, 10*kill)
 		answered, err := c.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, c.Start())
 		lines := bufio.NewScanner(answered)
 		for range 5 + 3*kill {
 			lines.Scan()
 		}
-		if err := c.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.Process.Kill())
 		_ = c.Wait() // it was killed
 		offline := Wrap(nil, Open(dir, Options{}), openAI, Only)
 		for i := 10 * kill; i < 10*kill+5+3*kill; i++ {

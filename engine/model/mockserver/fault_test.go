@@ -17,9 +17,7 @@ import (
 func parse(t testing.TB, faults ...string) (all []Fault) {
 	t.Helper()
 	all, err := ParseFaults(faults...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return all
 }
 
@@ -29,9 +27,7 @@ func raw(t *testing.T, fault, path, body string) string {
 	server := httptest.NewServer(New(Options{Faults: parse(t, fault), Now: fixed}))
 	defer server.Close()
 	conn, err := net.Dial("tcp", server.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
 	if _, err := fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", path, len(body), body); err != nil {
@@ -167,5 +163,16 @@ func TestFaultsThatAreNone(t *testing.T) {
 		if _, err := ParseFaults(text); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%q: %v", text, err)
 		}
+	}
+}
+
+// must ends a test at an error.
+func must(t interface {
+	Helper()
+	Fatal(...any)
+}, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -57,15 +57,11 @@ func TestModelsOfASuiteAnswerInAllProtocols(t *testing.T) {
 			body = strings.Replace(body, `"max_tokens"`, `"max_output_tokens"`, 1)
 		}
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, served.URL+c.path, strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		request.Header.Set("Anthropic-Version", "2023-06-01")
 		request.Header.Set(taskHeader, c.task)
 		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		got, _ := io.ReadAll(response.Body)
 		response.Body.Close()
 		if response.StatusCode != c.status || !strings.Contains(strings.ReplaceAll(string(got), `": `, `":`), c.want) {

@@ -78,9 +78,7 @@ func asked(t *testing.T, vendor, folder string) map[string]any {
 func understood(t *testing.T, got map[string]any, want string) {
 	t.Helper()
 	var wanted map[string]any
-	if err := json.Unmarshal([]byte(want), &wanted); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(want), &wanted))
 	for name := range wanted {
 		if !reflect.DeepEqual(got[name], wanted[name]) {
 			has, _ := json.Marshal(got[name]) // of JSON

@@ -64,9 +64,7 @@ func TestOtherReplies(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := connect(t, wire.Options{BaseURL: serve(t, body(200, fmt.Sprintf(form, c.message, c.finish)))})
 			got, err := m.Call(t.Context(), hello())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if got.Text != c.text || got.Finish != c.finish {
 				t.Errorf("got %q, %s", got.Text, got.Finish)
 			}
@@ -298,9 +296,7 @@ func TestProvidersByName(t *testing.T) {
 				declared.BaseURL = "https://resource.openai.azure.com/openai/v1"
 			}
 			o, err := wire.FromSpec("m", &declared, func(name string) string { return "key of " + name })
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if server.Provider != "openai" && !strings.HasPrefix(o.BaseURL, "http") {
 				t.Errorf("the address is %q", o.BaseURL)
 			}
@@ -362,9 +358,7 @@ func TestTheUserOfAnAddressSignsIn(t *testing.T) {
 	} {
 		o.Name = "m"
 		m, err := New(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if _, err := m.Call(t.Context(), hello()); err != nil || sent != name {
 			t.Errorf("sent %q, not %q: %v", sent, name, err)
 		}
@@ -393,9 +387,7 @@ func TestTextsArriveAsTheyAre(t *testing.T) {
 		sent := &recorder{}
 		stream := rapid.Bool().Draw(t, "stream")
 		m, err := New(wire.Options{Name: "m" + texts.Draw(t, "name"), BaseURL: "http://mock", Key: canary, Stream: stream, Transport: sent})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		request := &model.Request{JSON: rapid.Bool().Draw(t, "JSON"), Temperature: float(0.5)}
 		want := map[string]any{"model": m.line.Name, "stream": stream, "temperature": 0.5}
 		var messages []any
@@ -422,4 +414,15 @@ func TestTextsArriveAsTheyAre(t *testing.T) {
 func indent(value any) string {
 	text, _ := json.MarshalIndent(value, "", "  ") // of maps, lists and texts
 	return string(text)
+}
+
+// must ends a test at an error.
+func must(t interface {
+	Helper()
+	Fatal(...any)
+}, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -48,9 +48,7 @@ func FuzzAnswer(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		m, err := New(wire.Options{Name: "m", BaseURL: "http://here", Transport: wiretest.Only(text)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		reply, err := m.Call(t.Context(), hello())
 		var failed *record.Error
 		switch {

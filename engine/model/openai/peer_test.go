@@ -64,18 +64,12 @@ func startPeer(t *testing.T) string {
 	}
 	program := peerProgram(t)
 	fixtures := filepath.Join(t.TempDir(), "fixtures.json")
-	if err := os.WriteFile(fixtures, []byte(peerFixtures), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(fixtures, []byte(peerFixtures), 0o600))
 	peer := exec.CommandContext(t.Context(), "node", program, "--port", "0", "--fixtures", fixtures, "--strict")
 	told, err := peer.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	peer.Stderr = peer.Stdout
-	if err := peer.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, peer.Start())
 	t.Cleanup(func() {
 		_ = peer.Process.Kill()
 		_ = peer.Wait()
@@ -108,9 +102,7 @@ func TestPeer(t *testing.T) {
 	t.Run("the client of Messages understands it", func(t *testing.T) {
 		understandsReasoning(t, "", func(stream bool) model.Model {
 			m, err := anthropic.New(wire.Options{BaseURL: peer, Name: "claude-sonnet-4-5", Key: canary, Stream: stream, Thinking: &spec.Thinking{BudgetTokens: 1024}, Cache: []string{"auto"}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return m
 		})
 	})
@@ -120,9 +112,7 @@ func TestPeer(t *testing.T) {
 func understands(t *testing.T, peer string) {
 	m := connect(t, wire.Options{BaseURL: peer, Name: "gpt-4o"})
 	reply, err := m.Call(t.Context(), says("hello"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if reply.Text != "Hi there, this is a reply that takes several chunks." || reply.Finish != "stop" || reply.Usage.Estimated != 0 || reply.Usage.OutputTokens == 0 {
 		t.Errorf("got %+v", reply)
 	}
@@ -148,9 +138,7 @@ func understandsReasoning(t *testing.T, within string, connect func(stream bool)
 	for _, stream := range []bool{false, true} {
 		m := connect(stream)
 		reply, err := m.Call(t.Context(), says("hello"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if reply.Text != "Hi there, this is a reply that takes several chunks." || reply.Finish != "stop" || !strings.Contains(string(reply.Blocks), within) {
 			t.Errorf("got %+v", reply)
 		}

@@ -83,9 +83,7 @@ func TestReplyOfResponses(t *testing.T) {
 	for _, answer := range []string{wholeResponse, streamedResponse, strings.ReplaceAll(streamedResponse, "\n", "\r\n"), streamedResponse + event("[DONE]")} {
 		m := connectResponses(t, wire.Options{BaseURL: serve(t, body(200, answer)), Stream: answer != wholeResponse, Now: ticking(time.Second)})
 		got, err := m.Call(t.Context(), hello())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("got  %+v\nwant %+v", got, want)
 		}
@@ -190,9 +188,7 @@ func capturedBody(t *testing.T, o wire.Options, request *model.Request) (got map
 
 func parsed(t *testing.T, text string) (value map[string]any) {
 	t.Helper()
-	if err := json.Unmarshal([]byte(text), &value); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(text), &value))
 	return value
 }
 
@@ -305,9 +301,7 @@ func TestBlocksAreSentBack(t *testing.T) {
 		})
 		got, _ := capturedBody(t, wire.Options{}, request)
 		var items []any
-		if err := json.Unmarshal([]byte(want), &items); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal([]byte(want), &items))
 		if sent, _ := got["input"].([]any); !reflect.DeepEqual(sent[1:], items) {
 			t.Errorf("%s: got\n%s\nwant\n%s", blocks, indent(sent[1:]), indent(items))
 		}
@@ -422,9 +416,7 @@ func FuzzFoldResponse(f *testing.F) {
 	f.Add("data: {\"type\":\"response.output_text.delta\",\"output_index\":0}\n\n")
 	f.Add("event: error\ndata: x\n\n")
 	m, err := NewResponses(wire.Options{Name: "m", BaseURL: "http://here"})
-	if err != nil {
-		f.Fatal(err)
-	}
+	must(f, err)
 	f.Fuzz(func(t *testing.T, stream string) {
 		answer, err := foldResponse(bufio.NewReader(strings.NewReader(stream)))
 		var failed *record.Error

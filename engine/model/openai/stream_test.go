@@ -50,9 +50,7 @@ func TestF22_FormsOfStreams(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := connect(t, wire.Options{BaseURL: serve(t, body(200, stream)), Stream: true}).Call(t.Context(), hello())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if got.Text != "hi" || got.Thinking != "because" || got.Finish != "stop" || got.Usage.Tokens() != 50 || got.Usage.CachedTokens != 10 {
 				t.Errorf("got %+v", got)
 			}

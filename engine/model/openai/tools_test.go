@@ -54,9 +54,7 @@ func TestToolsAreSent(t *testing.T) {
 		"weather": map[string]any{"type": "function", "function": map[string]any{"name": "weather"}},
 	} {
 		var body map[string]any
-		if err := json.Unmarshal([]byte(want), &body); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal([]byte(want), &body))
 		if told != nil {
 			body["tool_choice"] = told
 		}
@@ -88,9 +86,7 @@ func TestF25_AnswersWithToolCalls(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := connect(t, wire.Options{BaseURL: serve(t, body(200, fmt.Sprintf(form, c.message, c.finish)))}).Call(t.Context(), hello())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if got.Text != c.text || got.Finish != c.finish || !reflect.DeepEqual(got.ToolCalls, c.calls) {
 				t.Errorf("got %+v", got)
 			}
@@ -129,9 +125,7 @@ func TestStreamedToolCalls(t *testing.T) {
 			}
 			stream += event(strings.Replace(finished, "stop", "tool_calls", 1)) + event("[DONE]")
 			got, err := connect(t, wire.Options{BaseURL: serve(t, body(200, stream)), Stream: true}).Call(t.Context(), hello())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if got.Text != "" || got.Finish != "tool_calls" || !reflect.DeepEqual(got.ToolCalls, c.want) {
 				t.Errorf("got %+v", got)
 			}

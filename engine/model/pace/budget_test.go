@@ -30,9 +30,7 @@ func TestF40_ReserveWaitsForCallsInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBudget(Suite, Limits{Tokens: 100})
 		first, err := b.Reserve(t.Context(), exactly(tokens(80)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		got := make(chan error, 1)
 		go func() {
 			_, err := b.Reserve(t.Context(), exactly(tokens(80)))
@@ -102,9 +100,7 @@ func TestRefusals(t *testing.T) {
 func TestOnlyTheFirstSettlementCounts(t *testing.T) {
 	b := NewBudget(Suite, Limits{Calls: 2})
 	r, err := b.Reserve(t.Context(), exactly(tokens(1)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r.Settle(paid(tokens(1)))
 	r.Settle(paid(tokens(100)))
 	if reservedOf(b) != (record.Usage{}) || b.Spent() != tokens(1) {
@@ -199,29 +195,21 @@ func TestF3_WhatEarlierSessionsSpentCounts(t *testing.T) {
 func TestF3_ALedgerKnowsOfACallBeforeItIsMade(t *testing.T) {
 	dir := t.TempDir()
 	balance, err := record.ReadLedger(dir, &record.Manifest{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ledger, err := record.OpenLedger(dir, balance)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	b := NewBudget(Suite, Limits{Calls: 10})
 	b.Keep(ledger)
 	call := record.Usage{Calls: 1, OutputTokens: 20}
 	told := func() (paid, doubt int64) {
 		now, err := record.ReadLedger(dir, &record.Manifest{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return now.Paid.OutputTokens, now.Doubt.OutputTokens
 	}
 	var all []int64
 	for _, s := range []record.Settlement{paid(tokens(5)), {Doubt: call}, {}} {
 		reservation, err := b.Reserve(t.Context(), Worst{Expected: call, Bound: call})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		before, reserved := told()
 		reservation.Settle(s)
 		after, doubt := told()
@@ -230,9 +218,7 @@ func TestF3_ALedgerKnowsOfACallBeforeItIsMade(t *testing.T) {
 	if want := []int64{0, 20, 5, 0, 5, 20, 5, 20, 5, 40, 5, 20}; !slices.Equal(all, want) {
 		t.Errorf("told %v, want %v", all, want)
 	}
-	if err := ledger.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, ledger.Close())
 	if _, err := b.Reserve(t.Context(), Worst{Expected: call, Bound: call}); err == nil {
 		t.Error("a call that no ledger can tell of is made")
 	}
@@ -301,9 +287,7 @@ func TestF84_ReservationsOfARunDependOnNothingElse(t *testing.T) {
 	var first record.Usage
 	for i := range 3 {
 		reply, err := m.Call(WithRun(t.Context(), OfRun(&spec.RunBudget{Tokens: 5000})), request)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if i == 0 {
 			first = *reply.Reserved
 		} else if *reply.Reserved != first {
@@ -559,5 +543,16 @@ func TestReserveOutput(t *testing.T) {
 	declared.ReserveOutput = 0
 	if o := OptionsOf(&declared); o.MaxOutput != 100 {
 		t.Errorf("got %+v", o)
+	}
+}
+
+// must ends a test at an error.
+func must(t interface {
+	Helper()
+	Fatal(...any)
+}, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

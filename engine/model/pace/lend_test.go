@@ -90,13 +90,9 @@ func TestBorrowersNeverExceedTheBudget(t *testing.T) {
 func TestHandOverIsPutDown(t *testing.T) {
 	dir := t.TempDir()
 	balance, err := record.ReadLedger(dir, &record.Manifest{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ledger, err := record.OpenLedger(dir, balance)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	b := NewBudget(Suite, Limits{Calls: 10})
 	b.Charge(record.Usage{Calls: 1}, record.Usage{})
 	b.Keep(ledger)
@@ -108,9 +104,7 @@ func TestHandOverIsPutDown(t *testing.T) {
 		t.Errorf("%d calls are put down, want all 9 that are left", worst.Calls)
 	}
 	r, err := b.Reserve(t.Context(), oneCall)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r.Settle(paid(record.Usage{Calls: 1}))
 	b.TakeBack(record.Settlement{Paid: record.Usage{Calls: 3}, Doubt: record.Usage{Calls: 1}})
 	if spent := b.Spent(); spent.Calls != 6 || doubtOf(b).Calls != 1 {
@@ -125,9 +119,7 @@ func TestHandOverIsPutDown(t *testing.T) {
 	if err != nil || handed.Calls != 4 {
 		t.Fatalf("handed over %+v, %v", handed, err)
 	}
-	if err := ledger.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, ledger.Close())
 	if balance, err = record.ReadLedger(dir, &record.Manifest{}); err != nil || balance.Doubt.Calls != 5 {
 		t.Fatalf("in doubt are %+v, %v; want 5 calls", balance.Doubt, err)
 	}
@@ -137,12 +129,8 @@ func TestHandOverIsPutDown(t *testing.T) {
 	b = NewBudget(Suite, Limits{Calls: 10})
 	b.Charge(balance.Paid, balance.Doubt)
 	b.Keep(ledger)
-	if err := b.Recall(handed, record.Settlement{Paid: record.Usage{Calls: 2}}); err != nil {
-		t.Fatal(err)
-	}
-	if err := ledger.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.Recall(handed, record.Settlement{Paid: record.Usage{Calls: 2}}))
+	must(t, ledger.Close())
 	balance, err = record.ReadLedger(dir, &record.Manifest{})
 	if err != nil || balance.Paid.Calls != b.Spent().Calls-1 || balance.Doubt.Calls != 1 || doubtOf(b).Calls != 1 {
 		t.Errorf("the ledger has %+v paid and %+v in doubt (%v), the budget %+v", balance.Paid, balance.Doubt, err, b.Spent())

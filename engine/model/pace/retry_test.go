@@ -210,9 +210,7 @@ func TestWaitingAndWorkingApart(t *testing.T) {
 		queued.(*model.CallError).Waited = 10 * time.Second
 		s := &server{fails: []error{queued}}
 		reply, err := Retry(s, RetryOptions{Random: func() float64 { return 0 }}).Call(t.Context(), &model.Request{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if want := 10*time.Second + time.Second + 3*time.Second + time.Minute; reply.Waited != want || reply.Duration != time.Second || reply.Attempts != 2 {
 			t.Errorf("waited %v, want %v; worked %v in %d attempts", reply.Waited, want, reply.Duration, reply.Attempts)
 		}
@@ -410,9 +408,7 @@ func TestCallsThatAreNoModels(t *testing.T) {
 func TestCallsThatReachedNobody(t *testing.T) {
 	run, suite := NewBudget(Run, Limits{Calls: 5}), NewBudget(Suite, Limits{Calls: 5})
 	settle, _, err := BudgetCall(WithRun(t.Context(), run), suite)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	settle(true)
 	if free, reserved, err := BudgetCall(t.Context(), nil); err != nil || reserved != nil {
 		t.Errorf("without budgets: %v, %v", reserved, err)

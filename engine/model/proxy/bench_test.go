@@ -40,9 +40,7 @@ func BenchmarkOverhead(b *testing.B) {
 		{"direct", func(int) *Session { return &Session{BaseURL: direct.URL} }},
 		{"proxy", func(int) *Session {
 			s, err := through.server.Open(b.Context(), through.run)
-			if err != nil {
-				b.Fatal(err)
-			}
+			must(b, err)
 			return s
 		}},
 	} {
@@ -117,5 +115,16 @@ func BenchmarkRead(b *testing.B) {
 		if a, wrong := read(model.Chat, nil, asked, &known[0], []string{"/tmp/run"}); a == nil {
 			b.Fatal(wrong)
 		}
+	}
+}
+
+// must ends a test at an error.
+func must(t interface {
+	Helper()
+	Fatal(...any)
+}, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -47,9 +47,7 @@ func TestTwoRunsOfAProgramAskTheSame(t *testing.T) {
 			for i := range runs {
 				dir := t.TempDir() // qwen tells where one is from the other
 				home, work := filepath.Join(dir, "home"), filepath.Join(dir, "work")
-				if err := errors.Join(os.Mkdir(home, 0o755), os.Mkdir(work, 0o755)); err != nil {
-					t.Fatal(err)
-				}
+				must(t, errors.Join(os.Mkdir(home, 0o755), os.Mkdir(work, 0o755)))
 				s := opened(t, Run{Models: named(&Model{Name: "coder", Model: mockserver.Speaking(script, time.Now)}), Own: []string{work, home}})
 				argv := c.argv(path, s.BaseURL)
 				started := exec.CommandContext(t.Context(), argv[0], argv[1:]...)

@@ -50,9 +50,7 @@ func behind(t testing.TB, p model.Protocol, upstream http.Handler) *Model {
 		address += "/v1"
 	}
 	made, err := making[p](wire.Options{Name: "m", BaseURL: address, Key: realKey, Transport: transport})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var free pace.LimitOptions
 	limited := pace.Limit(made, nil, free)
 	return &Model{Name: "coder", Model: pace.LimitRun(pace.Retry(limited, pace.RetryOptions{Retries: -1}), free), Speaks: p, Pricing: free}
@@ -62,14 +60,10 @@ func behind(t testing.TB, p model.Protocol, upstream http.Handler) *Model {
 func opened(t testing.TB, run Run) *Session {
 	t.Helper()
 	s := New(Options{})
-	if err := s.Listen(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Listen())
 	t.Cleanup(func() { _ = s.Close() })
 	session, err := s.Open(context.Background(), run)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return session
 }
 
@@ -100,14 +94,10 @@ func body(p model.Protocol, name string, stream bool, said ...string) string {
 func (s *Session) post(t testing.TB, p model.Protocol, body string, headers ...string) (*http.Response, string) {
 	t.Helper()
 	response, err := s.send(t.Context(), p, body, headers...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return response, string(text)
 }
 
@@ -183,8 +173,6 @@ func (r recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 func dialled(t testing.TB, address string) model.Model {
 	t.Helper()
 	made, err := openai.New(wire.Options{Name: "m", BaseURL: "http://" + address, Key: realKey})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return made
 }

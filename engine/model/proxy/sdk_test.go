@@ -33,9 +33,7 @@ func told(t *testing.T, arguments ...string) map[string]any {
 		t.Fatalf("%v: %s", err, printed)
 	}
 	var all map[string]any
-	if err := json.Unmarshal(printed, &all); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(printed, &all))
 	return all
 }
 

@@ -44,12 +44,8 @@ func benchmarkTotals(b *testing.B, loop, guards string, n int) {
 	before := processor(b)
 	for b.Loop() {
 		s, err := New([]Recording{r}, candidates, Options{})
-		if err != nil {
-			b.Fatal(err)
-		}
-		if err := s.Totals(context.Background(), part, 5, func(int, []Totals) {}); err != nil {
-			b.Fatal(err)
-		}
+		must(b, err)
+		must(b, s.Totals(context.Background(), part, 5, func(int, []Totals) {}))
 	}
 	took := processor(b) - before
 	b.ReportMetric(float64(took.Milliseconds())/float64(b.N)*1000/float64(n), "cpu-ms/1000-configurations")
@@ -58,9 +54,7 @@ func benchmarkTotals(b *testing.B, loop, guards string, n int) {
 // processor is the processor time used so far.
 func processor(b *testing.B) time.Duration {
 	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		b.Fatal(err)
-	}
+	must(b, syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
@@ -80,4 +74,15 @@ func benchmarkRuns() []Run {
 		}
 	}
 	return runs
+}
+
+// must ends a test at an error.
+func must(t interface {
+	Helper()
+	Fatal(...any)
+}, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -18,9 +18,7 @@ import (
 func axis(t testing.TB, text string) Axis {
 	t.Helper()
 	a, faults := AxisFrom("--sweep", text)
-	if err := faults.Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, faults.Err())
 	return a
 }
 
@@ -101,15 +99,11 @@ func TestObserveSteps(t *testing.T) {
 func TestObserveLeavesOthersAlone(t *testing.T) {
 	original := axis(t, "terminate.confidence.threshold=0..1")
 	loop := declared(t, plain+"terminate: {confidence: {threshold: 0.5}}\n")
-	if err := original.Observe(loop, []Recording{recorded(t, wide, run("a", 1, 0.6))}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, original.Observe(loop, []Recording{recorded(t, wide, run("a", 1, 0.6))}))
 	original.Values = slices.Grow(original.Values, 9)
 	before := texts(&original)
 	observed := original
-	if err := observed.Observe(loop, []Recording{recorded(t, wide, run("a", 1, 0.2))}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, observed.Observe(loop, []Recording{recorded(t, wide, run("a", 1, 0.2))}))
 	if texts(&original) != before || texts(&observed) == before {
 		t.Errorf("%s became %s; the copy has %s", before, texts(&original), texts(&observed))
 	}
@@ -168,9 +162,7 @@ func TestThinned(t *testing.T) {
 		confidences = append(confidences, float64(i)/1000)
 	}
 	a := axis(t, "terminate.confidence.threshold=0..1")
-	if err := a.Observe(declared(t, wide), []Recording{recorded(t, wide, run("a", 1, confidences...))}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, a.Observe(declared(t, wide), []Recording{recorded(t, wide, run("a", 1, confidences...))}))
 	if len(a.Values) != mostObserved || a.Observed != 1001 || a.Values[0].Text != "0" || a.Values[mostObserved-1].Text != "1" {
 		t.Errorf("%d of %d values: %s", len(a.Values), a.Observed, texts(&a))
 	}
@@ -195,9 +187,7 @@ func TestRangesBesideValues(t *testing.T) {
 		"terminate.confidence.threshold=0.9,0.5..1,0.7": "0.6 0.7 0.8 0.9 1",
 	} {
 		a := axis(t, text)
-		if err := a.Observe(declared(t, wide), recordings); err != nil {
-			t.Fatal(err)
-		}
+		must(t, a.Observe(declared(t, wide), recordings))
 		if got := texts(&a); got != want {
 			t.Errorf("%s: %s, want %s", text, got, want)
 		}
@@ -228,9 +218,7 @@ func TestNothingIsMissed(t *testing.T) {
 	} {
 		base := declared(t, plain+"max_iterations: 7\nterminate: {timeout: {after: 9h, cancel: false}, no_improvement: {patience: 2}}\n")
 		a := axis(t, path+"="+c.ends)
-		if err := a.Observe(base, recordings); err != nil {
-			t.Fatal(err)
-		}
+		must(t, a.Observe(base, recordings))
 		known := map[string]bool{}
 		for _, value := range a.Values {
 			known[decided(t, base, &a, value, recordings)] = true
@@ -252,9 +240,7 @@ func decided(t *testing.T, base *spec.Loop, a *Axis, value *source.Node, recordi
 		t.Fatal(faults)
 	}
 	s, err := New(recordings, []Candidate{{Loop: loop}}, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var all []string
 	for _, o := range outcomes(t, s, 0) {
 		all = append(all, fmt.Sprint(o.Verdict, o.Iterations, o.Outcome.Reason, o.Outcome.Returned, o.Elapsed))
@@ -311,9 +297,7 @@ func TestGrid(t *testing.T) {
 	set, _ := spec.Setting{Path: "terminate.no_improvement.patience", Value: "2"}.Assign("--set")
 	bases := []Base{{Name: "wide", Loop: declared(t, wide)}}
 	all, err := Grid(bases, []spec.Assignment{set}, []Axis{axis(t, "max_iterations=2,3"), axis(t, "terminate.confidence.threshold=off,0.5")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := []string{"patience=2,max_iterations=2,threshold=off", "patience=2,max_iterations=2,threshold=0.5",
 		"patience=2,max_iterations=3,threshold=off", "patience=2,max_iterations=3,threshold=0.5"}
 	if got := called(all); !slices.Equal(got, want) {

@@ -18,9 +18,7 @@ evaluate: {confidence: "0.5"}
 terminate: {confidence: {threshold: 0.8}, max_iterations: 4, no_improvement: {patience: 2, min_delta: 0.1}, timeout: 60s}
 guards: {budget: {tokens: 100}}
 `)}}, "l.yaml", spec.Options{})
-	if err := faults.Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, faults.Err())
 	for flag, want := range map[string]string{
 		"max_iterations=1,9,3":                     "9",
 		"terminate.max_iterations=1..7":            "7",
@@ -41,9 +39,7 @@ guards: {budget: {tokens: 100}}
 		"guards.absolute_max_iterations=5..50":     "50",
 	} {
 		axis, faults := sweep.AxisFrom("--parameter", flag)
-		if err := faults.Err(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, faults.Err())
 		var texts []string
 		for _, a := range axis.Loosest(doc.Loop) {
 			texts = append(texts, a.Value.Text)
@@ -57,11 +53,20 @@ guards: {budget: {tokens: 100}}
 func TestWholeValues(t *testing.T) {
 	for flag, want := range map[string]int{"a=1..4": 4, "a=1,5": 2, "a=1..3,off": 4, "a=1..3,3,0.1..0.5": -1, "a=0.1..0.5": -1, "a=1..1000": -1} {
 		axis, faults := sweep.AxisFrom("--parameter", flag)
-		if err := faults.Err(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, faults.Err())
 		if ok := axis.Whole(); ok != (want > 0) || ok && len(axis.Values) != want {
 			t.Errorf("%s: %d values, %v", flag, len(axis.Values), ok)
 		}
+	}
+}
+
+// must ends a test at an error.
+func must(t interface {
+	Helper()
+	Fatal(...any)
+}, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

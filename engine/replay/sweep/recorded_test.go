@@ -27,21 +27,15 @@ func imported(t *testing.T, mapping, score string, paths ...string) sweep.Record
 	r := sweep.Recording{Scores: []string{score}}
 	for _, path := range paths {
 		f, err := os.Open(recordingtest.File(t, path))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer f.Close()
 		for one, err := range im.Read(filepath.Base(path), f) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			r.Runs = append(r.Runs, sweep.Run{Recorded: replay.Recorded{Run: one.Run, Task: one.Task}, Scores: [][]float64{values(one, score)}})
 		}
 	}
 	recorded, err := im.Recorded(im.Configurations()[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r.Loop = recorded.Loop
 	return r
 }
@@ -67,13 +61,9 @@ func totals(t *testing.T, r sweep.Recording, set func(l *spec.Loop)) sweep.Total
 	l.Guards.AbsoluteMaxIterations.Off = true
 	set(&l)
 	s, err := sweep.New([]sweep.Recording{r}, []sweep.Candidate{{Loop: &l}}, sweep.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var all sweep.Totals
-	if err := s.Totals(context.Background(), make([]int, len(r.Runs)), 1, func(_ int, totals []sweep.Totals) { all = totals[0] }); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Totals(context.Background(), make([]int, len(r.Runs)), 1, func(_ int, totals []sweep.Totals) { all = totals[0] }))
 	return all
 }
 

@@ -23,9 +23,7 @@ func declared(t testing.TB, text string) *spec.Loop {
 	t.Helper()
 	files := fstest.MapFS{"l.yaml": {Data: []byte("loop: l\n" + text)}}
 	doc, faults := spec.LoadFS(files, "l.yaml", spec.Options{})
-	if err := faults.Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, faults.Err())
 	return doc.Loop
 }
 
@@ -64,27 +62,21 @@ func swept(t testing.TB, recordings []Recording, loops ...string) *Sweep {
 		candidates = append(candidates, Candidate{Loop: declared(t, text)})
 	}
 	s, err := New(recordings, candidates, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return s
 }
 
 func outcomes(t testing.TB, s *Sweep, candidate int) []Outcome {
 	t.Helper()
 	all, err := s.Outcomes(context.Background(), candidate)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return all[0]
 }
 
 func totals(t testing.TB, s *Sweep, part []int, parts int) [][]Totals {
 	t.Helper()
 	all := make([][]Totals, len(s.Candidates()))
-	if err := s.Totals(context.Background(), part, parts, func(candidate int, totals []Totals) { all[candidate] = totals }); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Totals(context.Background(), part, parts, func(candidate int, totals []Totals) { all[candidate] = totals }))
 	return all
 }
 
@@ -352,25 +344,19 @@ func TestBudgetsAreTheirReplays(test *testing.T) {
 		axes := []Axis{axis(test, "guards.budget.calls=1,3,8"), axis(test, "guards.budget.cost_usd=2,5,14"), axis(test, "max_iterations=2,5"), axis(test, "terminate.confidence.threshold=0.4,0.8"), axis(test, "terminate.no_improvement.patience=1,2"), axis(test, "guards.budget.tokens=20,200")}
 		axes = slices.DeleteFunc(axes, func(Axis) bool { return rapid.Bool().Draw(t, "left out") })
 		candidates, err := Grid([]Base{{Name: "wide", Loop: declared(test, loop+budget+"max_iterations: 6\n")}}, nil, axes)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		s, err := New([]Recording{recorded(test, loop+budget+"max_iterations: 6\n", runs...)}, candidates, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		together, all := make([][]Outcome, len(candidates)), make([]int, len(candidates))
 		for i := range all {
 			all[i], together[i] = i, make([]Outcome, len(runs))
 		}
-		if err := s.Visit(context.Background(), all, func() func(int, int, *Outcome) {
+		must(t, s.Visit(context.Background(), all, func() func(int, int, *Outcome) {
 			return func(k, run int, o *Outcome) {
 				together[k][run] = *o
 				together[k][run].Scores = slices.Clone(o.Scores)
 			}
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 		for i := range candidates {
 			live := replay.New(s.recordings[0].Loop, candidates[i].Declared(), replay.Options{})
 			for run, alone := range outcomes(test, s, i) {

@@ -66,9 +66,7 @@ func TestAThousandRunsShareAServer(t *testing.T) {
 func serverOf(t *testing.T, ctx context.Context, s *Server) (pid int) {
 	t.Helper()
 	got, err := use(ctx, toolsOf(t, ctx, s), "pid", `{}`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := fmt.Sscanf(got, `"%d"`, &pid); err != nil {
 		t.Fatal(err)
 	}
@@ -110,5 +108,16 @@ func until(t *testing.T, what string, holds func() bool) {
 			t.Fatalf("waited in vain until %s", what)
 		case <-tick.C:
 		}
+	}
+}
+
+// must ends a test at an error.
+func must(t interface {
+	Helper()
+	Fatal(...any)
+}, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -117,17 +117,11 @@ func begun(t testing.TB) context.Context {
 func toolsOf(t testing.TB, ctx context.Context, s *Server) *tool.Set {
 	t.Helper()
 	told, err := s.Server(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	tools, err := s.Tools(told)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	set, err := tool.NewSet(tools, tool.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return set
 }
 
@@ -177,9 +171,7 @@ func TestAServerRefusesACall(t *testing.T) {
 	ctx := begun(t)
 	s := New(child("orderly"))
 	told, err := s.Server(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	tools, _ := s.Tools(told)
 	for _, one := range tools {
 		if one.Name == "double" {
@@ -207,9 +199,7 @@ func TestOnlySomeToolsAreUsed(t *testing.T) {
 	o.Only = []string{"double", "triple"}
 	s := New(o)
 	told, err := s.Server(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, err = s.Tools(told)
 	fails(t, err, record.InvalidRequest, `the server "orderly" has no tool "triple"; it has big, die, dotted.name/part, double, pid, refuse, wait`)
 }
@@ -259,9 +249,7 @@ func TestAServerForEachRunOrForAll(t *testing.T) {
 				set := toolsOf(t, ctx, s)
 				for range 2 {
 					pid, err := use(ctx, set, "pid", `{}`)
-					if err != nil {
-						t.Fatal(err)
-					}
+					must(t, err)
 					pids[pid] = true
 				}
 				run.Close()

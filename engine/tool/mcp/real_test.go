@@ -52,20 +52,14 @@ func everything(t *testing.T) []string {
 func everythingListens(t *testing.T, argv []string) string {
 	t.Helper()
 	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	port := free.Addr().(*net.TCPAddr).Port
 	free.Close()
 	server := exec.CommandContext(t.Context(), argv[0], append(argv[1:], "streamableHttp")...)
 	server.Env = append(external.Environment(os.Getenv), fmt.Sprintf("PORT=%d", port))
 	told, err := server.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, server.Start())
 	t.Cleanup(func() {
 		_ = server.Process.Kill()
 		_ = server.Wait()
