@@ -30,7 +30,9 @@ func must(t interface {
 	Fatal(...any)
 }, err error) {
 	t.Helper()
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // FAULTS F57: a pattern does not follow links to folders, of which ten that lead back have very many paths.

@@ -25,20 +25,21 @@ import (
 // cases, such as 10m. They share it evenly.
 const Explore = "AGENTBENCH_EXPLORE"
 
-// Check tries a property on as many cases as -rapid.checks says, which are drawn
-// from the name of the test, or from -rapid.seed where that is set. Before these it
-// tries the cases of the seeds: those that an exploration found.
+// Check tries a property on as many cases as -rapid.checks says, or on 20, which are
+// drawn from the name of the test, or from -rapid.seed where that is set. Before these
+// it tries the cases of the seeds: those that an exploration found.
 func Check(t *testing.T, property func(*rapid.T), seeds ...uint64) {
 	t.Helper()
-	cases, _ := strconv.Atoi(flag.Lookup(checks).Value.String())
-	CheckCases(t, cases, property, seeds...)
+	CheckCases(t, 100, property, seeds...)
 }
 
-// CheckCases tries a property on so many cases.
+// CheckCases tries a property on so many cases where -rapid.checks is 100, and by
+// default on a fifth of them.
 func CheckCases(t *testing.T, cases int, property func(*rapid.T), seeds ...uint64) {
 	t.Helper()
 	settings.Lock()
 	defer settings.Unlock()
+	cases = max(cases*percent()/100, 1)
 	defer set(t, noFailFile, "true")()
 	if given := flag.Lookup(seed).Value.String(); given != "0" {
 		try(t, t, given, cases, property)
@@ -50,6 +51,17 @@ func CheckCases(t *testing.T, cases int, property func(*rapid.T), seeds ...uint6
 	try(t, t, text(ofName(t.Name())), cases, property)
 	explore(t, property)
 }
+
+// percent is what -rapid.checks says where the command line has it, or 20. It is found before the first property sets the flag.
+var percent = sync.OnceValue(func() int {
+	share := 20
+	flag.Visit(func(f *flag.Flag) {
+		if f.Name == checks {
+			share, _ = strconv.Atoi(f.Value.String())
+		}
+	})
+	return share
+})
 
 // Settings of rapid, which are flags of the test's process.
 const (
@@ -75,7 +87,7 @@ func set(t *testing.T, name, value string) (back func()) {
 func try(t *testing.T, report rapid.TB, from string, cases int, property func(*rapid.T)) {
 	t.Helper()
 	if testing.Short() {
-		cases = max(cases, 5) // of which rapid tries every fifth
+		cases *= 5 // of which rapid tries every fifth
 	}
 	defer set(t, seed, from)()
 	defer set(t, checks, strconv.Itoa(cases))()

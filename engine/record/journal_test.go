@@ -6,7 +6,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -77,29 +76,6 @@ type broken struct {
 func (b broken) Append(string) (File, error) { return b, nil }
 func (b broken) Write([]byte) (int, error)   { <-b.goOn; *b.writes++; return 0, errFull }
 
-func TestAGroupBehindAFailedOneIsToldSo(t *testing.T) {
-	dir := t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
-		disk := broken{goOn: make(chan struct{}), writes: new(int)}
-		j, err := Create(dir, Manifest{}, Options{Disk: disk})
-		must(t, err)
-		told := make(chan error, 2)
-		for n := range 2 {
-			must(t, j.Append(sampleRun(n, 1), nil, func(err error) { told <- err }))
-			time.Sleep(2 * defaultDelay) // the first group is now being written
-		}
-		close(disk.goOn)
-		for range 2 {
-			if err := <-told; !errors.Is(err, errFull) {
-				t.Errorf("told %v", err)
-			}
-		}
-		if err := j.Close(); !errors.Is(err, errFull) || *disk.writes != 1 {
-			t.Errorf("close: %v after %d writes", err, *disk.writes)
-		}
-	})
-}
-
 // slow is a disk whose every sync takes that long.
 type slow struct {
 	nowhere
@@ -108,25 +84,6 @@ type slow struct {
 
 func (s slow) Append(string) (File, error) { return s, nil }
 func (s slow) Sync() error                 { time.Sleep(s.sync); return nil }
-
-func TestTheWaitCountsFromTheFirstRunOfTheGroup(t *testing.T) {
-	dir := t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
-		j, err := Create(dir, Manifest{}, Options{Disk: slow{sync: 30 * time.Millisecond}})
-		must(t, err)
-		start, took := time.Now(), make(chan time.Duration, 2)
-		done := func(error) { took <- time.Since(start) }
-		j.Append(sampleRun(1, 1), nil, done) // written at 50 ms, synced until 80 ms
-		time.Sleep(60 * time.Millisecond)
-		j.Append(sampleRun(2, 1), nil, done) // written at 110 ms, synced until 140 ms
-		if first, second := <-took, <-took; first != 80*time.Millisecond || second != 140*time.Millisecond {
-			t.Errorf("acknowledged after %v and %v", first, second)
-		}
-		if err := j.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-}
 
 func TestAFullGroupDoesNotHurryTheNext(t *testing.T) {
 	dir := t.TempDir()
@@ -189,27 +146,6 @@ func TestAppendWaitsWhileTheDiskIsSlow(t *testing.T) {
 			t.Errorf("%d appended, %d acknowledged, %v", appended, acknowledged, err)
 		}
 	})
-}
-
-func TestManyAppendAtTheSameTime(t *testing.T) {
-	const writers, each = 8, 40
-	dir := t.TempDir()
-	j, err := Create(dir, Manifest{}, Options{Delay: soon})
-	must(t, err)
-	var all sync.WaitGroup
-	for w := range writers {
-		all.Go(func() {
-			for n := range each {
-				run := sampleRun(w*each+n, 1)
-				if err := j.Append(run, sampleScores(run), nil); err != nil {
-					t.Error(err)
-				}
-			}
-		})
-	}
-	all.Wait()
-	must(t, j.Close())
-	expectOnce(t, dir, writers*each)
 }
 
 // expectOnce expects the first so many sample runs, each once and with a score.
@@ -315,20 +251,5 @@ func TestAfterAFlushEverythingIsOnTheDisk(t *testing.T) {
 	}
 	if err := errors.Join(j.Flush(), j.Close(), j.Flush()); err != nil {
 		t.Error(err)
-	}
-}
-
-func TestAFlushTellsThatTheDiskIsFull(t *testing.T) {
-	dir := t.TempDir()
-	disk := &faultyDisk{Disk: folder(dir)}
-	j, err := Create(dir, Manifest{}, Options{Disk: disk})
-	must(t, err)
-	disk.failAt = disk.calls + 1
-	run := sampleRun(1, 1)
-	if err := errors.Join(j.Append(run, nil, nil), j.Flush()); err == nil {
-		t.Error("no error")
-	}
-	if err := j.Close(); err == nil {
-		t.Error("no error at the end")
 	}
 }

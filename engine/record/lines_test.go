@@ -3,7 +3,6 @@ package record
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -83,38 +82,6 @@ func checkLine(t *rapid.T, line []byte) []byte {
 	return line
 }
 
-// sameAsEncodingJSON expects the line to hold what encoding/json writes, which writes bad bytes as an escape.
-func sameAsEncodingJSON(t *rapid.T, line []byte, v any) {
-	t.Helper()
-	want := bytes.NewBufferString(lineHead)
-	encoder := json.NewEncoder(want)
-	encoder.SetEscapeHTML(false)
-	must(t, encoder.Encode(v))
-	escaped, plain := []byte(`\ufffd`), []byte("\ufffd")
-	object, expected := line[len(lineHead):], want.Bytes()[len(lineHead):]
-	expected[0] = ','
-	if !bytes.Equal(bytes.ReplaceAll(object, escaped, plain), bytes.ReplaceAll(expected, escaped, plain)) {
-		t.Fatalf("wrote %s\nwant  %s", object, expected)
-	}
-}
-
-func TestRunsAreWrittenAndReadAsEncodingJSONDoes(t *testing.T) {
-	propertytest.Check(t, func(t *rapid.T) {
-		run := anyOf[Run](t)
-		if run.Iterations == nil {
-			run.Iterations = []Iteration{}
-		}
-		line, err := appendLine(nil, &run)
-		must(t, err)
-		sameAsEncodingJSON(t, line, &run)
-		var want Run
-		must(t, json.Unmarshal(line, &want))
-		if got, err := readLine(line, reading[Run]); err != nil || !reflect.DeepEqual(got, want) {
-			t.Fatalf("read %+v (%v)\nwant %+v\nline %s", got, err, want, line)
-		}
-	})
-}
-
 func TestScoresAreReadAsTheyWereWritten(t *testing.T) {
 	propertytest.Check(t, func(t *rapid.T) {
 		scores := anyOf[[]Score](t)
@@ -186,18 +153,6 @@ func TestNotANumberNeverEntersAFile(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), "default/task-7/1") {
 				t.Errorf("%v: error %v does not name the run", bad, err)
 			}
-		}
-	}
-}
-
-func TestEveryFlippedBitOfALineIsNoticed(t *testing.T) {
-	line, err := lineOfRun(sampleRun(1, 1))
-	must(t, err)
-	for bit := range (len(line) - 1) * 8 {
-		flipped := bytes.Clone(line)
-		flipped[bit/8] ^= 1 << (bit % 8)
-		if _, err := readLine(flipped, readRun); !errors.Is(err, errChecksum) && !errors.Is(err, errNoChecksum) {
-			t.Fatalf("bit %d: %v", bit, err)
 		}
 	}
 }

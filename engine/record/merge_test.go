@@ -231,17 +231,18 @@ func TestMergeLeavesOutTheScoresOfLostRuns(t *testing.T) {
 	}
 }
 
-// What one part alone was scored by is told in the manifest.
-func TestMergeJoinsTheNamesOfScorers(t *testing.T) {
+// What one part alone was scored by, and runs that were mixed on purpose, are told in the manifest, in whichever shard.
+func TestMergeJoinsScorersAndMixedSpecs(t *testing.T) {
 	home := t.TempDir()
 	one, two := filepath.Join(home, "one"), filepath.Join(home, "two")
 	shardFolder(t, one, 1, 2, 1, 2, []attempt{attemptAt(1, 1, Completed)})
 	shardFolder(t, two, 2, 2, 1, 2, []attempt{attemptAt(2, 1, Completed)})
 	parts := partsOf(t, one, two)
 	parts[1].Manifest.Scorers = []string{"late", "exact"}
+	parts[0].Manifest.Mixed, parts[1].Manifest.Mixed = []string{"c", "b"}, []string{"a", "b"}
 	merged, err := Merge(filepath.Join(home, "out"), parts, Options{})
-	if err != nil || !slices.Equal(merged.Scorers, []string{"exact", "late"}) {
-		t.Errorf("%q, %v", merged.Scorers, err)
+	if err != nil || !slices.Equal(merged.Scorers, []string{"exact", "late"}) || !slices.Equal(merged.Mixed, []string{"a", "b", "c"}) {
+		t.Errorf("%q, %q, %v", merged.Scorers, merged.Mixed, err)
 	}
 }
 
@@ -393,21 +394,6 @@ func TestMergeHoldsNoTrajectories(t *testing.T) {
 	runtime.ReadMemStats(&after)
 	if taken := after.TotalAlloc - before.TotalAlloc; taken > 8<<20 {
 		t.Errorf("%d MiB were allocated for %d MiB of records", taken>>20, len(attempts))
-	}
-}
-
-// Runs that were mixed on purpose stay known as mixed, in whichever shard.
-func TestMergeTellsOfMixedSpecs(t *testing.T) {
-	home := t.TempDir()
-	one, two := filepath.Join(home, "one"), filepath.Join(home, "two")
-	shardFolder(t, one, 1, 2, 1, 2, []attempt{attemptAt(1, 1, Completed)})
-	shardFolder(t, two, 2, 2, 1, 2, []attempt{attemptAt(2, 1, Completed)})
-	parts := partsOf(t, one, two)
-	parts[0].Manifest.Mixed, parts[1].Manifest.Mixed = []string{"c", "b"}, []string{"a", "b"}
-	merged, err := Merge(filepath.Join(home, "out"), parts, Options{})
-	must(t, err)
-	if got := merged.Mixed; !slices.Equal(got, []string{"a", "b", "c"}) {
-		t.Errorf("the specs are %v", got)
 	}
 }
 

@@ -69,5 +69,7 @@ func TestHeadsSayWhereRecordsStand(t *testing.T) {
 
 func must(t fataler, err error) {
 	t.Helper()
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 }
