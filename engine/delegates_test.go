@@ -81,23 +81,6 @@ func TestS4_6_ALoopTakesATask(t *testing.T) {
 	}
 }
 
-// Two that wait beside each other wait as long as one.
-func TestWhatADelegateWaited(t *testing.T) {
-	second := time.Second
-	run := &record.Run{Iterations: []record.Iteration{{
-		Calls: []record.Call{
-			{Role: record.RoleAgent, Duration: second, Waited: second},
-			{Role: record.RoleDelegate, Start: 2 * second, Duration: second, Waited: 5 * second},
-			{Role: record.RoleDelegate, Start: 2 * second, Duration: second, Waited: 5 * second},
-		},
-		ToolCalls: []record.ToolCall{{Start: 2 * second, Duration: 6 * second, Waited: 5 * second}, {Start: 2 * second, Duration: 6 * second, Waited: 5 * second}},
-		Steps:     []record.Step{{Call: 1, Tools: 2}},
-	}}}
-	if got := waited(run); got != 6*second {
-		t.Errorf("it waited %v", got)
-	}
-}
-
 func TestHowDelegatesEnd(t *testing.T) {
 	const failing = "{m: {provider: simulate, price: free, errors: 1.0, tokens: {input: 10, output: 10}}}"
 	for name, c := range map[string]struct {

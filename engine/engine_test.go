@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"iter"
 	"maps"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -376,28 +375,6 @@ func TestABrokenTaskEndsThePlan(t *testing.T) {
 func TestPoolKeepsTheContract(t *testing.T) {
 	for _, workers := range []int{1, 4, 64} {
 		executortest.Contract(t, engine.Pool{Workers: workers}, workers)
-	}
-}
-
-// A worker has a goroutine only where there is an item for it.
-func TestPoolStartsNoMoreWorkersThanItems(t *testing.T) {
-	const items, workers = 3, 100_000
-	before, most := runtime.NumGoroutine(), 0
-	var mutex sync.Mutex
-	err := engine.Pool{Workers: workers}.Execute(t.Context(), func(yield func(plan.Item, error) bool) {
-		for range items {
-			if !yield(plan.Item{Task: &spec.Task{}}, nil) {
-				return
-			}
-		}
-	}, func(context.Context, plan.Item) *record.Run {
-		mutex.Lock()
-		defer mutex.Unlock()
-		most = max(most, runtime.NumGoroutine()-before)
-		return &record.Run{}
-	}, func(context.Context, plan.Item, *record.Run) {})
-	if err != nil || most < 1 || most > workers/10 {
-		t.Errorf("%d goroutines for %d items, error %v", most, items, err)
 	}
 }
 

@@ -316,7 +316,7 @@ configurations:
 func TestWhoIsToldALimitIsNeverExact(t *testing.T) {
 	differing := map[string]int{}
 	limits := toldLimits
-	if raceEnabled {
+	if raceEnabled || testing.Short() {
 		limits = limits[:1]
 	}
 	for _, limit := range limits {
@@ -670,7 +670,7 @@ func TestCallsBesideEachOther(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	const conversations, calls = 8, 100
+	const conversations, calls = 8, 10
 	var together sync.WaitGroup
 	for i := range conversations {
 		together.Go(func() {

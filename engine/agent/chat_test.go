@@ -204,20 +204,6 @@ func TestAttemptsOfAFailedCall(t *testing.T) {
 	}
 }
 
-// The end of the run's context is no fault of the call.
-func TestCancelledCall(t *testing.T) {
-	cause := errors.New("enough")
-	ctx, cancel := context.WithCancelCause(t.Context())
-	m := replies(func(ctx context.Context, _ *model.Request) (*model.Reply, error) {
-		cancel(cause)
-		return nil, context.Cause(ctx)
-	})
-	result, err := chat(m, spec.Agent{Timeout: time.Minute}).Execute(ctx, turn())
-	if err != cause || len(result.Calls) != 1 || result.Calls[0].Error != nil {
-		t.Errorf("error %v, calls %+v", err, result.Calls)
-	}
-}
-
 func TestUnfence(t *testing.T) {
 	for text, want := range map[string]string{
 		"{}":                                  "{}",

@@ -419,18 +419,6 @@ func TestAFaultUnderADelegateFailsTheIteration(t *testing.T) {
 	}
 }
 
-// A reply that is not one fails the iteration as it does where nobody converses.
-func TestAnEmptyReplyFailsTheIteration(t *testing.T) {
-	for _, last := range []model.Reply{says(" "), {Finish: "length"}, {Text: "half", Finish: "content_filter"}} {
-		c, _ := stage(t, spec.Agent{}, []tool.Tool{echo()}, calls("echo", `{"text":"x"}`), says("so?"), last)
-		c.User = patient(t)
-		result, err := c.Execute(t.Context(), turn())
-		if err == nil || len(result.Steps) != 2 || len(result.Calls) != 3 || result.Output != nil {
-			t.Errorf("error %v, %+v", err, result)
-		}
-	}
-}
-
 // An agent that has nothing more to give ends the run: before the iteration where
 // it said nothing in it, else with what it said last.
 func TestAnAgentThatEndsWithinAConversation(t *testing.T) {

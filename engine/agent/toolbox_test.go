@@ -3,13 +3,11 @@ package agent_test
 import (
 	"context"
 	"errors"
+	"go.uber.org/goleak"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
-	"time"
-
-	"go.uber.org/goleak"
 
 	"github.com/agentbench/agentbench/engine/agent"
 	"github.com/agentbench/agentbench/engine/model"
@@ -168,23 +166,5 @@ func benched(t testing.TB, format string) *agent.Conversation {
 	return &agent.Conversation{
 		Model: &caller{reply, model.Reply{Text: "That is it.", Finish: "stop"}}, ModelName: "m",
 		Spec: &spec.Agent{ToolCalls: format}, MaxSteps: 20, Tools: toolbox(t, echo()),
-	}
-}
-
-// Ten thousand tool calls leave nothing behind; that no goroutine is left the
-// package's main sees to.
-func TestTenThousandToolCalls(t *testing.T) {
-	many := make([]string, 0, 200)
-	for range 100 {
-		many = append(many, "luck", `{}`)
-	}
-	luck := tool.Tool{Definition: tool.Definition{Name: "luck", Timeout: time.Minute}, Use: func(context.Context, *tool.Use) (tool.Result, error) {
-		return tool.Result{}, &record.Error{Class: record.Tool, Message: "none"}
-	}}
-	c := &agent.Conversation{Model: &caller{calls(many...), says("ok")}, ModelName: "m", Spec: &spec.Agent{}, MaxSteps: 20, Tools: toolbox(t, luck)}
-	of, made := turn(), 0
-	for made < 10_000 {
-		result := converse(t, c, of)
-		made += len(result.ToolCalls)
 	}
 }

@@ -210,23 +210,6 @@ func TestProgramsAtTheSameTimeHaveDifferentProcessIDs(t *testing.T) {
 	programs.Wait()
 }
 
-func TestWhereNamespacesCount(t *testing.T) {
-	c, seen := &Confinement{}, map[int]bool{}
-	for range 10_000 {
-		first := c.firstID()
-		if seen[first] || first < 300 || first > 32_000 {
-			t.Fatalf("%d, after %d others", first, len(seen))
-		}
-		seen[first] = true
-	}
-}
-
-func TestNamespacesCanBeSwitchedOff(t *testing.T) {
-	if kind := (&Confinement{Off: true}).namespace(); kind != (namespace{}) {
-		t.Errorf("got %+v", kind)
-	}
-}
-
 // P15, bounded everything: programs leave no open files and no goroutines.
 func TestF34_ProgramsLeaveNothingOpen(t *testing.T) {
 	for held, confinement := range confinements() {

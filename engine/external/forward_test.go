@@ -62,7 +62,7 @@ func pair(t *testing.T) (client *net.TCPConn, server *net.UnixConn) {
 func TestForwardHoldsNoByteBack(t *testing.T) {
 	client, server := pair(t)
 	got := make([]byte, 1)
-	for i := range 200 {
+	for i := range 50 {
 		from, to := net.Conn(client), net.Conn(server)
 		if i%2 == 1 {
 			from, to = to, from

@@ -4,7 +4,6 @@ package external
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -77,22 +76,6 @@ func TestATimeoutKillsTheWholeGroup(t *testing.T) {
 	var failed *record.Error
 	if !errors.As(err, &failed) || *failed != want || done.Duration != p.Timeout {
 		t.Errorf("got %v after %v", err, done.Duration)
-	}
-	until(t, "all are dead", func() bool { return alive(t, m) == 0 })
-}
-
-func TestCancellingKillsTheWholeGroup(t *testing.T) {
-	m := mark()
-	p := shell(fmt.Sprintf(children+"sleep 300; true", m))
-	p.Argv = append(p.Argv, m)
-	cause := errors.New("enough")
-	ctx, cancel := context.WithCancelCause(t.Context())
-	go func() {
-		until(t, "all have started", func() bool { return alive(t, m) >= 3 })
-		cancel(cause)
-	}()
-	if _, err := p.Run(ctx, nil); err != cause {
-		t.Errorf("got %v", err)
 	}
 	until(t, "all are dead", func() bool { return alive(t, m) == 0 })
 }
