@@ -226,3 +226,14 @@ func drawCandidates(t *rapid.T, base *spec.Loop) []sweep.Candidate {
 	}
 	return candidates
 }
+
+// must ends a test at an error.
+func must(t interface {
+	Helper()
+	Fatal(...any)
+}, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -2,16 +2,13 @@ package proxy
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"net/http"
+	"pgregory.net/rapid"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
-	"time"
-
-	"pgregory.net/rapid"
 
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/propertytest"
@@ -227,37 +224,5 @@ func TestResultsOfAConversationThatBeganAnew(t *testing.T) {
 	calls := []record.ToolCall{{ID: "c"}}
 	if a.results(calls, 7); string(calls[0].Result) != `"x"` {
 		t.Errorf("got %s", calls[0].Result)
-	}
-}
-
-// Results find their calls in a time that grows as their number does.
-func TestManyResults(t *testing.T) {
-	took := func(n int) time.Duration {
-		calls := make([]record.ToolCall, n)
-		items := make([]string, n)
-		for i := range n {
-			calls[i].ID = fmt.Sprintf("c%d", i)
-			items[n-1-i] = fmt.Sprintf(`{"role":"tool","tool_call_id":"c%d","content":"%d"}`, i, i)
-		}
-		a, wrong := readBody(t, model.Chat, nil, `{"model":"m","messages":[`+strings.Join(items, ",")+`]}`, &unknown)
-		if a == nil {
-			t.Fatal(wrong)
-		}
-		begun := time.Now()
-		a.results(calls, 0)
-		spent := time.Since(begun)
-		for i, c := range calls {
-			if string(c.Result) != fmt.Sprintf(`"%d"`, i) {
-				t.Fatalf("call %d has %s", i, c.Result)
-			}
-		}
-		return spent
-	}
-	few, many := time.Hour, time.Hour
-	for range 3 {
-		few, many = min(few, took(3_000)), min(many, took(30_000))
-	}
-	if many > 50*few {
-		t.Errorf("%v for 3,000, %v for 30,000", few, many)
 	}
 }
