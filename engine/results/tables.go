@@ -19,7 +19,7 @@ import (
 )
 
 // Rows of the tables that other programs read. A column that may be unknown is a pointer: null in JSON Lines, an
-// empty cell in CSV. docs/export.md explains the columns.
+// empty cell in CSV. docs/results.md explains the columns.
 
 // runRow is a line of the table runs.
 type runRow struct {

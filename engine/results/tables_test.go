@@ -177,13 +177,13 @@ func cellsOfLine(t *testing.T, line string) (cells []string) {
 	}
 }
 
-// docs/export.md names each column of each table, and no other.
+// docs/results.md names each column of each table, and no other.
 func TestColumnsAreDocumented(t *testing.T) {
-	manual, err := os.ReadFile("../../docs/export.md")
+	manual, err := os.ReadFile("../../docs/results.md")
 	must(t, err)
 	for name, row := range map[string]any{"runs": runRow{}, "iterations": iterationRow{}, "scores": scoreRow{}, "steps": stepRow{}} {
-		_, section, _ := strings.Cut(string(manual), "\n## "+name+"\n")
-		section, _, _ = strings.Cut(section, "\n## ")
+		_, section, _ := strings.Cut(string(manual), "\n### "+name+"\n")
+		section, _, _ = strings.Cut(section, "\n##")
 		documented := map[string]bool{}
 		for line := range strings.Lines(section) {
 			if cells := strings.Split(line, "|"); len(cells) > 2 {
@@ -195,11 +195,11 @@ func TestColumnsAreDocumented(t *testing.T) {
 		columns := columnsOf(reflect.TypeOf(row))
 		for _, column := range columns {
 			if !documented[column] {
-				t.Errorf("docs/export.md lacks the column %s of %s", column, name)
+				t.Errorf("docs/results.md lacks the column %s of %s", column, name)
 			}
 		}
 		if len(documented) != len(columns) {
-			t.Errorf("docs/export.md has %d columns of %s, the table %d", len(documented), name, len(columns))
+			t.Errorf("docs/results.md has %d columns of %s, the table %d", len(documented), name, len(columns))
 		}
 	}
 }

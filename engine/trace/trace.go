@@ -1,7 +1,7 @@
 // Package trace sends spans of runs in progress to a collector of OpenTelemetry. Open begins, With puts the Tracing into
 // a context, and StartRun, StartIteration, Ask, StartTool and StartScore make the spans of what happens in that context.
 // Their names and attributes are those of the semantic conventions for generative AI, and agentbench's own where
-// these have none; docs/telemetry.md lists them. Without a Tracing in the context nothing is made and nothing allocated.
+// these have none; docs/results.md lists them. Without a Tracing in the context nothing is made and nothing allocated.
 //
 // It is no stable API.
 package trace

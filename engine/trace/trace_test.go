@@ -431,7 +431,7 @@ func TestFailuresOfRuns(t *testing.T) {
 // The manual names every attribute that is sent, and the source every one that
 // the manual names.
 func TestAttributesAreDocumented(t *testing.T) {
-	manual, err := os.ReadFile("../../docs/telemetry.md")
+	manual, err := os.ReadFile("../../docs/results.md")
 	if err != nil {
 		t.Fatal(err)
 	}

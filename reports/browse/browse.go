@@ -5,7 +5,7 @@
 // The stages of the data, in order: Collect reads signals and scores into columns
 // (columns.go), chooses the runs whose texts the page has (pick.go) and packs these in
 // chunks (texts.go); Write puts everything into inert elements (pack.go), from which the
-// script takes it (script/). docs/page.md describes the format.
+// script takes it (script/). docs/report.md describes the format.
 //
 // It is no stable API.
 package browse

@@ -189,7 +189,7 @@ func (t *table) orderScorers() {
 	}
 }
 
-// head is the chunk with the runs, as docs/page.md describes it.
+// head is the chunk with the runs, as docs/report.md describes it.
 type head struct {
 	Format  string                `json:"format"`
 	Suite   string                `json:"suite"`

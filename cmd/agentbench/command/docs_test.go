@@ -70,13 +70,12 @@ func properties(node any, found map[string]bool) map[string]bool {
 	return found
 }
 
-// TestResultsNamesEveryField holds docs/results.md, with docs/events.md and, for
-// what is compared, docs/compare.md, against what a suite leaves behind: its
-// records, events, scores and report.
+// TestResultsNamesEveryField compares what a suite leaves behind, its records, events, scores and report, with
+// docs/results.md, docs/report.md and, for what is compared, docs/compare.md.
 func TestResultsNamesEveryField(t *testing.T) {
 	skipRace(t)
 	t.Parallel()
-	text := readDoc(t, "results.md") + readDoc(t, "events.md") + readDoc(t, "compare.md")
+	text := readDoc(t, "results.md") + readDoc(t, "report.md") + readDoc(t, "compare.md")
 	dir := filepath.Join(t.TempDir(), "r")
 	var events, report, errs bytes.Buffer
 	do := func(out *bytes.Buffer, args ...string) {
@@ -307,7 +306,7 @@ func TestStartDocument(t *testing.T) { runDocument(t, "../../../docs/start.md", 
 
 func TestCompareDocument(t *testing.T) { runDocument(t, "../../../docs/compare.md", 2) }
 
-func TestScoreDocument(t *testing.T) { runDocument(t, "../../../docs/score.md", 5) }
+func TestResultsDocument(t *testing.T) { runDocument(t, "../../../docs/results.md", 6) }
 
 // shellWords are the words of a command as a shell sees them: what single quotes hold is one.
 func shellWords(command string) (words []string) {
@@ -606,12 +605,13 @@ func TestCodingAgentsDocument(t *testing.T) {
 	}
 }
 
-// documentedEvents are the rows of the table in docs/events.md, in their order,
-// with their fields.
+// documentedEvents are the rows of the table of events in docs/results.md, in their order, with their fields.
 func documentedEvents(t *testing.T) (names []record.EventType, fields map[record.EventType][]string) {
 	t.Helper()
 	fields = map[record.EventType][]string{}
-	for line := range strings.Lines(readDoc(t, "events.md")) {
+	_, section, _ := strings.Cut(readDoc(t, "results.md"), "\n## Events\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	for line := range strings.Lines(section) {
 		cells := strings.Split(line, "|")
 		if len(cells) != 5 || !strings.HasPrefix(strings.TrimSpace(cells[1]), "`") {
 			continue
@@ -630,7 +630,7 @@ func documentedEvents(t *testing.T) (names []record.EventType, fields map[record
 func TestS2_7_EventsDocumentHasEveryEvent(t *testing.T) {
 	names, _ := documentedEvents(t)
 	if !slices.Equal(names, record.EventTypes()) {
-		t.Errorf("docs/events.md has the events\n%v, there are\n%v", names, record.EventTypes())
+		t.Errorf("docs/results.md has the events\n%v, there are\n%v", names, record.EventTypes())
 	}
 }
 
@@ -650,7 +650,7 @@ func TestS2_7_EventsDocumentHasEveryField(t *testing.T) {
 		for event := range record.Events(run) {
 			for _, key := range slices.Sorted(maps.Keys(membersOf(t, event))) {
 				if !slices.Contains(common, key) && !slices.Contains(fields[event.Type], key) {
-					t.Errorf("docs/events.md does not say that %s has %s", event.Type, key)
+					t.Errorf("docs/results.md does not say that %s has %s", event.Type, key)
 				}
 			}
 		}
@@ -658,7 +658,7 @@ func TestS2_7_EventsDocumentHasEveryField(t *testing.T) {
 	for i := range reflect.TypeFor[record.Event]().NumField() {
 		name, _, _ := strings.Cut(reflect.TypeFor[record.Event]().Field(i).Tag.Get("json"), ",")
 		if !slices.Contains(everywhere, name) {
-			t.Errorf("docs/events.md does not name %s", name)
+			t.Errorf("docs/results.md does not name %s", name)
 		}
 	}
 }
@@ -675,9 +675,6 @@ func membersOf(t *testing.T, event record.Event) map[string]json.RawMessage {
 	}
 	return members
 }
-
-// TestEventsDocument plays the document.
-func TestEventsDocument(t *testing.T) { runDocument(t, "../../../docs/events.md", 2) }
 
 // TestFeaturesNamesTestsOfEveryFeature: docs/features.md has one row for each
 // feature, in their order, with tests that there are; one of them is named after

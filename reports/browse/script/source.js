@@ -1,5 +1,5 @@
 // Source: where the runs and their texts come from. It has two functions:
-//   runs()                    all runs, as docs/page.md describes them
+//   runs()                    all runs, as docs/report.md describes them
 //   texts(side, run, chunk)   the texts of a run, or undefined where they are elsewhere
 
 const format = "agentbench-page/1";
