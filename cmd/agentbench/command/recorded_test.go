@@ -724,8 +724,5 @@ func (e *tunedExpected) verifyLosses(t *testing.T, dir string) {
 	}
 }
 
-// TestReplayDocument runs the examples of docs/replay.md.
-func TestReplayDocument(t *testing.T) { runDocument(t, "../../../docs/replay.md", 7) }
-
-// TestTuneDocument runs the commands of docs/tune.md.
-func TestTuneDocument(t *testing.T) { runDocument(t, "../../../docs/tune.md", 6) }
+// TestTuneDocument runs the examples of docs/tune.md.
+func TestTuneDocument(t *testing.T) { runDocument(t, "../../../docs/tune.md", 11) }
