@@ -48,6 +48,20 @@ func TestASweepIsItsReplays(t *testing.T) {
 		totals := make([][]sweep.Totals, len(candidates))
 		must(t, s.Totals(context.Background(), part, 3, func(candidate int, all []sweep.Totals) { totals[candidate] = all }))
 		parts := sweep.Divide(s.Runs(), rapid.SliceOfN(rapid.IntRange(-1, 9), len(r.Runs), len(r.Runs)).Draw(t, "other part"), 10)
+		others := make([][]sweep.Totals, len(candidates))
+		err = s.Sums(context.Background(), parts, rapid.Permutation(numbers(len(candidates))).Draw(t, "order"), func(candidate int, sums *sweep.Sums) {
+			others[candidate] = sums.Totals()
+			for score := range s.Scores() {
+				for part, of := range sums.Score(score) {
+					if all := others[candidate][part].Scores; len(all) > score && of != all[score] {
+						t.Fatalf("candidate %d, part %d, score %d: %+v, in all sums %+v", candidate, part, score, of, all[score])
+					}
+				}
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
 		for i := range candidates {
 			all, err := s.Outcomes(context.Background(), i)
 			must(t, err)
@@ -76,9 +90,9 @@ func TestASweepIsItsReplays(t *testing.T) {
 			if got := fmt.Sprintf("%+v", totals[i]); !slices.Equal(strings.Fields(got), strings.Fields(fmt.Sprintf("%+v", want))) {
 				t.Fatalf("candidate %d:\n%s, want\n%+v\n%+v %+v", i, got, want, candidates[i].Loop.Terminate, candidates[i].Loop.Guards)
 			}
-			sums, err := s.Sums(context.Background(), i, parts)
-			if got := fmt.Sprintf("%+v", sums); err != nil || got != fmt.Sprintf("%+v", parts.Sum(outcomes)) {
-				t.Fatalf("candidate %d alone:\n%s, want\n%+v\n%+v %+v", i, got, parts.Sum(outcomes), candidates[i].Loop.Terminate, candidates[i].Loop.Guards)
+			want = parts.Sum(outcomes).Totals()
+			if got := fmt.Sprintf("%+v", others[i]); got != fmt.Sprintf("%+v", want) {
+				t.Fatalf("candidate %d by other parts:\n%s, want\n%+v\n%+v %+v", i, got, want, candidates[i].Loop.Terminate, candidates[i].Loop.Guards)
 			}
 			labels[totals[i][0].Label()]++
 		}
@@ -86,6 +100,14 @@ func TestASweepIsItsReplays(t *testing.T) {
 	if len(labels) < 5 {
 		t.Errorf("only %v, and spans in %d parts: the property says little", labels, labels[-1])
 	}
+}
+
+// numbers are those below n.
+func numbers(n int) (all []int) {
+	for i := range n {
+		all = append(all, i)
+	}
+	return all
 }
 
 // naive are sums that are added up run by run.

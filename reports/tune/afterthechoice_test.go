@@ -39,7 +39,7 @@ func (s *severalPaths) Lead(recording int) {
 
 func (s *severalPaths) Totals(_ context.Context, part []int, parts int, visit func(int, []sweep.Totals)) error {
 	for i := range s.outcomes {
-		visit(i, sweep.Divide(s.recordings[s.on[i]].Runs, part, parts).Sum(s.outcomes[i]))
+		visit(i, sweep.Divide(s.recordings[s.on[i]].Runs, part, parts).Sum(s.outcomes[i]).Totals())
 	}
 	return nil
 }

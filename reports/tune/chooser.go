@@ -73,7 +73,9 @@ type chooser struct {
 	*measured
 	profiles map[int]*profile
 	outcomes map[int][]sweep.Outcome
-	losses   map[int][]lossCell // by candidate
+	// losses are, by candidate, of the cells that differ from the recording's; of that, all.
+	losses     map[int][]lossCell
+	lossesKept int // cells
 }
 
 // newChooser prepares what does not depend on the candidates' outcomes.
@@ -527,8 +529,8 @@ const theRecording = -1
 // mostProfiles are kept at a time: a megabyte each where there are many tasks.
 const mostProfiles = 16
 
-// mostOutcomes are kept at a time, of all candidates together: some 800 bytes each.
-const mostOutcomes = 60_000
+// mostOutcomes are kept at a time, of all candidates together: some 1,000 bytes each.
+const mostOutcomes = 30_000
 
 // replay replays candidates together, as many as are kept, which takes little longer
 // than one of them. Those below 0 are no candidates.
@@ -574,11 +576,15 @@ func (t *chooser) profile(ctx context.Context, candidate int) (*profile, error) 
 	var p *profile
 	switch {
 	case candidate >= 0:
-		cells, err := t.Sums(ctx, candidate, t.parts)
+		p = &profile{}
+		err := t.Sums(ctx, t.parts, []int{candidate}, func(_ int, sums *sweep.Sums) {
+			if p.cells = sums.Totals(); t.score >= 0 {
+				t.rememberLosses(candidate, sums)
+			}
+		})
 		if err != nil {
 			return nil, err
 		}
-		p = &profile{cells}
 	case candidate == theRecording:
 		p = t.profileOf(t.held.Recorded())
 	default:
@@ -592,7 +598,7 @@ func (t *chooser) profile(ctx context.Context, candidate int) (*profile, error) 
 }
 
 func (t *chooser) profileOf(outcomes []sweep.Outcome) *profile {
-	return &profile{t.parts.Sum(outcomes)}
+	return &profile{t.parts.Sum(outcomes).Totals()}
 }
 
 func (t *chooser) sum(p *profile, subset int) *sums {

@@ -45,13 +45,16 @@ func (s *table) Outcomes(_ context.Context, candidates ...int) (all [][]sweep.Ou
 func (s *table) Totals(_ context.Context, part []int, parts int, visit func(int, []sweep.Totals)) error {
 	divided := sweep.Divide(s.runs, part, parts)
 	for i := range s.outcomes {
-		visit(i, divided.Sum(s.outcomes[i]))
+		visit(i, divided.Sum(s.outcomes[i]).Totals())
 	}
 	return nil
 }
 
-func (s *table) Sums(_ context.Context, candidate int, parts *sweep.Parts) ([]sweep.Totals, error) {
-	return parts.Sum(s.outcomes[candidate]), nil
+func (s *table) Sums(_ context.Context, parts *sweep.Parts, candidates []int, visit func(int, *sweep.Sums)) error {
+	for _, i := range candidates {
+		visit(i, parts.Sum(s.outcomes[i]))
+	}
+	return nil
 }
 
 // interCodeRun is a run of the recordings of InterCode.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 
@@ -42,6 +43,11 @@ func (t *chooser) lossOf(ctx context.Context, candidate, subset int, level float
 		l = t.flips(candidate, subset)
 		l.most = math.Inf(1)
 	default:
+		if _, known := t.losses[candidate]; same && !inFull && !known {
+			if err := t.findLosses(ctx, t.looserThan(candidate)...); err != nil {
+				return l, err
+			}
+		}
 		if l, err = t.clusteredLoss(ctx, candidate, subset, level); err != nil {
 			return l, err
 		}
@@ -81,48 +87,89 @@ func (t *chooser) hopeless(candidate, subset int, level float64) bool {
 // lossCell is what a candidate loses and gains in a cell, and what its score sums up
 // to: what bounds of losses need of a profile, which is much larger.
 type lossCell struct {
-	lost, gained, known int32
-	sum, tasks          float64 // of the score, tasks counting alike, and over so many tasks
+	cell, lost, gained, known int32
+	sum, tasks                float64 // of the score, tasks counting alike, and over so many tasks
 }
 
 // mostLossCells are kept at a time, of all candidates together.
-const mostLossCells = 5_000_000
+const mostLossCells = 2_000_000
 
-// lossCells replays a candidate, and remembers what it loses: the folds ask for the same
-// candidates again and again.
+// mostTogether is of how many candidates losses are found at a time.
+const mostTogether = 32
+
+// lossCells finds what a candidate loses, and remembers it: the folds ask for the same candidates again and again.
 func (t *chooser) lossCells(ctx context.Context, candidate int) ([]lossCell, error) {
-	if known, ok := t.losses[candidate]; ok {
-		return known, nil
-	}
-	var totals []sweep.Totals
-	if candidate >= 0 { // of which a profile is not kept
-		sums, err := t.Sums(ctx, candidate, t.parts)
-		if err != nil {
+	if _, known := t.losses[candidate]; !known {
+		if err := t.findLosses(ctx, candidate); err != nil {
 			return nil, err
 		}
-		totals = sums
-	} else {
-		p, err := t.profile(ctx, candidate)
-		if err != nil {
-			return nil, err
-		}
-		totals = p.cells
 	}
-	cells := make([]lossCell, len(totals))
-	for c := range totals {
-		var of sweep.ScoreTotals
-		if t.score < len(totals[c].Scores) {
-			of = totals[c].Scores[t.score]
-		}
-		var score scoreSums
-		score.include(&of, &t.recordedCells.cells[c], 1) // in every candidate a cell has as many runs
-		cells[c] = lossCell{int32(of.Lost), int32(of.Gained), int32(of.Known), score.sum, score.tasks}
-	}
-	if (len(t.losses)+1)*len(cells) > mostLossCells {
+	return t.losses[candidate], nil
+}
+
+// findLosses finds what candidates lose.
+func (t *chooser) findLosses(ctx context.Context, candidates ...int) error {
+	return t.Sums(ctx, t.parts, candidates, func(i int, sums *sweep.Sums) { t.rememberLosses(i, sums) })
+}
+
+func (t *chooser) rememberLosses(candidate int, sums *sweep.Sums) {
+	before := t.recordedLosses()
+	if t.lossesKept > mostLossCells {
 		clear(t.losses)
+		t.losses[theRecording], t.lossesKept = before, 0
 	}
-	t.losses[candidate] = cells
-	return cells, nil
+	var cells []lossCell
+	for c, of := range sums.Score(t.score) {
+		if cell := t.lossCell(c, &of); cell != before[c] {
+			cells = append(cells, cell)
+		}
+	}
+	t.losses[candidate], t.lossesKept = cells, t.lossesKept+len(cells)
+}
+
+// lossCell is that of a cell with such a score. In every candidate a cell has as many runs.
+func (t *chooser) lossCell(cell int, of *sweep.ScoreTotals) lossCell {
+	var score scoreSums
+	score.include(of, &t.recordedCells.cells[cell], 1)
+	return lossCell{int32(cell), int32(of.Lost), int32(of.Gained), int32(of.Known), score.sum, score.tasks}
+}
+
+// recordedLosses are those of the recording, in every cell.
+func (t *chooser) recordedLosses() []lossCell {
+	cells, known := t.losses[theRecording]
+	if !known {
+		for c := range t.recordedCells.cells {
+			var of sweep.ScoreTotals
+			if scores := t.recordedCells.cells[c].Scores; t.score < len(scores) {
+				of = scores[t.score]
+			}
+			cells = append(cells, t.lossCell(c, &of))
+		}
+		t.losses[theRecording] = cells
+	}
+	return cells
+}
+
+// looserThan are a candidate and some of those that have to pass before it and of which no losses are known: along one
+// parameter as far as possible, as sums of candidates that differ in one number take little longer than those of one.
+func (t *chooser) looserThan(candidate int) []int {
+	all, seen := []int{candidate}, map[int]bool{}
+	for rungs := []int{t.steps.rung[candidate]}; len(rungs) > 0; {
+		last := len(rungs) - 1
+		looser := t.steps.rungs[rungs[last]].looser
+		rungs = rungs[:last]
+		for _, r := range looser {
+			first := t.steps.rungs[r].candidates[0]
+			if _, known := t.losses[first]; known || seen[r] {
+				continue
+			}
+			if all = append(all, first); len(all) == mostTogether {
+				return all
+			}
+			seen[r], rungs = true, append(rungs, r)
+		}
+	}
+	return all
 }
 
 // clusteredLoss is by tasks, or clusters of them. The share of runs that lose their success
@@ -133,27 +180,22 @@ func (t *chooser) clusteredLoss(ctx context.Context, candidate, subset int, leve
 	if err != nil {
 		return l, err
 	}
-	before, err := t.lossCells(ctx, theRecording)
-	if err != nil {
-		return l, err
-	}
 	shares, falls, scores := make([]stats.Units, t.units), make([]stats.Units, t.units), make([]stats.Units, t.units)
-	for c := range cells {
-		if s := &cells[c]; t.in(c, subset) {
-			l.lost, l.gained, l.runs = l.lost+int(s.lost), l.gained+int(s.gained), l.runs+int(s.known)
-			u := &shares[t.cellUnit[c]]
-			*u = stats.Units{Sum: u.Sum + float64(s.lost), Size: u.Size + float64(s.known), Count: 1}
-			if u = &falls[t.cellUnit[c]]; s.tasks > 0 {
-				score := before[c].sum / before[c].tasks * s.tasks
-				*u = stats.Units{Sum: u.Sum + score - s.sum, Size: u.Size + s.tasks, Count: 1}
-				scores[t.cellUnit[c]] = stats.Units{Sum: scores[t.cellUnit[c]].Sum + score, Size: u.Size, Count: 1}
-			}
+	for before, s := range t.lossesOn(cells, subset) {
+		l.lost, l.gained, l.runs = l.lost+int(s.lost), l.gained+int(s.gained), l.runs+int(s.known)
+		unit := t.cellUnit[s.cell]
+		u := &shares[unit]
+		*u = stats.Units{Sum: u.Sum + float64(s.lost), Size: u.Size + float64(s.known), Count: 1}
+		if u = &falls[unit]; s.tasks > 0 {
+			score := before.sum / before.tasks * s.tasks
+			*u = stats.Units{Sum: u.Sum + score - s.sum, Size: u.Size + s.tasks, Count: 1}
+			scores[unit] = stats.Units{Sum: scores[unit].Sum + score, Size: u.Size, Count: 1}
 		}
 	}
 	l.net, l.most = t.graded || l.gained > 0, math.Inf(1)
 	switch {
 	case t.wide:
-		l.most = t.meanLoss(before, cells, subset, level)
+		l.most = t.meanLoss(cells, subset, level)
 	case !l.net:
 		l.sample, _ = stats.NewBounded(filled(shares), -1, 1)
 	default:
@@ -164,17 +206,34 @@ func (t *chooser) clusteredLoss(ctx context.Context, candidate, subset int, leve
 	return l, nil
 }
 
+// lossesOn goes through the cells of a subset, as recorded and under a candidate, of which those cells are given that
+// differ.
+func (t *chooser) lossesOn(cells []lossCell, subset int) iter.Seq2[*lossCell, *lossCell] {
+	return func(yield func(before, now *lossCell) bool) {
+		recorded, next := t.recordedLosses(), 0
+		for c := range recorded {
+			before := &recorded[c]
+			now := before
+			if next < len(cells) && cells[next].cell == int32(c) {
+				now = &cells[next]
+				next++
+			}
+			if t.in(c, subset) && !yield(before, now) {
+				return
+			}
+		}
+	}
+}
+
 // means are the pseudo-values of the mean of the score for the units of a subset, as
 // influence has them of any term.
 func (t *chooser) means(cells []lossCell, subset int) []float64 {
 	units := make([]lossCell, t.units)
 	var all lossCell
-	for c := range cells {
-		if s := &cells[c]; t.in(c, subset) {
-			u := &units[t.cellUnit[c]]
-			u.sum, u.tasks, u.known = u.sum+s.sum, u.tasks+s.tasks, u.known+1
-			all.sum, all.tasks = all.sum+s.sum, all.tasks+s.tasks
-		}
+	for _, s := range t.lossesOn(cells, subset) {
+		u := &units[t.cellUnit[s.cell]]
+		u.sum, u.tasks, u.known = u.sum+s.sum, u.tasks+s.tasks, u.known+1
+		all.sum, all.tasks = all.sum+s.sum, all.tasks+s.tasks
 	}
 	values, mean := []float64{}, 0.0
 	for _, u := range units {
@@ -219,8 +278,8 @@ const fewDiffer = 10
 // meanLoss is the one-sided bound of what the mean of a score without a scale falls by, by
 // Student's t: it assumes that no loss is rare and large. Where few units lose or gain
 // anything, it is no less than the share of units that might.
-func (t *chooser) meanLoss(before, cells []lossCell, subset int, level float64) float64 {
-	d := differences(t.means(before, subset), t.means(cells, subset))
+func (t *chooser) meanLoss(cells []lossCell, subset int, level float64) float64 {
+	d := differences(t.means(nil, subset), t.means(cells, subset))
 	estimate, ok := stats.MeanOf(d)
 	quantile, known := stats.StudentQuantile(level, estimate.Degrees)
 	switch none := t.noLoss(subset).AtMost(level); {

@@ -32,8 +32,8 @@ type Candidates interface {
 	// Totals visits every candidate, several at a time, with its sums over every part
 	// of the runs: part[i] is that of run i.
 	Totals(ctx context.Context, part []int, parts int, visit func(candidate int, totals []sweep.Totals)) error
-	// Sums are those of one candidate over other parts of the runs.
-	Sums(ctx context.Context, candidate int, parts *sweep.Parts) ([]sweep.Totals, error)
+	// Sums visits some candidates, one after the other, with their sums over other parts of the runs, valid until the next one.
+	Sums(ctx context.Context, parts *sweep.Parts, candidates []int, visit func(candidate int, sums *sweep.Sums)) error
 	// Recordings are those that answer, and Recording is the one that a candidate is replayed on. The first, 0, has
 	// the Runs, and is the reference that losses are counted against; Lead makes
 	// another one the first.

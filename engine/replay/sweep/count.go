@@ -189,15 +189,16 @@ func (m *rowMaker) add(follow *replay.Course, iterations int, failed bool) (beli
 }
 
 // mostSums are made at a time.
-const mostSums = 20_000
+const mostSums = 80_000
 
 // Totals visits every candidate with the sums of its outcomes over each part of the
 // runs, as Sum gives them, in no order and several candidates at a time. A part is a
 // number from 0; runs of a part below 0 are left out. The error is that of the context.
 func (s *Sweep) Totals(ctx context.Context, part []int, parts int, visit func(candidate int, totals []Totals)) error {
 	into := newCells(s.tasks, part, parts)
-	few := max(1, mostSums/max(1, len(into.trials))) // candidates at a time
-	var others []int                                 // that are not counted
+	all := func(candidate int, sums *Sums) { visit(candidate, sums.Totals()) }
+	few := into.few()
+	var others []int // that are not counted
 	for _, f := range s.families {
 		c, err := s.counter(ctx, f)
 		if err != nil {
@@ -212,20 +213,23 @@ func (s *Sweep) Totals(ctx context.Context, part []int, parts int, visit func(ca
 			}
 		}
 		some := slices.Collect(slices.Chunk(members, min(few, 1024)))
-		if err := Each(ctx, len(some), 1, func(i int) { c.count(f, some[i], into, visit) }); err != nil {
+		if err := Each(ctx, len(some), 1, func(i int) { c.count(f, some[i], into, all) }); err != nil {
 			return err
 		}
 	}
 	for some := range slices.Chunk(others, few) {
-		if err := s.sum(ctx, some, into, visit); err != nil {
+		if err := s.sum(ctx, some, into, all); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// few is of how many candidates sums are made at a time.
+func (c *cells) few() int { return max(1, mostSums/max(1, len(c.trials))) }
+
 // count visits members of a family with their sums over the runs of each part.
-func (c *counter) count(f *family, members []int, into *cells, visit func(candidate int, totals []Totals)) {
+func (c *counter) count(f *family, members []int, into *cells, visit func(candidate int, sums *Sums)) {
 	chains, alone := c.watcher.Chains(f.configurations, members)
 	for i := range chains {
 		c.chain(f, &chains[i], into, visit)
@@ -243,7 +247,7 @@ func (c *counter) count(f *family, members []int, into *cells, visit func(candid
 
 // chain visits members that differ in one number alone. From one to the next few runs stop elsewhere, so that sums are of what
 // changes: all that the first adds, and what each adds more than the one before.
-func (c *counter) chain(f *family, chain *stop.Chain, into *cells, visit func(candidate int, totals []Totals)) {
+func (c *counter) chain(f *family, chain *stop.Chain, into *cells, visit func(candidate int, sums *Sums)) {
 	width, members := len(c.columns.found), chain.Members
 	all := c.sum(into, len(members)+1, func(one *course, sum sums) {
 		between := func(from, to int, added sums) {
@@ -288,18 +292,19 @@ func (c *counter) sum(into *cells, rows int, add func(one *course, sum sums)) []
 }
 
 // visit visits members with their sums, those of one member behind the other.
-func (c *counter) visit(f *family, members []int, all []sums, into *cells, visit func(candidate int, totals []Totals)) {
-	width, of := len(c.columns.found), make([]sums, len(all))
+func (c *counter) visit(f *family, members []int, all []sums, into *cells, visit func(candidate int, sums *Sums)) {
+	width := len(c.columns.found)
+	of := &Sums{into, make([]sums, len(all)), &c.columns}
 	for i, member := range members {
 		for at := range all {
-			of[at] = c.columns.unpack(all[at][i*width : (i+1)*width])
+			of.all[at] = all[at][i*width : (i+1)*width]
 		}
-		visit(f.members[member], into.totals(of))
+		visit(f.members[member], of)
 	}
 }
 
 // sum visits candidates that are replayed run by run.
-func (s *Sweep) sum(ctx context.Context, candidates []int, into *cells, visit func(candidate int, totals []Totals)) error {
+func (s *Sweep) sum(ctx context.Context, candidates []int, into *cells, visit func(candidate int, sums *Sums)) error {
 	var workers [][]sums // by cell: those of one candidate behind the other
 	width := columnsOf(len(s.scores))
 	err := s.Visit(ctx, candidates, func() func(int, int, *Outcome) {
@@ -314,35 +319,52 @@ func (s *Sweep) sum(ctx context.Context, candidates []int, into *cells, visit fu
 	if err != nil {
 		return err
 	}
-	of := make([]sums, len(into.trials))
+	of := &Sums{cells: into, all: make([]sums, len(into.trials))}
 	for _, other := range workers[1:] {
-		for at := range of {
+		for at := range of.all {
 			workers[0][at].plus(other[at])
 		}
 	}
 	for k, candidate := range candidates {
-		for at := range of {
-			of[at] = workers[0][at][k*width : (k+1)*width]
+		for at := range of.all {
+			of.all[at] = workers[0][at][k*width : (k+1)*width]
 		}
-		visit(candidate, into.totals(of))
+		visit(candidate, of)
 	}
 	return nil
 }
 
-// Sums are what the outcomes of a candidate add up to, by part, as [Parts.Sum] has
-// them. The error is that of the context.
-func (s *Sweep) Sums(ctx context.Context, candidate int, p *Parts) (totals []Totals, err error) {
-	f := s.of[candidate]
-	c, err := s.counter(ctx, f)
-	if err != nil {
-		return nil, err
-	}
-	// What runs of another recording lose is counted against those of the first.
-	if c == nil || f.recording != 0 || s.told(candidate, f.recording) {
+// Sums visits some candidates, one after the other and in no order, with what their outcomes add up to, by part, as
+// [Parts.Sum] has it; it is valid until the next one. Of candidates that differ in one number it takes little longer than of
+// one. The error is that of the context.
+func (s *Sweep) Sums(ctx context.Context, p *Parts, candidates []int, visit func(candidate int, sums *Sums)) error {
+	counted := map[*family][]int{} // places in the family
+	for _, candidate := range candidates {
+		f := s.of[candidate]
+		c, err := s.counter(ctx, f)
+		if err != nil {
+			return err
+		}
+		// What runs of another recording lose is counted against those of the first.
+		if c != nil && f.recording == 0 && !s.told(candidate, f.recording) {
+			member, _ := slices.BinarySearch(f.members, candidate)
+			counted[f] = append(counted[f], member)
+			continue
+		}
 		outcomes, err := s.Outcomes(ctx, candidate)
-		return p.Sum(outcomes[0]), err
+		if err != nil {
+			return err
+		}
+		visit(candidate, p.Sum(outcomes[0]))
 	}
-	member, _ := slices.BinarySearch(f.members, candidate)
-	c.count(f, []int{member}, p.cells, func(_ int, sums []Totals) { totals = sums })
-	return totals, nil
+	for f, members := range counted {
+		c, err := s.counter(ctx, f)
+		if err != nil {
+			return err
+		}
+		for some := range slices.Chunk(members, p.cells.few()) {
+			c.count(f, some, p.cells, visit)
+		}
+	}
+	return nil
 }

@@ -137,24 +137,72 @@ func Divide(runs []Run, part []int, parts int) *Parts {
 
 // Sum adds up outcomes, which are those of the runs in their order, by part. Scores
 // are added up in steps of 1e-9, so that their order does not matter.
-func (p *Parts) Sum(outcomes []Outcome) []Totals {
+func (p *Parts) Sum(outcomes []Outcome) *Sums {
 	var scores int
 	if len(outcomes) > 0 {
 		scores = len(outcomes[0].Scores)
 	}
-	all := p.cells.sums(columnsOf(scores))
+	s := &Sums{cells: p.cells, all: p.cells.sums(columnsOf(scores))}
 	for i := range outcomes {
 		if at := p.cells.of[i]; at >= 0 {
-			all[at].add(&outcomes[i], &p.runs[i])
+			s.all[at].add(&outcomes[i], &p.runs[i])
 		}
 	}
-	return p.cells.totals(all)
+	return s
 }
 
 // Sum adds up outcomes, which are those of the runs in their order, by the part
 // that each run is of: see [Divide].
 func Sum(outcomes []Outcome, runs []Run, part []int, parts int) []Totals {
-	return Divide(runs, part, parts).Sum(outcomes)
+	return Divide(runs, part, parts).Sum(outcomes).Totals()
+}
+
+// Sums are what the outcomes of a candidate add up to, by part.
+type Sums struct {
+	cells   *cells
+	all     []sums   // by cell
+	columns *columns // those of sums; nil: all
+}
+
+// Totals are all sums, by part.
+func (s *Sums) Totals() []Totals {
+	totals := make([]Totals, s.cells.parts)
+	for at, sum := range s.all {
+		if s.columns != nil {
+			sum = s.columns.unpack(sum)
+		}
+		t, part := sum.totals(s.cells.trials[at]), &totals[s.cells.part[at]]
+		if part.Runs == 0 {
+			*part = t
+			continue
+		}
+		part.Add(&t)
+	}
+	return totals
+}
+
+// Score are the sums of one score, by part: those that Totals has of it.
+func (s *Sums) Score(score int) []ScoreTotals {
+	totals := make([]ScoreTotals, s.cells.parts)
+	var columns [ofScore]int // where the score is in the sums; -1: no run has a number there
+	for column := range columns {
+		columns[column] = ofScores + score*ofScore + column
+		if s.columns != nil {
+			columns[column] = slices.Index(s.columns.found, columns[column])
+		}
+	}
+	var of [ofScore]int64
+	for at, sum := range s.all {
+		for column, place := range columns {
+			if place >= 0 && place < len(sum) {
+				of[column] = sum[place]
+			}
+		}
+		t := sums(of[:]).score()
+		t.weigh(float64(s.cells.trials[at]))
+		totals[s.cells.part[at]].add(&t)
+	}
+	return totals
 }
 
 // cells divide runs by part and by the trials of their tasks, so that sums over
@@ -198,19 +246,6 @@ func (c *cells) sums(columns int) []sums {
 		all[i] = memory[i*columns : (i+1)*columns : (i+1)*columns]
 	}
 	return all
-}
-
-func (c *cells) totals(all []sums) []Totals {
-	totals := make([]Totals, c.parts)
-	for i := range all {
-		t, part := all[i].totals(c.trials[i]), &totals[c.part[i]]
-		if part.Runs == 0 {
-			*part = t
-			continue
-		}
-		part.Add(&t)
-	}
-	return totals
 }
 
 // sums are what outcomes add up to, in whole numbers, so that their order does not matter: a number for each column.
