@@ -317,8 +317,7 @@ func (s *Set) At(ctx context.Context, task *spec.Task, run *record.Run, iteratio
 func (s *Set) Make(ctx context.Context, task *spec.Task, run *record.Run, wanted func(v *Version, iteration int) bool) []record.Score {
 	at := newSubject(task, run, s.checklist[run.Configuration])
 	at.scorers = s.scorers
-	own := make([]record.Score, len(s.scorers), len(s.scorers)*(1+len(run.Iterations)))
-	var below []record.Score
+	scores := make([]record.Score, len(s.scorers), len(s.scorers)*(1+len(run.Iterations))) // of the run, then of its iterations
 	for n := 1; n <= len(run.Iterations); n++ {
 		at.stand(n, n)
 		for i, scorer := range s.scorers {
@@ -327,20 +326,20 @@ func (s *Set) Make(ctx context.Context, task *spec.Task, run *record.Run, wanted
 			}
 			score, _ := scorer.score(ctx, at)
 			if n == run.Outcome.Returned && !scorer.LooksAround && wanted(&scorer.Version, 0) { // it is the run's as well
-				own[i] = score
+				scores[i] = score
 				score.Votes, score.Usage = nil, record.Usage{}
 			}
 			score.Iteration = n
-			below = append(below, score)
+			scores = append(scores, score)
 		}
 	}
 	at.standAtEnd()
 	for i, scorer := range s.scorers {
-		if own[i].Name == "" && wanted(&scorer.Version, 0) {
-			own[i], _ = scorer.score(ctx, at)
+		if scores[i].Name == "" && wanted(&scorer.Version, 0) {
+			scores[i], _ = scorer.score(ctx, at)
 		}
 	}
-	scores := append(slices.DeleteFunc(own, func(s record.Score) bool { return s.Name == "" }), below...)
+	scores = slices.DeleteFunc(scores, func(s record.Score) bool { return s.Name == "" })
 	trace.Scored(ctx, run, scores)
 	return scores
 }
@@ -760,7 +759,12 @@ func unscored(format string, args ...any) verdict {
 	return verdict{unscored: fmt.Sprintf(format, args...)}
 }
 
-func hit(yes bool, want, got string) verdict { return holding(yes, differs(want, got)) }
+func hit(yes bool, want, got string) verdict {
+	if yes {
+		return verdict{value: 1}
+	}
+	return verdict{explanation: differs(want, got)}
+}
 
 // holding is the verdict on what holds or does not, and why not.
 func holding(yes bool, whyNot string) verdict {

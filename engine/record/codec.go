@@ -149,13 +149,16 @@ type scoresLine struct {
 // lineOfScores is the line of scores of one run; their Run is not read.
 func lineOfScores(run string, scores []Score, snapshots []Snapshot) ([]byte, error) {
 	l := scoresLine{run, append(make([]Score, 0, len(scores)), scores...), cloneSnapshots(snapshots)}
+	room := len(lineHead) + len(run)
 	for i := range l.Scores {
-		l.Scores[i].Run = ""
+		s := &l.Scores[i]
+		s.Run = ""
+		room += 160 + len(s.Answer) + len(s.Explanation)
 	}
 	for i := range l.Snapshots {
 		l.Snapshots[i].of("")
 	}
-	line, err := appendLine(nil, &l)
+	line, err := appendLine(make([]byte, 0, room), &l)
 	return unwritten("scores", run, line, err)
 }
 

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"bufio"
 	"cmp"
 	"errors"
 	"fmt"
@@ -74,24 +75,21 @@ func (j *Journal) openFiles() error {
 
 // group is what is written and synced together.
 type group struct {
-	lines [2][]byte // for each file
+	lines [2][][]byte // for each file
+	size  int         // of all, in bytes
 	done  []func(error)
 	since time.Time // when it began, if it is not empty
 }
 
-func (g *group) size() int { return len(g.lines[toRecords]) + len(g.lines[toScores]) }
-
 // add puts lines behind those that wait, and keeps them.
 func (g *group) add(lines [2][]byte, done func(error)) {
-	if g.size() == 0 {
+	if g.size == 0 {
 		g.since = time.Now()
 	}
-	for i := range lines {
-		if len(g.lines[i]) == 0 {
-			g.lines[i] = lines[i]
-			continue
+	for i, line := range lines {
+		if len(line) > 0 {
+			g.lines[i], g.size = append(g.lines[i], line), g.size+len(line)
 		}
-		g.lines[i] = append(g.lines[i], lines[i]...)
 	}
 	if done != nil {
 		g.done = append(g.done, done)
@@ -130,10 +128,10 @@ func (j *Journal) commit() {
 // await waits until something is pending, and then for more of it.
 func (j *Journal) await() {
 	j.mu.Lock()
-	for j.pending.size() == 0 && !j.closed {
+	for j.pending.size == 0 && !j.closed {
 		j.changed.Wait()
 	}
-	begun, wait := j.pending.since, j.pending.size() < fullGroup && !j.closed
+	begun, wait := j.pending.since, j.pending.size < fullGroup && !j.closed
 	j.mu.Unlock()
 	if !wait {
 		return
@@ -178,7 +176,11 @@ func (j *Journal) writeFiles(g *group) error {
 		if len(lines) == 0 {
 			continue
 		}
-		if _, err := j.files[i].Write(lines); err != nil {
+		to := bufio.NewWriterSize(j.files[i], batchSize)
+		for _, line := range lines {
+			to.Write(line) // what fails, Flush tells
+		}
+		if err := to.Flush(); err != nil {
 			return writing(err)
 		}
 		if err := j.files[i].Sync(); err != nil {
@@ -288,7 +290,7 @@ func (j *Journal) append(records, scores []byte, err error, done func(error)) er
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	for j.pending.size() > mostPending && j.err == nil && !j.closed {
+	for j.pending.size > mostPending && j.err == nil && !j.closed {
 		j.changed.Wait()
 	}
 	switch {
@@ -298,7 +300,7 @@ func (j *Journal) append(records, scores []byte, err error, done func(error)) er
 		return ErrClosed
 	}
 	j.pending.add([2][]byte{records, scores}, done)
-	if j.pending.size() >= fullGroup {
+	if j.pending.size >= fullGroup {
 		j.hurryUp()
 	}
 	j.changed.Broadcast()
@@ -316,7 +318,7 @@ func (j *Journal) hurryUp() {
 func (j *Journal) Flush() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	for (j.pending.size() > 0 || j.writing) && j.err == nil && !j.closed {
+	for (j.pending.size > 0 || j.writing) && j.err == nil && !j.closed {
 		j.hurryUp()
 		j.changed.Wait()
 	}

@@ -12,6 +12,7 @@ import (
 	"iter"
 	"runtime"
 	"slices"
+	"sync"
 )
 
 // A line of records.jsonl or scores.jsonl is one JSON object and a line feed. Its first key is the checksum of all that follows:
@@ -138,9 +139,14 @@ func isWhole(text []byte) bool {
 	return err == nil
 }
 
-// lineAt reads one line of a file.
+var texts = sync.Pool{New: func() any { return &[]byte{} }}
+
+// lineAt reads one line of a file. What is read shares no memory with it.
 func lineAt[T any](file string, in io.ReaderAt, at Place, read func([]byte) (T, error)) (T, error) {
-	l := line[T]{Place: at, text: make([]byte, at.bytes)}
+	text := texts.Get().(*[]byte)
+	defer texts.Put(text)
+	*text = slices.Grow(emptied(*text), int(at.bytes))
+	l := line[T]{Place: at, text: (*text)[:at.bytes]}
 	if _, err := in.ReadAt(l.text, at.offset); err != nil {
 		return l.is, fmt.Errorf("reading the results: %w", err)
 	}

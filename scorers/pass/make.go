@@ -164,16 +164,17 @@ func (m *maker) judge(ctx context.Context, task *spec.Task, run *record.Run, w *
 		return scores
 	}
 	wanted := func(v *scorers.Version, n int) bool { return m.needs(w, m.counted(v.Name), n) }
-	for _, s := range m.Set.Make(ctx, task, run, wanted) {
+	made := m.Set.Make(ctx, task, run, wanted)
+	for i := range made {
+		s := &made[i]
 		at := m.counted(s.Name)
 		version, judged := m.version(m.mark(w.marks, 0, at))
 		stays := judged && version == m.Counts[at].Hash && !m.needs(w, at, 0)
 		if s.Iteration > 0 && s.Iteration == run.Outcome.Returned && stays && !m.Counts[at].LooksAround {
 			s.Votes, s.Usage = nil, record.Usage{} // they are in the run's own score
 		}
-		scores = append(scores, s)
 	}
-	return append(scores, m.Set.Pair(ctx, task, run, wanted, func(configuration string) *record.Run { return m.beside(run, configuration) })...)
+	return append(append(made, scores...), m.Set.Pair(ctx, task, run, wanted, func(configuration string) *record.Run { return m.beside(run, configuration) })...)
 }
 
 // beside is the run of a configuration for the task and trial of another one; nil without one
