@@ -89,16 +89,20 @@ func (s *scorer) place(at *subject) standing {
 	return standing{s, at.n, 0}
 }
 
-// make judges. A panic leaves the score unscored. A scorer that makes no call works even if the
-// suite was cancelled; the calls of every score are numbered anew.
-func (s *scorer) make(ctx context.Context, at *subject) (score record.Score, empty bool) {
-	if s.Asks {
-		var traced func(*record.Score)
-		ctx, traced = trace.StartScore(cache.WithRun(ctx), s.Name, at.run, at.n)
-		defer func() { traced(&score) }()
-	} else {
-		ctx = context.WithoutCancel(ctx)
+// make judges. A scorer that makes no call works even if the suite was cancelled; the calls of every score are numbered
+// anew.
+func (s *scorer) make(ctx context.Context, at *subject) (record.Score, bool) {
+	if !s.Asks {
+		return s.scoreOf(context.WithoutCancel(ctx), at)
 	}
+	ctx, traced := trace.StartScore(cache.WithRun(ctx), s.Name, at.run, at.n)
+	score, empty := s.scoreOf(ctx, at)
+	traced(&score)
+	return score, empty
+}
+
+// scoreOf is the score of what the scorer finds. A panic leaves it unscored.
+func (s *scorer) scoreOf(ctx context.Context, at *subject) (score record.Score, empty bool) {
 	unjudged := record.Score{Run: at.run.ID, Name: s.Name, Scorer: s.Hash}
 	defer func() {
 		if cause := recover(); cause != nil {

@@ -378,6 +378,9 @@ func short(s string, characters int) string {
 
 // within is how many bytes the first characters of a text have.
 func within(s string, characters int) int {
+	if len(s) <= characters {
+		return len(s)
+	}
 	for i := range s {
 		if characters == 0 {
 			return i

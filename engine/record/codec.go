@@ -146,17 +146,16 @@ type scoresLine struct {
 	Snapshots []Snapshot `json:"snapshots,omitempty"`
 }
 
-// lineOfScores is the line of scores of one run; their Run is not read.
+// lineOfScores is the line of scores of one run.
 func lineOfScores(run string, scores []Score, snapshots []Snapshot) ([]byte, error) {
-	l := scoresLine{run, append(make([]Score, 0, len(scores)), scores...), cloneSnapshots(snapshots)}
-	room := len(lineHead) + len(run)
-	for i := range l.Scores {
-		s := &l.Scores[i]
-		s.Run = ""
-		room += 160 + len(s.Answer) + len(s.Explanation)
+	l := scoresLine{run, scores, snapshots}
+	if scores == nil {
+		l.Scores = []Score{} // a list also where it is empty
 	}
-	for i := range l.Snapshots {
-		l.Snapshots[i].of("")
+	const others = 128 // of a score
+	room := others
+	for i := range scores {
+		room += others + len(scores[i].Answer) + len(scores[i].Explanation)
 	}
 	line, err := appendLine(make([]byte, 0, room), &l)
 	return unwritten("scores", run, line, err)

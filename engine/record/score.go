@@ -4,7 +4,7 @@ import "slices"
 
 // Score is the judgement of one scorer on one run, or on one of its iterations.
 type Score struct {
-	Run       string `json:"run,omitempty"`
+	Run       string `json:"-"` // stands once in a line
 	Name      string `json:"name"`
 	Iteration int    `json:"iteration,omitempty"` // 0: the run, as it was returned
 	// Value is meaningless where Unscored is set.

@@ -11,7 +11,7 @@ import (
 //
 // Of several of one state the last one counts.
 type Snapshot struct {
-	Run       string `json:"run,omitempty"`
+	Run       string `json:"-"`         // stands once in a line
 	Iteration int    `json:"iteration"` // in which it was kept
 	// Key is that of the state. States share it that differ in nothing that scores go by.
 	Key string `json:"key"`
