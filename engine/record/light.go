@@ -138,22 +138,14 @@ type lightRun struct {
 
 type lightIteration struct {
 	Iteration
-	Calls      []lightCall `json:"calls"`
-	Output     skipped     `json:"output"`
-	OutputB64  skipped     `json:"output_b64"`
-	Thinking   skipped     `json:"thinking"`
-	ToolCalls  skipped     `json:"tool_calls"`
-	Prompt     skipped     `json:"prompt"`
-	Steps      skipped     `json:"steps"`
-	Adaptation skipped     `json:"adaptation"`
-	Extra      skipped     `json:"extra"`
-}
-
-type lightCall struct {
-	Call
-	Reported skipped `json:"reported"`
-	Stderr   skipped `json:"stderr"`
-	Stdout   skipped `json:"stdout"`
+	Output     skipped `json:"output"`
+	OutputB64  skipped `json:"output_b64"`
+	Thinking   skipped `json:"thinking"`
+	ToolCalls  skipped `json:"tool_calls"`
+	Prompt     skipped `json:"prompt"`
+	Steps      skipped `json:"steps"`
+	Adaptation skipped `json:"adaptation"`
+	Extra      skipped `json:"extra"`
 }
 
 // skipped is a value that is not decoded.
@@ -191,15 +183,9 @@ func (l *lightRun) run() *Run {
 	run := l.Run
 	run.Iterations = make([]Iteration, len(l.Iterations))
 	for i := range l.Iterations {
-		line, it := &l.Iterations[i], &run.Iterations[i]
-		if *it = line.Iteration; it.Digest == nil {
+		run.Iterations[i] = l.Iterations[i].Iteration
+		if run.Iterations[i].Digest == nil {
 			return nil
-		}
-		if len(line.Calls) > 0 {
-			it.Calls = make([]Call, len(line.Calls))
-		}
-		for c := range line.Calls {
-			it.Calls[c] = line.Calls[c].Call
 		}
 	}
 	run.dropTexts()
