@@ -29,7 +29,7 @@ type RunHead struct {
 func headOf(object []byte) (RunHead, error) {
 	var line struct {
 		RunHead
-		Iterations []struct{} `json:"iterations"`
+		Iterations []skipped `json:"iterations"`
 	}
 	err := decode(object, &line)
 	head := line.RunHead

@@ -151,8 +151,11 @@ type lightIteration struct {
 // skipped is a value that is not decoded.
 type skipped struct{}
 
-// UnmarshalJSONFrom passes over a value.
-func (*skipped) UnmarshalJSONFrom(d *jsontext.Decoder) error { return d.SkipValue() }
+// UnmarshalJSONFrom passes over a value as a whole: SkipValue would go token by token.
+func (*skipped) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	_, err := d.ReadValue()
+	return err
+}
 
 var lightRuns = sync.Pool{New: func() any { return &lightRun{} }}
 

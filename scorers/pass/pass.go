@@ -13,7 +13,6 @@ package pass
 import (
 	"iter"
 	"slices"
-	"strings"
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/scorers"
@@ -108,9 +107,10 @@ func (c *Count) add(s *record.Score) {
 
 // work is a run with which there is something to do.
 type work struct {
-	run, task  string
+	task       string
 	at         record.Place
 	iterations int
+	wanted     []int // of Options.Wanted
 	marks      []mark
 	judged     bool // there are scores to be made, for which the task is needed
 }
@@ -188,10 +188,9 @@ func (p *Pass) readScores() (map[string][]mark, error) {
 			}
 			number := numbers[s.Scorer]
 			if number == 0 {
-				version := strings.Clone(s.Scorer)
-				p.versions = append(p.versions, version)
+				p.versions = append(p.versions, s.Scorer)
 				number = mark(len(p.versions))
-				numbers[version] = number
+				numbers[s.Scorer] = number
 			}
 			switch {
 			case s.Removed:
@@ -201,7 +200,7 @@ func (p *Pass) readScores() (map[string][]mark, error) {
 			}
 			of[place] = number
 		}
-		marks[strings.Clone(line.Run)] = of
+		marks[line.Run] = of
 	}
 	return marks, nil
 }
@@ -217,7 +216,7 @@ func (p *Pass) readHeads(marks map[string][]mark) error {
 		if err != nil {
 			return err
 		}
-		w := work{run: strings.Clone(head.ID), task: strings.Clone(head.Task), at: head.At, iterations: head.Iterations, marks: marks[head.ID]}
+		w := work{task: head.Task, at: head.At, iterations: head.Iterations, wanted: p.Wanted[head.ID], marks: marks[head.ID]}
 		removed := p.count(&w)
 		if w.judged || removed {
 			p.works = append(p.works, w)
@@ -259,7 +258,7 @@ func (p *Pass) needs(w *work, at, n int) bool {
 	switch {
 	case !c.judges || n > 0 && (c.OfRun || c.Pairs):
 		return false
-	case p.Wanted != nil && !slices.Contains(p.Wanted[w.run], n):
+	case p.Wanted != nil && !slices.Contains(w.wanted, n):
 		return false
 	case p.Wanted == nil && n > 0 && c.Judges != spec.ScoreEveryIteration && !p.Iterations && there == 0:
 		return false

@@ -26,6 +26,11 @@ func ParseJSON(text []byte) (any, error) { return parseJSON(text, false) }
 func ParseUniqueJSON(text []byte) (any, error) { return parseJSON(text, true) }
 
 func parseJSON(text []byte, unique bool) (any, error) {
+	if len(text) > 0 && text[0] == '"' {
+		if plain, err := jsontext.AppendUnquote(nil, text); err == nil {
+			return string(plain), nil // most outputs are a text, which takes no decoder
+		}
+	}
 	d := jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(!unique))
 	value, err := readJSON(d)
 	if err == nil {
