@@ -131,7 +131,12 @@ func (u Usage) negative() bool {
 }
 
 // Plus is the sum of both, of each number the most that fits.
-func (u Usage) Plus(v Usage) Usage { return u.with(v, sum[int64]) }
+func (u Usage) Plus(v Usage) Usage {
+	if v == (Usage{}) {
+		return u
+	}
+	return u.with(v, sum[int64])
+}
 
 // Minus is what is left of each number when the other's is taken away, and never
 // less than nothing.
