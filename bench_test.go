@@ -117,7 +117,7 @@ func peakMemory() (bytes int64) {
 }
 
 // BenchmarkOverhead is the CPU of a run besides its model: everything but the
-// sync of the files. BenchmarkFloor of engine/record is its floor.
+// sync of the files.
 func BenchmarkOverhead(b *testing.B) {
 	dir := benchFolder(b, benchSuite, b.N)
 	b.ResetTimer()

@@ -154,19 +154,3 @@ func TestParquetFilesThatAreDamaged(t *testing.T) {
 		_, _ = d.CountTasks()
 	}
 }
-
-func BenchmarkParquet(b *testing.B) {
-	text := manyRows(b, 100_000, 50_000)
-	d := suiteWithTasks(b, mappedParquet, "t.parquet", text)
-	b.SetBytes(int64(len(text)))
-	for b.Loop() {
-		n := 0
-		for _, err := range d.Tasks() {
-			must(b, err)
-			n++
-		}
-		if n != 100_000 {
-			b.Fatal(n)
-		}
-	}
-}

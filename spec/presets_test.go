@@ -11,8 +11,6 @@ import (
 	"sync"
 	"testing"
 	"testing/fstest"
-
-	"github.com/agentbench/agentbench/spec/source"
 )
 
 // loaded loads a suite or loop out of files given as name and text in turn; the first is the one to load.
@@ -324,22 +322,6 @@ func TestWithAtOnce(t *testing.T) {
 	for _, hash := range hashes {
 		if hash != hashes[0] || hash == base.Hash() {
 			t.Error("equal settings give", hashes)
-		}
-	}
-}
-
-// BenchmarkWith makes 10,000 loops of one.
-func BenchmarkWith(b *testing.B) {
-	base := loaded(b, "l.yaml", benchLoop).Loop
-	var values []*source.Node
-	for i := range 10_000 {
-		values = append(values, source.New(nil, float64(i)/10_000))
-	}
-	for b.Loop() {
-		for _, value := range values {
-			if loop, faults := base.With(Assignment{Path: "terminate.confidence.threshold", Value: value}); loop == nil {
-				b.Fatal(faults)
-			}
 		}
 	}
 }

@@ -487,13 +487,3 @@ func selections(earlier, current [][]model.Message) (all [][]model.Message) {
 	}
 	return all
 }
-
-func BenchmarkWindow(b *testing.B) {
-	var turns [][]model.Message
-	for i := range 1000 {
-		turns = append(turns, memoryTurn(fmt.Sprint(i), 3, 10))
-	}
-	for b.Loop() {
-		window(turns, turns, 1000, 16000)
-	}
-}

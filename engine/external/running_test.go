@@ -257,19 +257,3 @@ func TestATimeoutDoesNotPassWhileAProgramIsFrozen(t *testing.T) {
 		}
 	})
 }
-
-func BenchmarkFreeze(b *testing.B) {
-	for held, c := range confinements() {
-		b.Run(held, func(b *testing.B) {
-			p := shell("for i in 1 2 3 4 5 6 7 8; do sleep 300 & done; wait")
-			p.Confinement = c
-			r, err := p.Start(b.Context(), nil)
-			must(b, err)
-			for b.Loop() {
-				must(b, r.Freeze())
-				r.Thaw()
-			}
-			r.Kill(nil)
-		})
-	}
-}

@@ -512,32 +512,6 @@ func TestAProgramOutsideOfTheWorkspaceIsRefused(t *testing.T) {
 	}
 }
 
-func BenchmarkSandbox(b *testing.B) {
-	binary, err := forwarder()
-	must(b, err)
-	confinement := &Confinement{}
-	for _, kind := range []Kind{None, Bubblewrap, Container} {
-		for _, proxied := range []bool{false, true} {
-			b.Run(fmt.Sprintf("%s/proxy=%v", kind, proxied), func(b *testing.B) {
-				s := &Sandbox{Kind: kind, Workspace: b.TempDir(), Image: testImage, binary: binary}
-				if proxied {
-					s.Proxy = filepath.Join(b.TempDir(), "s")
-					l, err := net.Listen("unix", s.Proxy)
-					must(b, err)
-					defer l.Close()
-				}
-				for b.Loop() {
-					p, err := s.Program(Program{Argv: []string{"true"}, Env: s.Environment(), Confinement: confinement})
-					must(b, err)
-					if _, err := p.Run(b.Context(), nil); err != nil {
-						b.Fatal(err)
-					}
-				}
-			})
-		}
-	}
-}
-
 // A script of npm's is seen with all packages beside it, also where a link leads to it.
 func TestInstallationsAreSeenWhole(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())

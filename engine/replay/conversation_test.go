@@ -13,28 +13,6 @@ import (
 
 const talkingLoop = "agent: {model: m, memory: {max_tokens: 1000}}\nprompt: hello\nevaluate: {judge: {model: j, rubric: good}, confidence: double(judge.confidence)}\n"
 
-const saidOnce = "guards: {repeated: [{name: said, of: step.text, times: 2, scope: step}]}\n"
-
-// A timeout cut the evaluation of a second conversation that had come to its end:
-// a guard that looks at steps has nothing to cut there, with whatever the rest
-// would have been.
-func TestAConversationThatEndedIsNotCut(t *testing.T) {
-	r := recordedRun(record.ReasonTimeout, 0.2, 0)
-	for i := range r.Iterations {
-		r.Iterations[i].Steps = []record.Step{{Call: 1, Text: "a"}}
-	}
-	last := &r.Iterations[1]
-	last.Cut, last.Evaluation, last.Output = string(record.ReasonTimeout), nil, nil
-	r.Next = &record.Next{Role: record.RoleJudge}
-	wide := declared(t, talkingLoop+"terminate: {timeout: 2m}\n")
-	for limits, want := range map[string]Verdict{"terminate: {timeout: 3m}\n": Censored, "terminate: {timeout: 2m}\n": Exact} {
-		got := New(wide, declared(t, talkingLoop+limits+saidOnce), Options{}).Run(context.Background(), r, task)
-		if got.Verdict != want || got.Outcome.Reason == record.ReasonRepeated {
-			t.Errorf("%s: %+v", limits, got)
-		}
-	}
-}
-
 // sender renders every request to the same, and none where it fails.
 type sender struct{ fails *record.Error }
 

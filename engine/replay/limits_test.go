@@ -210,19 +210,3 @@ func TestTheEndOfAPhaseMayFail(t *testing.T) {
 		}
 	}
 }
-
-// A timeout that cancels is the condition that it is.
-func TestEndsByTimeoutsThatCancel(t *testing.T) {
-	l := declared(t, plainLoop+"terminate: {confidence: {threshold: 0.8}, timeout: 120s}\n")
-	limits := NewLimits(l)
-	c, err := limits.Configuration(l)
-	must(t, err)
-	runs := []Recorded{{Run: recordedRun(record.ReasonMaxIterations, 0.2, 0.4, 0.6), Task: task}, {Run: recordedRun(record.ReasonMaxIterations, 0.2, 0.9, 0.4), Task: task}}
-	along(t, l, l, runs)
-	for i, course := range courses(limits, l, runs) {
-		_, want, _ := end(t, l, l, runs[i])
-		if n, _ := course.Stop(&c); n != want || n == 0 {
-			t.Errorf("%d, want %d", n, want)
-		}
-	}
-}

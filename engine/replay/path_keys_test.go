@@ -367,14 +367,6 @@ func TestEveryStopKeyHasALiveTest(t *testing.T) {
 	}
 }
 
-// The short key is the long one, for which live runs are compared.
-func TestShortKeysAreTheLongOnes(t *testing.T) {
-	short, long := declared(t, plainLoop+"max_iterations: 3\n"), declared(t, plainLoop+"terminate: {max_iterations: 3}\n")
-	if short.Hash() != long.Hash() || len(New(short, long, Options{}).differ.values) > 0 {
-		t.Error("they differ")
-	}
-}
-
 // Another timeout of a tool is exact only where it leaves all uses alone.
 func TestTimeoutsOfToolsAreNeverWrong(t *testing.T) {
 	exact, cut := 0, 0

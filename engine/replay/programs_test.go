@@ -103,17 +103,6 @@ func TestTimeoutsOfPrograms(t *testing.T) {
 	}
 }
 
-// With a sub-agent nobody knows what runs while a call waits.
-func TestATimeoutBesideASubAgentIsBounded(t *testing.T) {
-	run := programRun(apart...)
-	run.Iterations[0].Calls[1].Conversation = "sub1"
-	target := coding(t, "", "terminate: {any: [{max_iterations: 2}, {timeout: {after: 4.2s, cancel: true}}]}\n")
-	result := replay.New(coding(t, "", "terminate: {max_iterations: 2}\n"), target, replay.Options{States: &tested{}}).Run(t.Context(), run, &spec.Task{ID: "a"})
-	if result.Verdict != replay.Censored {
-		t.Errorf("%s: %s", result.Verdict, result.Why)
-	}
-}
-
 // agent.timeout kills a program, whose iteration fails: the run that ends with it is exact, one that continues needs calls
 // from the next iteration.
 func TestAgentTimeoutOfPrograms(t *testing.T) {
@@ -275,21 +264,6 @@ func TestStepGuardsOfPrograms(t *testing.T) {
 		if result.Verdict == replay.Exact && result.Usage.Most.ToolCalls != int64(c.steps) {
 			t.Errorf("%s: %d tool calls, want %d", c.name, result.Usage.Most.ToolCalls, c.steps)
 		}
-	}
-}
-
-// Of overlapping calls of one conversation only the latest is followed, and only if it was answered before.
-func TestAStepIsFollowedOnceItWasAnswered(t *testing.T) {
-	run := withTools()
-	it := &run.Iterations[0]
-	it.Calls[1].Ended = it.Calls[2].Arrived + 1 // the second call did not wait for the first one
-	if n := stop.WholeSteps(it, 2); n != 0 {
-		t.Errorf("%d steps are whole", n)
-	}
-	target := coding(t, "", "terminate: {max_iterations: 1}\nguards: {consecutive: {when: 'true', times: 1, scope: step}}\n")
-	result := replay.New(coding(t, "", "terminate: {max_iterations: 1}\n"), target, replay.Options{States: &tested{}}).Run(t.Context(), run, &spec.Task{ID: "a"})
-	if result.Outcome.Reason == record.ReasonConsecutive && result.Usage.Most.OutputTokens == 10 {
-		t.Errorf("the first step ends the program: %+v", result)
 	}
 }
 

@@ -2,8 +2,6 @@ package replay
 
 import (
 	"context"
-	"reflect"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -102,36 +100,6 @@ func TestIterationsThatALogDoesNotEvaluate(t *testing.T) {
 	}
 }
 
-// Conditions on the output of an iteration that a log does not evaluate hold as on any
-// other; those that read an evaluation pass over it. Where nothing is evaluated, the last
-// iteration is returned, as in a loop that does not evaluate.
-func TestConditionsOnOutputsOfALogThatEvaluatesNothing(t *testing.T) {
-	r := recordedRun(record.ReasonUnknown, 0, 0, 0, 0)
-	for i := range r.Iterations {
-		r.Iterations[i].Evaluation = nil
-	}
-	for _, c := range []struct {
-		stop       string
-		iterations int
-		reason     record.Reason
-	}{
-		{"max_iterations: 2", 2, record.ReasonMaxIterations},
-		{"terminate: {when: iteration > 1}", 2, record.ReasonWhen("when")},
-		{"terminate: {repeated: {of: output, times: 3}}", 3, record.ReasonRepeated},
-		{"terminate: {consecutive: {when: 'size(output) > 0', times: 2}}", 2, record.ReasonConsecutive},
-		{"guards: {repeated_output: true}", 2, record.ReasonRepeatedOutput},
-		{"terminate: {when: confidence < 0.5, max_iterations: 4}", 4, record.ReasonMaxIterations},
-		{"terminate: {consecutive: {when: confidence < 0.5, times: 2}, max_iterations: 4}", 4, record.ReasonMaxIterations},
-		{"terminate: {repeated: {of: confidence, times: 2}, max_iterations: 4}", 4, record.ReasonMaxIterations},
-		{"terminate: {no_improvement: {patience: 1}, max_iterations: 3}", 3, record.ReasonMaxIterations},
-	} {
-		got := replayed(t, plainLoop+c.stop, Options{}, r)
-		if got.Verdict != Exact || got.Iterations != c.iterations || got.Outcome.Reason != c.reason || got.Outcome.Returned != c.iterations {
-			t.Errorf("%s: %+v", c.stop, got)
-		}
-	}
-}
-
 // Where only the whole run tells its cost, one that stops earlier costs between nothing
 // and its even share; as recorded it costs what was recorded.
 func TestCostsOfWholeRuns(t *testing.T) {
@@ -174,21 +142,6 @@ func alongPath(t *testing.T, target string, r *record.Run) Result {
 	return NewStops(l).Along(&path)
 }
 
-// A stop inside an iteration returns the one before it; the call in flight may
-// have cost nothing or all.
-func TestAStopInsideAnIterationCostsASpan(t *testing.T) {
-	r := replayed(t, plainLoop+"terminate: {timeout: 150s}", Options{}, recordedRun(record.ReasonMaxIterations, 0.6, 0.4, 0.9, 0.5))
-	if r.Verdict != Exact || r.Iterations != 3 || r.Elapsed != 150*time.Second || r.Outcome.Returned != 1 {
-		t.Fatalf("%+v", r)
-	}
-	if r.Usage.Least.Cost != 2*record.USD || r.Usage.Most.Cost != 3*record.USD {
-		t.Errorf("spent %+v", r.Usage)
-	}
-	if r := replayed(t, plainLoop+"terminate: {timeout: 120s}", Options{}, recordedRun(record.ReasonMaxIterations, 0.6, 0.4, 0.9)); !r.Usage.Point() || r.Iterations != 2 {
-		t.Errorf("between iterations: %+v", r)
-	}
-}
-
 // An imported log tells what the agent was told.
 func TestAnAnnouncedLimitIsCounterfactual(t *testing.T) {
 	log := recordedRun(record.ReasonMaxIterations, 0.2, 0.4, 0.6, 0.5)
@@ -229,30 +182,6 @@ func TestTheLabelIsTheWorst(t *testing.T) {
 	}
 }
 
-// A loop that reads texts cannot be replayed on signals.
-func TestTextsThatAreRead(t *testing.T) {
-	for limits, want := range map[string][]string{
-		"terminate: {when: output == 'b' && confidence > 0.1, repeated: {of: previous.output, times: 2}}":                  {"output", "previous.output"},
-		"guards: {stagnation: {window: 2, signature: normalized}}":                                                         {"the tool calls, for guards.stagnation.signature"},
-		"terminate: {when: best.confidence > 0.3 && usage.tokens > 5, max_iterations: 9}\nguards: {repeated_output: true}": nil,
-	} {
-		if texts := New(declared(t, wide), declared(t, plainLoop+limits), Options{}).Texts(); !slices.Equal(texts, want) {
-			t.Errorf("%s reads %q, want %q", limits, texts, want)
-		}
-	}
-}
-
-// The record of a run is not changed by replaying it.
-func TestRecordsAreReadOnly(t *testing.T) {
-	run, same := recordedRun(record.ReasonMaxIterations, 0.6, 0.4, 0.9), recordedRun(record.ReasonMaxIterations, 0.6, 0.4, 0.9)
-	run.Iterations[1].ToolCalls = []record.ToolCall{{Tool: "x", Start: time.Hour}}
-	same.Iterations[1].ToolCalls = []record.ToolCall{{Tool: "x", Start: time.Hour}}
-	replayed(t, plainLoop+"terminate: {timeout: 90s}", Options{}, run)
-	if !reflect.DeepEqual(run, same) {
-		t.Errorf("%+v", run)
-	}
-}
-
 func TestDifferencesThatNoHashShows(t *testing.T) {
 	base := "agent: {model: m, reply: json}\nprompt: hello\n"
 	for change, why := range map[string]string{
@@ -269,22 +198,6 @@ func TestDifferencesThatNoHashShows(t *testing.T) {
 		r := New(declared(t, base), declared(t, change), Options{}).Run(context.Background(), recordedRun(record.ReasonMaxIterations, 0.5), task)
 		if r.Verdict != Branches || !strings.Contains(r.Why, why) {
 			t.Errorf("%s: %+v, want %s", change, r, why)
-		}
-	}
-}
-
-// What is the same though it was loaded twice does not differ.
-func TestTheSameLoopDoesNotDiffer(t *testing.T) {
-	text := "agent: {model: m, reply: json, final_response: output.x == 1, tools: [{name: t, command: [x]}]}\npattern: checklist\nphases: [{name: a, prompt: '{{ param.max_iterations }}'}, {name: b, prompt: p, tools: []}]\n" +
-		"evaluate: {checks: [{name: a, expr: output.a == 1, weight: 2.0}], judge: {model: j, rubric: '{{ iteration }}'}, from_phase: b}\nmax_iterations: 3\n"
-	d := New(declared(t, text), declared(t, text), Options{}).differ
-	if len(d.values) > 0 || d.evaluation.why != "" {
-		t.Errorf("%+v", d)
-	}
-	for _, name := range []string{"a", "b"} {
-		p, _ := d.pair(map[string]int{"a": 0, "b": 1}[name], &record.Iteration{Phase: name})
-		if p.hidden != "" || p.shown != "" {
-			t.Errorf("%s: %+v", name, p)
 		}
 	}
 }

@@ -255,21 +255,6 @@ func TestABaselineHoldsItsSuite(t *testing.T) {
 	}
 }
 
-// BenchmarkRead reads 10,000 runs of three iterations without texts.
-func BenchmarkRead(b *testing.B) {
-	var runs []*record.Run
-	for i := range 10_000 {
-		runs = append(runs, made("wide", []string{"a", "b"}[i%2], 1+i/2, record.Completed))
-	}
-	f, err := results.Open(folder(b, suiteFiles, runs...), nil)
-	must(b, err)
-	for b.Loop() {
-		if recordings, _, err := f.Read(results.Selection{}); err != nil || len(recordings[0].Runs) != len(runs) {
-			b.Fatal(err)
-		}
-	}
-}
-
 // Who follows a folder gets the runs that a reader of all of it would get, those from
 // before and those that are added, with texts and without.
 func TestFollow(t *testing.T) {

@@ -2,7 +2,6 @@ package secret
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
@@ -302,17 +301,6 @@ func FuzzRedact(f *testing.F) {
 
 const sample = `{"crc":"1b2d6c3f","v":1,"run":"default/backend-1/1","configuration":"default","task":"backend-1","trial":1,"loop":"9f86d081884c7d65","outcome":{"status":"completed","reason":"confidence","class":"condition","fired":"confidence","success":true,"returned":2},"iterations":[{"n":1,"phase":"execution","request":"0a1b2c3d4e5f6071","output":"The answer is 42, because the question asks for the number of apples that are left after Mary has given some of hers to John.","evaluation":{"confidence":0.62,"passed":false,"feedback":"say how many","checks":[{"name":"number","passed":true},{"name":"unit","passed":false,"feedback":"name the unit"}]},"calls":[{"role":"agent","model":"mini","request":"0a1b2c3d4e5f6071","usage":{"calls":1,"input_tokens":312,"output_tokens":88,"cost_pusd":99600000},"start_ns":0,"duration_ns":1840000000,"finish":"stop"}],"start_ns":0,"end_ns":1840000000,"working_ns":1840000000}],"usage":{"calls":1,"input_tokens":312,"output_tokens":88}}`
 
-func BenchmarkClean(b *testing.B) {
-	r := New("sk-proj-0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJ", "opensesame", "another-secret-1")
-	text := []byte(sample)
-	b.SetBytes(int64(len(text)))
-	for b.Loop() {
-		if len(r.Redact(text)) != len(text) {
-			b.Fatal("changed")
-		}
-	}
-}
-
 func TestF70_PrefixesEndBetweenWords(t *testing.T) {
 	long := strings.Repeat("a", 600)
 	for _, c := range []struct {
@@ -380,27 +368,6 @@ func TestF70_SecretsInLinesThatCouldNotBeRead(t *testing.T) {
 	} {
 		if got := OfText(text); !slices.Equal(got, want) {
 			t.Errorf("%s: %q", text, got)
-		}
-	}
-}
-
-// BenchmarkSecrets redacts a megabyte in which each of 20 secrets stands now and then.
-func BenchmarkSecrets(b *testing.B) {
-	var secrets []string
-	var text strings.Builder
-	for i := range 20 {
-		secrets = append(secrets, fmt.Sprintf("secret-%02d-%x", i, sha256.Sum256([]byte{byte(i)})))
-	}
-	for i := 0; text.Len() < 1<<20; i++ {
-		text.WriteString(sample)
-		text.WriteString(strings.Repeat("The answer is in /usr/share/doc/a-long-name-of-a-file.txt, line 42. ", 10))
-		text.WriteString(secrets[i%len(secrets)])
-	}
-	r := New(secrets...)
-	b.SetBytes(int64(text.Len()))
-	for b.Loop() {
-		if got := r.String(text.String()); strings.Contains(got, "secret-") {
-			b.Fatal("a secret is left")
 		}
 	}
 }

@@ -305,20 +305,6 @@ func TestAnExpressionDoesNotSeeTheTarget(t *testing.T) {
 	}
 }
 
-func BenchmarkUse(b *testing.B) {
-	program, faults := expr.Tool().Compile(`args.a * 2.0`, expr.WantAny)
-	if len(faults) > 0 {
-		b.Fatal(faults)
-	}
-	c := Computed(Definition{}, &spec.Expr{Program: program})
-	use := &Use{Arguments: []byte(`{"a": 2}`), Task: &spec.Task{}}
-	for b.Loop() {
-		if _, err := c.Use(b.Context(), use); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
 func served(t *testing.T, timeout time.Duration, handler http.HandlerFunc) *Set {
 	t.Helper()
 	server := httptest.NewServer(handler)

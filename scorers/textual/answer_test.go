@@ -167,12 +167,3 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
-
-func BenchmarkParse(b *testing.B) {
-	s := "The reasoning. " + strings.Repeat("It is so because 3 < 4. ", 40) + `$\boxed{1\frac{1}{2}}$`
-	for b.Loop() {
-		if Parse(s).number == nil {
-			b.Fatal()
-		}
-	}
-}

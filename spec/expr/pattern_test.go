@@ -209,12 +209,3 @@ func BenchmarkSearch(b *testing.B) {
 		}
 	}
 }
-
-func BenchmarkCompilePattern(b *testing.B) {
-	source := "(?:" + strings.Repeat("a", 46) + "){990}"
-	for b.Loop() {
-		if _, err := CompilePattern(source); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

@@ -32,13 +32,6 @@ func TestDurationIsLognormal(t *testing.T) {
 	}
 }
 
-func TestDurationWithoutSigmaIsConstant(t *testing.T) {
-	c := Call{Latency: spec.Latency{Median: time.Second}}
-	if got := c.Duration(nil); got != time.Second {
-		t.Errorf("got %v", got)
-	}
-}
-
 // F44: whatever a suite declares, times and counts are not below zero, and thousands of them have a sum.
 func TestF44_AbsurdNumbersDoNotWrap(t *testing.T) {
 	chance := Draws(1, []string{"test"})
@@ -135,26 +128,6 @@ func TestPassEndsWithTheContext(t *testing.T) {
 				t.Errorf("sleep %v: %v after %v", sleep, err, time.Since(begin))
 			}
 		})
-	}
-}
-
-func TestDrawsBelongToWhatTheyName(t *testing.T) {
-	first := func(seed int64, texts []string, numbers ...uint64) uint64 {
-		return Draws(seed, texts, numbers...).Uint64()
-	}
-	want := first(1, []string{"a", "b"}, 2)
-	if first(1, []string{"a", "b"}, 2) != want {
-		t.Error("the same name gives other draws")
-	}
-	for name, got := range map[string]uint64{
-		"seed":   first(2, []string{"a", "b"}, 2),
-		"text":   first(1, []string{"a", "c"}, 2),
-		"border": first(1, []string{"ab", ""}, 2),
-		"number": first(1, []string{"a", "b"}, 3),
-	} {
-		if got == want {
-			t.Errorf("another %s gives the same draws", name)
-		}
 	}
 }
 

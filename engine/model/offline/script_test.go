@@ -3,13 +3,11 @@ package offline
 import (
 	"errors"
 	"fmt"
-	"reflect"
-	"testing"
-	"time"
-
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
+	"reflect"
+	"testing"
 )
 
 func ask(t *testing.T, m *Script, task string, call int) (string, error) {
@@ -69,15 +67,6 @@ func TestRepliesThatCallTools(t *testing.T) {
 	}
 }
 
-func TestRepliesFoundByTask(t *testing.T) {
-	m := &Script{Name: "recorded", ByTask: map[string][]spec.Answer{"a": texts("A"), "b": texts("B")}, All: texts("never")}
-	for task, want := range map[string]string{"a": "A", "b": "B"} {
-		if got, err := ask(t, m, task, 0); got != want || err != nil {
-			t.Errorf("task %s: %q, %v", task, got, err)
-		}
-	}
-}
-
 func TestAfterTheLastReply(t *testing.T) {
 	const short = `the script "canned" has 2 replies for task "x"; call 3 has none`
 	for _, c := range []struct {
@@ -119,44 +108,5 @@ func TestUnknownTask(t *testing.T) {
 	want := `exhausted: the script "recorded" has no replies for task "b"`
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
-	}
-}
-
-// What varies belongs to the run and the call, not to the order of calls.
-func TestTimesDoNotDependOnTheOrder(t *testing.T) {
-	m := &Script{Name: "m", All: texts("a", "b", "c"), Time: Call{
-		Latency: spec.Latency{Median: time.Second, Sigma: 1},
-		Tokens:  spec.TokenCounts{Input: 100, Output: 100, Spread: 0.5},
-	}}
-	times := func(calls ...int) map[int]model.Reply {
-		seen := map[int]model.Reply{}
-		for _, call := range calls {
-			reply, err := m.Call(t.Context(), &model.Request{Draw: model.Draw{Task: "x", Trial: 1, Call: call}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			seen[call] = *reply
-		}
-		return seen
-	}
-	forth, back := times(0, 1, 2), times(2, 1, 0)
-	for call := range 3 {
-		if !reflect.DeepEqual(forth[call], back[call]) {
-			t.Errorf("call %d: %+v and %+v", call, forth[call], back[call])
-		}
-	}
-	if forth[0].Duration == forth[1].Duration {
-		t.Error("two calls take exactly as long")
-	}
-}
-
-func BenchmarkCall(b *testing.B) {
-	m := &Script{Name: "canned", All: texts("reply")}
-	request := &model.Request{Messages: []model.Message{{Role: "user", Text: "prompt"}}, Draw: model.Draw{Task: "x", Trial: 1}}
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := m.Call(b.Context(), request); err != nil {
-			b.Fatal(err)
-		}
 	}
 }

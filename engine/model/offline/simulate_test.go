@@ -263,14 +263,3 @@ func TestAModelWithoutQualityHasTheDefault(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 }
-
-func BenchmarkSimulated(b *testing.B) {
-	m := Simulate("m", 1, &spec.Model{Latency: spec.Latency{Median: time.Second, Sigma: 0.3}})
-	r := simulatedRequest("x", 1, 0, 5.0)
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := m.Call(b.Context(), r); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

@@ -3,10 +3,7 @@ package proxy
 import (
 	"io"
 	"net/http"
-	"net/http/httptest"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -25,64 +22,6 @@ func longBody(n int) string {
 
 // latency is how long the server takes to answer, which is little for one of a coding agent.
 const latency = time.Second
-
-// BenchmarkOverhead has 64 programs, each of which makes one call after the other. What is told is
-// how much later than the server's own latency the last byte is there, without the proxy and with it.
-func BenchmarkOverhead(b *testing.B) {
-	m := behind(b, model.Chat, http.HandlerFunc(answerLate))
-	direct := httptest.NewServer(http.HandlerFunc(answerLate))
-	defer direct.Close()
-	through := opened(b, Run{Models: named(m)})
-	for _, c := range []struct {
-		name string
-		to   func(int) *Session
-	}{
-		{"direct", func(int) *Session { return &Session{BaseURL: direct.URL} }},
-		{"proxy", func(int) *Session {
-			s, err := through.server.Open(b.Context(), through.run)
-			must(b, err)
-			return s
-		}},
-	} {
-		b.Run(c.name, func(b *testing.B) {
-			const programs = 64
-			client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: programs}}
-			defer client.CloseIdleConnections()
-			var mu sync.Mutex
-			var late, opened []time.Duration
-			var together sync.WaitGroup
-			for n := range programs {
-				s := c.to(n)
-				together.Go(func() {
-					time.Sleep(time.Duration(n) * latency / programs) // programs do not call at the same moment
-					asked := longBody(n)
-					for call := range max(2, b.N/programs) {
-						took, err := s.timed(client, asked)
-						if err != nil {
-							b.Error(err)
-							return
-						}
-						mu.Lock()
-						late = append(late, took-latency)
-						if call > 0 {
-							opened = append(opened, took-latency)
-						}
-						mu.Unlock()
-					}
-				})
-			}
-			together.Wait()
-			at := func(late []time.Duration, share float64) float64 {
-				slices.Sort(late)
-				return float64(late[int(share*float64(len(late)-1))].Microseconds())
-			}
-			b.ReportMetric(at(late, 0.5), "p50-µs")
-			b.ReportMetric(at(late, 0.99), "p99-µs")
-			b.ReportMetric(at(opened, 0.99), "p99-µs-connected") // without the first call of each program, which connects
-			b.ReportMetric(0, "ns/op")
-		})
-	}
-}
 
 func answerLate(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body)

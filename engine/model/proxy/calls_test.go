@@ -206,20 +206,6 @@ func TestOtherRequests(t *testing.T) {
 	}
 }
 
-func TestNamesOfModels(t *testing.T) {
-	a, b, c := &Model{Name: "a"}, &Model{Name: "b"}, &Model{Name: "c"}
-	run := Run{Models: []Name{{"default", c}, {"claude-haiku-*", a}, {"claude-*", b}, {"org/x[1]", a}}}
-	for asked, want := range map[string]*Model{"claude-haiku-4": a, "claude-opus": b, "gpt": c, "org/x[1]": a, "org/x1": a, "default": c} {
-		if got := run.resolve(asked); got != want {
-			t.Errorf("%s: got %+v", asked, got)
-		}
-	}
-	run.Models = run.Models[1:]
-	if run.resolve("gpt") != nil || run.resolve("org/claude-x") != nil {
-		t.Error("an unknown name has a model")
-	}
-}
-
 // A refused call is not answered before its session is closed; or it is, and so is every later one.
 func TestACallOverTheLimit(t *testing.T) {
 	eachProtocol(t, func(t *testing.T, p model.Protocol) {

@@ -184,22 +184,6 @@ func TestAnImageIsNoText(t *testing.T) {
 	}
 }
 
-// Whichever of two names a server takes, it is the one that was read.
-func TestNamesThatAreReadInTwoWays(t *testing.T) {
-	for _, body := range []string{
-		`{"model":"cheap","model":"dear"}`, `{"model":"cheap","mod\u0065l":"dear"}`, `{"MODEL":"cheap","model":"dear"}`,
-		`{"model":"m","stream":false,"STREAM":true}`, `{"model":"m","stream":false,"\u017ftream":true}`, `{"model":"m","ſtream":true,"stream":false}`, `{"model":"m","messages":[1],"messages":[2]}`,
-	} {
-		if a, wrong := readBody(t, model.Chat, nil, body, &unknown); a != nil || !strings.Contains(wrong, "twice") {
-			t.Errorf("%s: %s", body, wrong)
-		}
-	}
-	a, wrong := readBody(t, model.Chat, nil, `{"Mod\u0065l":"m","STREAM":true,"metadata":{"a":1,"A":2}}`, &unknown)
-	if a == nil || a.model != "m" || !a.stream || string(a.before) != `{"Mod\u0065l":` {
-		t.Errorf("got %+v, %s", a, wrong)
-	}
-}
-
 // What a body costs to read is bounded by its values, too: two bytes may be one.
 func TestManyValues(t *testing.T) {
 	s := opened(t, Run{Models: named(behind(t, model.Chat, http.HandlerFunc(answerLate)))})
