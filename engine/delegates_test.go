@@ -109,15 +109,6 @@ func TestHowDelegatesEnd(t *testing.T) {
 	}
 }
 
-// What a delegate replies as JSON is handed back as JSON.
-func TestADelegatesJSON(t *testing.T) {
-	models := `{m: {provider: script, price: free, responses: ['{"found": [1, 2]}']}}`
-	result, err := handedTo(t, models, "agent: {model: m, reply: json}\nprompt: go\nterminate: {max_iterations: 1}\n", "").Use(t.Context(), handing("x"))
-	if err != nil || string(result.Content) != `{"found": [1, 2]}` {
-		t.Errorf("%v: %s", err, result.Content)
-	}
-}
-
 // The timeout of a delegate cancels its loop where time passes, and ends it where
 // it only passes as-if.
 func TestATimeoutCancelsTheLoop(t *testing.T) {
@@ -373,22 +364,6 @@ func TestFaultsUnderADelegate(t *testing.T) {
 	run = delegating(t, asking(call+", done")+"  reader: {provider: script, price: free, after_last: repeat, responses: ['']}", "", once)
 	if run.Outcome.Status != record.Completed || string(run.Output()) != `"done"` || run.Iterations[0].ToolCalls[0].Error == nil {
 		t.Errorf("a failure is told: %+v, %s", run.Outcome, run.Output())
-	}
-}
-
-// A name that is none is told with those that there are, and arguments that are
-// wrong with what they should be.
-func TestTasksThatCannotBeHandedOver(t *testing.T) {
-	for call, told := range map[string]string{
-		`{tool_calls: [{name: reserch, arguments: {task: a}}]}`:    `did you mean "research"?`,
-		`{tool_calls: [{name: research, arguments: {tusk: a}}]}`:   "task",
-		`{tool_calls: [{name: research, arguments: {task: [1]}}]}`: "task",
-	} {
-		run := delegating(t, asking(call+", done")+reading, "", once)
-		failed := run.Iterations[0].ToolCalls[0].Error
-		if string(run.Output()) != `"done"` || failed == nil || failed.Class != record.BadCall || !strings.Contains(failed.Message, told) || run.Usage.Calls != 2 {
-			t.Errorf("%s: %v, %d calls", call, failed, run.Usage.Calls)
-		}
 	}
 }
 

@@ -70,20 +70,6 @@ func runWith(t *testing.T, address, options string, o BuildOptions) *record.Run 
 	return loops[0].Run(context.Background(), "r", &spec.Task{ID: "t"}, 1, nil)
 }
 
-// Every attempt is a call that the suite pays for; the configuration costs what
-// it would have cost without the faults.
-func TestEveryAttemptCountsInTheSuitesBudget(t *testing.T) {
-	address, asked := flaky(t, 2)
-	budget := pace.OfSuite(spec.SuiteBudget{})
-	r := run(t, address, "", budget)
-	if _, _, reserved := budget.Books(); asked.Load() != 3 || budget.Spent().Calls != 3 || reserved.Calls != 0 {
-		t.Errorf("%d attempts, spent %+v", asked.Load(), budget.Spent())
-	}
-	if r.Outcome.Status != record.Completed || r.Usage.Calls != 1 {
-		t.Errorf("%+v, usage %+v, volatile %+v", r.Outcome, r.Usage, r.Volatile)
-	}
-}
-
 // Connections serve all runs, and are closed with what these keep together.
 func TestConnectionsAreClosedAfterTheLastRun(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, answer) }))

@@ -142,20 +142,6 @@ func TestWhatWasDoneIsJudgedFromTheStart(t *testing.T) {
 	}
 }
 
-// A run that made no iteration has a score: nothing was called.
-func TestARunWithoutIterationsIsScored(t *testing.T) {
-	for scorer, want := range map[string]string{
-		`type: tools_called, tools: [a]`:     "s 0 0 (no calls): not called: a",
-		`type: tools_not_called, tools: [a]`: "s 0 1 (no calls)",
-		`type: steps, max: 1`:                "s 0 1 (0)",
-	} {
-		got := shownAll(set(t, "- {name: s, "+scorer+"}").Score(context.Background(), task(t, ``), run()))
-		if got != want {
-			t.Errorf("%s: got %s, want %s", scorer, got, want)
-		}
-	}
-}
-
 // Recordings of programs that were made before their tools were noted have no verdict on them.
 func TestToolsThatAreNotKnownAreUnscored(t *testing.T) {
 	r := run(`"x"`)

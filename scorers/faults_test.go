@@ -36,13 +36,6 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-func TestFaultsOfAllScorersAtOnce(t *testing.T) {
-	_, faults := New(decoded(t, "- {name: a, type: regex, pattern: '('}\n- {name: b, type: regex, pattern: x}\n- {name: c, type: cel, expr: ')'}"), Options{})
-	if len(faults) != 2 || !strings.HasPrefix(faults[1].Error(), "suite.yaml:3:") {
-		t.Errorf("got %v", faults)
-	}
-}
-
 // A scorer that Go code made has no place in a file, and its faults are told all the same.
 func TestFaultsWithoutAFile(t *testing.T) {
 	_, faults := New([]spec.Scorer{{Name: "s", Type: "exakt"}, {Type: "exact", Value: &spec.Expr{Text: "nope"}}}, Options{})

@@ -2,7 +2,6 @@ package scorers
 
 import (
 	"context"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -76,15 +75,6 @@ func TestIterationIsSeenAsIfTheRunHadStoppedThere(t *testing.T) {
 		if got := scoreLines(t, expression, r, Options{}); got != want {
 			t.Errorf("%s\n%s\nwant\n%s", expression, got, want)
 		}
-	}
-}
-
-func TestScorerOfStopJudgesTheRunAlone(t *testing.T) {
-	r := run(`"a"`, `"b"`)
-	r.Outcome.Reason, r.Outcome.Class, r.Outcome.Fired, r.Outcome.Success = record.ReasonTimeout, record.ByCondition, "slow", true
-	expression := `stop.reason == "timeout" && stop.class == "condition" && stop.name == "slow" && stop.success && stop.status == "completed"`
-	if got := scoreLines(t, expression, r, Options{}); got != "s 0 1" {
-		t.Error(got)
 	}
 }
 
@@ -218,32 +208,6 @@ func TestExpressionsSeeEveryField(t *testing.T) {
 		if got := scoreLines(t, expression, r, Options{}); got[:5] != "s 0 1" {
 			t.Errorf("%s\n%s", expression, got)
 		}
-	}
-}
-
-// What has no evaluation has the fields nonetheless.
-func TestFieldsOfAnIterationWithoutEvaluation(t *testing.T) {
-	r := run(`"a"`, `"b"`)
-	r.Iterations[1].Error = &record.Error{Message: "down"}
-	for _, expression := range []string{
-		`iterations[0].confidence == null && !iterations[0].passed && iterations[0].feedback == "" && size(iterations[0].checks) == 0`,
-		`size(iterations[0].failing) == 0 && size(iterations[0].improvements) == 0`,
-		`iterations[1].confidence == 0.0 && iterations[1].error == "down"`,
-	} {
-		if got := scoreLines(t, `output != null && (`+expression+`)`, r, Options{}); got[:5] != "s 0 1" {
-			t.Errorf("%s\n%s", expression, got)
-		}
-	}
-}
-
-// The expression is one whose time is watched, and which would end with the context.
-func TestCancelledSuiteStillScores(t *testing.T) {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	s := set(t, `- {name: s, type: cel, expr: 'output.all(x, x < 1)'}`)
-	long := "[0" + strings.Repeat(", 0", 10_000) + "]"
-	if got := shown(s.Score(ctx, task(t, ""), run(long))[0]); got != "1" {
-		t.Error(got)
 	}
 }
 

@@ -254,17 +254,6 @@ func TestWhoCannotBeAsked(t *testing.T) {
 	}
 }
 
-// A cancelled suite asks nobody any more; what needs nobody is scored all the same.
-func TestACancelledSuiteAsksNobody(t *testing.T) {
-	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(errors.New("interrupted"))
-	s := judgedBy(t, judging{"j": stopped{}}, quality+"\n- {name: right, type: exact}")
-	want := "quality 0 unscored: cancelled: interrupted\nright 0 1 (a)\nright 1 1 (a)"
-	if got := shownAll(s.Score(ctx, task(t, `"a"`), run(`"a"`))); got != want {
-		t.Errorf("got\n%s", got)
-	}
-}
-
 type stopped struct{}
 
 func (stopped) Call(ctx context.Context, _ *model.Request) (*model.Reply, error) {

@@ -2,15 +2,12 @@ package scorers
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"strings"
 	"testing"
 
-	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
-	"pgregory.net/rapid"
 )
 
 // setsOf are sets and what they say of the output "abc", with the target "abc".
@@ -160,26 +157,6 @@ func TestWhatPartsTookIsCountedOnce(t *testing.T) {
 	if calls, _ := took(); calls != 0 {
 		t.Errorf("%d calls are counted again", calls)
 	}
-}
-
-// A mean lies between the parts, and no part is better than the best.
-func TestSetsLieBetweenTheirParts(t *testing.T) {
-	propertytest.Check(t, func(t *rapid.T) {
-		var p judgedParts
-		least, most := 1.0, 0.0
-		for i := range rapid.IntRange(1, 6).Draw(t, "parts") {
-			value := rapid.Float64Range(0, 1).Draw(t, "value")
-			p.parts = append(p.parts, part{scorer: &scorer{Version: Version{Name: fmt.Sprint(i)}}, weight: rapid.Float64Range(1e-6, 1e6).Draw(t, "weight")})
-			p.scores = append(p.scores, record.Score{Value: value})
-			least, most = min(least, value), max(most, value)
-		}
-		if mean := p.mean(); mean < least-1e-9 || mean > most+1e-9 || p.best() != most {
-			t.Fatalf("mean %v and best %v of %v to %v", mean, p.best(), least, most)
-		}
-		if least == 1 && p.mean() != 1 {
-			t.Fatalf("all parts hold, and the mean is %v", p.mean())
-		}
-	})
 }
 
 func TestSetsThatCannotBe(t *testing.T) {

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -125,17 +124,5 @@ func TestAnEndpointThatHasNothingMore(t *testing.T) {
 	result, err := serve(t, endpointSays(200, `{"end": "agent_ended"}`)).Execute(t.Context(), endpointTurn())
 	if !errors.Is(err, model.ErrEnded) || len(result.Calls) != 0 {
 		t.Errorf("got %+v, %v", result, err)
-	}
-}
-
-func TestTheEndOfARunEndsTheExchange(t *testing.T) {
-	over := errors.New("the run is over")
-	ctx, cancel := context.WithCancelCause(t.Context())
-	a := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		cancel(over)
-		hangs(w, r)
-	})
-	if _, err := a.Execute(ctx, endpointTurn()); !errors.Is(err, over) {
-		t.Errorf("got %v", err)
 	}
 }

@@ -212,10 +212,3 @@ func TestF34_OutputIsNotLost(t *testing.T) {
 		}
 	}
 }
-
-func TestOutputThatIsNotUTF8(t *testing.T) {
-	result, err := execute(t, `printf 'a\377b'; printf 'e\376' >&2`, "")
-	if err != nil || string(result.Output) != "\"a\uFFFDb\"" || result.Calls[0].Stderr != "e\xfe" {
-		t.Errorf("got %q, %q, %v", result.Output, result.Calls[0].Stderr, err)
-	}
-}

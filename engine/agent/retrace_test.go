@@ -280,17 +280,6 @@ func TestRetraceOfAConversationThatWasCutBeforeItsUser(t *testing.T) {
 	}
 }
 
-// An agent that used up its steps would go on where it had more.
-func TestRetraceGoesOn(t *testing.T) {
-	live, _ := stage(t, spec.Agent{MaxSteps: 2}, []tool.Tool{echo()}, calls("echo", `{"text":"x"}`), calls("echo", `{"text":"y"}`))
-	result := converse(t, live, turn())
-	live.MaxSteps = 3
-	trace, err := live.Retrace(t.Context(), turn(), iterationOf(1, &result, nil))
-	if err != nil || len(trace.Requests) != 3 || trace.Over || trace.Requests[1] != result.Calls[1].Request {
-		t.Errorf("%+v, %v", trace, err)
-	}
-}
-
 // An agent that had nothing more to give would be asked again, and have nothing:
 // unless it used up its steps before, which is then its output.
 func TestRetraceOfAnAgentThatEnded(t *testing.T) {

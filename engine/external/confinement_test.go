@@ -188,28 +188,6 @@ func TestF70_NoKeyReachesAProgram(t *testing.T) {
 	}
 }
 
-// Programs name files by their process id, and share folders.
-func TestProgramsAtTheSameTimeHaveDifferentProcessIDs(t *testing.T) {
-	c := inNamespace(t)
-	var mu sync.Mutex
-	var programs sync.WaitGroup
-	seen := map[string]bool{}
-	for range 16 {
-		programs.Go(func() {
-			p := shell("echo $$")
-			p.Confinement = c
-			done, err := p.Run(t.Context(), nil)
-			mu.Lock()
-			defer mu.Unlock()
-			if err != nil || seen[string(done.Stdout)] {
-				t.Errorf("%q, %v", done.Stdout, err)
-			}
-			seen[string(done.Stdout)] = true
-		})
-	}
-	programs.Wait()
-}
-
 // P15, bounded everything: programs leave no open files and no goroutines.
 func TestF34_ProgramsLeaveNothingOpen(t *testing.T) {
 	for held, confinement := range confinements() {

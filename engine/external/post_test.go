@@ -119,24 +119,6 @@ func TestNobodyIsThere(t *testing.T) {
 	}
 }
 
-func TestTheEndOfARunIsTheEndOfAPost(t *testing.T) {
-	over := errors.New("the run is over")
-	ctx, cancel := context.WithCancelCause(t.Context())
-	asked := make(chan struct{})
-	e := serve(t, func(_ http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		close(asked)
-		<-r.Context().Done()
-	})
-	go func() {
-		<-asked
-		cancel(over)
-	}()
-	if _, err := e.Post(ctx, 0, []byte("{}")); !errors.Is(err, over) {
-		t.Errorf("got %v", err)
-	}
-}
-
 // hanging never answers.
 type hanging struct{}
 

@@ -127,14 +127,6 @@ func TestTooMuchOutput(t *testing.T) {
 	}
 }
 
-// A program that does not read its input is none the worse for it.
-func TestInputThatIsNotRead(t *testing.T) {
-	p := shell("echo done")
-	if done, err := p.Run(t.Context(), make([]byte, 1<<20)); err != nil || string(done.Stdout) != "done\n" {
-		t.Errorf("got %q, %v", done.Stdout, err)
-	}
-}
-
 func TestCaptureKeepsHeadAndTail(t *testing.T) {
 	propertytest.Check(t, func(t *rapid.T) {
 		limit := 2 * rapid.IntRange(1, 20).Draw(t, "half")

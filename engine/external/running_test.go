@@ -219,21 +219,6 @@ func TestAGigabyteOfOutputNeedsNoMemory(t *testing.T) {
 	}
 }
 
-func TestAnEndedProgramStandsStill(t *testing.T) {
-	eachConfinement(t, func(t *testing.T, c *Confinement) {
-		r := begin(t, c, "", "true")
-		<-r.Done()
-		if err := r.Freeze(); err != nil {
-			t.Error(err)
-		}
-		r.Thaw()
-		r.Kill(errors.New("too late"))
-		if _, err := r.Wait(); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
 func TestATimeoutDoesNotPassWhileAProgramIsFrozen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		late := make(chan time.Time, 1)

@@ -115,21 +115,6 @@ func TestF32_ClosingASessionKillsWhatItLeft(t *testing.T) {
 	}
 }
 
-func TestASessionEndsWithItsContext(t *testing.T) {
-	m := mark()
-	ctx, cancel := context.WithCancel(t.Context())
-	p := shell("sleep 300; true")
-	p.Argv = append(p.Argv, m)
-	s, err := p.Open(ctx)
-	must(t, err)
-	cancel()
-	<-s.Done()
-	if left := alive(t, m); left > 0 {
-		t.Errorf("%d processes are left", left)
-	}
-	s.Close()
-}
-
 // F33: a session's program dies with us.
 func TestF33_ASessionDiesWithUs(t *testing.T) {
 	if m := os.Getenv("AGENTBENCH_TEST_SESSION"); m != "" {
@@ -176,23 +161,6 @@ func TestASessionOutlivesTheThreadThatOpenedIt(t *testing.T) {
 	}
 }
 
-// A writer that the program does not listen to is let go by the end.
-func TestClosingASessionLetsAWriterGo(t *testing.T) {
-	s := open(t, nil, "exec sleep 300")
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		for {
-			if _, err := s.Write(make([]byte, 64<<10)); err != nil {
-				return
-			}
-		}
-	})
-	s.running.Kill(nil)
-	<-s.Done()
-	s.Close()
-	wg.Wait()
-}
-
 func TestF34_SessionsLeaveNothingOpen(t *testing.T) {
 	for held, confinement := range confinements() {
 		t.Run(held, func(t *testing.T) {
@@ -224,20 +192,6 @@ func TestF34_SessionsLeaveNothingOpen(t *testing.T) {
 				t.Errorf("%d open files became %d", files, now)
 			}
 		})
-	}
-}
-
-// Standard error is kept to its head and tail, and may be read at any time.
-func TestStderrOfASession(t *testing.T) {
-	s := open(t, nil, `i=0; while [ $i -lt 2000 ]; do echo "line number $i" >&2; i=$((i+1)); done; echo done; read -r line`)
-	late := time.AfterFunc(20*time.Second, func() { s.running.Kill(nil) })
-	defer late.Stop()
-	if line, err := bufio.NewReader(s).ReadString('\n'); err != nil {
-		t.Fatalf("%q, %v", line, err)
-	}
-	until(t, "all of it is here", func() bool { return strings.Contains(s.Stderr(), "line number 1999") })
-	if said := s.Stderr(); len(said) > maxStderr+100 || !strings.HasPrefix(said, "line number 0\n") || !strings.Contains(said, " bytes cut …\n") {
-		t.Errorf("%d bytes", len(said))
 	}
 }
 

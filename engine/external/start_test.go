@@ -63,16 +63,6 @@ func TestProgramsAreFoundInTheirOwnPath(t *testing.T) {
 	}
 }
 
-// Of two variables of a name a program sees the last one: what is declared of its PATH finds it.
-func TestADeclaredPathFindsTheProgram(t *testing.T) {
-	folder := t.TempDir()
-	must(t, os.WriteFile(filepath.Join(folder, "ours"), []byte("#!/bin/sh\n"), 0o700))
-	p := Program{Argv: []string{"ours"}, Env: []string{"PATH=/bin", "PATH=" + folder + ":/bin"}}
-	if _, err := p.Run(t.Context(), nil); err != nil {
-		t.Error(err)
-	}
-}
-
 // An error quotes the line in which a program says what was wrong, whatever follows it.
 func TestTheLineWithTheErrorIsQuoted(t *testing.T) {
 	for stderr, want := range map[string]string{
@@ -88,15 +78,5 @@ func TestTheLineWithTheErrorIsQuoted(t *testing.T) {
 		if got := errorLine(stderr); got != want {
 			t.Errorf("%q: got %q, want %q", stderr, got, want)
 		}
-	}
-}
-
-func TestTheProgramRunsInItsFolder(t *testing.T) {
-	folder := t.TempDir()
-	must(t, os.WriteFile(filepath.Join(folder, "answer.txt"), []byte("found"), 0o600))
-	p := shell("cat answer.txt")
-	p.Dir = folder
-	if done, err := p.Run(t.Context(), nil); err != nil || string(done.Stdout) != "found" {
-		t.Errorf("got %s, %v", done.Stdout, err)
 	}
 }

@@ -8,11 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"github.com/agentbench/agentbench/engine/external"
 	"github.com/agentbench/agentbench/engine/model"
-	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/expr"
@@ -224,29 +221,6 @@ func TestACancelledEvaluationIsNoVerdict(t *testing.T) {
 	}
 }
 
-// The share stays within 0 and 1, is 1 exactly where all pass, and grows with
-// every check that does.
-func TestShare(t *testing.T) {
-	propertytest.Check(t, func(t *rapid.T) {
-		checks := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) record.Check {
-			return record.Check{
-				Passed: rapid.Bool().Draw(t, "passed"),
-				Weight: rapid.SampledFrom([]float64{0, 0.1, 1, 2, 1000}).Draw(t, "weight"),
-			}
-		}), 1, 8).Draw(t, "checks")
-		before := record.Share(checks)
-		if before < 0 || before > 1 || (before == 1) != allPassed(checks) {
-			t.Fatalf("share %v, all passed: %v", before, allPassed(checks))
-		}
-		if i := rapid.IntRange(0, len(checks)-1).Draw(t, "which"); !checks[i].Passed {
-			checks[i].Passed = true
-			if record.Share(checks) <= before {
-				t.Fatalf("share %v, before %v", record.Share(checks), before)
-			}
-		}
-	})
-}
-
 func TestTheTargetIsNotInTheEnvironment(t *testing.T) {
 	for _, text := range []string{"target == 1", "task.target == 1", `judge.confidence > 0.5 && target != ""`} {
 		_, faults := expr.Evaluate(expr.Any).Compile(text, expr.WantBool)
@@ -424,21 +398,6 @@ func program(script string) *DeclaredEvaluator {
 	return &DeclaredEvaluator{
 		Spec:    &spec.Evaluate{Command: &spec.Command{Argv: []string{"sh"}}},
 		Program: &external.Program{Argv: []string{"sh", "-c", script}, Env: []string{"PATH=/usr/bin:/bin"}, Timeout: time.Minute},
-	}
-}
-
-func TestAProgramJudges(t *testing.T) {
-	const script = `input=$(cat); case "$input" in *TARGET*) exit 9;; esac
-		echo '{"confidence": 0.25, "passed": false, "feedback": "2 of 8 tests", "read": '"$input"'}'; echo noise >&2`
-	e := program(script)
-	e.Spec.Feedback = compile(t, `string(command.feedback) + ": " + string(command.read.output.a) + string(command.read.task.input)`, expr.WantString)
-	got, calls, err := e.Evaluate(t.Context(), withTask(t, `{"a": "b "}`))
-	must(t, err)
-	if want := (record.Evaluation{Confidence: 0.25, Feedback: "2 of 8 tests: b the question"}); !reflect.DeepEqual(*got, want) {
-		t.Errorf("got %+v", got)
-	}
-	if len(calls) != 1 || calls[0].Role != record.RoleJudge || calls[0].Model != "sh" || calls[0].Stderr != "noise\n" || calls[0].Usage.Calls != 0 {
-		t.Errorf("calls %+v", calls)
 	}
 }
 

@@ -286,19 +286,6 @@ func TestACancelledContextEndsTheRun(t *testing.T) {
 	}
 }
 
-func TestLiveEventsAreThoseOfTheRecord(t *testing.T) {
-	var live []record.Event
-	l := build(t, "prompt: p\nmax_iterations: 3", says("a", "ab", "abc"))
-	r := l.Run(t.Context(), "c/t/1", &spec.Task{ID: "t"}, 1, func(e record.Event) { live = append(live, e) })
-	var recorded []record.Event
-	for e := range record.Events(r) {
-		recorded = append(recorded, e)
-	}
-	if !reflect.DeepEqual(live, recorded) || len(live) < 10 {
-		t.Errorf("live events\n%+v\nevents of the record\n%+v", live, recorded)
-	}
-}
-
 // again judges an iteration with an output, recorded as given, by a declared
 // evaluation.
 func again(t *testing.T, a Again, it *record.Iteration) (*record.Evaluation, *record.Error, bool) {
@@ -407,52 +394,6 @@ func TestWhatAConversingAgentIsTold(t *testing.T) {
 	play(t.Context(), l)
 	if want := []told{{0, 0, 3, 0}, {1, 2, 2, 1}, {2, 4, 1, 1}}; !slices.Equal(got, want) {
 		t.Errorf("told %+v, want %+v", got, want)
-	}
-}
-
-// A timeout that passes as-if within a conversation leaves what had begun; what
-// was in flight counts whole.
-func TestATimeoutWithinAConversation(t *testing.T) {
-	for _, c := range []struct {
-		after        string
-		calls, tools int
-		steps        int
-		user         string
-		until        time.Duration
-	}{
-		{"1s", 1, 0, 1, "", time.Second},
-		{"2500ms", 2, 0, 1, "go on", 2500 * time.Millisecond},
-		{"3500ms", 3, 0, 2, "go on", 3500 * time.Millisecond},
-		{"5s", 3, 2, 2, "go on", 5 * time.Second},
-		{"{after: 4s, working: true}", 3, 2, 2, "go on", 5 * time.Second},
-	} {
-		var told []record.Event
-		l := build(t, "prompt: p\nterminate: {timeout: "+c.after+"}", acts(talks))
-		r := l.Run(t.Context(), "c/t/1", &spec.Task{ID: "t"}, 1, func(e record.Event) { told = append(told, e) })
-		it := r.Iterations[0]
-		if it.Cut != "timeout" || r.Outcome.Reason != record.ReasonTimeout || it.End != c.until || r.Elapsed != c.until {
-			t.Errorf("%s: cut %q, ended by %s at %v", c.after, it.Cut, r.Outcome.Reason, it.End)
-		}
-		if len(it.Calls) != c.calls || len(it.ToolCalls) != c.tools || len(it.Steps) != c.steps || it.Steps[0].User != c.user {
-			t.Errorf("%s: %d calls, tools %+v, steps %+v", c.after, len(it.Calls), it.ToolCalls, it.Steps)
-		}
-		if !reflect.DeepEqual(told, slices.Collect(record.Events(r))) {
-			t.Errorf("%s: told of %+v", c.after, told)
-		}
-	}
-}
-
-// A prompt that cannot be rendered after an iteration with steps has all of its
-// events told.
-func TestEventsAfterAConversation(t *testing.T) {
-	l := build(t, "prompt: '{{ iteration == 1 ? string(int(feedback)) : \"p\" }}'\nmax_iterations: 3\non_error: {continue_if: 'true'}", acts(talks))
-	var told []record.Event
-	r := l.Run(t.Context(), "c/t/1", &spec.Task{ID: "t"}, 1, func(e record.Event) { told = append(told, e) })
-	if len(r.Iterations) != 3 || r.Iterations[1].Error == nil {
-		t.Fatalf("%+v", r.Outcome)
-	}
-	if recorded := slices.Collect(record.Events(r)); !reflect.DeepEqual(told, recorded) {
-		t.Errorf("told of %+v\nrecorded %+v", told, recorded)
 	}
 }
 

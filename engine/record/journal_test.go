@@ -109,45 +109,6 @@ func TestAFullGroupDoesNotHurryTheNext(t *testing.T) {
 	})
 }
 
-// stalled is a disk whose writes wait.
-type stalled struct {
-	nowhere
-	goOn chan struct{}
-}
-
-func (s stalled) Append(string) (File, error) { return s, nil }
-func (s stalled) Write(p []byte) (int, error) { <-s.goOn; return len(p), nil }
-
-func TestAppendWaitsWhileTheDiskIsSlow(t *testing.T) {
-	const runs = 200
-	dir := t.TempDir()
-	run := sampleRun(1, 1)
-	run.Iterations[0].Thinking = strings.Repeat("x", 100_000)
-	synctest.Test(t, func(t *testing.T) {
-		disk := stalled{goOn: make(chan struct{})}
-		j, err := Create(dir, Manifest{}, Options{Disk: disk})
-		must(t, err)
-		appended, acknowledged := 0, 0
-		go func() {
-			for range runs {
-				if err := j.Append(run, nil, func(error) { acknowledged++ }); err != nil {
-					t.Error(err)
-				}
-				appended++
-			}
-		}()
-		synctest.Wait()
-		if most := (2*mostPending + fullGroup) / 100_000; appended == 0 || appended > most {
-			t.Errorf("%d runs of 100 kB are waiting for the disk", appended)
-		}
-		close(disk.goOn)
-		synctest.Wait()
-		if err := j.Close(); err != nil || appended != runs || acknowledged != runs {
-			t.Errorf("%d appended, %d acknowledged, %v", appended, acknowledged, err)
-		}
-	})
-}
-
 // expectOnce expects the first so many sample runs, each once and with a score.
 func expectOnce(t *testing.T, dir string, runs int) {
 	t.Helper()
@@ -197,21 +158,6 @@ func TestNothingIsAppendedAfterClose(t *testing.T) {
 	if err := j.Append(sampleRun(1, 1), nil, func(error) { called = true }); !errors.Is(err, ErrClosed) || called {
 		t.Errorf("error %v, called %v", err, called)
 	}
-}
-
-func TestARunThatCannotBeEncodedDoesNotHarmTheOthers(t *testing.T) {
-	dir := t.TempDir()
-	j, err := Create(dir, Manifest{}, Options{})
-	must(t, err)
-	bad := sampleRun(1, 1)
-	bad.Iterations[0].Output = []byte(`{"broken`)
-	err = j.Append(bad, nil, func(error) { t.Error("acknowledged") })
-	if err == nil || !strings.Contains(err.Error(), bad.ID) {
-		t.Errorf("error %v does not name the run", err)
-	}
-	run := sampleRun(0, 1)
-	must(t, errors.Join(j.Append(run, sampleScores(run), nil), j.Close()))
-	expectOnce(t, dir, 1)
 }
 
 func TestF9_ASecondJournalIsRefused(t *testing.T) {

@@ -87,18 +87,6 @@ func TestHashesTellEqualFromDifferent(t *testing.T) {
 	}
 }
 
-func TestErrorsOfOneClassAreToldApart(t *testing.T) {
-	run := &Run{Iterations: []Iteration{
-		{Error: &Error{Class: Program, Message: "exit 1"}},
-		{Error: &Error{Class: Program, Message: "exit 2"}},
-		{Error: &Error{Class: Program, Message: "exit 1"}},
-	}}
-	its := run.Light().Iterations
-	if *its[0].Error == *its[1].Error || *its[0].Error != *its[2].Error {
-		t.Errorf("%v, %v, %v", its[0].Error, its[1].Error, its[2].Error)
-	}
-}
-
 // What is read of a record without its texts is what the run is without them, whether the record has digests or not.
 func TestALightReadIsTheRunWithoutItsTexts(t *testing.T) {
 	propertytest.Check(t, func(t *rapid.T) {

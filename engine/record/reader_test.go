@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 )
 
 // collected are the values of a sequence, and the damage with which it ends; any other error ends the test.
@@ -257,62 +256,6 @@ func TestOfARunThatWasTriedAgainTheLastRecordCounts(t *testing.T) {
 	}
 	if run, err := Find(dir, "default/task-1/1"); err != nil || run.Outcome.Status != Failed {
 		t.Errorf("found %v, %v", run, err)
-	}
-}
-
-func TestAFolderWithoutResults(t *testing.T) {
-	dir := t.TempDir()
-	for range 2 {
-		for _, err := range ReadRuns(dir) {
-			if !errors.Is(err, os.ErrNotExist) {
-				t.Errorf("runs: %v", err)
-			}
-		}
-	}
-	errs := 0
-	for _, err := range ReadLight(dir) {
-		errs++
-		if !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("signals: %v", err)
-		}
-	}
-	if scores, _ := collected(t, ReadScores(dir)); errs != 1 || len(scores) != 0 {
-		t.Errorf("%d errors, %d scores", errs, len(scores))
-	}
-}
-
-func TestManifestsAreReadAsTheyWereWritten(t *testing.T) {
-	dir := t.TempDir()
-	want := Manifest{
-		Version: Version, Suite: "coach", Agentbench: "1.0", SpecHash: "0123", Seed: 7, Status: StateRunning,
-		Configurations: []ConfigurationHead{{
-			Name: "default", Aliases: []string{"same"}, Loop: "ab", MaxIterations: 5, EffectiveMax: 6,
-			Params: []Param{{Path: "terminate.max_iterations", Value: []byte("5")}},
-			Phases: []PhaseHead{{Name: "planning", Limit: 2}},
-		}},
-		Tasks: 3, Trials: 2, Scorers: []string{"close"}, Simulated: []string{"analyst"},
-		Volatile: ManifestVolatile{Started: time.Unix(1e9, 0).UTC()},
-	}
-	j, err := Create(dir, want, Options{})
-	must(t, err)
-	expectManifest(t, dir, want)
-	want.Status = StateComplete
-	run := sampleRun(1, 2)
-	want.Totals.Add(run.Outcome.Status, run.Usage, run.Judging, run.User)
-	must(t, errors.Join(j.WriteManifest(want), j.Close()))
-	expectManifest(t, dir, want)
-	if want.Totals.Runs() != 1 || want.Totals.Usage.Calls != 2 {
-		t.Errorf("totals %+v", want.Totals)
-	}
-}
-
-func expectManifest(t *testing.T, dir string, want Manifest) {
-	t.Helper()
-	got, err := ReadManifest(dir)
-	must(t, err)
-	got.Configurations[0].Params[0].Value = Canonical(got.Configurations[0].Params[0].Value)
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("read %+v\nwrote %+v", got, want)
 	}
 }
 

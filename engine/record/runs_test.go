@@ -3,27 +3,9 @@ package record
 import (
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"testing"
 )
-
-func TestAnyRunIsReadByItsID(t *testing.T) {
-	const runs = 20
-	dir := sampleFolder(t, runs)
-	all, err := OpenRuns(dir)
-	must(t, err)
-	defer all.Close()
-	for n := runs - 1; n >= 0; n-- {
-		want := sampleRun(n, 1+n%3)
-		if got, err := all.Run(want.ID); err != nil || !reflect.DeepEqual(got, want) {
-			t.Fatalf("%s is read as %+v, %v", want.ID, got, err)
-		}
-	}
-	if _, err := all.Run("default/none/1"); !errors.Is(err, ErrNoRun) {
-		t.Errorf("a run that is not there: %v", err)
-	}
-}
 
 func TestOfARunThatWasTriedAgainTheLastRecordIsRead(t *testing.T) {
 	dir := sampleFolder(t, 0)

@@ -3,7 +3,6 @@ package record
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -178,17 +177,4 @@ func TestCompactingKeepsWhatCounts(t *testing.T) {
 			rt.Errorf("%d scores are left of %d, %+v", left, counted, done)
 		}
 	})
-}
-
-func TestAFullDiskLeavesTheScoresAsTheyWere(t *testing.T) {
-	dir := sampleFolder(t, 2)
-	run := sampleRun(1, 1).ID
-	scoreMore(t, dir, run, Score{Name: "exact", Removed: true})
-	before := fmt.Sprint(standing(t, dir))
-	if _, err := CompactScores(dir, Options{Disk: &faultyDisk{Disk: folder(dir), failAt: 1}}); err == nil {
-		t.Error("no error")
-	}
-	if after := fmt.Sprint(standing(t, dir)); after != before {
-		t.Errorf("%s\nbecame %s", before, after)
-	}
 }

@@ -396,3 +396,11 @@ func TestTimeoutsOfToolsAreNeverWrong(t *testing.T) {
 		t.Errorf("%d were exact, and %d had a use that took as long: the property says little", exact, cut)
 	}
 }
+
+// The short key is the long one, for which live runs are compared.
+func TestShortKeysAreTheLongOnes(t *testing.T) {
+	short, long := declared(t, plainLoop+"max_iterations: 3\n"), declared(t, plainLoop+"terminate: {max_iterations: 3}\n")
+	if short.Hash() != long.Hash() || len(New(short, long, Options{}).differ.values) > 0 {
+		t.Error("they differ")
+	}
+}

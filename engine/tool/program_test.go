@@ -54,26 +54,6 @@ func message(err error) string {
 	return fmt.Sprint(err)
 }
 
-func TestAProgramIsATool(t *testing.T) {
-	for name, c := range map[string]struct{ script, arguments, want string }{
-		"what it is given":   {"cat", `{"a": 1}`, `{"a": 1}`},
-		"a line of it":       {"read -r line && echo \"got $line\"", `{"a":"b"}`, `"got {\"a\":\"b\"}"`},
-		"nothing given":      {"cat", ``, `{}`},
-		"text":               {"echo 1; echo 2", `{}`, `"1\n2"`},
-		"nothing":            {"true", `{}`, `""`},
-		"a list":             {"echo '[1]'", `{}`, `[1]`},
-		"what is no UTF-8":   {`printf 'a\377b'`, `{}`, "\"a\uFFFDb\""},
-		"an unheard warning": {"echo careful >&2; echo fine", `{}`, `"fine"`},
-	} {
-		t.Run(name, func(t *testing.T) {
-			result, err := use(t, t.Context(), shell(c.script), c.arguments)
-			if err != nil || string(result.Content) != c.want || result.Duration <= 0 || result.Attempts != 1 {
-				t.Errorf("got %s, %+v, %v", result.Content, result, err)
-			}
-		})
-	}
-}
-
 // F31, S4.9: what a tool dies of is told, and is no fault of the infrastructure.
 func TestF31_AToolThatCrashes(t *testing.T) {
 	folder := t.TempDir()
@@ -232,32 +212,6 @@ func TestF39_AToolSeesOnlyWhatItIsGiven(t *testing.T) {
 	}
 	if !strings.Contains(said, "Stop now") || result.Ended != nil {
 		t.Errorf("what it said was not taken as a text: %+v", result)
-	}
-}
-
-// The tools of one run work in one folder, of which nothing is left.
-func TestTheFolderOfARun(t *testing.T) {
-	ctx, run := WithRun(t.Context())
-	where, err := use(t, ctx, shell("mkdir -p closed; echo kept > closed/file; chmod 500 closed; pwd"), "{}")
-	must(t, err)
-	if result, err := use(t, ctx, shell("cat closed/file"), "{}"); err != nil || string(result.Content) != `"kept"` {
-		t.Errorf("got %s, %v", result.Content, err)
-	}
-	other, another := WithRun(t.Context())
-	if result, err := use(t, other, shell("ls"), "{}"); err != nil || string(result.Content) != `""` {
-		t.Errorf("another run sees %s, %v", result.Content, err)
-	}
-	var folder string
-	if json.Unmarshal(where.Content, &folder) != nil || folder == "" {
-		t.Fatalf("got %s", where.Content)
-	}
-	if _, err := os.Stat(folder); err != nil {
-		t.Error(err)
-	}
-	run.Close()
-	another.Close()
-	if _, err := os.Stat(folder); !os.IsNotExist(err) {
-		t.Errorf("%s is left: %v", folder, err)
 	}
 }
 

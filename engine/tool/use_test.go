@@ -233,26 +233,6 @@ func counted(asked *atomic.Int64, identity string) Tool {
 	}}
 }
 
-func TestPureToolsAreAskedOnce(t *testing.T) {
-	var asked atomic.Int64
-	memory := &Memory{}
-	use := func(identity, arguments string) Result {
-		result, _ := newSet(t, Options{Memory: memory}, counted(&asked, identity)).Use(t.Context(), "t", &Use{Arguments: json.RawMessage(arguments)})
-		return result
-	}
-	first, again := use("x", `{"a":1,"b":2}`), use("x", `{"b": 2, "a": 1}`)
-	if asked.Load() != 1 || first.Cached || !again.Cached || again.Duration != first.Duration || string(again.Content) != string(first.Content) || again.Attempts != 0 {
-		t.Errorf("asked %d times: %+v, then %+v", asked.Load(), first, again)
-	}
-	use("x", `{"a":2}`)
-	use("y", `{"a":2}`)
-	use("x", `{"fail":true}`)
-	use("x", `{"fail":true}`)
-	if asked.Load() != 5 {
-		t.Errorf("asked %d times: other arguments, other tools and failures are not remembered", asked.Load())
-	}
-}
-
 // lasting remembers beyond a process.
 type lasting map[[32]byte]string
 

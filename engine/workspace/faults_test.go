@@ -16,7 +16,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 )
 
 func TestLinksAreKeptAndNeverFollowed(t *testing.T) {
@@ -287,16 +286,6 @@ func TestRestoreNeedsAnEmptyFolder(t *testing.T) {
 	}
 	if _, err := s.Restore(context.Background(), f.base, t.TempDir(), Options{}); err != nil {
 		t.Error(err)
-	}
-}
-
-func TestRestoredFilesHaveTheTimeOfRestoring(t *testing.T) {
-	s := openStore(t)
-	began1 := time.Now().Add(-tick)
-	f := began(t, s, Options{}, map[string]string{"a.py": "a"})
-	info, err := os.Stat(filepath.Join(f.Dir, "a.py"))
-	if err != nil || info.ModTime().Before(began1) {
-		t.Errorf("the file is of %v: %v", info.ModTime(), err)
 	}
 }
 

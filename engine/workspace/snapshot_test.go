@@ -230,7 +230,7 @@ func TestStampsSettle(t *testing.T) {
 func TestAFileThatWasJustWrittenIsReadAgain(t *testing.T) {
 	s := openStore(t)
 	f := began(t, s, Options{}, nil)
-	for i := range 300 {
+	for i := range 50 {
 		content := fmt.Sprintf("%03d", i)
 		write(t, f.Dir, map[string]string{"a.txt": content})
 		made := snapshot(t, f)

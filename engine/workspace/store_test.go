@@ -56,7 +56,7 @@ func TestASnapshotTakesWhatWasEdited(t *testing.T) {
 	f, err := s.Restore(context.Background(), tree, filepath.Join(t.TempDir(), "run"), Options{})
 	must(t, err)
 	var last Snapshot
-	const snapshots = 60
+	const snapshots = 15
 	for round := range snapshots {
 		for i := range 3 {
 			editLine(t, f.Dir, (round*7+i*50)%400, round)

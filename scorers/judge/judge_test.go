@@ -396,24 +396,6 @@ func TestAJudgeThatHangs(t *testing.T) {
 	})
 }
 
-type cached struct{ model.Model }
-
-func (c cached) Call(ctx context.Context, r *model.Request) (*model.Reply, error) {
-	reply, err := c.Model.Call(ctx, r)
-	if err == nil {
-		reply.Cached = true
-	}
-	return reply, err
-}
-
-// What came from the cache costs what it did cost, and says so.
-func TestVotesFromTheCache(t *testing.T) {
-	got := judgeOne(t, panel(cached{&member{answers: []string{`{"score": 1}`}}}), "4")
-	if !got.Votes[0].Cached || got.Usage.OutputTokens != 10 {
-		t.Errorf("got %+v", got)
-	}
-}
-
 // F81: whatever a judge answers, it is a score of the scale or none.
 func FuzzRead(f *testing.F) {
 	for _, text := range []string{"", "9", `{"score": 1}`, `{"score": "good"}`, "```json\n{\"score\": 0.5, \"explanation\": \"a\"}\n```", `{"score": 1e308}`} {

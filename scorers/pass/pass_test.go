@@ -52,17 +52,6 @@ func TestAPassScoresEveryRunWithItsTask(t *testing.T) {
 	}
 }
 
-func TestASecondPassHasNothingToDo(t *testing.T) {
-	d, by := load(t, right+", "+good), &outside{says: half}
-	dir := folder(t, sixRuns()...)
-	made(t, ctx, asked(t, dir, d, by))
-	before := by.asked.Load()
-	p := made(t, ctx, asked(t, dir, d, by))
-	if c := p.Counts[1]; p.Runs != 0 || c.Kept != 6 || c.Wanted != 0 || by.asked.Load() != before || before != 6 {
-		t.Errorf("%d runs, %+v, %d calls and then %d", p.Runs, c, before, by.asked.Load())
-	}
-}
-
 // What is made of a run goes by the last score that each scorer gave of each thing.
 func TestWhatIsMissingUnscoredOrOfAnotherVersionIsMade(t *testing.T) {
 	d := load(t, right+", "+good)
@@ -184,24 +173,6 @@ func TestAnUnscoredScoreIsTriedAgainAndToldOnce(t *testing.T) {
 	}
 }
 
-func TestEveryIterationOfThoseThatAskIsScoredWhereAskedFor(t *testing.T) {
-	d, by := load(t, good), &outside{says: half}
-	dir := folder(t, sixRuns()...)
-	o := asked(t, dir, d, by)
-	o.Iterations = true
-	p := made(t, ctx, o)
-	if c := p.Counts[0]; c.Made != 18 || by.asked.Load() != 12 {
-		t.Errorf("%+v, %d calls; the run's score is that of the iteration that it returned", c, by.asked.Load())
-	}
-	if p := made(t, ctx, asked(t, dir, d, by)); p.Runs != 0 {
-		t.Errorf("then %d runs", p.Runs)
-	}
-	changed := load(t, strings.Replace(good, "rubric: Good", "rubric: Good indeed", 1))
-	if p := made(t, ctx, asked(t, dir, changed, by)); p.Counts[0].Made != 18 {
-		t.Errorf("another version makes all that were made again: %+v", p.Counts[0])
-	}
-}
-
 // What was asked of the output that a run returned stands once, also where the
 // run was scored before its iterations.
 func TestWhatWasAskedStandsOnce(t *testing.T) {
@@ -276,16 +247,6 @@ func TestRunsWhoseTaskIsNotThereAreTold(t *testing.T) {
 	p := made(t, ctx, o)
 	if p.Taskless != 1 || p.FirstTaskless != "t4" || p.Counts[0].Made != 15 {
 		t.Errorf("%d runs without their tasks, one of %q; %+v", p.Taskless, p.FirstTaskless, p.Counts[0])
-	}
-}
-
-func TestRunsThatDoNotCountAreNotScored(t *testing.T) {
-	fault := run("base", "t1")
-	fault.Outcome = record.Outcome{Status: record.Faulted, Error: &record.Error{Class: record.Server}}
-	dir := folder(t, fault, run("base", "t2", "2"))
-	made(t, ctx, asked(t, dir, load(t, right), &outside{}))
-	if got := shown(t, dir); got != "base/t2/1 right 0 1\nbase/t2/1 right 1 1" {
-		t.Errorf("got\n%s", got)
 	}
 }
 

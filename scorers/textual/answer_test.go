@@ -6,9 +6,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/agentbench/agentbench/engine/propertytest"
-	"pgregory.net/rapid"
 )
 
 // alike are answers that all mean the same.
@@ -95,42 +92,6 @@ func TestTolerance(t *testing.T) {
 			t.Errorf("%s is %s within %v: %v", c.a, c.b, c.tolerance, got)
 		}
 	}
-}
-
-// rational is a number in one of the ways in which it can be written.
-var ways = []func(a, b int64) string{
-	func(a, b int64) string { return fmt.Sprintf("%d/%d", a, b) },
-	func(a, b int64) string { return fmt.Sprintf(`\frac{%d}{%d}`, a, b) },
-	func(a, b int64) string { return fmt.Sprintf(`$\dfrac{%d}{%d}$`, 3*a, 3*b) },
-	func(a, b int64) string { return fmt.Sprintf(`\boxed{%d / %d} cm`, a, b) },
-	func(a, b int64) string {
-		if b == 1 || a < b {
-			return fmt.Sprintf("%d/%d", a, b)
-		}
-		return fmt.Sprintf("%d %d/%d", a/b, a%b, b)
-	},
-}
-
-func TestFractionsAreNumbersHoweverWritten(t *testing.T) {
-	propertytest.Check(t, func(t *rapid.T) {
-		a, b := rapid.Int64Range(0, 1e6).Draw(t, "a"), rapid.Int64Range(1, 1e6).Draw(t, "b")
-		c := a + rapid.Int64Range(0, 1).Draw(t, "more")
-		x, y := rapid.SampledFrom(ways).Draw(t, "x")(a, b), rapid.SampledFrom(ways).Draw(t, "y")(c, b)
-		if Parse(x).Equal(Parse(y), nil) != (a == c) {
-			t.Fatalf("%s (%s) and %s (%s)", x, written(Parse(x)), y, written(Parse(y)))
-		}
-	})
-}
-
-func TestEveryNumberIsOne(t *testing.T) {
-	propertytest.Check(t, func(t *rapid.T) {
-		f := rapid.Float64Range(-1e15, 1e15).Draw(t, "f")
-		for _, format := range []string{"%v", "%.3f", "%e", "$%v", "%v m"} {
-			if s := fmt.Sprintf(format, f); Parse(s).number == nil {
-				t.Fatalf("%s is %s", s, written(Parse(s)))
-			}
-		}
-	})
 }
 
 // What is large is a text, and nothing takes long.

@@ -48,29 +48,6 @@ func TestAgainstRouge155(t *testing.T) {
 	}
 }
 
-// testRouge1, testRouge2, testRougeLConsecutive, testRougeLNonConsecutive and testRougeEmpty of the same file.
-func TestRougeOfFewWords(t *testing.T) {
-	const target = "testing one two"
-	nearAll(t, "1", RougeN("testing", target, 1), Overlap{1, 1. / 3, 1. / 2}, 1e-15)
-	nearAll(t, "2", RougeN("testing one", target, 2), Overlap{1, 1. / 2, 2. / 3}, 1e-15)
-	nearAll(t, "L", rougeL(t, "testing one", target), Overlap{1, 2. / 3, 4. / 5}, 1e-15)
-	nearAll(t, "L", rougeL(t, "testing two", target), Overlap{1, 2. / 3, 4. / 5}, 1e-15)
-	nearAll(t, "1", RougeN("", target, 1), Overlap{}, 0)
-	nearAll(t, "2", RougeN("testing", target, 2), Overlap{}, 0)
-	nearAll(t, "L", rougeL(t, "", target), Overlap{}, 0)
-}
-
-// testLcsTable of the same file.
-func TestSubsequence(t *testing.T) {
-	target := strings.Split("12345", "")
-	if n := Subsequence(target, strings.Split("2534", "")); n != 3 {
-		t.Error(n)
-	}
-	if n := Subsequence(target, strings.Split("89", "")); n != 0 {
-		t.Error(n)
-	}
-}
-
 // rouge/tokenize.py: lower case, then all but a-z and 0-9 divides. The Kelvin sign is k in lower case, and İ is i and
 // a dot.
 func TestRougeTokens(t *testing.T) {
@@ -78,36 +55,6 @@ func TestRougeTokens(t *testing.T) {
 	if want := strings.Fields("it s 3 5 kelvin caf ai b x"); !slices.Equal(got, want) {
 		t.Errorf("%q; want %q", got, want)
 	}
-}
-
-// longest is the length of the longest common subsequence: of all that x has.
-func longest(x, y []string) (most int) {
-	for chosen := range 1 << len(x) {
-		n, at := 0, 0
-		for i := range x {
-			if chosen>>i&1 == 0 {
-				continue
-			}
-			next := slices.Index(y[at:], x[i])
-			if next < 0 {
-				n = -1
-				break
-			}
-			n, at = n+1, at+next+1
-		}
-		most = max(most, n)
-	}
-	return most
-}
-
-func TestSubsequenceIsTheLongest(t *testing.T) {
-	propertytest.Check(t, func(t *rapid.T) {
-		tokens := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "c"}), 0, 9)
-		x, y := tokens.Draw(t, "x"), tokens.Draw(t, "y")
-		if got, want := Subsequence(x, y), longest(x, y); got != want || Subsequence(y, x) != want {
-			t.Fatalf("%d; want %d", got, want)
-		}
-	})
 }
 
 // What both texts have in common is the same from either side, and not more than either has.

@@ -47,38 +47,6 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// A task that takes a while is asked after, ever less often; what is measured is
-// at most a tenth more than it took.
-func TestATaskIsAskedAfterUntilItIsOver(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		begin := time.Now()
-		f := &fake{states: append([]string{"submitted"}, strings.Split(strings.Repeat("working ", 60)+"completed", " ")...), parts: four}
-		answer, took, err := f.client(t, Options{}).Send(t.Context(), "x", "")
-		if err != nil || answer.Text != "four" || took != time.Since(begin) || took < 3*time.Second || took > time.Minute || f.canceled != 0 {
-			t.Fatalf("%v, %+v after %v", err, answer, took)
-		}
-	})
-}
-
-func TestHowTasksEnd(t *testing.T) {
-	for state, want := range map[string]struct {
-		class record.ErrorClass
-		told  string
-	}{
-		"input-required": {"", ""},
-		"failed":         {record.Program, "the remote agent failed: four"},
-		"rejected":       {record.Program, "the remote agent rejected the task: four"},
-		"canceled":       {record.Incomplete, "the remote agent's task was cancelled: four"},
-		"auth-required":  {record.Auth, "the remote agent wants to know who asks: four"},
-	} {
-		f := &fake{states: []string{state}, parts: four}
-		answer, _, err := f.client(t, Options{}).Send(t.Context(), "x", "")
-		if classOf(err) != want.class || answer.Asks() != (state == "input-required") || answer.Text != "four" || err != nil && !strings.Contains(err.Error(), want.told) {
-			t.Errorf("%s: %v, %+v", state, err, answer)
-		}
-	}
-}
-
 // A remote agent that never answers: the run goes on after the timeout, and the
 // agent is told that nobody waits. An agent that does not even take the task, or
 // the cancellation, holds nobody up.

@@ -357,29 +357,6 @@ func TestThinkingWithinATurn(t *testing.T) {
 	}
 }
 
-func TestHeadersAndPath(t *testing.T) {
-	for base, path := range map[string]string{"": "/v1/messages", "/v1": "/v1/messages", "/v1/": "/v1/messages", "/api/anthropic/": "/api/anthropic/v1/messages"} {
-		got := capture(t, wire.Options{BaseURL: base + "?a=b%2F", Headers: map[string]string{"Anthropic-Beta": "x"}}, hello())
-		if got.path != path || got.query != "a=b%2F" {
-			t.Errorf("%q: path %s, query %s", base, got.path, got.query)
-		}
-		for name, want := range map[string]string{
-			"X-Api-Key": canary, "Anthropic-Version": "2023-06-01", "Content-Type": "application/json", "Anthropic-Beta": "x",
-			"Authorization": "", "X-Stainless-Retry-Count": "", "Accept": "application/json",
-		} {
-			if value := got.header.Get(name); value != want {
-				t.Errorf("%s: %q, want %q", name, value, want)
-			}
-		}
-	}
-	request := hello()
-	request.Idempotency = "key-1"
-	got := capture(t, wire.Options{Headers: map[string]string{"X-Api-Key": "another"}, Stream: true}, request)
-	if got.header.Get("X-Api-Key") != "another" || got.header.Get("Accept") != "text/event-stream" || got.header.Get("Idempotency-Key") != "key-1" {
-		t.Errorf("headers %v", got.header)
-	}
-}
-
 // Address and headers are those of Anthropic's SDK, but for what tells of the SDK itself and of this machine.
 func TestHeadersAreThoseOfTheSDK(t *testing.T) {
 	for _, stream := range []bool{false, true} {
