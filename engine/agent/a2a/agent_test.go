@@ -175,3 +175,12 @@ func TestF37_TasksForRemoteAgentsAreInTheBudget(t *testing.T) {
 		t.Errorf("%v, %+v", err, result)
 	}
 }
+
+// What goes wrong is the iteration's error and the call's, of its own class.
+func TestErrorsOfRemoteAgents(t *testing.T) {
+	f := &fake{wrong: map[string]string{"message/send": `{"id":"1","error":{"code":-32603,"message":"broken"}}`}}
+	result, err := (&Agent{Client: f.client(t, Options{}), Spec: &spec.Agent{}}).Execute(t.Context(), turn("x"))
+	if classOf(err) != record.Server || len(result.Calls) != 1 || result.Calls[0].Error == nil || result.Calls[0].Error.Class != record.Server {
+		t.Errorf("%v, %+v", err, result)
+	}
+}

@@ -284,3 +284,22 @@ func FuzzAnswer(f *testing.F) {
 		}
 	})
 }
+
+func TestHowTasksEnd(t *testing.T) {
+	for state, want := range map[string]struct {
+		class record.ErrorClass
+		told  string
+	}{
+		"input-required": {"", ""},
+		"failed":         {record.Program, "the remote agent failed: four"},
+		"rejected":       {record.Program, "the remote agent rejected the task: four"},
+		"canceled":       {record.Incomplete, "the remote agent's task was cancelled: four"},
+		"auth-required":  {record.Auth, "the remote agent wants to know who asks: four"},
+	} {
+		f := &fake{states: []string{state}, parts: four}
+		answer, _, err := f.client(t, Options{}).Send(t.Context(), "x", "")
+		if classOf(err) != want.class || answer.Asks() != (state == "input-required") || answer.Text != "four" || err != nil && !strings.Contains(err.Error(), want.told) {
+			t.Errorf("%s: %v, %+v", state, err, answer)
+		}
+	}
+}

@@ -146,3 +146,10 @@ func TestF40_UsageStaysWithinItsReservation(t *testing.T) {
 		}
 	}
 }
+
+func TestDurationWithoutSigmaIsConstant(t *testing.T) {
+	c := Call{Latency: spec.Latency{Median: time.Second}}
+	if got := c.Duration(nil); got != time.Second {
+		t.Errorf("got %v", got)
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"github.com/agentbench/agentbench/spec"
 	"reflect"
 	"testing"
+	"time"
 )
 
 func ask(t *testing.T, m *Script, task string, call int) (string, error) {
@@ -108,5 +109,33 @@ func TestUnknownTask(t *testing.T) {
 	want := `exhausted: the script "recorded" has no replies for task "b"`
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// What varies belongs to the run and the call, not to the order of calls.
+func TestTimesDoNotDependOnTheOrder(t *testing.T) {
+	m := &Script{Name: "m", All: texts("a", "b", "c"), Time: Call{
+		Latency: spec.Latency{Median: time.Second, Sigma: 1},
+		Tokens:  spec.TokenCounts{Input: 100, Output: 100, Spread: 0.5},
+	}}
+	times := func(calls ...int) map[int]model.Reply {
+		seen := map[int]model.Reply{}
+		for _, call := range calls {
+			reply, err := m.Call(t.Context(), &model.Request{Draw: model.Draw{Task: "x", Trial: 1, Call: call}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen[call] = *reply
+		}
+		return seen
+	}
+	forth, back := times(0, 1, 2), times(2, 1, 0)
+	for call := range 3 {
+		if !reflect.DeepEqual(forth[call], back[call]) {
+			t.Errorf("call %d: %+v and %+v", call, forth[call], back[call])
+		}
+	}
+	if forth[0].Duration == forth[1].Duration {
+		t.Error("two calls take exactly as long")
 	}
 }
