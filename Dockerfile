@@ -1,7 +1,7 @@
 # A static program, run by a user who is not root:
 #   docker build -t agentbench .
 #   docker run --rm -v "$PWD:/work" agentbench run suite.yaml
-# agentbench-temporal, for many machines, is a target of its own (docs/distributed.md):
+# agentbench-temporal, for many machines, is a target of its own (docs/ci.md):
 #   docker build --target temporal -t agentbench-temporal .
 FROM golang:1.26 AS build
 WORKDIR /src

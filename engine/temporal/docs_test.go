@@ -20,18 +20,18 @@ import (
 	"github.com/agentbench/agentbench/engine/exit"
 )
 
-// section is a part of docs/distributed.md.
+// section is a part of docs/ci.md.
 func section(t *testing.T, title string) string {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/distributed.md")
+	text, err := os.ReadFile("../../docs/ci.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, after, found := strings.Cut(string(text), "\n## "+title+"\n")
+	_, after, found := strings.Cut(string(text), "\n### "+title+"\n")
 	if !found {
 		t.Fatalf("there is no section %q", title)
 	}
-	within, _, _ := strings.Cut(after, "\n## ")
+	within, _, _ := strings.Cut(after, "\n##")
 	return within
 }
 
@@ -165,7 +165,7 @@ var yamlBlock = regexp.MustCompile("(?s)```yaml\n(.*?)```")
 func pods(t *testing.T) map[string]core.PodTemplateSpec {
 	t.Helper()
 	found := map[string]core.PodTemplateSpec{}
-	for _, block := range yamlBlock.FindAllStringSubmatch(section(t, "Kubernetes"), -1) {
+	for _, block := range yamlBlock.FindAllStringSubmatch(section(t, "Workers on Kubernetes"), -1) {
 		var kind struct{ APIVersion, Kind string }
 		if err := yaml.Unmarshal([]byte(block[1]), &kind); err != nil {
 			t.Fatal(err)

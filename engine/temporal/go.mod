@@ -119,5 +119,5 @@ require (
 )
 
 // In the tree the module is built with the program beside it. A release requires the tagged version
-// instead: docs/distributed.md, The module.
+// instead: docs/ci.md, The module.
 replace github.com/agentbench/agentbench => ../..
