@@ -27,26 +27,42 @@ type mintModel struct {
 
 const mintTasks = 586
 
-// mintMapping is the mapping of docs/coding-agents.md, with what the agent was
-// told or without it.
+// mintMapped imports the runs of a model that were made under five turns; in why, m means that all were used.
+const mintMapped = `import: mint
+each: >-
+  doc.k["5"].success.split("").transformList(i, solved, {
+    "task": i,
+    "solved": solved == "1",
+    "turns": int(doc.k["5"].turns.charAt(i)),
+    "input_tokens": doc.k["5"].prompt_tokens[i],
+    "output_tokens": doc.k["5"].completion_tokens[i],
+    "why": doc.k["5"].terminate.charAt(i)})
+configuration: doc.model
+task: row.task
+iterations:
+  of: lists.range(row.turns)
+  output: it
+usage: {input_tokens: row.input_tokens, output_tokens: row.output_tokens}
+scores: {solved: row.solved}
+ended: row.turns < 5 || row.why != "m"
+recorded_under:
+  terminate: {max_iterations: 5}
+when_cut: 0
+announced: [terminate.max_iterations]
+`
+
+// mintMapping is a file with this mapping, with what the agent was told or without it.
 func mintMapping(t *testing.T, told bool) string {
 	t.Helper()
-	for _, b := range blocks(readDoc(t, "coding-agents.md")) {
-		if b.lines[0] != "# mint.yaml" {
-			continue
-		}
-		lines := b.lines
-		if !told {
-			lines = slices.DeleteFunc(slices.Clone(lines), func(line string) bool { return strings.HasPrefix(line, "announced:") })
-		}
-		file := filepath.Join(t.TempDir(), "mint.yaml")
-		if err := os.WriteFile(file, []byte(strings.Join(lines, "\n")), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return file
+	text := mintMapped
+	if !told {
+		text = strings.Replace(text, "announced: [terminate.max_iterations]\n", "", 1)
 	}
-	t.Fatal("docs/coding-agents.md has no mapping")
-	return ""
+	file := filepath.Join(t.TempDir(), "mint.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
 }
 
 // rerun is how many tasks a model of MINT solved in the real runs with a limit,

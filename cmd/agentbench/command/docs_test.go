@@ -18,6 +18,7 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
@@ -161,45 +162,29 @@ func readDoc(t *testing.T, name string) string {
 	return string(text)
 }
 
-// TestProvidersDocument runs what docs/providers.md runs, and loads its models.
+// The models and prices of docs/providers.md are loaded; TestMockDocument runs its commands.
 func TestProvidersDocument(t *testing.T) {
 	text := readDoc(t, "providers.md")
 	t.Chdir(t.TempDir())
-	commands, served := 0, ""
-	all := blocks(text)
-	for _, b := range all {
-		flags, mock := strings.CutPrefix(b.lines[0], "$ agentbench ")
-		if mock = mock && strings.HasPrefix(flags, "mock "); mock {
-			served = startMock(t, strings.Replace(flags, "8787", "0", 1))
-			for _, b := range all {
-				if b.lines[0] == "# responses.yaml" {
-					writeNamed(t, strings.Split(strings.ReplaceAll(strings.Join(b.lines, "\n"), "http://127.0.0.1:8787", served), "\n"))
-				}
+	checks := 0
+	for _, b := range blocks(text) {
+		if b.language != "yaml" || strings.HasPrefix(b.lines[0], "# ") {
+			continue
+		}
+		if b.lines[0] == "price:" { // of a model
+			b.lines = append([]string{"models:", "  small:", "    provider: openai", "    name: x"}, indentedBy("    ", b.lines)...)
+		}
+		suite := "suite: s\ntasks: [{input: x}]\nconfigurations: [{name: a, loop: l.yaml}]\n" + strings.Join(b.lines, "\n")
+		first, _, _ := strings.Cut(strings.TrimSpace(b.lines[1]), ":") // of its models
+		for name, content := range map[string]string{"l.yaml": "loop: l\nagent: {model: " + first + "}\nprompt: p\n", "s.yaml": suite} {
+			if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
+				t.Fatal(err)
 			}
 		}
-		switch {
-		case mock:
-		case strings.HasPrefix(b.lines[0], "$ curl "): // TestMockDocument
-		case b.language == "console":
-			commands += runAll(t, b.lines)
-		case b.language == "yaml" && strings.HasPrefix(b.lines[0], "# "):
-			writeNamed(t, b.lines)
-		case b.language == "yaml":
-			if b.lines[0] == "price:" { // of a model
-				b.lines = append([]string{"models:", "  small:", "    provider: openai", "    name: x"}, indentedBy("    ", b.lines)...)
-			}
-			suite := "suite: s\ntasks: [{input: x}]\nconfigurations: [{name: a, loop: l.yaml}]\n" + strings.Join(b.lines, "\n")
-			first, _, _ := strings.Cut(strings.TrimSpace(b.lines[1]), ":") // of its models
-			for name, content := range map[string]string{"l.yaml": "loop: l\nagent: {model: " + first + "}\nprompt: p\n", "s.yaml": suite} {
-				if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			commands += runAll(t, []string{"$ agentbench check s.yaml", "s.yaml: suite s is fine: 1 task, 1 configuration, 1 trial, 0 scorers, 1 run"})
-		}
+		checks += runAll(t, []string{"$ agentbench check s.yaml", "s.yaml: suite s is fine: 1 task, 1 configuration, 1 trial, 0 scorers, 1 run"})
 	}
-	if commands != 5 {
-		t.Errorf("found %d commands", commands)
+	if checks != 3 {
+		t.Errorf("found %d blocks of models", checks)
 	}
 }
 
@@ -282,6 +267,38 @@ func TestLinksOfTheDocuments(t *testing.T) {
 	}
 }
 
+// beside are files of docs that are no pages: tables of developers, and the glossary.
+var beside = []string{"benchmarks.md", "faults.md", "features.md", "glossary.md"}
+
+// The documentation is 15 pages that a reader can survey.
+func TestThePagesAreShort(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join("..", "..", "..", "docs", "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages, lines := 0, 0
+	for _, file := range files {
+		name := filepath.Base(file)
+		if slices.Contains(beside, name) {
+			continue
+		}
+		of := 0
+		for line := range strings.Lines(readDoc(t, name)) {
+			of++
+			if long := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); long > 160 {
+				t.Errorf("docs/%s:%d has %d characters; 160 are allowed", name, of, long)
+			}
+		}
+		if of > 350 {
+			t.Errorf("docs/%s has %d lines; 350 are allowed", name, of)
+		}
+		pages, lines = pages+1, lines+of
+	}
+	if pages != 15 || lines > 4000 {
+		t.Errorf("%d pages with %d lines; 15 with 4000 are allowed", pages, lines)
+	}
+}
+
 // block is a fenced block of a Markdown file.
 type block struct {
 	language string
@@ -306,7 +323,7 @@ func TestStartDocument(t *testing.T) { runDocument(t, "../../../docs/start.md", 
 
 func TestCompareDocument(t *testing.T) { runDocument(t, "../../../docs/compare.md", 2) }
 
-func TestResultsDocument(t *testing.T) { runDocument(t, "../../../docs/results.md", 6) }
+func TestResultsDocument(t *testing.T) { runDocument(t, "../../../docs/results.md", 5) }
 
 // shellWords are the words of a command as a shell sees them: what single quotes hold is one.
 func shellWords(command string) (words []string) {
@@ -326,14 +343,8 @@ func runDocument(t *testing.T, path string, least int) {
 		t.Fatal(err)
 	}
 	t.Chdir(t.TempDir())
-	playDocument(t, string(text), least)
-}
-
-// playDocument writes the files of a page into the working directory and runs its commands there.
-func playDocument(t *testing.T, text string, least int) {
-	t.Helper()
 	commands := 0
-	for _, b := range blocks(text) {
+	for _, b := range blocks(string(text)) {
 		switch b.language {
 		case "yaml", "csv":
 			if b.lines[0] != "scorers:" { // an example of TestScorersDocument in package scorers
@@ -348,7 +359,7 @@ func playDocument(t *testing.T, text string, least int) {
 		}
 	}
 	if commands < least {
-		t.Errorf("found %d commands", commands)
+		t.Errorf("found %d commands in %s", commands, path)
 	}
 }
 
@@ -460,7 +471,7 @@ func printed(t *testing.T, args ...string) string {
 }
 
 // Every example of the language of agents is run, with scripted models.
-func TestAgentsDocument(t *testing.T) { runDocument(t, "../../../docs/agents.md", 10) }
+func TestAgentsDocument(t *testing.T) { runDocument(t, "../../../docs/agents.md", 8) }
 
 // The examples of the mock server in docs/providers.md run: a block starts the server, curl asks it, and the
 // answers are compared. Three dots stand for any part of a line, or for lines.
@@ -489,9 +500,7 @@ func TestMockDocument(t *testing.T) {
 			}
 			command, want := strings.TrimPrefix(b.lines[i], "$ "), strings.Join(b.lines[i+1:end], "\n")+"\n"
 			if flags, ok := strings.CutPrefix(command, "agentbench "); ok {
-				if strings.HasPrefix(flags, "mock ") { // TestProvidersDocument runs the others
-					served = startMock(t, strings.Replace(flags, "8787", "0", 1))
-				}
+				served = startMock(t, strings.Replace(flags, "8787", "0", 1))
 			} else {
 				got, err := exec.Command("sh", "-c", strings.Replace(command, address, served, 1)).Output()
 				pattern := strings.ReplaceAll(regexp.QuoteMeta(want), `\.\.\.`, `.*`)
@@ -561,23 +570,17 @@ func TestMockServesASuite(t *testing.T) {
 	}
 }
 
-func TestLanguageDocument(t *testing.T) { runDocument(t, "../../../docs/language.md", 3) }
+func TestLanguageDocument(t *testing.T) { runDocument(t, "../../../docs/language.md", 2) }
 
 // The judges, labels and metrics of docs/scorers.md are run; scorers.TestScorersDocument plays the other examples.
 func TestScorersDocument(t *testing.T) { runDocument(t, "../../../docs/scorers.md", 4) }
 
-// The commands of docs/coding-agents.md print what they are said to. The logs of MINT are recorded ones.
+// The commands of docs/coding-agents.md print what they are said to.
 func TestCodingAgentsDocumentCommands(t *testing.T) {
 	if _, err := exec.LookPath("curl"); err != nil {
 		t.Skip("needs curl")
 	}
-	logs := filepath.Join(recordingtest.Folder(t), "mint")
-	text := readDoc(t, "coding-agents.md")
-	t.Chdir(t.TempDir())
-	if err := os.Symlink(logs, "logs"); err != nil {
-		t.Fatal(err)
-	}
-	playDocument(t, text, 8)
+	runDocument(t, "../../../docs/coding-agents.md", 6)
 }
 
 // The suite and the loops of docs/coding-agents.md can be checked; only the agents are not installed.

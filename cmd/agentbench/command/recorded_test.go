@@ -725,4 +725,4 @@ func (e *tunedExpected) verifyLosses(t *testing.T, dir string) {
 }
 
 // TestTuneDocument runs the examples of docs/tune.md.
-func TestTuneDocument(t *testing.T) { runDocument(t, "../../../docs/tune.md", 11) }
+func TestTuneDocument(t *testing.T) { runDocument(t, "../../../docs/tune.md", 9) }
