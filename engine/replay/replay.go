@@ -126,6 +126,14 @@ type Replay struct {
 	differ           difference
 	texts            []string
 	states, rooms    sync.Pool // of walks that are over
+	sent             *sync.Map // by run: of how many iterations the requests were rendered and found equal; nil: not remembered
+}
+
+// Remember serves runs that are replayed several times: requests that were rendered once are not rendered again. The runs are
+// kept in memory.
+func (r *Replay) Remember() *Replay {
+	r.sent = &sync.Map{}
+	return r
 }
 
 // New prepares a configuration for runs that were recorded under another one,

@@ -69,6 +69,9 @@ func because(why string, p *pair) string {
 // nothing, for instance because a log has no requests.
 func (w *walk) rendersOther(p *pass) (why string, known bool) {
 	recorded := p.recorded
+	if p.step.Iteration <= w.equal {
+		return "", true
+	}
 	hash, err := w.options.Renderer.Request(w.ctx, w.task, w.run.Trial, p.step, w.State)
 	var failure *record.Error
 	switch {
@@ -80,6 +83,9 @@ func (w *walk) rendersOther(p *pass) (why string, known bool) {
 		return "", false
 	case hash != recorded.Request:
 		return otherRequest, true
+	}
+	if p.step.Iteration == w.equal+1 {
+		w.equal++
 	}
 	return "", true
 }

@@ -27,6 +27,7 @@ type walk struct {
 
 	pass pass // the newest iteration
 
+	equal      int           // of so many iterations from the first the request is known to be the recorded one
 	shortened  bool          // an agent used up its steps in an iteration earlier than the recorded one
 	endedEarly bool          // agent.max_steps ended an iteration of a program earlier than anything ended the recorded one
 	waited     time.Duration // before this iteration
@@ -64,7 +65,15 @@ func (w *walk) walk() Result {
 	if checklist := spec.PatternChecklist; (w.target.Pattern == checklist) != (w.recorded.Pattern == checklist) {
 		w.saw.Changed = 1 // another iteration may be the best one
 	}
+	if w.sent != nil {
+		if n, known := w.sent.Load(w.run); known {
+			w.equal = n.(int)
+		}
+	}
 	outcome := w.Iterate(w)
+	if w.sent != nil {
+		w.sent.Store(w.run, w.equal)
+	}
 	if w.open.Verdict != "" {
 		return w.known(w.open)
 	}

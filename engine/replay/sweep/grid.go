@@ -453,6 +453,9 @@ type family struct {
 	chosen    bool
 	recording int
 	counter   *counter // nil: its runs were not walked yet
+
+	endless   *replay.Replay // on the recording of that number; nil: not asked for yet
+	endlessOn int
 }
 
 // timing is when a candidate stops: under one configuration of limits that several

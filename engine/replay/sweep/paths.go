@@ -11,7 +11,11 @@ import (
 
 // endless replays the path of a family, on which hard budgets have room for everything.
 func (s *Sweep) endless(f *family, on int) *replay.Replay {
-	return s.options.replay(s.recordings[on].Loop, replay.Endless(s.candidates[f.members[0]].Declared()))
+	if f.endless == nil || f.endlessOn != on {
+		f.endless = s.options.replay(s.recordings[on].Loop, replay.Endless(s.candidates[f.members[0]].Declared())).Remember()
+		f.endlessOn = on
+	}
+	return f.endless
 }
 
 // hardLimits are those of a loop whose budget is hard; none: it is not.

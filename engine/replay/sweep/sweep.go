@@ -101,7 +101,7 @@ func (s *Sweep) Lead(recording int) {
 	r := s.recordings[recording]
 	s.recordings = slices.Insert(slices.Delete(slices.Clone(s.recordings), recording, recording+1), 0, r)
 	for _, f := range s.families {
-		f.chosen, f.counter = false, nil
+		f.chosen, f.counter, f.endless = false, nil, nil
 	}
 	s.walked = nil
 }
