@@ -685,9 +685,9 @@ func membersOf(t *testing.T, event record.Event) map[string]json.RawMessage {
 func TestFeaturesNamesTestsOfEveryFeature(t *testing.T) {
 	skipRace(t)
 	t.Parallel()
-	tests := testsByName(t)
-	wanted := featureRows()
-	for line := range strings.Lines(readDoc(t, "features.md")) {
+	text, wanted := readDoc(t, "features.md"), featureRows()
+	namesTests(t, text)
+	for line := range strings.Lines(text) {
 		id, _, isRow := strings.Cut(strings.TrimPrefix(line, "| "), " |")
 		if !isRow || !strings.HasPrefix(id, "S") {
 			continue
@@ -696,32 +696,38 @@ func TestFeaturesNamesTestsOfEveryFeature(t *testing.T) {
 			t.Fatalf("the row %q stands where %q should", id, wanted)
 		}
 		wanted = wanted[1:]
-		provesFeature(t, id, line, tests)
+		provesFeature(t, id, line)
 	}
 	if len(wanted) > 0 {
 		t.Errorf("these rows are missing: %v", wanted)
 	}
 }
 
-// provesFeature holds the tests of a row against those that there are.
-func provesFeature(t *testing.T, id, line string, tests map[string]bool) {
+// provesFeature expects a test of the name of a row.
+func provesFeature(t *testing.T, id, line string) {
 	t.Helper()
 	after := regexp.MustCompile(strings.ReplaceAll(id, ".", "_") + `(_|\.|$)`)
-	named := false
-	for _, found := range namedTest.FindAllStringSubmatch(line, -1) {
-		if !tests[found[1]] {
-			t.Errorf("%s: there is no test %s", id, found[1])
+	for _, found := range append(namedTest.FindAllStringSubmatch(line, -1), namedScript.FindAllStringSubmatch(line, -1)...) {
+		if after.MatchString(found[1]) {
+			return
 		}
-		named = named || after.MatchString(found[1])
 	}
-	for _, found := range namedScript.FindAllStringSubmatch(line, -1) {
-		if _, err := os.Stat(filepath.Join("../../../testdata", found[1])); err != nil {
-			t.Errorf("%s: there is no script %s", id, found[1])
+	t.Errorf("%s has no test of its name: %s", id, line)
+}
+
+// namesTests expects that all tests and scripts that a text names are there.
+func namesTests(t *testing.T, text string) {
+	t.Helper()
+	tests := testsByName(t)
+	for _, named := range namedTest.FindAllStringSubmatch(text, -1) {
+		if !tests[named[1]] {
+			t.Errorf("there is no test %s", named[1])
 		}
-		named = named || after.MatchString(found[1])
 	}
-	if !named {
-		t.Errorf("%s has no test of its name: %s", id, line)
+	for _, named := range namedScript.FindAllStringSubmatch(text, -1) {
+		if _, err := os.Stat(filepath.Join("../../../testdata", named[1])); err != nil {
+			t.Errorf("there is no script %s", named[1])
+		}
 	}
 }
 
@@ -751,17 +757,7 @@ func TestFaultsNamesTestsOfEveryFault(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tests := testsByName(t)
-	for _, named := range namedTest.FindAllStringSubmatch(string(text), -1) {
-		if !tests[named[1]] {
-			t.Errorf("there is no test %s", named[1])
-		}
-	}
-	for _, named := range namedScript.FindAllStringSubmatch(string(text), -1) {
-		if _, err := os.Stat(filepath.Join("../../../testdata", named[1])); err != nil {
-			t.Errorf("there is no script %s", named[1])
-		}
-	}
+	namesTests(t, string(text))
 	for _, row := range faultRows() {
 		at := regexp.MustCompile(`(?m)^\| `+row+` \|.*$`).FindAllString(string(text), -1)
 		if len(at) != 1 || !namedTest.MatchString(at[0]) && !namedScript.MatchString(at[0]) {
