@@ -29,7 +29,7 @@ type TuneRange struct {
 
 // Choose is the rule by which a configuration is recommended.
 type Choose struct {
-	Rule    string   `yaml:"rule" need:"required" enum:"max_loss|indistinguishable|within_one_se|at_least"`
+	Rule    string   `yaml:"rule" need:"required" enum:"max_loss|at_least"`
 	MaxLoss *float64 `yaml:"max_loss" of:"max_loss" min:"0" max:"1" doc:"Of max_loss: the most successes that may be lost, as a share of the runs (default 0.02)."`
 	Share   *float64 `yaml:"share" of:"at_least" min:"0" max:"1" doc:"Of at_least: the share of the best objective that is enough."`
 	Cost    *Expr    `yaml:"cost" doc:"CEL over the metrics of a configuration; minimised (default: cost_usd.mean, else tokens.mean, else iterations.mean)."`
@@ -37,12 +37,10 @@ type Choose struct {
 	Node *source.Node `yaml:",here"`
 }
 
-// Folds are the parts between which choosing and reporting alternate, or the one
-// part that is held out of the choice.
+// Folds are the parts between which choosing and reporting alternate.
 type Folds struct {
-	K       int      `yaml:"k" min:"2" without:"hold_out"`
-	HoldOut *float64 `yaml:"hold_out" above:"0" max:"1" doc:"Instead of k: the share of the tasks that one choice is not made on, below 1."`
-	By      *Expr    `yaml:"by"`
+	K  int   `yaml:"k" min:"2"`
+	By *Expr `yaml:"by"`
 
 	Node *source.Node `yaml:",here"`
 }
@@ -69,14 +67,6 @@ func (l *loader) checkTune(s *Suite, t *Tune) {
 	}
 	if t.Folds != nil {
 		compiler{l, expr.Fold(), nil}.expr(t.Folds.By, expr.WantAny)
-		l.checkHoldOut(t.Folds)
-	}
-}
-
-// checkHoldOut wants tasks on both sides.
-func (l *loader) checkHoldOut(f *Folds) {
-	if f.HoldOut != nil && *f.HoldOut == 1 {
-		l.fault(f.Node.Get("hold_out"), "for example 0.3", "want a share below 1: something has to be chosen by")
 	}
 }
 

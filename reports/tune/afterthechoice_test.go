@@ -83,7 +83,7 @@ func TestARecommendationIsComparedWithTheRecording(t *testing.T) {
 	const n = 600
 	source := made(n, 1, map[limits][]cell{{9}: cells(n, 115, 9, 90), {1}: cells(n, 106, 1, 10)}, limits{9}, limits{1})
 	source.candidates, source.outcomes = source.candidates[1:], source.outcomes[1:] // the recording itself is not among those that are tried
-	for _, rule := range []tune.ChoiceRule{{Rule: tune.AtLeast, Number: 0.98}, {Rule: tune.AtLeast, Number: 1}, {Rule: tune.Indistinguishable}} {
+	for _, rule := range []tune.ChoiceRule{{Rule: tune.AtLeast, Number: 0.98}, {Rule: tune.AtLeast, Number: 1}} {
 		got := tuned(t, source, tune.ChoiceOptions{Choose: rule, Today: -1})
 		g := got.Guess
 		if got.Recommended != nil || !strings.Contains(got.WhyNone, "0.1767") || !strings.Contains(got.WhyNone, "0.1917") {
@@ -123,7 +123,7 @@ func TestARecommendationIsComparedWithLowerBounds(t *testing.T) {
 		o := &source.outcomes[2][i]
 		o.Verdict, o.Scores = replay.Censored, []sweep.Range{{Least: 0, Most: 1}}
 	}
-	for _, rule := range []tune.ChoiceRule{{Rule: tune.AtLeast, Number: 0.98}, {Rule: tune.MaxLoss, Number: 0.05}, {Rule: tune.WithinOneSE}} {
+	for _, rule := range []tune.ChoiceRule{{Rule: tune.AtLeast, Number: 0.98}, {Rule: tune.MaxLoss, Number: 0.05}} {
 		got := tuned(t, source, tune.ChoiceOptions{Choose: rule, Today: -1})
 		if g := got.Guess; got.Recommended != nil || g == nil || g.Name != "[9 0 0]" || !g.Least || g.Value.Number != 0.6 || g.Best.Number != 0.5 || g.Tasks < n {
 			t.Errorf("%v: %s, guess %+v", rule, name(got.Recommended), g)
@@ -157,7 +157,7 @@ func TestOnlyLowerBoundsWithholdARecommendation(t *testing.T) {
 			o := &source.outcomes[2][i]
 			o.Verdict, o.Scores = c.verdict, []sweep.Range{c.score}
 		}
-		for _, rule := range []tune.ChoiceRule{{Rule: tune.AtLeast, Number: 0.98}, {Rule: tune.MaxLoss, Number: 0.05}, {Rule: tune.WithinOneSE}, {Rule: tune.Indistinguishable}} {
+		for _, rule := range []tune.ChoiceRule{{Rule: tune.AtLeast, Number: 0.98}, {Rule: tune.MaxLoss, Number: 0.05}} {
 			got := tuned(t, source, tune.ChoiceOptions{Choose: rule, Today: -1})
 			if is := name(got.Recommended) == "[2 0 0]"; is != c.want || (got.Guess == nil) != c.want {
 				t.Errorf("%s, %v: %s (%s), guess %+v", what, rule, name(got.Recommended), got.WhyNone, got.Guess)
@@ -171,7 +171,7 @@ func TestWhatHasNoEffectStays(t *testing.T) {
 	const n = 200
 	one, three := cells(n, 150, 1, 10), cells(n, 150, 3, 30)
 	source := made(n, 1, map[limits][]cell{{3, 9}: three, {1, 4}: one, {1, 9}: one, {1}: one}, limits{3, 9}, limits{1, 4}, limits{1, 9}, limits{1})
-	for _, rule := range []tune.ChoiceRule{{Rule: tune.MaxLoss, Number: 0.05}, {Rule: tune.AtLeast, Number: 0.9}, {Rule: tune.WithinOneSE}} {
+	for _, rule := range []tune.ChoiceRule{{Rule: tune.MaxLoss, Number: 0.05}, {Rule: tune.AtLeast, Number: 0.9}} {
 		if got := tuned(t, source, tune.ChoiceOptions{Choose: rule, Today: 0}); name(got.Recommended) != "[1 9 0]" || len(got.Changes) == 0 {
 			t.Errorf("%v: %s, want today's patience of 9", rule, name(got.Recommended))
 		}
@@ -189,7 +189,7 @@ func TestNothingOnThePageBeatsTheRecommendation(t *testing.T) {
 		all[l] = cells(n, 80+r.IntN(12), 1+r.IntN(3), int64(1+r.IntN(3)))
 		order = append(order, l)
 	}
-	for _, rule := range []tune.ChoiceRule{{Rule: tune.MaxLoss, Number: 0.2}, {Rule: tune.AtLeast, Number: 0.95}, {Rule: tune.WithinOneSE}, {Rule: tune.Indistinguishable}} {
+	for _, rule := range []tune.ChoiceRule{{Rule: tune.MaxLoss, Number: 0.2}, {Rule: tune.AtLeast, Number: 0.95}} {
 		for range 5 {
 			r.Shuffle(len(order), func(i, k int) { order[i], order[k] = order[k], order[i] })
 			got := tuned(t, made(n, 1, all, order...), tune.ChoiceOptions{Choose: rule, Today: -1})

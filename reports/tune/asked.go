@@ -27,7 +27,6 @@ type Asked struct {
 	Choose      string // max_loss:0.02
 	Cost        string
 	Folds       int
-	HoldOut     float64
 	FoldBy      string
 	Seed        int64
 
@@ -41,10 +40,6 @@ func (a *Asked) Validate() error {
 	switch {
 	case a.Given("folds") && (a.Folds < 0 || a.Folds == 1):
 		return exit.Usage("--folds 5 is the usual number, --folds 0 chooses and reports on the same tasks", "--folds %d: want 0, or 2 or more", a.Folds)
-	case a.Given("hold-out") && a.Given("folds"):
-		return exit.Usage("give one of them", "--hold-out and --folds do not go together")
-	case a.Given("hold-out") && !(a.HoldOut > 0 && a.HoldOut < 1):
-		return exit.Usage("for example --hold-out 0.3", "--hold-out %v: want a share above 0 and below 1", a.HoldOut)
 	}
 	return err
 }
@@ -56,7 +51,6 @@ func (a *Asked) rule() (ChoiceRule, error) {
 	}
 	name, text, numbered := strings.Cut(a.Choose, ":")
 	rule := ChoiceRule{Rule: Rule(name)}
-	takes := rule.Rule == MaxLoss || rule.Rule == AtLeast
 	var names []string
 	for _, known := range rules {
 		names = append(names, string(known))
@@ -70,15 +64,12 @@ func (a *Asked) rule() (ChoiceRule, error) {
 		return rule, exit.Usage("did you mean max_loss:"+name+"?", "--choose %s: want a rule before the number", a.Choose)
 	case !known:
 		return rule, exit.Usage(exit.DidYouMean(name, names, "there are: "+strings.Join(names, ", ")), "--choose %s: unknown rule", a.Choose)
-	case !takes && numbered:
-		return rule, exit.Usage("--choose "+name, "--choose %s: %s has no number", a.Choose, name)
 	case rule.Rule == MaxLoss && !numbered:
-		rule.Number = DefaultMaxLoss
-	case takes && (err != nil || !isShare(text)):
+		number = DefaultMaxLoss
+	case err != nil || !isShare(text):
 		return rule, exit.Usage("for example --choose max_loss:0.02 or --choose at_least:0.98", "--choose %s: want a number from 0 to 1 behind the colon", a.Choose)
-	case takes:
-		rule.Number = number
 	}
+	rule.Number = number
 	return rule, nil
 }
 
@@ -122,12 +113,10 @@ func (a *Asked) Options(t *spec.Tune, scorers []string) (ChoiceOptions, error) {
 		o.Minimize = a.Minimize
 	}
 	switch {
-	case a.Given("hold-out"):
-		o.HoldOut = a.HoldOut
 	case a.Given("folds") && a.Folds == 0:
-		o.Folds, o.HoldOut = -1, 0
+		o.Folds = -1
 	case a.Given("folds"):
-		o.Folds, o.HoldOut = a.Folds, 0
+		o.Folds = a.Folds
 	}
 	if a.Given("seed") {
 		o.Seed = uint64(a.Seed)
@@ -161,9 +150,6 @@ func optionsOf(t *spec.Tune) (o ChoiceOptions) {
 	}
 	if t.Folds != nil {
 		o.Folds, o.By = t.Folds.K, termOf(t.Folds.By)
-		if t.Folds.HoldOut != nil {
-			o.HoldOut = *t.Folds.HoldOut
-		}
 	}
 	return o
 }
@@ -243,10 +229,9 @@ func (c *compiler) hint(f *source.Fault, text string) string {
 	return f.Hint
 }
 
-// CheckTasks finds what keeps the tasks of a suite from being put into folds or held
-// out, before a run is made of them.
+// CheckTasks finds what keeps the tasks of a suite from being put into folds, before a run is made of them.
 func (o *ChoiceOptions) CheckTasks(ctx context.Context, tasks iter.Seq2[*spec.Task, error]) error {
-	if o.HoldOut == 0 && o.By == nil {
+	if o.By == nil {
 		return nil
 	}
 	var runs []sweep.Run
@@ -255,10 +240,6 @@ func (o *ChoiceOptions) CheckTasks(ctx context.Context, tasks iter.Seq2[*spec.Ta
 			return err
 		}
 		runs = append(runs, sweep.Run{Recorded: replay.Recorded{Run: &record.Run{Task: task.ID, Cluster: task.Cluster}, Task: task}})
-	}
-	if o.HoldOut > 0 {
-		_, err := heldOutOf(ctx, runs, o.HoldOut, o.By, o.Seed)
-		return err
 	}
 	_, err := groupsOf(ctx, runs, o.By)
 	return err

@@ -317,9 +317,6 @@ func (t *Tuning) frontChart(name string, x page.Axis, onFront func(*FrontRow) pa
 		c.Stairs = page.StairsOf(on.Dots)
 	}
 	c.About = t.aboutFront(c.Bracket != nil)
-	if t.Terms.HoldOut > 0 {
-		c.About += " The front is of the tasks that are not held out, other marks are of all tasks."
-	}
 	if path := c.Sweep(); path != "" {
 		c.About += " Colour and shape are the value of " + path + "."
 	}

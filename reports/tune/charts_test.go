@@ -85,53 +85,48 @@ func TestTheMapShowsTheNumbersOfTheTables(t *testing.T) {
 
 // Whiskers are the intervals of the tasks that a mark is of, both ways.
 func TestFrontsHaveWhiskers(t *testing.T) {
-	for _, heldOut := range []float64{0, 0.3} {
-		r := chosenAmong(t, tune.ChoiceOptions{Today: 2, HoldOut: heldOut})
-		rows := map[string]*tune.FrontRow{}
-		for i := range r.Front {
-			rows[r.Front[i].Name] = &r.Front[i]
+	r := chosenAmong(t, tune.ChoiceOptions{Today: 2})
+	rows := map[string]*tune.FrontRow{}
+	for i := range r.Front {
+		rows[r.Front[i].Name] = &r.Front[i]
+	}
+	recommended := rows[r.Recommended.Name]
+	if recommended == nil || recommended.Intervals != r.Recommended.Intervals {
+		t.Fatalf("the intervals of the front are %+v, of the recommended one %+v", recommended, r.Recommended.Intervals)
+	}
+	all, none := map[string]tune.Intervals{r.Recording.Name: r.Recording.Intervals, r.Today.Name: r.Today.Intervals, r.Best.Name: r.Best.Intervals}, page.Range{}
+	beside := map[string]bool{"recorded": true}
+	drawn := map[bool]int{}
+	for _, c := range r.Charts() {
+		if c.Name != "front-cost" && c.Name != "front-latency" {
+			continue
 		}
-		recommended := rows[r.Recommended.Name]
-		if recommended == nil || (recommended.Intervals == r.Recommended.Intervals) != (heldOut == 0) {
-			t.Fatalf("held out %v: the intervals of the front are %+v, those of all tasks %+v", heldOut, recommended, r.Recommended.Intervals)
-		}
-		all, none := map[string]tune.Intervals{r.Recording.Name: r.Recording.Intervals, r.Today.Name: r.Today.Intervals, r.Best.Name: r.Best.Intervals}, page.Range{}
-		beside := map[string]bool{"recorded": true}
-		drawn := map[bool]int{}
-		for _, c := range r.Charts() {
-			if c.Name != "front-cost" && c.Name != "front-latency" {
-				continue
-			}
-			if says := strings.Contains(c.About, "not held out"); says != (heldOut > 0) {
-				t.Errorf("held out %v: %s", heldOut, c.About)
-			}
-			for _, s := range c.Series {
-				for _, d := range s.Dots {
-					name, _, _ := strings.Cut(d.More, ", ")
-					of := all[name]
-					if row := rows[name]; row != nil && !beside[d.Name] {
-						of = row.Intervals
+		for _, s := range c.Series {
+			for _, d := range s.Dots {
+				name, _, _ := strings.Cut(d.More, ", ")
+				of := all[name]
+				if row := rows[name]; row != nil && !beside[d.Name] {
+					of = row.Intervals
+				}
+				if d.Name == "" {
+					if d.XRange != none || d.YRange != none {
+						t.Errorf("%s: %s has no role, and the whiskers %v and %v", c.Name, name, d.XRange, d.YRange)
 					}
-					if d.Name == "" {
-						if d.XRange != none || d.YRange != none {
-							t.Errorf("%s: %s has no role, and the whiskers %v and %v", c.Name, name, d.XRange, d.YRange)
-						}
-						continue
-					}
-					drawn[s.Tone == page.Grey || s.Hollow]++
-					want, is := of.CostInterval, d.X
-					if c.Name == "front-latency" {
-						want = of.LatencyInterval
-					}
-					if middle := (want.Low.Number + want.High.Number) / 2; d.XRange != want || d.YRange != of.ObjectiveInterval || want.Low.Number >= want.High.Number || math.Abs(middle-is.Number) > 1e-9*is.Number {
-						t.Errorf("%s: %s is %v with the whiskers %v and %v, the row has %+v", c.Name, d.More, d.X, d.XRange, d.YRange, of)
-					}
+					continue
+				}
+				drawn[s.Tone == page.Grey || s.Hollow]++
+				want, is := of.CostInterval, d.X
+				if c.Name == "front-latency" {
+					want = of.LatencyInterval
+				}
+				if middle := (want.Low.Number + want.High.Number) / 2; d.XRange != want || d.YRange != of.ObjectiveInterval || want.Low.Number >= want.High.Number || math.Abs(middle-is.Number) > 1e-9*is.Number {
+					t.Errorf("%s: %s is %v with the whiskers %v and %v, the row has %+v", c.Name, d.More, d.X, d.XRange, d.YRange, of)
 				}
 			}
 		}
-		if drawn[false] < 2 || drawn[true] < 2 {
-			t.Errorf("%v marks have whiskers, grey ones: true", drawn)
-		}
+	}
+	if drawn[false] < 2 || drawn[true] < 2 {
+		t.Errorf("%v marks have whiskers, grey ones: true", drawn)
 	}
 }
 

@@ -3,7 +3,6 @@ package tune
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -30,10 +29,7 @@ type chosen struct {
 	// unproven means that the rule allows nothing but the recording itself, which says nothing of
 	// today's configuration: the recorded runs do not answer for that.
 	unproven bool
-	// loss, margin and p are what the rule decided by: the loss of MaxLoss, the
-	// standard error of WithinOneSE, the p of Indistinguishable (1 for the best).
-	loss      loss
-	margin, p float64
+	loss     loss // what MaxLoss decided by
 }
 
 // mostNext is how many alternatives are looked for, among so many candidates that
@@ -51,14 +47,9 @@ func (t *chooser) choose(ctx context.Context, subset int) (chosen, error) {
 	c.best = t.best(order, subset)
 	c.top, c.topValue = t.topOf(c.best, subset)
 	front := t.unbeaten(order, subset)
-	allow, err := t.allowing(ctx, subset, &c)
-	if subset != t.chosenOn && errors.Is(err, errOneUnit) {
-		return c, nil
-	}
-	if err != nil {
-		return c, err
-	}
-	if err = t.take(front, subset, allow, &c); err == nil && c.candidate < 0 && t.Choose.Rule == MaxLoss && subset == t.chosenOn {
+	allow := t.allowing(ctx, subset, &c)
+	err := t.take(front, subset, allow, &c)
+	if err == nil && c.candidate < 0 && t.Choose.Rule == MaxLoss && subset == 0 {
 		err = t.passOver(order, front, allow, &c)
 	}
 	if c.candidate >= 0 && t.isRecording(c.candidate) {
@@ -83,7 +74,7 @@ func (t *chooser) passOver(order, front []int, allow func(candidate int) (bool, 
 		}
 		c.passing = i
 		for _, c.by = range front {
-			if t.cost[t.chosenOn][c.by] <= t.cost[t.chosenOn][i] && t.value[t.chosenOn][c.by] >= t.value[t.chosenOn][i] {
+			if t.cost[0][c.by] <= t.cost[0][i] && t.value[0][c.by] >= t.value[0][i] {
 				return nil
 			}
 		}
@@ -111,7 +102,7 @@ func (t *chooser) take(order []int, subset int, allow func(candidate int) (bool,
 			c.candidate = order[at]
 		}
 	}
-	if subset != t.chosenOn || c.candidate < 0 {
+	if subset != 0 || c.candidate < 0 {
 		return nil
 	}
 	c.candidate = t.kept(c.candidate)
@@ -176,7 +167,7 @@ func (t *chooser) kept(chosen int) int {
 // those that change the fewest first.
 func (t *chooser) closer(order []int, chosen int) (all []int) {
 	for _, i := range order {
-		if t.changed(i) < t.changed(chosen) && t.ties(i, chosen, t.chosenOn) {
+		if t.changed(i) < t.changed(chosen) && t.ties(i, chosen, 0) {
 			all = append(all, i)
 		}
 	}
@@ -236,18 +227,11 @@ func (t *chooser) best(order []int, subset int) int {
 }
 
 // allowing is the rule on a subset.
-func (t *chooser) allowing(ctx context.Context, subset int, c *chosen) (func(candidate int) (bool, error), error) {
+func (t *chooser) allowing(ctx context.Context, subset int, c *chosen) func(candidate int) (bool, error) {
 	value, top := t.value[subset], c.topValue
-	switch t.Choose.Rule {
-	case AtLeast:
+	if t.Choose.Rule == AtLeast {
 		bound := top - (1-t.Choose.Number)*math.Abs(top)
-		return func(i int) (bool, error) { return value[i] >= bound-slack(bound), nil }, nil
-	case WithinOneSE:
-		se, err := t.standardError(ctx, c.top, subset)
-		c.margin = se
-		return func(i int) (bool, error) { return value[i] >= top-se-slack(top), nil }, err
-	case Indistinguishable:
-		return t.notShownWorse(ctx, subset, c)
+		return func(i int) (bool, error) { return value[i] >= bound-slack(bound), nil }
 	}
 	passes := t.stepped(ctx, subset, c)
 	return func(i int) (bool, error) {
@@ -255,63 +239,11 @@ func (t *chooser) allowing(ctx context.Context, subset int, c *chosen) (func(can
 			return false, nil // what the recording does not answer for is better by more
 		}
 		return passes(i)
-	}, nil
+	}
 }
 
 // slack is the rounding that a bound may have.
 func slack(bound float64) float64 { return 1e-9 * math.Abs(bound) }
-
-// standardError is that of the objective of a candidate; 0 where its units do not
-// vary.
-func (t *chooser) standardError(ctx context.Context, candidate, subset int) (float64, error) {
-	p, err := t.profile(ctx, candidate)
-	if err != nil {
-		return 0, err
-	}
-	values := t.influence(ctx, p, subset, &t.goal)
-	if values == nil {
-		return 0, t.noSpread(subset)
-	}
-	estimate, _ := stats.MeanOf(values)
-	return estimate.SE, nil
-}
-
-// noSpread is why the spread of the objective is not known.
-func (t *chooser) noSpread(subset int) error {
-	if n, _ := t.lossUnits(subset); n < 2 && !t.quantiles {
-		return errOneUnit
-	}
-	return errNoJackknife
-}
-
-// notShownWorse allows what a paired test does not show to be worse than the best.
-// What costs as much as a candidate that was shown to be worse, and is no better,
-// is not looked at.
-func (t *chooser) notShownWorse(ctx context.Context, subset int, c *chosen) (func(candidate int) (bool, error), error) {
-	p, err := t.profile(ctx, c.top)
-	if err != nil {
-		return nil, err
-	}
-	top := t.influence(ctx, p, subset, &t.goal)
-	if top == nil {
-		return nil, t.noSpread(subset)
-	}
-	worse := math.Inf(-1)
-	return func(i int) (bool, error) {
-		if t.value[subset][i] <= worse {
-			return false, nil
-		}
-		p, err := t.profile(ctx, i)
-		if err != nil {
-			return false, err
-		}
-		c.p = t.same(differences(top, t.influence(ctx, p, subset, &t.goal)))
-		if c.p < 1-t.Level {
-			worse = t.value[subset][i]
-		}
-		return c.p >= 1-t.Level, nil
-	}, nil
-}
 
 // mostFlipped is up to how many differences that are not 0 are flipped; more are
 // tested by Student's t, as reports/compare does.
@@ -342,11 +274,11 @@ func (t *chooser) choices(ctx context.Context, r *Tuning, choice *chosen) (err e
 		return err
 	}
 	best := choice.best
-	if today := t.today(); best >= 0 && today >= 0 && t.can[today] && t.within[t.chosenOn][today] && t.ties(today, best, t.chosenOn) {
+	if today := t.today(); best >= 0 && today >= 0 && t.can[today] && t.within[0][today] && t.ties(today, best, 0) {
 		best = today // no other is better
-	} else if best >= 0 && choice.candidate >= 0 && t.ties(choice.candidate, best, t.chosenOn) {
+	} else if best >= 0 && choice.candidate >= 0 && t.ties(choice.candidate, best, 0) {
 		best = choice.candidate
-	} else if best >= 0 && r.Guess != nil && r.Guess.Candidate >= 0 && t.ties(r.Guess.Candidate, best, t.chosenOn) {
+	} else if best >= 0 && r.Guess != nil && r.Guess.Candidate >= 0 && t.ties(r.Guess.Candidate, best, 0) {
 		best = r.Guess.Candidate
 	} else if best >= 0 {
 		best = t.kept(best)
@@ -387,9 +319,9 @@ const mostTraded = 8
 // guess is one of them.
 func (t *chooser) tradeOff(guess *Guess) (shown []int) {
 	best, today := 0.0, t.today()
-	alike := func(i, other int) bool { return other >= 0 && t.can[other] && t.ties(i, other, t.chosenOn) }
-	for _, i := range t.ordered(t.chosenOn) {
-		switch value := t.value[t.chosenOn][i]; {
+	alike := func(i, other int) bool { return other >= 0 && t.can[other] && t.ties(i, other, 0) }
+	for _, i := range t.ordered(0) {
+		switch value := t.value[0][i]; {
 		case len(shown) > 0 && value <= best+slack(best):
 			continue
 		case guess != nil && alike(i, guess.Candidate):
@@ -510,33 +442,19 @@ func (t *chooser) all(ctx context.Context, r *Tuning, choice *chosen) error {
 		}
 		r.All = append(r.All, AllRow{
 			Candidate: i, Name: t.candidates[i].Name, Params: Params(t.candidates[i].Params), Objective: t.shownValue(t.value[0][i]), ChoiceCost: page.Known(t.cost[0][i]),
-			Counted: t.counted(t.over(&sums{}, i, 0)), Within: t.within[t.chosenOn][i], Loss: l, Alpha: t.steps.rungs[t.steps.rung[i]].alpha, Recommended: i == choice.candidate, Today: i == t.today(),
+			Counted: t.counted(t.over(&sums{}, i, 0)), Within: t.within[0][i], Loss: l, Alpha: t.steps.rungs[t.steps.rung[i]].alpha, Recommended: i == choice.candidate, Today: i == t.today(),
 		})
 	}
 	return nil
 }
 
-// where tells on which tasks the choice was made, where that is not all of them.
-func (t *chooser) where() string {
-	if t.HoldOut == 0 {
-		return ""
-	}
-	return ", on the tasks that are not held out"
-}
-
 // whyChosen says by which numbers the rule took its choice.
 func (t *chooser) whyChosen(c *chosen, within int) string {
 	of := "the cheapest of " + page.Plural(within, "configuration", "configurations")
-	value, best := t.shown(c.candidate), t.shown(c.best)
-	switch t.Choose.Rule {
-	case AtLeast:
-		return fmt.Sprintf("%s with at least %s of the best objective: %s of %s", of, percent(t.Choose.Number), value, best)
-	case WithinOneSE:
-		return fmt.Sprintf("%s within one standard error, %.4g, of the best objective: %s of %s", of, c.margin, value, best)
-	case Indistinguishable:
-		return fmt.Sprintf("%s that no paired test shows to be worse than the best objective: %s of %s, p = %s", of, value, best, page.Chance(page.Known(c.p)))
-	}
-	if c.loss.net {
+	switch {
+	case t.Choose.Rule == AtLeast:
+		return fmt.Sprintf("%s with at least %s of the best objective: %s of %s", of, percent(t.Choose.Number), t.shown(c.candidate), t.shown(c.best))
+	case c.loss.net:
 		return fmt.Sprintf("%s whose mean %s is shown to fall by at most %.3g", of, t.held.Scores[t.score], t.Choose.Number)
 	}
 	return fmt.Sprintf("%s that is shown to lose at most %s of the runs' successes; it loses %d of %d", of, percent(t.Choose.Number), c.loss.lost, c.loss.runs)
@@ -544,7 +462,7 @@ func (t *chooser) whyChosen(c *chosen, within int) string {
 
 // shown is the objective as it was asked for.
 func (t *chooser) shown(candidate int) string {
-	return fmt.Sprintf("%.4g", t.shownValue(t.value[t.chosenOn][candidate]).Number)
+	return fmt.Sprintf("%.4g", t.shownValue(t.value[0][candidate]).Number)
 }
 
 // percent is a share with two digits that count.
@@ -560,8 +478,6 @@ func (t *chooser) whyNone(ctx context.Context, subset int, c *chosen) string {
 	}
 	units, what := t.lossUnits(subset)
 	switch {
-	case t.Choose.Rule != MaxLoss && units < 2:
-		return errOneUnit.Error()
 	case c.top != c.best && (t.Choose.Rule != MaxLoss || t.beaten(c)):
 		return t.whyBeaten(c)
 	case t.Choose.Rule != MaxLoss:
@@ -644,7 +560,7 @@ func (t *chooser) leastShown(ctx context.Context, subset int) (least float64, ok
 
 // whyBeaten says what is better than every configuration that could be recommended.
 func (t *chooser) whyBeaten(c *chosen) string {
-	best := fmt.Sprintf("the best configuration that the recording answers for, %s, has %.4g of %s", t.candidates[c.best].Name, t.shownValue(t.value[t.chosenOn][c.best]).Number, t.goal.text)
+	best := fmt.Sprintf("the best configuration that the recording answers for, %s, has %.4g of %s", t.candidates[c.best].Name, t.shownValue(t.value[0][c.best]).Number, t.goal.text)
 	top := t.shownValue(c.topValue).Number
 	if c.top < 0 {
 		return fmt.Sprintf("%s, and %s has %.4g as recorded", best, t.Recordings()[theRecording-c.top].Configuration, top)
@@ -693,7 +609,7 @@ func (t *chooser) whyNothingLeft(subset int) string {
 		return fmt.Sprintf("of %s the recording answers for none exactly", all)
 	case can == 0:
 		return fmt.Sprintf("of %s none has all numbers: %s", all, t.firstWhy())
-	case subset == t.chosenOn:
+	case subset == 0:
 		return fmt.Sprintf("of %s none satisfies the constraints", all)
 	}
 	return fmt.Sprintf("of %s none satisfies the constraints on the other folds", all)

@@ -110,8 +110,6 @@ func TestRulesChooseTheCheapestTheyAllow(t *testing.T) {
 		{tune.ChoiceRule{Rule: tune.AtLeast, Number: 0.99}, "[4 0 0]"},
 		{tune.ChoiceRule{Rule: tune.AtLeast, Number: 1}, "[5 0 0]"},
 		{tune.ChoiceRule{Rule: tune.AtLeast, Number: 0.5}, "[2 0 0]"},
-		{tune.ChoiceRule{Rule: tune.WithinOneSE}, "[4 0 0]"},       // 0.031 below 0.75 is 0.719
-		{tune.ChoiceRule{Rule: tune.Indistinguishable}, "[4 0 0]"}, // 10 of 10 lost are shown, 1 of 1 is not
 	} {
 		if got := tuned(t, source, tune.ChoiceOptions{Choose: c.choose}); name(got.Recommended) != c.want {
 			t.Errorf("%v: %s (%s%s), want %s", c.choose, name(got.Recommended), got.Why, got.WhyNone, c.want)
@@ -236,15 +234,6 @@ func TestTheBoundOfANetLoss(t *testing.T) {
 	}
 }
 
-// Three of three pairs lost are not shown to be worse, six of six are.
-func TestIndistinguishableIsByAPairedTest(t *testing.T) {
-	const n = 60
-	source := made(n, 1, map[limits][]cell{{3}: cells(n, 50, 3, 3), {2}: cells(n, 47, 2, 2), {1}: cells(n, 44, 1, 1)}, limits{3}, limits{2}, limits{1})
-	if got := tuned(t, source, tune.ChoiceOptions{Choose: tune.ChoiceRule{Rule: tune.Indistinguishable}}); name(got.Recommended) != "[2 0 0]" {
-		t.Errorf("%s (%s), want [2 0 0]", name(got.Recommended), got.Why)
-	}
-}
-
 func TestConstraintsOnManyCandidates(t *testing.T) {
 	all, order := map[limits][]cell{}, []limits{}
 	for k := range 150 {
@@ -316,39 +305,38 @@ func rounds(t *testing.T, short int) int {
 	return short
 }
 
-// What the other rules take has a bound that counts with rare failures, too.
-func TestBoundsOfOtherRulesCountWithRareFailures(t *testing.T) {
+// What at_least takes has a bound that counts with rare failures, too.
+func TestBoundsOfAtLeastCountWithRareFailures(t *testing.T) {
 	t.Parallel()
 	n := rounds(t, 40)
-	for _, rule := range []tune.ChoiceRule{{Rule: tune.WithinOneSE}, {Rule: tune.AtLeast, Number: 0.8}} {
-		for _, c := range []struct {
-			tasks int
-			fails float64
-		}{{12, 0.075}, {30, 0.03}, {60, 0.05}} {
-			r := rand.New(rand.NewPCG(7, 9))
-			taken, exceeded := 0, 0
-			for range n {
-				before, after := make([]cell, c.tasks), make([]cell, c.tasks)
-				for i := range before {
-					before[i], after[i] = cell{0.75 + 0.02*r.Float64(), 2, 2}, cell{0.75 + 0.02*r.Float64(), 1, 1}
-					if r.Float64() < c.fails {
-						after[i].score = 0
-					}
+	rule := tune.ChoiceRule{Rule: tune.AtLeast, Number: 0.8}
+	for _, c := range []struct {
+		tasks int
+		fails float64
+	}{{12, 0.075}, {30, 0.03}, {60, 0.05}} {
+		r := rand.New(rand.NewPCG(7, 9))
+		taken, exceeded := 0, 0
+		for range n {
+			before, after := make([]cell, c.tasks), make([]cell, c.tasks)
+			for i := range before {
+				before[i], after[i] = cell{0.75 + 0.02*r.Float64(), 2, 2}, cell{0.75 + 0.02*r.Float64(), 1, 1}
+				if r.Float64() < c.fails {
+					after[i].score = 0
 				}
-				got := tuned(t, made(c.tasks, 1, map[limits][]cell{{2}: before, {1}: after}, limits{2}, limits{1}), tune.ChoiceOptions{Choose: rule, Folds: -1})
-				if got.Bound == nil {
-					continue
-				}
-				if taken++; got.Bound.Method != tune.Corrected {
-					t.Fatalf("%+v", got.Bound)
-				}
-				exceeded += toInt(got.Bound.Most.Number < 0.76*c.fails)
 			}
-			if most := 0.05*float64(n) + 2*math.Sqrt(0.05*float64(n)); taken == 0 || float64(exceeded) > most {
-				t.Errorf("%s, %+v: of %d bounds %d are exceeded", rule.Rule, c, taken, exceeded)
+			got := tuned(t, made(c.tasks, 1, map[limits][]cell{{2}: before, {1}: after}, limits{2}, limits{1}), tune.ChoiceOptions{Choose: rule, Folds: -1})
+			if got.Bound == nil {
+				continue
 			}
-			t.Logf("%s, %+v: of %d bounds %d are exceeded", rule.Rule, c, taken, exceeded)
+			if taken++; got.Bound.Method != tune.Corrected {
+				t.Fatalf("%+v", got.Bound)
+			}
+			exceeded += toInt(got.Bound.Most.Number < 0.76*c.fails)
 		}
+		if most := 0.05*float64(n) + 2*math.Sqrt(0.05*float64(n)); taken == 0 || float64(exceeded) > most {
+			t.Errorf("%s, %+v: of %d bounds %d are exceeded", rule.Rule, c, taken, exceeded)
+		}
+		t.Logf("%s, %+v: of %d bounds %d are exceeded", rule.Rule, c, taken, exceeded)
 	}
 }
 
@@ -547,25 +535,6 @@ func TestTodayThatIsNotAnsweredForIsNoMeasure(t *testing.T) {
 	}
 	if answer := got.Answer(strconv.Quote).String(); !strings.Contains(answer, "less than the recording") {
 		t.Errorf("%q saves against what is not known", answer)
-	}
-}
-
-// A rule that needs the spread over tasks says so where there is one, and chooses
-// without folds that would be made on one.
-func TestRulesThatNeedSeveralTasks(t *testing.T) {
-	for _, rule := range []tune.Rule{tune.WithinOneSE, tune.Indistinguishable} {
-		one := made(1, 4, map[limits][]cell{{2}: cells(4, 2, 2, 2), {1}: cells(4, 2, 1, 1)}, limits{2}, limits{1})
-		if _, err := tune.Choose(context.Background(), one, tune.ChoiceOptions{Choose: tune.ChoiceRule{Rule: rule}}); err == nil || !strings.Contains(err.Error(), "there is only one") {
-			t.Errorf("%s of one task: %v, want that there is only one", rule, err)
-		}
-		two := made(2, 4, map[limits][]cell{{2}: cells(8, 2, 2, 2), {1}: cells(8, 2, 1, 1)}, limits{2}, limits{1})
-		got := tuned(t, two, tune.ChoiceOptions{Choose: tune.ChoiceRule{Rule: rule}})
-		if name(got.Recommended) != "[1 0 0]" || got.Validation.Folds[0].Chosen >= 0 || !strings.Contains(got.Validation.Folds[0].Why, "only one") {
-			t.Errorf("%s of two tasks: %s, folds %+v", rule, name(got.Recommended), got.Validation.Folds)
-		}
-		if held := got.Validation.HeldOut; held.Cost.Known() || held.Tokens.Known() {
-			t.Errorf("no fold chose, and %v was spent", held)
-		}
 	}
 }
 

@@ -25,13 +25,7 @@ var ErrNoScore = errors.New("nothing is scored in these runs")
 
 // ErrLossOfSmall says that max_loss counts what a score falls by, which is no loss
 // where a small score is the better one.
-var ErrLossOfSmall = errors.New("max_loss counts what a score falls by, and a small score is asked for: take at_least, within_one_se or indistinguishable")
-
-// errNoJackknife says that a rule needs what quantiles do not have.
-var errNoJackknife = errors.New("the rule needs the spread of the objective, which is not known of one that reads quantiles: take max_loss or at_least")
-
-// errOneUnit says that a rule needs the spread over tasks, and there is one.
-var errOneUnit = errors.New("the rule needs the spread over tasks or clusters, and there is only one: take max_loss or at_least")
+var ErrLossOfSmall = errors.New("max_loss counts what a score falls by, and a small score is asked for: take at_least")
 
 // chooser has what all steps of a choice share.
 type chooser struct {
@@ -41,10 +35,7 @@ type chooser struct {
 	candidates []sweep.Candidate
 	*axes
 	fold  []int // by run
-	folds int   // 0: none; 2 with a hold-out, of which 0 is what is held out
-	// chosenOn is the subset by which the recommended one is chosen: all runs, or
-	// those that are not held out. So many subsets leave out a fold.
-	chosenOn, without int
+	folds int   // 0: none
 	// Units are what the jackknife and the bootstrap leave out or draw: tasks, or
 	// clusters. The runs of one unit and fold are a cell.
 	units              int
@@ -107,14 +98,9 @@ func newChooser(ctx context.Context, of Candidates, o ChoiceOptions) (*chooser, 
 // are there.
 func (o *ChoiceOptions) Check(scores []string) error {
 	rule := cmp.Or(o.Choose.Rule, MaxLoss)
-	if o.Objective != nil && (rule == WithinOneSE || rule == Indistinguishable) && readsQuantiles(o.reads()) {
-		return errNoJackknife
-	}
 	switch {
 	case !slices.Contains(rules, rule):
 		return fmt.Errorf("%q is not a rule: want one of %v", rule, rules)
-	case o.HoldOut < 0 || o.HoldOut >= 1 || o.HoldOut != o.HoldOut:
-		return fmt.Errorf("%v is not a share of tasks to hold out: want one above 0 and below 1", o.HoldOut)
 	case o.Choose.Number < 0 || o.Choose.Number > 1:
 		return fmt.Errorf("%s: %v is not a number from 0 to 1", rule, o.Choose.Number)
 	case o.Minimize && rule == MaxLoss && (o.Objective == nil || scoreRead(o.Objective, scores) >= 0):
@@ -161,13 +147,8 @@ func (t *chooser) fill() error {
 	return nil
 }
 
-// part puts the runs into folds, or holds some out.
+// part puts the runs into folds.
 func (t *chooser) part(ctx context.Context) (err error) {
-	if t.HoldOut > 0 {
-		t.fold, err = heldOutOf(ctx, t.held.Runs, t.HoldOut, t.By, t.Seed)
-		t.folds, t.without, t.chosenOn = 2, 1, 1
-		return err
-	}
 	k := cmp.Or(t.Folds, DefaultFolds)
 	t.fold = make([]int, len(t.held.Runs))
 	if k > 1 {
@@ -179,7 +160,6 @@ func (t *chooser) part(ctx context.Context) (err error) {
 		clear(t.fold)
 		t.folds = 0
 	}
-	t.without = t.folds
 	return nil
 }
 

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/agentbench/agentbench/engine/replay/sweep"
 	"github.com/agentbench/agentbench/reports"
@@ -147,117 +146,9 @@ func shuffled[T any](keys map[string]T, seed uint64) []string {
 	return order
 }
 
-// OneGroupError says that tasks cannot be held out, because all of them belong
-// together.
-type OneGroupError struct{ Tasks int }
-
-// Error says so in the number of tasks.
-func (e *OneGroupError) Error() string {
-	if e.Tasks == 1 {
-		return "there is one task, and nothing is left to choose by when it is held out"
-	}
-	return fmt.Sprintf("all %d tasks belong together, and nothing is left to choose by when they are held out", e.Tasks)
-}
-
-// heldOutOf puts the runs of the tasks that are held out into fold 0, and all others
-// into fold 1. Groups are taken in the order of their hashes with the seed, for as
-// long as that brings the tasks nearer to the share; the first is always held out,
-// the last never.
-func heldOutOf(ctx context.Context, runs []sweep.Run, share float64, by *Term, seed uint64) (fold []int, err error) {
-	groups, err := groupsOf(ctx, runs, by)
-	if err != nil {
-		return nil, err
-	}
-	tasks := map[string]map[string]bool{}
-	all := 0
-	for i, g := range groups {
-		if tasks[g.key] == nil {
-			tasks[g.key] = map[string]bool{}
-		}
-		if task := runs[i].Run.Task; !tasks[g.key][task] {
-			tasks[g.key][task] = true
-			all++
-		}
-	}
-	if len(tasks) < 2 {
-		return nil, &OneGroupError{Tasks: all}
-	}
-	order := shuffled(tasks, seed)
-	held, out := 0, map[string]bool{}
-	for i, key := range order[:len(order)-1] {
-		n := len(tasks[key])
-		if i > 0 && float64(held)+float64(n)/2 > share*float64(all) {
-			break
-		}
-		held, out[key] = held+n, true
-	}
-	fold = make([]int, len(runs))
-	for i, g := range groups {
-		fold[i] = count(!out[g.key])
-	}
-	return fold, nil
-}
-
-// validateHoldOut holds what is recommended against the tasks that it was not
-// chosen on.
-func (t *chooser) validateHoldOut(ctx context.Context, choice *chosen) (*Validation, *Luck, error) {
-	v := &Validation{Folds: []Fold{t.foldOf(ctx, 0, choice)}, HeldOut: noCount(), InSample: noCount()}
-	heldOut := func(fold int) bool { return fold == 0 }
-	over, name, err := t.measures(ctx, v, heldOut)
-	if err != nil || choice.candidate < 0 {
-		return v, nil, err
-	}
-	held, err := t.on(ctx, choice.candidate, heldOut)
-	if err != nil {
-		return nil, nil, err
-	}
-	v.HeldOut, v.InSample, v.Agree = t.counted(t.sum(held, 0)), v.Folds[0].Train, 1
-	luck, err := t.heldOutLuck(ctx, choice.candidate, held, over, name)
-	return v, luck, err
-}
-
-// heldOutLuck compares what is gained on the tasks of the choice with what is gained
-// on those that are held out.
-func (t *chooser) heldOutLuck(ctx context.Context, choice int, held, over *profile, name string) (*Luck, error) {
-	base := theRecording
-	if name == "today" {
-		base = t.todayAnswered()
-	}
-	mine, err := t.profile(ctx, choice)
-	if err != nil {
-		return nil, err
-	}
-	before, err := t.profile(ctx, base)
-	if err != nil {
-		return nil, err
-	}
-	gain := func(of *term, falling bool) Gain {
-		size := func(p *profile) *sums { return t.sizedAs(t.sum(held, 0), t.sum(p, t.chosenOn), of) }
-		apparent := t.worthOf(ctx, of, size(mine), falling) - t.worthOf(ctx, of, size(before), falling)
-		return t.gained(ctx, of, apparent, held, over, falling)
-	}
-	return &Luck{Over: name, Objective: gain(&t.goal, t.Minimize), Cost: gain(&t.price, true)}, nil
-}
-
-// sizedAs makes sums over some runs those over as many runs as others are, where a
-// term reads totals: these grow with the number of runs.
-func (t *chooser) sizedAs(like, s *sums, of *term) *sums {
-	if of.program == nil || !slices.ContainsFunc(of.program.Reads(), isTotal) {
-		return s
-	}
-	return s.times(like.runs / math.Max(s.runs, 1))
-}
-
-func isTotal(path string) bool {
-	return strings.HasSuffix(path, ".sum") || strings.HasSuffix(path, ".total") || strings.HasSuffix(path, ".n") || path == "n" || path == "runs"
-}
-
 // validate tries the rule on tasks that it did not choose by.
 func (t *chooser) validate(ctx context.Context, choice *chosen) (*Validation, *Luck, error) {
-	switch {
-	case t.HoldOut > 0:
-		return t.validateHoldOut(ctx, choice)
-	case t.folds == 0:
+	if t.folds == 0 {
 		return nil, nil, nil
 	}
 	v := &Validation{Folds: []Fold{}}
@@ -268,7 +159,7 @@ func (t *chooser) validate(ctx context.Context, choice *chosen) (*Validation, *L
 			return nil, nil, fmt.Errorf("choosing without fold %d: %w", f, err)
 		}
 		v.Folds = append(v.Folds, t.foldOf(ctx, f, &all[f]))
-		v.Agree += count(choice.candidate >= 0 && all[f].candidate >= 0 && (t.steps.rung[all[f].candidate] == t.steps.rung[choice.candidate] || t.ties(all[f].candidate, choice.candidate, t.chosenOn)))
+		v.Agree += count(choice.candidate >= 0 && all[f].candidate >= 0 && (t.steps.rung[all[f].candidate] == t.steps.rung[choice.candidate] || t.ties(all[f].candidate, choice.candidate, 0)))
 	}
 	luck, err := t.sumUp(ctx, v, all, choice.candidate)
 	return v, luck, err
@@ -398,7 +289,18 @@ func (t *chooser) on(ctx context.Context, candidate int, in func(fold int) bool)
 // on tasks left out. Less of it is better if falling.
 func (t *chooser) gain(ctx context.Context, of *term, mine, held, over *profile, falling bool) Gain {
 	base := t.worthOf(ctx, of, t.sum(over, 0), falling)
-	return t.gained(ctx, of, t.worthOf(ctx, of, t.sum(mine, 0), falling)-base, held, over, falling)
+	apparent, honest := t.worthOf(ctx, of, t.sum(mine, 0), falling)-base, t.worthOf(ctx, of, t.sum(held, 0), falling)-base
+	g := Gain{
+		Apparent: valueOf(apparent, page.Nothing), Honest: valueOf(honest, page.Nothing), Luck: valueOf(apparent-honest, page.Nothing),
+		HonestInterval: page.NoRange(page.Nothing),
+	}
+	if d := differences(t.influence(ctx, held, 0, of), t.influence(ctx, over, 0, of)); d != nil {
+		for i := range d {
+			d[i] *= signOf(falling)
+		}
+		g.HonestInterval = t.interval(d)
+	}
+	return g
 }
 
 // worthOf is what sums are worth by a term: the larger the better.
@@ -412,22 +314,6 @@ func signOf(falling bool) float64 {
 		return -1
 	}
 	return 1
-}
-
-// gained holds an apparent gain against the one on tasks left out.
-func (t *chooser) gained(ctx context.Context, of *term, apparent float64, held, over *profile, falling bool) Gain {
-	honest := t.worthOf(ctx, of, t.sum(held, 0), falling) - t.worthOf(ctx, of, t.sum(over, 0), falling)
-	g := Gain{
-		Apparent: valueOf(apparent, page.Nothing), Honest: valueOf(honest, page.Nothing), Luck: valueOf(apparent-honest, page.Nothing),
-		HonestInterval: page.NoRange(page.Nothing),
-	}
-	if d := differences(t.influence(ctx, held, 0, of), t.influence(ctx, over, 0, of)); d != nil {
-		for i := range d {
-			d[i] *= signOf(falling)
-		}
-		g.HonestInterval = t.interval(d)
-	}
-	return g
 }
 
 // interval is that of the mean of pseudo-values; where they do not vary there is

@@ -54,8 +54,8 @@ func (t *chooser) front(ctx context.Context, r *Tuning, choice *chosen) error {
 			if err != nil {
 				return err
 			}
-			row.Intervals = t.intervals(ctx, p, t.chosenOn)
-			switch d := differences(against, t.influence(ctx, p, t.chosenOn, &t.goal)); {
+			row.Intervals = t.intervals(ctx, p, 0)
+			switch d := differences(against, t.influence(ctx, p, 0, &t.goal)); {
 			case d == nil:
 				row.P = page.Missing(page.Nothing)
 			case slices.ContainsFunc(s.At, func(at int) bool { return candidates[at] == tested }):
@@ -63,7 +63,7 @@ func (t *chooser) front(ctx context.Context, r *Tuning, choice *chosen) error {
 			default:
 				tests = append(tests, frontTest{len(r.Front), d})
 			}
-			if row.Loss, err = t.lossAlone(ctx, row.Candidate, t.chosenOn); err != nil {
+			if row.Loss, err = t.lossAlone(ctx, row.Candidate, 0); err != nil {
 				return err
 			}
 		}
@@ -91,7 +91,7 @@ func (t *chooser) objectiveOf(ctx context.Context, candidate int) ([]float64, er
 	if err != nil {
 		return nil, err
 	}
-	return t.influence(ctx, p, t.chosenOn, &t.goal), nil
+	return t.influence(ctx, p, 0, &t.goal), nil
 }
 
 // test tests what is drawn on the front against the tested candidate, as comparisons of several
@@ -152,10 +152,10 @@ const notDrawn = "not drawn"
 // points are those of the candidates that can be chosen, on the tasks of the choice,
 // the ones with the smallest parameters first.
 func (t *chooser) points() (candidates []int, points []stats.Point) {
-	candidates = t.ordered(t.chosenOn)
+	candidates = t.ordered(0)
 	slices.SortStableFunc(candidates, func(a, b int) int { return cmp.Compare(t.rank[a], t.rank[b]) })
 	for _, i := range candidates {
-		points = append(points, t.pointOf(i, t.chosenOn))
+		points = append(points, t.pointOf(i, 0))
 	}
 	return candidates, points
 }
@@ -166,8 +166,8 @@ func (t *chooser) spread(ctx context.Context, candidate int) ([]stats.Point, err
 	if err != nil {
 		return nil, err
 	}
-	quality, cost := t.influence(ctx, p, t.chosenOn, &t.goal), t.influence(ctx, p, t.chosenOn, &t.price)
-	delay := t.influence(ctx, p, t.chosenOn, &latency)
+	quality, cost := t.influence(ctx, p, 0, &t.goal), t.influence(ctx, p, 0, &t.price)
+	delay := t.influence(ctx, p, 0, &latency)
 	if quality == nil || cost == nil {
 		return nil, nil
 	}
@@ -198,7 +198,7 @@ func (t *chooser) frontRow(s *stats.Standing, candidates []int, choice *chosen) 
 	row := FrontRow{
 		Candidate: candidate, Name: t.candidates[candidate].Name, Params: Params(t.candidates[candidate].Params),
 		Objective: page.Known(s.Quality), ChoiceCost: page.Known(s.Cost), Seconds: page.Known(s.Delay),
-		Counted: t.counted(t.over(&sums{}, candidate, t.chosenOn)), Share: page.Missing(notDrawn), Same: len(equal) - 1,
+		Counted: t.counted(t.over(&sums{}, candidate, 0)), Share: page.Missing(notDrawn), Same: len(equal) - 1,
 		Recommended: candidate == choice.candidate, Today: slices.Contains(equal, t.today()),
 	}
 	if s.Drawn {

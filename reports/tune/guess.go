@@ -35,26 +35,26 @@ func (t *chooser) guess(ctx context.Context, r *Tuning, choice *chosen) error {
 // configuration if none has a better objective, else the one that has.
 func (t *chooser) guessBest(ctx context.Context, r *Tuning, choice *chosen) error {
 	today := t.today()
-	if today < 0 || !t.can[today] || !t.within[t.chosenOn][today] {
+	if today < 0 || !t.can[today] || !t.within[0][today] {
 		return nil
 	}
-	g := &Guess{Candidate: today, Unchanged: true, Best: t.shownValue(t.value[t.chosenOn][choice.best])}
-	cheapest := t.ordered(t.chosenOn)[0]
-	if t.value[t.chosenOn][today] < t.value[t.chosenOn][choice.best] {
+	g := &Guess{Candidate: today, Unchanged: true, Best: t.shownValue(t.value[0][choice.best])}
+	cheapest := t.ordered(0)[0]
+	if t.value[0][today] < t.value[0][choice.best] {
 		g.Candidate, g.Unchanged = t.kept(choice.best), false
-	} else if now := t.cost[t.chosenOn][today]; t.cost[t.chosenOn][cheapest] >= now-slack(now) {
+	} else if now := t.cost[0][today]; t.cost[0][cheapest] >= now-slack(now) {
 		for _, can := range t.can {
 			g.Unjudged += count(!can)
 		}
 		g.Cheapest = true
 	}
-	l, err := t.lossOf(ctx, g.Candidate, t.chosenOn, t.Level, true)
+	l, err := t.lossOf(ctx, g.Candidate, 0, t.Level, true)
 	if err != nil {
 		return err
 	}
-	g.Name, g.Value = t.candidates[g.Candidate].Name, t.shownValue(t.value[t.chosenOn][g.Candidate])
+	g.Name, g.Value = t.candidates[g.Candidate].Name, t.shownValue(t.value[0][g.Candidate])
 	if !g.Cheapest {
-		g.Tasks = t.tasksOf(t.leastUnits(t.chosenOn))
+		g.Tasks = t.tasksOf(t.leastUnits(0))
 	}
 	g.Lost, g.Gained, g.Runs = l.lost, l.gained, l.runs
 	r.Guess = g
@@ -64,13 +64,13 @@ func (t *chooser) guessBest(ctx context.Context, r *Tuning, choice *chosen) erro
 // beaten reports whether what is not exact is better than every candidate by more than
 // max_loss.
 func (t *chooser) beaten(c *chosen) bool {
-	return t.goal.native != nil && t.value[t.chosenOn][c.best]+t.Choose.Number < c.topValue-slack(c.topValue)
+	return t.goal.native != nil && t.value[0][c.best]+t.Choose.Number < c.topValue-slack(c.topValue)
 }
 
 // guessTop guesses what is better than every configuration that could be chosen: the
 // recording, or a configuration of which only bounds are known.
 func (t *chooser) guessTop(ctx context.Context, r *Tuning, c *chosen) error {
-	g := &Guess{Candidate: c.top, Least: true, Value: t.shownValue(c.topValue), Best: t.shownValue(t.value[t.chosenOn][c.best])}
+	g := &Guess{Candidate: c.top, Least: true, Value: t.shownValue(c.topValue), Best: t.shownValue(t.value[0][c.best])}
 	if c.top < 0 {
 		g.Name, g.Least, g.Recorded = t.Recordings()[theRecording-c.top].Configuration, false, true
 	} else {
@@ -84,7 +84,7 @@ func (t *chooser) guessTop(ctx context.Context, r *Tuning, c *chosen) error {
 	if err != nil {
 		return err
 	}
-	if d := differences(t.influence(ctx, top, t.chosenOn, &t.goal), t.influence(ctx, best, t.chosenOn, &t.goal)); d != nil {
+	if d := differences(t.influence(ctx, top, 0, &t.goal), t.influence(ctx, best, 0, &t.goal)); d != nil {
 		estimate, _ := stats.MeanOf(d)
 		power := stats.Power{Alpha: 1 - t.Level, Power: 0.8}
 		if needed, ok := power.Needed(estimate.SE*estimate.SE*float64(len(d)), estimate.Value); ok && (g.Least || needed > float64(len(d))) {
@@ -108,21 +108,21 @@ func (t *chooser) shownValue(value float64) page.Value {
 // the cheapest among equals. What makes of every run what was recorded loses nothing
 // by definition: that needs no proof. What is no cheaper is nothing to guess.
 func (t *chooser) guessCheap(ctx context.Context, r *Tuning) error {
-	recorded, _ := t.price.of(ctx, t.scope(t.recordedSums[t.chosenOn])) // NaN, where it is not known
-	front := t.unbeaten(t.ordered(t.chosenOn), t.chosenOn)
+	recorded, _ := t.price.of(ctx, t.scope(t.recordedSums[0])) // NaN, where it is not known
+	front := t.unbeaten(t.ordered(0), 0)
 	fewest := map[stats.Point]int{} // changes, of those that tie
 	for _, i := range front {
-		p := t.pointOf(i, t.chosenOn)
+		p := t.pointOf(i, 0)
 		if n, known := fewest[p]; !known || t.changed(i) < n {
 			fewest[p] = t.changed(i)
 		}
 	}
 	for _, i := range front {
-		if t.changed(i) > fewest[t.pointOf(i, t.chosenOn)] {
+		if t.changed(i) > fewest[t.pointOf(i, 0)] {
 			continue
 		}
 		level := 1 - t.steps.rungs[t.steps.rung[i]].alpha
-		l, err := t.lossOf(ctx, i, t.chosenOn, level, true)
+		l, err := t.lossOf(ctx, i, 0, level, true)
 		if err != nil {
 			return err
 		}
@@ -132,12 +132,12 @@ func (t *chooser) guessCheap(ctx context.Context, r *Tuning) error {
 			if err != nil {
 				return err
 			}
-			share = numberOf(t.recordedSums[t.chosenOn].score(t.score)) - numberOf(t.sum(p, t.chosenOn).score(t.score)) // that the mean falls by
+			share = numberOf(t.recordedSums[0].score(t.score)) - numberOf(t.sum(p, 0).score(t.score)) // that the mean falls by
 		}
-		if share > t.Choose.Number/2 || math.IsInf(l.most, 0) || t.print[i] == t.recordedPrint || t.cost[t.chosenOn][i] >= recorded-slack(recorded) {
+		if share > t.Choose.Number/2 || math.IsInf(l.most, 0) || t.print[i] == t.recordedPrint || t.cost[0][i] >= recorded-slack(recorded) {
 			continue
 		}
-		units, _ := t.lossUnits(t.chosenOn)
+		units, _ := t.lossUnits(0)
 		needed, ok := neededUnits(share, &l, float64(units), t.Choose.Number, level)
 		tasks := t.tasksOf(needed)
 		if !ok || r.Guess != nil && r.Guess.Tasks <= tasks {
@@ -145,7 +145,7 @@ func (t *chooser) guessCheap(ctx context.Context, r *Tuning) error {
 		}
 		kept := t.kept(i)
 		r.Guess = &Guess{Candidate: kept, Name: t.candidates[kept].Name, Kept: kept == t.today(), Lost: l.lost, Gained: l.gained, Runs: l.runs, Tasks: tasks,
-			Value: t.shownValue(t.value[t.chosenOn][i]), Best: t.shownValue(t.value[t.chosenOn][i])}
+			Value: t.shownValue(t.value[0][i]), Best: t.shownValue(t.value[0][i])}
 	}
 	return nil
 }
@@ -182,7 +182,7 @@ func (t *chooser) bound(ctx context.Context, r *Tuning, choice *chosen) error {
 		return nil
 	}
 	n := len(t.steps.rungs)
-	l, err := t.lossOf(ctx, choice.candidate, t.chosenOn, 1-(1-t.Level)/float64(n), true)
+	l, err := t.lossOf(ctx, choice.candidate, 0, 1-(1-t.Level)/float64(n), true)
 	if err != nil {
 		return fmt.Errorf("bounding the loss: %w", err)
 	}

@@ -79,7 +79,7 @@ func (t *chooser) mapped(_ context.Context, r *Tuning, choice *chosen) error {
 	}
 	marks := mapMarks{today: t.today(), recommended: choice.candidate, folds: map[int]int{}}
 	marks.center, marks.what = t.center(choice)
-	if r.Validation != nil && t.HoldOut == 0 {
+	if r.Validation != nil {
 		for _, f := range r.Validation.Folds {
 			marks.folds[f.Chosen]++
 		}
@@ -151,7 +151,7 @@ func (t *chooser) mapOf(axes []int, marks *mapMarks) *Map {
 
 func (t *chooser) mapCell(i int) MapCell {
 	none := page.Missing(page.Nothing)
-	c := MapCell{Name: t.candidates[i].Name, Label: t.labels[i].String(), Objective: none, Least: none, Cost: none, Within: t.within[t.chosenOn][i]}
+	c := MapCell{Name: t.candidates[i].Name, Label: t.labels[i].String(), Objective: none, Least: none, Cost: none, Within: t.within[0][i]}
 	if t.standing[i] == notExact {
 		if least := t.least[0][i]; !math.IsNaN(least) && t.labels[i] == replay.Bounded {
 			c.Least = t.shownValue(least)

@@ -58,7 +58,7 @@ const (
 // on all subsets.
 func (t *chooser) measure(ctx context.Context) (err error) {
 	n := len(t.candidates)
-	subsets := 1 + t.without
+	subsets := 1 + t.folds
 	m := &measured{subsets: subsets, labels: make([]replay.Label, n), exact: make([]int, n), can: make([]bool, n), standing: make([]standingOfOne, n), why: make([]string, n)}
 	for range subsets {
 		m.value, m.cost, m.within = append(m.value, make([]float64, n)), append(m.cost, make([]float64, n)), append(m.within, make([]bool, n))
@@ -249,10 +249,10 @@ func (t *chooser) judge(ctx context.Context, i, s int, scope *metrics) {
 	for c := range t.Constraints {
 		ok, why := holds(ctx, &t.Constraints[c], scope)
 		m.within[s][i] = m.within[s][i] && ok
-		if s == t.chosenOn && !ok {
+		if s == 0 && !ok {
 			m.fails[c][i/64] |= 1 << (i % 64)
 		}
-		if s == t.chosenOn && why != "" {
+		if s == 0 && why != "" {
 			m.unknown[c][i/64] |= 1 << (i % 64)
 		}
 		if s == 0 && m.why[i] == "" {

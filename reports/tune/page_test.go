@@ -371,24 +371,6 @@ func TestNothingIsLuckWhereNothingIsGained(t *testing.T) {
 	}
 }
 
-// The page names the configuration that is tuned, and says where a rule allows more loss because tasks are few.
-func TestThePageNamesWhatIsTunedAndRulesThatWiden(t *testing.T) {
-	r := tuning(t)
-	r.Tuned = "default"
-	const few = "allows more loss with fewer tasks, and here are only 60 tasks: --choose max_loss:0.02 bounds the loss"
-	for rule, want := range map[string]bool{"max_loss": false, "at_least": false, "within_one_se": true, "indistinguishable": true} {
-		r.Terms.Rule = rule
-		text := pagetest.Written(t, r, page.Options{Width: 200})
-		if strings.Contains(text, rule+" "+few) != want || !strings.HasPrefix(text, "interview-coach · configuration default · 60 tasks · ") {
-			t.Errorf("%s:\n%s", rule, text)
-		}
-	}
-	r.Tasks, r.Terms.Rule = 100, "within_one_se"
-	if text := pagetest.Written(t, r, page.Options{Width: 200}); strings.Contains(text, "allows more loss") {
-		t.Errorf("of 100 tasks:\n%s", text)
-	}
-}
-
 // What is known of a step to or from a configuration that is bounded is a part of
 // what it loses.
 func TestStepsFromABoundedConfigurationLoseAtLeast(t *testing.T) {

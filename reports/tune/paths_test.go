@@ -111,7 +111,7 @@ func TestWhatIsRacedBy(t *testing.T) {
 		{tune.ChoiceOptions{}, "right"},
 		{tune.ChoiceOptions{Objective: &tune.Term{Text: `scores["right"].mean`}, Choose: tune.ChoiceRule{Rule: tune.MaxLoss, Number: 0.1}}, "right"},
 		{tune.ChoiceOptions{Objective: &tune.Term{Text: `scores.right.mean`}, Minimize: true, Choose: tune.ChoiceRule{Rule: tune.AtLeast, Number: 0.75}}, "right"},
-		{tune.ChoiceOptions{Objective: &tune.Term{Text: `scores.right.mean - cost_usd.mean`}, Choose: tune.ChoiceRule{Rule: tune.WithinOneSE}}, ""},
+		{tune.ChoiceOptions{Objective: &tune.Term{Text: `scores.right.mean - cost_usd.mean`}, Choose: tune.ChoiceRule{Rule: tune.AtLeast, Number: 0.9}}, ""},
 	} {
 		contest, err := paths.Contest(doc.Suite, &c.options, doc.Tasks())
 		if err != nil {
@@ -145,26 +145,15 @@ func TestScorersThatCompareAreLeftOut(t *testing.T) {
 	}
 }
 
-// Tasks that all belong together are found before runs are made of them.
-func TestTasksThatCannotBeHeldOut(t *testing.T) {
+// Tasks that cannot be put into folds are found before runs are made of them.
+func TestTasksThatCannotBePutIntoFolds(t *testing.T) {
 	doc, _, err := pathsOf(t, nil, "max_iterations=1,2")
 	if err != nil {
 		t.Fatal(err)
 	}
-	flags := tune.Asked{HoldOut: 0.3, FoldBy: "1", Given: func(flag string) bool { return flag == "hold-out" || flag == "fold-by" }}
+	flags := tune.Asked{FoldBy: "1 / (int(task.metadata.group) - 2)", Given: func(flag string) bool { return false }}
 	o, err := flags.Options(nil, []string{"right"})
 	if err != nil {
-		t.Fatal(err)
-	}
-	if err := o.CheckTasks(t.Context(), doc.Tasks()); err == nil || !strings.Contains(err.Error(), "all 3 tasks belong together") {
-		t.Errorf("the error is %v", err)
-	}
-	o.By = nil
-	if err := o.CheckTasks(t.Context(), doc.Tasks()); err != nil {
-		t.Error(err)
-	}
-	flags = tune.Asked{FoldBy: "1 / (int(task.metadata.group) - 2)", Given: func(flag string) bool { return false }}
-	if o, err = flags.Options(nil, []string{"right"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := o.CheckTasks(t.Context(), doc.Tasks()); err == nil || !strings.Contains(err.Error(), `the fold of task "c"`) {

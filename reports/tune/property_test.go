@@ -39,7 +39,7 @@ func random(tasks, trials int, seed uint64) *table {
 	return made(tasks, trials, all, order...)
 }
 
-var choosing = []tune.ChoiceRule{{Rule: tune.MaxLoss, Number: 0.3}, {Rule: tune.AtLeast, Number: 0.7}, {Rule: tune.WithinOneSE}, {Rule: tune.Indistinguishable}}
+var choosing = []tune.ChoiceRule{{Rule: tune.MaxLoss, Number: 0.3}, {Rule: tune.AtLeast, Number: 0.7}}
 
 // What is recommended satisfies the constraints and the rule, and no exact candidate
 // that does both is cheaper.

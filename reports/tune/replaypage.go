@@ -477,7 +477,6 @@ var sayings = func() reports.Sayings {
 			}
 			return fmt.Sprintf("the bound in the first lines is corrected for the choice: the error rate is divided by the %s that differ in some run", page.Plural(n.Count, "configuration", "configurations"))
 		}},
-		FewForRule:   {Text: "{word} allows more loss with fewer tasks, and here are only {n} {detail}[|s]: --choose max_loss:0.02 bounds the loss"},
 		OnTheFront:   {Text: "share of the bootstrap samples of the tasks in which it is on the front"},
 		FrontThinned: {Text: "shares are computed among {n} of the {of} configurations on the front, and are slightly too large"},
 		FrontBounded: {Text: "shares are computed among the {n} of {of} different configurations that are on the front or next to it"},

@@ -58,12 +58,7 @@ type ChoiceOptions struct {
 	// the task.
 	Folds int
 	By    *Term
-	// HoldOut is the share of the tasks that are held out instead, above 0 and below
-	// 1; 0: none are. The choice is then made on the other tasks alone, and Folds is
-	// not read. By and the clusters group tasks as above; all tasks of one whole
-	// number are on one side.
-	HoldOut float64
-	Seed    uint64
+	Seed  uint64
 	// Today is the number of the candidate that is today's configuration; below 0:
 	// none is.
 	Today int
@@ -100,23 +95,18 @@ const (
 	// MaxLoss allows what loses hardly a success that the recording has: the upper
 	// bound of the share of runs that do is at most a number.
 	MaxLoss Rule = "max_loss"
-	// Indistinguishable allows what is not shown to be worse than the best.
-	Indistinguishable Rule = "indistinguishable"
-	// WithinOneSE allows what is at most one standard error of the best below it.
-	WithinOneSE Rule = "within_one_se"
 	// AtLeast allows what reaches a share of the best objective.
 	AtLeast Rule = "at_least"
 )
 
-var rules = []Rule{MaxLoss, Indistinguishable, WithinOneSE, AtLeast}
+var rules = []Rule{MaxLoss, AtLeast}
 
 // DefaultMaxLoss is the number of MaxLoss unless one is given.
 const DefaultMaxLoss = 0.02
 
 // Choose chooses among candidates by what they make of recorded runs. Only those
 // that the runs answer for exactly are chosen; the recommended one is the choice by
-// all runs, or by those that are not held out, and the validation tells what such a choice is worth on tasks that it
-// has not seen. The error is that of the options, of an expression over tasks, or
+// all runs, and the validation tells what such a choice is worth on tasks that it has not seen. The error is that of the options, of an expression over tasks, or
 // of the context; that there is nothing to recommend is none.
 func Choose(ctx context.Context, of Candidates, o ChoiceOptions) (*Tuning, error) {
 	t, err := newChooser(ctx, of, o)
@@ -129,16 +119,16 @@ func Choose(ctx context.Context, of Candidates, o ChoiceOptions) (*Tuning, error
 	if t.recordedSums[0].scores[t.score].known == 0 {
 		return nil, ErrNoScore
 	}
-	choice, err := t.choose(ctx, t.chosenOn)
+	choice, err := t.choose(ctx, 0)
 	if err != nil {
 		return nil, err
 	}
 	r := t.begin()
-	r.Tried.Within = len(t.ordered(t.chosenOn))
+	r.Tried.Within = len(t.ordered(0))
 	if choice.candidate >= 0 {
-		r.Why = t.whyChosen(&choice, r.Tried.Within) + t.where()
+		r.Why = t.whyChosen(&choice, r.Tried.Within)
 	} else {
-		r.WhyNone = t.whyNone(ctx, t.chosenOn, &choice) + t.where()
+		r.WhyNone = t.whyNone(ctx, 0, &choice)
 	}
 	return r, t.report(ctx, r, &choice)
 }
@@ -174,9 +164,6 @@ func (t *chooser) begin() *Tuning {
 	r.Terms = Terms{
 		Objective: t.goal.text, Minimize: t.Minimize, Cost: t.price.text, WhyCost: t.price.why,
 		Rule: string(t.Choose.Rule), Number: t.Choose.Number, Folds: t.folds,
-	}
-	if t.HoldOut > 0 {
-		r.Terms.Folds, r.Terms.HoldOut = 0, t.HoldOut
 	}
 	r.Reference, r.References = t.Recordings()[0].Configuration, len(t.Recordings())
 	if t.score >= 0 {

@@ -122,9 +122,7 @@ type Terms struct {
 	Number      float64  `json:"number,omitempty"` // max_loss, or share
 	Constraints []string `json:"constraints,omitempty"`
 	Folds       int      `json:"folds"` // 0: none
-	// HoldOut is the share of the tasks that are held out instead; 0: no folds are.
-	HoldOut float64 `json:"hold_out,omitempty"`
-	FoldsBy string  `json:"folds_by,omitempty"`
+	FoldsBy     string   `json:"folds_by,omitempty"`
 }
 
 // Tried counts the candidates. Only those that are exact and scored, of a known
@@ -309,14 +307,12 @@ type Saving struct {
 }
 
 // Validation is the rule tried on tasks that it did not choose by: chosen on all
-// folds but one, reported on that one. With a hold-out the one fold is what is held
-// out, and its choice is what is recommended.
+// folds but one, reported on that one.
 type Validation struct {
 	Folds []Fold `json:"folds"`
 	// HeldOut is the sum over the folds of what their choices make of the tasks
 	// left out: the honest estimate. InSample is the recommended configuration on
-	// all runs, with a hold-out on those that it was chosen on; Today and Recording
-	// are those configurations on the runs of HeldOut.
+	// all runs; Today and Recording are those configurations on the runs of HeldOut.
 	HeldOut   Counted  `json:"held_out"`
 	InSample  Counted  `json:"in_sample"`
 	Today     *Counted `json:"today"`
@@ -385,7 +381,7 @@ type FrontRow struct {
 	// anew: how sure it is to belong there.
 	Share page.Value `json:"share"`
 	// P is that of the paired test of the objective against the recommended candidate, or, where there is none,
-	// against the best: the test of the rule indistinguishable, adjusted for all that are tested.
+	// against the best, adjusted for all that are tested.
 	P page.Value `json:"p"`
 	// Same counts the other candidates with the same numbers.
 	Same        int  `json:"same"`

@@ -109,7 +109,7 @@ func spaced(name string) string { return strings.ReplaceAll(name, ",", ", ") }
 
 // stable says in how many folds the same was chosen, "" where there are none.
 func (t *Tuning) stable() string {
-	if t.Validation == nil || t.Terms.HoldOut > 0 {
+	if t.Validation == nil {
 		return ""
 	}
 	if !slices.ContainsFunc(t.Validation.Folds, func(f Fold) bool { return f.Chosen >= 0 }) {
@@ -388,7 +388,6 @@ const (
 	OnTheFront  reports.WarningKind = "on_the_front"
 	Alone       reports.WarningKind = "alone"
 	AfterAll    reports.WarningKind = "after_the_choice" // Name: a BoundMethod, Count: its tests
-	FewForRule  reports.WarningKind = "few_for_the_rule" // Name: the rule, Count: tasks or clusters
 	LittleSaved reports.WarningKind = "little_saved"     // Name: the quantity, More: its change
 )
 
@@ -424,12 +423,6 @@ func (t *Tuning) wholeNotes() (notes []Note) {
 	if t.Bound != nil {
 		add(true, Note{Kind: AfterAll, Name: string(t.Bound.Method), Count: t.Bound.Tests})
 	}
-	units, of := t.Tasks, "task"
-	if t.Clusters > 0 {
-		units, of = t.Clusters, "cluster"
-	}
-	widens := t.Terms.Rule == string(WithinOneSE) || t.Terms.Rule == string(Indistinguishable) // they allow the more loss the fewer tasks there are
-	add(widens && units < enoughForRule, Note{Kind: FewForRule, Name: t.Terms.Rule, Count: units, More: of})
 	add(t.Runs > 0, Note{Kind: Against, Name: t.Terms.Score})
 	if l := t.Luck; l != nil && !t.Unchanged {
 		add(l.Objective.Luck.Known(), Note{Kind: LuckyGoal, Name: l.Over, More: l.Objective.told(1, gain)})
@@ -443,9 +436,6 @@ func (t *Tuning) wholeNotes() (notes []Note) {
 	add(tried.Unmeasured > 0, Note{Kind: CannotTake, Count: tried.Unmeasured, More: "the objective is unknown"})
 	return append(notes, t.Notes...)
 }
-
-// enoughForRule are so many tasks that rules that allow more loss with fewer tasks allow little.
-const enoughForRule = 100
 
 // littleSaved is the quantity that is saved, and its change, where that is shown to be too
 // little to matter, and nothing that is scored gets better; "" where it is not so.

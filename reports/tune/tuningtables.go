@@ -423,7 +423,7 @@ func (t *Tuning) foldsTable() page.Table {
 }
 
 // foldRows are the folds and the sums over them, unless none of them chooses: without
-// a choice there are no numbers. Of what is held out the one fold is the sum.
+// a choice there are no numbers.
 func (t *Tuning) foldRows() (rows []foldRow) {
 	v := t.Validation
 	if v == nil || v.HeldOut.Runs == 0 {
@@ -434,9 +434,6 @@ func (t *Tuning) foldRows() (rows []foldRow) {
 		if f.Chosen >= 0 {
 			row.chosen, row.train, row.heldOut = f.Name, &f.Train, &f.HeldOut
 		}
-		if t.Terms.HoldOut > 0 {
-			row.name = "held out"
-		}
 		rows = append(rows, row)
 	}
 	sum := func(name string, of *Counted) {
@@ -444,10 +441,8 @@ func (t *Tuning) foldRows() (rows []foldRow) {
 			rows = append(rows, foldRow{name: name, tasks: of.Tasks, heldOut: of})
 		}
 	}
-	if t.Terms.HoldOut == 0 {
-		sum("all folds", &v.HeldOut)
-		sum("recommended", &v.InSample)
-	}
+	sum("all folds", &v.HeldOut)
+	sum("recommended", &v.InSample)
 	sum("today", v.Today)
 	sum("recorded", &v.Recording)
 	return rows

@@ -79,15 +79,10 @@ func newAuditSuite(seed uint64) *auditSuite {
 	if r.IntN(3) == 0 { // a value that is not among those that are tried
 		s.today.threshold = 0.65
 	}
-	switch k := r.IntN(10); {
-	case k < 7:
+	if r.IntN(10) < 7 {
 		s.rule, s.maxLoss = "max_loss", []float64{0.02, 0.05, 0.1}[r.IntN(3)]
-	case k == 7:
+	} else {
 		s.rule, s.share = "at_least", []float64{0.9, 0.95, 0.98}[r.IntN(3)]
-	case k == 8:
-		s.rule = "within_one_se"
-	default:
-		s.rule = "indistinguishable"
 	}
 	return s
 }

@@ -73,10 +73,9 @@ spent; 5 nothing to choose from, or fewer runs that count than min_coverage.`,
 	flags.StringVar(&f.Objective, "objective", "", "CEL over the metrics of a configuration, to maximize (default: the mean of the first score)")
 	flags.BoolVar(&f.Minimize, "minimize", false, "minimize the objective")
 	flags.StringArrayVar(&f.Constraints, "constraint", nil, "CEL over the metrics that must hold, for example 'latency.mean < 5.0' (repeatable)")
-	flags.StringVar(&f.Choose, "choose", "", "rule of choice: max_loss:0.02, at_least:0.98, indistinguishable or within_one_se (default max_loss:0.02)")
+	flags.StringVar(&f.Choose, "choose", "", "rule of choice: max_loss:0.02 or at_least:0.98 (default max_loss:0.02)")
 	flags.StringVar(&f.Cost, "cost", "", "CEL over the metrics, to minimize (default: cost_usd.mean, else tokens.mean, else iterations.mean)")
 	flags.IntVar(&f.Folds, "folds", 0, "folds of cross-validation over the tasks; 0: none (default 5)")
-	flags.Float64Var(&f.HoldOut, "hold-out", 0, "share of the tasks to hold out, for example 0.3; instead of folds")
 	flags.StringVar(&f.FoldBy, "fold-by", "", "CEL over task: tasks with the same value share a fold")
 	flags.Int64Var(&f.Seed, "seed", 0, "seed of folds and bootstrap (default: the suite's)")
 	flags.BoolVar(&f.plan, "plan", false, "only show what would be recorded and its maximum cost")
@@ -468,18 +467,12 @@ func (t *tuning) grid() error {
 }
 
 func (t *tuning) unchosen(err error) error {
-	const aloneHint = "it takes more tasks, or others that belong together"
 	var unknown *tune.UnknownScoreError
-	var alone *tune.OneGroupError
 	switch {
 	case err == nil:
 		return nil
 	case errors.As(err, &unknown):
 		return exit.Usage(exit.DidYouMean(unknown.Name, unknown.Known, "there are: "+exit.Some(unknown.Known)), "%w", err)
-	case errors.As(err, &alone) && t.flags.Given("hold-out"):
-		return exit.Usage(aloneHint, "--hold-out %v: %w", t.options.HoldOut, err)
-	case errors.As(err, &alone):
-		return exit.With(exit.WrongSpec, aloneHint, "tune.folds.hold_out: %w", err)
 	case errors.Is(err, tune.ErrNoScore) && t.Folder != nil:
 		hint := "agentbench score " + exit.ShellWord(t.Path) + " --scorer 'passed=CEL'"
 		if t.Folder.Imported {
@@ -489,7 +482,7 @@ func (t *tuning) unchosen(err error) error {
 	case errors.Is(err, tune.ErrNoScore):
 		return exit.Usage("declare scorers", "tuning %s: the suite scores nothing", t.opened.path)
 	case errors.Is(err, tune.ErrLossOfSmall):
-		return exit.Usage("for example --choose within_one_se", "%w", err)
+		return exit.Usage("for example --choose at_least:0.98", "%w", err)
 	case errors.Is(err, context.Canceled):
 		return exit.With(exit.Stopped, "", "%w", err)
 	case t.Folder == nil:
@@ -507,7 +500,7 @@ func (f *tuneFlags) again() string {
 			if flag.Value.String() == "true" {
 				text.WriteString(" --" + flag.Name)
 			}
-		case "configuration", "objective", "choose", "cost", "folds", "hold-out", "fold-by", "seed":
+		case "configuration", "objective", "choose", "cost", "folds", "fold-by", "seed":
 			text.WriteString(" " + exit.ShellWord("--"+flag.Name+"="+flag.Value.String()))
 		case "constraint", "set", "parameter":
 			for _, value := range flag.Value.(interface{ GetSlice() []string }).GetSlice() {
