@@ -115,8 +115,6 @@ func (c *collector) warn(r *Report) {
 	all.add(len(c.manifest.Mixed) > 0, Warning{Kind: MixedSpecs, Count: 1 + len(c.manifest.Mixed)})
 	few, isFew := Few(r.TaskCount, r.Clusters)
 	all.add(isFew, few)
-	difference, tested := c.anyDifference()
-	all.add(tested, difference)
 	all.add(len(c.runs.all) > 0, Warning{Kind: Residue, Name: r.Primary(), Of: r.Trials})
 	r.Warnings = all
 }
@@ -197,9 +195,8 @@ const (
 	UnknownRuns    WarningKind = "unknown_runs"
 	Repeated       WarningKind = "repeated_runs"
 	NotComplete    WarningKind = "not_complete"
-	SameAs         WarningKind = "same_as"        // the configuration Name
-	AnyDifference  WarningKind = "any_difference" // of Of configurations in the score Name, over Count tasks or clusters
-	Residue        WarningKind = "residue"        // what varies inside the averages, of Of trials, by the scorer Name
+	SameAs         WarningKind = "same_as" // the configuration Name
+	Residue        WarningKind = "residue" // what varies inside the averages, of Of trials, by the scorer Name
 )
 
 // Saying is the text of a kind of warnings. In it {n} and {of} are the warning's counts,
@@ -287,10 +284,7 @@ var ReportSayings = Sayings{
 	UnknownRuns:   {Text: "{n} [run|runs] of configurations that the suite does not have were left out", Serious: true},
 	Repeated:      {Text: "{n} [run is|runs are] recorded more than once and counted once", Serious: true},
 	UnevenRuns:    {Text: "the configurations have {n} to {of} runs: compare them with care, for their tasks differ", Serious: true},
-	AnyDifference: {
-		Text: "any difference at all in {name} between the {of} configurations: {detail}",
-	},
-	NotComplete: {Text: "the results are not complete: {detail}", Serious: true},
+	NotComplete:   {Text: "the results are not complete: {detail}", Serious: true},
 
 	OtherSuite:  {Text: "the sides are of different suites, {name} and {more}: tasks of one id may not be the same", Serious: true},
 	SpecsDiffer: {Text: "the specs differ in {n} [place|places] that [was|were] not declared: see the table of the spec, and --vary", Serious: true},

@@ -241,12 +241,6 @@ var alike = []struct {
 		estimate := welch(fill(tasks, draw), fill(tasks/2, draw))
 		return estimate.Test()
 	}},
-	{"Cochran, 4 configurations", func(w world, tasks int) (stats.Test, bool) {
-		return stats.CochranQ(w.rows(tasks, func(p float64) float64 { return w.coin(p) }))
-	}},
-	{"Friedman, 4 configurations", func(w world, tasks int) (stats.Test, bool) {
-		return stats.Friedman(w.rows(tasks, w.graded))
-	}},
 	{"smallest of 5 by Holm", func(w world, tasks int) (stats.Test, bool) {
 		adjusted, ok := stats.Holm(fill(5, func() float64 {
 			estimate, _ := stats.MeanOf(w.gradedDifferences(tasks))
@@ -294,15 +288,6 @@ func (w world) gradedDifferences(tasks int) []float64 {
 		quality := w.beta(0.7, 3)
 		return w.graded(quality) - w.graded(quality)
 	})
-}
-
-func (w world) rows(tasks int, value func(quality float64) float64) [][]float64 {
-	rows := make([][]float64, tasks)
-	for i := range rows {
-		quality := w.beta(0.5, 2)
-		rows[i] = fill(4, func() float64 { return value(quality) })
-	}
-	return rows
 }
 
 func sums(clusters [][]float64) []float64 {

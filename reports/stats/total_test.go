@@ -171,8 +171,6 @@ var procedures = map[string]func(a arguments) answer{
 	"BonettPrice":          func(a arguments) answer { return interval(stats.BonettPrice(a.a, a.b, a.c, a.p)) },
 	"SignFlip":             func(a arguments) answer { return test(stats.SignFlip(a.x, 1)) },
 	"MannWhitney":          func(a arguments) answer { return test(stats.MannWhitney(a.x, a.y)) },
-	"CochranQ":             func(a arguments) answer { return test(stats.CochranQ(a.groups)) },
-	"Friedman":             func(a arguments) answer { return test(stats.Friedman(a.groups)) },
 	"Holm":                 func(a arguments) answer { return chances(stats.Holm(a.x)) },
 	"BenjaminiHochberg":    func(a arguments) answer { return chances(stats.BenjaminiHochberg(a.x)) },
 	"Power.Needed":         func(a arguments) answer { return number(a.power().Needed(a.r, a.q)) },
