@@ -253,10 +253,3 @@ func TestWhoCannotBeAsked(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 }
-
-type stopped struct{}
-
-func (stopped) Call(ctx context.Context, _ *model.Request) (*model.Reply, error) {
-	<-ctx.Done()
-	return nil, context.Cause(ctx)
-}

@@ -66,16 +66,6 @@ func TestAGroupWaits50MillisecondsUnlessItIsFull(t *testing.T) {
 	}
 }
 
-// broken is a disk whose first write fails once it goes on.
-type broken struct {
-	nowhere
-	goOn   chan struct{}
-	writes *int
-}
-
-func (b broken) Append(string) (File, error) { return b, nil }
-func (b broken) Write([]byte) (int, error)   { <-b.goOn; *b.writes++; return 0, errFull }
-
 // slow is a disk whose every sync takes that long.
 type slow struct {
 	nowhere

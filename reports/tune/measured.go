@@ -356,19 +356,6 @@ func (s *sums) set(o *sums) {
 	s.scores = scores
 }
 
-// times makes them those of so many times the runs; what every run takes stays.
-func (s *sums) times(factor float64) *sums {
-	for _, x := range s.amounts() {
-		*x *= factor
-	}
-	for i := range s.scores {
-		for _, x := range s.scores[i].amounts() {
-			*x *= factor
-		}
-	}
-	return s
-}
-
 // mean is that of an amount per run.
 func (s *sums) mean(total page.Value) page.Value {
 	if s.runs == 0 {

@@ -29,23 +29,6 @@ func answerLate(w http.ResponseWriter, r *http.Request) {
 	streaming(w, pieces[model.Chat][0], pieces[model.Chat][1])
 }
 
-// timed is how long a call takes, to its last byte.
-func (s *Session) timed(client *http.Client, asked string) (time.Duration, error) {
-	request, err := http.NewRequest("POST", s.BaseURL+"/v1/chat/completions", strings.NewReader(asked))
-	if err != nil {
-		return 0, err
-	}
-	request.Header.Set("Authorization", "Bearer "+s.Token)
-	start := time.Now()
-	response, err := client.Do(request)
-	if err != nil {
-		return 0, err
-	}
-	defer response.Body.Close()
-	_, err = io.Copy(io.Discard, response.Body)
-	return time.Since(start), err
-}
-
 // BenchmarkRead reads a request and makes its sums.
 func BenchmarkRead(b *testing.B) {
 	asked := []byte(longBody(0))
