@@ -249,14 +249,3 @@ func BenchmarkStart(b *testing.B) {
 		})
 	}
 }
-
-// must ends a test at an error.
-func must(t interface {
-	Helper()
-	Fatal(...any)
-}, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}

@@ -307,14 +307,3 @@ func openFiles() int {
 	}
 	return len(open)
 }
-
-// must ends a test at an error.
-func must(t interface {
-	Helper()
-	Fatal(...any)
-}, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}

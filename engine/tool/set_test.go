@@ -370,3 +370,14 @@ func TestF34_ALongAnswer(t *testing.T) {
 		t.Errorf("kept %d bytes, %v", len(result.Content), err)
 	}
 }
+
+// must ends a test at an error.
+func must(t interface {
+	Helper()
+	Fatal(...any)
+}, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

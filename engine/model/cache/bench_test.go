@@ -108,14 +108,3 @@ func BenchmarkPrune(b *testing.B) {
 	}
 	b.ReportMetric(float64(took.Nanoseconds())/float64(b.N), "cpu-ns/op")
 }
-
-// must ends a test at an error.
-func must(t interface {
-	Helper()
-	Fatal(...any)
-}, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}

@@ -366,3 +366,14 @@ func TestToolsAreRememberedByMode(t *testing.T) {
 		t.Errorf("recalled the answer %s of a model", content)
 	}
 }
+
+// must ends a test at an error.
+func must(t interface {
+	Helper()
+	Fatal(...any)
+}, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -412,3 +412,14 @@ func TestUntold(t *testing.T) {
 		t.Errorf("no time at all is known: %q", got)
 	}
 }
+
+// must ends a test at an error.
+func must(t interface {
+	Helper()
+	Fatal(...any)
+}, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -110,14 +110,3 @@ func until(t *testing.T, what string, holds func() bool) {
 		}
 	}
 }
-
-// must ends a test at an error.
-func must(t interface {
-	Helper()
-	Fatal(...any)
-}, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}

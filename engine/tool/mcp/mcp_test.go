@@ -421,3 +421,14 @@ func TestF36_DisorderlyEndpoints(t *testing.T) {
 		})
 	}
 }
+
+// must ends a test at an error.
+func must(t interface {
+	Helper()
+	Fatal(...any)
+}, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
