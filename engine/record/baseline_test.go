@@ -315,3 +315,31 @@ func FuzzBaseline(f *testing.F) {
 		}
 	})
 }
+
+func TestABaselineHoldsTheScoresThatCount(t *testing.T) {
+	dir := sampleFolder(t, 2)
+	scoreMore(t, dir, sampleRun(0, 1).ID, Score{Name: "exact", Value: 0.25, Scorer: "newer"}, Score{Name: "gone", Value: 1})
+	scoreMore(t, dir, sampleRun(0, 1).ID, Score{Name: "gone", Removed: true})
+	scoreMore(t, dir, sampleRun(1, 1).ID, Score{Name: "exact", Removed: true})
+	j, m, err := OpenScores(dir, Options{})
+	must(t, err)
+	m.Configurations = []ConfigurationHead{{Name: "default"}}
+	must(t, errors.Join(j.WriteManifest(m), j.Close()))
+	results, err := Open(dir)
+	must(t, err)
+	path := filepath.Join(t.TempDir(), "b.jsonl")
+	f, err := os.Create(path)
+	must(t, err)
+	must(t, errors.Join(WriteBaseline(f, results, BaselineOptions{}), f.Close()))
+	file, err := Open(path)
+	must(t, err)
+	var got []Score
+	for s, err := range file.Scores() {
+		must(t, err)
+		got = append(got, s)
+	}
+	want := []Score{{Run: sampleRun(0, 1).ID, Name: "exact", Value: 0.25, Scorer: "newer"}}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}

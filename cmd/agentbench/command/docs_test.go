@@ -196,7 +196,7 @@ func indentedBy(indent string, lines []string) (all []string) {
 }
 
 var (
-	link    = regexp.MustCompile(`\[[^\]\n]*\]\(([^)\s]+)\)`)
+	link    = regexp.MustCompile(`\[[^\]]*\]\(([^)\s]+)\)`)
 	heading = regexp.MustCompile(`(?m)^#+ +(.+)$`)
 )
 
