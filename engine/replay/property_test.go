@@ -141,6 +141,12 @@ func TestExactIsNeverWrong(t *testing.T) {
 			r := New(one, other, o).Run(context.Background(), recorded, task)
 			hold(t, how, r, live, recorded)
 			verdicts[r.Verdict]++
+			remembering := New(one, other, o).Remember()
+			for _, asked := range []string{"first", "again"} {
+				if again := remembering.Run(context.Background(), recorded, task); !reflect.DeepEqual(again, r) {
+					t.Fatalf("%s: a remembering replay, asked %s: %+v instead of %+v", how, asked, again, r)
+				}
+			}
 		}
 	}, otherChecksToFix)
 	t.Logf("verdicts %v", verdicts)
