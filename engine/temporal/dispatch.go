@@ -50,7 +50,7 @@ func (e *Executor) dispatch(ctx context.Context) {
 					return
 				}
 			}
-			n := min(len(group), batchSize-current.taken)
+			n := min(len(group), e.batchSize()-current.taken)
 			e.send(ctx, current, group[:n])
 			group = group[n:]
 		}
@@ -103,7 +103,7 @@ func (e *Executor) openBatch(ctx context.Context) *batch {
 
 // send adds items to a batch; none: it is the end of it.
 func (e *Executor) send(ctx context.Context, b *batch, group []waiting) {
-	add := Add{Last: len(group) == 0 || b.taken+len(group) == batchSize}
+	add := Add{Last: len(group) == 0 || b.taken+len(group) == e.batchSize()}
 	b.mu.Lock()
 	for _, w := range group {
 		add.Items = append(add.Items, w.item)

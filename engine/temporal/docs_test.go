@@ -3,11 +3,11 @@ package temporal
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -35,95 +35,48 @@ func section(t *testing.T, title string) string {
 	return within
 }
 
-// What the documentation has in place of tune SUITE works as it stands.
-func TestTuneOfRunsElsewhere(t *testing.T) {
-	within := section(t, "What stays on one machine")
-	_, block, _ := strings.Cut(within, "```\n")
-	block, _, _ = strings.Cut(block, "```")
-	s := newSite(t, false, map[string]string{"empty": ""})
-	s.env = append(s.env, "TEMPORAL_ADDRESS="+s.Address)
-	s.store = filepath.Join(s.dir, "suite", "store")
-	s.startWorker(0)
-	lines := strings.Split(strings.TrimSpace(block), "\n")
-	if len(lines) != 3 {
-		t.Fatalf("%d commands: %q", len(lines), lines)
-	}
-	for _, line := range lines {
-		args := strings.Fields(line)[1:]
-		if args[0] == "run" {
-			args = append(args, "--limit", "6")
-		}
-		out, err := s.command(args...).CombinedOutput()
-		if no, ok := errors.AsType[*exec.ExitError](err); ok && no.ExitCode() == exit.AnswerNo {
-			err = nil // of a few tasks nothing is proven
-		}
-		if err != nil || args[0] == "tune" && !bytes.Contains(out, []byte("max_iterations")) {
-			t.Errorf("%s: %v: %s", line, err, out)
-		}
-	}
-}
-
-// commands are the lines of the indented blocks of a section.
+// commands are the lines of the indented or fenced blocks of a section.
 func commands(section string) (lines []string) {
+	fenced := false
 	for line := range strings.Lines(section) {
-		if command, is := strings.CutPrefix(line, "    "); is {
+		command, indented := strings.CutPrefix(line, "    ")
+		if strings.HasPrefix(line, "```") {
+			fenced = !fenced
+		} else if fenced || indented {
 			lines = append(lines, strings.TrimSpace(command))
 		}
 	}
 	return lines
 }
 
-// What the documentation says to type on one machine works as it stands. Only the port is
-// another one, which is free, and two tasks are enough.
+// What the documentation says to type on one machine works as it stands, and so does what it has in
+// place of tune SUITE. The program is the one that its first line has built; a few tasks are enough.
 func TestTryItOnOneMachine(t *testing.T) {
 	given := commands(section(t, "Try it on one machine"))
-	if len(given) != 5 {
-		t.Fatalf("%d commands: %q", len(given), given)
+	starts := []string{installCommand, "go install github.com/temporalio/cli/cmd/temporal@" + cliVersion, serverCommand + " --db-filename temporal.db"}
+	if len(given) != 5 || !slices.Equal(given[:3], starts) {
+		t.Fatalf("it begins with %q; the tests with %q", given, starts)
 	}
-	if want := "go install github.com/temporalio/cli/cmd/temporal@" + cliVersion; given[1] != want {
-		t.Errorf("%q installs another server than the tests have: %q", given[1], want)
+	tunes := commands(section(t, "What stays on one machine"))
+	if len(tunes) != 3 {
+		t.Fatalf("%d commands: %q", len(tunes), tunes)
 	}
-	if testing.Short() {
-		t.Skip("it starts processes")
+	s := newSite(t, sharedServer, map[string]string{"empty": ""})
+	s.env = append(s.env, "TEMPORAL_ADDRESS="+s.Address)
+	typed := func(line string, more ...string) *exec.Cmd {
+		return s.command(append(strings.Fields(line)[1:], more...)...)
 	}
-	dir, bin, address := t.TempDir(), t.TempDir(), fmt.Sprint("127.0.0.1:", freePort(t))
-	typed := func(in, line string) *exec.Cmd {
-		c := exec.Command("sh", "-c", "exec "+line)
-		c.Dir = in
-		c.Env = append(os.Environ(), "GOWORK=off", "GOBIN="+bin, "PATH="+bin+":"+filepath.Dir(cli(t))+":"+os.Getenv("PATH"), "TEMPORAL_ADDRESS="+address, "TMPDIR="+dir)
-		c.Stderr = &bytes.Buffer{}
-		return c
-	}
-	if err := typed("../..", given[0]).Run(); err != nil {
-		t.Fatalf("%s: %v", given[0], err)
-	}
-	_, port, _ := strings.Cut(address, ":")
-	for _, line := range []string{given[2] + " --ip 127.0.0.1 --log-level never --port " + port, given[3]} {
-		c := typed(dir, line)
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
+	s.begin(typed(given[3]))
+	for _, line := range append(given[4:], append([]string{"agentbench-temporal report results/first"}, tunes...)...) {
+		c := typed(line)
+		if c.Args[1] == "run" {
+			c = typed(line, "--limit", "6")
 		}
-		t.Cleanup(func() {
-			_ = c.Process.Kill()
-			_ = c.Wait()
-		})
-		if strings.HasPrefix(line, "temporal ") {
-			s := Server{Address: address, Namespace: "default"}
-			await(t, "the server listens", func() bool {
-				client, err := s.Dial(t.Context())
-				if err == nil {
-					client.Close()
-				}
-				return err == nil
-			})
-		}
-	}
-	for _, line := range []string{given[4] + " --limit 2", "agentbench-temporal report results/first"} {
-		out, err := typed(dir, line+" 2>&1").Output()
+		out, err := c.CombinedOutput()
 		if no, ok := errors.AsType[*exec.ExitError](err); ok && no.ExitCode() == exit.AnswerNo {
-			err = nil // of two tasks a threshold does not hold
+			err = nil // of a few tasks nothing is proven
 		}
-		if err != nil || len(out) == 0 {
+		if err != nil || len(out) == 0 || c.Args[1] == "tune" && !bytes.Contains(out, []byte("max_iterations")) {
 			t.Errorf("%s: %v: %s", line, err, out)
 		}
 	}

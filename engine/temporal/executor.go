@@ -102,6 +102,7 @@ type Executor struct {
 	lease    *lease
 	link     link
 	most     int // of SuiteState; tests set it
+	size     int // of batches; 0: batchSize
 
 	mu     sync.Mutex
 	open   []*batch
@@ -272,6 +273,8 @@ func (e *Executor) handOver() error {
 	e.link.Handed = &handed
 	return e.writeLink()
 }
+
+func (e *Executor) batchSize() int { return cmp.Or(e.size, batchSize) }
 
 // flows is the task queue of the workflows: only this suite's coordinator takes from it.
 func (e *Executor) flows() string { return e.suite.Workflow }

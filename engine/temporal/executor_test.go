@@ -4,216 +4,108 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
-	"github.com/agentbench/agentbench/engine"
+	common "go.temporal.io/api/common/v1"
+	enums "go.temporal.io/api/enums/v1"
+	history "go.temporal.io/api/history/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
 	"github.com/agentbench/agentbench/engine/executortest"
 	"github.com/agentbench/agentbench/engine/exit"
-	"github.com/agentbench/agentbench/engine/model/pace"
 	"github.com/agentbench/agentbench/engine/plan"
 	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/engine/workspace"
-	"github.com/agentbench/agentbench/spec"
 )
-
-// beside is an executor whose worker is in this process and makes the runs of the test.
-type beside struct {
-	*Executor
-	mu     sync.Mutex
-	run    engine.RunFunc
-	items  map[string]plan.Item
-	draws  *pace.Budget     // of the worker; nil: there is no budget
-	span   string           // of all runs
-	states *workspace.Store // nil: there are no workspaces
-}
-
-// Execute implements engine.Executor.
-func (b *beside) Execute(ctx context.Context, items iter.Seq2[plan.Item, error], run engine.RunFunc, deliver engine.DeliverFunc) error {
-	b.mu.Lock()
-	b.run, b.items = run, map[string]plan.Item{}
-	b.mu.Unlock()
-	noted := func(yield func(plan.Item, error) bool) {
-		for item, err := range items {
-			if err == nil {
-				b.mu.Lock()
-				b.items[item.Task.ID] = item
-				b.mu.Unlock()
-			}
-			if !yield(item, err) {
-				return
-			}
-		}
-	}
-	return b.Executor.Execute(ctx, noted, run, deliver)
-}
-
-// Run makes the run of the test that wants it.
-func (b *beside) Run(ctx context.Context, _, task string, _ int, _ func(record.Event)) (*record.Run, error) {
-	b.mu.Lock()
-	item, known := b.items[task]
-	run := b.run
-	b.mu.Unlock()
-	if !known {
-		return nil, fmt.Errorf("no item %s", task)
-	}
-	made := run(ctx, item)
-	made.Version = record.Version
-	return made, nil
-}
-
-func (b *beside) Encode(run *record.Run) ([]byte, error) {
-	return record.EncodeRun(run, record.Options{})
-}
-
-func (b *beside) Draws() (*pace.Budget, map[string]*pace.Gate) { return b.draws, nil }
-
-func (b *beside) Line(record.Event) ([]byte, error) { return nil, nil }
-
-func (b *beside) States() *workspace.Store { return b.states }
-
-func (b *beside) Span(string) string { return b.span }
-
-func (b *beside) Close() {}
-
-// newBeside opens an executor at a server, and starts a worker of it in this process.
-func newBeside(t *testing.T, server *Server, workers int, worker func(*Worker)) (b *beside, end func()) {
-	t.Helper()
-	store, err := OpenStore(t.Context(), t.TempDir(), nothing)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := Open(t.Context(), Options{
-		Server: *server, Store: store, Version: "v1", Recipe: []byte("{}"), Dir: t.TempDir(), Workers: workers, Heartbeat: 2 * time.Second,
-		Budget: pace.NewBudget(pace.Suite, pace.Limits{}), Started: func(plan.Item) {}, Warn: func(text string) { t.Log(text) },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := e.Begin(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	b = &beside{Executor: e}
-	client, err := server.Dial(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := &Worker{
-		Client: client, Store: store, Version: "v1", Name: "beside", Dir: t.TempDir(), Now: time.Now, Warn: func(string) {},
-		Prepare: func(context.Context, Files) (Runs, error) { return b, nil },
-	}
-	if worker != nil {
-		worker(w)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	var listening sync.WaitGroup
-	listening.Go(func() {
-		if err := w.Listen(ctx, server.Queue, workers, time.Second); err != nil {
-			t.Error(err)
-		}
-	})
-	return b, func() {
-		stop()
-		listening.Wait()
-		client.Close()
-		if err := b.Executor.Close(); err != nil {
-			t.Error(err)
-		}
-	}
-}
 
 func TestContract(t *testing.T) {
 	const workers = 4
-	server := serverOf(t, "")
-	b, end := newBeside(t, &server.Server, workers, nil)
-	defer end()
+	b := newBeside(t, sharedServer(t), workers, nil)
+	b.size = 15 // a suite has several
 	executortest.Contract(t, b, workers)
 }
 
-// one is a single item.
-func one(id string) iter.Seq2[plan.Item, error] {
-	return func(yield func(plan.Item, error) bool) {
-		yield(plan.Item{ID: id, Task: &spec.Task{ID: id}, Trial: 1}, nil)
-	}
-}
-
-// What another attempt would meet as well ends the suite with one clear error, and nothing
-// was run.
+// What another attempt would meet as well ends the suite with one clear error and a hint, and nothing was run. A record
+// whose outcome is too large to travel is found later.
 func TestWorkersThatDoNotFit(t *testing.T) {
-	server := serverOf(t, "")
 	otherSuite := errors.New("the suite is another one on this machine")
-	for name, c := range map[string]struct {
-		worker func(*Worker)
-		id     string
-		want   string
-	}{
-		"another version": {func(w *Worker) { w.Version = "v2" }, "a", "worker beside: it runs agentbench v2, and the coordinator v1"},
-		"a clock that is slow": {func(w *Worker) { w.Now = func() time.Time { return time.Now().Add(-5 * time.Minute) } }, "a",
-			"worker beside: the clock of this machine differs from that of the Temporal server by -5m0s; at most 2m0s will do"},
-		"another suite": {func(w *Worker) {
-			w.Prepare, w.Wrong = func(context.Context, Files) (Runs, error) { return nil, otherSuite }, func(err error) bool { return errors.Is(err, otherSuite) }
-		}, "a", "worker beside: the suite is another one on this machine"},
-		"an item that is too large": {nil, strings.Repeat("x", 70_000), "bytes; at most 65536 travel through Temporal"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			own := server.Server
-			own.Queue = "queue of " + name
-			b, end := newBeside(t, &own, 2, c.worker)
-			defer end()
-			ran := false
-			var made *record.Run
-			err := b.Execute(t.Context(), one(c.id),
-				func(ctx context.Context, item plan.Item) *record.Run {
-					ran = ctx.Err() == nil
-					return &record.Run{ID: item.ID, Outcome: record.Outcome{Status: record.Cancelled}}
-				},
-				func(_ context.Context, _ plan.Item, run *record.Run) { made = run })
-			said := fmt.Sprint(err)
-			if made != nil && made.Outcome.Error != nil {
-				said += made.Outcome.Error.Message
+	var slow, wrong atomic.Bool
+	b := newBeside(t, sharedServer(t), 2, func(w *Worker) {
+		prepare := w.Prepare
+		w.Now = func() time.Time {
+			if slow.Load() {
+				return time.Now().Add(-5 * time.Minute)
 			}
-			if ran || !strings.Contains(said, c.want) {
-				t.Errorf("it ran: %v; said: %.300s; want %q", ran, said, c.want)
+			return time.Now()
+		}
+		w.Prepare, w.Wrong = func(ctx context.Context, f Files) (Runs, error) {
+			if wrong.Load() {
+				return nil, otherSuite
 			}
-		})
+			return prepare(ctx, f)
+		}, func(err error) bool { return errors.Is(err, otherSuite) }
+	})
+	fails := func(id string, made int, wants ...string) {
+		t.Helper()
+		err := b.try(t.Context(), id)
+		told, _ := errors.AsType[*exit.Error](err)
+		for _, want := range wants {
+			if told == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("the error is %.300v, want %q", err, want)
+			}
+		}
+		if len(b.all.made) != made {
+			t.Errorf("%v were made", b.all.made)
+		}
 	}
-}
-
-// An outcome that is too large ends the suite with one clear error, and not with retries for
-// ever. Its record is stored, and found when the suite is resumed.
-func TestAnOutcomeThatIsTooLarge(t *testing.T) {
-	server := serverOf(t, "")
-	b, end := newBeside(t, &server.Server, 2, nil)
-	defer end()
-	b.span = strings.Repeat("x", 70_000)
-	all := counted{made: map[string]int{}, ended: map[string]record.Status{}}
-	if err := b.Execute(t.Context(), one("a"), all.run, all.deliver); err == nil || !strings.Contains(err.Error(), "worker beside: the outcome of a takes 70") || !strings.Contains(err.Error(), "at most 65536 travel") {
-		t.Errorf("the error is %.300v", err)
+	b.suite.Agentbench = "v2"
+	fails("a", 0, "worker beside: it runs agentbench v1, and the coordinator v2")
+	b.suite.Agentbench = "v1"
+	slow.Store(true)
+	fails("a", 0, "worker beside: the clock of this machine differs from that of the Temporal server by -5m0s; at most 2m0s will do")
+	slow.Store(false)
+	wrong.Store(true)
+	fails("a", 0, "worker beside: the suite is another one on this machine")
+	wrong.Store(false)
+	large := strings.Repeat("x", 70_000)
+	var said string
+	err := b.Execute(t.Context(), items(large), b.all.run, func(_ context.Context, _ plan.Item, run *record.Run) { said = run.Outcome.Error.Message })
+	if err != nil || len(b.all.made) > 0 || !strings.Contains(said, "bytes; at most 65536 travel through Temporal") {
+		t.Errorf("an item that is too large: %v, %.300s", err, said)
 	}
+	b.span = large
+	fails("a", 1, "worker beside: the outcome of a takes 70", "at most 65536 travel")
 	b.span = ""
-	if err := b.Execute(t.Context(), one("a"), all.run, all.deliver); err != nil || all.made["a"] != 1 || all.ended["a"] != record.Completed {
-		t.Errorf("%v; it was made %d times, and is %q", err, all.made["a"], all.ended["a"])
+	if err := b.try(t.Context(), "a"); err != nil {
+		t.Error(err)
 	}
+	b.once(t, "a")
 }
 
 // A coordinator whose clock is wrong, either way, runs nothing, whether it begins a suite or
 // joins one that is in progress. That goes on for a coordinator whose clock is right.
 func TestTheClockOfTheCoordinator(t *testing.T) {
-	server := serverOf(t, "")
-	b, end := newBeside(t, &server.Server, 2, nil)
-	defer end()
+	b := newBeside(t, sharedServer(t), 2, nil)
 	wrong := func() {
 		t.Helper()
 		for _, off := range []time.Duration{-5 * time.Minute, 5 * time.Minute} {
 			b.Now = func() time.Time { return time.Now().Add(off) }
-			all := counted{made: map[string]int{}, ended: map[string]record.Status{}}
-			err := b.Execute(t.Context(), one("a"), all.run, all.deliver)
+			err := b.try(t.Context(), "a")
 			want := fmt.Sprintf("the clock of this machine differs from that of the Temporal server by %v; at most 2m0s will do", off)
-			if told, ok := errors.AsType[*exit.Error](err); !ok || told.Hint == "" || !strings.Contains(err.Error(), want) || len(all.made) > 0 {
-				t.Errorf("%v: %v, want %q; %v were made", off, err, want, all.made)
+			if told, ok := errors.AsType[*exit.Error](err); !ok || told.Hint == "" || !strings.Contains(err.Error(), want) || len(b.all.made) > 0 {
+				t.Errorf("%v: %v, want %q; %v were made", off, err, want, b.all.made)
 			}
 		}
 		b.Now = time.Now
@@ -231,38 +123,51 @@ func TestTheClockOfTheCoordinator(t *testing.T) {
 	}
 	wrong()
 	running(true)
-	all := counted{made: map[string]int{}, ended: map[string]record.Status{}}
-	if err := b.Execute(t.Context(), one("a"), all.run, all.deliver); err != nil || all.made["a"] != 1 {
+	if err := b.try(t.Context(), "a"); err != nil {
 		t.Errorf("with a clock that is right: %v", err)
 	}
+	b.once(t, "a")
 	running(false)
 }
 
-// What is wrong with the server is told before anything is run.
+// What is wrong with the server is told before anything is run. One that forgets soon is worth a warning where a
+// suite has no limit of time.
 func TestServersThatDoNotFit(t *testing.T) {
-	server := serverOf(t, "")
-	absent := server.Server
-	absent.Namespace = "absent"
-	for want, s := range map[string]Server{
-		"the Temporal server at " + server.Address + " has no namespace absent": absent,
-	} {
-		_, err := s.Dial(t.Context())
-		var told *exit.Error
-		if err == nil || !strings.Contains(err.Error(), want) || !errors.As(err, &told) || told.Hint == "" {
-			t.Errorf("%v; want %q and a hint", err, want)
+	s := sharedServer(t).Server
+	closed, absent, short := s, s, s
+	var err error
+	if closed.Address, err = freeAddress(); err != nil {
+		t.Fatal(err)
+	}
+	absent.Namespace, short.Namespace = "absent", "short"
+	tells := func(err error, want, hint string) {
+		t.Helper()
+		if told, _ := errors.AsType[*exit.Error](err); told == nil || told.Code != exit.NotMeasured || !strings.Contains(err.Error(), want) || !strings.Contains(told.Hint, hint) {
+			t.Errorf("%v; want %q and the hint %q", err, want, hint)
 		}
 	}
-	c, err := server.Dial(t.Context())
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	_, err = closed.Dial(ctx)
+	tells(err, "no Temporal server answers at "+closed.Address, "temporal server start-dev")
+	_, err = absent.Dial(t.Context())
+	tells(err, "the Temporal server at "+s.Address+" has no namespace absent", "temporal operator namespace create --namespace absent")
+	c, err := s.Dial(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if err := server.outlasts(t.Context(), c, time.Hour, nil); err != nil {
-		t.Errorf("an hour: %v", err)
+	_, err = c.WorkflowService().RegisterNamespace(t.Context(), &workflowservice.RegisterNamespaceRequest{Namespace: short.Namespace, WorkflowExecutionRetentionPeriod: durationpb.New(time.Hour)})
+	if err != nil {
+		t.Fatal(err)
 	}
-	if err := server.outlasts(t.Context(), c, 1000*time.Hour, nil); err == nil || !strings.Contains(err.Error(), "keeps ended workflows for 24h0m0s, and the suite may take 1000h0m0s") {
-		t.Errorf("1000 hours: %v", err)
+	var warned string
+	warn := func(text string) { warned = text }
+	await(t, "the namespace is there", func() bool { return short.outlasts(t.Context(), c, time.Minute, warn) == nil })
+	if err := short.outlasts(t.Context(), c, 0, warn); err != nil || !strings.Contains(warned, "the namespace short keeps ended workflows for 1h0m0s") {
+		t.Errorf("%v; it warns %q", err, warned)
 	}
+	tells(short.outlasts(t.Context(), c, 1000*time.Hour, nil), "keeps ended workflows for 1h0m0s, and the suite may take 1000h0m0s", "--retention 1024h")
 }
 
 // tampered is a store from which records come damaged, so many times.
@@ -283,47 +188,43 @@ func (s *tampered) Read(ctx context.Context, name string) ([]byte, error) {
 // A run whose record is damaged, or is of another run, is made again, once. One that the worker reads as it wrote it
 // costs nothing again.
 func TestADamagedRecordIsMadeAgain(t *testing.T) {
-	line := func(id string) []byte {
-		line, err := record.EncodeRun(&record.Run{Version: record.Version, ID: id, Outcome: record.Outcome{Status: record.Completed}}, record.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return line
-	}
-	server := serverOf(t, "")
-	for name, c := range map[string]struct {
+	b := newBeside(t, sharedServer(t), 2, nil)
+	store := b.Store
+	for id, c := range map[string]struct {
 		stored []byte // before the run
 		reads  int    // of the coordinator, that are damaged
 		want   record.Status
 	}{
-		"as it should be":      {nil, 0, record.Completed},
-		"cut in the store":     {line("a")[:20], 0, record.Completed},
-		"of another run":       {line("b"), 0, record.Completed},
-		"damaged on its way":   {nil, 1, record.Completed},
-		"damaged on every way": {nil, 100, record.Faulted},
+		"as-it-should-be":      {nil, 0, record.Completed},
+		"cut-in-the-store":     {line(t, "cut-in-the-store")[:20], 0, record.Completed},
+		"of-another-run":       {line(t, "b"), 0, record.Completed},
+		"damaged-on-its-way":   {nil, 1, record.Completed},
+		"damaged-on-every-way": {nil, 100, record.Faulted},
 	} {
-		t.Run(name, func(t *testing.T) {
-			own := server.Server
-			own.Queue = name
-			b, end := newBeside(t, &own, 2, nil)
-			defer end()
-			var warned []string
-			b.Warn = func(text string) { warned = append(warned, text) }
-			if c.stored != nil {
-				if _, err := b.Store.Create(t.Context(), recordName(&b.suite, "a"), c.stored); err != nil {
-					t.Fatal(err)
-				}
+		if c.stored != nil {
+			if _, err := store.Create(t.Context(), recordName(&b.suite, id), c.stored); err != nil {
+				t.Fatal(err)
 			}
-			b.Store = &tampered{b.Store, c.reads}
-			all := counted{made: map[string]int{}, ended: map[string]record.Status{}}
-			if err := b.Execute(t.Context(), one("a"), all.run, all.deliver); err != nil || all.made["a"] != 1 || all.ended["a"] != c.want {
-				t.Errorf("%v; it was made %d times, and is %q, want %q", err, all.made["a"], all.ended["a"], c.want)
-			}
-			if told := len(warned) == 1 && strings.Contains(warned[0], "the run is made again"); told != (c.reads > 0) {
-				t.Errorf("the coordinator says %q", warned)
-			}
-		})
+		}
+		b.Store = &tampered{store, c.reads}
+		b.warnings.Reset()
+		if err := b.try(t.Context(), id); err != nil || b.all.made[id] != 1 || b.all.ended[id] != c.want {
+			t.Errorf("%s: %v; it was made %d times, and is %q, want %q", id, err, b.all.made[id], b.all.ended[id], c.want)
+		}
+		if told := b.warnings.has("the run is made again"); told != (c.reads > 0) {
+			t.Errorf("%s: the coordinator says %q", id, b.warnings.String())
+		}
 	}
+}
+
+// line is the record of a run.
+func line(t *testing.T, id string) []byte {
+	t.Helper()
+	line, err := record.EncodeRun(&record.Run{Version: record.Version, ID: id, Outcome: record.Outcome{Status: record.Completed}}, record.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return line
 }
 
 // The coordinator takes no record that has not the name of the run's, whatever an outcome says.
@@ -340,16 +241,168 @@ func TestAnOutcomeNamesItsOwnRecord(t *testing.T) {
 	}{
 		own: {"a", true}, own + ".AGAIN": {"a", true}, own + ".OTHER": {"b", false}, other: {"a", false}, own + "x": {"a", false}, own + ".d/x": {"a", false}, "suites/x": {"a", false},
 	} {
-		line, err := record.EncodeRun(&record.Run{Version: record.Version, ID: c.id}, record.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if created, err := store.Create(t.Context(), name, line); err != nil || !created {
+		content := line(t, c.id)
+		if created, err := store.Create(t.Context(), name, content); err != nil || !created {
 			t.Fatalf("%s: %v, %v", name, created, err)
 		}
-		run, err := e.fetch(t.Context(), "a", &Outcome{Record: name, Digest: digest(line)})
+		run, err := e.fetch(t.Context(), "a", &Outcome{Record: name, Digest: digest(content)})
 		if taken := err == nil && run.ID == "a"; taken != c.taken {
 			t.Errorf("the record %s of the run %s is taken: %v, %v", name, c.id, taken, err)
 		}
+	}
+}
+
+// A server that answers although nothing happens is not away, for however long. One that is away for too long ends the
+// suite, soon and with one error. Runs in progress end and are stored; once it is back with its data, they are found and
+// the others are made.
+func TestAServerThatIsAwayForTooLong(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for most of its time")
+	}
+	server := ownServer(t, filepath.Join(t.TempDir(), "temporal.db"))
+	b := newBeside(t, server, 3, nil)
+	b.Patience = time.Second
+	away := make(chan struct{})
+	var inProgress, stored sync.WaitGroup
+	inProgress.Add(3)
+	run := func(ctx context.Context, item plan.Item) *record.Run {
+		made := b.all.run(ctx, item)
+		if ctx.Err() != nil || b.all.times(item.ID) > 1 {
+			return made
+		}
+		switch item.ID {
+		case "long":
+			time.Sleep(3 * b.Patience) // a run that takes longer than a server may be away
+		case "d", "e", "f":
+			inProgress.Done()
+			<-away
+		}
+		return made
+	}
+	if err := b.Execute(t.Context(), items("long"), run, b.all.deliver); err != nil {
+		t.Fatalf("a server that has nothing to tell: %v", err)
+	}
+	stored.Go(func() {
+		inProgress.Wait()
+		server.kill()
+		close(away)
+	})
+	const all = "a d e f g h"
+	err := b.Execute(t.Context(), items(all), run, b.all.deliver)
+	stored.Wait()
+	if err == nil || !strings.Contains(err.Error(), "the Temporal server has not answered for 1s") {
+		t.Fatalf("the error is %v", err)
+	}
+	if rest := b.all.rest(all); !slices.Equal(rest, strings.Fields("d e f g h")) {
+		t.Errorf("%v are to be made", rest)
+	}
+	b.stored(t)
+	if err := server.start(); err != nil {
+		t.Fatal(err)
+	}
+	b.Patience = DefaultPatience
+	if err := b.Execute(t.Context(), items(strings.Join(b.all.rest(all), " ")), run, b.all.deliver); err != nil {
+		t.Fatal(err)
+	}
+	b.once(t, "long "+all)
+}
+
+// away is a server that does not answer the first time that it is asked for a workflow, nor when
+// it is asked to start one, though it does.
+type away struct {
+	client.Client
+	asked, started atomic.Int64
+}
+
+func (c *away) DescribeWorkflowExecution(ctx context.Context, id, run string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	if c.asked.Add(1) == 1 {
+		return nil, serviceerror.NewUnavailable("away")
+	}
+	return c.Client.DescribeWorkflowExecution(ctx, id, run)
+}
+
+func (c *away) ExecuteWorkflow(ctx context.Context, o client.StartWorkflowOptions, workflow any, args ...any) (client.WorkflowRun, error) {
+	run, err := c.Client.ExecuteWorkflow(ctx, o, workflow, args...)
+	if c.started.Add(1) == 1 && err == nil {
+		err = serviceerror.NewUnavailable("away")
+	}
+	return run, err
+}
+
+// A server that is away for a moment while a suite begins is asked again. A workflow whose start was
+// not answered is joined.
+func TestAServerThatIsAwayAtFirst(t *testing.T) {
+	b := newBeside(t, sharedServer(t), 1, nil)
+	c := &away{Client: b.client}
+	b.client = c
+	if err := b.try(t.Context(), "a"); err != nil {
+		t.Error(err)
+	}
+	b.once(t, "a")
+	if c.asked.Load() != 2 || c.started.Load() != 2 {
+		t.Errorf("it was asked %d times, and told to start %d times", c.asked.Load(), c.started.Load())
+	}
+	last, err := c.Client.DescribeWorkflowExecution(t.Context(), b.suite.Workflow, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info := last.GetWorkflowExecutionInfo(); info.GetFirstRunId() != info.GetExecution().GetRunId() || info.GetStatus() != enums.WORKFLOW_EXECUTION_STATUS_COMPLETED {
+		t.Errorf("the workflow is %v", info)
+	}
+}
+
+// heard is a server that tells what it heard of sessions, the newest first: of others, and after
+// some questions of the one that asks.
+type heard struct {
+	client.Client
+	others, own time.Time
+	session     any
+	questions   int
+}
+
+func (h *heard) SignalWorkflow(_ context.Context, _, _, _ string, session any) error {
+	h.session = session
+	return nil
+}
+
+func (h *heard) WorkflowService() workflowservice.WorkflowServiceClient { return heardOf{heard: h} }
+
+type heardOf struct {
+	workflowservice.WorkflowServiceClient
+	*heard
+}
+
+func (h heardOf) GetWorkflowExecutionHistoryReverse(context.Context, *workflowservice.GetWorkflowExecutionHistoryReverseRequest, ...grpc.CallOption) (*workflowservice.GetWorkflowExecutionHistoryReverseResponse, error) {
+	events := []*history.HistoryEvent{signalled(signalHere, "another", h.others)}
+	if h.questions++; h.questions > 2 {
+		events = append(events, signalled(signalAdd, h.session, h.others), signalled(signalHere, h.session, h.own), signalled(signalHere, "an earlier one", h.others))
+	}
+	return &workflowservice.GetWorkflowExecutionHistoryReverseResponse{History: &history.History{Events: events}}, nil
+}
+
+func signalled(name string, session any, at time.Time) *history.HistoryEvent {
+	input, err := converter.GetDefaultDataConverter().ToPayloads(session)
+	if err != nil {
+		input = &common.Payloads{}
+	}
+	return &history.HistoryEvent{EventTime: timestamppb.New(at), Attributes: &history.HistoryEvent_WorkflowExecutionSignaledEventAttributes{
+		WorkflowExecutionSignaledEventAttributes: &history.WorkflowExecutionSignaledEventAttributes{SignalName: name, Input: input},
+	}}
+}
+
+// A coordinator compares its clock with the time at which the server heard of it, and not of another
+// session.
+func TestTheClockIsComparedWithItsOwnSession(t *testing.T) {
+	for _, c := range []struct {
+		others, own time.Duration // what the server's clock said, less this machine's
+		wrong       bool
+	}{{time.Hour, 0, false}, {-time.Hour, 0, false}, {0, time.Hour, true}, {0, -time.Hour, true}} {
+		synctest.Test(t, func(t *testing.T) {
+			server := &heard{others: time.Now().Add(c.others), own: time.Now().Add(c.own)}
+			e := &Executor{Options: Options{Now: time.Now, Patience: time.Minute}, client: server}
+			if err := e.checkClock(t.Context()); (err != nil) != c.wrong || server.questions != 3 {
+				t.Errorf("%+v: after %d questions: %v", c, server.questions, err)
+			}
+		})
 	}
 }

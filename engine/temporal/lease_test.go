@@ -3,13 +3,6 @@ package temporal
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
-	"net"
-	"net/http"
-	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -17,7 +10,6 @@ import (
 	"time"
 
 	"github.com/agentbench/agentbench/engine/model"
-	"github.com/agentbench/agentbench/engine/model/mockserver"
 	"github.com/agentbench/agentbench/engine/model/pace"
 )
 
@@ -171,112 +163,4 @@ func TestALoanIsGivenBackAfterTheLastRun(t *testing.T) {
 		}
 		l.Close()
 	})
-}
-
-// proxy passes connections on to an address until it is cut.
-type proxy struct {
-	net.Listener
-	to    string
-	mu    sync.Mutex
-	cut   bool
-	conns []net.Conn
-}
-
-func newProxy(t testing.TB, to string) *proxy {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &proxy{Listener: l, to: to}
-	t.Cleanup(func() {
-		l.Close()
-		p.end()
-	})
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			p.pass(c)
-		}
-	}()
-	return p
-}
-
-func (p *proxy) pass(c net.Conn) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	there, err := net.Dial("tcp", p.to)
-	if p.cut || err != nil {
-		c.Close()
-		return
-	}
-	p.conns = append(p.conns, c, there)
-	for _, pair := range [][2]net.Conn{{c, there}, {there, c}} {
-		go func() {
-			_, _ = io.Copy(pair[0], pair[1])
-			pair[0].Close()
-		}()
-	}
-}
-
-// end cuts all connections and lets none come.
-func (p *proxy) end() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.cut = true
-	for _, c := range p.conns {
-		c.Close()
-	}
-	p.conns = nil
-}
-
-// A worker that is cut from the server in the middle of a long run ends the run, and calls the
-// model no more, before its lease is over. That the end of a lease by itself ends all calls is
-// what TestLimitsOfTwoWorkers holds.
-func TestAWorkerThatIsCutEndsItsRun(t *testing.T) {
-	onDemand(t)
-	const life = lives * 2 * time.Second // of --worker-timeout 2s
-	var last atomic.Int64
-	var asked atomic.Int64
-	mock := mockserver.New(mockserver.Options{Rules: []mockserver.Rule{mockserver.Texts(`{"quality": 0.7}`)}})
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		last.Store(time.Now().UnixNano())
-		asked.Add(1)
-		mock.ServeHTTP(w, r)
-	}))
-	defer server.Close()
-	files := scaleSuite(1, fmt.Sprintf("{provider: openai, name: mock, base_url: %s/v1, price: free, rpm: 600}", server.URL), 1)
-	s := newSite(t, false, files)
-	if err := os.WriteFile(filepath.Join(s.dir, "suite", "suite.yaml"), []byte(fmt.Sprintf(`suite: long
-tasks: tasks.jsonl
-models: {m: {provider: openai, name: mock, base_url: %s/v1, price: free, rpm: 600}}
-configurations: [{name: long, loop: a.loop.yaml, set: {terminate.max_iterations: 500, guards.absolute_max_iterations: 500}}]
-`, server.URL)), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	between := newProxy(t, s.Address)
-	w := s.command("worker", "--dir", filepath.Join(s.dir, "w"), "--address", between.Addr().String(), "--store", s.store)
-	if err := w.Start(); err != nil {
-		t.Fatal(err)
-	}
-	s.workers = append(s.workers, w)
-	c := s.elsewhere("there", "--worker-timeout", "2s")
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		_ = c.Process.Kill()
-		_ = c.Wait()
-	}()
-	await(t, "the run is in progress", func() bool { return asked.Load() > 10 })
-	between.end()
-	cut := time.Now()
-	await(t, "the lease is over for a while", func() bool { return time.Since(cut) > life+3*time.Second })
-	late := time.Unix(0, last.Load()).Sub(cut)
-	if late > life || late < time.Second/2 {
-		t.Errorf("the last call came %v after the worker was cut; its lease lived %v", late, life)
-	}
 }

@@ -3,19 +3,17 @@ package temporal
 import (
 	"bytes"
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
-	"github.com/agentbench/agentbench/engine/model/pace"
 	"github.com/agentbench/agentbench/engine/plan"
 	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/spec"
 )
 
 // recordVariable has the histories recorded that are not there. Those of earlier versions stay; after a
@@ -60,22 +58,10 @@ func TestRecordHistories(t *testing.T) {
 	if os.Getenv(recordVariable) == "" {
 		t.Skip(recordVariable + " is not set")
 	}
-	server := serverOf(t, "")
-	b, end := newBeside(t, &server.Server, 3, nil)
-	defer end()
-	b.Budget = pace.NewBudget(pace.Suite, pace.Limits{Calls: 100})
-	b.draws = pace.NewBudget(pace.Suite, pace.Limits{Calls: 100})
-	items := func(yield func(plan.Item, error) bool) {
-		for _, id := range strings.Fields("a b c d e f g h i j k l") {
-			if !yield(plan.Item{ID: id, Task: &spec.Task{ID: id}, Trial: 1}, nil) {
-				return
-			}
-		}
-	}
-	run := func(ctx context.Context, item plan.Item) *record.Run { return &record.Run{ID: item.ID} }
-	if err := b.Execute(t.Context(), items, run, func(context.Context, plan.Item, *record.Run) {}); err != nil {
-		t.Fatal(err)
-	}
+	server := sharedServer(t)
+	b := newBeside(t, server, 3, nil)
+	b.budget(100)
+	spend(t, b, many("a", 12), nil)
 	show(t, server, b.suite.Workflow, "", "suite.json")
 	show(t, server, b.open[0].id, "", "batch.json")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -84,23 +70,20 @@ func TestRecordHistories(t *testing.T) {
 		<-ctx.Done()
 		return &record.Run{ID: item.ID, Outcome: record.Outcome{Status: record.Cancelled}}
 	}
-	if err := b.Execute(ctx, items, waits, func(context.Context, plan.Item, *record.Run) {}); err != nil {
+	if err := b.Execute(ctx, items(many("b", 12)), waits, func(context.Context, plan.Item, *record.Run) {}); err != nil {
 		t.Fatal(err)
 	}
 	show(t, server, b.open[0].id, "", "cancelled.json")
-	own := server.Server
-	own.Queue = "another"
-	b, end = newBeside(t, &own, 3, nil)
-	defer end()
-	spend(t, b)
-	show(t, server, b.suite.Workflow, firstRun(t, b), "continued.json")
-	own.Queue = "a third"
-	b, end = newBeside(t, &own, 3, nil)
-	defer end()
+	server.Queue = "another"
+	b = newBeside(t, server, 3, nil)
+	_, first := continued(t, b)
+	show(t, server, b.suite.Workflow, first, "continued.json")
+	server.Queue = "a third"
+	b = newBeside(t, server, 3, nil)
 	if err := b.begin(t.Context()); err != nil { // by a coordinator that is killed
 		t.Fatal(err)
 	}
-	if err := b.Execute(t.Context(), items, run, func(context.Context, plan.Item, *record.Run) {}); err != nil {
+	if err := b.try(t.Context(), many("c", 12)); err != nil {
 		t.Fatal(err)
 	}
 	show(t, server, b.suite.Workflow, "", "joined.json")
@@ -108,19 +91,17 @@ func TestRecordHistories(t *testing.T) {
 
 func show(t *testing.T, server *devServer, workflow, run, file string) {
 	t.Helper()
-	if _, err := os.Stat(filepath.Join(histories, file)); err == nil {
+	path := filepath.Join(histories, file)
+	if _, err := os.Stat(path); err == nil {
 		return
 	}
 	args := []string{"workflow", "show", "--address", server.Address, "--workflow-id", workflow, "--output", "json"}
 	if run != "" {
 		args = append(args, "--run-id", run)
 	}
-	out, err := exec.Command(cli(t), args...).Output()
-	if err == nil {
-		err = os.MkdirAll(histories, 0o755)
-	}
-	if err == nil {
-		err = os.WriteFile(filepath.Join(histories, file), out, 0o644)
+	out, err := exec.Command(server.path, args...).Output()
+	if err = errors.Join(err, os.MkdirAll(histories, 0o755)); err == nil {
+		err = os.WriteFile(path, out, 0o644)
 	}
 	if err != nil {
 		t.Fatal(err)

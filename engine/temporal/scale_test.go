@@ -34,19 +34,6 @@ func used(t *testing.T, pid int) (cpu time.Duration, peak int) {
 	return cpu, peak >> 10
 }
 
-func scaleSuite(n int, model string, concurrency int) map[string]string {
-	return map[string]string{
-		"tasks.jsonl": tasks(n), "a.loop.yaml": trialLoop,
-		"suite.yaml": fmt.Sprintf(`suite: scale
-tasks: tasks.jsonl
-models: {m: %s}
-configurations: [{name: once, loop: a.loop.yaml, set: {terminate.max_iterations: 1}}]
-scorers: [{name: good, type: cel, expr: "double(output.quality) > 0.6 ? 1.0 : 0.0"}]
-concurrency: %d
-`, model, concurrency),
-	}
-}
-
 // TestScale measures what Temporal costs: runs of no time, and calls of 200 ms on one worker
 // and on three.
 func TestScale(t *testing.T) {
@@ -54,26 +41,25 @@ func TestScale(t *testing.T) {
 	if err != nil {
 		t.Skip(scaleVariable + " is not set")
 	}
-	const simulated = "{provider: simulate, quality: {start: 0.6, limit: 0.9, rate: 0.5, spread: 0.2}"
 	t.Run("no time", func(t *testing.T) {
-		s := newSite(t, false, scaleSuite(n, simulated+"}", 16))
+		s := newSite(t, sharedServer, plainSuite(n, simulated, 16))
 		s.startWorker(0, "--concurrency", "16")
 		c := s.elsewhere("there")
 		began := time.Now()
 		s.must(c)
 		took := time.Since(began)
 		worker, itsMemory := used(t, s.workers[0].Process.Pid)
-		server, memory := used(t, s.pid())
+		server, memory := used(t, s.process.Process.Pid)
 		own := c.ProcessState.UserTime() + c.ProcessState.SystemTime()
 		t.Logf("%d runs in %v; processor time a run: coordinator %v, worker %v, server %v, in all %v; the worker has taken up to %d MiB, the server %d MiB",
 			n, took.Round(time.Second), own/time.Duration(n), worker/time.Duration(n), server/time.Duration(n), (own+worker+server)/time.Duration(n), itsMemory, memory)
 		s.histories(t)
 	})
-	slow := simulated + ", sleep: true, latency: {median: 200ms}}"
+	slow := strings.Replace(simulated, "simulate,", "simulate, sleep: true, latency: {median: 200ms},", 1)
 	var took [2]time.Duration
 	for i, workers := range []int{1, 3} {
 		t.Run(fmt.Sprint(workers, " workers"), func(t *testing.T) {
-			s := newSite(t, false, scaleSuite(240, slow, 4*workers))
+			s := newSite(t, sharedServer, plainSuite(240, slow, 4*workers))
 			for w := range workers {
 				s.startWorker(w, "--concurrency", "4")
 			}

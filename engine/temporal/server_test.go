@@ -1,13 +1,14 @@
 package temporal
 
 import (
-	"bytes"
 	"context"
+	"errors"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -17,12 +18,34 @@ const (
 	// that of a server that speaks S3; .ci/run builds them.
 	cliVersion     = "v1.5.1"
 	gatewayVersion = "v1.8.0"
+
+	serverCommand = "temporal server start-dev --headless"
 )
 
-// cli is the Temporal CLI; the test skips where it was not built.
-func cli(t testing.TB) string { return built(t, cliVersion, "temporal") }
+// onDemand skips what takes long, unless a trial is asked for.
+func onDemand(t *testing.T) {
+	t.Helper()
+	if os.Getenv(trialVariable) == "" {
+		t.Skip(trialVariable + " is not set")
+	}
+}
 
-// built is a program that .ci/run builds once.
+// trialVariable says how many runs a trial has that loses workers, the server and the coordinator.
+const trialVariable = "AGENTBENCH_TEMPORAL_TRIAL"
+
+// TestMain ends the server that tests share, and removes the program that they have built.
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if shared.process != nil {
+		shared.kill()
+	}
+	if programFolder != "" {
+		os.RemoveAll(programFolder)
+	}
+	os.Exit(code)
+}
+
+// built is a program that .ci/run builds once; the test skips where it did not.
 func built(t testing.TB, version, name string) string {
 	t.Helper()
 	cache, err := os.UserCacheDir()
@@ -36,96 +59,116 @@ func built(t testing.TB, version, name string) string {
 	return path
 }
 
-// freePort is a port that was free a moment ago.
-func freePort(t testing.TB) int {
-	t.Helper()
+// cli is the Temporal CLI.
+func cli(t testing.TB) string { return built(t, cliVersion, "temporal") }
+
+// freeAddress was free a moment ago.
+func freeAddress() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		t.Fatal(err)
+		return "", err
 	}
 	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
+	return l.Addr().String(), nil
 }
 
-// devServer is a server in a process of its own.
+// devServer is a server in a process of its own. Its state is in a file, or in memory; "".
 type devServer struct {
 	Server
-	start func()
-	kill  func()
-	pid   func() int
+	path, file string
+	process    *exec.Cmd
+	ended      chan struct{}
 }
 
-// serverOf starts a server whose state is in a file, or in memory; "".
-func serverOf(t testing.TB, file string) *devServer {
+// shared is the server of all tests that do not kill it.
+var (
+	shared      devServer
+	sharing     sync.Once
+	errOfShared error
+)
+
+// sharedServer is the one of all tests, with a task queue for this test.
+func sharedServer(t testing.TB) *devServer {
 	t.Helper()
 	path := cli(t)
-	s := &devServer{Server: Server{Namespace: "default", Queue: "agentbench"}}
-	var running *exec.Cmd
-	var said *bytes.Buffer
-	var ended chan struct{}
-	s.pid = func() int { return running.Process.Pid }
-	s.kill = func() {
-		_ = running.Process.Kill()
-		<-ended
+	sharing.Do(func() {
+		shared.path = path
+		errOfShared = shared.start()
+	})
+	if errOfShared != nil {
+		t.Fatal(errOfShared)
 	}
-	// begin reports whether the server listens: it exits where another process has taken one of its ports.
-	begin := func() bool {
-		_, port, _ := net.SplitHostPort(s.Address)
-		args := []string{"server", "start-dev", "--headless", "--ip", "127.0.0.1", "--port", port, "--log-level", "never"}
-		if file != "" {
-			args = append(args, "--db-filename", file)
-		}
-		c, output, over := exec.Command(path, args...), new(bytes.Buffer), make(chan struct{})
-		c.Stdout, c.Stderr = output, output
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
-		}
-		running, said, ended = c, output, over
-		go func() {
-			_ = c.Wait()
-			close(over)
-		}()
-		t.Cleanup(func() {
-			_ = c.Process.Kill()
-			<-over
-		})
-		listens := false
-		await(t, "the server listens", func() bool {
-			select {
-			case <-over:
-				return true
-			default:
-			}
-			if c, err := s.Dial(t.Context()); err == nil {
-				c.Close()
-				listens = true
-			}
-			return listens
-		})
-		return listens
+	s := shared
+	s.Queue = t.Name()
+	return &s
+}
+
+// ownServer is one that the test may kill.
+func ownServer(t testing.TB, file string) *devServer {
+	t.Helper()
+	s := &devServer{path: cli(t), file: file}
+	if err := s.start(); err != nil {
+		t.Fatal(err)
 	}
-	known := false // others know the address
-	s.start = func() {
-		const attempts = 5
-		for range attempts {
-			if !known {
-				s.Address = net.JoinHostPort("127.0.0.1", strconv.Itoa(freePort(t)))
-			}
-			if begin() {
-				known = true
-				return
-			}
-		}
-		t.Fatalf("the server ended %d times: %s", attempts, said)
-	}
-	s.start()
+	s.Queue = t.Name()
+	t.Cleanup(s.kill)
 	return s
+}
+
+// start starts it, again at the address that others know. It exits where another process has taken one of its ports.
+func (s *devServer) start() (err error) {
+	s.Namespace = "default"
+	known := s.Address != ""
+	for range 5 {
+		if !known {
+			if s.Address, err = freeAddress(); err != nil {
+				return err
+			}
+		}
+		_, port, _ := net.SplitHostPort(s.Address)
+		args := append(strings.Fields(serverCommand)[1:], "--ip", "127.0.0.1", "--port", port, "--log-level", "never")
+		if s.file != "" {
+			args = append(args, "--db-filename", s.file)
+		}
+		s.process, s.ended = exec.Command(s.path, args...), make(chan struct{})
+		if err := s.process.Start(); err != nil {
+			return err
+		}
+		go func() {
+			_ = s.process.Wait()
+			close(s.ended)
+		}()
+		if s.listens() {
+			return nil
+		}
+	}
+	return errors.New("the server ended each time")
+}
+
+// listens waits until the server answers, and reports whether it has not ended.
+func (s *devServer) listens() bool {
+	for {
+		select {
+		case <-s.ended:
+			return false
+		case <-time.After(50 * time.Millisecond):
+		}
+		if c, err := s.Dial(context.Background()); err == nil {
+			c.Close()
+			return true
+		}
+	}
+}
+
+func (s *devServer) kill() {
+	_ = s.process.Process.Kill()
+	<-s.ended
 }
 
 // await waits until something holds.
 func await(t testing.TB, what string, holds func() bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
@@ -133,7 +176,7 @@ func await(t testing.TB, what string, holds func() bool) {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			t.Fatalf("not within a minute: %s", what)
+			t.Fatalf("not within 3 minutes: %s", what)
 		}
 	}
 }

@@ -76,16 +76,7 @@ func TestStatesTravel(t *testing.T) {
 				}
 				in.store = nil
 			}
-			known := map[workspace.ID]error{}
-			for _, name := range []string{run.Seed, run.Iterations[0].Workspace.Tree, run.Iterations[1].Workspace.Tree} {
-				id, err := workspace.ParseID(name)
-				if err == nil {
-					err = in.states.Check(id, known)
-				}
-				if err != nil {
-					t.Errorf("%s: %v", name, err)
-				}
-			}
+			holds(t, in.states, run)
 			for _, dir := range []string{in.dir, out.dir} {
 				if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 					t.Errorf("%v is left, %v", left, err)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"net"
 	"net/http/httptest"
@@ -38,8 +37,9 @@ func s3(t testing.TB) func(string) string {
 // gateway is another one, in a process of its own, which keeps objects as files.
 func gateway(t testing.TB) func(string) string {
 	t.Helper()
-	path, address, dir := built(t, gatewayVersion, "versitygw"), fmt.Sprint("127.0.0.1:", freePort(t)), t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, "bench"), 0o755); err != nil {
+	path, dir := built(t, gatewayVersion, "versitygw"), t.TempDir()
+	address, err := freeAddress()
+	if err = errors.Join(err, os.Mkdir(filepath.Join(dir, "bench"), 0o755)); err != nil {
 		t.Fatal(err)
 	}
 	var said bytes.Buffer
@@ -110,7 +110,7 @@ func TestStores(t *testing.T) {
 			}
 			from, to := filepath.Join(t.TempDir(), "from"), filepath.Join(t.TempDir(), "to")
 			large := bytes.Repeat([]byte("0123456789abcde\n"), 20<<16) // S3 takes it in parts
-			if name == "gofakes3" {
+			if name == "gofakes3" || testing.Short() {
 				large = large[:1<<20] // it keeps the signatures of parts within them
 			}
 			if err := os.WriteFile(from, large, 0o644); err != nil {
@@ -183,25 +183,10 @@ func TestOpenStoreTellsWhatIsWrong(t *testing.T) {
 	if _, err := openStore(t.Context(), "s3://bench/x", mute, 200*time.Millisecond); err == nil || !strings.Contains(err.Error(), "the store s3://bench/x cannot be used: it has not answered for 200ms") {
 		t.Errorf("a store that does not answer: %v", err)
 	}
-	full, err := OpenStore(t.Context(), t.TempDir(), nothing)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := probedFull(full); err == nil || !strings.Contains(err.Error(), "no space left") {
+	full := &faulty{Store: folderStore(t.TempDir()), kind: "Create", refuses: 1}
+	if err := probe(t.Context(), full); err == nil || !strings.Contains(err.Error(), "no space left") {
 		t.Errorf("a full store: %v", err)
 	}
-}
-
-// fullStore has no room.
-type fullStore struct{ Store }
-
-func (fullStore) Create(context.Context, string, []byte) (bool, error) {
-	return false, errors.New("no space left on device")
-}
-
-func probedFull(s Store) (bool, error) {
-	err := probe(context.Background(), fullStore{s})
-	return err == nil, err
 }
 
 // A suite's folder travels whole, but for results, what may hold secrets and what .gitignore names. Nothing leads out of it.

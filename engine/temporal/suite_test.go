@@ -2,11 +2,11 @@ package temporal
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	enums "go.temporal.io/api/enums/v1"
 
@@ -15,130 +15,121 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 )
 
-// spend makes 60 runs of one call each, of a budget of 50, by a ledger that continues as new
-// after every 7 requests. Another worker makes five calls and leaves before that. It gives how
-// many calls were made.
-func spend(t *testing.T, b *beside) int64 {
-	t.Helper()
-	b.most = 7
-	b.Budget = pace.NewBudget(pace.Suite, pace.Limits{Calls: 50})
-	b.draws = pace.NewBudget(pace.Suite, pace.Limits{Calls: 50})
-	var calls atomic.Int64
-	var other sync.Once
-	run := func(ctx context.Context, item plan.Item) *record.Run {
-		other.Do(func() {
-			for _, r := range []Request{{Number: 1, Want: pace.Limits{Calls: 5}}, {Number: 2, Paid: record.Usage{Calls: 5}, Leaves: true}} {
-				r.Account = "other"
-				if reply, err := asking(b.client, b.suite.Workflow)(ctx, &r); err != nil || r.Number == 1 && reply.Lent.Calls < 5 {
-					t.Errorf("the other worker got %+v, %v", reply, err)
-				}
-			}
-			calls.Add(5)
-		})
-		if settle, _, err := pace.BudgetCall(ctx, b.draws); err == nil {
-			time.Sleep(20 * time.Millisecond)
-			calls.Add(1)
-			settle(false)
-		}
-		return &record.Run{ID: item.ID}
+// many are so many ids that begin with a letter.
+func many(letter string, n int) string {
+	var ids strings.Builder
+	for i := range n {
+		fmt.Fprint(&ids, letter, i, " ")
 	}
-	ids := strings.Repeat("x", 60)
-	var names []string
-	for i := range ids {
-		names = append(names, ids[:i+1])
-	}
-	if err := b.Execute(t.Context(), items(strings.Join(names, " ")), run, func(context.Context, plan.Item, *record.Run) {}); err != nil {
-		t.Fatal(err)
-	}
-	return calls.Load()
+	return ids.String()
 }
 
-// A worker that serves a suite again, in another session, tells that ledger what it spent in that session alone. What
-// it has left of the session before takes no part.
-func TestAnAccountIsOfASession(t *testing.T) {
-	server := serverOf(t, "")
-	b, end := newBeside(t, &server.Server, 3, nil)
-	defer end()
-	b.Budget = pace.NewBudget(pace.Suite, pace.Limits{Calls: 50})
+// spend makes runs of one call each, and gives how many calls were made. A hook is called in the first run.
+func spend(t *testing.T, b *beside, ids string, first func(context.Context)) int64 {
+	t.Helper()
 	var calls atomic.Int64
+	var once sync.Once
 	run := func(ctx context.Context, item plan.Item) *record.Run {
+		if first != nil {
+			once.Do(func() { first(ctx) })
+		}
 		if settle, _, err := pace.BudgetCall(ctx, b.draws); err == nil {
-			time.Sleep(10 * time.Millisecond)
 			calls.Add(1)
 			settle(false)
 		}
 		return &record.Run{ID: item.ID, Outcome: record.Outcome{Status: record.Completed}}
 	}
-	for _, ids := range []string{"a b c d e f g h i j k l m n o p q r s t", "A B C D E F G H I J K L M N O P Q R S T", "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20"} {
-		b.draws = pace.NewBudget(pace.Suite, pace.Limits{Calls: 50})
-		before := calls.Load()
-		if err := b.Execute(t.Context(), items(ids), run, func(context.Context, plan.Item, *record.Run) {}); err != nil {
-			t.Fatal(err)
-		}
-		want := min(50, before+20)
-		if spent, doubt := b.Budget.Spent(), doubtOf(b.Budget); calls.Load() != want || spent.Calls != want || doubt.Calls != 0 {
-			t.Errorf("%d calls were made, want %d; the budget has %d spent and %d of them in doubt", calls.Load(), want, spent.Calls, doubt.Calls)
-		}
+	if err := b.Execute(t.Context(), items(ids), run, func(context.Context, plan.Item, *record.Run) {}); err != nil {
+		t.Fatal(err)
+	}
+	return calls.Load()
+}
+
+// spent holds a budget to what was spent and what of it is in doubt.
+func (b *beside) spent(t *testing.T, calls, doubt int64) {
+	t.Helper()
+	_, unknown, _ := b.Budget.Books()
+	if spent := b.Budget.Spent(); spent.Calls != calls || unknown.Calls != doubt {
+		t.Errorf("the budget has %d calls spent and %d of them in doubt, want %d and %d", spent.Calls, unknown.Calls, calls, doubt)
+	}
+}
+
+// borrow asks the ledger of a suite.
+func (b *beside) borrow(ctx context.Context, t *testing.T, r Request) Reply {
+	t.Helper()
+	reply, err := asking(b.client, b.suite.Workflow)(ctx, &r)
+	if err != nil {
+		t.Error(err)
+	}
+	return reply
+}
+
+// A worker that serves a suite again, in another session, tells that ledger what it spent in that session alone. What
+// it has left of the session before takes no part.
+func TestAnAccountIsOfASession(t *testing.T) {
+	b := newBeside(t, sharedServer(t), 3, nil)
+	b.budget(20)
+	made := int64(0)
+	for _, letter := range []string{"a", "b", "c"} {
+		b.draws = pace.NewBudget(pace.Suite, calls(20))
+		made += spend(t, b, many(letter, 8), nil)
+		b.spent(t, made, 0)
+	}
+	if made != 20 {
+		t.Errorf("%d calls were made of 20", made)
 	}
 }
 
 // A worker that was killed after its last outcome may have spent all that was lent to it, and so may one that is silent.
 func TestALoanOfAKilledWorkerIsInDoubt(t *testing.T) {
-	server := serverOf(t, "")
-	b, end := newBeside(t, &server.Server, 1, nil)
-	defer end()
-	b.Budget, b.draws = pace.NewBudget(pace.Suite, calls(100)), pace.NewBudget(pace.Suite, calls(100))
+	b := newBeside(t, sharedServer(t), 1, nil)
+	b.budget(100)
 	var lent int64
-	run := func(ctx context.Context, item plan.Item) *record.Run {
+	made := spend(t, b, "a", func(ctx context.Context) {
 		for _, who := range []string{"killed", "silent"} {
-			reply, err := asking(b.client, b.suite.Workflow)(ctx, &Request{Account: who, Number: 1, Want: calls(5)})
-			if err != nil || reply.Lent.Calls < 5 {
-				t.Errorf("the %s worker got %+v, %v", who, reply, err)
-			}
-			lent += reply.Lent.Calls
+			lent += b.borrow(ctx, t, Request{Account: who, Number: 1, Want: calls(5)}).Lent.Calls
 		}
 		b.noteBooks(&Books{Account: "killed", Number: 2, Paid: record.Usage{Calls: 3}})
-		return &record.Run{ID: item.ID}
+	})
+	if lent < 10 {
+		t.Errorf("%d calls were lent", lent)
 	}
-	if err := b.Execute(t.Context(), one("a"), run, func(context.Context, plan.Item, *record.Run) {}); err != nil {
-		t.Fatal(err)
-	}
-	if spent, doubt := b.Budget.Spent(), doubtOf(b.Budget); spent.Calls != lent || doubt.Calls != lent-3 {
-		t.Errorf("%d calls were lent, and 3 told of; %d are spent, %d of them in doubt", lent, spent.Calls, doubt.Calls)
-	}
+	b.spent(t, lent+made, lent-3)
 }
 
-// firstRun is the first run of the suite's workflow.
-func firstRun(t *testing.T, b *beside) string {
+// continued makes 30 runs of a budget of 25, by a ledger that continues as new after every 7 requests. Another worker
+// makes five calls and leaves before that. It gives how many calls were made, and the first run of the workflow.
+func continued(t *testing.T, b *beside) (int64, string) {
 	t.Helper()
+	b.most = 7
+	b.budget(25)
+	made := spend(t, b, many("a", 30), func(ctx context.Context) {
+		if r := b.borrow(ctx, t, Request{Account: "other", Number: 1, Want: calls(5)}); r.Lent.Calls < 5 {
+			t.Errorf("the other worker got %+v", r)
+		}
+		b.borrow(ctx, t, Request{Account: "other", Number: 2, Paid: record.Usage{Calls: 5}, Leaves: true})
+	})
 	last, err := b.client.DescribeWorkflowExecution(t.Context(), b.suite.Workflow, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return last.GetWorkflowExecutionInfo().GetFirstRunId()
+	return 5 + made, last.GetWorkflowExecutionInfo().GetFirstRunId()
 }
 
 // A ledger whose history has become long carries on in a new one: what was lent and spent
 // before counts after.
 func TestALedgerContinuesAsNew(t *testing.T) {
-	server := serverOf(t, "")
-	b, end := newBeside(t, &server.Server, 3, nil)
-	defer end()
-	calls := spend(t, b)
-	if spent, doubt := b.Budget.Spent(), doubtOf(b.Budget); calls != 50 || spent.Calls != calls || doubt.Calls != 0 {
-		t.Errorf("%d calls were made of 50; the budget has %d spent and %d of them in doubt", calls, spent.Calls, doubt.Calls)
+	b := newBeside(t, sharedServer(t), 3, nil)
+	calls, first := continued(t, b)
+	if calls != 25 {
+		t.Errorf("%d calls were made of 25", calls)
 	}
-	first, err := b.client.DescribeWorkflowExecution(t.Context(), b.suite.Workflow, firstRun(t, b))
+	b.spent(t, 25, 0)
+	of, err := b.client.DescribeWorkflowExecution(t.Context(), b.suite.Workflow, first)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := first.GetWorkflowExecutionInfo().GetStatus(); s != enums.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW {
+	if s := of.GetWorkflowExecutionInfo().GetStatus(); s != enums.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW {
 		t.Errorf("the first history ended as %v", s)
 	}
-}
-
-// doubtOf is what calls of a budget may have used whose answers did not come.
-func doubtOf(b *pace.Budget) record.Usage {
-	_, doubt, _ := b.Books()
-	return doubt
 }

@@ -18,8 +18,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/minio/minio-go/v7"
-	"github.com/minio/minio-go/v7/pkg/credentials"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/testsuite"
 
 	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/plan"
@@ -27,44 +28,214 @@ import (
 	"github.com/agentbench/agentbench/engine/workspace"
 )
 
-// silent is a store that does not answer until it is let go, whatever its contexts say.
-type silent struct {
+// faulty is a store that takes so many calls of a kind, as "Send states/", and then refuses some, or does not answer
+// until it is let go, whatever its contexts say.
+type faulty struct {
 	Store
-	let   chan struct{}
-	to    string // what calls begin with that hang, as "Send states/"
-	calls atomic.Int64
+	kind           string // what its calls begin with
+	takes, refuses int64
+	let            chan struct{} // nil: it refuses
+
+	mu    sync.Mutex
+	calls int64 // of the kind
 }
 
-func (s *silent) hang(call, name string) {
-	if strings.HasPrefix(call+" "+name, s.to) {
-		s.calls.Add(1)
-		<-s.let
+func (s *faulty) fault(call, name string) error {
+	if !strings.HasPrefix(call+" "+name, s.kind) {
+		return nil
 	}
+	s.mu.Lock()
+	s.calls++
+	n := s.calls - s.takes
+	s.mu.Unlock()
+	if n <= 0 {
+		return nil
+	}
+	if s.let != nil {
+		<-s.let
+	} else if n <= s.refuses {
+		return errors.New("no space left on device")
+	}
+	return nil
 }
 
-func (s *silent) Create(ctx context.Context, name string, content []byte) (bool, error) {
-	s.hang("Create", name)
+// heal ends the fault.
+func (s *faulty) heal() {
+	if s.let != nil {
+		close(s.let)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.refuses = 0
+}
+
+func (s *faulty) Create(ctx context.Context, name string, content []byte) (bool, error) {
+	if err := s.fault("Create", name); err != nil {
+		return false, err
+	}
 	return s.Store.Create(ctx, name, content)
 }
 
-func (s *silent) Read(ctx context.Context, name string) ([]byte, error) {
-	s.hang("Read", name)
+func (s *faulty) Read(ctx context.Context, name string) ([]byte, error) {
+	if err := s.fault("Read", name); err != nil {
+		return nil, err
+	}
 	return s.Store.Read(ctx, name)
 }
 
-func (s *silent) Send(ctx context.Context, name, file string) error {
-	s.hang("Send", name)
-	return s.Store.Send(ctx, name, file)
+func (s *faulty) Send(ctx context.Context, name, file string) error {
+	return errors.Join(s.fault("Send", name), s.Store.Send(ctx, name, file))
 }
 
-func (s *silent) Fetch(ctx context.Context, name, file string) error {
-	s.hang("Fetch", name)
-	return s.Store.Fetch(ctx, name, file)
+func (s *faulty) Fetch(ctx context.Context, name, file string) error {
+	return errors.Join(s.fault("Fetch", name), s.Store.Fetch(ctx, name, file))
 }
 
-func (s *silent) Remove(ctx context.Context, name string) error {
-	s.hang("Remove", name)
-	return s.Store.Remove(ctx, name)
+func (s *faulty) Remove(ctx context.Context, name string) error {
+	return errors.Join(s.fault("Remove", name), s.Store.Remove(ctx, name))
+}
+
+// A store that becomes full, or is silent in whatever it is asked, to workers or to the coordinator, is a warning at once
+// and ends the suite soon. What was made is stored and found later, and is not made again. One that recovers costs nothing.
+func TestAStoreThatBecomesFull(t *testing.T) {
+	const ids, workers, ever = "a b c d e f g h", 3, 1 << 40
+	for name, c := range map[string]struct {
+		kind           string
+		takes, refuses int64
+		worker, files  bool // it is the worker's store; the runs have workspaces
+		warns          string
+	}{
+		"full for good":             {"Create runs/", 4, ever, true, false, "cannot be used: no space left"},
+		"full for a while":          {"Create runs/", 4, 5, true, false, "cannot be used: no space left"},
+		"silent to workers":         {"Create runs/", 4, 0, true, false, "has not answered for 500ms: writing runs/"},
+		"states to the store":       {"Send states/", 0, 0, true, true, "has not answered for 500ms: sending states/"},
+		"what a suite is made of":   {"Read suites/", 0, 0, true, false, "has not answered for 500ms: reading suites/"},
+		"silent to the coordinator": {"Read runs/", 0, 0, false, false, "has not answered for 500ms: reading runs/"},
+		"states to the coordinator": {"Fetch states/", 0, 0, false, true, "has not answered for 500ms: fetching states/"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store := &faulty{kind: c.kind, takes: c.takes, refuses: c.refuses}
+			if c.refuses == 0 {
+				store.let = make(chan struct{})
+			}
+			b := newBeside(t, sharedServer(t), workers, func(w *Worker) {
+				w.StorePatience = time.Second
+				if c.worker {
+					store.Store, w.Store = w.Store, store
+				}
+			})
+			own, dir := b.Store.(*watched), t.TempDir()
+			if !c.worker {
+				store.Store, own.Store, own.patience = own.Store, store, time.Second
+			}
+			from, run := states(t)
+			if c.files {
+				b.states, b.receiver = from, &receiver{store: own, states: openStates(t, dir), dir: filepath.Join(dir, "travel")}
+			}
+			make := func(ctx context.Context, item plan.Item) *record.Run {
+				made := b.all.run(ctx, item)
+				if c.files && made.Outcome.Status == record.Completed {
+					made.Seed, made.Iterations = run.Seed, run.Iterations
+				}
+				return made
+			}
+			err := b.Execute(t.Context(), items(ids), make, b.all.deliver)
+			told, _ := errors.AsType[*exit.Error](err)
+			if ends := c.refuses == 0 || c.refuses == ever; ends && (told == nil || told.Code != exit.NotMeasured || told.Hint == "" || !strings.Contains(err.Error(), store.String()+" cannot be used: ")) || !ends && err != nil {
+				t.Fatalf("the error is %v", err)
+			}
+			if n := bytes.Count(b.warnings.Bytes(), []byte{'\n'}); n != 1 || !b.warnings.has("the store "+store.String()+" "+c.warns) || c.worker != b.warnings.has("worker beside: ") {
+				t.Errorf("%d warnings: %s", n, b.warnings.String())
+			}
+			if made, most := len(b.all.made), int(c.takes)+workers; err != nil && made > most {
+				t.Errorf("%d were made, want at most %d", made, most)
+			}
+			store.heal()
+			b.stored(t)
+			if err := b.Execute(t.Context(), items(strings.Join(b.all.rest(ids), " ")), make, b.all.deliver); err != nil {
+				t.Fatal(err)
+			}
+			b.once(t, ids)
+			if c.files {
+				holds(t, b.receiver.states, run)
+			}
+		})
+	}
+}
+
+// warned notes what a worker tells the batches of runs.
+type warned struct {
+	client.Client
+	told []string
+}
+
+func (c *warned) SignalWorkflow(_ context.Context, _, _, name string, text any) error {
+	c.told = append(c.told, fmt.Sprint(name, " ", text))
+	return nil
+}
+
+// A store that refuses is told once to who looks at the worker, and once to the coordinator, by the
+// first run that meets it: what has no run, as the shelf, cannot tell the coordinator. Once the store
+// takes something, both are told anew.
+func TestTheWorkerAndTheCoordinatorAreWarned(t *testing.T) {
+	var here []string
+	c := &warned{}
+	w := &Worker{Name: "w", Client: c, StorePatience: time.Nanosecond, Warn: func(text string) { here = append(here, text) }}
+	var runs testsuite.WorkflowTestSuite
+	env := runs.NewTestActivityEnvironment()
+	inRun := func(text string) {
+		t.Helper()
+		tell := func(ctx context.Context) error { w.complain(ctx, text); return nil }
+		env.RegisterActivityWithOptions(tell, activity.RegisterOptions{Name: text})
+		if _, err := env.ExecuteActivity(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	knows := func(hereWant, thereWant string) {
+		t.Helper()
+		if here, there := strings.Join(here, "; "), strings.Join(c.told, "; "); here != hereWant || there != thereWant {
+			t.Errorf("here: %q; there: %q", here, there)
+		}
+	}
+	w.complain(t.Context(), "of the shelf")
+	w.complain(t.Context(), "of the shelf")
+	knows("worker w: of the shelf", "")
+	inRun("a run")
+	inRun("another run")
+	knows("worker w: of the shelf", "warn worker w: a run")
+	if err := w.insist(t.Context(), func() error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	inRun("a run later")
+	knows("worker w: of the shelf; worker w: a run later", "warn worker w: a run; warn worker w: a run later")
+}
+
+// What the store refused is on the worker's disk, for the worker that comes after one that was killed.
+func TestAStoreThatIsGoneInTheMiddle(t *testing.T) {
+	dir, store := t.TempDir(), &faulty{Store: folderStore(t.TempDir()), kind: "Create runs/", refuses: 1 << 40}
+	first, err := openShelf(store, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"runs/a", "runs/b"} {
+		if err := first.put(shelved{Name: name, Record: []byte(name)}); err != nil || first.clear(t.Context()) == nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+	}
+	store.heal()
+	for _, left := range []int{2, 0} { // once they are stored they are no files
+		next, err := openShelf(store, dir)
+		if err != nil || len(next.held) != left || next.clear(t.Context()) != nil {
+			t.Errorf("%d records are on the shelf, want %d: %v", len(next.held), left, err)
+		}
+	}
+	for _, name := range []string{"runs/a", "runs/b"} {
+		if content, err := store.Read(t.Context(), name); err != nil || string(content) != name {
+			t.Errorf("%s is %q, %v", name, content, err)
+		}
+	}
 }
 
 // A store that is silent is a warning for each call, after half of the patience. All of it is
@@ -72,7 +243,7 @@ func (s *silent) Remove(ctx context.Context, name string) error {
 func TestAStoreThatIsSilent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
-		inner := &silent{Store: folderStore(dir), let: make(chan struct{})}
+		inner := &faulty{Store: folderStore(dir), let: make(chan struct{})}
 		began := time.Now()
 		var told, want []string
 		s := watching(inner, time.Minute, func(_ context.Context, text string) {
@@ -83,7 +254,6 @@ func TestAStoreThatIsSilent(t *testing.T) {
 			do    func() error
 		}{
 			{"writing runs/a", func() error { _, err := s.Create(t.Context(), "runs/a", nil); return err }},
-			{"writing suites/a.tar.gz", func() error { _, err := s.Create(t.Context(), "suites/a.tar.gz", nil); return err }},
 			{"reading suites/b.tar.gz", func() error { _, err := s.Read(t.Context(), "suites/b.tar.gz"); return err }},
 			{"sending states/c", func() error { return s.Send(t.Context(), "states/c", "file") }},
 			{"fetching states/d", func() error { return s.Fetch(t.Context(), "states/d", "file") }},
@@ -98,7 +268,7 @@ func TestAStoreThatIsSilent(t *testing.T) {
 		if !slices.Equal(told, want) {
 			t.Errorf("it tells %q, want %q", told, want)
 		}
-		close(inner.let)
+		inner.heal()
 		synctest.Wait() // the calls have ended, too
 	})
 }
@@ -107,11 +277,11 @@ func TestAStoreThatIsSilent(t *testing.T) {
 // a thread. Those that their callers gave up early count once they hang for too long.
 func TestCallsThatHangAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		inner := &silent{Store: folderStore(t.TempDir()), let: make(chan struct{})}
-		if _, err := inner.Store.Create(t.Context(), "runs/a", []byte("a")); err != nil {
+		inner := &faulty{Store: folderStore(t.TempDir()), kind: "Read", let: make(chan struct{})}
+		s := watching(inner, time.Minute, func(context.Context, string) {})
+		if _, err := s.Create(t.Context(), "runs/a", []byte("a")); err != nil {
 			t.Fatal(err)
 		}
-		s := watching(inner, time.Minute, func(context.Context, string) {})
 		read := func(ctx context.Context, took time.Duration) error {
 			began := time.Now()
 			content, err := s.Read(ctx, "runs/a")
@@ -127,19 +297,15 @@ func TestCallsThatHangAreBounded(t *testing.T) {
 			readers.Go(func() { _ = read(soon, time.Second) })
 		}
 		readers.Wait()
-		for range 2 { // the first hangs as well, the other is one too many
-			took := time.Minute
-			if inner.calls.Load() == mostStuck {
-				took = 0
-			}
+		for _, took := range []time.Duration{time.Minute, 0} { // the first hangs as well, the other is one too many
 			if err := read(t.Context(), took); err == nil || err.Error() != "it has not answered for 1m0s" {
 				t.Errorf("the error is %v", err)
 			}
 		}
-		if n := inner.calls.Load(); n != mostStuck {
-			t.Errorf("%d calls reached the store, want %d", n, mostStuck)
+		if inner.calls != mostStuck {
+			t.Errorf("%d calls reached the store, want %d", inner.calls, mostStuck)
 		}
-		close(inner.let)
+		inner.heal()
 		synctest.Wait()
 		if err := read(t.Context(), 0); err != nil {
 			t.Errorf("the store answers again: %v", err)
@@ -147,149 +313,65 @@ func TestCallsThatHangAreBounded(t *testing.T) {
 	})
 }
 
-// trickle gives so many bytes, each after a while.
-type trickle struct {
-	bytes int
-	ends  bool // else it hangs before the last one
-	let   chan struct{}
-}
-
-const between = 50 * time.Second
-
-func (r *trickle) Read(p []byte) (int, error) {
-	if r.bytes == 1 && !r.ends {
-		<-r.let
-		r.bytes = 0
-	}
-	if r.bytes == 0 {
-		return 0, io.EOF
-	}
-	time.Sleep(between)
-	r.bytes--
-	p[0] = 'x'
-	return 1, nil
-}
-
-func (r *trickle) Close() error { return nil }
-
-// slowFolder is a folder that reads and writes as a trickle says.
-type slowFolder struct {
-	folderStore
-	of func() *trickle
-}
-
-func (s slowFolder) Create(ctx context.Context, name string, _ []byte) (bool, error) {
-	return s.create(ctx, name, func() (io.ReadCloser, error) { return s.of(), nil })
-}
-
-func (s slowFolder) Send(ctx context.Context, name, _ string) error {
-	_, err := s.Create(ctx, name, nil)
-	return err
-}
-
-func (s slowFolder) Read(ctx context.Context, _ string) ([]byte, error) {
-	return io.ReadAll(moving{ctx, s.of()})
-}
-
-func (s slowFolder) Fetch(ctx context.Context, _, file string) error {
-	return write(ctx, file, s.of())
-}
-
-// slowServer takes and gives objects as a trickle says.
-type slowServer struct{ of func() *trickle }
-
-func (s slowServer) RoundTrip(r *http.Request) (*http.Response, error) {
-	a := &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Last-Modified": {"Mon, 02 Jan 2006 15:04:05 GMT"}, "Etag": {`"0"`}}, Body: http.NoBody, Request: r}
-	switch way := s.of(); r.Method {
-	case http.MethodHead:
-		if strings.Contains(r.URL.Path, "/sent/") {
-			a.StatusCode = http.StatusNotFound
-		}
-		a.ContentLength = int64(way.bytes)
-		a.Header.Set("Content-Length", fmt.Sprint(way.bytes))
-	case http.MethodGet:
-		a.ContentLength, a.Body = int64(way.bytes), way
-		a.Header.Set("Content-Length", fmt.Sprint(way.bytes))
-	case http.MethodPut:
-		for one := make([]byte, 1); ; {
-			if _, err := way.Read(one); err != nil {
-				break
-			}
-			if _, err := r.Body.Read(one); err != nil {
-				break
-			}
-		}
-		_, _ = io.Copy(io.Discard, r.Body)
-	}
-	return a, nil
-}
-
-// A call may take as long as bytes move, files and archives of suites as well, in both ways, by a
-// folder and by S3. It is given up once none has moved for all of the patience.
+// A call may take as long as bytes move. It is given up once none has moved for all of the patience. Bytes move with
+// every part that a folder or a server of S3 reads or gives, however large the whole is.
 func TestFilesTakeAsLongAsTheyMove(t *testing.T) {
-	const many = 100
-	calls := map[string]func(context.Context, Store, string) error{
-		"an archive that is written": func(ctx context.Context, s Store, _ string) error {
-			_, err := s.Create(ctx, "sent/a.tar.gz", bytes.Repeat([]byte("x"), many))
-			return err
-		},
-		"an archive that is read": func(ctx context.Context, s Store, _ string) error {
-			content, err := s.Read(ctx, "b.tar.gz")
-			if err == nil && len(content) != many {
-				err = fmt.Errorf("%d bytes came", len(content))
+	for _, ends := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			let := make(chan struct{})
+			w, began := watch{patience: time.Minute}, time.Now()
+			_, err := answer(t.Context(), &w, func() {}, func(ctx context.Context) (bool, error) {
+				for range 99 {
+					time.Sleep(50 * time.Second)
+					moved(ctx)
+				}
+				if !ends {
+					<-let
+				}
+				return true, nil
+			})
+			took, want := time.Since(began), 99*50*time.Second
+			if !ends {
+				want += time.Minute
 			}
-			return err
-		},
-		"a file that is sent": func(ctx context.Context, s Store, dir string) error {
-			file := filepath.Join(dir, "from")
-			if err := os.WriteFile(file, bytes.Repeat([]byte("x"), many), 0o644); err != nil {
-				return err
+			if took != want || errors.Is(err, errSilent) == ends {
+				t.Errorf("it took %v, want %v: %v", took, want, err)
 			}
-			return s.Send(ctx, "sent/c", file)
-		},
-		"a file that is fetched": func(ctx context.Context, s Store, dir string) error {
-			return s.Fetch(ctx, "d", filepath.Join(dir, "to"))
-		},
+			close(let)
+			synctest.Wait()
+		})
 	}
-	stores := map[string]func(dir string, of func() *trickle) (Store, error){
-		"folder": func(dir string, of func() *trickle) (Store, error) { return slowFolder{folderStore(dir), of}, nil },
-		"s3": func(_ string, of func() *trickle) (Store, error) {
-			client, err := minio.New("localhost", &minio.Options{Creds: credentials.NewStaticV4("id", "key", ""), Region: "us-east-1", Transport: movingTransport{slowServer{of}}})
-			return &bucket{client: client, name: "bench"}, err
-		},
-	}
-	for name, open := range stores {
-		for doing, do := range calls {
-			for _, ends := range []bool{true, false} {
-				t.Run(fmt.Sprintf("%s/%s/ends %v", name, doing, ends), func(t *testing.T) {
-					synctest.Test(t, func(t *testing.T) {
-						let := make(chan struct{})
-						inner, err := open(t.TempDir(), func() *trickle { return &trickle{many, ends, let} })
-						if err != nil {
-							t.Fatal(err)
-						}
-						s := watching(inner, time.Minute, func(context.Context, string) {})
-						began := time.Now()
-						err = do(t.Context(), s, t.TempDir())
-						took := time.Since(began)
-						if want := many * between; ends && (err != nil || took != want) {
-							t.Errorf("it took %v, want %v: %v", took, want, err)
-						}
-						if want := (many-1)*between + time.Minute; !ends && (!errors.Is(err, errSilent) || took != want) {
-							t.Errorf("it was given up after %v, want %v: %v", took, want, err)
-						}
-						close(let)
-						synctest.Wait()
-					})
-				})
+	c := &call{}
+	ctx := context.WithValue(t.Context(), callKey{}, c)
+	moves := func(what string, r io.Reader) {
+		t.Helper()
+		part := make([]byte, 3*mostAtOnce)
+		for range 3 {
+			c.began, c.moved = time.Now().Add(-time.Hour), atomic.Int64{}
+			if n, err := r.Read(part); n != mostAtOnce || err != nil || c.silence() > time.Minute {
+				t.Errorf("%s: %d bytes at once, %v; nothing has moved for %v", what, n, err, c.silence())
 			}
 		}
 	}
-	whole := make([]byte, 3*mostAtOnce)
-	if n, err := (moving{t.Context(), bytes.NewReader(whole)}).Read(whole); n != mostAtOnce || err != nil {
-		t.Errorf("%d bytes are read at once, %v", n, err)
+	whole := func() io.ReadCloser { return io.NopCloser(bytes.NewReader(make([]byte, 3*mostAtOnce))) }
+	moves("a file", moving{ctx, whole()})
+	sent, err := http.NewRequestWithContext(ctx, http.MethodPut, "http://localhost", whole())
+	if err != nil {
+		t.Fatal(err)
 	}
+	answer, err := movingTransport{roundTrip(func(r *http.Request) (*http.Response, error) {
+		moves("what is sent to S3", r.Body)
+		return &http.Response{Body: whole()}, nil
+	})}.RoundTrip(sent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	moves("what comes from S3", answer.Body)
 }
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // A folder holds the call that was given up: here a file that nothing is written to. It ends once
 // the folder answers.
@@ -322,7 +404,7 @@ func TestSeedsThatHang(t *testing.T) {
 	dir := t.TempDir()
 	into := openStates(t, dir)
 	synctest.Test(t, func(t *testing.T) {
-		inner := &silent{Store: folderStore(t.TempDir()), let: make(chan struct{})}
+		inner := &faulty{Store: folderStore(t.TempDir()), let: make(chan struct{})}
 		s := watching(inner, time.Minute, func(context.Context, string) {})
 		out := &sender{store: s, states: from, dir: t.TempDir()}
 		in := &receiver{store: s, states: into, dir: filepath.Join(dir, "travel")}
@@ -337,11 +419,11 @@ func TestSeedsThatHang(t *testing.T) {
 				})
 			}
 			waiters.Wait()
-			if n := inner.calls.Load(); time.Since(began) != time.Minute || n != int64(i+1) {
-				t.Errorf("it took %v; %d calls in all", time.Since(began), n)
+			if time.Since(began) != time.Minute || inner.calls != int64(i+1) {
+				t.Errorf("it took %v; %d calls in all", time.Since(began), inner.calls)
 			}
 		}
-		close(inner.let)
+		inner.heal()
 		synctest.Wait() // the calls have ended, too
 	})
 }
@@ -361,111 +443,36 @@ func TestAStoreIsTriedAgain(t *testing.T) {
 		"refusals for good":         {0, refuses, time.Hour, 7, 63 * time.Minute / 32},
 		"a silence for long enough": {time.Minute, errSilent, time.Hour, 1, time.Minute},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := &Worker{StorePatience: time.Minute, Warn: func(string) {}}
-				began, tries := time.Now(), 0
-				err := w.insist(t.Context(), func() error {
-					if tries++; tries == 1 {
-						time.Sleep(c.first)
-					}
-					if time.Since(began) < c.until {
-						return c.err
-					}
-					return nil
-				})
-				if took := time.Since(began); tries != c.tries || took != c.took || (err == nil) != (took > c.until) {
-					t.Errorf("%d tries in %v, want %d in %v: %v", tries, took, c.tries, c.took, err)
+		synctest.Test(t, func(t *testing.T) {
+			w := &Worker{StorePatience: time.Minute, Warn: func(string) {}}
+			began, tries := time.Now(), 0
+			err := w.insist(t.Context(), func() error {
+				if tries++; tries == 1 {
+					time.Sleep(c.first)
 				}
+				if time.Since(began) < c.until {
+					return c.err
+				}
+				return nil
 			})
+			if took := time.Since(began); tries != c.tries || took != c.took || (err == nil) != (took > c.until) {
+				t.Errorf("%s: %d tries in %v, want %d in %v: %v", name, tries, took, c.tries, c.took, err)
+			}
 		})
 	}
 }
 
-// A suite with workspaces ends where files cannot be sent or fetched: soon, and with one
-// warning. What was made is found once the store answers.
-func TestFilesOfAStoreThatIsSilent(t *testing.T) {
-	server := serverOf(t, "")
-	const ids, workers = "a b c d e f g h", 4
-	for name, c := range map[string]struct {
-		hangs  string
-		worker bool
-		warns  string
-	}{
-		"seeds to the store":        {"Send seeds/", true, "has not answered for 500ms: sending seeds/"},
-		"states to the store":       {"Send states/", true, "has not answered for 500ms: sending states/"},
-		"what a suite is made of":   {"Read suites/", true, "has not answered for 500ms: reading suites/"},
-		"seeds to the coordinator":  {"Fetch seeds/", false, "has not answered for 500ms: fetching seeds/"},
-		"states to the coordinator": {"Fetch states/", false, "has not answered for 500ms: fetching states/"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			own := server.Server
-			own.Queue = "queue of " + name
-			hangs := &silent{let: make(chan struct{}), to: c.hangs}
-			from, run := states(t)
-			b, end := newBeside(t, &own, workers, func(w *Worker) {
-				w.StorePatience = time.Second
-				if c.worker {
-					hangs.Store, w.Store = w.Store, hangs
-				}
-			})
-			defer end()
-			store, dir := b.Store.(*watched), t.TempDir()
-			if !c.worker {
-				hangs.Store, store.Store, store.patience = store.Store, hangs, time.Second
-			}
-			b.states, b.receiver = from, &receiver{store: store, states: openStates(t, dir), dir: filepath.Join(dir, "travel")}
-			var warnings safe
-			b.Warn = func(text string) { fmt.Fprintln(&warnings, text) }
-			all := counted{made: map[string]int{}, ended: map[string]record.Status{}}
-			make := func(ctx context.Context, item plan.Item) *record.Run {
-				made := all.run(ctx, item)
-				if made.Outcome.Status == record.Completed {
-					made.Seed, made.Iterations = run.Seed, run.Iterations
-				}
-				return made
-			}
-			began := time.Now()
-			err := b.Execute(t.Context(), items(ids), make, all.deliver)
-			if took := time.Since(began); took > 20*time.Second {
-				t.Errorf("it took %v", took)
-			}
-			if told, _ := errors.AsType[*exit.Error](err); told == nil || told.Code != exit.NotMeasured || told.Hint == "" || !strings.Contains(err.Error(), hangs.String()+" cannot be used: it has not answered for 1s") {
-				t.Errorf("the error is %v", err)
-			}
-			if n := bytes.Count(warnings.Bytes(), []byte{'\n'}); n != 1 || !warnings.has(c.warns) {
-				t.Errorf("%d warnings: %s", n, warnings.String())
-			}
-			if rest := all.rest(ids); len(rest) < 4 {
-				t.Errorf("%v are to be made", rest)
-			}
-			close(hangs.let)
-			await(t, "what was made is stored", func() bool {
-				for id := range all.made {
-					if _, err := b.Store.Read(t.Context(), recordName(&b.suite, id)); err != nil {
-						return false
-					}
-				}
-				return true
-			})
-			if err := b.Execute(t.Context(), items(strings.Join(all.rest(ids), " ")), make, all.deliver); err != nil {
-				t.Fatal(err)
-			}
-			for _, id := range strings.Fields(ids) {
-				if all.made[id] != 1 || all.ended[id] != record.Completed {
-					t.Errorf("%s was made %d times, and is %q", id, all.made[id], all.ended[id])
-				}
-			}
-			known := map[workspace.ID]error{}
-			for _, of := range []string{run.Seed, run.Iterations[1].Workspace.Tree} {
-				id, err := workspace.ParseID(of)
-				if err == nil {
-					err = b.receiver.states.Check(id, known)
-				}
-				if err != nil {
-					t.Errorf("%s: %v", of, err)
-				}
-			}
-		})
+// holds reports where a store lacks what a run names.
+func holds(t *testing.T, s *workspace.Store, run *record.Run) {
+	t.Helper()
+	known := map[workspace.ID]error{}
+	for _, name := range []string{run.Seed, run.Iterations[0].Workspace.Tree, run.Iterations[1].Workspace.Tree} {
+		id, err := workspace.ParseID(name)
+		if err == nil {
+			err = s.Check(id, known)
+		}
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
