@@ -93,25 +93,17 @@ func (b *beside) budget(calls int64) {
 func newBeside(t *testing.T, server *devServer, workers int, worker func(*Worker)) *beside {
 	t.Helper()
 	store, err := OpenStore(t.Context(), t.TempDir(), nothing)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	b := &beside{all: counted{made: map[string]int{}, ended: map[string]record.Status{}}}
 	b.Executor, err = Open(t.Context(), Options{
 		Server: server.Server, Store: store, Version: "v1", Recipe: []byte("{}"), Dir: t.TempDir(), Workers: workers, Heartbeat: 5 * time.Second,
 		Budget: pace.NewBudget(pace.Suite, pace.Limits{}), Started: func(plan.Item) {}, Warn: func(string) {},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := b.Begin(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
+	check(t, b.Begin(t.Context()))
 	b.Warn = func(text string) { fmt.Fprintln(&b.warnings, text) }
 	client, err := server.Dial(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	w := &Worker{
 		Client: client, Store: store, Version: "v1", Name: "beside", Dir: t.TempDir(), Now: time.Now, Warn: func(string) {},
 		Prepare: func(context.Context, Files) (Runs, error) { return b, nil },

@@ -24,9 +24,7 @@ import (
 func section(t *testing.T, title string) string {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/ci.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	_, after, found := strings.Cut(string(text), "\n### "+title+"\n")
 	if !found {
 		t.Fatalf("there is no section %q", title)
@@ -91,14 +89,10 @@ func TestAReleaseRequiresTheTaggedVersion(t *testing.T) {
 		t.Fatalf("%d commands: %q", len(given), given)
 	}
 	text, err := os.ReadFile("go.mod")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	dir := t.TempDir()
 	at := filepath.Join(dir, "engine/temporal/go.mod")
-	if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o755), os.WriteFile(at, text, 0o644)); err != nil {
-		t.Fatal(err)
-	}
+	check(t, errors.Join(os.MkdirAll(filepath.Dir(at), 0o755), os.WriteFile(at, text, 0o644)))
 	edit := exec.Command("go", strings.Fields(given[1])[1:]...)
 	edit.Dir, edit.Env = dir, append(os.Environ(), "GOWORK=off")
 	if out, err := edit.CombinedOutput(); err != nil {
@@ -120,15 +114,11 @@ func pods(t *testing.T) map[string]core.PodTemplateSpec {
 	found := map[string]core.PodTemplateSpec{}
 	for _, block := range yamlBlock.FindAllStringSubmatch(section(t, "Workers on Kubernetes"), -1) {
 		var kind struct{ APIVersion, Kind string }
-		if err := yaml.Unmarshal([]byte(block[1]), &kind); err != nil {
-			t.Fatal(err)
-		}
+		check(t, yaml.Unmarshal([]byte(block[1]), &kind))
 		switch kind.APIVersion + " " + kind.Kind {
 		case "apps/v1 Deployment":
 			var d apps.Deployment
-			if err := yaml.UnmarshalStrict([]byte(block[1]), &d); err != nil {
-				t.Fatal(err)
-			}
+			check(t, yaml.UnmarshalStrict([]byte(block[1]), &d))
 			for label, value := range d.Spec.Selector.MatchLabels {
 				if d.Spec.Template.Labels[label] != value {
 					t.Errorf("%s selects other pods than its own", d.Name)
@@ -137,9 +127,7 @@ func pods(t *testing.T) map[string]core.PodTemplateSpec {
 			found[kind.Kind] = d.Spec.Template
 		case "batch/v1 Job":
 			var j jobs.Job
-			if err := yaml.UnmarshalStrict([]byte(block[1]), &j); err != nil {
-				t.Fatal(err)
-			}
+			check(t, yaml.UnmarshalStrict([]byte(block[1]), &j))
 			if policy := j.Spec.Template.Spec.RestartPolicy; policy != core.RestartPolicyOnFailure && policy != core.RestartPolicyNever {
 				t.Errorf("a Job must not have the policy %q", policy)
 			}
@@ -189,9 +177,7 @@ func TestFlagsOfTheDocs(t *testing.T) {
 	help := map[string]string{}
 	for _, command := range []string{"run", "worker"} {
 		out, err := exec.Command(path, command, "--help").CombinedOutput()
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		help[command] = string(out)
 	}
 	rows := 0

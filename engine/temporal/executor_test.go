@@ -153,14 +153,10 @@ func TestServersThatDoNotFit(t *testing.T) {
 	_, err = absent.Dial(t.Context())
 	tells(err, "the Temporal server at "+s.Address+" has no namespace absent", "temporal operator namespace create --namespace absent")
 	c, err := s.Dial(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	defer c.Close()
 	_, err = c.WorkflowService().RegisterNamespace(t.Context(), &workflowservice.RegisterNamespaceRequest{Namespace: short.Namespace, WorkflowExecutionRetentionPeriod: durationpb.New(time.Hour)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	var warned string
 	warn := func(text string) { warned = text }
 	await(t, "the namespace is there", func() bool { return short.outlasts(t.Context(), c, time.Minute, warn) == nil })
@@ -221,18 +217,14 @@ func TestADamagedRecordIsMadeAgain(t *testing.T) {
 func line(t *testing.T, id string) []byte {
 	t.Helper()
 	line, err := record.EncodeRun(&record.Run{Version: record.Version, ID: id, Outcome: record.Outcome{Status: record.Completed}}, record.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return line
 }
 
 // The coordinator takes no record that has not the name of the run's, whatever an outcome says.
 func TestAnOutcomeNamesItsOwnRecord(t *testing.T) {
 	store, err := OpenStore(t.Context(), t.TempDir(), nothing)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	e := &Executor{Options: Options{Store: store}, suite: Suite{Records: "runs/x"}}
 	own, other := recordName(&e.suite, "a"), recordName(&e.suite, "b")
 	for name, c := range map[string]struct {
@@ -297,13 +289,9 @@ func TestAServerThatIsAwayForTooLong(t *testing.T) {
 		t.Errorf("%v are to be made", rest)
 	}
 	b.stored(t)
-	if err := server.start(); err != nil {
-		t.Fatal(err)
-	}
+	check(t, server.start())
 	b.Patience = DefaultPatience
-	if err := b.Execute(t.Context(), items(strings.Join(b.all.rest(all), " ")), run, b.all.deliver); err != nil {
-		t.Fatal(err)
-	}
+	check(t, b.Execute(t.Context(), items(strings.Join(b.all.rest(all), " ")), run, b.all.deliver))
 	b.once(t, "long "+all)
 }
 
@@ -343,9 +331,7 @@ func TestAServerThatIsAwayAtFirst(t *testing.T) {
 		t.Errorf("it was asked %d times, and told to start %d times", c.asked.Load(), c.started.Load())
 	}
 	last, err := c.Client.DescribeWorkflowExecution(t.Context(), b.suite.Workflow, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	if info := last.GetWorkflowExecutionInfo(); info.GetFirstRunId() != info.GetExecution().GetRunId() || info.GetStatus() != enums.WORKFLOW_EXECUTION_STATUS_COMPLETED {
 		t.Errorf("the workflow is %v", info)
 	}

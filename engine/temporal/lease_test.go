@@ -139,9 +139,7 @@ func TestALoanIsGivenBackAfterTheLastRun(t *testing.T) {
 		budget.Borrow(l)
 		call := func() {
 			settle, _, err := pace.BudgetCall(t.Context(), budget)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
 			settle(false)
 		}
 		for n := range int64(3) {

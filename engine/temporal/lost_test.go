@@ -117,17 +117,13 @@ func (s *site) troubled(runs int, every time.Duration, slots int) (kills int) {
 		c, over := s.elsewhere("there"), make(chan error, 1)
 		coordinator, said, ended = c, &safe{}, over
 		c.Stderr = said
-		if err := c.Start(); err != nil {
-			s.Fatal(err)
-		}
+		check(s, c.Start())
 		go func() { over <- c.Wait() }()
 	}
 	start()
 	losses := []func(){killWorker, func() {
 		s.kill()
-		if err := s.start(); err != nil {
-			s.Fatal(err)
-		}
+		check(s, s.start())
 	}, func() {
 		_ = coordinator.Process.Kill()
 		<-ended
@@ -271,9 +267,7 @@ concurrency: %d
 			}
 			await(t, "the events of runs in progress are told", func() bool { return inProgress() >= slots/2 })
 			s.killWorker(0)
-			if err := errors.Join(os.RemoveAll(s.workerDir(0)), os.WriteFile(goOn, nil, 0o644)); err != nil {
-				t.Fatal(err)
-			}
+			check(t, errors.Join(os.RemoveAll(s.workerDir(0)), os.WriteFile(goOn, nil, 0o644)))
 			m.release()
 			s.startWorker(1, "--concurrency", strconv.Itoa(slots))
 			if err := run.Wait(); err != nil {
@@ -328,9 +322,7 @@ func (s *site) toldOnce(out, file string) {
 	s.Helper()
 	told := s.events(file)
 	for run, err := range record.ReadRuns(filepath.Join(s.dir, "suite", out)) {
-		if err != nil {
-			s.Fatal(err)
-		}
+		check(s, err)
 		want := ""
 		for event := range record.Events(run) {
 			want += string(event.Type) + " "
@@ -360,9 +352,7 @@ terminate: {max_iterations: 2}
 	})
 	s.startWorker(0)
 	let := func() {
-		if err := os.WriteFile(goOn, nil, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		check(t, os.WriteFile(goOn, nil, 0o644))
 	}
 	// interrupted signals a command once all runs in progress have a state, and gives what their ends are.
 	interrupted := func(events string, signals int) (ends map[record.Status]int) {
@@ -378,9 +368,7 @@ terminate: {max_iterations: 2}
 			return n == slots && bytes.Contains(text, fmt.Appendf(nil, "of %d", runs))
 		})
 		for _, heard := range []string{"stopping", "cancel"}[:signals] {
-			if err := c.Process.Signal(os.Interrupt); err != nil {
-				t.Fatal(err)
-			}
+			check(t, c.Process.Signal(os.Interrupt))
 			await(t, heard, func() bool { return said.has(heard) })
 		}
 		if signals == 1 {
@@ -392,9 +380,7 @@ terminate: {max_iterations: 2}
 		s.undamaged("there")
 		ends = map[record.Status]int{}
 		for run, err := range record.ReadRuns(filepath.Join(s.dir, "suite/there")) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
 			if run.Iterations[0].Workspace != nil {
 				ends[run.Outcome.Status]++
 			}
@@ -405,9 +391,7 @@ terminate: {max_iterations: 2}
 	if n := drained[record.Completed]; n < slots || n > slots+1 || len(drained) != 1 { // one may have been on its way
 		t.Errorf("after one signal the runs are %v", drained)
 	}
-	if err := os.Remove(goOn); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.Remove(goOn))
 	if ends := interrupted("cancelled.jsonl", 2); ends[record.Completed] != drained[record.Completed] || ends[record.Cancelled] != slots {
 		t.Errorf("after another two signals the runs are %v", ends)
 	}

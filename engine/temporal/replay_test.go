@@ -70,9 +70,7 @@ func TestRecordHistories(t *testing.T) {
 		<-ctx.Done()
 		return &record.Run{ID: item.ID, Outcome: record.Outcome{Status: record.Cancelled}}
 	}
-	if err := b.Execute(ctx, items(many("b", 12)), waits, func(context.Context, plan.Item, *record.Run) {}); err != nil {
-		t.Fatal(err)
-	}
+	check(t, b.Execute(ctx, items(many("b", 12)), waits, func(context.Context, plan.Item, *record.Run) {}))
 	show(t, server, b.open[0].id, "", "cancelled.json")
 	server.Queue = "another"
 	b = newBeside(t, server, 3, nil)
@@ -83,9 +81,7 @@ func TestRecordHistories(t *testing.T) {
 	if err := b.begin(t.Context()); err != nil { // by a coordinator that is killed
 		t.Fatal(err)
 	}
-	if err := b.try(t.Context(), many("c", 12)); err != nil {
-		t.Fatal(err)
-	}
+	check(t, b.try(t.Context(), many("c", 12)))
 	show(t, server, b.suite.Workflow, "", "joined.json")
 }
 
@@ -103,7 +99,5 @@ func show(t *testing.T, server *devServer, workflow, run, file string) {
 	if err = errors.Join(err, os.MkdirAll(histories, 0o755)); err == nil {
 		err = os.WriteFile(path, out, 0o644)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 }

@@ -107,9 +107,7 @@ func sharedServer(t testing.TB) *devServer {
 func ownServer(t testing.TB, file string) *devServer {
 	t.Helper()
 	s := &devServer{path: cli(t), file: file}
-	if err := s.start(); err != nil {
-		t.Fatal(err)
-	}
+	check(t, s.start())
 	s.Queue = t.Name()
 	t.Cleanup(s.kill)
 	return s
@@ -178,5 +176,13 @@ func await(t testing.TB, what string, holds func() bool) {
 		case <-ctx.Done():
 			t.Fatalf("not within 3 minutes: %s", what)
 		}
+	}
+}
+
+// check ends the test at an error.
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -46,9 +46,7 @@ func itself(t testing.TB) string {
 		t.Skip("it starts processes")
 	}
 	path, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return path
 }
 
@@ -97,9 +95,7 @@ func (s *site) write(files map[string]string) {
 	s.Helper()
 	for name, text := range files {
 		path := filepath.Join(s.dir, "suite", name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
-			s.Fatal(err)
-		}
+		check(s, errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)))
 	}
 }
 
@@ -128,9 +124,7 @@ func (s *site) there() []string {
 func (s *site) startWorker(n int, args ...string) {
 	s.Helper()
 	w := s.command(append(append([]string{"worker", "--dir", s.workerDir(n)}, s.there()...), args...)...)
-	if err := w.Start(); err != nil {
-		s.Fatal(err)
-	}
+	check(s, w.Start())
 	for len(s.workers) <= n {
 		s.workers = append(s.workers, nil)
 	}
@@ -150,9 +144,7 @@ func (s *site) killWorker(n int) {
 func (s *site) endWorkers() {
 	s.Helper()
 	for _, w := range s.workers {
-		if err := w.Process.Signal(os.Interrupt); err != nil {
-			s.Fatal(err)
-		}
+		check(s, w.Process.Signal(os.Interrupt))
 		_ = w.Wait()
 	}
 }
@@ -168,9 +160,7 @@ func (s *site) begin(c *exec.Cmd) *safe {
 	s.Helper()
 	said := &safe{}
 	c.Stdout, c.Stderr = said, said
-	if err := c.Start(); err != nil {
-		s.Fatal(err)
-	}
+	check(s, c.Start())
 	s.Cleanup(func() {
 		_ = c.Process.Kill()
 		_ = c.Wait()
@@ -214,18 +204,14 @@ func (s *site) records(out string, form func(*record.Run)) map[string]string {
 	s.Helper()
 	found := map[string]string{}
 	for run, err := range record.ReadRuns(filepath.Join(s.dir, "suite", out)) {
-		if err != nil {
-			s.Fatal(err)
-		}
+		check(s, err)
 		if !run.Outcome.Counts() {
 			s.Errorf("run %s: %+v", run.ID, run.Outcome)
 		}
 		run = run.Lasting()
 		form(run)
 		text, err := json.Marshal(run)
-		if err != nil {
-			s.Fatal(err)
-		}
+		check(s, err)
 		if found[run.ID] != "" {
 			s.Errorf("run %s is there twice", run.ID)
 		}
@@ -238,9 +224,7 @@ func (s *site) records(out string, form func(*record.Run)) map[string]string {
 func (s *site) scores(out string) []string {
 	s.Helper()
 	text, err := os.ReadFile(filepath.Join(s.dir, "suite", out, "scores.jsonl"))
-	if err != nil {
-		s.Fatal(err)
-	}
+	check(s, err)
 	return slices.Sorted(strings.Lines(string(text)))
 }
 
@@ -282,13 +266,9 @@ func (s *site) ledger(out string) *record.Balance {
 	s.Helper()
 	dir := filepath.Join(s.dir, "suite", out)
 	m, err := record.ReadManifest(dir)
-	if err != nil {
-		s.Fatal(err)
-	}
+	check(s, err)
 	b, err := record.ReadLedger(dir, &m)
-	if err != nil {
-		s.Fatal(err)
-	}
+	check(s, err)
 	return b
 }
 

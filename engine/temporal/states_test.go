@@ -17,22 +17,14 @@ func states(t *testing.T) (*workspace.Store, *record.Run) {
 	dir := t.TempDir()
 	s := openStates(t, dir)
 	planted, err := s.Plant(t.Context(), workspace.Seed{Files: map[string]string{"a": "a"}}, workspace.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	run := &record.Run{ID: "c/t/1", Seed: planted.Tree.ID.String()}
 	f, err := s.Restore(t.Context(), planted.Tree, filepath.Join(dir, "run"), workspace.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	for i, text := range []string{"one", "two"} {
-		if err := os.WriteFile(filepath.Join(f.Dir, "b"), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		check(t, os.WriteFile(filepath.Join(f.Dir, "b"), []byte(text), 0o644))
 		shot, err := f.Snapshot(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		run.Iterations = append(run.Iterations, record.Iteration{N: i + 1, Workspace: &record.Workspace{Tree: shot.Tree.ID.String()}})
 	}
 	return s, run
@@ -41,9 +33,7 @@ func states(t *testing.T) (*workspace.Store, *record.Run) {
 func openStates(t *testing.T, dir string) *workspace.Store {
 	t.Helper()
 	s, err := workspace.Open(filepath.Join(dir, "states"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
@@ -57,9 +47,7 @@ func TestStatesTravel(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			store, err := open()
-			if err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
 			from, run := states(t)
 			out := &sender{store: store, states: from, dir: t.TempDir()}
 			dir := t.TempDir()
@@ -68,12 +56,8 @@ func TestStatesTravel(t *testing.T) {
 				t.Errorf("nothing was sent: %v", err)
 			}
 			for range 2 {
-				if err := out.send(t.Context(), run); err != nil {
-					t.Fatal(err)
-				}
-				if err := in.receive(t.Context(), run); err != nil {
-					t.Fatal(err)
-				}
+				check(t, out.send(t.Context(), run))
+				check(t, in.receive(t.Context(), run))
 				in.store = nil
 			}
 			holds(t, in.states, run)
@@ -92,9 +76,7 @@ func TestWorkersClearWhatWorkersLeft(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name string) {
 		path := filepath.Join(dir, "runs", name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, nil, 0o644)); err != nil {
-			t.Fatal(err)
-		}
+		check(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, nil, 0o644)))
 	}
 	gone := []string{"host-1/suite/workspaces/store/pack-000001", "host-1/suite/workspaces/0123456789abcdef/a", "host-1/suite/travel/a", "host-2/suite/workspaces/store/pack-000001"}
 	stays := []string{"host-1/suite/workspaces/kept/c/t/1/a", "host-3/suite/workspaces/0123/a", "other-1/suite/workspaces/0123/a", "host-x-1/a", "host-01/a"}
@@ -102,9 +84,7 @@ func TestWorkersClearWhatWorkersLeft(t *testing.T) {
 		write(name)
 	}
 	w := &Worker{Dir: dir, Host: "host", Name: "host-2", Alive: func(pid int) bool { return pid != 1 }}
-	if err := w.clearKilled(); err != nil {
-		t.Fatal(err)
-	}
+	check(t, w.clearKilled())
 	for _, name := range gone {
 		if _, err := os.Stat(filepath.Join(dir, "runs", name)); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s is there: %v", name, err)

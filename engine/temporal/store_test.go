@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io/fs"
 	"net"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,38 +15,20 @@ import (
 	"testing"
 	"time"
 
-	"github.com/johannesboyne/gofakes3"
-	"github.com/johannesboyne/gofakes3/backend/s3mem"
 
 	"github.com/agentbench/agentbench/engine/exit"
 )
 
-// s3 is a server that speaks S3, with a bucket; what it gives are the variables that name it.
+// s3 is a server that speaks S3, in a process of its own, with a bucket; what it gives are the variables that name it.
 func s3(t testing.TB) func(string) string {
-	t.Helper()
-	backend := s3mem.New()
-	if err := backend.CreateBucket("bench"); err != nil {
-		t.Fatal(err)
-	}
-	server := httptest.NewServer(gofakes3.New(backend).Server())
-	t.Cleanup(server.Close)
-	return variables(server.URL)
-}
-
-// gateway is another one, in a process of its own, which keeps objects as files.
-func gateway(t testing.TB) func(string) string {
 	t.Helper()
 	path, dir := built(t, gatewayVersion, "versitygw"), t.TempDir()
 	address, err := freeAddress()
-	if err = errors.Join(err, os.Mkdir(filepath.Join(dir, "bench"), 0o755)); err != nil {
-		t.Fatal(err)
-	}
+	check(t, errors.Join(err, os.Mkdir(filepath.Join(dir, "bench"), 0o755)))
 	var said bytes.Buffer
 	c := exec.Command(path, "--port", address, "--access", "id", "--secret", "key", "--quiet", "posix", "--sidecar", t.TempDir(), dir)
 	c.Stdout, c.Stderr = &said, &said
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	check(t, c.Start())
 	t.Cleanup(func() {
 		_ = c.Process.Kill()
 		_ = c.Wait()
@@ -76,15 +57,12 @@ func nothing(string) string { return "" }
 // well, however large they are.
 func TestStores(t *testing.T) {
 	for name, open := range map[string]func(*testing.T) (Store, error){
-		"folder":    func(t *testing.T) (Store, error) { return OpenStore(t.Context(), t.TempDir(), nothing) },
-		"gofakes3":  func(t *testing.T) (Store, error) { return OpenStore(t.Context(), "s3://bench/some/prefix", s3(t)) },
-		"versitygw": func(t *testing.T) (Store, error) { return OpenStore(t.Context(), "s3://bench/some/prefix", gateway(t)) },
+		"folder": func(t *testing.T) (Store, error) { return OpenStore(t.Context(), t.TempDir(), nothing) },
+		"s3":     func(t *testing.T) (Store, error) { return OpenStore(t.Context(), "s3://bench/some/prefix", s3(t)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			store, err := open(t)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
 			if _, err := store.Read(t.Context(), "runs/a/b"); !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("nothing is there, and the error is %v", err)
 			}
@@ -110,12 +88,10 @@ func TestStores(t *testing.T) {
 			}
 			from, to := filepath.Join(t.TempDir(), "from"), filepath.Join(t.TempDir(), "to")
 			large := bytes.Repeat([]byte("0123456789abcde\n"), 20<<16) // S3 takes it in parts
-			if name == "gofakes3" || testing.Short() {
-				large = large[:1<<20] // it keeps the signatures of parts within them
+			if testing.Short() {
+				large = large[:1<<20]
 			}
-			if err := os.WriteFile(from, large, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			check(t, os.WriteFile(from, large, 0o644))
 			err = store.Fetch(t.Context(), "states/a", to)
 			if !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("nothing is there, and the error is %v", err)
@@ -153,9 +129,8 @@ func movesOf(t *testing.T) (context.Context, func(doing string)) {
 // What is wrong with a store is told before anything is run.
 func TestOpenStoreTellsWhatIsWrong(t *testing.T) {
 	readOnly := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(readOnly, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile(readOnly, nil, 0o644))
+	variables := s3(t)
 	for address, want := range map[string]string{
 		"":                "--store is missing",
 		readOnly + "/in":  "not a directory",
@@ -163,16 +138,14 @@ func TestOpenStoreTellsWhatIsWrong(t *testing.T) {
 		"s3:///x":         "the address names no bucket",
 		"/proc/self/none": "the store /proc/self/none cannot be used",
 	} {
-		_, err := OpenStore(t.Context(), address, s3(t))
+		_, err := OpenStore(t.Context(), address, variables)
 		var told *exit.Error
 		if err == nil || !strings.Contains(err.Error(), want) || !errors.As(err, &told) {
 			t.Errorf("%q: %v, want %q", address, err, want)
 		}
 	}
 	unanswered, err := net.Listen("tcp", "127.0.0.1:0") // connections are accepted, and that is all
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	defer unanswered.Close()
 	mute := func(name string) string {
 		if name == "AWS_ENDPOINT_URL" {
@@ -194,12 +167,8 @@ func TestPack(t *testing.T) {
 	from, into := t.TempDir(), filepath.Join(t.TempDir(), "suite")
 	write := func(name, text string, mode fs.FileMode) {
 		path := filepath.Join(from, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), mode); err != nil {
-			t.Fatal(err)
-		}
+		check(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		check(t, os.WriteFile(path, []byte(text), mode))
 	}
 	write("suite.yaml", "suite: a", 0o644)
 	write("bin/check.sh", "#!/bin/sh", 0o755)
@@ -210,9 +179,7 @@ func TestPack(t *testing.T) {
 	write("seed/results/expected.json", "{}", 0o664)
 	write("seed/.git/HEAD", "ref", 0o644)
 	for name, mode := range map[string]fs.FileMode{"seed/empty": 0o775, "seed/closed": 0o555} {
-		if err := errors.Join(os.Mkdir(filepath.Join(from, name), 0o755), os.Chmod(filepath.Join(from, name), mode)); err != nil {
-			t.Fatal(err)
-		}
+		check(t, errors.Join(os.Mkdir(filepath.Join(from, name), 0o755), os.Chmod(filepath.Join(from, name), mode)))
 	}
 	if err := os.Chmod(filepath.Join(from, "seed/results/expected.json"), 0o664); err != nil { // whatever the umask
 		t.Fatal(err)
@@ -222,13 +189,9 @@ func TestPack(t *testing.T) {
 	for _, name := range []string{".env", "seed/.env.local", "seed/key.pem", ".netrc", "build/out", "bin/run.log", "keep.log", "seed/build/kept", "data/tasks.jsonl", "data/rest"} {
 		write(name, "x", 0o644)
 	}
-	if err := os.Symlink("check.sh", filepath.Join(from, "bin/link")); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.Symlink("check.sh", filepath.Join(from, "bin/link")))
 	packed, of, err := pack(from, false, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	left := []string{".env", ".netrc", "bin/run.log", "build", "data/rest", "seed/.env.local", "seed/key.pem"}
 	if want := "9 files (98 bytes), without " + strings.Join(left, ", "); of.String() != want {
 		t.Errorf("it says %s, want %s", of, want)
@@ -237,9 +200,7 @@ func TestPack(t *testing.T) {
 		t.Errorf("packed again it is another archive: %v", err)
 	}
 	for range 2 {
-		if err := unpack(packed, into); err != nil {
-			t.Fatal(err)
-		}
+		check(t, unpack(packed, into))
 	}
 	info, err := os.Stat(filepath.Join(into, "bin/link"))
 	if err != nil || info.Mode().Perm() != 0o755 {
@@ -261,15 +222,11 @@ func TestPack(t *testing.T) {
 	if packed, _, err = pack(from, true, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := unpack(packed, into+"1"); err != nil {
-		t.Fatal(err)
-	}
+	check(t, unpack(packed, into+"1"))
 	if _, err := os.Stat(filepath.Join(into+"1", ".git/HEAD")); err != nil {
 		t.Errorf("the repository that a loop needs did not travel: %v", err)
 	}
-	if err := os.Symlink("../../etc/passwd", filepath.Join(from, "bin/out")); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.Symlink("../../etc/passwd", filepath.Join(from, "bin/out")))
 	if packed, _, err = pack(from, false, nil); err != nil {
 		t.Fatal(err)
 	}

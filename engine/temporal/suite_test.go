@@ -39,9 +39,7 @@ func spend(t *testing.T, b *beside, ids string, first func(context.Context)) int
 		}
 		return &record.Run{ID: item.ID, Outcome: record.Outcome{Status: record.Completed}}
 	}
-	if err := b.Execute(t.Context(), items(ids), run, func(context.Context, plan.Item, *record.Run) {}); err != nil {
-		t.Fatal(err)
-	}
+	check(t, b.Execute(t.Context(), items(ids), run, func(context.Context, plan.Item, *record.Run) {}))
 	return calls.Load()
 }
 
@@ -110,9 +108,7 @@ func continued(t *testing.T, b *beside) (int64, string) {
 		b.borrow(ctx, t, Request{Account: "other", Number: 2, Paid: record.Usage{Calls: 5}, Leaves: true})
 	})
 	last, err := b.client.DescribeWorkflowExecution(t.Context(), b.suite.Workflow, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return 5 + made, last.GetWorkflowExecutionInfo().GetFirstRunId()
 }
 
@@ -126,9 +122,7 @@ func TestALedgerContinuesAsNew(t *testing.T) {
 	}
 	b.spent(t, 25, 0)
 	of, err := b.client.DescribeWorkflowExecution(t.Context(), b.suite.Workflow, first)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	if s := of.GetWorkflowExecutionInfo().GetStatus(); s != enums.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW {
 		t.Errorf("the first history ended as %v", s)
 	}

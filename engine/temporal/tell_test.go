@@ -14,9 +14,7 @@ import (
 // event is told once; how the run ended is told in any case, and no part is left.
 func TestEventsOfManyAttempts(t *testing.T) {
 	store, err := OpenStore(t.Context(), t.TempDir(), nothing)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	attempt := func() *teller { return &teller{store: store, live: "l", id: "c/t/1"} }
 	tell := func(by *teller, from, to int) {
 		for i := from; i < to; i++ {

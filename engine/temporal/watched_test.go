@@ -7,10 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
-	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -154,9 +151,7 @@ func TestAStoreThatBecomesFull(t *testing.T) {
 			}
 			store.heal()
 			b.stored(t)
-			if err := b.Execute(t.Context(), items(strings.Join(b.all.rest(ids), " ")), make, b.all.deliver); err != nil {
-				t.Fatal(err)
-			}
+			check(t, b.Execute(t.Context(), items(strings.Join(b.all.rest(ids), " ")), make, b.all.deliver))
 			b.once(t, ids)
 			if c.files {
 				holds(t, b.receiver.states, run)
@@ -205,9 +200,7 @@ func TestTheWorkerAndTheCoordinatorAreWarned(t *testing.T) {
 	inRun("a run")
 	inRun("another run")
 	knows("worker w: of the shelf", "warn worker w: a run")
-	if err := w.insist(t.Context(), func() error { return nil }); err != nil {
-		t.Fatal(err)
-	}
+	check(t, w.insist(t.Context(), func() error { return nil }))
 	inRun("a run later")
 	knows("worker w: of the shelf; worker w: a run later", "warn worker w: a run; warn worker w: a run later")
 }
@@ -216,9 +209,7 @@ func TestTheWorkerAndTheCoordinatorAreWarned(t *testing.T) {
 func TestAStoreThatIsGoneInTheMiddle(t *testing.T) {
 	dir, store := t.TempDir(), &faulty{Store: folderStore(t.TempDir()), kind: "Create runs/", refuses: 1 << 40}
 	first, err := openShelf(store, dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	for _, name := range []string{"runs/a", "runs/b"} {
 		if err := first.put(shelved{Name: name, Record: []byte(name)}); err != nil || first.clear(t.Context()) == nil {
 			t.Fatalf("%s: %v", name, err)
@@ -236,41 +227,6 @@ func TestAStoreThatIsGoneInTheMiddle(t *testing.T) {
 			t.Errorf("%s is %q, %v", name, content, err)
 		}
 	}
-}
-
-// A store that is silent is a warning for each call, after half of the patience. All of it is
-// the end of the call, whatever that moves.
-func TestAStoreThatIsSilent(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		dir := t.TempDir()
-		inner := &faulty{Store: folderStore(dir), let: make(chan struct{})}
-		began := time.Now()
-		var told, want []string
-		s := watching(inner, time.Minute, func(_ context.Context, text string) {
-			told = append(told, fmt.Sprint(time.Since(began), ": ", text))
-		})
-		for i, c := range []struct {
-			doing string
-			do    func() error
-		}{
-			{"writing runs/a", func() error { _, err := s.Create(t.Context(), "runs/a", nil); return err }},
-			{"reading suites/b.tar.gz", func() error { _, err := s.Read(t.Context(), "suites/b.tar.gz"); return err }},
-			{"sending states/c", func() error { return s.Send(t.Context(), "states/c", "file") }},
-			{"fetching states/d", func() error { return s.Fetch(t.Context(), "states/d", "file") }},
-			{"removing runs/e", func() error { return s.Remove(t.Context(), "runs/e") }},
-		} {
-			at := time.Duration(i) * time.Minute
-			want = append(want, fmt.Sprint(at+30*time.Second, ": the store ", dir, " has not answered for 30s: ", c.doing))
-			if err := c.do(); !errors.Is(err, errSilent) || err.Error() != "it has not answered for 1m0s" || time.Since(began) != at+time.Minute {
-				t.Errorf("%s after %v: %v", c.doing, time.Since(began)-at, err)
-			}
-		}
-		if !slices.Equal(told, want) {
-			t.Errorf("it tells %q, want %q", told, want)
-		}
-		inner.heal()
-		synctest.Wait() // the calls have ended, too
-	})
 }
 
 // While many calls hang in a store, others are refused at once, and do not reach it: each would hold
@@ -313,14 +269,16 @@ func TestCallsThatHangAreBounded(t *testing.T) {
 	})
 }
 
-// A call may take as long as bytes move. It is given up once none has moved for all of the patience. Bytes move with
+// A call may take as long as bytes move. It is a warning once none has moved for half of the patience, and is given up
+// after all of it. Bytes move with
 // every part that a folder or a server of S3 reads or gives, however large the whole is.
 func TestFilesTakeAsLongAsTheyMove(t *testing.T) {
 	for _, ends := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
 			let := make(chan struct{})
 			w, began := watch{patience: time.Minute}, time.Now()
-			_, err := answer(t.Context(), &w, func() {}, func(ctx context.Context) (bool, error) {
+			var told []time.Duration
+			_, err := answer(t.Context(), &w, func() { told = append(told, time.Since(began)) }, func(ctx context.Context) (bool, error) {
 				for range 99 {
 					time.Sleep(50 * time.Second)
 					moved(ctx)
@@ -334,8 +292,8 @@ func TestFilesTakeAsLongAsTheyMove(t *testing.T) {
 			if !ends {
 				want += time.Minute
 			}
-			if took != want || errors.Is(err, errSilent) == ends {
-				t.Errorf("it took %v, want %v: %v", took, want, err)
+			if took != want || errors.Is(err, errSilent) == ends || len(told) != 1 || told[0] != 30*time.Second {
+				t.Errorf("it took %v, want %v: %v; told after %v", took, want, err, told)
 			}
 			close(let)
 			synctest.Wait()
@@ -356,47 +314,18 @@ func TestFilesTakeAsLongAsTheyMove(t *testing.T) {
 	whole := func() io.ReadCloser { return io.NopCloser(bytes.NewReader(make([]byte, 3*mostAtOnce))) }
 	moves("a file", moving{ctx, whole()})
 	sent, err := http.NewRequestWithContext(ctx, http.MethodPut, "http://localhost", whole())
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	answer, err := movingTransport{roundTrip(func(r *http.Request) (*http.Response, error) {
 		moves("what is sent to S3", r.Body)
 		return &http.Response{Body: whole()}, nil
 	})}.RoundTrip(sent)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	moves("what comes from S3", answer.Body)
 }
 
 type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
-// A folder holds the call that was given up: here a file that nothing is written to. It ends once
-// the folder answers.
-func TestAFolderThatHangs(t *testing.T) {
-	dir := t.TempDir()
-	if out, err := exec.Command("mkfifo", filepath.Join(dir, "pipe")).CombinedOutput(); err != nil {
-		t.Skipf("%v: %s", err, out)
-	}
-	s := watching(folderStore(dir), 100*time.Millisecond, func(context.Context, string) {})
-	if err := s.Fetch(t.Context(), "pipe", filepath.Join(dir, "to")); !errors.Is(err, errSilent) {
-		t.Errorf("the error is %v", err)
-	}
-	hang := func() int {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return len(s.open)
-	}
-	if n := hang(); n != 1 {
-		t.Errorf("%d calls hang", n)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "pipe"), nil, 0o644); err != nil {
-		t.Error(err)
-	}
-	await(t, "the call returns", func() bool { return hang() == 0 })
-}
 
 // What many runs begin with is sent and fetched once, and where that hangs, all are told together.
 func TestSeedsThatHang(t *testing.T) {
