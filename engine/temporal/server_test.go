@@ -35,6 +35,7 @@ const trialVariable = "AGENTBENCH_TEMPORAL_TRIAL"
 
 // TestMain ends the server that tests share, and removes the program that they have built.
 func TestMain(m *testing.M) {
+	os.Unsetenv("GOTMPDIR") // it is for the compiler's files; those of tests are synced, and TMPDIR may be in memory
 	code := m.Run()
 	if shared.process != nil {
 		shared.kill()
