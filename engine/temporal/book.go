@@ -109,15 +109,20 @@ func (a *Account) settle(r *Request) {
 // leave gives back all that is not spent.
 func (a *Account) leave() {
 	a.Gone = true
-	spent := a.Paid.Plus(a.Doubt)
-	a.Lent = pace.Limits{Calls: spent.Calls, Tokens: spent.Tokens(), Cost: spent.Cost}
+	a.Lent = a.spent()
+}
+
+// spent is what an account has paid and what of it is in doubt.
+func (a *Account) spent() pace.Limits {
+	u := a.Paid.Plus(a.Doubt)
+	return pace.Limits{Calls: u.Calls, Tokens: u.Tokens(), Cost: u.Cost}
 }
 
 // taken is what an account takes of the budget: more than was lent, where a call used more
 // than was reserved for it.
 func (a *Account) taken() pace.Limits {
-	spent := a.Paid.Plus(a.Doubt)
-	return pace.Limits{Calls: max(a.Lent.Calls, spent.Calls), Tokens: max(a.Lent.Tokens, spent.Tokens()), Cost: max(a.Lent.Cost, spent.Cost)}
+	spent := a.spent()
+	return pace.Limits{Calls: max(a.Lent.Calls, spent.Calls), Tokens: max(a.Lent.Tokens, spent.Tokens), Cost: max(a.Lent.Cost, spent.Cost)}
 }
 
 // expire gives up who is silent.
@@ -173,8 +178,8 @@ func (b *Book) active() (n int) {
 // held reports whether others hold what they may give back of what one wants.
 func (b *Book) held(than *Account, want *pace.Limits) bool {
 	return slices.ContainsFunc(b.Accounts, func(a Account) bool {
-		spent := a.Paid.Plus(a.Doubt)
-		more := a.Lent.Calls > spent.Calls && want.Calls > 0 || a.Lent.Tokens > spent.Tokens() && want.Tokens > 0 || a.Lent.Cost > spent.Cost && want.Cost > 0
+		spent := a.spent()
+		more := a.Lent.Calls > spent.Calls && want.Calls > 0 || a.Lent.Tokens > spent.Tokens && want.Tokens > 0 || a.Lent.Cost > spent.Cost && want.Cost > 0
 		return a.Name != than.Name && !a.Gone && more
 	})
 }
@@ -235,9 +240,8 @@ func (b *Book) Totals() (t Totals) {
 		a := &b.Accounts[i]
 		doubt := a.Doubt
 		if taken := a.taken(); a.Lost || !a.Gone {
-			spent := a.Paid.Plus(a.Doubt)
-			rest := record.Usage{Calls: taken.Calls - spent.Calls, InputTokens: taken.Tokens - spent.Tokens(), Cost: taken.Cost - spent.Cost}
-			doubt = doubt.Plus(rest)
+			spent := a.spent()
+			doubt = doubt.Plus(record.Usage{Calls: taken.Calls - spent.Calls, InputTokens: taken.Tokens - spent.Tokens, Cost: taken.Cost - spent.Cost})
 		}
 		t.Paid, t.Doubt = t.Paid.Plus(a.Paid), t.Doubt.Plus(doubt)
 		if a.Lost {

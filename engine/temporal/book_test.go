@@ -116,18 +116,3 @@ func TestBookShares(t *testing.T) {
 		t.Error("b is not told that it was given up")
 	}
 }
-
-// The last word of the outcomes counts, where a worker could not say it itself. What it has not given back is in doubt.
-func TestBookClose(t *testing.T) {
-	b := &Book{Left: calls(100), Life: time.Minute}
-	now := time.Unix(0, 0)
-	b.Answer(&Request{Account: "a", Number: 1, Want: calls(2)}, now)
-	b.Answer(&Request{Account: "b", Number: 1, Want: calls(2)}, now)
-	b.Answer(&Request{Account: "killed", Number: 1, Want: calls(2)}, now)
-	lent := b.Accounts[1].Lent.Calls + b.Accounts[2].Lent.Calls - 1
-	b.Answer(&Request{Account: "a", Number: 2, Paid: record.Usage{Calls: 1}, Back: calls(b.Accounts[0].Lent.Calls - 2)}, now)
-	total := b.Close([]Books{{Account: "a", Number: 5, Paid: record.Usage{Calls: 2}}, {Account: "killed", Number: 6, Paid: record.Usage{Calls: 1}}})
-	if total.Paid.Calls != 3 || total.Doubt.Calls != lent {
-		t.Errorf("%d calls are paid and %d in doubt; want 3, and the %d that b and the killed one have", total.Paid.Calls, total.Doubt.Calls, lent)
-	}
-}

@@ -144,7 +144,6 @@ func TestTheProgramSaysWhatIsWrong(t *testing.T) {
 		want, hint    string
 	}{
 		{run, "absent", s.store, exit.NotMeasured, "has no namespace absent", "temporal operator namespace create --namespace absent"},
-		{worker, "absent", s.store, exit.NotMeasured, "has no namespace absent", "temporal operator namespace create --namespace absent"},
 		{run, "default", "suite.yaml/in", exit.NotMeasured, "the store suite.yaml/in cannot be used", "nothing was run"},
 		{worker, "default", "", exit.WrongUsage, "--store is missing", "a folder that all machines share"},
 		{[]string{"run", "-", "--executor", "temporal"}, "default", s.store, exit.WrongUsage, "a suite from stdin has no folder", "write it to a file"},

@@ -139,7 +139,8 @@ func (e *Executor) collect(ctx context.Context, b *batch) {
 			<-b.more
 			continue
 		}
-		outcomes, err := e.outcomes(ctx, b, seen)
+		var outcomes []Outcome
+		err := e.update(ctx, b.id, updateWait, fmt.Sprintf("wait-%d-%s", seen, rand.Text()), seen, &outcomes)
 		if err != nil {
 			e.fail(fmt.Errorf("fetching the outcomes of a batch: %w", err))
 			b.abandon(err)
@@ -157,22 +158,20 @@ func (e *Executor) collect(ctx context.Context, b *batch) {
 	}
 }
 
-func (e *Executor) outcomes(ctx context.Context, b *batch, seen int) (outcomes []Outcome, err error) {
-	err = e.update(ctx, b.id, updateWait, fmt.Sprintf("wait-%d-%s", seen, rand.Text()), seen, &outcomes)
-	return outcomes, err
+// update asks a workflow until it answers.
+func (e *Executor) update(ctx context.Context, workflow, kind, name string, asked, answer any) error {
+	return e.insist(ctx, func(ctx context.Context) error { return update(ctx, e.client, workflow, kind, name, asked, answer) })
 }
 
-// update asks a workflow until it answers. Asked again under one name, it answers the same.
-func (e *Executor) update(ctx context.Context, workflow, update, name string, asked, answer any) error {
-	return e.insist(ctx, func(ctx context.Context) error {
-		handle, err := e.client.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
-			WorkflowID: workflow, UpdateID: name, UpdateName: update, Args: []any{asked}, WaitForStage: client.WorkflowUpdateStageCompleted,
-		})
-		if err != nil {
-			return err
-		}
-		return handle.Get(ctx, answer)
+// update asks a workflow once. Asked again under one name, it answers the same.
+func update(ctx context.Context, c client.Client, workflow, kind, name string, asked, answer any) error {
+	handle, err := c.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
+		WorkflowID: workflow, UpdateID: name, UpdateName: kind, Args: []any{asked}, WaitForStage: client.WorkflowUpdateStageCompleted,
 	})
+	if err != nil {
+		return err
+	}
+	return handle.Get(ctx, answer)
 }
 
 // fetched tells a batch that all its outcomes are here. A batch that does not hear it ends
@@ -180,12 +179,8 @@ func (e *Executor) update(ctx context.Context, workflow, update, name string, as
 func (e *Executor) fetched(ctx context.Context, b *batch, seen int) {
 	ctx, cancel := context.WithTimeout(ctx, farewell)
 	defer cancel()
-	handle, err := e.client.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
-		WorkflowID: b.id, UpdateName: updateWait, Args: []any{seen}, WaitForStage: client.WorkflowUpdateStageCompleted,
-	})
-	if err == nil {
-		_ = handle.Get(ctx, nil)
-	}
+	var none []Outcome
+	_ = update(ctx, e.client, b.id, updateWait, "end-"+rand.Text(), seen, &none)
 }
 
 func (b *batch) deliver(o *Outcome) {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -297,8 +298,11 @@ func (e *Executor) Execute(ctx context.Context, items iter.Seq2[plan.Item, error
 		if made := e.through(ctx, item); made != nil {
 			return made
 		}
-		ctx, cancel := e.unlessOver(ctx)
+		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
+		if err := e.over(); err != nil { // no items are given away any more
+			cancel(err)
+		}
 		return run(ctx, item)
 	}
 	err := engine.Pool{Workers: e.Workers}.Execute(ctx, e.untilOver(items), through, deliver)
@@ -330,9 +334,9 @@ func (e *Executor) begin(ctx context.Context) error {
 	}
 	state := SuiteState{
 		Batch: Batch{Suite: e.suite, Queue: e.Server.Queue, Longest: e.Longest, Heartbeat: e.Heartbeat, Attempts: attempts},
-		Book:  Book{Left: e.left(limits), Session: e.suite.Session, Life: e.suite.Life}, Most: e.most,
+		Book:  Book{Left: limits.Left(e.Budget.Spent()), Session: e.suite.Session, Life: e.suite.Life}, Most: e.most,
 	}
-	for _, model := range slices.Sorted(mapsKeys(e.Models)) {
+	for _, model := range slices.Sorted(maps.Keys(e.Models)) {
 		state.Book.Models = append(state.Book.Models, ModelLimits{model, e.Models[model]})
 	}
 	joined, err := e.running(ctx)
@@ -359,19 +363,6 @@ func (e *Executor) begin(ctx context.Context) error {
 		return e.handOver()
 	}
 	return nil
-}
-
-// left is what of the limits can be lent.
-func (e *Executor) left(limits pace.Limits) pace.Limits { return limits.Left(e.Budget.Spent()) }
-
-func mapsKeys(m map[string]Limits) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for k := range m {
-			if !yield(k) {
-				return
-			}
-		}
-	}
 }
 
 // checkClock tells the workflow that its coordinator is there, and compares the time at which
@@ -487,15 +478,6 @@ func (e *Executor) untilOver(items iter.Seq2[plan.Item, error]) iter.Seq2[plan.I
 	}
 }
 
-// unlessOver is a context that has ended if no items are given away any more.
-func (e *Executor) unlessOver(ctx context.Context) (context.Context, context.CancelCauseFunc) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	if err := e.over(); err != nil {
-		cancel(err)
-	}
-	return ctx, cancel
-}
-
 // complain tells the user of a store that refuses or is silent, once: many workers may meet it.
 func (e *Executor) complain(text string) {
 	e.mu.Lock()
@@ -514,11 +496,7 @@ func (e *Executor) finish(ctx context.Context) (failed error) {
 	if e.lease != nil {
 		e.lease.Close()
 	}
-	var last []Books
-	for _, b := range e.books {
-		last = append(last, b)
-	}
-	slices.SortFunc(last, func(a, b Books) int { return cmp.Compare(a.Account, b.Account) })
+	last := slices.SortedFunc(maps.Values(e.books), func(a, b Books) int { return cmp.Compare(a.Account, b.Account) })
 	var t Totals
 	err := e.update(ctx, e.suite.Workflow, updateFinish, "finish-"+rand.Text(), last, &t)
 	var ended *serviceerror.NotFound

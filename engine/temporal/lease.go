@@ -30,14 +30,11 @@ type lease struct {
 	mu     sync.Mutex
 	number int64
 	name   string // of the account; another one after it was lost
-	before books  // what was spent when the account began
+	before Books  // what was spent when the account began
 	short  bool
 	active int  // runs in progress
 	holds  bool // something was lent since all was given back
 }
-
-// books are what a budget has spent.
-type books = Books
 
 // want asks for more; for nothing: to give back what no run uses.
 type want struct {
@@ -65,12 +62,7 @@ func newLease(ask func(context.Context, *Request) (Reply, error), account, sessi
 // asking asks the ledger of a suite.
 func asking(c client.Client, workflow string) func(context.Context, *Request) (Reply, error) {
 	return func(ctx context.Context, r *Request) (reply Reply, err error) {
-		handle, err := c.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
-			WorkflowID: workflow, UpdateName: updateLease, UpdateID: fmt.Sprintf("%s-%d", r.Account, r.Number), Args: []any{*r}, WaitForStage: client.WorkflowUpdateStageCompleted,
-		})
-		if err == nil {
-			err = handle.Get(ctx, &reply)
-		}
+		err = update(ctx, c, workflow, updateLease, fmt.Sprintf("%s-%d", r.Account, r.Number), *r, &reply)
 		return reply, err
 	}
 }

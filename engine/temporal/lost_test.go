@@ -151,40 +151,34 @@ func (s *site) troubled(runs int, every time.Duration, slots int) (kills int) {
 	}
 }
 
-// metered is a model's server that counts the calls of each request, and leaves so many
-// third calls of runs without an answer until it is let go.
+// metered is a model's server that counts the calls of each request, and leaves the third calls of the runs of the last
+// two tasks without an answer until it is let go.
 type metered struct {
 	*httptest.Server
-	mu           sync.Mutex
-	calls        map[string]int // by what is asked
-	thirds, held int
-	let          chan struct{}
-	release      func() // closes it
+	mu      sync.Mutex
+	calls   map[string]int // by what is asked
+	held    int
+	release func()
 }
 
-var asked = regexp.MustCompile(`task [0-9]+, again: [0-9]+`)
+var asked, heldBack = regexp.MustCompile(`task [0-9]+, again: [0-9]+`), regexp.MustCompile(`task [34], again: 2`)
 
-// meter starts one that answers so many third calls, and holds as many.
-func meter(t *testing.T, answers int) *metered {
-	m := &metered{calls: map[string]int{}, let: make(chan struct{})}
-	m.release = sync.OnceFunc(func() { close(m.let) })
+func meter(t *testing.T) *metered {
+	let := make(chan struct{})
+	m := &metered{calls: map[string]int{}, release: sync.OnceFunc(func() { close(let) })}
 	mock := mockserver.New(mockserver.Options{Rules: []mockserver.Rule{mockserver.Texts(`{"quality": 0.7}`)}})
 	m.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		r.Body = io.NopCloser(bytes.NewReader(body))
-		what := asked.FindString(string(body))
 		m.mu.Lock()
-		m.calls[what]++
-		hold := false
-		if strings.HasSuffix(what, ": 2") {
-			m.thirds++
-			if hold = answers < m.thirds && m.thirds <= 2*answers; hold {
-				m.held++
-			}
+		m.calls[asked.FindString(string(body))]++
+		hold := heldBack.Match(body)
+		if hold {
+			m.held++
 		}
 		m.mu.Unlock()
 		if hold {
-			<-m.let
+			<-let
 		}
 		mock.ServeHTTP(w, r)
 	}))
@@ -221,12 +215,12 @@ func TestWhatAKilledWorkerCosts(t *testing.T) {
 			if c.bucket {
 				onDemand(t)
 			}
-			m, dir := meter(t, slots/2), t.TempDir()
+			m, dir := meter(t), t.TempDir()
 			begun, hanging, goOn := filepath.Join(dir, "begun"), filepath.Join(dir, "hanging"), filepath.Join(dir, "go")
 			s := newSite(t, sharedServer, map[string]string{
 				"tasks.jsonl": tasks(n), "asks.loop.yaml": trialLoop, "edits.loop.yaml": strings.NewReplacer("BEGUN", begun, "HANGING", hanging, "GO", goOn).Replace(`loop: edits
 workspace: {files: '{"log.txt": task.input + "\n"}'}
-agent: {command: [sh, -c, "cat log.txt >>BEGUN; test $(wc -l <BEGUN) -le 2 || test -e GO || { echo >>HANGING; until test -e GO; do sleep 0.1; done; }; echo done >>log.txt"]}
+agent: {command: [sh, -c, "cat log.txt >>BEGUN; ! grep -q [34] log.txt || test -e GO || { echo >>HANGING; until test -e GO; do sleep 0.1; done; }; echo done >>log.txt"]}
 prompt: p
 terminate: {max_iterations: 1}
 `),
