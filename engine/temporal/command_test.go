@@ -24,6 +24,7 @@ import (
 // A suite that workers make is the one that one machine makes: records, scores, report, ledger and events. Its spans are
 // one trace, and its budget ends it to the call, whichever worker has borrowed it. A run says what it sends.
 func TestElsewhereIsAsHere(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, sharedServer, map[string]string{
 		"data/tasks.jsonl": tasks(6), "loops/a.loop.yaml": trialLoop,
 		"suite.yaml": `suite: simulated
@@ -160,6 +161,7 @@ func TestTheProgramSaysWhatIsWrong(t *testing.T) {
 // A worker whose environment makes another suite of the same files refuses to run it, and says
 // so once: nothing was run.
 func TestAWorkerWithAnotherEnvironment(t *testing.T) {
+	t.Parallel()
 	files := plainSuite(2, "{provider: simulate}", 1)
 	files["suite.yaml"] = "roots: {data: {env: QUESTIONS}}\n" + strings.Replace(files["suite.yaml"], "tasks: tasks.jsonl", "tasks: data:/tasks.jsonl", 1)
 	files["other/tasks.jsonl"] = tasks(3)
@@ -175,6 +177,7 @@ func TestAWorkerWithAnotherEnvironment(t *testing.T) {
 
 // A workspace may begin with a commit of the repository that the suite's folder is.
 func TestARepositoryTravels(t *testing.T) {
+	t.Parallel()
 	git, err := exec.LookPath("git")
 	if err != nil {
 		t.Skip(err)
@@ -200,6 +203,7 @@ func TestARepositoryTravels(t *testing.T) {
 // A coordinator that is lost with the server and its data leaves a budget that counts as spent,
 // until repair releases it: then the same command makes the rest.
 func TestRepairReleasesWhatALostServerHeld(t *testing.T) {
+	t.Parallel()
 	const runs = 8
 	server := func(t testing.TB) *devServer { return ownServer(t, "") }
 	files := plainSuite(runs, strings.Replace(simulated, "simulate,", "simulate, sleep: true, latency: {median: 300ms},", 1), 2)

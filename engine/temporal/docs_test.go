@@ -50,6 +50,7 @@ func commands(section string) (lines []string) {
 // What the documentation says to type on one machine works as it stands, and so does what it has in
 // place of tune SUITE. The program is the one that its first line has built; a few tasks are enough.
 func TestTryItOnOneMachine(t *testing.T) {
+	t.Parallel()
 	given := commands(section(t, "Try it on one machine"))
 	starts := []string{installCommand, "go install github.com/temporalio/cli/cmd/temporal@" + cliVersion, serverCommand + " --db-filename temporal.db"}
 	if len(given) != 5 || !slices.Equal(given[:3], starts) {

@@ -248,6 +248,7 @@ func TestAnOutcomeNamesItsOwnRecord(t *testing.T) {
 // suite, soon and with one error. Runs in progress end and are stored; once it is back with its data, they are found and
 // the others are made.
 func TestAServerThatIsAwayForTooLong(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("it waits for most of its time")
 	}

@@ -31,13 +31,14 @@ import (
 // can be restored, the budget holds, and no more is paid twice than what was in flight. The next worker of a machine
 // removes what was left.
 func TestTrial(t *testing.T) {
+	t.Parallel()
 	n, every := 9, time.Hour
 	if text := os.Getenv(trialVariable); text != "" {
-		all, err := strconv.Atoi(text)
-		if err != nil {
-			t.Fatalf("%s=%s: want a number of runs", trialVariable, text)
+		var err error
+		if n, err = strconv.Atoi(text); err != nil {
+			t.Fatalf("%s=%s: want a number of tasks", trialVariable, text)
 		}
-		n, every = all/2, 5*time.Second
+		every = 5 * time.Second
 	}
 	var answered, asked atomic.Int64
 	mock := mockserver.New(mockserver.Options{
@@ -206,6 +207,7 @@ func (m *metered) all() (all, held, again int) {
 //
 // On demand the store is a bucket, which has no cache: that costs all calls of the runs that it had begun.
 func TestWhatAKilledWorkerCosts(t *testing.T) {
+	t.Parallel()
 	const slots, n, calls, budget = 4, 5, 3, 200
 	for name, c := range map[string]struct {
 		bucket bool
@@ -333,6 +335,7 @@ func (s *site) toldOnce(out, file string) {
 // One signal lets runs in progress end and begins none; a second one cancels them on the workers, and leaves their states
 // whole. Either way the same command makes the rest.
 func TestInterrupts(t *testing.T) {
+	t.Parallel()
 	const runs, slots = 12, 3
 	goOn := filepath.Join(t.TempDir(), "go")
 	s := newSite(t, sharedServer, map[string]string{

@@ -30,7 +30,7 @@ func onDemand(t *testing.T) {
 	}
 }
 
-// trialVariable says how many runs a trial has that loses workers, the server and the coordinator.
+// trialVariable says how many runs of a model, and of a program, a trial has that loses workers, the server and the coordinator.
 const trialVariable = "AGENTBENCH_TEMPORAL_TRIAL"
 
 // TestMain ends the server that tests share, and removes the program that they have built.

@@ -91,6 +91,7 @@ func workspaceFiles(sandbox string) map[string]string {
 // A suite whose programs work in folders of their own is the one that one machine makes, with the states
 // that its runs name.
 func TestWorkspacesElsewhereAreAsHere(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("curl"); err != nil {
 		t.Skip("needs curl")
 	}
