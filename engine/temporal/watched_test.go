@@ -33,24 +33,18 @@ type faulty struct {
 	takes, refuses int64
 	let            chan struct{} // nil: it refuses
 
-	mu    sync.Mutex
-	calls int64 // of the kind
+	calls  atomic.Int64 // of the kind
+	healed atomic.Bool
 }
 
 func (s *faulty) fault(call, name string) error {
 	if !strings.HasPrefix(call+" "+name, s.kind) {
 		return nil
 	}
-	s.mu.Lock()
-	s.calls++
-	n := s.calls - s.takes
-	s.mu.Unlock()
-	if n <= 0 {
-		return nil
-	}
-	if s.let != nil {
+	n := s.calls.Add(1) - s.takes
+	if n > 0 && s.let != nil {
 		<-s.let
-	} else if n <= s.refuses {
+	} else if n > 0 && n <= s.refuses && !s.healed.Load() {
 		return errors.New("no space left on device")
 	}
 	return nil
@@ -62,9 +56,7 @@ func (s *faulty) heal() {
 		close(s.let)
 		return
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.refuses = 0
+	s.healed.Store(true)
 }
 
 func (s *faulty) Create(ctx context.Context, name string, content []byte) (bool, error) {
@@ -258,8 +250,8 @@ func TestCallsThatHangAreBounded(t *testing.T) {
 				t.Errorf("the error is %v", err)
 			}
 		}
-		if inner.calls != mostStuck {
-			t.Errorf("%d calls reached the store, want %d", inner.calls, mostStuck)
+		if n := inner.calls.Load(); n != mostStuck {
+			t.Errorf("%d calls reached the store, want %d", n, mostStuck)
 		}
 		inner.heal()
 		synctest.Wait()
@@ -348,8 +340,8 @@ func TestSeedsThatHang(t *testing.T) {
 				})
 			}
 			waiters.Wait()
-			if time.Since(began) != time.Minute || inner.calls != int64(i+1) {
-				t.Errorf("it took %v; %d calls in all", time.Since(began), inner.calls)
+			if n := inner.calls.Load(); time.Since(began) != time.Minute || n != int64(i+1) {
+				t.Errorf("it took %v; %d calls in all", time.Since(began), n)
 			}
 		}
 		inner.heal()
