@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -25,12 +26,12 @@ import (
 
 func TestMain(m *testing.M) {
 	exitAtOnce()
-	if len(os.Args) > 1 && os.Args[1] == "forward" { // as a sandbox starts us
+	if strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe") == "agentbench" || len(os.Args) > 1 && os.Args[1] == "forward" { // as a sandbox starts us
 		os.Exit(command.Main())
 	}
 	testscript.Main(m, map[string]func(){
-		"agentbench": func() { os.Exit(command.Main()) }, "mcp-example": mcpExample, "reseal": reseal, "flip": flip, "screen": screen, "telltale": telltale,
-		"answers": answers,
+		"mcp-example": mcpExample, "reseal": reseal, "flip": flip, "screen": screen, "telltale": telltale,
+		"answers": answers, "session": serve,
 	})
 }
 
@@ -47,6 +48,13 @@ var concurrent = strings.Fields(`
 // TestScripts runs what users type: testdata/script, a behaviour a file.
 func TestScripts(t *testing.T) {
 	t.Parallel()
+	beside, err := exec.LookPath("session")
+	if err == nil { // testscript would keep the name for a program alone
+		err = os.Link(beside, filepath.Join(filepath.Dir(beside), "agentbench"+filepath.Ext(beside)))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	params := testscript.Params{
 		Dir:                 scripts,
 		UpdateScripts:       os.Getenv("UPDATE") != "",
@@ -55,8 +63,10 @@ func TestScripts(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("COLUMNS", "100")
 			e.Setenv("CI", "")
+			e.Values[sessionKey{}] = &session{inherited: slices.Clone(e.Vars)}
 			return nil
 		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"agentbench": agentbench, "exits": exits},
 		Condition: func(name string) (bool, error) {
 			switch name {
 			case "hidden":
