@@ -248,6 +248,7 @@ func TestActionRunsASuite(t *testing.T) {
 	skipLong(t)
 	t.Parallel()
 	needsBash(t)
+	made := suiteFolder(t)
 	for _, c := range []struct {
 		name string
 		with map[string]string
@@ -262,7 +263,10 @@ func TestActionRunsASuite(t *testing.T) {
 		{"a spec that is wrong", map[string]string{"suite": "wrong.yaml"}, 3, "wrong.yaml:"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			dir := suiteFolder(t)
+			dir := t.TempDir()
+			if err := os.CopyFS(dir, os.DirFS(made)); err != nil {
+				t.Fatal(err)
+			}
 			if err := os.WriteFile(filepath.Join(dir, "wrong.yaml"), []byte("suite: wrong\n"), 0o600); err != nil {
 				t.Fatal(err)
 			}
