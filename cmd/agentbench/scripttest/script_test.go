@@ -66,7 +66,7 @@ func TestScripts(t *testing.T) {
 			e.Values[sessionKey{}] = &session{inherited: slices.Clone(e.Vars)}
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"agentbench": agentbench, "exits": exits},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"agentbench": agentbench, "exits": exits, "each": each},
 		Condition: func(name string) (bool, error) {
 			switch name {
 			case "hidden":

@@ -45,8 +45,8 @@ type answer struct {
 
 // agentbench is a line of a script: agentbench ARGUMENTS...
 func agentbench(ts *testscript.TestScript, neg bool, args []string) {
-	if code := carryOut(ts, args); (code != 0) != neg {
-		ts.Fatalf("exit code %d", code)
+	if a := carryOut(ts, args); (a.Code != 0) != neg {
+		ts.Fatalf("exit code %d", a.Code)
 	}
 }
 
@@ -55,12 +55,27 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 || args[1] != "agentbench" {
 		ts.Fatalf("usage: exits CODE agentbench ARGUMENTS...")
 	}
-	if code := carryOut(ts, args[2:]); strconv.Itoa(code) != args[0] {
-		ts.Fatalf("exit code %d", code)
+	if a := carryOut(ts, args[2:]); strconv.Itoa(a.Code) != args[0] {
+		ts.Fatalf("exit code %d", a.Code)
 	}
 }
 
-func carryOut(ts *testscript.TestScript, args []string) int {
+// each is a line of a script: each FILE CODE PATTERN. Every line of the file is a command that ends with this exit code, and what it
+// writes to stderr matches the pattern.
+func each(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: each FILE CODE PATTERN")
+	}
+	want := regexp.MustCompile("(?m)" + args[2])
+	for line := range strings.Lines(ts.ReadFile(args[0])) {
+		a := carryOut(ts, strings.Fields(line))
+		if strconv.Itoa(a.Code) != args[1] || !want.Match(a.Stderr) {
+			ts.Fatalf("%sexit code %d: %s", line, a.Code, a.Stderr)
+		}
+	}
+}
+
+func carryOut(ts *testscript.TestScript, args []string) (a answer) {
 	s := ts.Value(sessionKey{}).(*session)
 	if s.end == nil {
 		script, err := os.ReadFile(filepath.Join(scripts, ts.Name()+".txtar"))
@@ -71,7 +86,6 @@ func carryOut(ts *testscript.TestScript, args []string) int {
 		ts.Defer(func() { s.end() })
 	}
 	ts.Check(s.begin(ts))
-	var a answer
 	err := s.requests.Encode(args)
 	if err == nil {
 		err = s.answers.Decode(&a)
@@ -82,7 +96,7 @@ func carryOut(ts *testscript.TestScript, args []string) int {
 	}
 	_, _ = ts.Stdout().Write(a.Stdout)
 	_, _ = ts.Stderr().Write(a.Stderr)
-	return a.Code
+	return a
 }
 
 // begin starts the process where there is none in the folder of the script, with its variables.
