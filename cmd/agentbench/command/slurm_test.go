@@ -18,6 +18,7 @@ import (
 // TestCIOnSlurm submits the job scripts of docs/ci.md to a Slurm cluster of one node.
 func TestCIOnSlurm(t *testing.T) {
 	skipLong(t)
+	t.Parallel()
 	cluster := startSlurm(t)
 	dir := suiteFolder(t)
 	for _, b := range blocks(readDoc(t, "ci.md")) {
