@@ -69,7 +69,7 @@ func shown(text string) string { return shownUpTo(longestName, text) }
 // runner of CI takes for a command, wherever in a line it stands.
 func shownUpTo(most int, text string) string {
 	var b strings.Builder
-	fence := Fence{to: &b, inLine: true}
+	fence := Fence{to: &b, lineSoFar: lineSoFar{inLine: true}}
 	_, _ = fence.Write([]byte(Visible(cut(text, most)))) // a builder takes everything
 	return b.String()
 }
@@ -110,7 +110,12 @@ func lastRunes(text string, n int) string {
 // It decides for all formats and all commands; what is meant as a command is
 // written past it.
 type Fence struct {
-	to     io.Writer
+	to io.Writer
+	lineSoFar
+}
+
+// lineSoFar is what a Fence knows of the line in which it is.
+type lineSoFar struct {
 	inLine bool // something other than white space stands in the line
 	colon  bool // the line begins with one colon
 	hashes int  // how many # stand right before, with letters behind two of them
@@ -150,7 +155,7 @@ func (f *Fence) Write(p []byte) (int, error) {
 // next is what has to be written in a character's place, "" where it is harmless.
 func (f *Fence) next(c byte) string {
 	if c == '\n' || c == '\r' {
-		*f = Fence{to: f.to}
+		f.lineSoFar = lineSoFar{} // and not all of it: Unwrap may be called at the same time
 		return ""
 	}
 	if f.bracket(c) {

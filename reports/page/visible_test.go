@@ -3,10 +3,12 @@ package page
 import (
 	"encoding/json"
 	"errors"
+	"io"
 	"reflect"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -101,4 +103,15 @@ func TestNoCommandPassesTheFence(t *testing.T) {
 			t.Fatalf("%s became %s: %v", document, b.String(), err)
 		}
 	})
+}
+
+// What a signal says is written while others ask what is behind the fence.
+func TestAFenceIsUnwrappedWhileItIsWrittenTo(t *testing.T) {
+	fence := NewFence(io.Discard)
+	var writing sync.WaitGroup
+	writing.Go(func() { _, _ = fence.Write([]byte("one\ntwo\n")) })
+	if fence.Unwrap() != io.Discard {
+		t.Error("another writer is behind it")
+	}
+	writing.Wait()
 }
