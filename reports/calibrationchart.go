@@ -77,50 +77,20 @@ func ReliabilitySeries(name string, tone page.Tone, bins []Bin, counted bool, of
 	return s
 }
 
-// calibrationCharts show how far the loops may be believed.
-func (r *Report) calibrationCharts() (charts []page.Chart) {
+// reliabilityChart shows how far the confidence of the loops may be believed.
+func (r *Report) reliabilityChart() []page.Chart {
 	digits := r.scoreDigits()
-	reliability := Reliability("calibration-reliability", "calibration", "confidence", r.Primary(), func(v page.Value) string { return page.Score(v, digits) })
-	outcomes := page.Chart{
-		Name: "calibration-outcomes", Title: "What the loop said and what was so", Beside: "calibration",
-		About: "Runs with a confidence and a score. A false alarm was called a success and was none; a missed one was a success that the loop did not recognize.",
-		X:     page.Axis{Name: "runs", Unit: page.InCounts, Shown: []float64{0}, Form: page.Whole},
-		Y:     page.Axis{Name: "configuration", Kind: page.Category},
-		Series: []page.Series{
-			{Name: "confirmed", Tone: 2, Bars: true}, {Name: "false alarm", Tone: 4, Bars: true}, {Name: "missed", Tone: 1, Bars: true}, {Name: "rightly not a success", Tone: page.Grey, Bars: true},
-		},
+	chart := Reliability("reliability", "calibration", "confidence", r.Primary(), func(v page.Value) string { return page.Score(v, digits) })
+	shown, more := r.foremost(colouredLines, func(c *Configuration) bool { return c.Calibration != nil && len(c.Calibration.Bins) > 1 })
+	for i, c := range shown {
+		scored := []string{page.Term("config", c.Name), page.Compared(r.Primary(), ">=", 0)}
+		chart.Series = append(chart.Series, ReliabilitySeries(c.Name, page.Tone(i), c.Calibration.Bins, len(shown) <= 2, scored))
 	}
-	drawn, withBins := 0, 0
-	for c := range r.each() {
-		if c.Calibration != nil && len(c.Calibration.Bins) > 1 {
-			withBins++
-		}
+	if len(shown) == 0 {
+		return nil
 	}
-	shown, more := r.foremost(mostBars, func(c *Configuration) bool { return c.Calibration != nil })
-	for row, c := range shown {
-		k := c.Calibration
-		if len(k.Bins) > 1 && drawn < colouredLines {
-			scored := []string{page.Term("config", c.Name), page.Compared(r.Primary(), ">=", 0)}
-			reliability.Series = append(reliability.Series, ReliabilitySeries(c.Name, page.Tone(drawn), k.Bins, withBins <= 2, scored))
-			drawn++
-		}
-		outcomes.Y.Labels = append(outcomes.Y.Labels, c.Name)
-		for i, n := range []int{k.Confirmed, k.FalseAlarm, k.Missed, k.Runs - k.Confirmed - k.FalseAlarm - k.Missed} {
-			if n > 0 {
-				link := page.Filter(page.Term("config", c.Name), page.Compared("confidence", ">=", 0), page.Compared("believed", "=", float64(number(i < 2))), page.Compared(r.Primary(), [4]string{">=", "<", ">=", "<"}[i], success))
-				outcomes.Series[i].Dots = append(outcomes.Series[i].Dots, page.Dot{X: page.Known(float64(n)), Y: page.Known(float64(row)), Text: fmt.Sprint(n), Link: link})
-			}
-		}
+	if more > 0 {
+		chart.Notes = []string{page.Plural(more, "more configuration is", "more configurations are") + " not drawn"}
 	}
-	if drawn > 0 {
-		if withBins > drawn {
-			reliability.Notes = []string{page.Plural(withBins-drawn, "more configuration is", "more configurations are") + " not drawn"}
-		}
-		charts = append(charts, reliability)
-	}
-	if len(outcomes.Y.Labels) > 0 {
-		outcomes.Notes = moreRows(more)
-		charts = append(charts, outcomes)
-	}
-	return charts
+	return []page.Chart{chart}
 }

@@ -15,10 +15,9 @@ func (r *Report) Charts() []page.Chart {
 	r.compare()
 	var differences []page.Chart
 	if r.Differences != nil {
-		differences = r.Differences.forests()
+		differences = r.Differences.forest()
 	}
-	return slices.Concat(differences, r.front().charts(r.Baseline, r.Differences, r.scoreDigits()), r.iterationCharts(), r.stepCharts(),
-		r.stopsChart(), r.limitsChart(), r.calibrationCharts(), r.tasksChart())
+	return slices.Concat(differences, r.front().charts(r.Baseline, r.scoreDigits()), r.curveCharts(), r.limitsChart(), r.reliabilityChart())
 }
 
 // foremost are the configurations that a chart has room for, in their order: the baseline
@@ -40,26 +39,6 @@ func (r *Report) foremost(most int, in func(*Configuration) bool) (shown []*Conf
 	return shown, len(ranked) - most
 }
 
-// foremostAndOthers are those that a chart has room for, and those that share its last row.
-func (r *Report) foremostAndOthers(most int, in func(*Configuration) bool) (shown, others []*Configuration) {
-	shown, more := r.foremost(most, in)
-	if more == 0 {
-		return shown, nil
-	}
-	shown, _ = r.foremost(most-1, in)
-	for c := range r.each() {
-		if in(c) && !slices.Contains(shown, c) {
-			others = append(others, c)
-		}
-	}
-	return shown, others
-}
-
-// othersName is the label of what stands for several.
-func othersName(n int, one, many string) string {
-	return "mean of " + page.Plural(n, "other "+one, "other "+many)
-}
-
 // onFront has the names of the configurations on the front.
 func (r *Report) onFront() map[string]bool {
 	names := map[string]bool{}
@@ -75,5 +54,5 @@ func (c *Comparison) Charts() []page.Chart {
 	if c.base == nil || len(c.Pairs) == 0 {
 		return nil
 	}
-	return slices.Concat(c.forests(), c.dumbbells(), c.front().charts(c.Pairs[0].Base.named(verbatim), c, compare.ShownDigits))
+	return slices.Concat(c.forest(), c.front().charts(c.Pairs[0].Base.named(verbatim), compare.ShownDigits))
 }

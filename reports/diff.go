@@ -476,3 +476,31 @@ func (r *runs) column(amount int, ordered []int32) compare.Column {
 	}
 	return c
 }
+
+// TaskChange is the mean primary score of a task on both sides.
+type TaskChange struct {
+	Task string  `json:"task"`
+	Base float64 `json:"base"`
+	New  float64 `json:"new"`
+}
+
+func (t TaskChange) change() float64 { return t.New - t.Base }
+
+// changes are those of the tasks that both sides have a score of, what got worse first.
+func (c *Comparison) changes(of couple) (all []TaskChange) {
+	before := map[string]float64{}
+	for group := range c.base.runs.byTask(of.base) {
+		if mean, ok := c.base.runs.meanSuccess(group); ok {
+			before[c.base.runs.tasks.all[c.base.runs.all[group[0]].task]] = mean
+		}
+	}
+	for group := range c.new.runs.byTask(of.new) {
+		task := c.new.runs.tasks.all[c.new.runs.all[group[0]].task]
+		base, known := before[task]
+		if mean, ok := c.new.runs.meanSuccess(group); ok && known {
+			all = append(all, TaskChange{task, base, mean})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b TaskChange) int { return cmp.Compare(a.change(), b.change()) })
+	return all
+}

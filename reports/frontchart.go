@@ -2,13 +2,10 @@ package reports
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/reports/compare"
 	"github.com/agentbench/agentbench/reports/page"
 )
 
@@ -16,9 +13,8 @@ import (
 // front have them, or some of these, evenly, and the baseline.
 const frontMarks = 12
 
-// charts show the front by cost and by latency. What cannot be distinguished from the
-// baseline is what the differences say.
-func (f *Front) charts(baseline string, differences *Comparison, digits int) []page.Chart {
+// charts show the front by cost and by latency.
+func (f *Front) charts(baseline string, digits int) []page.Chart {
 	if f == nil || len(f.Rows) < 2 {
 		return nil
 	}
@@ -28,9 +24,9 @@ func (f *Front) charts(baseline string, differences *Comparison, digits int) []p
 	ofLatency := func(r *FrontRow) (page.Value, page.Range) {
 		return r.Seconds, r.of.configuration().intervalOf("latency_s")
 	}
-	charts := []page.Chart{f.chart("front-cost", cost, ofCost, baseline, differences, digits)}
+	charts := []page.Chart{f.chart("front-cost", cost, ofCost, baseline, digits)}
 	if slices.ContainsFunc(f.Rows, func(r FrontRow) bool { return r.Apart == "" && r.Seconds.Known() }) {
-		charts = append(charts, f.chart("front-latency", latency, ofLatency, baseline, differences, digits))
+		charts = append(charts, f.chart("front-latency", latency, ofLatency, baseline, digits))
 	}
 	return charts
 }
@@ -79,21 +75,8 @@ func (c *Configuration) primaryInterval() page.Range {
 	return page.Range{Low: s.Low, High: s.High}.OnScale(s.unit)
 }
 
-// ParamTexts are parameters by their paths, with values as one would write them.
-func ParamTexts(params []record.Param) map[string]string {
-	all := map[string]string{}
-	for _, p := range params {
-		var text string
-		if json.Unmarshal(p.Value, &text) != nil || text == "" {
-			text = string(p.Value)
-		}
-		all[p.Path] = text
-	}
-	return all
-}
-
 // chart shows the score against an amount of which less is better.
-func (f *Front) chart(name string, x page.Axis, of func(*FrontRow) (page.Value, page.Range), baseline string, differences *Comparison, digits int) page.Chart {
+func (f *Front) chart(name string, x page.Axis, of func(*FrontRow) (page.Value, page.Range), baseline string, digits int) page.Chart {
 	c := page.Chart{
 		Name: name, Title: "Front: " + f.scoreName() + " against " + x.Name, Beside: "front", X: x,
 		Y: page.Axis{Name: f.scoreName(), Form: func(v page.Value) string { return page.Score(v, digits) }},
@@ -104,7 +87,7 @@ func (f *Front) chart(name string, x page.Axis, of func(*FrontRow) (page.Value, 
 	on, beaten := page.Series{Name: "on the front"}, page.Series{Name: "beaten", Tone: page.Grey}
 	fewer, marked := 0, f.marked()
 	for r := range f.each() {
-		d := page.Dot{Name: r.Name, Y: r.Quality, Ring: r.Name == baseline, Link: page.Filter(r.of.terms()...), More: r.told(), Params: ParamTexts(r.of.configuration().Params)}
+		d := page.Dot{Name: r.Name, Y: r.Quality, Ring: r.Name == baseline, Link: page.Filter(r.of.terms()...), More: r.told()}
 		d.X, d.XRange = of(r)
 		d.YRange = r.of.configuration().primaryInterval()
 		d.Unnamed = !marked[r.Name] && !d.Ring
@@ -128,14 +111,9 @@ func (f *Front) chart(name string, x page.Axis, of func(*FrontRow) (page.Value, 
 		c.Series = c.Series[:1]
 	}
 	c.Stairs = page.StairsOf(on.Dots)
-	if path := c.Sweep(); path != "" {
-		c.About = "Up and to the left is better. The steps join what no other configuration beats in these two numbers. " +
-			"Colour and shape are the value of " + path + "; hollow marks are beaten in cost, score and latency together."
-	}
 	if slices.ContainsFunc(f.Rows, func(r FrontRow) bool { return r.Name == baseline }) {
 		c.Legend = append(c.Legend, page.Key{Ring: true, Name: "baseline"})
 	}
-	c.Bracket = f.bracket(baseline, differences)
 	if fewer > 0 {
 		c.Notes = append(c.Notes, fmt.Sprintf("%s without whiskers: some on the front have them and the baseline, and only where all of their tasks are compared", page.Plural(fewer, "configuration", "configurations")))
 	}
@@ -166,27 +144,4 @@ func (r *FrontRow) told() string {
 		return "beaten by " + r.BeatenBy
 	}
 	return "on the front in " + page.Or(page.Nothing, page.Percent)(r.Share) + " of draws"
-}
-
-// bracket joins the baseline and what is not distinguished from it in the primary score.
-func (f *Front) bracket(baseline string, differences *Comparison) *page.Bracket {
-	if differences == nil {
-		return nil
-	}
-	alike := map[string]bool{baseline: true}
-	for i := range differences.Pairs {
-		if p := &differences.Pairs[i]; p.primary() != nil && p.verdict() == compare.CannotTell {
-			alike[p.New.named(verbatim)] = true
-		}
-	}
-	b := page.Bracket{Name: "not distinguished from the baseline"}
-	for r := range f.each() {
-		if alike[r.Name] && r.Apart == "" {
-			b.At = append(b.At, r.Quality.Number)
-		}
-	}
-	if len(b.At) < 2 {
-		return nil
-	}
-	return &b
 }

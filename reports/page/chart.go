@@ -20,26 +20,19 @@ type Chart struct {
 	About string // how to read it
 	// Beside is the table that it belongs to.
 	Beside string
-	// Choice is what it is called among charts of which a reader chooses one. The others name the first,
-	// which is there until another is chosen, as that in whose place they stand.
-	Choice, InsteadOf string
-	X, Y              Axis
-	Zones             []Zone
-	Series            []Series
-	Tiles             []Tile // of a heat map: both axes are categories
-	// Bracket joins values of Y that cannot be distinguished; nil: none.
-	Bracket *Bracket
-	Joined  bool     // the marks of one category are joined by a line
-	Stairs  []Dot    // steps below the marks, as those of a front
-	Legend  []Key    // what series do not say
-	Notes   []string // what is left out, or has to be known
+	X, Y   Axis
+	Zones  []Zone
+	Series []Series
+	Tiles  []Tile   // of a heat map: both axes are categories
+	Stairs []Dot    // steps below the marks, as those of a front
+	Legend []Key    // what series do not say
+	Notes  []string // what is left out, or has to be known
 }
 
 // Key is what a ring or a tile means.
 type Key struct {
-	Name   string
-	Ring   bool
-	Hollow bool // as marks of a hollow series
+	Name string
+	Ring bool
 	Tile
 }
 
@@ -119,10 +112,8 @@ type Series struct {
 	Unlisted bool
 	Tone     Tone
 	Line     bool // joins the marks
-	Bars     bool // Y are categories, X lengths; bars of one category are stacked
 	Band     bool // intervals of Y are a band, not whiskers
 	Mute     bool // no mark is drawn
-	Hollow   bool // of marks only the outline is drawn
 	// Guide is for the eye: it is no number, and not in the table.
 	Guide bool
 	Dots  []Dot
@@ -148,11 +139,9 @@ type Dot struct {
 	Unnamed bool
 	// Censored marks what a limit cut: the line to it is dashed.
 	Censored bool
-	Text     string // at the right edge of a row, or within a bar
+	Text     string // at the right edge of a row
 	More     string // what else is to be said of it
 	Link     string // fragment
-	// Params are the parameters of its configuration, by path.
-	Params map[string]string
 }
 
 // drawn reports whether there is an interval with two ends; the zero value is none.
@@ -193,19 +182,22 @@ const (
 	BothFrames
 )
 
-// Bracket joins values of Y.
-type Bracket struct {
-	Name string
-	At   []float64
+// AboutCut explains what is dashed.
+const AboutCut = " Dashed: a limit, a guard or a budget ended some of the runs, so that what would have followed is unknown."
+
+// Beyond is a short dashed line after the last mark of a series, where runs stopped for a limit.
+func (s *Series) Beyond() Series {
+	last := s.Dots[len(s.Dots)-1]
+	on := last
+	on.X.Number, on.Censored = on.X.Number+0.6, true
+	return Series{Tone: s.Tone, Line: true, Mute: true, Guide: true, Dots: []Dot{last, on}}
 }
 
 // mostMarks are drawn of a chart: a browser is slow with more.
 const mostMarks = 2000
 
-// cut leaves the marks that may be drawn, and a note on the others. Points that are no line are
-// binned before.
+// cut leaves the marks that may be drawn, and a note on the others.
 func (c Chart) cut() Chart {
-	c = c.binned(mostMarks)
 	left, out := mostMarks, 0
 	c.Series = slices.Clone(c.Series)
 	for i := range c.Series {

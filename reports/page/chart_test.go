@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,7 +22,7 @@ func figure(t *testing.T, c Chart) (*html.Node, string) {
 	t.Helper()
 	var out bytes.Buffer
 	w := htmlWriter{Writer: bufio.NewWriter(&out), ids: map[string]bool{}, coming: map[string]bool{}}
-	w.figure(&c, nil)
+	w.figure(&c)
 	if err := w.Flush(); err != nil {
 		t.Fatal(err)
 	}
@@ -264,29 +263,6 @@ func TestUnknownNumbersAreInTheTableAlone(t *testing.T) {
 	}
 }
 
-// Bars of a category are stacked, and each series has its own hatching.
-func TestBarsAreStacked(t *testing.T) {
-	c := Chart{Name: "bars", X: Axis{Unit: InPercent, Form: Percent, Shown: []float64{0, 1}}, Y: Axis{Kind: Category, Labels: []string{"a"}}}
-	for i, share := range []float64{0.25, 0.5, 0.25} {
-		c.Series = append(c.Series, Series{Name: fmt.Sprint("s", i), Tone: Tone(i), Bars: true, Dots: []Dot{{X: Known(share), Y: Known(0), Link: "x"}}})
-	}
-	root, text := figure(t, c)
-	end := math.NaN()
-	for i, bar := range elements(root, "rect", "hit") {
-		x, _ := strconv.ParseFloat(attribute(bar, "x"), 64)
-		width, _ := strconv.ParseFloat(attribute(bar, "width"), 64)
-		if i > 0 && math.Abs(x-end) > 0.15 {
-			t.Errorf("bar %d begins at %v, the one before ends at %v", i, x, end)
-		}
-		end = x + width
-	}
-	for _, want := range []string{"url(#hatch1)", "url(#hatch2)"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("no %s", want)
-		}
-	}
-}
-
 // Bounds and what is not known are hatched, and what is chosen has a frame.
 func TestTilesAreHatchedAndFramed(t *testing.T) {
 	c := Chart{Name: "map", X: Axis{Kind: Category, Labels: []string{"1", "2"}}, Y: Axis{Kind: Ordinal, Labels: []string{"low", "high"}}, Tiles: []Tile{
@@ -355,31 +331,4 @@ func TestFilter(t *testing.T) {
 			rt.Errorf("%q becomes %q, which is read as %q", name, fragment, text)
 		}
 	})
-}
-
-// Charts that show the same by other axes stand before the first, hidden until the address names them, and
-// each has links to the others. Names from outside are no markup and no blanks of an id.
-func TestAReaderChoosesAChart(t *testing.T) {
-	tiles := []Tile{{Value: Known(0.1), Text: "0.10"}}
-	axis := Axis{Kind: Category, Labels: []string{"1"}}
-	charts := []Chart{
-		{Name: "map", Choice: "a × b", X: axis, Y: axis, Tiles: tiles},
-		{Name: "alone", X: axis, Y: axis, Tiles: tiles},
-		{Name: "map:a:my <c>", InsteadOf: "map", Choice: "a × my <c>", X: axis, Y: axis, Tiles: tiles},
-	}
-	var out bytes.Buffer
-	w := htmlWriter{bufio.NewWriter(&out), map[string]bool{}, map[string]bool{}}
-	for i := range charts {
-		w.figures(&charts[i], charts)
-	}
-	w.Flush()
-	found := regexp.MustCompile(`(?s)<figure [^>]*>|<div class="choice">|<p class="choices">.*?</p>`).FindAllString(out.String(), -1)
-	want := []string{
-		`<div class="choice">`, `<figure id="chart-map:a:my%20%3Cc%3E" class="instead">`, `<p class="choices">Axes: <a href="#chart-map">a × b</a> <b aria-current="true">a × my &lt;c&gt;</b></p>`,
-		`<figure id="chart-map">`, `<p class="choices">Axes: <b aria-current="true">a × b</b> <a href="#chart-map:a:my%20%3Cc%3E">a × my &lt;c&gt;</a></p>`,
-		`<figure id="chart-alone">`,
-	}
-	if !slices.Equal(found, want) {
-		t.Errorf("the page has\n%s", strings.Join(found, "\n"))
-	}
 }

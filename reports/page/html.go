@@ -208,7 +208,7 @@ func (w htmlWriter) section(p Page, t *Table, of *collectedTable, charts []Chart
 	if len(charts) > 0 {
 		w.put("<div class=\"charts\">\n")
 		for i := range charts {
-			w.figures(&charts[i], charts)
+			w.figure(&charts[i])
 		}
 		w.put("</div>\n")
 	}
@@ -224,45 +224,6 @@ func (w htmlWriter) section(p Page, t *Table, of *collectedTable, charts []Chart
 		w.put("<p class=\"more\">%s</p>\n", more)
 	}
 	w.put("</details>\n</section>\n")
-}
-
-// figures writes a chart, and before it those that a reader can choose in its place: the target of the
-// address is shown, which needs no script.
-func (w htmlWriter) figures(c *Chart, all []Chart) {
-	choices := []Chart{*c}
-	for i := range all {
-		if all[i].InsteadOf == c.Name {
-			choices = append(choices, all[i])
-		}
-	}
-	switch {
-	case c.InsteadOf != "":
-	case len(choices) == 1:
-		w.figure(c, nil)
-	default:
-		w.put("<div class=\"choice\">\n")
-		for i := range choices[1:] {
-			w.figure(&choices[1+i], choices)
-		}
-		w.figure(c, choices)
-		w.put("</div>\n")
-	}
-}
-
-// choices are links to other charts in the place of this one.
-func (w htmlWriter) choices(c *Chart, of []Chart) {
-	if len(of) == 0 {
-		return
-	}
-	w.put("<p class=\"choices\">Axes:")
-	for i := range of {
-		if of[i].Name == c.Name {
-			w.put(" <b aria-current=\"true\">%s</b>", shown(of[i].Choice))
-		} else {
-			w.put(" <a href=\"#%s\">%s</a>", of[i].anchor(), shown(of[i].Choice))
-		}
-	}
-	w.put("</p>\n")
 }
 
 // grid writes the rows of a table.

@@ -3,7 +3,6 @@ package page
 import (
 	"cmp"
 	"fmt"
-	"strconv"
 )
 
 // legendKey is a sign and what it means.
@@ -66,28 +65,16 @@ func (d *drawing) legendKeys() (keys []legendKey) {
 			}
 		}})
 	}
-	if d.Bracket != nil && len(d.Bracket.At) > 1 {
-		keys = append(keys, legendKey{d.Bracket.Name, 8, func(x, y float64) {
-			d.put(`<path class="bracket" d="M%s %sh7v11h-7"/>`+"\n", place(x), place(y-5.5))
-		}})
-	}
 	return keys
 }
 
 func (d *drawing) seriesKey(s *Series) legendKey {
 	return legendKey{cmp.Or(s.Legend, s.Name), 22, func(x, y float64) {
-		if s.Bars {
-			d.rect("bar "+s.Tone.class(), x, y-6, 20, 12)
-			if pattern := int(s.Tone) % tones; s.Tone > 0 && pattern > 0 {
-				d.put(`<rect fill="url(#hatch%s)" x="%s" y="%s" width="20" height="12"/>`+"\n", strconv.Itoa(pattern), place(x), place(y-6))
-			}
-			return
-		}
 		if s.Line {
 			d.line("line "+s.Tone.class(), x, y, x+20, y)
 		}
 		if !s.Mute {
-			d.put(`<path class="%s" d="%s"/>`+"\n", s.markClass(), shapeOf(s.Tone, x+10, y, radius))
+			d.put(`<path class="mark %s" d="%s"/>`+"\n", s.Tone.class(), shapeOf(s.Tone, x+10, y, radius))
 		}
 	}}
 }
@@ -96,11 +83,6 @@ func (d *drawing) keyOf(k Key) legendKey {
 	if k.Ring {
 		return legendKey{k.Name, 18, func(x, y float64) {
 			d.put(fmt.Sprintf(`<circle class="ring" cx="%s" cy="%s" r="7"/>`+"\n", place(x+9), place(y)))
-		}}
-	}
-	if k.Hollow {
-		return legendKey{k.Name, 18, func(x, y float64) {
-			d.put(`<path class="mark hollow grey" d="%s"/>`+"\n", shapeOf(Plain, x+9, y, radius))
 		}}
 	}
 	return legendKey{k.Name, 20, func(x, y float64) {

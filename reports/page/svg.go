@@ -60,18 +60,14 @@ const mostStops = 50
 // anchor is the id of the figure.
 func (c *Chart) anchor() string { return inFragment("chart-" + c.Name) }
 
-// figure writes a chart with its numbers, and links to those that a reader can choose in its place.
-func (w htmlWriter) figure(c *Chart, choices []Chart) {
+// figure writes a chart with its numbers.
+func (w htmlWriter) figure(c *Chart) {
 	cut := c.cut()
 	d := &drawing{Chart: &cut}
 	d.layOut()
 	d.draw()
-	id, class := c.anchor(), ""
-	if c.InsteadOf != "" {
-		class = ` class="instead"`
-	}
-	w.put("<figure id=\"%s\""+class+">\n<figcaption>%s</figcaption>\n", id, shown(c.Title))
-	w.choices(c, choices)
+	id := c.anchor()
+	w.put("<figure id=\"%s\">\n<figcaption>%s</figcaption>\n", id, shown(c.Title))
 	w.put("<div class=\"scroll\" role=\"group\" aria-label=\"Chart: %s\" tabindex=\"0\">\n", shown(c.Title))
 	w.put(`<svg class="chart" viewBox="0 0 %s %s" width="%s" height="%s">`+"\n", place(paperWidth), place(d.height), place(paperWidth), place(d.height))
 	w.put(`<g role="img" aria-labelledby="%s-title %s-desc"><title id="%s-title">%s</title><desc id="%s-desc">%s</desc>`+"\n",
@@ -214,13 +210,10 @@ func (d *drawing) layOut() {
 	d.right = paperWidth - 26 // half of the last number stands there
 	for i := range d.Series {
 		for k := range d.Series[i].Dots {
-			if text := d.Series[i].Dots[k].Text; d.Y.isCategory() && !d.Series[i].Bars && text != "" {
+			if text := d.Series[i].Dots[k].Text; d.Y.isCategory() && text != "" {
 				d.right = min(d.right, paperWidth-14-widthOf(short(text, longestMark)))
 			}
 		}
-	}
-	if d.Bracket != nil {
-		d.right -= 16
 	}
 	d.x = spanned(&d.X, xs, int((d.right-d.left)/75))
 	if d.X.isCategory() {
@@ -253,7 +246,7 @@ func (d *drawing) layOut() {
 	}
 }
 
-// namesRows reports whether the name of Y stands above it. What rows of bars are is plain.
+// namesRows reports whether the name of Y stands above it. What rows of marks are is plain.
 func (d *drawing) namesRows() bool {
 	return d.Y.Name != "" && (!d.Y.isCategory() || len(d.Tiles) > 0)
 }
@@ -303,18 +296,12 @@ func (d *drawing) extent() (xs, ys []float64) {
 			}
 		}
 	}
-	stacked := map[int]float64{}
 	for i := range d.Series {
 		for _, dot := range d.Series[i].Dots {
 			if !dot.X.Known() || !dot.Y.Known() {
 				continue
 			}
-			if d.Series[i].Bars {
-				stacked[int(dot.Y.Number)] += dot.X.Number
-				xs = append(xs, 0, stacked[int(dot.Y.Number)])
-			} else {
-				add(&xs, dot.X)
-			}
+			add(&xs, dot.X)
 			add(&ys, dot.Y)
 			if drawn(dot.XRange) {
 				add(&xs, dot.XRange.Low, dot.XRange.High)
@@ -339,21 +326,16 @@ func (d *drawing) draw() {
 	d.legend()
 	d.zones()
 	d.axes()
-	if d.Joined {
-		d.joints()
-	}
 	d.stairs()
 	for i := range d.Series {
 		d.bandAndLine(&d.Series[i])
 	}
-	d.bars()
 	d.tiles()
 	for i := range d.Series {
-		if s := &d.Series[i]; !s.Bars && !s.Mute {
+		if s := &d.Series[i]; !s.Mute {
 			d.dots(s)
 		}
 	}
-	d.bracket()
 	d.names()
 }
 
@@ -446,33 +428,6 @@ func (t Tone) class() string {
 	return "c" + strconv.Itoa(int(t)%tones)
 }
 
-// markClass is the class of its marks.
-func (s *Series) markClass() string {
-	if s.Hollow {
-		return "mark hollow " + s.Tone.class()
-	}
-	return "mark " + s.Tone.class()
-}
-
-// joints are the lines between the marks of a category.
-func (d *drawing) joints() {
-	first := map[float64]float64{}
-	for i := range d.Series {
-		for _, dot := range d.Series[i].Dots {
-			if !dot.X.Known() || !dot.Y.Known() {
-				continue
-			}
-			if from, met := first[dot.Y.Number]; met {
-				y := d.y.at(dot.Y.Number)
-				a, _ := d.x.inside(from)
-				b, _ := d.x.inside(dot.X.Number)
-				d.line("joint", a, y, b, y)
-			}
-			first[dot.Y.Number] = dot.X.Number
-		}
-	}
-}
-
 // stairs go on to the right edge: who pays more gets as much.
 func (d *drawing) stairs() {
 	path := ""
@@ -548,50 +503,6 @@ func (d *drawing) band(s *Series) {
 	}
 }
 
-// bars are stacked from the left.
-func (d *drawing) bars() {
-	end := map[float64]float64{}
-	for i := range d.Series {
-		s := &d.Series[i]
-		for k := range s.Dots {
-			dot := &s.Dots[k]
-			if !s.Bars || !dot.X.Known() || !dot.Y.Known() {
-				continue
-			}
-			from := end[dot.Y.Number]
-			end[dot.Y.Number] = from + dot.X.Number
-			x1, _ := d.x.inside(from)
-			x2, _ := d.x.inside(from + dot.X.Number)
-			high := math.Abs(d.y.at(1)-d.y.at(0)) * 0.72
-			y := d.y.at(dot.Y.Number)
-			d.bar(s, dot, box{min(x1, x2), y - high/2, max(x1, x2), y + high/2})
-			d.whisker(s, dot, x2, y)
-		}
-	}
-}
-
-func (d *drawing) bar(s *Series, dot *Dot, b box) {
-	d.rect("bar "+s.Tone.class(), b.left, b.top, b.right-b.left, b.bottom-b.top)
-	if pattern := int(s.Tone) % tones; s.Tone > 0 && pattern > 0 {
-		d.put(`<rect fill="url(#hatch%s)" x="%s" y="%s" width="%s" height="%s"/>`+"\n", strconv.Itoa(pattern), place(b.left), place(b.top), place(b.right-b.left), place(b.bottom-b.top))
-	}
-	text := short(dot.Text, longestMark)
-	switch {
-	case dot.Text == "":
-	case len(d.Series) == 1 && widthOf(text)+14 >= b.right-b.left:
-		end := b.right
-		if drawn(dot.XRange) {
-			end, _ = d.x.inside(dot.XRange.High.Number)
-		}
-		d.text(end+7, (b.top+b.bottom)/2+4, "", text)
-	case widthOf(text)+14 < b.right-b.left:
-		x := (b.left + b.right) / 2
-		d.rect("plate", x-widthOf(text)/2-3, (b.top+b.bottom)/2-8, widthOf(text)+6, 16)
-		d.text(x, (b.top+b.bottom)/2+4, "middle", text)
-	}
-	d.link(s, dot, rectangle("hit", b.left, b.top, b.right-b.left, b.bottom-b.top))
-}
-
 func (d *drawing) link(s *Series, dot *Dot, shape string) {
 	if dot.Link != "" {
 		d.links = append(d.links, link{dot.Link, shownUpTo(longestTip, d.tip(s, dot)), shape})
@@ -662,7 +573,7 @@ func (d *drawing) dots(s *Series) {
 		d.whisker(s, dot, x, y)
 		d.crossings(dot, x, y)
 		if !outX && !outY {
-			d.put(`<path class="%s" d="%s"/>`+"\n", s.markClass(), shapeOf(s.Tone, x, y, radius))
+			d.put(`<path class="mark %s" d="%s"/>`+"\n", s.Tone.class(), shapeOf(s.Tone, x, y, radius))
 		}
 		if dot.Ring {
 			d.put(`<circle class="ring" cx="%s" cy="%s" r="9"/>`+"\n", place(x), place(y))
@@ -750,23 +661,6 @@ func (d *drawing) whisker(s *Series, dot *Dot, x, y float64) {
 	}
 }
 
-// bracket joins values at the right edge.
-func (d *drawing) bracket() {
-	if d.Bracket == nil || len(d.Bracket.At) < 2 {
-		return
-	}
-	x := d.right + 14
-	low, high := math.Inf(1), math.Inf(-1)
-	path := ""
-	for _, value := range d.Bracket.At {
-		y, _ := d.y.inside(value)
-		low, high = min(low, y-5), max(high, y+5)
-		low, high = min(low, y), max(high, y)
-		path += "M" + place(x) + " " + place(y) + "h-8"
-	}
-	d.put(`<path class="bracket" d="%s"/>`+"\n", "M"+place(x)+" "+place(low)+"V"+place(high)+path)
-}
-
 // names stand beside their marks where there is room.
 func (d *drawing) names() {
 	if d.Y.isCategory() {
@@ -816,13 +710,8 @@ func (d *drawing) name(s *Series, dot *Dot, crossed []box) bool {
 
 func (b box) meetsAny(others []box) bool { return slices.ContainsFunc(others, b.meets) }
 
-// hatchings are what bars and tiles are hatched with, once in a page.
+// hatchings are what tiles are hatched with, once in a page.
 const hatchings = `<svg class="hatchings" width="0" height="0" aria-hidden="true"><defs>
-<pattern id="hatch1" width="6" height="6" patternUnits="userSpaceOnUse"><path class="hatch" d="M0 6L6 0"/></pattern>
-<pattern id="hatch2" width="5" height="5" patternUnits="userSpaceOnUse"><circle class="speck" cx="2" cy="2" r="1"/></pattern>
-<pattern id="hatch3" width="6" height="6" patternUnits="userSpaceOnUse"><path class="hatch" d="M0 0L6 6"/></pattern>
-<pattern id="hatch4" width="5" height="5" patternUnits="userSpaceOnUse"><path class="hatch" d="M2 0V5"/></pattern>
-<pattern id="hatch5" width="5" height="5" patternUnits="userSpaceOnUse"><path class="hatch" d="M0 2H5"/></pattern>
 <pattern id="tile1" width="8" height="8" patternUnits="userSpaceOnUse"><path class="over" d="M0 8L8 0"/></pattern>
 <pattern id="tile2" width="8" height="8" patternUnits="userSpaceOnUse"><path class="over" d="M0 8L8 0M0 0L8 8"/></pattern>
 </defs></svg>

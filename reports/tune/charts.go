@@ -13,10 +13,10 @@ import (
 )
 
 func (t *Tuning) Charts() []page.Chart {
-	return slices.Concat(t.mapCharts(), t.frontCharts(), t.limitsChart(), t.stopsChart(), t.curveCharts())
+	return slices.Concat(t.mapCharts(), t.frontCharts(), t.limitsChart(), t.curveCharts())
 }
 
-// mapCharts are a heat map of two parameters, with those of other pairs to choose from, or a line of one.
+// mapCharts are a heat map of two parameters, or a line of one.
 func (t *Tuning) mapCharts() []page.Chart {
 	switch {
 	case t.Map == nil:
@@ -24,41 +24,17 @@ func (t *Tuning) mapCharts() []page.Chart {
 	case t.Map.Y.Path == "":
 		return []page.Chart{t.lineOf(t.Map)}
 	}
-	first := t.mapChart(t.Map)
-	first.Name = "map"
-	if t.MapsLeft > 0 {
-		first.Notes = append(first.Notes, t.pairsLeft())
-	}
-	charts := []page.Chart{first}
-	for i := range t.OtherMaps {
-		m := &t.OtherMaps[i]
-		c := t.mapChart(m)
-		c.Name, c.InsteadOf = "map:"+m.X.Path+":"+m.Y.Path, first.Name
-		charts = append(charts, c)
-	}
-	return charts
-}
-
-// mostNamedPairs are so many pairs without a map that are named.
-const mostNamedPairs = 12
-
-// pairsLeft names the pairs for which there is no room, those of the stronger parameters first.
-func (t *Tuning) pairsLeft() string {
-	var names []string
-	for _, pair := range t.PairsLeft[:min(len(t.PairsLeft), mostNamedPairs)] {
-		names = append(names, pair.X+" × "+pair.Y)
-	}
-	if more := t.MapsLeft - len(names); more > 0 {
-		names = append(names, fmt.Sprintf("%d more", more))
-	}
-	return page.Plural(t.MapsLeft, "pair", "pairs") + " of other parameters not shown, tune with two of them alone shows them: " + strings.Join(names, ", ")
+	return []page.Chart{t.mapChart(t.Map)}
 }
 
 // mapChart is a heat map.
 func (t *Tuning) mapChart(m *Map) page.Chart {
-	x, y := t.shortPath(m.X.Path), t.shortPath(m.Y.Path)
+	x, y := lastPart(m.X.Path), lastPart(m.Y.Path)
+	if x == y {
+		x, y = m.X.Path, m.Y.Path
+	}
 	c := page.Chart{
-		Title: fmt.Sprintf("%s by %s and %s", t.Terms.objectiveName(), x, y), Choice: x + " × " + y, Beside: "choice", About: t.aboutMap(m),
+		Name: "map", Title: fmt.Sprintf("%s by %s and %s", t.Terms.objectiveName(), x, y), Beside: "choice", About: t.aboutMap(m),
 		X: page.Axis{Name: m.X.Path, Kind: page.Category, Labels: m.X.Values}, Y: page.Axis{Name: m.Y.Path, Kind: page.Ordinal, Labels: m.Y.Values},
 		Notes: m.left(),
 	}
@@ -83,18 +59,6 @@ func (t *Tuning) mapChart(m *Map) page.Chart {
 	return c
 }
 
-// shortPath is the last part of a parameter's path, or all of it where another axis has the same.
-func (t *Tuning) shortPath(path string) string {
-	for _, m := range append(slices.Clone(t.OtherMaps), *t.Map) {
-		for _, other := range []string{m.X.Path, m.Y.Path} {
-			if other != path && lastPart(other) == lastPart(path) {
-				return path
-			}
-		}
-	}
-	return lastPart(path)
-}
-
 // lastPart is a parameter without the path to it.
 func lastPart(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }
 
@@ -109,7 +73,7 @@ func (t *Tuning) aboutMap(m *Map) string {
 			fixed[i] = f.Path + " " + f.Value
 		}
 		of := "The others"
-		if m == t.Map && !m.Weaker {
+		if !m.Weaker {
 			of = fmt.Sprintf("Of %d parameters these two change it the most; the others", len(m.Fixed)+2)
 		}
 		what += fmt.Sprintf(" %s are those of the %s configuration: %s.", of, m.Center, strings.Join(fixed, ", "))
@@ -273,16 +237,12 @@ func (t *Tuning) frontChart(name string, x page.Axis, onFront func(*FrontRow) pa
 		}
 	}
 	beside, tested := map[int]bool{}, t.testedAgainst()
-	bracket := page.Bracket{Name: "not distinguished from the " + tested}
 	on, other := page.Series{Name: "on the front"}, page.Series{Name: "not on the front", Tone: page.Grey}
 	var costs []page.Value
 	for r := range page.EachOf(t.Front) {
-		d := page.Dot{X: onFront(r), Y: r.Objective, More: r.Name, Link: t.link(r.Candidate, r.Name), Params: reports.ParamTexts(r.Params)}
-		if t.alike(r) {
-			bracket.At = append(bracket.At, r.Objective.Number)
-			if !r.Recommended {
-				d.More += ", not distinguished from the " + tested
-			}
+		d := page.Dot{X: onFront(r), Y: r.Objective, More: r.Name, Link: t.link(r.Candidate, r.Name)}
+		if t.alike(r) && !r.Recommended {
+			d.More += ", not distinguished from the " + tested
 		}
 		if row, ok := roles[r.Candidate]; ok {
 			d.Name, d.XRange, d.YRange, d.Ring = row.role, interval(&r.Intervals), r.ObjectiveInterval, strings.Contains(row.role, "today")
@@ -293,13 +253,13 @@ func (t *Tuning) frontChart(name string, x page.Axis, onFront func(*FrontRow) pa
 	for row := range t.choices() {
 		if _, left := roles[row.Candidate]; left {
 			beside[row.Candidate] = true
-			d := page.Dot{Name: row.role, X: chosen(row.Choice), Y: row.Objective, XRange: interval(&row.Intervals), YRange: row.ObjectiveInterval, More: row.Name, Link: t.link(row.Candidate, row.Name), Ring: strings.Contains(row.role, "today"), Params: reports.ParamTexts(row.Params)}
+			d := page.Dot{Name: row.role, X: chosen(row.Choice), Y: row.Objective, XRange: interval(&row.Intervals), YRange: row.ObjectiveInterval, More: row.Name, Link: t.link(row.Candidate, row.Name), Ring: strings.Contains(row.role, "today")}
 			other.Dots, costs = append(other.Dots, d), append(costs, d.X)
 		}
 	}
 	for r := range page.EachOf(t.Beaten) {
 		if !beside[r.Candidate] {
-			d := page.Dot{X: beaten(r), Y: r.Objective, More: r.Name + ", beaten by " + r.BeatenBy, Link: t.link(r.Candidate, r.Name), Params: reports.ParamTexts(r.Params)}
+			d := page.Dot{X: beaten(r), Y: r.Objective, More: r.Name + ", beaten by " + r.BeatenBy, Link: t.link(r.Candidate, r.Name)}
 			other.Dots, costs = append(other.Dots, d), append(costs, d.X)
 		}
 	}
@@ -310,16 +270,10 @@ func (t *Tuning) frontChart(name string, x page.Axis, onFront func(*FrontRow) pa
 	if len(other.Dots) > 0 {
 		c.Series = append(c.Series, other)
 	}
-	if len(bracket.At) > 1 {
-		c.Bracket = &bracket
-	}
 	if !t.Terms.Minimize {
 		c.Stairs = page.StairsOf(on.Dots)
 	}
-	c.About = t.aboutFront(c.Bracket != nil)
-	if path := c.Sweep(); path != "" {
-		c.About += " Colour and shape are the value of " + path + "."
-	}
+	c.About = t.aboutFront()
 	if t.Today != nil {
 		c.Legend = append(c.Legend, page.Key{Ring: true, Name: "today"})
 	}
@@ -327,15 +281,12 @@ func (t *Tuning) frontChart(name string, x page.Axis, onFront func(*FrontRow) pa
 }
 
 // aboutFront is how to read a chart of the front.
-func (t *Tuning) aboutFront(bracket bool) string {
+func (t *Tuning) aboutFront() string {
 	text := "Up and to the left is better: the steps join what no other replayed configuration beats in these two numbers. "
 	if t.Terms.Minimize {
 		text = "To the left is cheaper, below is better. "
 	}
 	text += aboutWhiskers
-	if bracket {
-		text += " The bracket is of the front alone, by the paired test of the objective."
-	}
 	if t.BeatenInAll > len(t.Beaten) {
 		text += fmt.Sprintf(" Of %s points that are beaten %d are shown, evenly by their cost.", page.Whole(page.Known(float64(t.BeatenInAll))), len(t.Beaten))
 	}
@@ -372,62 +323,13 @@ func (t *Tuning) costUnit() page.Unit {
 	return page.InNumbers
 }
 
-func (t *Tuning) stopsChart() []page.Chart {
-	c := page.Chart{
-		Name: "stops-share", Title: "Which limit ends the runs", Beside: "stops", About: "The share of the runs whose end is known, by what ends them.",
-		X: page.Axis{Name: "share of the runs", Unit: page.InPercent, Shown: []float64{0, 1}, Form: page.Percent},
-		Y: page.Axis{Name: "of", Kind: page.Category},
-	}
-	at := map[string]int{}
-	for of := range page.EachOf(t.Stops) {
-		if len(of.Stops) == 0 {
-			continue
-		}
-		row := float64(len(c.Y.Labels))
-		c.Y.Labels = append(c.Y.Labels, of.Of)
-		for _, stop := range of.Stops {
-			if _, known := at[stop.Name]; !known {
-				at[stop.Name] = len(c.Series)
-				c.Series = append(c.Series, page.Series{Name: stop.Name, Tone: page.Tone(len(c.Series)), Bars: true})
-			}
-			d := page.Dot{X: stop.Share, Y: page.Known(row), Text: page.Percent(stop.Share), More: page.Plural(stop.Runs, "run", "runs")}
-			if of.Of == "recording" { // the others were replayed
-				d.Link = page.Filter(page.Term("config", t.Reference), page.Term("stop", string(stop.Reason)))
-			}
-			s := &c.Series[at[stop.Name]]
-			s.Dots = append(s.Dots, d)
-		}
-	}
-	if len(c.Series) == 0 {
-		return nil
-	}
-	return []page.Chart{c}
-}
-
 func (t *Tuning) limitsChart() []page.Chart {
-	c := page.Chart{
-		Name: "limits-used", Title: "How much of each limit is used", Beside: "limits", About: "The mean use of each limit as a share of it. A bar near the line is a limit that binds.",
-		X:     page.Axis{Name: "used share of the limit", Unit: page.InPercent, Shown: []float64{0, 1}, Form: page.Percent},
-		Y:     page.Axis{Name: "limit", Kind: page.Category},
-		Zones: []page.Zone{{Name: "the limit", From: 1, To: 1}},
-	}
-	used := page.Series{Bars: true}
+	var chart reports.LimitsChart
 	for l := range page.EachOf(t.Limits) {
-		if l.Share.Known() && len(c.Y.Labels) < mostLimitBars {
-			used.Dots = append(used.Dots, page.Dot{
-				X: l.Share, Y: page.Known(float64(len(c.Y.Labels))), Text: fmt.Sprintf("%s of %d", page.Whole(l.Used), l.Limit), More: page.Percent(l.Reached) + " of the runs reach it",
-			})
-			c.Y.Labels = append(c.Y.Labels, l.Of+" · "+l.Path)
-		}
+		chart.Add(l.Of+" · "+l.Path, l.Share, page.Dot{Text: fmt.Sprintf("%s of %d", page.Whole(l.Used), l.Limit), More: page.Percent(l.Reached) + " of the runs reach it"})
 	}
-	if len(used.Dots) == 0 {
-		return nil
-	}
-	c.Series = []page.Series{used}
-	return []page.Chart{c}
+	return chart.Charts()
 }
-
-const mostLimitBars = 40
 
 // curveCharts show what the recorded runs gain and pay by the iteration.
 func (t *Tuning) curveCharts() (charts []page.Chart) {
@@ -444,22 +346,14 @@ func (t *Tuning) curveCharts() (charts []page.Chart) {
 	for _, of := range []struct {
 		name, title, about string
 		y                  page.Axis
-		// goesOn says that a run that a limit stopped might have come to another number.
-		goesOn bool
-		of     func(*CurveStep) (page.Value, page.Range)
+		of                 func(*CurveStep) (page.Value, page.Range)
 	}{
-		{"curve-score", "Score if every recorded run stopped at an iteration", "What the recorded runs would have scored.", page.Axis{Name: t.Terms.Score, Form: score}, true,
+		{"curve-score", "Score if every recorded run stopped at an iteration", "What the recorded runs would have scored.", page.Axis{Name: t.Terms.Score, Form: score},
 			func(s *CurveStep) (page.Value, page.Range) { return s.Score, s.ScoreInterval }},
-		{"curve-cost", "Cost if every recorded run stopped at an iteration", "The sum over all runs up to the iteration.", page.Axis{Name: t.Terms.Cost + " in all", Unit: t.costUnit(), Shown: []float64{0}, Form: cost}, true,
+		{"curve-cost", "Cost if every recorded run stopped at an iteration", "The sum over all runs up to the iteration.", page.Axis{Name: t.Terms.Cost + " in all", Unit: t.costUnit(), Shown: []float64{0}, Form: cost},
 			func(s *CurveStep) (page.Value, page.Range) { return s.Cost, s.CostInterval }},
-		{"curve-extra", "What an extra success costs", "The cost of a success that the iteration adds: another iteration pays where a success is worth more.", page.Axis{Name: t.Terms.Cost + " per extra success", Unit: t.costUnit(), Shown: []float64{0}, Form: page.Or(page.Nothing, cost)}, false,
-			func(s *CurveStep) (page.Value, page.Range) { return s.PerExtra, page.NoRange(page.Nothing) }},
-		{"curve-reached", "Recorded runs that reach an iteration", "How many runs came so far.", page.Axis{Name: "runs", Unit: page.InCounts, Shown: []float64{0}, Form: page.Whole}, false,
-			func(s *CurveStep) (page.Value, page.Range) {
-				return page.Known(float64(s.Reached)), page.NoRange(page.Nothing)
-			}},
 	} {
-		line := page.Series{Line: true, Band: of.goesOn}
+		line := page.Series{Line: true, Band: true}
 		known, cut := 0, false
 		for s := range page.EachOf(t.Curve) {
 			d := page.Dot{X: page.Known(float64(s.Iteration)), Censored: s.Cut > 0, More: page.Plural(s.Extra, "extra success", "extra successes")}
@@ -476,14 +370,11 @@ func (t *Tuning) curveCharts() (charts []page.Chart) {
 		if slices.ContainsFunc(line.Dots, func(d page.Dot) bool { return d.YRange.Known() }) {
 			c.About += " The band is the 95% interval."
 		}
-		if ends && of.goesOn {
-			last := line.Dots[len(line.Dots)-1]
-			on := last
-			on.X.Number, on.Censored, cut = on.X.Number+0.6, true, true
-			c.Series = append(c.Series, page.Series{Line: true, Mute: true, Guide: true, Dots: []page.Dot{last, on}})
+		if ends {
+			c.Series, cut = append(c.Series, line.Beyond()), true
 		}
 		if cut {
-			c.About += " Dashed: a limit, a guard or a budget ended some of the runs, so that what would have followed is unknown."
+			c.About += page.AboutCut
 		}
 		charts = append(charts, c)
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // Map is what replay makes of two parameters, the others fixed: of those that matter most to the
-// objective, of the only one, or of others that a reader chooses.
+// objective, or of the only one.
 type Map struct {
 	// X and Y are the parameters; Y has no path where there is only one.
 	X MapAxis `json:"x"`
@@ -22,15 +22,9 @@ type Map struct {
 	Fixed  []FixedParam `json:"fixed,omitempty"`
 	Center string       `json:"center"`
 	Cells  []MapCell    `json:"cells"`
-	// Weaker says of the first map that parameters which matter more have none: fewer than two of their
+	// Weaker says that parameters which matter more have no map: fewer than two of their
 	// combinations were tried beside the center.
 	Weaker bool `json:"weaker,omitempty"`
-}
-
-// Pair are two parameters.
-type Pair struct {
-	X string `json:"x"`
-	Y string `json:"y"`
 }
 
 // FixedParam is a parameter that has one value in all of a map.
@@ -68,10 +62,7 @@ type MapCell struct {
 // mostMapValues are how many values of a parameter a map has.
 const mostMapValues = 24
 
-// mostOtherCells are those of all maps but the first: with their pictures and numbers they take half a megabyte.
-const mostOtherCells = 1500
-
-// mapped makes the maps. They need no replay that was not made.
+// mapped makes the map. It needs no replay that was not made.
 func (t *chooser) mapped(_ context.Context, r *Tuning, choice *chosen) error {
 	paths := t.byStrength()
 	if len(paths) == 0 {
@@ -88,24 +79,18 @@ func (t *chooser) mapped(_ context.Context, r *Tuning, choice *chosen) error {
 		r.Map = t.mapOf(paths, &marks)
 		return nil
 	}
-	left := mostOtherCells
 	for second := 1; second < len(paths); second++ {
 		for at, first := range paths[:second] {
-			switch m := t.mapOf([]int{first, paths[second]}, &marks); {
-			case m == nil:
-			case r.Map == nil:
-				r.Map, m.Weaker = m, at > 0 || second > 1
-			case len(m.Cells) > left:
-				r.MapsLeft, r.PairsLeft = r.MapsLeft+1, append(r.PairsLeft, Pair{t.paths[first], t.paths[paths[second]]})
-			default:
-				r.OtherMaps, left = append(r.OtherMaps, *m), left-len(m.Cells)
+			if r.Map = t.mapOf([]int{first, paths[second]}, &marks); r.Map != nil {
+				r.Map.Weaker = at > 0 || second > 1
+				return nil
 			}
 		}
 	}
 	return nil
 }
 
-// mapMarks are the candidates that maps mark, and the center, which all of them have.
+// mapMarks are the candidates that a map marks, and its center.
 type mapMarks struct {
 	center             int
 	what               string // the center is

@@ -75,11 +75,6 @@ type Tuning struct {
 	Beaten      []BeatenRow `json:"beaten,omitempty"`
 	BeatenInAll int         `json:"beaten_in_all,omitempty"`
 	Map         *Map        `json:"map,omitempty"` // nil: fewer than two candidates differ in a parameter
-	// OtherMaps are of other pairs of parameters, those of the stronger ones first. MapsLeft counts those for
-	// which there is no room, PairsLeft names them.
-	OtherMaps []Map  `json:"other_maps,omitempty"`
-	MapsLeft  int    `json:"maps_left,omitempty"`
-	PairsLeft []Pair `json:"pairs_left,omitempty"`
 	// Unpriced counts exact candidates that the front leaves out since their cost
 	// is not known.
 	Unpriced int `json:"unpriced,omitempty"`
