@@ -39,6 +39,7 @@ func (c *Confinement) within(kind namespace, argv ...string) (*processes, error)
 		return nil, os.NewSyscallError("socketpair", err)
 	}
 	if err := syscall.SetNonblock(ends[1], false); err != nil {
+		_, _ = syscall.Close(ends[0]), syscall.Close(ends[1])
 		return nil, os.NewSyscallError("fcntl", err)
 	}
 	copied := confine.Command{Hide: kind.proc, Root: kind.user && os.Getuid() == 0, Whole: !kind.user, First: c.firstID(), Argv: argv}

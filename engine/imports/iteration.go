@@ -161,12 +161,6 @@ func evaluation(m *spec.ImportedIterations, s *scope) *record.Evaluation {
 	return &record.Evaluation{Confidence: confidence, Passed: passed, Feedback: text(m.Feedback, s)}
 }
 
-var errorClasses = []record.ErrorClass{
-	record.RateLimit, record.Quota, record.Server, record.Network, record.CallTimeout, record.Auth, record.InvalidRequest,
-	record.Incomplete, record.BadResponse, record.Exhausted, record.Internal, record.Expression,
-	record.ContextLength, record.ContentFilter, record.Program, record.NoAnswer, record.Unjudged,
-}
-
 // failure is an error class, or an object with a class and a message. A text that
 // is not a class is the message of a program's error.
 func failure(e *spec.Expr, s *scope) *record.Error {
@@ -185,7 +179,7 @@ func failure(e *spec.Expr, s *scope) *record.Error {
 	case name == "":
 		s.fail(e, "want an error class, or {class, message}, got %s", describe(v))
 		return nil
-	case slices.Contains(errorClasses, record.ErrorClass(name)):
+	case slices.Contains(record.ErrorClasses, record.ErrorClass(name)):
 		return &record.Error{Class: record.ErrorClass(name), Message: said}
 	}
 	return &record.Error{Class: record.Program, Message: cmp.Or(said, name)}

@@ -139,6 +139,12 @@ const (
 	Unjudged      ErrorClass = "unjudged"  // confidence, passed or feedback could not be evaluated on the output
 )
 
+// ErrorClasses are all of them.
+var ErrorClasses = []ErrorClass{
+	RateLimit, Quota, Server, Network, CallTimeout, Auth, InvalidRequest, Incomplete, BadResponse, Exhausted, Internal, Resources, Expression, Setup, Unstarted,
+	ContextLength, ContentFilter, Program, Tool, BadCall, NoAnswer, Unjudged,
+}
+
 // Fault reports whether errors of the class are the infrastructure's.
 func (c ErrorClass) Fault() bool {
 	switch c {

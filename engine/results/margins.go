@@ -18,8 +18,14 @@ type Margins map[string]float64
 func MarginsOver(texts []string, suites ...*record.Results) (Margins, error) {
 	of := Margins{}
 	for _, r := range slices.Backward(suites) {
+		if len(r.Manifest.Specs) == 0 {
+			continue
+		}
 		folder, err := Open(r, nil)
-		if err != nil || folder.Document.Suite.Margin == nil {
+		switch {
+		case err != nil:
+			return nil, exit.With(exit.NotMeasured, "", "%s: %w", r.Path, err)
+		case folder.Document.Suite.Margin == nil:
 			continue
 		}
 		for _, margin := range folder.Document.Suite.Margin.Of {

@@ -184,6 +184,7 @@ func (c *collection) keepFaults() {
 // hand has nothing but its id.
 func (c *collection) recordings() []sweep.Recording {
 	var all []sweep.Recording
+	c.notes.Taskless = 0
 	reads := make([]sweep.Reads, len(c.scores))
 	for i, name := range c.scores {
 		reads[i] = c.folder.Reads(name)

@@ -36,7 +36,7 @@ type testedState struct{ configuration, task, key, scorer string }
 func NewStateScores(f *Folder, known *Snapshots, versions map[string]string, key func(l *spec.Loop, tree string) (string, error), evaluate bool) *StateScores {
 	s := &StateScores{folder: f, snapshots: known, versions: versions, key: key, evaluate: evaluate, made: map[runScore]record.Score{}}
 	for one, err := range record.ReadScores(f.Path) {
-		if err == nil {
+		if err == nil { // who reads the recordings tells of damage
 			s.made[runScore{one.Run, one.Name, one.Iteration}] = record.Score{Value: one.Value, Scorer: one.Scorer, Unscored: one.Unscored, Removed: one.Removed}
 		}
 	}
@@ -49,7 +49,7 @@ func (s *StateScores) findTested() map[testedState]float64 {
 	found := map[testedState]float64{}
 	for run, err := range record.ReadLight(s.folder.Path) {
 		if err != nil {
-			continue
+			continue // as above
 		}
 		l := s.folder.Loop(run.Configuration)
 		if l == nil || l.Workspace == nil {

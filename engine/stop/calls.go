@@ -81,14 +81,10 @@ func (l *CallLimits) Refuses(before []record.Call, next *record.Call) record.Rea
 			mainSteps++
 		}
 	}
-	used := NeededFor(before, next)
-	switch {
-	case next.Kind.IsStep() && l.Steps > 0 && steps > l.Steps,
-		next.Kind == record.MainCall && l.MainSteps > 0 && mainSteps > l.MainSteps:
+	if next.Kind.IsStep() && l.Steps > 0 && steps > l.Steps || next.Kind == record.MainCall && l.MainSteps > 0 && mainSteps > l.MainSteps {
 		return record.ReasonBudgetSteps
-	case l.Cost > 0 && used.Unpriced > 0: // it may cost anything
-		return record.ReasonBudgetCost
 	}
+	used := NeededFor(before, next)
 	return l.Short(used)
 }
 

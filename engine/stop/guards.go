@@ -220,8 +220,11 @@ func Dollars(usd float64) record.Money {
 	}
 }
 
-// Short is the limit that so much usage would exceed, "" where none.
+// Short is the limit that so much usage would exceed, "" where none. A call of unknown price may have cost any amount.
 func (l *Limits) Short(u record.Usage) record.Reason {
+	if u.Unpriced > 0 {
+		u.Cost = math.MaxInt64
+	}
 	switch {
 	case l.Calls > 0 && u.Calls > l.Calls:
 		return record.ReasonBudgetCalls

@@ -177,6 +177,9 @@ func (b *Bounded) Needed(number, level float64) (units float64, ok bool) {
 	for _, u := range b.units {
 		n += u.Count
 	}
+	if !(n > 0) {
+		return 0, false
+	}
 	shown := func(units float64) bool {
 		more := *b
 		more.units, more.sizes = slices.Clone(b.units), slices.Clone(b.sizes)

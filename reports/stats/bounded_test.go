@@ -53,6 +53,10 @@ func TestBoundsOfZerosAndOnes(t *testing.T) {
 	if _, ok := bounded(t, 0.1, 0.1).Needed(0.1, 0.95); ok {
 		t.Error("no number of units shows that a mean of 0.1 is at most 0.1")
 	}
+	none, _ := stats.NewBounded(nil, -1, 1)
+	if _, ok := none.Needed(0.1, 0.95); ok {
+		t.Error("a number of units like none shows something")
+	}
 }
 
 // Of other values chances are those of drawn weights.

@@ -492,6 +492,7 @@ func TestWhatIsNotExactIsNotChosen(t *testing.T) {
 	source.outcomes[2][4].Result = replay.Result{Verdict: replay.Censored, At: 2, Why: "the record ends", Iterations: 1}
 	source.outcomes[2][4].Scores = []sweep.Range{{Least: 0, Most: 1}}
 	source.outcomes[1][7].Scores = []sweep.Range{{Least: math.NaN(), Most: math.NaN()}}
+	source.outcomes[1][7].Unscored = []sweep.Why{sweep.NotJudged}
 	got := tuned(t, source, tune.ChoiceOptions{Choose: tune.ChoiceRule{Rule: tune.AtLeast, Number: 0.1}})
 	if name(got.Recommended) != "[3 0 0]" {
 		t.Errorf("%s, want the only one of which all is known", name(got.Recommended))

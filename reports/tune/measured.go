@@ -75,13 +75,13 @@ func (t *chooser) measure(ctx context.Context) (err error) {
 	if err := t.measureRecordings(ctx); err != nil {
 		return err
 	}
-	recorded, seed := t.recordedKnown(), maphash.MakeSeed()
+	seed := maphash.MakeSeed()
 	t.sums, t.print = make([]folded, n), make([]uint64, n)
 	var one sync.Mutex
 	alike := map[uint64]folded{} // by print: what candidates have in common is kept once
 	t.recordedPrint = printOf(seed, sweep.Sum(t.held.Recorded(), t.held.Runs, t.fold, max(1, t.folds)))
 	err = t.Totals(ctx, t.fold, max(1, t.folds), func(i int, totals []sweep.Totals) {
-		t.labels[i], t.standing[i], t.exact[i] = t.stand(totals, recorded)
+		t.labels[i], t.standing[i], t.exact[i] = t.stand(totals)
 		t.print[i] = printOf(seed, totals)
 		one.Lock()
 		if t.sums[i] = alike[t.print[i]]; t.sums[i] == nil {
@@ -170,18 +170,6 @@ func (f folded) of(fold, folds int) []float64 {
 	return f[fold*n : (fold+1)*n]
 }
 
-// recordedKnown counts, for each score that is read, the runs that have it as
-// recorded.
-func (t *chooser) recordedKnown() []int {
-	known := make([]int, len(t.reads))
-	for i := range t.held.Recorded() {
-		for k, s := range t.reads {
-			known[k] += count(ScoreOf(&t.held.Recorded()[i], s).Known())
-		}
-	}
-	return known
-}
-
 // measureOne measures a candidate. No other reads or writes what is its own, and
 // bits of one word are of one chunk.
 func (t *chooser) measureOne(ctx context.Context, i int) error {
@@ -210,7 +198,7 @@ func (t *chooser) measureOne(ctx context.Context, i int) error {
 
 // stand reports whether the runs answer for a candidate, with the scores that are read,
 // and how many of them are exact.
-func (t *chooser) stand(totals []sweep.Totals, recorded []int) (label replay.Label, standing standingOfOne, exact int) {
+func (t *chooser) stand(totals []sweep.Totals) (label replay.Label, standing standingOfOne, exact int) {
 	whole := wholeOf(totals)
 	label, exact = whole.Label(), whole.Exact
 	switch {
@@ -219,8 +207,8 @@ func (t *chooser) stand(totals []sweep.Totals, recorded []int) (label replay.Lab
 	case whole.Faults > 0:
 		return label, faulty, exact
 	}
-	for k, s := range t.reads {
-		if s >= len(whole.Scores) || whole.Scores[s].Known < recorded[k] {
+	for _, s := range t.reads {
+		if s >= len(whole.Scores) || whole.Scores[s].Unknown > 0 {
 			return label, notScored, exact
 		}
 	}

@@ -94,8 +94,8 @@ type Score struct {
 	// is no chance in them.
 	Bounds page.Range `json:"bounds"`
 	Scored int        `json:"scored"` // runs with a score, or with bounds of one
-	// Unscored are runs of which the recording has a score, but not of the
-	// iteration that would be returned.
+	// Unscored are runs whose score is unknown. That of one that is as recorded is unknown to no one: its scorer could not
+	// judge it, and it is in no mean.
 	Unscored int `json:"unscored"`
 	// Successes, Lost and Gained are exact runs with a score of 1 or more: all of
 	// them; those that had it as recorded, and have it no more; the other way round.
@@ -614,13 +614,9 @@ func (b *Held) score(s int, all *taken, exact bool) Score {
 			}
 			r, before := e.ranges[s], pointOf(at(b.Runs[i].Scores, s)).Least
 			if math.IsNaN(r.Least) || math.IsNaN(r.Most) {
-				if !math.IsNaN(before) {
-					why := sweep.NotJudged
-					if s < len(e.whys) {
-						why = cmp.Or(e.whys[s], why)
-					}
+				if s < len(e.whys) && e.whys[s] != "" {
 					sum.Unscored++
-					sum.whys[slices.Index(whys[:], why)]++
+					sum.whys[slices.Index(whys[:], e.whys[s])]++
 				}
 				continue
 			}

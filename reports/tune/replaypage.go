@@ -6,6 +6,7 @@ import (
 	"io"
 	"iter"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -408,6 +409,7 @@ const (
 	WouldFault     reports.WarningKind = "would_fault"    // Count of Of runs
 	RecordedFault  reports.WarningKind = "recorded_fault" // Count of Of runs
 	ReturnUnscored reports.WarningKind = "return_unscored"
+	Unjudged       reports.WarningKind = "unjudged"
 	NoTimes        reports.WarningKind = "no_times"
 	NoUsage        reports.WarningKind = "no_usage"
 	NoPrices       reports.WarningKind = "no_prices"
@@ -434,6 +436,7 @@ var sayings = func() reports.Sayings {
 		ReturnUnscored: {Serious: true, Say: func(n reports.Warning, quote func(string) string) string {
 			return fmt.Sprintf("%s of %d of %d runs is unknown", quote(n.Name), n.Count, n.Of) + whyUnscored[sweep.Why(n.More)]
 		}},
+		Unjudged: {Text: "{name} could not judge {n} of {of} recorded runs: means of configurations with other limits may be of other tasks", Serious: true},
 		NoTimes:  {Text: "the recording has no times, so the latency is unknown"},
 		NoUsage:  {Text: "{n} recorded [run has|runs have] no usage, so calls, tokens and cost are unknown"},
 		NoTokens: {Text: "{n} recorded [run has|runs have] calls whose tokens are not recorded, so the tokens are unknown"},
@@ -571,6 +574,16 @@ func (r *Replay) wholeNotes(held []*Held) []ReplayNote {
 		}
 		whole += b.lumped
 		times = times && b.Timed()
+	}
+	for s, name := range r.Scorers {
+		judged, all := 0, 0
+		for _, b := range held {
+			for i := range b.Runs {
+				all += count(b.Runs[i].Run.Outcome.Counts())
+				judged += count(!math.IsNaN(pointOf(at(b.Runs[i].Scores, s)).Least))
+			}
+		}
+		add(judged > 0 && judged < all, ReplayNote{Kind: Unjudged, Name: name, Count: all - judged, Of: all})
 	}
 	add(r.Simulated != nil, ReplayNote{Kind: reports.SimulatedModel, Name: cmp.Or(strings.Join(r.Simulated, ", "), "a model")})
 	add(unreported > 0, ReplayNote{Kind: NoUsage, Count: unreported})

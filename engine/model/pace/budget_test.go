@@ -171,6 +171,20 @@ func TestF41_UnpricedCallsMeetNoBudgetOfMoney(t *testing.T) {
 	}
 }
 
+// P8: a call whose price turns out to be unknown, as tokens were of a kind that has none, may have cost any amount.
+func TestF41_AfterAnUnpricedCallABudgetOfMoneyIsSpent(t *testing.T) {
+	b := NewBudget(Suite, Limits{Cost: 100})
+	r, err := b.Reserve(t.Context(), exactly(record.Usage{Calls: 1, Cost: 1}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Settle(record.Settlement{Paid: record.Usage{Calls: 1, Unpriced: 1}})
+	var refused *Refused
+	if _, err := b.Reserve(t.Context(), exactly(record.Usage{Calls: 1, Cost: 1})); !errors.As(err, &refused) || refused.Reason != record.ReasonBudgetCost {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestF3_WhatEarlierSessionsSpentCounts(t *testing.T) {
 	for earlier, left := range map[int64]int64{0: 3, 2: 1, 3: 0} {
 		b := NewBudget(Suite, Limits{Calls: 3})

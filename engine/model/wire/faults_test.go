@@ -903,6 +903,36 @@ func TestConnectionsAreUsedAgain(t *testing.T) {
 	})
 }
 
+// A request is sent once, also where a connection that was used before breaks: who calls decides whether it is sent again, for it may
+// have cost something.
+func TestF16_ABrokenConnectionSendsNothingAgain(t *testing.T) {
+	each(t, func(t *testing.T, p *protocol) {
+		var asked atomic.Int64
+		whole, _ := p.says("hi")
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			if r.Header.Get("Idempotency-Key") != "key" {
+				t.Errorf("the key is %q", r.Header.Get("Idempotency-Key"))
+			}
+			if asked.Add(1)%2 == 0 {
+				reset("")(w, r)
+				return
+			}
+			fmt.Fprint(w, whole)
+		}))
+		defer server.Close()
+		m, request := p.connect(t, wire.Options{BaseURL: server.URL}), hello()
+		request.Idempotency = "key"
+		for n := int64(1); n <= 4; n++ {
+			_, err := m.Call(t.Context(), request)
+			var failed *record.Error
+			if broken := n%2 == 0; asked.Load() != n || broken != (errors.As(err, &failed) && failed.Class == record.Network) {
+				t.Fatalf("call %d: %d requests, %v", n, asked.Load(), err)
+			}
+		}
+	})
+}
+
 // heap is how much the process holds.
 func heap() uint64 {
 	var m runtime.MemStats

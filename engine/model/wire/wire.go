@@ -371,10 +371,11 @@ func (l *Line) request(ctx context.Context, sent *outgoing) *http.Request {
 	if sent.raw != nil {
 		l.dress(request, sent.raw)
 	}
-	if request.Header.Get(idempotencyKey) == "" && sent.idempotency != "" {
+	if sent.idempotency != "" && request.Header.Get(idempotencyKey) == "" {
 		request.Header = maps.Clone(request.Header)
 		request.Header.Set(idempotencyKey, sent.idempotency)
 	}
+	onceOnly(request)
 	setBody(request, sent.body)
 	return request
 }
@@ -405,6 +406,18 @@ func causeOf(ctx context.Context, err error) error {
 }
 
 const idempotencyKey = "Idempotency-Key"
+
+// onceOnly keeps net/http from sending a request again by itself, unseen by budgets. It does so where a connection breaks that was
+// used before and the request has a key of idempotency, which it looks for by its usual spelling; servers know it by any.
+func onceOnly(request *http.Request) {
+	for _, name := range []string{idempotencyKey, "X-" + idempotencyKey} {
+		if key, has := request.Header[name]; has {
+			request.Header = maps.Clone(request.Header)
+			delete(request.Header, name)
+			request.Header[strings.ToLower(name)] = key
+		}
+	}
+}
 
 func setHeaders(request *http.Request, headers map[string]string, stream bool) {
 	if stream {

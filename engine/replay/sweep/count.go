@@ -192,8 +192,9 @@ func (m *rowMaker) add(follow *replay.Course, iterations int, failed bool) (beli
 const mostSums = 80_000
 
 // Totals visits every candidate with the sums of its outcomes over each part of the
-// runs, as Sum gives them, in no order and several candidates at a time. A part is a
-// number from 0; runs of a part below 0 are left out. The error is that of the context.
+// runs, in no order and several candidates at a time: as Sum gives them, but that what a candidate loses is counted against
+// the recording that it is replayed on. A part is a number from 0; runs of a part below 0 are left out. The error is that of
+// the context.
 func (s *Sweep) Totals(ctx context.Context, part []int, parts int, visit func(candidate int, totals []Totals)) error {
 	into := newCells(s.tasks, part, parts)
 	all := func(candidate int, sums *Sums) { visit(candidate, sums.Totals()) }

@@ -192,7 +192,7 @@ func (r *Recording) value(ctx context.Context, scores []Range, run int, result *
 				why = NotTold
 			}
 			scores[s] = point(v)
-			if why != "" && !math.IsNaN(at(recorded.Scores[s], 0)) {
+			if why != "" && !(r.scoredAsRecorded(recorded, s, &by) && math.IsNaN(at(recorded.Scores[s], 0))) {
 				if whys == nil {
 					whys = make([]Why, len(scores))
 				}
@@ -230,6 +230,19 @@ func endingOf(r *replay.Result) ending {
 // asRecorded reports whether a run makes and returns what the recorded one did.
 func (e *ending) asRecorded(run *Run) bool {
 	return e.made == len(run.Run.Iterations) && e.returned == run.Run.Outcome.Returned
+}
+
+// scoredAsRecorded reports whether a score goes by nothing that differs from the recorded run.
+func (r *Recording) scoredAsRecorded(run *Run, score int, by *ending) bool {
+	switch reads := r.Reads[score]; {
+	case by.usedUp, by.changes(reads):
+		return false
+	case reads == ReadsOutput:
+		return by.returned == run.Run.Outcome.Returned
+	case reads == ReadsStop:
+		return by.asRecorded(run) && sameStop(by.outcome, &run.Run.Outcome)
+	}
+	return by.asRecorded(run)
 }
 
 // changes reports whether a score goes by an iteration that is judged or cut

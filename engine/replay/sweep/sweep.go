@@ -242,7 +242,7 @@ func (r *Recording) unscored(run *Run, result *replay.Result, which []int, missi
 // wanted is the iteration, from 1, that would have to be judged to know what a run
 // is worth that ends so; 0: none, or that would not tell.
 func (r *Recording) wanted(run *Run, score int, by *ending) int {
-	if by.asRecorded(run) || r.Reads[score] == ReadsOutput && by.returned == run.Run.Outcome.Returned {
+	if r.scoredAsRecorded(run, score, by) {
 		return 0
 	}
 	switch _, why := r.worthOf(run, score, by); {

@@ -150,25 +150,30 @@ func TestWhatIsNotKnownIsNotZero(t *testing.T) {
 	other := plain + "terminate: {confidence: off, when: iteration == 4}\nmax_iterations: 5\n"
 	shorter := plain + "terminate: {confidence: off}\nmax_iterations: 1\n"
 	for _, c := range []struct {
-		name     string
-		scores   []float64
-		reads    Reads
-		target   string
-		want     float64
-		infinite bool
+		name    string
+		scores  []float64
+		reads   Reads
+		target  string
+		want    float64
+		unknown bool // a live run may have a score
 	}{
-		{"the run has a score alone, and stops earlier", []float64{0.9}, ReadsUnknown, short, nan, false},
+		{"the run has a score alone, and stops earlier", []float64{0.9}, ReadsUnknown, short, nan, true},
 		{"and returns the same output", []float64{0.9}, ReadsOutput, short, 0.9, false},
-		{"and returns another", []float64{0.9}, ReadsOutput, shorter, nan, false},
+		{"and returns another", []float64{0.9}, ReadsOutput, shorter, nan, true},
 		{"and stops as it did", []float64{0.9}, ReadsUnknown, wide, 0.9, false},
-		{"the iteration stands for runs that stop there", []float64{0.9, 0.1, 0.2, 0.3, 0.4}, ReadsAround, short, nan, false},
+		{"the iteration stands for runs that stop there", []float64{0.9, 0.1, 0.2, 0.3, 0.4}, ReadsAround, short, nan, true},
 		{"and here one does", []float64{0.9, 0.1, 0.2, 0.3, 0.4}, ReadsAround, shorter, 0.1, false},
 		{"or for all that do, whatever they return", []float64{0.9, 0.1, 0.2, 0.3, 0.4}, ReadsCourse, short, 0.3, false},
-		{"why a run stops is not that of an iteration", []float64{0.9, 0.1, 0.2, 0.3, 0.4}, ReadsStop, shorter, nan, false},
+		{"why a run stops is not that of an iteration", []float64{0.9, 0.1, 0.2, 0.3, 0.4}, ReadsStop, shorter, nan, true},
 		{"and where it stops as recorded, for that reason", []float64{0.9, 0.1, 0.2, 0.3, 0.4}, ReadsStop, wide, 0.9, false},
-		{"but for another one it is not known", []float64{0.9, 0.1, 0.2, 0.3, 0.4}, ReadsStop, other, nan, false},
+		{"but for another one it is not known", []float64{0.9, 0.1, 0.2, 0.3, 0.4}, ReadsStop, other, nan, true},
 		{"which does not matter to others", []float64{0.9, 0.1, 0.2, 0.3, 0.4}, ReadsCourse, other, 0.9, false},
-		{"the iteration is unscored", []float64{0.9, 0.1, nan, 0.3, 0.4}, ReadsUnknown, short, nan, false},
+		{"the iteration is unscored", []float64{0.9, 0.1, nan, 0.3, 0.4}, ReadsUnknown, short, nan, true},
+		{"it was not judged, and stops as it did", []float64{nan}, ReadsUnknown, wide, nan, false},
+		{"and returns the output that was not judged", []float64{nan}, ReadsOutput, short, nan, false},
+		{"and stops earlier", []float64{nan}, ReadsUnknown, short, nan, true},
+		{"or returns another output", []float64{nan}, ReadsOutput, shorter, nan, true},
+		{"or stops for another reason", []float64{nan}, ReadsStop, other, nan, true},
 	} {
 		one.Scores = [][]float64{c.scores}
 		r := recorded(t, wide, one)
@@ -177,7 +182,7 @@ func TestWhatIsNotKnownIsNotZero(t *testing.T) {
 		if got := outcomes(t, s, 0)[0].Scores[0]; !(got.Least == c.want || math.IsNaN(c.want) && !got.Known()) {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
-		if got := totals(t, s, []int{0}, 1)[0][0].Scores[0]; (got.Known == 0) != math.IsNaN(c.want) || got.Lost != 0 {
+		if got := totals(t, s, []int{0}, 1)[0][0].Scores[0]; (got.Known == 0) != math.IsNaN(c.want) || (got.Unknown == 1) != c.unknown || got.Lost != 0 {
 			t.Errorf("%s: %+v", c.name, got)
 		}
 	}

@@ -35,6 +35,8 @@ type ScoreTotals struct {
 	Known       int
 	Least, Most float64
 	PerTask     Range
+	// Unknown is how many runs have a score that nobody knows: see Outcome.Unscored.
+	Unknown int
 	// Hits are the exact runs with a score of 1 or more. Lost are those that are
 	// none though the recorded run was, Gained the other way round.
 	Hits, Lost, Gained int
@@ -87,7 +89,7 @@ func (t *Totals) Add(o *Totals) {
 }
 
 func (s *ScoreTotals) add(o *ScoreTotals) {
-	s.Known += o.Known
+	s.Known, s.Unknown = s.Known+o.Known, s.Unknown+o.Unknown
 	s.Least, s.Most = s.Least+o.Least, s.Most+o.Most
 	s.PerTask.Least, s.PerTask.Most = s.PerTask.Least+o.PerTask.Least, s.PerTask.Most+o.PerTask.Most
 	s.Hits, s.Lost, s.Gained = s.Hits+o.Hits, s.Lost+o.Lost, s.Gained+o.Gained
@@ -270,6 +272,7 @@ const (
 // The columns of a score.
 const (
 	ofKnown = iota
+	ofUnknown
 	ofHits
 	ofLost
 	ofGained
@@ -331,6 +334,9 @@ func (s sums) add(o *Outcome, run *Run) {
 		if r.Known() {
 			s[ofScores+i*ofScore:].addScore(r, exact, run.recordedHit(i))
 		}
+	}
+	for i, why := range o.Unscored {
+		s[ofScores+i*ofScore+ofUnknown] += count(why != "")
 	}
 }
 
@@ -407,7 +413,7 @@ func (s sums) totals(trials int) Totals {
 // score are the totals of one score, of its columns.
 func (s sums) score() ScoreTotals {
 	return ScoreTotals{
-		Known: int(s[ofKnown]), Hits: int(s[ofHits]), Lost: int(s[ofLost]), Gained: int(s[ofGained]),
+		Known: int(s[ofKnown]), Unknown: int(s[ofUnknown]), Hits: int(s[ofHits]), Lost: int(s[ofLost]), Gained: int(s[ofGained]),
 		Least: s[ofLeastValue:].value(-1), Most: s[ofMostValue:].value(1),
 	}
 }
