@@ -10,6 +10,7 @@ import (
 	"github.com/agentbench/agentbench/engine/agent/a2a"
 	"github.com/agentbench/agentbench/engine/loop"
 	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/model/pace"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/stop"
 	"github.com/agentbench/agentbench/engine/tool"
@@ -144,7 +145,7 @@ func (d *delegate) use(ctx context.Context, use *tool.Use) (tool.Result, error) 
 	result := tool.Result{Content: run.Output(), Duration: run.Elapsed, Calls: d.calls(run), Run: run}
 	result.Waited = waited(run)
 	if d.late(run) || ctx.Err() == nil && nested.Err() != nil && run.Outcome.Status == record.Cancelled {
-		d.expire(&result)
+		pace.Refund(ctx, d.expire(&result))
 		return result, d.failure("timed out after %v", d.declared.Timeout)
 	}
 	return result, d.outcome(ctx, run)
@@ -178,16 +179,19 @@ func (d *delegate) limited(ctx context.Context) (context.Context, context.Cancel
 // errLate is why the loop of a delegate is cancelled that took too long.
 var errLate = errors.New("the delegate's timeout passed")
 
-// expire ends a task at its timeout: what would have begun later did not happen.
-func (d *delegate) expire(result *tool.Result) {
+// expire ends a task at its timeout: what would have begun later did not happen, and what it was charged is to be given back.
+func (d *delegate) expire(result *tool.Result) (charged record.Usage) {
 	limit := d.declared.Timeout
 	kept := result.Calls[:0]
 	for _, c := range result.Calls {
 		if c.Start <= limit+result.Waited {
 			kept = append(kept, c)
+		} else {
+			charged = charged.Plus(c.ChargedToRun())
 		}
 	}
 	result.Calls, result.Content, result.Duration = kept, nil, limit+result.Waited
+	return charged
 }
 
 // calls are those of the delegate's run and of whoever it handed tasks to itself,

@@ -110,14 +110,18 @@ func TestHowDelegatesEnd(t *testing.T) {
 }
 
 // The timeout of a delegate cancels its loop where time passes, and ends it where
-// it only passes as-if.
+// it only passes as-if. A hard budget of the run is charged for the calls that the record has.
 func TestATimeoutCancelsTheLoop(t *testing.T) {
 	for _, sleeps := range []string{"true", "false"} {
 		synctest.Test(t, func(t *testing.T) {
 			models := "{m: {provider: script, price: free, latency: {median: 2s}, sleep: " + sleeps + ", responses: [a, b, c]}}"
 			begin := time.Now()
 			d := handedTo(t, models, looking+"terminate: {max_iterations: 3}\n", ", timeout: 3s")
-			result, err := d.Use(t.Context(), handing("x"))
+			budget := pace.NewBudget(pace.Run, pace.Limits{Calls: 5})
+			result, err := d.Use(pace.WithRun(t.Context(), budget), handing("x"))
+			if spent := budget.Spent().Calls; spent != int64(len(result.Calls)) {
+				t.Errorf("sleep %s: %d calls are charged, %d recorded", sleeps, spent, len(result.Calls))
+			}
 			if err == nil || err.Error() != "tool: the delegate research timed out after 3s" {
 				t.Errorf("sleep %s: %v", sleeps, err)
 			}

@@ -431,6 +431,17 @@ type Call struct {
 	InputCost Money `json:"input_pusd,omitempty"`
 }
 
+// ChargedToRun is what a hard budget of the run was charged for the call; nothing where it was reserved in none.
+func (c *Call) ChargedToRun() Usage {
+	switch {
+	case c.Charged != nil:
+		return *c.Charged
+	case c.Reserved != nil:
+		return c.Usage
+	}
+	return Usage{}
+}
+
 // CutAt is the call of a program as it stands when it is cancelled in flight.
 func (c *Call) CutAt(at time.Duration) Call {
 	cut := Call{

@@ -306,7 +306,7 @@ func (t *talk) refuses(s *stop.Stretch) (before record.Reason) {
 		case unknown != "":
 			return t.branches(unknown)
 		case refused == "":
-			t.charge(c)
+			t.charged = t.charged.Plus(c.ChargedToRun())
 		case c.Role == record.RoleDelegate:
 			return t.branches("the budget has no room for a call of a delegate, and the record does not have what follows")
 		case i == 0:

@@ -125,7 +125,7 @@ func (w *walk) halt(p *pass, calls []record.Call, at time.Duration) {
 	for i := range p.Calls {
 		c := &p.Calls[i]
 		p.cancel(c)
-		w.charge(c)
+		w.charged = w.charged.Plus(c.ChargedToRun())
 		if c.Conversation == "" { // the program
 			c.Duration, c.Stdout, c.Stderr, c.Exit, c.Error = p.End-c.Start, "", "", 0, nil
 		}

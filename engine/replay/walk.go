@@ -378,7 +378,7 @@ func (w *walk) calls(p *pass, from, to int) (refused record.Reason, why string) 
 			p.End = c.Start
 			return refused, why
 		}
-		w.charge(c)
+		w.charged = w.charged.Plus(c.ChargedToRun())
 		p.Calls = recorded.Calls[: i+1 : i+1]
 		if c.Conversation == "" { // else it is in the time of its program
 			p.Working += c.Duration
@@ -531,14 +531,4 @@ func (w *walk) reserve(reserved *record.Usage, model bool) (refused record.Reaso
 		w.room.reserved = append(w.room.reserved, Reservation{w.saw.Iterations, need})
 	}
 	return limits.Short(need), ""
-}
-
-// charge settles what a call used.
-func (w *walk) charge(c *record.Call) {
-	switch {
-	case c.Charged != nil:
-		w.charged = w.charged.Plus(*c.Charged)
-	case c.Reserved != nil:
-		w.charged = w.charged.Plus(c.Usage)
-	}
 }

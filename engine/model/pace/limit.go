@@ -36,6 +36,16 @@ func WithRun(ctx context.Context, budget *Budget) context.Context {
 	return context.WithValue(ctx, runKey{}, budget)
 }
 
+// Refund gives back to the budget of a run, if it has one, what it was charged for calls that did not happen in the time of the run:
+// they began after a delegate's timeout had passed. What was really paid stays in the suite's budget.
+func Refund(ctx context.Context, charged record.Usage) {
+	if b, _ := ctx.Value(runKey{}).(*Budget); b != nil {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.paid = b.paid.Minus(charged)
+	}
+}
+
 type limited struct {
 	inner  model.Model
 	suite  *Budget
