@@ -116,7 +116,7 @@ func TestATimeoutCancelsTheLoop(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			models := "{m: {provider: script, price: free, latency: {median: 2s}, sleep: " + sleeps + ", responses: [a, b, c]}}"
 			begin := time.Now()
-			d := handedTo(t, models, looking+"terminate: {max_iterations: 3}\n", ", timeout: 3s")
+			d := handedTo(t, models, looking+"terminate: {max_iterations: 3}\nguards: {budget: {calls: 9, hard: true}}\n", ", timeout: 3s")
 			budget := pace.NewBudget(pace.Run, pace.Limits{Calls: 5})
 			result, err := d.Use(pace.WithRun(t.Context(), budget), handing("x"))
 			if spent := budget.Spent().Calls; spent != int64(len(result.Calls)) {
