@@ -342,7 +342,7 @@ func (f *dataFile) csvFault(text []byte, err error) error {
 // parseJSON reads the text that starts at a line of the file. Bytes that are no UTF-8 are refused: a model would be
 // sent something else than the file holds, and ids could become the same.
 func (f *dataFile) parseJSON(text []byte, line int) (any, error) {
-	value, err := expr.ParseJSON(text)
+	value, err := expr.ParseUniqueJSON(text)
 	if err != nil {
 		return nil, jsonFaultIn(f.name, text, line, err)
 	}
@@ -374,7 +374,7 @@ func lineFault(name string, text []byte, line, column int, hint, format string, 
 	return source.Fault{File: source.NewLine(name, line, text), Pos: source.Pos{Line: line, Col: column}, What: fmt.Sprintf(format, args...), Hint: hint}
 }
 
-// jsonFaultIn places an error of expr.ParseJSON in the text, which starts at a line of the file.
+// jsonFaultIn places an error of expr.ParseUniqueJSON in the text, which starts at a line of the file.
 func jsonFaultIn(name string, text []byte, line int, err error) error {
 	at, what := 1, err.Error()
 	if _, scanned := fmt.Sscanf(what, "at byte %d:", &at); scanned == nil {

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/agentbench/agentbench/engine/exit"
-	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/replay"
 	"github.com/agentbench/agentbench/engine/replay/sweep"
 	"github.com/agentbench/agentbench/spec"
@@ -187,12 +186,12 @@ func (r *Recorded) tellNotes() {
 	r.tellMissing()
 }
 
-// tellMissing warns of a folder whose runs have not all been made: those that end
+// tellMissing warns of a folder that lacks runs: of a session in progress those that end
 // soon come first.
 func (r *Recorded) tellMissing() {
 	raced := r.leaveRaced()
 	m := &r.Manifest
-	planned, made := m.Totals.Planned, r.Notes.Faults+r.Notes.Cancelled
+	planned, made := m.Totals.Planned, r.Notes.Faults+r.Notes.Cancelled+r.Notes.Others
 	for i := range r.Replayed {
 		made += len(r.Replayed[i].Runs)
 	}
@@ -201,8 +200,8 @@ func (r *Recorded) tellMissing() {
 	} else {
 		planned -= raced * planned / max(1, len(m.Configurations))
 	}
-	if m.Status != record.StateComplete && made < planned {
-		r.leaveOut(fmt.Sprintf("only %d of %s made: those that are missing may be the longer ones", made, exit.Plural(planned, "run is", "runs are")))
+	if made < planned {
+		r.leaveOut(fmt.Sprintf("only %d of %s there: those that are missing may be the longer ones", made, exit.Plural(planned, "run is", "runs are")))
 	}
 }
 
@@ -291,18 +290,14 @@ func (r *Recorded) Told(loops []*spec.Loop) error {
 }
 
 // Observe finds the values of one of the axes, if it has ends, in the first base
-// that has the parameter.
+// of which recorded runs tell some apart.
 func (r *Recorded) Observe(set []spec.Assignment, axes []sweep.Axis, which int) error {
 	axis := &axes[which]
 	if len(axis.Between) == 0 {
 		return nil
 	}
-	base, faults := r.Bases[0].Loop.With(set...)
-	if base == nil {
-		return Unusable(faults)
-	}
-	base = sweep.Beside(base, axes, which)
-	if err := axis.Observe(base, r.Replayed); err != nil {
+	base, err := r.observed(set, axes, which)
+	if err != nil {
 		return Unusable(err)
 	}
 	if text := axis.Beyond(base, r.Replayed); text != "" {
@@ -312,6 +307,23 @@ func (r *Recorded) Observe(set []spec.Assignment, axes []sweep.Axis, which int) 
 		r.Warn(fmt.Sprintf("%s: %d values were observed, of which %d are tried, evenly by rank", axis.Path, axis.Observed, len(axis.Values)))
 	}
 	return nil
+}
+
+func (r *Recorded) observed(set []spec.Assignment, axes []sweep.Axis, which int) (*spec.Loop, error) {
+	var first error
+	for i := range r.Bases {
+		base, faults := r.Bases[i].Loop.With(set...)
+		err := faults.Err()
+		if err == nil {
+			base = sweep.Beside(base, axes, which)
+			err = axes[which].Observe(base, r.Replayed)
+		}
+		if err == nil {
+			return base, nil
+		}
+		first = cmp.Or(first, err)
+	}
+	return nil, first
 }
 
 // Sweep applies candidates to the recorded runs.
