@@ -289,7 +289,7 @@ func (l *loader) checkScript(name string, m *Model) {
 			}
 		}
 	case m.Responses == nil && m.Files == nil && misspelt(m.Node, "responses", "files", "conversations"):
-	case m.Responses == nil && m.Files == nil && !mocked:
+	case m.Responses == nil && m.Files == nil && !mocked && l.opt.Recorded == nil:
 		l.fault(m.Node, "write responses: [...], or files, key and answers, or set "+mockVariables[0],
 			"the model %q has no replies", name)
 	case m.Files != nil && (m.Key == nil || m.Answers == nil):

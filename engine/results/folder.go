@@ -2,7 +2,7 @@
 // loader that run uses, with the loops under which runs were recorded. Read gives these runs with their tasks and scores.
 //
 // The stages of the data, in order: a Session copies the suite and its files below spec/ (copies.go); Open loads the copies
-// again (folder.go); Read reads runs as records or, where no text is needed, as signals (read.go), and what they were worth.
+// again (folder.go); Read reads runs as records or, where no text is needed, without their texts (read.go), and what they were worth.
 // What cannot be used is counted in Notes, never silently left out.
 //
 // It is no stable API.
