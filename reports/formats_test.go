@@ -527,7 +527,6 @@ func TestGolden(t *testing.T) {
 		"coach.stops.csv":          {Format: "csv", Tables: []string{"stops"}},
 		"coach.limits.csv":         {Format: "csv", Tables: []string{"limits"}},
 		"coach.calibration.csv":    {Format: "csv", Tables: []string{"calibration"}},
-		"coach.residue.csv":        {Format: "csv", Tables: []string{"residue"}},
 		"coach.tasks.csv":          {Format: "csv", Tables: []string{"tasks"}},
 		"coach.json":               {Format: "json"},
 	} {

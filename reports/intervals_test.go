@@ -39,49 +39,29 @@ func near(v page.Value, want, tolerance float64) bool {
 	return v.Known() && math.Abs(v.Number-want) <= tolerance
 }
 
-// The numbers are those of STATISTICS, sections 2 and 3: trials of a task are no
-// samples of their own, and beyond four trials tasks are worth more.
-func TestResidueOfTauBench(t *testing.T) {
-	c := tauBench().collect().Configurations[0]
-	if s := c.Scores[0]; !near(s.Mean, 0.42, 1e-12) || !near(s.Low, 0.3230, 5e-5) || !near(s.High, 0.5236, 5e-5) {
+// The interval is that of STATISTICS, section 2: trials of a task are no samples of their own.
+func TestTheIntervalOfTauBench(t *testing.T) {
+	if s := tauBench().collect().Configurations[0].Scores[0]; !near(s.Mean, 0.42, 1e-12) || !near(s.Low, 0.3230, 5e-5) || !near(s.High, 0.5236, 5e-5) {
 		t.Errorf("%v, %v to %v", s.Mean, s.Low, s.High)
-	}
-	p := c.Residue[0]
-	for name, is := range map[string]bool{
-		"tasks and trials": p.Tasks == 50 && near(p.Trials, 4, 0), "between": near(p.Between, 0.0997, 5e-5), "within": near(p.Within, 0.1467, 5e-5),
-		"ICC": near(p.ICC, 0.40, 5e-3), "agreement": near(p.Agreement, 0.70667, 5e-6), "now": near(p.SE, 0.0522, 5e-5), "advice": p.Advice == "more tasks",
-	} {
-		if !is {
-			t.Errorf("%s: %+v", name, p)
-		}
-	}
-	for i, want := range []float64{0.0702, 0.0588, 0.0522, 0.0486, 0.0467} {
-		if !near(p.With[i].SE, want, 5e-5) {
-			t.Errorf("%d trials: a standard error of %v, want %v", p.With[i].Trials, p.With[i].SE, want)
-		}
 	}
 }
 
-func TestResidueWantsTrials(t *testing.T) {
-	if parts := small(4).collect().Configurations[0].Residue; len(parts) != 0 {
-		t.Errorf("one trial: %+v", parts)
-	}
-	text := pagetest.Written(t, small(4).collect(), page.Options{})
-	if strings.Contains(text, "What varies inside") {
-		t.Error("the table is there")
-	}
-	f := one(6) // all tasks are alike, trials are not
+// Where tasks are alike and trials are not, more trials are the advice; beyond four trials of tasks that differ they are not.
+func TestMoreTrials(t *testing.T) {
+	const advice = "twice the trials would narrow the interval of"
+	f := one(6)
 	f.manifest.Trials = 2
 	for task := range 6 {
 		f.scored(f.run(fmt.Sprint(task), 1, 0.5), 0, 1)
 		f.scored(f.run(fmt.Sprint(task), 2, 0.5), 0, 0)
 	}
-	if p := f.collect().Configurations[0].Residue[0]; p.Advice != "more trials" || !near(p.ICC, 0, 0) || !near(p.Agreement, 0, 0) {
-		t.Errorf("%+v", p)
+	if text := pagetest.Written(t, f.collect(), page.Options{Width: 200}); !strings.Contains(text, advice+" right by a tenth or more for 1 configuration") {
+		t.Error(text)
 	}
-	f.scores[0].Value = 0.5
-	if p := f.collect().Configurations[0].Residue[0]; p.Agreement.Known() {
-		t.Errorf("graded scores agree: %+v", p)
+	for name, of := range map[string]*fixture{"one trial": small(4), "tasks that differ": tauBench()} {
+		if text := pagetest.Written(t, of.collect(), page.Options{Width: 200}); strings.Contains(text, advice) {
+			t.Errorf("%s: %s", name, text)
+		}
 	}
 }
 

@@ -32,7 +32,7 @@ type Judges struct {
 	Differ page.Value `json:"votes_differ"`
 	SD     page.Value `json:"votes_sd"`
 	// Variance is that of the votes on the same output. Within is the variance of
-	// the scores of one task's trials, Between that of the tasks, as in the residue.
+	// the scores of one task's trials, Between that of the tasks.
 	Variance page.Value `json:"variance_votes"`
 	Within   page.Value `json:"variance_within"`
 	Between  page.Value `json:"variance_between"`
@@ -51,7 +51,7 @@ type Judges struct {
 }
 
 // judges are the scorers that asked others about a configuration.
-func (c *collector) judges(configuration int, residue []Part) (all []Judges) {
+func (c *collector) judges(configuration int) (all []Judges) {
 	for _, s := range c.runs.scores {
 		heard := c.heard(s.name, configuration)
 		if len(heard) == 0 {
@@ -59,10 +59,8 @@ func (c *collector) judges(configuration int, residue []Part) (all []Judges) {
 		}
 		j := Judges{Scorer: s.name, Scores: len(heard), Within: page.Missing(page.OneTrial), Between: page.Missing(page.OneTrial)}
 		j.count(heard)
-		for i := range residue {
-			if residue[i].Scorer == s.name {
-				j.Within, j.Between = residue[i].Within, residue[i].Between
-			}
+		if of, _, ok := s.components(c.runs, configuration); ok {
+			j.Within, j.Between = page.Known(of.Within), page.Known(of.Between)
 		}
 		j.disagree(heard)
 		j.places(c.runs, heard)

@@ -157,9 +157,7 @@ type Configuration struct {
 	// KeptSteps says that the states of their workspaces were kept at steps.
 	KeptSteps   bool         `json:"kept_steps,omitempty"`
 	Calibration *Calibration `json:"calibration,omitempty"`
-	// Residue has a part for each score, where tasks have several trials.
-	Residue  []Part    `json:"residue"`
-	Warnings []Warning `json:"warnings"`
+	Warnings    []Warning    `json:"warnings"`
 }
 
 // Count is how often something of that name occurred.

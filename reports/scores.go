@@ -1,7 +1,6 @@
 package reports
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -238,129 +237,27 @@ func (r *runs) succeeded(run int32) (succeeded, known bool) {
 	return value >= success, ok
 }
 
-// Part is what is left unexplained inside the mean of a score: how much tasks
-// differ, how much the trials of a task do, and what more of either would buy.
-type Part struct {
-	Scorer string `json:"scorer"`
-	Tasks  int    `json:"tasks"` // with a scored run
-	// Trials is the mean number of scored runs of a task.
-	Trials page.Value `json:"trials"`
-	// Between is the variance of what the tasks' scores truly are, Within that of
-	// the trials of one task; ICC is the share of the first in both.
-	Between page.Value `json:"variance_between"`
-	Within  page.Value `json:"variance_within"`
-	ICC     page.Value `json:"icc"`
-	// Agreement is the chance that two trials of a task both succeed or both do
-	// not, the mean over tasks with two trials or more.
-	Agreement page.Value `json:"agreement"`
-	// SE is the standard error of the mean as it is.
-	SE   page.Value   `json:"se"`
-	With []WithTrials `json:"se_with"`
-	// Advice is "more tasks" or "more trials": which of them makes the mean surer
-	// at the same number of runs, as long as there are any to be had.
-	Advice string `json:"advice"`
-}
-
-// WithTrials is the standard error that as many tasks with that many trials each
-// would have.
-type WithTrials struct {
-	Trials int        `json:"trials"`
-	SE     page.Value `json:"se"`
-}
-
-// residueTrials are the numbers of trials that standard errors are told for.
-var residueTrials = []int{1, 2, 4, 8, 16}
-
 // worthwhile is how much of the standard error has to go with twice the trials
 // for more of them to be the advice. Twice the tasks take 29 % of it at the same
 // number of runs, but tasks have to be written.
 const worthwhile = 0.1
 
-// residue has a part for each score of a configuration whose tasks have more
-// than one scored trial; without any it is empty.
-func (c *collector) residue(configuration int) []Part {
-	parts := []Part{}
-	for _, s := range c.runs.scores {
-		if part, ok := s.part(c.runs, configuration); ok {
-			parts = append(parts, part)
-		}
-	}
-	return parts
-}
-
-func (s *scores) part(r *runs, configuration int) (part Part, ok bool) {
+// components are the variances of a score between the tasks of a configuration and within them, and the mean number of trials; not ok
+// where no task has several.
+func (s *scores) components(r *runs, configuration int) (c stats.Components, trials float64, ok bool) {
 	tasks, means := [][]float64{}, Means{}
 	for group := range r.byTask(configuration) {
 		if scored := s.among(group); means.Add(r.clusterOfRun(group[0]), scored) {
 			tasks = append(tasks, scored)
 		}
 	}
-	variance, ok := stats.VarianceComponents(tasks)
-	if !ok {
-		return Part{}, false
-	}
-	part = Part{
-		Scorer: s.name, Tasks: len(tasks), Trials: page.Ratio(int64(means.Scored), int64(len(tasks))), Agreement: agreement(tasks),
-		Between: page.Known(variance.Between), Within: page.Known(variance.Within), ICC: page.ValueOf(variance.ICC()), SE: page.ValueOf(means.standardError()),
-	}
-	for _, trials := range residueTrials {
-		part.With = append(part.With, WithTrials{trials, page.ValueOf(variance.MeanSE(len(tasks), trials))})
-	}
-	part.Advice = advice(variance, part.Trials.Number)
-	return part, true
+	c, ok = stats.VarianceComponents(tasks)
+	return c, float64(means.Scored) / float64(len(tasks)), ok
 }
 
-// agreement is missing where scores are other than failures and successes.
-func agreement(tasks [][]float64) page.Value {
-	var all []float64
-	for _, scored := range tasks {
-		successes := 0
-		for _, value := range scored {
-			switch value {
-			case 0:
-			case success:
-				successes++
-			default:
-				return page.Missing(page.Nothing)
-			}
-		}
-		if chance, ok := stats.Agreement(len(scored), successes); ok {
-			all = append(all, chance)
-		}
-	}
-	return page.ValueOf(stats.Mean(all))
-}
-
-// advice compares what twice the trials would do with what they cost.
-func advice(c stats.Components, trials float64) string {
+// moreTrials reports whether twice the trials would make the mean of a score of a configuration clearly surer.
+func (s *scores) moreTrials(r *runs, configuration int) bool {
+	c, trials, ok := s.components(r, configuration)
 	now, twice := c.Between+c.Within/trials, c.Between+c.Within/(2*trials)
-	if now > 0 && twice <= (1-worthwhile)*(1-worthwhile)*now {
-		return "more trials"
-	}
-	return "more tasks"
-}
-
-// residueTable tells what varies inside the means of the scores, and what would
-// make them surer.
-func residueTable(r *Report) page.Table {
-	digits := r.scoreDigits()
-	variance := func(v page.Value) string { return page.Score(v, digits+1) }
-	number := func(head, key string, form func(page.Value) string, of func(*Part) page.Value) page.Fields[*Part] {
-		return page.Valued(head, key, form, of).Optional()
-	}
-	fields := slices.Concat(
-		page.Named("score", "scorer", func(p *Part) string { return p.Scorer }),
-		page.Counted("", "tasks", func(p *Part) int { return p.Tasks }).ForMachines(),
-		number("trials", "trials_mean", page.Whole, func(p *Part) page.Value { return p.Trials }),
-		number("ICC", "icc", func(v page.Value) string { return page.Score(v, 2) }, func(p *Part) page.Value { return p.ICC }),
-		number("agree", "agreement", page.Percent, func(p *Part) page.Value { return p.Agreement }),
-		number("SE now", "se", variance, func(p *Part) page.Value { return p.SE }),
-		page.Worded("advice", "advice", func(p *Part) string { return p.Advice }),
-		number("between\ntasks", "variance_between", variance, func(p *Part) page.Value { return p.Between }).Wide(),
-		number("within\ntasks", "variance_within", variance, func(p *Part) page.Value { return p.Within }).Wide())
-	for i, trials := range residueTrials {
-		fields = append(fields, number(fmt.Sprintf("SE with\n%d", trials), fmt.Sprintf("se_with_%d", trials), variance, func(p *Part) page.Value { return p.With[i].SE }).Wide()...)
-	}
-	return page.Filled(page.Table{Keys: 2, Name: "residue", Title: "What varies inside the means of the scores, and what would make them surer"}, ofEach(r, fields),
-		rowsOf(r, func(c *Configuration) []Part { return c.Residue }))
+	return ok && now > 0 && twice <= (1-worthwhile)*(1-worthwhile)*now
 }

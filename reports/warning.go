@@ -115,7 +115,14 @@ func (c *collector) warn(r *Report) {
 	all.add(len(c.manifest.Mixed) > 0, Warning{Kind: MixedSpecs, Count: 1 + len(c.manifest.Mixed)})
 	few, isFew := Few(r.TaskCount, r.Clusters)
 	all.add(isFew, few)
-	all.add(len(c.runs.all) > 0, Warning{Kind: Residue, Name: r.Primary(), Of: r.Trials})
+	all.add(len(c.runs.all) > 0, Warning{Kind: MeansOver, Name: r.Primary(), Of: r.Trials})
+	if len(c.runs.scores) > 0 {
+		n := 0
+		for i := range r.Configurations {
+			n += number(c.runs.scores[0].moreTrials(c.runs, i))
+		}
+		all.add(n > 0, Warning{Kind: MoreTrials, Name: r.Primary(), Count: n})
+	}
 	r.Warnings = all
 }
 
@@ -195,8 +202,9 @@ const (
 	UnknownRuns    WarningKind = "unknown_runs"
 	Repeated       WarningKind = "repeated_runs"
 	NotComplete    WarningKind = "not_complete"
-	SameAs         WarningKind = "same_as" // the configuration Name
-	Residue        WarningKind = "residue" // what varies inside the averages, of Of trials, by the scorer Name
+	SameAs         WarningKind = "same_as"     // the configuration Name
+	MeansOver      WarningKind = "means"       // what means are over, of Of trials, and what a success is by the scorer Name
+	MoreTrials     WarningKind = "more_trials" // of Count configurations, by the scorer Name
 )
 
 // Saying is the text of a kind of warnings. In it {n} and {of} are the warning's counts,
@@ -311,7 +319,8 @@ var ReportSayings = Sayings{
 	},
 	HowCompared:  {Text: "{detail}, by name {name}", Unnamed: "{detail}"},
 	HowCorrected: {Text: "p and verdicts are corrected for {n} comparisons by {word}, each quantity on its own"},
-	Residue: {Say: func(w Warning, quote func(string) string) string {
+	MoreTrials:   {Text: "twice the trials would narrow the interval of {name} by a tenth or more for {n} [configuration|configurations]"},
+	MeansOver: {Say: func(w Warning, quote func(string) string) string {
 		over := "tasks"
 		if w.Of > 1 {
 			over = "tasks and trials"

@@ -400,16 +400,3 @@ func VarianceComponents(clusters [][]float64) (c Components, ok bool) {
 	c.Between = max(0, (Sum(between)/(g-1)-c.Within)/typical)
 	return c, len(sizes) == groups && isFinite(c.Between, c.Within)
 }
-
-// ICC is the share of the variance that lies between clusters: how much two
-// values of one cluster depend on each other.
-func (c Components) ICC() (share float64, ok bool) { return Ratio(c.Between, c.Between+c.Within) }
-
-// MeanSE is the standard error of the mean over as many clusters with as many
-// values in each: what more clusters, or more values in each, would buy.
-func (c Components) MeanSE(clusters, values int) (se float64, ok bool) {
-	if clusters < 1 || values < 1 {
-		return 0, false
-	}
-	return root((c.Between + c.Within/float64(values)) / float64(clusters))
-}

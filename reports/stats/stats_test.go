@@ -59,7 +59,6 @@ func TestKnownValues(t *testing.T) {
 		"pass^k":                       {value(stats.PassHatK(8, 6, 4)), 3.0 / 14},
 		"evidence":                     {value(stats.Evidence(33, 12, 1)), 26.5951695338345},
 		"AUROC of a tie":               {value(stats.AUROC(ties)), 0.5},
-		"agreement of 2 in 4":          {value(stats.Agreement(4, 2)), 1.0 / 3},
 		"calibration at the edge of 3": {value(stats.ECE([]stats.Forecast{{Probability: 0.3, Outcome: 1}, {Probability: 0.29999, Outcome: 0}})), 0.499995},
 		"detectable, 50 tasks, 25 %":   {value(usual.Detectable(0.25, 50)), 0.198101990579967},
 		"interval of the median, 10":   {low(medianInterval([]float64{9, 8, 7, 6, 5, 4, 3, 2, 1, 0}, 0.95)), 1},

@@ -148,8 +148,6 @@ var procedures = map[string]func(a arguments) answer{
 		c, ok := stats.VarianceComponents(a.groups)
 		return all([]float64{c.Between, c.Within}, ok)
 	},
-	"Components.ICC":    func(a arguments) answer { return number(stats.Components{Between: a.p, Within: a.q}.ICC()) },
-	"Components.MeanSE": func(a arguments) answer { return number(stats.Components{Between: a.p, Within: a.q}.MeanSE(a.a, a.b)) },
 	"Wilson":            func(a arguments) answer { return interval(stats.Wilson(a.p, a.q, a.r)) },
 	"NewBounded":        func(a arguments) answer { _, ok := a.bounded(); return answer{ok: ok} },
 	"Bounded.AtMost":    bounds(func(b *stats.Bounded, a arguments) answer { return number(b.AtMost(0.95), true) }),
@@ -191,7 +189,6 @@ var procedures = map[string]func(a arguments) answer{
 		}
 		return number(stats.Majority(answers, a.x, 2))
 	},
-	"Agreement":     func(a arguments) answer { return chance(stats.Agreement(a.a, a.b)) },
 	"Brier":         func(a arguments) answer { return number(stats.Brier(a.forecasts)) },
 	"AUROC":         func(a arguments) answer { return number(stats.AUROC(a.forecasts)) },
 	"AUROCInterval": func(a arguments) answer { return interval(stats.AUROCInterval(a.clusters(), a.p)) },

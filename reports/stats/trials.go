@@ -41,15 +41,6 @@ func PassHatK(n, c, k int) (chance float64, ok bool) {
 
 func trialsKnown(n, c, k int) bool { return k >= 1 && k <= n && c >= 0 && c <= n }
 
-// Agreement is the chance that two of n trials, c of which succeed, end alike:
-// 1 - 2c(n-c)/(n(n-1)). It needs two trials.
-func Agreement(n, c int) (chance float64, ok bool) {
-	if !trialsKnown(n, c, 2) {
-		return 0, false
-	}
-	return 1 - 2*float64(c)*float64(n-c)/(float64(n)*float64(n-1)), true
-}
-
 // BestOfK is the mean score of the trial that is best by another score, over all
 // ways to take k of the trials: without bias for k new ones, as PassAtK is. Of
 // trials that are equally good each is taken as often. It is unknown for k above
