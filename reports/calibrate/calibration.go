@@ -50,13 +50,9 @@ type Calibration struct {
 	// labels, with these, and that of the people with each other.
 	Agreement []Agreement `json:"agreement"`
 	Confusion Confusion   `json:"confusion"`
-	Bias      Bias        `json:"bias"`
-	// Measures are of the scorer's numbers.
-	Measures []Measure `json:"measures"`
 	// Thresholds are what would be a yes from other numbers on; none where labels are
 	// not yes or no.
 	Thresholds    []Threshold    `json:"thresholds"`
-	Unscored      []Unscored     `json:"unscored"`
 	Disagreements []Disagreement `json:"disagreements"` // the largest first
 	Notes         []Note         `json:"notes"`
 	// Bins are those of the reliability diagram: the mean number of the scorer, and the mean label.
@@ -88,24 +84,6 @@ type Confusion struct {
 	Counts [][]int  `json:"counts"` // a list for each label's level, by the scorer's
 }
 
-// Bias is by how much the scorer is kinder than people.
-type Bias struct {
-	Score            page.Value `json:"score"` // mean
-	ScoreInterval    page.Range `json:"score_interval"`
-	Label            page.Value `json:"label"`
-	LabelInterval    page.Range `json:"label_interval"`
-	Difference       page.Value `json:"difference"`
-	DifferenceBounds page.Range `json:"difference_interval"`
-}
-
-// Measure is one number of how well scores foretell labels.
-type Measure struct {
-	Name     string     `json:"name"`
-	Value    page.Value `json:"value"`
-	Interval page.Range `json:"interval"`
-	Meaning  string     `json:"meaning"`
-}
-
 // Threshold is what would be if another number were the least that is a yes.
 type Threshold struct {
 	Threshold float64    `json:"threshold"`
@@ -116,12 +94,6 @@ type Threshold struct {
 	// say no.
 	Found page.Value `json:"found"`
 	Wrong page.Value `json:"wrong"`
-}
-
-// Unscored counts the outputs that have no score, by why.
-type Unscored struct {
-	Why   string `json:"why"`
-	Count int    `json:"count"`
 }
 
 // Disagreement is an output on which scorer and label disagree.
@@ -162,27 +134,21 @@ func Of(pairs []Pair, o Options) *Calibration {
 		Thresholds: []Threshold{}, Disagreements: []Disagreement{}, Notes: []Note{},
 	}
 	m := &measure{Options: o}
-	c.Unscored = []Unscored{}
+	lost := ""
 	for _, p := range pairs {
 		if p.Unscored == "" {
 			m.add(p)
-			continue
+		} else if lost == "" {
+			lost = p.Unscored
 		}
-		at := slices.IndexFunc(c.Unscored, func(u Unscored) bool { return u.Why == p.Unscored })
-		if at < 0 {
-			at, c.Unscored = len(c.Unscored), append(c.Unscored, Unscored{Why: p.Unscored})
-		}
-		c.Unscored[at].Count++
 	}
 	c.Scored, c.Units = len(m.scored), len(m.units)
 	c.Agreement = m.agreements()
 	c.Confusion = m.confusion()
-	c.Bias = m.bias()
-	c.Measures = m.measures()
 	c.Thresholds = m.thresholds()
 	c.Disagreements = m.disagreements()
 	c.Bins = m.bins()
-	c.note(m)
+	c.note(m, lost)
 	return c
 }
 
@@ -413,85 +379,4 @@ func (m *measure) missing(labels, units int, value page.Value, interval page.Ran
 		needed = each * math.Ceil((float64(units)+z*z)*wider-z*z-1e-9)
 	}
 	return page.Known(max(0, math.Ceil(needed-1e-9)-float64(labels)))
-}
-
-// bias is how kind the scorer is, and how kind people are.
-func (m *measure) bias() Bias {
-	var b Bias
-	b.Score, b.ScoreInterval = m.mean(func(p *Pair) float64 { return p.Score })
-	b.Label, b.LabelInterval = m.mean(func(p *Pair) float64 { return p.Label })
-	b.ScoreInterval, b.LabelInterval = within(b.ScoreInterval, 0, 1), within(b.LabelInterval, 0, 1)
-	b.Difference, b.DifferenceBounds = m.mean(func(p *Pair) float64 { return p.Score - p.Label })
-	return b
-}
-
-// mean is that over outputs, with Student's interval by unit.
-func (m *measure) mean(value func(*Pair) float64) (page.Value, page.Range) {
-	clusters := make([][]float64, len(m.units))
-	for i := range m.scored {
-		clusters[m.unit[i]] = append(clusters[m.unit[i]], value(&m.scored[i]))
-	}
-	mean, ok := stats.Mean(slices.Concat(clusters...))
-	interval := page.NoRange(page.Nothing)
-	if estimate, ok := stats.ClusteredMean(clusters); ok {
-		interval = reports.RangeOf(estimate.Interval(stats.Level))
-	}
-	return page.ValueOf(mean, ok), interval
-}
-
-// draws is how often the units are drawn for an interval.
-const draws = 2_000
-
-// measures are those of numbers: how well they predict a yes, or correlate with the
-// labels.
-func (m *measure) measures() []Measure {
-	if m.ordered() {
-		pairs := m.scores()
-		off, between := m.mean(func(p *Pair) float64 { return math.Abs(p.Score - p.Label) })
-		return []Measure{
-			{"Spearman", page.ValueOf(spearman(slices.Concat(pairs...))), reports.RangeOf(drawn(m, pairs, spearman)), "whether what people rate higher has the higher score; 0 is chance"},
-			{"mean distance", off, within(between, 0, 1), "how far the score lies from the label, of 1"},
-		}
-	}
-	forecasts := make([][]stats.Forecast, len(m.units))
-	for i, p := range m.scored {
-		forecasts[m.unit[i]] = append(forecasts[m.unit[i]], stats.Forecast{Probability: p.Score, Outcome: p.Label})
-	}
-	all := slices.Concat(forecasts...)
-	_, brier := m.mean(func(p *Pair) float64 { return (p.Score - p.Label) * (p.Score - p.Label) })
-	return []Measure{
-		{"Brier", page.ValueOf(stats.Brier(all)), within(brier, 0, 1), "0 is perfect, 0.25 is what always saying 0.5 gets"},
-		{"ECE", page.ValueOf(stats.ECE(all)), reports.RangeOf(drawn(m, forecasts, stats.ECE)), "how far numbers lie from the share of yes, in tenths; too large for few labels"},
-		{"AUROC", page.ValueOf(stats.AUROC(all)), reports.RangeOf(stats.AUROCInterval(forecasts, stats.Level)), "the chance that a yes has the higher number; 0.5 is chance"},
-	}
-}
-
-func spearman(pairs []stats.Rated) (float64, bool) {
-	a, b := make([]float64, len(pairs)), make([]float64, len(pairs))
-	for i, r := range pairs {
-		a[i], b[i] = r.A, r.B
-	}
-	return stats.Spearman(a, b)
-}
-
-// drawn is the bootstrap's interval of a number of what the units hold.
-func drawn[T any](m *measure, clusters [][]T, of func([]T) (float64, bool)) (stats.Interval, bool) {
-	var all []T
-	return stats.Bootstrap(len(clusters), draws, m.Seed, func(times []uint8) (float64, bool) {
-		all = all[:0]
-		for i, n := range times {
-			for range n {
-				all = append(all, clusters[i]...)
-			}
-		}
-		return of(all)
-	}, stats.Level)
-}
-
-// within keeps an interval within what its number can be.
-func within(r page.Range, low, high float64) page.Range {
-	if !r.Known() {
-		return r
-	}
-	return page.Range{Low: page.Known(max(low, r.Low.Number)), High: page.Known(min(high, r.High.Number))}
 }

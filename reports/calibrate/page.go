@@ -12,10 +12,10 @@ import (
 )
 
 // TableNames are the tables of a calibration, in the order in which people read them.
-var TableNames = []string{"agreement", "confusion", "bias", "measures", "thresholds", "disagreements", "unscored"}
+var TableNames = []string{"agreement", "confusion", "thresholds", "disagreements"}
 
 // ShownTables are those that people read without asking for them.
-var ShownTables = []string{"agreement", "confusion", "bias", "measures"}
+var ShownTables = []string{"agreement", "confusion"}
 
 func (c *Calibration) About() (kind, suite string) { return "calibrate", c.Suite }
 
@@ -66,15 +66,13 @@ func (a *Agreement) message() string {
 // form shows numbers from 0 to 1.
 func form(v page.Value) string { return page.Score(v, 2) }
 
-func difference(v page.Value) string { return page.Gain(v, 2) }
-
 func (c *Calibration) Remark(quote func(string) string) string {
 	return page.SimulatedBy(c.Simulated, quote)
 }
 
 func (c *Calibration) Tables(page.Audience) []page.Table {
 	return []page.Table{
-		c.agreementTable(), c.confusionTable(), c.biasTable(), c.measuresTable(), c.thresholdsTable(), c.disagreementsTable(), c.unscoredTable(),
+		c.agreementTable(), c.confusionTable(), c.thresholdsTable(), c.disagreementsTable(),
 	}
 }
 
@@ -142,37 +140,6 @@ func (c *Calibration) confusionTable() page.Table {
 	return page.Filled(page.Table{Name: "confusion", Title: "Labels (rows) and verdicts of the scorer (columns)", Keys: 1}, fields, slices.Values(levels))
 }
 
-// biasRow is a mean.
-type biasRow struct {
-	what     string
-	value    page.Value
-	interval page.Range
-	form     func(page.Value) string
-}
-
-// biasTable says how kind the scorer is, and how kind people are.
-func (c *Calibration) biasTable() page.Table {
-	b := &c.Bias
-	rows := []biasRow{
-		{"scorer", b.Score, b.ScoreInterval, form}, {"label", b.Label, b.LabelInterval, form}, {"scorer - label", b.Difference, b.DifferenceBounds, difference},
-	}
-	fields := slices.Concat(
-		page.Worded("mean", "mean_of", func(row biasRow) string { return row.what }),
-		page.Right("", "mean", func(row biasRow) page.Cell { return page.Number(row.value, row.form) }),
-		page.Right("95%", "", func(row biasRow) page.Cell { return page.Cell{Text: row.interval.Text(row.form)} }).ForPeople(),
-		page.Ends("mean", func(row biasRow) page.Range { return row.interval }))
-	return page.Filled(page.Table{Name: "bias", Title: "Bias (a positive one is kinder than people)", Keys: 1}, fields, slices.Values(rows))
-}
-
-// measuresTable tells how well numbers foretell labels.
-func (c *Calibration) measuresTable() page.Table {
-	fields := slices.Concat(
-		page.Worded("", "measure", func(row Measure) string { return row.Name }),
-		measured("", "value", form, func(row Measure) (page.Value, page.Range) { return row.Value, row.Interval }),
-		page.Of(page.Column{Key: "meaning", Prose: true}, func(row Measure) page.Cell { return page.Text(row.Meaning) }))
-	return page.Filled(page.Table{Name: "measures", Title: "Numbers of the scorer and labels", Keys: 1}, fields, slices.Values(c.Measures))
-}
-
 // thresholdsTable has a row for each number from which on a score could be a yes.
 func (c *Calibration) thresholdsTable() page.Table {
 	fields := slices.Concat(
@@ -193,14 +160,6 @@ func (c *Calibration) disagreementsTable() page.Table {
 		page.Valued("score", "score", form, func(row Disagreement) page.Value { return page.Known(row.Score) }),
 		page.Of(page.Column{Head: "explanation", Key: "explanation", Prose: true}, func(row Disagreement) page.Cell { return page.Name(row.Explanation) }))
 	return page.Filled(page.Table{Name: disagreements, Title: "Outputs on which scorer and label disagree", Keys: 1}, fields, slices.Values(c.Disagreements))
-}
-
-// unscoredTable says why outputs have no score.
-func (c *Calibration) unscoredTable() page.Table {
-	fields := slices.Concat(
-		page.Of(page.Column{Head: "no score because", Key: "why", Prose: true}, func(row Unscored) page.Cell { return page.Name(row.Why) }),
-		page.Counted("labels", "labels", func(row Unscored) int { return row.Count }))
-	return page.Filled(page.Table{Name: "unscored", Title: "Labelled outputs without a score", Keys: 1}, fields, slices.Values(c.Unscored))
 }
 
 // Note is something that a reader of a calibration must know.
@@ -233,8 +192,8 @@ const (
 	rare     = 0.1
 )
 
-// note adds what has to be known of the numbers.
-func (c *Calibration) note(m *measure) {
+// note adds what has to be known of the numbers. The first output without a score was lost for a reason; "": all have one.
+func (c *Calibration) note(m *measure, lost string) {
 	add := func(n Note) { c.Notes = append(c.Notes, n) }
 	if !m.ordered() || len(m.Labels.Levels) == 0 {
 		add(Note{Kind: YesFrom, More: page.Known(c.Threshold).Exact()})
@@ -243,7 +202,7 @@ func (c *Calibration) note(m *measure) {
 		add(Note{Kind: ZerosOnes})
 	}
 	if c.Scored < c.Labels {
-		add(Note{Kind: NoScores, Count: c.Labels - c.Scored, Of: c.Labels, More: c.Unscored[0].Why})
+		add(Note{Kind: NoScores, Count: c.Labels - c.Scored, Of: c.Labels, More: lost})
 	}
 	if c.Scored == 0 {
 		return

@@ -321,53 +321,6 @@ func AUROC(forecasts []Forecast) (area float64, ok bool) {
 	return Ratio(won, ones*zeros)
 }
 
-// calibrationBins is into how many bins ECE sorts.
-const calibrationBins = 10
-
-// ECE is the expected calibration error: how far the mean probability of the
-// forecasts in each of ten bins of equal width, the last of which holds 1, lies
-// from the share of ones among them, on average over the forecasts (M. P. Naeini,
-// G. F. Cooper and M. Hauskrecht, AAAI 2015). It is too large for few forecasts.
-func ECE(forecasts []Forecast) (score float64, ok bool) {
-	var off [calibrationBins]float64
-	for _, f := range forecasts {
-		if !(f.Probability >= 0 && f.Probability <= 1) {
-			return 0, false
-		}
-		off[binOf(f.Probability)] += f.Probability - f.Outcome
-	}
-	var sum float64
-	for _, o := range off {
-		sum += math.Abs(o)
-	}
-	return Ratio(sum, float64(len(forecasts)))
-}
-
-// binOf puts 0.3 into the bin that begins at 0.3, whatever 0.3*10 rounds to.
-func binOf(p float64) int {
-	bin := min(calibrationBins-1, int(p*calibrationBins))
-	if bin+1 < calibrationBins && p >= float64(bin+1)/calibrationBins {
-		bin++
-	}
-	return bin
-}
-
-// Spearman is the correlation of the ranks of pairs of values, tied ones having
-// their mean rank (C. Spearman, American Journal of Psychology 15, 1904).
-func Spearman(x, y []float64) (correlation float64, ok bool) {
-	if len(x) != len(y) || !isFinite(x...) || !isFinite(y...) {
-		return 0, false
-	}
-	a, b := halves(rank(x).doubled), halves(rank(y).doubled)
-	middle := float64(len(x)+1) / 2
-	var both, ofX, ofY float64
-	for i := range a {
-		dx, dy := a[i]-middle, b[i]-middle
-		both, ofX, ofY = both+dx*dy, ofX+dx*dx, ofY+dy*dy
-	}
-	return Ratio(both, math.Sqrt(ofX)*math.Sqrt(ofY))
-}
-
 // Components are the parts of the variance of values in clusters: of what the
 // clusters truly are, and of the values around that.
 type Components struct{ Between, Within float64 }

@@ -336,14 +336,6 @@ func ascending(p []float64) (order []int, ok bool) {
 	return places(p), true
 }
 
-func halves(doubled []int) []float64 {
-	values := make([]float64, len(doubled))
-	for i, d := range doubled {
-		values[i] = float64(d) / 2
-	}
-	return values
-}
-
 // ClusteredMean estimates the mean of all values when values of one cluster depend on
 // each other. The standard error is the one that has no bias when they do not (CR2), with
 // Satterthwaite's degrees of freedom for it: few and unequal clusters are worth fewer

@@ -148,10 +148,10 @@ var procedures = map[string]func(a arguments) answer{
 		c, ok := stats.VarianceComponents(a.groups)
 		return all([]float64{c.Between, c.Within}, ok)
 	},
-	"Wilson":            func(a arguments) answer { return interval(stats.Wilson(a.p, a.q, a.r)) },
-	"NewBounded":        func(a arguments) answer { _, ok := a.bounded(); return answer{ok: ok} },
-	"Bounded.AtMost":    bounds(func(b *stats.Bounded, a arguments) answer { return number(b.AtMost(0.95), true) }),
-	"Bounded.Interval":  bounds(func(b *stats.Bounded, a arguments) answer { return interval(b.Interval(0.95), true) }),
+	"Wilson":           func(a arguments) answer { return interval(stats.Wilson(a.p, a.q, a.r)) },
+	"NewBounded":       func(a arguments) answer { _, ok := a.bounded(); return answer{ok: ok} },
+	"Bounded.AtMost":   bounds(func(b *stats.Bounded, a arguments) answer { return number(b.AtMost(0.95), true) }),
+	"Bounded.Interval": bounds(func(b *stats.Bounded, a arguments) answer { return interval(b.Interval(0.95), true) }),
 	"Bounded.Losing": bounds(func(b *stats.Bounded, a arguments) answer {
 		return number(b.Losing([]stats.Units{{Sum: 0.5, Size: 1, Count: 1}}).AtMost(0.95), true)
 	}),
@@ -192,10 +192,8 @@ var procedures = map[string]func(a arguments) answer{
 	"Brier":         func(a arguments) answer { return number(stats.Brier(a.forecasts)) },
 	"AUROC":         func(a arguments) answer { return number(stats.AUROC(a.forecasts)) },
 	"AUROCInterval": func(a arguments) answer { return interval(stats.AUROCInterval(a.clusters(), a.p)) },
-	"ECE":           func(a arguments) answer { return number(stats.ECE(a.forecasts)) },
 	"Evidence":      func(a arguments) answer { return number(stats.Evidence(a.a, a.b, a.p)) },
 	"MeanEvidence":  func(a arguments) answer { return number(stats.MeanEvidence(a.x, a.p)) },
-	"Spearman":      func(a arguments) answer { return number(stats.Spearman(a.x, a.y)) },
 	"Front": func(a arguments) answer {
 		if len(a.rows) == 0 {
 			return answer{}
