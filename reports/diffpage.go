@@ -92,7 +92,7 @@ func (c *Comparison) warningsOf(p *Pair) []Warning {
 // Tables are all tables of a comparison, in the order in which people read
 // them.
 func (c *Comparison) Tables(page.Audience) []page.Table {
-	return []page.Table{differencesTable(c), sequentialTable(c), c.front().table(compare.ShownDigits), flipsTable(c), specTable(c), thresholdsTable(c.Thresholds)}
+	return []page.Table{differencesTable(c), c.front().table(compare.ShownDigits), flipsTable(c), specTable(c), thresholdsTable(c.Thresholds)}
 }
 
 // WholeWarnings are those on a pair, too, where it is the only one and no cell
@@ -129,7 +129,7 @@ func (c *Comparison) WriteJSON(w io.Writer) error {
 
 // DiffTableNames are the tables of a comparison, in the order in which people read
 // them.
-var DiffTableNames = []string{"differences", "sequential", "front", "flips", "spec", page.Thresholds}
+var DiffTableNames = []string{"differences", "front", "flips", "spec", page.Thresholds}
 
 // differenceRow is a difference of a pair.
 type differenceRow struct {
@@ -292,55 +292,6 @@ func (c *Comparison) dollarDigits() int {
 		}
 	}
 	return page.DollarDigits(slices.Values(costs))
-}
-
-// sequentialTable has the evidence of each score, where that was asked for.
-func sequentialTable(c *Comparison) page.Table {
-	fields := slices.Concat(c.quantityFields("score"),
-		page.Of(page.Column{Head: "verdict", Key: "verdict"}, func(row differenceRow) page.Cell {
-			return page.Cell{Text: row.Sequential.Verdict.Mark(), Raw: string(row.Sequential.Verdict)}
-		}),
-		page.Valued("evidence", "evidence", weight, func(row differenceRow) page.Value {
-			v := page.ValueOf(float64(row.Sequential.Evidence), true)
-			if row.Sequential.Missing != "" {
-				v = page.Missing(row.Sequential.Missing)
-			}
-			return v
-		}),
-		page.Valued("needed", "needed", weight, func(row differenceRow) page.Value { return page.Known(row.Sequential.Needed) }),
-		page.Right("shown\nafter", "after", func(row differenceRow) page.Cell {
-			if row.Sequential.After == 0 {
-				return page.Cell{Raw: 0}
-			}
-			return page.Cell{Text: fmt.Sprint(row.Sequential.After), Raw: row.Sequential.After}
-		}).Optional(),
-		page.Right("of", "units", func(row differenceRow) page.Cell {
-			n := row.Sequential.Units
-			if row.Clusters > 0 {
-				return page.Cell{Text: page.Plural(n, "cluster", "clusters"), Raw: n}
-			}
-			return page.Cell{Text: page.Plural(n, "task", "tasks"), Raw: n}
-		}), outcomeField())
-	return ofPairs(c, page.Table{Name: "sequential", Title: "Evidence of a difference, however often one looks"}, fields, func(yield func(differenceRow) bool) {
-		for row := range c.differences() {
-			if row.Sequential != nil && !yield(row) {
-				return
-			}
-		}
-	})
-}
-
-// weight shows evidence, which grows by powers.
-func weight(v page.Value) string {
-	switch {
-	case !v.Known():
-		return v.Missing
-	case v.Number >= 1e6:
-		return fmt.Sprintf("%.1e", v.Number)
-	case v.Number >= 1e3:
-		return page.Whole(v)
-	}
-	return strconv.FormatFloat(v.Number, 'g', 3, 64)
 }
 
 // specTable lists what differs between the specs, what was not declared first.

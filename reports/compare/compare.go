@@ -74,9 +74,6 @@ func Sides(base, new *Side, options Options) (*Result, error) {
 			d.Flips = joined.flips(s, base, &d)
 		} else {
 			d.compareApart(apart(base, x), apart(new, y), &o)
-			if o.Sequential && d.Score {
-				d.Sequential = &Sequential{Missing: "not paired"}
-			}
 		}
 		if d.Tasks == 0 || d.BaseTasks == 0 {
 			d.Missing = cmp.Or(x.Missing, y.Missing, page.Nothing)
@@ -99,8 +96,6 @@ type Options struct {
 	// Unpaired compares all runs of one side with all of the other though they
 	// could be paired, and though no task is common.
 	Unpaired bool
-	// Sequential weighs scores so that one may look at any time: see [Sequential].
-	Sequential bool
 	// Seed is that of random sign flips, together with the sample itself.
 	Seed uint64
 }

@@ -71,8 +71,6 @@ type Difference struct {
 	TooFew    bool `json:"too_few"`
 	Differing int  `json:"-"`
 	Fewest    int  `json:"-"`
-	// Sequential is nil unless it was asked for, and of amounts.
-	Sequential *Sequential `json:"sequential,omitempty"`
 	// Contrary is true if the test shows a difference, and another way than the
 	// change, as ranks may beside a mean: then nothing is better or worse.
 	Contrary bool `json:"contrary,omitempty"`

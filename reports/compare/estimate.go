@@ -181,9 +181,6 @@ func (d *Difference) compare(s *sample, o *Options) {
 		scale = float64(d.Base+d.New) / 2
 	}
 	s.settle(scale)
-	if o.Sequential && d.Score {
-		d.Sequential = s.sequential()
-	}
 	above, below, ties := s.counted()
 	d.Wins, d.Losses, d.Ties = above, below, ties
 	if !d.Score {
@@ -268,82 +265,3 @@ func (p *pairs) flips(s *sample, base *Side, d *Difference) (flips []Flip) {
 }
 
 func sign(x float64) int { return cmp.Compare(x, 0) }
-
-// Sequential is evidence that may be looked at while tasks come in, any number of
-// times ([stats.SequentialEvidence]). Tasks count in the order in which they stand in
-// the base, which no result has a part in; clusters in that of their first tasks.
-type Sequential struct {
-	// Evidence is 1 where nothing is known, and the larger the less likely chance is;
-	// NaN where Missing says why there is none. Needed is what shows a difference:
-	// 1/alpha, times the comparisons made at once.
-	Evidence Number  `json:"evidence"`
-	Needed   float64 `json:"needed"`
-	// Units are the tasks, or clusters of them, that were weighed. After is after how
-	// many of them the evidence first was what is needed, 0: never. Verdict is what it
-	// showed then, else CannotTell.
-	Units   int     `json:"units"`
-	After   int     `json:"after"`
-	Verdict Verdict `json:"verdict"`
-	Missing string  `json:"-"`
-
-	differences []float64 // of the units, in their order
-}
-
-// sequential are the mean changes of the units, in their order.
-func (s *sample) sequential() *Sequential {
-	q := &Sequential{}
-	if !s.unit {
-		q.Missing = "scores beyond 0 and 1"
-	}
-	at, tasks := map[int32]int{}, []float64{}
-	for _, t := range s.tasks {
-		i, known := at[t.cluster]
-		if !known || t.cluster == own {
-			i = len(tasks)
-			at[t.cluster] = i
-			q.differences, tasks = append(q.differences, 0), append(tasks, 0)
-		}
-		tasks[i]++
-		q.differences[i] += t.change
-	}
-	for i, n := range tasks {
-		q.differences[i] = math.Round(q.differences[i]/n*1e9) / 1e9
-	}
-	q.Units = len(q.differences)
-	return q
-}
-
-// weigh looks at the units one after the other, of which there are so many
-// comparisons at once.
-func (q *Sequential) weigh(comparisons int, o *Options) {
-	q.Evidence, q.Needed, q.After, q.Verdict = Number(math.NaN()), float64(max(1, comparisons))/o.Alpha, 0, CannotTell
-	if q.Missing != "" {
-		return
-	}
-	evidence, after, way, ok := stats.SequentialEvidence(q.differences, q.Needed)
-	q.Evidence, q.After = Number(orNaN(evidence, ok)), after
-	switch way {
-	case 1:
-		q.Verdict = Better
-	case -1:
-		q.Verdict = Worse
-	}
-}
-
-// weighAll weighs what was asked for of several comparisons, each quantity on its own.
-func weighAll(results []*Result, o *Options) {
-	comparisons := map[Quantity]int{}
-	for _, weigh := range []bool{false, true} {
-		for _, r := range results {
-			for i := range r.Differences {
-				switch d := &r.Differences[i]; {
-				case d.Sequential == nil:
-				case weigh:
-					d.Sequential.weigh(comparisons[d.Quantity], o)
-				default:
-					comparisons[d.Quantity]++
-				}
-			}
-		}
-	}
-}

@@ -42,7 +42,7 @@ func TestExtremeAmounts(t *testing.T) {
 			new = base
 		}
 		clusters := 1 + round%4
-		o := compare.Options{Unpaired: round%5 == 0, Sequential: round%7 == 0, Seed: uint64(round)}
+		o := compare.Options{Unpaired: round%5 == 0, Seed: uint64(round)}
 		r, err := compare.Sides(amountsOf(base, clusters), amountsOf(new, clusters), o)
 		if err != nil {
 			t.Fatal(err)

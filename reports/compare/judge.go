@@ -109,11 +109,9 @@ const manyComparisons = 20
 // Correct adjusts the p values of several comparisons, each quantity on its own,
 // and judges anew: by Holm, which bounds the chance of any false finding; where
 // there are more than 20, by Benjamini and Hochberg, who bound the share of
-// false ones among the findings. It does nothing to a single one. Evidence that was
-// asked for is weighed here, since the comparisons made at once count in it.
+// false ones among the findings. It does nothing to a single one.
 func Correct(results []*Result, options Options) Correction {
 	o := options.Filled()
-	weighAll(results, &o)
 	correction, adjust := correctionOf(len(results))
 	if adjust != nil {
 		correct(results, adjust, &o)

@@ -14,7 +14,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -313,10 +312,6 @@ type gsm8k struct {
 		BonettPrice [2]float64 `json:"ci95_bonett_price"`
 		McNemar     float64    `json:"mcnemar_exact_p"`
 	}
-	Sequential []struct {
-		First map[string]int `json:"first_task_with_E_at_least"`
-		LogE  float64        `json:"final_log_E"`
-	}
 }
 
 func knownOfGSM8K(t *testing.T, data string) (known gsm8k) {
@@ -381,50 +376,6 @@ func TestDiffOfRecordedGSM8K(t *testing.T) {
 		}
 	}
 	c.run(1, "diff", "verification", "finetuning")
-	checkSequentialGSM8K(t, &known, c)
-}
-
-// checkSequentialGSM8K holds the evidence that may be looked at at any time to what
-// is known: after how many tasks it is enough, and how much it is in the end.
-func checkSequentialGSM8K(t *testing.T, known *gsm8k, c commands) {
-	t.Helper()
-	if len(known.Sequential) != 1 || len(known.Sequential[0].First) < 4 {
-		t.Fatalf("expected.json has %+v", known.Sequential)
-	}
-	for bound, after := range known.Sequential[0].First {
-		needed, err := strconv.ParseFloat(bound, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var got struct {
-			Pairs []struct {
-				Differences []struct {
-					Quantity   string
-					Sequential *struct {
-						Evidence, Needed float64
-						Units, After     int
-						Verdict          compare.Verdict
-					}
-				}
-			}
-		}
-		text := c.run(0, "diff", "finetuning", "verification", "--sequential", "--alpha", fmt.Sprint(1/needed), "--format", "json")
-		if err := json.Unmarshal([]byte(text), &got); err != nil {
-			t.Fatal(err)
-		}
-		d := got.Pairs[0].Differences[0]
-		s := d.Sequential
-		if d.Quantity != "correct" || s == nil || s.After != after || s.Units != 1319 || s.Verdict != compare.Better || math.Abs(s.Needed-needed) > 1e-9 ||
-			math.Abs(math.Log(s.Evidence)-known.Sequential[0].LogE) > 1e-6 {
-			t.Errorf("at %s: %s %+v, want it after %d tasks and a logarithm of %v in the end", bound, d.Quantity, s, after, known.Sequential[0].LogE)
-		}
-		if amount := got.Pairs[0].Differences[2]; amount.Sequential != nil {
-			t.Errorf("%s has evidence: %+v", amount.Quantity, amount.Sequential)
-		}
-	}
-	if text := c.run(0, "diff", "finetuning", "verification", "--format", "json"); strings.Contains(text, "sequential") {
-		t.Error("there is evidence that nobody asked for")
-	}
 }
 
 // checkGSM8K holds a comparison as JSON to what is known.

@@ -27,7 +27,7 @@ type diffFlags struct {
 	failOn              string
 	gates               []string // lines of a comparison that make it fail
 	vary                []string
-	strict, sequential  bool
+	strict              bool
 	again               string // the command line
 }
 
@@ -61,7 +61,6 @@ in a path that --vary does not name; 5 too little to compare.`,
 	c.Flags().StringVar(&f.baseline, "baseline", "", "compare with this baseline")
 	declareBaselines(c, &f.baselines)
 	c.Flags().StringArrayVar(&f.vary, "vary", nil, "path in the spec that may differ, for example models.small or agent.temperature (repeatable)")
-	c.Flags().BoolVar(&f.sequential, "sequential", false, "add the table sequential: evidence that stays valid however often you look while tasks come in")
 	c.Flags().BoolVar(&f.strict, "strict", false, "exit with 1 if the specs differ in a path that --vary does not name")
 	return c
 }
@@ -80,7 +79,6 @@ func (p *program) diff(ctx context.Context, args []string, f *diffFlags) error {
 	if err != nil {
 		return err
 	}
-	options.Sequential = f.sequential || slices.Contains(f.tables, "sequential")
 	base, newest, err := p.collectBoth(s)
 	if err != nil {
 		return err

@@ -42,7 +42,7 @@ const scripts = "../../../testdata/script"
 var concurrent = strings.Fields(`
 	S0_4_phases S1_11_S2_8_budget_of_a_run S2_7_S4_7_conversations S4_5_tools_through_mcp S4_8_mock_responses
 	agents_that_fail application budget cache check dead_server events fuse in_use interrupt mock other_model
-	pairwise programs_and_keys rate_limits resume resume_delegates roadmap score sequential shard summaries tools
+	pairwise programs_and_keys rate_limits resume resume_delegates roadmap score shard summaries tools
 	tune_default`)
 
 // TestScripts runs what users type: testdata/script, a behaviour a file.
