@@ -160,14 +160,6 @@ func LogRatio(above, below []float64) (estimate Estimate, ok bool) {
 	return estimate, isFinite(estimate.Value, estimate.SE, estimate.Degrees)
 }
 
-func root(square float64) (root float64, ok bool) {
-	if !(square >= 0) {
-		return 0, false
-	}
-	root = math.Sqrt(square)
-	return root, isFinite(root)
-}
-
 // Wilson is the score interval of a proportion p seen in n draws (E. B. Wilson,
 // JASA 22, 1927), without continuity correction. n need not be whole: it may be
 // an effective sample size.
