@@ -329,7 +329,7 @@ func (r *Report) taskMessage(t *taskTally, missed []absent) string {
 	if mean := t.sum / float64(max(1, t.judged)); r.Primary() != "" && t.sum != float64(t.successes) {
 		add(t.judged, "mean "+page.Known(mean).Exact())
 	}
-	add(t.unscored, fmt.Sprintf("%s could not judge %s", by, page.Plural(t.unscored, "run", "runs")))
+	add(t.unscored, fmt.Sprintf("%s could not score %s", by, page.Plural(t.unscored, "run", "runs")))
 	add(t.pending, fmt.Sprintf("%s has not judged %s yet", by, page.Plural(t.pending, "run", "runs")))
 	faults := map[record.ErrorClass]int{}
 	cancelled := 0

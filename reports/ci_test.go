@@ -199,7 +199,7 @@ func TestAnnotationsWarn(t *testing.T) {
 	f.manifest.Status = record.StateStopped
 	text := pagetest.Written(t, f.collect(), page.Options{Format: "github"})
 	for _, want := range []string{
-		"::warning title=single-pass::1 of 6 runs had a fault (server 1) and are in no number\n",
+		"::warning title=single-pass::1 of 6 runs had infrastructure errors (server 1) and are excluded from all results\n",
 		"::warning title=agentbench::the results are not complete: stopped before the end\n",
 	} {
 		if !strings.Contains(text, want) {
@@ -386,7 +386,7 @@ func TestJUnitFoldsTrialsIntoCases(t *testing.T) {
 		"faults":    "0.000 error: with a fault: server 3",
 		"fails":     "2.000 failure: right: 1 of 2 runs with success, with a fault: server 1",
 		"both":      "1.000 error: right: 1 of 1 run with success, with a fault: server 1, cancelled: 1",
-		"unscored":  "1.000 skipped: right could not judge 1 run",
+		"unscored":  "1.000 skipped: right could not score 1 run",
 		"pending":   "1.000 skipped: right has not judged 1 run yet",
 		"(not run)": "0.000 error: 7 of 24 runs were not run",
 	}

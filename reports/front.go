@@ -370,9 +370,9 @@ func (f *Front) table(digits int) page.Table {
 func (f *Front) title() string {
 	over := ""
 	if f.Tasks < f.Of {
-		over = fmt.Sprintf(", over the %d of %d tasks that all have", f.Tasks, f.Of)
+		over = fmt.Sprintf(" (over the %d of %d tasks that all have)", f.Tasks, f.Of)
 	}
-	return "Front (no other is as cheap, good and fast at once, and in what share of draws of the tasks" + over + ")"
+	return "Pareto front, with how often each is on it in bootstrap samples" + over
 }
 
 // terms are the filter for its runs, whose configuration has no name of a result before it.

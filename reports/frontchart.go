@@ -143,5 +143,5 @@ func (r *FrontRow) told() string {
 	case r.BeatenBy != "":
 		return "beaten by " + r.BeatenBy
 	}
-	return "on the front in " + page.Or(page.Nothing, page.Percent)(r.Share) + " of draws"
+	return "on the front in " + page.Or(page.Nothing, page.Percent)(r.Share) + " of bootstrap samples"
 }

@@ -258,7 +258,7 @@ func (all Sayings) Text(w Warning, quote func(string) string) string {
 // ReportSayings are the texts of the warnings of reports and comparisons.
 var ReportSayings = Sayings{
 	SimulatedModel: {Text: "simulated by {name}: the numbers show how the loop behaves, not how good a model is", Serious: true},
-	Faults:         {Text: "{n} of {of} runs had a fault ({more}) and are in no number", Serious: true},
+	Faults:         {Text: "{n} of {of} runs had infrastructure errors ({more}) and are excluded from all results", Serious: true},
 	NotRun:         {Text: "{n} of {of} runs are missing: they did not run, or were cancelled", Serious: true},
 	Unpriced:       {Text: "{n} of {of} calls have no price, so the cost is unknown", All: "no call has a price, so the cost is unknown"},
 	Estimated: {
@@ -273,7 +273,7 @@ var ReportSayings = Sayings{
 	Uncounted:     {Text: "the tokens of {n} of {of} calls are unknown: the log does not tell them"},
 	Untimed:       {Text: "the log does not tell the times of {n} of {of} runs, so the latency is unknown"},
 	SameAs:        {Text: "{name} is also {more}: equal configurations run once"},
-	Unscored:      {Text: "{name} could not judge {n} of {of} runs, which are in no score: {more}", Serious: true},
+	Unscored:      {Text: "{name} could not score {n} of {of} runs: {more}", Serious: true},
 	NotScored:     {Text: "{n} of {of} runs have no score by {name} yet", Serious: true},
 	TooFewTrials:  {Text: "{name} leaves out {n} of {of} tasks, {detail}", Serious: true},
 	VotesDiffer:   {Text: "the votes of {name} differ so much that this is {detail} of what the trials of a task differ by: more votes make the score surer"},

@@ -222,7 +222,7 @@ func (r *Recorded) leaveRaced() (raced int) {
 		head, _ := m.Configuration(one.Configuration)
 		if head.LeftRace > 0 {
 			raced++
-			r.leaveOut(fmt.Sprintf("%s is left out: it left the race after %d of %s", one.Configuration, head.LeftRace, exit.Plural(m.Tasks, "task", "tasks")))
+			r.leaveOut(fmt.Sprintf("%s is left out: it was dropped after %d of %s", one.Configuration, head.LeftRace, exit.Plural(m.Tasks, "task", "tasks")))
 		}
 		return head.LeftRace > 0
 	})

@@ -265,23 +265,7 @@ func (t *telling) judged(iteration int) {
 func (t *telling) end(r *record.Run) {
 	o := &r.Outcome
 	fmt.Fprintf(t, "\nstopped after %s: %s\n", page.Plural(len(r.Iterations), "iteration", "iterations"), page.Visible(string(stoppedBy(o))))
-	why := map[record.Class]string{
-		record.ByCondition: "a condition ended it by design", record.ByGuard: "a guard ended it for safety", record.ByAgent: "the " + endedBy(o.Reason) + " ended it",
-		record.ByBudget: "the suite ended it", record.ByUnknown: "something cut it; the log does not name it",
-	}[o.Class]
-	switch {
-	case why != "":
-	case o.Status == record.Completed:
-		why = "an error ended it; the run counts"
-	case o.Status == record.Failed:
-		why = "the agent failed; the run counts"
-	default:
-		why = "a fault, not a failure: the run is in no number"
-	}
-	if o.Fired != "" && o.Fired != string(o.Reason) {
-		why += ", by " + o.Fired
-	}
-	t.field("why", why)
+	t.field("why", whyEnded(o))
 	if also := slices.DeleteFunc(slices.Clone(o.Held), func(name string) bool { return name == o.Fired }); len(also) > 0 {
 		t.field("also held", strings.Join(also, ", "))
 	}
@@ -302,6 +286,36 @@ func (t *telling) end(r *record.Run) {
 }
 
 // endedBy is who ended a run by itself.
+// whyEnded says in a sentence what ended a run.
+func whyEnded(o *record.Outcome) string {
+	by := cmp.Or(o.Fired, string(o.Reason))
+	switch o.Class {
+	case record.ByCondition, record.ByGuard:
+		if o.Limit > 0 {
+			return fmt.Sprintf("a limit you set ended it: %s (%v of %v)", by, o.Used, o.Limit)
+		}
+		if o.Class == record.ByGuard {
+			return "a guard ended it: " + by
+		}
+		return "a condition you set ended it: " + by
+	case record.ByAgent:
+		return "the " + endedBy(o.Reason) + " ended it"
+	case record.ByBudget:
+		return "a limit of the suite ended it: " + by
+	case record.ByUnknown:
+		return "unknown: the log does not name it"
+	}
+	switch {
+	case o.Status == record.Completed:
+		return "an error ended it; the run counts"
+	case o.Status == record.Failed:
+		return "the agent failed; the run counts"
+	case o.Error != nil:
+		return "infrastructure error (" + string(o.Error.Class) + "): excluded from all results"
+	}
+	return "infrastructure error: excluded from all results"
+}
+
 func endedBy(reason record.Reason) string {
 	if reason == record.ReasonUserEnded {
 		return "user"

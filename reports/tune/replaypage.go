@@ -430,13 +430,13 @@ var sayings = func() reports.Sayings {
 		ToldLimits: {Text: "the agent knew a limit that changes in {n} of {of} runs: no record shows what it would have done with another one", Serious: true},
 		WouldFault: {Text: "{n} of {of} runs would have a fault and are excluded, as after a live run: see table unknown", Serious: true},
 		RecordedFault: {
-			Text:    "{n} of {of} recorded runs had a fault before they would stop here, and are in no number: longer runs have more faults, so the others may be the easier ones",
+			Text:    "{n} of {of} recorded runs had infrastructure errors before they would stop here, and are excluded: longer runs have more faults, so the others may be the easier ones",
 			Serious: true,
 		},
 		ReturnUnscored: {Serious: true, Say: func(n reports.Warning, quote func(string) string) string {
 			return fmt.Sprintf("%s of %d of %d runs is unknown", quote(n.Name), n.Count, n.Of) + whyUnscored[sweep.Why(n.More)]
 		}},
-		Unjudged: {Text: "{name} could not judge {n} of {of} recorded runs: means of configurations with other limits may be of other tasks", Serious: true},
+		Unjudged: {Text: "{name} could not score {n} of {of} recorded runs: means of configurations with other limits may be of other tasks", Serious: true},
 		NoTimes:  {Text: "the recording has no times, so the latency is unknown"},
 		NoUsage:  {Text: "{n} recorded [run has|runs have] no usage, so calls, tokens and cost are unknown"},
 		NoTokens: {Text: "{n} recorded [run has|runs have] calls whose tokens are not recorded, so the tokens are unknown"},

@@ -313,7 +313,7 @@ func (t *Tuning) frontTable() page.Table {
 			}
 			return whole(f.Same)
 		}).Optional())
-	table := tableOf("front", "Front (no other is as cheap, good and fast at once, the cheapest first)", 1, fields, t.Front)
+	table := tableOf("front", "Pareto front, the cheapest first", 1, fields, t.Front)
 	table.Shown = t.frontShown()
 	return table
 }

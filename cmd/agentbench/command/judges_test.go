@@ -157,7 +157,7 @@ func TestAJudgeThatFailsFailsNoRun(t *testing.T) {
 		if s := scores["one/b/1 said"]; s.Value != 1 {
 			t.Errorf("%s: %+v", name, s)
 		}
-		if !strings.Contains(stdout, "quality could not judge") || !strings.Contains(stdout, c.want) {
+		if !strings.Contains(stdout, "quality could not score") || !strings.Contains(stdout, c.want) {
 			t.Errorf("%s: the report says\n%s", name, stdout)
 		}
 	}
