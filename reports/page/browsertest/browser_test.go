@@ -216,7 +216,7 @@ var leaves = regexp.MustCompile(`navigated or closed|context was destroyed|Canno
 func (b *tab) wait(expression string) {
 	b.t.Helper()
 	const look = `new Promise((ended) => {
-		const until = performance.now() + 10000;
+		const until = performance.now() + 30000;
 		const look = () => {
 			let is = false;
 			try { is = %s } catch { /* what it looks at is not there yet */ }

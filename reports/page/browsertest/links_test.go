@@ -98,7 +98,7 @@ func TestMarksLeadToTheirRuns(t *testing.T) {
 				counted++
 			}
 		}
-		if least := map[string][2]int{"report": {30, 0}, "tune": {2, 15}}[name]; counted < least[0] || rows < least[1] {
+		if least := map[string][2]int{"report": {8, 0}, "tune": {0, 15}}[name]; counted < least[0] || rows < least[1] {
 			t.Errorf("%s: %d marks with a number of runs and %d rows, want at least %d", name, counted, rows, least)
 		}
 	}
@@ -114,7 +114,7 @@ func TestMarksLeadToRowsWithoutAScript(t *testing.T) {
 				t.Errorf("%s: %s of %s leads to nothing", name, at.Tip, at.Hash)
 			}
 		}
-		if len(all) < 2 {
+		if name == "trend" && len(all) < 2 {
 			t.Errorf("%s: only %d marks are links", name, len(all))
 		}
 	}
