@@ -1,5 +1,5 @@
-// Package engine runs a plan. It builds the loops of a suite from its spec, live or
-// offline, with their models, agents, tools and evaluators (Parts); it runs many of
+// Package engine runs a plan: call Engine.Run. NewParts builds the loops of a suite from its spec, live or
+// offline, with their models, agents, tools and evaluators; the engine runs many of
 // them at once under one budget, scores every outcome and writes it to the journal
 // before the run counts as done. It owns every goroutine of a run.
 package engine

@@ -1,4 +1,4 @@
-// Package scorers decides how good a run was: it judges what a finished run, and each of its iterations, gave against
+// Package scorers scores runs. New makes a Set of scorers, which judges what a finished run, and each of its iterations, gave against
 // the target of its task, which nothing inside the loop has seen.
 //
 // The stages of a judgement, in order: the target (target, or a CEL expression), the value (the output, or a CEL

@@ -1,4 +1,4 @@
-// Package agent decides what executes one iteration of a loop: a model that is asked
+// Package agent executes iterations: Agent.Execute makes one. An agent is a model that is asked
 // once, or one that converses, with tools, delegates, a memory or a user; a program;
 // an endpoint. Remote agents are beneath it, in a2a, and what a model reads and writes
 // of tools in dialect.

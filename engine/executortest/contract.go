@@ -1,5 +1,5 @@
-// Package executortest decides whether an executor keeps the contract that the
-// engine relies on. Every executor runs it in its tests.
+// Package executortest has Contract, the tests of what the engine relies on in
+// an executor. Every executor runs them.
 //
 // It is no stable API.
 package executortest

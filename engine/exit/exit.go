@@ -1,5 +1,5 @@
-// Package exit decides what a user reads when something ends the program early: an
-// error, a hint that says what to do about it, and the code that scripts branch on.
+// Package exit has errors that end the program: With makes one of an exit code, a hint and a text, Usage one of a wrong
+// command line, Unmeasured one of results that cannot be read.
 // The code and the hint ride on the error; the command line reads them once, at the
 // top. It is no stable API.
 package exit

@@ -1,5 +1,5 @@
-// Package imports decides how the logs of other tools become records. A mapping
-// (spec.Import) says where the runs of a log are and what each was; this package reads
+// Package imports makes records of the logs of other tools. New makes an Importer of a mapping
+// (spec.Import), which says where the runs of a log are and what each was; it reads
 // files row by row, evaluates the mapping on each row, and makes of it a run as a loop
 // would have left it behind, with its scores.
 //

@@ -1,4 +1,4 @@
-// Package model decides what a model is to the rest of agentbench: something that
+// Package model is what a model is to the rest of agentbench: Model.Call
 // answers one request with one reply. Beneath it are the providers (openai, offline),
 // what wraps any of them (cache, pace), and a server for tests of suites (mockserver).
 //

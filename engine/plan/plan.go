@@ -1,4 +1,4 @@
-// Package plan decides which runs a suite is made of, before anything runs:
+// Package plan has the runs of a suite before anything runs. New makes a Plan of
 // suite x configuration x task x trial, each run with a stable id, and what
 // they may cost at worst. It is pure.
 //

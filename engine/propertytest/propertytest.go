@@ -1,5 +1,5 @@
-// Package propertytest decides on which cases property tests try what they hold:
-// on the same ones every time, so that a test that passed passes again. New cases
+// Package propertytest runs property tests. Check tries the same cases
+// every time, so that a test that passed passes again. New cases
 // are explored where AGENTBENCH_EXPLORE says for how long, and the seeds of those
 // that fail become fixed cases of their test.
 //

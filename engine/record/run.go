@@ -1,6 +1,5 @@
-// Package record decides what a run leaves behind: the trajectory of one
-// (configuration, task, trial), its outcome, its scores, and how these are
-// written to and read from a result folder.
+// Package record writes and reads result folders. Create or Resume a Journal and append runs and scores to it; ReadRuns,
+// ReadLight and ReadScores read them. A Run is the trajectory of one (configuration, task, trial) with its outcome.
 //
 // The stages of the data, in order: a Run is appended to records.jsonl as it
 // finishes, and its Scores to scores.jsonl; a Manifest says under which spec they

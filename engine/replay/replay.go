@@ -1,5 +1,5 @@
-// Package replay decides what another configuration would have done with a
-// recorded run. It reaches no model, no tool and no network.
+// Package replay tells what another configuration would have done with a
+// recorded run: call New(recorded, target, options).Run. It reaches no model, no tool and no network.
 //
 // A run is a path: what the agent was sent, what it answered, how that was
 // judged. Decisions are a pure function of that path (package stop), so a
@@ -52,9 +52,9 @@
 // each run is walked once without any limit (a Path), and all of their conditions and guards
 // (Limits) are asked after each iteration: a Course has a mask of iterations for each. Any is
 // OR, all is AND, and a run stops at the lowest bit. Stages, and timeouts that cancel, are
-// part of the path: configurations that differ in them are walked for themselves. Hard
-// budgets, and prompts that read what they change, are left to the walk of each
-// configuration, and a test holds the one to the other.
+// part of the path: configurations that differ in them are walked for themselves. So are those whose
+// prompts read what they change; a hard budget cuts the path at the first call that it refuses. A test
+// holds the one to the other.
 package replay
 
 import (

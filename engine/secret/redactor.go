@@ -1,5 +1,5 @@
-// Package secret decides what is never written down: the values of all keys in
-// use, in every form in which they could come back, and whatever has the shape
+// Package secret redacts secrets. New makes a Redactor of the values of all keys in
+// use, which it finds in every form in which they could come back, and whatever has the shape
 // of a key.
 //
 // The stages: a value becomes its forms, of which one matcher finds

@@ -1,5 +1,5 @@
-// Package stop decides whether a loop continues. It folds the iterations so far
-// into a State and answers with the next Step, or with the Outcome of the run.
+// Package stop decides whether a loop continues. Compile makes the Rules of a loop; their State folds the iterations so far,
+// and answers with the next Step, or with the Outcome of the run.
 // It reads no clock, has no I/O and no randomness: elapsed time and usage are data on
 // the iterations.
 //

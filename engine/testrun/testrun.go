@@ -1,4 +1,4 @@
-// Package testrun decides what a run of tests shows: which tests ran and which of them
+// Package testrun reads what runners of tests print. Read tells which tests ran and which of them
 // failed, as far as the runner prints JUnit XML, go test -json or TAP, and what the next
 // iteration is told of it.
 //

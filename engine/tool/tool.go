@@ -1,5 +1,5 @@
-// Package tool decides what a tool is to the rest of agentbench: something with a name
-// and a schema that answers one use with one result. Programs, endpoints, expressions
+// Package tool is what a tool is to the rest of agentbench: a Tool has a name
+// and a schema, and its Use answers with one result. Programs, endpoints, expressions
 // and built-in tools are here (kinds.go, builtin.go), those of MCP servers beneath it.
 //
 // It is no stable API.

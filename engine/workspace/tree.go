@@ -1,12 +1,12 @@
-// Package workspace decides which bytes a run's folder begins with, and how its
-// later states are kept and told.
+// Package workspace keeps the states of the folders in which programs work. Open opens a Store of
+// trees, Restore makes a folder of one, and Folder.Snapshot keeps its state.
 //
 // The stages of the data, in order: a Seed is planted in a Store (seed.go, git.go)
 // and is a Tree from then on, a list of paths with their kinds, modes and bytes,
 // known by the hash of them all. Restore makes a folder of a tree (restore.go). The
 // Folder's Snapshot is a tree again (snapshot.go). Changes tells two trees apart
 // (changes.go), and ScoreKey under which key the scores of a tree are reused. The
-// store keeps all bytes once, in few files (store.go).
+// store keeps all bytes once, each in a file of its own (store.go).
 //
 // What a workspace holds was written by programs that nobody trusts. No link of it
 // is followed, nothing in it is run, and what cannot be kept is reported:

@@ -1,4 +1,4 @@
-// Package judge decides how models are asked what an output is worth.
+// Package judge asks models what an output is worth.
 //
 // The stages, in order: what is asked becomes prompts, one for each criterion,
 // in which the output is fenced data; every member of a panel is

@@ -1,5 +1,5 @@
-// Package pass decides which scores of recorded runs are made, and makes them: those
-// that are missing or out of date. No agent is called again. Call Look, then Pass.Make.
+// Package pass makes scores of recorded runs: call Look, then Pass.Make. It makes those
+// that are missing or out of date, and calls no agent.
 //
 // Look reads which scores there are, by which versions of their scorers. Make goes
 // through the tasks once, in their order, reads the records of each beside it, has them

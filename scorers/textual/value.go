@@ -1,5 +1,5 @@
-// Package textual decides how alike two texts are, with the numbers that others publish, and what a final answer
-// means.
+// Package textual compares texts and final answers: SQuAD, RougeN, RougeL, BLEU and Levenshtein tell how alike two texts are, with
+// the numbers that others publish; Parse reads an answer.
 //
 // Alike: edit distances, the token overlap of SQuAD, ROUGE, and BLEU as sacreBLEU computes it. Every similarity is a
 // number from 0 to 1. What takes longer than the texts are long has a limit, and is an error beyond it.

@@ -1,5 +1,5 @@
-// Package expr decides what the expressions of a suite mean: it compiles CEL against the typed environment of the
-// place where the expression stands, refuses what is wrong or could run away, and evaluates the rest on plain values.
+// Package expr compiles and evaluates the expressions of a suite, which are CEL. Compile a text with the environment of
+// its place (places.go), which refuses what is wrong or could run away, and evaluate the Program on a Scope of plain values.
 //
 // The stages: a [Type] describes a variable, [NewEnv] makes an environment of variables, [Env.Compile] and
 // [Env.Template] check a text and give a [Program] or a [Template] or the [Fault] list, and those are evaluated on a

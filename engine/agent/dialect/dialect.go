@@ -1,5 +1,5 @@
-// Package dialect decides how a model learns which tools and other agents it can call,
-// how it writes a call, and how it reads what the call returned. It is pure: the same
+// Package dialect writes tools for models. A Dialect tells a model which tools and other agents it can call,
+// reads the calls that it writes, and writes what they returned. It is pure: the same
 // record gives the same messages.
 //
 // It is no stable API.

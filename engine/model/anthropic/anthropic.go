@@ -1,4 +1,4 @@
-// Package anthropic decides how a request reaches a server that speaks Anthropic's Messages API, and what its answer means:
+// Package anthropic calls servers that speak Anthropic's Messages API. New makes a model:
 // a request becomes a body, package wire sends it and reads the answer, and the answer becomes a reply with its usage
 // (answer.go).
 //

@@ -1,5 +1,5 @@
-// Package openai decides how a request reaches a server that speaks OpenAI's chat completions API or its Responses API
-// (responses.go), and what its answer means: a request becomes a body, package wire sends it and reads the answer, and the
+// Package openai calls servers that speak OpenAI's chat completions API (New) or its Responses API
+// (NewResponses). A request becomes a body, package wire sends it and reads the answer, and the
 // answer becomes a reply with its usage (answer.go).
 //
 // go-openai makes the request's address and headers. Its body is not used: it would leave out zeros, such as a temperature of

@@ -1,4 +1,4 @@
-// Package pace decides when a call is made, whether it is made again, and whether a budget has room for it. Wrap a model as
+// Package pace limits, retries and budgets calls of models. Wrap a model as
 //
 //	pace.Retry(pace.Limit(gate.Wrap(m), budget, pricing), options)
 //

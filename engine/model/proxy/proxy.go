@@ -1,5 +1,5 @@
-// Package proxy decides how programs call models through agentbench: who may, which model answers, which call of which
-// conversation it is, and whether it is admitted. A call then takes the road of every other call.
+// Package proxy serves models to programs. New makes a server with an address and a token for each run; it knows which
+// model answers, which call of which conversation it is, and whether it is admitted. A call then takes the road of every other call.
 //
 // The stages of a call: it is let in by its token (proxy.go), read (request.go, results.go), given its place among the calls of its run
 // (conversation.go, by the rules of its program: rules.go; what it is a step of: steps.go), admitted or refused (session.go), made by its model, and its answer

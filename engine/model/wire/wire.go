@@ -1,5 +1,5 @@
-// Package wire decides how a call reaches a model's server over HTTP, whichever protocol it speaks: within which
-// limits it is made and its answer is read, whether the answer is whole, and what a failure means. It does not try again;
+// Package wire makes calls of model servers over HTTP, for any protocol. New makes a Line to a server: it keeps the
+// limits within which a call is made and its answer is read, knows whether the answer is whole, and classifies failures. It does not try again;
 // that is for a model around it.
 //
 // A protocol (packages openai and anthropic) makes one request, which every call copies with a body of its own: address and headers

@@ -1,4 +1,4 @@
-// Package recordingtest decides where tests find real agents' recorded runs, and
+// Package recordingtest has real agents' recorded runs for tests: Read and Decode read a file of them, Expected
 // what is known of them. They are not part of the product: a test that needs them
 // is skipped where they are not.
 //

@@ -12,7 +12,7 @@ import (
 )
 
 // NeedsTexts says why a loop can be replayed on whole records only, and not on
-// runs without texts (replay.Light); "" where both say the same.
+// runs without texts (record.ReadLight); "" where both say the same.
 func NeedsTexts(recorded, target *spec.Loop) string {
 	if texts := replay.New(recorded, target, replay.Options{}).Texts(); len(texts) > 0 {
 		return "it reads " + strings.Join(texts, ", ")

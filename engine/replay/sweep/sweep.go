@@ -1,5 +1,5 @@
-// Package sweep replays many configurations on recorded runs at once: what each
-// of them would have made of every run, and the sums over all runs or parts of
+// Package sweep replays many configurations on recorded runs at once. New makes a Sweep: Outcomes is what a
+// configuration makes of every run, Totals and Sums are the sums over all runs or parts of
 // them. Like package replay it makes no call and reads no file.
 //
 // The stages of the data, in order: a Recording is the runs of one recorded

@@ -1,4 +1,4 @@
-// Package cuttest decides whether what shortens texts leaves no part of a key, which a redactor would not know any more.
+// Package cuttest has LeavesNoPart, which fails a test where what shortens texts leaves a part of a key: a redactor would not know it.
 //
 // It is no stable API.
 package cuttest

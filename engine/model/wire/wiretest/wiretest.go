@@ -1,4 +1,4 @@
-// Package wiretest decides what servers do in the tests of the protocols, and what the clients may make of it.
+// Package wiretest has servers for the tests of the protocols: Serve answers requests in order, each with a Step.
 //
 // It is no stable API.
 package wiretest
