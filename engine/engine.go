@@ -61,7 +61,7 @@ type Watcher interface {
 // Summary says how a plan ended.
 type Summary struct {
 	Stopped record.Reason // cancelled or suite_budget; "" where the plan ran to its end
-	Blown   *Blown        // why the plan was given up; nil: it was not
+	Aborted *Aborted      // why the plan was given up; nil: it was not
 }
 
 // BudgetSpent is the cause that ends runs when the suite's budget or duration is
@@ -87,11 +87,11 @@ func (e *Engine) Run(ctx context.Context, p *plan.Plan, tasks iter.Seq2[*spec.Ta
 		summary.Stopped = record.ReasonSuiteBudget
 	}
 	if short := s.short.Load(); short != nil {
-		summary.Stopped, summary.Blown = record.ReasonCancelled, short
+		summary.Stopped, summary.Aborted = record.ReasonCancelled, short
 	}
-	errors.As(context.Cause(ctx), &summary.Blown)
-	if s.spent.Load() && summary.Blown == nil && e.Starved != nil && e.Starved() {
-		summary.Blown = s.fuse.starved()
+	errors.As(context.Cause(ctx), &summary.Aborted)
+	if s.spent.Load() && summary.Aborted == nil && e.Starved != nil && e.Starved() {
+		summary.Aborted = s.breaker.starved()
 	}
 	if failed := s.failed.Load(); failed != nil {
 		return summary, *failed
@@ -115,11 +115,11 @@ func (e *Engine) limit(ctx context.Context) (context.Context, context.CancelCaus
 // session is one call of Run.
 type session struct {
 	*Engine
-	cancel context.CancelCauseFunc
-	fuse   fuse
-	spent  atomic.Bool           // no run is started any more
-	short  atomic.Pointer[Blown] // nor after this: the machine is short of something
-	failed atomic.Pointer[error]
+	cancel  context.CancelCauseFunc
+	breaker breaker
+	spent   atomic.Bool             // no run is started any more
+	short   atomic.Pointer[Aborted] // nor after this: the machine is short of something
+	failed  atomic.Pointer[error]
 }
 
 // starting gives the items that are to be done, until the context ends, the budget is
@@ -195,22 +195,22 @@ func panicked(by *loop.Loop, item plan.Item, cause any) *record.Run {
 // deliver scores a run and puts it down. After the first run that the suite's
 // budget stopped no other one is started; those in flight go on, because their
 // calls are paid for, until the budget stops them as well. The same holds where this
-// machine is short of something, which the others do not share. A run that blows the
-// fuse otherwise ends the plan at once.
+// machine is short of something, which the others do not share. A run that opens the
+// breaker otherwise ends the plan at once.
 func (s *session) deliver(ctx context.Context, item plan.Item, r *record.Run) {
 	if r.Outcome.Reason == record.ReasonSuiteBudget {
 		s.spent.Store(true)
 	}
-	blown := s.fuse.after(r)
+	aborted := s.breaker.after(r)
 	if fault := r.Outcome.Error; r.Outcome.Status == record.Faulted && fault != nil && fault.Class == record.Network && s.Unreachable != nil {
 		if server := s.Unreachable(); server != nil {
-			blown = &Blown{Configuration: r.Configuration, Row: 1, Fault: fault, Unreachable: server}
+			aborted = &Aborted{Configuration: r.Configuration, Row: 1, Fault: fault, Unreachable: server}
 		}
 	}
-	if blown != nil && blown.Fault.Class == record.Resources {
-		s.short.CompareAndSwap(nil, blown)
-	} else if blown != nil {
-		s.cancel(blown)
+	if aborted != nil && aborted.Fault.Class == record.Resources {
+		s.short.CompareAndSwap(nil, aborted)
+	} else if aborted != nil {
+		s.cancel(aborted)
 	}
 	scores := s.score(ctx, item, r)
 	if ctx.Err() != nil {

@@ -262,7 +262,7 @@ func TestF14_AWrongKeyEndsThePlan(t *testing.T) {
 		return agent.Result{}, context.Cause(ctx)
 	}), 1000)
 	summary, err := e.Run(t.Context(), p, list)
-	if err != nil || summary.Blown == nil || summary.Blown.Fault.Message != "wrong key" || summary.Stopped == "" {
+	if err != nil || summary.Aborted == nil || summary.Aborted.Fault.Message != "wrong key" || summary.Stopped == "" {
 		t.Fatalf("%+v, error %v", summary, err)
 	}
 	for _, run := range journal.runs {
@@ -283,7 +283,7 @@ func TestF16_AServerThatWasNeverThereEndsThePlan(t *testing.T) {
 	dead := &engine.Unreachable{Model: "m", Address: "http://here"}
 	e.Unreachable = func() *engine.Unreachable { return dead }
 	summary, err := e.Run(t.Context(), p, list)
-	if err != nil || summary.Blown == nil || summary.Blown.Unreachable != dead || summary.Stopped == "" || len(journal.runs) >= 20 {
+	if err != nil || summary.Aborted == nil || summary.Aborted.Unreachable != dead || summary.Stopped == "" || len(journal.runs) >= 20 {
 		t.Errorf("%+v after %d runs, error %v", summary, len(journal.runs), err)
 	}
 }
@@ -304,7 +304,7 @@ func TestF26b_RunsInFlightEndWhereNoFileDescriptorIsLeft(t *testing.T) {
 			}
 		}), 1000)
 		summary, err := e.Run(t.Context(), p, list)
-		if err != nil || summary.Blown == nil || summary.Blown.Fault.Message != "none left" || summary.Stopped == "" {
+		if err != nil || summary.Aborted == nil || summary.Aborted.Fault.Message != "none left" || summary.Stopped == "" {
 			t.Fatalf("%+v, error %v", summary, err)
 		}
 		got := map[string]record.Status{}

@@ -77,7 +77,7 @@ func (o *BuildOptions) memory() *tool.Memory {
 	if o.Cache == nil {
 		return &tool.Memory{}
 	}
-	return &tool.Memory{Lasting: cache.Tools{Store: o.Cache, Mode: o.CacheMode}}
+	return &tool.Memory{Store: cache.Tools{Store: o.Cache, Mode: o.CacheMode}}
 }
 
 // Model is the model of that name. It is not safe for concurrent use; the model is.
@@ -381,7 +381,7 @@ func (m *Parts) server(l *spec.Loop, declared *spec.Tool) *mcp.Server {
 // StartShared starts the servers of tools that all runs use, so that no run waits for
 // them. The first that does not start is why the plan is given up before any run; nil:
 // all did, or the context ended.
-func (m *Parts) StartShared(ctx context.Context) *Blown {
+func (m *Parts) StartShared(ctx context.Context) *Aborted {
 	for _, server := range m.shared {
 		err := server.Start(ctx)
 		if ctx.Err() != nil {
@@ -394,7 +394,7 @@ func (m *Parts) StartShared(ctx context.Context) *Blown {
 		if !ok {
 			fault = &record.Error{Class: record.Unstarted, Message: err.Error()}
 		}
-		return &Blown{Fault: fault, Early: true}
+		return &Aborted{Fault: fault, Early: true}
 	}
 	return nil
 }

@@ -163,7 +163,7 @@ func (c *compiler) placed(ctx context.Context, s *subject, program external.Prog
 	if err != nil {
 		return program, done, fmt.Errorf("overlay: %w", err)
 	}
-	if file := workspaces.Stranger(s.run, program.Argv, files); file != "" {
+	if file := workspaces.FileOutside(s.run, program.Argv, files); file != "" {
 		return program, done, fmt.Errorf("%s is not in the results: name the suite that it lies beside", file)
 	}
 	program.Argv = external.Beside(program.Dir, program.Argv)

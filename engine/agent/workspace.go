@@ -565,9 +565,9 @@ func texts(paths []string) []string {
 	return paths
 }
 
-// Stranger is a file that a command names, and that no state of a run has: it lies beside the suite, and is
+// FileOutside is a file that a command names, and that no state of a run has: it lies beside the suite, and is
 // not at hand. "": there is none.
-func (w *Workspaces) Stranger(run *record.Run, argv []string, overlay map[string]string) string {
+func (w *Workspaces) FileOutside(run *record.Run, argv []string, overlay map[string]string) string {
 	if !w.Alone {
 		return ""
 	}

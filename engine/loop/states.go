@@ -67,7 +67,7 @@ func (s *States) Evaluate(ctx context.Context, run *record.Run, task *spec.Task,
 // evaluate runs what the loop evaluates by.
 func (s *States) evaluate(ctx context.Context, run *record.Run, task *spec.Task, it *record.Iteration, state *stop.State) (record.Snapshot, bool) {
 	for _, declared := range []*spec.Command{s.Evaluator.Spec.Test, s.Evaluator.Spec.Command} {
-		if declared != nil && s.Workspaces.Stranger(run, declared.Argv, nil) != "" {
+		if declared != nil && s.Workspaces.FileOutside(run, declared.Argv, nil) != "" {
 			return record.Snapshot{}, false
 		}
 	}

@@ -552,10 +552,10 @@ type Trace struct {
 	Why string
 }
 
-// Lasting is the run without what two equal runs may differ in: when it ran, how
+// WithoutVolatile is the run without what two equal runs may differ in: when it ran, how
 // often requests were sent and how long they waited, what came from the cache
 // and what was paid, and so for the runs of delegates. Records are compared in this form, sorted by id.
-func (r *Run) Lasting() *Run {
+func (r *Run) WithoutVolatile() *Run {
 	same := *r
 	same.Volatile = Volatile{}
 	same.Iterations = slices.Clone(r.Iterations)
@@ -570,7 +570,7 @@ func (r *Run) Lasting() *Run {
 			used := &it.ToolCalls[t]
 			used.Attempts, used.Cached = 0, false
 			if used.Delegated != nil {
-				used.Delegated = used.Delegated.Lasting()
+				used.Delegated = used.Delegated.WithoutVolatile()
 			}
 		}
 	}

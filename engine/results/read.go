@@ -29,8 +29,8 @@ type Selection struct {
 // Notes count what is not among the runs.
 type Notes struct {
 	Faults, Cancelled int
-	// Strangers are runs of configurations that the manifest does not have.
-	Strangers int
+	// UnknownConfigurations are runs of configurations that the manifest does not have.
+	UnknownConfigurations int
 	// Others were made by a loop that is not the recorded one of their configuration:
 	// results of several specs were mixed.
 	Others int
@@ -139,7 +139,7 @@ func (c *collection) add(run *record.Run) {
 	_, repeated := c.places[run.ID]
 	switch only := c.selection.Configurations; {
 	case !known:
-		c.notes.Strangers++
+		c.notes.UnknownConfigurations++
 	case len(only) > 0 && !slices.Contains(only, head.Name):
 	case run.Outcome.Status == record.Cancelled:
 		c.notes.Cancelled++

@@ -117,7 +117,7 @@ func TestRead(t *testing.T) {
 		made("wide", "a", 2, record.Faulted), made("wide", "a", 3, record.Cancelled), made("other", "a", 1, record.Completed), made("wide", "c", 1, record.Completed))
 	for _, texts := range []bool{false, true} {
 		f, recordings, notes := open(t, dir, results.Selection{Texts: texts})
-		if want := (results.Notes{Faults: 1, Cancelled: 1, Strangers: 1, Others: 1, Taskless: 1}); notes != want {
+		if want := (results.Notes{Faults: 1, Cancelled: 1, UnknownConfigurations: 1, Others: 1, Taskless: 1}); notes != want {
 			t.Errorf("texts %v: noted %+v, want %+v", texts, notes, want)
 		}
 		if len(recordings) != 1 || recordings[0].Configuration != "wide" || recordings[0].Loop != f.Loop("also") || f.Loop("none") != nil {

@@ -174,7 +174,7 @@ func (r *Recorded) tellNotes() {
 	}{
 		{n.Faults, "run with a fault is left out of all rows" + unlike, "runs with a fault are left out of all rows" + unlike},
 		{n.Cancelled, "cancelled run is left out", "cancelled runs are left out"},
-		{n.Strangers, "run of no configuration of the manifest is left out", "runs of no configuration of the manifest are left out"},
+		{n.UnknownConfigurations, "run of no configuration of the manifest is left out", "runs of no configuration of the manifest are left out"},
 		{n.Others, "run was made by another loop than the folder's, and is left out", "runs were made by another loop than the folder's, and are left out"},
 		{n.Repeated, "run is in the folder twice, and counts once", "runs are in the folder twice, and count once"},
 		{n.Taskless, "run is of a task that --suite or the folder does not have", "runs are of tasks that --suite or the folder does not have"},
@@ -282,7 +282,7 @@ func (r *Recorded) Told(loops []*spec.Loop) error {
 		return nil
 	}
 	for _, l := range loops {
-		if what := sweep.Untold(l, r.Replayed); what != "" {
+		if what := sweep.MissingSignals(l, r.Replayed); what != "" {
 			return exit.With(exit.NotMeasured, "name its place in the mapping: agentbench import --help", "%s", what)
 		}
 	}

@@ -208,7 +208,7 @@ func (s *site) records(out string, form func(*record.Run)) map[string]string {
 		if !run.Outcome.Counts() {
 			s.Errorf("run %s: %+v", run.ID, run.Outcome)
 		}
-		run = run.Lasting()
+		run = run.WithoutVolatile()
 		form(run)
 		text, err := json.Marshal(run)
 		check(s, err)

@@ -186,8 +186,8 @@ func Text(text string) json.RawMessage {
 // Memory has what pure tools answered. It is safe for concurrent use, and the
 // zero value is ready. Several runs that ask the same at the same time ask once.
 type Memory struct {
-	// Lasting also keeps them beyond the process; nil: nothing does.
-	Lasting Lasting
+	// Store also keeps them beyond the process; nil: nothing does.
+	Store Store
 
 	mu    sync.Mutex
 	known map[key]*answer
@@ -195,9 +195,9 @@ type Memory struct {
 	bytes int   // of their contents
 }
 
-// Lasting keeps the answers of pure tools, and how long they took to come. It is
+// Store keeps the answers of pure tools, and how long they took to come. It is
 // safe for concurrent use and handles its own errors.
-type Lasting interface {
+type Store interface {
 	Recall(key [sha256.Size]byte) (content json.RawMessage, took time.Duration, ok bool)
 	Keep(key [sha256.Size]byte, name string, content json.RawMessage, took time.Duration)
 }
@@ -268,15 +268,15 @@ func (m *Memory) answer(name string, k key, a *answer, ask func() (Result, error
 		m.settle(k, a)
 		close(a.over)
 	}()
-	if m.Lasting != nil {
-		if content, took, ok := m.Lasting.Recall(k); ok {
+	if m.Store != nil {
+		if content, took, ok := m.Store.Recall(k); ok {
 			given = true
 			return Result{Content: content, Duration: took, Cached: true}, nil
 		}
 	}
 	result, err = ask()
-	if given = err == nil; given && m.Lasting != nil && result.Ended == nil && result.Bytes == nil {
-		m.Lasting.Keep(k, name, result.Content, result.Duration-result.Waited)
+	if given = err == nil; given && m.Store != nil && result.Ended == nil && result.Bytes == nil {
+		m.Store.Keep(k, name, result.Content, result.Duration-result.Waited)
 	}
 	return result, err
 }

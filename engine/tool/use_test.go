@@ -162,7 +162,7 @@ func TestF34_BytesThatAreNoTextAreKept(t *testing.T) {
 		says := Tool{Definition{Name: "t", Pure: true}, func(context.Context, *Use) (Result, error) { return Answer([]byte(c.written)) }}
 		kept := lasting{}
 		for range 2 { // two sessions
-			result, err := newSet(t, Options{Memory: &Memory{Lasting: kept}}, says).Use(t.Context(), "t", &Use{})
+			result, err := newSet(t, Options{Memory: &Memory{Store: kept}}, says).Use(t.Context(), "t", &Use{})
 			if err != nil || string(result.Bytes) != c.want {
 				t.Errorf("%s: kept %.20q, want %.20q; %v", name, result.Bytes, c.want, err)
 			}
@@ -258,7 +258,7 @@ func TestAnAnswerThatIsKnownIsNotWaitedFor(t *testing.T) {
 			}
 			return Result{Content: Text("x"), Duration: 2 * time.Second}, nil
 		}}
-		s := newSet(t, Options{Memory: &Memory{Lasting: lasting{}}}, late)
+		s := newSet(t, Options{Memory: &Memory{Store: lasting{}}}, late)
 		first, _ := s.Use(t.Context(), "t", &Use{})
 		again, _ := s.Use(t.Context(), "t", &Use{})
 		if first.Waited <= 0 || first.Duration != first.Waited+2*time.Second || again.Waited != 0 || again.Duration != 2*time.Second {
@@ -271,7 +271,7 @@ func TestPureToolsAreAskedOnceInAllSessions(t *testing.T) {
 	var asked atomic.Int64
 	kept := lasting{}
 	for range 3 {
-		s := newSet(t, Options{Memory: &Memory{Lasting: kept}}, counted(&asked, ""))
+		s := newSet(t, Options{Memory: &Memory{Store: kept}}, counted(&asked, ""))
 		for range 2 {
 			result, err := s.Use(t.Context(), "t", &Use{Arguments: json.RawMessage(`{"a":1}`)})
 			if err != nil || string(result.Content) != `"{\"a\":1}"` {

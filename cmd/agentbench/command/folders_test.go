@@ -140,7 +140,7 @@ func lastingText(t *testing.T, dir string) string {
 		lines = append(lines, kind+" "+id+" "+string(line))
 	}
 	for run, err := range record.ReadRuns(dir) {
-		add("run", run.ID, run.Lasting(), err)
+		add("run", run.ID, run.WithoutVolatile(), err)
 	}
 	for s, err := range record.ReadScores(dir) {
 		add("score", s.Run, s, err)

@@ -562,8 +562,8 @@ func (p *program) watched(ctx context.Context, j *job) (engine.Summary, error) {
 	defer os.Remove(filepath.Join(j.dir, results.Progress)) // it may not be there
 	defer view.Finish()
 	if j.placed == nil && j.earlier.Remaining > 0 {
-		if blown := j.parts.StartShared(ctx); blown != nil {
-			return engine.Summary{Stopped: record.ReasonCancelled, Blown: blown}, nil
+		if aborted := j.parts.StartShared(ctx); aborted != nil {
+			return engine.Summary{Stopped: record.ReasonCancelled, Aborted: aborted}, nil
 		}
 	}
 	return j.engine.Run(ctx, j.plan, j.Tasks())
@@ -638,7 +638,7 @@ func (p *program) conclude(ctx context.Context, j *job, m *record.Manifest, end 
 	write := func() error {
 		return p.write(report, &j.flags.reportFlags, "configurations", "metrics", "curve", "steps", "judges")
 	}
-	hopeless := end.Blown != nil && (end.Blown.Unreachable != nil || end.Blown.Early) // no run was made
+	hopeless := end.Aborted != nil && (end.Aborted.Unreachable != nil || end.Aborted.Early) // no run was made
 	if j.flags.events == "-" || hopeless {
 		write = func() error { return p.writeFiles(report, &j.flags.reportFlags) }
 	}

@@ -235,10 +235,10 @@ func (r *racing) Finished(run *record.Run, scores []record.Score) {
 // recordedEnough says why a recording ended before its end; the error is one after which
 // there is nothing to be told.
 func recordedEnough(j *job, m *record.Manifest, end ending) (ended, err error) {
-	if end.Stopped != "" || end.interrupted || end.cancelled || end.Blown != nil {
+	if end.Stopped != "" || end.interrupted || end.cancelled || end.Aborted != nil {
 		ended = stoppedError(j, m, end)
 	}
-	if end.cancelled || end.Blown != nil {
+	if end.cancelled || end.Aborted != nil {
 		return nil, ended
 	}
 	least, ran := results.DefaultCoverage, *m

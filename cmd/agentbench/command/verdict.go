@@ -58,8 +58,8 @@ func answerable(j *job, m *record.Manifest, report *reports.Report, end ending) 
 		least = *j.Suite.MinCoverage
 	}
 	if covered := results.Measured(m); covered == 0 || float64(covered) < least*float64(m.Totals.Planned) {
-		if end.Blown != nil {
-			return blownError(j, m, end.Blown) // too late to stop any: all had started
+		if end.Aborted != nil {
+			return abortedError(j, m, end.Aborted) // too late to stop any: all had started
 		}
 		return coverageError(j, m, least)
 	}
@@ -71,8 +71,8 @@ func answerable(j *job, m *record.Manifest, report *reports.Report, end ending) 
 }
 
 func stoppedError(j *job, m *record.Manifest, end ending) error {
-	if end.Blown != nil {
-		return blownError(j, m, end.Blown)
+	if end.Aborted != nil {
+		return abortedError(j, m, end.Aborted)
 	}
 	var why, hint string
 	switch {
@@ -99,9 +99,9 @@ func lastCall(r *pace.Refused) string {
 	return ""
 }
 
-// blownError is that of a suite which was given up, because what failed would
+// abortedError is that of a suite which was given up, because what failed would
 // fail again.
-func blownError(j *job, m *record.Manifest, b *engine.Blown) error {
+func abortedError(j *job, m *record.Manifest, b *engine.Aborted) error {
 	if dead := b.Unreachable; dead != nil {
 		text := b.Fault.Error()
 		cause := strings.TrimSpace(text[strings.LastIndex(text, ":")+1:]) // such as connection refused

@@ -144,7 +144,7 @@ func (c *crashes) startedIn(path string) (ids []string) {
 // compared. A crash may leave one torn end and nothing else that is bad.
 func (c *crashes) records(out string) map[string]string {
 	c.Helper()
-	return c.recordsAs(out, (*record.Run).Lasting)
+	return c.recordsAs(out, (*record.Run).WithoutVolatile)
 }
 
 // recordsAs are the records of a folder that count, each in a form.
@@ -176,7 +176,7 @@ func (c *crashes) recordsAs(out string, form func(*record.Run) *record.Run) map[
 // timeless is what lasts of a run but for its times, which at a server are never
 // the same.
 func timeless(run *record.Run) *record.Run {
-	run = run.Lasting()
+	run = run.WithoutVolatile()
 	run.Elapsed = 0
 	for i := range run.Iterations {
 		it := &run.Iterations[i]

@@ -403,12 +403,12 @@ func TestUntold(t *testing.T) {
 		plain + "terminate: {any: [{all: [{when: passed}, {timeout: 5s}]}]}\n": "a timeout goes by time, which 1 of 2 recorded runs do not tell",
 		plain + "terminate: {timeout: off}\n":                                  "",
 	} {
-		if got := Untold(declared(t, text), recordings); got != want {
+		if got := MissingSignals(declared(t, text), recordings); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
 	instant := []Recording{recorded(t, wide, run("c", 1, 0.5))}
-	if got := Untold(declared(t, plain+"terminate: {timeout: 5s}\n"), instant); got != "" {
+	if got := MissingSignals(declared(t, plain+"terminate: {timeout: 5s}\n"), instant); got != "" {
 		t.Errorf("no time at all is known: %q", got)
 	}
 }

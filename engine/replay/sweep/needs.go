@@ -32,9 +32,9 @@ func NeedsTexts(recorded, target *spec.Loop) string {
 	return ""
 }
 
-// Untold says what a loop goes by that a log does not tell: usage, prices or
+// MissingSignals says what a loop goes by that a log does not tell: usage, prices or
 // times, which are then unknown and not zero. "" where it goes by nothing such.
-func Untold(l *spec.Loop, recordings []Recording) string {
+func MissingSignals(l *spec.Loop, recordings []Recording) string {
 	budget := l.Guards.Budget
 	if budget == nil {
 		budget = &spec.RunBudget{}

@@ -37,7 +37,7 @@ func TestF12_F14_Fuse(t *testing.T) {
 		"a good one between":                 {append(append(times(19, fault(record.Network)), good), times(19, fault(record.Network))...), 0},
 		"faults of the spec and of ours":     {append(times(30, fault(record.Expression)), times(30, fault(record.Internal))...), 0},
 	} {
-		var f fuse
+		var f breaker
 		blew := 0
 		for i, r := range c.runs {
 			if f.after(r) != nil {
@@ -87,18 +87,18 @@ func TestTheFuseComesBeforeTheBudget(t *testing.T) {
 		"it failed by itself":        {[]*record.Run{good, noRoom(record.ContextLength)}, 0},
 		"a good one came after them": {[]*record.Run{fault, noRoom(record.Network), good, never}, 0},
 	} {
-		var f fuse
+		var f breaker
 		for _, r := range c.runs {
-			if blown := f.after(r); blown != nil {
-				t.Errorf("%s: %v", name, blown)
+			if aborted := f.after(r); aborted != nil {
+				t.Errorf("%s: %v", name, aborted)
 			}
 		}
-		row, blown := 0, f.starved()
-		if blown != nil {
-			row = blown.Row
+		row, aborted := 0, f.starved()
+		if aborted != nil {
+			row = aborted.Row
 		}
-		if row != c.row || blown != nil && (!blown.Starved || blown.Fault == nil) {
-			t.Errorf("%s: %+v, want a row of %d", name, blown, c.row)
+		if row != c.row || aborted != nil && (!aborted.Starved || aborted.Fault == nil) {
+			t.Errorf("%s: %+v, want a row of %d", name, aborted, c.row)
 		}
 	}
 }

@@ -15,21 +15,21 @@ import (
 // infrastructure's fault, each after its own retries, are no coincidence.
 const faultsInARow = 20
 
-// fuse decides whether a plan is worth going on with. It blows where the runs to
+// breaker decides whether a plan is worth going on with. It opens where the runs to
 // come would fail like those that did: at once without a valid key, money or file
 // descriptors, and where the first runs of a configuration are not even understood; after a row of
 // other faults of the infrastructure. A run that the suite's budget ended when its
 // call was to be tried again is such a fault, too. It is safe for concurrent use.
-type fuse struct {
+type breaker struct {
 	mu      sync.Mutex
 	row     int
 	last    *record.Error   // of the row
 	counted map[string]bool // configurations of which a run counts
 }
 
-// Blown is why a plan was given up, and the cause that ends its runs in flight where
+// Aborted is why a plan was given up, and the cause that ends its runs in flight where
 // they would fail like the others.
-type Blown struct {
+type Aborted struct {
 	Configuration string
 	Row           int // so many runs in a row failed
 	Fault         *record.Error
@@ -43,7 +43,7 @@ type Blown struct {
 }
 
 // Remedy says what to do before the suite runs again.
-func (b *Blown) Remedy(s *spec.Suite) string {
+func (b *Aborted) Remedy(s *spec.Suite) string {
 	switch b.Fault.Class {
 	case record.Auth:
 		var keys []string
@@ -84,7 +84,7 @@ type Unreachable struct {
 	Address string // scheme and host
 }
 
-func (b *Blown) Error() string {
+func (b *Aborted) Error() string {
 	if b.Unreachable != nil {
 		return fmt.Sprintf("no server listens at %s, the address of model %s: %v", b.Unreachable.Address, b.Unreachable.Model, b.Fault)
 	}
@@ -102,7 +102,7 @@ func (b *Blown) Error() string {
 
 // cause is the fault without the request that net/http puts before it, so that it comes
 // first where a line is cut.
-func (b *Blown) cause() string {
+func (b *Aborted) cause() string {
 	text, _, _ := strings.Cut(b.Fault.Message, "\n")
 	return string(b.Fault.Class) + ": " + posted.ReplaceAllString(text, "")
 }
@@ -111,7 +111,7 @@ var posted = regexp.MustCompile(`^Post "[^"]*": `)
 
 // after takes the outcome of a run, and says why the plan is to be given up; nil:
 // it is not.
-func (f *fuse) after(r *record.Run) *Blown {
+func (f *breaker) after(r *record.Run) *Aborted {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	fault := r.Outcome.Error
@@ -134,16 +134,16 @@ func (f *fuse) after(r *record.Run) *Blown {
 	}
 	switch fault.Class {
 	case record.Auth, record.Quota, record.Resources:
-		return &Blown{Configuration: r.Configuration, Row: 1, Fault: fault}
+		return &Aborted{Configuration: r.Configuration, Row: 1, Fault: fault}
 	case record.InvalidRequest, record.Unstarted:
 		if !f.counted[r.Configuration] {
-			return &Blown{Configuration: r.Configuration, Row: 1, Fault: fault}
+			return &Aborted{Configuration: r.Configuration, Row: 1, Fault: fault}
 		}
 	}
 	if infrastructure(fault) {
 		f.last = fault
 		if f.row++; f.row >= faultsInARow {
-			return &Blown{Configuration: r.Configuration, Row: f.row, Fault: fault}
+			return &Aborted{Configuration: r.Configuration, Row: f.row, Fault: fault}
 		}
 	}
 	return nil
@@ -152,13 +152,13 @@ func (f *fuse) after(r *record.Run) *Blown {
 // starved is why a plan that the suite's budget ended has really ended, where the
 // last runs failed for the infrastructure and what their calls may have cost fills
 // the budget; nil: no run has failed since the last one that counts.
-func (f *fuse) starved() *Blown {
+func (f *breaker) starved() *Aborted {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.row == 0 {
 		return nil
 	}
-	return &Blown{Row: f.row, Fault: f.last, Starved: true}
+	return &Aborted{Row: f.row, Fault: f.last, Starved: true}
 }
 
 func infrastructure(fault *record.Error) bool {
