@@ -49,7 +49,7 @@ func items(n int, err error) iter.Seq2[plan.Item, error] {
 func outcomeOf(item plan.Item) *record.Run { return &record.Run{ID: item.ID} }
 
 func deliversOnce(t *testing.T, executor engine.Executor) {
-	const n = 40
+	const n = 100
 	var mutex sync.Mutex
 	delivered := map[string]int{}
 	err := executor.Execute(t.Context(), items(n, nil),
@@ -73,7 +73,7 @@ func deliversOnce(t *testing.T, executor engine.Executor) {
 }
 
 func isBounded(t *testing.T, executor engine.Executor, workers int) {
-	const n = 20
+	const n = 50
 	var now, most atomic.Int64
 	err := executor.Execute(t.Context(), items(n, nil), func(_ context.Context, item plan.Item) *record.Run {
 		running := now.Add(1)
@@ -102,7 +102,7 @@ func passesErrors(t *testing.T, executor engine.Executor) {
 func stopsTaking(t *testing.T, executor engine.Executor, workers int) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var ran atomic.Int64
-	err := executor.Execute(ctx, items(1_000, nil), func(_ context.Context, item plan.Item) *record.Run {
+	err := executor.Execute(ctx, items(10_000, nil), func(_ context.Context, item plan.Item) *record.Run {
 		ran.Add(1)
 		cancel()
 		return outcomeOf(item)
@@ -139,7 +139,7 @@ func endsWithoutItems(t *testing.T, executor engine.Executor) {
 
 func leavesNothing(t *testing.T, executor engine.Executor) {
 	var running atomic.Int64
-	err := executor.Execute(t.Context(), items(20, nil), func(_ context.Context, item plan.Item) *record.Run {
+	err := executor.Execute(t.Context(), items(50, nil), func(_ context.Context, item plan.Item) *record.Run {
 		running.Add(1)
 		return outcomeOf(item)
 	}, func(context.Context, plan.Item, *record.Run) { running.Add(-1) })

@@ -4,7 +4,6 @@ package command
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -12,36 +11,36 @@ import (
 	"github.com/agentbench/agentbench/engine/exit"
 )
 
-// largeFiles are files of at most 16 MiB, or of a part of that, that are the most work
-// to check, each by another way to have too much of something. They are written only when
-// they are needed: the memory of a process counts in the peak of its children.
-var largeFiles = map[string]func(part int) string{
-	"different expressions": func(part int) string {
-		return checks(50_000/part, "output.a.exists(x, x == %[1]d)")
+// largeFiles are files of at most 16 MiB that are the most work to check, each
+// by another way to have too much of something. They are written only when they
+// are needed: the memory of a process counts in the peak of its children.
+var largeFiles = map[string]func() string{
+	"different expressions": func() string {
+		return checks(50_000, "output.a.exists(x, x == %[1]d)")
 	},
-	"long expressions": func(part int) string {
-		return checks(500/part, strings.Repeat("[0,1,2,3].exists(x,x==1)||", 150)+"iteration > %[1]d")
+	"long expressions": func() string {
+		return checks(500, strings.Repeat("[0,1,2,3].exists(x,x==1)||", 150)+"iteration > %[1]d")
 	},
-	"nested expressions": func(part int) string {
-		return checks(1000/part, strings.Repeat("[", 35)+"%[1]d"+strings.Repeat("]", 35)+" == null")
+	"nested expressions": func() string {
+		return checks(1000, strings.Repeat("[", 35)+"%[1]d"+strings.Repeat("]", 35)+" == null")
 	},
-	"places in a prompt": func(part int) string { return aLoop(`"` + strings.Repeat("{{ iteration }}", 1_000_000/part) + `"`) },
-	"braces":             func(part int) string { return aLoop(`"` + strings.Repeat("{{", 8<<20/part-100) + `"`) },
-	"configurations":     func(part int) string { return aSuite + repeated(90_000/part, " - {name: c%d, loop: l.yaml}\n") },
-	"settings": func(part int) string {
-		return aSuite + repeated(50_000/part, " - {name: c%d, loop: l.yaml, set: {agent.seed: %[1]d}}\n")
+	"places in a prompt": func() string { return aLoop(`"` + strings.Repeat("{{ iteration }}", 1_000_000) + `"`) },
+	"braces":             func() string { return aLoop(`"` + strings.Repeat("{{", 8<<20-100) + `"`) },
+	"configurations":     func() string { return aSuite + repeated(90_000, " - {name: c%d, loop: l.yaml}\n") },
+	"settings": func() string {
+		return aSuite + repeated(50_000, " - {name: c%d, loop: l.yaml, set: {agent.seed: %[1]d}}\n")
 	},
-	"a sweep of a large loop": func(part int) string {
-		return aSuite + " - {name: c, loop: checks.yaml, sweep: {agent.seed: [" + repeated(10_000/part, "%d,") + "]}}\n"
+	"a sweep of a large loop": func() string {
+		return aSuite + " - {name: c, loop: checks.yaml, sweep: {agent.seed: [" + repeated(10_000, "%d,") + "]}}\n"
 	},
-	"thresholds": func(part int) string {
-		return aSuite + " - {name: c, loop: l.yaml}\nthresholds:\n" + repeated(100_000/part, " - configurations['c'].success > 0.%d\n")
+	"thresholds": func() string {
+		return aSuite + " - {name: c, loop: l.yaml}\nthresholds:\n" + repeated(100_000, " - configurations['c'].success > 0.%d\n")
 	},
-	"values": func(part int) string {
-		return "suite: s\ntasks: [{input: x, vars: {a: [" + strings.Repeat("1,", 480_000/part) + "]}}]\n"
+	"values": func() string {
+		return "suite: s\ntasks: [{input: x, vars: {a: [" + strings.Repeat("1,", 480_000) + "]}}]\n"
 	},
-	"prose":   func(part int) string { return aLoop(`"` + strings.Repeat("x", 16<<20/part-100) + `"`) },
-	"nothing": func(part int) string { return aLoop("p") + strings.Repeat("\n", 16<<20/part-100) },
+	"prose":   func() string { return aLoop(`"` + strings.Repeat("x", 16<<20-100) + `"`) },
+	"nothing": func() string { return aLoop("p") + strings.Repeat("\n", 16<<20-100) },
 }
 
 // checks is a loop with so many different checks.
@@ -64,21 +63,17 @@ func repeated(n int, line string) string {
 	return b.String()
 }
 
-// P13: checking any file takes at most 2 s of a processor that does nothing else, and 256 MiB. Here others work beside it, and
-// files are a quarter as large; AGENTBENCH_NIGHTLY=1 checks whole ones.
+// P13: checking any file takes at most 2 s of a processor that does nothing else, and 256 MiB. Here others work beside it.
 func TestP13_CheckOfAnyFileEndsSoon(t *testing.T) {
 	skipLong(t)
 	t.Parallel()
-	part, most, memory := 4, 3*time.Second, int64(128<<20)
-	if os.Getenv("AGENTBENCH_NIGHTLY") != "" {
-		part, most, memory = 1, 3*2*time.Second, 256<<20
-	}
+	const most, memory = 3 * 2 * time.Second, 256 << 20
 	dir := t.TempDir()
 	write(t, dir, "l.yaml", aLoop("p"))
 	write(t, dir, "checks.yaml", checks(200, "iteration > %[1]d"))
 	for name, text := range largeFiles {
 		t.Run(name, func(t *testing.T) {
-			write(t, dir, "file.yaml", text(part))
+			write(t, dir, "file.yaml", text())
 			code, used, peak, _, said := spent(t, dir, "check", "file.yaml")
 			if code != 0 && code != exit.WrongSpec { // refused or not
 				t.Errorf("exit code %d", code)

@@ -20,9 +20,9 @@ import (
 // The audit of the advice: random simulated suites are tuned through the command, and
 // what is recommended is tried on tasks that nobody recorded, drawn from the
 // simulator's own distributions. In full it takes AGENTBENCH_AUDIT=500; the short form,
-// a small suite, is a part of every test run.
+// four small suites in a row, is a part of every test run.
 const (
-	shortAudit, shortFrom = 1, 4
+	shortAudit, shortFrom = 4, 4
 	// freshTasks is how many tasks the truth is computed on.
 	freshTasks = 100_000
 	// mostCalls is the loosest max_iterations that is tried.

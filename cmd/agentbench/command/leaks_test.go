@@ -25,7 +25,10 @@ const leakRuns = "AGENTBENCH_LEAKS"
 // TestRunsLeaveNothingBehind makes runs of 64 programs at a time, each of which leaves a process in a session of its own, and a
 // tenth as many that also call a model: afterwards no process, file, mount, socket, folder or control group is left.
 func TestRunsLeaveNothingBehind(t *testing.T) {
-	runs := 64
+	runs := 200
+	if testing.Short() {
+		runs = 64
+	}
 	if text := os.Getenv(leakRuns); text != "" {
 		var err error
 		if runs, err = strconv.Atoi(text); err != nil {

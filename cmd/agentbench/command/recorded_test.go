@@ -638,9 +638,6 @@ func TestTuneOfInterCode(t *testing.T) {
 			got := recommends(t, 0, dir, append([]string{"--choose", "at_least:0.98", "--folds", "5", "--fold-by", "int(task.metadata.task_id)"}, interCodeGrid...)...)
 			want.verifyFolds(t, &got)
 			want.verifyFront(t, &got)
-			if key != "intercode_bash_gpt-4" { // of the others a page is enough
-				return
-			}
 			for share, row := range want.Sweep.Cheapest {
 				chosen := recommends(t, 0, dir, append([]string{"--choose", "at_least:" + share, "--folds", "0"}, interCodeGrid...)...).Recommended
 				if chosen.Label != "exact" || chosen.Scores[0].Successes != row.Successes || chosen.Cost != float64(row.TotalSteps) {

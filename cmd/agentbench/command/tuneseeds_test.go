@@ -171,7 +171,7 @@ func tunedAt(t *testing.T, dir string, seed int) (chosen string, calls int64, ca
 func TestTuneFindsWhatRunningEverythingFinds(t *testing.T) {
 	skipLong(t) // TestARaceIsTheSameAtAnyConcurrency runs there
 	t.Parallel()
-	seeds := 1
+	seeds := 2
 	if n, err := strconv.Atoi(os.Getenv("AGENTBENCH_SEEDS")); err == nil {
 		seeds = n
 	}

@@ -54,7 +54,7 @@ const centsPerCall = 3
 func TestCodingAgents(t *testing.T) {
 	skipLong(t)
 	t.Parallel()
-	newCoding(t, trial{sandbox: "bubblewrap", tasks: []string{"two"}, trials: 1}).try()
+	newCoding(t, trial{sandbox: "bubblewrap", tasks: []string{"one", "two"}, trials: 1}).try()
 }
 
 // TestCodingAgentsLong tries more tasks in each sandbox, where AGENTBENCH_CODING is set.

@@ -29,7 +29,7 @@ func TestALimitedRunIsTheReplayOfTheWholeOne(t *testing.T) {
 	}
 	t.Parallel()
 	exact := map[string]int{}
-	propertytest.CheckCases(t, 20, func(r *rapid.T) {
+	propertytest.CheckCases(t, 60, func(r *rapid.T) {
 		l := &planned{coding: &coding{T: t, folder: t.TempDir(), env: os.Environ()}}
 		l.draw(r)
 		if said, err := l.agentbench("run", "suite.yaml", "--out", "out", "--cache", "off", "-q"); err != nil {
