@@ -189,27 +189,32 @@ func (r *Recorded) tellNotes() {
 // tellMissing warns of a folder that lacks runs: of a session in progress those that end
 // soon come first.
 func (r *Recorded) tellMissing() {
-	raced := r.leaveRaced()
+	r.leaveRaced()
 	m := &r.Manifest
-	planned, made := m.Totals.Planned, r.Notes.Faults+r.Notes.Cancelled+r.Notes.Others
+	planned, made := 0, r.Notes.Faults+r.Notes.Cancelled+r.Notes.Others
 	for i := range r.Replayed {
 		made += len(r.Replayed[i].Runs)
 	}
-	if n := len(r.Selection.Configurations); n > 0 {
-		planned = planned * n / max(1, len(m.Configurations))
-	} else {
-		planned -= raced * planned / max(1, len(m.Configurations))
+	each := m.Totals.Planned / max(1, len(m.Configurations))
+	for i := range m.Configurations {
+		switch head := &m.Configurations[i]; {
+		case len(r.Selection.Configurations) > 0 && !slices.Contains(r.Selection.Configurations, head.Name):
+		case head.LeftRace == 0:
+			planned += each
+		case len(r.Selection.Configurations) > 0: // else it is left out
+			planned += each * head.LeftRace / max(1, m.Tasks)
+		}
 	}
 	if made < planned {
 		r.leaveOut(fmt.Sprintf("only %d of %s there: those that are missing may be the longer ones", made, exit.Plural(planned, "run is", "runs are")))
 	}
 }
 
-// leaveRaced leaves out the configurations that left a race, and counts them: they
+// leaveRaced leaves out the configurations that left a race: they
 // have the first tasks only, on which the others are not to be compared.
-func (r *Recorded) leaveRaced() (raced int) {
+func (r *Recorded) leaveRaced() {
 	if len(r.Selection.Configurations) > 0 {
-		return 0
+		return
 	}
 	m := &r.Manifest
 	for i := range m.Configurations {
@@ -221,12 +226,10 @@ func (r *Recorded) leaveRaced() (raced int) {
 	r.Replayed = slices.DeleteFunc(r.Replayed, func(one sweep.Recording) bool {
 		head, _ := m.Configuration(one.Configuration)
 		if head.LeftRace > 0 {
-			raced++
 			r.leaveOut(fmt.Sprintf("%s is left out: it was dropped after %d of %s", one.Configuration, head.LeftRace, exit.Plural(m.Tasks, "task", "tasks")))
 		}
 		return head.LeftRace > 0
 	})
-	return raced
 }
 
 // Candidates make the configurations that are tried: every combination of axes,

@@ -91,6 +91,8 @@ func lastCall(r *pace.Refused) string {
 	switch {
 	case r == nil:
 		return ""
+	case r.Unpriced:
+		return "the price of a call is unknown, and it may have cost any amount: write it into the model's price (cache_write, tiers, fees); "
 	case r.Reason == record.ReasonBudgetCost && r.Left.Cost > 0:
 		return fmt.Sprintf("the next call reserves %s, and %s is left; ", page.USD(r.Needs.Cost.Dollars()), page.USD(r.Left.Cost.Dollars()))
 	case r.Reason == record.ReasonBudgetTokens && r.Left.Tokens > 0:

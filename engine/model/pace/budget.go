@@ -67,10 +67,12 @@ func OfRun(b *spec.RunBudget) *Budget {
 // Limits are what may be spent.
 func (b *Budget) Limits() Limits { return b.limits }
 
-// Charge adds what was spent elsewhere, by an earlier session.
+// Charge adds what was spent elsewhere, by an earlier session. What had no price there stops nothing here: it may have been a
+// program's.
 func (b *Budget) Charge(paid, doubt record.Usage) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	paid.Unpriced, doubt.Unpriced = 0, 0
 	b.paid, b.doubt = b.paid.Plus(paid), b.doubt.Plus(doubt)
 }
 
@@ -231,7 +233,7 @@ func (b *Budget) try(role record.Role, worst *Worst) (_ *Reservation, wait <-cha
 	if short := b.short(b.spent().Plus(worst.Expected)); short != "" {
 		b.refusal = &Refused{
 			Budget: b, Reason: short, Needs: worst.Expected, Left: b.limits.Left(b.spent().Plus(b.elsewhere)),
-			InDoubt: b.short(b.paid.Plus(worst.Expected)) == "",
+			InDoubt: b.short(b.paid.Plus(worst.Expected)) == "", Unpriced: short == record.ReasonBudgetCost && b.spent().Unpriced > 0,
 		}
 		return nil, nil, b.refusal
 	}
@@ -255,14 +257,17 @@ func (b *Budget) try(role record.Role, worst *Worst) (_ *Reservation, wait <-cha
 	return r, nil, nil
 }
 
-// Reported adds what a program or endpoint says that it used itself: it was not asked before. The nil Budget takes nothing.
+// Reported adds what a program or endpoint says that it used itself: it was not asked before. That it says no price
+// stops no call of a model. The nil Budget takes nothing.
 func (b *Budget) Reported(u record.Usage) {
 	if b == nil || u == (record.Usage{}) {
 		return
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.paid = b.paid.Plus(u)
+	counted := u
+	counted.Unpriced = 0
+	b.paid = b.paid.Plus(counted)
 	if b.ledger == nil {
 		return
 	}
@@ -330,6 +335,8 @@ type Refused struct {
 	Needs   record.Usage  // what it would have reserved
 	Left    Limits        // what was left
 	InDoubt bool          // there was room beside what was paid: what is in doubt fills the budget
+	// Unpriced says that the price of an earlier call is unknown, as of cache writes without a price: it may have cost any amount.
+	Unpriced bool
 }
 
 func (e *Refused) Error() string {

@@ -180,8 +180,14 @@ func TestF41_AfterAnUnpricedCallABudgetOfMoneyIsSpent(t *testing.T) {
 	}
 	r.Settle(record.Settlement{Paid: record.Usage{Calls: 1, Unpriced: 1}})
 	var refused *Refused
-	if _, err := b.Reserve(t.Context(), exactly(record.Usage{Calls: 1, Cost: 1})); !errors.As(err, &refused) || refused.Reason != record.ReasonBudgetCost {
+	if _, err := b.Reserve(t.Context(), exactly(record.Usage{Calls: 1, Cost: 1})); !errors.As(err, &refused) || refused.Reason != record.ReasonBudgetCost || !refused.Unpriced {
 		t.Errorf("got %v", err)
+	}
+	programs := NewBudget(Suite, Limits{Cost: 100})
+	programs.Reported(record.Usage{Calls: 1, InputTokens: 5, Unpriced: 1})
+	programs.Charge(record.Usage{Calls: 1, Unpriced: 1}, record.Usage{})
+	if _, err := programs.Reserve(t.Context(), exactly(record.Usage{Calls: 1, Cost: 1})); err != nil {
+		t.Errorf("what a program says without a price refuses a call of a model: %v", err)
 	}
 }
 
