@@ -22,7 +22,7 @@ type Map struct {
 	Fixed  []FixedParam `json:"fixed,omitempty"`
 	Center string       `json:"center"`
 	Cells  []MapCell    `json:"cells"`
-	// Weaker says that parameters which matter more have no map: fewer than two of their
+	// Weaker is set where parameters that matter more have no map: fewer than two of their
 	// combinations were tried beside the center.
 	Weaker bool `json:"weaker,omitempty"`
 }

@@ -99,7 +99,7 @@ func carryOut(ts *testscript.TestScript, args []string) (a answer) {
 	return a
 }
 
-// begin starts the process where there is none in the folder of the script, with its variables.
+// begin starts the process, unless one runs in the folder of the script with the same variables.
 func (s *session) begin(ts *testscript.TestScript) error {
 	dir, env := ts.MkAbs("."), slices.Clone(s.inherited)
 	for i, name := range env {

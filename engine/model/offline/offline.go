@@ -1,5 +1,5 @@
 // Package offline has models that call no server: a Script has canned
-// replies, Simulate draws them. A Call is what one that never happens stands for: how long it
+// replies, Simulate draws them. A Call stands for a call that is not made: how long it
 // would have taken and what it would have used. Chance comes from a hash of
 // what the call is, never from the order in which calls arrive, so that the
 // same suite gives the same numbers at any concurrency.

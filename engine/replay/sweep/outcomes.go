@@ -55,8 +55,8 @@ type Outcome struct {
 	replay.Result
 	// Scores are those of the iteration returned, by name; see Range.
 	Scores []Range
-	// Unscored says of each score why it is not known; nil where there is none of which to say it. A run that its scorer could
-	// not judge, and that is as recorded, has no score and no reason: a live one would have none.
+	// Unscored is why each score is unknown; nil: all are known. A run that goes as recorded, and that its scorer could not
+	// judge, has neither a score nor a reason: a live run would have no score, too.
 	Unscored []Why
 }
 

@@ -35,7 +35,7 @@ type ScoreTotals struct {
 	Known       int
 	Least, Most float64
 	PerTask     Range
-	// Unknown is how many runs have a score that nobody knows: see Outcome.Unscored.
+	// Unknown is how many runs have an unknown score: see Outcome.Unscored.
 	Unknown int
 	// Hits are the exact runs with a score of 1 or more. Lost are those that are
 	// none though the recorded run was, Gained the other way round.
