@@ -16,11 +16,6 @@ cd "$work"
 
 ./agentbench run quickstart -q --out first --page first.html >/dev/null
 ./agentbench tune quickstart -q --out tuned --page tune.html >/dev/null
-for night in 1 2 3 4 5; do
-	./agentbench run quickstart -q --out "nightly-$night" --seed "$night" --configuration default --set "terminate.max_iterations=$((night == 4 ? 2 : 3))" >/dev/null || test $? -eq 1
-done
-./agentbench page --trend 'nightly-*' -o trend.html >/dev/null
-
 cd - >/dev/null
 AGENTBENCH_PAGES=$work AGENTBENCH_IMAGES=$images GOWORK=off go -C reports/page/browsertest test -count=1 -run TestPicturesOfTheDocs .
 du -b "$images"/*.png

@@ -10,7 +10,6 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports"
@@ -455,42 +454,6 @@ func TestComparisonsKeepToTheirSchema(t *testing.T) {
 	small, other := small(3), small(3)
 	other.scores = nil
 	pagetest.Validate(t, schema, "without scores", pagetest.Written(t, gatedDiff(t, small.collect(), other.collect(), reports.DiffOptions{}), page.Options{Format: "json"}))
-}
-
-// Of trends with several scores, with none, of results that share no task, and of one without a time.
-func TestTrendsKeepToTheirSchema(t *testing.T) {
-	schema := pagetest.Schema(t, reports.TrendJSONSchema)
-	unscored := small(3)
-	unscored.scores = nil
-	for name, results := range map[string][]*reports.Report{
-		"two": {coach(24).collect(), coach(20).collect()}, "one": {coach(3).collect()}, "without scores": {unscored.collect(), unscored.collect()}, "scores later": {unscored.collect(), small(3).collect()},
-	} {
-		trend := reports.NewTrend(reports.DiffOptions{})
-		for i, r := range results {
-			at := time.Time{}
-			if i > 0 {
-				at = time.Date(2026, 5, i, 0, 0, 0, 0, time.UTC)
-			}
-			if err := trend.Add(fmt.Sprint("night ", i), at, r); err != nil {
-				t.Fatal(err)
-			}
-		}
-		trend.End()
-		text := pagetest.Written(t, trend, page.Options{Format: "json"})
-		pagetest.Validate(t, schema, name, text)
-		for what, change := range map[string][2]string{
-			"a cost in words": {`"cost_usd": `, `"cost_usd": "much", "was": `}, "no result": {`"result": `, `"results": `}, "another verdict": {`"cost_usd_verdict": null`, `"cost_usd_verdict": "fine"`},
-			"a text of a score": {`"runs": `, `"other_low": "x", "runs": `}, "another schema": {`trend/1"`, `trend/2"`},
-		} {
-			var value any
-			if err := json.Unmarshal([]byte(strings.Replace(text, change[0], change[1], 1)), &value); err != nil {
-				t.Fatal(err)
-			}
-			if schema.Validate(value) == nil {
-				t.Errorf("%s: %s is accepted", name, what)
-			}
-		}
-	}
 }
 
 // What is required is there, and has its type.

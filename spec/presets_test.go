@@ -300,8 +300,8 @@ func TestWithRefuses(t *testing.T) {
 			t.Errorf("%s: %v, want %s", setting, faults, want)
 		}
 	}
-	_, faults := Setting{"max_iterations", "[1"}.Assign("--sweep")
-	if faults.Err() == nil || !strings.HasPrefix(faults.Error(), "--sweep:1:") {
+	_, faults := Setting{"max_iterations", "[1"}.Assign("--parameter")
+	if faults.Err() == nil || !strings.HasPrefix(faults.Error(), "--parameter:1:") {
 		t.Error("what is no YAML:", faults)
 	}
 }

@@ -100,8 +100,8 @@ func TestReplayOfMINT(t *testing.T) {
 	told, silent := mintMapping(t, true), mintMapping(t, false)
 	var table mintTable
 	for _, model := range models {
-		known := replayed(t, imported(t, told, "mint/"+model+".json"), "--sweep", "max_iterations=1,2,3,4")
-		naive := replayed(t, imported(t, silent, "mint/"+model+".json"), "--sweep", "max_iterations=1,2,3,4")
+		known := replayed(t, imported(t, told, "mint/"+model+".json"), "--parameter", "max_iterations=1,2,3,4")
+		naive := replayed(t, imported(t, silent, "mint/"+model+".json"), "--parameter", "max_iterations=1,2,3,4")
 		for i, row := range want[model].Rows[:4] {
 			s := known[i].Scores[0]
 			if anything := s.Bounds == nil || *s.Bounds == [2]float64{0, 1}; known[i].Label != "counterfactual" || known[i].Told != mintTasks || s.Mean != nil || s.Interval != nil || !anything {

@@ -58,7 +58,7 @@ name is replaced. The same results give the same bytes.`,
 			return p.setBaseline(args[0], dir, from, incomplete)
 		},
 	}
-	c.Flags().StringVar(&dir, "dir", results.BaselineFolder, "folder with the baselines")
+	declareBaselines(c, &dir)
 	c.Flags().BoolVar(&incomplete, "allow-incomplete", false, "allow results that are not complete")
 	return c
 }
@@ -72,7 +72,7 @@ func (p *program) setBaseline(name, dir string, from *results.Place, incomplete 
 		return exit.With(exit.NotMeasured, "agentbench merge joins shards; --allow-incomplete saves the part that is there", "%s is not complete: %s", from.Path, page.Visible(m.Incomplete))
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return exit.With(exit.NotMeasured, "name another folder with --dir", "making the folder of the baselines: %w", err)
+		return exit.With(exit.NotMeasured, "name another folder with --baselines", "making the folder of the baselines: %w", err)
 	}
 	p.learnFolder(from.Results)
 	options := record.BaselineOptions{Redact: p.secrets.Redact}
@@ -126,7 +126,7 @@ func (p *program) baselineListCommand() *cobra.Command {
 			return failed
 		},
 	}
-	c.Flags().StringVar(&dir, "dir", results.BaselineFolder, "folder with the baselines")
+	declareBaselines(c, &dir)
 	return c
 }
 
@@ -150,6 +150,6 @@ func (p *program) baselineRemoveCommand() *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().StringVar(&dir, "dir", results.BaselineFolder, "folder with the baselines")
+	declareBaselines(c, &dir)
 	return c
 }

@@ -107,7 +107,7 @@ func BenchmarkDiff(b *testing.B) {
 	writeCompared(b, base, runs, "base")
 	writeCompared(b, newest, runs, "new")
 	file := b.TempDir()
-	if out, err := exec.Command("agentbench", "baseline", "set", "main", base, "--dir", file).CombinedOutput(); err != nil {
+	if out, err := exec.Command("agentbench", "baseline", "set", "main", base, "--baselines", file).CombinedOutput(); err != nil {
 		b.Fatalf("%v\n%s", err, out)
 	}
 	b.Run(fmt.Sprintf("folders/%d", runs), func(b *testing.B) { benchDiff(b, base, newest) })
@@ -274,7 +274,7 @@ func BenchmarkPage(b *testing.B) {
 		b.Run(fmt.Sprintf("%d/%d", runs, bytes), func(b *testing.B) {
 			dir, out := b.TempDir(), b.TempDir()
 			writeRuns(b, dir, runs, strings.Repeat("ten bytes ", bytes/10))
-			benchCommand(b, "report.html", "page", dir, "--out", filepath.Join(out, "report.html"))
+			benchCommand(b, "report.html", "report", dir, "--page", filepath.Join(out, "report.html"))
 			b.ReportMetric(float64(sizeOf(b, out, "report.html"))/1e6, "MB-page")
 		})
 	}

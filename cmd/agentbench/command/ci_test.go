@@ -207,7 +207,7 @@ func suiteFolder(t *testing.T) string {
 	dir := t.TempDir()
 	typed(t, 0, nil, "init", dir)
 	typed(t, 0, nil, "run", filepath.Join(dir, "suite.yaml"), "-q", "--out", filepath.Join(dir, "first"))
-	typed(t, 0, nil, "baseline", "set", "main", filepath.Join(dir, "first"), "--dir", filepath.Join(dir, "baselines"))
+	typed(t, 0, nil, "baseline", "set", "main", filepath.Join(dir, "first"), "--baselines", filepath.Join(dir, "baselines"))
 	return dir
 }
 

@@ -36,12 +36,12 @@ func (p *program) complete(root *cobra.Command) {
 				}
 				return runsLike(args[0], typed), cobra.ShellCompDirectiveNoFileComp
 			}
-		case "report", "diff", "export", "page", "view", "replay", "merge", "repair", "score":
+		case "report", "diff", "export", "view", "replay", "merge", "repair", "score":
 			c.ValidArgsFunction = firstOr(nil)
 		}
-		for flag, known := range map[string]func(loops) []string{"configuration": func(l loops) []string { return l.names }, "scorer": func(l loops) []string { return l.declared }, "set": loops.parameters, "sweep": loops.parameters, "parameter": loops.parameters} {
+		for flag, known := range map[string]func(loops) []string{"configuration": func(l loops) []string { return l.names }, "scorer": func(l loops) []string { return l.declared }, "set": loops.parameters, "parameter": loops.parameters} {
 			then := cobra.ShellCompDirectiveNoFileComp
-			if flag == "set" || flag == "sweep" || flag == "parameter" {
+			if flag == "set" || flag == "parameter" {
 				then |= cobra.ShellCompDirectiveNoSpace
 			}
 			completes(c, flag, then, func(path, _ string) []string { return known(p.loopsOf(path)) })

@@ -45,13 +45,12 @@ Exit codes: 1 a gated line is worse (see --fail-on and --gate), a threshold fail
 in a path that --vary does not name; 5 too little to compare.`,
 		Args: arguments(1, 2, "two results, or one with --baseline or the suite's baseline"),
 		RunE: func(c *cobra.Command, args []string) error {
-			f.again = commandLine(append([]string{"diff"}, args...), c.Flags(), "all", "format", "write", "page", "table", "color", "no-color")
+			f.again = commandLine(append([]string{"diff"}, args...), c.Flags(), "all", "format", "write", "page", "table", "color")
 			return p.diff(c.Context(), args, &f)
 		},
 	}
 	f.reportFlags.declare(c, reports.DiffTableNames)
 	f.declareAll(c)
-	f.declareCases(c)
 	f.compareFlags.declare(c)
 	f.thresholdFlags.declare(c)
 	f.failOn = reports.FailOnWorse

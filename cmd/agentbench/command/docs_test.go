@@ -427,7 +427,7 @@ func matches(got string, want []string) bool {
 	return regexp.MustCompile("^" + pattern.String() + "$").MatchString(got)
 }
 
-// What report, diff, replay, tune and page --trend print as JSON is what schema says of it.
+// What report, diff, replay and tune print as JSON is what schema says of it.
 func TestJSONKeepsToItsSchema(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "r")
 	printed(t, "run", "application", "-q", "--out", dir)
@@ -435,7 +435,6 @@ func TestJSONKeepsToItsSchema(t *testing.T) {
 		"report": {"report", dir, "--format", "json"},
 		"diff":   {"diff", dir + ":one-try", dir + ":two-tries", "--format", "json"},
 		"replay": {"replay", dir, "--format", "json"},
-		"trend":  {"page", "--trend", dir, "--format", "json"},
 		"tune":   {"tune", dir, "--configuration", "two-tries", "-p", "terminate.max_iterations=1,2", "--choose", "at_least:0.5", "--format", "json"},
 	} {
 		schema, err := jsonschema.UnmarshalJSON(strings.NewReader(printed(t, "schema", kind)))

@@ -148,9 +148,9 @@ func assigned(set []spec.Setting) (all []spec.Assignment) {
 }
 
 // axisFlag declares parameters with the values that are tried.
-func axisFlag(c *cobra.Command, to *[]sweep.Axis, name, short, use string) {
-	listFlag(c, to, name, short, use, func(text string) (sweep.Axis, error) {
-		axis, faults := sweep.AxisFrom("--"+name, text)
+func axisFlag(c *cobra.Command, to *[]sweep.Axis, use string) {
+	listFlag(c, to, "parameter", "p", use, func(text string) (sweep.Axis, error) {
+		axis, faults := sweep.AxisFrom("--parameter", text)
 		return axis, wrongValue(faults)
 	})
 }
@@ -222,7 +222,6 @@ func (f *selectionFlags) declare(c *cobra.Command) {
 // compareFlags say how results are compared.
 type compareFlags struct {
 	margins  []string
-	alpha    float64
 	unpaired bool
 }
 
@@ -234,13 +233,9 @@ func (f *compareFlags) declare(c *cobra.Command) {
 func (f *compareFlags) declareMargins(c *cobra.Command) {
 	refusing(c, f.validate)
 	c.Flags().StringArrayVar(&f.margins, "margin", nil, "smallest change that counts: 0.02 for scores, 5% for amounts, close=0.05 or cost_usd=10% for one (repeatable)")
-	c.Flags().Float64Var(&f.alpha, "alpha", reports.DefaultAlpha, "significance level")
 }
 
 func (f *compareFlags) validate([]string) error {
-	if !(f.alpha > 0 && f.alpha < 1) {
-		return exit.Usage("the usual one is 0.05", "--alpha %v: want a number between 0 and 1", f.alpha)
-	}
 	for _, text := range f.margins {
 		if _, _, err := results.ParseMargin(text); err != nil {
 			return err
@@ -257,7 +252,7 @@ func (f *compareFlags) options(suites ...*record.Results) (reports.DiffOptions, 
 		return reports.DiffOptions{}, err
 	}
 	var o reports.DiffOptions
-	o.Alpha, o.ScoreMargin, o.RatioMargin, o.Margins, o.Unpaired = f.alpha, of.Take(spec.AllScores), of.Take(spec.AllAmounts), of, f.unpaired
+	o.ScoreMargin, o.RatioMargin, o.Margins, o.Unpaired = of.Take(spec.AllScores), of.Take(spec.AllAmounts), of, f.unpaired
 	return o, nil
 }
 
@@ -284,7 +279,6 @@ type reportFlags struct {
 	tables []string // to be written; none: all, or the command's own choice
 	writes []string // FORMAT=FILE
 	all    bool     // tables, in the place of a summary
-	cases  string   // of JUnit; "": all
 
 	files []formatFile
 	names []string // of the tables that there are
@@ -312,12 +306,6 @@ func (f *reportFlags) declare(c *cobra.Command, tables []string) {
 // declareAll is for commands whose page has a summary.
 func (f *reportFlags) declareAll(c *cobra.Command) {
 	c.Flags().BoolVar(&f.all, "all", false, "show all tables instead of the summary")
-}
-
-// declareCases is for commands whose JUnit has cases of scores.
-func (f *reportFlags) declareCases(c *cobra.Command) {
-	f.cases = page.JUnitCases[0]
-	choiceFlag(c, &f.cases, "junit-cases", page.JUnitCases, "test cases in JUnit: "+strings.Join(page.JUnitCases, ", ")+" (thresholds: a case fails only if the command does)")
 }
 
 // validate finds what is wrong with the flags, files that cannot be written to among it.

@@ -16,17 +16,14 @@ import (
 // of what is said then.
 var refusedValues = map[string]map[string]string{
 	"allow-incomplete": {"perhaps": "true or false"},
-	"alpha":            {"0": "between 0 and 1", "1": "between 0 and 1", "much": "a number"},
 	"attempts":         {"0": "at least 1", "-1": "at least 1", "many": "a whole number"},
 	"cache":            {"of": "unknown value"},
-	"junit-cases":      {"all": "unknown value"},
 	"concurrency":      {"0": "at least 1", "-3": "at least 1", "2.5": "a whole number"},
 	"dry-run":          {"perhaps": "true or false"},
 	"evaluate":         {"perhaps": "true or false"},
 	"force":            {"perhaps": "true or false"},
 	"format":           {"htm": "unknown format"},
 	"grace":            {"-5s": "no less than 0s", "5": "a duration"},
-	"json":             {"perhaps": "true or false"},
 	"margin":           {"x": "margin"},
 	"page":             {"": "want a file in a folder that is there", "nowhere/report.html": "want a file in a folder that is there", ".": "is a folder"},
 	"port":             {"-1": "want 0 to 65535", "65536": "want 0 to 65535", "http": "a whole number"},
@@ -43,7 +40,7 @@ var refusedValues = map[string]map[string]string{
 // otherMeaning are flags of one name that mean different things, and those whose values
 // are texts, files, or names of what has to be there.
 var otherMeaning = []string{
-	"baseline", "baselines", "cache-dir", "configuration", "dir", "events", "from", "help", "iterations", "limit", "no-descriptions", "out", "scorer", "shard", "suite", "task", "threshold", "tune",
+	"baseline", "baselines", "cache-dir", "configuration", "events", "from", "help", "iterations", "limit", "no-descriptions", "out", "scorer", "shard", "suite", "task", "threshold", "tune",
 }
 
 // Every flag that two commands have refuses the same values, with the same text.

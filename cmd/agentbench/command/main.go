@@ -107,7 +107,7 @@ Start with:  agentbench run quickstart`,
 		&cobra.Group{ID: "run", Title: "Run it:"}, &cobra.Group{ID: "look", Title: "Read and compare results:"})
 	root.SetHelpCommand(helpCommand(root))
 	root.AddCommand(p.initCommand(), p.checkCommand(), p.schemaCommand(), p.mockCommand(), p.planCommand(),
-		p.runCommand(), p.scoreCommand(), p.importCommand(), p.mergeCommand(), p.reportCommand(), p.diffCommand(), p.pageCommand(), p.viewCommand(), p.replayCommand(), p.tuneCommand(), p.calibrateCommand(), p.baselineCommand(), p.showCommand(), p.exportCommand(), p.repairCommand(), p.cacheCommand(), p.forwardCommand(),
+		p.runCommand(), p.scoreCommand(), p.importCommand(), p.mergeCommand(), p.reportCommand(), p.diffCommand(), p.viewCommand(), p.replayCommand(), p.tuneCommand(), p.calibrateCommand(), p.baselineCommand(), p.showCommand(), p.exportCommand(), p.repairCommand(), p.cacheCommand(), p.forwardCommand(),
 		&cobra.Command{Use: "version", Short: "Print the version", Args: arguments(0, 0, "no arguments"), Run: func(*cobra.Command, []string) { p.tellVersion() }})
 	for _, place := range p.places {
 		root.AddCommand(place.Commands(&Host{p})...)
@@ -120,7 +120,7 @@ Start with:  agentbench run quickstart`,
 
 // elsewhere are the names that other tools have for our commands.
 var elsewhere = map[string][]string{
-	"run": {"eval", "evaluate", "test", "bench", "start", "exec"}, "report": {"summary", "results", "stats"}, "page": {"html"}, "view": {"dashboard", "ui", "browse"}, "diff": {"compare"},
+	"run": {"eval", "evaluate", "test", "bench", "start", "exec"}, "report": {"summary", "results", "stats"}, "report --page report.html": {"html", "page"}, "view": {"dashboard", "ui", "browse"}, "diff": {"compare"},
 	"tune": {"optimize", "optimise", "sweep", "search"}, "check": {"validate", "lint"}, "show": {"list", "ls", "inspect", "logs", "trace"}, "init": {"new", "create"},
 	"repair": {"fix", "recover"}, "import": {"ingest", "load"}, "mock": {"serve", "server"}, "score": {"grade", "rescore"},
 }
@@ -154,6 +154,7 @@ var kinds = map[string]string{
 var otherFlags = map[string]string{
 	"output": "out", "output-dir": "out", "json": "format json", "verbose": "all", "v": "all", "n": "trials N", "repeat": "trials N", "epochs": "trials N",
 	"jobs": "concurrency N", "j": "concurrency N", "workers": "concurrency N", "parallel": "concurrency N", "max-concurrency": "concurrency N",
+	"no-color": "color never", "sweep": "parameter PATH=VALUES",
 	"model": "set agent.model=NAME", "filter": "task ID", "k": "task ID", "rerun-failed": "last-failed", "lf": "last-failed",
 }
 

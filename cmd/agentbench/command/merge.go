@@ -37,7 +37,6 @@ missing and unfinished shards, unless --allow-incomplete is given.`,
 	}
 	f.reportFlags.declare(c, reports.TableNames)
 	f.declareAll(c)
-	f.declareCases(c)
 	f.againstFlags.declare(c)
 	f.thresholdFlags.declare(c)
 	outFlag(c, &f.out, "result folder (default results/SUITE-TIME-…)")

@@ -17,63 +17,8 @@ import (
 	"github.com/agentbench/agentbench/reports/page"
 )
 
-type pageFlags struct {
-	compareFlags
-	baselines, out string
-	trend          bool
-	format         string // of a trend
-	printed        bool   // and not written to out
-}
-
-// pageFile is where a page goes unless the user says otherwise.
+// pageFile is the name of pages in hints.
 const pageFile = "report.html"
-
-func (p *program) pageCommand() *cobra.Command {
-	var f pageFlags
-	c := &cobra.Command{
-		Use:     "page DIR | page BASE NEW | page --trend DIR...",
-		Short:   "Write an HTML page to browse: the report, every run, and their texts",
-		GroupID: "look",
-		Long: `Writes one HTML file that works offline: the report of a result folder, or with two arguments the
-comparison that diff makes of them, and all runs with a filter, sorting and links to single runs.
-Arguments are result folders, baseline files or names of baselines; FOLDER:CONFIGURATION selects
-one configuration. The file has the texts of runs whose success changed, of failures and of a
-sample; agentbench show DIR RUN has those of every run. Equal results give equal files.
-
-With --trend the page has several results in order of time, such as those of nightly jobs: each
-score with its interval, cost and time, compared with the result before. Arguments may be patterns:
-'results/nightly-*'. With --format the trend goes to stdout in another format, or to the file of --out.`,
-		Args: func(c *cobra.Command, args []string) error {
-			if f.trend {
-				return arguments(1, -1, "results")(c, args)
-			}
-			return arguments(1, 2, "one or two results")(c, args)
-		},
-		RunE: func(c *cobra.Command, args []string) error {
-			if f.trend {
-				f.printed = f.format != "html" && !c.Flags().Changed("out")
-				return p.trend(args, &f)
-			}
-			if f.format != "html" {
-				return exit.Usage("agentbench report and agentbench diff print their tables", "--format %s is for --trend", f.format)
-			}
-			return p.page(args, &f)
-		},
-	}
-	f.compareFlags.declare(c)
-	refusing(c, func([]string) error { return pagePlace("out", f.out) })
-	declareBaselines(c, &f.baselines)
-	c.Flags().BoolVar(&f.trend, "trend", false, "show several results in order of time, each compared with the one before")
-	f.format = "html"
-	formatFlag(c, &f.format, "of a trend, on stdout unless --out is given: ")
-	refusing(c, func([]string) (err error) {
-		f.format, err = (&reportFlags{}).formatNamed(f.format)
-		return err
-	})
-	f.out = pageFile
-	c.Flags().StringVarP(&f.out, "out", "o", pageFile, "write the page to this `FILE`; a file that is there is replaced")
-	return c
-}
 
 // pagePlace refuses a place that is no place for a page.
 func pagePlace(flag, path string) error {
@@ -122,28 +67,8 @@ func (p *program) writeAlso(f *alsoPage, document page.Page, sources *browse.Sou
 	return nil
 }
 
-func (p *program) page(args []string, f *pageFlags) error {
-	document, sources, err := p.pageOf(args, f)
-	if err != nil {
-		return err
-	}
-	data, err := sources.Collect()
-	switch {
-	case err != nil:
-		return exit.Unmeasured(err)
-	case data.Runs == 0:
-		return exit.With(exit.NotMeasured, "agentbench run SUITE makes runs", "%s has no runs to show", sources.Sides[0].Name)
-	}
-	size, err := p.writePage(f.out, document, data)
-	if err != nil {
-		return exit.With(exit.NotMeasured, "", "--out %s: %w", f.out, err)
-	}
-	p.tellPage(p.out, f.out, size, data)
-	return nil
-}
-
 // pageOf are the tables of a page, and what is browsed there.
-func (p *program) pageOf(args []string, f *pageFlags) (page.Page, *browse.Sources, error) {
+func (p *program) pageOf(args []string, f *againstFlags) (page.Page, *browse.Sources, error) {
 	if len(args) == 2 {
 		return p.comparisonToBrowse(args, f)
 	}
@@ -161,7 +86,7 @@ func (p *program) pageOf(args []string, f *pageFlags) (page.Page, *browse.Source
 }
 
 // comparisonToBrowse compares two results, as diff does.
-func (p *program) comparisonToBrowse(args []string, f *pageFlags) (page.Page, *browse.Sources, error) {
+func (p *program) comparisonToBrowse(args []string, f *againstFlags) (page.Page, *browse.Sources, error) {
 	as := &diffFlags{baselines: f.baselines}
 	s, err := p.openSides(args, as)
 	if err != nil {

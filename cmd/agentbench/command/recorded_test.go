@@ -151,7 +151,7 @@ func (r rule) verify(t *testing.T, dir, score string) {
 	for _, row := range r.rows {
 		values = append(values, r.value(row))
 	}
-	got := replayed(t, dir, "--sweep", r.path+"="+strings.Join(values, ","))
+	got := replayed(t, dir, "--parameter", r.path+"="+strings.Join(values, ","))
 	if len(got) != len(values) {
 		t.Fatalf("%s: %d configurations of %v", r.name, len(got), values)
 	}
@@ -485,7 +485,7 @@ func TestReplayKeepsTrialsTogether(t *testing.T) {
 func swept(t *testing.T, dir, flag string) *sweep.Sweep {
 	t.Helper()
 	p := newProgram(func(string) string { return "" }, nil, io.Discard, io.Discard, nil)
-	axis, faults := sweep.AxisFrom("--sweep", flag)
+	axis, faults := sweep.AxisFrom("--parameter", flag)
 	if err := faults.Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -571,7 +571,7 @@ func (c foldCount) is(successes, steps int) bool {
 func recommends(t *testing.T, code int, dir string, flags ...string) (page tunedPage) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	args := append([]string{"tune", dir, "--json"}, flags...)
+	args := append([]string{"tune", dir, "--format", "json"}, flags...)
 	if got := run(context.Background(), args, dataFolderOnly, strings.NewReader(""), &out, &errs); got != code {
 		t.Fatalf("%v: exit code %d, want %d: %s", args, got, code, errs.String())
 	}

@@ -13,7 +13,7 @@ import (
 
 type replayFlags struct {
 	set   []spec.Setting
-	sweep []sweep.Axis
+	axes []sweep.Axis
 	recordedFlags
 	reportFlags
 	cacheFlags
@@ -33,22 +33,22 @@ recorded history, exactly: no agent is called and nothing is estimated. The labe
   needs calls     some runs would have sent or evaluated something else from an iteration on
   counterfactual  a changed limit was announced to the agent, so its behaviour is unknown
 
---set changes a parameter; several --set make one configuration. --sweep tries values: a list, a
+--set changes a parameter; several --set make one configuration. --parameter tries values: a list, a
 range from..to (only values that make a difference on the recorded runs), or both as in 1..9,off;
-several --sweep multiply.
+several --parameter multiply.
 Without either, every recorded configuration is replayed; with DIR:CONFIGURATION, on the runs of
 that configuration.
 
 Scorers with score: when_asked score the returned iterations that have no score yet. This may take
 calls, which use the cache and count against the suite's budget; --cache only makes no calls.`,
 		Example: `  agentbench replay results/nightly --set terminate.max_iterations=5
-  agentbench replay results/nightly --sweep terminate.max_iterations=1..10 --sweep terminate.no_improvement.patience=2,3,off
+  agentbench replay results/nightly --parameter terminate.max_iterations=1..10 --parameter terminate.no_improvement.patience=2,3,off
   agentbench replay results/nightly:careful`,
 		Args: arguments(1, 1, "one result folder"),
 		RunE: func(c *cobra.Command, args []string) error { return p.replay(c.Context(), args[0], &f) },
 	}
 	setFlag(c, &f.set, "set a parameter")
-	axisFlag(c, &f.sweep, "sweep", "", "try values of a parameter: path=a,b,c or path=from..to, or both (repeatable)")
+	axisFlag(c, &f.axes, "try values of a parameter: path=a,b,c or path=from..to, or both (repeatable)")
 	f.recordedFlags.declare(c)
 	f.reportFlags.declare(c, tune.ReplayTableNames)
 	f.cacheFlags.declare(c)
@@ -56,7 +56,7 @@ calls, which use the cache and count against the suite's budget; --cache only ma
 }
 
 func (p *program) replay(ctx context.Context, place string, f *replayFlags) error {
-	set, axes := assigned(f.set), f.sweep
+	set, axes := assigned(f.set), f.axes
 	r, err := p.openRecordedRuns(place, &f.recordedFlags)
 	if err != nil {
 		return err

@@ -37,7 +37,6 @@ and in JSON to "volatile". Only thresholds given with --threshold can fail it.`,
 	}
 	f.reportFlags.declare(c, reports.TableNames)
 	f.declareAll(c)
-	f.declareCases(c)
 	f.againstFlags.declare(c)
 	f.thresholdFlags.declare(c)
 	f.alsoPage.declare(c)

@@ -82,7 +82,6 @@ Exit codes: 0 success; 1 a threshold fails; 2 wrong usage; 3 the suite is wrong;
 	f.selectionFlags.declare(c)
 	f.reportFlags.declare(c, reports.TableNames)
 	f.declareAll(c)
-	f.declareCases(c)
 	f.recordFlags.declare(c, "result folder; results of the same suite in it are resumed (default results/SUITE-TIME-…)")
 	f.againstFlags.declare(c)
 	f.thresholdFlags.declare(c)
@@ -660,7 +659,7 @@ func (p *program) conclude(ctx context.Context, j *job, m *record.Manifest, end 
 // again is the command that resumes a job where it was stopped.
 func (j *job) again() string {
 	words := []string{cmp.Or(j.command, "run"), j.path}
-	return commandLine(words, j.flags.all, "out", "force", "events", "all", "color", "no-color") + " --out " + exit.ShellWord(j.dir)
+	return commandLine(words, j.flags.all, "out", "force", "events", "all", "color") + " --out " + exit.ShellWord(j.dir)
 }
 
 // rescore makes the scores that finished runs lack, because a crash came in

@@ -17,20 +17,20 @@ import (
 // writes.
 var schemas = map[string]func() ([]byte, error){
 	"suite": spec.SchemaSuite, "loop": spec.SchemaLoop, "import": spec.SchemaImport, "report": reports.JSONSchema, "diff": reports.DiffJSONSchema,
-	"replay": tune.ReplayJSONSchema, "tune": tune.JSONSchema, "calibrate": calibrate.JSONSchema, "trend": reports.TrendJSONSchema,
+	"replay": tune.ReplayJSONSchema, "tune": tune.JSONSchema, "calibrate": calibrate.JSONSchema,
 }
 
-var schemaNames = []string{"suite", "loop", "import", "report", "diff", "replay", "tune", "calibrate", "trend"}
+var schemaNames = []string{"suite", "loop", "import", "report", "diff", "replay", "tune", "calibrate"}
 
 func (p *program) schemaCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:     "schema suite|loop|import|report|diff|replay|tune|calibrate|trend",
+		Use:     "schema suite|loop|import|report|diff|replay|tune|calibrate",
 		Short:   "Print JSON Schemas: of suites, loops and mappings, and of JSON output",
 		GroupID: "write",
 		Long: `Prints a JSON Schema (draft 2020-12): of suites, loops or mappings, for editors; or of the output
-of report, diff, replay, tune, calibrate or page --trend (trend) with --format json, for programs.`,
+of report, diff, replay, tune or calibrate with --format json, for programs.`,
 		ValidArgs: schemaNames,
-		Args:      arguments(1, 1, "suite, loop, import, report, diff, replay, tune, calibrate or trend"),
+		Args:      arguments(1, 1, "suite, loop, import, report, diff, replay, tune or calibrate"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			schema := schemas[args[0]]
 			if schema == nil {

@@ -446,7 +446,7 @@ func expectNoCanary(t *testing.T, dir string) {
 		command("show", results(name), name+"/a/1", "--json")
 		command("show", results(name), name+"/a/1", "--events")
 		command("report", results(name), "--format", "json")
-		command("baseline", "set", name, results(name), "--dir", results("baselines"), "--allow-incomplete")
+		command("baseline", "set", name, results(name), "--baselines", results("baselines"), "--allow-incomplete")
 	}
 	command("check", suite)
 	command("check", "--tune", suite)

@@ -38,7 +38,6 @@ type tuneFlags struct {
 	configuration string
 	set           []spec.Setting
 	parameters    []sweep.Axis
-	json          bool
 	evaluate      bool
 	apply         string // the loop file that is changed, or applySuite; "": nothing is changed
 	all           *pflag.FlagSet
@@ -83,8 +82,7 @@ spent; 5 nothing to choose from, or fewer runs that count than min_coverage.`,
 	flags.StringVar(&f.configuration, "configuration", "", "tune the loop of this configuration (default: the baseline, else the only one)")
 	evaluateFlag(c, &f.evaluate)
 	setFlag(c, &f.set, "set a parameter in every configuration that is tried")
-	axisFlag(c, &f.parameters, "parameter", "p", "parameter and values: path=1,2,5,off or path=1..10,off (repeatable; default: the suite's tune section, else the limits of the loop and what the suite sweeps)")
-	flags.BoolVar(&f.json, "json", false, "short for --format json")
+	axisFlag(c, &f.parameters, "parameter and values: path=1,2,5,off or path=1..10,off (repeatable; default: the suite's tune section, else the limits of the loop and what the suite sweeps)")
 	flags.StringVar(&f.apply, "apply", "", "write the recommended values into the files of the suite, or only the limits into `LOOP.yaml`")
 	flags.Lookup("apply").NoOptDefVal = applySuite
 	f.all, f.Given = flags, flags.Changed
@@ -92,12 +90,6 @@ spent; 5 nothing to choose from, or fewer runs that count than min_coverage.`,
 }
 
 func (f *tuneFlags) validate([]string) error {
-	if f.json {
-		if f.Given("format") && f.format != "json" {
-			return exit.Usage("give one of them", "--json and --format %s do not go together", f.format)
-		}
-		f.format = "json"
-	}
 	return f.Asked.Validate()
 }
 

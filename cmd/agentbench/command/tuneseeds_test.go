@@ -145,7 +145,7 @@ func cheapest(all map[string]*triedOut) string {
 func tunedAt(t *testing.T, dir string, seed int) (chosen string, calls int64, cannotTell bool) {
 	t.Helper()
 	out := filepath.Join(dir, fmt.Sprint("tuned", seed))
-	text, _ := typed(t, 0, nil, "tune", filepath.Join(dir, "suite.yaml"), "--seed", fmt.Sprint(seed), "--out", out, "--quiet", "--json")
+	text, _ := typed(t, 0, nil, "tune", filepath.Join(dir, "suite.yaml"), "--seed", fmt.Sprint(seed), "--out", out, "--quiet", "--format", "json")
 	var told struct {
 		Recommended struct{ Name string }
 		Notes       []struct{ Kind, Detail string }

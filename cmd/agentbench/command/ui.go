@@ -69,14 +69,6 @@ func (p *program) colorFlags(flags *pflag.FlagSet) {
 		return nil
 	}
 	flags.Var(&checked{"string", set, func() string { return p.color }}, "color", "colour: auto, always, never")
-	no := flags.VarPF(&checked{"bool", func(text string) error {
-		no, err := strconv.ParseBool(text)
-		if no {
-			p.color = "never"
-		}
-		return err
-	}, func() string { return "false" }}, "no-color", "", "the same as --color never")
-	no.NoOptDefVal = "true"
 }
 
 // tell prints how the program failed, if it did, and gives the exit code. What
@@ -178,7 +170,7 @@ func (p *program) write(of page.Page, f *reportFlags, tables ...string) error {
 			return exit.Usage("it has: "+all[0].Name, "unknown table %q here", name)
 		}
 	}
-	options := page.Options{Format: f.format, Width: p.width(p.out), Color: p.colored(p.out), Summary: !f.all, Tables: f.tables, Cases: f.cases}
+	options := page.Options{Format: f.format, Width: p.width(p.out), Color: p.colored(p.out), Summary: !f.all, Tables: f.tables, Cases: page.JUnitCases[0]}
 	if len(f.tables) == 0 && f.format == "markdown" && len(tables) > 0 {
 		options.Tables = append([]string{"thresholds"}, tables...)
 	}
@@ -220,7 +212,7 @@ func (p *program) tellEmpty(of page.Page, named []string) {
 func (p *program) writeFiles(of page.Page, f *reportFlags) error {
 	summary := f.format == "github"
 	for _, file := range f.files {
-		options := page.Options{Format: file.format, Width: defaultWidth, Tables: f.tables, Cases: f.cases}
+		options := page.Options{Format: file.format, Width: defaultWidth, Tables: f.tables, Cases: page.JUnitCases[0]}
 		err := p.replaceFile(file.path, func(w io.Writer) error { return page.Write(w, of, options) })
 		if err != nil {
 			return exit.With(exit.NotMeasured, "", "--write %s=%s: %w", file.format, file.path, err)

@@ -20,7 +20,7 @@ import (
 )
 
 type viewFlags struct {
-	pageFlags
+	againstFlags
 	port   int
 	noOpen bool
 }
@@ -31,8 +31,7 @@ func (p *program) viewCommand() *cobra.Command {
 		Use:     "view DIR...",
 		Short:   "Browse results in a browser, also while they are made",
 		GroupID: "look",
-		Long: `Serves the page of agentbench page on 127.0.0.1 and opens it in a browser. The texts of all runs
-are read from disk as they are opened. Results that are still made are followed: finished runs
+		Long: `Serves a page on 127.0.0.1 and opens it in a browser: the report, every run with its texts, charts. Results that are still made are followed: finished runs
 appear, with the progress of agentbench run. Several results get a list with links to each, and to
 comparisons of two. Only the browser that opens the printed link gets an answer, and nothing can be
 changed. Ctrl-C ends it.
@@ -41,7 +40,7 @@ Arguments are result folders, baseline files or names of baselines.`,
 		Args: arguments(1, -1, "results"),
 		RunE: func(c *cobra.Command, args []string) error { return p.view(c.Context(), args, &f) },
 	}
-	f.compareFlags.declare(c)
+	f.declareMargins(c)
 	declareBaselines(c, &f.baselines)
 	portFlag(c, &f.port, "port to listen on (default: a free one)")
 	c.Flags().BoolVar(&f.noOpen, "no-open", false, "only print the link")
@@ -86,7 +85,7 @@ func (p *program) viewed(args []string, f *viewFlags) (*view.Server, error) {
 	reading := &sync.Mutex{}
 	var places []*results.Place
 	served := func(args []string, places ...*results.Place) view.Page {
-		v := &viewing{program: &quiet, args: args, flags: &f.pageFlags, watched: &results.Watched{Places: places}, reading: reading}
+		v := &viewing{program: &quiet, args: args, flags: &f.againstFlags, watched: &results.Watched{Places: places}, reading: reading}
 		return view.Page{Name: strings.Join(args, " → "), Source: v, State: v.state}
 	}
 	s := &view.Server{}

@@ -18,7 +18,7 @@ import (
 type viewing struct {
 	*program
 	args    []string
-	flags   *pageFlags
+	flags   *againstFlags
 	watched *results.Watched
 
 	reading  *sync.Mutex // one page is made at a time

@@ -23,7 +23,7 @@ func TestViewOfResultsThatAreNoPageYet(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := &program{env: os.Getenv, in: strings.NewReader(""), out: io.Discard, err: io.Discard, now: time.Now, secrets: secret.New()}
-	v := &viewing{program: p, args: []string{dir}, flags: &pageFlags{}, watched: &results.Watched{Places: []*results.Place{{Text: dir, Results: &record.Results{Path: dir}}}}, reading: &sync.Mutex{}}
+	v := &viewing{program: p, args: []string{dir}, flags: &againstFlags{}, watched: &results.Watched{Places: []*results.Place{{Text: dir, Results: &record.Results{Path: dir}}}}, reading: &sync.Mutex{}}
 	var page bytes.Buffer
 	if err := v.Write(&page); err != nil || !strings.Contains(page.String(), "Nothing can be shown now") {
 		t.Errorf("%v: %.300s", err, page.String())
@@ -40,13 +40,13 @@ func viewingQuickstart(t *testing.T) *viewing {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &viewing{program: p, args: []string{dir}, flags: &pageFlags{}, watched: &results.Watched{Places: []*results.Place{at}}, reading: &sync.Mutex{}}
+	return &viewing{program: p, args: []string{dir}, flags: &againstFlags{}, watched: &results.Watched{Places: []*results.Place{at}}, reading: &sync.Mutex{}}
 }
 
 // An error of the flags is shown at each load, and never a part of the page in its place.
 func TestViewSaysAnErrorEachTime(t *testing.T) {
 	v := viewingQuickstart(t)
-	v.flags.margins, v.flags.alpha = []string{"typo=0.1"}, 0.05
+	v.flags.margins = []string{"typo=0.1"}
 	for range 2 {
 		var page bytes.Buffer
 		if err := v.Write(&page); err != nil || !strings.Contains(page.String(), "Nothing can be shown now") {

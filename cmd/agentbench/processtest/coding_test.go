@@ -441,7 +441,7 @@ func (c *coding) spent(runs map[string]*record.Run, want int) {
 // the scores of a limit of one step and of two.
 func (c *coding) replayed(configuration string, scores map[string][2]float64) {
 	c.Helper()
-	said, err := c.agentbench("replay", "out", "--suite", "suite.yaml", "--configuration", configuration, "--sweep", "guards.budget.steps=1..4", "--evaluate", "--table", "configurations", "--format", "csv")
+	said, err := c.agentbench("replay", "out", "--suite", "suite.yaml", "--configuration", configuration, "--parameter", "guards.budget.steps=1..4", "--evaluate", "--table", "configurations", "--format", "csv")
 	if err != nil {
 		c.Fatalf("%v\n%s", err, said)
 	}

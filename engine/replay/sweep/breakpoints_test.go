@@ -17,7 +17,7 @@ import (
 // axis reads path=values.
 func axis(t testing.TB, text string) Axis {
 	t.Helper()
-	a, faults := AxisFrom("--sweep", text)
+	a, faults := AxisFrom("--parameter", text)
 	must(t, faults.Err())
 	return a
 }
@@ -273,7 +273,7 @@ func TestAxisFrom(t *testing.T) {
 		t.Errorf("%+v", a.Between)
 	}
 	for _, text := range []string{"p", "p=", "=1", "p=]", "p=3..2", "p=1,3..2", "p= "} {
-		if _, faults := AxisFrom("--sweep", text); faults.Err() == nil || faults[0].File.Name != "--sweep" {
+		if _, faults := AxisFrom("--parameter", text); faults.Err() == nil || faults[0].File.Name != "--parameter" {
 			t.Errorf("%q: %v", text, faults)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -273,12 +274,16 @@ func (b *tab) sized(width int64) {
 	b.do(chromedp.EmulateViewport(width, 800))
 }
 
-// write runs agentbench page and gives the path of the file.
+// write writes the page of a result, or of two that are compared, and gives the path of the file.
 func write(t testing.TB, args ...string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "report.html")
 	root := command.Tree()
-	root.SetArgs(append([]string{"page", "--out", file}, args...))
+	command := []string{"report"}
+	if len(args) == 2 {
+		command = []string{"diff", "--fail-on", "none"}
+	}
+	root.SetArgs(slices.Concat(command, args, []string{"--page", file}))
 	root.SetOut(io.Discard)
 	if err := root.Execute(); err != nil {
 		t.Fatal(err)

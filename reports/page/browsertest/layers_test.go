@@ -26,9 +26,7 @@ func eachReport(t *testing.T, use func(name string, b *tab)) {
 	for name, file := range browsed(t) {
 		opened[name] = func() *tab { return open(t, file, "") }
 	}
-	for name, file := range plainPages(t) {
-		opened[name] = func() *tab { return openPlain(t, file) }
-	}
+	opened["calibrate"] = func() *tab { return openPlain(t, calibrated(t)) }
 	for _, name := range slices.Sorted(maps.Keys(opened)) {
 		b := opened[name]()
 		b.run(`document.querySelectorAll("details").forEach((it) => { it.open = true })`)

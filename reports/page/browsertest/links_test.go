@@ -106,30 +106,11 @@ func TestMarksLeadToTheirRuns(t *testing.T) {
 
 // Marks of pages without a script lead to rows, or to the table that says more.
 func TestMarksLeadToRowsWithoutAScript(t *testing.T) {
-	for name, file := range plainPages(t) {
-		b := openPlain(t, file)
-		all := b.followed("figure svg")
-		for _, at := range all {
-			if at.Row == "" {
-				t.Errorf("%s: %s of %s leads to nothing", name, at.Tip, at.Hash)
-			}
-		}
-		if name == "trend" && len(all) < 2 {
-			t.Errorf("%s: only %d marks are links", name, len(all))
+	for _, at := range openPlain(t, calibrated(t)).followed("figure svg") {
+		if at.Row == "" {
+			t.Errorf("%s of %s leads to nothing", at.Tip, at.Hash)
 		}
 	}
-}
-
-// plainPages are a trend and a calibration.
-func plainPages(t *testing.T) map[string]string {
-	t.Helper()
-	var nights []string
-	for n := range 3 {
-		night := usual()
-		night.tasks += n
-		nights = append(nights, night.folder(t))
-	}
-	return map[string]string{"trend": write(t, append([]string{"--trend"}, nights...)...), "calibrate": calibrated(t)}
 }
 
 // calibrated is the page of a calibration in which scorer and labels disagree.

@@ -173,7 +173,7 @@ func TestThePageHasTheNumbersOfTheTerminal(t *testing.T) {
 			b.compareCharts(name, printed, "", "chart-front-cost", "chart-front-latency", "chart-curve-cost") // its iterations have no scores
 		case "tune":
 			every := printed + printedBy(t, append(tune, "--table", "all", "--format", "markdown")...) // a terminal has some rows
-			b.compareCharts(name, every, printedBy(t, append(tune[:len(tune)-1], "--json")...), "chart-front-cost", "chart-front-latency", "chart-map", "chart-curve-score", "chart-curve-cost")
+			b.compareCharts(name, every, printedBy(t, append(tune[:len(tune)-1], "--format", "json")...), "chart-front-cost", "chart-front-latency", "chart-map", "chart-curve-score", "chart-curve-cost")
 		}
 	}
 }
@@ -214,40 +214,4 @@ func (b *tab) rows() (cells [][]string) {
 		b.t.Fatal(err)
 	}
 	return cells
-}
-
-// The trend has of each result what its report says.
-func TestTheTrendHasTheNumbersOfReports(t *testing.T) {
-	s := usual()
-	var dirs []string
-	for n := range 3 {
-		s.tasks = 30 + n
-		dirs = append(dirs, s.folder(t))
-	}
-	file := write(t, append([]string{"--trend"}, dirs...)...)
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	table := string(text[bytes.LastIndex(text, []byte("<details")):])
-	for _, dir := range dirs {
-		var report struct {
-			Configurations []struct {
-				Name   string
-				Scores []struct{ Mean, Low, High float64 }
-			}
-		}
-		if err := json.Unmarshal([]byte(printedBy(t, "report", dir, "--format", "json")), &report); err != nil {
-			t.Fatal(err)
-		}
-		for _, c := range report.Configurations {
-			of := c.Scores[0]
-			row := regexp.MustCompile(`<td>` + regexp.QuoteMeta(dir) + `</td>(<td>[^<]*</td>)?<td>` + c.Name + `</td>.*?</tr>`).FindString(table)
-			for _, want := range []string{fmt.Sprintf(">%.3f<", of.Mean), fmt.Sprintf(">%.3f–%.3f<", of.Low, of.High)} {
-				if !strings.Contains(row, want) {
-					t.Errorf("%s of %s: %s is missing in %s", c.Name, dir, want, row)
-				}
-			}
-		}
-	}
 }

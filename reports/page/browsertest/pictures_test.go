@@ -27,7 +27,6 @@ func TestPicturesOfTheDocs(t *testing.T) {
 		{"map", "tune.html", "", `document.querySelector("#choice svg") && ` + ready, `#choice figure`},
 		{"runs", "first.html", "#q=config%3Adefault%20score%3C1%20cost%3E0.0008&sort=-cost", rowsShown + ` > 5`, `.list`},
 		{"run", "first.html", "#run=default%2Fproblem-002%2F1&step=2", `document.querySelectorAll(".run article").length > 2`, `.run`},
-		{"trend", "trend.html", "", `document.querySelector("#trend svg")`, `#trend figure`},
 	} {
 		for _, scheme := range []string{"light", "dark"} {
 			b := openTab(t, "file://"+filepath.Join(from, shot.page))
