@@ -25,6 +25,7 @@ var refusedValues = map[string]map[string]string{
 	"format":           {"htm": "unknown format"},
 	"grace":            {"-5s": "no less than 0s", "5": "a duration"},
 	"margin":           {"x": "margin"},
+	"parameter":        {"": "want", "a": "want"},
 	"page":             {"": "want a file in a folder that is there", "nowhere/report.html": "want a file in a folder that is there", ".": "is a folder"},
 	"port":             {"-1": "want 0 to 65535", "65536": "want 0 to 65535", "http": "a whole number"},
 	"quiet":            {"perhaps": "true or false"},

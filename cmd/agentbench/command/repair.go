@@ -28,15 +28,15 @@ killed session left are removed.
 
 --release also returns to the budget what is in doubt: the possible cost of calls that
 got no answer. --prune removes states of workspaces that no run has any more, such as
-those of runs that were made again. --dry-run changes nothing and exits with 1 if
-anything is damaged.`,
+those of runs that were made again. --compact rewrites scores.jsonl without the scores
+that later ones replaced. --dry-run changes nothing and exits with 1 if anything is damaged.`,
 		Args: arguments(1, 1, "one result folder"),
 		RunE: func(c *cobra.Command, args []string) error {
 			switch {
 			case f.look && f.release:
 				return exit.Usage("agentbench plan "+exit.ShellWord(args[0])+" shows what is in doubt", "--dry-run and --release do not go together")
-			case f.look && f.prune:
-				return exit.Usage("", "--dry-run and --prune do not go together")
+			case f.look && (f.prune || f.compact):
+				return exit.Usage("", "--dry-run does not go together with --prune and --compact")
 			}
 			return p.repair(c.Context(), args[0], f)
 		},
@@ -44,10 +44,11 @@ anything is damaged.`,
 	c.Flags().BoolVar(&f.look, "dry-run", false, "only list the damage")
 	c.Flags().BoolVar(&f.release, "release", false, "return what is in doubt to the budget")
 	c.Flags().BoolVar(&f.prune, "prune", false, "remove states of workspaces that no run has any more")
+	c.Flags().BoolVar(&f.compact, "compact", false, "remove scores that later ones replaced")
 	return c
 }
 
-type repairFlags struct{ look, release, prune bool }
+type repairFlags struct{ look, release, prune, compact bool }
 
 func (p *program) repair(ctx context.Context, dir string, f repairFlags) error {
 	found, err := p.repaired(dir, f.look)
@@ -70,6 +71,13 @@ func (p *program) repair(ctx context.Context, dir string, f repairFlags) error {
 			return results.Unresumable(dir, err)
 		}
 		text += overview.Released(dir, released)
+	}
+	if f.compact {
+		done, err := record.CompactScores(dir, p.recording())
+		if err != nil {
+			return results.Unscorable(dir, err)
+		}
+		text += fmt.Sprintf("scores.jsonl: %d bytes, before %d\n", done.After, done.Before)
 	}
 	if _, err := fmt.Fprint(p.out, text); unlessClosed(err) != nil {
 		return exit.Unmeasured(err)

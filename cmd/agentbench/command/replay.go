@@ -12,7 +12,7 @@ import (
 )
 
 type replayFlags struct {
-	set   []spec.Setting
+	set  []spec.Setting
 	axes []sweep.Axis
 	recordedFlags
 	reportFlags

@@ -16,8 +16,8 @@ import (
 	"github.com/agentbench/agentbench/engine/model/pace"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/results"
+	"github.com/agentbench/agentbench/reports/overview"
 	"github.com/agentbench/agentbench/reports/page"
-	"github.com/agentbench/agentbench/reports/trajectory"
 	"github.com/agentbench/agentbench/scorers"
 	"github.com/agentbench/agentbench/scorers/pass"
 	"github.com/agentbench/agentbench/spec"
@@ -25,14 +25,14 @@ import (
 )
 
 type scoreFlags struct {
+	reportFlags
 	cacheFlags
-	scorers, remove                           []string
-	inline                                    []*source.Object // scorers that are written out, of the type cel
-	again, iterations, dry, compact, force, q bool
-	trust                                     bool
-	concurrency                               int
-	format                                    string
-	at                                        string // atStep: states of workspaces are scored; "": runs
+	scorers, remove                  []string
+	inline                           []*source.Object // scorers that are written out, of the type cel
+	again, iterations, dry, force, q bool
+	trust                            bool
+	concurrency                      int
+	at                               string // atStep: states of workspaces are scored; "": runs
 }
 
 func (p *program) scoreCommand() *cobra.Command {
@@ -58,20 +58,19 @@ the same command to continue.`,
 		Args: arguments(1, 2, "a result folder, and perhaps a suite"),
 		RunE: func(c *cobra.Command, args []string) error { return p.score(c.Context(), args, &f) },
 	}
-	refusing(c, f.validate)
 	c.Flags().StringArrayVar(&f.scorers, "scorer", nil, "compute only this scorer; `NAME` of the suite, or NAME=CEL for a new one (repeatable)")
 	c.Flags().StringArrayVar(&f.remove, "remove", nil, "remove this scorer's scores (repeatable)")
 	c.Flags().BoolVar(&f.again, "again", false, "rescore everything")
 	choiceFlag(c, &f.at, "at", []string{atStep}, "score what programs had left at each step, instead of runs: step")
 	c.Flags().BoolVar(&f.iterations, "iterations", false, "score every iteration, also with scorers that call models or programs")
 	c.Flags().BoolVar(&f.dry, "dry-run", false, "only show what would be scored, and the maximum of calls")
-	c.Flags().BoolVar(&f.compact, "compact", false, "rewrite scores.jsonl without superseded scores")
 	c.Flags().BoolVar(&f.force, "force", false, "score even if the tasks changed since the runs")
 	c.Flags().BoolVar(&f.trust, "trust", false, "without SUITE: run the programs and call the hosts that the folder names")
 	concurrencyFlag(c, &f.concurrency, "runs scored")
-	c.Flags().StringVar(&f.format, "format", "terminal", "output format: terminal, json")
+	f.reportFlags.declare(c, overview.ScoreTables)
 	quietFlag(c, &f.q, "hide notes")
 	f.cacheFlags.declare(c)
+	refusing(c, f.validate)
 	return c
 }
 
@@ -89,12 +88,8 @@ func (f *scoreFlags) validate(args []string) error {
 	if n := len(f.inline); n > 0 && n < len(f.scorers) {
 		return exit.Usage("run them one after the other", "--scorer NAME=CEL and --scorer NAME do not go together")
 	}
-	if formats := []string{"terminal", "json"}; !slices.Contains(formats, f.format) {
-		return exit.Usage("there are: terminal, json", "unknown format %q", f.format)
-	}
-	switch {
-	case f.at != "" && (f.iterations || f.compact || len(f.remove) > 0):
-		return exit.Usage("run them one after the other", "--at step does not go together with --iterations, --compact and --remove")
+	if f.at != "" && (f.iterations || len(f.remove) > 0) {
+		return exit.Usage("run them one after the other", "--at step does not go together with --iterations and --remove")
 	}
 	for _, name := range f.scorers {
 		if slices.Contains(f.remove, name) {
@@ -121,7 +116,7 @@ func (p *program) score(ctx context.Context, args []string, f *scoreFlags) error
 		if err != nil {
 			return exit.Unmeasured(err)
 		}
-		return errors.Join(s.tell(done), s.tellWorst(done))
+		return s.write(overview.Scored(s.dir, done, true, s.calls(done)), &f.reportFlags)
 	}
 	if err := s.trustedFor(s.options()); err != nil {
 		return err
@@ -132,13 +127,8 @@ func (p *program) score(ctx context.Context, args []string, f *scoreFlags) error
 	if err != nil {
 		return err
 	}
-	if f.compact {
-		if err := s.compact(); err != nil {
-			return err
-		}
-	}
 	s.tellProblems(done)
-	if err := s.tell(done); err != nil {
+	if err := s.write(overview.Scored(s.dir, done, false, 0), &f.reportFlags); err != nil {
 		return err
 	}
 	return s.verdict(ctx, done)
@@ -223,18 +213,6 @@ func (s *scoring) options() pass.Options {
 	return o
 }
 
-// compact writes the scores anew.
-func (s *scoring) compact() error {
-	done, err := record.CompactScores(s.dir, s.recording())
-	if err != nil {
-		return results.Unscorable(s.dir, err)
-	}
-	if !s.flags.q {
-		fmt.Fprintf(s.err, "scores.jsonl: %d bytes, before %d\n", done.After, done.Before)
-	}
-	return nil
-}
-
 // verdict is what the end of a pass means.
 func (s *scoring) verdict(ctx context.Context, done *pass.Pass) error {
 	again := "finished scores are saved; rerun the same command to continue"
@@ -249,87 +227,8 @@ func (s *scoring) verdict(ctx context.Context, done *pass.Pass) error {
 	return nil
 }
 
-// scoreLine is what was done of one scorer, as JSON has it.
-type scoreLine struct {
-	Scorer   string         `json:"scorer"`
-	Version  string         `json:"version"`
-	Found    map[string]int `json:"found"` // scores of runs, by the version that made them
-	Kept     int            `json:"kept"`
-	Made     int            `json:"made"`
-	Unscored int            `json:"unscored"`
-	Removed  int            `json:"removed"`
-	Reason   string         `json:"reason,omitempty"` // why one of them is unscored
-	Wanted   int            `json:"wanted"`
-	Usage    record.Usage   `json:"usage"`
-}
-
-// tell prints what a pass found and did of each scorer.
-func (s *scoring) tell(done *pass.Pass) error {
-	if s.flags.format == "json" {
-		for i := range done.Counts {
-			c := &done.Counts[i]
-			err := s.line(scoreLine{c.Name, c.Hash, c.Found, c.Kept, c.Made, c.Unscored, c.TakenBack, c.Reason, c.Wanted, c.Usage})
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	if _, err := page.Terminal(s.out, scoreTable(done, s.flags.dry), page.Screen{Width: s.width(s.out)}); unlessClosed(err) != nil {
-		return exit.Unmeasured(err)
-	}
-	for i := range done.Counts {
-		c := &done.Counts[i]
-		if scores, versions := c.Others(); scores > 0 && !c.Removed {
-			fmt.Fprintf(s.out, "%s: %s of runs by %s of it were there\n", page.Visible(c.Name), page.Plural(scores, "score", "scores"), page.Plural(versions, "other version", "other versions"))
-		}
-		if c.Unscored > 0 {
-			fmt.Fprintf(s.out, "%s: one of the reasons for what is unscored: %s\n", page.Visible(c.Name), page.Visible(c.Reason))
-		}
-	}
-	return nil
-}
-
-// scoreTable has a line for each scorer. Kept are scores of runs, the others also
-// those of iterations.
-func scoreTable(done *pass.Pass, dry bool) page.Grid {
-	heads := []string{"made", "unscored", "removed", "calls", "cost"}
-	if dry {
-		heads = []string{"to make"}
-	}
-	t := scorerGrid(heads)
-	for i := range done.Counts {
-		c := &done.Counts[i]
-		version := c.Hash
-		if c.Removed {
-			version = "-"
-		}
-		row := []string{page.Visible(c.Name), version, fmt.Sprint(c.Kept)}
-		if dry {
-			t.Rows = append(t.Rows, append(row, fmt.Sprint(c.Wanted)))
-			continue
-		}
-		cost := "-"
-		if c.Asks {
-			cost = trajectory.Cost(c.Usage)
-		}
-		t.Rows = append(t.Rows, append(row, fmt.Sprint(c.Made), fmt.Sprint(c.Unscored), fmt.Sprint(c.TakenBack), fmt.Sprint(c.Usage.Calls), cost))
-	}
-	return t
-}
-
-// scorerGrid is a table with a line for each scorer: its scores that are kept, and other counts.
-func scorerGrid(counts []string) page.Grid {
-	t := page.Grid{Columns: []page.GridColumn{{Head: "scorer"}, {Head: "version"}, {Head: "kept", Right: true}}}
-	for _, head := range counts {
-		t.Columns = append(t.Columns, page.GridColumn{Head: head, Right: true})
-	}
-	return t
-}
-
-// tellWorst says how many calls the scores take at most that would be made.
-func (s *scoring) tellWorst(done *pass.Pass) error {
-	calls := 0
+// calls is how many calls the scores take at most that would be made.
+func (s *scoring) calls(done *pass.Pass) (calls int) {
 	for i := range done.Counts {
 		for k := range s.suite.Suite.Scorers {
 			if scorer := &s.suite.Suite.Scorers[k]; scorer.Name == done.Counts[i].Name {
@@ -337,11 +236,7 @@ func (s *scoring) tellWorst(done *pass.Pass) error {
 			}
 		}
 	}
-	if s.flags.format == "json" {
-		return nil
-	}
-	_, err := fmt.Fprintf(s.out, "%s to be scored, with at most %s\n", page.Plural(done.Runs, "run is", "runs are"), page.Plural(calls, "call", "calls"))
-	return unlessClosed(err)
+	return calls
 }
 
 // tellProblems warns of what could not be scored.
@@ -532,7 +427,7 @@ func (s *scoring) name() error {
 	if err := judging.Unable(); err != nil && !s.flags.dry {
 		return s.unwired(err)
 	}
-	if len(s.judging)+len(s.remove) == 0 && !s.flags.compact {
+	if len(s.judging)+len(s.remove) == 0 {
 		return exit.Usage("agentbench score "+exit.ShellWord(s.dir)+" SUITE", "%s has no scorer that can run here", s.dir)
 	}
 	return nil

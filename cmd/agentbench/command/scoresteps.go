@@ -9,6 +9,7 @@ import (
 	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/results"
+	"github.com/agentbench/agentbench/reports/overview"
 	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/scorers/pass"
 )
@@ -128,39 +129,10 @@ func (s *scoring) makeSteps(ctx context.Context, steps *pass.Steps) (done *pass.
 	return done, err
 }
 
-// stepScores is what was done of one scorer, as JSON has it.
-type stepScores struct {
-	Scorer   string `json:"scorer"`
-	Version  string `json:"version"`
-	Kept     int    `json:"kept"`
-	Made     int    `json:"made"`
-	Unscored int    `json:"unscored"`
-	Reason   string `json:"reason,omitempty"`
-	Wanted   int    `json:"wanted"`
-	States   int    `json:"states"` // that were kept
-	Distinct int    `json:"distinct"`
-	Unknown  int    `json:"unknown"`
-}
-
-// tellSteps prints what a pass over states found and did.
+// tellSteps writes what a pass over states found and did.
 func (s *scoring) tellSteps(done *pass.StepCounts, left []string) error {
-	if s.flags.format == "json" {
-		for i := range done.Scorers {
-			c := &done.Scorers[i]
-			if err := s.line(stepScores{c.Name, c.Hash, c.Kept, c.Made, c.Unscored, c.Reason, c.Wanted, done.States, done.Distinct, done.Unknown}); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	if _, err := page.Terminal(s.out, s.stepTable(done), page.Screen{Width: s.width(s.out)}); unlessClosed(err) != nil {
-		return exit.Unmeasured(err)
-	}
-	fmt.Fprintf(s.out, "%s of %s, %d of them different within their run\n", page.Plural(done.States, "state", "states"), page.Plural(done.Runs, "run", "runs"), done.Distinct)
-	for i := range done.Scorers {
-		if c := &done.Scorers[i]; c.Unscored > 0 {
-			fmt.Fprintf(s.out, "%s: one of the reasons for what is unscored: %s\n", page.Visible(c.Name), page.Visible(c.Reason))
-		}
+	if err := s.write(overview.ScoredSteps(s.dir, done, s.flags.dry), &s.flags.reportFlags); err != nil {
+		return err
 	}
 	if s.flags.q {
 		return nil
@@ -185,22 +157,4 @@ func (s *scoring) tellSteps(done *pass.StepCounts, left []string) error {
 		fmt.Fprintf(s.err, "score by limit of steps: agentbench report %s --table steps\n", exit.ShellWord(s.dir))
 	}
 	return nil
-}
-
-// stepTable has a line for each scorer; its numbers are of different states.
-func (s *scoring) stepTable(done *pass.StepCounts) page.Grid {
-	heads := []string{"made", "unscored"}
-	if s.flags.dry {
-		heads = []string{"to make"}
-	}
-	t := scorerGrid(heads)
-	for i := range done.Scorers {
-		c := &done.Scorers[i]
-		row := []string{page.Visible(c.Name), c.Hash, fmt.Sprint(c.Kept), fmt.Sprint(c.Made), fmt.Sprint(c.Unscored)}
-		if s.flags.dry {
-			row = append(row[:3], fmt.Sprint(c.Wanted))
-		}
-		t.Rows = append(t.Rows, row)
-	}
-	return t
 }
