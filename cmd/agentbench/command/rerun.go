@@ -30,7 +30,7 @@ func (f *rerunFlags) declare(c *cobra.Command) {
 
 // onlyFailed narrows a selection to the tasks that failed before, and to the configurations that failed in any of them.
 func (p *program) onlyFailed(o *opened, f *runFlags) error {
-	if !f.all.Changed("last-failed") {
+	if !f.typed.Changed("last-failed") {
 		return nil
 	}
 	at, dir, err := p.lastResults(o, f)
@@ -61,7 +61,7 @@ func (p *program) onlyFailed(o *opened, f *runFlags) error {
 		p.note(fmt.Sprintf("rerunning %s of %s in %s", page.Plural(len(tasks), "failed task", "failed tasks"), page.Plural(len(configurations), "configuration", "configurations"), dir))
 	}
 	f.tasks, f.configurations = tasks, configurations
-	return f.all.Set("last-failed", dir) // the command that resumes names the folder
+	return f.typed.Set("last-failed", dir) // the command that resumes names the folder
 }
 
 // writeNone writes what --format and --write ask for where nothing is run again: a report of no runs, so that no file of

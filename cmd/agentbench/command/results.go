@@ -21,7 +21,7 @@ func (p *program) openResults(j *job, m *record.Manifest) (*record.Journal, erro
 	switch {
 	case errors.As(err, &other):
 		hint := "use another --out to start again"
-		if j.flags.all.Lookup("force") != nil {
+		if j.flags.typed.Lookup("force") != nil {
 			hint += "; --force resumes anyway and mixes the runs of both"
 		}
 		if other.ScorersOnly {

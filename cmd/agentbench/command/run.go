@@ -47,7 +47,7 @@ type runFlags struct {
 	seed   int64
 	events string
 	force  bool
-	all    *pflag.FlagSet
+	typed  *pflag.FlagSet // all of them
 }
 
 func (p *program) runCommand() *cobra.Command {
@@ -91,7 +91,7 @@ Exit codes: 0 success; 1 a threshold fails; 2 wrong usage; 3 the suite is wrong;
 	c.Flags().Int64Var(&f.seed, "seed", 0, "seed of simulated models (default: the suite's)")
 	c.Flags().StringVar(&f.events, "events", "", "write events as JSON Lines to `FILE`; - for stdout, instead of the report")
 	c.Flags().BoolVar(&f.force, "force", false, "resume even if the spec changed")
-	f.all = c.Flags()
+	f.typed = c.Flags()
 	return c
 }
 
@@ -130,7 +130,7 @@ func (p *program) run(ctx context.Context, path string, f *runFlags) error {
 	if err != nil {
 		return err
 	}
-	if f.all.Changed("seed") {
+	if f.typed.Changed("seed") {
 		o.Suite.Seed = f.seed
 	}
 	if f.concurrency > 0 {
@@ -659,7 +659,7 @@ func (p *program) conclude(ctx context.Context, j *job, m *record.Manifest, end 
 // again is the command that resumes a job where it was stopped.
 func (j *job) again() string {
 	words := []string{cmp.Or(j.command, "run"), j.path}
-	return commandLine(words, j.flags.all, "out", "force", "events", "all", "color") + " --out " + exit.ShellWord(j.dir)
+	return commandLine(words, j.flags.typed, "out", "force", "events", "all", "color") + " --out " + exit.ShellWord(j.dir)
 }
 
 // rescore makes the scores that finished runs lack, because a crash came in

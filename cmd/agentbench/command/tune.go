@@ -39,8 +39,8 @@ type tuneFlags struct {
 	set           []spec.Setting
 	parameters    []sweep.Axis
 	evaluate      bool
-	apply         string // the loop file that is changed, or applySuite; "": nothing is changed
-	all           *pflag.FlagSet
+	apply         string         // the loop file that is changed, or applySuite; "": nothing is changed
+	typed         *pflag.FlagSet // all of them
 }
 
 // applySuite is what --apply without a file means: the files of the suite are changed.
@@ -85,7 +85,7 @@ spent; 5 nothing to choose from, or fewer runs that count than min_coverage.`,
 	axisFlag(c, &f.parameters, "parameter and values: path=1,2,5,off or path=1..10,off (repeatable; default: the suite's tune section, else the limits of the loop and what the suite sweeps)")
 	flags.StringVar(&f.apply, "apply", "", "write the recommended values into the files of the suite, or only the limits into `LOOP.yaml`")
 	flags.Lookup("apply").NoOptDefVal = applySuite
-	f.all, f.Given = flags, flags.Changed
+	f.typed, f.Given = flags, flags.Changed
 	return c
 }
 
@@ -486,7 +486,7 @@ func (t *tuning) unchosen(err error) error {
 // again are the flags that say what is tuned and how one is chosen, as they were given.
 func (f *tuneFlags) again() string {
 	var text strings.Builder
-	f.all.Visit(func(flag *pflag.Flag) {
+	f.typed.Visit(func(flag *pflag.Flag) {
 		switch flag.Name {
 		case "minimize", "evaluate":
 			if flag.Value.String() == "true" {

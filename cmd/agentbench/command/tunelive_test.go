@@ -64,7 +64,7 @@ func openedLive(t *testing.T, dir string, f tuneFlags) (*tuning, error) {
 	p := &program{env: os.Getenv, in: strings.NewReader(""), out: io.Discard, err: io.Discard, now: time.Now}
 	p.guard()
 	f.recordFlags = recordFlags{cacheFlags: cacheFlags{mode: cache.On}, out: filepath.Join(dir, "r"), attempts: 1, quiet: true, grace: time.Second, concurrency: 4}
-	f.all = pflag.NewFlagSet("tune", pflag.ContinueOnError)
+	f.typed = pflag.NewFlagSet("tune", pflag.ContinueOnError)
 	f.Given = func(flag string) bool { return flag == "minimize" && f.Minimize }
 	return p.openTuning(t.Context(), filepath.Join(dir, "suite.yaml"), &f)
 }

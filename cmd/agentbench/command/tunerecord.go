@@ -56,7 +56,7 @@ func (t *tuning) openLive(ctx context.Context) (*live, error) {
 	t.axes = paths.Axes
 	document := *t.opened.Document
 	document.Suite = paths.Suite(t.opened.Suite)
-	l := &live{program: t.program, opened: &opened{Document: &document, path: t.opened.path}, paths: paths, flags: &runFlags{recordFlags: t.flags.recordFlags, all: t.flags.all}}
+	l := &live{program: t.program, opened: &opened{Document: &document, path: t.opened.path}, paths: paths, flags: &runFlags{recordFlags: t.flags.recordFlags, typed: t.flags.typed}}
 	tasks, faults := l.CountTasks()
 	if faults.Err() != nil {
 		l.print(faults)
