@@ -268,7 +268,7 @@ func TestLinksOfTheDocuments(t *testing.T) {
 }
 
 // beside are files of docs that are no pages: tables of developers, and the glossary.
-var beside = []string{"benchmarks.md", "faults.md", "features.md", "glossary.md"}
+var beside = []string{"benchmarks.md", "commands.md", "faults.md", "features.md", "glossary.md"}
 
 // The documentation is 15 pages that a reader can survey.
 func TestThePagesAreShort(t *testing.T) {
