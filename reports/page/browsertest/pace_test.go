@@ -87,7 +87,7 @@ func TestViewTellsOfARateLimit(t *testing.T) {
 	answer()
 	b.wait(`/^running · 4 of 6 runs · 2 in flight · 1 waiting for rate limit · backing off \d(\.\d)?s · /.test(document.querySelector(".live").innerText)`)
 	b.wait(`/^([456]) of \1 runs/.test(` + summary + `)`) // the limit ends by itself
-	for lines.Scan() { // until it ends
+	for lines.Scan() {                                    // until it ends
 	}
 	if err := run.Wait(); err != nil {
 		t.Fatalf("the run ends with %v", err)
