@@ -4,101 +4,76 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/trajectory"
-	"github.com/agentbench/agentbench/scorers/pass"
 )
 
-// ScoreTables are the tables of Scored and ScoredSteps.
+// ScoreTables are the tables of Scores.
 var ScoreTables = []string{"scores"}
 
-// Scored is the page of what a pass over the runs of a folder found and did, a row for each scorer. After a dry run it
-// has what would be scored, with at most so many calls.
-func Scored(dir string, done *pass.Pass, dry bool, calls int) *page.Sheet {
-	rows, notes := make([]scored, len(done.Counts)), []page.Words{}
-	for i := range done.Counts {
-		c := &done.Counts[i]
-		rows[i] = scored{*c}
-		if scores, versions := c.Others(); scores > 0 && !c.Removed {
-			notes = append(notes, func(quote func(string) string) string {
-				return fmt.Sprintf("%s: %s of runs by %s of it were there", quote(c.Name), page.Plural(scores, "score", "scores"), page.Plural(versions, "other version", "other versions"))
+// Scored is what a pass found and did of one scorer.
+type Scored struct {
+	Scorer, Version               string // without a version its scores were removed
+	Kept                          int    // scores of runs, or of states, that stay
+	Made, Unscored, Removed, ToDo int    // also of iterations
+	Reason                        string // why one is unscored
+	Asks                          bool   // it calls models or endpoints
+	Usage                         record.Usage
+}
+
+// Scores is the page of a pass over a folder, with the columns that it has: a dry run counts what is to be made, a pass over
+// states calls nothing.
+func Scores(dir, head string, all []Scored, dry, ofStates bool) *page.Sheet {
+	s := &page.Sheet{Kind: "score", Suite: dir, Head: func(quote func(string) string) string { return quote(dir) + ": " + head }}
+	fields := slices.Concat(keptFields, madeFields, spentFields)
+	switch {
+	case dry:
+		fields = slices.Concat(keptFields, toMakeFields)
+	case ofStates:
+		fields = slices.Concat(keptFields, madeFields)
+	}
+	s.List = []page.Table{page.TableOf("scores", "Scores", fields, slices.Values(all))}
+	for i := range all {
+		if of := &all[i]; of.Unscored > 0 {
+			s.Notes = append(s.Notes, func(quote func(string) string) string {
+				return fmt.Sprintf("%s: one of the reasons for what is unscored: %s", quote(of.Scorer), quote(of.Reason))
 			})
 		}
 	}
-	fields := slices.Concat(scoredFields, []page.Field[scored]{
-		counted("removed", "removed", func(s scored) int { return s.TakenBack })[0],
-		page.Right("calls", "calls", func(s scored) page.Cell { return whole(s.Usage.Calls) })[0],
-		page.Right("cost", "cost_usd", scored.cost)[0],
-	})
-	head := page.Plural(done.Runs, "run", "runs")
-	if dry {
-		fields, head = toScoreFields, fmt.Sprintf("%s to be scored, with at most %s", page.Plural(done.Runs, "run is", "runs are"), page.Plural(calls, "call", "calls"))
-	}
-	return scoresSheet("score", dir, head, fields, rows, notes)
+	return s
 }
 
-// ScoredSteps is the page of what a pass over states of workspaces did. Its numbers are of different states.
-func ScoredSteps(dir string, done *pass.StepCounts, dry bool) *page.Sheet {
-	rows := make([]scored, len(done.Scorers))
-	for i := range done.Scorers {
-		c := &done.Scorers[i]
-		rows[i] = scored{pass.Count{Version: c.Version, Kept: c.Kept, Made: c.Made, Unscored: c.Unscored, Wanted: c.Wanted, Reason: c.Reason}}
-	}
-	fields := scoredFields
-	if dry {
-		fields = toScoreFields
-	}
-	head := fmt.Sprintf("%s of %s, %d of them different within their run", page.Plural(done.States, "state", "states"), page.Plural(done.Runs, "run", "runs"), done.Distinct)
-	return scoresSheet("score-steps", dir, head, fields, rows, nil)
-}
-
-// scored is what was done of one scorer.
-type scored struct{ pass.Count }
-
-func (s scored) version() string {
-	if s.Removed {
-		return "-"
-	}
-	return s.Hash
-}
-
-func (s scored) cost() page.Cell {
-	if !s.Asks {
-		return page.Cell{Text: "-"}
-	}
-	return trajectory.CostCell(s.Usage)
-}
-
-func counted(head, key string, of func(scored) int) page.Fields[scored] {
-	return page.Right(head, key, func(s scored) page.Cell { return whole(int64(of(s))) })
-}
-
-// namedFields begin each row: kept are scores of runs, the other counts are also of iterations.
-var namedFields = slices.Concat(
-	page.Named("scorer", "scorer", func(s scored) string { return s.Name }),
-	page.Worded("version", "version", scored.version),
-	counted("kept", "kept", func(s scored) int { return s.Kept }),
-)
-
-var scoredFields = slices.Concat(namedFields,
-	counted("made", "made", func(s scored) int { return s.Made }),
-	counted("unscored", "unscored", func(s scored) int { return s.Unscored }),
-	page.Named("reason", "reason", func(s scored) string { return s.Reason }).ForMachines(),
-)
-
-var toScoreFields = slices.Concat(namedFields, counted("to make", "to_make", func(s scored) int { return s.Wanted }))
-
-func scoresSheet(kind, dir, head string, fields []page.Field[scored], rows []scored, notes []page.Words) *page.Sheet {
-	for i := range rows {
-		if c := &rows[i]; c.Unscored > 0 {
-			notes = append(notes, func(quote func(string) string) string {
-				return fmt.Sprintf("%s: one of the reasons for what is unscored: %s", quote(c.Name), quote(c.Reason))
-			})
+var keptFields = slices.Concat(
+	page.Named("scorer", "scorer", func(s Scored) string { return s.Scorer }),
+	page.Of(page.Column{Head: "version", Key: "version"}, func(s Scored) page.Cell {
+		if s.Version == "" {
+			return page.Cell{Text: "-"}
 		}
-	}
-	return &page.Sheet{
-		Kind: kind, Suite: dir, Notes: notes,
-		Head: func(quote func(string) string) string { return quote(dir) + ": " + head },
-		List: []page.Table{page.TableOf("scores", "Scores", fields, slices.Values(rows))},
-	}
+		return page.Text(s.Version)
+	}),
+	scoreCount("kept", "kept", func(s Scored) int { return s.Kept }),
+)
+
+var madeFields = slices.Concat(
+	scoreCount("made", "made", func(s Scored) int { return s.Made }),
+	scoreCount("unscored", "unscored", func(s Scored) int { return s.Unscored }),
+	page.Named("", "unscored_because", func(s Scored) string { return s.Reason }).ForMachines(),
+)
+
+var spentFields = slices.Concat(
+	scoreCount("removed", "removed", func(s Scored) int { return s.Removed }),
+	scoreCount("calls", "calls", func(s Scored) int { return int(s.Usage.Calls) }),
+	page.Right("cost", "cost_usd", func(s Scored) page.Cell {
+		if !s.Asks {
+			return page.Cell{Text: "-"}
+		}
+		return trajectory.CostCell(s.Usage)
+	}),
+)
+
+var toMakeFields = scoreCount("to make", "to_make", func(s Scored) int { return s.ToDo })
+
+func scoreCount(head, key string, of func(Scored) int) page.Fields[Scored] {
+	return page.Right(head, key, func(s Scored) page.Cell { return whole(int64(of(s))) })
 }

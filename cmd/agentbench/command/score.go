@@ -116,7 +116,7 @@ func (p *program) score(ctx context.Context, args []string, f *scoreFlags) error
 		if err != nil {
 			return exit.Unmeasured(err)
 		}
-		return s.write(overview.Scored(s.dir, done, true, s.calls(done)), &f.reportFlags)
+		return s.tell(done)
 	}
 	if err := s.trustedFor(s.options()); err != nil {
 		return err
@@ -128,7 +128,7 @@ func (p *program) score(ctx context.Context, args []string, f *scoreFlags) error
 		return err
 	}
 	s.tellProblems(done)
-	if err := s.write(overview.Scored(s.dir, done, false, 0), &f.reportFlags); err != nil {
+	if err := s.tell(done); err != nil {
 		return err
 	}
 	return s.verdict(ctx, done)
@@ -225,6 +225,31 @@ func (s *scoring) verdict(ctx context.Context, done *pass.Pass) error {
 		return exit.With(exit.NotMeasured, "name the suite of the runs: agentbench score "+exit.ShellWord(s.dir)+" SUITE", "no run could be scored: the tasks are not in the folder")
 	}
 	return nil
+}
+
+// tell writes what a pass found and did of each scorer.
+func (s *scoring) tell(done *pass.Pass) error {
+	all, others := make([]overview.Scored, len(done.Counts)), []page.Words{}
+	for i := range done.Counts {
+		c := &done.Counts[i]
+		all[i] = overview.Scored{
+			Scorer: c.Name, Version: c.Hash, Kept: c.Kept, Made: c.Made, Unscored: c.Unscored, Removed: c.TakenBack, ToDo: c.Wanted, Reason: c.Reason, Asks: c.Asks, Usage: c.Usage,
+		}
+		if c.Removed {
+			all[i].Version = ""
+		} else if scores, versions := c.Others(); scores > 0 {
+			others = append(others, func(quote func(string) string) string {
+				return fmt.Sprintf("%s: %s of runs by %s of it were there", quote(c.Name), page.Plural(scores, "score", "scores"), page.Plural(versions, "other version", "other versions"))
+			})
+		}
+	}
+	head := page.Plural(done.Runs, "run", "runs")
+	if s.flags.dry {
+		head = fmt.Sprintf("%s to be scored, with at most %s", page.Plural(done.Runs, "run is", "runs are"), page.Plural(s.calls(done), "call", "calls"))
+	}
+	sheet := overview.Scores(s.dir, head, all, s.flags.dry, false)
+	sheet.Notes = append(others, sheet.Notes...)
+	return s.write(sheet, &s.flags.reportFlags)
 }
 
 // calls is how many calls the scores take at most that would be made.
