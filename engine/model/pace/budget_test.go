@@ -26,49 +26,62 @@ func tokens(n int64) record.Usage { return record.Usage{Calls: 1, OutputTokens: 
 // exactly is a call whose worst is known.
 func exactly(u record.Usage) Worst { return Worst{Expected: u, Bound: u} }
 
-func TestF40_ReserveWaitsForCallsInFlight(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := NewBudget(Suite, Limits{Tokens: 100})
-		first, err := b.Reserve(t.Context(), exactly(tokens(80)))
-		must(t, err)
-		got := make(chan error, 1)
-		go func() {
-			_, err := b.Reserve(t.Context(), exactly(tokens(80)))
-			got <- err
-		}()
-		synctest.Wait()
-		select {
-		case err := <-got:
-			t.Fatalf("did not wait: %v", err)
-		default:
-		}
-		first.Settle(paid(tokens(20)))
-		if err := <-got; err != nil {
-			t.Errorf("no room after the first settled: %v", err)
-		}
-	})
+// reserving is a reservation that has to wait for calls in flight.
+func reserving(t *testing.T, ctx context.Context, b *Budget, worst Worst) (reserved func() (*Reservation, error)) {
+	t.Helper()
+	var r *Reservation
+	var err error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		r, err = b.Reserve(ctx, worst)
+	}()
+	synctest.Wait()
+	select {
+	case <-done:
+		t.Fatalf("it did not wait: %v", err)
+	default:
+	}
+	return func() (*Reservation, error) { <-done; return r, err }
+}
+
+// A call waits for those in flight: there may be room when they have settled. One that fits only as expected is made when no other
+// is in flight, so that no more than its own excess can be too much.
+func TestF40_ACallThatMayExceedIsMadeAlone(t *testing.T) {
+	for name, c := range map[string]struct {
+		first     int64
+		second    Worst
+		used      int64 // by the first
+		wantWorst record.Usage
+	}{
+		"no room beside the first":    {80, exactly(tokens(80)), 20, tokens(80)},
+		"its bound has none after it": {30, Worst{Expected: tokens(60), Bound: tokens(90)}, 30, tokens(60)},
+		"its bound has some after it": {30, Worst{Expected: tokens(60), Bound: tokens(90)}, 10, tokens(90)},
+	} {
+		synced(t, name, func(t *testing.T) {
+			b := NewBudget(Suite, Limits{Tokens: 100})
+			first, err := b.Reserve(t.Context(), exactly(tokens(c.first)))
+			must(t, err)
+			second := reserving(t, t.Context(), b, c.second)
+			first.Settle(paid(tokens(c.used)))
+			if r, err := second(); err != nil || r.Worst() != c.wantWorst {
+				t.Errorf("reserved %+v, %v", r, err)
+			}
+		})
+	}
 }
 
 func TestReserveStopsWaitingWithTheContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBudget(Suite, Limits{Calls: 1})
-		if _, err := b.Reserve(t.Context(), exactly(tokens(1))); err != nil {
-			t.Fatal(err)
-		}
+		_, err := b.Reserve(t.Context(), exactly(tokens(1)))
+		must(t, err)
 		cause := errors.New("enough")
 		ctx, cancel := context.WithCancelCause(t.Context())
-		got := make(chan error, 1)
-		go func() {
-			_, err := b.Reserve(ctx, exactly(tokens(1)))
-			got <- err
-		}()
-		synctest.Wait()
+		second := reserving(t, ctx, b, exactly(tokens(1)))
 		cancel(cause)
-		if err := <-got; err != cause {
-			t.Errorf("got %v", err)
-		}
-		if reservedOf(b).Calls != 1 {
-			t.Errorf("%d calls are reserved, want only the first", reservedOf(b).Calls)
+		if _, err := second(); err != cause || reservedOf(b).Calls != 1 {
+			t.Errorf("got %v, %d calls are reserved, want only the first", err, reservedOf(b).Calls)
 		}
 	})
 }
@@ -108,31 +121,6 @@ func TestOnlyTheFirstSettlementCounts(t *testing.T) {
 	}
 }
 
-// A call that fits only as expected is made when no other is in flight, so that
-// no more than its own excess can be too much.
-func TestF40_ACallThatMayExceedIsMadeAlone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := NewBudget(Suite, Limits{Tokens: 100})
-		first, _ := b.Reserve(t.Context(), exactly(tokens(30)))
-		got := make(chan record.Usage, 1)
-		go func() {
-			r, err := b.Reserve(t.Context(), Worst{Expected: tokens(60), Bound: tokens(90)})
-			if err != nil {
-				t.Error(err)
-			}
-			got <- r.Worst()
-		}()
-		synctest.Wait()
-		if len(got) > 0 {
-			t.Fatal("it was made beside another one")
-		}
-		first.Settle(paid(tokens(30)))
-		if alone := <-got; alone != tokens(60) {
-			t.Errorf("%+v is reserved", alone)
-		}
-	})
-}
-
 func TestF40_AnOvershootIsTold(t *testing.T) {
 	for limits, want := range map[Limits]record.Reason{
 		{}:                               "",
@@ -160,33 +148,28 @@ func doubtOf(b *Budget) record.Usage {
 	return doubt
 }
 
-// P8: a budget of money and a call of unknown price do not go together.
-func TestF41_UnpricedCallsMeetNoBudgetOfMoney(t *testing.T) {
-	worst := record.Usage{Calls: 1, Unpriced: 1}
-	if _, err := NewBudget(Suite, Limits{Cost: 1}).Reserve(t.Context(), exactly(worst)); !errors.Is(err, ErrUnpriced) {
+// P8: a budget of money and a call of unknown price do not go together. A call whose price turns out to be unknown, as tokens were of
+// a kind that has none, may have cost any amount.
+func TestF41_AfterAnUnpricedCallABudgetOfMoneyIsSpent(t *testing.T) {
+	unpriced, priced := record.Usage{Calls: 1, Unpriced: 1}, exactly(record.Usage{Calls: 1, Cost: 1})
+	if _, err := NewBudget(Suite, Limits{Cost: 1}).Reserve(t.Context(), exactly(unpriced)); !errors.Is(err, ErrUnpriced) {
 		t.Errorf("got %v", err)
 	}
-	if _, err := NewBudget(Suite, Limits{Calls: 1}).Reserve(t.Context(), exactly(worst)); err != nil {
+	if _, err := NewBudget(Suite, Limits{Calls: 1}).Reserve(t.Context(), exactly(unpriced)); err != nil {
 		t.Errorf("a budget of calls refuses: %v", err)
 	}
-}
-
-// P8: a call whose price turns out to be unknown, as tokens were of a kind that has none, may have cost any amount.
-func TestF41_AfterAnUnpricedCallABudgetOfMoneyIsSpent(t *testing.T) {
 	b := NewBudget(Suite, Limits{Cost: 100})
-	r, err := b.Reserve(t.Context(), exactly(record.Usage{Calls: 1, Cost: 1}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Settle(record.Settlement{Paid: record.Usage{Calls: 1, Unpriced: 1}})
+	r, err := b.Reserve(t.Context(), priced)
+	must(t, err)
+	r.Settle(paid(unpriced))
 	var refused *Refused
-	if _, err := b.Reserve(t.Context(), exactly(record.Usage{Calls: 1, Cost: 1})); !errors.As(err, &refused) || refused.Reason != record.ReasonBudgetCost || !refused.Unpriced {
+	if _, err := b.Reserve(t.Context(), priced); !errors.As(err, &refused) || refused.Reason != record.ReasonBudgetCost || !refused.Unpriced {
 		t.Errorf("got %v", err)
 	}
 	programs := NewBudget(Suite, Limits{Cost: 100})
 	programs.Reported(record.Usage{Calls: 1, InputTokens: 5, Unpriced: 1})
-	programs.Charge(record.Usage{Calls: 1, Unpriced: 1}, record.Usage{})
-	if _, err := programs.Reserve(t.Context(), exactly(record.Usage{Calls: 1, Cost: 1})); err != nil {
+	programs.Charge(unpriced, record.Usage{})
+	if _, err := programs.Reserve(t.Context(), priced); err != nil {
 		t.Errorf("what a program says without a price refuses a call of a model: %v", err)
 	}
 }
@@ -210,14 +193,21 @@ func TestF3_WhatEarlierSessionsSpentCounts(t *testing.T) {
 	}
 }
 
-// What is reserved is in the ledger before the call is made, and what became of the
-// call once it is over: paid, in doubt, or released.
-func TestF3_ALedgerKnowsOfACallBeforeItIsMade(t *testing.T) {
-	dir := t.TempDir()
+// openLedger opens the ledger of a folder, and tells what it had.
+func openLedger(t *testing.T, dir string) (*record.Ledger, *record.Balance) {
+	t.Helper()
 	balance, err := record.ReadLedger(dir, &record.Manifest{})
 	must(t, err)
 	ledger, err := record.OpenLedger(dir, balance)
 	must(t, err)
+	return ledger, balance
+}
+
+// What is reserved is in the ledger before the call is made, and what became of the
+// call once it is over: paid, in doubt, or released.
+func TestF3_ALedgerKnowsOfACallBeforeItIsMade(t *testing.T) {
+	dir := t.TempDir()
+	ledger, _ := openLedger(t, dir)
 	b := NewBudget(Suite, Limits{Calls: 10})
 	b.Keep(ledger)
 	call := record.Usage{Calls: 1, OutputTokens: 20}
@@ -313,15 +303,6 @@ func TestF84_ReservationsOfARunDependOnNothingElse(t *testing.T) {
 		} else if *reply.Reserved != first {
 			t.Errorf("run %d reserved %+v, the first one %+v", i, *reply.Reserved, first)
 		}
-	}
-}
-
-// Input that is dearer from the server's cache is reserved at that price.
-func TestF41_ReservationsAreOfTheDearestPrice(t *testing.T) {
-	cached := 3.0
-	e := newEstimate(LimitOptions{Price: PriceOf(&spec.Price{Rates: spec.Rates{Input: 1, CachedInput: &cached, Output: 1}}), Input: 10, MaxOutput: 5})
-	if got, want := e.of(request).Bound.Cost, record.Money(10*3_000_000+50*1_000_000); got != want {
-		t.Errorf("%d is reserved, want %d", got, want)
 	}
 }
 
@@ -554,6 +535,64 @@ func TestCallsOfPrograms(t *testing.T) {
 	}
 }
 
+// A call that is no model's counts as one in both budgets, and in none that had
+// no room for it.
+func TestCallsThatAreNoModels(t *testing.T) {
+	for name, c := range map[string]struct {
+		run, suite int64
+		made       int
+		reason     record.Reason
+	}{
+		"the run's is smaller":   {2, 5, 2, record.ReasonBudgetCalls},
+		"the suite's is smaller": {5, 3, 3, record.ReasonSuiteBudget},
+		"none has a limit":       {0, 0, 9, ""},
+	} {
+		run, suite := NewBudget(Run, Limits{Calls: c.run}), NewBudget(Suite, Limits{Calls: c.suite})
+		ctx := WithRun(t.Context(), run)
+		var err error
+		made := 0
+		for made < 9 && err == nil {
+			var settle func(unsent bool)
+			var reserved *record.Usage
+			if settle, reserved, err = BudgetCall(ctx, suite); err == nil {
+				settle(false)
+				made++
+				if reserved == nil || reserved.Calls != 1 {
+					t.Errorf("%s: reserved %+v", name, reserved)
+				}
+			}
+		}
+		if want := (record.Usage{Calls: int64(c.made)}); made != c.made || run.Spent() != want || suite.Spent() != want || reservedOf(run).Calls+reservedOf(suite).Calls != 0 {
+			t.Errorf("%s: %d calls, %+v of the run, %+v of the suite", name, made, run.Spent(), suite.Spent())
+		}
+		var refused *Refused
+		if (err != nil) != (c.reason != "") || err != nil && (!errors.As(err, &refused) || refused.StopReason() != c.reason) {
+			t.Errorf("%s: %v", name, err)
+		}
+		var unanswered *model.Unanswered
+		if ofRun := c.reason == record.ReasonBudgetCalls; errors.As(err, &unanswered) != ofRun || ofRun && unanswered.Reserved.Calls != 1 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A call that never reached the remote agent is in the suite's budget no more; in
+// the run's it is, whose decisions are the same whenever a server dies.
+func TestCallsThatReachedNobody(t *testing.T) {
+	run, suite := NewBudget(Run, Limits{Calls: 5}), NewBudget(Suite, Limits{Calls: 5})
+	settle, _, err := BudgetCall(WithRun(t.Context(), run), suite)
+	must(t, err)
+	settle(true)
+	if free, reserved, err := BudgetCall(t.Context(), nil); err != nil || reserved != nil {
+		t.Errorf("without budgets: %v, %v", reserved, err)
+	} else {
+		free(false)
+	}
+	if run.Spent().Calls != 1 || suite.Spent() != (record.Usage{}) || reservedOf(suite) != (record.Usage{}) {
+		t.Errorf("spent %+v of the run, %+v of the suite", run.Spent(), suite.Spent())
+	}
+}
+
 // What a model may write is declared, or what was seen.
 func TestReserveOutput(t *testing.T) {
 	declared := spec.Model{ReserveOutput: 500, Tokens: spec.TokenCounts{Output: 100}}
@@ -563,16 +602,5 @@ func TestReserveOutput(t *testing.T) {
 	declared.ReserveOutput = 0
 	if o := OptionsOf(&declared); o.MaxOutput != 100 {
 		t.Errorf("got %+v", o)
-	}
-}
-
-// must ends a test at an error.
-func must(t interface {
-	Helper()
-	Fatal(...any)
-}, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

@@ -119,18 +119,16 @@ func (m *gated) once(ctx context.Context, request *model.Request, came time.Time
 		refusal.Waited = waited
 		return nil, false, refusal
 	}
-	defer func() { m.gate.leave(t, reply, err) }() // also where the model panics
+	defer func() { again = m.gate.leave(t, reply, err) }() // also where the model panics
 	reply, err = m.inner.Call(ctx, request)
-	if err == nil {
-		reply.Waited += waited
-		return reply, false, nil
-	}
 	var failed *model.CallError
-	if errors.As(err, &failed) {
-		again = failed.Cause.Class == record.Resources && model.NeverSent(err) && m.gate.tighten()
+	switch {
+	case err == nil:
+		reply.Waited += waited
+	case errors.As(err, &failed):
 		failed.Waited += waited
 	}
-	return nil, again, err
+	return reply, false, err
 }
 
 // ticket is a call in flight.
@@ -211,14 +209,17 @@ func (g *Gate) start(t *ticket, paced *time.Time, now time.Time) (wait time.Dura
 	return 0, nil
 }
 
-// leave makes room, and learns from how the call went.
-func (g *Gate) leave(t *ticket, reply *model.Reply, err error) {
+// leave makes room, and learns from how the call went. It reports whether the call is to wait for another turn: there was no file
+// descriptor for it beside those in flight.
+func (g *Gate) leave(t *ticket, reply *model.Reply, err error) (again bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	now := time.Now()
 	g.inFlight--
 	if refusal := refusalOf(err); refusal != nil {
 		g.refuse(t, refusal, now)
+	} else if again = g.inFlight > 0 && lacksDescriptor(err); again {
+		g.window.cut(g.inFlight)
 	} else if reply != nil {
 		g.tokens.take(reply.Usage.Tokens()-t.tokens, now)
 		g.left.tell(t.began, reply, now)
@@ -228,6 +229,13 @@ func (g *Gate) leave(t *ticket, reply *model.Reply, err error) {
 		}
 	}
 	g.change()
+	return again
+}
+
+// lacksDescriptor reports whether a call was not sent because this machine has no file descriptor left.
+func lacksDescriptor(err error) bool {
+	var failed *model.CallError
+	return errors.As(err, &failed) && failed.Cause.Class == record.Resources && model.NeverSent(err)
 }
 
 // refuse learns from a refusal. Those of calls that had started when the pause began belong to it; they show that the server
@@ -255,17 +263,6 @@ func (g *Gate) change() {
 	case g.changed <- struct{}{}:
 	default: // a signal is waiting already
 	}
-}
-
-// tighten leaves no place for a call in flight that was not sent beside the others, and reports whether there are others.
-func (g *Gate) tighten() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	others := g.inFlight - 1
-	if others > 0 {
-		g.window.cut(others)
-	}
-	return others > 0
 }
 
 // places is how many calls may be in flight: one, where the server took none lately.

@@ -17,67 +17,14 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 )
 
-// counting is a model that keeps when its calls began and how many were in
-// flight at once.
-type counting struct {
-	takes time.Duration
-	fail  func(n int) error // of the n-th call, from 1; nil: none fails
-
-	mu       sync.Mutex
-	began    []time.Time
-	order    []string
-	inFlight int
-	most     int
-}
-
-func (m *counting) Call(ctx context.Context, request *model.Request) (*model.Reply, error) {
-	m.mu.Lock()
-	m.began, m.order = append(m.began, time.Now()), append(m.order, request.Draw.Task)
-	n := len(m.began)
-	m.inFlight++
-	m.most = max(m.most, m.inFlight)
-	m.mu.Unlock()
-	defer func() {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		m.inFlight--
-	}()
-	select {
-	case <-time.After(m.takes):
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-	if m.fail != nil {
-		if err := m.fail(n); err != nil {
-			return nil, err
-		}
-	}
-	return &model.Reply{Duration: m.takes}, nil
-}
-
-// together makes so many calls at once.
-func together(m model.Model, n int, request model.Request) {
-	var calls sync.WaitGroup
-	for range n {
-		calls.Go(func() { _, _ = m.Call(context.Background(), &request) })
-	}
-	calls.Wait()
-}
-
-func refusal(after time.Duration) error {
-	err := model.Fail(record.RateLimit, "slow down", 0)
-	err.RetryAfter = after
-	return err
-}
-
 // A server of which nothing is known is asked by more at once as it answers.
 func TestSlowStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := &counting{takes: time.Second}
+		s := &server{takes: time.Second}
 		begin := time.Now()
-		together(NewGate(GateOptions{}).Wrap(m), 16+32+64+128, model.Request{})
+		together(NewGate(GateOptions{}).Wrap(s), 16+32+64+128)
 		perSecond := make([]int, 4)
-		for _, at := range m.began {
+		for _, at := range s.began {
 			perSecond[int(at.Sub(begin)/time.Second)]++
 		}
 		if want := []int{16, 32, 64, 128}; !slices.Equal(perSecond, want) {
@@ -91,30 +38,14 @@ func TestSlowStart(t *testing.T) {
 func TestDeclaredRequestsAMinute(t *testing.T) {
 	for _, perMinute := range []int64{1, 2, 7, 60, 600} {
 		synctest.Test(t, func(t *testing.T) {
-			m := &counting{}
+			s := &server{}
 			n := int(3 * perMinute)
-			begin := time.Now()
-			together(NewGate(GateOptions{Requests: perMinute}).Wrap(m), n, model.Request{})
-			if most := busiest(m.began, time.Minute); most > int(perMinute) {
-				t.Errorf("%d a minute: a minute holds %d", perMinute, most)
-			}
-			if took := time.Since(begin); took > 190*time.Second {
-				t.Errorf("%d a minute: %d took %v", perMinute, n, took)
+			took, _, _ := drive(NewGate(GateOptions{Requests: perMinute}).Wrap(s), n, n)
+			if most := busiest(s.began, time.Minute); most > int(perMinute) || took > 190*time.Second {
+				t.Errorf("%d a minute: a minute holds %d, %d took %v", perMinute, most, n, took)
 			}
 		})
 	}
-}
-
-func busiest(times []time.Time, within time.Duration) int {
-	slices.SortFunc(times, time.Time.Compare)
-	most, from := 0, 0
-	for i, at := range times {
-		for at.Sub(times[from]) >= within {
-			from++
-		}
-		most = max(most, i-from+1)
-	}
-	return most
 }
 
 // Tokens a minute hold but for the excess of one request that is larger than
@@ -151,9 +82,7 @@ func TestDeclaredTokensAMinute(t *testing.T) {
 // Where a reply used more tokens than its request announced, the next call waits for them.
 func TestTokensOfTheReplyCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := NewGate(GateOptions{Tokens: 6000}).Wrap(answering(func() (*model.Reply, error) {
-			return &model.Reply{Usage: record.Usage{Calls: 1, InputTokens: 10, OutputTokens: 1500}}, nil
-		}))
+		m := NewGate(GateOptions{Tokens: 6000}).Wrap(answers{used: record.Usage{Calls: 1, InputTokens: 10, OutputTokens: 1500}})
 		begin := time.Now()
 		for range 2 {
 			_, _ = m.Call(t.Context(), &model.Request{MaxOutputTokens: 10})
@@ -164,48 +93,39 @@ func TestTokensOfTheReplyCount(t *testing.T) {
 	})
 }
 
-// F10: after a refusal all calls pause, not only those that were refused.
+// F10: after a refusal all calls pause, not only those that were refused. Refusals of calls that had started before the pause
+// belong to the same burst: they make it no longer, however late they come and whatever they ask.
 func TestF10_OneRefusalPausesAll(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := &counting{takes: time.Second, fail: func(n int) error {
-			if n <= 2 {
-				return refusal(20 * time.Second)
+	for name, c := range map[string]struct {
+		refused, calls int
+		refusal        func(n int) *model.CallError
+		jitter         float64
+		ends           time.Duration
+	}{
+		"for 20 s and half a tenth more": {2, 6, func(int) *model.CallError { return refusal(time.Second, 20*time.Second) }, 0.5, 22 * time.Second},
+		"a burst, by its first": {8, 9, func(n int) *model.CallError {
+			return refusal(time.Duration(n)*100*time.Millisecond, time.Duration(n)*time.Second)
+		}, 0, 1100 * time.Millisecond},
+	} {
+		synced(t, name, func(t *testing.T) {
+			s := &server{takes: time.Second, decide: func(n, _ int) (*model.Reply, error) {
+				if n <= c.refused {
+					return nil, c.refusal(n)
+				}
+				return nil, nil
+			}}
+			begin := time.Now()
+			together(NewGate(GateOptions{Parallel: c.refused, Random: func() float64 { return c.jitter }}).Wrap(s), c.calls)
+			for i, at := range s.began[c.refused:] {
+				if after := at.Sub(begin); after < c.ends || i == 0 && after != c.ends {
+					t.Errorf("call %d began after %v, the pause ends after %v", c.refused+i+1, after, c.ends)
+				}
 			}
-			return nil
-		}}
-		g := NewGate(GateOptions{Parallel: 2, Random: func() float64 { return 0.5 }})
-		begin := time.Now()
-		together(g.Wrap(m), 6, model.Request{})
-		for i, at := range m.began[2:] {
-			if after := at.Sub(begin); after < 22*time.Second {
-				t.Errorf("call %d began after %v, in the cool-down", i+3, after)
+			if len(s.began) != c.calls {
+				t.Errorf("%d calls began", len(s.began))
 			}
-		}
-		if first := m.began[2].Sub(begin); first != 22*time.Second {
-			t.Errorf("the cool-down ended after %v, want 1s + 20s and half a tenth more", first)
-		}
-	})
-}
-
-// Refusals of calls that had started before the pause belong to the same burst: they
-// make it no longer, however late they come and whatever they ask.
-func TestF10_ABurstPausesOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := &counting{}
-		m.fail = func(n int) error {
-			if n > 8 {
-				return nil
-			}
-			time.Sleep(time.Duration(n) * 100 * time.Millisecond)
-			return refusal(time.Duration(n) * time.Second)
-		}
-		g := NewGate(GateOptions{Parallel: 8, Random: func() float64 { return 0 }})
-		begin := time.Now()
-		together(g.Wrap(m), 9, model.Request{})
-		if got := m.began[len(m.began)-1].Sub(begin); len(m.began) != 9 || got != 1100*time.Millisecond {
-			t.Errorf("the pause ended after %v, want a second after the first refusal", got)
-		}
-	})
+		})
+	}
 }
 
 // A refusal pauses all calls again, but not soon after a pause and among calls that are taken: that concerns the refused call alone.
@@ -213,29 +133,22 @@ func TestF17_SingleRefusalsPauseNoOtherCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		refused := false
 		g := NewGate(GateOptions{Random: func() float64 { return 0 }})
-		m := g.Wrap(&counting{fail: func(int) error {
+		m := g.Wrap(&server{decide: func(int, int) (*model.Reply, error) {
 			if refused {
-				return refusal(time.Second)
+				return nil, refusal(0, time.Second)
 			}
-			return nil
+			return nil, nil
 		}})
 		for i, c := range []struct {
-			after   time.Duration // the step before
-			refused int           // calls one after the other
-			taken   int           // behind them
-			pause   time.Duration // after the refusals
+			after time.Duration // the step before
+			taken int           // calls behind the one that is refused
+			pause time.Duration // after the refusal
 		}{
-			{0, 1, 10, time.Second},
-			{2 * time.Second, 1, 10, 0},
-			{2 * time.Second, 1, 10, 0},
-			{restless, 1, 0, time.Second},
-			{2 * time.Second, 1, 1, time.Second},
+			{0, 10, time.Second}, {2 * time.Second, 10, 0}, {2 * time.Second, 10, 0}, {restless, 0, time.Second}, {2 * time.Second, 1, time.Second},
 		} {
 			time.Sleep(c.after)
 			refused = true
-			for range c.refused {
-				_, _ = m.Call(t.Context(), &model.Request{})
-			}
+			_, _ = m.Call(t.Context(), &model.Request{})
 			if got := g.Status().Pause; got != c.pause {
 				t.Errorf("step %d: a pause of %v, want %v", i, got, c.pause)
 			}
@@ -258,13 +171,13 @@ func TestF11_Cooldowns(t *testing.T) {
 		"too long": {99999 * time.Second, []time.Duration{500 * time.Millisecond, time.Second}},
 		"told":     {3 * time.Second, []time.Duration{3 * time.Second, 3 * time.Second}},
 	} {
-		synctest.Test(t, func(t *testing.T) {
+		synced(t, name, func(t *testing.T) {
 			g := NewGate(GateOptions{Random: func() float64 { return 0 }})
-			m := g.Wrap(&counting{fail: func(int) error { return refusal(c.after) }})
+			m := g.Wrap(&server{decide: failingOn(len(c.want), refusal(0, c.after))})
 			for i, want := range c.want {
 				_, _ = m.Call(t.Context(), &model.Request{})
 				if got := g.Status().Pause; got != want {
-					t.Errorf("%s: refusal %d cools for %v, want %v", name, i+1, got, want)
+					t.Errorf("refusal %d cools for %v, want %v", i+1, got, want)
 				}
 				time.Sleep(want)
 			}
@@ -287,17 +200,13 @@ func TestOtherErrorsChangeNothing(t *testing.T) {
 		"529 with Retry-After":  {529, time.Minute, time.Minute},
 		"no answer that counts": {0, 0, 0},
 	} {
-		synctest.Test(t, func(t *testing.T) {
+		synced(t, name, func(t *testing.T) {
 			g := NewGate(GateOptions{Random: func() float64 { return 0 }})
-			m := g.Wrap(&counting{fail: func(int) error {
-				err := model.Fail(record.Server, "no", 0)
-				err.Status, err.RetryAfter = c.status, c.after
-				return err
-			}})
-			together(m, firstPlaces, model.Request{})
-			got := g.Status()
-			if got.Pause != c.cools || c.cools == 0 && got.Window != firstPlaces {
-				t.Errorf("%s: %+v", name, got)
+			failed := failure(record.Server, 0, c.after)
+			failed.Status = c.status
+			together(g.Wrap(&server{decide: failingOn(firstPlaces, failed)}), firstPlaces)
+			if got := g.Status(); got.Pause != c.cools || c.cools == 0 && got.Window != firstPlaces {
+				t.Errorf("%+v", got)
 			}
 		})
 	}
@@ -305,16 +214,18 @@ func TestOtherErrorsChangeNothing(t *testing.T) {
 
 func TestCallsStartInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := &counting{takes: time.Second}
-		gated := NewGate(GateOptions{Parallel: 1}).Wrap(m)
+		s := &server{takes: time.Second}
+		gated := NewGate(GateOptions{Parallel: 1}).Wrap(s)
 		var calls sync.WaitGroup
-		for _, task := range []string{"a", "b", "c", "d"} {
-			calls.Go(func() { _, _ = gated.Call(t.Context(), &model.Request{Draw: model.Draw{Task: task}}) })
+		for i := range 4 {
+			calls.Go(func() { _, _ = gated.Call(t.Context(), &model.Request{Draw: model.Draw{Call: i}}) })
 			synctest.Wait()
 		}
 		calls.Wait()
-		if want := []string{"a", "b", "c", "d"}; !slices.Equal(m.order, want) {
-			t.Errorf("order %v", m.order)
+		for i, request := range s.asked {
+			if request.Draw.Call != i {
+				t.Errorf("call %d started as number %d", request.Draw.Call+1, i+1)
+			}
 		}
 	})
 }
@@ -322,33 +233,30 @@ func TestCallsStartInOrder(t *testing.T) {
 // Replies and errors tell how long they queued.
 func TestWaitedIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := &counting{takes: time.Second, fail: func(n int) error {
+		gated := NewGate(GateOptions{Parallel: 1}).Wrap(&server{takes: time.Second, decide: func(n, _ int) (*model.Reply, error) {
 			if n == 2 {
-				return model.Fail(record.Server, "no", time.Second)
+				return nil, failure(record.Server, time.Second, 0)
 			}
-			return nil
-		}}
-		gated := NewGate(GateOptions{Parallel: 1}).Wrap(m)
-		waited := map[time.Duration]bool{}
-		var mu sync.Mutex
+			return nil, nil
+		}})
 		var calls sync.WaitGroup
-		for range 3 {
+		for n := range 3 {
 			calls.Go(func() {
 				reply, err := gated.Call(t.Context(), &model.Request{})
-				mu.Lock()
-				defer mu.Unlock()
 				var failed *model.CallError
-				if errors.As(err, &failed) {
-					waited[-failed.Waited] = true
-				} else {
-					waited[reply.Waited] = true
+				waited := time.Duration(-1)
+				if errors.As(err, &failed); n == 1 && failed != nil {
+					waited = failed.Waited
+				} else if reply != nil {
+					waited = reply.Waited
+				}
+				if waited != time.Duration(n)*time.Second {
+					t.Errorf("call %d waited %v: %+v, %v", n+1, waited, reply, err)
 				}
 			})
+			synctest.Wait()
 		}
 		calls.Wait()
-		if !waited[0] || !waited[-time.Second] || !waited[2*time.Second] {
-			t.Errorf("waited %v", waited)
-		}
 	})
 }
 
@@ -356,7 +264,7 @@ func TestWaitedIsTold(t *testing.T) {
 // place to others; queueing does not use up the time that may be worked. What waited was never sent.
 func TestCancelledCallsLeaveTheirPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		inner := &counting{takes: 10 * time.Second}
+		inner := &server{takes: 10 * time.Second}
 		g := NewGate(GateOptions{Parallel: 2})
 		m := g.Wrap(inner)
 		cause := errors.New("budget")
@@ -385,69 +293,44 @@ func TestCancelledCallsLeaveTheirPlace(t *testing.T) {
 	})
 }
 
+// A panic leaves its place in the gate, and keeps its reservation in the budget.
 func TestAPanicLeavesItsPlace(t *testing.T) {
-	g := NewGate(GateOptions{Parallel: 1})
+	g, b := NewGate(GateOptions{Parallel: 1}), NewBudget(Suite, Limits{Calls: 3})
+	m := Limit(g.Wrap(panicking), b, LimitOptions{})
 	for range 3 {
 		func() {
 			defer func() { _ = recover() }()
-			_, _ = g.Wrap(panicking).Call(t.Context(), &model.Request{})
+			_, _ = m.Call(t.Context(), request)
 		}()
 	}
-	if got := g.Status().InFlight; got != 0 {
-		t.Errorf("%d in flight", got)
+	if got := g.Status().InFlight; got != 0 || b.Spent().Calls != 3 || b.Spent().OutputTokens != 150 || reservedOf(b) != (record.Usage{}) {
+		t.Errorf("%d in flight, spent %+v, reserved %+v", got, b.Spent(), reservedOf(b))
 	}
 }
 
 // F26b: a call for which no file descriptor is left waits until another one has ended;
 // where none is in flight, it fails.
 func TestF26b_ACallWithoutAFileDescriptorWaitsForOthers(t *testing.T) {
-	const descriptors, takes = 5, time.Second
+	const takes = time.Second
 	synctest.Test(t, func(t *testing.T) {
-		m := &descriptorsOf{left: descriptors, takes: takes}
+		descriptors := 5
+		s := &server{decide: func(n, inFlight int) (*model.Reply, error) {
+			if inFlight < descriptors { // no two calls end at the same moment
+				return &model.Reply{Duration: takes - time.Duration(n)*time.Microsecond}, nil
+			}
+			err := model.Fail(record.Resources, "no file descriptor left", 0)
+			err.Unsent = 1
+			return nil, err
+		}}
 		g := NewGate(GateOptions{Parallel: 50})
-		gated := g.Wrap(m)
-		begin := time.Now()
-		var calls sync.WaitGroup
-		for range 50 {
-			calls.Go(func() {
-				if _, err := gated.Call(t.Context(), &model.Request{}); err != nil {
-					t.Errorf("got %v", err)
-				}
-			})
+		gated := g.Wrap(s)
+		took, lost, _ := drive(gated, 50, 50)
+		if took > time.Duration(50/descriptors)*takes || lost > 0 || s.refused > 100 || g.Status().InFlight != 0 {
+			t.Errorf("took %v, %d were lost, %d calls without a descriptor, %+v", took, lost, s.refused, g.Status())
 		}
-		calls.Wait()
-		if took := time.Since(begin); took > 50/descriptors*takes || m.refused > 100 || g.Status().InFlight != 0 {
-			t.Errorf("took %v, %d calls without a descriptor, %+v", took, m.refused, g.Status())
-		}
-		m.left = 0
+		descriptors = 0
 		if _, err := gated.Call(t.Context(), &model.Request{}); !model.NeverSent(err) {
 			t.Errorf("no other call is in flight: got %v", err)
 		}
 	})
-}
-
-// descriptorsOf is a model of which each call needs a file descriptor.
-type descriptorsOf struct {
-	takes time.Duration
-
-	mu            sync.Mutex
-	left, refused int
-}
-
-func (m *descriptorsOf) Call(context.Context, *model.Request) (*model.Reply, error) {
-	m.mu.Lock()
-	if m.left == 0 {
-		defer m.mu.Unlock()
-		m.refused++
-		err := model.Fail(record.Resources, "no file descriptor left", 0)
-		err.Unsent = 1
-		return nil, err
-	}
-	m.left--
-	m.mu.Unlock()
-	time.Sleep(m.takes)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.left++
-	return &model.Reply{Duration: m.takes}, nil
 }

@@ -89,10 +89,7 @@ func TestBorrowersNeverExceedTheBudget(t *testing.T) {
 // What is handed over counts as spent in the ledger until it is taken back.
 func TestHandOverIsPutDown(t *testing.T) {
 	dir := t.TempDir()
-	balance, err := record.ReadLedger(dir, &record.Manifest{})
-	must(t, err)
-	ledger, err := record.OpenLedger(dir, balance)
-	must(t, err)
+	ledger, _ := openLedger(t, dir)
 	b := NewBudget(Suite, Limits{Calls: 10})
 	b.Charge(record.Usage{Calls: 1}, record.Usage{})
 	b.Keep(ledger)
@@ -120,11 +117,9 @@ func TestHandOverIsPutDown(t *testing.T) {
 		t.Fatalf("handed over %+v, %v", handed, err)
 	}
 	must(t, ledger.Close())
-	if balance, err = record.ReadLedger(dir, &record.Manifest{}); err != nil || balance.Doubt.Calls != 5 {
-		t.Fatalf("in doubt are %+v, %v; want 5 calls", balance.Doubt, err)
-	}
-	if ledger, err = record.OpenLedger(dir, balance); err != nil {
-		t.Fatal(err)
+	ledger, balance := openLedger(t, dir)
+	if balance.Doubt.Calls != 5 {
+		t.Fatalf("in doubt are %+v; want 5 calls", balance.Doubt)
 	}
 	b = NewBudget(Suite, Limits{Calls: 10})
 	b.Charge(balance.Paid, balance.Doubt)

@@ -13,26 +13,6 @@ import (
 	"github.com/agentbench/agentbench/spec"
 )
 
-// answers is a model that gives one answer.
-type answers struct {
-	used record.Usage
-	err  error
-}
-
-func (a answers) Call(context.Context, *model.Request) (*model.Reply, error) {
-	if a.err != nil {
-		return nil, a.err
-	}
-	return &model.Reply{Text: "yes", Usage: a.used}, nil
-}
-
-// answering is a model of one answer.
-type answering func() (*model.Reply, error)
-
-func (a answering) Call(context.Context, *model.Request) (*model.Reply, error) { return a() }
-
-var panicking = answering(func() (*model.Reply, error) { panic("no") })
-
 func cents(n float64) *float64 { return &n }
 
 // F24, F41: what tokens cost. What a server says of them and a slip in a price never make a cost below zero.
@@ -124,13 +104,6 @@ func TestCallsAreReservedAtTheirWorstAndSettled(t *testing.T) {
 	}
 }
 
-// unsent is a call of so many attempts, of which so many reached nobody.
-func unsent(of, attempts int) error {
-	err := model.Fail(record.Network, "connection refused", 0)
-	err.Unsent, err.Attempts = of, attempts
-	return err
-}
-
 // What was never sent does not fill the budget; what is in doubt does, and says so.
 func TestABudgetThatIsFullOfDoubtIsStarved(t *testing.T) {
 	b := NewBudget(Suite, Limits{Tokens: 120})
@@ -173,17 +146,6 @@ func TestS1_11_HardBudgetOfARun(t *testing.T) {
 	var refused *Refused
 	if _, err = m.Call(ctx, request); !errors.As(err, &refused) || refused.StopReason() != record.ReasonBudgetCalls {
 		t.Errorf("the second call: %v", err)
-	}
-}
-
-func TestAPanicKeepsTheReservation(t *testing.T) {
-	b := NewBudget(Suite, Limits{Tokens: 100})
-	func() {
-		defer func() { _ = recover() }()
-		_, _ = Limit(panicking, b, LimitOptions{}).Call(t.Context(), request)
-	}()
-	if b.Spent().OutputTokens != 50 || reservedOf(b) != (record.Usage{}) {
-		t.Errorf("spent %+v, reserved %+v", b.Spent(), reservedOf(b))
 	}
 }
 

@@ -126,33 +126,34 @@ func TestRefusalsCost(t *testing.T) {
 	}
 }
 
-// No call costs more than is reserved for tokens of its kind: cache writes, reasoning and tiers that were asked for.
+// No call costs more than is reserved for tokens of its kind: those from the cache and written into it, reasoning, and tiers that were
+// asked for.
 func TestReservationKnowsCacheWrites(t *testing.T) {
-	declared := &spec.Model{Provider: "anthropic", Price: fable(), Cache: []string{"auto"}}
-	price := PriceOfModel(declared)
-	used := record.Usage{Calls: 1, InputTokens: 10_000, CacheWrite1hTokens: 10_000, OutputTokens: 100}
-	reserved := price.most(record.Usage{Calls: 1, InputTokens: 10_000, OutputTokens: 100})
-	if cost := price.tokens(used).Cost; cost > reserved.Cost {
-		t.Errorf("cost %d, reserved %d", cost, reserved.Cost)
-	}
-	declared.Cache = nil
-	price = PriceOfModel(declared)
-	if got, want := price.most(record.Usage{Calls: 1, InputTokens: 1_000_000}).Cost, 10*record.USD; got != want {
-		t.Errorf("without a cache %d is reserved, want %d", got, want)
-	}
-	price = PriceOfModel(&spec.Model{Provider: "openai", Price: sol()})
-	if got, want := price.most(record.Usage{Calls: 1, InputTokens: 100_000}).Cost, record.USD/4; got != want { // it caches what it likes
-		t.Errorf("%d is reserved where the provider decides what to cache, want %d", got, want)
-	}
-	price = PriceOf(haiku())
-	if got, want := price.most(record.Usage{Calls: 1, InputTokens: 200_000}).Cost, record.USD/10; got != want {
-		t.Errorf("above 100,000 tokens %d is reserved, want %d", got, want)
-	}
-	for tier, want := range map[string]record.Money{"": 10_000_000, "flex": 10_000_000, "priority": 20_000_000, "auto": 20_000_000} {
-		price = PriceOfModel(&spec.Model{Price: sol(), ServiceTier: tier})
-		if got := price.most(record.Usage{Calls: 1, OutputTokens: 1}).Cost; got != want {
-			t.Errorf("tier %q: %d reserved, want %d", tier, got, want)
+	const micro = record.USD / 1e6
+	dearer := &spec.Price{Rates: spec.Rates{Input: 1, CachedInput: cents(3), Output: 1}}
+	for name, c := range map[string]struct {
+		model         spec.Model
+		input, output int64
+		want          record.Money
+	}{
+		"a cache for an hour":              {spec.Model{Provider: "anthropic", Price: fable(), Cache: []string{"auto"}}, 10_000, 100, 205_000 * micro},
+		"no cache":                         {spec.Model{Provider: "anthropic", Price: fable()}, 1_000_000, 0, 10 * record.USD},
+		"a provider caches what it likes":  {spec.Model{Provider: "openai", Price: sol()}, 100_000, 0, record.USD / 4},
+		"above 100,000 tokens":             {spec.Model{Provider: "anthropic", Price: haiku()}, 200_000, 0, record.USD / 10},
+		"input from the cache is dearer":   {spec.Model{Price: dearer}, 10, 50, 80 * micro},
+		"no tier":                          {spec.Model{Price: sol()}, 0, 1, 10 * micro},
+		"a tier that is cheaper":           {spec.Model{Price: sol(), ServiceTier: "flex"}, 0, 1, 10 * micro},
+		"a tier that is dearer":            {spec.Model{Price: sol(), ServiceTier: "priority"}, 0, 1, 20 * micro},
+		"a tier that the provider chooses": {spec.Model{Price: sol(), ServiceTier: "auto"}, 0, 1, 20 * micro},
+	} {
+		price := PriceOfModel(&c.model)
+		if got := price.most(record.Usage{Calls: 1, InputTokens: c.input, OutputTokens: c.output}).Cost; got != c.want {
+			t.Errorf("%s: %d is reserved, want %d", name, got, c.want)
 		}
+	}
+	e := newEstimate(LimitOptions{Price: PriceOf(dearer), Input: 10, MaxOutput: 5})
+	if got, want := e.of(request).Bound.Cost, record.Money(80*micro); got != want {
+		t.Errorf("for a request %d is reserved, want %d", got, want)
 	}
 }
 

@@ -14,168 +14,117 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 )
 
-// server fails with each error in turn, then answers. Every attempt takes a
-// second.
-type server struct {
-	fails []error
-	began []time.Time
-	keys  []string
+// failsWith is a server whose calls fail with each error in turn, then are fine. nil: the call is fine. Each takes a second.
+func failsWith(errs ...error) *server {
+	return &server{takes: time.Second, decide: func(n, _ int) (*model.Reply, error) {
+		if n > len(errs) {
+			return nil, nil
+		}
+		return nil, errs[n-1]
+	}}
 }
 
-func (s *server) Call(_ context.Context, request *model.Request) (*model.Reply, error) {
-	s.began, s.keys = append(s.began, time.Now()), append(s.keys, request.Idempotency)
-	time.Sleep(time.Second)
-	if n := len(s.began); n <= len(s.fails) && s.fails[n-1] != nil {
-		return nil, s.fails[n-1]
-	}
-	return &model.Reply{Text: "yes", Duration: time.Second, Waited: time.Minute}, nil
-}
+// failing has failed after a second.
+func failing(class record.ErrorClass) error { return failure(class, time.Second, 0) }
 
-// pauses are the times between the end of an attempt and the next.
-func (s *server) pauses() []time.Duration {
-	var all []time.Duration
-	for i := 1; i < len(s.began); i++ {
-		all = append(all, s.began[i].Sub(s.began[i-1])-time.Second)
-	}
-	return all
-}
-
-func failing(class record.ErrorClass, after time.Duration) error {
-	err := model.Fail(class, "no", time.Second)
-	err.RetryAfter = after
-	return err
-}
-
+// told is the error of a server that says whether to try again.
 func told(class record.ErrorClass, retry bool) error {
-	err := model.Fail(class, "no", time.Second)
+	err := failure(class, time.Second, 0)
 	err.Retry = &retry
 	return err
 }
 
-func always(err func() error) []error {
-	var all []error
-	for range 20 {
-		all = append(all, err())
-	}
-	return all
-}
-
-// F13, F14, F15: what is tried again, and how often.
-func TestF13_WhatIsTriedAgain(t *testing.T) {
-	for _, c := range []struct {
-		class    record.ErrorClass
-		attempts int
-	}{
-		{record.RateLimit, 4}, {record.Server, 4}, {record.Network, 4}, {record.CallTimeout, 4}, {record.Incomplete, 4},
-		{record.BadResponse, 3},
-		{record.Quota, 1}, {record.Auth, 1}, {record.InvalidRequest, 1}, {record.ContextLength, 1},
-		{record.ContentFilter, 1}, {record.Exhausted, 1}, {record.Internal, 1},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			s := &server{fails: always(func() error { return failing(c.class, 0) })}
-			_, err := Retry(s, RetryOptions{}).Call(t.Context(), &model.Request{})
-			var failed *model.CallError
-			if !errors.As(err, &failed) || failed.Cause.Class != c.class {
-				t.Fatalf("%s: got %v", c.class, err)
-			}
-			if len(s.began) != c.attempts || failed.Attempts != c.attempts {
-				t.Errorf("%s: %d attempts, %d told, want %d", c.class, len(s.began), failed.Attempts, c.attempts)
-			}
-		})
-	}
-}
-
-// F13: the server's own word wins, but not where it would only burn calls.
-func TestF13_TheServersWordWins(t *testing.T) {
-	for name, c := range map[string]struct {
-		err      error
-		attempts int
-	}{
-		"do not, of a 500":   {told(record.Server, false), 1},
-		"do, of a 400":       {told(record.InvalidRequest, true), 2},
-		"do, of a quota":     {told(record.Quota, true), 1},
-		"do, of the context": {told(record.ContextLength, true), 1},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			s := &server{fails: []error{c.err}}
-			_, _ = Retry(s, RetryOptions{}).Call(t.Context(), &model.Request{})
-			if len(s.began) != c.attempts {
-				t.Errorf("%s: %d attempts, want %d", name, len(s.began), c.attempts)
-			}
-		})
-	}
-}
-
-// F21: a second bad answer, and be it the same, is asked once more; a third is not.
-func TestF21_ASecondBadAnswerIsAskedOnceMore(t *testing.T) {
-	bad := func() error { return failing(record.BadResponse, 0) }
-	late := func() error { return failing(record.Server, 0) }
-	for name, c := range map[string]struct {
+// F13, F14, F15, F21: what is tried again, and how often. The server's own word wins, but not where it would only burn calls. A
+// second bad answer, and be it the same, is asked once more; a third is not.
+func TestF13_F21_WhatIsTriedAgain(t *testing.T) {
+	always := func(class record.ErrorClass) []error { return slices.Repeat([]error{failing(class)}, 20) }
+	bad, late := failing(record.BadResponse), failing(record.Server)
+	type failures struct {
 		fails    []error
 		retries  int
 		attempts int
-		fine     bool
-	}{
-		"two":                       {[]error{bad(), bad()}, 0, 3, true},
-		"three":                     {[]error{bad(), bad(), bad()}, 0, 3, false},
-		"two among others":          {[]error{late(), bad(), bad()}, 0, 4, true},
-		"none allowed":              {[]error{late()}, -1, 1, false},
-		"one allowed":               {[]error{late(), late()}, 1, 2, false},
-		"six allowed":               {[]error{late(), late(), late(), late(), late(), late(), late()}, 6, 7, false},
-		"two where few are allowed": {[]error{bad(), bad()}, 1, 2, false},
-		"three where many are":      {[]error{bad(), late(), bad(), bad()}, 9, 4, false},
+		class    record.ErrorClass // of the error in the end; "": a reply
+	}
+	cases := map[string]failures{
+		"told not to, of a 500":   {[]error{told(record.Server, false)}, 0, 1, record.Server},
+		"told to, of a 400":       {[]error{told(record.InvalidRequest, true)}, 0, 2, ""},
+		"told to, of a quota":     {[]error{told(record.Quota, true)}, 0, 1, record.Quota},
+		"told to, of the context": {[]error{told(record.ContextLength, true)}, 0, 1, record.ContextLength},
+
+		"two bad answers":           {[]error{bad, bad}, 0, 3, ""},
+		"three":                     {[]error{bad, bad, bad}, 0, 3, record.BadResponse},
+		"two among others":          {[]error{late, bad, bad}, 0, 4, ""},
+		"two where few are allowed": {[]error{bad, bad}, 1, 2, record.BadResponse},
+		"three where many are":      {[]error{bad, late, bad, bad}, 9, 4, record.BadResponse},
+		"none allowed":              {[]error{late}, -1, 1, record.Server},
+		"one allowed":               {[]error{late, late}, 1, 2, record.Server},
+		"six allowed":               {always(record.Server), 6, 7, record.Server},
+	}
+	for attempts, classes := range map[int][]record.ErrorClass{
+		4: {record.RateLimit, record.Server, record.Network, record.CallTimeout, record.Incomplete},
+		3: {record.BadResponse},
+		1: {record.Quota, record.Auth, record.InvalidRequest, record.ContextLength, record.ContentFilter, record.Exhausted, record.Internal},
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			s := &server{fails: c.fails}
-			_, err := Retry(s, RetryOptions{Retries: c.retries}).Call(t.Context(), &model.Request{})
-			if (err == nil) != c.fine || len(s.began) != c.attempts {
-				t.Errorf("%s: %d attempts, error %v", name, len(s.began), err)
+		for _, class := range classes {
+			cases[string(class)] = failures{always(class), 0, attempts, class}
+		}
+	}
+	for name, c := range cases {
+		synced(t, name, func(t *testing.T) {
+			s := failsWith(c.fails...)
+			reply, err := Retry(s, RetryOptions{Retries: c.retries}).Call(t.Context(), &model.Request{})
+			var failed *model.CallError
+			class, attempts := record.ErrorClass(""), 0
+			if errors.As(err, &failed) {
+				class, attempts = failed.Cause.Class, failed.Attempts
+			} else if reply != nil {
+				attempts = reply.Attempts
+			}
+			if class != c.class || len(s.began) != c.attempts || attempts != c.attempts {
+				t.Errorf("%d attempts, %d told, want %d: %v", len(s.began), attempts, c.attempts, err)
 			}
 		})
 	}
 }
 
-// F10: as long as asked.
+// F10, P9: a call waits as long as it is asked, in all at most two minutes. Who asks for too long gets its answer as an error, at once.
 func TestF10_RetryAfterIsObeyed(t *testing.T) {
-	for _, asked := range []time.Duration{time.Millisecond, 2 * time.Second, 119 * time.Second, LongestWait} {
-		synctest.Test(t, func(t *testing.T) {
-			s := &server{fails: []error{failing(record.RateLimit, asked)}}
-			if _, err := Retry(s, RetryOptions{}).Call(t.Context(), &model.Request{}); err != nil || s.pauses()[0] != asked {
-				t.Errorf("asked %v, waited %v, %v", asked, s.pauses(), err)
+	asks := func(class record.ErrorClass, waits ...time.Duration) (all []error) {
+		for _, wait := range waits {
+			all = append(all, failure(class, time.Second, wait))
+		}
+		return all
+	}
+	for name, c := range map[string]struct {
+		fails []error
+		waits []time.Duration
+		class record.ErrorClass // "": a reply
+		says  string
+	}{
+		"a millisecond": {asks(record.RateLimit, time.Millisecond), []time.Duration{time.Millisecond}, "", ""},
+		"two seconds":   {asks(record.RateLimit, 2*time.Second), []time.Duration{2 * time.Second}, "", ""},
+		"two minutes":   {asks(record.RateLimit, 119*time.Second), []time.Duration{119 * time.Second}, "", ""},
+		"the longest":   {asks(record.RateLimit, LongestWait), []time.Duration{LongestWait}, "", ""},
+		"too long":      {asks(record.Server, LongestWait+time.Second), nil, record.RateLimit, "2m1s"},
+		"too long in all": {asks(record.RateLimit, slices.Repeat([]time.Duration{50 * time.Second}, 20)...), []time.Duration{50 * time.Second, 50 * time.Second},
+			record.RateLimit, "no"},
+	} {
+		synced(t, name, func(t *testing.T) {
+			begin, s := time.Now(), failsWith(c.fails...)
+			_, err := Retry(s, RetryOptions{Retries: 10}).Call(t.Context(), &model.Request{})
+			took := time.Duration(len(s.began)) * time.Second
+			for _, wait := range c.waits {
+				took += wait
+			}
+			if !slices.Equal(s.pauses(), c.waits) || time.Since(begin) != took {
+				t.Errorf("waited %v, took %v; want %v and %v", s.pauses(), time.Since(begin), c.waits, took)
+			}
+			var failed *record.Error
+			if errors.As(err, &failed) != (c.class != "") || failed != nil && (failed.Class != c.class || !strings.Contains(failed.Message, c.says)) {
+				t.Errorf("got %v", err)
 			}
 		})
 	}
-}
-
-// F10, P9: who asks for too long gets its answer as an error, at once.
-func TestF10_TooLongAWaitIsARateLimit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		begin := time.Now()
-		s := &server{fails: []error{failing(record.Server, LongestWait+time.Second)}}
-		_, err := Retry(s, RetryOptions{}).Call(t.Context(), &model.Request{})
-		var failed *record.Error
-		if !errors.As(err, &failed) || failed.Class != record.RateLimit || !strings.Contains(failed.Message, "2m1s") {
-			t.Errorf("got %v", err)
-		}
-		if took := time.Since(begin); took != time.Second {
-			t.Errorf("took %v", took)
-		}
-	})
-}
-
-// P9: one call sleeps at most two minutes, whatever each answer asks for.
-func TestF10_TheSumOfWaitsIsBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &server{fails: always(func() error { return failing(record.RateLimit, 50*time.Second) })}
-		_, err := Retry(s, RetryOptions{Retries: 10}).Call(t.Context(), &model.Request{})
-		var slept time.Duration
-		for _, pause := range s.pauses() {
-			slept += pause
-		}
-		if err == nil || slept > LongestWait || len(s.began) != 3 {
-			t.Errorf("slept %v in %d attempts, error %v", slept, len(s.began), err)
-		}
-	})
 }
 
 // F11: 0.5 s doubled, at most 30 s, less up to a quarter.
@@ -203,19 +152,27 @@ func TestF11_Backoff(t *testing.T) {
 	}
 }
 
+// without is a source of chances without any.
+func without() float64 { return 0 }
+
 // Working is the attempt that counts; all else was waited.
 func TestWaitingAndWorkingApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		queued := failing(record.Server, 3*time.Second)
-		queued.(*model.CallError).Waited = 10 * time.Second
-		s := &server{fails: []error{queued}}
-		reply, err := Retry(s, RetryOptions{Random: func() float64 { return 0 }}).Call(t.Context(), &model.Request{})
+		late := failure(record.Server, time.Second, 3*time.Second)
+		queued := *late
+		queued.Waited = 10 * time.Second
+		s := &server{decide: func(n, _ int) (*model.Reply, error) {
+			if n == 1 {
+				return nil, &queued
+			}
+			return &model.Reply{Duration: time.Second, Waited: time.Minute}, nil
+		}}
+		reply, err := Retry(s, RetryOptions{Random: without}).Call(t.Context(), &model.Request{})
 		must(t, err)
 		if want := 10*time.Second + time.Second + 3*time.Second + time.Minute; reply.Waited != want || reply.Duration != time.Second || reply.Attempts != 2 {
 			t.Errorf("waited %v, want %v; worked %v in %d attempts", reply.Waited, want, reply.Duration, reply.Attempts)
 		}
-		s = &server{fails: always(func() error { return failing(record.Server, 3*time.Second) })}
-		_, err = Retry(s, RetryOptions{Random: func() float64 { return 0 }}).Call(t.Context(), &model.Request{})
+		_, err = Retry(failsWith(late, late, late, late), RetryOptions{Random: without}).Call(t.Context(), &model.Request{})
 		var failed *model.CallError
 		if !errors.As(err, &failed) || failed.Waited != 12*time.Second || failed.Duration != time.Second {
 			t.Errorf("failed: %+v", failed)
@@ -227,7 +184,7 @@ func TestCancelledWhileSleeping(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cause := errors.New("enough")
 		ctx, cancel := context.WithCancelCause(t.Context())
-		s := &server{fails: []error{failing(record.RateLimit, time.Minute)}}
+		s := failsWith(failure(record.RateLimit, time.Second, time.Minute))
 		time.AfterFunc(10*time.Second, func() { cancel(cause) })
 		begin := time.Now()
 		if _, err := Retry(s, RetryOptions{}).Call(ctx, &model.Request{}); err != cause {
@@ -242,16 +199,15 @@ func TestCancelledWhileSleeping(t *testing.T) {
 // All attempts of one call carry one key, and every call another.
 func TestIdempotencyKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &server{fails: []error{failing(record.Server, 0)}}
+		s := failsWith(failing(record.Server))
 		m := Retry(s, RetryOptions{})
 		request := &model.Request{}
 		for range 2 {
-			if _, err := m.Call(t.Context(), request); err != nil {
-				t.Fatal(err)
-			}
+			_, err := m.Call(t.Context(), request)
+			must(t, err)
 		}
-		if s.keys[0] == "" || s.keys[0] != s.keys[1] || s.keys[1] == s.keys[2] {
-			t.Errorf("keys %q", s.keys)
+		if first, again, other := s.asked[0].Idempotency, s.asked[1].Idempotency, s.asked[2].Idempotency; first == "" || first != again || again == other {
+			t.Errorf("keys %q, %q, %q", first, again, other)
 		}
 		if request.Idempotency != "" {
 			t.Error("the caller's request was changed")
@@ -264,39 +220,33 @@ func TestSleepingIsNotWorking(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := model.WithWorkingTime(t.Context(), 1500*time.Millisecond, errors.New("late"))
 		defer cancel()
-		s := &server{fails: []error{failing(record.Server, time.Minute), failing(record.Server, 0)}}
+		s := failsWith(failure(record.Server, time.Second, time.Minute), failing(record.Server))
 		if _, err := Retry(s, RetryOptions{}).Call(ctx, &model.Request{}); err != nil || ctx.Err() != nil {
 			t.Errorf("%v, context %v", err, context.Cause(ctx))
 		}
 	})
 }
 
-// noRoom is a budget's refusal.
-type noRoom struct{}
-
-func (noRoom) Error() string             { return "no room" }
-func (noRoom) Is(target error) bool      { return target == model.ErrRefused }
-func (noRoom) StopReason() record.Reason { return record.ReasonSuiteBudget }
-
 // A call that a budget has no room to try again tells what it failed with, and
 // stops the run for the budget; one that was never tried tells of the budget alone.
 func TestF42_NoRoomToTryAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cut := model.Fail(record.Incomplete, "cut", time.Second)
+		cut := failure(record.Incomplete, time.Second, 0)
 		cut.Waited = 3 * time.Second
-		refused := model.Fail(record.Network, "refused", time.Second)
-		refused.Unsent = 1
-		_, err := Retry(&server{fails: []error{cut, refused, noRoom{}}}, RetryOptions{Random: func() float64 { return 0 }}).Call(t.Context(), &model.Request{})
+		refused := unsent(1, 0)
+		refused.Duration = time.Second
+		noRoom := &Refused{Budget: NewBudget(Suite, Limits{})}
+		_, err := Retry(failsWith(cut, refused, noRoom), RetryOptions{Random: without}).Call(t.Context(), &model.Request{})
 		var failed *model.CallError
 		var refusal model.Refusal
-		if !errors.As(err, &failed) || failed.Cause.Message != "refused" || errors.Is(err, model.ErrRefused) || !errors.As(err, &refusal) || refusal.StopReason() != record.ReasonSuiteBudget {
+		if !errors.As(err, &failed) || failed.Cause.Message != "connection refused" || errors.Is(err, model.ErrRefused) || !errors.As(err, &refusal) || refusal.StopReason() != record.ReasonSuiteBudget {
 			t.Fatalf("got %v", err)
 		}
 		// it waited at the gate, took a second, and slept half a second and a second
 		if failed.Attempts != 2 || failed.Unsent != 1 || model.NeverSent(err) || failed.Waited != 5500*time.Millisecond || failed.Duration != time.Second {
 			t.Errorf("got %+v", failed)
 		}
-		_, err = Retry(&server{fails: []error{noRoom{}}}, RetryOptions{}).Call(t.Context(), &model.Request{})
+		_, err = Retry(failsWith(noRoom), RetryOptions{}).Call(t.Context(), &model.Request{})
 		if !errors.Is(err, model.ErrRefused) || errors.As(err, &failed) {
 			t.Errorf("got %v", err)
 		}
@@ -307,16 +257,12 @@ func TestF42_NoRoomToTryAgain(t *testing.T) {
 // end and of those that are not.
 func TestF16_AttemptsThatReachedNobodyAreCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		refused := func() error {
-			err := model.Fail(record.Network, "refused", 0)
-			err.Unsent = 1
-			return err
-		}
-		reply, err := Retry(&server{fails: []error{refused(), failing(record.Server, 0)}}, RetryOptions{}).Call(t.Context(), &model.Request{})
+		refused := unsent(1, 0)
+		reply, err := Retry(failsWith(refused, failing(record.Server)), RetryOptions{}).Call(t.Context(), &model.Request{})
 		if err != nil || reply.Attempts != 3 || reply.Unsent != 1 {
 			t.Errorf("got %+v, %v", reply, err)
 		}
-		_, err = Retry(&server{fails: always(refused)}, RetryOptions{}).Call(t.Context(), &model.Request{})
+		_, err = Retry(failsWith(slices.Repeat([]error{refused}, 20)...), RetryOptions{}).Call(t.Context(), &model.Request{})
 		var failed *model.CallError
 		if !errors.As(err, &failed) || failed.Attempts != 4 || failed.Unsent != 4 || !model.NeverSent(err) {
 			t.Errorf("got %v", err)
@@ -327,24 +273,22 @@ func TestF16_AttemptsThatReachedNobodyAreCounted(t *testing.T) {
 // F16: a server at which nothing has listened since the first call is asked twice; one
 // that was there and went away has all the patience.
 func TestF16_AServerThatWasNeverThere(t *testing.T) {
-	refused := func() error {
-		err := model.Fail(record.Network, "refused", 0)
-		err.Unsent, err.Refused = 1, "http://here"
-		return err
-	}
-	broken := func() error { return model.Fail(record.Network, "reset", 0) }
+	gone := unsent(1, 0)
+	gone.Refused = "http://here"
+	var refused error = gone
+	always := slices.Repeat([]error{refused}, 20)
 	for name, c := range map[string]struct {
 		fails    []error
 		attempts int
 		told     []string
 	}{
-		"never there":            {always(refused), 2, []string{"http://here"}},
-		"there at second glance": {[]error{refused()}, 2, nil},
-		"there before":           {append([]error{nil}, always(refused)...), 1 + 4, nil},
-		"reached once":           {append([]error{broken()}, always(refused)...), 4, nil},
+		"never there":            {always, 2, []string{"http://here"}},
+		"there at second glance": {[]error{refused}, 2 + 1, nil},
+		"there before":           {append([]error{nil}, always...), 1 + 4, nil},
+		"reached once":           {append([]error{failing(record.Network)}, always...), 4, nil},
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			s := &server{fails: c.fails}
+		synced(t, name, func(t *testing.T) {
+			s := failsWith(c.fails...)
 			var told []string
 			m := Retry(s, RetryOptions{Unreachable: func(address string) { told = append(told, address) }})
 			for range 2 {
@@ -352,70 +296,9 @@ func TestF16_AServerThatWasNeverThere(t *testing.T) {
 					break
 				}
 			}
-			if name == "there at second glance" {
-				s.began = s.began[:2]
-			}
 			if len(s.began) != c.attempts || !slices.Equal(told, c.told) {
-				t.Errorf("%s: %d attempts, told %q", name, len(s.began), told)
+				t.Errorf("%d attempts, told %q", len(s.began), told)
 			}
 		})
-	}
-}
-
-// A call that is no model's counts as one in both budgets, and in none that had
-// no room for it.
-func TestCallsThatAreNoModels(t *testing.T) {
-	for name, c := range map[string]struct {
-		run, suite int64
-		made       int
-		reason     record.Reason
-	}{
-		"the run's is smaller":   {2, 5, 2, record.ReasonBudgetCalls},
-		"the suite's is smaller": {5, 3, 3, record.ReasonSuiteBudget},
-		"none has a limit":       {0, 0, 9, ""},
-	} {
-		run, suite := NewBudget(Run, Limits{Calls: c.run}), NewBudget(Suite, Limits{Calls: c.suite})
-		ctx := WithRun(t.Context(), run)
-		var err error
-		made := 0
-		for made < 9 && err == nil {
-			var settle func(unsent bool)
-			var reserved *record.Usage
-			if settle, reserved, err = BudgetCall(ctx, suite); err == nil {
-				settle(false)
-				made++
-				if reserved == nil || reserved.Calls != 1 {
-					t.Errorf("%s: reserved %+v", name, reserved)
-				}
-			}
-		}
-		if want := (record.Usage{Calls: int64(c.made)}); made != c.made || run.Spent() != want || suite.Spent() != want || reservedOf(run).Calls+reservedOf(suite).Calls != 0 {
-			t.Errorf("%s: %d calls, %+v of the run, %+v of the suite", name, made, run.Spent(), suite.Spent())
-		}
-		var refused *Refused
-		if (err != nil) != (c.reason != "") || err != nil && (!errors.As(err, &refused) || refused.StopReason() != c.reason) {
-			t.Errorf("%s: %v", name, err)
-		}
-		var unanswered *model.Unanswered
-		if ofRun := c.reason == record.ReasonBudgetCalls; errors.As(err, &unanswered) != ofRun || ofRun && unanswered.Reserved.Calls != 1 {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
-// A call that never reached the remote agent is in the suite's budget no more; in
-// the run's it is, whose decisions are the same whenever a server dies.
-func TestCallsThatReachedNobody(t *testing.T) {
-	run, suite := NewBudget(Run, Limits{Calls: 5}), NewBudget(Suite, Limits{Calls: 5})
-	settle, _, err := BudgetCall(WithRun(t.Context(), run), suite)
-	must(t, err)
-	settle(true)
-	if free, reserved, err := BudgetCall(t.Context(), nil); err != nil || reserved != nil {
-		t.Errorf("without budgets: %v, %v", reserved, err)
-	} else {
-		free(false)
-	}
-	if run.Spent().Calls != 1 || suite.Spent() != (record.Usage{}) || reservedOf(suite) != (record.Usage{}) {
-		t.Errorf("spent %+v of the run, %+v of the suite", run.Spent(), suite.Spent())
 	}
 }

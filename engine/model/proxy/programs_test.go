@@ -47,11 +47,12 @@ func TestTwoRunsOfAProgramAskTheSame(t *testing.T) {
 			for i := range runs {
 				dir := t.TempDir() // qwen tells where one is from the other
 				home, work := filepath.Join(dir, "home"), filepath.Join(dir, "work")
-				must(t, errors.Join(os.Mkdir(home, 0o755), os.Mkdir(work, 0o755)))
+				must(t, errors.Join(os.MkdirAll(filepath.Join(home, ".qwen"), 0o755), os.Mkdir(work, 0o755)))
+				must(t, os.WriteFile(filepath.Join(home, ".qwen", "settings.json"), []byte(`{"privacy": {"usageStatisticsEnabled": false}}`), 0o600))
 				s := opened(t, Run{Models: named(&Model{Name: "coder", Model: mockserver.Speaking(script, time.Now)}), Own: []string{work, home}})
 				argv := c.argv(path, s.BaseURL)
 				started := exec.CommandContext(t.Context(), argv[0], argv[1:]...)
-				started.Dir, started.Env = work, append(s.Env(), "PATH="+os.Getenv("PATH"), "HOME="+home, "CODEX_HOME="+home, "OPENAI_MODEL=m")
+				started.Dir, started.Env = work, append(s.Env(), "PATH="+os.Getenv("PATH"), "HOME="+home, "CODEX_HOME="+home, "OPENAI_MODEL=m", "QWEN_CODE_NO_RELAUNCH=true")
 				if told, err := started.CombinedOutput(); err != nil {
 					t.Fatalf("%v: %s", err, told)
 				}

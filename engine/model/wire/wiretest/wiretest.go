@@ -126,3 +126,14 @@ func Ticking(by time.Duration) func() time.Time {
 		return now
 	}
 }
+
+// Must ends a test at an error.
+func Must(t interface {
+	Helper()
+	Fatal(...any)
+}, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
