@@ -63,7 +63,7 @@ func TestF13_F21_WhatIsTriedAgain(t *testing.T) {
 	for attempts, classes := range map[int][]record.ErrorClass{
 		4: {record.RateLimit, record.Server, record.Network, record.CallTimeout, record.Incomplete},
 		3: {record.BadResponse},
-		1: {record.Quota, record.Auth, record.InvalidRequest, record.ContextLength, record.ContentFilter, record.Exhausted, record.Internal},
+		1: {record.Quota, record.Auth, record.InvalidRequest, record.ContextLength, record.ContentFilter, record.Exhausted, record.Internal, record.Resources},
 	} {
 		for _, class := range classes {
 			cases[string(class)] = failures{always(class), 0, attempts, class}

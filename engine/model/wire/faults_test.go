@@ -30,7 +30,6 @@ import (
 	"github.com/agentbench/agentbench/engine/model/anthropic"
 	"github.com/agentbench/agentbench/engine/model/mockserver"
 	"github.com/agentbench/agentbench/engine/model/openai"
-	"github.com/agentbench/agentbench/engine/model/pace"
 	"github.com/agentbench/agentbench/engine/model/wire"
 	"github.com/agentbench/agentbench/engine/model/wire/wiretest"
 	"github.com/agentbench/agentbench/engine/record"
@@ -79,17 +78,15 @@ const canary = wiretest.Canary
 
 type step = wiretest.Step
 
-var body, serve, hello, shows, withoutSecrets, fixed = wiretest.Body, wiretest.Serve, wiretest.Hello, wiretest.Shows, wiretest.WithoutSecrets, wiretest.Fixed
+var (
+	body, serve, hello, fixed = wiretest.Body, wiretest.Serve, wiretest.Hello, wiretest.Fixed
+	must, fails, shows        = wiretest.Must, wiretest.Failed, wiretest.Shows
+)
 
 // connect makes the client of a server.
 func (p *protocol) connect(t testing.TB, o wire.Options) model.Model {
 	t.Helper()
-	o.Name, o.Key = "m", canary
-	m, err := p.make(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
+	return wiretest.Connect(t, o, p.make)
 }
 
 func each(t *testing.T, try func(*testing.T, *protocol)) {
@@ -164,14 +161,18 @@ type fault struct {
 	says  string
 }
 
-// F12 to F16, F20, F21: every fault has its class, and no message the key.
+// F12 to F16, F20, F21: every fault has its class, and no message the key. It is certain of no call that was sent, whatever became of
+// it, that it cost nothing.
 func TestFaults(t *testing.T) {
 	each(t, func(t *testing.T, p *protocol) {
 		whole, _ := p.says("hi")
 		for _, f := range faults(whole) {
 			t.Run(f.name, func(t *testing.T) {
 				for _, stream := range []bool{false, true} {
-					shows(t, p.connect(t, wire.Options{BaseURL: serve(t, f.step), Stream: stream}), f.class, f.says)
+					failed := shows(t, p.connect(t, wire.Options{BaseURL: serve(t, f.step), Stream: stream}), f.class, f.says)
+					if model.NeverSent(failed) {
+						t.Error("it is said to have cost nothing")
+					}
 				}
 			})
 		}
@@ -212,112 +213,61 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 			followed := false
 			other := serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { followed = true }))
 			s := step{Status: status, Header: map[string]string{"Location": other}}
-			_, err := p.connect(t, wire.Options{BaseURL: serve(t, s)}).Call(t.Context(), hello())
-			var failed *record.Error
-			if followed || !errors.As(err, &failed) || failed.Class != record.InvalidRequest {
-				t.Errorf("%d: followed: %v, error %v", status, followed, err)
+			shows(t, p.connect(t, wire.Options{BaseURL: serve(t, s)}), record.InvalidRequest, "")
+			if followed {
+				t.Errorf("%d is followed", status)
 			}
 		}
 	})
 }
 
-func TestNobodyListens(t *testing.T) {
+// F16, F26b: where no connection is made, nothing was sent. What would end the same way is not tried again: neither an unknown
+// certificate, nor a name that does not exist, nor, for that is our fault, that no file descriptor is left.
+func TestF16_F26b_ConnectionsThatAreNotMade(t *testing.T) {
 	each(t, func(t *testing.T, p *protocol) {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		address := "http://" + listener.Addr().String()
+		must(t, err)
+		nobody := "http://" + listener.Addr().String()
 		listener.Close()
-		_, err = p.connect(t, wire.Options{BaseURL: address}).Call(t.Context(), hello())
-		var failed *record.Error
-		if !errors.As(err, &failed) || failed.Class != record.Network || !strings.Contains(failed.Message, "refused") {
-			t.Errorf("got %v", err)
-		}
-		if !model.NeverSent(err) {
-			t.Error("a call that was refused may have cost something")
-		}
-		var call *model.CallError
-		if errors.As(err, &call); call.Refused != address {
-			t.Errorf("%q refused it, want %q", call.Refused, address)
-		}
-		proxy, _ := url.Parse(address)
-		behind := wire.NewTransport()
-		behind.Proxy = http.ProxyURL(proxy)
-		_, err = p.connect(t, wire.Options{BaseURL: "https://model.test/v1", Transport: behind}).Call(t.Context(), hello())
-		if errors.As(err, &call); call.Refused != "" {
-			t.Errorf("a proxy is taken for the server: %q", call.Refused)
-		}
-	})
-}
-
-// F16: it is certain of no call that was sent, whatever became of it, that it cost
-// nothing; it is of one that was cancelled before.
-func TestF16_WhatMayHaveCostSomething(t *testing.T) {
-	each(t, func(t *testing.T, p *protocol) {
-		reset := step{Instead: func(w http.ResponseWriter, r *http.Request) {
-			_, _ = io.Copy(io.Discard, r.Body)
-			conn, _, err := http.NewResponseController(w).Hijack()
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			_ = conn.(*net.TCPConn).SetLinger(0)
-			conn.Close()
-		}}
-		cancelled, cancel := context.WithCancel(t.Context())
-		cancel()
+		proxy, _ := url.Parse(nobody)
+		untrusted := httptest.NewUnstartedServer(body(200, "{}"))
+		untrusted.Config.ErrorLog = log.New(io.Discard, "", 0)
+		untrusted.StartTLS()
+		defer untrusted.Close()
 		for name, c := range map[string]struct {
-			ctx  context.Context
-			step step
-			want bool
+			address  string
+			dial     error // in place of a connection; nil: none
+			proxy    *url.URL
+			class    record.ErrorClass
+			says     string
+			refused  string // the address of the server that refused it
+			hopeless bool
 		}{
-			"reset":            {t.Context(), reset, false},
-			"status 500":       {t.Context(), step{Status: 500}, false},
-			"cancelled before": {cancelled, step{}, true},
-		} {
-			_, err := p.connect(t, wire.Options{BaseURL: serve(t, c.step)}).Call(c.ctx, hello())
-			if err == nil || model.NeverSent(err) != c.want {
-				t.Errorf("%s: never sent %v: %v", name, model.NeverSent(err), err)
-			}
-		}
-	})
-}
-
-// F18, P10: a server that does not begin to answer, and one that does not end.
-func TestHangs(t *testing.T) {
-	each(t, func(t *testing.T, p *protocol) {
-		hang := func(begin string) step {
-			return step{Instead: func(w http.ResponseWriter, r *http.Request) {
-				if begin != "" {
-					fmt.Fprint(w, begin)
-					_ = http.NewResponseController(w).Flush()
-				}
-				<-r.Context().Done()
-			}}
-		}
-		for name, c := range map[string]struct {
-			step    step
-			options wire.Options
-			says    string
-		}{
-			"before the first byte":     {hang(""), wire.Options{FirstByte: 30 * time.Millisecond}, "did not begin to answer within 30ms"},
-			"longer than the call":      {hang(""), wire.Options{Timeout: 30 * time.Millisecond}, "longer than 30ms"},
-			"in the middle of the body": {hang(`{"half":[`), wire.Options{Timeout: 50 * time.Millisecond}, "longer than 50ms"},
+			"nobody listens":         {address: nobody, class: record.Network, says: "refused", refused: nobody},
+			"no proxy listens":       {address: "https://model.test/v1", proxy: proxy, class: record.Network, says: "refused"},
+			"an unknown certificate": {address: untrusted.URL, class: record.Network, hopeless: true},
+			"an unknown name":        {address: "http://agentbench.invalid", dial: &net.DNSError{Err: "no such host", IsNotFound: true}, class: record.Network, hopeless: true},
+			"no descriptor of this process": {address: "http://mock", dial: os.NewSyscallError("socket", syscall.EMFILE),
+				class: record.Resources, says: "no file descriptor left"},
+			"no descriptor of this machine": {address: "http://mock", dial: os.NewSyscallError("socket", syscall.ENFILE),
+				class: record.Resources, says: "no file descriptor left"},
 		} {
 			t.Run(name, func(t *testing.T) {
-				c.options.BaseURL = serve(t, c.step)
-				called := p.connect(t, c.options)
-				begun := time.Now()
-				_, err := called.Call(t.Context(), hello())
-				took := time.Since(begun)
-				var failed *record.Error
-				if !errors.As(err, &failed) || failed.Class != record.CallTimeout || !strings.Contains(failed.Message, c.says) {
-					t.Fatalf("got %v", err)
+				transport := wire.NewTransport()
+				if c.proxy != nil {
+					transport.Proxy = http.ProxyURL(c.proxy)
 				}
-				// The clock of the error may start a little later than that of the timeout.
-				if after, _ := model.Failure(err); took < 30*time.Millisecond || after < 10*time.Millisecond || after > took {
-					t.Errorf("the call took %v, its error says %v", took, after)
+				if c.dial != nil {
+					transport.DialContext = func(_ context.Context, network, _ string) (net.Conn, error) {
+						return nil, &net.OpError{Op: "dial", Net: network, Err: c.dial}
+					}
+				}
+				failed := shows(t, p.connect(t, wire.Options{BaseURL: c.address, Transport: transport}), c.class, c.says)
+				if hopeless := failed.Retry != nil && !*failed.Retry; failed.Refused != c.refused || hopeless != c.hopeless {
+					t.Errorf("refused by %q, hopeless %v", failed.Refused, hopeless)
+				}
+				if !model.NeverSent(failed) {
+					t.Error("it may have cost something")
 				}
 			})
 		}
@@ -325,38 +275,47 @@ func TestHangs(t *testing.T) {
 }
 
 // The context's cause comes back as it is, so that a budget or a signal is not
-// taken for a fault of the server.
-func TestCancelledInFlight(t *testing.T) {
+// taken for a fault of the server. F16: what was cancelled before it was sent cost nothing.
+func TestCancelledCalls(t *testing.T) {
 	each(t, func(t *testing.T, p *protocol) {
 		cause := errors.New("enough")
 		ctx, cancel := context.WithCancelCause(t.Context())
-		url := serve(t, step{Instead: func(_ http.ResponseWriter, r *http.Request) {
+		m := p.connect(t, wire.Options{BaseURL: serve(t, step{Instead: func(_ http.ResponseWriter, r *http.Request) {
 			cancel(cause)
 			<-r.Context().Done()
-		}})
-		_, err := p.connect(t, wire.Options{BaseURL: url}).Call(ctx, hello())
-		if err != cause {
-			t.Errorf("got %v", err)
+		}})})
+		if _, err := m.Call(ctx, hello()); err != cause {
+			t.Errorf("in flight: got %v", err)
+		}
+		if _, err := m.Call(ctx, hello()); !errors.Is(err, cause) || !model.NeverSent(err) {
+			t.Errorf("before it is sent: got %v, never sent: %v", err, model.NeverSent(err))
 		}
 	})
 }
 
-// F23, P12: the limit counts what was unpacked.
+// F23, P12: the limit counts what was unpacked, and holds for streams, however few lines they have. It is not tried again.
 func TestAnswersThatAreTooLong(t *testing.T) {
 	each(t, func(t *testing.T, p *protocol) {
+		const most = 1 << 16
 		long := strings.Repeat("a", 1<<20)
-		whole, _ := p.says(long)
-		for name, s := range map[string]step{
-			"a reply":   body(200, whole),
-			"an error":  body(500, long),
-			"a gzipped": {Instead: gzipped(long)},
+		whole, oneLine := p.says(long)
+		_, short := p.says("hi")
+		first := short[:strings.Index(short, "\n\n")+2]
+		for name, c := range map[string]struct {
+			stream bool
+			step   step
+		}{
+			"a reply":                {false, body(200, whole)},
+			"an error":               {false, body(500, long)},
+			"a gzipped":              {false, step{Instead: gzipped(long)}},
+			"a stream of one line":   {true, body(200, oneLine)},
+			"a stream of many lines": {true, body(200, first+strings.Repeat(p.piece, 1<<15))},
+			"a stream without data":  {true, body(200, strings.Repeat(": \n", 1<<19))},
 		} {
 			t.Run(name, func(t *testing.T) {
-				m := p.connect(t, wire.Options{BaseURL: serve(t, s), MaxResponse: 1 << 16})
-				_, err := m.Call(t.Context(), hello())
-				var failed *record.Error
-				if !errors.As(err, &failed) || !strings.Contains(failed.Message, "more than 65536 bytes") {
-					t.Errorf("got %.200v", err)
+				failed := fails(t, p.connect(t, wire.Options{BaseURL: serve(t, c.step), Stream: c.stream, MaxResponse: most}))
+				if !strings.Contains(failed.Error(), "more than 65536 bytes") || failed.Retry == nil || *failed.Retry {
+					t.Errorf("got %.200v", failed)
 				}
 			})
 		}
@@ -390,75 +349,53 @@ func TestKeysAreRedacted(t *testing.T) {
 					BaseURL: strings.Replace(address, "http://", "http://user:hunter2-of-the-url@", 1),
 					Headers: map[string]string{"X-Api-Key": "hunter2-of-the-header", "X-Title": "detail"},
 				})
-				_, err := m.Call(t.Context(), hello())
-				if err == nil || !strings.Contains(err.Error(), "got [redacted]!") {
-					t.Errorf("got %v", err)
-				}
+				shows(t, m, record.InvalidRequest, "got [redacted]!")
 			})
 		}
 	})
 }
 
-// F10, F13: the forms of Retry-After, and x-should-retry.
-func TestWhatTheServerSaysOfTryingAgain(t *testing.T) {
-	each(t, func(t *testing.T, p *protocol) {
-		yes, no := true, false
-		for name, c := range map[string]struct {
-			header map[string]string
-			wait   time.Duration
-			retry  *bool
-		}{
-			"nothing":         {nil, 0, nil},
-			"seconds":         {map[string]string{"Retry-After": "2"}, 2 * time.Second, nil},
-			"half a second":   {map[string]string{"Retry-After": "0.5"}, time.Second / 2, nil},
-			"milliseconds":    {map[string]string{"Retry-After-Ms": "250", "Retry-After": "2"}, 250 * time.Millisecond, nil},
-			"a date":          {map[string]string{"Retry-After": "Fri, 02 Jan 2026 03:04:15 GMT"}, 10 * time.Second, nil},
-			"a date long ago": {map[string]string{"Retry-After": "Fri, 02 Jan 1970 03:04:15 GMT"}, 0, nil},
-			"negative":        {map[string]string{"Retry-After": "-3"}, 0, nil},
-			"not a number":    {map[string]string{"Retry-After": "abc"}, 0, nil},
-			"NaN":             {map[string]string{"Retry-After": "NaN"}, 0, nil},
-			"for ever":        {map[string]string{"Retry-After": "1e300"}, 365 * 24 * time.Hour, nil},
-			"long":            {map[string]string{"Retry-After": "99999"}, 99999 * time.Second, nil},
-			"yes":             {map[string]string{"x-should-retry": "true"}, 0, &yes},
-			"no":              {map[string]string{"x-should-retry": "false"}, 0, &no},
-		} {
-			t.Run(name, func(t *testing.T) {
-				s := step{Status: 429, Header: c.header}
-				_, err := p.connect(t, wire.Options{BaseURL: serve(t, s), Now: fixed}).Call(t.Context(), hello())
-				var failed *model.CallError
-				if !errors.As(err, &failed) || failed.Status != 429 || failed.RetryAfter != c.wait {
-					t.Fatalf("got %+v", failed)
-				}
-				if (failed.Retry == nil) != (c.retry == nil) || c.retry != nil && *failed.Retry != *c.retry {
-					t.Errorf("retry %v, want %v", failed.Retry, c.retry)
-				}
-			})
-		}
-	})
-}
+// F10, F11, F13: the forms of Retry-After, and x-should-retry. A refusal without Retry-After is waited for by the last of its limits.
+func TestF10_F11_WhenToTryAgain(t *testing.T) {
+	yes, no := true, false
+	for name, c := range map[string]struct {
+		status int
+		header map[string]string
+		wait   time.Duration
+		retry  *bool
+	}{
+		"nothing":         {429, nil, 0, nil},
+		"seconds":         {429, map[string]string{"Retry-After": "2"}, 2 * time.Second, nil},
+		"half a second":   {429, map[string]string{"Retry-After": "0.5"}, time.Second / 2, nil},
+		"milliseconds":    {429, map[string]string{"Retry-After-Ms": "250", "Retry-After": "2"}, 250 * time.Millisecond, nil},
+		"a date":          {429, map[string]string{"Retry-After": "Fri, 02 Jan 2026 03:04:15 GMT"}, 10 * time.Second, nil},
+		"a date long ago": {429, map[string]string{"Retry-After": "Fri, 02 Jan 1970 03:04:15 GMT"}, 0, nil},
+		"negative":        {429, map[string]string{"Retry-After": "-3"}, 0, nil},
+		"not a number":    {429, map[string]string{"Retry-After": "abc"}, 0, nil},
+		"NaN":             {429, map[string]string{"Retry-After": "NaN"}, 0, nil},
+		"for ever":        {429, map[string]string{"Retry-After": "1e300"}, 365 * 24 * time.Hour, nil},
+		"long":            {429, map[string]string{"Retry-After": "99999"}, 99999 * time.Second, nil},
+		"yes":             {429, map[string]string{"x-should-retry": "true"}, 0, &yes},
+		"no":              {429, map[string]string{"x-should-retry": "false"}, 0, &no},
 
-// F26b: that no file descriptor is left is our fault, which is not tried again.
-func TestF26b_NoFileDescriptorIsLeft(t *testing.T) {
-	each(t, func(t *testing.T, p *protocol) {
-		for name, cause := range map[string]error{"of this process": syscall.EMFILE, "of this machine": syscall.ENFILE} {
-			dials := 0
-			transport := wire.NewTransport()
-			transport.DialContext = func(_ context.Context, network, _ string) (net.Conn, error) {
-				dials++
-				return nil, &net.OpError{Op: "dial", Net: network, Err: os.NewSyscallError("socket", cause)}
-			}
-			g := pace.NewGate(pace.GateOptions{})
-			m := pace.Retry(g.Wrap(p.connect(t, wire.Options{BaseURL: "http://mock", Transport: transport})), pace.RetryOptions{})
-			_, err := m.Call(t.Context(), hello())
-			var failed *model.CallError
-			if !errors.As(err, &failed) || failed.Cause.Class != record.Resources || !strings.Contains(failed.Cause.Message, "no file descriptor left") {
-				t.Errorf("%s: got %v", name, err)
-			}
-			if dials != 1 || g.Status().Pause > 0 || !model.NeverSent(err) {
-				t.Errorf("%s: %d attempts, %+v, never sent: %v", name, dials, g.Status(), model.NeverSent(err))
+		"limits of OpenAI":        {429, map[string]string{"x-ratelimit-reset-requests": "20ms", "x-ratelimit-reset-tokens": "1m2s"}, 62 * time.Second, nil},
+		"limits in seconds":       {429, map[string]string{"x-ratelimit-reset-tokens": "59.5"}, 59500 * time.Millisecond, nil},
+		"limits of Anthropic":     {429, map[string]string{"anthropic-ratelimit-tokens-reset": "2026-01-02T03:04:15Z"}, 10 * time.Second, nil},
+		"limits of OpenRouter":    {429, map[string]string{"X-RateLimit-Reset": "1767323055000"}, 10 * time.Second, nil},
+		"limits by a Unix time":   {429, map[string]string{"X-RateLimit-Reset": "1767323055"}, 10 * time.Second, nil},
+		"limits in the past":      {429, map[string]string{"X-RateLimit-Reset": "1700000000"}, 0, nil},
+		"limits of nonsense":      {429, map[string]string{"x-ratelimit-reset-tokens": "soon"}, 0, nil},
+		"limits below zero":       {429, map[string]string{"x-ratelimit-reset-tokens": "-5s"}, 0, nil},
+		"limits and Retry-After":  {429, map[string]string{"x-ratelimit-reset-tokens": "60s", "Retry-After": "2"}, 2 * time.Second, nil},
+		"limits without refusals": {500, map[string]string{"x-ratelimit-reset-tokens": "60s"}, 0, nil},
+	} {
+		for _, p := range protocols {
+			failed := fails(t, p.connect(t, wire.Options{BaseURL: serve(t, step{Status: c.status, Header: c.header}), Now: fixed}))
+			if failed.Status != c.status || failed.RetryAfter != c.wait || (failed.Retry == nil) != (c.retry == nil) || c.retry != nil && *failed.Retry != *c.retry {
+				t.Errorf("%s, %s: got %+v", name, p.name, failed)
 			}
 		}
-	})
+	}
 }
 
 // mocked is a mock server that shows one fault and has one reply.
@@ -542,7 +479,7 @@ func judge(t *testing.T, fault string, class record.ErrorClass, m model.Model) {
 		t.Errorf("got %+v, %v; want class %s", reply, err, class)
 		return
 	}
-	withoutSecrets(t, err.Error())
+	wiretest.WithoutSecrets(t, err.Error())
 }
 
 // F24, F25: a stream that tells a larger usage first, whose parts come in disorder, or that ends for a reason that nobody knows: the
@@ -672,33 +609,12 @@ func (l *pipeListener) Close() error {
 
 func (l *pipeListener) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "pipe"} }
 
-// What the mock server asks of the client on refusals arrives.
-func TestF10_MockTellsWhenToComeBack(t *testing.T) {
-	each(t, func(t *testing.T, p *protocol) {
-		mock := mockserver.New(mockserver.Options{Limit: mockserver.Limit{Requests: 1}, Now: fixed})
-		m := p.connect(t, wire.Options{BaseURL: serve(t, mock) + "/v1", Now: fixed})
-		reply, err := m.Call(t.Context(), hello())
-		if err != nil || len(reply.Limits) != 1 || reply.Limits[0].Left != 0 || !reply.Limits[0].Until.Equal(fixed().Add(time.Minute)) {
-			t.Fatal(reply, err)
-		}
-		_, err = m.Call(t.Context(), hello())
-		var failed *model.CallError
-		if !errors.As(err, &failed) || failed.Status != 429 || failed.RetryAfter != time.Minute {
-			t.Errorf("got %+v", failed)
-		}
-	})
-}
-
 func TestF20_ResetInsideAStream(t *testing.T) {
 	each(t, func(t *testing.T, p *protocol) {
 		_, stream := p.says("hi")
 		begun := fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s", len(stream), stream)
 		cut := begun[:len(begun)-len(stream)/3]
-		_, err := p.connect(t, wire.Options{BaseURL: serve(t, step{Instead: raw(cut)}), Stream: true}).Call(t.Context(), hello())
-		var failed *record.Error
-		if !errors.As(err, &failed) || failed.Class != record.Incomplete {
-			t.Errorf("got %v", err)
-		}
+		shows(t, p.connect(t, wire.Options{BaseURL: serve(t, step{Instead: raw(cut)}), Stream: true}), record.Incomplete, "")
 	})
 }
 
@@ -716,15 +632,20 @@ func TestF19_Silence(t *testing.T) {
 			pause  time.Duration // after each piece
 			says   string
 			after  time.Duration
+
+			timeout time.Duration
 		}{
-			"no headers":              {false, time.Hour, nil, 0, "did not begin to answer within 20s", firstByte},
-			"headers and nothing":     {true, -time.Hour, nil, 0, "did not begin to answer within 20s", firstByte},
-			"a whole answer, stalled": {false, 0, []string{`{"half":[`, `]`}, time.Hour, "said nothing more for 5s", idle},
-			"a stream, stalled":       {true, 0, []string{stream[:strings.Index(stream, "\n\n")+2], ""}, time.Hour, "said nothing more for 5s", idle},
-			"a late beginning":        {true, 19 * time.Second, []string{stream}, 0, "", 19 * time.Second},
-			"a trickle":               {true, 0, strings.SplitAfter(strings.Repeat(": wait\n", 100), "\n"), 4 * time.Second, "longer than 1m0s", time.Minute},
-			"a slow one":              {true, 0, strings.SplitAfter(stream, "\n\n"), 4 * time.Second, "", time.Duration(strings.Count(stream, "\n\n")-1) * 4 * time.Second},
-			"open behind the end":     {true, 0, []string{stream, ""}, time.Hour, "", 250 * time.Millisecond},
+			"no headers":                {false, time.Hour, nil, 0, "did not begin to answer within 20s", firstByte, time.Minute},
+			"no headers, streamed":      {true, time.Hour, nil, 0, "did not begin to answer within 20s", firstByte, time.Minute},
+			"headers and nothing":       {true, -time.Hour, nil, 0, "did not begin to answer within 20s", firstByte, time.Minute},
+			"a whole answer, stalled":   {false, 0, []string{`{"half":[`, `]`}, time.Hour, "said nothing more for 5s", idle, time.Minute},
+			"a stream, stalled":         {true, 0, []string{stream[:strings.Index(stream, "\n\n")+2], ""}, time.Hour, "said nothing more for 5s", idle, time.Minute},
+			"a late beginning":          {true, 19 * time.Second, []string{stream}, 0, "", 19 * time.Second, time.Minute},
+			"a trickle":                 {true, 0, strings.SplitAfter(strings.Repeat(": wait\n", 100), "\n"), 4 * time.Second, "longer than 1m0s", time.Minute, time.Minute},
+			"a slow one":                {true, 0, strings.SplitAfter(stream, "\n\n"), 4 * time.Second, "", time.Duration(strings.Count(stream, "\n\n")-1) * 4 * time.Second, time.Minute},
+			"open behind the end":       {true, 0, []string{stream, ""}, time.Hour, "", 250 * time.Millisecond, time.Minute},
+			"longer than the call":      {false, time.Hour, nil, 0, "longer than 10s", 10 * time.Second, 10 * time.Second},
+			"a whole answer, trickling": {false, 0, append([]string{`{"half":[`}, slices.Repeat([]string{" "}, 100)...), 4 * time.Second, "longer than 1m0s", time.Minute, time.Minute},
 		} {
 			t.Run(name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
@@ -741,18 +662,21 @@ func TestF19_Silence(t *testing.T) {
 						}
 					}))
 					defer stop()
-					m := p.connect(t, wire.Options{BaseURL: "http://mock", Transport: transport, Stream: c.stream, Timeout: time.Minute, FirstByte: firstByte, Idle: idle})
+					m := p.connect(t, wire.Options{BaseURL: "http://mock", Transport: transport, Stream: c.stream, Timeout: c.timeout, FirstByte: firstByte, Idle: idle})
 					begin := time.Now()
 					_, err := m.Call(t.Context(), hello())
-					if took := time.Since(begin); took < c.after || took > c.after+time.Second {
+					took := time.Since(begin)
+					if took < c.after || took > c.after+time.Second {
 						t.Errorf("took %v, want %v", took, c.after)
 					}
-					var failed *record.Error
+					var failed *model.CallError
 					switch {
 					case c.says == "" && err != nil:
 						t.Errorf("got %v", err)
-					case c.says != "" && (!errors.As(err, &failed) || failed.Class != record.CallTimeout || !strings.Contains(failed.Message, c.says)):
+					case c.says != "" && (!errors.As(err, &failed) || failed.Cause.Class != record.CallTimeout || !strings.Contains(failed.Cause.Message, c.says)):
 						t.Errorf("got %v, want %q", err, c.says)
+					case failed != nil && failed.Duration != took:
+						t.Errorf("the call took %v, its error says %v", took, failed.Duration)
 					}
 				})
 			})
@@ -765,96 +689,6 @@ func pause(r *http.Request, d time.Duration) {
 	case <-time.After(d):
 	case <-r.Context().Done():
 	}
-}
-
-// F23: the limit holds for streams, however few lines they have.
-func TestF23_StreamsThatAreTooLong(t *testing.T) {
-	each(t, func(t *testing.T, p *protocol) {
-		_, long := p.says(strings.Repeat("a", 1<<20))
-		_, short := p.says("hi")
-		first := short[:strings.Index(short, "\n\n")+2]
-		for name, stream := range map[string]string{
-			"one line":   long,
-			"many lines": first + strings.Repeat(p.piece, 1<<15),
-			"no data":    strings.Repeat(": \n", 1<<19),
-		} {
-			_, err := p.connect(t, wire.Options{BaseURL: serve(t, body(200, stream)), Stream: true, MaxResponse: 1 << 16}).Call(t.Context(), hello())
-			var failed *model.CallError
-			if !errors.As(err, &failed) || !strings.Contains(err.Error(), "more than 65536 bytes") || failed.Retry == nil || *failed.Retry {
-				t.Errorf("%s: got %.200v", name, err)
-			}
-		}
-	})
-}
-
-// F11: a refusal without Retry-After is waited for by the last of its limits.
-func TestF11_LimitsThatAreReset(t *testing.T) {
-	each(t, func(t *testing.T, p *protocol) {
-		for name, c := range map[string]struct {
-			status int
-			header map[string]string
-			wait   time.Duration
-		}{
-			"of OpenAI":     {429, map[string]string{"x-ratelimit-reset-requests": "20ms", "x-ratelimit-reset-tokens": "1m2s"}, 62 * time.Second},
-			"in seconds":    {429, map[string]string{"x-ratelimit-reset-tokens": "59.5"}, 59500 * time.Millisecond},
-			"of Anthropic":  {429, map[string]string{"anthropic-ratelimit-tokens-reset": "2026-01-02T03:04:15Z"}, 10 * time.Second},
-			"of OpenRouter": {429, map[string]string{"X-RateLimit-Reset": "1767323055000"}, 10 * time.Second},
-			"a Unix time":   {429, map[string]string{"X-RateLimit-Reset": "1767323055"}, 10 * time.Second},
-			"in the past":   {429, map[string]string{"X-RateLimit-Reset": "1700000000"}, 0},
-			"nonsense":      {429, map[string]string{"x-ratelimit-reset-tokens": "soon"}, 0},
-			"negative":      {429, map[string]string{"x-ratelimit-reset-tokens": "-5s"}, 0},
-			"told as well":  {429, map[string]string{"x-ratelimit-reset-tokens": "60s", "Retry-After": "2"}, 2 * time.Second},
-			"no refusal":    {500, map[string]string{"x-ratelimit-reset-tokens": "60s"}, 0},
-		} {
-			_, err := p.connect(t, wire.Options{BaseURL: serve(t, step{Status: c.status, Header: c.header}), Now: fixed}).Call(t.Context(), hello())
-			var failed *model.CallError
-			if !errors.As(err, &failed) || failed.RetryAfter != c.wait {
-				t.Errorf("%s: %+v", name, failed)
-			}
-		}
-	})
-}
-
-// F16: what would end the same way is not tried again.
-func TestF16_HopelessConnections(t *testing.T) {
-	each(t, func(t *testing.T, p *protocol) {
-		untrusted := newTLS(t)
-		for name, address := range map[string]string{"an unknown certificate": untrusted, "a name that does not exist": "http://agentbench.invalid"} {
-			_, err := p.connect(t, wire.Options{BaseURL: address, Transport: direct()}).Call(t.Context(), hello())
-			var failed *model.CallError
-			if !errors.As(err, &failed) || failed.Cause.Class != record.Network {
-				t.Errorf("%s: got %v", name, err)
-				continue
-			}
-			if failed.Retry == nil || *failed.Retry {
-				t.Errorf("%s: would be tried again: %v", name, err)
-			}
-		}
-	})
-}
-
-// newTLS is a server with a certificate that is not trusted.
-func newTLS(t *testing.T) string {
-	t.Helper()
-	server := httptest.NewUnstartedServer(body(200, "{}"))
-	server.Config.ErrorLog = log.New(io.Discard, "", 0)
-	server.StartTLS()
-	t.Cleanup(server.Close)
-	return server.URL
-}
-
-// direct is a transport that knows no names: a look-up fails as it would where
-// the name does not exist, without asking anybody.
-func direct() *http.Transport {
-	transport := wire.NewTransport()
-	dial := transport.DialContext
-	transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
-		if strings.HasPrefix(address, "agentbench.invalid") {
-			return nil, &net.DNSError{Err: "no such host", Name: address, IsNotFound: true}
-		}
-		return dial(ctx, network, address)
-	}
-	return transport
 }
 
 // As many connections as calls at once are opened, and used again, also where

@@ -85,20 +85,29 @@ func Hello() *model.Request {
 	return &model.Request{Messages: []model.Message{{Role: "user", Text: "hello"}}}
 }
 
-// Shows makes a call, and wants an error of a class with a text in its message.
-func Shows(t testing.TB, m model.Model, class record.ErrorClass, says string) {
+// Failed makes a call that has to fail.
+func Failed(t testing.TB, m model.Model) *model.CallError {
 	t.Helper()
 	reply, err := m.Call(t.Context(), Hello())
-	var failed *record.Error
-	switch {
-	case reply != nil || !errors.As(err, &failed):
-		t.Fatalf("got %+v, %v, want the class %s", reply, err, class)
-	case failed.Class != class || !strings.Contains(failed.Message, says):
-		t.Errorf("got %v, want %s with %q", failed, class, says)
-	case len(failed.Message) > 700:
-		t.Errorf("the message has %d bytes", len(failed.Message))
+	var failed *model.CallError
+	if reply != nil || !errors.As(err, &failed) {
+		t.Fatalf("got %+v, %v, want an error", reply, err)
 	}
-	WithoutSecrets(t, err.Error())
+	return failed
+}
+
+// Shows makes a call, and wants an error of a class with a text in its message.
+func Shows(t testing.TB, m model.Model, class record.ErrorClass, says string) *model.CallError {
+	t.Helper()
+	failed := Failed(t, m)
+	switch {
+	case failed.Cause.Class != class || !strings.Contains(failed.Cause.Message, says):
+		t.Errorf("got %v, want %s with %q", failed, class, says)
+	case len(failed.Cause.Message) > 700:
+		t.Errorf("the message has %d bytes", len(failed.Cause.Message))
+	}
+	WithoutSecrets(t, failed.Error())
+	return failed
 }
 
 // WithoutSecrets fails the test if a message holds the key in any form.
