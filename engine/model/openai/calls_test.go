@@ -25,14 +25,20 @@ import (
 const canary = wiretest.Canary
 
 var (
-	body, serve, hello, shows, withoutSecrets = wiretest.Body, wiretest.Serve, wiretest.Hello, wiretest.Shows, wiretest.WithoutSecrets
-	ticking                                   = wiretest.Ticking
+	body, serve, hello, shows = wiretest.Body, wiretest.Serve, wiretest.Hello, wiretest.Shows
+	ticking, must, equal      = wiretest.Ticking, wiretest.Must, wiretest.Equal
 )
 
 func connect(t testing.TB, o wire.Options) *Model { return wiretest.Connect(t, o, New) }
 
 func connectResponses(t testing.TB, o wire.Options) *Responses {
 	return wiretest.Connect(t, o, NewResponses)
+}
+
+// answered is what the client of chat completions makes of an answer.
+func answered(t testing.TB, stream bool, answer string) (*model.Reply, error) {
+	t.Helper()
+	return wiretest.Answered(t, wire.Options{Stream: stream}, New, answer)
 }
 
 const goodAnswer = `{"id":"c1","object":"chat.completion","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"hi","reasoning_content":"because"},"finish_reason":"stop"}],"usage":{"prompt_tokens":30,"completion_tokens":20,"total_tokens":50,"prompt_tokens_details":{"cached_tokens":10},"completion_tokens_details":{"reasoning_tokens":5}}}`
@@ -44,8 +50,8 @@ func TestReply(t *testing.T) {
 		Usage: record.Usage{Calls: 1, InputTokens: 30, CachedTokens: 10, OutputTokens: 20, ReasoningTokens: 5},
 	}
 	for answer, stream := range map[string]bool{goodAnswer: false, goodStream: true} {
-		m := connect(t, wire.Options{BaseURL: serve(t, body(200, answer)), Stream: stream, Now: ticking(time.Second)})
-		if got, err := m.Call(t.Context(), hello()); err != nil || !reflect.DeepEqual(got, want) {
+		got, err := wiretest.Answered(t, wire.Options{Stream: stream, Now: ticking(time.Second)}, New, answer)
+		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("streamed %v: got %+v, %v\nwant %+v", stream, got, err, want)
 		}
 	}
@@ -61,14 +67,10 @@ func TestOtherReplies(t *testing.T) {
 		"in parts":            {`{"content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}`, "stop", "ab"},
 		"not UTF-8":           {`{"content":"a` + "\xff" + `"}`, "stop", "a\uFFFD"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			m := connect(t, wire.Options{BaseURL: serve(t, body(200, fmt.Sprintf(form, c.message, c.finish)))})
-			got, err := m.Call(t.Context(), hello())
-			must(t, err)
-			if got.Text != c.text || got.Finish != c.finish {
-				t.Errorf("got %q, %s", got.Text, got.Finish)
-			}
-		})
+		got, err := answered(t, false, fmt.Sprintf(form, c.message, c.finish))
+		if err != nil || got.Text != c.text || got.Finish != c.finish {
+			t.Errorf("%s: got %+v, %v", name, got, err)
+		}
 	}
 }
 
@@ -76,10 +78,8 @@ func TestOtherReplies(t *testing.T) {
 func TestF24_Usage(t *testing.T) {
 	asked := func(usage string) record.Usage {
 		answer := `{"created":"today","choices":[{"message":{"content":"0123456789","reasoning":{"effort":"low"}},"finish_reason":"stop","logprobs":"none"}],"usage":` + usage + `}`
-		got, err := connect(t, wire.Options{BaseURL: serve(t, body(200, answer))}).Call(t.Context(), hello())
-		if err != nil {
-			t.Fatalf("%s: %v", usage, err)
-		}
+		got, err := answered(t, false, answer)
+		must(t, err)
 		return got.Usage
 	}
 	for usage, want := range map[string]record.Usage{
@@ -123,10 +123,8 @@ func TestWhatElseIsReported(t *testing.T) {
 		"whole":    `{"choices":[{"message":{"content":"hi"},"finish_reason":"stop"}],` + rest,
 		"streamed": delta(`"content":"hi"`) + event(strings.Replace(finished, "]}", "],"+strings.ReplaceAll(rest, "\n", ""), 1)) + event("[DONE]"),
 	} {
-		got, err := connect(t, wire.Options{BaseURL: serve(t, body(200, answer)), Stream: name == "streamed"}).Call(t.Context(), hello())
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
+		got, err := answered(t, name == "streamed", answer)
+		must(t, err)
 		const want = `{"completion_tokens_details.audio_tokens":2,"cost":0.5,"num_sources_used":2}`
 		if got.Tier != "flex" || string(got.Reported) != want || got.Answered != "other" {
 			t.Errorf("%s: got %+v, %s", name, got, got.Reported)
@@ -139,17 +137,11 @@ func TestImagesAreSent(t *testing.T) {
 	request := hello()
 	request.Messages[0].Images = []model.Image{{Type: "image/png", Data: []byte{1, 2}}, {Type: "image/webp", Data: []byte{3}}}
 	request.Messages = append(request.Messages, model.Message{Role: "user", Images: request.Messages[0].Images[:1]}, model.Message{Role: "user", Text: "so?"})
-	image := func(url string) any {
-		return map[string]any{"type": "image_url", "image_url": map[string]any{"url": url}}
-	}
-	want := []any{
-		map[string]any{"role": "user", "content": []any{map[string]any{"type": "text", "text": "hello"}, image("data:image/png;base64,AQI="), image("data:image/webp;base64,Aw==")}},
-		map[string]any{"role": "user", "content": []any{image("data:image/png;base64,AQI=")}},
-		map[string]any{"role": "user", "content": "so?"},
-	}
-	if got := capture(t, wire.Options{}, request).body["messages"]; !reflect.DeepEqual(got, want) {
-		t.Errorf("got\n%s\nwant\n%s", indent(got), indent(want))
-	}
+	equal(t, capture(t, wire.Options{}, request).Body["messages"], `[
+		{"role": "user", "content": [{"type": "text", "text": "hello"}, {"type": "image_url", "image_url": {"url": "data:image/png;base64,AQI="}},
+			{"type": "image_url", "image_url": {"url": "data:image/webp;base64,Aw=="}}]},
+		{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:image/png;base64,AQI="}}]},
+		{"role": "user", "content": "so?"}]`)
 }
 
 // F25: of several choices that of index 0 counts, wherever it stands; the first where
@@ -163,37 +155,16 @@ func TestF25_TheChoiceOfIndex0(t *testing.T) {
 		for i, text := range []string{"a", "b", "c"} {
 			choices = append(choices, fmt.Sprintf(`{"index":%s,"message":{"content":%q},"finish_reason":"stop"}`, index[i], text))
 		}
-		answer := `{"choices":[` + strings.Join(choices, ",") + `]}`
-		got, err := connect(t, wire.Options{BaseURL: serve(t, body(200, answer))}).Call(t.Context(), hello())
+		got, err := answered(t, false, `{"choices":[`+strings.Join(choices, ",")+`]}`)
 		if err != nil || got.Text != want {
 			t.Errorf("indexes %s: got %+v, %v", indexes, got, err)
 		}
 	}
 }
 
-// sent is what a server received.
-type sent struct {
-	path   string
-	query  string
-	header http.Header
-	body   map[string]any
-}
-
-func capture(t *testing.T, o wire.Options, request *model.Request) sent {
+func capture(t *testing.T, o wire.Options, request *model.Request) wiretest.Sent {
 	t.Helper()
-	var got sent
-	o.BaseURL = serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		got.path, got.query, got.header = r.URL.Path, r.URL.RawQuery, r.Header
-		text, _ := io.ReadAll(r.Body)
-		if err := json.Unmarshal(text, &got.body); err != nil {
-			t.Errorf("the body %s: %v", text, err)
-		}
-		fmt.Fprint(w, goodAnswer)
-	})) + o.BaseURL
-	if _, err := connect(t, o).Call(t.Context(), request); err != nil {
-		t.Fatal(err)
-	}
-	return got
+	return wiretest.Capture(t, o, New, request, goodAnswer)
 }
 
 func float(n float64) *float64 { return &n }
@@ -203,14 +174,8 @@ func TestZerosAreSent(t *testing.T) {
 	seed := int64(0)
 	request := hello()
 	request.Temperature, request.TopP, request.Seed, request.ToolChoice = float(0), float(0), &seed, "auto"
-	got := capture(t, wire.Options{}, request).body
-	want := map[string]any{
-		"model": "m", "stream": false, "temperature": 0.0, "top_p": 0.0, "seed": 0.0,
-		"messages": []any{map[string]any{"role": "user", "content": "hello"}},
-	}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("got  %v\nwant %v", got, want)
-	}
+	equal(t, capture(t, wire.Options{}, request).Body,
+		`{"model": "m", "stream": false, "temperature": 0, "top_p": 0, "seed": 0, "messages": [{"role": "user", "content": "hello"}]}`)
 }
 
 // Reasoning models know only the newer name of the limit; many servers only the
@@ -226,7 +191,7 @@ func TestTheLimitOfOutputTokens(t *testing.T) {
 	} {
 		request := hello()
 		request.MaxOutputTokens, request.Temperature = 7, float(0.2)
-		got := capture(t, wire.Options{Name: name}, request).body
+		got := capture(t, wire.Options{Name: name}, request).Body
 		other := map[string]string{"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}[want]
 		if got[want] != 7.0 || got[other] != nil || got["temperature"] != 0.2 {
 			t.Errorf("%s: got %v", name, got)
@@ -243,15 +208,15 @@ func TestHeadersAndPath(t *testing.T) {
 	request := hello()
 	request.Idempotency = "key-1"
 	got := capture(t, wire.Options{BaseURL: "/v1/?api-version=1&key=a%2Fb", Headers: map[string]string{"X-Title": "agentbench"}}, request)
-	if got.path != "/v1/chat/completions" || got.query != "api-version=1&key=a%2Fb" {
-		t.Errorf("path %s, query %s", got.path, got.query)
+	if got.Path != "/v1/chat/completions" || got.Query != "api-version=1&key=a%2Fb" {
+		t.Errorf("path %s, query %s", got.Path, got.Query)
 	}
-	if got.header.Get("Authorization") != "Bearer "+canary || got.header.Get("X-Title") != "agentbench" || got.header.Get("Idempotency-Key") != "key-1" {
-		t.Errorf("headers %v", got.header)
+	if got.Header.Get("Authorization") != "Bearer "+canary || got.Header.Get("X-Title") != "agentbench" || got.Header.Get("Idempotency-Key") != "key-1" {
+		t.Errorf("headers %v", got.Header)
 	}
 	got = capture(t, wire.Options{Headers: map[string]string{"Authorization": "Basic other"}}, hello())
-	if got.header.Get("Authorization") != "Basic other" {
-		t.Errorf("headers %v", got.header)
+	if got.Header.Get("Authorization") != "Basic other" {
+		t.Errorf("headers %v", got.Header)
 	}
 }
 
@@ -315,12 +280,12 @@ func TestProvidersByName(t *testing.T) {
 			case "mistral":
 				seeds = map[string]any{"random_seed": 7.0, "max_tokens": 9.0}
 			}
-			if got.header.Get("Authorization") != bearer || got.header.Get("Api-Key") != key {
-				t.Errorf("Authorization %q, api-key %q", got.header.Get("Authorization"), got.header.Get("Api-Key"))
+			if got.Header.Get("Authorization") != bearer || got.Header.Get("Api-Key") != key {
+				t.Errorf("Authorization %q, api-key %q", got.Header.Get("Authorization"), got.Header.Get("Api-Key"))
 			}
 			for _, name := range []string{"seed", "random_seed", "max_tokens", "max_completion_tokens"} {
-				if got.body[name] != seeds[name] {
-					t.Errorf("%s is %v, want %v", name, got.body[name], seeds[name])
+				if got.Body[name] != seeds[name] {
+					t.Errorf("%s is %v, want %v", name, got.Body[name], seeds[name])
 				}
 			}
 			o.Stream = true
@@ -339,7 +304,7 @@ func TestAddressesThatAreNone(t *testing.T) {
 			t.Errorf("%s: %v", address, err)
 			continue
 		}
-		withoutSecrets(t, err.Error())
+		wiretest.WithoutSecrets(t, err.Error())
 	}
 }
 
@@ -350,13 +315,12 @@ func TestTheUserOfAnAddressSignsIn(t *testing.T) {
 		sent = r.Header.Get("Authorization")
 		fmt.Fprint(w, goodAnswer)
 	}))
-	address = strings.Replace(address, "http://", "http://me:pass@", 1)
 	for name, o := range map[string]wire.Options{
-		"Basic " + base64.StdEncoding.EncodeToString([]byte("me:pass")): {BaseURL: address},
-		"Bearer key": {BaseURL: address, Key: "key"},
-		"Digest it":  {BaseURL: address, Headers: map[string]string{"Authorization": "Digest it"}},
+		"Basic " + base64.StdEncoding.EncodeToString([]byte("me:pass")): {},
+		"Bearer key": {Key: "key"},
+		"Digest it":  {Headers: map[string]string{"Authorization": "Digest it"}},
 	} {
-		o.Name = "m"
+		o.Name, o.BaseURL = "m", strings.Replace(address, "http://", "http://me:pass@", 1)
 		m, err := New(o)
 		must(t, err)
 		if _, err := m.Call(t.Context(), hello()); err != nil || sent != name {
@@ -409,20 +373,4 @@ func TestTextsArriveAsTheyAre(t *testing.T) {
 			t.Fatalf("%v, sent %s\nwant %v", err, sent.body, want)
 		}
 	})
-}
-
-func indent(value any) string {
-	text, _ := json.MarshalIndent(value, "", "  ") // of maps, lists and texts
-	return string(text)
-}
-
-// must ends a test at an error.
-func must(t interface {
-	Helper()
-	Fatal(...any)
-}, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"errors"
 	"testing"
 
 	"github.com/agentbench/agentbench/engine/model/wire"
@@ -27,7 +26,7 @@ var faults = []struct {
 func TestFaults(t *testing.T) {
 	for _, f := range faults {
 		t.Run(f.name, func(t *testing.T) {
-			shows(t, connect(t, wire.Options{BaseURL: serve(t, body(200, f.answer))}), f.class, f.says)
+			shows(t, connect(t, wire.Options{BaseURL: "http://here", Transport: wiretest.Only(f.answer)}), f.class, f.says)
 		})
 	}
 }
@@ -47,15 +46,7 @@ func FuzzAnswer(f *testing.F) {
 		f.Add(`{"model":"another","choices":[{"message":` + message + `,"finish_reason":"tool_calls"},{"index":0}],"usage":{"prompt_tokens":1,"completion_tokens":-1}}`)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		m, err := New(wire.Options{Name: "m", BaseURL: "http://here", Transport: wiretest.Only(text)})
-		must(t, err)
-		reply, err := m.Call(t.Context(), hello())
-		var failed *record.Error
-		switch {
-		case err != nil && (!errors.As(err, &failed) || failed.Class == ""):
-			t.Errorf("no class: %v", err)
-		case err == nil && (reply.Finish == "" || reply.Usage.Calls != 1 || reply.Usage.InputTokens < 0 || reply.Usage.OutputTokens < 0 || reply.Usage.CachedTokens > reply.Usage.InputTokens):
-			t.Errorf("got %+v", reply)
-		}
+		reply, err := answered(t, false, text)
+		wiretest.Sound(t, reply, err)
 	})
 }

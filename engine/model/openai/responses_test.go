@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"reflect"
@@ -17,6 +16,7 @@ import (
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/model/pace"
 	"github.com/agentbench/agentbench/engine/model/wire"
+	"github.com/agentbench/agentbench/engine/model/wire/wiretest"
 	"github.com/agentbench/agentbench/engine/record"
 )
 
@@ -72,6 +72,12 @@ var (
 	streamedResponse = events(eventsOfResponse...)
 )
 
+// answeredResponses is what the client of Responses makes of an answer.
+func answeredResponses(t testing.TB, stream bool, answer string) (*model.Reply, error) {
+	t.Helper()
+	return wiretest.Answered(t, wire.Options{Stream: stream}, NewResponses, answer)
+}
+
 // A streamed answer is the same reply as a whole one.
 func TestReplyOfResponses(t *testing.T) {
 	want := &model.Reply{
@@ -81,11 +87,9 @@ func TestReplyOfResponses(t *testing.T) {
 		Usage:     record.Usage{Calls: 1, InputTokens: 30, CachedTokens: 10, CacheWriteTokens: 4, OutputTokens: 20, ReasoningTokens: 5},
 	}
 	for _, answer := range []string{wholeResponse, streamedResponse, strings.ReplaceAll(streamedResponse, "\n", "\r\n"), streamedResponse + event("[DONE]")} {
-		m := connectResponses(t, wire.Options{BaseURL: serve(t, body(200, answer)), Stream: answer != wholeResponse, Now: ticking(time.Second)})
-		got, err := m.Call(t.Context(), hello())
-		must(t, err)
-		if !reflect.DeepEqual(got, want) {
-			t.Errorf("got  %+v\nwant %+v", got, want)
+		got, err := wiretest.Answered(t, wire.Options{Stream: answer != wholeResponse, Now: ticking(time.Second)}, NewResponses, answer)
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("got  %+v, %v\nwant %+v", got, err, want)
 		}
 	}
 }
@@ -146,7 +150,7 @@ func TestAnswersOfResponses(t *testing.T) {
 			if stream {
 				answer = events(ended(answer))
 			}
-			got, err := connectResponses(t, wire.Options{BaseURL: serve(t, body(200, answer)), Stream: stream}).Call(t.Context(), hello())
+			got, err := answeredResponses(t, stream, answer)
 			var fault *record.Error
 			if stream && c.class == record.Server {
 				c.class = record.Incomplete
@@ -169,27 +173,11 @@ func TestAnswersOfResponses(t *testing.T) {
 	}
 }
 
-// capturedBody is what a server receives of a request.
-func capturedBody(t *testing.T, o wire.Options, request *model.Request) (got map[string]any, path string) {
+// capturedOfResponses is what a server receives of a request.
+func capturedOfResponses(t *testing.T, o wire.Options, request *model.Request) wiretest.Sent {
 	t.Helper()
-	o.BaseURL = serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		text, _ := io.ReadAll(r.Body)
-		if err := json.Unmarshal(text, &got); err != nil {
-			t.Errorf("the body %s: %v", text, err)
-		}
-		path = r.URL.Path + " " + r.Header.Get("Authorization")
-		fmt.Fprint(w, wholeResponse)
-	})) + "/v1"
-	if _, err := connectResponses(t, o).Call(t.Context(), request); err != nil {
-		t.Fatal(err)
-	}
-	return got, path
-}
-
-func parsed(t *testing.T, text string) (value map[string]any) {
-	t.Helper()
-	must(t, json.Unmarshal([]byte(text), &value))
-	return value
+	o.BaseURL = "/v1"
+	return wiretest.Capture(t, o, NewResponses, request, wholeResponse)
 }
 
 // Everything that a request holds is sent, and nothing else.
@@ -227,16 +215,14 @@ func TestRequestOfResponses(t *testing.T) {
 			{"type":"function","name":"time","strict":false,"parameters":{"type":"object","properties":{}}}],
 			"tool_choice":{"type":"function","name":"weather"}}`},
 	} {
-		got, path := capturedBody(t, c.o, c.request)
-		if want := parsed(t, c.want); !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: got\n%s\nwant\n%s", name, indent(got), indent(want))
-		}
-		if path != "/v1/responses Bearer "+canary {
-			t.Errorf("%s: sent to %s", name, path)
+		got := capturedOfResponses(t, c.o, c.request)
+		equal(t, got.Body, c.want)
+		if got.Path != "/v1/responses" || got.Header.Get("Authorization") != "Bearer "+canary {
+			t.Errorf("%s: sent to %s, %s", name, got.Path, got.Header)
 		}
 	}
 	for choice, want := range map[string]any{"": nil, "auto": "auto", "none": "none", "required": "required"} {
-		if got, _ := capturedBody(t, wire.Options{Effort: "none"}, conversation(choice)); got["tool_choice"] != want || !reflect.DeepEqual(got["reasoning"], map[string]any{"effort": "none"}) {
+		if got := capturedOfResponses(t, wire.Options{Effort: "none"}, conversation(choice)).Body; got["tool_choice"] != want || !reflect.DeepEqual(got["reasoning"], map[string]any{"effort": "none"}) {
 			t.Errorf("%q: %v, %v", choice, got["tool_choice"], got["reasoning"])
 		}
 	}
@@ -299,12 +285,8 @@ func TestBlocksAreSentBack(t *testing.T) {
 		request.Messages = append(request.Messages, model.Message{
 			Role: "assistant", Text: "hi", ToolCalls: []model.ToolCall{{ID: "call_a", Name: "weather", Arguments: "{}"}}, Blocks: json.RawMessage(blocks),
 		})
-		got, _ := capturedBody(t, wire.Options{}, request)
-		var items []any
-		must(t, json.Unmarshal([]byte(want), &items))
-		if sent, _ := got["input"].([]any); !reflect.DeepEqual(sent[1:], items) {
-			t.Errorf("%s: got\n%s\nwant\n%s", blocks, indent(sent[1:]), indent(items))
-		}
+		sent, _ := capturedOfResponses(t, wire.Options{}, request).Body["input"].([]any)
+		equal(t, sent[1:], want)
 	}
 	other := model.Message{Role: "assistant", Text: "hi", Blocks: json.RawMessage(`[{"type":"thinking"},{"type":"text","text":"hi"}]`)}
 	if items := sentBack(&other); items != nil {
@@ -331,14 +313,14 @@ func TestUsageOfResponses(t *testing.T) {
 		`{"input_tokens":{"a":1},"output_tokens":20,"cost":0.25,"huge":1e999}`: {estimated, `{"cost":0.25,"input_tokens.a":1}`},
 	} {
 		answer := strings.Replace(responseOf("completed", message1), usageOfResponses, usage, 1)
-		got, err := connectResponses(t, wire.Options{BaseURL: serve(t, body(200, answer))}).Call(t.Context(), hello())
+		got, err := answeredResponses(t, false, answer)
 		if err != nil || got.Usage != c.want || string(got.Reported) != c.reported {
 			t.Errorf("%s: got %+v, %s, %v; want %+v, %s", usage, got.Usage, got.Reported, err, c.want, c.reported)
 		}
 	}
 	for said, want := range map[string]string{`"default"`: "", `"flex"`: "flex", `null`: "", `7`: ""} {
 		answer := strings.Replace(responseOf("completed", message1), `"service_tier":"default"`, `"service_tier":`+said, 1)
-		got, err := connectResponses(t, wire.Options{BaseURL: serve(t, body(200, answer))}).Call(t.Context(), hello())
+		got, err := answeredResponses(t, false, answer)
 		if err != nil || got.Tier != want {
 			t.Errorf("%s: tier %q, %v", said, got.Tier, err)
 		}
@@ -383,7 +365,7 @@ func TestF20_StreamsOfResponsesThatFail(t *testing.T) {
 		"nothing":               {"", record.BadResponse, "empty"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			shows(t, connectResponses(t, wire.Options{BaseURL: serve(t, body(200, c.stream)), Stream: true}), c.class, c.says)
+			shows(t, connectResponses(t, wire.Options{BaseURL: "http://here", Transport: wiretest.Only(c.stream), Stream: true}), c.class, c.says)
 		})
 	}
 }
@@ -402,7 +384,7 @@ func TestF22_FormsOfStreamsOfResponses(t *testing.T) {
 		"comments":       strings.ReplaceAll(streamedResponse, "\n\n", "\n\n: keep-alive\n\n"),
 		"more behind it": streamedResponse + "garbage",
 	} {
-		got, err := connectResponses(t, wire.Options{BaseURL: serve(t, body(200, stream)), Stream: true}).Call(t.Context(), hello())
+		got, err := answeredResponses(t, true, stream)
 		if err != nil || got.Text != "hi" || len(got.ToolCalls) != 1 || got.Thinking != "because" {
 			t.Errorf("%s: got %+v, %v", name, got, err)
 		}

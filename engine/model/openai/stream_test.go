@@ -10,6 +10,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/model/wire"
+	"github.com/agentbench/agentbench/engine/model/wire/wiretest"
 	"github.com/agentbench/agentbench/engine/record"
 )
 
@@ -26,14 +27,11 @@ const (
 var goodStream = delta(`"role":"assistant","content":""`) + delta(`"reasoning_content":"because"`) +
 	delta(`"content":"h"`) + delta(`"content":"i"`) + event(finished) + event(counts) + event("[DONE]")
 
-// F22: forms that servers use.
+// F22: forms that servers use. Those of any protocol are in the tests of package wire.
 func TestF22_FormsOfStreams(t *testing.T) {
 	usage := event(counts) + event("[DONE]")
 	for name, stream := range map[string]string{
-		"1,000 comments":         strings.Repeat(": keep-alive\n\n", 1000) + goodStream,
 		"comments between":       strings.ReplaceAll(goodStream, "\n\n", "\n\n: OPENROUTER PROCESSING\n\n"),
-		"CR LF":                  strings.ReplaceAll(goodStream, "\n", "\r\n"),
-		"no space":               strings.ReplaceAll(goodStream, "data: ", "data:"),
 		"no empty lines":         strings.ReplaceAll(goodStream, "\n\n", "\n"),
 		"names and ids":          strings.ReplaceAll(goodStream, "data: ", "event: message\nid: 3\nretry: 10\ndata: "),
 		"data in two lines":      strings.ReplaceAll(goodStream, `{"choices":`, "{\"choices\":\ndata: "),
@@ -48,13 +46,10 @@ func TestF22_FormsOfStreams(t *testing.T) {
 		"odd numbers":            event(`{"choices":[{"index":"1","delta":{"content":"other"}},{"index":0.0,"delta":{"content":"hi","reasoning":"because"},"logprobs":"none"}]}`) + event(finished) + event(`{"choices":[],"created":"today","usage":{"prompt_tokens":"30","completion_tokens":20.0,"prompt_cache_hit_tokens":"10"}}`) + event("[DONE]"),
 		"finish_reason repeated": delta(`"content":"hi","reasoning_content":"because"`) + event(finished) + event(finished) + usage,
 	} {
-		t.Run(name, func(t *testing.T) {
-			got, err := connect(t, wire.Options{BaseURL: serve(t, body(200, stream)), Stream: true}).Call(t.Context(), hello())
-			must(t, err)
-			if got.Text != "hi" || got.Thinking != "because" || got.Finish != "stop" || got.Usage.Tokens() != 50 || got.Usage.CachedTokens != 10 {
-				t.Errorf("got %+v", got)
-			}
-		})
+		got, err := answered(t, true, stream)
+		if err != nil || got.Text != "hi" || got.Thinking != "because" || got.Finish != "stop" || got.Usage.Tokens() != 50 || got.Usage.CachedTokens != 10 {
+			t.Errorf("%s: got %+v, %v", name, got, err)
+		}
 	}
 }
 
@@ -88,11 +83,7 @@ func TestF20_CutStreams(t *testing.T) {
 		"finished without any content": {event(finished) + event("[DONE]"), record.BadResponse},
 	} {
 		t.Run(name, func(t *testing.T) {
-			reply, err := connect(t, wire.Options{BaseURL: serve(t, body(200, c.stream)), Stream: true}).Call(t.Context(), hello())
-			var failed *record.Error
-			if reply != nil || !errors.As(err, &failed) || failed.Class != c.class {
-				t.Errorf("got %+v, %v; want %s", reply, err, c.class)
-			}
+			shows(t, connect(t, wire.Options{BaseURL: "http://here", Transport: wiretest.Only(c.stream), Stream: true}), c.class, "")
 		})
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -144,5 +145,61 @@ func Must(t interface {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// Answered is what a client makes of an answer.
+func Answered[M model.Model](t testing.TB, o wire.Options, make func(wire.Options) (M, error), answer string) (*model.Reply, error) {
+	t.Helper()
+	o.BaseURL, o.Transport = "http://here", Only(answer)
+	return Connect(t, o, make).Call(t.Context(), Hello())
+}
+
+// Sound fails the test unless a call came to a reply that can be paid for, or to an error with a class.
+func Sound(t testing.TB, reply *model.Reply, err error) {
+	t.Helper()
+	var failed *record.Error
+	switch {
+	case err != nil && (!errors.As(err, &failed) || failed.Class == ""):
+		t.Errorf("no class: %v", err)
+	case err == nil && (reply.Finish == "" || reply.Usage.Calls != 1 || reply.Usage.InputTokens < 0 || reply.Usage.OutputTokens < 0 ||
+		reply.Usage.CachedTokens > reply.Usage.InputTokens):
+		t.Errorf("got %+v", reply)
+	}
+}
+
+// Sent is what a server received.
+type Sent struct {
+	Path, Query string
+	Header      http.Header
+	Text        []byte
+	Body        map[string]any
+}
+
+// Capture makes a call of the client of a server that has one answer, and gives what that received. The address of the options, if any, is
+// the path.
+func Capture[M model.Model](t testing.TB, o wire.Options, make func(wire.Options) (M, error), request *model.Request, answer string) (got Sent) {
+	t.Helper()
+	o.BaseURL = Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got.Path, got.Query, got.Header = r.URL.Path, r.URL.RawQuery, r.Header
+		got.Text, _ = io.ReadAll(r.Body)
+		if err := json.Unmarshal(got.Text, &got.Body); err != nil {
+			t.Errorf("the body %s: %v", got.Text, err)
+		}
+		fmt.Fprint(w, answer)
+	})) + o.BaseURL
+	_, err := Connect(t, o, make).Call(t.Context(), request)
+	Must(t, err)
+	return got
+}
+
+// Equal compares what was decoded of JSON with a text of it.
+func Equal(t testing.TB, got any, want string) {
+	t.Helper()
+	var wanted any
+	Must(t, json.Unmarshal([]byte(want), &wanted))
+	if !reflect.DeepEqual(got, wanted) {
+		text, _ := json.MarshalIndent(got, "", "  ") // of maps, lists and texts
+		t.Errorf("got\n%s\nwant\n%s", text, want)
 	}
 }
