@@ -3,7 +3,6 @@ package anthropic
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"reflect"
 	"strings"
@@ -22,9 +21,15 @@ import (
 
 const canary = wiretest.Canary
 
-var body, serve, hello, shows, ticking = wiretest.Body, wiretest.Serve, wiretest.Hello, wiretest.Shows, wiretest.Ticking
+var serve, hello, shows, must, equal = wiretest.Serve, wiretest.Hello, wiretest.Shows, wiretest.Must, wiretest.Equal
 
 func connect(t testing.TB, o wire.Options) *Model { return wiretest.Connect(t, o, New) }
+
+// asked is what the client makes of an answer.
+func asked(t testing.TB, o wire.Options, answer string) (*model.Reply, error) {
+	t.Helper()
+	return wiretest.Answered(t, o, New, answer)
+}
 
 const goodAnswer = `{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[{"type":"thinking","thinking":"because","signature":"Zm9v/+=="},{"type":"text","text":"hi"}],"stop_reason":"end_turn","stop_sequence":null,"usage":{"input_tokens":12,"cache_creation_input_tokens":8,"cache_read_input_tokens":10,"cache_creation":{"ephemeral_5m_input_tokens":5,"ephemeral_1h_input_tokens":3},"output_tokens":20,"output_tokens_details":{"thinking_tokens":5},"server_tool_use":{"web_search_requests":2,"web_fetch_requests":0},"service_tier":"standard"}}`
 
@@ -38,12 +43,18 @@ func goodReply() *model.Reply {
 	}
 }
 
+// A streamed answer is the same reply as a whole one.
 func TestReply(t *testing.T) {
-	m := connect(t, wire.Options{BaseURL: serve(t, body(200, goodAnswer)), Now: ticking(time.Second)})
-	got, err := m.Call(t.Context(), hello())
-	must(t, err)
-	if want := goodReply(); !reflect.DeepEqual(got, want) {
-		t.Errorf("got  %+v\nwant %+v", got, want)
+	for answer, stream := range map[string]bool{goodAnswer: false, goodStream: true} {
+		got, err := asked(t, wire.Options{Stream: stream, Now: wiretest.Ticking(time.Second)}, answer)
+		must(t, err)
+		want := goodReply()
+		if stream {
+			got.Blocks, want.Blocks = sorted(t, got.Blocks), sorted(t, want.Blocks)
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("streamed %v: got  %+v\nwant %+v", stream, got, want)
+		}
 	}
 }
 
@@ -51,7 +62,7 @@ func TestReply(t *testing.T) {
 func answered(t *testing.T, content, stop string) *model.Reply {
 	t.Helper()
 	answer := fmt.Sprintf(`{"type":"message","model":"m","content":%s,"stop_reason":%q}`, content, stop)
-	got, err := connect(t, wire.Options{BaseURL: serve(t, body(200, answer))}).Call(t.Context(), hello())
+	got, err := asked(t, wire.Options{}, answer)
 	must(t, err)
 	return got
 }
@@ -123,48 +134,25 @@ func TestUsage(t *testing.T) {
 		`{"input_tokens":1,"output_tokens":4,"output_tokens_details":{"thinking_tokens":9}}`:                                                                  {Calls: 1, InputTokens: 1, OutputTokens: 4, ReasoningTokens: 4},
 	} {
 		answer := `{"content":[{"type":"text","text":"0123456789"}],"stop_reason":"end_turn","usage":` + said + `}`
-		got, err := connect(t, wire.Options{BaseURL: serve(t, body(200, answer))}).Call(t.Context(), hello())
-		if err != nil {
-			t.Fatalf("%s: %v", said, err)
-		}
-		if got.Usage != want {
-			t.Errorf("%s: got %+v, want %+v", said, got.Usage, want)
+		if got, err := asked(t, wire.Options{}, answer); err != nil || got.Usage != want {
+			t.Errorf("%s: got %+v, %v, want %+v", said, got, err, want)
 		}
 	}
 	const split = `{"content":[],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":0,"cache_creation_input_tokens":6,"service_tier":"priority","iterations":[1],"x":{"y":{"z":1.5}}}}`
-	got, err := connect(t, wire.Options{BaseURL: serve(t, body(200, split)), CacheTTL: "1h"}).Call(t.Context(), hello())
+	got, err := asked(t, wire.Options{CacheTTL: "1h"}, split)
 	if err != nil || got.Usage != (record.Usage{Calls: 1, InputTokens: 7, CacheWrite1hTokens: 6}) || got.Tier != "priority" || string(got.Reported) != `{"x.y.z":1.5}` {
 		t.Errorf("got %+v, %v", got, err)
 	}
 }
 
-// sent is what a server received.
-type sent struct {
-	path, query string
-	header      http.Header
-	text        []byte
-	body        map[string]any
-}
-
-func capture(t *testing.T, o wire.Options, request *model.Request) sent {
+func capture(t *testing.T, o wire.Options, request *model.Request) wiretest.Sent {
 	t.Helper()
-	var got sent
-	o.BaseURL = serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		got.path, got.query, got.header = r.URL.Path, r.URL.RawQuery, r.Header
-		got.text, _ = io.ReadAll(r.Body)
-		if err := json.Unmarshal(got.text, &got.body); err != nil {
-			t.Errorf("the body %s: %v", got.text, err)
-		}
-		if o.Stream {
-			fmt.Fprint(w, goodStream)
-		} else {
-			fmt.Fprint(w, goodAnswer)
-		}
-	})) + o.BaseURL
-	if _, err := connect(t, o).Call(t.Context(), request); err != nil {
-		t.Fatal(err)
+	answer := goodAnswer
+	if o.Stream {
+		answer = goodStream
 	}
-	theSDKReads(t, got.text)
+	got := wiretest.Capture(t, o, New, request, answer)
+	theSDKReads(t, got.Text)
 	return got
 }
 
@@ -209,18 +197,8 @@ func TestBody(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			request := c.request
 			request.Messages = hello().Messages
-			equal(t, capture(t, c.options, &request).body, `{"model":"m",`+c.want+`}`)
+			equal(t, capture(t, c.options, &request).Body, `{"model":"m",`+c.want+`}`)
 		})
-	}
-}
-
-func equal(t *testing.T, got any, want string) {
-	t.Helper()
-	var wanted any
-	must(t, json.Unmarshal([]byte(want), &wanted))
-	if !reflect.DeepEqual(got, wanted) {
-		text, _ := json.MarshalIndent(got, "", "  ")
-		t.Errorf("got\n%s\nwant\n%s", text, want)
 	}
 }
 
@@ -271,8 +249,8 @@ func TestToolsAreSent(t *testing.T) {
 			told = `,"tool_choice":` + told
 		}
 		got := capture(t, wire.Options{}, request)
-		equal(t, got.body, fmt.Sprintf(sentConversation, "", "", "", told))
-		if !strings.Contains(string(got.text), `"a < b"`) {
+		equal(t, got.Body, fmt.Sprintf(sentConversation, "", "", "", told))
+		if !strings.Contains(string(got.Text), `"a < b"`) {
 			t.Error("what the provider gave is written in another way")
 		}
 	}
@@ -296,12 +274,12 @@ func TestCacheMarks(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := capture(t, wire.Options{Cache: c.marks, CacheTTL: c.ttl}, conversation())
-			equal(t, got.body, fmt.Sprintf(sentConversation, c.system, c.tools, c.conversants, ""))
+			equal(t, got.Body, fmt.Sprintf(sentConversation, c.system, c.tools, c.conversants, ""))
 		})
 	}
 	last := hello()
 	last.Messages = append(last.Messages, model.Message{Role: "assistant", Text: "{"})
-	equal(t, capture(t, wire.Options{Cache: []string{"auto"}}, last).body["messages"],
+	equal(t, capture(t, wire.Options{Cache: []string{"auto"}}, last).Body["messages"],
 		`[{"role":"user","content":[{"type":"text","text":"hello"`+mark+`}]},{"role":"assistant","content":[{"type":"text","text":"{"}]}]`)
 	capture(t, wire.Options{Cache: []string{"auto"}}, &model.Request{}) // nothing to mark
 }
@@ -349,8 +327,8 @@ func TestThinkingWithinATurn(t *testing.T) {
 		"the whole turn": {conversation(), true}, "a turn without": {cut, false}, "the next turn": {said, true},
 		"hidden": {hidden, true}, "not at first": {late, false}, "no turn": {hello(), true},
 	} {
-		budget := capture(t, wire.Options{Thinking: &spec.Thinking{BudgetTokens: 1024}}, c.request).body
-		adaptive := capture(t, wire.Options{Thinking: &spec.Thinking{Adaptive: true}}, c.request).body
+		budget := capture(t, wire.Options{Thinking: &spec.Thinking{BudgetTokens: 1024}}, c.request).Body
+		adaptive := capture(t, wire.Options{Thinking: &spec.Thinking{Adaptive: true}}, c.request).Body
 		if thinks := budget["thinking"] != nil; thinks != c.thinks || adaptive["thinking"] == nil {
 			t.Errorf("%s: %v, %v", name, budget["thinking"], adaptive["thinking"])
 		}
@@ -376,15 +354,15 @@ func TestHeadersAreThoseOfTheSDK(t *testing.T) {
 				delete(theirs, name)
 			}
 		}
-		got := ours.header.Clone()
+		got := ours.Header.Clone()
 		for _, name := range []string{"User-Agent", "Content-Length", "Idempotency-Key"} {
 			got.Del(name)
 		}
 		if stream { // the SDK asks for JSON there, too
 			got.Set("Accept", theirs.Get("Accept"))
 		}
-		if ours.path != path || !reflect.DeepEqual(got, theirs) {
-			t.Errorf("streamed %v: %s %v, want %s %v", stream, ours.path, got, path, theirs)
+		if ours.Path != path || !reflect.DeepEqual(got, theirs) {
+			t.Errorf("streamed %v: %s %v, want %s %v", stream, ours.Path, got, path, theirs)
 		}
 	}
 }
@@ -430,16 +408,5 @@ func TestF14_WrongKeysAndModels(t *testing.T) {
 		if want := strings.Replace(c.want, "ADDRESS", address, 1); err == nil || err.Error() != want {
 			t.Errorf("%s: got %v, want %s", name, err, want)
 		}
-	}
-}
-
-// must ends a test at an error.
-func must(t interface {
-	Helper()
-	Fatal(...any)
-}, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

@@ -1,7 +1,6 @@
 package anthropic
 
 import (
-	"errors"
 	"testing"
 
 	"github.com/agentbench/agentbench/engine/model/wire"
@@ -31,7 +30,7 @@ var faults = []struct {
 func TestFaults(t *testing.T) {
 	for _, f := range faults {
 		t.Run(f.name, func(t *testing.T) {
-			shows(t, connect(t, wire.Options{BaseURL: serve(t, body(200, f.answer))}), f.class, f.says)
+			shows(t, connect(t, wire.Options{BaseURL: "http://here", Transport: wiretest.Only(f.answer)}), f.class, f.says)
 		})
 	}
 }
@@ -51,15 +50,9 @@ func FuzzAnswer(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, stream := range []bool{false, true} {
-			m := connect(t, wire.Options{BaseURL: "http://here", Transport: wiretest.Only(text), Stream: stream})
-			reply, err := m.Call(t.Context(), hello())
-			var failed *record.Error
-			switch {
-			case err != nil && (!errors.As(err, &failed) || failed.Class == ""):
-				t.Errorf("no class: %v", err)
-			case err == nil && (reply.Finish == "" || reply.Usage.Calls != 1 || reply.Usage.InputTokens < 0 || reply.Usage.OutputTokens < 0 || reply.Usage.CachedTokens > reply.Usage.InputTokens):
-				t.Errorf("got %+v", reply)
-			case err == nil && reply.Blocks != nil && !isArray(reply.Blocks):
+			reply, err := asked(t, wire.Options{Stream: stream}, text)
+			wiretest.Sound(t, reply, err)
+			if err == nil && reply.Blocks != nil && !isArray(reply.Blocks) {
 				t.Errorf("blocks %s", reply.Blocks)
 			}
 		}

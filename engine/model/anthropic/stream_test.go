@@ -8,12 +8,12 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/anthropics/anthropic-sdk-go"
 
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/model/wire"
+	"github.com/agentbench/agentbench/engine/model/wire/wiretest"
 	"github.com/agentbench/agentbench/engine/record"
 )
 
@@ -62,18 +62,6 @@ func sorted(t *testing.T, text json.RawMessage) json.RawMessage {
 	return text
 }
 
-// A streamed answer is the same reply as a whole one.
-func TestStreamedReply(t *testing.T) {
-	m := connect(t, wire.Options{BaseURL: serve(t, body(200, goodStream)), Stream: true, Now: ticking(time.Second)})
-	got, err := m.Call(t.Context(), hello())
-	must(t, err)
-	want := goodReply()
-	got.Blocks, want.Blocks = sorted(t, got.Blocks), sorted(t, want.Blocks)
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("got  %+v\nwant %+v", got, want)
-	}
-}
-
 // Each stream and the whole answer beside it are the same reply, and the SDK's own types read the stream like that, too.
 func TestStreamsAndWholeAnswersAreAlike(t *testing.T) {
 	const toolStart = `{"type":"tool_use","id":"a","name":"f","input":{}}`
@@ -98,7 +86,7 @@ func TestStreamsAndWholeAnswersAreAlike(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			stream := begun + c.stream + stopped(c.stop) + end
-			got, err := connect(t, wire.Options{BaseURL: serve(t, body(200, stream)), Stream: true}).Call(t.Context(), hello())
+			got, err := asked(t, wire.Options{Stream: true}, stream)
 			must(t, err)
 			want := answered(t, c.content, c.stop)
 			got.Blocks, want.Blocks = sorted(t, got.Blocks), sorted(t, want.Blocks)
@@ -161,7 +149,7 @@ func TestStreamsOfLaterVersions(t *testing.T) {
 		"a block":           {begun + open(0, block) + closed(0) + hi, `[` + block + `,{"type":"text","text":"hi"}]`},
 		"a part of a block": {begun + open(0, block) + more(0, `"type":"dream_delta","dream":"x"`) + closed(0) + hi, ""},
 	} {
-		got, err := connect(t, wire.Options{BaseURL: serve(t, body(200, c.stream+stopped("end_turn")+end)), Stream: true}).Call(t.Context(), hello())
+		got, err := asked(t, wire.Options{Stream: true}, c.stream+stopped("end_turn")+end)
 		if err != nil || got.Text != "hi" || string(sorted(t, got.Blocks)) != string(sorted(t, []byte(c.kept))) {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
@@ -213,11 +201,7 @@ func TestF20_CutStreams(t *testing.T) {
 		"an error instead":           {`{"type":"error","error":{"type":"api_error","message":"no slot"}}`, record.BadResponse},
 	} {
 		t.Run(name, func(t *testing.T) {
-			reply, err := connect(t, wire.Options{BaseURL: serve(t, body(200, c.stream)), Stream: true}).Call(t.Context(), hello())
-			var failed *record.Error
-			if reply != nil || !errors.As(err, &failed) || failed.Class != c.class {
-				t.Errorf("got %+v, %v; want %s", reply, err, c.class)
-			}
+			shows(t, connect(t, wire.Options{BaseURL: "http://here", Transport: wiretest.Only(c.stream), Stream: true}), c.class, "")
 		})
 	}
 }
@@ -248,7 +232,7 @@ func TestF24_UsageOfStreams(t *testing.T) {
 		sse("message_delta", `"delta":{"stop_reason":"end_turn"}`):                                                   {Calls: 1, InputTokens: 30, CachedTokens: 10, CacheWriteTokens: 5, CacheWrite1hTokens: 3, OutputTokens: 1},
 		usage(`"many"`): {Calls: 1, InputTokens: 30, CachedTokens: 10, CacheWriteTokens: 5, CacheWrite1hTokens: 3, OutputTokens: 1},
 	} {
-		got, err := connect(t, wire.Options{BaseURL: serve(t, body(200, begun+thinkingHi+hi+said+end)), Stream: true}).Call(t.Context(), hello())
+		got, err := asked(t, wire.Options{Stream: true}, begun+thinkingHi+hi+said+end)
 		if err != nil || got.Usage != want {
 			t.Errorf("%s: got %+v, %v, want %+v", said, got, err, want)
 		}
