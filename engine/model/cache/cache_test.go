@@ -16,9 +16,12 @@ import (
 	"time"
 
 	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/model/wire/wiretest"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
 )
+
+var must = wiretest.Must
 
 var openAI = Identity{Provider: "openai", Model: "m"}
 
@@ -364,16 +367,5 @@ func TestToolsAreRememberedByMode(t *testing.T) {
 	store.save(key, &Entry{Provider: "openai", Text: "hello"})
 	if content, _, ok := (Tools{Store: store}).Recall(key); ok {
 		t.Errorf("recalled the answer %s of a model", content)
-	}
-}
-
-// must ends a test at an error.
-func must(t interface {
-	Helper()
-	Fatal(...any)
-}, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

@@ -12,7 +12,11 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/agentbench/agentbench/engine/model/wire/wiretest"
 )
+
+var must = wiretest.Must
 
 func parse(t testing.TB, faults ...string) (all []Fault) {
 	t.Helper()
@@ -163,16 +167,5 @@ func TestFaultsThatAreNone(t *testing.T) {
 		if _, err := ParseFaults(text); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%q: %v", text, err)
 		}
-	}
-}
-
-// must ends a test at an error.
-func must(t interface {
-	Helper()
-	Fatal(...any)
-}, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/model/anthropic"
 	"github.com/agentbench/agentbench/engine/model/wire"
+	"github.com/agentbench/agentbench/engine/model/wire/wiretest"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
 )
@@ -22,9 +23,6 @@ import (
 const (
 	peerPackage = "@copilotkit/aimock"
 	peerVersion = "1.43.0"
-	// peerFolder names the environment variable of a folder in which the peer
-	// was installed; without it the tests install one for themselves.
-	peerFolder = "AGENTBENCH_AIMOCK"
 )
 
 // peerFixtures are the peer's replies.
@@ -37,32 +35,13 @@ const peerFixtures = `{"fixtures": [
 	{"match": {"userMessage": "broken"}, "response": {"error": {"message": "boom", "type": "server_error"}, "status": 500}}
 ]}`
 
-// peerProgram is the peer's program. The test is skipped where there is none.
-func peerProgram(t *testing.T) string {
-	t.Helper()
-	dir := os.Getenv(peerFolder)
-	if dir == "" {
-		if testing.Short() {
-			t.Skipf("no peer in short tests: set %s to a folder with %s %s", peerFolder, peerPackage, peerVersion)
-		}
-		dir = t.TempDir()
-		npm := exec.CommandContext(t.Context(), "npm", "install", "--prefix", dir, "--no-save", "--ignore-scripts", peerPackage+"@"+peerVersion)
-		if told, err := npm.CombinedOutput(); err != nil {
-			t.Skipf("no peer: npm install: %v: %.300s; or set %s to a folder with %s %s", err, told, peerFolder, peerPackage, peerVersion)
-		}
-	}
-	return filepath.Join(dir, "node_modules", peerPackage, "dist", "cli.js")
-}
-
 var listening = regexp.MustCompile(`listening on (http://\S+)`)
 
 // startPeer gives the address of a peer that runs until the test ends.
 func startPeer(t *testing.T) string {
 	t.Helper()
-	if _, err := exec.LookPath("node"); err != nil {
-		t.Skip("no peer: node is not installed")
-	}
-	program := peerProgram(t)
+	peerOf := wiretest.Package{Name: peerPackage, Version: peerVersion, Variable: "AGENTBENCH_AIMOCK"}
+	program := filepath.Join(peerOf.Folder(t), "node_modules", peerPackage, "dist", "cli.js")
 	fixtures := filepath.Join(t.TempDir(), "fixtures.json")
 	must(t, os.WriteFile(fixtures, []byte(peerFixtures), 0o600))
 	peer := exec.CommandContext(t.Context(), "node", program, "--port", "0", "--fixtures", fixtures, "--strict")
@@ -93,48 +72,26 @@ func says(text string) *model.Request {
 
 func TestPeer(t *testing.T) {
 	peer := startPeer(t)
-	t.Run("the client understands it", func(t *testing.T) { understands(t, peer) })
+	t.Run("the client understands it", func(t *testing.T) {
+		understands(t, false, "", func(stream bool) model.Model {
+			return connect(t, wire.Options{BaseURL: peer, Name: "gpt-4o", Stream: stream})
+		})
+	})
 	t.Run("the client of Responses understands it", func(t *testing.T) {
-		understandsReasoning(t, "encrypted_content", func(stream bool) model.Model {
+		understands(t, true, "encrypted_content", func(stream bool) model.Model {
 			return connectResponses(t, wire.Options{BaseURL: peer, Name: "gpt-5", Stream: stream, Effort: "low"})
 		})
 	})
 	t.Run("the client of Messages understands it", func(t *testing.T) {
-		understandsReasoning(t, "", func(stream bool) model.Model {
-			m, err := anthropic.New(wire.Options{BaseURL: peer, Name: "claude-sonnet-4-5", Key: canary, Stream: stream, Thinking: &spec.Thinking{BudgetTokens: 1024}, Cache: []string{"auto"}})
-			must(t, err)
-			return m
+		understands(t, true, "", func(stream bool) model.Model {
+			return wiretest.Connect(t, wire.Options{BaseURL: peer, Name: "claude-sonnet-4-5", Stream: stream, Thinking: &spec.Thinking{BudgetTokens: 1024}, Cache: []string{"auto"}}, anthropic.New)
 		})
 	})
 }
 
-// The client and the peer understand each other.
-func understands(t *testing.T, peer string) {
-	m := connect(t, wire.Options{BaseURL: peer, Name: "gpt-4o"})
-	reply, err := m.Call(t.Context(), says("hello"))
-	must(t, err)
-	if reply.Text != "Hi there, this is a reply that takes several chunks." || reply.Finish != "stop" || reply.Usage.Estimated != 0 || reply.Usage.OutputTokens == 0 {
-		t.Errorf("got %+v", reply)
-	}
-	for _, stream := range []bool{false, true} {
-		callsTools(t, connect(t, wire.Options{BaseURL: peer, Name: "gpt-4o", Stream: stream}))
-	}
-	for asked, class := range map[string]record.ErrorClass{
-		"too fast": record.RateLimit, "who": record.Auth, "broken": record.Server,
-	} {
-		_, err := m.Call(t.Context(), says(asked))
-		var failed *model.CallError
-		if !errors.As(err, &failed) || failed.Cause.Class != class {
-			t.Errorf("%s: %v", asked, err)
-		}
-		if asked == "too fast" && failed.RetryAfter <= 0 {
-			t.Errorf("%s: the peer's Retry-After is lost: %+v", asked, failed)
-		}
-	}
-}
-
-// The client of a protocol with reasoning and the peer understand each other, streamed and whole. Some of it is in every reply.
-func understandsReasoning(t *testing.T, within string, connect func(stream bool) model.Model) {
+// understands lets a client and the peer understand each other, streamed and whole. Where the protocol has reasoning, some of it is in every
+// reply.
+func understands(t *testing.T, reasons bool, within string, connect func(stream bool) model.Model) {
 	for _, stream := range []bool{false, true} {
 		m := connect(stream)
 		reply, err := m.Call(t.Context(), says("hello"))
@@ -142,15 +99,17 @@ func understandsReasoning(t *testing.T, within string, connect func(stream bool)
 		if reply.Text != "Hi there, this is a reply that takes several chunks." || reply.Finish != "stop" || !strings.Contains(string(reply.Blocks), within) {
 			t.Errorf("got %+v", reply)
 		}
-		thinks(t, m)
+		if reasons {
+			thinks(t, m)
+		} else if !stream && (reply.Usage.Estimated != 0 || reply.Usage.OutputTokens == 0) {
+			t.Errorf("used %+v", reply.Usage)
+		}
 		callsTools(t, m)
-		for asked, class := range map[string]record.ErrorClass{
-			"too fast": record.RateLimit, "who": record.Auth, "broken": record.Server,
-		} {
+		for asked, class := range map[string]record.ErrorClass{"too fast": record.RateLimit, "who": record.Auth, "broken": record.Server} {
 			_, err := m.Call(t.Context(), says(asked))
 			var failed *model.CallError
-			if !errors.As(err, &failed) || failed.Cause.Class != class {
-				t.Errorf("%s: %v", asked, err)
+			if !errors.As(err, &failed) || failed.Cause.Class != class || asked == "too fast" && failed.RetryAfter <= 0 {
+				t.Errorf("%s: %+v", asked, failed)
 			}
 		}
 	}

@@ -39,14 +39,3 @@ func BenchmarkRead(b *testing.B) {
 		}
 	}
 }
-
-// must ends a test at an error.
-func must(t interface {
-	Helper()
-	Fatal(...any)
-}, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}

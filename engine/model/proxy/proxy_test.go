@@ -17,8 +17,11 @@ import (
 	"github.com/agentbench/agentbench/engine/model/openai"
 	"github.com/agentbench/agentbench/engine/model/pace"
 	"github.com/agentbench/agentbench/engine/model/wire"
+	"github.com/agentbench/agentbench/engine/model/wire/wiretest"
 	"github.com/agentbench/agentbench/engine/record"
 )
+
+var must = wiretest.Must
 
 // realKey is the one that no program may see.
 const realKey = "sk-REAL-0123456789abcdef"

@@ -1,56 +1,24 @@
 package proxy
 
 import (
-	"encoding/json"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"os/exec"
-	"reflect"
 	"testing"
 
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/model/mockserver"
+	"github.com/agentbench/agentbench/engine/model/wire/wiretest"
 )
 
-// The clients are those of the vendors, with the script by which the mock server is held to them (mockserver/sdk_test.go).
-const sdkScript = "../mockserver/testdata/sdk.mjs"
-
-const sdkRules = `
-- {match: think, replies: [{thinking: Six times seven., text: "42"}]}
-- match: weather
-  steps:
-  - {thinking: Where to., text: I look., tool_calls: [{name: get_weather, arguments: {city: Paris}}, {name: get_weather, arguments: {city: Rome}}]}
-  - It rains.
-- {match: long, replies: ["This reply is a good deal longer than sixteen tokens, which are about sixty-four characters, may be."]}
-`
-
-// told is what the script prints of a client.
-func told(t *testing.T, arguments ...string) map[string]any {
-	t.Helper()
-	printed, err := exec.CommandContext(t.Context(), "node", append([]string{sdkScript}, arguments...)...).Output()
-	if err != nil {
-		t.Fatalf("%v: %s", err, printed)
-	}
-	var all map[string]any
-	must(t, json.Unmarshal(printed, &all))
-	return all
-}
-
-// servers are two: one that replies, and one that refuses each request in another way. Both begin anew.
-func servers(t *testing.T) (good, bad http.Handler) {
-	t.Helper()
-	rules, faults := mockserver.ParseRules("r.yaml", []byte(sdkRules))
-	broken, err := mockserver.ParseFaults("at=1:400", "at=2:401", "at=3:403", "at=4:404", "at=5:429", "at=6:500", "at=7:529", "at=8:cut", "at=9:half-json")
+// Whatever the clients of the vendors understand without the proxy they understand with it: the tests of the mock server have the same
+// script.
+func TestTheClientsOfTheVendors(t *testing.T) {
+	t.Parallel()
+	rules, faults := mockserver.ParseRules("r.yaml", wiretest.VendorRules(t))
+	broken, err := mockserver.ParseFaults(wiretest.VendorFaults...)
 	if faults.Err() != nil || err != nil {
 		t.Fatal(faults, err)
 	}
-	return mockserver.New(mockserver.Options{Rules: rules, Chunk: 7}), mockserver.New(mockserver.Options{Rules: rules, Faults: broken})
-}
-
-// Whatever the clients of the vendors understand without the proxy they understand with it.
-func TestTheClientsOfTheVendors(t *testing.T) {
-	t.Parallel()
 	for vendor, c := range map[string]struct {
 		variable  string
 		protocols []model.Protocol
@@ -59,51 +27,32 @@ func TestTheClientsOfTheVendors(t *testing.T) {
 		"anthropic": {"AGENTBENCH_ANTHROPIC_SDK", []model.Protocol{model.Messages}},
 	} {
 		t.Run(vendor, func(t *testing.T) {
-			dir := os.Getenv(c.variable)
-			if _, err := exec.LookPath("node"); err != nil || dir == "" {
-				t.Skipf("node is not installed, or %s names no folder with the client: .ci/run sets it", c.variable)
-			}
-			good, bad := servers(t)
-			working, failing := httptest.NewServer(good), httptest.NewServer(bad)
-			defer working.Close()
-			defer failing.Close()
-			want := told(t, vendor, dir, working.URL, failing.URL)
-
-			// One session for each protocol: a model answers in one.
-			good, bad = servers(t)
-			asks := func(upstream http.Handler) *Session {
-				switching := map[string]model.Protocol{}
-				for _, p := range c.protocols {
-					switching["/v1"+forms[p].body] = p
-				}
-				made := map[model.Protocol]*Session{}
-				for _, p := range c.protocols {
-					made[p] = opened(t, Run{Models: named(behind(t, p, upstream))})
-				}
-				front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-					p, isCall := switching[r.URL.Path]
-					if !isCall {
-						p = c.protocols[0]
-					}
-					r.Header.Set("Authorization", "Bearer "+made[p].Token)
-					r.Header.Del("X-Api-Key")
-					made[p].server.ServeHTTP(w, r)
-				}))
-				t.Cleanup(front.Close)
-				return &Session{BaseURL: front.URL, Token: "t"}
-			}
-			through, refused := asks(good), asks(bad)
-			got := told(t, vendor, dir, through.BaseURL, refused.BaseURL, through.Token, refused.Token)
-			for name := range want {
-				if name != "models" && !reflect.DeepEqual(got[name], want[name]) {
-					is, _ := json.Marshal(got[name]) // of JSON
-					wanted, _ := json.Marshal(want[name])
-					t.Errorf("%s: got %s\nwant %s", name, is, wanted)
-				}
-			}
-			if len(want) < 6 || len(got) != len(want) || got["models"] == nil {
-				t.Errorf("%d results, want %d", len(got), len(want))
+			folder := wiretest.Package{Name: "the client of " + vendor, Variable: c.variable}.Folder(t)
+			good := inProtocols(t, c.protocols, mockserver.New(mockserver.Options{Rules: rules, Chunk: 7}))
+			bad := inProtocols(t, c.protocols, mockserver.New(mockserver.Options{Rules: rules, Faults: broken}))
+			if models := wiretest.Understood(t, vendor, folder, good, bad, "t", "t"); models == nil {
+				t.Error("no models are listed")
 			}
 		})
 	}
+}
+
+// inProtocols is the address of a server behind sessions, one for each protocol: a model answers in one.
+func inProtocols(t *testing.T, protocols []model.Protocol, upstream http.Handler) string {
+	t.Helper()
+	sessions := map[string]*Session{}
+	for _, p := range protocols {
+		sessions["/v1"+forms[p].body] = opened(t, Run{Models: named(behind(t, p, upstream))})
+	}
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s, isCall := sessions[r.URL.Path]
+		if !isCall {
+			s = sessions["/v1"+forms[protocols[0]].body]
+		}
+		r.Header.Set("Authorization", "Bearer "+s.Token)
+		r.Header.Del("X-Api-Key")
+		s.server.ServeHTTP(w, r)
+	}))
+	t.Cleanup(front.Close)
+	return front.URL
 }
