@@ -10,9 +10,12 @@ import (
 	"time"
 
 	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/model/wire/wiretest"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
 )
+
+var must = wiretest.Must
 
 var request = &model.Request{Messages: []model.Message{{Role: "user", Text: "12345678"}}}
 

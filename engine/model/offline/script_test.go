@@ -55,9 +55,7 @@ func TestRepliesThatCallTools(t *testing.T) {
 		{Finish: "length", ToolCalls: []model.ToolCall{{ID: "call_1", Name: "f", Arguments: "{}"}}},
 	} {
 		got, err := m.Call(t.Context(), &model.Request{Draw: model.Draw{Call: i}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		want.Usage = record.Usage{Calls: 1, OutputTokens: model.EstimateTokens(want.Bytes()), Estimated: 1}
 		if !reflect.DeepEqual(got, &want) {
 			t.Errorf("got  %+v\nwant %+v", got, &want)
@@ -122,9 +120,7 @@ func TestTimesDoNotDependOnTheOrder(t *testing.T) {
 		seen := map[int]model.Reply{}
 		for _, call := range calls {
 			reply, err := m.Call(t.Context(), &model.Request{Draw: model.Draw{Task: "x", Trial: 1, Call: call}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			seen[call] = *reply
 		}
 		return seen

@@ -31,9 +31,7 @@ type said struct {
 func askSimulated(t *testing.T, m *Simulated, r *model.Request) said {
 	t.Helper()
 	reply, err := m.Call(t.Context(), r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	value, err := expr.ParseJSON([]byte(reply.Text))
 	if err != nil {
 		t.Fatalf("%s: %v", reply.Text, err)
@@ -237,9 +235,7 @@ func TestTheReplySeesWhatWasDrawn(t *testing.T) {
 	}
 	m := &Simulated{Name: "m", Quality: spec.Quality{Start: 1, Limit: 1}, Reply: &spec.Prompt{Text: text, Template: template}}
 	reply, err := m.Call(t.Context(), simulatedRequest("x", 1, 2, "the answer"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if want := "true the answer the answer 1 1 x in 3 solve x true"; reply.Text != want {
 		t.Errorf("got  %s\nwant %s", reply.Text, want)
 	}

@@ -20,7 +20,9 @@ import (
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/model/mockserver"
 	"github.com/agentbench/agentbench/engine/model/offline"
+	"github.com/agentbench/agentbench/engine/model/openai"
 	"github.com/agentbench/agentbench/engine/model/pace"
+	"github.com/agentbench/agentbench/engine/model/wire"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/stop"
 	"github.com/agentbench/agentbench/spec"
@@ -56,23 +58,19 @@ func streaming(w http.ResponseWriter, parts ...string) {
 func TestNoByteOfAStreamIsHeldBack(t *testing.T) {
 	eachProtocol(t, func(t *testing.T, p model.Protocol) {
 		has := make(chan struct{})
-		m := behind(t, p, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s := behindOf(t, p, func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body)
 			half := len(pieces[p][0]) / 2
 			streaming(w, pieces[p][0][:half])
 			<-has
 			streaming(w, pieces[p][0][half:], pieces[p][1])
-		}))
-		s := opened(t, Run{Models: named(m)})
+		})
 		response, err := s.send(t.Context(), p, body(p, "x", true, "hello"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer response.Body.Close()
 		first := make([]byte, len(pieces[p][0])/2)
-		if _, err := io.ReadFull(response.Body, first); err != nil {
-			t.Fatal(err)
-		}
+		_, err = io.ReadFull(response.Body, first)
+		must(t, err)
 		close(has)
 		rest, err := io.ReadAll(response.Body)
 		if text := string(first) + string(rest); err != nil || text != pieces[p][0]+pieces[p][1] {
@@ -86,9 +84,7 @@ func TestNoByteOfAStreamIsHeldBack(t *testing.T) {
 
 // The next call finds the one before over, although its answer was there before the server ended it.
 func TestACallThatWasAnsweredIsOver(t *testing.T) {
-	var asked atomic.Int32
 	m := behind(t, model.Chat, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked.Add(1)
 		_, _ = io.Copy(io.Discard, r.Body)
 		streaming(w, pieces[model.Chat][0], pieces[model.Chat][1])
 		<-r.Context().Done() // the connection stays open for as long as the client wants
@@ -101,13 +97,10 @@ func TestACallThatWasAnsweredIsOver(t *testing.T) {
 	want := []byte(pieces[model.Chat][0] + pieces[model.Chat][1])
 	for range 3 {
 		response, err := s.send(t.Context(), model.Chat, body(model.Chat, "x", true, "hello"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer response.Body.Close()
-		if _, err := io.ReadFull(response.Body, make([]byte, len(want))); err != nil {
-			t.Fatal(err)
-		}
+		_, err = io.ReadFull(response.Body, make([]byte, len(want)))
+		must(t, err)
 	}
 	for n, calls := range before {
 		if len(calls) != n || n > 0 && (calls[n-1].Ended == 0 || calls[n-1].Usage.OutputTokens != 20) {
@@ -122,18 +115,14 @@ func TestWhatIsNoCall(t *testing.T) {
 		m := behind(t, p, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
 		other := Model{Name: "other", Model: m.Model, Speaks: "another"}
 		s := New(Options{MostBody: 1000})
-		if err := s.Listen(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Listen())
 		defer s.Close()
 		open := func() *Session {
 			made, err := s.Open(t.Context(), Run{Models: []Name{{"coder", m}, {"wrong", &other}}, Arrived: func(context.Context, *Arrival) record.Reason {
 				t.Error("it arrived")
 				return ""
 			}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return made
 		}
 		mine, over := open(), open()
@@ -171,14 +160,8 @@ func TestOtherRequests(t *testing.T) {
 	m := behind(t, model.Messages, http.NotFoundHandler())
 	s := opened(t, Run{Models: []Name{{"claude-*", m}, {"opus", m}, {"opus", m}}})
 	ask := func(method, at, body string, headers ...string) (int, string) {
-		request, _ := http.NewRequestWithContext(t.Context(), method, s.BaseURL+at, strings.NewReader(body)) // it is valid
-		for i := 0; i < len(headers); i += 2 {
-			request.Header.Set(headers[i], headers[i+1])
-		}
-		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
+		response, err := sendTo(t.Context(), method, s.BaseURL+at, body, headers...)
+		must(t, err)
 		defer response.Body.Close()
 		text, _ := io.ReadAll(response.Body)
 		return response.StatusCode, string(text)
@@ -353,13 +336,10 @@ func TestAProgramThatGoesAway(t *testing.T) {
 		s := opened(t, Run{Models: named(m), Ended: func(e *Ended) { over <- e }})
 		ctx, leave := context.WithCancel(t.Context())
 		response, err := s.send(ctx, p, body(p, "x", true, "hello"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer response.Body.Close()
-		if _, err := io.ReadFull(response.Body, make([]byte, len(pieces[p][0]))); err != nil {
-			t.Fatal(err)
-		}
+		_, err = io.ReadFull(response.Body, make([]byte, len(pieces[p][0])))
+		must(t, err)
 		leave()
 		<-cancelled
 		e := <-over
@@ -396,19 +376,19 @@ func TestFaultsOfTheServer(t *testing.T) {
 	eachProtocol(t, func(t *testing.T, p model.Protocol) {
 		good := func(w http.ResponseWriter, _ *http.Request) { streaming(w, pieces[p][0], pieces[p][1]) }
 		whole := pieces[p][0] + pieces[p][1]
+		told := func(r *http.Request) string { return r.Header.Get("Authorization") + r.Header.Get("X-Api-Key") }
 		status := func(status int, text string) http.HandlerFunc {
 			return func(w http.ResponseWriter, r *http.Request) {
 				w.Header().Set("Retry-After-Ms", "1")
-				w.Header().Set("X-Told", r.Header.Get("Authorization")+r.Header.Get("X-Api-Key"))
+				w.Header().Set("X-Told", told(r))
 				w.WriteHeader(status)
-				_, _ = io.WriteString(w, text+r.Header.Get("Authorization")+r.Header.Get("X-Api-Key"))
+				_, _ = io.WriteString(w, text+told(r))
 			}
 		}
 		cut := func(w http.ResponseWriter, _ *http.Request) {
 			streaming(w, pieces[p][0])
 			panic(http.ErrAbortHandler)
 		}
-		told := func(r *http.Request) string { return r.Header.Get("Authorization") + r.Header.Get("X-Api-Key") }
 		event := func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("X-Told", told(r))
 			key := strings.TrimPrefix(told(r), "Bearer ")
@@ -437,12 +417,9 @@ func TestFaultsOfTheServer(t *testing.T) {
 			"cut in mid-stream":     {1, cut, 200, pieces[p][0], true, 1, record.Incomplete},
 			"not what was promised": {1, odd, 200, "what follows", false, 1, record.BadResponse},
 		} {
-			m := retrying(behind(t, p, failing(c.times, c.fault, good)))
-			s := opened(t, Run{Models: named(m)})
+			s := opened(t, Run{Models: named(retrying(behind(t, p, failing(c.times, c.fault, good))))})
 			response, err := s.send(t.Context(), p, body(p, "x", true, "hello"))
-			if err != nil {
-				t.Fatalf("%s: %v", name, err)
-			}
+			must(t, err)
 			text, err := io.ReadAll(response.Body)
 			response.Body.Close()
 			if response.StatusCode != c.status || !strings.Contains(string(text), c.says) || (err != nil) != c.broken {
@@ -466,14 +443,11 @@ func TestFaultsOfTheServer(t *testing.T) {
 func TestAServerThatIsNotThere(t *testing.T) {
 	m := behind(t, model.Chat, http.NotFoundHandler())
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := listener.Addr().String()
+	must(t, err)
 	listener.Close()
-	gone := *m
-	gone.Model = dialled(t, address)
-	s := opened(t, Run{Models: named(&gone)})
+	m.Model, err = openai.New(wire.Options{Name: "m", BaseURL: "http://" + listener.Addr().String(), Key: realKey})
+	must(t, err)
+	s := opened(t, Run{Models: named(m)})
 	response, text := s.post(t, model.Chat, body(model.Chat, "x", true, "hello"))
 	if c := s.Calls()[0]; response.StatusCode != http.StatusBadGateway || !strings.Contains(text, "refused") || c.Error.Class != record.Network || c.Unsent != 1 || c.FirstByte != 0 {
 		t.Errorf("got %d %s, noted %+v", response.StatusCode, text, c)
@@ -555,13 +529,9 @@ func TestManySessions(t *testing.T) {
 	transport := &http.Transport{MaxIdleConnsPerHost: 64}
 	m := behind(t, model.Chat, mock)
 	s := New(Options{})
-	if err := s.Listen(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Listen())
 	socket := filepath.Join(t.TempDir(), "proxy.sock")
-	if err := s.ListenUnix(socket); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.ListenUnix(socket))
 	before := runtime.NumGoroutine()
 	unix := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
@@ -618,11 +588,9 @@ func TestManySessions(t *testing.T) {
 		runtime.Gosched()
 		time.Sleep(time.Millisecond)
 	}
-	var stacks bytes.Buffer
-	buffer := make([]byte, 1<<20)
-	stacks.Write(buffer[:runtime.Stack(buffer, true)])
-	if text := stacks.String(); strings.Contains(text, "proxy.(*Session)") {
-		t.Errorf("left behind:\n%s", text)
+	stacks := make([]byte, 1<<20)
+	if stacks = stacks[:runtime.Stack(stacks, true)]; bytes.Contains(stacks, []byte("proxy.(*Session)")) {
+		t.Errorf("left behind:\n%s", stacks)
 	}
 }
 
@@ -644,9 +612,7 @@ func TestMemoryStaysFlat(t *testing.T) {
 	}))
 	s := opened(t, Run{Models: named(m)})
 	response, err := s.send(t.Context(), model.Chat, body(model.Chat, "x", true, "hello"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer response.Body.Close()
 	var most uint64
 	read, buffer := 0, make([]byte, 1<<20)

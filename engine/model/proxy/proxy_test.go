@@ -33,10 +33,9 @@ var making = map[model.Protocol]func(wire.Options) (model.Model, error){
 	model.Messages:  func(o wire.Options) (model.Model, error) { return anthropic.New(o) },
 }
 
-var all = []model.Protocol{model.Chat, model.Responses, model.Messages}
-
 func eachProtocol(t *testing.T, try func(*testing.T, model.Protocol)) {
-	for _, p := range all {
+	t.Helper()
+	for p := range making {
 		t.Run(string(p), func(t *testing.T) { try(t, p) })
 	}
 }
@@ -68,6 +67,20 @@ func opened(t testing.TB, run Run) *Session {
 	session, err := s.Open(context.Background(), run)
 	must(t, err)
 	return session
+}
+
+// behindOf is a session with a model behind a server.
+func behindOf(t testing.TB, p model.Protocol, upstream http.HandlerFunc) *Session {
+	t.Helper()
+	return opened(t, Run{Models: named(behind(t, p, upstream))})
+}
+
+// replying is a server with one answer.
+func replying(answer string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, answer)
+	}
 }
 
 func named(m *Model) []Name { return []Name{{defaultName, m}} }
@@ -105,11 +118,16 @@ func (s *Session) post(t testing.TB, p model.Protocol, body string, headers ...s
 }
 
 func (s *Session) send(ctx context.Context, p model.Protocol, body string, headers ...string) (*http.Response, error) {
-	request, _ := http.NewRequestWithContext(ctx, "POST", s.BaseURL+"/v1"+forms[p].body, strings.NewReader(body)) // the address is valid
-	request.Header.Set("Authorization", "Bearer "+s.Token)
+	headers = append([]string{"Authorization", "Bearer " + s.Token}, headers...)
 	if p == model.Messages {
-		request.Header.Set("Anthropic-Version", "2023-06-01")
+		headers = append(headers, "Anthropic-Version", "2023-06-01")
 	}
+	return sendTo(ctx, "POST", s.BaseURL+"/v1"+forms[p].body, body, headers...)
+}
+
+// sendTo sends a request with headers, whose values stand behind their names.
+func sendTo(ctx context.Context, method, address, body string, headers ...string) (*http.Response, error) {
+	request, _ := http.NewRequestWithContext(ctx, method, address, strings.NewReader(body)) // the address is valid
 	for i := 0; i < len(headers); i += 2 {
 		request.Header.Set(headers[i], headers[i+1])
 	}
@@ -171,11 +189,3 @@ func (r recorder) Write(b []byte) (int, error) {
 }
 
 func (r recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
-
-// dialled is a model at an address.
-func dialled(t testing.TB, address string) model.Model {
-	t.Helper()
-	made, err := openai.New(wire.Options{Name: "m", BaseURL: "http://" + address, Key: realKey})
-	must(t, err)
-	return made
-}

@@ -29,10 +29,7 @@ func TestStepsOfAProgram(t *testing.T) {
 			{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":"a file"},{"type":"tool_result","tool_use_id":"c2","is_error":true,"content":[{"type":"text","text":"no"},{"type":"text","text":"such"}]}]}]}`,
 	}
 	eachProtocol(t, func(t *testing.T, p model.Protocol) {
-		s := opened(t, Run{Models: named(behind(t, p, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			w.Header().Set("Content-Type", "application/json")
-			_, _ = io.WriteString(w, answers[p])
-		})))})
+		s := behindOf(t, p, replying(answers[p]))
 		s.post(t, p, body(p, "x", false, "hi"))
 		if steps, _ := s.Followed(); len(steps) != 0 {
 			t.Errorf("the step is whole before the program has told what its tools gave: %+v", steps)
@@ -69,11 +66,10 @@ func TestStepsOfAProgram(t *testing.T) {
 // A sub-agent's steps are whole as its own conversation goes on, while that of the main one waits for it.
 func TestStepsOfASubAgentAreWholeBeforeTheStepThatWaitsForIt(t *testing.T) {
 	n := 0
-	s := opened(t, Run{Models: named(behind(t, model.Chat, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s := behindOf(t, model.Chat, func(w http.ResponseWriter, r *http.Request) {
 		n++
-		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprintf(w, `{"choices":[{"finish_reason":"stop","message":{"content":"%d"}}],"usage":{"prompt_tokens":1,"completion_tokens":1}}`, n)
-	})))})
+		replying(fmt.Sprintf(`{"choices":[{"finish_reason":"stop","message":{"content":"%d"}}],"usage":{"prompt_tokens":1,"completion_tokens":1}}`, n))(w, r)
+	})
 	sub := []string{"X-Session-Id", "sub", "X-Parent-Session-Id", "main"}
 	s.post(t, model.Chat, body(model.Chat, "x", false, "a"))
 	s.post(t, model.Chat, body(model.Chat, "x", false, "b"), sub...)
@@ -114,11 +110,9 @@ func TestResultsWithoutIds(t *testing.T) {
 		{"same", `{"role":"tool","tool_call_id":"same","content":"one"},{"role":"tool","tool_call_id":"same","content":"two"}`, `"one" "two"`},
 		{"same", `{"role":"user","content":"denied"}`, " "},
 	} {
-		s := opened(t, Run{Models: named(behind(t, model.Chat, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			w.Header().Set("Content-Type", "application/json")
-			call := `{"id":"` + c.id + `","type":"function","function":{"name":"sh","arguments":"{}"}}`
-			fmt.Fprintf(w, `{"choices":[{"finish_reason":"tool_calls","message":{"content":"","tool_calls":[%s,%s]}}],"usage":{"prompt_tokens":1,"completion_tokens":1}}`, call, call)
-		})))})
+		call := `{"id":"` + c.id + `","type":"function","function":{"name":"sh","arguments":"{}"}}`
+		s := behindOf(t, model.Chat, replying(`{"choices":[{"finish_reason":"tool_calls","message":{"content":"","tool_calls":[`+call+`,`+call+
+			`]}}],"usage":{"prompt_tokens":1,"completion_tokens":1}}`))
 		const before = `{"role":"user","content":"hi"},{"role":"assistant","content":"x"},{"role":"tool","tool_call_id":"same","content":"old"}`
 		s.post(t, model.Chat, `{"model":"x","messages":[`+before+`]}`)
 		s.post(t, model.Chat, `{"model":"x","messages":[`+before+`,{"role":"assistant","content":"y"},`+c.told+`]}`)
@@ -131,10 +125,8 @@ func TestResultsWithoutIds(t *testing.T) {
 
 // What a program measured and wrote into a result is no part of it.
 func TestEqualResultsAreEqual(t *testing.T) {
-	s := opened(t, Run{Program: "codex", Models: named(behind(t, model.Responses, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = io.WriteString(w, `{"status":"completed","output":[{"type":"function_call","call_id":"c1","name":"sh","arguments":"{}"}],"usage":{"input_tokens":1,"output_tokens":1}}`)
-	})))})
+	s := opened(t, Run{Program: "codex", Models: named(behind(t, model.Responses, replying(
+		`{"status":"completed","output":[{"type":"function_call","call_id":"c1","name":"sh","arguments":"{}"}],"usage":{"input_tokens":1,"output_tokens":1}}`)))})
 	s.post(t, model.Responses, body(model.Responses, "x", false, "hi"))
 	s.post(t, model.Responses, `{"model":"x","input":[{"role":"user","content":"hi"},{"type":"function_call_output","call_id":"c1","output":"Chunk ID: ab12\nWall time: 0.3 seconds\nfine"}]}`)
 	if _, tools := s.Followed(); len(tools) != 1 || string(tools[0].Result) != `"Chunk ID: *\nWall time: * seconds\nfine"` {
@@ -146,16 +138,14 @@ func TestEqualResultsAreEqual(t *testing.T) {
 func TestACallThatIsTooLongIsNoStep(t *testing.T) {
 	second, arrived := make(chan struct{}), make(chan struct{})
 	s := opened(t, Run{Iteration: stop.CallLimits{Steps: 3}, Refuse: true, Models: named(behind(t, model.Messages, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked, _ := io.ReadAll(r.Body)
-		w.Header().Set("Content-Type", "application/json")
-		if strings.Contains(string(asked), "long") {
+		if asked, _ := io.ReadAll(r.Body); strings.Contains(string(asked), "long") {
 			close(arrived)
 			<-second
 			w.WriteHeader(http.StatusBadRequest)
-			_, _ = io.WriteString(w, `{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 200001 tokens > 200000 maximum"}}`)
+			replying(`{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 200001 tokens > 200000 maximum"}}`)(w, r)
 			return
 		}
-		_, _ = io.WriteString(w, `{"stop_reason":"end_turn","content":[{"type":"text","text":"yes"}],"usage":{"input_tokens":1,"output_tokens":1}}`)
+		replying(`{"stop_reason":"end_turn","content":[{"type":"text","text":"yes"}],"usage":{"input_tokens":1,"output_tokens":1}}`)(w, r)
 	})))})
 	s.post(t, model.Messages, body(model.Messages, "x", false, "a"))
 	long := make(chan struct{})

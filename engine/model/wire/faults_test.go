@@ -402,9 +402,7 @@ func TestF10_F11_WhenToTryAgain(t *testing.T) {
 func mocked(t *testing.T, fault string) *mockserver.Server {
 	t.Helper()
 	faults, err := mockserver.ParseFaults(fault)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return mockserver.New(mockserver.Options{
 		Rules:  []mockserver.Rule{mockserver.Texts("a reply of several chunks, so that streams have something to cut")},
 		Faults: faults,
@@ -428,9 +426,7 @@ var mockFaults = map[string]record.ErrorClass{
 // F10 to F21: each fault of the mock server is, to this client, of the class that the manual tells, or is a reply.
 func TestF10_F21_MockFaults(t *testing.T) {
 	manual, err := os.ReadFile("../../../docs/providers.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, kind := range mockserver.Kinds {
 		class, known := mockFaults[kind.Name]
 		row := fmt.Sprintf("| `%s` | %s | %s |\n", kind.Name, kind.About, cmp.Or(string(class), "a reply"))
