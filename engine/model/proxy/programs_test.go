@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -44,23 +45,29 @@ func TestTwoRunsOfAProgramAskTheSame(t *testing.T) {
 				{Key: "side", Value: spec.Replies{{Text: "a"}, {Text: "b"}, {Text: "c"}}},
 			}}
 			var runs [2][]record.Call
-			for i := range runs {
-				dir := t.TempDir() // qwen tells where one is from the other
-				home, work := filepath.Join(dir, "home"), filepath.Join(dir, "work")
-				must(t, errors.Join(os.MkdirAll(filepath.Join(home, ".qwen"), 0o755), os.Mkdir(work, 0o755)))
-				must(t, os.WriteFile(filepath.Join(home, ".qwen", "settings.json"), []byte(`{"privacy": {"usageStatisticsEnabled": false}}`), 0o600))
-				s := opened(t, Run{Models: named(&Model{Name: "coder", Model: mockserver.Speaking(script, time.Now)}), Own: []string{work, home}})
-				argv := c.argv(path, s.BaseURL)
-				started := exec.CommandContext(t.Context(), argv[0], argv[1:]...)
-				started.Dir, started.Env = work, append(s.Env(), "PATH="+os.Getenv("PATH"), "HOME="+home, "CODEX_HOME="+home, "OPENAI_MODEL=m", "QWEN_CODE_NO_RELAUNCH=true")
-				if told, err := started.CombinedOutput(); err != nil {
-					t.Fatalf("%v: %s", err, told)
+			t.Run("runs", func(t *testing.T) {
+				for i := range runs {
+					t.Run(fmt.Sprint(i+1), func(t *testing.T) {
+						t.Parallel()
+						dir := t.TempDir() // qwen tells where one is from the other
+						home, work := filepath.Join(dir, "home"), filepath.Join(dir, "work")
+						must(t, errors.Join(os.MkdirAll(filepath.Join(home, ".qwen"), 0o755), os.Mkdir(work, 0o755)))
+						must(t, os.WriteFile(filepath.Join(home, ".qwen", "settings.json"), []byte(`{"privacy": {"usageStatisticsEnabled": false}}`), 0o600))
+						s := opened(t, Run{Models: named(&Model{Name: "coder", Model: mockserver.Speaking(script, time.Now)}), Own: []string{work, home}})
+						argv := c.argv(path, s.BaseURL)
+						started := exec.CommandContext(t.Context(), argv[0], argv[1:]...)
+						started.Dir = work
+						started.Env = append(s.Env(), "PATH="+os.Getenv("PATH"), "HOME="+home, "CODEX_HOME="+home, "OPENAI_MODEL=m", "QWEN_CODE_NO_RELAUNCH=true")
+						if told, err := started.CombinedOutput(); err != nil {
+							t.Fatalf("%v: %s", err, told)
+						}
+						if text, _ := os.ReadFile(filepath.Join(work, "a.txt")); strings.TrimSpace(string(text)) != "hi" {
+							t.Errorf("it wrote %q", text)
+						}
+						runs[i] = s.Calls()
+					})
 				}
-				if text, _ := os.ReadFile(filepath.Join(work, "a.txt")); strings.TrimSpace(string(text)) != "hi" {
-					t.Errorf("it wrote %q", text)
-				}
-				runs[i] = s.Calls()
-			}
+			})
 			if len(runs[0]) < 2 || len(runs[0]) != len(runs[1]) {
 				t.Fatalf("%d calls, then %d", len(runs[0]), len(runs[1]))
 			}
