@@ -1,6 +1,7 @@
 package model
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/agentbench/agentbench/engine/propertytest"
@@ -9,41 +10,73 @@ import (
 
 func number(n float64) *float64 { return &n }
 
-// What is sent decides the hash; which draw it is does not.
+// What is sent decides the hash, every part of it in its own way, of requests with and without tools; which draw it is does not.
 func TestHashOfRequests(t *testing.T) {
-	base := func() *Request {
-		return &Request{Messages: []Message{{Role: "system", Text: "a"}, {Role: "user", Text: "b"}}, Draw: Draw{Task: "x"}}
-	}
-	want := base().Hash("m")
-	if len(want) != 16 {
-		t.Fatalf("hash %q has not 16 digits", want)
-	}
-	same := base()
-	same.Draw = Draw{Task: "y", Trial: 2, Call: 3}
-	if same.Hash("m") != want {
-		t.Error("the draw changes the hash")
-	}
-	seed := int64(0)
-	for name, change := range map[string]func(*Request){
-		"text":            func(r *Request) { r.Messages[1].Text = "c" },
-		"role":            func(r *Request) { r.Messages[0].Role = "user" },
-		"border":          func(r *Request) { r.Messages[0].Text, r.Messages[1].Text = "ab", "" },
+	seed, png := int64(0), Image{Type: "image/png", Sum: "1"}
+	last := func(r *Request) *Message { return &r.Messages[len(r.Messages)-1] }
+	changes := map[string]func(*Request){
+		"text":            func(r *Request) { last(r).Text = "c" },
+		"role":            func(r *Request) { last(r).Role = "system" },
+		"border":          func(r *Request) { r.Messages[len(r.Messages)-2].Text, last(r).Text = "ab", "" },
 		"fewer":           func(r *Request) { r.Messages = r.Messages[1:] },
+		"no temperature":  func(r *Request) { r.Temperature = nil },
 		"temperature 0":   func(r *Request) { r.Temperature = number(0) },
+		"temperature 0.5": func(r *Request) { r.Temperature = number(0.5) },
+		"no top_p":        func(r *Request) { r.TopP = nil },
 		"top_p 0":         func(r *Request) { r.TopP = number(0) },
 		"seed 0":          func(r *Request) { r.Seed = &seed },
 		"maximum":         func(r *Request) { r.MaxOutputTokens = 1 },
 		"JSON":            func(r *Request) { r.JSON = true },
-		"temperature 0.5": func(r *Request) { r.Temperature = number(0.5) },
-	} {
+		"blocks":          func(r *Request) { last(r).Blocks = []byte(`[{"type":"thinking"}]`) },
+		"other blocks":    func(r *Request) { last(r).Blocks = []byte(`[{"type":"text"}]`) },
+		"an image":        func(r *Request) { last(r).Images = []Image{png} },
+		"its bytes":       func(r *Request) { last(r).Images = []Image{{Type: png.Type, Sum: "2"}} },
+		"its type":        func(r *Request) { last(r).Images = []Image{{Type: "image/gif", Sum: png.Sum}} },
+		"two images":      func(r *Request) { last(r).Images = []Image{png, png} },
+	}
+	allDiffer(t, func() *Request { return &Request{} }, changes)
+	maps.Copy(changes, map[string]func(*Request){
+		"no tools":          func(r *Request) { r.Tools = nil },
+		"fewer tools":       func(r *Request) { r.Tools = r.Tools[:1] },
+		"the tools' order":  func(r *Request) { r.Tools[0], r.Tools[1] = r.Tools[1], r.Tools[0] },
+		"tool":              func(r *Request) { r.Tools[1].Name = "h" },
+		"description":       func(r *Request) { r.Tools[0].Description = "" },
+		"parameters":        func(r *Request) { r.Tools[0].Parameters = nil },
+		"choice":            func(r *Request) { r.ToolChoice = "" },
+		"call id":           func(r *Request) { r.Messages[1].ToolCalls[0].ID = "3" },
+		"call name":         func(r *Request) { r.Messages[1].ToolCalls[0].Name = "g" },
+		"arguments":         func(r *Request) { r.Messages[1].ToolCalls[0].Arguments = "{ }" },
+		"fewer calls":       func(r *Request) { r.Messages[1].ToolCalls = r.Messages[1].ToolCalls[:1] },
+		"answered":          func(r *Request) { r.Messages[2].ToolCallID = "2" },
+		"result":            func(r *Request) { r.Messages[2].Text = "" },
+		"border of results": func(r *Request) { r.Messages[2].Text, r.Messages[2].ToolCallID = "c1", "" },
+	})
+	allDiffer(t, conversation, changes)
+}
+
+// allDiffer makes each change to a request with two more messages. All come to different hashes.
+func allDiffer(t *testing.T, begun func() *Request, changes map[string]func(*Request)) {
+	t.Helper()
+	base := func() *Request {
+		r := begun()
+		r.Messages = append(r.Messages, Message{Role: "system", Text: "a"}, Message{Role: "user", Text: "b"})
+		r.Temperature, r.TopP = number(1), number(1)
+		return r
+	}
+	drawn := base()
+	drawn.Draw = Draw{Task: "y", Trial: 2, Call: 3}
+	want := base().Hash("m")
+	if len(want) != 16 || want != base().Hash("m") || want != drawn.Hash("m") {
+		t.Fatalf("hash %q has not 16 digits, or the same request or another draw of it has another one", want)
+	}
+	seen := map[string]string{want: "nothing", base().Hash("n"): "the model's name"}
+	for name, change := range changes {
 		changed := base()
 		change(changed)
-		if changed.Hash("m") == want {
-			t.Errorf("%s does not change the hash", name)
+		if other, taken := seen[changed.Hash("m")]; taken {
+			t.Errorf("%s has the hash of %s changed", name, other)
 		}
-	}
-	if base().Hash("n") == want {
-		t.Error("the model's name does not change the hash")
+		seen[changed.Hash("m")] = name
 	}
 }
 
@@ -76,38 +109,6 @@ func conversation() *Request {
 	}
 }
 
-func TestHashOfRequestsWithTools(t *testing.T) {
-	want := conversation().Hash("m")
-	if want != conversation().Hash("m") {
-		t.Error("the same request has two hashes")
-	}
-	seen := map[string]string{want: "nothing"}
-	for name, change := range map[string]func(*Request){
-		"no tools":         func(r *Request) { r.Tools = nil },
-		"fewer tools":      func(r *Request) { r.Tools = r.Tools[:1] },
-		"the tools' order": func(r *Request) { r.Tools[0], r.Tools[1] = r.Tools[1], r.Tools[0] },
-		"tool":             func(r *Request) { r.Tools[1].Name = "h" },
-		"description":      func(r *Request) { r.Tools[0].Description = "" },
-		"parameters":       func(r *Request) { r.Tools[0].Parameters = nil },
-		"choice":           func(r *Request) { r.ToolChoice = "" },
-		"call id":          func(r *Request) { r.Messages[1].ToolCalls[0].ID = "3" },
-		"call name":        func(r *Request) { r.Messages[1].ToolCalls[0].Name = "g" },
-		"arguments":        func(r *Request) { r.Messages[1].ToolCalls[0].Arguments = "{ }" },
-		"fewer calls":      func(r *Request) { r.Messages[1].ToolCalls = r.Messages[1].ToolCalls[:1] },
-		"answered":         func(r *Request) { r.Messages[2].ToolCallID = "2" },
-		"result":           func(r *Request) { r.Messages[2].Text = "" },
-		"border":           func(r *Request) { r.Messages[2].Text, r.Messages[2].ToolCallID = "c1", "" },
-		"temperature":      func(r *Request) { r.Temperature = number(0) },
-	} {
-		changed := conversation()
-		change(changed)
-		if other, taken := seen[changed.Hash("m")]; taken {
-			t.Errorf("%s has the hash of %s changed", name, other)
-		}
-		seen[changed.Hash("m")] = name
-	}
-}
-
 // What a model reads of a request is more with every part of it.
 func TestBytesOfRequestsWithTools(t *testing.T) {
 	if got := conversation().Bytes(); got != 38 {
@@ -116,6 +117,11 @@ func TestBytesOfRequestsWithTools(t *testing.T) {
 	plain := &Request{Messages: []Message{{Role: "system", Text: "abc"}, {Role: "user", Text: "de"}}}
 	if got := plain.Bytes(); got != 5 {
 		t.Errorf("got %d bytes of a request without tools", got)
+	}
+	before := plain.InputTokens()
+	plain.Messages[0].Images = []Image{{Type: "image/png", Data: make([]byte, 1<<20)}}
+	if got := plain.InputTokens() - before; got != 1600 {
+		t.Errorf("an image counts as %d tokens", got)
 	}
 }
 
@@ -146,36 +152,5 @@ func TestEstimateTokens(t *testing.T) {
 		if got := EstimateTokens(bytes); got != want {
 			t.Errorf("EstimateTokens(%d) = %d, want %d", bytes, got, want)
 		}
-	}
-}
-
-// Blocks and images are part of what is sent; a request without them has the hash that it always had.
-func TestBlocksAndImagesHaveTheirOwnHashes(t *testing.T) {
-	plain := func() *Request {
-		return &Request{Messages: []Message{{Role: "user", Text: "look"}, {Role: "assistant", Text: "I see"}}}
-	}
-	seen := map[string]string{plain().Hash("m"): "plain"}
-	for name, change := range map[string]func(r *Request){
-		"blocks":       func(r *Request) { r.Messages[1].Blocks = []byte(`[{"type":"thinking"}]`) },
-		"other blocks": func(r *Request) { r.Messages[1].Blocks = []byte(`[{"type":"text"}]`) },
-		"an image":     func(r *Request) { r.Messages[0].Images = []Image{{Type: "image/png", Sum: "1"}} },
-		"its bytes":    func(r *Request) { r.Messages[0].Images = []Image{{Type: "image/png", Sum: "2"}} },
-		"its type":     func(r *Request) { r.Messages[0].Images = []Image{{Type: "image/gif", Sum: "1"}} },
-		"two images": func(r *Request) {
-			r.Messages[0].Images = []Image{{Type: "image/png", Sum: "1"}, {Type: "image/png", Sum: "1"}}
-		},
-	} {
-		r := plain()
-		change(r)
-		hash := r.Hash("m")
-		if before, known := seen[hash]; known {
-			t.Errorf("%s has the hash of %s", name, before)
-		}
-		seen[hash] = name
-	}
-	r := plain()
-	r.Messages[0].Images = []Image{{Type: "image/png", Data: make([]byte, 1<<20)}}
-	if got := r.InputTokens() - plain().InputTokens(); got != 1600 {
-		t.Errorf("an image counts as %d tokens", got)
 	}
 }

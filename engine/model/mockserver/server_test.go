@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"reflect"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -206,7 +207,12 @@ func TestLatency(t *testing.T) {
 // A client that has read an answer finds it counted.
 func TestStats(t *testing.T) {
 	s := New(Options{Faults: parse(t, "at=2:429", "at=4:reset")})
-	server := httptest.NewServer(s)
+	var handlers sync.WaitGroup
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		handlers.Add(1)
+		defer handlers.Done()
+		s.ServeHTTP(w, r)
+	}))
 	defer server.Close()
 	for i, body := range []string{asking(chatPath, "a", ""), asking(chatPath, "a", ""), asking(chatPath, "b", streamed), asking(chatPath, "c", ""), `{}`} {
 		if answer, err := http.Post(server.URL+chatPath, "application/json", strings.NewReader(body)); err == nil {
@@ -221,7 +227,7 @@ func TestStats(t *testing.T) {
 			t.Errorf("after %d answers: %+v", i+1, s.Stats())
 		}
 	}
-	server.Close() // a handler may end later than its answer
+	handlers.Wait() // one may end later than its answer
 	got := s.Stats()
 	if got.MaxInFlight < 1 || got.MaxInFlight > 5 {
 		t.Errorf("%d in flight", got.MaxInFlight)

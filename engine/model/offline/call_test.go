@@ -33,6 +33,9 @@ func TestDurationIsLognormal(t *testing.T) {
 	if upper := logs[len(logs)*84134/100000]; math.Abs(upper-0.5) > 0.03 {
 		t.Errorf("one standard deviation above it is %.3f, want 0.5", upper)
 	}
+	if constant := (&Call{Latency: spec.Latency{Median: time.Second}}).Duration(nil); constant != time.Second {
+		t.Errorf("without sigma it takes %v", constant)
+	}
 }
 
 // F44: whatever a suite declares, times and counts are not below zero, and thousands of them have a sum.
@@ -147,12 +150,5 @@ func TestF40_UsageStaysWithinItsReservation(t *testing.T) {
 		if u := c.Usage(&limited, &model.Reply{}, chance); u.OutputTokens > 60 {
 			t.Fatalf("a call of at most 60 tokens of output uses %+v", u)
 		}
-	}
-}
-
-func TestDurationWithoutSigmaIsConstant(t *testing.T) {
-	c := Call{Latency: spec.Latency{Median: time.Second}}
-	if got := c.Duration(nil); got != time.Second {
-		t.Errorf("got %v", got)
 	}
 }

@@ -2,7 +2,6 @@ package offline
 
 import (
 	"errors"
-	"fmt"
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
@@ -84,28 +83,18 @@ func TestAfterTheLastReply(t *testing.T) {
 		{End, []string{"one", "two"}, 2, "", "", true},
 		{End, nil, 0, "", "", true},
 	} {
-		t.Run(fmt.Sprintf("%s after %d", c.after, len(c.replies)), func(t *testing.T) {
-			m := &Script{Name: "canned", ByTask: map[string][]spec.Answer{"x": texts(c.replies...)}, AfterLast: c.after}
-			got, err := ask(t, m, "x", c.call)
-			if got != c.want || errors.Is(err, model.ErrEnded) != c.ended {
-				t.Fatalf("got %q, %v", got, err)
-			}
-			var failed *record.Error
-			if errors.As(err, &failed) != (c.message != "") {
-				t.Fatalf("error %v", err)
-			}
-			if failed != nil && (failed.Class != record.Exhausted || failed.Message != c.message) {
-				t.Errorf("error %v, want %s", failed, c.message)
-			}
-		})
+		m := &Script{Name: "canned", ByTask: map[string][]spec.Answer{"x": texts(c.replies...)}, AfterLast: c.after}
+		got, err := ask(t, m, "x", c.call)
+		var failed *record.Error
+		if got != c.want || errors.Is(err, model.ErrEnded) != c.ended || errors.As(err, &failed) != (c.message != "") {
+			t.Errorf("%s after %d: got %q, %v", c.after, len(c.replies), got, err)
+		}
+		if failed != nil && (failed.Class != record.Exhausted || failed.Message != c.message) {
+			t.Errorf("%s after %d: error %v, want %s", c.after, len(c.replies), failed, c.message)
+		}
 	}
-}
-
-func TestUnknownTask(t *testing.T) {
-	m := &Script{Name: "recorded", ByTask: map[string][]spec.Answer{"a": texts("A")}, AfterLast: Repeat}
-	_, err := ask(t, m, "b", 0)
-	want := `exhausted: the script "recorded" has no replies for task "b"`
-	if err == nil || err.Error() != want {
+	_, err := ask(t, &Script{Name: "canned", ByTask: map[string][]spec.Answer{"x": texts("one")}, AfterLast: Repeat}, "y", 0)
+	if want := `exhausted: the script "canned" has no replies for task "y"`; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }

@@ -186,7 +186,7 @@ func TestAnImageIsNoText(t *testing.T) {
 
 // What a body costs to read is bounded by its values, too: two bytes may be one.
 func TestManyValues(t *testing.T) {
-	s := opened(t, Run{Models: named(behind(t, model.Chat, http.HandlerFunc(answerLate)))})
+	s := behindOf(t, model.Chat, http.NotFound)
 	many := `{"model":"x","messages":[0` + strings.Repeat(",0", 15<<20) + `]}`
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
