@@ -35,19 +35,21 @@ type Answer struct {
 
 // NewClient makes a client for many calls at once to few servers.
 func NewClient() *http.Client {
-	const connections = 256
-	return &http.Client{
-		CheckRedirect: follow,
-		Transport: &http.Transport{
-			Proxy:                  http.ProxyFromEnvironment,
-			DialContext:            (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
-			ForceAttemptHTTP2:      true,
-			MaxIdleConns:           connections,
-			MaxIdleConnsPerHost:    connections,
-			IdleConnTimeout:        90 * time.Second,
-			TLSHandshakeTimeout:    10 * time.Second,
-			MaxResponseHeaderBytes: 1 << 20,
-		},
+	return &http.Client{CheckRedirect: follow, Transport: NewTransport(256, 10*time.Second)}
+}
+
+// NewTransport makes a transport for many calls at once to few servers: it keeps so many idle connections to each, where the default of
+// net/http would connect anew for nearly each call. Dialling is how long a connection may take.
+func NewTransport(connections int, dialling time.Duration) *http.Transport {
+	return &http.Transport{
+		Proxy:                  http.ProxyFromEnvironment,
+		DialContext:            (&net.Dialer{Timeout: dialling, KeepAlive: 30 * time.Second}).DialContext,
+		ForceAttemptHTTP2:      true,
+		MaxIdleConns:           connections,
+		MaxIdleConnsPerHost:    connections,
+		IdleConnTimeout:        90 * time.Second,
+		TLSHandshakeTimeout:    10 * time.Second,
+		MaxResponseHeaderBytes: 1 << 20,
 	}
 }
 

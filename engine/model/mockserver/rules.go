@@ -1,10 +1,10 @@
 package mockserver
 
 import (
-	"context"
 	"encoding/json"
 
 	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/model/offline"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/expr"
@@ -84,7 +84,7 @@ func (r *rule) DecodeNode(n *source.Node, d *source.Decoder) {
 	}
 }
 
-func (r *Rule) matches(ctx context.Context, text string) (bool, error) {
+func (r *Rule) matches(text string) (bool, error) {
 	if r.Match == nil {
 		return true, nil
 	}
@@ -92,18 +92,18 @@ func (r *Rule) matches(ctx context.Context, text string) (bool, error) {
 }
 
 // byRule is the reply of the first rule that matches, else the echo. The error is that a match would search for too long.
-func (s *Server) byRule(ctx context.Context, t *turn) (*model.Reply, error) {
+func (s *Server) byRule(t *turn) (*model.Reply, error) {
 	asked := t.lastUser()
 	for i := range s.options.Rules {
 		r := &s.options.Rules[i]
-		matches, err := r.matches(ctx, asked)
+		matches, err := r.matches(asked)
 		if err != nil {
 			return nil, err
 		}
 		switch {
 		case !matches:
 		case r.Steps != nil:
-			step, err := r.step(ctx, t)
+			step, err := r.step(t)
 			return replyOf(&r.Steps[min(step, len(r.Steps)-1)]), err
 		case r.Replies != nil:
 			n := s.given[i].Add(1) - 1
@@ -118,14 +118,14 @@ func (s *Server) byRule(ctx context.Context, t *turn) (*model.Reply, error) {
 }
 
 // step is how often the assistant has replied since the first message of the user that the rule matches.
-func (r *Rule) step(ctx context.Context, t *turn) (step int, err error) {
+func (r *Rule) step(t *turn) (step int, err error) {
 	begun := false
 	for _, m := range t.Messages {
 		switch {
 		case begun && m.Role == "assistant":
 			step++
 		case !begun && m.Role == "user":
-			if begun, err = r.matches(ctx, m.Text); err != nil {
+			if begun, err = r.matches(m.Text); err != nil {
 				return 0, err
 			}
 		}
@@ -135,16 +135,7 @@ func (r *Rule) step(ctx context.Context, t *turn) (step int, err error) {
 
 // replyOf is a reply of a file. Its tokens are to be estimated.
 func replyOf(a *spec.Answer) *model.Reply {
-	reply := &model.Reply{Text: a.Text, Thinking: a.Thinking, Finish: a.Finish, Usage: record.Usage{Calls: 1, Estimated: 1}}
-	for _, call := range a.ToolCalls {
-		reply.ToolCalls = append(reply.ToolCalls, model.ToolCall(call))
-	}
-	switch {
-	case reply.Finish != "":
-	case reply.ToolCalls != nil:
-		reply.Finish = "tool_calls"
-	default:
-		reply.Finish = "stop"
-	}
+	reply := offline.ReplyOf(a)
+	reply.Usage = record.Usage{Calls: 1, Estimated: 1}
 	return reply
 }

@@ -239,7 +239,7 @@ const taskHeader = "X-Agentbench-Task"
 func (s *Server) says(ctx context.Context, t *turn, task string) (*model.Reply, error) {
 	asked := s.options.Offline[t.name]
 	if asked == nil {
-		return s.byRule(ctx, t)
+		return s.byRule(t)
 	}
 	t.Draw = model.Draw{Task: task, Trial: 1, Iteration: 1}
 	for _, m := range t.Messages {

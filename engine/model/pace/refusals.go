@@ -53,10 +53,8 @@ func (w *window) cut(places int) {
 }
 
 const (
-	// firstPause doubles with every pause that follows another one, where the server does not say how long to wait.
-	firstPause, longPause = 500 * time.Millisecond, 30 * time.Second
 	// longestPause: a call that is asked to wait longer fails, and the next one asks.
-	longestPause = 120 * time.Second
+	longestPause = LongestWait
 	// restless: a refusal so soon after a pause began, by a server that took at least two of seven calls since, is not for too many calls.
 	restless = 10 * time.Second
 )
@@ -97,7 +95,7 @@ func (p *pause) begin(refusal *model.CallError, now time.Time) {
 	p.row++
 	wait := refusal.RetryAfter
 	if wait <= 0 || wait > longestPause {
-		wait = min(longPause, firstPause<<min(p.row-1, 10))
+		wait = backoff(p.row)
 	}
 	p.until = now.Add(wait + time.Duration(0.1*p.random()*float64(wait)))
 }

@@ -21,10 +21,8 @@ const (
 	// that one call sleeps in all.
 	LongestWait = 120 * time.Second
 
-	shortestBackoff = 500 * time.Millisecond
-	longestBackoff  = 30 * time.Second
-	badResponses    = 2 // retries after answers that are none
-	refusals        = 2 // attempts at a server that has refused every connection so far
+	badResponses = 2 // retries after answers that are none
+	refusals     = 2 // attempts at a server that has refused every connection so far
 )
 
 // RetryOptions say how often to try again. Zero values mean the defaults.
@@ -174,12 +172,14 @@ func (c *call) wait(asked time.Duration) time.Duration {
 	if asked > 0 {
 		return asked
 	}
-	backoff := longestBackoff
-	if n := c.attempts - 1; n < 6 {
-		backoff = min(backoff, shortestBackoff<<n)
-	}
-	return backoff - time.Duration(0.25*c.options.Random()*float64(backoff))
+	longest := backoff(c.attempts)
+	return longest - time.Duration(0.25*c.options.Random()*float64(longest))
 }
+
+const shortestBackoff, longestBackoff = 500 * time.Millisecond, 30 * time.Second
+
+// backoff is the wait after the n-th failure in a row, from 1, of a server that does not say how long to wait. It doubles.
+func backoff(n int) time.Duration { return min(longestBackoff, shortestBackoff<<min(n-1, 10)) }
 
 // sleep waits, or ends with the context's cause.
 func (c *call) sleep(ctx context.Context, wait time.Duration) error {

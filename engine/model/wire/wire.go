@@ -19,7 +19,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net"
 	"net/http"
 	"net/url"
 	"runtime"
@@ -321,10 +320,6 @@ func (l *Line) AnsweredBy(name string) string {
 	return Shorten(name)
 }
 
-// connections is how many idle connections to a server are kept: more than calls
-// are usually made at once, so that hardly any is made anew.
-const connections = 512
-
 const (
 	// drained is how much of an answer is read behind its end, so that its
 	// connection can be used again, and for how long.
@@ -335,20 +330,8 @@ const (
 // errTooLarge says that an answer was longer than allowed.
 var errTooLarge = errors.New("the answer is too long")
 
-// NewTransport makes a transport for many calls at once to few servers; the
-// default of net/http would connect anew for nearly each of them.
-func NewTransport() *http.Transport {
-	return &http.Transport{
-		Proxy:                  http.ProxyFromEnvironment,
-		DialContext:            (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
-		ForceAttemptHTTP2:      true,
-		MaxIdleConns:           connections,
-		MaxIdleConnsPerHost:    connections,
-		IdleConnTimeout:        90 * time.Second,
-		TLSHandshakeTimeout:    10 * time.Second,
-		MaxResponseHeaderBytes: 1 << 20,
-	}
-}
+// NewTransport makes a transport that keeps more connections than calls are usually made at once, so that hardly any is made anew.
+func NewTransport() *http.Transport { return external.NewTransport(512, 5*time.Second) }
 
 // do reads the whole answer, so that its errors are the call's and the connection can be used again. Its error is a
 // *url.Error.
