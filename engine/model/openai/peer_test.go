@@ -84,7 +84,8 @@ func TestPeer(t *testing.T) {
 	})
 	t.Run("the client of Messages understands it", func(t *testing.T) {
 		understands(t, true, "", func(stream bool) model.Model {
-			return wiretest.Connect(t, wire.Options{BaseURL: peer, Name: "claude-sonnet-4-5", Stream: stream, Thinking: &spec.Thinking{BudgetTokens: 1024}, Cache: []string{"auto"}}, anthropic.New)
+			o := wire.Options{BaseURL: peer, Name: "claude-sonnet-4-5", Stream: stream, Thinking: &spec.Thinking{BudgetTokens: 1024}, Cache: []string{"auto"}}
+			return wiretest.Connect(t, o, anthropic.New)
 		})
 	})
 }

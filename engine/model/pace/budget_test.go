@@ -562,7 +562,8 @@ func TestCallsThatAreNoModels(t *testing.T) {
 				}
 			}
 		}
-		if want := (record.Usage{Calls: int64(c.made)}); made != c.made || run.Spent() != want || suite.Spent() != want || reservedOf(run).Calls+reservedOf(suite).Calls != 0 {
+		want, left := record.Usage{Calls: int64(c.made)}, reservedOf(run).Calls+reservedOf(suite).Calls
+		if made != c.made || run.Spent() != want || suite.Spent() != want || left != 0 {
 			t.Errorf("%s: %d calls, %+v of the run, %+v of the suite", name, made, run.Spent(), suite.Spent())
 		}
 		var refused *Refused

@@ -239,7 +239,8 @@ func TestF42_NoRoomToTryAgain(t *testing.T) {
 		_, err := Retry(failsWith(cut, refused, noRoom), RetryOptions{Random: without}).Call(t.Context(), &model.Request{})
 		var failed *model.CallError
 		var refusal model.Refusal
-		if !errors.As(err, &failed) || failed.Cause.Message != "connection refused" || errors.Is(err, model.ErrRefused) || !errors.As(err, &refusal) || refusal.StopReason() != record.ReasonSuiteBudget {
+		if !errors.As(err, &failed) || failed.Cause.Message != "connection refused" || errors.Is(err, model.ErrRefused) ||
+			!errors.As(err, &refusal) || refusal.StopReason() != record.ReasonSuiteBudget {
 			t.Fatalf("got %v", err)
 		}
 		// it waited at the gate, took a second, and slept half a second and a second

@@ -43,6 +43,12 @@ func (l *limit) take(n float64) (allowed bool, left int64, full time.Time) {
 	return true, int64(l.level + 1e-6), full
 }
 
+// allows takes one.
+func (l *limit) allows(int) bool {
+	allowed, _, _ := l.take(1)
+	return allowed
+}
+
 // refusing decides that calls beyond what is allowed are refused, and the others take a while.
 func refusing(allows func(inFlight int) bool, refused *model.CallError, takes func() time.Duration) *server {
 	return &server{decide: func(_, inFlight int) (*model.Reply, error) {
@@ -79,7 +85,7 @@ func TestF17_ManyCallsAtALimitedServer(t *testing.T) {
 				random := rand.New(rand.NewPCG(seed, 1))
 				l := limit{most: c.burst, rate: perSecond}
 				taken, possible := 0.0, time.Duration(0) // possible is what no policy can go below
-				s := refusing(func(int) bool { allowed, _, _ := l.take(1); return allowed }, refusal(50*time.Millisecond, c.retryAfter), func() time.Duration {
+				s := refusing(l.allows, refusal(50*time.Millisecond, c.retryAfter), func() time.Duration {
 					took := time.Duration(4e9 * math.Exp(random.NormFloat64()*0.7))
 					possible = max(possible, took+time.Duration(max(0, taken-c.burst)/perSecond*float64(time.Second)))
 					taken++
@@ -106,7 +112,7 @@ func TestF17_ManyCallsAtALimitedServer(t *testing.T) {
 func TestF17_RetryStorm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := limit{most: 20, rate: 20, at: time.Now()}
-		s := refusing(func(int) bool { allowed, _, _ := l.take(1); return allowed }, refusal(50*time.Millisecond, 2*time.Second), func() time.Duration { return time.Second })
+		s := refusing(l.allows, refusal(50*time.Millisecond, 2*time.Second), func() time.Duration { return time.Second })
 		begin := time.Now()
 		_, lost, _ := drive(Retry(NewGate(GateOptions{Parallel: 64}).Wrap(s), RetryOptions{}), 64, 64)
 		if lost > 0 || len(s.began) > 64*4 {
@@ -160,7 +166,8 @@ func TestF17_RefusalsCostTheirWaitOnce(t *testing.T) {
 				s.late = func() time.Duration { return time.Duration(random.Int64N(int64(3 * time.Millisecond))) }
 			}
 			took, lost, longest := drive(Retry(NewGate(GateOptions{}).Wrap(s), RetryOptions{}), c.atOnce, c.calls)
-			if made := len(s.began); took < c.least || took > c.most || lost != c.lost || made > c.made || longest > 3*time.Second*11/10+time.Second*11/10+100*time.Millisecond {
+			const patience = 3*time.Second*11/10 + time.Second*11/10 + 100*time.Millisecond
+			if made := len(s.began); took < c.least || took > c.most || lost != c.lost || made > c.made || longest > patience {
 				t.Errorf("took %v, the longest of %d lost calls %v, %d made", took, lost, longest, made)
 			}
 		})
@@ -221,7 +228,7 @@ func TestF17_OtherLimits(t *testing.T) {
 				allows := func(inFlight int) bool { return inFlight < 4 }
 				if c.limit != nil {
 					of := *c.limit
-					allows = func(int) bool { allowed, _, _ := of.take(1); return allowed }
+					allows = of.allows
 				}
 				s := refusing(allows, refusal(20*time.Millisecond, c.asks), func() time.Duration {
 					return time.Duration((1 + random.ExpFloat64()) * float64(time.Second/2))

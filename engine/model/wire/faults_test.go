@@ -246,7 +246,8 @@ func TestF16_F26b_ConnectionsThatAreNotMade(t *testing.T) {
 			"nobody listens":         {address: nobody, class: record.Network, says: "refused", refused: nobody},
 			"no proxy listens":       {address: "https://model.test/v1", proxy: proxy, class: record.Network, says: "refused"},
 			"an unknown certificate": {address: untrusted.URL, class: record.Network, hopeless: true},
-			"an unknown name":        {address: "http://agentbench.invalid", dial: &net.DNSError{Err: "no such host", IsNotFound: true}, class: record.Network, hopeless: true},
+			"an unknown name": {address: "http://agentbench.invalid", dial: &net.DNSError{Err: "no such host", IsNotFound: true},
+				class: record.Network, hopeless: true},
 			"no descriptor of this process": {address: "http://mock", dial: os.NewSyscallError("socket", syscall.EMFILE),
 				class: record.Resources, says: "no file descriptor left"},
 			"no descriptor of this machine": {address: "http://mock", dial: os.NewSyscallError("socket", syscall.ENFILE),
@@ -621,6 +622,7 @@ func TestF19_Silence(t *testing.T) {
 	each(t, func(t *testing.T, p *protocol) {
 		const firstByte, idle = 20 * time.Second, 5 * time.Second
 		_, stream := p.says("hi")
+		events, trickle := strings.SplitAfter(stream, "\n\n"), slices.Repeat([]string{": wait\n"}, 100)
 		for name, c := range map[string]struct {
 			stream bool
 			first  time.Duration // before anything is sent; negative: headers are sent first
@@ -637,11 +639,11 @@ func TestF19_Silence(t *testing.T) {
 			"a whole answer, stalled":   {false, 0, []string{`{"half":[`, `]`}, time.Hour, "said nothing more for 5s", idle, time.Minute},
 			"a stream, stalled":         {true, 0, []string{stream[:strings.Index(stream, "\n\n")+2], ""}, time.Hour, "said nothing more for 5s", idle, time.Minute},
 			"a late beginning":          {true, 19 * time.Second, []string{stream}, 0, "", 19 * time.Second, time.Minute},
-			"a trickle":                 {true, 0, strings.SplitAfter(strings.Repeat(": wait\n", 100), "\n"), 4 * time.Second, "longer than 1m0s", time.Minute, time.Minute},
-			"a slow one":                {true, 0, strings.SplitAfter(stream, "\n\n"), 4 * time.Second, "", time.Duration(strings.Count(stream, "\n\n")-1) * 4 * time.Second, time.Minute},
+			"a trickle":                 {true, 0, trickle, 4 * time.Second, "longer than 1m0s", time.Minute, time.Minute},
+			"a slow one":                {true, 0, events, 4 * time.Second, "", time.Duration(len(events)-2) * 4 * time.Second, time.Minute},
 			"open behind the end":       {true, 0, []string{stream, ""}, time.Hour, "", 250 * time.Millisecond, time.Minute},
 			"longer than the call":      {false, time.Hour, nil, 0, "longer than 10s", 10 * time.Second, 10 * time.Second},
-			"a whole answer, trickling": {false, 0, append([]string{`{"half":[`}, slices.Repeat([]string{" "}, 100)...), 4 * time.Second, "longer than 1m0s", time.Minute, time.Minute},
+			"a whole answer, trickling": {false, 0, append([]string{`{"half":[`}, trickle...), 4 * time.Second, "longer than 1m0s", time.Minute, time.Minute},
 		} {
 			t.Run(name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
