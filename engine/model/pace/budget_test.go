@@ -51,8 +51,8 @@ func TestF40_ACallThatMayExceedIsMadeAlone(t *testing.T) {
 	for name, c := range map[string]struct {
 		first     int64
 		second    Worst
-		used      int64 // by the first
-		wantWorst record.Usage
+		used      int64        // by the first
+		wantWorst record.Usage // reserved for the second
 	}{
 		"no room beside the first":    {80, exactly(tokens(80)), 20, tokens(80)},
 		"its bound has none after it": {30, Worst{Expected: tokens(60), Bound: tokens(90)}, 30, tokens(60)},

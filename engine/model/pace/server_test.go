@@ -18,11 +18,11 @@ var must = wiretest.Must
 
 // server is a model that decides about each call when it arrives, and keeps what arrived and when.
 type server struct {
-	takes  time.Duration        // of a call about which nothing is decided
-	late   func() time.Duration // before a call arrives; nil: it arrives at once
-	decide func(n, inFlight int) (*model.Reply, error)
+	takes time.Duration        // of a call about which nothing is decided
+	late  func() time.Duration // before a call arrives; nil: it arrives at once
 	// decide answers the n-th call, from 1, while so many are being answered. The answer comes after its Duration.
 	// nil, or neither reply nor error: the call is fine.
+	decide func(n, inFlight int) (*model.Reply, error)
 
 	mu       sync.Mutex
 	began    []time.Time
