@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 
 	"github.com/agentbench/agentbench/engine/model"
-	"github.com/agentbench/agentbench/engine/model/offline"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/expr"
@@ -135,7 +134,16 @@ func (r *Rule) step(t *turn) (step int, err error) {
 
 // replyOf is a reply of a file. Its tokens are to be estimated.
 func replyOf(a *spec.Answer) *model.Reply {
-	reply := offline.ReplyOf(a)
-	reply.Usage = record.Usage{Calls: 1, Estimated: 1}
+	reply := &model.Reply{Text: a.Text, Thinking: a.Thinking, Finish: a.Finish, Usage: record.Usage{Calls: 1, Estimated: 1}}
+	for _, call := range a.ToolCalls {
+		reply.ToolCalls = append(reply.ToolCalls, model.ToolCall(call))
+	}
+	switch {
+	case reply.Finish != "":
+	case reply.ToolCalls != nil:
+		reply.Finish = "tool_calls"
+	default:
+		reply.Finish = "stop"
+	}
 	return reply
 }

@@ -194,8 +194,7 @@ func (m *Script) Call(ctx context.Context, request *model.Request) (*model.Reply
 	if err != nil {
 		return nil, err
 	}
-	reply := ReplyOf(answer)
-	model.Identify(reply.ToolCalls)
+	reply := replyOf(answer)
 	var chance *rand.Rand
 	if m.Time.Varies() {
 		d := &request.Draw
@@ -209,12 +208,13 @@ func (m *Script) Call(ctx context.Context, request *model.Request) (*model.Reply
 	return reply, nil
 }
 
-// ReplyOf is an answer as a server would have sent it, but for IDs of calls and for what it used.
-func ReplyOf(a *spec.Answer) *model.Reply {
+// replyOf is an answer as a server would have sent it.
+func replyOf(a *spec.Answer) *model.Reply {
 	reply := &model.Reply{Text: a.Text, Thinking: a.Thinking, Finish: a.Finish}
 	for _, call := range a.ToolCalls {
 		reply.ToolCalls = append(reply.ToolCalls, model.ToolCall(call))
 	}
+	model.Identify(reply.ToolCalls)
 	switch {
 	case reply.Finish != "":
 	case reply.ToolCalls != nil:
