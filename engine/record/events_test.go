@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"encoding/json"
 	"reflect"
 	"slices"
@@ -16,7 +17,8 @@ func eventfulRun() *Run {
 	run := sampleRun(1, 4)
 	run.Iterations[0].Phase, run.Iterations[0].Strategy = "execution", "cheap"
 	run.Iterations[0].Thinking = "hm"
-	run.Iterations[0].Adaptation = "feedback: fine"
+	run.Iterations[0].Evaluation = &Evaluation{Confidence: 0.9, Feedback: "name the source"}
+	run.Iterations[0].Adaptation = "feedback: name the source"
 	run.Iterations[0].ToolCalls = []ToolCall{
 		{Tool: "slow", Arguments: json.RawMessage(`{"q":1}`), Result: json.RawMessage(`"found"`), Duration: 3 * second},
 		{Tool: "fast", Start: second, Duration: second, Error: &Error{Class: Program, Message: "exit 1"}},
@@ -74,7 +76,7 @@ func firstOf(run *Run, n int) func(func(Event) bool) {
 	}
 }
 
-func TestS2_7_EventsHoldWhatHappened(t *testing.T) {
+func TestS1_14_S2_7_EventsHoldWhatHappened(t *testing.T) {
 	run := eventfulRun()
 	for _, e := range IterationEvents(run, 0) {
 		if e.Run != run.ID || e.Iteration != 1 || e.Phase != "execution" || e.Strategy != "cheap" {
@@ -90,6 +92,8 @@ func TestS2_7_EventsHoldWhatHappened(t *testing.T) {
 		{IterationEvents(run, 0), 0, `{"event":"iteration_started","run":"default/task-1/1","iteration":1,"at_ns":0,"phase":"execution","strategy":"cheap","thinking":"hm"}`},
 		{IterationEvents(run, 0), 1, `{"event":"tool_called","run":"default/task-1/1","iteration":1,"at_ns":0,"phase":"execution","strategy":"cheap","tool":"slow","arguments":{"q":1}}`},
 		{IterationEvents(run, 0), 3, `{"event":"tool_returned","run":"default/task-1/1","iteration":1,"at_ns":2000000000,"phase":"execution","strategy":"cheap","tool":"fast","error":{"class":"program","message":"exit 1"}}`},
+		{IterationEvents(run, 0), 6, `{"event":"evaluated","run":"default/task-1/1","iteration":1,"at_ns":200000000,"phase":"execution","strategy":"cheap","confidence":0.9,"passed":false,"feedback":"name the source"}`},
+		{IterationEvents(run, 0), 7, `{"event":"adapted","run":"default/task-1/1","iteration":1,"at_ns":200000000,"phase":"execution","strategy":"cheap","adaptation":"feedback: name the source"}`},
 		{IterationEvents(run, 1), 1, `{"event":"failed","run":"default/task-1/1","iteration":2,"at_ns":400000000,"error":{"class":"no_answer","message":"an empty reply"},"confidence":0}`},
 		{IterationEvents(run, 3), 1, `{"event":"message","run":"default/task-1/1","iteration":4,"at_ns":800000000,"output":"The answer is 42, because of the question that was asked."}`},
 		{IterationEvents(run, 3), 2, `{"event":"evaluated","run":"default/task-1/1","iteration":4,"at_ns":1800000000,"confidence":0.9,"passed":true,"feedback":"fine"}`},
@@ -144,42 +148,7 @@ func TestS1_14_AnEpisodeIsRecordedForEveryRun(t *testing.T) {
 	}
 }
 
-func TestS1_14_WorkingMemoryAndTransitionsAreEvents(t *testing.T) {
-	run := sampleRun(1, 2)
-	run.Iterations[0].Evaluation.Passed = false
-	run.Iterations[0].Evaluation.Feedback = "name the source"
-	run.Iterations[0].Adaptation = "feedback: name the source"
-	events := slices.Collect(Events(run))
-	want := "run_started, iteration_started, message, evaluated, adapted, iteration_completed, " +
-		"iteration_started, message, evaluated, iteration_completed, turn_completed, episode, agent_ended"
-	if got := names(events); got != want {
-		t.Errorf("events %s\nwant   %s", got, want)
-	}
-	if e := events[3]; *e.Confidence != 0.9 || *e.Passed || e.Feedback != "name the source" {
-		t.Errorf("working memory %+v", e)
-	}
-	if e := events[4]; e.Adaptation != "feedback: name the source" {
-		t.Errorf("adaptation %+v", e)
-	}
-}
-
-// agentEnd is the agent_ended event of a run that ended so.
-func agentEnd(reason Reason, class Class, failure *Error) Event {
-	run := sampleRun(1, 3)
-	run.Outcome.Reason, run.Outcome.Class, run.Outcome.Error = reason, class, failure
-	return EndEvents(run)[2]
-}
-
-func TestS3_1_TheMaximumOfIterationsGivesAStructuredError(t *testing.T) {
-	for reason, class := range map[Reason]Class{ReasonMaxIterations: ByCondition, ReasonAbsolute: ByGuard} {
-		got, err := json.Marshal(agentEnd(reason, class, nil).Payload)
-		if want := `{"error":"reached the maximum of iterations (3)","used":3,"limit":3}`; err != nil || string(got) != want {
-			t.Errorf("%s: payload %s", reason, got)
-		}
-	}
-}
-
-func TestPayloadsOfGuardsHoldWhatWasUsedAndTheLimit(t *testing.T) {
+func TestS3_2_PayloadsOfGuardsHoldWhatWasUsedAndTheLimit(t *testing.T) {
 	for _, c := range []struct {
 		reason      Reason
 		used, limit float64
@@ -202,52 +171,38 @@ func TestPayloadsOfGuardsHoldWhatWasUsedAndTheLimit(t *testing.T) {
 			t.Errorf("%s: payload %s (%v)\nwant %s", c.reason, got, err, c.want)
 		}
 	}
-	broken := agentEnd(ReasonCircuitBreaker, ByGuard, &Error{Class: Tool, Message: "gone"}).Payload
-	if broken.Error != "tool: gone" {
-		t.Errorf("payload %+v: the circuit breaker tells the error", broken)
-	}
 }
 
-func TestS3_2_StagnationIsToldInTheFinalPayload(t *testing.T) {
-	got, err := json.Marshal(agentEnd(ReasonStagnation, ByGuard, nil))
-	if err != nil || !strings.Contains(string(got), `"stagnation":true`) {
-		t.Errorf("event %s", got)
-	}
-	if other := agentEnd(ReasonRepeatedOutput, ByGuard, nil); other.Payload.Stagnation {
-		t.Errorf("payload %+v", other.Payload)
-	}
-}
-
-func TestS3_6_EveryWayOutEndsTheAgent(t *testing.T) {
+func TestS3_1_S3_6_EveryWayOutEndsTheAgent(t *testing.T) {
 	failure := &Error{Class: Server, Message: "500"}
 	for _, c := range []struct {
 		reason  Reason
 		class   Class
 		failure *Error
-		payload string // the error in it
+		payload string
 	}{
 		{ReasonConfidence, ByCondition, nil, ""},
 		{ReasonPassed, ByCondition, nil, ""},
 		{ReasonWhen("done"), ByCondition, nil, ""},
 		{ReasonFinalResponse, ByAgent, nil, ""},
 		{ReasonAgentEnded, ByAgent, nil, ""},
-		{ReasonMaxIterations, ByCondition, nil, "reached the maximum of iterations (3)"},
-		{ReasonDegradation, ByGuard, nil, "the confidence fell from iteration to iteration"},
-		{ReasonBudgetTokens, ByGuard, nil, "stopped by budget_tokens"},
-		{ReasonSuiteBudget, ByBudget, nil, "stopped by suite_budget"},
-		{ReasonCancelled, ByBudget, nil, "stopped by cancelled"},
-		{ReasonError, ByFault, failure, "server: 500"},
+		{ReasonMaxIterations, ByCondition, nil, `{"error":"reached the maximum of iterations (3)","used":3,"limit":3}`},
+		{ReasonAbsolute, ByGuard, nil, `{"error":"reached the maximum of iterations (3)","used":3,"limit":3}`},
+		{ReasonDegradation, ByGuard, nil, `{"error":"the confidence fell from iteration to iteration"}`},
+		{ReasonBudgetTokens, ByGuard, nil, `{"error":"stopped by budget_tokens"}`},
+		{ReasonCircuitBreaker, ByGuard, failure, `{"error":"server: 500"}`},
+		{ReasonSuiteBudget, ByBudget, nil, `{"error":"stopped by suite_budget"}`},
+		{ReasonCancelled, ByBudget, nil, `{"error":"stopped by cancelled"}`},
+		{ReasonError, ByFault, failure, `{"error":"server: 500"}`},
 	} {
-		e := agentEnd(c.reason, c.class, c.failure)
+		run := sampleRun(1, 3)
+		run.Outcome.Reason, run.Outcome.Class, run.Outcome.Error = c.reason, c.class, c.failure
+		e := EndEvents(run)[2]
 		if e.Type != AgentEnded || e.Reason != c.reason || e.Class != c.class || !*e.Success || len(e.Output) == 0 {
 			t.Errorf("%s: %+v", c.reason, e)
 		}
-		payload := ""
-		if e.Payload != nil {
-			payload = e.Payload.Error
-		}
-		if payload != c.payload {
-			t.Errorf("%s: payload %q instead of %q", c.reason, payload, c.payload)
+		if payload, err := json.Marshal(e.Payload); err != nil || string(payload) != cmp.Or(c.payload, "null") {
+			t.Errorf("%s: payload %s instead of %s, %v", c.reason, payload, c.payload, err)
 		}
 	}
 	before := &Run{ID: "default/task-1/1", Outcome: Outcome{Status: Completed, Reason: ReasonAgentEnded, Class: ByAgent}}
