@@ -3,9 +3,17 @@ package record
 import (
 	"errors"
 	"io"
+	"os"
 	"sync"
 	"syscall"
+	"testing"
 )
+
+// TestMain keeps the folders of tests where TMPDIR is, which may be in memory: GOTMPDIR is for the compiler's files.
+func TestMain(m *testing.M) {
+	os.Unsetenv("GOTMPDIR")
+	m.Run()
+}
 
 // faultyDisk is a real folder whose n-th call and all after it fail, as on a
 // full disk: a failing write leaves half of its bytes. It logs what it does.
@@ -78,3 +86,13 @@ func (f *faultyFile) Sync() error {
 	}
 	return f.File.Sync()
 }
+
+// nowhere is a disk that takes everything and keeps nothing.
+type nowhere struct{}
+
+func (nowhere) Append(string) (File, error)                 { return nowhere{}, nil }
+func (nowhere) Replace(string, func(io.Writer) error) error { return nil }
+func (nowhere) Truncate(string, int64) error                { return nil }
+func (nowhere) Write(p []byte) (int, error)                 { return len(p), nil }
+func (nowhere) Sync() error                                 { return nil }
+func (nowhere) Close() error                                { return nil }

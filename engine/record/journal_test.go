@@ -155,8 +155,11 @@ func TestF9_ASecondJournalIsRefused(t *testing.T) {
 	j, err := Create(dir, Manifest{}, Options{})
 	must(t, err)
 	for name, open := range map[string]func() error{
-		"create": func() error { _, err := Create(dir, Manifest{}, Options{}); return err },
-		"resume": func() error { _, _, err := Resume(dir, Options{}); return err },
+		"create":  func() error { _, err := Create(dir, Manifest{}, Options{}); return err },
+		"resume":  func() error { _, _, err := Resume(dir, Options{}); return err },
+		"scores":  func() error { _, _, err := OpenScores(dir, Options{}); return err },
+		"compact": func() error { _, err := CompactScores(dir, Options{}); return err },
+		"repair":  func() error { _, err := Repair(dir, Options{}); return err },
 	} {
 		var busy *InUse
 		if err := open(); !errors.As(err, &busy) || busy.PID != os.Getpid() || busy.Since.IsZero() {

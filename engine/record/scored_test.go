@@ -90,20 +90,6 @@ func TestScoresAreAddedToAFolder(t *testing.T) {
 	}
 }
 
-func TestAFolderInUseIsNotScored(t *testing.T) {
-	dir := sampleFolder(t, 1)
-	j, _, err := Resume(dir, Options{})
-	must(t, err)
-	var busy *InUse
-	if _, _, err := OpenScores(dir, Options{}); !errors.As(err, &busy) {
-		t.Errorf("OpenScores gives %v", err)
-	}
-	if _, err := CompactScores(dir, Options{}); !errors.As(err, &busy) {
-		t.Errorf("CompactScores gives %v", err)
-	}
-	must(t, j.Close())
-}
-
 // A crash may leave any beginning of what was appended. What comes after it is
 // whole.
 func TestF4_ScoresThatWereCutOffDoNotSpoilTheNext(t *testing.T) {
