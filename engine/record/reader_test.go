@@ -241,21 +241,31 @@ func TestOfARunThatWasTriedAgainTheLastRecordCounts(t *testing.T) {
 		status Status
 	}
 	want := []end{{"default/task-2/1", Completed}, {"default/task-1/1", Failed}, {"default/task-3/1", Cancelled}}
+	all, err := OpenRuns(dir)
+	must(t, err)
+	defer all.Close()
 	runs, _ := collected(t, ReadRuns(dir))
-	signals, _ := collected(t, ReadLight(dir))
-	var fromRuns, fromSignals []end
+	light, _ := collected(t, ReadLight(dir))
+	heads, _ := collected(t, all.Heads())
+	var got [3][]end
 	for i := range runs {
-		fromRuns = append(fromRuns, end{runs[i].ID, runs[i].Outcome.Status})
-		fromSignals = append(fromSignals, end{signals[i].ID, signals[i].Outcome.Status})
+		got[0] = append(got[0], end{runs[i].ID, runs[i].Outcome.Status})
+		got[1] = append(got[1], end{light[i].ID, light[i].Outcome.Status})
 	}
-	if !reflect.DeepEqual(fromRuns, want) || !reflect.DeepEqual(fromSignals, want) {
-		t.Errorf("runs %v, signals %v, want %v", fromRuns, fromSignals, want)
+	for _, head := range heads { // of runs that count
+		got[2] = append(got[2], end{head.ID, head.Outcome.Status})
+	}
+	if !reflect.DeepEqual(got, [3][]end{want, want, want[:2]}) {
+		t.Errorf("runs, light ones and heads %v, want %v", got, want)
 	}
 	if scores, _ := collected(t, ReadScores(dir)); len(scores) != 2 {
 		t.Errorf("scores of runs that do not count: %v", scores)
 	}
 	if run, err := Find(dir, "default/task-1/1"); err != nil || run.Outcome.Status != Failed {
 		t.Errorf("found %v, %v", run, err)
+	}
+	if run, err := all.Run("default/task-1/1"); err != nil || run.Outcome.Status != Failed {
+		t.Errorf("read %v, %v", run, err)
 	}
 }
 

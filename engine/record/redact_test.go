@@ -90,3 +90,19 @@ func TestF70_ANameThatIsASecretIsRefused(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A run that travels as a line is the same run, without secrets, and a line with damage is none.
+func TestEncodeRun(t *testing.T) {
+	run := sampleRun(1, 2)
+	line, err := EncodeRun(run, Options{Redact: hide})
+	must(t, err)
+	if read, err := DecodeRun(line); err != nil || !reflect.DeepEqual(read, run) {
+		t.Errorf("got %+v, %v; want %+v", read, err, run)
+	}
+	if _, err := DecodeRun(bytes.Replace(line, []byte("is 42"), []byte("is 43"), 1)); err == nil {
+		t.Error("a damaged line was read")
+	}
+	if line, err = EncodeRun(leaky(), Options{Redact: hide}); err != nil || !bytes.Equal(hide(line), line) {
+		t.Errorf("the line holds the secret: %s, %v", line, err)
+	}
+}

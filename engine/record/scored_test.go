@@ -3,8 +3,6 @@ package record
 import (
 	"cmp"
 	"errors"
-	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"testing"
@@ -25,8 +23,8 @@ func scoreMore(t *testing.T, dir, run string, scores ...Score) {
 func standing(t *testing.T, dir string) map[string][]Score {
 	t.Helper()
 	all := map[string][]Score{}
-	for s, err := range ReadScores(dir) {
-		must(t, err)
+	scores, _ := collected(t, ReadScores(dir))
+	for _, s := range scores {
 		all[s.Run] = append(all[s.Run], s)
 	}
 	for run := range all {
@@ -94,18 +92,15 @@ func TestScoresAreAddedToAFolder(t *testing.T) {
 // whole.
 func TestF4_ScoresThatWereCutOffDoNotSpoilTheNext(t *testing.T) {
 	dir := sampleFolder(t, 1)
-	path, run := filepath.Join(dir, scoresFile), sampleRun(0, 1).ID
-	before, err := os.ReadFile(path)
-	must(t, err)
+	before, run := readFile(t, dir, scoresFile), sampleRun(0, 1).ID
 	scoreMore(t, dir, run, Score{Name: "late", Value: 1})
-	after, err := os.ReadFile(path)
-	must(t, err)
+	after := readFile(t, dir, scoresFile)
 	for size := 0; size <= len(after); size += stride() {
-		must(t, os.WriteFile(path, after[:size], 0o644))
+		writeFile(t, dir, scoresFile, after[:size])
 		scoreMore(t, dir, run, Score{Name: "last"})
+		scores, _ := collected(t, ReadScores(dir))
 		var names []string
-		for s, err := range ReadScores(dir) {
-			must(t, err)
+		for _, s := range scores {
 			names = append(names, s.Name)
 		}
 		var want []string

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -34,13 +33,8 @@ func addSnapshots(t *testing.T, dir, run string, o Options, all ...Snapshot) {
 // snapshotsOf are those of a run that count.
 func snapshotsOf(t *testing.T, dir, run string) (all []Snapshot) {
 	t.Helper()
-	for s, err := range ReadSnapshots(dir) {
-		must(t, err)
-		if s.Run == run {
-			all = append(all, s)
-		}
-	}
-	return StandingSnapshots(all)
+	all, _ = collected(t, ReadSnapshots(dir))
+	return StandingSnapshots(slices.DeleteFunc(all, func(s Snapshot) bool { return s.Run != run }))
 }
 
 func TestSnapshotsAreReadAsTheyWereWritten(t *testing.T) {
@@ -81,9 +75,8 @@ func TestSnapshotsAreNoScoresOfRuns(t *testing.T) {
 	if got := snapshotsOf(t, dir, run); !reflect.DeepEqual(got, want) || !reflect.DeepEqual(standing(t, dir), before) {
 		t.Errorf("compacted, %+v count, want %+v", got, want)
 	}
-	text, err := os.ReadFile(filepath.Join(dir, scoresFile))
-	if err != nil || strings.Count(string(text), `"k"`) != 1 {
-		t.Errorf("%s, %v", text, err)
+	if text := readFile(t, dir, scoresFile); bytes.Count(text, []byte(`"k"`)) != 1 {
+		t.Errorf("%s", text)
 	}
 }
 
@@ -93,9 +86,8 @@ func TestSnapshotsHoldNoSecrets(t *testing.T) {
 	one.Evaluation.Feedback, one.Error, one.Scores[0].Explanation = "has s3cret", &Error{Message: "s3cret"}, "s3cret, too"
 	hide := func(text []byte) []byte { return []byte(strings.ReplaceAll(string(text), "s3cret", "***")) }
 	addSnapshots(t, dir, run, Options{Redact: hide}, one)
-	text, err := os.ReadFile(filepath.Join(dir, scoresFile))
-	if err != nil || strings.Contains(string(text), "s3cret") || strings.Count(string(text), "***") != 3 {
-		t.Errorf("%s, %v", text, err)
+	if text := string(readFile(t, dir, scoresFile)); strings.Contains(text, "s3cret") || strings.Count(text, "***") != 3 {
+		t.Error(text)
 	}
 	if one.Evaluation.Feedback != "has s3cret" {
 		t.Error("what was given is changed")
@@ -144,13 +136,7 @@ func TestSnapshotsThatCannotBeAreRefused(t *testing.T) {
 		one := aSnapshot(run, 2, "k", 1)
 		wrong(&one)
 		addSnapshots(t, dir, run, Options{}, one)
-		var damage *Damage
-		for _, err := range ReadSnapshots(dir) {
-			if err != nil && !errors.As(err, &damage) {
-				t.Fatal(err)
-			}
-		}
-		if damage == nil {
+		if _, damage := collected(t, ReadSnapshots(dir)); damage == nil {
 			t.Errorf("%s: no damage", name)
 		}
 	}
