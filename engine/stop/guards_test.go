@@ -64,17 +64,11 @@ func TestS2_6_CircuitBreaker(t *testing.T) {
 		{"failed iterations are a row of their own", "guards: {circuit_breaker: {threshold: 2}}" + goOn, "x:a/b!no x:a/b", 2, record.ReasonCircuitBreaker, "", false, 0},
 		{"it is the first of the guards", "guards: {circuit_breaker: {threshold: 2}, stagnation: {window: 2}, absolute_max_iterations: 2}" + goOn, "x:a/t x:a/t", 2, record.ReasonCircuitBreaker, "", false, 0},
 	})
-	_, outcome, _ := play(load(t, "guards: {circuit_breaker: {threshold: 2}}"+goOn), history("x:a x:a"))
-	if outcome.Error == nil || outcome.Error.Message != "a" || !outcome.Counts() {
-		t.Errorf("stopped with the error %v, want that of the row; the run counts", outcome.Error)
-	}
-}
-
-// The error with which it stops is that of the row, also where it is of tools.
-func TestS2_6_CircuitBreakerTellsTheErrorOfTools(t *testing.T) {
-	_, outcome, _ := play(load(t, "guards: {circuit_breaker: {threshold: 2}}"), history("0.1/a!no>b!no>c"))
-	if outcome.Error == nil || outcome.Error.Message != "no" || outcome.Status != record.Completed {
-		t.Errorf("%+v, want the error of the tools; the run counts", outcome)
+	for words, want := range map[string]string{"x:a x:a": "a", "0.1/a!no>b!no>c": "no"} {
+		_, outcome, _ := play(load(t, "guards: {circuit_breaker: {threshold: 2}}"+goOn), history(words))
+		if outcome.Error == nil || outcome.Error.Message != want || outcome.Status != record.Completed {
+			t.Errorf("%s: %s with the error %v, want that of the row; the run counts", words, outcome.Status, outcome.Error)
+		}
 	}
 }
 
@@ -283,17 +277,14 @@ func TestS1_8_FailedIteration(t *testing.T) {
 	})
 }
 
-func TestFaultsAreNotFailures(t *testing.T) {
-	for history1, want := range map[string]record.Status{"x": record.Failed, "!": record.Faulted, "0.9p": record.Completed} {
-		if _, outcome, _ := play(load(t, ""), history(history1)); outcome.Status != want {
-			t.Errorf("%s gives status %s, want %s", history1, outcome.Status, want)
-		}
-	}
-}
-
 // TestAFaultEndsARunUnlessTheLoopGoesOn: a run that lost its server is excluded
 // however good it was, unless on_error or another strategy is there to go on.
 func TestAFaultEndsARunUnlessTheLoopGoesOn(t *testing.T) {
+	for words, want := range map[string]record.Status{"x": record.Failed, "!": record.Faulted, "0.9p": record.Completed} {
+		if _, outcome, _ := play(load(t, ""), history(words)); outcome.Status != want {
+			t.Errorf("%s gives status %s, want %s", words, outcome.Status, want)
+		}
+	}
 	n, outcome, ok := play(load(t, ""), history("0.9 ! 0.9p"))
 	if !ok || n != 2 || outcome.Reason != record.ReasonError || outcome.Status != record.Faulted || outcome.Counts() {
 		t.Errorf("stopped %v after %d with %+v, want a fault after 2", ok, n, outcome)

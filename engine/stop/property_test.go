@@ -2,7 +2,6 @@ package stop
 
 import (
 	"fmt"
-	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -203,17 +202,6 @@ func TestTighterLimitsNeverLengthen(t *testing.T) {
 	})
 }
 
-func TestSameHistorySameDecisions(t *testing.T) {
-	propertytest.Check(t, func(t *rapid.T) {
-		rules, iterations := rulesOf(t, drawTree(t)...), drawHistory(t)
-		n1, first, ok1 := play(rules, iterations)
-		n2, second, ok2 := play(rules, iterations)
-		if n1 != n2 || ok1 != ok2 || !reflect.DeepEqual(first, second) {
-			t.Fatalf("the same history gives %v after %d, then %v after %d", first, n1, second, n2)
-		}
-	})
-}
-
 const benchRules = `terminate: {confidence: {threshold: 0.95}, no_improvement: {patience: 9}, max_iterations: 20, timeout: 60s}
 guards: {absolute_max_iterations: 30, degradation: {window: 5}, repeated_output: true, budget: {tokens: 100000}}
 `
@@ -246,19 +234,6 @@ func decideEleventh(b *testing.B, loop string) {
 		copy(s.trackers, trackers)
 		if s.Fold(iterations[10]).Stop {
 			b.Fatal("stopped")
-		}
-	}
-}
-
-// BenchmarkHistory folds a whole history of ten iterations from its start.
-func BenchmarkHistory(b *testing.B) {
-	rules := load(b, benchRules)
-	iterations := history("0.10 0.20 0.15 0.30 0.35 0.34 0.40 0.41 0.42 0.43")
-	b.ReportAllocs()
-	for b.Loop() {
-		s := rules.Start(&spec.Task{}, nil)
-		for _, it := range iterations {
-			s.Fold(it)
 		}
 	}
 }

@@ -16,30 +16,25 @@ import (
 
 const threePhases = "phases: [{name: planning, prompt: p, max_iterations: 1}, {name: execution, prompt: e, max_iterations: 2, until: confidence > 0.9}, {name: refinement, prompt: r, max_iterations: 1}]\n"
 
-// path plays a history and gives the stage of each iteration.
-func path(t *testing.T, loop, words string) (stages []string, outcome record.Outcome) {
-	t.Helper()
-	iterations := history(words)
-	n, outcome, _ := play(load(t, loop), iterations)
-	for _, it := range iterations[:n] {
-		stages = append(stages, it.Phase+it.Strategy)
-	}
-	return stages, outcome
-}
-
-func TestS0_1_PhasesCountAtTheEndOfTheirIterations(t *testing.T) {
-	got, outcome := path(t, threePhases, "0.1 0.2 0.3 0.4 0.5")
-	want := []string{"planning", "execution", "execution", "refinement"}
-	if !slices.Equal(got, want) || outcome.Reason != record.ReasonPhasesComplete {
-		t.Errorf("went through %v and stopped for %s, want %v and phases_complete", got, outcome.Reason, want)
-	}
-}
-
-func TestUntilEndsAPhaseEarly(t *testing.T) {
-	got, outcome := path(t, threePhases, "0.1 0.95 0.3")
-	want := []string{"planning", "execution", "refinement"}
-	if !slices.Equal(got, want) || outcome.Reason != record.ReasonPhasesComplete {
-		t.Errorf("went through %v and stopped for %s, want %v and phases_complete", got, outcome.Reason, want)
+// Phases count at the end of their iterations; until ends one early.
+func TestS0_1_S1_4_StagesOfARun(t *testing.T) {
+	for _, c := range []struct {
+		loop, history, want string
+		reason              record.Reason
+	}{
+		{threePhases, "0.1 0.2 0.3 0.4 0.5", "planning execution execution refinement", record.ReasonPhasesComplete},
+		{threePhases, "0.1 0.95 0.3", "planning execution refinement", record.ReasonPhasesComplete},
+		{threeStrategies, "0.1 0.2 0.3 0.4 0.5", "a b b c", record.ReasonStrategiesExhausted},
+	} {
+		iterations := history(c.history)
+		n, outcome, _ := play(load(t, c.loop), iterations)
+		var stages []string
+		for _, it := range iterations[:n] {
+			stages = append(stages, it.Phase+it.Strategy)
+		}
+		if got := strings.Join(stages, " "); got != c.want || outcome.Reason != c.reason {
+			t.Errorf("went through %s and stopped for %s, want %s and %s", got, outcome.Reason, c.want, c.reason)
+		}
 	}
 }
 
@@ -84,10 +79,6 @@ func TestFromPhase(t *testing.T) {
 const threeStrategies = "pattern: multi_strategy\nstrategies: [{name: a}, {name: b, max_iterations: 2}, {name: c}]\n"
 
 func TestS1_4_MultiStrategy(t *testing.T) {
-	got, outcome := path(t, threeStrategies, "0.1 0.2 0.3 0.4 0.5")
-	if want := []string{"a", "b", "b", "c"}; !slices.Equal(got, want) || outcome.Reason != record.ReasonStrategiesExhausted {
-		t.Errorf("tried %v and stopped for %s, want %v and strategies_exhausted", got, outcome.Reason, want)
-	}
 	decide(t, []decision{
 		{"until one passes", threeStrategies, "0.1 0.9p", 2, record.ReasonStrategySucceeded, "strategy_succeeded", true, 2},
 		{"a confidence is no success", threeStrategies, "0.99 0.99 0.99 0.99", 4, record.ReasonStrategiesExhausted, "", false, 1},

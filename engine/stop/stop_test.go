@@ -211,14 +211,8 @@ func TestS1_5_Conditions(t *testing.T) {
 		{"all is not latched", "terminate: {all: [{confidence: {threshold: 0.8}}, {when: iteration >= 2}]}", "0.9 0.5", 0, "", "", false, 0},
 		{"a named nested all", "terminate: {any: [{name: good-and-dear, all: [{confidence: {threshold: 0.9}}, {when: usage.cost_usd > 0.015}]}]}", "0.95 0.95", 2, record.ReasonConfidence, "good-and-dear", true, 1},
 		{"off never holds", "terminate: {confidence: off, max_iterations: 3}", "0.9 0.9 0.9", 3, record.ReasonMaxIterations, "", true, 1},
-	})
-}
-
-// TestATaskWithoutVarsHasNone: what a task does not declare is empty, not null,
-// in the loop as in scorers.
-func TestATaskWithoutVarsHasNone(t *testing.T) {
-	decide(t, []decision{
-		{"vars and metadata", "terminate: {when: \"!('x' in task.vars) && size(task.metadata) == 0\"}", "0.1", 1, "when:when", "", false, 1},
+		{"what holds earlier stops earlier, whatever its place in the order", "guards: {absolute_max_iterations: 1}\nterminate: {confidence: {threshold: 0.5}}", "0.1 0.9", 1, record.ReasonAbsolute, "", false, 1},
+		{"what a task does not declare is empty, not null", "terminate: {when: \"!('x' in task.vars) && size(task.metadata) == 0\"}", "0.1", 1, "when:when", "", false, 1},
 	})
 }
 
@@ -333,14 +327,6 @@ terminate: {max_iterations: 2, timeout: 2s, no_improvement: {patience: 1}, conse
 	}
 }
 
-// TestTheReasonDoesNotMoveTheStop: what holds earlier stops earlier, whatever
-// its place in the order.
-func TestTheReasonDoesNotMoveTheStop(t *testing.T) {
-	decide(t, []decision{
-		{"the last of the guards before the first of the conditions", "guards: {absolute_max_iterations: 1}\nterminate: {confidence: {threshold: 0.5}}", "0.1 0.9", 1, record.ReasonAbsolute, "", false, 1},
-	})
-}
-
 func TestAllLeavesThatHeldAreRecorded(t *testing.T) {
 	_, outcome, _ := play(load(t, "terminate: {confidence: {threshold: 0.5}, max_iterations: 1, timeout: 1s}"), history("0.6"))
 	if want := []string{"confidence", "timeout", "max_iterations"}; !slices.Equal(outcome.Held, want) {
@@ -380,22 +366,17 @@ func TestStopBefore(t *testing.T) {
 	}
 }
 
-// Of two timeouts only the one that came holds.
-func TestATimeoutThatDidNotCutDoesNotHold(t *testing.T) {
-	rules := load(t, "terminate: {any: [{name: long, timeout: 9s}, {name: short, timeout: 2s}]}")
-	it := &record.Iteration{N: 1, Cut: "timeout", End: 2 * time.Second}
-	d := rules.Start(&spec.Task{}, nil).Fold(it)
-	if !d.Stop || d.Outcome.Fired != "short" || len(d.Outcome.Held) != 1 {
-		t.Errorf("%+v", d.Outcome)
-	}
-}
-
-// A timeout on working time cuts before the calls in flight have worked so long.
-func TestATimeoutOnWorkingTimeHoldsWhereItCut(t *testing.T) {
-	rules := load(t, "terminate: {timeout: {after: 2s, working: true}}")
-	d := rules.Start(&spec.Task{}, nil).Fold(&record.Iteration{N: 1, Cut: "timeout", Working: time.Second, End: 2 * time.Second})
-	if !d.Stop || d.Outcome.Reason != record.ReasonTimeout {
-		t.Errorf("%+v", d.Outcome)
+// Of two timeouts only the one that came holds. One on working time cuts before the calls in flight have worked so long.
+func TestATimeoutHoldsWhereItCut(t *testing.T) {
+	for loop, fired := range map[string]string{
+		"terminate: {any: [{name: long, timeout: 9s}, {name: short, timeout: 2s}]}": "short",
+		"terminate: {timeout: {after: 2s, working: true}}":                          "timeout",
+	} {
+		it := &record.Iteration{N: 1, Cut: "timeout", Working: time.Second, End: 2 * time.Second}
+		d := load(t, loop).Start(&spec.Task{}, nil).Fold(it)
+		if !d.Stop || d.Outcome.Reason != record.ReasonTimeout || d.Outcome.Fired != fired || len(d.Outcome.Held) != 1 {
+			t.Errorf("%s: %+v", loop, d.Outcome)
+		}
 	}
 }
 
