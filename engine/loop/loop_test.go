@@ -101,7 +101,11 @@ func TestS1_6_EvaluationBecomesTheNextInput(t *testing.T) {
 }
 
 func TestS1_7_HistoryIsRecorded(t *testing.T) {
-	r := play(t.Context(), build(t, "prompt: p\nmax_iterations: 2", says("a", "abc")))
+	task := &spec.Task{ID: "t", Input: "hello", Cluster: "topic", Group: "hard"}
+	r := build(t, "prompt: p\nmax_iterations: 2", says("a", "abc")).Run(t.Context(), "c/t/1", task, 1, nil)
+	if light := r.Light(); r.Cluster != "topic" || light.Cluster != "topic" || r.Group != "hard" || light.Group != "hard" {
+		t.Errorf("the cluster is %q, the group %q; of the light run %q and %q", r.Cluster, r.Group, light.Cluster, light.Group)
+	}
 	if len(r.Iterations) != 2 || r.Outcome.Returned != 2 || string(r.Output()) != `"abc"` {
 		t.Fatalf("%d iterations, output %s of iteration %d", len(r.Iterations), r.Output(), r.Outcome.Returned)
 	}
@@ -140,17 +144,6 @@ func TestAnAgentThatEndsLeavesNoIteration(t *testing.T) {
 	}
 }
 
-func TestTheClusterAndTheGroupOfTheTaskAreRecorded(t *testing.T) {
-	l := build(t, "prompt: p\nmax_iterations: 1", says("a"))
-	r := l.Run(t.Context(), "c/t/1", &spec.Task{ID: "t", Cluster: "topic", Group: "hard"}, 1, nil)
-	if r.Cluster != "topic" || r.Light().Cluster != "topic" {
-		t.Errorf("the cluster is %q, in the signals %q", r.Cluster, r.Light().Cluster)
-	}
-	if r.Group != "hard" || r.Light().Group != "hard" {
-		t.Errorf("the group is %q, in the signals %q", r.Group, r.Light().Group)
-	}
-}
-
 func TestS1_8_FailedIterationsAreRecorded(t *testing.T) {
 	failure := &record.Error{Class: record.Program, Message: "exit status 3"}
 	good := says("abcdefgh", "", "abcdefghi")
@@ -175,13 +168,6 @@ func TestS1_8_FailedIterationsAreRecorded(t *testing.T) {
 	}
 }
 
-func TestAPromptThatCannotBeRenderedFailsTheIteration(t *testing.T) {
-	r := play(t.Context(), build(t, "prompt: '{{ task.vars.missing }}'", says("a")))
-	if r.Outcome.Status != record.Faulted || r.Outcome.Error.Class != record.Expression {
-		t.Errorf("the outcome is %+v", r.Outcome)
-	}
-}
-
 func TestTimeoutCancelsTheIterationInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hangs := acts(func(ctx context.Context, turn *agent.Turn) (agent.Result, error) {
@@ -202,27 +188,25 @@ func TestTimeoutCancelsTheIterationInFlight(t *testing.T) {
 	})
 }
 
-func TestTimeoutCutsWhatOnlyPassedAsIf(t *testing.T) {
-	r := play(t.Context(), build(t, "prompt: p\nterminate: {timeout: 2500ms}", says("a", "ab", "abc", "abcd")))
-	if len(r.Iterations) != 3 || r.Iterations[2].Cut != "timeout" || r.Elapsed != 2500*time.Millisecond || r.Outcome.Returned != 2 {
-		t.Errorf("%d iterations in %v, %+v", len(r.Iterations), r.Elapsed, r.Outcome)
-	}
-}
-
-func TestTimeoutWithoutCancelIsDecidedAfterwards(t *testing.T) {
-	r := play(t.Context(), build(t, "prompt: p\nterminate: {timeout: {after: 2500ms, cancel: false}}", says("a", "ab", "abc", "abcd")))
-	if len(r.Iterations) != 3 || r.Iterations[2].Cut != "" || r.Elapsed != 3*time.Second || r.Outcome.Returned != 3 {
-		t.Errorf("%d iterations in %v, %+v", len(r.Iterations), r.Elapsed, r.Outcome)
-	}
-}
-
-func TestWorkingTimeLeavesOutWhatWasWaited(t *testing.T) {
-	waits := acts(func(_ context.Context, turn *agent.Turn) (agent.Result, error) {
+// A timeout cuts what only passed as if, unless it does not cancel; working time leaves out what was waited.
+func TestTimeoutsByTheClockOfTheCalls(t *testing.T) {
+	waits := acts(func(context.Context, *agent.Turn) (agent.Result, error) {
 		return agent.Result{Value: "a", Output: []byte(`"a"`), Calls: []record.Call{{Role: record.RoleAgent, Duration: time.Second, Waited: 9 * time.Second}}}, nil
 	})
-	r := play(t.Context(), build(t, "prompt: p\nterminate: {timeout: {after: 3s, working: true}}", waits))
-	if len(r.Iterations) != 3 || r.Outcome.Reason != record.ReasonTimeout || r.Elapsed != 30*time.Second {
-		t.Errorf("%d iterations in %v, %+v", len(r.Iterations), r.Elapsed, r.Outcome)
+	for timeout, c := range map[string]struct {
+		agent    agent.Agent
+		cut      string // the third iteration
+		elapsed  time.Duration
+		returned int
+	}{
+		"2500ms":                         {says("a", "ab", "abc", "abcd"), "timeout", 2500 * time.Millisecond, 2},
+		"{after: 2500ms, cancel: false}": {says("a", "ab", "abc", "abcd"), "", 3 * time.Second, 3},
+		"{after: 3s, working: true}":     {waits, "", 30 * time.Second, 1},
+	} {
+		r := play(t.Context(), build(t, "prompt: p\nterminate: {timeout: "+timeout+"}", c.agent))
+		if len(r.Iterations) != 3 || r.Iterations[2].Cut != c.cut || r.Elapsed != c.elapsed || r.Outcome.Reason != record.ReasonTimeout || r.Outcome.Returned != c.returned {
+			t.Errorf("%s: %d iterations in %v, %+v", timeout, len(r.Iterations), r.Elapsed, r.Outcome)
+		}
 	}
 }
 

@@ -108,7 +108,7 @@ func TestRequestsAreRenderedAgain(t *testing.T) {
 	}
 	failing := build(t, "prompt: '{{ task.vars.missing }}'", sends{says()})
 	_, err := failing.Request(t.Context(), task, 1, stop.Step{Iteration: 1}, failing.Rules.Start(task, nil))
-	if r := play(t.Context(), failing); err == nil || r.Outcome.Error == nil || err.Error() != r.Outcome.Error.Error() {
-		t.Errorf("%v, live %+v", err, r.Outcome.Error)
+	if r := play(t.Context(), failing); err == nil || r.Outcome.Status != record.Faulted || r.Outcome.Error.Class != record.Expression || err.Error() != r.Outcome.Error.Error() {
+		t.Errorf("%v, live %+v", err, r.Outcome)
 	}
 }
