@@ -1,7 +1,7 @@
 package results
 
 import (
-	"encoding/json"
+	"bytes"
 	"errors"
 	"path/filepath"
 	"strings"
@@ -21,8 +21,10 @@ func TestAnImportedRunThatIsTooLongIsLeftOut(t *testing.T) {
 		Writer:  Writer{Redact: func(text []byte) []byte { return text }},
 		Problem: func(p *imports.Problem) { problems = append(problems, p.Error()) },
 	}
-	for id, output := range map[string]string{"c/long/1": strings.Repeat("x", 257<<20), "c/short/1": "x"} {
-		run := &record.Run{ID: id, Configuration: "c", Iterations: []record.Iteration{{N: 1, Output: json.RawMessage(`"` + output + `"`)}}}
+	for id, size := range map[string]int{"c/long/1": 257 << 20, "c/short/1": 3} {
+		output := bytes.Repeat([]byte{'x'}, size)
+		output[0], output[size-1] = '"', '"'
+		run := &record.Run{ID: id, Configuration: "c", Iterations: []record.Iteration{{N: 1, Output: output}}}
 		must(t, im.add("log.jsonl", &imports.Imported{Run: run, Task: &spec.Task{ID: id}, NewTask: true}))
 	}
 	must(t, errors.Join(im.tasks.Flush(), im.tasksFile.Close(), im.journal.Close()))

@@ -1,4 +1,4 @@
-package results_test
+package results
 
 import (
 	"slices"
@@ -7,7 +7,6 @@ import (
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/replay/sweep"
-	"github.com/agentbench/agentbench/engine/results"
 )
 
 // What is asked of others is asked about an output; what was measured, or done, goes
@@ -35,7 +34,7 @@ func TestWhatScorersRead(t *testing.T) {
 		files := with("suite.yaml", "models: {", "models: {n: {provider: script, price: free, responses: [a]}, ")
 		head, _, _ := strings.Cut(files["suite.yaml"], "scorers:")
 		files["suite.yaml"] = head + "scorers: [" + text + `, {"name": "slow", "type": "tokens", "at_most": 9}]`
-		_, recordings, _ := open(t, folder(t, files, made("wide", "a", 1, record.Completed)), results.Selection{})
+		_, recordings, _ := open(t, folder(t, files, made("wide", "a", 1, record.Completed)), Selection{})
 		at := slices.Index(recordings[0].Scores, "right")
 		if got := recordings[0].Reads[at]; got != want {
 			t.Errorf("%s reads %v, want %v", text, got, want)

@@ -1,4 +1,4 @@
-package results_test
+package results
 
 import (
 	"bytes"
@@ -17,8 +17,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/replay/sweep"
-	"github.com/agentbench/agentbench/engine/results"
-	suite "github.com/agentbench/agentbench/spec"
+	"github.com/agentbench/agentbench/spec"
 )
 
 // suiteFiles is a suite of two tasks, with the loop of its configuration.
@@ -43,7 +42,7 @@ terminate: {max_iterations: 3, no_improvement: off}
 `,
 }
 
-var writer = results.Writer{Redact: func(text []byte) []byte { return text }}
+var writer = Writer{Redact: func(text []byte) []byte { return text }}
 
 // folder writes a result folder with runs of the configuration wide.
 func folder(t testing.TB, files map[string]string, runs ...*record.Run) *record.Results {
@@ -52,7 +51,7 @@ func folder(t testing.TB, files map[string]string, runs ...*record.Run) *record.
 	for name, text := range files {
 		must(t, os.WriteFile(filepath.Join(home, name), []byte(text), 0o600))
 	}
-	d, faults := suite.Load(filepath.Join(home, "suite.yaml"), suite.Options{})
+	d, faults := spec.Load(filepath.Join(home, "suite.yaml"), spec.Options{})
 	if d == nil {
 		t.Fatal(faults.Err())
 	}
@@ -98,9 +97,9 @@ func made(configuration, task string, trial int, status record.Status) *record.R
 	return r
 }
 
-func open(t *testing.T, of *record.Results, s results.Selection) (*results.Folder, []sweep.Recording, results.Notes) {
+func open(t *testing.T, of *record.Results, s Selection) (*Folder, []sweep.Recording, Notes) {
 	t.Helper()
-	f, err := results.Open(of, nil)
+	f, err := Open(of, nil)
 	must(t, err)
 	recordings, notes, err := f.Read(s)
 	must(t, err)
@@ -115,9 +114,12 @@ func TestRead(t *testing.T) {
 	mixed.Loop = "other hash"
 	dir := folder(t, suiteFiles, made("wide", "b", 1, record.Completed), made("wide", "a", 1, record.Completed), faulted, again, mixed,
 		made("wide", "a", 2, record.Faulted), made("wide", "a", 3, record.Cancelled), made("other", "a", 1, record.Completed), made("wide", "c", 1, record.Completed))
+	if _, recordings, _ := open(t, dir, Selection{Configurations: []string{"narrow"}}); len(recordings) != 0 {
+		t.Error("runs of another configuration:", recordings)
+	}
 	for _, texts := range []bool{false, true} {
-		f, recordings, notes := open(t, dir, results.Selection{Texts: texts})
-		if want := (results.Notes{Faults: 1, Cancelled: 1, UnknownConfigurations: 1, Others: 1, Taskless: 1}); notes != want {
+		f, recordings, notes := open(t, dir, Selection{Texts: texts})
+		if want := (Notes{Faults: 1, Cancelled: 1, UnknownConfigurations: 1, Others: 1, Taskless: 1}); notes != want {
 			t.Errorf("texts %v: noted %+v, want %+v", texts, notes, want)
 		}
 		if len(recordings) != 1 || recordings[0].Configuration != "wide" || recordings[0].Loop != f.Loop("also") || f.Loop("none") != nil {
@@ -154,21 +156,13 @@ func TestRead(t *testing.T) {
 func TestReadReplays(t *testing.T) {
 	dir := folder(t, suiteFiles, made("wide", "b", 1, record.Completed))
 	for _, texts := range []bool{false, true} {
-		f, recordings, _ := open(t, dir, results.Selection{Texts: texts})
+		f, recordings, _ := open(t, dir, Selection{Texts: texts})
 		s, err := sweep.New(recordings, []sweep.Candidate{{Name: "wide", Loop: f.Loop("wide")}}, sweep.Options{})
 		must(t, err)
 		outcomes, err := s.Outcomes(context.Background(), 0)
 		if err != nil || outcomes[0][0].Verdict != "exact" || outcomes[0][0].Iterations != 3 || outcomes[0][0].Scores[0] != (sweep.Range{Least: 1, Most: 1}) {
 			t.Errorf("texts %v: %+v, %v", texts, outcomes, err)
 		}
-	}
-}
-
-// TestSelection: only the runs of the configurations that are asked for are read.
-func TestSelection(t *testing.T) {
-	dir := folder(t, suiteFiles, made("wide", "b", 1, record.Completed))
-	if _, recordings, _ := open(t, dir, results.Selection{Configurations: []string{"narrow"}}); len(recordings) != 0 {
-		t.Error("runs of another configuration:", recordings)
 	}
 }
 
@@ -180,10 +174,10 @@ func TestDamage(t *testing.T) {
 	must(t, err)
 	text[20] ^= 1
 	must(t, os.WriteFile(path, text, 0o600))
-	f, err := results.Open(dir, nil)
+	f, err := Open(dir, nil)
 	must(t, err)
 	for _, texts := range []bool{true, false} {
-		_, _, err = f.Read(results.Selection{Texts: texts})
+		_, _, err = f.Read(Selection{Texts: texts})
 		if damage, is := errors.AsType[*record.Damage](err); !is || *damage != (record.Damage{File: path, Line: 1, What: "the checksum does not fit"}) {
 			t.Error(err)
 		}
@@ -213,9 +207,9 @@ func TestOpenRefuses(t *testing.T) {
 	} {
 		of := folder(t, suiteFiles, made("wide", "b", 1, record.Completed))
 		must(t, c.change(of, filepath.Join(of.Path, "spec", "1")))
-		f, err := results.Open(of, nil)
+		f, err := Open(of, nil)
 		if err == nil {
-			_, _, err = f.Read(results.Selection{})
+			_, _, err = f.Read(Selection{})
 		}
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %s", name, err, c.want)
@@ -227,10 +221,10 @@ func TestOpenRefuses(t *testing.T) {
 func TestALargeDataSetIsCopiedByItsTasks(t *testing.T) {
 	files := with("tasks.jsonl", `"x"`, `"`+strings.Repeat("long ", 1<<18)+`"`)
 	of := folder(t, files, made("wide", "b", 1, record.Completed))
-	if names := slices.Sorted(maps.Keys(of.Manifest.Specs[0].Data)); !slices.Equal(names, []string{suite.TasksCopy}) {
+	if names := slices.Sorted(maps.Keys(of.Manifest.Specs[0].Data)); !slices.Equal(names, []string{spec.TasksCopy}) {
 		t.Errorf("the data is %v", names)
 	}
-	_, recordings, _ := open(t, of, results.Selection{})
+	_, recordings, _ := open(t, of, Selection{})
 	if input, _ := recordings[0].Runs[0].Task.Input.(string); len(input) != 5<<18 {
 		t.Errorf("the input has %d bytes", len(input))
 	}
@@ -245,11 +239,11 @@ func TestABaselineHoldsItsSuite(t *testing.T) {
 	must(t, os.WriteFile(file, text.Bytes(), 0o600))
 	baseline, err := record.Open(file)
 	must(t, err)
-	bounds, err := results.BoundsOf(baseline)
+	bounds, err := BoundsOf(baseline)
 	if err != nil || !slices.Equal(bounds.Thresholds, []string{"true"}) {
 		t.Errorf("%v, %v", bounds, err)
 	}
-	margins, err := results.MarginsOver([]string{"right=5%"}, baseline)
+	margins, err := MarginsOver([]string{"right=5%"}, baseline)
 	if err != nil || margins["scores"] != 0.1 || margins["right"] != 0.05 {
 		t.Errorf("%v, %v", margins, err)
 	}
@@ -261,18 +255,18 @@ func TestFollow(t *testing.T) {
 	for _, texts := range []bool{false, true} {
 		early := made("wide", "b", 1, record.Completed)
 		later := []*record.Run{made("wide", "a", 1, record.Completed), made("wide", "a", 2, record.Cancelled), made("wide", "b", 1, record.Completed), made("none", "a", 1, record.Completed)}
-		before, err := results.Open(folder(t, suiteFiles, early), nil)
+		before, err := Open(folder(t, suiteFiles, early), nil)
 		must(t, err)
-		after, err := results.Open(folder(t, suiteFiles, append([]*record.Run{early}, later...)...), nil)
+		after, err := Open(folder(t, suiteFiles, append([]*record.Run{early}, later...)...), nil)
 		must(t, err)
-		want, _, err := after.Read(results.Selection{Texts: texts})
+		want, _, err := after.Read(Selection{Texts: texts})
 		must(t, err)
-		known := map[string]*suite.Task{}
+		known := map[string]*spec.Task{}
 		for task, err := range after.Tasks() {
 			must(t, err)
 			known[task.ID] = task
 		}
-		following, err := before.Follow(results.Selection{Texts: texts}, known)
+		following, err := before.Follow(Selection{Texts: texts}, known)
 		must(t, err)
 		if err := os.RemoveAll(before.Path); err != nil { // nothing is read any more
 			t.Fatal(err)
@@ -290,15 +284,4 @@ func TestFollow(t *testing.T) {
 // alikeRuns compares runs; scores that are not known are NaN.
 func alikeRuns(a, b sweep.Run) bool {
 	return fmt.Sprintf("%v %v", a.Scores, *a.Task) == fmt.Sprintf("%v %v", b.Scores, *b.Task) && reflect.DeepEqual(a.Run, b.Run)
-}
-
-// must ends a test at an error.
-func must(t interface {
-	Helper()
-	Fatal(...any)
-}, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
