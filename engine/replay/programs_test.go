@@ -1,4 +1,4 @@
-package replay_test
+package replay
 
 import (
 	"context"
@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/engine/replay"
 	"github.com/agentbench/agentbench/engine/stop"
 	"github.com/agentbench/agentbench/spec"
 )
@@ -16,6 +15,9 @@ import (
 // coding is the loop of a program that calls a model, with more keys.
 func coding(t *testing.T, agent, rest string) *spec.Loop {
 	t.Helper()
+	if !strings.Contains(rest, "evaluate:") {
+		rest += "evaluate: {test: [tests]}\n"
+	}
 	d, faults := spec.LoadFS(fstest.MapFS{
 		"s.yaml": {Data: []byte(`
 suite: s
@@ -23,7 +25,7 @@ tasks: [{id: a, input: x}]
 models: {m: {provider: script, price: free, responses: [x]}}
 configurations: [{name: c, loop: l.yaml}]
 `)},
-		"l.yaml": {Data: []byte("loop: l\nworkspace: {snapshot: step}\nagent: {command: [agent, \"{{ task.input }}\"], models: {default: m}" + agent + "}\nevaluate: {test: [tests]}\n" + rest)},
+		"l.yaml": {Data: []byte("loop: l\nworkspace: {snapshot: step}\nagent: {command: [agent, \"{{ task.input }}\"], models: {default: m}" + agent + "}\n" + rest)},
 	}, "s.yaml", spec.Options{})
 	if d == nil {
 		t.Fatal(faults)
@@ -91,13 +93,13 @@ func TestTimeoutsOfPrograms(t *testing.T) {
 	} {
 		target := coding(t, "", "terminate: {any: [{max_iterations: 2}, {timeout: {after: "+c.at+", cancel: true}}]}\n")
 		states := &tested{}
-		result := replay.New(recorded, target, replay.Options{States: states}).Run(t.Context(), programRun(c.trees...), &spec.Task{ID: "a"})
+		result := New(recorded, target, Options{States: states}).Run(t.Context(), programRun(c.trees...), &spec.Task{ID: "a"})
 		switch {
 		case c.tree == "":
-			if result.Verdict != replay.Censored || result.Label() != replay.Bounded {
+			if result.Verdict != Censored || result.Label() != Bounded {
 				t.Errorf("%s: %s: %s", c.name, result.Verdict, result.Why)
 			}
-		case result.Verdict != replay.Exact || result.Outcome.Reason != record.ReasonTimeout || len(states.trees) != 1 || states.trees[0] != c.tree || result.Usage.Most.OutputTokens != c.tokens:
+		case result.Verdict != Exact || result.Outcome.Reason != record.ReasonTimeout || len(states.trees) != 1 || states.trees[0] != c.tree || result.Usage.Most.OutputTokens != c.tokens:
 			t.Errorf("%s: %s (%s), %s, evaluated %q, %+v; want %s and %d tokens", c.name, result.Verdict, result.Why, result.Outcome.Reason, states.trees, result.Usage.Most, c.tree, c.tokens)
 		}
 	}
@@ -108,22 +110,22 @@ func TestTimeoutsOfPrograms(t *testing.T) {
 func TestAgentTimeoutOfPrograms(t *testing.T) {
 	for _, c := range []struct {
 		name, was, is, rest string
-		verdict             replay.Verdict
+		verdict             Verdict
 		at                  int
 		reason              record.Reason
 		least, most         int64 // tokens
 	}{
-		{"it kills the first iteration", "", ", timeout: 5s", "terminate: {max_iterations: 2}\n", replay.Exact, 0, record.ReasonError, 20, 20},
-		{"while a call is in flight", "", ", timeout: 4700ms", "terminate: {max_iterations: 2}\n", replay.Exact, 0, record.ReasonError, 10, 20},
-		{"the loop continues", "", ", timeout: 5s", "terminate: {max_iterations: 2}\non_error: {continue_if: 'true'}\n", replay.Branches, 2, "", 20, 20},
-		{"it is longer than any program took", "", ", timeout: 11s", "terminate: {max_iterations: 2}\n", replay.Exact, 0, record.ReasonMaxIterations, 60, 60},
-		{"the recorded one was as long", ", timeout: 20s", ", timeout: 5s", "terminate: {max_iterations: 2}\n", replay.Exact, 0, record.ReasonError, 20, 20},
-		{"the recorded one killed it", ", timeout: 10s", ", timeout: 11s", "terminate: {max_iterations: 2}\n", replay.Branches, 1, "", 0, 0},
-		{"a limit of steps comes first", "", ", timeout: 5s", "terminate: {max_iterations: 2}\nguards: {budget: {steps: 1}}\n", replay.Exact, 0, record.ReasonBudgetSteps, 10, 10},
-		{"a limit of steps comes later", "", ", timeout: 3s", "terminate: {max_iterations: 2}\nguards: {budget: {steps: 1}}\n", replay.Exact, 0, record.ReasonError, 10, 10},
+		{"it kills the first iteration", "", ", timeout: 5s", "terminate: {max_iterations: 2}\n", Exact, 0, record.ReasonError, 20, 20},
+		{"while a call is in flight", "", ", timeout: 4700ms", "terminate: {max_iterations: 2}\n", Exact, 0, record.ReasonError, 10, 20},
+		{"the loop continues", "", ", timeout: 5s", "terminate: {max_iterations: 2}\non_error: {continue_if: 'true'}\n", Branches, 2, "", 20, 20},
+		{"it is longer than any program took", "", ", timeout: 11s", "terminate: {max_iterations: 2}\n", Exact, 0, record.ReasonMaxIterations, 60, 60},
+		{"the recorded one was as long", ", timeout: 20s", ", timeout: 5s", "terminate: {max_iterations: 2}\n", Exact, 0, record.ReasonError, 20, 20},
+		{"the recorded one killed it", ", timeout: 10s", ", timeout: 11s", "terminate: {max_iterations: 2}\n", Branches, 1, "", 0, 0},
+		{"a limit of steps comes first", "", ", timeout: 5s", "terminate: {max_iterations: 2}\nguards: {budget: {steps: 1}}\n", Exact, 0, record.ReasonBudgetSteps, 10, 10},
+		{"a limit of steps comes later", "", ", timeout: 3s", "terminate: {max_iterations: 2}\nguards: {budget: {steps: 1}}\n", Exact, 0, record.ReasonError, 10, 10},
 	} {
-		result := replay.New(coding(t, c.was, c.rest), coding(t, c.is, c.rest), replay.Options{States: &tested{}}).Run(t.Context(), programRun(apart...), &spec.Task{ID: "a"})
-		if result.Verdict != c.verdict || result.At != c.at || c.verdict == replay.Exact && result.Outcome.Reason != c.reason ||
+		result := New(coding(t, c.was, c.rest), coding(t, c.is, c.rest), Options{States: &tested{}}).Run(t.Context(), programRun(apart...), &spec.Task{ID: "a"})
+		if result.Verdict != c.verdict || result.At != c.at || c.verdict == Exact && result.Outcome.Reason != c.reason ||
 			result.Usage.Least.OutputTokens != c.least || result.Usage.Most.OutputTokens != c.most {
 			t.Errorf("%s: %s at %d (%s), %s, %d to %d tokens", c.name, result.Verdict, result.At, result.Why, result.Outcome.Reason, result.Usage.Least.OutputTokens, result.Usage.Most.OutputTokens)
 		}
@@ -148,33 +150,33 @@ func TestMaxStepsOfPrograms(t *testing.T) {
 	for _, c := range []struct {
 		name, was, is, rest string
 		run                 *record.Run
-		verdict             replay.Verdict
+		verdict             Verdict
 		at                  int
 		tokens              int64
 		trees               string
 	}{
-		{"it ends the only iteration", "", ", max_steps: 2", "terminate: {max_iterations: 1}\n", programRun(apart...), replay.Exact, 0, 20, "t3"},
-		{"its evaluation ends the loop", "", ", max_steps: 2", "terminate: {any: [{max_iterations: 2}, {confidence: {threshold: 0.5}}]}\n", programRun(apart...), replay.Exact, 0, 20, "t3"},
-		{"the program continues when its calls are refused", ", on_limit: refuse", ", max_steps: 2, on_limit: refuse", "terminate: {max_iterations: 1}\n", programRun(apart...), replay.Branches, 1, 0, ""},
-		{"the loop goes on", "", ", max_steps: 2", "terminate: {max_iterations: 2}\n", programRun(apart...), replay.Branches, 2, 20, "t3"},
-		{"no iteration reaches it", "", ", max_steps: 3", "terminate: {max_iterations: 2}\n", programRun(apart...), replay.Exact, 0, 60, ""},
-		{"the run's limit ends the run in the second iteration", "", ", max_steps: 3", "terminate: {max_iterations: 2}\nguards: {budget: {steps: 4}}\n", programRun(apart...), replay.Exact, 0, 40, "t6"},
-		{"both refuse a call: the iteration ends, and so does the run", "", ", max_steps: 2", "terminate: {max_iterations: 2}\nguards: {budget: {steps: 2}}\n", programRun(apart...), replay.Exact, 0, 20, "t3"},
-		{"the main conversation made fewer", "", ", max_steps: 2, steps_of: main", "terminate: {max_iterations: 2}\n", sub, replay.Exact, 0, 60, ""},
-		{"the main conversation made as many", "", ", max_steps: 1, steps_of: main", "terminate: {max_iterations: 1}\n", sub, replay.Exact, 0, 20, "t3"},
-		{"a second conversation may be a sub-agent's", "", ", max_steps: 2, steps_of: main", "terminate: {max_iterations: 1}\n", second, replay.Branches, 1, 0, ""},
-		{"the limit comes before it", "", ", max_steps: 1, steps_of: main", "terminate: {max_iterations: 1}\n", sub, replay.Exact, 0, 20, "t3"},
-		{"and does not matter where all count", "", ", max_steps: 2", "terminate: {max_iterations: 1}\n", second, replay.Exact, 0, 20, "t3"},
-		{"a call that was too long is no step", "", ", max_steps: 2", "terminate: {max_iterations: 1}\n", tooLong, replay.Exact, 0, 30, ""},
-		{"but is refused as one", "", ", max_steps: 1", "terminate: {max_iterations: 1}\n", tooLong, replay.Exact, 0, 10, "t2"},
-		{"the recorded one is the same", ", max_steps: 3", ", max_steps: 3", "terminate: {max_iterations: 2}\n", ended(), replay.Exact, 0, 60, ""},
-		{"the recorded one was looser", ", max_steps: 3", ", max_steps: 1", "terminate: {max_iterations: 1}\n", ended(), replay.Exact, 0, 10, "t2"},
-		{"the recorded one was tighter", ", max_steps: 3", ", max_steps: 4", "terminate: {max_iterations: 2}\n", ended(), replay.Branches, 1, 0, ""},
-		{"the recorded one counted the main conversation", ", max_steps: 3, steps_of: main", ", max_steps: 3", "terminate: {max_iterations: 2}\n", ended(), replay.Exact, 0, 60, ""},
-		{"the refused call may be of a sub-agent", ", max_steps: 3", ", max_steps: 3, steps_of: main", "terminate: {max_iterations: 2}\n", ended(), replay.Branches, 1, 0, ""},
+		{"it ends the only iteration", "", ", max_steps: 2", "terminate: {max_iterations: 1}\n", programRun(apart...), Exact, 0, 20, "t3"},
+		{"its evaluation ends the loop", "", ", max_steps: 2", "terminate: {any: [{max_iterations: 2}, {confidence: {threshold: 0.5}}]}\n", programRun(apart...), Exact, 0, 20, "t3"},
+		{"the program continues when its calls are refused", ", on_limit: refuse", ", max_steps: 2, on_limit: refuse", "terminate: {max_iterations: 1}\n", programRun(apart...), Branches, 1, 0, ""},
+		{"the loop goes on", "", ", max_steps: 2", "terminate: {max_iterations: 2}\n", programRun(apart...), Branches, 2, 20, "t3"},
+		{"no iteration reaches it", "", ", max_steps: 3", "terminate: {max_iterations: 2}\n", programRun(apart...), Exact, 0, 60, ""},
+		{"the run's limit ends the run in the second iteration", "", ", max_steps: 3", "terminate: {max_iterations: 2}\nguards: {budget: {steps: 4}}\n", programRun(apart...), Exact, 0, 40, "t6"},
+		{"both refuse a call: the iteration ends, and so does the run", "", ", max_steps: 2", "terminate: {max_iterations: 2}\nguards: {budget: {steps: 2}}\n", programRun(apart...), Exact, 0, 20, "t3"},
+		{"the main conversation made fewer", "", ", max_steps: 2, steps_of: main", "terminate: {max_iterations: 2}\n", sub, Exact, 0, 60, ""},
+		{"the main conversation made as many", "", ", max_steps: 1, steps_of: main", "terminate: {max_iterations: 1}\n", sub, Exact, 0, 20, "t3"},
+		{"a second conversation may be a sub-agent's", "", ", max_steps: 2, steps_of: main", "terminate: {max_iterations: 1}\n", second, Branches, 1, 0, ""},
+		{"the limit comes before it", "", ", max_steps: 1, steps_of: main", "terminate: {max_iterations: 1}\n", sub, Exact, 0, 20, "t3"},
+		{"and does not matter where all count", "", ", max_steps: 2", "terminate: {max_iterations: 1}\n", second, Exact, 0, 20, "t3"},
+		{"a call that was too long is no step", "", ", max_steps: 2", "terminate: {max_iterations: 1}\n", tooLong, Exact, 0, 30, ""},
+		{"but is refused as one", "", ", max_steps: 1", "terminate: {max_iterations: 1}\n", tooLong, Exact, 0, 10, "t2"},
+		{"the recorded one is the same", ", max_steps: 3", ", max_steps: 3", "terminate: {max_iterations: 2}\n", ended(), Exact, 0, 60, ""},
+		{"the recorded one was looser", ", max_steps: 3", ", max_steps: 1", "terminate: {max_iterations: 1}\n", ended(), Exact, 0, 10, "t2"},
+		{"the recorded one was tighter", ", max_steps: 3", ", max_steps: 4", "terminate: {max_iterations: 2}\n", ended(), Branches, 1, 0, ""},
+		{"the recorded one counted the main conversation", ", max_steps: 3, steps_of: main", ", max_steps: 3", "terminate: {max_iterations: 2}\n", ended(), Exact, 0, 60, ""},
+		{"the refused call may be of a sub-agent", ", max_steps: 3", ", max_steps: 3, steps_of: main", "terminate: {max_iterations: 2}\n", ended(), Branches, 1, 0, ""},
 	} {
 		states := &tested{}
-		result := replay.New(coding(t, c.was, c.rest), coding(t, c.is, c.rest), replay.Options{States: states}).Run(t.Context(), c.run, &spec.Task{ID: "a"})
+		result := New(coding(t, c.was, c.rest), coding(t, c.is, c.rest), Options{States: states}).Run(t.Context(), c.run, &spec.Task{ID: "a"})
 		if result.Verdict != c.verdict || result.At != c.at || result.Usage.Most.OutputTokens != c.tokens || strings.Join(states.trees, " ") != c.trees {
 			t.Errorf("%s: %s at %d (%s), %d tokens, evaluated %q", c.name, result.Verdict, result.At, result.Why, result.Usage.Most.OutputTokens, states.trees)
 		}
@@ -231,24 +233,24 @@ func TestStepGuardsOfPrograms(t *testing.T) {
 	for _, c := range []struct {
 		name, rest string
 		run        *record.Run
-		verdict    replay.Verdict
+		verdict    Verdict
 		reason     record.Reason
 		tokens     int64
 		steps      int
 		tree       string
 	}{
-		{"the second step of the main conversation is whole when it goes on", "terminate: {max_iterations: 1}\nguards: {consecutive: {when: 'true', times: 1, scope: step}}\n", withTools(), replay.Exact, record.ReasonConsecutive, 10, 1, "t2"},
-		{"a step of the sub-agent comes second", stagnation("2"), withTools(), replay.Exact, record.ReasonStagnation, 30, 3, "t4"},
-		{"the step that waited comes third", stagnation("3"), withTools(), replay.Exact, record.ReasonStagnation, 40, 4, "t5"},
-		{"the last two are whole when the program has ended", strings.Replace(stagnation("5"), "1", "2", 1), withTools(), replay.Exact, record.ReasonStagnation, 50, 5, ""},
-		{"there are not so many", stagnation("6"), withTools(), replay.Exact, record.ReasonMaxIterations, 50, 5, ""},
-		{"a limit of steps comes first", "terminate: {max_iterations: 1}\nguards: {budget: {steps: 2}, stagnation: {window: 2, scope: step}}\n", withTools(), replay.Exact, record.ReasonBudgetSteps, 20, 2, "t3"},
-		{"with on_limit: refuse it would continue", stagnation("2"), withTools(), replay.Branches, "", 0, 0, ""},
-		{"the recording has no tools", stagnation("2"), stepless, replay.Branches, "", 0, 0, ""},
-		{"the recording has no tools, and no guard asks", "terminate: {max_iterations: 1}\n", stepless, replay.Exact, record.ReasonMaxIterations, 50, 0, ""},
-		{"the guard that ended the recording", stagnation("4"), ended("main"), replay.Exact, record.ReasonStagnation, 50, 5, ""},
-		{"a looser one", stagnation("5"), ended("main"), replay.Censored, "", 0, 0, ""},
-		{"a looser one, where the sub-agent went on", stagnation("4"), ended("main2"), replay.Censored, "", 0, 0, ""},
+		{"the second step of the main conversation is whole when it goes on", "terminate: {max_iterations: 1}\nguards: {consecutive: {when: 'true', times: 1, scope: step}}\n", withTools(), Exact, record.ReasonConsecutive, 10, 1, "t2"},
+		{"a step of the sub-agent comes second", stagnation("2"), withTools(), Exact, record.ReasonStagnation, 30, 3, "t4"},
+		{"the step that waited comes third", stagnation("3"), withTools(), Exact, record.ReasonStagnation, 40, 4, "t5"},
+		{"the last two are whole when the program has ended", strings.Replace(stagnation("5"), "1", "2", 1), withTools(), Exact, record.ReasonStagnation, 50, 5, ""},
+		{"there are not so many", stagnation("6"), withTools(), Exact, record.ReasonMaxIterations, 50, 5, ""},
+		{"a limit of steps comes first", "terminate: {max_iterations: 1}\nguards: {budget: {steps: 2}, stagnation: {window: 2, scope: step}}\n", withTools(), Exact, record.ReasonBudgetSteps, 20, 2, "t3"},
+		{"with on_limit: refuse it would continue", stagnation("2"), withTools(), Branches, "", 0, 0, ""},
+		{"the recording has no tools", stagnation("2"), stepless, Branches, "", 0, 0, ""},
+		{"the recording has no tools, and no guard asks", "terminate: {max_iterations: 1}\n", stepless, Exact, record.ReasonMaxIterations, 50, 0, ""},
+		{"the guard that ended the recording", stagnation("4"), ended("main"), Exact, record.ReasonStagnation, 50, 5, ""},
+		{"a looser one", stagnation("5"), ended("main"), Censored, "", 0, 0, ""},
+		{"a looser one, where the sub-agent went on", stagnation("4"), ended("main2"), Censored, "", 0, 0, ""},
 	} {
 		agent := ""
 		if strings.HasPrefix(c.name, "with on_limit") {
@@ -256,12 +258,12 @@ func TestStepGuardsOfPrograms(t *testing.T) {
 		}
 		states := &tested{}
 		target := coding(t, agent, c.rest)
-		r := replay.New(coding(t, agent, "terminate: {max_iterations: 1}\n"), target, replay.Options{States: states})
+		r := New(coding(t, agent, "terminate: {max_iterations: 1}\n"), target, Options{States: states})
 		result := r.Run(t.Context(), c.run, &spec.Task{ID: "a"})
-		if result.Verdict != c.verdict || result.Verdict == replay.Exact && result.Outcome.Reason != c.reason || result.Usage.Most.OutputTokens != c.tokens || strings.Join(states.trees, " ") != c.tree {
+		if result.Verdict != c.verdict || result.Verdict == Exact && result.Outcome.Reason != c.reason || result.Usage.Most.OutputTokens != c.tokens || strings.Join(states.trees, " ") != c.tree {
 			t.Errorf("%s: %s (%s), %s, %d tokens, evaluated %q", c.name, result.Verdict, result.Why, result.Outcome.Reason, result.Usage.Most.OutputTokens, states.trees)
 		}
-		if result.Verdict == replay.Exact && result.Usage.Most.ToolCalls != int64(c.steps) {
+		if result.Verdict == Exact && result.Usage.Most.ToolCalls != int64(c.steps) {
 			t.Errorf("%s: %d tool calls, want %d", c.name, result.Usage.Most.ToolCalls, c.steps)
 		}
 	}
@@ -280,8 +282,8 @@ func TestATimeoutDropsToolsOfPrograms(t *testing.T) {
 	run := withTools()
 	run.Iterations[0].Workspace = nil
 	target := coding(t, "", "terminate: {any: [{max_iterations: 1}, {timeout: {after: 2.2s, cancel: true}}]}\n")
-	result := replay.New(coding(t, "", "terminate: {max_iterations: 1}\n"), target, replay.Options{}).Run(t.Context(), run, &spec.Task{ID: "a"})
-	if result.Verdict != replay.Exact || result.Outcome.Reason != record.ReasonTimeout || result.Usage.Most.ToolCalls != 1 {
+	result := New(coding(t, "", "terminate: {max_iterations: 1}\n"), target, Options{}).Run(t.Context(), run, &spec.Task{ID: "a"})
+	if result.Verdict != Exact || result.Outcome.Reason != record.ReasonTimeout || result.Usage.Most.ToolCalls != 1 {
 		t.Errorf("%s: %s, %+v", result.Verdict, result.Outcome.Reason, result.Usage.Most)
 	}
 }
@@ -290,14 +292,7 @@ func TestEvaluationsByState(t *testing.T) {
 	for evaluate, same := range map[string]bool{
 		"{test: [tests]}": true, "{test: [tests], passed: size(workspace.changed) > 0}": true, "{passed: iteration_tool_calls < 3}": false, "{confidence: 1.0 / double(1 + usage.calls)}": false,
 	} {
-		d, faults := spec.LoadFS(fstest.MapFS{
-			"s.yaml": {Data: []byte("suite: s\ntasks: [{id: a, input: x}]\nmodels: {m: {provider: script, price: free, responses: [x]}}\nconfigurations: [{name: c, loop: l.yaml}]\n")},
-			"l.yaml": {Data: []byte("loop: l\nworkspace: {snapshot: step}\nagent: {command: [agent], models: {default: m}}\nevaluate: " + evaluate + "\n")},
-		}, "s.yaml", spec.Options{})
-		if d == nil {
-			t.Fatal(faults)
-		}
-		if replay.EvaluatesByState(d.Suite.Configuration("c").Loop) != same {
+		if EvaluatesByState(coding(t, "", "evaluate: "+evaluate+"\n")) != same {
 			t.Errorf("%s: %v", evaluate, !same)
 		}
 	}
@@ -315,10 +310,10 @@ func TestCallsInFlightWhereALimitCutsHaveBounds(t *testing.T) {
 		calls[i].InputCost, calls[i].Reserved = 5, &record.Usage{Calls: 1, InputTokens: 50, OutputTokens: 40, Cost: 85}
 		calls[i].Usage = record.Usage{Calls: 1, InputTokens: 60, OutputTokens: 10, Cost: 20}
 	}
-	replayed := replay.New(recorded, target, replay.Options{States: &tested{}})
+	replayed := New(recorded, target, Options{States: &tested{}})
 	result, made := replayed.AsIf(t.Context(), run, &spec.Task{ID: "a"})
 	least := record.Usage{Calls: 2, InputTokens: 110, OutputTokens: 10, Cost: 25, Cut: 1, OpenTokens: 40, OpenCost: 80}
-	if result.Verdict != replay.Exact || result.Outcome.Reason != record.ReasonBudgetSteps || result.Usage != replay.SpanOf(least) {
+	if result.Verdict != Exact || result.Outcome.Reason != record.ReasonBudgetSteps || result.Usage != SpanOf(least) {
 		t.Fatalf("%s (%s) by %s, %+v; want from %+v", result.Verdict, result.Why, result.Outcome.Reason, result.Usage, least)
 	}
 	if most := result.Usage.Most; most.OutputTokens != 50 || most.Cost != 105 {
