@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"reflect"
-	"slices"
 	"time"
 )
 
@@ -39,14 +38,16 @@ func (j *Journal) scoresLine(run string, scores []Score, snapshots []Snapshot) (
 	if err != nil || !j.secret(line) {
 		return line, err
 	}
-	scores = slices.Clone(scores)
-	for i := range scores {
-		scores[i].Votes = slices.Clone(scores[i].Votes)
+	object, err := unseal(line[:len(line)-1])
+	if err != nil {
+		return nil, err
 	}
-	redactTexts(reflect.ValueOf(scores), j.redact)
-	snapshots = cloneSnapshots(snapshots)
-	redactTexts(reflect.ValueOf(snapshots), j.redact)
-	return lineOfScores(run, scores, snapshots)
+	clean, err := readScores(object)
+	if err != nil {
+		return nil, err
+	}
+	redactTexts(reflect.ValueOf(&clean), j.redact)
+	return lineOfScores(run, clean.Scores, clean.Snapshots)
 }
 
 // secret reports whether a text holds something that must not be written.

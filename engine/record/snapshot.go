@@ -69,24 +69,6 @@ func (s *Snapshot) impossible() error {
 	return noIteration(s.Iteration)
 }
 
-// cloneSnapshots are snapshots whose texts may be changed.
-func cloneSnapshots(all []Snapshot) []Snapshot {
-	all = slices.Clone(all)
-	for i := range all {
-		s := &all[i]
-		s.Scores = slices.Clone(s.Scores)
-		if s.Evaluation != nil {
-			e := *s.Evaluation
-			e.Improvements, e.Checks = slices.Clone(e.Improvements), slices.Clone(e.Checks)
-			s.Evaluation = &e
-		}
-		if s.Error != nil {
-			s.Error = new(*s.Error)
-		}
-	}
-	return all
-}
-
 // StandingSnapshots are the snapshots that count among those of one run, which come in the order
 // in which they were made.
 func StandingSnapshots(all []Snapshot) (standing []Snapshot) {

@@ -103,9 +103,12 @@ func (u Usage) TokensTold() bool {
 // Priced reports whether Cost is the whole cost.
 func (u Usage) Priced() bool { return u.Unpriced == 0 && u.Unreported == 0 }
 
-// numbers are all of them.
-func (u *Usage) numbers() [16]*int64 {
-	return [...]*int64{
+// UsageNumbers are all numbers of a usage.
+type UsageNumbers [16]*int64
+
+// Numbers are all of them.
+func (u *Usage) Numbers() UsageNumbers {
+	return UsageNumbers{
 		&u.Calls, &u.InputTokens, &u.CachedTokens, &u.CacheWriteTokens, &u.CacheWrite1hTokens, &u.OutputTokens, &u.ReasoningTokens, &u.ToolCalls,
 		(*int64)(&u.Cost), &u.Unpriced, &u.Estimated, &u.Uncounted, &u.Unreported, &u.Cut, &u.OpenTokens, (*int64)(&u.OpenCost),
 	}
@@ -113,8 +116,8 @@ func (u *Usage) numbers() [16]*int64 {
 
 // with combines each number with the other's.
 func (u Usage) with(v Usage, combine func(a, b int64) int64) Usage {
-	others := v.numbers()
-	for i, n := range u.numbers() {
+	others := v.Numbers()
+	for i, n := range u.Numbers() {
 		*n = combine(*n, *others[i])
 	}
 	return u
@@ -122,7 +125,7 @@ func (u Usage) with(v Usage, combine func(a, b int64) int64) Usage {
 
 // negative reports whether some number is below zero, which nothing spends.
 func (u Usage) negative() bool {
-	for _, n := range u.numbers() {
+	for _, n := range u.Numbers() {
 		if *n < 0 {
 			return true
 		}

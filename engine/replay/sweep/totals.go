@@ -264,9 +264,9 @@ const (
 	ofSuccesses
 	ofMade
 	ofElapsed
-	ofLeast                          // the fields of what was used at least
-	ofOpen   = ofLeast + len(fields) // by how much more was used at most
-	ofScores = ofOpen + len(fields)
+	ofLeast                                         // the numbers of what was used at least
+	ofOpen   = ofLeast + len(record.UsageNumbers{}) // by how much more was used at most
+	ofScores = ofOpen + len(record.UsageNumbers{})
 )
 
 // The columns of a score.
@@ -282,26 +282,6 @@ const (
 )
 
 func columnsOf(scores int) int { return ofScores + scores*ofScore }
-
-// fields are the numbers of a usage.
-var fields = [...]func(*record.Usage) *int64{
-	func(u *record.Usage) *int64 { return &u.Calls },
-	func(u *record.Usage) *int64 { return &u.InputTokens },
-	func(u *record.Usage) *int64 { return &u.CachedTokens },
-	func(u *record.Usage) *int64 { return &u.CacheWriteTokens },
-	func(u *record.Usage) *int64 { return &u.CacheWrite1hTokens },
-	func(u *record.Usage) *int64 { return &u.OutputTokens },
-	func(u *record.Usage) *int64 { return &u.ReasoningTokens },
-	func(u *record.Usage) *int64 { return &u.ToolCalls },
-	func(u *record.Usage) *int64 { return (*int64)(&u.Cost) },
-	func(u *record.Usage) *int64 { return &u.Unpriced },
-	func(u *record.Usage) *int64 { return &u.Estimated },
-	func(u *record.Usage) *int64 { return &u.Uncounted },
-	func(u *record.Usage) *int64 { return &u.Unreported },
-	func(u *record.Usage) *int64 { return &u.Cut },
-	func(u *record.Usage) *int64 { return &u.OpenTokens },
-	func(u *record.Usage) *int64 { return (*int64)(&u.OpenCost) },
-}
 
 // add adds the outcome of a run.
 func (s sums) add(o *Outcome, run *Run) {
@@ -321,14 +301,10 @@ func (s sums) add(o *Outcome, run *Run) {
 	s[ofMade] += int64(o.Iterations)
 	s[ofElapsed] += int64(o.Elapsed)
 	used := o.Total()
-	for f, field := range fields {
-		s[ofLeast+f] += *field(&used.Least)
-	}
-	for f, field := range fields {
-		if used.Point() {
-			break
-		}
-		s[ofOpen+f] += *field(&used.Most) - *field(&used.Least)
+	least, most := used.Least.Numbers(), used.Most.Numbers()
+	for n := range least {
+		s[ofLeast+n] += *least[n]
+		s[ofOpen+n] += *most[n] - *least[n]
 	}
 	for i, r := range o.Scores {
 		if r.Known() {
@@ -399,9 +375,9 @@ func (s sums) totals(trials int) Totals {
 		Runs: int(s[ofRuns]), Exact: int(s[ofExact]), Censored: int(s[ofCensored]), Branches: int(s[ofBranches]), Told: int(s[ofTold]),
 		Faults: int(s[ofFaults]), Successes: int(s[ofSuccesses]), Iterations: s[ofMade], Elapsed: s[ofElapsed], Scores: make([]ScoreTotals, (len(s)-ofScores)/ofScore),
 	}
-	for f, field := range fields {
-		*field(&t.Least) = s[ofLeast+f]
-		*field(&t.Most) = s[ofLeast+f] + s[ofOpen+f]
+	least, most := t.Least.Numbers(), t.Most.Numbers()
+	for n := range least {
+		*least[n], *most[n] = s[ofLeast+n], s[ofLeast+n]+s[ofOpen+n]
 	}
 	for i := range t.Scores {
 		t.Scores[i] = s[ofScores+i*ofScore:].score()
