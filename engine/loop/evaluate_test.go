@@ -13,6 +13,7 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/expr"
+	"github.com/agentbench/agentbench/spec/spectest"
 )
 
 // loopScope is what the loop's history says before this iteration is evaluated.
@@ -48,7 +49,7 @@ func check(t *testing.T, name, text, feedback string, weight float64) spec.Check
 func trialOf(t *testing.T, output string) *Trial {
 	t.Helper()
 	value, err := expr.ParseJSON([]byte(output))
-	must(t, err)
+	spectest.Must(t, err)
 	return &Trial{
 		Scope:     loopScope{"confidence": nil, "passed": false, "iteration": int64(1), "checks": expr.NewObject(0)},
 		Task:      &spec.Task{ID: "x", Input: "the question", Target: "TARGET"},
@@ -159,7 +160,7 @@ func TestAnErrorInACheckFailsIt(t *testing.T) {
 		check(t, "fine", "true", "never told", 0),
 	}}}
 	got, _, err := e.Evaluate(t.Context(), trialOf(t, `{"nom": "Ann"}`))
-	must(t, err)
+	spectest.Must(t, err)
 	want := []record.Check{
 		{Name: "present", Weight: 3, Feedback: "say the name", Error: `key "name" not found`},
 		{Name: "fine", Passed: true},
@@ -299,7 +300,7 @@ func TestAJudgesAnswer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			trial := withTask(t, `{"a": 1}`)
 			got, calls, err := judged(t, &judge{text: c.text}, c.spec).Evaluate(t.Context(), trial)
-			must(t, err)
+			spectest.Must(t, err)
 			got.Checks = nil
 			if !reflect.DeepEqual(*got, c.want) {
 				t.Errorf("got  %+v\nwant %+v", *got, c.want)
@@ -441,15 +442,4 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("%q has the confidence %v", text, *c)
 		}
 	})
-}
-
-// must ends a test at an error.
-func must(t interface {
-	Helper()
-	Fatal(...any)
-}, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/fstest"
 	"testing/synctest"
 	"time"
 
@@ -20,6 +19,7 @@ import (
 	"github.com/agentbench/agentbench/engine/stop"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/expr"
+	"github.com/agentbench/agentbench/spec/spectest"
 )
 
 // acts is an agent that does what a function says.
@@ -58,10 +58,7 @@ func byLength(_ context.Context, trial *Trial) (*record.Evaluation, []record.Cal
 
 func declared(t *testing.T, text string) *spec.Loop {
 	t.Helper()
-	files := fstest.MapFS{"l.yaml": {Data: []byte("loop: l\nagent: {model: m}\nevaluate: {confidence: '0.0'}\n" + text)}}
-	doc, faults := spec.LoadFS(files, "l.yaml", spec.Options{})
-	must(t, faults.Err())
-	return doc.Loop
+	return spectest.Loop(t, "agent: {model: m}\nevaluate: {confidence: '0.0'}\n"+text)
 }
 
 func build(t *testing.T, text string, a agent.Agent) *Loop {

@@ -3,13 +3,13 @@ package plan
 import (
 	"math"
 	"testing"
-	"testing/fstest"
 
 	"pgregory.net/rapid"
 
 	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
+	"github.com/agentbench/agentbench/spec/spectest"
 )
 
 // A reply of toy has 50 tokens at most and no spread; the task has 400 characters, which are 100 tokens, and each
@@ -23,12 +23,10 @@ const fortyCharacters = "prompt: '0123456789012345678901234567890123456789'\n"
 
 func worstOfConversation(t testing.TB, loop string) Worst {
 	t.Helper()
-	files := fstest.MapFS{"l.yaml": {Data: []byte("loop: l\n" + fortyCharacters + loop)},
-		"helper.yaml": {Data: []byte("loop: helper\nagent: {model: toy}\nprompt: ''\nmax_iterations: 2\nevaluate: {command: [cat]}")},
-		"chain.yaml":  {Data: []byte("loop: chain\nagent: {model: toy, max_steps: 2, delegates: [{name: a, loop: helper.yaml}, {name: b, loop: helper.yaml}]}\nprompt: ''\nmax_iterations: 1")}}
-	doc, faults := spec.LoadFS(files, "l.yaml", spec.Options{})
-	must(t, faults.Err())
-	return WorstOfRun(doc.Loop, conversing, 400)
+	d := spectest.Document(t, "l.yaml", map[string]string{"l.yaml": "loop: l\n" + fortyCharacters + loop,
+		"helper.yaml": "loop: helper\nagent: {model: toy}\nprompt: ''\nmax_iterations: 2\nevaluate: {command: [cat]}",
+		"chain.yaml":  "loop: chain\nagent: {model: toy, max_steps: 2, delegates: [{name: a, loop: helper.yaml}, {name: b, loop: helper.yaml}]}\nprompt: ''\nmax_iterations: 1"})
+	return WorstOfRun(d.Loop, conversing, 400)
 }
 
 func TestWorstCaseOfConversations(t *testing.T) {
@@ -105,18 +103,15 @@ func TestSeries(t *testing.T) {
 
 // A loop may be handed tasks from many places; it is looked at once.
 func TestWorstCaseOfManyDelegates(t *testing.T) {
-	files := fstest.MapFS{}
+	files := map[string]string{"l5.yaml": "loop: l\nagent: {model: toy}\nprompt: ''\n"}
 	for i := range 5 {
 		delegates := ""
 		for d := range 40 {
 			delegates += string(rune('a'+d%26)) + string(rune('a'+d/26)) + ", loop: l" + string(rune('1'+i)) + ".yaml}, {name: "
 		}
-		files["l"+string(rune('0'+i))+".yaml"] = &fstest.MapFile{Data: []byte("loop: l\nagent: {model: toy, delegates: [{name: " + delegates + "last, a2a: 'http://localhost'}]}\nprompt: ''\n")}
+		files["l"+string(rune('0'+i))+".yaml"] = "loop: l\nagent: {model: toy, delegates: [{name: " + delegates + "last, a2a: 'http://localhost'}]}\nprompt: ''\n"
 	}
-	files["l5.yaml"] = &fstest.MapFile{Data: []byte("loop: l\nagent: {model: toy}\nprompt: ''\n")}
-	doc, faults := spec.LoadFS(files, "l0.yaml", spec.Options{})
-	must(t, faults.Err())
-	if w := WorstOfRun(doc.Loop, conversing, 1); w.Calls < 1e13 {
+	if w := WorstOfRun(spectest.Document(t, "l0.yaml", files).Loop, conversing, 1); w.Calls < 1e13 {
 		t.Errorf("%+v", w)
 	}
 }
@@ -124,31 +119,18 @@ func TestWorstCaseOfManyDelegates(t *testing.T) {
 // Models of delegates and of the user make calls that nothing limits, too, and delegates make them at the same time.
 func TestF43_OvershootOfConversations(t *testing.T) {
 	models := map[string]*spec.Model{"dear": {Price: &spec.Price{Rates: spec.Rates{Output: 10}}}, "toy": conversing["toy"]}
-	files := fstest.MapFS{
-		"free.yaml": {Data: []byte("loop: l\nagent: {model: toy}\nprompt: ''\n")},
-		"user.yaml": {Data: []byte("loop: l\nagent: {model: toy}\nprompt: ''\nuser: {model: dear, system: s}\n")},
-		"hand.yaml": {Data: []byte("loop: l\nagent: {model: toy, delegates: [{name: a, loop: dear.yaml}, {name: b, loop: dear.yaml}, {name: c, loop: free.yaml}]}\nprompt: ''\n")},
-		"dear.yaml": {Data: []byte("loop: l\nagent: {model: dear}\nprompt: ''\n")},
+	files := map[string]string{
+		"free.yaml": "loop: l\nagent: {model: toy}\nprompt: ''\n",
+		"user.yaml": "loop: l\nagent: {model: toy}\nprompt: ''\nuser: {model: dear, system: s}\n",
+		"hand.yaml": "loop: l\nagent: {model: toy, delegates: [{name: a, loop: dear.yaml}, {name: b, loop: dear.yaml}, {name: c, loop: free.yaml}]}\nprompt: ''\n",
+		"dear.yaml": "loop: l\nagent: {model: dear}\nprompt: ''\n",
 	}
 	for name, want := range map[string]Overshoot{
 		"free.yaml": {}, "user.yaml": {4, 4 * record.USD / 100}, "hand.yaml": {12, 12 * record.USD / 100},
 	} {
-		doc, faults := spec.LoadFS(files, name, spec.Options{})
-		must(t, faults.Err())
-		w := &WorstCase{Each: []Worst{WorstOfRun(doc.Loop, models, 0)}}
+		w := &WorstCase{Each: []Worst{WorstOfRun(spectest.Document(t, name, files).Loop, models, 0)}}
 		if got := w.Overshoot(&Plan{Trials: 1, Tasks: 100}, 4); got != want {
 			t.Errorf("%s: %+v, want %+v", name, got, want)
 		}
-	}
-}
-
-// must ends a test at an error.
-func must(t interface {
-	Helper()
-	Fatal(...any)
-}, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

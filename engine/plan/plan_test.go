@@ -6,10 +6,10 @@ import (
 	"math"
 	"slices"
 	"testing"
-	"testing/fstest"
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
+	"github.com/agentbench/agentbench/spec/spectest"
 )
 
 func suiteOf(trials int, configurations ...string) *spec.Suite {
@@ -34,7 +34,7 @@ func items(t *testing.T, p *Plan, ids ...string) []string {
 	t.Helper()
 	var all []string
 	for item, err := range p.Items(tasks(ids...)) {
-		must(t, err)
+		spectest.Must(t, err)
 		all = append(all, item.ID)
 	}
 	return all
@@ -42,7 +42,7 @@ func items(t *testing.T, p *Plan, ids ...string) []string {
 
 func TestItemsGoTaskByTask(t *testing.T) {
 	p, err := New(suiteOf(2, "a", "b"), 2, Selection{})
-	must(t, err)
+	spectest.Must(t, err)
 	want := []string{"a/x/1", "b/x/1", "a/x/2", "b/x/2", "a/y/1", "b/y/1", "a/y/2", "b/y/2"}
 	if got := items(t, p, "x", "y"); !slices.Equal(got, want) || p.Runs() != len(want) {
 		t.Errorf("%d runs %v, want %v", p.Runs(), got, want)
@@ -63,7 +63,7 @@ func TestSelection(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p, err := New(suiteOf(1, "a", "b"), 3, c.only)
-			must(t, err)
+			spectest.Must(t, err)
 			if got := items(t, p, "x", "y", "z"); !slices.Equal(got, c.want) || p.Runs() != len(c.want) {
 				t.Errorf("%d runs %v, want %v", p.Runs(), got, c.want)
 			}
@@ -81,10 +81,7 @@ func TestAnUnknownConfiguration(t *testing.T) {
 
 func worstOf(t *testing.T, loop string) Worst {
 	t.Helper()
-	files := fstest.MapFS{"l.yaml": {Data: []byte("loop: l\n" + loop)}}
-	doc, faults := spec.LoadFS(files, "l.yaml", spec.Options{})
-	must(t, faults.Err())
-	return WorstOfRun(doc.Loop, map[string]*spec.Model{
+	return WorstOfRun(spectest.Loop(t, loop), map[string]*spec.Model{
 		"dear": {Price: &spec.Price{Rates: spec.Rates{Input: 1, Output: 10}}},
 		"free": {Price: &spec.Price{Free: true}},
 		"toy":  {Price: &spec.Price{Free: true}, Tokens: spec.TokenCounts{Input: 500, Output: 50, Spread: 0.1}},
@@ -138,10 +135,7 @@ func TestF43_Overshoot(t *testing.T) {
 		"tasks not counted":       {"agent: {model: dear}", -1, Overshoot{8, 8 * record.USD / 100}},
 		"a program":               {"agent: {command: [cat]}", 100, Overshoot{}},
 	} {
-		files := fstest.MapFS{"l.yaml": {Data: []byte("loop: l\nprompt: ''\n" + c.loop)}}
-		doc, faults := spec.LoadFS(files, "l.yaml", spec.Options{})
-		must(t, faults.Err())
-		w := &WorstCase{Each: []Worst{WorstOfRun(doc.Loop, models, 0)}}
+		w := &WorstCase{Each: []Worst{WorstOfRun(spectest.Loop(t, "prompt: ''\n"+c.loop), models, 0)}}
 		if got := w.Overshoot(&Plan{Trials: 1, Tasks: c.runs}, 8); got != c.want {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
 		}
@@ -151,7 +145,7 @@ func TestF43_Overshoot(t *testing.T) {
 // All trials have the same worst case, so one is planned and multiplied.
 func TestOneTrialTellsTheWorstCaseOfAll(t *testing.T) {
 	p, err := New(suiteOf(3, "a", "b"), 2, Selection{})
-	must(t, err)
+	spectest.Must(t, err)
 	if got, want := items(t, p.Once(), "x", "y"), []string{"a/x/1", "b/x/1", "a/y/1", "b/y/1"}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}

@@ -3,10 +3,10 @@ package plan
 import (
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
+	"github.com/agentbench/agentbench/spec/spectest"
 )
 
 // scoringOf is the worst case of one run's scores, under each of two configurations of 1 and 3 iterations, the first of
@@ -20,9 +20,7 @@ configurations: [{name: one, loop: l.yaml, set: {max_iterations: 1}}, {name: thr
 baseline: one
 scorers:
 ` + scorers
-	files := fstest.MapFS{"suite.yaml": {Data: []byte(suite)}, "l.yaml": {Data: []byte("loop: l\nprompt: x\nmax_iterations: 3\nagent: " + loop)}}
-	doc, faults := spec.LoadFS(files, "suite.yaml", spec.Options{})
-	must(t, faults.Err())
+	doc := spectest.Document(t, "suite.yaml", map[string]string{"suite.yaml": suite, "l.yaml": "loop: l\nprompt: x\nmax_iterations: 3\nagent: " + loop})
 	models := map[string]*spec.Model{}
 	for i := range doc.Suite.Models {
 		models[doc.Suite.Models[i].Key] = &doc.Suite.Models[i].Value

@@ -13,6 +13,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/spec"
+	"github.com/agentbench/agentbench/spec/spectest"
 )
 
 func TestParseShard(t *testing.T) {
@@ -41,24 +42,18 @@ func names(n int) []string {
 	return ids
 }
 
-func shardOf(t interface {
-	Helper()
-	Fatal(...any)
-}, ids []string, s Shard) *Plan {
+func shardOf(t spectest.T, ids []string, s Shard) *Plan {
 	p, err := New(suiteOf(2, "a", "b"), len(ids), Selection{})
 	if err == nil {
 		err = p.Shard(s, tasks(ids...))
 	}
-	must(t, err)
+	spectest.Must(t, err)
 	return p
 }
 
-func runsOf(t interface {
-	Helper()
-	Fatal(...any)
-}, p *Plan, all iter.Seq2[*spec.Task, error]) (ids []string) {
+func runsOf(t spectest.T, p *Plan, all iter.Seq2[*spec.Task, error]) (ids []string) {
 	for item, err := range p.Items(all) {
-		must(t, err)
+		spectest.Must(t, err)
 		ids = append(ids, item.ID)
 	}
 	return ids
@@ -128,7 +123,7 @@ func TestShardsOfASelection(t *testing.T) {
 		if err == nil {
 			err = p.Shard(Shard{i + 1, 2}, tasks(names(9)...))
 		}
-		must(t, err)
+		spectest.Must(t, err)
 		all = append(all, items(t, p, names(9)...)...)
 	}
 	slices.Sort(all)
@@ -139,7 +134,7 @@ func TestShardsOfASelection(t *testing.T) {
 
 func TestWhatCannotBeDivided(t *testing.T) {
 	p, err := New(suiteOf(1, "a"), 2, Selection{})
-	must(t, err)
+	spectest.Must(t, err)
 	var few *FewTasksError
 	if err := p.Shard(Shard{1, 3}, tasks("x", "y")); !errors.As(err, &few) || *few != (FewTasksError{2, 3}) {
 		t.Errorf("two tasks for three: %v", err)

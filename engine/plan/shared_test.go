@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"github.com/agentbench/agentbench/spec"
+	"github.com/agentbench/agentbench/spec/spectest"
 )
 
 // sharedCalls are the calls of one task and trial at worst, and those that differ,
@@ -16,17 +16,14 @@ func sharedCalls(t *testing.T, loop string, variants ...string) (all, different 
 	models := map[string]*spec.Model{"m": {Provider: "openai"}, "toy": {Provider: "simulate"}}
 	var configurations []spec.Resolved
 	for i, variant := range variants {
-		text := "loop: l\nagent: {model: m}\n" + loop
+		text := "agent: {model: m}\n" + loop
 		for set := range strings.SplitSeq(variant, ";") {
 			old, now, _ := strings.Cut(set, "=>")
 			text = strings.Replace(text, old, now, 1)
 		}
-		doc, faults := spec.LoadFS(fstest.MapFS{"l.yaml": {Data: []byte(text)}}, "l.yaml", spec.Options{})
-		if err := faults.Err(); err != nil {
-			t.Fatal(err, text)
-		}
-		configurations = append(configurations, spec.Resolved{Name: fmt.Sprint(i), Loop: doc.Loop})
-		all += WorstOfRun(doc.Loop, models, 10).Calls
+		l := spectest.Loop(t, text)
+		configurations = append(configurations, spec.Resolved{Name: fmt.Sprint(i), Loop: l})
+		all += WorstOfRun(l, models, 10).Calls
 	}
 	return all, SharedBy(configurations, models).WorstOfTask(models, 10).Calls
 }

@@ -3,19 +3,11 @@ package replay
 import (
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"github.com/agentbench/agentbench/spec"
+	"github.com/agentbench/agentbench/spec/spectest"
 	"pgregory.net/rapid"
 )
-
-func declared(t *testing.T, text string) *spec.Loop {
-	t.Helper()
-	files := fstest.MapFS{"l.yaml": {Data: []byte("loop: l\n" + text)}}
-	doc, faults := spec.LoadFS(files, "l.yaml", spec.Options{})
-	must(t, faults.Err())
-	return doc.Loop
-}
 
 const plainLoop = "agent: {model: m}\nprompt: hello\nevaluate: {confidence: '0.5'}\n"
 
@@ -70,7 +62,7 @@ func TestParametersThatCanBeReplayed(t *testing.T) {
 		{"the pattern", plainLoop + "pattern: improvement", "pattern", Calls, "several things"},
 		{"a strategy that another follows", "agent: {model: m}\npattern: multi_strategy\nevaluate: {confidence: '0.5'}\nstrategies: [{name: a.b, prompt: p}, {name: c, prompt: q}]", "strategies.a.b.max_iterations", Partly, "another strategy follows"},
 	} {
-		got := AnalysePath(declared(t, c.loop), c.path)
+		got := AnalysePath(spectest.Loop(t, c.loop), c.path)
 		if got.Class != c.class || !strings.Contains(got.Why, c.why) {
 			t.Errorf("%s: %s is %q (%s), want %q (%s)", c.name, c.path, got.Class, got.Why, c.class, c.why)
 		}
@@ -78,7 +70,7 @@ func TestParametersThatCanBeReplayed(t *testing.T) {
 }
 
 func TestEveryParameterIsAnalysed(t *testing.T) {
-	l := declared(t, plainLoop+"max_iterations: 3\nguards: {budget: {tokens: 5}}\n")
+	l := spectest.Loop(t, plainLoop+"max_iterations: 3\nguards: {budget: {tokens: 5}}\n")
 	classes := map[string]Class{}
 	for _, p := range Analyse(l) {
 		classes[p.Path] = p.Class
@@ -117,14 +109,3 @@ func TestTheAnalysisIsNeverLessCautious(t *testing.T) {
 }
 
 func hard(l *spec.Loop) bool { return l.Guards.Budget != nil && l.Guards.Budget.Hard }
-
-// must ends a test at an error.
-func must(t interface {
-	Helper()
-	Fatal(...any)
-}, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}

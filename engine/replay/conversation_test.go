@@ -9,6 +9,7 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/stop"
 	"github.com/agentbench/agentbench/spec"
+	"github.com/agentbench/agentbench/spec/spectest"
 )
 
 const talkingLoop = "agent: {model: m, memory: {max_tokens: 1000}}\nprompt: hello\nevaluate: {judge: {model: j, rubric: good}, confidence: double(judge.confidence)}\n"
@@ -33,7 +34,7 @@ func TestAConversationWhosePromptFailed(t *testing.T) {
 	failed := record.Error{Class: record.Expression, Message: "rendering the prompt: there is no key"}
 	r := &record.Run{ID: "c/t/1", Outcome: record.Outcome{Reason: record.ReasonError}, Iterations: []record.Iteration{{N: 1, Error: &failed}}}
 	again := failed
-	loop := declared(t, talkingLoop)
+	loop := spectest.Loop(t, talkingLoop)
 	for name, c := range map[string]struct {
 		renders sender
 		want    Verdict
@@ -61,7 +62,7 @@ func TestATimeoutBetweenToolsCutsAtTheSamePlace(t *testing.T) {
 	it.Cut, it.Evaluation, it.Output = string(record.ReasonTimeout), nil, nil
 	it.End, r.Elapsed = 6*time.Minute, 6*time.Minute
 	after := func(d string) *spec.Loop {
-		return declared(t, talkingLoop+"terminate: {timeout: {after: "+d+", working: true}}\n")
+		return spectest.Loop(t, talkingLoop+"terminate: {timeout: {after: "+d+", working: true}}\n")
 	}
 	for limit, want := range map[string]Result{
 		"2m":  {Verdict: Exact, Elapsed: 6 * time.Minute},

@@ -12,6 +12,7 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/stop"
 	"github.com/agentbench/agentbench/spec"
+	"github.com/agentbench/agentbench/spec/spectest"
 	"pgregory.net/rapid"
 )
 
@@ -134,7 +135,7 @@ func TestMasksAreTheReference(t *testing.T) {
 				t.Fatalf("the limits do not serve %+v: %s", target.Terminate, why)
 			}
 			c, err := limits.Configuration(target)
-			must(t, err)
+			spectest.Must(t, err)
 			loops, configurations = append(loops, target), append(configurations, c)
 		}
 		all := courses(limits, base, runs)
@@ -174,14 +175,14 @@ func TestMasksAreTheReference(t *testing.T) {
 }
 
 func TestWhatIsReplayedByItself(t *testing.T) {
-	limits := NewLimits(declared(t, plainLoop))
+	limits := NewLimits(spectest.Loop(t, plainLoop))
 	for text, why := range map[string]string{
 		plainLoop + "guards: {budget: {calls: 3, hard: true}}":                               "hard budgets limit different amounts",
 		plainLoop + "terminate: {when: since_improvement > 2}":                               "since_improvement",
 		plainLoop + "terminate: {when: iteration > param.max_iterations}\nmax_iterations: 3": "param",
 	} {
 		var general *GeneralError
-		if _, err := limits.Configuration(declared(t, text)); !errors.As(err, &general) || !strings.Contains(err.Error(), why) {
+		if _, err := limits.Configuration(spectest.Loop(t, text)); !errors.As(err, &general) || !strings.Contains(err.Error(), why) {
 			t.Errorf("%s: %v, want %s", text, err, why)
 		}
 	}
@@ -193,15 +194,15 @@ func TestTheEndOfAPhaseMayFail(t *testing.T) {
 	const phases = "agent: {model: m, reply: json}\nevaluate: {confidence: '0.5'}\nphases:\n- {name: a, prompt: p, until: 'output.c > 0.5'}\n- {name: b, prompt: p}\n"
 	run := recordedRun(record.ReasonError, 0.9)
 	run.Iterations[0].Phase = "a" // its output is a text, without c
-	l := declared(t, phases+"terminate: {confidence: off}\n")
+	l := spectest.Loop(t, phases+"terminate: {confidence: off}\n")
 	limits := NewLimits(l)
 	for _, c := range []struct {
 		terminate string
 		fails     bool
 	}{{"{confidence: off}", true}, {"{confidence: {threshold: 0.8}}", false}, {"{confidence: {threshold: 0.95}}", true}} {
-		target := declared(t, phases+"terminate: "+c.terminate+"\n")
+		target := spectest.Loop(t, phases+"terminate: "+c.terminate+"\n")
 		configuration, err := limits.Configuration(target)
-		must(t, err)
+		spectest.Must(t, err)
 		runs := []Recorded{{Run: run, Task: task}}
 		along(t, l, target, runs)
 		course := courses(limits, l, runs)[0]

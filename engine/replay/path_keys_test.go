@@ -17,6 +17,7 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/source"
+	"github.com/agentbench/agentbench/spec/spectest"
 	"pgregory.net/rapid"
 )
 
@@ -143,9 +144,9 @@ func TestNoOtherPathIsExact(t *testing.T) {
 	model := "agent: {model: m, tools: [{name: t, command: [x]}, {name: s, mcp: {command: [y]}}], delegates: [{name: d, a2a: 'http://localhost/d'}]}\nprompt: p\nmax_iterations: 1\n"
 	met := map[string]bool{}
 	for _, text := range []string{program, model} {
-		count := len(keyFields(reflect.ValueOf(declared(t, text)).Elem(), "", ""))
+		count := len(keyFields(reflect.ValueOf(spectest.Loop(t, text)).Elem(), "", ""))
 		for i := range count {
-			base, other := declared(t, text), declared(t, text)
+			base, other := spectest.Loop(t, text), spectest.Loop(t, text)
 			key := keyFields(reflect.ValueOf(other).Elem(), "", "")[i]
 			if key.class != spec.ChangesPath && key.class != spec.ChangesScores || slices.Contains([]string{"phases", "strategies"}, key.path) {
 				continue
@@ -188,9 +189,9 @@ func TestNoOtherRequestOrEvaluationIsExact(t *testing.T) {
 	tried := "agent: {model: m}\nprompt: p\npattern: multi_strategy\nstrategies: [{name: a, max_iterations: 1}]\nmax_iterations: 1\nevaluate: {confidence: '0.5'}\n"
 	met := map[string]bool{}
 	for _, text := range []string{talks, judged, tested, staged, tried} {
-		count := len(keyFields(reflect.ValueOf(declared(t, text)).Elem(), "", ""))
+		count := len(keyFields(reflect.ValueOf(spectest.Loop(t, text)).Elem(), "", ""))
 		for i := range count {
-			base, other := declared(t, text), declared(t, text)
+			base, other := spectest.Loop(t, text), spectest.Loop(t, text)
 			key := keyFields(reflect.ValueOf(other).Elem(), "", "")[i]
 			if key.class != spec.ChangesRequests && key.class != spec.ChangesEvaluation || key.path == "evaluate.from_phase" ||
 				key.path == "user" && base.Agent.Model == "" {
@@ -307,10 +308,10 @@ func TestEveryStopKeyHasALiveTest(t *testing.T) {
 	exist := map[string]bool{}
 	for _, folder := range []string{".", "../../cmd/agentbench/processtest"} {
 		files, err := filepath.Glob(filepath.Join(folder, "*_test.go"))
-		must(t, err)
+		spectest.Must(t, err)
 		for _, name := range files {
 			file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
-			must(t, err)
+			spectest.Must(t, err)
 			for _, d := range file.Decls {
 				if f, ok := d.(*ast.FuncDecl); ok && f.Recv == nil {
 					exist[f.Name.Name] = true
@@ -369,7 +370,7 @@ func TestTimeoutsOfToolsAreNeverWrong(t *testing.T) {
 
 // The short key is the long one, for which live runs are compared.
 func TestShortKeysAreTheLongOnes(t *testing.T) {
-	short, long := declared(t, plainLoop+"max_iterations: 3\n"), declared(t, plainLoop+"terminate: {max_iterations: 3}\n")
+	short, long := spectest.Loop(t, plainLoop+"max_iterations: 3\n"), spectest.Loop(t, plainLoop+"terminate: {max_iterations: 3}\n")
 	if short.Hash() != long.Hash() || len(New(short, long, Options{}).differ.values) > 0 {
 		t.Error("they differ")
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
+	"github.com/agentbench/agentbench/spec/spectest"
 )
 
 // What differs in more than when it stops is not served; what is read by the
@@ -32,7 +33,7 @@ func TestWhatLimitsServe(t *testing.T) {
 		{"since_improvement in the prompt", strings.Replace(reads, "{{ param.style }}", "", 1) + "max_iterations: 4\n", strings.Replace(reads, "{{ param.style }}", "", 1) + "max_iterations: 5\n", "since_improvement"},
 		{"warnings", warned + "max_iterations: 4\n", warned + "max_iterations: 5\n", "warn_remaining"},
 	} {
-		why := NewLimits(declared(t, c.loop)).Serves(declared(t, c.target))
+		why := NewLimits(spectest.Loop(t, c.loop)).Serves(spectest.Loop(t, c.target))
 		if (why == "") != (c.why == "") || !strings.Contains(why, c.why) {
 			t.Errorf("%s: %q, want %q", c.name, why, c.why)
 		}
@@ -53,7 +54,7 @@ func TestPathsThatAreApart(t *testing.T) {
 		{"the evaluation", plainLoop, strings.Replace(plainLoop, "0.5", "0.6", 1), "evaluate.confidence differs"},
 		{"no evaluation", plainLoop, "agent: {model: m}\nprompt: hello\n", "nothing is evaluated"},
 	} {
-		why := Apart(declared(t, c.recorded), declared(t, c.target))
+		why := Apart(spectest.Loop(t, c.recorded), spectest.Loop(t, c.target))
 		if (why == "") != (c.why == "") || !strings.Contains(why, c.why) {
 			t.Errorf("%s: %q, want %q", c.name, why, c.why)
 		}
@@ -63,7 +64,7 @@ func TestPathsThatAreApart(t *testing.T) {
 // A call that a smaller budget refuses where the record ends is compared, too: another request needs another reservation.
 func TestARefusedCallAtTheEndIsCompared(t *testing.T) {
 	hard := func(usd float64) *spec.Loop {
-		return declared(t, plainLoop+fmt.Sprintf("terminate: {confidence: off}\nguards: {budget: {cost_usd: %v, hard: true}}\n", usd))
+		return spectest.Loop(t, plainLoop+fmt.Sprintf("terminate: {confidence: off}\nguards: {budget: {cost_usd: %v, hard: true}}\n", usd))
 	}
 	reserved, o := record.Usage{Calls: 1, Cost: 2 * record.USD}, Options{Renderer: sender{}} // which always sends "r"; a call costs a dollar
 	run := recordedRun(record.ReasonBudgetCost, 0.2, 0.4)

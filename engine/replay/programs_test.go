@@ -4,12 +4,12 @@ import (
 	"context"
 	"strings"
 	"testing"
-	"testing/fstest"
 	"time"
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/stop"
 	"github.com/agentbench/agentbench/spec"
+	"github.com/agentbench/agentbench/spec/spectest"
 )
 
 // coding is the loop of a program that calls a model, with more keys.
@@ -18,19 +18,10 @@ func coding(t *testing.T, agent, rest string) *spec.Loop {
 	if !strings.Contains(rest, "evaluate:") {
 		rest += "evaluate: {test: [tests]}\n"
 	}
-	d, faults := spec.LoadFS(fstest.MapFS{
-		"s.yaml": {Data: []byte(`
-suite: s
-tasks: [{id: a, input: x}]
-models: {m: {provider: script, price: free, responses: [x]}}
-configurations: [{name: c, loop: l.yaml}]
-`)},
-		"l.yaml": {Data: []byte("loop: l\nworkspace: {snapshot: step}\nagent: {command: [agent, \"{{ task.input }}\"], models: {default: m}" + agent + "}\n" + rest)},
-	}, "s.yaml", spec.Options{})
-	if d == nil {
-		t.Fatal(faults)
-	}
-	return d.Suite.Configuration("c").Loop
+	return spectest.Document(t, "s.yaml", map[string]string{
+		"s.yaml": "suite: s\ntasks: [{id: a, input: x}]\nmodels: {m: {provider: script, price: free, responses: [x]}}\nconfigurations: [{name: c, loop: l.yaml}]\n",
+		"l.yaml": "loop: l\nworkspace: {snapshot: step}\nagent: {command: [agent, \"{{ task.input }}\"], models: {default: m}" + agent + "}\n" + rest,
+	}).Suite.Configuration("c").Loop
 }
 
 const second = time.Second

@@ -9,6 +9,7 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/stop"
 	"github.com/agentbench/agentbench/spec"
+	"github.com/agentbench/agentbench/spec/spectest"
 )
 
 // recordedRun has an iteration a minute, each of one call, with the confidences
@@ -31,7 +32,7 @@ const wide = plainLoop + "terminate: {confidence: off}\nmax_iterations: 4\n"
 
 func replayed(t *testing.T, target string, o Options, r *record.Run) Result {
 	t.Helper()
-	return New(declared(t, wide), declared(t, target), o).Run(context.Background(), r, task)
+	return New(spectest.Loop(t, wide), spectest.Loop(t, target), o).Run(context.Background(), r, task)
 }
 
 func TestVerdicts(t *testing.T) {
@@ -128,7 +129,7 @@ func TestCostsOfWholeRuns(t *testing.T) {
 			}
 		}
 	}
-	made := New(declared(t, wide), declared(t, plainLoop+"max_iterations: 2"), Options{})
+	made := New(spectest.Loop(t, wide), spectest.Loop(t, plainLoop+"max_iterations: 2"), Options{})
 	if _, run := made.AsIf(context.Background(), r, task); run.Usage.Priced() {
 		t.Errorf("bounds became a number: %+v", run.Usage)
 	}
@@ -137,8 +138,8 @@ func TestCostsOfWholeRuns(t *testing.T) {
 // alongPath is a replay on the path of all configurations that only stop otherwise.
 func alongPath(t *testing.T, target string, r *record.Run) Result {
 	t.Helper()
-	l := declared(t, target)
-	path := pathUnder(New(declared(t, wide), Endless(l), Options{}), l, Recorded{Run: r, Task: task})
+	l := spectest.Loop(t, target)
+	path := pathUnder(New(spectest.Loop(t, wide), Endless(l), Options{}), l, Recorded{Run: r, Task: task})
 	return NewStops(l).Along(&path)
 }
 
@@ -195,7 +196,7 @@ func TestDifferencesThatNoHashShows(t *testing.T) {
 		base + "evaluate: {checks: [{name: a, expr: output.a == 1}]}":                           "evaluates nothing",
 		base + "pattern: checklist\nevaluate: {checks: [{name: a, expr: output.a == 1}]}\n":     "evaluates nothing",
 	} {
-		r := New(declared(t, base), declared(t, change), Options{}).Run(context.Background(), recordedRun(record.ReasonMaxIterations, 0.5), task)
+		r := New(spectest.Loop(t, base), spectest.Loop(t, change), Options{}).Run(context.Background(), recordedRun(record.ReasonMaxIterations, 0.5), task)
 		if r.Verdict != Branches || !strings.Contains(r.Why, why) {
 			t.Errorf("%s: %+v, want %s", change, r, why)
 		}
@@ -239,7 +240,7 @@ func TestWhatIsReadOfTheHistory(t *testing.T) {
 		if c.at == 2 {
 			judge = nil
 		}
-		r := New(declared(t, c.recorded), declared(t, c.target), Options{Judge: judge}).Run(context.Background(), c.run, task)
+		r := New(spectest.Loop(t, c.recorded), spectest.Loop(t, c.target), Options{Judge: judge}).Run(context.Background(), c.run, task)
 		if r.Verdict != Branches || r.At != c.at || !strings.Contains(r.Why, c.why) {
 			t.Errorf("%s: %+v", c.name, r)
 		}

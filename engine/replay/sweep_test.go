@@ -14,6 +14,7 @@ import (
 	"github.com/agentbench/agentbench/engine/replay"
 	"github.com/agentbench/agentbench/engine/replay/sweep"
 	"github.com/agentbench/agentbench/spec"
+	"github.com/agentbench/agentbench/spec/spectest"
 	"pgregory.net/rapid"
 )
 
@@ -43,10 +44,10 @@ func TestASweepIsItsReplays(t *testing.T) {
 			return replay.New(recorded, target, o)
 		}
 		s, err := sweep.New([]sweep.Recording{r}, candidates, sweep.Options{Replay: options})
-		must(t, err)
+		spectest.Must(t, err)
 		part := rapid.SliceOfN(rapid.IntRange(-1, 2), len(r.Runs), len(r.Runs)).Draw(t, "part")
 		totals := make([][]sweep.Totals, len(candidates))
-		must(t, s.Totals(context.Background(), part, 3, func(candidate int, all []sweep.Totals) { totals[candidate] = all }))
+		spectest.Must(t, s.Totals(context.Background(), part, 3, func(candidate int, all []sweep.Totals) { totals[candidate] = all }))
 		parts := sweep.Divide(s.Runs(), rapid.SliceOfN(rapid.IntRange(-1, 9), len(r.Runs), len(r.Runs)).Draw(t, "other part"), 10)
 		others := make([][]sweep.Totals, len(candidates))
 		err = s.Sums(context.Background(), parts, rapid.Permutation(numbers(len(candidates))).Draw(t, "order"), func(candidate int, sums *sweep.Sums) {
@@ -64,7 +65,7 @@ func TestASweepIsItsReplays(t *testing.T) {
 		}
 		for i := range candidates {
 			all, err := s.Outcomes(context.Background(), i)
-			must(t, err)
+			spectest.Must(t, err)
 			outcomes := all[0]
 			replayed := options(base, candidates[i].Loop, announced...)
 			for k := range outcomes {
@@ -247,15 +248,4 @@ func drawCandidates(t *rapid.T, base *spec.Loop) []sweep.Candidate {
 		candidates[i] = sweep.Candidate{Name: fmt.Sprint(i), Loop: l}
 	}
 	return candidates
-}
-
-// must ends a test at an error.
-func must(t interface {
-	Helper()
-	Fatal(...any)
-}, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

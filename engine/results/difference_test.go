@@ -8,6 +8,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
+	"github.com/agentbench/agentbench/spec/spectest"
 )
 
 func linesOf(found Differences) (lines []string) {
@@ -22,7 +23,7 @@ func linesOf(found Differences) (lines []string) {
 func TestSpecDifferencesNameTools(t *testing.T) {
 	lists := func(tools string) any {
 		var list any
-		must(t, json.Unmarshal([]byte(tools), &list))
+		spectest.Must(t, json.Unmarshal([]byte(tools), &list))
 		return list
 	}
 	const all = `[{"name": "price", "cel": "1"}, {"mcp": {"command": ["files"]}}, {"builtin": "ask_question"}]`
@@ -52,7 +53,7 @@ func TestExcerptsShowWhereLongTextsDiffer(t *testing.T) {
 // loadedSuite is a suite with two models that are asked, and one that is not.
 func loadedSuite(t *testing.T, name string) *spec.Document {
 	t.Helper()
-	files := record.TextFiles{
+	files := map[string]string{
 		"s.yaml": `suite: s
 tasks: [{id: t, input: x}]
 models: {agent: {provider: script, price: free, responses: [NAME]}, helper: {provider: script, price: free, responses: [NAME]}, judge: {provider: script, price: free, responses: [NAME]}}
@@ -63,11 +64,7 @@ scorers: [{name: good, type: judge, model: judge, rubric: r}]
 		"d.yaml": "loop: d\nagent: {model: helper}\nprompt: p\n",
 	}
 	files["s.yaml"] = strings.ReplaceAll(files["s.yaml"], "NAME", name)
-	d, faults := spec.LoadFS(files, "s.yaml", spec.Options{})
-	if d == nil {
-		t.Fatal(faults.Err())
-	}
-	return d
+	return spectest.Document(t, "s.yaml", files)
 }
 
 // A model that a recorded loop asks stays as it was recorded, also where a delegate asks it; one that scorers ask is as the suite
@@ -77,7 +74,7 @@ func TestModelsThatLoopsAskStay(t *testing.T) {
 		Scorers: []string{"good"}, Configurations: []record.ConfigurationHead{{Name: "a"}},
 		Specs: []record.Spec{{Dir: "spec/1", Configurations: []string{"a"}}, {Dir: "spec/2", Scorers: []string{"good"}}},
 	}}
-	must(t, f.join([]*spec.Document{loadedSuite(t, "recorded"), loadedSuite(t, "now")}))
+	spectest.Must(t, f.join([]*spec.Document{loadedSuite(t, "recorded"), loadedSuite(t, "now")}))
 	for name, want := range map[string]string{"agent": "recorded", "helper": "recorded", "judge": "now"} {
 		if m, _ := f.Document.Suite.Models.Get(name); m.Responses.List[0].Text != want {
 			t.Errorf("%s answers %q, want %q", name, m.Responses.List[0].Text, want)
@@ -89,22 +86,11 @@ func TestDifferencesNameAProgramsFile(t *testing.T) {
 	d := loadedSuite(t, "m")
 	bound := func(loop string) *Binding {
 		b, err := Writer{}.Binding(d.Suite, &record.Manifest{Configurations: []record.ConfigurationHead{{Name: "a", Loop: loop}}})
-		must(t, err)
+		spectest.Must(t, err)
 		return b
 	}
 	got := linesOf(DifferencesBetween(bound("1"), bound("2")))
 	if want := []string{"configurations.a: a file that its programs are given has changed"}; !reflect.DeepEqual(got, want) {
 		t.Errorf("%q", got)
-	}
-}
-
-// must ends a test at an error.
-func must(t interface {
-	Helper()
-	Fatal(...any)
-}, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

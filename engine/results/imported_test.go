@@ -11,6 +11,7 @@ import (
 	"github.com/agentbench/agentbench/engine/imports"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
+	"github.com/agentbench/agentbench/spec/spectest"
 )
 
 // One row that is too long for a record ends neither its file nor those behind it.
@@ -25,9 +26,9 @@ func TestAnImportedRunThatIsTooLongIsLeftOut(t *testing.T) {
 		output := bytes.Repeat([]byte{'x'}, size)
 		output[0], output[size-1] = '"', '"'
 		run := &record.Run{ID: id, Configuration: "c", Iterations: []record.Iteration{{N: 1, Output: output}}}
-		must(t, im.add("log.jsonl", &imports.Imported{Run: run, Task: &spec.Task{ID: id}, NewTask: true}))
+		spectest.Must(t, im.add("log.jsonl", &imports.Imported{Run: run, Task: &spec.Task{ID: id}, NewTask: true}))
 	}
-	must(t, errors.Join(im.tasks.Flush(), im.tasksFile.Close(), im.journal.Close()))
+	spectest.Must(t, errors.Join(im.tasks.Flush(), im.tasksFile.Close(), im.journal.Close()))
 	if len(problems) != 1 || !strings.HasPrefix(problems[0], "log.jsonl: run c/long/1 is left out: ") || im.Manifest.Totals.Planned != 1 || im.Manifest.Tasks != 2 {
 		t.Errorf("%q, %d runs of %d tasks", problems, im.Manifest.Totals.Planned, im.Manifest.Tasks)
 	}

@@ -9,13 +9,14 @@ import (
 
 	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/spec/spectest"
 )
 
 // Paths and configurations may both hold colons: the path is the shortest that is there.
 func TestPlacesArePartedAtTheFirstPathThatIsThere(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"a", "a:b", "main.jsonl"} {
-		must(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
+		spectest.Must(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
 	}
 	at := func(name string) string { return filepath.Join(dir, name) }
 	for text, want := range map[string][2]string{

@@ -18,6 +18,7 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/replay/sweep"
 	"github.com/agentbench/agentbench/spec"
+	"github.com/agentbench/agentbench/spec/spectest"
 )
 
 // suiteFiles is a suite of two tasks, with the loop of its configuration.
@@ -49,26 +50,26 @@ func folder(t testing.TB, files map[string]string, runs ...*record.Run) *record.
 	t.Helper()
 	home, dir := t.TempDir(), filepath.Join(t.TempDir(), "r")
 	for name, text := range files {
-		must(t, os.WriteFile(filepath.Join(home, name), []byte(text), 0o600))
+		spectest.Must(t, os.WriteFile(filepath.Join(home, name), []byte(text), 0o600))
 	}
 	d, faults := spec.Load(filepath.Join(home, "suite.yaml"), spec.Options{})
 	if d == nil {
 		t.Fatal(faults.Err())
 	}
 	copies, err := writer.NewCopies(d, d.Tasks())
-	must(t, err)
+	spectest.Must(t, err)
 	m := record.Manifest{Suite: "s", Status: record.StateComplete, Tasks: 2, Trials: 1,
 		Scorers: []string{"right", "short", "reads"}, Configurations: []record.ConfigurationHead{{Name: "wide", Loop: "hash", Aliases: []string{"also"}}}}
 	made, err := copies.Keep(dir, nil)
-	must(t, err)
+	spectest.Must(t, err)
 	made.Configurations, made.Scorers = []string{"wide"}, append([]string{"slow"}, m.Scorers...)
 	m.Specs = []record.Spec{made}
 	j, err := record.Create(dir, m, record.Options{})
-	must(t, err)
+	spectest.Must(t, err)
 	for _, run := range runs {
-		must(t, j.Append(run, scoresOf(run), nil))
+		spectest.Must(t, j.Append(run, scoresOf(run), nil))
 	}
-	must(t, j.Close())
+	spectest.Must(t, j.Close())
 	return &record.Results{Path: dir, Manifest: m}
 }
 
@@ -100,9 +101,9 @@ func made(configuration, task string, trial int, status record.Status) *record.R
 func open(t *testing.T, of *record.Results, s Selection) (*Folder, []sweep.Recording, Notes) {
 	t.Helper()
 	f, err := Open(of, nil)
-	must(t, err)
+	spectest.Must(t, err)
 	recordings, notes, err := f.Read(s)
-	must(t, err)
+	spectest.Must(t, err)
 	return f, recordings, notes
 }
 
@@ -158,7 +159,7 @@ func TestReadReplays(t *testing.T) {
 	for _, texts := range []bool{false, true} {
 		f, recordings, _ := open(t, dir, Selection{Texts: texts})
 		s, err := sweep.New(recordings, []sweep.Candidate{{Name: "wide", Loop: f.Loop("wide")}}, sweep.Options{})
-		must(t, err)
+		spectest.Must(t, err)
 		outcomes, err := s.Outcomes(context.Background(), 0)
 		if err != nil || outcomes[0][0].Verdict != "exact" || outcomes[0][0].Iterations != 3 || outcomes[0][0].Scores[0] != (sweep.Range{Least: 1, Most: 1}) {
 			t.Errorf("texts %v: %+v, %v", texts, outcomes, err)
@@ -171,11 +172,11 @@ func TestDamage(t *testing.T) {
 	dir := folder(t, suiteFiles, made("wide", "b", 1, record.Completed), made("wide", "a", 1, record.Completed))
 	path := filepath.Join(dir.Path, "records.jsonl")
 	text, err := os.ReadFile(path)
-	must(t, err)
+	spectest.Must(t, err)
 	text[20] ^= 1
-	must(t, os.WriteFile(path, text, 0o600))
+	spectest.Must(t, os.WriteFile(path, text, 0o600))
 	f, err := Open(dir, nil)
-	must(t, err)
+	spectest.Must(t, err)
 	for _, texts := range []bool{true, false} {
 		_, _, err = f.Read(Selection{Texts: texts})
 		if damage, is := errors.AsType[*record.Damage](err); !is || *damage != (record.Damage{File: path, Line: 1, What: "the checksum does not fit"}) {
@@ -206,7 +207,7 @@ func TestOpenRefuses(t *testing.T) {
 		}, "tasks.jsonl"},
 	} {
 		of := folder(t, suiteFiles, made("wide", "b", 1, record.Completed))
-		must(t, c.change(of, filepath.Join(of.Path, "spec", "1")))
+		spectest.Must(t, c.change(of, filepath.Join(of.Path, "spec", "1")))
 		f, err := Open(of, nil)
 		if err == nil {
 			_, _, err = f.Read(Selection{})
@@ -235,10 +236,10 @@ func TestABaselineHoldsItsSuite(t *testing.T) {
 	of := folder(t, with("suite.yaml", "configurations:", "margin: 0.1\nthresholds: ['true']\nconfigurations:"), made("wide", "b", 1, record.Completed))
 	file := filepath.Join(t.TempDir(), "b.jsonl")
 	var text bytes.Buffer
-	must(t, record.WriteBaseline(&text, of, record.BaselineOptions{}))
-	must(t, os.WriteFile(file, text.Bytes(), 0o600))
+	spectest.Must(t, record.WriteBaseline(&text, of, record.BaselineOptions{}))
+	spectest.Must(t, os.WriteFile(file, text.Bytes(), 0o600))
 	baseline, err := record.Open(file)
-	must(t, err)
+	spectest.Must(t, err)
 	bounds, err := BoundsOf(baseline)
 	if err != nil || !slices.Equal(bounds.Thresholds, []string{"true"}) {
 		t.Errorf("%v, %v", bounds, err)
@@ -256,18 +257,18 @@ func TestFollow(t *testing.T) {
 		early := made("wide", "b", 1, record.Completed)
 		later := []*record.Run{made("wide", "a", 1, record.Completed), made("wide", "a", 2, record.Cancelled), made("wide", "b", 1, record.Completed), made("none", "a", 1, record.Completed)}
 		before, err := Open(folder(t, suiteFiles, early), nil)
-		must(t, err)
+		spectest.Must(t, err)
 		after, err := Open(folder(t, suiteFiles, append([]*record.Run{early}, later...)...), nil)
-		must(t, err)
+		spectest.Must(t, err)
 		want, _, err := after.Read(Selection{Texts: texts})
-		must(t, err)
+		spectest.Must(t, err)
 		known := map[string]*spec.Task{}
 		for task, err := range after.Tasks() {
-			must(t, err)
+			spectest.Must(t, err)
 			known[task.ID] = task
 		}
 		following, err := before.Follow(Selection{Texts: texts}, known)
-		must(t, err)
+		spectest.Must(t, err)
 		if err := os.RemoveAll(before.Path); err != nil { // nothing is read any more
 			t.Fatal(err)
 		}

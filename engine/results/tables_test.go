@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/spec/spectest"
 )
 
 // exampleRuns have every kind of value, known and unknown.
@@ -63,19 +64,19 @@ func exampleTables(t *testing.T, format string) (out string) {
 	t.Helper()
 	dir, out := filepath.Join(t.TempDir(), "r"), filepath.Join(t.TempDir(), "out")
 	journal, err := record.Create(dir, record.Manifest{Suite: "s", Tasks: 2, Trials: 1}, record.Options{})
-	must(t, err)
+	spectest.Must(t, err)
 	runs, scores := exampleRuns()
 	for i, run := range runs {
 		of := scores
 		if i > 0 {
 			of = nil
 		}
-		must(t, journal.Append(run, of, nil))
+		spectest.Must(t, journal.Append(run, of, nil))
 	}
 	for _, of := range exampleSnapshots() {
-		must(t, journal.AppendSnapshots("a/x/1", of, nil))
+		spectest.Must(t, journal.AppendSnapshots("a/x/1", of, nil))
 	}
-	must(t, journal.Close())
+	spectest.Must(t, journal.Close())
 	n, err := WriteTables(dir, out, format, strings.ToUpper)
 	if want := (Written{Runs: 2, Iterations: 2, Scores: 2, Steps: 4}); err != nil || n != want {
 		t.Fatalf("%+v, %v", n, err)
@@ -118,7 +119,7 @@ func TestTables(t *testing.T) {
 	out := exampleTables(t, "csv")
 	for name, row := range map[string]any{"runs": runRow{}, "iterations": iterationRow{}, "scores": scoreRow{}, "steps": stepRow{}} {
 		file, err := os.Open(filepath.Join(out, name+".csv"))
-		must(t, err)
+		spectest.Must(t, err)
 		defer file.Close()
 		got, err := csv.NewReader(file).ReadAll()
 		if err != nil || !reflect.DeepEqual(got[0], columnsOf(reflect.TypeOf(row))) {
@@ -143,7 +144,7 @@ func TestTablesAsJSONLines(t *testing.T) {
 	out := exampleTables(t, "jsonl")
 	for _, name := range []string{"runs", "iterations", "scores", "steps"} {
 		text, err := os.ReadFile(filepath.Join(out, name+".jsonl"))
-		must(t, err)
+		spectest.Must(t, err)
 		var got [][]string
 		for line := range strings.Lines(string(text)) {
 			got = append(got, cellsOfLine(t, line))
@@ -180,7 +181,7 @@ func cellsOfLine(t *testing.T, line string) (cells []string) {
 // docs/results.md names each column of each table, and no other.
 func TestColumnsAreDocumented(t *testing.T) {
 	manual, err := os.ReadFile("../../docs/results.md")
-	must(t, err)
+	spectest.Must(t, err)
 	for name, row := range map[string]any{"runs": runRow{}, "iterations": iterationRow{}, "scores": scoreRow{}, "steps": stepRow{}} {
 		_, section, _ := strings.Cut(string(manual), "\n### "+name+"\n")
 		section, _, _ = strings.Cut(section, "\n##")

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/spec/spectest"
 )
 
 // What followers of results see: their status, and while they run what their command reports, unless that
@@ -45,7 +46,7 @@ func TestTheStateOfWatchedResults(t *testing.T) {
 			switch c.manifest {
 			case "":
 			case "damaged":
-				must(t, os.WriteFile(filepath.Join(dir, "manifest.json"), []byte("{"), 0o644))
+				spectest.Must(t, os.WriteFile(filepath.Join(dir, "manifest.json"), []byte("{"), 0o644))
 			default:
 				journal, err := record.Create(dir, record.Manifest{Status: record.State(c.manifest)}, record.Options{})
 				if err != nil || journal.Close() != nil {
@@ -53,7 +54,7 @@ func TestTheStateOfWatchedResults(t *testing.T) {
 				}
 			}
 			if path := filepath.Join(dir, Progress); c.progress != "" {
-				must(t, os.WriteFile(path, []byte(c.progress), 0o644))
+				spectest.Must(t, os.WriteFile(path, []byte(c.progress), 0o644))
 				if at := now.Add(-c.age); os.Chtimes(path, at, at) != nil {
 					t.Fatal("the progress has no time")
 				}
@@ -73,17 +74,17 @@ func TestTheStateOfWatchedResults(t *testing.T) {
 func TestTheStateOfABaseline(t *testing.T) {
 	dir := t.TempDir()
 	j, err := record.Create(dir, record.Manifest{Version: record.Version, Status: record.StateRunning, Configurations: []record.ConfigurationHead{{Name: "a"}}}, record.Options{})
-	must(t, err)
+	spectest.Must(t, err)
 	run := &record.Run{Version: record.Version, ID: "a/t/1", Configuration: "a", Task: "t", Trial: 1, Outcome: record.Outcome{Status: record.Completed}}
-	must(t, errors.Join(j.Append(run, nil, nil), j.Close()))
+	spectest.Must(t, errors.Join(j.Append(run, nil, nil), j.Close()))
 	from, err := record.Open(dir)
-	must(t, err)
+	spectest.Must(t, err)
 	path := filepath.Join(t.TempDir(), "base.jsonl")
 	file, err := os.Create(path)
-	must(t, err)
-	must(t, errors.Join(record.WriteBaseline(file, from, record.BaselineOptions{}), file.Close()))
+	spectest.Must(t, err)
+	spectest.Must(t, errors.Join(record.WriteBaseline(file, from, record.BaselineOptions{}), file.Close()))
 	base, err := record.Open(path)
-	must(t, err)
+	spectest.Must(t, err)
 	KeepProgress(filepath.Dir(path), []string{"1 of 2 runs"}, func(text []byte) []byte { return text })
 	w := &Watched{Places: []*Place{{Results: from}, {Results: base}}}
 	if status, says := w.State(time.Now()); status != record.StateComplete || says == nil || len(says) > 0 {

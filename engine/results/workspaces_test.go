@@ -8,6 +8,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/workspace"
+	"github.com/agentbench/agentbench/spec/spectest"
 )
 
 // The states of a run are those of its calls, iterations and delegates, each once; what a run
@@ -16,7 +17,7 @@ func TestStatesOf(t *testing.T) {
 	name := func(digit string) string { return strings.Repeat(digit, 64) }
 	id := func(digit string) workspace.ID {
 		id, err := workspace.ParseID(name(digit))
-		must(t, err)
+		spectest.Must(t, err)
 		return id
 	}
 	run := &record.Run{ID: "a/mail@example/1", Seed: name("1"), Iterations: []record.Iteration{

@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"testing/fstest"
 	"time"
 
 	"pgregory.net/rapid"
@@ -20,13 +19,13 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/expr"
+	"github.com/agentbench/agentbench/spec/spectest"
 )
 
 // load gives the rules of a loop of which only what matters is written.
 func load(t testing.TB, text string) *Rules {
 	t.Helper()
 	var loop strings.Builder
-	loop.WriteString("loop: test\n")
 	for key, line := range map[string]string{
 		"agent:":      "agent: {model: m, reply: json, tools: [{builtin: task_completion}]}\n",
 		"prompt:":     "prompt: hello\n",
@@ -38,12 +37,7 @@ func load(t testing.TB, text string) *Rules {
 		}
 	}
 	loop.WriteString(strings.ReplaceAll(text, "\t", "  "))
-	files := fstest.MapFS{"test.loop.yaml": {Data: []byte(loop.String())}}
-	doc, faults := spec.LoadFS(files, "test.loop.yaml", spec.Options{})
-	if err := faults.Err(); err != nil {
-		t.Fatalf("%v\n%s", err, loop.String())
-	}
-	return Compile(doc.Loop)
+	return Compile(spectest.Loop(t, loop.String()))
 }
 
 // history writes iterations as words: a number is a confidence; "p" after it

@@ -12,13 +12,14 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/source"
+	"github.com/agentbench/agentbench/spec/spectest"
 )
 
 // axis reads path=values.
 func axis(t testing.TB, text string) Axis {
 	t.Helper()
 	a, faults := AxisFrom("--parameter", text)
-	must(t, faults.Err())
+	spectest.Must(t, faults.Err())
 	return a
 }
 
@@ -34,7 +35,7 @@ func texts(a *Axis) string {
 // TestObserve: what recorded runs tell apart of each parameter, within the ends.
 func TestObserve(t *testing.T) {
 	recordings := []Recording{recorded(t, wide, run("a", 1, 0.2, 0.6, 0.9), run("b", 1, 0.2, 0.1)), recorded(t, wide, run("a", 1, 0.75))}
-	loop := declared(t, plain+"terminate: {any: [{name: good, confidence: {threshold: 0.5}}, {name: most, max_iterations: 4}, {timeout: 60s}, {no_improvement: {patience: 3}}]}\nguards: {circuit_breaker: {threshold: 3}}\n")
+	loop := spectest.Loop(t, plain+"terminate: {any: [{name: good, confidence: {threshold: 0.5}}, {name: most, max_iterations: 4}, {timeout: 60s}, {no_improvement: {patience: 3}}]}\nguards: {circuit_breaker: {threshold: 3}}\n")
 	for text, want := range map[string]string{
 		"terminate.confidence.threshold=0.15..0.8":     "0.2 0.6 0.75 0.8",
 		"terminate.good.threshold=0..1":                "0.1 0.2 0.6 0.75 0.9 1",
@@ -73,7 +74,7 @@ func TestObserveSteps(t *testing.T) {
 	talks.Run.Iterations[0].Steps = []record.Step{{}, {User: "and?"}, {User: "oh"}}
 	talks.Run.Iterations[1].Steps = []record.Step{{User: "why?"}, {}}
 	const agent = "agent: {model: m, memory: {max_tokens: 100}}\nprompt: hello\nevaluate: {confidence: '0.5'}\n"
-	loop := declared(t, agent+"user: {script: \"['a', 'b']\"}\nguards: {stagnation: {window: 3, scope: step}, circuit_breaker: {threshold: 3}, "+
+	loop := spectest.Loop(t, agent+"user: {script: \"['a', 'b']\"}\nguards: {stagnation: {window: 3, scope: step}, circuit_breaker: {threshold: 3}, "+
 		"repeated: [{name: said, of: step.text, times: 2, scope: step}, {name: same, of: output, times: 2}]}\n")
 	for text, want := range map[string]string{
 		"agent.max_steps=1..100":                "1 2 3",
@@ -98,12 +99,12 @@ func TestObserveSteps(t *testing.T) {
 // What a copy of an axis has observed is no value of the axis itself.
 func TestObserveLeavesOthersAlone(t *testing.T) {
 	original := axis(t, "terminate.confidence.threshold=0..1")
-	loop := declared(t, plain+"terminate: {confidence: {threshold: 0.5}}\n")
-	must(t, original.Observe(loop, []Recording{recorded(t, wide, run("a", 1, 0.6))}))
+	loop := spectest.Loop(t, plain+"terminate: {confidence: {threshold: 0.5}}\n")
+	spectest.Must(t, original.Observe(loop, []Recording{recorded(t, wide, run("a", 1, 0.6))}))
 	original.Values = slices.Grow(original.Values, 9)
 	before := texts(&original)
 	observed := original
-	must(t, observed.Observe(loop, []Recording{recorded(t, wide, run("a", 1, 0.2))}))
+	spectest.Must(t, observed.Observe(loop, []Recording{recorded(t, wide, run("a", 1, 0.2))}))
 	if texts(&original) != before || texts(&observed) == before {
 		t.Errorf("%s became %s; the copy has %s", before, texts(&original), texts(&observed))
 	}
@@ -119,7 +120,7 @@ func TestObserveRefuses(t *testing.T) {
 		"terminate.confidence.high=0..1": `unknown key "high"`,
 	} {
 		a := axis(t, text)
-		if err := a.Observe(declared(t, wide), recordings); err == nil || !strings.Contains(err.Error(), want) {
+		if err := a.Observe(spectest.Loop(t, wide), recordings); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}
 	}
@@ -130,7 +131,7 @@ func TestMoneyIsObservedExactly(t *testing.T) {
 	one := run("a", 1, 0.5, 0.5)
 	one.Run.Iterations[0].Calls[0].Usage.Cost = 123_456_789_012
 	a := axis(t, "guards.budget.cost_usd=0.01..0.5")
-	if err := a.Observe(declared(t, wide), []Recording{recorded(t, wide, one)}); err != nil || texts(&a) != "0.123456789012 0.5" {
+	if err := a.Observe(spectest.Loop(t, wide), []Recording{recorded(t, wide, one)}); err != nil || texts(&a) != "0.123456789012 0.5" {
 		t.Error(texts(&a), err)
 	}
 }
@@ -139,7 +140,7 @@ func TestMoneyIsObservedExactly(t *testing.T) {
 // values or ends, and whichever is named first. Of ends both are probed: one may be what was recorded. What is wrong
 // with either is told.
 func TestBeside(t *testing.T) {
-	base, recordings := declared(t, wide), []Recording{recorded(t, wide, run("a", 1, 0.2, 0.5, 0.9))}
+	base, recordings := spectest.Loop(t, wide), []Recording{recorded(t, wide, run("a", 1, 0.2, 0.5, 0.9))}
 	for patience, probes := range map[string]int{"2": 4, "1..2": 5} {
 		axes := []Axis{axis(t, "terminate.no_improvement.min_delta=0..0.5"), axis(t, "terminate.no_improvement.patience="+patience)}
 		if loops, err := Probes(base, nil, axes); err != nil || len(loops) != probes {
@@ -162,7 +163,7 @@ func TestThinned(t *testing.T) {
 		confidences = append(confidences, float64(i)/1000)
 	}
 	a := axis(t, "terminate.confidence.threshold=0..1")
-	must(t, a.Observe(declared(t, wide), []Recording{recorded(t, wide, run("a", 1, confidences...))}))
+	spectest.Must(t, a.Observe(spectest.Loop(t, wide), []Recording{recorded(t, wide, run("a", 1, confidences...))}))
 	if len(a.Values) != mostObserved || a.Observed != 1001 || a.Values[0].Text != "0" || a.Values[mostObserved-1].Text != "1" {
 		t.Errorf("%d of %d values: %s", len(a.Values), a.Observed, texts(&a))
 	}
@@ -187,7 +188,7 @@ func TestRangesBesideValues(t *testing.T) {
 		"terminate.confidence.threshold=0.9,0.5..1,0.7": "0.6 0.7 0.8 0.9 1",
 	} {
 		a := axis(t, text)
-		must(t, a.Observe(declared(t, wide), recordings))
+		spectest.Must(t, a.Observe(spectest.Loop(t, wide), recordings))
 		if got := texts(&a); got != want {
 			t.Errorf("%s: %s, want %s", text, got, want)
 		}
@@ -216,9 +217,9 @@ func TestNothingIsMissed(t *testing.T) {
 		"guards.budget.cost_usd":             {"0.001..10", func() any { return 0.001 + 9*random.Float64() }},
 		"terminate.timeout.after":            {"1..401", func() any { return seconds(1 + 400*random.Float64()) }},
 	} {
-		base := declared(t, plain+"max_iterations: 7\nterminate: {timeout: {after: 9h, cancel: false}, no_improvement: {patience: 2}}\n")
+		base := spectest.Loop(t, plain+"max_iterations: 7\nterminate: {timeout: {after: 9h, cancel: false}, no_improvement: {patience: 2}}\n")
 		a := axis(t, path+"="+c.ends)
-		must(t, a.Observe(base, recordings))
+		spectest.Must(t, a.Observe(base, recordings))
 		known := map[string]bool{}
 		for _, value := range a.Values {
 			known[decided(t, base, &a, value, recordings)] = true
@@ -240,7 +241,7 @@ func decided(t *testing.T, base *spec.Loop, a *Axis, value *source.Node, recordi
 		t.Fatal(faults)
 	}
 	s, err := New(recordings, []Candidate{{Loop: loop}}, Options{})
-	must(t, err)
+	spectest.Must(t, err)
 	var all []string
 	for _, o := range outcomes(t, s, 0) {
 		all = append(all, fmt.Sprint(o.Verdict, o.Iterations, o.Outcome.Reason, o.Outcome.Returned, o.Elapsed))
@@ -295,9 +296,9 @@ func TestAxisOf(t *testing.T) {
 // TestGrid: every combination, the last axis fastest, named as sweeps are, equal ones once.
 func TestGrid(t *testing.T) {
 	set, _ := spec.Setting{Path: "terminate.no_improvement.patience", Value: "2"}.Assign("--set")
-	bases := []Base{{Name: "wide", Loop: declared(t, wide)}}
+	bases := []Base{{Name: "wide", Loop: spectest.Loop(t, wide)}}
 	all, err := Grid(bases, []spec.Assignment{set}, []Axis{axis(t, "max_iterations=2,3"), axis(t, "terminate.confidence.threshold=off,0.5")})
-	must(t, err)
+	spectest.Must(t, err)
 	want := []string{"patience=2,max_iterations=2,threshold=off", "patience=2,max_iterations=2,threshold=0.5",
 		"patience=2,max_iterations=3,threshold=off", "patience=2,max_iterations=3,threshold=0.5"}
 	if got := called(all); !slices.Equal(got, want) {
@@ -314,7 +315,7 @@ func TestGrid(t *testing.T) {
 	if limit, _, _ := last.Declared().EffectiveMax(); limit != 3 {
 		t.Error("the limit is", limit)
 	}
-	twice := append(bases, Base{Name: "same", Loop: declared(t, wide)}, Base{Name: "other", Loop: declared(t, plain)})
+	twice := append(bases, Base{Name: "same", Loop: spectest.Loop(t, wide)}, Base{Name: "other", Loop: spectest.Loop(t, plain)})
 	all, err = Grid(twice, nil, []Axis{axis(t, "terminate.confidence=off"), axis(t, "max_iterations=2,2")})
 	if got := called(all); err != nil || !slices.Equal(got, []string{"wide@confidence=off,max_iterations=2"}) {
 		t.Errorf("equal candidates are %v, %v", got, err)
@@ -334,7 +335,7 @@ func called(all []Candidate) (found []string) {
 
 // TestGridRefuses: what is too large is not made, and the count is exact however large.
 func TestGridRefuses(t *testing.T) {
-	bases := []Base{{Name: "wide", Loop: declared(t, wide)}}
+	bases := []Base{{Name: "wide", Loop: spectest.Loop(t, wide)}}
 	thousand := make([]string, 1000)
 	for i := range thousand {
 		thousand[i] = fmt.Sprint(i + 1)
@@ -370,7 +371,7 @@ func TestGridRefuses(t *testing.T) {
 // TestNeedsTexts: runs without texts serve where nothing reads them, nothing cuts within an iteration, and the path is
 // the same.
 func TestNeedsTexts(t *testing.T) {
-	base := declared(t, wide)
+	base := spectest.Loop(t, wide)
 	for text, needs := range map[string]bool{
 		wide:                          false,
 		plain + "max_iterations: 2\n": false,
@@ -384,7 +385,7 @@ func TestNeedsTexts(t *testing.T) {
 		plain + "guards: {repeated_output: true}\n":                        false,
 		plain + "terminate: {when: 'confidence > 0.5 && iteration > 1'}\n": false,
 	} {
-		if why := NeedsTexts(base, declared(t, text)); (why != "") != needs {
+		if why := NeedsTexts(base, spectest.Loop(t, text)); (why != "") != needs {
 			t.Errorf("%q: %q", text, why)
 		}
 	}
@@ -403,23 +404,12 @@ func TestUntold(t *testing.T) {
 		plain + "terminate: {any: [{all: [{when: passed}, {timeout: 5s}]}]}\n": "a timeout goes by time, which 1 of 2 recorded runs do not tell",
 		plain + "terminate: {timeout: off}\n":                                  "",
 	} {
-		if got := MissingSignals(declared(t, text), recordings); got != want {
+		if got := MissingSignals(spectest.Loop(t, text), recordings); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
 	instant := []Recording{recorded(t, wide, run("c", 1, 0.5))}
-	if got := MissingSignals(declared(t, plain+"terminate: {timeout: 5s}\n"), instant); got != "" {
+	if got := MissingSignals(spectest.Loop(t, plain+"terminate: {timeout: 5s}\n"), instant); got != "" {
 		t.Errorf("no time at all is known: %q", got)
-	}
-}
-
-// must ends a test at an error.
-func must(t interface {
-	Helper()
-	Fatal(...any)
-}, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

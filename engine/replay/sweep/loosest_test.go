@@ -3,22 +3,19 @@ package sweep_test
 import (
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"github.com/agentbench/agentbench/engine/replay/sweep"
-	"github.com/agentbench/agentbench/spec"
+	"github.com/agentbench/agentbench/spec/spectest"
 )
 
 // A loop is recorded under the loosest of all values, its own among them.
 func TestLoosest(t *testing.T) {
-	doc, faults := spec.LoadFS(fstest.MapFS{"l.yaml": {Data: []byte(`loop: l
-agent: {model: m, temperature: 0.5}
+	loop := spectest.Loop(t, `agent: {model: m, temperature: 0.5}
 prompt: x
 evaluate: {confidence: "0.5"}
 terminate: {confidence: {threshold: 0.8}, max_iterations: 4, no_improvement: {patience: 2, min_delta: 0.1}, timeout: 60s}
 guards: {budget: {tokens: 100}}
-`)}}, "l.yaml", spec.Options{})
-	must(t, faults.Err())
+`)
 	for flag, want := range map[string]string{
 		"max_iterations=1,9,3":                     "9",
 		"terminate.max_iterations=1..7":            "7",
@@ -39,9 +36,9 @@ guards: {budget: {tokens: 100}}
 		"guards.absolute_max_iterations=5..50":     "50",
 	} {
 		axis, faults := sweep.AxisFrom("--parameter", flag)
-		must(t, faults.Err())
+		spectest.Must(t, faults.Err())
 		var texts []string
-		for _, a := range axis.Loosest(doc.Loop) {
+		for _, a := range axis.Loosest(loop) {
 			texts = append(texts, a.Value.Text)
 		}
 		if got := strings.Join(texts, " "); got != want {
@@ -53,20 +50,9 @@ guards: {budget: {tokens: 100}}
 func TestWholeValues(t *testing.T) {
 	for flag, want := range map[string]int{"a=1..4": 4, "a=1,5": 2, "a=1..3,off": 4, "a=1..3,3,0.1..0.5": -1, "a=0.1..0.5": -1, "a=1..1000": -1} {
 		axis, faults := sweep.AxisFrom("--parameter", flag)
-		must(t, faults.Err())
+		spectest.Must(t, faults.Err())
 		if ok := axis.Whole(); ok != (want > 0) || ok && len(axis.Values) != want {
 			t.Errorf("%s: %d values, %v", flag, len(axis.Values), ok)
 		}
-	}
-}
-
-// must ends a test at an error.
-func must(t interface {
-	Helper()
-	Fatal(...any)
-}, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

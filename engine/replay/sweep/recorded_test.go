@@ -14,6 +14,7 @@ import (
 	"github.com/agentbench/agentbench/engine/replay"
 	"github.com/agentbench/agentbench/engine/replay/sweep"
 	"github.com/agentbench/agentbench/spec"
+	"github.com/agentbench/agentbench/spec/spectest"
 )
 
 // imported is a recording of a log, with one of its scores.
@@ -27,15 +28,15 @@ func imported(t *testing.T, mapping, score string, paths ...string) sweep.Record
 	r := sweep.Recording{Scores: []string{score}}
 	for _, path := range paths {
 		f, err := os.Open(recordingtest.File(t, path))
-		must(t, err)
+		spectest.Must(t, err)
 		defer f.Close()
 		for one, err := range im.Read(filepath.Base(path), f) {
-			must(t, err)
+			spectest.Must(t, err)
 			r.Runs = append(r.Runs, sweep.Run{Recorded: replay.Recorded{Run: one.Run, Task: one.Task}, Scores: [][]float64{values(one, score)}})
 		}
 	}
 	recorded, err := im.Recorded(im.Configurations()[0])
-	must(t, err)
+	spectest.Must(t, err)
 	r.Loop = recorded.Loop
 	return r
 }
@@ -61,9 +62,9 @@ func totals(t *testing.T, r sweep.Recording, set func(l *spec.Loop)) sweep.Total
 	l.Guards.AbsoluteMaxIterations.Off = true
 	set(&l)
 	s, err := sweep.New([]sweep.Recording{r}, []sweep.Candidate{{Loop: &l}}, sweep.Options{})
-	must(t, err)
+	spectest.Must(t, err)
 	var all sweep.Totals
-	must(t, s.Totals(context.Background(), make([]int, len(r.Runs)), 1, func(_ int, totals []sweep.Totals) { all = totals[0] }))
+	spectest.Must(t, s.Totals(context.Background(), make([]int, len(r.Runs)), 1, func(_ int, totals []sweep.Totals) { all = totals[0] }))
 	return all
 }
 

@@ -9,23 +9,15 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"testing/fstest"
 	"time"
 
 	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/replay"
 	"github.com/agentbench/agentbench/spec"
+	"github.com/agentbench/agentbench/spec/spectest"
 	"pgregory.net/rapid"
 )
-
-func declared(t testing.TB, text string) *spec.Loop {
-	t.Helper()
-	files := fstest.MapFS{"l.yaml": {Data: []byte("loop: l\n" + text)}}
-	doc, faults := spec.LoadFS(files, "l.yaml", spec.Options{})
-	must(t, faults.Err())
-	return doc.Loop
-}
 
 const plain = "agent: {model: m}\nprompt: hello\nevaluate: {confidence: '0.5'}\n"
 
@@ -52,31 +44,31 @@ func run(task string, trial int, confidences ...float64) Run {
 }
 
 func recorded(t testing.TB, loop string, runs ...Run) Recording {
-	return Recording{Configuration: "wide", Loop: declared(t, loop), Scores: []string{"score"}, Runs: runs}
+	return Recording{Configuration: "wide", Loop: spectest.Loop(t, loop), Scores: []string{"score"}, Runs: runs}
 }
 
 func swept(t testing.TB, recordings []Recording, loops ...string) *Sweep {
 	t.Helper()
 	var candidates []Candidate
 	for _, text := range loops {
-		candidates = append(candidates, Candidate{Loop: declared(t, text)})
+		candidates = append(candidates, Candidate{Loop: spectest.Loop(t, text)})
 	}
 	s, err := New(recordings, candidates, Options{})
-	must(t, err)
+	spectest.Must(t, err)
 	return s
 }
 
 func outcomes(t testing.TB, s *Sweep, candidate int) []Outcome {
 	t.Helper()
 	all, err := s.Outcomes(context.Background(), candidate)
-	must(t, err)
+	spectest.Must(t, err)
 	return all[0]
 }
 
 func totals(t testing.TB, s *Sweep, part []int, parts int) [][]Totals {
 	t.Helper()
 	all := make([][]Totals, len(s.Candidates()))
-	must(t, s.Totals(context.Background(), part, parts, func(candidate int, totals []Totals) { all[candidate] = totals }))
+	spectest.Must(t, s.Totals(context.Background(), part, parts, func(candidate int, totals []Totals) { all[candidate] = totals }))
 	return all
 }
 
@@ -258,7 +250,7 @@ func TestSeveralRecordings(t *testing.T) {
 }
 
 func TestNothingToReplay(t *testing.T) {
-	l := Candidate{Loop: declared(t, wide)}
+	l := Candidate{Loop: spectest.Loop(t, wide)}
 	for _, c := range []struct {
 		recordings []Recording
 		candidates []Candidate
@@ -353,15 +345,15 @@ func TestBudgetsAreTheirReplays(test *testing.T) {
 		}
 		axes := []Axis{axis(test, "guards.budget.calls=1,3,8"), axis(test, "guards.budget.cost_usd=2,5,14"), axis(test, "max_iterations=2,5"), axis(test, "terminate.confidence.threshold=0.4,0.8"), axis(test, "terminate.no_improvement.patience=1,2"), axis(test, "guards.budget.tokens=20,200")}
 		axes = slices.DeleteFunc(axes, func(Axis) bool { return rapid.Bool().Draw(t, "left out") })
-		candidates, err := Grid([]Base{{Name: "wide", Loop: declared(test, loop+budget+"max_iterations: 6\n")}}, nil, axes)
-		must(t, err)
+		candidates, err := Grid([]Base{{Name: "wide", Loop: spectest.Loop(test, loop+budget+"max_iterations: 6\n")}}, nil, axes)
+		spectest.Must(t, err)
 		s, err := New([]Recording{recorded(test, loop+budget+"max_iterations: 6\n", runs...)}, candidates, Options{})
-		must(t, err)
+		spectest.Must(t, err)
 		together, all := make([][]Outcome, len(candidates)), make([]int, len(candidates))
 		for i := range all {
 			all[i], together[i] = i, make([]Outcome, len(runs))
 		}
-		must(t, s.Visit(context.Background(), all, func() func(int, int, *Outcome) {
+		spectest.Must(t, s.Visit(context.Background(), all, func() func(int, int, *Outcome) {
 			return func(k, run int, o *Outcome) {
 				together[k][run] = *o
 				together[k][run].Scores = slices.Clone(o.Scores)
