@@ -26,16 +26,7 @@ func (s loopScope) Lookup(name string) (any, bool) {
 
 func compile(t *testing.T, text string, want expr.Want) *spec.Expr {
 	t.Helper()
-	if text == "" {
-		return nil
-	}
-	program, faults := expr.Evaluate(expr.Any).Compile(text, want)
-	for _, fault := range faults {
-		if !fault.Warning {
-			t.Fatalf("%s: %s", text, fault.What)
-		}
-	}
-	return &spec.Expr{Text: text, Program: program}
+	return spectest.Expr(t, expr.Evaluate(expr.Any), text, want)
 }
 
 func check(t *testing.T, name, text, feedback string, weight float64) spec.Check {
@@ -254,17 +245,8 @@ func (j *judge) Call(_ context.Context, r *model.Request) (*model.Reply, error) 
 	return &model.Reply{Text: j.text, Finish: "stop", Usage: record.Usage{Calls: 1}, Duration: time.Second}, nil
 }
 
-func rubric(t *testing.T, text string) *spec.Prompt {
-	t.Helper()
-	template, faults := expr.Evaluate(expr.Any).Template(text)
-	if len(faults) > 0 {
-		t.Fatal(faults)
-	}
-	return &spec.Prompt{Text: text, Template: template}
-}
-
 func judged(t *testing.T, j *judge, s spec.Evaluate) *DeclaredEvaluator {
-	s.Judge = &spec.Judge{Model: "critic", Rubric: rubric(t, "Is {{ task.id }} right?"), MaxOutputTokens: 9}
+	s.Judge = &spec.Judge{Model: "critic", Rubric: spectest.Prompt(t, expr.Evaluate(expr.Any), "Is {{ task.id }} right?"), MaxOutputTokens: 9}
 	return &DeclaredEvaluator{Spec: &s, Judge: j}
 }
 

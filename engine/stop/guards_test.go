@@ -9,6 +9,7 @@ import (
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/expr"
 	"github.com/agentbench/agentbench/spec/source"
+	"github.com/agentbench/agentbench/spec/spectest"
 )
 
 const goOn = "\non_error: {continue_if: true}\n"
@@ -322,10 +323,7 @@ func TestS1_9_Success(t *testing.T) {
 // Leaves that watch the same expression share its answer at each iteration, and
 // at no other.
 func TestWatchersShareAnswers(t *testing.T) {
-	program, faults := expr.Evaluate(expr.Any).Compile("output", expr.WantAny)
-	if len(faults) > 0 {
-		t.Fatal(faults)
-	}
+	program := spectest.Expr(t, expr.Evaluate(expr.Any), "output", expr.WantAny).Program
 	var conditions []spec.Condition
 	for times := 2; times < 5; times++ {
 		of := &spec.Expr{Text: "output", Program: program}

@@ -13,16 +13,13 @@ import (
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/expr"
 	"github.com/agentbench/agentbench/spec/source"
+	"github.com/agentbench/agentbench/spec/spectest"
 )
 
 func set[T any](value T) source.Maybe[T] { return source.Maybe[T]{Value: value, Set: true} }
 
-func compiled(t interface{ Fatalf(string, ...any) }, text string, want expr.Want) *spec.Expr {
-	program, faults := expr.Loop(expr.Any).Compile(text, want)
-	if len(faults) > 0 {
-		t.Fatalf("%s: %v", text, faults)
-	}
-	return &spec.Expr{Text: text, Program: program}
+func compiled(t spectest.T, text string, want expr.Want) *spec.Expr {
+	return spectest.Expr(t, expr.Loop(expr.Any), text, want)
 }
 
 // drawCondition draws a condition; depth limits the nesting of any and all.

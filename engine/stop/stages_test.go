@@ -12,6 +12,7 @@ import (
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/expr"
 	"github.com/agentbench/agentbench/spec/source"
+	"github.com/agentbench/agentbench/spec/spectest"
 )
 
 const threePhases = "phases: [{name: planning, prompt: p, max_iterations: 1}, {name: execution, prompt: e, max_iterations: 2, until: confidence > 0.9}, {name: refinement, prompt: r, max_iterations: 1}]\n"
@@ -89,18 +90,12 @@ func TestS1_4_MultiStrategy(t *testing.T) {
 	})
 }
 
-func ofStep(t fataler, text string, want expr.Want) *spec.Expr {
-	program, faults := expr.Step(expr.Any).Compile(text, want)
-	if len(faults) > 0 {
-		t.Fatalf("%s: %v", text, faults)
-	}
-	return &spec.Expr{Text: text, Program: program}
+func ofStep(t spectest.T, text string, want expr.Want) *spec.Expr {
+	return spectest.Expr(t, expr.Step(expr.Any), text, want)
 }
 
-type fataler interface{ Fatalf(string, ...any) }
-
 // guarded are the rules of guards alone, with nothing else that could end a run.
-func guarded(t fataler, g spec.Guards) *Rules {
+func guarded(t spectest.T, g spec.Guards) *Rules {
 	g.AbsoluteMaxIterations = source.Maybe[int]{Set: true, Off: true}
 	return Compile(&spec.Loop{
 		Agent: &spec.Agent{Model: "m", Reply: spec.ReplyJSON}, Guards: g,

@@ -1,4 +1,4 @@
-// Package spectest has loops and suites for tests: Loop and Document load them from their texts.
+// Package spectest has loops and suites for tests: Loop and Document load them from their texts, Expr and Prompt compile parts of them.
 //
 // It is no stable API.
 package spectest
@@ -7,6 +7,7 @@ import (
 	"testing/fstest"
 
 	"github.com/agentbench/agentbench/spec"
+	"github.com/agentbench/agentbench/spec/expr"
 )
 
 // T is what ends a test: that of a test, a benchmark or a property.
@@ -39,4 +40,30 @@ func Document(t T, name string, files map[string]string) *spec.Document {
 func Loop(t T, text string) *spec.Loop {
 	t.Helper()
 	return Document(t, "l.yaml", map[string]string{"l.yaml": "loop: l\n" + text}).Loop
+}
+
+// Expr is an expression of an environment.
+func Expr(t T, env *expr.Env, text string, want expr.Want) *spec.Expr {
+	t.Helper()
+	program, faults := env.Compile(text, want)
+	refuse(t, text, faults)
+	return &spec.Expr{Text: text, Program: program}
+}
+
+// Prompt is a prompt of an environment.
+func Prompt(t T, env *expr.Env, text string) *spec.Prompt {
+	t.Helper()
+	template, faults := env.Template(text)
+	refuse(t, text, faults)
+	return &spec.Prompt{Text: text, Template: template}
+}
+
+// refuse ends a test at a fault that is no warning.
+func refuse(t T, text string, faults []expr.Fault) {
+	t.Helper()
+	for _, fault := range faults {
+		if !fault.Warning {
+			t.Fatal(text, ": ", fault.What)
+		}
+	}
 }
