@@ -96,3 +96,15 @@ func (nowhere) Truncate(string, int64) error                { return nil }
 func (nowhere) Write(p []byte) (int, error)                 { return len(p), nil }
 func (nowhere) Sync() error                                 { return nil }
 func (nowhere) Close() error                                { return nil }
+
+func must(t fataler, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+type fataler interface {
+	Helper()
+	Fatal(...any)
+}

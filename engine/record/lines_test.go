@@ -52,11 +52,6 @@ func TestLinesAreWhatLineFeedsPart(t *testing.T) {
 	})
 }
 
-func freshScores(object []byte) ([]Score, error) {
-	line, err := readScores(object)
-	return line.Scores, err
-}
-
 func TestARunIsReadAsItWasWritten(t *testing.T) {
 	propertytest.Check(t, func(t *rapid.T) {
 		run := anyOf[Run](t)
@@ -82,22 +77,33 @@ func checkLine(t *rapid.T, line []byte) []byte {
 	return line
 }
 
+// Scores and snapshots are read as they were written; the heads of scores say the same.
 func TestScoresAreReadAsTheyWereWritten(t *testing.T) {
 	propertytest.Check(t, func(t *rapid.T) {
-		scores := anyOf[[]Score](t)
-		for i := range scores {
-			scores[i].Run = "default/task/1"
-		}
-		line, err := lineOfScores("default/task/1", scores, nil)
+		scores := rapid.SliceOfN(rapid.Custom(anyOf[Score]), 0, 4).Draw(t, "scores")
+		line, err := lineOfScores("default/task/1", scores, anyOf[[]Snapshot](t))
 		must(t, err)
-		var want struct{ Scores []Score }
+		var want scoresLine
 		must(t, json.Unmarshal(checkLine(t, line), &want))
-		for i := range want.Scores {
-			want.Scores[i].Run = "default/task/1"
+		heads, err := readLine(line, reading[Scored])
+		if err != nil || heads.Run != want.Run || len(heads.Scores) != len(scores) {
+			t.Fatalf("heads %+v, %v", heads, err)
 		}
-		got, err := readLine(checkLine(t, line), freshScores)
-		if err != nil || len(got) != len(scores) || len(got) > 0 && !reflect.DeepEqual(got, want.Scores) {
-			t.Fatalf("read %+v (%v)\nwrote %+v", got, err, want.Scores)
+		for i := range want.Scores {
+			s := &want.Scores[i]
+			s.Run = want.Run
+			if head := (ScoreHead{Name: s.Name, Iteration: s.Iteration, Scorer: s.Scorer, Unscored: s.Unscored, Removed: s.Removed}); heads.Scores[i] != head {
+				t.Errorf("head %+v, want %+v", heads.Scores[i], head)
+			}
+		}
+		for i := range want.Snapshots {
+			want.Snapshots[i].of(want.Run)
+		}
+		got, err := readLine(line, readScores)
+		dropEmpty(reflect.ValueOf(&want))
+		dropEmpty(reflect.ValueOf(&got))
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Fatalf("read %+v (%v)\nwant %+v", got, err, want)
 		}
 	})
 }

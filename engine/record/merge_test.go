@@ -54,11 +54,6 @@ func (dir unsynced) Replace(name string, write func(io.Writer) error) error {
 
 func (dir unsynced) Truncate(string, int64) error { return errors.ErrUnsupported }
 
-type fataler interface {
-	Helper()
-	Fatal(...any)
-}
-
 // shardFolder is the result folder of a shard, of which the wanted tasks are
 // done.
 func shardFolder(t fataler, dir string, number, of, tasks, whole int, attempts []attempt) {

@@ -149,18 +149,31 @@ func TestRunsThatDoNotCountAreToBeTriedAgain(t *testing.T) {
 	expectOnce(t, dir, 4)
 }
 
-func TestF2_DamageInTheMiddleOfTheRecordsIsAnError(t *testing.T) {
+func TestF2_DamageIsAnErrorAndLeftAlone(t *testing.T) {
 	dir := sampleFolder(t, 3)
-	whole := readFile(t, dir, recordsFile)
-	whole[20] ^= 1
-	writeFile(t, dir, recordsFile, whole)
-	_, _, err := Resume(dir, Options{})
-	var damage *Damage
-	if !errors.As(err, &damage) || damage.File != filepath.Join(dir, recordsFile) || damage.Line != 1 {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(readFile(t, dir, recordsFile), whole) {
-		t.Error("the records were changed")
+	for _, c := range []struct {
+		file     string
+		at, line int // the byte, from the end where it is below 0
+	}{{recordsFile, 20, 1}, {scoresFile, 20, 1}, {scoresFile, -1, 3}} {
+		whole := readFile(t, dir, c.file)
+		damaged := bytes.Clone(whole)
+		damaged[(c.at+len(whole))%len(whole)] ^= 1
+		writeFile(t, dir, c.file, damaged)
+		_, _, err := Resume(dir, Options{})
+		told := []error{err}
+		if c.file == scoresFile {
+			_, _, err = OpenScores(dir, Options{})
+			told = append(told, err)
+		}
+		for _, err := range told {
+			if damage := (*Damage)(nil); !errors.As(err, &damage) || damage.File != filepath.Join(dir, c.file) || damage.Line != c.line {
+				t.Errorf("%s damaged at %d: %v", c.file, c.at, err)
+			}
+		}
+		if !bytes.Equal(readFile(t, dir, c.file), damaged) {
+			t.Errorf("%s was changed", c.file)
+		}
+		writeFile(t, dir, c.file, whole)
 	}
 }
 
@@ -197,26 +210,6 @@ func TestResumeTellsWhichRunsSomeScorerHasNotJudged(t *testing.T) {
 				t.Errorf("%q, want %q", found.Unscored, test.want)
 			}
 		})
-	}
-}
-
-func TestF2_DamagedScoresAreAnError(t *testing.T) {
-	dir := sampleFolder(t, 3)
-	whole := readFile(t, dir, scoresFile)
-	for name, at := range map[string]int{"scores.jsonl:1: ": 20, "scores.jsonl:3: ": len(whole) - 1} {
-		damaged := bytes.Clone(whole)
-		damaged[at] ^= 1
-		writeFile(t, dir, scoresFile, damaged)
-		_, _, resumed := Resume(dir, Options{})
-		_, _, opened := OpenScores(dir, Options{})
-		for _, err := range []error{resumed, opened} {
-			if err == nil || !strings.Contains(err.Error(), name) {
-				t.Errorf("%s: %v", name, err)
-			}
-		}
-		if !bytes.Equal(readFile(t, dir, scoresFile), damaged) {
-			t.Errorf("%s: the scores were changed", name)
-		}
 	}
 }
 

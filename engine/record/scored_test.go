@@ -52,28 +52,6 @@ func TestOfSeveralScoresTheLastOneCounts(t *testing.T) {
 	}
 }
 
-func TestHeadsOfScoresAreThoseOfTheScores(t *testing.T) {
-	propertytest.Check(t, func(t *rapid.T) {
-		scores := rapid.SliceOfN(rapid.Custom(anyOf[Score]), 1, 4).Draw(t, "scores")
-		line, err := lineOfScores("default/task-1/1", scores, nil)
-		must(t, err)
-		object, err := unseal(line[:len(line)-1])
-		must(t, err)
-		got, err := reading[Scored](object)
-		if err != nil || got.Run != "default/task-1/1" || len(got.Scores) != len(scores) {
-			t.Fatalf("read %+v, %v", got, err)
-		}
-		read, err := readScores(object)
-		must(t, err)
-		for i, s := range read.Scores {
-			want := ScoreHead{Name: s.Name, Iteration: s.Iteration, Scorer: s.Scorer, Unscored: s.Unscored, Removed: s.Removed}
-			if got.Scores[i] != want {
-				t.Errorf("read %+v, want %+v", got.Scores[i], want)
-			}
-		}
-	})
-}
-
 func TestScoresAreAddedToAFolder(t *testing.T) {
 	dir := sampleFolder(t, 2)
 	run := sampleRun(1, 1).ID

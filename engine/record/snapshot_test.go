@@ -2,16 +2,12 @@ package record
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/agentbench/agentbench/engine/propertytest"
-	"pgregory.net/rapid"
 )
 
 // aSnapshot is one that counts.
@@ -35,23 +31,6 @@ func snapshotsOf(t *testing.T, dir, run string) (all []Snapshot) {
 	t.Helper()
 	all, _ = collected(t, ReadSnapshots(dir))
 	return StandingSnapshots(slices.DeleteFunc(all, func(s Snapshot) bool { return s.Run != run }))
-}
-
-func TestSnapshotsAreReadAsTheyWereWritten(t *testing.T) {
-	propertytest.Check(t, func(t *rapid.T) {
-		wrote := anyOf[Snapshot](t)
-		line, err := lineOfScores("default/task/1", nil, []Snapshot{wrote})
-		must(t, err)
-		var want scoresLine
-		must(t, json.Unmarshal(checkLine(t, line), &want))
-		want.Snapshots[0].of("default/task/1")
-		got, err := readLine(checkLine(t, line), readScores)
-		dropEmpty(reflect.ValueOf(&want))
-		dropEmpty(reflect.ValueOf(&got))
-		if err != nil || !reflect.DeepEqual(got, want) {
-			t.Fatalf("read %+v (%v)\nwant %+v", got, err, want)
-		}
-	})
 }
 
 // What was found of states stands beside the scores of runs, and is none of them.
