@@ -74,20 +74,29 @@ func unwritten(what, run string, line []byte, err error) ([]byte, error) {
 	return line, nil
 }
 
-// roomOf is about how many bytes the texts of a run take: a buffer that grows with them is there twice for a while.
-func roomOf(r *Run) int {
+// roomOf is about how many bytes the texts of a run take: a buffer that grows with them is there twice for a while. Least is what
+// they take at least: a text is written as long as it is, or longer.
+func roomOf(r *Run) (room, least int) {
 	const others = 1 << 10 // of an iteration
-	room := others
+	room = others
 	for i := range r.Iterations {
-		room += len(r.Iterations[i].Output) + len(r.Iterations[i].Thinking) + others
+		it := &r.Iterations[i]
+		room += len(it.Output) + len(it.Thinking) + others
+		if least += len(it.Thinking); bytes.HasPrefix(it.Output, []byte{'"'}) {
+			least += len(it.Output)
+		}
 	}
-	return room
+	return room, least
 }
 
 // lineOfRun is the line of a run.
 func lineOfRun(r *Run) ([]byte, error) {
+	room, least := roomOf(r)
+	if least >= longestLine {
+		return unwritten("record", r.ID, nil, tooLong(least))
+	}
 	r = r.withDigests()
-	line, err := appendObject(make([]byte, 0, roomOf(r)), r)
+	line, err := appendObject(make([]byte, 0, room), r)
 	if err == nil && bytes.Contains(line, []byte(badByte)) {
 		whole := &runLine{Run: *r}
 		eachText(reflect.ValueOf(r).Elem(), "", func(at string, text reflect.Value) {

@@ -39,7 +39,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 func seal(buffer []byte, start int) ([]byte, error) {
 	line := buffer[start:]
 	if len(line) >= longestLine {
-		return nil, fmt.Errorf("it takes %d MiB, and %w", len(line)>>20, ErrTooLong)
+		return nil, tooLong(len(line))
 	}
 	line[len(lineHead)] = ','
 	putHex(line[crcAt:len(lineHead)-1], crc32.Checksum(line[len(lineHead):], castagnoli))
@@ -52,6 +52,8 @@ var (
 	errTorn       = errors.New("incomplete line")
 	errTooLong    = fmt.Errorf("a line of more than %d MiB", longestLine>>20)
 )
+
+func tooLong(size int) error { return fmt.Errorf("it takes %d MiB, and %w", size>>20, ErrTooLong) }
 
 // unseal checks a line, without its line feed, and returns the object in it
 // without the checksum. The result shares the line's memory and changes it.

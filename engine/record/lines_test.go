@@ -3,6 +3,7 @@ package record
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -160,6 +161,13 @@ func TestNotANumberNeverEntersAFile(t *testing.T) {
 				t.Errorf("%v: error %v does not name the run", bad, err)
 			}
 		}
+	}
+}
+
+// A line that no reader takes is not written.
+func TestALineThatIsTooLongIsRefused(t *testing.T) {
+	if _, err := seal(make([]byte, longestLine), 0); !errors.Is(err, ErrTooLong) {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -62,7 +62,10 @@ func folder(t testing.TB, files map[string]string, runs ...*record.Run) *record.
 		Scorers: []string{"right", "short", "reads"}, Configurations: []record.ConfigurationHead{{Name: "wide", Loop: "hash", Aliases: []string{"also"}}}}
 	made, err := copies.Keep(dir, nil)
 	spectest.Must(t, err)
-	made.Configurations, made.Scorers = []string{"wide"}, append([]string{"slow"}, m.Scorers...)
+	made.Configurations = []string{"wide"}
+	for _, scorer := range d.Suite.Scorers {
+		made.Scorers = append(made.Scorers, scorer.Name)
+	}
 	m.Specs = []record.Spec{made}
 	j, err := record.Create(dir, m, record.Options{})
 	spectest.Must(t, err)
