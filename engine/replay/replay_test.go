@@ -183,26 +183,6 @@ func TestTheLabelIsTheWorst(t *testing.T) {
 	}
 }
 
-func TestDifferencesThatNoHashShows(t *testing.T) {
-	base := "agent: {model: m, reply: json}\nprompt: hello\n"
-	for change, why := range map[string]string{
-		"agent: {model: m}\nprompt: hello\n":                                                    "texts",
-		"agent: {model: m, reply: json, final_response: output.x == 2}\nprompt: hello\n":        "agent.final_response differs",
-		"agent: {model: m, reply: json, tools: [{name: t, command: [x]}]}\nprompt: hello\n":     "agent.tools differs",
-		"agent: {model: m, reply: json, seed: 3}\nprompt: hello\n":                              "agent.seed differs",
-		"agent: {model: m, reply: json, warn_remaining: 1}\nprompt: hello\nmax_iterations: 3\n": "agent.warn_remaining differs",
-		"agent: {model: m, reply: json, system: 'be {{ iteration }}'}\nprompt: hello\n":         "agent.system differs",
-		"agent: {command: [./x], reply: json}\nprompt: hello\n":                                 "differs",
-		base + "evaluate: {checks: [{name: a, expr: output.a == 1}]}":                           "evaluates nothing",
-		base + "pattern: checklist\nevaluate: {checks: [{name: a, expr: output.a == 1}]}\n":     "evaluates nothing",
-	} {
-		r := New(spectest.Loop(t, base), spectest.Loop(t, change), Options{}).Run(context.Background(), recordedRun(record.ReasonMaxIterations, 0.5), task)
-		if r.Verdict != Branches || !strings.Contains(r.Why, why) {
-			t.Errorf("%s: %+v, want %s", change, r, why)
-		}
-	}
-}
-
 // same judges as was recorded.
 type same struct{}
 
