@@ -158,10 +158,7 @@ func (dir folder) Replace(name string, write func(io.Writer) error) error {
 
 // ReplaceFile writes a file of a result folder that is no file of results. No link is followed.
 func ReplaceFile(dir, name string, text []byte) error {
-	return folder(dir).Replace(name, func(w io.Writer) error {
-		_, err := w.Write(text)
-		return err
-	})
+	return replaceWith(folder(dir), name, text)
 }
 
 func (dir folder) Truncate(name string, size int64) error {

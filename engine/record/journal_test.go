@@ -33,16 +33,21 @@ func TestARunIsAcknowledgedAfterItsSync(t *testing.T) {
 	}
 }
 
-func TestAGroupWaits50MillisecondsUnlessItIsFull(t *testing.T) {
+// bigRun fills a group.
+func bigRun() *Run {
 	big := sampleRun(2, 1)
 	big.Iterations[0].Thinking = strings.Repeat("x", fullGroup)
+	return big
+}
+
+func TestAGroupWaits50MillisecondsUnlessItIsFull(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		runs []*Run
 		want time.Duration
 	}{
 		{"one run", []*Run{sampleRun(1, 1)}, defaultDelay},
-		{"a full group", []*Run{sampleRun(1, 1), big}, 0},
+		{"a full group", []*Run{sampleRun(1, 1), bigRun()}, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -77,8 +82,7 @@ func (s slow) Sync() error                 { time.Sleep(s.sync); return nil }
 
 func TestAFullGroupDoesNotHurryTheNext(t *testing.T) {
 	dir := t.TempDir()
-	big := sampleRun(2, 1)
-	big.Iterations[0].Thinking = strings.Repeat("x", fullGroup)
+	big := bigRun()
 	synctest.Test(t, func(t *testing.T) {
 		j, err := Create(dir, Manifest{}, Options{Disk: slow{sync: 10 * time.Millisecond}})
 		must(t, err)

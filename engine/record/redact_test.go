@@ -55,20 +55,9 @@ func TestF70_NothingThatIsWrittenHoldsASecret(t *testing.T) {
 			t.Errorf("%s holds the secret (%v): %s", name, err, text)
 		}
 	}
-	expectReadable(t, dir)
-}
-
-// expectReadable reads the one run of a folder.
-func expectReadable(t *testing.T, dir string) {
-	t.Helper()
-	for read, err := range ReadRuns(dir) {
-		must(t, err)
-		if got := read.Iterations[0].Thinking; got != "\xff[redacted]" {
-			t.Errorf("thinking %q", got)
-		}
-		if got := string(read.Iterations[0].OutputB64); got != "[redacted]\xff" {
-			t.Errorf("bytes of the output %q", got)
-		}
+	runs, _ := collected(t, ReadRuns(dir))
+	if it := &runs[0].Iterations[0]; it.Thinking != "\xff[redacted]" || string(it.OutputB64) != "[redacted]\xff" {
+		t.Errorf("thinking %q, bytes of the output %q", it.Thinking, it.OutputB64)
 	}
 	if _, err := ReadManifest(dir); err != nil {
 		t.Error(err)

@@ -21,7 +21,7 @@ import (
 func check(t *testing.T, property func(*rapid.T), seeds ...uint64) {
 	t.Helper()
 	cases := 2_000
-	if testing.Short() || raceEnabled {
+	if testing.Short() { // as under the race detector
 		cases = 500
 	}
 	propertytest.CheckCases(t, cases, property, seeds...)

@@ -335,21 +335,12 @@ func Compile(l *spec.Loop) *Rules {
 		r.continueIf = l.OnError.ContinueIf
 	}
 	if l.Evaluate != nil && l.Evaluate.FromPhase != "" {
-		r.first = phaseIndex(l.Phases, l.Evaluate.FromPhase)
+		r.first = max(0, slices.IndexFunc(l.Phases, func(p spec.Phase) bool { return p.Name == l.Evaluate.FromPhase }))
 	}
 	r.compileTree(l)
 	r.compileGuards(l)
 	r.decisive = len(r.leaves)
 	return r
-}
-
-func phaseIndex(phases []spec.Phase, name string) int {
-	for i := range phases {
-		if phases[i].Name == name {
-			return i
-		}
-	}
-	return 0
 }
 
 // CancelAt is the time since the start of the run at which a timeout cancels
