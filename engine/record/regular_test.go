@@ -144,3 +144,18 @@ func TestNothingIsWrittenThroughALink(t *testing.T) {
 		t.Error("nothing can be done with a folder that has a link")
 	}
 }
+
+func TestReplacedFilesAreNotWrittenThroughALink(t *testing.T) {
+	for _, name := range []string{"other.json", "other.json.tmp"} {
+		dir, elsewhere := t.TempDir(), filepath.Join(t.TempDir(), "elsewhere")
+		if err := os.Symlink(elsewhere, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+		if err := ReplaceFile(dir, "other.json", []byte("{}\n")); !isNotRegular(err) {
+			t.Errorf("%s is a link: %v", name, err)
+		}
+		if _, err := os.Stat(elsewhere); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("what %s leads to was written: %v", name, err)
+		}
+	}
+}
