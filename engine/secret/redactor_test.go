@@ -55,17 +55,38 @@ func TestF70_KnownValuesInEveryForm(t *testing.T) {
 	}
 }
 
-func TestF70_HeadersAreKnownByTheirParts(t *testing.T) {
+// What is no secret stays: short values, placeholders, the names of variables in a script that is an argument of a program,
+// names of members and numbers.
+func TestF70_WhatIsKnownAndWhatStays(t *testing.T) {
 	pair := base64.StdEncoding.EncodeToString([]byte("me:opensesame"))
-	r := New("Bearer abcdefgh-ijkl", "Basic "+pair)
-	for text, want := range map[string]string{
-		"it is abcdefgh-ijkl.":     "it is [redacted].",
-		"the password opensesame!": "the password [redacted]!",
-		"Basic " + pair:            "[redacted]",
-		"nothing of that kind":     "nothing of that kind",
+	pem := "-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG\n9w0BAQEFAASC\n-----END KEY-----"
+	quoted, _ := json.Marshal(pem)
+	references := `curl -H "Authorization: Bearer $OPENAI_API_KEY" -H "Authorization: Bearer ${OPENAI_API_KEY}"`
+	headers, placeholders := []string{"Bearer abcdefgh-ijkl", "Basic " + pair}, []string{"ollama", "1234567", "", "lm-studio", "not-needed"}
+	variables := []string{"Bearer $OPENAI_API_KEY", "Bearer ${OPENAI_API_KEY}", "$OPENAI-API-KEY"}
+	words := []string{"20240131", "iterations"}
+	for _, c := range []struct {
+		known      []string
+		text, want string
+	}{
+		{headers, "it is abcdefgh-ijkl.", "it is [redacted]."},
+		{headers, "the password opensesame!", "the password [redacted]!"},
+		{headers, "Basic " + pair, "[redacted]"},
+		{headers, "nothing of that kind", "nothing of that kind"},
+		{placeholders, "ollama", "ollama"},
+		{placeholders, "1234567", "1234567"},
+		{placeholders, "lm-studio is not-needed", "lm-studio is not-needed"},
+		{variables, references, references},
+		{variables, "$OPENAI-API-KEY", "[redacted]"}, // which only begins like a variable
+		{[]string{pem}, "so: " + pem + ".", "so: [redacted]\n[redacted]\n[redacted]\n[redacted]."},
+		{[]string{pem}, string(quoted), `"[redacted]"`},
+		{words, `{"iterations":20240131,"x":"20240131"}`, `{"iterations":20240131,"x":"[redacted]"}`},
+		{words, `{"start_ns": 120240131.5}`, `{"start_ns": 120240131.5}`},
+		{words, `{"iterations of 20240131":"iterations"}`, `{"[redacted] of [redacted]":"[redacted]"}`},
+		{words, `ftp://me:20240131@host, 3 iterations more`, `ftp://me:[redacted]@host, 3 [redacted] more`},
 	} {
-		if got := r.String(text); got != want {
-			t.Errorf("%s: got %s, want %s", text, got, want)
+		if got := New(c.known...).String(c.text); got != c.want {
+			t.Errorf("%s: got %s, want %s", c.text, got, c.want)
 		}
 	}
 }
@@ -103,58 +124,10 @@ func TestF70_ShapesOfKeys(t *testing.T) {
 	}
 }
 
-func TestShortValuesAndPlaceholdersAreNoSecrets(t *testing.T) {
-	r := New("ollama", "1234567", "", "lm-studio", "not-needed")
-	for _, text := range []string{"ollama", "1234567", "lm-studio is not-needed"} {
-		if got := r.String(text); got != text {
-			t.Errorf("%s became %s", text, got)
-		}
-	}
-}
-
-// A script that is an argument of a program names the variable that holds a key.
-func TestReferencesToVariablesAreNoSecrets(t *testing.T) {
-	r := New("Bearer $OPENAI_API_KEY", "Bearer ${OPENAI_API_KEY}", "$OPENAI-API-KEY")
-	text := `curl -H "Authorization: Bearer $OPENAI_API_KEY" -H "Authorization: Bearer ${OPENAI_API_KEY}"`
-	if got := r.String(text); got != text {
-		t.Errorf("it became %s", got)
-	}
-	if got := r.String("$OPENAI-API-KEY"); got == "$OPENAI-API-KEY" {
-		t.Error("what only begins like a variable is shown")
-	}
-}
-
 func TestATextWithoutSecretsIsReturnedAsItIs(t *testing.T) {
 	text := []byte(sample)
 	if got := New(canary).Redact(text); &got[0] != &text[0] || len(got) != len(text) {
 		t.Error("it was copied")
-	}
-}
-
-func TestF70_ASecretOfSeveralLines(t *testing.T) {
-	pem := "-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG\n9w0BAQEFAASC\n-----END KEY-----"
-	r := New(pem)
-	if got := r.String("so: " + pem + "."); got != "so: [redacted]\n[redacted]\n[redacted]\n[redacted]." {
-		t.Errorf("got %q", got)
-	}
-	quoted, _ := json.Marshal(pem)
-	if got := r.String(string(quoted)); got != `"[redacted]"` {
-		t.Errorf("got %s", got)
-	}
-}
-
-// What is no text of anybody's stays: names of members and numbers.
-func TestNumbersAndNamesOfJSONStay(t *testing.T) {
-	r := New("20240131", "iterations")
-	for text, want := range map[string]string{
-		`{"iterations":20240131,"x":"20240131"}`:    `{"iterations":20240131,"x":"[redacted]"}`,
-		`{"start_ns": 120240131.5}`:                 `{"start_ns": 120240131.5}`,
-		`{"iterations of 20240131":"iterations"}`:   `{"[redacted] of [redacted]":"[redacted]"}`,
-		`ftp://me:20240131@host, 3 iterations more`: `ftp://me:[redacted]@host, 3 [redacted] more`,
-	} {
-		if got := r.String(text); got != want {
-			t.Errorf("%s: got %s, want %s", text, got, want)
-		}
 	}
 }
 
@@ -368,6 +341,15 @@ func TestF70_SecretsInLinesThatCouldNotBeRead(t *testing.T) {
 	} {
 		if got := OfText(text); !slices.Equal(got, want) {
 			t.Errorf("%s: %q", text, got)
+		}
+	}
+}
+
+// A text that is shortened ends between words.
+func TestShorten(t *testing.T) {
+	for text, want := range map[string]string{"": "", "12 45": "12 45", "12 456": "12  … (6 bytes)", "word": "word", "a wordy": "a  … (7 bytes)"} {
+		if got := Shorten(text, 5); got != want {
+			t.Errorf("%q became %q, want %q", text, got, want)
 		}
 	}
 }
