@@ -24,7 +24,7 @@ import (
 type outside struct {
 	folder    string
 	transport http.RoundTripper
-	models    map[string]model.Model
+	models    models
 }
 
 func (o outside) Model(name string) (model.Model, error) {

@@ -3,12 +3,10 @@ package scorers
 import (
 	"context"
 	"encoding/json"
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/spec/expr"
 )
 
 // course is a run of so many iterations, each with its tool calls as `name{arguments}`: one that ends in ! could not be
@@ -154,28 +152,5 @@ func TestToolsThatAreNotKnownAreUnscored(t *testing.T) {
 	}
 	if got := set(t, "- {name: s, type: steps, max: 1}").Score(context.Background(), task(t, ``), r)[0]; got.Unscored != "" || got.Value != 1 {
 		t.Errorf("steps: %+v", got)
-	}
-}
-
-// The example of the manual is one.
-func TestTheExampleOfTheManual(t *testing.T) {
-	manual, err := os.ReadFile("../docs/scorers.md")
-	must(t, err)
-	_, section, _ := strings.Cut(string(manual), "## Tool calls and steps")
-	_, example, found := strings.Cut(section, "```yaml\nscorers:\n")
-	if !found {
-		t.Fatal("there is no example")
-	}
-	example, _, _ = strings.Cut(example, "```")
-	ctx, r := context.Background(), course(`search{"query":"revenue"}`)
-	of := task(t, `"x"`)
-	vars := expr.NewObject(1)
-	vars.Set("company", "revenue")
-	of.Vars = vars
-	scores := set(t, example).Score(ctx, of, r)
-	for _, want := range []string{"right 0 1 (x)", "looked up 0 1 (search)", "cited 0 1 (1 of 1)", "careful 0 1 (search)", "short 0 1 (1)"} {
-		if got := shownAll(scores); !strings.Contains(got, want+"\n") {
-			t.Errorf("no %q in\n%s", want, got)
-		}
 	}
 }

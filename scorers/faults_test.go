@@ -1,9 +1,6 @@
 package scorers
 
 import (
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/agentbench/agentbench/spec"
@@ -41,15 +38,5 @@ func TestFaultsWithoutAFile(t *testing.T) {
 	_, faults := New([]spec.Scorer{{Name: "s", Type: "exakt"}, {Type: "exact", Value: &spec.Expr{Text: "nope"}}}, Options{})
 	if got, want := faults.Error(), "unknown type of scorer \"exakt\"\nunknown name \"nope\""; got != want {
 		t.Errorf("got %s, want %s", got, want)
-	}
-}
-
-// A reference to a schema that is there is refused as one that is not: nothing but the suite is read.
-func TestSchemaReadsNoOtherFile(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "other.json")
-	must(t, os.WriteFile(file, []byte(`{"type": "object"}`), 0o600))
-	s, faults := New(decoded(t, `- {name: s, type: json_schema, schema: {$ref: "file://`+filepath.ToSlash(file)+`"}}`), Options{})
-	if s != nil || !strings.Contains(faults.Error(), "other.json, but only the schema itself is read") {
-		t.Errorf("got %v", faults)
 	}
 }

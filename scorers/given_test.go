@@ -76,6 +76,12 @@ func shown(s record.Score) string {
 	return line
 }
 
+// scored is what a scorer gives a run of these outputs.
+func scored(t testing.TB, scorer, target string, outputs ...string) record.Score {
+	t.Helper()
+	return set(t, "- {name: s, "+scorer+"}").Score(t.Context(), task(t, target), run(outputs...))[0]
+}
+
 func shownAll(scores []record.Score) string {
 	lines := make([]string, len(scores))
 	for i, s := range scores {

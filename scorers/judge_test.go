@@ -2,17 +2,13 @@ package scorers
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"reflect"
 	"strings"
 	"sync"
 	"testing"
 	"testing/fstest"
-	"time"
 
-	"github.com/agentbench/agentbench/engine/agent"
-	"github.com/agentbench/agentbench/engine/external"
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/model/cache"
 	"github.com/agentbench/agentbench/engine/model/offline"
@@ -21,22 +17,9 @@ import (
 )
 
 // judging is an outside in which models judge.
-type judging map[string]model.Model
+func judging(by models) Outside { return outside{models: by} }
 
-func (j judging) Model(name string) (model.Model, error) {
-	if m, ok := j[name]; ok {
-		return m, nil
-	}
-	return nil, errors.New("there is no key of " + name)
-}
-
-func (judging) Program([]string, time.Duration) external.Program { return external.Program{} }
-
-func (judging) Workspaces(*spec.Loop) (*agent.Workspaces, error) { return nil, nil }
-
-func (judging) Endpoint(string, spec.Headers) (external.Endpoint, error) {
-	return external.Endpoint{}, nil
-}
+type models map[string]model.Model
 
 // counted is a judge whose answers follow one another, and that keeps what it was asked.
 type counted struct {
@@ -60,19 +43,12 @@ func scripted(scores ...string) model.Model {
 	return m
 }
 
-func judgedBy(t *testing.T, outside Outside, scorers string) *Set {
-	t.Helper()
-	s, faults := New(decoded(t, scorers), Options{Outside: outside})
-	must(t, faults.Err())
-	return s
-}
-
 const quality = `- {name: quality, type: judge, model: j, rubric: "Is it {{ task.id }}?"}`
 
 // A judge is asked once of a run: of the output that it returned.
 func TestAJudgeJudgesWhatIsReturned(t *testing.T) {
 	m := &counted{}
-	s := judgedBy(t, judging{"j": m}, quality)
+	s := setWith(t, judging(models{"j": m}), quality)
 	r := run(`"a"`, `"b"`, `"c"`)
 	r.Outcome.Returned = 2
 	scores := s.Score(t.Context(), task(t, `"x"`), r)
@@ -105,7 +81,7 @@ func TestAJudgeSeesTheImagesOfTheTask(t *testing.T) {
 	doc, faults := spec.LoadFS(files, "s.yaml", spec.Options{})
 	must(t, faults.Err())
 	m := &counted{}
-	s := judgedBy(t, judging{"j": m}, quality)
+	s := setWith(t, judging(models{"j": m}), quality)
 	for _, gone := range []bool{false, true} {
 		if gone {
 			delete(files, "a.gif")
@@ -130,7 +106,7 @@ func TestAJudgeOfIterations(t *testing.T) {
 	when := strings.Replace(quality, "type: judge", "type: judge, score: when_asked", 1)
 	r := run(`"a"`, `"b"`, `"c"`)
 	r.Outcome.Returned = 2
-	scores := judgedBy(t, judging{"j": scripted("0.1", "0.2", "0.3")}, every).Score(t.Context(), task(t, ""), r)
+	scores := setWith(t, judging(models{"j": scripted("0.1", "0.2", "0.3")}), every).Score(t.Context(), task(t, ""), r)
 	lines := "quality 0 0.2 (0.2): it is 0.2\nquality 1 0.1 (0.1): it is 0.1\nquality 2 0.2 (0.2): it is 0.2\nquality 3 0.3 (0.3): it is 0.3"
 	if got := shownAll(scores); got != lines {
 		t.Errorf("every iteration:\n%s", got)
@@ -144,7 +120,7 @@ func TestAJudgeOfIterations(t *testing.T) {
 	if got := calls(scores); !reflect.DeepEqual(got, []int64{1, 1, 1, 1, 0, 0, 1, 1}) {
 		t.Errorf("calls and votes %v", got)
 	}
-	lazy := judgedBy(t, judging{"j": scripted("0.1", "0.2", "0.3")}, when)
+	lazy := setWith(t, judging(models{"j": scripted("0.1", "0.2", "0.3")}), when)
 	if got := shownAll(lazy.Score(t.Context(), task(t, ""), r)); got != "quality 0 0.2 (0.2): it is 0.2" {
 		t.Errorf("unasked:\n%s", got)
 	}
@@ -161,8 +137,8 @@ func TestAJudgeOfIterations(t *testing.T) {
 func TestJudgedAgainEveryVoteIsInTheCache(t *testing.T) {
 	inner := &counted{}
 	store := cache.Open(t.TempDir(), cache.Options{})
-	outside := judging{"j": cache.Wrap(inner, store, cache.Identity{Provider: "openai", Model: "m"}, cache.On)}
-	s := judgedBy(t, outside, `- {name: quality, type: judge, model: j, votes: 3, rubric: r, score: every_iteration}`)
+	outside := judging(models{"j": cache.Wrap(inner, store, cache.Identity{Provider: "openai", Model: "m"}, cache.On)})
+	s := setWith(t, outside, `- {name: quality, type: judge, model: j, votes: 3, rubric: r, score: every_iteration}`)
 	r := run(`"a"`, `"b"`, `"a"`)
 	r.Outcome.Returned = 3
 	first := s.Score(t.Context(), task(t, ""), r)
@@ -196,7 +172,7 @@ func TestWhatNobodyIsAsked(t *testing.T) {
 		{`rubric: "{{ task.vars.x }}?"`, `"text"`, `unscored: rubric: key "x" not found`},
 	} {
 		m := &counted{}
-		s := judgedBy(t, judging{"j": m}, "- {name: s, type: judge, model: j, "+c.scorer+"}")
+		s := setWith(t, judging(models{"j": m}), "- {name: s, type: judge, model: j, "+c.scorer+"}")
 		if got := shown(s.Score(t.Context(), task(t, ""), run(c.output))[0]); got != c.want || len(m.asked) != 0 {
 			t.Errorf("%s: %s, %d calls; want %s", c.scorer, got, len(m.asked), c.want)
 		}
@@ -216,7 +192,7 @@ func TestOptionsOfJudges(t *testing.T) {
 		`model: j, range: [0, 8], criteria: [{name: a, rubric: r}]`:                                  "0.5 (a 4): a 0.5: it is 4",
 		`model: j, range: [0, 8], criteria: [{name: a, rubric: r}, {name: b, rubric: r, weight: 3}]`: "0.875 (a 4, b 8): a 0.5: it is 4; b 1: it is 8",
 	} {
-		s := judgedBy(t, judging{"j": scripted("4", "8", "6"), "k": scripted(`"yes"`)}, "- {name: s, type: judge, "+scorer+"}")
+		s := setWith(t, judging(models{"j": scripted("4", "8", "6"), "k": scripted(`"yes"`)}), "- {name: s, type: judge, "+scorer+"}")
 		if got := shown(s.Score(t.Context(), task(t, ""), run(`"x"`))[0]); got != want {
 			t.Errorf("%s: %s, want %s", scorer, got, want)
 		}
@@ -225,7 +201,7 @@ func TestOptionsOfJudges(t *testing.T) {
 
 func TestTemperatureAndLimitsReachTheJudge(t *testing.T) {
 	m := &counted{}
-	s := judgedBy(t, judging{"j": m}, `- {name: s, type: judge, model: j, rubric: r, temperature: 0.5, max_output_tokens: 99, reference: true}`)
+	s := setWith(t, judging(models{"j": m}), `- {name: s, type: judge, model: j, rubric: r, temperature: 0.5, max_output_tokens: 99, reference: true}`)
 	s.Score(t.Context(), task(t, `"TRUTH"`), run(`"x"`))
 	r := m.asked[0]
 	if *r.Temperature != 0.5 || r.MaxOutputTokens != 99 || !r.JSON || !strings.Contains(r.Messages[1].Text, "===\nTRUTH\n===") {
@@ -235,14 +211,14 @@ func TestTemperatureAndLimitsReachTheJudge(t *testing.T) {
 
 // Who cannot be asked is told before anything is run, and of the wanted scorers alone.
 func TestWhoCannotBeAsked(t *testing.T) {
-	s := judgedBy(t, judging{}, quality+"\n- {name: right, type: exact}")
-	if err := s.Unable(); err == nil || err.Error() != `scorer "quality": there is no key of j` {
+	s := setWith(t, judging(models{}), quality+"\n- {name: right, type: exact}")
+	if err := s.Unable(); err == nil || err.Error() != `scorer "quality": unknown model j` {
 		t.Errorf("got %v", err)
 	}
 	if err := s.Only(func(name string) bool { return name == "right" }).Unable(); err != nil {
 		t.Error(err)
 	}
-	if got := shown(s.Score(t.Context(), task(t, `"a"`), run(`"a"`))[0]); got != "unscored: there is no key of j" {
+	if got := shown(s.Score(t.Context(), task(t, `"a"`), run(`"a"`))[0]); got != "unscored: unknown model j" {
 		t.Error(got)
 	}
 	want := []Version{

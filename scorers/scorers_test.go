@@ -9,8 +9,10 @@ import (
 	"github.com/agentbench/agentbench/spec"
 )
 
-// verdicts are what every scorer says of one output. Targets and outputs are JSON.
-var verdicts = []struct{ scorer, target, output, want string }{
+// said is what a scorer says of one output. Targets and outputs are JSON.
+type said struct{ scorer, target, output, want string }
+
+var verdicts = []said{
 	{`type: exact`, `"Paris"`, `"Paris"`, `1 (Paris)`},
 	{`type: exact`, `"Paris"`, `"paris"`, `0 (paris): want Paris, got paris`},
 	{`type: exact, ignore_case: true`, `"PARIS"`, `"paris"`, `1 (paris)`},
@@ -140,11 +142,9 @@ var verdicts = []struct{ scorer, target, output, want string }{
 
 // F80, P19 among others: what is no number between 0 and 1 is no score, and says whose it is.
 func TestVerdicts(t *testing.T) {
-	for _, c := range verdicts {
+	for _, c := range slices.Concat(verdicts, forms, similarities, maths) {
 		t.Run(c.scorer+" "+c.output, func(t *testing.T) {
-			s := set(t, "- {name: s, "+c.scorer+"}")
-			scores := s.Score(context.Background(), task(t, c.target), run(c.output))
-			if got := shown(scores[0]); got != c.want {
+			if got := shown(scored(t, c.scorer, c.target, c.output)); got != c.want {
 				t.Errorf("target %s, output %s:\n got %s\nwant %s", c.target, c.output, got, c.want)
 			}
 		})

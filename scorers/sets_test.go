@@ -70,7 +70,7 @@ func TestNoAnswerIsWorthNothingToASet(t *testing.T) {
 
 // The word none is an answer as any other.
 func TestAnAnswerMayBeTheWordNone(t *testing.T) {
-	s := setWith(t, judging{"j": scripted(`"none"`)}, `
+	s := setWith(t, judging(models{"j": scripted(`"none"`)}), `
 - {name: any, type: any_of, not: true, scorers: [right]}
 - {name: all, type: all_of, not: true, scorers: [right, {name: n, type: math, target: '"x"'}]}
 - {name: right, type: exact, target: '"x"'}

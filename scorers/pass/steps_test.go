@@ -3,6 +3,7 @@ package pass_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -46,9 +47,7 @@ func tree(value, mark int) string { return fmt.Sprintf("%d.%d", value, mark) }
 func (k *kept) score() (*pass.StepCounts, map[int]record.Score) {
 	k.t.Helper()
 	found, err := results.OpenSnapshots(k.dir)
-	if err != nil {
-		k.t.Fatal(err)
-	}
+	must(k.t, err)
 	k.judged = 0
 	steps := &pass.Steps{
 		Dir: k.dir, Set: k.set, Tasks: k.tasks.Tasks(), Found: found,
@@ -63,21 +62,12 @@ func (k *kept) score() (*pass.StepCounts, map[int]record.Score) {
 		},
 	}
 	j, _, err := record.OpenScores(k.dir, record.Options{Delay: time.Nanosecond})
-	if err != nil {
-		k.t.Fatal(err)
-	}
+	must(k.t, err)
 	counts, err := steps.Make(ctx, j)
-	if err := j.Close(); err != nil {
-		k.t.Fatal(err)
-	}
-	if err != nil {
-		k.t.Fatal(err)
-	}
+	must(k.t, errors.Join(err, j.Close()))
 	scores, all := map[int]record.Score{}, []record.Snapshot{}
 	for s, err := range record.ReadSnapshots(k.dir) {
-		if err != nil {
-			k.t.Fatal(err)
-		}
+		must(k.t, err)
 		all = append(all, s)
 	}
 	for _, s := range record.StandingSnapshots(all) {

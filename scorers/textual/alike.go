@@ -62,12 +62,11 @@ func nearer(a, b, length int) bool {
 }
 
 // BLEU is that of a single answer, as sacreBLEU's sentence_bleu computes it.
-func BLEU(answer string, targets ...string) float64 { return statsOf(answer, targets...).bleu(true) }
+func BLEU(answer string, targets ...string) float64 { return statsOf(answer, targets...).bleu() }
 
-// bleu is that of a corpus, as sacreBLEU computes it by default: an order without a match counts as a half, the next such
-// one as a quarter, and so on (smoothing "exp"), and one that the whole corpus is too short for as nothing; by effective
-// order such orders are left out.
-func (s stats) bleu(effective bool) float64 {
+// bleu is as sacreBLEU computes it: an order without a match counts as a half, the next such one as a quarter, and so on
+// (smoothing "exp"); orders that the answer is too short for are left out (effective order).
+func (s stats) bleu() float64 {
 	if s.Matches == [maxOrder]int{} {
 		return 0
 	}
@@ -79,9 +78,6 @@ func (s stats) bleu(effective bool) float64 {
 			matches = smooth
 		}
 		sum += math.Log(matches / float64(s.Totals[order]))
-	}
-	if order < maxOrder && !effective {
-		return 0
 	}
 	return s.brevity() * math.Exp(sum/float64(order))
 }
