@@ -62,28 +62,34 @@ func TestSetPathsOfAgents(t *testing.T) {
 	}
 }
 
-// What has no value in a loop moves its hash as well.
+// What has no value in a loop moves its hash as well: what agents have, scripts of programs and of tools, delegates.
 func TestHashOfAgents(t *testing.T) {
-	base := "agent: {model: m, tools: [{name: t, command: [cat, a.sh]}], delegates: [{name: d, a2a: \"http://localhost\"}]}\nprompt: p\nphases: [{name: a}, {name: b}]\n"
-	loops := []string{
-		base,
-		"agent: {model: m, memory: {}, tools: [{name: t, command: [cat, a.sh]}], delegates: [{name: d, a2a: \"http://localhost\"}]}\nprompt: p\nphases: [{name: a}, {name: b}]\n",
-		"agent: {model: m, tools: [{name: t, command: [cat, a.sh]}], delegates: [{name: d, a2a: \"http://localhost\"}]}\nprompt: p\nphases: [{name: a, tools: []}, {name: b}]\n",
-		"agent: {model: m, tools: [{name: t, command: [cat, a.sh]}], delegates: [{name: d, a2a: \"http://localhost\"}]}\nprompt: p\nphases: [{name: a}, {name: b, tools: []}]\n",
-		"agent: {model: m, tools: [{name: t, command: [cat, a.sh]}], delegates: [{name: d, a2a: \"http://localhost\"}]}\nprompt: p\nphases: [{name: a, agent: {delegates: []}}, {name: b}]\n",
-		"agent: {model: m, tools: [{name: t, http: \"http://localhost\", headers: {A: b}}]}\nprompt: p\n",
-		"agent: {model: m, tools: [{name: t, http: \"http://localhost\", headers: {A: {env: b}}}]}\nprompt: p\n",
-	}
+	const with = "agent: {model: m, %stools: [{name: t, command: [cat, a.sh]}], delegates: [{name: d, a2a: \"http://localhost\"}]}\nprompt: p\nphases: [{name: a%s}, {name: b%s}]\n"
+	program := "agent: {command: [sh, a.sh, /etc/passwd, ../s.yaml]}\n"
+	delegating := "agent: {model: m, delegates: [{name: d, loop: d.yaml}]}\nprompt: p\n"
 	seen := map[string]string{}
-	for _, text := range loops {
-		d := loaded(t, "l.yaml", "loop: l\n"+text, "a.sh", "one")
-		if other, taken := seen[d.Loop.hash]; taken {
-			t.Errorf("one hash for\n%s\n%s", text, other)
+	for _, c := range []struct{ loop, script, delegate string }{
+		{loop: fmt.Sprintf(with, "", "", "")},
+		{loop: fmt.Sprintf(with, "", "", ""), script: "two"},
+		{loop: fmt.Sprintf(with, "memory: {}, ", "", "")},
+		{loop: fmt.Sprintf(with, "", ", tools: []", "")},
+		{loop: fmt.Sprintf(with, "", "", ", tools: []")},
+		{loop: fmt.Sprintf(with, "", ", agent: {delegates: []}", "")},
+		{loop: "agent: {model: m, tools: [{name: t, http: \"http://localhost\", headers: {A: b}}]}\nprompt: p\n"},
+		{loop: "agent: {model: m, tools: [{name: t, http: \"http://localhost\", headers: {A: {env: b}}}]}\nprompt: p\n"},
+		{loop: program},
+		{loop: program, script: "two"},
+		{loop: delegating},
+		{loop: delegating, delegate: "q"},
+	} {
+		hash := func() string {
+			return loaded(t, "l.yaml", "loop: l\n"+c.loop, "a.sh", c.script, "d.yaml", "loop: d\nagent: {model: m}\nprompt: p"+c.delegate+"\n").Loop.hash
 		}
-		seen[d.Loop.hash] = text
-	}
-	if d := loaded(t, "l.yaml", "loop: l\n"+base, "a.sh", "two"); seen[d.Loop.hash] != "" {
-		t.Error("the hash does not follow the tool's script")
+		one := hash()
+		if other, taken := seen[one]; taken || one != hash() {
+			t.Errorf("the hash of %q is not its own: %q", c, other)
+		}
+		seen[one] = c.loop
 	}
 }
 

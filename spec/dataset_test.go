@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -186,45 +185,30 @@ func TestS4_8_MockResponsesFromTheEnvironment(t *testing.T) {
 }
 
 func TestDataFilesAreThoseOfTasksAndAnswers(t *testing.T) {
-	base := t.TempDir()
-	write := func(name, text string) {
+	look := func(row string) []DataFile {
 		t.Helper()
-		path := filepath.Join(base, name)
-		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		must(t, os.WriteFile(path, []byte(text), 0o644))
-	}
-	write("s/suite.yaml", `suite: s
-roots: {data: {default: ../data}}
-tasks: {files: ["data:/*.jsonl"], id: string(row.id), input: row.id}
-models: {m: {provider: script, responses: answers.json}}
-configurations: [{name: one, loop: a.loop.yaml}]
-`)
-	write("s/a.loop.yaml", "loop: a\nagent: {model: m}\nprompt: hi\nterminate: {max_iterations: 1}\n")
-	write("s/answers.json", `["yes"]`)
-	write("data/b.jsonl", `{"id": "b"}`)
-	write("data/a.jsonl", `{"id": "a"}`)
-	look := func() []DataFile {
-		t.Helper()
-		document, faults := Load(filepath.Join(base, "s/suite.yaml"), Options{Env: func(string) string { return "" }})
-		if document == nil {
-			t.Fatal(faults)
-		}
+		dir := folderWith(t, `{files: ["data:/*.jsonl", cases/, packed.jsonl.gz], id: string(row.path), input: row}
+roots: {data: {default: ../data}}`, map[string]string{"answers.json": `["yes"]`, "../data/b.jsonl": row, "../data/a.jsonl": `{"id": "a"}`,
+			"cases/a.txt": "x", "cases/b.txt": "y", "packed.jsonl.gz": gzipped(`{"id": "p"}`)})
+		file := filepath.Join(dir, "suite.yaml")
+		text, err := os.ReadFile(file)
+		must(t, err)
+		must(t, os.WriteFile(file, bytes.Replace(text, []byte("responses: [a]"), []byte("responses: answers.json"), 1), 0o644))
+		document, faults := Load(file, Options{})
+		must(t, faults.Err())
 		files, err := document.DataFiles()
 		must(t, err)
 		return files
 	}
-	before := look()
-	var names []string
-	for _, f := range before {
-		names = append(names, f.Name)
+	names := ""
+	before, after := look(`{"id": "b"}`), look(`{"id": "c"}`)
+	for i, f := range before {
+		if names += f.Name + " "; (f != after[i]) != (f.Name == "data:/b.jsonl") {
+			t.Errorf("%v became %v", f, after[i])
+		}
 	}
-	if want := []string{"data:/a.jsonl", "data:/b.jsonl", "answers.json"}; !reflect.DeepEqual(names, want) {
-		t.Fatalf("files %v", names)
-	}
-	write("data/b.jsonl", `{"id": "c"}`)
-	after := look()
-	if after[0] != before[0] || after[1] == before[1] || after[2] != before[2] {
-		t.Errorf("%v became %v", before, after)
+	if want := "data:/a.jsonl data:/b.jsonl cases/a.txt cases/b.txt packed.jsonl.gz answers.json "; names != want {
+		t.Errorf("files %s", names)
 	}
 }
 
@@ -336,13 +320,9 @@ func TestFilesThatUnpackToTooMuch(t *testing.T) {
 	if testing.Short() {
 		t.Skip("one thing at a time, for long; it runs without -short")
 	}
-	zeros := strings.Repeat(" ", 1<<20)
-	parts := make([]string, maxUnpackedBytes>>20+1)
-	for i := range parts {
-		parts[i] = zeros
-	}
+	packed := strings.Repeat(gzipped(strings.Repeat(" ", 1<<20)), maxUnpackedBytes>>20+1)
 	for _, file := range []string{"t.json.gz", "t.jsonl.gz", "t.csv.gz"} {
-		_, faults := suiteWithTasks(t, file, file, gzipped(parts...)).CountTasks()
+		_, faults := suiteWithTasks(t, file, file, packed).CountTasks()
 		if len(faults) != 1 || !strings.Contains(faults[0].What, "unpacks to more than") {
 			t.Errorf("%s: %v", file, faults)
 		}
@@ -370,16 +350,6 @@ func TestRowsBehindBlankLinesKeepTheirNumbers(t *testing.T) {
 	}
 }
 
-// Blank lines between the rows take no row away.
-func TestBlankLinesBetweenRowsTakeNoneAway(t *testing.T) {
-	text := "{\"input\": 1}\n\n{\"input\": 2}\r\n \t\r\n\n{\"input\": 3}"
-	for file, text := range map[string]string{"t.jsonl": text, "t.jsonl.gz": gzipped(text)} {
-		if n, faults := suiteWithTasks(t, file, file, text).CountTasks(); n != 3 || len(faults) != 0 {
-			t.Errorf("%s: %d tasks, %v", file, n, faults)
-		}
-	}
-}
-
 func TestFoldersThatCannotBeRead(t *testing.T) {
 	for tasks, want := range map[string]string{
 		"none/":     "folder not found: none",
@@ -401,16 +371,5 @@ func TestTextIsUTF8(t *testing.T) {
 	n, faults := suiteWithTasks(t, "cases/", "cases/a.txt", "fine", "cases/b.bin", "a\nb\xff").CountTasks()
 	if n != 1 || len(faults) != 1 || faults[0].Error() != "cases/b.bin:2:2: the byte 0xFF is not UTF-8" {
 		t.Errorf("%d tasks, %v", n, faults)
-	}
-}
-
-func TestDataFilesOfAFolder(t *testing.T) {
-	files, err := suiteWithTasks(t, "{files: [cases/, more.jsonl.gz]}", "cases/a.txt", "x", "cases/b.txt", "y", "more.jsonl.gz", gzipped(`{"input": 1}`)).DataFiles()
-	var names []string
-	for _, f := range files {
-		names = append(names, f.Name)
-	}
-	if got := fmt.Sprint(names, err); got != "[cases/a.txt cases/b.txt more.jsonl.gz] <nil>" {
-		t.Error(got)
 	}
 }

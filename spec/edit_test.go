@@ -55,59 +55,39 @@ func onDisk(t interface {
 }
 
 func TestEditChangesTheValueWhereItStands(t *testing.T) {
+	alone := strings.Replace(editSuite, "  - {name: plain, loop: a.loop.yaml}   # as it is\n", "", 1)
+	bare := strings.Replace(alone, "      terminate.max_iterations: 9      # wide\n", "", 1)
+	short := strings.Replace(editLoop, "  max_iterations: 3   # three\n", "", 1) + "max_iterations: 4 # short\n"
+	none := [2]string{}
 	for name, c := range map[string]struct {
-		configuration string
-		set           []string
-		suite, loop   [2]string // what is replaced by what
+		suite, loop, configuration string
+		set                        []string
+		inSuite, inLoop            [2]string // what is replaced by what
 	}{
-		"in the set": {"wide", []string{"max_iterations=7"}, [2]string{"max_iterations: 9 ", "max_iterations: 7 "}, [2]string{}},
-		"in the loop file, as the other configuration has its own": {"plain", []string{"terminate.max_iterations=2"}, [2]string{}, [2]string{"max_iterations: 3 ", "max_iterations: 2 "}},
-		"added to the set, as the other configuration reads the loop file": {"plain", []string{"terminate.confidence.threshold=0.9"},
-			[2]string{"loop: a.loop.yaml}   #", "loop: a.loop.yaml, set: {terminate.confidence.threshold: 0.9}}   #"}, [2]string{}},
-		"added to a set": {"wide", []string{"terminate.confidence.threshold=0.9"},
-			[2]string{"      terminate.no_improvement", "      terminate.confidence.threshold: 0.9\n      terminate.no_improvement"}, [2]string{}},
-		"a condition that is missing": {"plain", []string{"terminate.no_improvement.patience=2"}, [2]string{},
-			[2]string{"  confidence: {th", "  no_improvement: {patience: 2}\n  confidence: {th"}},
-		"what is so already": {"plain", []string{"terminate.max_iterations=3"}, [2]string{}, [2]string{}},
+		"in the set": {editSuite, editLoop, "wide", []string{"max_iterations=7"}, [2]string{"max_iterations: 9 ", "max_iterations: 7 "}, none},
+		"in the loop file, as the other configuration has its own": {editSuite, editLoop, "plain", []string{"terminate.max_iterations=2"},
+			none, [2]string{"max_iterations: 3 ", "max_iterations: 2 "}},
+		"added to the set, as the other configuration reads the loop file": {editSuite, editLoop, "plain", []string{"terminate.confidence.threshold=0.9"},
+			[2]string{"loop: a.loop.yaml}   #", "loop: a.loop.yaml, set: {terminate.confidence.threshold: 0.9}}   #"}, none},
+		"added to a set": {editSuite, editLoop, "wide", []string{"terminate.confidence.threshold=0.9"},
+			[2]string{"      terminate.no_improvement", "      terminate.confidence.threshold: 0.9\n      terminate.no_improvement"}, none},
+		"a condition that is missing": {editSuite, editLoop, "plain", []string{"terminate.no_improvement.patience=2"},
+			none, [2]string{"  confidence: {th", "  no_improvement: {patience: 2}\n  confidence: {th"}},
+		"what is so already": {editSuite, editLoop, "plain", []string{"terminate.max_iterations=3"}, none, none},
+		"in the set and the loop file": {alone, short, "wide", []string{"max_iterations=7", "terminate.confidence.threshold=0.9"},
+			[2]string{"max_iterations: 9 ", "max_iterations: 7 "}, [2]string{"threshold: 0.85", "threshold: 0.9"}},
+		"the short form in the loop file": {bare, short, "wide", []string{"terminate.max_iterations=7"}, none, [2]string{"max_iterations: 4 #", "max_iterations: 7 #"}},
 	} {
-		dir := t.TempDir()
-		edited, err := onDisk(t, dir, editSuite, editLoop).Edit(c.configuration, assigned(t, c.set...)...)
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
-		got := map[string]string{"s.yaml": editSuite, "a.loop.yaml": editLoop}
+		edited, err := onDisk(t, t.TempDir(), c.suite, c.loop).Edit(c.configuration, assigned(t, c.set...)...)
+		must(t, err)
+		got := map[string]string{"s.yaml": c.suite, "a.loop.yaml": c.loop}
 		for _, e := range edited {
 			got[filepath.Base(e.File.Name)] = string(e.Text)
 		}
-		for file, want := range map[string]string{"s.yaml": replaced(editSuite, c.suite), "a.loop.yaml": replaced(editLoop, c.loop)} {
+		for file, want := range map[string]string{"s.yaml": replaced(c.suite, c.inSuite), "a.loop.yaml": replaced(c.loop, c.inLoop)} {
 			if got[file] != want {
 				t.Errorf("%s: %s is\n%s\nwant\n%s", name, file, got[file], want)
 			}
-		}
-	}
-}
-
-func TestEditChangesEachValueWhereItStands(t *testing.T) {
-	suite := strings.Replace(editSuite, "  - {name: plain, loop: a.loop.yaml}   # as it is\n", "", 1)
-	loop := strings.Replace(editLoop, "  max_iterations: 3   # three\n", "", 1) + "max_iterations: 4 # short\n"
-	for name, c := range map[string]struct {
-		suite       string
-		set         []string
-		want, wants [2]string
-	}{
-		"the set and the loop file": {suite, []string{"max_iterations=7", "terminate.confidence.threshold=0.9"},
-			[2]string{"max_iterations: 9 ", "max_iterations: 7 "}, [2]string{"threshold: 0.85", "threshold: 0.9"}},
-		"the short form in the loop file": {strings.Replace(suite, "      terminate.max_iterations: 9      # wide\n", "", 1), []string{"terminate.max_iterations=7"},
-			[2]string{}, [2]string{"max_iterations: 4 #", "max_iterations: 7 #"}},
-	} {
-		edited, err := onDisk(t, t.TempDir(), c.suite, loop).Edit("wide", assigned(t, c.set...)...)
-		got := map[string]string{"s.yaml": c.suite, "a.loop.yaml": loop}
-		for _, e := range edited {
-			got[filepath.Base(e.File.Name)] = string(e.Text)
-		}
-		if err != nil || got["s.yaml"] != replaced(c.suite, c.want) || got["a.loop.yaml"] != replaced(loop, c.wants) {
-			t.Errorf("%s: %v\n%s\n%s", name, err, got["s.yaml"], got["a.loop.yaml"])
 		}
 	}
 }
@@ -138,21 +118,10 @@ func TestEditSaysWhyNot(t *testing.T) {
 			t.Errorf("%s: %v, want %s", name, err, c.want)
 		}
 	}
-	d, _ := LoadFS(os.DirFS(t.TempDir()), "none", Options{})
-	if d != nil {
-		t.Fatal("there is no such file")
-	}
-}
-
-func TestEditOfWhatIsNotOnDisk(t *testing.T) {
-	d, faults := Load("-", Options{Stdin: strings.NewReader(strings.ReplaceAll(editSuite, "a.loop.yaml", "testdata/none"))})
-	if d != nil || faults == nil {
-		t.Fatal("there is no such loop")
-	}
 	_, err := (&Document{Suite: &Suite{}}).Edit("plain")
 	var edit *EditError
 	if !errors.As(err, &edit) || edit.Hint == "" {
-		t.Error(err)
+		t.Errorf("what is not on disk: %v", err)
 	}
 }
 

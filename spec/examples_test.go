@@ -59,25 +59,6 @@ func TestExamplesLoad(t *testing.T) {
 	}
 }
 
-// Every key of the language of agents loads, without a warning.
-func TestAgentsAreSupported(t *testing.T) {
-	text := `loop: l
-agent:
-  model: m
-  tools: [{builtin: converse}]
-  delegates: [{name: d, a2a: "http://localhost"}]
-  memory: {max_tokens: 5}
-  tool_calls: xml
-  warn_remaining: 1
-prompt: p
-phases: [{name: a, tools: []}, {name: b, agent: {http: "http://localhost"}}, {name: c, agent: {a2a: "http://localhost", tools: []}}]
-guards: {stagnation: {scope: step}}
-`
-	if d := loaded(t, "l.yaml", text); len(d.Warnings) > 0 {
-		t.Errorf("%s", printed(d.Warnings))
-	}
-}
-
 func TestPrograms(t *testing.T) {
 	d := loaded(t, "l.yaml", "loop: l\nagent: {model: m, tools: [{name: t, command: [no-such-tool]}, {mcp: {command: [no-such-server]}}]}\nprompt: p\nphases: [{name: a, tools: [{name: u, command: [no-such-phase-tool]}]}, {name: b, agent: {command: [no-such-program, x]}}]\nevaluate: {command: {command: [no-such-judge]}}\n")
 	if missing := d.Programs(); len(missing) != 5 || missing.Err() == nil {

