@@ -45,18 +45,39 @@ func CompilePattern(source string) (*Pattern, error) {
 	if groups := tree.MaxCap(); groups > maxGroups {
 		return nil, fmt.Errorf("the regular expression has %d groups; at most %d are allowed", groups, maxGroups)
 	}
-	program, err := syntax.Compile(tree.Simplify())
-	if err != nil {
-		return nil, err
+	n := leastInstructions(tree)
+	var program *syntax.Prog
+	if n <= maxInstructions {
+		if program, err = syntax.Compile(tree.Simplify()); err != nil {
+			return nil, err
+		}
+		n = len(program.Inst)
 	}
-	if n := len(program.Inst); n > maxInstructions {
-		return nil, fmt.Errorf("the regular expression is compiled to %d instructions; at most %d are allowed", n, maxInstructions)
+	if n > maxInstructions {
+		return nil, fmt.Errorf("the regular expression is compiled to at least %d instructions; at most %d are allowed", n, maxInstructions)
 	}
 	re, err := regexp.Compile(source)
 	if err != nil {
 		return nil, err
 	}
-	return &Pattern{re, len(program.Inst)}, nil
+	return &Pattern{re, n}, nil
+}
+
+// leastInstructions counts those of the characters alone: a few letters that are repeated often take seconds to compile.
+func leastInstructions(tree *syntax.Regexp) (n int) {
+	switch tree.Op {
+	case syntax.OpLiteral:
+		return len(tree.Rune)
+	case syntax.OpCharClass, syntax.OpAnyChar, syntax.OpAnyCharNotNL:
+		return 1
+	}
+	for _, sub := range tree.Sub {
+		n += leastInstructions(sub)
+	}
+	if tree.Op == syntax.OpRepeat {
+		n *= max(tree.Min, tree.Max)
+	}
+	return n
 }
 
 // String is the expression as it was written.

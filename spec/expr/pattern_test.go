@@ -62,6 +62,10 @@ func TestSearchesAreBoundedBeforeTheyRun(t *testing.T) {
 			t.Fatal(source, err)
 		}
 		program := instructions(t, source)
+		tree, _ := syntax.Parse(source, syntax.Perl)
+		if least := leastInstructions(tree); least > len(program.Inst) {
+			t.Fatalf("%q has %d instructions, not at least %d", source, len(program.Inst), least)
+		}
 		most := MaxPatternSteps / len(program.Inst)
 		long := strings.Repeat("a", most+1)
 		if err := p.refuse(long[:most]); err != nil {
