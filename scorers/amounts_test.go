@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agentbench/agentbench/engine/expect"
 	"github.com/agentbench/agentbench/engine/record"
 )
 
@@ -42,12 +43,8 @@ func TestAmounts(t *testing.T) {
 	} {
 		s := set(t, "- {name: s, "+c.scorer+"}")
 		scores := s.Score(t.Context(), task(t, ""), spent())
-		if got := shown(scores[0]); got != c.run {
-			t.Errorf("%s: the run is %s, want %s", c.scorer, got, c.run)
-		}
-		if got := shown(scores[1]); got != c.first {
-			t.Errorf("%s: the first iteration is %s, want %s", c.scorer, got, c.first)
-		}
+		expect.Equal(t, c.scorer, shown(scores[0]), c.run)
+		expect.Equal(t, c.scorer, shown(scores[1]), c.first)
 	}
 }
 

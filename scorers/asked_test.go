@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/agentbench/agentbench/engine/agent"
+	"github.com/agentbench/agentbench/engine/expect"
 	"github.com/agentbench/agentbench/engine/external"
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/spec"
@@ -91,13 +92,9 @@ func TestWhatIsAnswered(t *testing.T) {
 		{`{"unscored": "no tests for this task"}`, ``, `unscored: no tests for this task`},
 		{`{"score": 1, "unscored": "no tests for this task"}`, ``, `unscored: no tests for this task`},
 	} {
-		if got := bySh(t, "cat <<'.'\n"+c.answer+"\n.\n", c.more); got != c.want {
-			t.Errorf("%s: a program: got %s, want %s", c.answer, got, c.want)
-		}
+		expect.Equal(t, c.answer, bySh(t, "cat <<'.'\n"+c.answer+"\n.\n", c.more), c.want)
 		s := setWith(t, outside{}, "- {name: s, type: http, url: '"+answers(t, 200, c.answer)+"'"+c.more+"}")
-		if got := shown(s.Score(t.Context(), task(t, `1`), run(`"the output"`))[0]); got != c.want {
-			t.Errorf("%s: an endpoint: got %s, want %s", c.answer, got, c.want)
-		}
+		expect.Equal(t, c.answer, shown(s.Score(t.Context(), task(t, `1`), run(`"the output"`))[0]), c.want)
 	}
 }
 
@@ -135,9 +132,7 @@ func TestF31_ProgramsThatDoNotScore(t *testing.T) {
 		"kill -9 $$":           `the program "sh" failed: signal: killed`,
 		"yes | head -c 300000": `the program "sh" wrote 300000 bytes; 262144 are allowed`,
 	} {
-		if got := bySh(t, script, ""); got != "unscored: "+want {
-			t.Errorf("%s: got %s", script, got)
-		}
+		expect.Equal(t, script, bySh(t, script, ""), "unscored: "+want)
 	}
 	s := setWith(t, outside{folder: t.TempDir()}, "- {name: s, type: command, command: [no-such-program]}")
 	if got := shown(s.Score(t.Context(), nil, run(`1`))[0]); got != `unscored: the program "no-such-program" was not found; is it installed and on PATH?` {
@@ -258,12 +253,8 @@ func TestACancelledScorerIsUnscored(t *testing.T) {
 	cancel(errors.New("interrupted"))
 	s := setWith(t, outside{folder: t.TempDir()}, "- {name: s, type: command, command: [echo, '1']}\n- {name: e, type: exact}")
 	scores := s.Score(ctx, task(t, `"x"`), run(`"x"`))
-	if got := shown(scores[0]); got != "unscored: interrupted" {
-		t.Errorf("the one that asks: %s", got)
-	}
-	if got := shown(scores[1]); got != "1 (x)" {
-		t.Errorf("the one that does not: %s", got)
-	}
+	expect.Equal(t, "the one that asks", shown(scores[0]), "unscored: interrupted")
+	expect.Equal(t, "the one that does not", shown(scores[1]), "1 (x)")
 }
 
 // Who says nothing of it judges what is returned, and nothing of an output that is empty.
@@ -275,12 +266,8 @@ func TestThoseWhoAreAskedJudgeWhatIsReturned(t *testing.T) {
 			t.Errorf("%s: got\n%s", more, got)
 		}
 	}
-	if got := shown(setWith(t, o, scorer+"}").Score(t.Context(), nil, run(`" "`))[0]); got != "0 (none)" {
-		t.Errorf("an empty output: %s", got)
-	}
-	if got := shown(set(t, scorer+"}").Score(t.Context(), nil, run(`"a"`))[0]); got != "unscored: no model is configured" {
-		t.Errorf("nobody to ask: %s", got)
-	}
+	expect.Equal(t, "an empty output", shown(setWith(t, o, scorer+"}").Score(t.Context(), nil, run(`" "`))[0]), "0 (none)")
+	expect.Equal(t, "nobody to ask", shown(set(t, scorer+"}").Score(t.Context(), nil, run(`"a"`))[0]), "unscored: no model is configured")
 }
 
 // Whatever is answered, a score is between 0 and 1 or says why it is not there, and can be written.
@@ -333,13 +320,4 @@ var needed = map[string]string{
 	"command": ", command: [no-such-program]", "http": ", url: 'http://127.0.0.1/'", "judge": ", model: j, rubric: r",
 }
 
-// must ends a test at an error.
-func must(t interface {
-	Helper()
-	Fatal(...any)
-}, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = expect.NoError

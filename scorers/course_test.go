@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agentbench/agentbench/engine/expect"
 	"github.com/agentbench/agentbench/engine/record"
 )
 
@@ -117,9 +118,7 @@ func TestScorersOfToolCallsAndSteps(t *testing.T) {
 	for _, c := range courseVerdicts {
 		t.Run(c.scorer+" "+c.calls, func(t *testing.T) {
 			scores := set(t, "- {name: s, "+c.scorer+"}").Score(context.Background(), task(t, c.target), course(c.calls))
-			if got := strings.TrimPrefix(shownAll(scores[:1]), "s 0 "); got != c.want {
-				t.Errorf("got  %s\nwant %s", got, c.want)
-			}
+			expect.Equal(t, "result", strings.TrimPrefix(shownAll(scores[:1]), "s 0 "), c.want)
 		})
 	}
 }
@@ -134,9 +133,7 @@ func TestWhatWasDoneIsJudgedFromTheStart(t *testing.T) {
 		`type: no_repeated_calls`:           "s 0 0 (3): a({}) is repeated in iteration 4\ns 1 1 (1)\ns 2 1 (1)\ns 3 1 (2)\ns 4 0 (3): a({}) is repeated in iteration 4",
 	} {
 		got := shownAll(set(t, "- {name: s, "+scorer+"}").Score(context.Background(), task(t, ``), r))
-		if got != want {
-			t.Errorf("%s\ngot\n%s\nwant\n%s", scorer, got, want)
-		}
+		expect.Equal(t, scorer, got, want)
 	}
 }
 
@@ -146,9 +143,7 @@ func TestToolsThatAreNotKnownAreUnscored(t *testing.T) {
 	r.Iterations[0].Calls = []record.Call{{Role: record.RoleProgram}, {Role: record.RoleAgent, Conversation: "main", Kind: record.MainCall, Step: 1, Arrived: 1, Ended: 2}}
 	for _, scorer := range []string{`type: tools_called, tools: [a]`, `type: tools_not_called, tools: [a]`, `type: tool_order, tools: [a]`, `type: tool_args, expr: "true"`, `type: tool_call_count, max: 1`, `type: no_repeated_calls`} {
 		scores := set(t, "- {name: s, "+scorer+"}").Score(context.Background(), task(t, ``), r)
-		if got := scores[0].Unscored; got != "the record does not have the tools that the program used" {
-			t.Errorf("%s: %q", scorer, got)
-		}
+		expect.Equal(t, scorer, scores[0].Unscored, "the record does not have the tools that the program used")
 	}
 	if got := set(t, "- {name: s, type: steps, max: 1}").Score(context.Background(), task(t, ``), r)[0]; got.Unscored != "" || got.Value != 1 {
 		t.Errorf("steps: %+v", got)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/agentbench/agentbench/engine/expect"
 	"github.com/agentbench/agentbench/engine/model/wire"
 	"github.com/agentbench/agentbench/engine/secret"
 	"github.com/agentbench/agentbench/engine/secret/cuttest"
@@ -17,8 +18,6 @@ func TestF70_NoCutLeavesAPartOfAKey(t *testing.T) {
 	}
 	cuttest.LeavesNoPart(t, maxExplanation+100, cutters)
 	for text, want := range map[string]string{"one two": "one two", "one two three": "one two …", "é two three": "é two …", "oné two": "oné two"} {
-		if got := short(text, 9); got != want {
-			t.Errorf("short of %q is %q, want %q", text, got, want)
-		}
+		expect.Equal(t, text, short(text, 9), want)
 	}
 }

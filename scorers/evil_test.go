@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/agentbench/agentbench/engine/expect"
 	"github.com/agentbench/agentbench/spec/expr"
 )
 
@@ -92,14 +93,10 @@ func TestLastOfManyMatches(t *testing.T) {
 	for _, n := range []int{1, 2, 63, 64, 65, 500, 20_000} {
 		answers := strings.Repeat("A: 1\n", n-1) + "A: 2\n"
 		score := scored(t, `type: exact, extract: '(?m)^A: (\d+)$'`, `2`, quotedJSON(t, answers))
-		if got := shown(score); got != "1 (2)" {
-			t.Errorf("of %d matches: %s", n, got)
-		}
+		expect.Equal(t, n, shown(score), "1 (2)")
 	}
 	empty := scored(t, "type: exact, extract: 'z*'", `2`, quotedJSON(t, strings.Repeat("a", 1000)))
-	if got := shown(empty); got != "0 (none)" {
-		t.Errorf("a thousand empty matches: %s", got)
-	}
+	expect.Equal(t, "a thousand empty matches", shown(empty), "0 (none)")
 }
 
 func TestScoresAreSmallValidText(t *testing.T) {

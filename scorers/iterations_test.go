@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agentbench/agentbench/engine/expect"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
 )
@@ -37,9 +38,7 @@ vowel 3 0 (none)
 right 4 0 (c): want a, got c
 vowel 4 0 (c): no match of [aeiou]`
 	scores := s.Score(context.Background(), task(t, `"a"`), r)
-	if got := shownAll(scores); got != want {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
-	}
+	expect.Equal(t, "result", shownAll(scores), want)
 	for _, score := range scores {
 		if score.Run != r.ID {
 			t.Errorf("a score is of run %q", score.Run)
@@ -72,9 +71,7 @@ func TestIterationIsSeenAsIfTheRunHadStoppedThere(t *testing.T) {
 		`iterations.exists(i, i.error != "")`: "s 0 1\ns 1 0: iterations.exists(i, i.error != \"\") is false\ns 2 0: iterations.exists(i, i.error != \"\") is false\ns 3 0: iterations.exists(i, i.error != \"\") is false\ns 4 1",
 	}
 	for expression, want := range cases {
-		if got := scoreLines(t, expression, r, Options{}); got != want {
-			t.Errorf("%s\n%s\nwant\n%s", expression, got, want)
-		}
+		expect.Equal(t, expression, scoreLines(t, expression, r, Options{}), want)
 	}
 }
 
@@ -109,9 +106,7 @@ func TestBest(t *testing.T) {
 	} {
 		s := newSubject(nil, c.run, len(c.options.Resolved) > 0)
 		s.stand(0, len(c.run.Iterations))
-		if got := s.best(); got != c.want {
-			t.Errorf("%s: got %d, want %d", c.name, got, c.want)
-		}
+		expect.Equal(t, c.name, s.best(), c.want)
 	}
 	if got := scoreLines(t, `best.iteration == 3`, checked, checklist); got[:5] != "s 0 1" {
 		t.Errorf("the pattern does not reach the scorer: %s", got)
@@ -134,19 +129,13 @@ stop 0 1
 calls 0 1`
 	r := run()
 	r.Outcome.Status = record.Failed
-	if got := shownAll(s.Score(context.Background(), task(t, `"a"`), r)); got != want {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
-	}
+	expect.Equal(t, "result", shownAll(s.Score(context.Background(), task(t, `"a"`), r)), want)
 	r = run(`"a"`)
 	r.Outcome.Returned = 0
 	scores := s.Score(context.Background(), task(t, `"a"`), r)
-	if got := shown(scores[0]); got != "0 (none)" {
-		t.Errorf("a run that returns nothing has the score %s", got)
-	}
+	expect.Equal(t, "a run that returns nothing has the score", shown(scores[0]), "0 (none)")
 	r.Outcome.Returned = 7 // a broken record
-	if got := shown(s.Score(context.Background(), task(t, `"a"`), r)[0]); got != "0 (none)" {
-		t.Errorf("a run that returns what is not there has the score %s", got)
-	}
+	expect.Equal(t, "a run that returns what is not there has the score", shown(s.Score(context.Background(), task(t, `"a"`), r)[0]), "0 (none)")
 }
 
 func TestNoTask(t *testing.T) {
@@ -177,9 +166,7 @@ func TestChecks(t *testing.T) {
 	}
 	for scorer, want := range cases {
 		s := set(t, "- {name: s, "+scorer+"}")
-		if got := shownAll(s.Score(context.Background(), task(t, ""), r)[1:]); got != want {
-			t.Errorf("%s\n%s\nwant\n%s", scorer, got, want)
-		}
+		expect.Equal(t, scorer, shownAll(s.Score(context.Background(), task(t, ""), r)[1:]), want)
 	}
 }
 
@@ -213,9 +200,7 @@ func TestExpressionsSeeEveryField(t *testing.T) {
 
 func TestPanicIsUnscored(t *testing.T) {
 	s := &Set{scorers: []*scorer{{Version: Version{Name: "s"}, compare: func(context.Context, *subject) verdict { panic("oh") }}}}
-	if got := shown(s.Score(context.Background(), nil, run(`"a"`))[0]); got != "unscored: panic: oh" {
-		t.Error(got)
-	}
+	expect.Equal(t, "result", shown(s.Score(context.Background(), nil, run(`"a"`))[0]), "unscored: panic: oh")
 }
 
 func TestSetIsSafeForConcurrentUse(t *testing.T) {
@@ -228,9 +213,7 @@ func TestSetIsSafeForConcurrentUse(t *testing.T) {
 	for range 4 {
 		group.Go(func() {
 			for range 50 {
-				if got := shownAll(s.Score(context.Background(), task(t, `"a"`), run(`"a"`, `"b"`))); got != want {
-					t.Errorf("got\n%s\nwant\n%s", got, want)
-				}
+				expect.Equal(t, "result", shownAll(s.Score(context.Background(), task(t, `"a"`), run(`"a"`, `"b"`))), want)
 			}
 		})
 	}

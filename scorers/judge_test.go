@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/agentbench/agentbench/engine/expect"
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/model/cache"
 	"github.com/agentbench/agentbench/engine/model/offline"
@@ -52,9 +53,7 @@ func TestAJudgeJudgesWhatIsReturned(t *testing.T) {
 	r := run(`"a"`, `"b"`, `"c"`)
 	r.Outcome.Returned = 2
 	scores := s.Score(t.Context(), task(t, `"x"`), r)
-	if got := shownAll(scores); got != "quality 0 0.1 (0.1): call 1" {
-		t.Error(got)
-	}
+	expect.Equal(t, "result", shownAll(scores), "quality 0 0.1 (0.1): call 1")
 	want := record.Score{
 		Run: r.ID, Name: "quality", Scorer: scores[0].Scorer, Value: 0.1, Answer: "0.1", Explanation: "call 1",
 		Votes: []record.Vote{{Value: 0.1, Answer: "0.1", Explanation: "call 1"}}, Usage: record.Usage{Calls: 1, OutputTokens: 5},
@@ -108,29 +107,19 @@ func TestAJudgeOfIterations(t *testing.T) {
 	r.Outcome.Returned = 2
 	scores := setWith(t, judging(models{"j": scripted("0.1", "0.2", "0.3")}), every).Score(t.Context(), task(t, ""), r)
 	lines := "quality 0 0.2 (0.2): it is 0.2\nquality 1 0.1 (0.1): it is 0.1\nquality 2 0.2 (0.2): it is 0.2\nquality 3 0.3 (0.3): it is 0.3"
-	if got := shownAll(scores); got != lines {
-		t.Errorf("every iteration:\n%s", got)
-	}
+	expect.Equal(t, "every iteration", shownAll(scores), lines)
 	calls := func(scores []record.Score) (told []int64) {
 		for _, s := range scores {
 			told = append(told, s.Usage.Calls, int64(len(s.Votes)))
 		}
 		return told
 	}
-	if got := calls(scores); !reflect.DeepEqual(got, []int64{1, 1, 1, 1, 0, 0, 1, 1}) {
-		t.Errorf("calls and votes %v", got)
-	}
+	expect.Equal(t, "calls and votes", calls(scores), []int64{1, 1, 1, 1, 0, 0, 1, 1})
 	lazy := setWith(t, judging(models{"j": scripted("0.1", "0.2", "0.3")}), when)
-	if got := shownAll(lazy.Score(t.Context(), task(t, ""), r)); got != "quality 0 0.2 (0.2): it is 0.2" {
-		t.Errorf("unasked:\n%s", got)
-	}
+	expect.Equal(t, "unasked", shownAll(lazy.Score(t.Context(), task(t, ""), r)), "quality 0 0.2 (0.2): it is 0.2")
 	scores = lazy.At(t.Context(), task(t, ""), r, 0, 1, 2, 3)
-	if got := shownAll(scores); got != lines {
-		t.Errorf("asked:\n%s", got)
-	}
-	if got := calls(scores); !reflect.DeepEqual(got, []int64{1, 1, 1, 1, 0, 0, 1, 1}) {
-		t.Errorf("asked: calls and votes %v", got)
-	}
+	expect.Equal(t, "asked", shownAll(scores), lines)
+	expect.Equal(t, "asked: calls and votes", calls(scores), []int64{1, 1, 1, 1, 0, 0, 1, 1})
 }
 
 // Votes are different draws, and judged again each is the same one: no call is made. Equal outputs are judged alike.
@@ -193,9 +182,7 @@ func TestOptionsOfJudges(t *testing.T) {
 		`model: j, range: [0, 8], criteria: [{name: a, rubric: r}, {name: b, rubric: r, weight: 3}]`: "0.875 (a 4, b 8): a 0.5: it is 4; b 1: it is 8",
 	} {
 		s := setWith(t, judging(models{"j": scripted("4", "8", "6"), "k": scripted(`"yes"`)}), "- {name: s, type: judge, "+scorer+"}")
-		if got := shown(s.Score(t.Context(), task(t, ""), run(`"x"`))[0]); got != want {
-			t.Errorf("%s: %s, want %s", scorer, got, want)
-		}
+		expect.Equal(t, scorer, shown(s.Score(t.Context(), task(t, ""), run(`"x"`))[0]), want)
 	}
 }
 
@@ -218,14 +205,10 @@ func TestWhoCannotBeAsked(t *testing.T) {
 	if err := s.Only(func(name string) bool { return name == "right" }).Unable(); err != nil {
 		t.Error(err)
 	}
-	if got := shown(s.Score(t.Context(), task(t, `"a"`), run(`"a"`))[0]); got != "unscored: unknown model j" {
-		t.Error(got)
-	}
+	expect.Equal(t, "result", shown(s.Score(t.Context(), task(t, `"a"`), run(`"a"`))[0]), "unscored: unknown model j")
 	want := []Version{
 		{Name: "quality", Hash: s.Versions()[0].Hash, Asks: true, Judges: spec.ScoreReturned},
 		{Name: "right", Hash: s.Versions()[1].Hash, Judges: spec.ScoreEveryIteration},
 	}
-	if got := s.Versions(); !reflect.DeepEqual(got, want) {
-		t.Errorf("got %+v", got)
-	}
+	expect.Equal(t, "result", s.Versions(), want)
 }

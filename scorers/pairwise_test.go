@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agentbench/agentbench/engine/expect"
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
@@ -102,9 +103,7 @@ func TestPairsAreApart(t *testing.T) {
 	if v := s.Versions()[0]; !v.Asks || !v.Pairs || v.Against != "base" || v.Judges != spec.ScoreReturned {
 		t.Errorf("the version is %+v", v)
 	}
-	if got := shownAll(s.Score(t.Context(), task(t, `"x"`), run(`"x"`))); got != "e 0 1 (x)\ne 1 1 (x)" {
-		t.Errorf("got %s", got)
-	}
+	expect.Equal(t, "result", shownAll(s.Score(t.Context(), task(t, `"x"`), run(`"x"`))), "e 0 1 (x)\ne 1 1 (x)")
 	if got := shownAll(s.Pair(t.Context(), nil, run(`"x"`), all, besideOnly(other("base", `"y"`)))); got != "s 0 unscored: no model is configured" {
 		t.Errorf("nobody to ask: %s", got)
 	}

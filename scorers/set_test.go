@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"github.com/agentbench/agentbench/engine/expect"
 	"github.com/agentbench/agentbench/engine/record"
 )
 
@@ -15,12 +16,8 @@ func TestASetJudgesWhereItIsAsked(t *testing.T) {
 	r := run(`"b"`, `"a"`, `"cc"`)
 	r.Outcome.Returned = 2
 	want := "right 0 1 (a)\nshort 0 1\nstopped 0 0: stop.reason == \"max_iterations\" is false\nright 3 0 (cc): want a, got cc\nshort 3 0: size(string(output)) < 2 is false"
-	if got := shownAll(s.At(context.Background(), task(t, `"a"`), r, 3, 4, -1, 0)); got != want {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
-	}
+	expect.Equal(t, "result", shownAll(s.At(context.Background(), task(t, `"a"`), r, 3, 4, -1, 0)), want)
 	r.Outcome.Reason = record.ReasonMaxIterations
 	stopped := s.Only(func(name string) bool { return name == "stopped" })
-	if got := shownAll(stopped.Score(context.Background(), task(t, `"a"`), r)); got != "stopped 0 1" {
-		t.Errorf("of one scorer alone: %s", got)
-	}
+	expect.Equal(t, "of one scorer alone", shownAll(stopped.Score(context.Background(), task(t, `"a"`), r)), "stopped 0 1")
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agentbench/agentbench/engine/expect"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
 )
@@ -46,9 +47,7 @@ func TestSets(t *testing.T) {
 	for _, c := range setsOf {
 		t.Run(c.set, func(t *testing.T) {
 			s := set(t, "- {name: s, "+c.set+"}"+partsOfSets)
-			if got := shown(s.Score(t.Context(), task(t, `"abc"`), run(`"abc"`))[0]); got != c.want {
-				t.Errorf(" got %s\nwant %s", got, c.want)
-			}
+			expect.Equal(t, "result", shown(s.Score(t.Context(), task(t, `"abc"`), run(`"abc"`))[0]), c.want)
 		})
 	}
 }
@@ -62,9 +61,7 @@ func TestNoAnswerIsWorthNothingToASet(t *testing.T) {
 		`" "`:    "not bad 0 0 (none)\nnot all 0 0 (none)",
 		`"good"`: "not bad 0 1\nnot all 0 0.5",
 	} {
-		if got := shownAll(s.Score(t.Context(), task(t, ""), run(output))[:2]); got != want {
-			t.Errorf("output %s: got\n%s\nwant\n%s", output, got, want)
-		}
+		expect.Equal(t, output, shownAll(s.Score(t.Context(), task(t, ""), run(output))[:2]), want)
 	}
 }
 
@@ -77,9 +74,7 @@ func TestAnAnswerMayBeTheWordNone(t *testing.T) {
 - {name: path, type: json_path, value: '{"a": output}', expr: json.a, not: true}
 - {name: found, type: judge, model: j, rubric: Any errors, choices: {none: 0, some: 1}, not: true}`)
 	want := "any 0 1\nall 0 1\nright 0 0 (none): want x, got none\npath 0 1 (none)\nfound 0 1 (none): it is none"
-	if got := shownAll(s.Score(t.Context(), task(t, `"x"`), run(`"none"`))[:5]); got != want {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
-	}
+	expect.Equal(t, "result", shownAll(s.Score(t.Context(), task(t, `"x"`), run(`"none"`))[:5]), want)
 }
 
 // A part that stands in several sets and for itself is asked once for each output.
@@ -92,15 +87,11 @@ func TestPartsOfSetsAreAskedOnce(t *testing.T) {
 - {name: every, type: any_of, score: every_iteration, scorers: [{name: e, type: command, command: [sh, -c, 'echo every >>asked; echo 1']}]}`)
 	scores := s.Score(t.Context(), task(t, ""), run(`"a"`, `"b"`))
 	want := "one 0 0.75: asked: 0.5\ntwo 0 0.75: asked: 0.5; one: asked: 0.5\nasked 0 0.5 (b)\nevery 0 1\nevery 1 1\nevery 2 1"
-	if got := shownAll(scores); got != want {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
-	}
+	expect.Equal(t, "result", shownAll(scores), want)
 	asked, err := os.ReadFile(o.folder + "/asked")
 	must(t, err)
 	for line, times := range map[string]int{"asked\n": 1, "own\n": 1, "every\n": 2} {
-		if got := strings.Count(string(asked), line); got != times {
-			t.Errorf("%q was asked %d times, want %d", line, got, times)
-		}
+		expect.Equal(t, line, strings.Count(string(asked), line), times)
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/agentbench/agentbench/engine/expect"
 )
 
 // The values of package textual, as scores.
@@ -77,8 +79,6 @@ func TestTextsTooLongToCompare(t *testing.T) {
 		{`type: f1`, whole, `"x"`, "unscored: target: the value has 1048577 bytes; at most 1048576 are searched"},
 		{`type: exact, normalize: squad`, whole, `"x"`, "unscored: target: the value has 1048577 bytes; at most 1048576 are searched"},
 	} {
-		if got := shown(scored(t, c.scorer, c.target, c.output)); got != c.want {
-			t.Errorf("%s: got %s\nwant %s", c.scorer, got, c.want)
-		}
+		expect.Equal(t, c.scorer, shown(scored(t, c.scorer, c.target, c.output)), c.want)
 	}
 }

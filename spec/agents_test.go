@@ -11,6 +11,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/agentbench/agentbench/engine/expect"
 	"github.com/agentbench/agentbench/spec/expr"
 	"github.com/agentbench/agentbench/spec/source"
 )
@@ -109,9 +110,7 @@ phases:
 		got = append(got, fmt.Sprintf("%s %d %d %s %v %d", s.Name, len(s.Agent.Tools), len(s.Agent.Delegates), s.Agent.ToolChoice, d.Loop.Converses(s.Agent), d.Loop.Steps(s.Agent)))
 	}
 	want := []string{"plan 0 1 auto true 5", "act 1 1 none true 9", "alone 0 0 auto false 1", "other 1 1 auto false 1"}
-	if !slices.Equal(got, want) {
-		t.Errorf("got  %q\nwant %q", got, want)
-	}
+	expect.Equal(t, "result", got, want)
 	d.Loop.User = &User{}
 	if steps := d.Loop.Steps(d.Loop.Stages()[0].Agent); steps != 100 {
 		t.Errorf("with a user: %d steps", steps)

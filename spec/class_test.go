@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/agentbench/agentbench/engine/expect"
 	"github.com/agentbench/agentbench/spec/source"
 )
 
@@ -65,8 +66,6 @@ func TestDifferences(t *testing.T) {
 	} {
 		other := base
 		c.change(&other)
-		if got := Differences(&base, &other); !slices.Equal(got, c.want) {
-			t.Errorf("%s: %v, want %v", name, got, c.want)
-		}
+		expect.Equal(t, name, Differences(&base, &other), c.want)
 	}
 }

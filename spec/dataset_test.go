@@ -10,6 +10,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/agentbench/agentbench/engine/expect"
 	"github.com/agentbench/agentbench/spec/expr"
 )
 
@@ -51,9 +52,7 @@ func TestTaskFormats(t *testing.T) {
 	}
 	for _, c := range cases {
 		d := suiteWithTasks(t, c.tasks, c.file+".", "", c.file, c.text)
-		if got := tasksInShort(t, d); got != c.want {
-			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
-		}
+		expect.Equal(t, c.name, tasksInShort(t, d), c.want)
 		if _, faults := d.CountTasks(); len(faults) > 0 {
 			t.Errorf("%s: %v", c.name, faults)
 		}
@@ -164,9 +163,7 @@ func TestAnswers(t *testing.T) {
 		for task, answers := range script.ByTask {
 			byTask[task] = said(answers)
 		}
-		if got := fmt.Sprint("{", byTask, " ", said(script.List), " ", script.AfterLast, "}"); got != c.want {
-			t.Errorf("%s: got %s, want %s", c.model, got, c.want)
-		}
+		expect.Equal(t, c.model, fmt.Sprint("{", byTask, " ", said(script.List), " ", script.AfterLast, "}"), c.want)
 	}
 }
 
@@ -271,9 +268,7 @@ func TestFilesOfAFolder(t *testing.T) {
 		`{files: [cases/deeper/, cases/a.md], id: string(row.path + "|" + row.name + "|" + row.stem), input: row.text}`: "cases/deeper/d.txt|d.txt|d=no cases/a.md|a.md|a=first",
 	} {
 		d := suiteWithTasks(t, tasks, files...)
-		if got := tasksInShort(t, d); got != want {
-			t.Errorf("%s: got %q, want %q", tasks, got, want)
-		}
+		expect.Equal(t, tasks, tasksInShort(t, d), want)
 		if n, faults := d.CountTasks(); len(faults) > 0 || n != len(strings.Fields(want)) {
 			t.Errorf("%s: %d tasks, %v", tasks, n, faults)
 		}
@@ -290,9 +285,7 @@ func TestPackedFiles(t *testing.T) {
 	} {
 		for _, packed := range []string{gzipped(text), gzipped(text[:9], text[9:])} {
 			d := suiteWithTasks(t, name+".gz", name+".gz", packed)
-			if got := tasksInShort(t, d); got != "one=a 2=b" {
-				t.Errorf("%s: %s", name, got)
-			}
+			expect.Equal(t, name, tasksInShort(t, d), "one=a 2=b")
 		}
 	}
 }

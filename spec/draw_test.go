@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/agentbench/agentbench/engine/expect"
 	"github.com/agentbench/agentbench/engine/propertytest"
 	"pgregory.net/rapid"
 )
@@ -101,9 +102,7 @@ func TestOrdersAreForEver(t *testing.T) {
 		"sample: {n: 4}, shuffle: 7, limit: 2":              "t04 t07",
 		"where: 'task.id != \"t07\"', shuffle: 7, limit: 2": "t04 t01",
 	} {
-		if got := strings.Join(ids(t, suiteWithTasks(t, "{files: [t.jsonl], "+keys+"}", lines...)), " "); got != want {
-			t.Errorf("%s: %s", keys, got)
-		}
+		expect.Equal(t, keys, strings.Join(ids(t, suiteWithTasks(t, "{files: [t.jsonl], "+keys+"}", lines...)), " "), want)
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/agentbench/agentbench/engine/expect"
 )
 
 // folderWith writes a suite whose tasks are in the file tasks, and what the case adds.
@@ -25,15 +27,7 @@ func folderWith(t *testing.T, tasks string, files map[string]string) string {
 	return dir
 }
 
-func must(t interface {
-	Helper()
-	Fatal(...any)
-}, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = expect.NoError
 
 // FAULTS F57: a pattern does not follow links to folders, of which ten that lead back have very many paths.
 func TestPatternsDoNotGoRoundInCircles(t *testing.T) {
@@ -117,9 +111,7 @@ func TestRoots(t *testing.T) {
 		if d == nil {
 			t.Fatal(printed(faults))
 		}
-		if got := tasksInShort(t, d); got != want {
-			t.Errorf("with DATA=%q: got %s, want %s", env, got, want)
-		}
+		expect.Equal(t, env, tasksInShort(t, d), want)
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/agentbench/agentbench/engine/expect"
 )
 
 const (
@@ -54,9 +56,7 @@ func TestImagesOfTasks(t *testing.T) {
 		if _, faults := d.CountTasks(); len(faults) > 0 {
 			t.Errorf("%s: %v", name, faults)
 		}
-		if got := imagesInShort(t, d); got != c.want {
-			t.Errorf("%s: got  %s\nwant %s", name, got, c.want)
-		}
+		expect.Equal(t, name, imagesInShort(t, d), c.want)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agentbench/agentbench/engine/expect"
 	"github.com/agentbench/agentbench/spec/expr"
 )
 
@@ -112,9 +113,7 @@ configurations:
 `, "l.yaml", parameterLoop+"guards: {absolute_max_iterations: 20}\nterminate: {any: [{name: good, all: [{confidence: {threshold: 0.5}}, {when: passed}]}]}\n")
 	b := d.Suite.Configuration("b").Loop
 	got := fmt.Sprint(b.Terminate.Any[0].Nested[0].Confidence.Threshold.Value, b.Phases[1].MaxIterations, *b.Evaluate.Checks[0].Weight)
-	if got != "0.5 3 1" {
-		t.Errorf("the loop of the other configuration changed: %s", got)
-	}
+	expect.Equal(t, "the loop of the other configuration changed", got, "0.5 3 1")
 }
 
 func TestParam(t *testing.T) {

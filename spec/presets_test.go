@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"testing/fstest"
+
+	"github.com/agentbench/agentbench/engine/expect"
 )
 
 // loaded loads a suite or loop out of files given as name and text in turn; the first is the one to load.
@@ -90,9 +92,7 @@ func TestPatternPresets(t *testing.T) {
 		{"terminate: {any: [{when: passed}], max_iterations: 3}", "when max_iterations"},
 	}
 	for _, c := range cases {
-		if got := inShort(loopOf(t, c.text).Terminate.Any); got != c.want {
-			t.Errorf("%s\ngot  %s\nwant %s", c.text, got, c.want)
-		}
+		expect.Equal(t, c.text, inShort(loopOf(t, c.text).Terminate.Any), c.want)
 	}
 }
 
@@ -158,14 +158,10 @@ func TestS0_3_RolePresets(t *testing.T) {
 		return strings.Join(parts, "/")
 	}
 	for role, want := range roles {
-		if got := limits(loopOf(t, "preset: "+role)); got != want {
-			t.Errorf("%s: got %s, want %s", role, got, want)
-		}
+		expect.Equal(t, role, limits(loopOf(t, "preset: "+role)), want)
 	}
 	written := loopOf(t, "preset: qa_specialist\nphases: [{name: refinement}, {name: execution, max_iterations: 4}, {name: other}]")
-	if got := limits(written); got != "2/4/0" {
-		t.Errorf("written phases got the limits %s, want 2/4/0", got)
-	}
+	expect.Equal(t, "written phases got the limits", limits(written), "2/4/0")
 }
 
 func TestS0_7_Hints(t *testing.T) {
@@ -405,9 +401,7 @@ func TestSweepNames(t *testing.T) {
 			"s@max_iterations=2,threshold=0.5 s@max_iterations=2,threshold=0.4 s@max_iterations=1,threshold=0.5 s@max_iterations=1,threshold=0.4"},
 	}
 	for _, c := range cases {
-		if got := namesOf(resolved(t, "  - {name: s, loop: l.yaml, sweep: {"+c.sweep+"}}\n")); got != c.want {
-			t.Errorf("%s\ngot  %s\nwant %s", c.sweep, got, c.want)
-		}
+		expect.Equal(t, c.sweep, namesOf(resolved(t, "  - {name: s, loop: l.yaml, sweep: {"+c.sweep+"}}\n")), c.want)
 	}
 }
 
@@ -471,9 +465,7 @@ func TestContentsOfProgramFiles(t *testing.T) {
 		}
 	}
 	for _, words := range []string{"-c", outside, "../nothing.sh", "/usr/bin/env", "/bin/sh"} {
-		if got := contents(words, "other", ""); got != "" {
-			t.Errorf("%s has contents: %s", words, got)
-		}
+		expect.Equal(t, words, contents(words, "other", ""), "")
 	}
 	d, faults := LoadFS(fstest.MapFS{"l.yaml": {Data: []byte("loop: l\nagent: {command: [sh, " + word("out.sh") + "]}\n")}}, "l.yaml", Options{})
 	if d == nil || d.Loop.Contents() != "" {

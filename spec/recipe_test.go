@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/agentbench/agentbench/engine/expect"
 )
 
 // The language knows the recipes that there are.
@@ -50,9 +52,7 @@ func TestCommandsWithTheirRecipes(t *testing.T) {
 				return strings.Split(strings.ReplaceAll(strings.Join(words, "\n"), "PROMPT", "exec"), "\n")
 			}
 			argv, want := rendered(declared), rendered(strings.Fields(c.want))
-			if got := r.Command(declared, argv, r.With(c.proxy, "m", "id").Flags); !slices.Equal(got, want) {
-				t.Errorf("got  %q\nwant %q", got, want)
-			}
+			expect.Equal(t, "result", r.Command(declared, argv, r.With(c.proxy, "m", "id").Flags), want)
 		})
 	}
 }

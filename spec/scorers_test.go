@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/fstest"
 	"time"
+
+	"github.com/agentbench/agentbench/engine/expect"
 )
 
 // suiteOfScorers has all that scorers name.
@@ -169,9 +171,7 @@ scorers: [{name: long, type: word_count, max: 1}, {name: said, type: regex, patt
 		}
 		groups = append(groups, task.ID+"="+task.Group)
 	}
-	if got := strings.Join(groups, " "); got != "a=3 b=" {
-		t.Errorf("groups: %s", got)
-	}
+	expect.Equal(t, "groups", strings.Join(groups, " "), "a=3 b=")
 	all := d.Suite.SingleMetrics()
 	if len(all) != 2 || all[0].Name != "long mean" || all[1] != (SingleMetric{Name: "said mean", Score: "said", Reduce: ReduceMean}) {
 		t.Errorf("%+v", all)

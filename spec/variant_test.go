@@ -1,6 +1,10 @@
 package spec
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/agentbench/agentbench/engine/expect"
+)
 
 func TestNamesOfASweepNeedNoQuotes(t *testing.T) {
 	for params, want := range map[string]string{
@@ -9,12 +13,8 @@ func TestNamesOfASweepNeedNoQuotes(t *testing.T) {
 		"prompt=$(x) *":                  "a@prompt=__x___",
 		"model=openai/gpt-4":             "a@model=openai/gpt-4",
 	} {
-		if got := VariantName("a", params, func(string) bool { return false }); got != want {
-			t.Errorf("%s: got %s, want %s", params, got, want)
-		}
+		expect.Equal(t, params, VariantName("a", params, func(string) bool { return false }), want)
 	}
 	taken := map[string]bool{"a@x=_": true, "a@x=_+2": true}
-	if got := VariantName("a", "x=?", func(name string) bool { return taken[name] }); got != "a@x=_+3" {
-		t.Errorf("a name that is taken: %s", got)
-	}
+	expect.Equal(t, "a name that is taken", VariantName("a", "x=?", func(name string) bool { return taken[name] }), "a@x=_+3")
 }

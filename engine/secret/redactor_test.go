@@ -8,13 +8,13 @@ import (
 	"fmt"
 	"html"
 	"net/url"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
 
+	"github.com/agentbench/agentbench/engine/expect"
 	"github.com/agentbench/agentbench/engine/propertytest"
 )
 
@@ -85,9 +85,7 @@ func TestF70_WhatIsKnownAndWhatStays(t *testing.T) {
 		{words, `{"iterations of 20240131":"iterations"}`, `{"[redacted] of [redacted]":"[redacted]"}`},
 		{words, `ftp://me:20240131@host, 3 iterations more`, `ftp://me:[redacted]@host, 3 [redacted] more`},
 	} {
-		if got := New(c.known...).String(c.text); got != c.want {
-			t.Errorf("%s: got %s, want %s", c.text, got, c.want)
-		}
+		expect.Equal(t, c.text, New(c.known...).String(c.text), c.want)
 	}
 }
 
@@ -115,9 +113,7 @@ func TestF70_ShapesOfKeys(t *testing.T) {
 		"see https://example.com/a/very/long/path/sk-x":    "see https://example.com/a/very/long/path/sk-x",
 		"dGhpcyBpcyBzb21lIGJhc2U2NCBBS0lBIHRleHQgKDEyMyk=": "dGhpcyBpcyBzb21lIGJhc2U2NCBBS0lBIHRleHQgKDEyMyk=",
 	} {
-		if got := (*Redactor)(nil).String(text); got != want {
-			t.Errorf("%s: got %s, want %s", text, got, want)
-		}
+		expect.Equal(t, text, (*Redactor)(nil).String(text), want)
 		if got := New(canary).String("; " + text + " ;"); got != "; "+want+" ;" {
 			t.Errorf("%s, within a text: got %s", text, got)
 		}
@@ -339,17 +335,13 @@ func TestF70_SecretsInLinesThatCouldNotBeRead(t *testing.T) {
 		`  env: [PGUSER, TEAM_2, http_proxy, ProgramFiles]`:                                        nil,
 		`prompt: "ask me@home.example: {{ task.input }}"`:                                          nil,
 	} {
-		if got := OfText(text); !slices.Equal(got, want) {
-			t.Errorf("%s: %q", text, got)
-		}
+		expect.Equal(t, text, OfText(text), want)
 	}
 }
 
 // A text that is shortened ends between words.
 func TestShorten(t *testing.T) {
 	for text, want := range map[string]string{"": "", "12 45": "12 45", "12 456": "12  … (6 bytes)", "word": "word", "a wordy": "a  … (7 bytes)"} {
-		if got := Shorten(text, 5); got != want {
-			t.Errorf("%q became %q, want %q", text, got, want)
-		}
+		expect.Equal(t, text, Shorten(text, 5), want)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/agentbench/agentbench/engine/expect"
 )
 
 // Of a spec, wherever they stand: what is in addresses and in arguments, every value that headers take from the
@@ -40,9 +42,7 @@ func TestF70_SecretsOfASpec(t *testing.T) {
 	slices.Sort(got)
 	want := []string{"87654321", "in%2Bsignature", "in+signature", "in-address", "in-arguments", "in-connection", "in-future", "in-header", "in-query", "in-scorer", "in-user",
 		"the MODEL_KEY", "the REMOTE", "the SERVER_KEY", "the TEAM", "the TOKEN", "the TOOL_SECRET"}
-	if !slices.Equal(got, want) {
-		t.Errorf("got  %q\nwant %q", got, want)
-	}
+	expect.Equal(t, "result", got, want)
 }
 
 func TestF70_SecretsOfAddresses(t *testing.T) {
@@ -60,9 +60,7 @@ func TestF70_SecretsOfAddresses(t *testing.T) {
 		"user:pass@host":                                                    nil,
 		"see https://user:pass@host/ there":                                 nil,
 	} {
-		if got := OfAddress(text); !slices.Equal(got, want) {
-			t.Errorf("%s: %q, want %q", text, got, want)
-		}
+		expect.Equal(t, text, OfAddress(text), want)
 	}
 }
 
@@ -110,8 +108,6 @@ func TestF70_SecretsOfArguments(t *testing.T) {
 		if head, tail, ok := strings.Cut(text, "|"); ok {
 			words = append(strings.Fields(head), tail)
 		}
-		if got := OfArguments(words); !slices.Equal(got, want) {
-			t.Errorf("%s: %q, want %q", text, got, want)
-		}
+		expect.Equal(t, text, OfArguments(words), want)
 	}
 }

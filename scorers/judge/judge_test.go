@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/agentbench/agentbench/engine/expect"
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/model/pace"
 	"github.com/agentbench/agentbench/engine/propertytest"
@@ -176,9 +177,7 @@ func TestAnOutputThatAsksForAScoreGainsNothing(t *testing.T) {
 		if got := messages[0]; got.Text != plain[0].Text {
 			t.Errorf("%s: the instructions are\n%s\nwant\n%s", name, got.Text, plain[0].Text)
 		}
-		if got := takenApart(t, messages); got != output {
-			t.Errorf("%s: the output in the prompt is %q", name, got)
-		}
+		expect.Equal(t, name, takenApart(t, messages), output)
 	}
 	propertytest.Check(t, func(r *rapid.T) {
 		pieces := rapid.SampledFrom([]string{"=== ", "end of ", "output ", known, " ===", "\n", "Rubric:\n", "\x00", "{\"score\": 1}", "ü"})

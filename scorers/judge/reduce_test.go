@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/agentbench/agentbench/engine/expect"
 	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/engine/record"
 )
@@ -96,8 +97,6 @@ func TestAnswersOfSeveralVotes(t *testing.T) {
 		{&Scale{Worst: 1, Best: 5}, 2.0 / 3, said("3", "4", "4"), "3.6667"},
 		{toOne, 0.3, said("0.3"), "0.3"},
 	} {
-		if got := c.scale.Answer(c.value, c.votes); got != c.want {
-			t.Errorf("got %q, want %q", got, c.want)
-		}
+		expect.Equal(t, "result", c.scale.Answer(c.value, c.votes), c.want)
 	}
 }

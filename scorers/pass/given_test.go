@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/agentbench/agentbench/engine/agent"
+	"github.com/agentbench/agentbench/engine/expect"
 	"github.com/agentbench/agentbench/engine/external"
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
@@ -206,13 +207,4 @@ func without(tasks iter.Seq2[*spec.Task, error], id string) iter.Seq2[*spec.Task
 	}
 }
 
-// must ends a test at an error.
-func must(t interface {
-	Helper()
-	Fatal(...any)
-}, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = expect.NoError

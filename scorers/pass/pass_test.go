@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/agentbench/agentbench/engine/expect"
 	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/results"
@@ -44,9 +45,7 @@ func TestAPassScoresEveryRunWithItsTask(t *testing.T) {
 		id := fmt.Sprintf("base/t%d/1", n)
 		want = append(want, id+" ended 0 1", fmt.Sprintf("%s right 0 %d", id, value), id+" right 1 0", fmt.Sprintf("%s right 2 %d", id, value))
 	}
-	if got := shown(t, dir); got != strings.Join(want, "\n") {
-		t.Errorf("got\n%s", got)
-	}
+	expect.Equal(t, "result", shown(t, dir), strings.Join(want, "\n"))
 	if c := p.Counts[0]; p.Runs != 6 || c.Wanted != 18 || c.Made != 18 || c.WantedOfRuns != 6 || c.Kept != 0 {
 		t.Errorf("%d runs, %+v", p.Runs, c)
 	}
@@ -93,9 +92,7 @@ func TestWhatIsMissingUnscoredOrOfAnotherVersionIsMade(t *testing.T) {
 				test.change(&o)
 			}
 			p := made(t, ctx, o)
-			if got := valuesOf(t, dir, "right"); got != test.want {
-				t.Errorf("the scores are %q, want %q", got, test.want)
-			}
+			expect.Equal(t, "the scores are", valuesOf(t, dir, "right"), test.want)
 			found := strings.NewReplacer("map["+hash+":", "this:", "map[old:", "old:", "1]", "1").Replace(fmt.Sprint(p.Counts[0].Found))
 			if found != test.found {
 				t.Errorf("found %s, want %s", found, test.found)
@@ -270,9 +267,7 @@ func TestAPassThatIsInterruptedGoesOn(t *testing.T) {
 		}
 		by.each = nil
 		made(t, ctx, asked(t, dir, d, by))
-		if got := shown(t, dir); got != shown(t, whole) {
-			t.Errorf("after %d calls and another pass:\n%s", after, got)
-		}
+		expect.Equal(t, after, shown(t, dir), shown(t, whole))
 		cancel()
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agentbench/agentbench/engine/expect"
 	"github.com/agentbench/agentbench/engine/propertytest"
 	"pgregory.net/rapid"
 )
@@ -87,9 +88,7 @@ func TestTokens13a(t *testing.T) {
 		"a\u00a0b\u2003c\x1cd":          "a b c d",
 		" \t":                           "",
 	} {
-		if got := strings.Join(tokens13a(s), " "); got != want {
-			t.Errorf("%q has the tokens %q; want %q", s, got, want)
-		}
+		expect.Equal(t, s, strings.Join(tokens13a(s), " "), want)
 	}
 }
 

@@ -1,6 +1,10 @@
 package textual
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/agentbench/agentbench/engine/expect"
+)
 
 // The rules of SQuAD's evaluate-v2.0.py, normalize_answer: lower, remove_punc, remove_articles, white_space_fix.
 func TestSQuAD(t *testing.T) {
@@ -17,9 +21,7 @@ func TestSQuAD(t *testing.T) {
 		"a1 the_end":            "a1 theend",
 		"a\u0301":               "\u0301", // an accent alone is no letter of a word for Python's \b
 	} {
-		if got := SQuAD(s); got != want {
-			t.Errorf("%q is %q; want %q", s, got, want)
-		}
+		expect.Equal(t, s, SQuAD(s), want)
 	}
 }
 

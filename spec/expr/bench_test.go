@@ -1,12 +1,5 @@
 package expr
 
-// must ends a test at an error.
-func must(t interface {
-	Helper()
-	Fatal(...any)
-}, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+import "github.com/agentbench/agentbench/engine/expect"
+
+var must = expect.NoError

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agentbench/agentbench/engine/expect"
 	"github.com/agentbench/agentbench/engine/propertytest"
 	"pgregory.net/rapid"
 )
@@ -228,9 +229,7 @@ func TestMaps(t *testing.T) {
 	value, err := ParseJSON([]byte(`{"b": [{"c": 1}, null], "a": {}}`))
 	must(t, err)
 	want := map[string]any{"b": []any{map[string]any{"c": 1.0}, nil}, "a": map[string]any{}}
-	if got := Maps(value); !reflect.DeepEqual(got, want) {
-		t.Errorf("got %#v", got)
-	}
+	expect.Equal[any](t, "result", Maps(value), want)
 }
 
 // A line of 64 MiB may hold 22 million empty objects.

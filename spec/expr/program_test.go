@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/agentbench/agentbench/engine/expect"
 )
 
 func testScope() vars {
@@ -242,9 +244,7 @@ func TestReads(t *testing.T) {
 		"output.m.transformMap(k, v, v > output.n)":          "output.m output.n",
 	} {
 		program := programOf(t, env, src, WantAny)
-		if got := strings.Join(program.Reads(), " "); got != want {
-			t.Errorf("%s reads %q, want %q", src, got, want)
-		}
+		expect.Equal(t, src, strings.Join(program.Reads(), " "), want)
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/agentbench/agentbench/engine/expect"
 )
 
 // badValues stand alone in a sample that is otherwise fine.
@@ -180,9 +182,7 @@ note: |
 			Values: []any{"2026-01-31", int64(1), 1.5, "on", nil, []any{true}}},
 		Patience: Maybe[int]{Value: 2, Set: true}, After: Maybe[*phase]{Set: true, Off: true}, Command: words{"ls"},
 		Weights: map[string]float64{"a": 1}, shared: shared{Note: "text\n"}}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("got  %+v\nwant %+v", got, want)
-	}
+	expect.Equal(t, "result", got, want)
 }
 
 func TestAbsentKeysKeepTheirValue(t *testing.T) {
@@ -268,9 +268,7 @@ func TestShortForms(t *testing.T) {
 		"{paths: abc}": `1:2: unknown key "paths"; known keys: command, timeout`,
 		"{timeout: 0}": "1:11: want a whole number of at least 1, got 0",
 	} {
-		if got := inShort(Decode(parsed(t, text), &tool{})); got != want {
-			t.Errorf("%s: %s", text, got)
-		}
+		expect.Equal(t, text, inShort(Decode(parsed(t, text), &tool{})), want)
 	}
 	type priced struct {
 		Free  bool    `short:"free"`
@@ -285,9 +283,7 @@ func TestShortForms(t *testing.T) {
 	}
 	schema := compiled(t, Schema(priced{}))
 	for text, want := range map[string]bool{"free": true, "fre": false, "{input: 1}": true, "{}": false, "[]": false} {
-		if got := schema.Validate(jsonOf(parsed(t, text))) == nil; got != want {
-			t.Errorf("%s: %v", text, got)
-		}
+		expect.Equal(t, text, schema.Validate(jsonOf(parsed(t, text))) == nil, want)
 	}
 }
 
@@ -321,9 +317,7 @@ func TestLengthsOfTextAreCountedInRunes(t *testing.T) {
 		Map  map[string]any `yaml:"map" minlen:"2"`
 	}{}
 	n, _ := Parse(NewFile("f", []byte("code: äö\nmap: {a: 1}\n")))
-	if got := inShort(Decode(n, &x)); got != "1:7: want text of at least 3 characters, got äö\n2:6: want at least 2 keys, got 1" {
-		t.Error(got)
-	}
+	expect.Equal(t, "result", inShort(Decode(n, &x)), "1:7: want text of at least 3 characters, got äö\n2:6: want at least 2 keys, got 1")
 	n, _ = Parse(NewFile("f", []byte("code: äöü\nmap: {a: ~, b: 1}\n")))
 	if faults := Decode(n, &x); faults != nil {
 		t.Error(faults)
@@ -343,18 +337,14 @@ func TestNamedKeepsTheOrder(t *testing.T) {
 	if faults := Decode(parsed(t, "z: 1\na: 2\nm: 3\n"), &limits); faults != nil {
 		t.Fatal(faults)
 	}
-	if got := limits.Keys(); !reflect.DeepEqual(got, []string{"z", "a", "m"}) {
-		t.Error(got)
-	}
+	expect.Equal(t, "result", limits.Keys(), []string{"z", "a", "m"})
 	if value, ok := limits.Get("m"); value != 3 || !ok {
 		t.Error(value, ok)
 	}
 	if _, ok := limits.Get("x"); ok || limits[1].KeyPos != (Pos{2, 1}) || limits[1].Node.Text != "2" {
 		t.Errorf("%+v", limits)
 	}
-	if got := inShort(Decode(parsed(t, "[1]"), &limits)); got != "1:1: want a mapping, got a list; write name: value" {
-		t.Error(got)
-	}
+	expect.Equal(t, "result", inShort(Decode(parsed(t, "[1]"), &limits)), "1:1: want a mapping, got a list; write name: value")
 	if got := inShort(Decode(parsed(t, "{a: x, b: }"), &limits)); got != "1:5: want a whole number, got x\n1:11: want a whole number, got nothing; give a value or delete the key" {
 		t.Error(got)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"pgregory.net/rapid"
 
+	"github.com/agentbench/agentbench/engine/expect"
 	"github.com/agentbench/agentbench/engine/propertytest"
 )
 
@@ -155,9 +156,7 @@ func TestSchemaOfSeveralTypesTakesAnyOfThem(t *testing.T) {
 	}
 	schema := compiled(t, Schema(suite{}, loop{}))
 	for key, want := range map[string]bool{"suite": true, "loop": true, "other": false} {
-		if got := schema.Validate(map[string]any{key: "x"}) == nil; got != want {
-			t.Errorf("%s: %v", key, got)
-		}
+		expect.Equal(t, key, schema.Validate(map[string]any{key: "x"}) == nil, want)
 	}
 }
 
@@ -197,8 +196,6 @@ func TestSchemaOfNamed(t *testing.T) {
 		Limits Named[int] `yaml:"limits"`
 	}{}))
 	for text, want := range map[string]bool{"{limits: {a: 1}}": true, "{limits: {a: x}}": false, "{limits: [1]}": false} {
-		if got := schema.Validate(jsonOf(parsed(t, text))) == nil; got != want {
-			t.Errorf("%s: %v", text, got)
-		}
+		expect.Equal(t, text, schema.Validate(jsonOf(parsed(t, text))) == nil, want)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agentbench/agentbench/engine/expect"
 	"github.com/agentbench/agentbench/engine/propertytest"
 	"gopkg.in/yaml.v3"
 	"pgregory.net/rapid"
@@ -62,9 +63,7 @@ func TestMergesTakeOverMissingKeys(t *testing.T) {
 		"many":  {Keys: []string{"c", "a", "b"}, Values: []any{int64(4), int64(1), int64(1)}},
 		"chain": {Keys: []string{"d", "b", "c"}, Values: []any{int64(5), int64(2), int64(2)}},
 	} {
-		if got := n.Get(name).Plain(); !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: got %v, want %v", name, got, want)
-		}
+		expect.Equal[any](t, name, n.Get(name).Plain(), want)
 	}
 }
 
@@ -72,9 +71,7 @@ func TestWhatAnAliasNamesIsCopied(t *testing.T) {
 	n := parsed(t, "a: &a {x: 1}\nb: *a\nc: {<<: *a}\n")
 	n.Get("b").Set("x", New(nil, 2))
 	n.Get("c").Get("x").Text = "3"
-	if got := n.Get("a").Get("x").Text; got != "1" {
-		t.Errorf("a.x is %s", got)
-	}
+	expect.Equal(t, "a.x is", n.Get("a").Get("x").Text, "1")
 }
 
 func TestCloneIsIndependent(t *testing.T) {
@@ -105,22 +102,16 @@ func TestSetReplacesInPlaceAndPointsAtItsOrigin(t *testing.T) {
 		t.Error("the order changed")
 	}
 	var s sample
-	if got := inShort(Decode(loop, &s)); got != "2:23: want a whole number from 1 to 100, got 0" {
-		t.Error(got)
-	}
+	expect.Equal(t, "result", inShort(Decode(loop, &s)), "2:23: want a whole number from 1 to 100, got 0")
 	loop.Set("colour", New(suite.Get("set"), 1))
-	if got := Decode(loop, &s)[0].Error(); got != `f:2:6: unknown key "colour"` {
-		t.Error(got)
-	}
+	expect.Equal(t, "result", Decode(loop, &s)[0].Error(), `f:2:6: unknown key "colour"`)
 }
 
 func TestNewAndPlainAreInverse(t *testing.T) {
 	value := &Object{Keys: []string{"n", "b", "i", "f", "whole", "s", "l"},
 		Values: []any{nil, false, int64(-3), 1.5e-7, 3.0, "1", []any{"x", &Object{Keys: []string{}, Values: []any{}}}}}
 	got := New(nil, value).Plain()
-	if !reflect.DeepEqual(got, value) {
-		t.Errorf("got %#v", got)
-	}
+	expect.Equal[any](t, "result", got, value)
 	var taken any
 	if faults := Decode(New(nil, []any{1, math.NaN()}), &taken); faults.Err() == nil {
 		t.Error("NaN was taken")
@@ -140,9 +131,7 @@ func TestClosest(t *testing.T) {
 		"max_iteration": "max_iterations", "Max-Iterations": "max_iterations", "treshhold": "threshold", "patinece": "patience", "wehn": "when",
 		"al": "all", "budget": "", "x": "", "": "",
 	} {
-		if got := Closest(word, words); got != want {
-			t.Errorf("%q: got %q, want %q", word, got, want)
-		}
+		expect.Equal(t, word, Closest(word, words), want)
 	}
 }
 
@@ -194,9 +183,7 @@ func TestPosAtOfTheEndIsAfterTheText(t *testing.T) {
 	for text, want := range map[string]Pos{"a: bc": {1, 6}, "a: 'bc'": {1, 7}, "a: |-\n  bc": {2, 5}, "a: ''": {1, 5}, "a:": {1, 3}} {
 		root, _ := Parse(NewFile("f", []byte(text)))
 		n := root.Entries[0].Value
-		if got := n.PosAt(runes(n.Text)); got != want {
-			t.Errorf("%q: %v, want %v", text, got, want)
-		}
+		expect.Equal(t, text, n.PosAt(runes(n.Text)), want)
 	}
 }
 
