@@ -1,4 +1,4 @@
-package spec_test
+package spec
 
 import (
 	"bytes"
@@ -13,12 +13,8 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/agentbench/agentbench/engine/expect"
-	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/source"
 )
-
-const png = "\x89PNG\r\n\x1a\n and so on"
 
 // copiedFiles are a suite that names files of every kind; home/ is its folder, and data/ a root of it.
 var copiedFiles = map[string]string{
@@ -56,7 +52,7 @@ func clean(text []byte) []byte {
 }
 
 // copyOf loads the suite in a folder, with a setting, and copies it.
-func copyOf(t *testing.T, files map[string]string) (*spec.Document, *spec.Copy) {
+func copyOf(t *testing.T, files map[string]string) (*Document, *Copy) {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range files {
@@ -64,17 +60,14 @@ func copyOf(t *testing.T, files map[string]string) (*spec.Document, *spec.Copy) 
 		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		must(t, os.WriteFile(path, []byte(text), 0o644))
 	}
-	d, faults := spec.Load(filepath.Join(dir, "home", "suite.yaml"), spec.Options{Set: []spec.Setting{{Path: "agent.top_p", Value: "0.9"}}})
-	if d == nil {
-		t.Fatal(faults.Err())
-	}
+	d := opened(t, filepath.Join(dir, "home", "suite.yaml"), Options{Set: []Setting{{Path: "agent.top_p", Value: "0.9"}}})
 	c, err := d.Copy(d.Tasks(), clean)
 	must(t, err)
 	return d, c
 }
 
 // again loads a copy.
-func again(t *testing.T, c *spec.Copy) *spec.Document {
+func again(t *testing.T, c *Copy) *Document {
 	t.Helper()
 	files := fstest.MapFS{}
 	for _, all := range []map[string][]byte{c.Files, c.Data} {
@@ -82,15 +75,15 @@ func again(t *testing.T, c *spec.Copy) *spec.Document {
 			files[name] = &fstest.MapFile{Data: text}
 		}
 	}
-	d, faults := spec.LoadFS(files, c.Document, spec.Options{Recorded: &c.Recorded, Set: c.Set})
+	d, faults := LoadFS(files, c.Document, Options{Recorded: &c.Recorded, Set: c.Set})
 	if d == nil {
 		t.Fatal(faults.Err())
 	}
 	return d
 }
 
-// said is what a document says of its configurations, scorers and tasks.
-func said(t *testing.T, d *spec.Document) (lines []string) {
+// contentsOf is what a document says of its configurations, scorers and tasks.
+func contentsOf(t *testing.T, d *Document) (lines []string) {
 	t.Helper()
 	for _, c := range d.Suite.Resolved {
 		lines = append(lines, fmt.Sprint(c.Name, c.Hash, c.Aliases, c.Params, c.Loop.Contents() != ""))
@@ -135,18 +128,18 @@ func TestACopyIsTheSuiteWithoutSecrets(t *testing.T) {
 			}
 			change(files)
 			was, c := copyOf(t, files)
-			if got, want := said(t, again(t, c)), said(t, was); !reflect.DeepEqual(got, want) {
+			if got, want := contentsOf(t, again(t, c)), contentsOf(t, was); !reflect.DeepEqual(got, want) {
 				t.Errorf("\n got %q\nwant %q", got, want)
 			}
 			if c.Files["other.yaml"] != nil || c.Files["loops/judge.sh"] != nil || c.Data["loops/judge.sh"] != nil {
 				t.Error("files are copied that make no document")
 			}
-			if packed := c.Data[spec.TasksCopy]; (packed != nil) != (name == "large data" || name == "folders") {
+			if packed := c.Data[TasksCopy]; (packed != nil) != (name == "large data" || name == "folders") {
 				t.Errorf("the tasks are packed: %v", packed != nil)
 			} else if packed != nil {
 				unpacked, err := gzip.NewReader(bytes.NewReader(packed))
 				must(t, err)
-				if c.Data[spec.TasksCopy], err = io.ReadAll(unpacked); err != nil {
+				if c.Data[TasksCopy], err = io.ReadAll(unpacked); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -174,11 +167,9 @@ func TestJSONOfAnyCharactersIsYAML(t *testing.T) {
 	}
 	text, err := json.Marshal(map[string]string{"\u0085k\ufeff": all.String()})
 	must(t, err)
-	tree, faults := source.Parse(source.NewFile("s", spec.JSONAsYAML(text)))
+	tree, faults := source.Parse(source.NewFile("s", JSONAsYAML(text)))
 	must(t, faults.Err())
 	if got := tree.Plain(); !reflect.DeepEqual(got, source.ObjectOf("\u0085k\ufeff", all.String())) {
 		t.Errorf("the text is another one: %.200q", fmt.Sprint(got))
 	}
 }
-
-var must = expect.NoError

@@ -77,10 +77,7 @@ func TestProgramThatMayNotBeExecuted(t *testing.T) {
 	for name, text := range map[string]string{"l.yaml": "loop: l\nagent: {command: [./x.sh]}\n", "x.sh": "#!/bin/sh\n"} {
 		must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	}
-	d, faults := Load(filepath.Join(dir, "l.yaml"), Options{Env: onlyPath})
-	if d == nil {
-		t.Fatal(faults)
-	}
+	d := opened(t, filepath.Join(dir, "l.yaml"), Options{Env: onlyPath})
 	got := printed(d.Programs())
 	for _, want := range []string{`the file "./x.sh" may not be executed`, "hint: make it executable: chmod +x ./x.sh"} {
 		if !strings.Contains(got, want) {

@@ -29,6 +29,17 @@ func folderWith(t *testing.T, tasks string, files map[string]string) string {
 
 var must = expect.NoError
 
+// opened loads a file of the disk that has no fault.
+func opened(t interface {
+	Helper()
+	Fatal(...any)
+}, file string, opt Options) *Document {
+	t.Helper()
+	d, faults := Load(file, opt)
+	must(t, faults.Err())
+	return d
+}
+
 // FAULTS F57: a pattern does not follow links to folders, of which ten that lead back have very many paths.
 func TestPatternsDoNotGoRoundInCircles(t *testing.T) {
 	dir := folderWith(t, "'**/*.jsonl'", map[string]string{"data/t.jsonl": `{"id": "a", "input": "x"}` + "\n"})
@@ -107,10 +118,7 @@ func TestRoots(t *testing.T) {
 		"../elsewhere/rows/a.json": `[{"q": "default"}]`, "../named/rows/b.json": `[{"q": "named"}, {"q": "again"}]`})
 	path := filepath.Join(dir, "suite.yaml")
 	for env, want := range map[string]string{"": "data:/rows/a.json:1=default", filepath.Join(dir, "../named"): "data:/rows/b.json:1=named data:/rows/b.json:2=again"} {
-		d, faults := Load(path, Options{Env: func(name string) string { return map[string]string{"DATA": env}[name] }})
-		if d == nil {
-			t.Fatal(printed(faults))
-		}
+		d := opened(t, path, Options{Env: func(name string) string { return map[string]string{"DATA": env}[name] }})
 		expect.Equal(t, env, tasksInShort(t, d), want)
 	}
 }

@@ -74,11 +74,8 @@ func TestImagesBelowRoots(t *testing.T) {
 	write("suite/l.yaml", "loop: l\nagent: {model: m}\nprompt: p\n")
 	write("suite/s.yaml", "suite: s\nroots: {data: {default: ../pictures}}\ntasks: [{input: x, images: [data:/a.png]}, {input: y, images: [data:/large.png]}]\n"+
 		"models: {m: {provider: script, responses: [a]}}\nconfigurations: [{name: a, loop: l.yaml}]\n")
-	d, faults := Load(filepath.Join(dir, "suite/s.yaml"), Options{})
-	if faults.Err() != nil {
-		t.Fatal(faults)
-	}
-	if _, faults = d.CountTasks(); len(faults) != 1 || !strings.Contains(faults[0].Error(), "large.png has 20000012 bytes, at most 20000000 are allowed") {
+	d := opened(t, filepath.Join(dir, "suite/s.yaml"), Options{})
+	if _, faults := d.CountTasks(); len(faults) != 1 || !strings.Contains(faults[0].Error(), "large.png has 20000012 bytes, at most 20000000 are allowed") {
 		t.Errorf("got %v", faults)
 	}
 	for task := range d.Tasks() {

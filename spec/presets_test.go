@@ -440,10 +440,7 @@ func TestContentsOfProgramFiles(t *testing.T) {
 		}
 		must(t, os.WriteFile(at, []byte(text), 0o644))
 		_ = os.Symlink(filepath.Join(outside, "out.sh"), filepath.Join(dir, "sub/link.sh"))
-		d, faults := Load(filepath.Join(dir, "sub/l.yaml"), Options{})
-		if d == nil {
-			t.Fatal(faults)
-		}
+		d := opened(t, filepath.Join(dir, "sub/l.yaml"), Options{})
 		return d.Loop.Contents()
 	}
 	cases := map[string][2]string{

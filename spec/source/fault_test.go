@@ -3,63 +3,40 @@ package source
 import (
 	"strings"
 	"testing"
+
+	"github.com/agentbench/agentbench/engine/expect"
 )
 
 func TestPrintShowsTheLineTheCaretAndTheHint(t *testing.T) {
 	long := "k: [" + strings.Repeat("abc, ", 40) + "bad, " + strings.Repeat("xyz, ", 40) + "]"
-	for _, c := range []struct {
-		name, text, word string
-		want             string
-	}{
-		{"plain", "a:\n  max_iteration: 3", "max_iteration", `
-f.yaml:2:3: wrong
-  2 |   max_iteration: 3
-    |   ^^^^^^^^^^^^^
-  hint: do better
-`},
-		{"wide runes before and in the place", "a: 文字 b字", "b字", `
-f.yaml:1:7: wrong
-  1 | a: 文字 b字
-    |         ^^^
-  hint: do better
-`},
-		{"combining marks and emoji", "a: e\u0301👩‍👩‍👧 b", "b", "\n" + `f.yaml:1:12: wrong
-  1 | a: é👩‍👩‍👧 b
-    |        ^
-  hint: do better
-`},
-		{"tabs", "a:\t\"\tb\"", "b", `
-f.yaml:1:6: wrong
-  1 | a:    "    b"
-    |            ^
-  hint: do better
-`},
-		{"what has no picture", "a: \x1b[31m\u202e b", "b", `
-f.yaml:1:11: wrong
-  1 | a: ␛[31m\u202e b
-    |                ^
-  hint: do better
-`},
-		{"a long line", long, "bad", `
-f.yaml:1:205: wrong
-  1 | …bc, abc, abc, abc, abc, abc, abc, abc, abc, abc, abc, abc, bad, xyz, xyz, xyz, xyz, xyz, xyz, xyz,…
-    |                                                             ^^^
-  hint: do better
-`},
-		{"the end of the line", "a: b", "", `
-f.yaml:1:5: wrong
-  1 | a: b
-    |     ^
-  hint: do better
-`},
+	for _, c := range []struct{ name, text, word, place, line, caret string }{
+		{"plain", "a:\n  max_iteration: 3", "max_iteration", "2:3",
+			"  max_iteration: 3",
+			"  ^^^^^^^^^^^^^"},
+		{"wide runes before and in the place", "a: 文字 b字", "b字", "1:7",
+			"a: 文字 b字",
+			"        ^^^"},
+		{"combining marks and emoji", "a: e\u0301👩‍👩‍👧 b", "b", "1:12",
+			"a: e\u0301👩‍👩‍👧 b",
+			"       ^"},
+		{"tabs", "a:\t\"\tb\"", "b", "1:6",
+			"a:    \"    b\"",
+			"           ^"},
+		{"what has no picture", "a: \x1b[31m\u202e b", "b", "1:11",
+			`a: ␛[31m\u202e b`,
+			"               ^"},
+		{"a long line", long, "bad", "1:205",
+			"…bc, abc, abc, abc, abc, abc, abc, abc, abc, abc, abc, abc, bad, xyz, xyz, xyz, xyz, xyz, xyz, xyz,…",
+			"                                                            ^^^"},
+		{"the end of the line", "a: b", "", "1:5",
+			"a: b",
+			"    ^"},
 	} {
 		file := NewFile("f.yaml", []byte(c.text))
-		at := strings.LastIndex(file.text, c.word)
-		f := Fault{File: file, Pos: file.posOf(at), Len: runes(c.word), What: "wrong", Hint: "do better"}
+		f := Fault{File: file, Pos: file.posOf(strings.LastIndex(file.text, c.word)), Len: runes(c.word), What: "wrong", Hint: "do better"}
 		var b strings.Builder
-		if (Faults{f}).Print(&b, nil); "\n"+b.String() != c.want {
-			t.Errorf("%s\n got %s\nwant %s", c.name, b.String(), c.want)
-		}
+		Faults{f}.Print(&b, nil)
+		expect.Equal(t, c.name, b.String(), "f.yaml:"+c.place+": wrong\n  "+c.place[:1]+" | "+c.line+"\n    | "+c.caret+"\n  hint: do better\n")
 	}
 }
 
