@@ -224,9 +224,7 @@ func TestF41_PricesOfTheFile(t *testing.T) {
 		files["suite.yaml"] = &fstest.MapFile{Data: []byte("suite: s\ntasks: [{input: x}]\nprices: prices.yaml\nmodels: {m: " + models +
 			"}\nconfigurations: [{name: a, loop: l.yaml}]\n")}
 		doc, faults := LoadFS(files, "suite.yaml", Options{})
-		if doc == nil {
-			t.Fatal(faults)
-		}
+		must(t, faults.Err())
 		return doc.Suite
 	}
 	for name, c := range map[string]struct {

@@ -76,9 +76,7 @@ func again(t *testing.T, c *Copy) *Document {
 		}
 	}
 	d, faults := LoadFS(files, c.Document, Options{Recorded: &c.Recorded, Set: c.Set})
-	if d == nil {
-		t.Fatal(faults.Err())
-	}
+	must(t, faults.Err())
 	return d
 }
 

@@ -132,9 +132,7 @@ func TestEditLoadsAsWith(t *testing.T) {
 		var params []Assignment
 		for range rapid.IntRange(1, 3).Draw(t, "params") {
 			a, faults := drawSetting(t).Assign("--set")
-			if faults.Err() != nil {
-				t.Fatal(faults)
-			}
+			must(t, faults.Err())
 			params = append(params, a)
 		}
 		wanted, _ := d.Suite.Configuration(configuration).Loop.With(params...)

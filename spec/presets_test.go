@@ -220,9 +220,7 @@ func assigned(t testing.TB, settings ...string) []Assignment {
 	for _, text := range settings {
 		path, value, _ := strings.Cut(text, "=")
 		a, faults := Setting{path, value}.Assign("--set")
-		if faults.Err() != nil {
-			t.Fatal(faults)
-		}
+		must(t, faults.Err())
 		all = append(all, a)
 	}
 	return all

@@ -46,9 +46,7 @@ func parsed(t testing.TB, file string) *source.Node {
 	text, err := os.ReadFile(file)
 	must(t, err)
 	tree, faults := source.Parse(source.NewFile(file, text))
-	if faults.Err() != nil {
-		t.Fatal(faults)
-	}
+	must(t, faults.Err())
 	return tree
 }
 

@@ -159,9 +159,7 @@ func TestF70_JSONStaysValidAndHoldsNoSecret(t *testing.T) {
 			var b bytes.Buffer
 			e := json.NewEncoder(&b)
 			e.SetEscapeHTML(escape)
-			if err := e.Encode(object); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, e.Encode(object))
 			got := r.Redact(b.Bytes())
 			var back map[string]any
 			if err := json.Unmarshal(got, &back); err != nil {
@@ -214,9 +212,7 @@ func TestF70_SecretsThatAreSplitOverWrites(t *testing.T) {
 			}
 			rest = rest[n:]
 		}
-		if err := w.Flush(); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, w.Flush())
 		if want := r.String(whole); out.String() != want {
 			t.Fatalf("got  %q\nwant %q", out.String(), want)
 		}

@@ -30,9 +30,7 @@ func TestF70_SecretsOfASpec(t *testing.T) {
 	var plain any
 	decoder := json.NewDecoder(strings.NewReader(written))
 	decoder.UseNumber()
-	if err := decoder.Decode(&plain); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, decoder.Decode(&plain))
 	got := Of(plain, func(name string) string {
 		if name == "CONNECTION" {
 			return "Server=shown;Password=in-connection"

@@ -55,9 +55,7 @@ func load(t testing.TB, declared string) *spec.Document {
 		"suite.yaml": {Data: []byte(fmt.Sprintf(suite, declared))}, "l.yaml": {Data: []byte(loop)}, "tasks.jsonl": {Data: []byte(rows.String())},
 	}
 	d, faults := spec.LoadFS(files, "suite.yaml", spec.Options{Env: func(string) string { return "" }})
-	if d == nil {
-		t.Fatal(faults.Err())
-	}
+	must(t, faults.Err())
 	return d
 }
 

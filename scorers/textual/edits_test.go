@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/agentbench/agentbench/engine/expect"
 	"github.com/agentbench/agentbench/engine/propertytest"
 )
 
@@ -20,9 +21,7 @@ func TestLevenshtein(t *testing.T) {
 		{strings.Repeat("a", 64), strings.Repeat("a", 65), 1 - 1./65},
 	} {
 		got, err := Levenshtein(c.a, c.b)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		near(t, c.a+"/"+c.b, got, c.want, 1e-15)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/agentbench/agentbench/engine/expect"
 	"github.com/agentbench/agentbench/engine/propertytest"
 )
 
@@ -29,11 +30,12 @@ func nearAll(t *testing.T, what string, got, want Overlap, within float64) {
 	near(t, what+" F1", got.F1, want.F1, within)
 }
 
-func rougeL(t interface{ Fatal(...any) }, answer, target string) Overlap {
+func rougeL(t interface {
+	Helper()
+	Fatal(...any)
+}, answer, target string) Overlap {
 	o, err := RougeL(answer, target)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return o
 }
 

@@ -17,17 +17,11 @@ import (
 func compiled(t *testing.T, schema map[string]any) *jsonschema.Schema {
 	t.Helper()
 	text, err := json.Marshal(schema)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	resource, err := jsonschema.UnmarshalJSON(strings.NewReader(string(text)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	compiler := jsonschema.NewCompiler()
-	if err := compiler.AddResource("schema.json", resource); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, compiler.AddResource("schema.json", resource))
 	return compiler.MustCompile("schema.json")
 }
 
@@ -120,17 +114,13 @@ func TestSchemaOfEveryTag(t *testing.T) {
 		Prices map[string]float64 `yaml:"prices" above:"0"`
 		Next   *phase             `yaml:"next" doc:"what comes then"`
 	}{}), "", " ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	var got struct {
 		Schema string                    `json:"$schema"`
 		Ref    string                    `json:"$ref"`
 		Defs   map[string]map[string]any `json:"$defs"`
 	}
-	if err := json.Unmarshal(text, &got); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, json.Unmarshal(text, &got))
 	root := got.Defs[strings.TrimPrefix(got.Ref, "#/$defs/")]
 	want := `{"additionalProperties":false,"properties":{` +
 		`"kind":{"items":{"enum":["a","b"],"type":"string"},"type":"array"},` +
