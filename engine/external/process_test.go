@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -16,46 +14,12 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/agentbench/agentbench/engine/external/leaktest"
 	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/engine/record"
 )
 
-// mark is an argument by which the processes of one test are found. It is also
-// less than a second, for sleep.
-func mark() string { return fmt.Sprintf("0.%d%d", os.Getpid(), time.Now().UnixNano()) }
-
-// alive counts the processes that have an argument. Zombies have none.
-func alive(t *testing.T, argument string) int {
-	t.Helper()
-	if runtime.GOOS != "linux" {
-		t.Skip("the table of processes is read from /proc")
-	}
-	entries, err := os.ReadDir("/proc")
-	must(t, err)
-	n := 0
-	for _, entry := range entries {
-		line, err := os.ReadFile("/proc/" + entry.Name() + "/cmdline")
-		if err == nil && bytes.Contains(line, []byte(argument)) {
-			n++
-		}
-	}
-	return n
-}
-
-// until waits for something that another process brings about.
-func until(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	late := time.After(10 * time.Second)
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	for !holds() {
-		select {
-		case <-late:
-			t.Fatalf("waited in vain until %s", what)
-		case <-tick.C:
-		}
-	}
-}
+var mark, alive, until = leaktest.Mark, leaktest.Alive, leaktest.Until
 
 // children leaves three processes that hold the standard output: one ignores
 // TERM, one is a grandchild.
@@ -91,39 +55,22 @@ func TestChildrenThatOutliveTheProgramAreKilled(t *testing.T) {
 	until(t, "all are dead", func() bool { return alive(t, m) == 0 })
 }
 
-// F33: if we are killed, the program dies, too. The test runs itself as the
-// one that is killed.
-func TestTheProgramDiesWithUs(t *testing.T) {
-	if m := os.Getenv("AGENTBENCH_TEST_MARK"); m != "" {
-		p := Program{Argv: []string{"sleep", "300", m}, Env: Environment(os.Getenv)}
-		_, _ = p.Run(t.Context(), nil)
-		return
-	}
-	m := mark()
-	alive(t, m) // skips where there is no /proc
-	us := exec.Command(os.Args[0], "-test.run=^TestTheProgramDiesWithUs$")
-	us.Env = append(os.Environ(), "AGENTBENCH_TEST_MARK="+m)
-	must(t, us.Start())
-	until(t, "the program runs", func() bool { return alive(t, m) == 1 })
-	_ = us.Process.Kill()
-	_ = us.Wait()
-	until(t, "the program is dead", func() bool { return alive(t, m) == 0 })
-}
-
-// F34: of an endless output the head and the tail are kept.
-func TestTooMuchOutput(t *testing.T) {
-	p := shell("head -c 3000000 /dev/zero | tr '\\0' x; echo; echo the end; head -c 100000 /dev/zero | tr '\\0' e >&2")
-	p.MaxOutput = 1000
-	done, err := p.Run(t.Context(), nil)
-	var failed *record.Error
-	if !errors.As(err, &failed) || failed.Message != `the program "sh" wrote 3000009 bytes; 1000 are allowed` {
-		t.Errorf("got %v", err)
-	}
-	if out := string(done.Stdout); len(out) > 1100 || !strings.HasSuffix(out, "\nthe end\n") || !strings.Contains(out, "bytes cut") {
-		t.Errorf("kept %d bytes: %.60q", len(out), out)
-	}
-	if len(done.Stderr) > maxStderr+100 || !strings.Contains(done.Stderr, "bytes cut") {
-		t.Errorf("kept %d bytes of the errors", len(done.Stderr))
+// F34: an output of any length is read to its end, and its head and tail are kept.
+func TestF34_AnEndlessOutput(t *testing.T) {
+	for held, confinement := range confinements() {
+		p := shell("yes 'a line that comes again and again' | head -c 20000000; echo; echo the end; head -c 100000 /dev/zero | tr '\\0' e >&2")
+		p.Confinement = confinement
+		done, err := p.Run(t.Context(), nil)
+		if err == nil || !strings.Contains(err.Error(), `the program "sh" wrote 20000009 bytes; 262144 are allowed`) {
+			t.Errorf("%s: got %v", held, err)
+		}
+		out := string(done.Stdout)
+		if len(out) > defaultMaxOutput+100 || !strings.HasSuffix(out, "\nthe end\n") || !strings.Contains(out, " bytes cut …\n") {
+			t.Errorf("%s: kept %d bytes: %.60q", held, len(out), out)
+		}
+		if len(done.Stderr) > maxStderr+100 || !strings.Contains(done.Stderr, "bytes cut") {
+			t.Errorf("%s: kept %d bytes of the errors", held, len(done.Stderr))
+		}
 	}
 }
 

@@ -3,7 +3,6 @@
 package external
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"errors"
@@ -343,34 +342,13 @@ session|orphan) while :; do echo x >>$1; done;;
 esac
 `
 
-func writesWithin(s *Sandbox, since [4]int64) func() bool {
-	return func() bool {
-		now := sizes(s.Workspace)
-		return now[0] > since[0] && now[1] > since[1]
-	}
-}
-
 func TestAProgramInASandboxIsFrozenAndKilled(t *testing.T) {
 	test := func(t *testing.T, s *Sandbox, staysFrozen bool) {
 		m := mark()
 		r, err := within(t, s, busyWithin, "M="+m).Start(t.Context(), nil)
 		must(t, err)
 		defer r.Kill(nil)
-		until(t, "all write", writesWithin(s, [4]int64{}))
-		for range 3 {
-			must(t, r.Freeze())
-			before := sizes(s.Workspace)
-			other := shell(`i=0; while [ $i -lt 2000 ]; do echo x >>other; i=$((i+1)); done`)
-			other.Dir = t.TempDir()
-			if _, err := other.Run(t.Context(), nil); err != nil {
-				t.Fatal(err)
-			}
-			if after := sizes(s.Workspace); after != before {
-				t.Errorf("%v became %v while another program wrote", before, after)
-			}
-			r.Thaw()
-			until(t, "all write again", writesWithin(s, before))
-		}
+		standsStill(t, r, 3, s.Workspace, writes[:2])
 		must(t, r.Freeze())
 		before := sizes(s.Workspace)
 		r.Kill(nil)
@@ -415,7 +393,7 @@ func TestNothingInASandboxOutlivesUs(t *testing.T) {
 		s.Workspace = os.Getenv("AGENTBENCH_TEST_FOLDER")
 		r, err := within(t, s, busyWithin, "M="+os.Getenv("AGENTBENCH_TEST_MARK")).Start(t.Context(), nil)
 		must(t, err)
-		until(t, "all write", writesWithin(s, [4]int64{}))
+		standsStill(t, r, 0, s.Workspace, writes[:2])
 		if os.Getenv("AGENTBENCH_TEST_FREEZES") != "" {
 			must(t, r.Freeze())
 		}
@@ -426,19 +404,8 @@ func TestNothingInASandboxOutlivesUs(t *testing.T) {
 	eachSandbox(t, func(t *testing.T, s *Sandbox) {
 		for _, freezes := range []string{"", "frozen"} {
 			m := mark()
-			us := exec.Command(os.Args[0], "-test.run=^TestNothingInASandboxOutlivesUs$")
-			us.Env = append(os.Environ(), "AGENTBENCH_TEST_MARK="+m, "AGENTBENCH_TEST_KIND="+string(s.Kind), "AGENTBENCH_TEST_FREEZES="+freezes, "AGENTBENCH_TEST_FOLDER="+t.TempDir(),
+			us := killed(t, m, "AGENTBENCH_TEST_KIND="+string(s.Kind), "AGENTBENCH_TEST_FREEZES="+freezes, "AGENTBENCH_TEST_FOLDER="+t.TempDir(),
 				"AGENTBENCH_TEST_FORWARDER="+forwarderFolder, "TMPDIR="+shortDir(t))
-			said, err := us.StdoutPipe()
-			must(t, errors.Join(err, us.Start()))
-			if line, err := bufio.NewReader(said).ReadString('\n'); line != "now\n" {
-				t.Fatalf("got %q, %v", line, err)
-			}
-			if alive(t, m) == 0 {
-				t.Error("the program does not run")
-			}
-			_ = us.Process.Kill()
-			_ = us.Wait()
 			if err := s.RemoveAbandoned(t.Context()); err != nil {
 				t.Error(err)
 			}

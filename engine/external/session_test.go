@@ -8,11 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"runtime"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -115,29 +113,6 @@ func TestF32_ClosingASessionKillsWhatItLeft(t *testing.T) {
 	}
 }
 
-// F33: a session's program dies with us.
-func TestF33_ASessionDiesWithUs(t *testing.T) {
-	if m := os.Getenv("AGENTBENCH_TEST_SESSION"); m != "" {
-		p := shell("sleep 300; true")
-		p.Argv = append(p.Argv, m)
-		s, err := p.Open(t.Context())
-		must(t, err)
-		<-s.Done()
-		return
-	}
-	if runtime.GOOS != "linux" {
-		t.Skip("only Linux lets children die with us")
-	}
-	m := mark()
-	us := exec.Command(os.Args[0], "-test.run=^TestF33_ASessionDiesWithUs$")
-	us.Env = append(os.Environ(), "AGENTBENCH_TEST_SESSION="+m)
-	must(t, us.Start())
-	until(t, "the program runs", func() bool { return alive(t, m) >= 1 })
-	_ = us.Process.Kill()
-	_ = us.Wait()
-	until(t, "it is dead", func() bool { return alive(t, m) == 0 })
-}
-
 // The program's thread is its own: it lives on where the goroutine that opened
 // it has ended with its thread.
 func TestASessionOutlivesTheThreadThatOpenedIt(t *testing.T) {
@@ -158,40 +133,6 @@ func TestASessionOutlivesTheThreadThatOpenedIt(t *testing.T) {
 		if _, err := s.Read(make([]byte, 100)); err != nil {
 			t.Fatal(err)
 		}
-	}
-}
-
-func TestF34_SessionsLeaveNothingOpen(t *testing.T) {
-	for held, confinement := range confinements() {
-		t.Run(held, func(t *testing.T) {
-			run := func() {
-				var all sync.WaitGroup
-				for range 8 {
-					all.Go(func() {
-						p := shell("sleep 300 & read -r line; echo $line")
-						p.Confinement = confinement
-						s, err := p.Open(t.Context())
-						if err != nil {
-							t.Error(err)
-							return
-						}
-						fmt.Fprintln(s, "x")
-						_, _ = s.Read(make([]byte, 8))
-						s.Close()
-					})
-				}
-				all.Wait()
-			}
-			run()
-			files, goroutines := openFiles(t), runtime.NumGoroutine()
-			for range 4 {
-				run()
-			}
-			until(t, "all goroutines have ended", func() bool { return runtime.NumGoroutine() <= goroutines })
-			if now := openFiles(t); now > files {
-				t.Errorf("%d open files became %d", files, now)
-			}
-		})
 	}
 }
 

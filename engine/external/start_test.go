@@ -1,7 +1,6 @@
 package external
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -9,29 +8,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/propertytest"
 )
+
+var must = propertytest.Must
 
 func shell(script string) Program {
 	return Program{Argv: []string{"sh", "-c", script}, Env: Environment(os.Getenv), Timeout: time.Minute}
-}
-
-// F31: what cannot be started says what to do.
-func TestProgramsThatDoNotStart(t *testing.T) {
-	folder := t.TempDir()
-	must(t, os.WriteFile(filepath.Join(folder, "plain.txt"), []byte("x"), 0o600))
-	for program, want := range map[string]string{
-		"no-such-program-of-agentbench": `the program "no-such-program-of-agentbench" was not found; is it installed and on PATH?`,
-		"./missing.sh":                  `the program "./missing.sh" was not found; a path is relative to the folder of the file that names it`,
-		"./plain.txt":                   `the program "./plain.txt" may not be executed; is it marked as executable?`,
-	} {
-		p := Program{Argv: []string{program}, Dir: folder}
-		_, err := p.Run(t.Context(), nil)
-		var failed *record.Error
-		if !errors.As(err, &failed) || failed.Class != record.InvalidRequest || failed.Message != want {
-			t.Errorf("got %v, want %s", err, want)
-		}
-	}
 }
 
 // F39, P17: keys do not reach programs.
