@@ -16,10 +16,13 @@ import (
 
 	"github.com/agentbench/agentbench/engine/loop"
 	"github.com/agentbench/agentbench/engine/model/pace"
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/tool"
 	"github.com/agentbench/agentbench/spec"
 )
+
+var must = propertytest.Must
 
 // handedTo makes the delegate that the loop of a suite declares. Models are those
 // of the suite, research is the loop that serves.
@@ -441,15 +444,4 @@ func onlyTask(t *testing.T, doc *spec.Document) *spec.Task {
 		return task
 	}
 	return nil
-}
-
-// must ends a test at an error.
-func must(t interface {
-	Helper()
-	Fatal(...any)
-}, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

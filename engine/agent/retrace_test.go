@@ -7,13 +7,14 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"github.com/agentbench/agentbench/engine/agent"
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/tool"
 	"github.com/agentbench/agentbench/spec"
-	"pgregory.net/rapid"
 )
 
 // babbler is a model that says anything, by the draws of a test.
@@ -292,16 +293,5 @@ func TestRetraceOfAnAgentThatEnded(t *testing.T) {
 		if err != nil || len(trace.Requests) != steps || trace.Over != want.Over || trace.Why != want.Why || string(trace.Output) != string(want.Output) {
 			t.Errorf("with %d steps: %+v, %v", steps, trace, err)
 		}
-	}
-}
-
-// must ends a test at an error.
-func must(t interface {
-	Helper()
-	Fatal(...any)
-}, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

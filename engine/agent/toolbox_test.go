@@ -3,11 +3,12 @@ package agent_test
 import (
 	"context"
 	"errors"
-	"go.uber.org/goleak"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
+
+	"go.uber.org/goleak"
 
 	"github.com/agentbench/agentbench/engine/agent"
 	"github.com/agentbench/agentbench/engine/model"

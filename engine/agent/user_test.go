@@ -11,11 +11,14 @@ import (
 
 	"github.com/agentbench/agentbench/engine/agent"
 	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/tool"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/expr"
 )
+
+var must = propertytest.Must
 
 func compiled(t testing.TB, env *expr.Env, text string, want expr.Want) *spec.Expr {
 	t.Helper()

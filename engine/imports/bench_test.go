@@ -13,7 +13,11 @@ import (
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/agentbench/agentbench/engine/propertytest"
 )
+
+var must = propertytest.Must
 
 // logsVariable names a folder for logs of 100 MB, to measure the command on.
 const logsVariable = "AGENTBENCH_LOGS"
@@ -97,15 +101,4 @@ func decoded(t testing.TB, file string) (v map[string]any) {
 	}
 	must(t, err)
 	return v
-}
-
-// must ends a test at an error.
-func must(t interface {
-	Helper()
-	Fatal(...any)
-}, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

@@ -3,13 +3,11 @@
 package tool
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -18,6 +16,7 @@ import (
 	"time"
 
 	"github.com/agentbench/agentbench/engine/external"
+	"github.com/agentbench/agentbench/engine/external/leaktest"
 	"github.com/agentbench/agentbench/engine/record"
 )
 
@@ -82,45 +81,10 @@ func TestF31_AToolThatCrashes(t *testing.T) {
 	}
 }
 
-// mark is an argument by which the processes of one test are found.
-func mark() string { return fmt.Sprintf("0.%d%d", os.Getpid(), time.Now().UnixNano()) }
-
-// alive counts the processes that have an argument.
-func alive(t *testing.T, argument string) (n int) {
-	t.Helper()
-	if runtime.GOOS != "linux" {
-		t.Skip("the table of processes is read from /proc")
-	}
-	entries, err := os.ReadDir("/proc")
-	must(t, err)
-	for _, entry := range entries {
-		line, err := os.ReadFile("/proc/" + entry.Name() + "/cmdline")
-		if err == nil && bytes.Contains(line, []byte(argument)) {
-			n++
-		}
-	}
-	return n
-}
-
-func until(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	late := time.After(20 * time.Second)
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	for !holds() {
-		select {
-		case <-late:
-			t.Fatalf("waited in vain until %s", what)
-		case <-tick.C:
-		}
-	}
-}
-
 // F30: a program that hangs is killed at its time, with all that it started.
 func TestF30_AProgramThatHangs(t *testing.T) {
-	m := mark()
+	m := leaktest.Mark()
 	p := shell("sh -c 'sleep 300; true' " + m + " & sleep 300; true")
-	p.Program.Argv = append(p.Program.Argv, m)
 	p.timeout = 300 * time.Millisecond
 	begin := time.Now()
 	result, err := use(t, t.Context(), p, "{}")
@@ -130,44 +94,7 @@ func TestF30_AProgramThatHangs(t *testing.T) {
 	if took := time.Since(begin); took > 1300*time.Millisecond {
 		t.Errorf("took %v", took)
 	}
-	until(t, "all are dead", func() bool { return alive(t, m) == 0 })
-}
-
-// F32: whatever a program leaves is gone when it has answered.
-func TestF32_AProgramThatLeavesChildren(t *testing.T) {
-	for name, script := range map[string]string{
-		"background":   "sh -c 'sleep 300; true' %s & echo done",
-		"ignores TERM": `sh -c 'trap "" TERM INT HUP; sleep 300; true' %s </dev/null >/dev/null 2>&1 & echo done`,
-		"holds stdout": "(sh -c 'sleep 300; true' %s &) ; echo done",
-	} {
-		t.Run(name, func(t *testing.T) {
-			m := mark()
-			result, err := use(t, t.Context(), shell(fmt.Sprintf(script, m)), "{}")
-			if err != nil || string(result.Content) != `"done"` {
-				t.Errorf("got %s, %v", result.Content, err)
-			}
-			until(t, "all are dead", func() bool { return alive(t, m) == 0 })
-		})
-	}
-}
-
-// F33: if we are killed while a tool runs, it dies with us.
-func TestF33_AToolDiesWithUs(t *testing.T) {
-	if m := os.Getenv("AGENTBENCH_TEST_TOOL"); m != "" {
-		p := shell("sleep 300; true")
-		p.Program.Argv = append(p.Program.Argv, m)
-		_, _ = use(t, t.Context(), p, "{}")
-		return
-	}
-	m := mark()
-	_ = alive(t, m) // skips where it cannot be told
-	us := exec.Command(os.Args[0], "-test.run=^TestF33_AToolDiesWithUs$")
-	us.Env = append(os.Environ(), "AGENTBENCH_TEST_TOOL="+m)
-	must(t, us.Start())
-	until(t, "the tool runs", func() bool { return alive(t, m) >= 1 })
-	_ = us.Process.Kill()
-	_ = us.Wait()
-	until(t, "it is dead", func() bool { return alive(t, m) == 0 })
+	leaktest.Until(t, "all are dead", func() bool { return leaktest.Alive(t, m) == 0 })
 }
 
 // F34: an endless output is read while it comes, and its head and tail are kept.
@@ -179,6 +106,7 @@ func TestF34_AnEndlessOutput(t *testing.T) {
 		"then it ends": "head -c 3000000 /dev/zero | tr '\\0' 'x'",
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			p := shell(script)
 			p.timeout = 3 * time.Second // a start takes a while under the race detector
 			if name == "then it ends" {
@@ -264,14 +192,14 @@ func TestF34_ManyUsesLeaveNothing(t *testing.T) {
 	if os.Getenv("AGENTBENCH_NIGHTLY") != "" {
 		uses = 10_000
 	}
-	m := mark()
+	m := leaktest.Mark()
 	p := argv("sh", "-c", "sleep 300 & echo done", m)
 	folders := t.TempDir()
 	t.Setenv("TMPDIR", folders)
 	if _, err := use(t, t.Context(), p, "{}"); err != nil { // what a process keeps open it opens once
 		t.Fatal(err)
 	}
-	files := openFiles()
+	files := leaktest.OpenFiles(t)
 	ctx, run := WithRun(t.Context())
 	goroutines := runtime.NumGoroutine()
 	work := make(chan struct{}, uses)
@@ -291,19 +219,10 @@ func TestF34_ManyUsesLeaveNothing(t *testing.T) {
 	}
 	workers.Wait()
 	run.Close()
-	until(t, "all are dead", func() bool { return alive(t, m) == 0 })
-	until(t, "all goroutines have ended", func() bool { return runtime.NumGoroutine() <= goroutines })
+	leaktest.Until(t, "all are dead", func() bool { return leaktest.Alive(t, m) == 0 })
+	leaktest.Until(t, "all goroutines have ended", func() bool { return runtime.NumGoroutine() <= goroutines })
 	if left, err := os.ReadDir(folders); err != nil || len(left) > 0 {
 		t.Errorf("these are left: %v, %v", left, err)
 	}
-	until(t, "all files are closed", func() bool { return openFiles() <= files })
-}
-
-// openFiles is how many files this process has open; 0 where there is no /proc.
-func openFiles() int {
-	open, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		return 0
-	}
-	return len(open)
+	leaktest.Until(t, "all files are closed", func() bool { return leaktest.OpenFiles(t) <= files })
 }

@@ -13,10 +13,13 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/agentbench/agentbench/engine/external"
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/expr"
 )
+
+var must = propertytest.Must
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
@@ -368,16 +371,5 @@ func TestF34_ALongAnswer(t *testing.T) {
 	result, err := served(t, time.Minute, endpointSays(200, strings.Repeat("x", 1<<20))).Use(t.Context(), "t", &Use{})
 	if err != nil || len(result.Content) > maxResult+100 || !strings.Contains(string(result.Content), " bytes cut …") {
 		t.Errorf("kept %d bytes, %v", len(result.Content), err)
-	}
-}
-
-// must ends a test at an error.
-func must(t interface {
-	Helper()
-	Fatal(...any)
-}, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

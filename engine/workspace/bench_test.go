@@ -10,7 +10,11 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/agentbench/agentbench/engine/propertytest"
 )
+
+var must = propertytest.Must
 
 // makeRepository makes files of text in folders of 20, of such a mean size.
 func makeRepository(b testing.TB, dir string, files, size int) {
@@ -162,16 +166,5 @@ func BenchmarkStore(b *testing.B) {
 		must(b, err)
 		b.ReportMetric(time.Since(began).Seconds()*1000, "open-ms")
 		must(b, again.Close())
-	}
-}
-
-// must ends a test at an error.
-func must(t interface {
-	Helper()
-	Fatal(...any)
-}, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

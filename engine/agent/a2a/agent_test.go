@@ -14,10 +14,13 @@ import (
 
 	"github.com/agentbench/agentbench/engine/agent"
 	"github.com/agentbench/agentbench/engine/model/pace"
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/tool"
 	"github.com/agentbench/agentbench/spec"
 )
+
+var must = propertytest.Must
 
 func turn(prompt string) *agent.Turn {
 	return &agent.Turn{Task: &spec.Task{ID: "t", Input: "the input"}, Trial: 1, Iteration: 1, Prompt: prompt}

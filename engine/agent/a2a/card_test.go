@@ -107,14 +107,3 @@ func FuzzCard(f *testing.F) {
 		}
 	})
 }
-
-// must ends a test at an error.
-func must(t interface {
-	Helper()
-	Fatal(...any)
-}, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}

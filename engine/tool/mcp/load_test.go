@@ -10,8 +10,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
+	"github.com/agentbench/agentbench/engine/external/leaktest"
 	"github.com/agentbench/agentbench/engine/tool"
 )
 
@@ -55,9 +55,9 @@ func TestAThousandRunsShareAServer(t *testing.T) {
 			pid := serverOf(t, all, New(o))
 			shared.Close()
 			if o.Program != nil {
-				until(t, "the server has ended", func() bool { return syscall.Kill(pid, 0) != nil })
+				leaktest.Until(t, "the server has ended", func() bool { return syscall.Kill(pid, 0) != nil })
 			}
-			until(t, "all goroutines have ended", func() bool { return runtime.NumGoroutine() <= before })
+			leaktest.Until(t, "all goroutines have ended", func() bool { return runtime.NumGoroutine() <= before })
 		})
 	}
 }
@@ -92,21 +92,6 @@ func BenchmarkCall(b *testing.B) {
 	for b.Loop() {
 		if _, err := use(ctx, set, "double", `{"n":1}`); err != nil {
 			b.Fatal(err)
-		}
-	}
-}
-
-// until waits for something that happens elsewhere.
-func until(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	late := time.After(10 * time.Second)
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	for !holds() {
-		select {
-		case <-late:
-			t.Fatalf("waited in vain until %s", what)
-		case <-tick.C:
 		}
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/agentbench/agentbench/engine/external"
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/tool"
 	"github.com/agentbench/agentbench/spec"
@@ -27,6 +28,8 @@ import (
 // childMode is the environment variable that makes a server of the test's own
 // program.
 const childMode = "AGENTBENCH_TEST_MCP"
+
+var must = propertytest.Must
 
 func TestMain(m *testing.M) {
 	if mode := os.Getenv(childMode); mode != "" {
@@ -419,16 +422,5 @@ func TestF36_DisorderlyEndpoints(t *testing.T) {
 				t.Errorf("it was called %d times", calls.Load())
 			}
 		})
-	}
-}
-
-// must ends a test at an error.
-func must(t interface {
-	Helper()
-	Fatal(...any)
-}, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }
