@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/fstest"
 	"testing/synctest"
 	"time"
 
@@ -123,17 +122,18 @@ func sameValue(t *testing.T, result Result) {
 }
 
 func TestFailedCalls(t *testing.T) {
-	other := errors.New("something else")
+	other, tried := errors.New("something else"), model.Fail(record.Server, "500", time.Second)
+	tried.Attempts, tried.Waited = 4, time.Minute
 	for name, c := range map[string]struct {
 		err   error
 		calls int // that are recorded and counted
 		class record.ErrorClass
-		after time.Duration
+		want  record.Call
 	}{
-		"with a class":   {model.Fail(record.Server, "500", time.Second), 1, record.Server, time.Second},
-		"without one":    {other, 1, record.Internal, 0},
-		"ended":          {model.ErrEnded, 0, "", 0},
-		"no budget left": {fmt.Errorf("x: %w", model.ErrRefused), 0, "", 0},
+		"with a class":   {tried, 1, record.Server, record.Call{Duration: time.Second, Attempts: 4, Waited: time.Minute}},
+		"without one":    {other, 1, record.Internal, record.Call{}},
+		"ended":          {model.ErrEnded, 0, "", record.Call{}},
+		"no budget left": {fmt.Errorf("x: %w", model.ErrRefused), 0, "", record.Call{}},
 	} {
 		tu := turn()
 		result, err := chat(fails(c.err), spec.Agent{}).Execute(t.Context(), tu)
@@ -144,7 +144,8 @@ func TestFailedCalls(t *testing.T) {
 			t.Errorf("%s: %d recorded, %d counted", name, len(result.Calls), tu.Calls["m"]-5)
 		}
 		if c.calls == 1 {
-			if call := result.Calls[0]; call.Error.Class != c.class || call.Duration != c.after || call.Usage.Calls != 1 {
+			call := result.Calls[0]
+			if call.Error.Class != c.class || call.Usage.Calls != 1 || call.Duration != c.want.Duration || call.Attempts != c.want.Attempts || call.Waited != c.want.Waited {
 				t.Errorf("%s: %+v", name, call)
 			}
 		}
@@ -189,19 +190,6 @@ func TestWaitingIsNoPartOfATimeout(t *testing.T) {
 			t.Errorf("error %v, calls %+v", err, result.Calls)
 		}
 	})
-}
-
-// A call that failed tells its attempts and what it waited, like any other.
-func TestAttemptsOfAFailedCall(t *testing.T) {
-	fails := replies(func(context.Context, *model.Request) (*model.Reply, error) {
-		err := model.Fail(record.Server, "no", time.Second)
-		err.Attempts, err.Waited = 4, time.Minute
-		return nil, err
-	})
-	result, _ := chat(fails, spec.Agent{}).Execute(t.Context(), turn())
-	if call := result.Calls[0]; call.Attempts != 4 || call.Waited != time.Minute || call.Duration != time.Second {
-		t.Errorf("%+v", call)
-	}
 }
 
 func TestUnfence(t *testing.T) {
@@ -268,116 +256,6 @@ func TestS3_5_FinalResponse(t *testing.T) {
 		}
 		if e := result.Ended; e != nil && (e.Reason != string(record.ReasonFinalResponse) || string(e.Output) != reply) {
 			t.Errorf("%s: ended %+v with %s", reply, e, e.Output)
-		}
-	}
-}
-
-// scripted replies with one text, and keeps what it was sent.
-type scripted struct {
-	text string
-	sent *model.Request
-}
-
-func (s *scripted) Call(_ context.Context, request *model.Request) (*model.Reply, error) {
-	s.sent = request
-	return &model.Reply{Text: s.text, Finish: "stop"}, nil
-}
-
-// variables are what expressions see.
-type variables map[string]any
-
-func (v variables) Lookup(name string) (any, bool) { value, ok := v[name]; return value, ok }
-
-func declared(t *testing.T, user string) *spec.User {
-	t.Helper()
-	doc, faults := spec.LoadFS(fstest.MapFS{"l.yaml": {Data: []byte("loop: l\nagent: {model: m}\nprompt: p\nuser: " + user)}}, "l.yaml", spec.Options{})
-	if faults.Err() != nil {
-		t.Fatal(faults)
-	}
-	return doc.Loop.User
-}
-
-// heard is a conversation with so many turns of the user, of which those before were in earlier iterations.
-func heard(before, turns int) *Heard {
-	task := &spec.Task{ID: "t", Input: "tea"}
-	return &Heard{
-		Turn:  &Turn{Task: task, Scope: variables{"task": spec.TaskFields{Task: task}}, Calls: map[string]int{}},
-		Lines: []Line{{User: true, Text: "I want tea."}, {Text: "How much?"}},
-		Turns: turns, All: before + turns,
-	}
-}
-
-// The user's turns end with the script, with until, with max_turns; and only as recorded are they the same again.
-func TestAnswers(t *testing.T) {
-	const script = `script: "['Two.', 'And rice ###STOP###', 'Bye']"`
-	for _, c := range []struct {
-		name, user    string
-		before, turns int
-		text          string
-		over          bool
-	}{
-		{"the first turn", "{" + script + "}", 0, 0, "Two.", false},
-		{"the next, in another iteration", "{" + script + "}", 1, 0, "And rice ###STOP###", true},
-		{"until is another", "{" + script + ", until: message == 'Bye'}", 0, 1, "And rice ###STOP###", false},
-		{"until holds", "{" + script + ", until: message == 'Bye'}", 1, 1, "Bye", true},
-		{"until counts the turns of the iteration", "{" + script + ", until: turn == 2}", 0, 1, "And rice ###STOP###", true},
-		{"the script is over", "{" + script + "}", 1, 2, "", true},
-		{"max_turns of the iteration", "{" + script + ", max_turns: 1}", 0, 1, "", true},
-		{"a turn of each iteration", "{" + script + ", max_turns: 1}", 1, 0, "And rice ###STOP###", true},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			u := &User{Spec: declared(t, c.user)}
-			got, err := u.Answer(t.Context(), heard(c.before, c.turns))
-			if err != nil || got.Text != c.text || got.Over != c.over || got.Call != nil {
-				t.Errorf("got %+v, %v", got, err)
-			}
-			again, why, err := u.Again(t.Context(), heard(c.before, c.turns), got)
-			if err != nil || why != "" || again != got {
-				t.Errorf("again %+v, %q, %v", again, why, err)
-			}
-			if _, why, err = u.Again(t.Context(), heard(c.before, c.turns), Answer{Text: "Three."}); why == "" || err != nil {
-				t.Errorf("something else was said, and that is all the same: %v", err)
-			}
-		})
-	}
-}
-
-// A model that plays the user hears the agent as the one who asks it, and is told what it wants.
-func TestAModelAnswers(t *testing.T) {
-	m := &scripted{text: " Two packs. ###STOP### \n"}
-	u := &User{Spec: declared(t, `{model: m, system: "You want {{ task.input }}."}`), Model: m}
-	got, err := u.Answer(t.Context(), heard(0, 0))
-	if err != nil || got.Text != "Two packs. ###STOP###" || !got.Over || got.Call == nil || got.Call.Role != record.RoleUser {
-		t.Fatalf("got %+v, %v", got, err)
-	}
-	want := []model.Message{{Role: "system", Text: "You want tea."}, {Role: "assistant", Text: "I want tea."}, {Role: "user", Text: "How much?"}}
-	if len(m.sent.Messages) != len(want) {
-		t.Fatalf("sent %+v", m.sent.Messages)
-	}
-	for i := range want {
-		if sent := m.sent.Messages[i]; sent.Role != want[i].Role || sent.Text != want[i].Text {
-			t.Errorf("message %d is %+v, want %+v", i, sent, want[i])
-		}
-	}
-	if again, why, err := u.Again(t.Context(), heard(0, 0), got); err != nil || why != "" || !again.Over {
-		t.Errorf("again %+v, %q, %v", again, why, err)
-	}
-	u.Spec = declared(t, `{model: m, system: "You want rice."}`)
-	if _, why, _ := u.Again(t.Context(), heard(0, 0), got); why == "" {
-		t.Error("the user wants something else, and is asked the same")
-	}
-	if _, why, _ := u.Again(t.Context(), heard(0, 0), Answer{}); why == "" {
-		t.Error("the user was not asked, and would be")
-	}
-}
-
-// What is no text, and what cannot be evaluated, is a fault of the expression.
-func TestScriptsThatCannotBeRead(t *testing.T) {
-	for _, user := range []string{`{script: "[1]"}`, `{script: "[string(task.vars.none)]"}`, `{script: "['a']", until: "task.vars.none == 1"}`} {
-		u := &User{Spec: declared(t, user)}
-		_, err := u.Answer(t.Context(), heard(0, 0))
-		if failed, ok := err.(*record.Error); !ok || failed.Class != record.Expression {
-			t.Errorf("%s: %v", user, err)
 		}
 	}
 }

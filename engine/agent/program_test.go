@@ -20,17 +20,10 @@ func programShell(script string) external.Program {
 	return external.Program{Argv: []string{"sh", "-c", script}, Env: external.Environment(os.Getenv), Timeout: time.Minute}
 }
 
-func programTurn() *Turn {
-	return &Turn{
-		Task:  &spec.Task{ID: "x", Input: "in", Target: "TARGET"},
-		Trial: 1, Iteration: 1, Prompt: "go", Calls: map[string]int{},
-	}
-}
-
 func execute(t *testing.T, script string, reply spec.Reply) (Result, error) {
 	t.Helper()
 	a := &Program{Program: programShell(script), Spec: &spec.Agent{Reply: reply}}
-	return a.Execute(t.Context(), programTurn())
+	return a.Execute(t.Context(), endpointTurn())
 }
 
 func TestOutputs(t *testing.T) {
@@ -144,8 +137,8 @@ func (r record3) Field(name string) any {
 
 // F39: a program sees the task and what came before, and never the target.
 func TestInput(t *testing.T) {
-	first := programTurn()
-	later := programTurn()
+	first := endpointTurn()
+	later := endpointTurn()
 	later.Iteration, later.Phase, later.Strategy, later.System = 2, "execution", "cheap", "be brief"
 	later.Scope = history{
 		"feedback": "more", "improvements": []any{"a", "b"}, "output": []any{1.0}, "confidence": 0.5,

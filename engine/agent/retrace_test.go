@@ -223,8 +223,10 @@ func agentRequests(it *record.Iteration) (sent []string) {
 // where the record does not tell what would happen.
 func TestRetraceUnderAnotherConfiguration(t *testing.T) {
 	tools := bench(true)
-	live, _ := stage(t, spec.Agent{}, tools, calls("echo", `{"text":"x"}`), calls("echo", `{"text":"y"}`), says("one"), says("two"))
-	live.User = &agent.User{Spec: scripted(t, `["a"]`)}
+	live, _ := stage(t, spec.Agent{MaxSteps: 6}, tools, calls("echo", `{"text":"x"}`), calls("echo", `{"text":"y"}`), says("one"), says("two"), says("three"))
+	live.User = &agent.User{Spec: scripted(t, `["a", "b"]`)}
+	once := scripted(t, `["a", "b"]`)
+	once.MaxTurns = 1
 	result := converse(t, live, turn())
 	it := iterationOf(1, &result, nil)
 	breaking := bench(true)
@@ -235,14 +237,16 @@ func TestRetraceUnderAnotherConfiguration(t *testing.T) {
 		over     bool
 		why      string
 	}{
-		"none":               {func(*agent.Conversation) {}, 4, true, ""},
+		"none":               {func(*agent.Conversation) {}, 5, true, ""},
 		"fewer steps":        {func(c *agent.Conversation) { c.MaxSteps = 2 }, 2, true, ""},
-		"as many steps":      {func(c *agent.Conversation) { c.MaxSteps = 4 }, 4, true, ""},
+		"as many steps":      {func(c *agent.Conversation) { c.MaxSteps = 5 }, 5, true, ""},
 		"a tool that breaks": {func(c *agent.Conversation) { c.Tools = agent.OfflineToolbox(breaking, nil) }, 1, true, ""},
 		"nobody answers":     {func(c *agent.Conversation) { c.User = nil }, 3, true, "it would not ask the user after step 3"},
 		"no step to answer":  {func(c *agent.Conversation) { c.MaxSteps = 3 }, 3, true, "it would not ask the user after step 3"},
 		"another answer":     {func(c *agent.Conversation) { c.User = &agent.User{Spec: scripted(t, `["b"]`)} }, 3, false, "at step 3 the user would say something else"},
-		"another turn":       {func(c *agent.Conversation) { c.User = &agent.User{Spec: scripted(t, `["a", "b"]`)} }, 4, false, "at step 4 the user would say something else"},
+		"one turn less":      {func(c *agent.Conversation) { c.User = &agent.User{Spec: scripted(t, `["a"]`)} }, 4, false, "at step 4 the user would say something else"},
+		"one turn more":      {func(c *agent.Conversation) { c.User = &agent.User{Spec: scripted(t, `["a", "b", "c"]`)} }, 5, false, "at step 5 the user would say something else"},
+		"a turn at most":     {func(c *agent.Conversation) { c.User = &agent.User{Spec: once} }, 4, false, "at step 4 the user would say nothing more"},
 		"a model answers":    {func(c *agent.Conversation) { c.User = &agent.User{Spec: &spec.User{Model: "u"}} }, 3, false, "at step 3 the user would be asked for an answer"},
 		"a final response":   {func(c *agent.Conversation) { c.Spec = &spec.Agent{FinalResponse: condition(t, `output == "one"`)} }, 3, true, "it would not ask the user after step 3"},
 	} {

@@ -29,6 +29,11 @@ func compiled(t testing.TB, env *expr.Env, text string, want expr.Want) *spec.Ex
 	return &spec.Expr{Text: text, Program: program}
 }
 
+// condition is a compiled condition over an output.
+func condition(t testing.TB, text string) *spec.Expr {
+	return compiled(t, expr.Loop(expr.Any), text, expr.WantBool)
+}
+
 func scripted(t testing.TB, script string) *spec.User {
 	return &spec.User{Script: compiled(t, expr.Loop(expr.Any), script, expr.WantList)}
 }
@@ -104,6 +109,10 @@ func TestAModelPlaysTheUser(t *testing.T) {
 	if used, _ := it.Spent(); used.Calls != 3 || it.SpentByUser().Calls != 2 || of.Calls["u"] != 2 || plays.sent[1].Draw.Call != 1 {
 		t.Errorf("the agent used %+v, the user %+v; counted %v", used, it.SpentByUser(), of.Calls)
 	}
+	c.User = &agent.User{Spec: &spec.User{Model: "u"}}
+	if trace, err := c.Retrace(t.Context(), turn(), iterationOf(1, &result, nil)); err != nil || trace.Why != "at step 1 the user would be asked something else" {
+		t.Errorf("with another system prompt: %+v, %v", trace, err)
+	}
 }
 
 // Where nobody answers, what is said to the user is the output, and the run goes on.
@@ -140,12 +149,14 @@ func TestTheUserRemembers(t *testing.T) {
 		if got := user.sent[0].Messages; !reflect.DeepEqual(got, want) {
 			t.Errorf("memory %v: heard %+v", memory, got)
 		}
-		// A script continues behind the turns of earlier iterations, which do not use up those of this one.
-		c, _ = stage(t, spec.Agent{Memory: memory}, []tool.Tool{converses()}, says("one"), says("two"))
-		c.User = &agent.User{Spec: scripted(t, `["a", "b"]`)}
-		c.User.Spec.MaxTurns = 1
-		if result := converse(t, c, of); result.Steps[0].User != next {
-			t.Errorf("memory %v: the user says %q, want %q", memory, result.Steps[0].User, next)
+		// A script continues behind the turns of earlier iterations, which count for no limit of this one.
+		for steps, limited := range map[int]*spec.User{2: {MaxTurns: 1}, 1: {Until: compiled(t, expr.UserUntil(), `turn == 1`, expr.WantBool)}} {
+			c, _ = stage(t, spec.Agent{Memory: memory}, []tool.Tool{converses()}, says("one"), says("two"), says("three"))
+			limited.Script = scripted(t, `["a", "b", "c"]`).Script
+			c.User = &agent.User{Spec: limited}
+			if result := converse(t, c, of); result.Steps[0].User != next || len(result.Steps) != steps {
+				t.Errorf("memory %v: the user says %q, want %q; %d steps, want %d", memory, result.Steps[0].User, next, len(result.Steps), steps)
+			}
 		}
 	}
 }
@@ -200,7 +211,7 @@ func TestAUserWhoHasNothingMoreToSay(t *testing.T) {
 func TestAFaultOfWhatWasSaidBefore(t *testing.T) {
 	ended := gives("end", `{"a": 1}`, 0)
 	ended.Breaks = record.ReasonToolEnded
-	final := compiled(t, expr.Loop(expr.Any), `output.a == 1`, expr.WantBool)
+	final := condition(t, `output.a == 1`)
 	for name, c := range map[string]struct {
 		final *spec.Expr
 		reply model.Reply
@@ -317,14 +328,4 @@ func (a *actor) texts() (all []string) {
 		all = append(all, text)
 	}
 	return all
-}
-
-// condition is a compiled condition over an output.
-func condition(t *testing.T, text string) *spec.Expr {
-	t.Helper()
-	program, faults := expr.Loop(expr.Any).Compile(text, expr.WantBool)
-	if len(faults) > 0 {
-		t.Fatal(faults)
-	}
-	return &spec.Expr{Text: text, Program: program}
 }
