@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/agentbench/agentbench/engine/record"
@@ -52,11 +53,7 @@ func TestF12_F14_Fuse(t *testing.T) {
 }
 
 func times(n int, r *record.Run) []*record.Run {
-	var all []*record.Run
-	for range n {
-		all = append(all, r)
-	}
-	return all
+	return slices.Repeat([]*record.Run{r}, n)
 }
 
 // A run that the suite's budget ended when its call was to be tried again is a

@@ -33,9 +33,8 @@ func handedTo(t *testing.T, models, research, declared string) tool.Tool {
 		"l.yaml":        {Data: []byte("loop: l\nagent: {model: m, delegates: [{name: research, loop: research.yaml" + declared + "}]}\nprompt: go\n")},
 		"research.yaml": {Data: []byte("loop: research\n" + research)},
 	}
-	doc, faults := spec.LoadFS(files, "s.yaml", spec.Options{})
-	must(t, faults.Err())
-	made, err := NewParts(doc, BuildOptions{Getenv: func(string) string { return "" }})
+	doc := loaded(t, files)
+	made, err := NewParts(doc, BuildOptions{Getenv: nothing})
 	must(t, err)
 	l := doc.Suite.Resolved[0].Loop
 	delegates, err := made.delegates(l, l.Agent)
@@ -222,10 +221,9 @@ func TestModelsOfDelegates(t *testing.T) {
 		"l.yaml":        {Data: []byte("loop: l\nagent: {model: m, delegates: [{name: research, loop: research.yaml}]}\nprompt: go\n")},
 		"research.yaml": {Data: []byte("loop: research\n" + onePass)},
 	}
-	doc, faults := spec.LoadFS(files, "s.yaml", spec.Options{})
-	must(t, faults.Err())
+	doc := loaded(t, files)
 	l := doc.Suite.Resolved[0].Loop
-	made, _ := NewParts(doc, BuildOptions{Getenv: func(string) string { return "" }})
+	made, _ := NewParts(doc, BuildOptions{Getenv: nothing})
 	if _, err := made.delegates(l, l.Agent); err == nil || !strings.Contains(err.Error(), `delegate "research": model "m" needs a key: the environment variable MISSING`) {
 		t.Error(err)
 	}
@@ -254,8 +252,7 @@ func TestHeadersOfRemoteAgents(t *testing.T) {
 			"l.yaml": {Data: []byte("loop: l\nagent: {model: m, delegates: [{name: auditor, a2a: '" + server.URL + "', headers: " + declared + "}]}\nprompt: go\n")},
 			"r.yaml": {Data: []byte("loop: r\nagent: {a2a: '" + server.URL + "', headers: " + declared + "}\nterminate: {max_iterations: 1}\n")},
 		}
-		doc, faults := spec.LoadFS(files, "s.yaml", spec.Options{})
-		must(t, faults.Err())
+		doc := loaded(t, files)
 		made, _ := NewParts(doc, BuildOptions{Getenv: func(string) string { return key }})
 		delegates, err := made.delegates(nil, doc.Suite.Resolved[0].Loop.Agent)
 		remote, ofAgent := made.loop(&doc.Suite.Resolved[1])
@@ -281,12 +278,27 @@ func TestHeadersOfRemoteAgents(t *testing.T) {
 	}
 }
 
-// built has the loops of s.yaml, for an environment without variables.
-func built(t *testing.T, files fstest.MapFS) (*spec.Document, []*loop.Loop) {
+// nothing is an environment without variables.
+func nothing(string) string { return "" }
+
+// loaded is the suite of s.yaml.
+func loaded(t *testing.T, files fstest.MapFS) *spec.Document {
 	t.Helper()
 	doc, faults := spec.LoadFS(files, "s.yaml", spec.Options{})
 	must(t, faults.Err())
-	loops, err := Loops(doc, doc.Suite.Resolved, BuildOptions{Getenv: func(string) string { return "" }})
+	return doc
+}
+
+// built has the loops of s.yaml, for an environment without variables.
+func built(t *testing.T, files fstest.MapFS) (*spec.Document, []*loop.Loop) {
+	t.Helper()
+	return builtWith(t, files, BuildOptions{Getenv: nothing})
+}
+
+func builtWith(t *testing.T, files fstest.MapFS, o BuildOptions) (*spec.Document, []*loop.Loop) {
+	t.Helper()
+	doc := loaded(t, files)
+	loops, err := Loops(doc, doc.Suite.Resolved, o)
 	must(t, err)
 	return doc, loops
 }
@@ -437,11 +449,13 @@ func TestALoopConverses(t *testing.T) {
 	}
 }
 
+// onlyTask is the first task of a suite.
 func onlyTask(t *testing.T, doc *spec.Document) *spec.Task {
 	t.Helper()
 	for task, err := range doc.Tasks() {
 		must(t, err)
 		return task
 	}
+	t.Fatal("the suite has no task")
 	return nil
 }

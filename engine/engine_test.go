@@ -21,6 +21,7 @@ import (
 	"github.com/agentbench/agentbench/engine/executortest"
 	"github.com/agentbench/agentbench/engine/loop"
 	"github.com/agentbench/agentbench/engine/plan"
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/stop"
 	"github.com/agentbench/agentbench/spec"
@@ -35,6 +36,16 @@ func (a acts) Execute(ctx context.Context, turn *agent.Turn) (agent.Result, erro
 
 func echo(_ context.Context, turn *agent.Turn) (agent.Result, error) {
 	return agent.Result{Value: turn.Task.ID, Output: []byte(`"` + turn.Task.ID + `"`)}, nil
+}
+
+// after passes some time, unless the run is over before: then it is the cause.
+func after(ctx context.Context, takes time.Duration) error {
+	select {
+	case <-time.After(takes):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // memory is a journal that keeps runs, safe at once, and fails after so many.
@@ -72,15 +83,11 @@ func bench(t *testing.T, a agent.Agent, n int) (*engine.Engine, *memory, *plan.P
 	t.Helper()
 	files := fstest.MapFS{"l.yaml": {Data: []byte("loop: l\nagent: {model: m}\nprompt: p\nterminate: {max_iterations: 1}\n")}}
 	doc, faults := spec.LoadFS(files, "l.yaml", spec.Options{})
-	if err := faults.Err(); err != nil {
-		t.Fatal(err)
-	}
+	propertytest.Must(t, faults.Err())
 	stage := loop.Stage{Agent: a, Prompt: doc.Loop.Prompt}
 	built := &loop.Loop{Rules: stop.Compile(doc.Loop), Stages: []loop.Stage{stage}, Head: record.Run{Configuration: "c"}}
 	p, err := plan.New(&spec.Suite{Resolved: []spec.Resolved{{Name: "c", Loop: doc.Loop}}}, n, plan.Selection{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	propertytest.Must(t, err)
 	journal := &memory{}
 	return &engine.Engine{Executor: engine.Pool{Workers: 4}, Journal: journal, Loops: []*loop.Loop{built}}, journal, p, tasks(n)
 }
@@ -197,10 +204,8 @@ func TestF42_RunsInFlightEndWithTheBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, journal, p, list := bench(t, acts(func(ctx context.Context, turn *agent.Turn) (agent.Result, error) {
 			takes := map[string]time.Duration{"task-1": time.Second / 2}
-			select {
-			case <-time.After(cmp.Or(takes[turn.Task.ID], time.Second)):
-			case <-ctx.Done():
-				return agent.Result{}, context.Cause(ctx)
+			if err := after(ctx, cmp.Or(takes[turn.Task.ID], time.Second)); err != nil {
+				return agent.Result{}, err
 			}
 			if turn.Task.ID == "task-1" || turn.Task.ID == "task-2" { // they need one more call
 				return agent.Result{}, spent{}
@@ -230,7 +235,9 @@ func TestF42_RunsInFlightEndWithTheBudget(t *testing.T) {
 func TestF44_TheClockJumps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, journal, p, list := bench(t, acts(func(ctx context.Context, turn *agent.Turn) (agent.Result, error) {
-			time.Sleep(time.Second)
+			if time.Sleep(time.Second); ctx.Err() != nil {
+				return agent.Result{}, ctx.Err()
+			}
 			return echo(ctx, turn)
 		}), 100)
 		var jumps atomic.Int64
@@ -244,10 +251,17 @@ func TestF44_TheClockJumps(t *testing.T) {
 		if took := time.Since(start); err != nil || summary.Stopped != record.ReasonSuiteBudget || took != 6*time.Second {
 			t.Errorf("%+v after %v, error %v; want the runs in flight at 5.5 s to end at 6 s", summary, took, err)
 		}
+		completed := 0
 		for _, run := range journal.runs {
+			if run.Outcome.Status == record.Completed {
+				completed++
+			}
 			if run.Volatile.Wall < 0 || run.Elapsed < 0 {
 				t.Errorf("%s took %v, as-if %v", run.ID, run.Volatile.Wall, run.Elapsed)
 			}
+		}
+		if completed != 20 || len(journal.runs) > 24 {
+			t.Errorf("%d runs completed of %d in 5.5 s with 4 workers of 1 s each, want 20", completed, len(journal.runs))
 		}
 	})
 }
@@ -296,12 +310,10 @@ func TestF26b_RunsInFlightEndWhereNoFileDescriptorIsLeft(t *testing.T) {
 				time.Sleep(time.Second)
 				return agent.Result{}, &record.Error{Class: record.Resources, Message: "none left"}
 			}
-			select {
-			case <-time.After(time.Minute):
-				return echo(ctx, turn)
-			case <-ctx.Done():
-				return agent.Result{}, context.Cause(ctx)
+			if err := after(ctx, time.Minute); err != nil {
+				return agent.Result{}, err
 			}
+			return echo(ctx, turn)
 		}), 1000)
 		summary, err := e.Run(t.Context(), p, list)
 		if err != nil || summary.Aborted == nil || summary.Aborted.Fault.Message != "none left" || summary.Stopped == "" {
@@ -317,33 +329,6 @@ func TestF26b_RunsInFlightEndWhereNoFileDescriptorIsLeft(t *testing.T) {
 		}
 		if !maps.Equal(got, want) {
 			t.Errorf("got %v", got)
-		}
-	})
-}
-
-func TestTheSuitesDuration(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		e, journal, p, list := bench(t, acts(func(ctx context.Context, turn *agent.Turn) (agent.Result, error) {
-			select {
-			case <-time.After(time.Second):
-				return echo(ctx, turn)
-			case <-ctx.Done():
-				return agent.Result{}, ctx.Err()
-			}
-		}), 1000)
-		e.Duration = 2500 * time.Millisecond
-		summary, err := e.Run(t.Context(), p, list)
-		if err != nil || summary.Stopped != record.ReasonSuiteBudget {
-			t.Fatalf("%+v, error %v", summary, err)
-		}
-		completed := 0
-		for _, run := range journal.runs {
-			if run.Outcome.Status == record.Completed {
-				completed++
-			}
-		}
-		if completed != 8 || len(journal.runs) > 12 {
-			t.Errorf("%d runs completed of %d in 2.5 s with 4 workers of 1 s each, want 8", completed, len(journal.runs))
 		}
 	})
 }

@@ -46,17 +46,6 @@ func overhears(t *testing.T) (address string, sent *[]string) {
 	return server.URL, sent
 }
 
-// illustrated is the first task of a suite.
-func illustrated(t *testing.T, doc *spec.Document) *spec.Task {
-	t.Helper()
-	for task, err := range doc.Tasks() {
-		must(t, err)
-		return task
-	}
-	t.Fatal("the suite has no task")
-	return nil
-}
-
 // Models see the images of a task with its prompt, in each iteration that is a conversation of its own, and once where all are
 // one; judges see them, too. The record names them, and a replay knows what was sent.
 func TestImagesOfATaskAreShown(t *testing.T) {
@@ -73,7 +62,7 @@ func TestImagesOfATaskAreShown(t *testing.T) {
 					"cat.png": {Data: []byte(image)},
 				}
 				doc, loops := built(t, files)
-				task := illustrated(t, doc)
+				task := onlyTask(t, doc)
 				recorded := loops[0].Run(t.Context(), "r", task, 1, nil)
 				if recorded.Outcome.Status != record.Completed || len(*sent) != 4 {
 					t.Fatalf("%d requests, %+v", len(*sent), recorded.Outcome)
@@ -96,7 +85,7 @@ func TestImagesOfATaskAreShown(t *testing.T) {
 				}
 				files["cat.png"] = &fstest.MapFile{Data: []byte(image + "!")}
 				other, _ := built(t, files)
-				if result := Replay(loop, loop).Run(t.Context(), recorded, illustrated(t, other)); result.Label() != replay.NeedsCalls {
+				if result := Replay(loop, loop).Run(t.Context(), recorded, onlyTask(t, other)); result.Label() != replay.NeedsCalls {
 					t.Errorf("replayed with another image: %s", result.Label())
 				}
 			})
@@ -119,9 +108,9 @@ func TestProgramsGetThePathsOfImages(t *testing.T) {
 		}
 		doc, faults := spec.Load(filepath.Join(dir, "s.yaml"), spec.Options{})
 		must(t, faults.Err())
-		loops, err := Loops(doc, doc.Suite.Resolved, BuildOptions{Getenv: func(string) string { return "" }})
+		loops, err := Loops(doc, doc.Suite.Resolved, BuildOptions{Getenv: nothing})
 		must(t, err)
-		task := illustrated(t, doc)
+		task := onlyTask(t, doc)
 		run := loops[0].Run(t.Context(), "r", task, 1, nil)
 		var read struct {
 			Task struct{ Images []string }

@@ -62,11 +62,8 @@ func runWith(t *testing.T, address, options string, o BuildOptions) *record.Run 
 		"s.yaml": {Data: []byte("suite: s\ntasks: [{id: t, input: x}]\nmodels: {m: {provider: openai, base_url: \"" + address + "\", price: free" + options + "}}\nconfigurations: [{name: c, loop: l.yaml}]\n")},
 		"l.yaml": {Data: []byte("loop: l\nagent: {model: m}\nprompt: p\nterminate: {max_iterations: 1}\n")},
 	}
-	doc, faults := spec.LoadFS(files, "s.yaml", spec.Options{})
-	must(t, faults.Err())
-	o.Getenv = func(string) string { return "" }
-	loops, err := Loops(doc, doc.Suite.Resolved, o)
-	must(t, err)
+	o.Getenv = nothing
+	_, loops := builtWith(t, files, o)
 	return loops[0].Run(context.Background(), "r", &spec.Task{ID: "t"}, 1, nil)
 }
 
@@ -175,11 +172,7 @@ func TestEndpointsAreAgents(t *testing.T) {
 		"s.yaml": {Data: []byte("suite: s\ntasks: [{id: t, input: x}]\nconfigurations:\n- {name: recorded, loop: l.yaml}\n- {name: tighter, loop: l.yaml, set: {terminate.max_iterations: 2}}\n- {name: other, loop: l.yaml, set: {prompt: go on}}\n")},
 		"l.yaml": {Data: []byte("loop: l\nagent:\n  http: " + server.URL + "\n  headers: {Authorization: {env: KEY, prefix: 'Bearer '}}\nprompt: go\nterminate: {max_iterations: 3}\n")},
 	}
-	doc, faults := spec.LoadFS(files, "s.yaml", spec.Options{})
-	must(t, faults.Err())
-	getenv := func(name string) string { return map[string]string{"KEY": "secret-word"}[name] }
-	loops, err := Loops(doc, doc.Suite.Resolved, BuildOptions{Getenv: getenv})
-	must(t, err)
+	doc, loops := builtWith(t, files, BuildOptions{Getenv: func(name string) string { return map[string]string{"KEY": "secret-word"}[name] }})
 	task := &spec.Task{ID: "t", Input: "x"}
 	recorded := loops[0].Run(t.Context(), "r", task, 1, nil)
 	if recorded.Outcome.Reason != record.ReasonMaxIterations || string(recorded.Output()) != `"done"` || recorded.Usage.Calls != 3 || recorded.Usage.Cost != 3*record.USD/2 {
@@ -336,7 +329,7 @@ func toldDiffers(t *testing.T, name string, limit told, place, form string) bool
 	} else if err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
-	loops, err := Loops(doc, doc.Suite.Resolved, BuildOptions{Getenv: func(string) string { return "" }})
+	loops, err := Loops(doc, doc.Suite.Resolved, BuildOptions{Getenv: nothing})
 	must(t, err)
 	task := &spec.Task{ID: "t", Input: "x"}
 	recorded, live := loops[0].Run(t.Context(), "r", task, 1, nil), loops[1].Run(t.Context(), "r", task, 1, nil)
@@ -553,10 +546,9 @@ func TestModelsBehindTheProxy(t *testing.T) {
 			"  canned: {provider: script, price: free, conversations: {main: [hello]}}\nconfigurations: [{name: c, loop: l.yaml}]\n")},
 		"l.yaml": {Data: []byte("loop: l\nagent: {model: coder}\nprompt: p\n")},
 	}
-	doc, faults := spec.LoadFS(files, "s.yaml", spec.Options{})
-	must(t, faults.Err())
+	doc := loaded(t, files)
 	suite := pace.NewBudget(pace.Suite, pace.Limits{Calls: 10})
-	m, err := NewParts(doc, BuildOptions{Getenv: func(string) string { return "" }, Budget: suite, Cache: cache.Open(t.TempDir(), cache.Options{}), CacheMode: cache.On})
+	m, err := NewParts(doc, BuildOptions{Getenv: nothing, Budget: suite, Cache: cache.Open(t.TempDir(), cache.Options{}), CacheMode: cache.On})
 	must(t, err)
 	names, err := m.behindProxy(source.Named[string]{{Key: "default", Value: "coder"}, {Key: "canned", Value: "canned"}})
 	must(t, err)

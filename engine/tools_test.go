@@ -14,7 +14,6 @@ import (
 
 	"github.com/agentbench/agentbench/engine/model/cache"
 	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/spec"
 )
 
 // oneTool is a run of an agent that has one tool, t, and calls it with the given
@@ -31,18 +30,11 @@ func oneTool(t *testing.T, o BuildOptions, declared string, arguments ...string)
 			"models: {m: {provider: script, price: free, responses: [" + replies.String() + "done]}}\n")},
 		"l.yaml": {Data: []byte("loop: l\nagent:\n  model: m\n  max_steps: 20\n  tools:\n  - " + strings.ReplaceAll(declared, "\n", "\n    ") + "\nprompt: go\nterminate: {max_iterations: 1}\n" + loop)},
 	}
-	doc, faults := spec.LoadFS(files, "s.yaml", spec.Options{})
-	must(t, faults.Err())
 	if o.Getenv == nil {
 		o.Getenv = os.Getenv
 	}
-	loops, err := Loops(doc, doc.Suite.Resolved, o)
-	must(t, err)
-	for task, err := range doc.Tasks() {
-		must(t, err)
-		return loops[0].Run(t.Context(), "r", task, 1, nil)
-	}
-	return nil
+	doc, loops := builtWith(t, files, o)
+	return loops[0].Run(t.Context(), "r", onlyTask(t, doc), 1, nil)
 }
 
 // given tells what each call of a run gave: a result, or an error.
