@@ -78,9 +78,8 @@ func BenchmarkRestore(b *testing.B) {
 	into := b.TempDir()
 	for b.Loop() {
 		began := time.Now()
-		if _, err := s.Restore(context.Background(), tree, filepath.Join(into, "ours"), Options{}); err != nil {
-			b.Fatal(err)
-		}
+		_, err := s.Restore(context.Background(), tree, filepath.Join(into, "ours"), Options{})
+		must(b, err)
 		ours += time.Since(began)
 		began = time.Now()
 		run(b, into, "cp", "-a", "--reflink=auto", from, "theirs")

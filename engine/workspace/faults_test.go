@@ -33,16 +33,11 @@ func TestLinksAreKeptAndNeverFollowed(t *testing.T) {
 	if e := made.Tree.Find("abs"); e.Kind != KindLink || e.Link != outside {
 		t.Errorf("got %+v", e)
 	}
-	copied := filepath.Join(t.TempDir(), "copy")
-	if _, err := s.Restore(context.Background(), made.Tree, copied, Options{}); err != nil {
-		t.Fatal(err)
-	}
+	copied := restored(t, s, made.Tree)
 	if to, err := os.Readlink(filepath.Join(copied, "file")); err != nil || to != filepath.Join(outside, "secret") {
 		t.Errorf("restored as %q: %v", to, err)
 	}
-	if err := Remove(copied); err != nil {
-		t.Error(err)
-	}
+	must(t, Remove(copied))
 	if _, err := os.Stat(filepath.Join(outside, "secret")); err != nil {
 		t.Error("removing a workspace removed what a link leads to")
 	}
@@ -76,17 +71,12 @@ func TestModesAreKeptWithoutSetuid(t *testing.T) {
 	if want := []Omission{{"su", "kept without its setuid and setgid bits"}}; !slices.Equal(made.Left, want) {
 		t.Errorf("left out %v", made.Left)
 	}
-	copied := filepath.Join(t.TempDir(), "copy")
-	if _, err := s.Restore(context.Background(), made.Tree, copied, Options{}); err != nil {
-		t.Fatal(err)
-	}
+	copied := restored(t, s, made.Tree)
 	want := map[string]string{"su": "-rwxr-xr-x x", "sub": "drwxrwxrwx ", "sub/odd": "-rw-----w- x", "ro": "dr-xr-xr-x ", "ro/a": "-r--r--r-- x"}
 	if got := seen(t, copied); fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("restored %q", got)
 	}
-	if err := Remove(copied); err != nil {
-		t.Error(err)
-	}
+	must(t, Remove(copied))
 }
 
 // asNobody runs a test again as a user who may not read everything. It reports whether this is that run.
@@ -130,18 +120,13 @@ func TestUnreadablePathsAreLeftOutAndReported(t *testing.T) {
 	if want := []string{"a", "closed", "ro", "ro/a"}; !slices.Equal(paths(made.Tree), want) {
 		t.Errorf("kept %q", paths(made.Tree))
 	}
-	copied := filepath.Join(t.TempDir(), "copy")
-	if _, err := s.Restore(context.Background(), made.Tree, copied, Options{}); err != nil {
-		t.Fatal(err)
-	}
+	copied := restored(t, s, made.Tree)
 	must(t, os.Chmod(f.Dir, 0))
 	if made := snapshot(t, f); len(made.Tree.Entries) > 0 || !slices.Equal(made.Left, []Omission{{".", "it may not be read"}}) {
 		t.Errorf("of an unreadable workspace %q is kept, %v left out", paths(made.Tree), made.Left)
 	}
 	for _, dir := range []string{copied, f.Dir} {
-		if err := Remove(dir); err != nil {
-			t.Error(err)
-		}
+		must(t, Remove(dir))
 		if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s is still there: %v", dir, err)
 		}
@@ -217,10 +202,7 @@ func TestAFileOfAGigabyteOfHoles(t *testing.T) {
 	runtime.GC()
 	runtime.ReadMemStats(&before)
 	made := snapshot(t, f)
-	copied := filepath.Join(t.TempDir(), "copy")
-	if _, err := s.Restore(context.Background(), made.Tree, copied, Options{}); err != nil {
-		t.Fatal(err)
-	}
+	copied := restored(t, s, made.Tree)
 	runtime.ReadMemStats(&after)
 	if grown := int64(after.Sys) - int64(before.Sys); grown > 100<<20 {
 		t.Errorf("it took %d bytes of memory", grown)
@@ -249,10 +231,7 @@ func TestNamesAreBytes(t *testing.T) {
 	if runtime.GOOS == "linux" && len(made.Tree.Entries) != len(files) { // elsewhere some of these are one name
 		t.Errorf("kept %q", paths(made.Tree))
 	}
-	copied := filepath.Join(t.TempDir(), "copy")
-	if _, err := s.Restore(context.Background(), made.Tree, copied, Options{}); err != nil {
-		t.Fatal(err)
-	}
+	copied := restored(t, s, made.Tree)
 	if want, got := seen(t, f.Dir), seen(t, copied); fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("restored %q", got)
 	}
@@ -295,10 +274,7 @@ func TestRepositoriesBelowAreKeptWhole(t *testing.T) {
 	f := began(t, s, Options{}, files)
 	must(t, os.MkdirAll(filepath.Join(f.Dir, ".git/refs/heads"), 0o755))
 	made := snapshot(t, f)
-	copied := filepath.Join(t.TempDir(), "copy")
-	if _, err := s.Restore(context.Background(), made.Tree, copied, Options{}); err != nil {
-		t.Fatal(err)
-	}
+	copied := restored(t, s, made.Tree)
 	got := seen(t, copied)
 	for name, content := range files {
 		if got[name] != "-rw-r--r-- "+content {
@@ -371,11 +347,7 @@ func TestFilesOverAStateFollowNoLink(t *testing.T) {
 		t.Helper()
 		tree, err := s.Over(context.Background(), snapshot(t, f).Tree, hidden)
 		must(t, err)
-		dir := filepath.Join(t.TempDir(), "copy")
-		if _, err := s.Restore(context.Background(), tree, dir, Options{}); err != nil {
-			t.Fatal(err)
-		}
-		return seen(t, dir)
+		return seen(t, restored(t, s, tree))
 	}
 	want := map[string]string{
 		"tests": "drwxr-xr-x ", "tests/a_test.go": "-rw-r--r-- hidden", "b_test.go": "-rw-r--r-- hidden", "c": "drwxr-xr-x ", "c/d": "-rw-r--r-- hidden",
@@ -413,13 +385,7 @@ func TestClonedFilesAreFilesOfTheirOwn(t *testing.T) {
 		now, _ := stampOf(info)
 		kept.known[path] = known{now, f.base.Find(path).Hash}
 	}
-	var dirs []string
-	for i := range 2 {
-		dirs = append(dirs, filepath.Join(dir, fmt.Sprint(i)))
-		if _, err := s.Restore(context.Background(), f.base, dirs[i], Options{}); err != nil {
-			t.Fatal(err)
-		}
-	}
+	dirs := []string{restored(t, s, f.base), restored(t, s, f.base)}
 	target, err := os.Create(filepath.Join(dir, "target"))
 	must(t, err)
 	defer target.Close()
@@ -435,11 +401,7 @@ func TestClonedFilesAreFilesOfTheirOwn(t *testing.T) {
 	if err := kept.cloneTo(target, *f.base.Find("b")); err == nil {
 		t.Error("a kept file that was changed is cloned")
 	}
-	third := filepath.Join(dir, "third")
-	if _, err := s.Restore(context.Background(), f.base, third, Options{}); err != nil {
-		t.Fatal(err)
-	}
-	if got := seen(t, third); fmt.Sprint(got) != fmt.Sprint(want) {
+	if got := seen(t, restored(t, s, f.base)); fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Error("a kept file that was changed is restored")
 	}
 }
@@ -460,5 +422,18 @@ func TestFoldersThatAreNestedDeeplyAreLeftOut(t *testing.T) {
 	shot := snapshot(t, f)
 	if len(shot.Left) != 1 || len(shot.Tree.Entries) != mostLevels || !strings.Contains(shot.Left[0].Reason, "nested deeper than 256") {
 		t.Errorf("%d entries, left out: %.300v", len(shot.Tree.Entries), shot.Left)
+	}
+}
+
+func TestNothingOfTheStoreIsWrittenThroughALink(t *testing.T) {
+	for _, name := range []string{filesFolder, treesFolder, scratchFolder} {
+		s, elsewhere := openStore(t), filepath.Join(t.TempDir(), "elsewhere")
+		must(t, errors.Join(os.MkdirAll(s.dir, 0o755), os.Symlink(elsewhere, filepath.Join(s.dir, name))))
+		if _, err := s.Plant(context.Background(), Seed{Files: map[string]string{"a": "a"}}, Limits{}); err == nil {
+			t.Errorf("a link was taken for %s", name)
+		}
+		if _, err := os.Stat(elsewhere); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("what a link leads to was written: %v", err)
+		}
 	}
 }

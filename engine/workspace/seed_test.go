@@ -182,10 +182,7 @@ func TestASeedBecomesARepository(t *testing.T) {
 		if planted.Tree.ID != first.Tree.ID || planted.Identity != first.Identity {
 			t.Errorf("the repository differs from time to time: %v and %v", paths(planted.Tree), paths(first.Tree))
 		}
-		dir := filepath.Join(t.TempDir(), "run")
-		if _, err := s.Restore(context.Background(), planted.Tree, dir, Options{}); err != nil {
-			t.Fatal(err)
-		}
+		dir := restored(t, s, planted.Tree)
 		for _, c := range []struct{ ask, want string }{
 			{"git log --format=%an:%ad:%s --date=short", "agentbench:2000-01-01:seed"},
 			{"git symbolic-ref HEAD", "refs/heads/main"},

@@ -23,9 +23,7 @@ func openStore(t testing.TB) *Store {
 	s, err := Open(filepath.Join(t.TempDir(), "store"))
 	must(t, err)
 	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		must(t, s.Close())
 	})
 	return s
 }
@@ -87,6 +85,23 @@ func began(t testing.TB, s *Store, o Options, files map[string]string) *Folder {
 	f, err := s.Restore(context.Background(), planted.Tree, filepath.Join(t.TempDir(), "run"), o)
 	must(t, err)
 	return f
+}
+
+// restored is a new folder of a tree.
+func restored(t testing.TB, s *Store, tree *Tree) (dir string) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), "run")
+	_, err := s.Restore(context.Background(), tree, dir, Options{})
+	must(t, err)
+	return dir
+}
+
+// whole fails a test whose store has a fault.
+func whole(t testing.TB, s *Store) {
+	t.Helper()
+	if faults := s.Verify(context.Background()); len(faults) > 0 {
+		t.Error(faults)
+	}
 }
 
 func paths(t *Tree) (all []string) {
@@ -158,9 +173,8 @@ func TestASnapshotRestoredIsTheSameTree(t *testing.T) {
 				r.Fatalf("stored as %v: %v", stored, err)
 			}
 			copied := filepath.Join(base, "copy")
-			if _, err := s.Restore(ctx, stored, copied, Options{}); err != nil {
-				r.Fatal(err)
-			}
+			_, err = s.Restore(ctx, stored, copied, Options{})
+			must(r, err)
 			if want, got := seen(t, dir), seen(t, copied); !maps.Equal(want, got) {
 				r.Fatalf("restored %q, want %q", got, want)
 			}
@@ -171,9 +185,7 @@ func TestASnapshotRestoredIsTheSameTree(t *testing.T) {
 		}
 		must(r, Remove(base))
 	})
-	if faults := s.Verify(ctx); len(faults) > 0 {
-		t.Error(faults)
-	}
+	whole(t, s)
 }
 
 // Whatever a program does to a file, some part of its stamp changes.

@@ -73,9 +73,7 @@ func TestASnapshotTakesWhatWasEdited(t *testing.T) {
 	if err != nil || !slices.Equal(read.Entries, last.Tree.Entries) {
 		t.Errorf("read again: %v", err)
 	}
-	if faults := again.Verify(context.Background()); len(faults) > 0 {
-		t.Error(faults)
-	}
+	whole(t, again)
 }
 
 func reopen(t *testing.T, dir string) *Store {
@@ -162,9 +160,7 @@ func TestDamageIsFound(t *testing.T) {
 		}
 		must(t, os.WriteFile(file, content, 0o644))
 	}
-	if faults := s.Verify(context.Background()); len(faults) > 0 {
-		t.Error(faults)
-	}
+	whole(t, s)
 	write(t, f.Dir, map[string]string{"b": "c"})
 	other := snapshot(t, f).Tree
 	text, err := os.ReadFile(filepath.Join(s.dir, name(treesFolder, other.ID)))
@@ -214,9 +210,7 @@ func TestGoroutinesShareAStore(t *testing.T) {
 	if ids[0] == ids[1] || ids[0] != ids[2] || ids[1] != ids[7] {
 		t.Errorf("runs saw each other: %v", ids)
 	}
-	if faults := s.Verify(context.Background()); len(faults) > 0 {
-		t.Error(faults)
-	}
+	whole(t, s)
 }
 
 func TestJoin(t *testing.T) {
@@ -244,18 +238,14 @@ func TestJoin(t *testing.T) {
 		store *Store
 		holds []*Tree
 	}{{into, trees}, {some, trees[4:]}} {
-		if faults := c.store.Verify(context.Background()); len(faults) > 0 {
-			t.Error(faults)
-		}
+		whole(t, c.store)
 		for _, want := range c.holds {
 			got, err := c.store.Tree(want.ID)
 			if err != nil || !slices.Equal(got.Entries, want.Entries) {
 				t.Errorf("%v: %v", paths(want), err)
 				continue
 			}
-			if _, err := c.store.Restore(context.Background(), got, filepath.Join(t.TempDir(), "run"), Options{}); err != nil {
-				t.Error(err)
-			}
+			restored(t, c.store, got)
 		}
 	}
 	never := func(string) error { return errors.New("it was made already") }
@@ -293,9 +283,7 @@ func TestPrune(t *testing.T) {
 		if got, err := at.Tree(kept.ID); err != nil || !slices.Equal(got.Entries, kept.Entries) {
 			t.Errorf("got %v", err)
 		}
-		if faults := at.Verify(context.Background()); len(faults) > 0 {
-			t.Error(faults)
-		}
+		whole(t, at)
 	}
 	write(t, f.Dir, map[string]string{"d": "d"})
 	if more := snapshot(t, s.Track(f.Dir, kept, Options{})); reopen(t, s.dir).Verify(context.Background()) != nil || more.Tree.Find("d") == nil {
@@ -331,12 +319,8 @@ func TestAProcessIsKilledWhileItWrites(t *testing.T) {
 		if _, err := s.Tree(id); err != nil {
 			t.Errorf("a finished snapshot is lost: %v", err)
 		}
-		if faults := s.Verify(context.Background()); len(faults) > 0 {
-			t.Error(faults)
-		}
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		whole(t, s)
+		must(t, s.Close())
 	}
 }
 
