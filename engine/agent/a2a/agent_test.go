@@ -85,11 +85,18 @@ func TestWhatRemoteAgentsReply(t *testing.T) {
 		{`[{"kind":"text","text":"see:"},{"kind":"data","data":{"n": 1}}]`, `"see:\n{\"n\":1}"`, "", spec.ReplyText, ""},
 		{`[{"kind":"text","text":"none"}]`, `"none"`, "the reply is not JSON", spec.ReplyJSON, ""},
 		{`[]`, ``, "", spec.ReplyText, record.NoAnswer},
+		{`{"code":-32603,"message":"broken"}`, ``, "", spec.ReplyText, record.Server},
 	} {
 		f := answers(c.parts)
+		if c.class == record.Server {
+			f.wrong = map[string]string{"message/send": `{"id":"1","error":` + c.parts + `}`}
+		}
 		result, err := (&Agent{Client: f.client(t, Options{}), Spec: &spec.Agent{Reply: c.reply}}).Execute(t.Context(), turn("x"))
 		if classOf(err) != c.class || string(result.Output) != c.output || !strings.HasPrefix(result.Fault, c.fault) || len(result.Calls) != 1 {
 			t.Errorf("%s: %v, %s, %s", c.parts, err, result.Output, result.Fault)
+		}
+		if call := result.Calls[0]; (call.Error != nil) != (c.class != "") || call.Error != nil && call.Error.Class != c.class {
+			t.Errorf("%s: the call's error is %v", c.parts, call.Error)
 		}
 	}
 }
@@ -132,7 +139,7 @@ func TestS4_6_ARemoteAgentTakesATask(t *testing.T) {
 	}
 }
 
-// Whoever ends the run ends what was handed over, with the same reason.
+// Whoever ends the run ends what was handed over, with the same reason, and the task is cancelled.
 func TestTheEndOfARunEndsWhatWasHandedOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{states: []string{"working"}}
@@ -140,11 +147,8 @@ func TestTheEndOfARunEndsWhatWasHandedOver(t *testing.T) {
 		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, enough)
 		defer cancel()
 		d := f.client(t, Options{}).Delegate("auditor", "")
-		if result, err := d.Use(ctx, handing("x")); err != enough || len(result.Calls) != 1 {
-			t.Error(err)
-		}
-		if f.canceled != 1 {
-			t.Errorf("cancelled %v", f.canceled)
+		if result, err := d.Use(ctx, handing("x")); err != enough || len(result.Calls) != 1 || result.Duration != time.Second || f.canceled != 1 {
+			t.Errorf("%v after %v, %d cancelled", err, result.Duration, f.canceled)
 		}
 	})
 }
@@ -175,15 +179,6 @@ func TestF37_TasksForRemoteAgentsAreInTheBudget(t *testing.T) {
 	}
 	a := &Agent{Client: client, Spec: &spec.Agent{}}
 	if result, err := a.Execute(ctx, turn("x")); !errors.Is(err, pace.ErrBudget) || len(result.Calls) != 0 || result.Request == "" {
-		t.Errorf("%v, %+v", err, result)
-	}
-}
-
-// What goes wrong is the iteration's error and the call's, of its own class.
-func TestErrorsOfRemoteAgents(t *testing.T) {
-	f := &fake{wrong: map[string]string{"message/send": `{"id":"1","error":{"code":-32603,"message":"broken"}}`}}
-	result, err := (&Agent{Client: f.client(t, Options{}), Spec: &spec.Agent{}}).Execute(t.Context(), turn("x"))
-	if classOf(err) != record.Server || len(result.Calls) != 1 || result.Calls[0].Error == nil || result.Calls[0].Error.Class != record.Server {
 		t.Errorf("%v, %+v", err, result)
 	}
 }

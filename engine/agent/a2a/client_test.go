@@ -1,9 +1,7 @@
 package a2a
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -63,19 +61,6 @@ func TestF37_ARemoteAgentThatNeverAnswers(t *testing.T) {
 			}
 		})
 	}
-}
-
-// Whoever ends the run cancels the task, and the error is why the run ended.
-func TestTheEndOfARunCancelsItsTask(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := &fake{states: []string{"working"}}
-		ctx, cancel := context.WithCancelCause(t.Context())
-		enough := errors.New("enough")
-		time.AfterFunc(time.Second, func() { cancel(enough) })
-		if _, took, err := f.client(t, Options{}).Send(ctx, "x", ""); err != enough || took != time.Second || f.canceled != 1 {
-			t.Errorf("%v after %v, %d cancelled", err, took, f.canceled)
-		}
-	})
 }
 
 // One question that is lost does not lose the task; three in a row do.

@@ -118,30 +118,3 @@ func understandsEverything(t *testing.T, o Options) {
 		}
 	}
 }
-
-// memoryServer is an example of the SDK: a server with a state, over pipes.
-const memoryServer = "github.com/modelcontextprotocol/go-sdk/examples/server/memory"
-
-func TestS4_5_AnExampleOfTheSDK(t *testing.T) {
-	built := filepath.Join(t.TempDir(), "memory")
-	if told, err := exec.CommandContext(t.Context(), "go", "build", "-o", built, memoryServer).CombinedOutput(); err != nil {
-		t.Skipf("no server: go build %s: %v: %.300s", memoryServer, err, told)
-	}
-	s := New(Options{Name: "memory", Program: &external.Program{Argv: []string{built}, Env: external.Environment(os.Getenv)}})
-	for range 2 { // a run finds nothing of another's
-		ctx := begun(t)
-		set := toolsOf(t, ctx, s)
-		if got, err := use(ctx, set, "read_graph", `{}`); err != nil || strings.Contains(got, "Ada") {
-			t.Errorf("at first: %s, %v", got, err)
-		}
-		entity := `{"entities": [{"name": "Ada", "entityType": "person", "observations": ["wrote programs"]}]}`
-		if _, err := use(ctx, set, "create_entities", entity); err != nil {
-			t.Error(err)
-		}
-		if got, err := use(ctx, set, "search_nodes", `{"query": "ada"}`); err != nil || !strings.Contains(got, "wrote programs") {
-			t.Errorf("afterwards: %s, %v", got, err)
-		}
-		_, err := use(ctx, set, "create_entities", `{"entities": [{"name": 1}]}`)
-		fails(t, err, record.BadCall, "/entities/0")
-	}
-}
