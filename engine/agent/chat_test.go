@@ -54,9 +54,7 @@ func TestWhatIsSent(t *testing.T) {
 	tu := turn()
 	a := spec.Agent{Temperature: &temperature, Seed: &seed, MaxOutputTokens: 9, Reply: spec.ReplyJSON}
 	result, err := chat(m, a).Execute(t.Context(), tu)
-	if err != nil {
-		t.Fatal(err)
-	}
+	propertytest.Must(t, err)
 	want := &model.Request{
 		Messages:    []model.Message{{Role: "system", Text: "be brief"}, {Role: "user", Text: "hello"}},
 		Temperature: &temperature, Seed: &seed, MaxOutputTokens: 9, JSON: true,

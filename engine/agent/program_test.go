@@ -11,6 +11,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine/external"
 	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/expr"
@@ -49,9 +50,7 @@ func TestOutputs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := execute(t, "cat >/dev/null; printf %s '"+c.stdout+"'", c.reply)
-			if err != nil {
-				t.Fatal(err)
-			}
+			propertytest.Must(t, err)
 			if len(got.Output) > 0 {
 				if value, err := expr.ParseJSON(got.Output); err != nil || !expr.Equal(value, got.Value) {
 					t.Errorf("expressions see %v of %s", got.Value, got.Output)

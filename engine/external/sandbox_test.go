@@ -406,9 +406,7 @@ func TestNothingInASandboxOutlivesUs(t *testing.T) {
 			m := mark()
 			us := killed(t, m, "AGENTBENCH_TEST_KIND="+string(s.Kind), "AGENTBENCH_TEST_FREEZES="+freezes, "AGENTBENCH_TEST_FOLDER="+t.TempDir(),
 				"AGENTBENCH_TEST_FORWARDER="+forwarderFolder, "TMPDIR="+shortDir(t))
-			if err := s.RemoveAbandoned(t.Context()); err != nil {
-				t.Error(err)
-			}
+			must(t, s.RemoveAbandoned(t.Context()))
 			until(t, "all are dead", func() bool { return alive(t, m) == 0 })
 			noContainer(t, s, us.Process.Pid)
 		}
@@ -427,9 +425,7 @@ func TestAbandonedContainersAreRemoved(t *testing.T) {
 			t.Fatalf("%v: %s", err, said)
 		}
 		t.Cleanup(func() { _ = exec.Command("podman", "rm", "--force", name).Run() })
-		if err := s.RemoveAbandoned(t.Context()); err != nil {
-			t.Error(err)
-		}
+		must(t, s.RemoveAbandoned(t.Context()))
 		if there := exec.Command("podman", "container", "exists", name).Run() == nil; there != stays {
 			t.Errorf("%s is there: %v", name, there)
 		}
@@ -467,9 +463,7 @@ func TestCheckSaysWhatIsMissing(t *testing.T) {
 			t.Errorf("%s: got %v, want %q", c.s.Kind, err, c.want)
 		}
 	}
-	if err := (&Sandbox{}).Check(t.Context()); err != nil {
-		t.Error(err)
-	}
+	must(t, (&Sandbox{}).Check(t.Context()))
 }
 
 func TestAProgramOutsideOfTheWorkspaceIsRefused(t *testing.T) {

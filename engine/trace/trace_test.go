@@ -23,6 +23,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/engine/record"
 )
 
@@ -109,9 +110,7 @@ func traced(t *testing.T, o Options, do func(context.Context)) {
 	t.Helper()
 	tracing := open(t, o)
 	do(With(t.Context(), tracing))
-	if err := tracing.Close(); err != nil {
-		t.Error(err)
-	}
+	propertytest.Must(t, tracing.Close())
 }
 
 // open begins to trace models and one secret.
@@ -120,9 +119,7 @@ func open(t *testing.T, o Options) *Tracing {
 	o.Version, o.Models, o.Patience = "1.2.3", models, patience
 	o.Redact = func(text string) string { return strings.ReplaceAll(text, secret, "[redacted]") }
 	tracing, err := Open(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	propertytest.Must(t, err)
 	return tracing
 }
 
@@ -432,15 +429,11 @@ func TestFailuresOfRuns(t *testing.T) {
 // the manual names.
 func TestAttributesAreDocumented(t *testing.T) {
 	manual, err := os.ReadFile("../../docs/results.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	propertytest.Must(t, err)
 	var source []byte
 	for _, file := range []string{"trace.go", "spans.go", "messages.go"} {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		propertytest.Must(t, err)
 		source = append(source, text...)
 	}
 	var named []string
