@@ -15,7 +15,7 @@ func TestATIF(t *testing.T) {
 	got := tellAll(read(t, im, "testdata/atif/v1.4.json", "testdata/atif/v1.7.jsonl"))
 	compare(t, got, []told{
 		{
-			ID: "harbor-agent:gemini-2.5-flash/025b810f-b3a2-4c67-93c0-fe7a142a947a/1", Reason: record.ReasonFinalResponse, Status: record.Completed, Elapsed: 5500 * time.Millisecond,
+			ID: "harbor-agent:gemini-2.5-flash/025b810f-b3a2-4c67-93c0-fe7a142a947a/1", Elapsed: 5500 * time.Millisecond,
 			Iterations: []step{
 				{Output: `"I will search for both."`, End: 2 * time.Second,
 					Tools: `financial_search{"ticker":"GOOGL","metric":"price"}="$185.35"financial_search{"ticker":"GOOGL","metric":"volume"}="1.5M shares"`,
@@ -27,18 +27,17 @@ func TestATIF(t *testing.T) {
 			Scores: map[string]float64{"reward": 1},
 		},
 		{ // a copied step is none of this run; no price, no times; what cut it is unknown
-			ID: "lead/s-2/1", Reason: record.ReasonUnknown, Status: record.Completed,
+			ID: "lead/s-2/1", Reason: record.ReasonUnknown,
 			Iterations: []step{
 				{Output: `[{"type":"text","text":"Asking."}]`, Tools: `delegate{"to":"viewer"}=[{"type":"text","text":"A cat."},{"type":"image","source":{"media_type":"image/jpeg","path":"images/2.jpg"}}]`,
 					Usage: record.Usage{Calls: 2, InputTokens: 100, OutputTokens: 10, ToolCalls: 1, Unpriced: 2}},
 				{Output: `""`, Tools: `submit{}="done"`, Usage: record.Usage{ToolCalls: 1}},
 			},
-			Usage: record.Usage{Calls: 2, InputTokens: 100, OutputTokens: 10, ToolCalls: 2, Unpriced: 2}, Scores: map[string]float64{},
 		},
 		{ // half of the tokens is not the tokens
-			ID: "bare/s-3/1", Reason: record.ReasonFinalResponse, Status: record.Completed,
+			ID:         "bare/s-3/1",
 			Iterations: []step{{Output: `"I have nothing to say."`, Usage: record.Usage{Calls: 1, InputTokens: 7, Unreported: 1}}},
-			Usage:      record.Usage{Calls: 1, InputTokens: 7, Cost: record.USD / 4, Uncounted: 1}, Scores: map[string]float64{},
+			Usage:      record.Usage{Calls: 1, InputTokens: 7, Cost: record.USD / 4, Uncounted: 1},
 		},
 	})
 	if n := im.Notes(); n.Orphans != 0 || len(n.Warnings) != 0 {

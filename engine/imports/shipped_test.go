@@ -3,6 +3,7 @@ package imports_test
 import (
 	"archive/zip"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -19,7 +20,8 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 )
 
-// told is what a test wants of a run.
+// told is what a test wants of a run, which completed with a final response, has no scores and
+// used what its iterations did where nothing else is said.
 type told struct {
 	ID         string
 	Reason     record.Reason
@@ -68,6 +70,18 @@ func tellAll(all []*imports.Imported) (list []told) {
 
 func compare(t *testing.T, got, want []told) {
 	t.Helper()
+	for i := range want {
+		w := &want[i]
+		w.Reason, w.Status = cmp.Or(w.Reason, record.ReasonFinalResponse), cmp.Or(w.Status, record.Completed)
+		if w.Scores == nil {
+			w.Scores = map[string]float64{}
+		}
+		if w.Usage == (record.Usage{}) {
+			for _, s := range w.Iterations {
+				w.Usage = w.Usage.Plus(s.Usage)
+			}
+		}
+	}
 	for i := range max(len(got), len(want)) {
 		switch {
 		case i >= len(got):
@@ -82,28 +96,26 @@ func compare(t *testing.T, got, want []told) {
 
 var inspected = []told{
 	{
-		ID: "openai%2Fgpt-4o-mini/1/1", Reason: record.ReasonFinalResponse, Status: record.Completed, Elapsed: 2 * time.Second,
+		ID: "openai%2Fgpt-4o-mini/1/1", Elapsed: 2 * time.Second,
 		Iterations: []step{
 			{Output: `"I add."`, Tools: `add{"a":2,"b":2}="four, or 4"`, End: 1500 * time.Millisecond,
 				Usage: record.Usage{Calls: 1, InputTokens: 40, CachedTokens: 10, CacheWriteTokens: 5, OutputTokens: 10, ReasoningTokens: 4, ToolCalls: 1, Cost: record.USD / 4}},
 			{Output: `"4"`, End: 2 * time.Second, Usage: record.Usage{Calls: 1, InputTokens: 60, OutputTokens: 2, Unpriced: 1}},
 		},
-		Usage:  record.Usage{Calls: 2, InputTokens: 100, CachedTokens: 10, CacheWriteTokens: 5, OutputTokens: 12, ReasoningTokens: 4, ToolCalls: 1, Cost: record.USD / 4, Unpriced: 1},
 		Scores: map[string]float64{"match": 1, "steps": 2},
 	},
 	{
-		ID: "openai%2Fgpt-4o-mini/1/2", Reason: record.ReasonFinalResponse, Status: record.Completed, Elapsed: 3500 * time.Millisecond,
+		ID: "openai%2Fgpt-4o-mini/1/2", Elapsed: 3500 * time.Millisecond,
 		Iterations: []step{{Output: `"5"`, Usage: record.Usage{Calls: 1, Unreported: 1}}},
 		Usage:      record.Usage{Calls: 1, InputTokens: 7, OutputTokens: 2, Unpriced: 1},
 		Scores:     map[string]float64{"match": 0, "steps.n": 1, "nan": -1},
 	},
 	{
-		ID: "openai%2Fgpt-4o-mini/long/1", Reason: record.ReasonBudgetTokens, Status: record.Completed,
+		ID: "openai%2Fgpt-4o-mini/long/1", Reason: record.ReasonBudgetTokens,
 		Iterations: []step{{Output: `"1"`, Usage: record.Usage{Calls: 1, Unreported: 1}}, {Output: `"2"`, Usage: record.Usage{Calls: 1, Unreported: 1}}},
-		Usage:      record.Usage{Calls: 2, Unreported: 2},
 		Scores:     map[string]float64{"match": 0},
 	},
-	{ID: "openai%2Fgpt-4o-mini/broken/1", Reason: record.ReasonError, Status: record.Faulted, Scores: map[string]float64{}},
+	{ID: "openai%2Fgpt-4o-mini/broken/1", Reason: record.ReasonError, Status: record.Faulted},
 }
 
 func TestInspectJSON(t *testing.T) {
@@ -224,7 +236,7 @@ func TestMiniSWEAgent(t *testing.T) {
 	got := tellAll(read(t, imports.New(mapping(t, "mini-swe-agent")), "testdata/mini.traj.json", "testdata/mini-v1.traj.json"))
 	want := []told{
 		{
-			ID: "anthropic%2Fclaude-sonnet-4/django__django-1/1", Reason: record.ReasonFinalResponse, Status: record.Completed, Elapsed: 10500 * time.Millisecond,
+			ID: "anthropic%2Fclaude-sonnet-4/django__django-1/1", Elapsed: 10500 * time.Millisecond,
 			Iterations: []step{
 				{Output: `"Look.\n` + "```mswea_bash_command" + `\nls\n` + "```" + `"`, Tools: `bash{"command":"ls"}="<returncode>0</returncode>\n<output>\nf.py\n</output>"`,
 					Usage: record.Usage{Calls: 1, InputTokens: 1000, OutputTokens: 50, ToolCalls: 1, Cost: 10_500_000_000}},
@@ -232,11 +244,9 @@ func TestMiniSWEAgent(t *testing.T) {
 					Tools: `bash{"command":"echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"}="diff --git a/f b/f"`, End: 10500 * time.Millisecond,
 					Usage: record.Usage{Calls: 1, InputTokens: 1200, OutputTokens: 60, ToolCalls: 1, Cost: 20_000_000_000}},
 			},
-			Usage:  record.Usage{Calls: 2, InputTokens: 2200, OutputTokens: 110, ToolCalls: 2, Cost: 30_500_000_000},
-			Scores: map[string]float64{},
 		},
 		{ // only the total cost is in the log: the run has it, its iterations do not
-			ID: "mini-swe-agent/django__django-2/1", Reason: record.ReasonUnknown, Status: record.Completed,
+			ID: "mini-swe-agent/django__django-2/1", Reason: record.ReasonUnknown,
 			Iterations: []step{
 				{Output: `"THOUGHT: look\n\n` + "```bash" + `\nls -la\n` + "```" + `"`, Tools: `bash{"command":"ls -la"}="<output>f.py</output>"`, Usage: record.Usage{Calls: 1, ToolCalls: 1, Unreported: 1}},
 				{Output: `"I forgot the command."`, Usage: record.Usage{Calls: 1, Unreported: 1}},
@@ -291,25 +301,21 @@ func TestChat(t *testing.T) {
 	}
 	want := []told{
 		{
-			ID: "gpt-4o/a/1", Reason: record.ReasonFinalResponse, Status: record.Completed,
+			ID: "gpt-4o/a/1",
 			Iterations: []step{
 				{Tools: `weather{"city":"Bern"}="rain"`, Usage: record.Usage{Calls: 1, InputTokens: 20, CachedTokens: 16, OutputTokens: 5, ToolCalls: 1, Cost: 1_000_000_000}},
 				{Output: `"It rains."`, Usage: record.Usage{Calls: 1, InputTokens: 30, OutputTokens: 4, Unpriced: 1}},
 			},
-			Usage:  record.Usage{Calls: 2, InputTokens: 50, CachedTokens: 16, OutputTokens: 9, ToolCalls: 1, Cost: 1_000_000_000, Unpriced: 1},
 			Scores: map[string]float64{"score": 1},
 		},
 		{
-			ID: "assistant/b/1", Reason: record.ReasonFinalResponse, Status: record.Completed,
+			ID:         "assistant/b/1",
 			Iterations: []step{{Output: `"hi"`, Usage: record.Usage{Calls: 1, Unreported: 1}}},
 			Usage:      record.Usage{Calls: 1, InputTokens: 9, OutputTokens: 1, Cost: record.USD / 4},
-			Scores:     map[string]float64{},
 		},
 		{
-			ID: "assistant/chat.jsonl:5/1", Reason: record.ReasonUnknown, Status: record.Completed,
+			ID: "assistant/chat.jsonl:5/1", Reason: record.ReasonUnknown,
 			Iterations: []step{{Tools: `f"no json"=`, Usage: record.Usage{Calls: 1, ToolCalls: 1, Unreported: 1}}},
-			Usage:      record.Usage{Calls: 1, ToolCalls: 1, Unreported: 1},
-			Scores:     map[string]float64{},
 		},
 	}
 	compare(t, got, want)
@@ -320,13 +326,12 @@ func TestChat(t *testing.T) {
 func TestTau2AsItIsWritten(t *testing.T) {
 	got := tellAll(read(t, imports.New(mapping(t, "tau2")), "testdata/tau2.json"))
 	compare(t, got, []told{{
-		ID: "gpt-4.1/7/2", Reason: record.ReasonMaxSteps, Status: record.Completed, Elapsed: 2500 * time.Millisecond,
+		ID: "gpt-4.1/7/2", Reason: record.ReasonMaxSteps, Elapsed: 2500 * time.Millisecond,
 		Iterations: []step{
 			{Output: `{"content":"Hi! How can I help you today?","results":[]}`},
 			{Output: `{"content":null,"results":["done"]}`, Tools: `cancel{"id":1}="done"`, End: 2500 * time.Millisecond,
 				Usage: record.Usage{Calls: 1, InputTokens: 10, OutputTokens: 2, ToolCalls: 1, Cost: record.USD / 2}},
 		},
-		Usage:  record.Usage{Calls: 1, InputTokens: 10, OutputTokens: 2, ToolCalls: 1, Cost: record.USD / 2},
 		Scores: map[string]float64{"reward": 0},
 	}})
 }
@@ -342,113 +347,101 @@ func TestTranscriptsAndTraces(t *testing.T) {
 	}{
 		{"otel", "otel.json", 0, 0, "Look.", []told{
 			{
-				ID: "clerk:gpt-4o/conv-1/1", Reason: record.ReasonFinalResponse, Status: record.Completed, Elapsed: 6 * time.Second,
+				ID: "clerk:gpt-4o/conv-1/1", Elapsed: 6 * time.Second,
 				Iterations: []step{
 					{Output: `""`, Tools: `weather{"city":"Bern"}="rain"`, End: 2 * time.Second, Usage: record.Usage{Calls: 1, InputTokens: 40, OutputTokens: 10, ReasoningTokens: 3, ToolCalls: 1, Unpriced: 1}},
 					{Output: `"It rains."`, End: 6 * time.Second, Usage: record.Usage{Calls: 1, InputTokens: 60, CachedTokens: 32, OutputTokens: 4, Unpriced: 1}},
 				},
-				Usage:  record.Usage{Calls: 2, InputTokens: 100, CachedTokens: 32, OutputTokens: 14, ReasoningTokens: 3, ToolCalls: 1, Unpriced: 2},
 				Scores: map[string]float64{"relevance": 0.75},
 			},
 			{
-				ID: "gpt-4/aa/1", Reason: record.ReasonUnknown, Status: record.Completed, Elapsed: time.Second,
+				ID: "gpt-4/aa/1", Reason: record.ReasonUnknown, Elapsed: time.Second,
 				Iterations: []step{{Output: `"Hello"`, End: time.Second, Usage: record.Usage{Calls: 1, InputTokens: 9, OutputTokens: 1, Unpriced: 1}}},
-				Usage:      record.Usage{Calls: 1, InputTokens: 9, OutputTokens: 1, Unpriced: 1}, Scores: map[string]float64{},
 			},
 		}},
 		{"langfuse", "langfuse.jsonl", 0, 0, "", []told{
 			{
-				ID: "gpt-4o/t1/1", Reason: record.ReasonFinalResponse, Status: record.Completed, Elapsed: 5 * time.Second,
+				ID: "gpt-4o/t1/1", Elapsed: 5 * time.Second,
 				Iterations: []step{
 					{Tools: `weather{"city":"Bern"}="rain"`, End: 1500 * time.Millisecond, Usage: record.Usage{Calls: 1, InputTokens: 40, OutputTokens: 10, ToolCalls: 1, Unpriced: 1}},
 					{Output: `"It rains."`, End: 5 * time.Second, Usage: record.Usage{Calls: 1, InputTokens: 52, CachedTokens: 32, OutputTokens: 4, Cost: record.USD / 4}},
 				},
-				Usage:  record.Usage{Calls: 2, InputTokens: 92, CachedTokens: 32, OutputTokens: 14, ToolCalls: 1, Cost: record.USD / 4, Unpriced: 1},
 				Scores: map[string]float64{"relevance": 0.75, "tone": -1},
 			},
 			{
-				ID: "gpt-4o/t2/1", Reason: record.ReasonUnknown, Status: record.Completed,
-				Iterations: []step{{Usage: record.Usage{Calls: 1, Unreported: 1}}}, Usage: record.Usage{Calls: 1, Unreported: 1}, Scores: map[string]float64{},
+				ID: "gpt-4o/t2/1", Reason: record.ReasonUnknown,
+				Iterations: []step{{Usage: record.Usage{Calls: 1, Unreported: 1}}},
 			},
 		}},
 		{"anthropic", "anthropic.jsonl", 0, 1, "Look.", []told{
 			{
-				ID: "claude-sonnet-5/a/1", Reason: record.ReasonFinalResponse, Status: record.Completed,
+				ID: "claude-sonnet-5/a/1",
 				Iterations: []step{
 					{Output: `""`, Tools: `weather{"city":"Bern"}="rain"time{}="noon"`,
 						Usage: record.Usage{Calls: 1, InputTokens: 42, CachedTokens: 20, CacheWriteTokens: 4, CacheWrite1hTokens: 8, OutputTokens: 9, ToolCalls: 2, Unpriced: 1}},
 					{Output: `"It rains."`, Usage: record.Usage{Calls: 1, Unreported: 1}},
 				},
-				Usage:  record.Usage{Calls: 2, InputTokens: 42, CachedTokens: 20, CacheWriteTokens: 4, CacheWrite1hTokens: 8, OutputTokens: 9, ToolCalls: 2, Unpriced: 1, Unreported: 1},
 				Scores: map[string]float64{"score": 1},
 			},
 			{
-				ID: "assistant/b/1", Reason: record.ReasonUnknown, Status: record.Completed,
-				Iterations: []step{{Output: `"Hel"`, Usage: record.Usage{Calls: 1, Unreported: 1}}}, Usage: record.Usage{Calls: 1, Unreported: 1}, Scores: map[string]float64{},
+				ID: "assistant/b/1", Reason: record.ReasonUnknown,
+				Iterations: []step{{Output: `"Hel"`, Usage: record.Usage{Calls: 1, Unreported: 1}}},
 			},
 		}},
 		{"openai-responses", "responses.jsonl", 0, 0, "Look.", []told{
 			{
-				ID: "gpt-5/a/1", Reason: record.ReasonFinalResponse, Status: record.Completed,
+				ID: "gpt-5/a/1",
 				Iterations: []step{
 					{Output: `""`, Tools: `weather{"city":"Bern"}="rain"time"no json"="noon"`, Usage: record.Usage{Calls: 1, ToolCalls: 2, Unreported: 1}},
 					{Output: `"It rains."`, Usage: record.Usage{Calls: 1, InputTokens: 50, CachedTokens: 32, OutputTokens: 4, Unpriced: 1}},
 				},
-				Usage:  record.Usage{Calls: 2, InputTokens: 50, CachedTokens: 32, OutputTokens: 4, ToolCalls: 2, Unpriced: 1, Unreported: 1},
-				Scores: map[string]float64{},
 			},
 			{
-				ID: "gpt-5/resp_1/1", Reason: record.ReasonUnknown, Status: record.Completed,
+				ID: "gpt-5/resp_1/1", Reason: record.ReasonUnknown,
 				Iterations: []step{{Output: `"Hel"`, Usage: record.Usage{Calls: 1, Unreported: 1}}},
-				Usage:      record.Usage{Calls: 1, InputTokens: 9, OutputTokens: 2, ReasoningTokens: 1, Unpriced: 1}, Scores: map[string]float64{},
+				Usage:      record.Usage{Calls: 1, InputTokens: 9, OutputTokens: 2, ReasoningTokens: 1, Unpriced: 1},
 			},
 		}},
 		// A session of codex 0.171.0 (codex exec) with agentbench mock as its model; long texts are cut, folders renamed.
 		{"codex", "codex-0.171.0.jsonl", 0, 0, "I list the files first.", []told{{
-			ID: "codex:m/01a21db4-9696-78a3-aeac-23b848c825e5/1", Reason: record.ReasonFinalResponse, Status: record.Completed, Elapsed: 541 * time.Millisecond,
+			ID: "codex:m/01a21db4-9696-78a3-aeac-23b848c825e5/1", Elapsed: 541 * time.Millisecond,
 			Iterations: []step{
 				{Output: `""`, Tools: `exec_command{"cmd":"echo Paris > a.txt; ls"}="Chunk ID: c257fd\nWall time: 0.0000 seconds\nProcess exited with code 0\nOriginal token count: 3\nOutput:\na.txt\nb.txt\n"`,
 					End: 420 * time.Millisecond, Usage: record.Usage{Calls: 1, InputTokens: 9544, OutputTokens: 18, ReasoningTokens: 6, ToolCalls: 1, Unpriced: 1}},
 				{Output: `"The capital is Paris."`, End: 541 * time.Millisecond, Usage: record.Usage{Calls: 1, InputTokens: 9590, OutputTokens: 8, ReasoningTokens: 3, Unpriced: 1}},
 			},
-			Usage: record.Usage{Calls: 2, InputTokens: 19134, OutputTokens: 26, ReasoningTokens: 9, ToolCalls: 1, Unpriced: 2}, Scores: map[string]float64{},
 		}}},
 		// A session of qwen-code 0.15.10 (qwen -p), made in the same way.
 		{"qwen-code", "qwen-code-0.15.10.jsonl", 0, 0, "I list the files first.", []told{{
-			ID: "qwen-code:m/587d28ef-0e7e-4738-a9cd-c3716d00dfb9/1", Reason: record.ReasonFinalResponse, Status: record.Completed, Elapsed: 935 * time.Millisecond,
+			ID: "qwen-code:m/587d28ef-0e7e-4738-a9cd-c3716d00dfb9/1", Elapsed: 935 * time.Millisecond,
 			Iterations: []step{
 				{Output: `""`, Tools: `list_directory{"path":"/work"}="Listed 1 item(s) in /work:\n---\nb.txt"`, End: 274 * time.Millisecond,
 					Usage: record.Usage{Calls: 1, InputTokens: 18997, OutputTokens: 16, ToolCalls: 1, Unpriced: 1}},
 				{Output: `"The capital is Paris."`, End: 935 * time.Millisecond, Usage: record.Usage{Calls: 1, InputTokens: 19018, OutputTokens: 8, Unpriced: 1}},
 			},
-			Usage: record.Usage{Calls: 2, InputTokens: 38015, OutputTokens: 24, ToolCalls: 1, Unpriced: 2}, Scores: map[string]float64{},
 		}}},
 		{"codex", "codex.jsonl", 0, 0, "Look.", []told{{
-			ID: "codex:gpt-5/0199-aa/1", Reason: record.ReasonFinalResponse, Status: record.Completed, Elapsed: 3500 * time.Millisecond,
+			ID: "codex:gpt-5/0199-aa/1", Elapsed: 3500 * time.Millisecond,
 			Iterations: []step{
 				{Output: `""`, Tools: `shell{"command":["ls"]}="f.go"`, End: 2 * time.Second, Usage: record.Usage{Calls: 1, InputTokens: 100, CachedTokens: 64, OutputTokens: 10, ReasoningTokens: 4, ToolCalls: 1, Unpriced: 1}},
 				{Output: `"Fixed."`, End: 3500 * time.Millisecond, Usage: record.Usage{Calls: 1, InputTokens: 120, CachedTokens: 100, OutputTokens: 5, Unpriced: 1}},
 			},
-			Usage: record.Usage{Calls: 2, InputTokens: 220, CachedTokens: 164, OutputTokens: 15, ReasoningTokens: 4, ToolCalls: 1, Unpriced: 2}, Scores: map[string]float64{},
 		}}},
 		{"claude-code", "claude-code.jsonl", 1, 0, "Look.", []told{{
-			ID: "claude-code:claude-sonnet-5/s-1/1", Reason: record.ReasonFinalResponse, Status: record.Completed, Elapsed: 7 * time.Second,
+			ID: "claude-code:claude-sonnet-5/s-1/1", Elapsed: 7 * time.Second,
 			Iterations: []step{
 				{Output: `""`, Tools: `Task{"prompt":"find"}="f.go"Read{"file":"f.go"}="package f"`, End: 4500 * time.Millisecond,
 					Usage: record.Usage{Calls: 1, InputTokens: 153, CachedTokens: 50, CacheWrite1hTokens: 100, OutputTokens: 40, ToolCalls: 2, Unpriced: 1}},
 				{Output: `"It is f.go."`, End: 4500 * time.Millisecond, Usage: record.Usage{Calls: 1, InputTokens: 7, OutputTokens: 2, Unpriced: 1}},
 				{Output: `"Fixed."`, End: 7 * time.Second, Usage: record.Usage{Calls: 1, InputTokens: 175, CachedTokens: 150, CacheWriteTokens: 20, OutputTokens: 6, Unpriced: 1}},
 			},
-			Usage:  record.Usage{Calls: 3, InputTokens: 335, CachedTokens: 200, CacheWriteTokens: 20, CacheWrite1hTokens: 100, OutputTokens: 48, ToolCalls: 2, Unpriced: 3},
-			Scores: map[string]float64{},
 		}}},
 		{"qwen-code", "qwen-code.jsonl", 0, 0, "Look.", []told{{
-			ID: "qwen-code:qwen3/q-1/1", Reason: record.ReasonFinalResponse, Status: record.Completed, Elapsed: 5 * time.Second,
+			ID: "qwen-code:qwen3/q-1/1", Elapsed: 5 * time.Second,
 			Iterations: []step{
 				{Output: `""`, Tools: `read_file{"path":"f.go"}="package f"`, End: 2 * time.Second, Usage: record.Usage{Calls: 1, InputTokens: 100, CachedTokens: 64, OutputTokens: 10, ReasoningTokens: 4, ToolCalls: 1, Unpriced: 1}},
 				{Output: `"Fixed."`, End: 5 * time.Second, Usage: record.Usage{Calls: 1, Unreported: 1}},
 			},
-			Usage: record.Usage{Calls: 2, InputTokens: 100, CachedTokens: 64, OutputTokens: 10, ReasoningTokens: 4, ToolCalls: 1, Unpriced: 1, Unreported: 1}, Scores: map[string]float64{},
 		}}},
 	} {
 		t.Run(c.mapping, func(t *testing.T) {
