@@ -13,14 +13,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/agentbench/agentbench/engine/external/confine"
-)
+	"golang.org/x/sys/unix"
 
-// Rights that the first process of a user namespace needs to set it up. They mean
-// nothing outside of it.
-const (
-	capSysAdmin          = 21
-	capCheckpointRestore = 40
+	"github.com/agentbench/agentbench/engine/external/confine"
 )
 
 // mortal lets the program die with the thread that starts it, should we be killed.
@@ -30,7 +25,7 @@ func mortal(as *syscall.SysProcAttr) *syscall.SysProcAttr {
 }
 
 // hideMemory hides our environment and memory from other processes of our user, root with all rights excepted.
-func hideMemory() { _, _, _ = syscall.RawSyscall(syscall.SYS_PRCTL, syscall.PR_SET_DUMPABLE, 0, 0) }
+func hideMemory() { _ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) }
 
 // within is a program that starts in a namespace. Without a program it only tries to set that up.
 func (c *Confinement) within(kind namespace, argv ...string) (*processes, error) {
@@ -54,7 +49,7 @@ func (c *Confinement) within(kind namespace, argv ...string) (*processes, error)
 		as.Cloneflags |= syscall.CLONE_NEWUSER
 		as.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getuid(), HostID: os.Getuid(), Size: 1}}
 		as.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getgid(), HostID: os.Getgid(), Size: 1}}
-		as.AmbientCaps = []uintptr{capSysAdmin, capCheckpointRestore}
+		as.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_CHECKPOINT_RESTORE} // to set it up; they mean nothing outside of it
 	}
 	ps.cmd.SysProcAttr = as
 	return ps, nil

@@ -7,7 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
 // name is how the copy is called, and what it recognizes itself by.
@@ -206,33 +207,17 @@ func mounted(kind string) (places []string, err error) {
 // octal resolves the escapes of mountinfo.
 var octal = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
 
-// Of linux/capability.h and linux/prctl.h.
-const (
-	capSysAdmin        = 21
-	capabilityVersion3 = 0x20080522
-	prCapbsetDrop      = 24
-	prCapAmbient       = 47
-	prCapAmbientClear  = 4
-)
-
 // drop gives up the rights of the user namespace: who had them could take the new
 // /proc away and see the old one beneath.
 func (c *Command) drop() error {
 	if c.Root {
-		if _, _, errno := syscall.RawSyscall(syscall.SYS_PRCTL, prCapbsetDrop, capSysAdmin, 0); errno != 0 {
-			return os.NewSyscallError("prctl", errno)
+		if err := unix.Prctl(unix.PR_CAPBSET_DROP, unix.CAP_SYS_ADMIN, 0, 0, 0); err != nil {
+			return os.NewSyscallError("prctl", err)
 		}
 	}
-	if _, _, errno := syscall.RawSyscall6(syscall.SYS_PRCTL, prCapAmbient, prCapAmbientClear, 0, 0, 0, 0); errno != 0 {
-		return os.NewSyscallError("prctl", errno)
+	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
+		return os.NewSyscallError("prctl", err)
 	}
-	header := struct {
-		version uint32
-		pid     int32
-	}{version: capabilityVersion3}
-	var none [2]struct{ effective, permitted, inheritable uint32 }
-	if _, _, errno := syscall.RawSyscall(syscall.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&none)), 0); errno != 0 {
-		return os.NewSyscallError("capset", errno)
-	}
-	return nil
+	var none [2]unix.CapUserData // version 3 has two words of each set
+	return os.NewSyscallError("capset", unix.Capset(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &none[0]))
 }
