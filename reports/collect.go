@@ -62,7 +62,7 @@ type collector struct {
 	scorers  map[string]*scores
 	absent   map[string]absent // runs that do not count, by their id
 	answers  *answers          // nil: no metric asks for them
-	judged   map[judgedBy]map[judgedThing]*judged
+	judged   map[judgedBy]map[judgedThing]agreement
 	// resamples are made once for each number of clusters and of draws.
 	resamples map[[2]int]*stats.Resamples
 	levels    map[int]float64 // of percentiles, by the number of clusters
@@ -81,7 +81,7 @@ func newCollector(m *record.Manifest) *collector {
 	c := &collector{
 		manifest: m, runs: newRuns(m.Totals.Planned), at: map[string]int32{}, sums: make([]sums, len(m.Configurations)),
 		uses:    make([]taskUse, len(m.Configurations)),
-		scorers: map[string]*scores{}, absent: map[string]absent{}, answers: newAnswers(m.Metrics), judged: map[judgedBy]map[judgedThing]*judged{},
+		scorers: map[string]*scores{}, absent: map[string]absent{}, answers: newAnswers(m.Metrics), judged: map[judgedBy]map[judgedThing]agreement{},
 		resamples: map[[2]int]*stats.Resamples{}, levels: map[int]float64{},
 	}
 	for i := range m.Configurations {

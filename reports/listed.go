@@ -38,8 +38,6 @@ func (w Warning) terms() []string {
 		return []string{"!" + page.Compared(w.Name, ">=", 0), "!" + page.Compared(w.Name, "<", 0), counts}
 	case Untimed:
 		return []string{"!" + page.Compared("latency", ">=", 0), counts}
-	case VotesDiffer:
-		return []string{page.Term("split", w.Name)}
 	}
 	return nil
 }

@@ -13,7 +13,6 @@ func TestWarningsListTheirRuns(t *testing.T) {
 		Warning
 		want string
 	}{
-		{Warning{Kind: VotesDiffer, Name: "my judge"}, `config:%22a%20b%22%20split:%22my%20judge%22`},
 		{Warning{Kind: Faults}, `config:%22a%20b%22%20status:fault`},
 		{Warning{Kind: NotScored, Name: "x<1"}, `config:%22a%20b%22%20%21%22x%3C1%22%3E%3D0%20%21%22x%3C1%22%3C0%20%21status:fault`},
 		{Warning{Kind: FewTasks}, ""},

@@ -141,8 +141,11 @@ func (row metricsRow) name() string {
 	return row.Declared[0].Groups[row.group].Group
 }
 
-// tasks are those with scored runs, the most that any metric has.
+// tasks are those with scored runs, the most that any metric has; without metrics, all with runs.
 func (row metricsRow) tasks() (n int) {
+	if len(row.Declared) == 0 {
+		return row.Tasks
+	}
 	for i := range row.Declared {
 		n = max(n, row.value(i).Tasks+row.value(i).LeftOut)
 	}
@@ -157,14 +160,42 @@ func (row metricsRow) value(metric int) *MetricValue {
 }
 
 // metricsTable has a column for each metric, and a row for all tasks of a
-// configuration and for each group of them.
+// configuration and for each group of them. Of the scorers that ask others all tasks
+// have their agreement.
 func metricsTable(r *Report) page.Table {
 	fields := slices.Concat(nameFields(r, func(row metricsRow) *Configuration { return row.Configuration }),
 		page.Named("tasks of", "group", metricsRow.name).Optional(), page.Counted("tasks", "", metricsRow.tasks).ForPeople())
 	for i := range r.declared() {
 		fields = append(fields, metricFields(r, i)...)
 	}
+	for _, scorer := range r.Scorers {
+		fields = append(fields, r.judgesFields(scorer)...)
+	}
 	return page.Filled(page.Table{Keys: 2, Name: "metrics", Title: "Metrics"}, fields, r.metricsRows())
+}
+
+// judgesFields tell of a scorer that asked others; there are none where it asked nobody.
+func (r *Report) judgesFields(scorer string) page.Fields[metricsRow] {
+	if !slices.ContainsFunc(r.Configurations, func(c Configuration) bool { return c.judgesOf(scorer) != nil }) {
+		return nil
+	}
+	share := func(head, key string, of func(*Judges) page.Value) page.Fields[metricsRow] {
+		return page.Right(head, scorer+key, func(row metricsRow) page.Cell {
+			if judges := row.judgesOf(scorer); judges != nil && row.group < 0 {
+				return page.Number(of(judges), page.Or(page.Nothing, page.Percent))
+			}
+			return page.Cell{}
+		}).About(scorer).Optional()
+	}
+	return append(share("judges\nagree", "_agreement", func(j *Judges) page.Value { return j.Agreement }),
+		share("without\nscore", "_without_score", func(j *Judges) page.Value { return j.WithoutScore })...)
+}
+
+func (c *Configuration) judgesOf(scorer string) *Judges {
+	if at := slices.IndexFunc(c.Judges, func(j Judges) bool { return j.Scorer == scorer }); at >= 0 {
+		return &c.Judges[at]
+	}
+	return nil
 }
 
 // declared are the metrics, as the first configuration has them.
@@ -195,10 +226,13 @@ func (v *MetricValue) interval() page.Range { return page.Range{Low: v.Low, High
 func (r *Report) metricsRows() iter.Seq[metricsRow] {
 	return func(yield func(metricsRow) bool) {
 		for c := range r.each() {
-			if len(c.Declared) == 0 {
+			groups := 0
+			if len(c.Declared) > 0 {
+				groups = len(c.Declared[0].Groups)
+			} else if len(c.Judges) == 0 {
 				continue
 			}
-			for group := -1; group < len(c.Declared[0].Groups); group++ {
+			for group := -1; group < groups; group++ {
 				if !yield(metricsRow{c, group}) {
 					return
 				}

@@ -120,7 +120,7 @@ type Configuration struct {
 	Scores []Score `json:"scores"` // in the order of the report's scorers
 	// Declared are the metrics that the suite declares, in their order.
 	Declared []Metric `json:"metrics,omitempty"`
-	// Judges are the scorers that asked others, in the order of the scores.
+	// Judges tell how far those agree whom the scorers asked, in the order of the scores.
 	Judges []Judges `json:"judges,omitempty"`
 	// Success is the share of the runs in which the loop believed to have
 	// succeeded, missing where nothing was evaluated.

@@ -83,7 +83,7 @@ func (r *Report) Tables(of page.Audience) []page.Table {
 		tasks = taskRowsTable
 	}
 	return []page.Table{
-		configurationsTable(r), metricsTable(r), r.differencesTable(), r.front().table(r.scoreDigits()), curveTable(r), stepsTable(r), stopsTable(r), limitsTable(r), calibrationTable(r), judgesTable(r), tasks(r),
+		configurationsTable(r), metricsTable(r), r.differencesTable(), r.front().table(r.scoreDigits()), curveTable(r), stepsTable(r), stopsTable(r), limitsTable(r), calibrationTable(r), tasks(r),
 		thresholdsTable(r.Thresholds),
 	}
 }
@@ -150,7 +150,7 @@ func (n Noted) Each(yield func(string, page.Warning) bool) {
 }
 
 // TableNames are the tables of a report, in the order in which people read them.
-var TableNames = []string{"configurations", "metrics", "differences", "front", "curve", "steps", "stops", "limits", "calibration", "judges", "tasks", page.Thresholds}
+var TableNames = []string{"configurations", "metrics", "differences", "front", "curve", "steps", "stops", "limits", "calibration", "tasks", page.Thresholds}
 
 // WholeWarnings are the warnings on the report, that nothing real was measured
 // the first of them.

@@ -242,22 +242,17 @@ func (r *runs) succeeded(run int32) (succeeded, known bool) {
 // number of runs, but tasks have to be written.
 const worthwhile = 0.1
 
-// components are the variances of a score between the tasks of a configuration and within them, and the mean number of trials; not ok
-// where no task has several.
-func (s *scores) components(r *runs, configuration int) (c stats.Components, trials float64, ok bool) {
-	tasks, means := [][]float64{}, Means{}
-	for group := range r.byTask(configuration) {
-		if scored := s.among(group); means.Add(r.clusterOfRun(group[0]), scored) {
-			tasks = append(tasks, scored)
-		}
-	}
-	c, ok = stats.VarianceComponents(tasks)
-	return c, float64(means.Scored) / float64(len(tasks)), ok
-}
-
 // moreTrials reports whether twice the trials would make the mean of a score of a configuration clearly surer.
 func (s *scores) moreTrials(r *runs, configuration int) bool {
-	c, trials, ok := s.components(r, configuration)
+	var tasks [][]float64
+	runs := 0
+	for group := range r.byTask(configuration) {
+		if scored := s.among(group); len(scored) > 0 {
+			tasks, runs = append(tasks, scored), runs+len(scored)
+		}
+	}
+	c, ok := stats.VarianceComponents(tasks)
+	trials := float64(runs) / float64(len(tasks))
 	now, twice := c.Between+c.Within/trials, c.Between+c.Within/(2*trials)
 	return ok && now > 0 && twice <= (1-worthwhile)*(1-worthwhile)*now
 }

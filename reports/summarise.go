@@ -40,7 +40,7 @@ func (c *collector) summarise(i int) Configuration {
 		s.Limits = m.limits(head, u, &c.uses[i], &s) // it reads the curve
 	}
 	s.KeptSteps = slices.ContainsFunc(ordered, func(at int32) bool { _, kept := c.runs.kept[at]; return kept })
-	s.Calibration, s.Judges = c.calibration(m), c.judges(i)
+	s.Calibration, s.Judges = c.calibration(m), c.judges(i, s.Scores)
 	s.measureUsage(u)
 	m.usage(&c.uses[i], &s)
 	s.CallsInterval = m.mean(func(r *run) float64 { return float64(r.calls) }, s.Calls)

@@ -10,7 +10,6 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports/compare"
 	"github.com/agentbench/agentbench/reports/page"
-	"github.com/agentbench/agentbench/reports/stats"
 )
 
 // fewTasks is the number of tasks below which only large differences show: at
@@ -58,12 +57,6 @@ func (c *collector) warnAbout(i int, s *Configuration) []Warning {
 		}
 		all.add(m.LeftOut > 0, Warning{Kind: TooFewTrials, Name: m.Name, Count: m.LeftOut, Of: m.Tasks + m.LeftOut, More: why})
 	}
-	for at := range s.Judges { // where asking again would have said something else
-		j := &s.Judges[at]
-		all.add(j.Noise.Known() && j.Noise.Number > noisyVotes, Warning{Kind: VotesDiffer, Name: j.Scorer, More: page.Percent(j.Noise)})
-		more := fmt.Sprintf("the first position is worth %s, p %s", page.Score(j.First, 2), page.Chance(j.PlaceP))
-		all.add(j.PlaceP.Known() && j.PlaceP.Number < 1-stats.Level, Warning{Kind: FirstPlace, Name: j.Scorer, Of: j.Pairs, More: more})
-	}
 	cut := c.outsideCurve(i)
 	all.add(cut > 0 && len(s.Scores) > 0, Warning{Kind: CurveCut, Count: cut, Of: s.Runs})
 	unscored := mostOf(s.Steps, func(p *StepPoint) int { return p.Unscored })
@@ -80,9 +73,6 @@ func (c *collector) warnAbout(i int, s *Configuration) []Warning {
 	all.add(len(mixed) > 0, Warning{Kind: OtherProgram, Count: len(mixed), More: strings.Join(mixed, ", ")})
 	return all
 }
-
-// noisyVotes is the share of what trials differ by that votes may make.
-const noisyVotes = 0.5
 
 func countAll(counts []Count) (n int) {
 	for _, c := range counts {
@@ -185,8 +175,6 @@ const (
 	Unscored       WarningKind = "unscored"       // Count of Of runs, by the scorer Name
 	NotScored      WarningKind = "not_scored"     // Count of Of runs, by the scorer Name
 	TooFewTrials   WarningKind = "tasks_left_out" // Count of Of tasks, of the metric Name
-	VotesDiffer    WarningKind = "votes_differ"   // of the scorer Name
-	FirstPlace     WarningKind = "first_place"    // of the scorer Name, in Of pairs
 	NoInterval     WarningKind = "no_interval"    // of the scores by the scorer Name
 	UnequalRuns    WarningKind = "unequal_n"      // Count to Of runs a task
 	UnevenRuns     WarningKind = "uneven_runs"    // Count to Of runs a configuration
@@ -276,8 +264,6 @@ var ReportSayings = Sayings{
 	Unscored:      {Text: "{name} could not score {n} of {of} runs: {more}", Serious: true},
 	NotScored:     {Text: "{n} of {of} runs have no score by {name} yet", Serious: true},
 	TooFewTrials:  {Text: "{name} leaves out {n} of {of} tasks, {detail}", Serious: true},
-	VotesDiffer:   {Text: "the votes of {name} differ so much that this is {detail} of what the trials of a task differ by: more votes make the score surer"},
-	FirstPlace:    {Text: "{name} depends on the place of an output, over {of} pairs: {detail}; both orders were asked, so that it moves no score"},
 	NoInterval:    {Text: "no interval of {name}: it takes scores of two tasks that differ"},
 	UnequalRuns:   {Text: "tasks have {n} to {of} scored runs each: the score is the mean of the tasks' means"},
 	FewTasks:      {Text: "{n} [task|tasks] can show only large differences"},

@@ -162,19 +162,15 @@ var procedures = map[string]func(a arguments) answer{
 	"MeanProportionInterval": func(a arguments) answer { return interval(stats.MeanProportionInterval(a.x, a.a, a.p)) },
 	"EffectiveN":             func(arguments) answer { return answer{} }, // has no ok: Wilson refuses what it gives
 	"McNemar":                func(a arguments) answer { return test(stats.McNemar(a.a, a.b)) },
-	"PositionBias": func(a arguments) answer {
-		p, ok := stats.PositionBias(a.placed())
-		return chances([]float64{p.Changed, p.First, p.P}, ok)
-	},
-	"BonettPrice":          func(a arguments) answer { return interval(stats.BonettPrice(a.a, a.b, a.c, a.p)) },
-	"SignFlip":             func(a arguments) answer { return test(stats.SignFlip(a.x, 1)) },
-	"MannWhitney":          func(a arguments) answer { return test(stats.MannWhitney(a.x, a.y)) },
-	"Holm":                 func(a arguments) answer { return chances(stats.Holm(a.x)) },
-	"BenjaminiHochberg":    func(a arguments) answer { return chances(stats.BenjaminiHochberg(a.x)) },
-	"Power.Needed":         func(a arguments) answer { return number(a.power().Needed(a.r, a.q)) },
-	"Power.Detectable":     func(a arguments) answer { return number(a.power().Detectable(a.r, a.q)) },
-	"Power.NeededMcNemar":  func(a arguments) answer { return number(a.power().NeededMcNemar(a.r, a.q)) },
-	"PairedVariance.Value": func(a arguments) answer { return number(stats.PairedVariance{a.p, a.q, a.r, a.a, a.b}.Value()) },
+	"BonettPrice":            func(a arguments) answer { return interval(stats.BonettPrice(a.a, a.b, a.c, a.p)) },
+	"SignFlip":               func(a arguments) answer { return test(stats.SignFlip(a.x, 1)) },
+	"MannWhitney":            func(a arguments) answer { return test(stats.MannWhitney(a.x, a.y)) },
+	"Holm":                   func(a arguments) answer { return chances(stats.Holm(a.x)) },
+	"BenjaminiHochberg":      func(a arguments) answer { return chances(stats.BenjaminiHochberg(a.x)) },
+	"Power.Needed":           func(a arguments) answer { return number(a.power().Needed(a.r, a.q)) },
+	"Power.Detectable":       func(a arguments) answer { return number(a.power().Detectable(a.r, a.q)) },
+	"Power.NeededMcNemar":    func(a arguments) answer { return number(a.power().NeededMcNemar(a.r, a.q)) },
+	"PairedVariance.Value":   func(a arguments) answer { return number(stats.PairedVariance{a.p, a.q, a.r, a.a, a.b}.Value()) },
 	"MedianOrders": func(a arguments) answer {
 		low, high, coverage, ok := stats.MedianOrders(a.a, a.p)
 		return answer{numbers: []float64{float64(low), float64(high), coverage}, ok: ok}
@@ -233,14 +229,6 @@ var procedures = map[string]func(a arguments) answer{
 	"KappaInterval":   func(a arguments) answer { return interval(stats.KappaInterval(a.rated(), a.weight(), a.p, 1)) },
 	"ExpandedRatio":   func(a arguments) answer { return open(stats.ExpandedRatio(a.x, a.y, a.p)) },
 	"PercentileLevel": func(arguments) answer { return answer{} }, // has no ok: it gives the level where there is none
-}
-
-// placed are verdicts in both orders, each a cluster of its own.
-func (a arguments) placed() (clusters [][]stats.Placed) {
-	for i := range min(len(a.x), len(a.y)) {
-		clusters = append(clusters, []stats.Placed{{First: a.x[i], Second: a.y[i]}})
-	}
-	return clusters
 }
 
 // rated are ratings of things in threes.

@@ -635,7 +635,7 @@ func (p *program) conclude(ctx context.Context, j *job, m *record.Manifest, end 
 	}
 	unanswered := p.judge(ctx, j, m, report, end)
 	write := func() error {
-		return p.write(report, &j.flags.reportFlags, "configurations", "metrics", "curve", "steps", "judges")
+		return p.write(report, &j.flags.reportFlags, "configurations", "metrics", "curve", "steps")
 	}
 	hopeless := end.Aborted != nil && (end.Aborted.Unreachable != nil || end.Aborted.Early) // no run was made
 	if j.flags.events == "-" || hopeless {
