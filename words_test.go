@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -109,6 +110,7 @@ func writtenInto(t *testing.T, field string, types []string) map[string]string {
 				}
 			}
 			w.declare(path.Dir(file), tree)
+			w.tagged(file, tree)
 		}
 	}
 	for w.grew = true; w.grew; {
@@ -125,6 +127,43 @@ func writtenInto(t *testing.T, field string, types []string) map[string]string {
 		}
 	}
 	return w.found
+}
+
+// tagged finds the heads in the tags of structs: those of a struct in another one stand below the head of that.
+func (w *writing) tagged(file string, tree *ast.File) {
+	if w.field != "Head" {
+		return
+	}
+	type tagged struct{ head, of string }
+	structs := map[string][]tagged{}
+	ast.Inspect(tree, func(n ast.Node) bool {
+		spec, ok := n.(*ast.TypeSpec)
+		if !ok {
+			return true
+		}
+		if of, ok := spec.Type.(*ast.StructType); ok {
+			for _, field := range of.Fields.List {
+				tag := ""
+				if field.Tag != nil {
+					tag, _ = strconv.Unquote(field.Tag.Value)
+				}
+				if col, ok := reflect.StructTag(tag).Lookup("col"); ok && !strings.Contains(col, "between") {
+					head, _, _ := strings.Cut(col, ",")
+					structs[spec.Name.Name] = append(structs[spec.Name.Name], tagged{head, typeName(field.Type)})
+				}
+			}
+		}
+		return true
+	})
+	for _, fields := range structs {
+		for _, field := range fields {
+			for _, below := range append(structs[field.of], tagged{})[:max(1, len(structs[field.of]))] {
+				if text := strings.Join(strings.Fields(field.head+" "+below.head), " "); text != "" {
+					w.found[text] = file
+				}
+			}
+		}
+	}
 }
 
 // declare remembers what a file declares, and what its functions do.

@@ -87,8 +87,8 @@ func TestAProgramThatDoesNotSayWhatItUsed(t *testing.T) {
 	c := &r.Configurations[0]
 	unknown := page.Value{Missing: "unknown"}
 	for name, got := range map[string]page.Value{
-		"mean": c.Cost.Mean, "total": c.Cost.Total, "per success": c.Cost.PerSuccess, "tokens": c.Tokens, "input": c.InputTokens,
-		"output": c.OutputTokens, "calls": c.Calls, "curve": c.Curve[0].Cost, "more": c.Curve[1].ExtraCost,
+		"mean": c.Cost.Mean.Value, "total": c.Cost.Total, "per success": c.Cost.PerSuccess.Value, "tokens": c.Tokens.Value, "input": c.InputTokens.Value,
+		"output": c.OutputTokens.Value, "calls": c.Calls.Value, "curve": c.Curve[0].Cost.Value, "more": c.Curve[1].ExtraCost.Value,
 	} {
 		if got != unknown {
 			t.Errorf("%s = %+v", name, got)
@@ -98,7 +98,7 @@ func TestAProgramThatDoesNotSayWhatItUsed(t *testing.T) {
 		t.Errorf("warned of %q", warned(c, reports.Unreported))
 	}
 	for task := range r.Tasks() {
-		if got := task.Results[0].Cost; (got == unknown) != (task.ID == "b") || task.ID == "a" && got.Number != 0 {
+		if got := task.Results[0].Cost.Value; (got == unknown) != (task.ID == "b") || task.ID == "a" && got.Number != 0 {
 			t.Errorf("the cost of task %s is %+v", task.ID, got)
 		}
 	}

@@ -359,12 +359,12 @@ func (r *Report) Facts(group string) []page.Fact {
 		}
 	}
 	for i := range c.Scores {
-		add(c.Scores[i].Name, c.Scores[i].Mean)
+		add(c.Scores[i].Name, c.Scores[i].Mean.Value)
 	}
-	add("success", c.Success)
-	add("cost_usd_per_run", c.Cost.Mean)
-	add("iterations_mean", c.Iterations.Mean)
-	add("latency_s_p50", c.Latency.P50)
+	add("success", c.Success.Value)
+	add("cost_usd_per_run", c.Cost.Mean.Value)
+	add("iterations_mean", c.Iterations.Mean.Value)
+	add("latency_s_p50", c.Latency.P50.Value)
 	return facts
 }
 

@@ -85,7 +85,7 @@ func TestScoreIsMeanOfTaskMeans(t *testing.T) {
 	f.scored(f.run("a", 3, 0.5), 0, 1)
 	f.scored(f.run("b", 1, 0.5), 0, 0)
 	score := f.collect().Configurations[0].Scores[0]
-	if score.Mean != (page.Value{Number: 0.5}) || score.Successes != 3 || score.Scored != 4 {
+	if score.Mean.Value != (page.Value{Number: 0.5}) || score.Successes != 3 || score.Scored != 4 {
 		t.Errorf("score = %+v, want a mean of 0.5 over two tasks", score)
 	}
 	if !hasWarning(f.collect().Configurations[0].Warnings, reports.UnequalRuns) {
@@ -162,7 +162,7 @@ func TestCostPerSuccess(t *testing.T) {
 				f.scored(s, 0, test.scores[i])
 			}
 		}
-		if got := f.collect().Configurations[0].Cost.PerSuccess; got != test.want {
+		if got := f.collect().Configurations[0].Cost.PerSuccess.Value; got != test.want {
 			t.Errorf("%s: cost per success = %+v, want %+v", name, got, test.want)
 		}
 	}
@@ -326,12 +326,12 @@ func TestMoreMoneyThanCanBeCounted(t *testing.T) {
 	}
 	r := f.collect()
 	c := r.Configurations[0]
-	for what, v := range map[string]page.Value{"mean": c.Cost.Mean, "total": c.Cost.Total, "per success": c.Cost.PerSuccess, "curve": c.Curve[0].Cost} {
+	for what, v := range map[string]page.Value{"mean": c.Cost.Mean.Value, "total": c.Cost.Total, "per success": c.Cost.PerSuccess.Value, "curve": c.Curve[0].Cost.Value} {
 		if v.Known() || v.Missing != "over $9.2M" {
 			t.Errorf("%s: %v", what, v)
 		}
 	}
-	if c.Cost.MeanInterval.Known() || !c.Tokens.Known() {
+	if c.Cost.Mean.Range.Known() || !c.Tokens.Known() {
 		t.Errorf("%+v", c)
 	}
 	text := pagetest.Written(t, r, page.Options{Width: 160})
@@ -361,8 +361,8 @@ func TestMoreTokensThanCanBeCounted(t *testing.T) {
 		}
 	}
 	c := f.collect().Configurations[0]
-	if got := c.InputTokensInterval; !got.Known() || got.Low.Number < 5 || c.OutputTokensInterval.Low.Number < 0 {
-		t.Errorf("%v and %v", got, c.OutputTokensInterval)
+	if got := c.InputTokens.Range; !got.Known() || got.Low.Number < 5 || c.OutputTokens.Range.Low.Number < 0 {
+		t.Errorf("%v and %v", got, c.OutputTokens.Range)
 	}
 }
 

@@ -4,36 +4,27 @@ import (
 	"fmt"
 	"iter"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports/compare"
 	"github.com/agentbench/agentbench/reports/page"
-	"github.com/agentbench/agentbench/reports/stats"
 )
 
 // CurvePoint is what a configuration would have given had every run stopped at
 // an iteration at the latest. Runs that stopped before keep what they returned.
 type CurvePoint struct {
-	Iteration       int        `json:"iteration"`
-	Reached         page.Value `json:"reached"` // share of the runs that came so far
-	ReachedInterval page.Range `json:"reached_interval"`
+	Iteration int           `json:"iteration" col:"stop\nat"`
+	Reached   page.Estimate `json:"reached" col:"reached,percent"` // share of the runs that came so far
 	// Score is the mean of the primary score; Gain is what this iteration adds.
-	Score         page.Value `json:"score"`
-	ScoreInterval page.Range `json:"score_interval"`
-	Gain          page.Value `json:"gain"`
-	GainInterval  page.Range `json:"gain_interval"`
+	Score page.Estimate `json:"score" col:"score,score,about optional" warn:"curve_cut"`
+	Gain  page.Estimate `json:"gain" col:"gain,gain,optional"`
 	// Cost and Seconds are means per run up to here, the runs that stopped
 	// before included; the others are what this iteration adds.
-	Cost                 page.Value `json:"cost_usd"`
-	CostInterval         page.Range `json:"cost_usd_interval"`
-	ExtraCost            page.Value `json:"extra_cost_usd"`
-	ExtraCostInterval    page.Range `json:"extra_cost_usd_interval"`
-	Seconds              page.Value `json:"latency_s"`
-	SecondsInterval      page.Range `json:"latency_s_interval"`
-	ExtraSeconds         page.Value `json:"extra_latency_s"`
-	ExtraSecondsInterval page.Range `json:"extra_latency_s_interval"`
+	Cost         page.Estimate `json:"cost_usd" col:"cost,dollars"`
+	ExtraCost    page.Estimate `json:"extra_cost_usd" col:"+cost,extra dollars"`
+	Seconds      page.Estimate `json:"latency_s" col:"latency,seconds,minor"`
+	ExtraSeconds page.Estimate `json:"extra_latency_s" col:"+time,extra seconds,minor"`
 }
 
 // curve is empty where nothing ran.
@@ -45,20 +36,17 @@ func (c *collector) curve(configuration int, m *measure) []CurvePoint {
 	var elapsed time.Duration
 	timed := true
 	spending, scores := m.spending(), &curveScores{measure: m, known: DrawsCurve(int(runs)-c.outsideCurve(configuration), int(runs))}
-	before := CurvePoint{Score: page.Missing(page.Nothing), Cost: page.Known(0), Seconds: page.Known(0)}
+	before := CurvePoint{Score: page.NoEstimate(page.Nothing)}
 	for i, at := range u.reached {
 		spent, elapsed, timed = spent.Plus(at.spent), elapsed+at.elapsed, timed && at.untimed == 0
-		p := CurvePoint{
-			Iteration: i + 1, Reached: page.Ratio(at.runs, runs),
-			Cost: costOr(spent.Cost, spent.Unpriced+total.Unpriced > 0, spent.Unreported+total.Unreported > 0).Over(float64(runs)), Seconds: page.Missing(page.Unknown),
-		}
-		if timed {
-			p.Seconds = page.Known(elapsed.Seconds() / float64(runs))
+		p := CurvePoint{Iteration: i + 1, Reached: page.Estimate{Value: page.Ratio(at.runs, runs), Range: m.share(func(r *run) bool { return int(r.iterations) > i }, anyRun)}}
+		p.Cost.Value = costOr(spent.Cost, spent.Unpriced+total.Unpriced > 0, spent.Unreported+total.Unreported > 0).Over(float64(runs))
+		if p.Seconds.Value = page.Missing(page.Unknown); timed {
+			p.Seconds.Value = page.Known(elapsed.Seconds() / float64(runs))
 		}
 		scores.bound(&p)
-		p.ReachedInterval = m.share(func(r *run) bool { return int(r.iterations) > i }, anyRun)
-		p.Gain = p.Score.Minus(before.Score)
-		p.ExtraCost, p.ExtraSeconds = p.Cost.Minus(before.Cost), p.Seconds.Minus(before.Seconds)
+		p.Gain.Value = p.Score.Minus(before.Score.Value)
+		p.ExtraCost.Value, p.ExtraSeconds.Value = p.Cost.Minus(before.Cost.Value), p.Seconds.Minus(before.Seconds.Value)
 		spending.bound(&p)
 		points = append(points, p)
 		before = p
@@ -69,7 +57,7 @@ func (c *collector) curve(configuration int, m *measure) []CurvePoint {
 // bound finds the score of a point, which is the mean over tasks, its interval and
 // that of the gain.
 func (s *curveScores) bound(p *CurvePoint) {
-	p.Score, p.ScoreInterval, p.GainInterval = page.Missing(page.Nothing), page.NoRange(page.Nothing), page.NoRange(page.Nothing)
+	p.Score, p.Gain = page.NoEstimate(page.Nothing), page.NoEstimate(page.Nothing)
 	if !s.known {
 		return
 	}
@@ -86,9 +74,9 @@ func (s *curveScores) bound(p *CurvePoint) {
 		means.Add(s.runs.clusterOfRun(group[0]), s.scored)
 		s.changes.Add(s.clusters[place], s.before, s.scored)
 	}
-	p.Score, p.ScoreInterval = page.ValueOf(stats.Mean(means.All)), means.Interval()
+	p.Score = means.Estimate()
 	if p.Iteration > 1 {
-		p.GainInterval = RangeOf(s.changes.Interval())
+		p.Gain.Range = RangeOf(s.changes.Interval())
 	}
 }
 
@@ -183,24 +171,7 @@ func curveCut(w Warning, _ func(string) string) string {
 // curveTable tells what each further iteration brought and cost, of the
 // configurations whose runs came further than one.
 func curveTable(r *Report) page.Table {
-	digits, score := r.scoreDigits(), r.shownScore()
-	gain := func(v page.Value) string { return page.Gain(v, digits) }
-	type at = row[CurvePoint]
-	number := func(head, key string, form func(page.Value) string, of func(*CurvePoint) (page.Value, page.Range)) page.Fields[at] {
-		return page.Measured(head, key, form, func(row at) (page.Value, page.Range) { return of(row.of) })
-	}
-	fields := slices.Concat(nameFields(r, configurationOf[CurvePoint]),
-		page.Counted("stop\nat", "iteration", func(row at) int { return row.of.Iteration }),
-		number("reached", "reached", page.Percent, func(p *CurvePoint) (page.Value, page.Range) { return p.Reached, p.ReachedInterval }),
-		page.Of(page.Column{Head: scoreHead(r), Key: "score", Right: true}, func(row at) page.Cell {
-			return page.Number(row.of.Score, score, row.notesOf("", CurveCut)...)
-		}).About(r.Primary()).Optional(),
-		page.Interval("95%", "score", score, func(row at) page.Range { return row.of.ScoreInterval }),
-		number("gain", "gain", gain, func(p *CurvePoint) (page.Value, page.Range) { return p.Gain, p.GainInterval }).Optional(),
-		number("cost", "cost_usd", r.dollars, func(p *CurvePoint) (page.Value, page.Range) { return p.Cost, p.CostInterval }),
-		number("+cost", "extra_cost_usd", r.extraDollars, func(p *CurvePoint) (page.Value, page.Range) { return p.ExtraCost, p.ExtraCostInterval }),
-		number("latency", "latency_s", page.Seconds, func(p *CurvePoint) (page.Value, page.Range) { return p.Seconds, p.SecondsInterval }).Minor(),
-		number("+time", "extra_latency_s", page.ExtraSeconds, func(p *CurvePoint) (page.Value, page.Range) { return p.ExtraSeconds, p.ExtraSecondsInterval }).Minor())
+	fields := partFields[CurvePoint](r)
 	return page.Filled(page.Table{Keys: 2, Name: "curve", Title: "If every run stopped at this iteration (means per run)"}, fields,
 		rowsOf(r, func(c *Configuration) []CurvePoint {
 			if len(c.Curve) < 2 {
@@ -208,14 +179,6 @@ func curveTable(r *Report) page.Table {
 			}
 			return c.Curve
 		}))
-}
-
-// scoreHead heads a column of primary scores that have no name.
-func scoreHead(r *Report) string {
-	if r.Primary() == "" {
-		return "score"
-	}
-	return ""
 }
 
 // spending adds up what the runs of each cluster spent, iteration by iteration.
@@ -247,12 +210,12 @@ func (s *spending) bound(p *CurvePoint) {
 	}
 	s.dollars.settle()
 	s.seconds.settle()
-	p.ExtraCostInterval = s.about(p.ExtraCost, s.dollars.extra, s.counts, s.curveDraws)
-	p.ExtraSecondsInterval = s.about(p.ExtraSeconds, s.seconds.extra, s.counts, s.curveDraws)
-	p.CostInterval, p.SecondsInterval = p.ExtraCostInterval, p.ExtraSecondsInterval
+	p.ExtraCost = s.about(p.ExtraCost.Value, s.dollars.extra, s.counts, s.curveDraws)
+	p.ExtraSeconds = s.about(p.ExtraSeconds.Value, s.seconds.extra, s.counts, s.curveDraws)
+	p.Cost.Range, p.Seconds.Range = p.ExtraCost.Range, p.ExtraSeconds.Range
 	if p.Iteration > 1 {
-		p.CostInterval = s.about(p.Cost, s.dollars.all, s.counts, s.curveDraws)
-		p.SecondsInterval = s.about(p.Seconds, s.seconds.all, s.counts, s.curveDraws)
+		p.Cost = s.about(p.Cost.Value, s.dollars.all, s.counts, s.curveDraws)
+		p.Seconds = s.about(p.Seconds.Value, s.seconds.all, s.counts, s.curveDraws)
 	}
 }
 

@@ -63,7 +63,7 @@ func TestCurveOfFewerThanHalfOfTheRuns(t *testing.T) {
 	f.scored(f.run("c", 1, 0.9), 0, 1)
 	c := f.collect().Configurations[0]
 	for _, p := range c.Curve {
-		if p.Score.Known() || p.Gain.Known() || p.GainInterval.Known() || !p.Cost.Known() {
+		if p.Score.Known() || p.Gain.Known() || p.Gain.Range.Known() || !p.Cost.Known() {
 			t.Errorf("point %+v; want no score, and a cost", p)
 		}
 	}
@@ -78,7 +78,7 @@ func TestCurveOfRunsWithoutAnOutput(t *testing.T) {
 	f.scored(s, 2, 1)
 	f.scored(s, 0, 1)
 	curve := f.collect().Configurations[0].Curve
-	if curve[0].Score != (page.Value{}) || curve[1].Score.Number != 1 {
+	if curve[0].Score.Value != (page.Value{}) || curve[1].Score.Number != 1 {
 		t.Errorf("curve = %+v, want 0 while there is no output, then 1", curve)
 	}
 }
@@ -91,7 +91,7 @@ func TestCurveAgreesWithCutRuns(t *testing.T) {
 		whole := cutAt(runs, 5, right).collect().Configurations[0]
 		for k, point := range whole.Curve {
 			cut := cutAt(runs, k+1, right).collect().Configurations[0]
-			if point.Score != cut.Scores[0].Mean || !close(point.Cost, cut.Cost.Mean) || !close(point.Seconds, cut.Latency.Mean) {
+			if point.Score != cut.Scores[0].Mean || !close(point.Cost.Value, cut.Cost.Mean.Value) || !close(point.Seconds.Value, cut.Latency.Mean.Value) {
 				rt.Fatalf("stopped at %d: the curve says %+v, the cut runs %+v %+v %+v", k+1, point, cut.Scores[0], cut.Cost, cut.Latency)
 			}
 		}
@@ -131,10 +131,10 @@ func TestCurveOfSteps(t *testing.T) {
 	points := f.collect().Configurations[0].Steps
 	for i, want := range []struct{ reached, spent, seconds float64 }{{2, 10 + 5, 2 + 4 + 1}, {1, 10 + 20 + 40 + 100 + 5, 5 + 4 + 1}, {1, 250 + 5, 10 + 4 + 1}} {
 		got := points[i]
-		if got.Step != i+1 || !near(got.Reached, want.reached/3, 1e-9) || !near(got.Tokens, want.spent/3, 1e-9) || !near(got.Cost, want.spent/3e3, 1e-9) || !near(got.Seconds, want.seconds/3, 1e-9) {
+		if got.Step != i+1 || !near(got.Reached.Value, want.reached/3, 1e-9) || !near(got.Tokens.Value, want.spent/3, 1e-9) || !near(got.Cost.Value, want.spent/3e3, 1e-9) || !near(got.Seconds.Value, want.seconds/3, 1e-9) {
 			t.Errorf("stopped at step %d: %+v, want %v runs of 3, %v tokens and %v s in all", i+1, got, want.reached, want.spent, want.seconds)
 		}
-		if !got.TokensInterval.Known() || !got.ReachedInterval.Known() {
+		if !got.Tokens.Range.Known() || !got.Reached.Range.Known() {
 			t.Errorf("no intervals at step %d: %+v", i+1, got)
 		}
 	}
@@ -201,13 +201,13 @@ func TestGainIsTheDifferenceOfCutRuns(t *testing.T) {
 			}
 			for k, point := range at(5).Configurations[0].Curve {
 				if k == 0 {
-					if point.Gain.Known() || point.GainInterval.Known() {
-						t.Errorf("%s: the first iteration gains %v", name, point.GainInterval)
+					if point.Gain.Known() || point.Gain.Range.Known() {
+						t.Errorf("%s: the first iteration gains %v", name, point.Gain.Range)
 					}
 					continue
 				}
 				want := quantity(t, &differing(t, at(k), at(k+1), reports.DiffOptions{}).Pairs[0], "right")
-				if got := point.GainInterval; !near(point.Gain, float64(want.Change), 1e-9) || !near(got.Low, float64(want.Low), 1e-9) || !near(got.High, float64(want.High), 1e-9) {
+				if got := point.Gain.Range; !near(point.Gain.Value, float64(want.Change), 1e-9) || !near(got.Low, float64(want.Low), 1e-9) || !near(got.High, float64(want.High), 1e-9) {
 					t.Errorf("%s in %d clusters at %d: %v in %v, diff says %v in %v to %v", name, clusters, k+1, point.Gain, got, want.Change, want.Low, want.High)
 				}
 			}
@@ -234,7 +234,7 @@ func longRuns(tasks int) [][]float64 {
 // Of one trial a task it is Wilson's: 5 of 20 runs have five iterations.
 func TestReachedIsAShare(t *testing.T) {
 	point := cutAt(longRuns(20), 5, func(int, int) float64 { return 1 }).collect().Configurations[0].Curve[4]
-	if got := point.ReachedInterval; !near(point.Reached, 0.25, 0) || !near(got.Low, 0.11186, 1e-5) || !near(got.High, 0.46870, 1e-5) {
+	if got := point.Reached.Range; !near(point.Reached.Value, 0.25, 0) || !near(got.Low, 0.11186, 1e-5) || !near(got.High, 0.46870, 1e-5) {
 		t.Errorf("%v in %v", point.Reached, got)
 	}
 }
@@ -418,10 +418,10 @@ func TestStepsInLimitsAndStops(t *testing.T) {
 	if all.Name != "agent.max_steps" || all.Limit != 5 || all.Used.Number != 20.0/6 || all.Share.Number != 20.0/30 || all.Reached.Number != 1.0/6 || all.Enough != 5 {
 		t.Errorf("all steps: %+v", all)
 	}
-	if act.Name != "phases.act.agent.max_steps" || act.Used.Number != 19.0/6 || act.Reached.Number != 1.0/6 || !act.UsedInterval.Low.Known() {
+	if act.Name != "phases.act.agent.max_steps" || act.Used.Number != 19.0/6 || act.Reached.Number != 1.0/6 || !act.Used.Range.Low.Known() {
 		t.Errorf("the steps of a phase: %+v", act)
 	}
-	if len(stops) != 2 || stops[0].Steps.Number != 4.8 || stops[1].Steps.Number != 9 || !stops[0].StepsInterval.Low.Known() {
+	if len(stops) != 2 || stops[0].Steps.Number != 4.8 || stops[1].Steps.Number != 9 || !stops[0].Steps.Range.Low.Known() {
 		t.Errorf("stops %+v", stops)
 	}
 	f.manifest.Configurations[0].Steps = nil

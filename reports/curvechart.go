@@ -21,7 +21,7 @@ const (
 type curveOf struct {
 	name, title, about string
 	axis               page.Axis
-	of                 func(*CurvePoint) (page.Value, page.Range)
+	of                 func(*CurvePoint) page.Estimate
 }
 
 // curveCharts show the score and the cost that all configurations would have had, had every run
@@ -30,9 +30,9 @@ func (r *Report) curveCharts() (charts []page.Chart) {
 	shown, more := r.curves()
 	for _, of := range []curveOf{
 		{"curve-score", "Score if every run stopped at an iteration", "What the runs would have scored.", page.Axis{Name: r.Primary(), Form: r.shownScore()},
-			func(p *CurvePoint) (page.Value, page.Range) { return p.Score, p.ScoreInterval }},
+			func(p *CurvePoint) page.Estimate { return p.Score }},
 		{"curve-cost", "Cost if every run stopped at an iteration", "What a run would have cost on the average.", page.Axis{Name: "cost per run", Unit: page.InDollars, Shown: []float64{0}, Form: r.dollars},
-			func(p *CurvePoint) (page.Value, page.Range) { return p.Cost, p.CostInterval }},
+			func(p *CurvePoint) page.Estimate { return p.Cost }},
 	} {
 		chart := r.curveChart(&of, shown)
 		if more > 0 {
@@ -87,8 +87,9 @@ func (r *Report) curveChart(of *curveOf, order []*Configuration) page.Chart {
 			p := &c.Curve[at]
 			d := page.Dot{X: page.Known(float64(p.Iteration)), Censored: from > 0 && p.Iteration >= from, Link: page.OfConfiguration(c.Name)}
 			cut = cut || d.Censored
-			if d.Y, d.YRange = of.of(p); len(order) > bandedLines {
-				d.YRange = page.NoRange(page.Nothing)
+			y := of.of(p)
+			if d.Y = y.Value; len(order) <= bandedLines {
+				d.YRange = y.Range
 			}
 			s.Dots = append(s.Dots, d)
 		}
@@ -128,7 +129,7 @@ func spaced(n, most int) (places []int) {
 func (c *Configuration) atTheMaximum() page.Value {
 	for i := range c.Stops {
 		if c.Stops[i].Reason == record.ReasonMaxIterations {
-			return c.Stops[i].Share
+			return c.Stops[i].Share.Value
 		}
 	}
 	return page.Known(0)

@@ -20,9 +20,11 @@ func (f *Front) charts(baseline string, digits int) []page.Chart {
 	}
 	cost := page.Axis{Name: strings.Replace(f.costHead(), "\n", " ", 1), Unit: unitOf(f.Cost), Form: f.costForm()}
 	latency := page.Axis{Name: "latency per run", Unit: page.InSeconds, Form: page.Or(page.Nothing, page.Seconds)}
-	ofCost := func(r *FrontRow) (page.Value, page.Range) { return r.Cost, r.of.configuration().intervalOf(f.Cost) }
-	ofLatency := func(r *FrontRow) (page.Value, page.Range) {
-		return r.Seconds, r.of.configuration().intervalOf("latency_s")
+	ofCost := func(r *FrontRow) page.Estimate {
+		return page.Estimate{Value: r.Cost, Range: r.of.configuration().intervalOf(f.Cost)}
+	}
+	ofLatency := func(r *FrontRow) page.Estimate {
+		return page.Estimate{Value: r.Seconds, Range: r.of.configuration().Latency.Mean.Range}
 	}
 	charts := []page.Chart{f.chart("front-cost", cost, ofCost, baseline, digits)}
 	if slices.ContainsFunc(f.Rows, func(r FrontRow) bool { return r.Apart == "" && r.Seconds.Known() }) {
@@ -58,25 +60,22 @@ func unitOf(amount string) page.Unit {
 func (c *Configuration) intervalOf(amount string) page.Range {
 	switch amount {
 	case "cost_usd":
-		return c.Cost.MeanInterval
+		return c.Cost.Mean.Range
 	case "tokens":
-		return c.TokensInterval
-	case "latency_s":
-		return c.Latency.MeanInterval
+		return c.Tokens.Range
 	}
-	return c.Iterations.MeanInterval
+	return c.Iterations.Mean.Range
 }
 
 func (c *Configuration) primaryInterval() page.Range {
 	if len(c.Scores) == 0 {
-		return c.SuccessInterval
+		return c.Success.Range
 	}
-	s := &c.Scores[0]
-	return page.Range{Low: s.Low, High: s.High}.OnScale(s.unit)
+	return c.Scores[0].Mean.OnScale(c.Scores[0].unit)
 }
 
 // chart shows the score against an amount of which less is better.
-func (f *Front) chart(name string, x page.Axis, of func(*FrontRow) (page.Value, page.Range), baseline string, digits int) page.Chart {
+func (f *Front) chart(name string, x page.Axis, of func(*FrontRow) page.Estimate, baseline string, digits int) page.Chart {
 	c := page.Chart{
 		Name: name, Title: "Front: " + f.scoreName() + " against " + x.Name, Beside: "front", X: x,
 		Y: page.Axis{Name: f.scoreName(), Form: func(v page.Value) string { return page.Score(v, digits) }},
@@ -88,7 +87,8 @@ func (f *Front) chart(name string, x page.Axis, of func(*FrontRow) (page.Value, 
 	fewer, marked := 0, f.marked()
 	for r := range f.each() {
 		d := page.Dot{Name: r.Name, Y: r.Quality, Ring: r.Name == baseline, Link: page.Filter(r.of.terms()...), More: r.told()}
-		d.X, d.XRange = of(r)
+		x := of(r)
+		d.X, d.XRange = x.Value, x.Range
 		d.YRange = r.of.configuration().primaryInterval()
 		d.Unnamed = !marked[r.Name] && !d.Ring
 		if d.Unnamed || r.of.configuration().Tasks != f.Tasks {

@@ -41,8 +41,8 @@ func near(v page.Value, want, tolerance float64) bool {
 
 // The interval is that of STATISTICS, section 2: trials of a task are no samples of their own.
 func TestTheIntervalOfTauBench(t *testing.T) {
-	if s := tauBench().collect().Configurations[0].Scores[0]; !near(s.Mean, 0.42, 1e-12) || !near(s.Low, 0.3230, 5e-5) || !near(s.High, 0.5236, 5e-5) {
-		t.Errorf("%v, %v to %v", s.Mean, s.Low, s.High)
+	if s := tauBench().collect().Configurations[0].Scores[0]; !near(s.Mean.Value, 0.42, 1e-12) || !near(s.Mean.Low, 0.3230, 5e-5) || !near(s.Mean.High, 0.5236, 5e-5) {
+		t.Errorf("%v, %v to %v", s.Mean, s.Mean.Low, s.Mean.High)
 	}
 }
 
@@ -95,12 +95,12 @@ func TestClustersWidenIntervals(t *testing.T) {
 		t.Errorf("%d clusters", r.Clusters)
 	}
 	score := func(c reports.Configuration) page.Range {
-		return page.Range{Low: c.Scores[0].Low, High: c.Scores[0].High}
+		return c.Scores[0].Mean.Range
 	}
-	if width(score(together)) < 1.5*width(score(alone)) || alone.Scores[0].Mean != together.Scores[0].Mean {
+	if width(score(together)) < 1.5*width(score(alone)) || alone.Scores[0].Mean.Value != together.Scores[0].Mean.Value {
 		t.Errorf("the score has %v alone and %v together", score(alone), score(together))
 	}
-	if width(together.Cost.MeanInterval) < 1.5*width(alone.Cost.MeanInterval) || width(together.Cost.PerSuccessInterval) < 1.2*width(alone.Cost.PerSuccessInterval) {
+	if width(together.Cost.Mean.Range) < 1.5*width(alone.Cost.Mean.Range) || width(together.Cost.PerSuccess.Range) < 1.2*width(alone.Cost.PerSuccess.Range) {
 		t.Errorf("costs have %v alone and %v together", alone.Cost, together.Cost)
 	}
 	if text := pagetest.Written(t, r, page.Options{Width: 120}); !strings.Contains(text, "50 tasks in 10 clusters × 4 trials") || !strings.Contains(text, "the tasks are in 10 clusters") {
@@ -142,19 +142,19 @@ func TestIntervalsAreMissingWithTheirNumber(t *testing.T) {
 	unpriced := tauBench()
 	unpriced.signals[3].Usage.Unpriced = 2
 	c := unpriced.collect().Configurations[0]
-	if c.Cost.Mean.Known() || c.Cost.MeanInterval.Known() || c.Cost.PerSuccessInterval.Known() || !c.Latency.Mean.Known() {
+	if c.Cost.Mean.Known() || c.Cost.Mean.Range.Known() || c.Cost.PerSuccess.Range.Known() || !c.Latency.Mean.Known() {
 		t.Errorf("an unpriced call: %+v", c.Cost)
 	}
 	hopeless := tauBench()
 	for i := range hopeless.scores {
 		hopeless.scores[i].Value = 0
 	}
-	if cost := hopeless.collect().Configurations[0].Cost; cost.PerSuccessInterval.Known() {
+	if cost := hopeless.collect().Configurations[0].Cost; cost.PerSuccess.Range.Known() {
 		t.Errorf("no success: %+v", cost)
 	}
 	lone := one(1)
 	lone.scored(lone.run("a", 1, 0.5, 0.6), 0, 1)
-	if c := lone.collect().Configurations[0]; c.Tokens.Known() && c.TokensInterval.Known() || c.Latency.MeanInterval.Known() || c.Latency.P50Interval.Known() {
+	if c := lone.collect().Configurations[0]; c.Tokens.Known() && c.Tokens.Range.Known() || c.Latency.Mean.Range.Known() || c.Latency.P50.Range.Known() {
 		t.Errorf("one task: %+v", c.Latency)
 	}
 	text, err := json.Marshal(page.Range{Low: page.Value{Number: 0.5}, High: page.Value{Missing: "∞"}})
@@ -173,7 +173,7 @@ func TestCostPerSuccessMayHaveNoBound(t *testing.T) {
 		f.scored(s, 0, number(task == 0))
 	}
 	c := f.collect().Configurations[0]
-	if r := c.Cost.PerSuccessInterval; !near(c.Cost.PerSuccess, 5, 1e-9) || !r.Low.Known() || r.High.Known() {
+	if r := c.Cost.PerSuccess.Range; !near(c.Cost.PerSuccess.Value, 5, 1e-9) || !r.Low.Known() || r.High.Known() {
 		t.Errorf("%v", r)
 	}
 	if text := pagetest.Written(t, f.collect(), page.Options{Width: 160}); !strings.Contains(text, "–∞") {
@@ -190,55 +190,55 @@ func TestMeansLieWithinTheirIntervals(t *testing.T) {
 			clustered(f, 3)
 		}
 		for _, c := range f.collect().Configurations {
-			within(t, "success", c.Success, c.SuccessInterval)
-			within(t, "tokens", c.Tokens, c.TokensInterval)
-			within(t, "tokens in", c.InputTokens, c.InputTokensInterval)
-			within(t, "tokens out", c.OutputTokens, c.OutputTokensInterval)
-			within(t, "tool calls", c.ToolCalls, c.ToolCallsInterval)
-			within(t, "cost", c.Cost.Mean, c.Cost.MeanInterval)
-			within(t, "cost per success", c.Cost.PerSuccess, c.Cost.PerSuccessInterval)
-			within(t, "latency", c.Latency.Mean, c.Latency.MeanInterval)
-			within(t, "median", c.Latency.P50, c.Latency.P50Interval)
-			within(t, "iterations", c.Iterations.Mean, c.Iterations.MeanInterval)
-			within(t, "calls of judges", c.Judging.Calls, c.Judging.CallsInterval)
-			within(t, "tokens of judges", c.Judging.Tokens, c.Judging.TokensInterval)
-			within(t, "cost of judges", c.Judging.Cost, c.Judging.CostInterval)
+			within(t, "success", c.Success)
+			within(t, "tokens", c.Tokens)
+			within(t, "tokens in", c.InputTokens)
+			within(t, "tokens out", c.OutputTokens)
+			within(t, "tool calls", c.ToolCalls)
+			within(t, "cost", c.Cost.Mean)
+			within(t, "cost per success", c.Cost.PerSuccess)
+			within(t, "latency", c.Latency.Mean)
+			within(t, "median", c.Latency.P50)
+			within(t, "iterations", c.Iterations.Mean)
+			within(t, "calls of judges", c.Judging.Calls)
+			within(t, "tokens of judges", c.Judging.Tokens)
+			within(t, "cost of judges", c.Judging.Cost)
 			for _, l := range c.Limits {
-				within(t, "use of a limit", l.Used, l.UsedInterval)
-				within(t, "share of a limit", l.Share, l.ShareInterval)
-				within(t, "runs that reach a limit", l.Reached, l.ReachedInterval)
+				within(t, "use of a limit", l.Used)
+				within(t, "share of a limit", l.Share)
+				within(t, "runs that reach a limit", l.Reached)
 			}
 			for _, s := range c.Stops {
-				within(t, "share of a stop", s.Share, s.ShareInterval)
-				within(t, "iterations of a stop", s.Iterations, s.IterationsInterval)
-				within(t, "score of a stop", s.Score, s.ScoreInterval)
+				within(t, "share of a stop", s.Share)
+				within(t, "iterations of a stop", s.Iterations)
+				within(t, "score of a stop", s.Score)
 			}
 			for _, p := range c.Curve {
-				within(t, "runs that reach a point", p.Reached, p.ReachedInterval)
-				within(t, "gain", p.Gain, p.GainInterval)
-				within(t, "cost of an iteration", p.ExtraCost, p.ExtraCostInterval)
-				within(t, "time of an iteration", p.ExtraSeconds, p.ExtraSecondsInterval)
-				within(t, "score of the curve", p.Score, p.ScoreInterval)
-				within(t, "cost of the curve", p.Cost, p.CostInterval)
-				within(t, "latency of the curve", p.Seconds, p.SecondsInterval)
+				within(t, "runs that reach a point", p.Reached)
+				within(t, "gain", p.Gain)
+				within(t, "cost of an iteration", p.ExtraCost)
+				within(t, "time of an iteration", p.ExtraSeconds)
+				within(t, "score of the curve", p.Score)
+				within(t, "cost of the curve", p.Cost)
+				within(t, "latency of the curve", p.Seconds)
 			}
 			if k := c.Calibration; k != nil {
-				within(t, "gap", k.Gap, k.GapInterval)
-				within(t, "Brier", k.Brier, k.BrierInterval)
-				within(t, "AUROC", k.AUROC, k.AUROCInterval)
+				within(t, "gap", k.Gap)
+				within(t, "Brier", k.Brier)
+				within(t, "AUROC", k.AUROC)
 			}
 		}
 	})
 }
 
-func within(t *rapid.T, what string, v page.Value, r page.Range) {
+func within(t *rapid.T, what string, v page.Estimate) {
 	const rounding = 1e-6 // the steps of a curve are kept with seven digits
-	if !v.Known() || !r.Known() {
+	if !v.Known() || !v.Range.Known() {
 		return
 	}
 	slack := rounding * math.Abs(v.Number)
-	if r.Low.Known() && r.Low.Number > v.Number+slack || r.High.Known() && r.High.Number < v.Number-slack {
-		t.Fatalf("%s: %v is not within %v", what, v, r)
+	if v.Low.Known() && v.Low.Number > v.Number+slack || v.High.Known() && v.High.Number < v.Number-slack {
+		t.Fatalf("%s: %v is not within %v", what, v.Value, v.Range)
 	}
 }
 
@@ -282,7 +282,7 @@ func TestMeansOfTasksVaryWithTheirTrials(t *testing.T) {
 		got  page.Range
 		unit float64
 	}{
-		"score": {got.ScoreInterval, 0.2}, "iterations": {got.IterationsInterval, 1}, "cost": {got.CostInterval, 0.01}, "latency": {got.SecondsInterval, 1},
+		"score": {got.Score.Range, 0.2}, "iterations": {got.Iterations.Range, 1}, "cost": {got.Cost.Range, 0.01}, "latency": {got.Seconds.Range, 1},
 	} {
 		if !near(of.got.Low, (2-half)*of.unit, 1e-6) || !near(of.got.High, (2+half)*of.unit, 1e-6) {
 			t.Errorf("%s: %v", what, of.got)
@@ -291,7 +291,7 @@ func TestMeansOfTasksVaryWithTheirTrials(t *testing.T) {
 	if text := pagetest.Written(t, f.collect(), page.Options{Width: 140, Tables: []string{"tasks"}}); !strings.Contains(text, "0.00–0.90") {
 		t.Errorf("the score is not shown on its scale:\n%s", text)
 	}
-	if got := ofTask(t, f.collect(), "other"); got.ScoreInterval.Known() || got.ScoreInterval.Low.Why() != "all equal" || !got.CostInterval.Known() {
+	if got := ofTask(t, f.collect(), "other"); got.Score.Range.Known() || got.Score.Range.Low.Why() != "all equal" || !got.Cost.Range.Known() {
 		t.Errorf("equal graded scores: %+v", got)
 	}
 }
@@ -303,7 +303,7 @@ func TestSharesOfTasksAreWilsons(t *testing.T) {
 	f.trials("some", 0, 1, 0)
 	f.trials("all", 1, 1, 1)
 	for task, want := range map[string][2]float64{"some": {0.06149, 0.79234}, "all": {0.43850, 1}} {
-		if got := ofTask(t, f.collect(), task).ScoreInterval; !near(got.Low, want[0], 1e-5) || !near(got.High, want[1], 1e-5) {
+		if got := ofTask(t, f.collect(), task).Score.Range; !near(got.Low, want[0], 1e-5) || !near(got.High, want[1], 1e-5) {
 			t.Errorf("%s: %v", task, got)
 		}
 	}
@@ -319,14 +319,14 @@ func TestMeansOfTasksSayWhyTheyHaveNoInterval(t *testing.T) {
 	r := f.collect()
 	once, unpriced, pending := ofTask(t, r, "once"), ofTask(t, r, "unpriced"), ofTask(t, r, "pending")
 	for what, got := range map[string][2]string{
-		"one trial's score": {once.ScoreInterval.Low.Why(), "one trial"}, "one trial's time": {once.SecondsInterval.High.Why(), "one trial"},
-		"the cost of an unpriced call": {unpriced.CostInterval.Low.Why(), "unpriced"}, "one score": {pending.ScoreInterval.Low.Why(), "one trial"},
+		"one trial's score": {once.Score.Range.Low.Why(), "one trial"}, "one trial's time": {once.Seconds.Range.High.Why(), "one trial"},
+		"the cost of an unpriced call": {unpriced.Cost.Range.Low.Why(), "unpriced"}, "one score": {pending.Score.Range.Low.Why(), "one trial"},
 	} {
 		if got[0] != got[1] {
 			t.Errorf("%s: %q, want %q", what, got[0], got[1])
 		}
 	}
-	if !pending.IterationsInterval.Known() || !unpriced.SecondsInterval.Known() {
+	if !pending.Iterations.Range.Known() || !unpriced.Seconds.Range.Known() {
 		t.Errorf("what is known of them: %+v, %+v", pending, unpriced)
 	}
 	f.signals = append(f.signals, &record.Run{ID: record.RunID("c", "faulty", 1), Configuration: "c", Task: "faulty", Trial: 1, Outcome: record.Outcome{Status: record.Faulted}})
@@ -348,7 +348,7 @@ func TestEqualTrialsHaveNoInterval(t *testing.T) {
 	}
 	f.manifest.Trials = 3
 	got := ofTask(t, f.collect(), "a")
-	for _, interval := range []page.Range{got.ScoreInterval, got.IterationsInterval, got.CostInterval, got.SecondsInterval} {
+	for _, interval := range []page.Range{got.Score.Range, got.Iterations.Range, got.Cost.Range, got.Seconds.Range} {
 		if fmt.Sprint(interval.Low.Missing, interval.High.Missing) != "all equalall equal" {
 			t.Errorf("%+v", got)
 		}
@@ -402,18 +402,18 @@ func TestWhatTasksUseVariesAsWhatRunsUse(t *testing.T) {
 		}
 		c := f.collect().Configurations[0]
 		unused, phase, whole := c.Limits[0], c.Limits[1], c.Limits[2]
-		if unused.UsedInterval.Known() || unused.Reached.Number != 0 || !near(unused.ReachedInterval.Low, 0, 0) {
+		if unused.Used.Range.Known() || unused.Reached.Number != 0 || !near(unused.Reached.Range.Low, 0, 0) {
 			t.Errorf("%s: a phase that no run had: %+v", name, unused)
 		}
 		for what, pair := range map[string][2]page.Range{
-			"use": {phase.UsedInterval, whole.UsedInterval}, "share": {phase.ShareInterval, whole.ShareInterval}, "reached": {phase.ReachedInterval, whole.ReachedInterval},
-			"calls": {c.Judging.CallsInterval, c.CallsInterval}, "tokens": {c.Judging.TokensInterval, c.TokensInterval},
+			"use": {phase.Used.Range, whole.Used.Range}, "share": {phase.Share.Range, whole.Share.Range}, "reached": {phase.Reached.Range, whole.Reached.Range},
+			"calls": {c.Judging.Calls.Range, c.Calls.Range}, "tokens": {c.Judging.Tokens.Range, c.Tokens.Range},
 		} {
 			if pair[0] != pair[1] || !pair[0].Low.Known() || width(pair[0]) <= 0 {
 				t.Errorf("%s: %s: %v and %v", name, what, pair[0], pair[1])
 			}
 		}
-		of, is := c.Judging.CostInterval, c.Cost.MeanInterval
+		of, is := c.Judging.Cost.Range, c.Cost.Mean.Range
 		if !near(of.Low, is.Low.Number, 1e-12) || !near(of.High, is.High.Number, 1e-12) {
 			t.Errorf("%s: cost: %v and %v", name, of, is)
 		}
@@ -431,10 +431,10 @@ func TestStopsVaryWithTheTasksThatHaveThem(t *testing.T) {
 		}
 	}
 	among, alone := stopBy(t, whole.collect(), record.ReasonConfidence), stopBy(t, part.collect(), record.ReasonConfidence)
-	if among.IterationsInterval != alone.IterationsInterval || among.ScoreInterval != alone.ScoreInterval || !(width(among.IterationsInterval) > 0) || !(width(among.ScoreInterval) > 0) {
+	if among.Iterations.Range != alone.Iterations.Range || among.Score.Range != alone.Score.Range || !(width(among.Iterations.Range) > 0) || !(width(among.Score.Range) > 0) {
 		t.Errorf("among others %+v, alone %+v", among, alone)
 	}
-	if !near(alone.Share, 1, 0) || !(among.ShareInterval.High.Number < 1 && among.ShareInterval.Low.Number > 0) {
+	if !near(alone.Share.Value, 1, 0) || !(among.Share.Range.High.Number < 1 && among.Share.Range.Low.Number > 0) {
 		t.Errorf("shares: among others %+v, alone %+v", among, alone)
 	}
 }
@@ -462,12 +462,12 @@ func TestShareOfAStopIsWilsons(t *testing.T) {
 		f.scored(s, 0, float64(task)/10)
 	}
 	stop := stopBy(t, f.collect(), record.ReasonConfidence)
-	if !near(stop.ShareInterval.Low, 0.10779, 1e-5) || !near(stop.ShareInterval.High, 0.60322, 1e-5) {
-		t.Errorf("%v", stop.ShareInterval)
+	if !near(stop.Share.Range.Low, 0.10779, 1e-5) || !near(stop.Share.Range.High, 0.60322, 1e-5) {
+		t.Errorf("%v", stop.Share.Range)
 	}
 	// 0, 0.1 and 0.2: 0.1 ± t(2) 0.1/√3, by hand.
-	if !near(stop.ScoreInterval.Low, 0.1-4.302653*0.0577350, 1e-6) || !near(stop.ScoreInterval.High, 0.1+4.302653*0.0577350, 1e-6) {
-		t.Errorf("%v", stop.ScoreInterval)
+	if !near(stop.Score.Range.Low, 0.1-4.302653*0.0577350, 1e-6) || !near(stop.Score.Range.High, 0.1+4.302653*0.0577350, 1e-6) {
+		t.Errorf("%v", stop.Score.Range)
 	}
 }
 
@@ -482,8 +482,8 @@ func TestScoresOfAStopAreGradedLikeTheOthers(t *testing.T) {
 		f.scored(s, 0, score)
 	}
 	stop := stopBy(t, f.collect(), record.ReasonConfidence)
-	if stop.Score.Number != 1 || stop.ScoreInterval.Known() {
-		t.Errorf("of one run the mean is %v, its interval %v", stop.Score, stop.ScoreInterval)
+	if stop.Score.Number != 1 || stop.Score.Range.Known() {
+		t.Errorf("of one run the mean is %v, its interval %v", stop.Score, stop.Score.Range)
 	}
 }
 
@@ -502,9 +502,9 @@ func TestIntervalsOfUsageAreThoseOfItsSums(t *testing.T) {
 			is     page.Range
 			amount func(record.Usage) int64
 		}{
-			"tool calls": {c.ToolCallsInterval, func(u record.Usage) int64 { return u.ToolCalls }},
-			"input":      {c.InputTokensInterval, func(u record.Usage) int64 { return u.InputTokens }},
-			"output":     {c.OutputTokensInterval, func(u record.Usage) int64 { return u.OutputTokens }},
+			"tool calls": {c.ToolCalls.Range, func(u record.Usage) int64 { return u.ToolCalls }},
+			"input":      {c.InputTokens.Range, func(u record.Usage) int64 { return u.InputTokens }},
+			"output":     {c.OutputTokens.Range, func(u record.Usage) int64 { return u.OutputTokens }},
 		} {
 			want, ok := slowly(f, c.Name, of.amount)
 			if ok != of.is.Known() || ok && (!near(of.is.Low, want.Low, 1e-9) || !near(of.is.High, want.High, 1e-9)) {
@@ -552,7 +552,7 @@ func TestIntervalsOfIterationsAreThoseOfTheirSums(t *testing.T) {
 		for what, of := range map[string]struct {
 			is   page.Range
 			sums []float64
-		}{"cost": {point.ExtraCostInterval, cost}, "time": {point.ExtraSecondsInterval, seconds}} {
+		}{"cost": {point.ExtraCost.Range, cost}, "time": {point.ExtraSeconds.Range, seconds}} {
 			want, ok := stats.Resample(24, 2_000, 0).Ratio(of.sums, runs, stats.PercentileLevel(24, stats.Level))
 			if ok != of.is.Known() || ok && (!near(of.is.Low, want.Low, 1e-6*want.Low) || !near(of.is.High, want.High, 1e-6*want.High)) {
 				t.Errorf("%s of iteration %d: %v, want %v, %v", what, point.Iteration, of.is, want, ok)

@@ -26,9 +26,9 @@ func (r *Report) limitsChart() []page.Chart {
 			if several {
 				label = configuration.Name + " · " + label
 			}
-			chart.Add(label, l.Share, page.Dot{
-				XRange: l.ShareInterval, Text: fmt.Sprintf("%s of %d", page.Whole(l.Used), l.Limit),
-				More: page.Percent(l.Reached) + " of the runs reach it", Link: page.OfConfiguration(configuration.Name),
+			chart.Add(label, l.Share.Value, page.Dot{
+				XRange: l.Share.Range, Text: fmt.Sprintf("%s of %d", page.Whole(l.Used.Value), l.Limit),
+				More: page.Percent(l.Reached.Value) + " of the runs reach it", Link: page.OfConfiguration(configuration.Name),
 			})
 		}
 	}

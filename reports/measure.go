@@ -139,17 +139,17 @@ func (m *measure) perTask(u *taskUse, column int, unit func(int64) float64) []fl
 
 func whole(n int64) float64 { return float64(n) }
 
-// mean is the interval of the mean over runs; it is missing where the mean is.
-func (m *measure) mean(of func(*run) float64, mean page.Value) page.Range {
+// mean is a mean over runs with its interval.
+func (m *measure) mean(of func(*run) float64, mean page.Value) page.Estimate {
 	return m.about(mean, m.sums(of), m.counts(), m.draws)
 }
 
-// about is the interval of a ratio of two sums; it is missing where the ratio is.
-func (m *measure) about(ratio page.Value, above, below []float64, draws int) page.Range {
+// about is a ratio of two sums with its interval.
+func (m *measure) about(ratio page.Value, above, below []float64, draws int) page.Estimate {
 	if !ratio.Known() {
-		return page.NoRange(ratio.Missing)
+		return page.NoEstimate(ratio.Missing)
 	}
-	return m.ratio(above, below, draws)
+	return page.Estimate{Value: ratio, Range: m.ratio(above, below, draws)}
 }
 
 // ratio is the interval of the ratio of two sums, of which each cluster gives a
@@ -216,7 +216,7 @@ func (m *measure) meanScore(graded bool) page.Range {
 	return RangeOf(mean.Interval(stats.Level))
 }
 
-func (m *measure) perSuccess(mean page.Value) page.Range {
+func (m *measure) perSuccess(mean page.Value) page.Estimate {
 	cost, successes := make([]float64, m.groups), make([]float64, m.groups)
 	for i, at := range m.ordered {
 		if succeeded, known := m.runs.succeeded(at); known {
@@ -309,6 +309,11 @@ func (t *Means) Put(cluster string, mean float64) {
 	t.Clusters[at] = append(t.Clusters[at], mean)
 }
 
+// Estimate is the mean of the means.
+func (t *Means) Estimate() page.Estimate {
+	return page.Estimate{Value: page.ValueOf(stats.Mean(t.All)), Range: t.Interval()}
+}
+
 // Interval is the 95 % interval of the mean of the means: Wilson's on an
 // effective number of runs where all scores are 0 or 1, else Student's, whose ends
 // may lie beyond the scale of the scores.
@@ -352,20 +357,20 @@ type trialIntervals struct {
 func (t *trialIntervals) bound(result *TaskResult, runs *runs, group []int32, isBinary bool) {
 	t.values = runs.primaries(group)
 	if isBinary {
-		result.ScoreInterval = t.share(result.Score)
+		result.Score.Range = t.share(result.Score.Value)
 	} else {
-		result.ScoreInterval = t.mean(result.Score)
+		result.Score.Range = t.mean(result.Score.Value)
 	}
-	of := func(mean page.Value, number func(*run) float64) page.Range {
+	bound := func(mean *page.Estimate, number func(*run) float64) {
 		t.values = t.values[:0]
 		for _, at := range group {
 			t.values = append(t.values, number(&runs.all[at]))
 		}
-		return t.mean(mean)
+		mean.Range = t.mean(mean.Value)
 	}
-	result.IterationsInterval = of(result.Iterations, func(r *run) float64 { return float64(r.iterations) })
-	result.CostInterval = of(result.Cost, func(r *run) float64 { return r.cost.Dollars() })
-	result.SecondsInterval = of(result.Seconds, func(r *run) float64 { return r.elapsed.Seconds() })
+	bound(&result.Iterations, func(r *run) float64 { return float64(r.iterations) })
+	bound(&result.Cost, func(r *run) float64 { return r.cost.Dollars() })
+	bound(&result.Seconds, func(r *run) float64 { return r.elapsed.Seconds() })
 }
 
 // mean is Student's interval of the mean of the values.

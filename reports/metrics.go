@@ -26,13 +26,10 @@ type Metric struct {
 	Groups []GroupMetric `json:"groups,omitempty"`
 }
 
-// MetricValue is a metric of some tasks. Low and High are the ends of its 95 %
-// interval.
+// MetricValue is a metric of some tasks.
 type MetricValue struct {
-	Value page.Value `json:"value"`
-	Low   page.Value `json:"low"`
-	High  page.Value `json:"high"`
-	Tasks int        `json:"tasks"` // that it is the mean of
+	Value page.Estimate `json:"value" interval:"low,high"`
+	Tasks int           `json:"tasks"` // that it is the mean of
 	// LeftOut are tasks with scored runs that are too few for the metric.
 	LeftOut int `json:"tasks_left_out,omitempty"`
 
@@ -211,17 +208,16 @@ func metricFields(r *Report, i int) page.Fields[metricsRow] {
 	form := func(v page.Value) string { return page.Score(v, r.scoreDigits()) }
 	return slices.Concat(
 		page.Right("", name, func(row metricsRow) page.Cell {
-			if row.group >= 0 {
-				return page.Number(row.value(i).Value, form)
+			cell := page.Number(row.value(i).Value.Value, form)
+			if row.group < 0 {
+				cell.Warnings = row.notesOf(name, TooFewTrials)
 			}
-			return page.Number(row.value(i).Value, form, row.notesOf(name, TooFewTrials)...)
+			return cell
 		}).About(name),
-		page.ShownInterval("95%", form, func(row metricsRow) page.Range { return row.value(i).interval().OnScale(row.value(i).unit) }).About(name),
+		page.ShownInterval("95%", form, func(row metricsRow) page.Range { return row.value(i).Value.OnScale(row.value(i).unit) }).About(name),
 		page.Counted("", name+"_tasks", func(row metricsRow) int { return row.value(i).Tasks }).ForMachines(),
-		page.Ends(name, func(row metricsRow) page.Range { return row.value(i).interval() }))
+		page.Ends(name, func(row metricsRow) page.Range { return row.value(i).Value.Range }))
 }
-
-func (v *MetricValue) interval() page.Range { return page.Range{Low: v.Low, High: v.High} }
 
 func (r *Report) metricsRows() iter.Seq[metricsRow] {
 	return func(yield func(metricsRow) bool) {
@@ -296,27 +292,24 @@ func (r *reducer) over(m *measure, tasks iter.Seq[[]int32], draws int) MetricVal
 			means.Put(r.runs.clusterOfRun(group[0]), value)
 		}
 	}
-	v.Tasks, v.Value = len(means.All), page.ValueOf(stats.Mean(means.All))
-	if v.Tasks == 0 {
-		v.Value = r.why(scored)
-		v.Low, v.High = v.Value, v.Value
+	if v.Tasks = len(means.All); v.Tasks == 0 {
+		v.Value = page.NoEstimate(r.why(scored))
 		return v
 	}
 	v.unit = slices.Min(means.All) >= 0 && slices.Max(means.All) <= 1
-	between := r.interval(m, means, draws)
-	v.Low, v.High = between.Low, between.High
+	v.Value = page.Estimate{Value: page.ValueOf(stats.Mean(means.All)), Range: r.interval(m, means, draws)}
 	return v
 }
 
 // why a metric of no task is missing.
-func (r *reducer) why(scored int) page.Value {
+func (r *reducer) why(scored int) string {
 	switch {
 	case scored == 0:
-		return page.Missing(page.Unscored)
+		return page.Unscored
 	case r.Reduce == reduceMajority:
-		return page.Missing(page.Unanswered)
+		return page.Unanswered
 	}
-	return page.Missing(page.FewTrials)
+	return page.FewTrials
 }
 
 // isMean reports whether the metric is a mean over runs, which has the intervals of

@@ -165,10 +165,10 @@ func TestMetricsOfEqualTasksAreNotCertain(t *testing.T) {
 	heads := []record.MetricHead{{Name: "all", Score: "right", Reduce: "pass_at_k", K: 1, Threshold: 1}, {Name: "spread", Score: "right", Reduce: "std"}}
 	r := tried(heads, map[string][]trial{"a": {{1, 0, ""}, {1, 0, ""}}, "b": {{1, 0, ""}, {1, 0, ""}}, "c": {{1, 0, ""}, {1, 0, ""}}}).collect()
 	all := r.Configurations[0].Declared
-	if low := all[0].Low; !low.Known() || low.Number > 0.5 || all[0].High.Number != 1 {
-		t.Errorf("%v to %v", all[0].Low, all[0].High)
+	if low := all[0].Value.Low; !low.Known() || low.Number > 0.5 || all[0].Value.High.Number != 1 {
+		t.Errorf("%v to %v", all[0].Value.Low, all[0].Value.High)
 	}
-	if all[1].Value.Number != 0 || all[1].Low.Known() {
+	if all[1].Value.Number != 0 || all[1].Value.Low.Known() {
 		t.Errorf("%+v", all[1])
 	}
 }
@@ -242,8 +242,8 @@ func TestThresholdsReadIntervals(t *testing.T) {
 	r := f.collect()
 	c := r.Configurations[1]
 	for path, between := range map[string]page.Range{
-		"tool_calls.mean": c.ToolCallsInterval, "calls.mean": c.CallsInterval, "tokens.mean": c.TokensInterval, "cost_usd.mean": c.Cost.MeanInterval,
-		"latency.p50": c.Latency.P50Interval, "iterations.mean": c.Iterations.MeanInterval, "success": c.SuccessInterval,
+		"tool_calls.mean": c.ToolCalls.Range, "calls.mean": c.Calls.Range, "tokens.mean": c.Tokens.Range, "cost_usd.mean": c.Cost.Mean.Range,
+		"latency.p50": c.Latency.P50.Range, "iterations.mean": c.Iterations.Mean.Range, "success": c.Success.Range,
 	} {
 		text := `configurations["default"].` + path
 		v := reports.Thresholds(t.Context(), r, reports.ThresholdOptions{}, []string{text + " >= 0.0"})[0]

@@ -107,11 +107,11 @@ type Configuration struct {
 	Aliases   []string       `json:"aliases,omitempty"`
 	Params    []record.Param `json:"params,omitempty"`
 	Simulated bool           `json:"simulated,omitempty"`
-	Tasks     int            `json:"tasks"`    // with a run that counts
-	Runs      int            `json:"runs"`     // that count
-	Expected  int            `json:"expected"` // tasks x trials of the suite
-	Coverage  page.Value     `json:"coverage"` // runs / expected
-	Faults    []Count        `json:"faults"`   // runs by the class of their error
+	Tasks     int            `json:"tasks" col:",,machines"`                // with a run that counts
+	Runs      int            `json:"runs" col:",,machines"`                 // that count
+	Expected  int            `json:"expected" col:",,machines"`             // tasks x trials of the suite
+	Coverage  page.Value     `json:"coverage" col:"coverage,percent,minor"` // runs / expected
+	Faults    []Count        `json:"faults"`                                // runs by the class of their error
 	Cancelled int            `json:"cancelled"`
 	// Failures are runs that count and in which the agent failed: it ended the
 	// run, or no iteration went well. They are by the class of the last error.
@@ -124,28 +124,22 @@ type Configuration struct {
 	Judges []Judges `json:"judges,omitempty"`
 	// Success is the share of the runs in which the loop believed to have
 	// succeeded, missing where nothing was evaluated.
-	Success         page.Value `json:"success"`
-	SuccessInterval page.Range `json:"success_interval"`
-	Iterations      Spread     `json:"iterations"`
-	Limits          []Limit    `json:"limits"`
-	Stops           []Stop     `json:"stops"`
+	Success    page.Estimate `json:"success" col:"loop says\nsuccess,percent,optional"`
+	Iterations Spread        `json:"iterations" col:"iterations,whole"`
+	Limits     []Limit       `json:"limits"`
+	Stops      []Stop        `json:"stops"`
 
-	Calls               page.Value `json:"calls"`
-	CallsInterval       page.Range `json:"calls_interval"`
-	ToolCalls           page.Value `json:"tool_calls"`
-	ToolCallsInterval   page.Range `json:"tool_calls_interval"`
-	Tokens              page.Value `json:"tokens"`
-	TokensInterval      page.Range `json:"tokens_interval"`
-	InputTokens         page.Value `json:"input_tokens"`
-	InputTokensInterval page.Range `json:"input_tokens_interval"`
+	Calls       page.Estimate `json:"calls" col:"calls,whole" warn:"unreported"`
+	ToolCalls   page.Estimate `json:"tool_calls" col:"tool\ncalls,whole,rare"`
+	Tokens      page.Estimate `json:"tokens" col:"tokens,whole" warn:"cut_calls,estimated,uncounted,unreported"`
+	InputTokens page.Estimate `json:"input_tokens" col:"tokens in,whole,between"`
 	// CachedInput is the share of the input tokens that was read from providers' caches.
-	CachedInput          page.Value `json:"cached_input"`
-	OutputTokens         page.Value `json:"output_tokens"`
-	OutputTokensInterval page.Range `json:"output_tokens_interval"`
-	Judging              Judging    `json:"judging"` // part of the numbers above and below
-	User                 Judging    `json:"user"`    // so is what the one used who answers the agents
-	Cost                 Cost       `json:"cost_usd"`
-	Latency              Spread     `json:"latency_s"` // as-if seconds
+	CachedInput  page.Value    `json:"cached_input" col:"cached\ninput,percent,rare"`
+	OutputTokens page.Estimate `json:"output_tokens" col:"tokens out,whole,between"`
+	Judging      Judging       `json:"judging" col:"judging"` // part of the numbers above and below
+	User         Judging       `json:"user" col:"user"`       // so is what the one used who answers the agents
+	Cost         Cost          `json:"cost_usd" col:""`
+	Latency      Spread        `json:"latency_s" col:"latency,seconds"` // as-if seconds
 	// Totals over the runs that count, missing where the means are.
 	TotalCalls     page.Value `json:"total_calls"`
 	TotalToolCalls page.Value `json:"total_tool_calls"`
@@ -168,32 +162,25 @@ type Count struct {
 
 // Spread is the mean and two quantiles (type 7) of a number over the runs.
 type Spread struct {
-	Mean         page.Value `json:"mean"`
-	MeanInterval page.Range `json:"mean_interval"`
-	P50          page.Value `json:"p50"`
-	P50Interval  page.Range `json:"p50_interval"`
-	P95          page.Value `json:"p95"`
+	Mean page.Estimate `json:"mean" col:",,machines"`
+	P50  page.Estimate `json:"p50" col:"p50,,between"`
+	P95  page.Value    `json:"p95" col:",,machines"`
 }
 
 // Judging is what the evaluations inside the loop, or the users, used, per run.
 type Judging struct {
-	Calls          page.Value `json:"calls"`
-	CallsInterval  page.Range `json:"calls_interval"`
-	Tokens         page.Value `json:"tokens"`
-	TokensInterval page.Range `json:"tokens_interval"`
-	Cost           page.Value `json:"cost_usd"`
-	CostInterval   page.Range `json:"cost_usd_interval"`
+	Calls  page.Estimate `json:"calls" col:"calls,whole,rare"`
+	Tokens page.Estimate `json:"tokens" col:"tokens,whole,rare"`
+	Cost   page.Estimate `json:"cost_usd" col:",whole,machines"`
 }
 
 // Cost is in USD, as if nothing were cached.
 type Cost struct {
-	Mean         page.Value `json:"mean"` // per run
-	MeanInterval page.Range `json:"mean_interval"`
-	Total        page.Value `json:"total"`
+	Mean  page.Estimate `json:"mean" key:"cost_usd_per_run" col:"cost\nper run,dollars" warn:"cut_calls,unpriced,unreported"`
+	Total page.Value    `json:"total" key:"cost_usd_total" col:",dollars,machines"`
 	// PerSuccess is the cost of the scored runs divided by the successes among
 	// them.
-	PerSuccess         page.Value `json:"per_success"`
-	PerSuccessInterval page.Range `json:"per_success_interval"`
+	PerSuccess page.Estimate `json:"per_success" key:"cost_usd_per_success" col:"cost per\nsuccess,dollars" warn:"unpriced,unreported"`
 }
 
 // allSimulated reports whether no number comes from a real model.
@@ -301,7 +288,7 @@ func (r *Report) shownScore() func(page.Value) string {
 }
 
 func (r *Report) dollarDigits() int {
-	return digitsOf(r.each(), func(c *Configuration) page.Value { return c.Cost.Mean })
+	return digitsOf(r.each(), func(c *Configuration) page.Value { return c.Cost.Mean.Value })
 }
 
 // digitsOf is how many digits the amounts of money of some rows have.

@@ -284,6 +284,18 @@ func (s *schemas) object(t reflect.Type) map[string]any {
 			continue
 		}
 		omitted := strings.Contains(options, "omit")
+		if field.Type == reflect.TypeFor[page.Estimate]() {
+			keys := page.IntervalKeys(field)
+			required = append(append(required, name), keys...)
+			of := reflect.TypeFor[page.Value]()
+			if properties[name] = s.of(of); len(keys) == 1 {
+				of = reflect.TypeFor[page.Range]()
+			}
+			for _, key := range keys {
+				properties[key] = s.of(of)
+			}
+			continue
+		}
 		properties[name] = s.of(field.Type)
 		if field.Type.Kind() == reflect.Pointer && !omitted {
 			properties[name] = map[string]any{"anyOf": []any{properties[name], map[string]any{"type": "null"}}}

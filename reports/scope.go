@@ -49,29 +49,29 @@ func (c *Configuration) metrics(path string, seen *readings) metrics {
 	scores := expr.NewObject(len(c.Scores))
 	for _, s := range c.Scores {
 		name := fmt.Sprintf("scores[%q]", s.Name)
-		scores.Set(s.Name, of(name, map[string]any{"mean": ranged{s.Mean, s.Low, s.High}, "n": int64(s.Tasks)}))
+		scores.Set(s.Name, of(name, map[string]any{"mean": s.Mean, "n": int64(s.Tasks)}))
 	}
 	declared := expr.NewObject(len(c.Declared))
 	for m := range page.EachOf(c.Declared) {
 		declared.Set(m.Name, m.metrics(path+fmt.Sprintf("metrics[%q].", m.Name), seen))
 	}
 	spread := func(s Spread) map[string]any {
-		return map[string]any{"mean": rangedBy(s.Mean, s.MeanInterval), "sum": c.sum(s.Mean), "p50": rangedBy(s.P50, s.P50Interval), "p95": s.P95}
+		return map[string]any{"mean": s.Mean, "sum": c.sum(s.Mean.Value), "p50": s.P50, "p95": s.P95}
 	}
-	total := func(mean page.Value, interval page.Range, sum page.Value) map[string]any {
+	total := func(mean page.Estimate, sum page.Value) map[string]any {
 		if !mean.Known() {
-			sum = mean
+			sum = mean.Value
 		}
-		return map[string]any{"mean": rangedBy(mean, interval), "sum": sum, "total": sum}
+		return map[string]any{"mean": mean, "sum": sum, "total": sum}
 	}
 	return metrics{path: path, seen: seen, fields: map[string]any{
-		"n": int64(c.Tasks), "runs": int64(c.Runs), "coverage": c.Coverage, "success": rangedBy(c.Success, c.SuccessInterval), "scores": scores, "metrics": declared,
+		"n": int64(c.Tasks), "runs": int64(c.Runs), "coverage": c.Coverage, "success": c.Success, "scores": scores, "metrics": declared,
 		"iterations": of("iterations", spread(c.Iterations)),
 		"latency":    of("latency", spread(c.Latency)),
-		"cost_usd":   of("cost_usd", map[string]any{"mean": rangedBy(c.Cost.Mean, c.Cost.MeanInterval), "sum": c.Cost.Total, "total": c.Cost.Total}),
-		"tokens":     of("tokens", total(c.Tokens, c.TokensInterval, c.TotalTokens)),
-		"calls":      of("calls", total(c.Calls, c.CallsInterval, c.TotalCalls)),
-		"tool_calls": of("tool_calls", total(c.ToolCalls, c.ToolCallsInterval, c.TotalToolCalls)),
+		"cost_usd":   of("cost_usd", map[string]any{"mean": c.Cost.Mean, "sum": c.Cost.Total, "total": c.Cost.Total}),
+		"tokens":     of("tokens", total(c.Tokens, c.TotalTokens)),
+		"calls":      of("calls", total(c.Calls, c.TotalCalls)),
+		"tool_calls": of("tool_calls", total(c.ToolCalls, c.TotalToolCalls)),
 	}}
 }
 
@@ -84,17 +84,10 @@ func (c *Configuration) sum(mean page.Value) page.Value {
 	return mean
 }
 
-// ranged is a metric with the ends of its interval.
-type ranged struct{ value, low, high page.Value }
-
-func rangedBy(value page.Value, interval page.Range) ranged {
-	return ranged{value, interval.Low, interval.High}
-}
-
 // metrics is a record of the metrics. It remembers which values were read.
 type metrics struct {
 	path   string
-	fields map[string]any // Value, ranged, int64, word, metrics, string or *expr.Object
+	fields map[string]any // Value, Estimate, int64, word, metrics, string or *expr.Object
 	seen   *readings
 }
 
@@ -102,11 +95,11 @@ type metrics struct {
 func (m metrics) Field(name string) any {
 	switch value := m.fields[name].(type) {
 	case page.Value:
-		return m.seen.number(m.path+name, ranged{value: value, low: page.Missing(page.Nothing), high: page.Missing(page.Nothing)})
-	case ranged:
+		return m.seen.number(m.path+name, page.Estimate{Value: value, Range: page.NoRange(page.Nothing)})
+	case page.Estimate:
 		return m.seen.number(m.path+name, value)
 	case int64:
-		m.seen.add(reading{path: m.path + name, ranged: ranged{value: page.Known(float64(value))}})
+		m.seen.add(reading{path: m.path + name, Estimate: page.Estimate{Value: page.Known(float64(value))}})
 		return value
 	case word:
 		return m.seen.word(m.path+name, value)
@@ -137,7 +130,7 @@ func (m *Metric) metrics(path string, seen *readings) metrics {
 }
 
 func (v *MetricValue) fields() map[string]any {
-	return map[string]any{"value": ranged{v.Value, v.Low, v.High}, "n": int64(v.Tasks)}
+	return map[string]any{"value": v.Value, "n": int64(v.Tasks)}
 }
 
 // readings are the metrics that an expression read, in the order in which they
@@ -153,7 +146,7 @@ type readings struct {
 // reading is a metric that was read.
 type reading struct {
 	path string
-	ranged
+	page.Estimate
 	text string // of a word, in the place of the number
 }
 
@@ -172,15 +165,15 @@ func (r *readings) add(one reading) {
 }
 
 // number is what an expression sees of a number: null where it is missing.
-func (r *readings) number(path string, of ranged) any {
-	r.add(reading{path: path, ranged: of})
+func (r *readings) number(path string, of page.Estimate) any {
+	r.add(reading{path: path, Estimate: of})
 	if at, ok := r.at[path]; ok {
 		return at
 	}
-	if !of.value.Known() {
+	if !of.Known() {
 		return nil
 	}
-	return of.value.Number
+	return of.Number
 }
 
 // word is what an expression sees of a word. Null would be unlike any word, and
@@ -189,7 +182,7 @@ func (r *readings) word(path string, of word) any {
 	if of.missing != "" {
 		r.untold = fmt.Errorf("%s is missing: %s", path, of.missing)
 	}
-	r.add(reading{path: path, ranged: ranged{value: page.Known(0)}, text: of.shown})
+	r.add(reading{path: path, text: of.shown})
 	return of.value
 }
 
@@ -199,8 +192,8 @@ func (r *readings) explain(err error) error {
 		return r.untold
 	}
 	for _, one := range r.all {
-		if !one.value.Known() {
-			return fmt.Errorf("%w (%s is missing: %s)", err, one.path, one.value.Why())
+		if !one.Known() {
+			return fmt.Errorf("%w (%s is missing: %s)", err, one.path, one.Why())
 		}
 	}
 	return errors.Join(err, r.untold)
@@ -219,26 +212,26 @@ func (r *reading) exact() string {
 	if r.text != "" {
 		return r.text
 	}
-	return r.ranged.exact()
+	return exact(r.Estimate)
 }
 
 // exact shows the number and its interval with enough digits to see on which
 // side of a bound they lie.
-func (r *ranged) exact() string {
-	text := r.value.Exact()
-	if r.isWide() {
-		text += " [" + r.low.Exact() + ", " + r.high.Exact() + "]"
+func exact(e page.Estimate) string {
+	text := e.Exact()
+	if isWide(e) {
+		text += " [" + e.Low.Exact() + ", " + e.High.Exact() + "]"
 	}
 	return text
 }
 
-func (r *ranged) isWide() bool {
-	return r.value.Known() && r.low.Known() && r.high.Known() && r.low.Number < r.high.Number
+func isWide(e page.Estimate) bool {
+	return e.Known() && e.Low.Known() && e.High.Known() && e.Low.Number < e.High.Number
 }
 
 func (r *readings) wide() (wide []reading) {
 	for _, one := range r.all {
-		if one.isWide() {
+		if isWide(one.Estimate) {
 			wide = append(wide, one)
 		}
 	}
@@ -264,29 +257,27 @@ func (p *Pair) metrics(seen *readings) metrics {
 
 func (row *differenceRow) metrics() map[string]any {
 	why := ""
-	change, adjusted := row.ranged(), row.Value(row.Adjusted)
-	if !change.value.Known() || row.Tasks == 0 {
+	change, adjusted := row.change(), row.Value(row.Adjusted)
+	if !change.Known() || row.Tasks == 0 {
 		why = "nothing could be compared"
 	}
-	notWorse := fmt.Sprintf("%v (change %s, margin %.6g)", row.NotWorse, change.exact(), row.Margin)
+	notWorse := fmt.Sprintf("%v (change %s, margin %.6g)", row.NotWorse, exact(change), row.Margin)
 	verdict := cmp.Or(row.Verdict, compare.CannotTell)
 	return map[string]any{
 		"verdict":   word{value: string(verdict), shown: string(verdict) + " (" + row.exactChange() + ")", missing: why},
 		"not_worse": word{value: row.NotWorse, shown: notWorse, missing: why},
-		"base":      row.Value(row.Base), "new": row.Value(row.New), "change": change, "low": change.low, "high": change.high, "p": adjusted,
+		"base":      row.Value(row.Base), "new": row.Value(row.New), "change": change, "low": change.Low, "high": change.High, "p": adjusted,
 		"n": int64(row.Tasks), "wins": int64(row.Wins), "losses": int64(row.Losses), "ties": int64(row.Ties),
 	}
 }
 
-func (row *differenceRow) ranged() ranged {
-	interval := row.Interval()
-	return ranged{row.Value(row.Change), interval.Low, interval.High}
+func (row *differenceRow) change() page.Estimate {
+	return page.Estimate{Value: row.Value(row.Change), Range: row.Interval()}
 }
 
 // exactChange is the change with its interval and the p by which it was judged.
 func (row *differenceRow) exactChange() string {
-	change := row.ranged()
-	text := "change " + change.exact()
+	text := "change " + exact(row.change())
 	if p := row.Value(row.Adjusted); p.Known() {
 		text += ", p " + p.Exact()
 	}

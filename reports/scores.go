@@ -13,19 +13,16 @@ import (
 // Score is what one scorer says of a configuration.
 type Score struct {
 	Name string `json:"name"`
-	// Mean is the mean over tasks of the mean over their scored runs.
-	Mean page.Value `json:"mean"`
-	// Low and High are the ends of the 95 % interval of the mean: that of scores
-	// which are all 0 or 1 is stats.MeanProportionInterval, that of others
+	// Mean is the mean over tasks of the mean over their scored runs. The interval
+	// of scores which are all 0 or 1 is stats.MeanProportionInterval, that of others
 	// stats.MeanInterval, whose ends may lie beyond the scale of the scores.
-	Low  page.Value `json:"low"`
-	High page.Value `json:"high"`
+	Mean page.Estimate `json:"mean" interval:"low,high"`
 	// Successes are the runs with a score of 1 or more.
-	Successes int `json:"successes"`
+	Successes int `json:"successes" col:",,machines"`
 	Tasks     int `json:"tasks"` // with a scored run
-	Scored    int `json:"scored"`
-	Unscored  int `json:"unscored"` // the scorer could not judge them
-	Pending   int `json:"pending"`  // it has not judged them yet
+	Scored    int `json:"scored" col:",,machines"`
+	Unscored  int `json:"unscored" col:",,machines"` // the scorer could not judge them
+	Pending   int `json:"pending" col:",,machines"`  // it has not judged them yet
 	// Binary is true if all scores are 0 or 1.
 	Binary bool `json:"binary"`
 	// Fewest and Most are the numbers of scored runs that a task has.
@@ -190,10 +187,8 @@ func (s *scores) summary(r *runs, configuration int) Score {
 			sum.count(scored)
 		}
 	}
-	sum.Tasks, sum.Mean = len(means.All), page.ValueOf(stats.Mean(means.All))
+	sum.Tasks, sum.Mean = len(means.All), means.Estimate()
 	sum.Binary = sum.Binary && sum.Scored > 0
-	interval := means.Interval()
-	sum.Low, sum.High = interval.Low, interval.High
 	return sum
 }
 

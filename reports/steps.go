@@ -15,23 +15,18 @@ import (
 // run: what it had when the first call beyond the limit arrived, without the time of an
 // evaluation after that. Runs that made no such call keep what they have. All are means per run.
 type StepPoint struct {
-	Step            int        `json:"step"`
-	Reached         page.Value `json:"reached"` // share of the runs that made so many steps
-	ReachedInterval page.Range `json:"reached_interval"`
+	Step    int           `json:"step" col:"stop\nat"`
+	Reached page.Estimate `json:"reached" col:"reached,percent"` // share of the runs that made so many steps
 	// Score is the mean over tasks of the primary score, where it is known of all runs: that of the states in which
 	// their workspaces were. Bounds are its ends where it is known of some, and the others may have any.
-	Score         page.Value `json:"score"`
-	ScoreInterval page.Range `json:"score_interval"`
-	Bounds        page.Range `json:"score_bounds"`
-	Unscored      int        `json:"unscored"` // runs of which it is not known
-	Lost          int        `json:"lost"`     // runs that are a success and would be none
+	Score    page.Estimate `json:"score"`
+	Bounds   page.Range    `json:"score_bounds"`
+	Unscored int           `json:"unscored"` // runs of which it is not known
+	Lost     int           `json:"lost"`     // runs that are a success and would be none
 	// Cost and Tokens are those of the calls that had begun, to their end.
-	Cost            page.Value `json:"cost_usd"`
-	CostInterval    page.Range `json:"cost_usd_interval"`
-	Tokens          page.Value `json:"tokens"`
-	TokensInterval  page.Range `json:"tokens_interval"`
-	Seconds         page.Value `json:"latency_s"`
-	SecondsInterval page.Range `json:"latency_s_interval"`
+	Cost    page.Estimate `json:"cost_usd" col:"cost,dollars"`
+	Tokens  page.Estimate `json:"tokens" col:"tokens,whole"`
+	Seconds page.Estimate `json:"latency_s" col:"latency,seconds"`
 }
 
 // spentUntil is what a run had spent when a step of its program arrived.
@@ -163,27 +158,25 @@ func (c *collector) stepPoint(u *sums, m *measure, step int) StepPoint {
 		reached[cluster] += numberOf(step <= len(c.runs.programs[at]))
 	}
 	runs, all := float64(len(m.ordered)), u.agent.Plus(u.judging)
-	p := StepPoint{Step: step, Reached: page.Known(stats.Sum(reached) / runs), ReachedInterval: proportion(reached, counts)}
-	p.Cost = costOr(cost, all.Unpriced > 0, all.Unreported > 0).Over(runs)
+	mean := func(sums []float64, known bool) page.Estimate {
+		if !known {
+			return page.NoEstimate(page.Unknown)
+		}
+		return m.about(page.Known(stats.Sum(sums)/runs), sums, counts, m.curveDraws)
+	}
+	p := StepPoint{
+		Step: step, Reached: page.Estimate{Value: page.Known(stats.Sum(reached) / runs), Range: proportion(reached, counts)},
+		Cost:   m.about(costOr(cost, all.Unpriced > 0, all.Unreported > 0).Over(runs), dollars, counts, m.curveDraws),
+		Tokens: mean(tokens, all.TokensTold()), Seconds: mean(seconds, u.untimed == 0),
+	}
 	c.runs.scoreSteps(m, &p)
-	p.Tokens, p.Seconds = page.Missing(page.Unknown), page.Missing(page.Unknown)
-	if all.TokensTold() {
-		p.Tokens = page.Known(stats.Sum(tokens) / runs)
-	}
-	if u.untimed == 0 {
-		p.Seconds = page.Known(stats.Sum(seconds) / runs)
-	}
-	p.CostInterval = m.about(p.Cost, dollars, counts, m.curveDraws)
-	p.TokensInterval = m.about(p.Tokens, tokens, counts, m.curveDraws)
-	p.SecondsInterval = m.about(p.Seconds, seconds, counts, m.curveDraws)
 	return p
 }
 
 // scoreSteps finds the score of a point, of the runs that have one as they are. Where no
 // state of theirs is scored nothing is known.
 func (r *runs) scoreSteps(m *measure, p *StepPoint) {
-	none := page.NoRange(page.Nothing)
-	p.Score, p.ScoreInterval, p.Bounds = page.Missing(page.Nothing), none, none
+	p.Score, p.Bounds = page.NoEstimate(page.Nothing), page.NoRange(page.Nothing)
 	least, most, any, unit := Means{}, Means{}, false, true
 	var low, high []float64
 	for group := range r.grouped(m.ordered) {
@@ -212,7 +205,7 @@ func (r *runs) scoreSteps(m *measure, p *StepPoint) {
 	case !any:
 		p.Unscored, p.Lost = 0, 0
 	case p.Unscored == 0:
-		p.Score, p.ScoreInterval = page.ValueOf(stats.Mean(least.All)), least.Interval()
+		p.Score = least.Estimate()
 	case unit:
 		p.Bounds = page.Range{Low: page.ValueOf(stats.Mean(least.All)), High: page.ValueOf(stats.Mean(most.All))}
 	}
@@ -231,22 +224,22 @@ func mostOf(points []StepPoint, of func(*StepPoint) int) (most int) {
 func stepsTable(r *Report) page.Table {
 	score := r.shownScore()
 	type at = row[StepPoint]
-	fields := slices.Concat(nameFields(r, configurationOf[StepPoint]),
-		page.Counted("stop\nat", "step", func(row at) int { return row.of.Step }),
-		page.Measured("reached", "reached", page.Percent, func(row at) (page.Value, page.Range) { return row.of.Reached, row.of.ReachedInterval }),
-		page.Of(page.Column{Head: scoreHead(r), Key: "score", Right: true}, func(row at) page.Cell {
-			cell := page.Number(row.of.Score, score)
+	head := "score"
+	if r.Primary() != "" {
+		head = ""
+	}
+	fields := slices.Concat(partFields[StepPoint](r, "Step", "Reached"),
+		page.Of(page.Column{Head: head, Key: "score", Right: true}, func(row at) page.Cell {
+			cell := page.Number(row.of.Score.Value, score)
 			if row.of.Unscored > 0 {
 				cell.Warnings = row.notesOf("", StepsUnscored)
 			}
 			return cell
 		}).About(r.Primary()).Optional(),
 		page.Of(page.Column{Head: "95%", Right: true}, func(row at) page.Cell { return page.Text(row.of.shownRange().Text(score)) }).Optional().ForPeople(),
-		page.Ends("score", func(row at) page.Range { return row.of.ScoreInterval }),
+		page.Ends("score", func(row at) page.Range { return row.of.Score.Range }),
 		page.Ends("score_bound", func(row at) page.Range { return row.of.Bounds }),
-		page.Measured("cost", "cost_usd", r.dollars, func(row at) (page.Value, page.Range) { return row.of.Cost, row.of.CostInterval }),
-		page.Measured("tokens", "tokens", page.Whole, func(row at) (page.Value, page.Range) { return row.of.Tokens, row.of.TokensInterval }),
-		page.Measured("latency", "latency_s", page.Seconds, func(row at) (page.Value, page.Range) { return row.of.Seconds, row.of.SecondsInterval }))
+		taggedFields[StepPoint](r, "Cost", "Tokens", "Seconds"))
 	return page.Filled(page.Table{Keys: 2, Name: "steps", Title: "If a limit of steps ended every run (means per run, when the next call arrived)"}, fields,
 		rowsOf(r, func(c *Configuration) []StepPoint {
 			if len(c.Steps) < 2 {
@@ -261,7 +254,7 @@ func (p *StepPoint) shownRange() page.Range {
 	if p.Unscored > 0 {
 		return p.Bounds
 	}
-	return p.ScoreInterval
+	return p.Score.Range
 }
 
 // stepped is the configuration whose states at steps say most: the one with the most steps of those that kept states;

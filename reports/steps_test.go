@@ -55,17 +55,17 @@ func TestScoresOfSteps(t *testing.T) {
 		score float64
 		lost  int
 	}{{0.5, 1}, {0.5, 0}, {0.5, 0}} {
-		if got := points[i]; !near(got.Score, want.score, 1e-9) || got.Lost != want.lost || got.Unscored != 0 || got.Bounds.Known() || !got.ScoreInterval.Known() {
+		if got := points[i]; !near(got.Score.Value, want.score, 1e-9) || got.Lost != want.lost || got.Unscored != 0 || got.Bounds.Known() || !got.Score.Range.Known() {
 			t.Errorf("stopped at step %d: %+v, want %+v", i+1, got, want)
 		}
 	}
 
 	// Where some are not known the mean has bounds, and is no number.
 	points = f.collectSteps(atSteps(a, "v2", 1, 2)).Steps
-	if got := points[0]; got.Score.Known() || got.ScoreInterval.Known() || got.Bounds.Low.Number != 0.5 || got.Bounds.High.Number != 1 || got.Unscored != 1 {
+	if got := points[0]; got.Score.Known() || got.Score.Range.Known() || got.Bounds.Low.Number != 0.5 || got.Bounds.High.Number != 1 || got.Unscored != 1 {
 		t.Errorf("one of two states is scored, and the point is %+v", got)
 	}
-	if got := points[2]; !near(got.Score, 0.5, 1e-9) || got.Unscored != 0 {
+	if got := points[2]; !near(got.Score.Value, 0.5, 1e-9) || got.Unscored != 0 {
 		t.Errorf("with all steps the runs are what they are, and the point is %+v", got)
 	}
 
@@ -78,14 +78,14 @@ func TestScoresOfSteps(t *testing.T) {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
-	if got := f.collectSteps(atSteps(a, "v2", 0, 2), atSteps(b, "v2", 0, 2), atSteps(a, "v2", 1, 2)).Steps[0]; !near(got.Score, 0.5, 1e-9) {
+	if got := f.collectSteps(atSteps(a, "v2", 0, 2), atSteps(b, "v2", 0, 2), atSteps(a, "v2", 1, 2)).Steps[0]; !near(got.Score.Value, 0.5, 1e-9) {
 		t.Errorf("the last score of a state does not count: %+v", got)
 	}
 
 	// A score of the run as it would be returned counts more than that of the state.
 	returned := atSteps(a, "v2", 0, 2)
 	returned.Scores = append(returned.Scores, record.Score{Name: "solved", Value: 1, Scorer: "v2"})
-	if got := f.collectSteps(returned, atSteps(b, "v2", 0, 2)).Steps[0]; !near(got.Score, 0.5, 1e-9) {
+	if got := f.collectSteps(returned, atSteps(b, "v2", 0, 2)).Steps[0]; !near(got.Score.Value, 0.5, 1e-9) {
 		t.Errorf("the run returns another iteration: %+v", got)
 	}
 	if c := f.collectSteps(); !c.KeptSteps {

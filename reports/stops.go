@@ -14,21 +14,17 @@ import (
 // Stop is one way in which runs of a configuration stopped.
 type Stop struct {
 	Reason record.Reason `json:"reason"`
-	Class  record.Class  `json:"class"`
+	Class  record.Class  `json:"class" col:"class,,minor"`
 	// Fired is the name of the condition or guard.
-	Fired              string     `json:"fired,omitempty"`
-	Runs               int        `json:"runs"`
-	Share              page.Value `json:"share"` // of the runs that count
-	ShareInterval      page.Range `json:"share_interval"`
-	Iterations         page.Value `json:"iterations"` // mean of these runs
-	IterationsInterval page.Range `json:"iterations_interval"`
+	Fired      string        `json:"fired,omitempty" col:",,machines"`
+	Runs       int           `json:"runs" col:"runs"`
+	Share      page.Estimate `json:"share" col:"share,percent"`                               // of the runs that count
+	Iterations page.Estimate `json:"iterations" key:"iterations_mean" col:"iterations,whole"` // mean of these runs
 	// Steps is the mean number of steps of these runs; missing where no agent of the
 	// configuration makes several in an iteration.
-	Steps         page.Value `json:"steps"`
-	StepsInterval page.Range `json:"steps_interval"`
+	Steps page.Estimate `json:"steps" key:"steps_mean" col:"steps,whole,optional"`
 	// Score is the mean of the primary score over these runs.
-	Score         page.Value `json:"score"`
-	ScoreInterval page.Range `json:"score_interval"`
+	Score page.Estimate `json:"score" key:"score_mean" col:"score,score,about optional"`
 }
 
 // Name is the reason, and what fired where that says more.
@@ -73,18 +69,18 @@ func (m *measure) stop(way int32, graded, countsSteps bool) Stop {
 		steps += int64(m.runs.all[at].agentSteps)
 	}
 	key, runs := m.runs.stops[way], len(stopped.ordered)
+	mean := func(total int64, of func(*run) float64) page.Estimate {
+		return page.Estimate{Value: page.Ratio(total, int64(runs)), Range: stopped.ratio(stopped.sums(of), stopped.counts(), m.curveDraws)}
+	}
 	s := Stop{
 		Reason: key.Reason, Class: key.Class, Fired: key.Fired, Runs: runs,
-		Share:              page.Ratio(int64(runs), int64(len(m.ordered))),
-		ShareInterval:      m.share(func(r *run) bool { return r.stop == way }, anyRun),
-		Iterations:         page.Ratio(iterations, int64(runs)),
-		IterationsInterval: stopped.ratio(stopped.sums(func(r *run) float64 { return float64(r.iterations) }), stopped.counts(), m.curveDraws),
-		Score:              page.ValueOf(stats.Mean(m.runs.primaries(scored.ordered))), ScoreInterval: scored.meanScore(graded),
-		Steps: page.Missing(page.Nothing), StepsInterval: page.NoRange(page.Nothing),
+		Share:      page.Estimate{Value: page.Ratio(int64(runs), int64(len(m.ordered))), Range: m.share(func(r *run) bool { return r.stop == way }, anyRun)},
+		Iterations: mean(iterations, func(r *run) float64 { return float64(r.iterations) }),
+		Score:      page.Estimate{Value: page.ValueOf(stats.Mean(m.runs.primaries(scored.ordered))), Range: scored.meanScore(graded)},
+		Steps:      page.NoEstimate(page.Nothing),
 	}
 	if countsSteps {
-		s.Steps = page.Ratio(steps, int64(runs))
-		s.StepsInterval = stopped.ratio(stopped.sums(func(r *run) float64 { return float64(r.agentSteps) }), stopped.counts(), m.curveDraws)
+		s.Steps = mean(steps, func(r *run) float64 { return float64(r.agentSteps) })
 	}
 	return s
 }
@@ -95,17 +91,10 @@ func mostFirst(a, b int, nameA, nameB string) int {
 
 // stopsTable tells which conditions, guards and limits ended the runs.
 func stopsTable(r *Report) page.Table {
-	fields := ofEach(r,
-		page.Of(page.Column{Head: "stopped by", Key: "reason"}, func(s *Stop) page.Cell {
-			return page.Cell{Text: s.Name(), Raw: string(s.Reason), Foreign: true}
-		}),
-		page.Named("", "fired", func(s *Stop) string { return s.Fired }).ForMachines(),
-		page.Counted("runs", "runs", func(s *Stop) int { return s.Runs }),
-		page.Measured("share", "share", page.Percent, func(s *Stop) (page.Value, page.Range) { return s.Share, s.ShareInterval }),
-		page.Measured("iterations", "iterations_mean", page.Whole, func(s *Stop) (page.Value, page.Range) { return s.Iterations, s.IterationsInterval }),
-		page.Measured("steps", "steps_mean", page.Whole, func(s *Stop) (page.Value, page.Range) { return s.Steps, s.StepsInterval }).Optional(),
-		page.Measured(scoreHead(r), "score_mean", r.shownScore(), func(s *Stop) (page.Value, page.Range) { return s.Score, s.ScoreInterval }).About(r.Primary()).Optional(),
-		page.Named("class", "class", func(s *Stop) string { return string(s.Class) }).Minor())
+	fields := slices.Concat(nameFields(r, configurationOf[Stop]),
+		page.Of(page.Column{Head: "stopped by", Key: "reason"}, func(row row[Stop]) page.Cell {
+			return page.Cell{Text: row.of.Name(), Raw: string(row.of.Reason), Foreign: true}
+		}), taggedFields[Stop](r, "Fired", "Runs", "Share", "Iterations", "Steps", "Score", "Class"))
 	return page.Filled(page.Table{Keys: 2, Name: "stops", Title: "What stopped the runs (means of the runs it stopped)"}, fields,
 		rowsOf(r, func(c *Configuration) []Stop { return c.Stops }))
 }
@@ -113,24 +102,21 @@ func stopsTable(r *Report) page.Table {
 // Limit tells how much of one limit of a configuration was used: of iterations, or
 // of the steps within one, of which that iteration of a run counts that made most.
 type Limit struct {
-	Name  string `json:"name"`  // its parameter path
-	Limit int    `json:"limit"` // iterations, or steps
+	Name  string `json:"name"`                       // its parameter path
+	Limit int    `json:"limit" key:"value" col:"is"` // iterations, or steps
 	// Derived says that the configuration has no such limit of its own: it
 	// follows from those of the phases.
 	Derived bool `json:"derived,omitempty"`
 	// Used is the mean number of what the limit counts, per run;
 	// Share is Used divided by the limit.
-	Used          page.Value `json:"used"`
-	UsedInterval  page.Range `json:"used_interval"`
-	Share         page.Value `json:"share"`
-	ShareInterval page.Range `json:"share_interval"`
+	Used  page.Estimate `json:"used" key:"used_mean" col:"used,whole"`
+	Share page.Estimate `json:"share" col:"share,percent"`
 	// Reached is the share of the runs that came up to the limit.
-	Reached         page.Value `json:"reached"`
-	ReachedInterval page.Range `json:"reached_interval"`
+	Reached page.Estimate `json:"reached" col:"reached,percent"`
 	// Enough is the least limit that 95 % of the runs would not have noticed.
-	Enough int `json:"enough"`
+	Enough int `json:"enough" col:",,machines"`
 	// Hint is what the numbers suggest, "" where they suggest nothing.
-	Hint string `json:"hint,omitempty"`
+	Hint string `json:"hint,omitempty" col:"hint,,own prose optional"`
 }
 
 // When a hint is given. Fewer runs than hintRuns suggest nothing.
@@ -180,18 +166,15 @@ func (m *measure) limits(head *record.ConfigurationHead, u *sums, use *taskUse, 
 // bound finds the intervals of a limit, from the iterations of each cluster and
 // how many of its runs came up to it.
 func (m *measure) bound(l *Limit, used, reached []float64) {
-	l.UsedInterval = m.ratio(used, m.counts(), m.curveDraws)
-	l.ShareInterval = l.UsedInterval.Over(float64(l.Limit))
-	l.ReachedInterval = proportion(reached, m.counts())
+	l.Used.Range = m.ratio(used, m.counts(), m.curveDraws)
+	l.Share.Range = l.Used.Range.Over(float64(l.Limit))
+	l.Reached.Range = proportion(reached, m.counts())
 }
 
 func measureLimit(name string, limit int, used *histogram, runs int) Limit {
-	reached := used.atLeast(limit)
-	l := Limit{
-		Name: name, Limit: limit, Used: page.Ratio(used.total(), int64(runs)), Reached: page.Ratio(reached, int64(runs)),
-		Enough: used.covering(int64(rarely * float64(runs))),
-	}
-	l.Share = page.Ratio(used.total(), int64(runs)*int64(limit))
+	l := Limit{Name: name, Limit: limit, Enough: used.covering(int64(rarely * float64(runs)))}
+	l.Used.Value, l.Reached.Value = page.Ratio(used.total(), int64(runs)), page.Ratio(used.atLeast(limit), int64(runs))
+	l.Share.Value = page.Ratio(used.total(), int64(runs)*int64(limit))
 	return l
 }
 
@@ -258,14 +241,8 @@ func (l *Limit) phase() (name string, ok bool) {
 
 // limitsTable tells how much of each iteration limit was used.
 func limitsTable(r *Report) page.Table {
-	fields := ofEach(r,
-		page.Of(page.Column{Head: "limit", Key: "limit"}, func(l *Limit) page.Cell { return l.cell() }),
-		page.Counted("is", "value", func(l *Limit) int { return l.Limit }),
-		page.Measured("used", "used_mean", page.Whole, func(l *Limit) (page.Value, page.Range) { return l.Used, l.UsedInterval }),
-		page.Measured("share", "share", page.Percent, func(l *Limit) (page.Value, page.Range) { return l.Share, l.ShareInterval }),
-		page.Measured("reached", "reached", page.Percent, func(l *Limit) (page.Value, page.Range) { return l.Reached, l.ReachedInterval }),
-		page.Counted("", "enough", func(l *Limit) int { return l.Enough }).ForMachines(),
-		page.Of(page.Column{Head: "hint", Key: "hint", Prose: true}, func(l *Limit) page.Cell { return page.Text(l.Hint) }).Optional())
+	fields := slices.Concat(nameFields(r, configurationOf[Limit]),
+		page.Of(page.Column{Head: "limit", Key: "limit"}, func(row row[Limit]) page.Cell { return row.of.cell() }), taggedFields[Limit](r))
 	rows := rowsOf(r, func(c *Configuration) []Limit {
 		if c.Runs == 0 {
 			return nil

@@ -15,7 +15,6 @@ func (c *collector) summarise(i int) Configuration {
 		Name: head.Name, Aliases: head.Aliases, Params: head.Params, Simulated: u.simulated,
 		Runs: len(ordered), Expected: c.manifest.Tasks * c.manifest.Trials,
 		Faults: []Count{}, Failures: counted(u.failed), Scores: []Score{},
-		Success: page.Ratio(u.believed, u.evaluated),
 	}
 	for range c.runs.byTask(i) {
 		s.Tasks++
@@ -27,7 +26,7 @@ func (c *collector) summarise(i int) Configuration {
 	}
 	m := c.measure(i)
 	s.Declared = c.metrics(i, m)
-	s.SuccessInterval = m.share(func(r *run) bool { return r.believed }, func(r *run) bool { return r.assessed })
+	s.Success = page.Estimate{Value: page.Ratio(u.believed, u.evaluated), Range: m.share(func(r *run) bool { return r.believed }, func(r *run) bool { return r.assessed })}
 	s.Iterations = c.spread(m, func(r *run) int64 { return int64(r.iterations) }, 1)
 	s.Latency = noSpread
 	if u.untimed == 0 {
@@ -41,22 +40,14 @@ func (c *collector) summarise(i int) Configuration {
 	}
 	s.KeptSteps = slices.ContainsFunc(ordered, func(at int32) bool { _, kept := c.runs.kept[at]; return kept })
 	s.Calibration, s.Judges = c.calibration(m), c.judges(i, s.Scores)
-	s.measureUsage(u)
-	m.usage(&c.uses[i], &s)
-	s.CallsInterval = m.mean(func(r *run) float64 { return float64(r.calls) }, s.Calls)
-	s.TokensInterval = m.mean(func(r *run) float64 { return float64(r.tokens) }, s.Tokens)
-	s.Cost.MeanInterval = m.mean(func(r *run) float64 { return r.cost.Dollars() }, s.Cost.Mean)
-	s.Cost.PerSuccess = c.costPerSuccess(ordered, s.Cost.Total)
-	s.Cost.PerSuccessInterval = m.perSuccess(s.Cost.PerSuccess)
+	m.usage(u, &c.uses[i], &s)
+	s.Cost.PerSuccess = m.perSuccess(c.costPerSuccess(ordered, s.Cost.Total))
 	s.Warnings = c.warnAbout(i, &s)
 	return s
 }
 
 // noSpread is that of a number which some run does not tell.
-var noSpread = Spread{
-	Mean: page.Missing(page.Unknown), P50: page.Missing(page.Unknown), P95: page.Missing(page.Unknown),
-	MeanInterval: page.NoRange(page.Unknown), P50Interval: page.NoRange(page.Unknown),
-}
+var noSpread = Spread{page.NoEstimate(page.Unknown), page.NoEstimate(page.Unknown), page.Missing(page.Unknown)}
 
 // spread sorts the numbers of the runs; unit is what 1 is divided by for the
 // reader.
@@ -73,42 +64,59 @@ func (c *collector) spread(m *measure, of func(*run) int64, unit float64) Spread
 		return page.ValueOf(q/unit, ok)
 	}
 	mean, ok := stats.Ratio(float64(total), float64(len(sorted)))
-	s := Spread{Mean: page.ValueOf(mean/unit, ok), P50: quantile(0.5), P95: quantile(0.95)}
-	s.MeanInterval = m.mean(func(r *run) float64 { return float64(of(r)) / unit }, s.Mean)
-	s.P50Interval = m.median(of, sorted, unit)
-	return s
+	return Spread{
+		Mean: m.mean(func(r *run) float64 { return float64(of(r)) / unit }, page.ValueOf(mean/unit, ok)),
+		P50:  page.Estimate{Value: quantile(0.5), Range: m.median(of, sorted, unit)}, P95: quantile(0.95),
+	}
 }
 
-func (c *Configuration) measureUsage(u *sums) {
-	total, runs := u.agent.Plus(u.judging).Plus(u.user), int64(c.Runs)
-	used := func(n int64) page.Value {
+// usage is what the runs used. Some of it is kept by task.
+func (m *measure) usage(u *sums, use *taskUse, c *Configuration) {
+	total, runs, counts := u.agent.Plus(u.judging).Plus(u.user), int64(c.Runs), m.counts()
+	mean := func(n int64) page.Value {
 		if u.agent.Unreported > 0 {
 			return page.Missing(page.Unknown)
 		}
 		return page.Ratio(n, runs)
 	}
-	c.Calls, c.ToolCalls = used(total.Calls), page.Ratio(total.ToolCalls, runs)
-	c.Tokens, c.InputTokens, c.OutputTokens = used(total.Tokens()), used(total.InputTokens), used(total.OutputTokens)
-	c.CachedInput = page.Ratio(total.CachedTokens, total.InputTokens)
-	if !total.TokensTold() {
-		none := page.Missing(page.Unknown)
-		c.Tokens, c.InputTokens, c.OutputTokens, c.CachedInput = none, none, none, none
+	tokens := func(n int64) page.Value {
+		if !total.TokensTold() {
+			return page.Missing(page.Unknown)
+		}
+		return mean(n)
+	}
+	byTask := func(mean page.Value, column int, unit func(int64) float64) page.Estimate {
+		return m.about(mean, m.perTask(use, column, unit), counts, m.draws)
+	}
+	c.Calls = m.mean(func(r *run) float64 { return float64(r.calls) }, mean(total.Calls))
+	c.ToolCalls = byTask(page.Ratio(total.ToolCalls, runs), useToolCalls, whole)
+	c.Tokens = m.mean(func(r *run) float64 { return float64(r.tokens) }, tokens(total.Tokens()))
+	c.InputTokens = byTask(tokens(total.InputTokens), useInput, whole)
+	output := m.sums(func(r *run) float64 { return float64(r.tokens) })
+	for i, input := range m.perTask(use, useInput, whole) {
+		output[i] -= input
+	}
+	c.OutputTokens = m.about(tokens(total.OutputTokens), output, counts, m.draws)
+	if c.CachedInput = page.Ratio(total.CachedTokens, total.InputTokens); !total.TokensTold() {
+		c.CachedInput = page.Missing(page.Unknown)
 	}
 	c.TotalCalls, c.TotalToolCalls, c.TotalTokens = totalOf(total.Calls, c.Calls), totalOf(total.ToolCalls, c.ToolCalls), totalOf(total.Tokens(), c.Tokens)
-	c.Judging, c.User = partOf(u.judging, runs), partOf(u.user, runs)
-	c.Cost.Mean, c.Cost.Total = meanCost(total, runs), totalCost(total, runs)
+	c.Cost.Mean, c.Cost.Total = m.mean(func(r *run) float64 { return r.cost.Dollars() }, meanCost(total, runs)), totalCost(total, runs)
+	for i, part := range [...]record.Usage{u.judging, u.user} {
+		column := useJudging + 3*i
+		*[...]*Judging{&c.Judging, &c.User}[i] = Judging{
+			Calls: byTask(page.Ratio(part.Calls, runs), column, whole), Tokens: byTask(page.Ratio(part.Tokens(), runs), column+1, whole),
+			Cost: byTask(meanCost(part, runs), column+2, func(n int64) float64 { return record.Money(n).Dollars() }),
+		}
+	}
 }
 
 // totalOf is a sum of which the mean is known; without runs it is 0.
-func totalOf(sum int64, mean page.Value) page.Value {
+func totalOf(sum int64, mean page.Estimate) page.Value {
 	if mean.Missing == page.Unknown {
-		return mean
+		return mean.Value
 	}
 	return page.Known(float64(sum))
-}
-
-func partOf(u record.Usage, runs int64) Judging {
-	return Judging{Calls: page.Ratio(u.Calls, runs), Tokens: page.Ratio(u.Tokens(), runs), Cost: meanCost(u, runs)}
 }
 
 func meanCost(u record.Usage, runs int64) page.Value {
@@ -205,24 +213,4 @@ func counted(classes map[record.ErrorClass]int) []Count {
 	}
 	slices.SortFunc(counts, func(a, b Count) int { return mostFirst(a.N, b.N, a.Name, b.Name) })
 	return counts
-}
-
-// usage are the intervals of what is kept by task.
-func (m *measure) usage(use *taskUse, c *Configuration) {
-	counts := m.counts()
-	interval := func(mean page.Value, column int) page.Range {
-		return m.about(mean, m.perTask(use, column, whole), counts, m.draws)
-	}
-	c.InputTokensInterval, c.ToolCallsInterval = interval(c.InputTokens, useInput), interval(c.ToolCalls, useToolCalls)
-	output := m.sums(func(r *run) float64 { return float64(r.tokens) })
-	for i, input := range m.perTask(use, useInput, whole) {
-		output[i] -= input
-	}
-	c.OutputTokensInterval = m.about(c.OutputTokens, output, counts, m.draws)
-	for i, of := range [...]*Judging{&c.Judging, &c.User} {
-		column := useJudging + 3*i
-		of.CallsInterval, of.TokensInterval = interval(of.Calls, column), interval(of.Tokens, column+1)
-		cost := m.perTask(use, column+2, func(n int64) float64 { return record.Money(n).Dollars() })
-		of.CostInterval = m.about(of.Cost, cost, counts, m.draws)
-	}
 }

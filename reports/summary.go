@@ -52,7 +52,7 @@ func (r *Report) Summary(quote func(string) string) page.Summary {
 	}
 	limited, stop := r.mostLimited()
 	if limited != nil {
-		s.Lines = append(s.Lines, fmt.Sprintf("%s of the runs of %s end at max_iterations (%s)", page.Percent(stop.Share), quote(limited.Name), page.Whole(stop.Iterations)))
+		s.Lines = append(s.Lines, fmt.Sprintf("%s of the runs of %s end at max_iterations (%s)", page.Percent(stop.Share.Value), quote(limited.Name), page.Whole(stop.Iterations.Value)))
 	} else if best >= 0 && r.Configurations[best].Iterations.Mean.Number > 1 {
 		limited = &r.Configurations[best]
 	}
@@ -134,9 +134,9 @@ func (c *Configuration) primary() page.Value {
 	case c.Runs == 0:
 		return page.Missing(page.Nothing)
 	case len(c.Scores) == 0:
-		return c.Success
+		return c.Success.Value
 	}
-	return c.Scores[0].Mean
+	return c.Scores[0].Mean.Value
 }
 
 // betterThan holds for the higher score, among equal ones for the lower cost.
@@ -220,9 +220,9 @@ func (r *Report) summaryTable(winner, best int) page.Table {
 			return page.Number(row.primary(), form)
 		}},
 		{Column: page.Column{Optional: true}, Cell: func(row summaryRow) page.Cell { return page.Text(r.bar(row.primary())) }},
-		{Column: page.Column{Head: "cost/run", Right: true}, Cell: func(row summaryRow) page.Cell { return page.Number(row.Cost.Mean, r.dollars) }},
+		{Column: page.Column{Head: "cost/run", Right: true}, Cell: func(row summaryRow) page.Cell { return page.Number(row.Cost.Mean.Value, r.dollars) }},
 		{Column: page.Column{Head: "time/run", Right: true}, Cell: func(row summaryRow) page.Cell {
-			return page.Number(row.Latency.Mean, page.Seconds)
+			return page.Number(row.Latency.Mean.Value, page.Seconds)
 		}},
 		{Column: page.Column{Head: "vs. baseline", Prose: true, Optional: true}, Cell: func(row summaryRow) page.Cell {
 			if row.pair == nil {
@@ -339,9 +339,9 @@ func (r *Report) gains(c *Configuration, quote func(string) string) string {
 		gains = append(gains, gain.Number)
 	}
 	last := &c.Curve[len(c.Curve)-1]
-	text := fmt.Sprintf("gain per iteration of %s %s  iteration %d adds %s", quote(c.Name), page.Spark(gains), last.Iteration, page.Gain(last.Gain, r.scoreDigits()))
+	text := fmt.Sprintf("gain per iteration of %s %s  iteration %d adds %s", quote(c.Name), page.Spark(gains), last.Iteration, page.Gain(last.Gain.Value, r.scoreDigits()))
 	if last.ExtraCost.Known() {
-		text += " for " + r.dollars(last.ExtraCost)
+		text += " for " + r.dollars(last.ExtraCost.Value)
 	}
 	for _, w := range c.Warnings {
 		if w.Kind == CurveCut {

@@ -20,15 +20,11 @@ type Task struct {
 // the runs that count, and their intervals of what other trials of the same task
 // would have given.
 type TaskResult struct {
-	Runs               int        `json:"runs"`
-	Score              page.Value `json:"score"` // the primary one
-	ScoreInterval      page.Range `json:"score_interval"`
-	Iterations         page.Value `json:"iterations"`
-	IterationsInterval page.Range `json:"iterations_interval"`
-	Cost               page.Value `json:"cost_usd"`
-	CostInterval       page.Range `json:"cost_usd_interval"`
-	Seconds            page.Value `json:"latency_s"`
-	SecondsInterval    page.Range `json:"latency_s_interval"`
+	Runs       int           `json:"runs" col:""`
+	Score      page.Estimate `json:"score" key:"score_mean" col:",whole"` // the primary one
+	Iterations page.Estimate `json:"iterations" key:"iterations_mean" col:",whole"`
+	Cost       page.Estimate `json:"cost_usd" key:"cost_usd_mean" col:",whole"`
+	Seconds    page.Estimate `json:"latency_s" key:"latency_s_mean" col:",whole"`
 }
 
 // Tasks are the tasks with a run that counts, in natural order of their ids:
@@ -70,12 +66,11 @@ func (r *runs) taskResult(group []int32) TaskResult {
 		isUnpriced, isUnreported = isUnpriced || run.lacks(unpriced), isUnreported || run.lacks(unreported)
 	}
 	runs := int64(len(group))
-	result := TaskResult{
-		Runs: len(group), Score: page.ValueOf(stats.Mean(r.primaries(group))), Iterations: page.Ratio(iterations, runs),
-		Cost: page.Missing(page.Nothing), Seconds: r.meanSeconds(group),
-	}
-	if runs > 0 {
-		result.Cost = costOr(cost, isUnpriced, isUnreported).Over(float64(runs))
+	result := TaskResult{Runs: len(group)}
+	result.Score.Value, result.Iterations.Value = page.ValueOf(stats.Mean(r.primaries(group))), page.Ratio(iterations, runs)
+	result.Seconds.Value = r.meanSeconds(group)
+	if result.Cost.Value = page.Missing(page.Nothing); runs > 0 {
+		result.Cost.Value = costOr(cost, isUnpriced, isUnreported).Over(float64(runs))
 	}
 	return result
 }
@@ -113,16 +108,16 @@ func tasksTable(r *Report) page.Table {
 	}
 	for i := range r.Configurations {
 		named := r.nameCell(&r.Configurations[i])
-		measured := func(head string, form func(page.Value) string, of func(*TaskResult) (page.Value, page.Range)) page.Fields[Task] {
-			return page.Measured(head, "", form, func(t Task) (page.Value, page.Range) { return of(&t.Results[i]) }).About(named.Text, named.Warnings...)
-		}
 		if r.Primary() != "" {
-			fields = append(fields, measured("", form, func(t *TaskResult) (page.Value, page.Range) {
-				return t.Score, t.ScoreInterval.OnScale(r.Configurations[i].Scores[0].unit)
-			})...)
+			fields = append(fields, page.Measured("", "", form, func(t Task) page.Estimate {
+				score := t.Results[i].Score
+				score.Range = score.OnScale(r.Configurations[i].Scores[0].unit)
+				return score
+			}).About(named.Text, named.Warnings...)...)
 		}
 		if r.Primary() == "" || len(r.Configurations) < manyConfigurations {
-			fields = append(fields, measured("iterations", page.Whole, func(t *TaskResult) (page.Value, page.Range) { return t.Iterations, t.IterationsInterval })...)
+			iterations := page.Measured("iterations", "", page.Whole, func(t Task) page.Estimate { return t.Results[i].Iterations })
+			fields = append(fields, iterations.About(named.Text, named.Warnings...)...)
 		}
 	}
 	return page.Table{Name: "tasks", Title: "Tasks (means)", Columns: page.ColumnsOf(fields), Blocks: 1, Rows: page.RowsOf(fields, r.Tasks()), Count: r.CountTasks()}
@@ -151,21 +146,13 @@ type taskRow struct {
 
 // taskRowsTable has one row for each task and configuration, for machines.
 func taskRowsTable(r *Report) page.Table {
-	measured := func(key string, of func(*TaskResult) (page.Value, page.Range)) page.Fields[taskRow] {
-		return page.Measured("", key, page.Whole, func(row taskRow) (page.Value, page.Range) { return of(&row.result) })
-	}
-	fields := slices.Concat(
-		page.Named("", "task", func(row taskRow) string { return row.id }),
-		nameFields(r, func(row taskRow) *Configuration { return row.configuration }),
-		page.Counted("", "runs", func(row taskRow) int { return row.result.Runs }),
-		measured("score_mean", func(t *TaskResult) (page.Value, page.Range) { return t.Score, t.ScoreInterval }),
-		measured("iterations_mean", func(t *TaskResult) (page.Value, page.Range) { return t.Iterations, t.IterationsInterval }),
-		measured("cost_usd_mean", func(t *TaskResult) (page.Value, page.Range) { return t.Cost, t.CostInterval }),
-		measured("latency_s_mean", func(t *TaskResult) (page.Value, page.Range) { return t.Seconds, t.SecondsInterval }))
-	rows := func(yield func(taskRow) bool) {
+	configuration := func(row *taskRow) *Configuration { return row.configuration }
+	fields := slices.Concat(page.Named("", "task", func(row *taskRow) string { return row.id }), nameFields(r, configuration),
+		page.Tagged(tagsOf(r, configuration), func(row *taskRow) *TaskResult { return &row.result }))
+	rows := func(yield func(*taskRow) bool) {
 		for task := range r.Tasks() {
 			for i, result := range task.Results {
-				if !yield(taskRow{task.ID, &r.Configurations[i], result}) {
+				if !yield(&taskRow{task.ID, &r.Configurations[i], result}) {
 					return
 				}
 			}

@@ -348,16 +348,16 @@ func corners(wide []reading) []map[string]float64 {
 	if len(wide) > mostCorners {
 		low, high := map[string]float64{}, map[string]float64{}
 		for _, one := range wide {
-			low[one.path], high[one.path] = one.low.Number, one.high.Number
+			low[one.path], high[one.path] = one.Low.Number, one.High.Number
 		}
 		return append(all, low, high)
 	}
 	for bits := range 1 << len(wide) {
 		corner := map[string]float64{}
 		for i, one := range wide {
-			corner[one.path] = one.low.Number
+			corner[one.path] = one.Low.Number
 			if bits>>i&1 == 1 {
-				corner[one.path] = one.high.Number
+				corner[one.path] = one.High.Number
 			}
 		}
 		all = append(all, corner)

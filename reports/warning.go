@@ -47,7 +47,7 @@ func (c *collector) warnAbout(i int, s *Configuration) []Warning {
 		score := &s.Scores[at]
 		all.add(score.Unscored > 0, Warning{Kind: Unscored, Name: score.Name, Count: score.Unscored, Of: s.Runs, More: c.runs.scores[at].why})
 		all.add(score.Pending > 0, Warning{Kind: NotScored, Name: score.Name, Count: score.Pending, Of: s.Runs})
-		all.add(score.Scored > 0 && !score.Low.Known(), Warning{Kind: NoInterval, Name: score.Name})
+		all.add(score.Scored > 0 && !score.Mean.Low.Known(), Warning{Kind: NoInterval, Name: score.Name})
 		all.add(score.Fewest != score.Most, Warning{Kind: UnequalRuns, Name: score.Name, Count: score.Fewest, Of: score.Most})
 	}
 	for m := range page.EachOf(s.Declared) {

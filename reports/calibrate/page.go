@@ -108,7 +108,7 @@ func (c *Calibration) WriteJSON(w io.Writer) error { return page.WriteObject(w, 
 func JSONSchema() ([]byte, error) { return reports.SchemaOf[Calibration](Schema) }
 
 // measured is a number with its interval, which people see on any terminal.
-func measured[T any](head, key string, form func(page.Value) string, of func(T) (page.Value, page.Range)) page.Fields[T] {
+func measured[T any](head, key string, form func(page.Value) string, of func(T) page.Estimate) page.Fields[T] {
 	fields := page.Measured(head, key, form, of)
 	fields[1].Head, fields[1].Column.Wide = "95%", false
 	return fields
@@ -119,9 +119,9 @@ func (c *Calibration) agreementTable() page.Table {
 	fields := slices.Concat(
 		page.Worded("", "between", func(a Agreement) string { return a.Between }),
 		page.Counted("n", "pairs", func(a Agreement) int { return a.Pairs }),
-		measured("agree", "same", form, func(a Agreement) (page.Value, page.Range) { return a.Same, a.SameInterval }),
-		measured("kappa", "kappa", form, func(a Agreement) (page.Value, page.Range) { return a.Kappa, a.KappaInterval }),
-		measured("weighted\nkappa", "weighted_kappa", form, func(a Agreement) (page.Value, page.Range) { return a.Weighted, a.WeightedInterval }).Optional(),
+		measured("agree", "same", form, func(a Agreement) page.Estimate { return page.Estimate{Value: a.Same, Range: a.SameInterval} }),
+		measured("kappa", "kappa", form, func(a Agreement) page.Estimate { return page.Estimate{Value: a.Kappa, Range: a.KappaInterval} }),
+		measured("weighted\nkappa", "weighted_kappa", form, func(a Agreement) page.Estimate { return page.Estimate{Value: a.Weighted, Range: a.WeightedInterval} }).Optional(),
 		page.Valued("missing:\nagree", "labels_missing_for_same", page.Whole, func(a Agreement) page.Value { return a.MissingForSame }),
 		page.Valued("missing:\nkappa", "labels_missing_for_kappa", page.Whole, func(a Agreement) page.Value { return a.MissingForKappa }))
 	return page.Filled(page.Table{Name: "agreement", Title: "Agreement", Keys: 1}, fields, slices.Values(c.Agreement))

@@ -2,15 +2,11 @@ package page
 
 import (
 	"bufio"
-	"bytes"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf16"
 )
 
 // Lacking is a page of which a part may not be there. CSV, which has no line to say
@@ -86,47 +82,3 @@ func CellText(text string) string {
 }
 
 func startsFormula(r rune) bool { return strings.ContainsRune("=+-@＝＋－＠", r) }
-
-func writeJSON(w io.Writer, p Page, _ Options) error { return p.WriteJSON(w) }
-
-// EncodeJSON is a value as JSON, indented by two spaces behind the prefix, without
-// anything that a terminal would obey or hide.
-func EncodeJSON(value any, prefix string) ([]byte, error) {
-	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent(prefix, "  ")
-	err := encoder.Encode(value)
-	return PlainJSON(bytes.TrimSuffix(out.Bytes(), []byte("\n"))), err
-}
-
-// WriteObject writes a value as JSON, and a line feed.
-func WriteObject(w io.Writer, of any) error {
-	text, err := EncodeJSON(of, "")
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(append(text, '\n'))
-	return err
-}
-
-// PlainJSON is the same JSON with escapes for all that a terminal would obey or
-// hide, which stands inside strings.
-func PlainJSON(text []byte) []byte {
-	if !bytes.ContainsFunc(text, hiddenInJSON) {
-		return text
-	}
-	var out bytes.Buffer
-	for _, r := range string(text) {
-		if !hiddenInJSON(r) {
-			out.WriteRune(r)
-			continue
-		}
-		for _, unit := range utf16.Encode([]rune{r}) {
-			fmt.Fprintf(&out, `\u%04x`, unit)
-		}
-	}
-	return out.Bytes()
-}
-
-func hiddenInJSON(r rune) bool { return r != '\n' && invisible(r) }

@@ -63,9 +63,9 @@ func Interval[T any](head, key string, form func(Value) string, of func(T) Range
 }
 
 // Measured is a number in a column of its own, and its 95 % interval beside it.
-func Measured[T any](head, key string, form func(Value) string, of func(T) (Value, Range)) Fields[T] {
-	return append(Valued(head, key, form, func(row T) Value { value, _ := of(row); return value }),
-		Interval(strings.TrimLeft(head+"\n95%", "\n"), key, form, func(row T) Range { _, between := of(row); return between })...)
+func Measured[T any](head, key string, form func(Value) string, of func(T) Estimate) Fields[T] {
+	return append(Valued(head, key, form, func(row T) Value { return of(row).Value }),
+		Interval(strings.TrimLeft(strings.ReplaceAll(head, "\n", " ")+"\n95%", "\n"), key, form, func(row T) Range { return of(row).Range })...)
 }
 
 // ShownInterval is the column for people alone.

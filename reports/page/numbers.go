@@ -357,6 +357,26 @@ func (r Range) OfChange(form func(Value) string) string {
 	return low + "…" + high
 }
 
+// Estimate is a number with its 95 % interval. In JSON it is two members of the struct that it is in: see [EncodeJSON].
+type Estimate struct {
+	Value
+	Range
+}
+
+// Estimated is a number with its interval, which has the reason of a missing number.
+func Estimated(v Value, between Range) Estimate {
+	if !v.Known() {
+		between = NoRange(v.Missing)
+	}
+	return Estimate{v, between}
+}
+
+// NoEstimate is none, for a reason of one or two words.
+func NoEstimate(why string) Estimate { return Estimate{Missing(why), NoRange(why)} }
+
+// Known reports whether there is a number.
+func (e Estimate) Known() bool { return e.Value.Known() }
+
 // Or shows numbers in a form, and that text in place of the reason of missing ones.
 func Or(missing string, form func(Value) string) func(Value) string {
 	return func(v Value) string {

@@ -238,6 +238,12 @@ func Number(v Value, form func(Value) string, warnings ...Warning) Cell {
 	return c
 }
 
+// Warned is the cell with warnings.
+func (c Cell) Warned(warnings ...Warning) Cell {
+	c.Warnings = warnings
+	return c
+}
+
 // Count makes a cell of a number of things.
 func Count(n int) Cell { return Cell{Text: Whole(Known(float64(n))), Raw: n} }
 

@@ -294,14 +294,14 @@ func TestRecordedRunsHaveTheNumbersOfTheirReport(t *testing.T) {
 		got := replayed(t, (&fewer{recording: from}).used(record.Usage{}, record.Usage{}), tune.ReplayOptions{}).Configurations[0]
 		for s := range want.Scores {
 			w, g := &want.Scores[s], &got.Scores[s]
-			low, high := w.Low.Number-g.Interval.Low.Number, w.High.Number-g.Interval.High.Number
+			low, high := w.Mean.Low.Number-g.Interval.Low.Number, w.Mean.High.Number-g.Interval.High.Number
 			if math.Abs(w.Mean.Number-g.Mean.Number) > 1e-12 || math.Abs(low) > 1e-12 || math.Abs(high) > 1e-12 || w.Successes != g.Successes {
-				t.Errorf("%s: %s is %v %v, in the report %v [%v, %v]", name, w.Name, g.Mean, g.Interval, w.Mean, w.Low, w.High)
+				t.Errorf("%s: %s is %v %v, in the report %v [%v, %v]", name, w.Name, g.Mean, g.Interval, w.Mean.Value, w.Mean.Low, w.Mean.High)
 			}
 		}
 		for what, pair := range map[string][2]page.Value{
-			"iterations": {want.Iterations.Mean, got.Iterations.Mean}, "tokens": {want.Tokens, got.Tokens.Mean}, "cost": {want.Cost.Mean, got.Cost.Mean},
-			"latency": {want.Latency.Mean, got.Latency.Mean}, "calls": {want.Calls, got.Calls.Mean},
+			"iterations": {want.Iterations.Mean.Value, got.Iterations.Mean}, "tokens": {want.Tokens.Value, got.Tokens.Mean}, "cost": {want.Cost.Mean.Value, got.Cost.Mean},
+			"latency": {want.Latency.Mean.Value, got.Latency.Mean}, "calls": {want.Calls.Value, got.Calls.Mean},
 		} {
 			if math.Abs(pair[0].Number-pair[1].Number) > 1e-9 {
 				t.Errorf("%s: %s is %v, in the report %v", name, what, pair[1], pair[0])
