@@ -3,10 +3,8 @@ package reports
 import (
 	"cmp"
 	"fmt"
-	"hash/maphash"
 	"iter"
 	"math"
-	"math/bits"
 	"slices"
 	"strings"
 	"time"
@@ -244,7 +242,7 @@ type runs struct {
 	// absent are the runs of each configuration that do not count, by task.
 	absent [][]absent
 
-	index *index // of the runs' ids
+	ids map[string]int32 // the places of the runs
 }
 
 // newRuns makes room for as many runs as are expected, so that what grows does
@@ -255,15 +253,20 @@ func newRuns(expected int) *runs {
 		all: make([]run, 0, expected), stepReturned: make([]int32, 0, expected), stepScores: make([]float64, 0, expected),
 		stepDollars: make([]float32, 0, expected), stepSeconds: make([]float32, 0, expected),
 		tasks: names{at: map[string]int32{}}, stopAt: map[stopKey]int32{},
-		index: newIndex(expected),
+		ids: make(map[string]int32, expected),
 	}
 }
 
 // mostExpected bounds the room that is made because a manifest says so.
 const mostExpected = 1 << 20
 
-// find is the index of a run, -1 where it is not kept.
-func (r *runs) find(id string) int32 { return r.index.find(id) }
+// find is the place of a run, -1 where it is not kept.
+func (r *runs) find(id string) int32 {
+	if at, kept := r.ids[id]; kept {
+		return at
+	}
+	return -1
+}
 
 // add keeps a run that find does not know.
 func (r *runs) add(configuration int32, s *record.Run, head *record.ConfigurationHead) {
@@ -283,7 +286,7 @@ func (r *runs) add(configuration int32, s *record.Run, head *record.Configuratio
 	}
 	kept.unknown = unpriced.where(total.Unpriced > 0) | unreported.where(total.Unreported > 0) |
 		uncounted.where(!total.TokensTold()) | untimed.where(s.Untimed)
-	r.index.add(s.ID)
+	r.ids[strings.Clone(s.ID)] = int32(len(r.all)) // it may lie in a longer text
 	r.all = append(r.all, kept)
 }
 
@@ -412,7 +415,7 @@ func (r *runs) order(configurations int) {
 }
 
 // forget gives up what only collecting needs.
-func (r *runs) forget() { r.index, r.stopAt, r.tasks.at = nil, nil, nil }
+func (r *runs) forget() { r.ids, r.stopAt, r.tasks.at = nil, nil, nil }
 
 // byTask are a configuration's runs, one slice for each of its tasks.
 func (r *runs) byTask(configuration int) iter.Seq[[]int32] {
@@ -508,56 +511,6 @@ func (n taskNames) distinct() []string {
 	}
 	slices.SortFunc(all, naturally)
 	return all
-}
-
-// index numbers ids as they come and finds the numbers again, by hashes of the
-// ids. It takes half the memory of a map, which is a tenth of a report of a
-// million runs. At a million ids the chance that any two share a hash is 3 in 100
-// million.
-type index struct {
-	seed   maphash.Seed
-	hashes []uint64 // of the ids, by number
-	// slots hold numbers + 1, 0 where they are free. An id is in the slot that its
-	// hash says, or in the first that was free behind it, the last slot's next
-	// being the first. There are a power of two of them.
-	slots []int32
-}
-
-func newIndex(expected int) *index {
-	x := &index{seed: maphash.MakeSeed(), hashes: make([]uint64, 0, expected)}
-	x.resize(1 << bits.Len(uint(max(8, expected*4/3))))
-	return x
-}
-
-// find is the number of an id, -1 where it has none.
-func (x *index) find(id string) int32 {
-	return x.slots[x.slot(maphash.String(x.seed, id))] - 1
-}
-
-func (x *index) add(id string) {
-	if 4*(len(x.hashes)+1) > 3*len(x.slots) {
-		x.resize(2 * len(x.slots))
-	}
-	hash := maphash.String(x.seed, id)
-	x.hashes = append(x.hashes, hash)
-	x.slots[x.slot(hash)] = int32(len(x.hashes))
-}
-
-// slot is the one that holds a hash's number, else the free one for it. A quarter
-// of the slots are free, so that it ends.
-func (x *index) slot(hash uint64) int {
-	last := uint64(len(x.slots) - 1)
-	at := hash & last
-	for ; x.slots[at] != 0 && x.hashes[x.slots[at]-1] != hash; at = (at + 1) & last {
-	}
-	return int(at)
-}
-
-func (x *index) resize(slots int) {
-	x.slots = make([]int32, slots)
-	for number, hash := range x.hashes {
-		x.slots[x.slot(hash)] = int32(number + 1)
-	}
 }
 
 // orderedAbsent parts the runs that do not count by configuration, each by task.
