@@ -17,7 +17,7 @@ import (
 func warned(c *reports.Configuration, kind reports.WarningKind) (texts []string) {
 	for _, w := range c.Warnings {
 		if w.Kind == kind {
-			texts = append(texts, w.Text(func(text string) string { return text }))
+			texts = append(texts, w.Text().Raw())
 		}
 	}
 	return texts

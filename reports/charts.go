@@ -54,5 +54,5 @@ func (c *Comparison) Charts() []page.Chart {
 	if c.base == nil || len(c.Pairs) == 0 {
 		return nil
 	}
-	return slices.Concat(c.forest(), c.front().charts(c.Pairs[0].Base.named(verbatim), compare.ShownDigits))
+	return slices.Concat(c.forest(), c.front().charts(c.Pairs[0].Base.named(), compare.ShownDigits))
 }

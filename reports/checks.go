@@ -84,33 +84,33 @@ func (row *differenceRow) message() string {
 }
 
 // Answer is why there is none, or what fails, or what the primary score says.
-func (c *Comparison) Answer(quote func(string) string) page.Answer {
+func (c *Comparison) Answer() page.Answer {
 	if c.Unanswered != "" {
-		return page.Answer{State: page.Errored, Text: sentence(quote, c.Unanswered)}
+		return page.Answer{State: page.Errored, Text: page.Words(sentence(c.Unanswered))}
 	}
 	thresholds := answerOf(c.Thresholds)
 	if thresholds.State == page.Errored {
 		return thresholds
 	}
-	if a, fails := c.failing(quote); fails {
+	if a, fails := c.failing(); fails {
 		return a
 	}
 	if thresholds.State == page.Failed {
 		return thresholds
 	}
-	return c.primary(quote)
+	return c.primary()
 }
 
 // failing names the gated differences that fail.
-func (c *Comparison) failing(quote func(string) string) (a page.Answer, fails bool) {
+func (c *Comparison) failing() (a page.Answer, fails bool) {
 	var names []string
 	for row := range c.differences() {
 		if !c.fails(row.Difference) {
 			continue
 		}
-		name := quote(row.Name)
+		name := page.Foreign(row.Name)
 		if len(c.Pairs) > 1 {
-			name += " of " + quote(row.pair.Name)
+			name += " of " + page.Foreign(row.pair.Name)
 		}
 		names = append(names, fmt.Sprintf("%s is %s", name, words(row.Verdict)))
 	}
@@ -118,11 +118,11 @@ func (c *Comparison) failing(quote func(string) string) (a page.Answer, fails bo
 	if more := len(names) - most; more > 0 {
 		names = append(names[:most], fmt.Sprintf("and %d more", more))
 	}
-	return page.Answer{State: page.Failed, Text: strings.Join(names, ", ")}, len(names) > 0
+	return page.Answer{State: page.Failed, Text: page.Words(strings.Join(names, ", "))}, len(names) > 0
 }
 
 // primary is what the primary score says of the pairs.
-func (c *Comparison) primary(quote func(string) string) page.Answer {
+func (c *Comparison) primary() page.Answer {
 	verdicts := map[compare.Verdict]int{}
 	for row := range c.differences() {
 		if row.Name == c.Primary && row.Score {
@@ -142,9 +142,9 @@ func (c *Comparison) primary(quote func(string) string) page.Answer {
 	case len(parts) == 0:
 		return page.Answer{State: page.Undecided, Text: "no score is compared"}
 	case verdicts[compare.Worse]+verdicts[compare.CannotTell] > 0:
-		return page.Answer{State: page.Undecided, Text: quote(c.Primary) + ": " + strings.Join(parts, ", ")}
+		return page.Answer{State: page.Undecided, Text: page.Words(page.Foreign(c.Primary) + ": " + strings.Join(parts, ", "))}
 	}
-	return page.Answer{State: page.Passed, Text: quote(c.Primary) + ": " + strings.Join(parts, ", ")}
+	return page.Answer{State: page.Passed, Text: page.Words(page.Foreign(c.Primary) + ": " + strings.Join(parts, ", "))}
 }
 
 // words are a verdict as people read it.
@@ -157,9 +157,8 @@ func (c *Comparison) Facts(group string) []page.Fact {
 		return nil
 	}
 	p := &c.Pairs[at]
-	same := func(text string) string { return text }
 	return []page.Fact{
-		{Name: "base", Value: p.Base.named(same)}, {Name: "new", Value: p.New.named(same)},
+		{Name: "base", Value: p.Base.named()}, {Name: "new", Value: p.New.named()},
 		{Name: "paired", Value: fmt.Sprint(p.How.Paired)}, {Name: "tasks", Value: fmt.Sprint(p.How.Common)},
 		{Name: "runs", Value: fmt.Sprintf("%d -> %d", p.Base.Runs, p.New.Runs)},
 	}
@@ -176,25 +175,25 @@ func answerOf(verdicts []Verdict) page.Answer {
 	case len(verdicts) == 0:
 		return page.Answer{State: page.Skipped, Text: "there are no thresholds"}
 	case count[page.Errored] > 0:
-		return page.Answer{State: page.Errored, Text: fmt.Sprintf("%d of %s cannot be judged", count[page.Errored], all)}
+		return page.Answer{State: page.Errored, Text: page.Words(fmt.Sprintf("%d of %s cannot be judged", count[page.Errored], all))}
 	case count[page.Failed] == 1:
-		return page.Answer{State: page.Failed, Text: fmt.Sprintf("1 of %s does not hold", all)}
+		return page.Answer{State: page.Failed, Text: page.Words(fmt.Sprintf("1 of %s does not hold", all))}
 	case count[page.Failed] > 0:
-		return page.Answer{State: page.Failed, Text: fmt.Sprintf("%d of %s do not hold", count[page.Failed], all)}
+		return page.Answer{State: page.Failed, Text: page.Words(fmt.Sprintf("%d of %s do not hold", count[page.Failed], all))}
 	}
 	if len(verdicts) == 1 {
 		return page.Answer{State: page.Passed, Text: "the threshold holds"}
 	}
-	return page.Answer{State: page.Passed, Text: "all " + all + " hold"}
+	return page.Answer{State: page.Passed, Text: page.Words("all " + all + " hold")}
 }
 
 // Answer is whether the thresholds hold, if that can be told.
-func (r *Report) Answer(quote func(string) string) page.Answer {
+func (r *Report) Answer() page.Answer {
 	switch {
 	case r.NothingToRun != "":
-		return page.Answer{State: page.Passed, Text: quote(r.NothingToRun)}
+		return page.Answer{State: page.Passed, Text: page.Words(page.Foreign(r.NothingToRun))}
 	case r.Unanswered != "":
-		return page.Answer{State: page.Errored, Text: sentence(quote, r.Unanswered)}
+		return page.Answer{State: page.Errored, Text: page.Words(sentence(r.Unanswered))}
 	case r.runCount() == 0:
 		return page.Answer{State: page.Errored, Text: "no run counts"}
 	}
@@ -368,17 +367,17 @@ func (r *Report) Facts(group string) []page.Fact {
 	return facts
 }
 
-// sentence quotes a message in parts of bearable length: quote leaves out the middle of a
-// longer text, and there a message has its cause.
-func sentence(quote func(string) string, text string) string {
+// sentence is a message in parts of bearable length: pages leave out the middle of a
+// longer text from outside, and there a message has its cause.
+func sentence(text string) string {
 	const most = 100
 	var parts []string
 	part := ""
 	for _, word := range strings.Fields(text) {
 		if part != "" && len(part)+len(word) >= most {
-			parts, part = append(parts, quote(part)), ""
+			parts, part = append(parts, page.Foreign(part)), ""
 		}
 		part = strings.TrimSpace(part + " " + word)
 	}
-	return strings.Join(append(parts, quote(part)), " ")
+	return strings.Join(append(parts, page.Foreign(part)), " ")
 }

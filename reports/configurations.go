@@ -139,7 +139,7 @@ func failureFields() configurationFields {
 		page.Named("", "warnings", func(c *Configuration) string {
 			texts := make([]string, len(c.Warnings))
 			for i, w := range c.Warnings {
-				texts[i] = w.Text(page.Visible)
+				texts[i] = w.Text().Visible()
 			}
 			return strings.Join(texts, "; ")
 		})).ForMachines()

@@ -160,7 +160,7 @@ func (c *collector) outsideCurve(configuration int) (n int) {
 // them. Those of fewer are mostly runs that ended early.
 func DrawsCurve(known, runs int) bool { return known > 0 && 2*known >= runs }
 
-func curveCut(w Warning, _ func(string) string) string {
+func curveCut(w Warning) string {
 	text := fmt.Sprintf("%d of %d runs have an iteration without a score and are not in the curve", w.Count, w.Of)
 	if !DrawsCurve(w.Of-w.Count, w.Of) {
 		text += ": too many for a score"

@@ -238,7 +238,7 @@ func TestDiffWarns(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, all, c.want)
 		}
 		for _, w := range append(got.Pairs[0].Warnings, got.Warnings...) {
-			if text := w.Text(func(s string) string { return s }); strings.Contains(text, "%!") || text == strings.ReplaceAll(string(w.Kind), "_", " ") {
+			if text := w.Text().Raw(); strings.Contains(text, "%!") || text == strings.ReplaceAll(string(w.Kind), "_", " ") {
 				t.Errorf("%s: %q", name, text)
 			}
 		}

@@ -17,16 +17,16 @@ import (
 func (c *Comparison) About() (kind, suite string) { return "diff", c.Suite }
 
 // Heading names both sides, and says how many tasks are compared.
-func (c *Comparison) Heading(quote func(string) string) string {
+func (c *Comparison) Heading() page.Words {
 	if c.Incomplete != "" {
-		return "incomplete: " + quote(c.Incomplete) + " · " + c.compared(quote)
+		return page.Words("incomplete: " + page.Foreign(c.Incomplete) + " · " + c.compared())
 	}
-	return c.compared(quote)
+	return page.Words(c.compared())
 }
 
-func (c *Comparison) compared(quote func(string) string) string {
+func (c *Comparison) compared() string {
 	if len(c.Pairs) != 1 {
-		return quote(c.Suite) + " · " + page.Plural(len(c.Pairs), "configuration", "configurations") + " compared with " + c.against(quote)
+		return page.Foreign(c.Suite) + " · " + page.Plural(len(c.Pairs), "configuration", "configurations") + " compared with " + c.against()
 	}
 	p := &c.Pairs[0]
 	how := "not paired"
@@ -36,35 +36,36 @@ func (c *Comparison) compared(quote func(string) string) string {
 			how = fmt.Sprintf("%s, %d runs", how, p.How.Runs)
 		}
 	}
-	return quote(c.Suite) + " · " + p.Base.named(quote) + " → " + p.New.named(quote) + " · " + how
+	return page.Foreign(c.Suite) + " · " + page.Foreign(p.Base.named()) + " → " + page.Foreign(p.New.named()) + " · " + how
 }
 
 func (c *Comparison) Lacks() string { return c.Incomplete }
 
 // against is what several configurations are compared with.
-func (c *Comparison) against(quote func(string) string) string {
+func (c *Comparison) against() string {
 	if len(c.Pairs) == 0 {
 		return "nothing"
 	}
 	first := &c.Pairs[0].Base
 	if slices.ContainsFunc(c.Pairs, func(p Pair) bool { return p.Base.Configuration != first.Configuration }) {
-		return cmp.Or(quote(first.Where), "the base")
+		return cmp.Or(page.Foreign(first.Where), "the base")
 	}
-	return first.named(quote)
+	return page.Foreign(first.named())
 }
 
-func (s *PairSide) named(quote func(string) string) string {
+// named is the side with its place, if it has one.
+func (s *PairSide) named() string {
 	if s.Where == "" {
-		return quote(s.Configuration)
+		return s.Configuration
 	}
-	return quote(s.Where + ":" + s.Configuration)
+	return s.Where + ":" + s.Configuration
 }
 
-func (c *Comparison) Remark(quote func(string) string) string {
+func (c *Comparison) Remark() page.Words {
 	if !c.allSimulated() {
 		return ""
 	}
-	return page.SimulatedBy(c.Simulated, quote)
+	return page.SimulatedBy(c.Simulated)
 }
 
 // allSimulated reports whether no number comes from a real model.

@@ -422,7 +422,7 @@ func (c *Comparison) front() *Front {
 			side = ""
 		}
 		if !slices.ContainsFunc(all, func(known *contender) bool { return known.report == of && known.at == at }) {
-			all = append(all, &contender{name: s.named(verbatim), side: side, report: of, at: at})
+			all = append(all, &contender{name: s.named(), side: side, report: of, at: at})
 		}
 	}
 	for i, of := range c.couples {
@@ -434,5 +434,3 @@ func (c *Comparison) front() *Front {
 	}
 	return c.Front
 }
-
-func verbatim(text string) string { return text }

@@ -47,7 +47,7 @@ func (c *Comparison) Answerable(g Gates, base, newest *Report, basePath, newPath
 		for _, side := range []*PairSide{&c.Pairs[i].Base, &c.Pairs[i].New} {
 			if side.Runs == 0 || float64(side.Runs) < g.MinCoverage*float64(side.Expected) {
 				return exit.With(exit.NotMeasured, "let agentbench run make the rest, or lower min_coverage in the suite", "%s: %d of %s could be measured; min_coverage is %v",
-					side.named(page.Visible), side.Runs, page.Plural(side.Expected, "run", "runs"), g.MinCoverage)
+					page.Visible(side.named()), side.Runs, page.Plural(side.Expected, "run", "runs"), g.MinCoverage)
 			}
 		}
 	}
@@ -69,7 +69,7 @@ func (c *Comparison) gatesOpen(g Gates) error {
 	for i := range c.Pairs {
 		if p := &c.Pairs[i]; len(p.Differences) == 0 {
 			return exit.With(exit.NotMeasured, "name one configuration of each side, or --fail-on none to gate nothing",
-				"%s and %s have no common task: nothing of %s could be compared", p.Base.named(page.Visible), p.New.named(page.Visible), page.Visible(p.Name))
+				"%s and %s have no common task: nothing of %s could be compared", page.Visible(p.Base.named()), page.Visible(p.New.named()), page.Visible(p.Name))
 		}
 	}
 	gated := 0

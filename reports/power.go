@@ -101,18 +101,18 @@ func percent(share float64) string { return fmt.Sprintf("%.0f%%", 100*share) }
 
 // Detectable is the smallest difference of the score that a plan of so many tasks and
 // trials can show.
-func (v *Variation) Detectable(quote func(string) string, tasks, trials int) string {
+func (v *Variation) Detectable(tasks, trials int) page.Words {
 	size := page.Plural(tasks, "task", "tasks") + " × " + page.Plural(trials, "trial", "trials")
 	by := fmt.Sprintf(" by the variance of %s on %s%s%s", page.Plural(v.Pairs, "pair", "pairs"), page.Plural(v.Tasks, "task", "tasks"), clustersOf(v), atLevel)
 	variance, ok := v.Variance(trials)
 	smallest, shows := power.Detectable(variance, float64(tasks))
 	switch {
 	case !ok || !shows:
-		return size + ": nothing can be said" + by
+		return page.Words(size + ": nothing can be said" + by)
 	case smallest == 0:
-		return size + " show any difference of " + quote(v.Score) + ": none was seen from task to task," + by
+		return page.Words(size + " show any difference of " + page.Foreign(v.Score) + ": none was seen from task to task," + by)
 	}
-	return fmt.Sprintf("%s can show a difference of %s of %.3f%s", size, quote(v.Score), smallest, by)
+	return page.Words(fmt.Sprintf("%s can show a difference of %s of %.3f%s", size, page.Foreign(v.Score), smallest, by))
 }
 
 // clustersOf says that tasks depend on each other, and counts on others that do.

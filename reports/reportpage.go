@@ -20,27 +20,27 @@ import (
 func (r *Report) About() (kind, suite string) { return "report", r.Suite }
 
 // Heading is what a reader needs to know before the first table.
-func (r *Report) Heading(quote func(string) string) string { return r.headed(quote, r.comparedWith()) }
+func (r *Report) Heading() page.Words { return r.headed(r.comparedWith()) }
 
 // headed is the heading with a baseline; "": without.
-func (r *Report) headed(quote func(string) string, baseline string) string {
+func (r *Report) headed(baseline string) page.Words {
 	var parts []string
 	if r.Incomplete != "" {
-		parts = append(parts, "incomplete: "+quote(r.Incomplete))
+		parts = append(parts, "incomplete: "+page.Foreign(r.Incomplete))
 	}
-	parts = append(parts, quote(r.Suite), page.Plural(len(r.Configurations), "configuration", "configurations"))
+	parts = append(parts, page.Foreign(r.Suite), page.Plural(len(r.Configurations), "configuration", "configurations"))
 	size := Size(r.TaskCount, r.Clusters)
 	if r.Trials > 1 {
 		size += fmt.Sprintf(" × %d trials", r.Trials)
 	}
 	parts = append(parts, size, page.Plural(r.runCount(), "run", "runs"))
 	if baseline != "" {
-		parts = append(parts, "baseline "+quote(baseline))
+		parts = append(parts, "baseline "+page.Foreign(baseline))
 	}
 	if r.PricesAsOf != "" {
-		parts = append(parts, "prices as of "+quote(r.PricesAsOf))
+		parts = append(parts, "prices as of "+page.Foreign(r.PricesAsOf))
 	}
-	return strings.Join(parts, " · ")
+	return page.Words(strings.Join(parts, " · "))
 }
 
 func (r *Report) Lacks() string { return r.Incomplete }
@@ -69,11 +69,11 @@ func (r *Report) runCount() (n int) {
 	return n
 }
 
-func (r *Report) Remark(quote func(string) string) string {
+func (r *Report) Remark() page.Words {
 	if !r.allSimulated() {
 		return ""
 	}
-	return page.SimulatedBy(r.Simulated, quote)
+	return page.SimulatedBy(r.Simulated)
 }
 
 // Tables are all tables of a report, in the order in which people read them.

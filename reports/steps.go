@@ -270,7 +270,7 @@ func (r *Report) stepped() (most *Configuration) {
 
 // stepsLine says what limits of steps give and save, where that is known: of the limits that lose no success the
 // lowest.
-func (r *Report) stepsLine(c *Configuration, quote func(string) string) string {
+func (r *Report) stepsLine(c *Configuration) page.Words {
 	var scores []float64
 	for i := range c.Steps {
 		if !c.Steps[i].Score.Known() {
@@ -279,10 +279,10 @@ func (r *Report) stepsLine(c *Configuration, quote func(string) string) string {
 		scores = append(scores, c.Steps[i].Score.Number)
 	}
 	last := &c.Steps[len(c.Steps)-1]
-	text := fmt.Sprintf("%s of %s by steps %s  ", quote(r.Primary()), quote(c.Name), page.Spark(scores))
+	text := fmt.Sprintf("%s of %s by steps %s  ", page.Foreign(r.Primary()), page.Foreign(c.Name), page.Spark(scores))
 	enough := slices.IndexFunc(c.Steps, func(p StepPoint) bool { return p.Lost == 0 && p.Score.Number >= last.Score.Number })
 	if enough < 0 || enough == len(c.Steps)-1 {
-		return text + fmt.Sprintf("fewer than %d steps lose successes", last.Step)
+		return page.Words(text + fmt.Sprintf("fewer than %d steps lose successes", last.Step))
 	}
 	least := &c.Steps[enough]
 	if last.Score.Number == 0 {
@@ -292,5 +292,5 @@ func (r *Report) stepsLine(c *Configuration, quote func(string) string) string {
 	if last.Cost.Known() && least.Cost.Known() && least.Cost.Number < last.Cost.Number {
 		text += fmt.Sprintf(", cost -%s", page.Percent(page.Known(1-least.Cost.Number/last.Cost.Number)))
 	}
-	return text
+	return page.Words(text)
 }

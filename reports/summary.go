@@ -14,17 +14,17 @@ import (
 
 // Summary is a row for each configuration, the winner marked, and what the curve and
 // the limits of the best one say.
-func (r *Report) Summary(quote func(string) string) page.Summary {
+func (r *Report) Summary() page.Summary {
 	r.compare()
 	winner, best := r.winner()
-	s := page.Summary{Head: r.headed(quote, r.comparedElsewhere()), State: r.Answer(quote), Table: r.summaryTable(winner, best)}
+	s := page.Summary{Head: r.headed(r.comparedElsewhere()), State: r.Answer(), Table: r.summaryTable(winner, best)}
 	if r.allSimulated() {
 		s.Head += " · SIMULATED"
 	}
 	for name, w := range r.Warned() {
-		if text := w.Text(quote); w.Serious() && (name != "" || !r.allSimulated() || !isSimulated(w)) {
+		if text := w.Text(); w.Serious() && (name != "" || !r.allSimulated() || !isSimulated(w)) {
 			if name != "" {
-				text = quote(name) + ": " + text
+				text = page.Words(page.Foreign(name)+": ") + text
 			}
 			s.Serious = append(s.Serious, text)
 		}
@@ -36,7 +36,7 @@ func (r *Report) Summary(quote func(string) string) page.Summary {
 		s.Lines = append(s.Lines, "inconclusive: no configuration is shown to be the best")
 	}
 	if best >= 0 {
-		if gains := r.gains(&r.Configurations[best], quote); gains != "" {
+		if gains := r.gains(&r.Configurations[best]); gains != "" {
 			s.Lines = append(s.Lines, gains)
 		}
 	}
@@ -44,22 +44,22 @@ func (r *Report) Summary(quote func(string) string) page.Summary {
 		s.Lines = append(s.Lines, silentPrograms)
 	}
 	stepped := r.stepped()
-	steps := ""
+	steps := page.Words("")
 	if stepped != nil {
-		if steps = r.stepsLine(stepped, quote); steps != "" {
+		if steps = r.stepsLine(stepped); steps != "" {
 			s.Lines = append(s.Lines, steps)
 		}
 	}
 	limited, stop := r.mostLimited()
 	if limited != nil {
-		s.Lines = append(s.Lines, fmt.Sprintf("%s of the runs of %s end at max_iterations (%s)", page.Percent(stop.Share.Value), quote(limited.Name), page.Whole(stop.Iterations.Value)))
+		s.Lines = append(s.Lines, page.Words(fmt.Sprintf("%s of the runs of %s end at max_iterations (%s)", page.Percent(stop.Share.Value), page.Foreign(limited.Name), page.Whole(stop.Iterations.Value))))
 	} else if best >= 0 && r.Configurations[best].Iterations.Mean.Number > 1 {
 		limited = &r.Configurations[best]
 	}
 	if r.Where == "" {
 		return s
 	}
-	s.Next = append(s.Next, page.Command{For: "all tables", Line: "agentbench report " + r.Where + " --all"})
+	s.Next = append(s.Next, page.Command{For: "all tables", Line: page.Words("agentbench report " + r.Where + " --all")})
 	from := ""
 	if r.From != "" {
 		from = " --suite " + r.From
@@ -68,12 +68,12 @@ func (r *Report) Summary(quote func(string) string) page.Summary {
 	case stepped == nil || len(r.Scorers) == 0:
 	case steps == "" && r.OutputsOnly:
 	case steps == "":
-		s.Next = append(s.Next, page.Command{For: "fewer steps", Line: "agentbench score " + r.Where + " " + cmp.Or(r.Named, "SUITE") + " --at step"})
+		s.Next = append(s.Next, page.Command{For: "fewer steps", Line: page.Words("agentbench score " + r.Where + " " + cmp.Or(r.Named, "SUITE") + " --at step")})
 	default:
-		s.Next = append(s.Next, page.Command{For: "best limit of steps", Line: fmt.Sprintf("agentbench tune %s%s --configuration %s -p guards.budget.steps=1..%d", r.Where, from, quote(exit.ShellWord(stepped.Name)), len(stepped.Steps))})
+		s.Next = append(s.Next, page.Command{For: "best limit of steps", Line: page.Words(fmt.Sprintf("agentbench tune %s%s --configuration %s -p guards.budget.steps=1..%d", r.Where, from, page.Foreign(exit.ShellWord(stepped.Name)), len(stepped.Steps)))})
 	}
 	if limited != nil {
-		s.Next = append(s.Next, page.Command{For: "best limits", Line: "agentbench tune " + r.Where + from + " --configuration " + quote(exit.ShellWord(limited.Name))})
+		s.Next = append(s.Next, page.Command{For: "best limits", Line: page.Words("agentbench tune " + r.Where + from + " --configuration " + page.Foreign(exit.ShellWord(limited.Name)))})
 	}
 	return s
 }
@@ -323,7 +323,7 @@ func factor(x float64) string {
 
 // gains are what each iteration adds to the first score; "" where there are fewer
 // than three, or one is not known.
-func (r *Report) gains(c *Configuration, quote func(string) string) string {
+func (r *Report) gains(c *Configuration) page.Words {
 	if len(c.Curve) < 3 {
 		return ""
 	}
@@ -339,7 +339,7 @@ func (r *Report) gains(c *Configuration, quote func(string) string) string {
 		gains = append(gains, gain.Number)
 	}
 	last := &c.Curve[len(c.Curve)-1]
-	text := fmt.Sprintf("gain per iteration of %s %s  iteration %d adds %s", quote(c.Name), page.Spark(gains), last.Iteration, page.Gain(last.Gain.Value, r.scoreDigits()))
+	text := fmt.Sprintf("gain per iteration of %s %s  iteration %d adds %s", page.Foreign(c.Name), page.Spark(gains), last.Iteration, page.Gain(last.Gain.Value, r.scoreDigits()))
 	if last.ExtraCost.Known() {
 		text += " for " + r.dollars(last.ExtraCost.Value)
 	}
@@ -348,7 +348,7 @@ func (r *Report) gains(c *Configuration, quote func(string) string) string {
 			text += fmt.Sprintf(" (%d of %d runs)", w.Of-w.Count, w.Of)
 		}
 	}
-	return text
+	return page.Words(text)
 }
 
 // mostLimited is the configuration of which the most runs end at a maximum of
@@ -369,48 +369,48 @@ func (r *Report) mostLimited() (most *Configuration, at *Stop) {
 }
 
 // Summary is a row for each quantity of a pair, or for each of several pairs.
-func (c *Comparison) Summary(quote func(string) string) page.Summary {
-	s := page.Summary{Head: c.Heading(quote), State: c.Answer(quote), Table: c.summaryTable()}
+func (c *Comparison) Summary() page.Summary {
+	s := page.Summary{Head: c.Heading(), State: c.Answer(), Table: c.summaryTable()}
 	if c.allSimulated() {
 		s.Head += " · SIMULATED"
 	}
 	for _, w := range c.WholeWarnings() {
 		if w.Serious() && !(c.allSimulated() && isSimulated(w)) {
-			s.Serious = append(s.Serious, w.Text(quote))
+			s.Serious = append(s.Serious, w.Text())
 		}
 	}
 	if len(c.Pairs) > 1 {
 		for i := range c.Pairs {
 			for _, w := range c.warningsOf(&c.Pairs[i]) {
 				if w.Serious() {
-					s.Serious = append(s.Serious, quote(c.Pairs[i].Name)+": "+w.Text(quote))
+					s.Serious = append(s.Serious, page.Words(page.Foreign(c.Pairs[i].Name)+": ")+w.Text())
 				}
 			}
 		}
 	}
-	s.Lines = c.facts(quote)
+	s.Lines = c.facts()
 	if c.Again != "" {
-		s.Next = []page.Command{{For: "all tables", Line: c.Again + " --all", Short: "the same command with --all"}}
+		s.Next = []page.Command{{For: "all tables", Line: page.Words(c.Again + " --all"), Short: "the same command with --all"}}
 	}
 	return s
 }
 
 // facts are how the tasks came out, how many more it would take, and in how many
 // places the specs differ.
-func (c *Comparison) facts(quote func(string) string) (lines []string) {
+func (c *Comparison) facts() (lines []page.Words) {
 	for p := range page.EachOf(c.Pairs) {
 		d, of := p.primary(), ""
 		if d == nil || d.Tasks == 0 {
 			continue
 		}
 		if len(c.Pairs) > 1 {
-			of = " of " + quote(p.Name)
+			of = " of " + page.Foreign(p.Name)
 		}
 		if d.Paired && len(c.Pairs) == 1 {
-			lines = append(lines, fmt.Sprintf("%s higher on %s, lower on %d, equal on %d", bars(d, quote), page.Plural(d.Wins, "task", "tasks"), d.Losses, d.Ties))
+			lines = append(lines, page.Words(fmt.Sprintf("%s higher on %s, lower on %d, equal on %d", bars(d), page.Plural(d.Wins, "task", "tasks"), d.Losses, d.Ties)))
 		}
 		if needed := d.Judgement(); d.Verdict == compare.CannotTell && strings.HasPrefix(needed, "~ ") {
-			lines = append(lines, fmt.Sprintf("%s%s is inconclusive: a change of %s would show with about %s", quote(d.Name), of, page.Gain(d.Value(d.Change), compare.ShownDigits), strings.TrimPrefix(needed, "~ ")))
+			lines = append(lines, page.Words(fmt.Sprintf("%s%s is inconclusive: a change of %s would show with about %s", page.Foreign(d.Name), of, page.Gain(d.Value(d.Change), compare.ShownDigits), strings.TrimPrefix(needed, "~ "))))
 		}
 	}
 	var notes []string
@@ -421,19 +421,19 @@ func (c *Comparison) facts(quote func(string) string) (lines []string) {
 		notes = append(notes, "change in % is the ratio of the means")
 	}
 	if len(notes) > 0 {
-		lines = append(lines, strings.Join(notes, "; "))
+		lines = append(lines, page.Words(strings.Join(notes, "; ")))
 	}
 	return lines
 }
 
 // bars are both sides of a score from 0 to 1 as bars, behind its name; of others the name.
-func bars(d *compare.Difference, quote func(string) string) string {
+func bars(d *compare.Difference) string {
 	base, newest := d.Value(d.Base), d.Value(d.New)
 	drawn := func(v page.Value) bool { return v.Known() && v.Number >= 0 && v.Number <= 1 }
 	if !drawn(base) || !drawn(newest) {
-		return quote(d.Name) + " is"
+		return page.Foreign(d.Name) + " is"
 	}
-	return fmt.Sprintf("%s %s → %s:", quote(d.Name), page.Bar(base.Number, barWidth), page.Bar(newest.Number, barWidth))
+	return fmt.Sprintf("%s %s → %s:", page.Foreign(d.Name), page.Bar(base.Number, barWidth), page.Bar(newest.Number, barWidth))
 }
 
 func (c *Comparison) summaryTable() page.Table {

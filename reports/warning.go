@@ -196,7 +196,7 @@ const (
 )
 
 // Saying is the text of a kind of warnings. In it {n} and {of} are the warning's counts,
-// {name} and {more} its texts, fit for the format, {word} and {detail} these as they are,
+// {name} and {more} its texts from outside, {word} and {detail} these as our own,
 // and [one|many] is chosen by Count.
 type Saying struct {
 	Text    string
@@ -205,24 +205,23 @@ type Saying struct {
 	// is no Name; "": Text.
 	All, None, Unnamed string
 	// Say makes the text where that takes more.
-	Say func(w Warning, quote func(string) string) string
+	Say func(w Warning) string
 }
 
 // Sayings are the texts of kinds of warnings.
 type Sayings map[WarningKind]Saying
 
-// Text is a warning for people. Names and details come from outside; quote makes them fit
-// for the format.
-func (all Sayings) Text(w Warning, quote func(string) string) string {
+// Text is a warning for people.
+func (all Sayings) Text(w Warning) page.Words {
 	if side := w.Side; side != "" {
 		w.Side = ""
-		return side + ": " + all.Text(w, quote)
+		return page.Words(side+": ") + all.Text(w)
 	}
 	said := all[w.Kind]
 	text := said.Text
 	switch {
 	case said.Say != nil:
-		return said.Say(w, quote)
+		return page.Words(said.Say(w))
 	case said.All != "" && w.Count == w.Of:
 		text = said.All
 	case said.None != "" && w.Count == 0:
@@ -230,7 +229,7 @@ func (all Sayings) Text(w Warning, quote func(string) string) string {
 	case said.Unnamed != "" && w.Name == "":
 		text = said.Unnamed
 	case text == "":
-		return strings.ReplaceAll(string(w.Kind), "_", " ")
+		return page.Words(strings.ReplaceAll(string(w.Kind), "_", " "))
 	}
 	for before, rest, ok := strings.Cut(text, "["); ok; before, rest, ok = strings.Cut(text, "[") {
 		choice, after, _ := strings.Cut(rest, "]")
@@ -240,7 +239,7 @@ func (all Sayings) Text(w Warning, quote func(string) string) string {
 		}
 		text = before + one + after
 	}
-	return strings.NewReplacer("{n}", fmt.Sprint(w.Count), "{of}", fmt.Sprint(w.Of), "{name}", quote(w.Name), "{more}", quote(w.More), "{word}", w.Name, "{detail}", w.More).Replace(text)
+	return page.Words(strings.NewReplacer("{n}", fmt.Sprint(w.Count), "{of}", fmt.Sprint(w.Of), "{name}", page.Foreign(w.Name), "{more}", page.Foreign(w.More), "{word}", w.Name, "{detail}", w.More).Replace(text))
 }
 
 // ReportSayings are the texts of the warnings of reports and comparisons.
@@ -306,25 +305,25 @@ var ReportSayings = Sayings{
 	HowCompared:  {Text: "{detail}, by name {name}", Unnamed: "{detail}"},
 	HowCorrected: {Text: "p and verdicts are corrected for {n} comparisons by {word}, each quantity on its own"},
 	MoreTrials:   {Text: "twice the trials would narrow the interval of {name} by a tenth or more for {n} [configuration|configurations]"},
-	MeansOver: {Say: func(w Warning, quote func(string) string) string {
+	MeansOver: {Say: func(w Warning) string {
 		over := "tasks"
 		if w.Of > 1 {
 			over = "tasks and trials"
 		}
-		return "means are over " + over + ", p50 and p95 over runs; " + SuccessBy(w.Name, quote)
+		return "means are over " + over + ", p50 and p95 over runs; " + SuccessBy(w.Name)
 	}},
 }
 
 // SuccessBy says what a success is, by the name of the score that tells it.
-func SuccessBy(score string, quote func(string) string) string {
+func SuccessBy(score string) string {
 	if score == "" {
 		return "a run has success if its loop says so: nothing is scored"
 	}
-	return "a run has success if " + quote(score) + " is 1 or more"
+	return "a run has success if " + page.Foreign(score) + " is 1 or more"
 }
 
 // Text is the warning for people.
-func (w Warning) Text(quote func(string) string) string { return ReportSayings.Text(w, quote) }
+func (w Warning) Text() page.Words { return ReportSayings.Text(w) }
 
 // Serious reports whether a warning puts numbers into question, or says that some are
 // missing, and is not only an explanation.

@@ -137,13 +137,13 @@ func TestAnswers(t *testing.T) {
 	} {
 		o := options(f)
 		o.MinKappa = c.least
-		a := calibrate.Of(pairsOf(f, c.scores...), o).Answer(strings.ToUpper)
-		if a.State != c.state || a.Text != c.text {
+		a := calibrate.Of(pairsOf(f, c.scores...), o).Answer()
+		if a.State != c.state || string(a.Text) != c.text {
 			t.Errorf("%s: %v %q, want %v %q", name, a.State, a.Text, c.state, c.text)
 		}
 	}
 	nothing := calibrate.Of([]calibrate.Pair{{Unscored: "it failed"}}, options(f))
-	if a := nothing.Answer(strings.ToUpper); a.State != page.Errored {
+	if a := nothing.Answer(); a.State != page.Errored {
 		t.Errorf("nothing was scored: %v", a)
 	}
 	pagetest.Written(t, nothing, page.Options{})
@@ -156,7 +156,7 @@ func TestOneLabelHasNoKappa(t *testing.T) {
 	o.MinKappa = new(float64)
 	for _, third := range []float64{0, 1} {
 		c := calibrate.Of(pairsOf(f, 1, 1, third), o)
-		if a := c.Answer(strings.ToUpper); c.Kappa().Known() || a.State != page.Errored || !strings.Contains(a.Text, "kappa is not defined") {
+		if a := c.Answer(); c.Kappa().Known() || a.State != page.Errored || !strings.Contains(string(a.Text), "kappa is not defined") {
 			t.Errorf("kappa %v, %v", c.Kappa(), a)
 		}
 	}
@@ -176,7 +176,7 @@ func TestOneScoreHasNoInterval(t *testing.T) {
 	if a := c.Agreement[0]; !a.Kappa.Known() || a.Kappa.Number != 0 || a.KappaInterval.Known() || a.MissingForKappa.Known() {
 		t.Errorf("%+v", a)
 	}
-	if a := c.Answer(strings.ToUpper); a.State != page.Failed {
+	if a := c.Answer(); a.State != page.Failed {
 		t.Errorf("%v", a)
 	}
 }

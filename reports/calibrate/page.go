@@ -20,25 +20,25 @@ var ShownTables = []string{"agreement", "confusion"}
 func (c *Calibration) About() (kind, suite string) { return "calibrate", c.Suite }
 
 // Heading says what is compared.
-func (c *Calibration) Heading(quote func(string) string) string {
-	parts := []string{quote(c.Suite), "scorer: " + quote(c.Scorer), page.Plural(c.Labels, "label", "labels") + " (" + string(c.Kind) + ")"}
+func (c *Calibration) Heading() page.Words {
+	parts := []string{page.Foreign(c.Suite), "scorer: " + page.Foreign(c.Scorer), page.Plural(c.Labels, "label", "labels") + " (" + string(c.Kind) + ")"}
 	if c.Scored < c.Labels {
 		parts = append(parts, fmt.Sprintf("%d scored", c.Scored))
 	}
-	return strings.Join(parts, " · ")
+	return page.Words(strings.Join(parts, " · "))
 }
 
 // Answer is how well they agree, and whether that is enough.
-func (c *Calibration) Answer(func(string) string) page.Answer {
+func (c *Calibration) Answer() page.Answer {
 	if c.Scored == 0 {
 		return page.Answer{State: page.Errored, Text: "no labelled output has a score"}
 	}
 	a := &c.Agreement[0]
-	text, kappa := "agreement "+form(a.Same)+", "+a.message(), c.Kappa()
+	text, kappa := page.Words("agreement "+form(a.Same)+", "+a.message()), c.Kappa()
 	if c.MinKappa == nil {
 		return page.Answer{State: page.Undecided, Text: text}
 	}
-	switch least := page.Known(*c.MinKappa).Exact(); {
+	switch least := page.Words(page.Known(*c.MinKappa).Exact()); {
 	case !kappa.Known():
 		return page.Answer{State: page.Errored, Text: text + ", the minimum is " + least}
 	case kappa.Number < *c.MinKappa:
@@ -66,8 +66,8 @@ func (a *Agreement) message() string {
 // form shows numbers from 0 to 1.
 func form(v page.Value) string { return page.Score(v, 2) }
 
-func (c *Calibration) Remark(quote func(string) string) string {
-	return page.SimulatedBy(c.Simulated, quote)
+func (c *Calibration) Remark() page.Words {
+	return page.SimulatedBy(c.Simulated)
 }
 
 func (c *Calibration) Tables(page.Audience) []page.Table {
@@ -87,11 +87,11 @@ const checkGroup = "calibrate"
 
 // Checks ask whether the kappa is large enough; without a least one nothing says so.
 func (c *Calibration) Checks() iter.Seq[page.Check] {
-	a := c.Answer(func(text string) string { return text })
+	a := c.Answer()
 	if a.State == page.Undecided {
 		a.State = page.Skipped
 	}
-	return slices.Values([]page.Check{{Group: checkGroup, Name: c.Scorer, State: a.State, Message: a.Text, Loud: true}})
+	return slices.Values([]page.Check{{Group: checkGroup, Name: c.Scorer, State: a.State, Message: a.Text.Raw(), Loud: true}})
 }
 
 // Facts are what is compared.
@@ -271,8 +271,8 @@ var sayings = reports.Sayings{
 }
 
 // Text is the note for people.
-func (n Note) Text(quote func(string) string) string {
-	return sayings.Text(reports.Warning{Kind: n.Kind, Count: n.Count, Of: n.Of, Name: n.Name, More: n.More}, quote)
+func (n Note) Text() page.Words {
+	return sayings.Text(reports.Warning{Kind: n.Kind, Count: n.Count, Of: n.Of, Name: n.Name, More: n.More})
 }
 
 // Serious reports whether numbers are missing or in question.

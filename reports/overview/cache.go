@@ -58,9 +58,7 @@ func Cache(dir string, damaged func(error)) (*page.Sheet, error) {
 	})
 	return &page.Sheet{
 		Kind: "cache", Suite: dir,
-		Head: func(quote func(string) string) string {
-			return fmt.Sprintf("%s: %s, %s", quote(dir), page.Plural(total.entries, "entry", "entries"), page.Bytes(total.bytes))
-		},
+		Head: page.Words(fmt.Sprintf("%s: %s, %s", page.Foreign(dir), page.Plural(total.entries, "entry", "entries"), page.Bytes(total.bytes))),
 		List: []page.Table{page.TableOf("models", "Models", cacheFields, slices.Values(sorted))},
 	}, nil
 }

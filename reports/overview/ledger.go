@@ -20,15 +20,11 @@ var LedgerTables = []string{"budget"}
 func Ledger(m *record.Manifest, made int, b *spec.SuiteBudget, balance *record.Balance, release string) *page.Sheet {
 	sheet := &page.Sheet{
 		Kind: "ledger", Suite: m.Suite,
-		Head: func(quote func(string) string) string {
-			return fmt.Sprintf("%s: %d of %s are made", quote(m.Suite), made, page.Plural(m.Totals.Planned, "run", "runs"))
-		},
+		Head: page.Words(fmt.Sprintf("%s: %d of %s are made", page.Foreign(m.Suite), made, page.Plural(m.Totals.Planned, "run", "runs"))),
 		List: []page.Table{page.TableOf("budget", "Budget", resourceFields, slices.Values(resourcesOf(b, balance)))},
 	}
 	if balance.Doubt != (record.Usage{}) {
-		sheet.Notes = append(sheet.Notes, func(quote func(string) string) string {
-			return "what is in doubt counts as spent; " + quote(release) + " releases it"
-		})
+		sheet.Notes = append(sheet.Notes, page.Words("what is in doubt counts as spent; "+page.Foreign(release)+" releases it"))
 	}
 	return sheet
 }

@@ -31,10 +31,8 @@ func Plan(s *spec.Suite, p *plan.Plan, w *plan.WorstCase, workers int) *page.She
 	}
 	sheet := &page.Sheet{
 		Kind: "plan", Suite: s.Name,
-		Head: func(quote func(string) string) string {
-			return fmt.Sprintf("%s: %s × %s × %s = %s", quote(s.Name), page.Plural(p.Tasks, "task", "tasks"),
-				page.Plural(len(p.Configurations), "configuration", "configurations"), page.Plural(p.Trials, "trial", "trials"), page.Plural(p.Runs(), "run", "runs"))
-		},
+		Head: page.Words(fmt.Sprintf("%s: %s × %s × %s = %s", page.Foreign(s.Name), page.Plural(p.Tasks, "task", "tasks"),
+			page.Plural(len(p.Configurations), "configuration", "configurations"), page.Plural(p.Trials, "trial", "trials"), page.Plural(p.Runs(), "run", "runs"))),
 		Said: page.Saying(fmt.Sprintf("at most %s, %s, %s", page.Plural(int(runs.Iterations), "iteration", "iterations"), callsIn(runs), spending(runs))),
 		List: []page.Table{page.TableOf("configurations", "At most, by configuration", planFields, slices.Values(configurations))},
 	}
@@ -220,15 +218,11 @@ func planNotes(s *spec.Suite, p *plan.Plan, w *plan.WorstCase, workers int) (not
 	}
 	say(leftOut(runs, scores)...)
 	if s.PricesAsOf != "" {
-		notes = append(notes, func(quote func(string) string) string {
-			return "prices as of " + s.PricesAsOf + ", from " + quote(s.Prices)
-		})
+		notes = append(notes, page.Words("prices as of "+s.PricesAsOf+", from "+page.Foreign(s.Prices)))
 	}
 	say(budgetNotes(s, p, w, paid.Plus(scores.Worst), workers)...)
 	for _, row := range tuned(s) {
-		notes = append(notes, func(quote func(string) string) string {
-			return fmt.Sprintf("tune %s: %s: %s", quote(row.Path), row.Class, row.sentence(quote))
-		})
+		notes = append(notes, page.Words(fmt.Sprintf("tune %s: %s: %s", page.Foreign(row.Path), row.Class, page.Foreign(row.sentence()))))
 	}
 	return notes
 }

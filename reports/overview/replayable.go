@@ -159,21 +159,21 @@ var replayFields = []page.Field[replayability]{
 	{Column: page.Column{Head: "parameter", Key: "parameter"}, Cell: func(r replayability) page.Cell { return page.Name(r.Path) }},
 	{Column: page.Column{Head: "replay", Key: "replay", Prose: true}, Cell: func(r replayability) page.Cell { return page.Text(string(r.Class)) }},
 	{Column: page.Column{Head: "why", Key: "why", Prose: true}, Cell: func(r replayability) page.Cell {
-		return page.Name(r.sentence(func(text string) string { return text }))
+		return page.Name(r.sentence())
 	}},
 }
 
 // sentence is why, and of which configurations, where not of all.
-func (r *replayability) sentence(quote func(string) string) string {
+func (r *replayability) sentence() string {
 	if r.of == nil {
-		return quote(r.Why)
+		return r.Why
 	}
 	const shown = 3
 	names := strings.Join(r.of[:min(shown, len(r.of))], ", ")
 	if more := len(r.of) - shown; more > 0 {
 		names += fmt.Sprintf(" and %d more", more)
 	}
-	return quote(fmt.Sprintf("%s (%s)", r.Why, names))
+	return fmt.Sprintf("%s (%s)", r.Why, names)
 }
 
 // Check is a document that has no faults, and the number of its tasks, where it is a suite.

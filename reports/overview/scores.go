@@ -25,7 +25,7 @@ type Scored struct {
 // Scores is the page of a pass over a folder, with the columns that it has: a dry run counts what is to be made, a pass over
 // states calls nothing.
 func Scores(dir, head string, all []Scored, dry, ofStates bool) *page.Sheet {
-	s := &page.Sheet{Kind: "score", Suite: dir, Head: func(quote func(string) string) string { return quote(dir) + ": " + head }}
+	s := &page.Sheet{Kind: "score", Suite: dir, Head: page.Words(page.Foreign(dir) + ": " + head)}
 	fields := slices.Concat(keptFields, madeFields, spentFields)
 	switch {
 	case dry:
@@ -36,9 +36,7 @@ func Scores(dir, head string, all []Scored, dry, ofStates bool) *page.Sheet {
 	s.List = []page.Table{page.TableOf("scores", "Scores", fields, slices.Values(all))}
 	for i := range all {
 		if of := &all[i]; of.Unscored > 0 {
-			s.Notes = append(s.Notes, func(quote func(string) string) string {
-				return fmt.Sprintf("%s: one of the reasons for what is unscored: %s", quote(of.Scorer), quote(of.Reason))
-			})
+			s.Notes = append(s.Notes, page.Words(fmt.Sprintf("%s: one of the reasons for what is unscored: %s", page.Foreign(of.Scorer), page.Foreign(of.Reason))))
 		}
 	}
 	return s

@@ -16,8 +16,7 @@ const annotations = 10
 // the last one.
 func writeGitHub(w io.Writer, p Page, _ Options) error {
 	out := bufio.NewWriter(w)
-	a := p.Answer(shown)
-	writeAnnotation(out, "notice", p.Heading(shown), a.String())
+	writeAnnotation(out, "notice", p.Heading().shown(), p.Answer().InOneLine().shown())
 	failures := newAnnotations("error")
 	for c := range p.Checks() {
 		if c.Loud && (c.State == Failed || c.State == Errored) {
@@ -28,7 +27,7 @@ func writeGitHub(w io.Writer, p Page, _ Options) error {
 	doubts := newAnnotations("warning")
 	for about, warning := range p.Warned() {
 		if warning.Serious() {
-			doubts.add(about, warning.Text(shown))
+			doubts.add(about, warning.Text().shown())
 		}
 	}
 	doubts.write(out)
@@ -106,17 +105,17 @@ const (
 func writeComment(w io.Writer, p Page, options Options) error {
 	m := markdown{page: p, room: markdownBytes, rows: markdownRows}
 	fmt.Fprintf(&m, "%s\n", marker(p))
-	if a := p.Answer(code); a.State == Skipped {
-		fmt.Fprintf(&m, "### %s\n", p.Heading(code))
+	if a := p.Answer(); a.State == Skipped {
+		fmt.Fprintf(&m, "### %s\n", inMarkdown(p.Heading()))
 	} else {
-		fmt.Fprintf(&m, "### %s %s\n\n", a.State.mark(), a.Text)
+		fmt.Fprintf(&m, "### %s %s\n\n", a.State.mark(), inMarkdown(a.Text))
 		for _, more := range a.More {
-			fmt.Fprintf(&m, "- %s\n", more)
+			fmt.Fprintf(&m, "- %s\n", inMarkdown(more))
 		}
 		if len(a.More) > 0 {
 			m.WriteString("\n")
 		}
-		fmt.Fprintln(&m, p.Heading(code))
+		fmt.Fprintln(&m, inMarkdown(p.Heading()))
 	}
 	m.refused()
 	small, whole := p.Tables(People)[0].narrow(commentColumns)

@@ -63,7 +63,7 @@ func (w htmlWriter) put(markup string, texts ...string) {
 // but that of a live page, and a policy that forbids all others.
 func writeHTML(to io.Writer, p Page, options Options) error {
 	w := htmlWriter{bufio.NewWriter(to), map[string]bool{}, map[string]bool{}}
-	heading := p.Heading(shown)
+	heading := p.Heading().shown()
 	w.put(`<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -109,7 +109,7 @@ func writeHTML(to io.Writer, p Page, options Options) error {
 
 // note is a footnote. Where runs can be browsed, links list those that it is about.
 func (w htmlWriter) note(mark string, warnings []Warning, options Options) {
-	w.put("<li>%s %s", mark, warnings[0].Text(shown))
+	w.put("<li>%s %s", mark, warnings[0].Text().shown())
 	linked := map[string]bool{}
 	for _, warning := range warnings {
 		about, is := warning.(Listed)
@@ -136,11 +136,11 @@ func chartsOf(p Page) []Chart {
 func (w htmlWriter) answer(p Page, options Options) {
 	of, ok := p.(Summarised)
 	if !ok || len(options.Tables) > 0 {
-		w.state(p.Answer(shown))
+		w.state(p.Answer())
 		return
 	}
-	w.state(p.Answer(shown))
-	s := of.Summary(shown)
+	w.state(p.Answer())
+	s := of.Summary()
 	if s.Table.Count > 0 {
 		columns, rows := s.Table.collected(People, htmlFirstRows)
 		w.grid(s.Table.Keys, "At a glance", columns, rows, &footnotes{}) // its cells have none
@@ -153,10 +153,10 @@ func (w htmlWriter) answer(p Page, options Options) {
 	}
 	w.put("<ul class=\"facts\">\n")
 	for _, serious := range s.Serious {
-		w.put("<li class=\"serious\">⚠ %s</li>\n", serious)
+		w.put("<li class=\"serious\">⚠ %s</li>\n", serious.shown())
 	}
 	for _, line := range s.Lines {
-		w.put("<li>%s</li>\n", line)
+		w.put("<li>%s</li>\n", line.shown())
 	}
 	w.put("</ul>\n")
 }
@@ -165,9 +165,9 @@ func (w htmlWriter) state(a Answer) {
 	if a.State == Skipped {
 		return
 	}
-	w.put("<div class=\"answer %s\">\n<p>%s</p>\n", string(a.State), a.State.mark()+" "+a.Text)
+	w.put("<div class=\"answer %s\">\n<p>%s</p>\n", string(a.State), a.State.mark()+" "+a.Text.shown())
 	for _, more := range a.More {
-		w.put("<p class=\"line\">%s</p>\n", more)
+		w.put("<p class=\"line\">%s</p>\n", more.shown())
 	}
 	w.put("</div>\n")
 }
@@ -203,7 +203,7 @@ func (w htmlWriter) collect(tables []Table) []collectedTable {
 
 // section is a table with its charts.
 func (w htmlWriter) section(p Page, t *Table, of *collectedTable, charts []Chart, notes *footnotes) {
-	title := titled(p, t, shown)
+	title := titled(p, t).shown()
 	w.put("<section id=\"%s\">\n<h2>%s</h2>\n", t.Name, title)
 	if len(charts) > 0 {
 		w.put("<div class=\"charts\">\n")
@@ -228,7 +228,7 @@ func (w htmlWriter) section(p Page, t *Table, of *collectedTable, charts []Chart
 
 // grid writes the rows of a table.
 func (w htmlWriter) grid(keys int, title string, columns []Column, rows [][]Cell, notes *footnotes) {
-	laid := laidWith(keys, columns, rows, notes, shown, func(text string) string { return text })
+	laid := laidWith(keys, columns, rows, notes, shown, verbatim)
 	w.put("<div class=\"scroll\" role=\"group\" aria-label=\"%s\" tabindex=\"0\">\n<table>\n<thead>\n<tr>", title)
 	cell := func(name string, right bool, text string) {
 		if w.put("<" + name); right {

@@ -55,12 +55,11 @@ func junitChecks(p Page, cases string) iter.Seq[Check] {
 		if !none {
 			return
 		}
-		raw := func(text string) string { return text }
-		a := p.Answer(raw)
+		a := p.Answer()
 		if a.State == Undecided {
 			a.State = Skipped
 		}
-		yield(Check{Group: "suite", Name: p.Heading(raw), State: a.State, Message: a.String(), Untimed: true})
+		yield(Check{Group: "suite", Name: p.Heading().Raw(), State: a.State, Message: a.InOneLine().Raw(), Untimed: true})
 	}
 }
 
@@ -113,7 +112,7 @@ func (x junit) end(p Page, suites []junitSuite, at int) error {
 	var lines []string
 	for about, w := range p.Warned() {
 		if about == suites[at].group || about == "" && at == 0 {
-			lines = append(lines, shownUpTo(junitText, w.Text(shown)))
+			lines = append(lines, shownUpTo(junitText, w.Text().shown()))
 		}
 	}
 	if len(lines) > 0 {
@@ -169,7 +168,7 @@ func junitRoot(p Page, suites []junitSuite) xml.StartElement {
 		}
 		return fmt.Sprint(n)
 	}
-	return all.timed(element("testsuites", "name", p.Heading(shown), "tests", fmt.Sprint(all.tests),
+	return all.timed(element("testsuites", "name", p.Heading().shown(), "tests", fmt.Sprint(all.tests),
 		"failures", count(Failed), "errors", count(Errored)))
 }
 

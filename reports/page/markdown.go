@@ -56,12 +56,12 @@ func WriteSummary(w io.Writer, p Page, options Options, before int64) error {
 
 // all is the whole page.
 func (m *markdown) all(options Options) error {
-	fmt.Fprintf(m, "### %s\n", m.page.Heading(code))
-	if a := m.page.Answer(code); a.State != Skipped {
-		fmt.Fprintf(m, "\n%s %s\n", a.State.mark(), a.String())
+	fmt.Fprintf(m, "### %s\n", inMarkdown(m.page.Heading()))
+	if a := m.page.Answer(); a.State != Skipped {
+		fmt.Fprintf(m, "\n%s %s\n", a.State.mark(), inMarkdown(a.InOneLine()))
 	}
 	for _, t := range wanted(m.page, options, People) {
-		head := fmt.Sprintf("\n#### %s\n\n", titled(m.page, &t, code))
+		head := fmt.Sprintf("\n#### %s\n\n", inMarkdown(titled(m.page, &t)))
 		text, err := m.fitting(head, &t, m.body()-m.Len())
 		if err != nil {
 			return err
@@ -127,8 +127,8 @@ func (m *markdown) table(head string, t *Table, rows int) (string, error) {
 // writeNotes writes the footnotes, as many as there is room for.
 func (m *markdown) writeNotes() {
 	left := 0
-	m.notes.each(m.page.WholeWarnings(), edged, func(mark, text string) {
-		line := fmt.Sprintf("- %s\n", strings.TrimSpace(mark+" "+betweenEdges(text)))
+	m.notes.each(m.page.WholeWarnings(), func(mark string, text Words) {
+		line := fmt.Sprintf("- %s\n", strings.TrimSpace(mark+" "+text.with(code, plainMarkdown)))
 		if left > 0 || m.Len()+len(line)+100 > m.room {
 			left++
 			return
@@ -169,20 +169,8 @@ func code(text string) string {
 	return fence + text + fence
 }
 
-// edge stands where a text from outside begins and ends in one of our own. No
-// text that is shown holds it.
-const edge = "\x00"
-
-func edged(text string) string { return edge + code(text) + edge }
-
-// betweenEdges escapes our own part of a text.
-func betweenEdges(text string) string {
-	parts := strings.Split(text, edge)
-	for i := 0; i < len(parts); i += 2 {
-		parts[i] = plainMarkdown(parts[i])
-	}
-	return strings.Join(parts, "")
-}
+// inMarkdown are words of which our own are fit for Markdown as they are.
+func inMarkdown(w Words) string { return w.with(code, verbatim) }
 
 // codeInTable also escapes what would end the cell.
 func codeInTable(text string) string { return strings.ReplaceAll(code(text), "|", `\|`) }

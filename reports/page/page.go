@@ -26,17 +26,15 @@ import (
 // Page is what a format writes, for example a report or a comparison. A format
 // asks it for its tables, warnings and checks and knows nothing else of it, so
 // that neither a new table nor another kind of page needs anything in the formats.
-//
-// The quote functions make a text from outside fit for the format.
 type Page interface {
 	// About are the kind of page and its suite.
 	About() (kind, suite string)
 	// Heading is the line before all others.
-	Heading(quote func(string) string) string
+	Heading() Words
 	// Answer is what a reader wants to know first.
-	Answer(quote func(string) string) Answer
+	Answer() Answer
 	// Remark stands behind the title of each table; "": nothing.
-	Remark(quote func(string) string) string
+	Remark() Words
 	// Tables are all tables, with rows or without, in the order in which people
 	// read them. The first is there even without rows. One with the name Thresholds
 	// is the last; formats for files show it first.
@@ -58,9 +56,8 @@ type Page interface {
 // Warning is something that a reader of a number must know. It travels with the
 // numbers and is printed as their footnote.
 type Warning interface {
-	// Text is the warning for people. Names and details in it come from outside;
-	// quote makes them fit for the format.
-	Text(quote func(string) string) string
+	// Text is the warning for people.
+	Text() Words
 	// Serious says that the warning puts numbers into question, or says that some
 	// are missing, and is not only an explanation.
 	Serious() bool
@@ -82,15 +79,15 @@ func Warnings[W Warning](all []W) []Warning {
 }
 
 // SimulatedBy says which models nothing real was measured with; "": none.
-func SimulatedBy(models []string, quote func(string) string) string {
+func SimulatedBy(models []string) Words {
 	if len(models) == 0 {
 		return ""
 	}
 	quoted := make([]string, len(models))
 	for i, name := range models {
-		quoted[i] = quote(name)
+		quoted[i] = Foreign(name)
 	}
-	return "simulated by " + strings.Join(quoted, ", ")
+	return Words("simulated by " + strings.Join(quoted, ", "))
 }
 
 // State is how a check ended.
@@ -106,16 +103,25 @@ const (
 	Undecided State = "cannot_tell"
 )
 
-// Answer is a state in a few words, which are fit for the format.
+// Answer is a state in a few words.
 type Answer struct {
 	State State
-	Text  string
-	More  []string // sentences, each on a line of its own where there is room for it
+	Text  Words
+	More  []Words // sentences, each on a line of its own where there is room for it
 }
 
-// String is all of it in one line.
-func (a Answer) String() string {
-	return strings.Join(append([]string{a.Text}, a.More...), "; ")
+// InOneLine is all of it in one line.
+func (a Answer) InOneLine() Words { return InOneLine(append([]Words{a.Text}, a.More...)...) }
+
+// InOneLine are sentences in one line.
+func InOneLine(all ...Words) (line Words) {
+	for i, sentence := range all {
+		if i > 0 {
+			line += "; "
+		}
+		line += sentence
+	}
+	return line
 }
 
 // Check is a question to the results and what they answer.
@@ -176,11 +182,11 @@ func namesOf(tables []Table) []string {
 }
 
 // titled is the table's title with the page's remark.
-func titled(p Page, t *Table, quote func(string) string) string {
-	if remark := p.Remark(quote); remark != "" {
-		return t.Title + " · " + remark
+func titled(p Page, t *Table) Words {
+	if remark := p.Remark(); remark != "" {
+		return Words(t.Title+" · ") + remark
 	}
-	return t.Title
+	return Words(t.Title)
 }
 
 // Options say how a page is written. The zero value writes all tables to a

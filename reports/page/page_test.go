@@ -30,16 +30,16 @@ type dish struct {
 // remark is a warning; a serious one ends with an exclamation mark.
 type remark string
 
-func (r remark) Text(quote func(string) string) string { return "beware of " + quote(string(r)) }
-func (r remark) Serious() bool                         { return strings.HasSuffix(string(r), "!") }
+func (r remark) Text() page.Words { return page.Words("beware of " + page.Foreign(string(r))) }
+func (r remark) Serious() bool    { return strings.HasSuffix(string(r), "!") }
 
 func (m *menu) About() (kind, suite string) { return "menu", "noon" }
 
-func (m *menu) Heading(quote func(string) string) string { return "menu of " + quote("noon") }
+func (m *menu) Heading() page.Words { return page.Words("menu of " + page.Foreign("noon")) }
 
-func (m *menu) Answer(func(string) string) page.Answer { return page.Answer{State: page.Skipped} }
+func (m *menu) Answer() page.Answer { return page.Answer{State: page.Skipped} }
 
-func (m *menu) Remark(func(string) string) string { return "" }
+func (m *menu) Remark() page.Words { return "" }
 
 func (m *menu) Tables(page.Audience) []page.Table {
 	fields := []page.Field[dish]{
@@ -201,8 +201,8 @@ func TestATerminalShowsChosenRows(t *testing.T) {
 func TestSheetsTakeEveryFormat(t *testing.T) {
 	dishes := []dish{{name: "soup|<b>", price: page.Known(4.5)}, {name: "none", price: page.Missing(page.Unknown)}}
 	sheet := &page.Sheet{
-		Kind: "menu", Suite: "noon", Head: func(quote func(string) string) string { return "menu of " + quote("noon") }, Said: page.Saying("2 dishes"),
-		Notes: []page.Words{func(quote func(string) string) string { return "cooked by " + quote("<img>") }},
+		Kind: "menu", Suite: "noon", Head: page.Words("menu of " + page.Foreign("noon")), Said: page.Saying("2 dishes"),
+		Notes: []page.Words{page.Words("cooked by " + page.Foreign("<img>"))},
 		List: []page.Table{page.TableOf("dishes", "Dishes", []page.Field[dish]{
 			{Column: page.Column{Head: "dish", Key: "dish"}, Cell: func(d dish) page.Cell { return page.Name(d.name) }},
 			{Column: page.Column{Head: "price", Key: "price_usd", Right: true}, Cell: func(d dish) page.Cell {
@@ -255,7 +255,7 @@ type specials struct {
 	first page.Summary
 }
 
-func (s specials) Summary(func(string) string) page.Summary {
+func (s specials) Summary() page.Summary {
 	s.first.State.State = page.Skipped
 	return s.first
 }
@@ -271,7 +271,7 @@ func TestABrokenCommandCanBePasted(t *testing.T) {
 		strings.Repeat(long+" ", 3): "now: what the cook likes\n",
 		"":                          "now: what the cook likes\n",
 	} {
-		of := specials{noon(), page.Summary{Head: "menu", Next: []page.Command{{For: "now", Line: strings.TrimSpace(line), Short: "what the cook likes"}}}}
+		of := specials{noon(), page.Summary{Head: "menu", Next: []page.Command{{For: "now", Line: page.Words(strings.TrimSpace(line)), Short: "what the cook likes"}}}}
 		if got := strings.TrimPrefix(written(t, of, page.Options{Summary: true}), "menu\n"); got != want {
 			t.Errorf("%q\nis shown as\n%s\nwant\n%s", line, got, want)
 		}
@@ -280,7 +280,7 @@ func TestABrokenCommandCanBePasted(t *testing.T) {
 
 // A heading is broken at its dots, so that no part of it is torn.
 func TestAHeadingIsBrokenBetweenItsParts(t *testing.T) {
-	of := specials{noon(), page.Summary{Head: strings.Repeat("a", 40) + " · of two words · " + strings.Repeat("b", 30) + " · " + strings.Repeat("long ", 20) + "part"}}
+	of := specials{noon(), page.Summary{Head: page.Words(strings.Repeat("a", 40) + " · of two words · " + strings.Repeat("b", 30) + " · " + strings.Repeat("long ", 20) + "part")}}
 	want := strings.Repeat("a", 40) + " · of two words\n" + strings.Repeat("b", 30) + "\n" + strings.TrimSpace(strings.Repeat("long ", 16)) + "\n" + strings.Repeat("long ", 4) + "part\n"
 	if got := written(t, of, page.Options{Summary: true}); got != want {
 		t.Errorf("%s\nwant\n%s", got, want)

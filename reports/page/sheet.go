@@ -6,25 +6,11 @@ import (
 	"iter"
 )
 
-// Words are a text of our own, in which quote makes the names from outside fit for
-// the format; nil: there is none.
-type Words func(quote func(string) string) string
-
-// Saying are words without a name from outside.
-func Saying(text string) Words { return func(func(string) string) string { return text } }
-
-func (w Words) with(quote func(string) string) string {
-	if w == nil {
-		return ""
-	}
-	return w(quote)
-}
-
 // Note is a remark below the tables of a sheet: a Warning that is not serious.
 type Note struct{ Words }
 
 // Text is the remark.
-func (n Note) Text(quote func(string) string) string { return n.with(quote) }
+func (n Note) Text() Words { return n.Words }
 
 // Serious is false: it explains.
 func (n Note) Serious() bool { return false }
@@ -42,18 +28,18 @@ type Sheet struct {
 func (s *Sheet) About() (kind, suite string) { return s.Kind, s.Suite }
 
 // Heading is the line above all.
-func (s *Sheet) Heading(quote func(string) string) string { return s.Head.with(quote) }
+func (s *Sheet) Heading() Words { return s.Head }
 
 // Answer says no yes or no.
-func (s *Sheet) Answer(quote func(string) string) Answer {
-	if said := s.Said.with(quote); said != "" {
-		return Answer{State: Undecided, Text: said}
+func (s *Sheet) Answer() Answer {
+	if s.Said != "" {
+		return Answer{State: Undecided, Text: s.Said}
 	}
 	return Answer{State: Skipped}
 }
 
 // Remark is none.
-func (s *Sheet) Remark(func(string) string) string { return "" }
+func (s *Sheet) Remark() Words { return "" }
 
 // Tables are those of the sheet.
 func (s *Sheet) Tables(Audience) []Table { return s.List }
@@ -80,7 +66,7 @@ func (s *Sheet) Warned() iter.Seq2[string, Warning] {
 // Checks are one that is skipped: nothing was asked.
 func (s *Sheet) Checks() iter.Seq[Check] {
 	return func(yield func(Check) bool) {
-		yield(Check{Group: s.Kind, Name: s.Suite, State: Skipped, Message: s.Heading(Visible)})
+		yield(Check{Group: s.Kind, Name: s.Suite, State: Skipped, Message: s.Head.Visible()})
 	}
 }
 
@@ -90,8 +76,7 @@ func (s *Sheet) Facts(string) []Fact { return nil }
 // WriteJSON writes an object with the suite, the heading, the rows of each table under
 // its name, by the keys of their columns, and the notes.
 func (s *Sheet) WriteJSON(w io.Writer) error {
-	same := func(text string) string { return text }
-	whole := object{{"schema", "agentbench/" + s.Kind + "/1"}, {"suite", s.Suite}, {"heading", s.Heading(same)}}
+	whole := object{{"schema", "agentbench/" + s.Kind + "/1"}, {"suite", s.Suite}, {"heading", s.Head.Raw()}}
 	for i := range s.List {
 		t, rows := &s.List[i], []object{}
 		keep := t.columnsFor(Machines, nil)
@@ -106,7 +91,7 @@ func (s *Sheet) WriteJSON(w io.Writer) error {
 	}
 	notes := []string{}
 	for _, n := range s.Notes {
-		notes = append(notes, n.with(same))
+		notes = append(notes, n.Raw())
 	}
 	return WriteObject(w, append(whole, member{"notes", notes}))
 }

@@ -10,27 +10,30 @@ import (
 
 // Summarised is a page whose answer fits on the first screen of a terminal.
 type Summarised interface {
-	Summary(quote func(string) string) Summary
+	Summary() Summary
 }
 
 // Summary is the answer of a page in at most [SummaryLines] lines of 80 columns.
 type Summary struct {
 	// Head is the line before all others, State what is answered.
-	Head  string
+	Head  Words
 	State Answer
 	// Table has as many columns as fit. Its rows are all there are; of those that
 	// have no room, the last of Shares.Order are left out.
 	Table Table
 	// Serious are warnings that a reader of the table must know, Lines what else the
 	// page says, the most important first. What has no room is counted.
-	Serious, Lines []string
+	Serious, Lines []Words
 	// Next are commands that say more, with "all" the one that shows everything.
 	Next []Command
 }
 
 // Command is a command line and what it is for. Short names it in words where there is no
 // line, or it takes more than two lines of the screen; "": it never does.
-type Command struct{ For, Line, Short string }
+type Command struct {
+	For         string
+	Line, Short Words
+}
 
 // SummaryLines is how many lines a summary has at most.
 const SummaryLines = 15
@@ -45,7 +48,7 @@ const leastRows = 5
 
 func writeSummary(w io.Writer, p Page, s Summary, options Options) error {
 	t := terminal{width: options.columns(), color: options.Color}
-	t.heading(s.Head)
+	t.heading(s.Head.shown())
 	end := t.part(func(end *terminal) {
 		for _, next := range s.Next {
 			end.command(next)
@@ -70,9 +73,9 @@ func (t *terminal) state(a *Answer, room int) {
 	if a.State == Skipped {
 		return
 	}
-	t.paragraph("", a.Text, map[State]string{Passed: good, Failed: bad, Errored: bad}[a.State])
+	t.paragraph("", a.Text.shown(), map[State]string{Passed: good, Failed: bad, Errored: bad}[a.State])
 	for _, more := range a.More {
-		if part := t.part(func(part *terminal) { part.paragraph("", more, "") }); t.lines()+part.lines() <= room {
+		if part := t.part(func(part *terminal) { part.paragraph("", more.shown(), "") }); t.lines()+part.lines() <= room {
 			t.out.Write(part.out.Bytes())
 		}
 	}
@@ -82,12 +85,12 @@ func (t *terminal) state(a *Answer, room int) {
 // what a shell continues.
 func (t *terminal) command(c Command) {
 	const indent, continues, most = "  ", " \\", 2
-	lines := []string{c.For + ": " + c.Line}
+	lines := []string{c.For + ": " + c.Line.shown()}
 	if Width(lines[0]) > t.width {
 		lines = wrapWords(lines[0], t.width-len(indent+continues))
 	}
 	if c.Short != "" && (c.Line == "" || len(lines) > most) {
-		t.paragraph("", c.For+": "+c.Short, "")
+		t.paragraph("", c.For+": "+c.Short.shown(), "")
 		return
 	}
 	t.line(strings.Join(lines, continues+"\n"+indent))
@@ -152,7 +155,7 @@ func (t *terminal) rows(s *Summary, rows int) error {
 	if t.width < wideTerminal {
 		of = of.slim()
 	}
-	laid := laidOut(of, rows, &t.notes, shown, func(text string) string { return text })
+	laid := laidOut(of, rows, &t.notes, shown, verbatim)
 	if t.color {
 		laid.dress = t.dressed
 	}
@@ -173,7 +176,7 @@ func (t *terminal) facts(s *Summary, room int) {
 		if serious {
 			mark, look = "! ", warned
 		}
-		part := t.part(func(part *terminal) { part.paragraph(mark, fact, look) })
+		part := t.part(func(part *terminal) { part.paragraph(mark, fact.shown(), look) })
 		last := serious && i+1 < len(s.Serious) // another warning comes, which may have no room
 		if part.lines() > room || last && part.lines() == room {
 			if left := len(s.Serious) - i; left > 0 && room > 0 {

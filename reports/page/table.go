@@ -346,10 +346,11 @@ type footnote struct {
 func (f *footnotes) marks(warnings []Warning) string {
 	marks := make([]string, len(warnings))
 	for i, w := range warnings {
-		at := slices.IndexFunc(*f, func(met footnote) bool { return met.text == w.Text(shown) })
+		text := w.Text().shown()
+		at := slices.IndexFunc(*f, func(met footnote) bool { return met.text == text })
 		if at < 0 {
 			at = len(*f)
-			*f = append(*f, footnote{text: w.Text(shown)})
+			*f = append(*f, footnote{text: text})
 		}
 		(*f)[at].warnings = append((*f)[at].warnings, w)
 		marks[i] = superscript(at + 1)
@@ -359,12 +360,12 @@ func (f *footnotes) marks(warnings []Warning) string {
 
 // each gives the texts of the footnotes, each with its mark, and then those
 // warnings that are about the page as a whole.
-func (f *footnotes) each(whole []Warning, quote func(string) string, yield func(mark, text string)) {
+func (f *footnotes) each(whole []Warning, yield func(mark string, text Words)) {
 	for i, note := range *f {
-		yield(superscript(i+1), note.warnings[0].Text(quote))
+		yield(superscript(i+1), note.warnings[0].Text())
 	}
 	for _, w := range whole {
-		yield("", w.Text(quote))
+		yield("", w.Text())
 	}
 }
 

@@ -26,14 +26,14 @@ type terminal struct {
 
 func writeTerminal(w io.Writer, p Page, options Options) error {
 	if of, ok := p.(Summarised); ok && options.Summary && len(options.Tables) == 0 {
-		return writeSummary(w, p, of.Summary(shown), options)
+		return writeSummary(w, p, of.Summary(), options)
 	}
 	t := terminal{width: options.columns(), color: options.Color}
-	t.heading(p.Heading(shown))
-	if a := p.Answer(shown); a.State != Skipped {
-		t.paragraph("", a.Text, "")
+	t.heading(p.Heading().shown())
+	if a := p.Answer(); a.State != Skipped {
+		t.paragraph("", a.Text.shown(), "")
 		for _, more := range a.More {
-			t.paragraph("", more, "")
+			t.paragraph("", more.shown(), "")
 		}
 	}
 	for _, table := range wanted(p, options, People) {
@@ -48,7 +48,7 @@ func writeTerminal(w io.Writer, p Page, options Options) error {
 
 func (t *terminal) table(p Page, of *Table) error {
 	t.line("")
-	t.heading(titled(p, of, shown))
+	t.heading(titled(p, of).shown())
 	if t.width < wideTerminal {
 		of = of.slim()
 	}
@@ -58,7 +58,7 @@ func (t *terminal) table(p Page, of *Table) error {
 	}
 	of = of.few()
 	page := Screen{Width: t.width, Blocks: of.Blocks, Head: func(line string) string { return t.dressed(line, faint) }}
-	laid := laidOut(of, limit, &t.notes, shown, func(text string) string { return text })
+	laid := laidOut(of, limit, &t.notes, shown, verbatim)
 	withoutRepeats(&laid)
 	columns, err := Terminal(&t.out, laid, page)
 	if err != nil {
@@ -76,11 +76,11 @@ func (t *terminal) footnotes(p Page) {
 	if len(t.notes)+len(whole)+t.left > 0 {
 		t.line("")
 	}
-	t.notes.each(whole, shown, func(mark, text string) {
+	t.notes.each(whole, func(mark string, text Words) {
 		if mark == "" {
 			mark = "·"
 		}
-		t.paragraph(mark+" ", text, faint)
+		t.paragraph(mark+" ", text.shown(), faint)
 	})
 	if t.left > 0 {
 		what := Plural(t.left, "column that does not fit is", "columns that do not fit are")

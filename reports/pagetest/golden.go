@@ -56,3 +56,32 @@ func Written(t testing.TB, p page.Page, options page.Options) string {
 	}
 	return out.String()
 }
+
+// Answer is the answer of a page with its texts from outside as quote shows them.
+type Answer struct {
+	State page.State
+	Text  string
+	More  []string
+}
+
+// AnswerOf shows an answer.
+func AnswerOf(a page.Answer, quote func(string) string) Answer {
+	shown := Answer{State: a.State, Text: Quoted(a.Text, quote)}
+	for _, more := range a.More {
+		shown.More = append(shown.More, Quoted(more, quote))
+	}
+	return shown
+}
+
+func (a Answer) String() string { return strings.Join(append([]string{a.Text}, a.More...), "; ") }
+
+// Quoted are words with their texts from outside as quote shows them.
+func Quoted(w page.Words, quote func(string) string) string {
+	begins, ends, _ := strings.Cut(page.Foreign("x"), "x")
+	own, rest, found := strings.Cut(string(w), begins)
+	if !found {
+		return own
+	}
+	foreign, after, _ := strings.Cut(rest, ends)
+	return own + quote(foreign) + Quoted(page.Words(after), quote)
+}

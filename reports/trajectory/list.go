@@ -60,9 +60,7 @@ func List(dir string, m *record.Manifest, f Filter) (*page.Sheet, error) {
 	}
 	sheet := &page.Sheet{
 		Kind: "runs", Suite: m.Suite, List: []page.Table{page.TableOf("runs", "Runs", fieldsOf(m), slices.Values(runs))},
-		Head: func(quote func(string) string) string {
-			return quote(m.Suite) + " · " + page.Plural(first.seen, "run", "runs")
-		},
+		Head: page.Words(page.Foreign(m.Suite) + " · " + page.Plural(first.seen, "run", "runs")),
 	}
 	if left := first.seen - len(runs); left > 0 {
 		sheet.Notes = append(sheet.Notes, page.Saying(fmt.Sprintf("%d more: --limit 0 lists all", left)))

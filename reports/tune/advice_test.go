@@ -12,6 +12,7 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/replay/sweep"
 	"github.com/agentbench/agentbench/reports/page"
+	"github.com/agentbench/agentbench/reports/pagetest"
 	"github.com/agentbench/agentbench/reports/tune"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/source"
@@ -340,8 +341,8 @@ func TestLittleIsSaved(t *testing.T) {
 		if err := page.Write(&text, got, page.Options{Format: "terminal", Width: 300}); err != nil {
 			t.Fatal(err)
 		}
-		if strings.Contains(got.Answer(page.Visible).String(), "than today, which counts as the same") != little {
-			t.Errorf("%d steps: %s", steps, got.Answer(page.Visible).String())
+		if strings.Contains(pagetest.AnswerOf(got.Answer(), page.Visible).String(), "than today, which counts as the same") != little {
+			t.Errorf("%d steps: %s", steps, pagetest.AnswerOf(got.Answer(), page.Visible).String())
 		}
 		if name(got.Recommended) != "[98 0 0]" || strings.Contains(text.String(), "little is saved: cost_usd falls by 2%") != little {
 			t.Errorf("%d steps: recommended %s\n%s", steps, name(got.Recommended), text.String())

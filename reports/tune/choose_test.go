@@ -18,6 +18,7 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/replay"
 	"github.com/agentbench/agentbench/engine/replay/sweep"
+	"github.com/agentbench/agentbench/reports/pagetest"
 	"github.com/agentbench/agentbench/reports/stats"
 	"github.com/agentbench/agentbench/reports/tune"
 	"github.com/agentbench/agentbench/spec"
@@ -401,8 +402,8 @@ func TestAScoreWithoutAScaleAssumesNoRareLoss(t *testing.T) {
 	}
 	source := made(n, 1, map[limits][]cell{{2}: of(0, 2), {1}: of(0.005, 1)}, limits{2}, limits{1})
 	got := tuned(t, source, tune.ChoiceOptions{})
-	if name(got.Recommended) != "[1 0 0]" || !got.Bound.AssumesNoRareLoss || !strings.Contains(got.Answer(strconv.Quote).String(), "assumes no rare large loss") {
-		t.Errorf("%s, %+v: %s", name(got.Recommended), got.Bound, got.Answer(strconv.Quote))
+	if name(got.Recommended) != "[1 0 0]" || !got.Bound.AssumesNoRareLoss || !strings.Contains(pagetest.AnswerOf(got.Answer(), strconv.Quote).String(), "assumes no rare large loss") {
+		t.Errorf("%s, %+v: %s", name(got.Recommended), got.Bound, pagetest.AnswerOf(got.Answer(), strconv.Quote))
 	}
 }
 
@@ -534,7 +535,7 @@ func TestTodayThatIsNotAnsweredForIsNoMeasure(t *testing.T) {
 			t.Errorf("advice on a limit of today: %+v", l)
 		}
 	}
-	if answer := got.Answer(strconv.Quote).String(); !strings.Contains(answer, "less than the recording") {
+	if answer := pagetest.AnswerOf(got.Answer(), strconv.Quote).String(); !strings.Contains(answer, "less than the recording") {
 		t.Errorf("%q saves against what is not known", answer)
 	}
 }

@@ -176,7 +176,7 @@ func TestTheAnswerOfTune(t *testing.T) {
 	same := func(text string) string { return text }
 	quoted := func(text string) string { return "<" + text + ">" }
 	take := tuning(t)
-	if a := take.Answer(quoted); a.State != page.Passed || a.Text !=
+	if a := pagetest.AnswerOf(take.Answer(), quoted); a.State != page.Passed || a.Text !=
 		"take <max_iterations=5> (chosen in 1 of 2 folds)" || !slices.Equal(a.More, []string{
 		"<right> is 0.667; today it is 0.667–0.817",
 		"1,000 runs take $0.08 (7%) and 670 s (7%) less than the recording",
@@ -186,42 +186,42 @@ func TestTheAnswerOfTune(t *testing.T) {
 		t.Errorf("%s: %s", a.State, a.String())
 	}
 	take.Recommended.Lost, take.Recommended.Gained, take.Bound.Net = 2, 0, false
-	if a := take.Answer(quoted); !strings.HasSuffix(a.String(), "; compared with the recording, 2 of 120 runs lose their success; 95% confidence: at most 20.0% of the runs lose their success (max_loss:0.2)") {
+	if a := pagetest.AnswerOf(take.Answer(), quoted); !strings.HasSuffix(a.String(), "; compared with the recording, 2 of 120 runs lose their success; 95% confidence: at most 20.0% of the runs lose their success (max_loss:0.2)") {
 		t.Errorf("without gains: %s", a.Text)
 	}
 	take.Recommended.Gained, take.Bound.Most, take.Bound.Net = 9, known(-0.02), true
-	if a := take.Answer(quoted); !strings.HasSuffix(a.String(), " and 9 gain one; 95% confidence: at least 0.020 above the recording (max_loss:0.2)") {
+	if a := pagetest.AnswerOf(take.Answer(), quoted); !strings.HasSuffix(a.String(), " and 9 gain one; 95% confidence: at least 0.020 above the recording (max_loss:0.2)") {
 		t.Errorf("more gained than lost: %s", a.Text)
 	}
 	take.Today.Scores[0].Mean = known(0.66671)
-	if a := take.Answer(quoted); !strings.Contains(a.String(), "; <right> is 0.667, the same as today; ") {
+	if a := pagetest.AnswerOf(take.Answer(), quoted); !strings.Contains(a.String(), "; <right> is 0.667, the same as today; ") {
 		t.Errorf("as good as today: %s", a.Text)
 	}
 	take.References = 2
-	if a := take.Answer(quoted); !strings.Contains(a.String(), "; compared with <wide> as recorded, 2 of 120 runs ") {
+	if a := pagetest.AnswerOf(take.Answer(), quoted); !strings.Contains(a.String(), "; compared with <wide> as recorded, 2 of 120 runs ") {
 		t.Errorf("several recordings: %s", a.Text)
 	}
 	take.Today, take.References = nil, 1
-	if a := take.Answer(quoted); !strings.Contains(a.String(), "; <right> is 0.667; as recorded it is 0.775; ") {
+	if a := pagetest.AnswerOf(take.Answer(), quoted); !strings.Contains(a.String(), "; <right> is 0.667; as recorded it is 0.775; ") {
 		t.Errorf("without today: %s", a.Text)
 	}
 	keep := tuning(t)
 	keep.Unchanged, keep.Today = true, keep.Recommended
-	if a := keep.Answer(same); a.State != page.Passed || a.Text != "keep today's limits, max_iterations=5 (chosen in 1 of 2 folds)" {
+	if a := pagetest.AnswerOf(keep.Answer(), same); a.State != page.Passed || a.Text != "keep today's limits, max_iterations=5 (chosen in 1 of 2 folds)" {
 		t.Errorf("%s: %s", a.State, a.Text)
 	}
 	keep.Against = append([]tune.Versus{{What: "today", Saved: []tune.Saving{{Quantity: "cost_usd", Saved: known(5)}}}}, keep.Against...)
-	if a := keep.Answer(same); !strings.Contains(a.String(), "less than the recording; ") {
+	if a := pagetest.AnswerOf(keep.Answer(), same); !strings.Contains(a.String(), "less than the recording; ") {
 		t.Errorf("it saves against itself: %s", a.Text)
 	}
 	both := tuning(t)
 	both.Against = append(both.Against, tune.Versus{What: "today", Saved: []tune.Saving{{Quantity: "cost_usd", Saved: known(5)}, {Quantity: "latency_s", Saved: known(-90)}}})
-	if a := both.Answer(same); !strings.Contains(a.String(), "; 1,000 runs take $5.00 less, but 90.0 s more than today; ") {
+	if a := pagetest.AnswerOf(both.Answer(), same); !strings.Contains(a.String(), "; 1,000 runs take $5.00 less, but 90.0 s more than today; ") {
 		t.Error(a.String())
 	}
 	nothing := tuning(t)
 	nothing.Recommended, nothing.WhyNone = nil, `of 5 configurations none satisfies scores["a@b"].mean > 0.5`
-	if a := nothing.Answer(quoted); a.State != page.Failed || a.Text != `nothing is recommended: of 5 configurations none satisfies <scores["a@b"].mean> <>> 0.5` {
+	if a := pagetest.AnswerOf(nothing.Answer(), quoted); a.State != page.Failed || a.Text != `nothing is recommended: of 5 configurations none satisfies <scores["a@b"].mean> <>> 0.5` {
 		t.Errorf("%s: %s", a.State, a.Text)
 	}
 	for _, c := range []struct {
@@ -241,14 +241,14 @@ func TestTheAnswerOfTune(t *testing.T) {
 		{tune.Guess{Name: "g", Runs: 1, Tasks: 149}, "best guess: <g> loses 0 of 1 run; 149 tasks would prove it"},
 	} {
 		nothing.Guess = &c.guess
-		if a := nothing.Answer(quoted); !slices.Equal(a.More, []string{c.want}) {
+		if a := pagetest.AnswerOf(nothing.Answer(), quoted); !slices.Equal(a.More, []string{c.want}) {
 			t.Errorf("%q, want %q", a.More, c.want)
 		}
-		if a := nothing.Summary(quoted).State; a.Text != c.want || a.More != nil {
+		if a := pagetest.AnswerOf(nothing.Summary().State, quoted); a.Text != c.want || a.More != nil {
 			t.Errorf("the first screen says %q %q, want the guess alone: %q", a.Text, a.More, c.want)
 		}
 	}
-	if a := (&tune.Tuning{}).Answer(same); a.State != page.Errored {
+	if a := (&tune.Tuning{}).Answer(); a.State != page.Errored {
 		t.Errorf("without runs: %s: %s", a.State, a.Text)
 	}
 }
@@ -268,14 +268,14 @@ func TestTheAnswerTellsWhatIsLuck(t *testing.T) {
 	} {
 		r := tuning(t)
 		r.Luck.Objective = tune.Gain{Apparent: known(c.apparent), Honest: known(c.honest), HonestInterval: between(-0.309, c.high), Luck: known(c.apparent - c.honest)}
-		text := r.Answer(same).String()
+		text := pagetest.AnswerOf(r.Answer(), same).String()
 		if c.want == "" && strings.Contains(text, "held-out") || !strings.Contains(text, c.want) {
 			t.Errorf("%v: %s", c, text)
 		}
 	}
 	none := tuning(t)
 	none.Validation.Folds[0].Chosen, none.Validation.Agree = -1, 0
-	if text := none.Answer(same).Text; !strings.Contains(text, " (too few tasks to test the choice on folds)") {
+	if text := pagetest.AnswerOf(none.Answer(), same).Text; !strings.Contains(text, " (too few tasks to test the choice on folds)") {
 		t.Error(text)
 	}
 }
@@ -287,7 +287,7 @@ func TestTuneTellsNoSavingsThatItDoesNotKnow(t *testing.T) {
 		{Quantity: "cost_usd", Saved: page.Missing(page.Unpriced), Interval: noRange}, {Quantity: "latency_s", Saved: page.Missing(page.Unknown), Interval: noRange},
 		{Quantity: "tokens", Saved: page.Missing(page.Unknown), Interval: noRange}, {Quantity: "iterations", Saved: known(-360), Interval: noRange},
 	}
-	text := r.Answer(func(text string) string { return text }).String()
+	text := pagetest.AnswerOf(r.Answer(), func(text string) string { return text }).String()
 	if strings.Contains(text, "$") || strings.Contains(text, "less") || !strings.Contains(text, "; 1,000 runs take 360 iterations more than the recording; ") {
 		t.Error(text)
 	}
@@ -330,7 +330,7 @@ func TestSentencesQuoteWhatIsNotPlain(t *testing.T) {
 		"*bold* _it_ `c` a_b <b> ![x](y) \x1b[31m #1 ::x":            "<*bold*> <_it_> <`c`> a_b <<b>> <![x](y)> <\x1b[31m> <#1> <::x>",
 	} {
 		r.WhyNone = sentence
-		got := strings.TrimPrefix(r.Answer(func(text string) string { return "<" + text + ">" }).Text, "nothing is recommended: ")
+		got := strings.TrimPrefix(pagetest.AnswerOf(r.Answer(), func(text string) string { return "<" + text + ">" }).Text, "nothing is recommended: ")
 		if got != want {
 			t.Errorf("%q became %q, not %q", sentence, got, want)
 		}
@@ -352,7 +352,7 @@ func TestTheWordsOfNotesFitTheirNumbers(t *testing.T) {
 		}
 	}
 	r.Recommended.Lost, r.Recommended.Gained = 1, 1
-	if a := r.Answer(func(text string) string { return text }); !strings.Contains(a.String(), "1 of 120 runs loses its success and 1 gains one; ") {
+	if a := pagetest.AnswerOf(r.Answer(), func(text string) string { return text }); !strings.Contains(a.String(), "1 of 120 runs loses its success and 1 gains one; ") {
 		t.Error(a.String())
 	}
 }

@@ -359,7 +359,6 @@ func reported(t *testing.T, from *sweep.Recording) *reports.Configuration {
 }
 
 func TestTheAnswerOfReplay(t *testing.T) {
-	same := func(text string) string { return text }
 	for _, c := range []struct {
 		settings []int
 		state    page.State
@@ -373,14 +372,14 @@ func TestTheAnswerOfReplay(t *testing.T) {
 		for _, i := range c.settings {
 			some = append(some, coachtest.Candidates(t)[i])
 		}
-		if a := replayed(t, coachtest.Sweep(t, some, coachtest.Recording(t, 40)), tune.ReplayOptions{}).Answer(same); a.State != c.state || a.Text != c.text {
+		if a := replayed(t, coachtest.Sweep(t, some, coachtest.Recording(t, 40)), tune.ReplayOptions{}).Answer(); a.State != c.state || string(a.Text) != c.text {
 			t.Errorf("%v: %s: %s", c.settings, a.State, a.Text)
 		}
 	}
-	if a := (&tune.Replay{Runs: 1}).Answer(same); a.State != page.Undecided {
+	if a := (&tune.Replay{Runs: 1}).Answer(); a.State != page.Undecided {
 		t.Errorf("without configurations: %s: %s", a.State, a.Text)
 	}
-	if a := (&tune.Replay{}).Answer(same); a.State != page.Errored {
+	if a := (&tune.Replay{}).Answer(); a.State != page.Errored {
 		t.Errorf("without runs: %s: %s", a.State, a.Text)
 	}
 }

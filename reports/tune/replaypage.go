@@ -24,24 +24,24 @@ var ReplayTableNames = []string{"configurations", "unknown", "stops"}
 func (r *Replay) About() (kind, suite string) { return "replay", r.Suite }
 
 // Heading says what was recorded.
-func (r *Replay) Heading(quote func(string) string) string {
-	parts := []string{quote(r.Suite), "recorded: " + recordings(r.Recordings, quote), reports.Size(r.Tasks, r.Clusters), page.Plural(r.Runs, "run", "runs")}
+func (r *Replay) Heading() page.Words {
+	parts := []string{page.Foreign(r.Suite), "recorded: " + recordings(r.Recordings), reports.Size(r.Tasks, r.Clusters), page.Plural(r.Runs, "run", "runs")}
 	if r.PricesAsOf != "" {
-		parts = append(parts, "prices as of "+quote(r.PricesAsOf))
+		parts = append(parts, "prices as of "+page.Foreign(r.PricesAsOf))
 	}
-	return strings.Join(parts, " · ")
+	return page.Words(strings.Join(parts, " · "))
 }
 
 // mostNamed is how many names a heading lists.
 const mostNamed = 3
 
-func recordings(names []string, quote func(string) string) string {
+func recordings(names []string) string {
 	if len(names) == 0 {
 		return "nothing"
 	}
 	var quoted []string
 	for _, name := range names[:min(len(names), mostNamed)] {
-		quoted = append(quoted, quote(name))
+		quoted = append(quoted, page.Foreign(name))
 	}
 	if more := len(names) - mostNamed; more > 0 {
 		quoted = append(quoted, fmt.Sprintf("%d more", more))
@@ -50,7 +50,7 @@ func recordings(names []string, quote func(string) string) string {
 }
 
 // Answer counts the configurations by their label.
-func (r *Replay) Answer(func(string) string) page.Answer {
+func (r *Replay) Answer() page.Answer {
 	counts, of := map[string]int{}, 0
 	for i := range r.Configurations {
 		if c := &r.Configurations[i]; c.Label != LabelRecorded {
@@ -64,7 +64,7 @@ func (r *Replay) Answer(func(string) string) page.Answer {
 	case of == 0:
 		return page.Answer{State: page.Undecided, Text: "no configuration was replayed"}
 	case counts[replay.PointExact.String()] == of:
-		return page.Answer{State: page.Passed, Text: page.Plural(of, "configuration is exact", "configurations are exact")}
+		return page.Answer{State: page.Passed, Text: page.Words(page.Plural(of, "configuration is exact", "configurations are exact"))}
 	}
 	exact, are := counts[replay.PointExact.String()], "are"
 	if exact == 1 || of == 1 {
@@ -79,11 +79,11 @@ func (r *Replay) Answer(func(string) string) page.Answer {
 			parts = append(parts, fmt.Sprintf("%d %s", n, verb(n, l.one, l.many)))
 		}
 	}
-	return page.Answer{State: page.Undecided, Text: strings.Join(parts, ", ")}
+	return page.Answer{State: page.Undecided, Text: page.Words(strings.Join(parts, ", "))}
 }
 
-func (r *Replay) Remark(quote func(string) string) string {
-	return page.SimulatedBy(r.Simulated, quote)
+func (r *Replay) Remark() page.Words {
+	return page.SimulatedBy(r.Simulated)
 }
 
 func (r *Replay) Tables(page.Audience) []page.Table {
@@ -433,8 +433,8 @@ var sayings = func() reports.Sayings {
 			Text:    "{n} of {of} recorded runs had infrastructure errors before they would stop here, and are excluded: longer runs have more faults, so the others may be the easier ones",
 			Serious: true,
 		},
-		ReturnUnscored: {Serious: true, Say: func(n reports.Warning, quote func(string) string) string {
-			return fmt.Sprintf("%s of %d of %d runs is unknown", quote(n.Name), n.Count, n.Of) + whyUnscored[sweep.Why(n.More)]
+		ReturnUnscored: {Serious: true, Say: func(n reports.Warning) string {
+			return fmt.Sprintf("%s of %d of %d runs is unknown", page.Foreign(n.Name), n.Count, n.Of) + whyUnscored[sweep.Why(n.More)]
 		}},
 		Unjudged: {Text: "{name} could not score {n} of {of} recorded runs: means of configurations with other limits may be of other tasks", Serious: true},
 		NoTimes:  {Text: "the recording has no times, so the latency is unknown"},
@@ -444,37 +444,37 @@ var sayings = func() reports.Sayings {
 		WholeCosts: {
 			Text: "{n} of {of} recorded runs have only the cost of the whole run: one that stops earlier costs between nothing and the even share of its iterations, assuming that later iterations are not cheaper than earlier ones",
 		},
-		Against: {Say: func(n reports.Warning, quote func(string) string) string {
-			return "lost, gained and saved compare with the same runs as recorded; " + reports.SuccessBy(n.Name, quote)
+		Against: {Say: func(n reports.Warning) string {
+			return "lost, gained and saved compare with the same runs as recorded; " + reports.SuccessBy(n.Name)
 		}},
-		TriedLimits: {Say: func(n reports.Warning, quote func(string) string) string {
-			return "tried: the limits of " + quote(n.Name) + ", at the values that its runs distinguish: " + plainly(n.More, quote)
+		TriedLimits: {Say: func(n reports.Warning) string {
+			return "tried: the limits of " + page.Foreign(n.Name) + ", at the values that its runs distinguish: " + plainly(n.More)
 		}},
 		RaceTold: {Text: "{detail}"},
 		LeftOut:  {Text: "{detail}"},
 
-		ChosenBy: {Say: func(n reports.Warning, quote func(string) string) string {
-			return "recommended is " + plainly(n.More, quote) + "; the cost is " + quote(n.Name)
+		ChosenBy: {Say: func(n reports.Warning) string {
+			return "recommended is " + plainly(n.More) + "; the cost is " + page.Foreign(n.Name)
 		}},
 		ByObjective: {Text: "the objective is the smallest {name}", None: "the objective is the largest {name}"},
 		LittleSaved: {Text: "little is saved: {name} falls by {detail}, which counts as the same (within " + page.Percent(page.Known(compare.DefaultRatioMargin)) + "); the change is hardly worth it"},
-		OtherCost: {Say: func(n reports.Warning, quote func(string) string) string {
-			return "the cost is " + quote(n.Name) + ": " + plainly(n.More, quote)
+		OtherCost: {Say: func(n reports.Warning) string {
+			return "the cost is " + page.Foreign(n.Name) + ": " + plainly(n.More)
 		}},
-		LuckyGoal: {Say: func(n reports.Warning, _ func(string) string) string {
+		LuckyGoal: {Say: func(n reports.Warning) string {
 			return fmt.Sprintf("overfitting check: compared with %s, the objective %s", overWhat(n.Name), n.More)
 		}},
-		LuckyCost: {Say: func(n reports.Warning, _ func(string) string) string {
+		LuckyCost: {Say: func(n reports.Warning) string {
 			return fmt.Sprintf("overfitting check: compared with %s, the cost of a run %s", overWhat(n.Name), n.More)
 		}},
-		NotTried: {Say: func(n reports.Warning, _ func(string) string) string {
+		NotTried: {Say: func(n reports.Warning) string {
 			return fmt.Sprintf("%d of %s %s not exact (%s) and cannot be recommended", n.Count, page.Plural(n.Of, "configuration", "configurations"), verb(n.Count, "is", "are"), n.More)
 		}},
 		CannotTake:  {Text: "{n} exact [configuration|configurations] cannot be chosen: {detail}"},
 		OffTheFront: {Text: "{n} [configuration of unknown cost is|configurations of unknown cost are] not on the front"},
 		ByRatios:    {Text: "change: of scores the mean difference of the tasks, of amounts the ratio of the means"},
 		Alone:       {Text: "95% bound of the loss, not corrected for choosing one of many configurations; the bound in the first lines is corrected"},
-		AfterAll: {Say: func(n reports.Warning, _ func(string) string) string {
+		AfterAll: {Say: func(n reports.Warning) string {
 			if n.Name == string(InSteps) {
 				return "the bound in the first lines is corrected for the choice: configurations are tested from the loosest limits to tighter ones, and those equally many steps away share the error rate"
 			}
@@ -492,8 +492,8 @@ var sayings = func() reports.Sayings {
 }()
 
 // Text is the note for people.
-func (n ReplayNote) Text(quote func(string) string) string {
-	return sayings.Text(reports.Warning(n), quote)
+func (n ReplayNote) Text() page.Words {
+	return sayings.Text(reports.Warning(n))
 }
 
 // Serious reports whether numbers are missing or in question.

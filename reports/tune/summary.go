@@ -12,12 +12,12 @@ import (
 
 // Summary is what to do and what it is chosen over: today's configuration, the
 // recommended one, the recording and the best one.
-func (t *Tuning) Summary(quote func(string) string) page.Summary {
-	s := page.Summary{Head: t.Heading(quote), State: t.Answer(quote), Table: t.summaryTable()}
+func (t *Tuning) Summary() page.Summary {
+	s := page.Summary{Head: t.Heading(), State: t.Answer(), Table: t.summaryTable()}
 	if t.Recommended == nil && t.Guess != nil {
-		s.State = page.Answer{State: s.State.State, Text: t.Guess.text(quote)}
+		s.State = page.Answer{State: s.State.State, Text: page.Words(t.Guess.text())}
 	}
-	simulated := t.Remark(quote) != ""
+	simulated := t.Remark() != ""
 	if simulated {
 		s.Head += " · SIMULATED"
 	}
@@ -25,34 +25,34 @@ func (t *Tuning) Summary(quote func(string) string) page.Summary {
 		switch n, ok := w.(Note); {
 		case simulated && ok && n.Kind == reports.SimulatedModel:
 		case w.Serious():
-			s.Serious = append(s.Serious, w.Text(quote))
+			s.Serious = append(s.Serious, w.Text())
 		case ok && (n.Kind == NotTried || n.Kind == CannotTake || n.Kind == TriedLimits):
-			s.Lines = append(s.Lines, w.Text(quote))
+			s.Lines = append(s.Lines, w.Text())
 		}
 	}
-	if changed := t.changed(quote); changed != "" {
-		s.Lines = append([]string{changed}, s.Lines...)
+	if changed := t.changed(); changed != "" {
+		s.Lines = append([]page.Words{page.Words(changed)}, s.Lines...)
 	}
 	if t.Again == "" {
 		return s
 	}
 	short := cmp.Or(t.AgainInShort, "the same command")
-	s.Next = []page.Command{{For: "all tables", Line: t.Again + " --all", Short: short + " with --all"}}
+	s.Next = []page.Command{{For: "all tables", Line: page.Words(t.Again + " --all"), Short: page.Words(short + " with --all")}}
 	switch {
 	case t.Recommended == nil || t.Unchanged:
 	case t.Applies == AppliesToSuite:
-		s.Next = append(s.Next, page.Command{For: "change the YAML", Line: t.Again + " --apply", Short: short + " with --apply"})
+		s.Next = append(s.Next, page.Command{For: "change the YAML", Line: page.Words(t.Again + " --apply"), Short: page.Words(short + " with --apply")})
 	case t.Applies == AppliesToLoop:
-		s.Next = append(s.Next, page.Command{For: "change a loop", Short: short + " with --apply=LOOP.yaml"})
+		s.Next = append(s.Next, page.Command{For: "change a loop", Short: page.Words(short + " with --apply=LOOP.yaml")})
 	}
 	return s
 }
 
 // changed are the parameters that change, with their values; "" where none does.
-func (t *Tuning) changed(quote func(string) string) string {
+func (t *Tuning) changed() string {
 	changes := make([]string, len(t.Changes))
 	for i, c := range t.Changes {
-		changes[i] = fmt.Sprintf("%s %s → %s", quote(c.Path), quote(c.From), quote(c.To))
+		changes[i] = fmt.Sprintf("%s %s → %s", page.Foreign(c.Path), page.Foreign(c.From), page.Foreign(c.To))
 	}
 	return strings.Join(changes, ", ")
 }

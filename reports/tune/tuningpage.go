@@ -22,21 +22,21 @@ var TableNames = []string{
 func (t *Tuning) About() (kind, suite string) { return "tune", t.Suite }
 
 // Heading says what was tried on what.
-func (t *Tuning) Heading(quote func(string) string) string {
+func (t *Tuning) Heading() page.Words {
 	tried := page.Plural(t.Tried.Candidates, "configuration tried", "configurations tried")
-	parts := []string{quote(t.Suite)}
+	parts := []string{page.Foreign(t.Suite)}
 	if t.Tuned != "" {
-		parts = append(parts, "configuration "+quote(t.Tuned))
+		parts = append(parts, "configuration "+page.Foreign(t.Tuned))
 	}
 	parts = append(parts, reports.Size(t.Tasks, t.Clusters), page.Plural(t.Runs, "recorded run", "recorded runs"), tried)
 	if t.PricesAsOf != "" {
-		parts = append(parts, "prices as of "+quote(t.PricesAsOf))
+		parts = append(parts, "prices as of "+page.Foreign(t.PricesAsOf))
 	}
-	return strings.Join(parts, " · ")
+	return page.Words(strings.Join(parts, " · "))
 }
 
-func (t *Tuning) Remark(quote func(string) string) string {
-	return page.SimulatedBy(t.Simulated, quote)
+func (t *Tuning) Remark() page.Words {
+	return page.SimulatedBy(t.Simulated)
 }
 
 func (t *Tuning) Tables(page.Audience) []page.Table {
@@ -63,8 +63,8 @@ const checkGroup = "tune"
 
 // Checks ask whether there is something to recommend.
 func (t *Tuning) Checks() iter.Seq[page.Check] {
-	a := t.Answer(func(text string) string { return text })
-	return slices.Values([]page.Check{{Group: checkGroup, Name: "recommended", State: a.State, Message: a.String(), Loud: true}})
+	a := t.Answer()
+	return slices.Values([]page.Check{{Group: checkGroup, Name: "recommended", State: a.State, Message: a.InOneLine().Raw(), Loud: true}})
 }
 
 // Facts are the parameters that are recommended.
@@ -82,23 +82,23 @@ func JSONSchema() ([]byte, error) { return reports.SchemaOf[Tuning](Schema) }
 
 // Answer is what to do, and in a sentence each what becomes of the score, of the spending
 // and of the recorded successes.
-func (t *Tuning) Answer(quote func(string) string) page.Answer {
+func (t *Tuning) Answer() page.Answer {
 	switch {
 	case t.Runs == 0:
 		return page.Answer{State: page.Errored, Text: "no run counts"}
 	case t.Recommended == nil && t.Guess == nil:
-		return page.Answer{State: page.Failed, Text: "nothing is recommended: " + plainly(t.WhyNone, quote)}
+		return page.Answer{State: page.Failed, Text: page.Words("nothing is recommended: " + plainly(t.WhyNone))}
 	case t.Recommended == nil:
-		return page.Answer{State: page.Failed, Text: "nothing is recommended: " + plainly(t.WhyNone, quote), More: []string{t.Guess.text(quote)}}
+		return page.Answer{State: page.Failed, Text: page.Words("nothing is recommended: " + plainly(t.WhyNone)), More: []page.Words{page.Words(t.Guess.text())}}
 	}
 	advice := "take "
 	if t.Unchanged {
 		advice = "keep today's limits, "
 	}
-	a := page.Answer{State: page.Passed, Text: advice + quote(spaced(t.Recommended.Name)) + t.stable()}
-	for _, sentence := range append([]string{t.scores(quote), t.saved(quote), t.lucky(quote)}, t.kept(quote)...) {
+	a := page.Answer{State: page.Passed, Text: page.Words(advice + page.Foreign(spaced(t.Recommended.Name)) + t.stable())}
+	for _, sentence := range append([]string{t.scores(), t.saved(), t.lucky()}, t.kept()...) {
 		if sentence != "" {
-			a.More = append(a.More, sentence)
+			a.More = append(a.More, page.Words(sentence))
 		}
 	}
 	return a
@@ -118,8 +118,8 @@ func (t *Tuning) stable() string {
 	return fmt.Sprintf(" (chosen in %d of %s)", t.Validation.Agree, page.Plural(len(t.Validation.Folds), "fold", "folds"))
 }
 
-func (g *Guess) text(quote func(string) string) string {
-	name, value, best := quote(spaced(g.Name)), objectiveForm(g.Value), objectiveForm(g.Best)
+func (g *Guess) text() string {
+	name, value, best := page.Foreign(spaced(g.Name)), objectiveForm(g.Value), objectiveForm(g.Best)
 	text, proof := "best guess: "+name, " would prove it"
 	switch {
 	case g.Unchanged:
@@ -159,7 +159,7 @@ func (g *Guess) text(quote func(string) string) string {
 
 // scores are what the score becomes and what it is today, or in the recording
 // where there is no other today; "" where it is not known.
-func (t *Tuning) scores(quote func(string) string) string {
+func (t *Tuning) scores() string {
 	now := t.Recommended.scoreText(t.Terms.Score)
 	if now == "" {
 		return ""
@@ -172,7 +172,7 @@ func (t *Tuning) scores(quote func(string) string) string {
 	if before != nil {
 		was = before.scoreText(t.Terms.Score)
 	}
-	switch text := quote(t.Terms.Score) + " is " + now; was {
+	switch text := page.Foreign(t.Terms.Score) + " is " + now; was {
 	case "":
 		return text
 	case now:
@@ -198,7 +198,7 @@ func (c *Choice) scoreText(name string) string {
 
 // saved says what 1,000 runs save against today's configuration, or against the
 // recording where there is none or it stays: money and time, else what is known.
-func (t *Tuning) saved(quote func(string) string) string {
+func (t *Tuning) saved() string {
 	v := t.versus()
 	if v == nil {
 		return ""
@@ -231,7 +231,7 @@ func (t *Tuning) saved(quote func(string) string) string {
 	}
 	against := "today"
 	if v.What != "today" {
-		against = t.reference(quote)
+		against = t.reference()
 	}
 	if little, _ := t.littleSaved(); little != "" {
 		against += ", which counts as the same"
@@ -241,7 +241,7 @@ func (t *Tuning) saved(quote func(string) string) string {
 
 // lucky says what is left of a gain on held-out tasks, where that is less than half of
 // it, and where it is a loss that is shown.
-func (t *Tuning) lucky(quote func(string) string) string {
+func (t *Tuning) lucky() string {
 	if t.Luck == nil || !t.Terms.isScore() || t.Unchanged {
 		return ""
 	}
@@ -250,15 +250,15 @@ func (t *Tuning) lucky(quote func(string) string) string {
 	if !found.Honest.Known() || !worse && !(found.Apparent.Number > 0 && found.Honest.Number < found.Apparent.Number/2) {
 		return ""
 	}
-	return fmt.Sprintf("on held-out tasks, %s changes by %s, not %s, compared with %s", quote(t.Terms.Score), gain(found.Honest), gain(found.Apparent), overWhat(t.Luck.Over))
+	return fmt.Sprintf("on held-out tasks, %s changes by %s, not %s, compared with %s", page.Foreign(t.Terms.Score), gain(found.Honest), gain(found.Apparent), overWhat(t.Luck.Over))
 }
 
 // kept are what becomes of the recorded successes, and the bound of that.
-func (t *Tuning) kept(quote func(string) string) []string {
+func (t *Tuning) kept() []string {
 	r := t.Recommended
-	text := "compared with " + t.reference(quote) + ", no run loses its success"
+	text := "compared with " + t.reference() + ", no run loses its success"
 	if r.Lost > 0 {
-		text = fmt.Sprintf("compared with %s, %d of %s %s", t.reference(quote), r.Lost, page.Plural(r.Runs, "run", "runs"), verb(r.Lost, "loses its success", "lose their success"))
+		text = fmt.Sprintf("compared with %s, %d of %s %s", t.reference(), r.Lost, page.Plural(r.Runs, "run", "runs"), verb(r.Lost, "loses its success", "lose their success"))
 	}
 	if r.Gained > 0 {
 		text += fmt.Sprintf(" and %d %s one", r.Gained, verb(r.Gained, "gains", "gain"))
@@ -270,7 +270,7 @@ func (t *Tuning) kept(quote func(string) string) []string {
 	if t.Terms.Rule == string(MaxLoss) {
 		allowed = fmt.Sprintf(" (max_loss:%v)", t.Terms.Number)
 	}
-	return []string{text, "95% confidence: " + t.Bound.text(t.reference(quote)) + allowed}
+	return []string{text, "95% confidence: " + t.Bound.text(t.reference()) + allowed}
 }
 
 func (b *Bound) text(reference string) string {
@@ -291,9 +291,9 @@ func (b *Bound) most(reference string) string {
 }
 
 // reference names what losses are counted against.
-func (t *Tuning) reference(quote func(string) string) string {
+func (t *Tuning) reference() string {
 	if t.References > 1 {
-		return quote(t.Reference) + " as recorded"
+		return page.Foreign(t.Reference) + " as recorded"
 	}
 	return "the recording"
 }
@@ -364,11 +364,11 @@ func amountForm(quantity string) func(page.Value) string {
 var plain = regexp.MustCompile(`^\(?(?:[A-Za-z0-9]+(?:[_'-][A-Za-z0-9]+)*'?|[0-9]+\.[0-9]+%?|[0-9]+%|=|-)[,:;.)]*$`)
 
 // plainly quotes those words of a sentence that may come from outside.
-func plainly(sentence string, quote func(string) string) string {
+func plainly(sentence string) string {
 	words := strings.Split(sentence, " ")
 	for i, word := range words {
 		if word != "" && !plain.MatchString(word) {
-			words[i] = quote(word)
+			words[i] = page.Foreign(word)
 		}
 	}
 	return strings.Join(words, " ")
@@ -498,7 +498,7 @@ type Note ReplayNote
 func (n Note) Serious() bool { return ReplayNote(n).Serious() }
 
 // Text is the note for people.
-func (n Note) Text(quote func(string) string) string { return ReplayNote(n).Text(quote) }
+func (n Note) Text() page.Words { return ReplayNote(n).Text() }
 
 // verb is the form of a verb that goes with so many, of however many.
 func verb(n int, one, many string) string {

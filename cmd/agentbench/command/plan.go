@@ -112,7 +112,7 @@ func (p *program) powerNotes(o *opened, planned *plan.Plan, f *powerFlags) (note
 		if err != nil {
 			return nil, err
 		}
-		notes = append(notes, func(quote func(string) string) string { return v.Detectable(quote, planned.Tasks, planned.Trials) })
+		notes = append(notes, v.Detectable(planned.Tasks, planned.Trials))
 		if f.detect > 0 {
 			notes = append(notes, page.Saying(v.Needed(f.detect, planned.Tasks, planned.Trials)))
 		}

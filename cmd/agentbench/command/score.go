@@ -238,9 +238,8 @@ func (s *scoring) tell(done *pass.Pass) error {
 		if c.Removed {
 			all[i].Version = ""
 		} else if scores, versions := c.Others(); scores > 0 {
-			others = append(others, func(quote func(string) string) string {
-				return fmt.Sprintf("%s: %s of runs by %s of it were there", quote(c.Name), page.Plural(scores, "score", "scores"), page.Plural(versions, "other version", "other versions"))
-			})
+			others = append(others, page.Words(fmt.Sprintf("%s: %s of runs by %s of it were there",
+				page.Foreign(c.Name), page.Plural(scores, "score", "scores"), page.Plural(versions, "other version", "other versions"))))
 		}
 	}
 	head := page.Plural(done.Runs, "run", "runs")

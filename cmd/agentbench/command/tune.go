@@ -174,7 +174,7 @@ func (t *tuning) recommend(ctx context.Context) error {
 	case tuned.Recommended == nil && t.flags.format == "terminal":
 		return exit.Quiet(exit.AnswerNo) // the page says why
 	case tuned.Recommended == nil:
-		return exit.With(exit.AnswerNo, strings.Join(tuned.Answer(page.Visible).More, "; "), "nothing is recommended: %s", tuned.WhyNone)
+		return exit.With(exit.AnswerNo, page.InOneLine(tuned.Answer().More...).Visible(), "nothing is recommended: %s", tuned.WhyNone)
 	case t.flags.apply == "":
 		return nil
 	}

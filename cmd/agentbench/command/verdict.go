@@ -39,7 +39,7 @@ func (p *program) verdict(r *reports.Report, unanswered error, f *reportFlags, q
 		err = reports.Judged(r.Thresholds, quiet || shown, p.note)
 	}
 	var known *exit.Error
-	if answer := r.Answer(page.Visible).Text; !shown || !errors.As(err, &known) || err.Error() != answer || page.Width(answer) > p.width(p.out) {
+	if answer := r.Answer().Text.Visible(); !shown || !errors.As(err, &known) || err.Error() != answer || page.Width(answer) > p.width(p.out) {
 		return err
 	}
 	if known.Hint != "" {
