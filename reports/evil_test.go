@@ -254,8 +254,7 @@ func infestedReplay(name string) *tune.Replay {
 			Name: name, Params: []record.Param{{Path: name, Value: value}}, Recording: name, Label: "needs calls", Runs: 2, Exact: 1, Branches: 1,
 			Scores:   []tune.Score{{Name: name, Scored: 2}},
 			Stops:    []tune.StopCount{{Name: name, Reason: record.ReasonWhen(name), Fired: name, Runs: 1}},
-			Unknown:  []tune.Unknown{{Label: "needs calls", Why: name, Runs: 1, First: 1, Last: 2}},
-			Warnings: []tune.ReplayNote{{Kind: tune.ReturnUnscored, Name: name, Count: 1, Of: 2}, {Kind: tune.Branching, Count: 1, Of: 2}},
+			Warnings: []tune.ReplayNote{{Kind: tune.ReturnUnscored, Name: name, Count: 1, Of: 2}, {Kind: tune.Branching, Count: 1, Of: 2, More: name}},
 		}},
 		Warnings: []tune.ReplayNote{{Kind: tune.Against, Name: name}},
 	}
@@ -279,18 +278,16 @@ func infestedTuning(name string) *tune.Tuning {
 	return &tune.Tuning{
 		Suite: name, Simulated: []string{name}, PricesAsOf: name, Tasks: 1, Runs: 2,
 		Terms:       tune.Terms{Objective: name, Score: name, Cost: name, WhyCost: name, Constraints: []string{name}, FoldsBy: name},
-		Tried:       tune.Tried{Candidates: 2, Exact: 1, Excluded: []tune.Excluded{{Constraint: name}}, NotExact: []tune.NotExact{{Name: name, Label: "bounded", Why: name}}},
+		Tried:       tune.Tried{Candidates: 2, Exact: 1, Bounded: 1, WhyNotExact: name},
 		Recommended: &choice, Recording: &choice, Why: name, WhyNone: name,
 		Changes:    []tune.Change{{Path: name, From: name, To: name}},
-		Against:    []tune.Versus{{What: "today", Name: name, All: []tune.Compared{{Difference: compare.Difference{Quantity: compare.Quantity{Name: name}}}}, Saved: []tune.Saving{{Quantity: name}}}},
+		Against:    []tune.Versus{{What: "today", Name: name, All: []compare.Difference{{Quantity: compare.Quantity{Name: name}}}, Saved: []tune.Saving{{Quantity: name}}}},
 		Validation: &tune.Validation{Folds: []tune.Fold{{Name: name, Why: name, HeldOut: tune.Counted{Runs: 1}}}},
 		Front:      []tune.FrontRow{{Name: name}},
-		Neighbours: []tune.Neighbour{{Of: "today", Path: name, Value: name, Less: &step}},
-		Stops:      []tune.Stops{{Of: "today", Stops: choice.Stops}},
 		Limits:     []tune.LimitUse{{Of: "today", Path: name, Advice: tune.Raise, Step: &step}},
 		Ranges:     []tune.RangeHint{{Of: "today", Path: name, Hint: "planning"}},
 		Curve:      []tune.CurveStep{{Iteration: 1}},
-		Notes:      []tune.Note{{Kind: tune.OtherCost, Name: name, More: name}},
+		Notes:      []tune.Note{{Kind: tune.OtherCost, Name: name, More: name}, {Kind: tune.ExcludedBy, Name: name, Count: 1, Of: 2}, {Kind: tune.OneStep, Name: name, Count: 1, Of: 2, More: "3"}},
 	}
 }
 

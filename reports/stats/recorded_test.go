@@ -2,13 +2,7 @@ package stats_test
 
 import (
 	"encoding/csv"
-	"encoding/json"
-	"maps"
-	"math"
 	"os"
-	"slices"
-	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/agentbench/agentbench/engine/record/recordingtest"
@@ -106,69 +100,6 @@ func nearTo(t *testing.T, what string, got float64, ok bool, want, off float64) 
 	t.Helper()
 	if !ok || !(got >= want-off && got <= want+off) {
 		t.Errorf("%s = %v, %v; want %v", what, got, ok, want)
-	}
-}
-
-// Two models, task by task in the order of the file: when is it sure which is
-// better, if one looks after every task?
-func TestRecordedEvidence(t *testing.T) {
-	text := recordingtest.Read(t, "gsm8k/model_solutions_6b.jsonl")
-	first := map[float64]int{}
-	won, lost, tasks := 0, 0, 0
-	for line := range strings.Lines(string(text)) {
-		var task map[string]json.RawMessage
-		var better, worse struct {
-			Correct bool `json:"is_correct"`
-		}
-		if json.Unmarshal([]byte(line), &task) != nil || json.Unmarshal(task["6b_verification"], &better) != nil || json.Unmarshal(task["6b_finetuning"], &worse) != nil {
-			t.Fatal("a line that cannot be read: ", line)
-		}
-		tasks++
-		switch {
-		case better.Correct && !worse.Correct:
-			won++
-		case worse.Correct && !better.Correct:
-			lost++
-		}
-		evidence, _ := stats.Evidence(won, lost, 1)
-		for _, wanted := range []float64{20, 40, 60, 100} {
-			if first[wanted] == 0 && evidence >= wanted {
-				first[wanted] = tasks
-			}
-		}
-	}
-	if want := (map[float64]int{20: 113, 40: 132, 60: 134, 100: 135}); !maps.Equal(first, want) || won != 293 || lost != 64 {
-		t.Errorf("%v with %d won, %d lost; want %v", first, won, lost, want)
-	}
-	evidence, ok := stats.Evidence(won, lost, 1)
-	nearTo(t, "log evidence", math.Log(evidence), ok, 76.58137970378289, 1e-9)
-}
-
-// Costs that are 0 or missing are unknown, and so not on the front.
-func TestRecordedFront(t *testing.T) {
-	text := recordingtest.Read(t, "aider/polyglot_leaderboard.yml")
-	var points []stats.Point
-	for line := range strings.Lines(string(text)) {
-		key, value, _ := strings.Cut(strings.TrimLeft(line, "- "), ":")
-		number, _ := strconv.ParseFloat(strings.TrimSpace(value), 64)
-		switch key {
-		case "dirname":
-			points = append(points, stats.Point{Cost: math.NaN()})
-		case "pass_rate_2":
-			points[len(points)-1].Quality = number
-		case "total_cost":
-			if number != 0 {
-				points[len(points)-1].Cost = number
-			}
-		}
-	}
-	var front []stats.Point
-	for _, at := range stats.Front(points) {
-		front = append(front, points[at])
-	}
-	want := []stats.Point{{Cost: 0.3236, Quality: 3.6}, {Cost: 0.3369, Quality: 48.4}, {Cost: 0.7346, Quality: 49.3}, {Cost: 0.8756, Quality: 70.2}, {Cost: 1.3045, Quality: 74.2}, {Cost: 10.3713, Quality: 81.3}, {Cost: 17.693, Quality: 86.7}, {Cost: 29.0829, Quality: 88}}
-	if len(points) != 69 || !slices.Equal(front, want) {
-		t.Errorf("%d points, front %v; want %v", len(points), front, want)
 	}
 }
 

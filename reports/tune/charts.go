@@ -383,7 +383,5 @@ func (t *Tuning) curveCharts() (charts []page.Chart) {
 
 // stopsForALimit reports whether a maximum of iterations ended some recorded runs.
 func (t *Tuning) stopsForALimit() bool {
-	return slices.ContainsFunc(t.Stops, func(of Stops) bool {
-		return of.Of == "recording" && slices.ContainsFunc(of.Stops, func(s StopCount) bool { return s.Reason == record.ReasonMaxIterations })
-	})
+	return t.Recording != nil && slices.ContainsFunc(t.Recording.Stops, func(s StopCount) bool { return s.Reason == record.ReasonMaxIterations })
 }

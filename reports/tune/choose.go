@@ -469,22 +469,22 @@ func (t *chooser) shown(candidate int) string {
 func percent(share float64) string { return fmt.Sprintf("%.3g%%", 100*share) }
 
 // whyNone says why the rule finds nothing on a subset.
-func (t *chooser) whyNone(ctx context.Context, subset int, c *chosen) string {
+func (t *chooser) whyNone(ctx context.Context, subset int, c *chosen) (string, error) {
 	if c.best < 0 {
-		return t.whyNothingLeft(subset)
+		return t.whyNothingLeft(subset), nil
 	}
 	if c.unproven {
-		return "no limit that is tighter than the recorded ones is allowed, and looser ones, today's among them, cannot be judged: the runs ended before"
+		return "no limit that is tighter than the recorded ones is allowed, and looser ones, today's among them, cannot be judged: the runs ended before", nil
 	}
 	units, what := t.lossUnits(subset)
 	switch {
 	case c.top != c.best && (t.Choose.Rule != MaxLoss || t.beaten(c)):
-		return t.whyBeaten(c)
+		return t.whyBeaten(c), nil
 	case t.Choose.Rule != MaxLoss:
-		return "the rule allows none"
+		return "the rule allows none", nil
 	}
 	if c.passing >= 0 {
-		return fmt.Sprintf("%s is proven to lose at most %s, but %s, which is not, beats it", t.candidates[c.passing].Name, percent(t.Choose.Number), t.candidates[c.by].Name)
+		return fmt.Sprintf("%s is proven to lose at most %s, but %s, which is not, beats it", t.candidates[c.passing].Name, percent(t.Choose.Number), t.candidates[c.by].Name), nil
 	}
 	text := fmt.Sprintf("no configuration is proven to lose at most %s", percent(t.Choose.Number))
 	alpha := t.steps.largest()
@@ -492,13 +492,13 @@ func (t *chooser) whyNone(ctx context.Context, subset int, c *chosen) string {
 		least := percent(t.noLoss(subset).AtMost(1 - alpha))
 		text = fmt.Sprintf("%s: %s at best, it takes at least %.0f", text, page.Plural(units, strings.TrimSuffix(what, "s")+" proves "+least, what+" prove "+least), needed)
 	}
-	if least, ok := t.leastShown(ctx, subset); ok {
-		if least > mostAdvised {
-			return fmt.Sprintf("%s; these %s cannot rule out a loss of %s", text, what, percent(least))
-		}
+	least, ok, err := t.leastShown(ctx, subset)
+	if ok && least > mostAdvised {
+		text = fmt.Sprintf("%s; these %s cannot rule out a loss of %s", text, what, percent(least))
+	} else if ok {
 		text = fmt.Sprintf("%s; the smallest bound that they prove is --choose max_loss:%v", text, roundedUp(least))
 	}
-	return text
+	return text, err
 }
 
 // leastUnits is how many units prove that what loses nothing loses at most what is
@@ -520,17 +520,15 @@ const mostLeast = 2_000
 
 // leastShown is the smallest max_loss at which something is recommended: the least
 // bound on the front, where looser ones have passed.
-func (t *chooser) leastShown(ctx context.Context, subset int) (least float64, ok bool) {
+func (t *chooser) leastShown(ctx context.Context, subset int) (least float64, ok bool, err error) {
 	if subset > 0 || len(t.steps.rungs) > mostLeast {
-		return 0, false
+		return 0, false, nil
 	}
 	known := map[int]float64{}
 	var opens func(r int) float64
 	bound := func(r int) float64 {
-		l, err := t.lossOf(ctx, t.steps.rungs[r].candidates[0], subset, 1-t.steps.rungs[r].alpha, true)
-		if err != nil {
-			return math.Inf(1)
-		}
+		l, e := t.lossOf(ctx, t.steps.rungs[r].candidates[0], subset, 1-t.steps.rungs[r].alpha, true)
+		err = cmp.Or(err, e)
 		for _, looser := range t.steps.rungs[r].looser {
 			l.most = max(l.most, opens(looser))
 		}
@@ -555,7 +553,7 @@ func (t *chooser) leastShown(ctx context.Context, subset int) (least float64, ok
 			least = min(least, bound(t.steps.rung[i]))
 		}
 	}
-	return least, least > t.Choose.Number && least < 1
+	return least, least > t.Choose.Number && least < 1 && err == nil, err
 }
 
 // whyBeaten says what is better than every configuration that could be recommended.
@@ -646,6 +644,10 @@ func (t *chooser) madeNotes(r *Tuning) {
 		if without > 0 {
 			r.Notes = append(r.Notes, Note{Kind: FoldsWithout, Count: without, Of: len(v.Folds)})
 		}
+	}
+	t.excluded(r)
+	if r.Recommended != nil {
+		t.sensitive(r, r.Recommended.Candidate)
 	}
 	if t.score >= 0 && !t.independent {
 		n, what := t.lossUnits(0)

@@ -244,9 +244,9 @@ func TestConstraintsOnManyCandidates(t *testing.T) {
 	o := tune.ChoiceOptions{Choose: tune.ChoiceRule{Rule: tune.AtLeast, Number: 0.1}, Constraints: []tune.Term{
 		*compiled(t, expr.Objective(), expr.WantBool, "iterations.mean > 100.0"), *compiled(t, expr.Objective(), expr.WantBool, "iterations.mean > 30.0")}}
 	got := tuned(t, made(5, 1, all, order...), o)
-	want := []tune.Excluded{{Constraint: o.Constraints[0].Text, Candidates: 100, Alone: 70}, {Constraint: o.Constraints[1].Text, Candidates: 30}}
-	if !slices.Equal(got.Tried.Excluded, want) || got.Recommended.Name != "[101 0 0]" {
-		t.Errorf("%s, excluded %+v, want %+v", name(got.Recommended), got.Tried.Excluded, want)
+	want := []tune.Note{{Kind: tune.ExcludedBy, Name: o.Constraints[0].Text, Count: 100, Of: 150}, {Kind: tune.ExcludedBy, Name: o.Constraints[1].Text, Count: 30, Of: 150}}
+	if excluded := excludedBy(got); !slices.Equal(excluded, want) || got.Recommended.Name != "[101 0 0]" {
+		t.Errorf("%s, excluded %+v, want %+v", name(got.Recommended), excluded, want)
 	}
 }
 
@@ -444,6 +444,11 @@ func off(l limits) []int {
 	return values
 }
 
+// excludedBy are the notes on constraints.
+func excludedBy(of *tune.Tuning) []tune.Note {
+	return slices.DeleteFunc(slices.Clone(of.Notes), func(n tune.Note) bool { return n.Kind != tune.ExcludedBy })
+}
+
 func TestConstraints(t *testing.T) {
 	const n = 50
 	source := made(n, 1, map[limits][]cell{{3}: cells(n, 40, 3, 30), {2}: cells(n, 30, 2, 20), {1}: cells(n, 20, 1, 10)}, limits{3}, limits{2}, limits{1})
@@ -458,11 +463,12 @@ func TestConstraints(t *testing.T) {
 		t.Errorf("%s of %d, want [2 0 0] of 2", name(got.Recommended), got.Tried.Within)
 	}
 	got := constrained(`scores["right"].mean >= 0.5`, `latency.mean < 2.0`, `iterations.p95 < 9.0`)
-	want := []tune.Excluded{
-		{Constraint: `scores["right"].mean >= 0.5`, Candidates: 1, Alone: 1}, {Constraint: `latency.mean < 2.0`, Candidates: 2, Alone: 2}, {Constraint: `iterations.p95 < 9.0`},
+	want := []tune.Note{
+		{Kind: tune.ExcludedBy, Name: `scores["right"].mean >= 0.5`, Count: 1, Of: 3}, {Kind: tune.ExcludedBy, Name: `latency.mean < 2.0`, Count: 2, Of: 3},
+		{Kind: tune.ExcludedBy, Name: `iterations.p95 < 9.0`, Of: 3},
 	}
-	if got.Recommended != nil || !slices.Equal(got.Tried.Excluded, want) || got.Tried.Within != 0 {
-		t.Errorf("%s, excluded %+v, want none and %+v", name(got.Recommended), got.Tried.Excluded, want)
+	if excluded := excludedBy(got); got.Recommended != nil || !slices.Equal(excluded, want) || got.Tried.Within != 0 {
+		t.Errorf("%s, excluded %+v, want none and %+v", name(got.Recommended), excluded, want)
 	}
 	if !strings.Contains(got.WhyNone, "none satisfies the constraints") {
 		t.Errorf("%q does not say that nothing satisfies", got.WhyNone)
@@ -501,9 +507,8 @@ func TestWhatIsNotExactIsNotChosen(t *testing.T) {
 	if tried := got.Tried; tried.Exact != 2 || tried.Bounded != 1 || tried.Unscored != 1 || tried.Within != 1 {
 		t.Errorf("tried %+v, want one bounded and one unscored", tried)
 	}
-	if not := got.Tried.NotExact; len(not) != 1 || not[0].Name != "[1 0 0]" || not[0].Censored != 1 || not[0].Why != "the record ends" ||
-		not[0].Score.Low.Number != 0.7 || not[0].Score.High.Number != 0.75 {
-		t.Errorf("not exact: %+v", not)
+	if got.Tried.WhyNotExact != "the record ends" {
+		t.Errorf("not exact, because %q", got.Tried.WhyNotExact)
 	}
 }
 
@@ -656,5 +661,59 @@ func TestWhatLossesAreAgainstIsToldOnce(t *testing.T) {
 	}
 	if told != 1 {
 		t.Errorf("it is told %d times", told)
+	}
+}
+
+// failing is a source of which the n-th answer fails.
+type failing struct {
+	*table
+	n int
+}
+
+var errFails = errors.New("it fails")
+
+func (f *failing) fails() error {
+	if f.n--; f.n == 0 {
+		return errFails
+	}
+	return nil
+}
+
+func (f *failing) Outcomes(ctx context.Context, candidates ...int) ([][]sweep.Outcome, error) {
+	if err := f.fails(); err != nil {
+		return nil, err
+	}
+	return f.table.Outcomes(ctx, candidates...)
+}
+
+func (f *failing) Sums(ctx context.Context, parts *sweep.Parts, candidates []int, visit func(int, *sweep.Sums)) error {
+	if err := f.fails(); err != nil {
+		return err
+	}
+	return f.table.Sums(ctx, parts, candidates, visit)
+}
+
+func (f *failing) Recording(ctx context.Context, candidate int) (int, error) {
+	return 0, f.fails()
+}
+
+// Whatever fails while one is chosen, an interrupt among it, is the error of the choice: no sentence is made of half of the numbers.
+func TestEveryErrorOfTheSourceIsTold(t *testing.T) {
+	const n = 60
+	source := made(n, 2, map[limits][]cell{{3}: cells(2*n, 100, 3, 30), {2}: cells(2*n, 94, 2, 20), {1}: cells(2*n, 30, 1, 10)}, limits{3}, limits{2}, limits{1})
+	for _, o := range []tune.ChoiceOptions{{Choose: tune.ChoiceRule{Number: 0.001}, Today: 0}, {Choose: tune.ChoiceRule{Rule: tune.AtLeast, Number: 0.9}, Today: 0, All: true}} {
+		for at := 1; ; at++ {
+			f := &failing{source, at}
+			_, err := tune.Choose(t.Context(), f, o)
+			if f.n > 0 {
+				if at < 8 || err != nil {
+					t.Errorf("%d answers, %v", at, err)
+				}
+				break
+			}
+			if !errors.Is(err, errFails) {
+				t.Fatalf("answer %d fails: the error is %v", at, err)
+			}
+		}
 	}
 }

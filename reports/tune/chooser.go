@@ -11,11 +11,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/agentbench/agentbench/engine/replay/sweep"
-	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/stats"
 	"github.com/agentbench/agentbench/spec"
 )
@@ -27,41 +25,45 @@ var ErrNoScore = errors.New("nothing is scored in these runs")
 // where a small score is the better one.
 var ErrLossOfSmall = errors.New("max_loss counts what a score falls by, and a small score is asked for: take at_least")
 
-// chooser has what all steps of a choice share.
+// chooser has what all steps of a choice share: what is asked for, the recorded runs and how
+// they are divided, the candidates, what was measured of them, and what is kept of replays.
 type chooser struct {
 	Candidates
-	held *Held
 	ChoiceOptions
-	candidates []sweep.Candidate
-	*axes
-	fold  []int // by run
-	folds int   // 0: none
-	// Units are what the jackknife and the bootstrap leave out or draw: tasks, or
-	// clusters. The runs of one unit and fold are a cell.
+	held *Held
+	division
+	terms
+	*grid
+	*measured
+	steps *steps
+	memory
+}
+
+// terms are what candidates are chosen by, and what is known of that.
+type terms struct {
+	goal, price term
+	known       usageKnown
+	score       int   // the score that losses are of; -1: none
+	needs       []int // the scores that have to be known
+	graded      bool  // some value of the score is neither 0 nor 1
+	wide        bool  // some value of the score lies outside of 0 and 1
+	quantiles   bool  // some expression needs every run, not sums
+}
+
+// division is how recorded runs are divided. Units are what the jackknife and the bootstrap
+// leave out or draw: tasks, or clusters. The runs of one unit and fold are a cell.
+type division struct {
+	fold               []int // by run
+	folds              int   // 0: none
 	units              int
 	cell               []int // by run
 	cellUnit, cellFold []int // by cell
 	parts              *sweep.Parts
+	independent        bool // each task has one run and stands for itself
+}
 
-	goal, price term
-	known       usageKnown
-	score       int   // the score that losses are of; -1: none
-	reads       []int // the scores that have to be known
-	graded      bool  // some value of the score is neither 0 nor 1
-	wide        bool  // some value of the score lies outside of 0 and 1
-	independent bool  // each task has one run and stands for itself
-
-	quantiles bool // some expression needs every run, not sums
-
-	one  sync.Mutex // held while the Source is asked by several
-	sums []folded   // by candidate
-	// recordedSums are those of the recording, by subset.
-	recordedSums  []*sums
-	recordedCells *profile
-	print         []uint64 // by candidate: equal where they make the same of every run
-	recordedPrint uint64   // that of what makes of every run what was recorded
-	steps         *steps
-	*measured
+// memory is what is kept of replays, which are asked for again and again.
+type memory struct {
 	profiles map[int]*profile
 	outcomes map[int][]sweep.Outcome
 	// losses are, by candidate, of the cells that differ from the recording's; of that, all.
@@ -70,27 +72,38 @@ type chooser struct {
 }
 
 // newChooser prepares what does not depend on the candidates' outcomes.
-func newChooser(ctx context.Context, of Candidates, o ChoiceOptions) (*chooser, error) {
-	t := &chooser{Candidates: of, held: Hold(of.Runs(), of.Scores()), ChoiceOptions: o, candidates: of.Candidates(), profiles: map[int]*profile{}, outcomes: map[int][]sweep.Outcome{}, losses: map[int][]lossCell{}}
-	if err := t.fill(); err != nil {
+func newChooser(ctx context.Context, of Candidates, o ChoiceOptions) (t *chooser, err error) {
+	held := Hold(of.Runs(), of.Scores())
+	if len(held.Runs) == 0 {
+		return nil, errors.New("there are no recorded runs")
+	}
+	if err := o.Check(held.Scores); err != nil {
 		return nil, err
 	}
-	t.axes = axesOf(t.candidates)
-	if err := t.divide(ctx); err != nil {
+	o.Level = cmp.Or(o.Level, stats.Level)
+	if o.Choose.Rule == "" {
+		o.Choose.Rule, o.Choose.Number = MaxLoss, cmp.Or(o.Choose.Number, DefaultMaxLoss)
+	}
+	t = &chooser{
+		Candidates: of, ChoiceOptions: o, held: held, terms: termsOf(held, &o), grid: gridOf(of.Candidates()),
+		memory: memory{profiles: map[int]*profile{}, outcomes: map[int][]sweep.Outcome{}, losses: map[int][]lossCell{}},
+	}
+	if t.division, err = divide(ctx, held, &o); err != nil {
 		return nil, err
 	}
-	t.known = knownOf(t.held).byIteration(t.held.Runs)
-	t.price = costTerm(o.Choose.Cost, t.known)
-	t.goal = objective(o.Objective, t.held.Scores, max(0, t.score))
-	if best := t.reference(ctx); best != 0 {
+	best, err := t.reference(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if best != 0 {
 		of.Lead(best)
 		t.held = Hold(of.Runs(), of.Scores())
 		clear(t.profiles)
-		if err := t.divide(ctx); err != nil {
+		if t.division, err = divide(ctx, t.held, &o); err != nil {
 			return nil, err
 		}
 	}
-	t.look()
+	t.look(t.held)
 	return t, nil
 }
 
@@ -116,87 +129,69 @@ func (o *ChoiceOptions) Check(scores []string) error {
 	return nil
 }
 
-// fill puts defaults in the place of zeros, and finds the scores. Those that are read
-// have to be known of a candidate that is chosen.
-func (t *chooser) fill() error {
-	if len(t.held.Runs) == 0 {
-		return errors.New("there are no recorded runs")
-	}
-	if err := t.ChoiceOptions.Check(t.held.Scores); err != nil {
-		return err
-	}
-	t.Level = cmp.Or(t.Level, stats.Level)
-	if t.Choose.Rule == "" {
-		t.Choose.Rule, t.Choose.Number = MaxLoss, cmp.Or(t.Choose.Number, DefaultMaxLoss)
-	}
-	t.score = scoreRead(t.Objective, t.held.Scores)
-	if t.score < 0 && len(t.held.Scores) > 0 {
+// termsOf are the terms of a choice. The scores that they read have to be known of a
+// candidate that is chosen.
+func termsOf(held *Held, o *ChoiceOptions) terms {
+	t := terms{score: scoreRead(o.Objective, held.Scores), known: knownOf(held).byIteration(held.Runs), quantiles: readsQuantiles(o.reads())}
+	if t.score < 0 && len(held.Scores) > 0 {
 		t.score = 0
 	}
 	if t.score >= 0 {
-		t.reads = append(t.reads, t.score)
+		t.needs = append(t.needs, t.score)
 	}
-	t.quantiles = readsQuantiles(t.ChoiceOptions.reads())
-	for _, path := range t.ChoiceOptions.reads() {
+	for _, path := range o.reads() {
 		if name, ok := scoreNamed(path); ok {
-			if at := slices.Index(t.held.Scores, name); !slices.Contains(t.reads, at) {
-				t.reads = append(t.reads, at)
+			if at := slices.Index(held.Scores, name); !slices.Contains(t.needs, at) {
+				t.needs = append(t.needs, at)
 			}
 		}
 	}
-	return nil
+	t.price, t.goal = costTerm(o.Choose.Cost, t.known), objective(o.Objective, held.Scores, max(0, t.score))
+	return t
 }
 
-// part puts the runs into folds.
-func (t *chooser) part(ctx context.Context) (err error) {
-	k := cmp.Or(t.Folds, DefaultFolds)
-	t.fold = make([]int, len(t.held.Runs))
-	if k > 1 {
-		if t.fold, t.folds, err = foldsOf(ctx, t.held.Runs, k, t.By, t.Seed); err != nil {
-			return err
-		}
-	}
-	if t.folds < 2 {
-		clear(t.fold)
-		t.folds = 0
-	}
-	return nil
-}
-
-// divide puts the runs into folds and units.
-func (t *chooser) divide(ctx context.Context) error {
-	if err := t.part(ctx); err != nil {
-		return err
-	}
-	unit, units := unitsOf(t.held.Runs, t.Seed)
-	t.units = units
-	t.cell, t.cellUnit, t.cellFold = nil, nil, nil
-	at := map[[2]int]int{}
-	for i := range t.held.Runs {
-		key := [2]int{unit[i], t.fold[i]}
-		if _, known := at[key]; !known {
-			at[key] = len(t.cellUnit)
-			t.cellUnit, t.cellFold = append(t.cellUnit, unit[i]), append(t.cellFold, t.fold[i])
-		}
-		t.cell = append(t.cell, at[key])
-	}
-	t.parts = sweep.Divide(t.held.Runs, t.cell, len(t.cellUnit))
-	return nil
-}
-
-// look finds out of what kind the scores and the tasks are.
-func (t *chooser) look() {
-	t.independent = t.held.Clusters == 0 && len(t.held.Tasks) == len(t.held.Runs)
+// look finds out of what kind the score is.
+func (t *terms) look(held *Held) {
 	if t.score < 0 {
 		return
 	}
-	for i := range t.held.Runs {
-		for _, v := range t.held.Runs[i].Scores[t.score] {
+	for i := range held.Runs {
+		for _, v := range held.Runs[i].Scores[t.score] {
 			t.graded = t.graded || v == v && v != 0 && v != 1
 			t.wide = t.wide || v < 0 || v > 1
 		}
 	}
 }
+
+// divide puts runs into folds and units.
+func divide(ctx context.Context, held *Held, o *ChoiceOptions) (d division, err error) {
+	d.fold = make([]int, len(held.Runs))
+	if k := cmp.Or(o.Folds, DefaultFolds); k > 1 {
+		if d.fold, d.folds, err = foldsOf(ctx, held.Runs, k, o.By, o.Seed); err != nil {
+			return d, err
+		}
+	}
+	if d.folds < 2 {
+		clear(d.fold)
+		d.folds = 0
+	}
+	unit, units := unitsOf(held.Runs, o.Seed)
+	d.units, d.independent = units, held.Clusters == 0 && len(held.Tasks) == len(held.Runs)
+	at := map[[2]int]int{}
+	for i := range held.Runs {
+		key := [2]int{unit[i], d.fold[i]}
+		if _, known := at[key]; !known {
+			at[key] = len(d.cellUnit)
+			d.cellUnit, d.cellFold = append(d.cellUnit, unit[i]), append(d.cellFold, d.fold[i])
+		}
+		d.cell = append(d.cell, at[key])
+	}
+	d.parts = sweep.Divide(held.Runs, d.cell, len(d.cellUnit))
+	return d, nil
+}
+
+// in reports whether a cell is in a subset of the runs: 0 is all of them, fold + 1 those outside of a fold.
+func (d *division) in(cell, subset int) bool { return subset == 0 || d.cellFold[cell] != subset-1 }
 
 // mostUnits is into how many groups tasks or clusters are gathered at most, to be
 // drawn anew or left out. More would cost more and say hardly more.
@@ -234,8 +229,8 @@ type everyRun struct{ iterations, seconds []float64 }
 
 // everyRun replays a candidate. A Source serves one caller at a time.
 func (t *chooser) everyRun(ctx context.Context, candidate int) (*everyRun, error) {
-	t.one.Lock()
-	defer t.one.Unlock()
+	t.asking.Lock()
+	defer t.asking.Unlock()
 	outcomes, err := t.Candidates.Outcomes(ctx, candidate)
 	if err != nil {
 		return nil, err
@@ -261,40 +256,21 @@ func (r *everyRun) into(s *sums, fold []int, without int) {
 	}
 }
 
-// ends tells which limit bound: how the runs of the recommended configuration, of
-// today's and of the recording end.
-func (t *chooser) ends(ctx context.Context, r *Tuning, choice *chosen) error {
-	for _, of := range append(t.described(choice), described{"recording", theRecording}) {
-		outcomes := t.held.Recorded()
-		if of.candidate != theRecording {
-			var err error
-			if outcomes, err = t.Outcomes(ctx, of.candidate); err != nil {
-				return err
-			}
-		}
-		stops := Stops{Of: of.name, Stops: tallied(outcomes).stops()}
-		for o := range page.EachOf(outcomes) {
-			stops.Unknown += count(o.At > 0)
-		}
-		r.Stops = append(r.Stops, stops)
-	}
-	return nil
-}
-
-// axes are the parameters of the candidates, and the values that each takes, the
+// grid are the candidates, their parameters, and the values that each of these takes, the
 // smallest first.
-type axes struct {
-	paths  []string // in the order declared
-	values [][]any  // by path; nil is off, or not set
-	at     [][]int  // by candidate and path, the place of its value; the last is that of its base
-	order  []int    // of candidates, the one with the smaller parameters first
-	rank   []int    // by candidate: its place in that order
+type grid struct {
+	candidates []sweep.Candidate
+	paths      []string // in the order declared
+	values     [][]any  // by path; nil is off, or not set
+	at         [][]int  // by candidate and path, the place of its value; the last is that of its base
+	order      []int    // of candidates, the one with the smaller parameters first
+	rank       []int    // by candidate: its place in that order
 }
 
-// axesOf finds them. Numbers and durations are ordered as such, other values as
+// gridOf finds them. Numbers and durations are ordered as such, other values as
 // they first come; off is the largest.
-func axesOf(candidates []sweep.Candidate) *axes {
-	a := &axes{at: make([][]int, len(candidates))}
+func gridOf(candidates []sweep.Candidate) *grid {
+	a := &grid{candidates: candidates, at: make([][]int, len(candidates))}
 	column := map[string]int{}
 	var first []map[string]int // by path: in which order texts come
 	for i := range candidates {
@@ -312,12 +288,13 @@ func axesOf(candidates []sweep.Candidate) *axes {
 			}
 		}
 	}
-	a.sort(candidates, column, first)
+	a.sort(column, first)
 	return a
 }
 
 // sort puts the values, and the candidates by them, into order.
-func (a *axes) sort(candidates []sweep.Candidate, column map[string]int, first []map[string]int) {
+func (a *grid) sort(column map[string]int, first []map[string]int) {
+	candidates := a.candidates
 	var bases []string
 	for i := range candidates {
 		bases = append(bases, candidates[i].Base)
@@ -367,7 +344,7 @@ func absent(places map[string]int, n int) int {
 
 // beside is the candidate that differs only in one parameter, by steps up or down
 // among its values.
-func (a *axes) beside(candidate, path, steps int) (other int, ok bool) {
+func (a *grid) beside(candidate, path, steps int) (other int, ok bool) {
 	own := a.at[candidate]
 	place := own[path] + steps
 	if place < 0 || place >= len(a.values[path]) {
@@ -384,7 +361,7 @@ func (a *axes) beside(candidate, path, steps int) (other int, ok bool) {
 }
 
 // param is the value of a parameter of a candidate, nil where it is off or not set.
-func (a *axes) param(candidate, path int) any {
+func (a *grid) param(candidate, path int) any {
 	if at := a.at[candidate][path]; at < len(a.values[path]) {
 		return a.values[path][at]
 	}
@@ -590,8 +567,6 @@ func (t *chooser) sum(p *profile, subset int) *sums {
 	}
 	return s
 }
-
-func (t *chooser) in(cell, subset int) bool { return subset == 0 || t.cellFold[cell] != subset-1 }
 
 // influence are the pseudo-values of a term for the units of a subset, whose mean
 // and spread are those of the term (M. H. Quenouille, Biometrika 43, 1956; J. W.

@@ -158,7 +158,11 @@ func (t *chooser) validate(ctx context.Context, choice *chosen) (*Validation, *L
 		if all[f], err = t.choose(ctx, f+1); err != nil {
 			return nil, nil, fmt.Errorf("choosing without fold %d: %w", f, err)
 		}
-		v.Folds = append(v.Folds, t.foldOf(ctx, f, &all[f]))
+		fold, err := t.foldOf(ctx, f, &all[f])
+		if err != nil {
+			return nil, nil, err
+		}
+		v.Folds = append(v.Folds, fold)
 		v.Agree += count(choice.candidate >= 0 && all[f].candidate >= 0 && (t.steps.rung[all[f].candidate] == t.steps.rung[choice.candidate] || t.ties(all[f].candidate, choice.candidate, 0)))
 	}
 	luck, err := t.sumUp(ctx, v, all, choice.candidate)
@@ -166,7 +170,7 @@ func (t *chooser) validate(ctx context.Context, choice *chosen) (*Validation, *L
 }
 
 // foldOf reports what a fold chose, on both sides.
-func (t *chooser) foldOf(ctx context.Context, f int, c *chosen) Fold {
+func (t *chooser) foldOf(ctx context.Context, f int, c *chosen) (Fold, error) {
 	fold := Fold{Fold: f, Chosen: c.candidate, Train: noCount(), HeldOut: noCount()}
 	out := &sums{}
 	for i := range t.recordedCells.cells {
@@ -176,13 +180,14 @@ func (t *chooser) foldOf(ctx context.Context, f int, c *chosen) Fold {
 	}
 	fold.Tasks = int(math.Round(out.tasks))
 	if c.candidate < 0 {
-		fold.Why = t.whyNone(ctx, f+1, c)
-		return fold
+		why, err := t.whyNone(ctx, f+1, c)
+		fold.Why = why
+		return fold, err
 	}
 	candidate := &t.candidates[c.candidate]
 	fold.Name, fold.Params = candidate.Name, Params(candidate.Params)
-	fold.Train, fold.HeldOut = t.counted(t.over(&sums{}, c.candidate, f+1)), t.counted(t.ofFold(&sums{}, c.candidate, f))
-	return fold
+	fold.Train, fold.HeldOut = t.counted(t.over(&sums{}, c.candidate, f+1)), t.counted(&t.sums[c.candidate][f])
+	return fold, nil
 }
 
 func noCount() Counted {

@@ -5,10 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 
-	"github.com/agentbench/agentbench/engine/replay"
-	"github.com/agentbench/agentbench/engine/replay/sweep"
 	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/stats"
 )
@@ -190,54 +187,6 @@ func (t *chooser) bound(ctx context.Context, r *Tuning, choice *chosen) error {
 	return nil
 }
 
-// mostUnanswered are how many candidates that are not exact are listed.
-const mostUnanswered = 10
-
-// unanswered lists candidates that the recording does not answer for: those
-// with the most runs that are exact first. They have bounds, and no point.
-func (t *chooser) unanswered(ctx context.Context, r *Tuning, _ *chosen) error {
-	var all []int
-	for i := range t.candidates {
-		if t.standing[i] == notExact {
-			all = append(all, i)
-		}
-	}
-	slices.SortFunc(all, func(a, b int) int {
-		return cmp.Or(cmp.Compare(t.labels[a], t.labels[b]), cmp.Compare(t.exact[b], t.exact[a]), cmp.Compare(t.rank[a], t.rank[b]))
-	})
-	all = all[:min(len(all), mostUnanswered)]
-	if err := t.replay(ctx, all...); err != nil {
-		return err
-	}
-	for _, i := range all {
-		n, err := t.notExact(ctx, i)
-		if err != nil {
-			return err
-		}
-		r.Tried.NotExact = append(r.Tried.NotExact, n)
-	}
-	return nil
-}
-
-func (t *chooser) notExact(ctx context.Context, candidate int) (NotExact, error) {
-	n := NotExact{Candidate: candidate, Name: t.candidates[candidate].Name, Label: t.labels[candidate].String(), Score: page.NoRange(page.Nothing)}
-	outcomes, err := t.Outcomes(ctx, candidate)
-	if err != nil {
-		return n, err
-	}
-	whole := wholeOf(sweep.Sum(outcomes, t.held.Runs, t.fold, max(1, t.folds)))
-	n.Exact, n.Censored, n.Branches = whole.Exact, whole.Censored, whole.Branches
-	if t.score >= 0 && t.labels[candidate] != replay.Counterfactual {
-		s := &whole.Scores[t.score]
-		n.Score.Low = page.ValueOf(s.PerTask.Least/whole.PerTask.Tasks, s.Known == whole.Runs)
-		n.Score.High = page.ValueOf(s.PerTask.Most/whole.PerTask.Tasks, s.Known == whole.Runs)
-	}
-	if why := tallied(outcomes).unknowns(); len(why) > 0 {
-		n.Why = why[0].Why
-	}
-	return n, nil
-}
-
 // described are candidates that are described in full, by their roles.
 type described struct {
 	name      string
@@ -255,63 +204,82 @@ func (t *chooser) described(choice *chosen) (all []described) {
 	return all
 }
 
-// neighbours tell what one step in each parameter changes.
-func (t *chooser) neighbours(ctx context.Context, r *Tuning, choice *chosen) error {
-	for _, of := range t.described(choice) {
-		asked := []int{of.candidate}
-		for path := range t.paths {
-			for _, steps := range []int{-1, 1} {
-				if other, ok := t.beside(of.candidate, path, steps); ok {
-					asked = append(asked, other)
-				}
-			}
-		}
-		if err := t.replay(ctx, asked...); err != nil {
-			return err
-		}
-		for path := range t.paths {
-			n := Neighbour{Of: of.name, Path: t.paths[path], Value: valueText(t.param(of.candidate, path))}
-			for steps, into := range map[int]**Step{-1: &n.Less, 1: &n.More} {
-				other, ok := t.beside(of.candidate, path, steps)
-				if !ok {
-					continue
-				}
-				step, err := t.step(ctx, of.candidate, other)
-				if err != nil {
-					return err
-				}
-				step.Value = valueText(t.param(other, path))
-				*into = step
-			}
-			if n.Less != nil || n.More != nil {
-				r.Neighbours = append(r.Neighbours, n)
-			}
+// unanswered says why candidates are not exact, by the one with the most runs that are.
+func (t *chooser) unanswered(ctx context.Context, r *Tuning, _ *chosen) error {
+	nearest := -1
+	for i := range t.candidates {
+		if t.standing[i] == notExact && (nearest < 0 || cmp.Or(cmp.Compare(t.labels[i], t.labels[nearest]), cmp.Compare(t.exact[nearest], t.exact[i]), cmp.Compare(t.rank[i], t.rank[nearest])) < 0) {
+			nearest = i
 		}
 	}
+	if nearest < 0 {
+		return nil
+	}
+	outcomes, err := t.Outcomes(ctx, nearest)
+	if err != nil {
+		return err
+	}
+	r.Tried.WhyNotExact = tallied(outcomes).mostly(Branching, ToldLimits, Bounds)
 	return nil
 }
 
+// sensitive notes how many candidates one step from the recommended one lose more successes.
+func (t *chooser) sensitive(r *Tuning, choice int) {
+	if choice < 0 || t.score < 0 {
+		return
+	}
+	n, own := Note{Kind: OneStep}, t.flips(choice, 0).lost
+	most := 0
+	for path := range t.paths {
+		for _, steps := range []int{-1, 1} {
+			other, ok := t.beside(choice, path, steps)
+			if !ok || !t.can[other] {
+				continue
+			}
+			n.Of++
+			more := t.flips(other, 0).lost - own
+			n.Count += count(more > 0)
+			if more > most {
+				most, n.Name, n.More = more, fmt.Sprintf("%s=%s", t.paths[path], valueText(t.param(other, path))), fmt.Sprint(more)
+			}
+		}
+	}
+	if n.Of > 0 {
+		r.Notes = append(r.Notes, n)
+	}
+}
+
+// excluded notes what each constraint excludes of the candidates that are exact.
+func (t *chooser) excluded(r *Tuning) {
+	of := 0
+	for _, standing := range t.standing {
+		of += count(standing == choosable || standing == notCosted || standing == notMeasured)
+	}
+	for c, fails := range t.fails {
+		n := Note{Kind: ExcludedBy, Name: t.Constraints[c].Text, Of: of}
+		lacking, most := map[string]int{}, ""
+		for _, why := range fails {
+			n.Count += count(why != "")
+			if why != "" && why != violated {
+				if lacking[why]++; lacking[why] > lacking[most] {
+					most = why
+				}
+			}
+		}
+		if most != "" {
+			n.More = fmt.Sprintf("%d because %s", lacking[most], most)
+		}
+		r.Notes = append(r.Notes, n)
+	}
+}
+
 // step compares a candidate with the one that it is next to.
-func (t *chooser) step(ctx context.Context, from, to int) (*Step, error) {
-	before, err := t.Outcomes(ctx, from)
-	if err != nil {
-		return nil, err
+func (t *chooser) step(from, to, path int) *Step {
+	return &Step{
+		Candidate: to, Value: valueText(t.param(to, path)), Label: t.labels[to].String(),
+		Objective: t.changeOf(t.standing[from], t.standing[to], t.value[0][to]-t.value[0][from], t.Minimize),
+		Cost:      t.changeOf(t.standing[from], t.standing[to], t.cost[0][to]-t.cost[0][from], false),
 	}
-	after, err := t.Outcomes(ctx, to)
-	if err != nil {
-		return nil, err
-	}
-	s := &Step{Candidate: to, Label: t.labels[to].String(), PerSuccess: page.Missing(page.Nothing)}
-	s.Objective = t.changeOf(t.standing[from], t.standing[to], t.value[0][to]-t.value[0][from], t.Minimize)
-	s.Cost = t.changeOf(t.standing[from], t.standing[to], t.cost[0][to]-t.cost[0][from], false)
-	for i := range after {
-		lost, gained := flip(&before[i], &after[i], t.score)
-		s.Lost, s.Gained = s.Lost+count(lost), s.Gained+count(gained)
-	}
-	if extra := s.Gained - s.Lost; extra != 0 && s.Cost.Known() && s.Cost.Number*float64(extra) > 0 {
-		s.PerSuccess = page.Known((t.total(after) - t.total(before)) / float64(extra))
-	}
-	return s, nil
 }
 
 // changeOf is a change that is known where both sides are; minimised values are
@@ -324,23 +292,11 @@ func (t *chooser) changeOf(from, to standingOfOne, change float64, turned bool) 
 	case from == notExact || to == notExact:
 		return page.Missing("not exact")
 	case from == faulty || to == faulty:
-		return page.Missing(LabelFault)
+		return page.Missing("fault")
 	case from == notScored || to == notScored:
 		return page.Missing(page.Unscored)
 	}
 	return valueOf(change, page.Unknown)
-}
-
-// total is what runs cost together, in the unit of the choice's cost where that is
-// an amount: money, tokens, or iterations.
-func (t *chooser) total(outcomes []sweep.Outcome) (sum float64) {
-	of := t.unitOfCost()
-	for i := range outcomes {
-		used := outcomes[i].Total()
-		_, most := of.Of(&outcomes[i], &used)
-		sum += float64(most) / of.Unit
-	}
-	return sum
 }
 
 // unitOfCost is the amount in which costs are shown run by run:

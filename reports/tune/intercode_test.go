@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/agentbench/agentbench/engine/record"
@@ -204,9 +205,16 @@ type expected struct {
 	Smallest map[string]*int `json:"smallest_k_noninferior"`
 }
 
+// dataset is read once, and replayed once on the grid of all limits, for all tests.
 type dataset struct {
-	runs []interCodeRun
-	want expected
+	runs   []interCodeRun
+	source *table
+	want   expected
+}
+
+var shared struct {
+	once sync.Once
+	sets map[string]dataset
 }
 
 func datasets(t testing.TB) map[string]dataset {
@@ -214,19 +222,20 @@ func datasets(t testing.TB) map[string]dataset {
 	if testing.Short() {
 		t.Skip("one thing at a time, for long; it runs without -short")
 	}
-	var want struct {
-		SQL  expected `json:"intercode_sql_gpt-4"`
-		Bash expected `json:"intercode_bash_gpt-4"`
-	}
-	recordingtest.Decode(t, "expected.json", &want)
-	var bash []string
-	for i := 1; i <= 4; i++ {
-		bash = append(bash, fmt.Sprintf("ic_bash_multiturn_gpt-4_10_turns_fs_%d.json", i))
-	}
-	return map[string]dataset{
-		"sql":  {interCode(t, "ic_sql_multiturn_gpt-4_10_turns.json"), want.SQL},
-		"bash": {interCode(t, bash...), want.Bash},
-	}
+	shared.once.Do(func() {
+		var want struct {
+			SQL  expected `json:"intercode_sql_gpt-4"`
+			Bash expected `json:"intercode_bash_gpt-4"`
+		}
+		recordingtest.Decode(t, "expected.json", &want)
+		var files []string
+		for i := 1; i <= 4; i++ {
+			files = append(files, fmt.Sprintf("ic_bash_multiturn_gpt-4_10_turns_fs_%d.json", i))
+		}
+		sql, bash := interCode(t, "ic_sql_multiturn_gpt-4_10_turns.json"), interCode(t, files...)
+		shared.sets = map[string]dataset{"sql": {sql, interCodeTable(sql, grid()), want.SQL}, "bash": {bash, interCodeTable(bash, grid()), want.Bash}}
+	})
+	return shared.sets
 }
 
 // compiled is an expression over metrics.
@@ -253,7 +262,7 @@ func TestCrossValidatedTuningOfInterCode(t *testing.T) {
 	for name, data := range datasets(t) {
 		t.Run(name, func(t *testing.T) {
 			candidates := grid()
-			tuned, err := tune.Choose(t.Context(), interCodeTable(data.runs, candidates), byTask(t, 0.98))
+			tuned, err := tune.Choose(t.Context(), data.source, byTask(t, 0.98))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -291,7 +300,7 @@ func TestTheCheapestThatReachesAShare(t *testing.T) {
 				if _, err := fmt.Sscan(share, &number); err != nil {
 					t.Fatal(err)
 				}
-				tuned, err := tune.Choose(t.Context(), interCodeTable(data.runs, grid()), byTask(t, number))
+				tuned, err := tune.Choose(t.Context(), data.source, byTask(t, number))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -356,7 +365,7 @@ func TestTheFrontOfInterCode(t *testing.T) {
 	t.Parallel()
 	for name, data := range datasets(t) {
 		t.Run(name, func(t *testing.T) {
-			tuned, err := tune.Choose(t.Context(), interCodeTable(data.runs, grid()), byTask(t, 1))
+			tuned, err := tune.Choose(t.Context(), data.source, byTask(t, 1))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -380,7 +389,7 @@ func TestTheFrontOfInterCode(t *testing.T) {
 func TestTheCurveOfInterCode(t *testing.T) {
 	t.Parallel()
 	data := datasets(t)["sql"]
-	tuned, err := tune.Choose(t.Context(), interCodeTable(data.runs, grid()), byTask(t, 0.98))
+	tuned, err := tune.Choose(t.Context(), data.source, byTask(t, 0.98))
 	if err != nil {
 		t.Fatal(err)
 	}

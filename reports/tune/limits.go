@@ -57,9 +57,7 @@ func (t *chooser) used(ctx context.Context, r *Tuning, of described, loop *spec.
 	}
 	for _, l := range used.limits(loop) {
 		l.Of = of.name
-		if err := t.advise(ctx, of.candidate, &l, used); err != nil {
-			return err
-		}
+		t.advise(of.candidate, &l, used)
 		t.agree(&l, choice.candidate)
 		r.Limits = append(r.Limits, l)
 	}
@@ -222,17 +220,16 @@ func (u *use) limit(path string, limit int, used []int) LimitUse {
 
 // advise says what the use of a limit suggests. A limit that follows from others
 // suggests nothing.
-func (t *chooser) advise(ctx context.Context, candidate int, l *LimitUse, u *use) (err error) {
+func (t *chooser) advise(candidate int, l *LimitUse, u *use) {
 	if u.runs < adviceRuns || l.Derived {
-		return nil
+		return
 	}
 	switch {
 	case l.Reached.Number >= oftenReached && t.gainsByMore(candidate, l) && !t.always(l):
 		l.Advice, l.To = Raise, l.Limit+1
 		if path, ok := t.axis(l.Path); ok {
 			if more, ok := t.beside(candidate, path, 1); ok {
-				l.Step, err = t.step(ctx, candidate, more)
-				l.Step.Value = valueText(t.param(more, path))
+				l.Step = t.step(candidate, more, path)
 			}
 		}
 	case l.Reached.Number < rarelyReached && l.Share.Number <= littleUsed:
@@ -246,7 +243,6 @@ func (t *chooser) advise(ctx context.Context, candidate int, l *LimitUse, u *use
 	if several && l.Advice == NoAdvice && (l.OfAll.Number >= mostlyOne || l.OfCost.Number >= mostlyOne) {
 		l.Advice = Rebalance
 	}
-	return err
 }
 
 // always says that a phase or strategy makes as many iterations as it may because nothing

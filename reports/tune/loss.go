@@ -129,8 +129,7 @@ func (t *chooser) rememberLosses(candidate int, sums *sweep.Sums) {
 
 // lossCell is that of a cell with such a score. In every candidate a cell has as many runs.
 func (t *chooser) lossCell(cell int, of *sweep.ScoreTotals) lossCell {
-	var score scoreSums
-	score.include(of, &t.recordedCells.cells[cell], 1)
+	score := scoreOf(of, &t.recordedCells.cells[cell])
 	return lossCell{int32(cell), int32(of.Lost), int32(of.Gained), int32(of.Known), score.sum, score.tasks}
 }
 
@@ -317,11 +316,14 @@ func differences(a, b []float64) []float64 {
 // reference finds the recording that losses are counted against: the one with the
 // best objective, the first by name among equals. Its place among Recordings is
 // where it stood in the folder, which must not matter.
-func (t *chooser) reference(ctx context.Context) int {
-	best, most := 0, math.Inf(-1)
+func (t *chooser) reference(ctx context.Context) (best int, err error) {
+	most := math.Inf(-1)
 	recordings := t.Recordings()
 	for r := range recordings {
-		value, _ := t.recordingOn(ctx, r, 0)
+		value, _, err := t.recordingOn(ctx, r, 0)
+		if err != nil {
+			return 0, err
+		}
 		if math.IsNaN(value) {
 			value = math.Inf(-1)
 		}
@@ -329,15 +331,15 @@ func (t *chooser) reference(ctx context.Context) int {
 			best, most = r, value
 		}
 	}
-	return best
+	return best, nil
 }
 
 // recordingOn is what a recording is worth on a subset, the larger the better, NaN
 // where that is not known, and whether it satisfies the constraints.
-func (t *chooser) recordingOn(ctx context.Context, recording, subset int) (value float64, within bool) {
+func (t *chooser) recordingOn(ctx context.Context, recording, subset int) (value float64, within bool, err error) {
 	p, err := t.profile(ctx, recordingNumber(recording))
 	if err != nil {
-		return math.NaN(), false
+		return 0, false, err
 	}
 	scope := t.scope(t.sum(p, subset))
 	if t.quantiles {
@@ -352,7 +354,7 @@ func (t *chooser) recordingOn(ctx context.Context, recording, subset int) (value
 		ok, _ := holds(ctx, &t.Constraints[c], scope)
 		within = within && ok
 	}
-	return value, within
+	return value, within, ctx.Err()
 }
 
 // recordingNumber stands for a recording among candidates: theRecording for the
@@ -363,14 +365,17 @@ func (t *chooser) measureRecordings(ctx context.Context) error {
 	for s := range t.subsets {
 		t.recorded = append(t.recorded, nil)
 		for r := range t.Recordings() {
-			value, within := t.recordingOn(ctx, r, s)
+			value, within, err := t.recordingOn(ctx, r, s)
+			if err != nil {
+				return err
+			}
 			if !within {
 				value = math.NaN()
 			}
 			t.recorded[s] = append(t.recorded[s], value)
 		}
 	}
-	return ctx.Err()
+	return nil
 }
 
 // measureLeast fills in what a candidate that is not exact is worth at least: the
@@ -439,14 +444,12 @@ func (t *chooser) against(ctx context.Context, r *Tuning, choice *chosen) error 
 }
 
 func (t *chooser) compare(ctx context.Context, r *Tuning, what, name string, base, mine []sweep.Outcome) error {
-	v := Versus{What: what, Name: name, All: []Compared{}, Saved: []Saving{}}
+	v := Versus{What: what, Name: name, All: []compare.Difference{}, Saved: []Saving{}}
 	result, err := compare.Sides(t.side(base), t.side(mine), compare.Options{Alpha: 1 - t.Level, Seed: t.Seed})
 	if err != nil && !errors.Is(err, compare.ErrNoCommonTask) {
 		return fmt.Errorf("comparing with %s: %w", what, err)
 	}
-	for _, d := range result.Differences {
-		v.All = append(v.All, Compared{d})
-	}
+	v.All = append(v.All, result.Differences...)
 	for i := range mine {
 		lost, gained := flip(&base[i], &mine[i], t.score)
 		v.Lost, v.Gained = v.Lost+count(lost), v.Gained+count(gained)

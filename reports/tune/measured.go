@@ -1,6 +1,7 @@
 package tune
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"hash/maphash"
@@ -36,11 +37,20 @@ type measured struct {
 	// recorded is what each recording is worth, by subset and recording; NaN where it
 	// is not known or breaks a constraint.
 	recorded [][]float64
-	fails    [][]uint64 // by constraint: candidates, as bits, that it excludes where the choice is made
-	unknown  [][]uint64 // for which it reads a number that is missing
+	fails    [][]string // by constraint and candidate, where the choice is made: "" where it holds, else violated or why a number is missing
 	// why is why a number is missing, of the first candidate that lacks it.
-	why []string
+	why  []string
+	sums [][]sums // by candidate and fold
+	// recordedSums are those of the recording, by subset.
+	recordedSums  []*sums
+	recordedCells *profile
+	print         []uint64   // by candidate: equal where they make the same of every run
+	recordedPrint uint64     // that of what makes of every run what was recorded
+	asking        sync.Mutex // held while the Source is asked by several
 }
+
+// violated says that the numbers of a candidate are known, and break a constraint.
+const violated = "violated"
 
 // standingOfOne is why a candidate cannot be chosen.
 type standingOfOne uint8
@@ -65,7 +75,7 @@ func (t *chooser) measure(ctx context.Context) (err error) {
 		m.seconds, m.least = append(m.seconds, make([]float64, n)), append(m.least, slices.Repeat([]float64{math.NaN()}, n))
 	}
 	for range t.Constraints {
-		m.fails, m.unknown = append(m.fails, make([]uint64, (n+63)/64)), append(m.unknown, make([]uint64, (n+63)/64))
+		m.fails = append(m.fails, make([]string, n))
 	}
 	t.measured = m
 	t.recordedCells = t.profileOf(t.held.Recorded())
@@ -76,19 +86,15 @@ func (t *chooser) measure(ctx context.Context) (err error) {
 		return err
 	}
 	seed := maphash.MakeSeed()
-	t.sums, t.print = make([]folded, n), make([]uint64, n)
-	var one sync.Mutex
-	alike := map[uint64]folded{} // by print: what candidates have in common is kept once
+	t.sums, t.print = make([][]sums, n), make([]uint64, n)
 	t.recordedPrint = printOf(seed, sweep.Sum(t.held.Recorded(), t.held.Runs, t.fold, max(1, t.folds)))
 	err = t.Totals(ctx, t.fold, max(1, t.folds), func(i int, totals []sweep.Totals) {
 		t.labels[i], t.standing[i], t.exact[i] = t.stand(totals)
 		t.print[i] = printOf(seed, totals)
-		one.Lock()
-		if t.sums[i] = alike[t.print[i]]; t.sums[i] == nil {
-			t.sums[i] = foldedOf(totals)
-			alike[t.print[i]] = t.sums[i]
+		t.sums[i] = make([]sums, len(totals))
+		for f := range totals {
+			t.sums[i][f].add(&totals[f])
 		}
-		one.Unlock()
 		if t.standing[i] == notExact {
 			t.measureLeast(ctx, i, totals)
 		}
@@ -113,65 +119,15 @@ func (t *chooser) measure(ctx context.Context) (err error) {
 
 // over adds up what a candidate makes of the runs of a subset.
 func (t *chooser) over(s *sums, candidate, subset int) *sums {
-	for f := range max(1, t.folds) {
+	for f := range t.sums[candidate] {
 		if subset == 0 || f != subset-1 {
-			t.ofFold(s, candidate, f)
+			s.plus(&t.sums[candidate][f], 1)
 		}
 	}
 	return s
 }
 
-// ofFold adds up what a candidate makes of the runs of a fold.
-func (t *chooser) ofFold(s *sums, candidate, fold int) *sums {
-	row := t.sums[candidate].of(fold, max(1, t.folds))
-	for i, x := range s.amounts() {
-		*x += row[i]
-	}
-	row = row[amounts:]
-	for len(s.scores) < len(row)/scoreAmounts {
-		s.scores = append(s.scores, scoreSums{})
-	}
-	for i := range s.scores {
-		for k, x := range s.scores[i].amounts() {
-			*x += row[i*scoreAmounts+k]
-		}
-	}
-	return s
-}
-
-// folded are the sums of every fold, one after the other: amounts, then those of each
-// score. A tuning has as many of them as configurations.
-type folded []float64
-
-func foldedOf(totals []sweep.Totals) folded {
-	scores := 0
-	for f := range totals {
-		scores = max(scores, len(totals[f].Scores))
-	}
-	all := make(folded, 0, len(totals)*(amounts+scoreAmounts*scores))
-	for f := range totals {
-		s := sums{scores: make([]scoreSums, scores)}
-		s.add(&totals[f])
-		for _, x := range s.amounts() {
-			all = append(all, *x)
-		}
-		for i := range s.scores {
-			for _, x := range s.scores[i].amounts() {
-				all = append(all, *x)
-			}
-		}
-	}
-	return all
-}
-
-// of are those of one of so many folds.
-func (f folded) of(fold, folds int) []float64 {
-	n := len(f) / folds
-	return f[fold*n : (fold+1)*n]
-}
-
-// measureOne measures a candidate. No other reads or writes what is its own, and
-// bits of one word are of one chunk.
+// measureOne measures a candidate. No other reads or writes what is its own.
 func (t *chooser) measureOne(ctx context.Context, i int) error {
 	m := t.measured
 	if m.standing[i] != choosable {
@@ -207,7 +163,7 @@ func (t *chooser) stand(totals []sweep.Totals) (label replay.Label, standing sta
 	case whole.Faults > 0:
 		return label, faulty, exact
 	}
-	for _, s := range t.reads {
+	for _, s := range t.needs {
 		if s >= len(whole.Scores) || whole.Scores[s].Unknown > 0 {
 			return label, notScored, exact
 		}
@@ -238,13 +194,8 @@ func (t *chooser) judge(ctx context.Context, i, s int, scope *metrics) {
 		ok, why := holds(ctx, &t.Constraints[c], scope)
 		m.within[s][i] = m.within[s][i] && ok
 		if s == 0 && !ok {
-			m.fails[c][i/64] |= 1 << (i % 64)
-		}
-		if s == 0 && why != "" {
-			m.unknown[c][i/64] |= 1 << (i % 64)
-		}
-		if s == 0 && m.why[i] == "" {
-			m.why[i] = why
+			m.fails[c][i] = cmp.Or(why, violated)
+			m.why[i] = cmp.Or(m.why[i], why)
 		}
 	}
 	if s > 0 {
@@ -260,19 +211,24 @@ func (t *chooser) judge(ctx context.Context, i, s int, scope *metrics) {
 	}
 }
 
-// chunk is how many candidates a worker takes at a time: bits of one word.
+// chunk is how many candidates a worker takes at a time.
 const chunk = 64
 
 // sums are what metrics come from: those of a candidate over a part of the runs.
 // They add up, and can be taken away again.
 type sums struct {
+	amounts
+	scores                      []scoreSums
+	everyIteration, everySecond []float64 // of each run, where quantiles are asked for
+}
+
+// amounts are what runs take, and how many there are.
+type amounts struct {
 	tasks, runs, exact, successes float64
 	iterations, seconds, dollars  float64
 	tokens, calls, toolCalls      float64
 	unpriced, unreported          float64 // calls without a price, programs that did not say
 	tokensUntold                  float64 // parts of which the tokens are unknown
-	scores                        []scoreSums
-	everyIteration, everySecond   []float64 // of each run, where quantiles are asked for
 }
 
 // scoreSums are those of a score. Sum counts tasks alike, and is over so many
@@ -285,50 +241,56 @@ func (s *sums) add(t *sweep.Totals) { s.include(t, 1) }
 
 func (s *sums) include(t *sweep.Totals, sign float64) {
 	used := &t.Most
-	s.tasks += sign * t.PerTask.Tasks
-	s.runs += sign * float64(t.Runs)
-	s.exact += sign * float64(t.Exact-t.Faults)
-	s.successes += sign * float64(t.Successes)
-	s.iterations += sign * float64(t.Iterations)
-	s.seconds += sign * float64(t.Elapsed) / 1e9
-	s.dollars += sign * used.Cost.Dollars()
-	s.tokens += sign * float64(used.Tokens())
-	s.calls += sign * float64(used.Calls)
-	s.toolCalls += sign * float64(used.ToolCalls)
-	s.unpriced += sign * float64(used.Unpriced)
-	s.unreported += sign * float64(used.Unreported)
-	s.tokensUntold += sign * float64(count(!used.TokensTold()))
-	for len(s.scores) < len(t.Scores) {
+	part := sums{amounts: amounts{
+		tasks: t.PerTask.Tasks, runs: float64(t.Runs), exact: float64(t.Exact - t.Faults), successes: float64(t.Successes),
+		iterations: float64(t.Iterations), seconds: float64(t.Elapsed) / 1e9, dollars: used.Cost.Dollars(),
+		tokens: float64(used.Tokens()), calls: float64(used.Calls), toolCalls: float64(used.ToolCalls),
+		unpriced: float64(used.Unpriced), unreported: float64(used.Unreported), tokensUntold: float64(count(!used.TokensTold())),
+	}}
+	var room [4]scoreSums
+	part.scores = room[:0]
+	for i := range t.Scores {
+		part.scores = append(part.scores, scoreOf(&t.Scores[i], t))
+	}
+	s.plus(&part, sign)
+}
+
+// scoreOf are the sums of a score of a part.
+func scoreOf(s *sweep.ScoreTotals, of *sweep.Totals) scoreSums {
+	sum := scoreSums{sum: s.PerTask.Least, known: float64(s.Known), hits: float64(s.Hits), lost: float64(s.Lost), gained: float64(s.Gained)}
+	if of.Runs > 0 {
+		sum.tasks = of.PerTask.Tasks * float64(s.Known) / float64(of.Runs)
+	}
+	return sum
+}
+
+// plus adds other sums so many times.
+func (s *sums) plus(o *sums, times float64) {
+	s.tasks += times * o.tasks
+	s.runs += times * o.runs
+	s.exact += times * o.exact
+	s.successes += times * o.successes
+	s.iterations += times * o.iterations
+	s.seconds += times * o.seconds
+	s.dollars += times * o.dollars
+	s.tokens += times * o.tokens
+	s.calls += times * o.calls
+	s.toolCalls += times * o.toolCalls
+	s.unpriced += times * o.unpriced
+	s.unreported += times * o.unreported
+	s.tokensUntold += times * o.tokensUntold
+	for len(s.scores) < len(o.scores) {
 		s.scores = append(s.scores, scoreSums{})
 	}
-	for i := range t.Scores {
-		s.scores[i].include(&t.Scores[i], t, sign)
+	for i := range o.scores {
+		to, from := &s.scores[i], &o.scores[i]
+		to.sum += times * from.sum
+		to.tasks += times * from.tasks
+		to.known += times * from.known
+		to.hits += times * from.hits
+		to.lost += times * from.lost
+		to.gained += times * from.gained
 	}
-}
-
-func (s *scoreSums) include(t *sweep.ScoreTotals, of *sweep.Totals, sign float64) {
-	s.sum += sign * t.PerTask.Least
-	if of.Runs > 0 {
-		s.tasks += sign * of.PerTask.Tasks * float64(t.Known) / float64(of.Runs)
-	}
-	s.known += sign * float64(t.Known)
-	s.hits += sign * float64(t.Hits)
-	s.lost += sign * float64(t.Lost)
-	s.gained += sign * float64(t.Gained)
-}
-
-// So many amounts have sums, and those of a score.
-const amounts, scoreAmounts = 13, 6
-
-func (s *sums) amounts() [amounts]*float64 {
-	return [...]*float64{
-		&s.tasks, &s.runs, &s.exact, &s.successes, &s.iterations, &s.seconds, &s.dollars, &s.tokens, &s.calls, &s.toolCalls,
-		&s.unpriced, &s.unreported, &s.tokensUntold,
-	}
-}
-
-func (s *scoreSums) amounts() [scoreAmounts]*float64 {
-	return [...]*float64{&s.sum, &s.tasks, &s.known, &s.hits, &s.lost, &s.gained}
 }
 
 // clear makes them those of no run, and keeps their room.

@@ -60,11 +60,7 @@ func tuning(t *testing.T) *tune.Tuning {
 		Schema: tune.Schema, Suite: "interview-coach", Tasks: 60, Runs: 120, Level: 0.95, Seed: 7,
 		Terms: tune.Terms{Objective: `scores["right"].mean`, Score: "right", Cost: "cost_usd.mean", Rule: "max_loss", Number: 0.2, Folds: 2, FoldsBy: "task", Constraints: []string{"cost_usd.mean < 0.0011"}},
 		Tried: tune.Tried{
-			Candidates: 5, Exact: 3, Bounded: 1, NeedsCalls: 1, Within: 2, Excluded: []tune.Excluded{{Constraint: "cost_usd.mean < 0.0011", Candidates: 1, Alone: 1}},
-			NotExact: []tune.NotExact{
-				{Candidate: 2, Name: "max_iterations=9", Label: "bounded", Exact: 102, Censored: 18, Score: between(0.667, 0.817), Why: "the recording ended here: max_iterations"},
-				{Candidate: 4, Name: "prompt=short", Label: "needs calls", Branches: 120, Score: noRange, Why: "the prompt differs"},
-			},
+			Candidates: 5, Exact: 3, Bounded: 1, NeedsCalls: 1, Within: 2, WhyNotExact: "the recording ended here: max_iterations",
 		},
 		Recommended: five, Today: nine, Recording: wide, Best: five, Alternatives: []tune.Choice{*three},
 		Why:       "the cheapest of 2 configurations that is shown to lose at most 20% of the runs' successes; it loses 15 of 120",
@@ -72,11 +68,11 @@ func tuning(t *testing.T) *tune.Tuning {
 		Changes: []tune.Change{{Path: "terminate.max_iterations", From: "9", To: "5"}, {Path: "terminate.no_improvement.patience", From: "off", To: "2"}},
 		Against: []tune.Versus{{
 			What: "recording", Name: "wide", Lost: 15, Gained: 2,
-			All: []tune.Compared{
-				{compare.Difference{Quantity: compare.Quantity{Name: "right", Score: true}, Base: 0.775, New: 0.667, Change: -0.108, Low: -0.17, High: -0.05, P: 0.002, Wins: 2, Losses: 13, Ties: 45, Tasks: 60, Verdict: compare.Worse}},
-				{compare.Difference{Quantity: compare.Quantity{Name: "cost_usd"}, Base: 0.00113, New: 0.00105, Change: 0.00105/0.00113 - 1, Low: -0.1, High: -0.06, Relative: true, P: 0.0001, Wins: 30, Ties: 30, Tasks: 60, Verdict: compare.Better}},
-				{compare.Difference{Quantity: compare.Quantity{Name: "tokens"}, Base: 5000, New: 5250, Change: 0.05, Low: 0.01, High: 0.09, Relative: true, P: 0.03, Wins: 2, Losses: 30, Ties: 28, Tasks: 60, Verdict: compare.Worse}},
-				{compare.Difference{Quantity: compare.Quantity{Name: "latency_s"}, Base: 9.02, New: 8.35, Change: 8.35/9.02 - 1, Low: -0.1, High: 0.01, Relative: true, P: 0.07, Wins: 30, Losses: 2, Ties: 28, Tasks: 60, Verdict: compare.CannotTell}},
+			All: []compare.Difference{
+				{Quantity: compare.Quantity{Name: "right", Score: true}, Base: 0.775, New: 0.667, Change: -0.108, Low: -0.17, High: -0.05, P: 0.002, Wins: 2, Losses: 13, Ties: 45, Tasks: 60, Verdict: compare.Worse},
+				{Quantity: compare.Quantity{Name: "cost_usd"}, Base: 0.00113, New: 0.00105, Change: 0.00105/0.00113 - 1, Low: -0.1, High: -0.06, Relative: true, P: 0.0001, Wins: 30, Ties: 30, Tasks: 60, Verdict: compare.Better},
+				{Quantity: compare.Quantity{Name: "tokens"}, Base: 5000, New: 5250, Change: 0.05, Low: 0.01, High: 0.09, Relative: true, P: 0.03, Wins: 2, Losses: 30, Ties: 28, Tasks: 60, Verdict: compare.Worse},
+				{Quantity: compare.Quantity{Name: "latency_s"}, Base: 9.02, New: 8.35, Change: 8.35/9.02 - 1, Low: -0.1, High: 0.01, Relative: true, P: 0.07, Wins: 30, Losses: 2, Ties: 28, Tasks: 60, Verdict: compare.CannotTell},
 			},
 			Saved: []tune.Saving{{Quantity: "cost_usd", Saved: known(0.08), Interval: between(0.05, 0.11)}, {Quantity: "latency_s", Saved: known(670), Interval: between(-20, 1300)}},
 		}},
@@ -100,12 +96,6 @@ func tuning(t *testing.T) *tune.Tuning {
 		BeatenInAll: 1,
 		Unpriced:    2,
 		All:         []tune.AllRow{{Candidate: 1, Name: "max_iterations=5", Objective: known(0.667), ChoiceCost: known(0.00105), Counted: counted(60, 80, 490), Within: true, Loss: five.Loss, Alpha: 0.05, Recommended: true}},
-		Neighbours: []tune.Neighbour{{
-			Of: "recommended", Path: "terminate.max_iterations", Value: "5",
-			Less: &tune.Step{Candidate: 0, Value: "3", Label: "exact", Objective: known(-0.209), Cost: known(-0.00031), Lost: 27, Gained: 2, PerSuccess: none},
-			More: &tune.Step{Candidate: 2, Value: "9", Label: "bounded", Objective: none, Cost: none, PerSuccess: none},
-		}},
-		Stops: []tune.Stops{{Of: "recommended", Stops: five.Stops}, {Of: "today", Stops: nine.Stops, Unknown: 18}},
 		Limits: []tune.LimitUse{
 			{Of: "recommended", Path: "max_iterations", Limit: 5, Used: known(4.1), Share: known(0.82), Reached: known(0.83), OfAll: none, OfCost: none, Largest: 5, Advice: tune.Raise, To: 6,
 				Step: &tune.Step{Value: "6", Label: "exact", Objective: known(0.108), Cost: known(0.00008)}},
@@ -118,7 +108,10 @@ func tuning(t *testing.T) *tune.Tuning {
 			{Iteration: 3, Reached: 110, Hits: 38, Score: known(0.317), Cost: known(0.0888), ScoreInterval: between(0.23, 0.404), CostInterval: between(0.0841, 0.0935), Cut: 10, ExtraCost: known(0.0281), Hazard: known(0), PerSuccess: known(0.00234), PerExtra: none, Ahead: none},
 		},
 		Ranges: []tune.RangeHint{{Of: "today", Path: "phases.planning.max_iterations", Limit: 6, Hint: "planning takes 1 or 2 iterations most often, 2 or 3 where it is complex"}},
-		Notes:  []tune.Note{{Kind: "faults", Count: 2, Of: 122, More: "rate_limit 2"}},
+		Notes: []tune.Note{
+			{Kind: "faults", Count: 2, Of: 122, More: "rate_limit 2"}, {Kind: tune.ExcludedBy, Name: "cost_usd.mean < 0.0011", Count: 1, Of: 3},
+			{Kind: tune.OneStep, Count: 1, Of: 1, Name: "terminate.max_iterations=3", More: "27"},
+		},
 	}
 	return out
 }
@@ -302,18 +295,14 @@ func TestTodayIsNotToldTwice(t *testing.T) {
 	again := r.Against[0]
 	again.What = "today"
 	r.Against = []tune.Versus{again, r.Against[0]}
-	r.Stops = []tune.Stops{r.Stops[0], {Of: "today", Stops: today.Stops}, {Of: "recording", Stops: today.Stops}}
 	text := pagetest.Written(t, r, page.Options{Width: 200})
 	if !strings.Contains(text, "today, recorded ") {
 		t.Errorf("the recording has a row of its own:\n%s", text)
 	}
-	for _, table := range []string{"differences", "stops"} {
-		if text := pagetest.Written(t, r, page.Options{Width: 200, Tables: []string{table}}); strings.Contains(text, "\nrecording ") {
-			t.Errorf("%s tell the recording, too:\n%s", table, text)
-		}
+	if text := pagetest.Written(t, r, page.Options{Width: 200, Tables: []string{"differences"}}); strings.Contains(text, "\nrecording ") {
+		t.Errorf("the differences tell the recording, too:\n%s", text)
 	}
-	today.Iterations.Mean = known(4)
-	r.Stops[2].Unknown = 1
+	today.Iterations.Mean, r.Against[1].All = known(4), r.Against[1].All[1:]
 	if text := pagetest.Written(t, r, page.Options{Width: 200}); !strings.Contains(text, "\nrecorded ") || !strings.Contains(text, "\nrecording ") {
 		t.Errorf("what differs has no row:\n%s", text)
 	}
@@ -368,18 +357,6 @@ func TestNothingIsLuckWhereNothingIsGained(t *testing.T) {
 	loses.Luck.Objective.Luck = known(-0.008)
 	if text := pagetest.Written(t, loses, page.Options{Width: 200}); !strings.Contains(text, "-0.108 on the tasks of the choice, and by -0.120 (-0.180…-0.060) on held-out tasks\n") {
 		t.Error(text)
-	}
-}
-
-// What is known of a step to or from a configuration that is bounded is a part of
-// what it loses.
-func TestStepsFromABoundedConfigurationLoseAtLeast(t *testing.T) {
-	r := tuning(t)
-	r.Neighbours = []tune.Neighbour{{Of: "today", Path: "terminate.max_iterations", Value: "9",
-		Less: &tune.Step{Candidate: 1, Value: "5", Label: "exact", Objective: none, Cost: none, Lost: 13, Gained: 2, PerSuccess: none}}}
-	text := pagetest.Written(t, r, page.Options{Width: 200, Tables: []string{"neighbours"}})
-	if !strings.Contains(text, " ≥13 ") || !strings.Contains(text, " ≥2 ") {
-		t.Errorf("the losses are told as if all were known:\n%s", text)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -210,7 +209,6 @@ type Contest struct {
 	// nothing is put out.
 	Score    string
 	minimize bool
-	best     int // the path that led at the last look
 }
 
 // Contest begins a race of the paths of a suite by what is asked for.
@@ -226,15 +224,17 @@ func (p *Paths) Contest(s *spec.Suite, o *ChoiceOptions, tasks iter.Seq2[*spec.T
 			units[task.ID] = "cluster " + task.Cluster
 		}
 	}
-	order := RaceOrder(slices.Compact(slices.Sorted(maps.Values(units))), s.Seed)
 	place := map[string]int{}
-	for i, unit := range order {
+	for _, unit := range units {
+		place[unit] = 0
+	}
+	for i, unit := range shuffled(place, uint64(s.Seed)) {
 		place[unit] = i
 	}
 	for task, unit := range units {
 		c.Place[task] = place[unit]
 	}
-	c.Race = NewRace(len(p.Configurations), len(order), RaceOptions{Margin: marginOf(o.Choose), Stays: p.Today})
+	c.Race = NewRace(len(p.Configurations), len(place), p.Today)
 	return c, nil
 }
 
@@ -252,38 +252,12 @@ func racedBy(s *spec.Suite, o *ChoiceOptions) string {
 	return s.Scorers[at].Name
 }
 
-// marginOf is how much of a score the rule of choice may give away.
-func marginOf(c ChoiceRule) float64 {
-	switch c.Rule {
-	case "":
-		return DefaultMaxLoss
-	case MaxLoss:
-		return c.Number
-	case AtLeast:
-		return 1 - c.Number
-	}
-	return 0
-}
-
-// Places is how many there are, and In reports whether a path is in the race.
+// Places is how many there are.
 func (c *Contest) Places() int { return c.tasks }
-
-func (c *Contest) In(path int) bool { return c.in(path) }
 
 // Lines tell how the race went, a sentence each, names as quote shows them.
 func (c *Contest) Lines(quote func(string) string) []string {
 	return c.Race.Lines(c.Names(), c.Score, quote)
-}
-
-// LeftNames are the paths that are in, the one that led first: losses are counted
-// against it.
-func (c *Contest) LeftNames() (names []string) {
-	for _, path := range c.Left() {
-		names = append(names, c.Configurations[path].Name)
-	}
-	best := c.Configurations[c.best].Name
-	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(count(b == best), count(a == best)) })
-	return names
 }
 
 // NeedsTexts reports whether what is replayed of a path reads the texts of its runs.
@@ -297,27 +271,21 @@ func (c *Contest) NeedsTexts() bool {
 // Look puts out who is worse by the runs of the first so many places. recordings gives
 // the runs, and is not asked where nothing can be decided.
 func (c *Contest) Look(ctx context.Context, place int, recordings func() []sweep.Recording, o sweep.Options) error {
-	arms := make([]Arm, len(c.Configurations))
-	for i := range arms {
-		arms[i].Scores = [][]float64{nil}
-	}
-	if c.Score != "" && len(c.Left()) > 1 {
+	scores := slices.Repeat([][][]float64{{nil}}, len(c.Configurations))
+	if c.Score != "" && place < c.tasks {
 		for _, recording := range recordings() {
 			path := slices.Index(c.Names(), recording.Configuration)
 			recording.Runs = slices.DeleteFunc(recording.Runs, func(run sweep.Run) bool { return c.Place[run.Run.Task] >= place })
-			if path < 0 || !c.in(path) || len(recording.Runs) == 0 {
+			if path < 0 || !c.In(path) || len(recording.Runs) == 0 {
 				continue
 			}
 			var err error
-			if arms[path].Scores, err = c.scores(ctx, &recording, path, place, o); err != nil {
+			if scores[path], err = c.scores(ctx, &recording, path, place, o); err != nil {
 				return err
 			}
 		}
 	}
-	c.Race.Look(arms, place)
-	if c.lead >= 0 {
-		c.best = c.lead
-	}
+	c.Race.Look(scores, place)
 	return nil
 }
 

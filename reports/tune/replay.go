@@ -74,9 +74,7 @@ type Configuration struct {
 	Latency    Amount  `json:"latency_s"`
 	// Stops are the ways in which the exact runs stopped, the most frequent first.
 	Stops []StopCount `json:"stops"`
-	// Unknown says why runs are not exact, the worst first, and why others would have
-	// a fault.
-	Unknown  []Unknown    `json:"unknown"`
+	// Warnings say why runs are not exact, or would have a fault.
 	Warnings []ReplayNote `json:"warnings"`
 
 	broken int // of the faults: those of the recording
@@ -126,17 +124,6 @@ type StopCount struct {
 	Fired  string        `json:"fired,omitempty"`
 	Runs   int           `json:"runs"`
 	Share  page.Value    `json:"share"` // of the runs whose stop is known
-}
-
-// Unknown is one reason why runs are not exact, or would have a fault.
-type Unknown struct {
-	Label string `json:"label"` // of these runs: that of a configuration, or fault
-	Why   string `json:"why"`
-	Runs  int    `json:"runs"`
-	// First and Last are the iterations, from 1, from which the runs are not known
-	// any more: those of the first and of the last such run.
-	First int `json:"first_iteration"`
-	Last  int `json:"last_iteration"`
 }
 
 // Source are configurations and what they make of recorded runs; a *sweep.Sweep
@@ -283,7 +270,7 @@ func (b *Held) configuration(candidate *sweep.Candidate, sum *tally, all *taken)
 	c := Configuration{
 		Name: candidate.Name, Aliases: candidate.Aliases, Params: Params(candidate.Params), Runs: sum.runs, Scores: []Score{}, Warnings: []ReplayNote{},
 		Exact: sum.exact, Faults: sum.faults, Censored: sum.censored, Branches: sum.branches, Told: sum.told,
-		Label: sum.label.String(), Stops: sum.stops(), Unknown: sum.unknowns(),
+		Label: sum.label.String(), Stops: sum.stops(),
 	}
 	for s := range b.Scores {
 		c.Scores = append(c.Scores, b.score(s, all, sum.label == replay.PointExact))
@@ -292,7 +279,7 @@ func (b *Held) configuration(candidate *sweep.Candidate, sum *tally, all *taken)
 	if c.broken = sum.broken; c.broken > 0 && sum.label == replay.PointExact {
 		c.Label = replay.Bounded.String() // what the runs with a fault would have given is unknown
 	}
-	c.note()
+	c.note(sum)
 	return c
 }
 
@@ -304,7 +291,7 @@ type tally struct {
 	ways                                          map[way]*int
 	last                                          way // counted in lastWay
 	lastWay                                       *int
-	reasons                                       map[reason]*Unknown
+	reasons                                       map[reason]int        // runs
 	spent                                         [len(spendings)]total // of the runs without a fault
 }
 
@@ -314,10 +301,10 @@ type way struct {
 	fired  string
 }
 
-// reason is why a run is not exact, or would have a fault.
+// reason is why a run is not exact, or would have a fault: the kind of note that counts it, and why.
 type reason struct {
-	label replay.Label
-	why   string
+	kind reports.WarningKind
+	why  string
 }
 
 func (t *tally) add(o *sweep.Outcome) {
@@ -338,7 +325,7 @@ func (t *tally) add(o *sweep.Outcome) {
 		t.exact++
 		t.stopped(way{o.Outcome.Reason, o.Outcome.Fired}, 1)
 	} else {
-		t.unknown(o)
+		t.because(reasonOf(o), 1)
 	}
 	if excluded {
 		return
@@ -364,36 +351,6 @@ func (t *tally) stopped(in way, runs int) {
 	*t.lastWay += runs
 }
 
-// unknown adds why a run is not exact, or would have a fault.
-func (t *tally) unknown(o *sweep.Outcome) {
-	one := Unknown{Label: o.Label().String(), Why: o.Why, Runs: 1, First: o.At, Last: o.At}
-	label := o.Label()
-	switch {
-	case o.Excluded() && o.Verdict != replay.Exact:
-		one.Label, label = LabelFault, replay.PointExact
-	case o.Excluded():
-		one.Label, one.Why, one.First, one.Last = LabelFault, o.Outcome.Fired, o.Iterations, o.Iterations
-		if o.Outcome.Error != nil {
-			one.Why = o.Outcome.Error.Error()
-		}
-		one.Why = "a live run would have a fault: " + one.Why
-	}
-	t.gather(reason{label, one.Why}, &one)
-}
-
-func (t *tally) gather(key reason, u *Unknown) {
-	if t.reasons == nil {
-		t.reasons = map[reason]*Unknown{}
-	}
-	known := t.reasons[key]
-	if known == nil {
-		one := *u
-		t.reasons[key] = &one
-		return
-	}
-	known.Runs, known.First, known.Last = known.Runs+u.Runs, min(known.First, u.First), max(known.Last, u.Last)
-}
-
 func (t *tally) plus(o *tally) {
 	t.label = max(t.label, o.label)
 	t.runs, t.exact, t.faults, t.broken = t.runs+o.runs, t.exact+o.exact, t.faults+o.faults, t.broken+o.broken
@@ -401,8 +358,8 @@ func (t *tally) plus(o *tally) {
 	for key, n := range o.ways {
 		t.stopped(key, *n)
 	}
-	for key, u := range o.reasons {
-		t.gather(key, u)
+	for key, runs := range o.reasons {
+		t.because(key, runs)
 	}
 	for i := range t.spent {
 		t.spent[i].add(&o.spent[i])
@@ -819,8 +776,51 @@ func noAmount(why string) Amount {
 	return Amount{Mean: page.Missing(why), Bounds: page.NoRange(why), Saved: page.Missing(why), SavedBounds: page.NoRange(why)}
 }
 
-// LabelFault is the label of runs that would have a fault.
-const LabelFault = "fault"
+// reasonOf is why a run is not exact, or would have a fault.
+func reasonOf(o *sweep.Outcome) reason {
+	switch why := o.Why; {
+	case o.Excluded() && o.Verdict == replay.Censored:
+		return reason{RecordedFault, o.Outcome.Fired}
+	case o.Excluded() && o.Verdict == replay.Exact:
+		if why = o.Outcome.Fired; o.Outcome.Error != nil {
+			why = o.Outcome.Error.Error()
+		}
+		return reason{WouldFault, why}
+	case o.Excluded():
+		return reason{WouldFault, why}
+	case o.Told:
+		return reason{ToldLimits, why}
+	case o.Verdict == replay.Branches:
+		return reason{Branching, why}
+	default:
+		return reason{Bounds, why}
+	}
+}
+
+func (t *tally) because(of reason, runs int) {
+	if t.reasons == nil {
+		t.reasons = map[reason]int{}
+	}
+	t.reasons[of] += runs
+}
+
+// mostly is the most frequent reason of some kinds, the first in the alphabet among equals; "mostly ..." where there are others.
+func (t *tally) mostly(kinds ...reports.WarningKind) string {
+	var first reason
+	of := 0
+	for one, runs := range t.reasons {
+		if !slices.Contains(kinds, one.kind) {
+			continue
+		}
+		if of++; first.why == "" || cmp.Or(cmp.Compare(t.reasons[first], runs), cmp.Compare(one.why, first.why)) < 0 {
+			first = one
+		}
+	}
+	if of > 1 {
+		return "mostly " + first.why
+	}
+	return first.why
+}
 
 // tallied counts what a configuration makes of the runs.
 func tallied(outcomes []sweep.Outcome) *tally {
@@ -829,21 +829,6 @@ func tallied(outcomes []sweep.Outcome) *tally {
 		t.add(o)
 	}
 	return t
-}
-
-// unknowns are why runs are not exact, or would have a fault: the worst first, then what
-// holds for most of them.
-func (t *tally) unknowns() []Unknown {
-	all := []Unknown{}
-	rank := map[string]replay.Label{}
-	for key, u := range t.reasons {
-		all = append(all, *u)
-		rank[u.Label] = key.label // a fault comes last
-	}
-	slices.SortFunc(all, func(a, b Unknown) int {
-		return cmp.Or(cmp.Compare(rank[b.Label], rank[a.Label]), cmp.Compare(b.Runs, a.Runs), cmp.Compare(a.First, b.First), cmp.Compare(a.Why, b.Why))
-	})
-	return all
 }
 
 // stops are the ways in which exact runs stopped.

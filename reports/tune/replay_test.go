@@ -249,8 +249,7 @@ func TestARangeIsNoPoint(t *testing.T) {
 	}
 }
 
-// The worst reasons come first, then those of most runs, with the iterations from
-// which they hold.
+// The worst reasons come first, of each kind that of most runs.
 func TestReasonsAreInOrder(t *testing.T) {
 	f := (&fewer{recording: coachtest.Recording(t, 4)}).used(record.Usage{}, record.Usage{})
 	for i, r := range []replay.Result{
@@ -260,12 +259,11 @@ func TestReasonsAreInOrder(t *testing.T) {
 		f.outcomes[i].Result = r
 	}
 	c := &replayed(t, f, tune.ReplayOptions{}).Configurations[1]
-	want := []tune.Unknown{
-		{Label: "counterfactual", Why: "told", Runs: 1, First: 1, Last: 1}, {Label: "needs calls", Why: "prompt", Runs: 2, First: 3, Last: 5},
-		{Label: "needs calls", Why: "tools", Runs: 1, First: 2, Last: 2}, {Label: "bounded", Why: "cut", Runs: 2, First: 4, Last: 7},
+	want := []tune.ReplayNote{
+		{Kind: tune.ToldLimits, Count: 1, Of: 8, More: "told"}, {Kind: tune.Branching, Count: 3, Of: 8, More: "mostly prompt"}, {Kind: tune.Bounds, Count: 2, Of: 8, More: "cut"},
 	}
-	if !reflect.DeepEqual(c.Unknown, want) || c.Label != "counterfactual" || c.Exact != 2 || c.Censored != 2 || c.Branches != 4 || c.Told != 1 {
-		t.Errorf("%s: %+v", c.Label, c.Unknown)
+	if !slices.Equal(c.Warnings[:3], want) || c.Label != "counterfactual" || c.Exact != 2 || c.Censored != 2 || c.Branches != 4 || c.Told != 1 {
+		t.Errorf("%s: %+v", c.Label, c.Warnings)
 	}
 }
 
@@ -452,14 +450,13 @@ func TestRunsThatWouldHaveAFaultAreInNoNumber(t *testing.T) {
 		f.outcomes[i].Outcome = record.Outcome{Status: record.Faulted, Reason: record.ReasonError, Fired: "expression", Error: &record.Error{Class: record.Expression, Message: `key "sure" not found`}}
 	}
 	got, want := replayed(t, f, tune.ReplayOptions{}).Configurations[1], replayed(t, without, tune.ReplayOptions{}).Configurations[1]
-	reason := []tune.Unknown{{Label: "fault", Why: `a live run would have a fault: expression: key "sure" not found`, Runs: 3, First: 2, Last: 2}}
-	if got.Runs != 8 || got.Exact != 5 || got.Faults != 3 || got.Label != "exact" || !reflect.DeepEqual(got.Unknown, reason) {
-		t.Errorf("%s: %d of %d runs are exact, %d have a fault: %+v", got.Label, got.Exact, got.Runs, got.Faults, got.Unknown)
+	if got.Runs != 8 || got.Exact != 5 || got.Faults != 3 || got.Label != "exact" {
+		t.Errorf("%s: %d of %d runs are exact, %d have a fault", got.Label, got.Exact, got.Runs, got.Faults)
 	}
-	if len(got.Warnings) == 0 || got.Warnings[0].Kind != tune.WouldFault || got.Warnings[0].Count != 3 || got.Warnings[0].Of != 8 {
+	if len(got.Warnings) == 0 || got.Warnings[0] != (tune.ReplayNote{Kind: tune.WouldFault, Count: 3, Of: 8, More: `expression: key "sure" not found`}) {
 		t.Errorf("warnings %+v", got.Warnings)
 	}
-	got.Runs, got.Faults, got.Unknown, got.Warnings = want.Runs, want.Faults, want.Unknown, want.Warnings
+	got.Runs, got.Faults, got.Warnings = want.Runs, want.Faults, want.Warnings
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("\ngot  %+v\nwant %+v", got, want)
 	}

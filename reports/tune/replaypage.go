@@ -19,7 +19,7 @@ import (
 )
 
 // TableNames are the tables of a replay, in the order in which people read them.
-var ReplayTableNames = []string{"configurations", "unknown", "stops"}
+var ReplayTableNames = []string{"configurations", "stops"}
 
 func (r *Replay) About() (kind, suite string) { return "replay", r.Suite }
 
@@ -87,7 +87,7 @@ func (r *Replay) Remark() page.Words {
 }
 
 func (r *Replay) Tables(page.Audience) []page.Table {
-	return []page.Table{r.configurationsTable(), r.unknownTable(), r.stopsTable()}
+	return []page.Table{r.configurationsTable(), r.stopsTable()}
 }
 
 func (r *Replay) WholeWarnings() []page.Warning { return page.Warnings(r.Warnings) }
@@ -363,36 +363,16 @@ func ofEach[T any](configurations []Configuration, all func(*Configuration) []T)
 	return slices.Values(rows)
 }
 
-func names[T any]() page.Fields[of[T]] {
-	return page.Named("configuration", "configuration", func(row of[T]) string { return row.configuration.Name })
-}
-
-// unknownTable says of which runs the record does not tell all, from which iterations on
-// and why.
-func (r *Replay) unknownTable() page.Table {
-	title := "What the recording does not tell, from where on and why"
-	if slices.ContainsFunc(r.Configurations, func(c Configuration) bool { return c.Faults > 0 }) {
-		title = "What the recording does not tell, and faults: from where on and why"
-	}
-	fields := slices.Concat(
-		names[Unknown](),
-		page.Worded("label", "label", func(row of[Unknown]) string { return row.it.Label }),
-		page.Counted("runs", "runs", func(row of[Unknown]) int { return row.it.Runs }),
-		page.Right("from\niteration", "", func(row of[Unknown]) page.Cell {
-			if row.it.First == row.it.Last {
-				return page.Text(fmt.Sprint(row.it.First))
-			}
-			return page.Text(fmt.Sprintf("%d–%d", row.it.First, row.it.Last))
-		}).ForPeople(),
-		page.Counted("", "first_iteration", func(row of[Unknown]) int { return row.it.First }).ForMachines(),
-		page.Counted("", "last_iteration", func(row of[Unknown]) int { return row.it.Last }).ForMachines(),
-		page.Prose("why", "why", func(row of[Unknown]) string { return row.it.Why }))
-	return page.Filled(page.Table{Name: "unknown", Title: title, Keys: 2}, fields, ofEach(r.Configurations, func(c *Configuration) []Unknown { return c.Unknown }))
-}
-
 // stopsTable says which conditions, guards and limits would have ended the runs.
 func (r *Replay) stopsTable() page.Table {
-	fields := append(names[StopCount](), stopFields(page.Counted[of[StopCount]], page.Percent, func(row of[StopCount]) *StopCount { return row.it })...)
+	fields := slices.Concat(
+		page.Named("configuration", "configuration", func(row of[StopCount]) string { return row.configuration.Name }),
+		page.Of(page.Column{Head: "stopped by", Key: "reason"}, func(row of[StopCount]) page.Cell {
+			return page.Cell{Text: row.it.Name, Raw: string(row.it.Reason), Foreign: true}
+		}),
+		page.Named("", "fired", func(row of[StopCount]) string { return row.it.Fired }).ForMachines(),
+		page.Counted("runs", "runs", func(row of[StopCount]) int { return row.it.Runs }),
+		page.Valued("share", "share", page.Percent, func(row of[StopCount]) page.Value { return row.it.Share }))
 	return page.Filled(page.Table{Name: "stops", Title: "What stops the runs (of those that are exact)", Keys: 2}, fields,
 		ofEach(r.Configurations, func(c *Configuration) []StopCount { return c.Stops }))
 }
@@ -403,11 +383,11 @@ type ReplayNote reports.Warning
 
 // The kinds that reports do not have.
 const (
-	Bounds         reports.WarningKind = "bounds"         // Count of Of runs were cut
-	Branching      reports.WarningKind = "needs_calls"    // Count of Of runs branch
+	Bounds         reports.WarningKind = "bounds"         // Count of Of runs were cut; More: why
+	Branching      reports.WarningKind = "needs_calls"    // Count of Of runs branch; More: why
 	ToldLimits     reports.WarningKind = "counterfactual" // the agent of Count of Of runs knew the limit
-	WouldFault     reports.WarningKind = "would_fault"    // Count of Of runs
-	RecordedFault  reports.WarningKind = "recorded_fault" // Count of Of runs
+	WouldFault     reports.WarningKind = "would_fault"    // Count of Of runs; More: why
+	RecordedFault  reports.WarningKind = "recorded_fault" // Count of Of runs; More: why
 	ReturnUnscored reports.WarningKind = "return_unscored"
 	Unjudged       reports.WarningKind = "unjudged"
 	NoTimes        reports.WarningKind = "no_times"
@@ -425,12 +405,15 @@ const (
 var sayings = func() reports.Sayings {
 	all := maps.Clone(reports.ReportSayings)
 	maps.Copy(all, reports.Sayings{
-		Bounds:     {Text: "{n} of {of} runs would have continued where the recording was cut: their results can lie anywhere within these bounds"},
-		Branching:  {Text: "{n} of {of} runs would take another path, which needs new calls: their results can lie anywhere within these bounds", Serious: true},
+		Bounds: {Say: because("%d of %d runs would have continued where the recording was cut%s: their results can lie anywhere within these bounds")},
+		Branching: {
+			Say:     because("%d of %d runs would take another path, which needs new calls%s: their results can lie anywhere within these bounds"),
+			Serious: true,
+		},
 		ToldLimits: {Text: "the agent knew a limit that changes in {n} of {of} runs: no record shows what it would have done with another one", Serious: true},
-		WouldFault: {Text: "{n} of {of} runs would have a fault and are excluded, as after a live run: see table unknown", Serious: true},
+		WouldFault: {Say: because("%d of %d runs would have a fault and are excluded, as after a live run%s"), Serious: true},
 		RecordedFault: {
-			Text:    "{n} of {of} recorded runs had infrastructure errors before they would stop here, and are excluded: longer runs have more faults, so the others may be the easier ones",
+			Say:     because("%d of %d recorded runs had infrastructure errors before they would stop here, and are excluded%s: longer runs have more faults, so the others may be the easier ones"),
 			Serious: true,
 		},
 		ReturnUnscored: {Serious: true, Say: func(n reports.Warning) string {
@@ -468,8 +451,26 @@ var sayings = func() reports.Sayings {
 			return fmt.Sprintf("overfitting check: compared with %s, the cost of a run %s", overWhat(n.Name), n.More)
 		}},
 		NotTried: {Say: func(n reports.Warning) string {
-			return fmt.Sprintf("%d of %s %s not exact (%s) and cannot be recommended", n.Count, page.Plural(n.Of, "configuration", "configurations"), verb(n.Count, "is", "are"), n.More)
+			text := fmt.Sprintf("%d of %s %s not exact (%s) and cannot be recommended", n.Count, page.Plural(n.Of, "configuration", "configurations"), verb(n.Count, "is", "are"), n.Name)
+			if n.More != "" {
+				text += ", for example because " + plainly(n.More)
+			}
+			return text
 		}},
+		EndedBy: {Say: func(n reports.Warning) string {
+			return fmt.Sprintf("runs of %s stop most often by %s: %d of %d", n.Name, plainly(n.More), n.Count, n.Of)
+		}},
+		ExcludedBy: {Say: func(n reports.Warning) string {
+			text := fmt.Sprintf("exact configurations that the constraint %s excludes: %d of %d", page.Foreign(n.Name), n.Count, n.Of)
+			if n.More != "" {
+				text += ", " + plainly(n.More)
+			}
+			return text
+		}},
+		OneStep: {
+			Text: "exact configurations one step away that lose more successes than the recommended one: {n} of {of}; most of all {name}, by {more}",
+			None: "exact configurations one step away that lose more successes than the recommended one: none of {of}",
+		},
 		CannotTake:  {Text: "{n} exact [configuration|configurations] cannot be chosen: {detail}"},
 		OffTheFront: {Text: "{n} [configuration of unknown cost is|configurations of unknown cost are] not on the front"},
 		ByRatios:    {Text: "change: of scores the mean difference of the tasks, of amounts the ratio of the means"},
@@ -490,6 +491,17 @@ var sayings = func() reports.Sayings {
 	})
 	return all
 }()
+
+// because is a sentence about some of all runs, with the most frequent reason.
+func because(form string) func(reports.Warning) string {
+	return func(n reports.Warning) string {
+		why := ""
+		if n.More != "" {
+			why = " (" + plainly(n.More) + ")"
+		}
+		return fmt.Sprintf(form, n.Count, n.Of, why)
+	}
+}
 
 // Text is the note for people.
 func (n ReplayNote) Text() page.Words {
@@ -523,12 +535,12 @@ func notesOf(notes []ReplayNote, scorer string, kinds ...reports.WarningKind) (f
 }
 
 // note says what a reader of the configuration's numbers must know.
-func (c *Configuration) note() {
+func (c *Configuration) note(sum *tally) {
 	for _, n := range []ReplayNote{
 		{Kind: ToldLimits, Count: c.Told, Of: c.Runs}, {Kind: Branching, Count: c.Branches - c.Told, Of: c.Runs}, {Kind: Bounds, Count: c.Censored, Of: c.Runs},
 		{Kind: WouldFault, Count: c.Faults - c.broken, Of: c.Runs}, {Kind: RecordedFault, Count: c.broken, Of: c.Runs},
 	} {
-		if n.Count > 0 {
+		if n.More = sum.mostly(n.Kind); n.Count > 0 {
 			c.Warnings = append(c.Warnings, n)
 		}
 	}

@@ -18,7 +18,6 @@ package tune
 
 import (
 	"context"
-	"math/bits"
 
 	"github.com/agentbench/agentbench/engine/replay"
 	"github.com/agentbench/agentbench/engine/replay/sweep"
@@ -128,7 +127,9 @@ func Choose(ctx context.Context, of Candidates, o ChoiceOptions) (*Tuning, error
 	if choice.candidate >= 0 {
 		r.Why = t.whyChosen(&choice, r.Tried.Within)
 	} else {
-		r.WhyNone = t.whyNone(ctx, 0, &choice)
+		if r.WhyNone, err = t.whyNone(ctx, 0, &choice); err != nil {
+			return nil, err
+		}
 	}
 	return r, t.report(ctx, r, &choice)
 }
@@ -136,7 +137,7 @@ func Choose(ctx context.Context, of Candidates, o ChoiceOptions) (*Tuning, error
 // report fills in what was found.
 func (t *chooser) report(ctx context.Context, r *Tuning, choice *chosen) (err error) {
 	for _, part := range []func(context.Context, *Tuning, *chosen) error{
-		t.guess, t.choices, t.bound, t.against, t.neighbours, t.ends, t.limits, t.curve, t.validation, t.mapped, t.front, t.all, t.unanswered,
+		t.guess, t.choices, t.bound, t.against, t.limits, t.curve, t.validation, t.mapped, t.front, t.all, t.unanswered,
 	} {
 		if err = part(ctx, r, choice); err != nil {
 			return err
@@ -155,8 +156,8 @@ func (t *chooser) validation(ctx context.Context, r *Tuning, choice *chosen) (er
 func (t *chooser) begin() *Tuning {
 	r := &Tuning{
 		Schema: Schema, Suite: t.About.Suite, Tuned: t.Tuned, PricesAsOf: t.About.PricesAsOf, Tasks: len(t.held.Tasks), Clusters: t.held.Clusters, Runs: len(t.held.Runs), Level: t.Level, Seed: t.Seed,
-		Changes: []Change{}, Alternatives: []Choice{}, Against: []Versus{}, Front: []FrontRow{}, Neighbours: []Neighbour{},
-		Stops: []Stops{}, Limits: []LimitUse{}, Curve: []CurveStep{}, Ranges: []RangeHint{}, Notes: []Note{},
+		Changes: []Change{}, Alternatives: []Choice{}, Against: []Versus{}, Front: []FrontRow{},
+		Limits: []LimitUse{}, Curve: []CurveStep{}, Ranges: []RangeHint{}, Notes: []Note{},
 	}
 	if t.held.Simulated {
 		r.Simulated = t.About.Simulated
@@ -190,7 +191,7 @@ func (t *chooser) begin() *Tuning {
 
 // tried counts the candidates by what can be said of them.
 func (t *chooser) tried() Tried {
-	n := Tried{Candidates: len(t.candidates), Excluded: []Excluded{}, NotExact: []NotExact{}}
+	n := Tried{Candidates: len(t.candidates)}
 	for i := range t.candidates {
 		switch t.labels[i] {
 		case replay.PointExact:
@@ -206,21 +207,6 @@ func (t *chooser) tried() Tried {
 		n.Unscored += count(t.standing[i] == notScored)
 		n.Costless += count(t.standing[i] == notCosted)
 		n.Unmeasured += count(t.standing[i] == notMeasured)
-	}
-	for i, constraint := range t.Constraints { // what it excludes of the candidates that are exact
-		e := Excluded{Constraint: constraint.Text}
-		for word, fails := range t.fails[i] {
-			var others uint64
-			for c := range t.fails {
-				if c != i {
-					others |= t.fails[c][word]
-				}
-			}
-			e.Candidates += bits.OnesCount64(fails)
-			e.Alone += bits.OnesCount64(fails &^ others)
-			e.Unknown += bits.OnesCount64(t.unknown[i][word])
-		}
-		n.Excluded = append(n.Excluded, e)
 	}
 	return n
 }

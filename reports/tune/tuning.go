@@ -1,12 +1,9 @@
 package tune
 
 import (
-	"encoding/json"
-
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports/compare"
 	"github.com/agentbench/agentbench/reports/page"
-	"github.com/agentbench/agentbench/reports/stats"
 )
 
 // Schema names the form of a tuning in JSON. Its number rises when a field
@@ -80,11 +77,7 @@ type Tuning struct {
 	Unpriced int `json:"unpriced,omitempty"`
 	// All are the configurations that can be chosen, the cheapest first; only where
 	// they are asked for.
-	All        []AllRow    `json:"all,omitempty"`
-	Neighbours []Neighbour `json:"neighbours"`
-	// Stops are which limit bound: how runs of today's and of the recommended
-	// configuration ended.
-	Stops []Stops `json:"stops"`
+	All []AllRow `json:"all,omitempty"`
 	// Limits are how much of their limits today's and the recommended
 	// configuration use, with advice.
 	Limits []LimitUse  `json:"limits"`
@@ -136,11 +129,9 @@ type Tried struct {
 	Costless   int `json:"costless"`
 	Unmeasured int `json:"unmeasured"`
 	// Within are those that are left and satisfy the constraints.
-	Within   int        `json:"within"`
-	Excluded []Excluded `json:"excluded"`
-	// NotExact says of the candidates that are not exact how many runs of them
-	// would go on where the recording was cut, or take another path.
-	NotExact []NotExact `json:"not_exact"`
+	Within int `json:"within"`
+	// WhyNotExact is why most runs of the candidate that is nearest to being exact are not.
+	WhyNotExact string `json:"why_not_exact,omitempty"`
 }
 
 // Bound is the most that the recommended configuration loses against the reference,
@@ -187,28 +178,6 @@ type Guess struct {
 	Tasks  int `json:"tasks_needed"` // would prove it; 0: unknown
 }
 
-// NotExact is a candidate that the recording does not answer for.
-type NotExact struct {
-	Candidate int    `json:"candidate"`
-	Name      string `json:"name"`
-	Label     string `json:"label"`
-	Exact     int    `json:"exact"` // runs
-	Censored  int    `json:"censored"`
-	Branches  int    `json:"branches"`
-	// Score is between which numbers the mean of the score lies.
-	Score page.Range `json:"score_bounds"`
-	Why   string     `json:"why,omitempty"` // most of its runs are not
-}
-
-// Excluded counts what one constraint excludes.
-type Excluded struct {
-	Constraint string `json:"constraint"`
-	Candidates int    `json:"candidates"` // that it excludes
-	Alone      int    `json:"alone"`      // that only it excludes
-	// Unknown are those of them for which it reads a number that is missing.
-	Unknown int `json:"unknown,omitempty"`
-}
-
 // Change is a parameter that differs.
 type Change struct {
 	Path string `json:"path"`
@@ -249,50 +218,15 @@ func (c *Choice) scored(score string) int {
 
 // Versus compares the recommended configuration with another, paired by task.
 type Versus struct {
-	What string     `json:"what"` // "today" or "recording"
-	Name string     `json:"name"`
-	All  []Compared `json:"differences"`
+	What string               `json:"what"` // "today" or "recording"
+	Name string               `json:"name"`
+	All  []compare.Difference `json:"differences"`
 	// Lost and Gained are runs, by the score of the terms.
 	Lost   int `json:"lost"`
 	Gained int `json:"gained"`
 	// Saved is how much less 1,000 runs take.
 	Saved []Saving `json:"saved_per_1000_runs"`
 }
-
-// Compared is one quantity of two configurations, which has the JSON of a Difference.
-type Compared struct{ compare.Difference }
-
-// Difference is the JSON of a compare.Difference here: less than that of a comparison, and
-// some of it under other names.
-type Difference struct {
-	Quantity string          `json:"quantity"`
-	Base     compare.Number  `json:"base"`
-	New      compare.Number  `json:"new"`
-	Change   compare.Number  `json:"change"`
-	Interval page.Range      `json:"interval"`
-	Relative bool            `json:"relative"`
-	P        compare.Number  `json:"p"`
-	Test     compare.Test    `json:"test"`
-	Method   stats.Method    `json:"method"`
-	Wins     int             `json:"wins"`
-	Losses   int             `json:"losses"`
-	Ties     int             `json:"ties"`
-	Tasks    int             `json:"tasks"`
-	Verdict  compare.Verdict `json:"verdict"`
-	NotWorse bool            `json:"not_worse"`
-	Needed   int             `json:"needed"`
-}
-
-// Writes is what MarshalJSON writes.
-func (d Compared) Writes() any {
-	return Difference{
-		d.Name, d.Base, d.New, d.Change, d.Interval(), d.Relative, d.P, d.Test, d.Method,
-		d.Wins, d.Losses, d.Ties, d.Tasks, d.Verdict, d.NotWorse, d.Needed,
-	}
-}
-
-// MarshalJSON writes a Difference.
-func (d Compared) MarshalJSON() ([]byte, error) { return json.Marshal(d.Writes()) }
 
 // Saving is what is saved of one amount, with its interval by task or cluster.
 type Saving struct {
@@ -421,18 +355,7 @@ type Loss struct {
 	LossIsNet bool       `json:"loss_is_net,omitempty"`
 }
 
-// Neighbour is what one step in one parameter would change.
-type Neighbour struct {
-	Of    string `json:"of"` // "recommended" or "today"
-	Path  string `json:"path"`
-	Value string `json:"value"` // as it is
-	// Less and More are one step down and up among the values that were tried; nil:
-	// there is none.
-	Less *Step `json:"less"`
-	More *Step `json:"more"`
-}
-
-// Step is a neighbour against the configuration that it is next to.
+// Step is a candidate against the configuration that it differs from in one parameter.
 type Step struct {
 	Candidate int    `json:"candidate"`
 	Value     string `json:"value"`
@@ -440,20 +363,6 @@ type Step struct {
 	// Objective and Cost are the changes of the objective and of the choice's cost.
 	Objective page.Value `json:"objective"`
 	Cost      page.Value `json:"cost"`
-	// Lost and Gained are runs against the configuration next to it; where either
-	// of the two is not exact, at least so many.
-	Lost   int `json:"lost"`
-	Gained int `json:"gained"`
-	// PerSuccess is how much a success more costs; missing where none is gained.
-	PerSuccess page.Value `json:"cost_per_extra_success"`
-}
-
-// Stops tells how the runs of a configuration end.
-type Stops struct {
-	Of    string      `json:"of"` // "recommended", "today" or "recording"
-	Stops []StopCount `json:"stops"`
-	// Unknown are runs whose end is not known.
-	Unknown int `json:"unknown,omitempty"`
 }
 
 // LimitUse is how much of one iteration limit a configuration uses.

@@ -16,7 +16,7 @@ import (
 
 // TableNames are the tables of a tuning, in the order in which people read them.
 var TableNames = []string{
-	"choice", "changes", "differences", "front", "folds", "neighbours", "limits", "stops", "curve", "ranges", "excluded", "unknown", "all",
+	"choice", "changes", "differences", "front", "folds", "limits", "curve", "ranges", "all",
 }
 
 func (t *Tuning) About() (kind, suite string) { return "tune", t.Suite }
@@ -41,8 +41,8 @@ func (t *Tuning) Remark() page.Words {
 
 func (t *Tuning) Tables(page.Audience) []page.Table {
 	return []page.Table{
-		t.choiceTable(), t.changesTable(), t.differencesTable(), t.frontTable(), t.foldsTable(), t.neighboursTable(),
-		t.limitsTable(), t.stopsTable(), t.curveTable(), t.rangesTable(), t.excludedTable(), t.unknownTable(), t.allTable(),
+		t.choiceTable(), t.changesTable(), t.differencesTable(), t.frontTable(), t.foldsTable(),
+		t.limitsTable(), t.curveTable(), t.rangesTable(), t.allTable(),
 	}
 }
 
@@ -381,7 +381,8 @@ const (
 	OtherCost   reports.WarningKind = "why_cost"
 	LuckyGoal   reports.WarningKind = "luck_of_objective"
 	LuckyCost   reports.WarningKind = "luck_of_cost"
-	NotTried    reports.WarningKind = "not_exact"   // Count of Of candidates
+	NotTried    reports.WarningKind = "not_exact"   // Count of Of candidates; Name: their labels, More: why one is not
+	EndedBy     reports.WarningKind = "ended_by"    // Count of Of runs of the configuration Name; More: what stops them
 	CannotTake  reports.WarningKind = "cannot_take" // Count exact candidates; More: why
 	OffTheFront reports.WarningKind = "off_the_front"
 	ByRatios    reports.WarningKind = "by_ratios"
@@ -403,6 +404,10 @@ const (
 	FoldsWithout reports.WarningKind = "folds_without_choice"
 	// CurveTold: the agent was told how many iterations it has (More).
 	CurveTold reports.WarningKind = "curve_told"
+	// ExcludedBy: the constraint Name excludes Count of Of exact configurations.
+	ExcludedBy reports.WarningKind = "excluded"
+	// OneStep: Count of Of configurations one step from the recommended one lose more; Name the most, by More.
+	OneStep reports.WarningKind = "one_step"
 	// LossByUnits: bounds of losses are by Count tasks or clusters (Name).
 	LossByUnits reports.WarningKind = "loss_by"
 )
@@ -424,12 +429,20 @@ func (t *Tuning) wholeNotes() (notes []Note) {
 		add(true, Note{Kind: AfterAll, Name: string(t.Bound.Method), Count: t.Bound.Tests})
 	}
 	add(t.Runs > 0, Note{Kind: Against, Name: t.Terms.Score})
+	for _, of := range []struct {
+		what string
+		*Choice
+	}{{"the recommended configuration", t.Recommended}, {"today's configuration", t.Today}} {
+		if of.Choice != nil && len(of.Stops) > 0 && (of.Choice == t.Recommended || !t.Unchanged) {
+			add(true, Note{Kind: EndedBy, Name: of.what, Count: of.Stops[0].Runs, Of: of.Runs, More: of.Stops[0].Name})
+		}
+	}
 	if l := t.Luck; l != nil && !t.Unchanged {
 		add(l.Objective.Luck.Known(), Note{Kind: LuckyGoal, Name: l.Over, More: l.Objective.told(1, gain)})
 		add(l.Cost.Luck.Known(), Note{Kind: LuckyCost, Name: l.Over, More: l.Cost.told(-1, plus(t.costForm(l.Cost.Apparent, l.Cost.Luck)))})
 	}
 	tried := &t.Tried
-	add(tried.Candidates > tried.Exact, Note{Kind: NotTried, Count: tried.Candidates - tried.Exact, Of: tried.Candidates, More: tried.labels()})
+	add(tried.Candidates > tried.Exact, Note{Kind: NotTried, Count: tried.Candidates - tried.Exact, Of: tried.Candidates, Name: tried.labels(), More: tried.WhyNotExact})
 	add(tried.Faulty > 0, Note{Kind: CannotTake, Count: tried.Faulty, More: "some of their runs would have a fault"})
 	add(tried.Unscored > 0, Note{Kind: CannotTake, Count: tried.Unscored, More: tighterUnscored})
 	add(tried.Costless > 0, Note{Kind: CannotTake, Count: tried.Costless, More: "their cost is unknown"})

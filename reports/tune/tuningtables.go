@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/agentbench/agentbench/reports"
+	"github.com/agentbench/agentbench/reports/compare"
 	"github.com/agentbench/agentbench/reports/page"
 )
 
@@ -186,7 +187,7 @@ func (t *Tuning) changesTable() page.Table {
 
 type differenceRow struct {
 	against *Versus
-	*Compared
+	*compare.Difference
 }
 
 // differencesTable compares the recommended configuration, task by task. A comparison
@@ -243,7 +244,7 @@ func (t *Tuning) differencesTable() page.Table {
 // repeats says that both compare with the same numbers: today's configuration is
 // what was recorded.
 func (v *Versus) repeats(other *Versus) bool {
-	return slices.EqualFunc(v.All, other.All, func(a, b Compared) bool {
+	return slices.EqualFunc(v.All, other.All, func(a, b compare.Difference) bool {
 		return a.Quantity == b.Quantity && a.Value(a.Base) == b.Value(b.Base) && a.Value(a.Change) == b.Value(b.Change) && a.Wins == b.Wins && a.Losses == b.Losses
 	})
 }
@@ -275,7 +276,7 @@ func (s *Saving) text(v *Versus) string {
 }
 
 // dollarDigits are one more than amounts have that are not so close.
-func (d *Compared) dollarDigits() int {
+func (d *differenceRow) dollarDigits() int {
 	return 1 + page.DollarDigits(slices.Values([]page.Value{d.Value(d.Base), d.Value(d.New)}))
 }
 
@@ -481,112 +482,6 @@ func (t *Tuning) curveTable() page.Table {
 		page.Counted("", "cut", func(s *CurveStep) int { return s.Cut }).ForMachines(),
 		page.Valued("", "ahead", cost, func(s *CurveStep) page.Value { return s.Ahead }).ForMachines(),
 		page.Counted("", "ahead_to", func(s *CurveStep) int { return s.AheadTo }).ForMachines()), t.Curve)
-}
-
-type endRow struct {
-	of *Stops
-	*StopCount
-}
-
-// stopsTable says which limit ended the runs. Runs that end as those of the configuration
-// above, because today's is what was recorded, have no rows of their own.
-func (t *Tuning) stopsTable() page.Table {
-	var rows []endRow
-	for i := range t.Stops {
-		of := &t.Stops[i]
-		if of.Of == "recording" && i > 0 && of.Unknown == t.Stops[i-1].Unknown && slices.Equal(of.Stops, t.Stops[i-1].Stops) {
-			continue
-		}
-		for s := range of.Stops {
-			rows = append(rows, endRow{of, &of.Stops[s]})
-		}
-		if of.Unknown > 0 {
-			rows = append(rows, endRow{of, &StopCount{Name: "(not known)", Runs: of.Unknown, Share: page.Missing(page.Nothing)}})
-		}
-	}
-	fields := append(page.Worded("of", "of", func(row endRow) string { return row.of.Of }),
-		stopFields(counts[endRow], page.Or(page.Nothing, page.Percent), func(row endRow) *StopCount { return row.StopCount })...)
-	return page.Filled(page.Table{Name: "stops", Title: "Which limit ends the runs", Keys: 2}, fields, slices.Values(rows))
-}
-
-// stopFields are a way to stop, and how many runs took it.
-func stopFields[T any](counted func(head, key string, of func(T) int) page.Fields[T], percent func(page.Value) string, of func(T) *StopCount) page.Fields[T] {
-	return slices.Concat(
-		page.Of(page.Column{Head: "stopped by", Key: "reason"}, func(row T) page.Cell {
-			return page.Cell{Text: of(row).Name, Raw: string(of(row).Reason), Foreign: true}
-		}),
-		page.Named("", "fired", func(row T) string { return of(row).Fired }).ForMachines(),
-		counted("runs", "runs", func(row T) int { return of(row).Runs }),
-		page.Valued("share", "share", percent, func(row T) page.Value { return of(row).Share }))
-}
-
-// excludedTable says which constraints exclude how many.
-func (t *Tuning) excludedTable() page.Table {
-	return tableOf("excluded", "What constraints exclude (configurations)", 1, slices.Concat(
-		page.Named("constraint", "constraint", func(e *Excluded) string { return e.Constraint }),
-		counts("excludes", "candidates", func(e *Excluded) int { return e.Candidates }),
-		counts("alone", "alone", func(e *Excluded) int { return e.Alone }),
-		counts("a number\nis missing", "unknown", func(e *Excluded) int { return e.Unknown })), t.Tried.Excluded)
-}
-
-func (t *Tuning) unknownTable() page.Table {
-	bounds := page.Column{About: t.Terms.Score, Head: "bounds", Right: true, Only: page.People, Optional: true}
-	return tableOf("unknown", "Configurations that are not exact, and cannot be recommended", 1, slices.Concat(
-		page.Named("configuration", "configuration", func(n *NotExact) string { return n.Name }),
-		page.Worded("label", "label", func(n *NotExact) string { return n.Label }),
-		counts("exact\nruns", "exact", func(n *NotExact) int { return n.Exact }),
-		counts("cut\nruns", "censored", func(n *NotExact) int { return n.Censored }),
-		counts("other\npath", "branches", func(n *NotExact) int { return n.Branches }),
-		page.Of(bounds, func(n *NotExact) page.Cell { return page.Cell{Text: n.Score.Text(score)} }),
-		page.Ends("bounds", func(n *NotExact) page.Range { return n.Score }),
-		page.Prose("why", "why", func(n *NotExact) string { return n.Why })), t.Tried.NotExact)
-}
-
-// stepRow is one step in one parameter.
-type stepRow struct {
-	of *Neighbour
-	*Step
-}
-
-// among is a count of the runs of which both sides are known: there are no fewer
-// among all of them.
-func (row stepRow) among(n int) page.Cell {
-	cell := whole(n)
-	if !row.Objective.Known() {
-		cell.Text = "≥" + cell.Text
-	}
-	return cell
-}
-
-// neighboursTable says what one less and one more would change. People read labels only
-// where some are not exact.
-func (t *Tuning) neighboursTable() page.Table {
-	var rows []stepRow
-	var costs []page.Value
-	labels := page.Machines
-	for i := range t.Neighbours {
-		for _, step := range []*Step{t.Neighbours[i].Less, t.Neighbours[i].More} {
-			if step == nil {
-				continue
-			}
-			rows, costs = append(rows, stepRow{&t.Neighbours[i], step}), append(costs, step.PerSuccess)
-			if step.Label != "exact" {
-				labels = page.Everyone
-			}
-		}
-	}
-	fields := slices.Concat(
-		page.Worded("of", "of", func(row stepRow) string { return row.of.Of }),
-		page.Named("parameter", "parameter", func(row stepRow) string { return row.of.Path }),
-		named("is", "from", func(row stepRow) string { return row.of.Value }),
-		named("with", "to", func(row stepRow) string { return row.Value }),
-		page.Of(page.Column{Head: "label", Key: "label", Only: labels}, func(row stepRow) page.Cell { return page.Text(row.Label) }),
-		page.Valued("change", "objective_change", gain, func(row stepRow) page.Value { return row.Objective }).About(t.Terms.objectiveName()),
-		page.Right("lost", "lost", func(row stepRow) page.Cell { return row.among(row.Lost) }),
-		page.Right("gained", "gained", func(row stepRow) page.Cell { return row.among(row.Gained) }),
-		page.Valued("change", "cost_change", t.extraCost(), func(row stepRow) page.Value { return row.Cost }).About(t.Terms.Cost),
-		page.Valued("per extra\nsuccess", "cost_per_extra_success", page.Or("", t.costForm(costs...)), func(row stepRow) page.Value { return row.PerSuccess }).Optional())
-	return page.Filled(page.Table{Name: "neighbours", Title: "One step less, one step more", Keys: 4}, fields, slices.Values(rows))
 }
 
 // limitsTable says how much of its limits a configuration uses, with advice.

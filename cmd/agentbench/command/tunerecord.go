@@ -152,7 +152,7 @@ func (l *live) race(ctx context.Context) (ended, err error) {
 		for path, out := range c.Outs() {
 			for i := range m.Configurations {
 				if m.Configurations[i].Name == c.Configurations[path].Name {
-					m.Configurations[i].LeftRace = out.After
+					m.Configurations[i].LeftRace = out
 				}
 			}
 		}
@@ -213,7 +213,7 @@ func (r *racing) flush() error {
 	return nil
 }
 
-// look holds the paths against each other by what is recorded.
+// look compares the paths by what is recorded.
 func (r *racing) look(ctx context.Context, place int) error {
 	if err := r.flush(); err != nil {
 		return err

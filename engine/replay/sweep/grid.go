@@ -21,7 +21,7 @@ import (
 
 // MostCandidates is how many configurations are tried at most. Each takes some 700
 // bytes and 60 µs before a run is looked at.
-const MostCandidates = 200_000
+const MostCandidates = 20_000
 
 // Base is a recorded configuration that parameters are set in.
 type Base struct {
