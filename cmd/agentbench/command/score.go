@@ -233,7 +233,7 @@ func (s *scoring) tell(done *pass.Pass) error {
 	for i := range done.Counts {
 		c := &done.Counts[i]
 		all[i] = overview.Scored{
-			Scorer: c.Name, Version: c.Hash, Kept: c.Kept, Made: c.Made, Unscored: c.Unscored, Removed: c.TakenBack, ToDo: c.Wanted, Reason: c.Reason, Asks: c.Asks, Usage: c.Usage,
+			Scorer: c.Name, Version: c.Hash, Kept: c.Kept, Made: c.Made, Unscored: c.Unscored, Removed: c.TakenBack, ToDo: c.Wanted, Reason: s.secrets.String(c.Reason), Asks: c.Asks, Usage: c.Usage,
 		}
 		if c.Removed {
 			all[i].Version = ""

@@ -133,7 +133,7 @@ func (s *scoring) makeSteps(ctx context.Context, steps *pass.Steps) (done *pass.
 func (s *scoring) tellSteps(done *pass.StepCounts, left []string) error {
 	var all []overview.Scored
 	for _, c := range done.Scorers {
-		all = append(all, overview.Scored{Scorer: c.Name, Version: c.Hash, Kept: c.Kept, Made: c.Made, Unscored: c.Unscored, ToDo: c.Wanted, Reason: c.Reason})
+		all = append(all, overview.Scored{Scorer: c.Name, Version: c.Hash, Kept: c.Kept, Made: c.Made, Unscored: c.Unscored, ToDo: c.Wanted, Reason: s.secrets.String(c.Reason)})
 	}
 	head := fmt.Sprintf("%s of %s, %d of them different within their run", page.Plural(done.States, "state", "states"), page.Plural(done.Runs, "run", "runs"), done.Distinct)
 	if err := s.write(overview.Scores(s.dir, head, all, s.flags.dry, true), &s.flags.reportFlags); err != nil {

@@ -56,7 +56,7 @@ func Until(t *testing.T, what string, holds func() bool) {
 	for !holds() {
 		select {
 		case <-late:
-			t.Fatalf("waited in vain until %s", what)
+			t.Fatalf("timed out waiting until %s", what)
 		case <-tick.C:
 		}
 	}
