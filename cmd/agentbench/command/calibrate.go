@@ -323,9 +323,9 @@ func (c *calibration) judge(ctx context.Context, runs *record.Runs, at *calibrat
 			return
 		}
 	}
-	if scores := c.set.At(ctx, at.Task, run, 0); len(scores) == 1 {
-		at.Score = &scores[0] // whose texts a table breaks into lines: a secret in them would be found no more
-		at.Score.Unscored, at.Score.Explanation = c.secrets.String(at.Score.Unscored), c.secrets.String(at.Score.Explanation)
+	scores := c.set.At(ctx, at.Task, run, 0)
+	if len(scores) == 1 {
+		at.Score = &scores[0]
 	}
 }
 
