@@ -12,8 +12,8 @@ import (
 	"github.com/agentbench/agentbench/engine/workspace"
 )
 
-// WorkerName is that of a process of a machine.
-func WorkerName(host string, pid int) string { return host + "-" + strconv.Itoa(pid) }
+// workerName is that of a process of a machine.
+func workerName(host string, pid int) string { return host + "-" + strconv.Itoa(pid) }
 
 // clearWorker removes what a worker that has ended left in its folder, but for the
 // workspaces that loops keep.
@@ -39,7 +39,7 @@ func (w *Worker) clearKilled() error {
 	}
 	for _, folder := range folders {
 		pid, wrong := strconv.Atoi(strings.TrimPrefix(folder.Name(), w.Host+"-"))
-		if name := folder.Name(); name == w.Name || wrong == nil && name == WorkerName(w.Host, pid) && !w.Alive(pid) {
+		if name := folder.Name(); name == w.Name || wrong == nil && name == workerName(w.Host, pid) && !w.Alive(pid) {
 			err = errors.Join(err, clearWorker(filepath.Join(w.Dir, runsFolder, name)))
 		}
 	}

@@ -10,20 +10,15 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
-	common "go.temporal.io/api/common/v1"
 	enums "go.temporal.io/api/enums/v1"
-	history "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/converter"
-	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/durationpb"
-	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/agentbench/agentbench/cmd/agentbench/command"
 	"github.com/agentbench/agentbench/engine/executortest"
 	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/plan"
@@ -40,22 +35,14 @@ func TestContract(t *testing.T) {
 // What another attempt would meet as well ends the suite with one clear error and a hint, and nothing was run. A record
 // whose outcome is too large to travel is found later.
 func TestWorkersThatDoNotFit(t *testing.T) {
-	otherSuite := errors.New("the suite is another one on this machine")
-	var slow, wrong atomic.Bool
+	var slow atomic.Bool
 	b := newBeside(t, sharedServer(t), 2, func(w *Worker) {
-		prepare := w.Prepare
 		w.Now = func() time.Time {
 			if slow.Load() {
 				return time.Now().Add(-5 * time.Minute)
 			}
 			return time.Now()
 		}
-		w.Prepare, w.Wrong = func(ctx context.Context, f Files) (Runs, error) {
-			if wrong.Load() {
-				return nil, otherSuite
-			}
-			return prepare(ctx, f)
-		}, func(err error) bool { return errors.Is(err, otherSuite) }
 	})
 	fails := func(id string, made int, wants ...string) {
 		t.Helper()
@@ -76,9 +63,6 @@ func TestWorkersThatDoNotFit(t *testing.T) {
 	slow.Store(true)
 	fails("a", 0, "worker beside: the clock of this machine differs from that of the Temporal server by -5m0s; at most 2m0s will do")
 	slow.Store(false)
-	wrong.Store(true)
-	fails("a", 0, "worker beside: the suite is another one on this machine")
-	wrong.Store(false)
 	large := strings.Repeat("x", 70_000)
 	var said string
 	err := b.Execute(t.Context(), items(large), b.all.run, func(_ context.Context, _ plan.Item, run *record.Run) { said = run.Outcome.Error.Message })
@@ -101,19 +85,21 @@ func TestTheClockOfTheCoordinator(t *testing.T) {
 	wrong := func() {
 		t.Helper()
 		for _, off := range []time.Duration{-5 * time.Minute, 5 * time.Minute} {
-			b.Now = func() time.Time { return time.Now().Add(off) }
+			b.now = func() time.Time { return time.Now().Add(off) }
 			err := b.try(t.Context(), "a")
 			want := fmt.Sprintf("the clock of this machine differs from that of the Temporal server by %v; at most 2m0s will do", off)
 			if told, ok := errors.AsType[*exit.Error](err); !ok || told.Hint == "" || !strings.Contains(err.Error(), want) || len(b.all.made) > 0 {
 				t.Errorf("%v: %v, want %q; %v were made", off, err, want, b.all.made)
 			}
 		}
-		b.Now = time.Now
+		b.now = time.Now
 	}
 	running := func(want bool) {
 		t.Helper()
-		if is, err := b.running(t.Context()); err != nil || is != want {
-			t.Errorf("the workflow is in progress: %v, %v; want %v", is, err, want)
+		d, err := b.client.DescribeWorkflowExecution(t.Context(), b.suite.Workflow, "")
+		check(t, err)
+		if status := d.GetWorkflowExecutionInfo().GetStatus(); (status == enums.WORKFLOW_EXECUTION_STATUS_RUNNING) != want {
+			t.Errorf("the workflow is %v; want it in progress: %v", status, want)
 		}
 	}
 	wrong()
@@ -134,12 +120,12 @@ func TestTheClockOfTheCoordinator(t *testing.T) {
 // suite has no limit of time.
 func TestServersThatDoNotFit(t *testing.T) {
 	s := sharedServer(t).Server
-	closed, absent, short := s, s, s
+	closed, short := s, s
 	var err error
 	if closed.Address, err = freeAddress(); err != nil {
 		t.Fatal(err)
 	}
-	absent.Namespace, short.Namespace = "absent", "short"
+	short.Namespace = "short"
 	tells := func(err error, want, hint string) {
 		t.Helper()
 		if told, _ := errors.AsType[*exit.Error](err); told == nil || told.Code != exit.NotMeasured || !strings.Contains(err.Error(), want) || !strings.Contains(told.Hint, hint) {
@@ -150,8 +136,6 @@ func TestServersThatDoNotFit(t *testing.T) {
 	defer cancel()
 	_, err = closed.Dial(ctx)
 	tells(err, "no Temporal server answers at "+closed.Address, "temporal server start-dev")
-	_, err = absent.Dial(t.Context())
-	tells(err, "the Temporal server at "+s.Address+" has no namespace absent", "temporal operator namespace create --namespace absent")
 	c, err := s.Dial(t.Context())
 	check(t, err)
 	defer c.Close()
@@ -225,7 +209,7 @@ func line(t *testing.T, id string) []byte {
 func TestAnOutcomeNamesItsOwnRecord(t *testing.T) {
 	store, err := OpenStore(t.Context(), t.TempDir(), nothing)
 	check(t, err)
-	e := &Executor{Options: Options{Store: store}, suite: Suite{Records: "runs/x"}}
+	e := &Executor{Options: Options{Submission: &command.Submission{}, Store: store}, suite: Suite{Records: "runs/x"}}
 	own, other := recordName(&e.suite, "a"), recordName(&e.suite, "b")
 	for name, c := range map[string]struct {
 		id    string // of the run that is in it
@@ -291,28 +275,25 @@ func TestAServerThatIsAwayForTooLong(t *testing.T) {
 	}
 	b.stored(t)
 	check(t, server.start())
-	b.Patience = DefaultPatience
+	b.Patience = defaultPatience
 	check(t, b.Execute(t.Context(), items(strings.Join(b.all.rest(all), " ")), run, b.all.deliver))
 	b.once(t, "long "+all)
 }
 
-// away is a server that does not answer the first time that it is asked for a workflow, nor when
-// it is asked to start one, though it does.
+// away is a server that does not answer the first request to start a workflow, and does not answer the
+// second one either, though it starts the workflow.
 type away struct {
 	client.Client
-	asked, started atomic.Int64
-}
-
-func (c *away) DescribeWorkflowExecution(ctx context.Context, id, run string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
-	if c.asked.Add(1) == 1 {
-		return nil, serviceerror.NewUnavailable("away")
-	}
-	return c.Client.DescribeWorkflowExecution(ctx, id, run)
+	asked int
 }
 
 func (c *away) ExecuteWorkflow(ctx context.Context, o client.StartWorkflowOptions, workflow any, args ...any) (client.WorkflowRun, error) {
+	c.asked++
+	if c.asked == 1 {
+		return nil, serviceerror.NewUnavailable("away")
+	}
 	run, err := c.Client.ExecuteWorkflow(ctx, o, workflow, args...)
-	if c.started.Add(1) == 1 && err == nil {
+	if c.asked == 2 && err == nil {
 		err = serviceerror.NewUnavailable("away")
 	}
 	return run, err
@@ -328,68 +309,12 @@ func TestAServerThatIsAwayAtFirst(t *testing.T) {
 		t.Error(err)
 	}
 	b.once(t, "a")
-	if c.asked.Load() != 2 || c.started.Load() != 2 {
-		t.Errorf("it was asked %d times, and told to start %d times", c.asked.Load(), c.started.Load())
+	if c.asked != 3 {
+		t.Errorf("it was asked %d times", c.asked)
 	}
 	last, err := c.Client.DescribeWorkflowExecution(t.Context(), b.suite.Workflow, "")
 	check(t, err)
 	if info := last.GetWorkflowExecutionInfo(); info.GetFirstRunId() != info.GetExecution().GetRunId() || info.GetStatus() != enums.WORKFLOW_EXECUTION_STATUS_COMPLETED {
 		t.Errorf("the workflow is %v", info)
-	}
-}
-
-// heard is a server that tells what it heard of sessions, the newest first: of others, and after
-// some questions of the one that asks.
-type heard struct {
-	client.Client
-	others, own time.Time
-	session     any
-	questions   int
-}
-
-func (h *heard) SignalWorkflow(_ context.Context, _, _, _ string, session any) error {
-	h.session = session
-	return nil
-}
-
-func (h *heard) WorkflowService() workflowservice.WorkflowServiceClient { return heardOf{heard: h} }
-
-type heardOf struct {
-	workflowservice.WorkflowServiceClient
-	*heard
-}
-
-func (h heardOf) GetWorkflowExecutionHistoryReverse(context.Context, *workflowservice.GetWorkflowExecutionHistoryReverseRequest, ...grpc.CallOption) (*workflowservice.GetWorkflowExecutionHistoryReverseResponse, error) {
-	events := []*history.HistoryEvent{signalled(signalHere, "another", h.others)}
-	if h.questions++; h.questions > 2 {
-		events = append(events, signalled(signalAdd, h.session, h.others), signalled(signalHere, h.session, h.own), signalled(signalHere, "an earlier one", h.others))
-	}
-	return &workflowservice.GetWorkflowExecutionHistoryReverseResponse{History: &history.History{Events: events}}, nil
-}
-
-func signalled(name string, session any, at time.Time) *history.HistoryEvent {
-	input, err := converter.GetDefaultDataConverter().ToPayloads(session)
-	if err != nil {
-		input = &common.Payloads{}
-	}
-	return &history.HistoryEvent{EventTime: timestamppb.New(at), Attributes: &history.HistoryEvent_WorkflowExecutionSignaledEventAttributes{
-		WorkflowExecutionSignaledEventAttributes: &history.WorkflowExecutionSignaledEventAttributes{SignalName: name, Input: input},
-	}}
-}
-
-// A coordinator compares its clock with the time at which the server heard of it, and not of another
-// session.
-func TestTheClockIsComparedWithItsOwnSession(t *testing.T) {
-	for _, c := range []struct {
-		others, own time.Duration // what the server's clock said, less this machine's
-		wrong       bool
-	}{{time.Hour, 0, false}, {-time.Hour, 0, false}, {0, time.Hour, true}, {0, -time.Hour, true}} {
-		synctest.Test(t, func(t *testing.T) {
-			server := &heard{others: time.Now().Add(c.others), own: time.Now().Add(c.own)}
-			e := &Executor{Options: Options{Now: time.Now, Patience: time.Minute}, client: server}
-			if err := e.checkClock(t.Context()); (err != nil) != c.wrong || server.questions != 3 {
-				t.Errorf("%+v: after %d questions: %v", c, server.questions, err)
-			}
-		})
 	}
 }

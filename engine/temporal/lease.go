@@ -9,6 +9,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"github.com/agentbench/agentbench/engine/model/pace"
+	"github.com/agentbench/agentbench/engine/record"
 )
 
 // lease is what one process has of a suite's budget and of the limits of its models. One
@@ -17,45 +18,51 @@ import (
 type lease struct {
 	ask     func(context.Context, *Request) (Reply, error)
 	account string
-	session string // of the ledger; "": whichever there is
+	session string // of the ledger; "": the current one
 	budget  *pace.Budget
 	gates   map[string]*pace.Gate
 	warn    func(string)
 
-	wants chan want
-	over  chan struct{} // closed once the session is over
-	end   chan struct{}
-	ended sync.WaitGroup
+	demands chan demand
+	over    bool          // the session is over; only the goroutine reads it
+	short   bool          // others wait for room; only the goroutine reads it
+	stop    func()        // the goroutine
+	ended   chan struct{} // closed once it has stopped
 
 	mu     sync.Mutex
 	number int64
-	name   string // of the account; another one after it was lost
-	before Books  // what was spent when the account began
-	short  bool
+	name   string       // of the account; another one after it was lost
+	paid   record.Usage // what the process had spent when the account began
+	doubt  record.Usage
 	active int  // runs in progress
 	holds  bool // something was lent since all was given back
 }
 
-// want asks for more; for nothing: to give back what no run uses.
-type want struct {
+// demand asks for more room, or, for none, to give back what no run uses.
+type demand struct {
 	more   pace.Limits
 	answer chan Reply
 }
 
-// impatience is how soon one asks again who got nothing, and gives back what others wait for.
+// impatience is how soon a request is repeated, and how soon room is given back that others wait for.
 const impatience = 300 * time.Millisecond
 
-// renewal is the part of a lease's life after which it is renewed.
-const renewal = 6
+// renewals is how often a lease is renewed during its life.
+const renewals = 6
 
 // newLease opens an account in the ledger of a session.
 func newLease(ask func(context.Context, *Request) (Reply, error), account, session string, budget *pace.Budget, gates map[string]*pace.Gate, life time.Duration, warn func(string)) *lease {
 	l := &lease{
 		ask: ask, account: account, name: account, session: session, budget: budget, gates: gates, warn: warn,
-		wants: make(chan want), over: make(chan struct{}), end: make(chan struct{}),
+		demands: make(chan demand), ended: make(chan struct{}),
 	}
-	l.before.Paid, l.before.Doubt, _ = budget.Books() // what earlier sessions spent
-	l.ended.Go(func() { l.keep(life / renewal) })
+	l.paid, l.doubt, _ = budget.Books() // what earlier sessions spent
+	ctx, stop := context.WithCancel(context.Background())
+	l.stop = stop
+	go func() {
+		defer close(l.ended)
+		l.keep(ctx, life/renewals)
+	}()
 	return l
 }
 
@@ -69,73 +76,80 @@ func asking(c client.Client, workflow string) func(context.Context, *Request) (R
 
 // Lend implements pace.Lender.
 func (l *lease) Lend(ctx context.Context, more pace.Limits) (lent, final bool, err error) {
-	w := want{more, make(chan Reply, 1)}
+	reply, err := l.demand(ctx, more)
+	if lent = reply.Lent != (pace.Limits{}); err != nil || lent || reply.Final {
+		return lent, reply.Final, err
+	}
+	wait(ctx, impatience)
+	return false, false, nil
+}
+
+// demand has the goroutine send a demand, and waits for the answer.
+func (l *lease) demand(ctx context.Context, more pace.Limits) (Reply, error) {
+	d := demand{more, make(chan Reply, 1)}
 	select {
-	case l.wants <- w:
+	case l.demands <- d:
 	case <-ctx.Done():
-		return false, false, context.Cause(ctx)
-	case <-l.over:
-		return false, true, nil
-	case <-l.end:
-		return false, true, nil
+		return Reply{}, context.Cause(ctx)
+	case <-l.ended:
+		return Reply{Final: true}, nil
 	}
 	select {
-	case reply := <-w.answer:
-		lent = reply.Lent != (pace.Limits{})
-		if lent || reply.Final {
-			return lent, reply.Final, nil
-		}
+	case reply := <-d.answer:
+		return reply, nil
 	case <-ctx.Done():
-		return false, false, context.Cause(ctx)
+		return Reply{}, context.Cause(ctx)
 	}
-	timer := time.NewTimer(impatience)
+}
+
+// wait waits for a while, or until the context ends.
+func wait(ctx context.Context, pause time.Duration) {
+	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
 	case <-ctx.Done():
 	}
-	return false, false, nil
 }
 
-// keep renews the lease, and asks for what is wanted, until the end of its session.
-func (l *lease) keep(every time.Duration) {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	l.ended.Go(func() { // a server that is away need not answer any more
-		<-l.end
-		cancel()
-	})
-	l.send(ctx, &Request{Asks: len(l.gates) > 0})
-	for !l.isOver() {
+// keep renews the lease and answers demands, until the lease is closed or its session is over.
+func (l *lease) keep(ctx context.Context, every time.Duration) {
+	l.send(ctx, &Request{})
+	for !l.over {
 		pause := every
 		if l.short {
 			pause = min(every, impatience)
 		}
 		timer := time.NewTimer(pause)
-		r := &Request{Asks: len(l.gates) > 0}
-		var asked *want
 		select {
-		case w := <-l.wants:
-			r.Want, asked = w.more, &w
-			if w.more == (pace.Limits{}) {
-				r.Back = l.surrender()
+		case d := <-l.demands:
+			r := &Request{Want: d.more}
+			if d.more == (pace.Limits{}) {
+				r.Back = l.unused()
 			}
+			d.answer <- l.send(ctx, r)
 		case <-timer.C:
+			r := &Request{}
 			if l.short {
 				r.Back = l.budget.GiveBack()
 			}
-		case <-l.end:
+			l.send(ctx, r)
+		case <-ctx.Done():
 			timer.Stop()
-			r.Leaves, r.Back = true, l.budget.GiveBack()
-			l.once(context.Background(), r)
+			l.leave()
 			return
 		}
 		timer.Stop()
-		reply := l.send(ctx, r)
-		if asked != nil {
-			asked.answer <- reply
-		}
 	}
+}
+
+// leave gives back what is left. What the ledger does not learn counts as spent.
+func (l *lease) leave() {
+	ctx, cancel := context.WithTimeout(context.Background(), farewell)
+	defer cancel()
+	r := &Request{Leaves: true, Back: l.budget.GiveBack()}
+	l.fill(r)
+	_, _ = l.ask(ctx, r)
 }
 
 // enter begins a run.
@@ -145,42 +159,27 @@ func (l *lease) enter() {
 	l.active++
 }
 
-// exit ends a run, and gives the books for its outcome. The last of those in progress gives back all that is left of
-// what was lent: no outcome tells of what the process spends later, and the suite may end now.
-func (l *lease) exit() Books {
+// exit ends a run. The last one in progress gives back what is left of what was lent, before its outcome
+// is known: the suite may end with it. A server that is away hears of it later.
+func (l *lease) exit() {
 	l.mu.Lock()
 	l.active--
-	rest := l.active == 0 && l.holds
+	rests := l.active == 0 && l.holds
 	l.mu.Unlock()
-	if rest {
+	if rests {
 		l.rest()
 	}
-	return l.books()
 }
 
-// rest gives back what no run uses. A server that is away hears of it later.
+// rest gives back what no run uses.
 func (l *lease) rest() {
-	late := time.NewTimer(farewell)
-	defer late.Stop()
-	w := want{answer: make(chan Reply, 1)}
-	select {
-	case l.wants <- w:
-	case <-late.C:
-		return
-	case <-l.over:
-		return
-	case <-l.end:
-		return
-	}
-	select {
-	case <-w.answer:
-	case <-late.C:
-	case <-l.end:
-	}
+	ctx, cancel := context.WithTimeout(context.Background(), farewell)
+	defer cancel()
+	_, _ = l.demand(ctx, pace.Limits{})
 }
 
-// surrender takes what is to be given back, unless a run is in progress again: that may be about to use it.
-func (l *lease) surrender() pace.Limits {
+// unused takes what is to be given back: nothing if a run is in progress again, which may be about to use it.
+func (l *lease) unused() pace.Limits {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.active > 0 {
@@ -192,58 +191,41 @@ func (l *lease) surrender() pace.Limits {
 
 // send sends a request until it is answered, and does what the answer says.
 func (l *lease) send(ctx context.Context, r *Request) Reply {
+	r.Asks = len(l.gates) > 0
 	l.fill(r)
-	for wait := impatience; ; wait = min(2*wait, 5*time.Second) {
+	for pause := impatience; ctx.Err() == nil; pause = min(2*pause, 5*time.Second) {
 		sent := time.Now()
 		limited, cancel := context.WithTimeout(ctx, time.Minute)
 		reply, err := l.ask(limited, r)
 		cancel()
 		if err == nil {
-			return l.obey(&reply, sent)
+			return l.obey(reply, sent)
 		}
-		select {
-		case <-time.After(wait):
-		case <-l.end:
-			return Reply{Final: true}
-		}
+		wait(ctx, pause)
 	}
+	return Reply{Final: true}
 }
 
-// once sends the last request. Where it is not answered, the coordinator tells the ledger
-// what the last outcomes said.
-func (l *lease) once(ctx context.Context, r *Request) {
-	l.fill(r)
-	limited, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	_, _ = l.ask(limited, r)
-}
-
-// fill writes the books into a request.
+// fill writes into a request what was spent through the account.
 func (l *lease) fill(r *Request) {
-	b := l.books()
-	r.Account, r.Session, r.Number, r.Paid, r.Doubt = b.Account, l.session, b.Number, b.Paid, b.Doubt
-}
-
-// books are what was spent through the account; each has a number of its own.
-func (l *lease) books() Books {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.number++
 	paid, doubt, _ := l.budget.Books()
-	return Books{Account: l.name, Number: l.number, Paid: paid.Minus(l.before.Paid), Doubt: doubt.Minus(l.before.Doubt)}
+	r.Account, r.Session, r.Number, r.Paid, r.Doubt = l.name, l.session, l.number, paid.Minus(l.paid), doubt.Minus(l.doubt)
 }
 
 // obey takes what the ledger gives. A lease holds from when it was asked for: the ledger
 // counts from a later moment, on its own clock.
-func (l *lease) obey(reply *Reply, sent time.Time) Reply {
+func (l *lease) obey(reply Reply, sent time.Time) Reply {
 	l.short = reply.Short
 	if reply.Over {
-		close(l.over)
+		l.over = true
 		reply.Final = true
 	}
 	if reply.Lost {
 		l.begin()
-		l.warn("the ledger heard nothing of this process for too long, and has given its lease up; it takes a new one")
+		l.warn("the ledger received no request of this process for too long, and ended its lease; the process takes a new one")
 		return Reply{}
 	}
 	if reply.Lent != (pace.Limits{}) {
@@ -259,32 +241,20 @@ func (l *lease) obey(reply *Reply, sent time.Time) Reply {
 		}
 		gate.Share(share)
 	}
-	return *reply
+	return reply
 }
 
-// isOver reports whether the session is over.
-func (l *lease) isOver() bool {
-	select {
-	case <-l.over:
-		return true
-	default:
-		return false
-	}
-}
-
-// begin opens a new account in place of one that was lost. What that has spent is in doubt
-// there.
+// begin opens a new account in place of one that was lost. What was spent through that one is in doubt there.
 func (l *lease) begin() {
 	l.budget.GiveBack()
 	paid, doubt, _ := l.budget.Books()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.name = fmt.Sprintf("%s+%d", l.account, l.number)
-	l.before = Books{Paid: paid, Doubt: doubt}
+	l.name, l.paid, l.doubt = fmt.Sprintf("%s+%d", l.account, l.number), paid, doubt
 }
 
 // Close gives everything back.
 func (l *lease) Close() {
-	close(l.end)
-	l.ended.Wait()
+	l.stop()
+	<-l.ended
 }

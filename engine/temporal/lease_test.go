@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/agentbench/agentbench/cmd/agentbench/command"
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/model/pace"
 )
@@ -57,7 +58,7 @@ func (c *counting) most() (most int) {
 // when another comes, when that is cut from the server, and when that comes back. One that is
 // cut calls no more once its lease is over.
 func TestLimitsOfTwoWorkers(t *testing.T) {
-	for name, limits := range map[string]Limits{"rpm": {Requests: 120}, "tpm": {Tokens: 120_000}} {
+	for name, limits := range map[string]command.Limits{"rpm": {Requests: 120}, "tpm": {Tokens: 120_000}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				const life = 30 * time.Second
@@ -117,7 +118,7 @@ func TestLimitsOfTwoWorkers(t *testing.T) {
 }
 
 // What was lent is given back when the last run in progress ends, and not before: a run may be about to use it. The
-// outcome has what was spent until then.
+// ledger then knows what was spent.
 func TestALoanIsGivenBackAfterTheLastRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const life = 30 * time.Second
@@ -133,6 +134,11 @@ func TestALoanIsGivenBackAfterTheLastRun(t *testing.T) {
 			defer mu.Unlock()
 			a := &book.Accounts[0]
 			return a.Lent.Calls - a.Paid.Calls
+		}
+		paid := func() int64 {
+			mu.Lock()
+			defer mu.Unlock()
+			return book.Accounts[0].Paid.Calls
 		}
 		budget := pace.NewBudget(pace.Suite, calls(1000))
 		l := newLease(ask, "w", "", budget, nil, life, func(string) {})
@@ -155,8 +161,9 @@ func TestALoanIsGivenBackAfterTheLastRun(t *testing.T) {
 				t.Error("all is given back while a run is in progress")
 			}
 			call()
-			if last := l.exit(); last.Paid.Calls != 2*(n+1) || unspent() != 0 {
-				t.Errorf("the last outcome has %d calls; %d are lent and not spent", last.Paid.Calls, unspent())
+			l.exit()
+			if paid := paid(); paid != 2*(n+1) || unspent() != 0 {
+				t.Errorf("after the last run the ledger has %d calls; %d are lent and not spent", paid, unspent())
 			}
 		}
 		l.Close()

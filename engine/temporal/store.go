@@ -176,14 +176,11 @@ func (s folderStore) Read(ctx context.Context, name string) ([]byte, error) {
 		return nil, fmt.Errorf("reading the store: %w", err)
 	}
 	defer f.Close()
-	var content bytes.Buffer
-	if info, err := f.Stat(); err == nil {
-		content.Grow(int(info.Size()) + bytes.MinRead)
-	}
-	if _, err := content.ReadFrom(moving{ctx, f}); err != nil {
+	content, err := io.ReadAll(moving{ctx, f})
+	if err != nil {
 		return nil, fmt.Errorf("reading the store: %w", err)
 	}
-	return content.Bytes(), nil
+	return content, nil
 }
 
 func (s folderStore) Remove(_ context.Context, name string) error { return os.Remove(s.path(name)) }

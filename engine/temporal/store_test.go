@@ -189,17 +189,26 @@ func TestPack(t *testing.T) {
 		write(name, "x", 0o644)
 	}
 	check(t, os.Symlink("check.sh", filepath.Join(from, "bin/link")))
-	packed, of, err := pack(from, false, nil)
+	states, store := openStates(t, t.TempDir()), folderStore(t.TempDir())
+	take := func(repository bool, reads ...string) (suiteFiles, error) {
+		return takeSuite(t.Context(), states, from, repository, reads)
+	}
+	travel := func(f suiteFiles, into string) {
+		t.Helper()
+		check(t, (&sender{store: store, states: states, dir: t.TempDir()}).seed(t.Context(), f.tree.ID))
+		check(t, fetchSuite(t.Context(), store, f.tree.ID.String(), into))
+	}
+	f, err := take(false)
 	check(t, err)
 	left := []string{".env", ".netrc", "bin/run.log", "build", "data/rest", "seed/.env.local", "seed/key.pem"}
-	if want := "9 files (98 bytes), without " + strings.Join(left, ", "); of.String() != want {
-		t.Errorf("it says %s, want %s", of, want)
+	if want := "9 files (98 bytes), without " + strings.Join(left, ", "); f.String() != want {
+		t.Errorf("it says %s, want %s", f.String(), want)
 	}
-	if again, _, err := pack(from, false, nil); err != nil || digest(again) != digest(packed) {
-		t.Errorf("packed again it is another archive: %v", err)
+	if again, err := take(false); err != nil || again.tree.ID != f.tree.ID {
+		t.Errorf("sent again it has another name: %v", err)
 	}
 	for range 2 {
-		check(t, unpack(packed, into))
+		travel(f, into)
 	}
 	info, err := os.Stat(filepath.Join(into, "bin/link"))
 	if err != nil || info.Mode().Perm() != 0o755 {
@@ -218,24 +227,23 @@ func TestPack(t *testing.T) {
 			t.Errorf("%s did not travel as it was: %v", name, err)
 		}
 	}
-	if packed, _, err = pack(from, true, nil); err != nil {
-		t.Fatal(err)
-	}
-	check(t, unpack(packed, into+"1"))
+	f, err = take(true)
+	check(t, err)
+	travel(f, into+"1")
 	if _, err := os.Stat(filepath.Join(into+"1", ".git/HEAD")); err != nil {
 		t.Errorf("the repository that a loop needs did not travel: %v", err)
 	}
-	check(t, os.Symlink("../../etc/passwd", filepath.Join(from, "bin/out")))
-	if packed, _, err = pack(from, false, nil); err != nil {
-		t.Fatal(err)
-	}
-	if err := unpack(packed, into+"2"); err == nil || !strings.Contains(err.Error(), "leads out of the suite's folder") {
-		t.Errorf("a link that leads out: %v", err)
-	}
 	for _, reads := range []string{"bin/run.log", "build/out", ".env"} {
-		var told *exit.Error
-		if _, _, err := pack(from, false, []string{"data/tasks.jsonl", reads}); !errors.As(err, &told) || told.Hint == "" || !strings.Contains(err.Error(), "the suite reads files that are not sent to workers") {
+		var wrong *exit.Error
+		if _, err := take(false, "data/tasks.jsonl", reads); !errors.As(err, &wrong) || wrong.Hint == "" || !strings.Contains(err.Error(), "the suite reads files that are not sent to workers") {
 			t.Errorf("a suite that reads %s: %v", reads, err)
 		}
+	}
+	for _, target := range []string{"../../etc/passwd", "/etc/passwd"} {
+		check(t, os.Symlink(target, filepath.Join(from, "bin/out")))
+		if _, err := take(false); err == nil || !strings.Contains(err.Error(), "the link bin/out leads out of the suite's folder") {
+			t.Errorf("a link to %s: %v", target, err)
+		}
+		check(t, os.Remove(filepath.Join(from, "bin/out")))
 	}
 }

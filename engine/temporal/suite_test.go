@@ -9,6 +9,9 @@ import (
 	"testing"
 
 	enums "go.temporal.io/api/enums/v1"
+	history "go.temporal.io/api/history/v1"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
 
 	"github.com/agentbench/agentbench/engine/model/pace"
 	"github.com/agentbench/agentbench/engine/plan"
@@ -78,7 +81,7 @@ func TestAnAccountIsOfASession(t *testing.T) {
 	}
 }
 
-// A worker that was killed after its last outcome may have spent all that was lent to it, and so may one that is silent.
+// A worker that was killed after its last request may have spent all that was lent to it, and so may one that is silent.
 func TestALoanOfAKilledWorkerIsInDoubt(t *testing.T) {
 	b := newBeside(t, sharedServer(t), 1, nil)
 	b.budget(100)
@@ -87,7 +90,7 @@ func TestALoanOfAKilledWorkerIsInDoubt(t *testing.T) {
 		for _, who := range []string{"killed", "silent"} {
 			lent += b.borrow(ctx, t, Request{Account: who, Number: 1, Want: calls(5)}).Lent.Calls
 		}
-		b.noteBooks(&Books{Account: "killed", Number: 2, Paid: record.Usage{Calls: 3}})
+		b.borrow(ctx, t, Request{Account: "killed", Number: 2, Paid: record.Usage{Calls: 3}})
 	})
 	if lent < 10 {
 		t.Errorf("%d calls were lent", lent)
@@ -95,11 +98,12 @@ func TestALoanOfAKilledWorkerIsInDoubt(t *testing.T) {
 	b.spent(t, lent+made, lent-3)
 }
 
-// continued makes 30 runs of a budget of 25, by a ledger that continues as new after every 7 requests. Another worker
-// makes five calls and leaves before that. It gives how many calls were made, and the first run of the workflow.
-func continued(t *testing.T, b *beside) (int64, string) {
-	t.Helper()
-	b.most = 7
+// A ledger whose history has become long continues in a new one: what was lent and spent before counts
+// after. Another coordinator can go on with the workflows at any time: their code, executed again, makes what
+// their histories have, also those of runs that were cancelled.
+func TestWorkflowsContinue(t *testing.T) {
+	b := newBeside(t, sharedServer(t), 3, nil)
+	b.most = 7 // requests
 	b.budget(25)
 	made := spend(t, b, many("a", 30), func(ctx context.Context) {
 		if r := b.borrow(ctx, t, Request{Account: "other", Number: 1, Want: calls(5)}); r.Lent.Calls < 5 {
@@ -107,23 +111,44 @@ func continued(t *testing.T, b *beside) (int64, string) {
 		}
 		b.borrow(ctx, t, Request{Account: "other", Number: 2, Paid: record.Usage{Calls: 5}, Leaves: true})
 	})
-	last, err := b.client.DescribeWorkflowExecution(t.Context(), b.suite.Workflow, "")
-	check(t, err)
-	return 5 + made, last.GetWorkflowExecutionInfo().GetFirstRunId()
-}
-
-// A ledger whose history has become long carries on in a new one: what was lent and spent
-// before counts after.
-func TestALedgerContinuesAsNew(t *testing.T) {
-	b := newBeside(t, sharedServer(t), 3, nil)
-	calls, first := continued(t, b)
-	if calls != 25 {
-		t.Errorf("%d calls were made of 25", calls)
+	if made != 20 {
+		t.Errorf("%d calls were made of 25, and 5 by another worker", made)
 	}
 	b.spent(t, 25, 0)
+	last, err := b.client.DescribeWorkflowExecution(t.Context(), b.suite.Workflow, "")
+	check(t, err)
+	first := last.GetWorkflowExecutionInfo().GetFirstRunId()
 	of, err := b.client.DescribeWorkflowExecution(t.Context(), b.suite.Workflow, first)
 	check(t, err)
 	if s := of.GetWorkflowExecutionInfo().GetStatus(); s != enums.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW {
 		t.Errorf("the first history ended as %v", s)
+	}
+	b.replay(t, b.suite.Workflow, first)
+	b.replay(t, b.suite.Workflow, "")
+	b.replay(t, b.batches[0].id, "")
+	ctx, cancel := context.WithCancel(t.Context())
+	waits := func(ctx context.Context, item plan.Item) *record.Run {
+		cancel()
+		<-ctx.Done()
+		return &record.Run{ID: item.ID, Outcome: record.Outcome{Status: record.Cancelled}}
+	}
+	check(t, b.Execute(ctx, items(many("b", 12)), waits, func(context.Context, plan.Item, *record.Run) {}))
+	b.replay(t, b.batches[0].id, "")
+}
+
+// replay executes the code of a workflow again, and compares what it does with its history.
+func (b *beside) replay(t *testing.T, id, run string) {
+	t.Helper()
+	replayer := worker.NewWorkflowReplayer()
+	replayer.RegisterWorkflowWithOptions(SuiteWorkflow, workflow.RegisterOptions{Name: suiteWorkflow})
+	replayer.RegisterWorkflowWithOptions(BatchWorkflow, workflow.RegisterOptions{Name: batchWorkflow})
+	found := &history.History{}
+	for events := b.client.GetWorkflowHistory(t.Context(), id, run, false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); events.HasNext(); {
+		event, err := events.Next()
+		check(t, err)
+		found.Events = append(found.Events, event)
+	}
+	if err := replayer.ReplayWorkflowHistory(nil, found); err != nil || len(found.Events) < 10 {
+		t.Errorf("%s with %d events: %v", id, len(found.Events), err)
 	}
 }

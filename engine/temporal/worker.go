@@ -1,6 +1,7 @@
 package temporal
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -19,6 +20,7 @@ import (
 	sdk "go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
 
+	"github.com/agentbench/agentbench/cmd/agentbench/command"
 	"github.com/agentbench/agentbench/engine/model/pace"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/results"
@@ -26,10 +28,9 @@ import (
 	"github.com/agentbench/agentbench/engine/workspace"
 )
 
-// Runs are the runs of one suite on a worker.
+// Runs are the runs of one suite on a worker: a [command.Prepared].
 type Runs interface {
-	// Run makes one run, and tells what happens in it; nil: to none. It fails
-	// where the suite has no such item.
+	// Run makes one run. It fails if the suite has no such item. Observe gets its events, and may be nil.
 	Run(ctx context.Context, configuration, task string, trial int, observe func(record.Event)) (*record.Run, error)
 	// Encode is a run as a line without secrets.
 	Encode(run *record.Run) ([]byte, error)
@@ -39,17 +40,9 @@ type Runs interface {
 	States() *workspace.Store
 	// Span is that of a run that was made, as Item.Trace says it; "": it is not traced.
 	Span(id string) string
-	// Draws are the budget and the gates that the runs draw on.
+	// Draws are the budget that the runs spend, and the gates of the models that they call.
 	Draws() (*pace.Budget, map[string]*pace.Gate)
 	Close()
-}
-
-// Files are where a worker finds what a suite needs.
-type Files struct {
-	Recipe     []byte // as the coordinator wrote it
-	Folder     string // the suite's files
-	Workspaces string
-	Cache      string
 }
 
 // Worker makes the runs that coordinators ask for.
@@ -61,12 +54,10 @@ type Worker struct {
 	// Dir is a folder of this machine.
 	Dir string
 	// Prepare makes the loops of a suite.
-	Prepare func(context.Context, Files) (Runs, error)
-	// Wrong reports whether an error of Prepare means that the suite is another one here.
-	Wrong func(error) bool
-	Warn  func(string)
-	Now   func() time.Time
-	// StorePatience is how long the store may refuse or be silent before the suite ends; 0: the default.
+	Prepare func(context.Context, *command.Recipe, command.Folders) (Runs, error)
+	Warn    func(string)
+	Now     func() time.Time
+	// StorePatience is how long the store may refuse or be silent before the suite ends.
 	StorePatience time.Duration
 	// Alive reports whether a process of this machine is there.
 	Alive func(pid int) bool
@@ -96,7 +87,7 @@ type serving struct {
 // progress then have a grace to end; what does not is made again by another worker.
 func (w *Worker) Listen(ctx context.Context, queue string, parallel int, grace time.Duration) error {
 	w.suites = map[string]*serving{}
-	w.Store = watching(w.Store, w.storePatience(), w.complain)
+	w.Store = watching(w.Store, w.StorePatience, w.complain)
 	if err := w.clearKilled(); err != nil {
 		w.Warn(fmt.Sprintf("removing what killed workers left: %v", err))
 	}
@@ -114,17 +105,13 @@ func (w *Worker) Listen(ctx context.Context, queue string, parallel int, grace t
 	if err := listening.Start(); err != nil {
 		return err
 	}
-	shelving, end := context.WithCancel(context.WithoutCancel(ctx))
-	defer end()
-	var over sync.WaitGroup
-	over.Go(func() { w.reshelve(shelving) })
+	end := every(context.WithoutCancel(ctx), w.StorePatience/12, w.storeRest)
 	select {
 	case <-ctx.Done():
 	case err = <-failed:
 	}
 	listening.Stop()
 	end()
-	over.Wait()
 	w.leave()
 	return err
 }
@@ -134,7 +121,7 @@ func (w *Worker) Listen(ctx context.Context, queue string, parallel int, grace t
 const beat = 500 * time.Millisecond
 
 // Run is the activity.
-func (w *Worker) Run(ctx context.Context, t Task) (o Outcome, err error) {
+func (w *Worker) Run(ctx context.Context, t Task) (Outcome, error) {
 	info := activity.GetInfo(ctx)
 	if err := skewed(info.StartedTime, w.Now()); err != nil {
 		return Outcome{}, w.never(kindClock, err)
@@ -151,10 +138,7 @@ func (w *Worker) Run(ctx context.Context, t Task) (o Outcome, err error) {
 	}
 	if s.lease != nil {
 		s.lease.enter()
-		defer func() {
-			b := s.lease.exit()
-			o.Books = &b
-		}()
+		defer s.lease.exit()
 	}
 	made, err := w.made(ctx, &t)
 	if err != nil {
@@ -184,8 +168,8 @@ func (w *Worker) Run(ctx context.Context, t Task) (o Outcome, err error) {
 func (w *Worker) run(ctx context.Context, s *serving, item *Item) (*record.Run, error) {
 	var observe func(record.Event)
 	if item.Live != "" {
-		teller := newTeller(w.Store, item.Live, item.ID)
-		defer teller.Close()
+		teller := &teller{store: w.Store, live: item.Live, id: item.ID}
+		defer every(ctx, telling, teller.flush)() // what was not written comes with the record
 		observe = func(event record.Event) {
 			if line, err := s.runs.Line(event); err == nil {
 				teller.tell(line)
@@ -209,18 +193,17 @@ func (w *Worker) never(kind string, err error) error {
 
 // beating shows that the worker is there, whatever a run is waiting for.
 func (w *Worker) beating(ctx context.Context) (stop func()) {
+	return every(ctx, beat, func(ctx context.Context) { activity.RecordHeartbeat(ctx) })
+}
+
+// every calls do now and then, until it is stopped or the context ends.
+func every(ctx context.Context, pause time.Duration, do func(context.Context)) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var over sync.WaitGroup
 	over.Go(func() {
-		tick := time.NewTicker(beat)
-		defer tick.Stop()
-		for {
-			activity.RecordHeartbeat(ctx)
-			select {
-			case <-tick.C:
-			case <-ctx.Done():
-				return
-			}
+		for ctx.Err() == nil {
+			do(ctx)
+			wait(ctx, pause)
 		}
 	})
 	return func() {
@@ -251,12 +234,11 @@ func (w *Worker) made(ctx context.Context, t *Task) (*Outcome, error) {
 	if err != nil || line == nil {
 		return nil, err
 	}
-	run, err := decode(line, t.Item.ID)
-	if err != nil {
+	if _, err := decode(line, t.Item.ID); err != nil {
 		w.Warn(fmt.Sprintf("the record %s in the store %v: %v; the run is made again", name, w.Store, err))
 		return nil, nil
 	}
-	return &Outcome{ID: t.Item.ID, Worker: w.Name, Record: name, Digest: digest(line), Status: run.Outcome.Status, Found: true}, nil
+	return &Outcome{ID: t.Item.ID, Record: name, Digest: digest(line)}, nil
 }
 
 // keep writes a record. That of a run that does not count has a name of its own: the run is
@@ -283,7 +265,7 @@ func (w *Worker) keep(ctx context.Context, s *serving, t *Task, run *record.Run)
 			return nil, err
 		}
 	}
-	return &Outcome{ID: t.Item.ID, Worker: w.Name, Record: name, Digest: digest(line), Status: run.Outcome.Status}, nil
+	return &Outcome{ID: t.Item.ID, Record: name, Digest: digest(line)}, nil
 }
 
 // write writes a record, or puts it on the shelf if it counts.
@@ -372,40 +354,28 @@ func (s *serving) close() {
 	}
 }
 
-// read reads what the coordinator has written.
-func (w *Worker) read(ctx context.Context, name string) (content []byte, err error) {
-	err = w.insist(ctx, func() (err error) {
-		content, err = w.Store.Read(ctx, name)
+func (w *Worker) prepare(ctx context.Context, s *serving, of *Suite, own string) error {
+	var text []byte
+	err := w.insist(ctx, func() (err error) {
+		text, err = w.Store.Read(ctx, specName(of.Spec))
 		return err
 	})
-	return content, err
-}
-
-func (w *Worker) prepare(ctx context.Context, s *serving, of *Suite, own string) error {
-	recipe, err := w.read(ctx, specName(of.Spec))
 	if err != nil {
 		return err
 	}
-	var spec sent
-	if err := json.Unmarshal(recipe, &spec); err != nil {
+	var suite shipped
+	if err := json.Unmarshal(text, &suite); err != nil {
 		return err
 	}
-	files := Files{Recipe: spec.Recipe, Workspaces: filepath.Join(own, results.Workspaces), Cache: filepath.Join(w.Dir, "cache")}
-	if shared := w.Store.Folder(); shared != "" {
-		files.Cache = filepath.Join(shared, "cache")
-	}
-	if spec.Files != "" {
-		packed, err := w.read(ctx, filesName(spec.Files))
-		if err != nil {
-			return err
-		}
-		files.Folder = filepath.Join(w.Dir, "suites", spec.Files)
-		if err := unpack(packed, files.Folder); err != nil {
+	at := command.Folders{Workspaces: filepath.Join(own, results.Workspaces), Cache: filepath.Join(cmp.Or(w.Store.Folder(), w.Dir), "cache")}
+	if suite.Files != "" {
+		at.Suite = filepath.Join(w.Dir, "suites", suite.Files)
+		if err := w.insist(ctx, func() error { return fetchSuite(ctx, w.Store, suite.Files, at.Suite) }); err != nil {
 			return err
 		}
 	}
-	if s.runs, err = w.Prepare(ctx, files); err != nil {
-		if w.Wrong != nil && w.Wrong(err) {
+	if s.runs, err = w.Prepare(ctx, &suite.Recipe, at); err != nil {
+		if _, wrong := errors.AsType[*command.WrongSuite](err); wrong {
 			return w.never(kindSuite, err)
 		}
 		return fmt.Errorf("worker %s: %w", w.Name, err)

@@ -217,11 +217,8 @@ func (h *Host) Redact(text string) string { return h.program.secrets.String(text
 
 // Prepared is a suite whose runs are made one by one, as others ask for them.
 type Prepared struct {
-	// Budget has no room of its own, if the suite has one: a lender lends it.
-	Budget *pace.Budget
-	// Gates are those of the models that declare limits. They are closed until they have a share.
-	Gates map[string]*pace.Gate
-
+	budget  *pace.Budget
+	gates   map[string]*pace.Gate
 	run     map[string]runner // by configuration
 	tasks   map[string]*spec.Task
 	states  *workspace.Store
@@ -271,7 +268,7 @@ func (h *Host) Prepare(ctx context.Context, r *Recipe, at Folders) (*Prepared, e
 	if err := p.startable(ctx, o); err != nil {
 		return nil, err
 	}
-	s := &Prepared{Budget: pace.OfSuite(o.Suite.Budget), Gates: map[string]*pace.Gate{}, run: map[string]runner{}, tasks: map[string]*spec.Task{}, host: h}
+	s := &Prepared{budget: pace.OfSuite(o.Suite.Budget), gates: map[string]*pace.Gate{}, run: map[string]runner{}, tasks: map[string]*spec.Task{}, host: h}
 	if err := s.make(&p, o, planned, r, at); err != nil {
 		s.Close()
 		return nil, err
@@ -281,11 +278,11 @@ func (h *Host) Prepare(ctx context.Context, r *Recipe, at Folders) (*Prepared, e
 
 func (s *Prepared) make(p *program, o *opened, planned *plan.Plan, r *Recipe, at Folders) error {
 	parts, err := engine.NewParts(o.Document, engine.BuildOptions{
-		Workspaces: at.Workspaces, Getenv: p.env, Budget: s.Budget, Cache: p.cacheAt(at.Cache), CacheMode: r.Cache, Shared: &s.shared,
+		Workspaces: at.Workspaces, Getenv: p.env, Budget: s.budget, Cache: p.cacheAt(at.Cache), CacheMode: r.Cache, Shared: &s.shared,
 		Gate: func(model string, g *pace.Gate) {
 			if m, _ := o.Suite.Models.Get(model); limited(&m) {
 				g.Share(pace.Share{})
-				s.Gates[model] = g
+				s.gates[model] = g
 			}
 		},
 	})
@@ -331,6 +328,10 @@ func (s *Prepared) Run(ctx context.Context, configuration, task string, trial in
 	defer context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })()
 	return run(traced, plan.Item{ID: record.RunID(configuration, task, trial), Task: of, Trial: trial}, observe), nil
 }
+
+// Draws are the budget that the runs spend, which is to be borrowed, and the gates of the models that
+// declare limits. Those are closed until they have a share.
+func (s *Prepared) Draws() (*pace.Budget, map[string]*pace.Gate) { return s.budget, s.gates }
 
 // States are those of the runs' workspaces; nil: no loop has one.
 func (s *Prepared) States() *workspace.Store { return s.states }

@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"github.com/agentbench/agentbench/cmd/agentbench/command"
+	"github.com/agentbench/agentbench/engine/temporal"
 )
 
-func main() { os.Exit(command.Main(place())) }
+func main() { os.Exit(command.Main(temporal.Place())) }

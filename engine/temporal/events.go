@@ -34,27 +34,6 @@ type teller struct {
 	known int      // so many of those to come were told by an earlier attempt
 
 	parts int
-	over  sync.WaitGroup
-	end   chan struct{}
-}
-
-func newTeller(store Store, live, id string) *teller {
-	t := &teller{store: store, live: live, id: id, end: make(chan struct{})}
-	t.over.Go(t.keep)
-	return t
-}
-
-func (t *teller) keep() {
-	tick := time.NewTicker(telling)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-			t.flush()
-		case <-t.end:
-			return
-		}
-	}
 }
 
 // tell takes an event as a line.
@@ -69,8 +48,8 @@ func (t *teller) tell(line []byte) {
 }
 
 // flush writes what waits. Where a part is there already, it is what another attempt told.
-func (t *teller) flush() {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+func (t *teller) flush(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	for {
 		t.mu.Lock()
@@ -97,12 +76,6 @@ func (t *teller) flush() {
 	}
 }
 
-// Close ends it. What was not written comes with the record.
-func (t *teller) Close() {
-	close(t.end)
-	t.over.Wait()
-}
-
 // follower reads the events of a run.
 type follower struct {
 	store    Store
@@ -110,28 +83,13 @@ type follower struct {
 	observe  func(record.Event)
 	told     int
 	parts    int
-	stop     context.CancelFunc
-	over     sync.WaitGroup
+	stop     func()
 }
 
-func (e *Executor) follows(id string) *follower {
-	ctx, stop := context.WithCancel(context.Background())
-	f := &follower{store: e.Store, live: e.live, id: id, observe: e.Observe, stop: stop}
-	f.over.Go(func() { f.keep(ctx) })
+func (e *Executor) follow(id string) *follower {
+	f := &follower{store: e.Store, live: e.live, id: id, observe: e.Observe}
+	f.stop = every(context.Background(), telling, f.read)
 	return f
-}
-
-func (f *follower) keep(ctx context.Context) {
-	tick := time.NewTicker(telling)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-			f.read(ctx)
-		case <-ctx.Done():
-			return
-		}
-	}
 }
 
 // read tells what is there.
@@ -157,7 +115,6 @@ func (f *follower) read(ctx context.Context) {
 // is told in any case.
 func (f *follower) finish(run *record.Run) {
 	f.stop()
-	f.over.Wait()
 	if run != nil {
 		events := slices.Collect(record.Events(run))
 		last := len(events) - len(record.EndEvents(run))

@@ -1,7 +1,6 @@
 package temporal
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,21 +14,18 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/activity"
-)
 
-// DefaultStorePatience is how long a store may refuse or be silent before the suite ends.
-const DefaultStorePatience = time.Minute
+	"github.com/agentbench/agentbench/engine/record"
+)
 
 // insist repeats what the store refuses, for a while; that it is silent for too long is a refusal.
 // The coordinator is told of the first one, and the last one ends the suite. Once a store was given up, it is tried once.
 func (w *Worker) insist(ctx context.Context, try func() error) error {
-	patience := w.storePatience()
+	patience := w.StorePatience
 	err := try() // which may take long: states are files
-	for began, wait := time.Now(), patience/32; err != nil && !errors.Is(err, errSilent) && !w.gaveUp.Load() && time.Since(began) < patience; wait *= 2 {
+	for began, pause := time.Now(), patience/32; err != nil && !errors.Is(err, errSilent) && !w.gaveUp.Load() && time.Since(began) < patience; pause *= 2 {
 		w.complain(ctx, fmt.Sprintf("the store %v cannot be used: %v; it is tried again for %v, then the suite ends", w.Store, err, patience))
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
+		if wait(ctx, pause); ctx.Err() != nil {
 			return fmt.Errorf("worker %s: the store %v: %w", w.Name, w.Store, err)
 		}
 		err = try()
@@ -41,10 +37,6 @@ func (w *Worker) insist(ctx context.Context, try func() error) error {
 	w.complained.Store(false)
 	w.reported.Store(false)
 	return nil
-}
-
-func (w *Worker) storePatience() time.Duration {
-	return cmp.Or(w.StorePatience, DefaultStorePatience)
 }
 
 // complain tells the coordinator that the store refuses or is silent, once for each time that
@@ -102,9 +94,7 @@ func openShelf(store Store, dir string) (*shelf, error) {
 	return s, err
 }
 
-func (s *shelf) file(name string) string {
-	return filepath.Join(s.dir, digest([]byte(name))+".json")
-}
+func (s *shelf) file(name string) string { return digest([]byte(name)) + ".json" }
 
 // put holds a record. States end with the worker, so a record that names some is no file.
 func (s *shelf) put(r shelved) error {
@@ -122,11 +112,7 @@ func (s *shelf) put(r shelved) error {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return err
 	}
-	temporary := s.file(r.Name) + ".tmp"
-	if err := os.WriteFile(temporary, text, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(temporary, s.file(r.Name))
+	return record.ReplaceFile(s.dir, s.file(r.Name), text)
 }
 
 // drop forgets a record that is stored.
@@ -134,7 +120,7 @@ func (s *shelf) drop(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r, there := s.held[name]; there && r.states == nil {
-		_ = os.Remove(s.file(name))
+		_ = os.Remove(filepath.Join(s.dir, s.file(name)))
 	}
 	delete(s.held, name)
 }
@@ -172,18 +158,9 @@ func (s *shelf) clear(ctx context.Context) error {
 	return nil
 }
 
-// reshelve clears the shelf as soon as the store has room, whether or not a suite runs.
-func (w *Worker) reshelve(ctx context.Context) {
-	tick := time.NewTicker(w.storePatience() / 12)
-	defer tick.Stop()
-	for {
-		if err := w.shelf.clear(ctx); err == nil {
-			w.gaveUp.Store(false)
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
+// storeRest writes the records that the store refused, whether or not a suite runs.
+func (w *Worker) storeRest(ctx context.Context) {
+	if err := w.shelf.clear(ctx); err == nil {
+		w.gaveUp.Store(false)
 	}
 }

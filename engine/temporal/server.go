@@ -35,7 +35,6 @@ func (s *Server) Dial(ctx context.Context) (client.Client, error) {
 	o := client.Options{HostPort: s.Address, Namespace: s.Namespace, Logger: log.NewStructuredLogger(slog.New(slog.DiscardHandler))}
 	if s.APIKey != "" {
 		o.Credentials = client.NewAPIKeyStaticCredentials(s.APIKey)
-		o.ConnectionOptions.TLS = nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/agentbench/agentbench/cmd/agentbench/command"
 	"github.com/agentbench/agentbench/engine/record"
 )
 
@@ -25,24 +26,24 @@ func TestEventsOfManyAttempts(t *testing.T) {
 	f := &follower{store: store, live: "l", id: "c/t/1", observe: func(e record.Event) { told = append(told, e.Type) }, stop: func() {}}
 	first, second := attempt(), attempt()
 	tell(first, 0, 2)
-	first.flush()
-	first.flush()
+	first.flush(t.Context())
+	first.flush(t.Context())
 	f.read(t.Context())
 	tell(second, 0, 1)
-	second.flush() // the first one has told that, and more
+	second.flush(t.Context()) // the first one has told that, and more
 	tell(second, 1, 4)
-	second.flush()
+	second.flush(t.Context())
 	tell(first, 2, 6) // it is not lost after all
-	first.flush()
+	first.flush(t.Context())
 	tell(second, 4, 7)
-	second.flush()
+	second.flush(t.Context())
 	f.read(t.Context())
 	want := []record.EventType{"e0", "e1", "e2", "e3", "e4", "e5", "e6"}
 	if !slices.Equal(told, want) {
 		t.Errorf("%v is told, want %v", told, want)
 	}
 	tell(first, 6, 8)
-	first.flush()
+	first.flush(t.Context())
 	run := &record.Run{ID: "c/t/1"}
 	if n := len(slices.Collect(record.Events(run))); n != 4 {
 		t.Fatalf("a run without iterations has %d events", n)
@@ -59,14 +60,12 @@ func TestEventsOfManyAttempts(t *testing.T) {
 // A store that cannot be written to costs no event, and holds no run up.
 func TestEventsOfAStoreThatIsFull(t *testing.T) {
 	full := &faulty{Store: folderStore(t.TempDir()), kind: "Create", refuses: 1 << 40}
-	w := newTeller(full, "l", "c/t/1")
+	w := &teller{store: full, live: "l", id: "c/t/1"}
 	w.tell([]byte("{}\n"))
-	w.flush()
-	w.Close()
+	w.flush(t.Context())
 	var told []record.EventType
-	e := &Executor{Options: Options{Store: full, Observe: func(e record.Event) { told = append(told, e.Type) }}, live: "l"}
-	f := e.follows("c/t/1")
-	f.read(t.Context())
+	e := &Executor{Options: Options{Submission: &command.Submission{Observe: func(e record.Event) { told = append(told, e.Type) }}, Store: full}, live: "l"}
+	f := e.follow("c/t/1")
 	f.finish(&record.Run{ID: "c/t/1"})
 	if len(told) != 4 {
 		t.Errorf("%v is told", told)

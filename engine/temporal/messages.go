@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/agentbench/agentbench/cmd/agentbench/command"
 	"github.com/agentbench/agentbench/engine/model/pace"
 	"github.com/agentbench/agentbench/engine/record"
 )
@@ -48,16 +49,10 @@ type Item struct {
 
 // Outcome is what became of an item.
 type Outcome struct {
-	ID     string `json:"id"`
-	Worker string `json:"worker,omitempty"`
+	ID string `json:"id"`
 	// Record is the name of the record in the store, Digest that of its bytes.
-	Record string        `json:"record,omitempty"`
-	Digest string        `json:"digest,omitempty"`
-	Status record.Status `json:"status,omitempty"`
-	// Found means that the run was made before.
-	Found bool `json:"found,omitempty"`
-	// Books are what the worker has spent of the suite's budget in all; nil: it has none.
-	Books *Books `json:"books,omitempty"`
+	Record string `json:"record,omitempty"`
+	Digest string `json:"digest,omitempty"`
 	// Trace is the span of the run, as that of an item.
 	Trace string `json:"trace,omitempty"`
 	// Failure is why there is no record, Kind is its kind.
@@ -65,21 +60,6 @@ type Outcome struct {
 	Kind    string `json:"kind,omitempty"`
 	// Warning is what a worker tells the user. It is the outcome of no item.
 	Warning string `json:"warning,omitempty"`
-}
-
-// Books are what a worker has spent. Of two the one with the larger number is newer.
-type Books struct {
-	Account string       `json:"account"`
-	Number  int64        `json:"number"`
-	Paid    record.Usage `json:"paid"`
-	Doubt   record.Usage `json:"doubt"`
-}
-
-// Limits are what models may be asked in a minute, and at a time.
-type Limits struct {
-	Requests int64 `json:"rpm,omitempty"`
-	Tokens   int64 `json:"tpm,omitempty"`
-	Parallel int   `json:"parallel,omitempty"`
 }
 
 // Request is what a worker asks of the ledger, and tells it.
@@ -108,19 +88,15 @@ type Reply struct {
 	// Over means that the session is over.
 	Over bool `json:"over,omitempty"`
 	// Shares are those of the models' limits, by model. Nil: not yet.
-	Shares map[string]Limits `json:"shares,omitempty"`
+	Shares map[string]command.Limits `json:"shares,omitempty"`
 	// Life is how long the lease holds.
 	Life time.Duration `json:"life"`
 }
 
-// Totals are what was spent of a budget through the ledger.
+// Totals are what workers spent of a budget.
 type Totals struct {
 	Paid  record.Usage `json:"paid"`
 	Doubt record.Usage `json:"doubt"`
-	// Own is the part of the coordinator, which knows it by itself.
-	OwnPaid  record.Usage `json:"own_paid"`
-	OwnDoubt record.Usage `json:"own_doubt"`
-	Lost     int          `json:"lost,omitempty"` // accounts that were given up
 }
 
 // mostTravelling is how many bytes of one item or outcome travel at most. Temporal tries a

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agentbench/agentbench/cmd/agentbench/command"
 	"github.com/agentbench/agentbench/engine/model/pace"
 	"github.com/agentbench/agentbench/engine/record"
 )
@@ -83,10 +84,10 @@ func TestBookWaitsForOthers(t *testing.T) {
 // The shares of a model's limits never sum up to more than there is: who comes has to wait
 // until all others know.
 func TestBookShares(t *testing.T) {
-	b := &Book{Life: time.Minute, Models: []ModelLimits{{"m", Limits{Requests: 100, Parallel: 3}}}}
+	b := &Book{Life: time.Minute, Models: []ModelLimits{{"m", command.Limits{Requests: 100, Parallel: 3}}}}
 	now := time.Unix(0, 0)
 	numbers := map[string]int64{}
-	ask := func(name string, leaves bool) (Limits, bool) {
+	ask := func(name string, leaves bool) (command.Limits, bool) {
 		numbers[name]++
 		r := b.Answer(&Request{Account: name, Number: numbers[name], Asks: true, Leaves: leaves}, now)
 		share, ok := r.Shares["m"]

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agentbench/agentbench/cmd/agentbench/command"
 	"github.com/agentbench/agentbench/engine"
 	"github.com/agentbench/agentbench/engine/model/pace"
 	"github.com/agentbench/agentbench/engine/plan"
@@ -17,7 +18,7 @@ import (
 	"github.com/agentbench/agentbench/spec"
 )
 
-// beside is an executor whose worker is in this process and makes the runs of the test.
+// beside is an executor with a worker in this process, which makes the runs of the test.
 type beside struct {
 	*Executor
 	all      counted // what try has made
@@ -96,8 +97,11 @@ func newBeside(t *testing.T, server *devServer, workers int, worker func(*Worker
 	check(t, err)
 	b := &beside{all: counted{made: map[string]int{}, ended: map[string]record.Status{}}}
 	b.Executor, err = Open(t.Context(), Options{
-		Server: server.Server, Store: store, Version: "v1", Recipe: []byte("{}"), Dir: t.TempDir(), Workers: workers, Heartbeat: 5 * time.Second,
-		Budget: pace.NewBudget(pace.Suite, pace.Limits{}), Started: func(plan.Item) {}, Warn: func(string) {},
+		Submission: &command.Submission{
+			Recipe: command.Recipe{Agentbench: "v1"}, Dir: t.TempDir(), Workers: workers,
+			Budget: pace.NewBudget(pace.Suite, pace.Limits{}), Started: func(plan.Item) {}, Warn: func(string) {},
+		},
+		Server: server.Server, Store: store, Heartbeat: 5 * time.Second, StorePatience: time.Minute,
 	})
 	check(t, err)
 	check(t, b.Begin(t.Context()))
@@ -105,8 +109,8 @@ func newBeside(t *testing.T, server *devServer, workers int, worker func(*Worker
 	client, err := server.Dial(t.Context())
 	check(t, err)
 	w := &Worker{
-		Client: client, Store: store, Version: "v1", Name: "beside", Dir: t.TempDir(), Now: time.Now, Warn: func(string) {},
-		Prepare: func(context.Context, Files) (Runs, error) { return b, nil },
+		Client: client, Store: store, Version: "v1", Name: "beside", Dir: t.TempDir(), Now: time.Now, Warn: func(string) {}, StorePatience: time.Minute,
+		Prepare: func(context.Context, *command.Recipe, command.Folders) (Runs, error) { return b, nil },
 	}
 	if worker != nil {
 		worker(w)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agentbench/agentbench/cmd/agentbench/command"
 	"github.com/agentbench/agentbench/engine/model/pace"
 	"github.com/agentbench/agentbench/engine/record"
 )
@@ -34,7 +35,7 @@ type Book struct {
 // ModelLimits are those of one model.
 type ModelLimits struct {
 	Model  string
-	Limits Limits
+	Limits command.Limits
 }
 
 // Account is what one worker has.
@@ -73,11 +74,9 @@ func (b *Book) Answer(r *Request, now time.Time) Reply {
 	a.settle(r)
 	reply := Reply{Life: b.Life}
 	if r.Leaves {
-		a.leave()
-	} else {
-		if a.Asks = r.Asks; a.Asks {
-			reply.Shares = b.shares(a)
-		}
+		a.Gone, a.Lent = true, a.spent() // all else is given back
+	} else if a.Asks = r.Asks; a.Asks {
+		reply.Shares = b.shares(a)
 	}
 	if r.Want != (pace.Limits{}) {
 		reply.Lent, reply.Final = b.lend(a, &r.Want)
@@ -104,12 +103,6 @@ func (a *Account) settle(r *Request) {
 	a.Lent.Calls -= r.Back.Calls
 	a.Lent.Tokens -= r.Back.Tokens
 	a.Lent.Cost -= r.Back.Cost
-}
-
-// leave gives back all that is not spent.
-func (a *Account) leave() {
-	a.Gone = true
-	a.Lent = a.spent()
 }
 
 // spent is what an account has paid and what of it is in doubt.
@@ -186,7 +179,7 @@ func (b *Book) held(than *Account, want *pace.Limits) bool {
 
 // shares are what an account may use of the models' limits; nil until all others know
 // that it is there, for until then they use its part.
-func (b *Book) shares(of *Account) map[string]Limits {
+func (b *Book) shares(of *Account) map[string]command.Limits {
 	of.Told = b.Joins
 	n, rank := int64(0), int64(0)
 	for i := range b.Accounts {
@@ -201,7 +194,7 @@ func (b *Book) shares(of *Account) map[string]Limits {
 		}
 		n++
 	}
-	shares := map[string]Limits{}
+	shares := map[string]command.Limits{}
 	part := func(of int64) int64 {
 		share := of / n
 		if rank < of%n {
@@ -211,7 +204,7 @@ func (b *Book) shares(of *Account) map[string]Limits {
 	}
 	for _, m := range b.Models {
 		l := m.Limits
-		share := Limits{part(l.Requests), part(l.Tokens), int(part(int64(l.Parallel)))}
+		share := command.Limits{Requests: part(l.Requests), Tokens: part(l.Tokens), Parallel: int(part(int64(l.Parallel)))}
 		if l.Requests > 0 && share.Requests == 0 || l.Tokens > 0 && share.Tokens == 0 || l.Parallel > 0 && share.Parallel == 0 {
 			continue // no call may start
 		}
@@ -220,35 +213,18 @@ func (b *Book) shares(of *Account) map[string]Limits {
 	return shares
 }
 
-// Close takes the last word of each worker, and tells what was spent in all. What a worker has not given back is in doubt:
-// it may have been killed after its last word, and have spent that.
-func (b *Book) Close(last []Books) Totals {
-	for i := range last {
-		for k := range b.Accounts {
-			a := &b.Accounts[k]
-			if a.Name == last[i].Account && !a.Lost && last[i].Number >= a.Number {
-				a.Paid, a.Doubt = last[i].Paid, last[i].Doubt
-			}
-		}
-	}
-	return b.Totals()
-}
-
-// Totals are what was spent, with what is in doubt.
+// Totals are what all but the coordinator spent, which knows its own part. What a worker has not given
+// back is in doubt: it may have been killed after its last request, and have spent that.
 func (b *Book) Totals() (t Totals) {
 	for i := range b.Accounts {
 		a := &b.Accounts[i]
-		doubt := a.Doubt
-		if taken := a.taken(); a.Lost || !a.Gone {
-			spent := a.spent()
-			doubt = doubt.Plus(record.Usage{Calls: taken.Calls - spent.Calls, InputTokens: taken.Tokens - spent.Tokens, Cost: taken.Cost - spent.Cost})
-		}
-		t.Paid, t.Doubt = t.Paid.Plus(a.Paid), t.Doubt.Plus(doubt)
-		if a.Lost {
-			t.Lost++
-		}
 		if strings.HasPrefix(a.Name, coordinator) {
-			t.OwnPaid, t.OwnDoubt = t.OwnPaid.Plus(a.Paid), t.OwnDoubt.Plus(doubt)
+			continue
+		}
+		t.Paid, t.Doubt = t.Paid.Plus(a.Paid), t.Doubt.Plus(a.Doubt)
+		if a.Lost || !a.Gone {
+			lent, spent := a.taken(), a.spent()
+			t.Doubt = t.Doubt.Plus(record.Usage{Calls: lent.Calls - spent.Calls, InputTokens: lent.Tokens - spent.Tokens, Cost: lent.Cost - spent.Cost})
 		}
 	}
 	return t
