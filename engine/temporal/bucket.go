@@ -54,7 +54,7 @@ func openBucket(address string, getenv func(string) string) (Store, error) {
 	return &bucket{client: client, name: name, prefix: prefix}, err
 }
 
-// movingTransport tells the calls of a store that bytes of their requests and answers move.
+// movingTransport notes that bytes of the requests and answers of calls move.
 type movingTransport struct{ http.RoundTripper }
 
 type movingBody struct {
@@ -109,7 +109,7 @@ func (b *bucket) Read(ctx context.Context, name string) ([]byte, error) {
 	}
 	defer object.Close()
 	content, err := io.ReadAll(object)
-	return content, told(name, err)
+	return content, readError(name, err)
 }
 
 // Send asks first, so that nothing large is sent for nothing.
@@ -125,11 +125,11 @@ func (b *bucket) Send(ctx context.Context, name, file string) error {
 }
 
 func (b *bucket) Fetch(ctx context.Context, name, file string) error {
-	return told(name, b.client.FGetObject(ctx, b.name, b.key(name), file, minio.GetObjectOptions{}))
+	return readError(name, b.client.FGetObject(ctx, b.name, b.key(name), file, minio.GetObjectOptions{}))
 }
 
-// told is an error of reading.
-func told(name string, err error) error {
+// readError is an error of reading.
+func readError(name string, err error) error {
 	if minio.ToErrorResponse(err).StatusCode == http.StatusNotFound {
 		err = fs.ErrNotExist
 	}

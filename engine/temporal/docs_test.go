@@ -172,7 +172,7 @@ func TestManifests(t *testing.T) {
 	}
 }
 
-// The flags that the documentation tells of are those of the commands that it names.
+// The flags in the documentation are those of the commands that it names.
 func TestFlagsOfTheDocs(t *testing.T) {
 	path := itself(t)
 	help := map[string]string{}

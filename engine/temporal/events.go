@@ -12,131 +12,126 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 )
 
-// The events of a run come with its record. Where somebody follows the suite, they also go
-// to the store while the run is in progress: in parts, which are numbered and read one after
-// the other. An attempt that comes after a lost one goes on where that ended, so that each
-// event is told once. That a part cannot be written or read costs nothing: the record has all.
+// The events of a run come with its record. If somebody follows the suite, they also go to the store
+// while the run is in progress: in parts, which are numbered and read one after the other. The attempt after
+// a lost one continues where that ended, so that each event is shown once. A part that cannot be written
+// or read costs nothing: the record has all events.
 
-// telling is how long events wait for others.
-const telling = time.Second
+// eventPause is how often events are written and read.
+const eventPause = time.Second
 
 func partName(live, id string, n int) string {
 	return fmt.Sprintf("events/%s/%s-%d", live, digest([]byte(id)), n)
 }
 
-// teller writes the events of a run.
-type teller struct {
+// eventWriter writes the events of an attempt to make a run.
+type eventWriter struct {
 	store    Store
 	live, id string
+	parts    int // that are there
 
 	mu    sync.Mutex
 	lines [][]byte // that are not written
-	known int      // so many of those to come were told by an earlier attempt
-
-	parts int
+	known int      // so many events to come were written by another attempt
 }
 
-// tell takes an event as a line.
-func (t *teller) tell(line []byte) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.known > 0 {
-		t.known--
+// add takes an event as a line.
+func (w *eventWriter) add(line []byte) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.known > 0 {
+		w.known--
 		return
 	}
-	t.lines = append(t.lines, line)
+	w.lines = append(w.lines, line)
 }
 
-// flush writes what waits. Where a part is there already, it is what another attempt told.
-func (t *teller) flush(ctx context.Context) {
+// flush writes the lines that wait. A part that is there already was written by another attempt.
+func (w *eventWriter) flush(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	for {
-		t.mu.Lock()
-		waiting := t.lines
-		t.mu.Unlock()
+		w.mu.Lock()
+		waiting := w.lines
+		w.mu.Unlock()
 		if len(waiting) == 0 {
 			return
 		}
-		name, told := partName(t.live, t.id, t.parts), len(waiting)
-		created, err := t.store.Create(ctx, name, bytes.Join(waiting, nil))
+		name, written := partName(w.live, w.id, w.parts), len(waiting)
+		created, err := w.store.Create(ctx, name, bytes.Join(waiting, nil))
 		if err == nil && !created {
 			var before []byte
-			before, err = t.store.Read(ctx, name)
-			told = bytes.Count(before, []byte{'\n'})
+			before, err = w.store.Read(ctx, name)
+			written = bytes.Count(before, []byte{'\n'})
 		}
 		if err != nil {
 			return
 		}
-		t.parts++
-		t.mu.Lock()
-		t.known += max(0, told-len(t.lines))
-		t.lines = t.lines[min(told, len(t.lines)):]
-		t.mu.Unlock()
+		w.parts++
+		w.mu.Lock()
+		w.known += max(0, written-len(w.lines))
+		w.lines = w.lines[min(written, len(w.lines)):]
+		w.mu.Unlock()
 	}
 }
 
-// follower reads the events of a run.
-type follower struct {
+// eventReader reads the events of a run.
+type eventReader struct {
 	store    Store
 	live, id string
 	observe  func(record.Event)
-	told     int
+	seen     int // events
 	parts    int
 	stop     func()
 }
 
-func (e *Executor) follow(id string) *follower {
-	f := &follower{store: e.Store, live: e.live, id: id, observe: e.Observe}
-	f.stop = every(context.Background(), telling, f.read)
-	return f
+// follow reads the events of a run until it is finished.
+func (e *Executor) follow(id string) *eventReader {
+	r := &eventReader{store: e.Store, live: e.live, id: id, observe: e.Observe}
+	r.stop = every(context.Background(), eventPause, r.read)
+	return r
 }
 
-// read tells what is there.
-func (f *follower) read(ctx context.Context) {
+// read passes on the events that are there.
+func (r *eventReader) read(ctx context.Context) {
 	for {
-		text, err := f.store.Read(ctx, partName(f.live, f.id, f.parts))
+		text, err := r.store.Read(ctx, partName(r.live, r.id, r.parts))
 		if err != nil {
 			return
 		}
-		f.parts++
+		r.parts++
 		for line := range bytes.Lines(text) {
 			var event record.Event
 			if json.Unmarshal(line, &event) == nil {
-				f.observe(event)
+				r.observe(event)
 			}
-			f.told++
+			r.seen++
 		}
 	}
 }
 
-// finish ends it, and tells what was not told of a run that has ended; nil: there is none. A
-// lost worker may have told more than the run has that was made in its place: how that ended
-// is told in any case.
-func (f *follower) finish(run *record.Run) {
-	f.stop()
+// finish passes on the other events of a run that has ended, nil if there is none, and removes the parts. A
+// lost worker may have written more events than the run has that was made in its place; the events of the end
+// are passed on in any case.
+func (r *eventReader) finish(run *record.Run) {
+	r.stop()
 	if run != nil {
 		events := slices.Collect(record.Events(run))
 		last := len(events) - len(record.EndEvents(run))
-		for _, event := range events[min(f.told, last):] {
-			f.observe(event)
+		for _, event := range events[min(r.seen, last):] {
+			r.observe(event)
 		}
 	}
-	f.remove(context.Background())
-}
-
-// remove removes the parts, also those that were not read.
-func (f *follower) remove(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	for n := 0; ; n++ {
-		name := partName(f.live, f.id, n)
-		if n >= f.parts {
-			if _, err := f.store.Read(ctx, name); err != nil {
+		name := partName(r.live, r.id, n)
+		if n >= r.parts { // is there one that was not read?
+			if _, err := r.store.Read(ctx, name); err != nil {
 				return
 			}
 		}
-		if f.store.Remove(ctx, name) != nil {
+		if r.store.Remove(ctx, name) != nil {
 			return
 		}
 	}

@@ -43,9 +43,6 @@ type Options struct {
 // lives is how many times Heartbeat a worker may be silent before it loses its lease.
 const lives = 3
 
-// attempts of an item that meets lost workers.
-const attempts = 50
-
 // Executor gives items to workers.
 type Executor struct {
 	Options
@@ -83,7 +80,6 @@ func specName(spec string) string { return "suites/" + spec + ".json" }
 // Open connects to the server, and writes the suite into the store.
 func Open(ctx context.Context, o Options) (*Executor, error) {
 	o.Patience = cmp.Or(o.Patience, defaultPatience)
-	o.Longest = cmp.Or(o.Longest, 24*time.Hour)
 	c, err := o.Server.Dial(ctx)
 	if err != nil {
 		return nil, err

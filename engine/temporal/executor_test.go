@@ -47,9 +47,9 @@ func TestWorkersThatDoNotFit(t *testing.T) {
 	fails := func(id string, made int, wants ...string) {
 		t.Helper()
 		err := b.try(t.Context(), id)
-		told, _ := errors.AsType[*exit.Error](err)
+		failed, _ := errors.AsType[*exit.Error](err)
 		for _, want := range wants {
-			if told == nil || !strings.Contains(err.Error(), want) {
+			if failed == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("the error is %.300v, want %q", err, want)
 			}
 		}
@@ -88,7 +88,7 @@ func TestTheClockOfTheCoordinator(t *testing.T) {
 			b.now = func() time.Time { return time.Now().Add(off) }
 			err := b.try(t.Context(), "a")
 			want := fmt.Sprintf("the clock of this machine differs from that of the Temporal server by %v; at most 2m0s will do", off)
-			if told, ok := errors.AsType[*exit.Error](err); !ok || told.Hint == "" || !strings.Contains(err.Error(), want) || len(b.all.made) > 0 {
+			if failed, ok := errors.AsType[*exit.Error](err); !ok || failed.Hint == "" || !strings.Contains(err.Error(), want) || len(b.all.made) > 0 {
 				t.Errorf("%v: %v, want %q; %v were made", off, err, want, b.all.made)
 			}
 		}
@@ -116,7 +116,7 @@ func TestTheClockOfTheCoordinator(t *testing.T) {
 	running(false)
 }
 
-// What is wrong with the server is told before anything is run. One that forgets soon is worth a warning where a
+// What is wrong with the server is reported before anything is run. One that forgets soon is worth a warning where a
 // suite has no limit of time.
 func TestServersThatDoNotFit(t *testing.T) {
 	s := sharedServer(t).Server
@@ -126,16 +126,16 @@ func TestServersThatDoNotFit(t *testing.T) {
 		t.Fatal(err)
 	}
 	short.Namespace = "short"
-	tells := func(err error, want, hint string) {
+	fails := func(err error, want, hint string) {
 		t.Helper()
-		if told, _ := errors.AsType[*exit.Error](err); told == nil || told.Code != exit.NotMeasured || !strings.Contains(err.Error(), want) || !strings.Contains(told.Hint, hint) {
+		if failed, _ := errors.AsType[*exit.Error](err); failed == nil || failed.Code != exit.NotMeasured || !strings.Contains(err.Error(), want) || !strings.Contains(failed.Hint, hint) {
 			t.Errorf("%v; want %q and the hint %q", err, want, hint)
 		}
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	_, err = closed.Dial(ctx)
-	tells(err, "no Temporal server answers at "+closed.Address, "temporal server start-dev")
+	fails(err, "no Temporal server answers at "+closed.Address, "temporal server start-dev")
 	c, err := s.Dial(t.Context())
 	check(t, err)
 	defer c.Close()
@@ -147,7 +147,7 @@ func TestServersThatDoNotFit(t *testing.T) {
 	if err := short.outlasts(t.Context(), c, 0, warn); err != nil || !strings.Contains(warned, "the namespace short keeps ended workflows for 1h0m0s") {
 		t.Errorf("%v; it warns %q", err, warned)
 	}
-	tells(short.outlasts(t.Context(), c, 1000*time.Hour, nil), "keeps ended workflows for 1h0m0s, and the suite may take 1000h0m0s", "--retention 1024h")
+	fails(short.outlasts(t.Context(), c, 1000*time.Hour, nil), "keeps ended workflows for 1h0m0s, and the suite may take 1000h0m0s", "--retention 1024h")
 }
 
 // tampered is a store from which records come damaged, so many times.
@@ -191,7 +191,7 @@ func TestADamagedRecordIsMadeAgain(t *testing.T) {
 		if err := b.try(t.Context(), id); err != nil || b.all.made[id] != 1 || b.all.ended[id] != c.want {
 			t.Errorf("%s: %v; it was made %d times, and is %q, want %q", id, err, b.all.made[id], b.all.ended[id], c.want)
 		}
-		if told := b.warnings.has("the run is made again"); told != (c.reads > 0) {
+		if warned := b.warnings.has("the run is made again"); warned != (c.reads > 0) {
 			t.Errorf("%s: the coordinator says %q", id, b.warnings.String())
 		}
 	}
@@ -257,7 +257,7 @@ func TestAServerThatIsAwayForTooLong(t *testing.T) {
 		return made
 	}
 	if err := b.Execute(t.Context(), items("long"), run, b.all.deliver); err != nil {
-		t.Fatalf("a server that has nothing to tell: %v", err)
+		t.Fatalf("a server that has nothing to answer: %v", err)
 	}
 	stored.Go(func() {
 		inProgress.Wait()

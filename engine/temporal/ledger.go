@@ -47,7 +47,7 @@ type Account struct {
 	Doubt   record.Usage
 	Renewed time.Time
 	Joined  int64 // the number of joins with this one
-	Told    int64 // that it was told of last
+	Knows   int64 // the joins that it has learned of
 	Asks    bool  // it calls models
 	Gone    bool  // it left, or was given up
 	Lost    bool
@@ -180,7 +180,7 @@ func (b *Book) held(than *Account, want *pace.Limits) bool {
 // shares are what an account may use of the models' limits; nil until all others know
 // that it is there, for until then they use its part.
 func (b *Book) shares(of *Account) map[string]command.Limits {
-	of.Told = b.Joins
+	of.Knows = b.Joins
 	n, rank := int64(0), int64(0)
 	for i := range b.Accounts {
 		a := &b.Accounts[i]
@@ -189,7 +189,7 @@ func (b *Book) shares(of *Account) map[string]command.Limits {
 		}
 		if a.Name == of.Name {
 			rank = n
-		} else if a.Told < of.Joined {
+		} else if a.Knows < of.Joined {
 			return nil
 		}
 		n++

@@ -67,7 +67,7 @@ func TestBookWaitsForOthers(t *testing.T) {
 		t.Fatalf("b, which wants 5 of the 2 that are free, got %+v", r)
 	}
 	if r := b.Answer(&Request{Account: "a", Number: 2, Paid: record.Usage{Calls: 4}, Back: calls(4)}, now); !r.Short {
-		t.Errorf("a is not told that others wait: %+v", r)
+		t.Errorf("a does not learn that others wait: %+v", r)
 	}
 	if r := b.Answer(&Request{Account: "b", Number: 2, Want: calls(5)}, now); r.Lent.Calls != 5 {
 		t.Errorf("b got %+v, want 5 of the 6 that are free", r)
@@ -114,6 +114,6 @@ func TestBookShares(t *testing.T) {
 		t.Errorf("c has %+v, though b is lost", share)
 	}
 	if r := b.Answer(&Request{Account: "b", Number: 99}, now); !r.Lost {
-		t.Error("b is not told that it was given up")
+		t.Error("b does not learn that it was given up")
 	}
 }

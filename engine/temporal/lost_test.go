@@ -203,7 +203,7 @@ func (m *metered) all() (all, held, again int) {
 // A worker that is killed, and whose disk is gone, costs the calls that were in flight, each once more, and nothing else:
 // others find its answers in the store, if that is a folder. Its runs in progress are made again; those whose records are
 // stored are not, and their states are there. Who follows the events learned of its runs while they were in progress, and
-// is told each event once. The ledger has all of its calls, those after its last outcome as well.
+// sees each event once. The ledger has all of its calls, those after its last outcome as well.
 //
 // On demand the store is a bucket, which has no cache: that costs all calls of the runs that it had begun.
 func TestWhatAKilledWorkerCosts(t *testing.T) {
@@ -261,7 +261,7 @@ concurrency: %d
 				}
 				return n
 			}
-			await(t, "the events of runs in progress are told", func() bool { return inProgress() >= slots/2 })
+			await(t, "the events of runs in progress are shown", func() bool { return inProgress() >= slots/2 })
 			s.killWorker(0)
 			check(t, errors.Join(os.RemoveAll(s.workerDir(0)), os.WriteFile(goOn, nil, 0o644)))
 			m.release()
@@ -273,7 +273,7 @@ concurrency: %d
 				t.Errorf("%d of %d runs are there", len(there), 2*n)
 			}
 			s.undamaged("there")
-			s.toldOnce("there", "events.jsonl")
+			s.shownOnce("there", "events.jsonl")
 			all, _, twice := m.all()
 			if twice != c.twice {
 				t.Errorf("%d calls for %d, %d of them a second time; want %d: %v", all, n*calls, twice, c.twice, m.calls)
@@ -313,18 +313,18 @@ func (s *site) events(file string) map[string]string {
 	return found
 }
 
-// toldOnce holds the events in a file to those of the records, and the store to have none left.
-func (s *site) toldOnce(out, file string) {
+// shownOnce holds the events in a file to those of the records, and the store to have none left.
+func (s *site) shownOnce(out, file string) {
 	s.Helper()
-	told := s.events(file)
+	shown := s.events(file)
 	for run, err := range record.ReadRuns(filepath.Join(s.dir, "suite", out)) {
 		check(s, err)
 		want := ""
 		for event := range record.Events(run) {
 			want += string(event.Type) + " "
 		}
-		if got := told[run.ID]; got != want {
-			s.Errorf("of %s it is told %s, want %s", run.ID, got, want)
+		if got := shown[run.ID]; got != want {
+			s.Errorf("of %s the events are %s, want %s", run.ID, got, want)
 		}
 	}
 	if left := s.files(filepath.Join(s.store, "events")); len(left) > 2 {

@@ -40,7 +40,7 @@ type Item struct {
 	Trial         int    `json:"trial"`
 	// Trace is the span that the run's belongs to, as the header traceparent of W3C says it.
 	Trace string `json:"trace,omitempty"`
-	// Live names the events of this session that are told while runs are in progress; "":
+	// Live names the events of this session that are shown while runs are in progress; "":
 	// they are not followed.
 	Live string `json:"live,omitempty"`
 	// Again means that the record which a worker made before cannot be used.
@@ -58,11 +58,11 @@ type Outcome struct {
 	// Failure is why there is no record, Kind is its kind.
 	Failure string `json:"failure,omitempty"`
 	Kind    string `json:"kind,omitempty"`
-	// Warning is what a worker tells the user. It is the outcome of no item.
+	// Warning is a worker's, for the user. It is the outcome of no item.
 	Warning string `json:"warning,omitempty"`
 }
 
-// Request is what a worker asks of the ledger, and tells it.
+// Request is what a worker reports to the ledger, and asks of it.
 type Request struct {
 	Account string       `json:"account"`
 	Session string       `json:"session,omitempty"` // of the ledger that is asked; "": whichever there is

@@ -73,9 +73,9 @@ func (w *watch) end(c *call) {
 
 func (w *watch) silent() error { return fmt.Errorf("%w for %v", errSilent, w.patience) }
 
-// answer is what do gives. Tell is called if no byte moves for half of the patience, and after
+// answer is what do gives. Warn is called if no byte moves for half of the patience, and after
 // all of it the call has failed.
-func answer[T any](ctx context.Context, w *watch, tell func(), do func(context.Context) (T, error)) (T, error) {
+func answer[T any](ctx context.Context, w *watch, warn func(), do func(context.Context) (T, error)) (T, error) {
 	type answered struct {
 		value T
 		err   error
@@ -95,7 +95,7 @@ func answer[T any](ctx context.Context, w *watch, tell func(), do func(context.C
 	}()
 	timer := time.NewTimer(w.patience / 2)
 	defer timer.Stop()
-	for told := false; ; {
+	for warned := false; ; {
 		select {
 		case a := <-came:
 			return a.value, a.err
@@ -110,9 +110,9 @@ func answer[T any](ctx context.Context, w *watch, tell func(), do func(context.C
 		next := w.patience
 		if silence < w.patience/2 {
 			next = w.patience / 2
-		} else if !told {
-			told = true
-			tell()
+		} else if !warned {
+			warned = true
+			warn()
 		}
 		timer.Reset(next - silence)
 	}
@@ -142,27 +142,27 @@ func (m moving) Read(p []byte) (int, error) {
 type watched struct {
 	Store
 	watch
-	tell func(ctx context.Context, text string)
+	warn func(ctx context.Context, text string)
 }
 
 // watching is a store that may be silent for so long.
-func watching(store Store, patience time.Duration, tell func(context.Context, string)) *watched {
-	return &watched{Store: store, watch: watch{patience: patience}, tell: tell}
+func watching(store Store, patience time.Duration, warn func(context.Context, string)) *watched {
+	return &watched{Store: store, watch: watch{patience: patience}, warn: warn}
 }
 
-// telling tells of a call.
-func (s *watched) telling(ctx context.Context, doing, name string) func() {
+// warning warns of a call.
+func (s *watched) warning(ctx context.Context, doing, name string) func() {
 	return func() {
-		s.tell(ctx, fmt.Sprintf("the store %v has not answered for %v: %s %s", s.Store, s.patience/2, doing, name))
+		s.warn(ctx, fmt.Sprintf("the store %v has not answered for %v: %s %s", s.Store, s.patience/2, doing, name))
 	}
 }
 
 func (s *watched) Create(ctx context.Context, name string, content []byte) (bool, error) {
-	return answer(ctx, &s.watch, s.telling(ctx, "writing", name), func(ctx context.Context) (bool, error) { return s.Store.Create(ctx, name, content) })
+	return answer(ctx, &s.watch, s.warning(ctx, "writing", name), func(ctx context.Context) (bool, error) { return s.Store.Create(ctx, name, content) })
 }
 
 func (s *watched) Read(ctx context.Context, name string) ([]byte, error) {
-	return answer(ctx, &s.watch, s.telling(ctx, "reading", name), func(ctx context.Context) ([]byte, error) { return s.Store.Read(ctx, name) })
+	return answer(ctx, &s.watch, s.warning(ctx, "reading", name), func(ctx context.Context) ([]byte, error) { return s.Store.Read(ctx, name) })
 }
 
 func (s *watched) Remove(ctx context.Context, name string) error {
@@ -178,6 +178,6 @@ func (s *watched) Fetch(ctx context.Context, name, file string) error {
 }
 
 func (s *watched) done(ctx context.Context, doing, name string, do func(context.Context) error) error {
-	_, err := answer(ctx, &s.watch, s.telling(ctx, doing, name), func(ctx context.Context) (any, error) { return nil, do(ctx) })
+	_, err := answer(ctx, &s.watch, s.warning(ctx, doing, name), func(ctx context.Context) (any, error) { return nil, do(ctx) })
 	return err
 }

@@ -131,8 +131,8 @@ func TestAStoreThatBecomesFull(t *testing.T) {
 				return made
 			}
 			err := b.Execute(t.Context(), items(ids), make, b.all.deliver)
-			told, _ := errors.AsType[*exit.Error](err)
-			if ends := c.refuses == 0 || c.refuses == ever; ends && (told == nil || told.Code != exit.NotMeasured || told.Hint == "" || !strings.Contains(err.Error(), store.String()+" cannot be used: ")) || !ends && err != nil {
+			failed, _ := errors.AsType[*exit.Error](err)
+			if ends := c.refuses == 0 || c.refuses == ever; ends && (failed == nil || failed.Code != exit.NotMeasured || failed.Hint == "" || !strings.Contains(err.Error(), store.String()+" cannot be used: ")) || !ends && err != nil {
 				t.Fatalf("the error is %v", err)
 			}
 			if n := bytes.Count(b.warnings.Bytes(), []byte{'\n'}); n != 1 || !b.warnings.has("the store "+store.String()+" "+c.warns) || c.worker != b.warnings.has("worker beside: ") {
@@ -152,20 +152,20 @@ func TestAStoreThatBecomesFull(t *testing.T) {
 	}
 }
 
-// warned notes what a worker tells the batches of runs.
+// warned notes the warnings that a worker sends to batches.
 type warned struct {
 	client.Client
-	told []string
+	warnings []string
 }
 
 func (c *warned) SignalWorkflow(_ context.Context, _, _, name string, text any) error {
-	c.told = append(c.told, fmt.Sprint(name, " ", text))
+	c.warnings = append(c.warnings, fmt.Sprint(name, " ", text))
 	return nil
 }
 
-// A store that refuses is told once to who looks at the worker, and once to the coordinator, by the
-// first run that meets it: what has no run, as the shelf, cannot tell the coordinator. Once the store
-// takes something, both are told anew.
+// A store that refuses is one warning on the worker's machine, and one at the coordinator, which the first run
+// that meets it sends: records that wait for the store cannot. Once the store takes something, the next refusal
+// is a warning again.
 func TestTheWorkerAndTheCoordinatorAreWarned(t *testing.T) {
 	var here []string
 	c := &warned{}
@@ -182,36 +182,36 @@ func TestTheWorkerAndTheCoordinatorAreWarned(t *testing.T) {
 	}
 	knows := func(hereWant, thereWant string) {
 		t.Helper()
-		if here, there := strings.Join(here, "; "), strings.Join(c.told, "; "); here != hereWant || there != thereWant {
+		if here, there := strings.Join(here, "; "), strings.Join(c.warnings, "; "); here != hereWant || there != thereWant {
 			t.Errorf("here: %q; there: %q", here, there)
 		}
 	}
-	w.complain(t.Context(), "of the shelf")
-	w.complain(t.Context(), "of the shelf")
-	knows("worker w: of the shelf", "")
+	w.complain(t.Context(), "of a record that waits")
+	w.complain(t.Context(), "of a record that waits")
+	knows("worker w: of a record that waits", "")
 	inRun("a run")
 	inRun("another run")
-	knows("worker w: of the shelf", "warn worker w: a run")
+	knows("worker w: of a record that waits", "warn worker w: a run")
 	check(t, w.insist(t.Context(), func() error { return nil }))
 	inRun("a run later")
-	knows("worker w: of the shelf; worker w: a run later", "warn worker w: a run; warn worker w: a run later")
+	knows("worker w: of a record that waits; worker w: a run later", "warn worker w: a run; warn worker w: a run later")
 }
 
 // What the store refused is on the worker's disk, for the worker that comes after one that was killed.
 func TestAStoreThatIsGoneInTheMiddle(t *testing.T) {
 	dir, store := t.TempDir(), &faulty{Store: folderStore(t.TempDir()), kind: "Create runs/", refuses: 1 << 40}
-	first, err := openShelf(store, dir)
+	first, err := openUnstored(store, dir)
 	check(t, err)
 	for _, name := range []string{"runs/a", "runs/b"} {
-		if err := first.put(shelved{Name: name, Record: []byte(name)}); err != nil || first.clear(t.Context()) == nil {
+		if err := first.put(pendingRecord{Name: name, Record: []byte(name)}); err != nil || first.clear(t.Context()) == nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 	}
 	store.heal()
 	for _, left := range []int{2, 0} { // once they are stored they are no files
-		next, err := openShelf(store, dir)
-		if err != nil || len(next.held) != left || next.clear(t.Context()) != nil {
-			t.Errorf("%d records are on the shelf, want %d: %v", len(next.held), left, err)
+		next, err := openUnstored(store, dir)
+		if err != nil || len(next.records) != left || next.clear(t.Context()) != nil {
+			t.Errorf("%d records are not stored, want %d: %v", len(next.records), left, err)
 		}
 	}
 	for _, name := range []string{"runs/a", "runs/b"} {
@@ -269,8 +269,8 @@ func TestFilesTakeAsLongAsTheyMove(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			let := make(chan struct{})
 			w, began := watch{patience: time.Minute}, time.Now()
-			var told []time.Duration
-			_, err := answer(t.Context(), &w, func() { told = append(told, time.Since(began)) }, func(ctx context.Context) (bool, error) {
+			var warned []time.Duration
+			_, err := answer(t.Context(), &w, func() { warned = append(warned, time.Since(began)) }, func(ctx context.Context) (bool, error) {
 				for range 99 {
 					time.Sleep(50 * time.Second)
 					moved(ctx)
@@ -284,8 +284,8 @@ func TestFilesTakeAsLongAsTheyMove(t *testing.T) {
 			if !ends {
 				want += time.Minute
 			}
-			if took != want || errors.Is(err, errSilent) == ends || len(told) != 1 || told[0] != 30*time.Second {
-				t.Errorf("it took %v, want %v: %v; told after %v", took, want, err, told)
+			if took != want || errors.Is(err, errSilent) == ends || len(warned) != 1 || warned[0] != 30*time.Second {
+				t.Errorf("it took %v, want %v: %v; warned after %v", took, want, err, warned)
 			}
 			close(let)
 			synctest.Wait()
@@ -319,7 +319,7 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// What many runs begin with is sent and fetched once, and where that hangs, all are told together.
+// What many runs begin with is sent and fetched once, and where that hangs, all fail together.
 func TestSeedsThatHang(t *testing.T) {
 	from, run := states(t)
 	dir := t.TempDir()

@@ -70,7 +70,7 @@ func TestScale(t *testing.T) {
 	}
 }
 
-// histories tells how long those of the workflows are that have ended, by their kinds.
+// histories logs how long those of the workflows are that have ended, by their kinds.
 func (s *site) histories(t *testing.T) {
 	c, err := s.Dial(t.Context())
 	check(t, err)

@@ -109,7 +109,7 @@ func (e *Executor) begin(ctx context.Context) error {
 		e.suite.Session = rand.Text() // unless it joins the workflow of another session
 	}
 	state := SuiteState{
-		Batch: Batch{Suite: e.suite, Queue: e.Server.Queue, Longest: e.Longest, Heartbeat: e.Heartbeat, Attempts: attempts},
+		Batch: Batch{Suite: e.suite, Queue: e.Server.Queue, Heartbeat: e.Heartbeat},
 		Book:  Book{Left: limits.Left(e.Budget.Spent()), Session: e.suite.Session, Life: e.suite.Life}, Most: e.most,
 	}
 	for _, model := range slices.Sorted(maps.Keys(e.Limits)) {

@@ -125,7 +125,7 @@ func movesOf(t *testing.T) (context.Context, func(doing string)) {
 	}
 }
 
-// What is wrong with a store is told before anything is run.
+// What is wrong with a store is reported before anything is run.
 func TestOpenStoreTellsWhatIsWrong(t *testing.T) {
 	readOnly := filepath.Join(t.TempDir(), "file")
 	check(t, os.WriteFile(readOnly, nil, 0o644))
@@ -138,8 +138,8 @@ func TestOpenStoreTellsWhatIsWrong(t *testing.T) {
 		"/proc/self/none": "the store /proc/self/none cannot be used",
 	} {
 		_, err := OpenStore(t.Context(), address, variables)
-		var told *exit.Error
-		if err == nil || !strings.Contains(err.Error(), want) || !errors.As(err, &told) {
+		var failed *exit.Error
+		if err == nil || !strings.Contains(err.Error(), want) || !errors.As(err, &failed) {
 			t.Errorf("%q: %v, want %q", address, err, want)
 		}
 	}

@@ -65,7 +65,7 @@ func (b *beside) borrow(ctx context.Context, t *testing.T, r Request) Reply {
 	return reply
 }
 
-// A worker that serves a suite again, in another session, tells that ledger what it spent in that session alone. What
+// A worker that serves a suite again, in another session, reports to that ledger what it spent in that session alone. What
 // it has left of the session before takes no part.
 func TestAnAccountIsOfASession(t *testing.T) {
 	b := newBeside(t, sharedServer(t), 3, nil)

@@ -19,7 +19,7 @@ import (
 )
 
 // insist repeats what the store refuses, for a while; that it is silent for too long is a refusal.
-// The coordinator is told of the first one, and the last one ends the suite. Once a store was given up, it is tried once.
+// The first one is a warning, and the last one ends the suite. A store that refused for too long is tried once.
 func (w *Worker) insist(ctx context.Context, try func() error) error {
 	patience := w.StorePatience
 	err := try() // which may take long: states are files
@@ -39,8 +39,8 @@ func (w *Worker) insist(ctx context.Context, try func() error) error {
 	return nil
 }
 
-// complain tells the coordinator that the store refuses or is silent, once for each time that
-// it begins to. What is not for a run tells only who looks at the worker.
+// complain warns that the store refuses or is silent: once on this machine, and once at the coordinator if a
+// run meets it, until the store takes something again.
 func (w *Worker) complain(ctx context.Context, text string) {
 	text = "worker " + w.Name + ": " + text
 	if !w.complained.Swap(true) {
@@ -55,29 +55,29 @@ func (w *Worker) complain(ctx context.Context, text string) {
 	_ = w.Client.SignalWorkflow(ctx, batch, "", signalWarn, text) // the end of the suite says it as well
 }
 
-// shelf holds records that were paid and that the store refused, until it takes them. They
-// are files as well, for the worker that comes after this one. It is safe for concurrent use.
-type shelf struct {
+// unstored are records that were paid and that the store refused, until it takes them. They
+// are files as well, for the next worker of the machine. It is safe for concurrent use.
+type unstored struct {
 	store Store
 	dir   string
 
 	mu   sync.Mutex
-	held map[string]shelved
+	records map[string]pendingRecord
 }
 
-// shelved is a record. Its states are sent before it; nil: it has none.
-type shelved struct {
+// pendingRecord is a record. Its states are sent before it; nil: it has none.
+type pendingRecord struct {
 	Name   string `json:"name"`
 	Record []byte `json:"record"`
 	states func(context.Context) error
 }
 
-// openShelf reads what workers left that have ended.
-func openShelf(store Store, dir string) (*shelf, error) {
-	s := &shelf{store: store, dir: filepath.Join(dir, "unstored", digest([]byte(fmt.Sprint(store)))), held: map[string]shelved{}}
+// openUnstored reads what workers left that have ended.
+func openUnstored(store Store, dir string) (*unstored, error) {
+	s := &unstored{store: store, dir: filepath.Join(dir, "unstored", digest([]byte(fmt.Sprint(store)))), records: map[string]pendingRecord{}}
 	files, err := filepath.Glob(filepath.Join(s.dir, "*.json"))
 	for _, file := range files {
-		var r shelved
+		var r pendingRecord
 		text, wrong := os.ReadFile(file)
 		if errors.Is(wrong, fs.ErrNotExist) {
 			continue // another worker was faster
@@ -89,19 +89,19 @@ func openShelf(store Store, dir string) (*shelf, error) {
 			err = errors.Join(err, fmt.Errorf("%s: %w", file, wrong))
 			continue
 		}
-		s.held[r.Name] = r
+		s.records[r.Name] = r
 	}
 	return s, err
 }
 
-func (s *shelf) file(name string) string { return digest([]byte(name)) + ".json" }
+func (s *unstored) file(name string) string { return digest([]byte(name)) + ".json" }
 
 // put holds a record. States end with the worker, so a record that names some is no file.
-func (s *shelf) put(r shelved) error {
+func (s *unstored) put(r pendingRecord) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, there := s.held[r.Name]
-	s.held[r.Name] = r
+	_, there := s.records[r.Name]
+	s.records[r.Name] = r
 	if there || r.states != nil {
 		return nil
 	}
@@ -116,19 +116,19 @@ func (s *shelf) put(r shelved) error {
 }
 
 // drop forgets a record that is stored.
-func (s *shelf) drop(name string) {
+func (s *unstored) drop(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if r, there := s.held[name]; there && r.states == nil {
+	if r, there := s.records[name]; there && r.states == nil {
 		_ = os.Remove(filepath.Join(s.dir, s.file(name)))
 	}
-	delete(s.held, name)
+	delete(s.records, name)
 }
 
 // write writes a record into the store.
-func (s *shelf) write(ctx context.Context, name string) error {
+func (s *unstored) write(ctx context.Context, name string) error {
 	s.mu.Lock()
-	r, there := s.held[name]
+	r, there := s.records[name]
 	s.mu.Unlock()
 	if !there {
 		return nil
@@ -146,9 +146,9 @@ func (s *shelf) write(ctx context.Context, name string) error {
 }
 
 // clear writes all, until the store refuses.
-func (s *shelf) clear(ctx context.Context) error {
+func (s *unstored) clear(ctx context.Context) error {
 	s.mu.Lock()
-	names := slices.Sorted(maps.Keys(s.held))
+	names := slices.Sorted(maps.Keys(s.records))
 	s.mu.Unlock()
 	for _, name := range names {
 		if err := s.write(ctx, name); err != nil {
@@ -160,7 +160,7 @@ func (s *shelf) clear(ctx context.Context) error {
 
 // storeRest writes the records that the store refused, whether or not a suite runs.
 func (w *Worker) storeRest(ctx context.Context) {
-	if err := w.shelf.clear(ctx); err == nil {
+	if err := w.unstored.clear(ctx); err == nil {
 		w.gaveUp.Store(false)
 	}
 }

@@ -62,7 +62,7 @@ type Worker struct {
 	// Alive reports whether a process of this machine is there.
 	Alive func(pid int) bool
 
-	shelf *shelf
+	unstored *unstored
 	// complained, reported: who looks at the worker, and the coordinator, know that the store refuses. gaveUp: it did so for too long.
 	complained, reported, gaveUp atomic.Bool
 
@@ -92,7 +92,7 @@ func (w *Worker) Listen(ctx context.Context, queue string, parallel int, grace t
 		w.Warn(fmt.Sprintf("removing what killed workers left: %v", err))
 	}
 	var err error
-	if w.shelf, err = openShelf(w.Store, w.Dir); err != nil {
+	if w.unstored, err = openUnstored(w.Store, w.Dir); err != nil {
 		w.Warn(fmt.Sprintf("reading the runs that earlier workers could not store: %v", err))
 	}
 	failed := make(chan error, 1)
@@ -164,15 +164,15 @@ func (w *Worker) Run(ctx context.Context, t Task) (Outcome, error) {
 	return *made, nil
 }
 
-// run makes a run, and tells of it while it is in progress where somebody follows.
+// run makes a run, and writes its events while it is in progress if somebody follows.
 func (w *Worker) run(ctx context.Context, s *serving, item *Item) (*record.Run, error) {
 	var observe func(record.Event)
 	if item.Live != "" {
-		teller := &teller{store: w.Store, live: item.Live, id: item.ID}
-		defer every(ctx, telling, teller.flush)() // what was not written comes with the record
+		events := &eventWriter{store: w.Store, live: item.Live, id: item.ID}
+		defer every(ctx, eventPause, events.flush)() // what was not written comes with the record
 		observe = func(event record.Event) {
 			if line, err := s.runs.Line(event); err == nil {
-				teller.tell(line)
+				events.add(line)
 			}
 		}
 	}
@@ -223,7 +223,7 @@ func (w *Worker) made(ctx context.Context, t *Task) (*Outcome, error) {
 	name := recordName(&t.Suite, t.Item.ID)
 	var line []byte
 	err := w.insist(ctx, func() (err error) {
-		if err = w.shelf.write(ctx, name); err == nil {
+		if err = w.unstored.write(ctx, name); err == nil {
 			line, err = w.Store.Read(ctx, name)
 		}
 		if errors.Is(err, fs.ErrNotExist) {
@@ -268,9 +268,9 @@ func (w *Worker) keep(ctx context.Context, s *serving, t *Task, run *record.Run)
 	return &Outcome{ID: t.Item.ID, Record: name, Digest: digest(line)}, nil
 }
 
-// write writes a record, or puts it on the shelf if it counts.
+// write writes a record, or keeps it for later if it counts.
 func (w *Worker) write(ctx context.Context, s *serving, name string, line []byte, run *record.Run) (created bool, err error) {
-	r := shelved{Name: name, Record: line}
+	r := pendingRecord{Name: name, Record: line}
 	if s.sender != nil {
 		r.states = func(ctx context.Context) error { return s.sender.send(ctx, run) }
 	}
@@ -283,14 +283,14 @@ func (w *Worker) write(ctx context.Context, s *serving, name string, line []byte
 			created, err = w.Store.Create(whole, name, line)
 		}
 		if err != nil && run.Outcome.Counts() {
-			if unkept := w.shelf.put(r); unkept != nil {
+			if unkept := w.unstored.put(r); unkept != nil {
 				w.Warn(fmt.Sprintf("a run that the store refused is not on the disk either: %v", unkept))
 			}
 		}
 		return err
 	})
 	if err == nil {
-		w.shelf.drop(name)
+		w.unstored.drop(name)
 	}
 	return created, err
 }
@@ -326,8 +326,8 @@ func (w *Worker) serve(ctx context.Context, of *Suite) (*serving, error) {
 	}
 }
 
-// release ends a run. Suites of earlier sessions are closed with their last run, but for those with workspaces: the shelf
-// may hold records whose states are there.
+// release ends a run. Suites of earlier sessions are closed with their last run, but for those with workspaces: a
+// record that the store refused may have its states there.
 func (w *Worker) release(s *serving) {
 	var over []*serving
 	w.mu.Lock()

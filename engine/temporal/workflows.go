@@ -37,10 +37,8 @@ type Batch struct {
 	Suite Suite `json:"suite"`
 	// Queue is where the workers take activities from.
 	Queue string `json:"queue"`
-	// Longest is how long a run may take, Heartbeat how long a worker may be silent.
-	Longest   time.Duration `json:"longest"`
+	// Heartbeat is how long a worker may be silent.
 	Heartbeat time.Duration `json:"heartbeat"`
-	Attempts  int32         `json:"attempts"`
 }
 
 // Task is an item with its suite: what an activity gets.
@@ -72,10 +70,15 @@ const (
 	kindStore   = "store"
 )
 
+const (
+	longestRun = 24 * time.Hour
+	attempts   = 50 // of an item that meets lost workers
+)
+
 // retries are for what is no fault of the run: a worker that is lost. Calls of models are tried again within the run.
-func (b *Batch) retries() *sdk.RetryPolicy {
+func retries() *sdk.RetryPolicy {
 	return &sdk.RetryPolicy{
-		InitialInterval: time.Second, BackoffCoefficient: 2, MaximumInterval: 30 * time.Second, MaximumAttempts: b.Attempts,
+		InitialInterval: time.Second, BackoffCoefficient: 2, MaximumInterval: 30 * time.Second, MaximumAttempts: attempts,
 		NonRetryableErrorTypes: []string{kindVersion, kindSuite, kindClock, kindItem, kindLarge, kindStore},
 	}
 }
@@ -97,7 +100,7 @@ func BatchWorkflow(ctx workflow.Context, in Batch) error {
 	items, cancel := workflow.WithCancel(ctx)
 	s := &batchState{Batch: &in, taken: map[Item]bool{}}
 	s.items = workflow.WithActivityOptions(items, workflow.ActivityOptions{
-		TaskQueue: in.Queue, StartToCloseTimeout: in.Longest, HeartbeatTimeout: in.Heartbeat, WaitForCancellation: true, RetryPolicy: in.retries(),
+		TaskQueue: in.Queue, StartToCloseTimeout: longestRun, HeartbeatTimeout: in.Heartbeat, WaitForCancellation: true, RetryPolicy: retries(),
 	})
 	if err := workflow.SetUpdateHandler(ctx, updateWait, s.wait); err != nil {
 		return err

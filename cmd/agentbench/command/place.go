@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"path"
@@ -68,8 +67,6 @@ type Submission struct {
 	Duration time.Duration
 	// Gates are those of models with limits, where scorers ask models: they ask from here.
 	Gates map[string]*pace.Gate
-	// Longest is how long a run may take at most, as far as its loop says; 0: it does not.
-	Longest time.Duration
 	// States take those of the runs' workspaces, before a run is delivered; nil: no loop has one.
 	States *workspace.Store
 	// Started is told when an item is given away. Observe gets the events of its run, as far
@@ -206,14 +203,8 @@ type Host struct{ program *program }
 // Errors is where everything goes that is no result, without secrets.
 func (h *Host) Errors() io.Writer { return h.program.err }
 
-// Getenv gives environment variables.
-func (h *Host) Getenv(name string) string { return h.program.env(name) }
-
 // Version is that of agentbench.
 func (h *Host) Version() string { return version() }
-
-// Redact takes secrets out of a text.
-func (h *Host) Redact(text string) string { return h.program.secrets.String(text) }
 
 // Prepared is a suite whose runs are made one by one, as others ask for them.
 type Prepared struct {
@@ -358,14 +349,10 @@ func (s *Prepared) Close() {
 	}
 }
 
-// closePlace ends what an executor elsewhere holds.
+// closePlace closes the executor of a place.
 func (j *job) closePlace() error {
 	if j.placed == nil {
 		return nil
 	}
-	err := j.placed.Close()
-	if errors.Is(err, context.Canceled) {
-		return nil
-	}
-	return err
+	return j.placed.Close()
 }
