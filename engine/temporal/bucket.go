@@ -22,9 +22,6 @@ type bucket struct {
 	name, prefix string
 }
 
-// binary is the type of all that is kept there.
-const binary = "application/octet-stream"
-
 // openBucket opens s3://BUCKET/PREFIX. The server and the keys are those of the usual
 // variables: AWS_ENDPOINT_URL, AWS_REGION, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or
 // what the machine's role gives.
@@ -90,7 +87,7 @@ func (b *bucket) key(name string) string { return path.Join(b.prefix, name) }
 
 // Create writes an object on the condition that there is none.
 func (b *bucket) Create(ctx context.Context, name string, content []byte) (bool, error) {
-	o := minio.PutObjectOptions{ContentType: binary}
+	o := minio.PutObjectOptions{}
 	o.SetMatchETagExcept("*")
 	_, err := b.client.PutObject(ctx, b.name, b.key(name), bytes.NewReader(content), int64(len(content)), o)
 	if code := minio.ToErrorResponse(err); code.StatusCode == http.StatusPreconditionFailed || code.StatusCode == http.StatusConflict {
@@ -118,7 +115,7 @@ func (b *bucket) Send(ctx context.Context, name, file string) error {
 	if err == nil {
 		return nil
 	}
-	if _, err := b.client.FPutObject(ctx, b.name, b.key(name), file, minio.PutObjectOptions{ContentType: binary}); err != nil {
+	if _, err := b.client.FPutObject(ctx, b.name, b.key(name), file, minio.PutObjectOptions{}); err != nil {
 		return fmt.Errorf("writing %s: %w", name, err)
 	}
 	return nil

@@ -23,7 +23,7 @@ import (
 
 // A suite that workers make is the one that one machine makes: records, scores, report, ledger and events. Its spans are
 // one trace, and its budget ends it to the call, whichever worker has borrowed it. A run says what it sends.
-func TestElsewhereIsAsHere(t *testing.T) {
+func TestWorkersMakeTheSameSuite(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, sharedServer, map[string]string{
 		"data/tasks.jsonl": tasks(6), "loops/a.loop.yaml": trialLoop,
@@ -46,7 +46,7 @@ concurrency: 4
 	spans := s.collect()
 	s.startWorker(0)
 	s.startWorker(1)
-	loud := s.elsewhere("there", "--events", "events.jsonl")
+	loud := s.byWorkers("there", "--events", "events.jsonl")
 	loud.Args = slices.DeleteFunc(loud.Args, func(arg string) bool { return arg == "-q" })
 	in := " of the folder " + filepath.Join(s.dir, "suite")
 	if said := s.must(loud); !strings.Contains(said, "workers get 3 files (") || !strings.Contains(said, in) {
@@ -70,12 +70,12 @@ concurrency: 4
 	few["suite.yaml"] += "budget: {calls: 4}\n"
 	s.write(few)
 	s.write(map[string]string{".env": "KEY=secret"})
-	s.fails(s.elsewhere("spent"), exit.Stopped, "\nthe suite's budget is spent after 4 of 6 runs", "warning: workers get 6 files (", "), without .env"+in)
+	s.fails(s.byWorkers("spent"), exit.Stopped, "\nthe suite's budget is spent after 4 of 6 runs", "warning: workers get 6 files (", "), without .env"+in)
 	if l := s.ledger("spent"); l.Paid.Calls != 4 || l.Doubt.Calls != 0 {
 		t.Errorf("%d calls are paid and %d in doubt, want 4 and 0", l.Paid.Calls, l.Doubt.Calls)
 	}
 	s.write(map[string]string{".gitignore": "*.jsonl\n"})
-	s.fails(s.elsewhere("ignored"), exit.WrongUsage, "may hold secrets: tasks.jsonl\nhint: send it by an exception in .gitignore, such as !tasks.jsonl")
+	s.fails(s.byWorkers("ignored"), exit.WrongUsage, "may hold secrets: tasks.jsonl\nhint: send it by an exception in .gitignore, such as !tasks.jsonl")
 
 	s.endWorkers() // they send their last spans
 	want := map[string]int{
@@ -144,7 +144,7 @@ func TestTheProgramSaysWhatIsWrong(t *testing.T) {
 		code          int
 		want, hint    string
 	}{
-		{run, "absent", s.store, exit.NotMeasured, "has no namespace absent", "temporal operator namespace create --namespace absent"},
+		{worker, "absent", s.store, exit.NotMeasured, "has no namespace absent", "temporal operator namespace create --namespace absent"},
 		{run, "default", "suite.yaml/in", exit.NotMeasured, "the store suite.yaml/in cannot be used", "nothing was run"},
 		{worker, "default", "", exit.WrongUsage, "--store is missing", "a folder that all machines share"},
 		{[]string{"run", "-", "--executor", "temporal"}, "default", s.store, exit.WrongUsage, "a suite from stdin has no folder", "write it to a file"},
@@ -169,7 +169,7 @@ func TestAWorkerWithAnotherEnvironment(t *testing.T) {
 	s.env = []string{"QUESTIONS=" + filepath.Join(s.dir, "suite/other")}
 	s.startWorker(0)
 	s.env = []string{"QUESTIONS=" + filepath.Join(s.dir, "suite")}
-	s.fails(s.elsewhere("there"), exit.NotMeasured, "the suite is another one on this machine", "hint: ")
+	s.fails(s.byWorkers("there"), exit.NotMeasured, "the suite is another one on this machine", "hint: ")
 	if made := s.files(filepath.Join(s.store, "runs")); len(made) > 0 {
 		t.Errorf("%v was run", made)
 	}
@@ -194,7 +194,7 @@ func TestARepositoryTravels(t *testing.T) {
 	}
 	s.startWorker(0)
 	s.must(s.command("run", "suite.yaml", "-q", "--out", "here"))
-	s.must(s.elsewhere("there"))
+	s.must(s.byWorkers("there"))
 	if here, there := s.records("here", timeless), s.records("there", timeless); len(here) != 1 || !maps.Equal(here, there) {
 		t.Errorf("here %v, there %v", here, there)
 	}
@@ -210,7 +210,7 @@ func TestRepairReleasesWhatALostServerHeld(t *testing.T) {
 	files["suite.yaml"] += "budget: {calls: 100}\n"
 	s := newSite(t, server, files)
 	s.startWorker(0)
-	c := s.elsewhere("there")
+	c := s.byWorkers("there")
 	s.begin(c)
 	await(t, "a run is done", func() bool { return s.done("there") >= 1 })
 	_ = c.Process.Kill()
@@ -219,9 +219,9 @@ func TestRepairReleasesWhatALostServerHeld(t *testing.T) {
 	if err := s.start(); err != nil { // in memory: it knows nothing
 		t.Fatal(err)
 	}
-	s.fails(s.elsewhere("there"), exit.Stopped, "all that was left of the budget counts as spent; agentbench repair --release")
+	s.fails(s.byWorkers("there"), exit.Stopped, "all that was left of the budget counts as spent; agentbench repair --release")
 	s.must(s.command("repair", "there", "--release"))
-	s.must(s.elsewhere("there"))
+	s.must(s.byWorkers("there"))
 	if n := len(s.records("there", timeless)); n != runs {
 		t.Errorf("%d of %d runs are there", n, runs)
 	}

@@ -27,7 +27,7 @@ import (
 
 func TestContract(t *testing.T) {
 	const workers = 4
-	b := newBeside(t, sharedServer(t), workers, nil)
+	b := newInProcess(t, sharedServer(t), workers, nil)
 	b.size = 15 // a suite has several
 	executortest.Contract(t, b, workers)
 }
@@ -36,7 +36,7 @@ func TestContract(t *testing.T) {
 // whose outcome is too large to travel is found later.
 func TestWorkersThatDoNotFit(t *testing.T) {
 	var slow atomic.Bool
-	b := newBeside(t, sharedServer(t), 2, func(w *Worker) {
+	b := newInProcess(t, sharedServer(t), 2, func(w *Worker) {
 		w.Now = func() time.Time {
 			if slow.Load() {
 				return time.Now().Add(-5 * time.Minute)
@@ -58,10 +58,10 @@ func TestWorkersThatDoNotFit(t *testing.T) {
 		}
 	}
 	b.suite.Agentbench = "v2"
-	fails("a", 0, "worker beside: it runs agentbench v1, and the coordinator v2")
+	fails("a", 0, "worker w1: it runs agentbench v1, and the coordinator v2")
 	b.suite.Agentbench = "v1"
 	slow.Store(true)
-	fails("a", 0, "worker beside: the clock of this machine differs from that of the Temporal server by -5m0s; at most 2m0s will do")
+	fails("a", 0, "worker w1: the clock of this machine differs from that of the Temporal server by -5m0s; at most 2m0s will do")
 	slow.Store(false)
 	large := strings.Repeat("x", 70_000)
 	var said string
@@ -70,7 +70,7 @@ func TestWorkersThatDoNotFit(t *testing.T) {
 		t.Errorf("an item that is too large: %v, %.300s", err, said)
 	}
 	b.span = large
-	fails("a", 1, "worker beside: the outcome of a takes 70", "at most 65536 travel")
+	fails("a", 1, "worker w1: the outcome of a takes 70", "at most 65536 travel")
 	b.span = ""
 	if err := b.try(t.Context(), "a"); err != nil {
 		t.Error(err)
@@ -81,7 +81,7 @@ func TestWorkersThatDoNotFit(t *testing.T) {
 // A coordinator whose clock is wrong, either way, runs nothing, whether it begins a suite or
 // joins one that is in progress. That goes on for a coordinator whose clock is right.
 func TestTheClockOfTheCoordinator(t *testing.T) {
-	b := newBeside(t, sharedServer(t), 2, nil)
+	b := newInProcess(t, sharedServer(t), 2, nil)
 	wrong := func() {
 		t.Helper()
 		for _, off := range []time.Duration{-5 * time.Minute, 5 * time.Minute} {
@@ -168,7 +168,7 @@ func (s *tampered) Read(ctx context.Context, name string) ([]byte, error) {
 // A run whose record is damaged, or is of another run, is made again, once. One that the worker reads as it wrote it
 // costs nothing again.
 func TestADamagedRecordIsMadeAgain(t *testing.T) {
-	b := newBeside(t, sharedServer(t), 2, nil)
+	b := newInProcess(t, sharedServer(t), 2, nil)
 	store := b.Store
 	for id, c := range map[string]struct {
 		stored []byte // before the run
@@ -237,7 +237,7 @@ func TestAServerThatIsAwayForTooLong(t *testing.T) {
 		t.Skip("it waits for most of its time")
 	}
 	server := ownServer(t, filepath.Join(t.TempDir(), "temporal.db"))
-	b := newBeside(t, server, 3, nil)
+	b := newInProcess(t, server, 3, nil)
 	b.Patience = time.Second
 	away := make(chan struct{})
 	var inProgress, stored sync.WaitGroup
@@ -302,7 +302,7 @@ func (c *away) ExecuteWorkflow(ctx context.Context, o client.StartWorkflowOption
 // A server that is away for a moment while a suite begins is asked again. A workflow whose start was
 // not answered is joined.
 func TestAServerThatIsAwayAtFirst(t *testing.T) {
-	b := newBeside(t, sharedServer(t), 1, nil)
+	b := newInProcess(t, sharedServer(t), 1, nil)
 	c := &away{Client: b.client}
 	b.client = c
 	if err := b.try(t.Context(), "a"); err != nil {

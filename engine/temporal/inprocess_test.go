@@ -18,8 +18,8 @@ import (
 	"github.com/agentbench/agentbench/spec"
 )
 
-// beside is an executor with a worker in this process, which makes the runs of the test.
-type beside struct {
+// inProcess is an executor with a worker in this process, which makes the runs of the test.
+type inProcess struct {
 	*Executor
 	all      counted // what try has made
 	warnings safe
@@ -33,7 +33,7 @@ type beside struct {
 }
 
 // Execute implements engine.Executor.
-func (b *beside) Execute(ctx context.Context, items iter.Seq2[plan.Item, error], run engine.RunFunc, deliver engine.DeliverFunc) error {
+func (b *inProcess) Execute(ctx context.Context, items iter.Seq2[plan.Item, error], run engine.RunFunc, deliver engine.DeliverFunc) error {
 	b.mu.Lock()
 	b.run, b.items = run, map[string]plan.Item{}
 	b.mu.Unlock()
@@ -53,12 +53,12 @@ func (b *beside) Execute(ctx context.Context, items iter.Seq2[plan.Item, error],
 }
 
 // try executes items, and counts what is made and delivered.
-func (b *beside) try(ctx context.Context, ids string) error {
+func (b *inProcess) try(ctx context.Context, ids string) error {
 	return b.Execute(ctx, items(ids), b.all.run, b.all.deliver)
 }
 
 // Run makes the run of the test that wants it.
-func (b *beside) Run(ctx context.Context, _, task string, _ int, _ func(record.Event)) (*record.Run, error) {
+func (b *inProcess) Run(ctx context.Context, _, task string, _ int, _ func(record.Event)) (*record.Run, error) {
 	b.mu.Lock()
 	item, known := b.items[task]
 	run := b.run
@@ -71,31 +71,31 @@ func (b *beside) Run(ctx context.Context, _, task string, _ int, _ func(record.E
 	return made, nil
 }
 
-func (b *beside) Encode(run *record.Run) ([]byte, error) {
+func (b *inProcess) Encode(run *record.Run) ([]byte, error) {
 	return record.EncodeRun(run, record.Options{})
 }
 
-func (b *beside) Draws() (*pace.Budget, map[string]*pace.Gate) { return b.draws, nil }
+func (b *inProcess) Draws() (*pace.Budget, map[string]*pace.Gate) { return b.draws, nil }
 
-func (b *beside) Line(record.Event) ([]byte, error) { return nil, nil }
+func (b *inProcess) Line(record.Event) ([]byte, error) { return nil, nil }
 
-func (b *beside) States() *workspace.Store { return b.states }
+func (b *inProcess) States() *workspace.Store { return b.states }
 
-func (b *beside) Span(string) string { return b.span }
+func (b *inProcess) Span(string) string { return b.span }
 
-func (b *beside) Close() {}
+func (b *inProcess) Close() {}
 
 // budget is what the coordinator and the worker have of it.
-func (b *beside) budget(calls int64) {
+func (b *inProcess) budget(calls int64) {
 	b.Budget, b.draws = pace.NewBudget(pace.Suite, pace.Limits{Calls: calls}), pace.NewBudget(pace.Suite, pace.Limits{Calls: calls})
 }
 
-// newBeside opens an executor at a server, and starts a worker of it in this process.
-func newBeside(t *testing.T, server *devServer, workers int, worker func(*Worker)) *beside {
+// newInProcess opens an executor at a server, and starts a worker of it in this process.
+func newInProcess(t *testing.T, server *devServer, workers int, worker func(*Worker)) *inProcess {
 	t.Helper()
 	store, err := OpenStore(t.Context(), t.TempDir(), nothing)
 	check(t, err)
-	b := &beside{all: counted{made: map[string]int{}, ended: map[string]record.Status{}}}
+	b := &inProcess{all: counted{made: map[string]int{}, ended: map[string]record.Status{}}}
 	b.Executor, err = Open(t.Context(), Options{
 		Submission: &command.Submission{
 			Recipe: command.Recipe{Agentbench: "v1"}, Dir: t.TempDir(), Workers: workers,
@@ -109,7 +109,7 @@ func newBeside(t *testing.T, server *devServer, workers int, worker func(*Worker
 	client, err := server.Dial(t.Context())
 	check(t, err)
 	w := &Worker{
-		Client: client, Store: store, Version: "v1", Name: "beside", Dir: t.TempDir(), Now: time.Now, Warn: func(string) {}, StorePatience: time.Minute,
+		Client: client, Store: store, Version: "v1", Name: "w1", Dir: t.TempDir(), Now: time.Now, Warn: func(string) {}, StorePatience: time.Minute,
 		Prepare: func(context.Context, *command.Recipe, command.Folders) (Runs, error) { return b, nil },
 	}
 	if worker != nil {
@@ -178,7 +178,7 @@ func (c *counted) rest(ids string) (rest []string) {
 }
 
 // stored waits until all that was made is in the store.
-func (b *beside) stored(t *testing.T) {
+func (b *inProcess) stored(t *testing.T) {
 	t.Helper()
 	await(t, "what was made is stored", func() bool {
 		for id := range b.all.made {
@@ -191,7 +191,7 @@ func (b *beside) stored(t *testing.T) {
 }
 
 // once holds items to be made once, and to be completed.
-func (b *beside) once(t *testing.T, ids string) {
+func (b *inProcess) once(t *testing.T, ids string) {
 	t.Helper()
 	for _, id := range strings.Fields(ids) {
 		if b.all.made[id] != 1 || b.all.ended[id] != record.Completed {

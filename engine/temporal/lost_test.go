@@ -115,7 +115,7 @@ func (s *site) troubled(runs int, every time.Duration, slots int) (kills int) {
 	var said *safe
 	var ended chan error
 	start := func() {
-		c, over := s.elsewhere("there"), make(chan error, 1)
+		c, over := s.byWorkers("there"), make(chan error, 1)
 		coordinator, said, ended = c, &safe{}, over
 		c.Stderr = said
 		check(s, c.Start())
@@ -238,7 +238,7 @@ concurrency: %d
 				s.inBucket(s3(t))
 			}
 			s.startWorker(0, "--concurrency", strconv.Itoa(slots))
-			run := s.elsewhere("there", "--events", "events.jsonl")
+			run := s.byWorkers("there", "--events", "events.jsonl")
 			said := s.begin(run)
 			lines := func(path string) map[string]int {
 				text, _ := os.ReadFile(path)
@@ -353,7 +353,7 @@ terminate: {max_iterations: 2}
 	}
 	// interrupted signals a command once all runs in progress have a state, and gives what their ends are.
 	interrupted := func(events string, signals int) (ends map[record.Status]int) {
-		c := s.elsewhere("there", "--events", events)
+		c := s.byWorkers("there", "--events", events)
 		said := s.begin(c)
 		progress := filepath.Join(s.dir, "suite", "there", results.Progress)
 		await(t, "all that are in progress have a state, and view has the progress", func() bool {
@@ -393,7 +393,7 @@ terminate: {max_iterations: 2}
 		t.Errorf("after another two signals the runs are %v", ends)
 	}
 	let()
-	s.must(s.elsewhere("there"))
+	s.must(s.byWorkers("there"))
 	s.undamaged("there")
 	if n := len(s.records("there", timeless)); n != runs {
 		t.Errorf("%d of %d runs are there", n, runs)

@@ -109,7 +109,7 @@ func TestAStoreThatBecomesFull(t *testing.T) {
 			if c.refuses == 0 {
 				store.let = make(chan struct{})
 			}
-			b := newBeside(t, sharedServer(t), workers, func(w *Worker) {
+			b := newInProcess(t, sharedServer(t), workers, func(w *Worker) {
 				w.StorePatience = time.Second
 				if c.worker {
 					store.Store, w.Store = w.Store, store
@@ -135,7 +135,7 @@ func TestAStoreThatBecomesFull(t *testing.T) {
 			if ends := c.refuses == 0 || c.refuses == ever; ends && (failed == nil || failed.Code != exit.NotMeasured || failed.Hint == "" || !strings.Contains(err.Error(), store.String()+" cannot be used: ")) || !ends && err != nil {
 				t.Fatalf("the error is %v", err)
 			}
-			if n := bytes.Count(b.warnings.Bytes(), []byte{'\n'}); n != 1 || !b.warnings.has("the store "+store.String()+" "+c.warns) || c.worker != b.warnings.has("worker beside: ") {
+			if n := bytes.Count(b.warnings.Bytes(), []byte{'\n'}); n != 1 || !b.warnings.has("the store "+store.String()+" "+c.warns) || c.worker != b.warnings.has("worker w1: ") {
 				t.Errorf("%d warnings: %s", n, b.warnings.String())
 			}
 			if made, most := len(b.all.made), int(c.takes)+workers; err != nil && made > most {

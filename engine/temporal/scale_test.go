@@ -39,7 +39,7 @@ func TestScale(t *testing.T) {
 	t.Run("no time", func(t *testing.T) {
 		s := newSite(t, sharedServer, plainSuite(n, simulated, 16))
 		s.startWorker(0, "--concurrency", "16")
-		c := s.elsewhere("there")
+		c := s.byWorkers("there")
 		began := time.Now()
 		s.must(c)
 		took := time.Since(began)
@@ -58,9 +58,9 @@ func TestScale(t *testing.T) {
 			for w := range workers {
 				s.startWorker(w, "--concurrency", "4")
 			}
-			s.must(s.elsewhere("warm", "--limit", "12"))
+			s.must(s.byWorkers("warm", "--limit", "12"))
 			began := time.Now()
-			s.must(s.elsewhere("there"))
+			s.must(s.byWorkers("there"))
 			took[i] = time.Since(began)
 			t.Logf("240 runs of 200 ms, 4 at a time on each of %d: %v", workers, took[i].Round(10*time.Millisecond))
 		})

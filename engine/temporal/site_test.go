@@ -73,7 +73,7 @@ type site struct {
 	testing.TB
 	*devServer
 	dir, program, store string
-	env                 []string // of all its processes, beside this one's
+	env                 []string // of all its processes, in addition to those of this process
 	workers             []*exec.Cmd
 }
 
@@ -149,8 +149,8 @@ func (s *site) endWorkers() {
 	}
 }
 
-// elsewhere is the command that has workers make the suite.
-func (s *site) elsewhere(out string, more ...string) *exec.Cmd {
+// byWorkers is the command that has workers make the suite.
+func (s *site) byWorkers(out string, more ...string) *exec.Cmd {
 	args := append([]string{"run", "suite.yaml", "--executor", "temporal", "--worker-timeout", "6s", "-q", "--out", out}, s.there()...)
 	return s.command(append(args, more...)...)
 }

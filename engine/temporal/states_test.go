@@ -72,7 +72,7 @@ func TestStatesTravel(t *testing.T) {
 
 // A worker removes what it and those before it left on its machine, but for what loops keep
 // and for what others still use.
-func TestWorkersClearWhatWorkersLeft(t *testing.T) {
+func TestWorkersRemoveWhatWorkersLeft(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name string) {
 		path := filepath.Join(dir, "runs", name)

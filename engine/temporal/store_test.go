@@ -126,7 +126,7 @@ func movesOf(t *testing.T) (context.Context, func(doing string)) {
 }
 
 // What is wrong with a store is reported before anything is run.
-func TestOpenStoreTellsWhatIsWrong(t *testing.T) {
+func TestOpenStoreReportsWhatIsWrong(t *testing.T) {
 	readOnly := filepath.Join(t.TempDir(), "file")
 	check(t, os.WriteFile(readOnly, nil, 0o644))
 	variables := s3(t)

@@ -28,7 +28,7 @@ func many(letter string, n int) string {
 }
 
 // spend makes runs of one call each, and gives how many calls were made. A hook is called in the first run.
-func spend(t *testing.T, b *beside, ids string, first func(context.Context)) int64 {
+func spend(t *testing.T, b *inProcess, ids string, first func(context.Context)) int64 {
 	t.Helper()
 	var calls atomic.Int64
 	var once sync.Once
@@ -47,7 +47,7 @@ func spend(t *testing.T, b *beside, ids string, first func(context.Context)) int
 }
 
 // spent holds a budget to what was spent and what of it is in doubt.
-func (b *beside) spent(t *testing.T, calls, doubt int64) {
+func (b *inProcess) spent(t *testing.T, calls, doubt int64) {
 	t.Helper()
 	_, unknown, _ := b.Budget.Books()
 	if spent := b.Budget.Spent(); spent.Calls != calls || unknown.Calls != doubt {
@@ -56,7 +56,7 @@ func (b *beside) spent(t *testing.T, calls, doubt int64) {
 }
 
 // borrow asks the ledger of a suite.
-func (b *beside) borrow(ctx context.Context, t *testing.T, r Request) Reply {
+func (b *inProcess) borrow(ctx context.Context, t *testing.T, r Request) Reply {
 	t.Helper()
 	reply, err := asking(b.client, b.suite.Workflow)(ctx, &r)
 	if err != nil {
@@ -68,7 +68,7 @@ func (b *beside) borrow(ctx context.Context, t *testing.T, r Request) Reply {
 // A worker that serves a suite again, in another session, reports to that ledger what it spent in that session alone. What
 // it has left of the session before takes no part.
 func TestAnAccountIsOfASession(t *testing.T) {
-	b := newBeside(t, sharedServer(t), 3, nil)
+	b := newInProcess(t, sharedServer(t), 3, nil)
 	b.budget(20)
 	made := int64(0)
 	for _, letter := range []string{"a", "b", "c"} {
@@ -83,7 +83,7 @@ func TestAnAccountIsOfASession(t *testing.T) {
 
 // A worker that was killed after its last request may have spent all that was lent to it, and so may one that is silent.
 func TestALoanOfAKilledWorkerIsInDoubt(t *testing.T) {
-	b := newBeside(t, sharedServer(t), 1, nil)
+	b := newInProcess(t, sharedServer(t), 1, nil)
 	b.budget(100)
 	var lent int64
 	made := spend(t, b, "a", func(ctx context.Context) {
@@ -102,7 +102,7 @@ func TestALoanOfAKilledWorkerIsInDoubt(t *testing.T) {
 // after. Another coordinator can go on with the workflows at any time: their code, executed again, makes what
 // their histories have, also those of runs that were cancelled.
 func TestWorkflowsContinue(t *testing.T) {
-	b := newBeside(t, sharedServer(t), 3, nil)
+	b := newInProcess(t, sharedServer(t), 3, nil)
 	b.most = 7 // requests
 	b.budget(25)
 	made := spend(t, b, many("a", 30), func(ctx context.Context) {
@@ -137,7 +137,7 @@ func TestWorkflowsContinue(t *testing.T) {
 }
 
 // replay executes the code of a workflow again, and compares what it does with its history.
-func (b *beside) replay(t *testing.T, id, run string) {
+func (b *inProcess) replay(t *testing.T, id, run string) {
 	t.Helper()
 	replayer := worker.NewWorkflowReplayer()
 	replayer.RegisterWorkflowWithOptions(SuiteWorkflow, workflow.RegisterOptions{Name: suiteWorkflow})

@@ -61,7 +61,7 @@ type unstored struct {
 	store Store
 	dir   string
 
-	mu   sync.Mutex
+	mu      sync.Mutex
 	records map[string]pendingRecord
 }
 

@@ -129,8 +129,7 @@ func (w *Worker) Run(ctx context.Context, t Task) (Outcome, error) {
 	if t.Suite.Agentbench != w.Version {
 		return Outcome{}, w.never(kindVersion, fmt.Errorf("it runs agentbench %s, and the coordinator %s", w.Version, t.Suite.Agentbench))
 	}
-	done := w.beating(ctx)
-	defer done()
+	defer every(ctx, beat, func(ctx context.Context) { activity.RecordHeartbeat(ctx) })() // whatever the run is waiting for
 	s, err := w.serve(ctx, &t.Suite)
 	defer w.release(s)
 	if err != nil {
@@ -189,11 +188,6 @@ func wanted(ctx context.Context) bool {
 // never is an error that no other attempt helps against.
 func (w *Worker) never(kind string, err error) error {
 	return sdk.NewNonRetryableApplicationError(fmt.Sprintf("worker %s: %v", w.Name, err), kind, nil)
-}
-
-// beating shows that the worker is there, whatever a run is waiting for.
-func (w *Worker) beating(ctx context.Context) (stop func()) {
-	return every(ctx, beat, func(ctx context.Context) { activity.RecordHeartbeat(ctx) })
 }
 
 // every calls do now and then, until it is stopped or the context ends.

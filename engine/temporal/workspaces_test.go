@@ -90,7 +90,7 @@ func workspaceFiles(sandbox string) map[string]string {
 
 // A suite whose programs work in folders of their own is the one that one machine makes, with the states
 // that its runs name.
-func TestWorkspacesElsewhereAreAsHere(t *testing.T) {
+func TestWorkersMakeTheSameWorkspaces(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("curl"); err != nil {
 		t.Skip("needs curl")
@@ -114,7 +114,7 @@ func TestWorkspacesElsewhereAreAsHere(t *testing.T) {
 			s.startWorker(0, "--concurrency", "2")
 			s.startWorker(1, "--concurrency", "2")
 			s.must(s.command("run", "suite.yaml", "-q", "--out", "here"))
-			s.must(s.elsewhere("there"))
+			s.must(s.byWorkers("there"))
 			s.alike("here", "there", 4, timeless)
 			s.undamaged("there")
 			if left, err := results.Leftovers(filepath.Join(s.dir, "suite", "there")); err != nil || len(left) > 0 {
