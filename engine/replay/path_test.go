@@ -42,6 +42,8 @@ func TestWhatLimitsServe(t *testing.T) {
 
 func TestPathsThatAreApart(t *testing.T) {
 	phases := "agent: {model: m}\nphases:\n- {name: plan, prompt: p, max_iterations: 2}\n- {name: act, prompt: q, max_iterations: 3}\n"
+	checked := "agent: {model: m}\nprompt: p\nevaluate: {checks: [{name: a, expr: 'true'}]}\nmax_iterations: 2\n"
+	tools := strings.Replace(plainLoop, "model: m", "model: m, tools: [{name: t, command: [x]}]", 1)
 	for _, c := range []struct{ name, recorded, target, why string }{
 		{"limits", plainLoop + "max_iterations: 4\n", plainLoop + "terminate: {no_improvement: {patience: 2}, timeout: 5s}\n", ""},
 		{"the last phase's limit", phases, strings.Replace(phases, "max_iterations: 3", "max_iterations: 1", 1), ""},
@@ -51,6 +53,9 @@ func TestPathsThatAreApart(t *testing.T) {
 		{"no phases", phases, plainLoop, "the recorded loop evaluates nothing"},
 		{"the model", plainLoop, strings.Replace(plainLoop, "model: m", "model: n", 1), "agent.model differs"},
 		{"the call's timeout", plainLoop, strings.Replace(plainLoop, "model: m", "model: m, timeout: 5s", 1), "agent.timeout differs"},
+		{"the form of replies", "agent: {model: m, reply: json}\nprompt: p\n", "agent: {model: m}\nprompt: p\n", "outputs are texts in one of the loops only"},
+		{"what passes", checked, checked + "pattern: checklist\n", "the pattern decides otherwise on what passed"},
+		{"a tool's timeout", tools, strings.Replace(tools, "[x]", "[x], timeout: 5s", 1), "agent.tools differs"},
 		{"the evaluation", plainLoop, strings.Replace(plainLoop, "0.5", "0.6", 1), "evaluate.confidence differs"},
 		{"no evaluation", plainLoop, "agent: {model: m}\nprompt: hello\n", "nothing is evaluated"},
 	} {
