@@ -131,6 +131,7 @@ func TestRefusalsCost(t *testing.T) {
 func TestReservationKnowsCacheWrites(t *testing.T) {
 	const micro = record.USD / 1e6
 	dearer := &spec.Price{Rates: spec.Rates{Input: 1, CachedInput: cents(3), Output: 1}}
+	thinking := &spec.Price{Rates: spec.Rates{Input: 1, Output: 1, Reasoning: cents(3)}}
 	for name, c := range map[string]struct {
 		model         spec.Model
 		input, output int64
@@ -141,6 +142,7 @@ func TestReservationKnowsCacheWrites(t *testing.T) {
 		"a provider caches what it likes":  {spec.Model{Provider: "openai", Price: sol()}, 100_000, 0, record.USD / 4},
 		"above 100,000 tokens":             {spec.Model{Provider: "anthropic", Price: haiku()}, 200_000, 0, record.USD / 10},
 		"input from the cache is dearer":   {spec.Model{Price: dearer}, 10, 50, 80 * micro},
+		"reasoning is dearer":              {spec.Model{Price: thinking}, 0, 10, 30 * micro},
 		"no tier":                          {spec.Model{Price: sol()}, 0, 1, 10 * micro},
 		"a tier that is cheaper":           {spec.Model{Price: sol(), ServiceTier: "flex"}, 0, 1, 10 * micro},
 		"a tier that is dearer":            {spec.Model{Price: sol(), ServiceTier: "priority"}, 0, 1, 20 * micro},
