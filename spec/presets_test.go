@@ -462,6 +462,14 @@ func TestContentsOfProgramFiles(t *testing.T) {
 	for _, words := range []string{"-c", outside, "../nothing.sh", "/usr/bin/env", "/bin/sh"} {
 		expect.Equal(t, words, contents(words, "other", ""), "")
 	}
+	ofDelegate := func(script string) string {
+		t.Helper()
+		return loaded(t, "l.yaml", "loop: l\nagent: {model: m, delegates: [{name: d, loop: d.yaml}]}\nprompt: p\n",
+			"d.yaml", "loop: d\nagent: {command: [sh, a.sh]}\n", "a.sh", script).Loop.Contents()
+	}
+	if one, two := ofDelegate("1"), ofDelegate("2"); one == "" || one == two {
+		t.Errorf("of a delegate: %q and %q", one, two)
+	}
 	d, faults := LoadFS(fstest.MapFS{"l.yaml": {Data: []byte("loop: l\nagent: {command: [sh, " + word("out.sh") + "]}\n")}}, "l.yaml", Options{})
 	if d == nil || d.Loop.Contents() != "" {
 		t.Errorf("one that ships: %v", faults)
