@@ -75,7 +75,8 @@ func TestStreamsAndWholeAnswersAreAlike(t *testing.T) {
 			`[{"type":"tool_use","id":"a","name":"f","input":{"x":1}},{"type":"tool_use","id":"b","name":"g","input":{}}]`, "tool_use"},
 		"hidden thoughts and a call": {open(0, `{"type":"redacted_thinking","data":"x<y>"}`) + closed(0) + open(1, toolStart) + more(1, `"type":"input_json_delta","partial_json":"{\"x\":\"<\\u00e4>\"}"`) + closed(1),
 			`[{"type":"redacted_thinking","data":"x<y>"},{"type":"tool_use","id":"a","name":"f","input":{"x":"<\u00e4>"}}]`, "tool_use"},
-		"thoughts that are not shown": {open(0, `{"type":"thinking","thinking":"","signature":""}`) + more(0, `"type":"signature_delta","signature":"Zm9v"`) + closed(0),
+		"thoughts that are not shown": {open(0, `{"type":"thinking","thinking":"","signature":""}`) + more(0, `"type":"signature_delta","signature":"Zm"`) +
+			more(0, `"type":"signature_delta","signature":"9v"`) + closed(0),
 			`[{"type":"thinking","thinking":"","signature":"Zm9v"}]`, "max_tokens"},
 		"sources": {open(0, `{"type":"text","text":"","citations":[]}`) + more(0, `"type":"citations_delta","citation":{"type":"page_location","cited_text":"a"}`) + more(0, `"type":"text_delta","text":"a"`) + closed(0),
 			`[{"type":"text","text":"a","citations":[{"type":"page_location","cited_text":"a"}]}]`, "end_turn"},
