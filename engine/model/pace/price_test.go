@@ -159,4 +159,25 @@ func TestReservationKnowsCacheWrites(t *testing.T) {
 	}
 }
 
+// Input costs at least what the provider takes for what it has kept, in the cheapest tier that was asked for.
+func TestLeastInput(t *testing.T) {
+	for name, c := range map[string]struct {
+		model  spec.Model
+		tokens int64
+		want   record.Money
+	}{
+		"kept by the provider":    {spec.Model{Price: sol()}, 100_000, record.USD / 100},
+		"above 272,000 tokens":    {spec.Model{Price: sol()}, 300_000, record.USD * 6 / 100},
+		"a tier that is cheaper":  {spec.Model{Price: sol(), ServiceTier: "flex"}, 100_000, record.USD / 200},
+		"a tier that is dearer":   {spec.Model{Price: sol(), ServiceTier: "priority"}, 100_000, record.USD / 100},
+		"what is kept is dearer":  {spec.Model{Price: &spec.Price{Rates: spec.Rates{Input: 1, CachedInput: cents(3)}}}, 100_000, record.USD / 10},
+		"a price that is unknown": {spec.Model{}, 100_000, 0},
+	} {
+		price := PriceOfModel(&c.model)
+		if got := price.LeastInput(c.tokens); got != c.want {
+			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
+	}
+}
+
 func pair[T any](key string, value T) source.Pair[T] { return source.Pair[T]{Key: key, Value: value} }
