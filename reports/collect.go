@@ -304,19 +304,6 @@ func (r *runs) clusterOf(task int32) string { return r.clusters.of(task) }
 
 func (r *runs) clusterOfRun(at int32) string { return r.clusterOf(r.all[at].task) }
 
-// unit is what is independent of others: a cluster, else a task.
-type unit struct {
-	cluster string
-	task    int32 // where there is no cluster
-}
-
-func (r *runs) unitOf(task int32) unit {
-	if cluster := r.clusterOf(task); cluster != "" {
-		return unit{cluster: cluster}
-	}
-	return unit{task: task}
-}
-
 // countClusters is 0 where no task has a cluster.
 func (r *runs) countClusters() int {
 	if r.clusters == nil {
