@@ -10,7 +10,7 @@ import (
 // A baseline has the numbers of its runs, and says that it has no texts.
 func TestThePageOfABaseline(t *testing.T) {
 	baselines := filepath.Join(t.TempDir(), "baselines")
-	agentbench(t, "baseline", "set", "main", usual().folder(t), "--dir", baselines, "--allow-incomplete")
+	agentbench(t, "baseline", "set", "main", usual().folder(t), "--baselines", baselines, "--allow-incomplete")
 	b := open(t, write(t, filepath.Join(baselines, "main.jsonl")), "#q=")
 	b.wait(summary + `.startsWith("80 of 80 runs · mean right ")`)
 	b.click(`document.querySelector(".rows a")`)
